@@ -1,0 +1,204 @@
+# Sol. The two commands that matter: `make demo` and `make test`. `make help` lists the rest.
+# B is where everything built goes; another folder makes another, independent build: make B=build/other ...
+B       ?= build
+CLANG   ?= clang
+CFLAGS  ?= -O2 -g
+LDFLAGS ?=
+PREFIX  ?= /usr/local
+LIBDIR  ?= $(PREFIX)/lib
+DESTDIR ?=
+FUZZ_SECONDS ?= 60
+V       ?= 0
+JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
+
+# The folders in their dependency order; scripts/check-layers holds the includes to it.
+LIB_DIRS  := base device roofline
+WASM_DIRS := base device roofline
+TOOL_DIRS := report cli
+
+VERSION   := $(shell sed -n 's/^.define SOL_VERSION "\(.*\)"/\1/p' include/sol/sol.h)
+SONAME    := libsol.so.$(firstword $(subst ., ,$(VERSION)))
+WARN      := -Wall -Wextra -Wshadow -Wconversion -Wvla
+FLAGS     := -std=c17 $(WARN) -Iinclude -Isrc
+LIB_FLAGS  = $(FLAGS) -fvisibility=hidden -fPIC -ffile-prefix-map='$(CURDIR)'=. $(CFLAGS)
+DEPS       = -MMD -MP -MF $@.d -MT $@
+LIBS      := -lm
+SANITIZE  := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+CUDA_INC  := $(shell scripts/cuda-env include)
+
+sources    = $(sort $(foreach d,$(1),$(wildcard src/$(d)/*.c)))
+HOST_ONLY := $(wildcard src/*/*_host.c) # they need a C library
+WASM_ONLY := $(wildcard src/*/*_wasm.c)
+LIB_SRC   := $(filter-out $(WASM_ONLY),$(call sources,$(LIB_DIRS)))
+TOOL_SRC  := $(call sources,$(TOOL_DIRS))
+TEST_SRC  := $(sort $(wildcard tests/test_*.c))
+FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+BENCH_SRC := $(sort $(wildcard bench/bench_*.c))
+C_FILES   := $(sort $(wildcard include/sol/*.h src/*/*.[ch] tests/*.[ch] tests/fuzz/*.[ch] bench/*.[ch] examples/*.[ch]))
+
+MAIN_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/cli/main.c))
+LIB_OBJ   := $(LIB_SRC:%.c=$(B)/obj/%.o)
+TOOL_OBJ  := $(filter-out $(MAIN_OBJ),$(TOOL_SRC:%.c=$(B)/obj/%.o))
+WASM_OBJ  := $(patsubst %.c,$(B)/wasm/%.o,$(filter-out $(HOST_ONLY),$(call sources,$(WASM_DIRS))))
+TESTS     := $(TEST_SRC:tests/%.c=$(B)/tests/%)
+REPLAYS   := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=$(B)/tests/replay_%)
+FUZZERS   := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/%)
+BENCHES   := $(BENCH_SRC:bench/%.c=$(B)/bench/%)
+SOL       := $(if $(MAIN_OBJ),$(B)/sol)
+SHARE     := $(if $(MAIN_OBJ),$(B)/share/made)
+
+# Sub-makes run in parallel unless the caller has already said how many jobs.
+SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
+# Says which file is being made; with V=1 shows the whole command.
+Q = $(if $(filter-out 0,$(V)),,@echo '  $@';)
+export B CC CXX CLANG CUDA_INC
+
+.PHONY: all help setup demo test asan tests sanitized fuzz fuzzers lint format bench wasm check-layers install uninstall clean distclean FORCE
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(SOL) $(B)/libsol.so $(B)/libsol.a $(SHARE) ## build the tool and the library (default)
+
+help: ## list the targets
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-13s %s\n", $$1, $$2 }'
+	@echo "variables: B=build  PREFIX=/usr/local  DESTDIR=  CC CFLAGS LDFLAGS CLANG  FUZZ_SECONDS=60  V=1 (show commands)"
+
+setup: ## install what is missing to build and test
+	@scripts/setup.sh build test
+
+demo: ## set up, build, and take the guided tour
+	@scripts/setup.sh build
+	@+$(SUBMAKE) all
+	@scripts/demo.sh
+
+test: ## set up, build, and run every test
+	@scripts/setup.sh build test
+	@+$(SUBMAKE) all tests
+	@+$(SUBMAKE) sanitized
+	@+tests/run.sh unit sanitized house
+
+asan: ## run the unit tests and replay the fuzz corpora under ASan and UBSan
+	@+$(SUBMAKE) sanitized
+	@+tests/run.sh sanitized
+
+fuzz: ## fuzz each parser for FUZZ_SECONDS under ASan and UBSan (needs clang)
+	@scripts/setup.sh build fuzz
+	@+$(SUBMAKE) B=$(B)/fuzz CC=$(CLANG) CFLAGS="$(SANITIZE) -fsanitize=fuzzer-no-link" fuzzers
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
+
+lint: check-layers ## clang-format, clang-tidy, cppcheck, shellcheck
+	@scripts/setup.sh lint
+	@scripts/lint.sh $(C_FILES)
+
+format: ## format every C file in place
+	clang-format -i $(C_FILES)
+
+bench: $(BENCHES) ## run the benchmarks
+	@for bench in $(BENCHES); do echo "== $$bench" && $$bench || exit 1; done
+
+wasm: $(B)/sol.wasm ## build the accountant as freestanding wasm32 (needs clang and lld)
+
+check-layers: ## check the includes against the dependency order
+	@scripts/check-layers
+
+# A file that changes only when its text does: what depends on it is rebuilt when flags or the list of
+# sources change, so that no object of a vanished source stays in an archive.
+$(B)/stamp/%: FORCE
+	@mkdir -p $(@D) && printf '%s\n' '$(subst ','\'',$(STAMP_$*))' > $@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+STAMP_flags   = $(CC) $(LIB_FLAGS) $(LDFLAGS) $(CUDA_INC)
+STAMP_wasm    = $(CLANG) $(WASM_FLAGS)
+STAMP_objects = $(LIB_OBJ) $(TOOL_OBJ)
+
+$(B)/obj/%.o: %.c $(B)/stamp/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) -c $< -o $@
+
+$(B)/libsol.a: $(LIB_OBJ) $(B)/stamp/objects
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $(LIB_OBJ)
+
+$(B)/libsol.so.$(VERSION): $(LIB_OBJ) $(B)/stamp/objects
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs $(CFLAGS) $(LDFLAGS) $(LIB_OBJ) $(LIBS) -o $@
+
+$(B)/libsol.so: $(B)/libsol.so.$(VERSION)
+	@ln -sf $(<F) $(B)/$(SONAME)
+	$(Q)ln -sf $(SONAME) $@
+
+# All of the tool but main, hidden functions included: what the tests link, to reach inside.
+$(B)/inside.a: $(LIB_OBJ) $(TOOL_OBJ) $(B)/stamp/objects
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $(LIB_OBJ) $(TOOL_OBJ)
+
+$(B)/sol: $(MAIN_OBJ) $(B)/inside.a
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MAIN_OBJ) $(B)/inside.a $(LIBS) -o $@
+
+# Man pages and completion, printed by the tool from its own option tables, laid out as under PREFIX/share.
+$(B)/share/made: $(B)/sol scripts/share.sh
+	$(Q)scripts/share.sh $(B)/sol $(B)/share
+
+tests: $(TESTS) $(REPLAYS) $(SOL)
+
+# Where the compiler has no sanitizers nothing is built, and tests/run.sh says so.
+sanitized:
+	@mkdir -p $(B)
+	@+if echo 'int main(void) { return 0; }' | $(CC) $(SANITIZE) -xc - -o $(B)/has-sanitizers; then \
+	  $(MAKE) --no-print-directory B=$(B)/asan CFLAGS="$(SANITIZE)" tests; else rm -rf $(B)/asan; fi
+
+$(B)/tests/replay_%: tests/fuzz/fuzz_%.c $(B)/obj/tests/fuzz/replay.o $(B)/inside.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) $(LDFLAGS) $< $(B)/obj/tests/fuzz/replay.o $(B)/inside.a $(LIBS) -o $@
+
+$(B)/tests/%: tests/%.c $(B)/inside.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) -Itests $(CUDA_INC:%=-isystem %) $(LDFLAGS) $< $(B)/inside.a $(LIBS) -o $@
+
+fuzzers: $(FUZZERS)
+$(B)/fuzz_%: tests/fuzz/fuzz_%.c $(B)/inside.a
+	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) -fsanitize=fuzzer $< $(B)/inside.a $(LIBS) -o $@
+
+$(B)/bench/%: bench/%.c $(B)/inside.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) $(LDFLAGS) $< $(B)/inside.a $(LIBS) -o $@
+
+# Freestanding: no C library, no headers but the compiler's own. Default visibility is what gets exported.
+WASM_FLAGS := --target=wasm32 $(FLAGS) -O2 -ffreestanding -fno-builtin -nostdlibinc -fvisibility=hidden
+WASM_LINK  := --target=wasm32 -nostdlib -Wl,--no-entry -Wl,--export-dynamic -Wl,--export=__heap_base \
+              -Wl,--stack-first -Wl,-z,stack-size=1048576 -Wl,--strip-debug
+
+$(B)/wasm/%.o: %.c $(B)/stamp/wasm
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(WASM_FLAGS) $(DEPS) -c $< -o $@
+
+$(B)/sol.wasm: $(WASM_OBJ) $(B)/stamp/wasm
+	$(Q)$(CLANG) $(WASM_LINK) $(WASM_OBJ) -o $@
+
+$(B)/probe.wasm: $(B)/wasm/tests/wasm_probe.o $(WASM_OBJ)
+	$(Q)$(CLANG) $(WASM_LINK) $^ -o $@
+
+to = $(DESTDIR)$(PREFIX)
+tolib = $(DESTDIR)$(LIBDIR)
+install: all ## install under PREFIX (and DESTDIR)
+	install -d '$(to)/include/sol' '$(tolib)/pkgconfig' '$(to)/bin'
+	install -m 644 include/sol/*.h '$(to)/include/sol'
+	install -m 644 $(B)/libsol.a '$(tolib)'
+	install -m 755 $(B)/libsol.so.$(VERSION) '$(tolib)'
+	ln -sf libsol.so.$(VERSION) '$(tolib)/$(SONAME)'
+	ln -sf $(SONAME) '$(tolib)/libsol.so'
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' packaging/sol.pc.in > '$(tolib)/pkgconfig/sol.pc'
+	$(if $(SOL),install -m 755 $(SOL) '$(to)/bin')
+	$(if $(SOL),cd $(B)/share && find * -name made -o -type f -exec install -D -m 644 {} '$(to)/share/{}' ';')
+
+uninstall: all ## remove what install put there
+	rm -f '$(to)/bin/sol' '$(tolib)'/libsol.a '$(tolib)'/libsol.so* '$(tolib)/pkgconfig/sol.pc'
+	cd include && find sol -type f -exec rm -f '$(to)/include/{}' ';'
+	rmdir '$(to)/include/sol'
+	$(if $(SOL),cd $(B)/share && find * -name made -o -type f -exec rm -f '$(to)/share/{}' ';')
+
+clean: ## remove everything built; what set-up installed under build/ stays
+	find $(B) -mindepth 1 -maxdepth 1 ! -name cuda ! -name venv -exec rm -rf {} +
+
+distclean: ## remove the build folder whole
+	rm -rf $(B)
+
+-include $(wildcard $(addsuffix .d,$(LIB_OBJ) $(TOOL_OBJ) $(MAIN_OBJ) $(WASM_OBJ) $(TESTS) $(REPLAYS) $(FUZZERS) $(BENCHES)))

@@ -1,0 +1,23 @@
+// Everything. Each part also stands alone.
+#ifndef SOL_SOL_H
+#define SOL_SOL_H
+
+#include "sol/device.h"
+#include "sol/dtype.h"
+#include "sol/model.h"
+#include "sol/occupancy.h"
+#include "sol/op.h"
+#include "sol/roofline.h"
+#include "sol/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SOL_VERSION "0.1.0"
+SOL_API const char *sol_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,20 @@
+// The few C library functions that base, device and roofline use. They also build freestanding (wasm32 has no
+// libc headers), so they are declared here; wasm.c defines them where no libc does.
+#ifndef SOL_BASE_PORT_H
+#define SOL_BASE_PORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+void *memcpy(void *restrict to, const void *restrict from, size_t n);
+void *memmove(void *to, const void *from, size_t n);
+void *memset(void *to, int byte, size_t n);
+int memcmp(const void *a, const void *b, size_t n);
+size_t strlen(const char *s);
+int strcmp(const char *a, const char *b);
+
+#define SOL_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#define SOL_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#endif

@@ -1,0 +1,101 @@
+// The command line: each command is a table of options and a function. Parsing, help, man pages and shell
+// completion all read the same tables.
+#ifndef SOL_CLI_CLI_H
+#define SOL_CLI_CLI_H
+
+#include "report/facts.h"
+#include "sol/sol.h"
+
+// Exit codes.
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+typedef enum OptionKind {
+  OPTION_FLAG,   // bool
+  OPTION_NUMBER, // double, not negative
+  OPTION_COUNT,  // int64_t, at least `least`
+  OPTION_TEXT,   // const char *
+  OPTION_DTYPE,  // SolDtype
+  OPTION_CHOICE  // int: index into `choices`
+} OptionKind;
+
+typedef struct Option {
+  const char *name; // without the dashes
+  OptionKind kind;
+  size_t offset;       // of the value in the command's arguments
+  const char *value;   // what the help calls it: "BYTES"; NULL for flags
+  const char *choices; // OPTION_CHOICE: "hbm|l2|smem"; OPTION_TEXT: completion source "devices", "ops" ... or NULL
+  int64_t least;
+  const char *help;
+} Option;
+
+enum { MAX_POSITIONAL = 32 };
+
+// Every command's arguments start with these.
+typedef struct CommonArgs {
+  bool json, help;
+  int colour; // index into "auto|always|never"
+  const char *positional[MAX_POSITIONAL];
+  int positional_count;
+  uint64_t given; // bit i: option i of the command's table was on the command line
+} CommonArgs;
+
+#define COMMON_OPTIONS                                                                               \
+  {"json", OPTION_FLAG, offsetof(CommonArgs, json), 0, 0, 0, "print JSON for machines"},             \
+      {"color", OPTION_CHOICE, offsetof(CommonArgs, colour), "WHEN", "auto|always|never", 0,         \
+       "colour: on a terminal only (default), always or never"},                                     \
+      {"help", OPTION_FLAG, offsetof(CommonArgs, help), 0, 0, 0, "show this help"}
+
+typedef struct Cli Cli;
+
+typedef struct Command {
+  const char *name;
+  const char *usage;   // what follows the name: "[OP SHAPE] [options]"
+  const char *summary; // one line
+  const char *details; // paragraphs separated by blank lines; NULL for none
+  const char *examples; // one command a line, each with its comment: "sol devices h100  # one in full"
+  const char *positional; // completion source of positional arguments; NULL for none
+  const Option *options;
+  int option_count;
+  size_t args_size;
+  int (*run)(Cli *cli, void *args);
+} Command;
+
+extern const Command *const sol_commands[];
+extern const int sol_command_count;
+
+struct Cli {
+  const Command *command;
+  CommonArgs *args;
+  SolArena arena;
+};
+
+// Reads argv into args (zeroed, command->args_size bytes). EXIT_OK, or EXIT_USAGE with the error printed.
+int cli_parse(Cli *cli, int argc, char **argv);
+
+// Prints "sol COMMAND: message", the text with a caret where err has a place in it, and the hint.
+// `source` names the text ("--bytes", a file); NULL where there is none.
+int cli_error(const Cli *cli, const SolError *err, const char *source, const char *text, size_t length);
+// The same for an error with no text.
+int cli_fail(const Cli *cli, const char *format, ...) SOL_PRINTF(2, 3);
+
+// Renders to standard output as the arguments ask; the exit code.
+int cli_print(Cli *cli, const Fact *root);
+int cli_write(const SolBuffer *text);
+
+// Whether an option was given; its name is checked against the table by an assert.
+bool cli_given(const Cli *cli, const char *option);
+
+// "h100,h200", "all": up to cap devices. EXIT_OK or EXIT_USAGE.
+int cli_devices(const Cli *cli, const char *list, const SolDevice **out, int cap, int *count);
+#define DEFAULT_DEVICE "h100-sxm"
+#define DEVICE_OPTION(type, field, several)                                                          \
+  {"device", OPTION_TEXT, offsetof(type, field), several ? "NAME,..." : "NAME", "devices", 0,        \
+   several ? "GPU, several separated by commas, or 'all' (default " DEFAULT_DEVICE ")"               \
+           : "GPU (default " DEFAULT_DEVICE ")"}
+
+const Command *cli_find_command(const char *name, SolError *err);
+void cli_help(const Command *command, SolBuffer *out); // NULL: of sol itself
+void cli_man(const Command *command, SolBuffer *out);
+bool cli_completion(const char *shell, SolBuffer *out); // false for an unknown shell
+
+#endif

@@ -1,0 +1,178 @@
+// sol devices: the table of GPUs, or some of them in full with every figure's source.
+#include "base/format.h"
+#include "base/text.h"
+#include "cli/cli.h"
+
+typedef struct DevicesArgs {
+  CommonArgs common;
+} DevicesArgs;
+
+static FactUnit unit_of(const char *unit) {
+  static const struct {
+    const char *name;
+    FactUnit unit;
+  } units[] = {{"B", UNIT_SIZE},
+               {"Hz", UNIT_HZ},
+               {"B/s", UNIT_BYTES_PER_S},
+               {"FLOP/s", UNIT_FLOPS_PER_S},
+               {"OP/s", UNIT_FLOPS_PER_S},
+               {"clocks", UNIT_CLOCKS},
+               {"us", UNIT_US},
+               {"bit", UNIT_BITS},
+               {"B/clock", UNIT_BYTES_PER_CLOCK}};
+  for (size_t i = 0; i < SOL_COUNT(units); i++)
+    if (strcmp(units[i].name, unit) == 0) return units[i].unit;
+  return UNIT_PLAIN;
+}
+
+static void known_number(Fact *row, const char *key, const char *label, FactUnit unit, SolFigure figure) {
+  if (sol_known(figure)) fact_number(row, key, label, unit, BASIS_NONE, figure.value);
+  else fact_unknown(row, key, label);
+}
+
+static void identity(Fact *row, const SolDevice *d, bool labelled) {
+  fact_number(row, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
+  fact_text(row, "id", labelled ? "id" : 0, d->id);
+  fact_text(row, "name", labelled ? "name" : 0, d->name);
+  fact_text(row, "family", labelled ? "family" : 0, d->family);
+  fact_text(row, "arch", labelled ? "arch" : 0, d->arch);
+  fact_text(row, "mem_type", 0, d->mem_type);
+}
+
+// All figures for machines: plain numbers under their field names, null where unknown, sources beside them.
+static void machine_figures(Fact *row, const SolDevice *d) {
+  SolFigureInfo info;
+  for (int i = 0; i < sol_device_figure_count(); i++) {
+    SolFigure figure = sol_device_figure(d, i, &info);
+    known_number(row, info.field, 0, UNIT_PLAIN, figure);
+  }
+  Fact *sources = fact_object(row, "sources", 0);
+  fact_text(sources, "mem_type", 0, d->mem_type_source);
+  for (int i = 0; i < sol_device_figure_count(); i++) {
+    SolFigure figure = sol_device_figure(d, i, &info);
+    if (sol_known(figure)) fact_text(sources, info.field, 0, figure.source);
+  }
+}
+
+typedef struct Ridge {
+  double peak, ridge;
+  SolUnit unit;
+} Ridge;
+
+static bool ridge_of(const SolDevice *d, SolDtype dtype, Ridge *out) {
+  if (!sol_known(d->mem_bandwidth) || sol_device_peak(d, dtype, SOL_UNIT_DEFAULT, &out->peak, &out->unit, 0)) return false;
+  out->ridge = out->peak / d->mem_bandwidth.value;
+  return true;
+}
+
+static void ridges(Fact *row, const SolDevice *d) {
+  Fact *for_machines = fact_object(row, "ridge", 0);
+  Fact *list = fact_list(row, 0, "Ridge points (dense peak over memory bandwidth)");
+  for (int t = SOL_FP64; t <= SOL_INT8; t++) {
+    Ridge r;
+    const char *name = sol_dtype_name((SolDtype)t);
+    if (!ridge_of(d, (SolDtype)t, &r)) {
+      fact_unknown(for_machines, name, 0);
+      continue;
+    }
+    fact_number(for_machines, name, 0, UNIT_PLAIN, BASIS_NONE, r.ridge);
+    Fact *line = fact_object(list, 0, 0);
+    fact_text(line, 0, "dtype", name);
+    fact_text(line, 0, "unit", sol_unit_name(r.unit));
+    fact_number(line, 0, "peak", UNIT_FLOPS_PER_S, BASIS_NONE, r.peak);
+    fact_number(line, 0, "ridge", UNIT_INTENSITY, BASIS_NONE, r.ridge);
+  }
+}
+
+static void in_full(Fact *root, const SolDevice *d) {
+  Fact *row = fact_object(root, 0, 0);
+  fact_title(row, "%s", d->name);
+  identity(row, d, false);
+  machine_figures(row, d);
+  Fact *list = fact_list(row, 0, "");
+  SolFigureInfo info;
+  for (int i = -2; i < sol_device_figure_count(); i++) {
+    Fact *line = fact_object(list, 0, 0);
+    if (i < 0) { // two that are words
+      fact_text(line, 0, "figure", i == -2 ? "architecture" : "memory type");
+      if (i == -2) fact_textf(line, 0, "value", "%s, %s", d->family, d->arch);
+      else fact_text(line, 0, "value", d->mem_type);
+      fact_text(line, 0, "source", i == -2 ? "" : d->mem_type_source);
+      continue;
+    }
+    SolFigure figure = sol_device_figure(d, i, &info);
+    char value[64] = "unknown";
+    if (sol_known(figure)) fact_write_number(value, sizeof value, unit_of(info.unit), figure.value);
+    fact_text(line, 0, "figure", info.label);
+    fact_text(line, 0, "value", value);
+    fact_text(line, 0, "source", sol_known(figure) ? figure.source : "");
+  }
+  ridges(row, d);
+  fact_text(row, "note", 0, d->note);
+  if (d->note) fact_note(row, "Note: %s", d->note);
+}
+
+static void in_brief(Fact *root, const SolDevice *d) {
+  Fact *row = fact_object(root, 0, 0);
+  identity(row, d, false);
+  machine_figures(row, d);
+  Ridge bf16, fp32;
+  fact_text(row, 0, "id", d->id);
+  fact_text(row, 0, "arch", d->arch);
+  known_number(row, 0, "SMs", UNIT_PLAIN, d->sms);
+  known_number(row, 0, "boost", UNIT_HZ, d->boost_clock);
+  fact_text(row, 0, "memory", d->mem_type);
+  known_number(row, 0, "size", UNIT_SIZE, d->mem_size);
+  known_number(row, 0, "bandwidth", UNIT_BYTES_PER_S, d->mem_bandwidth);
+  known_number(row, 0, "L2", UNIT_SIZE, d->l2_size);
+  known_number(row, 0, "fp32", UNIT_FLOPS_PER_S, d->peak_fp32);
+  if (ridge_of(d, SOL_BF16, &bf16)) {
+    fact_number(row, 0, "bf16 dense", UNIT_FLOPS_PER_S, BASIS_NONE, bf16.peak);
+    fact_number(row, 0, "bf16 ridge", UNIT_PLAIN, BASIS_NONE, bf16.ridge);
+  } else {
+    fact_text(row, 0, "bf16 dense", "none");
+    fact_text(row, 0, "bf16 ridge", "none");
+  }
+  if (ridge_of(d, SOL_FP32, &fp32)) fact_number(row, 0, "fp32 ridge", UNIT_PLAIN, BASIS_NONE, fp32.ridge);
+  ridges(row, d);
+  // The brief table leaves the ridge list to the full view.
+  for (Fact *f = row ? row->first : 0; f; f = f->next)
+    if (f->kind == FACT_LIST) f->label = 0;
+}
+
+static int run(Cli *cli, void *arguments) {
+  DevicesArgs *args = arguments;
+  Fact *root = facts_root(&cli->arena, FACT_LIST);
+  if (!args->common.positional_count)
+    for (int i = 0; i < sol_device_count(); i++) in_brief(root, sol_device_at(i));
+  for (int i = 0; i < args->common.positional_count; i++) {
+    const SolDevice *devices[64];
+    int count = 0;
+    int code = cli_devices(cli, args->common.positional[i], devices, 64, &count);
+    if (code) return code;
+    for (int k = 0; k < count; k++) in_full(root, devices[k]);
+  }
+  return cli_print(cli, root);
+}
+
+static const Option options[] = {COMMON_OPTIONS};
+
+const Command cmd_devices = {
+    .name = "devices",
+    .usage = "[NAME...] [--json]",
+    .summary = "GPUs and their figures, each with its source",
+    .details = "With no name: a table of all devices. With names: each in full, with the source of every figure and\n"
+               "the ridge point of every dtype. All peaks are dense. What nobody has published is unknown.\n"
+               "\n"
+               "JSON: an array, one object a device: schema, id, name, family, arch, mem_type, every figure under its\n"
+               "field name in plain SI units (null: unknown), sources {field: text}, ridge {dtype: FLOP/byte}.",
+    .examples = "sol devices             # the table\n"
+                "sol devices h100        # one in full\n"
+                "sol devices h200 b200   # two in full\n"
+                "sol devices --json      # for machines",
+    .positional = "devices",
+    .options = options,
+    .option_count = (int)SOL_COUNT(options),
+    .args_size = sizeof(DevicesArgs),
+    .run = run,
+};

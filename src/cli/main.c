@@ -1,0 +1,104 @@
+// sol: picks the command, reads its options, runs it.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/cli.h"
+
+int cli_write(const SolBuffer *text) {
+  if (text->failed) {
+    fputs("sol: out of memory\n", stderr);
+    return EXIT_FAILED;
+  }
+  if (text->length && (fwrite(text->text, 1, text->length, stdout) != text->length || fflush(stdout))) {
+    perror("sol: standard output");
+    return EXIT_FAILED;
+  }
+  return EXIT_OK;
+}
+
+static bool use_colour(int choice) {
+  if (choice) return choice == 1;
+  const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+  return isatty(1) && !(no && *no) && !(term && strcmp(term, "dumb") == 0);
+}
+
+int cli_print(Cli *cli, const Fact *root) {
+  SolBuffer out = {0};
+  bool ok = cli->args->json ? facts_render_json(root, &out) : facts_render_text(root, use_colour(cli->args->colour), &out);
+  if (!ok) out.failed = true;
+  int code = cli_write(&out);
+  sol_buffer_free(&out);
+  return code;
+}
+
+static const char *command_name_at(const void *ctx, int i) {
+  (void)ctx;
+  return sol_commands[i]->name;
+}
+
+const Command *cli_find_command(const char *name, SolError *err) {
+  for (int i = 0; i < sol_command_count; i++)
+    if (strcmp(name, sol_commands[i]->name) == 0) return sol_commands[i];
+  sol_fail_unknown(err, "command", name, command_name_at, 0, sol_command_count);
+  return 0;
+}
+
+static int print_with(void (*write)(const Command *, SolBuffer *), const char *name) {
+  SolError err = {0};
+  const Command *c = name ? cli_find_command(name, &err) : 0;
+  if (name && !c) return cli_error(0, &err, 0, 0, 0);
+  SolBuffer out = {0};
+  write(c, &out);
+  int code = cli_write(&out);
+  sol_buffer_free(&out);
+  return code;
+}
+
+static int print_completion(const char *shell) {
+  SolBuffer out = {0};
+  int code = EXIT_USAGE;
+  if (shell && cli_completion(shell, &out)) code = cli_write(&out);
+  else fputs("sol completion: which shell? bash, zsh or fish\n", stderr);
+  sol_buffer_free(&out);
+  return code;
+}
+
+static int run_command(const Command *command, int argc, char **argv) {
+  Cli cli = {.command = command, .args = calloc(1, command->args_size)};
+  if (!cli.args) {
+    fputs("sol: out of memory\n", stderr);
+    return EXIT_FAILED;
+  }
+  int code = cli_parse(&cli, argc, argv);
+  if (!code) code = cli.args->help ? print_with(cli_help, command->name) : command->run(&cli, cli.args);
+  sol_arena_free(&cli.arena);
+  free(cli.args);
+  return code;
+}
+
+int main(int argc, char **argv) {
+  const char *name = argc > 1 ? argv[1] : 0;
+  const char *next = argc > 2 ? argv[2] : 0;
+  if (!name) {
+    SolBuffer out = {0};
+    cli_help(0, &out);
+    if (out.text) fputs(out.text, stderr);
+    sol_buffer_free(&out);
+    return EXIT_USAGE;
+  }
+  if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
+    return print_with(cli_help, strcmp(name, "help") == 0 ? next : 0);
+  if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0) return puts("sol " SOL_VERSION) < 0;
+  if (strcmp(name, "man") == 0) return print_with(cli_man, next);
+  if (strcmp(name, "completion") == 0) return print_completion(next);
+  if (strcmp(name, "commands") == 0) {
+    for (int i = 0; i < sol_command_count; i++) puts(sol_commands[i]->name);
+    return EXIT_OK;
+  }
+  SolError err = {0};
+  const Command *command = cli_find_command(name, &err);
+  return command ? run_command(command, argc - 2, argv + 2) : cli_error(0, &err, 0, 0, 0);
+}

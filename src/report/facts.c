@@ -1,0 +1,158 @@
+#include "report/facts.h"
+
+#include "base/format.h"
+
+static Fact *add(Fact *parent, FactKind kind, const char *key, const char *label) {
+  if (!parent) return 0;
+  Fact *f = sol_arena_alloc(parent->arena, sizeof *f);
+  if (!f) return 0;
+  *f = (Fact){.key = key, .label = label, .kind = kind, .arena = parent->arena};
+  if (parent->last) parent->last->next = f;
+  else parent->first = f;
+  parent->last = f;
+  return f;
+}
+
+Fact *facts_root(SolArena *arena, FactKind kind) {
+  Fact *f = sol_arena_alloc(arena, sizeof *f);
+  if (f) *f = (Fact){.kind = kind, .arena = arena};
+  return f;
+}
+
+Fact *fact_object(Fact *parent, const char *key, const char *label) { return add(parent, FACT_OBJECT, key, label); }
+
+Fact *fact_list(Fact *parent, const char *key, const char *label) { return add(parent, FACT_LIST, key, label); }
+
+void fact_number(Fact *parent, const char *key, const char *label, FactUnit unit, FactBasis basis, double value) {
+  Fact *f = add(parent, FACT_NUMBER, key, label);
+  if (!f) return;
+  f->unit = unit;
+  f->basis = basis;
+  f->number = value;
+}
+
+static void set_text(Fact *f, const char *format, va_list args) {
+  if (!f) return;
+  va_list again;
+  va_copy(again, args);
+  size_t n = sol_vformat(0, 0, format, args) + 1;
+  char *copy = sol_arena_alloc(f->arena, n);
+  if (copy) sol_vformat(copy, n, format, again);
+  va_end(again);
+  f->text = copy ? copy : "";
+}
+
+void fact_textf(Fact *parent, const char *key, const char *label, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  set_text(add(parent, FACT_TEXT, key, label), format, args);
+  va_end(args);
+}
+
+void fact_text(Fact *parent, const char *key, const char *label, const char *text) {
+  if (text) fact_textf(parent, key, label, "%s", text);
+  else fact_unknown(parent, key, label);
+}
+
+void fact_bool(Fact *parent, const char *key, const char *label, bool value) {
+  Fact *f = add(parent, FACT_BOOL, key, label);
+  if (f) f->number = value;
+}
+
+void fact_unknown(Fact *parent, const char *key, const char *label) { add(parent, FACT_UNKNOWN, key, label); }
+
+#define DEFINE_PROSE(function, kind)                                                                 \
+  void function(Fact *parent, const char *format, ...) {                                             \
+    va_list args;                                                                                    \
+    va_start(args, format);                                                                          \
+    set_text(add(parent, kind, 0, ""), format, args);                                                \
+    va_end(args);                                                                                    \
+  }
+DEFINE_PROSE(fact_title, FACT_TITLE)
+DEFINE_PROSE(fact_note, FACT_NOTE)
+static void prose_block(Fact *parent, const char *format, ...) SOL_PRINTF(2, 3);
+static DEFINE_PROSE(prose_block, FACT_BLOCK)
+
+void fact_block(Fact *parent, const char *text) { prose_block(parent, "%s", text); }
+
+const char *fact_basis_name(FactBasis basis) {
+  switch (basis) {
+  case BASIS_NONE: break;
+  case BASIS_EXACT: return "exact";
+  case BASIS_MODELLED: return "modelled";
+  case BASIS_PUBLISHED: return "published";
+  case BASIS_MEASURED: return "measured";
+  }
+  return 0;
+}
+
+// ---- numbers as people read them ----
+
+typedef struct Scale {
+  const char *prefixes; // one character a step, ' ' for none
+  double step;
+  const char *unit;
+} Scale;
+
+static const Scale scales[] = {
+    [UNIT_PLAIN] = {0, 1, ""},
+    [UNIT_COUNT] = {" kMBT", 1000, ""},
+    [UNIT_BYTES] = {" kMGTP", 1000, "B"},
+    [UNIT_SIZE] = {" KMGTP", 1024, "iB"},
+    [UNIT_FLOPS] = {" kMGTPE", 1000, "FLOP"},
+    [UNIT_US] = {0, 1, "us"},
+    [UNIT_BYTES_PER_S] = {" kMGTP", 1000, "B/s"},
+    [UNIT_FLOPS_PER_S] = {" kMGTPE", 1000, "FLOP/s"},
+    [UNIT_INTENSITY] = {0, 1, "FLOP/byte"},
+    [UNIT_TIMES] = {0, 1, ""},
+    [UNIT_SHARE] = {0, 1, ""},
+    [UNIT_HZ] = {" kMG", 1000, "Hz"},
+    [UNIT_CLOCKS] = {0, 1, "clocks"},
+    [UNIT_BITS] = {0, 1, "bit"},
+    [UNIT_BYTES_PER_CLOCK] = {0, 1, "B/clock"},
+};
+
+// Four significant digits, never an exponent for what a person would read out in full.
+static size_t write_plain(char *out, size_t cap, double v) {
+  double magnitude = v < 0 ? -v : v;
+  bool whole = v == __builtin_floor(v);
+  if (whole && magnitude < 1e7) return sol_format(out, cap, "%.0f", v);
+  if (magnitude >= 1000 && magnitude < 1e7) return sol_format(out, cap, "%.0f", v);
+  return sol_format(out, cap, "%.4g", v);
+}
+
+void fact_write_number(char *out, size_t cap, FactUnit unit, double v) {
+  if (!__builtin_isfinite(v)) {
+    sol_format(out, cap, "%s", v != v ? "-" : v > 0 ? "infinite" : "-infinite");
+    return;
+  }
+  if (unit == UNIT_SHARE) {
+    sol_format(out, cap, "%.1f%%", v * 100);
+    return;
+  }
+  if (unit == UNIT_TIMES) {
+    sol_format(out, cap, v < 100 ? "%.2fx" : "%.0fx", v);
+    return;
+  }
+  if (unit == UNIT_US && v >= 10000) { // long times in ms or s
+    bool seconds = v >= 10e6;
+    size_t n = write_plain(out, cap, seconds ? v / 1e6 : v / 1e3);
+    if (n < cap) sol_format(out + n, cap - n, seconds ? " s" : " ms");
+    return;
+  }
+  const Scale *s = &scales[unit];
+  const char *prefix = s->prefixes;
+  if (prefix)
+    while (prefix[1] && (v >= s->step || v <= -s->step)) v /= s->step, prefix++;
+  bool scaled = prefix && prefix != s->prefixes;
+  size_t n = write_plain(out, cap, v);
+  if (n >= cap || (!*s->unit && !scaled)) return;
+  const char *name = s->unit;
+  if (unit == UNIT_COUNT) { // as people write it: 8.03B, no space
+    sol_format(out + n, cap - n, "%c", *prefix);
+    return;
+  }
+  if (unit == UNIT_SIZE && !scaled) name = "B";
+  if (scaled) sol_format(out + n, cap - n, " %c%s", *prefix, name);
+  else sol_format(out + n, cap - n, " %s", name);
+}

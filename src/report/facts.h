@@ -1,0 +1,75 @@
+// What a command has to say, once: a tree of facts. Text and JSON (and later HTML) only render it.
+// A fact with a key is for machines, one with a label for people; most have both.
+#ifndef SOL_REPORT_FACTS_H
+#define SOL_REPORT_FACTS_H
+
+#include "base/arena.h"
+#include "base/buffer.h"
+
+// How a number is written for people. JSON always has the plain value in the unit its key names.
+typedef enum FactUnit {
+  UNIT_PLAIN = 0, // 1234.5
+  UNIT_COUNT,     // 8.03B: parameters, tokens
+  UNIT_BYTES,     // 134.2 MB: traffic
+  UNIT_SIZE,      // 228 KiB: capacity
+  UNIT_FLOPS,     // 4.29 GFLOP
+  UNIT_US,        // 40.06 us
+  UNIT_BYTES_PER_S,
+  UNIT_FLOPS_PER_S,
+  UNIT_INTENSITY, // FLOP/byte
+  UNIT_TIMES,     // 1.50x
+  UNIT_SHARE,     // 0.5 is 50%
+  UNIT_HZ,
+  UNIT_CLOCKS,
+  UNIT_BITS,
+  UNIT_BYTES_PER_CLOCK
+} FactUnit;
+
+// What a number rests on; shown with it, everywhere.
+typedef enum FactBasis {
+  BASIS_NONE = 0,
+  BASIS_EXACT,     // counted
+  BASIS_MODELLED,  // computed from published or measured rates
+  BASIS_PUBLISHED, // a vendor's or a paper's figure
+  BASIS_MEASURED
+} FactBasis;
+
+typedef enum FactKind { FACT_OBJECT, FACT_LIST, FACT_NUMBER, FACT_TEXT, FACT_BOOL, FACT_UNKNOWN, FACT_TITLE, FACT_NOTE, FACT_BLOCK } FactKind;
+
+typedef struct Fact Fact;
+struct Fact {
+  const char *key, *label, *text;
+  FactKind kind;
+  FactUnit unit;
+  FactBasis basis;
+  double number;
+  SolArena *arena;
+  Fact *first, *last, *next;
+};
+
+// Children are added at the end. Keys and labels must outlive the tree (literals); texts are copied.
+// Every function takes a NULL parent and then does nothing: out of memory shows once, at facts_render_*.
+Fact *facts_root(SolArena *arena, FactKind object_or_list);
+Fact *fact_object(Fact *parent, const char *key, const char *label);
+Fact *fact_list(Fact *parent, const char *key, const char *label);
+void fact_number(Fact *parent, const char *key, const char *label, FactUnit unit, FactBasis basis, double value);
+void fact_text(Fact *parent, const char *key, const char *label, const char *text);
+void fact_textf(Fact *parent, const char *key, const char *label, const char *format, ...) SOL_PRINTF(4, 5);
+void fact_bool(Fact *parent, const char *key, const char *label, bool value);
+void fact_unknown(Fact *parent, const char *key, const char *label);
+void fact_title(Fact *parent, const char *format, ...) SOL_PRINTF(2, 3); // for people, once, at the top
+void fact_note(Fact *parent, const char *format, ...) SOL_PRINTF(2, 3); // a sentence for people
+void fact_block(Fact *parent, const char *text);                        // preformatted, for people
+
+// A number as people read it: "134.2 MB".
+void fact_write_number(char *out, size_t cap, FactUnit unit, double value);
+
+static inline bool fact_is_scalar(const Fact *f) {
+  return f->kind == FACT_NUMBER || f->kind == FACT_TEXT || f->kind == FACT_BOOL || f->kind == FACT_UNKNOWN;
+}
+const char *fact_basis_name(FactBasis basis); // "modelled"; NULL for none
+
+bool facts_render_text(const Fact *root, bool colour, SolBuffer *out);
+bool facts_render_json(const Fact *root, SolBuffer *out);
+
+#endif

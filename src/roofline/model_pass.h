@@ -1,0 +1,51 @@
+// A forward pass in the making: kernels are added one after another, each costed and placed under its roof.
+#ifndef SOL_ROOFLINE_MODEL_PASS_H
+#define SOL_ROOFLINE_MODEL_PASS_H
+
+#include "roofline/model_parts.h"
+
+typedef struct SolModelPass {
+  const SolDevice *device;
+  const SolModelConfig *c;
+  const SolModelRun *run; // defaults filled in
+  SolModelShape s;
+  int64_t tokens;    // rows of every activation
+  int64_t kv_length; // tokens in the cache when attention runs, new ones included
+  double live;       // the most bytes of activations that one kernel reads and writes
+  double layers_us;  // time of the kernels added while in_layer
+  bool in_layer;
+  SolModelReport *out;
+  SolStatus status; // the first failure; the rest is then ignored
+  SolError *err;
+} SolModelPass;
+
+// What names a kernel in the report.
+typedef struct SolKernelName {
+  const char *name, *part, *op;
+} SolKernelName;
+
+// Bytes of a tensor.
+double sol_model_bytes(double elements, SolDtype dtype);
+// Cost of a library operation; dtypes not set in `args` are the run's.
+SolCost sol_model_cost(SolModelPass *p, const char *op, SolOpArgs args);
+// Cost of what the library has no operation for, on the vector units.
+SolCost sol_model_raw(const SolModelPass *p, double read, double written, double flops);
+// Adds `count` launches; `live`: elements of the activations it reads and writes.
+void sol_model_add(SolModelPass *p, SolKernelName name, double count, SolCost cost, double live);
+// Adds what crosses the link: `sent` bytes by each GPU.
+void sol_model_add_link(SolModelPass *p, SolKernelName name, double count, double sent);
+
+// The parts of a pass, in model_layers.c, model_attention.c and model_mlp.c.
+void sol_model_embedding(SolModelPass *p);
+void sol_model_layers(SolModelPass *p);
+void sol_model_attention(SolModelPass *p);
+void sol_model_mlp(SolModelPass *p);
+void sol_model_head(SolModelPass *p);
+
+// One matrix of the model times `rows` rows of activations, once in each layer that has it.
+SolCost sol_model_gemm_cost(SolModelPass *p, SolMatrixId id, int64_t rows);
+void sol_model_gemm(SolModelPass *p, SolMatrixId id, int64_t rows);
+// A norm of `rows` rows of `width`.
+SolCost sol_model_norm_cost(SolModelPass *p, int64_t rows, int64_t width, SolNorm norm);
+
+#endif

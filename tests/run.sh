@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Runs suites and adds them up: tests/run.sh GROUP... with B (the build folder) and CC, CXX, CLANG in the environment.
+#   unit       every tests/test_*.c and tests/test_*.sh
+#   sanitized  the same programs and the fuzz corpora, built with ASan and UBSan under B/asan
+#   house      headers, layers, wasm, install, scripts
+# A suite is a program. Its last line "N passed, N failed" counts; without one it counts as one test. Exit code 77:
+# skipped, the last line says why. A failing suite's output is shown whole, marked with '|'. The last line of all is
+# "N passed, N failed" (", N skipped" where any were); the exit code is 0 when tests ran and none failed.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+export B=${B:-build} CC=${CC:-cc} CXX=${CXX:-c++} CLANG=${CLANG:-clang} LC_ALL=C
+passed=0 failed=0 skipped=0
+logs=$B/logs
+mkdir -p "$logs"
+
+suite() { # NAME COMMAND...
+  local name=$1 start=$EPOCHREALTIME rc=0 last p=0 f=0 s=0 log
+  shift
+  log=$logs/${name//\//_}.log
+  "$@" >"$log" 2>&1 </dev/null || rc=$?
+  last=$(tail -n 1 "$log")
+  if [ $rc = 77 ]; then
+    s=1
+  elif [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
+    p=${BASH_REMATCH[1]} f=${BASH_REMATCH[2]} s=${BASH_REMATCH[4]:-0}
+    # Dying after the count, or running nothing, is a failure all the same.
+    if [ $rc != 0 ] && [ "$f" = 0 ]; then f=1; fi
+    if [ $((p + f + s)) = 0 ]; then f=1; fi
+  elif [ $rc = 0 ]; then
+    p=1
+  else
+    f=1
+  fi
+  passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+  local word=ok note=
+  if [ "$f" -gt 0 ]; then word=FAIL note=", exit code $rc"; fi
+  if [ $rc = 77 ]; then word=skip note=": $last"; elif [ "$s" -gt 0 ]; then note="$note, $s skipped"; fi
+  printf '%-4s %-32s %5d passed, %d failed%s (%s s)\n' $word "$name" "$p" "$f" "$note" "$(since "$start")"
+  if [ "$f" -gt 0 ]; then sed 's/^/  | /' "$log"; fi
+}
+
+since() { awk -v a="$1" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }'; }
+
+programs() { # PREFIX BUILD: the test programs of one build, and the shell tests on it
+  local source name
+  for source in tests/test_*.c; do
+    name=$(basename "$source" .c)
+    SOL=$2/sol suite "$1$name" $plain "$2/tests/$name"
+  done
+  for source in tests/test_*.sh; do
+    [ -e "$source" ] || continue
+    name=$(basename "$source" .sh)
+    SOL=$2/sol suite "$1$name" $plain bash "$source"
+  done
+}
+
+unit() { plain='' programs '' "$B"; }
+
+sanitized() {
+  if [ ! -x "$B/asan/tests/test_text" ]; then
+    suite asan sh -c 'echo "the compiler has no sanitizers"; exit 77'
+    return
+  fi
+  export UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1
+  # Older sanitizers die at random where addresses are randomised widely; a fixed layout costs nothing here.
+  local plain=''
+  if setarch "$(uname -m)" -R true 2>/dev/null; then plain="setarch $(uname -m) -R"; fi
+  # Leaks are looked for with ptrace, which some containers forbid.
+  $plain "$B/has-sanitizers" >/dev/null 2>&1 || ASAN_OPTIONS+=:detect_leaks=0
+  programs asan/ "$B/asan"
+  local source name
+  for source in tests/fuzz/fuzz_*.c; do
+    name=$(basename "$source" .c)
+    suite "asan/$name" $plain "$B/asan/tests/replay_${name#fuzz_}" "tests/fuzz/corpus/${name#fuzz_}"
+  done
+}
+
+house() {
+  for check in headers layers scripts cuda wasm install; do suite "$check" bash "tests/$check.sh"; done
+}
+
+for group in "$@"; do
+  echo "-- $group"
+  "$group"
+done
+[ $((passed + failed)) -gt 0 ] || failed=1
+[ $skipped = 0 ] && echo "$passed passed, $failed failed" || echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed = 0 ]
