@@ -16,7 +16,7 @@ LIB_DIRS  := base device roofline
 WASM_DIRS := base device roofline
 TOOL_DIRS := report cli
 
-VERSION   := $(shell sed -n 's/^.define SOL_VERSION "\(.*\)"/\1/p' include/sol/sol.h)
+VERSION   := $(shell sed -n 's/^.define SOL_VERSION "\(.*\)"/\1/p' include/sol/version.h)
 SONAME    := libsol.so.$(firstword $(subst ., ,$(VERSION)))
 WARN      := -Wall -Wextra -Wshadow -Wconversion -Wvla
 FLAGS     := -std=c17 $(WARN) -Iinclude -Isrc

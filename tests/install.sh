@@ -45,7 +45,7 @@ cp "$scratch/app.c" "$scratch/app.cc"
 
 if command -v pkg-config >/dev/null; then
   export PKG_CONFIG_PATH=$root/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$scratch/root
-  check test "$(pkg-config --modversion sol)" = "$(sed -n 's/^.define SOL_VERSION "\(.*\)"/\1/p' include/sol/sol.h)"
+  check test "$(pkg-config --modversion sol)" = "$(sed -n 's/^.define SOL_VERSION "\(.*\)"/\1/p' include/sol/version.h)"
   flags=$(pkg-config --cflags --libs sol)
   static=$(pkg-config --static --cflags --libs sol)
   # From here on the sources' own headers must not be found.

@@ -1,5 +1,5 @@
-// The command line as a user and as a machine meets it: exit codes, messages, JSON keys, the seeds' arithmetic.
-// Runs the tool named by $SOL (default build/sol).
+// The command line as a user and as a machine meets it: exit codes, messages, JSON keys, the seeds'
+// arithmetic. Runs the tool named by $SOL (default build/sol).
 #define _POSIX_C_SOURCE 200809L
 #include <sys/wait.h>
 
@@ -27,7 +27,8 @@ static bool run_json(const char *arguments, SolJson *root) {
   SolError err = {0};
   int code = run(arguments);
   return CHECK_MSG(code == 0, "sol %s: exit code %d", arguments, code) &&
-         CHECK_MSG(!sol_json_check(output, output_length, root, &err), "sol %s: line %d: %s", arguments, err.line, err.message);
+         CHECK_MSG(!sol_json_check(output, output_length, root, &err), "sol %s: line %d: %s", arguments,
+                   err.line, err.message);
 }
 
 // The number at a path of keys: "terms.memory_us". NAN where there is none.
@@ -65,7 +66,8 @@ TEST(devices) {
   CHECK_INT(count_items(root), sol_device_count());
   SolJsonIter it = {root, 0};
   while (sol_json_next(&it, NULL, &v))
-    has_keys(v, (const char *const[]){"schema", "id", "name", "arch", "sms", "mem_bandwidth", "peak_bf16", "sources", "ridge", NULL});
+    has_keys(v, (const char *const[]){"schema", "id", "name", "arch", "sms", "mem_bandwidth", "peak_bf16",
+                                      "sources", "ridge", NULL});
   CHECK_INT(run("devices"), 0);
   CHECK_HAS(output, "h100-sxm");
   CHECK_INT(run("devices h100"), 0);
@@ -77,14 +79,16 @@ TEST(devices) {
 TEST(roofline_keys) {
   SolJson r;
   if (!run_json("roofline --bytes 40e6 --flops 5e6 --launches 3 --dtype bf16 --json", &r)) return;
-  has_keys(r, (const char *const[]){"schema", "device", "bytes", "flops", "launches", "intensity", "ridge", "bound", "time_us", "terms", "basis", NULL});
+  has_keys(r, (const char *const[]){"schema", "device", "bytes", "flops", "launches", "intensity", "ridge",
+                                    "bound", "time_us", "terms", "basis", NULL});
   CHECK(number_at(r, "bytes") == 40e6 && number_at(r, "flops") == 5e6 && number_at(r, "launches") == 3);
   CHECK_NEAR(number_at(r, "intensity"), 0.125, 1e-12);
   const SolDevice *d;
   CHECK_INT(sol_device_find("h100", &d, NULL), SOL_OK);
   CHECK_NEAR(number_at(r, "terms.memory_us"), 40e6 / d->mem_bandwidth.value * 1e6, 1e-9);
   CHECK_NEAR(number_at(r, "terms.launch_us"), 3 * d->launch_us.value, 1e-9);
-  CHECK_NEAR(number_at(r, "time_us"), number_at(r, "terms.memory_us") + number_at(r, "terms.launch_us"), 1e-9);
+  CHECK_NEAR(number_at(r, "time_us"), number_at(r, "terms.memory_us") + number_at(r, "terms.launch_us"),
+             1e-9);
   if (!run_json("roofline --bytes 40e6 --flops 5e6 --json", &r)) return;
   CHECK(number_at(r, "launches") == 1);
 }
@@ -98,28 +102,33 @@ TEST(seeds) {
   }
   if (run_json("roofline gemm 4096x4096x4096 --device b200 --json", &r))
     CHECK(number_at(r, "ridge") > 240 && number_at(r, "ridge") < 290);
-  if (run_json("roofline rmsnorm 1x4096 --dtype fp16 --json", &r)) CHECK_NEAR(number_at(r, "intensity"), 2 / 3.0, 1e-9);
+  if (run_json("roofline rmsnorm 1x4096 --dtype fp16 --json", &r))
+    CHECK_NEAR(number_at(r, "intensity"), 2 / 3.0, 1e-9);
   if (run_json("roofline bias_relu_scale 1000x4000 --dtype bf16 --unfused --json", &r)) {
     CHECK_NEAR(number_at(r, "bytes"), 16e6, 0.001);
     CHECK_NEAR(number_at(r, "unfused.bytes"), 48e6, 0.001);
     CHECK(number_at(r, "unfused.trips") == 6 && number_at(r, "unfused.fused_trips") == 2);
   }
   if (run_json("occupancy --threads 256 --regs 64 --device a100 --json", &r)) {
-    has_keys(r, (const char *const[]){"schema", "blocks_per_sm", "warps_per_sm", "occupancy", "limiter", NULL});
-    CHECK(number_at(r, "blocks_per_sm") == 4 && number_at(r, "warps_per_sm") == 32 && number_at(r, "occupancy") == 0.5);
+    has_keys(r,
+             (const char *const[]){"schema", "blocks_per_sm", "warps_per_sm", "occupancy", "limiter", NULL});
+    CHECK(number_at(r, "blocks_per_sm") == 4 && number_at(r, "warps_per_sm") == 32 &&
+          number_at(r, "occupancy") == 0.5);
   }
 }
 
 TEST(model_keys_add_up) {
   SolJson r, kernels, k;
   if (!run_json("model llama-3-8b --phase decode --batch 32 --context 4096 --device h100 --json", &r)) return;
-  has_keys(r, (const char *const[]){"schema", "kernels", "total_us", "launch_us", "tokens_per_s", "memory", "what_if", NULL});
+  has_keys(r, (const char *const[]){"schema", "kernels", "total_us", "launch_us", "tokens_per_s", "memory",
+                                    "what_if", NULL});
   CHECK_NEAR(number_at(r, "memory.weight_bytes"), 2 * 8030261248.0, 0.01);
   if (!CHECK(sol_json_get(r, "kernels", &kernels))) return;
   double sum = number_at(r, "launch_us"), bytes = 0;
   SolJsonIter it = {kernels, 0};
   while (sol_json_next(&it, NULL, &k)) {
-    has_keys(k, (const char *const[]){"name", "count", "bytes", "flops", "intensity", "bound", "time_us", NULL});
+    has_keys(k,
+             (const char *const[]){"name", "count", "bytes", "flops", "intensity", "bound", "time_us", NULL});
     sum += number_at(k, "time_us");
     bytes += number_at(k, "bytes");
   }
@@ -135,10 +144,11 @@ TEST(every_operation_on_every_device) {
     char arguments[256];
     const char *shapes[] = {"128", "64x128", "8x16x128", "2x8x64x128"};
     SolJson root;
-    snprintf(arguments, sizeof arguments, "roofline %s %s --json --device all", op->name, shapes[op->rank_max - 1]);
+    snprintf(arguments, sizeof arguments, "roofline %s %s --json --device all", op->name,
+             shapes[op->rank_max - 1]);
     if (run_json(arguments, &root)) CHECK_INT(count_items(root), sol_device_count());
-    snprintf(arguments, sizeof arguments, "roofline %s %s --dtype fp16 --device h200%s", op->name, shapes[op->rank_max - 1],
-             op->fusable ? " --unfused" : "");
+    snprintf(arguments, sizeof arguments, "roofline %s %s --dtype fp16 --device h200%s", op->name,
+             shapes[op->rank_max - 1], op->fusable ? " --unfused" : "");
     CHECK_MSG(run(arguments) == 0, "sol %s", arguments);
     CHECK_HAS(output, "What to do");
   }
@@ -175,6 +185,7 @@ TEST(bad_input) {
       {"roofline rmsnorm 8x8 -x", "unknown option '-x'"},
       {"roofline rmsnorm 8x8 --bytes 5", "not both"},
       {"roofline transpose 8x8 --unfused --device h100", "transpose"},
+      {"roofline copy 8 --launches 2", "one launch"},
       {"roofline --bytes 0 --flops 0", "zero"},
       {"roofline --bytes abc", "expected a number"},
       {"roofline --bytes 1e999", "too large"},
@@ -204,7 +215,8 @@ TEST(bad_input) {
     snprintf(arguments, sizeof arguments, "%s 2>&1 >/dev/null", bad[i].arguments);
     int code = run(arguments);
     CHECK_MSG(code == 2, "sol %s: exit code %d", bad[i].arguments, code);
-    CHECK_MSG(strstr(output, bad[i].message), "sol %s: no '%s' in: %s", bad[i].arguments, bad[i].message, output);
+    CHECK_MSG(strstr(output, bad[i].message), "sol %s: no '%s' in: %s", bad[i].arguments, bad[i].message,
+              output);
     snprintf(arguments, sizeof arguments, "%s 2>/dev/null", bad[i].arguments);
     run(arguments);
     CHECK_MSG(output_length == 0, "sol %s prints on standard output: %s", bad[i].arguments, output);
@@ -221,7 +233,8 @@ TEST(help_man_and_completion_know_every_option) {
   CHECK_INT(run("commands"), 0);
   char names[8][32];
   int count = 0;
-  for (char *word = strtok(output, "\n"); word && count < 8; word = strtok(NULL, "\n")) snprintf(names[count++], 32, "%s", word);
+  for (char *word = strtok(output, "\n"); word && count < 8; word = strtok(NULL, "\n"))
+    snprintf(names[count++], 32, "%s", word);
   CHECK(count >= 4);
   for (int i = 0; i < count; i++) {
     char arguments[128];

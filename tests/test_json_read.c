@@ -128,11 +128,11 @@ TEST(nesting) {
   char text[2 * SOL_JSON_MAX_DEPTH + 4];
   memset(text, '[', SOL_JSON_MAX_DEPTH);
   memset(text + SOL_JSON_MAX_DEPTH, ']', SOL_JSON_MAX_DEPTH);
-  CHECK_INT(check_text(text, 2 * SOL_JSON_MAX_DEPTH, NULL), SOL_OK);
+  CHECK_INT(check_text(text, sizeof text - 4, NULL), SOL_OK);
   memset(text, '[', SOL_JSON_MAX_DEPTH + 1);
   memset(text + SOL_JSON_MAX_DEPTH + 1, ']', SOL_JSON_MAX_DEPTH + 1);
   SolError err = {0};
-  CHECK_INT(check_text(text, 2 * SOL_JSON_MAX_DEPTH + 2, &err), SOL_ERR_SYNTAX);
+  CHECK_INT(check_text(text, sizeof text - 2, &err), SOL_ERR_SYNTAX);
   CHECK_INT(err.column, SOL_JSON_MAX_DEPTH + 1);
   CHECK_HAS(err.message, "64");
 }

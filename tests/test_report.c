@@ -75,8 +75,11 @@ static Fact *sample(SolArena *arena) {
     fact_text(row, "name", "name", i ? "second" : "first");
     fact_number(row, "share", "share", UNIT_SHARE, BASIS_MODELLED, i ? 0.25 : 0.75);
   }
-  fact_note(root, "A note of %d words that is longer than one line can be and so has to be wrapped somewhere before it "
-                  "reaches the right edge", 25);
+  fact_note(
+      root,
+      "A note of %d words that is longer than one line can be and so has to be wrapped somewhere before it "
+      "reaches the right edge",
+      25);
   return root;
 }
 
@@ -116,7 +119,8 @@ TEST(json_rendering_has_the_same_facts_and_their_basis) {
   CHECK(!strstr(out.text, "people only") && !strstr(out.text, "A note"));
   CHECK(sol_json_get(root, "ridge", &v) && sol_json_kind(v) == SOL_JSON_NULL);
   char text[16] = "";
-  CHECK(sol_json_get(root, "basis", &basis) && sol_json_get(basis, "rows[].share", &v) && sol_json_string(v, text, 16));
+  CHECK(sol_json_get(root, "basis", &basis) && sol_json_get(basis, "rows[].share", &v) &&
+        sol_json_string(v, text, 16));
   CHECK_STR(text, "modelled");
   sol_buffer_free(&out);
   sol_arena_free(&arena);
@@ -135,12 +139,24 @@ TEST(numbers_as_people_read_them) {
     FactUnit unit;
     double value;
     const char *text;
-  } cases[] = {{UNIT_BYTES, 0, "0 B"},           {UNIT_BYTES, 999, "999 B"},          {UNIT_BYTES, 48e6, "48 MB"},
-               {UNIT_SIZE, 233472, "228 KiB"},   {UNIT_SIZE, 512, "512 B"},           {UNIT_FLOPS_PER_S, 989.4e12, "989.4 TFLOP/s"},
-               {UNIT_US, 12345.6, "12.35 ms"},   {UNIT_US, 0.5, "0.5 us"},            {UNIT_US, 25e6, "25 s"},
-               {UNIT_TIMES, 3, "3.00x"},         {UNIT_SHARE, 0.123, "12.3%"},        {UNIT_COUNT, 8030261248.0, "8.03B"},
-               {UNIT_PLAIN, 1234567, "1234567"}, {UNIT_PLAIN, 1234.56, "1235"},       {UNIT_INTENSITY, 2.0 / 3, "0.6667 FLOP/byte"},
-               {UNIT_HZ, 1.98e9, "1.98 GHz"},    {UNIT_PLAIN, INFINITY, "infinite"},  {UNIT_BYTES, 5e21, "5000000 PB"}};
+  } cases[] = {{UNIT_BYTES, 0, "0 B"},
+               {UNIT_BYTES, 999, "999 B"},
+               {UNIT_BYTES, 48e6, "48 MB"},
+               {UNIT_SIZE, 233472, "228 KiB"},
+               {UNIT_SIZE, 512, "512 B"},
+               {UNIT_FLOPS_PER_S, 989.4e12, "989.4 TFLOP/s"},
+               {UNIT_US, 12345.6, "12.35 ms"},
+               {UNIT_US, 0.5, "0.5 us"},
+               {UNIT_US, 25e6, "25 s"},
+               {UNIT_TIMES, 3, "3.00x"},
+               {UNIT_SHARE, 0.123, "12.3%"},
+               {UNIT_COUNT, 8030261248.0, "8.03B"},
+               {UNIT_PLAIN, 1234567, "1234567"},
+               {UNIT_PLAIN, 1234.56, "1235"},
+               {UNIT_INTENSITY, 2.0 / 3, "0.6667 FLOP/byte"},
+               {UNIT_HZ, 1.98e9, "1.98 GHz"},
+               {UNIT_PLAIN, INFINITY, "infinite"},
+               {UNIT_BYTES, 5e21, "5000000 PB"}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     char text[64];
     fact_write_number(text, sizeof text, cases[i].unit, cases[i].value);

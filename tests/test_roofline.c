@@ -279,6 +279,25 @@ TEST(advice_for_a_norm) {
   CHECK_INT(a.response, SOL_RESPONSE_SATURATE_MEMORY);
 }
 
+// Raising the intensity is the answer where it gains more than a tenth; launching less is no such step.
+TEST(response_follows_the_gains) {
+  SolRooflineOptions no_launch = {.no_launch = 1};
+  SolOpArgs args = {.op = op("layernorm"), .dim = {8192, 4096}, .dtype = SOL_FP8};
+  SolAdvice a = advise(&round_device, args, no_launch);
+  CHECK_INT(a.count, 1);
+  CHECK_NEAR(a.steps[0].gain, 1.25, 1e-3);
+  CHECK_INT(a.response, SOL_RESPONSE_RAISE_INTENSITY);
+  SolWork work = {.bytes = 16e6, .flops = 1e6, .launches = 3, .dtype = SOL_FP8};
+  CHECK_INT(sol_advise_work(&round_device, &work, 0, &a, 0), SOL_OK);
+  CHECK(step(&a, "graph", "").gain > 1.1 && step(&a, "launch", "").gain > 1.1);
+  CHECK_INT(a.count, 2);
+  CHECK_INT(a.response, SOL_RESPONSE_SATURATE_MEMORY);
+  // A norm is no neighbour of a table of integers.
+  args = (SolOpArgs){.op = op("embedding"), .dim = {8192, 4096}, .dtype = SOL_INT8};
+  a = advise(&round_device, args, no_launch);
+  CHECK_INT(a.count, 0);
+}
+
 TEST(advice_for_a_copy_is_to_saturate) {
   SolAdvice a =
       advise(&round_device, (SolOpArgs){.op = op("copy"), .dim = {1 << 30}}, (SolRooflineOptions){0});
@@ -309,6 +328,8 @@ TEST(advice_for_a_small_gemm) {
   CHECK_NEAR(s.gain, 4, 0.01);
   s = step(&a, "shrink", "weights in fp8");
   CHECK_NEAR(s.gain, 2, 0.01);
+  s = step(&a, "shrink", "multiply fp8"); // the product is still written in bf16
+  CHECK(s.after.bytes == 4096 + 4096.0 * 4096 + 2 * 4096);
   s = step(&a, "block", "rows (M) at once reach the ridge");
   CHECK(s.kind != 0);
   // The smallest M with 2 M N K >= ridge * 2 (M K + N K + M N).

@@ -30,16 +30,17 @@ TEST(bad_numbers) {
     const char *text;
     SolStatus status;
     int column;
-  } bad[] = {{"", SOL_ERR_SYNTAX, 1},    {"-1", SOL_ERR_SYNTAX, 1},   {"abc", SOL_ERR_SYNTAX, 1}, {"1e", SOL_ERR_SYNTAX, 3},
-             {"1e+", SOL_ERR_SYNTAX, 4}, {"12q", SOL_ERR_SYNTAX, 3},  {"1e400", SOL_ERR_RANGE, 1}, {"nan", SOL_ERR_SYNTAX, 1},
-             {"inf", SOL_ERR_SYNTAX, 1}, {"0x10", SOL_ERR_SYNTAX, 2}, {"1 2", SOL_ERR_SYNTAX, 2},  {".", SOL_ERR_SYNTAX, 1},
+  } bad[] = {{"", SOL_ERR_SYNTAX, 1},     {"-1", SOL_ERR_SYNTAX, 1},  {"abc", SOL_ERR_SYNTAX, 1},
+             {"1e", SOL_ERR_SYNTAX, 3},   {"1e+", SOL_ERR_SYNTAX, 4}, {"12q", SOL_ERR_SYNTAX, 3},
+             {"1e400", SOL_ERR_RANGE, 1}, {"nan", SOL_ERR_SYNTAX, 1}, {"inf", SOL_ERR_SYNTAX, 1},
+             {"0x10", SOL_ERR_SYNTAX, 2}, {"1 2", SOL_ERR_SYNTAX, 2}, {".", SOL_ERR_SYNTAX, 1},
              {"1e308P", SOL_ERR_RANGE, 1}};
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     double v;
     SolError err = {0};
     SolStatus status = sol_parse_number(bad[i].text, strlen(bad[i].text), &v, &err);
-    CHECK_MSG(status == bad[i].status && err.column == bad[i].column, "'%s': status %s column %d", bad[i].text,
-              sol_status_name(status), err.column);
+    CHECK_MSG(status == bad[i].status && err.column == bad[i].column, "'%s': status %s column %d",
+              bad[i].text, sol_status_name(status), err.column);
     CHECK(err.message[0]);
   }
 }
@@ -53,10 +54,12 @@ TEST(shapes) {
   CHECK_INT(dims[1], 4096);
   CHECK_INT(sol_parse_shape("4Mx2x3x1", 8, 4, dims, &rank, 0), SOL_OK);
   CHECK_INT(dims[0], 4000000);
-  static const char *bad[] = {"", "x", "8x", "x8", "8xx8", "0x4", "8x-1", "1.5x2", "8,4", "1x2x3x4x5", "9e15x9e99", "8 x 4"};
+  static const char *bad[] = {"",     "x",     "8x",  "x8",        "8xx8",      "0x4",
+                              "8x-1", "1.5x2", "8,4", "1x2x3x4x5", "9e15x9e99", "8 x 4"};
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     SolError err = {0};
-    CHECK_MSG(sol_parse_shape(bad[i], strlen(bad[i]), 4, dims, &rank, &err) != SOL_OK && err.column > 0, "'%s' passed", bad[i]);
+    CHECK_MSG(sol_parse_shape(bad[i], strlen(bad[i]), 4, dims, &rank, &err) != SOL_OK && err.column > 0,
+              "'%s' passed", bad[i]);
   }
 }
 

@@ -14,49 +14,51 @@ typedef struct SolFigure {
   const char *source; // where the value was published or how it was measured; NULL: unknown
 } SolFigure;
 
-static inline int sol_known(SolFigure figure) { return figure.source != 0; }
+static inline int sol_known(SolFigure figure) {
+  return figure.source != 0;
+}
 
 // The one list of figures: X(field, unit, label). Units are plain SI: bytes, Hz, B/s, FLOP/s.
-#define SOL_DEVICE_FIGURES(X)                                                                        \
-  X(sms, "", "SMs")                                                                                  \
-  X(base_clock, "Hz", "base clock")                                                                  \
-  X(boost_clock, "Hz", "boost clock")                                                                \
-  X(regs_per_sm, "", "32-bit registers per SM")                                                      \
-  X(max_regs_per_block, "", "registers per block, most")                                             \
-  X(max_regs_per_thread, "", "registers per thread, most")                                           \
-  X(reg_alloc_unit, "", "register allocation unit, per warp")                                        \
-  X(warp_alloc_unit, "", "warp allocation unit")                                                     \
-  X(smem_per_sm, "B", "shared memory per SM")                                                        \
-  X(smem_per_block, "B", "shared memory per block, most (opt-in)")                                   \
-  X(smem_reserved, "B", "shared memory reserved per block")                                          \
-  X(smem_alloc_unit, "B", "shared memory allocation unit")                                           \
-  X(smem_bytes_per_clock, "B/clock", "shared memory bandwidth per SM")                               \
-  X(l1_size, "B", "L1 and shared memory per SM, together")                                           \
-  X(l2_size, "B", "L2 cache")                                                                        \
-  X(l2_bandwidth, "B/s", "L2 read bandwidth")                                                        \
-  X(mem_size, "B", "memory")                                                                         \
-  X(mem_bus_bits, "bit", "memory bus")                                                               \
-  X(mem_bandwidth, "B/s", "memory bandwidth")                                                        \
-  X(link_bandwidth, "B/s", "GPU-to-GPU link, one direction")                                         \
-  X(peak_fp64, "FLOP/s", "fp64 peak, vector units")                                                  \
-  X(peak_fp64_tensor, "FLOP/s", "fp64 peak, tensor cores")                                           \
-  X(peak_fp32, "FLOP/s", "fp32 peak, vector units")                                                  \
-  X(peak_fp16_vector, "FLOP/s", "fp16 peak, vector units")                                           \
-  X(peak_tf32, "FLOP/s", "tf32 dense peak, tensor cores")                                            \
-  X(peak_fp16, "FLOP/s", "fp16 dense peak, tensor cores")                                            \
-  X(peak_bf16, "FLOP/s", "bf16 dense peak, tensor cores")                                            \
-  X(peak_fp8, "FLOP/s", "fp8 dense peak, tensor cores")                                              \
-  X(peak_fp4, "FLOP/s", "fp4 dense peak, tensor cores")                                              \
-  X(peak_int8, "OP/s", "int8 dense peak, tensor cores")                                              \
-  X(warp_size, "", "threads per warp")                                                               \
-  X(max_warps_per_sm, "", "warps per SM, most")                                                      \
-  X(max_blocks_per_sm, "", "blocks per SM, most")                                                    \
-  X(max_threads_per_block, "", "threads per block, most")                                            \
-  X(smem_latency, "clocks", "shared memory latency")                                                 \
-  X(l1_latency, "clocks", "L1 hit latency")                                                          \
-  X(l2_latency, "clocks", "L2 hit latency")                                                          \
-  X(mem_latency, "clocks", "memory latency")                                                         \
-  X(launch_us, "us", "launch cost of a kernel in a stream")                                          \
+#define SOL_DEVICE_FIGURES(X)                                                                                \
+  X(sms, "", "SMs")                                                                                          \
+  X(base_clock, "Hz", "base clock")                                                                          \
+  X(boost_clock, "Hz", "boost clock")                                                                        \
+  X(regs_per_sm, "", "32-bit registers per SM")                                                              \
+  X(max_regs_per_block, "", "registers per block, most")                                                     \
+  X(max_regs_per_thread, "", "registers per thread, most")                                                   \
+  X(reg_alloc_unit, "", "register allocation unit, per warp")                                                \
+  X(warp_alloc_unit, "", "warp allocation unit")                                                             \
+  X(smem_per_sm, "B", "shared memory per SM")                                                                \
+  X(smem_per_block, "B", "shared memory per block, most (opt-in)")                                           \
+  X(smem_reserved, "B", "shared memory reserved per block")                                                  \
+  X(smem_alloc_unit, "B", "shared memory allocation unit")                                                   \
+  X(smem_bytes_per_clock, "B/clock", "shared memory bandwidth per SM")                                       \
+  X(l1_size, "B", "L1 and shared memory per SM, together")                                                   \
+  X(l2_size, "B", "L2 cache")                                                                                \
+  X(l2_bandwidth, "B/s", "L2 read bandwidth")                                                                \
+  X(mem_size, "B", "memory")                                                                                 \
+  X(mem_bus_bits, "bit", "memory bus")                                                                       \
+  X(mem_bandwidth, "B/s", "memory bandwidth")                                                                \
+  X(link_bandwidth, "B/s", "GPU-to-GPU link, one direction")                                                 \
+  X(peak_fp64, "FLOP/s", "fp64 peak, vector units")                                                          \
+  X(peak_fp64_tensor, "FLOP/s", "fp64 peak, tensor cores")                                                   \
+  X(peak_fp32, "FLOP/s", "fp32 peak, vector units")                                                          \
+  X(peak_fp16_vector, "FLOP/s", "fp16 peak, vector units")                                                   \
+  X(peak_tf32, "FLOP/s", "tf32 dense peak, tensor cores")                                                    \
+  X(peak_fp16, "FLOP/s", "fp16 dense peak, tensor cores")                                                    \
+  X(peak_bf16, "FLOP/s", "bf16 dense peak, tensor cores")                                                    \
+  X(peak_fp8, "FLOP/s", "fp8 dense peak, tensor cores")                                                      \
+  X(peak_fp4, "FLOP/s", "fp4 dense peak, tensor cores")                                                      \
+  X(peak_int8, "OP/s", "int8 dense peak, tensor cores")                                                      \
+  X(warp_size, "", "threads per warp")                                                                       \
+  X(max_warps_per_sm, "", "warps per SM, most")                                                              \
+  X(max_blocks_per_sm, "", "blocks per SM, most")                                                            \
+  X(max_threads_per_block, "", "threads per block, most")                                                    \
+  X(smem_latency, "clocks", "shared memory latency")                                                         \
+  X(l1_latency, "clocks", "L1 hit latency")                                                                  \
+  X(l2_latency, "clocks", "L2 hit latency")                                                                  \
+  X(mem_latency, "clocks", "memory latency")                                                                 \
+  X(launch_us, "us", "launch cost of a kernel in a stream")                                                  \
   X(graph_launch_us, "us", "launch cost of a kernel in a CUDA graph")
 
 typedef struct SolDevice {

@@ -59,7 +59,8 @@ typedef struct SolModelConfig {
   int64_t shared_intermediate; // width of what every token passes through besides; 0: none
   int64_t moe_layers;          // how many layers are mixtures; the others are dense
   int shared_gate;             // the shared expert's output is scaled by a gate of its own (Qwen 2)
-  // Latent attention (DeepSeek); kv_lora_rank == 0: ordinary. rope_dim of head_dim is the part without latent.
+  // Latent attention (DeepSeek); kv_lora_rank == 0: ordinary. rope_dim of head_dim is the part without
+  // latent.
   int64_t q_lora_rank; // 0: q is projected directly
   int64_t kv_lora_rank;
   // As the file says it is stored; SOL_DTYPE_DEFAULT where it does not say.
@@ -86,11 +87,11 @@ SOL_API SolStatus sol_model_weights(const SolModelConfig *config, SolModelWeight
 
 // Zero means the default in the comment.
 typedef struct SolModelRun {
-  SolPhase phase;        // prefill: `context` new tokens a sequence; decode: one, after `context` in the cache
-  int64_t batch;         // sequences; 1
-  int64_t context;       // tokens; 4096
-  int64_t tp;            // tensor-parallel GPUs; 1
-  SolDtype dtype;        // activations and arithmetic; the config's where that is fp16, else bf16
+  SolPhase phase;  // prefill: `context` new tokens a sequence; decode: one, after `context` in the cache
+  int64_t batch;   // sequences; 1
+  int64_t context; // tokens; 4096
+  int64_t tp;      // tensor-parallel GPUs; 1
+  SolDtype dtype;  // activations and arithmetic; the config's where that is fp16, else bf16
   SolDtype weight_dtype; // every weight; the config's where its weights are quantised, else dtype
   SolDtype kv_dtype;     // dtype
   int fused;             // 1: fuse what libraries fuse (docs/model.md has the list)
@@ -113,7 +114,7 @@ typedef struct SolModelKernel {
 typedef struct SolModelReport {
   SolModelRun run; // with the defaults filled in
   int count;
-  SolModelKernel kernels[SOL_MAX_MODEL_KERNELS]; // in the order of their first launch
+  SolModelKernel kernels[SOL_MAX_MODEL_KERNELS];   // in the order of their first launch
   double weight_bytes, kv_bytes, activation_bytes; // held by one GPU; activation: the most live at once
   double kv_bytes_per_token;                       // on one GPU, windows left out of account
   double memory_bytes;                             // of the device; 0: unknown

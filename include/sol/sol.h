@@ -9,15 +9,6 @@
 #include "sol/op.h"
 #include "sol/roofline.h"
 #include "sol/status.h"
+#include "sol/version.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-#define SOL_VERSION "0.1.0"
-SOL_API const char *sol_version(void);
-
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -29,10 +29,10 @@ typedef enum SolStatus {
 
 typedef struct SolError {
   SolStatus status;
-  int64_t offset;      // byte offset into the parsed text; -1 where no text is concerned
+  int64_t offset;       // byte offset into the parsed text; -1 where no text is concerned
   int32_t line, column; // 1-based; 0 where no text is concerned
-  char message[256];   // what is wrong, one line, no full stop
-  char hint[256];      // what to do about it; empty where there is nothing to say
+  char message[256];    // what is wrong, one line, no full stop
+  char hint[256];       // what to do about it; empty where there is nothing to say
 } SolError;
 
 // The constant's name without its prefix, in lower case: "not_found". Never NULL.

@@ -7,7 +7,12 @@ struct SolArenaChunk {
   size_t size;
 };
 
-enum { ALIGN = 16, HEADER = (sizeof(struct SolArenaChunk) + ALIGN - 1) / ALIGN * ALIGN, FIRST = 4096, MOST = 1 << 20 };
+enum {
+  ALIGN = 16,
+  HEADER = (sizeof(struct SolArenaChunk) + ALIGN - 1) / ALIGN * ALIGN,
+  FIRST = 4096,
+  MOST = 1 << 20
+};
 
 void *sol_arena_alloc(SolArena *a, size_t size) {
   if (a->failed) return 0;

@@ -25,7 +25,9 @@ void sol_buffer_put(SolBuffer *b, const char *text, size_t length) {
   b->text[b->length] = 0;
 }
 
-void sol_buffer_puts(SolBuffer *b, const char *text) { sol_buffer_put(b, text, strlen(text)); }
+void sol_buffer_puts(SolBuffer *b, const char *text) {
+  sol_buffer_put(b, text, strlen(text));
+}
 
 void sol_buffer_fill(SolBuffer *b, char c, size_t count) {
   if (!reserve(b, count)) return;

@@ -1,6 +1,6 @@
+#include "sol/dtype.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "sol/dtype.h"
 
 typedef struct Dtype {
   const char *name, *aliases;
@@ -21,11 +21,17 @@ static const Dtype dtypes[SOL_DTYPE_COUNT] = {
     [SOL_INT64] = {"int64", "i64 s64 u64 long uint64", 64},
 };
 
-static bool in_enum(SolDtype dtype) { return (unsigned)dtype < SOL_DTYPE_COUNT; }
+static bool in_enum(SolDtype dtype) {
+  return (unsigned)dtype < SOL_DTYPE_COUNT;
+}
 
-int sol_dtype_bits(SolDtype dtype) { return in_enum(dtype) ? dtypes[dtype].bits : 0; }
+int sol_dtype_bits(SolDtype dtype) {
+  return in_enum(dtype) ? dtypes[dtype].bits : 0;
+}
 
-const char *sol_dtype_name(SolDtype dtype) { return in_enum(dtype) ? dtypes[dtype].name : "?"; }
+const char *sol_dtype_name(SolDtype dtype) {
+  return in_enum(dtype) ? dtypes[dtype].name : "?";
+}
 
 static const char *name_at(const void *ctx, int i) {
   (void)ctx;

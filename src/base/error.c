@@ -43,8 +43,10 @@ SolStatus sol_fail_at(SolError *err, SolStatus status, const char *text, size_t 
   err->offset = (int64_t)offset;
   err->line = err->column = 1;
   for (size_t i = 0; i < offset; i++) {
-    if (text[i] == '\n') err->line++, err->column = 1;
-    else err->column++;
+    if (text[i] == '\n')
+      err->line++, err->column = 1;
+    else
+      err->column++;
   }
   return status;
 }
@@ -57,8 +59,8 @@ void sol_hint(SolError *err, const char *format, ...) {
   va_end(args);
 }
 
-SolStatus sol_fail_unknown(SolError *err, const char *kind, const char *name, SolNameAt *name_at, const void *ctx,
-                           int count) {
+SolStatus sol_fail_unknown(SolError *err, const char *kind, const char *name, SolNameAt *name_at,
+                           const void *ctx, int count) {
   SolStatus status = sol_fail(err, SOL_ERR_NOT_FOUND, "unknown %s '%.80s'", kind, name);
   if (!err) return status;
   enum { OFFER = 3 };

@@ -1,4 +1,5 @@
-// Filling in a SolError. Each call returns the status, so that a failing function ends `return sol_fail(...)`.
+// Filling in a SolError. Each call returns the status, so that a failing function ends `return
+// sol_fail(...)`.
 #ifndef SOL_BASE_ERROR_H
 #define SOL_BASE_ERROR_H
 
@@ -15,7 +16,7 @@ void sol_hint(SolError *err, const char *format, ...) SOL_PRINTF(2, 3);
 // The i-th of a list of names; ctx is the caller's.
 typedef const char *SolNameAt(const void *ctx, int i);
 // Fails with "unknown KIND 'name'", and a hint that offers the nearest of the names.
-SolStatus sol_fail_unknown(SolError *err, const char *kind, const char *name, SolNameAt *name_at, const void *ctx,
-                           int count);
+SolStatus sol_fail_unknown(SolError *err, const char *kind, const char *name, SolNameAt *name_at,
+                           const void *ctx, int count);
 
 #endif

@@ -16,8 +16,10 @@ static void expand(double v, Decimal *d) {
   memcpy(&bits, &v, sizeof bits);
   int exponent = (int)(bits >> 52 & 0x7ff);
   uint64_t mantissa = bits & ((1ull << 52) - 1);
-  if (exponent) mantissa |= 1ull << 52;
-  else exponent = 1;
+  if (exponent)
+    mantissa |= 1ull << 52;
+  else
+    exponent = 1;
   exponent -= 1075;
 
   uint32_t limb[MAX_LIMBS] = {0};
@@ -52,8 +54,10 @@ static void expand(double v, Decimal *d) {
   for (int i = first; i <= last; i++)
     for (uint32_t unit = LIMB / 10; unit; unit /= 10) {
       char c = (char)('0' + limb[i] / unit % 10);
-      if (!d->count && c == '0') d->point--;
-      else if (d->count < MAX_DIGITS) d->digit[d->count++] = c;
+      if (!d->count && c == '0')
+        d->point--;
+      else if (d->count < MAX_DIGITS)
+        d->digit[d->count++] = c;
     }
   if (!d->count) d->point = 1, d->digit[d->count++] = '0';
 }
@@ -82,7 +86,9 @@ static void round_to(Decimal *d, int keep) {
   }
 }
 
-static char digit_at(const Decimal *d, int i) { return i >= 0 && i < d->count ? d->digit[i] : '0'; }
+static char digit_at(const Decimal *d, int i) {
+  return i >= 0 && i < d->count ? d->digit[i] : '0';
+}
 
 // Writes |v| as f, e or g into text, which has room for any double at the precisions allowed (0 to 40).
 static size_t format_double(char *text, double v, char kind, int precision) {
@@ -96,8 +102,10 @@ static size_t format_double(char *text, double v, char kind, int precision) {
     round_to(&rounded, precision);
     int exponent = zero ? 0 : rounded.point - 1;
     strip = true;
-    if (exponent < -4 || exponent >= precision) kind = 'e', precision -= 1;
-    else kind = 'f', precision -= 1 + exponent;
+    if (exponent < -4 || exponent >= precision)
+      kind = 'e', precision -= 1;
+    else
+      kind = 'f', precision -= 1 + exponent;
   }
   char *p = text;
   if (kind == 'f') {
@@ -196,16 +204,22 @@ size_t sol_vformat(char *out, size_t cap, const char *format, va_list args) {
     p++;
     Spec spec = {false, false, 0, -1};
     for (; *p == '-' || *p == '0'; p++) {
-      if (*p == '-') spec.left = true;
-      else spec.zero = true;
+      if (*p == '-')
+        spec.left = true;
+      else
+        spec.zero = true;
     }
-    if (*p == '*') spec.width = va_arg(args, int), p++;
-    else spec.width = read_int(&p);
+    if (*p == '*')
+      spec.width = va_arg(args, int), p++;
+    else
+      spec.width = read_int(&p);
     if (spec.width < 0) spec.left = true, spec.width = spec.width < -100000 ? 100000 : -spec.width;
     if (*p == '.') {
       p++;
-      if (*p == '*') spec.precision = va_arg(args, int), p++;
-      else spec.precision = read_int(&p);
+      if (*p == '*')
+        spec.precision = va_arg(args, int), p++;
+      else
+        spec.precision = read_int(&p);
     }
     int longs = 0;
     for (; *p == 'l'; p++) longs++;
@@ -241,7 +255,8 @@ size_t sol_vformat(char *out, size_t cap, const char *format, va_list args) {
     case 'f':
     case 'e':
     case 'g': put_double(&o, &spec, va_arg(args, double), *p); break;
-    default: put(&o, '%'); // "%%", and anything this subset lacks, shown rather than swallowed
+    default:
+      put(&o, '%'); // "%%", and anything this subset lacks, shown rather than swallowed
       if (*p && *p != '%') put(&o, *p);
       if (!*p) p--;
     }

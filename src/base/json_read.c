@@ -9,7 +9,9 @@ typedef struct Scan {
   SolError *err;
 } Scan;
 
-static char peek(const Scan *s) { return s->at < s->length ? s->text[s->at] : 0; }
+static char peek(const Scan *s) {
+  return s->at < s->length ? s->text[s->at] : 0;
+}
 
 static void skip_space(Scan *s) {
   while (s->at < s->length) {
@@ -176,7 +178,9 @@ static size_t skip_value(const char *text, size_t length, size_t at) {
       if (depth == 0) return at;
       depth--;
     } else if (depth == 0) { // a number or a word
-      while (at < length && text[at] != ',' && text[at] != '}' && text[at] != ']' && (unsigned char)text[at] > ' ') at++;
+      while (at < length && text[at] != ',' && text[at] != '}' && text[at] != ']' &&
+             (unsigned char)text[at] > ' ')
+        at++;
       return at;
     }
     at++;
@@ -206,20 +210,6 @@ bool sol_json_next(SolJsonIter *it, SolJson *key, SolJson *value) {
   *value = (SolJson){s.text, s.length, s.at};
   it->next = skip_value(s.text, s.length, s.at);
   return true;
-}
-
-bool sol_json_get(SolJson object, const char *key, SolJson *value) {
-  if (sol_json_kind(object) != SOL_JSON_OBJECT) return false;
-  bool found = false;
-  SolJsonIter it = {object, 0};
-  SolJson name, v;
-  char text[128];
-  while (sol_json_next(&it, &name, &v)) {
-    if (!sol_json_string(name, text, sizeof text) || strcmp(text, key) != 0) continue;
-    *value = v;
-    found = true;
-  }
-  return found;
 }
 
 bool sol_json_number(SolJson value, double *out) {
@@ -256,43 +246,69 @@ static int encode_utf8(uint32_t c, char *to) {
   }
   int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
   for (int i = more; i > 0; i--, c >>= 6) to[i] = (char)(0x80 | (c & 0x3f));
-  to[0] = (char)((0xf00 >> more & 0xff) | c);
+  to[0] = (char)((0xf00 >> (more + 1) & 0xff) | c);
   return more + 1;
+}
+
+// Decodes the character at *p, an escape or a byte, into piece and moves *p past it. What a C string cannot hold,
+// NUL and half a surrogate pair, becomes U+FFFD.
+static int decode(const char **p, char piece[4]) {
+  char c = *(*p)++;
+  piece[0] = c;
+  if (c != '\\') return 1;
+  c = *(*p)++;
+  switch (c) {
+  case 'b': piece[0] = '\b'; return 1;
+  case 'f': piece[0] = '\f'; return 1;
+  case 'n': piece[0] = '\n'; return 1;
+  case 'r': piece[0] = '\r'; return 1;
+  case 't': piece[0] = '\t'; return 1;
+  case 'u': break;
+  default: piece[0] = c; return 1;
+  }
+  uint32_t code = read_hex4(*p);
+  *p += 4;
+  if (code >= 0xd800 && code < 0xdc00 && (*p)[0] == '\\' && (*p)[1] == 'u') {
+    uint32_t low = read_hex4(*p + 2);
+    if (low >= 0xdc00 && low < 0xe000) code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00), *p += 6;
+  }
+  if (!code || (code >= 0xd800 && code < 0xe000)) code = 0xfffd;
+  return encode_utf8(code, piece);
 }
 
 bool sol_json_string(SolJson value, char *out, size_t cap) {
   if (sol_json_kind(value) != SOL_JSON_STRING) return false;
   size_t used = 0;
-  const char *p = value.text + value.at + 1;
-  for (; *p != '"'; p++) {
-    char piece[4] = {*p};
-    int n = 1;
-    if (*p == '\\') {
-      p++;
-      switch (*p) {
-      case 'b': piece[0] = '\b'; break;
-      case 'f': piece[0] = '\f'; break;
-      case 'n': piece[0] = '\n'; break;
-      case 'r': piece[0] = '\r'; break;
-      case 't': piece[0] = '\t'; break;
-      case 'u': {
-        uint32_t c = read_hex4(p + 1);
-        p += 4;
-        if (c >= 0xd800 && c < 0xdc00 && p[1] == '\\' && p[2] == 'u') {
-          uint32_t low = read_hex4(p + 3);
-          if (low >= 0xdc00 && low < 0xe000) c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00), p += 6;
-        }
-        if (c >= 0xd800 && c < 0xe000) c = 0xfffd; // half a pair
-        n = encode_utf8(c, piece);
-        break;
-      }
-      default: piece[0] = *p;
-      }
-    }
+  for (const char *p = value.text + value.at + 1; *p != '"';) {
+    char piece[4];
+    int n = decode(&p, piece);
     if (used + (size_t)n + 1 > cap) break;
     memcpy(out + used, piece, (size_t)n);
     used += (size_t)n;
   }
   if (cap) out[used] = 0;
   return true;
+}
+
+static bool key_equals(SolJson name, const char *key) {
+  for (const char *p = name.text + name.at + 1; *p != '"';) {
+    char piece[4];
+    int n = decode(&p, piece);
+    for (int i = 0; i < n; i++)
+      if (*key++ != piece[i]) return false;
+  }
+  return !*key;
+}
+
+bool sol_json_get(SolJson object, const char *key, SolJson *value) {
+  if (sol_json_kind(object) != SOL_JSON_OBJECT) return false;
+  bool found = false;
+  SolJsonIter it = {object, 0};
+  SolJson name, v;
+  while (sol_json_next(&it, &name, &v)) {
+    if (!key_equals(name, key)) continue;
+    *value = v;
+    found = true;
+  }
+  return found;
 }

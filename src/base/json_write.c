@@ -6,11 +6,16 @@ static void put_string(SolBuffer *out, const char *s) {
   sol_buffer_put(out, "\"", 1);
   for (; *s; s++) {
     unsigned char c = (unsigned char)*s;
-    if (c == '"' || c == '\\') sol_buffer_format(out, "\\%c", c);
-    else if (c == '\n') sol_buffer_puts(out, "\\n");
-    else if (c == '\t') sol_buffer_puts(out, "\\t");
-    else if (c < 0x20) sol_buffer_format(out, "\\u%04x", c);
-    else sol_buffer_put(out, s, 1);
+    if (c == '"' || c == '\\')
+      sol_buffer_format(out, "\\%c", c);
+    else if (c == '\n')
+      sol_buffer_puts(out, "\\n");
+    else if (c == '\t')
+      sol_buffer_puts(out, "\\t");
+    else if (c < 0x20)
+      sol_buffer_format(out, "\\u%04x", c);
+    else
+      sol_buffer_put(out, s, 1);
   }
   sol_buffer_put(out, "\"", 1);
 }
@@ -47,16 +52,21 @@ void sol_json_close(SolJsonWriter *w, char bracket) {
 
 void sol_json_put_text(SolJsonWriter *w, const char *name, const char *text) {
   begin(w, name);
-  if (text) put_string(w->out, text);
-  else sol_buffer_puts(w->out, "null");
+  if (text)
+    put_string(w->out, text);
+  else
+    sol_buffer_puts(w->out, "null");
 }
 
 void sol_json_put_number(SolJsonWriter *w, const char *name, double value) {
   begin(w, name);
   bool whole = value == __builtin_floor(value) && value <= SOL_EXACT && value >= -SOL_EXACT;
-  if (!__builtin_isfinite(value)) sol_buffer_puts(w->out, "null");
-  else if (whole) sol_buffer_format(w->out, "%lld", (long long)value);
-  else sol_buffer_format(w->out, "%.15g", value);
+  if (!__builtin_isfinite(value))
+    sol_buffer_puts(w->out, "null");
+  else if (whole)
+    sol_buffer_format(w->out, "%lld", (long long)value);
+  else
+    sol_buffer_format(w->out, "%.15g", value);
 }
 
 void sol_json_put_bool(SolJsonWriter *w, const char *name, bool value) {

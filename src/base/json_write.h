@@ -10,8 +10,8 @@ typedef struct SolJsonWriter {
   bool some; // the container that is open has a member already
 } SolJsonWriter;
 
-void sol_json_open(SolJsonWriter *w, const char *name, char bracket); // '{' or '['
-void sol_json_close(SolJsonWriter *w, char bracket);                  // '}' or ']'
+void sol_json_open(SolJsonWriter *w, const char *name, char bracket);         // '{' or '['
+void sol_json_close(SolJsonWriter *w, char bracket);                          // '}' or ']'
 void sol_json_put_text(SolJsonWriter *w, const char *name, const char *text); // NULL: null
 // Whole numbers up to 2^53 in full, others with 15 significant digits; not finite: null.
 void sol_json_put_number(SolJsonWriter *w, const char *name, double value);

@@ -15,6 +15,6 @@ size_t strlen(const char *s);
 int strcmp(const char *a, const char *b);
 
 #define SOL_PRINTF(text, first) __attribute__((format(printf, text, first)))
-#define SOL_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define SOL_COUNT(array)        (sizeof(array) / sizeof((array)[0]))
 
 #endif

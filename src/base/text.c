@@ -69,7 +69,9 @@ static double scale_by_ten(double v, int exponent) {
   return exponent < 0 ? v / power_of_ten[-exponent] : v * power_of_ten[exponent];
 }
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 // The suffix at text[*at]: K M G T P by thousands, Ki Mi ... by 1024, then perhaps B. 1 where there is none.
 static double read_suffix(const char *text, size_t length, size_t *at) {
@@ -92,12 +94,15 @@ static double read_suffix(const char *text, size_t length, size_t *at) {
 // Reads a number from text[*at] on and moves *at past it; no check of what follows.
 static SolStatus read_number(const char *text, size_t length, size_t *at, double *out, SolError *err) {
   size_t start = *at, p = start;
-  if (p < length && text[p] == '-') return sol_fail_at(err, SOL_ERR_SYNTAX, text, length, p, "must not be negative");
+  if (p < length && text[p] == '-')
+    return sol_fail_at(err, SOL_ERR_SYNTAX, text, length, p, "must not be negative");
   uint64_t mantissa = 0;
   int exponent = 0, digits = 0;
   for (; p < length && is_digit(text[p]); p++, digits++) {
-    if (mantissa < 1000000000000000000u) mantissa = mantissa * 10 + (uint64_t)(text[p] - '0');
-    else if (exponent < 100000) exponent++;
+    if (mantissa < 1000000000000000000u)
+      mantissa = mantissa * 10 + (uint64_t)(text[p] - '0');
+    else if (exponent < 100000)
+      exponent++;
   }
   if (p < length && text[p] == '.') {
     for (p++; p < length && is_digit(text[p]); p++, digits++) {
@@ -119,7 +124,8 @@ static SolStatus read_number(const char *text, size_t length, size_t *at, double
   }
   double v = mantissa ? scale_by_ten((double)mantissa, exponent) : 0;
   v *= read_suffix(text, length, &p);
-  if (!__builtin_isfinite(v)) return sol_fail_at(err, SOL_ERR_RANGE, text, length, start, "number is too large");
+  if (!__builtin_isfinite(v))
+    return sol_fail_at(err, SOL_ERR_RANGE, text, length, start, "number is too large");
   *at = p;
   *out = v;
   return SOL_OK;
@@ -130,15 +136,17 @@ SolStatus sol_parse_number(const char *text, size_t length, double *out, SolErro
   double v = 0;
   SolStatus status = read_number(text, length, &at, &v, err);
   if (status) return status;
-  if (at < length) return sol_fail_at(err, SOL_ERR_SYNTAX, text, length, at, "unexpected text after the number");
+  if (at < length)
+    return sol_fail_at(err, SOL_ERR_SYNTAX, text, length, at, "unexpected text after the number");
   *out = v;
   return SOL_OK;
 }
 
-static SolStatus to_count(const char *text, size_t length, size_t start, double v, int64_t least, int64_t *out,
-                          SolError *err) {
+static SolStatus to_count(const char *text, size_t length, size_t start, double v, int64_t least,
+                          int64_t *out, SolError *err) {
   if (v > SOL_EXACT) return sol_fail_at(err, SOL_ERR_RANGE, text, length, start, "larger than 2^53");
-  if (v != __builtin_floor(v)) return sol_fail_at(err, SOL_ERR_SYNTAX, text, length, start, "must be a whole number");
+  if (v != __builtin_floor(v))
+    return sol_fail_at(err, SOL_ERR_SYNTAX, text, length, start, "must be a whole number");
   if (v < (double)least)
     return sol_fail_at(err, SOL_ERR_RANGE, text, length, start, "must be at least %lld", (long long)least);
   *out = (int64_t)v;
@@ -151,12 +159,14 @@ SolStatus sol_parse_count(const char *text, size_t length, int64_t least, int64_
   return status ? status : to_count(text, length, 0, v, least, out, err);
 }
 
-SolStatus sol_parse_shape(const char *text, size_t length, int most, int64_t *dims, int *rank, SolError *err) {
+SolStatus sol_parse_shape(const char *text, size_t length, int most, int64_t *dims, int *rank,
+                          SolError *err) {
   size_t at = 0;
   for (int n = 0;; n++) {
     size_t start = at;
     if (n == most)
-      return sol_fail_at(err, SOL_ERR_SYNTAX, text, length, at, "more than %d dimension%s", most, most == 1 ? "" : "s");
+      return sol_fail_at(err, SOL_ERR_SYNTAX, text, length, at, "more than %d dimension%s", most,
+                         most == 1 ? "" : "s");
     double v = 0;
     SolStatus status = read_number(text, length, &at, &v, err);
     if (!status) status = to_count(text, length, start, v, 1, &dims[n], err);

@@ -1,3 +1,5 @@
-#include "sol/sol.h"
+#include "sol/version.h"
 
-const char *sol_version(void) { return SOL_VERSION; }
+const char *sol_version(void) {
+  return SOL_VERSION;
+}

@@ -21,9 +21,10 @@ typedef enum OptionKind {
 typedef struct Option {
   const char *name; // without the dashes
   OptionKind kind;
-  size_t offset;       // of the value in the command's arguments
-  const char *value;   // what the help calls it: "BYTES"; NULL for flags
-  const char *choices; // OPTION_CHOICE: "hbm|l2|smem"; OPTION_TEXT: completion source "devices", "ops" ... or NULL
+  size_t offset;     // of the value in the command's arguments
+  const char *value; // what the help calls it: "BYTES"; NULL for flags
+  const char
+      *choices; // OPTION_CHOICE: "hbm|l2|smem"; OPTION_TEXT: completion source "devices", "ops" ... or NULL
   int64_t least;
   const char *help;
 } Option;
@@ -39,20 +40,27 @@ typedef struct CommonArgs {
   uint64_t given; // bit i: option i of the command's table was on the command line
 } CommonArgs;
 
-#define COMMON_OPTIONS                                                                               \
-  {"json", OPTION_FLAG, offsetof(CommonArgs, json), 0, 0, 0, "print JSON for machines"},             \
-      {"color", OPTION_CHOICE, offsetof(CommonArgs, colour), "WHEN", "auto|always|never", 0,         \
-       "colour: on a terminal only (default), always or never"},                                     \
-      {"help", OPTION_FLAG, offsetof(CommonArgs, help), 0, 0, 0, "show this help"}
+#define COMMON_OPTIONS                                                                                       \
+  {"json", OPTION_FLAG, offsetof(CommonArgs, json), 0, 0, 0, "print JSON for machines"},                     \
+      {"color",                                                                                              \
+       OPTION_CHOICE,                                                                                        \
+       offsetof(CommonArgs, colour),                                                                         \
+       "WHEN",                                                                                               \
+       "auto|always|never",                                                                                  \
+       0,                                                                                                    \
+       "colour: on a terminal only (default), always or never"},                                             \
+  {                                                                                                          \
+    "help", OPTION_FLAG, offsetof(CommonArgs, help), 0, 0, 0, "show this help"                               \
+  }
 
 typedef struct Cli Cli;
 
 typedef struct Command {
   const char *name;
-  const char *usage;   // what follows the name: "[OP SHAPE] [options]"
-  const char *summary; // one line
-  const char *details; // paragraphs separated by blank lines; NULL for none
-  const char *examples; // one command a line, each with its comment: "sol devices h100  # one in full"
+  const char *usage;      // what follows the name: "[OP SHAPE] [options]"
+  const char *summary;    // one line
+  const char *details;    // paragraphs separated by blank lines; NULL for none
+  const char *examples;   // one command a line, each with its comment: "sol devices h100  # one in full"
   const char *positional; // completion source of positional arguments; NULL for none
   const Option *options;
   int option_count;
@@ -88,10 +96,12 @@ bool cli_given(const Cli *cli, const char *option);
 // "h100,h200", "all": up to cap devices. EXIT_OK or EXIT_USAGE.
 int cli_devices(const Cli *cli, const char *list, const SolDevice **out, int cap, int *count);
 #define DEFAULT_DEVICE "h100-sxm"
-#define DEVICE_OPTION(type, field, several)                                                          \
-  {"device", OPTION_TEXT, offsetof(type, field), several ? "NAME,..." : "NAME", "devices", 0,        \
-   several ? "GPU, several separated by commas, or 'all' (default " DEFAULT_DEVICE ")"               \
-           : "GPU (default " DEFAULT_DEVICE ")"}
+#define DEVICE_OPTION(type, field, several)                                                                  \
+  {                                                                                                          \
+    "device", OPTION_TEXT, offsetof(type, field), several ? "NAME,..." : "NAME", "devices", 0,               \
+        several ? "GPU, several separated by commas, or 'all' (default " DEFAULT_DEVICE ")"                  \
+                : "GPU (default " DEFAULT_DEVICE ")"                                                         \
+  }
 
 const Command *cli_find_command(const char *name, SolError *err);
 void cli_help(const Command *command, SolBuffer *out); // NULL: of sol itself

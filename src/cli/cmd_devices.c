@@ -26,8 +26,10 @@ static FactUnit unit_of(const char *unit) {
 }
 
 static void known_number(Fact *row, const char *key, const char *label, FactUnit unit, SolFigure figure) {
-  if (sol_known(figure)) fact_number(row, key, label, unit, BASIS_NONE, figure.value);
-  else fact_unknown(row, key, label);
+  if (sol_known(figure))
+    fact_number(row, key, label, unit, BASIS_NONE, figure.value);
+  else
+    fact_unknown(row, key, label);
 }
 
 static void identity(Fact *row, const SolDevice *d, bool labelled) {
@@ -60,7 +62,8 @@ typedef struct Ridge {
 } Ridge;
 
 static bool ridge_of(const SolDevice *d, SolDtype dtype, Ridge *out) {
-  if (!sol_known(d->mem_bandwidth) || sol_device_peak(d, dtype, SOL_UNIT_DEFAULT, &out->peak, &out->unit, 0)) return false;
+  if (!sol_known(d->mem_bandwidth) || sol_device_peak(d, dtype, SOL_UNIT_DEFAULT, &out->peak, &out->unit, 0))
+    return false;
   out->ridge = out->peak / d->mem_bandwidth.value;
   return true;
 }
@@ -95,8 +98,10 @@ static void in_full(Fact *root, const SolDevice *d) {
     Fact *line = fact_object(list, 0, 0);
     if (i < 0) { // two that are words
       fact_text(line, 0, "figure", i == -2 ? "architecture" : "memory type");
-      if (i == -2) fact_textf(line, 0, "value", "%s, %s", d->family, d->arch);
-      else fact_text(line, 0, "value", d->mem_type);
+      if (i == -2)
+        fact_textf(line, 0, "value", "%s, %s", d->family, d->arch);
+      else
+        fact_text(line, 0, "value", d->mem_type);
       fact_text(line, 0, "source", i == -2 ? "" : d->mem_type_source);
       continue;
     }
@@ -161,11 +166,14 @@ const Command cmd_devices = {
     .name = "devices",
     .usage = "[NAME...] [--json]",
     .summary = "GPUs and their figures, each with its source",
-    .details = "With no name: a table of all devices. With names: each in full, with the source of every figure and\n"
-               "the ridge point of every dtype. All peaks are dense. What nobody has published is unknown.\n"
-               "\n"
-               "JSON: an array, one object a device: schema, id, name, family, arch, mem_type, every figure under its\n"
-               "field name in plain SI units (null: unknown), sources {field: text}, ridge {dtype: FLOP/byte}.",
+    .details =
+        "With no name: a table of all devices. With names: each in full, with the source of every figure "
+        "and\n"
+        "the ridge point of every dtype. All peaks are dense. What nobody has published is unknown.\n"
+        "\n"
+        "JSON: an array, one object a device: schema, id, name, family, arch, mem_type, every figure under "
+        "its\n"
+        "field name in plain SI units (null: unknown), sources {field: text}, ridge {dtype: FLOP/byte}.",
     .examples = "sol devices             # the table\n"
                 "sol devices h100        # one in full\n"
                 "sol devices h200 b200   # two in full\n"

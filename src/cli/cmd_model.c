@@ -39,8 +39,10 @@ static char *read_file(const char *path, size_t *length, SolError *err) {
     sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   } else {
     *length = fread(text, 1, MAX_CONFIG + 1, f);
-    if (ferror(f)) sol_fail(err, SOL_ERR_IO, "cannot read '%.120s': %s", path, strerror(errno));
-    else if (*length > MAX_CONFIG) sol_fail(err, SOL_ERR_RANGE, "'%.120s' is larger than 4 MiB: no config.json is", path);
+    if (ferror(f))
+      sol_fail(err, SOL_ERR_IO, "cannot read '%.120s': %s", path, strerror(errno));
+    else if (*length > MAX_CONFIG)
+      sol_fail(err, SOL_ERR_RANGE, "'%.120s' is larger than 4 MiB: no config.json is", path);
   }
   fclose(f);
   if (err->status) {
@@ -57,7 +59,8 @@ static int find_model(Cli *cli, const char *name, SolModelConfig *out) {
   bool file = strchr(name, '/') || (n > 5 && strcmp(name + n - 5, ".json") == 0);
   if (!file) {
     if (!sol_model_find(name, out, &err)) return EXIT_OK;
-    if (!err.hint[0]) sol_hint(&err, "'sol model --list' lists the presets; a config.json is given by its path");
+    if (!err.hint[0])
+      sol_hint(&err, "'sol model --list' lists the presets; a config.json is given by its path");
     return cli_error(cli, &err, 0, 0, 0);
   }
   size_t length = 0;
@@ -110,7 +113,8 @@ static void kernel_rows(Fact *root, const SolModelReport *r) {
     fact_number(row, "flops", 0, UNIT_FLOPS, BASIS_EXACT, k->flops * k->count);
     fact_number(row, "intensity", "intensity", UNIT_PLAIN, BASIS_EXACT, k->intensity);
     fact_text(row, "bound", "bound", sol_bound_name(k->bound));
-    fact_number(row, "time_each_us", "time each", UNIT_US, BASIS_MODELLED, k->count > 0 ? k->time_us / k->count : 0);
+    fact_number(row, "time_each_us", "time each", UNIT_US, BASIS_MODELLED,
+                k->count > 0 ? k->time_us / k->count : 0);
     fact_number(row, "time_us", "time", UNIT_US, BASIS_MODELLED, k->time_us);
     fact_number(row, "share", "share", UNIT_SHARE, BASIS_MODELLED, k->share);
   }
@@ -119,7 +123,8 @@ static void kernel_rows(Fact *root, const SolModelReport *r) {
   const struct {
     const char *name;
     double us;
-  } rows[] = {{"launches in a stream", r->launch_stream_us}, {"launches in a CUDA graph", r->launch_graph_us}};
+  } rows[] = {{"launches in a stream", r->launch_stream_us},
+              {"launches in a CUDA graph", r->launch_graph_us}};
   for (int i = 0; i < 2; i++) {
     Fact *row = fact_object(people, 0, 0);
     bool counted = i == (r->run.graph ? 1 : 0);
@@ -139,11 +144,13 @@ static void memory_facts(Fact *root, const SolModelReport *r, const SolModelWeig
   fact_number(m, "weight_bytes", "weights", UNIT_BYTES, BASIS_EXACT, r->weight_bytes);
   fact_number(m, "kv_bytes", "KV cache", UNIT_BYTES, BASIS_EXACT, r->kv_bytes);
   fact_number(m, "kv_bytes_per_token", "KV cache per token", UNIT_BYTES, BASIS_EXACT, r->kv_bytes_per_token);
-  fact_number(m, "activation_bytes", "activations, most at once", UNIT_BYTES, BASIS_EXACT, r->activation_bytes);
+  fact_number(m, "activation_bytes", "activations, most at once", UNIT_BYTES, BASIS_EXACT,
+              r->activation_bytes);
   if (r->memory_bytes > 0) {
     fact_number(m, "device_bytes", "the device has", UNIT_BYTES, BASIS_PUBLISHED, r->memory_bytes);
     fact_bool(m, "fits", "fits", r->fits);
-    fact_number(m, "max_batch", "largest batch that fits at this context", UNIT_PLAIN, BASIS_MODELLED, r->max_batch);
+    fact_number(m, "max_batch", "largest batch that fits at this context", UNIT_PLAIN, BASIS_MODELLED,
+                r->max_batch);
   } else {
     fact_unknown(m, "device_bytes", "the device has");
     fact_unknown(m, "fits", "fits");
@@ -151,7 +158,8 @@ static void memory_facts(Fact *root, const SolModelReport *r, const SolModelWeig
 }
 
 // What fusing and what graphs would buy: the same pass four times.
-static int what_if(Cli *cli, Fact *root, const SolDevice *d, const SolModelConfig *config, const SolModelRun *run) {
+static int what_if(Cli *cli, Fact *root, const SolDevice *d, const SolModelConfig *config,
+                   const SolModelRun *run) {
   Fact *list = fact_list(root, "what_if", "What fusing the fusable and CUDA graphs would buy");
   double base = 0;
   for (int i = 0; i < 4; i++) {
@@ -183,7 +191,8 @@ static int print_report(Cli *cli, const SolDevice *d, const SolModelConfig *conf
   if (sol_model_weights(config, &w, &err) || sol_model_run(d, config, run, &r, &err))
     return cli_error(cli, &err, 0, 0, 0);
   Fact *root = facts_root(&cli->arena, FACT_OBJECT);
-  fact_title(root, "%s on %s%s, %s", config->name, d->name, r.run.tp > 1 ? " (tensor parallel)" : "", phases[r.run.phase]);
+  fact_title(root, "%s on %s%s, %s", config->name, d->name, r.run.tp > 1 ? " (tensor parallel)" : "",
+             phases[r.run.phase]);
   fact_number(root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
   fact_text(root, "model", 0, config->name);
   fact_text(root, "device", 0, d->id);
@@ -198,21 +207,26 @@ static int print_report(Cli *cli, const SolDevice *d, const SolModelConfig *conf
   fact_bool(root, "graph", "CUDA graph", r.run.graph);
   fact_number(root, "bytes", "bytes of the pass, one GPU", UNIT_BYTES, BASIS_EXACT, r.bytes);
   fact_number(root, "flops", "FLOPs of the pass, one GPU", UNIT_FLOPS, BASIS_EXACT, r.flops);
-  if (r.link_bytes > 0) fact_number(root, "link_bytes", "sent by one GPU", UNIT_BYTES, BASIS_EXACT, r.link_bytes);
+  if (r.link_bytes > 0)
+    fact_number(root, "link_bytes", "sent by one GPU", UNIT_BYTES, BASIS_EXACT, r.link_bytes);
   fact_number(root, "launches", "launches", UNIT_PLAIN, BASIS_EXACT, r.launches);
   fact_number(root, "launch_us", "launch cost", UNIT_US, BASIS_MODELLED, r.launch_us);
   fact_number(root, "launch_stream_us", 0, UNIT_US, BASIS_MODELLED, r.launch_stream_us);
   fact_number(root, "launch_graph_us", 0, UNIT_US, BASIS_MODELLED, r.launch_graph_us);
   fact_number(root, "layer_us", "one layer, launches left out", UNIT_US, BASIS_MODELLED, r.layer_us);
   fact_number(root, "total_us", "total", UNIT_US, BASIS_MODELLED, r.total_us);
-  fact_number(root, "tokens_per_s", r.run.phase ? "tokens/s" : "prompt tokens/s", UNIT_PLAIN, BASIS_MODELLED, r.tokens_per_s);
+  fact_number(root, "tokens_per_s", r.run.phase ? "tokens/s" : "prompt tokens/s", UNIT_PLAIN, BASIS_MODELLED,
+              r.tokens_per_s);
   kernel_rows(root, &r);
   memory_facts(root, &r, &w);
   int code = what_if(cli, root, d, config, run);
   if (code) return code;
   fact_text(root, "assumed", 0, config->assumed);
   if (config->assumed[0]) fact_note(root, "Assumed: %s.", config->assumed);
-  if (r.memory_bytes > 0 && !r.fits) fact_note(root, "This does not fit the device's memory: more GPUs (--tp), a narrower dtype or a smaller batch.");
+  if (r.memory_bytes > 0 && !r.fits)
+    fact_note(
+        root,
+        "This does not fit the device's memory: more GPUs (--tp), a narrower dtype or a smaller batch.");
   return cli_print(cli, root);
 }
 
@@ -220,7 +234,8 @@ static int run(Cli *cli, void *arguments) {
   ModelArgs *args = arguments;
   if (args->list) return list_presets(cli);
   if (!args->common.positional_count) return cli_fail(cli, "name a preset or the path of a config.json");
-  if (args->common.positional_count > 1) return cli_fail(cli, "unexpected argument '%.60s'", args->common.positional[1]);
+  if (args->common.positional_count > 1)
+    return cli_fail(cli, "unexpected argument '%.60s'", args->common.positional[1]);
   SolModelConfig config;
   int code = find_model(cli, args->common.positional[0], &config);
   if (code) return code;
@@ -241,13 +256,17 @@ static int run(Cli *cli, void *arguments) {
 }
 
 static const Option options[] = {
-    {"phase", OPTION_CHOICE, offsetof(ModelArgs, phase), "PHASE", "prefill|decode", 0, "process a prompt (default), or make one token a sequence"},
+    {"phase", OPTION_CHOICE, offsetof(ModelArgs, phase), "PHASE", "prefill|decode", 0,
+     "process a prompt (default), or make one token a sequence"},
     {"batch", OPTION_COUNT, offsetof(ModelArgs, batch), "N", 0, 1, "sequences (default 1)"},
-    {"context", OPTION_COUNT, offsetof(ModelArgs, context), "N", 0, 1, "prompt tokens, or tokens in the cache (default 4096)"},
+    {"context", OPTION_COUNT, offsetof(ModelArgs, context), "N", 0, 1,
+     "prompt tokens, or tokens in the cache (default 4096)"},
     DEVICE_OPTION(ModelArgs, device, 0),
     {"tp", OPTION_COUNT, offsetof(ModelArgs, tp), "N", 0, 1, "tensor-parallel GPUs (default 1)"},
-    {"dtype", OPTION_DTYPE, offsetof(ModelArgs, dtype), "DTYPE", 0, 0, "activations and arithmetic (default: the model's, or bf16)"},
-    {"weight-dtype", OPTION_DTYPE, offsetof(ModelArgs, weight_dtype), "DTYPE", 0, 0, "weights (default: the model's, or dtype)"},
+    {"dtype", OPTION_DTYPE, offsetof(ModelArgs, dtype), "DTYPE", 0, 0,
+     "activations and arithmetic (default: the model's, or bf16)"},
+    {"weight-dtype", OPTION_DTYPE, offsetof(ModelArgs, weight_dtype), "DTYPE", 0, 0,
+     "weights (default: the model's, or dtype)"},
     {"kv-dtype", OPTION_DTYPE, offsetof(ModelArgs, kv_dtype), "DTYPE", 0, 0, "KV cache (default: dtype)"},
     {"fused", OPTION_FLAG, offsetof(ModelArgs, fused), 0, 0, 0, "fuse what libraries fuse"},
     {"graph", OPTION_FLAG, offsetof(ModelArgs, graph), 0, 0, 0, "launch through a CUDA graph"},
@@ -258,13 +277,16 @@ const Command cmd_model = {
     .name = "model",
     .usage = "NAME|config.json [--phase prefill|decode] [--batch N] [--context N] [--device NAME] [options]",
     .summary = "every kernel of a transformer's forward pass: bytes, FLOPs, roof, time, share",
-    .details = "A preset, or a Hugging Face config.json given by its path. Bytes and FLOPs are counted, times modelled:\n"
-               "each kernel at its roof, so this is how fast the model could be, not how fast a framework runs it.\n"
-               "\n"
-               "JSON: schema, model, device, phase, batch, context, tp, kernels [{name, part, count, bytes, flops,\n"
-               "intensity, bound, time_us, share, bytes_each, flops_each, time_each_us}] (bytes, flops and time_us of\n"
-               "all `count` launches), launches, launch_us, launch_stream_us, launch_graph_us, total_us,\n"
-               "tokens_per_s, memory {...}, what_if [...].",
+    .details =
+        "A preset, or a Hugging Face config.json given by its path. Bytes and FLOPs are counted, times "
+        "modelled:\n"
+        "each kernel at its roof, so this is how fast the model could be, not how fast a framework runs it.\n"
+        "\n"
+        "JSON: schema, model, device, phase, batch, context, tp, kernels [{name, part, count, bytes, flops,\n"
+        "intensity, bound, time_us, share, bytes_each, flops_each, time_each_us}] (bytes, flops and time_us "
+        "of\n"
+        "all `count` launches), launches, launch_us, launch_stream_us, launch_graph_us, total_us,\n"
+        "tokens_per_s, memory {...}, what_if [...].",
     .examples = "sol model llama-3-8b --phase decode --batch 32 --context 4096 --device h100\n"
                 "sol model llama-3-70b --phase prefill --context 8192 --tp 8 --device h200\n"
                 "sol model mixtral-8x7b --phase decode --batch 8 --fused --graph\n"

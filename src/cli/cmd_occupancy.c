@@ -74,8 +74,10 @@ static int one(Cli *cli, const OccupancyArgs *args, const SolDevice *d, const So
   kernel_facts(root, kernel, true);
   result_facts(root, &o);
   fact_number(root, "warps_per_block", 0, UNIT_PLAIN, BASIS_NONE, o.warps_per_block);
-  fact_number(root, "regs_per_block", "registers per block, as allocated", UNIT_PLAIN, BASIS_EXACT, (double)o.regs_per_block);
-  fact_number(root, "smem_per_block", "shared memory per block, as allocated", UNIT_SIZE, BASIS_EXACT, (double)o.smem_per_block);
+  fact_number(root, "regs_per_block", "registers per block, as allocated", UNIT_PLAIN, BASIS_EXACT,
+              (double)o.regs_per_block);
+  fact_number(root, "smem_per_block", "shared memory per block, as allocated", UNIT_SIZE, BASIS_EXACT,
+              (double)o.smem_per_block);
   limits(root, &o);
   lift_facts(root, d, kernel);
   return cli_print(cli, root);
@@ -87,7 +89,8 @@ static int sweep(Cli *cli, const OccupancyArgs *args, const SolDevice *d, SolKer
   int64_t first = 0, last = 0, step = 0;
   int64_t *input = &kernel.regs;
   if (args->sweep == 1) first = 16, last = 255, step = 8;
-  if (args->sweep == 2) first = 32, last = (int64_t)d->max_threads_per_block.value, step = 32, input = &kernel.threads;
+  if (args->sweep == 2)
+    first = 32, last = (int64_t)d->max_threads_per_block.value, step = 32, input = &kernel.threads;
   if (args->sweep == 3) last = (int64_t)d->smem_per_block.value, step = last / 16, input = &kernel.smem;
   Fact *root = facts_root(&cli->arena, FACT_OBJECT);
   fact_title(root, "Occupancy on %s", d->name);
@@ -112,7 +115,8 @@ static int sweep(Cli *cli, const OccupancyArgs *args, const SolDevice *d, SolKer
 
 static int run(Cli *cli, void *arguments) {
   OccupancyArgs *args = arguments;
-  if (args->common.positional_count) return cli_fail(cli, "unexpected argument '%.60s'", args->common.positional[0]);
+  if (args->common.positional_count)
+    return cli_fail(cli, "unexpected argument '%.60s'", args->common.positional[0]);
   if (!cli_given(cli, "threads")) {
     if (!args->sweep) return cli_fail(cli, "--threads is needed");
     args->threads = 256;
@@ -127,8 +131,10 @@ static int run(Cli *cli, void *arguments) {
 
 static const Option options[] = {
     {"threads", OPTION_COUNT, offsetof(OccupancyArgs, threads), "N", 0, 1, "threads per block"},
-    {"regs", OPTION_COUNT, offsetof(OccupancyArgs, regs), "N", 0, 0, "registers per thread, as ptxas -v prints them"},
-    {"smem", OPTION_COUNT, offsetof(OccupancyArgs, smem), "BYTES", 0, 0, "shared memory per block, static and dynamic: 48Ki"},
+    {"regs", OPTION_COUNT, offsetof(OccupancyArgs, regs), "N", 0, 0,
+     "registers per thread, as ptxas -v prints them"},
+    {"smem", OPTION_COUNT, offsetof(OccupancyArgs, smem), "BYTES", 0, 0,
+     "shared memory per block, static and dynamic: 48Ki"},
     DEVICE_OPTION(OccupancyArgs, device, 0),
     {"sweep", OPTION_CHOICE, offsetof(OccupancyArgs, sweep), "INPUT", "none|regs|threads|smem", 0,
      "a table over one input, the others fixed"},
@@ -138,11 +144,13 @@ const Command cmd_occupancy = {
     .name = "occupancy",
     .usage = "--threads N [--regs N] [--smem BYTES] [--device NAME] [--sweep INPUT]",
     .summary = "blocks and warps per SM, what limits them and what would lift them",
-    .details = "Counts as NVIDIA's own calculator (cuda_occupancy.h) does, allocation granularities included.\n"
-               "\n"
-               "JSON: schema, device, threads, regs, smem, blocks_per_sm, warps_per_sm, max_warps_per_sm, occupancy\n"
-               "(0 to 1), limiter (warps|blocks|registers|shared memory), blocks_by {warps, slots, regs, smem},\n"
-               "lifts [...]; with --sweep: sweep [...].",
+    .details =
+        "Counts as NVIDIA's own calculator (cuda_occupancy.h) does, allocation granularities included.\n"
+        "\n"
+        "JSON: schema, device, threads, regs, smem, blocks_per_sm, warps_per_sm, max_warps_per_sm, "
+        "occupancy\n"
+        "(0 to 1), limiter (warps|blocks|registers|shared memory), blocks_by {warps, slots, regs, smem},\n"
+        "lifts [...]; with --sweep: sweep [...].",
     .examples = "sol occupancy --threads 256 --regs 64 --smem 0 --device a100\n"
                 "sol occupancy --threads 256 --sweep regs --device a100   # the table by registers\n"
                 "sol occupancy --regs 40 --smem 16Ki --sweep threads      # the table by block size",

@@ -24,16 +24,20 @@ typedef struct Question {
   SolRooflineOptions options;
 } Question;
 
-static void schema(Fact *root) { fact_number(root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1); }
+static void schema(Fact *root) {
+  fact_number(root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
+}
 
 static void work_facts(Fact *row, const Question *q, bool labelled) {
   fact_number(row, "bytes", labelled ? "bytes" : 0, UNIT_BYTES, BASIS_EXACT, q->work.bytes);
   if (q->by_op) {
     fact_number(row, "bytes_read", labelled ? "  read" : 0, UNIT_BYTES, BASIS_EXACT, q->cost.bytes_read);
-    fact_number(row, "bytes_written", labelled ? "  written" : 0, UNIT_BYTES, BASIS_EXACT, q->cost.bytes_written);
+    fact_number(row, "bytes_written", labelled ? "  written" : 0, UNIT_BYTES, BASIS_EXACT,
+                q->cost.bytes_written);
   }
   fact_number(row, "flops", labelled ? "FLOPs" : 0, UNIT_FLOPS, BASIS_EXACT, q->work.flops);
-  fact_number(row, "launches", labelled ? "launches" : 0, UNIT_PLAIN, BASIS_EXACT, q->work.launches);
+  double launches = q->options.no_launch ? 0 : q->work.launches;
+  fact_number(row, "launches", labelled ? "launches" : 0, UNIT_PLAIN, BASIS_EXACT, launches);
 }
 
 static void terms_facts(Fact *row, const SolRoofline *r) {
@@ -44,8 +48,10 @@ static void terms_facts(Fact *row, const SolRoofline *r) {
 }
 
 static void ridge_fact(Fact *row, const char *label, FactUnit unit, const SolRoofline *r) {
-  if (r->peak > 0) fact_number(row, "ridge", label, unit, BASIS_PUBLISHED, r->ridge);
-  else fact_unknown(row, "ridge", label);
+  if (r->peak > 0)
+    fact_number(row, "ridge", label, unit, BASIS_PUBLISHED, r->ridge);
+  else
+    fact_unknown(row, "ridge", label);
 }
 
 static void identity_facts(Fact *row, const SolDevice *d, const Question *q, const SolRoofline *r) {
@@ -58,7 +64,8 @@ static void identity_facts(Fact *row, const SolDevice *d, const Question *q, con
 }
 
 // One line of the table over several devices.
-static void brief(Fact *root, const SolDevice *d, const Question *q, const SolRoofline *r, const SolError *err) {
+static void brief(Fact *root, const SolDevice *d, const Question *q, const SolRoofline *r,
+                  const SolError *err) {
   Fact *row = fact_object(root, 0, 0);
   fact_text(row, 0, "device", d->id);
   if (err->status) { // this device has no such unit or figure: said in its row, the others go on
@@ -114,7 +121,10 @@ static void advice_facts(Fact *root, const SolRoofline *r, const SolAdvice *a) {
     fact_number(row, "time_us", "time", UNIT_US, BASIS_MODELLED, s->after.time_us);
     fact_number(row, "gain", "gain", UNIT_TIMES, BASIS_MODELLED, s->gain);
   }
-  if (fuses) fact_note(advice, "A fusion's bytes and time are those of the one kernel; its gain is against the two run apart.");
+  if (fuses)
+    fact_note(
+        advice,
+        "A fusion's bytes and time are those of the one kernel; its gain is against the two run apart.");
 }
 
 static void pass_row(Fact *list, const char *name, const SolCost *c, const SolRoofline *r) {
@@ -159,7 +169,8 @@ static SolStatus unfused_facts(Fact *root, const SolDevice *d, const SolOpArgs *
   fact_number(object, "launches", 0, UNIT_PLAIN, BASIS_EXACT, sum.launches);
   fact_number(object, "time_us", 0, UNIT_US, BASIS_MODELLED, sum.time_us);
   fact_number(object, "fused_trips", 0, UNIT_PLAIN, BASIS_EXACT, q->cost.trips);
-  fact_number(object, "gain", "fusing is faster by", UNIT_TIMES, BASIS_MODELLED, sum.time_us / fused->time_us);
+  fact_number(object, "gain", "fusing is faster by", UNIT_TIMES, BASIS_MODELLED,
+              sum.time_us / fused->time_us);
   return SOL_OK;
 }
 
@@ -178,7 +189,8 @@ static int in_full(Cli *cli, const RooflineArgs *args, const SolDevice *d, const
     fact_number(root, "peak", 0, UNIT_FLOPS_PER_S, BASIS_PUBLISHED, r.peak);
     char peak[32];
     fact_write_number(peak, sizeof peak, UNIT_FLOPS_PER_S, r.peak);
-    fact_textf(root, 0, "peak", "%s (%s, %s units, dense)", peak, sol_dtype_name(r.dtype), sol_unit_name(r.unit));
+    fact_textf(root, 0, "peak", "%s (%s, %s units, dense)", peak, sol_dtype_name(r.dtype),
+               sol_unit_name(r.unit));
   } else {
     fact_unknown(root, "peak", 0);
   }
@@ -187,8 +199,11 @@ static int in_full(Cli *cli, const RooflineArgs *args, const SolDevice *d, const
   fact_number(root, 0, "launch term", UNIT_US, BASIS_MODELLED, r.launch_us);
   fact_number(root, "time_us", "time", UNIT_US, BASIS_MODELLED, r.time_us);
   fact_text(root, "bound", "bound by", sol_bound_name(r.bound));
-  fact_number(root, "attainable_flops", "attainable", UNIT_FLOPS_PER_S, BASIS_MODELLED, r.attainable_flops);
-  fact_number(root, "attainable_bytes", 0, UNIT_BYTES_PER_S, BASIS_MODELLED, r.attainable_bytes);
+  // Work without arithmetic has a rate in bytes alone.
+  fact_number(root, "attainable_flops", r.flops > 0 ? "attainable" : 0, UNIT_FLOPS_PER_S, BASIS_MODELLED,
+              r.attainable_flops);
+  fact_number(root, "attainable_bytes", r.flops > 0 ? 0 : "attainable", UNIT_BYTES_PER_S, BASIS_MODELLED,
+              r.attainable_bytes);
   terms_facts(root, &r);
   if (!args->no_plot) {
     SolBuffer plot = {0};
@@ -241,20 +256,25 @@ static int ask_op(Cli *cli, RooflineArgs *args, Question *q) {
     return cli_error(cli, &err, 0, 0, 0);
   }
   const SolOpInfo *info = sol_op_info(args->op.op);
-  if (args->common.positional_count < 2) return cli_fail(cli, "%s needs a shape: %s", info->name, info->shape);
+  if (args->common.positional_count < 2)
+    return cli_fail(cli, "%s needs a shape: %s", info->name, info->shape);
   if (args->common.positional_count > 2) return cli_fail(cli, "unexpected argument '%.60s'", word[2]);
   int rank = 0;
   if (sol_parse_shape(word[1], strlen(word[1]), SOL_MAX_DIMS, args->op.dim, &rank, &err))
     return cli_error(cli, &err, "shape", word[1], strlen(word[1]));
   if (rank < info->rank_min || rank > info->rank_max)
     return cli_fail(cli, "%s takes a shape %s, not %s", info->name, info->shape, word[1]);
-  if (cli_given(cli, "unit")) return cli_fail(cli, "--unit goes with --flops; an operation knows where it runs");
+  if (cli_given(cli, "unit"))
+    return cli_fail(cli, "--unit goes with --flops; an operation knows where it runs");
   args->op.phase = (SolPhase)args->phase;
   args->op.axis = (SolAxis)args->axis;
   if (sol_op_cost(&args->op, &q->cost, &err)) return cli_error(cli, &err, 0, 0, 0);
   q->by_op = true;
   q->work = sol_work_of_cost(&q->cost);
-  if (cli_given(cli, "launches")) q->work.launches = q->cost.launches = (double)args->launches;
+  // An operation is one kernel; its launch may be left out, not multiplied.
+  if (cli_given(cli, "launches") && args->launches > 1)
+    return cli_fail(cli, "%s is one launch; --launches takes 0 or 1 here", info->name);
+  q->options.no_launch = cli_given(cli, "launches") && args->launches == 0;
   SolDtype dtype = args->op.dtype ? args->op.dtype : SOL_BF16;
   sol_format(q->name, sizeof q->name, "%s %s %s", info->name, word[1], sol_dtype_name(dtype));
   return EXIT_OK;
@@ -270,7 +290,8 @@ static int ask_raw(Cli *cli, RooflineArgs *args, Question *q) {
                    o->offset != offsetof(RooflineArgs, op.dtype);
     if (op_only && cli_given(cli, o->name)) return cli_fail(cli, "--%s goes with an operation", o->name);
   }
-  if (cli_given(cli, "phase") || cli_given(cli, "axis")) return cli_fail(cli, "--phase and --axis go with an operation");
+  if (cli_given(cli, "phase") || cli_given(cli, "axis"))
+    return cli_fail(cli, "--phase and --axis go with an operation");
   q->work = (SolWork){.bytes = args->bytes,
                       .flops = args->flops,
                       .launches = cli_given(cli, "launches") ? (double)args->launches : 1,
@@ -297,41 +318,55 @@ static int run(Cli *cli, void *arguments) {
 #define OP_FIELD(field) offsetof(RooflineArgs, op.field)
 static const Option options[] = {
     {"bytes", OPTION_NUMBER, offsetof(RooflineArgs, bytes), "BYTES", 0, 0, "bytes moved: 40e6, 16MiB"},
-    {"flops", OPTION_NUMBER, offsetof(RooflineArgs, flops), "FLOPS", 0, 0, "floating-point operations: 5e6, 4G"},
-    {"launches", OPTION_COUNT, offsetof(RooflineArgs, launches), "N", 0, 0, "kernel launches (default 1; 0 leaves the term out)"},
+    {"flops", OPTION_NUMBER, offsetof(RooflineArgs, flops), "FLOPS", 0, 0,
+     "floating-point operations: 5e6, 4G"},
+    {"launches", OPTION_COUNT, offsetof(RooflineArgs, launches), "N", 0, 0,
+     "kernel launches (default 1; 0 leaves the term out)"},
     DEVICE_OPTION(RooflineArgs, device, 1),
     {"dtype", OPTION_DTYPE, OP_FIELD(dtype), "DTYPE", 0, 0, "element type (default bf16)"},
     {"out-dtype", OPTION_DTYPE, OP_FIELD(out_dtype), "DTYPE", 0, 0, "of the output (default: dtype)"},
-    {"weight-dtype", OPTION_DTYPE, OP_FIELD(weight_dtype), "DTYPE", 0, 0, "of weights, biases and tables (default: dtype)"},
+    {"weight-dtype", OPTION_DTYPE, OP_FIELD(weight_dtype), "DTYPE", 0, 0,
+     "of weights, biases and tables (default: dtype)"},
     {"id-dtype", OPTION_DTYPE, OP_FIELD(id_dtype), "DTYPE", 0, 0, "of ids and indices (default int32)"},
     {"kv-dtype", OPTION_DTYPE, OP_FIELD(kv_dtype), "DTYPE", 0, 0, "attention: of K and V (default: dtype)"},
     {"vocab", OPTION_COUNT, OP_FIELD(vocab), "ROWS", 0, 1, "embedding, gather: rows of the table"},
     {"kv-heads", OPTION_COUNT, OP_FIELD(kv_heads), "N", 0, 1, "attention: heads of K and V (default: as Q)"},
     {"window", OPTION_COUNT, OP_FIELD(window), "N", 0, 1, "attention: sliding window in tokens"},
-    {"queries", OPTION_COUNT, OP_FIELD(queries), "N", 0, 1, "attention, decode: new tokens a sequence (default 1)"},
+    {"queries", OPTION_COUNT, OP_FIELD(queries), "N", 0, 1,
+     "attention, decode: new tokens a sequence (default 1)"},
     {"v-dim", OPTION_COUNT, OP_FIELD(v_dim), "N", 0, 1, "attention: width of a head of V (default: as K)"},
     {"bins", OPTION_COUNT, OP_FIELD(bins), "N", 0, 1, "histogram: bins (default 256)"},
     {"radius", OPTION_COUNT, OP_FIELD(radius), "N", 0, 1, "stencil: points each way (default 1)"},
-    {"phase", OPTION_CHOICE, offsetof(RooflineArgs, phase), "PHASE", "prefill|decode", 0, "attention: every position, or one new token"},
-    {"axis", OPTION_CHOICE, offsetof(RooflineArgs, axis), "AXIS", "rows|columns|all", 0, "reduce, argmax: over each row, column, or all"},
-    {"unit", OPTION_CHOICE, offsetof(RooflineArgs, unit), "UNIT", "default|tensor|vector", 0, "with --flops: which units compute"},
-    {"level", OPTION_CHOICE, offsetof(RooflineArgs, level), "LEVEL", "hbm|l2|smem", 0, "memory the bytes move through"},
-    {"graph", OPTION_FLAG, offsetof(RooflineArgs, graph), 0, 0, 0, "launches cost what they cost in a CUDA graph"},
-    {"unfused", OPTION_FLAG, offsetof(RooflineArgs, unfused), 0, 0, 0, "set the separate kernels beside the fused one"},
+    {"phase", OPTION_CHOICE, offsetof(RooflineArgs, phase), "PHASE", "prefill|decode", 0,
+     "attention: every position, or one new token"},
+    {"axis", OPTION_CHOICE, offsetof(RooflineArgs, axis), "AXIS", "rows|columns|all", 0,
+     "reduce, argmax: over each row, column, or all"},
+    {"unit", OPTION_CHOICE, offsetof(RooflineArgs, unit), "UNIT", "default|tensor|vector", 0,
+     "with --flops: which units compute"},
+    {"level", OPTION_CHOICE, offsetof(RooflineArgs, level), "LEVEL", "hbm|l2|smem", 0,
+     "memory the bytes move through"},
+    {"graph", OPTION_FLAG, offsetof(RooflineArgs, graph), 0, 0, 0,
+     "launches cost what they cost in a CUDA graph"},
+    {"unfused", OPTION_FLAG, offsetof(RooflineArgs, unfused), 0, 0, 0,
+     "set the separate kernels beside the fused one"},
     {"no-plot", OPTION_FLAG, offsetof(RooflineArgs, no_plot), 0, 0, 0, "leave the drawing out"},
-    {"list", OPTION_FLAG, offsetof(RooflineArgs, list), 0, 0, 0, "list the operations and how each is counted"},
+    {"list", OPTION_FLAG, offsetof(RooflineArgs, list), 0, 0, 0,
+     "list the operations and how each is counted"},
     COMMON_OPTIONS};
 
 const Command cmd_roofline = {
     .name = "roofline",
     .usage = "OP SHAPE | --bytes BYTES --flops FLOPS  [--device NAME,...|all] [options]",
     .summary = "how fast could it be: bytes, FLOPs and launches under a device's roof",
-    .details = "time = max(bytes / bandwidth, flops / peak) + launches x launch cost. Bytes and FLOPs are counted (each\n"
-               "input read once, each output written once); times are modelled from the device's published figures.\n"
-               "\n"
-               "JSON, one device: schema, device, bytes, flops, launches, intensity, ridge, bound\n"
-               "(memory|compute|launch), time_us, terms {memory_us, compute_us, launch_us}, attainable_flops,\n"
-               "attainable_bytes, advice {response, steps}, unfused {...}; several devices: an array of these.",
+    .details =
+        "time = max(bytes / bandwidth, flops / peak) + launches x launch cost. Bytes and FLOPs are counted "
+        "(each\n"
+        "input read once, each output written once); times are modelled from the device's published "
+        "figures.\n"
+        "\n"
+        "JSON, one device: schema, device, bytes, flops, launches, intensity, ridge, bound\n"
+        "(memory|compute|launch), time_us, terms {memory_us, compute_us, launch_us}, attainable_flops,\n"
+        "attainable_bytes, advice {response, steps}, unfused {...}; several devices: an array of these.",
     .examples = "sol roofline rmsnorm 8192x4096 --dtype bf16\n"
                 "sol roofline gemm 4096x4096x4096 --dtype fp16 --device all\n"
                 "sol roofline embedding 8192x4096 --vocab 128256\n"

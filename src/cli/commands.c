@@ -5,4 +5,3 @@ extern const Command cmd_devices, cmd_roofline, cmd_occupancy, cmd_model;
 
 const Command *const sol_commands[] = {&cmd_devices, &cmd_roofline, &cmd_occupancy, &cmd_model};
 const int sol_command_count = sizeof sol_commands / sizeof sol_commands[0];
-

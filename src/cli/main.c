@@ -27,7 +27,8 @@ static bool use_colour(int choice) {
 
 int cli_print(Cli *cli, const Fact *root) {
   SolBuffer out = {0};
-  bool ok = cli->args->json ? facts_render_json(root, &out) : facts_render_text(root, use_colour(cli->args->colour), &out);
+  bool ok = cli->args->json ? facts_render_json(root, &out)
+                            : facts_render_text(root, use_colour(cli->args->colour), &out);
   if (!ok) out.failed = true;
   int code = cli_write(&out);
   sol_buffer_free(&out);
@@ -60,8 +61,10 @@ static int print_with(void (*write)(const Command *, SolBuffer *), const char *n
 static int print_completion(const char *shell) {
   SolBuffer out = {0};
   int code = EXIT_USAGE;
-  if (shell && cli_completion(shell, &out)) code = cli_write(&out);
-  else fputs("sol completion: which shell? bash, zsh or fish\n", stderr);
+  if (shell && cli_completion(shell, &out))
+    code = cli_write(&out);
+  else
+    fputs("sol completion: which shell? bash, zsh or fish\n", stderr);
   sol_buffer_free(&out);
   return code;
 }

@@ -6,9 +6,12 @@
 #include "cli/cli.h"
 
 static void option_usage(const Option *o, char *out, size_t cap) {
-  if (o->kind == OPTION_CHOICE) sol_format(out, cap, "--%s %s", o->name, o->choices);
-  else if (o->kind == OPTION_FLAG) sol_format(out, cap, "--%s", o->name);
-  else sol_format(out, cap, "--%s %s", o->name, o->value);
+  if (o->kind == OPTION_CHOICE)
+    sol_format(out, cap, "--%s %s", o->name, o->choices);
+  else if (o->kind == OPTION_FLAG)
+    sol_format(out, cap, "--%s", o->name);
+  else
+    sol_format(out, cap, "--%s %s", o->name, o->value);
 }
 
 static void help_options(const Command *c, SolBuffer *out) {
@@ -45,8 +48,9 @@ void cli_help(const Command *c, SolBuffer *out) {
     indented(out, c->examples);
     return;
   }
-  sol_buffer_puts(out, "sol: how fast could a GPU kernel be, why is it slower, and what would fixing it buy\n\n"
-                       "Usage: sol COMMAND [arguments] [--json]\n\nCommands:\n");
+  sol_buffer_puts(out,
+                  "sol: how fast could a GPU kernel be, why is it slower, and what would fixing it buy\n\n"
+                  "Usage: sol COMMAND [arguments] [--json]\n\nCommands:\n");
   for (int i = 0; i < sol_command_count; i++)
     sol_buffer_format(out, "  %-12s  %s\n", sol_commands[i]->name, sol_commands[i]->summary);
   sol_buffer_puts(out, "  help         help on a command: sol help roofline\n"
@@ -61,10 +65,14 @@ void cli_help(const Command *c, SolBuffer *out) {
 static void troff(SolBuffer *out, const char *text, size_t length) {
   for (size_t i = 0; i < length; i++) {
     char c = text[i];
-    if (c == '\\') sol_buffer_puts(out, "\\e");
-    else if (c == '-') sol_buffer_puts(out, "\\-");
-    else if ((c == '.' || c == '\'') && (i == 0 || text[i - 1] == '\n')) sol_buffer_format(out, "\\&%c", c);
-    else sol_buffer_put(out, &c, 1);
+    if (c == '\\')
+      sol_buffer_puts(out, "\\e");
+    else if (c == '-')
+      sol_buffer_puts(out, "\\-");
+    else if ((c == '.' || c == '\'') && (i == 0 || text[i - 1] == '\n'))
+      sol_buffer_format(out, "\\&%c", c);
+    else
+      sol_buffer_put(out, &c, 1);
   }
 }
 
@@ -83,16 +91,20 @@ void cli_man(const Command *c, SolBuffer *out) {
   if (!c) {
     SolBuffer help = {0};
     cli_help(0, &help);
-    sol_buffer_format(out, ".TH SOL 1 \"\" \"sol %s\"\n.SH NAME\nsol \\- memory\\-bound GPU kernels held against their roof\n",
-                      SOL_VERSION);
+    sol_buffer_format(
+        out,
+        ".TH SOL 1 \"\" \"sol %s\"\n.SH NAME\nsol \\- memory\\-bound GPU kernels held against their roof\n",
+        SOL_VERSION);
     troff_block(out, "DESCRIPTION", help.text ? help.text : "");
     sol_buffer_puts(out, ".SH SEE ALSO\n");
     for (int i = 0; i < sol_command_count; i++)
-      sol_buffer_format(out, ".BR sol\\-%s (1)%s\n", sol_commands[i]->name, i + 1 < sol_command_count ? "," : "");
+      sol_buffer_format(out, ".BR sol\\-%s (1)%s\n", sol_commands[i]->name,
+                        i + 1 < sol_command_count ? "," : "");
     sol_buffer_free(&help);
     return;
   }
-  sol_buffer_format(out, ".TH SOL\\-%s 1 \"\" \"sol %s\"\n.SH NAME\nsol\\-%s \\- ", c->name, SOL_VERSION, c->name);
+  sol_buffer_format(out, ".TH SOL\\-%s 1 \"\" \"sol %s\"\n.SH NAME\nsol\\-%s \\- ", c->name, SOL_VERSION,
+                    c->name);
   troff_line(out, c->summary);
   sol_buffer_format(out, ".SH SYNOPSIS\n.B sol %s\n", c->name);
   troff_line(out, c->usage);
@@ -106,7 +118,8 @@ void cli_man(const Command *c, SolBuffer *out) {
     troff_line(out, c->options[i].help);
   }
   troff_block(out, "EXAMPLES", c->examples);
-  sol_buffer_puts(out, ".SH EXIT STATUS\n0 done; 1 could not read, write or allocate; 2 bad input.\n.SH SEE ALSO\n.BR sol (1)\n");
+  sol_buffer_puts(out, ".SH EXIT STATUS\n0 done; 1 could not read, write or allocate; 2 bad input.\n.SH SEE "
+                       "ALSO\n.BR sol (1)\n");
 }
 
 // ---- completion ----
@@ -120,7 +133,8 @@ static void words(const char *source, SolBuffer *out) {
   } else if (strcmp(source, "ops") == 0) {
     for (int i = 0; i < sol_op_count(); i++) sol_buffer_format(out, "%s ", sol_op_info(i)->name);
   } else if (strcmp(source, "models") == 0) {
-    for (int i = 0; i < sol_model_preset_count(); i++) sol_buffer_format(out, "%s ", sol_model_preset(i)->name);
+    for (int i = 0; i < sol_model_preset_count(); i++)
+      sol_buffer_format(out, "%s ", sol_model_preset(i)->name);
   } else {
     for (const char *p = source; *p; p++) sol_buffer_put(out, *p == '|' ? " " : p, 1);
   }
@@ -152,7 +166,9 @@ static void bash_completion(SolBuffer *out) {
     for (int k = 0; k < c->option_count; k++) sol_buffer_format(out, " --%s", c->options[k].name);
     sol_buffer_puts(out, "' ;;\n");
   }
-  sol_buffer_puts(out, "  esac; fi\n  COMPREPLY=($(compgen -W \"$w\" -- \"$cur\"))\n}\ncomplete -o default -F _sol sol\n");
+  sol_buffer_puts(
+      out,
+      "  esac; fi\n  COMPREPLY=($(compgen -W \"$w\" -- \"$cur\"))\n}\ncomplete -o default -F _sol sol\n");
 }
 
 static void fish_completion(SolBuffer *out) {
@@ -166,7 +182,8 @@ static void fish_completion(SolBuffer *out) {
     }
     for (int k = 0; k < c->option_count; k++) {
       const Option *o = &c->options[k];
-      sol_buffer_format(out, "complete -c sol -n '__fish_seen_subcommand_from %s' -l %s -d \"%s\"", c->name, o->name, o->help);
+      sol_buffer_format(out, "complete -c sol -n '__fish_seen_subcommand_from %s' -l %s -d \"%s\"", c->name,
+                        o->name, o->help);
       if (o->kind != OPTION_FLAG) {
         sol_buffer_puts(out, " -x -a '");
         option_words(o, out);

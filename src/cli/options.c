@@ -12,8 +12,10 @@ int cli_error(const Cli *cli, const SolError *err, const char *source, const cha
   SolBuffer out = {0};
   const char *command = cli && cli->command ? cli->command->name : 0;
   sol_buffer_format(&out, "sol%s%s: ", command ? " " : "", command ? command : "");
-  if (source && err->line > 0) sol_buffer_format(&out, "%s:%d:%d: ", source, err->line, err->column);
-  else if (source) sol_buffer_format(&out, "%s: ", source);
+  if (source && err->line > 0)
+    sol_buffer_format(&out, "%s:%d:%d: ", source, err->line, err->column);
+  else if (source)
+    sol_buffer_format(&out, "%s: ", source);
   sol_buffer_format(&out, "%s\n", err->message);
   if (text && err->line > 0) { // the line concerned, cut to what fits, and a caret under the place
     enum { SHOW = 100 };
@@ -45,7 +47,9 @@ int cli_fail(const Cli *cli, const char *format, ...) {
   return cli_error(cli, &err, 0, 0, 0);
 }
 
-static const char *option_name_at(const void *command, int i) { return ((const Command *)command)->options[i].name; }
+static const char *option_name_at(const void *command, int i) {
+  return ((const Command *)command)->options[i].name;
+}
 
 // The position of `word` in "a|b|c"; -1 where it is none of them.
 static int choice_index(const char *choices, const char *word) {

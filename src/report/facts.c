@@ -7,8 +7,10 @@ static Fact *add(Fact *parent, FactKind kind, const char *key, const char *label
   Fact *f = sol_arena_alloc(parent->arena, sizeof *f);
   if (!f) return 0;
   *f = (Fact){.key = key, .label = label, .kind = kind, .arena = parent->arena};
-  if (parent->last) parent->last->next = f;
-  else parent->first = f;
+  if (parent->last)
+    parent->last->next = f;
+  else
+    parent->first = f;
   parent->last = f;
   return f;
 }
@@ -19,11 +21,16 @@ Fact *facts_root(SolArena *arena, FactKind kind) {
   return f;
 }
 
-Fact *fact_object(Fact *parent, const char *key, const char *label) { return add(parent, FACT_OBJECT, key, label); }
+Fact *fact_object(Fact *parent, const char *key, const char *label) {
+  return add(parent, FACT_OBJECT, key, label);
+}
 
-Fact *fact_list(Fact *parent, const char *key, const char *label) { return add(parent, FACT_LIST, key, label); }
+Fact *fact_list(Fact *parent, const char *key, const char *label) {
+  return add(parent, FACT_LIST, key, label);
+}
 
-void fact_number(Fact *parent, const char *key, const char *label, FactUnit unit, FactBasis basis, double value) {
+void fact_number(Fact *parent, const char *key, const char *label, FactUnit unit, FactBasis basis,
+                 double value) {
   Fact *f = add(parent, FACT_NUMBER, key, label);
   if (!f) return;
   f->unit = unit;
@@ -50,8 +57,10 @@ void fact_textf(Fact *parent, const char *key, const char *label, const char *fo
 }
 
 void fact_text(Fact *parent, const char *key, const char *label, const char *text) {
-  if (text) fact_textf(parent, key, label, "%s", text);
-  else fact_unknown(parent, key, label);
+  if (text)
+    fact_textf(parent, key, label, "%s", text);
+  else
+    fact_unknown(parent, key, label);
 }
 
 void fact_bool(Fact *parent, const char *key, const char *label, bool value) {
@@ -59,21 +68,25 @@ void fact_bool(Fact *parent, const char *key, const char *label, bool value) {
   if (f) f->number = value;
 }
 
-void fact_unknown(Fact *parent, const char *key, const char *label) { add(parent, FACT_UNKNOWN, key, label); }
+void fact_unknown(Fact *parent, const char *key, const char *label) {
+  add(parent, FACT_UNKNOWN, key, label);
+}
 
-#define DEFINE_PROSE(function, kind)                                                                 \
-  void function(Fact *parent, const char *format, ...) {                                             \
-    va_list args;                                                                                    \
-    va_start(args, format);                                                                          \
-    set_text(add(parent, kind, 0, ""), format, args);                                                \
-    va_end(args);                                                                                    \
+#define DEFINE_PROSE(function, kind)                                                                         \
+  void function(Fact *parent, const char *format, ...) {                                                     \
+    va_list args;                                                                                            \
+    va_start(args, format);                                                                                  \
+    set_text(add(parent, kind, 0, ""), format, args);                                                        \
+    va_end(args);                                                                                            \
   }
 DEFINE_PROSE(fact_title, FACT_TITLE)
 DEFINE_PROSE(fact_note, FACT_NOTE)
 static void prose_block(Fact *parent, const char *format, ...) SOL_PRINTF(2, 3);
 static DEFINE_PROSE(prose_block, FACT_BLOCK)
 
-void fact_block(Fact *parent, const char *text) { prose_block(parent, "%s", text); }
+    void fact_block(Fact *parent, const char *text) {
+  prose_block(parent, "%s", text);
+}
 
 const char *fact_basis_name(FactBasis basis) {
   switch (basis) {
@@ -134,6 +147,10 @@ void fact_write_number(char *out, size_t cap, FactUnit unit, double v) {
     sol_format(out, cap, v < 100 ? "%.2fx" : "%.0fx", v);
     return;
   }
+  if (unit == UNIT_US && v > 0 && v < 0.001) {
+    sol_format(out, cap, "<0.001 us");
+    return;
+  }
   if (unit == UNIT_US && v >= 10000) { // long times in ms or s
     bool seconds = v >= 10e6;
     size_t n = write_plain(out, cap, seconds ? v / 1e6 : v / 1e3);
@@ -153,6 +170,8 @@ void fact_write_number(char *out, size_t cap, FactUnit unit, double v) {
     return;
   }
   if (unit == UNIT_SIZE && !scaled) name = "B";
-  if (scaled) sol_format(out + n, cap - n, " %c%s", *prefix, name);
-  else sol_format(out + n, cap - n, " %s", name);
+  if (scaled)
+    sol_format(out + n, cap - n, " %c%s", *prefix, name);
+  else
+    sol_format(out + n, cap - n, " %s", name);
 }

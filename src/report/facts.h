@@ -34,7 +34,17 @@ typedef enum FactBasis {
   BASIS_MEASURED
 } FactBasis;
 
-typedef enum FactKind { FACT_OBJECT, FACT_LIST, FACT_NUMBER, FACT_TEXT, FACT_BOOL, FACT_UNKNOWN, FACT_TITLE, FACT_NOTE, FACT_BLOCK } FactKind;
+typedef enum FactKind {
+  FACT_OBJECT,
+  FACT_LIST,
+  FACT_NUMBER,
+  FACT_TEXT,
+  FACT_BOOL,
+  FACT_UNKNOWN,
+  FACT_TITLE,
+  FACT_NOTE,
+  FACT_BLOCK
+} FactKind;
 
 typedef struct Fact Fact;
 struct Fact {
@@ -52,14 +62,15 @@ struct Fact {
 Fact *facts_root(SolArena *arena, FactKind object_or_list);
 Fact *fact_object(Fact *parent, const char *key, const char *label);
 Fact *fact_list(Fact *parent, const char *key, const char *label);
-void fact_number(Fact *parent, const char *key, const char *label, FactUnit unit, FactBasis basis, double value);
+void fact_number(Fact *parent, const char *key, const char *label, FactUnit unit, FactBasis basis,
+                 double value);
 void fact_text(Fact *parent, const char *key, const char *label, const char *text);
 void fact_textf(Fact *parent, const char *key, const char *label, const char *format, ...) SOL_PRINTF(4, 5);
 void fact_bool(Fact *parent, const char *key, const char *label, bool value);
 void fact_unknown(Fact *parent, const char *key, const char *label);
 void fact_title(Fact *parent, const char *format, ...) SOL_PRINTF(2, 3); // for people, once, at the top
-void fact_note(Fact *parent, const char *format, ...) SOL_PRINTF(2, 3); // a sentence for people
-void fact_block(Fact *parent, const char *text);                        // preformatted, for people
+void fact_note(Fact *parent, const char *format, ...) SOL_PRINTF(2, 3);  // a sentence for people
+void fact_block(Fact *parent, const char *text);                         // preformatted, for people
 
 // A number as people read it: "134.2 MB".
 void fact_write_number(char *out, size_t cap, FactUnit unit, double value);

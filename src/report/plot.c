@@ -22,7 +22,8 @@ void plot_roofline(const SolRoofline *r, SolBuffer *out) {
   if (!drawable) return;
   // Two decades to the left of the leftmost of point and ridge, one to the right of the rightmost.
   double point = log10(r->intensity), ridge = log10(r->ridge);
-  double left = floor((point < ridge ? point : ridge) - 1), right = ceil((point > ridge ? point : ridge) + 0.7);
+  double left = floor((point < ridge ? point : ridge) - 1),
+         right = ceil((point > ridge ? point : ridge) + 0.7);
   double top = log10(r->peak), bottom = left + log10(r->bandwidth);
   char grid[ROWS][COLUMNS + 1];
   for (int y = 0; y < ROWS; y++) {
@@ -40,9 +41,12 @@ void plot_roofline(const SolRoofline *r, SolBuffer *out) {
     if (grid[y][px] == ' ') grid[y][px] = '.';
   grid[py][px] = 'O';
   for (int y = ROWS - 1; y >= 0; y--) {
-    if (y == ROWS - 1) axis_label(out, UNIT_FLOPS_PER_S, r->peak);
-    else if (y == py) axis_label(out, UNIT_FLOPS_PER_S, r->attainable_flops);
-    else sol_buffer_fill(out, ' ', MARGIN - 1);
+    if (y == ROWS - 1)
+      axis_label(out, UNIT_FLOPS_PER_S, r->peak);
+    else if (y == py)
+      axis_label(out, UNIT_FLOPS_PER_S, r->attainable_flops);
+    else
+      sol_buffer_fill(out, ' ', MARGIN - 1);
     int end = COLUMNS;
     while (end > 0 && grid[y][end - 1] == ' ') end--;
     sol_buffer_puts(out, "|");

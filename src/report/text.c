@@ -115,18 +115,22 @@ static void render_table(Pen *p, const Fact *list) {
       if (n > width[i]) width[i] = n;
     }
   }
-  for (const Fact *row = 0; row != list->last; ) { // the header, then each row
+  for (const Fact *row = 0; row != list->last;) { // the header, then each row
     row = row ? row->next : list->first;
     for (int pass = row == list->first ? 0 : 1; pass < 2; pass++) {
       for (int i = 0; i < count; i++) {
         const Fact *c = pass ? row_cell(row, column[i]) : 0;
-        if (pass && c) write_value(c, cell, sizeof cell, &value);
-        else value = pass ? "" : column[i]->label;
+        if (pass && c)
+          write_value(c, cell, sizeof cell, &value);
+        else
+          value = pass ? "" : column[i]->label;
         size_t n = sol_text_columns(value, strlen(value));
         sol_buffer_puts(p->out, "  ");
         if (right[i]) pad(p, n, width[i]);
-        if (pass) sol_buffer_puts(p->out, value);
-        else bold(p, value);
+        if (pass)
+          sol_buffer_puts(p->out, value);
+        else
+          bold(p, value);
         if (!right[i] && i + 1 < count) pad(p, n, width[i]);
       }
       sol_buffer_puts(p->out, "\n");

@@ -1,14 +1,19 @@
-// Attention: projections, norms of q and k, rotation, the cache, the product itself. run->fused folds the norms
-// of q and k, the rotation and the append to the cache into one kernel.
+// Attention: projections, norms of q and k, rotation, the cache, the product itself. run->fused folds the
+// norms of q and k, the rotation and the append to the cache into one kernel.
 //
-// Latent attention runs in two forms. Prefill expands the latent into keys and values of every head. Decode never
-// does: the half of the kv up projection that makes keys is applied to q instead, the half that makes values to the
-// output, and attention runs over the latent itself, one kv head shared by all, of which the values are a part.
+// Latent attention runs in two forms. Prefill expands the latent into keys and values of every head. Decode
+// never does: the half of the kv up projection that makes keys is applied to q instead, the half that makes
+// values to the output, and attention runs over the latent itself, one kv head shared by all, of which the
+// values are a part.
 #include "roofline/model_pass.h"
 
-static SolKernelName named(const char *name, const char *op) { return (SolKernelName){name, "attention", op}; }
+static SolKernelName named(const char *name, const char *op) {
+  return (SolKernelName){name, "attention", op};
+}
 
-static double layers(const SolModelPass *p) { return (double)p->c->layers; }
+static double layers(const SolModelPass *p) {
+  return (double)p->c->layers;
+}
 
 static void head_norm(SolModelPass *p, const char *name, int64_t rows, int64_t width) {
   sol_model_add(p, (SolKernelName){name, "norm", "rmsnorm"}, layers(p),
@@ -17,7 +22,8 @@ static void head_norm(SolModelPass *p, const char *name, int64_t rows, int64_t w
 
 static SolCost rope_cost(SolModelPass *p, int64_t heads) {
   // The table of cosines is no weight: it is made in the type of the activations.
-  return sol_model_cost(p, "rope", (SolOpArgs){.dim = {p->tokens, heads, p->s.rope_dim}, .weight_dtype = p->run->dtype});
+  return sol_model_cost(p, "rope",
+                        (SolOpArgs){.dim = {p->tokens, heads, p->s.rope_dim}, .weight_dtype = p->run->dtype});
 }
 
 // Cost of writing one token after another into the cache: two tensors of `width`, or one latent.
@@ -105,7 +111,8 @@ static void attend(SolModelPass *p, SolOpArgs args, bool values_in_keys) {
     SolCost cost = sol_model_cost(p, "attention", args);
     if (values_in_keys) {
       int64_t seen = args.window ? args.window : p->kv_length;
-      cost.bytes_read -= sol_model_bytes((double)p->run->batch * (double)seen * (double)args.v_dim, p->run->kv_dtype);
+      cost.bytes_read -=
+          sol_model_bytes((double)p->run->batch * (double)seen * (double)args.v_dim, p->run->kv_dtype);
     }
     sol_model_add(p, named(window ? "attention, windowed" : "attention", "attention"), count, cost, live);
   }
@@ -133,13 +140,16 @@ static void latent_attention(SolModelPass *p) {
   if (p->run->phase == SOL_PHASE_PREFILL) {
     sol_model_gemm(p, SOL_MATRIX_KV_UP, p->tokens);
     // Keys and values just made, in the type of the activations.
-    attend(p, (SolOpArgs){.dim = {0, s->heads, 0, c->head_dim}, .v_dim = s->v_head_dim, .kv_dtype = p->run->dtype},
-           false);
+    attend(
+        p,
+        (SolOpArgs){.dim = {0, s->heads, 0, c->head_dim}, .v_dim = s->v_head_dim, .kv_dtype = p->run->dtype},
+        false);
     return;
   }
   per_head(p, "kv up projection on q", s->nope_dim, c->kv_lora_rank);
   attend(p,
-         (SolOpArgs){.dim = {0, s->heads, 0, c->kv_lora_rank + s->rope_dim}, .kv_heads = 1, .v_dim = c->kv_lora_rank},
+         (SolOpArgs){
+             .dim = {0, s->heads, 0, c->kv_lora_rank + s->rope_dim}, .kv_heads = 1, .v_dim = c->kv_lora_rank},
          true);
   per_head(p, "kv up projection on output", c->kv_lora_rank, s->v_head_dim);
 }

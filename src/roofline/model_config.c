@@ -19,7 +19,7 @@ typedef struct FamilyMore {
   int attention_bias_key; // what "attention_bias" switches; 0: q, k, v and output
   int bias_key;           // what "bias" switches; 0: all
   SolQkNorm qk_norm;      // what "use_qk_norm" switches on; none: per head
-  int flags;              // WINDOW_OFF: no window unless use_sliding_window; MULTI_QUERY: one kv head by default
+  int flags; // WINDOW_OFF: no window unless use_sliding_window; MULTI_QUERY: one kv head by default
 } FamilyMore;
 
 typedef struct Family {
@@ -29,7 +29,8 @@ typedef struct Family {
 } Family;
 
 static const Family families[] = {
-#define MORE(...) {__VA_ARGS__}
+#define MORE(...)                                                                                            \
+  { __VA_ARGS__ }
 #define FAMILY(types, more, ...) {types, more, {__VA_ARGS__}},
 #include "roofline/model_families.def"
 #undef MORE
@@ -41,14 +42,17 @@ static const struct {
     {"bert roberta xlm-roberta albert electra deberta deberta-v2 distilbert modernbert mpnet camembert xlm "
      "longformer big_bird ernie esm nomic_bert eurobert",
      "is an encoder"},
-    {"t5 mt5 umt5 longt5 bart mbart pegasus m2m_100 marian blenderbot led prophetnet switch_transformers nllb-moe "
+    {"t5 mt5 umt5 longt5 bart mbart pegasus m2m_100 marian blenderbot led prophetnet switch_transformers "
+     "nllb-moe "
      "t5gemma encoder-decoder",
      "is an encoder-decoder"},
-    {"clip clip_text_model clip_vision_model siglip siglip_vision_model vit vit_mae deit swin dinov2 convnext resnet "
+    {"clip clip_text_model clip_vision_model siglip siglip_vision_model vit vit_mae deit swin dinov2 "
+     "convnext resnet "
      "detr sam beit blip vision-encoder-decoder",
      "is a vision model"},
     {"whisper wav2vec2 hubert speecht5 encodec seamless_m4t musicgen bark", "is an audio model"},
-    {"mamba mamba2 falcon_mamba rwkv rwkv5 rwkv7 xlstm jamba zamba zamba2 bamba falcon_h1 granitemoehybrid nemotron_h "
+    {"mamba mamba2 falcon_mamba rwkv rwkv5 rwkv7 xlstm jamba zamba zamba2 bamba falcon_h1 granitemoehybrid "
+     "nemotron_h "
      "recurrent_gemma qwen3_next kimi_linear lfm2 minimax",
      "has state-space or linear-attention layers"},
     {"mllama mllama_text_model", "has cross-attention layers"},
@@ -60,12 +64,12 @@ typedef struct Parse {
   SolModelConfig *c;
 } Parse;
 
-#define HAS(key) sol_config_has(&p->text, SOL_KEY_##key)
+#define HAS(key)                sol_config_has(&p->text, SOL_KEY_##key)
 #define COUNT_OF(key, fallback) sol_config_count(&p->text, SOL_KEY_##key, fallback)
-#define IS_ON(key, fallback) sol_config_flag(&p->text, SOL_KEY_##key, fallback)
-#define VALUE(key) p->text.slot[SOL_KEY_##key].value
-#define MISSING(key) sol_config_missing(&p->text, SOL_KEY_##key)
-#define BAD(key, status, ...) sol_config_fail(&p->text, VALUE(key), status, __VA_ARGS__)
+#define IS_ON(key, fallback)    sol_config_flag(&p->text, SOL_KEY_##key, fallback)
+#define VALUE(key)              p->text.slot[SOL_KEY_##key].value
+#define MISSING(key)            sol_config_missing(&p->text, SOL_KEY_##key)
+#define BAD(key, status, ...)   sol_config_fail(&p->text, VALUE(key), status, __VA_ARGS__)
 
 static void note(SolModelConfig *c, const char *format, ...) SOL_PRINTF(2, 3);
 static void note(SolModelConfig *c, const char *format, ...) {
@@ -83,11 +87,12 @@ static SolStatus refuse_type(Parse *p) {
   sol_config_text(VALUE(MODEL_TYPE), type, sizeof type);
   for (size_t i = 0; i < SOL_COUNT(refused); i++)
     if (sol_name_in_list(type, refused[i].types))
-      return BAD(MODEL_TYPE, SOL_ERR_UNSUPPORTED, "model_type '%s' %s: only decoder-only transformers are counted", type,
-                 refused[i].why);
+      return BAD(MODEL_TYPE, SOL_ERR_UNSUPPORTED,
+                 "model_type '%s' %s: only decoder-only transformers are counted", type, refused[i].why);
   bool encodes = false;
   if (HAS(ENCODER_DECODER) && sol_json_bool(VALUE(ENCODER_DECODER), &encodes) && encodes)
-    return BAD(ENCODER_DECODER, SOL_ERR_UNSUPPORTED, "an encoder-decoder: only decoder-only transformers are counted");
+    return BAD(ENCODER_DECODER, SOL_ERR_UNSUPPORTED,
+               "an encoder-decoder: only decoder-only transformers are counted");
   return SOL_OK;
 }
 
@@ -119,8 +124,10 @@ static void choose_family(Parse *p) {
   memcpy(assumed, p->c->assumed, sizeof assumed);
   *p->c = p->family->base;
   memcpy(p->c->assumed, assumed, sizeof assumed);
-  if (!type[0]) note(p->c, "no model_type: taken as llama-like");
-  else if (!i) note(p->c, "model_type '%s' is not known: taken as llama-like", type);
+  if (!type[0])
+    note(p->c, "no model_type: taken as llama-like");
+  else if (!i)
+    note(p->c, "model_type '%s' is not known: taken as llama-like", type);
 
   char path[sizeof p->c->name];
   sol_config_text(VALUE(NAME), path, sizeof path);
@@ -142,21 +149,24 @@ static SolStatus set_attention(Parse *p) {
   if (!c->kv_heads) c->kv_heads = c->heads;
   if (!c->head_dim) {
     if (c->hidden % c->heads)
-      return BAD(HEADS, SOL_ERR_RANGE, "%lld heads do not divide the hidden size %lld, and no head_dim is given",
+      return BAD(HEADS, SOL_ERR_RANGE,
+                 "%lld heads do not divide the hidden size %lld, and no head_dim is given",
                  (long long)c->heads, (long long)c->hidden);
     c->head_dim = c->hidden / c->heads;
   }
   if (c->heads % c->kv_heads && HAS(KV_HEADS))
-    return BAD(KV_HEADS, SOL_ERR_RANGE, "%lld attention heads cannot share %lld kv heads evenly", (long long)c->heads,
-               (long long)c->kv_heads);
+    return BAD(KV_HEADS, SOL_ERR_RANGE, "%lld attention heads cannot share %lld kv heads evenly",
+               (long long)c->heads, (long long)c->kv_heads);
   if (HAS(ROPE_PART)) {
     // A millionth more, so that 0.1 of 80 is not 7.99...
     c->rope_dim = (int64_t)(p->text.slot[SOL_KEY_ROPE_PART].number * (double)c->head_dim + 1e-6);
     if (!c->rope_dim) c->no_rope = 1;
   }
   if (IS_ON(ALIBI, false)) c->no_rope = 1;
-  if (IS_ON(QK_NORM, false)) c->qk_norm = p->family->more.qk_norm ? p->family->more.qk_norm : SOL_QK_NORM_HEAD;
-  else if (HAS(QK_NORM)) c->qk_norm = SOL_QK_NORM_NONE;
+  if (IS_ON(QK_NORM, false))
+    c->qk_norm = p->family->more.qk_norm ? p->family->more.qk_norm : SOL_QK_NORM_HEAD;
+  else if (HAS(QK_NORM))
+    c->qk_norm = SOL_QK_NORM_NONE;
   if (!c->kv_lora_rank) return SOL_OK;
   if (!HAS(ROPE_HEAD)) return MISSING(ROPE_HEAD);
   if (!HAS(NOPE_HEAD)) return MISSING(NOPE_HEAD);
@@ -178,8 +188,10 @@ static SolStatus count_mixtures(Parse *p) {
     SolJson item;
     double layer = 0;
     while (sol_json_next(&it, 0, &item)) {
-      if (!sol_json_number(item, &layer) || layer < 0 || layer >= LAYERS_MOST || layer != __builtin_floor(layer))
-        return sol_config_fail(&p->text, item, SOL_ERR_RANGE, "mlp_only_layers must list whole numbers from 0 up");
+      if (!sol_json_number(item, &layer) || layer < 0 || layer >= LAYERS_MOST ||
+          layer != __builtin_floor(layer))
+        return sol_config_fail(&p->text, item, SOL_ERR_RANGE,
+                               "mlp_only_layers must list whole numbers from 0 up");
       dense[(int)layer] = 1;
     }
   }
@@ -200,8 +212,8 @@ static SolStatus set_mlp(Parse *p) {
   }
   if (!c->experts_per_token) return MISSING(PER_TOKEN);
   if (c->experts_per_token > c->experts)
-    return BAD(PER_TOKEN, SOL_ERR_RANGE, "a token cannot visit %lld of %lld experts", (long long)c->experts_per_token,
-               (long long)c->experts);
+    return BAD(PER_TOKEN, SOL_ERR_RANGE, "a token cannot visit %lld of %lld experts",
+               (long long)c->experts_per_token, (long long)c->experts);
   if (!c->expert_intermediate) c->expert_intermediate = c->intermediate;
   if (!c->expert_intermediate) return MISSING(EXPERT_WIDTH);
   c->intermediate = COUNT_OF(DENSE_INTERMEDIATE, c->intermediate);
@@ -244,8 +256,10 @@ static SolStatus set_window(Parse *p) {
     return BAD(WINDOW_PATTERN, SOL_ERR_RANGE, "sliding_window_pattern must be a whole number from 1 up");
   if (!c->sliding_window) return SOL_OK;
   c->sliding_layers = c->layers;
-  if (HAS(LAYER_TYPES)) c->sliding_layers = listed;
-  else if (pattern >= 1) c->sliding_layers = c->layers - c->layers / (int64_t)pattern;
+  if (HAS(LAYER_TYPES))
+    c->sliding_layers = listed;
+  else if (pattern >= 1)
+    c->sliding_layers = c->layers - c->layers / (int64_t)pattern;
   else if (HAS(WINDOW_FROM)) {
     int64_t from = COUNT_OF(WINDOW_FROM, 0);
     c->sliding_layers = from < c->layers ? c->layers - from : 0;
@@ -265,13 +279,14 @@ static void set_switches(Parse *p) {
   const struct {
     SolConfigKey key;
     int which, not ;
-  } biases[] = {{SOL_KEY_USE_BIAS, BIAS_ALL, 0},
-                {SOL_KEY_BIAS, more->bias_key ? more->bias_key : BIAS_ALL, 0},
-                {SOL_KEY_NO_BIAS, BIAS_ALL, 1},
-                {SOL_KEY_ATTENTION_BIAS, more->attention_bias_key ? more->attention_bias_key : BIAS_QKV | BIAS_OUT, 0},
-                {SOL_KEY_QKV_BIAS, BIAS_QKV, 0},
-                {SOL_KEY_OUT_BIAS, BIAS_OUT, 0},
-                {SOL_KEY_MLP_BIAS, BIAS_MLP, 0}};
+  } biases[] = {
+      {SOL_KEY_USE_BIAS, BIAS_ALL, 0},
+      {SOL_KEY_BIAS, more->bias_key ? more->bias_key : BIAS_ALL, 0},
+      {SOL_KEY_NO_BIAS, BIAS_ALL, 1},
+      {SOL_KEY_ATTENTION_BIAS, more->attention_bias_key ? more->attention_bias_key : BIAS_QKV | BIAS_OUT, 0},
+      {SOL_KEY_QKV_BIAS, BIAS_QKV, 0},
+      {SOL_KEY_OUT_BIAS, BIAS_OUT, 0},
+      {SOL_KEY_MLP_BIAS, BIAS_MLP, 0}};
   for (size_t i = 0; i < SOL_COUNT(biases); i++)
     if (sol_config_has(&p->text, biases[i].key))
       set_bias(c, biases[i].which, sol_config_flag(&p->text, biases[i].key, false) != biases[i].not );
@@ -279,8 +294,10 @@ static void set_switches(Parse *p) {
   c->tied_embeddings = IS_ON(TIED, c->tied_embeddings);
   if (IS_ON(NEW_DECODER, false)) c->parallel_block = 2;
   if (HAS(PARALLEL)) {
-    if (!IS_ON(PARALLEL, false)) c->parallel_block = 0;
-    else if (!c->parallel_block) c->parallel_block = more->parallel ? more->parallel : 1;
+    if (!IS_ON(PARALLEL, false))
+      c->parallel_block = 0;
+    else if (!c->parallel_block)
+      c->parallel_block = more->parallel ? more->parallel : 1;
   }
   if (c->parallel_block) c->parallel_block = (int)COUNT_OF(PARALLEL_NORMS, c->parallel_block);
 }
@@ -299,12 +316,17 @@ static void set_dtypes(Parse *p) {
   if (sol_json_get(VALUE(QUANTIZATION), "load_in_8bit", &bits)) sol_json_bool(bits, &eight);
   if (sol_json_get(VALUE(QUANTIZATION), "load_in_4bit", &bits)) sol_json_bool(bits, &four);
   if (sol_json_get(VALUE(QUANTIZATION), "bits", &bits)) sol_json_number(bits, &width);
-  if (sol_name_in_list(text, "fp8 fbgemm_fp8")) c->weight_dtype = SOL_FP8;
-  else if (sol_same_name(text, "mxfp4") || four || width == 4) c->weight_dtype = SOL_FP4;
-  else if (eight || width == 8) c->weight_dtype = SOL_INT8;
+  if (sol_name_in_list(text, "fp8 fbgemm_fp8"))
+    c->weight_dtype = SOL_FP8;
+  else if (sol_same_name(text, "mxfp4") || four || width == 4)
+    c->weight_dtype = SOL_FP4;
+  else if (eight || width == 8)
+    c->weight_dtype = SOL_INT8;
   if (c->weight_dtype)
-    note(c, "every weight %d bits wide, as quantization_config (%s) says of most", sol_dtype_bits(c->weight_dtype), text);
-  else note(c, "quantization_config (%s) is not understood and left out", text);
+    note(c, "every weight %d bits wide, as quantization_config (%s) says of most",
+         sol_dtype_bits(c->weight_dtype), text);
+  else
+    note(c, "quantization_config (%s) is not understood and left out", text);
 }
 
 static SolStatus apply_rules(Parse *p) {
@@ -330,7 +352,8 @@ static SolStatus apply_rules(Parse *p) {
   set_switches(p);
   set_dtypes(p);
   SolError why = {0};
-  if (sol_model_check(c, &why)) return sol_config_fail(&p->text, p->text.object, SOL_ERR_RANGE, "%s", why.message);
+  if (sol_model_check(c, &why))
+    return sol_config_fail(&p->text, p->text.object, SOL_ERR_RANGE, "%s", why.message);
   return SOL_OK;
 }
 

@@ -15,8 +15,8 @@ typedef struct Key {
 } Key;
 
 static const Key keys[SOL_CONFIG_KEYS] = {
-#define FIELD(f) #f, offsetof(SolModelConfig, f)
-#define NOWHERE 0, 0
+#define FIELD(f)                                 #f, offsetof(SolModelConfig, f)
+#define NOWHERE                                  0, 0
 #define KEY(id, names, kind, least, most, field) {names, kind, least, most, field},
 #include "roofline/model_keys.def"
 #undef FIELD
@@ -133,7 +133,9 @@ SolStatus sol_config_read(SolConfigText *t, SolModelConfig *c) {
   return SOL_OK;
 }
 
-bool sol_config_has(const SolConfigText *t, SolConfigKey key) { return t->slot[key].found; }
+bool sol_config_has(const SolConfigText *t, SolConfigKey key) {
+  return t->slot[key].found;
+}
 
 int64_t sol_config_count(const SolConfigText *t, SolConfigKey key, int64_t fallback) {
   return t->slot[key].found ? (int64_t)t->slot[key].number : fallback;
@@ -161,7 +163,8 @@ static SolStatus check_fields(const SolModelConfig *c, SolError *err) {
   bool enums = (unsigned)c->norm <= SOL_NORM_LAYER_PLAIN && (unsigned)c->norm_place <= SOL_NORM_AFTER &&
                (unsigned)c->qk_norm <= SOL_QK_NORM_WIDTH && (unsigned)c->parallel_block <= 2;
   if (!enums)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "norm, norm_place, qk_norm or parallel_block is none of its values");
+    return sol_fail(err, SOL_ERR_ARGUMENT,
+                    "norm, norm_place, qk_norm or parallel_block is none of its values");
   if (c->learned_positions < 0 || c->learned_positions > 4294967296)
     return sol_fail(err, SOL_ERR_ARGUMENT, "learned_positions must be from 0 to 2^32");
   return SOL_OK;
@@ -173,7 +176,8 @@ static SolStatus check_attention(const SolModelConfig *c, SolError *err) {
                     (long long)c->heads, (long long)c->kv_heads);
   int64_t rope = c->rope_dim ? c->rope_dim : c->head_dim;
   if (!c->no_rope && (rope % 2 || rope > c->head_dim))
-    return sol_fail(err, SOL_ERR_ARGUMENT, "the rotated part of a head must be even and at most its width %lld",
+    return sol_fail(err, SOL_ERR_ARGUMENT,
+                    "the rotated part of a head must be even and at most its width %lld",
                     (long long)c->head_dim);
   if (c->kv_lora_rank && (c->v_head_dim < 1 || c->rope_dim < 1 || c->rope_dim >= c->head_dim || c->no_rope))
     return sol_fail(err, SOL_ERR_ARGUMENT, "latent attention needs v_head_dim, and rope_dim within head_dim");

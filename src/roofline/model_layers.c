@@ -15,11 +15,13 @@ void sol_model_gemm(SolModelPass *p, SolMatrixId id, int64_t rows) {
   const SolModelMatrix *m = &p->s.matrix[id];
   if (!m->out) return;
   double live = (double)rows * ((double)m->in + (double)m->out);
-  sol_model_add(p, (SolKernelName){m->name, m->part, "gemm"}, (double)m->layers, sol_model_gemm_cost(p, id, rows), live);
+  sol_model_add(p, (SolKernelName){m->name, m->part, "gemm"}, (double)m->layers,
+                sol_model_gemm_cost(p, id, rows), live);
 }
 
 SolCost sol_model_norm_cost(SolModelPass *p, int64_t rows, int64_t width, SolNorm norm) {
-  SolCost cost = sol_model_cost(p, norm == SOL_NORM_RMS ? "rmsnorm" : "layernorm", (SolOpArgs){.dim = {rows, width}});
+  SolCost cost =
+      sol_model_cost(p, norm == SOL_NORM_RMS ? "rmsnorm" : "layernorm", (SolOpArgs){.dim = {rows, width}});
   // layernorm counts a weight and a bias; what the model lacks of them is neither read nor applied.
   int absent = norm == SOL_NORM_LAYER_PLAIN ? 2 : norm == SOL_NORM_LAYER_WEIGHT;
   cost.bytes_read -= absent * sol_model_bytes((double)width, p->run->weight_dtype);
@@ -27,9 +29,13 @@ SolCost sol_model_norm_cost(SolModelPass *p, int64_t rows, int64_t width, SolNor
   return cost;
 }
 
-static const char *norm_op(const SolModelPass *p) { return p->c->norm == SOL_NORM_RMS ? "rmsnorm" : "layernorm"; }
+static const char *norm_op(const SolModelPass *p) {
+  return p->c->norm == SOL_NORM_RMS ? "rmsnorm" : "layernorm";
+}
 
-static double stream(const SolModelPass *p) { return (double)p->tokens * (double)p->c->hidden; }
+static double stream(const SolModelPass *p) {
+  return (double)p->tokens * (double)p->c->hidden;
+}
 
 static void norm(SolModelPass *p, const char *name, double count) {
   SolCost cost = sol_model_norm_cost(p, p->tokens, p->c->hidden, p->c->norm);
@@ -51,7 +57,8 @@ static void add_norm(SolModelPass *p, const char *name, double count, int terms)
   cost.bytes_read += more * bytes;
   cost.flops += more * n;
   if (!rms) cost.bytes_written += bytes;
-  sol_model_add(p, (SolKernelName){name, "norm", rms ? "add_rmsnorm" : "add_layernorm"}, count, cost, (3 + terms) * n);
+  sol_model_add(p, (SolKernelName){name, "norm", rms ? "add_rmsnorm" : "add_layernorm"}, count, cost,
+                (3 + terms) * n);
 }
 
 // Ids in, rows out; the norm of each row too where it is folded in.
@@ -59,7 +66,8 @@ static void embed(SolModelPass *p, bool with_norm) {
   SolOpArgs args = {.dim = {p->tokens, p->c->hidden}, .vocab = p->s.vocab};
   double n = stream(p);
   if (!with_norm) {
-    sol_model_add(p, (SolKernelName){"embedding", "embedding", "embedding"}, 1, sol_model_cost(p, "embedding", args), n);
+    sol_model_add(p, (SolKernelName){"embedding", "embedding", "embedding"}, 1,
+                  sol_model_cost(p, "embedding", args), n);
     return;
   }
   bool rms = p->c->norm == SOL_NORM_RMS;
@@ -70,11 +78,13 @@ static void embed(SolModelPass *p, bool with_norm) {
     cost.flops += after.flops;
   }
   cost.bytes_written += sol_model_bytes(n, p->run->dtype); // the row itself: it starts the residual stream
-  sol_model_add(p, (SolKernelName){"embedding and input norm", "embedding", rms ? "embed_rmsnorm" : "embed_layernorm"},
-                1, cost, 2 * n);
+  sol_model_add(
+      p, (SolKernelName){"embedding and input norm", "embedding", rms ? "embed_rmsnorm" : "embed_layernorm"},
+      1, cost, 2 * n);
 }
 
-// Sent by each GPU of a ring: every byte of the sum goes round twice, less what each GPU starts and ends with.
+// Sent by each GPU of a ring: every byte of the sum goes round twice, less what each GPU starts and ends
+// with.
 static void reduce(SolModelPass *p, const char *name, double count) {
   double n = (double)p->run->tp, bytes = sol_model_bytes(stream(p), p->run->dtype);
   sol_model_add_link(p, (SolKernelName){name, "link", "all_reduce"}, count, 2 * (n - 1) / n * bytes);
@@ -91,8 +101,10 @@ void sol_model_embedding(SolModelPass *p) {
     sol_model_add(p, (SolKernelName){"position embedding", "embedding", "embedding"}, 1,
                   sol_model_cost(p, "embedding", args), stream(p));
   }
-  if (learned && p->run->fused && before) add_norm(p, "add positions and input norm", 1, 1);
-  else if (learned) add(p, "add positions", 1);
+  if (learned && p->run->fused && before)
+    add_norm(p, "add positions and input norm", 1, 1);
+  else if (learned)
+    add(p, "add positions", 1);
   if (!learned && p->run->fused && before && split) norm(p, "first input norm", 1);
 }
 
@@ -125,8 +137,10 @@ void sol_model_layers(SolModelPass *p) {
     add(p, "mlp residual add", adds);
   }
   p->in_layer = false;
-  if (fused) add_norm(p, "add and final norm", 1, terms);
-  else norm(p, "final norm", 1);
+  if (fused)
+    add_norm(p, "add and final norm", 1, terms);
+  else
+    norm(p, "final norm", 1);
 }
 
 void sol_model_head(SolModelPass *p) {
@@ -137,5 +151,6 @@ void sol_model_head(SolModelPass *p) {
   sol_model_add(p, (SolKernelName){"argmax", "head", "argmax"}, 1,
                 sol_model_cost(p, "argmax", (SolOpArgs){.dim = {rows, p->s.vocab}}), logits);
   // Each GPU sends its best value and where it was, per row.
-  sol_model_add_link(p, (SolKernelName){"argmax all-gather", "link", "all_gather"}, 1, (n - 1) * (double)rows * 8);
+  sol_model_add_link(p, (SolKernelName){"argmax all-gather", "link", "all_gather"}, 1,
+                     (n - 1) * (double)rows * 8);
 }

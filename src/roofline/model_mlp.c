@@ -1,9 +1,9 @@
-// The MLP, dense or a mixture of experts. run->fused folds the activation into the projection before it, and the
-// sorting of tokens by expert into the experts' first projection.
+// The MLP, dense or a mixture of experts. run->fused folds the activation into the projection before it, and
+// the sorting of tokens by expert into the experts' first projection.
 //
-// Experts: a token goes to `k` of `n` experts. How many experts a batch of tokens reaches depends on the router; the
-// bytes assume that it spreads tokens evenly and independently, which makes n (1 - (1 - k/n)^tokens) the expected
-// number of experts whose weights are read. FLOPs do not depend on it.
+// Experts: a token goes to `k` of `n` experts. How many experts a batch of tokens reaches depends on the
+// router; the bytes assume that it spreads tokens evenly and independently, which makes n (1 - (1 -
+// k/n)^tokens) the expected number of experts whose weights are read. FLOPs do not depend on it.
 #include "roofline/model_pass.h"
 
 static double power(double base, int64_t exponent) {
@@ -43,13 +43,16 @@ static void up_activate_down(SolModelPass *p, Mlp mlp) {
   if (!up->out) return;
   bool gated = p->c->gated_mlp, grouped = up->copies > 1;
   double count = (double)up->layers, rows = (double)mlp.rows, width = (double)mlp.width;
-  SolCost project = grouped_cost(p, mlp.up, mlp.rows, mlp.reached), act = activation_cost(p, mlp.rows, mlp.width);
+  SolCost project = grouped_cost(p, mlp.up, mlp.rows, mlp.reached),
+          act = activation_cost(p, mlp.rows, mlp.width);
   const char *gemm = grouped ? "grouped_gemm" : "gemm";
   double wide = rows * (double)up->out;
   if (p->run->fused) {
     project.flops += act.flops;
     project.bytes_written = act.bytes_written;
-    gemm = gated ? (grouped ? "grouped_gemm_silu_mul" : "gemm_silu_mul") : grouped ? "grouped_gemm_gelu" : "gemm_gelu";
+    gemm = gated     ? (grouped ? "grouped_gemm_silu_mul" : "gemm_silu_mul")
+           : grouped ? "grouped_gemm_gelu"
+                     : "gemm_gelu";
     wide = rows * width;
   }
   sol_model_add(p, (SolKernelName){up->name, "mlp", gemm}, count, project, rows * (double)up->in + wide);
@@ -62,7 +65,8 @@ static void up_activate_down(SolModelPass *p, Mlp mlp) {
 
 // Softmax over the experts and the choice of the best k: an id and a weight of 4 bytes each.
 static void choose(SolModelPass *p, double count) {
-  double t = (double)p->tokens, scores = t * (double)p->c->experts, chosen = t * (double)p->c->experts_per_token;
+  double t = (double)p->tokens, scores = t * (double)p->c->experts,
+         chosen = t * (double)p->c->experts_per_token;
   SolCost cost = sol_model_raw(p, sol_model_bytes(scores, p->run->dtype), 8 * chosen, 6 * scores);
   sol_model_add(p, (SolKernelName){"softmax and top-k", "mlp", "softmax_topk"}, count, cost, scores + chosen);
 }
@@ -90,8 +94,8 @@ static void mixture(SolModelPass *p) {
   if (!p->run->fused) sort_tokens(p, count, rows);
   up_activate_down(p, (Mlp){SOL_MATRIX_EXPERT_UP, SOL_MATRIX_EXPERT_DOWN, rows, p->s.expert_intermediate,
                             experts_reached(p), "experts, activation"});
-  up_activate_down(p, (Mlp){SOL_MATRIX_SHARED_UP, SOL_MATRIX_SHARED_DOWN, p->tokens, p->s.shared_intermediate, 1,
-                            "shared expert, activation"});
+  up_activate_down(p, (Mlp){SOL_MATRIX_SHARED_UP, SOL_MATRIX_SHARED_DOWN, p->tokens, p->s.shared_intermediate,
+                            1, "shared expert, activation"});
   sol_model_gemm(p, SOL_MATRIX_SHARED_GATE, p->tokens);
   combine(p, count, rows);
 }

@@ -1,4 +1,5 @@
-// The values of a config.json, found, checked and placed: what model_keys.c hands to the rules in model_config.c.
+// The values of a config.json, found, checked and placed: what model_keys.c hands to the rules in
+// model_config.c.
 #ifndef SOL_ROOFLINE_MODEL_PARSE_H
 #define SOL_ROOFLINE_MODEL_PARSE_H
 
@@ -36,7 +37,8 @@ bool sol_config_flag(const SolConfigText *t, SolConfigKey key, bool fallback);
 // Printable ASCII whatever the file holds; empty where the key is absent.
 void sol_config_text(SolJson value, char *out, size_t cap);
 
-SolStatus sol_config_fail(SolConfigText *t, SolJson at, SolStatus status, const char *format, ...) SOL_PRINTF(4, 5);
+SolStatus sol_config_fail(SolConfigText *t, SolJson at, SolStatus status, const char *format, ...)
+    SOL_PRINTF(4, 5);
 SolStatus sol_config_missing(SolConfigText *t, SolConfigKey key);
 
 #endif

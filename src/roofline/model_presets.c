@@ -3,13 +3,15 @@
 #include "sol/model.h"
 
 static const SolModelConfig presets[] = {
-#define PRESET(preset, other_names, params, from, ...)                                                         \
+#define PRESET(preset, other_names, params, from, ...)                                                       \
   {.name = preset, .aliases = other_names, .published_params = params, .source = from, __VA_ARGS__},
 #include "roofline/presets.def"
 #undef PRESET
 };
 
-int sol_model_preset_count(void) { return (int)SOL_COUNT(presets); }
+int sol_model_preset_count(void) {
+  return (int)SOL_COUNT(presets);
+}
 
 const SolModelConfig *sol_model_preset(int i) {
   return i >= 0 && i < sol_model_preset_count() ? &presets[i] : 0;

@@ -21,13 +21,15 @@ SolCost sol_model_cost(SolModelPass *p, const char *op, SolOpArgs args) {
 
 SolCost sol_model_raw(const SolModelPass *p, double read, double written, double flops) {
   SolDtype math = p->run->dtype == SOL_FP64 ? SOL_FP64 : SOL_FP32;
-  return (SolCost){.bytes_read = read, .bytes_written = written, .flops = flops, .math = math, .unit = SOL_UNIT_VECTOR};
+  return (SolCost){
+      .bytes_read = read, .bytes_written = written, .flops = flops, .math = math, .unit = SOL_UNIT_VECTOR};
 }
 
 static SolModelKernel *append(SolModelPass *p, SolKernelName name, double count) {
   if (p->status) return 0;
   if (p->out->count == SOL_MAX_MODEL_KERNELS) {
-    p->status = sol_fail(p->err, SOL_ERR_NO_SPACE, "the pass has more than %d kinds of kernel", SOL_MAX_MODEL_KERNELS);
+    p->status = sol_fail(p->err, SOL_ERR_NO_SPACE, "the pass has more than %d kinds of kernel",
+                         SOL_MAX_MODEL_KERNELS);
     return 0;
   }
   SolModelKernel *k = &p->out->kernels[p->out->count++];
@@ -72,19 +74,22 @@ void sol_model_add_link(SolModelPass *p, SolKernelName name, double count, doubl
 
 static SolStatus check_limit(const char *what, int64_t value, int64_t most, SolError *err) {
   if (value >= 1 && value <= most) return SOL_OK;
-  return sol_fail(err, value > most ? SOL_ERR_RANGE : SOL_ERR_ARGUMENT, "%s must be from 1 to %lld, not %lld", what,
-                  (long long)most, (long long)value);
+  return sol_fail(err, value > most ? SOL_ERR_RANGE : SOL_ERR_ARGUMENT, "%s must be from 1 to %lld, not %lld",
+                  what, (long long)most, (long long)value);
 }
 
 // Positions that a learned table has room for; 0: no such limit.
 static int64_t position_limit(const SolModelConfig *c) {
   if (!c->learned_positions) return 0;
-  return c->max_positions && c->max_positions < c->learned_positions ? c->max_positions : c->learned_positions;
+  return c->max_positions && c->max_positions < c->learned_positions ? c->max_positions
+                                                                     : c->learned_positions;
 }
 
-static SolStatus fill_run(const SolModelConfig *c, const SolModelRun *given, SolModelRun *run, SolError *err) {
+static SolStatus fill_run(const SolModelConfig *c, const SolModelRun *given, SolModelRun *run,
+                          SolError *err) {
   *run = *given;
-  if ((unsigned)run->phase > SOL_PHASE_DECODE) return sol_fail(err, SOL_ERR_ARGUMENT, "no such phase: %d", run->phase);
+  if ((unsigned)run->phase > SOL_PHASE_DECODE)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "no such phase: %d", run->phase);
   int64_t new_tokens = run->phase == SOL_PHASE_DECODE, limit = position_limit(c);
   if (!run->batch) run->batch = 1;
   if (!run->tp) run->tp = 1;
@@ -101,11 +106,13 @@ static SolStatus fill_run(const SolModelConfig *c, const SolModelRun *given, Sol
     status = check_limit("batch x context", run->batch * run->context, 1LL << 40, err);
   if (status) return status;
   if (limit && run->context + new_tokens > limit)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "a context of %lld and %lld new token(s) pass the %lld learned positions",
+    return sol_fail(err, SOL_ERR_ARGUMENT,
+                    "a context of %lld and %lld new token(s) pass the %lld learned positions",
                     (long long)run->context, (long long)new_tokens, (long long)limit);
   SolDtype dtypes[] = {run->dtype, run->weight_dtype, run->kv_dtype};
   for (size_t i = 0; i < SOL_COUNT(dtypes); i++)
-    if (!sol_dtype_bits(dtypes[i])) return sol_fail(err, SOL_ERR_ARGUMENT, "no such dtype: %d", (int)dtypes[i]);
+    if (!sol_dtype_bits(dtypes[i]))
+      return sol_fail(err, SOL_ERR_ARGUMENT, "no such dtype: %d", (int)dtypes[i]);
   return SOL_OK;
 }
 
@@ -166,8 +173,8 @@ SolStatus sol_model_run(const SolDevice *device, const SolModelConfig *config, c
   if (!status) status = sol_model_shape(config, out->run.tp, &p->s, err);
   if (status) return status;
   if (out->run.tp > 1 && !sol_known(device->link_bandwidth))
-    return sol_fail(err, SOL_ERR_UNKNOWN, "tensor parallelism needs the link bandwidth of %s, which is not known",
-                    device->id);
+    return sol_fail(err, SOL_ERR_UNKNOWN,
+                    "tensor parallelism needs the link bandwidth of %s, which is not known", device->id);
   bool decode = out->run.phase == SOL_PHASE_DECODE;
   p->tokens = decode ? out->run.batch : out->run.batch * out->run.context;
   p->kv_length = out->run.context + decode;

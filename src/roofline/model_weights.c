@@ -5,8 +5,8 @@
 // `total` split over tp GPUs, or why not.
 static SolStatus split(const char *what, int64_t total, int64_t tp, int64_t *part, SolError *err) {
   if (total % tp)
-    return sol_fail(err, SOL_ERR_UNSUPPORTED, "%lld %s cannot be split evenly over %lld GPUs", (long long)total, what,
-                    (long long)tp);
+    return sol_fail(err, SOL_ERR_UNSUPPORTED, "%lld %s cannot be split evenly over %lld GPUs",
+                    (long long)total, what, (long long)tp);
   *part = total / tp;
   return SOL_OK;
 }
@@ -26,22 +26,29 @@ static void attention_matrices(const SolModelConfig *c, SolModelShape *s) {
   SolModelMatrix *m = s->matrix;
   int64_t q = s->heads * c->head_dim;
   if (!c->kv_lora_rank) {
-    m[SOL_MATRIX_QKV] = (SolModelMatrix){"qkv projection", "attention", q + 2 * s->kv_heads * c->head_dim,
-                                         c->hidden, 1, c->layers, c->qkv_bias};
+    m[SOL_MATRIX_QKV] =
+        (SolModelMatrix){"qkv projection", "attention", q + 2 * s->kv_heads * c->head_dim, c->hidden, 1,
+                         c->layers,        c->qkv_bias};
   } else {
     // The down projections are small and every GPU needs their whole output, so each holds them whole.
     if (c->q_lora_rank)
       m[SOL_MATRIX_Q_DOWN] = (SolModelMatrix){"q down projection", "attention", c->q_lora_rank, c->hidden, 1,
-                                              c->layers, c->qkv_bias};
-    m[SOL_MATRIX_Q_UP] = (SolModelMatrix){"q up projection", "attention", q,
-                                          c->q_lora_rank ? c->q_lora_rank : c->hidden, 1, c->layers, 0};
-    m[SOL_MATRIX_KV_DOWN] = (SolModelMatrix){"kv down projection", "attention", c->kv_lora_rank + s->rope_dim,
-                                             c->hidden, 1, c->layers, c->qkv_bias};
-    m[SOL_MATRIX_KV_UP] = (SolModelMatrix){"kv up projection", "attention", s->heads * (s->nope_dim + s->v_head_dim),
-                                           c->kv_lora_rank, 1, c->layers, 0};
+                                              c->layers,           c->qkv_bias};
+    m[SOL_MATRIX_Q_UP] = (SolModelMatrix){
+        "q up projection", "attention", q, c->q_lora_rank ? c->q_lora_rank : c->hidden, 1, c->layers, 0};
+    m[SOL_MATRIX_KV_DOWN] = (SolModelMatrix){
+        "kv down projection", "attention", c->kv_lora_rank + s->rope_dim, c->hidden, 1, c->layers,
+        c->qkv_bias};
+    m[SOL_MATRIX_KV_UP] = (SolModelMatrix){"kv up projection",
+                                           "attention",
+                                           s->heads * (s->nope_dim + s->v_head_dim),
+                                           c->kv_lora_rank,
+                                           1,
+                                           c->layers,
+                                           0};
   }
-  m[SOL_MATRIX_OUT] = (SolModelMatrix){"output projection", "attention", c->hidden, s->heads * s->v_head_dim, 1,
-                                       c->layers, c->out_bias};
+  m[SOL_MATRIX_OUT] = (SolModelMatrix){
+      "output projection", "attention", c->hidden, s->heads * s->v_head_dim, 1, c->layers, c->out_bias};
 }
 
 static void mlp_matrices(const SolModelConfig *c, SolModelShape *s) {
@@ -49,31 +56,44 @@ static void mlp_matrices(const SolModelConfig *c, SolModelShape *s) {
   int64_t wide = c->gated_mlp ? 2 : 1;
   const char *up = c->gated_mlp ? "gate and up projection" : "up projection";
   if (s->dense_layers) {
-    m[SOL_MATRIX_UP] = (SolModelMatrix){up, "mlp", wide * s->intermediate, c->hidden, 1, s->dense_layers, c->mlp_bias};
-    m[SOL_MATRIX_DOWN] =
-        (SolModelMatrix){"down projection", "mlp", c->hidden, s->intermediate, 1, s->dense_layers, c->mlp_bias};
+    m[SOL_MATRIX_UP] =
+        (SolModelMatrix){up, "mlp", wide * s->intermediate, c->hidden, 1, s->dense_layers, c->mlp_bias};
+    m[SOL_MATRIX_DOWN] = (SolModelMatrix){"down projection", "mlp",      c->hidden, s->intermediate, 1,
+                                          s->dense_layers,   c->mlp_bias};
   }
   if (!s->moe_layers) return;
-  m[SOL_MATRIX_ROUTER] = (SolModelMatrix){"router", "mlp", c->experts, c->hidden, 1, s->moe_layers, c->router_bias};
-  m[SOL_MATRIX_EXPERT_UP] =
-      (SolModelMatrix){c->gated_mlp ? "experts, gate and up" : "experts, up", "mlp", wide * s->expert_intermediate,
-                       c->hidden, c->experts, s->moe_layers, c->mlp_bias};
-  m[SOL_MATRIX_EXPERT_DOWN] = (SolModelMatrix){"experts, down", "mlp",      c->hidden, s->expert_intermediate,
-                                               c->experts,      s->moe_layers, c->mlp_bias};
+  m[SOL_MATRIX_ROUTER] =
+      (SolModelMatrix){"router", "mlp", c->experts, c->hidden, 1, s->moe_layers, c->router_bias};
+  m[SOL_MATRIX_EXPERT_UP] = (SolModelMatrix){c->gated_mlp ? "experts, gate and up" : "experts, up",
+                                             "mlp",
+                                             wide * s->expert_intermediate,
+                                             c->hidden,
+                                             c->experts,
+                                             s->moe_layers,
+                                             c->mlp_bias};
+  m[SOL_MATRIX_EXPERT_DOWN] = (SolModelMatrix){
+      "experts, down", "mlp", c->hidden, s->expert_intermediate, c->experts, s->moe_layers, c->mlp_bias};
   if (!s->shared_intermediate) return;
   m[SOL_MATRIX_SHARED_UP] =
-      (SolModelMatrix){c->gated_mlp ? "shared expert, gate and up" : "shared expert, up", "mlp",
-                       wide * s->shared_intermediate, c->hidden, 1, s->moe_layers, 0};
+      (SolModelMatrix){c->gated_mlp ? "shared expert, gate and up" : "shared expert, up",
+                       "mlp",
+                       wide * s->shared_intermediate,
+                       c->hidden,
+                       1,
+                       s->moe_layers,
+                       0};
   m[SOL_MATRIX_SHARED_DOWN] =
       (SolModelMatrix){"shared expert, down", "mlp", c->hidden, s->shared_intermediate, 1, s->moe_layers, 0};
   if (c->shared_gate)
-    m[SOL_MATRIX_SHARED_GATE] = (SolModelMatrix){"shared expert gate", "mlp", 1, c->hidden, 1, s->moe_layers, 0};
+    m[SOL_MATRIX_SHARED_GATE] =
+        (SolModelMatrix){"shared expert gate", "mlp", 1, c->hidden, 1, s->moe_layers, 0};
 }
 
 SolStatus sol_model_shape(const SolModelConfig *c, int64_t tp, SolModelShape *s, SolError *err) {
   SolStatus status = sol_model_check(c, err);
   if (status) return status;
-  if (tp < 1 || tp > 65536) return sol_fail(err, SOL_ERR_ARGUMENT, "tp must be 1 to 65536, not %lld", (long long)tp);
+  if (tp < 1 || tp > 65536)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "tp must be 1 to 65536, not %lld", (long long)tp);
   *s = (SolModelShape){.tp = tp};
   s->v_head_dim = c->v_head_dim ? c->v_head_dim : c->head_dim;
   s->rope_dim = c->no_rope ? 0 : c->rope_dim ? c->rope_dim : c->head_dim;
@@ -89,7 +109,8 @@ SolStatus sol_model_shape(const SolModelConfig *c, int64_t tp, SolModelShape *s,
   if (s->moe_layers) {
     if ((status = split("columns of an expert", c->expert_intermediate, tp, &s->expert_intermediate, err)))
       return status;
-    if ((status = split("columns of the shared expert", c->shared_intermediate, tp, &s->shared_intermediate, err)))
+    if ((status =
+             split("columns of the shared expert", c->shared_intermediate, tp, &s->shared_intermediate, err)))
       return status;
   }
   attention_matrices(c, s);
@@ -108,7 +129,8 @@ static double norm_params(const SolModelConfig *c, const SolModelShape *s) {
   return (double)c->layers * one_layer + vectors[c->norm] * (double)c->hidden;
 }
 
-SolStatus sol_model_count(const SolModelConfig *c, const SolModelShape *s, SolModelWeights *out, SolError *err) {
+SolStatus sol_model_count(const SolModelConfig *c, const SolModelShape *s, SolModelWeights *out,
+                          SolError *err) {
   *out = (SolModelWeights){0};
   double idle = 0; // in experts that one token passes by
   for (int i = 0; i < SOL_MATRICES; i++) {
@@ -117,7 +139,7 @@ SolStatus sol_model_count(const SolModelConfig *c, const SolModelShape *s, SolMo
     double one = (double)m->out * (double)m->in + (m->bias ? (double)m->out : 0);
     if (i == SOL_MATRIX_HEAD && c->tied_embeddings) one = m->bias ? (double)m->out : 0;
     double all = one * (double)m->copies * (double)m->layers;
-    double *sum = i <= SOL_MATRIX_OUT ? &out->attention_params
+    double *sum = i <= SOL_MATRIX_OUT    ? &out->attention_params
                   : i == SOL_MATRIX_HEAD ? &out->head_params
                                          : &out->mlp_params;
     *sum += all;
