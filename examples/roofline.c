@@ -11,7 +11,8 @@ int main(void) {
     fprintf(stderr, "%s\n%s\n", err.message, err.hint);
     return 1;
   }
-  printf("rmsnorm 8192x4096 bf16: %.1f MB read, %.1f MB written\n", cost.bytes_read / 1e6, cost.bytes_written / 1e6);
+  printf("rmsnorm 8192x4096 bf16: %.1f MB read, %.1f MB written\n", cost.bytes_read / 1e6,
+         cost.bytes_written / 1e6);
   for (int i = 0; i < sol_device_count(); i++) {
     const SolDevice *device = sol_device_at(i);
     SolWork work = sol_work_of_cost(&cost);

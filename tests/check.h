@@ -1,6 +1,6 @@
-// The test harness. A test file is a list of TEST(name) { ... } and `int main(...) { return check_main(...); }`
-// by CHECK_MAIN at its end. A failed CHECK is printed with its place and the test goes on; each TEST counts as
-// one. The last line is "N passed, N failed".
+// The test harness. A test file is a list of TEST(name) { ... } and `int main(...) { return check_main(...);
+// }` by CHECK_MAIN at its end. A failed CHECK is printed with its place and the test goes on; each TEST
+// counts as one. The last line is "N passed, N failed".
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -20,12 +20,12 @@ typedef struct CheckTest {
 static CheckTest check_tests[512];
 static int check_count, check_failures;
 
-#define TEST(name)                                                                                   \
-  static void test_##name(void);                                                                     \
-  __attribute__((constructor)) static void register_##name(void) {                                   \
-    if (check_count == 512) abort();                                                                 \
-    check_tests[check_count++] = (CheckTest){#name, test_##name};                                    \
-  }                                                                                                  \
+#define TEST(name)                                                                                           \
+  static void test_##name(void);                                                                             \
+  __attribute__((constructor)) static void register_##name(void) {                                           \
+    if (check_count == 512) abort();                                                                         \
+    check_tests[check_count++] = (CheckTest){#name, test_##name};                                            \
+  }                                                                                                          \
   static void test_##name(void)
 
 __attribute__((format(printf, 4, 5))) static inline bool check_report(bool ok, const char *file, int line,
@@ -42,29 +42,34 @@ __attribute__((format(printf, 4, 5))) static inline bool check_report(bool ok, c
 }
 
 // All return whether the check held, so that a test can stop where going on makes no sense.
-#define CHECK(condition) check_report((condition), __FILE__, __LINE__, "CHECK(%s)", #condition)
-#define CHECK_MSG(condition, ...) check_report((condition), __FILE__, __LINE__, __VA_ARGS__)
-#define CHECK_INT(got, want) check_int((long long)(got), (long long)(want), #got, __FILE__, __LINE__)
-#define CHECK_STR(got, want) check_str((got), (want), #got, __FILE__, __LINE__)
+#define CHECK(condition)                check_report((condition), __FILE__, __LINE__, "CHECK(%s)", #condition)
+#define CHECK_MSG(condition, ...)       check_report((condition), __FILE__, __LINE__, __VA_ARGS__)
+#define CHECK_INT(got, want)            check_int((long long)(got), (long long)(want), #got, __FILE__, __LINE__)
+#define CHECK_STR(got, want)            check_str((got), (want), #got, __FILE__, __LINE__)
 #define CHECK_NEAR(got, want, relative) check_near((got), (want), (relative), #got, __FILE__, __LINE__)
-#define CHECK_HAS(text, part) check_has((text), (part), #text, __FILE__, __LINE__)
+#define CHECK_HAS(text, part)           check_has((text), (part), #text, __FILE__, __LINE__)
 
 static inline bool check_int(long long got, long long want, const char *what, const char *file, int line) {
   return check_report(got == want, file, line, "%s is %lld, expected %lld", what, got, want);
 }
 
-static inline bool check_str(const char *got, const char *want, const char *what, const char *file, int line) {
+static inline bool check_str(const char *got, const char *want, const char *what, const char *file,
+                             int line) {
   bool same = got && want ? strcmp(got, want) == 0 : got == want;
-  return check_report(same, file, line, "%s is '%s', expected '%s'", what, got ? got : "NULL", want ? want : "NULL");
+  return check_report(same, file, line, "%s is '%s', expected '%s'", what, got ? got : "NULL",
+                      want ? want : "NULL");
 }
 
-static inline bool check_near(double got, double want, double relative, const char *what, const char *file, int line) {
+static inline bool check_near(double got, double want, double relative, const char *what, const char *file,
+                              int line) {
   bool near = got == want || fabs(got - want) <= relative * fabs(want);
   return check_report(near, file, line, "%s is %.17g, expected %.17g within %g", what, got, want, relative);
 }
 
-static inline bool check_has(const char *text, const char *part, const char *what, const char *file, int line) {
-  return check_report(text && strstr(text, part), file, line, "%s lacks '%s': '%s'", what, part, text ? text : "NULL");
+static inline bool check_has(const char *text, const char *part, const char *what, const char *file,
+                             int line) {
+  return check_report(text && strstr(text, part), file, line, "%s lacks '%s': '%s'", what, part,
+                      text ? text : "NULL");
 }
 
 // With an argument, runs only the tests whose name holds it.
@@ -74,14 +79,18 @@ static inline int check_main(int argc, char **argv) {
     if (argc > 1 && !strstr(check_tests[i].name, argv[1])) continue;
     check_failures = 0;
     check_tests[i].run();
-    if (check_failures) printf("FAIL %s\n", check_tests[i].name), failed++;
-    else passed++;
+    if (check_failures)
+      printf("FAIL %s\n", check_tests[i].name), failed++;
+    else
+      passed++;
   }
   printf("%d passed, %d failed\n", passed, failed);
   return failed ? 1 : 0;
 }
 
-#define CHECK_MAIN                                                                                   \
-  int main(int argc, char **argv) { return check_main(argc, argv); }
+#define CHECK_MAIN                                                                                           \
+  int main(int argc, char **argv) {                                                                          \
+    return check_main(argc, argv);                                                                           \
+  }
 
 #endif

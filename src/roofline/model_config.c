@@ -129,11 +129,12 @@ static void choose_family(Parse *p) {
   else if (!i)
     note(p->c, "model_type '%s' is not known: taken as llama-like", type);
 
-  char path[sizeof p->c->name];
+  char path[512];
   sol_config_text(VALUE(NAME), path, sizeof path);
-  const char *name = path;
-  for (const char *s = path; *s; s++)
-    if (*s == '/' && s[1]) name = s + 1;
+  size_t end = strlen(path);
+  while (end > 0 && path[end - 1] == '/') path[--end] = 0;
+  while (end > 0 && path[end - 1] != '/') end--;
+  const char *name = path + end;
   sol_format(p->c->name, sizeof p->c->name, "%s", *name ? name : *type ? type : "config");
 }
 
@@ -148,13 +149,13 @@ static SolStatus set_attention(Parse *p) {
   }
   if (!c->kv_heads) c->kv_heads = c->heads;
   if (!c->head_dim) {
-    if (c->hidden % c->heads)
+    if (c->heads < 1 || c->hidden % c->heads)
       return BAD(HEADS, SOL_ERR_RANGE,
                  "%lld heads do not divide the hidden size %lld, and no head_dim is given",
                  (long long)c->heads, (long long)c->hidden);
     c->head_dim = c->hidden / c->heads;
   }
-  if (c->heads % c->kv_heads && HAS(KV_HEADS))
+  if (HAS(KV_HEADS) && (c->kv_heads < 1 || c->heads % c->kv_heads))
     return BAD(KV_HEADS, SOL_ERR_RANGE, "%lld attention heads cannot share %lld kv heads evenly",
                (long long)c->heads, (long long)c->kv_heads);
   if (HAS(ROPE_PART)) {
@@ -339,6 +340,8 @@ static SolStatus apply_rules(Parse *p) {
   if (!c->heads) return MISSING(HEADS);
   if (!HAS(VOCAB)) note(c, "no vocab_size: %lld, the family's default", (long long)c->vocab);
   if (!HAS(HEADS)) note(c, "no num_attention_heads: %lld, the family's default", (long long)c->heads);
+  if (COUNT_OF(CHUNK, 0)) note(c, "attention in chunks is counted as attention to all tokens");
+  if (COUNT_OF(PREDICTION, 0)) note(c, "the layers that predict further tokens are left out");
   if (HAS(EMBED_WIDTH) && COUNT_OF(EMBED_WIDTH, 0) != c->hidden)
     return BAD(EMBED_WIDTH, SOL_ERR_UNSUPPORTED, "embeddings narrower than the hidden state are not counted");
   if (p->family->more.flags & LEARNED_POSITIONS) {
