@@ -52,6 +52,7 @@ SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS))
 # Says which file is being made; with V=1 shows the whole command.
 Q = $(if $(filter-out 0,$(V)),,@echo '  $@';)
 export B CC CXX CLANG CUDA_INC
+export DIRS := $(LIB_DIRS) $(TOOL_DIRS)
 
 .PHONY: all help setup demo test asan tests sanitized fuzz fuzzers lint format bench wasm check-layers install uninstall clean distclean FORCE
 .DELETE_ON_ERROR:
@@ -106,7 +107,8 @@ check-layers: ## check the includes against the dependency order
 $(B)/stamp/%: FORCE
 	@mkdir -p $(@D) && printf '%s\n' '$(subst ','\'',$(STAMP_$*))' > $@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
-STAMP_flags   = $(CC) $(LIB_FLAGS) $(LDFLAGS) $(CUDA_INC)
+STAMP_flags   = $(CC) $(LIB_FLAGS) $(LDFLAGS)
+STAMP_tests   = $(STAMP_flags) $(CUDA_INC)
 STAMP_wasm    = $(CLANG) $(WASM_FLAGS)
 STAMP_objects = $(LIB_OBJ) $(TOOL_OBJ)
 
@@ -149,7 +151,7 @@ $(B)/tests/replay_%: tests/fuzz/fuzz_%.c $(B)/obj/tests/fuzz/replay.o $(B)/insid
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) $(LDFLAGS) $< $(B)/obj/tests/fuzz/replay.o $(B)/inside.a $(LIBS) -o $@
 
-$(B)/tests/%: tests/%.c $(B)/inside.a
+$(B)/tests/%: tests/%.c $(B)/inside.a $(B)/stamp/tests
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) -Itests $(CUDA_INC:%=-isystem %) $(LDFLAGS) $< $(B)/inside.a $(LIBS) -o $@
 

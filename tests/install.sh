@@ -7,10 +7,10 @@ trap 'rm -rf "$scratch"' EXIT
 passed=0 failed=0 skipped=0
 check() { if "$@"; then passed=$((passed + 1)); else echo "failed: $*" && failed=$((failed + 1)); fi; }
 skip() { echo "skipped: $*" && skipped=$((skipped + 1)); }
-make() { ${MAKE:-make} --no-print-directory -s DESTDIR="$scratch/root" PREFIX=/opt/sol "$@"; }
+stage() { ${MAKE:-make} --no-print-directory -s DESTDIR="$scratch/root" PREFIX=/opt/sol "$@"; }
 root=$scratch/root/opt/sol
 
-check make install
+check stage install
 # The public functions, by their declarations.
 sed -n 's/^SOL_API [^;(]*\(sol_[a-z0-9_]*\)(.*/\1/p' "$root"/include/sol/*.h | sort >"$scratch/declared"
 check test -s "$scratch/declared"
@@ -53,6 +53,10 @@ if command -v pkg-config >/dev/null; then
   check env LD_LIBRARY_PATH="$root/lib" "$scratch/shared"
   check $CC -std=c17 -Wall -Wextra -Werror -static "$scratch/app.c" $static -o "$scratch/static"
   check "$scratch/static"
+  for example in examples/*.c; do
+    check $CC -std=c17 -Wall -Wextra -Werror "$example" $flags -o "$scratch/example"
+    check env LD_LIBRARY_PATH="$root/lib" "$scratch/example"
+  done
   if echo 'int main() { return 0; }' | $CXX -xc++ - -o "$scratch/cxx" 2>/dev/null; then
     check $CXX -std=c++17 -Wall -Wextra -Werror "$scratch/app.cc" $flags -o "$scratch/shared"
     check env LD_LIBRARY_PATH="$root/lib" "$scratch/shared"
@@ -85,7 +89,7 @@ if command -v mandoc >/dev/null; then check mandoc -T lint -W warning "$root"/sh
 elif command -v groff >/dev/null; then check test -z "$(groff -man -Tutf8 -ww "$root"/share/man/man1/* 2>&1 >/dev/null)"
 else skip "no mandoc or groff"; fi
 
-check make uninstall
+check stage uninstall
 check test -z "$(find "$scratch/root" ! -type d)"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]

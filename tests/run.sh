@@ -4,8 +4,9 @@
 #   sanitized  the same programs and the fuzz corpora, built with ASan and UBSan under B/asan
 #   house      headers, layers, wasm, install, scripts
 # A suite is a program. Its last line "N passed, N failed" counts; without one it counts as one test. Exit code 77:
-# skipped, the last line says why. A failing suite's output is shown whole, marked with '|'. The last line of all is
-# "N passed, N failed" (", N skipped" where any were); the exit code is 0 when tests ran and none failed.
+# skipped, the last line says why. Fifteen minutes is the most it gets. A failing suite's output is shown whole, each
+# line after a '|'. The last line of all is "N passed, N failed" (", N skipped" where any were); the exit code is 0
+# when tests ran and none failed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 export B=${B:-build} CC=${CC:-cc} CXX=${CXX:-c++} CLANG=${CLANG:-clang} LC_ALL=C
@@ -17,7 +18,7 @@ suite() { # NAME COMMAND...
   local name=$1 start=$EPOCHREALTIME rc=0 last p=0 f=0 s=0 log
   shift
   log=$logs/${name//\//_}.log
-  "$@" >"$log" 2>&1 </dev/null || rc=$?
+  timeout -k 10 900 "$@" >"$log" 2>&1 </dev/null || rc=$?
   last=$(tail -n 1 "$log")
   if [ $rc = 77 ]; then
     s=1

@@ -7,16 +7,28 @@
 #include "sol/sol.h"
 
 // Exit codes.
-enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+enum {
+  EXIT_OK = 0,
+  EXIT_FAILED = 1,  // could not read, write or allocate
+  EXIT_USAGE = 2,   // bad input
+  EXIT_PROGRAM = 4, // the emulated program went wrong or was stopped
+};
 
 typedef enum OptionKind {
   OPTION_FLAG,   // bool
   OPTION_NUMBER, // double, not negative
   OPTION_COUNT,  // int64_t, at least `least`
   OPTION_TEXT,   // const char *
+  OPTION_TEXTS,  // TextList: may be given several times
   OPTION_DTYPE,  // SolDtype
   OPTION_CHOICE  // int: index into `choices`
 } OptionKind;
+
+enum { MAX_TEXTS = 64 };
+typedef struct TextList {
+  const char *text[MAX_TEXTS];
+  int count;
+} TextList;
 
 typedef struct Option {
   const char *name; // without the dashes
@@ -92,6 +104,9 @@ int cli_write(const SolBuffer *text);
 
 // Whether an option was given; its name is checked against the table by an assert.
 bool cli_given(const Cli *cli, const char *option);
+
+// The whole file, NUL-terminated, at most `most` bytes; NULL with the error set. free() it.
+char *cli_read_file(const char *path, size_t most, size_t *length, SolError *err);
 
 // "h100,h200", "all": up to cap devices. EXIT_OK or EXIT_USAGE.
 int cli_devices(const Cli *cli, const char *list, const SolDevice **out, int cap, int *count);

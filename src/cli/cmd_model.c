@@ -1,11 +1,6 @@
 // sol model: every kernel of a transformer's forward pass under a device's roof.
-#define _POSIX_C_SOURCE 200809L // fileno
-
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -23,35 +18,6 @@ typedef struct ModelArgs {
 
 enum { MAX_CONFIG = 4 << 20 };
 
-// The file's text, at most MAX_CONFIG bytes, NULL with the error set.
-static char *read_file(const char *path, size_t *length, SolError *err) {
-  FILE *f = fopen(path, "rb");
-  struct stat st;
-  if (!f || fstat(fileno(f), &st)) {
-    sol_fail(err, SOL_ERR_IO, "cannot open '%.120s': %s", path, strerror(errno));
-    if (f) fclose(f);
-    return 0;
-  }
-  char *text = malloc(MAX_CONFIG + 1);
-  if (S_ISDIR(st.st_mode)) {
-    sol_fail(err, SOL_ERR_IO, "'%.120s' is a folder; name the config.json in it", path);
-  } else if (!text) {
-    sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
-  } else {
-    *length = fread(text, 1, MAX_CONFIG + 1, f);
-    if (ferror(f))
-      sol_fail(err, SOL_ERR_IO, "cannot read '%.120s': %s", path, strerror(errno));
-    else if (*length > MAX_CONFIG)
-      sol_fail(err, SOL_ERR_RANGE, "'%.120s' is larger than 4 MiB: no config.json is", path);
-  }
-  fclose(f);
-  if (err->status) {
-    free(text);
-    return 0;
-  }
-  return text;
-}
-
 // A preset by name; anything with a slash or ending in .json is a file.
 static int find_model(Cli *cli, const char *name, SolModelConfig *out) {
   SolError err = {0};
@@ -64,12 +30,8 @@ static int find_model(Cli *cli, const char *name, SolModelConfig *out) {
     return cli_error(cli, &err, 0, 0, 0);
   }
   size_t length = 0;
-  char *text = read_file(name, &length, &err);
-  if (!text) {
-    // A file that is not there or not readable is bad input, not a failure of this program.
-    cli_error(cli, &err, 0, 0, 0);
-    return err.status == SOL_ERR_NO_SPACE ? EXIT_FAILED : EXIT_USAGE;
-  }
+  char *text = cli_read_file(name, MAX_CONFIG, &length, &err);
+  if (!text) return cli_error(cli, &err, 0, 0, 0);
   int code = EXIT_OK;
   if (sol_model_parse(text, length, out, &err)) code = cli_error(cli, &err, name, text, length);
   free(text);

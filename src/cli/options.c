@@ -74,6 +74,12 @@ static int set_value(Cli *cli, const Option *option, const char *text) {
   case OPTION_NUMBER: status = sol_parse_number(text, length, slot, &err); break;
   case OPTION_COUNT: status = sol_parse_count(text, length, option->least, slot, &err); break;
   case OPTION_TEXT: *(const char **)slot = text; break;
+  case OPTION_TEXTS: {
+    TextList *list = slot;
+    if (list->count == MAX_TEXTS) status = sol_fail(&err, SOL_ERR_RANGE, "given more than %d times", MAX_TEXTS);
+    else list->text[list->count++] = text;
+    break;
+  }
   case OPTION_DTYPE: status = sol_dtype_find(text, slot, &err); break;
   case OPTION_CHOICE: {
     int i = choice_index(option->choices, text);
