@@ -29,26 +29,26 @@ fuzzer_package() { # libFuzzer's package carries clang's version in its name
   echo "clang ${major:+libclang-rt-$major-dev}"
 }
 
-# want PACKAGES WITHOUT CHECK...: notes the packages and what is lost without them where the check fails.
+# want PACKAGES LOSS CHECK...: where the check fails, notes the packages and what is skipped without them.
 packages=()
 losses=()
 want() {
   "${@:3}" >/dev/null 2>&1 && return
   # shellcheck disable=SC2206 # a list of names
   packages+=($1)
-  losses+=("$2")
+  losses+=("$1: $2")
 }
 
 survey() {
   packages=() losses=()
-  want 'gcc libc6-dev' 'a C compiler: nothing can be built' has_c
+  want 'gcc libc6-dev' 'everything' has_c
   if at test; then
     want g++ 'the C++ checks' has_cxx
     want 'clang lld' 'the wasm build and what clang alone finds' has_wasm
     want nodejs 'running the wasm build' command -v node
     want pkg-config 'the test of an installed copy' command -v pkg-config
     want shellcheck 'the check of the shell scripts' command -v shellcheck
-    has_cuda >/dev/null || want 'python3 python3-venv' "NVIDIA's compiler: what compares with CUDA's own headers" has_venv
+    has_cuda >/dev/null || want 'python3 python3-venv' "NVIDIA's compiler" has_venv
   fi
   if at lint; then
     for tool in clang-format clang-tidy cppcheck shellcheck; do want $tool "$tool's findings" command -v $tool; done
@@ -76,9 +76,8 @@ install_packages() {
     apt update || say "apt-get update failed: $(grep -m1 -E '^[EW]:' "$log" || tail -n 1 "$log")"
     apt install --no-install-recommends "${packages[@]}" && return
     # One package that cannot be had must not keep the others away.
-    for package in "${packages[@]}"; do
-      apt install --no-install-recommends "$package" || say "could not install $package"
-    done
+    local package
+    for package in "${packages[@]}"; do apt install --no-install-recommends "$package"; done
   fi
 }
 
@@ -117,10 +116,10 @@ fi
 if at test && ! has_cuda >/dev/null; then
   mkdir -p build
   install_cuda
-  has_cuda >/dev/null || losses+=("NVIDIA's compiler: what compares with CUDA's own headers is skipped")
+  has_cuda >/dev/null || losses+=("NVIDIA's compiler: comparing with CUDA's own headers")
 fi
 
-for loss in "${losses[@]}"; do say "still missing: $loss"; done
+for loss in "${losses[@]}"; do say "skipped for want of $loss"; done
 if ! has_c >/dev/null 2>&1; then
   say "cannot go on without a C compiler; install gcc and the C library's headers"
   exit 1

@@ -250,8 +250,8 @@ static int encode_utf8(uint32_t c, char *to) {
   return more + 1;
 }
 
-// Decodes the character at *p, an escape or a byte, into piece and moves *p past it. What a C string cannot hold,
-// NUL and half a surrogate pair, becomes U+FFFD.
+// Decodes the character at *p, an escape or a byte, into piece and moves *p past it. What a C string cannot
+// hold, NUL and half a surrogate pair, becomes U+FFFD.
 static int decode(const char **p, char piece[4]) {
   char c = *(*p)++;
   piece[0] = c;

@@ -13,8 +13,9 @@ bool sol_same_name(const char *a, const char *b) {
 }
 
 bool sol_name_in_list(const char *name, const char *list) {
+  if (!list) return false;
   size_t n = strlen(name);
-  while (list && *list) {
+  while (*list) {
     size_t word = 0;
     while (list[word] && list[word] != ' ') word++;
     size_t i = 0;

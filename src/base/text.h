@@ -14,8 +14,8 @@ bool sol_name_in_list(const char *name, const char *list);
 int sol_name_distance(const char *a, const char *b);
 
 // "40e6", "1.5", "64Ki", "16MiB", "5M", "3GB". Finite and not negative. SOL_ERR_SYNTAX with the place,
-// SOL_ERR_RANGE beyond a double. Exact up to 15 digits and 10^22, within 10 units in the last place of the decimal
-// value elsewhere.
+// SOL_ERR_RANGE beyond a double. Exact up to 15 digits and 10^22, within 10 units in the last place of the
+// decimal value elsewhere.
 SolStatus sol_parse_number(const char *text, size_t length, double *out, SolError *err);
 // The same, and a whole number from `least` up to 2^53.
 SolStatus sol_parse_count(const char *text, size_t length, int64_t least, int64_t *out, SolError *err);

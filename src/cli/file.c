@@ -32,8 +32,10 @@ static char *read_all(FILE *f, const char *path, size_t most, size_t *length, So
     text = more;
   }
   if (err && !err->status) {
-    if (ferror(f)) sol_fail(err, SOL_ERR_IO, "cannot read '%.120s': %s", path, strerror(errno));
-    else sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+    if (ferror(f))
+      sol_fail(err, SOL_ERR_IO, "cannot read '%.120s': %s", path, strerror(errno));
+    else
+      sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   }
   free(text);
   return NULL;
@@ -48,8 +50,10 @@ char *cli_read_file(const char *path, size_t most, size_t *length, SolError *err
     return NULL;
   }
   char *text = NULL;
-  if (S_ISDIR(st.st_mode)) sol_fail(err, SOL_ERR_ARGUMENT, "'%.120s' is a folder; name the file in it", path);
-  else text = read_all(f, path, most, length, err);
+  if (S_ISDIR(st.st_mode))
+    sol_fail(err, SOL_ERR_ARGUMENT, "'%.120s' is a folder; name the file in it", path);
+  else
+    text = read_all(f, path, most, length, err);
   fclose(f);
   return text;
 }

@@ -76,8 +76,10 @@ static int set_value(Cli *cli, const Option *option, const char *text) {
   case OPTION_TEXT: *(const char **)slot = text; break;
   case OPTION_TEXTS: {
     TextList *list = slot;
-    if (list->count == MAX_TEXTS) status = sol_fail(&err, SOL_ERR_RANGE, "given more than %d times", MAX_TEXTS);
-    else list->text[list->count++] = text;
+    if (list->count == MAX_TEXTS)
+      status = sol_fail(&err, SOL_ERR_RANGE, "given more than %d times", MAX_TEXTS);
+    else
+      list->text[list->count++] = text;
     break;
   }
   case OPTION_DTYPE: status = sol_dtype_find(text, slot, &err); break;

@@ -158,10 +158,10 @@ void fact_write_number(char *out, size_t cap, FactUnit unit, double v) {
     return;
   }
   const Scale *s = &scales[unit];
-  const char *prefix = s->prefixes;
-  if (prefix)
+  const char *prefix = s->prefixes ? s->prefixes : " ";
+  if (s->prefixes)
     while (prefix[1] && (v >= s->step || v <= -s->step)) v /= s->step, prefix++;
-  bool scaled = prefix && prefix != s->prefixes;
+  bool scaled = *prefix != ' ';
   size_t n = write_plain(out, cap, v);
   if (n >= cap || (!*s->unit && !scaled)) return;
   const char *name = s->unit;
