@@ -1,7 +1,6 @@
-// Launches one small kernel per question that the memory model asks of a real GPU: what DRAM moves, what L1 keeps,
-// how many passes shared memory takes. It measures nothing itself: bench/probe_mem.sh runs it under ncu and joins
-// the counters with the labels printed here, one line per launch, in launch order.
-// Usage: probe_mem dram|l1|bank
+// Launches one small kernel per question that the memory model asks of a real GPU: what DRAM moves, what L1
+// keeps. It measures nothing itself: bench/probe_mem.sh runs it under ncu and joins the counters with the
+// labels printed here, one line per launch, in launch order. Usage: probe_mem dram|l1
 #include <cooperative_groups.h>
 #include <cstdint>
 #include <cstdio>
@@ -11,7 +10,8 @@
 #define MUST(call)                                                                                           \
   do {                                                                                                       \
     cudaError_t e_ = (call);                                                                                 \
-    if (e_ != cudaSuccess) fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(e_)), exit(1); \
+    if (e_ != cudaSuccess)                                                                                   \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(e_)), exit(1);                   \
   } while (0)
 
 namespace cg = cooperative_groups;
@@ -29,13 +29,15 @@ extern "C" __global__ void read_rounds(const float4 *x, float *sink, u64 n, int 
   float s = 0;
   for (int r = 0; r < rounds; r++) {
     u64 block = (blockIdx.x + (u64)r * shift) % gridDim.x;
-    for (u64 i = block * blockDim.x + threadIdx.x; i < n; i += (u64)gridDim.x * blockDim.x) s += __ldcg(x + i).x;
+    for (u64 i = block * blockDim.x + threadIdx.x; i < n; i += (u64)gridDim.x * blockDim.x)
+      s += __ldcg(x + i).x;
     cg::this_grid().sync();
   }
   if (s == 12345.f) *sink = s;
 }
 // One float of every 32-byte sector at `first`, then, all blocks in step, at `second` (both in floats).
-extern "C" __global__ void read_pairs(const float *x, float *sink, u64 n, u64 stride, u64 first, u64 second, int shift) {
+extern "C" __global__ void read_pairs(const float *x, float *sink, u64 n, u64 stride, u64 first, u64 second,
+                                      int shift) {
   float s = 0;
   for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < n; i += (u64)gridDim.x * blockDim.x)
     s += __ldcg(x + first + i * stride);
@@ -93,10 +95,12 @@ extern "C" __global__ void write_read4(float4 *y, float *sink, u64 n, int shift)
   cg::this_grid().sync();
   float s = 0;
   u64 block = (blockIdx.x + shift) % gridDim.x;
-  for (u64 i = block * blockDim.x + threadIdx.x; i < n; i += (u64)gridDim.x * blockDim.x) s += __ldcg(y + i).x;
+  for (u64 i = block * blockDim.x + threadIdx.x; i < n; i += (u64)gridDim.x * blockDim.x)
+    s += __ldcg(y + i).x;
   if (s == 12345.f) *sink = s;
 }
-// Writes n floats at a stride, then, all blocks in step, the floats at `second`: is a sector filled meanwhile?
+// Writes n floats at a stride, then, all blocks in step, the floats at `second`: is a sector filled
+// meanwhile?
 extern "C" __global__ void write_write(float *y, u64 n, u64 stride, u64 second) {
   for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < n; i += (u64)gridDim.x * blockDim.x)
     y[i * stride] = (float)i + 0.5f;
@@ -117,7 +121,9 @@ static float *X, *Y, *sink;
 static const u64 MB = 1000000, MiB = 1 << 20;
 static int resident = 132 * 4;
 
-static unsigned grid_for(u64 n) { return (unsigned)((n + 255) / 256); }
+static unsigned grid_for(u64 n) {
+  return (unsigned)((n + 255) / 256);
+}
 static void label(const char *format, u64 a, u64 b, u64 c, u64 d) {
   MUST(cudaGetLastError());
   MUST(cudaDeviceSynchronize());
@@ -137,21 +143,28 @@ static void probe_dram(void) {
   u64 n = 4194304;
   for (int r = 0; r < 2; r++) {
     u64 strides[] = {1, 2, 4, 8, 16, 32, 64};
-    for (u64 s : strides) copy_stride<<<grid_for(n), 256>>>(X, Y, n, s, 0), label("copy stride=%llu floats n=%llu", s, n, 0, 0);
+    for (u64 s : strides)
+      copy_stride<<<grid_for(n), 256>>>(X, Y, n, s, 0), label("copy stride=%llu floats n=%llu", s, n, 0, 0);
     copy_stride<<<grid_for(n), 256>>>(X, Y, n, 1, 1), label("copy stride=1 offset=1 n=%llu", n, 0, 0, 0);
     u64 sizes[] = {8, 16, 24, 32, 40, 48, 64, 96, 128};
-    for (u64 f : sizes) copy4<<<grid_for(f * MiB / 16), 256>>>((float4 *)X, (float4 *)Y, f * MiB / 16), label("copy4 MiB=%llu", f, 0, 0, 0);
+    for (u64 f : sizes)
+      copy4<<<grid_for(f * MiB / 16), 256>>>((float4 *)X, (float4 *)Y, f * MiB / 16),
+          label("copy4 MiB=%llu", f, 0, 0, 0);
   }
-  copy4_streaming<<<grid_for(4 * MiB), 256>>>((float4 *)X, (float4 *)Y, 4 * MiB), label("copy4_streaming MiB=64", 0, 0, 0, 0);
+  copy4_streaming<<<grid_for(4 * MiB), 256>>>((float4 *)X, (float4 *)Y, 4 * MiB),
+      label("copy4_streaming MiB=64", 0, 0, 0, 0);
   // Which bytes a read miss brings.
   u64 read_strides[] = {8, 16, 24, 32, 48, 64, 128};
   for (u64 s : read_strides)
-    for (u64 o = 0; o < 32 && o < s; o += 8) read_stride<<<grid_for(2 * MiB), 256>>>(X, sink, 2 * MiB, s, o), label("read stride=%llu offset=%llu n=2Mi", s, o, 0, 0);
+    for (u64 o = 0; o < 32 && o < s; o += 8)
+      read_stride<<<grid_for(2 * MiB), 256>>>(X, sink, 2 * MiB, s, o),
+          label("read stride=%llu offset=%llu n=2Mi", s, o, 0, 0);
   for (int shift = 0; shift < 134; shift += 133)
     for (u64 second = 0; second < 32; second += 8) {
       u64 m = 262144, stride = 32, first = 0;
       void *args[] = {&X, &sink, &m, &stride, &first, &second, &shift};
-      together((void *)read_pairs, args), label("read_pairs lines=%llu first=0 second=%llu shift=%llu", m, second, (u64)shift, 0);
+      together((void *)read_pairs, args),
+          label("read_pairs lines=%llu first=0 second=%llu shift=%llu", m, second, (u64)shift, 0);
     }
   // What stays for a second round.
   u64 rounds_sizes[] = {8, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60, 64, 72, 80, 96, 128};
@@ -160,16 +173,19 @@ static void probe_dram(void) {
       for (u64 f : rounds_sizes) {
         u64 m = f * MiB / 16;
         void *args[] = {&X, &sink, &m, &rounds, &shift};
-        together((void *)read_rounds, args), label("read_rounds MiB=%llu rounds=%llu shift=%llu", f, (u64)rounds, (u64)shift, 0);
+        together((void *)read_rounds, args),
+            label("read_rounds MiB=%llu rounds=%llu shift=%llu", f, (u64)rounds, (u64)shift, 0);
       }
   // What is written back before the end.
   u64 write_sizes[] = {2, 4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 64, 128};
-  for (u64 f : write_sizes) write4<<<grid_for(f * MiB / 16), 256>>>((float4 *)Y, f * MiB / 16), label("write4 MiB=%llu", f, 0, 0, 0);
+  for (u64 f : write_sizes)
+    write4<<<grid_for(f * MiB / 16), 256>>>((float4 *)Y, f * MiB / 16), label("write4 MiB=%llu", f, 0, 0, 0);
   u64 write_strides[] = {1, 2, 4, 8, 16, 32};
   for (u64 s : write_strides)
     for (u64 f : write_sizes) {
       u64 m = f * MiB / 4 / s;
-      write_stride<<<grid_for(m), 256>>>(Y, m, s, 0), label("write stride=%llu floats span MiB=%llu", s, f, 0, 0);
+      write_stride<<<grid_for(m), 256>>>(Y, m, s, 0),
+          label("write stride=%llu floats span MiB=%llu", s, f, 0, 0);
     }
   for (u64 m = MiB; m <= 4 * MiB; m *= 2) {
     add_stride<<<grid_for(m), 256>>>(Y, m, 1), label("atomic stride=1 n=%llu", m, 0, 0, 0);
@@ -183,14 +199,16 @@ static void probe_dram(void) {
         if (stride == 1 && off) continue;
         if (stride == 8 && off > 1) continue;
         void *args[] = {&Y, &sink, &m, &stride, &off, &shift};
-        together((void *)write_read, args), label("write_read n=262144 stride=%llu read_offset=%llu shift=%llu", stride, off, (u64)shift, 0);
+        together((void *)write_read, args),
+            label("write_read n=262144 stride=%llu read_offset=%llu shift=%llu", stride, off, (u64)shift, 0);
       }
   u64 offsets[] = {0, 1, 8, 16};
   for (u64 off : offsets) {
     u64 m = 131072, stride = 32;
     int shift = 0;
     void *args[] = {&Y, &sink, &m, &stride, &off, &shift};
-    together((void *)write_read, args), label("write_read n=131072 stride=%llu read_offset=%llu shift=0", stride, off, 0, 0);
+    together((void *)write_read, args),
+        label("write_read n=131072 stride=%llu read_offset=%llu shift=0", stride, off, 0, 0);
   }
   for (u64 f : rounds_sizes) {
     u64 m = f * MiB / 16;
@@ -208,12 +226,14 @@ static void probe_dram(void) {
     for (u64 m = 65536; m <= 262144; m *= 4) {
       u64 stride = 8;
       void *args[] = {&Y, &m, &stride, &rounds};
-      together((void *)write_rounds, args), label("write_rounds n=%llu stride=8 rounds=%llu", m, (u64)rounds, 0, 0);
+      together((void *)write_rounds, args),
+          label("write_rounds n=%llu stride=8 rounds=%llu", m, (u64)rounds, 0, 0);
     }
 }
 
 // ---- L1 ----
-// Every operation acts on the warp's 128 bytes at p, one float a lane; the second letter picks another line or sector.
+// Every operation acts on the warp's 128 bytes at p, one float a lane; the second letter picks another line
+// or sector.
 #define OPS(X)                                                                                               \
   X("ld", LOAD("ld.global.ca.u32"), p)                                                                       \
   X("st", STORE("st.global.u32"), p)                                                                         \
@@ -242,12 +262,14 @@ static void probe_dram(void) {
   X("fencecta", asm volatile("fence.acq_rel.cta;" ::: "memory"), p)                                          \
   X("membar", asm volatile("membar.gl;" ::: "memory"), p)                                                    \
   X("redhalf", if (threadIdx.x < 8) RED, p)
-#define LOAD(text) asm volatile(text " %0, [%1];" : "=r"(v) : "l"(p) : "memory")
+#define LOAD(text)  asm volatile(text " %0, [%1];" : "=r"(v) : "l"(p) : "memory")
 #define STORE(text) asm volatile(text " [%0], %1;" ::"l"(p), "r"(v) : "memory")
-#define RED asm volatile("red.global.add.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory")
-#define ATOM asm volatile("atom.global.add.u32 %0, [%1], %2;" : "=r"(v) : "l"(p), "r"(v) : "memory")
-#define LOAD_LOW(k) if (threadIdx.x < k) LOAD("ld.global.ca.u32")
-#define STORE_LOW(k) if (threadIdx.x < k) STORE("st.global.u32")
+#define RED         asm volatile("red.global.add.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory")
+#define ATOM        asm volatile("atom.global.add.u32 %0, [%1], %2;" : "=r"(v) : "l"(p), "r"(v) : "memory")
+#define LOAD_LOW(k)                                                                                          \
+  if (threadIdx.x < k) LOAD("ld.global.ca.u32")
+#define STORE_LOW(k)                                                                                         \
+  if (threadIdx.x < k) STORE("st.global.u32")
 
 struct Sequence {
   int count, op[8];
@@ -262,7 +284,9 @@ extern "C" __global__ void l1_sequence(unsigned *x, Sequence s, unsigned zero) {
   for (int i = 0; i < s.count; i++) {
     int k = 0;
 #define X(name, code, q)                                                                                     \
-  if (s.op[i] == k++) { code; }
+  if (s.op[i] == k++) {                                                                                      \
+    code;                                                                                                    \
+  }
     OPS(X)
 #undef X
     p += v & zero;
@@ -321,7 +345,37 @@ static void probe_l1(void) {
   MUST(cudaMalloc(&X, 64 * MB));
   MUST(cudaMalloc(&sink, 4096));
   MUST(cudaMemset(X, 0, 64 * MB));
-  static const char *sequences[] = {"ld ld", "st ld", "ld st ld", "st st ld", "ld red ld", "ld atom ld", "atom ld", "ldcg ldcg", "ldcg ld", "ld ldcg", "ldcs ldcs", "ldlu ldlu", "ld ldlu", "ldlu ld", "ldcv ldcv", "ld ldcv", "ld ldvol", "ldvol ldvol", "ldvol ld", "ldnc ldnc", "ld ldnc", "ldnc ld", "ldnc st ldnc", "ldrlx ldrlx", "ld ldrlx", "ldrlxcta ldrlxcta", "ldna ldna", "ld ldna", "lddef lddef", "st st", "stcg ld", "ld stcg ld", "ld stcs ld", "stcs ld", "ld stwt ld", "ld stvol ld", "ld fence ld", "ldacq ld", "ld ldacq ld", "half ld", "sector half ld", "st4 ld", "st4 ld ld", "ld st4 ld", "ld ldcg ld", "st4 ld4", "st4 ld4 ld4", "st4 st ld", "ld ldcv ld", "ld ldvol ld", "ld ldlu ld", "ld ldlu ldlu", "ld ldna ld", "ld ldrlx ld", "ld ldnc ld", "ld fencecta ld", "ld membar ld", "ld redhalf ld", "st redhalf ld", "st ldcg ld", "st fence ld"};
+  static const char *sequences[] = {"ld ld",          "st ld",
+                                    "ld st ld",       "st st ld",
+                                    "ld red ld",      "ld atom ld",
+                                    "atom ld",        "ldcg ldcg",
+                                    "ldcg ld",        "ld ldcg",
+                                    "ldcs ldcs",      "ldlu ldlu",
+                                    "ld ldlu",        "ldlu ld",
+                                    "ldcv ldcv",      "ld ldcv",
+                                    "ld ldvol",       "ldvol ldvol",
+                                    "ldvol ld",       "ldnc ldnc",
+                                    "ld ldnc",        "ldnc ld",
+                                    "ldnc st ldnc",   "ldrlx ldrlx",
+                                    "ld ldrlx",       "ldrlxcta ldrlxcta",
+                                    "ldna ldna",      "ld ldna",
+                                    "lddef lddef",    "st st",
+                                    "stcg ld",        "ld stcg ld",
+                                    "ld stcs ld",     "stcs ld",
+                                    "ld stwt ld",     "ld stvol ld",
+                                    "ld fence ld",    "ldacq ld",
+                                    "ld ldacq ld",    "half ld",
+                                    "sector half ld", "st4 ld",
+                                    "st4 ld ld",      "ld st4 ld",
+                                    "ld ldcg ld",     "st4 ld4",
+                                    "st4 ld4 ld4",    "st4 st ld",
+                                    "ld ldcv ld",     "ld ldvol ld",
+                                    "ld ldlu ld",     "ld ldlu ldlu",
+                                    "ld ldna ld",     "ld ldrlx ld",
+                                    "ld ldnc ld",     "ld fencecta ld",
+                                    "ld membar ld",   "ld redhalf ld",
+                                    "st redhalf ld",  "st ldcg ld",
+                                    "st fence ld"};
   for (const char *text : sequences) {
     Sequence s = {};
     char copy[128];
@@ -336,115 +390,17 @@ static void probe_l1(void) {
   }
   MUST(cudaFuncSetAttribute(l1_rounds, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 * 1024));
   for (u64 smem = 0; smem <= 192; smem += 64)
-    for (u64 k = 16; k <= 272; k += 16) l1_rounds<<<1, 1024, smem * 1024>>>(X, sink, (int)k * 1024, 3), label("l1_rounds KiB=%llu rounds=3 smem KiB=%llu", k, smem, 0, 0);
-  for (u64 k = 0; k <= 320; k += 32) l1_mixed<<<1, 1024>>>(X, X + 1000000, sink, 128 * 1024, (int)k * 1024), label("l1_mixed load KiB=128 store KiB=%llu", k, 0, 0, 0);
-  for (u64 w = 1; w <= 32; w *= 2) l1_same<<<1, 32 * (unsigned)w>>>(X, sink), label("l1_same warps=%llu", w, 0, 0, 0);
-  for (u64 t = 32; t <= 1024; t *= 2) local_rounds<<<1, (unsigned)t>>>(sink, 64, 2), label("local_rounds threads=%llu words=64 rounds=2", t, 0, 0, 0);
-}
-
-// ---- shared memory ----
-struct Case {
-  int width;
-  unsigned mask;
-  unsigned short index[32];
-};
-extern "C" __global__ void shared_case(Case c, unsigned *sink) {
-  extern __shared__ __align__(16) char bytes_here[];
-  unsigned at = (unsigned)__cvta_generic_to_shared(bytes_here) + c.index[threadIdx.x] * (unsigned)c.width, a = 0, b = 0, d = 0, e = 0;
-  if (c.mask >> threadIdx.x & 1) {
-    if (c.width == 1) asm volatile("{.reg .u32 t; ld.shared.u8 %0, [%1];}" : "=r"(a) : "r"(at) : "memory");
-    if (c.width == 2) asm volatile("{.reg .u16 t; ld.shared.u16 t, [%1]; cvt.u32.u16 %0, t;}" : "=r"(a) : "r"(at) : "memory");
-    if (c.width == 4) asm volatile("ld.shared.u32 %0, [%1];" : "=r"(a) : "r"(at) : "memory");
-    if (c.width == 8) asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "r"(at) : "memory");
-    if (c.width == 16) asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(a), "=r"(b), "=r"(d), "=r"(e) : "r"(at) : "memory");
-  }
-  __syncwarp();
-  if (c.mask >> threadIdx.x & 1) {
-    if (c.width == 1) asm volatile("st.shared.u8 [%0], %1;" ::"r"(at), "r"(a + 1) : "memory");
-    if (c.width == 2) asm volatile("{.reg .u16 t; cvt.u16.u32 t, %1; st.shared.u16 [%0], t;}" ::"r"(at), "r"(a + 1) : "memory");
-    if (c.width == 4) asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(a + 1) : "memory");
-    if (c.width == 8) asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(at), "r"(a + 1), "r"(b) : "memory");
-    if (c.width == 16) asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(a + 1), "r"(b), "r"(d), "r"(e) : "memory");
-  }
-  if (a + b + d + e == 12345) *sink = a;
-}
-// what: 0 an increment, 1 an addition of any value, 2 a compare-and-swap, 3 an addition that returns, 4 of float
-extern "C" __global__ void shared_atomic(Case c, int what, unsigned value, unsigned *sink) {
-  extern __shared__ __align__(16) char bytes_here[];
-  unsigned at = (unsigned)__cvta_generic_to_shared(bytes_here) + c.index[threadIdx.x] * 4u;
-  if (what == 1) value += threadIdx.x;
-  unsigned old = 0;
-  if (c.mask >> threadIdx.x & 1) {
-    if (what == 0) asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(at) : "memory");
-    if (what == 1) asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(at), "r"(value) : "memory");
-    if (what == 2) asm volatile("atom.shared.cas.b32 %0, [%1], %2, %3;" : "=r"(old) : "r"(at), "r"(value), "r"(value + 1) : "memory");
-    if (what == 3) asm volatile("atom.shared.add.u32 %0, [%1], %2;" : "=r"(old) : "r"(at), "r"(value) : "memory");
-    if (what == 4) asm volatile("red.shared.add.f32 [%0], %1;" ::"r"(at), "f"(1.5f) : "memory");
-  }
-  if (old == 12345) *sink = old;
-}
-
-static uint32_t seed = 12345;
-static uint32_t draw(uint32_t n) {
-  seed = seed * 1664525u + 1013904223u;
-  return (uint32_t)(((u64)(seed >> 8) * n) >> 24);
-}
-// Lanes that differ only in the bits of `merge` share an address, drawn from `range` elements.
-static void draw_case(Case *c, unsigned merge, unsigned range) {
-  unsigned short by_group[32];
-  for (int a = 0; a < 32; a++) by_group[a] = (unsigned short)draw(range);
-  for (unsigned a = 0; a < 32; a++) c->index[a] = by_group[a & ~merge];
-}
-static void run_case(const Case *c, int atomic, const char *kind) {
-  static const char *atomics[] = {"", "inc", "add", "cas", "atom", "addf"};
-  if (atomic) kind = atomics[atomic];
-  if (atomic) shared_atomic<<<1, 32, 32768>>>(*c, atomic - 1, 7u, (unsigned *)sink);
-  else shared_case<<<1, 32, 32768>>>(*c, (unsigned *)sink);
-  MUST(cudaGetLastError());
-  MUST(cudaDeviceSynchronize());
-  printf("%s,%d,%08x,", kind, c->width, c->mask);
-  for (int a = 0; a < 32; a++) printf("%d%s", c->index[a], a < 31 ? " " : "\n");
-}
-static void probe_bank(void) {
-  MUST(cudaMalloc(&sink, 4096));
-  static const int widths[] = {1, 2, 4, 8, 16};
-  static const unsigned masks[] = {0xffffffffu, 0xffffu, 0xffff0000u, 0x55555555u, 0x0f0f0f0fu, 0x33333333u, 0xffu, 1u, 0x80000001u, 0x00ff00ffu};
-  static const unsigned merges[] = {0, 1, 2, 3, 4, 8, 16, 5, 6, 7, 12, 17, 18, 24};
-  Case c;
-  for (int w : widths)
-    for (unsigned m : masks) {
-      c.width = w, c.mask = m;
-      for (int a = 0; a < 32; a++) c.index[a] = (unsigned short)a;
-      run_case(&c, 0, "mask");
-    }
-  for (int w : widths)
-    for (unsigned m : merges)
-      for (int full = 0; full < (w >= 8 ? 3 : 1); full++) {
-        static const unsigned ranges[] = {1024, 64, 16};
-        c.width = w, c.mask = full == 2 ? draw(1u << 24) * 256u + draw(256) : 0xffffffffu;
-        if (!c.mask) c.mask = 1;
-        draw_case(&c, m, ranges[full]);
-        run_case(&c, 0, "draw");
-      }
-  // One lane pair breaks the pattern; one inactive lane hides the break.
-  for (int w = 8; w <= 16; w *= 2)
-    for (int k = 0; k < 16; k++) {
-      c.width = w, c.mask = 0xffffffffu;
-      for (unsigned a = 0; a < 32; a++) c.index[a] = (unsigned short)(a / 2);
-      unsigned lane = draw(32);
-      c.index[lane] = 40;
-      if (k & 1) c.mask &= ~(1u << lane);
-      if (k & 2) c.mask &= ~(1u << (lane ^ 1));
-      run_case(&c, 0, "break");
-    }
-  c.width = 4;
-  for (int k = 0; k < 16; k++) {
-    c.mask = k & 1 ? draw(1u << 24) * 256u + draw(256) : 0xffffffffu;
-    if (!c.mask) c.mask = 1;
-    if (k < 12) draw_case(&c, merges[k % 14], k < 6 ? 1024 : 16);
-    else for (int a = 0; a < 32; a++) c.index[a] = (unsigned short)(a * (k - 11) % 1024 / (k & 1 ? 2 : 1));
-    for (int what = 1; what <= 5; what++) run_case(&c, what, 0);
-  }
+    for (u64 k = 16; k <= 272; k += 16)
+      l1_rounds<<<1, 1024, smem * 1024>>>(X, sink, (int)k * 1024, 3),
+          label("l1_rounds KiB=%llu rounds=3 smem KiB=%llu", k, smem, 0, 0);
+  for (u64 k = 0; k <= 320; k += 32)
+    l1_mixed<<<1, 1024>>>(X, X + 1000000, sink, 128 * 1024, (int)k * 1024),
+        label("l1_mixed load KiB=128 store KiB=%llu", k, 0, 0, 0);
+  for (u64 w = 1; w <= 32; w *= 2)
+    l1_same<<<1, 32 * (unsigned)w>>>(X, sink), label("l1_same warps=%llu", w, 0, 0, 0);
+  for (u64 t = 32; t <= 1024; t *= 2)
+    local_rounds<<<1, (unsigned)t>>>(sink, 64, 2),
+        label("local_rounds threads=%llu words=64 rounds=2", t, 0, 0, 0);
 }
 
 int main(int argc, char **argv) {
@@ -454,6 +410,5 @@ int main(int argc, char **argv) {
   resident = sms * 4;
   if (!strcmp(argv[1], "dram")) probe_dram();
   if (!strcmp(argv[1], "l1")) probe_l1();
-  if (!strcmp(argv[1], "bank")) probe_bank();
   return 0;
 }

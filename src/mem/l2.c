@@ -1,0 +1,260 @@
+#include "mem/l2.h"
+
+#include "base/error.h"
+
+enum { ALIGN = 64, BYTES_PER_SET = SOL_WAYS * SOL_LINE_SECTORS };
+#define MIN_BYTES (UINT64_C(64) << 10)
+#define MAX_BYTES (UINT64_C(1) << 30)
+
+// One shard being worked on, and where its counts go.
+typedef struct Work {
+  const SolL2 *l2;
+  SolL2Shard *shard;
+  SolL2Counts *counts;
+  uint32_t ids;
+} Work;
+
+static uint32_t percent(uint32_t given, uint32_t otherwise) {
+  return given ? given : otherwise;
+}
+
+static uint64_t lines_per_shard(const SolL2Config *c, uint32_t part) {
+  return c->bytes / SOL_LINE_BYTES * part / 100 / SOL_SHARDS;
+}
+
+static bool config_is_sound(const SolL2Config *c) {
+  return c->bytes >= MIN_BYTES && c->bytes <= MAX_BYTES && c->usable_percent <= 100 &&
+         c->dirty_percent <= 100 && c->partial_percent <= 100 &&
+         (c->dram_bytes == 0 || c->dram_bytes == 32 || c->dram_bytes == 64) &&
+         lines_per_shard(c, percent(c->usable_percent, 75)) > 0;
+}
+
+static size_t bytes_per_shard(SolSetLayout layout) {
+  size_t per_set = sizeof(SolSet) + (BYTES_PER_SET + 2 * SOL_WAYS) * sizeof(uint32_t);
+  return ((size_t)1 << layout.bits) * per_set;
+}
+
+size_t sol_l2_bytes(const SolL2Config *config) {
+  if (!config_is_sound(config)) return 0;
+  uint64_t lines = lines_per_shard(config, percent(config->usable_percent, 75));
+  return SOL_SHARDS * bytes_per_shard(sol_set_layout(lines)) + ALIGN;
+}
+
+SolStatus sol_l2_init(SolL2 *l2, const SolL2Config *config, void *memory, size_t size, SolError *err) {
+  if (!config_is_sound(config))
+    return sol_fail(
+        err, SOL_ERR_ARGUMENT,
+        "an L2 has 64 KiB to 1 GiB (here %llu bytes), parts of at most 100 %%, and 32- or 64-byte reads",
+        (unsigned long long)config->bytes);
+  size_t need = sol_l2_bytes(config);
+  if (!memory || size < need)
+    return sol_fail(err, SOL_ERR_NO_SPACE, "an L2 of %llu bytes needs %zu bytes, not %zu",
+                    (unsigned long long)config->bytes, need, size);
+  uint64_t dirty = lines_per_shard(config, percent(config->dirty_percent, 43));
+  l2->layout = sol_set_layout(lines_per_shard(config, percent(config->usable_percent, 75)));
+  l2->dirty.bits = l2->layout.bits;
+  l2->dirty.ways = (uint32_t)(dirty >> l2->layout.bits);
+  l2->dirty.extra = (uint32_t)(dirty & ((UINT64_C(1) << l2->layout.bits) - 1));
+  l2->max_partial = (uint32_t)lines_per_shard(config, percent(config->partial_percent, 11));
+  l2->pairs = config->dram_bytes != 32;
+  size_t sets = (size_t)1 << l2->layout.bits;
+  char *at = (char *)(((uintptr_t)memory + ALIGN - 1) / ALIGN * ALIGN);
+  for (uint32_t i = 0; i < SOL_SHARDS; i++, at += bytes_per_shard(l2->layout)) {
+    SolL2Shard *h = &l2->shard[i];
+    h->sets = (SolSet *)at;
+    h->bytes = (uint32_t *)(h->sets + sets);
+    h->owner = h->bytes + sets * BYTES_PER_SET;
+    h->queue = h->owner + sets * SOL_WAYS;
+    for (uint32_t k = 0; k < sets; k++) h->sets[k].ways = l2->layout.ways + (k < l2->layout.extra);
+  }
+  sol_l2_empty(l2);
+  return SOL_OK;
+}
+
+void sol_l2_empty(SolL2 *l2) {
+  for (uint32_t i = 0; i < SOL_SHARDS; i++) {
+    SolL2Shard *h = &l2->shard[i];
+    for (uint32_t k = 0; k < UINT32_C(1) << l2->layout.bits; k++) sol_set_clear(&h->sets[k]);
+    h->queue_first = h->queue_count = h->partial_lines = 0;
+  }
+}
+
+static uint32_t slot_count(const SolL2 *l2) {
+  return (uint32_t)SOL_WAYS << l2->layout.bits;
+}
+
+static uint32_t slot_of(const SolL2Shard *h, const SolSet *s, uint32_t way) {
+  return (uint32_t)(s - h->sets) * SOL_WAYS + way;
+}
+
+static uint64_t sector_bytes(uint32_t sectors) {
+  return (uint64_t)SOL_SECTOR_BYTES * sol_sector_count(sectors);
+}
+
+static SolL2Counts *counts_of(const Work *w, uint32_t id) {
+  return &w->counts[id < w->ids ? id : w->ids];
+}
+
+// Writes back what is dirty in a line, which stays, clean and whole where it was partial.
+static void write_back(Work *w, SolSet *s, uint32_t way) {
+  SolL2Counts *c = counts_of(w, w->shard->owner[slot_of(w->shard, s, way)]);
+  uint32_t partial = sol_nibble(s->partial, way);
+  c->dram_write_bytes += sector_bytes(sol_nibble(s->dirty, way));
+  c->dram_read_bytes += sector_bytes(partial);
+  w->shard->partial_lines -= partial != 0;
+  s->valid |= (uint64_t)partial << way * 4;
+  s->partial = sol_nibble_set(s->partial, way, 0);
+  s->dirty = sol_nibble_set(s->dirty, way, 0);
+}
+
+// Where too many lines are partly written, completes the oldest.
+static void limit_partial(Work *w) {
+  SolL2Shard *h = w->shard;
+  uint32_t size = slot_count(w->l2);
+  while (h->partial_lines > w->l2->max_partial) {
+    uint32_t slot = h->queue[h->queue_first];
+    h->queue_first = h->queue_first + 1 == size ? 0 : h->queue_first + 1;
+    h->queue_count--;
+    SolSet *s = &h->sets[slot / SOL_WAYS];
+    s->queued &= ~(UINT32_C(1) << slot % SOL_WAYS);
+    if (sol_nibble(s->partial, slot % SOL_WAYS)) write_back(w, s, slot % SOL_WAYS);
+  }
+}
+
+// A line stands in the queue at most once, until its turn comes: it may have become whole, or been evicted,
+// meanwhile.
+static void note_partial(Work *w, SolSet *s, uint32_t way) {
+  SolL2Shard *h = w->shard;
+  h->partial_lines++;
+  if (!(s->queued >> way & 1)) {
+    uint32_t size = slot_count(w->l2), end = h->queue_first + h->queue_count;
+    s->queued |= UINT32_C(1) << way;
+    h->queue[end >= size ? end - size : end] = slot_of(h, s, way);
+    h->queue_count++;
+  }
+  limit_partial(w);
+}
+
+// Where too many lines of a set are dirty, writes back the one not used for longest.
+static void limit_dirty(Work *w, SolSet *s) {
+  uint32_t set = (uint32_t)(s - w->shard->sets), most = w->l2->dirty.ways + (set < w->l2->dirty.extra);
+  if (sol_nibbles_count(sol_nibbles_used(s->dirty)) <= most) return;
+  for (uint32_t age = s->ways; age-- > 0;) {
+    uint32_t way = sol_nibble(s->order, age);
+    if (!sol_nibble(s->dirty, way)) continue;
+    write_back(w, s, way);
+    return;
+  }
+}
+
+static uint32_t take_way(Work *w, SolSet *s, uint32_t tag) {
+  uint32_t way = sol_set_victim(s);
+  if (sol_nibble(s->dirty, way)) write_back(w, s, way);
+  sol_set_drop(s, way);
+  s->tag[way] = tag;
+  return way;
+}
+
+// Brings what is missing; returns how many of the wanted sectors were there.
+static uint32_t fetch(Work *w, SolSet *s, uint32_t way, uint32_t wanted, bool pairs, uint32_t id) {
+  uint32_t valid = sol_nibble(s->valid, way), partial = sol_nibble(s->partial, way),
+           missing = wanted & ~valid;
+  if (!missing) return sol_sector_count(wanted);
+  uint32_t brought = missing;
+  if (pairs) brought = ((missing & 3 ? 3u : 0u) | (missing & 12 ? 12u : 0u)) & ~valid;
+  counts_of(w, id)->dram_read_bytes += sector_bytes(brought);
+  w->shard->partial_lines -= partial && !(partial & ~brought);
+  s->valid |= (uint64_t)brought << way * 4;
+  s->partial = sol_nibble_set(s->partial, way, partial & ~brought);
+  return sol_sector_count(wanted & valid);
+}
+
+static void write_line(Work *w, SolSet *s, uint32_t way, uint32_t sectors, uint32_t bytes) {
+  uint32_t valid = sol_nibble(s->valid, way), before = sol_nibble(s->partial, way), partial = before;
+  if (bytes == UINT32_MAX) {
+    valid |= sectors;
+    partial &= ~sectors;
+  } else {
+    uint32_t *have = w->shard->bytes + (size_t)slot_of(w->shard, s, way) * SOL_LINE_SECTORS;
+    for (uint32_t rest = sectors & ~valid; rest; rest &= rest - 1) {
+      uint32_t k = sol_first_bit(rest), bit = UINT32_C(1) << k;
+      have[k] = partial & bit ? have[k] | bytes : bytes;
+      if (have[k] == UINT32_MAX)
+        valid |= bit, partial &= ~bit;
+      else
+        partial |= bit;
+    }
+  }
+  s->valid = sol_nibble_set(s->valid, way, valid);
+  s->partial = sol_nibble_set(s->partial, way, partial);
+  s->dirty |= (uint64_t)sectors << way * 4;
+  if (before && !partial) w->shard->partial_lines--;
+  if (!before && partial) note_partial(w, s, way);
+}
+
+static void apply(Work *w, const SolRecord *r) {
+  uint64_t line = (uint64_t)r->line_high << 32 | r->line_low;
+  SolPlace at = sol_place(line / SOL_SHARDS, w->l2->layout.bits);
+  SolSet *s = &w->shard->sets[at.set];
+  uint32_t way = sol_set_find(s, at.tag), sectors = r->what & 15, count = sol_sector_count(sectors);
+  SolTraffic kind = (SolTraffic)(r->what >> 4);
+  if (way == SOL_WAYS) way = take_way(w, s, at.tag);
+  sol_set_touch(s, way);
+  SolL2Counts *c = counts_of(w, r->id);
+  if (kind == SOL_TRAFFIC_READ) {
+    c->reads += count;
+    c->read_hits += fetch(w, s, way, sectors, w->l2->pairs, r->id);
+    return;
+  }
+  w->shard->owner[slot_of(w->shard, s, way)] = r->id;
+  if (kind == SOL_TRAFFIC_ATOMIC) {
+    bool pairs = w->l2->pairs && line * UINT64_C(0x9e3779b97f4a7c15) >> 63;
+    c->atomics += count;
+    c->atomic_hits += fetch(w, s, way, sectors, pairs, r->id);
+    s->dirty |= (uint64_t)sectors << way * 4;
+  } else {
+    c->writes += count;
+    write_line(w, s, way, sectors, r->bytes);
+  }
+  limit_dirty(w, s);
+}
+
+void sol_l2_drain(SolL2 *l2, uint32_t shard, SolLog *logs, uint32_t log_count, SolL2Counts *counts,
+                  uint32_t ids) {
+  Work w = {l2, &l2->shard[shard], counts, ids};
+  for (bool more = true; more;) {
+    more = false;
+    for (uint32_t i = 0; i < log_count; i++) {
+      SolLog *log = &logs[i];
+      uint32_t at = log->next[shard], end = log->start[shard + 1];
+      if (end - at > SOL_TURN) end = at + SOL_TURN, more = true;
+      for (; at < end; at++) apply(&w, &log->records[at]);
+      log->next[shard] = end;
+    }
+  }
+}
+
+void sol_l2_disown(SolL2 *l2) {
+  uint32_t slots = slot_count(l2);
+  for (uint32_t i = 0; i < SOL_SHARDS; i++)
+    for (uint32_t k = 0; k < slots; k++) l2->shard[i].owner[k] = SOL_NO_ID;
+}
+
+uint64_t sol_l2_dirty_bytes(const SolL2 *l2) {
+  uint64_t sectors = 0;
+  for (uint32_t i = 0; i < SOL_SHARDS; i++)
+    for (uint32_t k = 0; k < UINT32_C(1) << l2->layout.bits; k++) {
+      uint64_t dirty = l2->shard[i].sets[k].dirty;
+      sectors += sol_bits_count((uint32_t)dirty) + sol_bits_count((uint32_t)(dirty >> 32));
+    }
+  return sectors * SOL_SECTOR_BYTES;
+}
+
+void sol_l2_flush(SolL2 *l2, uint32_t shard, SolL2Counts *counts, uint32_t ids) {
+  Work w = {l2, &l2->shard[shard], counts, ids};
+  for (uint32_t k = 0; k < UINT32_C(1) << l2->layout.bits; k++) {
+    SolSet *s = &w.shard->sets[k];
+    for (uint32_t way = 0; way < s->ways; way++)
+      if (sol_nibble(s->dirty, way)) write_back(&w, s, way);
+  }
+}
