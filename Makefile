@@ -12,8 +12,8 @@ V       ?= 0
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 
 # The folders in their dependency order; scripts/check-layers holds the includes to it.
-LIB_DIRS  := base device roofline
-WASM_DIRS := base device roofline
+LIB_DIRS  := base device roofline ptx mem emu driver
+WASM_DIRS := base device roofline ptx mem emu
 TOOL_DIRS := report cli
 
 VERSION   := $(shell sed -n 's/^.define SOL_VERSION "\(.*\)"/\1/p' include/sol/version.h)
@@ -22,7 +22,7 @@ WARN      := -Wall -Wextra -Wshadow -Wconversion -Wvla
 FLAGS     := -std=c17 $(WARN) -Iinclude -Isrc
 LIB_FLAGS  = $(FLAGS) -fvisibility=hidden -fPIC -ffile-prefix-map='$(CURDIR)'=. $(CFLAGS)
 DEPS       = -MMD -MP -MF $@.d -MT $@
-LIBS      := -lm
+LIBS      := -lm -ldl -lpthread
 SANITIZE  := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 CUDA_INC  := $(shell scripts/cuda-env include)
 
@@ -111,6 +111,9 @@ STAMP_flags   = $(CC) $(LIB_FLAGS) $(LDFLAGS)
 STAMP_tests   = $(STAMP_flags) $(CUDA_INC)
 STAMP_wasm    = $(CLANG) $(WASM_FLAGS)
 STAMP_objects = $(LIB_OBJ) $(TOOL_OBJ)
+
+# The emulator's arithmetic reads no floating-point flags and no errno: saying so lets its loops vectorise.
+$(B)/obj/src/emu/%.o: CFLAGS += -fno-math-errno -fno-trapping-math
 
 $(B)/obj/%.o: %.c $(B)/stamp/flags
 	@mkdir -p $(@D)

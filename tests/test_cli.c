@@ -258,16 +258,16 @@ TEST(help_man_and_completion_know_every_option) {
 
 // Every example in a help text runs.
 TEST(examples_in_the_help_run) {
-  const char *commands[] = {"devices", "roofline", "occupancy", "model"};
-  for (int c = 0; c < 4; c++) {
-    char arguments[256], lines[8][200];
+  const char *commands[] = {"devices", "roofline", "occupancy", "model", "run-ptx"};
+  for (int c = 0; c < 5; c++) {
+    char arguments[256], lines[8][256];
     int count = 0;
     snprintf(arguments, sizeof arguments, "%s --help", commands[c]);
     CHECK_INT(run(arguments), 0);
     const char *at = strstr(output, "Examples:");
     while (at && (at = strstr(at, "\n  sol ")) && count < 8) {
       at += 7;
-      snprintf(lines[count++], 200, "%.*s", (int)strcspn(at, "#\n"), at);
+      snprintf(lines[count++], 256, "%.*s", (int)strcspn(at, "#\n"), at);
     }
     CHECK(count >= 3);
     for (int i = 0; i < count; i++) {

@@ -1,0 +1,32 @@
+// One thread: a pool of one, and no clock.
+#include "base/threads.h"
+
+#include "base/heap.h"
+
+struct SolPool {
+  int count;
+};
+
+int sol_thread_cores(void) {
+  return 1;
+}
+double sol_thread_clock(void) {
+  return 0;
+}
+
+SolPool *sol_pool_create(int count) {
+  (void)count;
+  SolPool *pool = sol_heap_alloc(sizeof *pool);
+  if (pool) pool->count = 1;
+  return pool;
+}
+int sol_pool_count(const SolPool *pool) {
+  return pool->count;
+}
+void sol_pool_run(SolPool *pool, void (*work)(void *ctx, int worker), void *ctx) {
+  (void)pool;
+  work(ctx, 0);
+}
+void sol_pool_destroy(SolPool *pool) {
+  sol_heap_free(pool);
+}

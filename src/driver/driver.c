@@ -1,0 +1,154 @@
+#include "driver/driver.h"
+
+#include "base/error.h"
+#include "base/heap.h"
+
+struct SolDriverKernel {
+  SolDriverKernel *next;
+  SolDriverModule *module;
+  void *backend;
+  const PtxFunction *function;
+};
+
+struct SolDriverModule {
+  SolDriverModule *next;
+  SolDriver *driver;
+  SolPtxModule *ptx; // parsed here too: parameters and names are read off it, whatever the backend
+  void *backend;
+  SolDriverKernel *kernels;
+};
+
+struct SolDriver {
+  const SolDriverTable *table;
+  void *state;
+  SolDriverModule *modules;
+};
+
+SolStatus sol_driver_open(const SolDriverOptions *options, SolDriver **out, SolError *err) {
+  SolDriverOptions defaults = {0};
+  if (!options) options = &defaults;
+  SolDriver *d = sol_heap_alloc(sizeof *d);
+  if (!d) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  *d = (SolDriver){.table =
+                       options->backend == SOL_BACKEND_CUDA ? &sol_driver_cuda_table : &sol_driver_emu_table};
+  SolStatus status = d->table->open(options, &d->state, err);
+  if (status) {
+    sol_heap_free(d);
+    return status;
+  }
+  *out = d;
+  return SOL_OK;
+}
+
+void sol_driver_close(SolDriver *d) {
+  if (!d) return;
+  while (d->modules) {
+    SolDriverModule *m = d->modules;
+    d->modules = m->next;
+    while (m->kernels) {
+      SolDriverKernel *k = m->kernels;
+      m->kernels = k->next;
+      sol_heap_free(k);
+    }
+    d->table->unload(d->state, m->backend);
+    sol_ptx_free(m->ptx);
+    sol_heap_free(m);
+  }
+  d->table->close(d->state);
+  sol_heap_free(d);
+}
+
+SolStatus sol_driver_alloc(SolDriver *d, uint64_t bytes, const char *label, uint64_t *address,
+                           SolError *err) {
+  return d->table->alloc(d->state, bytes, label, address, err);
+}
+
+SolStatus sol_driver_free(SolDriver *d, uint64_t address, SolError *err) {
+  return d->table->free(d->state, address, err);
+}
+
+SolStatus sol_driver_write(SolDriver *d, uint64_t to, const void *from, uint64_t bytes, SolError *err) {
+  return d->table->write(d->state, to, from, bytes, err);
+}
+
+SolStatus sol_driver_read(SolDriver *d, void *to, uint64_t from, uint64_t bytes, SolError *err) {
+  return d->table->read(d->state, to, from, bytes, err);
+}
+
+SolStatus sol_driver_load(SolDriver *d, const SolPtxSource *sources, int count, SolDriverModule **out,
+                          SolError *err) {
+  SolDriverModule *m = sol_heap_alloc(sizeof *m);
+  if (!m) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  *m = (SolDriverModule){.driver = d};
+  SolStatus status = sol_ptx_load(sources, count, &m->ptx, err);
+  if (!status) status = d->table->load(d->state, sources, count, &m->backend, err);
+  if (status) {
+    sol_ptx_free(m->ptx);
+    sol_heap_free(m);
+    return status;
+  }
+  m->next = d->modules;
+  d->modules = m;
+  *out = m;
+  return SOL_OK;
+}
+
+// The i-th kernel's name; for offering the nearest.
+static const char *kernel_name_at(const void *ptx, int i) {
+  const SolPtxModule *m = ptx;
+  for (uint32_t f = 0; f < m->function_count; f++)
+    if (m->functions[f].entry && i-- == 0) return m->functions[f].name;
+  return "";
+}
+
+SolStatus sol_driver_kernel(SolDriverModule *m, const char *name, SolDriverKernel **out, SolError *err) {
+  const PtxFunction *function = sol_ptx_find_function(m->ptx, name);
+  if (!function || !function->entry) {
+    int count = 0;
+    for (uint32_t f = 0; f < m->ptx->function_count; f++) count += m->ptx->functions[f].entry;
+    return sol_fail_unknown(err, "kernel", name, kernel_name_at, m->ptx, count);
+  }
+  for (SolDriverKernel *k = m->kernels; k; k = k->next)
+    if (k->function == function) return *out = k, SOL_OK;
+  SolDriverKernel *k = sol_heap_alloc(sizeof *k);
+  if (!k) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  *k = (SolDriverKernel){.next = m->kernels, .module = m, .function = function};
+  SolStatus status = m->driver->table->kernel(m->driver->state, m->backend, name, &k->backend, err);
+  if (status) {
+    sol_heap_free(k);
+    return status;
+  }
+  m->kernels = k;
+  *out = k;
+  return SOL_OK;
+}
+
+const PtxFunction *sol_driver_function(const SolDriverKernel *kernel) {
+  return kernel->function;
+}
+
+const SolPtxModule *sol_driver_ptx(const SolDriverModule *module) {
+  return module->ptx;
+}
+
+SolStatus sol_driver_launch(SolDriver *d, const SolDriverLaunch *launch, SolEmuResult *result,
+                            double *seconds, SolError *err) {
+  const PtxFunction *f = launch->kernel->function;
+  if (launch->param_bytes != f->param_size)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "%s takes %llu bytes of arguments, not %llu", f->name,
+                    (unsigned long long)f->param_size, (unsigned long long)launch->param_bytes);
+  for (int i = 0; i < 3; i++)
+    if (!launch->grid[i] || !launch->block[i])
+      return sol_fail(err, SOL_ERR_ARGUMENT, "every dimension of grid and block must be at least 1");
+  uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
+  if (threads > 1024 || launch->block[2] > 64)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "a block has at most 1024 threads, 64 along z; this one is %u x %u x %u",
+                    launch->block[0], launch->block[1], launch->block[2]);
+  if (launch->grid[0] > INT32_MAX || launch->grid[1] > 65535 || launch->grid[2] > 65535)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "a grid has at most 2147483647 x 65535 x 65535 blocks");
+  return d->table->launch(d->state, launch->kernel->backend, launch, result, seconds, err);
+}
+
+SolEmu *sol_driver_emu(SolDriver *d) {
+  return d->table == &sol_driver_emu_table ? d->state : NULL;
+}

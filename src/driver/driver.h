@@ -1,0 +1,75 @@
+// One launch interface with two backends: the emulator, and a real GPU through the CUDA driver, which is
+// loaded at run time (one binary runs with and without it). Addresses are the backend's device addresses.
+#ifndef SOL_DRIVER_DRIVER_H
+#define SOL_DRIVER_DRIVER_H
+
+#include "emu/emu.h"
+#include "sol/device.h"
+
+typedef enum SolBackend { SOL_BACKEND_EMU = 0, SOL_BACKEND_CUDA } SolBackend;
+
+typedef struct SolDriver SolDriver;
+typedef struct SolDriverModule SolDriverModule;
+typedef struct SolDriverKernel SolDriverKernel;
+
+typedef struct SolDriverOptions {
+  SolBackend backend;
+  const SolDevice *device; // emu: the GPU to stand for; NULL: h100-sxm. cuda: ignored
+  int workers;             // emu: threads; 0: as many as the host has cores
+} SolDriverOptions;
+
+// SOL_ERR_UNSUPPORTED where the backend is not to be had here: no driver library, or no GPU.
+SolStatus sol_driver_open(const SolDriverOptions *options, SolDriver **out, SolError *err);
+void sol_driver_close(SolDriver *driver); // with everything it holds; NULL is fine
+
+SolStatus sol_driver_alloc(SolDriver *driver, uint64_t bytes, const char *label, uint64_t *address,
+                           SolError *err);
+SolStatus sol_driver_free(SolDriver *driver, uint64_t address, SolError *err);
+SolStatus sol_driver_write(SolDriver *driver, uint64_t to, const void *from, uint64_t bytes, SolError *err);
+SolStatus sol_driver_read(SolDriver *driver, void *to, uint64_t from, uint64_t bytes, SolError *err);
+
+// PTX text. Several sources are linked together by the emulator; the cuda backend takes one.
+SolStatus sol_driver_load(SolDriver *driver, const SolPtxSource *sources, int count, SolDriverModule **out,
+                          SolError *err);
+// SOL_ERR_NOT_FOUND offers the nearest names.
+SolStatus sol_driver_kernel(SolDriverModule *module, const char *name, SolDriverKernel **out, SolError *err);
+// The kernel as the PTX has it: its parameters, shared memory, directives.
+const PtxFunction *sol_driver_function(const SolDriverKernel *kernel);
+const SolPtxModule *sol_driver_ptx(const SolDriverModule *module);
+
+typedef struct SolDriverLaunch {
+  SolDriverKernel *kernel;
+  uint32_t grid[3], block[3], cluster[3]; // cluster: zeros for none
+  uint64_t dynamic_shared;
+  const void *params; // laid out as the kernel's parameters are
+  uint64_t param_bytes;
+  bool cooperative;
+  const SolEmuLaunch *emu; // emu alone: limits, checks, printing; the fields above win; NULL: none
+} SolDriverLaunch;
+
+// Launches and waits for the end. emu: `result` (may be NULL) gets the counts and findings. cuda: *seconds
+// (may be NULL) is the time between two events around it; emu leaves it alone.
+SolStatus sol_driver_launch(SolDriver *driver, const SolDriverLaunch *launch, SolEmuResult *result,
+                            double *seconds, SolError *err);
+
+SolEmu *sol_driver_emu(SolDriver *driver); // NULL for cuda
+
+// What a backend supplies; cuda.c and emu.c have one each.
+typedef struct SolDriverTable {
+  const char *name;
+  SolStatus (*open)(const SolDriverOptions *options, void **state, SolError *err);
+  void (*close)(void *state);
+  SolStatus (*alloc)(void *state, uint64_t bytes, const char *label, uint64_t *address, SolError *err);
+  SolStatus (*free)(void *state, uint64_t address, SolError *err);
+  SolStatus (*write)(void *state, uint64_t to, const void *from, uint64_t bytes, SolError *err);
+  SolStatus (*read)(void *state, void *to, uint64_t from, uint64_t bytes, SolError *err);
+  // `ptx` has been parsed already; `module` and `kernel` are the backend's own.
+  SolStatus (*load)(void *state, const SolPtxSource *sources, int count, void **module, SolError *err);
+  void (*unload)(void *state, void *module);
+  SolStatus (*kernel)(void *state, void *module, const char *name, void **kernel, SolError *err);
+  SolStatus (*launch)(void *state, void *kernel, const SolDriverLaunch *launch, SolEmuResult *result,
+                      double *seconds, SolError *err);
+} SolDriverTable;
+extern const SolDriverTable sol_driver_emu_table, sol_driver_cuda_table;
+
+#endif

@@ -1,0 +1,100 @@
+// The emulator as a backend.
+#include "base/error.h"
+#include "driver/driver.h"
+
+// A figure that nobody has published leaves the emulator's own default.
+static double known_or_zero(SolFigure figure) {
+  return sol_known(figure) ? figure.value : 0;
+}
+
+static SolStatus open_emu(const SolDriverOptions *options, void **state, SolError *err) {
+  const SolDevice *d = options->device;
+  SolEmuMachine machine = {.workers = options->workers};
+  if (d) {
+    machine.sms = (int)known_or_zero(d->sms);
+    machine.cc = d->cc_major * 10 + d->cc_minor;
+    machine.max_threads_per_sm = (int)(known_or_zero(d->max_warps_per_sm) * known_or_zero(d->warp_size));
+    machine.max_blocks_per_sm = (int)known_or_zero(d->max_blocks_per_sm);
+    machine.smem_per_sm = (uint64_t)known_or_zero(d->smem_per_sm);
+    machine.smem_per_block = (uint64_t)known_or_zero(d->smem_per_block);
+    machine.l1_bytes = (uint64_t)known_or_zero(d->l1_size);
+    machine.l2_bytes = (uint64_t)known_or_zero(d->l2_size);
+    machine.clock = known_or_zero(d->boost_clock);
+    machine.mem_bytes = (uint64_t)known_or_zero(d->mem_size);
+  }
+  SolEmu *emu;
+  SolStatus status = sol_emu_create(&machine, &emu, err);
+  if (!status) *state = emu;
+  return status;
+}
+
+static void close_emu(void *state) {
+  sol_emu_destroy(state);
+}
+
+static SolStatus alloc_emu(void *state, uint64_t bytes, const char *label, uint64_t *address, SolError *err) {
+  return sol_emu_alloc(state, bytes, label, address, err);
+}
+
+static SolStatus free_emu(void *state, uint64_t address, SolError *err) {
+  return sol_emu_free(state, address, err);
+}
+
+static SolStatus write_emu(void *state, uint64_t to, const void *from, uint64_t bytes, SolError *err) {
+  return sol_emu_write(state, to, from, bytes, err);
+}
+
+static SolStatus read_emu(void *state, void *to, uint64_t from, uint64_t bytes, SolError *err) {
+  return sol_emu_read(state, to, from, bytes, err);
+}
+
+static SolStatus load_emu(void *state, const SolPtxSource *sources, int count, void **module, SolError *err) {
+  SolEmuModule *m;
+  SolStatus status = sol_emu_load(state, sources, count, &m, err);
+  if (!status) *module = m;
+  return status;
+}
+
+static void unload_emu(void *state, void *module) {
+  sol_emu_unload(state, module);
+}
+
+static SolStatus kernel_emu(void *state, void *module, const char *name, void **kernel, SolError *err) {
+  (void)state;
+  *kernel = sol_emu_kernel(module, name);
+  return *kernel ? SOL_OK : sol_fail(err, SOL_ERR_NOT_FOUND, "unknown kernel '%.80s'", name);
+}
+
+static SolStatus launch_emu(void *state, void *kernel, const SolDriverLaunch *launch, SolEmuResult *result,
+                            double *seconds, SolError *err) {
+  (void)seconds; // the emulator's own time says nothing about a GPU's
+  SolEmuLaunch l = launch->emu ? *launch->emu : (SolEmuLaunch){0};
+  l.kernel = kernel;
+  for (int i = 0; i < 3; i++) {
+    l.grid[i] = launch->grid[i];
+    l.block[i] = launch->block[i];
+    l.cluster[i] = launch->cluster[i];
+  }
+  l.dynamic_shared = launch->dynamic_shared;
+  l.params = launch->params;
+  l.param_bytes = launch->param_bytes;
+  l.cooperative = launch->cooperative;
+  SolEmuResult scratch = {0};
+  SolStatus status = sol_emu_launch(state, &l, result ? result : &scratch, err);
+  sol_emu_result_free(&scratch);
+  return status;
+}
+
+const SolDriverTable sol_driver_emu_table = {
+    .name = "emu",
+    .open = open_emu,
+    .close = close_emu,
+    .alloc = alloc_emu,
+    .free = free_emu,
+    .write = write_emu,
+    .read = read_emu,
+    .load = load_emu,
+    .unload = unload_emu,
+    .kernel = kernel_emu,
+    .launch = launch_emu,
+};

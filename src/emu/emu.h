@@ -1,0 +1,207 @@
+// An emulated GPU: memory, modules of PTX, launches that count every memory transaction.
+//
+//   SolEmu *emu;
+//   sol_emu_create(&(SolEmuMachine){0}, &emu, &err);                     zeros: the defaults below
+//   sol_emu_alloc(emu, bytes, "x", &x, &err); sol_emu_write(emu, x, host, bytes, &err);
+//   sol_emu_load(emu, sources, 1, &module, &err);                        what cannot be run is refused here
+//   SolEmuLaunch launch = {.kernel = sol_emu_kernel(module, "add"), .grid = {64, 1, 1}, .block = {256, 1, 1},
+//                          .params = args, .param_bytes = sizeof args};
+//   sol_emu_launch(emu, &launch, result, &err);                          result from sol_emu_result_create
+//
+// Device addresses are the same in every run. One SolEmu is used by one thread at a time; a launch uses as
+// many workers as asked for, and its counts do not depend on how many.
+#ifndef SOL_EMU_H
+#define SOL_EMU_H
+
+#include "base/port.h"
+#include "ptx/ptx.h"
+#include "sol/status.h"
+
+typedef struct SolEmu SolEmu;
+typedef struct SolEmuModule SolEmuModule;
+typedef struct SolEmuKernel SolEmuKernel;
+typedef struct SolEmuResult SolEmuResult;
+
+// ---- the machine ----
+
+typedef struct SolEmuMachine { // 0 in a field: what the comment says
+  int sms;                     // 132
+  int cc;                      // compute capability times ten: 90; %smid and limits do not depend on it
+  int blocks_per_sm;           // 0: as many as threads, blocks and shared memory allow
+  int max_threads_per_sm;      // 2048
+  int max_blocks_per_sm;       // 32
+  uint64_t smem_per_sm;        // 228 KiB
+  uint64_t smem_per_block;     // 227 KiB
+  uint64_t l1_bytes;           // 256 KiB, shared memory included
+  uint64_t l2_bytes;           // 50 MiB
+  double clock;                // Hz, for %clock and %globaltimer: 1.755e9
+  uint64_t mem_bytes;          // most that may be allocated: 80 GiB
+  uint64_t heap_bytes;         // device malloc: 8 MiB
+  uint64_t stack_bytes;        // local memory a thread may use: 512 KiB
+  int workers;                 // threads that emulate: as many as the host has cores
+  bool track_init;             // remembers which bytes were written, for SOL_EMU_CHECK_INIT
+} SolEmuMachine;
+
+SolStatus sol_emu_create(const SolEmuMachine *machine, SolEmu **out, SolError *err);
+void sol_emu_destroy(SolEmu *emu);                       // its modules too; NULL is fine
+const SolEmuMachine *sol_emu_machine(const SolEmu *emu); // defaults filled in
+void sol_emu_set_workers(SolEmu *emu, int workers);
+
+// ---- memory ----
+
+// `label` names the allocation in findings; it is copied; NULL is fine. Contents are zero, but count as never
+// written for SOL_EMU_CHECK_INIT.
+SolStatus sol_emu_alloc(SolEmu *emu, uint64_t bytes, const char *label, uint64_t *address, SolError *err);
+SolStatus sol_emu_free(SolEmu *emu, uint64_t address, SolError *err); // address: what sol_emu_alloc gave
+SolStatus sol_emu_write(SolEmu *emu, uint64_t to, const void *from, uint64_t bytes, SolError *err);
+SolStatus sol_emu_read(SolEmu *emu, void *to, uint64_t from, uint64_t bytes, SolError *err);
+SolStatus sol_emu_fill(SolEmu *emu, uint64_t to, const void *pattern, uint32_t pattern_bytes, uint64_t count,
+                       SolError *err);
+SolStatus sol_emu_copy(SolEmu *emu, uint64_t to, uint64_t from, uint64_t bytes,
+                       SolError *err); // device to device
+// The host's own view of [address, address + bytes), or NULL where it is not all in one allocation.
+void *sol_emu_host(SolEmu *emu, uint64_t address, uint64_t bytes);
+
+// ---- modules ----
+
+SolStatus sol_emu_load(SolEmu *emu, const SolPtxSource *sources, int count, SolEmuModule **out,
+                       SolError *err);
+void sol_emu_unload(SolEmu *emu, SolEmuModule *module);
+const SolPtxModule *sol_emu_ptx(const SolEmuModule *module);
+SolEmuKernel *sol_emu_kernel(const SolEmuModule *module, const char *name); // NULL: no such kernel
+SolEmuKernel *sol_emu_kernel_at(const SolEmuModule *module, int i);         // NULL past the last
+const PtxFunction *sol_emu_kernel_function(const SolEmuKernel *kernel);
+// Address and size of a variable; SOL_ERR_NOT_FOUND.
+SolStatus sol_emu_symbol(const SolEmuModule *module, const char *name, uint64_t *address, uint64_t *bytes,
+                         SolError *err);
+
+// ---- launches ----
+
+enum SolEmuCheck {
+  SOL_EMU_CHECK_INIT = 1, // reads of memory never written
+  SOL_EMU_CHECK_RACE = 2, // shared memory, between barriers
+  SOL_EMU_CHECK_SYNC = 4  // divergent barriers, shuffles out of step
+};
+
+typedef struct SolEmuLaunch {
+  const SolEmuKernel *kernel;
+  uint32_t grid[3], block[3];
+  uint32_t cluster[3]; // zeros: what the kernel asks for, or none
+  uint64_t dynamic_shared;
+  const void *params; // laid out as PtxFunction.params say
+  uint64_t param_bytes;
+  bool cooperative;
+  uint64_t first_block, last_block; // only these, linear, [first, last); both 0: all
+  uint64_t max_instructions;        // warp instructions; 0: no limit
+  double max_seconds;               // 0: no limit
+  const volatile bool *interrupt;   // becomes true: the launch ends soon; may be NULL
+  unsigned checks;                  // SOL_EMU_CHECK_...
+  bool keep_going;                  // past findings of memory: a bad load gives 0, a bad store is dropped
+  bool no_counts;                   // memory is not modelled: executions and lanes are counted alone
+  void (*print)(void *ctx, const char *text, size_t length); // what printf wrote; NULL: dropped
+  void *print_ctx;
+} SolEmuLaunch;
+
+// Counts of one PTX instruction, or of a whole launch. Exact: executions to wavefronts_ideal. Modelled: the
+// rest.
+#define SOL_EMU_COUNTS(X)                                                                                    \
+  X(executions)    /* times a warp came by */                                                                \
+  X(lanes)         /* active lanes, summed over those */                                                     \
+  X(divergent)     /* branches whose lanes parted */                                                         \
+  X(requests)      /* of global, local, constant or generic memory, with at least one active lane */         \
+  X(bytes)         /* that active lanes asked for */                                                         \
+  X(sectors)       /* distinct 32-byte sectors, summed over requests */                                      \
+  X(sectors_ideal) /* fewest that could hold the same bytes */                                               \
+  X(shared_requests)                                                                                         \
+  X(wavefronts) /* passes through shared memory */                                                           \
+  X(wavefronts_ideal)                                                                                        \
+  X(atomics) /* lanes that did an atomic operation */                                                        \
+  X(l1_hits) /* sectors */                                                                                   \
+  X(l1_misses)                                                                                               \
+  X(l2_hits)                                                                                                 \
+  X(l2_misses)                                                                                               \
+  X(l2_writes)                                                                                               \
+  X(dram_read)  /* bytes */                                                                                  \
+  X(dram_write) /* bytes */
+typedef struct SolEmuCounts {
+#define SOL_EMU_COUNT_FIELD(name) uint64_t name;
+  SOL_EMU_COUNTS(SOL_EMU_COUNT_FIELD)
+#undef SOL_EMU_COUNT_FIELD
+} SolEmuCounts;
+
+typedef enum SolEmuKind { // of an instruction, for totals by kind
+  SOL_EMU_KIND_OTHER,
+  SOL_EMU_KIND_GLOBAL_LOAD,
+  SOL_EMU_KIND_GLOBAL_STORE,
+  SOL_EMU_KIND_LOCAL_LOAD,
+  SOL_EMU_KIND_LOCAL_STORE,
+  SOL_EMU_KIND_SHARED_LOAD,
+  SOL_EMU_KIND_SHARED_STORE,
+  SOL_EMU_KIND_CONST_LOAD,
+  SOL_EMU_KIND_GLOBAL_ATOMIC,
+  SOL_EMU_KIND_SHARED_ATOMIC,
+  SOL_EMU_KIND_TEXTURE,
+  SOL_EMU_KIND_COUNT
+} SolEmuKind;
+
+typedef struct SolEmuInstCounts {
+  uint32_t function, inst; // SolPtxModule.functions, PtxFunction.insts
+  SolEmuCounts counts;
+} SolEmuInstCounts;
+
+typedef enum SolEmuFindingKind {
+  SOL_EMU_OUT_OF_BOUNDS,
+  SOL_EMU_MISALIGNED,
+  SOL_EMU_AFTER_FREE,
+  SOL_EMU_NULL,
+  SOL_EMU_UNINITIALISED,
+  SOL_EMU_RACE,
+  SOL_EMU_DIVERGENT_BARRIER,
+  SOL_EMU_BAD_SYNC,
+  SOL_EMU_ASSERTION,
+  SOL_EMU_TRAP,
+  SOL_EMU_DEADLOCK,
+  SOL_EMU_STACK, // too deep a recursion, or too much local memory
+  SOL_EMU_BAD_CALL,
+  SOL_EMU_BAD_USE, // an instruction's operands break its rules at run time
+  SOL_EMU_FINDING_KINDS
+} SolEmuFindingKind;
+const char *sol_emu_finding_name(SolEmuFindingKind kind); // "out of bounds"
+
+typedef struct SolEmuFinding { // the first of its kind at its instruction, and how many there were
+  SolEmuFindingKind kind;
+  uint32_t function, inst; // PTX_NONE where no instruction is concerned
+  uint32_t block[3], thread[3];
+  uint64_t address, bytes;
+  uint64_t times;    // threads
+  char message[320]; // all of it in words, one line
+} SolEmuFinding;
+
+typedef enum SolEmuEnd {
+  SOL_EMU_DONE,
+  SOL_EMU_FAULT, // a finding ended it
+  SOL_EMU_INSTRUCTION_LIMIT,
+  SOL_EMU_TIME_LIMIT,
+  SOL_EMU_INTERRUPTED
+} SolEmuEnd;
+
+struct SolEmuResult { // freed with sol_emu_result_free; counts of further launches of the same kernel add up
+  const SolEmuKernel *kernel;
+  SolEmuEnd end;
+  SolEmuCounts total, kinds[SOL_EMU_KIND_COUNT];
+  SolEmuInstCounts *insts; // of the kernel and what it may call, in the order of the text
+  uint32_t inst_count;
+  SolEmuFinding *findings;
+  uint32_t finding_count, finding_cap;
+  uint64_t findings_dropped; // beyond the first 64
+  uint64_t blocks, threads;  // that ran
+  double seconds;            // on the host
+};
+
+// Returns SOL_OK also where a finding or a limit ended the launch: result->end says so. Errors are launches
+// that could not start. `result` starts as {0} or is what an earlier launch of the same kernel left.
+SolStatus sol_emu_launch(SolEmu *emu, const SolEmuLaunch *launch, SolEmuResult *result, SolError *err);
+void sol_emu_result_free(SolEmuResult *result); // what it points to
+void sol_emu_counts_add(SolEmuCounts *to, const SolEmuCounts *from);
+
+#endif

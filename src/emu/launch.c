@@ -1,0 +1,365 @@
+// Launches. Units (blocks, or clusters of them) are dealt to SMs in turn: SM s gets units s, s + sms, ... and
+// runs them in that order, as many at a time as fit, on one worker. Work goes in rounds: every SM runs until
+// its log of L2 traffic is full, or nothing on it goes on; then L2 is fed from all logs, in a fixed order. So
+// results do not depend on the number of workers, as long as blocks do not talk to each other.
+#include "base/error.h"
+#include "base/heap.h"
+#include "emu/state.h"
+
+enum {
+  LOG_RECORDS = 16384,
+  // So long may all warps do nothing but spin; nobody outside the launch can help them.
+  IDLE_ROUNDS = 1000,
+  IDLE_INSTRUCTIONS = 20000000
+};
+_Static_assert((int)EMU_LOG_RESERVE >= (int)SOL_MAX_RECORDS && (int)EMU_LOG_RESERVE < LOG_RECORDS / 2,
+               "room for any instruction");
+
+// ---- an SM's turn ----
+
+static bool start_next(EmuCtx *x, EmuSm *sm) {
+  EmuRun *run = x->launch;
+  if (sm->resident >= run->units_per_sm || sm->next_unit >= run->unit_count) return false;
+  uint32_t used = 0, slot = 0; // the first slot that no resident has
+  for (EmuUnit *u = sm->units; u; u = u->next)
+    if (u->slot < 32) used |= 1u << u->slot;
+  while (slot < 31 && used >> slot & 1) slot++;
+  EmuUnit *u = emu_start_unit(x, sm, run->first_unit + sm->next_unit, slot);
+  if (!u) {
+    emu_find_launch(run, SOL_EMU_STACK, "out of memory for another block");
+    emu_stop(run, SOL_EMU_FAULT);
+    return false;
+  }
+  u->slot = slot;
+  u->next = NULL;
+  EmuUnit **end = &sm->units;
+  while (*end) end = &(*end)->next;
+  *end = u;
+  sm->resident++;
+  sm->next_unit += run->sm_count;
+  return true;
+}
+
+static void finish(EmuCtx *x, EmuSm *sm, EmuUnit **at) {
+  EmuUnit *u = *at;
+  *at = u->next;
+  sm->resident--;
+  emu_worker(x)->units_done++;
+  emu_end_unit(x, u);
+}
+
+// Runs what is resident, in order; the next unit starts only when all that are there wait for others.
+static void run_sm(EmuCtx *x, EmuSm *sm) {
+  EmuRun *run = x->launch;
+  EmuWorker *w = emu_worker(x);
+  w->sm = sm;
+  sm->full = false;
+  for (bool again = true; again && !emu_stopping(run);) {
+    again = false;
+    if (!sm->units) start_next(x, sm);
+    for (EmuUnit **at = &sm->units; *at && !emu_stopping(run);) {
+      w->progress = false;
+      EmuTurn turn = emu_run_unit(x, *at);
+      if (w->progress) __atomic_store_n(&run->progress, true, __ATOMIC_RELAXED);
+      if (turn == EMU_TURN_DONE) {
+        finish(x, sm, at);
+        again = true;
+      } else if (turn == EMU_TURN_MORE)
+        goto out;
+      else {
+        again = again || w->progress;
+        at = &(*at)->next;
+      }
+      if (!*at && start_next(x, sm)) again = true;
+    }
+  }
+out:
+  sm->clock += w->instructions;
+  __atomic_add_fetch(&run->instructions, w->instructions, __ATOMIC_RELAXED);
+  w->instructions = 0;
+  sm->done = !sm->units && sm->next_unit >= run->unit_count;
+  if (run->counting) sol_log_sort(sm->log);
+}
+
+static void work_sms(void *ctx, int worker) {
+  EmuRun *run = ctx;
+  EmuCtx *x = &run->workers[worker];
+  for (;;) {
+    uint32_t s = __atomic_fetch_add(&run->next_sm, 1, __ATOMIC_RELAXED);
+    if (s >= run->sm_count) return;
+    if (run->sms[s].done) continue;
+    run_sm(x, &run->sms[s]);
+  }
+}
+
+static void work_shards(void *ctx, int worker) {
+  EmuRun *run = ctx;
+  EmuWorker *w = emu_worker(&run->workers[worker]);
+  for (;;) {
+    uint32_t s = __atomic_fetch_add(&run->next_sm, 1, __ATOMIC_RELAXED);
+    if (s >= SOL_SHARDS) return;
+    sol_l2_drain(run->l2, s, run->logs, run->sm_count, w->l2_counts, run->program->count);
+  }
+}
+
+static bool any_ready(const EmuRun *run) {
+  for (uint32_t s = 0; s < run->sm_count; s++)
+    for (const EmuUnit *u = run->sms[s].units; u; u = u->next)
+      for (uint32_t k = 0; k < u->count; k++)
+        for (uint32_t w = 0; w < u->blocks[k]->warp_count; w++)
+          for (const EmuFiber *f = u->blocks[k]->warps[w].fibers; f; f = f->next)
+            if (f->state == EMU_READY) return true;
+  return false;
+}
+
+static void rounds(EmuRun *run, SolPool *pool) {
+  uint64_t idle_rounds = 0, idle_since = 0;
+  for (;;) {
+    run->next_sm = 0;
+    run->progress = false;
+    sol_pool_run(pool, work_sms, run);
+    if (run->counting) {
+      run->next_sm = 0;
+      sol_pool_run(pool, work_shards, run);
+      for (uint32_t s = 0; s < run->sm_count; s++) sol_log_empty(&run->logs[s]);
+    }
+    if (emu_stopping(run)) return;
+    bool done = true;
+    for (uint32_t s = 0; s < run->sm_count; s++) done = done && run->sms[s].done;
+    if (done) return;
+    if (run->progress)
+      idle_rounds = 0, idle_since = run->instructions;
+    else
+      idle_rounds++;
+    bool hopeless = idle_rounds > IDLE_ROUNDS && run->instructions - idle_since > IDLE_INSTRUCTIONS;
+    if (!run->progress && (hopeless || !any_ready(run))) {
+      emu_report_deadlock(run);
+      emu_stop(run, SOL_EMU_FAULT);
+      return;
+    }
+  }
+}
+
+// ---- set-up ----
+
+static SolStatus check_size(EmuRun *run, SolError *err) {
+  const SolEmuLaunch *launch = run->launch;
+  const PtxFunction *fn = launch->kernel->fn;
+  const SolEmuMachine *m = &run->emu->machine;
+  uint64_t threads = 1;
+  for (int k = 0; k < 3; k++) {
+    if (!launch->grid[k] || !launch->block[k])
+      return sol_fail(err, SOL_ERR_ARGUMENT, "a grid or block of no size");
+    if (launch->block[k] > 1024 || (k && launch->grid[k] > 65535) || launch->grid[k] > INT32_MAX)
+      return sol_fail(err, SOL_ERR_ARGUMENT, "grid (%u,%u,%u) of blocks (%u,%u,%u) is too large",
+                      launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
+                      launch->block[2]);
+    threads *= launch->block[k];
+    run->grid[k] = launch->grid[k];
+    run->block[k] = launch->block[k];
+    if (fn->reqntid[0] && launch->block[k] != (fn->reqntid[k] ? fn->reqntid[k] : 1))
+      return sol_fail(err, SOL_ERR_ARGUMENT, "%s requires blocks of (%u,%u,%u) threads", fn->name,
+                      fn->reqntid[0], fn->reqntid[1] ? fn->reqntid[1] : 1,
+                      fn->reqntid[2] ? fn->reqntid[2] : 1);
+  }
+  uint64_t most = fn->maxntid[0] ? (uint64_t)fn->maxntid[0] * (fn->maxntid[1] ? fn->maxntid[1] : 1) *
+                                       (fn->maxntid[2] ? fn->maxntid[2] : 1)
+                                 : 1024;
+  if (threads > 1024 || threads > most)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "blocks of %llu threads; %s takes at most %llu",
+                    (unsigned long long)threads, fn->name, (unsigned long long)(most < 1024 ? most : 1024));
+  run->threads = (uint32_t)threads;
+  run->warps = (run->threads + EMU_LANES - 1) / EMU_LANES;
+  uint64_t align = fn->dynamic_align ? fn->dynamic_align : 16;
+  run->dynamic_offset = (fn->shared_bytes + align - 1) / align * align;
+  if (launch->dynamic_shared > m->smem_per_block ||
+      run->dynamic_offset + launch->dynamic_shared > m->smem_per_block)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "%llu bytes of shared memory a block; the machine has %llu",
+                    (unsigned long long)(run->dynamic_offset + launch->dynamic_shared),
+                    (unsigned long long)m->smem_per_block);
+  run->shared_bytes =
+      launch->dynamic_shared ? run->dynamic_offset + launch->dynamic_shared : fn->shared_bytes;
+  if (launch->param_bytes < fn->param_size && fn->param_size)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "%s takes %llu bytes of parameters, %llu were given", fn->name,
+                    (unsigned long long)fn->param_size, (unsigned long long)launch->param_bytes);
+  return SOL_OK;
+}
+
+static SolStatus check_cluster(EmuRun *run, SolError *err) {
+  const SolEmuLaunch *launch = run->launch;
+  const PtxFunction *fn = launch->kernel->fn;
+  const uint32_t *from = launch->cluster[0] ? launch->cluster : fn->reqnctapercluster;
+  run->explicit_cluster = from[0] != 0;
+  run->cluster_size = 1;
+  for (int k = 0; k < 3; k++) {
+    run->cluster[k] = from[k] ? from[k] : 1;
+    if (fn->reqnctapercluster[0] && launch->cluster[0] &&
+        run->cluster[k] != (fn->reqnctapercluster[k] ? fn->reqnctapercluster[k] : 1))
+      return sol_fail(err, SOL_ERR_ARGUMENT, "%s requires another size of clusters", fn->name);
+    if (run->cluster[k] > EMU_MAX_RANKS || run->grid[k] % run->cluster[k])
+      return sol_fail(err, SOL_ERR_ARGUMENT, "the grid is no multiple of clusters of (%u,%u,%u)", from[0],
+                      from[1], from[2]);
+    run->cluster_size *= run->cluster[k];
+  }
+  if (run->cluster_size > EMU_MAX_RANKS)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "clusters of %u blocks; at most 16", run->cluster_size);
+  return SOL_OK;
+}
+
+static SolStatus check_units(EmuRun *run, SolError *err) {
+  const SolEmuLaunch *launch = run->launch;
+  const SolEmuMachine *m = &run->emu->machine;
+  uint64_t blocks = (uint64_t)run->grid[0] * run->grid[1] * run->grid[2], last = launch->last_block;
+  if (!launch->first_block && !last) last = blocks;
+  if (last > blocks || launch->first_block > last || launch->first_block % run->cluster_size ||
+      last % run->cluster_size)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "blocks %llu to %llu of %llu",
+                    (unsigned long long)launch->first_block, (unsigned long long)last,
+                    (unsigned long long)blocks);
+  run->first_unit = launch->first_block / run->cluster_size;
+  run->unit_count = last / run->cluster_size - run->first_unit;
+  uint64_t fit = (uint64_t)m->max_blocks_per_sm,
+           by_threads = (uint64_t)m->max_threads_per_sm / (run->warps * EMU_LANES);
+  if (by_threads < fit) fit = by_threads;
+  if (run->shared_bytes && m->smem_per_sm / (run->shared_bytes + 1024) < fit)
+    fit = m->smem_per_sm / (run->shared_bytes + 1024);
+  if (m->blocks_per_sm && (uint64_t)m->blocks_per_sm < fit) fit = (uint64_t)m->blocks_per_sm;
+  fit /= run->cluster_size;
+  run->units_per_sm = fit ? (uint32_t)fit : 1;
+  run->sm_count = (uint32_t)m->sms;
+  if (launch->cooperative && run->unit_count > (uint64_t)run->units_per_sm * run->sm_count)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "a cooperative launch of %llu blocks; at most %llu fit at once",
+                    (unsigned long long)(run->unit_count * run->cluster_size),
+                    (unsigned long long)run->units_per_sm * run->sm_count * run->cluster_size);
+  if (run->unit_count < run->sm_count) run->sm_count = run->unit_count ? (uint32_t)run->unit_count : 1;
+  return SOL_OK;
+}
+
+static SolStatus make_caches(EmuRun *run, SolError *err) {
+  const SolEmuMachine *m = &run->emu->machine;
+  run->sms = sol_heap_alloc(sizeof *run->sms * run->sm_count);
+  run->logs = sol_heap_alloc(sizeof *run->logs * run->sm_count);
+  if (!run->sms || !run->logs) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  memset(run->sms, 0, sizeof *run->sms * run->sm_count);
+  for (uint32_t s = 0; s < run->sm_count; s++)
+    run->sms[s] = (EmuSm){.index = s, .next_unit = s, .log = &run->logs[s]};
+  if (!run->counting) return SOL_OK;
+  uint64_t used = (run->shared_bytes ? run->shared_bytes + 1024 : 0) * run->cluster_size * run->units_per_sm;
+  uint64_t l1 = m->l1_bytes > used ? m->l1_bytes - used : 0;
+  SolL2Config config = {.bytes = m->l2_bytes};
+  size_t l1_size = (sol_l1_bytes(l1) + 63) / 64 * 64, log_size = (sol_log_bytes(LOG_RECORDS) + 63) / 64 * 64;
+  size_t l2_size = sol_l2_bytes(&config);
+  if (!l2_size)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "an L2 of %llu bytes", (unsigned long long)m->l2_bytes);
+  // Kept from launch to launch: getting so much memory anew costs more than a small launch.
+  size_t total = (l1_size + log_size) * run->sm_count + l2_size + 64;
+  SolEmu *emu = run->emu;
+  if (emu->cache_bytes < total) {
+    sol_heap_free(emu->cache_memory);
+    emu->cache_memory = sol_heap_alloc(total);
+    emu->cache_bytes = emu->cache_memory ? total : 0;
+  }
+  run->l2 = sol_heap_alloc(sizeof *run->l2);
+  if (!emu->cache_memory || !run->l2) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  uint8_t *at = (uint8_t *)emu->cache_memory + (64 - (uintptr_t)emu->cache_memory % 64) % 64;
+  for (uint32_t s = 0; s < run->sm_count; s++) {
+    SolStatus status = sol_l1_init(&run->sms[s].l1, l1, at, l1_size, err);
+    if (status) return status;
+    at += l1_size;
+    sol_log_init(&run->logs[s], LOG_RECORDS, at);
+    at += log_size;
+  }
+  return sol_l2_init(run->l2, &config, at, l2_size, err);
+}
+
+static bool make_worker(EmuRun *run, EmuCtx *x, uint32_t index) {
+  const EmuProgram *p = run->program;
+  size_t counts = sizeof(SolEmuCounts) * p->count, l1 = sizeof(SolL1Counts) * p->count;
+  size_t l2 = sizeof(SolL2Counts) * (p->count + 1), last = sizeof(EmuAlloc *) * p->count;
+  size_t frames = sizeof(EmuFrame *) * p->function_count;
+  size_t bytes = sizeof(EmuWorker) + counts + l1 + l2 + last + frames + 512;
+  uint8_t *memory = sol_heap_alloc(bytes);
+  if (!memory) return false;
+  memset(memory, 0, bytes);
+  uint8_t *at = memory + (64 - (uintptr_t)memory % 64) % 64;
+  EmuWorker *w = (EmuWorker *)(void *)at;
+  at += (sizeof *w + 63) / 64 * 64;
+  w->memory = memory;
+  *x = (EmuCtx){.launch = run, .worker = index, .more = w, .on = w->on, .counts = (SolEmuCounts *)(void *)at};
+  w->l1_counts = (SolL1Counts *)(void *)(at += counts);
+  w->l2_counts = (SolL2Counts *)(void *)(at += l1);
+  w->last = (EmuAlloc **)(void *)(at += l2);
+  w->free_frames = (EmuFrame **)(void *)(at + last);
+  x->bank[EMU_BANK_LAUNCH] = run->consts;
+  return true;
+}
+
+static SolStatus make_workers(EmuRun *run, uint32_t count, SolError *err) {
+  size_t consts = run->program->const_bytes + 1024;
+  run->param_room = run->launch->kernel->fn->param_size;
+  uint8_t *memory = sol_heap_alloc(consts + (size_t)run->param_room + 128);
+  run->workers = sol_heap_alloc(sizeof *run->workers * count);
+  run->const_memory = memory;
+  if (!memory || !run->workers) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  memset(memory, 0, consts + (size_t)run->param_room + 128);
+  run->consts = memory + (64 - (uintptr_t)memory % 64) % 64;
+  run->params = run->consts + (consts + 63) / 64 * 64;
+  if (run->param_room) memcpy(run->params, run->launch->params, (size_t)run->param_room);
+  emu_fill_consts(run);
+  for (; run->worker_count < count; run->worker_count++)
+    if (!make_worker(run, &run->workers[run->worker_count], run->worker_count))
+      return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  return SOL_OK;
+}
+
+// Cooperative groups find the memory of their grid barrier through %envreg1 and 2: a size, then the barrier.
+static SolStatus make_workspace(EmuRun *run, SolError *err) {
+  if (!run->launch->cooperative) return SOL_OK;
+  run->workspace = emu_add_alloc(run->emu, 64, "grid barrier");
+  if (!run->workspace) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  uint32_t size = 64;
+  memcpy(run->workspace->host, &size, 4);
+  emu_fill_consts(run);
+  return SOL_OK;
+}
+
+static void clean(EmuRun *run) {
+  if (run->workspace) emu_drop_alloc(run->emu, run->workspace);
+  for (uint32_t s = 0; run->sms && run->workers && s < run->sm_count; s++)
+    while (run->sms[s].units) finish(&run->workers[0], &run->sms[s], &run->sms[s].units);
+  for (uint32_t k = 0; k < run->worker_count; k++) emu_free_worker(&run->workers[k]);
+  sol_heap_free(run->workers);
+  sol_heap_free(run->const_memory);
+  sol_heap_free(run->sms);
+  sol_heap_free(run->logs);
+  sol_heap_free(run->l2);
+}
+
+SolStatus sol_emu_launch(SolEmu *emu, const SolEmuLaunch *launch, SolEmuResult *result, SolError *err) {
+  if (!launch->kernel) return sol_fail(err, SOL_ERR_ARGUMENT, "no kernel");
+  if (result->kernel && result->kernel != launch->kernel)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "the result is of another kernel");
+  EmuRun run = {.emu = emu, .launch = launch, .program = launch->kernel->program, .result = result};
+  run.counting = !launch->no_counts;
+  run.checking = launch->checks || emu->machine.track_init;
+  run.started = sol_thread_clock();
+  SolStatus status = check_size(&run, err);
+  if (!status) status = check_cluster(&run, err);
+  if (!status) status = check_units(&run, err);
+  if (status) return status;
+  SolPool *pool =
+      sol_pool_create(emu->machine.workers < (int)run.sm_count ? emu->machine.workers : (int)run.sm_count);
+  if (!pool) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  emu->launches++;
+  status = make_workers(&run, (uint32_t)sol_pool_count(pool), err);
+  if (!status) status = make_caches(&run, err);
+  if (!status) status = emu_result_prepare(&run, err);
+  if (!status) status = make_workspace(&run, err);
+  if (!status) {
+    rounds(&run, pool);
+    emu_result_add(&run);
+  }
+  clean(&run);
+  sol_pool_destroy(pool);
+  return status;
+}

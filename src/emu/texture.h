@@ -1,0 +1,61 @@
+// Textures, samplers and surfaces over the emulator's memory.
+//
+//   SolEmuTexture t = {.image = {.address = a, .width = 64, .height = 32, .kind = SOL_EMU_FLOAT, .bits = 32,
+//   .channels = 1},
+//                      .sampler = {.linear = true, .normalized = true}};
+//   sol_emu_texture_create(emu, &t, &handle, &err);     handle: what kernels take as cudaTextureObject_t
+//   sol_emu_object_destroy(emu, handle);
+//
+// An image lies in device memory row by row; a CUDA array, whose order on a GPU is secret, is laid out so
+// too. A
+// `.global .texref` (.surfref, .samplerref) variable holds the handle of what is bound to it: sol_emu_write
+// it there.
+//
+// Filtering follows the formulas of the CUDA programming guide: the two nearest texel centres of each
+// dimension, with weights of 8 fractional bits. See ops_texture.c for what is exact.
+#ifndef SOL_EMU_TEXTURE_H
+#define SOL_EMU_TEXTURE_H
+
+#include "emu/emu.h"
+
+typedef enum SolEmuChannelKind { SOL_EMU_UNSIGNED, SOL_EMU_SIGNED, SOL_EMU_FLOAT } SolEmuChannelKind;
+
+typedef struct SolEmuImage {
+  uint64_t address;              // of the first texel; a multiple of a texel's bytes
+  uint32_t width, height, depth; // in texels; height 0: one-dimensional, depth 0: two-dimensional
+  uint32_t layers;               // 0: no array
+  uint64_t pitch;                // bytes from row to row; 0: dense
+  uint64_t slice;                // bytes from slice to slice, and layer to layer; 0: dense
+  uint8_t kind;                  // SolEmuChannelKind
+  uint8_t bits;                  // of a channel: 8, 16, 32; floats 16, 32
+  uint8_t channels;              // 1, 2, 4
+} SolEmuImage;
+
+// Coordinates outside. Wrap and mirror are for normalised coordinates; others are clamped instead.
+typedef enum SolEmuEdge { SOL_EMU_CLAMP, SOL_EMU_WRAP, SOL_EMU_MIRROR, SOL_EMU_BORDER } SolEmuEdge;
+
+typedef struct SolEmuSampler {
+  bool linear;     // else the nearest texel
+  bool normalized; // coordinates from 0 to 1
+  uint8_t edge[3]; // SolEmuEdge, by dimension
+  float border[4];
+} SolEmuSampler;
+
+typedef struct SolEmuTexture {
+  SolEmuImage image;
+  SolEmuSampler sampler;
+  bool read_normalized; // 8- and 16-bit integers are read as fractions of their range
+  bool buffer;          // plain memory, read by index (tex1Dfetch): outside it is 0
+} SolEmuTexture;
+
+SolStatus sol_emu_texture_create(SolEmu *emu, const SolEmuTexture *texture, uint64_t *handle, SolError *err);
+SolStatus sol_emu_surface_create(SolEmu *emu, const SolEmuImage *image, uint64_t *handle, SolError *err);
+// For PTX that names a sampler beside the texture.
+SolStatus sol_emu_sampler_create(SolEmu *emu, const SolEmuSampler *sampler, uint64_t *handle, SolError *err);
+SolStatus sol_emu_object_destroy(SolEmu *emu, uint64_t handle, SolError *err);
+
+// Of the emulator itself: sol_emu_destroy.
+struct EmuTextures;
+void emu_textures_free(struct EmuTextures *textures); // NULL is fine
+
+#endif
