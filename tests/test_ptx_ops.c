@@ -78,20 +78,22 @@ static void read_modifier(const char *text, Modifier *m) {
     words_of_kind(word, &m->words);
 }
 
-// The field of PtxCode a kind goes to; -1 for vec and shape, which are looked at by themselves.
+// The value of the field of PtxCode that a kind goes to; -1 for vec and shape, which are looked at by
+// themselves.
 static int field_of(const PtxCode *c, const char *kind) {
-#define FIELD(name, member)                                                                                  \
-  if (!strcmp(kind, name)) return c->member;
-  FIELD("t1", type[0])
-  FIELD("t2", type[1])
-  FIELD("t3", type[2])
-  FIELD("t4", type[3])
-  FIELD("space", space) FIELD("space2", space2) FIELD("layout", layout) FIELD("layout2", layout2)
-      FIELD("evict1", evict1) FIELD("evict2", evict2) FIELD("evict3", evict3) FIELD("rnd", rnd)
-          FIELD("cmp", cmp) FIELD("bool", bool_op) FIELD("fn", fn) FIELD("edge", edge) FIELD("sem", sem)
-              FIELD("scope", scope) FIELD("cop", cop) FIELD("prefetch", prefetch) FIELD("geom", geom)
-#undef FIELD
-                  return -1;
+  const struct {
+    const char *kind;
+    int value;
+  } fields[] = {{"t1", c->type[0]},    {"t2", c->type[1]},        {"t3", c->type[2]},
+                {"t4", c->type[3]},    {"space", c->space},       {"space2", c->space2},
+                {"layout", c->layout}, {"layout2", c->layout2},   {"evict1", c->evict1},
+                {"evict2", c->evict2}, {"evict3", c->evict3},     {"rnd", c->rnd},
+                {"cmp", c->cmp},       {"bool", c->bool_op},      {"fn", c->fn},
+                {"edge", c->edge},     {"sem", c->sem},           {"scope", c->scope},
+                {"cop", c->cop},       {"prefetch", c->prefetch}, {"geom", c->geom}};
+  for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+    if (!strcmp(kind, fields[i].kind)) return fields[i].value;
+  return -1;
 }
 
 static int value_of(const char *kind, const char *word) {

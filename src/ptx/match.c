@@ -201,6 +201,7 @@ bool sol_ptx_add_operands(Parser *p, uint32_t count, uint32_t *first) {
 }
 
 static PtxType part_type(PtxType whole, uint32_t parts) {
+  if (!parts) return PTX_TYPE_NONE;
   switch (sol_ptx_type_bits(whole) / (int)parts) {
   case 8: return PTX_B8;
   case 16: return PTX_B16;

@@ -34,7 +34,7 @@ extern "C" __global__ void fast_functions(const float *x, unsigned *errors) {
   EXPECT_NEAR(i, r, (double)v / positive, 3 * ulp, 0);
   double d;
   asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(d) : "d"((double)positive));
-  EXPECT_NEAR(i, d, 1.0 / positive, 1e-6, 0);
+  EXPECT_NEAR(i, d, 1.0 / positive, 2e-6, 0); // the operand's lower word does not count: 2^-20, and rounding
   asm("rsqrt.approx.f64 %0, %1;" : "=d"(d) : "d"((double)positive));
   EXPECT_NEAR(i, d, 1 / sqrt((double)positive), 1e-7, 0);
 }
