@@ -3,6 +3,8 @@
 //   test_corpus [NAME]           files whose name holds NAME
 //   CORPUS_ARCHS="90" test_corpus    these architectures alone (75 80 90 100)
 //   CORPUS_WORKERS=1 test_corpus     so many threads (2)
+//   CORPUS_COUNTS=1 test_corpus      also prints each launch's counts, in the form of
+//   tests/ptx/h200-counts.csv
 #define _GNU_SOURCE
 #include "corpus.c"
 
@@ -85,11 +87,57 @@ static bool launch_one(Session *s, int i, SolEmuResult *result, CorpusMessage *m
   return ok;
 }
 
-static bool launches(Session *s, CorpusMessage *m) {
-  bool ok = true;
+// One row a launch, in the form of tests/ptx/h200-counts.csv.
+static void print_counts(const char *name, int i, const char *kernel, const SolEmuResult *r) {
+  const SolEmuCounts *ld = &r->kinds[SOL_EMU_KIND_GLOBAL_LOAD], *st = &r->kinds[SOL_EMU_KIND_GLOBAL_STORE];
+  printf("%s,%d,%s,%llu,%llu,%llu,%llu,%llu\n", name, i, kernel, (unsigned long long)ld->requests,
+         (unsigned long long)ld->sectors, (unsigned long long)st->requests, (unsigned long long)st->sectors,
+         (unsigned long long)r->total.lanes);
+}
+
+// Whether a csv of the corpus has a line that starts so; the rest of it goes to `rest`.
+static bool csv_row(const char *path, const char *start, char *rest, size_t cap) {
+  FILE *f = fopen(path, "r");
+  char line[512];
+  bool found = false;
+  while (f && !found && fgets(line, sizeof line, f)) {
+    found = strncmp(line, start, strlen(start)) == 0;
+    if (found) snprintf(rest, cap, "%s", line + strlen(start));
+  }
+  if (f) fclose(f);
+  return found;
+}
+
+// Requests and sectors as measured on an H200, but for the launches that h200-differ.csv accounts for.
+static bool as_measured(const char *name, int i, const char *kernel, const SolEmuResult *r,
+                        CorpusMessage *m) {
+  const SolEmuCounts *ld = &r->kinds[SOL_EMU_KIND_GLOBAL_LOAD], *st = &r->kinds[SOL_EMU_KIND_GLOBAL_STORE];
+  char start[256], rest[256];
+  unsigned long long want[4];
+  snprintf(start, sizeof start, "%s,%d,%s,", name, i, kernel);
+  if (!csv_row("tests/ptx/h200-counts.csv", start, rest, sizeof rest)) return true;
+  if (sscanf(rest, "%llu,%llu,%llu,%llu", &want[0], &want[1], &want[2], &want[3]) != 4)
+    return not_ok(m, kernel, "h200-counts.csv cannot be read");
+  bool equal =
+      ld->requests == want[0] && ld->sectors == want[1] && st->requests == want[2] && st->sectors == want[3];
+  bool known = csv_row("tests/ptx/h200-differ.csv", start, rest, sizeof rest);
+  if (equal == !known) return true;
+  if (known) return not_ok(m, kernel, "counts equal the H200's now: take it out of h200-differ.csv");
+  snprintf(
+      m->text, sizeof m->text, "%.60s: loads %llu %llu, stores %llu %llu; on the H200 %llu %llu, %llu %llu",
+      kernel, (unsigned long long)ld->requests, (unsigned long long)ld->sectors,
+      (unsigned long long)st->requests, (unsigned long long)st->sectors, want[0], want[1], want[2], want[3]);
+  return false;
+}
+
+static bool launches(Session *s, const char *name, int arch, CorpusMessage *m) {
+  bool ok = true, counts = getenv("CORPUS_COUNTS") != NULL;
   for (int i = 0; ok && i < s->program->launch_count; i++) {
     SolEmuResult result = {0};
     ok = launch_one(s, i, &result, m);
+    const char *kernel = s->program->launches[i].kernel;
+    if (ok && counts) print_counts(name, i, kernel, &result);
+    if (ok && arch == 90) ok = as_measured(name, i, kernel, &result, m); // what the counters were read of
     sol_emu_result_free(&result);
   }
   return ok;
@@ -121,7 +169,7 @@ static bool run_ptx(const char *source, size_t source_length, const char *ptx, s
   if (ok && arch < s.program->arch)
     *skip = true;
   else if (ok) {
-    ok = prepare(&s, ptx, ptx_length, name, m) && launches(&s, m);
+    ok = prepare(&s, ptx, ptx_length, name, m) && launches(&s, name, arch, m);
     int errors = ok ? corpus_find(s.program, "errors", 6) : -1;
     if (ok && errors < 0) ok = not_ok(m, name, "has no buffer 'errors'");
     if (ok) {

@@ -1,5 +1,5 @@
 // Tests of tests/corpus.c, and that every file of the corpus can be read. Run from the root of the tree:
-//   cc -std=c17 -Itests tests/ptx/test_corpus.c -lm -o test_corpus && ./test_corpus
+//   cc -std=c17 -Itests tests/test_corpus_format.c -lm -o test_corpus_format && ./test_corpus_format
 #include "check.h"
 #include "corpus.c"
 
