@@ -382,23 +382,22 @@ TEST(races_in_shared_memory_are_found_when_asked) {
   }
 }
 
-static const char
-    print_text[] =
-        HEADER ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
-               ".global .align 1 .b8 text[24] = "
-               "{37,53,100,124,37,45,54,115,124,37,46,50,102,124,37,120,10,0};\n" // %5d|%-6s|%.2f|%x
-               ".global .align 1 .b8 name[4] = {97,98,99,0};\n"
-               ".visible .entry say() {\n"
-               "  .local .align 8 .b8 args[32]; .reg .b64 %rd<8>; .reg .b32 %r<4>; .reg .f64 %d<2>;\n"
-               "  mov.u64 %rd1, args; cvta.local.u64 %rd2, %rd1;\n"
-               "  mov.u32 %r1, %tid.x; neg.s32 %r2, %r1; st.local.u32 [%rd1], %r2;\n"
-               "  mov.u64 %rd3, name; cvta.global.u64 %rd3, %rd3; st.local.u64 [%rd1+8], %rd3;\n"
-               "  mov.f64 %d1, 0d3FF8000000000000; st.local.f64 [%rd1+16], %d1; mov.u32 %r3, 255; "
-               "st.local.u32 [%rd1+24], %r3;\n"
-               "  mov.u64 %rd4, text; cvta.global.u64 %rd5, %rd4;\n"
-               "  { .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %rd5; st.param.b64 [a], "
-               "%rd2;\n"
-               "    call (r), vprintf, (f, a); ld.param.b32 %r1, [r]; }\n  ret;\n}\n";
+static const char print_text[] =
+    HEADER ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
+           ".global .align 1 .b8 text[24] = "
+           "{37,53,100,124,37,45,54,115,124,37,46,50,102,124,37,120,10,0};\n" // %5d|%-6s|%.2f|%x
+           ".global .align 1 .b8 name[4] = {97,98,99,0};\n"
+           ".visible .entry say() {\n"
+           "  .local .align 8 .b8 args[32]; .reg .b64 %rd<8>; .reg .b32 %r<4>; .reg .f64 %d<2>;\n"
+           "  mov.u64 %rd1, args; cvta.local.u64 %rd2, %rd1;\n"
+           "  mov.u32 %r1, %tid.x; neg.s32 %r2, %r1; st.local.u32 [%rd1], %r2;\n"
+           "  mov.u64 %rd3, name; cvta.global.u64 %rd3, %rd3; st.local.u64 [%rd1+8], %rd3;\n"
+           "  mov.f64 %d1, 0d3FF8000000000000; st.local.f64 [%rd1+16], %d1; mov.u32 %r3, 255; "
+           "st.local.u32 [%rd1+24], %r3;\n"
+           "  mov.u64 %rd4, text; cvta.global.u64 %rd5, %rd4;\n"
+           "  { .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %rd5; st.param.b64 [a], "
+           "%rd2;\n"
+           "    call (r), vprintf, (f, a); ld.param.b32 %r1, [r]; }\n  ret;\n}\n";
 
 TEST(prints) {
   Machine m;

@@ -142,7 +142,8 @@ SolStatus sol_driver_launch(SolDriver *d, const SolDriverLaunch *launch, SolEmuR
       return sol_fail(err, SOL_ERR_ARGUMENT, "every dimension of grid and block must be at least 1");
   uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
   if (threads > 1024 || launch->block[2] > 64)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "a block has at most 1024 threads, 64 along z; this one is %u x %u x %u",
+    return sol_fail(err, SOL_ERR_ARGUMENT,
+                    "a block has at most 1024 threads, 64 along z; this one is %u x %u x %u",
                     launch->block[0], launch->block[1], launch->block[2]);
   if (launch->grid[0] > INT32_MAX || launch->grid[1] > 65535 || launch->grid[2] > 65535)
     return sol_fail(err, SOL_ERR_ARGUMENT, "a grid has at most 2147483647 x 65535 x 65535 blocks");

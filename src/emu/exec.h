@@ -1,26 +1,30 @@
 // The inside of the emulator: what a handler of instructions sees, and how it is chosen.
 //
-// A kernel and all functions it may call are lowered together into one Program: an array of EmuInst (a global pc
-// counts through it) and one bank of constants. A warp's registers are lane-contiguous: a 32-bit register is 32
-// uint32_t, a 64-bit one 32 uint64_t, a 16-bit one (and an 8-bit one) 32 uint16_t, a 128-bit one 32 pairs of
-// uint64_t; a predicate is one uint32_t, a bit per lane. Immediates, special registers and symbol addresses stand
-// in banks of the same form, so a handler reads all sources alike.
+// A kernel and all functions it may call are lowered together into one Program: an array of EmuInst (a global
+// pc counts through it) and one bank of constants. A warp's registers are lane-contiguous: a 32-bit register
+// is 32 uint32_t, a 64-bit one 32 uint64_t, a 16-bit one (and an 8-bit one) 32 uint16_t, a 128-bit one 32
+// pairs of uint64_t; a predicate is one uint32_t, a bit per lane. Immediates, special registers and symbol
+// addresses stand in banks of the same form, so a handler reads all sources alike.
 //
 // A family of handlers is the `handler` word of ops.def. For each there is one function
 //
 //   bool lower_int_arith(Lower *l, const PtxInst *in, EmuInst *out);
 //
-// in some ops_*.c, listed in families.def. It picks out->run by in->code (op, type[], flags, fn, ...), fills in
-// out->d, a, b, c ... by lower_read and lower_write, and returns true; false means that it cannot be run, which
-// becomes the load's error. Guards need no care: `mask` holds only lanes that execute, and is never 0.
+// in some ops_*.c, listed in families.def. It picks out->run by in->code (op, type[], flags, fn, ...), fills
+// in out->d, a, b, c ... by lower_read and lower_write, and returns true; false means that it cannot be run,
+// which becomes the load's error. Guards need no care: `mask` holds only lanes that execute, and is never 0.
 //
 // Rules for handlers
-// - Touch a destination's active lanes alone: if mask is EMU_ALL a plain loop, else a blend by emu_on(x, mask).
-// - d may be the very register a, b or c is, never one that overlaps it otherwise. Loops lane by lane are safe with
+// - Touch a destination's active lanes alone: if mask is EMU_ALL a plain loop, else a blend by emu_on(x,
+// mask).
+// - d may be the very register a, b or c is, never one that overlaps it otherwise. Loops lane by lane are
+// safe with
 //   EMU_EACH; a handler that reads other lanes (shfl) copies its sources first.
-// - 16-bit values: registers of 16 bits hold 2 bytes a lane. Only operands marked '~' in ops.def (cvt, ld, st,
+// - 16-bit values: registers of 16 bits hold 2 bytes a lane. Only operands marked '~' in ops.def (cvt, ld,
+// st,
 //   suld) may be registers wider than their type: ask lower_lane_bytes().
-// - Predicates: read by emu_pred(x, i->c) (negation is in the location), written by emu_set_pred(x, i->d, mask, bits).
+// - Predicates: read by emu_pred(x, i->c) (negation is in the location), written by emu_set_pred(x, i->d,
+// mask, bits).
 // - Reading inactive lanes of sources is fine; their values are anything.
 // - What goes wrong at run time is a finding: emu_find(...).
 // - No static mutable state; all is in x, x->warp, x->block, x->launch.
@@ -58,8 +62,8 @@ typedef void EmuHandler(EmuCtx *x, const EmuInst *i, uint32_t mask);
 
 // ---- operands ----
 
-// A location: byte offset in a bank, a multiple of 4, the bank's number in its low two bits; EMU_NOT (predicates
-// alone): negated.
+// A location: byte offset in a bank, a multiple of 4, the bank's number in its low two bits; EMU_NOT
+// (predicates alone): negated.
 typedef uint32_t EmuLoc;
 enum EmuBank {
   EMU_BANK_REGS = 0,   // the running call's registers
@@ -77,14 +81,15 @@ struct EmuInst {
   EmuLoc d, a, b, c; // by custom: destination and the three sources, in the order of ops.def
   EmuLoc guard;      // EMU_TRUE where there is none
   EmuLoc e, f;       // more operands: second destination, mask ...
-  uint32_t index; // its own pc; also its place in the statistics
+  uint32_t index;    // its own pc; also its place in the statistics
   union {
     int64_t offset; // memory: added to the address in a; else free for the family (lut, shift mode ...)
     struct {
       uint32_t target, reconverge; // branches: pcs
     };
   };
-  const void *more; // free for the family: lists of locations (lower_list), tables; lives as long as the program
+  const void
+      *more; // free for the family: lists of locations (lower_list), tables; lives as long as the program
   uint8_t space, bytes, vec, kind; // memory: PTX_SPACE_, bytes of an element, elements, SolEmuKind
   uint8_t abytes;                  // memory: bytes of a lane in a: 4 or 8
   uint8_t lane_bytes;              // ld, st: bytes of a lane in the data registers
@@ -101,16 +106,16 @@ enum {
 
 struct EmuFrame { // one call of one function by lanes of one warp; fibers of the warp may share it
   EmuFrame *caller;
-  uint8_t *regs;     // EMU_BANK_REGS
-  uint8_t *params;   // 32 times param_stride bytes, a lane after the other
+  uint8_t *regs;   // EMU_BANK_REGS
+  uint8_t *params; // 32 times param_stride bytes, a lane after the other
   uint32_t param_stride;
   uint32_t refs;
-  uint32_t function;   // Program.functions
-  const EmuInst *call; // the caller's call instruction; NULL: the kernel itself
-  uint64_t local_base; // local address where this call's .local variables start
-  uint64_t local_top;  // first local address free for callees
+  uint32_t function;    // Program.functions
+  const EmuInst *call;  // the caller's call instruction; NULL: the kernel itself
+  uint64_t local_base;  // local address where this call's .local variables start
+  uint64_t local_top;   // first local address free for callees
   uint64_t *alloca_top; // by lane; NULL until alloca is used
-  uint64_t bytes;      // of the allocation it is part of
+  uint64_t bytes;       // of the allocation it is part of
 };
 
 typedef struct EmuEntry { // of a SIMT stack
@@ -137,18 +142,18 @@ struct EmuFiber { // lanes of a warp that run on one stack
 struct EmuWarp {
   EmuBlock *block;
   EmuFiber *fibers;
-  uint32_t index;  // in the block
-  uint32_t exists; // lanes that were started
-  uint32_t live;   // of them, not ended yet
-  uint32_t carry;  // the CC register's CF, a bit per lane
+  uint32_t index;           // in the block
+  uint32_t exists;          // lanes that were started
+  uint32_t live;            // of them, not ended yet
+  uint32_t carry;           // the CC register's CF, a bit per lane
   uint32_t cluster_arrived; // lanes, this phase
-  uint8_t *consts; // EMU_BANK_WARP
+  uint8_t *consts;          // EMU_BANK_WARP
 };
 
 struct EmuCtx { // one per worker
   uint8_t *bank[4];
-  uint32_t pc;      // of the next instruction; handlers of branches change it
-  uint32_t active;  // lanes of the running entry
+  uint32_t pc;     // of the next instruction; handlers of branches change it
+  uint32_t active; // lanes of the running entry
   uint32_t reconverge;
   int32_t budget; // instructions left of the turn; set to 0 to end it
   EmuFiber *fiber;
@@ -157,14 +162,15 @@ struct EmuCtx { // one per worker
   EmuBlock *block;
   EmuRun *launch;
   SolEmuCounts *counts; // by EmuInst.index
-  uint32_t meeting; // lanes of several fibers for which the instruction is executed at once; else 0
+  uint32_t meeting;     // lanes of several fibers for which the instruction is executed at once; else 0
   uint32_t on_mask;
   int32_t *on; // 32: all ones where on_mask has the lane
   uint32_t worker;
   void *more; // of the core
 };
 
-typedef struct EmuPlace { // an address operand that is not the instruction's main one, kept in what `more` points to
+typedef struct EmuPlace { // an address operand that is not the instruction's main one, kept in what `more`
+                          // points to
   EmuLoc base;
   uint8_t abytes;
   int64_t offset;
@@ -172,7 +178,9 @@ typedef struct EmuPlace { // an address operand that is not the instruction's ma
 
 // ---- reading and writing operands ----
 
-static inline void *emu_at(const EmuCtx *x, EmuLoc loc) { return x->bank[loc & 3] + (loc & ~3u); }
+static inline void *emu_at(const EmuCtx *x, EmuLoc loc) {
+  return x->bank[loc & 3] + (loc & ~3u);
+}
 #define EMU_IN(type, loc)  ((const type *)__builtin_assume_aligned(emu_at(x, loc), 64))
 #define EMU_OUT(type, loc) ((type *)__builtin_assume_aligned(emu_at(x, loc), 64))
 
@@ -210,59 +218,62 @@ static inline uint32_t emu_popc(uint32_t v) {
   v = (v & 0x33333333) + (v >> 2 & 0x33333333);
   return ((v + (v >> 4)) & 0x0f0f0f0f) * 0x01010101u >> 24;
 }
-static inline int emu_first(uint32_t mask) { return __builtin_ctz(mask); } // mask must not be 0
+static inline int emu_first(uint32_t mask) {
+  return __builtin_ctz(mask);
+} // mask must not be 0
 
 // The usual handlers. `expr` is of type TD and may use a[l], b[l], c[l], i and x:
-//   EMU_OP2(add_u32, uint32_t, uint32_t, a[l] + b[l])          d, a, b of these types: TD, then TS for all sources
-//   EMU_OP3(...) likewise with c; EMU_OP1 with a alone. EMU_OPX names each source's type.
+//   EMU_OP2(add_u32, uint32_t, uint32_t, a[l] + b[l])          d, a, b of these types: TD, then TS for all
+//   sources EMU_OP3(...) likewise with c; EMU_OP1 with a alone. EMU_OPX names each source's type.
 // Make them `static`, one line each; lower_* then says out->run = add_u32.
-#define EMU_OPX(name, TD, TA, TB, TC, expr)                                                                            \
-  EMU_HOT static void name(EmuCtx *x, const EmuInst *i, uint32_t mask) {                                               \
-    TD *d = EMU_OUT(TD, i->d);                                                                                         \
-    const TA *a = EMU_IN(TA, i->a);                                                                                    \
-    const TB *b = EMU_IN(TB, i->b);                                                                                    \
-    const TC *c = EMU_IN(TC, i->c);                                                                                    \
-    (void)a, (void)b, (void)c;                                                                                         \
-    if (mask == EMU_ALL) {                                                                                             \
-      EMU_EACH(l) d[l] = (TD)(expr);                                                                                   \
-      return;                                                                                                          \
-    }                                                                                                                  \
-    const int32_t *on = emu_on(x, mask);                                                                               \
-    EMU_EACH(l) {                                                                                                      \
-      TD v = (TD)(expr);                                                                                               \
-      d[l] = on[l] ? v : d[l];                                                                                         \
-    }                                                                                                                  \
+#define EMU_OPX(name, TD, TA, TB, TC, expr)                                                                  \
+  EMU_HOT static void name(EmuCtx *x, const EmuInst *i, uint32_t mask) {                                     \
+    TD *d = EMU_OUT(TD, i->d);                                                                               \
+    const TA *a = EMU_IN(TA, i->a);                                                                          \
+    const TB *b = EMU_IN(TB, i->b);                                                                          \
+    const TC *c = EMU_IN(TC, i->c);                                                                          \
+    (void)a, (void)b, (void)c;                                                                               \
+    if (mask == EMU_ALL) {                                                                                   \
+      EMU_EACH(l) d[l] = (TD)(expr);                                                                         \
+      return;                                                                                                \
+    }                                                                                                        \
+    const int32_t *on = emu_on(x, mask);                                                                     \
+    EMU_EACH(l) {                                                                                            \
+      TD v = (TD)(expr);                                                                                     \
+      d[l] = on[l] ? v : d[l];                                                                               \
+    }                                                                                                        \
   }
 #define EMU_OP1(name, TD, TS, expr) EMU_OPX(name, TD, TS, TS, TS, expr)
 #define EMU_OP2(name, TD, TS, expr) EMU_OPX(name, TD, TS, TS, TS, expr)
 #define EMU_OP3(name, TD, TS, expr) EMU_OPX(name, TD, TS, TS, TS, expr)
 // For what does not vectorise (calls, long scalar code): active lanes alone, one at a time.
-#define EMU_OPS(name, TD, TA, TB, TC, expr)                                                                            \
-  static void name(EmuCtx *x, const EmuInst *i, uint32_t mask) {                                                       \
-    TD *d = EMU_OUT(TD, i->d);                                                                                         \
-    const TA *a = EMU_IN(TA, i->a);                                                                                    \
-    const TB *b = EMU_IN(TB, i->b);                                                                                    \
-    const TC *c = EMU_IN(TC, i->c);                                                                                    \
-    (void)a, (void)b, (void)c;                                                                                         \
-    for (; mask; mask &= mask - 1) {                                                                                   \
-      int l = emu_first(mask);                                                                                         \
-      d[l] = (TD)(expr);                                                                                               \
-    }                                                                                                                  \
+#define EMU_OPS(name, TD, TA, TB, TC, expr)                                                                  \
+  static void name(EmuCtx *x, const EmuInst *i, uint32_t mask) {                                             \
+    TD *d = EMU_OUT(TD, i->d);                                                                               \
+    const TA *a = EMU_IN(TA, i->a);                                                                          \
+    const TB *b = EMU_IN(TB, i->b);                                                                          \
+    const TC *c = EMU_IN(TC, i->c);                                                                          \
+    (void)a, (void)b, (void)c;                                                                               \
+    for (; mask; mask &= mask - 1) {                                                                         \
+      int l = emu_first(mask);                                                                               \
+      d[l] = (TD)(expr);                                                                                     \
+    }                                                                                                        \
   }
 // A comparison: expr is 0 or 1; writes the predicate d by lanes.
-#define EMU_CMP(name, TS, expr)                                                                                        \
-  EMU_HOT static uint32_t name(EmuCtx *x, const EmuInst *i) {                                                          \
-    const TS *a = EMU_IN(TS, i->a);                                                                                    \
-    const TS *b = EMU_IN(TS, i->b);                                                                                    \
-    uint8_t bytes[EMU_LANES];                                                                                          \
-    EMU_EACH(l) bytes[l] = (uint8_t)(expr);                                                                            \
-    return emu_pack(bytes);                                                                                            \
+#define EMU_CMP(name, TS, expr)                                                                              \
+  EMU_HOT static uint32_t name(EmuCtx *x, const EmuInst *i) {                                                \
+    const TS *a = EMU_IN(TS, i->a);                                                                          \
+    const TS *b = EMU_IN(TS, i->b);                                                                          \
+    uint8_t bytes[EMU_LANES];                                                                                \
+    EMU_EACH(l) bytes[l] = (uint8_t)(expr);                                                                  \
+    return emu_pack(bytes);                                                                                  \
   }
 
 // ---- lowering: for lower_* functions ----
 
 // Sources: a register, immediate, special register, symbol or function address, or predicate. Immediates and
-// predicates follow the operand's own type. Unused operands (PTX_ARG_NONE): a row of zeros, EMU_TRUE for predicates.
+// predicates follow the operand's own type. Unused operands (PTX_ARG_NONE): a row of zeros, EMU_TRUE for
+// predicates.
 EmuLoc lower_read(Lower *l, const PtxOperand *o);
 // Destinations. `_` and missing ones: a row that nobody reads.
 EmuLoc lower_write(Lower *l, const PtxOperand *o);
@@ -271,8 +282,11 @@ int lower_lane_bytes(Lower *l, const PtxOperand *o);
 // A row of constants: value in every lane, lanes of 2, 4, 8 or 16 (then zero-extended) bytes.
 EmuLoc lower_const(Lower *l, uint64_t value, int bytes);
 // A predicate that is the same in all lanes.
-static inline EmuLoc lower_const_pred(bool value) { return value ? EMU_TRUE : EMU_FALSE; }
-// Locations of a vector's elements (or of the one operand), o->count of them, that live as long as the program.
+static inline EmuLoc lower_const_pred(bool value) {
+  return value ? EMU_TRUE : EMU_FALSE;
+}
+// Locations of a vector's elements (or of the one operand), o->count of them, that live as long as the
+// program.
 const EmuLoc *lower_list(Lower *l, const PtxOperand *o);
 void *lower_alloc(Lower *l, size_t bytes); // zeroed, lives as long as the program; NULL: out of memory
 // An address operand in a PTX_SPACE_: out->a, offset, abytes, space, flags.
@@ -294,20 +308,20 @@ void lower_dabc(Lower *l, const PtxInst *in, EmuInst *out);
 // ---- memory: for atomics, matrices, textures ----
 
 typedef struct EmuAccess {
-  uint64_t addr[EMU_LANES];  // by active lane: device address; shared: offset in its block's shared memory; local:
-                             // where the thread-interleaved word stands
-  uint8_t *host[EMU_LANES];  // where the lane's bytes are
-  uint32_t mask;             // lanes that may be accessed: bad ones were found, reported and taken out
-  uint32_t shared;           // of mask: lanes whose address is in shared memory
-  uint32_t local;            // likewise local memory
+  uint64_t addr[EMU_LANES]; // by active lane: device address; shared: offset in its block's shared memory;
+                            // local: where the thread-interleaved word stands
+  uint8_t *host[EMU_LANES]; // where the lane's bytes are
+  uint32_t mask;            // lanes that may be accessed: bad ones were found, reported and taken out
+  uint32_t shared;          // of mask: lanes whose address is in shared memory
+  uint32_t local;           // likewise local memory
 } EmuAccess;
 
-// Resolves the addresses of an instruction lowered with lower_mem: checks bounds and alignment of `bytes` a lane
-// (1 to 32), in any space, generic too. Bad lanes become findings. Returns acc->mask.
+// Resolves the addresses of an instruction lowered with lower_mem: checks bounds and alignment of `bytes` a
+// lane (1 to 32), in any space, generic too. Bad lanes become findings. Returns acc->mask.
 uint32_t emu_resolve(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t bytes, bool store, EmuAccess *acc);
 // The same for addresses that the handler made itself, in space PTX_SPACE_...; `addr` by lane.
-uint32_t emu_resolve_at(EmuCtx *x, const EmuInst *i, uint32_t mask, const uint64_t *addr, int space, uint32_t bytes,
-                        bool store, EmuAccess *acc);
+uint32_t emu_resolve_at(EmuCtx *x, const EmuInst *i, uint32_t mask, const uint64_t *addr, int space,
+                        uint32_t bytes, bool store, EmuAccess *acc);
 typedef enum EmuTraffic {
   EMU_LOAD,
   EMU_STORE,
@@ -322,20 +336,20 @@ typedef enum EmuTraffic {
 void emu_count(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, EmuTraffic traffic);
 // Says that the instruction is of the sort that lanes in a spin execute (atomics, volatile loads ...).
 enum { EMU_FN_ANY_PLACE = 0xff }; // EmuInst.fn: lanes may meet at it from different instructions of its kind
-enum { EMU_SPIN = 64 }; // so many in a row are a spin: others get their turn
+enum { EMU_SPIN = 64 };           // so many in a row are a spin: others get their turn
 static inline void emu_spin(EmuCtx *x) {
   if (++x->fiber->spin >= EMU_SPIN) x->budget = 0;
 }
 
 // An mbarrier (shared, own block's or another's): `bytes` have come, for each lane of mask.
-void emu_mbarrier_complete(EmuCtx *x, const EmuInst *i, uint32_t mask, EmuLoc base, int64_t offset, uint8_t abytes,
-                           uint32_t bytes);
+void emu_mbarrier_complete(EmuCtx *x, const EmuInst *i, uint32_t mask, EmuLoc base, int64_t offset,
+                           uint8_t abytes, uint32_t bytes);
 
 // ---- meeting ----
 
-// For .sync instructions. `members` is the row of masks. Returns the lanes with which to execute now: mask where all
-// named lanes are here; or 0: some are elsewhere, the instruction waits, and will be called again when all have come
-// (the handler returns at once). Lanes that ended are not awaited.
+// For .sync instructions. `members` is the row of masks. Returns the lanes with which to execute now: mask
+// where all named lanes are here; or 0: some are elsewhere, the instruction waits, and will be called again
+// when all have come (the handler returns at once). Lanes that ended are not awaited.
 uint32_t emu_meet(EmuCtx *x, const EmuInst *i, uint32_t mask, EmuLoc members);
 // Walks groups of lanes with the same mask: for (uint32_t left = mask, g; emu_group(m, mask, &left, &g);) ...
 static inline bool emu_group(const uint32_t *members, uint32_t mask, uint32_t *left, uint32_t *group) {
@@ -348,9 +362,9 @@ static inline bool emu_group(const uint32_t *members, uint32_t mask, uint32_t *l
 
 // ---- findings ----
 
-// At the instruction, for the first lane of `lanes`; ends the launch unless the launch keeps going. Address and
-// bytes may be 0.
-void emu_find(EmuCtx *x, const EmuInst *i, uint32_t lanes, SolEmuFindingKind kind, uint64_t address, uint64_t bytes,
-              const char *format, ...) SOL_PRINTF(7, 8);
+// At the instruction, for the first lane of `lanes`; ends the launch unless the launch keeps going. Address
+// and bytes may be 0.
+void emu_find(EmuCtx *x, const EmuInst *i, uint32_t lanes, SolEmuFindingKind kind, uint64_t address,
+              uint64_t bytes, const char *format, ...) SOL_PRINTF(7, 8);
 
 #endif

@@ -75,8 +75,13 @@ SETP_SIGNED(s64, int64_t)
 
 #define EACH_CMP(X, T)                                                                                       \
   X(eq, EQ, T)                                                                                               \
-  X(ne, NE, T) X(lt, LT, T) X(le, LE, T) X(gt, GT, T) X(ge, GE, T) X(equ, EQU, T) X(neu, NEU, T)             \
-      X(ltu, LTU, T) X(leu, LEU, T) X(gtu, GTU, T) X(geu, GEU, T) X(num, NUM, T) X(nan, NAN, T)
+  X(ne, NE, T)                                                                                               \
+  X(lt, LT, T)                                                                                               \
+  X(le, LE, T)                                                                                               \
+  X(gt, GT, T)                                                                                               \
+  X(ge, GE, T)                                                                                               \
+  X(equ, EQU, T)                                                                                             \
+  X(neu, NEU, T) X(ltu, LTU, T) X(leu, LEU, T) X(gtu, GTU, T) X(geu, GEU, T) X(num, NUM, T) X(nan, NAN, T)
 #define SETP_F32(name, CMP, T) SETP(name##_f32, float, num_cmp_f32(a[l], b[l], NUM_##CMP))
 #define SETP_F64(name, CMP, T) SETP(name##_f64, double, num_cmp_f64(a[l], b[l], NUM_##CMP))
 #define SETP_FTZ(name, CMP, T)                                                                               \

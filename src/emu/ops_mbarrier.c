@@ -147,9 +147,8 @@ static void wait(EmuCtx *x, const EmuInst *i, uint32_t mask) {
 }
 
 static void pending_count(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  for (; mask; mask &= mask - 1)
-    EMU_OUT(uint32_t, i->d)
-    [emu_first(mask)] = unpack_barrier(EMU_IN(uint64_t, i->a)[emu_first(mask)]).pending;
+  for (; mask; mask &= mask - 1) EMU_OUT(uint32_t, i->d)
+  [emu_first(mask)] = unpack_barrier(EMU_IN(uint64_t, i->a)[emu_first(mask)]).pending;
 }
 
 // Copies are done as soon as they are asked for: with noinc it is an arrival, without one a rise and fall.

@@ -31,7 +31,8 @@ static void run_kernel(SolEmu *emu, SolEmuKernel *kernel, uint64_t buffer) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  SolEmuMachine machine = {.sms = 2, .workers = 1, .heap_bytes = 65536, .stack_bytes = 65536, .mem_bytes = 64 << 20};
+  SolEmuMachine machine = {
+      .sms = 2, .workers = 1, .heap_bytes = 65536, .stack_bytes = 65536, .mem_bytes = 64 << 20};
   SolEmu *emu = NULL;
   SolEmuModule *module = NULL;
   SolError err;
