@@ -7,8 +7,8 @@ trap 'rm -rf "$scratch"' EXIT
 passed=0 failed=0 skipped=0
 check() { if "$@"; then passed=$((passed + 1)); else echo "failed: $*" && failed=$((failed + 1)); fi; }
 skip() { echo "skipped: $*" && skipped=$((skipped + 1)); }
-stage() { ${MAKE:-make} --no-print-directory -s DESTDIR="$scratch/root" PREFIX=/opt/sol "$@"; }
-root=$scratch/root/opt/sol
+stage() { ${MAKE:-make} --no-print-directory -s DESTDIR="$scratch/stage" PREFIX=/opt/sol "$@"; }
+root=$scratch/stage/opt/sol
 
 check stage install
 # The public functions, by their declarations.
@@ -44,7 +44,7 @@ C
 cp "$scratch/app.c" "$scratch/app.cc"
 
 if command -v pkg-config >/dev/null; then
-  export PKG_CONFIG_PATH=$root/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$scratch/root
+  export PKG_CONFIG_PATH=$root/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$scratch/stage
   check test "$(pkg-config --modversion sol)" = "$(sed -n 's/^.define SOL_VERSION "\(.*\)"/\1/p' include/sol/version.h)"
   flags=$(pkg-config --cflags --libs sol)
   static=$(pkg-config --static --cflags --libs sol)
@@ -90,6 +90,6 @@ elif command -v groff >/dev/null; then check test -z "$(groff -man -Tutf8 -ww "$
 else skip "no mandoc or groff"; fi
 
 check stage uninstall
-check test -z "$(find "$scratch/root" ! -type d)"
+check test -z "$(find "$scratch/stage" ! -type d)"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]

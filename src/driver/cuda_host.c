@@ -99,8 +99,8 @@ static SolStatus load_entry_points(Cuda *c, SolError *err) {
     sol_hint(err, "the emulator needs none: --backend emu");
     return SOL_ERR_UNSUPPORTED;
   }
-  // An object pointer becomes a function pointer by memcpy: ISO C has no cast for it. (The analyzer loses track of
-  // the copy, and takes the pointers for null below.)
+  // An object pointer becomes a function pointer by memcpy: ISO C has no cast for it. (The analyzer loses
+  // track of the copy, and takes the pointers for null below.)
 #define ENTRY_LOAD(field, symbol, parameters)                                                                \
   {                                                                                                          \
     void *address = dlsym(c->library, symbol);                                                               \
