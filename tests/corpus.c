@@ -415,8 +415,9 @@ static uint64_t next_random(uint64_t *state) { // splitmix64
 static uint16_t f16_bits(double value) {
   if (value == 0) return 0;
   int sign = value < 0, exponent = 15;
-  for (value = sign ? -value : value; value >= 2; value /= 2) exponent++;
-  for (; value < 1; value *= 2) exponent--;
+  if (sign) value = -value;
+  while (value >= 2) value /= 2, exponent++;
+  while (value < 1) value *= 2, exponent--;
   return (uint16_t)(sign << 15 | exponent << 10 | (int)((value - 1) * 1024));
 }
 

@@ -65,7 +65,7 @@ TEST(filling) {
   CHECK_INT(parse("f32[64]", &a, NULL), SOL_OK);
   sol_arg_fill(&a, 1, f);
   double sum = 0, most = 0;
-  for (int i = 0; i < 64; i++) sum += f[i], most = fmax(most, fabs(f[i]));
+  for (int i = 0; i < 64; i++) sum += f[i], most = fmax(most, (double)fabsf(f[i]));
   CHECK(most < 1 && most > 0.5 && fabs(sum) < 25);
   float again[64];
   sol_arg_fill(&a, 1, again);
