@@ -222,8 +222,7 @@ static void draw(const Case *c, uint8_t *to, uint64_t *seed, bool few) {
     if (c->type == 'f' && c->bytes == 4) u = pick % 3 ? 0x3e000000 + (u & 0x82ffffff) : floats[pick % 12];
     if (c->type == 'f' && c->bytes == 8 && k % 8 == 4) u = 0x3ff00000 + (u & 0x803fffff);
     if (c->type == 'h' || c->type == 'b')
-      u = pick % 3 ? u & (c->type == 'h' ? 0xbfffbfff : 0xbfffbfff)
-                   : halves[pick % 16] | (uint32_t)halves[pick / 16 % 16] << 16;
+      u = pick % 3 ? u & 0xbfffbfff : halves[pick % 16] | (uint32_t)halves[pick / 16 % 16] << 16;
     memcpy(to + k, &u, 4);
   }
 }

@@ -126,7 +126,9 @@ TEST(forms) {
   uint32_t out[24][4];
   for (uint32_t i = 0; i < 6 * 8 * 4; i++)
     image[i / 32][i / 4 % 8][i % 4] = i / 32 * 100 + i / 4 % 8 * 10 + i % 4;
-  for (int i = 0; i < 24; i++) at[i][0] = (float)(i % 6) + 1.0f, at[i][1] = (float)(i / 6) + 1.0f;
+  for (int i = 0; i < 24; i++)
+    at[i][0] = (float)(i % 6) + 1.0f,
+    at[i][1] = (float)(i / 6) + 1.0f; // NOLINT(bugprone-integer-division): the row
   Rig r;
   if (!rig_open(&r, image, sizeof image)) return;
   if (!rig_texture(&r, (SolEmuTexture){.image = {.width = 8, .height = 6, .bits = 32, .channels = 4}}))

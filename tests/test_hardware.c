@@ -142,9 +142,9 @@ TEST(shared_wavefronts) {
                                          "\"=r\"(v[0]),\"=r\"(v[1]),\"=r\"(v[2]),\"=r\"(v[3])"};
     static const char *const stored[] = {"\"r\"(v[0])", "\"r\"(v[0]),\"r\"(v[1])",
                                          "\"r\"(v[0]),\"r\"(v[1]),\"r\"(v[2]),\"r\"(v[3])"};
-    char c[96] = "(";
-    formula_in_c(rows[i].formula, c + 1);
-    strcat(c, ")");
+    char bare[96] = "(", c[100];
+    formula_in_c(rows[i].formula, bare + 1);
+    snprintf(c, sizeof c, "%s)", bare);
     int w = rows[i].bytes == 4 ? 0 : rows[i].bytes == 8 ? 1 : 2, words = 1 << w;
     used +=
         (size_t)snprintf(source + used, sizeof source - used,

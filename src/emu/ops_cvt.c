@@ -218,9 +218,8 @@ static void float_from_float(Cvt *c, int to, int from, bool whole, bool ftz) {
   if (to == from) return;
   if (table[to][from])
     c->pass[n] = ftz && table[to][from] == f32_f64 ? f32_ftz_f64 : table[to][from];
-  else // from one 16-bit format to the other
-    c->pass[0] = from == T_F16 - T_F16 ? f32_f16 : f32_bf16,
-    c->pass[1] = to == T_F16 - T_F16 ? f16_f32 : bf16_f32;
+  else // from one 16-bit format to the other; f16 is the first
+    c->pass[0] = from == 0 ? f32_f16 : f32_bf16, c->pass[1] = to == 0 ? f16_f32 : bf16_f32;
 }
 
 static void choose_ends(Cvt *c, const PtxCode *code, int to) {
