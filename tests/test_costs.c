@@ -1,26 +1,7 @@
 // What operations move and compute (src/roofline/costs.def, costs.c, op_costs.c).
 // Whole tables of expected counts were worked out by hand; small shapes are also counted by loops.
 #include "check.h"
-#include "sol/op.h"
-
-static int op(const char *name) {
-  int i = -1;
-  SolError err;
-  CHECK_MSG(sol_op_find(name, &i, &err) == SOL_OK, "%s: %s", name, err.message);
-  return i;
-}
-
-static SolCost cost_of(SolOpArgs args) {
-  SolCost cost = {0};
-  SolError err = {0};
-  SolStatus status = sol_op_cost(&args, &cost, &err);
-  CHECK_MSG(status == SOL_OK, "%s: %s", sol_op_info(args.op)->name, err.message);
-  return cost;
-}
-
-static double bytes_of(SolCost cost) {
-  return cost.bytes_read + cost.bytes_written;
-}
+#include "cost_check.h"
 
 // Each operation by hand: shape 8x6 and its like, 16-bit types unless said otherwise.
 static const struct Golden {

@@ -1,27 +1,8 @@
 // Operations as separate kernels and beside their neighbours (src/roofline/op_unfused.c, fusions.c), and what
 // must hold for any shape.
 #include "check.h"
+#include "cost_check.h"
 #include "roofline/costs.h"
-#include "sol/op.h"
-
-static int op(const char *name) {
-  int i = -1;
-  SolError err;
-  CHECK_MSG(sol_op_find(name, &i, &err) == SOL_OK, "%s: %s", name, err.message);
-  return i;
-}
-
-static SolCost cost_of(SolOpArgs args) {
-  SolCost cost = {0};
-  SolError err = {0};
-  SolStatus status = sol_op_cost(&args, &cost, &err);
-  CHECK_MSG(status == SOL_OK, "%s: %s", sol_op_info(args.op)->name, err.message);
-  return cost;
-}
-
-static double bytes_of(SolCost cost) {
-  return cost.bytes_read + cost.bytes_written;
-}
 
 // Every operation that is several kernels without fusion, 8x6 in 16 bits: bytes, FLOPs and trips by hand.
 TEST(unfused_by_hand) {

@@ -13,7 +13,8 @@ struct SolDriverKernel {
 struct SolDriverModule {
   SolDriverModule *next;
   SolDriver *driver;
-  SolPtxModule *ptx; // parsed here too: parameters and names are read off it, whatever the backend
+  const SolPtxModule *ptx; // parameters and names are read off it, whatever the backend
+  SolPtxModule *parsed;    // the same, where the backend has none of its own
   void *backend;
   SolDriverKernel *kernels;
 };
@@ -51,7 +52,7 @@ void sol_driver_close(SolDriver *d) {
       sol_heap_free(k);
     }
     d->table->unload(d->state, m->backend);
-    sol_ptx_free(m->ptx);
+    sol_ptx_free(m->parsed);
     sol_heap_free(m);
   }
   d->table->close(d->state);
@@ -80,13 +81,14 @@ SolStatus sol_driver_load(SolDriver *d, const SolPtxSource *sources, int count, 
   SolDriverModule *m = sol_heap_alloc(sizeof *m);
   if (!m) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   *m = (SolDriverModule){.driver = d};
-  SolStatus status = sol_ptx_load(sources, count, &m->ptx, err);
+  SolStatus status = d->table->ptx ? SOL_OK : sol_ptx_load(sources, count, &m->parsed, err);
   if (!status) status = d->table->load(d->state, sources, count, &m->backend, err);
   if (status) {
-    sol_ptx_free(m->ptx);
+    sol_ptx_free(m->parsed);
     sol_heap_free(m);
     return status;
   }
+  m->ptx = d->table->ptx ? d->table->ptx(m->backend) : m->parsed;
   m->next = d->modules;
   d->modules = m;
   *out = m;

@@ -63,9 +63,9 @@ typedef struct SolDriverTable {
   SolStatus (*free)(void *state, uint64_t address, SolError *err);
   SolStatus (*write)(void *state, uint64_t to, const void *from, uint64_t bytes, SolError *err);
   SolStatus (*read)(void *state, void *to, uint64_t from, uint64_t bytes, SolError *err);
-  // `ptx` has been parsed already; `module` and `kernel` are the backend's own.
   SolStatus (*load)(void *state, const SolPtxSource *sources, int count, void **module, SolError *err);
   void (*unload)(void *state, void *module);
+  const SolPtxModule *(*ptx)(void *module); // as the backend parsed it; NULL: it does not, driver.c does
   SolStatus (*kernel)(void *state, void *module, const char *name, void **kernel, SolError *err);
   SolStatus (*launch)(void *state, void *kernel, const SolDriverLaunch *launch, SolEmuResult *result,
                       double *seconds, SolError *err);

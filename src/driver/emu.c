@@ -55,6 +55,10 @@ static SolStatus load_emu(void *state, const SolPtxSource *sources, int count, v
   return status;
 }
 
+static const SolPtxModule *ptx_emu(void *module) {
+  return sol_emu_ptx(module);
+}
+
 static void unload_emu(void *state, void *module) {
   sol_emu_unload(state, module);
 }
@@ -95,6 +99,7 @@ const SolDriverTable sol_driver_emu_table = {
     .read = read_emu,
     .load = load_emu,
     .unload = unload_emu,
+    .ptx = ptx_emu,
     .kernel = kernel_emu,
     .launch = launch_emu,
 };
