@@ -12,19 +12,20 @@ V       ?= 0
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 
 # The folders in their dependency order; scripts/check-layers holds the includes to it.
-LIB_DIRS  := base device roofline ptx mem emu driver
+LIB_DIRS  := base device roofline ptx mem emu driver ops measure
 WASM_DIRS := base device roofline ptx mem emu
 TOOL_DIRS := report cli
 
 VERSION   := $(shell sed -n 's/^.define SOL_VERSION "\(.*\)"/\1/p' include/sol/version.h)
 SONAME    := libsol.so.$(firstword $(subst ., ,$(VERSION)))
 WARN      := -Wall -Wextra -Wshadow -Wconversion -Wvla
-FLAGS     := -std=c17 $(WARN) -Iinclude -Isrc
+FLAGS     := -std=c17 $(WARN) -Iinclude -Isrc -I.
 LIB_FLAGS  = $(FLAGS) -fvisibility=hidden -fPIC -ffile-prefix-map='$(CURDIR)'=. $(CFLAGS)
 DEPS       = -MMD -MP -MF $@.d -MT $@
 LIBS      := -lm -ldl -lpthread
 SANITIZE  := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 CUDA_INC  := $(shell scripts/cuda-env include)
+NVCC      := $(shell scripts/cuda-env nvcc)
 
 sources    = $(sort $(foreach d,$(1),$(wildcard src/$(d)/*.c)))
 HOST_ONLY := $(wildcard src/*/*_host.c) # they need a C library
@@ -37,7 +38,12 @@ BENCH_SRC := $(sort $(wildcard bench/bench_*.c))
 C_FILES   := $(sort $(wildcard include/sol/*.h src/*/*.[ch] tests/*.[ch] tests/fuzz/*.[ch] bench/*.[ch] examples/*.[ch]))
 
 MAIN_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/cli/main.c))
-LIB_OBJ   := $(LIB_SRC:%.c=$(B)/obj/%.o)
+# Every kernels/OP/OP.cu is one module, embedded in the library. The images do not depend on how the C code is
+# built: other builds of the same tree (asan, fuzz) share them.
+KERNELS   ?= $(B)/kernels
+MODULES   := $(if $(NVCC),$(patsubst kernels/%/,%,$(sort $(dir $(wildcard kernels/*/*.cu)))))
+EMBED_OBJ := $(B)/obj/kernels/images.o
+LIB_OBJ   := $(LIB_SRC:%.c=$(B)/obj/%.o) $(EMBED_OBJ)
 TOOL_OBJ  := $(filter-out $(MAIN_OBJ),$(TOOL_SRC:%.c=$(B)/obj/%.o))
 WASM_OBJ  := $(patsubst %.c,$(B)/wasm/%.o,$(filter-out $(HOST_ONLY),$(call sources,$(WASM_DIRS))))
 TESTS     := $(TEST_SRC:tests/%.c=$(B)/tests/%)
@@ -84,7 +90,7 @@ asan: ## run the unit tests and replay the fuzz corpora under ASan and UBSan
 
 fuzz: ## fuzz each parser for FUZZ_SECONDS under ASan and UBSan (needs clang)
 	@scripts/setup.sh build fuzz
-	@+$(SUBMAKE) B=$(B)/fuzz CC=$(CLANG) CFLAGS="$(SANITIZE) -fsanitize=fuzzer-no-link" fuzzers
+	@+$(SUBMAKE) B=$(B)/fuzz KERNELS=$(KERNELS) CC=$(CLANG) CFLAGS="$(SANITIZE) -fsanitize=fuzzer-no-link" fuzzers
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 
 lint: check-layers ## clang-format, clang-tidy, cppcheck, shellcheck
@@ -111,13 +117,32 @@ STAMP_flags   = $(CC) $(LIB_FLAGS) $(LDFLAGS)
 STAMP_tests   = $(STAMP_flags) $(CUDA_INC)
 STAMP_wasm    = $(CLANG) $(WASM_FLAGS)
 STAMP_objects = $(LIB_OBJ) $(TOOL_OBJ)
+STAMP_modules = $(MODULES)
+STAMP_nvcc    = $(NVCC) $(NVCC_FLAGS)
 
+$(B)/obj/src/ops/%.o: CFLAGS += -O3 -fno-math-errno -fno-trapping-math
 # The emulator's arithmetic reads no floating-point flags and no errno: saying so lets its loops vectorise.
 $(B)/obj/src/emu/%.o: CFLAGS += -fno-math-errno -fno-trapping-math
 
 $(B)/obj/%.o: %.c $(B)/stamp/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) -c $< -o $@
+
+# Machine code for what is common, PTX for the rest; the PTX of two generations is kept for the emulator.
+NVCC_FLAGS := -std=c++17 -O3 -Xptxas -warn-spills -Ikernels -fatbin --keep \
+  -gencode arch=compute_75,code=compute_75 -gencode arch=compute_80,code=sm_80 \
+  -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_100,code=sm_100
+define MODULE_RULE
+$(KERNELS)/$(1).fatbin: kernels/$(1)/$(1).cu $(B)/stamp/nvcc
+	@mkdir -p $(KERNELS)/$(1).keep
+	$$(Q)$(NVCC) $(NVCC_FLAGS) --keep-dir $(KERNELS)/$(1).keep -MD -MP -MF $(KERNELS)/$(1).d $$< -o $$@
+endef
+$(foreach m,$(MODULES),$(eval $(call MODULE_RULE,$(m))))
+
+$(EMBED_OBJ): $(foreach m,$(MODULES),$(KERNELS)/$(m).fatbin) scripts/embed-kernels.sh $(B)/stamp/modules
+	@mkdir -p $(@D)
+	$(Q)scripts/embed-kernels.sh $(KERNELS) $(MODULES) > $(@:.o=.S)
+	@$(CC) -c $(@:.o=.S) -o $@
 
 $(B)/libsol.a: $(LIB_OBJ) $(B)/stamp/objects
 	@rm -f $@
@@ -148,7 +173,7 @@ tests: $(TESTS) $(REPLAYS) $(SOL)
 sanitized:
 	@mkdir -p $(B)
 	@+if echo 'int main(void) { return 0; }' | $(CC) $(SANITIZE) -xc - -o $(B)/has-sanitizers; then \
-	  $(MAKE) --no-print-directory B=$(B)/asan CFLAGS="$(SANITIZE)" tests; else rm -rf $(B)/asan; fi
+	  $(MAKE) --no-print-directory B=$(B)/asan KERNELS=$(KERNELS) CFLAGS="$(SANITIZE)" tests; else rm -rf $(B)/asan; fi
 
 $(B)/tests/replay_%: tests/fuzz/fuzz_%.c $(B)/obj/tests/fuzz/replay.o $(B)/inside.a
 	@mkdir -p $(@D)
@@ -206,4 +231,4 @@ clean: ## remove everything built; what set-up installed under build/ stays
 distclean: ## remove the build folder whole
 	rm -rf $(B)
 
--include $(wildcard $(addsuffix .d,$(LIB_OBJ) $(TOOL_OBJ) $(MAIN_OBJ) $(WASM_OBJ) $(TESTS) $(REPLAYS) $(FUZZERS) $(BENCHES)))
+-include $(wildcard $(addsuffix .d,$(LIB_OBJ) $(TOOL_OBJ) $(MAIN_OBJ) $(WASM_OBJ) $(TESTS) $(REPLAYS) $(FUZZERS) $(BENCHES))) $(wildcard $(MODULES:%=$(KERNELS)/%.d))

@@ -95,6 +95,23 @@ SolStatus sol_driver_load(SolDriver *d, const SolPtxSource *sources, int count, 
   return SOL_OK;
 }
 
+SolStatus sol_driver_load_image(SolDriver *d, const void *image, SolDriverModule **out, SolError *err) {
+  if (!d->table->load_image)
+    return sol_fail(err, SOL_ERR_UNSUPPORTED, "%s runs PTX, not machine code", d->table->name);
+  SolDriverModule *m = sol_heap_alloc(sizeof *m);
+  if (!m) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  *m = (SolDriverModule){.driver = d};
+  SolStatus status = d->table->load_image(d->state, image, &m->backend, err);
+  if (status) {
+    sol_heap_free(m);
+    return status;
+  }
+  m->next = d->modules;
+  d->modules = m;
+  *out = m;
+  return SOL_OK;
+}
+
 // The i-th kernel's name; for offering the nearest.
 static const char *kernel_name_at(const void *ptx, int i) {
   const SolPtxModule *m = ptx;
@@ -104,14 +121,14 @@ static const char *kernel_name_at(const void *ptx, int i) {
 }
 
 SolStatus sol_driver_kernel(SolDriverModule *m, const char *name, SolDriverKernel **out, SolError *err) {
-  const PtxFunction *function = sol_ptx_find_function(m->ptx, name);
-  if (!function || !function->entry) {
+  const PtxFunction *function = m->ptx ? sol_ptx_find_function(m->ptx, name) : NULL;
+  if (m->ptx && (!function || !function->entry)) {
     int count = 0;
     for (uint32_t f = 0; f < m->ptx->function_count; f++) count += m->ptx->functions[f].entry;
     return sol_fail_unknown(err, "kernel", name, kernel_name_at, m->ptx, count);
   }
   for (SolDriverKernel *k = m->kernels; k; k = k->next)
-    if (k->function == function) return *out = k, SOL_OK;
+    if (function && k->function == function) return *out = k, SOL_OK;
   SolDriverKernel *k = sol_heap_alloc(sizeof *k);
   if (!k) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   *k = (SolDriverKernel){.next = m->kernels, .module = m, .function = function};
@@ -133,10 +150,9 @@ const SolPtxModule *sol_driver_ptx(const SolDriverModule *module) {
   return module->ptx;
 }
 
-SolStatus sol_driver_launch(SolDriver *d, const SolDriverLaunch *launch, SolEmuResult *result,
-                            double *seconds, SolError *err) {
+static SolStatus check_launch(const SolDriverLaunch *launch, SolError *err) {
   const PtxFunction *f = launch->kernel->function;
-  if (launch->param_bytes != f->param_size)
+  if (f && launch->param_bytes != f->param_size)
     return sol_fail(err, SOL_ERR_ARGUMENT, "%s takes %llu bytes of arguments, not %llu", f->name,
                     (unsigned long long)f->param_size, (unsigned long long)launch->param_bytes);
   for (int i = 0; i < 3; i++)
@@ -149,7 +165,35 @@ SolStatus sol_driver_launch(SolDriver *d, const SolDriverLaunch *launch, SolEmuR
                     launch->block[0], launch->block[1], launch->block[2]);
   if (launch->grid[0] > INT32_MAX || launch->grid[1] > 65535 || launch->grid[2] > 65535)
     return sol_fail(err, SOL_ERR_ARGUMENT, "a grid has at most 2147483647 x 65535 x 65535 blocks");
-  return d->table->launch(d->state, launch->kernel->backend, launch, result, seconds, err);
+  return SOL_OK;
+}
+
+SolStatus sol_driver_launch(SolDriver *d, const SolDriverLaunch *launch, SolEmuResult *result,
+                            double *seconds, SolError *err) {
+  SolStatus status = check_launch(launch, err);
+  return status ? status : d->table->launch(d->state, launch->kernel->backend, launch, result, seconds, err);
+}
+
+SolStatus sol_driver_enqueue(SolDriver *d, const SolDriverLaunch *launch, SolStream stream, SolError *err) {
+  SolStatus status = check_launch(launch, err);
+  return status ? status : d->table->enqueue(d->state, launch->kernel->backend, launch, stream, err);
+}
+
+SolStatus sol_driver_allow_shared(SolDriverKernel *kernel, uint64_t bytes, SolError *err) {
+  SolDriver *d = kernel->module->driver;
+  return d->table->allow_shared(d->state, kernel->backend, bytes, err);
+}
+
+SolStatus sol_driver_sync(SolDriver *d, SolError *err) {
+  return d->table->sync(d->state, err);
+}
+
+SolStatus sol_driver_check_pointer(SolDriver *d, uint64_t address, uint64_t bytes, SolError *err) {
+  return d->table->check_pointer(d->state, address, bytes, err);
+}
+
+SolStatus sol_driver_info(SolDriver *d, SolDriverInfo *out, SolError *err) {
+  return d->table->info(d->state, out, err);
 }
 
 SolEmu *sol_driver_emu(SolDriver *d) {

@@ -89,6 +89,35 @@ static SolStatus launch_emu(void *state, void *kernel, const SolDriverLaunch *la
   return status;
 }
 
+static SolStatus enqueue_emu(void *state, void *kernel, const SolDriverLaunch *launch, SolStream stream,
+                             SolError *err) {
+  (void)stream;
+  return launch_emu(state, kernel, launch, NULL, NULL, err);
+}
+
+static SolStatus allow_shared_emu(void *state, void *kernel, uint64_t bytes, SolError *err) {
+  (void)state, (void)kernel, (void)bytes, (void)err; // the launch itself checks
+  return SOL_OK;
+}
+
+static SolStatus sync_emu(void *state, SolError *err) {
+  (void)state, (void)err; // every launch has ended already
+  return SOL_OK;
+}
+
+static SolStatus check_pointer_emu(void *state, uint64_t address, uint64_t bytes, SolError *err) {
+  if (sol_emu_host(state, address, bytes)) return SOL_OK;
+  return sol_fail(err, SOL_ERR_ARGUMENT, "[0x%llx, +%llu) is not inside one live allocation",
+                  (unsigned long long)address, (unsigned long long)bytes);
+}
+
+static SolStatus info_emu(void *state, SolDriverInfo *out, SolError *err) {
+  (void)err;
+  const SolEmuMachine *m = sol_emu_machine(state);
+  *out = (SolDriverInfo){.cc = m->cc, .sms = m->sms};
+  return SOL_OK;
+}
+
 const SolDriverTable sol_driver_emu_table = {
     .name = "emu",
     .open = open_emu,
@@ -102,4 +131,9 @@ const SolDriverTable sol_driver_emu_table = {
     .ptx = ptx_emu,
     .kernel = kernel_emu,
     .launch = launch_emu,
+    .enqueue = enqueue_emu,
+    .allow_shared = allow_shared_emu,
+    .sync = sync_emu,
+    .check_pointer = check_pointer_emu,
+    .info = info_emu,
 };

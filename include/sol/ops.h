@@ -1,0 +1,300 @@
+// The library's operations. Each takes a context, its arguments and a stream; it checks the arguments,
+// launches, and returns without waiting (cpu and emu finish first). A failing call launches nothing, returns
+// a status, and sol_last_error() says what was wrong. Nothing is allocated, nothing synchronised: calls may
+// be captured into CUDA graphs.
+//
+// Conventions. Shapes stand in comments, (M, N) is M rows of N elements. Sizes and strides are int64, in
+// elements; a row stride of 0 means dense rows. Rows may be any length and alignment. M or N of 0 is a no-op.
+// dtype is the input's: fp32, fp16 or bf16. out_dtype 0 means dtype, weight_dtype 0 means dtype; weights (and
+// biases, which have the weight's type) are in the input's type or fp32. Sums are kept in fp32. A row's
+// result does not depend on the other rows or on how many there are. In place: y may be exactly x (same
+// address, type and stride) where the comment says so; any other overlap of an output with another tensor is
+// refused.
+#ifndef SOL_OPS_H
+#define SOL_OPS_H
+
+#include "sol/context.h"
+#include "sol/op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// y = x, converted to out_dtype. Any dtype of 1, 2, 4 or 8 bytes where it stays the same.
+typedef struct SolCopy {
+  void *y;       // (M, N)
+  const void *x; // (M, N)
+  int64_t m, n, y_stride, x_stride;
+  SolDtype dtype, out_dtype;
+} SolCopy;
+SOL_API SolStatus sol_copy(SolContext *context, const SolCopy *args, SolStream stream);
+SOL_API SolStatus sol_copy_cost(const SolCopy *args, SolCost *out, SolError *err);
+
+// What happens to an id outside 0..vocab-1. Nothing is ever read through it.
+typedef enum SolBadId {
+  SOL_BAD_ID_ZERO = 0, // its row comes out as if the table's row were zeros
+  SOL_BAD_ID_FLAG      // the same, and *bad becomes 1 (the caller clears it)
+} SolBadId;
+
+// y[i] = table[ids[i]]
+typedef struct SolEmbedding {
+  void *y;           // (M, N)
+  const void *table; // (vocab, N)
+  const void *ids;   // (M)
+  int32_t *bad;      // (1), for SOL_BAD_ID_FLAG; otherwise NULL
+  int64_t m, n, vocab, y_stride, table_stride;
+  SolDtype dtype, out_dtype, id_dtype; // id_dtype: int32 (0) or int64
+  SolBadId bad_id;
+} SolEmbedding;
+SOL_API SolStatus sol_embedding(SolContext *context, const SolEmbedding *args, SolStream stream);
+SOL_API SolStatus sol_embedding_cost(const SolEmbedding *args, SolCost *out, SolError *err);
+
+// Scales of fp8 (e4m3) outputs: y = round(value / scale), saturated to +-448.
+typedef enum SolScaling {
+  SOL_SCALE_TENSOR = 0, // scales (1) is read
+  SOL_SCALE_ROW,        // scales (M) are written: largest magnitude of the row / 448
+  SOL_SCALE_BLOCK       // scales (M, ceil(N / 128)) are written, one per 128 columns, dense
+} SolScaling;
+
+// y = x / sqrt(mean(x^2) + eps) * (weight + weight_offset). y may be x where the types agree.
+typedef struct SolRmsnorm {
+  void *y;            // (M, N)
+  const void *x;      // (M, N)
+  const void *weight; // (N); NULL: all ones (and no offset)
+  float *scales;      // out_dtype fp8 alone; see SolScaling
+  int64_t m, n, y_stride, x_stride;
+  SolDtype dtype, out_dtype, weight_dtype; // out_dtype may also be fp8
+  float eps, weight_offset;                // eps 0 means 0; weight_offset 1 for models that store w - 1
+  SolScaling scaling;
+} SolRmsnorm;
+SOL_API SolStatus sol_rmsnorm(SolContext *context, const SolRmsnorm *args, SolStream stream);
+SOL_API SolStatus sol_rmsnorm_cost(const SolRmsnorm *args, SolCost *out, SolError *err);
+
+// s = x + residual, rounded to dtype and written to residual_out; y = rmsnorm(s) * (weight + weight_offset).
+// y may be x; residual_out may be residual (NULL means just that).
+typedef struct SolAddRmsnorm {
+  void *y;            // (M, N)
+  const void *x;      // (M, N)
+  void *residual;     // (M, N), read; written too where residual_out is NULL
+  void *residual_out; // (M, N) or NULL
+  const void *weight; // (N) or NULL
+  int64_t m, n, y_stride, x_stride, residual_stride, residual_out_stride;
+  SolDtype dtype, out_dtype, weight_dtype; // residuals have dtype
+  float eps, weight_offset;
+} SolAddRmsnorm;
+SOL_API SolStatus sol_add_rmsnorm(SolContext *context, const SolAddRmsnorm *args, SolStream stream);
+SOL_API SolStatus sol_add_rmsnorm_cost(const SolAddRmsnorm *args, SolCost *out, SolError *err);
+
+// y[i] = rmsnorm(table[ids[i]]) * (weight + weight_offset); embedded (or NULL) gets the rows themselves.
+typedef struct SolEmbedRmsnorm {
+  void *y;            // (M, N)
+  void *embedded;     // (M, N), in dtype, or NULL
+  const void *table;  // (vocab, N)
+  const void *ids;    // (M)
+  const void *weight; // (N) or NULL
+  int32_t *bad;       // (1), for SOL_BAD_ID_FLAG; otherwise NULL
+  int64_t m, n, vocab, y_stride, embedded_stride, table_stride;
+  SolDtype dtype, out_dtype, weight_dtype, id_dtype;
+  SolBadId bad_id;
+  float eps, weight_offset;
+} SolEmbedRmsnorm;
+SOL_API SolStatus sol_embed_rmsnorm(SolContext *context, const SolEmbedRmsnorm *args, SolStream stream);
+SOL_API SolStatus sol_embed_rmsnorm_cost(const SolEmbedRmsnorm *args, SolCost *out, SolError *err);
+
+// y = (x - mean) / sqrt(variance + eps) * (weight + weight_offset) + bias. y may be x where the types agree.
+typedef struct SolLayernorm {
+  void *y;            // (M, N)
+  const void *x;      // (M, N)
+  const void *weight; // (N) or NULL
+  const void *bias;   // (N) or NULL
+  int64_t m, n, y_stride, x_stride;
+  SolDtype dtype, out_dtype, weight_dtype;
+  float eps, weight_offset;
+} SolLayernorm;
+SOL_API SolStatus sol_layernorm(SolContext *context, const SolLayernorm *args, SolStream stream);
+SOL_API SolStatus sol_layernorm_cost(const SolLayernorm *args, SolCost *out, SolError *err);
+
+// y = exp(x - max) / sum(exp(x - max)) by rows; log_softmax its logarithm. y may be x where the types agree.
+// A row that holds a NaN or +inf, or nothing but -inf, comes out NaN (log_softmax likewise); as torch does.
+typedef struct SolSoftmax {
+  void *y;       // (M, N)
+  const void *x; // (M, N)
+  int64_t m, n, y_stride, x_stride;
+  SolDtype dtype, out_dtype;
+} SolSoftmax;
+SOL_API SolStatus sol_softmax(SolContext *context, const SolSoftmax *args, SolStream stream);
+SOL_API SolStatus sol_softmax_cost(const SolSoftmax *args, SolCost *out, SolError *err);
+SOL_API SolStatus sol_log_softmax(SolContext *context, const SolSoftmax *args, SolStream stream);
+SOL_API SolStatus sol_log_softmax_cost(const SolSoftmax *args, SolCost *out, SolError *err);
+
+// y[b][j][i] = x[b][i][j]. Any dtype of 1, 2, 4 or 8 bytes; the type stays the same.
+typedef struct SolTranspose {
+  void *y;                                                    // (batch, N, M)
+  const void *x;                                              // (batch, M, N)
+  int64_t batch, m, n;                                        // batch 0 means 1
+  int64_t y_stride, x_stride, y_batch_stride, x_batch_stride; // 0: dense
+  SolDtype dtype;
+} SolTranspose;
+SOL_API SolStatus sol_transpose(SolContext *context, const SolTranspose *args, SolStream stream);
+SOL_API SolStatus sol_transpose_cost(const SolTranspose *args, SolCost *out, SolError *err);
+
+// y = x * scale[column]. y may be x where the types agree.
+typedef struct SolScaleColumns {
+  void *y;           // (M, N)
+  const void *x;     // (M, N)
+  const void *scale; // (N)
+  int64_t m, n, y_stride, x_stride;
+  SolDtype dtype, out_dtype, weight_dtype; // weight_dtype: of scale
+} SolScaleColumns;
+SOL_API SolStatus sol_scale_columns(SolContext *context, const SolScaleColumns *args, SolStream stream);
+SOL_API SolStatus sol_scale_columns_cost(const SolScaleColumns *args, SolCost *out, SolError *err);
+
+// bias_relu_scale: y = max(x + bias[column], 0) * scale, NaN kept. bias_gelu: y = gelu(x + bias[column]), the
+// tanh form (scale is not used). y may be x where the types agree.
+typedef struct SolBias {
+  void *y;          // (M, N)
+  const void *x;    // (M, N)
+  const void *bias; // (N); NULL: none
+  int64_t m, n, y_stride, x_stride;
+  SolDtype dtype, out_dtype, weight_dtype; // weight_dtype: of bias
+  float scale;
+} SolBias;
+SOL_API SolStatus sol_bias_relu_scale(SolContext *context, const SolBias *args, SolStream stream);
+SOL_API SolStatus sol_bias_relu_scale_cost(const SolBias *args, SolCost *out, SolError *err);
+SOL_API SolStatus sol_bias_gelu(SolContext *context, const SolBias *args, SolStream stream);
+SOL_API SolStatus sol_bias_gelu_cost(const SolBias *args, SolCost *out, SolError *err);
+
+// y = silu(gate) * up. Gate and up are often the two halves of one row: up = gate + N, both with stride 2N.
+typedef struct SolSiluMul {
+  void *y;          // (M, N)
+  const void *gate; // (M, N)
+  const void *up;   // (M, N)
+  float *scales;    // out_dtype fp8 alone; see SolScaling
+  int64_t m, n, y_stride, gate_stride, up_stride;
+  SolDtype dtype, out_dtype; // out_dtype may also be fp8
+  SolScaling scaling;
+} SolSiluMul;
+SOL_API SolStatus sol_silu_mul(SolContext *context, const SolSiluMul *args, SolStream stream);
+SOL_API SolStatus sol_silu_mul_cost(const SolSiluMul *args, SolCost *out, SolError *err);
+
+// Rotary position embedding of the first `rotary` elements of every head; the rest is copied. Pairs are (i, i
+// + rotary/2), or (2i, 2i+1) where interleaved. Row positions[t] of cos and sin is used; NULL: row t. y may
+// be x.
+typedef struct SolRope {
+  void *y;                       // (T, H, D), heads dense within a token
+  const void *x;                 // (T, H, D)
+  const void *cos, *sin;         // (table rows, rotary / 2), dense
+  const void *positions;         // (T) or NULL. One outside 0..table rows-1 leaves its token unrotated
+  int64_t t, h, d, rotary, rows; // rotary 0 means D; rows: of the tables, 0 means T
+  int64_t y_stride, x_stride;    // from token to token; 0: H * D
+  SolDtype dtype, out_dtype, weight_dtype, id_dtype; // weight_dtype: of cos and sin; id_dtype: of positions
+  int interleaved;
+} SolRope;
+SOL_API SolStatus sol_rope(SolContext *context, const SolRope *args, SolStream stream);
+SOL_API SolStatus sol_rope_cost(const SolRope *args, SolCost *out, SolError *err);
+
+typedef enum SolReduction {
+  SOL_REDUCE_SUM = 0,
+  SOL_REDUCE_MAX,
+  SOL_REDUCE_MEAN,
+  SOL_REDUCE_SUM_SQUARES
+} SolReduction;
+// y = sum, max, mean or sum of squares over each row (SOL_AXIS_ROWS), each column, or all. max keeps NaN.
+// Over all and over columns it may want a workspace: sol_reduce_workspace says how many bytes (0: none).
+typedef struct SolReduce {
+  void *y;       // (M), (N) or (1)
+  const void *x; // (M, N)
+  void *workspace;
+  int64_t workspace_bytes;
+  int64_t m, n, x_stride;
+  SolDtype dtype, out_dtype;
+  SolReduction reduction;
+  SolAxis axis;
+} SolReduce;
+SOL_API SolStatus sol_reduce(SolContext *context, const SolReduce *args, SolStream stream);
+SOL_API SolStatus sol_reduce_cost(const SolReduce *args, SolCost *out, SolError *err);
+SOL_API int64_t sol_reduce_workspace(const SolContext *context, const SolReduce *args);
+
+// y[i] = column of the largest element of row i, the first of equals; a NaN is larger than everything.
+typedef struct SolArgmax {
+  void *y;       // (M)
+  const void *x; // (M, N), N at least 1
+  int64_t m, n, x_stride;
+  SolDtype dtype, id_dtype; // id_dtype: of y
+} SolArgmax;
+SOL_API SolStatus sol_argmax(SolContext *context, const SolArgmax *args, SolStream stream);
+SOL_API SolStatus sol_argmax_cost(const SolArgmax *args, SolCost *out, SolError *err);
+
+// counts[b] += how many x fall into bin b. Integers: x itself is the bin. Reals: bin = floor((x - low) /
+// (high - low)
+// * bins), high itself in the last. What falls outside (and NaN) is not counted. The caller clears counts.
+typedef struct SolHistogram {
+  int32_t *counts; // (bins)
+  const void *x;   // (N)
+  int64_t n, bins; // bins at most 65536
+  SolDtype dtype;  // int32, fp32, fp16, bf16
+  float low, high;
+} SolHistogram;
+SOL_API SolStatus sol_histogram(SolContext *context, const SolHistogram *args, SolStream stream);
+SOL_API SolStatus sol_histogram_cost(const SolHistogram *args, SolCost *out, SolError *err);
+
+// y = centre * x + sum over distance d of side[d-1] * (the neighbours at distance d along each axis), d up to
+// radius; outside the grid is zero. M = 1 is the 1-D stencil.
+typedef struct SolStencil {
+  void *y;       // (M, N)
+  const void *x; // (M, N)
+  int64_t m, n, y_stride, x_stride;
+  SolDtype dtype, out_dtype;
+  int radius; // 1 to 8
+  float centre, side[8];
+} SolStencil;
+SOL_API SolStatus sol_stencil(SolContext *context, const SolStencil *args, SolStream stream);
+SOL_API SolStatus sol_stencil_cost(const SolStencil *args, SolCost *out, SolError *err);
+
+// y[i] = x[ids[i]] by rows of any dtype; the same kernel as embedding, without conversion. Where ids come in
+// batches of scattered rows, an order (a permutation of 0..M-1, by ascending id) makes neighbouring blocks
+// read neighbouring rows: y[order[i]] = x[ids[order[i]]]. sol_gather_order computes one on the host.
+typedef struct SolGather {
+  void *y;           // (M, N)
+  const void *x;     // (rows, N)
+  const void *ids;   // (M)
+  const void *order; // (M), of id_dtype, or NULL. Must be a permutation
+  int32_t *bad;      // (1), for SOL_BAD_ID_FLAG; otherwise NULL
+  int64_t m, n, rows, y_stride, x_stride;
+  SolDtype dtype, id_dtype;
+  SolBadId bad_id;
+} SolGather;
+SOL_API SolStatus sol_gather(SolContext *context, const SolGather *args, SolStream stream);
+SOL_API SolStatus sol_gather_cost(const SolGather *args, SolCost *out, SolError *err);
+// Stable by id. ids and order are host arrays of m elements of id_dtype (int32 or int64).
+SOL_API SolStatus sol_gather_order(const void *ids, void *order, int64_t m, SolDtype id_dtype, SolError *err);
+
+// position += velocity * dt, in place, fp32. Array of structures: one array of {x, y, z, vx, vy, vz} (N, 6);
+// structure of arrays: positions (3, N) and velocities (3, N).
+typedef struct SolParticles {
+  float *position;       // (3, N); array of structures: (N, 6)
+  const float *velocity; // (3, N); array of structures: NULL
+  int64_t n, stride;     // from one axis to the next; 0: N
+  float dt;
+  int structures; // 1: array of structures
+} SolParticles;
+SOL_API SolStatus sol_particles(SolContext *context, const SolParticles *args, SolStream stream);
+SOL_API SolStatus sol_particles_cost(const SolParticles *args, SolCost *out, SolError *err);
+
+// K and V of T tokens into a paged cache: slot = slots[t]; page slot / page_size, place slot % page_size.
+// A negative slot skips its token; one beyond the cache too. The cache is (pages, page_size, H, D).
+typedef struct SolKvAppend {
+  void *k_cache, *v_cache;                               // (pages, page_size, H, D)
+  const void *k, *v;                                     // (T, H, D)
+  const void *slots;                                     // (T)
+  int64_t t, h, d, pages, page_size, k_stride, v_stride; // strides from token to token; 0: H * D
+  SolDtype dtype, kv_dtype, id_dtype;                    // kv_dtype: dtype, or fp8
+  float k_scale, v_scale;                                // fp8: value / scale is stored; 0 means 1
+} SolKvAppend;
+SOL_API SolStatus sol_kv_append(SolContext *context, const SolKvAppend *args, SolStream stream);
+SOL_API SolStatus sol_kv_append_cost(const SolKvAppend *args, SolCost *out, SolError *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,195 @@
+// Rows held in registers: a group of threads, or a cluster of blocks, takes one row, loads it once, reduces over it
+// and writes it once. Which group takes a row depends on the row's length alone, so its result does not depend on
+// how many rows there are.
+//
+// A row is cut into chunks of 16 bytes of input (4 or 8 elements). Thread t of the row's `threads` (all blocks of a
+// cluster together) holds chunks t, t + threads, ... In `wide` kernels a chunk is one 16-byte access, for rows that
+// start on 16 bytes; in the others each element is accessed by itself, neighbouring threads beside each other.
+#ifndef SOL_KERNELS_ROW_CUH
+#define SOL_KERNELS_ROW_CUH
+
+#include "common.cuh"
+
+enum { ROW_MAX_CHUNKS = 8 };
+
+// Constants of a kernel, as literals: everything that depends on them folds away.
+typedef struct RowShape {
+  int threads; // of a block that share a row: a power of two
+  int chunks;  // per thread
+  int rows;    // per block
+  int cluster; // blocks that share a row; 1: none. Then rows is 1
+  int in, out; // bytes of an element
+  int wide;    // 16-byte accesses
+} RowShape;
+
+typedef struct RowPlace {
+  uint64_t row;
+  int thread; // 0 .. all - 1
+  int all;    // threads on this row, in all blocks
+} RowPlace;
+
+INLINE uint32_t cluster_rank(void) {
+  uint32_t r;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
+  return r;
+}
+
+INLINE RowPlace row_place(RowShape s) {
+  uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
+  RowPlace p;
+  if (s.cluster > 1) {
+    p.row = block / s.cluster;
+    p.thread = (int)cluster_rank() * s.threads + threadIdx.x;
+  } else {
+    p.row = block * s.rows + threadIdx.x / s.threads;
+    p.thread = threadIdx.x % s.threads;
+  }
+  p.all = s.threads * s.cluster;
+  return p;
+}
+
+// Column of element j of this thread's chunk k.
+INLINE int64_t row_column(RowShape s, RowPlace p, int k, int j) {
+  int per = 16 / s.in;
+  return s.wide ? ((int64_t)k * p.all + p.thread) * per + j : ((int64_t)k * per + j) * p.all + p.thread;
+}
+
+// Loads chunk k of the row that starts at `at`. What lies beyond n becomes `rest` bits in every element (0 for sums).
+INLINE Vec row_load(RowShape s, RowPlace p, const void *at, int64_t n, int k, uint32_t rest) {
+  int per = 16 / s.in;
+  Vec v;
+  int64_t first = row_column(s, p, k, 0);
+  if (s.wide && first + per <= n) {
+    v.v = *(const uint4 *)((const char *)at + first * s.in);
+    return v;
+  }
+#pragma unroll
+  for (int j = 0; j < per; j++) {
+    int64_t c = row_column(s, p, k, j);
+    if (s.in == 4) v.u[j] = c < n ? ((const uint32_t *)at)[c] : rest;
+    else v.h[j] = c < n ? ((const uint16_t *)at)[c] : (uint16_t)rest;
+  }
+  return v;
+}
+
+// Stores chunk k: the floats of its elements, as `kind`. Aligned for 16 bytes wherever the input is.
+INLINE void row_store(RowShape s, RowPlace p, void *at, int64_t n, int k, int kind, const float *f) {
+  int per = 16 / s.in;
+  int64_t first = row_column(s, p, k, 0);
+  if (s.wide && first + per <= n) {
+    if (s.out == 4) {
+#pragma unroll
+      for (int j = 0; j < per; j += 4)
+        *(float4 *)((float *)at + first + j) = make_float4(f[j], f[j + 1], f[j + 2], f[j + 3]);
+    } else if (per == 8) {
+      Vec v;
+      narrow(&v, kind, 2, f);
+      *(uint4 *)((uint16_t *)at + first) = v.v;
+    } else {
+      *(uint2 *)((uint16_t *)at + first) = make_uint2(narrow2(f[0], f[1], kind), narrow2(f[2], f[3], kind));
+    }
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < per; j++) {
+    int64_t c = row_column(s, p, k, j);
+    if (c < n) store_one(at, c, kind, f[j]);
+  }
+}
+
+// Columns of a vector that all rows share (weights, biases), as floats. `aligned`: it starts on 16 bytes.
+INLINE void row_vector(RowShape s, RowPlace p, const void *at, int64_t n, int k, int kind, int aligned, float *f) {
+  int per = 16 / s.in;
+  int64_t first = row_column(s, p, k, 0);
+  if (s.wide && aligned && first + per <= n) {
+    if (kind == KIND_FP32) {
+#pragma unroll
+      for (int j = 0; j < per; j += 4) *(float4 *)(f + j) = *(const float4 *)((const float *)at + first + j);
+    } else { // as wide as the input: 8 elements
+      Vec v;
+      v.v = *(const uint4 *)((const uint16_t *)at + first);
+      widen(&v, kind, 2, f);
+    }
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < per; j++) {
+    int64_t c = row_column(s, p, k, j);
+    f[j] = c < n ? load_one(at, c, kind) : 0;
+  }
+}
+
+// Reductions. Every thread of the row gets the result, summed in an order that is the same for every row.
+enum { FOLD_SUM, FOLD_MAX, FOLD_SOFTMAX }; // softmax: x the largest, y the sum of exp(. - x)
+
+INLINE float2 fold(float2 a, float2 b, int how) {
+  if (how == FOLD_SUM) return make_float2(a.x + b.x, a.y + b.y);
+  if (how == FOLD_MAX) return make_float2(fmaxf(a.x, b.x), 0);
+  float top = fmaxf(a.x, b.x);
+  if (top == -INFINITY) return make_float2(top, a.y + b.y); // no element yet on either side
+  return make_float2(top, a.y * __expf(a.x - top) + b.y * __expf(b.x - top));
+}
+
+INLINE float2 lanes_fold(float2 s, int how, int lanes) {
+#pragma unroll
+  for (int o = 16; o; o >>= 1) {
+    if (o >= lanes) continue;
+    float2 other = make_float2(__shfl_xor_sync(~0u, s.x, o), how == FOLD_MAX ? 0 : __shfl_xor_sync(~0u, s.y, o));
+    // The lower lane's value stands first on both sides: what is not commutative comes out the same.
+    s = (threadIdx.x & o) ? fold(other, s, how) : fold(s, other, how);
+  }
+  return s;
+}
+
+INLINE void cluster_arrive(void) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+#endif
+}
+INLINE void cluster_wait(void) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+
+// Shared memory of one reduction: `warps` for the warps of the block, `blocks` for those of the cluster. A kernel
+// that reduces twice has two of them. In clusters call row_begin first and once.
+typedef struct RowFold {
+  float2 warps[32];
+  float2 blocks[16];
+} RowFold;
+
+INLINE void row_begin(RowShape s) { // the other blocks must be running before their shared memory is written
+  if (s.cluster > 1) cluster_arrive();
+}
+INLINE void row_begun(RowShape s) { // before the first row_fold
+  if (s.cluster > 1) cluster_wait();
+}
+
+INLINE float2 row_fold(RowShape s, RowFold *shared, float2 v, int how) {
+  if (s.threads <= 32) return lanes_fold(v, how, s.threads);
+  v = lanes_fold(v, how, 32);
+  int warps = s.threads / 32, warp = threadIdx.x / 32, first = warp / warps * warps;
+  if (threadIdx.x % 32 == 0) shared->warps[warp] = v;
+  __syncthreads();
+  v = shared->warps[first];
+#pragma unroll
+  for (int i = 1; i < warps; i++) v = fold(v, shared->warps[first + i], how);
+#if __CUDA_ARCH__ >= 900
+  if (s.cluster > 1) {
+    if (threadIdx.x < s.cluster) { // into the slot of this block in every block's shared memory
+      uint32_t mine = (uint32_t)__cvta_generic_to_shared(&shared->blocks[cluster_rank()]), there;
+      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(mine), "r"((int)threadIdx.x));
+      asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(there), "f"(v.x), "f"(v.y) : "memory");
+    }
+    cluster_arrive();
+    cluster_wait();
+    v = shared->blocks[0];
+#pragma unroll
+    for (int i = 1; i < s.cluster; i++) v = fold(v, shared->blocks[i], how);
+  }
+#endif
+  return v;
+}
+
+#endif

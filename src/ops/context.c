@@ -1,0 +1,171 @@
+// Contexts: opening a backend, loading the kernels, memory.
+#include <stdarg.h>
+
+#include "base/error.h"
+#include "base/format.h"
+#include "base/heap.h"
+#include "base/text.h"
+#include "ops/ops.h"
+
+static const char *const backend_names[] = {"auto", "cpu", "emu", "cuda"};
+
+const OpsDef *const ops_defs[OPS_COUNT] = {
+#define OP(name) &ops_##name,
+#include "ops/ops.def"
+};
+
+const char *sol_backend_name(SolBackend backend) {
+  return (unsigned)backend < SOL_COUNT(backend_names) ? backend_names[backend] : "?";
+}
+
+static const char *backend_at(const void *ctx, int i) {
+  (void)ctx;
+  return backend_names[i];
+}
+
+SolStatus sol_backend_find(const char *name, SolBackend *out, SolError *err) {
+  if (!name || !out) return sol_fail(err, SOL_ERR_ARGUMENT, "name and out must not be NULL");
+  for (int i = 0; i < (int)SOL_COUNT(backend_names); i++)
+    if (sol_same_name(name, backend_names[i])) return *out = (SolBackend)i, SOL_OK;
+  return sol_fail_unknown(err, "backend", name, backend_at, NULL, (int)SOL_COUNT(backend_names));
+}
+
+static const OpsImage *find_image(const char *module) {
+  for (int i = 0; i < ops_image_count; i++)
+    if (!strcmp(ops_images[i].name, module)) return &ops_images[i];
+  return NULL;
+}
+
+// Loads the module of one operation and looks its kernels up. One that the module lacks stays NULL: what
+// needs sm_90 is not there before.
+static SolStatus load_op(SolContext *ctx, int op, SolError *err) {
+  const OpsDef *def = ops_defs[op];
+  const OpsImage *image = def->kernel_count ? find_image(def->module) : NULL;
+  if (!image)
+    return sol_fail(err, SOL_ERR_UNSUPPORTED, "this build has no kernels for %s (it was built without nvcc)",
+                    def->name);
+  SolDriverKernel **kernels = sol_heap_alloc(sizeof *kernels * (size_t)def->kernel_count);
+  if (!kernels) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  SolDriverModule *module;
+  SolStatus status;
+  if (ctx->backend == SOL_BACKEND_CUDA)
+    status = sol_driver_load_image(ctx->driver, image->fat, &module, err);
+  else {
+    const char *text = ctx->cc >= 90 ? image->ptx90 : image->ptx75;
+    const char *end = ctx->cc >= 90 ? image->ptx90_end : image->ptx75_end;
+    SolPtxSource source = {def->module, text, (size_t)(end - text)};
+    status = sol_driver_load(ctx->driver, &source, 1, &module, err);
+  }
+  for (int i = 0; i < def->kernel_count && !status; i++)
+    if (sol_driver_kernel(module, def->kernels[i], &kernels[i], NULL)) kernels[i] = NULL;
+  if (status)
+    sol_heap_free(kernels);
+  else
+    __atomic_store_n(&ctx->kernels[op], kernels, __ATOMIC_RELEASE);
+  return status;
+}
+
+SolStatus ops_load(SolContext *ctx, int op, SolError *err) {
+  if (__atomic_load_n(&ctx->kernels[op], __ATOMIC_ACQUIRE)) return SOL_OK;
+  sol_spin_lock(&ctx->loading);
+  SolStatus status = ctx->kernels[op] ? SOL_OK : load_op(ctx, op, err);
+  sol_spin_unlock(&ctx->loading);
+  return status;
+}
+
+static SolStatus open_driver(SolContext *ctx, const SolContextOptions *o, SolError *err) {
+  SolDriverOptions options = {.backend = ctx->backend, .device = o->device, .workers = o->workers};
+  SolStatus status = sol_driver_open(&options, &ctx->driver, err);
+  SolDriverInfo info = {0};
+  if (!status) status = sol_driver_info(ctx->driver, &info, err);
+  ctx->cc = info.cc;
+  ctx->sms = info.sms;
+  // On a GPU all is loaded now: loading later could fall into a graph capture. The emulator loads as needed.
+  for (int op = 0; op < OPS_COUNT && !status && ctx->backend == SOL_BACKEND_CUDA; op++)
+    status = ops_load(ctx, op, err);
+  return status;
+}
+
+SolStatus sol_context_create(const SolContextOptions *options, SolContext **out, SolError *err) {
+  static const SolContextOptions defaults = {0};
+  const SolContextOptions *o = options ? options : &defaults;
+  if (!out) return sol_fail(err, SOL_ERR_ARGUMENT, "out must not be NULL");
+  if ((unsigned)o->backend > SOL_BACKEND_CUDA)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "no such backend: %d", (int)o->backend);
+  if (o->workers < 0) return sol_fail(err, SOL_ERR_ARGUMENT, "workers must not be negative");
+  if (o->backend == SOL_BACKEND_AUTO) {
+    SolContextOptions each = *o;
+    each.backend = SOL_BACKEND_CUDA;
+    if (!sol_context_create(&each, out, NULL)) return SOL_OK;
+    each.backend = SOL_BACKEND_CPU;
+    return sol_context_create(&each, out, err);
+  }
+  SolContext *ctx = sol_heap_alloc(sizeof *ctx);
+  if (!ctx) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  *ctx = (SolContext){.backend = o->backend, .trust_pointers = o->trust_pointers != 0};
+  SolStatus status = SOL_OK;
+  if (o->backend == SOL_BACKEND_CPU) {
+    ctx->pool = sol_pool_create(o->workers ? o->workers : sol_thread_cores());
+    if (!ctx->pool) status = sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  } else
+    status = open_driver(ctx, o, err);
+  if (status)
+    sol_context_destroy(ctx);
+  else
+    *out = ctx;
+  return status;
+}
+
+void sol_context_destroy(SolContext *ctx) {
+  if (!ctx) return;
+  for (int op = 0; op < OPS_COUNT; op++) sol_heap_free(ctx->kernels[op]);
+  sol_driver_close(ctx->driver);
+  sol_pool_destroy(ctx->pool);
+  sol_heap_free(ctx);
+}
+
+SolBackend sol_context_backend(const SolContext *ctx) {
+  return ctx ? ctx->backend : SOL_BACKEND_AUTO;
+}
+
+static uint64_t address_of(const void *at) {
+  return (uint64_t)(uintptr_t)at;
+}
+
+SolStatus sol_context_alloc(SolContext *ctx, size_t bytes, void **out, SolError *err) {
+  if (!ctx || !out) return sol_fail(err, SOL_ERR_ARGUMENT, "context and out must not be NULL");
+  if (!ctx->driver) {
+    *out = sol_heap_alloc(bytes ? bytes : 1);
+    return *out ? SOL_OK : sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  }
+  uint64_t address = 0;
+  SolStatus status = sol_driver_alloc(ctx->driver, bytes, "tensor", &address, err);
+  if (!status) *out = (void *)(uintptr_t)address;
+  return status;
+}
+
+SolStatus sol_context_free(SolContext *ctx, void *memory, SolError *err) {
+  if (!ctx) return sol_fail(err, SOL_ERR_ARGUMENT, "context must not be NULL");
+  if (ctx->driver && memory) return sol_driver_free(ctx->driver, address_of(memory), err);
+  if (!ctx->driver) sol_heap_free(memory);
+  return SOL_OK;
+}
+
+SolStatus sol_context_write(SolContext *ctx, void *to, const void *from, size_t bytes, SolError *err) {
+  if (!ctx || (bytes && (!to || !from))) return sol_fail(err, SOL_ERR_ARGUMENT, "NULL where memory is due");
+  if (ctx->driver) return sol_driver_write(ctx->driver, address_of(to), from, bytes, err);
+  if (bytes) memcpy(to, from, bytes);
+  return SOL_OK;
+}
+
+SolStatus sol_context_read(SolContext *ctx, void *to, const void *from, size_t bytes, SolError *err) {
+  if (!ctx || (bytes && (!to || !from))) return sol_fail(err, SOL_ERR_ARGUMENT, "NULL where memory is due");
+  if (ctx->driver) return sol_driver_read(ctx->driver, to, address_of(from), bytes, err);
+  if (bytes) memcpy(to, from, bytes);
+  return SOL_OK;
+}
+
+SolStatus sol_context_sync(SolContext *ctx, SolError *err) {
+  if (!ctx) return sol_fail(err, SOL_ERR_ARGUMENT, "context must not be NULL");
+  return ctx->driver ? sol_driver_sync(ctx->driver, err) : SOL_OK;
+}

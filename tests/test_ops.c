@@ -1,0 +1,110 @@
+// Every operation of the library, in every type, at every shape of its list, on cpu and emu (and cuda where
+// there is a GPU), against its double-precision reference. test_ops [OP...] [--backend cpu|emu|cuda] runs a
+// part.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "measure/trial.h"
+
+typedef struct Variation {
+  const char *name;
+  TrialOptions options;
+  int64_t pad;
+  bool mixed_out, wide_weight, wide_ids;
+} Variation;
+
+static const Variation variations[] = {
+    {"plain", {0}, 0, false, false, false},
+    {"misaligned", {.misalign = 1}, 0, false, false, false},
+    {"strided", {0}, 3, false, true, false},
+    {"strided by vectors", {0}, 8, false, false, true},
+    {"special values", {.specials = true}, 0, false, false, false},
+    {"in place", {.in_place = true}, 0, false, false, false},
+    {"in place, misaligned, strided", {.in_place = true, .misalign = 3}, 5, false, true, true},
+    {"other output type", {0}, 0, true, false, false},
+    {"bad ids", {.bad_ids = true}, 0, false, false, false},
+    {"without what is optional", {.without_optional = true}, 0, true, true, true},
+};
+static const SolDtype types[] = {SOL_FP32, SOL_FP16, SOL_BF16};
+
+static int passed, failed;
+
+static void say_case(const OpsDef *def, SolContext *ctx, const OpsCase *c, const char *variation,
+                     const SolError *err) {
+  printf("%s on %s, %lldx%lldx%lldx%lld %s -> %s, option %d, %s: %s %s\n", def->name,
+         sol_backend_name(sol_context_backend(ctx)), (long long)c->dim[0], (long long)c->dim[1],
+         (long long)c->dim[2], (long long)c->dim[3], sol_dtype_name(c->dtype), sol_dtype_name(c->out_dtype),
+         c->option, variation, err->message, err->hint);
+}
+
+// false: it failed, and said so.
+static bool try_case(SolContext *ctx, const OpsDef *def, const OpsCase *c, const Variation *v, int *ran) {
+  Trial t;
+  SolError err = {0};
+  TrialOptions options = v->options;
+  options.seed = (uint64_t)c->dim[0] * 7919 + (uint64_t)c->dim[1];
+  SolStatus status = trial_open(&t, ctx, def, c, &options, &err);
+  bool none = status == SOL_ERR_NOT_FOUND;
+  if (!status) status = trial_run(&t, &err);
+  if (!status) status = trial_check(&t, NULL, &err);
+  trial_close(&t);
+  if (none) return true;
+  *ran += 1;
+  if (status) say_case(def, ctx, c, v->name, &err);
+  return !status;
+}
+
+static void try_op(SolContext *ctx, const OpsDef *def) {
+  int ran = 0, bad = 0, options = def->options ? def->options : 1;
+  for (int s = 0; s < def->shape_count; s++)
+    for (size_t d = 0; d < sizeof types / sizeof *types; d++)
+      for (int o = 0; o < options; o++)
+        for (size_t k = 0; k < sizeof variations / sizeof *variations && bad < 5; k++) {
+          const Variation *v = &variations[k];
+          OpsCase c = {.dtype = types[d], .pad = v->pad, .option = o};
+          memcpy(c.dim, def->shapes[s], sizeof c.dim);
+          if (v->mixed_out) c.out_dtype = types[(d + 1 + (size_t)s % 2) % 3];
+          if (v->wide_weight) c.weight_dtype = SOL_FP32;
+          if (v->wide_ids) c.id_dtype = SOL_INT64;
+          if (!try_case(ctx, def, &c, v, &ran)) bad++;
+        }
+  if (!ran) printf("%s: no case ran\n", def->name);
+  if (bad || !ran)
+    failed++;
+  else
+    passed++;
+  printf("%-5s %-16s %5d cases  %s\n", sol_backend_name(sol_context_backend(ctx)), def->name, ran,
+         bad ? "FAILED" : "ok");
+}
+
+int main(int argc, char **argv) {
+  SolBackend only = SOL_BACKEND_AUTO;
+  int named = 0;
+  for (int i = 1; i < argc; i++) {
+    if (!strcmp(argv[i], "--backend") && i + 1 < argc) {
+      if (sol_backend_find(argv[++i], &only, NULL)) return printf("no such backend\n"), 2;
+      argv[i] = argv[i - 1] = "";
+    } else
+      named++;
+  }
+  for (SolBackend b = SOL_BACKEND_CPU; b <= SOL_BACKEND_CUDA; b++) {
+    if (only && b != only) continue;
+    SolContext *ctx;
+    SolError err;
+    if (sol_context_create(&(SolContextOptions){.backend = b}, &ctx, &err)) {
+      printf("%s: skipped: %s\n", sol_backend_name(b), err.message);
+      if (b != SOL_BACKEND_CUDA || only == b) failed++;
+      continue;
+    }
+    for (int op = 0; op < OPS_COUNT; op++) {
+      bool wanted = !named;
+      for (int i = 1; i < argc; i++) wanted |= !strcmp(argv[i], ops_defs[op]->name);
+      if (b == SOL_BACKEND_EMU && !ops_image_count) continue; // built without nvcc
+      if (wanted) try_op(ctx, ops_defs[op]);
+    }
+    sol_context_destroy(ctx);
+  }
+  printf("%d passed, %d failed\n", passed, failed);
+  return failed != 0;
+}
