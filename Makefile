@@ -37,6 +37,13 @@ FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 BENCH_SRC := $(sort $(wildcard bench/bench_*.c))
 C_FILES   := $(sort $(wildcard include/sol/*.h src/*/*.[ch] tests/*.[ch] tests/fuzz/*.[ch] bench/*.[ch] examples/*.[ch]))
 
+# The runtime on the emulator takes the toolkit's headers; its reader of fat binaries does without.
+SHIM_SRC  := $(call sources,shim)
+FAT_OBJ   := $(patsubst %,$(B)/obj/src/shim/%.o,fatbin lz4 zstd_host cubin)
+SHIM_OBJ  := $(SHIM_SRC:%.c=$(B)/obj/%.o)
+SHIM_LIB  := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(WASM_ONLY),$(call sources,base device roofline ptx mem emu driver)))
+SHIM      := $(if $(CUDA_INC),$(B)/shim/libcudart.so.13)
+
 MAIN_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/cli/main.c))
 # Every kernels/OP/OP.cu is one module, embedded in the library. The images do not depend on how the C code is
 # built: other builds of the same tree (asan, fuzz) share them.
@@ -50,6 +57,7 @@ TESTS     := $(TEST_SRC:tests/%.c=$(B)/tests/%)
 REPLAYS   := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=$(B)/tests/replay_%)
 FUZZERS   := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/%)
 BENCHES   := $(BENCH_SRC:bench/%.c=$(B)/bench/%)
+FAKE_CUDA := $(B)/tests/fake/libcuda.so.1
 SOL       := $(if $(MAIN_OBJ),$(B)/sol)
 SHARE     := $(if $(MAIN_OBJ),$(B)/share/made)
 
@@ -60,11 +68,11 @@ Q = $(if $(filter-out 0,$(V)),,@echo '  $@';)
 export B CC CXX CLANG CUDA_INC
 export DIRS := $(LIB_DIRS) $(TOOL_DIRS)
 
-.PHONY: all help setup demo test asan tests sanitized fuzz fuzzers lint format bench wasm check-layers install uninstall clean distclean FORCE
+.PHONY: all no-shim help setup demo test asan tests sanitized fuzz fuzzers lint format bench wasm check-layers install uninstall clean distclean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(SOL) $(B)/libsol.so $(B)/libsol.a $(SHARE) ## build the tool and the library (default)
+all: $(SOL) $(B)/libsol.so $(B)/libsol.a $(SHARE) $(if $(SHIM),$(SHIM),no-shim) ## build the tool and the library (default)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -116,7 +124,7 @@ $(B)/stamp/%: FORCE
 STAMP_flags   = $(CC) $(LIB_FLAGS) $(LDFLAGS)
 STAMP_tests   = $(STAMP_flags) $(CUDA_INC)
 STAMP_wasm    = $(CLANG) $(WASM_FLAGS)
-STAMP_objects = $(LIB_OBJ) $(TOOL_OBJ)
+STAMP_objects = $(LIB_OBJ) $(TOOL_OBJ) $(FAT_OBJ) $(SHIM_OBJ)
 STAMP_modules = $(MODULES)
 STAMP_nvcc    = $(NVCC) $(NVCC_FLAGS)
 
@@ -126,7 +134,18 @@ $(B)/obj/src/emu/%.o: CFLAGS += -fno-math-errno -fno-trapping-math
 
 $(B)/obj/%.o: %.c $(B)/stamp/flags
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) -c $< -o $@
+	$(Q)$(CC) $(LIB_FLAGS) $(EXTRA) $(DEPS) -c $< -o $@
+
+$(SHIM_OBJ): EXTRA := -D_GNU_SOURCE -Wno-deprecated-declarations $(CUDA_INC:%=-isystem %)
+
+# Hidden but for the runtime's names, which carry the version that programs ask for. Its own copy of the library.
+$(B)/shim/libcudart.so.13: $(SHIM_OBJ) $(SHIM_LIB) src/shim/exports.map
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared -Wl,-soname,libcudart.so.13 -Wl,--version-script,src/shim/exports.map $(CFLAGS) $(LDFLAGS) \
+	  $(SHIM_OBJ) $(SHIM_LIB) $(LIBS) -o $@
+
+no-shim:
+	@echo "  shim: not built; it needs CUDA 13's headers (make setup, or NVCC=/path/to/nvcc)"
 
 # Machine code for what is common, PTX for the rest; the PTX of two generations is kept for the emulator.
 NVCC_FLAGS := -std=c++17 -O3 -Xptxas -warn-spills -Ikernels -fatbin --keep \
@@ -156,9 +175,9 @@ $(B)/libsol.so: $(B)/libsol.so.$(VERSION)
 	$(Q)ln -sf $(SONAME) $@
 
 # All of the tool but main, hidden functions included: what the tests link, to reach inside.
-$(B)/inside.a: $(LIB_OBJ) $(TOOL_OBJ) $(B)/stamp/objects
+$(B)/inside.a: $(LIB_OBJ) $(TOOL_OBJ) $(FAT_OBJ) $(B)/stamp/objects
 	@rm -f $@
-	$(Q)$(AR) rcs $@ $(LIB_OBJ) $(TOOL_OBJ)
+	$(Q)$(AR) rcs $@ $(LIB_OBJ) $(TOOL_OBJ) $(FAT_OBJ)
 
 $(B)/sol: $(MAIN_OBJ) $(B)/inside.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MAIN_OBJ) $(B)/inside.a $(LIBS) -o $@
@@ -167,7 +186,12 @@ $(B)/sol: $(MAIN_OBJ) $(B)/inside.a
 $(B)/share/made: $(B)/sol scripts/share.sh
 	$(Q)scripts/share.sh $(B)/sol $(B)/share
 
-tests: $(TESTS) $(REPLAYS) $(SOL)
+tests: $(TESTS) $(REPLAYS) $(SOL) $(FAKE_CUDA) $(SHIM)
+
+# A CUDA driver that only keeps books, for tests without a GPU. They find it beside themselves.
+$(FAKE_CUDA): tests/fake_cuda.c $(B)/stamp/tests
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 $< -o $@
 
 # Where the compiler has no sanitizers nothing is built, and tests/run.sh says so.
 sanitized:
@@ -179,7 +203,7 @@ $(B)/tests/replay_%: tests/fuzz/fuzz_%.c $(B)/obj/tests/fuzz/replay.o $(B)/insid
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) $(LDFLAGS) $< $(B)/obj/tests/fuzz/replay.o $(B)/inside.a $(LIBS) -o $@
 
-$(B)/tests/%: tests/%.c $(B)/inside.a $(B)/stamp/tests
+$(B)/tests/%: tests/%.c $(B)/inside.a $(B)/stamp/tests | $(FAKE_CUDA)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) -Itests $(CUDA_INC:%=-isystem %) $(LDFLAGS) $< $(B)/inside.a $(LIBS) -o $@
 
@@ -217,9 +241,11 @@ install: all ## install under PREFIX (and DESTDIR)
 	ln -sf $(SONAME) '$(tolib)/libsol.so'
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' packaging/sol.pc.in > '$(tolib)/pkgconfig/sol.pc'
 	$(if $(SOL),install -m 755 $(SOL) '$(to)/bin')
+	$(if $(SHIM),install -D -m 755 $(SHIM) '$(tolib)/sol/libcudart.so.13')
 	$(if $(SOL),cd $(B)/share && find * -name made -o -type f -exec install -D -m 644 {} '$(to)/share/{}' ';')
 
 uninstall: all ## remove what install put there
+	$(if $(SHIM),rm -f '$(tolib)/sol/libcudart.so.13' && rmdir '$(tolib)/sol')
 	rm -f '$(to)/bin/sol' '$(tolib)'/libsol.a '$(tolib)'/libsol.so* '$(tolib)/pkgconfig/sol.pc'
 	cd include && find sol -type f -exec rm -f '$(to)/include/{}' ';'
 	rmdir '$(to)/include/sol'
@@ -231,4 +257,4 @@ clean: ## remove everything built; what set-up installed under build/ stays
 distclean: ## remove the build folder whole
 	rm -rf $(B)
 
--include $(wildcard $(addsuffix .d,$(LIB_OBJ) $(TOOL_OBJ) $(MAIN_OBJ) $(WASM_OBJ) $(TESTS) $(REPLAYS) $(FUZZERS) $(BENCHES))) $(wildcard $(MODULES:%=$(KERNELS)/%.d))
+-include $(wildcard $(addsuffix .d,$(LIB_OBJ) $(TOOL_OBJ) $(FAT_OBJ) $(SHIM_OBJ) $(MAIN_OBJ) $(WASM_OBJ) $(TESTS) $(REPLAYS) $(FUZZERS) $(BENCHES) $(FAKE_CUDA))) $(wildcard $(MODULES:%=$(KERNELS)/%.d))

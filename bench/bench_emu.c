@@ -1,5 +1,8 @@
 // How fast the emulator is, memory counted: thread instructions and warp instructions a second, on one thread
 // and on as many as there are cores. bench_emu [FILE.ptx] (bench/ptx/emu.ptx, see emu.cu beside it)
+//
+// `one` is how many times the speed of one thread that is. `machine` is the same for as many emulators of one
+// thread each, side by side and sharing nothing: what the cores, their caches and memory give at most.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,62 +41,110 @@ static char *read_file(const char *path, size_t *length) {
   return text;
 }
 
-// Seconds of the fastest of three launches; *result holds the counts of one.
-static double time_case(SolEmu *emu, SolEmuModule *module, const Case *c, SolEmuResult *result,
-                        SolError *err) {
-  struct {
-    uint64_t at[3];
-    int32_t n;
-  } args = {{0}, c->n};
-  double best = 0;
-  for (int k = 0; k < c->buffers; k++)
-    if (sol_emu_alloc(emu, c->floats[k] * 4, "buffer", &args.at[k], err)) return -1;
+enum { LAUNCHES = 5, MOST_THREADS = 64 };
+
+typedef struct Rig { // an emulator with a case's buffers
+  SolEmu *emu;
+  SolEmuModule *module;
+  SolEmuLaunch launch;
   unsigned char packed[32];
-  memcpy(packed, args.at, 8 * (size_t)c->buffers);
-  memcpy(packed + 8 * c->buffers, &args.n, 4);
-  SolEmuLaunch launch = {.kernel = sol_emu_kernel(module, c->kernel), .params = packed};
-  launch.param_bytes = 8 * (uint64_t)c->buffers + 4;
-  memcpy(launch.grid, c->grid, sizeof launch.grid);
-  memcpy(launch.block, c->block, sizeof launch.block);
-  for (int run = 0; run < 3; run++) {
-    sol_emu_result_free(result);
-    if (sol_emu_launch(emu, &launch, result, err)) return -1;
-    if (!run || result->seconds < best) best = result->seconds;
+  SolEmuResult result;
+  SolError err;
+} Rig;
+
+static bool open_rig(Rig *r, const Case *c, SolPtxSource source, int workers) {
+  uint64_t at[3] = {0};
+  *r = (Rig){0};
+  if (sol_emu_create(&(SolEmuMachine){.workers = workers}, &r->emu, &r->err) ||
+      sol_emu_load(r->emu, &source, 1, &r->module, &r->err))
+    return false;
+  for (int k = 0; k < c->buffers; k++)
+    if (sol_emu_alloc(r->emu, c->floats[k] * 4, "buffer", &at[k], &r->err)) return false;
+  memcpy(r->packed, at, 8 * (size_t)c->buffers);
+  memcpy(r->packed + 8 * c->buffers, &c->n, 4);
+  r->launch = (SolEmuLaunch){.kernel = sol_emu_kernel(r->module, c->kernel), .params = r->packed};
+  r->launch.param_bytes = 8 * (uint64_t)c->buffers + 4;
+  memcpy(r->launch.grid, c->grid, sizeof r->launch.grid);
+  memcpy(r->launch.block, c->block, sizeof r->launch.block);
+  return true;
+}
+
+static void close_rig(Rig *r) {
+  sol_emu_result_free(&r->result);
+  sol_emu_destroy(r->emu);
+}
+
+static bool launch_rig(Rig *r) {
+  sol_emu_result_free(&r->result);
+  return !sol_emu_launch(r->emu, &r->launch, &r->result, &r->err);
+}
+
+// A rig a thread, all launching at once.
+typedef struct Side {
+  Rig rig[MOST_THREADS];
+  bool failed;
+} Side;
+
+static void launch_side(void *ctx, int worker) {
+  Side *side = ctx;
+  if (!launch_rig(&side->rig[worker])) __atomic_store_n(&side->failed, true, __ATOMIC_RELAXED);
+}
+
+// Seconds of the fastest of some launches of `rigs` emulators at once, each of `workers` threads; -1: failed.
+// *counts gets those of one.
+static double time_case(const Case *c, SolPtxSource source, int rigs, int workers, SolEmuCounts *counts) {
+  static Side side;
+  SolPool *pool = sol_pool_create(rigs);
+  double best = -1;
+  side.failed = !pool || sol_pool_count(pool) != rigs;
+  for (int k = 0; k < rigs; k++)
+    if (!open_rig(&side.rig[k], c, source, workers)) side.failed = true;
+  for (int run = 0; run < LAUNCHES && !side.failed; run++) {
+    double start = sol_thread_clock();
+    sol_pool_run(pool, launch_side, &side);
+    double seconds = sol_thread_clock() - start;
+    if (best < 0 || seconds < best) best = seconds;
   }
-  for (int k = 0; k < c->buffers; k++) sol_emu_free(emu, args.at[k], err);
-  return best;
+  *counts = side.rig[0].result.total;
+  for (int k = 0; k < rigs; k++) {
+    if (side.rig[k].err.message[0])
+      fprintf(stderr, "%s:%d: %s\n", source.name, side.rig[k].err.line, side.rig[k].err.message);
+    close_rig(&side.rig[k]);
+  }
+  sol_pool_destroy(pool);
+  return side.failed ? -1 : best;
+}
+
+static void print_row(const char *what, int threads, const SolEmuCounts *counts, double seconds) {
+  printf("%-32s %8d %13.1fM %13.2fM %10.3f", what, threads, (double)counts->lanes / seconds * 1e-6,
+         (double)counts->executions / seconds * 1e-6, seconds);
+}
+
+static bool bench(const Case *c, SolPtxSource source, int cores) {
+  SolEmuCounts counts;
+  double one = time_case(c, source, 1, 1, &counts);
+  if (one < 0) return false;
+  print_row(c->what, 1, &counts, one);
+  printf("\n");
+  if (cores < 2) return true;
+  double all = time_case(c, source, 1, cores, &counts), apart = time_case(c, source, cores, 1, &counts);
+  if (all < 0 || apart < 0) return false;
+  print_row("", cores, &counts, all);
+  printf("  %5.2fx  %6.2fx\n", one / all, one / apart * cores);
+  return true;
 }
 
 int main(int argc, char **argv) {
   size_t length;
   const char *path = argc > 1 ? argv[1] : "bench/ptx/emu.ptx";
   char *text = read_file(path, &length);
-  SolError err = {0};
-  SolEmu *emu = NULL;
-  SolEmuModule *module = NULL;
   if (!text) return fprintf(stderr, "cannot read %s\n", path), 1;
-  if (sol_emu_create(NULL, &emu, &err) ||
-      sol_emu_load(emu, &(SolPtxSource){path, text, length}, 1, &module, &err))
-    return fprintf(stderr, "%s:%d: %s\n", path, err.line, err.message), 1;
-  int cores = sol_thread_cores();
-  printf("%-32s %8s %14s %14s %10s\n", "", "threads", "thread inst/s", "warp inst/s", "seconds");
-  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-    double one = 0;
-    for (int workers = 1; workers <= cores; workers = workers < cores ? cores : cores + 1) {
-      SolEmuResult result = {0};
-      sol_emu_set_workers(emu, workers);
-      double seconds = time_case(emu, module, &cases[k], &result, &err);
-      if (seconds < 0) return fprintf(stderr, "%s: %s\n", cases[k].kernel, err.message), 1;
-      if (workers == 1) one = seconds;
-      printf("%-32s %8d %13.1fM %13.2fM %10.3f", workers == 1 ? cases[k].what : "", workers,
-             (double)result.total.lanes / seconds * 1e-6, (double)result.total.executions / seconds * 1e-6,
-             seconds);
-      if (workers > 1) printf("  %.2fx", one / seconds);
-      printf("\n");
-      sol_emu_result_free(&result);
-    }
-  }
-  sol_emu_destroy(emu);
+  int cores = sol_thread_cores(), failed = 0;
+  if (cores > MOST_THREADS) cores = MOST_THREADS;
+  printf("%-32s %8s %14s %14s %10s  %6s  %7s\n", "", "threads", "thread inst/s", "warp inst/s", "seconds",
+         "one", "machine");
+  for (size_t k = 0; k < sizeof cases / sizeof *cases && !failed; k++)
+    failed = !bench(&cases[k], (SolPtxSource){path, text, length}, cores);
   free(text);
-  return 0;
+  return failed;
 }

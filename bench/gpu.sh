@@ -1,26 +1,111 @@
 #!/usr/bin/env bash
 # All that wants a GPU, in one call: builds, checks and times, and prints a short table last.
-# usage: bench/gpu.sh [OUT]    results go to OUT (default build/gpu): *.json to keep under bench/results/, logs
-# Needs nvcc and a C compiler; installs nothing.
+# usage: bench/gpu.sh [STEP...]    steps, in the order given; all but ceilings where none is named:
+#   build     the tool, the library, the tests of the operations
+#   check     every operation on the GPU against its double-precision reference
+#   sanitize  the same, a part of it, under compute-sanitizer: memcheck, racecheck, initcheck, synccheck
+#   bench     sol bench: every operation's times                      -> bench.json
+#   peers     beside torch and torch.compile, where there is torch    -> peers.json
+#   ceilings  what the GPU itself gives                               -> ceilings.json
+# Results go to $OUT (default build/gpu), with all logs in one gpu.log; the *.json are to be kept under bench/results/.
+# BENCH (default: --check none) and PEERS hold arguments for these two steps: PEERS='--ops rmsnorm' bench/gpu.sh peers
+# Needs nvcc and a C compiler; installs nothing. The exit code is 0 when no step failed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-out=${1:-build/gpu}
-mkdir -p "$out" build
+export B=${B:-build}
+out=${OUT:-build/gpu} logs=$B/gpu-logs
+mkdir -p "$out" "$logs"
 nvcc=$(scripts/cuda-env nvcc) || { echo "no nvcc" >&2; exit 1; }
-driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -n 1)
+home=$(scripts/cuda-env home)
+export NVCC_APPEND_FLAGS="${NVCC_APPEND_FLAGS:---threads 4}" # the architectures of a module side by side
+mapfile -t ops < <(sed -n 's/^OP(\([a-z0-9_]*\)).*/\1/p' src/ops/ops.def)
 failed=0
 rows=()
 step() { # NAME COMMAND...: runs it, keeps its output, notes the verdict
-  local name=$1 start=$SECONDS verdict=ok
+  local name=$1 start=$SECONDS verdict=ok last
   shift
-  "$@" >"$out/$name.log" 2>&1 || { verdict=FAIL failed=1; tail -n 20 "$out/$name.log"; }
-  rows+=("$(printf '%-10s %-5s %4d s  %s' "$name" "$verdict" $((SECONDS - start)) "$(tail -n 1 "$out/$name.log" | cut -c1-90)")")
+  "$@" >"$logs/$name.log" 2>&1 || { verdict=FAIL failed=1; tail -n 30 "$logs/$name.log"; }
+  { echo "==== $name" && cat "$logs/$name.log"; } >>"$out/gpu.log"
+  last=$(tail -n 1 "$logs/$name.log" | cut -c1-90)
+  rows+=("$(printf '%-9s %-4s %4d s  %s' "$name" "$verdict" $((SECONDS - start)) "$last")")
+  echo "${rows[-1]}"
 }
 
-ceilings() { "$nvcc" -O3 -arch=native bench/ceilings.cu -o build/ceilings && build/ceilings "$driver" >"$out/ceilings.json" && echo "written"; }
+build() { make -j"$(nproc)" all "$B/tests/test_ops" && echo "built"; }
 
-step build make -j"$(nproc)" all
-step ceilings ceilings
-[ -x tests/ptx/gpu.sh ] && step corpus tests/ptx/gpu.sh
+# One process an operation, side by side: most of the time goes into the reference, on the host.
+check() {
+  local folder=$logs/check op bad=()
+  rm -rf "$folder" && mkdir -p "$folder"
+  printf '%s\n' "${ops[@]}" | xargs -P "$(nproc)" -I{} sh -c "'$B/tests/test_ops' --backend cuda {} >'$folder/{}' 2>&1"
+  for op in "${ops[@]}"; do
+    grep -v ' passed, ' "$folder/$op"
+    tail -n 1 "$folder/$op" | grep -q '^1 passed, 0 failed$' || bad+=("$op")
+  done
+  [ ${#bad[@]} = 0 ] || { echo "failed: ${bad[*]}"; return 1; }
+  echo "${#ops[@]} operations right, $(cat "$folder"/* | awk '/ cases  ok/ { n += $3 } END { print n }') cases"
+}
+
+# Four tools, each in three processes that share the operations: they mostly wait for the host.
+sanitize() {
+  local tool=$home/bin/compute-sanitizer kind part name ok=0 runs=() some
+  [ -x "$tool" ] || tool=$(command -v compute-sanitizer) || { echo "no compute-sanitizer"; return 1; }
+  for part in 0 1 2; do
+    mapfile -t some < <(printf '%s\n' "${ops[@]}" | awk -v p=$part 'NR % 3 == p')
+    [ ${#some[@]} -gt 0 ] || continue
+    for kind in memcheck racecheck initcheck synccheck; do
+      timeout 300 "$tool" --tool $kind --error-exitcode 9 "$B/tests/test_ops" --backend cuda --small "${some[@]}" \
+        >"$logs/$kind.$part.log" 2>&1 &
+      runs+=("$kind.$part:$!")
+    done
+  done
+  for kind in "${runs[@]}"; do
+    name=${kind%:*}
+    wait "${kind#*:}" || { ok=1; echo "$name failed:"; grep -v '^cuda .* ok$' "$logs/$name.log" | tail -n 20; }
+    echo "$name: $(grep SUMMARY "$logs/$name.log" | tail -n 1), $(grep ' passed, ' "$logs/$name.log")"
+  done
+  [ $ok = 0 ] && echo "memcheck, racecheck, initcheck and synccheck find nothing"
+  return $ok
+}
+
+# shellcheck disable=SC2086 # several arguments in one variable
+bench() {
+  "$B/sol" bench --backend cuda --json ${BENCH:---check none} >"$out/bench.json"
+  local code=$?
+  python3 bench/compare.py "$out/bench.json"
+  return $code
+}
+
+# shellcheck disable=SC2086
+peers() {
+  python3 -c 'import torch' || { echo "no torch here: skipped"; return 0; }
+  PYTHONUNBUFFERED=1 python3 bench/peers.py --lib "$B/libsol.so" --json "$out/peers.json" ${PEERS:-}
+}
+
+ceilings() {
+  local driver
+  driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -n 1)
+  "$nvcc" -O3 -arch=native bench/ceilings.cu -o "$B/ceilings" && "$B/ceilings" "$driver" >"$out/ceilings.json" && echo "written"
+}
+
+: >"$out/gpu.log"
+steps=("$@")
+[ $# -gt 0 ] || steps=(build check sanitize bench peers)
+for name in "${steps[@]}"; do
+  case $name in
+  build | check | sanitize | bench | peers | ceilings) ;;
+  *) echo "bench/gpu.sh: no step '$name': build check sanitize bench peers ceilings" >&2; exit 2 ;;
+  esac
+done
+for name in "${steps[@]}"; do
+  step "$name" "$name"
+  [ "$name" = build ] && [ $failed = 1 ] && break
+done
+for name in bench peers; do
+  if [ -s "$out/$name.json" ] && [[ " ${steps[*]} " == *" $name "* ]]; then
+    echo && python3 bench/compare.py --short "$out/$name.json"
+  fi
+done
+echo
 printf '%s\n' "${rows[@]}"
 exit $failed

@@ -120,23 +120,41 @@ INLINE void row_vector(RowShape s, RowPlace p, const void *at, int64_t n, int k,
 }
 
 // Reductions. Every thread of the row gets the result, summed in an order that is the same for every row.
-enum { FOLD_SUM, FOLD_MAX, FOLD_SOFTMAX }; // softmax: x the largest, y the sum of exp(. - x)
+// max: of x, NaN passed over; highest: of x, NaN kept; softmax: x the largest, y the sum of exp(. - x)
+enum { FOLD_SUM, FOLD_MAX, FOLD_SOFTMAX, FOLD_HIGHEST };
+
+INLINE float higher(float a, float b) { // NaN above all
+#if __CUDA_ARCH__ >= 800
+  float c;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+  return c;
+#else
+  return a > b || a != a ? a : b;
+#endif
+}
+
+INLINE float ex2(float x) { // 2^x, to 2 units in the last place; denormals become 0
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
 
 INLINE float2 fold(float2 a, float2 b, int how) {
   if (how == FOLD_SUM) return make_float2(a.x + b.x, a.y + b.y);
   if (how == FOLD_MAX) return make_float2(fmaxf(a.x, b.x), 0);
-  float top = fmaxf(a.x, b.x);
-  if (top == -INFINITY) return make_float2(top, a.y + b.y); // no element yet on either side
-  return make_float2(top, a.y * __expf(a.x - top) + b.y * __expf(b.x - top));
+  if (how == FOLD_HIGHEST) return make_float2(higher(a.x, b.x), 0);
+  // exp(-|difference|); equal ones may be infinite: -inf is "no element yet".
+  float less = a.x == b.x ? 1 : ex2(-fabsf(a.x - b.x) * 1.4426950408889634f);
+  return a.x > b.x ? make_float2(a.x, fmaf(b.y, less, a.y)) : make_float2(b.x, fmaf(a.y, less, b.y));
 }
 
 INLINE float2 lanes_fold(float2 s, int how, int lanes) {
 #pragma unroll
   for (int o = 16; o; o >>= 1) {
     if (o >= lanes) continue;
-    float2 other = make_float2(__shfl_xor_sync(~0u, s.x, o), how == FOLD_MAX ? 0 : __shfl_xor_sync(~0u, s.y, o));
-    // The lower lane's value stands first on both sides: what is not commutative comes out the same.
-    s = (threadIdx.x & o) ? fold(other, s, how) : fold(s, other, how);
+    bool alone = how == FOLD_MAX || how == FOLD_HIGHEST;
+    float2 other = make_float2(__shfl_xor_sync(~0u, s.x, o), alone ? 0 : __shfl_xor_sync(~0u, s.y, o));
+    s = fold(s, other, how); // the same on both sides: folds are commutative
   }
   return s;
 }
@@ -172,9 +190,7 @@ INLINE float2 row_fold(RowShape s, RowFold *shared, float2 v, int how) {
   int warps = s.threads / 32, warp = threadIdx.x / 32, first = warp / warps * warps;
   if (threadIdx.x % 32 == 0) shared->warps[warp] = v;
   __syncthreads();
-  v = shared->warps[first];
-#pragma unroll
-  for (int i = 1; i < warps; i++) v = fold(v, shared->warps[first + i], how);
+  v = lanes_fold(shared->warps[first + threadIdx.x % warps], how, warps);
 #if __CUDA_ARCH__ >= 900
   if (s.cluster > 1) {
     if (threadIdx.x < s.cluster) { // into the slot of this block in every block's shared memory

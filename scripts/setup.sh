@@ -22,6 +22,7 @@ has_fuzzer() {
     ${CLANG:-clang} -fsanitize=fuzzer,address -xc - -o "$scratch/fuzzer"
 }
 has_cuda() { scripts/cuda-env nvcc; }
+has_zstd() { PATH=$PATH:/sbin:/usr/sbin ldconfig -p | grep -q 'libzstd\.so\.1 '; }
 has_venv() { python3 -c 'import venv, ensurepip'; }
 fuzzer_package() { # libFuzzer's package carries clang's version in its name
   local major
@@ -42,6 +43,7 @@ want() {
 survey() {
   packages=() losses=()
   want 'gcc libc6-dev' 'everything' has_c
+  want libzstd1 'running CUDA programs whose PTX is packed with zstd' has_zstd
   if at test; then
     want g++ 'the C++ checks' has_cxx
     want 'clang lld' 'the wasm build and what clang alone finds' has_wasm

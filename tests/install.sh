@@ -19,6 +19,7 @@ check test -f "$root/lib/libsol.so.0"
 
 # A program that refers to all of them, and does one thing for real.
 {
+  echo '#include <sol/dlpack.h>'
   echo '#include <sol/sol.h>'
   echo '#include <stdio.h>'
   echo 'typedef void (*Function)(void);'

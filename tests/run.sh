@@ -2,7 +2,7 @@
 # Runs suites and adds them up: tests/run.sh GROUP... with B (the build folder) and CC, CXX, CLANG in the environment.
 #   unit       every tests/test_*.c and tests/test_*.sh
 #   sanitized  the same programs and the fuzz corpora, built with ASan and UBSan under B/asan
-#   house      this runner, headers, layers, scripts, nvcc, wasm, install
+#   house      this runner, headers, layers, scripts, nvcc, examples, wasm, install
 # A suite is a program. Its last line "N passed, N failed" counts; without one it counts as one test. Exit code 77:
 # skipped, the last line says why. Fifteen minutes is the most it gets. A failing suite's output is shown whole, each
 # line after a '|'. The last line of all is "N passed, N failed" (", N skipped" where any were); the exit code is 0
@@ -79,7 +79,7 @@ sanitized() {
 }
 
 house() {
-  for check in runner headers layers scripts cuda wasm install; do suite "$check" bash "tests/$check.sh"; done
+  for check in runner headers layers scripts cuda examples wasm install; do suite "$check" bash "tests/$check.sh"; done
 }
 
 for group in "$@"; do

@@ -242,7 +242,36 @@ TEST(sorting_keeps_the_order_of_a_shard) {
   free(memory);
 }
 
+TEST(an_emptied_log_has_nothing_to_drain) { // an SM that is done sorts its log no more
+  Machine *m = machine_new(64 << 10, &(SolL2Config){.bytes = 1 << 20}, 4096);
+  machine_strided(m, 0, LINE(8), 4, 4, SOL_MEM_LOAD, 0);
+  machine_drain(m);
+  CHECK_INT(m->l2_counts[0].reads, 4);
+  for (uint32_t s = 0; s < SOL_SHARDS; s++)
+    sol_l2_drain(&m->l2, s, m->log, MACHINE_SMS, m->l2_counts, MACHINE_IDS);
+  CHECK_INT(m->l2_counts[0].reads, 4);
+  machine_free(m);
+}
+
 // ---- L2 ----
+
+TEST(shards_are_emptied_one_by_one) {
+  SolL2Config config = {.bytes = 1 << 20};
+  Machine *m = machine_new(64 << 10, &config, 4096);
+  machine_strided(m, 0, LINE(8), 4, 4, SOL_MEM_LOAD_L2, 0);
+  machine_drain(m);
+  CHECK_INT(m->l2_counts[0].read_hits, 0);
+  memset(m->l2_memory, 0xa5, sol_l2_bytes(&config));
+  CHECK_INT(sol_l2_lay_out(&m->l2, &config, m->l2_memory, sol_l2_bytes(&config), NULL), SOL_OK);
+  for (uint32_t s = 0; s < SOL_SHARDS; s++) sol_l2_empty_shard(&m->l2, s);
+  for (int k = 0; k < 2; k++) { // not there any more, then there
+    machine_strided(m, 0, LINE(8), 4, 4, SOL_MEM_LOAD_L2, 0);
+    machine_drain(m);
+    CHECK_INT(m->l2_counts[0].read_hits, 4 * k);
+  }
+  CHECK_INT(sol_l2_dirty_bytes(&m->l2), 0);
+  machine_free(m);
+}
 static void touch(Machine *m, uint64_t line, int first_lane, int lanes, SolMemOp op, uint32_t id) {
   uint64_t addr[32];
   for (uint64_t a = 0; a < 32; a++) addr[a] = LINE(line) + 4 * a;
@@ -321,7 +350,7 @@ static void check_partial_lines(const Machine *m) {
   for (uint32_t i = 0; i < SOL_SHARDS; i++) {
     uint32_t lines = 0;
     for (uint32_t k = 0; k < UINT32_C(1) << m->l2.layout.bits; k++)
-      lines += sol_nibbles_count(sol_nibbles_used(m->l2.shard[i].sets[k].partial));
+      for (uint32_t way = 0; way < SOL_WAYS; way++) lines += m->l2.shard[i].sets[k].partial[way] != 0;
     if (!CHECK_INT(m->l2.shard[i].partial_lines, lines) || !CHECK(lines <= m->l2.max_partial)) return;
   }
 }

@@ -1,12 +1,17 @@
 // y = x. One access a thread, blocks in order: on an H200 that beats every deeper pipeline (README.md).
-#include "common.cuh"
 #include "copy.h"
+
+#include "elementwise.cuh"
 
 #define BODY(type)                                                                                           \
   {                                                                                                          \
     uint64_t i = thread_index(), row = 0, column = i;                                                        \
-    if (i >= p.total) return;                                                                                \
-    if (p.per_row != p.total) split(i, p.per_row, &row, &column);                                            \
+    begin_kernel();                                                                                          \
+    if (i >= p.spread.chunks) return;                                                                        \
+    if (!p.flat) {                                                                                           \
+      row = divide(i, p.spread.divider);                                                                     \
+      column = i - row * p.spread.divider.by;                                                                \
+    }                                                                                                        \
     ((type *)p.y)[(int64_t)row * p.y_stride + (int64_t)column] =                                             \
         ((const type *)p.x)[(int64_t)row * p.x_stride + (int64_t)column];                                    \
   }
@@ -18,10 +23,78 @@
 #define COPY(name, bytes) KERNEL __launch_bounds__(256) name(CopyParams p) BODY(TYPE_##bytes)
 #include "copy.def"
 
-KERNEL __launch_bounds__(256) sol_copy_convert(CopyParams p) {
-  uint64_t i = thread_index(), row, column;
-  if (i >= p.total) return;
-  split(i, p.per_row, &row, &column);
-  float f = load_one(p.x, (int64_t)row * p.x_stride + (int64_t)column, p.x_kind);
-  store_one(p.y, (int64_t)row * p.y_stride + (int64_t)column, p.y_kind, f);
+// Dense, two accesses a thread: where that puts everything on the GPU at once.
+KERNEL __launch_bounds__(128) sol_copy_two(CopyParams p) {
+  uint64_t i = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * 256 + threadIdx.x;
+  uint4 a, b;
+  begin_kernel();
+  if (i < p.spread.chunks) a = ((const uint4 *)p.x)[i];
+  if (i + 128 < p.spread.chunks) b = ((const uint4 *)p.x)[i + 128];
+  if (i < p.spread.chunks) ((uint4 *)p.y)[i] = a;
+  if (i + 128 < p.spread.chunks) ((uint4 *)p.y)[i + 128] = b;
 }
+
+// Rows that start and end anywhere: whole 16 bytes of y, cut out of two accesses to x where the two are shifted.
+KERNEL __launch_bounds__(256, 8) sol_copy_any(CopyParams p) {
+  Chunk c;
+  begin_kernel();
+  if (!take_chunk(p.spread, p.flat, p.y, p.y_stride, 16, 1, &c)) return;
+  const char *x = (const char *)p.x + (int64_t)c.row * p.x_stride;
+  char *y = (char *)p.y + (int64_t)c.row * p.y_stride;
+  if (c.full) {
+    uint32_t w[8];
+    load_words(x + c.first, x, x + p.spread.length, 4, p.size, 0, w);
+    store_aligned(y + c.first, 4, w);
+    return;
+  }
+  // `first` is a whole number of elements, so it is of units of 1, 2 or 4 bytes.
+  Raw a;
+  if (p.size == 4) {
+    load_some(x, c.first / 4, p.spread.length / 4, 4, 4, &a);
+    store_words_some(y, c.first / 4, p.spread.length / 4, 4, 4, a.w);
+  } else if (p.size == 2) {
+    load_some(x, c.first / 2, p.spread.length / 2, 8, 2, &a);
+    store_words_some(y, c.first / 2, p.spread.length / 2, 8, 2, a.w);
+  } else {
+#pragma unroll 1
+    for (int64_t b = c.first; b < c.first + 16; b += 4) { // by fours: fewer registers
+      load_some(x, b, p.spread.length, 4, 1, &a);
+      store_words_some(y, b, p.spread.length, 4, 1, a.w);
+    }
+  }
+}
+
+// From one kind to another.
+INLINE void convert_any(int in, int out, CopyParams p) {
+  const int per = CHUNK_OF(in, out);
+  Chunk c;
+  begin_kernel();
+  if (!take_chunk(p.spread, p.flat, p.y, p.y_stride, per, out, &c)) return;
+  const char *x = (const char *)p.x + (int64_t)c.row * p.x_stride * in;
+  char *y = (char *)p.y + (int64_t)c.row * p.y_stride * out;
+  Raw a;
+  float f[8];
+  if (c.full) load_chunk(x, c.first, p.spread.length, per, in, 0, &a);
+  else load_some(x, c.first, p.spread.length, per, in, &a);
+  to_floats(a.w, per, kind_of(in, p.x_kind), f);
+  if (c.full) store_chunk(y, c.first, per, out, p.y_kind, f);
+  else store_some(y, c.first, p.spread.length, per, out, p.y_kind, f);
+}
+
+// Dense, on 16 bytes, a whole number of chunks.
+INLINE void convert_lean(int in, int out, CopyParams p) {
+  const int per = CHUNK_OF(in, out);
+  uint64_t i = thread_index();
+  uint32_t w[8];
+  float f[8];
+  begin_kernel();
+  if (i >= p.spread.chunks) return;
+  load_aligned((const char *)p.x + i * (per * in), per * in / 4, 0, w);
+  to_floats(w, per, kind_of(in, p.x_kind), f);
+  store_chunk(p.y, (int64_t)(i * per), per, out, p.y_kind, f);
+}
+
+#define CONVERT(in, out)                                                                                     \
+  KERNEL __launch_bounds__(256) sol_copy_lean_##in##_##out(CopyParams p) { convert_lean(in, out, p); }       \
+  KERNEL __launch_bounds__(256) sol_copy_any_##in##_##out(CopyParams p) { convert_any(in, out, p); }
+#include "copy.def"

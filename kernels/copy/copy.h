@@ -1,13 +1,16 @@
 #ifndef SOL_KERNELS_COPY_H
 #define SOL_KERNELS_COPY_H
-#include <stdint.h>
+
+#include "../elementwise.h"
 
 typedef struct CopyParams {
   void *y;
   const void *x;
-  uint64_t total, per_row;          // units: accesses of the kernel's width, or elements where it converts
-  int64_t y_stride, x_stride;       // units
-  int32_t x_kind, y_kind;           // converting alone
+  Spread spread;              // in accesses of the kernel's width, bytes (any) or elements (convert)
+  int64_t y_stride, x_stride; // the same
+  int32_t x_kind, y_kind;     // convert
+  int32_t size;               // any: bytes of an element, at most 4
+  int32_t flat;               // one row: no division
 } CopyParams;
 
 #endif

@@ -120,3 +120,27 @@ void sol_pool_destroy(SolPool *pool) {
   sol_heap_free(pool->workers);
   sol_heap_free(pool);
 }
+
+struct SolLock {
+  pthread_mutex_t mutex;
+};
+
+SolLock *sol_lock_create(void) {
+  SolLock *lock = sol_heap_alloc(sizeof *lock);
+  if (lock) pthread_mutex_init(&lock->mutex, NULL);
+  return lock;
+}
+
+void sol_lock_take(SolLock *lock) {
+  if (lock) pthread_mutex_lock(&lock->mutex);
+}
+
+void sol_lock_give(SolLock *lock) {
+  if (lock) pthread_mutex_unlock(&lock->mutex);
+}
+
+void sol_lock_destroy(SolLock *lock) {
+  if (!lock) return;
+  pthread_mutex_destroy(&lock->mutex);
+  sol_heap_free(lock);
+}

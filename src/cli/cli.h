@@ -87,6 +87,8 @@ struct Cli {
   const Command *command;
   CommonArgs *args;
   SolArena arena;
+  char **argv; // what followed the command's name
+  int argc;
 };
 
 // Reads argv into args (zeroed, command->args_size bytes). EXIT_OK, or EXIT_USAGE with the error printed.

@@ -70,7 +70,7 @@ static int print_completion(const char *shell) {
 }
 
 static int run_command(const Command *command, int argc, char **argv) {
-  Cli cli = {.command = command, .args = calloc(1, command->args_size)};
+  Cli cli = {.command = command, .args = calloc(1, command->args_size), .argc = argc, .argv = argv};
   if (!cli.args) {
     fputs("sol: out of memory\n", stderr);
     return EXIT_FAILED;

@@ -23,6 +23,7 @@ struct SolDriver {
   const SolDriverTable *table;
   void *state;
   SolDriverModule *modules;
+  SolDriverCounts *counts; // where enqueued launches add theirs; NULL: they do not
 };
 
 SolStatus sol_driver_open(const SolDriverOptions *options, SolDriver **out, SolError *err) {
@@ -174,8 +175,28 @@ SolStatus sol_driver_launch(SolDriver *d, const SolDriverLaunch *launch, SolEmuR
   return status ? status : d->table->launch(d->state, launch->kernel->backend, launch, result, seconds, err);
 }
 
+SolStatus sol_driver_count(SolDriver *d, SolDriverCounts *into, SolError *err) {
+  if (!sol_driver_emu(d))
+    return sol_fail(err, SOL_ERR_UNSUPPORTED, "a GPU does not count its memory transactions here");
+  d->counts = into;
+  return SOL_OK;
+}
+
+static SolStatus launch_counted(SolDriver *d, const SolDriverLaunch *launch, SolError *err) {
+  SolEmuResult result = {0};
+  SolStatus status = d->table->launch(d->state, launch->kernel->backend, launch, &result, NULL, err);
+  if (!status && (result.end != SOL_EMU_DONE || result.finding_count))
+    status = sol_fail(err, SOL_ERR_RANGE, "%s",
+                      result.finding_count ? result.findings[0].message : "the launch did not end");
+  sol_emu_counts_add(&d->counts->total, &result.total);
+  d->counts->launches++;
+  sol_emu_result_free(&result);
+  return status;
+}
+
 SolStatus sol_driver_enqueue(SolDriver *d, const SolDriverLaunch *launch, SolStream stream, SolError *err) {
   SolStatus status = check_launch(launch, err);
+  if (!status && d->counts) return launch_counted(d, launch, err);
   return status ? status : d->table->enqueue(d->state, launch->kernel->backend, launch, stream, err);
 }
 
@@ -194,6 +215,62 @@ SolStatus sol_driver_check_pointer(SolDriver *d, uint64_t address, uint64_t byte
 
 SolStatus sol_driver_info(SolDriver *d, SolDriverInfo *out, SolError *err) {
   return d->table->info(d->state, out, err);
+}
+
+// A backend without timing has no clock of its own to speak of.
+static SolStatus timing_of(const SolDriver *d, const SolDriverTiming **out, SolError *err) {
+  *out = d->table->timing;
+  if (*out) return SOL_OK;
+  sol_fail(err, SOL_ERR_UNSUPPORTED, "%s has no times: it counts what a kernel does", d->table->name);
+  sol_hint(err, "times need a GPU: --backend cuda");
+  return SOL_ERR_UNSUPPORTED;
+}
+
+SolStatus sol_driver_stream_open(SolDriver *d, SolStream *out, SolError *err) {
+  const SolDriverTiming *t;
+  SolStatus status = timing_of(d, &t, err);
+  return status ? status : t->stream_open(d->state, out, err);
+}
+
+void sol_driver_stream_close(SolDriver *d, SolStream stream) {
+  if (stream && d->table->timing) d->table->timing->stream_close(d->state, stream);
+}
+
+SolStatus sol_driver_record(SolDriver *d, SolStream stream, SolError *err) {
+  const SolDriverTiming *t;
+  SolStatus status = timing_of(d, &t, err);
+  return status ? status : t->record(d->state, stream, err);
+}
+
+SolStatus sol_driver_recorded(SolDriver *d, SolStream stream, SolDriverGraph **out, SolError *err) {
+  const SolDriverTiming *t;
+  SolStatus status = timing_of(d, &t, err);
+  return status ? status : t->recorded(d->state, stream, out, err);
+}
+
+void sol_driver_graph_free(SolDriver *d, SolDriverGraph *graph) {
+  if (graph) d->table->timing->graph_free(d->state, graph);
+}
+
+SolStatus sol_driver_replay(SolDriver *d, SolDriverGraph *const *graphs, int count, int warm, int rounds,
+                            SolStream stream, double *seconds, SolError *err) {
+  const SolDriverTiming *t;
+  SolStatus status = timing_of(d, &t, err);
+  if (!status && (count < 1 || rounds < 1 || rounds > SOL_MAX_ROUNDS))
+    status = sol_fail(err, SOL_ERR_ARGUMENT, "a replay takes 1 to %d rounds", SOL_MAX_ROUNDS);
+  return status ? status : t->replay(d->state, graphs, count, warm, rounds, stream, seconds, err);
+}
+
+SolStatus sol_driver_fill(SolDriver *d, uint64_t at, int byte, uint64_t bytes, SolError *err) {
+  const SolDriverTiming *t;
+  SolStatus status = timing_of(d, &t, err);
+  return status || !bytes ? status : t->fill(d->state, at, byte, bytes, err);
+}
+
+SolStatus sol_driver_copy(SolDriver *d, uint64_t to, uint64_t from, uint64_t bytes, SolError *err) {
+  const SolDriverTiming *t;
+  SolStatus status = timing_of(d, &t, err);
+  return status || !bytes ? status : t->copy(d->state, to, from, bytes, err);
 }
 
 SolEmu *sol_driver_emu(SolDriver *d) {

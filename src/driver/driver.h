@@ -62,10 +62,41 @@ SolStatus sol_driver_sync(SolDriver *driver, SolError *err);
 // SOL_ERR_ARGUMENT where the address is not memory that kernels can reach.
 SolStatus sol_driver_check_pointer(SolDriver *driver, uint64_t address, uint64_t bytes, SolError *err);
 
+// While it is set, every launch enqueued on the emulator adds its counts there; NULL: no more.
+// SOL_ERR_UNSUPPORTED on a GPU. One thread at a time, and slower than without.
+typedef struct SolDriverCounts {
+  uint64_t launches;
+  SolEmuCounts total;
+} SolDriverCounts;
+SolStatus sol_driver_count(SolDriver *driver, SolDriverCounts *into, SolError *err);
+
 typedef struct SolDriverInfo {
-  int cc, sms; // cc: 90 for sm_90
+  int cc, sms;               // cc: 90 for sm_90
+  int device;                // cuda: the GPU's number
+  int cuda;                  // the newest CUDA that the driver knows, 13000 for 13.0; 0: unknown
+  uint64_t l2_bytes;         // 0: unknown
+  char name[96], driver[32]; // "NVIDIA H200", "580.159.04"; empty: unknown
 } SolDriverInfo;
 SolStatus sol_driver_info(SolDriver *driver, SolDriverInfo *out, SolError *err);
+
+// Timing, on a real GPU alone: the emulator answers SOL_ERR_UNSUPPORTED. Calls are recorded into a graph, the
+// graph is replayed. What a call waits for on the host is then no part of its time.
+typedef struct SolDriverGraph SolDriverGraph;
+SolStatus sol_driver_stream_open(SolDriver *driver, SolStream *out, SolError *err);
+void sol_driver_stream_close(SolDriver *driver, SolStream stream); // NULL is fine
+// What is enqueued on the stream from now on is recorded, and runs when the graph does.
+SolStatus sol_driver_record(SolDriver *driver, SolStream stream, SolError *err);
+// Ends the recording, after a failed call too. NULL for out: what was recorded is dropped.
+SolStatus sol_driver_recorded(SolDriver *driver, SolStream stream, SolDriverGraph **out, SolError *err);
+void sol_driver_graph_free(SolDriver *driver, SolDriverGraph *graph); // NULL is fine
+// Runs the graphs in turn, `warm` times and then `rounds` times (SOL_MAX_ROUNDS at most), without a pause;
+// seconds[i] is the time of the i-th of those rounds, between two events.
+enum { SOL_MAX_ROUNDS = 101 };
+SolStatus sol_driver_replay(SolDriver *driver, SolDriverGraph *const *graphs, int count, int warm, int rounds,
+                            SolStream stream, double *seconds, SolError *err);
+// Within the GPU's memory; they are enqueued on the default stream.
+SolStatus sol_driver_fill(SolDriver *driver, uint64_t at, int byte, uint64_t bytes, SolError *err);
+SolStatus sol_driver_copy(SolDriver *driver, uint64_t to, uint64_t from, uint64_t bytes, SolError *err);
 
 SolEmu *sol_driver_emu(SolDriver *driver); // NULL for cuda
 
@@ -91,7 +122,20 @@ typedef struct SolDriverTable {
   SolStatus (*check_pointer)(void *state, uint64_t address, uint64_t bytes, SolError *err);
   SolStatus (*info)(void *state, SolDriverInfo *out, SolError *err);
   SolStatus (*load_image)(void *state, const void *image, void **module, SolError *err); // NULL: none
+  const struct SolDriverTiming *timing;                                                  // NULL: none
 } SolDriverTable;
+// The functions of the same names above.
+typedef struct SolDriverTiming {
+  SolStatus (*stream_open)(void *state, SolStream *out, SolError *err);
+  void (*stream_close)(void *state, SolStream stream);
+  SolStatus (*record)(void *state, SolStream stream, SolError *err);
+  SolStatus (*recorded)(void *state, SolStream stream, SolDriverGraph **out, SolError *err);
+  void (*graph_free)(void *state, SolDriverGraph *graph);
+  SolStatus (*replay)(void *state, SolDriverGraph *const *graphs, int count, int warm, int rounds,
+                      SolStream stream, double *seconds, SolError *err);
+  SolStatus (*fill)(void *state, uint64_t at, int byte, uint64_t bytes, SolError *err);
+  SolStatus (*copy)(void *state, uint64_t to, uint64_t from, uint64_t bytes, SolError *err);
+} SolDriverTiming;
 extern const SolDriverTable sol_driver_emu_table, sol_driver_cuda_table;
 
 #endif

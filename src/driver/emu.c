@@ -92,7 +92,18 @@ static SolStatus launch_emu(void *state, void *kernel, const SolDriverLaunch *la
 static SolStatus enqueue_emu(void *state, void *kernel, const SolDriverLaunch *launch, SolStream stream,
                              SolError *err) {
   (void)stream;
-  return launch_emu(state, kernel, launch, NULL, NULL, err);
+  SolEmuLaunch uncounted = launch->emu ? *launch->emu : (SolEmuLaunch){0};
+  uncounted.no_counts = true;
+  SolDriverLaunch l = *launch;
+  l.emu = &uncounted;
+  SolEmuResult result = {0};
+  SolStatus status = launch_emu(state, kernel, &l, &result, NULL, err);
+  if (!status && (result.end != SOL_EMU_DONE ||
+                  result.finding_count)) // no result reaches the caller: what was found is the error
+    status = sol_fail(err, SOL_ERR_RANGE, "%s",
+                      result.finding_count ? result.findings[0].message : "the launch did not end");
+  sol_emu_result_free(&result);
+  return status;
 }
 
 static SolStatus allow_shared_emu(void *state, void *kernel, uint64_t bytes, SolError *err) {

@@ -253,6 +253,53 @@ void emu_count_as(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t by
   emu_log_room(x);
 }
 
+// Counts again what depends on the shape; `first` is the first active lane's address.
+static void count_anew(EmuShape *s, uint64_t first, uint32_t bytes, bool is_shared, SolSharedOp shared) {
+  uint64_t addr[EMU_LANES];
+  for (int l = 0; l < EMU_LANES; l++) addr[l] = first + (uint64_t)(int64_t)s->delta[l];
+  if (is_shared) {
+    SolWavefronts passes = sol_banks(addr, s->mask, bytes, shared);
+    s->wavefronts = (uint16_t)passes.wavefronts;
+    s->wavefronts_ideal = (uint16_t)passes.ideal;
+  } else {
+    sol_coalesce(addr, s->mask, bytes, s->coalesced);
+    s->line = first / SOL_LINE_BYTES;
+  }
+  s->counted = true;
+}
+
+// Moving all lanes by whole words, of which lanes of more than one are aligned to theirs, turns the banks and
+// changes no pass; moving them by whole lines changes no sector but in its line's number.
+void emu_count_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first, SolMemOp op,
+                     SolSharedOp shared) {
+  SolEmuCounts *c = &x->counts[i->index];
+  EmuWorker *w = emu_worker(x);
+  uint32_t bytes = (uint32_t)i->bytes * i->vec;
+  c->bytes += (uint64_t)emu_popc(s->mask) * bytes;
+  if (!x->launch->counting) return;
+  bool is_shared = i->space == PTX_SPACE_SHARED;
+  if (i->space == PTX_SPACE_CONST) { // a cache of its own
+    c->requests++;
+    return;
+  }
+  uint8_t ends = (uint8_t)(first & (is_shared ? SOL_BANK_BYTES - 1 : SOL_LINE_BYTES - 1));
+  if (!s->counted || s->ends != ends) {
+    count_anew(s, first, bytes, is_shared, shared);
+    s->ends = ends;
+  }
+  if (is_shared) {
+    c->shared_requests++;
+    c->wavefronts += s->wavefronts;
+    c->wavefronts_ideal += s->wavefronts_ideal;
+    return;
+  }
+  uint64_t lines = first / SOL_LINE_BYTES - s->line;
+  s->line += lines;
+  for (uint32_t k = 0; k < s->coalesced->lines; k++) s->coalesced->line[k].line += lines;
+  sol_l1_access(&w->sm->l1, s->coalesced, op, i->index, &w->l1_counts[i->index], w->sm->log);
+  emu_log_room(x);
+}
+
 void emu_count(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, EmuTraffic traffic) {
   static const struct {
     SolMemOp op;

@@ -181,6 +181,7 @@ void emu_free_worker(EmuCtx *x) {
     next = b->next;
     free_block(b);
   }
+  sol_heap_free(w->shape_memory);
   sol_heap_free(w->memory);
 }
 

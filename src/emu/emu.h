@@ -62,6 +62,23 @@ SolStatus sol_emu_copy(SolEmu *emu, uint64_t to, uint64_t from, uint64_t bytes,
 // The host's own view of [address, address + bytes), or NULL where it is not all in one allocation.
 void *sol_emu_host(SolEmu *emu, uint64_t address, uint64_t bytes);
 
+// Memory of the host's that kernels reach at its own address, until it is unmapped; it overlaps no other.
+SolStatus sol_emu_map(SolEmu *emu, void *host, uint64_t bytes, const char *label, SolError *err);
+SolStatus sol_emu_unmap(SolEmu *emu, void *host, SolError *err); // host: what was mapped
+// What the allocation around an address is.
+typedef struct SolEmuRange {
+  uint64_t address, bytes;
+  bool mapped;   // host and kernels have the same address for it
+  bool variable; // of a module
+} SolEmuRange;
+bool sol_emu_range(const SolEmu *emu, uint64_t address, SolEmuRange *out); // false: none that lives
+uint64_t sol_emu_bytes_used(const SolEmu *emu);                            // by what is not mapped
+// Bytes for device malloc; without effect once a module that uses it was loaded.
+void sol_emu_set_heap(SolEmu *emu, uint64_t bytes);
+// Where .managed variables are put: zeroed memory that the host sees at the address that kernels use, alive as
+// long as the emulator. Until this is called they lie with the others.
+void sol_emu_managed_from(SolEmu *emu, void *(*get)(void *ctx, uint64_t bytes), void *ctx);
+
 // ---- modules ----
 
 SolStatus sol_emu_load(SolEmu *emu, const SolPtxSource *sources, int count, SolEmuModule **out,
@@ -71,6 +88,8 @@ const SolPtxModule *sol_emu_ptx(const SolEmuModule *module);
 SolEmuKernel *sol_emu_kernel(const SolEmuModule *module, const char *name); // NULL: no such kernel
 SolEmuKernel *sol_emu_kernel_at(const SolEmuModule *module, int i);         // NULL past the last
 const PtxFunction *sol_emu_kernel_function(const SolEmuKernel *kernel);
+// 32-bit registers a thread takes here, where each lives as long as its value: an estimate of ptxas's number.
+uint32_t sol_emu_kernel_registers(const SolEmuKernel *kernel);
 // Address and size of a variable; SOL_ERR_NOT_FOUND.
 SolStatus sol_emu_symbol(const SolEmuModule *module, const char *name, uint64_t *address, uint64_t *bytes,
                          SolError *err);

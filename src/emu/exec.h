@@ -150,8 +150,11 @@ struct EmuWarp {
   uint8_t *consts;          // EMU_BANK_WARP
 };
 
+// What one worker writes all the time stands so far from what others use: hosts fetch cache lines in pairs.
+enum { EMU_APART = 128 };
+
 struct EmuCtx { // one per worker
-  uint8_t *bank[4];
+  _Alignas(EMU_APART) uint8_t *bank[4];
   uint32_t pc;     // of the next instruction; handlers of branches change it
   uint32_t active; // lanes of the running entry
   uint32_t reconverge;

@@ -48,19 +48,27 @@ static void finish(EmuCtx *x, EmuSm *sm, EmuUnit **at) {
   emu_end_unit(x, u);
 }
 
+static void start_counting(EmuRun *run, EmuSm *sm, SolRecord *records) {
+  if (!sm->l1.sets) sol_l1_init(&sm->l1, run->l1_bytes, sm->l1_memory, run->l1_size, NULL);
+  sm->log->records = records;
+  sm->log->spare = sm->records; // sorting leaves it there
+}
+
 // Runs what is resident, in order; the next unit starts only when all that are there wait for others.
 static void run_sm(EmuCtx *x, EmuSm *sm) {
   EmuRun *run = x->launch;
   EmuWorker *w = emu_worker(x);
   w->sm = sm;
   sm->full = false;
+  if (run->counting) start_counting(run, sm, w->records);
   for (bool again = true; again && !emu_stopping(run);) {
     again = false;
     if (!sm->units) start_next(x, sm);
     for (EmuUnit **at = &sm->units; *at && !emu_stopping(run);) {
       w->progress = false;
       EmuTurn turn = emu_run_unit(x, *at);
-      if (w->progress) __atomic_store_n(&run->progress, true, __ATOMIC_RELAXED);
+      if (w->progress && !__atomic_load_n(&run->progress, __ATOMIC_RELAXED))
+        __atomic_store_n(&run->progress, true, __ATOMIC_RELAXED);
       if (turn == EMU_TURN_DONE) {
         finish(x, sm, at);
         again = true;
@@ -98,6 +106,7 @@ static void work_shards(void *ctx, int worker) {
   for (;;) {
     uint32_t s = __atomic_fetch_add(&run->next_sm, 1, __ATOMIC_RELAXED);
     if (s >= SOL_SHARDS) return;
+    if (!run->l2_filled) sol_l2_empty_shard(run->l2, s);
     sol_l2_drain(run->l2, s, run->logs, run->sm_count, w->l2_counts, run->program->count);
   }
 }
@@ -121,6 +130,7 @@ static void rounds(EmuRun *run, SolPool *pool) {
     if (run->counting) {
       run->next_sm = 0;
       sol_pool_run(pool, work_shards, run);
+      run->l2_filled = true;
       for (uint32_t s = 0; s < run->sm_count; s++) sol_log_empty(&run->logs[s]);
     }
     if (emu_stopping(run)) return;
@@ -141,6 +151,11 @@ static void rounds(EmuRun *run, SolPool *pool) {
 }
 
 // ---- set-up ----
+
+// The first place in memory with EMU_APART bytes to spare at its end that is aligned so.
+static void *aligned(void *memory) {
+  return (uint8_t *)memory + (EMU_APART - (uintptr_t)memory % EMU_APART) % EMU_APART;
+}
 
 static SolStatus check_size(EmuRun *run, SolError *err) {
   const SolEmuLaunch *launch = run->launch;
@@ -237,22 +252,22 @@ static SolStatus check_units(EmuRun *run, SolError *err) {
 
 static SolStatus make_caches(EmuRun *run, SolError *err) {
   const SolEmuMachine *m = &run->emu->machine;
-  run->sms = sol_heap_alloc(sizeof *run->sms * run->sm_count);
+  run->sm_memory = sol_heap_alloc(sizeof *run->sms * run->sm_count + EMU_APART);
   run->logs = sol_heap_alloc(sizeof *run->logs * run->sm_count);
-  if (!run->sms || !run->logs) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
-  memset(run->sms, 0, sizeof *run->sms * run->sm_count);
+  if (!run->sm_memory || !run->logs) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  run->sms = aligned(run->sm_memory);
   for (uint32_t s = 0; s < run->sm_count; s++)
     run->sms[s] = (EmuSm){.index = s, .next_unit = s, .log = &run->logs[s]};
   if (!run->counting) return SOL_OK;
   uint64_t used = (run->shared_bytes ? run->shared_bytes + 1024 : 0) * run->cluster_size * run->units_per_sm;
   uint64_t l1 = m->l1_bytes > used ? m->l1_bytes - used : 0;
   SolL2Config config = {.bytes = m->l2_bytes};
-  size_t l1_size = (sol_l1_bytes(l1) + 63) / 64 * 64, log_size = (sol_log_bytes(LOG_RECORDS) + 63) / 64 * 64;
-  size_t l2_size = sol_l2_bytes(&config);
+  size_t l1_size = (sol_l1_bytes(l1) + 63) / 64 * 64;
+  size_t log_size = sizeof(SolRecord) * LOG_RECORDS, l2_size = sol_l2_bytes(&config);
   if (!l2_size)
     return sol_fail(err, SOL_ERR_ARGUMENT, "an L2 of %llu bytes", (unsigned long long)m->l2_bytes);
   // Kept from launch to launch: getting so much memory anew costs more than a small launch.
-  size_t total = (l1_size + log_size) * run->sm_count + l2_size + 64;
+  size_t total = (l1_size + log_size) * run->sm_count + log_size * run->worker_count + l2_size + EMU_APART;
   SolEmu *emu = run->emu;
   if (emu->cache_bytes < total) {
     sol_heap_free(emu->cache_memory);
@@ -261,15 +276,33 @@ static SolStatus make_caches(EmuRun *run, SolError *err) {
   }
   run->l2 = sol_heap_alloc(sizeof *run->l2);
   if (!emu->cache_memory || !run->l2) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
-  uint8_t *at = (uint8_t *)emu->cache_memory + (64 - (uintptr_t)emu->cache_memory % 64) % 64;
-  for (uint32_t s = 0; s < run->sm_count; s++) {
-    SolStatus status = sol_l1_init(&run->sms[s].l1, l1, at, l1_size, err);
-    if (status) return status;
-    at += l1_size;
-    sol_log_init(&run->logs[s], LOG_RECORDS, at);
-    at += log_size;
+  uint8_t *at = aligned(emu->cache_memory);
+  for (uint32_t s = 0; s < run->sm_count; s++, at += l1_size + log_size) {
+    run->sms[s].l1_memory = at;
+    run->sms[s].records = (SolRecord *)(void *)(at + l1_size);
+    run->logs[s] = (SolLog){.capacity = LOG_RECORDS};
   }
-  return sol_l2_init(run->l2, &config, at, l2_size, err);
+  for (uint32_t k = 0; k < run->worker_count; k++, at += log_size)
+    emu_worker(&run->workers[k])->records = (SolRecord *)(void *)at;
+  run->l1_bytes = l1;
+  run->l1_size = l1_size;
+  SolStatus status =
+      sol_l1_init(&run->sms[0].l1, l1, run->sms[0].l1_memory, l1_size, err); // says if it cannot be
+  return status ? status : sol_l2_lay_out(run->l2, &config, at, l2_size, err);
+}
+
+static bool make_shapes(EmuWorker *w, uint32_t count) {
+  if (count > EMU_SHAPES) count = EMU_SHAPES;
+  // What their requests were stands apart: most take few of its many lines.
+  w->shape_memory = sol_heap_alloc((sizeof(EmuShape) + sizeof(SolCoalesced)) * count + EMU_APART);
+  if (!w->shape_memory) return false;
+  w->shapes = aligned(w->shape_memory);
+  SolCoalesced *coalesced = (SolCoalesced *)(void *)(w->shapes + count);
+  for (uint32_t k = 0; k < count; k++) {
+    w->shapes[k].index = UINT32_MAX;
+    w->shapes[k].coalesced = &coalesced[k];
+  }
+  return true;
 }
 
 static bool make_worker(EmuRun *run, EmuCtx *x, uint32_t index) {
@@ -281,7 +314,7 @@ static bool make_worker(EmuRun *run, EmuCtx *x, uint32_t index) {
   uint8_t *memory = sol_heap_alloc(bytes);
   if (!memory) return false;
   memset(memory, 0, bytes);
-  uint8_t *at = memory + (64 - (uintptr_t)memory % 64) % 64;
+  uint8_t *at = aligned(memory);
   EmuWorker *w = (EmuWorker *)(void *)at;
   at += (sizeof *w + 63) / 64 * 64;
   w->memory = memory;
@@ -291,17 +324,20 @@ static bool make_worker(EmuRun *run, EmuCtx *x, uint32_t index) {
   w->last = (EmuAlloc **)(void *)(at += l2);
   w->free_frames = (EmuFrame **)(void *)(at + last);
   x->bank[EMU_BANK_LAUNCH] = run->consts;
-  return true;
+  if (make_shapes(w, p->shape_count)) return true;
+  sol_heap_free(memory);
+  return false;
 }
 
 static SolStatus make_workers(EmuRun *run, uint32_t count, SolError *err) {
   size_t consts = run->program->const_bytes + 1024;
   run->param_room = run->launch->kernel->fn->param_size;
   uint8_t *memory = sol_heap_alloc(consts + (size_t)run->param_room + 128);
-  run->workers = sol_heap_alloc(sizeof *run->workers * count);
+  run->worker_memory = sol_heap_alloc(sizeof *run->workers * count + EMU_APART);
   run->const_memory = memory;
-  if (!memory || !run->workers) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  if (!memory || !run->worker_memory) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   memset(memory, 0, consts + (size_t)run->param_room + 128);
+  run->workers = aligned(run->worker_memory);
   run->consts = memory + (64 - (uintptr_t)memory % 64) % 64;
   run->params = run->consts + (consts + 63) / 64 * 64;
   if (run->param_room) memcpy(run->params, run->launch->params, (size_t)run->param_room);
@@ -328,9 +364,9 @@ static void clean(EmuRun *run) {
   for (uint32_t s = 0; run->sms && run->workers && s < run->sm_count; s++)
     while (run->sms[s].units) finish(&run->workers[0], &run->sms[s], &run->sms[s].units);
   for (uint32_t k = 0; k < run->worker_count; k++) emu_free_worker(&run->workers[k]);
-  sol_heap_free(run->workers);
+  sol_heap_free(run->worker_memory);
   sol_heap_free(run->const_memory);
-  sol_heap_free(run->sms);
+  sol_heap_free(run->sm_memory);
   sol_heap_free(run->logs);
   sol_heap_free(run->l2);
 }

@@ -72,11 +72,13 @@ static SolStatus place_symbols(SolEmuModule *m, SolError *err) {
       if (err) err->line = (int32_t)s->line;
       return SOL_ERR_NOT_FOUND;
     }
-    EmuAlloc *a = emu_add_alloc(m->emu, s->size, s->name);
+    EmuAlloc *a = s->managed && m->emu->managed ? emu_add_managed(m->emu, s->size, s->name)
+                                                : emu_add_alloc(m->emu, s->size, s->name);
     if (!a)
       return sol_fail(err, SOL_ERR_NO_SPACE, "no memory for %s, %llu bytes", s->name,
                       (unsigned long long)s->size);
     a->constant = s->space == PTX_SPACE_CONST;
+    a->variable = true;
     m->alloc[k] = a;
     m->address[k] = a->base;
     if (s->init_bytes) memcpy(a->host, s->init, (size_t)(s->init_bytes < a->size ? s->init_bytes : a->size));
@@ -192,6 +194,13 @@ SolEmuKernel *sol_emu_kernel(const SolEmuModule *m, const char *name) {
 
 const PtxFunction *sol_emu_kernel_function(const SolEmuKernel *kernel) {
   return kernel->fn;
+}
+
+uint32_t sol_emu_kernel_registers(const SolEmuKernel *kernel) {
+  uint32_t most = 0; // the spare row stands behind the registers
+  for (uint32_t k = 0; k < kernel->program->function_count; k++)
+    if (kernel->program->functions[k].spare > most) most = kernel->program->functions[k].spare;
+  return most / EMU_ROW_BYTES;
 }
 
 SolStatus sol_emu_symbol(const SolEmuModule *m, const char *name, uint64_t *address, uint64_t *bytes,

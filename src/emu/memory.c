@@ -32,13 +32,7 @@ EmuAlloc *emu_find_alloc(const SolEmu *emu, uint64_t address) {
 EmuAlloc *emu_add_alloc(SolEmu *emu, uint64_t bytes, const char *label) {
   uint64_t size = bytes ? bytes : 1;
   if (size > emu->machine.mem_bytes - emu->bytes_used || size > SIZE_MAX - 4096) return NULL;
-  if (emu->alloc_count == emu->alloc_cap) {
-    uint32_t cap = emu->alloc_cap ? emu->alloc_cap * 2 : 64;
-    EmuAlloc **grown = sol_heap_realloc(emu->allocs, sizeof *grown * cap);
-    if (!grown) return NULL;
-    emu->allocs = grown;
-    emu->alloc_cap = cap;
-  }
+  if (!emu_reserve_alloc(emu)) return NULL;
   EmuAlloc *a = sol_heap_alloc(sizeof *a);
   uint8_t *block = sol_heap_alloc((size_t)size + 64);
   if (!a || !block) {
@@ -48,18 +42,19 @@ EmuAlloc *emu_add_alloc(SolEmu *emu, uint64_t bytes, const char *label) {
   }
   *a = (EmuAlloc){.base = emu->next_base, .size = size, .block = block};
   a->host = block + (64 - (uintptr_t)block % 64) % 64;
+  emu_use_large_pages(block, (size_t)size);
   memset(a->host, 0, (size_t)size);
   sol_format(a->label, sizeof a->label, "%s", label ? label : "");
   emu->next_base += (size + GAP + ALIGN - 1) / ALIGN * ALIGN;
   emu->bytes_used += size;
-  emu->allocs[emu->alloc_count++] = a;
+  emu_insert_alloc(emu, a);
   return a;
 }
 
 void emu_drop_alloc(SolEmu *emu, EmuAlloc *a) {
   if (a->freed) return;
   a->freed = true;
-  emu->bytes_used -= a->size;
+  if (!a->mapped) emu->bytes_used -= a->size;
   sol_heap_free(a->block);
   sol_heap_free(a->init);
   a->block = a->host = a->init = NULL;

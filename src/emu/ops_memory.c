@@ -3,65 +3,18 @@
 
 #include "emu/lanes.h"
 #include "emu/lower.h"
+#include "emu/shape.h"
 
 // ---- all lanes in one piece of memory: the usual case ----
 
-// Memory that starts at `origin` for address 0 of the space; acc->addr and the masks are filled in, acc->host
-// is not. NULL: some lane is elsewhere, or wrong.
-static uint8_t *flat(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t bytes, EmuAccess *acc) {
-  const EmuAlloc *a = NULL;
-  bool shared = i->space == PTX_SPACE_SHARED;
-  uint64_t base = 0, size = x->block->shared_bytes, bad = 0, low = bytes - 1;
-  if (!shared) {
-    a = emu_worker(x)->last[i->index];
-    if (!a || a->freed || i->space == PTX_SPACE_LOCAL || i->space == PTX_SPACE_PARAM) return NULL;
-    base = a->base, size = a->size;
-  }
-  if (size < bytes || (bytes & low)) return NULL;
-  uint64_t *addr = acc->addr, limit = size - bytes, offset = (uint64_t)i->offset;
-  const int32_t *on = emu_on(x, mask);
-  if (i->abytes == 8) {
-    const uint64_t *from = EMU_IN(uint64_t, i->a);
-    EMU_EACH(l) {
-      uint64_t at = from[l] + offset, in = at - base;
-      addr[l] = at;
-      // Below 2^63 the sign of the difference says which is larger.
-      bad |= ((limit - in) >> 63 | in >> 63 | (at & low)) & (uint64_t)(int64_t)on[l];
-    }
-  } else {
-    const uint32_t *from = EMU_IN(uint32_t, i->a);
-    EMU_EACH(l) {
-      uint64_t at = (uint32_t)(from[l] + (uint32_t)offset), in = at - base;
-      addr[l] = at;
-      bad |= ((limit - in) >> 63 | in >> 63 | (at & low)) & (uint64_t)(int64_t)on[l];
-    }
-  }
-  if (bad) return NULL;
-  acc->mask = mask;
-  acc->shared = shared ? mask : 0;
-  acc->local = 0;
-  return shared ? x->block->shared : (uint8_t *)((uintptr_t)a->host - (uintptr_t)base);
-}
-
-static bool in_step(const EmuAccess *acc, uint32_t bytes) {
-  uint64_t off = 0, first = acc->addr[0];
-  if (acc->mask != EMU_ALL) return false;
-  for (int l = 0; l < EMU_LANES; l++) off |= acc->addr[l] ^ (first + (uint64_t)l * bytes);
-  return off == 0;
-}
-
-static uint8_t *at(uint8_t *origin, uint64_t address) {
-  return (uint8_t *)((uintptr_t)origin + (uintptr_t)address);
-}
-
 // One 32-bit word a lane, scattered: what shared memory mostly sees.
-static void gather_words(EmuCtx *x, EmuLoc loc, uint8_t *origin, const EmuAccess *acc) {
+EMU_HOT static void gather_words(EmuCtx *x, EmuLoc loc, const EmuShape *s, Place at) {
   uint32_t *d = EMU_OUT(uint32_t, loc);
-  for (int l = 0; l < EMU_LANES; l++) memcpy(&d[l], at(origin, acc->addr[l]), 4);
+  for (int l = 0; l < EMU_LANES; l++) memcpy(&d[l], lane_host(s, at, l), 4);
 }
 
-static void hosts(uint8_t *origin, EmuAccess *acc) {
-  for (int l = 0; l < EMU_LANES; l++) acc->host[l] = at(origin, acc->addr[l]);
+static void hosts(const EmuShape *s, Place at, uint8_t **host) {
+  for (int l = 0; l < EMU_LANES; l++) host[l] = lane_host(s, at, l);
 }
 
 #define SPLIT(name, T, N)                                                                                    \
@@ -134,51 +87,79 @@ static void zero_lanes(EmuCtx *x, const EmuInst *i, const Mover *m, uint32_t lan
       memset((uint8_t *)emu_at(x, m->regs[k]) + (size_t)emu_first(lanes) * i->lane_bytes, 0, i->lane_bytes);
 }
 
-static void load(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+// Others may be writing: what a spinning lane reads must come from memory each time.
+static void order_load(EmuCtx *x, const EmuInst *i, const Mover *m) {
+  if (!(i->flags & EMU_FLAG_STRONG)) {
+    x->fiber->spin = 0;
+    return;
+  }
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  emu_spin(x);
+  if (m->acquires && x->launch->counting) sol_l1_empty(&emu_worker(x)->sm->l1);
+}
+
+static void load_lanes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   const Mover *m = i->more;
   EmuAccess acc;
   uint32_t bytes = (uint32_t)i->bytes * i->vec;
-  uint8_t *origin = flat(x, i, mask, bytes, &acc);
-  if (!origin && emu_resolve(x, i, mask, bytes, false, &acc) != mask) zero_lanes(x, i, m, mask & ~acc.mask);
+  if (emu_resolve(x, i, mask, bytes, false, &acc) != mask) zero_lanes(x, i, m, mask & ~acc.mask);
   if (!acc.mask) return;
-  // Others may be writing: what a spinning lane reads must come from memory each time.
-  if (i->flags & EMU_FLAG_STRONG) {
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    emu_spin(x);
-    if (m->acquires && x->launch->counting) sol_l1_empty(&emu_worker(x)->sm->l1);
-  } else
-    x->fiber->spin = 0;
-  if (origin && in_step(&acc, bytes) && load_row(x, i, m->regs, at(origin, acc.addr[0]))) {
-  } else if (origin && acc.mask == EMU_ALL && m->gather == load_u32_32 && i->vec == 1) {
-    gather_words(x, m->regs[0], origin, &acc);
-  } else {
-    if (origin) hosts(origin, &acc);
-    for (uint32_t k = 0; k < i->vec; k++) m->gather(emu_at(x, m->regs[k]), acc.host, k * i->bytes, acc.mask);
-  }
-  if (x->launch->checking) {
-    if (origin) hosts(origin, &acc);
+  order_load(x, i, m);
+  for (uint32_t k = 0; k < i->vec; k++) m->gather(emu_at(x, m->regs[k]), acc.host, k * i->bytes, acc.mask);
+  if (x->launch->checking)
     emu_check_access(x, i, &acc, bytes, i->flags & EMU_FLAG_STRONG ? EMU_USE_ATOMIC : EMU_USE_LOAD);
-  }
   emu_count_as(x, i, &acc, bytes, m->op, SOL_SHARED_LOAD);
+}
+
+static void load(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  const Mover *m = i->more;
+  Place at;
+  EmuShape *s = x->launch->checking ? NULL : shape_of(x, i, mask, (uint32_t)i->bytes * i->vec, &at);
+  if (!s) {
+    load_lanes(x, i, mask);
+    return;
+  }
+  order_load(x, i, m);
+  if (s->row && load_row(x, i, m->regs, at.host)) {
+  } else if (mask == EMU_ALL && m->gather == load_u32_32 && i->vec == 1) {
+    gather_words(x, m->regs[0], s, at);
+  } else {
+    uint8_t *host[EMU_LANES];
+    hosts(s, at, host);
+    for (uint32_t k = 0; k < i->vec; k++) m->gather(emu_at(x, m->regs[k]), host, k * i->bytes, mask);
+  }
+  emu_count_shape(x, i, s, at.address, m->op, SOL_SHARED_LOAD);
+}
+
+static void store_lanes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  const Mover *m = i->more;
+  EmuAccess acc;
+  uint32_t bytes = (uint32_t)i->bytes * i->vec;
+  if (!emu_resolve(x, i, mask, bytes, true, &acc)) return;
+  x->fiber->spin = 0;
+  for (uint32_t k = 0; k < i->vec; k++) m->scatter(emu_at(x, m->regs[k]), acc.host, k * i->bytes, acc.mask);
+  if (i->flags & EMU_FLAG_STRONG) __atomic_thread_fence(__ATOMIC_RELEASE);
+  if (x->launch->checking)
+    emu_check_access(x, i, &acc, bytes, i->flags & EMU_FLAG_STRONG ? EMU_USE_ATOMIC : EMU_USE_STORE);
+  emu_count_as(x, i, &acc, bytes, SOL_MEM_STORE, SOL_SHARED_STORE);
 }
 
 static void store(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   const Mover *m = i->more;
-  EmuAccess acc;
-  uint32_t bytes = (uint32_t)i->bytes * i->vec;
-  uint8_t *origin = flat(x, i, mask, bytes, &acc);
-  if (!origin && !emu_resolve(x, i, mask, bytes, true, &acc)) return;
+  Place at;
+  EmuShape *s = x->launch->checking ? NULL : shape_of(x, i, mask, (uint32_t)i->bytes * i->vec, &at);
+  if (!s) {
+    store_lanes(x, i, mask);
+    return;
+  }
   x->fiber->spin = 0;
-  if (!origin || !in_step(&acc, bytes) || !store_row(x, i, m->regs, at(origin, acc.addr[0]))) {
-    if (origin) hosts(origin, &acc);
-    for (uint32_t k = 0; k < i->vec; k++) m->scatter(emu_at(x, m->regs[k]), acc.host, k * i->bytes, acc.mask);
+  if (!s->row || !store_row(x, i, m->regs, at.host)) {
+    uint8_t *host[EMU_LANES];
+    hosts(s, at, host);
+    for (uint32_t k = 0; k < i->vec; k++) m->scatter(emu_at(x, m->regs[k]), host, k * i->bytes, mask);
   }
   if (i->flags & EMU_FLAG_STRONG) __atomic_thread_fence(__ATOMIC_RELEASE);
-  if (x->launch->checking) {
-    if (origin) hosts(origin, &acc);
-    emu_check_access(x, i, &acc, bytes, i->flags & EMU_FLAG_STRONG ? EMU_USE_ATOMIC : EMU_USE_STORE);
-  }
-  emu_count_as(x, i, &acc, bytes, SOL_MEM_STORE, SOL_SHARED_STORE);
+  emu_count_shape(x, i, s, at.address, SOL_MEM_STORE, SOL_SHARED_STORE);
 }
 
 // st.async: a store, then its bytes arrive at the mbarrier.
@@ -283,6 +264,7 @@ static Mover *lower_data(Lower *l, const PtxInst *in, const PtxOperand *o, EmuIn
   if (sol_ptx_type_class((PtxType)code->type[0]) == PTX_CLASS_SIGNED) out->flags |= EMU_FLAG_SIGNED;
   m->gather = gather_for(out->bytes, out->lane_bytes, out->flags & EMU_FLAG_SIGNED);
   m->scatter = scatter_for(out->bytes, out->lane_bytes);
+  out->f = l->program->shape_count++ % EMU_SHAPES;
   return m->gather && m->scatter ? m : NULL;
 }
 

@@ -30,6 +30,7 @@ typedef struct EmuAlloc {
   uint8_t *block;             // what the heap gave
   uint8_t *init;              // a bit per byte written; NULL: not tracked
   bool freed, heap, constant; // heap: by malloc in a kernel
+  bool mapped, variable;      // the host's own memory; a module's
   char label[40];
 } EmuAlloc;
 
@@ -43,6 +44,8 @@ struct SolEmu {
   SolEmuModule *modules;
   struct EmuTextures *textures; // of ops_texture.c
   uint64_t launches;
+  void *(*managed)(void *ctx, uint64_t bytes); // sol_emu_managed_from
+  void *managed_ctx;
   void *cache_memory; // of the caches' state and logs
   size_t cache_bytes;
 };
@@ -52,6 +55,14 @@ EmuAlloc *emu_find_alloc(const SolEmu *emu, uint64_t address);
 EmuAlloc *emu_nearest_alloc(const SolEmu *emu, uint64_t address); // NULL where there is none at all
 EmuAlloc *emu_add_alloc(SolEmu *emu, uint64_t bytes, const char *label);
 void emu_drop_alloc(SolEmu *emu, EmuAlloc *alloc);
+// map.c: in its place among the others; there is room.
+void emu_insert_alloc(SolEmu *emu, EmuAlloc *alloc);
+bool emu_reserve_alloc(SolEmu *emu); // room for one more
+EmuAlloc *emu_add_managed(SolEmu *emu, uint64_t bytes, const char *label);
+
+// pages_*.c: asks the system for large pages under fresh memory that will all be used: a device's buffers are
+// walked through from end to end, and looking up small pages costs as much as the walk.
+void emu_use_large_pages(void *memory, size_t bytes);
 
 // ---- programs ----
 
@@ -91,6 +102,7 @@ typedef struct EmuProgram {
   uint32_t count;
   EmuConst *consts;
   uint32_t const_count, const_cap, const_bytes;
+  uint32_t shape_count; // ld and st
   uint64_t local_bytes; // that a thread needs at first
   uint64_t shared_static;
   bool dynamic_calls; // depth is not known
@@ -192,12 +204,14 @@ typedef struct EmuUnit { // a cluster, or a block alone; runs on one worker at a
 } EmuUnit;
 
 typedef struct EmuSm {
-  EmuUnit *units; // resident, in order
+  _Alignas(EMU_APART) EmuUnit *units; // resident, in order
   uint32_t resident;
   uint64_t next_unit;
   uint64_t clock; // warp instructions so far
-  SolL1 l1;
+  SolL1 l1;       // made when the SM first runs, by the worker that will use it
   SolLog *log;
+  void *l1_memory;
+  SolRecord *records; // where the sorted log stays until L2 has seen it
   uint32_t index;
   bool full, done; // the log has no room; all units have ended
 } EmuSm;
@@ -208,7 +222,7 @@ struct EmuRun {
   const EmuProgram *program;
   SolEmuResult *result;
   EmuAlloc *workspace; // of cooperative groups; NULL
-  void *const_memory;
+  void *const_memory, *worker_memory, *sm_memory;
   uint8_t *consts; // EMU_BANK_LAUNCH
   uint8_t *params; // the launch's own copy, param_room bytes
   uint64_t param_room;
@@ -220,16 +234,35 @@ struct EmuRun {
   EmuSm *sms;
   SolLog *logs; // one per SM
   SolL2 *l2;
+  size_t l1_size; // of its memory
+  uint64_t l1_bytes;
+  bool l2_filled; // it is not empty, as at first
   EmuCtx *workers;
   uint32_t worker_count;
-  uint32_t next_sm;
-  int stop;                 // SolEmuEnd, or 0
+  double started;
+  bool counting, checking; // counts memory; keeps shadows of it
+  int stop;                // SolEmuEnd, or 0
+  // What workers write while others read the rest.
+  _Alignas(EMU_APART) uint32_t next_sm;
   SolSpin lock, print_lock; // findings; printing
   uint64_t instructions;
-  double started;
-  bool progress;           // this round: something ran that is no spin
-  bool counting, checking; // counts memory; keeps shadows of it
+  bool progress; // this round: something ran that is no spin
 };
+
+// How the lanes of an ld or st lay to each other the last time, and what followed from it: shape.h.
+enum { EMU_SHAPES = 1024 }; // ld and st beyond that share
+typedef struct EmuShape {
+  _Alignas(64) int32_t delta[EMU_LANES]; // bytes from the first active lane
+  uint32_t index;                        // of the instruction; UINT32_MAX: none
+  uint32_t mask;                         // active lanes
+  int32_t low, high;                     // least and greatest delta
+  bool row;                              // all lanes, one after the other
+  bool counted;                          // what follows holds, where the first lane's address ends in `ends`
+  uint8_t ends;
+  uint16_t wavefronts, wavefronts_ideal; // shared memory
+  uint64_t line;                         // else: the first lane's, for which `coalesced` was made
+  SolCoalesced *coalesced;
+} EmuShape;
 
 typedef struct EmuWorker { // EmuCtx.more
   EmuFrame **free_frames;  // by Program.functions
@@ -240,7 +273,10 @@ typedef struct EmuWorker { // EmuCtx.more
   SolL1Counts *l1_counts; // by EmuInst.index
   SolL2Counts *l2_counts; // likewise, and one more
   SolCoalesced coalesced;
-  void *memory;          // of the worker itself
+  SolRecord *records; // the log of the SM that runs: one for all of them stays in the host's cache
+  EmuShape *shapes;   // by EmuInst.f of ld and st
+  void *memory;       // of the worker itself
+  void *shape_memory;
   uint64_t instructions; // not yet added to the launch's
   uint64_t units_done;
   bool progress;
@@ -287,6 +323,8 @@ void emu_check_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_
 enum { EMU_LOG_RESERVE = 4096 }; // records that must be free before an instruction: a bulk copy makes many
 void emu_count_as(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, SolMemOp op,
                   SolSharedOp shared);
+void emu_count_shape(EmuCtx *x, const EmuInst *i, EmuShape *shape, uint64_t first, SolMemOp op,
+                     SolSharedOp shared);
 void emu_log_room(EmuCtx *x);
 // run.c
 enum { EMU_QUANTUM = 4096 };

@@ -37,4 +37,7 @@ SolStatus trial_run(Trial *t, SolError *err);
 SolStatus trial_check(Trial *t, double *worst, SolError *err);
 void trial_close(Trial *t);
 
+// `count` elements as the tensor is filled, one after another; the same seed, the same values.
+void trial_values(const OpsView *view, uint64_t seed, void *to, int64_t count);
+
 #endif

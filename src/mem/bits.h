@@ -1,5 +1,4 @@
-// Bit counting without a hardware instruction, and words of sixteen nibbles: one nibble per way of a cache
-// set.
+// Bit counting without a hardware instruction, and words of sixteen nibbles: the order of a cache set's ways.
 #ifndef SOL_MEM_BITS_H
 #define SOL_MEM_BITS_H
 
@@ -32,23 +31,6 @@ static inline uint32_t sol_low_bits(uint32_t n) {
 
 static inline uint32_t sol_nibble(uint64_t word, uint32_t way) {
   return (uint32_t)(word >> way * 4) & 15;
-}
-
-static inline uint64_t sol_nibble_set(uint64_t word, uint32_t way, uint32_t value) {
-  return (word & ~(UINT64_C(15) << way * 4)) | (uint64_t)value << way * 4;
-}
-
-// One bit, the nibble's lowest, per nibble that is not zero.
-static inline uint64_t sol_nibbles_used(uint64_t word) {
-  word |= word >> 1;
-  word |= word >> 2;
-  return word & SOL_NIBBLES_1;
-}
-
-// How many bits of what sol_nibbles_used returns.
-static inline uint32_t sol_nibbles_count(uint64_t used) {
-  uint64_t pairs = (used + (used >> 4)) & UINT64_C(0x0303030303030303);
-  return (uint32_t)(pairs * UINT64_C(0x0101010101010101) >> 56);
 }
 
 #endif

@@ -9,17 +9,22 @@
 
 #include "mem/bits.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 enum { SOL_WAYS = 16 };
 
 typedef struct SolSet {
-  uint32_t tag[SOL_WAYS]; // SOL_NO_TAG: empty
-  uint64_t order;         // ways, one a nibble, the most recently used lowest
-  uint64_t valid;         // per way, sectors that are here whole
-  uint64_t partial;       // per way, sectors of which only written bytes are here
-  uint64_t dirty;         // per way, sectors that memory below does not have yet
-  uint32_t queued;        // L2: ways that stand in the queue of partly written lines
-  uint32_t ways;          // how many of the 16 this set has
-  uint64_t unused[3];     // fills two cache lines of the host
+  uint32_t tag[SOL_WAYS];    // SOL_NO_TAG: empty
+  uint64_t order;            // ways, one a nibble, the most recently used lowest
+  uint8_t valid[SOL_WAYS];   // sectors that are here whole
+  uint8_t partial[SOL_WAYS]; // sectors of which only written bytes are here
+  uint8_t dirty[SOL_WAYS];   // L2: sectors that memory below does not have yet
+  uint16_t ways;             // how many of the 16 this set has
+  uint16_t empty;            // of them, those that hold no line, a bit each
+  uint16_t queued;           // L2: ways that stand in the queue of partly written lines, likewise
+  uint16_t dirty_ways;       // L2: how many have a dirty sector
 } SolSet;
 _Static_assert(sizeof(SolSet) == 128, "SolSet fills two cache lines");
 
@@ -52,30 +57,37 @@ static inline SolPlace sol_place(uint64_t line, uint32_t bits) {
   return (SolPlace){((uint32_t)line ^ hash) & (uint32_t)((UINT64_C(1) << bits) - 1), tag & 0x7fffffffu};
 }
 
-static inline void sol_set_clear(SolSet *s) {
+static inline void sol_set_clear(SolSet *s, uint32_t ways) {
   for (uint32_t i = 0; i < SOL_WAYS; i++) s->tag[i] = SOL_NO_TAG;
   s->order = UINT64_C(0xfedcba9876543210);
-  s->valid = s->partial = s->dirty = 0;
-  s->queued = 0;
+  memset(s->valid, 0, sizeof s->valid);
+  memset(s->partial, 0, sizeof s->partial);
+  memset(s->dirty, 0, sizeof s->dirty);
+  s->ways = (uint16_t)ways;
+  s->empty = (uint16_t)sol_low_bits(ways);
+  s->queued = s->dirty_ways = 0;
 }
 
 // The way that holds the tag, or SOL_WAYS.
 static inline uint32_t sol_set_find(const SolSet *s, uint32_t tag) {
-  typedef uint32_t Four __attribute__((vector_size(16)));
-  static const Four bit[4] = {
-      {1, 2, 4, 8}, {16, 32, 64, 128}, {256, 512, 1024, 2048}, {4096, 8192, 16384, 32768}};
-  Four want = {tag, tag, tag, tag}, found = {0, 0, 0, 0};
-  for (size_t i = 0; i < 4; i++) {
-    Four four;
-    memcpy(&four, s->tag + 4 * i, sizeof four);
-    found |= (Four)(four == want) & bit[i];
-  }
-  uint32_t ways = (found[0] | found[1]) | (found[2] | found[3]);
-  return ways ? sol_first_bit(ways) : SOL_WAYS;
+#ifdef __SSE2__
+  const __m128i *four = (const __m128i *)(const void *)s->tag;
+  __m128i want = _mm_set1_epi32((int)tag);
+  __m128i low = _mm_packs_epi32(_mm_cmpeq_epi32(_mm_load_si128(four), want),
+                                _mm_cmpeq_epi32(_mm_load_si128(four + 1), want));
+  __m128i high = _mm_packs_epi32(_mm_cmpeq_epi32(_mm_load_si128(four + 2), want),
+                                 _mm_cmpeq_epi32(_mm_load_si128(four + 3), want));
+  uint32_t ways = (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(low, high));
+#else
+  uint32_t ways = 0;
+  for (uint32_t i = 0; i < SOL_WAYS; i++) ways |= (uint32_t)(s->tag[i] == tag) << i;
+#endif
+  return sol_first_bit(ways | UINT32_C(1) << SOL_WAYS);
 }
 
 // Makes a way the most recently used.
 static inline void sol_set_touch(SolSet *s, uint32_t way) {
+  if ((s->order & 15) == way) return;
   uint64_t x = s->order ^ way * SOL_NIBBLES_1;
   uint32_t at = (uint32_t)__builtin_ctzll((x - SOL_NIBBLES_1) & ~x & SOL_NIBBLES_8) - 3;
   uint64_t newer = (UINT64_C(1) << at) - 1;
@@ -84,19 +96,20 @@ static inline void sol_set_touch(SolSet *s, uint32_t way) {
 
 // The way that the next line takes: an empty one, else the least recently used. The set has at least one way.
 static inline uint32_t sol_set_victim(const SolSet *s) {
-  uint64_t held = sol_nibbles_used(s->valid | s->partial);
-  uint64_t empty = ~held & SOL_NIBBLES_1 & (UINT64_MAX >> (SOL_WAYS - s->ways) * 4);
-  if (empty) return (uint32_t)__builtin_ctzll(empty) / 4;
-  return sol_nibble(s->order, s->ways - 1);
+  return s->empty ? sol_first_bit(s->empty) : sol_nibble(s->order, s->ways - 1);
 }
 
-// Empties a way.
+// Gives a way to a line, of which nothing is there yet.
+static inline void sol_set_take(SolSet *s, uint32_t way, uint32_t tag) {
+  s->tag[way] = tag;
+  s->empty = (uint16_t)(s->empty & ~(1u << way));
+  s->valid[way] = s->partial[way] = 0;
+}
+
+// Empties a way that is not dirty.
 static inline void sol_set_drop(SolSet *s, uint32_t way) {
-  uint64_t keep = ~(UINT64_C(15) << way * 4);
-  s->tag[way] = SOL_NO_TAG;
-  s->valid &= keep;
-  s->partial &= keep;
-  s->dirty &= keep;
+  sol_set_take(s, way, SOL_NO_TAG);
+  s->empty = (uint16_t)(s->empty | 1u << way);
 }
 
 #endif

@@ -20,7 +20,6 @@ SolStatus sol_l1_init(SolL1 *l1, uint64_t bytes, void *memory, size_t size, SolE
   uint32_t sets = UINT32_C(1) << l1->layout.bits;
   l1->sets = (SolSet *)(((uintptr_t)memory + ALIGN - 1) / ALIGN * ALIGN);
   l1->bytes = (uint32_t *)(l1->sets + sets);
-  for (uint32_t i = 0; i < sets; i++) l1->sets[i].ways = l1->layout.ways + (i < l1->layout.extra);
   l1->used = true;
   sol_l1_empty(l1);
   return SOL_OK;
@@ -28,7 +27,8 @@ SolStatus sol_l1_init(SolL1 *l1, uint64_t bytes, void *memory, size_t size, SolE
 
 void sol_l1_empty(SolL1 *l1) {
   if (!l1->used) return; // a kernel full of fences would clear nothing again and again
-  for (uint32_t i = 0; i < UINT32_C(1) << l1->layout.bits; i++) sol_set_clear(&l1->sets[i]);
+  for (uint32_t i = 0; i < UINT32_C(1) << l1->layout.bits; i++)
+    sol_set_clear(&l1->sets[i], l1->layout.ways + (i < l1->layout.extra));
   l1->used = false;
 }
 
@@ -36,10 +36,9 @@ static uint32_t *bytes_of(const SolL1 *l1, const SolSet *s, uint32_t way) {
   return l1->bytes + (size_t)(s - l1->sets) * BYTES_PER_SET + (size_t)way * SOL_LINE_SECTORS;
 }
 
-static uint32_t take_way(SolL1 *l1, SolSet *s, uint32_t tag) {
+static inline uint32_t take_way(SolL1 *l1, SolSet *s, uint32_t tag) {
   uint32_t way = sol_set_victim(s);
-  sol_set_drop(s, way);
-  s->tag[way] = tag;
+  sol_set_take(s, way, tag);
   l1->used = true;
   return way;
 }
@@ -49,7 +48,7 @@ static uint32_t partly_here(const SolL1 *l1, const SolSet *s, uint32_t way, uint
                             const SolLine *l) {
   const uint32_t *have = bytes_of(l1, s, way);
   uint32_t hits = 0;
-  for (uint32_t rest = wanted & sol_nibble(s->partial, way); rest; rest &= rest - 1) {
+  for (uint32_t rest = wanted & s->partial[way]; rest; rest &= rest - 1) {
     uint32_t k = sol_first_bit(rest);
     if (!(l->bytes[k] & ~have[k])) hits |= UINT32_C(1) << k;
   }
@@ -63,21 +62,21 @@ static inline uint32_t load_line(SolL1 *l1, const SolLine *l, bool allocate) {
   SolSet *s = &l1->sets[at.set];
   uint32_t way = sol_set_find(s, at.tag), missing = wanted;
   if (way < SOL_WAYS) {
-    missing = wanted & ~sol_nibble(s->valid, way);
-    if (missing && s->partial) missing &= ~partly_here(l1, s, way, missing, l);
+    missing = wanted & ~s->valid[way];
+    if (missing && s->partial[way]) missing &= ~partly_here(l1, s, way, missing, l);
   } else if (allocate && s->ways) {
     way = take_way(l1, s, at.tag);
   }
   if (way == SOL_WAYS) return missing;
   sol_set_touch(s, way);
   if (missing && allocate) {
-    s->valid |= (uint64_t)missing << way * 4;
-    s->partial &= ~((uint64_t)missing << way * 4);
+    s->valid[way] = (uint8_t)(s->valid[way] | missing);
+    s->partial[way] = (uint8_t)(s->partial[way] & ~missing);
   }
   return missing;
 }
 
-static void store_line(SolL1 *l1, const SolLine *l) {
+static inline void store_line(SolL1 *l1, const SolLine *l) {
   SolPlace at = sol_place(l->line, l1->layout.bits);
   SolSet *s = &l1->sets[at.set];
   uint32_t way = sol_set_find(s, at.tag);
@@ -86,7 +85,7 @@ static void store_line(SolL1 *l1, const SolLine *l) {
     way = take_way(l1, s, at.tag);
   }
   sol_set_touch(s, way);
-  uint32_t valid = sol_nibble(s->valid, way) | l->whole, partial = sol_nibble(s->partial, way) & ~l->whole;
+  uint32_t valid = s->valid[way] | l->whole, partial = s->partial[way] & ~l->whole;
   uint32_t rest = l->sectors & ~valid;
   if (rest) {
     uint32_t *have = bytes_of(l1, s, way);
@@ -99,8 +98,8 @@ static void store_line(SolL1 *l1, const SolLine *l) {
         partial |= bit;
     }
   }
-  s->valid = sol_nibble_set(s->valid, way, valid);
-  s->partial = sol_nibble_set(s->partial, way, partial);
+  s->valid[way] = (uint8_t)valid;
+  s->partial[way] = (uint8_t)partial;
 }
 
 static void drop_line(SolL1 *l1, const SolLine *l) {
@@ -111,7 +110,7 @@ static void drop_line(SolL1 *l1, const SolLine *l) {
 }
 
 // One record for all sectors of which the same bytes are written.
-static void log_write(SolLog *log, const SolLine *l, uint32_t id) {
+static inline void log_write(SolLog *log, const SolLine *l, uint32_t id) {
   uint32_t sectors = l->sectors;
   if (l->whole) sol_log_add(log, l->line, SOL_TRAFFIC_WRITE, l->whole, UINT32_MAX, id);
   for (sectors &= ~l->whole; sectors;) {

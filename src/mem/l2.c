@@ -41,6 +41,12 @@ size_t sol_l2_bytes(const SolL2Config *config) {
 }
 
 SolStatus sol_l2_init(SolL2 *l2, const SolL2Config *config, void *memory, size_t size, SolError *err) {
+  SolStatus status = sol_l2_lay_out(l2, config, memory, size, err);
+  if (!status) sol_l2_empty(l2);
+  return status;
+}
+
+SolStatus sol_l2_lay_out(SolL2 *l2, const SolL2Config *config, void *memory, size_t size, SolError *err) {
   if (!config_is_sound(config))
     return sol_fail(
         err, SOL_ERR_ARGUMENT,
@@ -65,18 +71,19 @@ SolStatus sol_l2_init(SolL2 *l2, const SolL2Config *config, void *memory, size_t
     h->bytes = (uint32_t *)(h->sets + sets);
     h->owner = h->bytes + sets * BYTES_PER_SET;
     h->queue = h->owner + sets * SOL_WAYS;
-    for (uint32_t k = 0; k < sets; k++) h->sets[k].ways = l2->layout.ways + (k < l2->layout.extra);
   }
-  sol_l2_empty(l2);
   return SOL_OK;
 }
 
 void sol_l2_empty(SolL2 *l2) {
-  for (uint32_t i = 0; i < SOL_SHARDS; i++) {
-    SolL2Shard *h = &l2->shard[i];
-    for (uint32_t k = 0; k < UINT32_C(1) << l2->layout.bits; k++) sol_set_clear(&h->sets[k]);
-    h->queue_first = h->queue_count = h->partial_lines = 0;
-  }
+  for (uint32_t i = 0; i < SOL_SHARDS; i++) sol_l2_empty_shard(l2, i);
+}
+
+void sol_l2_empty_shard(SolL2 *l2, uint32_t shard) {
+  SolL2Shard *h = &l2->shard[shard];
+  for (uint32_t k = 0; k < UINT32_C(1) << l2->layout.bits; k++)
+    sol_set_clear(&h->sets[k], l2->layout.ways + (k < l2->layout.extra));
+  h->queue_first = h->queue_count = h->partial_lines = 0;
 }
 
 static uint32_t slot_count(const SolL2 *l2) {
@@ -98,13 +105,14 @@ static SolL2Counts *counts_of(const Work *w, uint32_t id) {
 // Writes back what is dirty in a line, which stays, clean and whole where it was partial.
 static void write_back(Work *w, SolSet *s, uint32_t way) {
   SolL2Counts *c = counts_of(w, w->shard->owner[slot_of(w->shard, s, way)]);
-  uint32_t partial = sol_nibble(s->partial, way);
-  c->dram_write_bytes += sector_bytes(sol_nibble(s->dirty, way));
+  uint32_t partial = s->partial[way];
+  c->dram_write_bytes += sector_bytes(s->dirty[way]);
   c->dram_read_bytes += sector_bytes(partial);
   w->shard->partial_lines -= partial != 0;
-  s->valid |= (uint64_t)partial << way * 4;
-  s->partial = sol_nibble_set(s->partial, way, 0);
-  s->dirty = sol_nibble_set(s->dirty, way, 0);
+  s->valid[way] = (uint8_t)(s->valid[way] | partial);
+  s->partial[way] = 0;
+  s->dirty[way] = 0;
+  s->dirty_ways--;
 }
 
 // Where too many lines are partly written, completes the oldest.
@@ -116,8 +124,8 @@ static void limit_partial(Work *w) {
     h->queue_first = h->queue_first + 1 == size ? 0 : h->queue_first + 1;
     h->queue_count--;
     SolSet *s = &h->sets[slot / SOL_WAYS];
-    s->queued &= ~(UINT32_C(1) << slot % SOL_WAYS);
-    if (sol_nibble(s->partial, slot % SOL_WAYS)) write_back(w, s, slot % SOL_WAYS);
+    s->queued = (uint16_t)(s->queued & ~(1u << slot % SOL_WAYS));
+    if (s->partial[slot % SOL_WAYS]) write_back(w, s, slot % SOL_WAYS);
   }
 }
 
@@ -128,49 +136,52 @@ static void note_partial(Work *w, SolSet *s, uint32_t way) {
   h->partial_lines++;
   if (!(s->queued >> way & 1)) {
     uint32_t size = slot_count(w->l2), end = h->queue_first + h->queue_count;
-    s->queued |= UINT32_C(1) << way;
+    s->queued = (uint16_t)(s->queued | 1u << way);
     h->queue[end >= size ? end - size : end] = slot_of(h, s, way);
     h->queue_count++;
   }
   limit_partial(w);
 }
 
+static inline void soil(SolSet *s, uint32_t way, uint32_t sectors) {
+  s->dirty_ways = (uint16_t)(s->dirty_ways + !s->dirty[way]);
+  s->dirty[way] = (uint8_t)(s->dirty[way] | sectors);
+}
+
 // Where too many lines of a set are dirty, writes back the one not used for longest.
-static void limit_dirty(Work *w, SolSet *s) {
+static inline void limit_dirty(Work *w, SolSet *s) {
   uint32_t set = (uint32_t)(s - w->shard->sets), most = w->l2->dirty.ways + (set < w->l2->dirty.extra);
-  if (sol_nibbles_count(sol_nibbles_used(s->dirty)) <= most) return;
+  if (s->dirty_ways <= most) return;
   for (uint32_t age = s->ways; age-- > 0;) {
     uint32_t way = sol_nibble(s->order, age);
-    if (!sol_nibble(s->dirty, way)) continue;
+    if (!s->dirty[way]) continue;
     write_back(w, s, way);
     return;
   }
 }
 
-static uint32_t take_way(Work *w, SolSet *s, uint32_t tag) {
+static inline uint32_t take_way(Work *w, SolSet *s, uint32_t tag) {
   uint32_t way = sol_set_victim(s);
-  if (sol_nibble(s->dirty, way)) write_back(w, s, way);
-  sol_set_drop(s, way);
-  s->tag[way] = tag;
+  if (s->dirty[way]) write_back(w, s, way);
+  sol_set_take(s, way, tag);
   return way;
 }
 
 // Brings what is missing; returns how many of the wanted sectors were there.
-static uint32_t fetch(Work *w, SolSet *s, uint32_t way, uint32_t wanted, bool pairs, uint32_t id) {
-  uint32_t valid = sol_nibble(s->valid, way), partial = sol_nibble(s->partial, way),
-           missing = wanted & ~valid;
+static inline uint32_t fetch(Work *w, SolSet *s, uint32_t way, uint32_t wanted, bool pairs, uint32_t id) {
+  uint32_t valid = s->valid[way], partial = s->partial[way], missing = wanted & ~valid;
   if (!missing) return sol_sector_count(wanted);
   uint32_t brought = missing;
   if (pairs) brought = ((missing & 3 ? 3u : 0u) | (missing & 12 ? 12u : 0u)) & ~valid;
   counts_of(w, id)->dram_read_bytes += sector_bytes(brought);
   w->shard->partial_lines -= partial && !(partial & ~brought);
-  s->valid |= (uint64_t)brought << way * 4;
-  s->partial = sol_nibble_set(s->partial, way, partial & ~brought);
+  s->valid[way] = (uint8_t)(s->valid[way] | brought);
+  s->partial[way] = (uint8_t)(partial & ~brought);
   return sol_sector_count(wanted & valid);
 }
 
-static void write_line(Work *w, SolSet *s, uint32_t way, uint32_t sectors, uint32_t bytes) {
-  uint32_t valid = sol_nibble(s->valid, way), before = sol_nibble(s->partial, way), partial = before;
+static inline void write_line(Work *w, SolSet *s, uint32_t way, uint32_t sectors, uint32_t bytes) {
+  uint32_t valid = s->valid[way], before = s->partial[way], partial = before;
   if (bytes == UINT32_MAX) {
     valid |= sectors;
     partial &= ~sectors;
@@ -185,14 +196,14 @@ static void write_line(Work *w, SolSet *s, uint32_t way, uint32_t sectors, uint3
         partial |= bit;
     }
   }
-  s->valid = sol_nibble_set(s->valid, way, valid);
-  s->partial = sol_nibble_set(s->partial, way, partial);
-  s->dirty |= (uint64_t)sectors << way * 4;
+  s->valid[way] = (uint8_t)valid;
+  s->partial[way] = (uint8_t)partial;
+  soil(s, way, sectors);
   if (before && !partial) w->shard->partial_lines--;
   if (!before && partial) note_partial(w, s, way);
 }
 
-static void apply(Work *w, const SolRecord *r) {
+static inline void apply(Work *w, const SolRecord *r) {
   uint64_t line = (uint64_t)r->line_high << 32 | r->line_low;
   SolPlace at = sol_place(line / SOL_SHARDS, w->l2->layout.bits);
   SolSet *s = &w->shard->sets[at.set];
@@ -211,7 +222,7 @@ static void apply(Work *w, const SolRecord *r) {
     bool pairs = w->l2->pairs && line * UINT64_C(0x9e3779b97f4a7c15) >> 63;
     c->atomics += count;
     c->atomic_hits += fetch(w, s, way, sectors, pairs, r->id);
-    s->dirty |= (uint64_t)sectors << way * 4;
+    soil(s, way, sectors);
   } else {
     c->writes += count;
     write_line(w, s, way, sectors, r->bytes);
@@ -219,17 +230,18 @@ static void apply(Work *w, const SolRecord *r) {
   limit_dirty(w, s);
 }
 
-void sol_l2_drain(SolL2 *l2, uint32_t shard, SolLog *logs, uint32_t log_count, SolL2Counts *counts,
+void sol_l2_drain(SolL2 *l2, uint32_t shard, const SolLog *logs, uint32_t log_count, SolL2Counts *counts,
                   uint32_t ids) {
   Work w = {l2, &l2->shard[shard], counts, ids};
-  for (bool more = true; more;) {
+  bool more = true;
+  for (uint32_t turn = 0; more; turn++) {
     more = false;
     for (uint32_t i = 0; i < log_count; i++) {
-      SolLog *log = &logs[i];
-      uint32_t at = log->next[shard], end = log->start[shard + 1];
-      if (end - at > SOL_TURN) end = at + SOL_TURN, more = true;
-      for (; at < end; at++) apply(&w, &log->records[at]);
-      log->next[shard] = end;
+      const SolLog *log = &logs[i];
+      uint32_t from = log->start[shard], count = log->start[shard + 1] - from, at = turn * SOL_TURN;
+      uint32_t end = count > at + SOL_TURN ? at + SOL_TURN : count;
+      more = more || count > end;
+      for (; at < end; at++) apply(&w, &log->records[from + at]);
     }
   }
 }
@@ -244,8 +256,8 @@ uint64_t sol_l2_dirty_bytes(const SolL2 *l2) {
   uint64_t sectors = 0;
   for (uint32_t i = 0; i < SOL_SHARDS; i++)
     for (uint32_t k = 0; k < UINT32_C(1) << l2->layout.bits; k++) {
-      uint64_t dirty = l2->shard[i].sets[k].dirty;
-      sectors += sol_bits_count((uint32_t)dirty) + sol_bits_count((uint32_t)(dirty >> 32));
+      for (uint32_t way = 0; way < SOL_WAYS; way++)
+        sectors += sol_sector_count(l2->shard[i].sets[k].dirty[way]);
     }
   return sectors * SOL_SECTOR_BYTES;
 }
@@ -255,6 +267,6 @@ void sol_l2_flush(SolL2 *l2, uint32_t shard, SolL2Counts *counts, uint32_t ids) 
   for (uint32_t k = 0; k < UINT32_C(1) << l2->layout.bits; k++) {
     SolSet *s = &w.shard->sets[k];
     for (uint32_t way = 0; way < s->ways; way++)
-      if (sol_nibble(s->dirty, way)) write_back(&w, s, way);
+      if (s->dirty[way]) write_back(&w, s, way);
   }
 }

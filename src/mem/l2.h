@@ -66,13 +66,16 @@ typedef struct SolL2 {
 
 size_t sol_l2_bytes(const SolL2Config *config); // 0 where sol_l2_init would refuse the config
 SolStatus sol_l2_init(SolL2 *l2, const SolL2Config *config, void *memory, size_t size, SolError *err);
+// The same without touching the memory: every shard has to be emptied before it is used.
+SolStatus sol_l2_lay_out(SolL2 *l2, const SolL2Config *config, void *memory, size_t size, SolError *err);
 void sol_l2_empty(SolL2 *l2); // nothing is written back
+void sol_l2_empty_shard(SolL2 *l2, uint32_t shard);
 
 // Applies the records of one shard, of all the logs, SOL_TURN records of each in turn, as SMs run side by
 // side. The logs are sorted. counts has ids + 1 entries: ids past the end, and lines that another launch
 // wrote, go to the last.
 enum { SOL_TURN = 32 };
-void sol_l2_drain(SolL2 *l2, uint32_t shard, SolLog *logs, uint32_t log_count, SolL2Counts *counts,
+void sol_l2_drain(SolL2 *l2, uint32_t shard, const SolLog *logs, uint32_t log_count, SolL2Counts *counts,
                   uint32_t ids);
 
 // Between launches that keep the cache: what is dirty now belongs to no id of the next.

@@ -15,7 +15,7 @@ void sol_log_sort(SolLog *log) {
   for (uint32_t i = 0; i < log->count; i++) at[log->records[i].shard]++;
   uint32_t sum = 0;
   for (uint32_t s = 0; s < SOL_SHARDS; s++) {
-    log->start[s] = log->next[s] = sum;
+    log->start[s] = sum;
     sum += at[s];
     at[s] = log->start[s];
   }

@@ -28,7 +28,6 @@ typedef struct SolLog {
   SolRecord *records, *spare; // capacity each
   uint32_t count, capacity;
   uint32_t start[SOL_SHARDS + 1]; // after sorting: the records of shard s are [start[s], start[s + 1])
-  uint32_t next[SOL_SHARDS];      // where draining of a shard stands
 } SolLog;
 
 // Memory for a log of so many records. It is the caller's; aligned to 8 bytes.
@@ -41,6 +40,7 @@ static inline bool sol_log_has_room(const SolLog *log) {
 void sol_log_sort(SolLog *log);
 static inline void sol_log_empty(SolLog *log) {
   log->count = 0;
+  memset(log->start, 0, sizeof log->start); // nothing to drain either, if it is not filled and sorted again
 }
 
 // Any aligned run of 64 lines has one in each shard.

@@ -5,7 +5,8 @@
 #include "base/format.h"
 #include "ops/ops.h"
 
-// The public functions have no room for an error; the thread keeps the last one.
+// The public functions have no room for an error; the thread keeps the last one. Only a failing call touches
+// it: in a library opened at run time the first touch may allocate.
 static _Thread_local SolError last_error;
 
 const SolError *sol_last_error(void) {
@@ -18,6 +19,11 @@ SolStatus ops_fail(SolStatus status, const char *format, ...) {
   last_error = (SolError){.status = status, .offset = -1};
   sol_vformat(last_error.message, sizeof last_error.message, format, list);
   va_end(list);
+  return status;
+}
+
+static SolStatus keep(SolStatus status, const SolError *err) {
+  if (status) last_error = *err;
   return status;
 }
 
@@ -46,13 +52,14 @@ static SolStatus check_sizes(const OpsDef *def, const OpsView *v, int64_t *bytes
                     sol_dtype_name(v->dtype));
   if (is_empty(v)) return *bytes = 0, SOL_OK;
   int64_t batch = v->batch ? v->batch : 1;
+  if (v->stride < 0 || v->batch_stride < 0)
+    return ops_fail(SOL_ERR_ARGUMENT, "%s: %s has a negative stride", def->name, v->name);
   if (v->stride && v->stride < v->cols && v->rows > 1 && v->role != OPS_IN)
     return ops_fail(SOL_ERR_ARGUMENT, "%s: rows of %s overlap: %lld apart, %lld wide", def->name, v->name,
                     (long long)v->stride, (long long)v->cols);
-  if (v->stride < 0 || v->batch_stride < 0)
-    return ops_fail(SOL_ERR_ARGUMENT, "%s: %s has a negative stride", def->name, v->name);
   int64_t elements = span(v);
-  if (elements < 0) return ops_fail(SOL_ERR_RANGE, "%s: %s is too large to address", def->name, v->name);
+  if (elements < 0 || v->stride > INT64_MAX / 16 || v->batch_stride > INT64_MAX / 16) // bytes fit, too
+    return ops_fail(SOL_ERR_RANGE, "%s: %s is too large to address", def->name, v->name);
   if (v->batch_stride && batch > 1 && v->role != OPS_IN) {
     OpsView one = *v;
     one.batch = 1;
@@ -82,10 +89,28 @@ static SolStatus check_pointer(SolContext *ctx, const OpsDef *def, const OpsView
   return ops_fail(SOL_ERR_ARGUMENT, "%s: %s: %s", def->name, v->name, err.message);
 }
 
+static int64_t row_step(const OpsView *v) {
+  return v->stride ? v->stride : v->cols;
+}
+
+static int64_t batch_step(const OpsView *v) {
+  return v->batch > 1 ? v->batch_stride ? v->batch_stride : v->rows * row_step(v) : 0;
+}
+
 static bool same_place(const OpsView *a, const OpsView *b) {
-  int64_t sa = a->stride ? a->stride : a->cols, sb = b->stride ? b->stride : b->cols;
-  return a->at == b->at && a->rows == b->rows && a->cols == b->cols && (sa == sb || a->rows < 2) &&
-         sol_dtype_bits(a->dtype) == sol_dtype_bits(b->dtype);
+  return a->at == b->at && a->dtype == b->dtype && a->rows == b->rows && a->cols == b->cols &&
+         (row_step(a) == row_step(b) || a->rows < 2) && batch_step(a) == batch_step(b);
+}
+
+// Columns of one wide tensor: the spans cross, the rows never do.
+static bool side_by_side(const OpsView *a, const OpsView *b) {
+  int64_t size_a = sol_dtype_bits(a->dtype) / 8, size_b = sol_dtype_bits(b->dtype) / 8;
+  uint64_t step = (uint64_t)(row_step(a) * size_a);
+  if (a->batch > 1 || b->batch > 1 || a->rows < 2 || b->rows < 2) return false;
+  if (step != (uint64_t)(row_step(b) * size_b)) return false;
+  uintptr_t from = (uintptr_t)a->at, to = (uintptr_t)b->at;
+  uint64_t apart = to >= from ? (to - from) % step : (step - (from - to) % step) % step;
+  return (uint64_t)(a->cols * size_a) <= apart && apart + (uint64_t)(b->cols * size_b) <= step;
 }
 
 static SolStatus check_overlap(const OpsDef *def, const OpsView *v, const int64_t *bytes, int count) {
@@ -96,28 +121,38 @@ static SolStatus check_overlap(const OpsDef *def, const OpsView *v, const int64_
       uintptr_t a = (uintptr_t)v[i].at, b = (uintptr_t)v[j].at;
       if (a + (uintptr_t)bytes[i] <= b || b + (uintptr_t)bytes[j] <= a) continue;
       if ((v[i].alias == j + 1 || v[j].alias == i + 1) && same_place(&v[i], &v[j])) continue;
+      if (side_by_side(&v[i], &v[j])) continue;
       return ops_fail(SOL_ERR_ARGUMENT, "%s: %s overlaps %s", def->name, v[i].name, v[j].name);
     }
   }
   return SOL_OK;
 }
 
-SolStatus ops_call(SolContext *ctx, const OpsDef *def, const void *args, SolStream stream) {
-  if (!ctx || !args) return ops_fail(SOL_ERR_ARGUMENT, "%s: context and args must not be NULL", def->name);
+// Looks at the arguments, launches nothing. *empty: there is nothing to write.
+static SolStatus check_call(SolContext *ctx, const OpsDef *def, const void *args, bool *empty) {
   OpsView v[OPS_MAX_VIEWS];
-  int64_t bytes[OPS_MAX_VIEWS];
+  int64_t bytes[OPS_MAX_VIEWS] = {0};
+  SolError err;
   memset(v, 0, sizeof v);
   int count = def->views(args, v);
-  SolStatus status = def->check ? def->check(args, &last_error) : SOL_OK;
-  bool empty = true;
+  SolStatus status = def->check ? keep(def->check(args, &err), &err) : SOL_OK;
+  *empty = true;
   for (int i = 0; i < count && !status; i++) status = check_sizes(def, &v[i], &bytes[i]);
   for (int i = 0; i < count && !status; i++) {
     status = check_pointer(ctx, def, &v[i], bytes[i]);
-    if (v[i].role != OPS_IN && v[i].at && bytes[i]) empty = false;
+    if (v[i].role != OPS_IN && v[i].at && bytes[i]) *empty = false;
   }
-  if (!status) status = check_overlap(def, v, bytes, count);
-  if (status || empty) return status;
-  return ctx->driver ? def->launch(ctx, args, stream) : def->cpu(ctx, args);
+  return status ? status : check_overlap(def, v, bytes, count);
+}
+
+SolStatus ops_call(SolContext *ctx, const OpsDef *def, const void *args, SolStream stream) {
+  if (!ctx || !args) return ops_fail(SOL_ERR_ARGUMENT, "%s: context and args must not be NULL", def->name);
+  sol_lock_take(ctx->one_at_a_time);
+  bool empty;
+  SolStatus status = check_call(ctx, def, args, &empty);
+  if (!status && !empty) status = ctx->driver ? def->launch(ctx, args, stream) : def->cpu(ctx, args);
+  sol_lock_give(ctx->one_at_a_time);
+  return status;
 }
 
 SolStatus ops_cost(const OpsDef *def, const void *args, SolCost *out, SolError *err) {
@@ -135,15 +170,9 @@ SolStatus ops_cost_op(const char *name, SolOpArgs *op, SolError *err) {
   return status;
 }
 
-static int index_of(const OpsDef *def) {
-  int op = 0;
-  while (ops_defs[op] != def) op++;
-  return op;
-}
-
 bool ops_has_kernel(SolContext *ctx, const OpsDef *def, int kernel) {
-  int op = index_of(def);
-  return !ops_load(ctx, op, &last_error) && ctx->kernels[op][kernel];
+  int op = ops_index(ctx, def);
+  return !ops_load(ctx, op, NULL) && ctx->kernels[op][kernel];
 }
 
 void ops_grid(uint32_t grid[3], uint64_t threads, uint32_t block) {
@@ -155,22 +184,27 @@ void ops_grid(uint32_t grid[3], uint64_t threads, uint32_t block) {
 }
 
 SolStatus ops_launch(SolContext *ctx, const OpsDef *def, const OpsLaunch *l, SolStream stream) {
-  int op = index_of(def);
-  SolStatus status = ops_load(ctx, op, &last_error);
-  if (status) return status;
+  SolError err;
+  int op = ops_index(ctx, def);
+  SolStatus status = ops_load(ctx, op, &err);
+  if (status) return keep(status, &err);
   SolDriverKernel *kernel = ctx->kernels[op][l->kernel];
   if (!kernel)
     return ops_fail(SOL_ERR_UNSUPPORTED, "%s: kernel %s is not built for this GPU", def->name,
                     def->kernels[l->kernel]);
+  // The code for these two generations waits for its predecessor; what is compiled from older PTX does not.
+  bool waits = ctx->cc / 10 == 9 || ctx->cc / 10 == 10;
   SolDriverLaunch launch = {.kernel = kernel,
                             .block = {l->block, 1, 1},
                             .dynamic_shared = l->shared,
                             .params = l->params,
                             .param_bytes = l->bytes,
-                            .early = l->early};
+                            .early = l->early && waits,
+                            .emu = &(SolEmuLaunch){.checks = ctx->checks}};
   for (int i = 0; i < 3; i++) launch.grid[i] = l->grid[i] ? l->grid[i] : 1;
   if (l->cluster > 1) launch.cluster[0] = l->cluster, launch.cluster[1] = launch.cluster[2] = 1;
-  return sol_driver_enqueue(ctx->driver, &launch, stream, &last_error);
+  status = sol_driver_enqueue(ctx->driver, &launch, stream, &err);
+  return status ? ops_fail(status, "%s: %s: %s", def->name, def->kernels[l->kernel], err.message) : SOL_OK;
 }
 
 int ops_kind(SolDtype dtype) {

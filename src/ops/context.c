@@ -36,41 +36,64 @@ static const OpsImage *find_image(const char *module) {
   return NULL;
 }
 
-// Loads the module of one operation and looks its kernels up. One that the module lacks stays NULL: what
-// needs sm_90 is not there before.
-static SolStatus load_op(SolContext *ctx, int op, SolError *err) {
+// Addresses of definitions are at least a definition apart: dividing by its size gives a place in the table
+// that is mostly its own.
+static unsigned slot_of(const OpsDef *def) {
+  return (unsigned)((uintptr_t)def / sizeof *def % OPS_SLOTS);
+}
+_Static_assert(OPS_COUNT < OPS_SLOTS / 2, "a table half empty");
+
+static void fill_slots(SolContext *ctx) {
+  for (int op = 0; op < OPS_COUNT; op++) {
+    unsigned slot = slot_of(ops_defs[op]);
+    while (ctx->slots[slot]) slot = (slot + 1) % OPS_SLOTS;
+    ctx->slots[slot] = (uint8_t)(op + 1);
+  }
+}
+
+int ops_index(const SolContext *ctx, const OpsDef *def) {
+  unsigned slot = slot_of(def);
+  while (ops_defs[ctx->slots[slot] - 1] != def) slot = (slot + 1) % OPS_SLOTS;
+  return ctx->slots[slot] - 1;
+}
+
+static SolStatus load_module(SolContext *ctx, int op, SolError *err) {
   const OpsDef *def = ops_defs[op];
-  const OpsImage *image = def->kernel_count ? find_image(def->module) : NULL;
+  for (int other = 0; other < OPS_COUNT; other++)
+    if (ctx->modules[other] && !strcmp(ops_defs[other]->module, def->module))
+      return ctx->modules[op] = ctx->modules[other], SOL_OK;
+  const OpsImage *image = find_image(def->module);
   if (!image)
     return sol_fail(err, SOL_ERR_UNSUPPORTED, "this build has no kernels for %s (it was built without nvcc)",
                     def->name);
-  SolDriverKernel **kernels = sol_heap_alloc(sizeof *kernels * (size_t)def->kernel_count);
-  if (!kernels) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
-  SolDriverModule *module;
-  SolStatus status;
   if (ctx->backend == SOL_BACKEND_CUDA)
-    status = sol_driver_load_image(ctx->driver, image->fat, &module, err);
-  else {
-    const char *text = ctx->cc >= 90 ? image->ptx90 : image->ptx75;
-    const char *end = ctx->cc >= 90 ? image->ptx90_end : image->ptx75_end;
-    SolPtxSource source = {def->module, text, (size_t)(end - text)};
-    status = sol_driver_load(ctx->driver, &source, 1, &module, err);
-  }
-  for (int i = 0; i < def->kernel_count && !status; i++)
-    if (sol_driver_kernel(module, def->kernels[i], &kernels[i], NULL)) kernels[i] = NULL;
-  if (status)
-    sol_heap_free(kernels);
-  else
-    __atomic_store_n(&ctx->kernels[op], kernels, __ATOMIC_RELEASE);
-  return status;
+    return sol_driver_load_image(ctx->driver, image->fat, &ctx->modules[op], err);
+  const char *text = ctx->cc >= 90 ? image->ptx90 : image->ptx75;
+  const char *end = ctx->cc >= 90 ? image->ptx90_end : image->ptx75_end;
+  SolPtxSource source = {def->module, text, (size_t)(end - text)};
+  return sol_driver_load(ctx->driver, &source, 1, &ctx->modules[op], err);
+}
+
+// NULL where this GPU cannot run it: what needs sm_90, or more shared memory than there is.
+static SolDriverKernel *find_kernel(const OpsDef *def, SolDriverModule *module, int i) {
+  enum { ALWAYS_ALLOWED = 48 * 1024 };
+  SolDriverKernel *kernel;
+  if (sol_driver_kernel(module, def->kernels[i], &kernel, NULL)) return NULL;
+  if (def->shared && def->shared[i] > ALWAYS_ALLOWED && sol_driver_allow_shared(kernel, def->shared[i], NULL))
+    return NULL;
+  return kernel;
 }
 
 SolStatus ops_load(SolContext *ctx, int op, SolError *err) {
-  if (__atomic_load_n(&ctx->kernels[op], __ATOMIC_ACQUIRE)) return SOL_OK;
-  sol_spin_lock(&ctx->loading);
-  SolStatus status = ctx->kernels[op] ? SOL_OK : load_op(ctx, op, err);
-  sol_spin_unlock(&ctx->loading);
-  return status;
+  const OpsDef *def = ops_defs[op];
+  if (ctx->kernels[op]) return SOL_OK;
+  SolStatus status = load_module(ctx, op, err);
+  if (status) return status;
+  SolDriverKernel **kernels = sol_heap_alloc(sizeof *kernels * (size_t)def->kernel_count);
+  if (!kernels) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  for (int i = 0; i < def->kernel_count; i++) kernels[i] = find_kernel(def, ctx->modules[op], i);
+  ctx->kernels[op] = kernels;
+  return SOL_OK;
 }
 
 static SolStatus open_driver(SolContext *ctx, const SolContextOptions *o, SolError *err) {
@@ -80,6 +103,11 @@ static SolStatus open_driver(SolContext *ctx, const SolContextOptions *o, SolErr
   if (!status) status = sol_driver_info(ctx->driver, &info, err);
   ctx->cc = info.cc;
   ctx->sms = info.sms;
+  ctx->device = info.device;
+  if (!status && ctx->backend == SOL_BACKEND_EMU) {
+    ctx->one_at_a_time = sol_lock_create();
+    if (!ctx->one_at_a_time) status = sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  }
   // On a GPU all is loaded now: loading later could fall into a graph capture. The emulator loads as needed.
   for (int op = 0; op < OPS_COUNT && !status && ctx->backend == SOL_BACKEND_CUDA; op++)
     status = ops_load(ctx, op, err);
@@ -90,6 +118,7 @@ SolStatus sol_context_create(const SolContextOptions *options, SolContext **out,
   static const SolContextOptions defaults = {0};
   const SolContextOptions *o = options ? options : &defaults;
   if (!out) return sol_fail(err, SOL_ERR_ARGUMENT, "out must not be NULL");
+  *out = NULL;
   if ((unsigned)o->backend > SOL_BACKEND_CUDA)
     return sol_fail(err, SOL_ERR_ARGUMENT, "no such backend: %d", (int)o->backend);
   if (o->workers < 0) return sol_fail(err, SOL_ERR_ARGUMENT, "workers must not be negative");
@@ -103,6 +132,7 @@ SolStatus sol_context_create(const SolContextOptions *options, SolContext **out,
   SolContext *ctx = sol_heap_alloc(sizeof *ctx);
   if (!ctx) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   *ctx = (SolContext){.backend = o->backend, .trust_pointers = o->trust_pointers != 0};
+  fill_slots(ctx);
   SolStatus status = SOL_OK;
   if (o->backend == SOL_BACKEND_CPU) {
     ctx->pool = sol_pool_create(o->workers ? o->workers : sol_thread_cores());
@@ -121,6 +151,7 @@ void sol_context_destroy(SolContext *ctx) {
   for (int op = 0; op < OPS_COUNT; op++) sol_heap_free(ctx->kernels[op]);
   sol_driver_close(ctx->driver);
   sol_pool_destroy(ctx->pool);
+  sol_lock_destroy(ctx->one_at_a_time);
   sol_heap_free(ctx);
 }
 
@@ -134,35 +165,47 @@ static uint64_t address_of(const void *at) {
 
 SolStatus sol_context_alloc(SolContext *ctx, size_t bytes, void **out, SolError *err) {
   if (!ctx || !out) return sol_fail(err, SOL_ERR_ARGUMENT, "context and out must not be NULL");
+  *out = NULL;
   if (!ctx->driver) {
     *out = sol_heap_alloc(bytes ? bytes : 1);
     return *out ? SOL_OK : sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   }
   uint64_t address = 0;
+  sol_lock_take(ctx->one_at_a_time);
   SolStatus status = sol_driver_alloc(ctx->driver, bytes, "tensor", &address, err);
+  sol_lock_give(ctx->one_at_a_time);
   if (!status) *out = (void *)(uintptr_t)address;
   return status;
 }
 
 SolStatus sol_context_free(SolContext *ctx, void *memory, SolError *err) {
   if (!ctx) return sol_fail(err, SOL_ERR_ARGUMENT, "context must not be NULL");
-  if (ctx->driver && memory) return sol_driver_free(ctx->driver, address_of(memory), err);
-  if (!ctx->driver) sol_heap_free(memory);
-  return SOL_OK;
+  if (!ctx->driver) return sol_heap_free(memory), SOL_OK;
+  if (!memory) return SOL_OK;
+  sol_lock_take(ctx->one_at_a_time);
+  SolStatus status = sol_driver_free(ctx->driver, address_of(memory), err);
+  sol_lock_give(ctx->one_at_a_time);
+  return status;
 }
 
 SolStatus sol_context_write(SolContext *ctx, void *to, const void *from, size_t bytes, SolError *err) {
   if (!ctx || (bytes && (!to || !from))) return sol_fail(err, SOL_ERR_ARGUMENT, "NULL where memory is due");
-  if (ctx->driver) return sol_driver_write(ctx->driver, address_of(to), from, bytes, err);
-  if (bytes) memcpy(to, from, bytes);
-  return SOL_OK;
+  if (!bytes) return SOL_OK;
+  if (!ctx->driver) return memcpy(to, from, bytes), SOL_OK;
+  sol_lock_take(ctx->one_at_a_time);
+  SolStatus status = sol_driver_write(ctx->driver, address_of(to), from, bytes, err);
+  sol_lock_give(ctx->one_at_a_time);
+  return status;
 }
 
 SolStatus sol_context_read(SolContext *ctx, void *to, const void *from, size_t bytes, SolError *err) {
   if (!ctx || (bytes && (!to || !from))) return sol_fail(err, SOL_ERR_ARGUMENT, "NULL where memory is due");
-  if (ctx->driver) return sol_driver_read(ctx->driver, to, address_of(from), bytes, err);
-  if (bytes) memcpy(to, from, bytes);
-  return SOL_OK;
+  if (!bytes) return SOL_OK;
+  if (!ctx->driver) return memcpy(to, from, bytes), SOL_OK;
+  sol_lock_take(ctx->one_at_a_time);
+  SolStatus status = sol_driver_read(ctx->driver, to, address_of(from), bytes, err);
+  sol_lock_give(ctx->one_at_a_time);
+  return status;
 }
 
 SolStatus sol_context_sync(SolContext *ctx, SolError *err) {

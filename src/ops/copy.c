@@ -2,17 +2,25 @@
 #include "kernels/copy/copy.h"
 #include "base/error.h"
 #include "ops/cpu.h"
+#include "ops/elementwise.h"
 
 enum {
 #define COPY(name, bytes) KERNEL_##bytes,
 #include "kernels/copy/copy.def"
-  KERNEL_CONVERT,
+  KERNEL_TWO,
+  KERNEL_ANY,
+#define CONVERT(in, out) KERNEL_LEAN_##in##_##out, KERNEL_ANY_##in##_##out,
+#include "kernels/copy/copy.def"
   KERNEL_COUNT
 };
 static const char *const kernel_names[KERNEL_COUNT] = {
 #define COPY(name, bytes) #name,
 #include "kernels/copy/copy.def"
-    "sol_copy_convert"};
+    "sol_copy_two",
+    "sol_copy_any",
+#define CONVERT(in, out) "sol_copy_lean_" #in "_" #out, "sol_copy_any_" #in "_" #out,
+#include "kernels/copy/copy.def"
+};
 
 static SolDtype out_of(const SolCopy *a) {
   return ops_or(a->out_dtype, a->dtype);
@@ -66,30 +74,57 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   return SOL_OK;
 }
 
+// The same type: bytes are moved. Rows of whole 16 bytes, all aligned, take one access a thread; so do short
+// rows, as wide as they allow. The rest is moved by 16 bytes of y, whatever lies around them.
+static int plan_bytes(const SolCopy *a, CopyParams *p, int64_t m, int64_t n, int64_t xs, int64_t ys) {
+  enum { SHORT = 64 }; // bytes of a row
+  int64_t size = sol_dtype_bits(a->dtype) / 8, row = n * size;
+  int64_t bits = ops_align(a->x, xs * size, m) | ops_align(a->y, ys * size, m) | row | 16,
+          unit = bits & -bits;
+  if (unit < 16 && row >= SHORT) {
+    p->spread = elementwise_spread(a->y, m, row, ys * size, 16, 1, m == 1);
+    p->x_stride = xs * size;
+    p->y_stride = ys * size;
+    p->size = (int32_t)(size > 4 ? 4 : size);
+    return KERNEL_ANY;
+  }
+  uint64_t per_row = (uint64_t)(row / unit);
+  p->spread = (Spread){per_row * (uint64_t)m, 0, elementwise_divider(per_row)};
+  p->x_stride = xs * size / unit;
+  p->y_stride = ys * size / unit;
+  return unit == 16  ? KERNEL_16
+         : unit == 8 ? KERNEL_8
+         : unit == 4 ? KERNEL_4
+         : unit == 2 ? KERNEL_2
+                     : KERNEL_1;
+}
+
+static int plan_convert(const SolCopy *a, CopyParams *p, int64_t m, int64_t n, int64_t xs, int64_t ys) {
+  int in = sol_dtype_bits(a->dtype) / 8, out = sol_dtype_bits(out_of(a)) / 8;
+  int per = elementwise_chunk(a->dtype, out_of(a));
+  int kernel = in == 4 ? KERNEL_LEAN_4_2 : out == 4 ? KERNEL_LEAN_2_4 : KERNEL_LEAN_2_2;
+  bool lean = m == 1 && n % per == 0 && elementwise_aligned(a->x, 0, per * in) &&
+              elementwise_aligned(a->y, 0, per * out);
+  p->spread = elementwise_spread(a->y, m, n, ys, per, out, m == 1);
+  p->x_stride = xs;
+  p->y_stride = ys;
+  return lean ? kernel : kernel + 1;
+}
+
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolCopy *a = args;
   int64_t xs = a->x_stride ? a->x_stride : a->n, ys = a->y_stride ? a->y_stride : a->n;
-  int64_t m = a->m, n = a->n, size = sol_dtype_bits(a->dtype) / 8;
+  int64_t m = a->m, n = a->n;
   if (xs == n && ys == n) n *= m, m = 1; // dense: one long row
-  CopyParams p = {a->y, a->x, .x_kind = ops_kind(a->dtype), .y_kind = ops_kind(out_of(a))};
-  int kernel = KERNEL_CONVERT;
-  int64_t unit = size;
-  if (out_of(a) == a->dtype) {
-    int64_t bits = ops_align(a->x, xs * size, m) | ops_align(a->y, ys * size, m) | (n * size);
-    unit = bits & -bits;
-    unit = unit > 16 ? 16 : unit;
-    kernel = unit == 16  ? KERNEL_16
-             : unit == 8 ? KERNEL_8
-             : unit == 4 ? KERNEL_4
-             : unit == 2 ? KERNEL_2
-                         : KERNEL_1;
-  }
-  p.per_row = (uint64_t)(n * size / unit);
-  p.total = p.per_row * (uint64_t)m;
-  p.x_stride = xs * size / unit;
-  p.y_stride = ys * size / unit;
-  OpsLaunch l = {.kernel = kernel, .block = 256, .params = &p, .bytes = sizeof p};
-  ops_grid(l.grid, p.total, l.block);
+  CopyParams p = {a->y, a->x, .x_kind = ops_kind(a->dtype), .y_kind = ops_kind(out_of(a)), .flat = m == 1};
+  int kernel = out_of(a) == a->dtype ? plan_bytes(a, &p, m, n, xs, ys) : plan_convert(a, &p, m, n, xs, ys);
+  if (kernel == KERNEL_16 && p.flat && elementwise_two(ctx, (int64_t)p.spread.chunks)) kernel = KERNEL_TWO;
+  OpsLaunch l = {.kernel = kernel,
+                 .block = kernel == KERNEL_TWO ? 128 : 256,
+                 .early = true,
+                 .params = &p,
+                 .bytes = sizeof p};
+  ops_grid(l.grid, p.spread.chunks, 256);
   return ops_launch(ctx, &ops_copy, &l, stream);
 }
 

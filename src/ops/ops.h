@@ -11,7 +11,7 @@
 #include "sol/op.h"
 #include "sol/ops.h"
 
-enum { OPS_MAX_VIEWS = 8 };
+enum { OPS_MAX_VIEWS = 8, OPS_SLOTS = 256 };
 
 typedef enum OpsRole { OPS_IN = 0, OPS_OUT, OPS_INOUT } OpsRole;
 // How tests and bench fill a tensor.
@@ -19,7 +19,9 @@ typedef enum OpsFill {
   OPS_FILL_NORMAL = 0, // about -3..3, with a few larger ones
   OPS_FILL_UNIT,       // -1..1
   OPS_FILL_POSITIVE,   // 0.1..1
-  OPS_FILL_IDS         // whole numbers, 0..limit-1
+  OPS_FILL_IDS,        // whole numbers, 0..limit-1
+  OPS_FILL_DISTINCT,   // the same, no two alike; limit is at least their number
+  OPS_FILL_ORDER       // a permutation of 0..limit-1: the same, and never bad ones
 } OpsFill;
 
 // A tensor of a call: batch x rows x cols, the last axis contiguous, strides in elements.
@@ -35,6 +37,7 @@ typedef struct OpsView {
   int alias;                    // 1 + the view it may coincide with exactly (in place); 0: none
   OpsFill fill;
   int64_t limit; // of ids
+  bool scratch;  // a workspace: written, but what is left in it means nothing
 } OpsView;
 
 // A test or bench case, in terms that all operations share; `make` turns it into arguments.
@@ -76,6 +79,8 @@ typedef struct OpsDef {
   const char *module;
   const char *const *kernels;
   int kernel_count;
+  // The most dynamic shared memory of each kernel, for those that may take more than 48 KiB; NULL: none does.
+  const uint32_t *shared;
 } OpsDef;
 
 // Every operation, in the order of ops.def.
@@ -94,9 +99,13 @@ struct SolContext {
   SolPool *pool;     // cpu
   SolSpin busy;      // the pool serves one call at a time; others run on their own thread
   int cc, sms;       // cc: 90 for sm_90
+  int device;        // cuda: the GPU's number
   bool trust_pointers;
-  SolSpin loading; // emu loads a module when it is first needed
-  SolDriverKernel **kernels[OPS_COUNT];
+  unsigned checks;                      // emu: SOL_EMU_CHECK_...; tests turn them on
+  SolLock *one_at_a_time;               // emu: an emulator serves one thread at a time; NULL elsewhere
+  SolDriverModule *modules[OPS_COUNT];  // operations of one file share theirs
+  SolDriverKernel **kernels[OPS_COUNT]; // cuda: loaded at the start; emu: when first needed
+  uint8_t slots[OPS_SLOTS];             // ops_index's table: 1 + the operation
 };
 
 // The body of every public function.
@@ -113,7 +122,9 @@ typedef struct OpsLaunch {
 SolStatus ops_launch(SolContext *ctx, const OpsDef *def, const OpsLaunch *launch, SolStream stream);
 // One thread for each of `threads`, as x and y of a grid: kernels read it back with thread_index().
 void ops_grid(uint32_t grid[3], uint64_t threads, uint32_t block);
-SolStatus ops_load(SolContext *ctx, int op, SolError *err); // what ops_launch does first
+int ops_index(const SolContext *ctx, const OpsDef *def); // OPS_name
+// What ops_launch does first. emu: within a call alone (it takes no lock).
+SolStatus ops_load(SolContext *ctx, int op, SolError *err);
 bool ops_has_kernel(SolContext *ctx, const OpsDef *def, int kernel);
 
 // The cost of a call, from the accountant's definition: the body of every sol_X_cost.

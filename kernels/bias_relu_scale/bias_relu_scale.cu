@@ -1,0 +1,22 @@
+// y = max(x + bias[column], 0) * scale, and y = gelu(x + bias[column])
+#include "columns.cuh"
+
+#define COLUMNS_LEAN(name, in, out, x_kind, y_kind, odd, each)                                               \
+  KERNEL __launch_bounds__(256 / each, 8 * each) sol_bias_relu_scale_##name(ColumnsLean p) {                 \
+    columns_lean(BIAS_RELU_SCALE, in, out, x_kind, y_kind, odd, each, p);                                    \
+  }
+#define COLUMNS_ANY(in, out)                                                                                 \
+  KERNEL __launch_bounds__(256) sol_bias_relu_scale_##in##_##out(ColumnsParams p) {                          \
+    columns_any(BIAS_RELU_SCALE, in, out, p);                                                                \
+  }
+#include "columns.def"
+
+#define COLUMNS_LEAN(name, in, out, x_kind, y_kind, odd, each)                                               \
+  KERNEL __launch_bounds__(256 / each, 8 * each) sol_bias_gelu_##name(ColumnsLean p) {                       \
+    columns_lean(BIAS_GELU, in, out, x_kind, y_kind, odd, each, p);                                          \
+  }
+#define COLUMNS_ANY(in, out)                                                                                 \
+  KERNEL __launch_bounds__(256) sol_bias_gelu_##in##_##out(ColumnsParams p) {                                \
+    columns_any(BIAS_GELU, in, out, p);                                                                      \
+  }
+#include "columns.def"

@@ -1,0 +1,30 @@
+// Parameters of scale_columns, bias_relu_scale and bias_gelu: y = f(x, vector[column]).
+#ifndef SOL_KERNELS_COLUMNS_H
+#define SOL_KERNELS_COLUMNS_H
+
+#include "elementwise.h"
+
+typedef struct ColumnsParams {
+  void *y;
+  const void *x;
+  const void *vector; // NULL: none
+  Spread spread;
+  int64_t n, y_stride, x_stride; // elements
+  int32_t x_kind, y_kind, vector_kind, flat;
+  float scale;
+} ColumnsParams;
+
+// For the lean kernels: rows of whole chunks, or dense odd rows, all on 16-byte boundaries and fewer than 2^31 elements
+// or chunks. x and y are of the same type, or one of them is fp32; the vector is of x's type or fp32.
+typedef struct ColumnsLean {
+  void *y;
+  const void *x;
+  const void *vector;         // NULL: none
+  int64_t y_stride, x_stride; // bytes
+  uint32_t chunks, total;     // total: elements; odd rows alone
+  Divider32 divider;          // by the chunks of a row; odd rows: by N
+  int32_t x_kind, y_kind, vector_kind;
+  float scale;
+} ColumnsLean;
+
+#endif

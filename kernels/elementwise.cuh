@@ -1,0 +1,254 @@
+// Elementwise kernels: each thread takes one chunk of a row, loads it with 16-byte accesses wherever it may, and
+// stores it so. Dense tensors are walked flat, as one long row: only their two ends are short of a chunk, however odd
+// the rows. What cannot be loaded with one access (tensors shifted against each other, a column vector under odd
+// rows) is cut out of two aligned ones. No byte outside the tensors is read.
+#ifndef SOL_KERNELS_ELEMENTWISE_CUH
+#define SOL_KERNELS_ELEMENTWISE_CUH
+
+#include "common.cuh"
+#include "elementwise.h"
+
+INLINE uint64_t divide(uint64_t i, Divider d) { return __umul64hi(i << 1, d.magic) >> d.shift; }
+
+INLINE uint32_t divide32(uint32_t i, Divider32 d) { return (uint32_t)((uint64_t)i * d.magic >> d.shift); }
+
+// The first thing a kernel does: it waits for the one before it, then lets the next get ready. (The other way round
+// several kernels pile up on the multiprocessors, waiting in the way of the one that works.)
+INLINE void begin_kernel(void) {
+  wait_for_predecessor();
+  let_successor_start();
+}
+
+// Elements of a chunk: 16 bytes of the wider of the two sides.
+#define CHUNK_OF(in, out) (16 / ((in) > (out) ? (in) : (out)))
+
+typedef struct Chunk {
+  uint64_t row;
+  int64_t first; // its first element within the row; below 0: the row starts within the chunk
+  int full;      // all of it lies within the row
+} Chunk;
+
+// This thread's chunk of `per` elements of `out` bytes; false: there is none.
+INLINE bool take_chunk(Spread s, int flat, const void *y, int64_t y_stride, int per, int out, Chunk *c) {
+  uint64_t i = thread_index();
+  if (i >= s.chunks) return false;
+  c->row = 0;
+  if (!flat) {
+    c->row = divide(i, s.divider);
+    i -= c->row * s.divider.by;
+  }
+  uint32_t shift = (uint32_t)((uintptr_t)y + c->row * (uint64_t)y_stride * out) & (per * out - 1);
+  c->first = (int64_t)(i * per) - (int64_t)(shift / out);
+  c->full = c->first >= 0 && c->first + per <= s.length;
+  return c->first < s.length;
+}
+
+// Column of the chunk's first element (of element 0, where the row starts within it).
+INLINE int64_t chunk_column(Spread s, int flat, Chunk c) {
+  int64_t first = c.first < 0 ? 0 : c.first;
+  if (!flat) return first;
+  return first - (int64_t)(divide((uint64_t)first, s.divider) * s.divider.by);
+}
+
+// 4, 8 or 16 bytes at their natural alignment. `same`: they do not change while the kernel runs.
+INLINE void load_aligned(const void *at, int words, int same, uint32_t *w) {
+  if (words == 4) {
+    uint4 v = same ? __ldg((const uint4 *)at) : *(const uint4 *)at;
+    w[0] = v.x, w[1] = v.y, w[2] = v.z, w[3] = v.w;
+  } else if (words == 2) {
+    uint2 v = same ? __ldg((const uint2 *)at) : *(const uint2 *)at;
+    w[0] = v.x, w[1] = v.y;
+  } else {
+    w[0] = same ? __ldg((const uint32_t *)at) : *(const uint32_t *)at;
+  }
+}
+
+INLINE void store_aligned(void *at, int words, const uint32_t *w) {
+  if (words == 4) *(uint4 *)at = make_uint4(w[0], w[1], w[2], w[3]);
+  else if (words == 2) *(uint2 *)at = make_uint2(w[0], w[1]);
+  else *(uint32_t *)at = w[0];
+}
+
+// Drops the first `bytes` of 2 * words words and keeps the next `words`.
+INLINE void cut_words(uint32_t *w, int words, uint32_t bytes) {
+  if (words == 4) {
+#pragma unroll
+    for (int i = 0; i < 6; i++) w[i] = bytes & 8 ? w[i + 2] : w[i];
+  }
+#pragma unroll
+  for (int i = 0; i <= words; i++) w[i] = bytes & 4 ? w[i + 1] : w[i];
+#pragma unroll
+  for (int i = 0; i < words; i++) w[i] = __funnelshift_r(w[i], w[i + 1], (bytes & 3) * 8);
+}
+
+// `words` words of elements of `size` bytes from `at`, wherever it lies in [begin, end). w has room for twice that.
+INLINE void load_words(const char *at, const char *begin, const char *end, int words, int size, int same,
+                       uint32_t *w) {
+  uint32_t beyond = (uint32_t)(uintptr_t)at & (4 * words - 1);
+  if (!beyond) {
+    load_aligned(at, words, same, w);
+  } else if (at - beyond >= begin && at - beyond + 8 * words <= end) {
+    load_aligned(at - beyond, words, same, w);
+    load_aligned(at - beyond + 4 * words, words, same, w + words);
+    cut_words(w, words, beyond);
+  } else {
+#pragma unroll
+    for (int i = 0; i < words; i++) {
+      if (size == 4) w[i] = ((const uint32_t *)at)[i];
+      else if (size == 2) w[i] = ((const uint16_t *)at)[2 * i] | (uint32_t)((const uint16_t *)at)[2 * i + 1] << 16;
+      else w[i] = (uint8_t)at[4 * i] | (uint8_t)at[4 * i + 1] << 8 | (uint8_t)at[4 * i + 2] << 16 |
+                  (uint32_t)(uint8_t)at[4 * i + 3] << 24;
+    }
+  }
+}
+
+// Between elements as they lie in memory and floats, `per` of them.
+INLINE void to_floats(const uint32_t *w, int per, int kind, float *f) {
+  if (kind == KIND_FP32) {
+#pragma unroll
+    for (int i = 0; i < per; i++) f[i] = __uint_as_float(w[i]);
+  } else if (kind == KIND_FP16) {
+#pragma unroll
+    for (int i = 0; i < per / 2; i++) {
+      float2 two = widen2(w[i], KIND_FP16);
+      f[2 * i] = two.x, f[2 * i + 1] = two.y;
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < per / 2; i++) {
+      float2 two = widen2(w[i], KIND_BF16);
+      f[2 * i] = two.x, f[2 * i + 1] = two.y;
+    }
+  }
+}
+
+INLINE void from_floats(const float *f, int per, int kind, uint32_t *w) {
+  if (kind == KIND_FP32) {
+#pragma unroll
+    for (int i = 0; i < per; i++) w[i] = __float_as_uint(f[i]);
+  } else if (kind == KIND_FP8) {
+#pragma unroll
+    for (int i = 0; i < per / 4; i++) {
+      uint32_t low = __nv_cvt_float2_to_fp8x2(make_float2(f[4 * i], f[4 * i + 1]), __NV_SATFINITE, __NV_E4M3);
+      uint32_t high = __nv_cvt_float2_to_fp8x2(make_float2(f[4 * i + 2], f[4 * i + 3]), __NV_SATFINITE, __NV_E4M3);
+      w[i] = low | high << 16;
+    }
+  } else if (kind == KIND_FP16) {
+#pragma unroll
+    for (int i = 0; i < per / 2; i++) w[i] = narrow2(f[2 * i], f[2 * i + 1], KIND_FP16);
+  } else {
+#pragma unroll
+    for (int i = 0; i < per / 2; i++) w[i] = narrow2(f[2 * i], f[2 * i + 1], KIND_BF16);
+  }
+}
+
+// What the compiler may know of a kind that is chosen at run time: whether it is fp32 follows from the size.
+INLINE int kind_of(int size, int kind) { return size == 4 ? KIND_FP32 : size == 1 ? KIND_FP8 : kind; }
+
+// Elements as they lie in memory; converted once all of a thread's loads are on their way. (Loading may use twice
+// the room that the elements need.)
+typedef struct Raw {
+  uint32_t w[12];
+} Raw;
+
+// A full chunk of the row that starts at `row` and is `length` long.
+INLINE void load_chunk(const void *row, int64_t first, int64_t length, int per, int size, int same, Raw *raw) {
+  const char *begin = (const char *)row, *end = begin + length * size;
+  load_words(begin + first * size, begin, end, per * size / 4, size, same, raw->w);
+}
+
+// What lies within the row of a chunk that does not lie in it whole: element by element, all on their way at once.
+INLINE void load_some(const void *row, int64_t first, int64_t length, int per, int size, Raw *raw) {
+#pragma unroll
+  for (int j = 0; j < per; j++) {
+    int64_t e = first + j;
+    bool inside = e >= 0 && e < length;
+    if (size == 4) {
+      raw->w[j] = inside ? ((const uint32_t *)row)[e] : 0;
+    } else if (size == 2) {
+      uint32_t h = inside ? ((const uint16_t *)row)[e] : 0;
+      raw->w[j / 2] = j % 2 ? raw->w[j / 2] | h << 16 : h;
+    } else {
+      uint32_t b = inside ? ((const uint8_t *)row)[e] : 0;
+      raw->w[j / 4] = j % 4 ? raw->w[j / 4] | b << j % 4 * 8 : b;
+    }
+  }
+}
+
+INLINE void store_words_some(void *row, int64_t first, int64_t length, int per, int size, const uint32_t *w) {
+#pragma unroll
+  for (int j = 0; j < per; j++) {
+    int64_t e = first + j;
+    if (e < 0 || e >= length) continue;
+    if (size == 4) ((uint32_t *)row)[e] = w[j];
+    else if (size == 2) ((uint16_t *)row)[e] = (uint16_t)(w[j / 2] >> j % 2 * 16);
+    else ((uint8_t *)row)[e] = (uint8_t)(w[j / 4] >> j % 4 * 8);
+  }
+}
+
+INLINE void store_some(void *row, int64_t first, int64_t length, int per, int size, int kind, const float *f) {
+  uint32_t w[8];
+  from_floats(f, per, kind_of(size, kind), w);
+  store_words_some(row, first, length, per, size, w);
+}
+
+INLINE void store_chunk(void *row, int64_t first, int per, int size, int kind, const float *f) {
+  uint32_t w[8];
+  from_floats(f, per, kind_of(size, kind), w);
+  store_aligned((char *)row + first * size, per * size / 4, w);
+}
+
+// The columns of a vector (N) under a full chunk. Flat chunks run on over the end of a row into the next.
+INLINE void load_columns(const void *vector, int64_t column, int64_t n, int per, int kind, Raw *raw) {
+  const char *begin = (const char *)vector;
+  if (column + per <= n) {
+    if (kind == KIND_FP32) {
+      load_words(begin + column * 4, begin, begin + n * 4, 4, 4, 1, raw->w);
+      if (per == 8) load_words(begin + column * 4 + 16, begin, begin + n * 4, 4, 4, 1, raw->w + 4);
+    } else {
+      load_words(begin + column * 2, begin, begin + n * 2, per / 2, 2, 1, raw->w);
+    }
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < per; j++) {
+    if (kind == KIND_FP32) {
+      raw->w[j] = ((const uint32_t *)vector)[column];
+    } else {
+      uint32_t h = ((const uint16_t *)vector)[column];
+      raw->w[j / 2] = j % 2 ? raw->w[j / 2] | h << 16 : h;
+    }
+    if (++column == n) column = 0;
+  }
+}
+
+// The same under a chunk that does not lie in its row whole; `column` is that of its first element within.
+INLINE void load_columns_some(const void *vector, int64_t column, int64_t n, int64_t first, int64_t length, int per,
+                              int kind, float *v) {
+#pragma unroll
+  for (int j = 0; j < per; j++) {
+    bool inside = first + j >= 0 && first + j < length;
+    v[j] = inside ? load_one(vector, column, kind) : 0;
+    if (inside) column = column + 1 == n ? 0 : column + 1;
+  }
+}
+
+// x / (1 + 2^t), with both parts approximated to about an ulp; 0 or -0 where 2^t overflows.
+INLINE float over_one_plus_exp2(float x, float t) {
+  float e, r;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(t));
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(__fadd_rn(1, e)));
+  return __fmul_rn(x, r);
+}
+
+// x / scale for fp8. The reciprocal serves unless the scale is so small that it overflows.
+INLINE float over_scale(float x, float scale, float inverse) {
+  return isinf(inverse) ? __fdiv_rn(x, scale) : __fmul_rn(x, inverse);
+}
+
+// An id of 4 or 8 bytes.
+INLINE int64_t load_id(const void *ids, uint64_t i, int wide) {
+  return wide ? ((const int64_t *)ids)[i] : ((const int32_t *)ids)[i];
+}
+
+#endif

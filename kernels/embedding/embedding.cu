@@ -1,0 +1,12 @@
+// y[i] = x[ids[i]]: embedding, and gather of rows.
+#include "embedding.cuh"
+
+#define BODY_WIDE(chunks)        embedding_wide(&p, chunks)
+#define BODY_SHIFT(size, chunks) embedding_shift(&p, size, chunks)
+#define BODY_CONVERT(in, out)    embedding_convert(&p, in, out)
+#define BODY_ANY()               embedding_any(&p)
+#define EMBEDDING(name, how, ...)                                                                            \
+  KERNEL __launch_bounds__(EMBEDDING_THREADS) name(const __grid_constant__ EmbeddingParams p) {              \
+    BODY_##how(__VA_ARGS__);                                                                                 \
+  }
+#include "embedding.def"

@@ -1,0 +1,168 @@
+// y[i] = x[ids[i]], one row by `per_row` threads. A thread reads its id, then its 16-byte vectors, all at once.
+#ifndef SOL_KERNELS_EMBEDDING_CUH
+#define SOL_KERNELS_EMBEDDING_CUH
+
+#include "embedding.h"
+#include "funnel.cuh"
+
+typedef struct EmbeddingPlace {
+  const char *x; // NULL: a row of zeros
+  char *y;
+  uint64_t thread, row; // of the row's threads; before an order is applied
+} EmbeddingPlace;
+
+INLINE int64_t id_at(const void *ids, uint64_t i, int wide) {
+  return wide ? ((const int64_t *)ids)[i] : ((const int32_t *)ids)[i];
+}
+
+// 0: nothing to do for this thread.
+INLINE int embedding_place(const EmbeddingParams *p, EmbeddingPlace *at) {
+  uint64_t i = thread_index(), row;
+  let_successor_start();
+  if (p->multiply) {
+    row = (__umulhi((uint32_t)i, p->multiply) + (uint32_t)i) >> p->shift;
+    at->thread = (uint32_t)i - (uint32_t)row * (uint32_t)p->per_row;
+  } else
+    split(i, p->per_row, &row, &at->thread);
+  wait_for_predecessor();
+  at->row = row;
+  if (row >= (uint64_t)p->m) return 0;
+  if (p->order) row = (uint64_t)id_at(p->order, row, p->wide_ids);
+  if (row >= (uint64_t)p->m) return 0; // no permutation: still nothing is written outside y
+  int64_t id = id_at(p->ids, row, p->wide_ids);
+  at->y = (char *)p->y + (int64_t)row * p->y_stride;
+  at->x = (const char *)p->x + id * p->x_stride;
+  if ((uint64_t)id >= (uint64_t)p->rows) {
+    at->x = NULL;
+    if (p->bad && !at->thread) *p->bad = 1;
+  }
+  return 1;
+}
+
+// Asks for a row that another block will take soon: each block for as much of it as it has of its own.
+INLINE void embedding_fetch(const EmbeddingParams *p, const EmbeddingPlace *at, int chunks) {
+#if __CUDA_ARCH__ >= 900
+  if (!p->ahead || threadIdx.x) return;
+  uint64_t row = at->row + p->ahead;
+  if (row >= (uint64_t)p->m) return;
+  if (p->order) row = (uint64_t)id_at(p->order, row, p->wide_ids);
+  if (row >= (uint64_t)p->m) return;
+  int64_t id = id_at(p->ids, row, p->wide_ids);
+  if ((uint64_t)id >= (uint64_t)p->rows) return;
+  const char *from = (const char *)p->x + id * p->x_stride, *end = from + p->n;
+  from += (16 - ((uintptr_t)from & 15)) & 15; // whole aligned vectors of the row, nothing else
+  from += (int64_t)at->thread * 16;
+  for (int k = 0; k < chunks; k++, from += p->per_row * 16) {
+    int64_t left = (end - from) & ~(int64_t)15, most = (int64_t)blockDim.x * 16;
+    if (left <= 0) return;
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(from)),
+                 "r"((uint32_t)(left < most ? left : most)));
+  }
+#endif
+}
+
+// All on 16 bytes: strides, addresses, and n.
+INLINE void embedding_wide(const EmbeddingParams *p, int chunks) {
+  EmbeddingPlace at;
+  if (!embedding_place(p, &at)) return;
+  uint4 v[8];
+#pragma unroll
+  for (int k = 0; k < chunks; k++) {
+    int64_t place = (int64_t)(at.thread + k * p->per_row) * 16;
+    v[k] = load_if(at.x + place, at.x && place < p->n);
+  }
+  embedding_fetch(p, &at, chunks);
+#pragma unroll
+  for (int k = 0; k < chunks; k++) {
+    int64_t place = (int64_t)(at.thread + k * p->per_row) * 16;
+    if (place < p->n) *(uint4 *)(at.y + place) = v[k];
+  }
+}
+
+// Units of `size` bytes, at any address: the aligned vectors of y's row, each from two of x's; what is left at both
+// ends of the row by the first threads, one unit each. There are at least 2 * 16 / size threads on a row.
+INLINE void embedding_shift(const EmbeddingParams *p, int size, int chunks) {
+  EmbeddingPlace at;
+  if (!embedding_place(p, &at)) return;
+  int64_t head = (16 - ((uintptr_t)at.y & 15)) & 15;
+  if (head > p->n) head = p->n;
+  int64_t end = head + (p->n - head) / 16 * 16, step = (int64_t)p->per_row * 16;
+  int64_t first = head + (int64_t)at.thread * 16;
+  const char *low = p->x_end ? (const char *)p->x : at.x, *high = p->x_end ? p->x_end : at.x + p->n;
+  uint4 v[8];
+  Around a[8];
+  int whole = 1;
+#pragma unroll
+  for (int k = 0; k < chunks; k++) {
+    const char *from = at.x + first + k * step;
+    int here = at.x && first + k * step < end, ok = is_around(from, low, high);
+    a[k] = load_around(from, here && ok);
+    whole &= ok || !here;
+  }
+  embedding_fetch(p, &at, chunks);
+#pragma unroll
+  for (int k = 0; k < chunks; k++) v[k] = take_around(a[k], at.x + first + k * step, size);
+  if (!whole) {
+#pragma unroll
+    for (int k = 0; k < chunks; k++) {
+      const char *from = at.x + first + k * step;
+      if (at.x && first + k * step < end && !is_around(from, low, high)) v[k] = load_singly(from, from, from + 16, size);
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < chunks; k++)
+    if (first + k * step < end) *(uint4 *)(at.y + first + k * step) = v[k];
+  if (at.thread >= 32 / size) return;
+  int64_t place = (int64_t)at.thread * size;
+  if (place >= 16) place += end - 16;
+  else if (place >= head) return;
+  if (place >= p->n) return;
+  Vec one;
+  one.v = make_uint4(0, 0, 0, 0);
+  if (at.x) move_one(one.b, at.x + place, size);
+  move_one(at.y + place, one.b, size);
+}
+
+// Elements of `in` bytes become others of `out` bytes, a 16-byte vector of x at a time. x on 16 bytes, y on its part.
+INLINE void embedding_convert(const EmbeddingParams *p, int in, int out) {
+  EmbeddingPlace at;
+  if (!embedding_place(p, &at)) return;
+  int per = 16 / in;
+  int64_t first = (int64_t)at.thread * per;
+  float f[8];
+  if (first + per <= p->n) {
+    Vec v, w[2];
+    v.v = make_uint4(0, 0, 0, 0);
+    if (at.x) v.v = *(const uint4 *)(at.x + first * in);
+    widen(&v, p->x_kind, in, f);
+    if (out == 4) {
+      *(float4 *)(at.y + first * 4) = make_float4(f[0], f[1], f[2], f[3]);
+      *(float4 *)(at.y + first * 4 + 16) = make_float4(f[4], f[5], f[6], f[7]);
+    } else if (in == 4) {
+      *(uint2 *)(at.y + first * 2) = make_uint2(narrow2(f[0], f[1], p->y_kind), narrow2(f[2], f[3], p->y_kind));
+    } else {
+      narrow(w, p->y_kind, 2, f);
+      *(uint4 *)(at.y + first * 2) = w[0].v;
+    }
+  } else
+    for (int64_t c = first; c < p->n; c++) store_one(at.y, c, p->y_kind, at.x ? load_one(at.x, c, p->x_kind) : 0);
+}
+
+// Any types at any address, neighbouring threads on neighbouring elements.
+INLINE void embedding_any(const EmbeddingParams *p) {
+  EmbeddingPlace at;
+  if (!embedding_place(p, &at)) return;
+  float f[EMBEDDING_ANY];
+#pragma unroll
+  for (int k = 0; k < EMBEDDING_ANY; k++) {
+    int64_t c = (int64_t)(at.thread + k * p->per_row);
+    f[k] = at.x && c < p->n ? load_one(at.x, c, p->x_kind) : 0;
+  }
+#pragma unroll
+  for (int k = 0; k < EMBEDDING_ANY; k++) {
+    int64_t c = (int64_t)(at.thread + k * p->per_row);
+    if (c < p->n) store_one(at.y, c, p->y_kind, f[k]);
+  }
+}
+
+#endif

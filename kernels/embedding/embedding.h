@@ -1,0 +1,27 @@
+// Rows taken by id: embedding and gather.
+#ifndef SOL_KERNELS_EMBEDDING_H
+#define SOL_KERNELS_EMBEDDING_H
+#include <stdint.h>
+
+enum {
+  EMBEDDING_THREADS = 128, // of a block
+  EMBEDDING_ANY = 4        // elements a thread, where one is moved at a time
+};
+
+typedef struct EmbeddingParams {
+  void *y;
+  const void *x;
+  const void *ids, *order; // order: NULL: none
+  int32_t *bad;            // NULL: no flag
+  int64_t m, n;            // n: bytes of a row where it is moved as it is; elements where it is converted
+  int64_t rows;            // of x
+  int64_t y_stride, x_stride; // bytes
+  const char *x_end;          // where x is dense: its end. NULL: there may be gaps between rows
+  uint64_t per_row;           // threads on a row
+  uint64_t ahead;             // the row that is fetched into the L2 cache is that far ahead; 0: none
+  uint32_t multiply, shift;   // index / per_row is ((index * multiply >> 32) + index) >> shift; 0: too large for that
+  int32_t wide_ids;           // ids and order are int64
+  int32_t x_kind, y_kind;     // where it is converted
+} EmbeddingParams;
+
+#endif

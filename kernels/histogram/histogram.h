@@ -1,0 +1,23 @@
+#ifndef SOL_KERNELS_HISTOGRAM_H
+#define SOL_KERNELS_HISTOGRAM_H
+#include <stdint.h>
+
+enum {
+  HISTOGRAM_VECTORS = 4, // of 16 bytes in flight a thread
+  HISTOGRAM_INT32 = 0,   // kinds of x
+  HISTOGRAM_FP32 = 1,
+  HISTOGRAM_FP16 = 2,
+  HISTOGRAM_BF16 = 3
+};
+
+typedef struct HistogramParams {
+  uint32_t *counts;
+  const void *x;
+  int64_t n, bins;
+  int64_t head, vectors; // elements before the first aligned 16 bytes; such vectors after them
+  uint32_t parts, range; // blocks that share a stretch of x, each with `range` bins of its own
+  int32_t kind;
+  float low, high, scale; // bin = floor((x - low) * scale), in fp32
+} HistogramParams;
+
+#endif

@@ -1,0 +1,17 @@
+#ifndef SOL_KERNELS_KV_APPEND_H
+#define SOL_KERNELS_KV_APPEND_H
+
+#include "../elementwise.h"
+
+typedef struct KvParams {
+  void *k_cache, *v_cache;
+  const void *k, *v, *slots;
+  uint64_t items;             // threads in all
+  Divider token;              // by a token's items: accesses, chunks or elements
+  int64_t places;             // of the cache
+  int64_t k_stride, v_stride; // items from token to token
+  float k_scale, v_scale;     // fp8
+  int32_t kind, wide_ids;
+} KvParams;
+
+#endif

@@ -1,0 +1,359 @@
+// Row normalisations at the speed of a copy: rows of whole, aligned 16-byte chunks, one element type throughout.
+// A row is loaded once, held, reduced over and written once. Some lanes of a warp, a block, or a cluster of blocks
+// take a row; which of them depends on the row's length alone, so that its result does not depend on the number of
+// rows. norm_any.cuh has everything else.
+//
+// What is known when a kernel is compiled (NormKernel) folds away: on short rows the time goes into instructions.
+#ifndef SOL_KERNELS_NORM_CUH
+#define SOL_KERNELS_NORM_CUH
+
+#include "norm.h"
+#include "row.cuh"
+
+enum { NORM_RMS, NORM_RMS_FP8, NORM_ADD, NORM_EMBED, NORM_LAYER };
+enum { TYPE_f = KIND_FP32, TYPE_h = KIND_FP16, TYPE_b = KIND_BF16 };
+
+typedef struct NormKernel {
+  int op, kind;
+  int chunks; // that a thread holds in registers ("any" kernels; the others hold two)
+  int lanes;  // that share a row; 0: a whole block does
+  int ahead;  // weights are loaded with the row, not after the reduction
+} NormKernel;
+
+INLINE int norm_bytes(NormKernel c) { // of an element
+  return c.kind == KIND_FP32 ? 4 : 2;
+}
+
+INLINE uint64_t block_index(void) {
+  return (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
+}
+
+// The successor may start as soon as this kernel's last block has: it waits for the whole kernel itself.
+INLINE void norm_begin(void) {
+  wait_for_predecessor();
+  let_successor_start();
+}
+
+// ---- One row
+
+typedef struct NormRow {
+  const char *x, *residual;
+  char *y, *second; // NULL: not wanted
+  bool known;       // embed: the id is one of the table's
+} NormRow;
+
+// Addresses of a row's first elements. Rows at m and beyond are not there: nothing may be accessed.
+INLINE NormRow norm_row(NormKernel c, const NormParams *p, uint64_t row, bool first_thread) {
+  NormRow r;
+  int64_t at = (int64_t)row, from = at;
+  r.known = true;
+  if (c.op == NORM_EMBED) {
+    if (row >= p->m) from = 0;
+    else from = p->wide_ids ? ((const int64_t *)p->ids)[at] : ((const int32_t *)p->ids)[at];
+    r.known = (uint64_t)from < (uint64_t)p->vocab;
+    if (!r.known && p->bad && first_thread) *p->bad = 1;
+    if (!r.known) from = 0;
+  }
+  r.x = (const char *)p->x + from * p->x_stride;
+  r.y = (char *)p->y + at * p->y_stride;
+  r.residual = c.op == NORM_ADD ? (const char *)p->residual + at * p->residual_stride : nullptr;
+  r.second = nullptr;
+  if (c.op == NORM_ADD || (c.op == NORM_EMBED && p->second)) r.second = (char *)p->second + at * p->second_stride;
+  return r;
+}
+
+INLINE Vec load16(const char *at, bool there) {
+  Vec v;
+  v.v = make_uint4(0, 0, 0, 0);
+  if (there) v.v = *(const uint4 *)at;
+  return v;
+}
+
+// The same, here and now: compilers put off loads whose values are needed late.
+INLINE Vec load16_now(const char *at, bool there) {
+  Vec v;
+  asm volatile("{\n .reg .pred p;\n setp.ne.s32 p, %5, 0;\n mov.b32 %0, 0;\n mov.b32 %1, 0;\n mov.b32 %2, 0;\n"
+               " mov.b32 %3, 0;\n @p ld.global.v4.u32 {%0, %1, %2, %3}, [%4];\n}"
+               : "=&r"(v.u[0]), "=&r"(v.u[1]), "=&r"(v.u[2]), "=&r"(v.u[3])
+               : "l"(__cvta_generic_to_global(at)), "r"((int)there));
+  return v;
+}
+
+// Keeps a chunk as it is loaded: as floats, for later use, it takes twice the registers.
+INLINE void keep_packed(Vec *v) {
+  asm volatile("" : "+r"(v->u[0]), "+r"(v->u[1]), "+r"(v->u[2]), "+r"(v->u[3]));
+}
+
+// s + t, rounded to the type.
+INLINE Vec norm_add(NormKernel c, Vec s, Vec t) {
+  const int bytes = norm_bytes(c);
+  float f[8], g[8];
+  Vec v;
+  widen(&s, c.kind, bytes, f);
+  widen(&t, c.kind, bytes, g);
+#pragma unroll
+  for (int j = 0; j < 16 / bytes; j++) f[j] += g[j];
+  narrow(&v, c.kind, bytes, f);
+  return v;
+}
+
+// The row's sum of squares, or for layernorm its sum, over one chunk; two chains of additions.
+INLINE float2 norm_sum(NormKernel c, Vec v, float2 s) {
+  const int bytes = norm_bytes(c);
+  float f[8];
+  widen(&v, c.kind, bytes, f);
+#pragma unroll
+  for (int j = 0; j < 16 / bytes; j += 2) {
+    s.x = c.op == NORM_LAYER ? s.x + f[j] : fmaf(f[j], f[j], s.x);
+    s.y = c.op == NORM_LAYER ? s.y + f[j + 1] : fmaf(f[j + 1], f[j + 1], s.y);
+  }
+  return s;
+}
+
+INLINE float2 norm_squares(NormKernel c, Vec v, float mean, float2 s) {
+  const int bytes = norm_bytes(c);
+  float f[8];
+  widen(&v, c.kind, bytes, f);
+#pragma unroll
+  for (int j = 0; j < 16 / bytes; j += 2) {
+    s.x = fmaf(f[j] - mean, f[j] - mean, s.x);
+    s.y = fmaf(f[j + 1] - mean, f[j + 1] - mean, s.y);
+  }
+  return s;
+}
+
+// The output of one chunk: scale is 1 / deviation.
+INLINE Vec norm_output(NormKernel c, const NormParams *p, Vec v, Vec weight, Vec bias, float mean, float scale) {
+  const int bytes = norm_bytes(c);
+  float f[8], w[8], b[8], shift = scale * p->offset;
+  widen(&v, c.kind, bytes, f);
+  widen(&weight, c.kind, bytes, w);
+  if (c.op == NORM_LAYER) widen(&bias, c.kind, bytes, b);
+#pragma unroll
+  for (int j = 0; j < 16 / bytes; j++) {
+    float by = fmaf(w[j], scale, shift); // scale * (weight + offset)
+    f[j] = c.op == NORM_LAYER ? fmaf(f[j] - mean, by, b[j]) : f[j] * by;
+  }
+  narrow(&v, c.kind, bytes, f);
+  return v;
+}
+
+// ---- Reductions: the same order for every row.
+
+INLINE float lanes_sum(float v, int lanes) {
+#pragma unroll
+  for (int o = 16; o; o >>= 1)
+    if (o < lanes) v += __shfl_xor_sync(~0u, v, o);
+  return v;
+}
+
+INLINE float eight(const float *part) {
+  float4 a = *(const float4 *)part, b = *(const float4 *)(part + 4);
+  return ((a.x + a.y) + (a.z + a.w)) + ((b.x + b.y) + (b.z + b.w));
+}
+
+// Over a block, every thread gets the sum. `part` has 40 places and is used once.
+INLINE float block_sum(float v, float *part) {
+  int warps = blockDim.x / 32, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  v = lanes_sum(v, 32);
+  // Partial sums are read eight at a time: the last warp fills the last eight up.
+  if (lane == 0 || (lane < 8 && warp == warps - 1)) part[warp + lane] = lane ? 0 : v;
+  __syncthreads();
+  v = eight(part);
+#pragma unroll 1
+  for (int i = 8; i < warps; i += 8) v += eight(part + i);
+  return v;
+}
+
+INLINE float group_sum(NormKernel c, float v, float *part) {
+  return c.lanes ? lanes_sum(v, c.lanes) : block_sum(v, part);
+}
+
+// Asks L2 for a part of the row that is p->ahead rows further on: `from` bytes into it, `bytes` long, both multiples of
+// 16. One thread does it for a block: its loads then find much of their row there.
+INLINE void norm_prefetch(NormKernel c, const NormParams *p, uint64_t row, int64_t from, int bytes) {
+#if __CUDA_ARCH__ >= 900
+  int64_t at = (int64_t)row + p->ahead, id = at;
+  if (!p->ahead || (uint64_t)at >= p->m || bytes <= 0) return;
+  if (c.op == NORM_EMBED) {
+    id = p->wide_ids ? ((const int64_t *)p->ids)[at] : ((const int32_t *)p->ids)[at];
+    if ((uint64_t)id >= (uint64_t)p->vocab) return;
+  }
+  const char *x = (const char *)p->x + id * p->x_stride + from;
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(x)), "r"(bytes) : "memory");
+  if (c.op == NORM_ADD) {
+    const char *residual = (const char *)p->residual + at * p->residual_stride + from;
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(residual)), "r"(bytes)
+                 : "memory");
+  }
+#endif
+}
+
+// ---- Rows in registers, two chunks a thread: more are no faster, and fewer threads fit
+
+INLINE void norm_held(NormKernel c, const NormParams *p) {
+  __shared__ __align__(16) float part[2][40];
+  int t = threadIdx.x, all = blockDim.x, chunks = p->chunks;
+  uint64_t row = block_index();
+  if (c.lanes) {
+    row = row * (128 / c.lanes) + t / c.lanes;
+    t %= c.lanes;
+    all = c.lanes;
+    if (row >= p->m) chunks = 0;
+  }
+  bool there[2] = {t < chunks, t + all < chunks};
+  Vec v[2], w[2], b[2];
+  int step = all * 16;
+  const char *weight = (const char *)p->weight + t * 16, *bias = (const char *)p->bias + t * 16;
+  norm_begin();
+#pragma unroll
+  for (int k = 0; k < 2 && c.ahead; k++) {
+    w[k] = load16_now(weight + k * step, there[k]);
+    if (c.op == NORM_LAYER) b[k] = load16_now(bias + k * step, there[k]);
+  }
+  NormRow r = norm_row(c, p, row, t == 0);
+  const char *x = r.x + t * 16;
+  char *y = r.y + t * 16;
+  if (c.ahead) asm volatile("" : "+l"(y)); // kept, not worked out again at the end
+#pragma unroll
+  for (int k = 0; k < 2; k++) v[k] = load16(x + k * step, there[k] && r.known);
+  if (c.op == NORM_ADD) {
+    Vec more[2];
+#pragma unroll
+    for (int k = 0; k < 2; k++) more[k] = load16(r.residual + t * 16 + k * step, there[k]);
+#pragma unroll
+    for (int k = 0; k < 2; k++) v[k] = norm_add(c, v[k], more[k]);
+  }
+  if (!c.lanes && t == 0) norm_prefetch(c, p, row, 0, chunks * 16);
+#pragma unroll
+  for (int k = 0; k < 2; k++)
+    if (r.second && there[k]) *(uint4 *)(r.second + t * 16 + k * step) = v[k].v;
+
+  float2 s = make_float2(0, 0);
+#pragma unroll
+  for (int k = 0; k < 2; k++) s = norm_sum(c, v[k], s);
+#pragma unroll
+  for (int k = 0; k < 2; k++) keep_packed(&v[k]);
+  float sum = group_sum(c, s.x + s.y, part[0]) * p->over_n, mean = 0;
+  if (c.op == NORM_LAYER) {
+    mean = sum;
+    s = make_float2(0, 0);
+#pragma unroll
+    for (int k = 0; k < 2; k++)
+      if (there[k]) s = norm_squares(c, v[k], mean, s);
+#pragma unroll
+    for (int k = 0; k < 2; k++) keep_packed(&v[k]);
+    sum = group_sum(c, s.x + s.y, part[1]) * p->over_n;
+  }
+  float scale = rsqrtf(sum + p->eps);
+#pragma unroll
+  for (int k = 0; k < 2 && !c.ahead; k++) {
+    w[k] = load16_now(weight + k * step, there[k]);
+    if (c.op == NORM_LAYER) b[k] = load16_now(bias + k * step, there[k]);
+  }
+#pragma unroll
+  for (int k = 0; k < 2; k++) {
+    Vec out = norm_output(c, p, v[k], w[k], b[k], mean, scale);
+    if (there[k]) *(uint4 *)(y + k * step) = out.v;
+  }
+}
+
+// ---- Rows in shared memory, of one block or of several that form a cluster
+
+#if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
+typedef struct NormSlot {
+  float sum, square;
+} NormSlot;
+
+// Sum, and sum of squares about the mean, over the blocks of a cluster. `mine` and `sum`: of this block's elements.
+INLINE NormSlot cluster_fold(NormKernel c, const NormParams *p, NormSlot *slots, NormSlot v) {
+  int blocks = 1 << p->cluster_bits, per = 16 / norm_bytes(c);
+  cluster_wait(); // all of them run: their shared memory may be written
+  if (threadIdx.x < blocks) { // this block's slot, in every block
+    uint32_t at = (uint32_t)__cvta_generic_to_shared(&slots[cluster_rank()]), there;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at), "r"((int)threadIdx.x));
+    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(there), "f"(v.sum), "f"(v.square) : "memory");
+  }
+  cluster_arrive();
+  cluster_wait();
+  v.sum = v.square = 0;
+  for (int i = 0; i < blocks; i++) v.sum += slots[i].sum;
+  if (c.op != NORM_LAYER) return v;
+  float mean = v.sum * p->over_n;
+  for (int i = 0; i < blocks; i++) {
+    float count = (float)(max(0, min(p->span, p->chunks - i * p->span)) * per);
+    float d = count > 0 ? slots[i].sum / count - mean : 0;
+    v.square += slots[i].square + count * d * d;
+  }
+  return v;
+}
+
+INLINE void norm_big(NormKernel c, const NormParams *p) {
+  extern __shared__ __align__(16) uint4 far[]; // a thread reads what it has written itself
+  __shared__ __align__(16) float part[2][40];
+  __shared__ NormSlot slots[16];
+  int all = blockDim.x, step = all * 16, t = threadIdx.x, first = 0;
+  uint64_t row = block_index() >> p->cluster_bits;
+  if (p->cluster_bits) {
+    cluster_arrive();
+    first = (int)cluster_rank() * p->span;
+  }
+  int mine = max(0, min(p->chunks - first, p->span)); // chunks of this block
+  norm_begin();
+  if (t == 0) norm_prefetch(c, p, row, (int64_t)first * 16, mine * 16);
+  NormRow r = norm_row(c, p, row, t == 0 && first == 0);
+  int64_t from = (int64_t)(first + t) * 16;
+  const char *x = r.x + from, *weight = (const char *)p->weight + from, *bias = (const char *)p->bias + from;
+  char *y = r.y + from, *second = r.second + from;
+  float2 s = make_float2(0, 0);
+  if (c.op == NORM_ADD) {
+#pragma unroll 2
+    for (int k = t; k < mine; k += all, x += step, second += step) {
+      Vec a = norm_add(c, load16(x, true), load16(r.residual + (int64_t)(first + k) * 16, true));
+      far[k] = a.v;
+      *(uint4 *)second = a.v;
+      s = norm_sum(c, a, s);
+    }
+  } else {
+    for (int k = t; k < mine && r.known; k += all, x += step)
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(far + k)),
+                   "l"(__cvta_generic_to_global(x))
+                   : "memory");
+    asm volatile("cp.async.commit_group;\ncp.async.wait_group 0;" ::: "memory");
+#pragma unroll 2
+    for (int k = t; k < mine; k += all, second += step) {
+      Vec a;
+      if (!r.known) far[k] = make_uint4(0, 0, 0, 0);
+      a.v = far[k];
+      if (r.second) *(uint4 *)second = a.v;
+      s = norm_sum(c, a, s);
+    }
+  }
+  NormSlot total;
+  total.sum = block_sum(s.x + s.y, part[0]), total.square = 0;
+  if (c.op == NORM_LAYER) {
+    float mean = mine ? total.sum / (float)(mine * (16 / norm_bytes(c))) : 0;
+    s = make_float2(0, 0);
+#pragma unroll 2
+    for (int k = t; k < mine; k += all) {
+      Vec a;
+      a.v = far[k];
+      s = norm_squares(c, a, mean, s);
+    }
+    total.square = block_sum(s.x + s.y, part[1]);
+  }
+  if (p->cluster_bits) total = cluster_fold(c, p, slots, total);
+  float mean = total.sum * p->over_n;
+  float scale = rsqrtf((c.op == NORM_LAYER ? total.square * p->over_n : mean) + p->eps);
+#pragma unroll 2
+  for (int k = t; k < mine; k += all, weight += step, bias += step, y += step) {
+    Vec a, w, b;
+    a.v = far[k];
+    w.v = *(const uint4 *)weight;
+    if (c.op == NORM_LAYER) b.v = *(const uint4 *)bias;
+    *(uint4 *)y = norm_output(c, p, a, w, b, mean, scale).v;
+  }
+}
+#endif
+
+#endif

@@ -1,0 +1,44 @@
+// What the row normalisations (rmsnorm, add_rmsnorm, embed_rmsnorm, layernorm) and their launcher share.
+#ifndef SOL_KERNELS_NORM_H
+#define SOL_KERNELS_NORM_H
+
+#include <stdint.h>
+
+#include "common.h"
+
+// Rows that are not whole aligned chunks of one type ("any" kernels; norm_any.cuh).
+enum {
+  NORM_SHIFTED, // chunks lie on 16-byte boundaries, wherever the row starts
+  NORM_CHUNKED, // chunks count from the row's start; elements are accessed one by one
+  NORM_BESIDE   // neighbouring threads take neighbouring elements, one by one
+};
+enum { NORM_SCALE_TENSOR, NORM_SCALE_ROW, NORM_SCALE_BLOCK };
+typedef struct NormParams {
+  const void *x;                                              // (m, n); embed: the table
+  void *y;                                                    // (m, n)
+  const void *weight, *bias;                                  // (n) or NULL
+  int64_t x_stride, y_stride, residual_stride, second_stride; // bytes
+  uint64_t m;
+  int64_t n;
+  int32_t chunks;            // of a row: n elements of input in 16 bytes each
+  int32_t ahead;             // which row to ask L2 for meanwhile: so many further on; 0: none
+  float eps, offset, over_n; // over_n: 1 / n
+  const void *residual;      // (m, n), add
+  void *second;              // (m, n): x + residual; embed: the rows themselves, or NULL
+  const void *ids;           // (m), embed
+  int64_t vocab;
+  int32_t *bad; // NULL: nobody wants to know
+  int32_t wide_ids;
+  int32_t cluster_bits; // big, any: 2^cluster_bits blocks share a row
+  int32_t span;         // big: chunks of a row that a block takes
+  // The rest is for "any" kernels.
+  int32_t y_kind, weight_kind, layout;
+  int32_t threads;     // of a block that share a row
+  int32_t thread_bits; // several rows a block: threads is 2^thread_bits; otherwise 10
+  int32_t row_bits;    // 2^row_bits rows a block
+  int32_t warp_lanes;  // the row's warps in a block, rounded up to a power of two
+  int32_t scaling;     // fp8
+  float *scales;
+} NormParams;
+
+#endif

@@ -1,0 +1,510 @@
+// Row normalisations whatever the rows' length, alignment and types. As in norm.cuh a row is held in registers by
+// some lanes, a block or a cluster; how many is the launcher's choice (NormParams). Rows too long for that are read
+// again for every pass (norm_loop).
+//
+// A chunk is `per` elements, 16 bytes of input. Thread t of the row's `all` has chunks t, t + all, ...
+// NORM_SHIFTED: chunk 0 starts at the 16-byte boundary at or before the row's start, so that all accesses but those of
+// the first and the last chunk are vectors. Outputs lie as the input does; what does not (weights, rows of a table) is
+// loaded as the two vectors around it, and shifted.
+#ifndef SOL_KERNELS_NORM_ANY_CUH
+#define SOL_KERNELS_NORM_ANY_CUH
+
+#include "norm.cuh"
+
+// Columns of this thread. Those of chunk k: first + k * jump + j * step, where they are within lo..hi-1.
+typedef struct NormPlace {
+  uint64_t row;
+  int thread;
+  int first, jump, step, lo, hi, head;
+  int64_t base; // columns before column 0: the tile's start
+  bool vector;  // whole chunks are one access
+} NormPlace;
+
+INLINE int norm_out_bytes(NormKernel c, const NormParams *p) {
+  return c.op == NORM_RMS_FP8 ? 1 : p->y_kind == KIND_FP32 ? 4 : 2;
+}
+
+INLINE NormPlace any_place(NormKernel c, const NormParams *p) {
+  NormPlace s;
+  int all = p->threads << p->cluster_bits, per = 16 / norm_bytes(c);
+  s.row = ((block_index() >> p->cluster_bits) << p->row_bits) + (threadIdx.x >> p->thread_bits);
+  s.thread = threadIdx.x & ((1 << p->thread_bits) - 1);
+#if __CUDA_ARCH__ >= 900
+  if (p->cluster_bits) s.thread += (int)cluster_rank() * p->threads;
+#endif
+  bool beside = p->layout == NORM_BESIDE;
+  s.first = beside ? s.thread : s.thread * per, s.jump = all * per, s.step = beside ? all : 1;
+  s.vector = p->layout == NORM_SHIFTED;
+  s.lo = s.head = 0, s.base = 0;
+  s.hi = s.row < p->m ? (int)min((int64_t)1 << 30, p->n) : 0;
+  return s;
+}
+
+// Once the row's addresses are known: chunks from the boundary before it. Looked-up rows may lie in any way: there
+// it is the output's.
+INLINE void any_shift(NormKernel c, const NormParams *p, NormPlace *s, NormRow r) {
+  if (p->layout != NORM_SHIFTED) return;
+  const int in = norm_bytes(c);
+  int out = norm_out_bytes(c, p);
+  const char *anchor = c.op == NORM_EMBED ? r.second : r.x;
+  if (anchor) s->head = (int)((uint32_t)(uintptr_t)anchor / in) & (16 / in - 1);
+  else s->head = (int)((uint32_t)(uintptr_t)r.y / out) & (min(16 / in, 16 / out) - 1);
+  s->first -= s->head;
+}
+
+INLINE int any_column(NormPlace s, int k) {
+  return s.first + k * s.jump;
+}
+
+INLINE bool any_whole(NormKernel c, NormPlace s, int at) { // the chunk at column `at` is one access
+  return s.vector && at >= s.lo && at + 16 / norm_bytes(c) <= s.hi;
+}
+
+INLINE bool any_inside(NormPlace s, int column) {
+  return column >= s.lo && column < s.hi;
+}
+
+// ---- Loads and stores of one chunk
+
+// One by one; what is outside the row is zero.
+INLINE Vec any_load_singly(NormKernel c, NormPlace s, const char *row, int at) {
+  Vec v;
+  v.v = make_uint4(0, 0, 0, 0);
+#pragma unroll
+  for (int j = 0; j < 16 / norm_bytes(c); j++) {
+    int i = at + j * s.step;
+    if (!any_inside(s, i)) continue;
+    if (norm_bytes(c) == 4) v.u[j] = ((const uint32_t *)row)[i];
+    else v.h[j] = ((const uint16_t *)row)[i];
+  }
+  return v;
+}
+
+// 16 bytes that start anywhere: the aligned 16 around their first byte, and the next.
+typedef struct Around {
+  uint4 lo, hi;
+} Around;
+
+// Whether those lie within the vector that the chunk at column `at` is part of.
+INLINE bool any_safe(NormKernel c, NormPlace s, const char *from, int at) {
+  const int in = norm_bytes(c);
+  int shift = (int)((uintptr_t)from & 15);
+  bool inside = (s.base + at) * in >= shift && (int64_t)(s.hi - at) * in >= 32 - shift;
+  return any_whole(c, s, at) && (!shift || inside);
+}
+
+INLINE Around any_fetch(NormKernel c, NormPlace s, const char *row, int at) {
+  const char *from = row + (int64_t)at * norm_bytes(c), *aligned = from - ((uintptr_t)from & 15);
+  bool safe = any_safe(c, s, from, at);
+  Around a;
+  a.lo = load16(aligned, safe).v;
+  a.hi = load16(aligned + 16, safe && aligned != from).v;
+  return a;
+}
+
+INLINE Vec any_join(NormKernel c, NormPlace s, const char *row, int at, Around a) {
+  const char *from = row + (int64_t)at * norm_bytes(c);
+  uint32_t shift = (uint32_t)(uintptr_t)from & 15;
+  uint32_t w[8] = {a.lo.x, a.lo.y, a.lo.z, a.lo.w, a.hi.x, a.hi.y, a.hi.z, a.hi.w};
+  if (!any_safe(c, s, from, at)) return any_load_singly(c, s, row, at);
+  Vec v;
+#pragma unroll
+  for (int i = 0; i < 6; i++) w[i] = shift & 8 ? w[i + 2] : w[i];
+#pragma unroll
+  for (int i = 0; i < 5; i++) w[i] = shift & 4 ? w[i + 1] : w[i];
+#pragma unroll
+  for (int i = 0; i < 4; i++)
+    v.u[i] = norm_bytes(c) == 4 ? w[i] : __funnelshift_r(w[i], w[i + 1], (shift & 3) * 8);
+  return v;
+}
+
+// The tile's chunks of a row. A table's rows may lie differently from the output's; the other inputs do not.
+INLINE void any_load(NormKernel c, NormPlace s, const char *row, Vec *v) {
+  if (c.op == NORM_EMBED) {
+    Around a[8];
+#pragma unroll
+    for (int k = 0; k < c.chunks; k++) a[k] = any_fetch(c, s, row, any_column(s, k));
+#pragma unroll
+    for (int k = 0; k < c.chunks; k++) v[k] = any_join(c, s, row, any_column(s, k), a[k]);
+    return;
+  }
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++) {
+    int at = any_column(s, k);
+    v[k] = load16(row + (int64_t)at * norm_bytes(c), any_whole(c, s, at));
+  }
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++) {
+    int at = any_column(s, k);
+    if (!any_whole(c, s, at)) v[k] = any_load_singly(c, s, row, at);
+  }
+}
+
+// The chunk as it is.
+INLINE void any_store_raw(NormKernel c, NormPlace s, char *row, int at, Vec v) {
+  const int in = norm_bytes(c);
+  if (any_whole(c, s, at)) {
+    *(uint4 *)(row + (int64_t)at * in) = v.v;
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < 16 / in; j++) {
+    int i = at + j * s.step;
+    if (!any_inside(s, i)) continue;
+    if (in == 4) ((uint32_t *)row)[i] = v.u[j];
+    else ((uint16_t *)row)[i] = v.h[j];
+  }
+}
+
+#if __CUDA_ARCH__ >= 890
+INLINE
+#else
+static __device__ __noinline__ // many instructions
+#endif
+uint32_t fp8_pair(float a, float b) {
+  return __nv_cvt_float2_to_fp8x2(make_float2(a, b), __NV_SATFINITE, __NV_E4M3);
+}
+
+// One by one.
+INLINE void any_store_singly(NormKernel c, const NormParams *p, NormPlace s, char *row, int at, const float *f) {
+#pragma unroll
+  for (int j = 0; j < 16 / norm_bytes(c); j++) {
+    int i = at + j * s.step;
+    if (!any_inside(s, i)) continue;
+    if (c.op == NORM_RMS_FP8) row[i] = (char)fp8_pair(f[j], 0);
+    else store_one(row, i, p->y_kind, f[j]);
+  }
+}
+
+INLINE void any_store(NormKernel c, const NormParams *p, NormPlace s, char *row, int at, const float *f) {
+  const int per = 16 / norm_bytes(c);
+  if (!any_whole(c, s, at)) {
+    any_store_singly(c, p, s, row, at, f);
+  } else if (c.op == NORM_RMS_FP8) {
+    uint32_t low = fp8_pair(f[0], f[1]) | fp8_pair(f[2], f[3]) << 16;
+    if (per == 4) *(uint32_t *)(row + at) = low;
+    else *(uint2 *)(row + at) = make_uint2(low, fp8_pair(f[4], f[5]) | fp8_pair(f[6], f[7]) << 16);
+  } else if (p->y_kind == KIND_FP32) {
+#pragma unroll
+    for (int j = 0; j < per; j += 4)
+      *(float4 *)((float *)row + at + j) = make_float4(f[j], f[j + 1], f[j + 2], f[j + 3]);
+  } else {
+    uint32_t u[4];
+    if (p->y_kind == KIND_FP16)
+#pragma unroll
+      for (int j = 0; j < per; j += 2) u[j / 2] = narrow2(f[j], f[j + 1], KIND_FP16);
+    else
+#pragma unroll
+      for (int j = 0; j < per; j += 2) u[j / 2] = narrow2(f[j], f[j + 1], KIND_BF16);
+    if (per == 8) *(uint4 *)((uint16_t *)row + at) = make_uint4(u[0], u[1], u[2], u[3]);
+    else *(uint2 *)((uint16_t *)row + at) = make_uint2(u[0], u[1]);
+  }
+}
+
+// Columns of weight or bias as floats; `vector` is that of the tile's first column. Input's type, or fp32.
+INLINE void any_vector(NormKernel c, const NormParams *p, NormPlace s, const char *vector, int at, float *f) {
+  const int in = norm_bytes(c), per = 16 / in;
+  if (p->weight_kind == c.kind) {
+    Vec v = any_join(c, s, vector, at, any_fetch(c, s, vector, at));
+    widen(&v, c.kind, in, f);
+    return;
+  }
+  if (any_whole(c, s, at) && !((uintptr_t)(vector + (int64_t)at * 4) & 15)) {
+#pragma unroll
+    for (int j = 0; j < per; j += 4) *(float4 *)(f + j) = *(const float4 *)(vector + (int64_t)(at + j) * 4);
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < per; j++) {
+    int i = at + j * s.step;
+    f[j] = any_inside(s, i) ? ((const float *)vector)[i] : 0;
+  }
+}
+
+INLINE const char *any_tile(const NormParams *p, NormPlace s, const void *vector) { // NULL stays NULL
+  return vector ? (const char *)vector + s.base * (p->weight_kind == KIND_FP32 ? 4 : 2) : nullptr;
+}
+
+// weight + offset, or ones.
+INLINE void any_weight(NormKernel c, const NormParams *p, NormPlace s, const char *weight, int at, float *f) {
+  if (weight) any_vector(c, p, s, weight, at, f);
+#pragma unroll
+  for (int j = 0; j < 16 / norm_bytes(c); j++) f[j] = weight ? f[j] + p->offset : 1;
+}
+
+// ---- Reductions
+
+// Over some of a row's elements: a sum, and for FP8 the bits of the largest |x * weight|.
+typedef struct NormPart {
+  float sum;
+  uint32_t top;
+} NormPart;
+
+typedef struct NormShared {
+  NormPart warps[16], blocks[16];
+} NormShared;
+
+INLINE uint32_t lanes_top(uint32_t v, int lanes) { // of non-negative floats' bits: a NaN is the largest
+#pragma unroll
+  for (int o = 16; o; o >>= 1)
+    if (o < lanes) v = max(v, __shfl_xor_sync(~0u, v, o));
+  return v;
+}
+
+// Over groups of `lanes` (a power of two) neighbouring lanes.
+INLINE NormPart part_lanes(NormKernel c, NormPart v, int lanes) {
+  v.sum = lanes_sum(v.sum, lanes);
+  if (c.op == NORM_RMS_FP8) v.top = lanes_top(v.top, lanes);
+  return v;
+}
+
+// Every thread of the row gets the sum over the row. Each call has its own `shared`; `first` marks the first call.
+INLINE NormPart any_fold(NormKernel c, const NormParams *p, NormShared *shared, NormPart v, bool first) {
+  if (p->threads < 32) return part_lanes(c, v, p->threads);
+  v = part_lanes(c, v, 32);
+  if (p->threads == 32) return v;
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = p->threads / 32;
+  int from = (int)(threadIdx.x >> p->thread_bits) * warps, mine = lane & (p->warp_lanes - 1);
+  if (lane == 0) shared->warps[warp] = v;
+  __syncthreads();
+  v.sum = 0, v.top = 0;
+  if (mine < warps) v = shared->warps[from + mine];
+  v = part_lanes(c, v, p->warp_lanes);
+#if __CUDA_ARCH__ >= 900
+  if (p->cluster_bits) {
+    int blocks = 1 << p->cluster_bits;
+    if (first) cluster_wait(); // all of them run: their shared memory may be written
+    if (threadIdx.x < blocks) { // this block's slot, in every block
+      uint32_t at = (uint32_t)__cvta_generic_to_shared(&shared->blocks[cluster_rank()]), there;
+      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at), "r"((int)threadIdx.x));
+      asm volatile("st.shared::cluster.v2.b32 [%0], {%1, %2};" ::"r"(there), "f"(v.sum), "r"(v.top) : "memory");
+    }
+    cluster_arrive();
+    cluster_wait();
+    v = part_lanes(c, shared->blocks[lane & (blocks - 1)], blocks);
+  }
+#endif
+  return v;
+}
+
+// What a tile adds up to: squares, or for layernorm the elements themselves.
+INLINE NormPart any_sum(NormKernel c, const NormParams *p, NormPlace s, const Vec *v) {
+  const char *weight = any_tile(p, s, p->weight);
+  float2 sum = make_float2(0, 0);
+  NormPart t;
+  t.top = 0;
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++) {
+    sum = norm_sum(c, v[k], sum);
+    if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW) {
+      float f[8], w[8];
+      widen(&v[k], c.kind, norm_bytes(c), f);
+      any_weight(c, p, s, weight, any_column(s, k), w);
+#pragma unroll
+      for (int j = 0; j < 16 / norm_bytes(c); j++) t.top = max(t.top, __float_as_uint(fabsf(f[j] * w[j])));
+    }
+  }
+  t.sum = sum.x + sum.y;
+  return t;
+}
+
+// Layernorm: the tile's squared distances from the mean.
+INLINE float any_squares(NormKernel c, NormPlace s, const Vec *v, float mean) {
+  float2 sum = make_float2(0, 0);
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++) {
+    int at = any_column(s, k);
+    if (any_whole(c, s, at)) {
+      sum = norm_squares(c, v[k], mean, sum);
+      continue;
+    }
+    float f[8];
+    widen(&v[k], c.kind, norm_bytes(c), f);
+#pragma unroll
+    for (int j = 0; j < 16 / norm_bytes(c); j++)
+      if (any_inside(s, at + j * s.step)) sum.x = fmaf(f[j] - mean, f[j] - mean, sum.x);
+  }
+  return sum.x + sum.y;
+}
+
+// ---- One row
+
+// Loads a tile: c.chunks chunks. Sums and looked-up rows are written on the way.
+INLINE void any_take(NormKernel c, NormPlace s, NormRow r, Vec *v) {
+  NormPlace from = s;
+  if (c.op == NORM_EMBED && !r.known) from.hi = from.lo;
+  any_load(c, from, r.x, v);
+  if (c.op == NORM_ADD) {
+    Vec more[8];
+    any_load(c, s, r.residual, more);
+#pragma unroll
+    for (int k = 0; k < c.chunks; k++) v[k] = norm_add(c, v[k], more[k]);
+  }
+  if (c.op == NORM_ADD || (c.op == NORM_EMBED && r.second))
+#pragma unroll
+    for (int k = 0; k < c.chunks; k++) any_store_raw(c, s, r.second, any_column(s, k), v[k]);
+}
+
+// f / scale, whatever scale's magnitude: its reciprocal alone could overflow.
+INLINE void any_divide(NormKernel c, float scale, float *f) {
+  float up = fabsf(scale) < 0x1p-60f ? 0x1p80f : 1, over = 1 / (scale * up);
+#pragma unroll
+  for (int j = 0; j < 16 / norm_bytes(c); j++) f[j] = f[j] * up * over;
+}
+
+// Divides values by their scale, and writes the scales that are this kernel's to choose. row_top: the row's largest.
+INLINE void any_quantize(NormKernel c, const NormParams *p, NormPlace s, int at, bool first, float row_top, float *f) {
+  const int per = 16 / norm_bytes(c);
+  int lanes = min(128 / per, p->threads);
+  float scale;
+  if (p->scaling == NORM_SCALE_TENSOR) {
+    any_divide(c, *p->scales, f);
+    return;
+  }
+  if (p->scaling == NORM_SCALE_BLOCK) { // 128 columns are neighbouring lanes' chunks
+    uint32_t top = 0;
+#pragma unroll
+    for (int j = 0; j < per; j++)
+      if (at + j < s.hi) top = max(top, __float_as_uint(fabsf(f[j])));
+    scale = __uint_as_float(lanes_top(top, lanes)) / 448;
+    if (at < s.hi && !(s.thread & (lanes - 1)))
+      p->scales[(int64_t)s.row * ((p->n + 127) / 128) + (s.base + at) / 128] = scale;
+  } else {
+    scale = row_top / 448;
+    if (s.thread == 0 && first && s.hi) p->scales[s.row] = scale;
+  }
+  if (scale == 0) { // nothing but zeros: they stay zeros
+#pragma unroll
+    for (int j = 0; j < per; j++) f[j] = 0;
+  } else {
+    any_divide(c, scale, f);
+  }
+}
+
+// Writes a tile. `variance`: layernorm's; otherwise the mean of squares.
+INLINE void any_put(NormKernel c, const NormParams *p, NormPlace s, char *y, const Vec *v, float mean, float variance,
+                    uint32_t top) {
+  const int in = norm_bytes(c), per = 16 / in;
+  const char *weight = any_tile(p, s, p->weight), *bias = c.op == NORM_LAYER ? any_tile(p, s, p->bias) : nullptr;
+  float scale = rsqrtf(variance + p->eps);
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++) {
+    float f[8], w[8], b[8];
+    int at = any_column(s, k);
+    widen(&v[k], c.kind, in, f);
+    any_weight(c, p, s, weight, at, w);
+    if (bias) any_vector(c, p, s, bias, at, b);
+#pragma unroll
+    for (int j = 0; j < per; j++)
+      f[j] = c.op == NORM_LAYER ? fmaf((f[j] - mean) * scale, w[j], bias ? b[j] : 0) : f[j] * (scale * w[j]);
+    if (c.op == NORM_RMS_FP8) any_quantize(c, p, s, at, k == 0 && !s.base, scale * __uint_as_float(top), f);
+    any_store(c, p, s, y, at, f);
+  }
+}
+
+INLINE void any_begin(const NormParams *p) {
+#if __CUDA_ARCH__ >= 900
+  if (p->cluster_bits) cluster_arrive();
+#endif
+  norm_begin();
+}
+
+// The aligned part of a row further on. Blocks of several rows do without, and rows that lie differently.
+INLINE void any_prefetch(NormKernel c, const NormParams *p, NormPlace s) {
+  if (s.thread || p->row_bits || p->layout != NORM_SHIFTED || c.op == NORM_EMBED) return;
+  int head = (int)(-((uintptr_t)p->x + (s.row + p->ahead) * p->x_stride) & 15);
+  norm_prefetch(c, p, s.row, head, (int)(p->n * norm_bytes(c) - head) & ~15);
+}
+
+INLINE void norm_any(NormKernel c, const NormParams *p) {
+  __shared__ NormShared shared[2];
+  NormPlace s = any_place(c, p);
+  any_begin(p);
+  NormRow r = norm_row(c, p, s.row, s.thread == 0);
+  any_shift(c, p, &s, r);
+  Vec v[8];
+  any_take(c, s, r, v);
+  any_prefetch(c, p, s);
+  NormPart total = any_fold(c, p, &shared[0], any_sum(c, p, s, v), true);
+  float mean = total.sum * p->over_n, variance = mean;
+  if (c.op == NORM_LAYER) {
+    total.sum = any_squares(c, s, v, mean);
+    variance = any_fold(c, p, &shared[1], total, false).sum * p->over_n;
+  }
+  any_put(c, p, s, r.y, v, mean, variance, total.top);
+}
+
+// A row by tiles, in several passes: for its sum (or that of squares), for layernorm's variance, for the output.
+INLINE void norm_loop(NormKernel c, const NormParams *p) {
+  __shared__ NormShared shared[2];
+  NormPlace s = any_place(c, p);
+  int64_t n = s.hi ? p->n : 0, tile = (int64_t)s.jump * c.chunks;
+  float mean = 0, variance = 0;
+  NormPart total;
+  total.sum = 0, total.top = 0;
+  any_begin(p);
+  NormRow r = norm_row(c, p, s.row, s.thread == 0);
+  any_shift(c, p, &s, r);
+#pragma unroll 1
+  for (int pass = 0; pass < 3; pass++) {
+    if (pass == 1 && c.op != NORM_LAYER) continue;
+#pragma unroll 1
+    for (s.base = 0; s.base < n + s.head; s.base += tile) {
+      NormRow t = r;
+      int64_t ahead = s.base * norm_bytes(c);
+      Vec v[8];
+      t.x += ahead, t.residual += ahead, t.y += s.base * norm_out_bytes(c, p);
+      if (t.second) t.second += ahead;
+      s.lo = s.base ? -s.head : 0, s.hi = (int)min(n - s.base, (int64_t)1 << 30);
+      if (pass == 0) any_take(c, s, t, v);
+      else if (c.op == NORM_ADD) any_load(c, s, t.second, v);
+      else {
+        NormPlace from = s;
+        if (c.op == NORM_EMBED && !r.known) from.hi = from.lo;
+        any_load(c, from, t.x, v);
+      }
+      if (pass == 0) {
+        NormPart more = any_sum(c, p, s, v);
+        total.sum += more.sum, total.top = max(total.top, more.top);
+      } else if (pass == 1) {
+        total.sum += any_squares(c, s, v, mean);
+      } else {
+        any_put(c, p, s, t.y, v, mean, variance, total.top);
+      }
+    }
+    if (pass == 0) {
+      total = any_fold(c, p, &shared[0], total, true);
+      mean = variance = total.sum * p->over_n;
+      total.sum = 0;
+    } else if (pass == 1) {
+      variance = any_fold(c, p, &shared[1], total, false).sum * p->over_n;
+    }
+  }
+}
+
+// ---- Kernels
+
+#define NORM_KERNEL(name, threads, blocks, body, ...)                                                                  \
+  KERNEL __launch_bounds__(threads, blocks) name(const __grid_constant__ NormParams p) {                              \
+    NormKernel c = {__VA_ARGS__};                                                                                      \
+    body(c, &p);                                                                                                       \
+  }
+// Threads of a block, and blocks that are to fit an SM, bound the registers; they are such that nothing spills.
+enum { WHEN_late, WHEN_early };
+enum { BLOCKS_early = 2, BLOCKS_late = 3 };
+#define NORM_LANES(name, op, T, lanes)                                                                                 \
+  NORM_KERNEL(name##_##T##_lanes##lanes, 128, (op) == NORM_LAYER ? 8 : 12, norm_held, op, TYPE_##T, 2, lanes, 1)
+#define NORM_BLOCK(name, op, T, when)                                                                                  \
+  NORM_KERNEL(name##_##T##_block_##when, 512, (op) == NORM_LAYER ? 2 : BLOCKS_##when, norm_held, op, TYPE_##T, 2, 0, WHEN_##when)
+#define NORM_ANY(name, op, T, chunks)                                                                                  \
+  NORM_KERNEL(name##_##T##_any##chunks, 512, 1, norm_any, op, TYPE_##T, chunks, 0, 0)
+#define NORM_LOOP(name, op, T) NORM_KERNEL(name##_##T##_loop, 512, 1, norm_loop, op, TYPE_##T, 2, 0, 0)
+// What needs clusters and waiting for a predecessor. The launcher takes these kernels as the sign that the others
+// can do both, too.
+#if __CUDA_ARCH__ >= 900
+#define NORM_BIG(name, op, T) NORM_KERNEL(name##_##T##_big, 1024, 2, norm_big, op, TYPE_##T, 0, 0, 0)
+#else
+#define NORM_BIG(name, op, T)
+#endif
+
+#endif

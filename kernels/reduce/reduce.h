@@ -1,0 +1,20 @@
+#ifndef SOL_KERNELS_REDUCE_H
+#define SOL_KERNELS_REDUCE_H
+#include <stdint.h>
+
+enum { HOW_SUM, HOW_MAX, HOW_SQUARES };
+
+typedef struct ReduceParams {
+  void *y;
+  const void *x;
+  uint64_t m;
+  int64_t n, x_stride; // stride in bytes
+  int64_t rows;        // columns: of a block. Block row b writes y + b * n
+  uint64_t units;      // all: pieces of work, `per_row` for each row
+  uint64_t per_row;
+  int32_t x_kind, y_kind, how;
+  int32_t lanes;   // columns: threads side by side, a power of two
+  float divisor;   // of the result: the mean's count, or 1
+} ReduceParams;
+
+#endif

@@ -1,0 +1,12 @@
+// y = x * scale[column]
+#include "columns.cuh"
+
+#define COLUMNS_LEAN(name, in, out, x_kind, y_kind, odd, each)                                               \
+  KERNEL __launch_bounds__(256 / each, 8 * each) sol_scale_columns_##name(ColumnsLean p) {                   \
+    columns_lean(SCALE_COLUMNS, in, out, x_kind, y_kind, odd, each, p);                                      \
+  }
+#define COLUMNS_ANY(in, out)                                                                                 \
+  KERNEL __launch_bounds__(256) sol_scale_columns_##in##_##out(ColumnsParams p) {                            \
+    columns_any(SCALE_COLUMNS, in, out, p);                                                                  \
+  }
+#include "columns.def"

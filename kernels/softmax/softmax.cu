@@ -1,0 +1,313 @@
+// y = exp(x - max) / sum, or x - max - log(sum). A row stays on the chip between the fold over it and the write, in
+// registers or, spread over a cluster, in shared memory; only rows beyond that are read twice. README.md has the
+// measurements.
+//
+// One fold gives both: every thread keeps the largest of its own elements and the sum of exp(. - that), and pairs of
+// these are joined. fmaxf passes over NaN, the sum does not; +inf makes inf - inf in its own thread; of a row that is
+// all -inf the sum is 0. Each way every element comes out NaN.
+#include "softmax/softmax.h"
+#include "row.cuh"
+#include "span.cuh"
+
+#define LOG2E 1.4426950408889634f
+
+// Where a row is written. `wide`: its chunks, too, lie so that they can be written whole.
+typedef struct Target {
+  char *at;
+  int kind, wide;
+} Target;
+
+INLINE Target target_of(const SoftmaxParams *p, RowPlace place, int wide) {
+  Target t = {(char *)p->y + (int64_t)place.row * p->y_stride, p->y_kind, wide};
+  return t;
+}
+
+INLINE void store_chunk(Target t, int64_t column, int in, const float *f) {
+  int per = 16 / in;
+  if (!t.wide) {
+#pragma unroll
+    for (int j = 0; j < per; j++) store_one(t.at, column + j, t.kind, f[j]);
+  } else if (t.kind == KIND_FP32) {
+#pragma unroll
+    for (int j = 0; j < per; j += 4)
+      *(float4 *)((float *)t.at + column + j) = make_float4(f[j], f[j + 1], f[j + 2], f[j + 3]);
+  } else if (per == 8) {
+    Vec v;
+    narrow(&v, t.kind, 2, f);
+    *(uint4 *)((uint16_t *)t.at + column) = v.v;
+  } else {
+    *(uint2 *)((uint16_t *)t.at + column) = make_uint2(narrow2(f[0], f[1], t.kind), narrow2(f[2], f[3], t.kind));
+  }
+}
+
+INLINE Span row_span(const SoftmaxParams *p, RowPlace place, int in) {
+  return span_of((const char *)p->x + (int64_t)place.row * p->x_stride, place.row < p->m ? p->n : 0, in);
+}
+
+// The rows that a block will have some 3 MB later, on their way to L2 by then: a little faster than without.
+INLINE void look_ahead(const SoftmaxParams *p, RowShape s) {
+#if __CUDA_ARCH__ >= 900
+  if (threadIdx.x || !p->ahead) return;
+  uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * s.rows + p->ahead;
+  if (first + s.rows > p->m) return;
+  uintptr_t from = (uintptr_t)p->x + first * p->x_stride, to = from + (s.rows - 1) * p->x_stride + p->n * s.in;
+  from = (from + 15) & ~(uintptr_t)15;
+  to &= ~(uintptr_t)15;
+  if (from < to)
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"((uint32_t)(to - from)) : "memory");
+#endif
+}
+
+// Where this thread's sum starts from: its largest, or anything where it has no element above -inf.
+INLINE float start_of(float top) {
+  return top == -INFINITY ? 0 : top;
+}
+
+// result = kept * times + plus, where kept is exp(x - mine), or x - mine for log_softmax.
+typedef struct Finish {
+  float times, plus;
+} Finish;
+
+INLINE Finish finish_of(float2 row, float mine, int log) {
+  Finish z = {log ? 1 : __fdividef(ex2((mine - row.x) * LOG2E), row.y), log ? (mine - row.x) - logf(row.y) : 0};
+  return z;
+}
+
+INLINE float keep(float f, float mine, int log, float *sum) {
+  float d = f - mine, e = ex2(d * LOG2E);
+  *sum += e;
+  return log ? d : e;
+}
+
+// A row in registers.
+INLINE void softmax_held(const SoftmaxParams *p, RowShape s, RowFold *shared) {
+  const int per = 16 / s.in, edge_count = SPAN_EDGES(s.threads, s.in);
+  const int kind = s.in == 4 ? KIND_FP32 : p->x_kind;
+  RowPlace place = row_place(s);
+  Span x = row_span(p, place, s.in);
+  int chunks = (int)x.chunks, column[4]; // of the edges; -1: none
+  Vec v[ROW_MAX_CHUNKS];
+  // Two of each, by turns: half the length of the chains.
+  float f[ROW_MAX_CHUNKS][8], edge[4], tops[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0};
+#pragma unroll
+  for (int k = 0; k < s.chunks; k++) v[k] = span_load(&x, k * s.threads + place.thread, span_lowest(kind));
+  look_ahead(p, s);
+#pragma unroll
+  for (int q = 0; q < edge_count; q++) {
+    int e = q * s.threads + place.thread;
+    column[q] = e < x.edges ? (int)span_edge(&x, e) : -1;
+    edge[q] = column[q] >= 0 ? load_one(x.at, column[q], kind) : -INFINITY;
+  }
+#pragma unroll
+  for (int k = 0; k < s.chunks; k++) {
+    widen(&v[k], kind, s.in, f[k]);
+#pragma unroll
+    for (int j = 0; j < per; j++) tops[j % 2] = fmaxf(tops[j % 2], f[k][j]);
+  }
+#pragma unroll
+  for (int q = 0; q < edge_count; q++) tops[0] = fmaxf(tops[0], edge[q]);
+  float top = fmaxf(tops[0], tops[1]), mine = start_of(top);
+#pragma unroll
+  for (int k = 0; k < s.chunks; k++)
+#pragma unroll
+    for (int j = 0; j < per; j++) f[k][j] = keep(f[k][j], mine, p->log, &sums[j % 2]);
+#pragma unroll
+  for (int q = 0; q < edge_count; q++) edge[q] = keep(edge[q], mine, p->log, &sums[0]);
+  Finish z = finish_of(row_fold(s, shared, make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX), mine, p->log);
+  Target y = target_of(p, place, s.wide);
+#pragma unroll
+  for (int k = 0; k < s.chunks; k++) {
+    int i = k * s.threads + place.thread;
+    if (i >= chunks) continue;
+#pragma unroll
+    for (int j = 0; j < per; j++) f[k][j] = fmaf(f[k][j], z.times, z.plus);
+    store_chunk(y, x.head + i * per, s.in, f[k]);
+  }
+#pragma unroll
+  for (int q = 0; q < edge_count; q++)
+    if (column[q] >= 0) store_one(y.at, column[q], y.kind, fmaf(edge[q], z.times, z.plus));
+}
+
+// The result of one element once the row's largest and sum are known.
+INLINE float result(float f, float2 row, Finish z, int log) {
+  float d = f - row.x;
+  return log ? d + z.plus : ex2(d * LOG2E) * z.times;
+}
+
+INLINE void finish_chunk(const SoftmaxParams *p, Target y, int64_t column, int in, float *f, float2 row, Finish z) {
+#pragma unroll
+  for (int j = 0; j < 16 / in; j++) f[j] = result(f[j], row, z, p->log);
+  store_chunk(y, column, in, f);
+}
+
+// More elements in a running (largest, sum of exp(. - largest)).
+INLINE float2 join(float2 a, const float *f, int count) {
+  float top = a.x;
+#pragma unroll
+  for (int j = 0; j < count; j++) top = fmaxf(top, f[j]);
+  float mine = start_of(top), sum = top == a.x ? a.y : a.y * ex2((a.x - mine) * LOG2E);
+#pragma unroll
+  for (int j = 0; j < count; j++) sum += ex2((f[j] - mine) * LOG2E);
+  return make_float2(top, sum);
+}
+
+#if __CUDA_ARCH__ >= 800
+// Shared memory is read anew each time: values kept in registers would cost the blocks that hide each other's latency.
+INLINE void reread(const uint4 *at, int kind, int in, float *f) {
+  Vec v;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.u[0]), "=r"(v.u[1]), "=r"(v.u[2]), "=r"(v.u[3])
+               : "r"((uint32_t)__cvta_generic_to_shared(at))
+               : "memory");
+  widen(&v, kind, in, f);
+}
+
+// The write: `kind` as a literal where y has it, and for softmax alone; whatever else takes the general way.
+INLINE void write_shared(const SoftmaxParams *p, Target y, const uint4 *held, int64_t first, RowShape s, int count,
+                         int kind, float2 row, Finish z) {
+  const int per = 16 / s.in, all = s.threads * s.cluster;
+  float f[8];
+  if (!p->log && p->y_kind == kind) {
+    y.kind = kind;
+#pragma unroll 4
+    for (int k = 0; k < count; k++) {
+      reread(held + k * s.threads, kind, s.in, f);
+#pragma unroll
+      for (int j = 0; j < per; j++) f[j] = result(f[j], row, z, 0);
+      store_chunk(y, first + (int64_t)k * all * per, s.in, f);
+    }
+    return;
+  }
+#pragma unroll 1
+  for (int k = 0; k < count; k++) {
+    reread(held + k * s.threads, kind, s.in, f);
+    finish_chunk(p, y, first + (int64_t)k * all * per, s.in, f, row, z);
+  }
+}
+
+// A row in the shared memory of a cluster's blocks. Each thread copies, and then reads, its own chunks alone: `count`
+// of them. kind: of x, a literal.
+INLINE void softmax_shared(const SoftmaxParams *p, RowShape s, RowFold *shared, uint4 *held, int kind) {
+  const int per = 16 / s.in, all = s.threads * s.cluster;
+  RowPlace place = row_place(s);
+  Span x = row_span(p, place, s.in);
+  int chunks = (int)x.chunks, count = chunks > place.thread ? (chunks - place.thread + all - 1) / all : 0;
+  float f[8], edge = -INFINITY, tops[2], sums[2];
+  held += threadIdx.x;
+#pragma unroll
+  for (int k = 0; k < s.chunks; k++)
+    if (k < count)
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                       (uint32_t)__cvta_generic_to_shared(held + k * s.threads)),
+                   "l"(x.body + (int64_t)(k * all + place.thread) * 16)
+                   : "memory");
+  if (s.cluster == 1) look_ahead(p, s); // clusters have most of that under way anyhow
+  if (place.thread < x.edges) edge = load_one(x.at, span_edge(&x, place.thread), kind);
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  tops[0] = tops[1] = edge;
+#pragma unroll 4
+  for (int k = 0; k < count; k++) {
+    reread(held + k * s.threads, kind, s.in, f);
+#pragma unroll
+    for (int j = 0; j < per; j++) tops[j % 2] = fmaxf(tops[j % 2], f[j]);
+  }
+  float top = fmaxf(tops[0], tops[1]), mine = start_of(top);
+  sums[0] = ex2((edge - mine) * LOG2E), sums[1] = 0;
+#pragma unroll 4
+  for (int k = 0; k < count; k++) {
+    reread(held + k * s.threads, kind, s.in, f);
+#pragma unroll
+    for (int j = 0; j < per; j++) sums[j % 2] += ex2((f[j] - mine) * LOG2E);
+  }
+  row_begun(s);
+  float2 row = row_fold(s, shared, make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX);
+  Finish z = finish_of(row, row.x, p->log);
+  Target y = target_of(p, place, s.wide);
+  write_shared(p, y, held, x.head + (int64_t)place.thread * per, s, count, kind, row, z);
+  if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
+}
+#endif
+
+// A row of any length, read once for its largest and sum, and again, last chunks first: those are still in the cache.
+INLINE void softmax_long(const SoftmaxParams *p, RowShape s, RowFold *shared) {
+  const int per = 16 / s.in, all = s.threads * s.cluster;
+  const int kind = s.in == 4 ? KIND_FP32 : p->x_kind;
+  RowPlace place = row_place(s);
+  Span x = row_span(p, place, s.in);
+  float f[8], edge = -INFINITY;
+  float2 row = make_float2(-INFINITY, 0);
+  int64_t i = place.thread;
+  for (; i < x.chunks; i += 2 * all) {
+    Vec v = span_load(&x, i, 0), w = span_load(&x, i + all, span_lowest(kind));
+    widen(&v, kind, s.in, f);
+    row = join(row, f, per);
+    widen(&w, kind, s.in, f);
+    row = join(row, f, per);
+  }
+  if (place.thread < x.edges) {
+    edge = load_one(x.at, span_edge(&x, place.thread), kind);
+    row = join(row, &edge, 1);
+  }
+  row_begun(s);
+  row = row_fold(s, shared, row, FOLD_SOFTMAX);
+  Finish z = finish_of(row, row.x, p->log);
+  Target y = target_of(p, place, p->wide);
+  for (i -= all; i >= 0; i -= all) {
+    if (i >= x.chunks) continue;
+    Vec v = span_load(&x, i, 0);
+    widen(&v, kind, s.in, f);
+    finish_chunk(p, y, x.head + i * per, s.in, f, row, z);
+  }
+  if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
+}
+
+// The next kernel may be set up meanwhile; it waits in turn.
+INLINE void begin(RowShape s) {
+  row_begin(s);
+  let_successor_start();
+  wait_for_predecessor();
+}
+
+#define HOLD(name, in, threads, chunks, rows, blocks, wide)                                                   \
+  KERNEL __launch_bounds__(threads * rows, blocks) name(SoftmaxParams p) {                                   \
+    __shared__ RowFold shared;                                                                               \
+    const RowShape s = {threads, chunks, rows, 1, in, in, wide};                                             \
+    begin(s);                                                                                                \
+    softmax_held(&p, s, &shared);                                                                            \
+  }
+#define HELD(in, threads, chunks, rows, blocks)                                                              \
+  HOLD(sol_softmax_##in##_held_##threads##x##chunks, in, threads, chunks, rows, blocks, 1)
+#define APART(in, threads, chunks, rows)                                                                     \
+  HOLD(sol_softmax_##in##_apart_##threads##x##chunks, in, threads, chunks, rows, 1, 0)
+#define LONG(name, in, threads, cluster)                                                                     \
+  KERNEL __launch_bounds__(threads) name(SoftmaxParams p) {                                                  \
+    __shared__ RowFold shared;                                                                               \
+    const RowShape s = {threads, 1, 1, cluster, in, in, 1};                                                  \
+    begin(s);                                                                                                \
+    softmax_long(&p, s, &shared);                                                                            \
+  }
+#define LOOP(in, threads) LONG(sol_softmax_##in##_loop, in, threads, 1)
+#define SPREAD(in, threads, chunks, cluster, blocks)                                                         \
+  KERNEL __launch_bounds__(threads, blocks) sol_softmax_##in##_shared_##threads##x##chunks##x##cluster(      \
+      SoftmaxParams p) {                                                                                     \
+    extern __shared__ uint4 held[];                                                                          \
+    __shared__ RowFold shared;                                                                               \
+    const RowShape s = {threads, chunks, 1, cluster, in, in, 1};                                             \
+    begin(s);                                                                                                \
+    if (in == 4) softmax_shared(&p, s, &shared, held, KIND_FP32);                                            \
+    else if (p.x_kind == KIND_FP16) softmax_shared(&p, s, &shared, held, KIND_FP16);                         \
+    else softmax_shared(&p, s, &shared, held, KIND_BF16);                                                    \
+  }
+#if __CUDA_ARCH__ >= 800
+#define SHARED(in, threads, chunks, cluster, blocks) SPREAD(in, threads, chunks, cluster, blocks)
+#else
+#define SHARED(in, threads, chunks, cluster, blocks)
+#endif
+#if __CUDA_ARCH__ >= 900
+#define SHARED_90(in, threads, chunks, cluster, blocks) SPREAD(in, threads, chunks, cluster, blocks)
+#define LOOP_90(in, threads, cluster) LONG(sol_softmax_##in##_loop_cluster, in, threads, cluster)
+#else
+#define SHARED_90(in, threads, chunks, cluster, blocks)
+#define LOOP_90(in, threads, cluster)
+#endif
+#include "softmax.def"

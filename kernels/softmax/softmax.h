@@ -1,0 +1,15 @@
+#ifndef SOL_KERNELS_SOFTMAX_H
+#define SOL_KERNELS_SOFTMAX_H
+#include <stdint.h>
+
+typedef struct SoftmaxParams {
+  void *y;
+  const void *x;
+  uint64_t m;
+  int64_t n, y_stride, x_stride; // strides in bytes
+  uint64_t ahead; // the first thread of a block asks for its rows so many rows on, into L2; 0: it does not
+  int32_t x_kind, y_kind, log;   // log: log_softmax
+  int32_t wide; // the loop: chunks of y lie on 16 bytes where those of x do
+} SoftmaxParams;
+
+#endif

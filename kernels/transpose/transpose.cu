@@ -1,0 +1,20 @@
+// y[b][j][i] = x[b][i][j]
+#include "transpose.cuh"
+
+#define TILE_WIDE(size, tall, wide)   __shared__ __align__(16) char tile[(tall) * (wide) * (size)]
+#define TILE_ODD(size, tall, wide)                                                                           \
+  static_assert((tall) % (shape.threads / 32) == 0 && ((tall)-TRANSPOSE_SLACK(size)) % 32 == 0, "whole rows and columns to a warp"); \
+  __shared__ __align__(16) char tile[(tall) * TRANSPOSE_PITCH(size, wide)]
+#define TILE_DIRECT(size, tall, wide) (void)0
+#define BODY_WIDE(shape)              transpose_wide(shape, &p, tile)
+#define BODY_ODD(shape)               transpose_odd(shape, &p, tile)
+#define BODY_DIRECT(shape)            transpose_direct(shape, &p)
+#define TRANSPOSE(name, size, kind, tall, wide, rows, least)                                                 \
+  KERNEL __launch_bounds__(TRANSPOSE_THREADS_##kind(size, tall, wide, rows),                                 \
+                           1024 / TRANSPOSE_THREADS_##kind(size, tall, wide, rows))                          \
+      name(const __grid_constant__ TransposeParams p) {                                                      \
+    constexpr TransposeShape shape = {size, tall, wide, rows, TRANSPOSE_THREADS_##kind(size, tall, wide, rows)}; \
+    TILE_##kind(size, tall, wide);                                                                           \
+    BODY_##kind(shape);                                                                                      \
+  }
+#include "transpose.def"

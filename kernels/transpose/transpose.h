@@ -1,0 +1,23 @@
+#ifndef SOL_KERNELS_TRANSPOSE_H
+#define SOL_KERNELS_TRANSPOSE_H
+#include <stdint.h>
+
+// Elements whose sectors (32 bytes) a row of y may be off by: a tile that stores whole sectors needs so many more rows.
+#define TRANSPOSE_SLACK(size) (32 / (size))
+// How many threads each kind of kernel takes for a tile (transpose.cuh).
+#define TRANSPOSE_THREADS_WIDE(size, tall, wide, rows)   ((tall) / (rows) * (wide) * (size) / 16)
+#define TRANSPOSE_THREADS_ODD(size, tall, wide, rows)    ((tall) * (wide) / (rows))
+#define TRANSPOSE_THREADS_DIRECT(size, tall, wide, rows) ((wide) / ((size) < 4 ? 4 / (size) : 1))
+
+// Blocks: x walks down the tiles of a column of tiles, so that neighbours write neighbouring pieces of y's rows;
+// y and z together count the columns of tiles, batch after batch.
+typedef struct TransposeParams {
+  void *y;
+  const void *x;
+  int64_t m, n;                                 // of x
+  int64_t y_stride, x_stride, y_batch, x_batch; // bytes
+  uint32_t batches, tiles_n;
+  uint32_t ahead_m, ahead_n; // the tile that is fetched into the L2 cache is that far ahead; none where both are 0
+} TransposeParams;
+
+#endif

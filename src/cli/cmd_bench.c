@@ -1,0 +1,259 @@
+// sol bench: the library's operations timed, beside our own copy of the same bytes.
+#define _POSIX_C_SOURCE 200809L // isatty, gmtime_r
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/format.h"
+#include "cli/bench.h"
+
+enum { MAX_BASELINE = 64 << 20 };
+static const double small_bytes = 2 << 20; // what the reference gets through in a moment
+
+static volatile bool interrupted; // by ctrl-C: what was measured so far is shown
+static void on_interrupt(int signal_number) {
+  (void)signal_number;
+  interrupted = true;
+}
+
+static int open_context(BenchRun *r) {
+  SolContextOptions options = {.backend = (SolBackend)r->args->backend, .workers = (int)r->args->workers};
+  SolError err = {0};
+  if (options.backend == SOL_BACKEND_AUTO) {
+    options.backend = SOL_BACKEND_CUDA;
+    if (!sol_context_create(&options, &r->ctx, &err)) return EXIT_OK;
+    sol_format(r->no_gpu, sizeof r->no_gpu, "%s", err.message);
+    options.backend = SOL_BACKEND_CPU;
+  }
+  return sol_context_create(&options, &r->ctx, &err) ? cli_error(r->cli, &err, 0, 0, 0) : EXIT_OK;
+}
+
+static int read_baseline(BenchRun *r) {
+  if (!r->args->baseline) return EXIT_OK;
+  SolError err = {0};
+  SolJson root, cases;
+  size_t length = 0;
+  char *text = cli_read_file(r->args->baseline, MAX_BASELINE, &length, &err);
+  if (!text) return cli_error(r->cli, &err, 0, 0, 0);
+  int code = EXIT_OK;
+  if (sol_json_check(text, length, &root, &err))
+    code = cli_error(r->cli, &err, r->args->baseline, text, length);
+  else if (!sol_json_get(root, "cases", &cases) || sol_json_kind(cases) != SOL_JSON_ARRAY)
+    code =
+        cli_fail(r->cli, "'%.120s' is not what sol bench --json prints: it has no cases", r->args->baseline);
+  for (int i = 0; i < r->count && !code; i++) bench_before(&r->rows[i], root);
+  r->has_baseline = !code;
+  free(text);
+  return code;
+}
+
+static void say_progress(const BenchRun *r, const BenchRow *row) {
+  if (!isatty(2)) return;
+  char shape[96] = "";
+  if (row) bench_shape(row, shape, sizeof shape);
+  if (row)
+    fprintf(stderr, "\r\033[K[%d/%d] %s %s %s", r->done + 1, r->count, row->def->name,
+            sol_dtype_name(row->c.dtype), shape);
+  else
+    fprintf(stderr, "\r\033[K");
+  fflush(stderr);
+}
+
+static void failed(BenchRow *row, SolStatus status, const SolError *err) {
+  row->status = status;
+  sol_format(row->message, sizeof row->message, "%s", err->message);
+}
+
+static void run_case(BenchRun *r, BenchRow *row) {
+  SolError err = {0};
+  bool check =
+      r->args->check == BENCH_CHECK_ALL ||
+      (r->args->check == BENCH_CHECK_SMALL && row->cost.bytes_read + row->cost.bytes_written <= small_bytes);
+  bool emu = !r->bench;
+  if (check || emu) {
+    SolStatus status = bench_once(r->ctx, row->def, &row->c, row->misalign, check, &row->worst,
+                                  emu ? &row->counts : NULL, &err);
+    row->wrong = status == SOL_ERR_RANGE;
+    row->checked = check && (!status || row->wrong);
+    row->counted = emu && row->counts.launches;
+    if (status) failed(row, status, &err);
+    if (status || emu) return;
+  }
+  SolStatus status = bench_case(r->bench, row->def, &row->c, row->misalign, &row->result, &err);
+  row->timed = !status;
+  if (status) failed(row, status, &err);
+}
+
+static int farther_from_light(const void *a, const void *b) {
+  double x = bench_to_light(a), y = bench_to_light(b);
+  return (x < y) - (x > y);
+}
+
+static void say_command(const BenchRun *r, Fact *root) {
+  SolBuffer text = {0};
+  sol_buffer_format(&text, "sol %s", r->cli->command->name);
+  for (int i = 0; i < r->cli->argc; i++) sol_buffer_format(&text, " %s", r->cli->argv[i]);
+  fact_text(root, "command", 0, text.text);
+  sol_buffer_free(&text);
+  char date[32] = "";
+  time_t now = time(NULL);
+  struct tm utc;
+  if (gmtime_r(&now, &utc)) strftime(date, sizeof date, "%Y-%m-%d", &utc);
+  fact_text(root, "date", 0, date);
+}
+
+static void say_machine(const BenchRun *r, Fact *root) {
+  SolBackend backend = sol_context_backend(r->ctx);
+  fact_text(root, "backend", "backend", sol_backend_name(backend));
+  if (backend == SOL_BACKEND_CUDA) {
+    const SolDriverInfo *info = &r->bench->timer.info;
+    fact_text(root, "gpu", "GPU", info->name[0] ? info->name : 0);
+    fact_text(root, "driver", "driver", info->driver[0] ? info->driver : 0);
+    fact_number(root, "cuda", 0, UNIT_PLAIN, BASIS_NONE, info->cuda);
+    fact_number(root, "l2_bytes", 0, UNIT_SIZE, BASIS_NONE, (double)info->l2_bytes);
+    fact_number(root, "launch_us", "host time of an empty kernel's launch", UNIT_US, BASIS_MEASURED,
+                r->bench->timer.launch_us);
+  } else if (backend == SOL_BACKEND_CPU)
+    fact_number(root, "threads", "threads", UNIT_PLAIN, BASIS_NONE, sol_pool_count(r->ctx->pool));
+}
+
+static void say_notes(const BenchRun *r, Fact *root) {
+  SolBackend backend = sol_context_backend(r->ctx);
+  if (r->no_gpu[0]) fact_note(root, "No GPU here (%s).", r->no_gpu);
+  if (backend == SOL_BACKEND_CPU)
+    fact_note(root, "These are times of this machine's CPU. They say nothing about a GPU's.");
+  if (backend == SOL_BACKEND_EMU)
+    fact_note(root,
+              "The emulator has no times: it counts the memory transactions of the GPU's kernels. Times "
+              "need a GPU (--backend cuda).");
+  if (backend == SOL_BACKEND_CUDA)
+    fact_note(root,
+              "Time: of a call in a CUDA graph, over rotating buffers of %.0f MB or more; median of %d. "
+              "Light: our own copy of the same bytes in the same run. Spread: the middle half of the "
+              "samples over the median.",
+              r->bench->timer.footprint / 1e6, r->bench->timer.rounds);
+  if (r->left_out)
+    fact_note(root, "%d larger cases were left out%s; name one with --shape.", r->left_out,
+              r->args->quick ? " (--quick)" : "");
+  if (r->done < r->count) fact_note(root, "Stopped after %d of %d cases.", r->done, r->count);
+}
+
+static int print_answer(BenchRun *r) {
+  Fact *root = facts_root(&r->cli->arena, FACT_OBJECT);
+  fact_number(root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
+  say_command(r, root);
+  say_machine(r, root);
+  fact_bool(root, "complete", 0, r->done == r->count);
+  if (r->args->against_light) qsort(r->rows, (size_t)r->done, sizeof *r->rows, farther_from_light);
+  bench_rows(root, r->rows, r->done, r->has_baseline);
+  bench_summary(root, r->rows, r->done, r->has_baseline);
+  say_notes(r, root);
+  int code = cli_print(r->cli, root);
+  for (int i = 0; i < r->done && !code; i++) {
+    if (r->rows[i].wrong) code = EXIT_PROGRAM;
+  }
+  for (int i = 0; i < r->done && !code; i++)
+    if (r->rows[i].status) code = EXIT_FAILED;
+  return code;
+}
+
+static int run_bench(BenchRun *r) {
+  int code = bench_check_args(r);
+  if (!code) code = open_context(r);
+  if (!code) code = bench_list(r);
+  if (!code) code = read_baseline(r);
+  if (code) return code;
+  if (sol_context_backend(r->ctx) != SOL_BACKEND_EMU) {
+    SolError err = {0};
+    r->bench = calloc(1, sizeof *r->bench);
+    if (!r->bench) return cli_fail(r->cli, "out of memory");
+    if (bench_open(r->bench, r->ctx, r->args->quick, &err)) return cli_error(r->cli, &err, 0, 0, 0);
+  }
+  signal(SIGINT, on_interrupt);
+  for (; r->done < r->count && !interrupted; r->done++) {
+    say_progress(r, &r->rows[r->done]);
+    run_case(r, &r->rows[r->done]);
+  }
+  signal(SIGINT, SIG_DFL);
+  say_progress(r, NULL);
+  return print_answer(r);
+}
+
+static int run(Cli *cli, void *arguments) {
+  BenchRun r = {.cli = cli, .args = arguments};
+  int code = run_bench(&r);
+  if (r.bench) bench_close(r.bench);
+  free(r.bench);
+  free(r.rows);
+  sol_context_destroy(r.ctx);
+  return code;
+}
+
+static const Option options[] = {
+    {"dtype", OPTION_TEXTS, offsetof(BenchArgs, dtypes), "TYPE,...", "fp32|fp16|bf16", 0,
+     "input types (default bf16,fp32)"},
+    {"shape", OPTION_TEXTS, offsetof(BenchArgs, shapes), "MxN", 0, 0,
+     "a shape, in place of the operation's own list; may be given again"},
+    {"option", OPTION_TEXT, offsetof(BenchArgs, option), "NAME", 0, 0,
+     "an option of an operation, as the table names it, at every shape (default: the first; others at one)"},
+    {"out-dtype", OPTION_DTYPE, offsetof(BenchArgs, out_dtype), "TYPE", 0, 0,
+     "output type (default: the input's)"},
+    {"weight-dtype", OPTION_DTYPE, offsetof(BenchArgs, weight_dtype), "TYPE", 0, 0,
+     "type of weights and biases (default: the input's)"},
+    {"misalign", OPTION_COUNT, offsetof(BenchArgs, misalign), "N", 0, 0,
+     "every tensor starts N elements after an aligned address"},
+    {"backend", OPTION_CHOICE, offsetof(BenchArgs, backend), "WHERE", "auto|cpu|emu|cuda", 0,
+     "where to run: the GPU where there is one, else the CPU (default)"},
+    {"workers", OPTION_COUNT, offsetof(BenchArgs, workers), "N", 0, 1,
+     "threads of cpu and emu (default: one a core)"},
+    {"check", OPTION_CHOICE, offsetof(BenchArgs, check), "WHICH", "small|all|none", 0,
+     "cases to hold against the reference first (default: small)"},
+    {"quick", OPTION_FLAG, offsetof(BenchArgs, quick), 0, 0, 0,
+     "cases up to 64 MiB, the first option of each operation, fewer rounds"},
+    {"against-light", OPTION_FLAG, offsetof(BenchArgs, against_light), 0, 0, 0, "farthest from light first"},
+    {"baseline", OPTION_TEXT, offsetof(BenchArgs, baseline), "FILE", 0, 0,
+     "an earlier --json: show what changed, and mark what changed beyond the spread"},
+    COMMON_OPTIONS};
+
+static const char op_names[] =
+#define OP(name) #name " "
+#include "ops/ops.def"
+    ;
+
+const Command cmd_bench = {
+    .name = "bench",
+    .usage = "[OP...] [--dtype TYPE,...] [--shape MxN]... [options]",
+    .summary = "time the library's operations against our own copy of the same bytes",
+    .details =
+        "With no name: every operation, at its own list of shapes. Light is our copy kernel's time for the "
+        "same\n"
+        "bytes, read and written, in the same run; where rows are not 16-byte aligned there is a second "
+        "one,\n"
+        "that copies rows just as far off. The spread is the middle half of the samples over their median.\n"
+        "\n"
+        "On a GPU: device events around CUDA-graph replays, over rotating inputs and outputs larger than "
+        "three\n"
+        "times the L2 together. On the CPU: the wall clock. The emulator counts memory transactions and has "
+        "no times.\n"
+        "Ctrl-C stops after the case at hand and shows what there is. Exit code 4: a result is wrong.\n"
+        "\n"
+        "JSON: schema, command, date, backend, gpu, driver, cuda, l2_bytes, launch_us, complete, cases "
+        "[{op,\n"
+        "option, dtype, out_dtype, shape, bytes, time_us, bytes_per_s, light_us, to_light, rows_light_us,\n"
+        "to_rows_light, spread, before_us, change, verdict, bytes_read, bytes_written, misalign, checked,\n"
+        "worst_error, error, least_us, most_us, host_us, host_over_us, rounds, calls, sets, "
+        "footprint_bytes}],\n"
+        "summary {timed, failed, to_light, to_light_large, worst_large, beyond_light, host_over_us, ...}.",
+    .examples = "sol bench                                   # everything\n"
+                "sol bench rmsnorm softmax --dtype bf16      # two operations\n"
+                "sol bench rmsnorm --shape 8192x4096 --shape 1x4096\n"
+                "sol bench --json > now.json; sol bench --baseline now.json",
+    .positional = op_names,
+    .options = options,
+    .option_count = (int)SOL_COUNT(options),
+    .args_size = sizeof(BenchArgs),
+    .run = run,
+};

@@ -1,0 +1,92 @@
+#include "measure/bench.h"
+
+#include "base/error.h"
+#include "measure/trial.h"
+
+SolStatus bench_open(Bench *b, SolContext *ctx, bool quick, SolError *err) {
+  b->light_count = 0;
+  return timer_open(&b->timer, ctx, quick, err);
+}
+
+void bench_close(Bench *b) {
+  timer_close(&b->timer);
+}
+
+// The copy's time, from this run's earlier ones where it is among them.
+static SolStatus light_of(Bench *b, const OpsCase *c, int misalign, Timing *out, SolError *err) {
+  for (int i = 0; i < b->light_count; i++) {
+    const struct BenchLight *l = &b->light[i];
+    if (l->c.dim[0] == c->dim[0] && l->c.dim[1] == c->dim[1] && l->c.dtype == c->dtype &&
+        l->c.pad == c->pad && l->misalign == misalign)
+      return *out = l->time, SOL_OK;
+  }
+  SolStatus status = timer_time(&b->timer, &ops_copy, c, misalign, out, err);
+  if (!status && b->light_count < BENCH_LIGHTS)
+    b->light[b->light_count++] = (struct BenchLight){*c, misalign, *out};
+  return status;
+}
+
+static int64_t largest_power(int64_t n) { // of two that divides it
+  return n & -n;
+}
+
+// The widest tensor whose rows do not all start at 16-byte boundaries; NULL: there is none.
+static const OpsView *odd_view(const Sets *s) {
+  const OpsView *best = NULL;
+  for (int k = 0; k < s->view_count; k++) {
+    const OpsView *v = &s->view[k];
+    int64_t size = sol_dtype_bits(v->dtype) / 8, stride = v->stride ? v->stride : v->cols;
+    bool odd = (v->rows > 1 && stride * size % 16) || s->misalign * size % 16;
+    if (odd && s->step[k] && v->rows > 0 && v->cols > 1 && (!best || v->cols > best->cols)) best = v;
+  }
+  return best;
+}
+
+// Rows as long as the operation's, just as far from a 16-byte boundary, and padded so that they cannot be
+// taken for one long row. The copy's second stride is wider by twice as much: the power of two in it stays.
+static bool rows_case(const Sets *s, OpsCase *c) {
+  const OpsView *v = odd_view(s);
+  if (!v) return false;
+  double rows = s->bytes * 4 / ((double)v->cols * sol_dtype_bits(v->dtype)); // half the bytes
+  *c = (OpsCase){
+      .dim = {rows < 1 ? 1 : (int64_t)rows, v->cols}, .dtype = v->dtype, .pad = 2 * largest_power(v->cols)};
+  return true;
+}
+
+SolStatus bench_case(Bench *b, const OpsDef *def, const OpsCase *c, int misalign, BenchResult *out,
+                     SolError *err) {
+  *out = (BenchResult){.def = def, .c = *c};
+  Sets s;
+  SolStatus status = sets_plan(&s, b->timer.ctx, def, c, misalign, err);
+  if (status) return status;
+  status = timer_time(&b->timer, def, c, misalign, &out->time, err);
+  // Whole 16-byte pieces each way.
+  int64_t pieces = ((int64_t)s.bytes + 31) / 32;
+  OpsCase light = {.dim = {1, pieces < 1 ? 4 : pieces * 4}, .dtype = SOL_FP32}, rows;
+  if (!status) status = light_of(b, &light, 0, &out->light, err);
+  if (!status && rows_case(&s, &rows)) {
+    status = light_of(b, &rows, misalign, &out->rows_light, err);
+    out->has_rows_light = !status;
+  }
+  return status;
+}
+
+SolStatus bench_once(SolContext *ctx, const OpsDef *def, const OpsCase *c, int misalign, bool check,
+                     double *worst, SolDriverCounts *counts, SolError *err) {
+  Trial t;
+  TrialOptions options = {.seed = (uint64_t)c->dim[0] * 7919 + (uint64_t)c->dim[1], .misalign = misalign};
+  SolStatus status = trial_open(&t, ctx, def, c, &options, err);
+  if (!status && counts) status = sol_driver_count(ctx->driver, counts, err);
+  if (!status) status = trial_run(&t, err);
+  if (counts) sol_driver_count(ctx->driver, NULL, NULL);
+  if (!status && check) status = trial_check(&t, worst, err);
+  trial_close(&t);
+  return status;
+}
+
+SolStatus bench_cost(SolContext *ctx, const OpsDef *def, const OpsCase *c, SolCost *out, SolError *err) {
+  Sets s;
+  SolStatus status = sets_plan(&s, ctx, def, c, 0, err);
+  if (!status) *out = s.cost;
+  return status;
+}

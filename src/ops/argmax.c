@@ -1,0 +1,149 @@
+// y[i] = column of the largest element of row i
+#include <math.h>
+
+#include "base/error.h"
+#include "kernels/argmax/argmax.h"
+#include "ops/cpu.h"
+#include "ops/spans.h"
+
+static const char *const kernel_names[SPAN_KERNELS] = {
+#define SPAN(threads, rows, cluster, upto)    SPAN_NAMES("sol_argmax", threads, cluster)
+#define SPAN_90(threads, rows, cluster, upto) SPAN(threads, rows, cluster, upto)
+#include "kernels/span.def"
+};
+
+static SolDtype id_of(const SolArgmax *a) {
+  return ops_or(a->id_dtype, SOL_INT32);
+}
+
+static bool make(const OpsCase *c, void *args) {
+  SolArgmax *a = args;
+  *a = (SolArgmax){.m = c->dim[0], .n = c->dim[1], .dtype = c->dtype, .id_dtype = c->id_dtype};
+  if (c->pad) a->x_stride = a->n + c->pad;
+  return !c->out_dtype || c->out_dtype == c->dtype;
+}
+
+static int views(const void *args, OpsView *v) {
+  const SolArgmax *a = args;
+  v[0] = (OpsView){"y", offsetof(SolArgmax, y), a->y, id_of(a), OPS_OUT, .rows = 1, .cols = a->n ? a->m : 0};
+  v[1] = (OpsView){"x",    offsetof(SolArgmax, x), a->x,         a->dtype,
+                   OPS_IN, .rows = a->m,           .cols = a->n, .stride = a->x_stride};
+  return 2;
+}
+
+static SolStatus check(const void *args, SolError *err) {
+  const SolArgmax *a = args;
+  if (!ops_is_real(a->dtype))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "argmax: x cannot have type %s: fp32, fp16 or bf16",
+                    sol_dtype_name(a->dtype));
+  if (id_of(a) != SOL_INT32 && id_of(a) != SOL_INT64)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "argmax: y cannot have type %s: int32 or int64",
+                    sol_dtype_name(a->id_dtype));
+  if (id_of(a) == SOL_INT32 && a->n > INT32_MAX)
+    return sol_fail(err, SOL_ERR_RANGE, "argmax: int32 is too narrow for columns of rows that long");
+  return SOL_OK;
+}
+
+static int64_t cpu_row(const SolArgmax *a, int64_t start) {
+  float best = -INFINITY, f[CPU_CHUNK];
+  int64_t column = 0;
+  CPU_CHUNKS(at, c, a->n) {
+    cpu_load(a->dtype, a->x, start + at, c, f);
+    float top = -INFINITY;
+    bool nan = false;
+    for (int64_t i = 0; i < c; i++) {
+      top = f[i] > top ? f[i] : top;
+      nan |= f[i] != f[i];
+    }
+    if (!nan && !(top > best)) continue;
+    for (int64_t i = 0; i < c; i++) {
+      if (f[i] != f[i]) return at + i;
+      if (f[i] > best) best = f[i], column = at + i;
+    }
+  }
+  return column;
+}
+
+static void cpu_rows(const void *args, int64_t begin, int64_t end) {
+  const SolArgmax *a = args;
+  int64_t xs = a->x_stride ? a->x_stride : a->n;
+  for (int64_t row = begin; row < end; row++) {
+    int64_t column = cpu_row(a, row * xs);
+    if (id_of(a) == SOL_INT64)
+      ((int64_t *)a->y)[row] = column;
+    else
+      ((int32_t *)a->y)[row] = (int32_t)column;
+  }
+}
+
+static SolStatus cpu(SolContext *ctx, const void *args) {
+  const SolArgmax *a = args;
+  cpu_parallel(ctx, a->m, a->m * a->n, cpu_rows, a);
+  return SOL_OK;
+}
+
+static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
+  const SolArgmax *a = args;
+  int in = sol_dtype_bits(a->dtype) / 8;
+  ArgmaxParams p = {.y = a->y,
+                    .x = a->x,
+                    .m = (uint64_t)a->m,
+                    .n = a->n,
+                    .x_stride = (a->x_stride ? a->x_stride : a->n) * in,
+                    .x_kind = ops_kind(a->dtype),
+                    .wide = id_of(a) == SOL_INT64};
+  OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
+  spans_plan(ctx, &ops_argmax, a->m, a->n, in, &l);
+  return ops_launch(ctx, &ops_argmax, &l, stream);
+}
+
+static void reference(const void *args, double *const *at) {
+  const SolArgmax *a = args;
+  for (int64_t row = 0; row < a->m; row++) {
+    const double *x = at[1] + row * a->n;
+    int64_t best = 0;
+    for (int64_t i = 1; i < a->n && !isnan(x[best]); i++)
+      if (isnan(x[i]) || x[i] > x[best]) best = i;
+    at[0][row] = (double)best;
+  }
+}
+
+static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+  const SolArgmax *a = args;
+  *op = (SolOpArgs){.dim = {a->m, a->n}, .dtype = a->dtype, .id_dtype = a->id_dtype};
+  return ops_cost_op("argmax", op, err);
+}
+
+static const int64_t shapes[][4] = {
+    {1, 1},    {5, 2},    {3, 3},    {70, 7},   {33, 31},   {35, 128},  {17, 250},   {9, 770},
+    {3, 1023}, {5, 2048}, {4, 4096}, {2, 5125}, {1, 16384}, {2, 65536}, {1, 131100}, {0, 64},
+};
+static const int64_t bench[][4] = {{1, 131072}, {64, 131072}, {8192, 4096}, {32768, 1024}, {262144, 128}};
+
+const OpsDef ops_argmax = {
+    .name = "argmax",
+    .shape = "MxN",
+    .args_bytes = sizeof(SolArgmax),
+    .make = make,
+    .views = views,
+    .check = check,
+    .cpu = cpu,
+    .launch = launch,
+    .reference = reference,
+    .cost = cost,
+    .shapes = shapes,
+    .shape_count = (int)SOL_COUNT(shapes),
+    .bench = bench,
+    .bench_count = (int)SOL_COUNT(bench),
+    .module = "argmax",
+    .kernels = kernel_names,
+    .kernel_count = SPAN_KERNELS,
+};
+
+SolStatus sol_argmax(SolContext *context, const SolArgmax *args, SolStream stream) {
+  return ops_call(context, &ops_argmax, args, stream);
+}
+
+SolStatus sol_argmax_cost(const SolArgmax *args, SolCost *out, SolError *err) {
+  return ops_cost(&ops_argmax, args, out, err);
+}

@@ -1,0 +1,110 @@
+// y = gelu(x + bias[column]), the tanh form
+#include "ops/columns.h"
+
+#include <math.h>
+
+static const char *const kernel_names[] = {
+#define COLUMNS_LEAN(name, in, out, x_kind, y_kind, odd, each) "sol_bias_gelu_" #name,
+#define COLUMNS_ANY(in, out)                                   "sol_bias_gelu_" #in "_" #out,
+#include "kernels/columns.def"
+};
+
+static Columns columns_of(const void *args) {
+  const SolBias *a = args;
+  return (Columns){a->y,         a->x,
+                   a->bias,      a->m,
+                   a->n,         a->y_stride,
+                   a->x_stride,  a->dtype,
+                   a->out_dtype, a->weight_dtype,
+                   a->scale,     offsetof(SolBias, bias),
+                   "bias",       true};
+}
+
+static bool make(const OpsCase *c, void *args) {
+  SolBias *a = args;
+  *a = (SolBias){.m = c->dim[0],
+                 .n = c->dim[1],
+                 .dtype = c->dtype,
+                 .out_dtype = c->out_dtype,
+                 .weight_dtype = c->weight_dtype,
+                 .scale = 0};
+  if (c->pad) a->x_stride = a->n + c->pad, a->y_stride = a->n + (c->option ? 2 : 1) * c->pad;
+  return !c->option || c->pad;
+}
+
+static int views(const void *args, OpsView *v) {
+  Columns a = columns_of(args);
+  return columns_views(&a, v);
+}
+
+static SolStatus check(const void *args, SolError *err) {
+  Columns a = columns_of(args);
+  return columns_check(&a, "bias_gelu", err);
+}
+
+// gelu(u) = u / (1 + exp(-2 z)), z = sqrt(2 / pi) (u + 0.044715 u^3)
+static void apply(float *restrict f, const float *restrict v, int64_t count, float scale) {
+  (void)scale;
+  for (int64_t i = 0; v && i < count; i++) f[i] += v[i];
+  for (int64_t i = 0; i < count; i++) {
+    float u = f[i], z = 0.79788456080f * u * (1 + 0.044715f * u * u);
+    f[i] = u / (1 + elementwise_exp(-2 * z));
+  }
+}
+
+static SolStatus cpu(SolContext *ctx, const void *args) {
+  Columns a = columns_of(args);
+  return columns_cpu(ctx, &a, apply);
+}
+
+static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
+  Columns a = columns_of(args);
+  return columns_launch(ctx, &ops_bias_gelu, &a, stream);
+}
+
+static double one(double x, double v, double scale) {
+  (void)scale;
+  double u = x + v, z = 0.7978845608028654 * (u + 0.044715 * u * u * u);
+  return 0.5 * u * (1 + tanh(z));
+}
+
+static void reference(const void *args, double *const *at) {
+  Columns a = columns_of(args);
+  columns_reference(&a, at, one, 0);
+}
+
+static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+  Columns a = columns_of(args);
+  return columns_cost(&a, "bias_gelu", op, err);
+}
+
+const OpsDef ops_bias_gelu = {
+    .name = "bias_gelu",
+    .shape = "MxN",
+    .args_bytes = sizeof(SolBias),
+    .options = COLUMNS_OPTIONS,
+    .option_names = columns_options,
+    .make = make,
+    .views = views,
+    .check = check,
+    .cpu = cpu,
+    .launch = launch,
+    .reference = reference,
+    .cost = cost,
+    .slack = 16,
+    .shapes = columns_shapes,
+    .shape_count = COLUMNS_SHAPES,
+    .bench = columns_bench,
+    .bench_count = COLUMNS_BENCH,
+    .module = "bias_relu_scale",
+    .kernels = kernel_names,
+    .kernel_count = COLUMNS_KERNELS,
+};
+
+SolStatus sol_bias_gelu(SolContext *context, const SolBias *args, SolStream stream) {
+  return ops_call(context, &ops_bias_gelu, args, stream);
+}
+
+SolStatus sol_bias_gelu_cost(const SolBias *args, SolCost *out, SolError *err) {
+  return ops_cost(&ops_bias_gelu, args, out, err);
+}

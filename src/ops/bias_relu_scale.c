@@ -1,0 +1,102 @@
+// y = max(x + bias[column], 0) * scale
+#include "ops/columns.h"
+
+static const char *const kernel_names[] = {
+#define COLUMNS_LEAN(name, in, out, x_kind, y_kind, odd, each) "sol_bias_relu_scale_" #name,
+#define COLUMNS_ANY(in, out)                                   "sol_bias_relu_scale_" #in "_" #out,
+#include "kernels/columns.def"
+};
+
+static Columns columns_of(const void *args) {
+  const SolBias *a = args;
+  return (Columns){a->y,         a->x,
+                   a->bias,      a->m,
+                   a->n,         a->y_stride,
+                   a->x_stride,  a->dtype,
+                   a->out_dtype, a->weight_dtype,
+                   a->scale,     offsetof(SolBias, bias),
+                   "bias",       true};
+}
+
+static bool make(const OpsCase *c, void *args) {
+  SolBias *a = args;
+  *a = (SolBias){.m = c->dim[0],
+                 .n = c->dim[1],
+                 .dtype = c->dtype,
+                 .out_dtype = c->out_dtype,
+                 .weight_dtype = c->weight_dtype,
+                 .scale = 0.6f};
+  if (c->pad) a->x_stride = a->n + c->pad, a->y_stride = a->n + (c->option ? 2 : 1) * c->pad;
+  return !c->option || c->pad;
+}
+
+static int views(const void *args, OpsView *v) {
+  Columns a = columns_of(args);
+  return columns_views(&a, v);
+}
+
+static SolStatus check(const void *args, SolError *err) {
+  Columns a = columns_of(args);
+  return columns_check(&a, "bias_relu_scale", err);
+}
+
+static void apply(float *restrict f, const float *restrict v, int64_t count, float scale) {
+  for (int64_t i = 0; v && i < count; i++) f[i] += v[i];
+  for (int64_t i = 0; i < count; i++) f[i] = (f[i] < 0 ? 0 : f[i]) * scale; // a NaN is not below 0
+}
+
+static SolStatus cpu(SolContext *ctx, const void *args) {
+  Columns a = columns_of(args);
+  return columns_cpu(ctx, &a, apply);
+}
+
+static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
+  Columns a = columns_of(args);
+  return columns_launch(ctx, &ops_bias_relu_scale, &a, stream);
+}
+
+static double one(double x, double v, double scale) {
+  double u = x + v;
+  return (u < 0 ? 0 : u) * scale;
+}
+
+static void reference(const void *args, double *const *at) {
+  Columns a = columns_of(args);
+  columns_reference(&a, at, one, 0);
+}
+
+static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+  Columns a = columns_of(args);
+  return columns_cost(&a, "bias_relu_scale", op, err);
+}
+
+const OpsDef ops_bias_relu_scale = {
+    .name = "bias_relu_scale",
+    .shape = "MxN",
+    .args_bytes = sizeof(SolBias),
+    .options = COLUMNS_OPTIONS,
+    .option_names = columns_options,
+    .make = make,
+    .views = views,
+    .check = check,
+    .cpu = cpu,
+    .launch = launch,
+    .reference = reference,
+    .cost = cost,
+    .slack = 2,
+    .shapes = columns_shapes,
+    .shape_count = COLUMNS_SHAPES,
+    .bench = columns_bench,
+    .bench_count = COLUMNS_BENCH,
+    .module = "bias_relu_scale",
+    .kernels = kernel_names,
+    .kernel_count = COLUMNS_KERNELS,
+};
+
+SolStatus sol_bias_relu_scale(SolContext *context, const SolBias *args, SolStream stream) {
+  return ops_call(context, &ops_bias_relu_scale, args, stream);
+}
+
+SolStatus sol_bias_relu_scale_cost(const SolBias *args, SolCost *out, SolError *err) {
+  return ops_cost(&ops_bias_relu_scale, args, out, err);
+}

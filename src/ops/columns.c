@@ -1,0 +1,170 @@
+#include "ops/columns.h"
+
+#include "base/error.h"
+#include "kernels/columns.h"
+
+enum {
+#define COLUMNS_LEAN(name, in, out, x_kind, y_kind, odd, each) KERNEL_##name,
+#define COLUMNS_ANY(in, out)                                   KERNEL_##in##_##out,
+#include "kernels/columns.def"
+  KERNEL_COUNT
+};
+_Static_assert((int)KERNEL_COUNT == (int)COLUMNS_KERNELS, "columns.h and kernels/columns.def disagree");
+
+static SolDtype out_of(const Columns *a) {
+  return ops_or(a->out_dtype, a->dtype);
+}
+static SolDtype weight_of(const Columns *a) {
+  return ops_or(a->weight_dtype, a->dtype);
+}
+
+int columns_views(const Columns *a, OpsView *v) {
+  _Static_assert(offsetof(SolBias, y) == offsetof(SolScaleColumns, y), "y lies elsewhere");
+  _Static_assert(offsetof(SolBias, x) == offsetof(SolScaleColumns, x), "x lies elsewhere");
+  v[0] = (OpsView){"y",
+                   offsetof(SolBias, y),
+                   a->y,
+                   out_of(a),
+                   OPS_OUT,
+                   .rows = a->m,
+                   .cols = a->n,
+                   .stride = a->y_stride,
+                   .alias = a->dtype == out_of(a) ? 2 : 0};
+  v[1] = (OpsView){"x",    offsetof(SolBias, x), a->x,         a->dtype,
+                   OPS_IN, .rows = a->m,         .cols = a->n, .stride = a->x_stride};
+  v[2] = (OpsView){a->vector_name, a->vector_field, a->vector,    weight_of(a),
+                   OPS_IN,         .rows = 1,       .cols = a->n, .optional = a->vector_optional};
+  return 3;
+}
+
+SolStatus columns_check(const Columns *a, const char *op, SolError *err) {
+  if (!ops_is_real(a->dtype) || !ops_is_real(out_of(a)))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "%s: cannot turn %s into %s", op, sol_dtype_name(a->dtype),
+                    sol_dtype_name(out_of(a)));
+  if (weight_of(a) != a->dtype && weight_of(a) != SOL_FP32)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "%s: %s must be %s or fp32, not %s", op, a->vector_name,
+                    sol_dtype_name(a->dtype), sol_dtype_name(weight_of(a)));
+  return SOL_OK;
+}
+
+typedef struct CpuWork {
+  const Columns *a;
+  ColumnsApply *apply;
+} CpuWork;
+
+static void cpu_rows(const void *arg, int64_t begin, int64_t end) {
+  const CpuWork *work = arg;
+  const Columns *a = work->a;
+  int64_t xs = a->x_stride ? a->x_stride : a->n, ys = a->y_stride ? a->y_stride : a->n;
+  CPU_CHUNKS(at, c, a->n) { // the vector's chunk is converted once for all rows
+    float v[CPU_CHUNK], f[CPU_CHUNK];
+    if (a->vector) cpu_load(weight_of(a), a->vector, at, c, v);
+    for (int64_t row = begin; row < end; row++) {
+      cpu_load(a->dtype, a->x, row * xs + at, c, f);
+      work->apply(f, a->vector ? v : NULL, c, a->scale);
+      cpu_store(out_of(a), a->y, row * ys + at, c, f);
+    }
+  }
+}
+
+SolStatus columns_cpu(SolContext *ctx, const Columns *a, ColumnsApply *apply) {
+  CpuWork work = {a, apply};
+  cpu_parallel(ctx, a->m, a->m * a->n, cpu_rows, &work);
+  return SOL_OK;
+}
+
+static int by_kind(const Columns *a, int fp32, int fp16, int bf16) {
+  return a->dtype == SOL_FP32 ? fp32 : a->dtype == SOL_FP16 ? fp16 : bf16;
+}
+
+// Which lean kernel serves, or -1. Its results are those of the general one, to the bit.
+static int lean_kernel(const SolContext *ctx, const Columns *a, int64_t xs, int64_t ys) {
+  int in = sol_dtype_bits(a->dtype) / 8, out = sol_dtype_bits(out_of(a)) / 8;
+  int per = elementwise_chunk(a->dtype, out_of(a)), weight = sol_dtype_bits(weight_of(a)) / 8;
+  bool flat = elementwise_flat(a->m, a->n, a->y_stride, a->x_stride), odd = a->n % per != 0;
+  int64_t most = odd ? ELEMENTWISE_SMALL - per : ELEMENTWISE_SMALL;
+  if ((in == out && a->dtype != out_of(a)) || a->n > most || (odd ? a->n : a->n / per) > most / a->m)
+    return -1;
+  if (!elementwise_aligned(a->x, flat ? 0 : xs * in, per * in)) return -1;
+  if (!elementwise_aligned(a->y, flat ? 0 : ys * out, per * out)) return -1;
+  int whole = per * weight > 16 ? 16 : per * weight, part = weight == 4 ? 4 : 8;
+  if (a->vector && !elementwise_aligned(a->vector, 0, odd ? part : whole)) return -1;
+  if (odd) return flat && in == out ? by_kind(a, KERNEL_odd_fp32, KERNEL_odd_fp16, KERNEL_odd_bf16) : -1;
+  if (in != out) return in == 2 ? KERNEL_wider : KERNEL_narrower;
+  if (in == 4 && flat && elementwise_two(ctx, a->m * a->n / per)) return KERNEL_fp32_two;
+  return by_kind(a, KERNEL_fp32, KERNEL_fp16, KERNEL_bf16);
+}
+
+static SolStatus launch_lean(SolContext *ctx, const OpsDef *def, const Columns *a, int kernel,
+                             SolStream stream) {
+  int in = sol_dtype_bits(a->dtype) / 8, out = sol_dtype_bits(out_of(a)) / 8;
+  int64_t per = elementwise_chunk(a->dtype, out_of(a)), all = a->m * a->n;
+  bool odd = a->n % per != 0;
+  ColumnsLean p = {.y = a->y,
+                   .x = a->x,
+                   .vector = a->vector,
+                   .y_stride = (a->y_stride ? a->y_stride : a->n) * out,
+                   .x_stride = (a->x_stride ? a->x_stride : a->n) * in,
+                   .chunks = (uint32_t)((all + per - 1) / per),
+                   .total = odd ? (uint32_t)all : 0,
+                   .divider = elementwise_divider32((uint32_t)(odd ? a->n : a->n / per)),
+                   .x_kind = ops_kind(a->dtype),
+                   .y_kind = ops_kind(out_of(a)),
+                   .vector_kind = ops_kind(weight_of(a)),
+                   .scale = a->scale};
+  bool two = kernel == KERNEL_fp32_two;
+  OpsLaunch l = {.kernel = kernel, .block = two ? 128 : 256, .early = true, .params = &p, .bytes = sizeof p};
+  ops_grid(l.grid, p.chunks, 256);
+  return ops_launch(ctx, def, &l, stream);
+}
+
+SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, SolStream stream) {
+  int64_t ys = a->y_stride ? a->y_stride : a->n, xs = a->x_stride ? a->x_stride : a->n;
+  int lean = lean_kernel(ctx, a, xs, ys);
+  if (lean >= 0) return launch_lean(ctx, def, a, lean, stream);
+  bool flat = elementwise_flat(a->m, a->n, a->y_stride, a->x_stride);
+  bool wide_in = a->dtype == SOL_FP32, wide_out = out_of(a) == SOL_FP32;
+  int per = elementwise_chunk(a->dtype, out_of(a));
+  ColumnsParams p = {.y = a->y,
+                     .x = a->x,
+                     .vector = a->vector,
+                     .spread = elementwise_spread(a->y, a->m, a->n, a->y_stride, per, wide_out ? 4 : 2, flat),
+                     .n = a->n,
+                     .y_stride = ys,
+                     .x_stride = xs,
+                     .x_kind = ops_kind(a->dtype),
+                     .y_kind = ops_kind(out_of(a)),
+                     .vector_kind = ops_kind(weight_of(a)),
+                     .flat = flat,
+                     .scale = a->scale};
+  OpsLaunch l = {.kernel = KERNEL_2_2 + 2 * wide_in + wide_out,
+                 .block = 256,
+                 .early = true,
+                 .params = &p,
+                 .bytes = sizeof p};
+  ops_grid(l.grid, p.spread.chunks, l.block);
+  return ops_launch(ctx, def, &l, stream);
+}
+
+void columns_reference(const Columns *a, double *const *at, ColumnsReference *f, double none) {
+  for (int64_t row = 0; row < a->m; row++)
+    for (int64_t c = 0; c < a->n; c++)
+      at[0][row * a->n + c] = f(at[1][row * a->n + c], at[2] ? at[2][c] : none, (double)a->scale);
+}
+
+SolStatus columns_cost(const Columns *a, const char *op, SolOpArgs *args, SolError *err) {
+  *args = (SolOpArgs){
+      .dim = {a->m, a->n}, .dtype = a->dtype, .out_dtype = a->out_dtype, .weight_dtype = a->weight_dtype};
+  return ops_cost_op(op, args, err);
+}
+
+const char *const columns_options[COLUMNS_OPTIONS] = {"", "two strides"};
+
+// Rows shorter than a chunk, rows that wrap within one, several blocks, one row over many blocks.
+const int64_t columns_shapes[COLUMNS_SHAPES][4] = {
+    {1, 1},   {5, 1},    {5, 2},    {3, 3},    {40, 7},   {33, 31},   {7, 128}, {300, 9},
+    {2, 769}, {3, 1023}, {4, 4096}, {2, 5125}, {1, 8191}, {1, 65536}, {0, 64},  {3, 0}};
+const int64_t columns_bench[COLUMNS_BENCH][4] = {{1, 4096},     {8, 4096},     {64, 8192},    {256, 5120},
+                                                 {512, 4096},   {2048, 4096},  {8192, 4096},  {16384, 8192},
+                                                 {32768, 1024}, {262144, 128}, {4096, 16384}, {2048, 65536},
+                                                 {512, 131072}, {3001, 5125},  {1000, 769}};

@@ -1,0 +1,259 @@
+// y[i] = table[ids[i]]
+#include "ops/embedding.h"
+#include "base/error.h"
+#include "kernels/embedding/embedding.h"
+#include "ops/cpu.h"
+
+const char *const embedding_kernels[EMBEDDING_KERNELS] = {
+#define EMBEDDING(name, ...) #name,
+#include "kernels/embedding/embedding.def"
+};
+
+SolStatus embedding_check_ids(const char *name, SolDtype id_dtype, SolBadId bad_id, const int32_t *bad,
+                              SolError *err) {
+  if (id_dtype && id_dtype != SOL_INT32 && id_dtype != SOL_INT64)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "%s: ids cannot have type %s", name, sol_dtype_name(id_dtype));
+  if (bad_id != SOL_BAD_ID_ZERO && bad_id != SOL_BAD_ID_FLAG)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "%s: no such bad_id: %d", name, (int)bad_id);
+  if (bad_id == SOL_BAD_ID_ZERO && bad)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "%s: bad must be NULL unless bad_id is SOL_BAD_ID_FLAG", name);
+  return SOL_OK;
+}
+
+static void cpu_row(const EmbeddingRows *r, int64_t row) {
+  int64_t size = sol_dtype_bits(r->dtype) / 8, out = sol_dtype_bits(r->out_dtype) / 8;
+  int64_t id = cpu_id(r->id_dtype, r->ids, row);
+  char *y = (char *)r->y + row * r->y_stride * out;
+  if (id < 0 || id >= r->rows) {
+    memset(y, 0, (size_t)(r->n * out));
+    if (r->bad) __atomic_store_n(r->bad, 1, __ATOMIC_RELAXED);
+  } else if (r->dtype == r->out_dtype)
+    memcpy(y, (const char *)r->x + id * r->x_stride * size, (size_t)(r->n * size));
+  else
+    CPU_CHUNKS(at, c, r->n) {
+      float f[CPU_CHUNK];
+      cpu_load(r->dtype, r->x, id * r->x_stride + at, c, f);
+      cpu_store(r->out_dtype, y, at, c, f);
+    }
+}
+
+static void cpu_rows(const void *args, int64_t begin, int64_t end) {
+  const EmbeddingRows *r = args;
+  for (int64_t i = begin; i < end; i++) {
+    int64_t row = r->order ? cpu_id(r->id_dtype, r->order, i) : i;
+    if (row >= 0 && row < r->m) cpu_row(r, row);
+  }
+}
+
+SolStatus embedding_cpu(SolContext *ctx, const EmbeddingRows *r) {
+  if (!r->n) return SOL_OK;
+  cpu_parallel(ctx, r->m, r->m * r->n, cpu_rows, r);
+  return SOL_OK;
+}
+
+static int64_t ceil_div(int64_t a, int64_t b) {
+  return a / b + (a % b != 0);
+}
+
+// Bytes of the units that a kernel moves rows in, and vectors a thread; zeros for those that convert.
+typedef struct Unit {
+  int bytes, chunks;
+} Unit;
+static const Unit units[EMBEDDING_KERNELS] = {
+#define UNIT_WIDE(chunks)         {16, chunks},
+#define UNIT_SHIFT(bytes, chunks) {bytes, chunks},
+#define UNIT_CONVERT(in, out)     {0, 0},
+#define UNIT_ANY()                {0, 0},
+#define EMBEDDING(name, how, ...) UNIT_##how(__VA_ARGS__)
+#include "kernels/embedding/embedding.def"
+};
+
+// A kernel, and how many threads take a row. It depends on the row alone, never on how many there are.
+static int pick(const EmbeddingRows *r, EmbeddingParams *p) {
+  int64_t size = sol_dtype_bits(r->dtype) / 8, out = sol_dtype_bits(r->out_dtype) / 8;
+  int x_align = ops_align(r->x, r->x_stride * size, 2), y_align = ops_align(r->y, r->y_stride * out, 2);
+  if (r->dtype == r->out_dtype) {
+    p->n = r->n * size;
+    int64_t bits = x_align | y_align | p->n, unit = bits & -bits;
+    int k = 0; // they come in descending order
+    while (units[k].bytes > unit) k++;
+    int64_t threads = ceil_div(ceil_div(p->n, 16), units[k].chunks);
+    int64_t least = k ? 32 / units[k].bytes : 1; // both ends of a row take that many
+    p->per_row = (uint64_t)(threads > least ? threads : least);
+    return k;
+  }
+  p->n = r->n;
+  p->per_row = (uint64_t)ceil_div(r->n, 16 / size);
+  if (x_align == 16 && y_align >= (size == 4 ? 8 : 16))
+    return size == 4  ? EMBEDDING_sol_embedding_4_to_2
+           : out == 4 ? EMBEDDING_sol_embedding_2_to_4
+                      : EMBEDDING_sol_embedding_2_to_2;
+  p->per_row = (uint64_t)ceil_div(r->n, EMBEDDING_ANY);
+  return EMBEDDING_sol_embedding_any;
+}
+
+// i / d = ((i * multiply >> 32) + i) >> shift, for every i below 2^31.
+static void set_division(EmbeddingParams *p, uint64_t threads) {
+  uint64_t d = p->per_row;
+  if (threads >> 31 || d >> 31) return;
+  while ((uint64_t)1 << p->shift < d) p->shift++;
+  p->multiply = (uint32_t)(((((uint64_t)1 << p->shift) - d) << 32) / d + 1);
+}
+
+SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRows *r, SolStream stream) {
+  if (!r->m || !r->n) return SOL_OK;
+  int64_t size = sol_dtype_bits(r->dtype) / 8, out = sol_dtype_bits(r->out_dtype) / 8;
+  EmbeddingParams p = {.y = r->y,
+                       .x = r->x,
+                       .ids = r->ids,
+                       .order = r->order,
+                       .bad = r->bad,
+                       .m = r->m,
+                       .rows = r->rows,
+                       .y_stride = r->y_stride * out,
+                       .x_stride = r->x_stride * size,
+                       .wide_ids = r->id_dtype == SOL_INT64,
+                       .x_kind = ops_kind(r->dtype),
+                       .y_kind = ops_kind(r->out_dtype)};
+  if (r->x_stride == r->n) p.x_end = (const char *)r->x + r->rows * r->n * size;
+  OpsLaunch l = {
+      .kernel = pick(r, &p), .block = EMBEDDING_THREADS, .early = true, .params = &p, .bytes = sizeof p};
+  ops_grid(l.grid, p.per_row * (uint64_t)r->m, l.block);
+  // Rows that follow are asked for a few megabytes ahead, where there is enough to move.
+  enum { WORTH_IT = 8 << 20, AHEAD = 3 << 20 };
+  if (r->dtype == r->out_dtype && (double)r->m * (double)p.n >= WORTH_IT) p.ahead = (uint64_t)(AHEAD / p.n);
+  set_division(&p, (uint64_t)l.grid[0] * l.grid[1] * l.block);
+  return ops_launch(ctx, def, &l, stream);
+}
+
+static EmbeddingRows rows_of(const SolEmbedding *a) {
+  return (EmbeddingRows){.y = a->y,
+                         .x = a->table,
+                         .ids = a->ids,
+                         .bad = a->bad,
+                         .m = a->m,
+                         .n = a->n,
+                         .rows = a->vocab,
+                         .y_stride = a->y_stride ? a->y_stride : a->n,
+                         .x_stride = a->table_stride ? a->table_stride : a->n,
+                         .dtype = a->dtype,
+                         .out_dtype = ops_or(a->out_dtype, a->dtype),
+                         .id_dtype = ops_or(a->id_dtype, SOL_INT32)};
+}
+
+static const char *const option_names[] = {"bad ids: zeros", "bad ids: flag"};
+
+static bool make(const OpsCase *c, void *args) {
+  SolEmbedding *a = args;
+  *a = (SolEmbedding){.m = c->dim[0],
+                      .n = c->dim[1],
+                      .vocab = c->dim[2] ? c->dim[2] : 37,
+                      .dtype = c->dtype,
+                      .out_dtype = c->out_dtype,
+                      .id_dtype = c->id_dtype,
+                      .bad_id = c->option ? SOL_BAD_ID_FLAG : SOL_BAD_ID_ZERO};
+  if (c->pad) a->table_stride = a->n + c->pad, a->y_stride = a->n + 2 * c->pad;
+  return true;
+}
+
+static int views(const void *args, OpsView *v) {
+  const SolEmbedding *a = args;
+  v[0] = (OpsView){
+      "y",          offsetof(SolEmbedding, y), a->y, ops_or(a->out_dtype, a->dtype), OPS_OUT, .rows = a->m,
+      .cols = a->n, .stride = a->y_stride};
+  v[1] = (OpsView){"table",      offsetof(SolEmbedding, table), a->table, a->dtype, OPS_IN, .rows = a->vocab,
+                   .cols = a->n, .stride = a->table_stride};
+  v[2] = (OpsView){"ids",
+                   offsetof(SolEmbedding, ids),
+                   a->ids,
+                   ops_or(a->id_dtype, SOL_INT32),
+                   OPS_IN,
+                   .rows = 1,
+                   .cols = a->m,
+                   .fill = OPS_FILL_IDS,
+                   .limit = a->vocab};
+  if (a->bad_id != SOL_BAD_ID_FLAG) return 3;
+  v[3] = (OpsView){"bad",     offsetof(SolEmbedding, bad), a->bad,    SOL_INT32, OPS_INOUT, .rows = 1,
+                   .cols = 1, .fill = OPS_FILL_IDS,        .limit = 1};
+  return 4;
+}
+
+static SolStatus check(const void *args, SolError *err) {
+  const SolEmbedding *a = args;
+  SolDtype out = ops_or(a->out_dtype, a->dtype);
+  if (!ops_is_real(a->dtype) || !ops_is_real(out))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "embedding: cannot turn %s into %s", sol_dtype_name(a->dtype),
+                    sol_dtype_name(out));
+  return embedding_check_ids("embedding", a->id_dtype, a->bad_id, a->bad, err);
+}
+
+static SolStatus cpu(SolContext *ctx, const void *args) {
+  EmbeddingRows r = rows_of(args);
+  return embedding_cpu(ctx, &r);
+}
+
+static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
+  EmbeddingRows r = rows_of(args);
+  return embedding_launch(ctx, &ops_embedding, &r, stream);
+}
+
+static void reference(const void *args, double *const *at) {
+  const SolEmbedding *a = args;
+  for (int64_t i = 0; i < a->m && a->n; i++) { // without columns there is nothing to do, not even to flag
+    double id = at[2][i];
+    bool good = id >= 0 && id < (double)a->vocab;
+    for (int64_t j = 0; j < a->n; j++) at[0][i * a->n + j] = good ? at[1][(int64_t)id * a->n + j] : 0;
+    if (!good && a->bad_id == SOL_BAD_ID_FLAG) at[3][0] = 1;
+  }
+}
+
+static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+  const SolEmbedding *a = args;
+  *op = (SolOpArgs){.dim = {a->m, a->n},
+                    .dtype = a->dtype,
+                    .out_dtype = a->out_dtype,
+                    .weight_dtype = a->dtype,
+                    .id_dtype = a->id_dtype,
+                    .vocab = a->vocab};
+  return ops_cost_op("embedding", op, err);
+}
+
+// MxN of a vocabulary: one element, rows around one vector and one block, odd ones, many short ones.
+static const int64_t shapes[][4] = {
+    {1, 1},    {5, 2, 1}, {3, 3},    {33, 31},       {7, 128},        {70, 8}, {2, 769}, {3, 1023},
+    {4, 4096}, {2, 5125}, {1, 8192}, {1, 131072, 3}, {1000, 5, 2000}, {0, 64}, {64, 0},  {300, 64, 100000},
+};
+static const int64_t bench[][4] = {
+    {1, 4096, 32000},    {64, 8192, 32000},    {512, 4096, 32000},
+    {8192, 4096, 32000}, {16384, 8192, 32000}, {3001, 5125, 32000},
+};
+
+const OpsDef ops_embedding = {
+    .name = "embedding",
+    .shape = "MxNxV",
+    .args_bytes = sizeof(SolEmbedding),
+    .options = (int)SOL_COUNT(option_names),
+    .option_names = option_names,
+    .make = make,
+    .views = views,
+    .check = check,
+    .cpu = cpu,
+    .launch = launch,
+    .reference = reference,
+    .cost = cost,
+    .shapes = shapes,
+    .shape_count = (int)SOL_COUNT(shapes),
+    .bench = bench,
+    .bench_count = (int)SOL_COUNT(bench),
+    .module = "embedding",
+    .kernels = embedding_kernels,
+    .kernel_count = EMBEDDING_KERNELS,
+};
+
+SolStatus sol_embedding(SolContext *context, const SolEmbedding *args, SolStream stream) {
+  return ops_call(context, &ops_embedding, args, stream);
+}
+
+SolStatus sol_embedding_cost(const SolEmbedding *args, SolCost *out, SolError *err) {
+  return ops_cost(&ops_embedding, args, out, err);
+}

@@ -1,0 +1,215 @@
+// K and V of new tokens into a paged cache
+#include "kernels/kv_append/kv_append.h"
+#include "base/error.h"
+#include "ops/cpu.h"
+#include "ops/elementwise.h"
+
+enum {
+#define KV_COPY(bytes) KERNEL_##bytes,
+#include "kernels/kv_append/kv_append.def"
+#define KV_FP8(in) KERNEL_FP8_##in,
+#include "kernels/kv_append/kv_append.def"
+  KERNEL_FP8,
+  KERNEL_COUNT
+};
+static const char *const kernel_names[KERNEL_COUNT] = {
+#define KV_COPY(bytes) "sol_kv_append_" #bytes,
+#include "kernels/kv_append/kv_append.def"
+#define KV_FP8(in) "sol_kv_append_fp8_" #in,
+#include "kernels/kv_append/kv_append.def"
+    "sol_kv_append_fp8"};
+
+static const char *const option_names[] = {"", "fp8"};
+
+static SolDtype kv_of(const SolKvAppend *a) {
+  return ops_or(a->kv_dtype, a->dtype);
+}
+static SolDtype id_of(const SolKvAppend *a) {
+  return ops_or(a->id_dtype, SOL_INT32);
+}
+static bool converts(const SolKvAppend *a) {
+  return kv_of(a) != a->dtype;
+}
+static float scale_of(float scale) {
+  return scale == 0 ? 1 : scale;
+}
+
+static bool make(const OpsCase *c, void *args) {
+  SolKvAppend *a = args;
+  *a = (SolKvAppend){.t = c->dim[0],
+                     .h = c->dim[1],
+                     .d = c->dim[2],
+                     .page_size = 16,
+                     .dtype = c->dtype,
+                     .id_dtype = c->id_dtype};
+  a->pages = a->t / 8 + 2;
+  if (c->option) a->kv_dtype = SOL_FP8, a->k_scale = 0.5f, a->v_scale = 0.03f;
+  if (c->pad) a->k_stride = a->h * a->d + c->pad, a->v_stride = a->h * a->d + 2 * c->pad;
+  return !c->out_dtype;
+}
+
+static int views(const void *args, OpsView *v) {
+  const SolKvAppend *a = args;
+  int64_t wide = ops_times(a->h, a->d), places = ops_times(a->pages, a->page_size);
+  v[0] =
+      (OpsView){"k_cache",   offsetof(SolKvAppend, k_cache), a->k_cache, kv_of(a), OPS_INOUT, .rows = places,
+                .cols = wide};
+  v[1] =
+      (OpsView){"v_cache",   offsetof(SolKvAppend, v_cache), a->v_cache, kv_of(a), OPS_INOUT, .rows = places,
+                .cols = wide};
+  v[2] = (OpsView){"k",          offsetof(SolKvAppend, k), a->k, a->dtype, OPS_IN, .rows = a->t,
+                   .cols = wide, .stride = a->k_stride};
+  v[3] = (OpsView){"v",          offsetof(SolKvAppend, v), a->v, a->dtype, OPS_IN, .rows = a->t,
+                   .cols = wide, .stride = a->v_stride};
+  v[4] = (OpsView){"slots",      offsetof(SolKvAppend, slots), a->slots,       id_of(a), OPS_IN, .rows = 1,
+                   .cols = a->t, .fill = OPS_FILL_DISTINCT,    .limit = places};
+  return 5;
+}
+
+static SolStatus check(const void *args, SolError *err) {
+  const SolKvAppend *a = args;
+  SolDtype kv = kv_of(a);
+  bool same = kv == a->dtype && sol_dtype_bits(kv) >= 8, fp8 = kv == SOL_FP8 && ops_is_real(a->dtype);
+  if (!same && !fp8)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "kv_append: cannot store %s as %s", sol_dtype_name(a->dtype),
+                    sol_dtype_name(kv));
+  if (id_of(a) != SOL_INT32 && id_of(a) != SOL_INT64)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "kv_append: slots must be int32 or int64, not %s",
+                    sol_dtype_name(id_of(a)));
+  if (a->t < 0 || a->h < 0 || a->d < 0 || a->pages < 0 || a->page_size < 0)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "kv_append: a size is negative");
+  if (ops_times(a->h, a->d) < 0 || ops_times(a->pages, a->page_size) < 0)
+    return sol_fail(err, SOL_ERR_RANGE, "kv_append: the cache is too large to address");
+  return SOL_OK;
+}
+
+static void cpu_row(const SolKvAppend *a, void *cache, const void *from, int64_t to_row, int64_t at_from,
+                    float scale) {
+  int64_t wide = a->h * a->d, size = sol_dtype_bits(a->dtype) / 8;
+  if (!converts(a)) {
+    memcpy((char *)cache + to_row * wide * size, (const char *)from + at_from * size, (size_t)(wide * size));
+    return;
+  }
+  CPU_CHUNKS(at, c, wide) {
+    float f[CPU_CHUNK];
+    cpu_load(a->dtype, from, at_from + at, c, f);
+    for (int64_t i = 0; i < c; i++) f[i] /= scale;
+    cpu_store(SOL_FP8, cache, to_row * wide + at, c, f);
+  }
+}
+
+static void cpu_tokens(const void *args, int64_t begin, int64_t end) {
+  const SolKvAppend *a = args;
+  int64_t wide = a->h * a->d, ks = a->k_stride ? a->k_stride : wide, vs = a->v_stride ? a->v_stride : wide;
+  for (int64_t token = begin; token < end; token++) {
+    int64_t slot = cpu_id(id_of(a), a->slots, token);
+    if (slot < 0 || slot >= a->pages * a->page_size) continue;
+    cpu_row(a, a->k_cache, a->k, slot, token * ks, scale_of(a->k_scale));
+    cpu_row(a, a->v_cache, a->v, slot, token * vs, scale_of(a->v_scale));
+  }
+}
+
+static SolStatus cpu(SolContext *ctx, const void *args) {
+  const SolKvAppend *a = args;
+  cpu_parallel(ctx, a->t, a->t * a->h * a->d, cpu_tokens, a);
+  return SOL_OK;
+}
+
+// The widest access, in bytes, that everything is a multiple of.
+static int64_t unit_of(const SolKvAppend *a, int64_t wide, int64_t ks, int64_t vs) {
+  int64_t size = sol_dtype_bits(a->dtype) / 8, out = sol_dtype_bits(kv_of(a)) / 8;
+  int64_t in = ops_align(a->k, ks * size, 2) | ops_align(a->v, vs * size, 2) | (wide * size) | 16;
+  int64_t to = ops_align(a->k_cache, 0, 1) | ops_align(a->v_cache, 0, 1) | 16;
+  in &= -in;
+  to = (to & -to) * size / out; // a narrower output asks for less
+  return in < to ? in : to;
+}
+
+static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
+  const SolKvAppend *a = args;
+  if (a->t == 0) return SOL_OK;
+  int64_t wide = a->h * a->d, ks = a->k_stride ? a->k_stride : wide, vs = a->v_stride ? a->v_stride : wide;
+  int64_t size = sol_dtype_bits(a->dtype) / 8, unit = unit_of(a, wide, ks, vs);
+  int kernel = unit == 16  ? KERNEL_16
+               : unit == 8 ? KERNEL_8
+               : unit == 4 ? KERNEL_4
+               : unit == 2 ? KERNEL_2
+                           : KERNEL_1;
+  if (converts(a)) {
+    kernel = unit < 16 ? KERNEL_FP8 : size == 4 ? KERNEL_FP8_4 : KERNEL_FP8_2;
+    unit = unit < 16 ? size : 16;
+  }
+  KvParams p = {.k_cache = a->k_cache,
+                .v_cache = a->v_cache,
+                .k = a->k,
+                .v = a->v,
+                .slots = a->slots,
+                .token = elementwise_divider((uint64_t)(wide * size / unit)),
+                .places = a->pages * a->page_size,
+                .k_stride = ks * size / unit,
+                .v_stride = vs * size / unit,
+                .k_scale = scale_of(a->k_scale),
+                .v_scale = scale_of(a->v_scale),
+                .kind = ops_kind(a->dtype),
+                .wide_ids = a->id_dtype == SOL_INT64};
+  p.items = p.token.by * (uint64_t)a->t;
+  OpsLaunch l = {.kernel = kernel, .block = 256, .early = true, .params = &p, .bytes = sizeof p};
+  ops_grid(l.grid, p.items, l.block);
+  return ops_launch(ctx, &ops_kv_append, &l, stream);
+}
+
+static void reference(const void *args, double *const *at) {
+  const SolKvAppend *a = args;
+  int64_t wide = a->h * a->d;
+  double k_scale = converts(a) ? (double)scale_of(a->k_scale) : 1,
+         v_scale = converts(a) ? (double)scale_of(a->v_scale) : 1;
+  for (int64_t token = 0; token < a->t; token++) {
+    int64_t slot = (int64_t)at[4][token];
+    if (slot < 0 || slot >= a->pages * a->page_size) continue;
+    for (int64_t i = 0; i < wide; i++) {
+      at[0][slot * wide + i] = at[2][token * wide + i] / k_scale;
+      at[1][slot * wide + i] = at[3][token * wide + i] / v_scale;
+    }
+  }
+}
+
+static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+  const SolKvAppend *a = args;
+  *op = (SolOpArgs){
+      .dim = {a->t, a->h, a->d}, .dtype = a->dtype, .id_dtype = a->id_dtype, .kv_dtype = a->kv_dtype};
+  return ops_cost_op("kv_append", op, err);
+}
+
+static const int64_t shapes[][4] = {{1, 1, 1},  {3, 1, 2},   {7, 3, 4},   {5, 1, 31},   {9, 2, 12},
+                                    {40, 8, 8}, {17, 4, 64}, {3, 8, 128}, {1, 1, 5125}, {0, 4, 64}};
+static const int64_t bench[][4] = {{1, 8, 128}, {512, 8, 128}, {8192, 8, 128}, {32768, 8, 128}};
+
+const OpsDef ops_kv_append = {
+    .name = "kv_append",
+    .shape = "TxHxD",
+    .args_bytes = sizeof(SolKvAppend),
+    .options = (int)SOL_COUNT(option_names),
+    .option_names = option_names,
+    .make = make,
+    .views = views,
+    .check = check,
+    .cpu = cpu,
+    .launch = launch,
+    .reference = reference,
+    .cost = cost,
+    .shapes = shapes,
+    .shape_count = (int)SOL_COUNT(shapes),
+    .bench = bench,
+    .bench_count = (int)SOL_COUNT(bench),
+    .module = "kv_append",
+    .kernels = kernel_names,
+    .kernel_count = KERNEL_COUNT,
+};
+
+SolStatus sol_kv_append(SolContext *context, const SolKvAppend *args, SolStream stream) {
+  return ops_call(context, &ops_kv_append, args, stream);
+}
+
+SolStatus sol_kv_append_cost(const SolKvAppend *args, SolCost *out, SolError *err) {
+  return ops_cost(&ops_kv_append, args, out, err);
+}

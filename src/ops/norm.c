@@ -1,0 +1,246 @@
+#include "ops/norm.h"
+
+#include "base/error.h"
+#include "emu/num_cvt.h"
+#include "emu/num_half.h"
+
+// Which kernel takes a row of up to `chunks` chunks of 16 bytes (its number is that of the type's first
+// kernel and this), how many chunks its threads have each, in blocks of how many threads (0: as many as it
+// takes), in how many blocks. Chosen by measurement on an H200 (kernels/rmsnorm/README.md); never by the
+// number of rows: a row's result does not depend on it.
+typedef struct Rule {
+  int64_t chunks;
+  int kernel, held, threads, cluster;
+} Rule;
+
+static const Rule fast_rules[] = {
+    {8, NORM_f_LANES4, 2, 4, 1},    {16, NORM_f_LANES8, 2, 8, 1},       {32, NORM_f_LANES16, 2, 16, 1},
+    {64, NORM_f_LANES32, 2, 32, 1}, {1024, NORM_f_BLOCK_late, 2, 0, 1}, {4096, NORM_f_BIG, 8, 512, 1},
+    {8192, NORM_f_BIG, 8, 1024, 1}, {65536, NORM_f_BIG, 16, 512, 8},    {131072, NORM_f_BIG, 16, 512, 16},
+};
+static const Rule any_rules[] = {
+    {128, NORM_f_ANY2, 2, 0, 1},  {2048, NORM_f_ANY4, 4, 0, 1},  {4096, NORM_f_ANY4, 4, 0, 2},
+    {8192, NORM_f_ANY4, 4, 0, 4}, {16384, NORM_f_ANY4, 4, 0, 8}, {32768, NORM_f_ANY4, 4, 0, 16},
+};
+static const Rule loop_rule = {INT64_MAX, NORM_f_LOOP, 2, 512, 8},
+                  plain_loop_rule = {INT64_MAX, NORM_f_LOOP, 2, 512, 1};
+
+enum {
+  PER_TYPE = NORM_h_LANES4,
+  SHARING = 128,         // threads of a block that has several rows
+  BIG_BYTES = 128 << 10, // the most shared memory of a block
+  AHEAD_BYTES = 3 << 20, // how far ahead of its rows a kernel asks L2 for others; no gain in small tensors
+  AHEAD_FROM = 8 << 20
+};
+_Static_assert(NORM_KERNELS == 3 * PER_TYPE, "every type has the same kernels");
+
+#define LANES(...) 0,
+#define BLOCK(...) 0,
+#define BIG(...)   BIG_BYTES,
+#define ANY(...)   0,
+#define LOOP(...)  0,
+const uint32_t norm_shared[2 * NORM_KERNELS] = {
+#include "kernels/norm.def"
+};
+
+const int64_t norm_shapes[NORM_SHAPES][4] = {
+    {1, 1},     {5, 2},     {3, 3},      {33, 31},    {9, 8},      {70, 16},    {19, 40},
+    {7, 128},   {5, 256},   {600, 528},  {2, 769},    {3, 1023},   {5, 1024},   {4, 4096},
+    {2, 5120},  {2, 5125},  {1, 8191},   {2, 8192},   {2, 16384},  {2, 20000},  {1, 32768},
+    {2, 40001}, {1, 65536}, {1, 131072}, {1, 200001}, {1, 300000}, {1, 600003}, {0, 64},
+};
+const int64_t norm_bench[NORM_BENCH][4] = {
+    {1, 4096},     {8, 4096},     {64, 8192},    {256, 5120},   {512, 4096},
+    {2048, 4096},  {8192, 4096},  {16384, 8192}, {32768, 1024}, {262144, 128},
+    {4096, 16384}, {2048, 65536}, {512, 131072}, {3001, 5125},  {1000, 769},
+};
+
+static int bits_of(int64_t v) { // of the next power of two
+  int bits = 0;
+  while ((int64_t)1 << bits < v) bits++;
+  return bits;
+}
+
+static bool on_16(const void *at, int64_t stride) {
+  return ((uintptr_t)at | (uint64_t)stride) % 16 == 0;
+}
+
+// Whole aligned chunks of one type throughout: the fast kernels.
+static bool is_fast(const NormCall *call, int kind, int64_t per) {
+  const NormParams *p = &call->p;
+  return p->y_kind == kind && p->weight_kind == kind && p->weight && (p->bias || !call->layer) &&
+         p->n % per == 0 && on_16(p->x, p->x_stride) && on_16(p->y, p->y_stride) &&
+         on_16(p->residual, p->residual_stride) && on_16(p->second, p->second_stride) &&
+         on_16(p->weight, 0) && on_16(p->bias, 0);
+}
+
+typedef struct Tensor {
+  const void *at;
+  int64_t stride, size; // bytes
+} Tensor;
+
+// Where a chunk of a row of `a` starts on 16 bytes, that of the same row of `b` starts on a vector of its
+// own.
+static bool lies_alike(Tensor a, Tensor b) {
+  int64_t vector = b.size > a.size ? 16 / b.size : 16 / a.size; // elements
+  int64_t apart =
+      (int64_t)((uintptr_t)a.at / (uint64_t)a.size) - (int64_t)((uintptr_t)b.at / (uint64_t)b.size);
+  return apart % vector == 0 && (a.stride / a.size - b.stride / b.size) % vector == 0;
+}
+
+// Chunks on 16-byte boundaries of the input, where all other rows lie as it does. Looked-up rows may lie in
+// any way: there the boundaries are those of what is written.
+static int layout_of(const NormParams *p, int64_t in, int64_t out) {
+  Tensor x = {p->x, p->x_stride, in}, y = {p->y, p->y_stride, out};
+  Tensor residual = {p->residual, p->residual_stride, in}, second = {p->second, p->second_stride, in};
+  bool alike = true;
+  if (p->ids) {
+    if (second.at) alike = lies_alike(second, y);
+  } else {
+    alike = lies_alike(x, y);
+    if (residual.at) alike = alike && lies_alike(x, residual);
+    if (second.at) alike = alike && lies_alike(x, second);
+  }
+  return alike ? NORM_SHIFTED : NORM_BESIDE;
+}
+
+static const Rule *find_rule(const Rule *rule, size_t count, int64_t chunks, bool clusters) {
+  for (const Rule *end = rule + count; rule < end; rule++)
+    if (chunks <= rule->chunks)
+      return clusters || (rule->cluster == 1 && rule->kernel != NORM_f_BIG) ? rule : NULL;
+  return NULL;
+}
+
+// Threads that share a row in a block, rows of a block, blocks of a row. least: threads that a row has at
+// least.
+static uint64_t share_out(const Rule *rule, int64_t chunks, int64_t least, NormParams *p, OpsLaunch *l) {
+  int64_t each = (int64_t)rule->held * rule->cluster, need = (chunks + each - 1) / each,
+          threads = rule->threads;
+  if (need < least) need = least;
+  if (!threads) threads = need < 32 ? (int64_t)1 << bits_of(need) : (need + 31) / 32 * 32;
+  if (rule->cluster > 1 && threads < 64) threads = 64; // sums of a cluster go through shared memory
+  bool lanes = rule->kernel <= NORM_f_LANES32 || rule->kernel == NORM_f_ANY2 || rule->kernel == NORM_f_ANY4;
+  bool share = lanes && rule->cluster == 1 && threads < SHARING && (threads & (threads - 1)) == 0;
+  int rows = share ? SHARING / (int)threads : 1;
+  if (rule->kernel == NORM_f_BIG) {
+    p->span = (int32_t)((chunks + rule->cluster - 1) / rule->cluster);
+    l->shared = (uint32_t)p->span * 16;
+  }
+  p->threads = (int32_t)threads;
+  p->thread_bits = share ? bits_of(threads) : 10;
+  p->row_bits = bits_of(rows);
+  p->cluster_bits = bits_of(rule->cluster);
+  p->warp_lanes = 1 << bits_of((threads + 31) / 32);
+  l->block = (uint32_t)(threads * rows);
+  l->cluster = (uint32_t)rule->cluster;
+  return (uint64_t)rows;
+}
+
+// Does not change a result.
+static int32_t rows_ahead(const NormParams *p, int64_t row_bytes) {
+  if (p->m < AHEAD_FROM && p->m * (uint64_t)row_bytes < AHEAD_FROM) return 0;
+  int64_t rows = AHEAD_BYTES / row_bytes;
+  return rows ? (int32_t)rows : 1;
+}
+
+SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStream stream) {
+  NormParams *p = &call->p;
+  int kind = ops_kind(call->dtype), type = kind == KIND_FP32 ? 0 : kind == KIND_FP16 ? 1 : 2;
+  int64_t in = kind == KIND_FP32 ? 4 : 2, per = 16 / in, least = 1;
+  int64_t out = p->y_kind == KIND_FP8 ? 1 : p->y_kind == KIND_FP32 ? 4 : 2;
+  bool fast = !call->fp8 && is_fast(call, kind, per), clusters = ops_has_kernel(ctx, def, NORM_f_BIG);
+  p->over_n = (float)(1.0 / (double)p->n);
+  p->layout = layout_of(p, in, out);
+  if (p->y_kind == KIND_FP8 && p->scaling == NORM_SCALE_BLOCK) { // 128 columns are neighbours in a warp
+    least = 128 / per;
+    if (!on_16(p->x, p->x_stride) || p->layout != NORM_SHIFTED) p->layout = NORM_CHUNKED;
+  }
+  // A shifted row may begin late in its first chunk.
+  int64_t chunks = (p->n + (p->layout == NORM_SHIFTED ? per - 1 : 0) + per - 1) / per;
+  const Rule *rule = fast ? find_rule(fast_rules, SOL_COUNT(fast_rules), p->n / per, clusters) : NULL;
+  if (rule)
+    chunks = p->n / per, p->chunks = (int32_t)chunks;
+  else
+    rule = find_rule(any_rules, SOL_COUNT(any_rules), chunks, clusters);
+  if (!rule) rule = clusters ? &loop_rule : &plain_loop_rule;
+
+  OpsLaunch l = {.early = clusters, .params = p, .bytes = sizeof *p};
+  uint64_t rows = share_out(rule, chunks, least, p, &l);
+  int kernel = rule->kernel;
+  if (kernel == NORM_f_BLOCK_late && p->m <= 4 * (uint64_t)ctx->sms)
+    kernel = NORM_f_BLOCK_early; // the same sums
+  l.kernel = call->fp8 + type * PER_TYPE + kernel;
+  p->ahead = rows_ahead(p, p->n * in);
+  ops_grid(l.grid, (p->m + rows - 1) / rows * l.cluster * l.block, l.block);
+  return ops_launch(ctx, def, &l, stream);
+}
+
+SolStatus norm_check(const char *name, SolDtype dtype, SolDtype out, SolDtype weight, bool fp8, float eps,
+                     SolError *err) {
+  if (!ops_is_real(dtype))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "%s: input must be fp32, fp16 or bf16, not %s", name,
+                    sol_dtype_name(dtype));
+  if (!ops_is_real(out) && !(fp8 && out == SOL_FP8))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "%s: output cannot be %s", name, sol_dtype_name(out));
+  if (weight != dtype && weight != SOL_FP32)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "%s: weights of %s input must be %s or fp32, not %s", name,
+                    sol_dtype_name(dtype), sol_dtype_name(dtype), sol_dtype_name(weight));
+  if (!(eps >= 0)) return sol_fail(err, SOL_ERR_ARGUMENT, "%s: eps must not be negative", name);
+  return SOL_OK;
+}
+
+enum { LANES = 16 };
+
+double norm_sum(const float *f, int64_t count) {
+  float lane[LANES] = {0};
+  double sum = 0;
+  int64_t i = 0;
+  for (; i + LANES <= count; i += LANES)
+    for (int j = 0; j < LANES; j++) lane[j] += f[i + j];
+  for (; i < count; i++) sum += (double)f[i];
+  for (int j = 0; j < LANES; j++) sum += (double)lane[j];
+  return sum;
+}
+
+double norm_squares(const float *f, float mean, int64_t count) {
+  float lane[LANES] = {0};
+  double sum = 0;
+  int64_t i = 0;
+  for (; i + LANES <= count; i += LANES)
+    for (int j = 0; j < LANES; j++) lane[j] += (f[i + j] - mean) * (f[i + j] - mean);
+  for (; i < count; i++) sum += (double)(f[i] - mean) * (double)(f[i] - mean);
+  for (int j = 0; j < LANES; j++) sum += (double)lane[j];
+  return sum;
+}
+
+void norm_apply(float *restrict f, int64_t at, int64_t count, float scale, SolDtype weight_dtype,
+                const void *weight, float offset, const void *bias) {
+  float w[CPU_CHUNK];
+  if (weight) {
+    cpu_load(weight_dtype, weight, at, count, w);
+    for (int64_t i = 0; i < count; i++) f[i] *= scale * (w[i] + offset);
+  } else
+    for (int64_t i = 0; i < count; i++) f[i] *= scale;
+  if (!bias) return;
+  cpu_load(weight_dtype, bias, at, count, w);
+  for (int64_t i = 0; i < count; i++) f[i] += w[i];
+}
+
+void norm_reference_row(double *y, const double *x, int64_t n, double mean, double scale,
+                        const double *weight, double offset, const double *bias) {
+  for (int64_t i = 0; i < n; i++)
+    y[i] = (x[i] - mean) * scale * (weight ? weight[i] + offset : 1) + (bias ? bias[i] : 0);
+}
+
+double norm_reference_squares(const double *x, int64_t n, double mean) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += (x[i] - mean) * (x[i] - mean);
+  return sum / (double)n;
+}
+
+double norm_reference_round(SolDtype dtype, double x) {
+  float f = (float)x;
+  if (dtype == SOL_FP16) return (double)num_cvt_f32_f16(num_cvt_f16_f32_rn(f));
+  if (dtype == SOL_BF16) return (double)num_cvt_f32_bf16(num_cvt_bf16_f32_rn(f));
+  return (double)f;
+}

@@ -1,0 +1,59 @@
+// What rmsnorm, add_rmsnorm, embed_rmsnorm and layernorm share: which kernel takes a row and how many
+// threads, and pieces of their CPU code and references.
+#ifndef SOL_OPS_NORM_H
+#define SOL_OPS_NORM_H
+
+#include "kernels/norm.h"
+#include "ops/cpu.h"
+
+// The kernels of one operation, in the order of kernels/norm.def: for each type those below, f, h, b.
+enum {
+#define LANES(T, lanes) NORM_##T##_LANES##lanes,
+#define BLOCK(T, when)  NORM_##T##_BLOCK_##when,
+#define BIG(T)          NORM_##T##_BIG,
+#define ANY(T, chunks)  NORM_##T##_ANY##chunks,
+#define LOOP(T)         NORM_##T##_LOOP,
+#include "kernels/norm.def"
+  NORM_KERNELS
+};
+// The most shared memory each takes beyond its own variables; the second half is for rmsnorm's to fp8, which
+// are numbered alike.
+extern const uint32_t norm_shared[2 * NORM_KERNELS];
+
+// Every class of row length: within a warp, a block, a cluster; whole chunks and not; beyond what is held.
+enum { NORM_SHAPES = 28, NORM_BENCH = 15 };
+extern const int64_t norm_shapes[NORM_SHAPES][4], norm_bench[NORM_BENCH][4];
+
+static inline int64_t norm_stride(int64_t given, int64_t n) {
+  return given ? given : n;
+}
+
+// A call: the operation fills in addresses, sizes, strides in bytes, eps, offset, and the kinds of y and
+// weight.
+typedef struct NormCall {
+  SolDtype dtype;
+  bool layer; // wants a bias as well as a weight
+  int fp8;    // NORM_KERNELS where the output is fp8, otherwise 0
+  NormParams p;
+} NormCall;
+// Decides who takes which row, and launches.
+SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStream stream);
+
+// Types and eps of the operation `name`. fp8: its output may be that.
+SolStatus norm_check(const char *name, SolDtype dtype, SolDtype out, SolDtype weight, bool fp8, float eps,
+                     SolError *err);
+
+// Sums over up to CPU_CHUNK floats, kept in several lanes so that they vectorise.
+double norm_sum(const float *f, int64_t count);
+double norm_squares(const float *f, float mean, int64_t count); // of (f - mean)
+// f *= scale * (weight + offset), then + bias; columns from `at`. weight and bias may be NULL.
+void norm_apply(float *f, int64_t at, int64_t count, float scale, SolDtype weight_dtype, const void *weight,
+                float offset, const void *bias);
+
+// The reference's tail: y = (x - mean) * scale * (weight + offset) + bias over one row.
+void norm_reference_row(double *y, const double *x, int64_t n, double mean, double scale,
+                        const double *weight, double offset, const double *bias);
+double norm_reference_squares(const double *x, int64_t n, double mean); // mean of (x - mean)^2
+double norm_reference_round(SolDtype dtype, double x);                  // to a storage type
+
+#endif

@@ -1,0 +1,371 @@
+// Sum, max, mean or sum of squares over each row, each column, or all
+#include <math.h>
+
+#include "base/error.h"
+#include "kernels/common.h"
+#include "kernels/reduce/reduce.h"
+#include "ops/cpu.h"
+#include "ops/spans.h"
+
+enum {
+  KERNEL_ROWS = SPAN_KERNELS - 1, // those of span.def come first
+#define OTHER(name) KERNEL_##name,
+#include "kernels/reduce/reduce.def"
+  KERNEL_COUNT
+};
+static const char *const kernel_names[KERNEL_COUNT] = {
+#define SPAN(threads, rows, cluster, upto)    SPAN_NAMES("sol_reduce", threads, cluster)
+#define SPAN_90(threads, rows, cluster, upto) SPAN(threads, rows, cluster, upto)
+#include "kernels/span.def"
+#define OTHER(name) #name,
+#include "kernels/reduce/reduce.def"
+};
+
+static const char *const option_names[] = {
+    "sum of rows",    "max of rows",    "mean of rows",    "squares of rows",
+    "sum of columns", "max of columns", "mean of columns", "squares of columns",
+    "sum of all",     "max of all",     "mean of all",     "squares of all",
+};
+
+static SolDtype out_of(const SolReduce *a) {
+  return ops_or(a->out_dtype, a->dtype);
+}
+
+static int64_t stride_of(const SolReduce *a) {
+  return a->x_stride ? a->x_stride : a->n;
+}
+
+static int64_t min64(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+static int64_t ceil_div(int64_t a, int64_t b) {
+  return a / b + (a % b != 0);
+}
+
+// How a GPU goes about it. It depends on the shape alone: the same input gives the same bits on every GPU.
+typedef struct Plan {
+  int64_t parts; // blocks that share a result; above 1 each leaves a value in the workspace
+  int64_t rows;  // columns: of a part
+  int lanes;     // columns: chunks side by side in a block
+  int64_t m, n;  // as the kernel sees it: all of a dense tensor is one row
+} Plan;
+
+enum { THREADS = 256, MANY_BLOCKS = 2048, MOST_PARTS = 512, MOST_BLOCKS = 4096 };
+
+static int lanes_for(int64_t chunks, int most) {
+  int lanes = 1;
+  while (lanes < most && lanes < chunks) lanes *= 2;
+  return lanes;
+}
+
+static Plan plan_of(const SolReduce *a) {
+  Plan p = {1, a->m, 1, a->m, a->n};
+  int64_t per = a->dtype == SOL_FP32 ? 4 : 8;
+  if (a->axis == SOL_AXIS_COLUMNS) {
+    int64_t chunks = ceil_div(a->n, per);
+    p.lanes = lanes_for(chunks, 32);
+    int64_t strips = ceil_div(chunks, p.lanes), least = 8 * (THREADS / p.lanes); // rows worth a block
+    int64_t parts = min64(min64(MANY_BLOCKS / strips, MOST_PARTS), a->m / least);
+    if (parts > 1) {
+      p.rows = ceil_div(a->m, parts);
+      p.parts = ceil_div(a->m, p.rows);
+    }
+  } else if (a->axis == SOL_AXIS_ALL) {
+    if (stride_of(a) == a->n || a->m == 1) p.n *= p.m, p.m = 1;
+    int64_t units = p.m == 1 ? p.n / per : p.m * (p.n / per + 1);
+    p.parts = min64(ceil_div(units + 1, 4 * THREADS), MOST_BLOCKS);
+  }
+  return p;
+}
+
+static int64_t workspace_of(const SolReduce *a) {
+  if (a->m <= 0 || a->n <= 0 || a->m > INT64_MAX / 16 / a->n) return 0;
+  Plan p = plan_of(a);
+  int64_t values = a->axis == SOL_AXIS_COLUMNS ? a->n : 1;
+  return p.parts > 1 ? p.parts * values * 4 : 0;
+}
+
+int64_t sol_reduce_workspace(const SolContext *context, const SolReduce *args) {
+  return context && context->driver && args ? workspace_of(args) : 0;
+}
+
+static bool make(const OpsCase *c, void *args) {
+  SolReduce *a = args;
+  *a = (SolReduce){.m = c->dim[0],
+                   .n = c->dim[1],
+                   .dtype = c->dtype,
+                   .out_dtype = c->out_dtype,
+                   .reduction = (SolReduction)(c->option % 4),
+                   .axis = (SolAxis)(c->option / 4)};
+  if (c->pad) a->x_stride = a->n + c->pad;
+  a->workspace_bytes = workspace_of(a);
+  return true;
+}
+
+static int views(const void *args, OpsView *v) {
+  const SolReduce *a = args;
+  int64_t results = a->axis == SOL_AXIS_ROWS ? a->m : a->axis == SOL_AXIS_COLUMNS ? a->n : 1;
+  bool any = a->m && a->n;
+  // Signed terms may cancel, and then no relative error can be promised: tests sum positive ones.
+  OpsFill fill =
+      a->reduction == SOL_REDUCE_SUM || a->reduction == SOL_REDUCE_MEAN ? OPS_FILL_POSITIVE : OPS_FILL_NORMAL;
+  v[0] =
+      (OpsView){"y", offsetof(SolReduce, y), a->y, out_of(a), OPS_OUT, .rows = 1, .cols = any ? results : 0};
+  v[1] = (OpsView){"x",          offsetof(SolReduce, x), a->x,        a->dtype, OPS_IN, .rows = a->m,
+                   .cols = a->n, .stride = a->x_stride,  .fill = fill};
+  v[2] = (OpsView){"workspace", offsetof(SolReduce, workspace),           a->workspace,   SOL_FP32, OPS_OUT,
+                   .rows = 1,   .cols = any ? a->workspace_bytes / 4 : 0, .scratch = true};
+  return 3;
+}
+
+static SolStatus check(const void *args, SolError *err) {
+  const SolReduce *a = args;
+  if (!ops_is_real(a->dtype) || !ops_is_real(out_of(a)))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "reduce: cannot turn %s into %s: fp32, fp16 or bf16",
+                    sol_dtype_name(a->dtype), sol_dtype_name(out_of(a)));
+  if ((unsigned)a->reduction > SOL_REDUCE_SUM_SQUARES)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "reduce: no such reduction: %d", (int)a->reduction);
+  if ((unsigned)a->axis > SOL_AXIS_ALL)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "reduce: no such axis: %d", (int)a->axis);
+  if (a->workspace_bytes < 0) return sol_fail(err, SOL_ERR_ARGUMENT, "reduce: workspace_bytes is negative");
+  return SOL_OK;
+}
+
+// CPU
+static double nothing(const SolReduce *a) {
+  return a->reduction == SOL_REDUCE_MAX ? -INFINITY : 0;
+}
+
+static double add(const SolReduce *a, double x, double y) {
+  if (a->reduction == SOL_REDUCE_MAX) return x > y || x != x ? x : y;
+  return x + y;
+}
+
+// `count` elements from `start` on. In lanes, so that the compiler vectorises it; sums go on in double.
+static double cpu_part(const SolReduce *a, int64_t start, int64_t count) {
+  enum { LANES = 16 };
+  double sum = nothing(a);
+  float f[CPU_CHUNK];
+  CPU_CHUNKS(at, c, count) {
+    float part[LANES];
+    for (int j = 0; j < LANES; j++) part[j] = (float)nothing(a);
+    cpu_load(a->dtype, a->x, start + at, c, f);
+    for (int64_t i = c; i % LANES; i++) f[i] = (float)nothing(a);
+    for (int64_t i = 0; i < c; i += LANES)
+      if (a->reduction == SOL_REDUCE_MAX)
+        for (int j = 0; j < LANES; j++)
+          part[j] = f[i + j] > part[j] || f[i + j] != f[i + j] ? f[i + j] : part[j];
+      else if (a->reduction == SOL_REDUCE_SUM_SQUARES)
+        for (int j = 0; j < LANES; j++) part[j] += f[i + j] * f[i + j];
+      else
+        for (int j = 0; j < LANES; j++) part[j] += f[i + j];
+    for (int j = 0; j < LANES; j++) sum = add(a, sum, (double)part[j]);
+  }
+  return sum;
+}
+
+static void cpu_result(const SolReduce *a, int64_t i, double sum) {
+  int64_t terms = a->axis == SOL_AXIS_ROWS ? a->n : a->axis == SOL_AXIS_COLUMNS ? a->m : a->m * a->n;
+  float f = (float)(a->reduction == SOL_REDUCE_MEAN ? sum / (double)terms : sum);
+  cpu_store(out_of(a), a->y, i, 1, &f);
+}
+
+static void cpu_rows(const void *args, int64_t begin, int64_t end) {
+  const SolReduce *a = args;
+  for (int64_t row = begin; row < end; row++) cpu_result(a, row, cpu_part(a, row * stride_of(a), a->n));
+}
+
+enum { STRIP = 256 };
+
+static void cpu_strips(const void *args, int64_t begin, int64_t end) {
+  const SolReduce *a = args;
+  for (int64_t strip = begin; strip < end; strip++) {
+    int64_t first = strip * STRIP, c = min64(a->n - first, STRIP);
+    double sum[STRIP];
+    float f[STRIP];
+    for (int64_t i = 0; i < c; i++) sum[i] = nothing(a);
+    for (int64_t row = 0; row < a->m; row++) {
+      cpu_load(a->dtype, a->x, row * stride_of(a) + first, c, f);
+      if (a->reduction == SOL_REDUCE_SUM_SQUARES)
+        for (int64_t i = 0; i < c; i++) sum[i] += (double)f[i] * (double)f[i];
+      else
+        for (int64_t i = 0; i < c; i++) sum[i] = add(a, sum[i], (double)f[i]);
+    }
+    for (int64_t i = 0; i < c; i++) cpu_result(a, first + i, sum[i]);
+  }
+}
+
+enum { CPU_PARTS = 256 }; // however many threads there are: the order of the sum stays the same
+typedef struct Job {
+  const SolReduce *a;
+  double *sums; // CPU_PARTS
+} Job;
+
+static void cpu_parts(const void *arg, int64_t begin, int64_t end) {
+  const Job *job = arg;
+  const SolReduce *a = job->a;
+  int64_t total = a->m * a->n, size = ceil_div(total, CPU_PARTS);
+  for (int64_t part = begin; part < end; part++) {
+    double sum = nothing(a);
+    int64_t at = min64(part * size, total), stop = min64(at + size, total), c;
+    for (; at < stop; at += c) {
+      int64_t row = at / a->n, column = at % a->n;
+      c = min64(a->n - column, stop - at);
+      sum = add(a, sum, cpu_part(a, row * stride_of(a) + column, c));
+    }
+    job->sums[part] = sum;
+  }
+}
+
+static SolStatus cpu(SolContext *ctx, const void *args) {
+  const SolReduce *a = args;
+  int64_t total = a->m * a->n;
+  if (a->axis == SOL_AXIS_ROWS)
+    cpu_parallel(ctx, a->m, total, cpu_rows, a);
+  else if (a->axis == SOL_AXIS_COLUMNS)
+    cpu_parallel(ctx, ceil_div(a->n, STRIP), total, cpu_strips, a);
+  else {
+    double sums[CPU_PARTS], sum = nothing(a);
+    Job job = {a, sums};
+    cpu_parallel(ctx, CPU_PARTS, total, cpu_parts, &job);
+    for (int i = 0; i < CPU_PARTS; i++) sum = add(a, sum, sums[i]);
+    cpu_result(a, 0, sum);
+  }
+  return SOL_OK;
+}
+
+// GPU
+static SolStatus launch_rows(SolContext *ctx, ReduceParams *p, SolStream stream) {
+  OpsLaunch l = {.early = true, .params = p, .bytes = sizeof *p};
+  spans_plan(ctx, &ops_reduce, (int64_t)p->m, p->n, p->x_kind == KIND_FP32 ? 4 : 2, &l);
+  return ops_launch(ctx, &ops_reduce, &l, stream);
+}
+
+static SolStatus launch_columns(SolContext *ctx, ReduceParams *p, int64_t parts, SolStream stream) {
+  int in = p->x_kind == KIND_FP32 ? 4 : 2;
+  bool wide = ops_align(p->x, p->x_stride, 2) == 16;
+  OpsLaunch l = {.kernel = in == 2 ? (wide ? KERNEL_sol_reduce_2_columns : KERNEL_sol_reduce_2_columns_apart)
+                                   : (wide ? KERNEL_sol_reduce_4_columns : KERNEL_sol_reduce_4_columns_apart),
+                 .block = THREADS,
+                 .early = true,
+                 .params = p,
+                 .bytes = sizeof *p};
+  l.grid[0] = (uint32_t)ceil_div(p->n, (int64_t)p->lanes * (16 / in));
+  l.grid[1] = (uint32_t)parts;
+  return ops_launch(ctx, &ops_reduce, &l, stream);
+}
+
+static SolStatus launch_all(SolContext *ctx, ReduceParams *p, int64_t parts, SolStream stream) {
+  OpsLaunch l = {.kernel = p->x_kind == KIND_FP32 ? KERNEL_sol_reduce_4_all : KERNEL_sol_reduce_2_all,
+                 .grid = {(uint32_t)parts},
+                 .block = THREADS,
+                 .early = true,
+                 .params = p,
+                 .bytes = sizeof *p};
+  return ops_launch(ctx, &ops_reduce, &l, stream);
+}
+
+static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
+  const SolReduce *a = args;
+  Plan plan = plan_of(a);
+  int64_t wanted = workspace_of(a), in = sol_dtype_bits(a->dtype) / 8;
+  if (a->workspace_bytes < wanted)
+    return ops_fail(SOL_ERR_ARGUMENT,
+                    "reduce: wants a workspace of %lld bytes (sol_reduce_workspace), has %lld",
+                    (long long)wanted, (long long)a->workspace_bytes);
+  int64_t terms = a->axis == SOL_AXIS_ROWS ? a->n : a->axis == SOL_AXIS_COLUMNS ? a->m : plan.m * plan.n;
+  ReduceParams last = {.y = a->y,
+                       .x = a->x,
+                       .m = (uint64_t)plan.m,
+                       .n = plan.n,
+                       .x_stride = stride_of(a) * in,
+                       .rows = plan.rows,
+                       .per_row = (uint64_t)(plan.n / (16 / in) + 1),
+                       .x_kind = ops_kind(a->dtype),
+                       .y_kind = ops_kind(out_of(a)),
+                       .how = a->reduction == SOL_REDUCE_MAX           ? HOW_MAX
+                              : a->reduction == SOL_REDUCE_SUM_SQUARES ? HOW_SQUARES
+                                                                       : HOW_SUM,
+                       .lanes = plan.lanes,
+                       .divisor = a->reduction == SOL_REDUCE_MEAN ? (float)terms : 1};
+  last.units = last.m * last.per_row;
+  if (a->axis == SOL_AXIS_ROWS) return launch_rows(ctx, &last, stream);
+  SolStatus (*first)(SolContext *, ReduceParams *, int64_t, SolStream) =
+      a->axis == SOL_AXIS_COLUMNS ? launch_columns : launch_all;
+  if (plan.parts == 1) return first(ctx, &last, 1, stream);
+  ReduceParams parts = last;
+  parts.y = a->workspace, parts.y_kind = KIND_FP32, parts.divisor = 1;
+  SolStatus status = first(ctx, &parts, plan.parts, stream);
+  if (status) return status;
+  last.x = a->workspace, last.x_kind = KIND_FP32;
+  if (last.how == HOW_SQUARES) last.how = HOW_SUM;
+  if (a->axis == SOL_AXIS_ALL) {
+    last.m = 1, last.n = plan.parts, last.x_stride = 0;
+    return launch_rows(ctx, &last, stream);
+  }
+  last.m = (uint64_t)plan.parts, last.rows = plan.parts, last.x_stride = plan.n * 4;
+  last.lanes = lanes_for(ceil_div(plan.n, 4), 8); // few columns side by side: many threads for each
+  return launch_columns(ctx, &last, 1, stream);
+}
+
+static void reference(const void *args, double *const *at) {
+  const SolReduce *a = args;
+  int64_t results = a->axis == SOL_AXIS_ROWS ? a->m : a->axis == SOL_AXIS_COLUMNS ? a->n : 1;
+  for (int64_t i = 0; i < results && a->m && a->n; i++)
+    at[0][i] = a->reduction == SOL_REDUCE_MAX ? -INFINITY : 0;
+  for (int64_t row = 0; row < a->m; row++)
+    for (int64_t column = 0; column < a->n; column++) {
+      double x = at[1][row * a->n + column];
+      double *y = &at[0][a->axis == SOL_AXIS_ROWS ? row : a->axis == SOL_AXIS_COLUMNS ? column : 0];
+      switch (a->reduction) {
+      case SOL_REDUCE_MAX: *y = isnan(*y) || isnan(x) ? NAN : fmax(*y, x); break;
+      case SOL_REDUCE_SUM: *y += x; break;
+      case SOL_REDUCE_MEAN: *y += x / (double)(a->m * a->n / results); break;
+      case SOL_REDUCE_SUM_SQUARES: *y += x * x; break;
+      }
+    }
+}
+
+static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+  const SolReduce *a = args;
+  *op = (SolOpArgs){.dim = {a->m, a->n}, .dtype = a->dtype, .out_dtype = a->out_dtype, .axis = a->axis};
+  return ops_cost_op("reduce", op, err);
+}
+
+static const int64_t shapes[][4] = {
+    {1, 1},    {3, 3},    {70, 7},    {33, 31},   {17, 250},   {300, 300},
+    {2, 2000}, {2, 5125}, {4100, 17}, {1, 20000}, {1, 131100}, {0, 64},
+};
+static const int64_t bench[][4] = {{1, 131072}, {8192, 4096}, {32768, 1024}, {262144, 128}, {512, 131072}};
+
+const OpsDef ops_reduce = {
+    .name = "reduce",
+    .shape = "MxN",
+    .args_bytes = sizeof(SolReduce),
+    .options = (int)SOL_COUNT(option_names),
+    .option_names = option_names,
+    .make = make,
+    .views = views,
+    .check = check,
+    .cpu = cpu,
+    .launch = launch,
+    .reference = reference,
+    .cost = cost,
+    .slack = 32,
+    .shapes = shapes,
+    .shape_count = (int)SOL_COUNT(shapes),
+    .bench = bench,
+    .bench_count = (int)SOL_COUNT(bench),
+    .module = "reduce",
+    .kernels = kernel_names,
+    .kernel_count = KERNEL_COUNT,
+};
+
+SolStatus sol_reduce(SolContext *context, const SolReduce *args, SolStream stream) {
+  return ops_call(context, &ops_reduce, args, stream);
+}
+
+SolStatus sol_reduce_cost(const SolReduce *args, SolCost *out, SolError *err) {
+  return ops_cost(&ops_reduce, args, out, err);
+}

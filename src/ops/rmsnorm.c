@@ -1,0 +1,241 @@
+// y = x / sqrt(mean(x^2) + eps) * (weight + weight_offset)
+#include "ops/norm.h"
+
+#include <math.h>
+
+#include "base/error.h"
+
+static const char *const kernel_names[] = {
+#define LANES(T, lanes) "sol_rmsnorm_" #T "_lanes" #lanes,
+#define BLOCK(T, when)  "sol_rmsnorm_" #T "_block_" #when,
+#define BIG(T)          "sol_rmsnorm_" #T "_big",
+#define ANY(T, chunks)  "sol_rmsnorm_" #T "_any" #chunks,
+#define LOOP(T)         "sol_rmsnorm_" #T "_loop",
+#include "kernels/norm.def"
+#define LANES(T, lanes) "sol_rmsnorm_fp8_" #T "_lanes" #lanes,
+#define BLOCK(T, when)  "sol_rmsnorm_fp8_" #T "_block_" #when,
+#define BIG(T)          "sol_rmsnorm_fp8_" #T "_big",
+#define ANY(T, chunks)  "sol_rmsnorm_fp8_" #T "_any" #chunks,
+#define LOOP(T)         "sol_rmsnorm_fp8_" #T "_loop",
+#include "kernels/norm.def"
+};
+
+static SolDtype out_of(const SolRmsnorm *a) {
+  return ops_or(a->out_dtype, a->dtype);
+}
+
+static SolDtype weight_of(const SolRmsnorm *a) {
+  return ops_or(a->weight_dtype, a->dtype);
+}
+
+enum { PLAIN, OFFSET, FP8_TENSOR, FP8_ROW, FP8_BLOCK, OPTIONS };
+static const char *const option_names[OPTIONS] = {"", "1 + weight", "fp8 by tensor", "fp8 by row",
+                                                  "fp8 by block"};
+
+static bool make(const OpsCase *c, void *args) {
+  SolRmsnorm *a = args;
+  *a = (SolRmsnorm){.m = c->dim[0],
+                    .n = c->dim[1],
+                    .dtype = c->dtype,
+                    .out_dtype = c->out_dtype,
+                    .weight_dtype = c->weight_dtype,
+                    .eps = 1e-5f};
+  if (c->pad) a->x_stride = a->n + c->pad, a->y_stride = a->n + (c->pad % 8 ? 2 : 1) * c->pad;
+  if (c->option == OFFSET) a->weight_offset = 1;
+  if (c->option < FP8_TENSOR) return true;
+  a->out_dtype = SOL_FP8;
+  a->scaling = (SolScaling)(c->option - FP8_TENSOR);
+  return !c->out_dtype;
+}
+
+static int views(const void *args, OpsView *v) {
+  const SolRmsnorm *a = args;
+  v[0] = (OpsView){.name = "y",
+                   .field = offsetof(SolRmsnorm, y),
+                   .at = a->y,
+                   .dtype = out_of(a),
+                   .role = OPS_OUT,
+                   .rows = a->m,
+                   .cols = a->n,
+                   .stride = a->y_stride,
+                   .alias = out_of(a) == a->dtype ? 2 : 0};
+  v[1] = (OpsView){.name = "x",
+                   .field = offsetof(SolRmsnorm, x),
+                   .at = a->x,
+                   .dtype = a->dtype,
+                   .rows = a->m,
+                   .cols = a->n,
+                   .stride = a->x_stride};
+  v[2] = (OpsView){.name = "weight",
+                   .field = offsetof(SolRmsnorm, weight),
+                   .at = a->weight,
+                   .dtype = weight_of(a),
+                   .optional = true,
+                   .rows = 1,
+                   .cols = a->n};
+  if (out_of(a) != SOL_FP8) return 3;
+  v[3] = (OpsView){.name = "scales",
+                   .field = offsetof(SolRmsnorm, scales),
+                   .at = a->scales,
+                   .dtype = SOL_FP32,
+                   .role = OPS_OUT,
+                   .rows = a->m,
+                   .cols = 1};
+  if (a->scaling == SOL_SCALE_TENSOR) v[3].role = OPS_IN, v[3].rows = 1, v[3].fill = OPS_FILL_POSITIVE;
+  if (a->scaling == SOL_SCALE_BLOCK) v[3].cols = a->n / 128 + (a->n % 128 > 0);
+  return 4;
+}
+
+static SolStatus check(const void *args, SolError *err) {
+  const SolRmsnorm *a = args;
+  if ((unsigned)a->scaling > SOL_SCALE_BLOCK)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "rmsnorm: no such scaling: %d", (int)a->scaling);
+  if (out_of(a) != SOL_FP8 && (a->scales || a->scaling))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "rmsnorm: scales go with fp8 output alone");
+  return norm_check("rmsnorm", a->dtype, out_of(a), weight_of(a), true, a->eps, err);
+}
+
+// Divides by the scale of what shares one. `top`: the largest magnitude, where the scale is ours to choose.
+static float quantize(float *f, int64_t count, float scale, bool ours) {
+  if (ours && scale == 0)
+    for (int64_t i = 0; i < count; i++) f[i] = 0; // zeros stay zeros
+  else
+    for (int64_t i = 0; i < count; i++) f[i] /= scale;
+  return scale;
+}
+
+static float top_of(const float *f, int64_t count, float top) { // NaN where there is one
+  for (int64_t i = 0; i < count; i++) top = !(fabsf(f[i]) <= top) && !isnan(top) ? fabsf(f[i]) : top;
+  return top;
+}
+
+static void quantize_chunk(const SolRmsnorm *a, int64_t row, int64_t at, int64_t c, float *f) {
+  if (a->scaling == SOL_SCALE_TENSOR) quantize(f, c, *a->scales, false);
+  if (a->scaling == SOL_SCALE_ROW) quantize(f, c, a->scales[row], true);
+  if (a->scaling != SOL_SCALE_BLOCK) return;
+  float *scales = a->scales + row * (a->n / 128 + (a->n % 128 > 0)) + at / 128;
+  for (int64_t b = 0; b < c; b += 128) {
+    int64_t count = cpu_min(128, c - b);
+    *scales++ = quantize(f + b, count, top_of(f + b, count, 0) / 448, true);
+  }
+}
+
+static void cpu_rows(const void *args, int64_t begin, int64_t end) {
+  const SolRmsnorm *a = args;
+  int64_t xs = norm_stride(a->x_stride, a->n), ys = norm_stride(a->y_stride, a->n);
+  float f[CPU_CHUNK];
+  for (int64_t row = begin; row < end; row++) {
+    double sum = 0;
+    CPU_CHUNKS(at, c, a->n) {
+      cpu_load(a->dtype, a->x, row * xs + at, c, f);
+      sum += norm_squares(f, 0, c);
+    }
+    float scale = (float)(1 / sqrt(sum / (double)a->n + (double)a->eps));
+    if (out_of(a) == SOL_FP8 && a->scaling == SOL_SCALE_ROW) {
+      float top = 0;
+      CPU_CHUNKS(at, c, a->n) {
+        cpu_load(a->dtype, a->x, row * xs + at, c, f);
+        norm_apply(f, at, c, scale, weight_of(a), a->weight, a->weight_offset, NULL);
+        top = top_of(f, c, top);
+      }
+      a->scales[row] = top / 448;
+    }
+    CPU_CHUNKS(at, c, a->n) {
+      cpu_load(a->dtype, a->x, row * xs + at, c, f);
+      norm_apply(f, at, c, scale, weight_of(a), a->weight, a->weight_offset, NULL);
+      if (out_of(a) == SOL_FP8) quantize_chunk(a, row, at, c, f);
+      cpu_store(out_of(a), a->y, row * ys + at, c, f);
+    }
+  }
+}
+
+static SolStatus cpu(SolContext *ctx, const void *args) {
+  const SolRmsnorm *a = args;
+  cpu_parallel(ctx, a->m, a->m * a->n, cpu_rows, a);
+  return SOL_OK;
+}
+
+static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
+  const SolRmsnorm *a = args;
+  int64_t in = sol_dtype_bits(a->dtype) / 8, out = sol_dtype_bits(out_of(a)) / 8;
+  NormCall call = {.dtype = a->dtype,
+                   .fp8 = out_of(a) == SOL_FP8 ? NORM_KERNELS : 0,
+                   .p = {.y = a->y,
+                         .x = a->x,
+                         .weight = a->weight,
+                         .scales = a->scales,
+                         .m = (uint64_t)a->m,
+                         .n = a->n,
+                         .y_stride = norm_stride(a->y_stride, a->n) * out,
+                         .x_stride = norm_stride(a->x_stride, a->n) * in,
+                         .eps = a->eps,
+                         .offset = a->weight_offset,
+                         .y_kind = ops_kind(out_of(a)),
+                         .weight_kind = ops_kind(weight_of(a)),
+                         .scaling = (int)a->scaling}};
+  return norm_launch(ctx, &ops_rmsnorm, &call, stream);
+}
+
+// Divides y by the scales of its rows or blocks, which it writes.
+static void reference_fp8(const SolRmsnorm *a, double *y, double *scales) {
+  int64_t width = a->scaling == SOL_SCALE_BLOCK ? 128 : a->n;
+  for (int64_t row = 0; row < a->m; row++)
+    for (int64_t at = 0; at < a->n; at += width) {
+      double top = 0, *part = y + row * a->n + at, scale = *scales;
+      int64_t count = cpu_min(width, a->n - at);
+      for (int64_t i = 0; i < count; i++)
+        if (!(fabs(part[i]) <= top) && !isnan(top)) top = fabs(part[i]);
+      if (a->scaling != SOL_SCALE_TENSOR) scale = *scales++ = top / 448;
+      for (int64_t i = 0; i < count; i++)
+        part[i] = scale == 0 && a->scaling != SOL_SCALE_TENSOR ? 0 : part[i] / scale;
+    }
+}
+
+static void reference(const void *args, double *const *at) {
+  const SolRmsnorm *a = args;
+  for (int64_t row = 0; row < a->m; row++) {
+    const double *x = at[1] + row * a->n;
+    double scale = 1 / sqrt(norm_reference_squares(x, a->n, 0) + (double)a->eps);
+    norm_reference_row(at[0] + row * a->n, x, a->n, 0, scale, at[2], (double)a->weight_offset, NULL);
+  }
+  if (out_of(a) == SOL_FP8) reference_fp8(a, at[0], at[3]);
+}
+
+static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+  const SolRmsnorm *a = args;
+  *op = (SolOpArgs){
+      .dim = {a->m, a->n}, .dtype = a->dtype, .out_dtype = a->out_dtype, .weight_dtype = a->weight_dtype};
+  return ops_cost_op("rmsnorm", op, err);
+}
+
+const OpsDef ops_rmsnorm = {
+    .name = "rmsnorm",
+    .shape = "MxN",
+    .args_bytes = sizeof(SolRmsnorm),
+    .options = OPTIONS,
+    .option_names = option_names,
+    .make = make,
+    .views = views,
+    .check = check,
+    .cpu = cpu,
+    .launch = launch,
+    .reference = reference,
+    .cost = cost,
+    .slack = 24,
+    .shapes = norm_shapes,
+    .shape_count = NORM_SHAPES,
+    .bench = norm_bench,
+    .bench_count = NORM_BENCH,
+    .module = "rmsnorm",
+    .kernels = kernel_names,
+    .kernel_count = (int)SOL_COUNT(kernel_names),
+    .shared = norm_shared,
+};
+
+SolStatus sol_rmsnorm(SolContext *context, const SolRmsnorm *args, SolStream stream) {
+  return ops_call(context, &ops_rmsnorm, args, stream);
+}
+
+SolStatus sol_rmsnorm_cost(const SolRmsnorm *args, SolCost *out, SolError *err) {
+  return ops_cost(&ops_rmsnorm, args, out, err);
+}

@@ -1,0 +1,269 @@
+// Rotary position embedding
+#include "kernels/rope/rope.h"
+#include "base/error.h"
+#include "ops/cpu.h"
+#include "ops/elementwise.h"
+
+enum {
+#define ROPE(in, out) KERNEL_##in##_##out, KERNEL_NEIGHBOURS_##in##_##out,
+#include "kernels/rope/rope.def"
+  KERNEL_NARROW,
+  KERNEL_NEIGHBOURS_NARROW,
+  KERNEL_COUNT
+};
+static const char *const kernel_names[KERNEL_COUNT] = {
+#define ROPE(in, out) "sol_rope_" #in "_" #out, "sol_rope_neighbours_" #in "_" #out,
+#include "kernels/rope/rope.def"
+    "sol_rope_narrow", "sol_rope_neighbours_narrow"};
+
+enum { HALVES, NEIGHBOURS, PARTIAL_HALVES, PARTIAL_NEIGHBOURS, OPTIONS };
+static const char *const option_names[OPTIONS] = {"", "interleaved", "half rotated",
+                                                  "half rotated, interleaved"};
+
+static SolDtype out_of(const SolRope *a) {
+  return ops_or(a->out_dtype, a->dtype);
+}
+static SolDtype weight_of(const SolRope *a) {
+  return ops_or(a->weight_dtype, a->dtype);
+}
+static int64_t rotary_of(const SolRope *a) {
+  return a->rotary ? a->rotary : a->d;
+}
+static int64_t rows_of(const SolRope *a) {
+  return a->rows ? a->rows : a->t;
+}
+
+static bool make(const OpsCase *c, void *args) {
+  SolRope *a = args;
+  *a = (SolRope){.t = c->dim[0],
+                 .h = c->dim[1],
+                 .d = c->dim[2],
+                 .dtype = c->dtype,
+                 .out_dtype = c->out_dtype,
+                 .weight_dtype = c->weight_dtype,
+                 .id_dtype = c->id_dtype,
+                 .interleaved = c->option % 2};
+  if (c->option >= PARTIAL_HALVES) a->rotary = a->d / 4 * 2;
+  if (a->d % 2 && !a->rotary) return false;
+  a->rows = a->t + 5;
+  if (c->pad) a->x_stride = a->y_stride = a->h * a->d + c->pad;
+  return true;
+}
+
+static int views(const void *args, OpsView *v) {
+  const SolRope *a = args;
+  int64_t wide = ops_times(a->h, a->d), half = rotary_of(a) / 2, rows = rows_of(a);
+  v[0] = (OpsView){"y",
+                   offsetof(SolRope, y),
+                   a->y,
+                   out_of(a),
+                   OPS_OUT,
+                   .rows = a->t,
+                   .cols = wide,
+                   .stride = a->y_stride,
+                   .alias = a->dtype == out_of(a) ? 2 : 0};
+  v[1] = (OpsView){"x",    offsetof(SolRope, x), a->x,         a->dtype,
+                   OPS_IN, .rows = a->t,         .cols = wide, .stride = a->x_stride};
+  v[2] = (OpsView){"cos",  offsetof(SolRope, cos), a->cos,       weight_of(a),
+                   OPS_IN, .rows = rows,           .cols = half, .fill = OPS_FILL_UNIT};
+  v[3] = (OpsView){"sin",  offsetof(SolRope, sin), a->sin,       weight_of(a),
+                   OPS_IN, .rows = rows,           .cols = half, .fill = OPS_FILL_UNIT};
+  v[4] = (OpsView){"positions",
+                   offsetof(SolRope, positions),
+                   a->positions,
+                   ops_or(a->id_dtype, SOL_INT32),
+                   OPS_IN,
+                   .rows = 1,
+                   .cols = a->t,
+                   .optional = true,
+                   .fill = OPS_FILL_IDS,
+                   .limit = rows};
+  return 5;
+}
+
+static SolStatus check(const void *args, SolError *err) {
+  const SolRope *a = args;
+  SolDtype id = ops_or(a->id_dtype, SOL_INT32);
+  if (!ops_is_real(a->dtype) || !ops_is_real(out_of(a)))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "rope: cannot turn %s into %s", sol_dtype_name(a->dtype),
+                    sol_dtype_name(out_of(a)));
+  if (weight_of(a) != a->dtype && weight_of(a) != SOL_FP32)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "rope: cos and sin must be %s or fp32, not %s",
+                    sol_dtype_name(a->dtype), sol_dtype_name(weight_of(a)));
+  if (id != SOL_INT32 && id != SOL_INT64)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "rope: positions must be int32 or int64, not %s",
+                    sol_dtype_name(id));
+  if (a->t < 0 || a->h < 0 || a->d < 0 || a->rotary < 0 || a->rows < 0)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "rope: a size is negative");
+  if (ops_times(a->h, a->d) < 0) return sol_fail(err, SOL_ERR_RANGE, "rope: a token is too large to address");
+  if (rotary_of(a) % 2 || rotary_of(a) > a->d)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "rope: rotary must be even and at most %lld, not %lld",
+                    (long long)a->d, (long long)rotary_of(a));
+  return SOL_OK;
+}
+
+// A head's rotated part, of which `half` pairs are held: first and second `step` apart, pairs `next` apart.
+static void turn(float *f, const float *c, const float *s, int64_t half, int64_t step, int64_t next) {
+  for (int64_t i = 0; i < half; i++) {
+    float a = f[i * next], b = f[i * next + step];
+    f[i * next] = a * c[i] - b * s[i];
+    f[i * next + step] = b * c[i] + a * s[i];
+  }
+}
+
+// Both sides of some pairs are loaded, turned and stored: `at` is the first pair's number.
+static void cpu_pairs(const SolRope *a, int64_t from, int64_t to, int64_t row, int64_t at, int64_t count) {
+  int64_t half = rotary_of(a) / 2;
+  float f[2 * CPU_CHUNK], c[CPU_CHUNK], s[CPU_CHUNK];
+  if (row >= 0) {
+    cpu_load(weight_of(a), a->cos, row * half + at, count, c);
+    cpu_load(weight_of(a), a->sin, row * half + at, count, s);
+  }
+  if (a->interleaved) {
+    cpu_load(a->dtype, a->x, from + 2 * at, 2 * count, f);
+    if (row >= 0) turn(f, c, s, count, 1, 2);
+    cpu_store(out_of(a), a->y, to + 2 * at, 2 * count, f);
+    return;
+  }
+  cpu_load(a->dtype, a->x, from + at, count, f);
+  cpu_load(a->dtype, a->x, from + half + at, count, f + CPU_CHUNK);
+  if (row >= 0) turn(f, c, s, count, CPU_CHUNK, 1);
+  cpu_store(out_of(a), a->y, to + at, count, f);
+  cpu_store(out_of(a), a->y, to + half + at, count, f + CPU_CHUNK);
+}
+
+static void cpu_tokens(const void *args, int64_t begin, int64_t end) {
+  const SolRope *a = args;
+  int64_t xs = a->x_stride ? a->x_stride : a->h * a->d, ys = a->y_stride ? a->y_stride : a->h * a->d;
+  int64_t rotary = rotary_of(a), half = rotary / 2, rest = a->d - rotary;
+  for (int64_t i = begin; i < end; i++) {
+    int64_t token = i / a->h, head = i % a->h * a->d;
+    int64_t row = a->positions ? cpu_id(ops_or(a->id_dtype, SOL_INT32), a->positions, token) : token;
+    int64_t from = token * xs + head, to = token * ys + head;
+    if (row < 0 || row >= rows_of(a)) row = -1;
+    CPU_CHUNKS(at, c, half) {
+      cpu_pairs(a, from, to, row, at, c);
+    }
+    CPU_CHUNKS(at, c, rest) {
+      float f[CPU_CHUNK];
+      cpu_load(a->dtype, a->x, from + rotary + at, c, f);
+      cpu_store(out_of(a), a->y, to + rotary + at, c, f);
+    }
+  }
+}
+
+static SolStatus cpu(SolContext *ctx, const void *args) {
+  const SolRope *a = args;
+  cpu_parallel(ctx, a->t * a->h, a->t * a->h * a->d, cpu_tokens, a);
+  return SOL_OK;
+}
+
+// 16-byte accesses: whole chunks on each side of the pairs and behind them, everything on its boundary.
+static bool is_wide(const SolRope *a, const RopeParams *p, int per, int in, int out) {
+  int count = a->interleaved ? per / 2 : per, weight = count * sol_dtype_bits(weight_of(a)) / 8;
+  weight = weight > 16 ? 16 : weight;
+  return (a->interleaved ? 2 * p->half : p->half) % per == 0 && a->d % per == 0 &&
+         elementwise_aligned(a->x, p->x_stride * in, per * in) &&
+         elementwise_aligned(a->y, p->y_stride * out, per * out) && elementwise_aligned(a->cos, 0, weight) &&
+         elementwise_aligned(a->sin, 0, weight);
+}
+
+static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
+  const SolRope *a = args;
+  int in = sol_dtype_bits(a->dtype) / 8, out = sol_dtype_bits(out_of(a)) / 8;
+  int per = elementwise_chunk(a->dtype, out_of(a));
+  int64_t rotary = rotary_of(a);
+  RopeParams p = {.y = a->y,
+                  .x = a->x,
+                  .cos = a->cos,
+                  .sin = a->sin,
+                  .positions = a->positions,
+                  .heads = elementwise_divider((uint64_t)a->h),
+                  .d = a->d,
+                  .half = rotary / 2,
+                  .rows = rows_of(a),
+                  .y_stride = a->y_stride ? a->y_stride : a->h * a->d,
+                  .x_stride = a->x_stride ? a->x_stride : a->h * a->d,
+                  .x_kind = ops_kind(a->dtype),
+                  .y_kind = ops_kind(out_of(a)),
+                  .weight_kind = ops_kind(weight_of(a)),
+                  .wide_ids = a->id_dtype == SOL_INT64};
+  bool wide = is_wide(a, &p, per, in, out);
+  int kernel = in == 2 ? (out == 2 ? KERNEL_2_2 : KERNEL_2_4) : (out == 2 ? KERNEL_4_2 : KERNEL_4_4);
+  int64_t unit = wide ? per : 1;
+  p.turns = wide && a->interleaved ? rotary / per : p.half / unit;
+  uint64_t items = (uint64_t)(p.turns + (a->d - rotary) / unit);
+  p.head = elementwise_divider(items);
+  p.items = items * (uint64_t)a->h * (uint64_t)a->t;
+  OpsLaunch l = {.kernel = (wide ? kernel : KERNEL_NARROW) + (a->interleaved != 0),
+                 .block = 256,
+                 .early = true,
+                 .params = &p,
+                 .bytes = sizeof p};
+  ops_grid(l.grid, p.items, l.block);
+  return ops_launch(ctx, &ops_rope, &l, stream);
+}
+
+static void reference(const void *args, double *const *at) {
+  const SolRope *a = args;
+  int64_t half = rotary_of(a) / 2;
+  for (int64_t i = 0; i < a->t * a->h; i++) {
+    const double *x = at[1] + i * a->d;
+    double *y = at[0] + i * a->d;
+    int64_t row = at[4] ? (int64_t)at[4][i / a->h] : i / a->h;
+    bool turned = row >= 0 && row < rows_of(a);
+    for (int64_t k = 0; k < half; k++) {
+      int64_t first = a->interleaved ? 2 * k : k, second = a->interleaved ? 2 * k + 1 : k + half;
+      double c = turned ? at[2][row * half + k] : 1, s = turned ? at[3][row * half + k] : 0;
+      double u = x[first], v = x[second];
+      y[first] = turned ? u * c - v * s : u;
+      y[second] = turned ? v * c + u * s : v;
+    }
+    for (int64_t k = 2 * half; k < a->d; k++) y[k] = x[k];
+  }
+}
+
+static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+  const SolRope *a = args;
+  *op = (SolOpArgs){.dim = {a->t, a->h, a->d},
+                    .dtype = a->dtype,
+                    .out_dtype = a->out_dtype,
+                    .weight_dtype = a->weight_dtype};
+  return ops_cost_op("rope", op, err);
+}
+
+static const int64_t shapes[][4] = {{1, 1, 2},   {3, 2, 6},   {2, 3, 34},  {5, 1, 13},
+                                    {7, 4, 64},  {2, 3, 128}, {1, 2, 256}, {1, 1, 4100},
+                                    {33, 8, 16}, {0, 4, 64},  {2, 0, 64}};
+static const int64_t bench[][4] = {{1, 40, 128}, {512, 40, 128}, {4096, 40, 128}, {8192, 64, 128}};
+
+const OpsDef ops_rope = {
+    .name = "rope",
+    .shape = "TxHxD",
+    .args_bytes = sizeof(SolRope),
+    .options = OPTIONS,
+    .option_names = option_names,
+    .make = make,
+    .views = views,
+    .check = check,
+    .cpu = cpu,
+    .launch = launch,
+    .reference = reference,
+    .cost = cost,
+    .slack = 4,
+    .shapes = shapes,
+    .shape_count = (int)SOL_COUNT(shapes),
+    .bench = bench,
+    .bench_count = (int)SOL_COUNT(bench),
+    .module = "rope",
+    .kernels = kernel_names,
+    .kernel_count = KERNEL_COUNT,
+};
+
+SolStatus sol_rope(SolContext *context, const SolRope *args, SolStream stream) {
+  return ops_call(context, &ops_rope, args, stream);
+}
+
+SolStatus sol_rope_cost(const SolRope *args, SolCost *out, SolError *err) {
+  return ops_cost(&ops_rope, args, out, err);
+}

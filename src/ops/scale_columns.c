@@ -1,0 +1,108 @@
+// y = x * scale[column]
+#include "ops/columns.h"
+
+static const char *const kernel_names[] = {
+#define COLUMNS_LEAN(name, in, out, x_kind, y_kind, odd, each) "sol_scale_columns_" #name,
+#define COLUMNS_ANY(in, out)                                   "sol_scale_columns_" #in "_" #out,
+#include "kernels/columns.def"
+};
+
+static Columns columns_of(const void *args) {
+  const SolScaleColumns *a = args;
+  return (Columns){a->y,
+                   a->x,
+                   a->scale,
+                   a->m,
+                   a->n,
+                   a->y_stride,
+                   a->x_stride,
+                   a->dtype,
+                   a->out_dtype,
+                   a->weight_dtype,
+                   1,
+                   offsetof(SolScaleColumns, scale),
+                   "scale",
+                   false};
+}
+
+static bool make(const OpsCase *c, void *args) {
+  SolScaleColumns *a = args;
+  *a = (SolScaleColumns){.m = c->dim[0],
+                         .n = c->dim[1],
+                         .dtype = c->dtype,
+                         .out_dtype = c->out_dtype,
+                         .weight_dtype = c->weight_dtype};
+  if (c->pad) a->x_stride = a->n + c->pad, a->y_stride = a->n + (c->option ? 2 : 1) * c->pad;
+  return !c->option || c->pad;
+}
+
+static int views(const void *args, OpsView *v) {
+  Columns a = columns_of(args);
+  return columns_views(&a, v);
+}
+
+static SolStatus check(const void *args, SolError *err) {
+  Columns a = columns_of(args);
+  return columns_check(&a, "scale_columns", err);
+}
+
+static void apply(float *restrict f, const float *restrict v, int64_t count, float scale) {
+  (void)scale;
+  for (int64_t i = 0; i < count; i++) f[i] *= v[i];
+}
+
+static SolStatus cpu(SolContext *ctx, const void *args) {
+  Columns a = columns_of(args);
+  return columns_cpu(ctx, &a, apply);
+}
+
+static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
+  Columns a = columns_of(args);
+  return columns_launch(ctx, &ops_scale_columns, &a, stream);
+}
+
+static double one(double x, double v, double scale) {
+  (void)scale;
+  return x * v;
+}
+
+static void reference(const void *args, double *const *at) {
+  Columns a = columns_of(args);
+  columns_reference(&a, at, one, 1);
+}
+
+static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+  Columns a = columns_of(args);
+  return columns_cost(&a, "scale_columns", op, err);
+}
+
+const OpsDef ops_scale_columns = {
+    .name = "scale_columns",
+    .shape = "MxN",
+    .args_bytes = sizeof(SolScaleColumns),
+    .options = COLUMNS_OPTIONS,
+    .option_names = columns_options,
+    .make = make,
+    .views = views,
+    .check = check,
+    .cpu = cpu,
+    .launch = launch,
+    .reference = reference,
+    .cost = cost,
+    .slack = 0,
+    .shapes = columns_shapes,
+    .shape_count = COLUMNS_SHAPES,
+    .bench = columns_bench,
+    .bench_count = COLUMNS_BENCH,
+    .module = "scale_columns",
+    .kernels = kernel_names,
+    .kernel_count = COLUMNS_KERNELS,
+};
+
+SolStatus sol_scale_columns(SolContext *context, const SolScaleColumns *args, SolStream stream) {
+  return ops_call(context, &ops_scale_columns, args, stream);
+}
+
+SolStatus sol_scale_columns_cost(const SolScaleColumns *args, SolCost *out, SolError *err) {
+  return ops_cost(&ops_scale_columns, args, out, err);
+}

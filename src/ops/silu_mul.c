@@ -1,0 +1,304 @@
+// y = silu(gate) * up, also as fp8
+#include <math.h>
+
+#include "base/error.h"
+#include "kernels/silu_mul/silu_mul.h"
+#include "ops/cpu.h"
+#include "ops/elementwise.h"
+
+enum {
+#define SILU(in, out) KERNEL_LEAN_##in##_##out, KERNEL_ANY_##in##_##out,
+#include "kernels/silu_mul/silu_mul.def"
+#define SILU_BLOCK(in) KERNEL_BLOCK_##in,
+#include "kernels/silu_mul/silu_mul.def"
+#define SILU_ROW(in, threads, rows, chunks) KERNEL_ROW_##in##_##threads##_##chunks,
+#include "kernels/silu_mul/silu_mul.def"
+  KERNEL_COUNT
+};
+static const char *const kernel_names[KERNEL_COUNT] = {
+#define SILU(in, out) "sol_silu_mul_lean_" #in "_" #out, "sol_silu_mul_any_" #in "_" #out,
+#include "kernels/silu_mul/silu_mul.def"
+#define SILU_BLOCK(in) "sol_silu_mul_block_" #in,
+#include "kernels/silu_mul/silu_mul.def"
+#define SILU_ROW(in, threads, rows, chunks) "sol_silu_mul_row_" #in "_" #threads "_" #chunks,
+#include "kernels/silu_mul/silu_mul.def"
+};
+
+// Kernels with a scale per row, narrowest first; the last takes any length.
+static const struct RowKernel {
+  int kernel, in, threads, rows, chunks;
+} row_kernels[] = {
+#define SILU_ROW(in, threads, rows, chunks)                                                                  \
+  {KERNEL_ROW_##in##_##threads##_##chunks, in, threads, rows, chunks},
+#include "kernels/silu_mul/silu_mul.def"
+};
+
+enum { PLAIN, FP8_TENSOR, FP8_ROW, FP8_BLOCK, OPTIONS, BLOCK = 128 };
+static const char *const option_names[OPTIONS] = {"", "fp8", "fp8 by rows", "fp8 by blocks"};
+
+static SolDtype out_of(const SolSiluMul *a) {
+  return ops_or(a->out_dtype, a->dtype);
+}
+static int64_t blocks_of(const SolSiluMul *a) { // in a row
+  return a->n / BLOCK + (a->n % BLOCK != 0);
+}
+
+static bool make(const OpsCase *c, void *args) {
+  SolSiluMul *a = args;
+  *a = (SolSiluMul){.m = c->dim[0], .n = c->dim[1], .dtype = c->dtype, .out_dtype = c->out_dtype};
+  if (c->option != PLAIN) {
+    a->out_dtype = SOL_FP8;
+    a->scaling = (SolScaling)(c->option - FP8_TENSOR);
+  }
+  if (c->pad) a->y_stride = a->n + c->pad, a->gate_stride = a->n + 2 * c->pad, a->up_stride = a->n + c->pad;
+  return true;
+}
+
+static int views(const void *args, OpsView *v) {
+  const SolSiluMul *a = args;
+  bool written = a->scaling != SOL_SCALE_TENSOR;
+  v[0] = (OpsView){"y",          offsetof(SolSiluMul, y), a->y, out_of(a), OPS_OUT, .rows = a->m,
+                   .cols = a->n, .stride = a->y_stride};
+  v[1] = (OpsView){"gate",       offsetof(SolSiluMul, gate), a->gate, a->dtype, OPS_IN, .rows = a->m,
+                   .cols = a->n, .stride = a->gate_stride};
+  v[2] = (OpsView){"up",         offsetof(SolSiluMul, up), a->up, a->dtype, OPS_IN, .rows = a->m,
+                   .cols = a->n, .stride = a->up_stride};
+  if (out_of(a) != SOL_FP8) return 3;
+  v[3] = (OpsView){"scales",
+                   offsetof(SolSiluMul, scales),
+                   a->scales,
+                   SOL_FP32,
+                   written ? OPS_OUT : OPS_IN,
+                   .rows = written ? a->m : 1,
+                   .cols = a->scaling == SOL_SCALE_BLOCK ? blocks_of(a) : 1,
+                   .fill = OPS_FILL_POSITIVE};
+  return 4;
+}
+
+static SolStatus check(const void *args, SolError *err) {
+  const SolSiluMul *a = args;
+  SolDtype out = out_of(a);
+  if (!ops_is_real(a->dtype) || (!ops_is_real(out) && out != SOL_FP8))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "silu_mul: cannot turn %s into %s", sol_dtype_name(a->dtype),
+                    sol_dtype_name(out));
+  if (out == SOL_FP8 && (unsigned)a->scaling > SOL_SCALE_BLOCK)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "silu_mul: no such scaling: %d", (int)a->scaling);
+  return SOL_OK;
+}
+
+// f = silu(gate) * up for `c` columns from `at` on
+static void cpu_chunk(const SolSiluMul *a, int64_t row, int64_t at, int64_t c, float *restrict f) {
+  int64_t gs = a->gate_stride ? a->gate_stride : a->n, us = a->up_stride ? a->up_stride : a->n;
+  float up[CPU_CHUNK];
+  cpu_load(a->dtype, a->gate, row * gs + at, c, f);
+  cpu_load(a->dtype, a->up, row * us + at, c, up);
+  for (int64_t i = 0; i < c; i++) f[i] = f[i] / (1 + elementwise_exp(-f[i])) * up[i];
+}
+
+static float largest(const float *f, int64_t c) { // NaN aside
+  float most = 0;
+  for (int64_t i = 0; i < c; i++) most = fabsf(f[i]) > most ? fabsf(f[i]) : most;
+  return most;
+}
+
+static void divide(float *f, int64_t c, float scale) {
+  for (int64_t i = 0; i < c; i++) f[i] = f[i] / scale;
+}
+
+// Zeros stay zeros: there the scale is 0, and dividing by 1 does it.
+static float divisor(float scale) {
+  return scale == 0 ? 1 : scale;
+}
+
+static void cpu_blocks(const SolSiluMul *a, int64_t row, int64_t at, int64_t c, float *f) {
+  _Static_assert(CPU_CHUNK % BLOCK == 0, "blocks must not straddle chunks");
+  for (int64_t b = 0; b < c; b += BLOCK) {
+    int64_t columns = cpu_min(BLOCK, c - b);
+    float scale = largest(f + b, columns) / 448;
+    a->scales[row * blocks_of(a) + (at + b) / BLOCK] = scale;
+    divide(f + b, columns, divisor(scale));
+  }
+}
+
+static void cpu_rows(const void *args, int64_t begin, int64_t end) {
+  const SolSiluMul *a = args;
+  int64_t ys = a->y_stride ? a->y_stride : a->n;
+  bool fp8 = out_of(a) == SOL_FP8;
+  for (int64_t row = begin; row < end; row++) {
+    float f[CPU_CHUNK], scale = fp8 && a->scaling == SOL_SCALE_TENSOR ? *a->scales : 1;
+    if (fp8 && a->scaling == SOL_SCALE_ROW) {
+      float most = 0;
+      CPU_CHUNKS(at, c, a->n) {
+        cpu_chunk(a, row, at, c, f);
+        most = fmaxf(most, largest(f, c));
+      }
+      a->scales[row] = most / 448;
+      scale = divisor(most / 448);
+    }
+    CPU_CHUNKS(at, c, a->n) {
+      cpu_chunk(a, row, at, c, f);
+      if (fp8 && a->scaling == SOL_SCALE_BLOCK)
+        cpu_blocks(a, row, at, c, f);
+      else if (fp8)
+        divide(f, c, scale);
+      cpu_store(out_of(a), a->y, row * ys + at, c, f);
+    }
+  }
+}
+
+static SolStatus cpu(SolContext *ctx, const void *args) {
+  const SolSiluMul *a = args;
+  cpu_parallel(ctx, a->m, a->m * a->n, cpu_rows, a);
+  return SOL_OK;
+}
+
+typedef struct Shape { // of a call, worked out
+  int in, out, per;    // bytes; elements of a chunk
+  int64_t gate_stride, up_stride, y_stride;
+  bool flat;
+} Shape;
+
+static Shape shape_of(const SolSiluMul *a) {
+  Shape s = {sol_dtype_bits(a->dtype) / 8,
+             sol_dtype_bits(out_of(a)) / 8,
+             elementwise_chunk(a->dtype, out_of(a)),
+             a->gate_stride ? a->gate_stride : a->n,
+             a->up_stride ? a->up_stride : a->n,
+             a->y_stride ? a->y_stride : a->n,
+             false};
+  s.flat =
+      elementwise_flat(a->m, a->n, s.gate_stride, s.up_stride) && elementwise_flat(a->m, a->n, s.y_stride, 0);
+  return s;
+}
+
+// Rows of whole chunks on their own boundaries (dense: the whole), and not two different 16-bit types.
+static bool is_lean(const SolSiluMul *a, Shape s) {
+  int64_t all = s.flat ? a->m * a->n : a->n, strides = !s.flat;
+  if (s.in == 2 && s.out == 2 && a->dtype != out_of(a)) return false;
+  if (all % s.per || a->n > ELEMENTWISE_SMALL || a->m > ELEMENTWISE_SMALL / a->n) return false;
+  return elementwise_aligned(a->gate, strides * s.gate_stride * s.in, s.per * s.in) &&
+         elementwise_aligned(a->up, strides * s.up_stride * s.in, s.per * s.in) &&
+         elementwise_aligned(a->y, strides * s.y_stride * s.out, s.per * s.out);
+}
+
+static SolStatus launch_lean(SolContext *ctx, const SolSiluMul *a, Shape s, int kernel, SolStream stream) {
+  SiluLean p = {.y = a->y,
+                .gate = a->gate,
+                .up = a->up,
+                .scales = a->scales,
+                .y_stride = s.y_stride * s.out,
+                .gate_stride = s.gate_stride * s.in,
+                .up_stride = s.up_stride * s.in,
+                .chunks = (uint32_t)(a->m * a->n / s.per),
+                .x_kind = ops_kind(a->dtype),
+                .y_kind = ops_kind(out_of(a))};
+  if (!s.flat) p.divider = elementwise_divider32((uint32_t)(a->n / s.per));
+  OpsLaunch l = {.kernel = kernel, .block = 256, .early = true, .params = &p, .bytes = sizeof p};
+  ops_grid(l.grid, p.chunks, l.block);
+  return ops_launch(ctx, &ops_silu_mul, &l, stream);
+}
+
+static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
+  const SolSiluMul *a = args;
+  Shape s = shape_of(a);
+  SiluParams p = {.y = a->y,
+                  .gate = a->gate,
+                  .up = a->up,
+                  .scales = a->scales,
+                  .y_stride = s.y_stride,
+                  .gate_stride = s.gate_stride,
+                  .up_stride = s.up_stride,
+                  .rows = (uint64_t)a->m,
+                  .x_kind = ops_kind(a->dtype),
+                  .y_kind = ops_kind(out_of(a)),
+                  .flat = s.flat};
+  OpsLaunch l = {.block = 256, .early = true, .params = &p, .bytes = sizeof p};
+  if (s.out == 1 && a->scaling == SOL_SCALE_ROW) {
+    const struct RowKernel *r = row_kernels;
+    while (r->in != s.in || (r->chunks && a->n > (int64_t)r->threads * r->chunks * s.per)) r++;
+    p.spread = (Spread){.length = a->n};
+    l.kernel = r->kernel;
+    l.block = (uint32_t)(r->threads * r->rows);
+    ops_grid(l.grid, ((uint64_t)a->m + (uint64_t)r->rows - 1) / (uint64_t)r->rows, 1);
+  } else if (s.out == 1 && a->scaling == SOL_SCALE_BLOCK) {
+    uint64_t per_row = (uint64_t)(blocks_of(a) * (BLOCK / s.per));
+    p.spread = (Spread){per_row * (uint64_t)a->m, a->n, elementwise_divider(per_row)};
+    l.kernel = s.in == 4 ? KERNEL_BLOCK_4 : KERNEL_BLOCK_2;
+    ops_grid(l.grid, p.spread.chunks, l.block);
+  } else {
+    int lean = s.in == 2 ? (s.out == 2   ? KERNEL_LEAN_2_2
+                            : s.out == 4 ? KERNEL_LEAN_2_4
+                                         : KERNEL_LEAN_2_1)
+                         : (s.out == 2   ? KERNEL_LEAN_4_2
+                            : s.out == 4 ? KERNEL_LEAN_4_4
+                                         : KERNEL_LEAN_4_1);
+    if (is_lean(a, s)) return launch_lean(ctx, a, s, lean, stream);
+    p.spread = elementwise_spread(a->y, a->m, a->n, s.y_stride, s.per, s.out, s.flat);
+    l.kernel = lean + 1;
+    ops_grid(l.grid, p.spread.chunks, l.block);
+  }
+  return ops_launch(ctx, &ops_silu_mul, &l, stream);
+}
+
+static void reference(const void *args, double *const *at) {
+  const SolSiluMul *a = args;
+  bool fp8 = out_of(a) == SOL_FP8;
+  for (int64_t i = 0; i < a->m * a->n; i++) at[0][i] = at[1][i] / (1 + exp(-at[1][i])) * at[2][i];
+  if (!fp8) return;
+  if (a->scaling == SOL_SCALE_TENSOR) {
+    for (int64_t i = 0; i < a->m * a->n; i++) at[0][i] /= at[3][0];
+    return;
+  }
+  int64_t width = a->scaling == SOL_SCALE_ROW ? a->n : BLOCK, groups = a->n ? (a->n + width - 1) / width : 0;
+  for (int64_t g = 0; g < a->m * groups; g++) {
+    int64_t row = g / groups, begin = g % groups * width, end = begin + width < a->n ? begin + width : a->n;
+    double *y = at[0] + row * a->n, most = 0;
+    for (int64_t c = begin; c < end; c++) most = fmax(most, fabs(y[c]));
+    at[3][g] = most / 448;
+    for (int64_t c = begin; c < end && most > 0; c++) y[c] /= most / 448;
+  }
+}
+
+static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+  const SolSiluMul *a = args;
+  *op = (SolOpArgs){.dim = {a->m, a->n}, .dtype = a->dtype, .out_dtype = a->out_dtype};
+  return ops_cost_op("silu_mul", op, err);
+}
+
+// Beyond the shared ones: each kernel with a scale per row.
+static const int64_t shapes[][4] = {{1, 1},     {5, 2},     {3, 3},    {33, 31},  {19, 128}, {2, 500},
+                                    {2, 769},   {3, 1023},  {2, 4096}, {2, 5125}, {3, 8192}, {1, 14336},
+                                    {1, 32768}, {1, 65537}, {300, 16}, {0, 64},   {3, 0}};
+static const int64_t bench[][4] = {{1, 4096},    {8, 14336},    {512, 4096},   {2048, 11008},
+                                   {8192, 4096}, {4096, 14336}, {16384, 8192}, {3001, 5125}};
+
+const OpsDef ops_silu_mul = {
+    .name = "silu_mul",
+    .shape = "MxN",
+    .args_bytes = sizeof(SolSiluMul),
+    .options = OPTIONS,
+    .option_names = option_names,
+    .make = make,
+    .views = views,
+    .check = check,
+    .cpu = cpu,
+    .launch = launch,
+    .reference = reference,
+    .cost = cost,
+    .slack = 16,
+    .shapes = shapes,
+    .shape_count = (int)SOL_COUNT(shapes),
+    .bench = bench,
+    .bench_count = (int)SOL_COUNT(bench),
+    .module = "silu_mul",
+    .kernels = kernel_names,
+    .kernel_count = KERNEL_COUNT,
+};
+
+SolStatus sol_silu_mul(SolContext *context, const SolSiluMul *args, SolStream stream) {
+  return ops_call(context, &ops_silu_mul, args, stream);
+}
+
+SolStatus sol_silu_mul_cost(const SolSiluMul *args, SolCost *out, SolError *err) {
+  return ops_cost(&ops_silu_mul, args, out, err);
+}

@@ -1,0 +1,274 @@
+// y = exp(x - max) / sum(exp(x - max)) by rows; and what log_softmax shares with it
+#include "ops/softmax.h"
+
+#include <math.h>
+
+#include "base/error.h"
+#include "kernels/softmax/softmax.h"
+#include "ops/cpu.h"
+
+const char *const softmax_kernels[SOFTMAX_KERNELS] = {
+#define HELD(in, threads, chunks, rows, blocks) "sol_softmax_" #in "_held_" #threads "x" #chunks,
+#define APART(in, threads, chunks, rows)        "sol_softmax_" #in "_apart_" #threads "x" #chunks,
+#define SHARED(in, threads, chunks, cluster, blocks)                                                         \
+  "sol_softmax_" #in "_shared_" #threads "x" #chunks "x" #cluster,
+#define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
+#define LOOP(in, threads)                               "sol_softmax_" #in "_loop",
+#define LOOP_90(in, threads, cluster)                   "sol_softmax_" #in "_loop_cluster",
+#include "kernels/softmax/softmax.def"
+};
+
+const uint32_t softmax_shared[SOFTMAX_KERNELS] = {
+#define HELD(in, threads, chunks, rows, blocks)         0,
+#define APART(in, threads, chunks, rows)                0,
+#define SHARED(in, threads, chunks, cluster, blocks)    (threads) * (chunks)*16,
+#define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
+#define LOOP(in, threads)                               0,
+#define LOOP_90(in, threads, cluster)                   0,
+#include "kernels/softmax/softmax.def"
+};
+
+typedef struct Variant {
+  int in, threads, chunks, rows, cluster; // chunks 0: any number
+  bool apart;                             // x and y need not lie alike
+} Variant;
+static const Variant variants[SOFTMAX_KERNELS] = {
+#define HELD(in, threads, chunks, rows, blocks)         {in, threads, chunks, rows, 1, false},
+#define APART(in, threads, chunks, rows)                {in, threads, chunks, rows, 1, true},
+#define SHARED(in, threads, chunks, cluster, blocks)    {in, threads, chunks, 1, cluster, false},
+#define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
+#define LOOP(in, threads)                               {in, threads, 0, 1, 1, true},
+#define LOOP_90(in, threads, cluster)                   {in, threads, 0, 1, cluster, true},
+#include "kernels/softmax/softmax.def"
+};
+
+const int64_t softmax_shapes[SOFTMAX_SHAPES][4] = {
+    {1, 1},     {5, 2},      {3, 3},      {70, 7},     {33, 31},   {65, 64},   {66, 128},
+    {34, 250},  {9, 512},    {6, 770},    {5, 1024},   {3, 1023},  {3, 2048},  {2, 3001},
+    {4, 4096},  {2, 5125},   {2, 8191},   {1, 12345},  {2, 16384}, {1, 32768}, {1, 65536},
+    {1, 70001}, {1, 131072}, {1, 200003}, {1, 300001}, {0, 64},
+};
+const int64_t softmax_bench[SOFTMAX_BENCH][4] = {
+    {1, 4096},     {8, 4096},     {64, 8192},    {256, 5120},   {512, 4096},
+    {2048, 4096},  {8192, 4096},  {16384, 8192}, {32768, 1024}, {262144, 128},
+    {4096, 16384}, {2048, 65536}, {512, 131072}, {3001, 5125},  {1000, 769},
+};
+
+static SolDtype out_of(const SolSoftmax *a) {
+  return ops_or(a->out_dtype, a->dtype);
+}
+
+bool softmax_make(const OpsCase *c, void *args) {
+  SolSoftmax *a = args;
+  *a = (SolSoftmax){.m = c->dim[0], .n = c->dim[1], .dtype = c->dtype, .out_dtype = c->out_dtype};
+  if (c->pad) a->x_stride = a->n + c->pad, a->y_stride = a->n + (c->pad == 3 ? 5 : c->pad);
+  return true;
+}
+
+int softmax_views(const void *args, OpsView *v) {
+  const SolSoftmax *a = args;
+  v[0] = (OpsView){"y",          offsetof(SolSoftmax, y), a->y,      out_of(a), OPS_OUT, .rows = a->m,
+                   .cols = a->n, .stride = a->y_stride,   .alias = 2};
+  v[1] = (OpsView){"x",          offsetof(SolSoftmax, x), a->x, a->dtype, OPS_IN, .rows = a->m,
+                   .cols = a->n, .stride = a->x_stride};
+  return 2;
+}
+
+SolStatus softmax_check(const OpsDef *def, const SolSoftmax *a, SolError *err) {
+  if (ops_is_real(a->dtype) && ops_is_real(out_of(a))) return SOL_OK;
+  return sol_fail(err, SOL_ERR_ARGUMENT, "%s: cannot turn %s into %s: fp32, fp16 or bf16", def->name,
+                  sol_dtype_name(a->dtype), sol_dtype_name(out_of(a)));
+}
+
+// exp(x) for x up to 0, to about one unit in the last place; 0 where that is below the smallest normal
+// number. Written so that the compiler vectorises loops over it; NaN stays NaN.
+static inline float exp_below(float x) {
+  const float rounder = 0x1.8p23f;
+  float held = x < -87.0f ? -87.0f : x;
+  union {
+    float f;
+    uint32_t u;
+  } whole = {held * 1.44269504f + rounder}, scale;
+  float k = whole.f - rounder, r = held - k * 0.693145752f;
+  r -= k * 1.42860677e-6f;
+  float p = 1.0f / 720 + r * (1.0f / 5040);
+  p = 1.0f / 120 + r * p;
+  p = 1.0f / 24 + r * p;
+  p = 1.0f / 6 + r * p;
+  p = 1 + r * (1 + r * (0.5f + r * p));
+  scale.u = (whole.u + 127) << 23;
+  return x < -87.0f ? 0 : p * scale.f;
+}
+
+static float row_top(const SolSoftmax *a, int64_t start) {
+  float top = -INFINITY, f[CPU_CHUNK];
+  CPU_CHUNKS(at, c, a->n) {
+    cpu_load(a->dtype, a->x, start + at, c, f);
+    for (int64_t i = 0; i < c; i++) top = f[i] > top ? f[i] : top;
+  }
+  return top;
+}
+
+static double row_sum(const SolSoftmax *a, int64_t start, float top) {
+  enum { LANES = 16 };
+  double sum = 0;
+  float f[CPU_CHUNK];
+  CPU_CHUNKS(at, c, a->n) {
+    float part[LANES] = {0};
+    cpu_load(a->dtype, a->x, start + at, c, f);
+    for (int64_t i = 0; i < c; i++) f[i] = exp_below(f[i] - top);
+    for (int64_t i = c; i < (c + LANES - 1) / LANES * LANES; i++) f[i] = 0;
+    for (int64_t i = 0; i < c; i += LANES)
+      for (int j = 0; j < LANES; j++) part[j] += f[i + j];
+    for (int j = 0; j < LANES; j++) sum += (double)part[j];
+  }
+  return sum;
+}
+
+static void cpu_row(const SolSoftmax *a, int64_t from, int64_t to, bool log_of) {
+  float top = row_top(a, from), f[CPU_CHUNK];
+  double sum = row_sum(a, from, top);
+  float less = (float)log(sum), by = (float)(1 / sum);
+  CPU_CHUNKS(at, c, a->n) {
+    cpu_load(a->dtype, a->x, from + at, c, f);
+    if (log_of)
+      for (int64_t i = 0; i < c; i++) f[i] = (f[i] - top) - less;
+    else
+      for (int64_t i = 0; i < c; i++) f[i] = exp_below(f[i] - top) * by;
+    cpu_store(out_of(a), a->y, to + at, c, f);
+  }
+}
+
+typedef struct Job {
+  const SolSoftmax *a;
+  bool log;
+} Job;
+
+static void cpu_rows(const void *arg, int64_t begin, int64_t end) {
+  const Job *job = arg;
+  const SolSoftmax *a = job->a;
+  int64_t xs = a->x_stride ? a->x_stride : a->n, ys = a->y_stride ? a->y_stride : a->n;
+  for (int64_t row = begin; row < end; row++) cpu_row(a, row * xs, row * ys, job->log);
+}
+
+SolStatus softmax_cpu(SolContext *ctx, const SolSoftmax *a, bool log_of) {
+  Job job = {a, log_of};
+  cpu_parallel(ctx, a->m, a->m * a->n, cpu_rows, &job);
+  return SOL_OK;
+}
+
+// Whether in every row the chunks of y lie on 16 bytes where those of x do.
+static bool lie_alike(const SolSoftmax *a, int64_t xs, int64_t ys, int in, int out) {
+  uint64_t x = (uintptr_t)a->x, y = (uintptr_t)a->y, xb = (uint64_t)(xs * in), yb = (uint64_t)(ys * out);
+  if (in == out) return ((x ^ y) & 15) == 0 && ((xb ^ yb) & 15) == 0;
+  uint64_t chunk = in < out ? 16 : 8; // of y
+  return ((x | xb) & 15) == 0 && ((y | yb) & (chunk - 1)) == 0;
+}
+
+static int pick(SolContext *ctx, const OpsDef *def, int in, int64_t chunks, bool alike) {
+  for (int i = 0; i < SOFTMAX_KERNELS; i++) {
+    const Variant *v = &variants[i];
+    if (v->in != in || (v->apart && v->chunks && alike) || (!v->apart && !alike)) continue;
+    bool holds = !v->chunks || (int64_t)v->threads * v->chunks * v->cluster >= chunks;
+    if (holds && ops_has_kernel(ctx, def, i)) return i;
+  }
+  return 0; // nothing could be loaded: ops_launch says why
+}
+
+// How many rows on a block prefetches: about 3 MB, in whole blocks, where there is much more than that and a
+// block's part worth the asking. Where rows do not follow upon each other, several of them are no one piece.
+static uint64_t look_ahead(const SolSoftmax *a, int64_t row_bytes, int rows) {
+  enum { MUCH = 8 << 20, AHEAD = 3 << 20, PIECE = 2048 };
+  bool dense = !a->x_stride || a->x_stride == a->n;
+  if (a->m * row_bytes < MUCH || row_bytes * rows < PIECE || (rows > 1 && !dense)) return 0;
+  return (uint64_t)(AHEAD / (row_bytes * rows) * rows);
+}
+
+SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a, bool log_of,
+                         SolStream stream) {
+  int64_t xs = a->x_stride ? a->x_stride : a->n, ys = a->y_stride ? a->y_stride : a->n;
+  int in = sol_dtype_bits(a->dtype) / 8, out = sol_dtype_bits(out_of(a)) / 8;
+  bool alike = lie_alike(a, xs, ys, in, out);
+  int kernel = pick(ctx, def, in, a->n / (16 / in), alike);
+  const Variant *v = &variants[kernel];
+  SoftmaxParams p = {.y = a->y,
+                     .x = a->x,
+                     .m = (uint64_t)a->m,
+                     .n = a->n,
+                     .y_stride = ys * out,
+                     .x_stride = xs * in,
+                     .x_kind = ops_kind(a->dtype),
+                     .y_kind = ops_kind(out_of(a)),
+                     .log = log_of,
+                     .wide = alike};
+  uint64_t rows = (uint64_t)v->rows, cluster = (uint64_t)v->cluster;
+  p.ahead = look_ahead(a, xs * in, v->rows);
+  OpsLaunch l = {.kernel = kernel,
+                 .block = (uint32_t)(v->threads * v->rows),
+                 .cluster = (uint32_t)v->cluster,
+                 .shared = softmax_shared[kernel],
+                 .early = true,
+                 .params = &p,
+                 .bytes = sizeof p};
+  ops_grid(l.grid, (p.m + rows - 1) / rows * cluster, 1);
+  return ops_launch(ctx, def, &l, stream);
+}
+
+static SolStatus check(const void *args, SolError *err) {
+  return softmax_check(&ops_softmax, args, err);
+}
+
+static SolStatus cpu(SolContext *ctx, const void *args) {
+  return softmax_cpu(ctx, args, false);
+}
+
+static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
+  return softmax_launch(ctx, &ops_softmax, args, false, stream);
+}
+
+static void reference(const void *args, double *const *at) {
+  const SolSoftmax *a = args;
+  for (int64_t row = 0; row < a->m; row++) {
+    const double *x = at[1] + row * a->n;
+    double top = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < a->n; i++) top = fmax(top, x[i]);
+    for (int64_t i = 0; i < a->n; i++) sum += exp(x[i] - top);
+    for (int64_t i = 0; i < a->n; i++) at[0][row * a->n + i] = exp(x[i] - top) / sum;
+  }
+}
+
+static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+  const SolSoftmax *a = args;
+  *op = (SolOpArgs){.dim = {a->m, a->n}, .dtype = a->dtype, .out_dtype = a->out_dtype};
+  return ops_cost_op("softmax", op, err);
+}
+
+const OpsDef ops_softmax = {
+    .name = "softmax",
+    .shape = "MxN",
+    .args_bytes = sizeof(SolSoftmax),
+    .make = softmax_make,
+    .views = softmax_views,
+    .check = check,
+    .cpu = cpu,
+    .launch = launch,
+    .reference = reference,
+    .cost = cost,
+    .slack = 16,
+    .shapes = softmax_shapes,
+    .shape_count = SOFTMAX_SHAPES,
+    .bench = softmax_bench,
+    .bench_count = SOFTMAX_BENCH,
+    .module = "softmax",
+    .kernels = softmax_kernels,
+    .kernel_count = SOFTMAX_KERNELS,
+    .shared = softmax_shared,
+};
+
+SolStatus sol_softmax(SolContext *context, const SolSoftmax *args, SolStream stream) {
+  return ops_call(context, &ops_softmax, args, stream);
+}
+
+SolStatus sol_softmax_cost(const SolSoftmax *args, SolCost *out, SolError *err) {
+  return ops_cost(&ops_softmax, args, out, err);
+}

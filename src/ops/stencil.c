@@ -1,0 +1,180 @@
+// y = centre * x + sum over d of side[d-1] * (x at distance d along each axis)
+#include "kernels/stencil/stencil.h"
+#include "base/error.h"
+#include "ops/cpu.h"
+
+typedef struct Variant {
+  int size, radius;
+  int64_t tall, wide;
+} Variant;
+static const Variant variants[] = {
+#define STENCIL(name, size, radius, tall, wide) {size, radius, tall, wide},
+#include "kernels/stencil/stencil.def"
+};
+enum { KERNEL_COUNT = SOL_COUNT(variants), MOST_RADIUS = 8 };
+static const char *const kernel_names[KERNEL_COUNT] = {
+#define STENCIL(name, size, radius, tall, wide) #name,
+#include "kernels/stencil/stencil.def"
+};
+
+static SolDtype out_of(const SolStencil *a) {
+  return ops_or(a->out_dtype, a->dtype);
+}
+
+static const char *const option_names[] = {"radius 1", "radius 2", "radius 3", "radius 5", "radius 8"};
+
+static bool make(const OpsCase *c, void *args) {
+  static const int radius[] = {1, 2, 3, 5, 8};
+  SolStencil *a = args;
+  *a = (SolStencil){.m = c->dim[0], .n = c->dim[1], .dtype = c->dtype, .out_dtype = c->out_dtype};
+  a->radius = radius[c->option];
+  a->centre = -1.75f;
+  for (int d = 0; d < a->radius; d++) a->side[d] = 0.5f / (float)(d + 1) * (d % 2 ? -1.0f : 1.0f);
+  if (c->pad) a->x_stride = a->n + c->pad, a->y_stride = a->n + 2 * c->pad;
+  return true;
+}
+
+static int views(const void *args, OpsView *v) {
+  const SolStencil *a = args;
+  v[0] = (OpsView){"y",          offsetof(SolStencil, y), a->y, out_of(a), OPS_OUT, .rows = a->m,
+                   .cols = a->n, .stride = a->y_stride};
+  v[1] = (OpsView){"x",          offsetof(SolStencil, x), a->x, a->dtype, OPS_IN, .rows = a->m,
+                   .cols = a->n, .stride = a->x_stride};
+  return 2;
+}
+
+static SolStatus check(const void *args, SolError *err) {
+  const SolStencil *a = args;
+  if (!ops_is_real(a->dtype) || !ops_is_real(out_of(a)))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "stencil: cannot turn %s into %s", sol_dtype_name(a->dtype),
+                    sol_dtype_name(out_of(a)));
+  if (a->radius < 1 || a->radius > MOST_RADIUS)
+    return sol_fail(err, SOL_ERR_RANGE, "stencil: radius %d; it is 1 to %d", a->radius, MOST_RADIUS);
+  return SOL_OK;
+}
+
+// Columns first - radius .. first + count + radius - 1 of a row of x, zeros outside.
+static void load_around(const SolStencil *a, int64_t row, int64_t first, int64_t count, float *f) {
+  int64_t stride = a->x_stride ? a->x_stride : a->n;
+  int64_t begin = first - a->radius, end = first + count + a->radius;
+  int64_t from = begin > 0 ? begin : 0, to = cpu_min(end, a->n);
+  memset(f, 0, (size_t)(end - begin) * sizeof *f);
+  cpu_load(a->dtype, a->x, row * stride + from, to - from, f + (from - begin));
+}
+
+static void cpu_rows(const void *args, int64_t begin, int64_t end) {
+  const SolStencil *a = args;
+  int64_t xs = a->x_stride ? a->x_stride : a->n, ys = a->y_stride ? a->y_stride : a->n, radius = a->radius;
+  for (int64_t row = begin; row < end; row++) CPU_CHUNKS(at, c, a->n) {
+      float around[CPU_CHUNK + 2 * MOST_RADIUS], f[CPU_CHUNK], sum[CPU_CHUNK];
+      load_around(a, row, at, c, around);
+      for (int64_t i = 0; i < c; i++) sum[i] = a->centre * around[radius + i];
+      for (int64_t d = 1; d <= radius; d++) {
+        float side = a->side[d - 1];
+        for (int64_t i = 0; i < c; i++)
+          sum[i] += side * around[radius + i - d] + side * around[radius + i + d];
+        for (int64_t other = row - d; other <= row + d; other += 2 * d) {
+          if (other < 0 || other >= a->m) continue;
+          cpu_load(a->dtype, a->x, other * xs + at, c, f);
+          for (int64_t i = 0; i < c; i++) sum[i] += side * f[i];
+        }
+      }
+      cpu_store(out_of(a), a->y, row * ys + at, c, sum);
+    }
+}
+
+static SolStatus cpu(SolContext *ctx, const void *args) {
+  const SolStencil *a = args;
+  cpu_parallel(ctx, a->m, a->m * a->n, cpu_rows, a);
+  return SOL_OK;
+}
+
+static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
+  const SolStencil *a = args;
+  int size = sol_dtype_bits(a->dtype) / 8, out = sol_dtype_bits(out_of(a)) / 8, kernel = 0;
+  while (variants[kernel].size != size || variants[kernel].radius < a->radius ||
+         (variants[kernel].tall == 1) != (a->m == 1))
+    kernel++;
+  const Variant *v = &variants[kernel];
+  StencilParams p = {.y = a->y,
+                     .x = a->x,
+                     .m = a->m,
+                     .n = a->n,
+                     .y_stride = a->y_stride ? a->y_stride : a->n,
+                     .x_stride = a->x_stride ? a->x_stride : a->n,
+                     .x_kind = ops_kind(a->dtype),
+                     .y_kind = ops_kind(out_of(a)),
+                     .radius = a->radius,
+                     .centre = a->centre};
+  memcpy(p.side, a->side, sizeof p.side);
+  p.x_wide = ops_align(a->x, p.x_stride * size, a->m) == 16;
+  p.y_wide = ops_align(a->y, p.y_stride * out, a->m) >= 4 * out;
+  p.tiles_n = (uint64_t)((a->n + v->wide - 1) / v->wide);
+  p.tiles = p.tiles_n * (uint64_t)((a->m + v->tall - 1) / v->tall);
+  OpsLaunch l = {.kernel = kernel, .block = STENCIL_THREADS, .early = true, .params = &p, .bytes = sizeof p};
+  ops_grid(l.grid, p.tiles * STENCIL_THREADS, STENCIL_THREADS);
+  return ops_launch(ctx, &ops_stencil, &l, stream);
+}
+
+static double at_or_zero(const SolStencil *a, const double *x, int64_t i, int64_t j) {
+  return i < 0 || i >= a->m || j < 0 || j >= a->n ? 0 : x[i * a->n + j];
+}
+
+static void reference(const void *args, double *const *at) {
+  const SolStencil *a = args;
+  for (int64_t i = 0; i < a->m; i++)
+    for (int64_t j = 0; j < a->n; j++) {
+      double sum = (double)a->centre * at[1][i * a->n + j];
+      for (int d = 1; d <= a->radius; d++) {
+        double side = (double)a->side[d - 1];
+        sum += side * at_or_zero(a, at[1], i, j - d) + side * at_or_zero(a, at[1], i, j + d);
+        sum += side * at_or_zero(a, at[1], i - d, j) + side * at_or_zero(a, at[1], i + d, j);
+      }
+      at[0][i * a->n + j] = sum;
+    }
+}
+
+static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+  const SolStencil *a = args;
+  *op = (SolOpArgs){.dim = {a->m, a->n}, .dtype = a->dtype, .out_dtype = a->out_dtype, .radius = a->radius};
+  if (a->m == 1) op->dim[0] = a->n, op->dim[1] = 0;
+  return ops_cost_op("stencil", op, err);
+}
+
+// MxN: smaller than the star, ragged tiles, more than one tile each way, and single rows.
+static const int64_t shapes[][4] = {
+    {1, 1},    {1, 3},    {5, 2},    {33, 31},  {1, 769},  {17, 128}, {40, 300},
+    {70, 132}, {1, 4096}, {3, 1023}, {1, 8191}, {64, 136}, {0, 64},
+};
+static const int64_t bench[][4] = {{1, 1 << 25}, {4096, 4096}, {8192, 8192}, {3001, 5125}};
+
+const OpsDef ops_stencil = {
+    .name = "stencil",
+    .shape = "MxN",
+    .args_bytes = sizeof(SolStencil),
+    .options = (int)SOL_COUNT(option_names),
+    .option_names = option_names,
+    .make = make,
+    .views = views,
+    .check = check,
+    .cpu = cpu,
+    .launch = launch,
+    .reference = reference,
+    .cost = cost,
+    .slack = 64, // up to 33 products, each rounded, of either sign
+    .shapes = shapes,
+    .shape_count = (int)SOL_COUNT(shapes),
+    .bench = bench,
+    .bench_count = (int)SOL_COUNT(bench),
+    .module = "stencil",
+    .kernels = kernel_names,
+    .kernel_count = KERNEL_COUNT,
+};
+
+SolStatus sol_stencil(SolContext *context, const SolStencil *args, SolStream stream) {
+  return ops_call(context, &ops_stencil, args, stream);
+}
+
+SolStatus sol_stencil_cost(const SolStencil *args, SolCost *out, SolError *err) {
+  return ops_cost(&ops_stencil, args, out, err);
+}

@@ -1,0 +1,240 @@
+// y[b][j][i] = x[b][i][j]
+#include "kernels/transpose/transpose.h"
+#include "base/error.h"
+#include "ops/cpu.h"
+
+typedef enum Kind { WIDE, ODD, DIRECT } Kind;
+typedef struct Tile {
+  int size;
+  Kind kind;
+  int64_t tall, wide; // what is stored of a tile
+  uint32_t threads;
+  int64_t least;
+} Tile;
+#define KEPT_WIDE(size, tall)   (tall)
+#define KEPT_ODD(size, tall)    ((tall)-TRANSPOSE_SLACK(size))
+#define KEPT_DIRECT(size, tall) (tall)
+static const Tile tiles[] = {
+#define TRANSPOSE(name, size, kind, tall, wide, rows, least)                                                 \
+  {size, kind, KEPT_##kind(size, tall), wide, TRANSPOSE_THREADS_##kind(size, tall, wide, rows), least},
+#include "kernels/transpose/transpose.def"
+};
+enum { KERNEL_COUNT = SOL_COUNT(tiles) };
+static const char *const kernel_names[KERNEL_COUNT] = {
+#define TRANSPOSE(name, size, kind, tall, wide, rows, least) #name,
+#include "kernels/transpose/transpose.def"
+};
+
+static int64_t size_of(const SolTranspose *a) {
+  return sol_dtype_bits(a->dtype) / 8;
+}
+
+// The arguments with every default filled in. Only after the checks: it multiplies.
+static SolTranspose filled(const SolTranspose *args) {
+  SolTranspose a = *args;
+  if (!a.batch) a.batch = 1;
+  if (!a.x_stride) a.x_stride = a.n;
+  if (!a.y_stride) a.y_stride = a.m;
+  if (!a.x_batch_stride) a.x_batch_stride = a.m * a.x_stride;
+  if (!a.y_batch_stride) a.y_batch_stride = a.n * a.y_stride;
+  return a;
+}
+
+// Options: how wide the elements are. 0: c's type; then one of each width the types of the tests leave out.
+static const char *const option_names[] = {"as given", "bytes", "eight bytes"};
+
+static bool make(const OpsCase *c, void *args) {
+  SolTranspose *a = args;
+  *a = (SolTranspose){.m = c->dim[0], .n = c->dim[1], .batch = c->dim[2], .dtype = c->dtype};
+  if (c->out_dtype && c->out_dtype != c->dtype) return false;
+  if (c->option && c->dtype != SOL_FP32) return false; // once is enough
+  if (c->option == 1) a->dtype = SOL_INT8;
+  if (c->option == 2) a->dtype = SOL_FP64;
+  if (c->pad) {
+    a->x_stride = a->n + c->pad, a->y_stride = a->m + 2 * c->pad;
+    a->x_batch_stride = a->m * a->x_stride + c->pad, a->y_batch_stride = a->n * a->y_stride + 3 * c->pad;
+  }
+  return true;
+}
+
+static int views(const void *args, OpsView *v) {
+  const SolTranspose *a = args;
+  v[0] = (OpsView){"y",
+                   offsetof(SolTranspose, y),
+                   a->y,
+                   a->dtype,
+                   OPS_OUT,
+                   .batch = a->batch,
+                   .rows = a->n,
+                   .cols = a->m,
+                   .stride = a->y_stride,
+                   .batch_stride = a->y_batch_stride};
+  v[1] = (OpsView){"x",
+                   offsetof(SolTranspose, x),
+                   a->x,
+                   a->dtype,
+                   OPS_IN,
+                   .batch = a->batch,
+                   .rows = a->m,
+                   .cols = a->n,
+                   .stride = a->x_stride,
+                   .batch_stride = a->x_batch_stride};
+  return 2;
+}
+
+// Tiles of the CPU: what one row of tiles of y needs stays in its cache.
+enum { CPU_TILE = 32 };
+
+#define MOVE_TILE(type)                                                                                      \
+  for (int64_t j = j0; j < j1; j++)                                                                          \
+    for (int64_t i = i0; i < i1; i++) ((type *)y)[j * a.y_stride + i] = ((const type *)x)[i * a.x_stride + j]
+
+static void cpu_strips(const void *args, int64_t begin, int64_t end) {
+  SolTranspose a = filled(args);
+  int64_t size = size_of(&a), strips = (a.n + CPU_TILE - 1) / CPU_TILE;
+  for (int64_t strip = begin; strip < end; strip++) {
+    int64_t b = strip / strips, j0 = strip % strips * CPU_TILE, j1 = cpu_min(j0 + CPU_TILE, a.n);
+    const char *x = (const char *)a.x + b * a.x_batch_stride * size;
+    char *y = (char *)a.y + b * a.y_batch_stride * size;
+    for (int64_t i0 = 0; i0 < a.m; i0 += CPU_TILE) {
+      int64_t i1 = cpu_min(i0 + CPU_TILE, a.m);
+      switch (size) {
+      case 1: MOVE_TILE(uint8_t); break;
+      case 2: MOVE_TILE(uint16_t); break;
+      case 4: MOVE_TILE(uint32_t); break;
+      default: MOVE_TILE(uint64_t); break;
+      }
+    }
+  }
+}
+
+static SolStatus cpu(SolContext *ctx, const void *args) {
+  SolTranspose a = filled(args);
+  cpu_parallel(ctx, a.batch * ((a.n + CPU_TILE - 1) / CPU_TILE), a.batch * a.m * a.n, cpu_strips, args);
+  return SOL_OK;
+}
+
+static int64_t ceil_div(int64_t a, int64_t b) {
+  return a / b + (a % b != 0);
+}
+
+// Rows of x that tiles have to cover. Where they start anywhere each row of y has its own place in a tile.
+static int64_t reach(const SolTranspose *a, const Tile *t) {
+  return a->m + (t->kind == ODD ? TRANSPOSE_SLACK(t->size) - 1 : 0);
+}
+
+// The first of the table that fits and has enough tiles.
+static int pick(const SolTranspose *a) {
+  enum { FEW_VECTORS = 2 };
+  int64_t size = size_of(a);
+  int align = ops_align(a->x, a->x_stride * size, a->m) | ops_align(a->y, a->y_stride * size, a->n);
+  align |= ops_align(a->x, a->x_batch_stride * size, a->batch);
+  align |= ops_align(a->y, a->y_batch_stride * size, a->batch);
+  Kind kind = align % 16 ? ODD : a->m <= FEW_VECTORS * 16 / size ? DIRECT : WIDE;
+  int kernel = 0, last = 0;
+  for (; kernel < KERNEL_COUNT; kernel++) {
+    const Tile *t = &tiles[kernel];
+    if (t->size != size || t->kind != kind) continue;
+    last = kernel;
+    int64_t down = ceil_div(reach(a, t), t->tall), across = ceil_div(a->n, t->wide);
+    if ((double)down * (double)across * (double)a->batch >= (double)t->least) break;
+  }
+  return kernel < KERNEL_COUNT ? kernel : last;
+}
+
+// How far ahead of its own a block asks for a tile, where there is enough to move.
+static void set_ahead(const SolTranspose *a, const Tile *t, int64_t down, TransposeParams *p) {
+  enum { WORTH_IT = 12 << 20, AHEAD = 3 << 20 }; // bytes
+  double all = (double)a->m * (double)a->n * (double)t->size;
+  if (t->kind == DIRECT || all < WORTH_IT) return;
+  int64_t ahead = AHEAD / (t->tall * t->wide * t->size);
+  p->ahead_m = (uint32_t)(ahead % down);
+  p->ahead_n = (uint32_t)(ahead / down);
+}
+
+static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
+  SolTranspose a = filled(args);
+  if ((a.m == 1 && a.y_stride == 1) || (a.n == 1 && a.x_stride == 1)) { // the same elements in the same order
+    SolCopy copy = {.y = a.y, .x = a.x, .m = a.batch, .n = a.m * a.n, .dtype = a.dtype};
+    copy.x_stride = a.x_batch_stride, copy.y_stride = a.y_batch_stride;
+    return ops_copy.launch(ctx, &copy, stream);
+  }
+  enum { MOST = 65535 }; // blocks along y or z of a grid
+  int kernel = pick(&a);
+  const Tile *t = &tiles[kernel];
+  int64_t size = size_of(&a), down = ceil_div(reach(&a, t), t->tall), across = ceil_div(a.n, t->wide),
+          columns;
+  if (down > INT32_MAX || __builtin_mul_overflow(across, a.batch, &columns) || columns > (int64_t)MOST * MOST)
+    return ops_fail(SOL_ERR_RANGE, "transpose: more tiles than a grid has room for");
+  TransposeParams p = {.y = a.y,
+                       .x = a.x,
+                       .m = a.m,
+                       .n = a.n,
+                       .y_stride = a.y_stride * size,
+                       .x_stride = a.x_stride * size,
+                       .y_batch = a.y_batch_stride * size,
+                       .x_batch = a.x_batch_stride * size,
+                       .batches = (uint32_t)a.batch,
+                       .tiles_n = (uint32_t)across};
+  set_ahead(&a, t, down, &p);
+  OpsLaunch l = {.kernel = kernel, .block = t->threads, .early = true, .params = &p, .bytes = sizeof p};
+  l.grid[0] = (uint32_t)down;
+  l.grid[2] = (uint32_t)ceil_div(columns, MOST);
+  l.grid[1] = (uint32_t)ceil_div(columns, l.grid[2]);
+  return ops_launch(ctx, &ops_transpose, &l, stream);
+}
+
+static void reference(const void *args, double *const *at) {
+  const SolTranspose *a = args;
+  int64_t batch = a->batch ? a->batch : 1;
+  for (int64_t b = 0; b < batch; b++)
+    for (int64_t i = 0; i < a->m; i++)
+      for (int64_t j = 0; j < a->n; j++) at[0][(b * a->n + j) * a->m + i] = at[1][(b * a->m + i) * a->n + j];
+}
+
+static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+  const SolTranspose *a = args;
+  *op = (SolOpArgs){.dim = {a->m, a->n}, .dtype = a->dtype};
+  if (a->batch > 1) op->dim[0] = a->batch, op->dim[1] = a->m, op->dim[2] = a->n;
+  return ops_cost_op("transpose", op, err);
+}
+
+// MxN, and a batch: single elements, ragged tiles on either side, whole tiles, both odd, thin and long ones.
+static const int64_t shapes[][4] = {
+    {1, 1},     {1, 64},    {64, 1},   {3, 5},    {31, 33},  {64, 64},     {128, 128},   {192, 320, 2},
+    {769, 131}, {100, 616}, {136, 24}, {8, 1024}, {1024, 8}, {2, 1037, 3}, {65537, 2},   {257, 129, 3},
+    {5, 7, 70}, {0, 64},    {64, 0},   {1, 1023}, {13, 200}, {640, 3000},  {1536, 2048},
+};
+static const int64_t bench[][4] = {
+    {8, 4096},     {64, 8192},    {256, 5120},   {512, 4096},   {2048, 4096},  {8192, 4096}, {16384, 8192},
+    {32768, 1024}, {262144, 128}, {4096, 16384}, {2048, 65536}, {512, 131072}, {3001, 5125}, {1000, 769},
+};
+
+const OpsDef ops_transpose = {
+    .name = "transpose",
+    .shape = "MxNxB",
+    .args_bytes = sizeof(SolTranspose),
+    .options = (int)SOL_COUNT(option_names),
+    .option_names = option_names,
+    .make = make,
+    .views = views,
+    .cpu = cpu,
+    .launch = launch,
+    .reference = reference,
+    .cost = cost,
+    .shapes = shapes,
+    .shape_count = (int)SOL_COUNT(shapes),
+    .bench = bench,
+    .bench_count = (int)SOL_COUNT(bench),
+    .module = "transpose",
+    .kernels = kernel_names,
+    .kernel_count = KERNEL_COUNT,
+};
+
+SolStatus sol_transpose(SolContext *context, const SolTranspose *args, SolStream stream) {
+  return ops_call(context, &ops_transpose, args, stream);
+}
+
+SolStatus sol_transpose_cost(const SolTranspose *args, SolCost *out, SolError *err) {
+  return ops_cost(&ops_transpose, args, out, err);
+}

@@ -1,0 +1,235 @@
+// Launches: checked as a GPU's driver checks them, run on the emulator, faults turned into CUDA's errors.
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/shim.h"
+
+#pragma GCC visibility push(default)
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared,
+                               cudaStream_t stream);
+#pragma GCC visibility pop
+
+enum { STATIC_SHARED = 48 * 1024, PORTABLE_CLUSTER = 8, LARGEST_CLUSTER = 16 };
+
+size_t shim_static_limit(void) {
+  return STATIC_SHARED;
+}
+
+double shim_kernel_seconds(const ShimKernelWork *work) {
+  (void)work;
+  return sol_known(shim.device->launch_us) ? shim.device->launch_us.value * 1e-6 : 1e-6;
+}
+
+// ---- checks ----
+
+static uint64_t most_threads(const PtxFunction *fn) {
+  const uint32_t *n = fn->reqntid[0] ? fn->reqntid : fn->maxntid;
+  if (!n[0]) return 1024;
+  uint64_t most = (uint64_t)n[0] * (n[1] ? n[1] : 1) * (n[2] ? n[2] : 1);
+  return most < 1024 ? most : 1024;
+}
+
+static cudaError_t check_shape(const ShimKernelWork *w) {
+  dim3 g = w->grid, b = w->block;
+  if (!g.x || !g.y || !g.z || !b.x || !b.y || !b.z) return cudaErrorInvalidValue;
+  if (g.x > INT32_MAX || g.y > 65535 || g.z > 65535) return cudaErrorInvalidValue;
+  if (b.x > 1024 || b.y > 1024 || b.z > 64) return cudaErrorInvalidValue;
+  uint64_t threads = (uint64_t)b.x * b.y * b.z;
+  if (threads > 1024) return cudaErrorInvalidValue;
+  const PtxFunction *fn = w->kernel->fn;
+  return threads > most_threads(fn) ? cudaErrorInvalidValue : cudaSuccess;
+}
+
+static cudaError_t check_shared(const ShimKernelWork *w) {
+  const ShimKernel *k = w->kernel;
+  size_t allowed = k->dynamic_allowed;
+  size_t plain = k->fn->shared_bytes < STATIC_SHARED ? STATIC_SHARED - (size_t)k->fn->shared_bytes : 0;
+  if (allowed < plain) allowed = plain;
+  return w->shared > allowed ? cudaErrorInvalidValue : cudaSuccess;
+}
+
+static cudaError_t check_cluster(const ShimKernelWork *w) {
+  const PtxFunction *fn = w->kernel->fn;
+  const uint32_t *required = fn->reqnctapercluster;
+  uint32_t c[3] = {w->cluster.x, w->cluster.y, w->cluster.z}, g[3] = {w->grid.x, w->grid.y, w->grid.z};
+  if (!c[0] && !required[0]) return cudaSuccess;
+  if (shim.device->cc_major < 9) return cudaErrorInvalidConfiguration;
+  uint64_t size = 1;
+  for (int i = 0; i < 3; i++) {
+    uint32_t n = c[0] ? c[i] : required[i] ? required[i] : 1, must = required[i] ? required[i] : 1;
+    if (!n || n > LARGEST_CLUSTER || g[i] % n) return cudaErrorInvalidClusterSize;
+    if (c[0] && required[0] && n != must) return cudaErrorInvalidClusterSize;
+    size *= n;
+  }
+  uint64_t most = w->kernel->big_clusters ? LARGEST_CLUSTER : PORTABLE_CLUSTER;
+  return size > most ? cudaErrorInvalidClusterSize : cudaSuccess;
+}
+
+static cudaError_t check_cooperative(const ShimKernelWork *w) {
+  if (!w->cooperative) return cudaSuccess;
+  int blocks = 0;
+  uint64_t threads = (uint64_t)w->block.x * w->block.y * w->block.z;
+  cudaError_t error = shim_active_blocks(&blocks, w->kernel, (int)threads, w->shared);
+  if (error) return error;
+  uint64_t grid = (uint64_t)w->grid.x * w->grid.y * w->grid.z;
+  uint64_t fit = (uint64_t)blocks * (uint64_t)sol_emu_machine(shim.emu)->sms;
+  return grid > fit ? cudaErrorCooperativeLaunchTooLarge : cudaSuccess;
+}
+
+cudaError_t shim_check_launch(const ShimKernelWork *w) {
+  cudaError_t error = check_shape(w);
+  if (!error) error = check_shared(w);
+  if (!error) error = check_cluster(w);
+  return error ? error : check_cooperative(w);
+}
+
+// ---- parameters ----
+
+static cudaError_t take_params(ShimKernelWork *w, void **args) {
+  const PtxFunction *fn = w->kernel->fn;
+  if (fn->param_count && !args) return cudaErrorInvalidValue;
+  w->params = calloc(1, (size_t)fn->param_size + 1);
+  w->args = calloc((size_t)fn->param_count + 1, sizeof *w->args);
+  if (!w->params || !w->args) return cudaErrorMemoryAllocation;
+  const PtxSymbol *symbols = sol_emu_ptx(w->kernel->binary->module)->symbols;
+  for (uint32_t i = 0; i < fn->param_count; i++) {
+    if (!args[i]) return cudaErrorInvalidValue;
+    const PtxSymbol *s = &symbols[fn->params[i]];
+    w->args[i] = w->params + (s->offset - fn->param_offset);
+    memcpy(w->args[i], args[i], (size_t)s->size);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t shim_make_launch(const void *function, dim3 grid, dim3 block, size_t shared, void **args,
+                             ShimWork *out) {
+  *out = (ShimWork){.type = cudaGraphNodeTypeKernel};
+  ShimKernelWork *w = &out->kernel;
+  w->grid = grid;
+  w->block = block;
+  w->shared = shared;
+  cudaError_t error = shim_kernel(function, &w->kernel);
+  if (!error) error = take_params(w, args);
+  if (error) shim_drop_work(out);
+  return error;
+}
+
+// ---- running ----
+
+static cudaError_t fault_error(const SolEmuResult *r) {
+  if (r->end == SOL_EMU_DONE) return cudaSuccess;
+  SolEmuFindingKind kind = r->finding_count ? r->findings[r->finding_count - 1].kind : SOL_EMU_DEADLOCK;
+  for (uint32_t i = 0; i < r->finding_count; i++)
+    if (r->findings[i].kind == SOL_EMU_ASSERTION) kind = SOL_EMU_ASSERTION;
+  switch (kind) {
+  case SOL_EMU_OUT_OF_BOUNDS:
+  case SOL_EMU_AFTER_FREE:
+  case SOL_EMU_NULL: return cudaErrorIllegalAddress;
+  case SOL_EMU_MISALIGNED: return cudaErrorMisalignedAddress;
+  case SOL_EMU_ASSERTION: return cudaErrorAssert;
+  case SOL_EMU_DEADLOCK: return cudaErrorLaunchTimeout;
+  case SOL_EMU_STACK: return cudaErrorHardwareStackError;
+  case SOL_EMU_BAD_CALL: return cudaErrorInvalidPc;
+  case SOL_EMU_BAD_USE: return cudaErrorIllegalInstruction;
+  default: return cudaErrorLaunchFailure;
+  }
+}
+
+static void tell_findings(const SolEmuResult *r) {
+  for (uint32_t i = 0; i < r->finding_count; i++) {
+    const SolEmuFinding *f = &r->findings[i];
+    if (f->times > 1)
+      shim_note("%s (%llu threads)", f->message, (unsigned long long)f->times);
+    else
+      shim_note("%s", f->message);
+  }
+  if (r->findings_dropped) shim_note("and %llu more", (unsigned long long)r->findings_dropped);
+}
+
+static void tell_observers(const ShimKernelWork *w, const SolEmuResult *result) {
+  ShimLaunch launch = {w, w->kernel->binary->module, result};
+  for (ShimObserver *o = shim.observers; o; o = o->next)
+    if (o->launch) o->launch(o->ctx, &launch);
+}
+
+cudaError_t shim_run_kernel(const ShimKernelWork *w) {
+  if (shim.fault) return shim.fault;
+  SolEmuLaunch launch = {.kernel = w->kernel->emu,
+                         .grid = {w->grid.x, w->grid.y, w->grid.z},
+                         .block = {w->block.x, w->block.y, w->block.z},
+                         .cluster = {w->cluster.x, w->cluster.y, w->cluster.z},
+                         .dynamic_shared = w->shared,
+                         .params = w->params,
+                         .param_bytes = w->kernel->fn->param_size,
+                         .cooperative = w->cooperative,
+                         .no_counts = !shim.observers,
+                         .print = shim_print};
+  SolEmuResult result = {0};
+  SolError err = {0};
+  SolStatus status = sol_emu_launch(shim.emu, &launch, &result, &err);
+  cudaError_t error = cudaSuccess;
+  if (status) {
+    error = status == SOL_ERR_NO_SPACE ? cudaErrorMemoryAllocation : cudaErrorInvalidConfiguration;
+    shim_refuse(error, w->kernel->name, &err);
+  } else {
+    tell_findings(&result);
+    tell_observers(w, &result);
+    shim_set_fault(fault_error(&result)); // the launch itself has succeeded
+  }
+  sol_emu_result_free(&result);
+  return error;
+}
+
+// ---- entry points ----
+
+static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **args, size_t shared,
+                          cudaStream_t stream, dim3 cluster, bool cooperative) {
+  ShimWork work;
+  cudaError_t error = shim_make_launch(function, grid, block, shared, args, &work);
+  if (error) return error;
+  work.kernel.cluster = cluster;
+  work.kernel.cooperative = cooperative;
+  error = shim_check_launch(&work.kernel);
+  if (!error) error = shim_submit(stream, &work);
+  shim_drop_work(&work);
+  return error;
+}
+
+cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared,
+                             cudaStream_t stream) {
+  SHIM_CALL(launch(function, grid, block, args, shared, stream, (dim3){0, 0, 0}, false));
+}
+SHIM_TWIN(cudaLaunchKernel, cudaLaunchKernel_ptsz);
+
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared,
+                               cudaStream_t stream) {
+  SHIM_CALL(launch(kernel, grid, block, args, shared, stream, (dim3){0, 0, 0}, false));
+}
+SHIM_TWIN(__cudaLaunchKernel, __cudaLaunchKernel_ptsz);
+
+cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, void **args,
+                                        size_t shared, cudaStream_t stream) {
+  SHIM_CALL(launch(function, grid, block, args, shared, stream, (dim3){0, 0, 0}, true));
+}
+SHIM_TWIN(cudaLaunchCooperativeKernel, cudaLaunchCooperativeKernel_ptsz);
+
+// Attributes that say how to schedule, not what to compute, change nothing here.
+static cudaError_t launch_extended(const cudaLaunchConfig_t *c, const void *function, void **args) {
+  if (!c || (c->numAttrs && !c->attrs)) return cudaErrorInvalidValue;
+  dim3 cluster = {0, 0, 0};
+  bool cooperative = false;
+  for (unsigned i = 0; i < c->numAttrs; i++) {
+    const cudaLaunchAttributeValue *v = &c->attrs[i].val;
+    if (c->attrs[i].id == cudaLaunchAttributeCooperative) cooperative = v->cooperative != 0;
+    if (c->attrs[i].id != cudaLaunchAttributeClusterDimension) continue;
+    cluster = (dim3){v->clusterDim.x, v->clusterDim.y, v->clusterDim.z};
+    if (!cluster.x || !cluster.y || !cluster.z) return cudaErrorInvalidClusterSize;
+  }
+  return launch(function, c->gridDim, c->blockDim, args, c->dynamicSmemBytes, c->stream, cluster,
+                cooperative);
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **args) {
+  SHIM_CALL(launch_extended(config, function, args));
+}
+SHIM_TWIN(cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz);

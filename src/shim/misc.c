@@ -1,0 +1,124 @@
+// Calls about what one emulated device does not have, answered as a single GPU answers them, and versions.
+#include <stdio.h>
+#include <string.h>
+
+#include "shim/shim.h"
+
+static cudaError_t give(int *out, int value) {
+  if (!out) return cudaErrorInvalidValue;
+  *out = value;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *out) {
+  SHIM_CALL(give(out, CUDART_VERSION));
+}
+
+cudaError_t cudaRuntimeGetVersion(int *out) {
+  SHIM_CALL(give(out, CUDART_VERSION));
+}
+
+// ---- other devices ----
+
+cudaError_t cudaDeviceCanAccessPeer(int *out, int device, int peer) {
+  SHIM_CALL(device || peer ? cudaErrorInvalidDevice : give(out, 0));
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
+  // Nobody is its own peer.
+  SHIM_CALL(flags ? cudaErrorInvalidValue : peer ? cudaErrorInvalidDevice : cudaErrorPeerAccessUnsupported);
+}
+
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+  SHIM_CALL(peer ? cudaErrorInvalidDevice : cudaErrorPeerAccessNotEnabled);
+}
+
+cudaError_t cudaDeviceGetP2PAttribute(int *out, enum cudaDeviceP2PAttr what, int from, int to) {
+  (void)what;
+  SHIM_CALL(!out ? cudaErrorInvalidValue : (from || to || from == to) ? cudaErrorInvalidDevice : cudaSuccess);
+}
+
+// ---- other processes: the emulator's memory is this process's own ----
+
+static cudaError_t no_sharing(const void *argument) {
+  if (!argument) return cudaErrorInvalidValue;
+  shim_note("memory and events of the emulator cannot be shared with other processes");
+  return cudaErrorNotSupported;
+}
+
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *out, void *memory) {
+  SHIM_CALL(memory ? no_sharing(out) : cudaErrorInvalidValue);
+}
+cudaError_t cudaIpcOpenMemHandle(void **out, cudaIpcMemHandle_t handle, unsigned flags) {
+  (void)handle, (void)flags;
+  SHIM_CALL(no_sharing(out));
+}
+cudaError_t cudaIpcCloseMemHandle(void *memory) {
+  SHIM_CALL(memory ? cudaErrorNotSupported : cudaErrorInvalidValue);
+}
+cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *out, cudaEvent_t event) {
+  SHIM_CALL(shim_find(event, SHIM_EVENT) ? no_sharing(out) : cudaErrorInvalidResourceHandle);
+}
+cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *out, cudaIpcEventHandle_t handle) {
+  (void)handle;
+  SHIM_CALL(no_sharing(out));
+}
+
+// ---- the driver's interface is not here ----
+
+static cudaError_t no_entry(const char *symbol, void **out, enum cudaDriverEntryPointQueryResult *result) {
+  if (!symbol || !out) return cudaErrorInvalidValue;
+  *out = NULL;
+  if (result) *result = cudaDriverEntryPointSymbolNotFound;
+  shim_note("this program asks for the driver's %s; the emulator has the runtime's interface alone", symbol);
+  return result ? cudaSuccess : cudaErrorSymbolNotFound; // with a result to look at it is no error
+}
+
+cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **out, unsigned long long flags,
+                                    enum cudaDriverEntryPointQueryResult *result) {
+  (void)flags;
+  SHIM_CALL(no_entry(symbol, out, result));
+}
+SHIM_TWIN(cudaGetDriverEntryPoint, cudaGetDriverEntryPoint_ptsz);
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **out, unsigned version,
+                                             unsigned long long flags,
+                                             enum cudaDriverEntryPointQueryResult *result) {
+  (void)flags, (void)version;
+  SHIM_CALL(no_entry(symbol, out, result));
+}
+SHIM_TWIN(cudaGetDriverEntryPointByVersion, cudaGetDriverEntryPointByVersion_ptsz);
+
+// ---- profilers, memory of graphs ----
+
+cudaError_t cudaProfilerStart(void);
+cudaError_t cudaProfilerStop(void);
+
+__attribute__((visibility("default"))) cudaError_t cudaProfilerStart(void) {
+  SHIM_CALL(cudaSuccess);
+}
+__attribute__((visibility("default"))) cudaError_t cudaProfilerStop(void) {
+  SHIM_CALL(cudaSuccess);
+}
+
+cudaError_t cudaDeviceGraphMemTrim(int device) {
+  SHIM_CALL(device ? cudaErrorInvalidDevice : cudaSuccess);
+}
+
+static cudaError_t graph_memory(int device, void *out) {
+  uint64_t none = 0;
+  if (!out) return cudaErrorInvalidValue;
+  if (device) return cudaErrorInvalidDevice;
+  memcpy(out, &none, sizeof none); // graphs have the same memory as everyone: none is set apart
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemAttributeType what, void *out) {
+  (void)what;
+  SHIM_CALL(graph_memory(device, out));
+}
+
+cudaError_t cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttributeType what, void *value) {
+  (void)what;
+  SHIM_CALL(device ? cudaErrorInvalidDevice : value ? cudaSuccess : cudaErrorInvalidValue);
+}

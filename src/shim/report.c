@@ -1,0 +1,125 @@
+// SOL_SHIM_REPORT=FILE: one line of JSON per launch is added to FILE as soon as it has ended, so that a
+// program that dies leaves what it did so far. Lines are written whole: children may write to the same file.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json_write.h"
+#include "shim/shim.h"
+
+typedef struct Report {
+  ShimObserver observer;
+  int file;
+} Report;
+
+static void put_dims(SolJsonWriter *w, const char *name, dim3 d) {
+  sol_json_open(w, name, '[');
+  sol_json_put_number(w, NULL, d.x);
+  sol_json_put_number(w, NULL, d.y);
+  sol_json_put_number(w, NULL, d.z);
+  sol_json_close(w, ']');
+}
+
+static void put_global(SolJsonWriter *w, const char *name, const SolEmuCounts *c) {
+  sol_json_open(w, name, '{');
+  sol_json_put_number(w, "requests", (double)c->requests);
+  sol_json_put_number(w, "sectors", (double)c->sectors);
+  sol_json_put_number(w, "ideal_sectors", (double)c->sectors_ideal);
+  sol_json_close(w, '}');
+}
+
+static void put_shared(SolJsonWriter *w, const char *name, const SolEmuCounts *c) {
+  sol_json_open(w, name, '{');
+  sol_json_put_number(w, "requests", (double)c->shared_requests);
+  sol_json_put_number(w, "wavefronts", (double)c->wavefronts);
+  sol_json_put_number(w, "ideal_wavefronts", (double)c->wavefronts_ideal);
+  sol_json_close(w, '}');
+}
+
+static void put_findings(SolJsonWriter *w, const SolEmuResult *r) {
+  sol_json_open(w, "findings", '[');
+  for (uint32_t i = 0; i < r->finding_count; i++) {
+    sol_json_open(w, NULL, '{');
+    sol_json_put_text(w, "kind", sol_emu_finding_name(r->findings[i].kind));
+    sol_json_put_text(w, "message", r->findings[i].message);
+    sol_json_put_number(w, "threads", (double)r->findings[i].times);
+    sol_json_close(w, '}');
+  }
+  sol_json_close(w, ']');
+}
+
+static void put_launch(SolJsonWriter *w, const ShimLaunch *l) {
+  const SolEmuResult *r = l->result;
+  sol_json_open(w, NULL, '{');
+  sol_json_put_text(w, "name", l->work->kernel->name);
+  sol_json_put_text(w, "device", shim.device->id);
+  put_dims(w, "grid", l->work->grid);
+  put_dims(w, "block", l->work->block);
+  put_dims(w, "cluster", l->work->cluster);
+  sol_json_put_number(w, "dynamic_shared", (double)l->work->shared);
+  sol_json_put_number(w, "static_shared", (double)l->work->kernel->fn->shared_bytes);
+  sol_json_put_number(w, "registers", l->work->kernel->registers);
+  sol_json_put_bool(w, "done", r->end == SOL_EMU_DONE);
+  sol_json_put_number(w, "instructions", (double)r->total.executions);
+  put_global(w, "global_load", &r->kinds[SOL_EMU_KIND_GLOBAL_LOAD]);
+  put_global(w, "global_store", &r->kinds[SOL_EMU_KIND_GLOBAL_STORE]);
+  put_global(w, "global_atomic", &r->kinds[SOL_EMU_KIND_GLOBAL_ATOMIC]);
+  put_shared(w, "shared_load", &r->kinds[SOL_EMU_KIND_SHARED_LOAD]);
+  put_shared(w, "shared_store", &r->kinds[SOL_EMU_KIND_SHARED_STORE]);
+  sol_json_put_number(w, "dram_bytes", (double)(r->total.dram_read + r->total.dram_write));
+  put_findings(w, r);
+  sol_json_close(w, '}');
+}
+
+static void write_all(int file, const char *text, size_t length) {
+  while (length) {
+    ssize_t n = write(file, text, length);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    text += n;
+    length -= (size_t)n;
+  }
+}
+
+// Drops line breaks, which are lay-out and never part of a text, and the spaces after them; but for the last.
+static size_t join_lines(char *text, size_t length) {
+  size_t kept = 0;
+  for (size_t i = 0; i + 1 < length; i++) {
+    if (text[i] != '\n') {
+      text[kept++] = text[i];
+      continue;
+    }
+    while (i + 2 < length && text[i + 1] == ' ') i++;
+  }
+  text[kept++] = '\n';
+  return kept;
+}
+
+static void on_launch(void *ctx, const ShimLaunch *launch) {
+  Report *report = ctx;
+  SolBuffer line = {0};
+  SolJsonWriter w = {.out = &line};
+  put_launch(&w, launch);
+  if (line.failed) {
+    shim_note("SOL_SHIM_REPORT: out of memory");
+  } else {
+    write_all(report->file, line.text, join_lines(line.text, line.length));
+  }
+  sol_buffer_free(&line);
+}
+
+void shim_report_open(void) {
+  const char *path = getenv("SOL_SHIM_REPORT");
+  if (!path || !*path) return;
+  Report *report = calloc(1, sizeof *report); // lives as long as the process
+  if (report) report->file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (!report || report->file < 0) {
+    shim_note("SOL_SHIM_REPORT: cannot write %s: %s", path, strerror(errno));
+    free(report);
+    return;
+  }
+  report->observer = (ShimObserver){.launch = on_launch, .ctx = report};
+  shim_observe(&report->observer);
+}

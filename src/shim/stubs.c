@@ -1,0 +1,20 @@
+// Every entry point of the runtime that is not here yet: it says its name, once, and fails. So a program that
+// never comes by runs, and one that does knows why it cannot.
+#include "shim/shim.h"
+
+static cudaError_t missing(const char *name, char *told) {
+  shim_lock();
+  if (!*told) shim_note("this program calls %s, which the emulator does not have yet", name);
+  *told = 1;
+  return shim_leave(cudaErrorNotSupported);
+}
+
+// Their arguments are not looked at, so that no types are needed: the symbol is given its name in the
+// assembler, where no header of the toolkit's contradicts.
+#define SHIM_MISSING(entry)                                                                                  \
+  __attribute__((visibility("default"))) cudaError_t missing_##entry(void) __asm__(#entry);                  \
+  cudaError_t missing_##entry(void) {                                                                        \
+    static char told;                                                                                        \
+    return missing(#entry, &told);                                                                           \
+  }
+#include "shim/missing.def"

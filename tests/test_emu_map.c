@@ -1,0 +1,118 @@
+// Memory that host and kernels share at one address: mapped, unmapped, managed variables.
+#include "check.h"
+#include "emu/emu.h"
+
+static const char ptx[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".visible .global .attribute(.managed) .align 4 .u32 shared_count = 5;\n"
+    ".visible .global .align 8 .u64 where = shared_count;\n"
+    ".visible .entry bump(.param .u64 p) {\n"
+    "  .reg .u64 %rd<4>; .reg .u32 %r<4>;\n"
+    "  ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd1, %rd1, %rd2;\n"
+    "  ld.u32 %r2, [%rd1]; add.u32 %r2, %r2, %r1; st.u32 [%rd1], %r2;\n"
+    "  atom.global.add.u32 %r3, [shared_count], 1; ret;\n}\n";
+
+static SolEmu *emu;
+static SolEmuModule *module;
+static uint32_t words[3][64];
+
+static void *managed(void *ctx, uint64_t bytes) {
+  CHECK(ctx == words && bytes == 4);
+  return words[2];
+}
+
+static void open_emu(void) {
+  SolError err = {0};
+  CHECK(!sol_emu_create(&(SolEmuMachine){.workers = 1}, &emu, &err));
+  sol_emu_managed_from(emu, managed, words);
+  CHECK_MSG(!sol_emu_load(emu, &(SolPtxSource){"map", ptx, sizeof ptx - 1}, 1, &module, &err), "%s",
+            err.message);
+}
+
+static SolEmuResult run(const void *at) {
+  uint64_t address = (uint64_t)(uintptr_t)at;
+  SolEmuResult r = {0};
+  SolError err = {0};
+  SolEmuLaunch launch = {.kernel = sol_emu_kernel(module, "bump"), .grid = {1, 1, 1}, .block = {32, 1, 1}};
+  launch.params = &address;
+  launch.param_bytes = sizeof address;
+  CHECK_MSG(!sol_emu_launch(emu, &launch, &r, &err), "%s", err.message);
+  return r;
+}
+
+TEST(kernels_use_the_hosts_own_memory) {
+  open_emu();
+  memset(words, 0, sizeof words);
+  uint64_t used = sol_emu_bytes_used(emu), before, after;
+  CHECK(!sol_emu_alloc(emu, 64, "before", &before, NULL));
+  CHECK(!sol_emu_map(emu, words[0], 128, "shared", NULL));
+  CHECK(!sol_emu_alloc(emu, 64, "after", &after, NULL)); // lower than what is mapped, and found all the same
+  CHECK_INT(sol_emu_bytes_used(emu), used + 128);        // mapped memory is the host's
+  SolEmuResult r = run(words[0]);
+  CHECK_INT(r.end, SOL_EMU_DONE);
+  CHECK(words[0][0] == 0 && words[0][31] == 31);
+  sol_emu_result_free(&r);
+  SolEmuRange range;
+  CHECK(sol_emu_range(emu, (uint64_t)(uintptr_t)&words[0][5], &range) && range.mapped && range.bytes == 128);
+  CHECK(range.address == (uint64_t)(uintptr_t)words[0] && !range.variable);
+  CHECK(sol_emu_range(emu, before, &range) && !range.mapped && range.bytes == 64);
+  CHECK(sol_emu_range(emu, after, &range));
+  CHECK(!sol_emu_range(emu, (uint64_t)(uintptr_t)&words[0][32], &range));
+  r = run(&words[0][1]); // one word too far
+  CHECK_INT(r.end, SOL_EMU_FAULT);
+  CHECK(r.finding_count && r.findings[0].kind == SOL_EMU_OUT_OF_BOUNDS);
+  CHECK_HAS(r.findings[0].message, "past the end of shared");
+  sol_emu_result_free(&r);
+  sol_emu_destroy(emu);
+}
+
+TEST(unmapped) {
+  open_emu();
+  SolError err;
+  CHECK(!sol_emu_map(emu, words[0], 128, NULL, NULL));
+  CHECK_INT(sol_emu_map(emu, &words[0][10], 4, NULL, &err), SOL_ERR_ARGUMENT); // twice
+  CHECK_HAS(err.message, "mapped already");
+  CHECK_INT(sol_emu_unmap(emu, &words[0][1], &err), SOL_ERR_ARGUMENT);
+  CHECK(!sol_emu_unmap(emu, words[0], NULL));
+  CHECK_INT(sol_emu_unmap(emu, words[0], &err), SOL_ERR_ARGUMENT);
+  SolEmuResult r = run(words[0]);
+  CHECK(r.finding_count && r.findings[0].kind == SOL_EMU_AFTER_FREE);
+  sol_emu_result_free(&r);
+  CHECK(!sol_emu_map(emu, &words[0][8], 256, "again", NULL)); // over part of what was
+  r = run(&words[0][8]);
+  CHECK_INT(r.end, SOL_EMU_DONE);
+  sol_emu_result_free(&r);
+  CHECK_INT(sol_emu_map(emu, NULL, 4, NULL, &err), SOL_ERR_ARGUMENT);
+  CHECK_INT(sol_emu_map(emu, words[1], 0, NULL, &err), SOL_ERR_ARGUMENT);
+  CHECK_INT(sol_emu_map(emu, words[1], UINT64_MAX, NULL, &err), SOL_ERR_ARGUMENT);
+  CHECK_INT(sol_emu_map(emu, (void *)(uintptr_t)0x710000001000u, 64, NULL, &err), SOL_ERR_UNSUPPORTED);
+  sol_emu_destroy(emu);
+}
+
+TEST(managed_variables) {
+  memset(words, 0, sizeof words);
+  open_emu();
+  uint64_t address, bytes, pointer;
+  CHECK(!sol_emu_symbol(module, "shared_count", &address, &bytes, NULL));
+  CHECK(address == (uint64_t)(uintptr_t)words[2] && bytes == 4);
+  CHECK_INT(words[2][0], 5);
+  CHECK(!sol_emu_symbol(module, "where", &address, NULL, NULL) &&
+        !sol_emu_read(emu, &pointer, address, 8, NULL));
+  CHECK(pointer == (uint64_t)(uintptr_t)words[2]); // initialisers point to it, too
+  CHECK(!sol_emu_map(emu, words[0], 128, NULL, NULL));
+  words[2][0] = 100;
+  SolEmuResult r = run(words[0]);
+  CHECK_INT(r.end, SOL_EMU_DONE);
+  CHECK_INT(words[2][0], 132);
+  sol_emu_result_free(&r);
+  sol_emu_destroy(emu);
+}
+
+TEST(registers) {
+  open_emu();
+  uint32_t count = sol_emu_kernel_registers(sol_emu_kernel(module, "bump"));
+  CHECK(count >= 4 && count < 64); // two addresses and a few words are alive
+  sol_emu_destroy(emu);
+}
+
+CHECK_MAIN

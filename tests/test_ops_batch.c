@@ -1,0 +1,140 @@
+// A row's result is the same bits whatever rows are beside it: every operation on rows runs on many, and then
+// on single rows and ranges of the same memory.
+#include "check.h"
+#include "slices.h"
+
+enum { ROWS = 5 };
+
+// Neighbours take part in a stencil.
+static bool is_by_rows(const OpsDef *def) {
+  return strcmp(def->name, "stencil") != 0;
+}
+
+// Puts the tensors of rows first..first+count-1 into args. false: this operation's tensors cannot be cut so.
+static bool part(const Trial *t, const OpsCase *c, int64_t first, int64_t count, unsigned char *args) {
+  OpsView v[OPS_MAX_VIEWS];
+  memcpy(args, t->args, sizeof t->args);
+  slice_set(t->def, c, 0, count, args);
+  if (slice_views(t->def, args, v) != t->count) return false;
+  bool cut = false;
+  for (int k = 0; k < t->count; k++) {
+    const OpsView *whole = &t->view[k];
+    if (whole->scratch) continue;
+    SliceAxis axis = slice_axis(whole, &v[k], c->dim[0], count);
+    if (axis == SLICE_MIXED || (axis == SLICE_COLS && whole->rows > 1)) return false;
+    if (axis != SLICE_NONE && v[k].stride != whole->stride && axis != SLICE_COLS) return false;
+    bool scattered = !strcmp(t->def->name, "kv_append"); // its rows go where the slots say
+    if (axis == SLICE_NONE && whole->role != OPS_IN && !whole->optional && !scattered) return false; // sums
+    if (axis != SLICE_NONE && (whole->role != OPS_IN || scattered)) cut = true;
+    const char *at = whole->at;
+    if (at) at += first * slice_step(whole, axis) * (int64_t)slice_size(whole);
+    if (whole->fill == OPS_FILL_ORDER) at = NULL; // of all rows; without one they come in their own
+    memcpy(args + whole->field, &at, sizeof at);
+  }
+  return cut;
+}
+
+static SolStatus restore(Trial *t, SolError *err) {
+  SolStatus status = SOL_OK;
+  for (int k = 0; k < t->count && !status; k++)
+    if (t->memory[k]) status = sol_context_write(t->ctx, t->memory[k], t->host[k], t->bytes[k], err);
+  return status;
+}
+
+static SolStatus read_all(Trial *t, unsigned char *const *to, SolError *err) {
+  SolStatus status = SOL_OK;
+  for (int k = 0; k < t->count && !status; k++)
+    if (t->memory[k]) status = sol_context_read(t->ctx, to[k], t->memory[k], t->bytes[k], err);
+  return status;
+}
+
+// Runs the pieces one after the other over restored memory; all of it must come out as the whole run's.
+static bool pieces_agree(Trial *t, const OpsCase *c, int64_t length, SolError *err) {
+  unsigned char *whole[OPS_MAX_VIEWS], *now[OPS_MAX_VIEWS], args[512];
+  bool same = true;
+  const int count = t->count;
+  for (int k = 0; k < count; k++) whole[k] = malloc(t->bytes[k] + 1), now[k] = malloc(t->bytes[k] + 1);
+  SolStatus status = read_all(t, whole, err);
+  if (!status) status = restore(t, err);
+  for (int64_t first = 0; first < c->dim[0] && !status; first += length) {
+    int64_t rows = first + length > c->dim[0] ? c->dim[0] - first : length;
+    if (!part(t, c, first, rows, args)) status = SOL_ERR_UNSUPPORTED;
+    if (!status) status = ops_call(t->ctx, t->def, args, NULL);
+    if (status && status != SOL_ERR_UNSUPPORTED) *err = *sol_last_error();
+  }
+  if (!status) status = sol_context_sync(t->ctx, err);
+  if (!status) status = read_all(t, now, err);
+  for (int k = 0; k < count; k++) {
+    if (!status && t->memory[k] && !t->view[k].scratch && memcmp(whole[k], now[k], t->bytes[k]) != 0) {
+      same = false;
+      snprintf(err->message, sizeof err->message, "%s differs", t->view[k].name);
+    }
+    free(whole[k]);
+    free(now[k]);
+  }
+  return !status && same;
+}
+
+static void try_case(SolContext *ctx, const OpsDef *def, const OpsCase *c, int *ran) {
+  Trial t;
+  SolError err = {0};
+  SolStatus status = trial_open(&t, ctx, def, c, &(TrialOptions){.seed = 7}, &err);
+  unsigned char args[512];
+  if (!status && part(&t, c, 0, 1, args)) {
+    ++*ran;
+    status = trial_run(&t, &err);
+    CHECK_MSG(!status, "%s: %s", def->name, err.message);
+    for (int64_t length = 1; length < c->dim[0] && !status; length += 2)
+      if (!CHECK_MSG(pieces_agree(&t, c, length, &err),
+                     "%s on %s, rows of %lldx%lldx%lld %s, option %d, %lld at a time: %s", def->name,
+                     sol_backend_name(sol_context_backend(ctx)), (long long)c->dim[1], (long long)c->dim[2],
+                     (long long)c->dim[3], sol_dtype_name(c->dtype), c->option, (long long)length,
+                     err.message))
+        break;
+  }
+  trial_close(&t);
+}
+
+static void try_op(SolContext *ctx, const OpsDef *def) {
+  static const SolDtype types[] = {SOL_FP32, SOL_FP16, SOL_BF16};
+  bool emu = sol_context_backend(ctx) == SOL_BACKEND_EMU;
+  int ran = 0;
+  for (int s = 0; s < def->shape_count; s++)
+    for (int o = 0; o < (def->options ? def->options : 1); o++)
+      for (int pad = 0; pad < (emu ? 1 : 2); pad++) {
+        OpsCase c = {.dtype = types[(s + o) % 3], .option = o, .pad = pad * 3};
+        memcpy(c.dim, def->shapes[s], sizeof c.dim);
+        if (!c.dim[0] || (!c.dim[1] && strchr(def->shape, 'x'))) continue;
+        c.dim[0] = ROWS;
+        if (c.dim[1] > 70000 && emu) c.dim[0] = 2; // wide rows take their time there
+        try_case(ctx, def, &c, &ran);
+      }
+  printf("%-5s %-16s %4d cases%s\n", sol_backend_name(sol_context_backend(ctx)), def->name, ran,
+         ran ? "" : " (not by rows)");
+}
+
+static void try_backend(SolBackend backend) {
+  SolContext *ctx = NULL;
+  if (backend == SOL_BACKEND_EMU && !ops_image_count) return; // built without nvcc
+  if (!CHECK_INT(sol_context_create(&(SolContextOptions){.backend = backend}, &ctx, NULL), SOL_OK)) return;
+  for (int op = 0; op < OPS_COUNT; op++)
+    if (is_by_rows(ops_defs[op])) try_op(ctx, ops_defs[op]);
+  sol_context_destroy(ctx);
+}
+
+TEST(cpu) {
+  try_backend(SOL_BACKEND_CPU);
+}
+
+TEST(emu) {
+  try_backend(SOL_BACKEND_EMU);
+}
+
+TEST(cuda) { // where there is a GPU
+  SolContext *ctx = NULL;
+  if (sol_context_create(&(SolContextOptions){.backend = SOL_BACKEND_CUDA}, &ctx, NULL)) return;
+  sol_context_destroy(ctx);
+  try_backend(SOL_BACKEND_CUDA);
+}
+
+CHECK_MAIN

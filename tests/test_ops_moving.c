@@ -1,0 +1,217 @@
+// Operations that move data: what test_ops cannot say. gather's order; more batches than a grid has along one
+// axis; skewed and fully filled histograms; arguments that only these operations have.
+#include "check.h"
+#include "ops/ops.h"
+
+static SolContext *open_backend(SolBackend backend) {
+  SolContext *ctx = NULL;
+  SolError err;
+  if (backend == SOL_BACKEND_EMU && !ops_image_count) return NULL; // built without nvcc
+  SolStatus status = sol_context_create(&(SolContextOptions){.backend = backend}, &ctx, &err);
+  if (status && backend == SOL_BACKEND_CUDA) return NULL; // no GPU here
+  CHECK_MSG(!status, "%s: %s", sol_backend_name(backend), err.message);
+  return ctx;
+}
+
+static void *upload(SolContext *ctx, const void *from, size_t bytes) {
+  void *at = NULL;
+  CHECK_INT(sol_context_alloc(ctx, bytes, &at, NULL), SOL_OK);
+  CHECK_INT(sol_context_write(ctx, at, from, bytes, NULL), SOL_OK);
+  return at;
+}
+
+static void release(SolContext *ctx, const void *memory) {
+  CHECK_INT(sol_context_free(ctx, (void *)(uintptr_t)memory, NULL), SOL_OK);
+}
+
+static void download(SolContext *ctx, void *to, void *from, size_t bytes) {
+  CHECK_INT(sol_context_sync(ctx, NULL), SOL_OK);
+  CHECK_INT(sol_context_read(ctx, to, from, bytes, NULL), SOL_OK);
+  CHECK_INT(sol_context_free(ctx, from, NULL), SOL_OK);
+}
+
+TEST(order_is_by_id_and_stable) {
+  enum { COUNT = 3000 };
+  static int64_t ids[COUNT], order[COUNT];
+  static int32_t ids32[COUNT], order32[COUNT];
+  static const int64_t ranges[] = {1, 2, 7, 1000, COUNT, INT64_MAX / 4};
+  for (size_t r = 0; r < sizeof ranges / sizeof ranges[0]; r++) {
+    uint64_t random = 88172645463325252u + r;
+    for (int i = 0; i < COUNT; i++) {
+      random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+      ids[i] = (int64_t)(random >> 1) % ranges[r] - ranges[r] / 3; // bad ones too
+      ids32[i] = (int32_t)ids[i];
+    }
+    CHECK_INT(sol_gather_order(ids, order, COUNT, SOL_INT64, NULL), SOL_OK);
+    CHECK_INT(sol_gather_order(ids32, order32, COUNT, SOL_DTYPE_DEFAULT, NULL), SOL_OK);
+    int wrong = 0;
+    for (int i = 1; i < COUNT; i++) {
+      int64_t a = order[i - 1], b = order[i];
+      if (ids[a] > ids[b] || (ids[a] == ids[b] && a >= b)) wrong++;
+      int32_t c = order32[i - 1], d = order32[i];
+      if (ids32[c] > ids32[d] || (ids32[c] == ids32[d] && c >= d)) wrong++;
+    }
+    CHECK_INT(wrong, 0); // strictly ascending pairs of (id, position): a permutation, too
+  }
+}
+
+TEST(order_of_few) {
+  int32_t ids[3] = {5, 5, -1}, order[3] = {9, 9, 9};
+  CHECK_INT(sol_gather_order(NULL, NULL, 0, SOL_INT32, NULL), SOL_OK);
+  CHECK_INT(sol_gather_order(ids, order, 1, SOL_INT32, NULL), SOL_OK);
+  CHECK(order[0] == 0 && order[1] == 9);
+  CHECK_INT(sol_gather_order(ids, order, 3, SOL_INT32, NULL), SOL_OK);
+  CHECK(order[0] == 2 && order[1] == 0 && order[2] == 1);
+}
+
+TEST(order_of_bad_arguments) {
+  int32_t ids[1] = {0}, order[1];
+  SolError err;
+  CHECK_INT(sol_gather_order(ids, order, 1, SOL_FP32, &err), SOL_ERR_ARGUMENT);
+  CHECK_HAS(err.message, "fp32");
+  CHECK_INT(sol_gather_order(NULL, order, 1, SOL_INT32, &err), SOL_ERR_ARGUMENT);
+  CHECK_INT(sol_gather_order(ids, NULL, 1, SOL_INT32, &err), SOL_ERR_ARGUMENT);
+  CHECK_INT(sol_gather_order(ids, order, -1, SOL_INT32, &err), SOL_ERR_RANGE);
+  CHECK_INT(sol_gather_order(ids, order, (int64_t)1 << 31, SOL_INT32, &err), SOL_ERR_RANGE);
+}
+
+// An order that is no permutation is the caller's mistake; nothing outside y may be written for it.
+static void gather_in_bad_order(SolBackend backend) {
+  SolContext *ctx = open_backend(backend);
+  if (!ctx) return;
+  float x[4] = {1, 2, 3, 4}, y[6] = {-1, -1, -1, -1, -1, -1};
+  int32_t ids[4] = {3, 2, 1, 0}, order[4] = {-1, 4, 2, INT32_MAX};
+  SolGather a = {.m = 4, .n = 1, .rows = 4, .dtype = SOL_FP32};
+  a.x = upload(ctx, x, sizeof x), a.ids = upload(ctx, ids, sizeof ids),
+  a.order = upload(ctx, order, sizeof order);
+  float *all = upload(ctx, y, sizeof y);
+  a.y = all + 1;
+  CHECK_INT(sol_gather(ctx, &a, NULL), SOL_OK);
+  download(ctx, y, all, sizeof y);
+  release(ctx, a.x), release(ctx, a.ids), release(ctx, a.order);
+  for (int i = 0; i < 6; i++) CHECK_NEAR((double)y[i], i == 3 ? 2 : -1, 0);
+  sol_context_destroy(ctx);
+}
+
+TEST(gather_in_bad_order) {
+  gather_in_bad_order(SOL_BACKEND_CPU);
+  gather_in_bad_order(SOL_BACKEND_EMU);
+  gather_in_bad_order(SOL_BACKEND_CUDA);
+}
+
+// 70000 batches: more than a grid has blocks along its second axis.
+static void transpose_many(SolBackend backend, int64_t m, int64_t n) {
+  enum { BATCH = 70000 };
+  SolContext *ctx = open_backend(backend);
+  if (!ctx) return;
+  int64_t each = m * n;
+  size_t bytes = (size_t)(BATCH * each) * sizeof(uint16_t);
+  uint16_t *x = malloc(bytes), *y = malloc(bytes);
+  for (int64_t i = 0; i < BATCH * each; i++) x[i] = (uint16_t)(i * 40503 >> 3), y[i] = 0xA5A5;
+  SolTranspose a = {.batch = BATCH, .m = m, .n = n, .dtype = SOL_BF16};
+  void *out = upload(ctx, y, bytes);
+  a.x = upload(ctx, x, bytes), a.y = out;
+  CHECK_INT(sol_transpose(ctx, &a, NULL), SOL_OK);
+  download(ctx, y, out, bytes);
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < BATCH * each; i++) wrong += y[i / each * each + i % n * m + i / n % m] != x[i];
+  CHECK_INT(wrong, 0);
+  release(ctx, a.x);
+  free(x);
+  free(y);
+  sol_context_destroy(ctx);
+}
+
+TEST(transpose_of_many_batches) {
+  transpose_many(SOL_BACKEND_CPU, 3, 2);
+  transpose_many(SOL_BACKEND_EMU, 3, 2);
+  transpose_many(SOL_BACKEND_EMU, 8, 8);
+  transpose_many(SOL_BACKEND_CUDA, 3, 2);
+  transpose_many(SOL_BACKEND_CUDA, 8, 8);
+}
+
+// Every element in one bin, in the first and the last, and all of them outside.
+static void skewed(SolBackend backend, int64_t bins) {
+  enum { COUNT = 50001 };
+  static int32_t x[COUNT], counts[65536];
+  SolContext *ctx = open_backend(backend);
+  if (!ctx) return;
+  int32_t values[] = {0, (int32_t)bins - 1, -1, (int32_t)bins, INT32_MIN, INT32_MAX};
+  for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
+    for (int i = 0; i < COUNT; i++) x[i] = values[k];
+    memset(counts, 0, sizeof counts);
+    SolHistogram a = {.n = COUNT, .bins = bins, .dtype = SOL_INT32};
+    void *in = upload(ctx, x, sizeof x);
+    a.x = in;
+    a.counts = upload(ctx, counts, (size_t)bins * 4);
+    CHECK_INT(sol_histogram(ctx, &a, NULL), SOL_OK);
+    download(ctx, counts, a.counts, (size_t)bins * 4);
+    release(ctx, in);
+    int64_t sum = 0;
+    for (int64_t b = 0; b < bins; b++) sum += counts[b];
+    CHECK_INT(sum, k < 2 ? COUNT : 0);
+    if (k < 2) CHECK_INT(counts[values[k]], COUNT);
+  }
+  sol_context_destroy(ctx);
+}
+
+TEST(skewed_histograms) {
+  static const int64_t bins[] = {1, 256, 12289, 65536};
+  for (size_t i = 0; i < sizeof bins / sizeof bins[0]; i++) {
+    skewed(SOL_BACKEND_CPU, bins[i]);
+    skewed(SOL_BACKEND_EMU, bins[i]);
+    skewed(SOL_BACKEND_CUDA, bins[i]);
+  }
+}
+
+// Both ends belong to bins; just outside them nothing does.
+TEST(ends_of_a_histogram) {
+  SolContext *ctx = open_backend(SOL_BACKEND_CPU);
+  float x[] = {-1, 1, nextafterf(-1, -2), nextafterf(1, 2), NAN, INFINITY, -INFINITY, nextafterf(1, 0), 0};
+  int32_t counts[4] = {10, 0, 0, 0};
+  SolHistogram a = {.counts = counts, .x = x, .n = 9, .bins = 4, .dtype = SOL_FP32, .low = -1, .high = 1};
+  CHECK_INT(sol_histogram(ctx, &a, NULL), SOL_OK);
+  CHECK(counts[0] == 11 && counts[1] == 0 && counts[2] == 1 && counts[3] == 2);
+  a.n = 0;
+  CHECK_INT(sol_histogram(ctx, &a, NULL), SOL_OK);
+  CHECK_INT(counts[0], 11);
+  sol_context_destroy(ctx);
+}
+
+TEST(bad_arguments) {
+  SolContext *ctx = open_backend(SOL_BACKEND_CPU);
+  float x[4] = {0}, y[4];
+  int32_t counts[4] = {0}, ids[4] = {0}, bad = 0;
+  SolHistogram h = {.counts = counts, .x = x, .n = 4, .bins = 4, .dtype = SOL_FP32, .low = 1, .high = 1};
+  CHECK_INT(sol_histogram(ctx, &h, NULL), SOL_ERR_ARGUMENT);
+  CHECK_HAS(sol_last_error()->message, "from 1 to 1");
+  h.high = INFINITY;
+  CHECK_INT(sol_histogram(ctx, &h, NULL), SOL_ERR_ARGUMENT);
+  h.low = -3e38f, h.high = 3e38f; // their distance is too large for fp32
+  CHECK_INT(sol_histogram(ctx, &h, NULL), SOL_ERR_ARGUMENT);
+  h.low = 0, h.high = 1, h.bins = 65537;
+  CHECK_INT(sol_histogram(ctx, &h, NULL), SOL_ERR_RANGE);
+  h.bins = 4, h.dtype = SOL_INT64;
+  CHECK_INT(sol_histogram(ctx, &h, NULL), SOL_ERR_ARGUMENT);
+  SolStencil s = {.y = y, .x = x, .m = 2, .n = 2, .dtype = SOL_FP32};
+  CHECK_INT(sol_stencil(ctx, &s, NULL), SOL_ERR_RANGE);
+  s.radius = 9;
+  CHECK_INT(sol_stencil(ctx, &s, NULL), SOL_ERR_RANGE);
+  s.radius = 1, s.y = x; // not in place
+  CHECK_INT(sol_stencil(ctx, &s, NULL), SOL_ERR_ARGUMENT);
+  SolGather g = {.y = y, .x = x, .ids = ids, .m = 2, .n = 2, .rows = 2, .dtype = SOL_FP32};
+  g.bad_id = SOL_BAD_ID_FLAG;
+  CHECK_INT(sol_gather(ctx, &g, NULL), SOL_ERR_ARGUMENT);
+  CHECK_HAS(sol_last_error()->message, "bad is NULL");
+  g.bad_id = SOL_BAD_ID_ZERO, g.bad = &bad;
+  CHECK_INT(sol_gather(ctx, &g, NULL), SOL_ERR_ARGUMENT);
+  g.bad = NULL, g.id_dtype = SOL_FP16;
+  CHECK_INT(sol_gather(ctx, &g, NULL), SOL_ERR_ARGUMENT);
+  SolTranspose t = {.y = x, .x = x, .m = 2, .n = 2, .dtype = SOL_FP32}; // not in place
+  CHECK_INT(sol_transpose(ctx, &t, NULL), SOL_ERR_ARGUMENT);
+  t.y = y, t.dtype = SOL_FP4;
+  CHECK_INT(sol_transpose(ctx, &t, NULL), SOL_ERR_ARGUMENT);
+  sol_context_destroy(ctx);
+}
+
+CHECK_MAIN
