@@ -66,17 +66,24 @@ INLINE bool any_inside(NormPlace s, int column) {
 
 // ---- Loads and stores of one chunk
 
-// One by one; what is outside the row is zero.
+// One by one; what is outside the row is zero. Whole words are put together, never parts of them under a condition:
+// where such parts were, the third word came out wrong on an H200 (and right on the emulator, from the same PTX).
 INLINE Vec any_load_singly(NormKernel c, NormPlace s, const char *row, int at) {
-  Vec v;
-  v.v = make_uint4(0, 0, 0, 0);
+  uint32_t u[4];
 #pragma unroll
-  for (int j = 0; j < 16 / norm_bytes(c); j++) {
-    int i = at + j * s.step;
-    if (!any_inside(s, i)) continue;
-    if (norm_bytes(c) == 4) v.u[j] = ((const uint32_t *)row)[i];
-    else v.h[j] = ((const uint16_t *)row)[i];
+  for (int j = 0; j < 4; j++) {
+    if (norm_bytes(c) == 4) {
+      int i = at + j * s.step;
+      u[j] = any_inside(s, i) ? ((const uint32_t *)row)[i] : 0;
+    } else {
+      int i = at + 2 * j * s.step, next = i + s.step;
+      uint32_t low = any_inside(s, i) ? ((const uint16_t *)row)[i] : 0;
+      uint32_t high = any_inside(s, next) ? ((const uint16_t *)row)[next] : 0;
+      u[j] = low | high << 16;
+    }
   }
+  Vec v;
+  v.v = make_uint4(u[0], u[1], u[2], u[3]);
   return v;
 }
 
