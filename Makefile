@@ -118,9 +118,14 @@ check-layers: ## check the includes against the dependency order
 
 # A file that changes only when its text does: what depends on it is rebuilt when flags or the list of
 # sources change, so that no object of a vanished source stays in an archive.
-$(B)/stamp/%: FORCE
-	@mkdir -p $(@D) && printf '%s\n' '$(subst ','\'',$(STAMP_$*))' > $@.new
+define WRITE_STAMP
+	@mkdir -p $(@D) && printf '%s\n' '$(subst ','\'',$(STAMP_$(@F)))' > $@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+endef
+$(B)/stamp/%: FORCE
+	$(WRITE_STAMP)
+$(KERNELS)/stamp/nvcc: FORCE
+	$(WRITE_STAMP)
 STAMP_flags   = $(CC) $(LIB_FLAGS) $(LDFLAGS)
 STAMP_tests   = $(STAMP_flags) $(CUDA_INC)
 STAMP_wasm    = $(CLANG) $(WASM_FLAGS)
@@ -152,7 +157,7 @@ NVCC_FLAGS := -std=c++17 -O3 -Xptxas -warn-spills -Ikernels -fatbin --keep \
   -gencode arch=compute_75,code=compute_75 -gencode arch=compute_80,code=sm_80 \
   -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_100,code=sm_100
 define MODULE_RULE
-$(KERNELS)/$(1).fatbin: kernels/$(1)/$(1).cu $(B)/stamp/nvcc
+$(KERNELS)/$(1).fatbin: kernels/$(1)/$(1).cu $(KERNELS)/stamp/nvcc
 	@mkdir -p $(KERNELS)/$(1).keep
 	$$(Q)$(NVCC) $(NVCC_FLAGS) --keep-dir $(KERNELS)/$(1).keep -MD -MP -MF $(KERNELS)/$(1).d $$< -o $$@
 endef
