@@ -25,7 +25,7 @@ for header in include/sol/*.h; do
   done
 done
 for dir in $DIRS; do
-  for header in src/"$dir"/*.h; do alone "${header#src/}" $CC -xc -std=c17 ${strict/-pedantic/}; done
+  for header in src/"$dir"/*.h; do alone "${header#src/}" $CC -xc -std=c17 -I. ${strict/-pedantic/}; done
 done
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]
