@@ -111,20 +111,23 @@ INLINE void columns_lean(int op, int in, int out, int x_kind, int y_kind, int od
   const bool dense = odd || each == 2, narrow = in == 2 && p.vector_kind != KIND_FP32;
   const int v_kind = x_kind < 0 ? p.vector_kind : x_kind;
   float f[8], v[8];
+  uint64_t at[2];
+#pragma unroll
+  for (int k = 0; k < each; k++) {
+    uint32_t i = first + k * blockDim.x;
+    row[k] = divide32(odd ? i * per : i, p.divider);
+    column[k] = (odd ? i * per : i) - row[k] * p.divider.by;
+    at[k] = dense ? (uint64_t)i * (per * in) : row[k] * p.x_stride + (uint64_t)column[k] * (per * in);
+    if (may_hint() && i < p.chunks && threadIdx.x % 8 == 0) prefetch_l2((const char *)p.x + at[k]);
+  }
   begin_kernel();
   if (odd && first < p.chunks && p.total - first * per < per) {
     lean_tail(op, p, first * per);
     return;
   }
 #pragma unroll
-  for (int k = 0; k < each; k++) {
-    uint32_t i = first + k * blockDim.x;
-    if (i >= p.chunks) continue;
-    row[k] = divide32(odd ? i * per : i, p.divider);
-    column[k] = (odd ? i * per : i) - row[k] * p.divider.by;
-    uint64_t at = dense ? (uint64_t)i * (per * in) : row[k] * p.x_stride + (uint64_t)column[k] * (per * in);
-    load_aligned((const char *)p.x + at, per * in / 4, 0, a[k]);
-  }
+  for (int k = 0; k < each; k++)
+    if (first + k * blockDim.x < p.chunks) load_aligned((const char *)p.x + at[k], per * in / 4, 0, a[k]);
 #pragma unroll
   for (int k = 0; k < each; k++) {
     if (first + k * blockDim.x >= p.chunks) continue;
@@ -147,8 +150,8 @@ INLINE void columns_lean(int op, int in, int out, int x_kind, int y_kind, int od
 #pragma unroll
     for (int j = 0; j < per; j++) f[j] = columns_apply(op, f[j], v[j], p.scale);
     from_floats(f, per, y_kind < 0 ? p.y_kind : y_kind, a[k]);
-    uint64_t at = dense ? (uint64_t)i * (per * out) : row[k] * p.y_stride + (uint64_t)column[k] * (per * out);
-    store_aligned((char *)p.y + at, per * out / 4, a[k]);
+    uint64_t to = dense ? (uint64_t)i * (per * out) : row[k] * p.y_stride + (uint64_t)column[k] * (per * out);
+    store_aligned((char *)p.y + to, per * out / 4, a[k]);
   }
 }
 

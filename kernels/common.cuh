@@ -108,6 +108,21 @@ INLINE void wait_for_predecessor(void) {
 #endif
 }
 
+INLINE void prefetch_l2(const void *at) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(at)));
+}
+
+// Whether a kernel should ask L2 for its inputs while it still waits. Where blocks are few, all of them are here before
+// the predecessor ends; the others start when there is nothing left to wait for. It is a hint and no access: what the
+// predecessor writes meanwhile goes to L2, too.
+INLINE bool may_hint(void) {
+#if __CUDA_ARCH__ >= 900
+  return gridDim.x * gridDim.y * gridDim.z <= 1024;
+#else
+  return false;
+#endif
+}
+
 INLINE void let_successor_start(void) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

@@ -72,8 +72,4 @@ INLINE uint4 load_singly(const char *from, const char *first, const char *end, i
   return v.v;
 }
 
-INLINE void prefetch_l2(const void *at) {
-  asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(at)));
-}
-
 #endif

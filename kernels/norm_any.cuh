@@ -73,7 +73,7 @@ INLINE NormPart any_sum(NormKernel c, const NormParams *p, NormPlace s, const Ve
     if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW) {
       float f[8], w[8];
       widen(&v[k], c.kind, norm_bytes(c), f);
-      any_weight(c, p, s, weight, any_column(s, k), w);
+      any_weight(c, p, s, weight, any_column(s, k), 1, w);
 #pragma unroll
       for (int j = 0; j < 16 / norm_bytes(c); j++) t.top = max(t.top, __float_as_uint(fabsf(f[j] * w[j])));
     }
@@ -107,12 +107,16 @@ INLINE float any_squares(NormKernel c, NormPlace s, const Vec *v, float mean) {
 INLINE void any_take(NormKernel c, NormPlace s, NormRow r, Vec *v) {
   NormPlace from = s;
   if (c.op == NORM_EMBED && !r.known) from.hi = from.lo;
-  any_load(c, from, r.x, v);
+  any_load_whole(c, from, r.x, v);
   if (c.op == NORM_ADD) {
     Vec more[8];
-    any_load(c, s, r.residual, more);
+    any_load_whole(c, s, r.residual, more); // all of both rows is asked for before the single elements
+    any_load_rest(c, from, r.x, v);
+    any_load_rest(c, s, r.residual, more);
 #pragma unroll
     for (int k = 0; k < c.chunks; k++) v[k] = norm_add(c, v[k], more[k]);
+  } else {
+    any_load_rest(c, from, r.x, v);
   }
   if (c.op == NORM_ADD || (c.op == NORM_EMBED && r.second))
 #pragma unroll
@@ -155,9 +159,9 @@ INLINE void any_quantize(NormKernel c, const NormParams *p, NormPlace s, int at,
   }
 }
 
-// Writes a tile. `variance`: layernorm's; otherwise the mean of squares.
+// Writes a tile. `variance`: layernorm's; otherwise the mean of squares. `early`: weights that were loaded before.
 INLINE void any_put(NormKernel c, const NormParams *p, NormPlace s, char *y, const Vec *v, float mean, float variance,
-                    uint32_t top) {
+                    uint32_t top, const NormWeights *early) {
   const int in = norm_bytes(c), per = 16 / in;
   const char *weight = any_tile(p, s, p->weight), *bias = c.op == NORM_LAYER ? any_tile(p, s, p->bias) : nullptr;
   float scale = rsqrtf(variance + p->eps);
@@ -166,11 +170,12 @@ INLINE void any_put(NormKernel c, const NormParams *p, NormPlace s, char *y, con
     float f[8], w[8], b[8];
     int at = any_column(s, k);
     widen(&v[k], c.kind, in, f);
-    any_weight(c, p, s, weight, at, w);
+    if (early) any_join_weights(c, p, s, weight, early, k, scale, w);
+    else any_weight(c, p, s, weight, at, scale, w);
     if (bias) any_vector(c, p, s, bias, at, b);
 #pragma unroll
     for (int j = 0; j < per; j++)
-      f[j] = c.op == NORM_LAYER ? fmaf((f[j] - mean) * scale, w[j], bias ? b[j] : 0) : f[j] * (scale * w[j]);
+      f[j] = c.op == NORM_LAYER ? fmaf(f[j] - mean, w[j], bias ? b[j] : 0) : f[j] * w[j];
     if (c.op == NORM_RMS_FP8) any_quantize(c, p, s, at, k == 0 && !s.base, scale * __uint_as_float(top), f);
     any_store(c, p, s, y, at, f);
   }
@@ -183,29 +188,41 @@ INLINE void any_begin(const NormParams *p) {
   norm_begin();
 }
 
-// The aligned part of a row further on. Blocks of several rows do without, and rows that lie differently.
+// Blocks of several rows do without.
 INLINE void any_prefetch(NormKernel c, const NormParams *p, NormPlace s) {
-  if (s.thread || p->row_bits || p->layout != NORM_SHIFTED || c.op == NORM_EMBED) return;
-  int head = (int)(-((uintptr_t)p->x + (s.row + p->ahead) * p->x_stride) & 15);
-  norm_prefetch(c, p, s.row, head, (int)(p->n * norm_bytes(c) - head) & ~15);
+  if (s.thread || p->row_bits) return;
+  norm_prefetch(c, p, s.row, 0, (int)min(p->n * norm_bytes(c), (int64_t)1 << 30), true);
+}
+
+// While the predecessor is still at work: the row's lines, one a thread. Looked-up rows are not known yet.
+INLINE void any_hint(NormKernel c, const NormParams *p, NormPlace s) {
+  if (!may_hint() || c.op == NORM_EMBED || s.row >= p->m) return;
+  int64_t from = (int64_t)s.row * p->x_stride + (int64_t)s.thread * 128;
+  if ((int64_t)s.thread * 128 >= p->n * norm_bytes(c)) return;
+  prefetch_l2((const char *)p->x + from);
+  if (c.op == NORM_ADD)
+    prefetch_l2((const char *)p->residual + (int64_t)s.row * p->residual_stride + (int64_t)s.thread * 128);
 }
 
 INLINE void norm_any(NormKernel c, const NormParams *p) {
   __shared__ NormShared shared[2];
   NormPlace s = any_place(c, p);
+  any_hint(c, p, s);
   any_begin(p);
   NormRow r = norm_row(c, p, s.row, s.thread == 0);
   any_shift(c, p, &s, r);
   Vec v[8];
   any_take(c, s, r, v);
   any_prefetch(c, p, s);
+  NormWeights early;
+  if (c.ahead) any_fetch_weights(c, p, s, any_tile(p, s, p->weight), &early);
   NormPart total = any_fold(c, p, &shared[0], any_sum(c, p, s, v), true);
   float mean = total.sum * p->over_n, variance = mean;
   if (c.op == NORM_LAYER) {
     total.sum = any_squares(c, s, v, mean);
     variance = any_fold(c, p, &shared[1], total, false).sum * p->over_n;
   }
-  any_put(c, p, s, r.y, v, mean, variance, total.top);
+  any_put(c, p, s, r.y, v, mean, variance, total.top, c.ahead ? &early : nullptr);
 }
 
 // A row by tiles, in several passes: for its sum (or that of squares), for layernorm's variance, for the output.
@@ -243,7 +260,7 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
       } else if (pass == 1) {
         total.sum += any_squares(c, s, v, mean);
       } else {
-        any_put(c, p, s, t.y, v, mean, variance, total.top);
+        any_put(c, p, s, t.y, v, mean, variance, total.top, nullptr);
       }
     }
     if (pass == 0) {
@@ -264,22 +281,27 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
     body(c, &p);                                                                                                       \
   }
 // Threads of a block, and blocks that are to fit an SM, bound the registers; they are such that nothing spills.
-enum { WHEN_late, WHEN_early };
-enum { BLOCKS_early = 2, BLOCKS_late = 3 };
 #define NORM_LANES(name, op, T, lanes)                                                                                 \
-  NORM_KERNEL(name##_##T##_lanes##lanes, 128, (op) == NORM_LAYER ? 8 : 12, norm_held, op, TYPE_##T, 2, lanes, 1)
-#define NORM_BLOCK(name, op, T, when)                                                                                  \
-  NORM_KERNEL(name##_##T##_block_##when, 512, (op) == NORM_LAYER ? 2 : BLOCKS_##when, norm_held, op, TYPE_##T, 2, 0,  \
-              WHEN_##when)
+  NORM_KERNEL(name, 128, (op) == NORM_LAYER ? 8 : 12, norm_held, op, T, 2, lanes, 1)
+#define NORM_WARP(name, op, T, chunks)                                                                                 \
+  NORM_KERNEL(name, 128, 8, norm_held, op, T, chunks, 32, 0)
+#define NORM_BLOCK(name, op, T, early)                                                                                 \
+  NORM_KERNEL(name, 512, (op) == NORM_LAYER || (early) ? 2 : 3, norm_held, op, T, 2, 0, early)
+// The sum of two inputs loads its weights early, too, in short rows.
 #define NORM_ANY(name, op, T, chunks)                                                                                  \
-  NORM_KERNEL(name##_##T##_any##chunks, 512, 1, norm_any, op, TYPE_##T, chunks, 0, 0)
-#define NORM_LOOP(name, op, T) NORM_KERNEL(name##_##T##_loop, 512, 1, norm_loop, op, TYPE_##T, 2, 0, 0)
+  NORM_KERNEL(name, 512, (chunks) == 3 ? 2 : 1, norm_any, op, T, chunks, 0,                      \
+              (chunks) == 2 && (op) == NORM_ADD)
+#define NORM_LOOP(name, op, T, chunks) NORM_KERNEL(name, 512, 1, norm_loop, op, T, chunks, 0, 0)
 // What needs clusters and waiting for a predecessor. The launcher takes these kernels as the sign that the others
 // can do both, too.
 #if __CUDA_ARCH__ >= 900
-#define NORM_BIG(name, op, T) NORM_KERNEL(name##_##T##_big, 1024, 2, norm_big, op, TYPE_##T, 0, 0, 0)
+#define NORM_BIG(name, op, T, number)                                                                                  \
+  NORM_KERNEL(name, (op) == NORM_ADD ? 1024 : 512, (op) == NORM_ADD ? 1 : (op) == NORM_LAYER ? 2 : 3, norm_big, op, T, \
+              0, 0, 0)
+#define NORM_TWICE(name, op, T, number) NORM_KERNEL(name, 1024, 2, norm_twice, op, T, 0, 0, 0)
 #else
-#define NORM_BIG(name, op, T)
+#define NORM_BIG(...)
+#define NORM_TWICE(...)
 #endif
 
 #endif

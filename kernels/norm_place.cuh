@@ -93,8 +93,8 @@ typedef struct Around {
 // Whether those lie within the vector that the chunk at column `at` is part of.
 INLINE bool any_safe(NormKernel c, NormPlace s, const char *from, int at) {
   const int in = norm_bytes(c);
-  int shift = (int)((uintptr_t)from & 15);
-  bool inside = (s.base + at) * in >= shift && (int64_t)(s.hi - at) * in >= 32 - shift;
+  int shift = (int)((uint32_t)(uintptr_t)from & 15) / in; // elements; of 32 bytes there are 32 / in
+  bool inside = s.base + at >= shift && s.hi - at >= 32 / in - shift;
   return any_whole(c, s, at) && (!shift || inside);
 }
 
@@ -123,8 +123,18 @@ INLINE Vec any_join(NormKernel c, NormPlace s, const char *row, int at, Around a
   return v;
 }
 
-// The tile's chunks of a row. A table's rows may lie differently from the output's; the other inputs do not.
-INLINE void any_load(NormKernel c, NormPlace s, const char *row, Vec *v) {
+// The tile's chunks of a row, in two steps: whole ones, then what is left. A table's rows may lie differently from the
+// output's; the other inputs do not.
+INLINE void any_load_whole(NormKernel c, NormPlace s, const char *row, Vec *v) {
+  if (c.op == NORM_EMBED) return;
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++) {
+    int at = any_column(s, k);
+    v[k] = load16(row + (int64_t)at * norm_bytes(c), any_whole(c, s, at));
+  }
+}
+
+INLINE void any_load_rest(NormKernel c, NormPlace s, const char *row, Vec *v) {
   if (c.op == NORM_EMBED) {
     Around a[8];
 #pragma unroll
@@ -136,13 +146,13 @@ INLINE void any_load(NormKernel c, NormPlace s, const char *row, Vec *v) {
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
     int at = any_column(s, k);
-    v[k] = load16(row + (int64_t)at * norm_bytes(c), any_whole(c, s, at));
-  }
-#pragma unroll
-  for (int k = 0; k < c.chunks; k++) {
-    int at = any_column(s, k);
     if (!any_whole(c, s, at)) v[k] = any_load_singly(c, s, row, at);
   }
+}
+
+INLINE void any_load(NormKernel c, NormPlace s, const char *row, Vec *v) {
+  any_load_whole(c, s, row, v);
+  any_load_rest(c, s, row, v);
 }
 
 // The chunk as it is.
@@ -226,15 +236,40 @@ INLINE void any_vector(NormKernel c, const NormParams *p, NormPlace s, const cha
   }
 }
 
+// The same in two steps, for weights that are wanted early: what was loaded as it is, then as floats.
+typedef struct NormWeights {
+  Around a[4]; // of the input's type: for every chunk
+} NormWeights;
+
+INLINE void any_fetch_weights(NormKernel c, const NormParams *p, NormPlace s, const char *weight, NormWeights *early) {
+  if (!weight || p->weight_kind != c.kind) return;
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++) early->a[k] = any_fetch(c, s, weight, any_column(s, k));
+}
+
 INLINE const char *any_tile(const NormParams *p, NormPlace s, const void *vector) { // NULL stays NULL
   return vector ? (const char *)vector + s.base * (p->weight_kind == KIND_FP32 ? 4 : 2) : nullptr;
 }
 
-// weight + offset, or ones.
-INLINE void any_weight(NormKernel c, const NormParams *p, NormPlace s, const char *weight, int at, float *f) {
+// (weight + offset) * scale, or scale.
+INLINE void any_weight(NormKernel c, const NormParams *p, NormPlace s, const char *weight, int at, float scale, float *f) {
+  float shift = p->offset * scale;
   if (weight) any_vector(c, p, s, weight, at, f);
 #pragma unroll
-  for (int j = 0; j < 16 / norm_bytes(c); j++) f[j] = weight ? f[j] + p->offset : 1;
+  for (int j = 0; j < 16 / norm_bytes(c); j++) f[j] = weight ? fmaf(f[j], scale, shift) : scale;
+}
+
+INLINE void any_join_weights(NormKernel c, const NormParams *p, NormPlace s, const char *weight,
+                             const NormWeights *early, int k, float scale, float *f) {
+  int at = any_column(s, k);
+  if (!weight || p->weight_kind != c.kind) {
+    any_weight(c, p, s, weight, at, scale, f);
+    return;
+  }
+  Vec v = any_join(c, s, weight, at, early->a[k]);
+  widen(&v, c.kind, norm_bytes(c), f);
+#pragma unroll
+  for (int j = 0; j < 16 / norm_bytes(c); j++) f[j] = fmaf(f[j], scale, p->offset * scale);
 }
 
 #endif

@@ -6,12 +6,14 @@
 #define BODY(type)                                                                                           \
   {                                                                                                          \
     uint64_t i = thread_index(), row = 0, column = i;                                                        \
-    begin_kernel();                                                                                          \
-    if (i >= p.spread.chunks) return;                                                                        \
     if (!p.flat) {                                                                                           \
       row = divide(i, p.spread.divider);                                                                     \
       column = i - row * p.spread.divider.by;                                                                \
     }                                                                                                        \
+    if (may_hint() && i < p.spread.chunks && threadIdx.x % 8 == 0)                                           \
+      prefetch_l2((const type *)p.x + (int64_t)row * p.x_stride + (int64_t)column);                          \
+    begin_kernel();                                                                                          \
+    if (i >= p.spread.chunks) return;                                                                        \
     ((type *)p.y)[(int64_t)row * p.y_stride + (int64_t)column] =                                             \
         ((const type *)p.x)[(int64_t)row * p.x_stride + (int64_t)column];                                    \
   }
@@ -27,6 +29,10 @@
 KERNEL __launch_bounds__(128) sol_copy_two(CopyParams p) {
   uint64_t i = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * 256 + threadIdx.x;
   uint4 a, b;
+  if (may_hint() && threadIdx.x % 8 == 0) {
+    if (i < p.spread.chunks) prefetch_l2((const uint4 *)p.x + i);
+    if (i + 128 < p.spread.chunks) prefetch_l2((const uint4 *)p.x + i + 128);
+  }
   begin_kernel();
   if (i < p.spread.chunks) a = ((const uint4 *)p.x)[i];
   if (i + 128 < p.spread.chunks) b = ((const uint4 *)p.x)[i + 128];

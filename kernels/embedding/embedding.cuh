@@ -24,6 +24,11 @@ INLINE int embedding_place(const EmbeddingParams *p, EmbeddingPlace *at) {
     at->thread = (uint32_t)i - (uint32_t)row * (uint32_t)p->per_row;
   } else
     split(i, p->per_row, &row, &at->thread);
+  if (may_hint() && row < (uint64_t)p->m && !p->order && at->thread % 8 == 0) {
+    int64_t likely = p->wide_ids ? __ldcg((const long long *)p->ids + row) : __ldcg((const int *)p->ids + row);
+    if ((uint64_t)likely < (uint64_t)p->rows && (int64_t)at->thread * 16 < p->n)
+      prefetch_l2((const char *)p->x + likely * p->x_stride + at->thread * 16);
+  }
   wait_for_predecessor();
   at->row = row;
   if (row >= (uint64_t)p->m) return 0;

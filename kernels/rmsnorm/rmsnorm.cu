@@ -1,16 +1,16 @@
 // y = x / sqrt(mean(x^2) + eps) * (weight + offset). The bodies are in norm.cuh and norm_any.cuh.
 #include "norm_any.cuh"
 
-#define LANES(...) NORM_LANES(sol_rmsnorm, NORM_RMS, __VA_ARGS__)
-#define BLOCK(...) NORM_BLOCK(sol_rmsnorm, NORM_RMS, __VA_ARGS__)
-#define BIG(...)   NORM_BIG(sol_rmsnorm, NORM_RMS, __VA_ARGS__)
-#define ANY(...)   NORM_ANY(sol_rmsnorm, NORM_RMS, __VA_ARGS__)
-#define LOOP(...)  NORM_LOOP(sol_rmsnorm, NORM_RMS, __VA_ARGS__)
+#define NORM(T, name, how, number) NORM_##how(sol_rmsnorm_##T##_##name, NORM_RMS, TYPE_##T, number)
 #include "norm.def"
 
-#define LANES(...)
-#define BLOCK(...)
-#define BIG(...)
-#define ANY(...)  NORM_ANY(sol_rmsnorm_fp8, NORM_RMS_FP8, __VA_ARGS__)
-#define LOOP(...) NORM_LOOP(sol_rmsnorm_fp8, NORM_RMS_FP8, __VA_ARGS__)
+// To fp8: the fast kernels are not there, the others take all rows.
+#define NORM(T, name, how, number) FP8_##how(sol_rmsnorm_fp8_##T##_##name, NORM_RMS_FP8, TYPE_##T, number)
+#define FP8_LANES(...)
+#define FP8_WARP(...)
+#define FP8_BLOCK(...)
+#define FP8_BIG(...)
+#define FP8_TWICE(...)
+#define FP8_ANY  NORM_ANY
+#define FP8_LOOP NORM_LOOP
 #include "norm.def"

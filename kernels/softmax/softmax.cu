@@ -268,10 +268,23 @@ INLINE void begin(RowShape s) {
   wait_for_predecessor();
 }
 
+// While the predecessor is still at work.
+INLINE void hint(const SoftmaxParams *p, RowShape s) {
+  RowPlace place = row_place(s);
+  if (!may_hint() || place.row >= p->m) return;
+  const char *x = (const char *)p->x + (int64_t)place.row * p->x_stride;
+#pragma unroll
+  for (int k = 0; k < s.chunks; k++) {
+    int64_t at = (int64_t)(k * s.threads + place.thread) * 16;
+    if (place.thread % 8 == 0 && at < p->n * s.in) prefetch_l2(x + at);
+  }
+}
+
 #define HOLD(name, in, threads, chunks, rows, blocks, wide)                                                   \
   KERNEL __launch_bounds__(threads * rows, blocks) name(SoftmaxParams p) {                                   \
     __shared__ RowFold shared;                                                                               \
     const RowShape s = {threads, chunks, rows, 1, in, in, wide};                                             \
+    hint(&p, s);                                                                                             \
     begin(s);                                                                                                \
     softmax_held(&p, s, &shared);                                                                            \
   }

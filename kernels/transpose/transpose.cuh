@@ -40,8 +40,16 @@ INLINE int transpose_place(TransposeShape s, const TransposeParams *p, Transpose
   at->i = (int64_t)blockIdx.x * s.tall, at->j = (int64_t)column * s.wide;
   at->x = (const char *)p->x + at->i * p->x_stride + at->j * s.size + batch * p->x_batch;
   at->y = (char *)p->y + at->j * p->y_stride + at->i * s.size + batch * p->y_batch;
+  bool mine = batch < p->batches && column < p->tiles_n;
+  if (mine && may_hint()) { // its lines, one a thread
+    int pieces = s.wide * s.size > 128 ? s.wide * s.size / 128 : 1;
+    for (int k = threadIdx.x; k < s.tall * pieces; k += s.threads) {
+      int64_t i = k / pieces, j = k % pieces * (128 / s.size);
+      if (at->i + i < p->m && at->j + j < p->n) prefetch_l2(at->x + i * p->x_stride + j * s.size);
+    }
+  }
   wait_for_predecessor();
-  return batch < p->batches && column < p->tiles_n;
+  return mine;
 }
 
 // Asks for a tile that another block will load soon: each thread for one line of 128 bytes. Reads then wait for the L2

@@ -13,7 +13,7 @@
 enum { MAX_BASELINE = 64 << 20 };
 static const double small_bytes = 2 << 20; // what the reference gets through in a moment
 
-static volatile bool interrupted; // by ctrl-C: what was measured so far is shown
+static volatile bool interrupted; // by ctrl-C, or a time limit: what was measured so far is shown
 static void on_interrupt(int signal_number) {
   (void)signal_number;
   interrupted = true;
@@ -173,11 +173,13 @@ static int run_bench(BenchRun *r) {
     if (bench_open(r->bench, r->ctx, r->args->quick, &err)) return cli_error(r->cli, &err, 0, 0, 0);
   }
   signal(SIGINT, on_interrupt);
+  signal(SIGTERM, on_interrupt);
   for (; r->done < r->count && !interrupted; r->done++) {
     say_progress(r, &r->rows[r->done]);
     run_case(r, &r->rows[r->done]);
   }
   signal(SIGINT, SIG_DFL);
+  signal(SIGTERM, SIG_DFL);
   say_progress(r, NULL);
   return print_answer(r);
 }
@@ -238,7 +240,7 @@ const Command cmd_bench = {
         "three\n"
         "times the L2 together. On the CPU: the wall clock. The emulator counts memory transactions and has "
         "no times.\n"
-        "Ctrl-C stops after the case at hand and shows what there is. Exit code 4: a result is wrong.\n"
+        "Ctrl-C (or SIGTERM) stops after the case at hand and shows what there is. Exit code 4: a result is wrong.\n"
         "\n"
         "JSON: schema, command, date, backend, gpu, driver, cuda, l2_bytes, launch_us, complete, cases "
         "[{op,\n"

@@ -4,11 +4,7 @@
 #include <math.h>
 
 static const char *const kernel_names[] = {
-#define LANES(T, lanes) "sol_add_rmsnorm_" #T "_lanes" #lanes,
-#define BLOCK(T, when)  "sol_add_rmsnorm_" #T "_block_" #when,
-#define BIG(T)          "sol_add_rmsnorm_" #T "_big",
-#define ANY(T, chunks)  "sol_add_rmsnorm_" #T "_any" #chunks,
-#define LOOP(T)         "sol_add_rmsnorm_" #T "_loop",
+#define NORM(T, name, how, number) "sol_add_rmsnorm_" #T "_" #name,
 #include "kernels/norm.def"
 };
 

@@ -6,11 +6,7 @@
 #include "base/error.h"
 
 static const char *const kernel_names[] = {
-#define LANES(T, lanes) "sol_embed_rmsnorm_" #T "_lanes" #lanes,
-#define BLOCK(T, when)  "sol_embed_rmsnorm_" #T "_block_" #when,
-#define BIG(T)          "sol_embed_rmsnorm_" #T "_big",
-#define ANY(T, chunks)  "sol_embed_rmsnorm_" #T "_any" #chunks,
-#define LOOP(T)         "sol_embed_rmsnorm_" #T "_loop",
+#define NORM(T, name, how, number) "sol_embed_rmsnorm_" #T "_" #name,
 #include "kernels/norm.def"
 };
 

@@ -120,7 +120,7 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
       .kernel = pick(r, &p), .block = EMBEDDING_THREADS, .early = true, .params = &p, .bytes = sizeof p};
   ops_grid(l.grid, p.per_row * (uint64_t)r->m, l.block);
   // Rows that follow are asked for a few megabytes ahead, where there is enough to move.
-  enum { WORTH_IT = 8 << 20, AHEAD = 3 << 20 };
+  enum { WORTH_IT = 8 << 20, AHEAD = 6 << 20 };
   if (r->dtype == r->out_dtype && (double)r->m * (double)p.n >= WORTH_IT) p.ahead = (uint64_t)(AHEAD / p.n);
   set_division(&p, (uint64_t)l.grid[0] * l.grid[1] * l.block);
   return ops_launch(ctx, def, &l, stream);

@@ -4,11 +4,7 @@
 #include <math.h>
 
 static const char *const kernel_names[] = {
-#define LANES(T, lanes) "sol_layernorm_" #T "_lanes" #lanes,
-#define BLOCK(T, when)  "sol_layernorm_" #T "_block_" #when,
-#define BIG(T)          "sol_layernorm_" #T "_big",
-#define ANY(T, chunks)  "sol_layernorm_" #T "_any" #chunks,
-#define LOOP(T)         "sol_layernorm_" #T "_loop",
+#define NORM(T, name, how, number) "sol_layernorm_" #T "_" #name,
 #include "kernels/norm.def"
 };
 

@@ -13,20 +13,45 @@ typedef struct Rule {
   int kernel, held, threads, cluster;
 } Rule;
 
-static const Rule fast_rules[] = {
-    {8, NORM_f_LANES4, 2, 4, 1},    {16, NORM_f_LANES8, 2, 8, 1},       {32, NORM_f_LANES16, 2, 16, 1},
-    {64, NORM_f_LANES32, 2, 32, 1}, {1024, NORM_f_BLOCK_late, 2, 0, 1}, {4096, NORM_f_BIG, 8, 512, 1},
-    {8192, NORM_f_BIG, 8, 1024, 1}, {65536, NORM_f_BIG, 16, 512, 8},    {131072, NORM_f_BIG, 16, 512, 16},
-};
+#define SHORT_ROWS                                                                                           \
+  {8, NORM_f_lanes4, 2, 4, 1}, {16, NORM_f_lanes8, 2, 8, 1}, {32, NORM_f_lanes16, 2, 16, 1}, {               \
+    64, NORM_f_lanes32, 2, 32, 1                                                                             \
+  }
+// Whole aligned chunks.
+static const Rule rms_rules[] = {SHORT_ROWS,
+                                 {128, NORM_f_warp, 4, 32, 1},
+                                 {1024, NORM_f_block_late, 2, 0, 1},
+                                 {2048, NORM_f_twice, 4, 512, 1},
+                                 {4096, NORM_f_twice, 4, 1024, 1},
+                                 {8192, NORM_f_big, 8, 512, 2},
+                                 {16384, NORM_f_big, 8, 512, 4},
+                                 {65536, NORM_f_big, 16, 512, 8},
+                                 {131072, NORM_f_big, 16, 512, 16}};
+static const Rule add_rules[] = {SHORT_ROWS,
+                                 {1024, NORM_f_block_late, 2, 0, 1},
+                                 {2048, NORM_f_big, 4, 512, 1},
+                                 {8192, NORM_f_big, 8, 1024, 1},
+                                 {16384, NORM_f_big, 8, 512, 4},
+                                 {65536, NORM_f_big, 16, 512, 8},
+                                 {131072, NORM_f_big, 16, 512, 16}};
+static const Rule fast_rules[] = {SHORT_ROWS,
+                                  {128, NORM_f_warp, 4, 32, 1},
+                                  {1024, NORM_f_block_late, 2, 0, 1},
+                                  {4096, NORM_f_big, 8, 512, 1},
+                                  {8192, NORM_f_big, 8, 512, 2},
+                                  {16384, NORM_f_big, 8, 512, 4},
+                                  {65536, NORM_f_big, 16, 512, 8},
+                                  {131072, NORM_f_big, 16, 512, 16}};
 static const Rule any_rules[] = {
-    {128, NORM_f_ANY2, 2, 0, 1},  {2048, NORM_f_ANY4, 4, 0, 1},  {4096, NORM_f_ANY4, 4, 0, 2},
-    {8192, NORM_f_ANY4, 4, 0, 4}, {16384, NORM_f_ANY4, 4, 0, 8}, {32768, NORM_f_ANY4, 4, 0, 16},
+    {256, NORM_f_any2, 2, 0, 1},    {1536, NORM_f_any3, 3, 0, 1}, {2048, NORM_f_any4, 4, 0, 1},
+    {4096, NORM_f_any4, 4, 0, 2},   {8192, NORM_f_any4, 4, 0, 4}, {16384, NORM_f_any4, 4, 0, 8},
+    {32768, NORM_f_any4, 4, 0, 16},
 };
-static const Rule loop_rule = {INT64_MAX, NORM_f_LOOP, 2, 512, 8},
-                  plain_loop_rule = {INT64_MAX, NORM_f_LOOP, 2, 512, 1};
+static const Rule loop_rule = {INT64_MAX, NORM_f_loop, 2, 512, 8},
+                  plain_loop_rule = {INT64_MAX, NORM_f_loop, 2, 512, 1};
 
 enum {
-  PER_TYPE = NORM_h_LANES4,
+  PER_TYPE = NORM_h_lanes4,
   SHARING = 128,         // threads of a block that has several rows
   BIG_BYTES = 128 << 10, // the most shared memory of a block
   AHEAD_BYTES = 3 << 20, // how far ahead of its rows a kernel asks L2 for others; no gain in small tensors
@@ -34,11 +59,16 @@ enum {
 };
 _Static_assert(NORM_KERNELS == 3 * PER_TYPE, "every type has the same kernels");
 
-#define LANES(...) 0,
-#define BLOCK(...) 0,
-#define BIG(...)   BIG_BYTES,
-#define ANY(...)   0,
-#define LOOP(...)  0,
+enum {
+  SHARED_LANES = 0,
+  SHARED_WARP = 0,
+  SHARED_BLOCK = 0,
+  SHARED_BIG = BIG_BYTES,
+  SHARED_TWICE = 0,
+  SHARED_ANY = 0,
+  SHARED_LOOP = 0
+};
+#define NORM(T, name, how, number) SHARED_##how,
 const uint32_t norm_shared[2 * NORM_KERNELS] = {
 #include "kernels/norm.def"
 };
@@ -107,7 +137,9 @@ static int layout_of(const NormParams *p, int64_t in, int64_t out) {
 static const Rule *find_rule(const Rule *rule, size_t count, int64_t chunks, bool clusters) {
   for (const Rule *end = rule + count; rule < end; rule++)
     if (chunks <= rule->chunks)
-      return clusters || (rule->cluster == 1 && rule->kernel != NORM_f_BIG) ? rule : NULL;
+      return clusters || (rule->cluster == 1 && rule->kernel != NORM_f_big && rule->kernel != NORM_f_twice)
+                 ? rule
+                 : NULL;
   return NULL;
 }
 
@@ -119,12 +151,14 @@ static uint64_t share_out(const Rule *rule, int64_t chunks, int64_t least, NormP
   if (need < least) need = least;
   if (!threads) threads = need < 32 ? (int64_t)1 << bits_of(need) : (need + 31) / 32 * 32;
   if (rule->cluster > 1 && threads < 64) threads = 64; // sums of a cluster go through shared memory
-  bool lanes = rule->kernel <= NORM_f_LANES32 || rule->kernel == NORM_f_ANY2 || rule->kernel == NORM_f_ANY4;
+  bool lanes = rule->kernel <= NORM_f_warp || (rule->kernel >= NORM_f_any2 && rule->kernel <= NORM_f_any4);
   bool share = lanes && rule->cluster == 1 && threads < SHARING && (threads & (threads - 1)) == 0;
   int rows = share ? SHARING / (int)threads : 1;
-  if (rule->kernel == NORM_f_BIG) {
+  if (rule->kernel == NORM_f_big) {
+    int64_t laps =
+        (chunks + (int64_t)rule->threads * rule->cluster - 1) / ((int64_t)rule->threads * rule->cluster);
     p->span = (int32_t)((chunks + rule->cluster - 1) / rule->cluster);
-    l->shared = (uint32_t)p->span * 16;
+    l->shared = (uint32_t)(laps * rule->threads * 16);
   }
   p->threads = (int32_t)threads;
   p->thread_bits = share ? bits_of(threads) : 10;
@@ -136,11 +170,16 @@ static uint64_t share_out(const Rule *rule, int64_t chunks, int64_t least, NormP
   return (uint64_t)rows;
 }
 
-// Does not change a result.
+// How far ahead of its row a block asks L2 for another, in rows: measured. Does not change a result.
 static int32_t rows_ahead(const NormParams *p, int64_t row_bytes) {
   if (p->m < AHEAD_FROM && p->m * (uint64_t)row_bytes < AHEAD_FROM) return 0;
-  int64_t rows = AHEAD_BYTES / row_bytes;
-  return rows ? (int32_t)rows : 1;
+  int64_t chunks = row_bytes / 16, bytes = AHEAD_BYTES;
+  if (p->residual)
+    bytes = chunks <= 1024 ? AHEAD_BYTES : chunks <= 4096 ? AHEAD_BYTES / 2 : 0;
+  else if (p->ids || chunks > 8192)
+    bytes = 2 * AHEAD_BYTES;
+  int64_t rows = bytes / row_bytes;
+  return rows || !bytes ? (int32_t)rows : 1;
 }
 
 SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStream stream) {
@@ -148,7 +187,7 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   int kind = ops_kind(call->dtype), type = kind == KIND_FP32 ? 0 : kind == KIND_FP16 ? 1 : 2;
   int64_t in = kind == KIND_FP32 ? 4 : 2, per = 16 / in, least = 1;
   int64_t out = p->y_kind == KIND_FP8 ? 1 : p->y_kind == KIND_FP32 ? 4 : 2;
-  bool fast = !call->fp8 && is_fast(call, kind, per), clusters = ops_has_kernel(ctx, def, NORM_f_BIG);
+  bool fast = !call->fp8 && is_fast(call, kind, per), clusters = ops_has_kernel(ctx, def, NORM_f_big);
   p->over_n = (float)(1.0 / (double)p->n);
   p->layout = layout_of(p, in, out);
   if (p->y_kind == KIND_FP8 && p->scaling == NORM_SCALE_BLOCK) { // 128 columns are neighbours in a warp
@@ -157,7 +196,13 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   }
   // A shifted row may begin late in its first chunk.
   int64_t chunks = (p->n + (p->layout == NORM_SHIFTED ? per - 1 : 0) + per - 1) / per;
-  const Rule *rule = fast ? find_rule(fast_rules, SOL_COUNT(fast_rules), p->n / per, clusters) : NULL;
+  const Rule *rule = NULL;
+  if (fast && p->residual)
+    rule = find_rule(add_rules, SOL_COUNT(add_rules), p->n / per, clusters);
+  else if (fast && (call->layer || p->ids))
+    rule = find_rule(fast_rules, SOL_COUNT(fast_rules), p->n / per, clusters);
+  else if (fast)
+    rule = find_rule(rms_rules, SOL_COUNT(rms_rules), p->n / per, clusters);
   if (rule)
     chunks = p->n / per, p->chunks = (int32_t)chunks;
   else
@@ -167,8 +212,8 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   OpsLaunch l = {.early = clusters, .params = p, .bytes = sizeof *p};
   uint64_t rows = share_out(rule, chunks, least, p, &l);
   int kernel = rule->kernel;
-  if (kernel == NORM_f_BLOCK_late && p->m <= 4 * (uint64_t)ctx->sms)
-    kernel = NORM_f_BLOCK_early; // the same sums
+  if (kernel == NORM_f_block_late && p->m <= 4 * (uint64_t)ctx->sms)
+    kernel = NORM_f_block_early; // the same sums
   l.kernel = call->fp8 + type * PER_TYPE + kernel;
   p->ahead = rows_ahead(p, p->n * in);
   ops_grid(l.grid, (p->m + rows - 1) / rows * l.cluster * l.block, l.block);

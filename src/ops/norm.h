@@ -8,11 +8,7 @@
 
 // The kernels of one operation, in the order of kernels/norm.def: for each type those below, f, h, b.
 enum {
-#define LANES(T, lanes) NORM_##T##_LANES##lanes,
-#define BLOCK(T, when)  NORM_##T##_BLOCK_##when,
-#define BIG(T)          NORM_##T##_BIG,
-#define ANY(T, chunks)  NORM_##T##_ANY##chunks,
-#define LOOP(T)         NORM_##T##_LOOP,
+#define NORM(T, name, how, number) NORM_##T##_##name,
 #include "kernels/norm.def"
   NORM_KERNELS
 };

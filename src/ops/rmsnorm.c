@@ -6,17 +6,9 @@
 #include "base/error.h"
 
 static const char *const kernel_names[] = {
-#define LANES(T, lanes) "sol_rmsnorm_" #T "_lanes" #lanes,
-#define BLOCK(T, when)  "sol_rmsnorm_" #T "_block_" #when,
-#define BIG(T)          "sol_rmsnorm_" #T "_big",
-#define ANY(T, chunks)  "sol_rmsnorm_" #T "_any" #chunks,
-#define LOOP(T)         "sol_rmsnorm_" #T "_loop",
+#define NORM(T, name, how, number) "sol_rmsnorm_" #T "_" #name,
 #include "kernels/norm.def"
-#define LANES(T, lanes) "sol_rmsnorm_fp8_" #T "_lanes" #lanes,
-#define BLOCK(T, when)  "sol_rmsnorm_fp8_" #T "_block_" #when,
-#define BIG(T)          "sol_rmsnorm_fp8_" #T "_big",
-#define ANY(T, chunks)  "sol_rmsnorm_fp8_" #T "_any" #chunks,
-#define LOOP(T)         "sol_rmsnorm_fp8_" #T "_loop",
+#define NORM(T, name, how, number) "sol_rmsnorm_fp8_" #T "_" #name,
 #include "kernels/norm.def"
 };
 
