@@ -12,8 +12,8 @@ V       ?= 0
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 
 # The folders in their dependency order; scripts/check-layers holds the includes to it.
-LIB_DIRS  := base device roofline ptx mem emu driver ops measure
-WASM_DIRS := base device roofline ptx mem emu
+LIB_DIRS  := base device roofline ptx mem emu audit driver ops measure
+WASM_DIRS := base device roofline ptx mem emu audit
 TOOL_DIRS := report cli
 
 VERSION   := $(shell sed -n 's/^.define SOL_VERSION "\(.*\)"/\1/p' include/sol/version.h)
@@ -41,7 +41,7 @@ C_FILES   := $(sort $(wildcard include/sol/*.h src/*/*.[ch] tests/*.[ch] tests/f
 SHIM_SRC  := $(call sources,shim)
 FAT_OBJ   := $(patsubst %,$(B)/obj/src/shim/%.o,fatbin lz4 zstd_host cubin)
 SHIM_OBJ  := $(SHIM_SRC:%.c=$(B)/obj/%.o)
-SHIM_LIB  := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(WASM_ONLY),$(call sources,base device roofline ptx mem emu driver)))
+SHIM_LIB  := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(WASM_ONLY),$(call sources,base device roofline ptx mem emu audit driver)))
 SHIM      := $(if $(CUDA_INC),$(B)/shim/libcudart.so.13)
 
 MAIN_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/cli/main.c))
@@ -82,7 +82,7 @@ setup: ## install what is missing to build and test
 	@scripts/setup.sh build test
 
 demo: ## set up, build, and take the guided tour
-	@scripts/setup.sh build
+	@scripts/setup.sh build cuda
 	@+$(SUBMAKE) all
 	@scripts/demo.sh
 

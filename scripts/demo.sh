@@ -13,21 +13,37 @@ try() {
   if [ "${SOL_DEMO_PAUSE:-0}" = 1 ]; then read -r -p '[Enter] ' _; fi
 }
 
-tell "How fast could a kernel be? Count the bytes and the FLOPs, and place them under a GPU's roof."
-try devices
-tell "RMSNorm moves many bytes for little arithmetic: memory is its roof, on every GPU."
+tell "How fast could a kernel be? Count the bytes and the FLOPs, and place them under a GPU's roof. RMSNorm moves many
+bytes for little arithmetic: memory is its roof."
 try roofline rmsnorm 8192x4096 --dtype bf16 --device h100
-tell "relu((x + b) * s) as three kernels goes through memory three times; fused, once."
-try roofline bias_relu_scale 1000x4000 --dtype bf16 --device h100 --unfused --no-plot
-tell "How many warps are in flight to hide the latency, and what keeps it from being more?"
-try occupancy --threads 256 --regs 64 --smem 0 --device a100
-tell "A whole model: every kernel of one decoding step, and what the launches cost."
-try model llama-3-8b --phase decode --batch 32 --context 4096 --device h100
-tell "Why is mine slower? examples/scale.cu has two kernels that do the same. Run on the emulator, with no GPU, the first
-touches 32 sectors with every request, eight times what its bytes need:"
-try run-ptx examples/scale.ptx --kernel column_scale --grid 8,512 --block 256 --by line --top 3 \
-  --arg 'out:f32[2048*512]' --arg 'x:f32[2048*512]' --arg 'scale:f32[512]' --arg 2048 --arg 512
-tell "The second has adjacent threads touch adjacent elements: 4 sectors, the fewest there can be."
-try run-ptx examples/scale.ptx --kernel contiguous_scale --grid 4096 --block 256 --by line --top 3 \
-  --arg 'out:f32[2048*512]' --arg 'x:f32[2048*512]' --arg 'scale:f32[512]' --arg 1048576 --arg 512
-tell "Next: sol --help, sol roofline --list, sol model --list, or your own kernel: nvcc -ptx -lineinfo, then sol run-ptx."
+
+tell "Why is mine slower? Here is a kernel that multiplies each column of a matrix by a factor. It is short, and right:"
+sed -n '/^__global__/,/^}/p' examples/column_scale.cu
+if scripts/cuda-env nvcc >/dev/null && [ -e "$(dirname "$sol")/shim/libcudart.so.13" ]; then
+  tell "sol audit compiles the program, runs all of it on an emulated GPU (there is none here), and prints what it pays
+for memory, line by line:"
+  try audit examples/column_scale.cu -- 8192 1024
+  tell "32 sectors a request where 4 would do. The advice in words of code: let threadIdx.x run along the row."
+  diff -U0 examples/column_scale.cu examples/column_scale_fixed.cu | grep -E '^[-+] ' || true
+  try audit examples/column_scale_fixed.cu -- 8192 1024
+  tell "The tax is gone. The bill is the same on every machine, so it can guard a repository: exit code 3 where a change
+brings the tax back."
+  printf '\n%s$ sol audit examples/column_scale.cu --max-tax 1.5%s\n' "$bold" "$plain"
+  rc=0
+  bill=$("$sol" audit examples/column_scale.cu --max-tax 1.5 -- 8192 1024 2>/dev/null) || rc=$?
+  sed -n '/^Past/,/^$/p' <<<"$bill"
+  echo "exit code $rc"
+else
+  tell "There is no CUDA compiler here, so its PTX (examples/scale.ptx) stands in for the program:"
+  args=(--arg 'out:f32[8192*1024]' --arg 'f32[8192*1024]' --arg 'f32[1024]')
+  try audit examples/scale.ptx --kernel column_scale "${args[@]}" --arg 8192 --arg 1024
+  tell "32 sectors a request where 4 would do. With adjacent threads on adjacent elements:"
+  try audit examples/scale.ptx --kernel contiguous_scale "${args[@]}" --arg 8388608 --arg 1024
+fi
+
+tell "Next, with your own code:
+  sol audit yours.cu                         a program with a main; nvcc's flags go into --nvcc '-Iinclude'
+  sol audit ./yours -- its arguments         one that is built with nvcc -cudart shared -lineinfo
+  sol audit yours.cu --kernel k --arg ...    a single kernel (sol audit --help)
+and beyond: sol roofline --list, sol model llama-3-8b --phase decode, sol devices; sol --help lists all.
+docs/audit.md says how the bill is made; examples/ci has it as a gate in a GitHub workflow."

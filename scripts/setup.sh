@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing, and only that: Debian or Ubuntu packages with apt-get, NVIDIA's compiler from PyPI.
-# usage: scripts/setup.sh [build|test|lint|fuzz]...    (default: build)
+# usage: scripts/setup.sh [build|cuda|test|lint|fuzz]...    (default: build)
 # Where something cannot be installed, says what will be skipped without it; fails only without a C compiler.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -44,13 +44,15 @@ survey() {
   packages=() losses=()
   want 'gcc libc6-dev' 'everything' has_c
   want libzstd1 'running CUDA programs whose PTX is packed with zstd' has_zstd
+  if at cuda || at test; then
+    want g++ 'compiling CUDA programs, and the C++ checks' has_cxx
+    has_cuda >/dev/null || want 'python3 python3-venv' "NVIDIA's compiler" has_venv
+  fi
   if at test; then
-    want g++ 'the C++ checks' has_cxx
     want 'clang lld' 'the wasm build and what clang alone finds' has_wasm
     want nodejs 'running the wasm build' command -v node
     want pkg-config 'the test of an installed copy' command -v pkg-config
     want shellcheck 'the check of the shell scripts' command -v shellcheck
-    has_cuda >/dev/null || want 'python3 python3-venv' "NVIDIA's compiler" has_venv
   fi
   if at lint; then
     for tool in clang-format clang-tidy cppcheck shellcheck; do want $tool "$tool's findings" command -v $tool; done
@@ -115,10 +117,10 @@ if at fuzz && [ ${#packages[@]} -gt 0 ] && [[ " ${packages[*]} " == *" libclang-
   install_packages
   survey
 fi
-if at test && ! has_cuda >/dev/null; then
+if { at cuda || at test; } && ! has_cuda >/dev/null; then
   mkdir -p build
   install_cuda
-  has_cuda >/dev/null || losses+=("NVIDIA's compiler: comparing with CUDA's own headers")
+  has_cuda >/dev/null || losses+=("NVIDIA's compiler: auditing .cu files, comparing with CUDA's own headers")
 fi
 
 for loss in "${losses[@]}"; do say "skipped for want of $loss"; done

@@ -278,6 +278,10 @@ static void make_cubin(Maker *m) {
     put(m, 8, 2);
     put(m, (uint64_t)i, 4);
     put(m, (uint64_t)(i * 20), 4);
+    put(m, 0x1104, 2); // the frame
+    put(m, 8, 2);
+    put(m, (uint64_t)i, 4);
+    put(m, (uint64_t)(i * 400), 4);
   }
   size_t end = m->size, table = m->size;
   put_section(m, 0, texts, sizeof names, 0);
@@ -295,6 +299,9 @@ TEST(registers) {
   CHECK_INT(sol_cubin_registers(m.data, m.size, "other"), 20);
   CHECK_INT(sol_cubin_registers(m.data, m.size, "kern"), 0);
   CHECK_INT(sol_cubin_registers(m.data, m.size, ""), 0);
+  CHECK_INT(sol_cubin_stack(m.data, m.size, "kernel"), 800);
+  CHECK_INT(sol_cubin_stack(m.data, m.size, "other"), 400);
+  CHECK_INT(sol_cubin_stack(m.data, m.size, "kern"), 0);
   for (size_t cut = 0; cut < m.size; cut++) { // a copy of its own size: sanitizers see any step beyond
     uint8_t *part = malloc(cut + 1);
     memcpy(part, m.data, cut);

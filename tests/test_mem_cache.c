@@ -315,6 +315,22 @@ TEST(written_bytes_make_a_sector_whole) {
   machine_free(m);
 }
 
+TEST(a_request_to_l2_is_for_one_line) { // of whole sectors; each that is written in part is one of its own
+  Machine *m = small(0);
+  touch(m, 0, 0, 32, SOL_MEM_LOAD, 0);
+  touch(m, 1, 0, 32, SOL_MEM_STORE, 1);
+  CHECK(m->l2_counts[0].requests == 1 && m->l2_counts[1].requests == 1);
+  touch(m, 2, 0, 4, SOL_MEM_STORE, 2);
+  touch(m, 2, 0, 4, SOL_MEM_STORE, 2);
+  CHECK_INT(m->l2_counts[2].requests, 2);
+  machine_strided(m, 0, LINE(8), 32, 4, SOL_MEM_STORE, 3); // four bytes of each of 32 sectors, in 8 lines
+  machine_drain(m);
+  machine_strided(m, 0, LINE(32), 32, 4, SOL_MEM_LOAD, 4);
+  machine_drain(m);
+  CHECK(m->l2_counts[3].requests == 32 && m->l2_counts[4].requests == 8);
+  machine_free(m);
+}
+
 TEST(write_back_counts_for_the_last_writer) {
   Machine *m = small(0);
   touch(m, 0, 0, 32, SOL_MEM_STORE, 0);

@@ -113,7 +113,7 @@ int main(int argc, char **argv) {
       if (b != SOL_BACKEND_CUDA || only == b) failed++;
       continue;
     }
-    ctx->checks = SOL_EMU_CHECK_SYNC | SOL_EMU_CHECK_RACE;
+    ctx->checks = SOL_EMU_CHECK_SYNC | SOL_EMU_CHECK_RACE | SOL_EMU_CHECK_INIT;
     for (int op = 0; op < OPS_COUNT; op++) {
       bool wanted = !named;
       for (int i = 1; i < argc; i++) wanted |= !strcmp(argv[i], ops_defs[op]->name);

@@ -11,6 +11,7 @@ enum {
   EXIT_OK = 0,
   EXIT_FAILED = 1,  // could not read, write or allocate
   EXIT_USAGE = 2,   // bad input
+  EXIT_GATE = 3,    // a limit that was asked for was passed
   EXIT_PROGRAM = 4, // the emulated program went wrong or was stopped
 };
 
@@ -76,6 +77,7 @@ typedef struct Command {
   const char *positional; // completion source of positional arguments; NULL for none
   const Option *options;
   int option_count;
+  bool passes_rest; // what follows "--" is not the command's: Cli.rest
   size_t args_size;
   int (*run)(Cli *cli, void *args);
 } Command;
@@ -89,6 +91,8 @@ struct Cli {
   SolArena arena;
   char **argv; // what followed the command's name
   int argc;
+  char **rest; // what followed "--", for commands that pass it on; NULL: there was none
+  int rest_count;
 };
 
 // Reads argv into args (zeroed, command->args_size bytes). EXIT_OK, or EXIT_USAGE with the error printed.

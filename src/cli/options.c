@@ -124,6 +124,11 @@ int cli_parse(Cli *cli, int argc, char **argv) {
   bool options = true;
   for (int i = 0; i < argc; i++) {
     if (options && strcmp(argv[i], "--") == 0) {
+      if (cli->command->passes_rest) {
+        cli->rest = argv + i + 1;
+        cli->rest_count = argc - i - 1;
+        return EXIT_OK;
+      }
       options = false;
     } else if (options && strcmp(argv[i], "-h") == 0) {
       cli->args->help = true;

@@ -151,6 +151,10 @@ const SolPtxModule *sol_driver_ptx(const SolDriverModule *module) {
   return module->ptx;
 }
 
+const SolPtxModule *sol_driver_kernel_ptx(const SolDriverKernel *kernel) {
+  return sol_driver_ptx(kernel->module);
+}
+
 static SolStatus check_launch(const SolDriverLaunch *launch, SolError *err) {
   const PtxFunction *f = launch->kernel->function;
   if (f && launch->param_bytes != f->param_size)
@@ -184,12 +188,17 @@ SolStatus sol_driver_count(SolDriver *d, SolDriverCounts *into, SolError *err) {
 
 static SolStatus launch_counted(SolDriver *d, const SolDriverLaunch *launch, SolError *err) {
   SolEmuResult result = {0};
-  SolStatus status = d->table->launch(d->state, launch->kernel->backend, launch, &result, NULL, err);
+  SolEmuLaunch emu = launch->emu ? *launch->emu : (SolEmuLaunch){0};
+  SolDriverLaunch observed = *launch;
+  emu.observe = d->counts->launched != NULL;
+  observed.emu = &emu;
+  SolStatus status = d->table->launch(d->state, launch->kernel->backend, &observed, &result, NULL, err);
   if (!status && (result.end != SOL_EMU_DONE || result.finding_count))
     status = sol_fail(err, SOL_ERR_RANGE, "%s",
                       result.finding_count ? result.findings[0].message : "the launch did not end");
   sol_emu_counts_add(&d->counts->total, &result.total);
   d->counts->launches++;
+  if (d->counts->launched && !status) d->counts->launched(d->counts->ctx, launch, &result);
   sol_emu_result_free(&result);
   return status;
 }

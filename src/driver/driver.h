@@ -36,6 +36,7 @@ SolStatus sol_driver_kernel(SolDriverModule *module, const char *name, SolDriver
 // The kernel as the PTX has it: its parameters, shared memory, directives.
 const PtxFunction *sol_driver_function(const SolDriverKernel *kernel);
 const SolPtxModule *sol_driver_ptx(const SolDriverModule *module);
+const SolPtxModule *sol_driver_kernel_ptx(const SolDriverKernel *kernel); // of the module it belongs to
 
 typedef struct SolDriverLaunch {
   SolDriverKernel *kernel;
@@ -67,6 +68,9 @@ SolStatus sol_driver_check_pointer(SolDriver *driver, uint64_t address, uint64_t
 typedef struct SolDriverCounts {
   uint64_t launches;
   SolEmuCounts total;
+  // Each launch as it ends, with patterns and touches (SolEmuLaunch.observe); NULL: nobody asks.
+  void (*launched)(void *ctx, const SolDriverLaunch *launch, const SolEmuResult *result);
+  void *ctx;
 } SolDriverCounts;
 SolStatus sol_driver_count(SolDriver *driver, SolDriverCounts *into, SolError *err);
 

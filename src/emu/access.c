@@ -1,6 +1,6 @@
 // From a lane's address to the host's memory, with every check, and on to the memory model.
 #include "base/format.h"
-#include "emu/state.h"
+#include "emu/observe.h"
 
 // ---- addresses ----
 
@@ -243,7 +243,10 @@ void emu_count_as(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t by
     c->wavefronts_ideal += passes.ideal;
   }
   uint32_t rest = acc->mask & ~acc->shared;
-  if (!rest) return;
+  if (!rest) {
+    if (x->launch->observing) emu_observe_access(x, i, acc, bytes, op);
+    return;
+  }
   if (i->space == PTX_SPACE_CONST || i->space == PTX_SPACE_PARAM) { // a cache of its own
     c->requests++;
     return;
@@ -251,6 +254,7 @@ void emu_count_as(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t by
   sol_coalesce(acc->addr, rest, bytes, &w->coalesced);
   sol_l1_access(&w->sm->l1, &w->coalesced, op, i->index, &w->l1_counts[i->index], w->sm->log);
   emu_log_room(x);
+  if (x->launch->observing) emu_observe_access(x, i, acc, bytes, op);
 }
 
 // Counts again what depends on the shape; `first` is the first active lane's address.
@@ -291,6 +295,7 @@ void emu_count_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first, S
     c->shared_requests++;
     c->wavefronts += s->wavefronts;
     c->wavefronts_ideal += s->wavefronts_ideal;
+    if (x->launch->observing) emu_observe_shape(x, i, s, first, op);
     return;
   }
   uint64_t lines = first / SOL_LINE_BYTES - s->line;
@@ -298,6 +303,7 @@ void emu_count_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first, S
   for (uint32_t k = 0; k < s->coalesced->lines; k++) s->coalesced->line[k].line += lines;
   sol_l1_access(&w->sm->l1, s->coalesced, op, i->index, &w->l1_counts[i->index], w->sm->log);
   emu_log_room(x);
+  if (x->launch->observing) emu_observe_shape(x, i, s, first, op);
 }
 
 void emu_count(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, EmuTraffic traffic) {
@@ -318,4 +324,5 @@ void emu_count(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes
   if (as[traffic].use == EMU_USE_ATOMIC) x->counts[i->index].atomics += emu_popc(acc->mask);
   if (x->launch->checking) emu_check_access(x, i, acc, bytes, as[traffic].use);
   emu_count_as(x, i, acc, bytes, as[traffic].op, as[traffic].shared);
+  if (x->launch->observing && as[traffic].use == EMU_USE_ATOMIC) emu_observe_atomic(x, i, acc);
 }

@@ -1,7 +1,7 @@
 // Blocks: their memory, warps and constants. All blocks of a launch have the same size, so what one leaves
 // the next takes over.
 #include "base/heap.h"
-#include "emu/state.h"
+#include "emu/observe.h"
 
 static uint8_t *carve(uint8_t **at, size_t bytes) {
   uint8_t *p = *at;
@@ -13,6 +13,8 @@ static EmuBlock *make_block(const EmuRun *run) {
   size_t n = run->warps;
   size_t bytes = sizeof(EmuBlock) + n * (sizeof(EmuWarp) + EMU_WARP_ROWS * EMU_ROW_BYTES + 16) +
                  EMU_BLOCK_ROWS * EMU_ROW_BYTES + (size_t)run->shared_bytes + 1024;
+  size_t steps = n * emu_step_sights(run) * sizeof(uint64_t);
+  bytes += steps;
   uint8_t *memory = sol_heap_alloc(bytes);
   if (!memory) return NULL;
   memset(memory, 0, bytes);
@@ -25,6 +27,7 @@ static EmuBlock *make_block(const EmuRun *run) {
   b->local = (uint8_t **)(void *)carve(&at, n * sizeof *b->local);
   b->local_cap = (uint64_t *)(void *)carve(&at, n * sizeof *b->local_cap);
   b->shared = carve(&at, (size_t)run->shared_bytes);
+  if (steps) b->steps = (uint64_t *)(void *)carve(&at, steps);
   b->warp_count = run->warps;
   b->shared_bytes = run->shared_bytes;
   for (uint32_t t = 0; t < n * EMU_LANES; t++) {
@@ -103,6 +106,7 @@ static EmuBlock *take_block(EmuCtx *x) {
   w->free_blocks = b->next;
   memset(b->shared, 0, (size_t)b->shared_bytes);
   memset(b->barriers, 0, sizeof b->barriers);
+  if (b->steps) memset(b->steps, 0, b->warp_count * emu_step_sights(x->launch) * sizeof *b->steps);
   return b;
 }
 

@@ -75,8 +75,8 @@ bool sol_emu_range(const SolEmu *emu, uint64_t address, SolEmuRange *out); // fa
 uint64_t sol_emu_bytes_used(const SolEmu *emu);                            // by what is not mapped
 // Bytes for device malloc; without effect once a module that uses it was loaded.
 void sol_emu_set_heap(SolEmu *emu, uint64_t bytes);
-// Where .managed variables are put: zeroed memory that the host sees at the address that kernels use, alive as
-// long as the emulator. Until this is called they lie with the others.
+// Where .managed variables are put: zeroed memory that the host sees at the address that kernels use, alive
+// as long as the emulator. Until this is called they lie with the others.
 void sol_emu_managed_from(SolEmu *emu, void *(*get)(void *ctx, uint64_t bytes), void *ctx);
 
 // ---- modules ----
@@ -117,6 +117,12 @@ typedef struct SolEmuLaunch {
   unsigned checks;                  // SOL_EMU_CHECK_...
   bool keep_going;                  // past findings of memory: a bad load gives 0, a bad store is dropped
   bool no_counts;                   // memory is not modelled: executions and lanes are counted alone
+  bool observe;                     // patterns, touches and flight too; memory is modelled in any case
+  // Only the blocks of so many waves, spread evenly over the launch; 0: all. A wave is what the machine holds
+  // at once, clusters are kept whole, cooperative launches run in full. Scale counts by blocks_in_grid over
+  // blocks of the result. Memory is changed by the blocks that ran, alone; where they wait for one that was
+  // left out the launch ends with a finding, SOL_EMU_DEADLOCK, that says so.
+  uint32_t sample_waves;
   void (*print)(void *ctx, const char *text, size_t length); // what printf wrote; NULL: dropped
   void *print_ctx;
 } SolEmuLaunch;
@@ -140,8 +146,9 @@ typedef struct SolEmuLaunch {
   X(l2_hits)                                                                                                 \
   X(l2_misses)                                                                                               \
   X(l2_writes)                                                                                               \
-  X(dram_read)  /* bytes */                                                                                  \
-  X(dram_write) /* bytes */
+  X(l2_requests) /* to L2: for sectors of one line, or one written in part */                                \
+  X(dram_read)   /* bytes */                                                                                 \
+  X(dram_write)  /* bytes */
 typedef struct SolEmuCounts {
 #define SOL_EMU_COUNT_FIELD(name) uint64_t name;
   SOL_EMU_COUNTS(SOL_EMU_COUNT_FIELD)
@@ -163,10 +170,91 @@ typedef enum SolEmuKind { // of an instruction, for totals by kind
   SOL_EMU_KIND_COUNT
 } SolEmuKind;
 
+// What an instruction keeps busy, for issue slots by class.
+typedef enum SolEmuClass {
+  SOL_EMU_CLASS_INT,     // integers, logic, moves, predicates
+  SOL_EMU_CLASS_FLOAT,   // f32
+  SOL_EMU_CLASS_HALF,    // f16, bf16 and pairs of them
+  SOL_EMU_CLASS_DOUBLE,  // f64
+  SOL_EMU_CLASS_SPECIAL, // approximate functions: rcp, sqrt, sin, ex2, tanh ...
+  SOL_EMU_CLASS_CONVERT, // cvt between kinds of numbers
+  SOL_EMU_CLASS_TENSOR,  // mma, wmma.mma
+  SOL_EMU_CLASS_MEMORY,  // ld, st, atom, copies, textures, ldmatrix ...
+  SOL_EMU_CLASS_WARP,    // shuffles, votes, matches, redux
+  SOL_EMU_CLASS_BARRIER, // barriers of warps, blocks and clusters, mbarriers, fences
+  SOL_EMU_CLASS_CONTROL, // branches, calls, exits
+  SOL_EMU_CLASS_COUNT
+} SolEmuClass;
+SolEmuClass sol_emu_class(const PtxInst *inst);
+const char *sol_emu_class_name(SolEmuClass class); // "float"
+
+// How the lanes of an instruction's accesses lay, over its executions. Global and shared memory (addresses
+// are offsets in the block's there), not local, constant or parameter memory. Filled in where
+// SolEmuLaunch.observe; counts of executions unless it says otherwise. Exact, but for what is said to be
+// sampled.
+//   seen = uniform + executions with a stride + scattered
+// A stride is constant where every active lane l lies at the first one's address + (l - first) * stride.
+// Lanes that lie in rows (a tile's, say) have the stride inside the row where at least three quarters of
+// neighbouring active lanes have it; they are counted in `rows` as well.
+typedef struct SolEmuPattern {
+  uint32_t width; // bytes a lane moves, all elements of a vector; 0: nothing was seen
+  uint64_t seen;  // with two or more active lanes that access memory
+  int64_t stride; // bytes from lane to lane, of the commonest; not 0 unless stride_times is, or in rows
+  uint64_t stride_times; // with that one
+  uint64_t strided;      // with any constant stride, or in rows
+  uint64_t rows;         // of `strided`: in rows
+  uint64_t uniform;      // all lanes at one address
+  uint64_t scattered;    // none of these
+  uint64_t contiguous;   // of `strided`, not in rows: lanes end to end, stride = width or -width
+  uint64_t misaligned;   // of `contiguous`: lane 0 (active or not) would not start on a 32-byte sector
+  int64_t step;          // bytes between a warp's successive executions: the commonest
+  uint64_t step_times;   // with that one
+  uint64_t steps;        // that had an earlier one of the same warp, by the same first lane, to compare with
+  uint64_t same;    // atomics: lanes at the commonest address, summed over executions (seen or with one lane)
+  uint64_t hottest; // global atomics: lanes on the busiest 32-byte sector of the launch; sectors are kept in
+                    // 1024 bins by hash, so that many busy ones may share, and this is at most too large
+  uint64_t allocation; // global: address of the allocation accessed (SolEmuTouch.address); 0: none
+  bool several;        // others too; allocation is the one with the least address
+  // Loads from global memory whose value some instruction takes as f32: lane values looked at (all of small
+  // buffers, those in one of eight 128-byte lines, by hash, of those over 64 KiB), and how many of them are
+  // exactly an fp16, exactly a bf16, and zero (which is both).
+  uint64_t values, as_fp16, as_bf16, zeros;
+} SolEmuPattern;
+
 typedef struct SolEmuInstCounts {
   uint32_t function, inst; // SolPtxModule.functions, PtxFunction.insts
   SolEmuCounts counts;
+  SolEmuPattern pattern;
+  bool waits; // static: here a warp waits for global loads before it; see SolEmuFlight
 } SolEmuInstCounts;
+
+// An allocation that a launch read or wrote in global memory, in distinct bytes. Exact; of further launches
+// added up, each counting anew. Where blocks of one launch race for bytes, read_first may depend on who wins.
+typedef struct SolEmuTouch {
+  uint64_t address, bytes; // the allocation
+  char label[40];
+  bool variable;            // of a module
+  uint64_t read;            // by loads, copies, textures and atomics
+  uint64_t written;         // by stores, copies and atomics
+  uint64_t read_first;      // read before anything in the launch wrote them: what has to come from outside
+  uint64_t read_sectors;    // 32-byte sectors with a byte read
+  uint64_t written_sectors; // with a byte written
+  uint64_t partial_sectors; // of written_sectors: with a byte not written
+} SolEmuTouch;
+// Each byte once: what a launch with ideal caches would move, read_first + written, summed over `touches`.
+
+// Loads in flight: an estimate from the PTX, weighted by executions. In each basic block loads move up as far
+// as the addresses they need, stores to the same space (ld.global.nc passes those) and barriers let them, as
+// ptxas would move them. A warp waits where an instruction first needs a value that is still on its way, and
+// then all loads before have come. cp.async waits at its wait_group, shared out where that leaves groups
+// pending; bulk copies at mbarrier waits, as if one stage were in flight. loads / waits is how many a warp
+// has in flight, bytes / waits how many bytes. ptxas may unroll more, or have registers for fewer.
+typedef struct SolEmuFlight {
+  uint64_t loads;       // requests: global loads and copies, textures, atomics whose result is read
+  uint64_t bytes;       // that their lanes asked for
+  uint64_t async_bytes; // of `bytes`: by cp.async and bulk copies
+  double waits;         // times that a warp waited for any of them
+} SolEmuFlight;
 
 typedef enum SolEmuFindingKind {
   SOL_EMU_OUT_OF_BOUNDS,
@@ -212,9 +300,15 @@ struct SolEmuResult { // freed with sol_emu_result_free; counts of further launc
   uint32_t inst_count;
   SolEmuFinding *findings;
   uint32_t finding_count, finding_cap;
-  uint64_t findings_dropped; // beyond the first 64
-  uint64_t blocks, threads;  // that ran
-  double seconds;            // on the host
+  uint64_t findings_dropped;             // beyond the first 64
+  uint64_t blocks, threads;              // that ran
+  uint64_t blocks_in_grid;               // that would have without sample_waves
+  uint64_t classes[SOL_EMU_CLASS_COUNT]; // executions, of all launches
+  // Filled in where SolEmuLaunch.observe:
+  SolEmuTouch *touches; // by rising address
+  uint32_t touch_count, touch_cap;
+  SolEmuFlight flight;
+  double seconds; // on the host
 };
 
 // Returns SOL_OK also where a finding or a limit ended the launch: result->end says so. Errors are launches

@@ -150,8 +150,9 @@ struct EmuWarp {
   uint8_t *consts;          // EMU_BANK_WARP
 };
 
-// What one worker writes all the time stands so far from what others use: hosts fetch cache lines in pairs.
-enum { EMU_APART = 128 };
+// What one worker writes all the time stands in a page of its own: hosts fetch lines ahead of those that are
+// used, as far as the page goes, and would take them from each other again and again.
+enum { EMU_APART = 4096 };
 
 struct EmuCtx { // one per worker
   _Alignas(EMU_APART) uint8_t *bank[4];

@@ -136,6 +136,7 @@ void emu_report_deadlock(EmuRun *run) {
   x->block = first->warp->block;
   const EmuInst *at =
       first->state == EMU_READY ? &run->program->code[first->entries[first->count - 1].pc] : first->at;
-  emu_find(x, at, first->lanes, SOL_EMU_DEADLOCK, 0, 0, "%llu warps wait for ever, the first for %s",
-           (unsigned long long)warps, waits_for(first->state));
+  emu_find(x, at, first->lanes, SOL_EMU_DEADLOCK, 0, 0, "%llu warps wait for ever, the first for %s%s",
+           (unsigned long long)warps, waits_for(first->state),
+           run->sample_waves ? ", perhaps from a block that was left out of the sample" : "");
 }

@@ -4,7 +4,7 @@
 // results do not depend on the number of workers, as long as blocks do not talk to each other.
 #include "base/error.h"
 #include "base/heap.h"
-#include "emu/state.h"
+#include "emu/observe.h"
 
 enum {
   LOG_RECORDS = 16384,
@@ -24,7 +24,7 @@ static bool start_next(EmuCtx *x, EmuSm *sm) {
   for (EmuUnit *u = sm->units; u; u = u->next)
     if (u->slot < 32) used |= 1u << u->slot;
   while (slot < 31 && used >> slot & 1) slot++;
-  EmuUnit *u = emu_start_unit(x, sm, run->first_unit + sm->next_unit, slot);
+  EmuUnit *u = emu_start_unit(x, sm, emu_unit_at(run, sm->next_unit), slot);
   if (!u) {
     emu_find_launch(run, SOL_EMU_STACK, "out of memory for another block");
     emu_stop(run, SOL_EMU_FAULT);
@@ -48,10 +48,16 @@ static void finish(EmuCtx *x, EmuSm *sm, EmuUnit **at) {
   emu_end_unit(x, u);
 }
 
-static void start_counting(EmuRun *run, EmuSm *sm, SolRecord *records) {
+static void start_counting(EmuRun *run, EmuSm *sm, EmuWorker *w) {
   if (!sm->l1.sets) sol_l1_init(&sm->l1, run->l1_bytes, sm->l1_memory, run->l1_size, NULL);
-  sm->log->records = records;
-  sm->log->spare = sm->records; // sorting leaves it there
+  w->log = (SolLog){.capacity = LOG_RECORDS, .records = w->records, .spare = sm->records};
+  sm->log = &w->log;
+}
+
+// Sorting leaves it in the SM's memory, for L2.
+static void end_counting(EmuRun *run, EmuSm *sm) {
+  sol_log_sort(sm->log);
+  run->logs[sm->index] = *sm->log;
 }
 
 // Runs what is resident, in order; the next unit starts only when all that are there wait for others.
@@ -60,7 +66,7 @@ static void run_sm(EmuCtx *x, EmuSm *sm) {
   EmuWorker *w = emu_worker(x);
   w->sm = sm;
   sm->full = false;
-  if (run->counting) start_counting(run, sm, w->records);
+  if (run->counting) start_counting(run, sm, w);
   for (bool again = true; again && !emu_stopping(run);) {
     again = false;
     if (!sm->units) start_next(x, sm);
@@ -86,7 +92,7 @@ out:
   __atomic_add_fetch(&run->instructions, w->instructions, __ATOMIC_RELAXED);
   w->instructions = 0;
   sm->done = !sm->units && sm->next_unit >= run->unit_count;
-  if (run->counting) sol_log_sort(sm->log);
+  if (run->counting) end_counting(run, sm);
 }
 
 static void work_sms(void *ctx, int worker) {
@@ -157,107 +163,23 @@ static void *aligned(void *memory) {
   return (uint8_t *)memory + (EMU_APART - (uintptr_t)memory % EMU_APART) % EMU_APART;
 }
 
-static SolStatus check_size(EmuRun *run, SolError *err) {
-  const SolEmuLaunch *launch = run->launch;
-  const PtxFunction *fn = launch->kernel->fn;
-  const SolEmuMachine *m = &run->emu->machine;
-  uint64_t threads = 1;
-  for (int k = 0; k < 3; k++) {
-    if (!launch->grid[k] || !launch->block[k])
-      return sol_fail(err, SOL_ERR_ARGUMENT, "a grid or block of no size");
-    if (launch->block[k] > 1024 || (k && launch->grid[k] > 65535) || launch->grid[k] > INT32_MAX)
-      return sol_fail(err, SOL_ERR_ARGUMENT, "grid (%u,%u,%u) of blocks (%u,%u,%u) is too large",
-                      launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
-                      launch->block[2]);
-    threads *= launch->block[k];
-    run->grid[k] = launch->grid[k];
-    run->block[k] = launch->block[k];
-    if (fn->reqntid[0] && launch->block[k] != (fn->reqntid[k] ? fn->reqntid[k] : 1))
-      return sol_fail(err, SOL_ERR_ARGUMENT, "%s requires blocks of (%u,%u,%u) threads", fn->name,
-                      fn->reqntid[0], fn->reqntid[1] ? fn->reqntid[1] : 1,
-                      fn->reqntid[2] ? fn->reqntid[2] : 1);
-  }
-  uint64_t most = fn->maxntid[0] ? (uint64_t)fn->maxntid[0] * (fn->maxntid[1] ? fn->maxntid[1] : 1) *
-                                       (fn->maxntid[2] ? fn->maxntid[2] : 1)
-                                 : 1024;
-  if (threads > 1024 || threads > most)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "blocks of %llu threads; %s takes at most %llu",
-                    (unsigned long long)threads, fn->name, (unsigned long long)(most < 1024 ? most : 1024));
-  run->threads = (uint32_t)threads;
-  run->warps = (run->threads + EMU_LANES - 1) / EMU_LANES;
-  uint64_t align = fn->dynamic_align ? fn->dynamic_align : 16;
-  run->dynamic_offset = (fn->shared_bytes + align - 1) / align * align;
-  if (launch->dynamic_shared > m->smem_per_block ||
-      run->dynamic_offset + launch->dynamic_shared > m->smem_per_block)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "%llu bytes of shared memory a block; the machine has %llu",
-                    (unsigned long long)(run->dynamic_offset + launch->dynamic_shared),
-                    (unsigned long long)m->smem_per_block);
-  run->shared_bytes =
-      launch->dynamic_shared ? run->dynamic_offset + launch->dynamic_shared : fn->shared_bytes;
-  if (launch->param_bytes < fn->param_size && fn->param_size)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "%s takes %llu bytes of parameters, %llu were given", fn->name,
-                    (unsigned long long)fn->param_size, (unsigned long long)launch->param_bytes);
-  return SOL_OK;
-}
-
-static SolStatus check_cluster(EmuRun *run, SolError *err) {
-  const SolEmuLaunch *launch = run->launch;
-  const PtxFunction *fn = launch->kernel->fn;
-  const uint32_t *from = launch->cluster[0] ? launch->cluster : fn->reqnctapercluster;
-  run->explicit_cluster = from[0] != 0;
-  run->cluster_size = 1;
-  for (int k = 0; k < 3; k++) {
-    run->cluster[k] = from[k] ? from[k] : 1;
-    if (fn->reqnctapercluster[0] && launch->cluster[0] &&
-        run->cluster[k] != (fn->reqnctapercluster[k] ? fn->reqnctapercluster[k] : 1))
-      return sol_fail(err, SOL_ERR_ARGUMENT, "%s requires another size of clusters", fn->name);
-    if (run->cluster[k] > EMU_MAX_RANKS || run->grid[k] % run->cluster[k])
-      return sol_fail(err, SOL_ERR_ARGUMENT, "the grid is no multiple of clusters of (%u,%u,%u)", from[0],
-                      from[1], from[2]);
-    run->cluster_size *= run->cluster[k];
-  }
-  if (run->cluster_size > EMU_MAX_RANKS)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "clusters of %u blocks; at most 16", run->cluster_size);
-  return SOL_OK;
-}
-
-static SolStatus check_units(EmuRun *run, SolError *err) {
-  const SolEmuLaunch *launch = run->launch;
-  const SolEmuMachine *m = &run->emu->machine;
-  uint64_t blocks = (uint64_t)run->grid[0] * run->grid[1] * run->grid[2], last = launch->last_block;
-  if (!launch->first_block && !last) last = blocks;
-  if (last > blocks || launch->first_block > last || launch->first_block % run->cluster_size ||
-      last % run->cluster_size)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "blocks %llu to %llu of %llu",
-                    (unsigned long long)launch->first_block, (unsigned long long)last,
-                    (unsigned long long)blocks);
-  run->first_unit = launch->first_block / run->cluster_size;
-  run->unit_count = last / run->cluster_size - run->first_unit;
-  uint64_t fit = (uint64_t)m->max_blocks_per_sm,
-           by_threads = (uint64_t)m->max_threads_per_sm / (run->warps * EMU_LANES);
-  if (by_threads < fit) fit = by_threads;
-  if (run->shared_bytes && m->smem_per_sm / (run->shared_bytes + 1024) < fit)
-    fit = m->smem_per_sm / (run->shared_bytes + 1024);
-  if (m->blocks_per_sm && (uint64_t)m->blocks_per_sm < fit) fit = (uint64_t)m->blocks_per_sm;
-  fit /= run->cluster_size;
-  run->units_per_sm = fit ? (uint32_t)fit : 1;
-  run->sm_count = (uint32_t)m->sms;
-  if (launch->cooperative && run->unit_count > (uint64_t)run->units_per_sm * run->sm_count)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "a cooperative launch of %llu blocks; at most %llu fit at once",
-                    (unsigned long long)(run->unit_count * run->cluster_size),
-                    (unsigned long long)run->units_per_sm * run->sm_count * run->cluster_size);
-  if (run->unit_count < run->sm_count) run->sm_count = run->unit_count ? (uint32_t)run->unit_count : 1;
-  return SOL_OK;
+// Kept from launch to launch: getting so much memory anew costs more than a small launch.
+static bool keep_memory(void **memory, size_t *bytes, size_t wanted) {
+  if (*bytes >= wanted) return true;
+  sol_heap_free(*memory);
+  *memory = sol_heap_alloc(wanted);
+  *bytes = *memory ? wanted : 0;
+  return *memory;
 }
 
 static SolStatus make_caches(EmuRun *run, SolError *err) {
   const SolEmuMachine *m = &run->emu->machine;
-  run->sm_memory = sol_heap_alloc(sizeof *run->sms * run->sm_count + EMU_APART);
+  SolEmu *emu = run->emu;
+  bool room = keep_memory(&emu->sm_memory, &emu->sm_bytes, sizeof *run->sms * run->sm_count + EMU_APART);
   run->logs = sol_heap_alloc(sizeof *run->logs * run->sm_count);
-  if (!run->sm_memory || !run->logs) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
-  run->sms = aligned(run->sm_memory);
-  for (uint32_t s = 0; s < run->sm_count; s++)
-    run->sms[s] = (EmuSm){.index = s, .next_unit = s, .log = &run->logs[s]};
+  if (!room || !run->logs) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  run->sms = aligned(emu->sm_memory);
+  for (uint32_t s = 0; s < run->sm_count; s++) run->sms[s] = (EmuSm){.index = s, .next_unit = s};
   if (!run->counting) return SOL_OK;
   uint64_t used = (run->shared_bytes ? run->shared_bytes + 1024 : 0) * run->cluster_size * run->units_per_sm;
   uint64_t l1 = m->l1_bytes > used ? m->l1_bytes - used : 0;
@@ -266,16 +188,10 @@ static SolStatus make_caches(EmuRun *run, SolError *err) {
   size_t log_size = sizeof(SolRecord) * LOG_RECORDS, l2_size = sol_l2_bytes(&config);
   if (!l2_size)
     return sol_fail(err, SOL_ERR_ARGUMENT, "an L2 of %llu bytes", (unsigned long long)m->l2_bytes);
-  // Kept from launch to launch: getting so much memory anew costs more than a small launch.
   size_t total = (l1_size + log_size) * run->sm_count + log_size * run->worker_count + l2_size + EMU_APART;
-  SolEmu *emu = run->emu;
-  if (emu->cache_bytes < total) {
-    sol_heap_free(emu->cache_memory);
-    emu->cache_memory = sol_heap_alloc(total);
-    emu->cache_bytes = emu->cache_memory ? total : 0;
-  }
   run->l2 = sol_heap_alloc(sizeof *run->l2);
-  if (!emu->cache_memory || !run->l2) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  if (!keep_memory(&emu->cache_memory, &emu->cache_bytes, total) || !run->l2)
+    return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   uint8_t *at = aligned(emu->cache_memory);
   for (uint32_t s = 0; s < run->sm_count; s++, at += l1_size + log_size) {
     run->sms[s].l1_memory = at;
@@ -310,7 +226,7 @@ static bool make_worker(EmuRun *run, EmuCtx *x, uint32_t index) {
   size_t counts = sizeof(SolEmuCounts) * p->count, l1 = sizeof(SolL1Counts) * p->count;
   size_t l2 = sizeof(SolL2Counts) * (p->count + 1), last = sizeof(EmuAlloc *) * p->count;
   size_t frames = sizeof(EmuFrame *) * p->function_count;
-  size_t bytes = sizeof(EmuWorker) + counts + l1 + l2 + last + frames + 512;
+  size_t bytes = sizeof(EmuWorker) + counts + l1 + l2 + last + frames + 64 + EMU_APART;
   uint8_t *memory = sol_heap_alloc(bytes);
   if (!memory) return false;
   memset(memory, 0, bytes);
@@ -360,13 +276,14 @@ static SolStatus make_workspace(EmuRun *run, SolError *err) {
 }
 
 static void clean(EmuRun *run) {
+  emu_touch_clear(run);
+  emu_observe_free(run);
   if (run->workspace) emu_drop_alloc(run->emu, run->workspace);
   for (uint32_t s = 0; run->sms && run->workers && s < run->sm_count; s++)
     while (run->sms[s].units) finish(&run->workers[0], &run->sms[s], &run->sms[s].units);
   for (uint32_t k = 0; k < run->worker_count; k++) emu_free_worker(&run->workers[k]);
   sol_heap_free(run->worker_memory);
   sol_heap_free(run->const_memory);
-  sol_heap_free(run->sm_memory);
   sol_heap_free(run->logs);
   sol_heap_free(run->l2);
 }
@@ -376,13 +293,14 @@ SolStatus sol_emu_launch(SolEmu *emu, const SolEmuLaunch *launch, SolEmuResult *
   if (result->kernel && result->kernel != launch->kernel)
     return sol_fail(err, SOL_ERR_ARGUMENT, "the result is of another kernel");
   EmuRun run = {.emu = emu, .launch = launch, .program = launch->kernel->program, .result = result};
-  run.counting = !launch->no_counts;
+  run.observing = launch->observe;
+  run.counting = !launch->no_counts || run.observing;
   run.checking = launch->checks || emu->machine.track_init;
   run.started = sol_thread_clock();
-  SolStatus status = check_size(&run, err);
-  if (!status) status = check_cluster(&run, err);
-  if (!status) status = check_units(&run, err);
+  SolStatus status = emu_lay_out(&run, err);
+  if (!status && run.observing) status = emu_statics_make(launch->kernel->program, err);
   if (status) return status;
+  run.statics = run.program->statics;
   SolPool *pool =
       sol_pool_create(emu->machine.workers < (int)run.sm_count ? emu->machine.workers : (int)run.sm_count);
   if (!pool) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
@@ -391,9 +309,11 @@ SolStatus sol_emu_launch(SolEmu *emu, const SolEmuLaunch *launch, SolEmuResult *
   if (!status) status = make_caches(&run, err);
   if (!status) status = emu_result_prepare(&run, err);
   if (!status) status = make_workspace(&run, err);
+  if (!status && !emu_observe_make(&run)) status = sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   if (!status) {
     rounds(&run, pool);
     emu_result_add(&run);
+    status = emu_touch_sum(&run, err);
   }
   clean(&run);
   sol_pool_destroy(pool);

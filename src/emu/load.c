@@ -1,7 +1,7 @@
 // The machine itself, and modules: variables placed and initialised, kernels lowered.
 #include "base/error.h"
 #include "base/heap.h"
-#include "emu/state.h"
+#include "emu/observe.h"
 
 static void defaults(SolEmuMachine *m) {
 #define DEFAULT(field, value) m->field = m->field ? m->field : (value)
@@ -45,7 +45,9 @@ void sol_emu_destroy(SolEmu *emu) {
   }
   sol_heap_free(emu->allocs);
   sol_heap_free(emu->cache_memory);
+  sol_heap_free(emu->sm_memory);
   emu_textures_free(emu->textures);
+  emu_touch_free(emu);
   sol_heap_free(emu);
 }
 

@@ -29,6 +29,7 @@ const EmuFunction *emu_function_at(const EmuProgram *program, uint32_t pc) {
 void emu_free_program(EmuProgram *program) {
   if (!program) return;
   sol_heap_free(program->consts);
+  sol_heap_free(program->statics);
   sol_arena_free(&program->arena);
   sol_heap_free(program);
 }

@@ -1,6 +1,7 @@
 // Asynchronous copies. They are done when they are asked for, which is one of the orders the machine may
 // choose: groups are never open, and mbarriers complete at once.
 #include "emu/lower.h"
+#include "emu/observe.h"
 
 typedef struct Copy {
   EmuPlace from, barrier;
@@ -86,6 +87,7 @@ static void bulk_count(EmuCtx *x, const EmuInst *i, uint64_t address, uint32_t b
     for (uint32_t l = 0; l < EMU_LANES; l++) addr[l] = address + at + (uint64_t)l * 16;
     sol_coalesce(addr, lanes == EMU_LANES ? EMU_ALL : (1u << lanes) - 1, 16, &w->coalesced);
     sol_l1_access(&w->sm->l1, &w->coalesced, op, i->index, c, w->sm->log);
+    if (x->launch->observing) emu_touch_any(x, &w->coalesced, op);
   }
   c->requests = requests;
   emu_log_room(x);
@@ -115,6 +117,8 @@ static void bulk_to_shared(EmuCtx *x, const EmuInst *i, int l, const uint8_t *fr
   uint8_t *host = bulk_host(x, i, l, to, PTX_SPACE_SHARED_CLUSTER, bytes, true);
   uint8_t *bar = bulk_host(x, i, l, barrier & ~UINT64_C(15), PTX_SPACE_SHARED_CLUSTER, 16, true);
   if (!host || !bar) return;
+  if (x->launch->checking)
+    emu_check_bulk(x, i, l, host, 0, bytes, c->reduces ? EMU_USE_ATOMIC : EMU_USE_STORE);
   if (c->reduces)
     emu_bulk_reduce(host, from, bytes, c->type, c->fn);
   else
@@ -135,10 +139,13 @@ static void copy_bulk(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     uint8_t *from =
         bulk_host(x, i, l, source, global_from ? PTX_SPACE_GLOBAL : PTX_SPACE_SHARED_CLUSTER, size[l], false);
     if (!from) return;
+    if (x->launch->checking) emu_check_bulk(x, i, l, from, source, size[l], EMU_USE_LOAD);
     if (global_from) bulk_count(x, i, source, size[l], SOL_MEM_COPY_LOAD);
     if (global_to) {
       uint8_t *host = bulk_host(x, i, l, to, PTX_SPACE_GLOBAL, size[l], true);
       if (!host) return;
+      if (x->launch->checking)
+        emu_check_bulk(x, i, l, host, to, size[l], c->reduces ? EMU_USE_ATOMIC : EMU_USE_STORE);
       if (c->reduces)
         emu_bulk_reduce(host, from, size[l], c->type, c->fn);
       else
@@ -170,6 +177,7 @@ static void zero_bulk(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     uint32_t bytes = size[l] > UINT32_MAX / 2 ? 8 : (uint32_t)size[l];
     if (!bulk_size(x, i, l, bytes)) continue;
     uint8_t *host = bulk_host(x, i, l, to, PTX_SPACE_SHARED, bytes, true);
+    if (host && x->launch->checking) emu_check_bulk(x, i, l, host, 0, bytes, EMU_USE_STORE);
     if (host) memset(host, 0, bytes);
   }
 }

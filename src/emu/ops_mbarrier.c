@@ -84,7 +84,7 @@ static void init(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     uint64_t v = pack_barrier((Barrier){.pending = count[l], .expected = count[l]});
     memcpy(acc.host[l], &v, 8);
   }
-  if (x->launch->checking) emu_check_access(x, i, &acc, 8, EMU_USE_ATOMIC);
+  if (x->launch->checking) emu_check_access(x, i, &acc, 8, EMU_USE_STRONG_STORE);
 }
 
 static void inval(EmuCtx *x, const EmuInst *i, uint32_t mask) {

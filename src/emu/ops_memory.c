@@ -3,6 +3,7 @@
 
 #include "emu/lanes.h"
 #include "emu/lower.h"
+#include "emu/observe.h"
 #include "emu/shape.h"
 
 // ---- all lanes in one piece of memory: the usual case ----
@@ -107,8 +108,10 @@ static void load_lanes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   order_load(x, i, m);
   for (uint32_t k = 0; k < i->vec; k++) m->gather(emu_at(x, m->regs[k]), acc.host, k * i->bytes, acc.mask);
   if (x->launch->checking)
-    emu_check_access(x, i, &acc, bytes, i->flags & EMU_FLAG_STRONG ? EMU_USE_ATOMIC : EMU_USE_LOAD);
+    emu_check_access(x, i, &acc, bytes, i->flags & EMU_FLAG_STRONG ? EMU_USE_STRONG_LOAD : EMU_USE_LOAD);
   emu_count_as(x, i, &acc, bytes, m->op, SOL_SHARED_LOAD);
+  if (x->launch->observing && !acc.shared && !acc.local)
+    emu_observe_values(x, i, m->regs, acc.mask, acc.addr[emu_first(acc.mask)]);
 }
 
 static void load(EmuCtx *x, const EmuInst *i, uint32_t mask) {
@@ -129,6 +132,7 @@ static void load(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     for (uint32_t k = 0; k < i->vec; k++) m->gather(emu_at(x, m->regs[k]), host, k * i->bytes, mask);
   }
   emu_count_shape(x, i, s, at.address, m->op, SOL_SHARED_LOAD);
+  if (x->launch->observing) emu_observe_values(x, i, m->regs, mask, at.address);
 }
 
 static void store_lanes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
@@ -140,7 +144,7 @@ static void store_lanes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   for (uint32_t k = 0; k < i->vec; k++) m->scatter(emu_at(x, m->regs[k]), acc.host, k * i->bytes, acc.mask);
   if (i->flags & EMU_FLAG_STRONG) __atomic_thread_fence(__ATOMIC_RELEASE);
   if (x->launch->checking)
-    emu_check_access(x, i, &acc, bytes, i->flags & EMU_FLAG_STRONG ? EMU_USE_ATOMIC : EMU_USE_STORE);
+    emu_check_access(x, i, &acc, bytes, i->flags & EMU_FLAG_STRONG ? EMU_USE_STRONG_STORE : EMU_USE_STORE);
   emu_count_as(x, i, &acc, bytes, SOL_MEM_STORE, SOL_SHARED_STORE);
 }
 

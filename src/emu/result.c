@@ -1,7 +1,7 @@
 // What a launch found out, summed over workers.
 #include "base/error.h"
 #include "base/heap.h"
-#include "emu/state.h"
+#include "emu/observe.h"
 
 void sol_emu_counts_add(SolEmuCounts *to, const SolEmuCounts *from) {
 #define ADD(name) to->name += from->name;
@@ -12,6 +12,7 @@ void sol_emu_counts_add(SolEmuCounts *to, const SolEmuCounts *from) {
 void sol_emu_result_free(SolEmuResult *result) {
   sol_heap_free(result->insts);
   sol_heap_free(result->findings);
+  sol_heap_free(result->touches);
   *result = (SolEmuResult){0};
 }
 
@@ -44,6 +45,7 @@ static SolEmuCounts sum(const EmuRun *run, uint32_t pc) {
     c.l2_hits += l2->read_hits + l2->atomic_hits;
     c.l2_misses += l2->reads - l2->read_hits + l2->atomics - l2->atomic_hits;
     c.l2_writes += l2->writes;
+    c.l2_requests += l2->requests;
     c.dram_read += l2->dram_read_bytes;
     c.dram_write += l2->dram_write_bytes;
   }
@@ -60,6 +62,19 @@ static SolEmuKind kind_of(const EmuInst *i, const SolEmuCounts *c) {
   return c->requests || c->shared_requests ? (SolEmuKind)i->kind : SOL_EMU_KIND_OTHER;
 }
 
+// What an observed launch has beside the counts `c` of the instruction at `pc`.
+static void add_observed(EmuRun *run, uint32_t pc, const SolEmuCounts *c, SolEmuInstCounts *to) {
+  const EmuStatics *s = run->statics;
+  SolEmuFlight *f = &run->result->flight;
+  emu_observe_sum(run, pc, &to->pattern);
+  to->waits = s->waits[pc] != 0;
+  if (s->waits[pc]) f->waits += (double)c->executions / s->waits[pc];
+  if (!s->loads[pc]) return;
+  f->loads += c->requests;
+  f->bytes += c->bytes;
+  if (s->loads[pc] == 2) f->async_bytes += c->bytes;
+}
+
 void emu_result_add(EmuRun *run) {
   SolEmuResult *r = run->result;
   const EmuProgram *p = run->program;
@@ -71,11 +86,14 @@ void emu_result_add(EmuRun *run) {
       sol_emu_counts_add(&r->insts[at].counts, &c);
       sol_emu_counts_add(&r->total, &c);
       if ((unsigned)kind < SOL_EMU_KIND_COUNT) sol_emu_counts_add(&r->kinds[kind], &c);
+      r->classes[sol_emu_class(p->source[pc])] += c.executions;
+      if (run->observing) add_observed(run, pc, &c, &r->insts[at]);
     }
   uint64_t units = 0;
   for (uint32_t k = 0; k < run->worker_count; k++) units += emu_worker(&run->workers[k])->units_done;
   r->blocks += units * run->cluster_size;
   r->threads += units * run->cluster_size * run->threads;
+  r->blocks_in_grid += run->units_in_grid * run->cluster_size;
   r->end = (SolEmuEnd)run->stop;
   r->seconds += sol_thread_clock() - run->started;
 }

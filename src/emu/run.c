@@ -67,6 +67,13 @@ static bool run_warp(EmuCtx *x, EmuWarp *warp) {
   return progress;
 }
 
+static void check_time(EmuRun *run) {
+  const SolEmuLaunch *launch = run->launch;
+  if (launch->interrupt && *launch->interrupt) emu_stop(run, SOL_EMU_INTERRUPTED);
+  if (launch->max_seconds > 0 && sol_thread_clock() - run->started > launch->max_seconds)
+    emu_stop(run, SOL_EMU_TIME_LIMIT);
+}
+
 static void poll(EmuCtx *x) {
   EmuRun *run = x->launch;
   EmuWorker *w = emu_worker(x);
@@ -76,9 +83,7 @@ static void poll(EmuCtx *x) {
   w->sm->clock += w->instructions;
   w->instructions = 0;
   if (launch->max_instructions && total > launch->max_instructions) emu_stop(run, SOL_EMU_INSTRUCTION_LIMIT);
-  if (launch->interrupt && *launch->interrupt) emu_stop(run, SOL_EMU_INTERRUPTED);
-  if (launch->max_seconds > 0 && sol_thread_clock() - run->started > launch->max_seconds)
-    emu_stop(run, SOL_EMU_TIME_LIMIT);
+  check_time(run);
 }
 
 static bool any_waits_for_lanes(EmuCtx *x, EmuBlock *b) {
@@ -126,6 +131,7 @@ static EmuTurn run_block(EmuCtx *x, EmuBlock *b) {
 }
 
 EmuTurn emu_run_unit(EmuCtx *x, EmuUnit *unit) {
+  check_time(x->launch); // a unit that spins has many short turns
   if (unit->count == 1) return run_block(x, unit->blocks[0]);
   EmuWorker *w = emu_worker(x);
   for (;;) {

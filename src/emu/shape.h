@@ -32,7 +32,8 @@ static inline uint64_t lane_address(const EmuCtx *x, const EmuInst *i, int lane)
 
 // The active lanes' distances from the first are those of the shape.
 static inline bool same_distances(EmuCtx *x, const EmuInst *i, const EmuShape *s, uint32_t mask) {
-  const int32_t *delta = (const int32_t *)__builtin_assume_aligned(s->delta, 64);
+  const void *start = s->delta; // a variable of its own: clang 14 breaks on an array here, under UBSan
+  const int32_t *delta = (const int32_t *)__builtin_assume_aligned(start, 64);
   int first = emu_first(mask);
   if (i->abytes == 8) {
     const uint64_t *a = EMU_IN(uint64_t, i->a);
@@ -80,7 +81,7 @@ static bool learn(const EmuCtx *x, const EmuInst *i, EmuShape *s, uint32_t mask,
     row = row && apart == (uint64_t)l * bytes;
   }
   s->row = row;
-  s->counted = false;
+  s->counted = s->sighted = false;
   s->index = i->index;
   return true;
 }

@@ -31,8 +31,13 @@ typedef struct EmuAlloc {
   uint8_t *init;              // a bit per byte written; NULL: not tracked
   bool freed, heap, constant; // heap: by malloc in a kernel
   bool mapped, variable;      // the host's own memory; a module's
+  struct EmuMaps *maps;       // of the bytes touched by the launch that runs; NULL: none, or not observed
   char label[40];
 } EmuAlloc;
+
+typedef struct EmuSpare { // memory that waits to be used again
+  struct EmuSpare *next;
+} EmuSpare;
 
 struct SolEmu {
   SolEmuMachine machine;
@@ -48,6 +53,10 @@ struct SolEmu {
   void *managed_ctx;
   void *cache_memory; // of the caches' state and logs
   size_t cache_bytes;
+  void *sm_memory; // of EmuSm
+  size_t sm_bytes;
+  struct EmuSpare *spare_maps; // of touch.c, for the next launch
+  uint32_t spare_map_count;
 };
 
 // The allocation that holds address, also a freed one; NULL.
@@ -105,7 +114,8 @@ typedef struct EmuProgram {
   uint32_t shape_count; // ld and st
   uint64_t local_bytes; // that a thread needs at first
   uint64_t shared_static;
-  bool dynamic_calls; // depth is not known
+  bool dynamic_calls;         // depth is not known
+  struct EmuStatics *statics; // of observe.h; NULL until a launch is observed
 } EmuProgram;
 
 struct SolEmuKernel {
@@ -185,6 +195,7 @@ struct EmuBlock {
   uint32_t warp_count, warps_live, turn;
   uint8_t *consts; // EMU_BANK_BLOCK
   uint8_t *warp_consts;
+  uint64_t *steps;          // where each instruction's last access was, by warp; NULL: not observed
   uint8_t **local;          // by warp; NULL until used
   uint64_t *local_cap;      // bytes a thread has there
   uint32_t slot;            // of the SM, for local addresses
@@ -209,7 +220,7 @@ typedef struct EmuSm {
   uint64_t next_unit;
   uint64_t clock; // warp instructions so far
   SolL1 l1;       // made when the SM first runs, by the worker that will use it
-  SolLog *log;
+  SolLog *log;    // while it runs: the worker's
   void *l1_memory;
   SolRecord *records; // where the sorted log stays until L2 has seen it
   uint32_t index;
@@ -222,7 +233,7 @@ struct EmuRun {
   const EmuProgram *program;
   SolEmuResult *result;
   EmuAlloc *workspace; // of cooperative groups; NULL
-  void *const_memory, *worker_memory, *sm_memory;
+  void *const_memory, *worker_memory;
   uint8_t *consts; // EMU_BANK_LAUNCH
   uint8_t *params; // the launch's own copy, param_room bytes
   uint64_t param_room;
@@ -230,6 +241,8 @@ struct EmuRun {
   uint32_t threads, warps; // of a block
   uint64_t shared_bytes, dynamic_offset, unit_count, first_unit, local_bytes;
   uint32_t units_per_sm, sm_count;
+  uint32_t sample_waves;  // 0: all run; unit_count is of those that do
+  uint64_t units_in_grid; // unit_count without sampling
   bool explicit_cluster;
   EmuSm *sms;
   SolLog *logs; // one per SM
@@ -241,12 +254,15 @@ struct EmuRun {
   uint32_t worker_count;
   double started;
   bool counting, checking; // counts memory; keeps shadows of it
-  int stop;                // SolEmuEnd, or 0
+  bool observing;          // patterns and touches too
+  const struct EmuStatics *statics;
+  int stop; // SolEmuEnd, or 0
   // What workers write while others read the rest.
   _Alignas(EMU_APART) uint32_t next_sm;
   SolSpin lock, print_lock; // findings; printing
   uint64_t instructions;
-  bool progress; // this round: something ran that is no spin
+  struct EmuMaps *touched; // of all allocations that were
+  bool progress;           // this round: something ran that is no spin
 };
 
 // How the lanes of an ld or st lay to each other the last time, and what followed from it: shape.h.
@@ -257,6 +273,7 @@ typedef struct EmuShape {
   uint32_t mask;                         // active lanes
   int32_t low, high;                     // least and greatest delta
   bool row;                              // all lanes, one after the other
+  bool sighted;                          // EmuSight.now is of this shape
   bool counted;                          // what follows holds, where the first lane's address ends in `ends`
   uint8_t ends;
   uint16_t wavefronts, wavefronts_ideal; // shared memory
@@ -273,9 +290,11 @@ typedef struct EmuWorker { // EmuCtx.more
   SolL1Counts *l1_counts; // by EmuInst.index
   SolL2Counts *l2_counts; // likewise, and one more
   SolCoalesced coalesced;
-  SolRecord *records; // the log of the SM that runs: one for all of them stays in the host's cache
-  EmuShape *shapes;   // by EmuInst.f of ld and st
-  void *memory;       // of the worker itself
+  SolLog log;              // of the SM that runs
+  SolRecord *records;      // its memory: one for all of them stays in the host's cache
+  EmuShape *shapes;        // by EmuInst.f of ld and st
+  struct EmuSight *sights; // of observe.h, by EmuStatics.sight
+  void *memory;            // of the worker itself
   void *shape_memory;
   uint64_t instructions; // not yet added to the launch's
   uint64_t units_done;
@@ -317,8 +336,17 @@ void emu_fill_consts(EmuRun *run);
 void emu_shadow_barrier(EmuBlock *block);
 void emu_shadow_reset(EmuBlock *block);
 void emu_shadow_free(EmuBlock *block);
-typedef enum EmuUse { EMU_USE_LOAD, EMU_USE_STORE, EMU_USE_ATOMIC } EmuUse;
+typedef enum EmuUse { // strong: volatile, relaxed ..., which do not race with each other or with atomics
+  EMU_USE_LOAD,
+  EMU_USE_STORE,
+  EMU_USE_ATOMIC,
+  EMU_USE_STRONG_LOAD,
+  EMU_USE_STRONG_STORE
+} EmuUse;
 void emu_check_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, EmuUse use);
+// One lane's, of any length, all in one allocation or one block's shared memory; address: of global memory.
+void emu_check_bulk(EmuCtx *x, const EmuInst *i, int lane, const uint8_t *host, uint64_t address,
+                    uint64_t bytes, EmuUse use);
 // access.c
 enum { EMU_LOG_RESERVE = 4096 }; // records that must be free before an instruction: a bulk copy makes many
 void emu_count_as(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, SolMemOp op,
@@ -326,6 +354,9 @@ void emu_count_as(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t by
 void emu_count_shape(EmuCtx *x, const EmuInst *i, EmuShape *shape, uint64_t first, SolMemOp op,
                      SolSharedOp shared);
 void emu_log_room(EmuCtx *x);
+// grid.c
+SolStatus emu_lay_out(EmuRun *run, SolError *err);   // says what is wrong with a launch's sizes
+uint64_t emu_unit_at(const EmuRun *run, uint64_t n); // of the grid: the n-th that runs
 // run.c
 enum { EMU_QUANTUM = 4096 };
 typedef enum EmuTurn { EMU_TURN_MORE, EMU_TURN_STUCK, EMU_TURN_DONE } EmuTurn;

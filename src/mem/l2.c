@@ -212,6 +212,7 @@ static inline void apply(Work *w, const SolRecord *r) {
   if (way == SOL_WAYS) way = take_way(w, s, at.tag);
   sol_set_touch(s, way);
   SolL2Counts *c = counts_of(w, r->id);
+  c->requests += kind == SOL_TRAFFIC_WRITE && r->bytes != UINT32_MAX ? count : 1;
   if (kind == SOL_TRAFFIC_READ) {
     c->reads += count;
     c->read_hits += fetch(w, s, way, sectors, w->l2->pairs, r->id);

@@ -38,6 +38,7 @@ typedef struct SolL2Config {
 
 // Sums for one id. Sectors, unless it says otherwise.
 typedef struct SolL2Counts {
+  uint64_t requests; // each for sectors of one line, or for one sector that is written in part
   uint64_t reads, read_hits;
   uint64_t writes;
   uint64_t atomics, atomic_hits;

@@ -79,6 +79,12 @@ static const Fact *row_cell(const Fact *row, const Fact *column) {
   return 0;
 }
 
+static bool has_cells(const Fact *row) {
+  for (const Fact *c = row->first; c; c = c->next)
+    if (fact_is_scalar(c) && c->label) return true;
+  return false;
+}
+
 static bool numeric(const Fact *list, const Fact *column) {
   for (const Fact *row = list->first; row; row = row->next) {
     const Fact *c = row_cell(row, column);
@@ -115,9 +121,10 @@ static void render_table(Pen *p, const Fact *list) {
       if (n > width[i]) width[i] = n;
     }
   }
-  for (const Fact *row = 0; row != list->last;) { // the header, then each row
-    row = row ? row->next : list->first;
-    for (int pass = row == list->first ? 0 : 1; pass < 2; pass++) {
+  bool headed = false; // the header, then each row that has something for people
+  for (const Fact *row = list->first; row; row = row->next) {
+    if (!has_cells(row)) continue;
+    for (int pass = headed ? 1 : 0; pass < 2; pass++) {
       for (int i = 0; i < count; i++) {
         const Fact *c = pass ? row_cell(row, column[i]) : 0;
         if (pass && c)
@@ -135,6 +142,7 @@ static void render_table(Pen *p, const Fact *list) {
       }
       sol_buffer_puts(p->out, "\n");
     }
+    headed = true;
   }
 }
 

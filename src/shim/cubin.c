@@ -1,9 +1,17 @@
-// The one thing the emulator asks machine code for: how many registers ptxas gave a kernel. The section
-// .nv.info holds records {u8 form, u8 attribute, u16 size or value}, those of form 4 followed by `size`
-// bytes; attribute 0x2f has a symbol and its registers. 64-bit little-endian ELF.
+// What the emulator asks machine code for: how many registers and how much stack ptxas gave a kernel. The
+// section .nv.info holds records {u8 form, u8 attribute, u16 size or value}, those of form 4 followed by
+// `size` bytes; attribute 0x2f has a symbol and its registers, 0x11 its frame's bytes. 64-bit little-endian
+// ELF.
 #include "shim/fatbin.h"
 
-enum { ELF_HEADER = 64, SECTION_HEADER = 64, SYMBOL = 24, INFO_SIZED = 4, INFO_REGISTERS = 0x2f };
+enum {
+  ELF_HEADER = 64,
+  SECTION_HEADER = 64,
+  SYMBOL = 24,
+  INFO_SIZED = 4,
+  INFO_FRAME = 0x11,
+  INFO_REGISTERS = 0x2f
+};
 
 typedef struct Section {
   const uint8_t *data;
@@ -31,23 +39,22 @@ static bool named(const Section *texts, uint64_t at, const char *name) {
   return at < texts->size && texts->size - at >= length && !memcmp(texts->data + at, name, length);
 }
 
-static int find_registers(const Section *info, const Section *symbols, const Section *texts,
-                          const char *kernel) {
+static uint64_t find_value(const Section *info, const Section *symbols, const Section *texts,
+                           const char *kernel, int attribute) {
   for (uint64_t at = 0; info->size - at >= 4;) {
     const uint8_t *r = info->data + at;
     uint64_t size = r[0] == INFO_SIZED ? number(r + 2, 2) : 0;
     if (size > info->size - at - 4) return 0;
     at += 4 + size;
-    if (r[0] != INFO_SIZED || r[1] != INFO_REGISTERS || size < 8) continue;
+    if (r[0] != INFO_SIZED || r[1] != attribute || size < 8) continue;
     uint64_t symbol = number(r + 4, 4);
     if (symbol >= symbols->size / SYMBOL) continue;
-    if (named(texts, number(symbols->data + symbol * SYMBOL, 4), kernel))
-      return (int)(number(r + 8, 4) & 1023);
+    if (named(texts, number(symbols->data + symbol * SYMBOL, 4), kernel)) return number(r + 8, 4);
   }
   return 0;
 }
 
-int sol_cubin_registers(const void *elf, size_t size, const char *kernel) {
+static uint64_t read_info(const void *elf, size_t size, const char *kernel, int attribute) {
   const uint8_t *file = elf;
   Section names, info, symbols, texts;
   if (size < ELF_HEADER || memcmp(file, "\177ELF\2\1", 6) != 0) return 0;
@@ -56,7 +63,15 @@ int sol_cubin_registers(const void *elf, size_t size, const char *kernel) {
     if (!section_at(file, size, k, &info) || !named(&names, info.name, ".nv.info")) continue;
     if (!section_at(file, size, info.link, &symbols) || !section_at(file, size, symbols.link, &texts))
       return 0;
-    return find_registers(&info, &symbols, &texts, kernel);
+    return find_value(&info, &symbols, &texts, kernel, attribute);
   }
   return 0;
+}
+
+int sol_cubin_registers(const void *elf, size_t size, const char *kernel) {
+  return (int)(read_info(elf, size, kernel, INFO_REGISTERS) & 1023);
+}
+
+int sol_cubin_stack(const void *elf, size_t size, const char *kernel) {
+  return (int)(read_info(elf, size, kernel, INFO_FRAME) & 0xffffff);
 }

@@ -10,6 +10,7 @@ static cudaError_t create_event(cudaEvent_t *out, unsigned flags) {
   ShimEvent *e = calloc(1, sizeof *e);
   if (!e || !shim_put(e, SHIM_EVENT, e)) return free(e), cudaErrorMemoryAllocation;
   e->flags = flags;
+  if (!(flags & cudaEventDisableTiming)) shim.timed = true;
   *out = (cudaEvent_t)(void *)e;
   return cudaSuccess;
 }

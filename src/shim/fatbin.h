@@ -51,5 +51,7 @@ SolStatus sol_zstd_unpack(const uint8_t *from, size_t from_size, uint8_t *to, si
 
 // cubin.c: registers a thread of the kernel takes, by the machine code's own word; 0: it does not say.
 int sol_cubin_registers(const void *elf, size_t size, const char *kernel);
+// Bytes of a thread's stack, spilled registers and local arrays; 0: none, or it does not say.
+int sol_cubin_stack(const void *elf, size_t size, const char *kernel);
 
 #endif

@@ -104,8 +104,12 @@ cudaError_t shim_graph_run(ShimStream *stream, ShimGraph *g) {
   cudaError_t error = shim_graph_order(g, &order);
   if (error) return error;
   size_t count = g->count;
-  for (size_t i = 0; i < count && !error; i++)
+  bool outer = shim.in_graph;
+  for (size_t i = 0; i < count && !error; i++) {
+    shim.in_graph = true; // a function of the program's may have launched graphs of its own
     if (!order[i]->disabled) error = shim_run(stream, &order[i]->work);
+  }
+  shim.in_graph = outer;
   free(order);
   return error;
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "shim/shim.h"
 
 #pragma GCC visibility push(default)
@@ -13,11 +14,6 @@ enum { STATIC_SHARED = 48 * 1024, PORTABLE_CLUSTER = 8, LARGEST_CLUSTER = 16 };
 
 size_t shim_static_limit(void) {
   return STATIC_SHARED;
-}
-
-double shim_kernel_seconds(const ShimKernelWork *work) {
-  (void)work;
-  return sol_known(shim.device->launch_us) ? shim.device->launch_us.value * 1e-6 : 1e-6;
 }
 
 // ---- checks ----
@@ -152,8 +148,17 @@ static void tell_observers(const ShimKernelWork *w, const SolEmuResult *result) 
     if (o->launch) o->launch(o->ctx, &launch);
 }
 
-cudaError_t shim_run_kernel(const ShimKernelWork *w) {
+// Seconds until launches are to end; none left is as short as can be.
+static double seconds_left(void) {
+  if (shim.deadline <= 0) return 0;
+  double left = shim.deadline - sol_thread_clock();
+  return left > 1e-3 ? left : 1e-3;
+}
+
+cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
+  *seconds = shim_launch_seconds();
   if (shim.fault) return shim.fault;
+  bool counted = shim.observers || shim.timed;
   SolEmuLaunch launch = {.kernel = w->kernel->emu,
                          .grid = {w->grid.x, w->grid.y, w->grid.z},
                          .block = {w->block.x, w->block.y, w->block.z},
@@ -162,7 +167,10 @@ cudaError_t shim_run_kernel(const ShimKernelWork *w) {
                          .params = w->params,
                          .param_bytes = w->kernel->fn->param_size,
                          .cooperative = w->cooperative,
-                         .no_counts = !shim.observers,
+                         .no_counts = !counted,
+                         .observe = shim.patterns || shim.timed,
+                         .sample_waves = shim.sample,
+                         .max_seconds = seconds_left(),
                          .print = shim_print};
   SolEmuResult result = {0};
   SolError err = {0};
@@ -174,6 +182,7 @@ cudaError_t shim_run_kernel(const ShimKernelWork *w) {
   } else {
     tell_findings(&result);
     tell_observers(w, &result);
+    if (counted) *seconds = shim_kernel_seconds(w, &result);
     shim_set_fault(fault_error(&result)); // the launch itself has succeeded
   }
   sol_emu_result_free(&result);

@@ -163,6 +163,7 @@ cudaError_t shim_load(ShimBinary *b) {
     b->failed = load_sources(b, &s);
   free_sources(&s);
   if (!b->failed) set_managed(b);
+  if (!b->failed) b->number = ++shim.loaded;
   return b->failed;
 }
 
@@ -178,5 +179,7 @@ cudaError_t shim_kernel_load(ShimKernel *k) {
   k->fn = sol_emu_kernel_function(k->emu);
   int counted = k->binary->elf ? sol_cubin_registers(k->binary->elf, k->binary->elf_size, k->name) : 0;
   k->registers = counted ? counted : (int)sol_emu_kernel_registers(k->emu);
+  k->by_ptxas = counted > 0;
+  k->stack = k->binary->elf ? sol_cubin_stack(k->binary->elf, k->binary->elf_size, k->name) : 0;
   return cudaSuccess;
 }

@@ -22,6 +22,7 @@ cudaError_t shim_free(void *memory) {
   if (!sol_emu_range(shim.emu, shim_address(memory), &range) || range.variable) return cudaErrorInvalidValue;
   if (sol_emu_free(shim.emu, shim_address(memory), NULL)) return cudaErrorInvalidValue;
   shim_pool_forget(memory, range.bytes);
+  shim_tell_memory(true, memory, range.bytes); // the next owner's
   return cudaSuccess;
 }
 

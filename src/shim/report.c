@@ -1,12 +1,16 @@
 // SOL_SHIM_REPORT=FILE: one line of JSON per launch is added to FILE as soon as it has ended, so that a
 // program that dies leaves what it did so far. Lines are written whole: children may write to the same file.
+// SOL_SHIM_AUDIT=FILE does the same with all that `sol audit` wants to know (audit/wire.h). SOL_SHIM_SAMPLE
+// and SOL_SHIM_SECONDS are how it asks for a part of each launch, and for an end.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "audit/wire.h"
 #include "base/json_write.h"
+#include "base/threads.h"
 #include "shim/shim.h"
 
 typedef struct Report {
@@ -110,16 +114,79 @@ static void on_launch(void *ctx, const ShimLaunch *launch) {
   sol_buffer_free(&line);
 }
 
+// ---- for an audit ----
+
+typedef struct Told { // what the file says of a kernel already
+  struct Told *next;
+  const ShimKernel *kernel;
+  uint32_t id;
+  AuditTold told;
+} Told;
+typedef struct Audit {
+  ShimObserver observer;
+  int file;
+  uint32_t kernels;
+  Told *told;
+} Audit;
+
+static Told *told_of(Audit *audit, const ShimKernel *kernel) {
+  for (Told *t = audit->told; t; t = t->next)
+    if (t->kernel == kernel) return t;
+  Told *t = calloc(1, sizeof *t);
+  if (!t) return NULL;
+  *t = (Told){.next = audit->told, .kernel = kernel, .id = ++audit->kernels};
+  return audit->told = t;
+}
+
+static void audit_launch(void *ctx, const ShimLaunch *l) {
+  Audit *audit = ctx;
+  Told *told = told_of(audit, l->work->kernel);
+  SolArena arena = {0};
+  SolBuffer line = {0};
+  AuditLaunch launch;
+  shim_describe(l->work, &launch);
+  bool taken = told && !audit_take(sol_emu_ptx(l->module), l->result, &arena, &launch, NULL);
+  if (taken) audit_write_launch(&launch, told->id, &told->told, &line);
+  if (taken && !line.failed)
+    write_all(audit->file, line.text, line.length);
+  else
+    shim_note("SOL_SHIM_AUDIT: out of memory");
+  sol_buffer_free(&line);
+  sol_arena_free(&arena);
+}
+
+static void audit_memory(void *ctx, bool wrote, const void *at, size_t bytes) {
+  SolBuffer line = {0};
+  audit_write_outside(wrote ? AUDIT_OUTSIDE_WROTE : AUDIT_OUTSIDE_READ, shim_address(at), bytes, &line);
+  if (!line.failed) write_all(((Audit *)ctx)->file, line.text, line.length);
+  sol_buffer_free(&line);
+}
+
+// ---- who wants what ----
+
+// A file to add to, as the variable names it; -1: none is wanted, or it cannot be.
+static int open_file(const char *variable) {
+  const char *path = getenv(variable);
+  if (!path || !*path) return -1;
+  int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file < 0) shim_note("%s: cannot write %s: %s", variable, path, strerror(errno));
+  return file;
+}
+
 void shim_report_open(void) {
-  const char *path = getenv("SOL_SHIM_REPORT");
-  if (!path || !*path) return;
-  Report *report = calloc(1, sizeof *report); // lives as long as the process
-  if (report) report->file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (!report || report->file < 0) {
-    shim_note("SOL_SHIM_REPORT: cannot write %s: %s", path, strerror(errno));
-    free(report);
-    return;
+  int file = open_file("SOL_SHIM_REPORT");
+  Report *report = file < 0 ? NULL : calloc(1, sizeof *report); // both live as long as the process
+  if (report) {
+    *report = (Report){.observer = {.launch = on_launch, .ctx = report}, .file = file};
+    shim_observe(&report->observer);
   }
-  report->observer = (ShimObserver){.launch = on_launch, .ctx = report};
-  shim_observe(&report->observer);
+  file = open_file("SOL_SHIM_AUDIT");
+  Audit *audit = file < 0 ? NULL : calloc(1, sizeof *audit);
+  if (!audit) return;
+  *audit = (Audit){.observer = {.launch = audit_launch, .memory = audit_memory, .ctx = audit}, .file = file};
+  shim_observe(&audit->observer);
+  shim.patterns = true;
+  const char *sample = getenv("SOL_SHIM_SAMPLE"), *seconds = getenv("SOL_SHIM_SECONDS");
+  if (sample) shim.sample = (uint32_t)strtoul(sample, NULL, 10);
+  if (seconds && atof(seconds) > 0) shim.deadline = sol_thread_clock() + atof(seconds);
 }

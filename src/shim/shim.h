@@ -68,6 +68,8 @@ typedef struct ShimKernel {
   SolEmuKernel *emu; // NULL until the binary is loaded
   const PtxFunction *fn;
   int registers;          // as ptxas or, where there is no machine code, the emulator counts them
+  int stack;              // bytes of a thread's, as ptxas laid it out; 0: none, or not known
+  bool by_ptxas;          // registers and stack are its
   size_t dynamic_allowed; // cudaFuncAttributeMaxDynamicSharedMemorySize
   int carveout;
   bool big_clusters; // cudaFuncAttributeNonPortableClusterSizeAllowed
@@ -94,6 +96,7 @@ struct ShimBinary {
   ShimVariable *variables;
   char *elf; // machine code, for what only that says; NULL
   size_t elf_size;
+  uint32_t number; // tells binaries apart, from 1
   void *handle[1]; // what the program gets as void **
 };
 
@@ -183,14 +186,20 @@ void shim_drop_capture(ShimCapture *capture); // ends it; its graph goes, unless
 bool shim_joined(const ShimStream *stream);   // captured: others wait for all that it did
 bool shim_capturing(void);                    // any stream is being captured
 
-// What the modelled clock charges for a launch. The audit's time model is to take its place; until then it is
-// the device's published launch cost whatever the kernel does, or a microsecond where none is known.
-double shim_kernel_seconds(const ShimKernelWork *work);
+// clock.c: what the modelled clock charges. A kernel that was not counted costs its launch alone: the
+// device's published figure, or a microsecond where none is known.
+double shim_launch_seconds(void);
+double shim_kernel_seconds(const ShimKernelWork *work, const SolEmuResult *result);
+double shim_copy_seconds(const struct cudaMemcpy3DParms *copy);
+double shim_set_seconds(const ShimSet *set);
+struct AuditLaunch;
+void shim_describe(const ShimKernelWork *work,
+                   struct AuditLaunch *out); // all that the emulator does not know
 
 // launch.c
 cudaError_t shim_make_launch(const void *function, dim3 grid, dim3 block, size_t shared, void **args,
-                             ShimWork *out); // checks all; owns its parameters
-cudaError_t shim_run_kernel(const ShimKernelWork *work);
+                             ShimWork *out);                              // checks all; owns its parameters
+cudaError_t shim_run_kernel(const ShimKernelWork *work, double *seconds); // on the modelled clock
 size_t shim_static_limit(void); // shared memory of a block that has not asked for more
 cudaError_t shim_check_launch(const ShimKernelWork *work);
 // occupancy.c: blocks of a loaded kernel that an SM holds; 0: none fits.
@@ -264,13 +273,15 @@ typedef struct ShimLaunch {
 } ShimLaunch;
 typedef struct ShimObserver {
   struct ShimObserver *next;
-  void (*launch)(void *ctx, const ShimLaunch *launch); // after each, with the lock held
-  void (*end)(void *ctx);                              // once, when the process exits
+  void (*launch)(void *ctx, const ShimLaunch *launch);                 // after each, with the lock held
+  void (*memory)(void *ctx, bool wrote, const void *at, size_t bytes); // other work wrote or read it; or NULL
+  void (*end)(void *ctx);                                              // once, when the process exits
   void *ctx;
 } ShimObserver;
 // From here on each launch is counted and shown to it. The observer stays the caller's.
 void shim_observe(ShimObserver *observer);
-void shim_report_open(void); // report.c: observes where SOL_SHIM_REPORT asks for it
+void shim_tell_memory(bool wrote, const void *at, size_t bytes);
+void shim_report_open(void); // report.c: observes where SOL_SHIM_REPORT or SOL_SHIM_AUDIT asks for it
 
 // ---- the state ----
 
@@ -288,8 +299,14 @@ typedef struct Shim {
   ShimStream legacy;
   ShimCapture *captures;
   unsigned long long next_id;
-  double time; // the host's place on the modelled clock
+  uint32_t loaded; // binaries so far
+  double time;     // the host's place on the modelled clock
   ShimObserver *observers;
+  bool timed;                // the program has events that tell time: launches are counted, for the model
+  bool patterns;             // an observer wants them
+  bool in_graph;             // what runs belongs to a graph
+  uint32_t sample;           // waves of a launch that run; 0: all
+  double deadline;           // of the host's clock, when launches are ended; 0: never
   struct SolBuffer *printed; // by kernels, not yet shown
   size_t limits[8];
   unsigned device_flags;

@@ -90,15 +90,37 @@ static cudaError_t run_host(ShimStream *s, const struct cudaHostNodeParams *host
   return cudaSuccess;
 }
 
+static cudaError_t run_copy(const struct cudaMemcpy3DParms *c) {
+  cudaError_t error = shim_run_copy(c);
+  if (error) return error;
+  struct cudaExtent e = c->extent;
+  size_t from = e.depth * e.height * (c->srcPtr.pitch ? c->srcPtr.pitch : e.width);
+  size_t to = e.depth * e.height * (c->dstPtr.pitch ? c->dstPtr.pitch : e.width);
+  if (!c->srcArray) shim_tell_memory(false, c->srcPtr.ptr, from);
+  if (!c->dstArray) shim_tell_memory(true, c->dstPtr.ptr, to);
+  return cudaSuccess;
+}
+
+static cudaError_t run_set(const ShimSet *set) {
+  cudaError_t error = shim_run_set(set);
+  if (!error) shim_tell_memory(true, set->to, set->depth * set->height * set->width * set->element);
+  return error;
+}
+
+static cudaError_t run_kernel(ShimStream *s, const ShimKernelWork *w, double start) {
+  double seconds;
+  cudaError_t error = shim_run_kernel(w, &seconds);
+  s->time = start + seconds;
+  return error;
+}
+
 cudaError_t shim_run(ShimStream *s, const ShimWork *w) {
   if (shim.fault) return shim.fault;
   double start = starts_at(s);
   switch (w->type) {
-  case cudaGraphNodeTypeKernel:
-    s->time = start + shim_kernel_seconds(&w->kernel);
-    return shim_run_kernel(&w->kernel);
-  case cudaGraphNodeTypeMemcpy: s->time = start; return shim_run_copy(&w->copy);
-  case cudaGraphNodeTypeMemset: s->time = start; return shim_run_set(&w->set);
+  case cudaGraphNodeTypeKernel: return run_kernel(s, &w->kernel, start);
+  case cudaGraphNodeTypeMemcpy: s->time = start + shim_copy_seconds(&w->copy); return run_copy(&w->copy);
+  case cudaGraphNodeTypeMemset: s->time = start + shim_set_seconds(&w->set); return run_set(&w->set);
   case cudaGraphNodeTypeHost: return run_host(s, &w->host);
   case cudaGraphNodeTypeGraph: return shim_graph_run(s, w->child);
   case cudaGraphNodeTypeWaitEvent:

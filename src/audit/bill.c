@@ -1,0 +1,301 @@
+// Launches in, the bill out: sums by kernel and by geometry, then times and what they are measured against.
+#include "audit/inside.h"
+#include "base/error.h"
+#include "base/heap.h"
+#include "base/text.h"
+
+const char *audit_keep(AuditProgram *p, const char *text) {
+  if (!text) return NULL;
+  size_t n = strlen(text) + 1;
+  char *copy = sol_arena_alloc(&p->arena, n);
+  return copy ? memcpy(copy, text, n) : NULL;
+}
+
+bool audit_grow(void **items, uint32_t count, uint32_t *cap, size_t size) {
+  if (count < *cap) return true;
+  uint32_t more = *cap ? *cap * 2 : 8;
+  void *room = sol_heap_realloc(*items, more * size);
+  if (!room) return false;
+  *items = room;
+  *cap = more;
+  return true;
+}
+
+SolStatus audit_start(AuditProgram *p, const SolDevice *device, SolError *err) {
+  *p = (AuditProgram){.device = device};
+  AuditTime time; // says what is unknown before anything runs
+  SolStatus status = audit_time(device, &(AuditWork){0}, &time, err);
+  if (status) return status;
+  p->state = sol_arena_alloc(&p->arena, sizeof *p->state);
+  return p->state ? SOL_OK : sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+}
+
+void audit_free(AuditProgram *p) {
+  for (uint32_t i = 0; i < p->kernel_count; i++) {
+    AuditKernel *k = &p->kernels[i];
+    sol_heap_free(k->shapes);
+    sol_heap_free(k->touches);
+    sol_heap_free(k->findings);
+    sol_heap_free(p->state->slots[i].insts);
+  }
+  audit_flows_free(p);
+  if (p->state) sol_heap_free(p->state->slots);
+  sol_heap_free(p->kernels);
+  sol_arena_free(&p->arena);
+  *p = (AuditProgram){0};
+}
+
+// ---- adding a launch ----
+
+static AuditKernel *kernel_of(AuditProgram *p, const AuditLaunch *l) {
+  AuditState *s = p->state;
+  for (uint32_t i = 0; i < p->kernel_count; i++)
+    if (s->slots[i].unit == l->unit && strcmp(p->kernels[i].name, l->name) == 0) return &p->kernels[i];
+  void *kernels = p->kernels, *slots = s->slots;
+  bool fine = audit_grow(&kernels, p->kernel_count, &p->kernel_cap, sizeof *p->kernels);
+  p->kernels = kernels;
+  fine = fine && audit_grow(&slots, p->kernel_count, &s->slot_cap, sizeof *s->slots);
+  s->slots = slots;
+  char title[160];
+  audit_title(l->name, title, sizeof title);
+  AuditKernel k = {.name = audit_keep(p, l->name), .title = audit_keep(p, title), .index = p->kernel_count};
+  if (!fine || !k.name || !k.title) return NULL;
+  s->slots[p->kernel_count] = (AuditSlots){.unit = l->unit};
+  p->kernels[p->kernel_count] = k;
+  return &p->kernels[p->kernel_count++];
+}
+
+static bool same3(const uint32_t a[3], const uint32_t b[3]) {
+  return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
+}
+
+static AuditShape *shape_of(AuditKernel *k, const AuditLaunch *l) {
+  for (uint32_t i = 0; i < k->shape_count; i++) {
+    AuditShape *s = &k->shapes[i];
+    if (same3(s->grid, l->grid) && same3(s->block, l->block) && same3(s->cluster, l->cluster) &&
+        s->dynamic_shared == l->dynamic_shared)
+      return s;
+  }
+  void *room = k->shapes;
+  if (!audit_grow(&room, k->shape_count, &k->shape_cap, sizeof *k->shapes)) return NULL;
+  k->shapes = room;
+  AuditShape *s = &k->shapes[k->shape_count++];
+  *s = (AuditShape){.dynamic_shared = l->dynamic_shared};
+  memcpy(s->grid, l->grid, sizeof s->grid);
+  memcpy(s->block, l->block, sizeof s->block);
+  memcpy(s->cluster, l->cluster, sizeof s->cluster);
+  return s;
+}
+
+// Where the machine's figures do not let such a block in, it is taken to be alone on its SM: it did run.
+static void find_occupancy(const SolDevice *d, const AuditLaunch *l, AuditShape *s) {
+  SolKernelShape shape = {.threads = (int64_t)l->block[0] * l->block[1] * l->block[2],
+                          .regs = l->registers,
+                          .smem = (int64_t)(l->static_shared + l->dynamic_shared)};
+  if (sol_known(d->max_regs_per_thread) && (double)shape.regs > d->max_regs_per_thread.value)
+    shape.regs = (int64_t)d->max_regs_per_thread.value;
+  if (!sol_occupancy(d, &shape, &s->occupancy, NULL)) return;
+  int warps = (int)((shape.threads + 31) / 32), most = (int)d->max_warps_per_sm.value;
+  s->occupancy = (SolOccupancy){.blocks_per_sm = 1,
+                                .warps_per_sm = warps,
+                                .max_warps_per_sm = most,
+                                .warps_per_block = warps,
+                                .occupancy = most > 0 ? (double)warps / most : 0,
+                                .limiter = SOL_LIMIT_REGISTERS};
+}
+
+// Beyond what can be counted, as much as can be.
+static uint64_t scaled(uint64_t count, double scale) {
+  double value = (double)count * scale + 0.5;
+  return value < SOL_EXACT ? (uint64_t)value : (uint64_t)SOL_EXACT;
+}
+
+static void scale_counts(SolEmuCounts *to, const SolEmuCounts *from, double scale) {
+#define SCALE_COUNT(name) to->name += scaled(from->name, scale);
+  SOL_EMU_COUNTS(SCALE_COUNT)
+#undef SCALE_COUNT
+}
+
+// The commonest stride of both: that of the side with more of it. Its times are then a lower bound.
+static void add_pattern(SolEmuPattern *to, const SolEmuPattern *from, double scale) {
+  uint64_t strides = scaled(from->stride_times, scale), steps = scaled(from->step_times, scale);
+  if (to->stride == from->stride)
+    to->stride_times += strides;
+  else if (strides > to->stride_times)
+    to->stride = from->stride, to->stride_times = strides;
+  if (to->step == from->step)
+    to->step_times += steps;
+  else if (steps > to->step_times)
+    to->step = from->step, to->step_times = steps;
+  if (from->width > to->width) to->width = from->width;
+  uint64_t hottest = scaled(from->hottest, scale);
+  if (hottest > to->hottest) to->hottest = hottest;
+  if (from->allocation && to->allocation && from->allocation != to->allocation) to->several = true;
+  to->several |= from->several;
+  if (!to->allocation) to->allocation = from->allocation;
+#define ADD_SEEN(name) to->name += scaled(from->name, scale);
+  ADD_SEEN(seen)
+  ADD_SEEN(strided)
+  ADD_SEEN(rows)
+  ADD_SEEN(uniform)
+  ADD_SEEN(scattered)
+  ADD_SEEN(contiguous)
+  ADD_SEEN(misaligned)
+  ADD_SEEN(steps)
+  ADD_SEEN(same)
+  ADD_SEEN(values)
+  ADD_SEEN(as_fp16)
+  ADD_SEEN(as_bf16)
+  ADD_SEEN(zeros)
+#undef ADD_SEEN
+}
+
+static bool add_insts(AuditProgram *p, AuditKernel *k, const AuditLaunch *l, double scale) {
+  AuditSlots *s = &p->state->slots[k->index];
+  uint32_t need = l->inst_count ? l->insts[l->inst_count - 1].place + 1 : 0;
+  if (need > s->count) {
+    AuditInst *room = sol_heap_realloc(s->insts, need * sizeof *room);
+    if (!room) return false;
+    memset(room + s->count, 0, (need - s->count) * sizeof *room);
+    s->insts = room;
+    s->count = need;
+  }
+  for (uint32_t i = 0; i < l->inst_count; i++) {
+    const AuditInst *from = &l->insts[i];
+    AuditInst *to = &s->insts[from->place];
+    if (!to->text) {
+      SolEmuCounts counts = to->counts;
+      SolEmuPattern pattern = to->pattern;
+      *to = *from;
+      to->counts = counts;
+      to->pattern = pattern;
+      to->text = audit_keep(p, from->text ? from->text : "");
+      to->file = audit_keep(p, from->file ? from->file : "");
+      if (!to->text || !to->file) return false;
+    }
+    if (to->kind == SOL_EMU_KIND_OTHER) to->kind = from->kind;
+    if (from->width > to->width) to->width = from->width;
+    scale_counts(&to->counts, &from->counts, scale);
+    scale_counts(&k->total, &from->counts, scale);
+    if ((unsigned)from->kind < SOL_EMU_KIND_COUNT) scale_counts(&k->kinds[from->kind], &from->counts, scale);
+    if ((unsigned)from->unit < SOL_EMU_CLASS_COUNT)
+      k->classes[from->unit] += (double)from->counts.executions * scale;
+    add_pattern(&to->pattern, &from->pattern, scale);
+  }
+  return true;
+}
+
+// What was read and written by the blocks that ran, taken for all of them: no more than there is.
+static double most(double bytes, double scale, uint64_t limit) {
+  double all = bytes * scale;
+  return all > (double)limit ? (double)limit : all;
+}
+
+static bool add_touches(AuditProgram *p, AuditKernel *k, const AuditLaunch *l, double scale,
+                        AuditShape *shape, double *written) {
+  for (uint32_t i = 0; i < l->touch_count; i++) {
+    const AuditTouch *from = &l->touches[i];
+    uint32_t at = 0;
+    while (at < k->touch_count &&
+           (k->touches[at].address != from->address || k->touches[at].bytes != from->bytes))
+      at++;
+    if (at == k->touch_count) {
+      void *room = k->touches;
+      if (!audit_grow(&room, at, &k->touch_cap, sizeof *k->touches)) return false;
+      k->touches = room;
+      k->touches[k->touch_count++] = (AuditTouch){.address = from->address,
+                                                  .bytes = from->bytes,
+                                                  .label = audit_keep(p, from->label ? from->label : ""),
+                                                  .variable = from->variable};
+    }
+    AuditTouch *to = &k->touches[at];
+    double first = most(from->read_first, scale, from->bytes),
+           wrote = most(from->written, scale, from->bytes);
+    uint64_t sectors = (from->bytes + 31) / 32 + 1;
+    to->read += most(from->read, scale, from->bytes);
+    to->written += wrote;
+    to->read_first += first;
+    to->read_sectors += most(from->read_sectors, scale, sectors);
+    to->written_sectors += most(from->written_sectors, scale, sectors);
+    to->partial_sectors += most(from->partial_sectors, scale, sectors);
+    to->launches++;
+    shape->floor_bytes += first + wrote;
+    k->floor_bytes += first + wrote;
+    *written += wrote;
+  }
+  return true;
+}
+
+static bool add_faults(AuditProgram *p, AuditKernel *k, const AuditLaunch *l) {
+  if (k->fault_count || !l->fault_count) return true;
+  k->faults = sol_arena_alloc(&p->arena, l->fault_count * sizeof *k->faults);
+  if (!k->faults) return false;
+  for (; k->fault_count < l->fault_count; k->fault_count++)
+    k->faults[k->fault_count] = audit_keep(p, l->faults[k->fault_count]);
+  return true;
+}
+
+static double blocks_of(const AuditLaunch *l) {
+  return (double)l->grid[0] * l->grid[1] * l->grid[2];
+}
+
+static AuditWork work_of(const SolDevice *device, const AuditLaunch *l, const AuditShape *s, double scale,
+                         double written) {
+  AuditWork w = {.launches = 1,
+                 .graph_launches = l->graph ? 1 : 0,
+                 .blocks = blocks_of(l),
+                 .warps_per_block = s->occupancy.warps_per_block,
+                 .blocks_per_sm = s->occupancy.blocks_per_sm};
+  AuditWaits waits = audit_waits(device, l->insts, l->inst_count, &l->flight);
+  double hottest = 0;
+  for (uint32_t i = 0; i < l->inst_count; i++) {
+    audit_demand(&l->insts[i], &waits, scale, &w);
+    double turns = (double)l->insts[i].pattern.hottest * scale;
+    if (turns > hottest) hottest = turns;
+  }
+  w.atomic_turns = hottest;
+  if (w.dram_write < written) w.dram_write = written;
+  return w;
+}
+
+// A launch that was cut short is billed for what it did, not for what it would have done.
+static double scale_of(const AuditLaunch *l) {
+  bool whole = l->end == SOL_EMU_DONE && l->blocks > 0;
+  return whole && (double)l->blocks < blocks_of(l) ? blocks_of(l) / (double)l->blocks : 1;
+}
+
+SolStatus audit_launch_time(const SolDevice *device, const AuditLaunch *l, AuditTime *out, SolError *err) {
+  AuditShape shape = {0};
+  double scale = scale_of(l), written = 0;
+  find_occupancy(device, l, &shape);
+  for (uint32_t i = 0; i < l->touch_count; i++)
+    written += most(l->touches[i].written, scale, l->touches[i].bytes);
+  AuditWork work = work_of(device, l, &shape, scale, written);
+  return audit_time(device, &work, out, err);
+}
+
+SolStatus audit_add(AuditProgram *p, const AuditLaunch *l, SolError *err) {
+  double scale = scale_of(l), written = 0;
+  AuditKernel *k = kernel_of(p, l);
+  AuditShape *s = k ? shape_of(k, l) : NULL;
+  if (s && s->launches < 1) find_occupancy(p->device, l, s);
+  if (!s || !add_insts(p, k, l, scale) || !add_touches(p, k, l, scale, s, &written) || !add_faults(p, k, l))
+    return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  AuditWork work = work_of(p->device, l, s, scale, written);
+  audit_work_add(&s->work, &work);
+  s->launches++;
+  k->launches++;
+  k->graph_launches += l->graph ? 1 : 0;
+  if (scale > k->scale) k->scale = scale;
+  if (l->registers > k->registers) k->registers = l->registers;
+  k->registers_from = l->registers_from;
+  k->static_shared = l->static_shared;
+  k->stack_bytes = l->stack_bytes;
+  k->local_array_bytes = l->local_array_bytes;
+  k->flight.loads += scaled(l->flight.loads, scale);
+  k->flight.bytes += scaled(l->flight.bytes, scale);
+  k->flight.waits += l->flight.waits * scale;
+  k->end = l->end;
+  audit_flows_launch(p, k->index, l);
+  return SOL_OK;
+}

@@ -1,0 +1,122 @@
+// From sums to the bill: times of each geometry, the kernel's as their sum, light, tax, findings in order.
+#include "audit/inside.h"
+#include "base/error.h"
+#include "base/heap.h"
+
+static double larger(double a, double b) {
+  return a > b ? a : b;
+}
+
+static void add_time(AuditTime *to, const AuditTime *from) {
+  for (int r = 0; r < AUDIT_RESOURCES; r++) to->seconds[r] += from->seconds[r];
+  to->total += from->total;
+  to->left_out |= from->left_out;
+  for (int r = 0; r < AUDIT_RESOURCES; r++)
+    if (to->seconds[r] > to->seconds[to->bound]) to->bound = (AuditResource)r;
+}
+
+// The instructions that ran, close together.
+static SolStatus gather_insts(AuditProgram *p, AuditKernel *k, SolError *err) {
+  const AuditSlots *s = &p->state->slots[k->index];
+  k->inst_count = 0;
+  k->insts = s->insts;
+  for (uint32_t i = 0; i < s->count; i++)
+    if (s->insts[i].text) k->insts[k->inst_count++] = s->insts[i];
+  return audit_lines(p, k, err);
+}
+
+static SolStatus finish_kernel(AuditProgram *p, AuditKernel *k, SolError *err) {
+  double slowest = -1;
+  for (uint32_t i = 0; i < k->shape_count; i++) {
+    AuditShape *s = &k->shapes[i];
+    SolStatus status = audit_time(p->device, &s->work, &s->time, err);
+    if (status) return status;
+    audit_work_add(&k->work, &s->work);
+    add_time(&k->time, &s->time);
+    if (s->time.total <= slowest) continue;
+    slowest = s->time.total;
+    k->occupancy = s->occupancy;
+    k->time.waves = s->time.waves;
+  }
+  k->light = audit_light(p->device, k->floor_bytes, k->launches, k->graph_launches);
+  k->tax = k->light > 0 ? k->time.total / k->light : 0;
+  return gather_insts(p, k, err);
+}
+
+// Few and mostly in order: insertion keeps equal ones as the rules gave them.
+static void sort_findings(AuditKernel *k) {
+  for (uint32_t i = 1; i < k->finding_count; i++) {
+    AuditFinding f = k->findings[i];
+    uint32_t at = i;
+    for (; at > 0 && k->findings[at - 1].saved < f.saved; at--) k->findings[at] = k->findings[at - 1];
+    k->findings[at] = f;
+  }
+}
+
+SolStatus audit_finish(AuditProgram *p, SolError *err) {
+  p->time = p->light = 0;
+  for (uint32_t i = 0; i < p->kernel_count; i++) {
+    SolStatus status = finish_kernel(p, &p->kernels[i], err);
+    if (status) return status;
+    p->time += p->kernels[i].time.total;
+    p->light += p->kernels[i].light;
+  }
+  p->tax = p->light > 0 ? p->time / p->light : 0;
+  audit_rules_run(p);
+  for (uint32_t i = 0; i < p->kernel_count; i++) {
+    AuditKernel *k = &p->kernels[i];
+    if (k->end != SOL_EMU_DONE && k->launches < 2) k->finding_count = 0; // half a run says too little
+    sort_findings(k);
+  }
+  return p->arena.failed ? sol_fail(err, SOL_ERR_NO_SPACE, "out of memory") : SOL_OK;
+}
+
+// ---- for the rules ----
+
+// A shape's part of a quantity that the kernel has `before` of and would have `after`.
+static double changed(double part, double before, double after, double share) {
+  return before > 0 ? larger(part * (after / before), 0) : part + after * share;
+}
+
+double audit_seconds_with(const AuditProgram *p, const AuditKernel *k, const AuditWork *after) {
+  double seconds = 0;
+  for (uint32_t i = 0; i < k->shape_count; i++) {
+    const AuditShape *s = &k->shapes[i];
+    AuditWork w = s->work;
+    double share = k->work.launches > 0 ? s->work.launches / k->work.launches : 0;
+#define CHANGE(name) w.name = changed(w.name, k->work.name, after->name, share);
+    AUDIT_DEMANDS(CHANGE)
+    CHANGE(launches)
+    CHANGE(graph_launches)
+    CHANGE(blocks)
+    CHANGE(warps_per_block)
+    CHANGE(blocks_per_sm)
+#undef CHANGE
+    if (w.graph_launches > w.launches) w.graph_launches = w.launches;
+    AuditTime time;
+    if (audit_time(p->device, &w, &time, NULL)) return 0;
+    seconds += time.total;
+  }
+  return seconds;
+}
+
+double audit_gain(const AuditProgram *p, const AuditKernel *k, const AuditWork *after) {
+  double seconds = audit_seconds_with(p, k, after);
+  return seconds > 0 ? k->time.total / seconds : 1;
+}
+
+void audit_find(AuditProgram *p, AuditKernel *k, const AuditFinding *finding) {
+  void *room = k->findings;
+  if (!audit_grow(&room, k->finding_count, &k->finding_cap, sizeof *k->findings)) {
+    p->arena.failed = true;
+    return;
+  }
+  k->findings = room;
+  AuditFinding *f = &k->findings[k->finding_count++];
+  *f = *finding;
+  f->rule = audit_keep(p, finding->rule);
+  f->file = audit_keep(p, finding->file);
+  f->message = audit_keep(p, finding->message);
+  f->fix = audit_keep(p, finding->fix);
+  f->evidence = audit_keep(p, finding->evidence);
+}

@@ -1,0 +1,397 @@
+// How the lanes of a warp lie: uncoalesced accesses and their particular kinds. An instruction falls under
+// one of these rules at most, the most specific, so that no waste is reported twice. Instructions of one rule
+// that share a line or an allocation make one finding: they have to be changed together.
+#include "audit/rules.h"
+#include "base/format.h"
+
+#define WASTE        1.15 // sectors over the fewest possible: below, an access is taken to be fine
+#define ROW_BYTES    128  // lanes at least so far apart stand in different rows; closer, in one row's pieces
+#define RECORD_BYTES 256  // the largest structure that is looked for
+#define DENSE        0.75 // share of the touched sectors' bytes that the launch does use
+#define PARTIAL      0.25 // share of the written sectors that stay incomplete
+
+// ---- one instruction ----
+
+typedef struct Address { // "[%rd4+16]"
+  const char *base;
+  size_t length;
+  int64_t offset;
+} Address;
+
+static Address address_of(const AuditInst *in) {
+  Address a = {"", 0, 0};
+  const char *p = in->text ? in->text : "";
+  while (*p && *p != '[') p++;
+  if (!*p) return a;
+  a.base = ++p;
+  while (*p && *p != '+' && *p != ']') p++;
+  a.length = (size_t)(p - a.base);
+  if (*p != '+') return a;
+  bool minus = p[1] == '-';
+  for (p += minus ? 2 : 1; *p >= '0' && *p <= '9'; p++) a.offset = a.offset * 10 + (*p - '0');
+  if (minus) a.offset = -a.offset;
+  return a;
+}
+
+static bool same_base(Address a, Address b) {
+  return a.length && a.length == b.length && memcmp(a.base, b.base, a.length) == 0;
+}
+
+static bool same_line(const AuditInst *a, const AuditInst *b) {
+  if (a->line != b->line || !a->file || !b->file) return false;
+  return a->file == b->file || strcmp(a->file, b->file) == 0;
+}
+
+static uint64_t stride_of(const AuditInst *in) {
+  int64_t s = in->pattern.stride;
+  return (uint64_t)(s < 0 ? -s : s);
+}
+
+static bool most(uint64_t part, uint64_t whole) {
+  return part * 2 > whole;
+}
+
+// Of the sectors this instruction's buffer has touched, are most bytes used by somebody in the launch?
+static bool is_dense(const AuditKernel *k, const AuditInst *in) {
+  AuditTouch t = rule_touch_or_all(k, in);
+  if (in->kind == SOL_EMU_KIND_GLOBAL_LOAD) return t.read >= DENSE * 32 * t.read_sectors;
+  return t.written >= DENSE * 32 * t.written_sectors;
+}
+
+static bool leaves_partial(const AuditKernel *k, const AuditInst *in) {
+  if (in->kind != SOL_EMU_KIND_GLOBAL_STORE || !in->counts.dram_read) return false;
+  AuditTouch t = rule_touch_or_all(k, in);
+  return t.partial_sectors >= PARTIAL * t.written_sectors;
+}
+
+// A thread that walks through the bytes between itself and the next lane: a loop over them ...
+static bool walks_inside(const AuditInst *in) {
+  const SolEmuPattern *p = &in->pattern;
+  uint64_t step = (uint64_t)(p->step < 0 ? -p->step : p->step);
+  return most(p->step_times, p->steps) && step > 0 && step < stride_of(in);
+}
+
+// Other accesses of the same thread to the same record: how many, and whether they are one line's loop over
+// like elements, unrolled, rather than fields.
+typedef struct Record {
+  uint32_t accesses;
+  uint64_t bytes;
+  bool one_line, alike;
+} Record;
+
+static Record record_of(const AuditKernel *k, const AuditInst *in) {
+  Record r = {1, in->width, true, true};
+  Address here = address_of(in);
+  int64_t stride = (int64_t)stride_of(in);
+  for (uint32_t i = 0; i < k->inst_count; i++) {
+    const AuditInst *other = &k->insts[i];
+    if (other == in || other->kind != in->kind || other->pattern.allocation != in->pattern.allocation ||
+        (int64_t)stride_of(other) != stride)
+      continue;
+    Address there = address_of(other);
+    int64_t apart = there.offset - here.offset;
+    if (!same_base(here, there) || apart == 0 || apart >= stride || apart <= -stride) continue;
+    r.accesses++;
+    r.bytes += other->width;
+    r.one_line = r.one_line && same_line(in, other);
+    r.alike = r.alike && other->width == in->width;
+  }
+  return r;
+}
+
+static RuleId by_stride(const AuditKernel *k, const AuditInst *in) {
+  uint64_t stride = stride_of(in);
+  if (stride == 0) return RULE_NONE;                                    // rows of lanes that share an address
+  if (in->pattern.rows && stride <= in->width) return RULE_uncoalesced; // rows too short to fill sectors
+  if (stride <= RECORD_BYTES && !walks_inside(in)) {
+    Record record = record_of(k, in);
+    bool unrolled = record.one_line && record.alike && record.accesses >= 4 && record.bytes == stride;
+    if (record.accesses >= 2 && !unrolled) return RULE_aos;
+  }
+  return stride >= ROW_BYTES && is_dense(k, in) ? RULE_column_walk : RULE_uncoalesced;
+}
+
+static RuleId access_rule(const AuditKernel *k, const AuditInst *in) {
+  const SolEmuPattern *p = &in->pattern;
+  if (!rule_is_global(in) || !most(p->seen, in->counts.requests)) return RULE_NONE;
+  if (leaves_partial(k, in)) return RULE_partial_write;
+  if ((double)in->counts.sectors < WASTE * (double)in->counts.sectors_ideal) return RULE_NONE;
+  if (most(p->scattered, p->seen)) return RULE_gather;
+  if (most(p->contiguous, p->seen)) return most(p->misaligned, p->contiguous) ? RULE_misaligned : RULE_NONE;
+  if (most(p->strided, p->seen)) return by_stride(k, in);
+  return most(p->uniform, p->seen) ? RULE_NONE : RULE_uncoalesced;
+}
+
+void rules_classify_accesses(Rules *r) {
+  for (uint32_t i = 0; i < r->kernel->inst_count; i++)
+    r->access[i] = (uint8_t)access_rule(r->kernel, &r->kernel->insts[i]);
+}
+
+// ---- findings: groups of instructions ----
+
+typedef struct Group {
+  uint32_t *member, count; // indices of instructions
+  uint8_t *taken;          // of each instruction: it is in this group or an earlier one
+  const AuditInst *worst;  // the one with most wasted sectors
+  double requests, sectors, ideal;
+} Group;
+
+static bool belong_together(const AuditInst *a, const AuditInst *b) {
+  if (same_line(a, b)) return true;
+  return a->pattern.allocation && a->pattern.allocation == b->pattern.allocation && !a->pattern.several &&
+         !b->pattern.several;
+}
+
+// In bytes; what a store reads fills up sectors.
+static double wasted(const AuditInst *in) {
+  double fill = in->kind == SOL_EMU_KIND_GLOBAL_STORE ? (double)in->counts.dram_read : 0;
+  return 32 * ((double)in->counts.sectors - (double)in->counts.sectors_ideal) + fill;
+}
+
+static void take(const Rules *r, Group *g, uint32_t i) {
+  const AuditInst *in = &r->kernel->insts[i];
+  g->taken[i] = 1;
+  g->member[g->count++] = i;
+  g->requests += (double)in->counts.requests;
+  g->sectors += (double)in->counts.sectors;
+  g->ideal += (double)in->counts.sectors_ideal;
+  if (!g->worst || wasted(in) > wasted(g->worst)) g->worst = in;
+}
+
+// The next group of a rule's instructions; false: there is none.
+static bool next_group(const Rules *r, RuleId rule, Group *g) {
+  const AuditKernel *k = r->kernel;
+  *g = (Group){.member = g->member, .taken = g->taken};
+  for (uint32_t i = 0; i < k->inst_count && !g->count; i++)
+    if (r->access[i] == rule && !g->taken[i]) take(r, g, i);
+  for (uint32_t m = 0; m < g->count; m++)
+    for (uint32_t i = 0; i < k->inst_count; i++)
+      if (r->access[i] == rule && !g->taken[i] && belong_together(&k->insts[g->member[m]], &k->insts[i]))
+        take(r, g, i);
+  return g->count != 0;
+}
+
+// The instructions of a group that work alike on one allocation, and what that would cost well laid out: as
+// much less as there are fewer sectors, but no less than each of its bytes once.
+typedef struct Stream {
+  double sectors, ideal, bytes;
+  double l2_reads, l2_writes, l2_requests, dram_read, dram_write;
+} Stream;
+
+static bool same_stream(const AuditInst *a, const AuditInst *b) {
+  return a == b || (a->kind == b->kind && a->pattern.allocation && !a->pattern.several &&
+                    !b->pattern.several && a->pattern.allocation == b->pattern.allocation);
+}
+
+static Stream stream_of(const Rules *r, const Group *g, const AuditInst *in) {
+  Stream s = {0};
+  for (uint32_t m = 0; m < g->count; m++) {
+    const AuditInst *other = &r->kernel->insts[g->member[m]];
+    const AuditWork *d = &r->demands[g->member[m]];
+    if (!same_stream(in, other)) continue;
+    s.sectors += (double)other->counts.sectors;
+    s.ideal += (double)other->counts.sectors_ideal;
+    s.bytes += (double)other->counts.bytes;
+    s.l2_reads += d->l2_reads;
+    s.l2_writes += d->l2_writes;
+    s.l2_requests += d->l2_requests;
+    s.dram_read += d->dram_read;
+    s.dram_write += d->dram_write;
+  }
+  return s;
+}
+
+// Distinct bytes that are this stream's share: of its allocation's, or of all where it has none of its own.
+static double distinct_bytes(const Rules *r, const AuditInst *in, const Stream *s) {
+  bool known = rule_touch(r->kernel, in) != NULL;
+  AuditTouch t = rule_touch_or_all(r->kernel, in);
+  double all = 0;
+  for (uint32_t i = 0; i < r->kernel->inst_count; i++) {
+    const AuditInst *other = &r->kernel->insts[i];
+    if (known ? same_stream(in, other) : in->kind == other->kind) all += (double)other->counts.bytes;
+  }
+  return (in->kind == SOL_EMU_KIND_GLOBAL_LOAD ? t.read : t.written) * rule_ratio(s->bytes, all);
+}
+
+// What has to come from memory for this stream: its share, and what no other load of the same bytes brings
+// (of nine neighbours' loads one misses, and the others find its sectors in the cache).
+static double least_read(const Rules *r, const AuditInst *in, const Stream *s, double distinct) {
+  bool known = rule_touch(r->kernel, in) != NULL;
+  double rest = rule_touch_or_all(r->kernel, in).read + s->dram_read;
+  if (in->kind != SOL_EMU_KIND_GLOBAL_LOAD) return distinct;
+  for (uint32_t i = 0; i < r->kernel->inst_count; i++) {
+    const AuditInst *other = &r->kernel->insts[i];
+    if (known ? same_stream(in, other) : in->kind == other->kind) rest -= r->demands[i].dram_read;
+  }
+  return rule_most(distinct, rest);
+}
+
+static double saved_of(double now, double share, double least) {
+  return now - rule_least(now, rule_most(now * share, least));
+}
+
+static void lay_out_well(const Rules *r, const Group *g, AuditWork *after) {
+  for (uint32_t m = 0; m < g->count; m++) {
+    const AuditInst *in = &r->kernel->insts[g->member[m]];
+    const SolEmuCounts *c = &in->counts;
+    double now = r->demands[g->member[m]].l1_wavefronts;
+    after->l1_wavefronts -=
+        now - rule_least(now, rule_most((double)c->requests, (double)c->sectors_ideal / 4));
+    bool first = true;
+    for (uint32_t b = 0; b < m && first; b++) first = !same_stream(in, &r->kernel->insts[g->member[b]]);
+    if (!first) continue;
+    Stream s = stream_of(r, g, in);
+    double share = rule_ratio(s.ideal, s.sectors), distinct = distinct_bytes(r, in, &s);
+    double reads = saved_of(s.l2_reads, share, distinct / 32),
+           writes = saved_of(s.l2_writes, share, distinct / 32);
+    after->l2_reads -= reads;
+    after->l2_writes -= writes;
+    after->l2_requests -= // whole lines are asked for at once
+        s.l2_requests - rule_least(s.l2_requests, (s.l2_reads - reads + s.l2_writes - writes) / 4);
+    after->dram_write -= saved_of(s.dram_write, share, distinct);
+    // What a store reads fills up sectors; whole ones need none.
+    after->dram_read -= in->kind == SOL_EMU_KIND_GLOBAL_STORE
+                            ? s.dram_read
+                            : saved_of(s.dram_read, share, least_read(r, in, &s, distinct));
+  }
+}
+
+static const char *verb(const Group *g) {
+  return g->worst->kind == SOL_EMU_KIND_GLOBAL_STORE ? "store" : "load";
+}
+
+static void put_evidence(const Group *g, RuleWords *w) {
+  size_t n = 0;
+  const SolEmuPattern *p = &g->worst->pattern;
+  if (p->strided && !most(p->scattered, p->seen))
+    n = sol_format(w->evidence, sizeof w->evidence, "stride %lld B in %.0f%% of requests, ",
+                   (long long)p->stride, 100 * rule_ratio((double)p->stride_times, (double)p->seen));
+  sol_format(w->evidence + n, sizeof w->evidence - n,
+             "%.1f sectors a request where %.1f would do, %.0f requests, %u bytes a lane",
+             rule_ratio(g->sectors, g->requests), rule_ratio(g->ideal, g->requests), g->requests,
+             g->worst->width);
+}
+
+typedef void Describe(const Rules *r, const Group *g, RuleWords *w);
+
+static void report_groups(Rules *r, RuleId rule, Describe *describe) {
+  uint32_t n = r->kernel->inst_count, found = 0;
+  for (uint32_t i = 0; i < n; i++) found += r->access[i] == rule;
+  if (!found) return;
+  Group g = {.member = sol_arena_alloc(&r->program->arena, n * sizeof *g.member),
+             .taken = sol_arena_alloc(&r->program->arena, n)};
+  if (!g.member || !g.taken) return;
+  while (next_group(r, rule, &g)) {
+    RuleWords words = {{0}, {0}, {0}};
+    AuditWork after = r->kernel->work;
+    put_evidence(&g, &words);
+    describe(r, &g, &words);
+    if (rule == RULE_partial_write)
+      for (uint32_t m = 0; m < g.count; m++) after.dram_read -= r->demands[g.member[m]].dram_read;
+    else
+      lay_out_well(r, &g, &after);
+    rule_report(r, rule, g.worst, &after, &words);
+  }
+}
+
+// ---- the words of each ----
+
+static void describe_uncoalesced(const Rules *r, const Group *g, RuleWords *w) {
+  uint64_t stride = stride_of(g->worst);
+  double sectors = rule_ratio(g->sectors, g->requests), ideal = rule_ratio(g->ideal, g->requests);
+  if (g->worst->pattern.rows && stride <= g->worst->width) {
+    sol_format(w->message, sizeof w->message,
+               "The lanes of this %s lie in short rows: a request touches %.1f sectors where %.1f would do.",
+               verb(g), sectors, ideal);
+    sol_format(
+        w->fix, sizeof w->fix,
+        "Let a warp cover longer rows, whole 32-byte sectors at least: a block shape with a wider x, or "
+        "rows padded to a multiple of 32 bytes.");
+    return;
+  }
+  sol_format(
+      w->message, sizeof w->message,
+      "Adjacent lanes of this %s lie %llu bytes apart: a request touches %.1f sectors where %.1f would do.",
+      verb(g), (unsigned long long)stride, sectors, ideal);
+  if (!is_dense(r->kernel, g->worst))
+    sol_format(
+        w->fix, sizeof w->fix,
+        "The bytes between are never used by this kernel: keep the wanted ones together in an array of "
+        "their own (a field of a structure, every n-th element).");
+}
+
+void rule_uncoalesced(Rules *r) {
+  report_groups(r, RULE_uncoalesced, describe_uncoalesced);
+}
+
+static void describe_aos(const Rules *r, const Group *g, RuleWords *w) {
+  Record record = record_of(r->kernel, g->worst);
+  uint64_t size = stride_of(g->worst);
+  sol_format(
+      w->message, sizeof w->message,
+      "Lanes lie one structure of %llu bytes apart, of which this kernel %ss %llu: a request touches %.1f "
+      "sectors where %.1f would do.",
+      (unsigned long long)size, verb(g), (unsigned long long)(record.bytes < size ? record.bytes : size),
+      rule_ratio(g->sectors, g->requests), rule_ratio(g->ideal, g->requests));
+}
+
+void rule_aos(Rules *r) {
+  report_groups(r, RULE_aos, describe_aos);
+}
+
+static void describe_column(const Rules *r, const Group *g, RuleWords *w) {
+  (void)r;
+  sol_format(
+      w->message, sizeof w->message,
+      "Adjacent lanes of this %s lie a row of %llu bytes apart: a request touches %.1f sectors where %.1f "
+      "would do, though the whole array is used.",
+      verb(g), (unsigned long long)stride_of(g->worst), rule_ratio(g->sectors, g->requests),
+      rule_ratio(g->ideal, g->requests));
+}
+
+void rule_column_walk(Rules *r) {
+  report_groups(r, RULE_column_walk, describe_column);
+}
+
+static void describe_misaligned(const Rules *r, const Group *g, RuleWords *w) {
+  (void)r;
+  const SolEmuPattern *p = &g->worst->pattern;
+  sol_format(
+      w->message, sizeof w->message,
+      "%.0f%% of this %s's requests do not start on a 32-byte sector: they touch %.1f sectors where %.1f "
+      "would do.",
+      100 * rule_ratio((double)p->misaligned, (double)p->contiguous), verb(g),
+      rule_ratio(g->sectors, g->requests), rule_ratio(g->ideal, g->requests));
+}
+
+void rule_misaligned(Rules *r) {
+  report_groups(r, RULE_misaligned, describe_misaligned);
+}
+
+static void describe_gather(const Rules *r, const Group *g, RuleWords *w) {
+  (void)r;
+  sol_format(
+      w->message, sizeof w->message,
+      "The lanes of this %s go to unrelated addresses for %u bytes each: a request touches %.1f sectors "
+      "where %.1f would hold its bytes.",
+      verb(g), g->worst->width, rule_ratio(g->sectors, g->requests), rule_ratio(g->ideal, g->requests));
+}
+
+void rule_gather(Rules *r) {
+  report_groups(r, RULE_gather, describe_gather);
+}
+
+static void describe_partial(const Rules *r, const Group *g, RuleWords *w) {
+  AuditTouch t = rule_touch_or_all(r->kernel, g->worst);
+  double fill = 0;
+  for (uint32_t m = 0; m < g->count; m++) fill += r->demands[g->member[m]].dram_read;
+  sol_format(
+      w->message, sizeof w->message,
+      "This store leaves %.0f%% of the sectors it writes incomplete: %s are read from memory to fill in "
+      "the rest.",
+      100 * rule_ratio(t.partial_sectors, t.written_sectors), rule_bytes(fill).text);
+}
+
+void rule_partial_write(Rules *r) {
+  report_groups(r, RULE_partial_write, describe_partial);
+}

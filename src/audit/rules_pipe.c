@@ -1,0 +1,303 @@
+// What a warp's instructions get in each other's way with: banks, atomics, divergence, detours, spills.
+#include "audit/rules.h"
+#include "base/format.h"
+
+#define CONFLICT     1.1  // passes over the fewest possible: below, nothing is said
+#define MIXED_LANES  0.95 // share of lanes that are active: above, a warp counts as whole
+#define SECTOR_WORDS 8.0  // addresses of 4 bytes that share a sector, and so its turns
+#define SPILL_WORD   4.0
+#define SPILL_TRIPS  2.0 // a spilled word is stored and loaded once, at least
+
+static bool same_line(const AuditInst *a, const AuditInst *b) {
+  return a->line == b->line && a->file && b->file && strcmp(a->file, b->file) == 0;
+}
+
+// ---- bank_conflict ----
+
+static bool conflicts(const AuditInst *in) {
+  return (in->kind == SOL_EMU_KIND_SHARED_LOAD || in->kind == SOL_EMU_KIND_SHARED_STORE) &&
+         (double)in->counts.wavefronts > CONFLICT * (double)in->counts.wavefronts_ideal;
+}
+
+static void name_padding(const SolEmuPattern *p, uint32_t width, RuleWords *w) {
+  uint64_t stride = (uint64_t)(p->stride < 0 ? -p->stride : p->stride);
+  uint32_t pad = width > 4 ? width : 4;
+  if (p->rows * 2 >= p->seen && p->rows) {
+    sol_format(
+        w->fix, sizeof w->fix,
+        "A warp takes parts of several rows here, which start in the same banks: make the block a "
+        "multiple of 32 wide in x, or pad the rows so that each begins in the bank after the last one "
+        "that the warp takes of the row before (16 lanes of 4 bytes: 64 bytes past a multiple of 128).");
+    return;
+  }
+  if (p->strided * 2 < p->seen || stride <= width || stride % 4)
+    return; // no one stride: the rule's own advice
+  sol_format(w->fix, sizeof w->fix,
+             "Lanes lie %llu bytes apart. Pad rows by %u bytes, to %llu (one more column: [%llu] in place of "
+             "[%llu] elements of %u bytes), or swizzle: keep column c of row r at c ^ (r %% %u).",
+             (unsigned long long)stride, pad, (unsigned long long)(stride + pad),
+             (unsigned long long)((stride + pad) / pad), (unsigned long long)(stride / pad), pad, 128 / pad);
+}
+
+void rule_bank_conflict(Rules *r) {
+  const AuditKernel *k = r->kernel;
+  for (uint32_t i = 0; i < k->inst_count; i++) {
+    const AuditInst *in = &k->insts[i], *worst = in;
+    bool first = conflicts(in);
+    for (uint32_t b = 0; b < i && first; b++)
+      first = !(conflicts(&k->insts[b]) && same_line(in, &k->insts[b]));
+    if (!first) continue;
+    AuditWork after = k->work;
+    double requests = 0, passes = 0, ideal = 0;
+    for (uint32_t m = i; m < k->inst_count; m++) {
+      const AuditInst *other = &k->insts[m];
+      if (!conflicts(other) || (other != in && !same_line(in, other))) continue;
+      requests += (double)other->counts.shared_requests;
+      passes += (double)other->counts.wavefronts;
+      ideal += (double)other->counts.wavefronts_ideal;
+      if (other->counts.wavefronts > worst->counts.wavefronts) worst = other;
+    }
+    after.shared_wavefronts -= passes - ideal;
+    RuleWords w = {{0}, {0}, {0}};
+    sol_format(
+        w.message, sizeof w.message,
+        "Lanes meet in the same banks of shared memory: a request takes %.1f passes where %.1f would do.",
+        rule_ratio(passes, requests), rule_ratio(ideal, requests));
+    sol_format(w.evidence, sizeof w.evidence,
+               "stride %lld B, %u bytes a lane, %.0f requests, %.0f passes too many",
+               (long long)worst->pattern.stride, worst->width, requests, passes - ideal);
+    name_padding(&worst->pattern, worst->width, &w);
+    rule_report(r, RULE_bank_conflict, worst, &after, &w);
+  }
+}
+
+// ---- atomics ----
+
+// One for each address and block is what remains when blocks combine first. Atomics that meet in a sector are
+// the whole kernel's: one finding, at the busiest.
+static void report_global_atomics(Rules *r) {
+  const AuditKernel *k = r->kernel;
+  const AuditInst *in = NULL;
+  double lanes = 0, same = 0, executions = 0, turns = k->work.atomic_turns;
+  for (uint32_t i = 0; i < k->inst_count; i++) {
+    const AuditInst *other = &k->insts[i];
+    if (other->kind != SOL_EMU_KIND_GLOBAL_ATOMIC) continue;
+    lanes += (double)other->counts.atomics;
+    same += (double)other->pattern.same;
+    executions += (double)other->counts.executions;
+    if (!in || other->pattern.hottest > in->pattern.hottest) in = other;
+  }
+  if (!in || turns <= 0 || same <= 0) return;
+  double blocks = k->work.launches * k->work.blocks;
+  double words =
+      rule_least(__builtin_ceil(0.9 * lanes / same), SECTOR_WORDS); // that share the busiest sector
+  double left = rule_least(turns, blocks * words);
+  AuditWork after = k->work;
+  after.atomic_turns = left;
+  after.l2_requests -= after.l2_atomics * (1 - left / turns);
+  after.l2_atomics *= left / turns;
+  RuleWords w = {{0}, {0}, {0}};
+  sol_format(
+      w.message, sizeof w.message,
+      "Of %.0f atomic operations %.0f go to the same 32 bytes and wait for each other; %.1f lanes of a warp "
+      "share an address.",
+      lanes, turns, rule_ratio(same, executions));
+  sol_format(w.evidence, sizeof w.evidence,
+             "%.1f atomics a warp, %.0f blocks; one an address and block would be %.0f turns",
+             rule_ratio(lanes, executions), blocks, left);
+  rule_report(r, RULE_atomics, in, &after, &w);
+}
+
+static void report_shared_atomic(Rules *r, const AuditInst *in) {
+  AuditWork after = r->kernel->work;
+  double extra = (double)in->counts.wavefronts - (double)in->counts.wavefronts_ideal;
+  if (extra <= 0) return;
+  after.shared_wavefronts -= extra;
+  RuleWords w = {{0}, {0}, {0}};
+  sol_format(w.message, sizeof w.message,
+             "Atomics in shared memory wait for each other: a request takes %.1f passes.",
+             rule_ratio((double)in->counts.wavefronts, (double)in->counts.shared_requests));
+  sol_format(w.evidence, sizeof w.evidence, "%.1f lanes at one address, %.0f passes too many",
+             rule_ratio((double)in->pattern.same, (double)in->counts.executions), extra);
+  sol_format(
+      w.fix, sizeof w.fix,
+      "Give each warp a copy of its own and add them up at the end, or combine lanes that hit the same "
+      "address first (__match_any_sync, __reduce_add_sync).");
+  rule_report(r, RULE_atomics, in, &after, &w);
+}
+
+void rule_atomics(Rules *r) {
+  report_global_atomics(r);
+  for (uint32_t i = 0; i < r->kernel->inst_count; i++) {
+    const AuditInst *in = &r->kernel->insts[i];
+    if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC) report_shared_atomic(r, in);
+  }
+}
+
+// ---- divergence ----
+
+// Lanes of a warp there are on average: less than 32 where blocks are not whole warps.
+static double lanes_in_warp(const AuditKernel *k) {
+  const AuditShape *s = rule_main_shape(k);
+  double threads = s ? rule_threads(s) : 32;
+  return threads / __builtin_ceil(threads / 32);
+}
+
+// The divergent branch that stands closest before the instruction.
+static const AuditInst *branch_before(const AuditKernel *k, uint32_t at) {
+  for (uint32_t i = at; i-- > 0;)
+    if (k->insts[i].counts.divergent) return &k->insts[i];
+  return NULL;
+}
+
+void rule_divergence(Rules *r) {
+  const AuditKernel *k = r->kernel;
+  if (!k->total.divergent) return;
+  AuditWork after = k->work;
+  double full = lanes_in_warp(k), idle = 0, most = 0;
+  uint32_t worst = 0;
+  for (uint32_t i = 0; i < k->inst_count; i++) {
+    const SolEmuCounts *c = &k->insts[i].counts;
+    double share = rule_ratio((double)c->lanes, (double)c->executions * full), empty = 1 - share;
+    if (share >= MIXED_LANES || k->insts[i].barrier) continue;
+    const AuditWork *d = &r->demands[i];
+    after.issues -= d->issues * empty;
+    after.fp32 -= d->fp32 * empty;
+    after.fp16 -= d->fp16 * empty;
+    after.fp64 -= d->fp64 * empty;
+    after.integer -= d->integer * empty;
+    after.special -= d->special * empty;
+    after.convert -= d->convert * empty;
+    idle += d->issues * empty;
+    if (d->issues * empty > most) most = d->issues * empty, worst = i;
+  }
+  const AuditInst *branch = branch_before(k, worst);
+  if (!branch) return;
+  RuleWords w = {{0}, {0}, {0}};
+  sol_format(w.message, sizeof w.message,
+             "%.0f%% of the branches taken here part the lanes of a warp: %.0f%% of the kernel's instruction "
+             "slots are "
+             "spent on idle lanes.",
+             100 * rule_ratio((double)branch->counts.divergent, (double)branch->counts.executions),
+             100 * rule_ratio(idle, k->work.issues));
+  sol_format(w.evidence, sizeof w.evidence, "%.1f of %.0f lanes active on average, %llu divergent branches",
+             rule_ratio((double)k->total.lanes, (double)k->total.executions), full,
+             (unsigned long long)k->total.divergent);
+  rule_report(r, RULE_divergence, branch, &after, &w);
+}
+
+// ---- shared_detour ----
+
+// The first address of an instruction as written, "[%r4+16": its length; 0: it has none.
+static size_t written_address(const char *text, const char **start) {
+  const char *p = text ? text : "";
+  while (*p && *p != '[') p++;
+  *start = p;
+  while (*p && *p != ']') p++;
+  return *p ? (size_t)(p - *start) : 0;
+}
+
+static bool same_address(const AuditInst *a, const AuditInst *b) {
+  const char *at, *bt;
+  size_t n = written_address(a->text, &at);
+  return n && n == written_address(b->text, &bt) && memcmp(at, bt, n) == 0;
+}
+
+// Whether what this load reads was put there by the same thread: some store has the same address in the same
+// register, the same width, and ran as often.
+static bool reads_its_own(const AuditKernel *k, const AuditInst *load) {
+  for (uint32_t i = 0; i < k->inst_count; i++) {
+    const AuditInst *store = &k->insts[i];
+    bool puts = store->kind == SOL_EMU_KIND_SHARED_STORE || store->async;
+    if (puts && store->width == load->width && same_address(load, store) && store->place < load->place &&
+        store->counts.executions >= load->counts.executions)
+      return true;
+  }
+  return false;
+}
+
+static bool is_shared(const AuditInst *in) {
+  return in->kind == SOL_EMU_KIND_SHARED_LOAD || in->kind == SOL_EMU_KIND_SHARED_STORE;
+}
+
+void rule_shared_detour(Rules *r) {
+  const AuditKernel *k = r->kernel;
+  const AuditInst *worst = NULL;
+  double bytes = 0;
+  AuditWork after = k->work;
+  for (uint32_t i = 0; i < k->inst_count; i++) {
+    const AuditInst *in = &k->insts[i];
+    if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC) return;
+    if (in->kind == SOL_EMU_KIND_SHARED_LOAD) {
+      if (!reads_its_own(k, in)) return; // it is used to hand values over
+      bytes += (double)in->counts.lanes * in->width;
+      if (!worst || in->counts.executions > worst->counts.executions) worst = in;
+    }
+    if (is_shared(in) || in->barrier) rule_remove(&after, &r->demands[i], 1);
+    if (in->async) after.shared_wavefronts -= r->demands[i].shared_wavefronts;
+  }
+  if (!worst) return;
+  const AuditShape *s = rule_main_shape(k);
+  if (s && s->occupancy.limiter == SOL_LIMIT_SMEM) {
+    const SolOccupancy *o = &s->occupancy;
+    int blocks = o->blocks_by_warps < o->blocks_by_slots ? o->blocks_by_warps : o->blocks_by_slots;
+    after.blocks_per_sm = blocks < o->blocks_by_regs ? blocks : o->blocks_by_regs;
+  }
+  RuleWords w = {{0}, {0}, {0}};
+  sol_format(w.message, sizeof w.message,
+             "%s go through shared memory, and every thread reads back what it wrote itself.",
+             rule_bytes(bytes).text);
+  sol_format(w.evidence, sizeof w.evidence, "%.0f passes through shared memory, %.0f barriers",
+             k->work.shared_wavefronts, k->work.barriers);
+  rule_report(r, RULE_shared_detour, worst, &after, &w);
+}
+
+// ---- spill ----
+
+// ptxas's own spills are not in the PTX: at least one trip of each word and thread comes on top of the time.
+static void report_hidden_spills(Rules *r) {
+  const AuditKernel *k = r->kernel;
+  if (k->registers_from != AUDIT_FROM_PTXAS || k->stack_bytes <= k->local_array_bytes) return;
+  double bytes = (double)(k->stack_bytes - k->local_array_bytes), words = bytes / SPILL_WORD;
+  double trips = SPILL_TRIPS * words * rule_warps(k);
+  AuditWork with = k->work;
+  with.issues += trips;
+  with.l1_wavefronts += trips;
+  with.l2_writes += trips / SPILL_TRIPS * 4; // stores go through to L2
+  double before = audit_seconds_with(r->program, k, &with);
+  RuleWords w = {{0}, {0}, {0}};
+  sol_format(
+      w.message, sizeof w.message,
+      "ptxas keeps %.0f bytes a thread in local memory beyond the kernel's own arrays: %d registers were not "
+      "enough. At least %s of traffic that the bill does not show.",
+      bytes, k->registers, rule_bytes(trips * 128).text);
+  sol_format(w.evidence, sizeof w.evidence,
+             "stack %llu B, of which %llu B are arrays; one store and load of each word",
+             (unsigned long long)k->stack_bytes, (unsigned long long)k->local_array_bytes);
+  rule_report_seconds(r, RULE_spill, NULL, before, k->time.total, &w);
+}
+
+void rule_spill(Rules *r) {
+  const AuditKernel *k = r->kernel;
+  const AuditInst *worst = NULL;
+  double sectors = 0;
+  AuditWork after = k->work;
+  for (uint32_t i = 0; i < k->inst_count; i++) {
+    const AuditInst *in = &k->insts[i];
+    if (in->kind != SOL_EMU_KIND_LOCAL_LOAD && in->kind != SOL_EMU_KIND_LOCAL_STORE) continue;
+    rule_remove(&after, &r->demands[i], 1);
+    sectors += (double)in->counts.sectors;
+    if (!worst || in->counts.sectors > worst->counts.sectors) worst = in;
+  }
+  report_hidden_spills(r);
+  if (!worst) return;
+  RuleWords w = {{0}, {0}, {0}};
+  sol_format(w.message, sizeof w.message,
+             "%s go to and from local memory: values that a thread keeps, but not in registers.",
+             rule_bytes(sectors * 32).text);
+  sol_format(w.evidence, sizeof w.evidence,
+             "%llu bytes of local arrays a thread, %.1f MB of it from and to DRAM",
+             (unsigned long long)k->local_array_bytes,
+             (k->work.dram_read + k->work.dram_write - after.dram_read - after.dram_write) / 1e6);
+  rule_report(r, RULE_spill, worst, &after, &w);
+}

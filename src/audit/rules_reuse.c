@@ -1,0 +1,253 @@
+// Bytes that move more often, or are more, than they need be.
+#include "audit/rules.h"
+#include "base/format.h"
+
+#define L2_AGAIN   2.0  // times a byte comes from L2: fewer are not worth a word
+#define DRAM_AGAIN 1.5  // likewise from DRAM
+#define L1_AGAIN   8.0  // likewise from L1, where it is cheap
+#define REUSE      4.0  // times as many results that a load is advised to serve
+#define READ_ONCE  1.25 // a consumer that asks for each byte at most so often takes it as it comes
+#define FEW_VALUES 1024.0
+#define MANY_ZEROS 0.5
+
+// ---- reread ----
+
+typedef struct Reads {            // loads of one allocation
+  double asked, l2, dram, passes; // bytes, bytes, bytes, passes through L1
+  double l2_requests;
+  const AuditInst *worst;
+} Reads;
+
+// Of this allocation; of all that has no one allocation, where `t` has no address.
+static bool reads_of(const Rules *r, uint32_t i, const AuditTouch *t) {
+  const AuditInst *in = &r->kernel->insts[i];
+  uint64_t of = in->pattern.several ? 0 : in->pattern.allocation;
+  return in->kind == SOL_EMU_KIND_GLOBAL_LOAD && r->access[i] == RULE_NONE && of == t->address;
+}
+
+static Reads sum_reads(const Rules *r, const AuditTouch *t) {
+  Reads s = {0};
+  for (uint32_t i = 0; i < r->kernel->inst_count; i++) {
+    if (!reads_of(r, i, t)) continue;
+    const AuditInst *in = &r->kernel->insts[i];
+    s.asked += 32 * (double)in->counts.sectors;
+    s.l2 += 32 * r->demands[i].l2_reads;
+    s.l2_requests += r->demands[i].l2_requests;
+    s.dram += r->demands[i].dram_read;
+    s.passes += r->demands[i].l1_wavefronts;
+    if (!s.worst || in->counts.sectors > s.worst->counts.sectors) s.worst = in;
+  }
+  return s;
+}
+
+// DRAM could give each byte once; L2 and L1 as much less as a load serves more results.
+static double read_less(const Rules *r, const AuditTouch *t, const Reads *s, AuditWork *after) {
+  double times = 1;
+  // DRAM gives 64 bytes at a time: more of them than were asked of L2 are not a second reading.
+  double again = rule_least(s->dram, s->l2);
+  if (again > DRAM_AGAIN * t->read) after->dram_read -= again - t->read;
+  if (s->l2 > L2_AGAIN * t->read) times = rule_least(REUSE, s->l2 / t->read);
+  if (s->asked >= L1_AGAIN * t->read) times = REUSE;
+  double less = s->l2 - rule_least(s->l2, rule_most(s->l2 / times, t->read));
+  after->l2_reads -= less / 32;
+  after->l2_requests -= s->l2_requests * rule_ratio(less, s->l2);
+  for (uint32_t i = 0; i < r->kernel->inst_count && times > 1; i++) {
+    if (!reads_of(r, i, t)) continue;
+    after->l1_wavefronts -= r->demands[i].l1_wavefronts * (1 - 1 / times);
+    after->issues -= r->demands[i].issues * (1 - 1 / times);
+  }
+  return times;
+}
+
+static void report_reread(Rules *r, const AuditTouch *t) {
+  Reads s = sum_reads(r, t);
+  if (!s.worst || t->read <= 0) return;
+  AuditWork after = r->kernel->work;
+  double times = read_less(r, t, &s, &after);
+  RuleWords w = {{0}, {0}, {0}};
+  sol_format(w.message, sizeof w.message,
+             "The %s read here are read %.0f times over: %s from L2, %s from DRAM.", rule_bytes(t->read).text,
+             s.asked / t->read, rule_bytes(s.l2).text, rule_bytes(s.dram).text);
+  sol_format(w.evidence, sizeof w.evidence,
+             "each byte %.1f times from L1 or beyond, %.1f from L2, %.1f from DRAM; bound by %s",
+             s.asked / t->read, s.l2 / t->read, s.dram / t->read, audit_resource_name(r->kernel->time.bound));
+  if (s.asked >= L1_AGAIN * t->read)
+    sol_format(
+        w.fix, sizeof w.fix,
+        "Use what was read for more results: with %.0f outputs a thread or block for each load (tiles in "
+        "registers or shared memory) a quarter of the reads remain.",
+        times);
+  else
+    sol_format(
+        w.fix, sizeof w.fix,
+        "Keep the data in registers or shared memory between the passes, or do in one pass what needs it "
+        "(a sum and a sum of squares, a running maximum); smaller pieces may stay in cache.");
+  rule_report(r, RULE_reread, s.worst, &after, &w);
+}
+
+void rule_reread(Rules *r) {
+  const AuditKernel *k = r->kernel;
+  AuditResource bound = k->time.bound;
+  if (bound != AUDIT_DRAM && bound != AUDIT_L2 && bound != AUDIT_L1) return;
+  for (uint32_t i = 0; i < k->touch_count; i++) report_reread(r, &k->touches[i]);
+  AuditTouch all = rule_touch_or_all(k, NULL);
+  report_reread(r, &all);
+}
+
+// ---- round_trip ----
+
+typedef struct Use {    // of one allocation by one kernel
+  double loads, stores; // bytes asked for
+  bool plain;           // lanes side by side, wherever it is accessed
+} Use;
+
+static Use use_of(const AuditKernel *k, const AuditTouch *t) {
+  Use u = {0, 0, true};
+  for (uint32_t i = 0; i < k->inst_count; i++) {
+    const AuditInst *in = &k->insts[i];
+    if (!in->counts.requests || in->pattern.allocation != t->address) continue;
+    if (in->kind == SOL_EMU_KIND_GLOBAL_LOAD)
+      u.loads += (double)in->counts.bytes;
+    else if (in->kind == SOL_EMU_KIND_GLOBAL_STORE)
+      u.stores += (double)in->counts.bytes;
+    else
+      u.plain = false;
+    if (in->pattern.several || (in->pattern.contiguous + in->pattern.rows) * 2 < in->pattern.seen)
+      u.plain = false;
+  }
+  return u;
+}
+
+// No thread needs what another one has: then its results can be made where they are used, or used where made.
+static bool is_pointwise(const AuditKernel *k) {
+  return k->work.barriers <= 0 && k->work.shared_wavefronts <= 0 && k->work.l2_atomics <= 0 &&
+         k->classes[SOL_EMU_CLASS_WARP] <= 0;
+}
+
+// Takes a share of a kernel's loads (or stores) of an allocation out.
+static void without(const AuditKernel *k, const AuditTouch *t, SolEmuKind kind, double share,
+                    AuditWork *after) {
+  double all = 0, waits = 0;
+  for (uint32_t i = 0; i < k->inst_count; i++) {
+    const AuditInst *in = &k->insts[i];
+    const SolEmuCounts *c = &in->counts;
+    if (in->kind == SOL_EMU_KIND_GLOBAL_LOAD) all += (double)c->requests;
+    if (in->kind != kind || in->pattern.allocation != t->address) continue;
+    if (kind == SOL_EMU_KIND_GLOBAL_LOAD) waits += (double)c->requests;
+    after->issues -= share * (double)c->executions;
+    after->l2_reads -= share * (double)(c->l2_hits + c->l2_misses);
+    after->l2_writes -= share * (double)c->l2_writes;
+    after->l2_requests -= share * (double)c->l2_requests;
+    after->l1_wavefronts -= share * rule_most((double)c->requests, (double)c->sectors / 4);
+    after->dram_read -= share * (double)c->dram_read;
+  }
+  if (kind == SOL_EMU_KIND_GLOBAL_STORE)
+    after->dram_write -= share * rule_least(t->written, after->dram_write);
+  after->load_waits *= 1 - share * rule_ratio(waits, all);
+  after->load_wait_clocks *= 1 - share * rule_ratio(waits, all);
+}
+
+typedef struct Fusion { // of two kernels: what would be left of each, and the first load that would go
+  AuditWork from, to;
+  const AuditInst *at;
+} Fusion;
+
+static const AuditInst *first_load(const AuditKernel *k, uint64_t address) {
+  for (uint32_t i = 0; i < k->inst_count; i++)
+    if (k->insts[i].kind == SOL_EMU_KIND_GLOBAL_LOAD && k->insts[i].pattern.allocation == address)
+      return &k->insts[i];
+  return NULL;
+}
+
+// The allocations that flow from one kernel to the other; false where one does not pass straight through.
+static bool fuse(const AuditFlow *f, const AuditKernel *from, const AuditKernel *to, Fusion *out) {
+  double made_times = rule_least(f->times / from->launches, 1),
+         used_times = rule_least(f->times / to->launches, 1);
+  *out = (Fusion){.from = from->work, .to = to->work};
+  for (uint32_t i = 0; i < from->touch_count; i++) {
+    const AuditTouch *made = &from->touches[i], *used = NULL;
+    if (made->written <= 0 || !made->label || strcmp(made->label, f->label) != 0) continue;
+    for (uint32_t m = 0; m < to->touch_count && !used; m++)
+      if (to->touches[m].address == made->address && to->touches[m].read_first > 0) used = &to->touches[m];
+    if (!used) continue;
+    Use a = use_of(from, made), b = use_of(to, used);
+    if (!a.plain || !b.plain || b.loads > READ_ONCE * used->read || a.stores > READ_ONCE * made->written)
+      return false;
+    if (f->only) without(from, made, SOL_EMU_KIND_GLOBAL_STORE, made_times, &out->from);
+    without(to, used, SOL_EMU_KIND_GLOBAL_LOAD, used_times, &out->to);
+    if (!out->at) out->at = first_load(to, used->address);
+  }
+  return out->at != NULL;
+}
+
+// Reported at the reader, once for each intermediate.
+static void report_flow(Rules *r, const AuditFlow *f) {
+  const AuditProgram *p = r->program;
+  const AuditKernel *from = &p->kernels[f->from], *to = r->kernel;
+  Fusion fused;
+  if (f->times <= 0 || (!is_pointwise(from) && !is_pointwise(to)) || !fuse(f, from, to, &fused)) return;
+  double starting = to->time.seconds[AUDIT_LAUNCH] * rule_least(f->times / to->launches, 1);
+  double before = from->time.total + to->time.total;
+  double after = audit_seconds_with(p, from, &fused.from) + audit_seconds_with(p, to, &fused.to) - starting;
+  RuleWords w = {{0}, {0}, {0}};
+  sol_format(
+      w.message, sizeof w.message,
+      "%.120s writes %s that this kernel reads back%s, each byte once: fused, %s stay out of memory%s.",
+      from->title, rule_bytes(f->bytes / f->times).text, f->times > 1 ? " each time" : "",
+      rule_bytes(f->bytes * (f->only ? 2 : 1)).text,
+      f->only ? "" : " (others read it too, so it has to be written all the same)");
+  sol_format(w.evidence, sizeof w.evidence, "%.0f time%s, and as many launches saved", f->times,
+             f->times == 1 ? "" : "s");
+  sol_format(w.fix, sizeof w.fix, "Fuse %.120s into %.120s, so that the intermediate stays in registers.",
+             from->title, to->title);
+  rule_report_seconds(r, RULE_round_trip, fused.at, before, after, &w);
+}
+
+void rule_round_trip(Rules *r) {
+  const AuditProgram *p = r->program;
+  for (uint32_t i = 0; i < p->flow_count; i++) {
+    const AuditFlow *f = &p->flows[i];
+    if (f->to == r->kernel->index && f->from != f->to && f->from < p->kernel_count) report_flow(r, f);
+  }
+}
+
+// ---- wide_type ----
+
+void rule_wide_type(Rules *r) {
+  const AuditKernel *k = r->kernel;
+  double values = 0, bytes = 0;
+  bool fp16 = true, bf16 = true;
+  const AuditInst *worst = NULL;
+  AuditWork after = k->work;
+  for (uint32_t i = 0; i < k->inst_count; i++) {
+    const AuditInst *in = &k->insts[i];
+    const SolEmuPattern *p = &in->pattern;
+    bool fits = p->as_fp16 == p->values || p->as_bf16 == p->values;
+    if (in->kind != SOL_EMU_KIND_GLOBAL_LOAD || (double)p->values < FEW_VALUES || !fits ||
+        (double)p->zeros > MANY_ZEROS * (double)p->values || p->uniform * 2 > p->seen)
+      continue;
+    const AuditWork *d = &r->demands[i];
+    after.dram_read -= d->dram_read / 2;
+    after.l2_reads -= d->l2_reads / 2;
+    after.l2_requests -= d->l2_requests / 2;
+    after.l1_wavefronts -=
+        rule_most(d->l1_wavefronts - rule_most(d->l1_wavefronts / 2, (double)in->counts.requests), 0);
+    values += (double)p->values;
+    bytes += (double)in->counts.bytes;
+    fp16 = fp16 && p->as_fp16 == p->values;
+    bf16 = bf16 && p->as_bf16 == p->values;
+    if (!worst || in->counts.bytes > worst->counts.bytes) worst = in;
+  }
+  if (!worst) return;
+  const char *type = fp16 ? "fp16" : bf16 ? "bf16" : "16-bit";
+  RuleWords w = {{0}, {0}, {0}};
+  sol_format(w.message, sizeof w.message,
+             "All %.0f values that were looked at are exactly %s numbers, stored as fp32: half of %s need "
+             "not be read.",
+             values, type, rule_bytes(bytes).text);
+  sol_format(w.evidence, sizeof w.evidence,
+             "%llu of %llu exact in fp16, %llu in bf16, %llu zero (this line, this run)",
+             (unsigned long long)worst->pattern.as_fp16, (unsigned long long)worst->pattern.values,
+             (unsigned long long)worst->pattern.as_bf16, (unsigned long long)worst->pattern.zeros);
+  rule_report(r, RULE_wide_type, worst, &after, &w);
+}

@@ -1,0 +1,176 @@
+// From the emulator's result of a launch to the bill's terms: every instruction that ran with its place in
+// the source, what kind of access it is, and which unit executes it.
+#include "audit/audit.h"
+#include "base/error.h"
+#include "base/format.h"
+
+enum { TEXT = 96 }; // of an instruction; the rest is cut
+
+static bool has(const char *text, const char *part) {
+  size_t n = strlen(part), length = strlen(text);
+  for (size_t i = 0; i + n <= length; i++)
+    if (memcmp(text + i, part, n) == 0) return true;
+  return false;
+}
+
+// Files that come with the compiler: what they inline belongs to the line that called them.
+static bool is_toolkit(const char *file) {
+  static const char *const marks[] = {
+      "/targets/",        "/cuda/include/",   "/nvidia/cu13/",    "/crt/",          "cooperative_groups",
+      "cuda_fp16",        "cuda_bf16",        "cuda_fp8",         "/cccl/",         "cuda_pipeline",
+      "sm_30_intrinsics", "sm_32_intrinsics", "device_functions", "math_functions", "vector_functions",
+      "device_atomic"};
+  for (size_t i = 0; i < SOL_COUNT(marks); i++)
+    if (has(file, marks[i])) return true;
+  return false;
+}
+
+static void find_place(const SolPtxModule *ptx, const PtxFunction *f, const PtxInst *in, AuditInst *out) {
+  out->file = ptx->sources[f->source];
+  out->line = in->line;
+  for (uint32_t at = in->loc; at != PTX_NONE; at = ptx->locs[at].inlined_at) {
+    const PtxLoc *loc = &ptx->locs[at];
+    if (loc->file == PTX_NONE) continue;
+    out->file = ptx->files[loc->file];
+    out->line = loc->line;
+    if (!is_toolkit(out->file)) return;
+  }
+}
+
+// By its words; an access through a generic address counts where it went.
+static SolEmuKind kind_of(const PtxCode *code, const SolEmuCounts *c) {
+  bool shared = code->space == PTX_SPACE_SHARED || code->space == PTX_SPACE_SHARED_CLUSTER ||
+                (!c->requests && c->shared_requests);
+  if ((!c->requests && !c->shared_requests) || code->space == PTX_SPACE_PARAM) return SOL_EMU_KIND_OTHER;
+  switch (code->op) {
+  case PTX_OP_LD:
+    if (code->space == PTX_SPACE_LOCAL) return SOL_EMU_KIND_LOCAL_LOAD;
+    if (code->space == PTX_SPACE_CONST) return SOL_EMU_KIND_CONST_LOAD;
+    return shared ? SOL_EMU_KIND_SHARED_LOAD : SOL_EMU_KIND_GLOBAL_LOAD;
+  case PTX_OP_ST:
+  case PTX_OP_ST_ASYNC:
+  case PTX_OP_ST_BULK:
+    if (code->space == PTX_SPACE_LOCAL) return SOL_EMU_KIND_LOCAL_STORE;
+    return shared ? SOL_EMU_KIND_SHARED_STORE : SOL_EMU_KIND_GLOBAL_STORE;
+  case PTX_OP_ATOM:
+  case PTX_OP_RED:
+  case PTX_OP_RED_ASYNC: return shared ? SOL_EMU_KIND_SHARED_ATOMIC : SOL_EMU_KIND_GLOBAL_ATOMIC;
+  case PTX_OP_TEX:
+  case PTX_OP_TLD4:
+  case PTX_OP_SULD:
+  case PTX_OP_SUST:
+  case PTX_OP_SURED: return SOL_EMU_KIND_TEXTURE;
+  case PTX_OP_STMATRIX:
+  case PTX_OP_WMMA_STORE: return shared ? SOL_EMU_KIND_SHARED_STORE : SOL_EMU_KIND_GLOBAL_STORE;
+  case PTX_OP_CP_ASYNC_BULK:
+    return code->space2 == PTX_SPACE_GLOBAL ? SOL_EMU_KIND_GLOBAL_LOAD : SOL_EMU_KIND_GLOBAL_STORE;
+  case PTX_OP_CP_REDUCE_ASYNC_BULK: return SOL_EMU_KIND_GLOBAL_STORE;
+  case PTX_OP_CP_ASYNC: return SOL_EMU_KIND_GLOBAL_LOAD;
+  default: return shared ? SOL_EMU_KIND_SHARED_LOAD : SOL_EMU_KIND_GLOBAL_LOAD;
+  }
+}
+
+// FLOPs of one matrix instruction, as many as fp16 would take in the same time.
+static double tensor_flops(const PtxCode *code) {
+  double flops = 2.0 * code->m * code->n * code->k;
+  switch (code->type[1]) {
+  case PTX_F64: return flops * 16;
+  case PTX_TF32: return flops * 2;
+  case PTX_F16:
+  case PTX_BF16: return flops;
+  default: return sol_ptx_type_bits((PtxType)code->type[1]) <= 8 ? flops / 2 : flops;
+  }
+}
+
+static bool is_async(const PtxCode *code) {
+  return code->op == PTX_OP_CP_ASYNC || code->op == PTX_OP_CP_ASYNC_BULK;
+}
+
+static bool brings_value(const PtxCode *code, SolEmuKind kind) {
+  if (code->op == PTX_OP_PREFETCH || code->op == PTX_OP_CP_ASYNC_BULK_PREFETCH) return false;
+  return kind == SOL_EMU_KIND_GLOBAL_LOAD || kind == SOL_EMU_KIND_LOCAL_LOAD ||
+         kind == SOL_EMU_KIND_TEXTURE || (kind == SOL_EMU_KIND_GLOBAL_ATOMIC && code->op == PTX_OP_ATOM);
+}
+
+static bool is_block_barrier(const PtxCode *code) {
+  return code->op == PTX_OP_BAR_SYNC || code->op == PTX_OP_BAR_RED || code->op == PTX_OP_BARRIER_CLUSTER_WAIT;
+}
+
+static bool take_inst(const SolPtxModule *ptx, const SolEmuInstCounts *from, uint32_t place, SolArena *arena,
+                      AuditInst *to) {
+  const PtxFunction *f = &ptx->functions[from->function];
+  const PtxInst *in = &f->insts[from->inst];
+  char *text = sol_arena_alloc(arena, TEXT);
+  if (!text) return false;
+  sol_ptx_format_inst(ptx, f, in, text, TEXT);
+  *to = (AuditInst){.text = text, .place = place, .counts = from->counts, .pattern = from->pattern};
+  find_place(ptx, f, in, to);
+  to->kind = kind_of(in->code, &from->counts);
+  to->unit = sol_emu_class(in);
+  to->width = from->pattern.width;
+  to->waits = from->waits;
+  to->async = is_async(in->code);
+  to->brings = brings_value(in->code, to->kind);
+  to->barrier = is_block_barrier(in->code);
+  to->branch = in->diverges;
+  if (to->unit == SOL_EMU_CLASS_TENSOR) to->flops = tensor_flops(in->code);
+  return true;
+}
+
+// Allocations of a program have no names: their size and address have to do.
+static const char *label_of(const SolEmuTouch *t, SolArena *arena) {
+  enum { LABEL = 64 };
+  if (t->label[0]) return t->label;
+  char *text = sol_arena_alloc(arena, LABEL);
+  if (text)
+    sol_format(text, LABEL, "%llu bytes at 0x%llx", (unsigned long long)t->bytes,
+               (unsigned long long)t->address);
+  return text ? text : "";
+}
+
+static bool take_touches(const SolEmuResult *r, SolArena *arena, AuditLaunch *out) {
+  AuditTouch *touches = sol_arena_alloc(arena, (r->touch_count + 1) * sizeof *touches);
+  if (!touches) return false;
+  for (uint32_t i = 0; i < r->touch_count; i++) {
+    const SolEmuTouch *t = &r->touches[i];
+    touches[i] = (AuditTouch){.address = t->address,
+                              .bytes = t->bytes,
+                              .label = label_of(t, arena),
+                              .variable = t->variable,
+                              .read = (double)t->read,
+                              .written = (double)t->written,
+                              .read_first = (double)t->read_first,
+                              .read_sectors = (double)t->read_sectors,
+                              .written_sectors = (double)t->written_sectors,
+                              .partial_sectors = (double)t->partial_sectors,
+                              .launches = 1};
+  }
+  out->touches = touches;
+  out->touch_count = r->touch_count;
+  return true;
+}
+
+SolStatus audit_take(const SolPtxModule *ptx, const SolEmuResult *r, SolArena *arena, AuditLaunch *out,
+                     SolError *err) {
+  const PtxFunction *f = sol_emu_kernel_function(r->kernel);
+  out->name = f->name;
+  out->static_shared = f->shared_bytes;
+  out->local_array_bytes = f->local_bytes;
+  out->end = r->end;
+  out->blocks = r->blocks;
+  out->flight = r->flight;
+  uint32_t ran = 0;
+  for (uint32_t i = 0; i < r->inst_count; i++) ran += r->insts[i].counts.executions != 0;
+  AuditInst *insts = sol_arena_alloc(arena, (ran + 1) * sizeof *insts);
+  const char **faults = sol_arena_alloc(arena, (r->finding_count + 1) * sizeof *faults);
+  bool fine = insts && faults && take_touches(r, arena, out);
+  out->inst_count = 0;
+  for (uint32_t i = 0; fine && i < r->inst_count; i++)
+    if (r->insts[i].counts.executions)
+      fine = take_inst(ptx, &r->insts[i], i, arena, &insts[out->inst_count++]);
+  for (uint32_t i = 0; fine && i < r->finding_count; i++) faults[i] = r->findings[i].message;
+  out->insts = insts;
+  out->faults = faults;
+  out->fault_count = r->finding_count;
+  return fine ? SOL_OK : sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+}

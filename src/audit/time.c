@@ -1,0 +1,169 @@
+// The time model. One set of rules for every kernel; nothing is fitted to one. Assumptions, each with a test
+// in tests/test_audit.c:
+//
+//  1. Time is the launches' own cost plus what the machine is busy or waiting. Of the resources the busiest
+//     decides (they overlap); waiting overlaps with it as two sides of a right angle do, sqrt(busy^2 +
+//     wait^2): nothing is added where one is small, 41% where both are alike. With an H200's 689 clocks that
+//     reaches 97% of its bandwidth at 48 KiB in flight per SM, which is what it takes there.
+//  2. DRAM moves reads and writes at DRAM_SHARE of the published bandwidth: what a plain copy reaches.
+//  3. L2 gives its measured bandwidth to all SMs together; one SM takes at most FILL_BYTES a clock, in at
+//  most
+//     L2_REQUESTS requests: of sectors of one line, or of one sector that is written in part.
+//  4. L1 and shared memory share one pipe of an SM: a pass a clock.
+//  5. An SM issues 4 warp instructions a clock; pipes have the rates of the CUDA guide's table of arithmetic
+//     throughput (fp32, fp64 and tensor: of the published peaks). PTX instructions stand for the machine's.
+//  6. Blocks are dealt evenly: the busiest SM has ceil(blocks / SMs) of them, and what SMs do takes as long
+//     as that one. DRAM and L2 are everybody's: a last wave that is not full costs them nothing.
+//  7. A warp's chain is its waits for loads, each as long as the place its bytes come from is away, for
+//     shared memory and for barriers, and ISSUE_CLOCKS for an instruction. Blocks that are resident together
+//     wait together; waves wait one after another.
+//  8. A launch costs the device's published figure, in a stream or in a graph. That was measured with a
+//     kernel that waits for memory once, so one such wait is not counted again.
+//  9. Lanes whose atomics hit one sector take turns, TURNS a clock; an atomic's sector goes to L2 and back.
+#include "audit/audit.h"
+#include "base/error.h"
+
+#define DRAM_SHARE 0.892 // bench/results/2026-11-15-h200-*.json: our copy, 4.28 of 4.8 TB/s
+#define FILL_BYTES 64.0  // per clock from L2 to an SM
+#define L2_REQUESTS                                                                                          \
+  0.43 // per clock and SM: 105 to 118 G/s measured, tests/data/h200-rules.csv (column_scale ...)
+#define ISSUE_RATE     4.0 // warp instructions a clock and SM: one each of 4 schedulers
+#define ISSUE_CLOCKS   2.0 // of a chain, for each instruction: results take 4, and every other one is not on it
+#define INTEGER_RATE   2.0  // warp instructions a clock and SM: 64 lanes
+#define SPECIAL_RATE   0.5  // 16 lanes
+#define BARRIER_CLOCKS 30.0 // of a warp, once all have come
+#define TURNS          1.0  // atomics a clock on one sector
+
+const char *audit_resource_name(AuditResource resource) {
+  static const char *const names[] = {
+      "launches",     "DRAM bandwidth", "L2 bandwidth", "L1 and shared memory",
+      "instructions", "tensor cores",   "atomics",      "waiting (latency)"};
+  _Static_assert(SOL_COUNT(names) == AUDIT_RESOURCES, "a name for each");
+  return (unsigned)resource < AUDIT_RESOURCES ? names[resource] : "?";
+}
+
+const char *audit_resource_key(AuditResource resource) {
+  static const char *const keys[] = {"launch", "dram", "l2", "l1", "issue", "tensor", "atomics", "latency"};
+  _Static_assert(SOL_COUNT(keys) == AUDIT_RESOURCES, "a key for each");
+  return (unsigned)resource < AUDIT_RESOURCES ? keys[resource] : "?";
+}
+
+static double larger(double a, double b) {
+  return a > b ? a : b;
+}
+
+static double launch_seconds(const SolDevice *d, double launches, double graph_launches) {
+  double in_graphs = sol_known(d->graph_launch_us) ? d->graph_launch_us.value : d->launch_us.value;
+  return ((launches - graph_launches) * d->launch_us.value + graph_launches * in_graphs) * 1e-6;
+}
+
+double audit_copy_rate(const SolDevice *device) {
+  return device->mem_bandwidth.value * DRAM_SHARE;
+}
+
+double audit_light(const SolDevice *device, double bytes, double launches, double graph_launches) {
+  return bytes / audit_copy_rate(device) + launch_seconds(device, launches, graph_launches);
+}
+
+// What one launch of the work means for the machine.
+typedef struct Machine {
+  const SolDevice *d;
+  double clock, sms;
+  double share; // of all the SMs' work: the busiest one's; 1 / sms where blocks are many
+  double waves; // whole ones
+} Machine;
+
+static Machine machine_of(const SolDevice *d, const AuditWork *w) {
+  Machine m = {d, d->boost_clock.value, d->sms.value, 1 / d->sms.value, 1};
+  double blocks = larger(w->blocks, 1), slots = larger(w->blocks_per_sm, 1) * m.sms;
+  m.share = __builtin_ceil(blocks / m.sms) / blocks;
+  m.waves = __builtin_ceil(blocks / slots);
+  return m;
+}
+
+// Seconds for so much of an SM's work at so much a clock.
+static double sm_seconds(const Machine *m, double work, double per_clock) {
+  return work * m->share / per_clock / m->clock;
+}
+
+static double l2_seconds(const Machine *m, const AuditWork *w, AuditTime *out) {
+  double sectors = w->l2_reads + w->l2_writes + 2 * w->l2_atomics;
+  double fill = sm_seconds(m, (w->l2_reads + w->l2_writes + w->l2_atomics) * 32, FILL_BYTES);
+  fill = larger(fill, sm_seconds(m, w->l2_requests, L2_REQUESTS));
+  if (sol_known(m->d->l2_bandwidth)) return larger(sectors * 32 / m->d->l2_bandwidth.value, fill);
+  out->left_out |= 1u << AUDIT_L2;
+  return fill;
+}
+
+// Warp instructions a clock and SM that a peak stands for; flops: of a warp instruction.
+static double peak_rate(const Machine *m, SolFigure peak, double flops) {
+  return sol_known(peak) ? peak.value / flops / m->sms / m->clock : ISSUE_RATE;
+}
+
+static double issue_seconds(const Machine *m, const AuditWork *w) {
+  double convert_rate = m->d->cc_major >= 9 ? 2.0 : 0.5;
+  double busiest = sm_seconds(m, w->issues, ISSUE_RATE);
+  busiest = larger(busiest, sm_seconds(m, w->fp32, peak_rate(m, m->d->peak_fp32, 64)));
+  busiest = larger(busiest, sm_seconds(m, w->fp16, peak_rate(m, m->d->peak_fp16_vector, 128)));
+  busiest = larger(busiest, sm_seconds(m, w->fp64, peak_rate(m, m->d->peak_fp64, 64)));
+  busiest = larger(busiest, sm_seconds(m, w->integer, INTEGER_RATE));
+  busiest = larger(busiest, sm_seconds(m, w->special, SPECIAL_RATE));
+  return larger(busiest, sm_seconds(m, w->convert, convert_rate));
+}
+
+static double tensor_seconds(const Machine *m, const AuditWork *w, AuditTime *out) {
+  if (w->tensor_flops <= 0) return 0;
+  if (sol_known(m->d->peak_fp16)) return w->tensor_flops / m->d->peak_fp16.value * m->sms * m->share;
+  out->left_out |= 1u << AUDIT_TENSOR;
+  return 0;
+}
+
+// Of all launches: each warp's chain, as often as there are waves.
+static double latency_seconds(const Machine *m, const AuditWork *w, double warps, AuditTime *out) {
+  bool known = sol_known(m->d->mem_latency) && sol_known(m->d->smem_latency);
+  if (!known) out->left_out |= 1u << AUDIT_LATENCY;
+  double clocks = w->load_wait_clocks + w->barriers * BARRIER_CLOCKS + w->issues * ISSUE_CLOCKS;
+  if (sol_known(m->d->smem_latency)) clocks += w->shared_waits * m->d->smem_latency.value;
+  double chain = clocks / warps * m->waves * w->launches / m->clock;
+  double counted = sol_known(m->d->mem_latency) ? m->d->mem_latency.value * w->launches / m->clock : 0;
+  return larger(chain - counted, 0);
+}
+
+static SolStatus check_device(const SolDevice *d, SolError *err) {
+  const struct {
+    SolFigure figure;
+    const char *what;
+  } needs[] = {{d->sms, "number of SMs"},
+               {d->boost_clock, "clock"},
+               {d->mem_bandwidth, "memory bandwidth"},
+               {d->launch_us, "launch cost"}};
+  for (size_t i = 0; i < SOL_COUNT(needs); i++)
+    if (!sol_known(needs[i].figure) || !(needs[i].figure.value > 0))
+      return sol_fail(err, SOL_ERR_UNKNOWN, "predicting time on %.60s needs its %s, which is unknown", d->id,
+                      needs[i].what);
+  return SOL_OK;
+}
+
+SolStatus audit_time(const SolDevice *device, const AuditWork *w, AuditTime *out, SolError *err) {
+  SolStatus status = check_device(device, err);
+  if (status) return status;
+  *out = (AuditTime){0};
+  if (w->launches <= 0) return SOL_OK;
+  Machine m = machine_of(device, w);
+  double warps = larger(w->launches * w->blocks * w->warps_per_block, 1), *s = out->seconds;
+  s[AUDIT_LAUNCH] = launch_seconds(device, w->launches, w->graph_launches);
+  s[AUDIT_DRAM] = (w->dram_read + w->dram_write) / audit_copy_rate(device);
+  s[AUDIT_L2] = l2_seconds(&m, w, out);
+  s[AUDIT_L1] = sm_seconds(&m, w->l1_wavefronts + w->shared_wavefronts, 1);
+  s[AUDIT_ISSUE] = issue_seconds(&m, w);
+  s[AUDIT_TENSOR] = tensor_seconds(&m, w, out);
+  s[AUDIT_ATOMICS] = w->atomic_turns / TURNS / m.clock;
+  s[AUDIT_LATENCY] = latency_seconds(&m, w, warps, out);
+  double busy = 0;
+  for (int r = AUDIT_DRAM; r < AUDIT_LATENCY; r++) busy = larger(busy, s[r]);
+  out->total = s[AUDIT_LAUNCH] + __builtin_sqrt(busy * busy + s[AUDIT_LATENCY] * s[AUDIT_LATENCY]);
+  for (int r = 0; r < AUDIT_RESOURCES; r++)
+    if (s[r] > s[out->bound]) out->bound = (AuditResource)r;
+  out->waves = larger(w->blocks, 1) / (larger(w->blocks_per_sm, 1) * m.sms);
+  return SOL_OK;
+}

@@ -1,0 +1,286 @@
+// sol audit: the memory-tax bill of a program or a kernel, on the emulator.
+#define _POSIX_C_SOURCE 200809L
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/format.h"
+#include "cli/audit.h"
+
+void audit_note(AuditRun *r, const char *format, ...) {
+  if (r->note_count == MAX_NOTES) return;
+  char *note = r->notes[r->note_count];
+  va_list args;
+  va_start(args, format);
+  sol_vformat(note, sizeof r->notes[0], format, args);
+  va_end(args);
+  for (int i = 0; i < r->note_count; i++) // of each GPU the same
+    if (strcmp(r->notes[i], note) == 0) return;
+  r->note_count++;
+}
+
+void audit_complain(AuditRun *r, const AuditKernel *k, const AuditLine *line, const char *format, ...) {
+  if (r->complaint_count == MAX_COMPLAINTS) return;
+  AuditComplaint *c = &r->complaints[r->complaint_count++];
+  *c = (AuditComplaint){.kernel = k->title, .file = line ? line->file : NULL, .line = line ? line->line : 0};
+  size_t n = sol_format(c->text, sizeof c->text, "%.120s: ", k->title);
+  va_list args;
+  va_start(args, format);
+  sol_vformat(c->text + n, sizeof c->text - n, format, args);
+  va_end(args);
+}
+
+static bool ends_with(const char *text, const char *end) {
+  size_t n = strlen(text), m = strlen(end);
+  return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static bool is_source(const char *path) {
+  return ends_with(path, ".cu") || ends_with(path, ".cpp") || ends_with(path, ".cc") || ends_with(path, ".c");
+}
+
+// ---- one GPU ----
+
+typedef enum Way { WAY_SOURCE, WAY_PROGRAM, WAY_KERNEL } Way;
+
+static Way way_of(const AuditRun *r) {
+  const KernelArgs *k = &r->args->kernel;
+  const char *path = r->args->common.positional[0];
+  if (ends_with(path, ".ptx") || k->args.count || k->grid || k->block) return WAY_KERNEL;
+  return is_source(path) ? WAY_SOURCE : WAY_PROGRAM;
+}
+
+static int build_and_run(AuditRun *r, const SolDevice *device, AuditProgram *out) {
+  static const char *const flags[] = {"-cudart", "shared", NULL};
+  char program[256];
+  int code = audit_folder(r);
+  sol_format(program, sizeof program, "%s/program-%s", r->folder, device->id);
+  if (!code) code = audit_compile(r, device, flags, program);
+  return code ? code : audit_program(r, device, program, out);
+}
+
+static int audit_device(AuditRun *r, const SolDevice *device, AuditProgram *out) {
+  SolError err = {0};
+  if (way_of(r) != WAY_KERNEL && device->cc_major * 10 + device->cc_minor < 75) {
+    sol_fail(&err, SOL_ERR_UNSUPPORTED, "CUDA 13 does not compile programs for %s (%s)", device->name,
+             device->arch);
+    sol_hint(&err, "a single kernel can be audited for it: --kernel and --arg, or a .ptx file");
+    return cli_error(r->cli, &err, 0, 0, 0);
+  }
+  if (audit_start(out, device, &err)) return cli_error(r->cli, &err, 0, 0, 0);
+  int code;
+  switch (way_of(r)) {
+  case WAY_KERNEL: code = audit_kernel(r, device, out); break;
+  case WAY_SOURCE: code = build_and_run(r, device, out); break;
+  default: code = audit_program(r, device, r->args->common.positional[0], out);
+  }
+  if (code) return code;
+  if (audit_finish(out, &err)) return cli_error(r->cli, &err, 0, 0, 0);
+  for (uint32_t i = 0; i < out->kernel_count; i++)
+    if (out->kernels[i].end != SOL_EMU_DONE || out->kernels[i].fault_count) r->went_wrong = true;
+  audit_sources(r, out);
+  return EXIT_OK;
+}
+
+// ---- the answer ----
+
+static void end_facts(AuditRun *r, Fact *root) {
+  Fact *list = fact_list(root, "gate", r->complaint_count ? "Past the limits" : 0);
+  for (size_t i = 0; i < r->complaint_count; i++) {
+    const AuditComplaint *c = &r->complaints[i];
+    Fact *row = fact_object(list, 0, 0);
+    const char *base = c->file ? strrchr(c->file, '/') : NULL;
+    fact_text(row, "kernel", 0, c->kernel);
+    fact_text(row, "file", 0, c->file);
+    fact_number(row, "line", 0, UNIT_PLAIN, BASIS_NONE, c->line);
+    if (c->file)
+      fact_textf(row, 0, "where", "%s:%u", base ? base + 1 : c->file, c->line);
+    else
+      fact_text(row, 0, "where", "");
+    fact_text(row, "message", "what", c->text);
+  }
+  if (r->ended[0]) {
+    fact_text(root, "ended", 0, r->ended);
+    bool kernel = r->program_exit == 0; // then a kernel did, and says so above
+    if (r->went_wrong)
+      fact_note(root, "Went wrong: %s%s. This is the bill so far.", kernel ? "a kernel; " : "", r->ended);
+  }
+  Fact *notes = fact_list(root, "notes", 0);
+  for (int i = 0; i < r->note_count; i++) {
+    fact_text(notes, 0, 0, r->notes[i]);
+    fact_note(root, "%s", r->notes[i]);
+  }
+}
+
+static bool on_terminal(const AuditRun *r) {
+  const char *no = getenv("NO_COLOR");
+  if (r->args->common.colour) return r->args->common.colour == 1;
+  return isatty(1) && !(no && *no);
+}
+
+static AuditView view_of(const AuditRun *r) {
+  bool one = way_of(r) == WAY_KERNEL; // --kernel has picked it already
+  return (AuditView){.kernels = one ? NULL : r->args->kernel.kernel,
+                     .top = r->args->top           ? (size_t)r->args->top
+                            : r->args->common.json ? SIZE_MAX
+                                                   : 10,
+                     .instructions = r->args->by == 1,
+                     .colour = !r->args->common.json && on_terminal(r)};
+}
+
+static void title_of(AuditRun *r, Fact *root, const AuditProgram *p) {
+  fact_title(root, "%s on %s, by emulation", r->args->common.positional[0], p->device->name);
+  fact_number(root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
+  fact_text(root, "input", 0, r->args->common.positional[0]);
+}
+
+static int write_sarif(AuditRun *r, const AuditProgram *p, const AuditView *view) {
+  char folder[1024];
+  SolBuffer out = {0};
+  SolError err = {0};
+  audit_sarif(p, view, r->complaints, r->complaint_count, getcwd(folder, sizeof folder), &out);
+  FILE *f = out.failed ? NULL : fopen(r->args->sarif, "wb");
+  bool fine = f && fwrite(out.text, 1, out.length, f) == out.length;
+  if (f && fclose(f)) fine = false;
+  sol_buffer_free(&out);
+  if (fine) return EXIT_OK;
+  sol_fail(&err, SOL_ERR_IO, "cannot write '%.120s'", r->args->sarif);
+  return cli_error(r->cli, &err, "--sarif", 0, 0);
+}
+
+// Beside each other, times that lack a term have to be told from those that have all.
+static void note_left_out(AuditRun *r, const AuditProgram *p) {
+  unsigned out = 0;
+  for (uint32_t i = 0; i < p->kernel_count; i++) out |= p->kernels[i].time.left_out;
+  for (int resource = 0; resource < AUDIT_RESOURCES; resource++)
+    if (out >> resource & 1)
+      audit_note(r, "%s: %s is left out, since a figure of the GPU is unknown.", p->device->id,
+                 audit_resource_name((AuditResource)resource));
+}
+
+static int answer(AuditRun *r, AuditProgram *programs, int count) {
+  AuditView view = view_of(r);
+  bool any = false;
+  for (uint32_t i = 0; i < programs[0].kernel_count; i++) any |= audit_wanted(&view, &programs[0].kernels[i]);
+  if (!any) return cli_fail(r->cli, "--kernel: no kernel that was launched is called '%.80s'", view.kernels);
+  int code = EXIT_OK;
+  for (int d = 0; d < count && !code; d++) {
+    if (count > 1) note_left_out(r, &programs[d]);
+    code = audit_gate(r, &programs[d], &view);
+  }
+  if (code) return code;
+  Fact *root = facts_root(&r->cli->arena, count > 1 && r->args->common.json ? FACT_LIST : FACT_OBJECT);
+  for (int d = 0; d < count && root && root->kind == FACT_LIST; d++) {
+    Fact *object = fact_object(root, 0, 0);
+    title_of(r, object, &programs[d]);
+    audit_facts(object, &programs[d], &view);
+    end_facts(r, object);
+  }
+  if (root && root->kind == FACT_OBJECT) {
+    title_of(r, root, &programs[0]);
+    audit_facts(root, &programs[0], &view);
+    if (count > 1) audit_devices_facts(root, programs, count, &view);
+    end_facts(r, root);
+  }
+  code = cli_print(r->cli, root);
+  if (!code && r->args->sarif) code = write_sarif(r, &programs[0], &view);
+  if (code) return code;
+  return r->went_wrong ? EXIT_PROGRAM : r->complaint_count ? EXIT_GATE : EXIT_OK;
+}
+
+static int audit_all(AuditRun *r) {
+  const SolDevice *devices[MAX_AUDIT_DEVICES];
+  AuditProgram programs[MAX_AUDIT_DEVICES];
+  int count = 0, made = 0;
+  if (!r->args->common.positional_count) return cli_fail(r->cli, "name a .cu file, a program or a .ptx file");
+  int code = cli_devices(r->cli, r->args->device, devices, MAX_AUDIT_DEVICES, &count);
+  for (; made < count && !code; made++) {
+    programs[made] = (AuditProgram){0};
+    code = audit_device(r, devices[made], &programs[made]);
+  }
+  if (!code) code = answer(r, programs, count);
+  for (int i = 0; i < made; i++) audit_free(&programs[i]);
+  return code;
+}
+
+static int run(Cli *cli, void *arguments) {
+  AuditRun *r = calloc(1, sizeof *r);
+  if (!r) return cli_fail(cli, "out of memory");
+  r->cli = cli;
+  r->args = arguments;
+  r->program_exit = -1;
+  int code = audit_all(r);
+  audit_folder_drop(r);
+  free(r);
+  return code;
+}
+
+static const Option options[] = {DEVICE_OPTION(AuditArgs, device, 1),
+                                 {"sample", OPTION_COUNT, offsetof(AuditArgs, sample), "WAVES", 0, 1,
+                                  "run the blocks of so many waves of each launch, and scale their counts"},
+                                 {"top", OPTION_COUNT, offsetof(AuditArgs, top), "N", 0, 1,
+                                  "lines shown of a kernel (default 10; JSON: all)"},
+                                 {"by", OPTION_CHOICE, offsetof(AuditArgs, by), "WHAT", "line|instruction", 0,
+                                  "source lines alone (default), or PTX instructions as well"},
+                                 {"max-tax", OPTION_NUMBER, offsetof(AuditArgs, max_tax), "X", 0, 0,
+                                  "gate: exit code 3 where a kernel takes more than X times light"},
+                                 {"max-sectors-per-request", OPTION_NUMBER, offsetof(AuditArgs, max_sectors),
+                                  "N", 0, 0, "gate: exit code 3 where a line needs more"},
+                                 {"baseline", OPTION_TEXT, offsetof(AuditArgs, baseline), "BILL.json", 0, 0,
+                                  "gate: exit code 3 where a line is worse than in that bill"},
+                                 {"sarif", OPTION_TEXT, offsetof(AuditArgs, sarif), "FILE", 0, 0,
+                                  "write the findings for code review as well"},
+                                 {"nvcc", OPTION_TEXTS, offsetof(AuditArgs, nvcc), "FLAGS", 0, 0,
+                                  "further flags for compiling a .cu file"},
+                                 KERNEL_OPTIONS(AuditArgs, kernel),
+                                 COMMON_OPTIONS};
+
+const Command cmd_audit = {
+    .name = "audit",
+    .usage = "PROG.cu | ./PROG | KERNELS.cu|.ptx --kernel NAME --arg ARG... [options] [-- ARGS]",
+    .summary = "what a CUDA program pays for memory, line by line, and what to change first; no GPU needed",
+    .details =
+        "PROG.cu is compiled (nvcc of CUDA 13) and run on the emulator with what follows '--' as its "
+        "arguments; "
+        "./PROG\n"
+        "was built with 'nvcc -cudart shared -lineinfo'. With --arg (or --grid, --block, or a .ptx file) a "
+        "single "
+        "kernel is\n"
+        "run without a host program; a missing --grid or --block is guessed, and the guess is said. With a "
+        "program, --kernel\n"
+        "shows only the kernels of that name ('name,name', 'name*').\n"
+        "\n" KERNEL_ARG_HELP "\n"
+        "Light is each byte once at the speed of a copy, and the launches; tax is the predicted time over "
+        "that. "
+        "Requests,\n"
+        "sectors and wavefronts are exact for the PTX; hits, DRAM bytes, occupancy and times are modelled. "
+        "What "
+        "the program\n"
+        "prints goes to standard error. Exit codes: 0; 1 could not read or write; 2 bad input; 3 a gate; 4 "
+        "the "
+        "program or a\n"
+        "kernel went wrong, and the bill is that so far.\n"
+        "\n"
+        "JSON: kernels [{name, launches, instructions, global_load {requests, sectors, ideal_sectors}, "
+        "global_store,\n"
+        "shared_load {requests, wavefronts, ideal_wavefronts}, shared_store, local, l2_bytes, dram_bytes, "
+        "floor_bytes,\n"
+        "occupancy, bound, time_us, light_us, tax, lines [{file, line, ...}], findings [{rule, file, line, "
+        "message, fix,\n"
+        "gain}]}], gate [...]; several GPUs: an array.",
+    .examples = "sol audit examples/column_scale.cu\n"
+                "sol audit examples/column_scale.cu --device h100,h200,b200\n"
+                "sol audit ./prog --max-tax 1.5 --sarif audit.sarif -- --size 64\n"
+                "sol audit examples/scale.ptx --kernel column_scale --arg out:f32[128*64] --arg f32[128*64] "
+                "--arg f32[64] "
+                "--arg 128 --arg 64",
+    .options = options,
+    .option_count = (int)SOL_COUNT(options),
+    .passes_rest = true,
+    .args_size = sizeof(AuditArgs),
+    .run = run,
+};

@@ -1,0 +1,262 @@
+// One kernel by hand, for every command that runs one.
+#include "cli/kernel.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit/names.h"
+#include "base/error.h"
+#include "base/format.h"
+#include "base/text.h"
+
+enum { MAX_PTX = 1 << 30 };
+
+// The one thing a signal handler may touch.
+static volatile bool interrupted;
+static void on_interrupt(int signal_number) {
+  (void)signal_number;
+  interrupted = true;
+}
+
+void kernel_close(KernelRun *r) {
+  sol_emu_result_free(&r->result);
+  sol_driver_close(r->driver);
+  free(r->params);
+  for (int i = 0; i < r->source_count; i++) free((char *)(uintptr_t)r->sources[i].text);
+}
+
+// An error in a PTX text is shown with its line; with several texts the message names the one concerned.
+static int ptx_error(KernelRun *r, const SolError *err) {
+  for (int i = 0; i < r->source_count; i++) {
+    const SolPtxSource *s = &r->sources[i];
+    bool named = strncmp(err->message, s->name, strlen(s->name)) == 0;
+    if (err->line > 0 && (r->source_count == 1 || named))
+      return cli_error(r->cli, err, r->source_count == 1 ? s->name : 0, s->text, s->length);
+  }
+  return cli_error(r->cli, err, 0, 0, 0);
+}
+
+int kernel_read(KernelRun *r, const char *const *paths, int count) {
+  for (int i = 0; i < count; i++) {
+    SolError err = {0};
+    size_t length = 0;
+    char *text = cli_read_file(paths[i], MAX_PTX, &length, &err);
+    if (!text) return cli_error(r->cli, &err, 0, 0, 0);
+    r->sources[r->source_count++] = (SolPtxSource){paths[i], text, length};
+  }
+  return EXIT_OK;
+}
+
+int kernel_open(KernelRun *r, SolBackend backend, const SolDevice *device) {
+  SolError err = {0};
+  SolDriverOptions options = {.backend = backend, .device = device, .workers = (int)r->args->workers};
+  if (sol_driver_open(&options, &r->driver, &err)) return cli_error(r->cli, &err, 0, 0, 0);
+  if (sol_driver_load(r->driver, r->sources, r->source_count, &r->module, &err)) return ptx_error(r, &err);
+  return EXIT_OK;
+}
+
+// ---- which ----
+
+// The kernels whose name, as written in the source, is this one.
+static int count_titled(const SolPtxModule *ptx, const char *title, const char **name) {
+  int count = 0;
+  for (uint32_t i = 0; i < ptx->function_count; i++) {
+    char text[160];
+    if (!ptx->functions[i].entry) continue;
+    audit_title(ptx->functions[i].name, text, sizeof text);
+    size_t n = strcspn(text, "<"); // without its template arguments
+    if (strcmp(text, title) != 0 && (strlen(title) != n || strncmp(text, title, n) != 0)) continue;
+    if (count++ == 0) *name = ptx->functions[i].name;
+  }
+  return count;
+}
+
+static int too_many(const KernelRun *r, const SolPtxModule *ptx, int count) {
+  SolBuffer names = {0};
+  for (uint32_t i = 0; i < ptx->function_count; i++) {
+    char text[160];
+    if (!ptx->functions[i].entry) continue;
+    audit_title(ptx->functions[i].name, text, sizeof text);
+    sol_buffer_format(&names, "%s%s", names.length ? ", " : "", text);
+  }
+  int code = cli_fail(r->cli, "there are %d kernels in it; name one with --kernel: %.300s", count,
+                      names.text ? names.text : "");
+  sol_buffer_free(&names);
+  return code;
+}
+
+int kernel_pick(KernelRun *r) {
+  const SolPtxModule *ptx = sol_driver_ptx(r->module);
+  const char *name = r->args->kernel, *first = NULL;
+  int count = 0;
+  for (uint32_t i = 0; i < ptx->function_count; i++)
+    if (ptx->functions[i].entry && count++ == 0) first = ptx->functions[i].name;
+  if (!first) return cli_fail(r->cli, "there is no kernel in it");
+  if (!name && count > 1) return too_many(r, ptx, count);
+  if (!name) name = first;
+  if (!sol_ptx_find_function(ptx, name)) {
+    int titled = count_titled(ptx, name, &name);
+    if (titled > 1)
+      return cli_fail(r->cli, "%d kernels are called %.80s; name one as 'sol run-ptx --list' does", titled,
+                      name);
+  }
+  SolError err = {0};
+  return sol_driver_kernel(r->module, name, &r->kernel, &err) ? cli_error(r->cli, &err, 0, 0, 0) : EXIT_OK;
+}
+
+// ---- arguments ----
+
+static int make_buffer(KernelRun *r, int i) {
+  SolKernelArg *a = &r->arg[i];
+  SolError err = {0};
+  uint64_t seed = (uint64_t)i + 1;
+  size_t length = (size_t)a->bytes;
+  char path[256];
+  void *bytes;
+  if (a->init == SOL_INIT_FILE) {
+    sol_format(path, sizeof path, "%.*s", (int)(a->rest_length < 255 ? a->rest_length : 255), a->rest);
+    bytes = cli_read_file(path, (size_t)a->bytes, &length, &err);
+    if (bytes && length != a->bytes) {
+      free(bytes);
+      return cli_fail(r->cli, "'%.80s' has %zu bytes, the buffer %llu", path, length,
+                      (unsigned long long)a->bytes);
+    }
+  } else {
+    bytes = malloc(length ? length : 1);
+    if (bytes)
+      sol_arg_fill(a, seed, bytes);
+    else
+      sol_fail(&err, SOL_ERR_NO_SPACE, "out of memory");
+  }
+  if (!bytes) return cli_error(r->cli, &err, 0, 0, 0);
+  char label[48];
+  if (a->name[0])
+    sol_format(label, sizeof label, "%s", a->name);
+  else
+    sol_format(label, sizeof label, "argument %d", i + 1);
+  SolStatus status = sol_driver_alloc(r->driver, a->bytes, label, &a->address, &err);
+  if (!status) status = sol_driver_write(r->driver, a->address, bytes, a->bytes, &err);
+  free(bytes);
+  return status ? cli_error(r->cli, &err, 0, 0, 0) : EXIT_OK;
+}
+
+int kernel_make_args(KernelRun *r) {
+  const PtxFunction *f = sol_driver_function(r->kernel);
+  const SolPtxModule *ptx = sol_driver_ptx(r->module);
+  const TextList *given = &r->args->args;
+  if ((uint32_t)given->count != f->param_count)
+    return cli_fail(r->cli, "%s takes %u argument%s, %d given (--arg)", f->name, f->param_count,
+                    f->param_count == 1 ? "" : "s", given->count);
+  r->params = calloc(1, (size_t)f->param_size + 1);
+  if (!r->params) return cli_fail(r->cli, "out of memory");
+  for (int i = 0; i < given->count; i++) {
+    SolError err = {0};
+    const char *text = given->text[i];
+    if (sol_arg_parse(text, strlen(text), &r->arg[i], &err))
+      return cli_error(r->cli, &err, "--arg", text, strlen(text));
+    if (r->arg[i].buffer) {
+      int code = make_buffer(r, i);
+      if (code) return code;
+    }
+    if (sol_arg_pack(f, ptx, i, &r->arg[i], r->params, &err)) return cli_error(r->cli, &err, 0, 0, 0);
+  }
+  r->launch.params = r->params;
+  r->launch.param_bytes = f->param_size;
+  return EXIT_OK;
+}
+
+// ---- geometry ----
+
+// "32,1024" or "32x1024": up to three counts, the others 1.
+static int parse_dims(Cli *cli, const char *option, const char *text, uint32_t out[3]) {
+  char copy[64];
+  sol_format(copy, sizeof copy, "%.60s", text);
+  for (char *p = copy; *p; p++)
+    if (*p == ',') *p = 'x';
+  int64_t dims[3] = {1, 1, 1};
+  int rank = 0;
+  SolError err = {0};
+  if (sol_parse_shape(copy, strlen(copy), 3, dims, &rank, &err))
+    return cli_error(cli, &err, option, text, strlen(text));
+  for (int i = 0; i < 3; i++) {
+    if (i < rank && dims[i] > UINT32_MAX) return cli_fail(cli, "%s: larger than a launch can be", option);
+    out[i] = i < rank ? (uint32_t)dims[i] : 1;
+  }
+  return EXIT_OK;
+}
+
+int kernel_geometry(KernelRun *r, bool guess) {
+  const KernelArgs *a = r->args;
+  int code = EXIT_OK;
+  if (!guess && (!a->grid || !a->block)) return cli_fail(r->cli, "--grid and --block are needed");
+  if (a->grid) code = parse_dims(r->cli, "--grid", a->grid, r->launch.grid);
+  if (!code && a->block) code = parse_dims(r->cli, "--block", a->block, r->launch.block);
+  if (!code && a->cluster) code = parse_dims(r->cli, "--cluster", a->cluster, r->launch.cluster);
+  if (!code && (!a->grid || !a->block)) kernel_guess(r);
+  return code;
+}
+
+// ---- running ----
+
+static void print_text(void *ctx, const char *text, size_t length) {
+  (void)ctx;
+  fwrite(text, 1, length, stderr); // the program's own output, apart from the answer
+}
+
+int kernel_launch(KernelRun *r) {
+  SolError err = {0};
+  r->launch.kernel = r->kernel;
+  r->launch.dynamic_shared = (uint64_t)r->args->smem;
+  r->launch.cooperative = r->args->cooperative;
+  r->emu.max_instructions = (uint64_t)r->args->max_instructions;
+  r->emu.max_seconds = r->args->seconds;
+  r->emu.interrupt = &interrupted;
+  r->emu.print = print_text;
+  r->launch.emu = &r->emu;
+  signal(SIGINT, on_interrupt);
+  SolStatus status = sol_driver_launch(r->driver, &r->launch, &r->result, &r->seconds, &err);
+  signal(SIGINT, SIG_DFL);
+  return status ? cli_error(r->cli, &err, 0, 0, 0) : EXIT_OK;
+}
+
+const char *kernel_end_text(SolEmuEnd end) {
+  switch (end) {
+  case SOL_EMU_DONE: return "done";
+  case SOL_EMU_FAULT: return "fault";
+  case SOL_EMU_INSTRUCTION_LIMIT: return "instruction limit";
+  case SOL_EMU_TIME_LIMIT: return "time limit";
+  case SOL_EMU_INTERRUPTED: return "interrupted";
+  }
+  return "?";
+}
+
+const SolKernelArg *kernel_buffer(const KernelRun *r, const char *name, size_t length) {
+  for (int i = 0; length && i < r->args->args.count; i++) {
+    const SolKernelArg *a = &r->arg[i];
+    if (a->buffer && strlen(a->name) == length && strncmp(a->name, name, length) == 0) return a;
+  }
+  return NULL;
+}
+
+int kernel_save(KernelRun *r) {
+  for (int s = 0; s < r->args->save.count; s++) {
+    const char *text = r->args->save.text[s], *equals = strchr(text, '=');
+    const SolKernelArg *a = equals ? kernel_buffer(r, text, (size_t)(equals - text)) : NULL;
+    if (!a) return cli_fail(r->cli, "--save: expected NAME=FILE with a buffer's name, not '%.60s'", text);
+    SolError err = {0};
+    void *bytes = malloc((size_t)a->bytes);
+    FILE *f = NULL;
+    if (!bytes)
+      sol_fail(&err, SOL_ERR_NO_SPACE, "out of memory");
+    else if (!sol_driver_read(r->driver, bytes, a->address, a->bytes, &err))
+      f = fopen(equals + 1, "wb");
+    bool written = f && fwrite(bytes, 1, (size_t)a->bytes, f) == a->bytes;
+    if (f && fclose(f)) written = false;
+    free(bytes);
+    if (!written && !err.status) sol_fail(&err, SOL_ERR_IO, "cannot write '%.120s'", equals + 1);
+    if (err.status) return cli_error(r->cli, &err, 0, 0, 0);
+  }
+  return EXIT_OK;
+}

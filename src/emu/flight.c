@@ -1,0 +1,258 @@
+// Where warps wait for loads, by the PTX: see SolEmuFlight. Within a block every value has a level: how many
+// waits lie before it. A load is issued when its address is there and what it may not pass has happened; its
+// value is a level further on. So loads of one level are in flight together, whatever their order in the
+// text.
+#include "base/heap.h"
+#include "emu/observe.h"
+
+typedef struct Block { // where one block's walk stands
+  const PtxFunction *fn;
+  uint32_t *level;                       // by register
+  uint32_t waited;                       // levels that an instruction has needed
+  uint32_t issued;                       // the highest that a load has
+  uint32_t stores, shared_stores, order; // levels that loads may not pass: of global memory, shared, any
+  const uint64_t *used;                  // a set: registers that anything reads
+  uint8_t *loads, *waits;                // by instruction
+} Block;
+
+static void read_operand(const Block *b, const PtxOperand *o, uint32_t *level) {
+  switch (o->kind) {
+  case PTX_ARG_REG:
+    if (!o->written && b->level[o->index] > *level) *level = b->level[o->index];
+    break;
+  case PTX_ARG_MEM:
+    if (o->index != PTX_NONE && b->level[o->index] > *level) *level = b->level[o->index];
+    break;
+  case PTX_ARG_VEC:
+  case PTX_ARG_TEX:
+    for (uint32_t k = 0; !(o->kind == PTX_ARG_VEC && o->written) && k < o->count; k++)
+      read_operand(b, &o->elems[k], level);
+    break;
+  default: break;
+  }
+}
+
+static void write_operand(Block *b, const PtxOperand *o, uint32_t level, bool guarded) {
+  if (o->kind == PTX_ARG_VEC && o->written)
+    for (uint32_t k = 0; k < o->count; k++) {
+      const PtxOperand *e = &o->elems[k];
+      if (e->kind == PTX_ARG_REG && (!guarded || level > b->level[e->index])) b->level[e->index] = level;
+    }
+  if (o->kind == PTX_ARG_REG && o->written && (!guarded || level > b->level[o->index]))
+    b->level[o->index] = level;
+}
+
+static uint32_t max(uint32_t a, uint32_t b) {
+  return a > b ? a : b;
+}
+
+static bool in_shared(const PtxCode *c) {
+  return c->space == PTX_SPACE_SHARED || c->space == PTX_SPACE_SHARED_CLUSTER;
+}
+
+static bool in_global(const PtxCode *c) {
+  return c->space == PTX_SPACE_GLOBAL || c->space == PTX_SPACE_GENERIC;
+}
+
+// The level that a load's value has, whose address has `level`.
+static uint32_t load_level(const Block *b, const PtxCode *c, uint32_t level) {
+  level = max(level, b->order);
+  if (in_shared(c)) return max(level, b->shared_stores);
+  if (!in_global(c)) return level;
+  if (!PTX_HAS(c, NC)) level = max(level, b->stores);
+  return level + 1;
+}
+
+static void need(Block *b, uint32_t at, uint32_t level) {
+  if (level <= b->waited) return;
+  b->waited = level;
+  b->waits[at] = 1;
+}
+
+static void store(Block *b, const PtxCode *c, uint32_t level) {
+  if (in_global(c) || c->op == PTX_OP_SUST) b->stores = max(b->stores, level);
+  if (in_shared(c) || !c->space) b->shared_stores = max(b->shared_stores, level);
+}
+
+static bool is_used(const Block *b, uint32_t reg) {
+  return b->used[reg / 64] >> reg % 64 & 1;
+}
+
+static bool result_used(const Block *b, const PtxInst *in) {
+  const PtxOperand *d = &in->operands[0];
+  if (d->kind == PTX_ARG_REG) return is_used(b, d->index);
+  for (uint32_t k = 0; d->kind == PTX_ARG_VEC && k < d->count; k++)
+    if (d->elems[k].kind == PTX_ARG_REG && is_used(b, d->elems[k].index)) return true;
+  return false;
+}
+
+// What it means to memory; returns the level of what it writes.
+static uint32_t step(Block *b, uint32_t at, uint32_t level) {
+  const PtxInst *in = &b->fn->insts[at];
+  const PtxCode *c = in->code;
+  switch (c->op) {
+  case PTX_OP_LD: b->loads[at] = in_global(c); return load_level(b, c, level);
+  case PTX_OP_ATOM: // where nobody reads the result, ptxas makes it a reduction
+    if (!result_used(b, in)) {
+      store(b, c, level);
+      return level;
+    }
+    b->loads[at] = in_global(c);
+    if (!in_global(c)) return max(level, max(b->order, b->shared_stores));
+    return max(level, max(b->order, b->stores)) + 1;
+  case PTX_OP_TEX:
+  case PTX_OP_TLD4:
+  case PTX_OP_SULD: b->loads[at] = 1; return max(level, b->order) + 1;
+  case PTX_OP_CP_ASYNC: b->loads[at] = 2; return level;
+  case PTX_OP_CP_ASYNC_BULK:
+    if (c->space2 == PTX_SPACE_GLOBAL) b->loads[at] = 2;
+    return level;
+  case PTX_OP_CP_ASYNC_WAIT: {
+    uint64_t left = in->operand_count && in->operands[0].kind == PTX_ARG_IMM ? in->operands[0].value : 0;
+    b->waits[at] = (uint8_t)(left < 32 ? left + 1 : 32);
+    return level;
+  }
+  case PTX_OP_MBARRIER_TRY_WAIT:
+  case PTX_OP_MBARRIER_TEST_WAIT: b->waits[at] = 1; return level;
+  case PTX_OP_ST:
+  case PTX_OP_RED:
+  case PTX_OP_SUST: store(b, c, level); return level;
+  case PTX_OP_CALL: { // whatever it does has happened, and its results are there
+    need(b, at, b->issued);
+    b->order = max(b->order, b->waited);
+    return 0;
+  }
+  default: break;
+  }
+  if (sol_emu_class(in) == SOL_EMU_CLASS_BARRIER) b->order = max(b->order, max(b->stores, b->shared_stores));
+  return level;
+}
+
+static void walk(Block *b, const PtxBlock *block) {
+  b->waited = b->stores = b->shared_stores = b->order = b->issued = 0;
+  for (uint32_t at = block->first; at < block->first + block->count; at++) {
+    const PtxInst *in = &b->fn->insts[at];
+    uint32_t level = 0;
+    b->waits[at] = 0;
+    if (in->guard != PTX_NONE) level = b->level[in->guard];
+    for (uint32_t k = 0; k < in->operand_count; k++) read_operand(b, &in->operands[k], &level);
+    if (in->code->op != PTX_OP_MOV || in->guard != PTX_NONE) need(b, at, level); // a move is but a name
+    level = step(b, at, level);
+    b->issued = max(b->issued, level);
+    for (uint32_t k = 0; k < in->operand_count; k++)
+      write_operand(b, &in->operands[k], level, in->guard != PTX_NONE);
+  }
+}
+
+// ---- from block to block ----
+
+static uint32_t block_at(const PtxFunction *fn, uint32_t inst) {
+  uint32_t low = 0, high = fn->block_count;
+  while (high - low > 1) {
+    uint32_t mid = low + (high - low) / 2;
+    if (fn->blocks[mid].first <= inst)
+      low = mid;
+    else
+      high = mid;
+  }
+  return low;
+}
+
+static void end_register(Block *b, uint32_t reg, uint64_t *out) {
+  if (b->level[reg] > b->waited) out[reg / 64] |= UINT64_C(1) << reg % 64;
+}
+
+static void forget(Block *b, uint32_t reg, uint64_t *out) {
+  (void)out;
+  b->level[reg] = 0;
+}
+
+// All registers that may have a level: those pending at the start, and those written.
+static void each_register(Block *b, const PtxBlock *block, const uint64_t *in, uint32_t words, uint64_t *out,
+                          void (*visit)(Block *, uint32_t, uint64_t *)) {
+  for (uint32_t w = 0; w < words; w++)
+    for (uint64_t bits = in[w]; bits; bits &= bits - 1)
+      visit(b, w * 64 + (uint32_t)__builtin_ctzll(bits), out);
+  for (uint32_t at = block->first; at < block->first + block->count; at++) {
+    const PtxInst *inst = &b->fn->insts[at];
+    for (uint32_t k = 0; k < inst->operand_count; k++) {
+      const PtxOperand *o = &inst->operands[k];
+      if (o->kind == PTX_ARG_REG && o->written) visit(b, o->index, out);
+      for (uint32_t e = 0; o->kind == PTX_ARG_VEC && o->written && e < o->count; e++)
+        if (o->elems[e].kind == PTX_ARG_REG) visit(b, o->elems[e].index, out);
+    }
+  }
+}
+
+static void pend(Block *b, uint32_t reg, uint64_t *out) {
+  (void)out;
+  b->level[reg] = 1;
+}
+
+static bool join(uint64_t *to, const uint64_t *from, uint32_t words) {
+  bool changed = false;
+  for (uint32_t w = 0; w < words; w++) {
+    changed = changed || from[w] & ~to[w];
+    to[w] |= from[w];
+  }
+  return changed;
+}
+
+// What is still on its way where a block ends is so where the next begins: as if it were of the first level
+// there. Registers' levels are 0 before and after.
+static bool walk_one(Block *b, uint32_t n, uint64_t *pending, uint64_t *out, uint32_t words) {
+  const PtxBlock *block = &b->fn->blocks[n];
+  const uint64_t *in = pending + (size_t)n * words;
+  memset(out, 0, words * sizeof *out);
+  each_register(b, &(PtxBlock){0}, in, words, out, pend);
+  walk(b, block);
+  each_register(b, block, in, words, out, end_register);
+  each_register(b, block, in, words, out, forget);
+  bool changed = false;
+  for (int k = 0; k < 2; k++)
+    if (block->next[k] != PTX_NONE)
+      changed = join(pending + (size_t)block->next[k] * words, out, words) || changed;
+  for (uint32_t t = 0; block->table != PTX_NONE && t < b->fn->tables[block->table].count; t++) {
+    uint32_t to = b->fn->tables[block->table].targets[t];
+    if (to < b->fn->inst_count)
+      changed = join(pending + (size_t)block_at(b->fn, to) * words, out, words) || changed;
+  }
+  return changed;
+}
+
+static void use_operand(const PtxOperand *o, uint64_t *used) {
+  bool reads = (o->kind == PTX_ARG_REG && !o->written) || (o->kind == PTX_ARG_MEM && o->index != PTX_NONE);
+  if (reads) used[o->index / 64] |= UINT64_C(1) << o->index % 64;
+  if ((o->kind == PTX_ARG_VEC && !o->written) || o->kind == PTX_ARG_TEX)
+    for (uint32_t k = 0; k < o->count; k++) use_operand(&o->elems[k], used);
+}
+
+static void find_used(const PtxFunction *fn, uint64_t *used) {
+  for (uint32_t at = 0; at < fn->inst_count; at++) {
+    const PtxInst *in = &fn->insts[at];
+    if (in->guard != PTX_NONE) used[in->guard / 64] |= UINT64_C(1) << in->guard % 64;
+    for (uint32_t k = 0; k < in->operand_count; k++) use_operand(&in->operands[k], used);
+  }
+}
+
+bool emu_flight_find(const PtxFunction *fn, uint8_t *loads, uint8_t *waits) {
+  if (!fn->block_count || !fn->reg_count) return true;
+  enum { PASSES = 8 }; // pending sets only grow, but need not settle at once: the last of these stands
+  uint32_t words = (fn->reg_count + 63) / 64;
+  size_t sets = (size_t)words * (fn->block_count + 2) * sizeof(uint64_t);
+  size_t levels = sizeof(uint32_t) * fn->reg_count;
+  uint64_t *pending = sol_heap_alloc(sets + levels);
+  if (!pending) return false;
+  memset(pending, 0, sets + levels);
+  uint64_t *out = pending + (size_t)words * fn->block_count, *used = out + words;
+  find_used(fn, used);
+  Block b = {
+      .fn = fn, .level = (uint32_t *)(void *)(used + words), .loads = loads, .waits = waits, .used = used};
+  bool changed = true;
+  for (int pass = 0; changed && pass < PASSES; pass++) {
+    changed = false;
+    for (uint32_t n = 0; n < fn->block_count; n++) changed = walk_one(&b, n, pending, out, words) || changed;
+  }
+  sol_heap_free(pending);
+  return true;
+}

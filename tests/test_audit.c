@@ -1,0 +1,390 @@
+// The time model's assumptions, one by one; demands from counts; the bill from launches.
+#include "audit/audit.h"
+
+#include "audit/inside.h"
+#include "check.h"
+
+static const SolDevice *gpu(const char *name) {
+  const SolDevice *d = NULL;
+  if (sol_device_find(name, &d, NULL)) abort();
+  return d;
+}
+
+static AuditTime time_of(const AuditWork *w) {
+  AuditTime t = {0};
+  CHECK_INT(audit_time(gpu("h200"), w, &t, NULL), SOL_OK);
+  return t;
+}
+
+// A launch that fills an H200 many times over; what it demands is the caller's.
+static AuditWork full(void) {
+  return (AuditWork){.launches = 1, .blocks = 132 * 8 * 100, .warps_per_block = 8, .blocks_per_sm = 8};
+}
+
+static const double copy_rate = 4800e9 * 0.892, clock_rate = 1980e6;
+
+TEST(time_is_launches_plus_the_busiest_with_waiting_at_a_right_angle) {
+  AuditWork w = full();
+  double launch = 2.43e-6;
+  CHECK_NEAR(time_of(&w).total, launch, 1e-12);
+  CHECK_INT(time_of(&w).bound, AUDIT_LAUNCH);
+  w.dram_read = 1e9;
+  w.l2_reads = 1e6; // less than DRAM takes: it changes nothing
+  CHECK_NEAR(time_of(&w).total, launch + 1e9 / copy_rate, 1e-12);
+  CHECK_INT(time_of(&w).bound, AUDIT_DRAM);
+  w.load_wait_clocks = 1e9;
+  AuditTime t = time_of(&w);
+  CHECK_NEAR(t.total - launch, sqrt(pow(t.seconds[AUDIT_DRAM], 2) + pow(t.seconds[AUDIT_LATENCY], 2)), 1e-12);
+}
+
+// 48 KiB in flight per SM are what it takes to saturate an H200, by measurement: 97% there, 71% at a quarter.
+TEST(bytes_in_flight_decide_the_bandwidth) {
+  for (int i = 0; i < 2; i++) {
+    double in_flight = i ? 48 * 1024 : 12.6 * 1024, warps = 64; // of an SM
+    AuditWork w = {.launches = 1, .blocks = 132 * 1000, .warps_per_block = 64, .blocks_per_sm = 1};
+    w.dram_read = in_flight * 132 * 1000; // each wave brings what is in flight
+    w.load_waits = 132 * 1000 * warps;    // and waits once
+    w.load_wait_clocks = w.load_waits * 689;
+    AuditTime t = time_of(&w);
+    double share = t.seconds[AUDIT_DRAM] / (t.total - t.seconds[AUDIT_LAUNCH]);
+    CHECK_MSG(i ? share > 0.95 && share < 0.99 : share > 0.66 && share < 0.76, "%d: %.3f of the bandwidth", i,
+              share);
+  }
+}
+
+TEST(dram_takes_reads_and_writes_alike_and_light_is_a_copy) {
+  AuditWork a = full(), b = full();
+  a.dram_read = 2e9;
+  b.dram_read = b.dram_write = 1e9;
+  CHECK_NEAR(time_of(&a).total, time_of(&b).total, 1e-12);
+  CHECK_NEAR(audit_light(gpu("h200"), 2e9, 1, 0), time_of(&a).total, 1e-12);
+  CHECK_NEAR(audit_light(gpu("h200"), 0, 3, 2), (2.43 + 2 * 1.17) * 1e-6, 1e-12);
+}
+
+TEST(l2_gives_all_sms_its_bandwidth_and_one_64_bytes_a_clock) {
+  AuditWork w = full();
+  w.l2_reads = 1e9;
+  CHECK_NEAR(time_of(&w).seconds[AUDIT_L2], 32e9 / 9770e9, 1e-9);
+  w.blocks = 1; // all of it through one SM
+  CHECK_NEAR(time_of(&w).seconds[AUDIT_L2], 32e9 / 64 / clock_rate, 1e-9);
+}
+
+TEST(l1_and_shared_memory_share_a_pipe) {
+  AuditWork w = full();
+  w.l1_wavefronts = 132e6;
+  w.shared_wavefronts = 264e6;
+  CHECK_NEAR(time_of(&w).seconds[AUDIT_L1], 3e6 / clock_rate, 1e-9);
+  CHECK_INT(time_of(&w).bound, AUDIT_L1);
+}
+
+TEST(pipes_have_their_rates) {
+  static const struct {
+    size_t field;
+    double per_clock; // warp instructions of an SM
+  } pipes[] = {{offsetof(AuditWork, issues), 4},
+               {offsetof(AuditWork, integer), 2},
+               {offsetof(AuditWork, special), 0.5},
+               {offsetof(AuditWork, convert), 2},
+               {offsetof(AuditWork, fp32), 67e12 / 64 / 132 / 1980e6},
+               {offsetof(AuditWork, fp64), 34e12 / 64 / 132 / 1980e6}};
+  for (size_t i = 0; i < SOL_COUNT(pipes); i++) {
+    AuditWork w = full();
+    *(double *)((char *)&w + pipes[i].field) = 132e6;
+    CHECK_NEAR(time_of(&w).seconds[AUDIT_ISSUE], 1e6 / pipes[i].per_clock / clock_rate, 1e-9);
+  }
+  AuditWork w = full();
+  w.tensor_flops = 989.5e12;
+  CHECK_NEAR(time_of(&w).seconds[AUDIT_TENSOR], 1, 1e-9);
+}
+
+TEST(the_busiest_sm_decides_and_dram_is_everybodys) {
+  AuditWork w = full();
+  w.l1_wavefronts = w.dram_read = 133e6;
+  w.blocks = 133; // one SM has two
+  CHECK_NEAR(time_of(&w).seconds[AUDIT_L1], 2e6 / clock_rate, 1e-9);
+  CHECK_NEAR(time_of(&w).seconds[AUDIT_DRAM], 133e6 / copy_rate, 1e-9);
+  w.blocks = 66; // half of the SMs
+  CHECK_NEAR(time_of(&w).seconds[AUDIT_L1], 133e6 / 66 / clock_rate, 1e-9);
+}
+
+TEST(warps_wait_together_and_waves_one_after_another) {
+  AuditWork w = full();
+  w.blocks = 132 * 8;
+  double warps = w.blocks * w.warps_per_block;
+  w.load_wait_clocks = warps * 10000;
+  double one = time_of(&w).seconds[AUDIT_LATENCY];
+  CHECK_NEAR(one, (10000 - 689) / clock_rate, 1e-9); // the launch's figure has waited once already
+  w.blocks *= 2;
+  w.load_wait_clocks *= 2;
+  CHECK_NEAR(time_of(&w).seconds[AUDIT_LATENCY], (20000 - 689) / clock_rate, 1e-9);
+  CHECK_NEAR(time_of(&w).waves, 2, 1e-12);
+  w = full();
+  warps = w.blocks * w.warps_per_block;
+  w.barriers = warps;
+  w.shared_waits = warps;
+  w.issues = warps;
+  CHECK_NEAR(time_of(&w).seconds[AUDIT_LATENCY], ((30 + 30 + 2) * 100 - 689) / clock_rate, 1e-9);
+}
+
+TEST(launches_of_a_graph_cost_less) {
+  AuditWork w = full();
+  w.launches = 10;
+  CHECK_NEAR(time_of(&w).total, 24.3e-6, 1e-9);
+  w.graph_launches = 10;
+  CHECK_NEAR(time_of(&w).total, 11.7e-6, 1e-9);
+}
+
+TEST(atomics_on_one_sector_take_turns) {
+  AuditWork w = full();
+  w.atomic_turns = 1980e6;
+  CHECK_NEAR(time_of(&w).seconds[AUDIT_ATOMICS], 1, 1e-9);
+  CHECK_INT(time_of(&w).bound, AUDIT_ATOMICS);
+}
+
+TEST(what_is_unknown_of_a_gpu_is_left_out_and_said) {
+  SolDevice d = *gpu("h200");
+  AuditTime t;
+  AuditWork w = full();
+  w.l2_reads = w.load_wait_clocks = 1e9;
+  d.l2_bandwidth.source = d.mem_latency.source = NULL;
+  CHECK_INT(audit_time(&d, &w, &t, NULL), SOL_OK);
+  CHECK_INT(t.left_out, 1 << AUDIT_L2 | 1 << AUDIT_LATENCY);
+  d.mem_bandwidth.source = NULL;
+  SolError err = {0};
+  CHECK_INT(audit_time(&d, &w, &t, &err), SOL_ERR_UNKNOWN);
+  CHECK_HAS(err.message, "memory bandwidth");
+  for (int i = 0; i < sol_device_count(); i++) // every GPU of the table has what it takes
+    CHECK_MSG(audit_time(sol_device_at(i), &w, &t, &err) == SOL_OK, "%s: %s", sol_device_at(i)->id,
+              err.message);
+}
+
+// ---- from counts ----
+
+static AuditInst load_inst(uint64_t requests, uint64_t sectors) {
+  return (AuditInst){.file = "a.cu",
+                     .line = 7,
+                     .text = "ld.global.f32 %f1, [%rd1];",
+                     .place = 3,
+                     .kind = SOL_EMU_KIND_GLOBAL_LOAD,
+                     .unit = SOL_EMU_CLASS_MEMORY,
+                     .width = 4,
+                     .brings = true,
+                     .counts = {.executions = requests,
+                                .lanes = 32 * requests,
+                                .requests = requests,
+                                .sectors = sectors,
+                                .sectors_ideal = 4 * requests,
+                                .l1_misses = sectors,
+                                .l2_misses = sectors,
+                                .dram_read = sectors * 32}};
+}
+
+TEST(a_request_passes_l1_once_for_four_sectors) {
+  AuditWaits waits = {.per_load = 1, .clocks = 100};
+  AuditInst in = load_inst(1000, 4000);
+  AuditWork w = {0};
+  audit_demand(&in, &waits, 1, &w);
+  CHECK_NEAR(w.l1_wavefronts, 1000, 0);
+  CHECK_NEAR(w.load_wait_clocks, 100000, 0);
+  CHECK_NEAR(w.l2_reads, 4000, 0);
+  in = load_inst(1000, 32000);
+  w = (AuditWork){0};
+  audit_demand(&in, &waits, 2, &w);
+  CHECK_NEAR(w.l1_wavefronts, 16000, 0);
+  CHECK_NEAR(w.dram_read, 2 * 32000 * 32, 0);
+  in.kind = SOL_EMU_KIND_CONST_LOAD; // elsewhere
+  w = (AuditWork){0};
+  audit_demand(&in, &waits, 1, &w);
+  CHECK_NEAR(w.l1_wavefronts + w.l2_reads + w.load_waits, 0, 0);
+}
+
+TEST(a_wait_is_as_long_as_the_slowest_of_its_loads) {
+  AuditInst in = load_inst(100, 400);
+  SolEmuFlight flight = {.loads = 100, .waits = 100};
+  CHECK_NEAR(audit_waits(gpu("h200"), &in, 1, &flight).clocks, 689, 1e-12);
+  in.counts.dram_read /= 2; // half of the sectors were in L2
+  CHECK_NEAR(audit_waits(gpu("h200"), &in, 1, &flight).clocks, (689 + 280) / 2.0, 1e-12);
+  flight.waits = 50; // two together: a quarter of the waits find both in L2
+  AuditWaits w = audit_waits(gpu("h200"), &in, 1, &flight);
+  CHECK_NEAR(w.per_load, 0.5, 0);
+  CHECK_NEAR(w.clocks, 0.25 * 280 + 0.75 * 689, 1e-12);
+}
+
+TEST(shared_memory_and_shuffles_are_waited_for) {
+  AuditInst shared = {.kind = SOL_EMU_KIND_SHARED_LOAD, .counts = {.executions = 400, .wavefronts = 800}};
+  AuditInst shuffle = {.unit = SOL_EMU_CLASS_WARP, .counts = {.executions = 10}};
+  AuditInst barrier = {.unit = SOL_EMU_CLASS_BARRIER, .barrier = true, .counts = {.executions = 5}};
+  AuditWaits waits = {0};
+  AuditWork w = {0};
+  audit_demand(&shared, &waits, 1, &w);
+  audit_demand(&shuffle, &waits, 1, &w);
+  audit_demand(&barrier, &waits, 1, &w);
+  CHECK_NEAR(w.shared_waits, 100 + 10, 0);
+  CHECK_NEAR(w.shared_wavefronts, 800, 0);
+  CHECK_NEAR(w.barriers, 5, 0);
+}
+
+// ---- the bill ----
+
+static AuditTouch buffer(uint64_t address, double read, double written) {
+  return (AuditTouch){.address = address,
+                      .bytes = 1 << 20,
+                      .label = "",
+                      .read = read,
+                      .read_first = read,
+                      .written = written};
+}
+
+static AuditLaunch launch_of(const char *name, AuditInst *inst, AuditTouch *touches, uint32_t count) {
+  return (AuditLaunch){.name = name,
+                       .grid = {132, 1, 1},
+                       .block = {256, 1, 1},
+                       .registers = 32,
+                       .blocks = 132,
+                       .flight = {.loads = inst->counts.requests, .waits = (double)inst->counts.requests},
+                       .insts = inst,
+                       .inst_count = 1,
+                       .touches = touches,
+                       .touch_count = count};
+}
+
+TEST(launches_of_a_kernel_are_summed_and_shapes_kept_apart) {
+  AuditProgram p;
+  CHECK_INT(audit_start(&p, gpu("h200"), NULL), SOL_OK);
+  AuditInst in = load_inst(1000, 32000);
+  AuditTouch t[] = {buffer(0x1000, 1e6, 0), buffer(0x900000, 0, 5e5)};
+  AuditLaunch l = launch_of("_Z3addPfPKfi", &in, t, 2);
+  CHECK_INT(audit_add(&p, &l, NULL), SOL_OK);
+  CHECK_INT(audit_add(&p, &l, NULL), SOL_OK);
+  l.grid[0] = 264;
+  l.blocks = 66; // a quarter ran
+  CHECK_INT(audit_add(&p, &l, NULL), SOL_OK);
+  l.name = "other";
+  CHECK_INT(audit_add(&p, &l, NULL), SOL_OK);
+  CHECK_INT(audit_finish(&p, NULL), SOL_OK);
+  CHECK_INT(p.kernel_count, 2);
+  const AuditKernel *k = &p.kernels[0];
+  CHECK_STR(k->title, "add");
+  CHECK_NEAR(k->launches, 3, 0);
+  CHECK_INT(k->shape_count, 2);
+  CHECK_INT(k->kinds[SOL_EMU_KIND_GLOBAL_LOAD].requests, 1000 + 1000 + 4000);
+  CHECK_INT(k->insts[0].counts.sectors, 32000 * 6);
+  // Scaled, but never more than the buffer has.
+  CHECK_NEAR(k->floor_bytes, 2 * 1.5e6 + 2 * 1048576, 1e-12);
+  CHECK_NEAR(k->time.total, k->shapes[0].time.total + k->shapes[1].time.total, 1e-12);
+  CHECK_NEAR(k->tax, k->time.total / k->light, 1e-12);
+  CHECK_NEAR(p.time, k->time.total + p.kernels[1].time.total, 1e-12);
+  CHECK_INT(k->line_count, 1);
+  CHECK_INT(k->lines[0].line, 7);
+  CHECK_NEAR(k->lines[0].wasted_bytes, 32.0 * 28000 * 6, 0);
+  CHECK_NEAR(k->active_lanes, 32, 0);
+  // Written bytes reach DRAM sooner or later.
+  CHECK_NEAR(k->work.dram_write, 2 * 5e5 + 1048576, 1e-12);
+  audit_free(&p);
+}
+
+TEST(a_launch_that_was_cut_short_is_billed_for_what_it_did) {
+  AuditProgram p;
+  CHECK_INT(audit_start(&p, gpu("h200"), NULL), SOL_OK);
+  AuditInst in = load_inst(1000, 4000);
+  AuditLaunch l = launch_of("k", &in, NULL, 0);
+  const char *faults[] = {"out of bounds"};
+  l.blocks = 1;
+  l.end = SOL_EMU_FAULT;
+  l.faults = faults;
+  l.fault_count = 1;
+  CHECK_INT(audit_add(&p, &l, NULL), SOL_OK);
+  CHECK_INT(audit_finish(&p, NULL), SOL_OK);
+  CHECK_INT(p.kernels[0].insts[0].counts.requests, 1000);
+  CHECK_INT(p.kernels[0].fault_count, 1);
+  CHECK_STR(p.kernels[0].faults[0], "out of bounds");
+  audit_free(&p);
+}
+
+TEST(without_its_waste_a_kernel_takes_less) {
+  AuditProgram p;
+  CHECK_INT(audit_start(&p, gpu("h200"), NULL), SOL_OK);
+  AuditInst in = load_inst(1000000, 32000000);
+  AuditLaunch l = launch_of("k", &in, NULL, 0);
+  CHECK_INT(audit_add(&p, &l, NULL), SOL_OK);
+  l.grid[0] = 1320;
+  l.blocks = 1320;
+  CHECK_INT(audit_add(&p, &l, NULL), SOL_OK);
+  CHECK_INT(audit_finish(&p, NULL), SOL_OK);
+  const AuditKernel *k = &p.kernels[0];
+  AuditWork after = k->work;
+  CHECK_NEAR(audit_gain(&p, k, &after), 1, 1e-9);
+  after.dram_read /= 8;
+  after.l2_reads /= 8;
+  after.l1_wavefronts /= 8;
+  double gain = audit_gain(&p, k, &after);
+  CHECK_MSG(gain > 1.5 && gain <= 8, "gain %g", gain);
+  after = (AuditWork){0}; // nothing at all, not even launches
+  CHECK_NEAR(audit_seconds_with(&p, k, &after), 0, 0);
+  audit_free(&p);
+}
+
+// What kernel 0 writes and kernel 1 reads; then read twice; then changed in between.
+TEST(flows_between_kernels) {
+  AuditProgram p;
+  CHECK_INT(audit_start(&p, gpu("h200"), NULL), SOL_OK);
+  AuditInst in = load_inst(10, 40);
+  AuditTouch writes[] = {buffer(0x1000, 0, 1000)}, reads[] = {buffer(0x1000, 800, 0)};
+  AuditLaunch a = launch_of("a", &in, writes, 1), b = launch_of("b", &in, reads, 1),
+              c = launch_of("c", &in, reads, 1);
+  CHECK(!audit_add(&p, &a, NULL) && !audit_add(&p, &b, NULL));
+  if (CHECK_INT(p.flow_count, 1)) {
+    CHECK(p.flows[0].from == 0 && p.flows[0].to == 1 && p.flows[0].only);
+    CHECK_NEAR(p.flows[0].bytes, 800, 0);
+  }
+  CHECK(!audit_add(&p, &c, NULL)); // a second reader
+  CHECK_INT(p.flow_count, 2);
+  CHECK(!p.flows[0].only && !p.flows[1].only);
+  CHECK(!audit_add(&p, &a, NULL));
+  audit_outside(&p, AUDIT_OUTSIDE_WROTE, 0x1100, 4); // a copy from the host
+  CHECK(!audit_add(&p, &b, NULL));
+  CHECK_NEAR(p.flows[0].times, 1, 0);
+  CHECK(!audit_add(&p, &a, NULL));
+  audit_outside(&p, AUDIT_OUTSIDE_WROTE, 0x1000 + (1 << 20), 4); // next to it
+  CHECK(!audit_add(&p, &b, NULL));
+  CHECK_NEAR(p.flows[0].times, 2, 0);
+  CHECK_INT(audit_finish(&p, NULL), SOL_OK);
+  audit_free(&p);
+}
+
+TEST(names_for_people) {
+  static const char *const names[][2] = {
+      {"column_scale", "column_scale"},
+      {"_Z12column_scalePfPKfS1_ii", "column_scale"},
+      {"_Z3addIfEvPT_S1_", "add<float>"},
+      {"_ZN3foo3barIfLi32EEEvPT_", "foo::bar<float,32>"},
+      {"_Z1kIPKd6__halfLin5ELb1EEvv", "k<double*,__half,-5,1>"},
+      {"_Z1kIN2ns4typeEiEvv", "k<ns::type,int>"},
+      {"_Z1kIf3boxIiEEvv", "k<float,box<int>>"},
+      {"_ZN12_GLOBAL__N_15stepsEv", "(anonymous)::steps"},
+      {"_ZN1aIN1b1cEE1dIiEEvv", "a<b::c>::d<int>"},
+      {"_ZN1n1kINS_1aENS_1bIS1_iEES1_EEvv", "n::k<n::a,n::b<n::a,int>,n::a>"},
+      {"_Z1kILN1a4kindE2EPFvPKciEEvT0_", "k<(a::kind)2,void(char*,int)*>"},
+      {"_Z3lamIZ4mainEUliE_EvT_", "lam<main()::lambda(int)#1>"},
+      {"_Z1kIiJfSt5tupleIJEEEEvv", "k<int,float,std::tuple<>>"},
+      {"_Z1kI2OpIiLi3EJEEEvv", "k<Op<int,3>>"},
+      {"__nv_static_21__dadc2c69_5_rb_cu_tab__Z1kPf", "k"},
+      {"__nv_static_99__dadc", "__nv_static_99__dadc"},
+      {"_Z1kIS9_Evv", "_Z1kIS9_Evv"},
+      {"_Z", "_Z"},
+      {"_Z999x", "_Z999x"},
+      {"_ZN3fooIf", "_ZN3fooIf"},
+      {"", ""}};
+  for (size_t i = 0; i < SOL_COUNT(names); i++) {
+    char title[64];
+    audit_title(names[i][0], title, sizeof title);
+    CHECK_STR(title, names[i][1]);
+  }
+  char tiny[4], title[40];
+  audit_title("_Z12column_scalePf", tiny, sizeof tiny);
+  CHECK_STR(tiny, "col");
+  audit_title("_Z5applyI5outerI14a_rather_long_14one_inside_of_EiEvv", title, sizeof title);
+  CHECK_STR(title, "apply<outer<...>,int>");
+}
+
+CHECK_MAIN

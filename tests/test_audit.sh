@@ -1,0 +1,212 @@
+#!/usr/bin/env bash
+# sol audit as people use it: the ways in, the gate, what it writes, what goes wrong.
+set -u
+sol=${SOL:-build/sol}
+[ -e "$(dirname "$sol")/shim/libcudart.so.13" ] || { echo "the runtime on the emulator was not built" && exit 77; }
+nvcc=$(scripts/cuda-env nvcc) || { echo "no CUDA 13 compiler" && exit 77; }
+NVCC=$(cd "$(dirname "$nvcc")" && pwd)/$(basename "$nvcc")
+export NVCC
+bin=${B:-build}/audit-programs # kept: the sanitized run uses them too
+mkdir -p "$bin"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+passed=0 failed=0
+
+# Under ASan the audited program's own start must already have it; nvcc does not live with that.
+preload=
+if nm -D "$(dirname "$sol")/shim/libcudart.so.13" | grep -q ' U __asan_init'; then
+  preload=$(${CC:-cc} -print-file-name=libasan.so)
+  export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0:verify_asan_link_order=0"
+  printf '#!/bin/sh\nunset LD_PRELOAD\nexec "%s" "$@"\n' "$NVCC" >"$scratch/nvcc"
+  chmod +x "$scratch/nvcc"
+  NVCC=$scratch/nvcc
+fi
+
+ok() { passed=$((passed + 1)); }
+bad() {
+  failed=$((failed + 1))
+  printf 'FAIL %s\n' "$1"
+  cat "$scratch/out" "$scratch/err"
+}
+run() { # CODE ARGS...: sol audit; output and errors in files
+  local want=$1 rc=0
+  shift
+  LD_PRELOAD=$preload timeout 300 "$sol" audit "$@" >"$scratch/out" 2>"$scratch/err" </dev/null || rc=$?
+  if [ $rc = "$want" ]; then ok; else bad "sol audit $*: exit code $rc, not $want"; fi
+}
+says() { # FILE PATTERN...: each is in it
+  local file=$1
+  shift
+  for pattern in "$@"; do
+    if grep -qE -- "$pattern" "$scratch/$file"; then ok; else bad "no '$pattern' in $file"; fi
+  done
+}
+json() { # PYTHON: an expression over d, the bill; k its first kernel
+  if python3 -c "
+import json, sys
+d = json.load(open(sys.argv[1]))
+k = (d[0] if isinstance(d, list) else d)['kernels'][0]
+sys.exit(0 if ($1) else 1)" "$scratch/out" 2>>"$scratch/err"; then ok; else bad "not so: $1"; fi
+}
+build() { # NAME SOURCE FLAGS...
+  local name=$1
+  if [ "$bin/$name" -nt "$2" ]; then return; fi
+  "$NVCC" -lineinfo -Wno-deprecated-gpu-targets "${@:2}" -o "$bin/$name" || bad "$name does not compile"
+}
+
+# ---- a source with a main: the demo ----
+run 0 examples/column_scale.cu --json -- 2048 256
+says err '2048 x 256: all right'
+json "d['schema'] == 1 and d['device'] == 'h100-sxm'"
+json "k['name'] == 'column_scale' and k['launches'] == 1 and k['instructions'] > 0"
+json "k['global_store'] == {'requests': 16384, 'sectors': 16384 * 32, 'ideal_sectors': 16384 * 4}"
+json "k['global_load']['requests'] == 2 * 16384 and k['shared_load']['wavefronts'] == 0"
+json "all(x in k['local'] for x in ('requests', 'sectors', 'ideal_sectors'))"
+json "k['floor_bytes'] == 2 * 2048 * 256 * 4 + 256 * 4 and k['dram_bytes'] >= k['floor_bytes']"
+json "k['occupancy'] == 1 and k['registers_from'] == 'ptxas' and k['l2_bytes'] > 0"
+json "abs(k['tax'] - k['time_us'] / k['light_us']) < 1e-9 and k['bound'] in k['terms']"
+json "any(l['file'].endswith('column_scale.cu') and l['line'] == 11 and l['worst_sectors_per_request'] == 32
+          and 'scale[col]' in l['source'] for l in k['lines'])"
+json "k['lines'] == sorted(k['lines'], key=lambda l: -l['cost_us'])"
+json "all(set(f) >= {'rule', 'file', 'line', 'message', 'fix', 'gain'} for f in k['findings'])"
+json "'column_walk' == k['findings'][0]['rule'] and k['findings'][0]['line'] == 11 and k['findings'][0]['gain'] > 1.02"
+cp "$scratch/out" "$scratch/bad.json"
+run 0 examples/column_scale_fixed.cu --json -- 2048 256
+json "k['global_store']['sectors'] == k['global_store']['ideal_sectors']"
+json "k['tax'] < json.load(open('$scratch/bad.json'))['kernels'][0]['tax']"
+run 0 examples/column_scale.cu -- 512 256
+says out 'column_scale.cu on NVIDIA H100' 'time .* us' 'tax .*x' 'bound by' 'limited by' '32\.0 \(4\.0\)' \
+  'column_scale.cu:11 .*if \(row < rows\)' 'faster: column_walk' 'Fix: ' '^exact: .*modelled: '
+
+# ---- a program that was built elsewhere ----
+build column examples/column_scale.cu -cudart shared -arch=sm_90
+build static examples/column_scale.cu -arch=sm_90
+build bare examples/column_scale.cu -cudart shared -gencode arch=compute_90,code=sm_90
+build wrong tests/shim/wrong.cu -cudart shared -arch=sm_90
+run 0 "$bin/column" -- 512 256
+run 2 "$bin/static"
+says err 'has the CUDA runtime linked into it' 'nvcc -cudart shared -lineinfo -arch=sm_90 .* -o '
+run 2 "$bin/bare"
+says err 'holds machine code alone' 'arch=sm_90'
+run 0 "$bin/column" --device h100,h200,b200 -- 512 256
+says out 'Side by side' 'h200 .*us' 'b200 .*us'
+run 0 "$bin/column" --device h100,h200 --json -- 512 256
+json "[b['device'] for b in d] == ['h100-sxm', 'h200']"
+run 0 "$bin/column" --by instruction -- 512 256
+says out 'st\.global\.f32' '1024 B'
+run 0 "$bin/column" --sample 1 --json -- 65536 64
+json "k['sampled'] > 1 and k['global_store']['requests'] == 65536 * 64 / 32 and len(d['notes']) == 1"
+json "d['basis']['kernels[].global_store.sectors'] == 'modelled' and d['basis']['kernels[].launches'] == 'exact'"
+
+run 2 "$bin/column" --device v100
+says err 'does not compile programs for'
+
+# ---- a single kernel ----
+args=(--arg 'out:f32[2048*512]' --arg 'f32[2048*512]' --arg 'f32[512]' --arg 2048 --arg 512)
+run 0 examples/scale.cu --kernel column_scale --grid 8,512 --block 256 "${args[@]}" --json
+json "k['name'] == 'column_scale' and k['global_store']['sectors'] == 32 * k['global_store']['requests'] == 32 * 32768"
+run 0 examples/scale.ptx --kernel column_scale "${args[@]}" --save "out=$scratch/saved"
+says out 'guessed from what the kernel compares its indices with: --grid 8,512,1'
+if [ "$(stat -c %s "$scratch/saved")" = $((2048 * 512 * 4)) ]; then ok; else bad 'saved file'; fi
+run 0 examples/scale.ptx --kernel contiguous_scale --block 128 --arg 'out:f32[4096]' --arg 'f32[4096]' --arg 'f32[64]' \
+  --arg 4000 --arg 64
+says out 'The grid was guessed .*--grid 32,1,1'
+run 0 examples/scale.ptx --kernel column_scale --device v100,b200 "${args[@]}"
+says out 'Side by side' 'b200 .*us' '^b200: .* is left out, since a figure of the GPU is unknown'
+run 2 examples/scale.ptx --arg 1
+says err 'name one with --kernel: column_scale, contiguous_scale'
+run 2 examples/scale.ptx --kernel column_scale --arg 1
+says err 'takes 5 arguments, 1 given'
+run 2 examples/scale.ptx --kernel nix "${args[@]}"
+run 4 examples/scale.ptx --kernel contiguous_scale --grid 2 --block 64 --arg 'out:f32[16]' --arg 'f32[16]' --arg 'f32[16]' \
+  --arg 128 --arg 16
+says out 'out of bounds' 'ended +fault'
+
+# ---- the gate ----
+run 3 "$bin/column" --max-tax 1.5 -- 8192 1024
+says out 'Past the limits' 'column_scale.cu:11 .*more than --max-tax 1\.5'
+run 3 "$bin/column" --max-sectors-per-request 16 -- 512 256
+says out 'column_scale.cu:11 .*32\.00 sectors a request, more than --max-sectors-per-request 16'
+run 0 "$bin/column" --max-sectors-per-request 32 --max-tax 100 -- 512 256
+run 0 examples/column_scale_fixed.cu --json -- 512 256
+cp "$scratch/out" "$scratch/baseline.json"
+run 0 examples/column_scale_fixed.cu --baseline "$scratch/baseline.json" -- 512 256
+sed -e 's/int col = blockIdx.x \* blockDim.x + threadIdx.x;/int row = blockIdx.x * blockDim.x + threadIdx.x;/' \
+  -e 's/int row = blockIdx.y;/int col = blockIdx.y;/' -e 's/if (col < cols)/if (row < rows)/' \
+  -e 's/dim3((cols + 255) \/ 256, rows)/dim3((rows + 255) \/ 256, cols)/' examples/column_scale_fixed.cu >"$scratch/column_scale_fixed.cu"
+run 3 "$scratch/column_scale_fixed.cu" --baseline "$scratch/baseline.json" --sarif "$scratch/sarif" -- 512 256
+says out 'sectors a request: .*in the baseline'
+run 2 "$bin/column" --baseline "$scratch/nothing" -- 512 256
+run 2 "$bin/column" --baseline examples/scale.cu -- 512 256
+run 2 "$bin/column" --device h200 --baseline "$scratch/baseline.json" -- 512 256
+says err 'another GPU'
+
+# ---- SARIF ----
+cp "$scratch/sarif" "$scratch/out"
+if python3 - "$scratch/sarif" <<'PY'; then ok; else bad 'SARIF'; fi
+import json, sys
+d = json.load(open(sys.argv[1]))
+run = d['runs'][0]
+rules = {r['id'] for r in run['tool']['driver']['rules']}
+assert d['version'] == '2.1.0' and '$schema' in d and len(rules) > 10
+assert run['results'] and all(r['ruleId'] in rules and r['message']['text'] for r in run['results'])
+assert any(r['level'] == 'error' and r['ruleId'] == 'gate' for r in run['results'])
+places = [l['physicalLocation'] for r in run['results'] for l in r['locations']]
+assert all(p['region']['startLine'] >= 1 and p['artifactLocation']['uri'] for p in places)
+assert any(p['artifactLocation']['uri'].endswith('column_scale_fixed.cu') for p in places)
+PY
+run 1 "$bin/column" --sarif "$scratch/no/such/folder" -- 512 256
+
+# ---- what goes wrong ----
+for what in fault assert deadlock; do
+  run 4 "$bin/wrong" -- $what
+  says out 'Went wrong' 'ended +fault' '^add$'
+done
+run 4 "$bin/wrong" --seconds 1 -- hang
+says out 'ended +time limit' '^add$'
+# Whoever stops sol itself gets the bill so far, and neither program nor folder stays behind.
+mkdir -p "$scratch/tmp"
+LD_PRELOAD=$preload TMPDIR=$scratch/tmp "$sol" audit "$bin/wrong" -- hang >"$scratch/out" 2>"$scratch/err" </dev/null &
+started=$!
+for _ in $(seq 100); do
+  if grep -qs '"launch"\|add' "$scratch"/tmp/*/report-*; then break; fi
+  sleep 0.1
+done
+sleep 0.5
+kill -TERM $started
+rc=0
+wait $started || rc=$?
+if [ $rc = 4 ]; then ok; else bad "stopped: exit code $rc, not 4"; fi
+says out 'was interrupted' '^add$'
+if [ -z "$(ls "$scratch/tmp")" ]; then ok; else bad 'a folder stays behind'; fi
+run 4 "$bin/wrong" -- crash
+says out 'signal 11' '^add$'
+run 4 "$bin/wrong" -- exit
+says out 'exit code 7' '^add$'
+run 4 "$bin/wrong" -- none
+says err 'no kernel was launched'
+run 0 "$bin/wrong" --json -- fork
+json "k['launches'] == 2"
+run 0 "$bin/wrong" --json -- streams
+json "k['launches'] == 17 and len(k['shapes']) == 3"
+run 0 "$bin/wrong" --json -- graph
+json "k['launches'] == 6 and k['terms']['launch'] < 0.8 * 6 * 2.43" # five of them in a graph
+run 0 "$bin/wrong" --kernel 'a*' -- streams
+run 2 "$bin/wrong" --kernel nix -- streams
+# Event times are the model's: of ten launches ten times that of one.
+run 0 "$bin/wrong" --json -- time
+if python3 -c "
+import json, re, sys
+k = json.load(open('$scratch/out'))['kernels'][0]
+us = float(re.search(r'10 launches: ([0-9.]+) us', open('$scratch/err').read()).group(1))
+sys.exit(abs(us - k['time_us'] / k['launches'] * 10) > 0.01 * us)"; then ok; else bad 'event times'; fi
+echo 'int main() { int x = ; }' >"$scratch/error.cu"
+run 2 "$scratch/error.cu"
+says err 'error: expected an expression' 'nvcc could not compile'
+run 2 "$scratch/none.cu"
+run 2 "$scratch/none"
+run 2 "$scratch"
+run 2 examples/scale.ptx --device nix
+run 2
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]

@@ -1,0 +1,101 @@
+// Launches between processes (src/audit/wire.c): what is written reads back, and what is not ours is refused.
+#include "audit/wire.h"
+
+#include "check.h"
+
+TEST(a_launch_survives_the_wire) {
+  AuditInst in = {.file = "a.cu",
+                  .line = 7,
+                  .text = "ld.global.f32 %f1, [%rd1];",
+                  .place = 3,
+                  .kind = SOL_EMU_KIND_GLOBAL_LOAD,
+                  .unit = SOL_EMU_CLASS_MEMORY,
+                  .brings = true,
+                  .counts = {.executions = 1000, .lanes = 32000, .sectors = 32000, .dram_write = 1ull << 40}};
+  in.pattern =
+      (SolEmuPattern){.width = 4, .seen = 9, .stride = -4096, .stride_times = 8, .step = 4, .zeros = 2};
+  in.flops = 0.5;
+  in.waits = true;
+  AuditTouch t[] = {{.address = 0x7f0000001000, .bytes = 1 << 20, .label = "", .read = 1e6, .written = 5e5}};
+  const char *faults[] = {"quote \" and \n line"};
+  AuditLaunch l = {.name = "_Z3addPf",
+                   .grid = {132, 1, 1},
+                   .block = {256, 1, 1},
+                   .blocks = 132,
+                   .flight = {.loads = 10, .waits = 2.5},
+                   .insts = &in,
+                   .inst_count = 1,
+                   .touches = t,
+                   .touch_count = 1};
+  l.faults = faults;
+  l.fault_count = 1;
+  l.graph = true;
+  l.registers_from = AUDIT_FROM_EMULATOR;
+  l.end = SOL_EMU_TIME_LIMIT;
+  AuditTold told = {0};
+  AuditReader reader = {0};
+  for (int round = 0; round < 2; round++) { // the second time the instruction is known
+    SolBuffer line = {0};
+    AuditHeardLine heard;
+    SolError err = {0};
+    audit_write_launch(&l, 5, &told, &line);
+    CHECK(line.length && line.text[line.length - 1] == '\n' && !memchr(line.text, '\n', line.length - 1));
+    if (CHECK_MSG(!audit_read_line(&reader, line.text, line.length, &heard, &err), "%s", err.message)) {
+      const AuditLaunch *h = &heard.launch;
+      CHECK_STR(h->name, l.name);
+      CHECK(h->grid[0] == 132 && h->block[0] == 256 && h->blocks == 132 && h->graph && h->end == l.end);
+      CHECK_INT(h->registers_from, AUDIT_FROM_EMULATOR);
+      if (CHECK_INT(h->inst_count, 1)) {
+        const AuditInst *got = &h->insts[0];
+        CHECK_STR(got->text, in.text);
+        CHECK_STR(got->file, in.file);
+        CHECK(memcmp(&got->counts, &in.counts, sizeof in.counts) == 0);
+        CHECK(got->pattern.stride == -4096 && got->pattern.step == 4 && got->pattern.zeros == 2);
+        CHECK(got->waits && got->brings && !got->barrier && got->flops == 0.5 && got->line == 7);
+      }
+      CHECK(h->touch_count == 1 && h->touches[0].address == 0x7f0000001000 && h->touches[0].written == 5e5);
+      CHECK(h->fault_count == 1 && strcmp(h->faults[0], faults[0]) == 0);
+      CHECK_NEAR(h->flight.waits, 2.5, 0);
+    }
+    if (round) CHECK(line.length < 900);
+    for (size_t cut = 0; cut < line.length - 1; cut += 7) // cut anywhere, it is refused and nothing breaks
+      CHECK(audit_read_line(&reader, line.text, cut, &heard, NULL) != SOL_OK);
+    sol_buffer_free(&line);
+  }
+  audit_told_free(&told);
+  audit_reader_free(&reader);
+}
+
+TEST(lines_that_are_none_are_refused) {
+  static const char *const lines[] = {
+      "",
+      "[]",
+      "{}",
+      "{\"launch\":1}",
+      "{\"outside\":0}",
+      "{\"launch\":1,\"name\":\"k\",\"unit\":1,\"grid\":[1,1,1],\"block\":[1,1,1],\"cluster\":[0,0,0],"
+      "\"numbers\":[],"
+      "\"new\":[],\"insts\":[[0,1,[],[]]],\"touches\":[],\"faults\":[]}",
+      "{\"launch\":1,\"name\":\"k\",\"unit\":1,\"grid\":[1,1,1],\"block\":[1,1,1],\"cluster\":[0,0,0],"
+      "\"numbers\":[],"
+      "\"new\":[[1e9,1,1,0,0,\"f\",\"t\"]],\"insts\":[],\"touches\":[],\"faults\":[]}",
+      "{\"launch\":1,\"name\":\"k\",\"unit\":1,\"grid\":[1,1,1],\"block\":[1,1,1],\"cluster\":[0,0,0],"
+      "\"numbers\":[],"
+      "\"new\":[[0,1,1,0,0,\"f\",\"t\"]],\"insts\":[[0,99,[],[]]],\"touches\":[],\"faults\":[]}",
+      "{\"launch\":1,\"name\":\"k\",\"unit\":1,\"grid\":[1,1,1],\"block\":[1,1,1],\"cluster\":[0,0,0],"
+      "\"numbers\":[],"
+      "\"new\":[[0,1,1,0,0,\"f\",\"t\"]],\"insts\":[[0,1,[],[-1]]],\"touches\":[],\"faults\":[]}"};
+  AuditReader reader = {0};
+  for (size_t i = 0; i < SOL_COUNT(lines); i++) {
+    AuditHeardLine heard;
+    CHECK_MSG(audit_read_line(&reader, lines[i], strlen(lines[i]), &heard, NULL) == SOL_ERR_SYNTAX, "%s",
+              lines[i]);
+  }
+  AuditHeardLine heard;
+  const char *good = "{\"outside\":1,\"address\":4096,\"bytes\":16}";
+  CHECK_INT(audit_read_line(&reader, good, strlen(good), &heard, NULL), SOL_OK);
+  CHECK(heard.kind == AUDIT_LINE_OUTSIDE && heard.what == AUDIT_OUTSIDE_READ && heard.address == 4096);
+  audit_reader_free(&reader);
+}
+
+CHECK_MAIN

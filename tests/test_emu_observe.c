@@ -1,0 +1,311 @@
+// How the lanes of memory instructions lie, from lane to lane and from execution to execution, and what they
+// load.
+#include "observe_rig.h"
+
+#include "emu/observe.h"
+
+// ---- how lanes lie ----
+
+#define AT(index) index " mul.wide.u32 %rd1, %r1, 4; add.u64 %rd2, %in, %rd1; "
+#define LOAD      "ld.global.u32 %r9, [%rd2]; add.u32 %r8, %r9, 1;"
+
+typedef struct Lie {
+  const char *body;
+  int64_t stride;
+  uint32_t strided, rows, uniform, scattered, contiguous, misaligned; // of 32 executions
+} Lie;
+
+TEST(lanes_of_a_load) {
+  static const Lie lies[] = {
+      {AT("mov.u32 %r1, %i;") LOAD, 4, 32, 0, 0, 0, 32, 0},
+      {AT("add.u32 %r1, %i, 1;") LOAD, 4, 32, 0, 0, 0, 32, 32},
+      {AT("add.u32 %r1, %i, 8;") LOAD, 4, 32, 0, 0, 0, 32, 0},
+      {AT("xor.b32 %r1, %i, 31;") LOAD, -4, 32, 0, 0, 0, 32, 0}, // lanes backwards
+      {AT("sub.u32 %r1, 2000, %i;") LOAD, -4, 32, 0, 0, 0, 32, 32},
+      {AT("shl.b32 %r1, %i, 1;") LOAD, 8, 32, 0, 0, 0, 0, 0},
+      {AT("mul.lo.u32 %r1, %i, 33;") LOAD, 132, 32, 0, 0, 0, 0, 0},
+      {AT("shr.u32 %r1, %i, 5;") LOAD, 0, 0, 0, 32, 0, 0, 0}, // a word a warp
+      // Tiles of eight lanes a row; of four; of two, which are too short.
+      {AT("shr.u32 %r1, %l, 3; and.b32 %r2, %l, 7; mad.lo.u32 %r1, %r1, 1024, %r2;") LOAD, 4, 32, 32, 0, 0, 0,
+       0},
+      {AT("shr.u32 %r1, %l, 2; and.b32 %r2, %l, 3; mad.lo.u32 %r1, %r1, 1024, %r2;") LOAD, 4, 32, 32, 0, 0, 0,
+       0},
+      {AT("shr.u32 %r1, %l, 1; and.b32 %r2, %l, 1; mad.lo.u32 %r1, %r1, 1024, %r2;") LOAD, 0, 0, 0, 0, 32, 0,
+       0},
+      {AT("shr.u32 %r1, %l, 3;") LOAD, 0, 32, 32, 0, 0, 0, 0}, // eight lanes a word
+      {AT("mul.lo.u32 %r1, %i, %i; mul.lo.u32 %r1, %r1, 40503; and.b32 %r1, %r1, 65535;") LOAD, 0, 0, 0, 0,
+       32, 0, 0},
+      // Some lanes alone: every second, the upper half, the ends, one.
+      {AT("mov.u32 %r1, %i;") "and.b32 %r3, %l, 1; setp.eq.u32 %p1, %r3, 1; @%p1 " LOAD, 4, 32, 0, 0, 0, 32,
+       0},
+      {AT("mov.u32 %r1, %i;") "setp.gt.u32 %p1, %l, 16; @%p1 " LOAD, 4, 32, 0, 0, 0, 32, 0},
+      {AT("mul.lo.u32 %r1, %i, %l;") "and.b32 %r3, %l, 30; setp.eq.u32 %p1, %r3, 30; @%p1 " LOAD, 0, 32, 0, 0,
+       0, 0, 0},
+      {AT("mov.u32 %r1, %i;") "setp.eq.u32 %p1, %l, 3; @%p1 " LOAD, 0, 0, 0, 0, 0, 0, 0},
+  };
+  for (size_t k = 0; k < sizeof lies / sizeof *lies; k++) {
+    const Lie *w = &lies[k];
+    Seen s;
+    see(&(Job){.body = w->body}, &s);
+    const SolEmuPattern *p = &inst(&s, "ld.global", 0)->pattern;
+    if (w->stride || !w->strided || w->rows) CHECK_INT(p->stride, w->stride);
+    CHECK_INT(p->width, 4);
+    CHECK_INT(p->seen, w->strided + w->uniform + w->scattered);
+    CHECK_INT(p->strided, w->strided);
+    CHECK_INT(p->rows, w->rows);
+    CHECK_INT(p->uniform, w->uniform);
+    CHECK_INT(p->scattered, w->scattered);
+    CHECK_INT(p->contiguous, w->contiguous);
+    if (!CHECK_INT(p->misaligned, w->misaligned)) printf("%s\n", w->body);
+    CHECK_INT(p->allocation, s.in);
+    CHECK(!p->several);
+    CHECK_INT(p->same, 0);
+    done(&s);
+  }
+}
+
+TEST(lanes_of_shared_memory_and_vectors) {
+  Seen s;
+  see(&(Job){.body =
+                 "shl.b32 %r1, %t, 6; and.b32 %r1, %r1, 4095; mov.u32 %r2, tile; add.u32 %r2, %r2, %r1;\n"
+                 "st.shared.u64 [%r2], %rd1; mul.wide.u32 %rd1, %i, 16; add.u64 %rd2, %in, %rd1;\n"
+                 "ld.global.v4.u32 {%r3,%r4,%r5,%r6}, [%rd2]; mul.wide.u32 %rd1, %i, 20; add.u64 %rd2, %out, "
+                 "%rd1;\nst.global.u32 [%rd2+4], %r3;"},
+      &s);
+  const SolEmuPattern *p = &inst(&s, "st.shared", 0)->pattern;
+  CHECK_INT(p->stride, 64);
+  CHECK_INT(p->width, 8);
+  CHECK_INT(p->stride_times, 32);
+  CHECK_INT(p->misaligned, 0);
+  CHECK_INT(p->allocation, 0);
+  p = &inst(&s, "ld.global", 0)->pattern;
+  CHECK_INT(p->stride, 16);
+  CHECK_INT(p->width, 16);
+  CHECK_INT(p->contiguous, 32);
+  p = &inst(&s, "st.global", 0)->pattern;
+  CHECK_INT(p->stride, 20);
+  CHECK_INT(p->contiguous, 0);
+  CHECK_INT(p->allocation, s.out);
+  done(&s);
+}
+
+TEST(an_instruction_may_use_several_allocations) {
+  Seen s;
+  see(&(Job){.body = "setp.lt.u32 %p1, %l, 16; selp.b64 %rd3, %out, %in, %p1; mul.wide.u32 %rd1, %i, 4;\n"
+                     "add.u64 %rd2, %rd3, %rd1; ld.global.u32 %r1, [%rd2];"},
+      &s);
+  const SolEmuPattern *p = &inst(&s, "ld.global", 0)->pattern;
+  CHECK(p->several);
+  CHECK_INT(p->allocation, s.in); // it lies lower
+  CHECK_INT(p->seen, 32);
+  CHECK_INT(p->rows, 32);
+  CHECK_INT(touch(&s, s.in)->read, 16 * 32 * 4);
+  CHECK_INT(touch(&s, s.out)->read, 16 * 32 * 4);
+  done(&s);
+}
+
+// ---- from execution to execution ----
+
+TEST(steps_of_a_loop) {
+  Seen s;
+  see(&(Job){.body = "mul.wide.u32 %rd1, %i, 4; add.u64 %rd2, %in, %rd1; mov.u32 %r1, 0;\n"
+                     "again: ld.global.u32 %r2, [%rd2]; add.u64 %rd2, %rd2, 4096; mov.u32 %r4, tile;\n"
+                     "mad.lo.u32 %r4, %r1, 256, %r4; ld.shared.u32 %r5, [%r4]; ld.global.u32 %r6, [%in];\n"
+                     "add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 10; @%p1 bra again;"},
+      &s);
+  const SolEmuPattern *p = &inst(&s, "ld.global", 0)->pattern;
+  CHECK_INT(p->step, 4096);
+  CHECK_INT(p->step_times, 32 * 9);
+  CHECK_INT(p->steps, 32 * 9);
+  CHECK_INT(p->stride, 4);
+  p = &inst(&s, "ld.shared", 0)->pattern;
+  CHECK_INT(p->step, 256);
+  CHECK_INT(p->steps, 32 * 9);
+  p = &inst(&s, "ld.global", 1)->pattern; // the same word again and again
+  CHECK_INT(p->step, 0);
+  CHECK_INT(p->step_times, 32 * 9);
+  CHECK_INT(p->uniform, 320);
+  done(&s);
+}
+
+TEST(steps_need_the_same_lane) {
+  Seen s; // in turn lanes 0 up and lanes 1 up: no two executions after each other begin with the same lane
+  see(&(Job){.body = "mul.wide.u32 %rd1, %i, 4; add.u64 %rd2, %in, %rd1; mov.u32 %r1, 0;\n"
+                     "again: and.b32 %r3, %r1, 1; setp.ge.u32 %p2, %l, %r3; @%p2 ld.global.u32 %r2, [%rd2];\n"
+                     "add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 10; @%p1 bra again;"},
+      &s);
+  CHECK_INT(inst(&s, "ld.global", 0)->pattern.steps, 0);
+  CHECK_INT(inst(&s, "ld.global", 0)->pattern.seen, 320);
+  done(&s);
+}
+
+// Far more different strides than are kept: two lanes at a distance that depends on warp and turn. The one
+// that every eighth turn has stays the commonest, whoever ran which block.
+TEST(many_strides) {
+  Seen s;
+  see(
+      &(Job){
+          .body =
+              "shr.u32 %r10, %i, 5; mov.u32 %r1, 0; setp.lt.u32 %p2, %l, 2;\n"
+              "again: mad.lo.u32 %r2, %r10, 64, %r1; mul.lo.u32 %r2, %r2, 40503; and.b32 %r2, %r2, 131071;\n"
+              "add.u32 %r2, %r2, 100; and.b32 %r4, %r1, 7; setp.eq.u32 %p3, %r4, 0; selp.b32 %r2, 25, %r2, "
+              "%p3;\n"
+              "mul.lo.u32 %r2, %r2, %l; mul.wide.u32 %rd1, %r2, 4; add.u64 %rd2, %in, %rd1;\n"
+              "@%p2 ld.global.u32 %r3, [%rd2];\n"
+              "add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 64; @%p1 bra again;",
+          .blocks = 64},
+      &s);
+  const SolEmuPattern *p = &inst(&s, "ld.global", 0)->pattern;
+  CHECK_INT(p->seen, 64 * 2 * 64);
+  CHECK_INT(p->strided, 64 * 2 * 64);
+  CHECK_INT(p->stride, 100);
+  CHECK_INT(p->stride_times, 64 * 2 * 8);
+  done(&s);
+}
+
+// The table behind it: whatever way numbers are shared out, the same ones stay, and not too many.
+TEST(tallies_add_up) {
+  EmuTally whole = {0};
+  int64_t want = 0;
+  uint64_t times = 0;
+  for (int parts = 1; parts <= 5; parts += 2) {
+    EmuTally part[5] = {0};
+    uint64_t state = 1;
+    for (int k = 0; k < 60000; k++) { // 3000 numbers, none of them near 0, some seen far more often
+      uint64_t r = (state = state * UINT64_C(6364136223846793005) + 1442695040888963407) >> 33;
+      int to = parts == 3 ? (k < 20 ? 0 : 1 + k % 2) : k % 7 % parts; // one gets next to nothing
+      emu_tally_add(&part[to], (int64_t)(1000 + 7 * (r % 3000 * (r % 3000) % 9001)));
+    }
+    for (int n = 1; n < parts; n++) emu_tally_merge(&part[0], &part[n]);
+    int64_t key = 0;
+    uint64_t most = emu_tally_commonest(&part[0], &key);
+    CHECK(part[0].count > EMU_TALLY_KEYS / 4 && part[0].count <= EMU_TALLY_KEYS);
+    if (parts == 1) want = key, times = most, whole = part[0];
+    CHECK_INT(key, want);
+    CHECK_INT(most, times);
+    CHECK_INT(part[0].count, whole.count);
+    CHECK_INT(part[0].level, whole.level);
+    for (int n = parts == 1; n < parts; n++) emu_tally_free(&part[n]);
+  }
+  emu_tally_free(&whole);
+}
+
+// ---- atomics ----
+
+TEST(atomics_at_one_address) {
+  static const struct {
+    const char *body;
+    uint32_t same, hottest; // same: an execution
+    bool shared;
+  } cases[] = {
+      {"red.global.add.u32 [%in], 1;", 32, 1024, false},
+      {"mul.wide.u32 %rd1, %i, 4; add.u64 %rd2, %in, %rd1; red.global.add.u32 [%rd2], 1;", 1, 8, false},
+      {"and.b32 %r1, %l, 3; mul.wide.u32 %rd1, %r1, 64; add.u64 %rd2, %in, %rd1; red.global.add.u32 [%rd2], "
+       "1;",
+       8, 256, false},
+      // 20 lanes at one address, the others each at their own, sectors apart.
+      {"sub.u32 %r1, %l, 20; setp.lt.u32 %p1, %l, 20; selp.b32 %r1, 99, %r1, %p1; mul.wide.u32 %rd1, %r1, "
+       "128;\n"
+       "add.u64 %rd2, %in, %rd1; red.global.add.u32 [%rd2], 1;",
+       20, 640, false},
+      {"setp.eq.u32 %p1, %l, 5; @%p1 atom.global.add.u32 %r1, [%in+64], 1;", 1, 32, false},
+      {"mov.u32 %r2, tile; red.shared.add.u32 [%r2], 1;", 32, 0, true},
+  };
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    Seen s;
+    see(&(Job){.body = cases[k].body}, &s);
+    bool atom = strstr(cases[k].body, "atom.") != NULL;
+    const SolEmuPattern *p = &inst(&s, atom ? "atom" : "red", 0)->pattern;
+    CHECK_INT(p->same, 32 * cases[k].same);
+    if (!CHECK_INT(p->hottest, cases[k].hottest)) printf("%s\n", cases[k].body);
+    CHECK_INT(touch(&s, s.in)->read, touch(&s, s.in)->written);
+    CHECK_INT(touch(&s, s.in)->read_first, touch(&s, s.in)->written); // an atomic reads before it writes
+    CHECK_INT(touch(&s, s.in)->written > 0, !cases[k].shared);
+    done(&s);
+  }
+}
+
+// ---- values ----
+
+// Pairs: the first is in the first element. What each fits into is said behind it.
+static void fill_values(uint8_t *in) {
+  static const uint32_t values[16] = {
+      0x3f800000, 0xc0200000, // 1: both; -2.5: both
+      0x3f804000, 0x33800000, // 1 + 2^-9: fp16; 2^-24, the least of fp16: both
+      0x33000000, 0x47800000, // 2^-25: bf16; 65536: bf16
+      0x00000000, 0x3eaaaaab, // 0: both; 1/3: neither
+      0x33c00000, 0x477fe000, // 1.5 * 2^-24: bf16; 65504, the greatest of fp16: fp16
+      0x3eaaaaab, 0x80000000, // neither; -0: both
+      0x4788b800, 0x7fc00000, // 70000: neither; a NaN: both
+      0x7f800000, 0x38802000, // infinity: both; 2^-14 + 2^-24: fp16
+  };
+  for (size_t k = 0; k < BUFFER / 4; k++) memcpy(in + 4 * k, &values[k % 16], 4);
+}
+
+TEST(values_that_fit_smaller) {
+  static const struct {
+    const char *body;
+    int lanes; // 0: nothing takes them as floats
+  } cases[] = {
+      {"ld.global.f32 %f1, [%rd2];", 1},
+      {"ld.global.b32 %r1, [%rd2]; add.f32 %f2, %r1, %r1;", 1},
+      {"ld.global.nc.b32 %r1, [%rd2]; mov.b32 %r2, %r1; add.f32 %f2, %r2, %r2;", 1},
+      {"ld.global.b32 %r1, [%rd2]; add.u32 %r2, %r1, %r1;", 0},
+      {"ld.global.v2.b32 {%r1, %r2}, [%rd2]; add.f32 %f2, %r2, %r2; add.u32 %r3, %r1, %r1;", 1}, // one of two
+  };
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    char body[512];
+    Seen s;
+    snprintf(body, sizeof body, "mul.wide.u32 %%rd1, %%i, 8; add.u64 %%rd2, %%in, %%rd1; %s", cases[k].body);
+    see(&(Job){.body = body, .fill = fill_values, .blocks = 64}, &s);
+    const SolEmuPattern *p = &inst(&s, "ld.global", 0)->pattern;
+    uint64_t n = p->values;
+    if (!cases[k].lanes) {
+      CHECK_INT(n, 0);
+    } else {
+      CHECK(n > 64 * 64 / 16 && n < 64 * 64 / 4); // an eighth of 4096
+      bool second = strstr(body, "v2") != NULL;
+      CHECK_INT(p->as_fp16, n / 8 * (second ? 6 : 4));
+      CHECK_INT(p->as_bf16, n / 8 * 5);
+      CHECK_INT(p->zeros, n / 8);
+    }
+    done(&s);
+  }
+}
+
+// Without being asked for, nothing is kept; counts are the same.
+TEST(not_observed) {
+  Seen s, plain = {0};
+  run(&(Job){.body = OWN "ld.global.u32 %r1, [%rd2]; st.global.u32 [%rd3], %r1;"}, &s);
+  SolEmuModule *module;
+  char text[4096];
+  snprintf(text, sizeof text, head, OWN "ld.global.u32 %r1, [%rd2]; st.global.u32 [%rd3], %r1;");
+  CHECK(
+      !sol_emu_create(&(SolEmuMachine){.sms = 4, .workers = 1, .blocks_per_sm = 2}, &plain.emu, &plain.err) &&
+      !sol_emu_load(plain.emu, &(SolPtxSource){"k", text, strlen(text)}, 1, &module, &plain.err) &&
+      !sol_emu_alloc(plain.emu, BUFFER, "in", &plain.in, &plain.err) &&
+      !sol_emu_alloc(plain.emu, BUFFER, "out", &plain.out, &plain.err));
+  struct {
+    uint64_t in, out;
+    uint32_t n;
+  } args = {plain.in, plain.out, 0};
+  SolEmuLaunch launch = {.kernel = sol_emu_kernel(module, "k"), .params = &args, .param_bytes = 20};
+  launch.grid[0] = 16, launch.block[0] = 64;
+  launch.grid[1] = launch.grid[2] = launch.block[1] = launch.block[2] = 1;
+  CHECK(!sol_emu_launch(plain.emu, &launch, &plain.r, &plain.err));
+  CHECK_INT(plain.r.touch_count, 0);
+  CHECK_INT(plain.r.flight.loads, 0);
+  for (uint32_t k = 0; k < plain.r.inst_count; k++) CHECK_INT(plain.r.insts[k].pattern.seen, 0);
+  CHECK(!memcmp(&plain.r.total, &s.r.total, sizeof s.r.total));
+  CHECK_INT(plain.r.blocks_in_grid, 16);
+  // Observing needs the model of memory: it is there even where counts were declined.
+  launch.observe = launch.no_counts = true;
+  sol_emu_result_free(&plain.r);
+  CHECK(!sol_emu_launch(plain.emu, &launch, &plain.r, &plain.err));
+  CHECK_INT(plain.r.touch_count, 2);
+  CHECK_INT(plain.r.total.sectors, s.r.total.sectors);
+  done(&s);
+  done(&plain);
+}
+
+CHECK_MAIN

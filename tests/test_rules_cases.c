@@ -1,0 +1,493 @@
+// The rules of `sol audit` on made-up kernels: what must be reported, what must not, and what the words say.
+#include "audit/rules.h"
+#include "check.h"
+
+typedef struct Rig {
+  AuditProgram program;
+  AuditInst insts[8];
+  AuditTouch touches[4];
+  AuditLaunch launch;
+} Rig;
+
+enum { BUFFER = 1 << 20, WARPS = 1 << 17 }; // addresses are multiples of BUFFER
+
+// A kernel of 4-byte loads or stores, `sectors` a request, one instruction more with each call.
+static AuditInst *add_access(Rig *rig, SolEmuKind kind, uint64_t sectors, int64_t stride) {
+  AuditInst *in = &rig->insts[rig->launch.inst_count];
+  *in = (AuditInst){.file = "k.cu",
+                    .line = 10,
+                    .text = "ld.global.f32 %f1, [%rd1];",
+                    .kind = kind,
+                    .unit = SOL_EMU_CLASS_MEMORY,
+                    .width = 4,
+                    .brings = kind == SOL_EMU_KIND_GLOBAL_LOAD,
+                    .place = rig->launch.inst_count++};
+  uint64_t n = WARPS, bytes = n * 128;
+  in->counts = (SolEmuCounts){.executions = n,
+                              .lanes = n * 32,
+                              .requests = n,
+                              .bytes = bytes,
+                              .sectors = n * sectors,
+                              .sectors_ideal = n * 4};
+  in->pattern = (SolEmuPattern){.width = 4,
+                                .seen = n,
+                                .stride = stride,
+                                .stride_times = n,
+                                .strided = n,
+                                .contiguous = stride == 4 ? n : 0,
+                                .allocation = (in->place + 1) * (uint64_t)BUFFER};
+  bool load = kind == SOL_EMU_KIND_GLOBAL_LOAD;
+  if (load)
+    in->counts.l1_misses = in->counts.l2_misses = n * sectors, in->counts.dram_read = n * sectors * 32;
+  if (!load) in->counts.l2_writes = n * sectors, in->counts.dram_write = n * sectors * 32;
+  AuditTouch *t = &rig->touches[rig->launch.touch_count++];
+  *t = (AuditTouch){.address = in->pattern.allocation, .bytes = bytes, .label = "x", .launches = 1};
+  if (load) t->read = t->read_first = (double)bytes, t->read_sectors = (double)bytes / 32;
+  if (!load) t->written = (double)bytes, t->written_sectors = (double)bytes / 32;
+  return in;
+}
+
+static void rig_start(Rig *rig) {
+  const SolDevice *device;
+  *rig = (Rig){0};
+  CHECK_INT(sol_device_find("h200", &device, NULL), SOL_OK);
+  CHECK_INT(audit_start(&rig->program, device, NULL), SOL_OK);
+  rig->launch = (AuditLaunch){.name = "k",
+                              .grid = {WARPS / 8, 1, 1},
+                              .block = {256, 1, 1},
+                              .registers = 16,
+                              .blocks = WARPS / 8,
+                              .insts = rig->insts,
+                              .touches = rig->touches,
+                              .flight = {.loads = WARPS, .bytes = WARPS * 128, .waits = WARPS}};
+}
+
+static const AuditKernel *rig_finish(Rig *rig) {
+  CHECK_INT(audit_add(&rig->program, &rig->launch, NULL), SOL_OK);
+  CHECK_INT(audit_finish(&rig->program, NULL), SOL_OK);
+  return &rig->program.kernels[0];
+}
+
+static const AuditFinding *find(const AuditKernel *k, const char *rule) {
+  for (uint32_t i = 0; i < k->finding_count; i++)
+    if (strcmp(k->findings[i].rule, rule) == 0) return &k->findings[i];
+  return NULL;
+}
+
+static bool finds(Rig *rig, const char *rule) {
+  return find(rig_finish(rig), rule) != NULL;
+}
+
+TEST(one_waste_one_finding) {
+  // A load 4096 bytes from lane to lane is a column walk, and not uncoalesced, gathered or an AoS as well.
+  Rig rig;
+  rig_start(&rig);
+  add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 32, 4096);
+  const AuditKernel *k = rig_finish(&rig);
+  const AuditFinding *f = find(k, "column_walk");
+  if (CHECK(f)) {
+    CHECK_HAS(f->message, "4096 bytes");
+    CHECK_HAS(f->message, "32.0 sectors");
+    CHECK_INT(f->line, 10);
+    CHECK(f->gain > 3 && f->gain < 8); // an eighth of the bytes; launch and waits stay
+  }
+  CHECK(!find(k, "uncoalesced") && !find(k, "aos") && !find(k, "gather") && !find(k, "reread"));
+  audit_free(&rig.program);
+}
+
+TEST(load_and_store_of_a_line_are_one_finding) {
+  Rig rig;
+  rig_start(&rig);
+  add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 32, 4096);
+  add_access(&rig, SOL_EMU_KIND_GLOBAL_STORE, 32, 4096);
+  const AuditKernel *k = rig_finish(&rig);
+  uint32_t found = 0;
+  for (uint32_t i = 0; i < k->finding_count; i++) found += strcmp(k->findings[i].rule, "column_walk") == 0;
+  CHECK_INT(found, 1);
+  audit_free(&rig.program);
+}
+
+TEST(the_same_but_cached_is_not_worth_a_word) {
+  // Three fields of a 12-byte structure: 12 sectors a request, but L1 has two thirds of them, and DRAM gives
+  // each byte once: nothing to gain where DRAM is the limit.
+  Rig rig;
+  rig_start(&rig);
+  for (int i = 0; i < 3; i++) {
+    AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 12, 12);
+    static const char *const texts[] = {"ld.global.f32 %f1, [%rd1];", "ld.global.f32 %f2, [%rd1+4];",
+                                        "ld.global.f32 %f3, [%rd1+8];"};
+    in->text = texts[i];
+    in->pattern.allocation = BUFFER;
+    if (i) in->counts.l1_hits = in->counts.sectors, in->counts.l1_misses = in->counts.l2_misses = 0;
+    if (i) in->counts.dram_read = 0;
+  }
+  rig.launch.touch_count = 1;
+  rig.touches[0].bytes *= 3, rig.touches[0].read *= 3, rig.touches[0].read_first *= 3,
+      rig.touches[0].read_sectors *= 3;
+  const AuditKernel *k = rig_finish(&rig);
+  CHECK(!find(k, "aos") && !find(k, "uncoalesced") && !find(k, "column_walk"));
+  audit_free(&rig.program);
+}
+
+TEST(fields_are_told_from_a_loop) {
+  // Two fields of a 32-byte structure; then the same lanes walking through their 32 bytes in a loop.
+  for (int loop = 0; loop < 2; loop++) {
+    Rig rig;
+    rig_start(&rig);
+    AuditInst *a = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 32, 32);
+    if (loop) a->pattern.step = 4, a->pattern.steps = a->pattern.step_times = WARPS / 8 * 7;
+    rig.touches[0].read /= 4; // sparse: the other fields are nobody's
+    if (!loop) {
+      AuditInst *b = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 32, 32);
+      b->text = "ld.global.f32 %f2, [%rd1+8];";
+      b->pattern.allocation = BUFFER;
+      rig.launch.touch_count = 1;
+    }
+    const AuditKernel *k = rig_finish(&rig);
+    CHECK_MSG(find(k, loop ? "uncoalesced" : "aos") && !find(k, loop ? "aos" : "uncoalesced"), "loop %d",
+              loop);
+    audit_free(&rig.program);
+  }
+}
+
+TEST(values_of_no_interest_are_not_called_fp16) {
+  // All zero; a handful; one that does not fit. And all that fit: that is the finding.
+  static const struct {
+    uint64_t values, fits, zeros;
+    bool found;
+  } cases[] = {{1 << 20, 1 << 20, 1 << 20, false},
+               {64, 64, 0, false},
+               {1 << 20, (1 << 20) - 1, 0, false},
+               {1 << 20, 1 << 20, 1 << 10, true}};
+  for (size_t i = 0; i < SOL_COUNT(cases); i++) {
+    Rig rig;
+    rig_start(&rig);
+    AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
+    in->pattern.values = cases[i].values;
+    in->pattern.as_fp16 = cases[i].fits;
+    in->pattern.as_bf16 = cases[i].zeros;
+    in->pattern.zeros = cases[i].zeros;
+    const AuditFinding *f = find(rig_finish(&rig), "wide_type");
+    CHECK_MSG((f != NULL) == cases[i].found, "case %zu", i);
+    if (f) CHECK_HAS(f->message, "fp16");
+    audit_free(&rig.program);
+  }
+}
+
+TEST(a_finding_must_matter_to_the_program) {
+  // A column walk of a hundredth of the work, beside a kernel that is fine and takes nearly all the time.
+  Rig rig;
+  rig_start(&rig);
+  AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 32, 4096);
+  in->counts.requests /= 1024, in->counts.sectors /= 1024, in->counts.sectors_ideal /= 1024;
+  in->counts.l1_misses /= 1024, in->counts.l2_misses /= 1024, in->counts.dram_read /= 1024;
+  CHECK_INT(audit_add(&rig.program, &rig.launch, NULL), SOL_OK);
+  rig.launch.name = "other";
+  rig.launch.inst_count = rig.launch.touch_count = 0;
+  for (int i = 0; i < 3; i++) add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
+  for (int i = 0; i < 50; i++) CHECK_INT(audit_add(&rig.program, &rig.launch, NULL), SOL_OK);
+  CHECK_INT(audit_finish(&rig.program, NULL), SOL_OK);
+  const AuditKernel *k = &rig.program.kernels[0];
+  CHECK_STR(k->name, "k");
+  CHECK(!find(k, "column_walk"));
+  audit_free(&rig.program);
+}
+
+TEST(findings_come_in_order_of_what_they_save) {
+  Rig rig;
+  rig_start(&rig);
+  add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 32, 4096)->line = 20;
+  AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
+  in->pattern.values = in->pattern.as_fp16 = WARPS;
+  const AuditKernel *k = rig_finish(&rig);
+  CHECK(k->finding_count >= 2);
+  for (uint32_t i = 1; i < k->finding_count; i++) CHECK(k->findings[i].saved <= k->findings[i - 1].saved);
+  for (uint32_t i = 0; i < k->finding_count; i++) {
+    CHECK(k->findings[i].gain >= RULE_MIN_GAIN);
+    CHECK_NEAR(k->time.total / (k->time.total - k->findings[i].saved), k->findings[i].gain, 1e-9);
+  }
+  audit_free(&rig.program);
+}
+
+TEST(what_ran_before_the_time_limit_counts) {
+  // A program that repeats its kernel until --seconds are over: only a kernel of which no launch ended says
+  // too little.
+  for (int whole = 0; whole < 2; whole++) {
+    Rig rig;
+    rig_start(&rig);
+    add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 32, 4096);
+    if (whole) CHECK_INT(audit_add(&rig.program, &rig.launch, NULL), SOL_OK);
+    rig.launch.end = SOL_EMU_TIME_LIMIT;
+    CHECK_INT(finds(&rig, "column_walk"), whole);
+    audit_free(&rig.program);
+  }
+}
+
+// ---- one rule each ----
+
+static AuditInst *add_shared(Rig *rig, SolEmuKind kind, const char *text, uint64_t passes, int64_t stride,
+                             uint32_t width) {
+  AuditInst *in = &rig->insts[rig->launch.inst_count];
+  uint64_t n = WARPS * 16;
+  *in = (AuditInst){.file = "k.cu",
+                    .line = 12,
+                    .text = text,
+                    .kind = kind,
+                    .unit = SOL_EMU_CLASS_MEMORY,
+                    .width = width,
+                    .place = rig->launch.inst_count++};
+  in->counts = (SolEmuCounts){.executions = n,
+                              .lanes = n * 32,
+                              .shared_requests = n,
+                              .wavefronts = n * passes,
+                              .wavefronts_ideal = n * width / 4};
+  in->pattern = (SolEmuPattern){.width = width, .seen = n, .stride = stride, .stride_times = n, .strided = n};
+  return in;
+}
+
+TEST(padding_is_named_in_elements) {
+  Rig rig;
+  rig_start(&rig);
+  add_shared(&rig, SOL_EMU_KIND_SHARED_LOAD, "ld.shared.v2.f32 {%f1, %f2}, [%r1];", 32, 256, 8);
+  const AuditFinding *f = find(rig_finish(&rig), "bank_conflict");
+  if (CHECK(f)) {
+    CHECK_HAS(f->message, "32.0 passes where 2.0");
+    CHECK_HAS(f->fix, "by 8 bytes, to 264");
+    CHECK_HAS(f->fix, "[33] in place of [32]");
+    CHECK_HAS(f->fix, "r % 16");
+  }
+  audit_free(&rig.program);
+}
+
+TEST(rows_that_meet_in_banks_are_not_a_stride) {
+  // 16 lanes of one row and 16 of the next, 4 bytes apart: padding each row by an element would not do.
+  Rig rig;
+  rig_start(&rig);
+  AuditInst *in = add_shared(&rig, SOL_EMU_KIND_SHARED_LOAD, "ld.shared.f32 %f1, [%r1];", 16, 4, 4);
+  in->pattern.rows = in->pattern.strided;
+  const AuditFinding *f = find(rig_finish(&rig), "bank_conflict");
+  if (CHECK(f)) {
+    CHECK_HAS(f->fix, "parts of several rows");
+    CHECK(!strstr(f->fix, "[2] in place of [1]"));
+  }
+  audit_free(&rig.program);
+}
+
+TEST(no_gain_beyond_each_byte_once) {
+  // Neighbours of a stencil, not aligned; all but one find their sectors in the caches, and memory gives each
+  // byte once already.
+  Rig rig;
+  rig_start(&rig);
+  for (int i = 0; i < 3; i++) {
+    AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, i ? 5 : 4, 4);
+    in->pattern.allocation = BUFFER;
+    in->pattern.misaligned = i ? in->pattern.seen : 0;
+    in->counts.dram_read = i == 2 ? in->counts.bytes : 0;
+    in->counts.l2_misses = in->counts.dram_read / 32;
+    in->counts.l1_hits = in->counts.sectors - in->counts.l2_misses;
+    in->counts.l1_misses = in->counts.l2_misses;
+  }
+  rig.launch.touch_count = 1;
+  const AuditKernel *k = rig_finish(&rig);
+  const AuditFinding *f = find(k, "misaligned");
+  CHECK(!f || f->gain <= k->time.total / k->light);
+  audit_free(&rig.program);
+}
+
+TEST(one_width_in_all_words) {
+  // The widest elements say how many a thread can take at once, the commonest how wide that access is.
+  Rig rig;
+  rig_start(&rig);
+  AuditInst *one = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
+  AuditInst *two = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 8, 8);
+  two->width = two->pattern.width = 8;
+  two->pattern.contiguous = two->pattern.seen;
+  two->counts.executions /= 2, two->counts.requests /= 2, two->pattern.seen /= 2,
+      two->pattern.contiguous /= 2;
+  one->counts.executions *= 8, one->counts.requests *= 8;
+  const AuditFinding *f = find(rig_finish(&rig), "narrow");
+  if (CHECK(f)) {
+    CHECK_HAS(f->message, "2 of them could be one access of 8 bytes");
+    CHECK_HAS(f->fix, "2 neighbouring elements with one access of 8 bytes (float2, uint2)");
+  }
+  audit_free(&rig.program);
+}
+
+TEST(values_for_others_are_no_detour) {
+  // The load reads where its own thread wrote; then, one element further on.
+  for (int other = 0; other < 2; other++) {
+    Rig rig;
+    rig_start(&rig);
+    add_shared(&rig, SOL_EMU_KIND_SHARED_STORE, "st.shared.f32 [%r1], %f1;", 1, 4, 4);
+    add_shared(&rig, SOL_EMU_KIND_SHARED_LOAD,
+               other ? "ld.shared.f32 %f2, [%r1+4];" : "ld.shared.f32 %f2, [%r1];", 1, 4, 4);
+    CHECK_MSG(finds(&rig, "shared_detour") == (other == 0), "other %d", other);
+    audit_free(&rig.program);
+  }
+}
+
+TEST(idle_lanes_of_short_blocks_are_not_divergence) {
+  // Blocks of 48 threads have half a warp idle whatever they do; the same lanes in whole warps have parted.
+  for (int parted = 0; parted < 2; parted++) {
+    Rig rig;
+    rig_start(&rig);
+    rig.launch.block[0] = parted ? 64 : 48;
+    AuditInst *branch = add_shared(&rig, SOL_EMU_KIND_OTHER, "@%p1 bra L;", 0, 0, 0);
+    branch->branch = true;
+    branch->counts = (SolEmuCounts){.executions = WARPS, .lanes = WARPS * 24, .divergent = 1};
+    AuditInst *in = add_shared(&rig, SOL_EMU_KIND_OTHER, "fma.rn.f32 %f1, %f1, %f1, %f1;", 0, 0, 0);
+    in->unit = SOL_EMU_CLASS_FLOAT;
+    in->counts = (SolEmuCounts){.executions = (uint64_t)WARPS * 4096, .lanes = (uint64_t)WARPS * 4096 * 24};
+    CHECK_MSG(finds(&rig, "divergence") == (parted == 1), "parted %d", parted);
+    audit_free(&rig.program);
+  }
+}
+
+TEST(a_search_cannot_be_unrolled) {
+  // One load at a time on few warps: by equal steps, and to wherever the last value said.
+  for (int chase = 0; chase < 2; chase++) {
+    Rig rig;
+    rig_start(&rig);
+    rig.launch.grid[0] = 132, rig.launch.blocks = 132;
+    AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 16, 16);
+    in->width = in->pattern.width = 16;
+    in->counts.sectors_ideal = in->counts.sectors;
+    in->pattern.steps = WARPS - 132 * 8;
+    in->pattern.step = 16 * 256 * 132;
+    in->pattern.step_times = chase ? WARPS / 100 : in->pattern.steps;
+    const AuditFinding *f = find(rig_finish(&rig), "in_flight");
+    CHECK_MSG((f != NULL) == (chase == 0), "chase %d", chase);
+    if (f) CHECK_HAS(f->fix, "#pragma unroll");
+    audit_free(&rig.program);
+  }
+}
+
+TEST(occupancy_advice_holds) {
+  // What the fix says an SM would hold is what the calculator says.
+  static const struct {
+    int regs;
+    uint64_t shared;
+    const char *unit;
+  } cases[] = {{255, 0, "registers"}, {32, 100 << 10, "shared memory"}};
+  for (size_t i = 0; i < SOL_COUNT(cases); i++) {
+    Rig rig;
+    rig_start(&rig);
+    rig.launch.registers = cases[i].regs;
+    rig.launch.dynamic_shared = cases[i].shared;
+    add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
+    const AuditFinding *f = find(rig_finish(&rig), "occupancy");
+    double most = 0;
+    int blocks = 0;
+    if (!CHECK(f)) continue;
+    CHECK_HAS(f->message, cases[i].unit);
+    CHECK(sscanf(f->fix, "At %lf", &most) == 1);
+    const char *holds = strstr(f->fix, "an SM holds ");
+    if (CHECK(holds)) CHECK(sscanf(holds, "an SM holds %d", &blocks) == 1);
+    SolKernelShape shape = {
+        .threads = 256, .regs = i ? 32 : (int64_t)most, .smem = i ? (int64_t)(most * 1024) : 0};
+    SolOccupancy o;
+    CHECK_INT(sol_occupancy(rig.program.device, &shape, &o, NULL), SOL_OK);
+    CHECK_INT(o.blocks_per_sm, blocks);
+    audit_free(&rig.program);
+  }
+}
+
+TEST(registers_that_were_guessed_limit_nothing) {
+  Rig rig;
+  rig_start(&rig);
+  rig.launch.registers = 255;
+  rig.launch.registers_from = AUDIT_FROM_EMULATOR;
+  add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
+  CHECK(!finds(&rig, "occupancy"));
+  audit_free(&rig.program);
+}
+
+TEST(spills_that_the_ptx_does_not_show) {
+  for (int arrays = 0; arrays < 2; arrays++) {
+    Rig rig;
+    rig_start(&rig);
+    rig.launch.stack_bytes = 512;
+    rig.launch.local_array_bytes = arrays ? 512 : 0;
+    add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
+    const AuditFinding *f = find(rig_finish(&rig), "spill");
+    CHECK_MSG((f != NULL) == (arrays == 0), "arrays %d", arrays);
+    if (f) CHECK_HAS(f->message, "512 bytes a thread");
+    audit_free(&rig.program);
+  }
+}
+
+TEST(a_last_wave_that_is_nearly_full_is_no_tail) {
+  // One block an SM: 133 blocks leave 131 SMs waiting, 231 only 33.
+  for (uint32_t blocks = 133; blocks <= 231; blocks += 98) {
+    Rig rig;
+    rig_start(&rig);
+    rig.launch.grid[0] = blocks, rig.launch.blocks = blocks;
+    rig.launch.dynamic_shared = 200 << 10;
+    for (int i = 0; i < 4; i++)
+      add_shared(&rig, SOL_EMU_KIND_SHARED_LOAD, "ld.shared.f32 %f1, [%r1];", 1, 4, 4);
+    CHECK_MSG(finds(&rig, "tail") == (blocks == 133), "%u blocks", blocks);
+    audit_free(&rig.program);
+  }
+}
+
+TEST(launches_in_graphs_are_cheap_enough) {
+  for (int graph = 0; graph < 2; graph++) {
+    Rig rig;
+    rig_start(&rig);
+    rig.launch.grid[0] = 1, rig.launch.blocks = 1;
+    rig.launch.graph = graph;
+    AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
+    in->counts = (SolEmuCounts){
+        .executions = 8, .lanes = 256, .requests = 8, .bytes = 1024, .sectors = 32, .sectors_ideal = 32};
+    for (int i = 0; i < 20; i++) CHECK_INT(audit_add(&rig.program, &rig.launch, NULL), SOL_OK);
+    CHECK_MSG(finds(&rig, "launch_bound") == (graph == 0), "graph %d", graph);
+    audit_free(&rig.program);
+  }
+}
+
+// Two kernels, the second reading what the first wrote. `mixes`: neither lets a thread's value alone;
+// `scatters`: the second reads it in another order.
+static bool round_trip(bool mixes, bool scatters) {
+  Rig rig;
+  rig_start(&rig);
+  add_access(&rig, SOL_EMU_KIND_GLOBAL_STORE, 4, 4)->pattern.allocation = 4 * BUFFER;
+  rig.touches[0].address = 4 * BUFFER;
+  AuditInst *barrier = add_shared(&rig, SOL_EMU_KIND_OTHER, "bar.sync 0;", 0, 0, 0);
+  barrier->barrier = true;
+  barrier->counts = (SolEmuCounts){.executions = mixes ? WARPS : 0};
+  CHECK_INT(audit_add(&rig.program, &rig.launch, NULL), SOL_OK);
+  rig.launch.name = "reader";
+  rig.launch.inst_count = rig.launch.touch_count = 0;
+  AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
+  in->pattern.allocation = rig.touches[0].address = 4 * BUFFER;
+  if (scatters) in->pattern.contiguous = in->pattern.strided = 0, in->pattern.scattered = WARPS;
+  rig.launch.inst_count = 2; // the barrier again
+  rig_finish(&rig);
+  CHECK_INT(rig.program.kernel_count, 2);
+  const AuditFinding *f = find(&rig.program.kernels[1], "round_trip");
+  bool found = f != NULL;
+  if (f) CHECK(f->gain > 1.5);
+  audit_free(&rig.program);
+  return found;
+}
+
+TEST(what_cannot_be_fused_is_left_alone) {
+  CHECK(round_trip(false, false));
+  CHECK(!round_trip(true, false));
+  CHECK(!round_trip(false, true));
+}
+
+TEST(scattered_atomics_do_not_queue) {
+  for (int same = 0; same < 2; same++) {
+    Rig rig;
+    rig_start(&rig);
+    AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_ATOMIC, 32, 4096);
+    in->counts.atomics = WARPS * 32;
+    in->pattern.same = same ? WARPS * 32 : WARPS;
+    in->pattern.hottest = same ? WARPS * 32 : 40;
+    CHECK_MSG(finds(&rig, "atomics") == (same == 1), "same %d", same);
+    audit_free(&rig.program);
+  }
+}
+
+CHECK_MAIN
