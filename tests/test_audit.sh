@@ -76,7 +76,7 @@ json "k['global_store']['sectors'] == k['global_store']['ideal_sectors']"
 json "k['tax'] < json.load(open('$scratch/bad.json'))['kernels'][0]['tax']"
 run 0 examples/column_scale.cu -- 512 256
 says out 'column_scale.cu on NVIDIA H100' 'time .* us' 'tax .*x' 'bound by' 'limited by' '32\.0 \(4\.0\)' \
-  'column_scale.cu:11 .*if \(row < rows\)' 'faster: column_walk' 'Fix: ' '^exact: .*modelled: '
+  'column_scale.cu:11 .*if \(row < rows\)' 'faster, saves .* us: column_walk' 'Fix: ' '^exact: .*modelled: '
 
 # ---- a program that was built elsewhere ----
 build column examples/column_scale.cu -cudart shared -arch=sm_90

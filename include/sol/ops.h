@@ -225,9 +225,9 @@ typedef struct SolArgmax {
 SOL_API SolStatus sol_argmax(SolContext *context, const SolArgmax *args, SolStream stream);
 SOL_API SolStatus sol_argmax_cost(const SolArgmax *args, SolCost *out, SolError *err);
 
-// counts[b] += how many x fall into bin b. Integers: x itself is the bin. Reals: bin = floor((x - low) * (bins
-// / (high - low))), each step in fp32, high itself in the last. What falls outside (and NaN) is not counted.
-// The caller clears counts.
+// counts[b] += how many x fall into bin b. Integers: x itself is the bin. Reals: bin = floor((x - low) *
+// (bins / (high - low))), each step in fp32, high itself in the last. What falls outside (and NaN) is not
+// counted. The caller clears counts.
 typedef struct SolHistogram {
   int32_t *counts; // (bins)
   const void *x;   // (N)
