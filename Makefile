@@ -42,7 +42,7 @@ SHIM_SRC  := $(call sources,shim)
 FAT_OBJ   := $(patsubst %,$(B)/obj/src/shim/%.o,fatbin lz4 zstd_host cubin)
 SHIM_OBJ  := $(SHIM_SRC:%.c=$(B)/obj/%.o)
 SHIM_LIB  := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(WASM_ONLY),$(call sources,base device roofline ptx mem emu audit driver)))
-SHIM      := $(if $(CUDA_INC),$(B)/shim/libcudart.so.13)
+SHIM      := $(if $(CUDA_INC),$(B)/shim/libcudart.so.13 $(B)/shim/libcublas.so.13 $(B)/shim/libcublasLt.so.13)
 
 MAIN_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/cli/main.c))
 # Every kernels/OP/OP.cu is one module, embedded in the library. The images do not depend on how the C code is
@@ -149,6 +149,13 @@ $(B)/shim/libcudart.so.13: $(SHIM_OBJ) $(SHIM_LIB) src/shim/exports.map
 	$(Q)$(CC) -shared -Wl,-soname,libcudart.so.13 -Wl,--version-script,src/shim/exports.map $(CFLAGS) $(LDFLAGS) \
 	  $(SHIM_OBJ) $(SHIM_LIB) $(LIBS) -o $@
 
+$(B)/shim/libcublas.so.13: src/blas/blas.c src/blas/missing.def src/blas/missing_lt.def src/blas/exports.map $(B)/stamp/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared -Wl,-soname,libcublas.so.13 -Wl,--version-script,src/blas/exports.map $(LIB_FLAGS) $(LDFLAGS) $< -o $@
+
+$(B)/shim/libcublasLt.so.13: $(B)/shim/libcublas.so.13
+	@ln -sf libcublas.so.13 $@
+
 no-shim:
 	@echo "  shim: not built; it needs CUDA 13's headers (make setup, or NVCC=/path/to/nvcc)"
 
@@ -246,11 +253,11 @@ install: all ## install under PREFIX (and DESTDIR)
 	ln -sf $(SONAME) '$(tolib)/libsol.so'
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' packaging/sol.pc.in > '$(tolib)/pkgconfig/sol.pc'
 	$(if $(SOL),install -m 755 $(SOL) '$(to)/bin')
-	$(if $(SHIM),install -D -m 755 $(SHIM) '$(tolib)/sol/libcudart.so.13')
+	$(if $(SHIM),install -d '$(tolib)/sol' && install -m 755 $(SHIM) '$(tolib)/sol')
 	$(if $(SOL),cd $(B)/share && find * -name made -o -type f -exec install -D -m 644 {} '$(to)/share/{}' ';')
 
 uninstall: all ## remove what install put there
-	$(if $(SHIM),rm -f '$(tolib)/sol/libcudart.so.13' && rmdir '$(tolib)/sol')
+	$(if $(SHIM),rm -f $(patsubst $(B)/shim/%,'$(tolib)/sol/%',$(SHIM)) && rmdir '$(tolib)/sol')
 	rm -f '$(to)/bin/sol' '$(tolib)'/libsol.a '$(tolib)'/libsol.so* '$(tolib)/pkgconfig/sol.pc'
 	cd include && find sol -type f -exec rm -f '$(to)/include/{}' ';'
 	rmdir '$(to)/include/sol'

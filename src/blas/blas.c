@@ -1,0 +1,127 @@
+// cuBLAS and cuBLASLt for programs that make a handle and may never multiply: handles work; whatever computes
+// says its name, once, and is not supported. One library under both names. Arguments that are not looked at
+// need no types, so there is nothing here of NVIDIA's headers.
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define API __attribute__((visibility("default")))
+
+enum { SUCCESS = 0, NOT_INITIALIZED = 1, NO_MEMORY = 3, BAD_VALUE = 7, NOT_SUPPORTED = 15 };
+enum { VERSION = 130000, RUNTIME = 13000 };
+
+typedef struct Blas { // a handle
+  void *stream;
+  int math, pointers, atomics, sms;
+} Blas;
+
+// ---- what is there ----
+
+static int create(void **handle) {
+  if (!handle) return NOT_INITIALIZED;
+  *handle = calloc(1, sizeof(Blas));
+  return *handle ? SUCCESS : NO_MEMORY;
+}
+
+static int destroy(void *handle) {
+  if (!handle) return NOT_INITIALIZED;
+  free(handle);
+  return SUCCESS;
+}
+
+API int cublasCreate_v2(void **handle) {
+  return create(handle);
+}
+API int cublasDestroy_v2(void *handle) {
+  return destroy(handle);
+}
+API int cublasLtCreate(void **handle) {
+  return create(handle);
+}
+API int cublasLtDestroy(void *handle) {
+  return destroy(handle);
+}
+
+// A setting of a handle: Set keeps it, Get gives it back.
+#define SETTING(set, get, type, field)                                                                       \
+  API int set(Blas *handle, type value) {                                                                    \
+    if (!handle) return NOT_INITIALIZED;                                                                     \
+    handle->field = value;                                                                                   \
+    return SUCCESS;                                                                                          \
+  }                                                                                                          \
+  API int get(const Blas *handle, type *value) {                                                             \
+    if (!handle) return NOT_INITIALIZED;                                                                     \
+    if (!value) return BAD_VALUE;                                                                            \
+    *value = handle->field;                                                                                  \
+    return SUCCESS;                                                                                          \
+  }
+SETTING(cublasSetStream_v2, cublasGetStream_v2, void *, stream)
+SETTING(cublasSetMathMode, cublasGetMathMode, int, math)
+SETTING(cublasSetPointerMode_v2, cublasGetPointerMode_v2, int, pointers)
+SETTING(cublasSetAtomicsMode, cublasGetAtomicsMode, int, atomics)
+SETTING(cublasSetSmCountTarget, cublasGetSmCountTarget, int, sms)
+
+API int cublasSetWorkspace_v2(const Blas *handle, void *workspace, size_t bytes) {
+  (void)workspace, (void)bytes;
+  return handle ? SUCCESS : NOT_INITIALIZED;
+}
+API int cublasGetVersion_v2(const Blas *handle, int *version) { // a NULL handle will do
+  (void)handle;
+  if (!version) return BAD_VALUE;
+  *version = VERSION;
+  return SUCCESS;
+}
+API size_t cublasGetCudartVersion(void) {
+  return RUNTIME;
+}
+API size_t cublasLtGetVersion(void) {
+  return VERSION;
+}
+API size_t cublasLtGetCudartVersion(void) {
+  return RUNTIME;
+}
+
+static const char *status_name(int status) {
+  switch (status) {
+  case SUCCESS: return "CUBLAS_STATUS_SUCCESS";
+  case NOT_INITIALIZED: return "CUBLAS_STATUS_NOT_INITIALIZED";
+  case NO_MEMORY: return "CUBLAS_STATUS_ALLOC_FAILED";
+  case BAD_VALUE: return "CUBLAS_STATUS_INVALID_VALUE";
+  case NOT_SUPPORTED: return "CUBLAS_STATUS_NOT_SUPPORTED";
+  default: return "unknown cuBLAS status";
+  }
+}
+API const char *cublasGetStatusName(int status) {
+  return status_name(status);
+}
+API const char *cublasGetStatusString(int status) {
+  return status_name(status);
+}
+API const char *cublasLtGetStatusName(int status) {
+  return status_name(status);
+}
+API const char *cublasLtGetStatusString(int status) {
+  return status_name(status);
+}
+
+// ---- what is not ----
+
+static int missing(const char *name, char *told) {
+  if (!__atomic_exchange_n(told, 1, __ATOMIC_RELAXED))
+    fprintf(stderr, "sol: this program calls %s; cuBLAS holds machine code alone, which is not emulated\n",
+            name);
+  return NOT_SUPPORTED;
+}
+
+#define MISSING(entry)                                                                                       \
+  API int entry(void) {                                                                                      \
+    static char told;                                                                                        \
+    return missing(#entry, &told);                                                                           \
+  }
+#include "blas/missing.def"
+#define MISSING(entry)                                                                                       \
+  API int entry(void) {                                                                                      \
+    static char told;                                                                                        \
+    return missing(#entry, &told);                                                                           \
+  }
+#include "blas/missing_lt.def"
