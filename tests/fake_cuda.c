@@ -11,7 +11,8 @@ enum {
   NOT_FOUND = 500,
   CAPTURE_FORBIDS = 900, // CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
   MAX_DEPTH = 16,
-  MAX_BLOCKS = 4096
+  MAX_BLOCKS = 4096,
+  MAX_FUNCTIONS = 32768
 };
 
 EXPORT CuResult cuCtxGetCurrent(void **context), cuCtxPushCurrent_v2(void *context),
@@ -226,10 +227,10 @@ ENTRY cuModuleUnload(void *module) {
 }
 ENTRY cuModuleGetFunction(void **function, void *module, const char *name) {
   CALLED_WITHIN(module_function);
-  static Function functions[4096]; // they live as long as the driver, which is simpler than it is wasteful
+  static Function functions[MAX_FUNCTIONS]; // they live as long as the driver: simple, if wasteful
   if (!module || (fake_cuda.missing && strstr(name, fake_cuda.missing))) return NOT_FOUND;
   int i = ADD(functions, 1) - 1;
-  if (i >= 4096 || strlen(name) >= sizeof functions[i].name) return OUT_OF_MEMORY;
+  if (i >= MAX_FUNCTIONS || strlen(name) >= sizeof functions[i].name) return OUT_OF_MEMORY;
   memcpy(functions[i].name, name, strlen(name) + 1);
   *function = &functions[i];
   return OK;

@@ -2,8 +2,8 @@
 # The stand-in for cuBLAS: handles work, the rest says its name and is not supported, and it exports what the
 # toolkit's library does.
 set -u
-B=${B:-build}
-shim=$B/shim
+sol=${SOL:-build/sol}
+shim=$(dirname "$sol")/shim
 [ -e "$shim/libcublas.so.13" ] || { echo "the runtime on the emulator was not built"; exit 77; }
 passed=0 failed=0 skipped=0
 scratch=$(mktemp -d) && trap 'rm -rf "$scratch"' EXIT
@@ -12,7 +12,14 @@ check() { # WHAT COMMAND...
   shift
   if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "failed: $what"; fi
 }
-run() { LD_LIBRARY_PATH=$shim "$scratch/use" >"$scratch/out" 2>"$scratch/err"; }
+preload= # under ASan the program's own start must already have it
+flags=()
+if nm -D "$shim/libcublas.so.13" | grep -q ' U __asan_init'; then
+  preload=$(${CC:-cc} -print-file-name=libasan.so)
+  flags=('-Wl,--unresolved-symbols=ignore-in-shared-libs')
+  export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0:verify_asan_link_order=0"
+fi
+run() { LD_LIBRARY_PATH=$shim LD_PRELOAD=$preload "$scratch/use" >"$scratch/out" 2>"$scratch/err"; }
 
 cat >"$scratch/use.c" <<'C'
 #include <stddef.h>
@@ -37,7 +44,7 @@ int main(void) {
   return wrong;
 }
 C
-check "the program links" "${CC:-cc}" "$scratch/use.c" "$shim/libcublas.so.13" "$shim/libcublasLt.so.13" -o "$scratch/use"
+check "the program links" "${CC:-cc}" "${flags[@]}" "$scratch/use.c" "$shim/libcublas.so.13" "$shim/libcublasLt.so.13" -o "$scratch/use"
 check "handles and their settings" run
 check "a status has its name" grep -q CUBLAS_STATUS_NOT_SUPPORTED "$scratch/out"
 check "what is missing is named once" test "$(grep -c cublasSgemm_v2 "$scratch/err")" = 1
