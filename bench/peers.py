@@ -627,7 +627,8 @@ def header():
     return {"schema": 1, "gpu": torch.cuda.get_device_name() if DEVICE == "cuda" else None,
             "driver": driver_version(), "torch": torch.__version__, "triton": triton_version,
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
-            "command": "bench/peers.py " + " ".join(sys.argv[1:]), "rounds": ARGS.rounds,
+            "command": "bench/peers.py " + " ".join(os.path.basename(a) if os.path.isabs(a) else a for a in sys.argv[1:]),
+            "rounds": ARGS.rounds,
             "footprint_bytes": ARGS.footprint, "vocab": ARGS.vocab}
 
 

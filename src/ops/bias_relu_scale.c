@@ -7,36 +7,17 @@ static const char *const kernel_names[] = {
 #include "kernels/columns.def"
 };
 
-static Columns columns_of(const void *args) {
-  const SolBias *a = args;
-  return (Columns){a->y,         a->x,
-                   a->bias,      a->m,
-                   a->n,         a->y_stride,
-                   a->x_stride,  a->dtype,
-                   a->out_dtype, a->weight_dtype,
-                   a->scale,     offsetof(SolBias, bias),
-                   "bias",       true};
-}
-
 static bool make(const OpsCase *c, void *args) {
-  SolBias *a = args;
-  *a = (SolBias){.m = c->dim[0],
-                 .n = c->dim[1],
-                 .dtype = c->dtype,
-                 .out_dtype = c->out_dtype,
-                 .weight_dtype = c->weight_dtype,
-                 .scale = 0.6f};
-  if (c->pad) a->x_stride = a->n + c->pad, a->y_stride = a->n + (c->option ? 2 : 1) * c->pad;
-  return !c->option || c->pad;
+  return bias_make(c, 0.6f, args);
 }
 
 static int views(const void *args, OpsView *v) {
-  Columns a = columns_of(args);
+  Columns a = bias_columns(args);
   return columns_views(&a, v);
 }
 
 static SolStatus check(const void *args, SolError *err) {
-  Columns a = columns_of(args);
+  Columns a = bias_columns(args);
   return columns_check(&a, "bias_relu_scale", err);
 }
 
@@ -46,12 +27,12 @@ static void apply(float *restrict f, const float *restrict v, int64_t count, flo
 }
 
 static SolStatus cpu(SolContext *ctx, const void *args) {
-  Columns a = columns_of(args);
+  Columns a = bias_columns(args);
   return columns_cpu(ctx, &a, apply);
 }
 
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
-  Columns a = columns_of(args);
+  Columns a = bias_columns(args);
   return columns_launch(ctx, &ops_bias_relu_scale, &a, stream);
 }
 
@@ -61,12 +42,12 @@ static double one(double x, double v, double scale) {
 }
 
 static void reference(const void *args, double *const *at) {
-  Columns a = columns_of(args);
+  Columns a = bias_columns(args);
   columns_reference(&a, at, one, 0);
 }
 
 static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
-  Columns a = columns_of(args);
+  Columns a = bias_columns(args);
   return columns_cost(&a, "bias_relu_scale", op, err);
 }
 

@@ -18,6 +18,27 @@ static SolDtype weight_of(const Columns *a) {
   return ops_or(a->weight_dtype, a->dtype);
 }
 
+Columns bias_columns(const SolBias *a) {
+  return (Columns){a->y,         a->x,
+                   a->bias,      a->m,
+                   a->n,         a->y_stride,
+                   a->x_stride,  a->dtype,
+                   a->out_dtype, a->weight_dtype,
+                   a->scale,     offsetof(SolBias, bias),
+                   "bias",       true};
+}
+
+bool bias_make(const OpsCase *c, float scale, SolBias *a) {
+  *a = (SolBias){.m = c->dim[0],
+                 .n = c->dim[1],
+                 .dtype = c->dtype,
+                 .out_dtype = c->out_dtype,
+                 .weight_dtype = c->weight_dtype,
+                 .scale = scale};
+  if (c->pad) a->x_stride = a->n + c->pad, a->y_stride = a->n + (c->option ? 2 : 1) * c->pad;
+  return !c->option || c->pad;
+}
+
 int columns_views(const Columns *a, OpsView *v) {
   _Static_assert(offsetof(SolBias, y) == offsetof(SolScaleColumns, y), "y lies elsewhere");
   _Static_assert(offsetof(SolBias, x) == offsetof(SolScaleColumns, x), "x lies elsewhere");

@@ -20,6 +20,10 @@ typedef struct Columns {
 typedef void ColumnsApply(float *restrict in, const float *restrict vector, int64_t count, float scale);
 typedef double ColumnsReference(double x, double v, double scale);
 
+// The arguments and test cases of the two that take a SolBias.
+Columns bias_columns(const SolBias *a);
+bool bias_make(const OpsCase *c, float scale, SolBias *a);
+
 int columns_views(const Columns *a, OpsView *v);
 SolStatus columns_check(const Columns *a, const char *op, SolError *err);
 SolStatus columns_cpu(SolContext *ctx, const Columns *a, ColumnsApply *apply);
