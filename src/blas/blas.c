@@ -119,9 +119,4 @@ static int missing(const char *name, char *told) {
     return missing(#entry, &told);                                                                           \
   }
 #include "blas/missing.def"
-#define MISSING(entry)                                                                                       \
-  API int entry(void) {                                                                                      \
-    static char told;                                                                                        \
-    return missing(#entry, &told);                                                                           \
-  }
 #include "blas/missing_lt.def"
