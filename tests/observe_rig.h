@@ -127,6 +127,7 @@ static inline void same(const Job *j, const Seen *a, const Seen *b, const char *
               "%s: touch %u differs with %s", j->body, k, what);
   CHECK_MSG(a->r.flight.waits == b->r.flight.waits && a->r.flight.loads == b->r.flight.loads,
             "%s: flight with %s", j->body, what);
+  CHECK_MSG(!memcmp(&a->r.chain, &b->r.chain, sizeof a->r.chain), "%s: chain with %s", j->body, what);
 }
 
 // Runs the job, and again in other ways that may not change what is seen.

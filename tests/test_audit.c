@@ -1,4 +1,6 @@
 // The time model's assumptions, one by one; demands from counts; the bill from launches.
+#include <math.h>
+
 #include "audit/audit.h"
 
 #include "audit/inside.h"
@@ -16,9 +18,9 @@ static AuditTime time_of(const AuditWork *w) {
   return t;
 }
 
-// A launch that fills an H200 many times over; what it demands is the caller's.
+// A launch that fills an H200; what it demands is the caller's.
 static AuditWork full(void) {
-  return (AuditWork){.launches = 1, .blocks = 132 * 8 * 100, .warps_per_block = 8, .blocks_per_sm = 8};
+  return (AuditWork){.launches = 1, .blocks = 132 * 8, .warps_per_block = 8, .blocks_per_sm = 8};
 }
 
 static const double copy_rate = 4800e9 * 0.892, clock_rate = 1980e6;
@@ -26,23 +28,23 @@ static const double copy_rate = 4800e9 * 0.892, clock_rate = 1980e6;
 TEST(time_is_launches_plus_the_busiest_with_waiting_at_a_right_angle) {
   AuditWork w = full();
   double launch = 2.43e-6;
-  CHECK_NEAR(time_of(&w).total, launch, 1e-12);
+  CHECK_NEAR(time_of(&w).total, launch + time_of(&w).seconds[AUDIT_BLOCKS], 1e-12);
   CHECK_INT(time_of(&w).bound, AUDIT_LAUNCH);
   w.dram_read = 1e9;
   w.l2_reads = 1e6; // less than DRAM takes: it changes nothing
-  CHECK_NEAR(time_of(&w).total, launch + 1e9 / copy_rate, 1e-12);
+  CHECK_NEAR(time_of(&w).total, launch + 1e9 / copy_rate, 1e-6);
   CHECK_INT(time_of(&w).bound, AUDIT_DRAM);
   w.load_wait_clocks = 1e9;
   AuditTime t = time_of(&w);
-  CHECK_NEAR(t.total - launch, sqrt(pow(t.seconds[AUDIT_DRAM], 2) + pow(t.seconds[AUDIT_LATENCY], 2)), 1e-12);
+  CHECK_NEAR(t.total - launch, sqrt(pow(t.seconds[AUDIT_DRAM], 2) + pow(t.seconds[AUDIT_LATENCY], 2)), 1e-6);
 }
 
 // 48 KiB in flight per SM are what it takes to saturate an H200, by measurement: 97% there, 71% at a quarter.
 TEST(bytes_in_flight_decide_the_bandwidth) {
   for (int i = 0; i < 2; i++) {
     double in_flight = i ? 48 * 1024 : 12.6 * 1024, warps = 64; // of an SM
-    AuditWork w = {.launches = 1, .blocks = 132 * 1000, .warps_per_block = 64, .blocks_per_sm = 1};
-    w.dram_read = in_flight * 132 * 1000; // each wave brings what is in flight
+    AuditWork w = {.launches = 1, .blocks = 132, .warps_per_block = 64, .blocks_per_sm = 1};
+    w.dram_read = in_flight * 132 * 1000; // each round brings what is in flight
     w.load_waits = 132 * 1000 * warps;    // and waits once
     w.load_wait_clocks = w.load_waits * 689;
     AuditTime t = time_of(&w);
@@ -57,16 +59,69 @@ TEST(dram_takes_reads_and_writes_alike_and_light_is_a_copy) {
   a.dram_read = 2e9;
   b.dram_read = b.dram_write = 1e9;
   CHECK_NEAR(time_of(&a).total, time_of(&b).total, 1e-12);
-  CHECK_NEAR(audit_light(gpu("h200"), 2e9, 1, 0), time_of(&a).total, 1e-12);
+  b.dram_scattered = 6e8; // of the 1e9 that are read
+  CHECK_NEAR(time_of(&b).seconds[AUDIT_DRAM], 2.4e9 / copy_rate, 1e-9);
+  CHECK_NEAR(audit_light(gpu("h200"), 2e9, 1, 0), time_of(&a).total, 1e-6);
   CHECK_NEAR(audit_light(gpu("h200"), 0, 3, 2), (2.43 + 2 * 1.17) * 1e-6, 1e-12);
 }
 
-TEST(l2_gives_all_sms_its_bandwidth_and_one_64_bytes_a_clock) {
+TEST(l2_gives_all_sms_its_bandwidth_and_one_40_bytes_a_clock) {
   AuditWork w = full();
   w.l2_reads = 1e9;
   CHECK_NEAR(time_of(&w).seconds[AUDIT_L2], 32e9 / 9770e9, 1e-9);
   w.blocks = 1; // all of it through one SM
-  CHECK_NEAR(time_of(&w).seconds[AUDIT_L2], 32e9 / 64 / clock_rate, 1e-9);
+  CHECK_NEAR(time_of(&w).seconds[AUDIT_L2], 32e9 / 40 / clock_rate, 1e-9);
+}
+
+TEST(requests_to_read_and_to_write_overlap) {
+  AuditWork w = full();
+  w.l2_requests = 132 * 0.43 * 3e6;
+  CHECK_NEAR(time_of(&w).seconds[AUDIT_L2], 3e6 / clock_rate, 1e-9);
+  w.l2_write_requests = 132 * 0.265 * 4e6;
+  CHECK_NEAR(time_of(&w).seconds[AUDIT_L2], 5e6 / clock_rate, 1e-9);
+  w.l2_write_parts = 132 * 0.57 * 4e6; // sectors in part: no more than the lines take
+  CHECK_NEAR(time_of(&w).seconds[AUDIT_L2], 5e6 / clock_rate, 1e-9);
+  w.l2_requests = 0;
+  w.blocks = 1; // L2's own limit, whoever writes
+  CHECK_NEAR(time_of(&w).seconds[AUDIT_L2], 4e6 / clock_rate, 1e-9);
+}
+
+TEST(what_is_taken_one_by_one_keeps_an_sm_busy) {
+  AuditWork w = full();
+  w.constant_turns = 132e6;
+  CHECK_NEAR(time_of(&w).seconds[AUDIT_L1], 2.08e6 / clock_rate, 1e-9);
+  w.match_turns = 264e6;
+  CHECK_NEAR(time_of(&w).seconds[AUDIT_L1], 2 * 2.05e6 / clock_rate, 1e-9);
+}
+
+TEST(blocks_and_clusters_are_started_one_after_another) {
+  AuditWork w = full();
+  w.blocks = 8e6;
+  CHECK_NEAR(time_of(&w).seconds[AUDIT_BLOCKS], 10e6 / clock_rate, 1e-9);
+  w.blocks_per_cluster = 2;
+  CHECK_NEAR(time_of(&w).seconds[AUDIT_BLOCKS], 15e6 / clock_rate, 1e-9);
+}
+
+TEST(a_last_wave_is_no_faster_than_its_sms) {
+  AuditWork w = full();
+  w.blocks_per_sm = 1;
+  w.blocks = 132;
+  w.dram_read = 132e6;
+  w.l2_reads = w.dram_read / 32;
+  double full_wave = time_of(&w).seconds[AUDIT_DRAM];
+  CHECK_NEAR(full_wave, 132e6 / copy_rate, 1e-9);
+  w.blocks = 133;
+  w.dram_read += 1e6;
+  w.l2_reads = w.dram_read / 32;
+  CHECK_NEAR(time_of(&w).seconds[AUDIT_DRAM], full_wave + 1e6 / 40 / clock_rate, 1e-9);
+}
+
+TEST(resources_that_are_alike_get_in_each_others_way) {
+  AuditWork w = full();
+  w.dram_read = copy_rate;
+  double alone = time_of(&w).total;
+  w.l1_wavefronts = 132 * clock_rate;
+  CHECK_NEAR(time_of(&w).total / alone, sqrt(sqrt(2)), 1e-3);
 }
 
 TEST(l1_and_shared_memory_share_a_pipe) {
@@ -113,32 +168,52 @@ TEST(warps_wait_together_and_waves_one_after_another) {
   double warps = w.blocks * w.warps_per_block;
   w.load_wait_clocks = warps * 10000;
   double one = time_of(&w).seconds[AUDIT_LATENCY];
-  CHECK_NEAR(one, (10000 - 689) / clock_rate, 1e-9); // the launch's figure has waited once already
+  CHECK_NEAR(one, (10000 - 280) / clock_rate, 1e-9); // the launch's figure has waited for L2 already
+  w.chain = 3;                                       // some warps work while others wait
+  CHECK_NEAR(time_of(&w).seconds[AUDIT_LATENCY], (30000 - 280) / clock_rate, 1e-9);
+  w.chain = 1;
   w.blocks *= 2;
   w.load_wait_clocks *= 2;
-  CHECK_NEAR(time_of(&w).seconds[AUDIT_LATENCY], (20000 - 689) / clock_rate, 1e-9);
+  CHECK_NEAR(time_of(&w).seconds[AUDIT_LATENCY], (20000 + 600 - 280) / clock_rate, 1e-9);
   CHECK_NEAR(time_of(&w).waves, 2, 1e-12);
   w = full();
   warps = w.blocks * w.warps_per_block;
-  w.barriers = warps;
-  w.shared_waits = warps;
-  w.issues = warps;
-  CHECK_NEAR(time_of(&w).seconds[AUDIT_LATENCY], ((30 + 30 + 2) * 100 - 689) / clock_rate, 1e-9);
+  w.barriers = w.shared_waits = w.issues = 100 * warps;
+  CHECK_NEAR(time_of(&w).seconds[AUDIT_LATENCY], ((30 + 30 + 2) * 100 - 280) / clock_rate, 1e-9);
 }
 
 TEST(launches_of_a_graph_cost_less) {
   AuditWork w = full();
   w.launches = 10;
-  CHECK_NEAR(time_of(&w).total, 24.3e-6, 1e-9);
+  double blocks = time_of(&w).seconds[AUDIT_BLOCKS];
+  CHECK_NEAR(time_of(&w).total, 24.3e-6 + blocks, 1e-9);
   w.graph_launches = 10;
-  CHECK_NEAR(time_of(&w).total, 11.7e-6, 1e-9);
+  CHECK_NEAR(time_of(&w).total, 11.7e-6 + blocks, 1e-9);
+  w.early_launches = 10;
+  CHECK_NEAR(time_of(&w).total, 5.85e-6 + blocks, 1e-9);
 }
 
-TEST(atomics_on_one_sector_take_turns) {
+TEST(atomics_that_meet_take_turns) {
   AuditWork w = full();
-  w.atomic_turns = 1980e6;
+  w.atomic_clocks = 1980e6;
   CHECK_NEAR(time_of(&w).seconds[AUDIT_ATOMICS], 1, 1e-9);
   CHECK_INT(time_of(&w).bound, AUDIT_ATOMICS);
+  AuditInst in = {.text = "red.global.add.u32 [%rd1], %r1;",
+                  .pattern = {.queue_lanes = 320, .queue_words = 10}};
+  CHECK_NEAR(audit_atomic_clocks(&in), 10 + 1.46 * 320, 1e-9);
+  in.text = "red.global.add.f32 [%rd1], %f1;";
+  CHECK_NEAR(audit_atomic_clocks(&in), 10 + 3.5 * 320, 1e-9);
+}
+
+TEST(what_ptxas_spills_goes_to_dram_where_l1_is_too_small) {
+  AuditWork w = audit_spills(64, 1000, 1000); // 64 kB of stacks an SM
+  CHECK_NEAR(w.issues, 2 * 16 * 1000, 0);
+  CHECK_NEAR(w.l2_writes, 64 * 32 * 1000 / 32, 0);
+  CHECK_NEAR(w.dram_read + w.dram_write, 0, 0);
+  w = audit_spills(256, 1000, 1000);
+  CHECK_NEAR(w.dram_write, 256 * 32 * 1000 * 0.5, 1e-9);
+  CHECK_NEAR(audit_spilled(AUDIT_FROM_PTXAS, 100, 40), 60, 0);
+  CHECK_NEAR(audit_spilled(AUDIT_FROM_EMULATOR, 100, 40), 0, 0);
 }
 
 TEST(what_is_unknown_of_a_gpu_is_left_out_and_said) {
@@ -179,7 +254,7 @@ static AuditInst load_inst(uint64_t requests, uint64_t sectors) {
                                 .dram_read = sectors * 32}};
 }
 
-TEST(a_request_passes_l1_once_for_four_sectors) {
+TEST(a_request_passes_l1_once_for_every_line) {
   AuditWaits waits = {.per_load = 1, .clocks = 100};
   AuditInst in = load_inst(1000, 4000);
   AuditWork w = {0};
@@ -192,9 +267,20 @@ TEST(a_request_passes_l1_once_for_four_sectors) {
   audit_demand(&in, &waits, 2, &w);
   CHECK_NEAR(w.l1_wavefronts, 16000, 0);
   CHECK_NEAR(w.dram_read, 2 * 32000 * 32, 0);
-  in.kind = SOL_EMU_KIND_CONST_LOAD; // elsewhere
+  in.counts.lines = 32000; // a sector of each
   w = (AuditWork){0};
   audit_demand(&in, &waits, 1, &w);
+  CHECK_NEAR(w.l1_wavefronts, 32000, 0);
+  in.counts.l2_writes = 32000;
+  w = (AuditWork){0};
+  audit_demand(&in, &waits, 1, &w);
+  CHECK_NEAR(w.l1_wavefronts, 48000, 0);
+  CHECK_NEAR(w.l2_write_requests, 32000, 0);
+  in.kind = SOL_EMU_KIND_CONST_LOAD; // elsewhere
+  in.counts.turns = 9000;
+  w = (AuditWork){0};
+  audit_demand(&in, &waits, 1, &w);
+  CHECK_NEAR(w.constant_turns, 9000, 0);
   CHECK_NEAR(w.l1_wavefronts + w.l2_reads + w.load_waits, 0, 0);
 }
 
@@ -211,7 +297,8 @@ TEST(a_wait_is_as_long_as_the_slowest_of_its_loads) {
 }
 
 TEST(shared_memory_and_shuffles_are_waited_for) {
-  AuditInst shared = {.kind = SOL_EMU_KIND_SHARED_LOAD, .counts = {.executions = 400, .wavefronts = 800}};
+  AuditInst shared = {
+      .text = "", .kind = SOL_EMU_KIND_SHARED_LOAD, .counts = {.executions = 400, .wavefronts = 800}};
   AuditInst shuffle = {.unit = SOL_EMU_CLASS_WARP, .counts = {.executions = 10}};
   AuditInst barrier = {.unit = SOL_EMU_CLASS_BARRIER, .barrier = true, .counts = {.executions = 5}};
   AuditWaits waits = {0};
@@ -280,6 +367,27 @@ TEST(launches_of_a_kernel_are_summed_and_shapes_kept_apart) {
   CHECK_NEAR(k->active_lanes, 32, 0);
   // Written bytes reach DRAM sooner or later.
   CHECK_NEAR(k->work.dram_write, 2 * 5e5 + 1048576, 1e-12);
+  audit_free(&p);
+}
+
+// The longest chain of a block over that of a warp on average, scaled where only some of the blocks ran.
+TEST(chains_are_a_factor) {
+  AuditProgram p;
+  CHECK_INT(audit_start(&p, gpu("h200"), NULL), SOL_OK);
+  AuditInst in = load_inst(1056, 4224); // each of 8 warps of 132 blocks waits once
+  AuditLaunch l = launch_of("k", &in, NULL, 0);
+  l.chain = (SolEmuChain){.issues = 132, .far_waits = 8 * 132}; // but one waits 8 times
+  CHECK_INT(audit_add(&p, &l, NULL), SOL_OK);
+  CHECK_INT(audit_finish(&p, NULL), SOL_OK);
+  CHECK_NEAR(p.kernels[0].work.chain, (8 * 689 + 2) / 691.0, 1e-9);
+  l.blocks = 33; // a quarter of them
+  l.name = "other";
+  in.counts.executions /= 4, in.counts.requests /= 4, l.chain.issues /= 4, l.chain.far_waits /= 4;
+  audit_free(&p);
+  CHECK_INT(audit_start(&p, gpu("h200"), NULL), SOL_OK);
+  CHECK_INT(audit_add(&p, &l, NULL), SOL_OK);
+  CHECK_INT(audit_finish(&p, NULL), SOL_OK);
+  CHECK_NEAR(p.kernels[0].work.chain, (8 * 689 + 2) / 691.0, 1e-9);
   audit_free(&p);
 }
 

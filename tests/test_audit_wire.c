@@ -23,6 +23,7 @@ TEST(a_launch_survives_the_wire) {
                    .block = {256, 1, 1},
                    .blocks = 132,
                    .flight = {.loads = 10, .waits = 2.5},
+                   .chain = {.issues = 7, .far_waits = 1.25, .barriers = 3},
                    .insts = &in,
                    .inst_count = 1,
                    .touches = t,
@@ -56,6 +57,7 @@ TEST(a_launch_survives_the_wire) {
       CHECK(h->touch_count == 1 && h->touches[0].address == 0x7f0000001000 && h->touches[0].written == 5e5);
       CHECK(h->fault_count == 1 && strcmp(h->faults[0], faults[0]) == 0);
       CHECK_NEAR(h->flight.waits, 2.5, 0);
+      CHECK(memcmp(&h->chain, &l.chain, sizeof l.chain) == 0);
     }
     if (round) CHECK(line.length < 900);
     for (size_t cut = 0; cut < line.length - 1; cut += 7) // cut anywhere, it is refused and nothing breaks

@@ -98,7 +98,7 @@ TEST(classes) {
   } cases[] = {
       {"add.u32 %r1, %r2, %r3;", SOL_EMU_CLASS_INT},
       {"mad.lo.s32 %r1, %r2, %r3, %r4;", SOL_EMU_CLASS_INT},
-      {"mov.u32 %r1, %r2;", SOL_EMU_CLASS_INT},
+      {"mov.u32 %r1, %r2;", SOL_EMU_CLASS_NAME},
       {"setp.lt.u32 %p1, %r1, 3;", SOL_EMU_CLASS_INT},
       {"cvt.u64.u32 %rd1, %r1;", SOL_EMU_CLASS_INT},
       {"cvt.rn.f32.s32 %f1, %r1;", SOL_EMU_CLASS_CONVERT},

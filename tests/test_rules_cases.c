@@ -28,7 +28,8 @@ static AuditInst *add_access(Rig *rig, SolEmuKind kind, uint64_t sectors, int64_
                               .requests = n,
                               .bytes = bytes,
                               .sectors = n * sectors,
-                              .sectors_ideal = n * 4};
+                              .sectors_ideal = n * 4,
+                              .lines = n * (stride < 128 ? (uint64_t)stride / 4 : sectors)};
   in->pattern = (SolEmuPattern){.width = 4,
                                 .seen = n,
                                 .stride = stride,
@@ -53,10 +54,10 @@ static void rig_start(Rig *rig) {
   CHECK_INT(sol_device_find("h200", &device, NULL), SOL_OK);
   CHECK_INT(audit_start(&rig->program, device, NULL), SOL_OK);
   rig->launch = (AuditLaunch){.name = "k",
-                              .grid = {WARPS / 8, 1, 1},
+                              .grid = {1056, 1, 1}, // an H200 holds them all
                               .block = {256, 1, 1},
                               .registers = 16,
-                              .blocks = WARPS / 8,
+                              .blocks = 1056,
                               .insts = rig->insts,
                               .touches = rig->touches,
                               .flight = {.loads = WARPS, .bytes = WARPS * 128, .waits = WARPS}};
@@ -180,6 +181,7 @@ TEST(a_finding_must_matter_to_the_program) {
   rig_start(&rig);
   AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 32, 4096);
   in->counts.requests /= 1024, in->counts.sectors /= 1024, in->counts.sectors_ideal /= 1024;
+  in->counts.lines /= 1024;
   in->counts.l1_misses /= 1024, in->counts.l2_misses /= 1024, in->counts.dram_read /= 1024;
   CHECK_INT(audit_add(&rig.program, &rig.launch, NULL), SOL_OK);
   rig.launch.name = "other";
@@ -483,6 +485,8 @@ TEST(scattered_atomics_do_not_queue) {
     in->counts.atomics = WARPS * 32;
     in->pattern.same = same ? WARPS * 32 : WARPS;
     in->pattern.hottest = same ? WARPS * 32 : 40;
+    in->pattern.queue_lanes = same ? WARPS * 32 : 40;
+    in->pattern.queue_words = same ? WARPS : 40;
     CHECK_MSG(finds(&rig, "atomics") == (same == 1), "same %d", same);
     audit_free(&rig.program);
   }

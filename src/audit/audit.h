@@ -29,12 +29,18 @@ typedef struct AuditProgram AuditProgram;
 // rule may lower (or raise, where its fix costs something) in a copy. Sectors have 32 bytes.
 #define AUDIT_DEMANDS(X)                                                                                     \
   X(dram_read)         /* bytes; modelled */                                                                 \
+  X(dram_scattered)    /* of those read: by lanes that lie anywhere */                                       \
   X(dram_write)        /* bytes, with what is left dirty in L2 at the end; modelled */                       \
   X(l2_reads)          /* sectors that L1 asked L2 for; modelled */                                          \
   X(l2_writes)         /* sectors that were sent to L2 */                                                    \
   X(l2_atomics)        /* sectors of atomics sent to L2 */                                                   \
-  X(l2_requests)       /* to L2, for sectors of a line, or one written in part; modelled */                  \
-  X(atomic_turns)      /* turns on the busiest sector: lanes whose atomics wait for each other */            \
+  X(l2_requests)       /* to L2, for sectors of a line; modelled */                                          \
+  X(l2_write_requests) /* likewise, that write */                                                            \
+  X(l2_write_parts)    /* of those: whole lines, and sectors that are written in part */                     \
+  X(atomic_turns)      /* lanes of atomics on the busiest sector */                                          \
+  X(atomic_clocks)     /* of L2, for the atomics on its busiest 512 bytes, one after another */              \
+  X(constant_turns)    /* words that constant memory gives one after another */                              \
+  X(match_turns)       /* values that matches look for one after another */                                  \
   X(l1_wavefronts)     /* passes of global, local and texture requests through L1, one a clock and SM */     \
   X(shared_wavefronts) /* passes through shared memory, likewise */                                          \
   X(issues)            /* warp instructions of any kind (PTX's) */                                           \
@@ -54,9 +60,12 @@ typedef struct AuditWork {
   // Per launch: means, where launches of several shapes were put together.
   double launches;
   double graph_launches; // of those: in a CUDA graph, which starts them faster
+  double early_launches; // of all: may start before their predecessors have ended
   double blocks;         // of one launch
   double warps_per_block;
-  double blocks_per_sm; // that an SM holds at once: the occupancy
+  double blocks_per_sm;      // that an SM holds at once: the occupancy
+  double blocks_per_cluster; // 0 or 1: no clusters
+  double chain; // of the slowest warp of a block and those it waits for, over that of a warp on average; 0: 1
 #define AUDIT_DEMAND_FIELD(name) double name;
   AUDIT_DEMANDS(AUDIT_DEMAND_FIELD)
 #undef AUDIT_DEMAND_FIELD
@@ -72,6 +81,7 @@ typedef enum AuditResource {
   AUDIT_ISSUE,  // instructions, and the pipes they go to
   AUDIT_TENSOR,
   AUDIT_ATOMICS, // atomics that wait for each other
+  AUDIT_BLOCKS,  // starting blocks
   AUDIT_LATENCY, // waiting: too few bytes in flight, too few blocks, barriers
   AUDIT_RESOURCES
 } AuditResource;
@@ -242,9 +252,11 @@ typedef struct AuditLaunch {
   int registers;
   AuditSource registers_from;
   bool graph; // launched as part of a CUDA graph
+  bool early; // by programmatic dependent launch
   SolEmuEnd end;
   uint64_t blocks; // that ran; the rest of the grid is taken to be like them
   SolEmuFlight flight;
+  SolEmuChain chain;
   const AuditInst *insts; // of this launch alone, unscaled; those that ran, by rising place
   uint32_t inst_count;
   const AuditTouch *touches;

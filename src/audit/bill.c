@@ -130,6 +130,8 @@ static void add_pattern(SolEmuPattern *to, const SolEmuPattern *from, double sca
   if (from->width > to->width) to->width = from->width;
   uint64_t hottest = scaled(from->hottest, scale);
   if (hottest > to->hottest) to->hottest = hottest;
+  uint64_t lanes = scaled(from->queue_lanes, scale), words = scaled(from->queue_words, scale);
+  if (lanes + words > to->queue_lanes + to->queue_words) to->queue_lanes = lanes, to->queue_words = words;
   if (from->allocation && to->allocation && from->allocation != to->allocation) to->several = true;
   to->several |= from->several;
   if (!to->allocation) to->allocation = from->allocation;
@@ -243,18 +245,29 @@ static AuditWork work_of(const SolDevice *device, const AuditLaunch *l, const Au
                          double written) {
   AuditWork w = {.launches = 1,
                  .graph_launches = l->graph ? 1 : 0,
+                 .early_launches = l->early ? 1 : 0,
+                 .blocks_per_cluster =
+                     l->cluster[0] ? (double)l->cluster[0] * l->cluster[1] * l->cluster[2] : 0,
                  .blocks = blocks_of(l),
                  .warps_per_block = s->occupancy.warps_per_block,
                  .blocks_per_sm = s->occupancy.blocks_per_sm};
   AuditWaits waits = audit_waits(device, l->insts, l->inst_count, &l->flight);
-  double hottest = 0;
+  double executions = 0;
   for (uint32_t i = 0; i < l->inst_count; i++) {
-    audit_demand(&l->insts[i], &waits, scale, &w);
-    double turns = (double)l->insts[i].pattern.hottest * scale;
-    if (turns > hottest) hottest = turns;
+    const AuditInst *in = &l->insts[i];
+    audit_demand(in, &waits, scale, &w);
+    executions += (double)in->counts.executions * scale;
+    double turns = (double)in->pattern.hottest * scale, clocks = audit_atomic_clocks(in) * scale;
+    if (turns > w.atomic_turns) w.atomic_turns = turns;
+    if (clocks > w.atomic_clocks) w.atomic_clocks = clocks;
   }
-  w.atomic_turns = hottest;
   if (w.dram_write < written) w.dram_write = written;
+  AuditWork spills = audit_spills(audit_spilled(l->registers_from, l->stack_bytes, l->local_array_bytes),
+                                  w.blocks * w.warps_per_block, w.blocks_per_sm * w.warps_per_block * 32);
+  w.chain = audit_chain(device, &w, &waits, &l->chain, scale, executions);
+#define ADD_SPILLS(name) w.name += spills.name;
+  AUDIT_DEMANDS(ADD_SPILLS)
+#undef ADD_SPILLS
   return w;
 }
 

@@ -11,11 +11,23 @@
 typedef struct AuditWaits {
   double per_load; // waits over loads: 1 where each is waited for
   double clocks;   // of one wait
+  double far;      // of one that L1 could not answer
 } AuditWaits;
 AuditWaits audit_waits(const SolDevice *device, const AuditInst *insts, uint32_t count,
                        const SolEmuFlight *flight);
 // Adds what the instruction demands, counts times `scale`.
 void audit_demand(const AuditInst *inst, const AuditWaits *waits, double scale, AuditWork *work);
+// Clocks that warps wait and issue, summed, as if none waited for another; and how much longer a block's
+// chain is.
+double audit_wait_clocks(const SolDevice *device, const AuditWork *work);
+double audit_chain(const SolDevice *device, const AuditWork *work, const AuditWaits *waits,
+                   const SolEmuChain *chain, double scale, double executions);
+// Clocks that its atomics keep the busiest part of L2.
+double audit_atomic_clocks(const AuditInst *inst);
+// Bytes a thread that ptxas spilled, as far as they are known; and what they demand, so many threads being
+// resident.
+double audit_spilled(AuditSource from, uint64_t stack_bytes, uint64_t local_array_bytes);
+AuditWork audit_spills(double bytes, double warps, double resident);
 void audit_work_add(AuditWork *to, const AuditWork *from); // demands and launches; geometry becomes the mean
 
 // ---- flows.c: who reads what whom wrote ----

@@ -34,11 +34,14 @@ static double cost_of(const AuditProgram *p, const AuditKernel *k, const AuditWa
   AuditWork w = {.launches = k->work.launches,
                  .blocks = k->work.blocks,
                  .warps_per_block = k->work.warps_per_block,
-                 .blocks_per_sm = k->work.blocks_per_sm};
+                 .blocks_per_sm = k->work.blocks_per_sm,
+                 .blocks_per_cluster = k->work.blocks_per_cluster,
+                 .chain = k->work.chain};
   for (uint32_t i = 0; i < line->count; i++) {
     const AuditInst *in = &k->insts[k->by_line[line->first + i]];
     audit_demand(in, waits, 1, &w);
-    if ((double)in->pattern.hottest > w.atomic_turns) w.atomic_turns = (double)in->pattern.hottest;
+    double clocks = audit_atomic_clocks(in);
+    if (clocks > w.atomic_clocks) w.atomic_clocks = clocks;
   }
   if (k->work.l2_writes > 0) w.dram_write = k->work.dram_write * (w.l2_writes / k->work.l2_writes);
   AuditTime time;

@@ -19,7 +19,7 @@ typedef struct RuleText { // for documentation and --rules listings
 const RuleText *audit_rule(uint32_t i); // NULL past the last
 
 // A finding is shown where it makes its kernels at least this much faster ...
-#define RULE_MIN_GAIN 1.02
+#define RULE_MIN_GAIN 1.01
 // ... and saves at least this share of the whole program's time.
 #define RULE_MIN_SHARE 0.01
 

@@ -1,12 +1,11 @@
 // What a warp's instructions get in each other's way with: banks, atomics, divergence, detours, spills.
+#include "audit/inside.h"
 #include "audit/rules.h"
 #include "base/format.h"
 
 #define CONFLICT     1.1  // passes over the fewest possible: below, nothing is said
 #define MIXED_LANES  0.95 // share of lanes that are active: above, a warp counts as whole
 #define SECTOR_WORDS 8.0  // addresses of 4 bytes that share a sector, and so its turns
-#define SPILL_WORD   4.0
-#define SPILL_TRIPS  2.0 // a spilled word is stored and loaded once, at least
 
 static bool same_line(const AuditInst *a, const AuditInst *b) {
   return a->line == b->line && a->file && b->file && strcmp(a->file, b->file) == 0;
@@ -94,6 +93,7 @@ static void report_global_atomics(Rules *r) {
   double left = rule_least(turns, blocks * words);
   AuditWork after = k->work;
   after.atomic_turns = left;
+  after.atomic_clocks *= left / turns;
   after.l2_requests -= after.l2_atomics * (1 - left / turns);
   after.l2_atomics *= left / turns;
   RuleWords w = {{0}, {0}, {0}};
@@ -254,27 +254,25 @@ void rule_shared_detour(Rules *r) {
 
 // ---- spill ----
 
-// ptxas's own spills are not in the PTX: at least one trip of each word and thread comes on top of the time.
+// ptxas's own spills are not in the PTX; the time holds a store and a load of each word and thread.
 static void report_hidden_spills(Rules *r) {
   const AuditKernel *k = r->kernel;
-  if (k->registers_from != AUDIT_FROM_PTXAS || k->stack_bytes <= k->local_array_bytes) return;
-  double bytes = (double)(k->stack_bytes - k->local_array_bytes), words = bytes / SPILL_WORD;
-  double trips = SPILL_TRIPS * words * rule_warps(k);
-  AuditWork with = k->work;
-  with.issues += trips;
-  with.l1_wavefronts += trips;
-  with.l2_writes += trips / SPILL_TRIPS * 4; // stores go through to L2
-  double before = audit_seconds_with(r->program, k, &with);
+  double bytes = audit_spilled(k->registers_from, k->stack_bytes, k->local_array_bytes);
+  if (bytes <= 0) return;
+  double warps = rule_warps(k);
+  AuditWork after = k->work,
+            spills = audit_spills(bytes, warps, k->work.blocks_per_sm * k->work.warps_per_block * 32);
+  rule_remove(&after, &spills, 1);
   RuleWords w = {{0}, {0}, {0}};
   sol_format(
       w.message, sizeof w.message,
       "ptxas keeps %.0f bytes a thread in local memory beyond the kernel's own arrays: %d registers were not "
-      "enough. At least %s of traffic that the bill does not show.",
-      bytes, k->registers, rule_bytes(trips * 128).text);
+      "enough. At least %s of traffic that no line of the bill shows.",
+      bytes, k->registers, rule_bytes(spills.issues * 128).text);
   sol_format(w.evidence, sizeof w.evidence,
              "stack %llu B, of which %llu B are arrays; one store and load of each word",
              (unsigned long long)k->stack_bytes, (unsigned long long)k->local_array_bytes);
-  rule_report_seconds(r, RULE_spill, NULL, before, k->time.total, &w);
+  rule_report(r, RULE_spill, NULL, &after, &w);
 }
 
 void rule_spill(Rules *r) {

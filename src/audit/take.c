@@ -159,6 +159,7 @@ SolStatus audit_take(const SolPtxModule *ptx, const SolEmuResult *r, SolArena *a
   out->end = r->end;
   out->blocks = r->blocks;
   out->flight = r->flight;
+  out->chain = r->chain;
   uint32_t ran = 0;
   for (uint32_t i = 0; i < r->inst_count; i++) ran += r->insts[i].counts.executions != 0;
   AuditInst *insts = sol_arena_alloc(arena, (ran + 1) * sizeof *insts);

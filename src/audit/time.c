@@ -1,49 +1,69 @@
 // The time model. One set of rules for every kernel; nothing is fitted to one. Assumptions, each with a test
 // in tests/test_audit.c:
 //
-//  1. Time is the launches' own cost plus what the machine is busy or waiting. Of the resources the busiest
-//     decides (they overlap); waiting overlaps with it as two sides of a right angle do, sqrt(busy^2 +
-//     wait^2): nothing is added where one is small, 41% where both are alike. With an H200's 689 clocks that
-//     reaches 97% of its bandwidth at 48 KiB in flight per SM, which is what it takes there.
-//  2. DRAM moves reads and writes at DRAM_SHARE of the published bandwidth: what a plain copy reaches.
+//  1. Time is the launches' own cost plus what the machine is busy or waiting. Resources overlap, but not
+//  wholly:
+//     they add up as fourth powers do, so that the busiest decides, and two alike take 19% longer than one.
+//     Waiting overlaps with being busy as two sides of a right angle do, sqrt(busy^2 + wait^2). With an
+//     H200's 689 clocks that reaches 97% of its bandwidth at 48 KiB in flight per SM, which is what it takes
+//     there.
+//  2. DRAM moves reads and writes at DRAM_SHARE of the published bandwidth: what a plain copy reaches. Of
+//  that,
+//     SCATTER_SHARE for what lanes read that lie anywhere: each opens a row of its own.
 //  3. L2 gives its measured bandwidth to all SMs together; one SM takes at most FILL_BYTES a clock, in at
 //  most
-//     L2_REQUESTS requests: of sectors of one line, or of one sector that is written in part.
+//     L2_READS requests. L2 takes L2_WRITES requests to write a clock and SM, or L2_PARTS sectors that are
+//     written in part, wherever they come from. A request is for sectors of one line. Reads and writes
+//     overlap as work and waiting do.
 //  4. L1 and shared memory share one pipe of an SM: a pass a clock.
 //  5. An SM issues 4 warp instructions a clock; pipes have the rates of the CUDA guide's table of arithmetic
-//     throughput (fp32, fp64 and tensor: of the published peaks). PTX instructions stand for the machine's.
+//     throughput (fp32, fp64 and tensor: of the published peaks). PTX instructions stand for the machine's,
+//     but for those that name a value: moves, parameters, conversions of addresses.
 //  6. Blocks are dealt evenly: the busiest SM has ceil(blocks / SMs) of them, and what SMs do takes as long
-//     as that one. DRAM and L2 are everybody's: a last wave that is not full costs them nothing.
+//     as that one. DRAM and L2 are everybody's; but the blocks of a last wave that is not full move their
+//     bytes no faster than their SMs can, FILL_BYTES a clock.
 //  7. A warp's chain is its waits for loads, each as long as the place its bytes come from is away, for
-//     shared memory and for barriers, and ISSUE_CLOCKS for an instruction. Blocks that are resident together
-//     wait together; waves wait one after another.
-//  8. A launch costs the device's published figure, in a stream or in a graph. That was measured with a
-//     kernel that waits for memory once, so one such wait is not counted again.
-//  9. Lanes whose atomics hit one sector take turns, TURNS a clock; an atomic's sector goes to L2 and back.
+//     shared memory and for barriers, and ISSUE_CLOCKS for an instruction; a block takes BLOCK_CLOCKS to come
+//     and go. Blocks that are resident together wait together; waves wait one after another.
+//  8. A launch costs the device's published figure, in a stream or in a graph; EARLY_SHARE of that where it
+//  may
+//     start before its predecessor has ended. That was measured with a kernel of one block that waits for L2
+//     once, so neither is counted again.
+//  9. The machine starts a block in START_CLOCKS, a cluster in one more.
+// 10. Atomics that meet in memory take turns: see work.c.
 #include "audit/audit.h"
+#include "audit/inside.h"
 #include "base/error.h"
 
-#define DRAM_SHARE 0.892 // bench/results/2026-11-15-h200-*.json: our copy, 4.28 of 4.8 TB/s
-#define FILL_BYTES 64.0  // per clock from L2 to an SM
-#define L2_REQUESTS                                                                                          \
-  0.43 // per clock and SM: 105 to 118 G/s measured, tests/data/h200-rules.csv (column_scale ...)
-#define ISSUE_RATE     4.0 // warp instructions a clock and SM: one each of 4 schedulers
-#define ISSUE_CLOCKS   2.0 // of a chain, for each instruction: results take 4, and every other one is not on it
-#define INTEGER_RATE   2.0  // warp instructions a clock and SM: 64 lanes
-#define SPECIAL_RATE   0.5  // 16 lanes
-#define BARRIER_CLOCKS 30.0 // of a warp, once all have come
-#define TURNS          1.0  // atomics a clock on one sector
+#define DRAM_SHARE    0.892 // bench/results/2026-11-15-h200-*.json: our copy, 4.28 of 4.8 TB/s
+#define SCATTER_SHARE 0.6   // sol ladder stride: random against 32
+#define FILL_BYTES    40.0  // per clock from L2 to an SM: sol ladder tail, a block alone
+#define L2_READS                                                                                             \
+  0.43 // per clock and SM: 105 to 118 G/s measured, tests/data/h200-rules.csv (column_walk ...)
+#define L2_WRITES 0.265 // 69 to 73 G/s: bench/results/2026-11-15-h200-units.json, 4-byte writes
+#define L2_PARTS                                                                                             \
+  0.57 // about 150 G/s: uncoalesced_bad takes 99 and embedding's unrolled rung 107, particles' first 178
+#define ISSUE_RATE      4.0  // warp instructions a clock and SM: one each of 4 schedulers
+#define INTEGER_RATE    2.0  // warp instructions a clock and SM: 64 lanes
+#define SPECIAL_RATE    0.5  // 16 lanes
+#define CONSTANT_CLOCKS 2.08 // bench/results/2026-11-15-h200-units.json
+#define MATCH_CLOCKS    2.05 // the same
+#define BLOCK_CLOCKS                                                                                         \
+  600.0 // sol ladder occupancy: blocks of a copy, one to an SM, live 1500 clocks, of which 700 wait
+#define START_CLOCKS 1.25 // bench/results/2026-11-15-h200-units.json: block start, cluster start
+#define EARLY_SHARE  0.50 // sol ladder launches: early-8 against graph-8
 
 const char *audit_resource_name(AuditResource resource) {
   static const char *const names[] = {
-      "launches",     "DRAM bandwidth", "L2 bandwidth", "L1 and shared memory",
-      "instructions", "tensor cores",   "atomics",      "waiting (latency)"};
+      "launches",     "DRAM bandwidth", "L2 bandwidth",    "L1 and shared memory", "instructions",
+      "tensor cores", "atomics",        "starting blocks", "waiting (latency)"};
   _Static_assert(SOL_COUNT(names) == AUDIT_RESOURCES, "a name for each");
   return (unsigned)resource < AUDIT_RESOURCES ? names[resource] : "?";
 }
 
 const char *audit_resource_key(AuditResource resource) {
-  static const char *const keys[] = {"launch", "dram", "l2", "l1", "issue", "tensor", "atomics", "latency"};
+  static const char *const keys[] = {"launch", "dram",    "l2",     "l1",     "issue",
+                                     "tensor", "atomics", "blocks", "latency"};
   _Static_assert(SOL_COUNT(keys) == AUDIT_RESOURCES, "a key for each");
   return (unsigned)resource < AUDIT_RESOURCES ? keys[resource] : "?";
 }
@@ -52,13 +72,23 @@ static double larger(double a, double b) {
   return a > b ? a : b;
 }
 
+// What overlaps, but not wholly.
+static double together(double a, double b) {
+  return __builtin_sqrt(a * a + b * b);
+}
+
 static double launch_seconds(const SolDevice *d, double launches, double graph_launches) {
   double in_graphs = sol_known(d->graph_launch_us) ? d->graph_launch_us.value : d->launch_us.value;
   return ((launches - graph_launches) * d->launch_us.value + graph_launches * in_graphs) * 1e-6;
 }
 
+static double work_launch_seconds(const SolDevice *d, const AuditWork *w) {
+  double all = launch_seconds(d, w->launches, w->graph_launches);
+  return all * (1 - w->early_launches / w->launches * (1 - EARLY_SHARE));
+}
+
 double audit_copy_rate(const SolDevice *device) {
-  return device->mem_bandwidth.value * DRAM_SHARE;
+  return sol_known(device->mem_copy) ? device->mem_copy.value : device->mem_bandwidth.value * DRAM_SHARE;
 }
 
 double audit_light(const SolDevice *device, double bytes, double launches, double graph_launches) {
@@ -89,7 +119,9 @@ static double sm_seconds(const Machine *m, double work, double per_clock) {
 static double l2_seconds(const Machine *m, const AuditWork *w, AuditTime *out) {
   double sectors = w->l2_reads + w->l2_writes + 2 * w->l2_atomics;
   double fill = sm_seconds(m, (w->l2_reads + w->l2_writes + w->l2_atomics) * 32, FILL_BYTES);
-  fill = larger(fill, sm_seconds(m, w->l2_requests, L2_REQUESTS));
+  double reads = sm_seconds(m, w->l2_requests, L2_READS), lines = w->l2_write_requests / L2_WRITES,
+         parts = w->l2_write_parts / L2_PARTS, writes = larger(lines, parts) / m->sms / m->clock;
+  fill = larger(fill, together(reads, writes));
   if (sol_known(m->d->l2_bandwidth)) return larger(sectors * 32 / m->d->l2_bandwidth.value, fill);
   out->left_out |= 1u << AUDIT_L2;
   return fill;
@@ -118,15 +150,30 @@ static double tensor_seconds(const Machine *m, const AuditWork *w, AuditTime *ou
   return 0;
 }
 
-// Of all launches: each warp's chain, as often as there are waves.
+// Of all launches: each block's chain, as often as there are waves.
 static double latency_seconds(const Machine *m, const AuditWork *w, double warps, AuditTime *out) {
   bool known = sol_known(m->d->mem_latency) && sol_known(m->d->smem_latency);
   if (!known) out->left_out |= 1u << AUDIT_LATENCY;
-  double clocks = w->load_wait_clocks + w->barriers * BARRIER_CLOCKS + w->issues * ISSUE_CLOCKS;
-  if (sol_known(m->d->smem_latency)) clocks += w->shared_waits * m->d->smem_latency.value;
-  double chain = clocks / warps * m->waves * w->launches / m->clock;
-  double counted = sol_known(m->d->mem_latency) ? m->d->mem_latency.value * w->launches / m->clock : 0;
+  double clocks = audit_wait_clocks(m->d, w) * (w->chain > 1 ? w->chain : 1);
+  double chain = (clocks / warps * m->waves + BLOCK_CLOCKS * (m->waves - 1)) * w->launches / m->clock;
+  double counted = sol_known(m->d->l2_latency) ? m->d->l2_latency.value * w->launches / m->clock : 0;
   return larger(chain - counted, 0);
+}
+
+static double start_seconds(const Machine *m, const AuditWork *w) {
+  double blocks = w->blocks * w->launches;
+  double clusters = w->blocks_per_cluster > 1 ? blocks / w->blocks_per_cluster : 0;
+  return (blocks + clusters) * START_CLOCKS / m->clock;
+}
+
+// What a last wave takes longer than its share of DRAM's time: its SMs cannot fill themselves faster.
+static double tail_seconds(const Machine *m, const AuditWork *w, double dram) {
+  double slots = larger(w->blocks_per_sm, 1) * m->sms,
+         rest = w->blocks - __builtin_floor(w->blocks / slots) * slots;
+  if (rest <= 0 || w->blocks <= 0) return 0;
+  double bytes = (w->l2_reads + w->l2_writes) * 32 / w->blocks; // of a block, all launches
+  double alone = bytes * __builtin_ceil(rest / m->sms) / FILL_BYTES / m->clock;
+  return larger(alone - dram * rest / w->blocks, 0);
 }
 
 static SolStatus check_device(const SolDevice *d, SolError *err) {
@@ -151,17 +198,23 @@ SolStatus audit_time(const SolDevice *device, const AuditWork *w, AuditTime *out
   if (w->launches <= 0) return SOL_OK;
   Machine m = machine_of(device, w);
   double warps = larger(w->launches * w->blocks * w->warps_per_block, 1), *s = out->seconds;
-  s[AUDIT_LAUNCH] = launch_seconds(device, w->launches, w->graph_launches);
-  s[AUDIT_DRAM] = (w->dram_read + w->dram_write) / audit_copy_rate(device);
+  s[AUDIT_LAUNCH] = work_launch_seconds(device, w);
+  double scattered = w->dram_scattered * (1 / SCATTER_SHARE - 1);
+  s[AUDIT_DRAM] = (w->dram_read + w->dram_write + scattered) / audit_copy_rate(device);
+  s[AUDIT_DRAM] += tail_seconds(&m, w, s[AUDIT_DRAM]);
   s[AUDIT_L2] = l2_seconds(&m, w, out);
-  s[AUDIT_L1] = sm_seconds(&m, w->l1_wavefronts + w->shared_wavefronts, 1);
+  s[AUDIT_L1] = larger(sm_seconds(&m, w->l1_wavefronts + w->shared_wavefronts, 1),
+                       larger(sm_seconds(&m, w->constant_turns, 1 / CONSTANT_CLOCKS),
+                              sm_seconds(&m, w->match_turns, 1 / MATCH_CLOCKS)));
   s[AUDIT_ISSUE] = issue_seconds(&m, w);
   s[AUDIT_TENSOR] = tensor_seconds(&m, w, out);
-  s[AUDIT_ATOMICS] = w->atomic_turns / TURNS / m.clock;
+  s[AUDIT_ATOMICS] = w->atomic_clocks / m.clock;
+  s[AUDIT_BLOCKS] = start_seconds(&m, w);
   s[AUDIT_LATENCY] = latency_seconds(&m, w, warps, out);
   double busy = 0;
-  for (int r = AUDIT_DRAM; r < AUDIT_LATENCY; r++) busy = larger(busy, s[r]);
-  out->total = s[AUDIT_LAUNCH] + __builtin_sqrt(busy * busy + s[AUDIT_LATENCY] * s[AUDIT_LATENCY]);
+  for (int r = AUDIT_DRAM; r < AUDIT_LATENCY; r++) busy += s[r] * s[r] * s[r] * s[r];
+  busy = __builtin_sqrt(__builtin_sqrt(busy));
+  out->total = s[AUDIT_LAUNCH] + together(busy, s[AUDIT_LATENCY]);
   for (int r = 0; r < AUDIT_RESOURCES; r++)
     if (s[r] > s[out->bound]) out->bound = (AuditResource)r;
   out->waves = larger(w->blocks, 1) / (larger(w->blocks_per_sm, 1) * m.sms);

@@ -117,7 +117,10 @@ void audit_write_launch(const AuditLaunch *l, uint32_t id, AuditTold *told, SolB
                             (double)l->flight.loads,
                             (double)l->flight.bytes,
                             (double)l->flight.async_bytes,
-                            l->flight.waits};
+                            l->flight.waits,
+#define CHAIN_VALUE(name) l->chain.name,
+                            SOL_EMU_CHAIN(CHAIN_VALUE)};
+#undef CHAIN_VALUE
   sol_buffer_puts(out, ",\"numbers\":");
   put_numbers(out, numbers, SOL_COUNT(numbers));
   put_new(l, told, out);

@@ -54,6 +54,8 @@ void audit_reader_free(AuditReader *reader);
   X(steps)                                                                                                   \
   X(same)                                                                                                    \
   X(hottest)                                                                                                 \
+  X(queue_lanes)                                                                                             \
+  X(queue_words)                                                                                             \
   X(allocation)                                                                                              \
   X(several)                                                                                                 \
   X(values)                                                                                                  \

@@ -194,7 +194,7 @@ static bool hear_lists(AuditReader *r, struct AuditHeard *k, SolJson line, Audit
 
 static bool hear_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l) {
   SolJson name;
-  double n[13], unit;
+  double n[13 + sizeof(SolEmuChain) / sizeof(double)], unit;
   SolJson value;
   if (!(id >= 0 && id < UINT32_MAX) || !sol_json_get(line, "name", &name)) return false;
   if (!sol_json_get(line, "unit", &value) || !sol_json_number(value, &unit)) return false;
@@ -216,6 +216,10 @@ static bool hear_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l)
   l->end = n[7] >= 0 && n[7] <= SOL_EMU_INTERRUPTED ? (SolEmuEnd)n[7] : SOL_EMU_FAULT;
   l->blocks = count_of(n[8]);
   l->flight = (SolEmuFlight){count_of(n[9]), count_of(n[10]), count_of(n[11]), n[12]};
+  size_t at = 13;
+#define TAKE_CHAIN(name) l->chain.name = n[at] >= 0 && n[at] <= SOL_EXACT ? n[at] : 0, at++;
+  SOL_EMU_CHAIN(TAKE_CHAIN)
+#undef TAKE_CHAIN
   return hear_lists(r, k, line, l);
 }
 

@@ -1,16 +1,35 @@
 // What a launch's counts demand of the machine: the input of the time model.
 //
 // Assumptions, each with a test in tests/test_audit.c:
-//  1. A request passes L1 once, or once for every 4 sectors; a store likewise. Constant memory passes
-//     elsewhere.
+//  1. A request passes L1 once for every line that it touches, a store STORE_PASSES times; a texture's once,
+//  or once for every 4 sectors.
+//     Constant memory passes elsewhere. A store sends L2 a request for every line.
 //  2. A wait for loads is as long as the slowest of them takes. Each finds its sectors in L1, L2 or DRAM with
 //     the chance that all of the kernel's loads have on average; DRAM's are bytes from there over 32.
 //  3. Of shared-memory loads a warp has SHARED_IN_FLIGHT on their way before it waits; for a shuffle it waits
 //     as long as for shared memory.
-//  4. What a launch leaves dirty in L2 is written all the same, if later: DRAM takes every byte written once.
+//  4. Constant memory gives a word at a time, and takes as long as for CONSTANT_LEAST of them; a match finds
+//  a value
+//     at a time, after MATCH_SETUP.
+//  5. Atomics on the same 512 bytes of memory take turns in L2: for each request and line a clock a word,
+//  five at
+//     most, and INT_CLOCKS for every further lane at one address, REAL_CLOCKS where they add floating-point
+//     numbers (bench/results/2026-11-15-h200-units.json).
+//  6. What ptxas spills a thread stores and loads once. It stays in L1 as far as LOCAL_ROOM holds the stacks
+//  of
+//     the threads that an SM has at a time; the rest goes to DRAM.
+//  7. What a launch leaves dirty in L2 is written all the same, if later: DRAM takes every byte written once.
 #include "audit/inside.h"
 
 #define SHARED_IN_FLIGHT 4.0
+#define ISSUE_CLOCKS     2.0 // of a chain, for each instruction: results take 4, and every other one is not on it
+#define BARRIER_CLOCKS   30.0 // of a warp, once all have come
+#define STORE_PASSES     1.5  // sol ladder: rmsnorm thread, embedding naive
+#define CONSTANT_LEAST   2.1
+#define MATCH_SETUP      1.5
+#define INT_CLOCKS       1.46
+#define REAL_CLOCKS      3.5
+#define LOCAL_ROOM       128e3 // bytes: sol ladder registers
 
 static double larger(double a, double b) {
   return a > b ? a : b;
@@ -40,6 +59,7 @@ AuditWaits audit_waits(const SolDevice *d, const AuditInst *insts, uint32_t coun
   }
   w.clocks = in_l1 * d->l1_latency.value + (in_l2 - in_l1) * d->l2_latency.value +
              (1 - in_l2) * d->mem_latency.value;
+  w.far = in_l1 < 1 ? (w.clocks - in_l1 * d->l1_latency.value) / (1 - in_l1) : 0;
   return w;
 }
 
@@ -55,17 +75,33 @@ static void add_pipe(SolEmuClass unit, double executions, AuditWork *w) {
   }
 }
 
+static bool is_real(const char *text) { // "atom.shared.add.f32 ..."
+  for (; *text && *text != ' '; text++)
+    if (text[0] == '.' && (text[1] == 'f' || (text[1] == 'b' && text[2] == 'f'))) return true;
+  return false;
+}
+
 static void add_global(const AuditInst *in, const AuditWaits *waits, double scale, AuditWork *w) {
   const SolEmuCounts *c = &in->counts;
   double at_l2 = (double)(c->l2_hits + c->l2_misses) * scale;
-  w->l1_wavefronts += larger((double)c->requests, (double)c->sectors / 4) * scale;
+  double passes = larger((double)c->requests, (double)c->sectors / 4);
+  if (in->kind != SOL_EMU_KIND_TEXTURE)
+    passes = larger(passes, (double)c->lines * (c->l2_writes ? STORE_PASSES : 1));
+  w->l1_wavefronts += passes * scale;
   if (in->kind == SOL_EMU_KIND_GLOBAL_ATOMIC)
     w->l2_atomics += at_l2;
   else
     w->l2_reads += at_l2;
   w->l2_writes += (double)c->l2_writes * scale;
-  w->l2_requests += (double)c->l2_requests * scale;
+  if (c->l2_writes) {
+    w->l2_write_requests += (double)c->lines * scale;
+    w->l2_write_parts += (double)c->l2_requests * scale;
+  } else
+    w->l2_requests += (double)c->l2_requests * scale;
   w->dram_read += (double)c->dram_read * scale;
+  if (in->pattern.seen)
+    w->dram_scattered +=
+        (double)c->dram_read * scale * (double)in->pattern.scattered / (double)in->pattern.seen;
   w->dram_write += (double)c->dram_write * scale;
   if (!in->brings) return;
   double times = (double)c->requests * waits->per_load * scale;
@@ -76,6 +112,7 @@ static void add_global(const AuditInst *in, const AuditWaits *waits, double scal
 void audit_demand(const AuditInst *in, const AuditWaits *waits, double scale, AuditWork *w) {
   const SolEmuCounts *c = &in->counts;
   double executions = (double)c->executions * scale;
+  if (in->unit == SOL_EMU_CLASS_NAME && !c->requests) return;
   w->issues += executions;
   add_pipe(in->unit, executions, w);
   if (in->flops > 0) w->tensor_flops += in->flops * executions;
@@ -83,9 +120,57 @@ void audit_demand(const AuditInst *in, const AuditWaits *waits, double scale, Au
   w->shared_wavefronts += (double)c->wavefronts * scale;
   if (in->kind == SOL_EMU_KIND_SHARED_LOAD || in->kind == SOL_EMU_KIND_SHARED_ATOMIC)
     w->shared_waits += executions / SHARED_IN_FLIGHT;
+  // Floating-point numbers are added to shared memory by a loop: read, add, compare and swap, lane after
+  // lane, and the warps of a block get in each other's way.
+  if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC && is_real(in->text))
+    w->shared_waits += 2 * (double)in->pattern.same * scale * larger(w->warps_per_block, 1);
   if (in->unit == SOL_EMU_CLASS_WARP) w->shared_waits += executions;
+  if (in->unit == SOL_EMU_CLASS_WARP && c->turns)
+    w->match_turns += (double)c->turns * scale + MATCH_SETUP * executions;
+  if (in->kind == SOL_EMU_KIND_CONST_LOAD)
+    w->constant_turns += larger((double)c->turns, CONSTANT_LEAST * (double)c->requests) * scale;
   if (in->kind == SOL_EMU_KIND_OTHER || in->kind == SOL_EMU_KIND_CONST_LOAD || !c->requests) return;
   add_global(in, waits, scale, w);
+}
+
+double audit_wait_clocks(const SolDevice *d, const AuditWork *w) {
+  double clocks = w->load_wait_clocks + w->barriers * BARRIER_CLOCKS + w->issues * ISSUE_CLOCKS;
+  return sol_known(d->smem_latency) ? clocks + w->shared_waits * d->smem_latency.value : clocks;
+}
+
+double audit_chain(const SolDevice *d, const AuditWork *w, const AuditWaits *waits, const SolEmuChain *chain,
+                   double scale, double executions) {
+  double machine = executions > 0 ? w->issues / executions : 1; // of PTX instructions, those that it has
+  double mean = audit_wait_clocks(d, w) / larger(w->warps_per_block, 1); // of the warps of all blocks
+  double longest = chain->issues * machine * ISSUE_CLOCKS + chain->l1_waits * d->l1_latency.value +
+                   chain->far_waits * waits->far + chain->shared_waits * d->smem_latency.value +
+                   chain->barriers * BARRIER_CLOCKS;
+  return mean > 0 && longest * scale > mean ? longest * scale / mean : 1;
+}
+
+double audit_atomic_clocks(const AuditInst *in) {
+  double lanes = (double)in->pattern.queue_lanes, words = (double)in->pattern.queue_words;
+  return words + (is_real(in->text) ? REAL_CLOCKS : INT_CLOCKS) * lanes;
+}
+
+double audit_spilled(AuditSource from, uint64_t stack_bytes, uint64_t local_array_bytes) {
+  return from == AUDIT_FROM_PTXAS && stack_bytes > local_array_bytes
+             ? (double)(stack_bytes - local_array_bytes)
+             : 0;
+}
+
+AuditWork audit_spills(double bytes, double warps, double resident) {
+  double words = bytes / 4, trips = 2 * words * warps,
+         away = larger(1 - LOCAL_ROOM / larger(bytes * resident, 1), 0);
+  double sectors = words * warps * 4; // each way
+  return (AuditWork){.issues = trips,
+                     .l1_wavefronts = trips,
+                     .l2_writes = sectors,
+                     .l2_write_requests = sectors / 4,
+                     .l2_reads = sectors * away,
+                     .l2_requests = sectors / 4 * away,
+                     .dram_write = sectors * 32 * away,
+                     .dram_read = sectors * 32 * away};
 }
 
 void audit_work_add(AuditWork *to, const AuditWork *from) {
@@ -95,8 +180,11 @@ void audit_work_add(AuditWork *to, const AuditWork *from) {
   to->blocks = to->blocks * old + from->blocks * new;
   to->warps_per_block = to->warps_per_block * old + from->warps_per_block * new;
   to->blocks_per_sm = to->blocks_per_sm * old + from->blocks_per_sm * new;
+  to->blocks_per_cluster = to->blocks_per_cluster * old + from->blocks_per_cluster * new;
+  to->chain = to->chain * old + from->chain * new;
   to->launches = launches;
   to->graph_launches += from->graph_launches;
+  to->early_launches += from->early_launches;
 #define ADD_DEMAND(name) to->name += from->name;
   AUDIT_DEMANDS(ADD_DEMAND)
 #undef ADD_DEMAND

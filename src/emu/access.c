@@ -230,6 +230,18 @@ void emu_log_room(EmuCtx *x) {
   x->budget = 0;
 }
 
+// Words of constant memory that differ, which it gives one after another.
+static uint32_t distinct_words(const uint64_t *addr, uint32_t mask) {
+  uint32_t words = 0;
+  for (; mask; words++) {
+    uint64_t word = addr[emu_first(mask)] / 4;
+    uint32_t here = 0;
+    for (int l = 0; l < EMU_LANES; l++) here |= (uint32_t)(addr[l] / 4 == word) << l;
+    mask &= ~here;
+  }
+  return words;
+}
+
 void emu_count_as(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, SolMemOp op,
                   SolSharedOp shared) {
   SolEmuCounts *c = &x->counts[i->index];
@@ -249,6 +261,7 @@ void emu_count_as(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t by
   }
   if (i->space == PTX_SPACE_CONST || i->space == PTX_SPACE_PARAM) { // a cache of its own
     c->requests++;
+    if (i->space == PTX_SPACE_CONST) c->turns += distinct_words(acc->addr, rest);
     return;
   }
   sol_coalesce(acc->addr, rest, bytes, &w->coalesced);
@@ -283,7 +296,14 @@ void emu_count_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first, S
   if (!x->launch->counting) return;
   bool is_shared = i->space == PTX_SPACE_SHARED;
   if (i->space == PTX_SPACE_CONST) { // a cache of its own
+    if (!s->counted) {
+      uint64_t addr[EMU_LANES];
+      for (int l = 0; l < EMU_LANES; l++) addr[l] = first + (uint64_t)(int64_t)s->delta[l];
+      s->wavefronts = (uint16_t)distinct_words(addr, s->mask);
+      s->counted = true;
+    }
     c->requests++;
+    c->turns += s->wavefronts;
     return;
   }
   uint8_t ends = (uint8_t)(first & (is_shared ? SOL_BANK_BYTES - 1 : SOL_LINE_BYTES - 1));

@@ -13,8 +13,8 @@ static EmuBlock *make_block(const EmuRun *run) {
   size_t n = run->warps;
   size_t bytes = sizeof(EmuBlock) + n * (sizeof(EmuWarp) + EMU_WARP_ROWS * EMU_ROW_BYTES + 16) +
                  EMU_BLOCK_ROWS * EMU_ROW_BYTES + (size_t)run->shared_bytes + 1024;
-  size_t steps = n * emu_step_sights(run) * sizeof(uint64_t);
-  bytes += steps;
+  size_t steps = n * emu_step_sights(run) * sizeof(uint64_t), paths = emu_path_count(run) * sizeof(EmuPath);
+  bytes += steps + paths;
   uint8_t *memory = sol_heap_alloc(bytes);
   if (!memory) return NULL;
   memset(memory, 0, bytes);
@@ -28,6 +28,7 @@ static EmuBlock *make_block(const EmuRun *run) {
   b->local_cap = (uint64_t *)(void *)carve(&at, n * sizeof *b->local_cap);
   b->shared = carve(&at, (size_t)run->shared_bytes);
   if (steps) b->steps = (uint64_t *)(void *)carve(&at, steps);
+  if (paths) b->paths = (EmuPath *)(void *)carve(&at, paths);
   b->warp_count = run->warps;
   b->shared_bytes = run->shared_bytes;
   for (uint32_t t = 0; t < n * EMU_LANES; t++) {
@@ -107,6 +108,7 @@ static EmuBlock *take_block(EmuCtx *x) {
   memset(b->shared, 0, (size_t)b->shared_bytes);
   memset(b->barriers, 0, sizeof b->barriers);
   if (b->steps) memset(b->steps, 0, b->warp_count * emu_step_sights(x->launch) * sizeof *b->steps);
+  if (b->paths) memset(b->paths, 0, emu_path_count(x->launch) * sizeof *b->paths);
   return b;
 }
 

@@ -13,9 +13,9 @@ enum {
   CLASS_float_unary = SOL_EMU_CLASS_SPECIAL,
   CLASS_compare = SOL_EMU_CLASS_INT,
   CLASS_select = SOL_EMU_CLASS_INT,
-  CLASS_move = SOL_EMU_CLASS_INT,
+  CLASS_move = SOL_EMU_CLASS_NAME,
   CLASS_convert = SOL_EMU_CLASS_CONVERT,
-  CLASS_address = SOL_EMU_CLASS_INT,
+  CLASS_address = SOL_EMU_CLASS_NAME,
   CLASS_load = SOL_EMU_CLASS_MEMORY,
   CLASS_store = SOL_EMU_CLASS_MEMORY,
   CLASS_hint = SOL_EMU_CLASS_CONTROL,
@@ -66,7 +66,7 @@ SolEmuClass sol_emu_class(const PtxInst *inst) {
   case PTX_OP_SETP: return of_type(code->type[0]);
   case PTX_OP_SET: return of_type(code->type[1]);
   case PTX_OP_LD:
-  case PTX_OP_ST: return code->space == PTX_SPACE_PARAM ? SOL_EMU_CLASS_INT : class;
+  case PTX_OP_ST: return code->space == PTX_SPACE_PARAM ? SOL_EMU_CLASS_NAME : class;
   case PTX_OP_MMA:
   case PTX_OP_WMMA_MMA: return SOL_EMU_CLASS_TENSOR;
   case PTX_OP_MOVMATRIX: return SOL_EMU_CLASS_WARP;
@@ -91,7 +91,7 @@ SolEmuClass sol_emu_class(const PtxInst *inst) {
 
 const char *sol_emu_class_name(SolEmuClass class) {
   static const char *const names[] = {"int",    "float",  "half", "double",  "special", "convert",
-                                      "tensor", "memory", "warp", "barrier", "control"};
+                                      "tensor", "memory", "warp", "barrier", "control", "name"};
   _Static_assert(SOL_COUNT(names) == SOL_EMU_CLASS_COUNT, "a name for each");
   return (unsigned)class < SOL_EMU_CLASS_COUNT ? names[class] : "";
 }

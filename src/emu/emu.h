@@ -34,6 +34,7 @@ typedef struct SolEmuMachine { // 0 in a field: what the comment says
   uint64_t smem_per_block;     // 227 KiB
   uint64_t l1_bytes;           // 256 KiB, shared memory included
   uint64_t l2_bytes;           // 50 MiB
+  uint64_t l2_holds;           // bytes of distinct data in it: all
   double clock;                // Hz, for %clock and %globaltimer: 1.755e9
   uint64_t mem_bytes;          // most that may be allocated: 80 GiB
   uint64_t heap_bytes;         // device malloc: 8 MiB
@@ -137,10 +138,12 @@ typedef struct SolEmuLaunch {
   X(bytes)         /* that active lanes asked for */                                                         \
   X(sectors)       /* distinct 32-byte sectors, summed over requests */                                      \
   X(sectors_ideal) /* fewest that could hold the same bytes */                                               \
+  X(lines)         /* distinct 128-byte lines, summed over requests */                                       \
   X(shared_requests)                                                                                         \
   X(wavefronts) /* passes through shared memory */                                                           \
   X(wavefronts_ideal)                                                                                        \
   X(atomics) /* lanes that did an atomic operation */                                                        \
+  X(turns)   /* what a unit takes one by one: values of a match, words of a load of constant memory */       \
   X(l1_hits) /* sectors */                                                                                   \
   X(l1_misses)                                                                                               \
   X(l2_hits)                                                                                                 \
@@ -172,7 +175,7 @@ typedef enum SolEmuKind { // of an instruction, for totals by kind
 
 // What an instruction keeps busy, for issue slots by class.
 typedef enum SolEmuClass {
-  SOL_EMU_CLASS_INT,     // integers, logic, moves, predicates
+  SOL_EMU_CLASS_INT,     // integers, logic, predicates
   SOL_EMU_CLASS_FLOAT,   // f32
   SOL_EMU_CLASS_HALF,    // f16, bf16 and pairs of them
   SOL_EMU_CLASS_DOUBLE,  // f64
@@ -183,6 +186,7 @@ typedef enum SolEmuClass {
   SOL_EMU_CLASS_WARP,    // shuffles, votes, matches, redux
   SOL_EMU_CLASS_BARRIER, // barriers of warps, blocks and clusters, mbarriers, fences
   SOL_EMU_CLASS_CONTROL, // branches, calls, exits
+  SOL_EMU_CLASS_NAME,    // another name for a value: moves, parameters, kinds of addresses; ptxas drops them
   SOL_EMU_CLASS_COUNT
 } SolEmuClass;
 SolEmuClass sol_emu_class(const PtxInst *inst);
@@ -213,6 +217,10 @@ typedef struct SolEmuPattern {
   uint64_t same;    // atomics: lanes at the commonest address, summed over executions (seen or with one lane)
   uint64_t hottest; // global atomics: lanes on the busiest 32-byte sector of the launch; sectors are kept in
                     // 1024 bins by hash, so that many busy ones may share, and this is at most too large
+  // Global atomics, of the busiest 512 bytes of the launch (kept in bins as sectors are), summed over
+  // requests and lines: lanes beyond the first at the address that most of them have, and distinct addresses,
+  // five at most.
+  uint64_t queue_lanes, queue_words;
   uint64_t allocation; // global: address of the allocation accessed (SolEmuTouch.address); 0: none
   bool several;        // others too; allocation is the one with the least address
   // Loads from global memory whose value some instruction takes as f32: lane values looked at (all of small
@@ -255,6 +263,24 @@ typedef struct SolEmuFlight {
   uint64_t async_bytes; // of `bytes`: by cp.async and bulk copies
   double waits;         // times that a warp waited for any of them
 } SolEmuFlight;
+
+// The longest chain of each block, summed over the blocks that ran: what its slowest warp does one after the
+// other, and what other warps did that it had to wait for. Warps that meet at a barrier of the block or the
+// cluster all go on with the chain of the one that had the longest way to it, by weights that only serve to
+// compare (SolEmuChain to clocks: emu/chain.c). A wait for loads is as in SolEmuFlight, where the warp has
+// any on their way, and goes beyond L1 if one of them does; of loads from shared or local memory a warp has
+// four on their way before it waits. Modelled, as L1 is.
+#define SOL_EMU_CHAIN(X)                                                                                     \
+  X(issues)       /* instructions */                                                                         \
+  X(l1_waits)     /* waits for global, local or texture loads that L1 answered */                            \
+  X(far_waits)    /* and for those that went beyond it */                                                    \
+  X(shared_waits) /* for shared memory and shuffles */                                                       \
+  X(barriers)     /* of the block, or of the cluster */
+typedef struct SolEmuChain {
+#define SOL_EMU_CHAIN_FIELD(name) double name;
+  SOL_EMU_CHAIN(SOL_EMU_CHAIN_FIELD)
+#undef SOL_EMU_CHAIN_FIELD
+} SolEmuChain;
 
 typedef enum SolEmuFindingKind {
   SOL_EMU_OUT_OF_BOUNDS,
@@ -308,6 +334,7 @@ struct SolEmuResult { // freed with sol_emu_result_free; counts of further launc
   SolEmuTouch *touches; // by rising address
   uint32_t touch_count, touch_cap;
   SolEmuFlight flight;
+  SolEmuChain chain;
   double seconds; // on the host
 };
 

@@ -45,6 +45,8 @@ static void finish(EmuCtx *x, EmuSm *sm, EmuUnit **at) {
   *at = u->next;
   sm->resident--;
   emu_worker(x)->units_done++;
+  for (uint32_t k = 0; k < u->count && emu_worker(x)->chains; k++)
+    emu_path_end(u->blocks[k], emu_worker(x)->chains);
   emu_end_unit(x, u);
 }
 
@@ -183,7 +185,7 @@ static SolStatus make_caches(EmuRun *run, SolError *err) {
   if (!run->counting) return SOL_OK;
   uint64_t used = (run->shared_bytes ? run->shared_bytes + 1024 : 0) * run->cluster_size * run->units_per_sm;
   uint64_t l1 = m->l1_bytes > used ? m->l1_bytes - used : 0;
-  SolL2Config config = {.bytes = m->l2_bytes};
+  SolL2Config config = {.bytes = m->l2_holds};
   size_t l1_size = (sol_l1_bytes(l1) + 63) / 64 * 64;
   size_t log_size = sizeof(SolRecord) * LOG_RECORDS, l2_size = sol_l2_bytes(&config);
   if (!l2_size)

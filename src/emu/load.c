@@ -13,6 +13,7 @@ static void defaults(SolEmuMachine *m) {
   DEFAULT(smem_per_block, 227 * 1024);
   DEFAULT(l1_bytes, 256 * 1024);
   DEFAULT(l2_bytes, 50 << 20);
+  DEFAULT(l2_holds, m->l2_bytes);
   DEFAULT(mem_bytes, UINT64_C(80) << 30);
   DEFAULT(heap_bytes, 8 << 20);
   DEFAULT(stack_bytes, 512 * 1024);

@@ -88,6 +88,13 @@ static void add_step(EmuCtx *x, EmuSight *g, uint64_t first, uint32_t mask) {
   *was = now;
 }
 
+// Whether the last request had to go beyond L1.
+static bool went_on(EmuCtx *x, const EmuInst *i, EmuSight *g) {
+  uint64_t before = g->to_l2;
+  g->to_l2 = emu_worker(x)->l1_counts[i->index].to_l2;
+  return g->to_l2 != before;
+}
+
 static void add_allocation(EmuSight *g, const EmuAlloc *a) {
   if (a == g->alloc || !a) return;
   g->alloc = a;
@@ -109,6 +116,7 @@ void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first,
   }
   add_execution(g, &g->now, first, shared);
   add_step(x, g, first, s->mask);
+  emu_path_access(x, i, shared, went_on(x, i, g), op);
   if (shared) return;
   EmuAlloc *a = emu_worker(x)->last[i->index];
   add_allocation(g, a);
@@ -120,7 +128,10 @@ void emu_observe_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint3
   EmuSight *g = sight_of(x, i);
   uint32_t global = acc->mask & ~(acc->shared | acc->local), mask = global ? global : acc->shared;
   if (global) emu_touch_any(x, &w->coalesced, op);
-  if (!g || !mask) return;
+  if (!g) return;
+  if (acc->shared) emu_path_access(x, i, true, false, op);
+  if (acc->mask & ~acc->shared) emu_path_access(x, i, false, went_on(x, i, g), op);
+  if (!mask) return;
   int64_t delta[EMU_LANES] = {0};
   uint64_t first = acc->addr[emu_first(mask)];
   for (uint32_t left = mask; left; left &= left - 1)
@@ -140,21 +151,25 @@ void emu_observe_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint3
 
 // ---- atomics ----
 
-static uint32_t most_at_one_address(const EmuAccess *acc, uint32_t mask) {
-  uint32_t most = 0;
-  while (emu_popc(mask) > most) {
+// Lanes at the address that most of them have; *distinct (may be NULL): of addresses, counted up to `enough`.
+static uint32_t most_at_one_address(const EmuAccess *acc, uint32_t mask, uint32_t enough,
+                                    uint32_t *distinct) {
+  uint32_t most = 0, found = 0;
+  while (emu_popc(mask) > most || (found < enough && mask)) {
     uint64_t at = acc->addr[emu_first(mask)];
     uint32_t here = 0;
     for (int l = 0; l < EMU_LANES; l++) here |= (uint32_t)(acc->addr[l] == at) << l;
     here &= mask;
     mask &= ~here;
+    found++;
     if (emu_popc(here) > most) most = emu_popc(here);
   }
+  if (distinct) *distinct = found < enough ? found : enough;
   return most;
 }
 
-static uint32_t bin_of(uint64_t address) {
-  return (uint32_t)(address / SOL_SECTOR_BYTES * UINT64_C(0x9e3779b97f4a7c15) >> 54);
+static uint32_t bin_of(uint64_t number) {
+  return (uint32_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 54);
 }
 _Static_assert(EMU_BINS == 1 << 10, "bin_of gives ten bits");
 
@@ -162,15 +177,27 @@ void emu_observe_atomic(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
   EmuSight *g = sight_of(x, i);
   uint32_t global = acc->mask & ~acc->shared;
   if (!g) return;
-  if (acc->shared) g->sum.same += most_at_one_address(acc, acc->shared);
+  if (acc->shared) g->sum.same += most_at_one_address(acc, acc->shared, 0, NULL);
   if (!global) return;
-  g->sum.same += most_at_one_address(acc, global);
+  g->sum.same += most_at_one_address(acc, global, 0, NULL);
   if (!g->bins) {
     g->bins = sol_heap_alloc(sizeof *g->bins * EMU_BINS);
     if (!g->bins) return;
     memset(g->bins, 0, sizeof *g->bins * EMU_BINS);
   }
-  for (uint32_t left = global; left; left &= left - 1) g->bins[bin_of(acc->addr[emu_first(left)])]++;
+  for (uint32_t left = global; left; left &= left - 1)
+    g->bins[bin_of(acc->addr[emu_first(left)] / SOL_SECTOR_BYTES)].lanes++;
+  for (uint32_t left = global; left;) { // line by line
+    uint64_t line = acc->addr[emu_first(left)] / SOL_LINE_BYTES;
+    uint32_t here = 0;
+    for (int l = 0; l < EMU_LANES; l++) here |= (uint32_t)(acc->addr[l] / SOL_LINE_BYTES == line) << l;
+    here &= left;
+    left &= ~here;
+    EmuBin *bin = &g->bins[bin_of(line * SOL_LINE_BYTES / EMU_QUEUE_BYTES)];
+    uint32_t words;
+    bin->queue_lanes += most_at_one_address(acc, here, EMU_QUEUE_WORDS, &words) - 1;
+    bin->queue_words += words;
+  }
 }
 
 // ---- values ----
@@ -216,8 +243,10 @@ bool emu_observe_make(EmuRun *run) {
   for (uint32_t k = 0; k < run->worker_count; k++) {
     EmuWorker *w = emu_worker(&run->workers[k]);
     w->sights = sol_heap_alloc(bytes);
-    if (!w->sights) return false;
+    w->chains = sol_heap_alloc(sizeof *w->chains);
+    if (!w->sights || !w->chains) return false;
     memset(w->sights, 0, bytes);
+    *w->chains = (EmuPath){0};
   }
   return true;
 }
@@ -231,6 +260,8 @@ void emu_observe_free(EmuRun *run) {
       sol_heap_free(g[n].bins);
     }
     sol_heap_free(g);
+    sol_heap_free(emu_worker(&run->workers[k])->chains);
+    emu_worker(&run->workers[k])->chains = NULL; // blocks that are cut off are not summed any more
   }
 }
 
@@ -268,7 +299,6 @@ void emu_observe_sum(EmuRun *run, uint32_t pc, SolEmuPattern *to) {
   uint32_t sight = run->statics->sight[pc];
   if (sight == EMU_NO_SIGHT) return;
   EmuSight *all = &emu_worker(&run->workers[0])->sights[sight];
-  uint64_t hottest = 0;
   for (uint32_t k = 0; k < run->worker_count; k++) {
     EmuSight *g = &emu_worker(&run->workers[k])->sights[sight];
     add_sums(to, &g->sum);
@@ -278,13 +308,21 @@ void emu_observe_sum(EmuRun *run, uint32_t pc, SolEmuPattern *to) {
   }
   add_commonest(&all->strides, &to->stride, &to->stride_times);
   add_commonest(&all->steps, &to->step, &to->step_times);
+  EmuBin most = {0};
   for (uint32_t b = 0; b < EMU_BINS; b++) {
-    uint64_t lanes = 0;
+    EmuBin sum = {0};
     for (uint32_t k = 0; k < run->worker_count; k++) {
       const EmuSight *g = &emu_worker(&run->workers[k])->sights[sight];
-      lanes += g->bins ? g->bins[b] : 0;
+      if (!g->bins) continue;
+      sum.lanes += g->bins[b].lanes;
+      sum.queue_lanes += g->bins[b].queue_lanes;
+      sum.queue_words += g->bins[b].queue_words;
     }
-    if (lanes > hottest) hottest = lanes;
+    if (sum.lanes > most.lanes) most.lanes = sum.lanes;
+    if (sum.queue_lanes + sum.queue_words > most.queue_lanes + most.queue_words)
+      most.queue_lanes = sum.queue_lanes, most.queue_words = sum.queue_words;
   }
-  to->hottest += hottest;
+  to->hottest += most.lanes;
+  to->queue_lanes += most.queue_lanes;
+  to->queue_words += most.queue_words;
 }

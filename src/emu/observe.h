@@ -40,7 +40,11 @@ typedef enum EmuLie {
   EMU_LIE_SCATTERED
 } EmuLie;
 
-enum { EMU_BINS = 1024 }; // of sectors, for SolEmuPattern.hottest
+enum { EMU_BINS = 1024, EMU_QUEUE_BYTES = 512, EMU_QUEUE_WORDS = 5 };
+typedef struct EmuBin {              // for SolEmuPattern.hottest and .queue_...
+  uint64_t lanes;                    // by sector
+  uint64_t queue_lanes, queue_words; // by EMU_QUEUE_BYTES
+} EmuBin;
 
 typedef struct EmuStance { // how the lanes of one execution lie
   uint8_t lie;             // EmuLie
@@ -54,7 +58,8 @@ typedef struct EmuSight { // of one instruction, on one worker
   SolEmuPattern sum;
   EmuTally strides, steps;
   const EmuAlloc *alloc; // the last one accessed
-  uint64_t *bins;        // lanes of atomics by sector; NULL: none yet
+  uint64_t to_l2;        // SolL1Counts.to_l2 after its last request
+  struct EmuBin *bins;   // of atomics; NULL: none yet
 } EmuSight;
 
 bool emu_observe_make(EmuRun *run); // false: out of memory
@@ -84,10 +89,53 @@ typedef struct EmuStatics {
   uint8_t *floats;      // by pc: which elements of a load are used as f32, a bit each
   uint8_t *loads;       // by pc: 1: counts as a load in flight; 2: and is asynchronous
   uint8_t *waits;       // by pc: where it waits, how many groups it leaves pending, plus 1; 0: it does not
+  uint8_t *paths;       // by pc: EMU_PATH_...
 } EmuStatics;
 SolStatus emu_statics_make(EmuProgram *program, SolError *err); // once
 // statics.c: waits and loads of one function
 bool emu_flight_find(const PtxFunction *fn, uint8_t *loads, uint8_t *waits);
+
+// ---- chains ----
+
+// A warp's way so far, or the longest of those that came to a barrier. Waits are counted in EMU_WAIT parts,
+// so that sums are the same in any order; see SolEmuChain.
+enum { EMU_WAIT = 720720 }; // a multiple of 1 to 16: open groups of cp.async share out a wait
+enum {                      // EmuStatics.paths
+  EMU_PATH_BRINGS = 1,      // a value, or a copy, that the warp may have to wait for
+  EMU_PATH_SHUFFLE = 2,     // waits for other lanes' values
+  EMU_PATH_POLL = 4         // waits for an mbarrier, if it has not come yet: only then it counts
+};
+typedef enum EmuPending { EMU_NONE_PENDING, EMU_PENDING_NEAR, EMU_PENDING_FAR } EmuPending;
+typedef struct EmuPath {
+  uint64_t issues, l1_waits, far_waits, shared_waits, barriers;
+  uint64_t pending; // EmuPending: loads on their way
+} EmuPath;
+// Behind the warps' paths stand those that have come to each barrier, to the cluster's, and to the cluster's
+// last one that all had reached; and what bulk copies have pending.
+enum { EMU_MEET_CLUSTER = EMU_BARRIERS, EMU_MEET_PAST, EMU_MEET_BULK, EMU_MEETS };
+static inline size_t emu_path_count(const EmuRun *run) {
+  return run->observing ? run->warps + (size_t)EMU_MEETS : 0;
+}
+void emu_path_wait(EmuPath *path, uint32_t parts); // one of so many parts of a wait for loads
+// Every instruction, before it runs.
+static inline void emu_path_step(const EmuStatics *s, EmuPath *path, uint32_t pc) {
+  uint32_t how = s->paths[pc];
+  path->issues++;
+  if (s->waits[pc] && !(how & EMU_PATH_POLL)) emu_path_wait(path, s->waits[pc]);
+  if (how & EMU_PATH_SHUFFLE) path->shared_waits += EMU_WAIT;
+}
+// An access of the running warp's, to shared memory or to the model's L1, of whose sectors some went on to
+// L2.
+void emu_path_access(EmuCtx *x, const EmuInst *i, bool shared, bool far, SolMemOp op);
+void emu_path_bulk(EmuCtx *x);   // a bulk copy was asked for
+void emu_path_polled(EmuCtx *x); // what an mbarrier stands for has come
+// Comes to a barrier; and goes on from it, all having come. No-ops where the launch is not observed.
+void emu_path_arrive(const EmuBlock *block, uint32_t warp, const EmuBlock *at, uint32_t meet);
+void emu_path_leave(const EmuBlock *block, uint32_t warp, const EmuBlock *at, uint32_t meet);
+void emu_path_clear(const EmuBlock *at, uint32_t meet);
+void emu_path_pass(const EmuBlock *at);                 // the cluster's barrier becomes its last one
+void emu_path_end(const EmuBlock *block, EmuPath *sum); // adds the longest
+void emu_path_sum(EmuRun *run, SolEmuChain *to);        // all blocks', also of those that have not ended
 
 static inline uint32_t emu_step_sights(const EmuRun *run) {
   if (!run->observing) return 0;

@@ -140,7 +140,10 @@ static void copy_bulk(EmuCtx *x, const EmuInst *i, uint32_t mask) {
         bulk_host(x, i, l, source, global_from ? PTX_SPACE_GLOBAL : PTX_SPACE_SHARED_CLUSTER, size[l], false);
     if (!from) return;
     if (x->launch->checking) emu_check_bulk(x, i, l, from, source, size[l], EMU_USE_LOAD);
-    if (global_from) bulk_count(x, i, source, size[l], SOL_MEM_COPY_LOAD);
+    if (global_from) {
+      bulk_count(x, i, source, size[l], SOL_MEM_COPY_LOAD);
+      emu_path_bulk(x);
+    }
     if (global_to) {
       uint8_t *host = bulk_host(x, i, l, to, PTX_SPACE_GLOBAL, size[l], true);
       if (!host) return;

@@ -1,5 +1,6 @@
 // Barriers of the block, the warp and the cluster; fences.
 #include "emu/lower.h"
+#include "emu/observe.h"
 
 static bool is_red(const EmuInst *i) {
   return i->kind != 0;
@@ -39,13 +40,18 @@ static void give_result(const EmuBarrier *b, EmuFiber *f) {
 
 static void release(EmuBlock *block, uint32_t id) {
   EmuBarrier *b = &block->barriers[id];
-  for (uint32_t w = 0; w < block->warp_count; w++)
+  for (uint32_t w = 0; w < block->warp_count; w++) {
+    bool waited = false;
     for (EmuFiber *f = block->warps[w].fibers; f; f = f->next) {
       if (f->state != EMU_AT_BARRIER || f->barrier != id) continue;
       if (is_red(f->at)) give_result(b, f);
       f->state = EMU_READY;
+      waited = true;
     }
+    if (waited) emu_path_leave(block, w, block, id);
+  }
   memset(b, 0, sizeof *b);
+  emu_path_clear(block, id);
   emu_shadow_barrier(block);
 }
 
@@ -77,6 +83,7 @@ static bool arrive(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t *id) {
   uint32_t w = x->warp->index;
   if (!b->arrived[w]) b->warps++;
   b->arrived[w] |= mask;
+  emu_path_arrive(x->block, w, x->block, *id);
   if (is_red(i)) {
     b->asked += emu_popc(mask);
     b->popc += emu_popc(emu_pred(x, i->c) & mask);
@@ -125,12 +132,18 @@ void emu_cluster_settle(EmuUnit *unit) {
     }
   }
   if (!any) return;
+  emu_path_pass(unit->blocks[0]);
   for (uint32_t k = 0; k < unit->count; k++) {
     EmuBlock *b = unit->blocks[k];
     for (uint32_t w = 0; w < b->warp_count; w++) {
+      bool waited = false;
       b->warps[w].cluster_arrived = 0;
-      for (EmuFiber *f = b->warps[w].fibers; f; f = f->next)
-        if (f->state == EMU_AT_CLUSTER) f->state = EMU_READY;
+      for (EmuFiber *f = b->warps[w].fibers; f; f = f->next) {
+        if (f->state != EMU_AT_CLUSTER) continue;
+        f->state = EMU_READY;
+        waited = true;
+      }
+      if (waited) emu_path_leave(b, w, unit->blocks[0], EMU_MEET_PAST);
     }
     emu_shadow_barrier(b);
   }
@@ -145,11 +158,15 @@ static void cluster_arrive(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     return;
   }
   x->warp->cluster_arrived |= mask;
+  emu_path_arrive(x->block, x->warp->index, x->block->unit->blocks[0], EMU_MEET_CLUSTER);
   emu_cluster_settle(x->block->unit);
 }
 
 static void cluster_wait(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  if (x->warp->cluster_arrived & mask) wait_here(x, i, mask, EMU_AT_CLUSTER);
+  if (x->warp->cluster_arrived & mask)
+    wait_here(x, i, mask, EMU_AT_CLUSTER);
+  else // all others had come before: it may still have been later that they did
+    emu_path_leave(x->block, x->warp->index, x->block->unit->blocks[0], EMU_MEET_PAST);
 }
 
 // ---- fences ----

@@ -3,6 +3,7 @@
 // complement) in 40-61, the phase in 63. A phase ends when no arrival and no byte is pending. Not counted as
 // traffic: on sm_90 a unit of its own does them.
 #include "emu/lower.h"
+#include "emu/observe.h"
 
 enum { COUNT_BITS = 20, TX_SHIFT = 40, TX_BITS = 22 };
 #define COUNT_MASK ((UINT64_C(1) << COUNT_BITS) - 1)
@@ -139,6 +140,7 @@ static void wait(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   if (done) emu_shadow_barrier(x->block);
   if (done == mask) {
     x->fiber->spin = 0;
+    emu_path_polled(x);
     return;
   }
   // Others must run for it to change. test_wait may be asked again and again; try_wait may as well wait now.

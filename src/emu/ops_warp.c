@@ -163,18 +163,21 @@ static void match_sync(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   const uint32_t *members = EMU_IN(uint32_t, i->f);
   uint64_t v[EMU_LANES];
   uint32_t r[EMU_LANES], all_same = 0;
+  uint64_t *turns = &x->counts[i->index].turns;
   for (int l = 0; l < EMU_LANES; l++) v[l] = match_value(x, i, l);
   for (uint32_t left = mask, group; emu_group(members, mask, &left, &group);) {
     if (i->fn == PTX_FN_ALL) {
       bool same = match_same(v, group, emu_first(group)) == group;
       if (same) all_same |= group;
       for (uint32_t g = group; g; g &= g - 1) r[emu_first(g)] = same ? group : 0;
+      ++*turns;
       continue;
     }
     for (uint32_t rest = group; rest;) { // one class of equal values after the other
       uint32_t same = match_same(v, group, emu_first(rest));
       for (uint32_t g = same; g; g &= g - 1) r[emu_first(g)] = same;
       rest &= ~same;
+      ++*turns;
     }
   }
   put(x, i->d, mask, r);

@@ -40,6 +40,7 @@ static SolEmuCounts sum(const EmuRun *run, uint32_t pc) {
     c.requests += l1->requests;
     c.sectors += l1->sectors;
     c.sectors_ideal += l1->ideal_sectors;
+    c.lines += l1->lines;
     c.l1_hits += l1->hits;
     c.l1_misses += l1->misses;
     c.l2_hits += l2->read_hits + l2->atomic_hits;
@@ -89,6 +90,7 @@ void emu_result_add(EmuRun *run) {
       r->classes[sol_emu_class(p->source[pc])] += c.executions;
       if (run->observing) add_observed(run, pc, &c, &r->insts[at]);
     }
+  if (run->observing) emu_path_sum(run, &r->chain);
   uint64_t units = 0;
   for (uint32_t k = 0; k < run->worker_count; k++) units += emu_worker(&run->workers[k])->units_done;
   r->blocks += units * run->cluster_size;

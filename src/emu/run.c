@@ -1,6 +1,6 @@
 // Turns: a fiber runs until it waits, ends or has used its share; the warps of a block take turns, then the
 // blocks.
-#include "emu/state.h"
+#include "emu/observe.h"
 
 void emu_stop(EmuRun *run, SolEmuEnd end) {
   int none = 0;
@@ -17,12 +17,14 @@ void emu_expand(EmuCtx *x, uint32_t mask) {
   for (int l = 0; l < EMU_LANES; l++) on[l] = -(int32_t)(mask >> l & 1);
 }
 
-EMU_HOT static uint64_t execute(EmuCtx *x) {
+// `path`: of the warp; NULL: the launch is not observed.
+static inline __attribute__((always_inline)) uint64_t execute_on(EmuCtx *x, EmuPath *path) {
   const EmuInst *code = x->launch->program->code;
   SolEmuCounts *counts = x->counts;
   uint64_t done = 0;
   for (; x->budget > 0; x->budget--, done++) {
     const EmuInst *i = &code[x->pc++];
+    if (path) emu_path_step(x->launch->statics, path, i->index);
     uint32_t mask = x->active & emu_pred(x, i->guard);
     SolEmuCounts *c = &counts[i->index];
     c->executions++;
@@ -36,6 +38,14 @@ EMU_HOT static uint64_t execute(EmuCtx *x) {
   return done;
 }
 
+EMU_HOT static uint64_t execute(EmuCtx *x) {
+  return execute_on(x, NULL);
+}
+
+EMU_HOT static uint64_t execute_observed(EmuCtx *x) {
+  return execute_on(x, &x->block->paths[x->warp->index]);
+}
+
 // Whether it did anything but spin.
 static bool run_fiber(EmuCtx *x, EmuFiber *f) {
   EmuWorker *w = emu_worker(x);
@@ -45,7 +55,7 @@ static bool run_fiber(EmuCtx *x, EmuFiber *f) {
   emu_settle(x);
   if (f->state != EMU_READY) return true;
   x->budget = EMU_QUANTUM;
-  w->instructions += execute(x);
+  w->instructions += x->launch->observing ? execute_observed(x) : execute(x);
   if (f->state == EMU_ENDED) return true;
   if (f->state == EMU_READY) emu_store_top(x);
   bool spins = f->spin >= EMU_SPIN;

@@ -195,6 +195,7 @@ struct EmuBlock {
   uint32_t warp_count, warps_live, turn;
   uint8_t *consts; // EMU_BANK_BLOCK
   uint8_t *warp_consts;
+  struct EmuPath *paths;    // of chain.c: a warp's each, then the barriers'; NULL: not observed
   uint64_t *steps;          // where each instruction's last access was, by warp; NULL: not observed
   uint8_t **local;          // by warp; NULL until used
   uint64_t *local_cap;      // bytes a thread has there
@@ -294,6 +295,7 @@ typedef struct EmuWorker { // EmuCtx.more
   SolRecord *records;      // its memory: one for all of them stays in the host's cache
   EmuShape *shapes;        // by EmuInst.f of ld and st
   struct EmuSight *sights; // of observe.h, by EmuStatics.sight
+  struct EmuPath *chains;  // of observe.h: those of the blocks that ended, summed; NULL: not observed
   void *memory;            // of the worker itself
   void *shape_memory;
   uint64_t instructions; // not yet added to the launch's

@@ -63,18 +63,34 @@ static bool find_floats(const PtxFunction *fn, uint8_t *floats) {
   return true;
 }
 
+// ---- what a warp waits for ----
+
+static uint8_t path_of(const PtxInst *in, uint8_t loads) {
+  switch (in->code->op) {
+  case PTX_OP_LD:
+  case PTX_OP_LDMATRIX:
+  case PTX_OP_WMMA_LOAD: return EMU_PATH_BRINGS;
+  case PTX_OP_MBARRIER_TRY_WAIT:
+  case PTX_OP_MBARRIER_TEST_WAIT: return EMU_PATH_POLL;
+  default: break;
+  }
+  if (sol_emu_class(in) == SOL_EMU_CLASS_WARP) return EMU_PATH_SHUFFLE;
+  return loads ? EMU_PATH_BRINGS : 0;
+}
+
 // ---- all of it ----
 
 SolStatus emu_statics_make(EmuProgram *p, SolError *err) {
   if (p->statics) return SOL_OK;
   size_t count = p->count;
-  EmuStatics *s = sol_heap_alloc(sizeof *s + count * (sizeof *s->sight + 3));
+  EmuStatics *s = sol_heap_alloc(sizeof *s + count * (sizeof *s->sight + 4));
   if (!s) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   *s = (EmuStatics){.sight = (uint32_t *)(void *)(s + 1)};
   s->floats = (uint8_t *)(s->sight + count);
   s->loads = s->floats + count;
   s->waits = s->loads + count;
-  memset(s->floats, 0, 3 * count);
+  s->paths = s->waits + count;
+  memset(s->floats, 0, 4 * count);
   bool ok = true;
   for (uint32_t pc = 0; pc < p->count; pc++)
     s->sight[pc] = p->source[pc] && accesses_memory(p->source[pc]) ? s->sight_count++ : EMU_NO_SIGHT;
@@ -83,6 +99,8 @@ SolStatus emu_statics_make(EmuProgram *p, SolError *err) {
     ok = find_floats(p->functions[f].fn, s->floats + first) &&
          emu_flight_find(p->functions[f].fn, s->loads + first, s->waits + first);
   }
+  for (uint32_t pc = 0; ok && pc < p->count; pc++)
+    if (p->source[pc]) s->paths[pc] = path_of(p->source[pc], s->loads[pc]);
   if (!ok) {
     sol_heap_free(s);
     return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");

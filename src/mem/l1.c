@@ -167,6 +167,7 @@ bool sol_l1_access(SolL1 *l1, const SolCoalesced *request, SolMemOp op, uint32_t
   counts->requests += request->lines != 0;
   counts->sectors += request->sectors;
   counts->ideal_sectors += request->ideal_sectors;
+  counts->lines += request->lines;
   counts->to_l2 += to_l2;
   if (op <= SOL_MEM_LOAD_ONCE) {
     counts->misses += to_l2;

@@ -39,7 +39,7 @@ typedef enum SolMemOp {
 // Sums for one instruction; the caller adds and merges them. Sectors, unless it says otherwise.
 typedef struct SolL1Counts {
   uint64_t requests;
-  uint64_t sectors, ideal_sectors; // exact, as sol_coalesce counts them
+  uint64_t sectors, ideal_sectors, lines; // exact, as sol_coalesce counts them
   uint64_t hits, misses;           // of loads through L1 (SOL_MEM_LOAD, _LOAD_L2, _LOAD_ONCE)
   uint64_t to_l2;                  // read from, written to or changed in L2
 } SolL1Counts;

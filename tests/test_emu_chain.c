@@ -1,0 +1,142 @@
+// The longest chain of a block (src/emu/chain.c): one warp's work between barriers, and the waits on the way.
+#include "observe_rig.h"
+
+enum { HEAD = 8, RET = 1 }; // instructions of observe_rig.h
+
+static SolEmuChain chain_of(const Job *job) {
+  Seen s;
+  see(job, &s);
+  SolEmuChain c = s.r.chain;
+  done(&s);
+  return c;
+}
+
+static void check(const char *what, double is, double should) {
+  CHECK_MSG(fabs(is - should) < 1e-9, "%s: %g, not %g", what, is, should);
+}
+
+#define LOOP(times, body)                                                                                    \
+  "mov.u32 %r1, 0;\nagain: " body "add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, " #times "; @%p1 bra again;\n"
+
+// Four warps of which the last works 100 turns while the others wait at the barrier: the chain is its.
+TEST(the_warp_that_works_is_the_chain) {
+  SolEmuChain c = chain_of(
+      &(Job){.threads = 128,
+             .blocks = 8,
+             .body = "setp.lt.u32 %p2, %t, 96; @%p2 bra rest;\n" LOOP(100, "") "rest: bar.sync 0;\n"});
+  check("issues", c.issues, 8 * (HEAD + 2 + 1 + 300 + 1 + RET));
+  check("barriers", c.barriers, 8);
+  check("waits", c.l1_waits + c.far_waits + c.shared_waits, 0);
+}
+
+// Each warp has its turn, one after the other: four times the work, though each does it once.
+TEST(turns_between_barriers_add_up) {
+  SolEmuChain c = chain_of(&(Job){.threads = 128,
+                                  .body = "shr.u32 %r3, %t, 5; mov.u32 %r2, 0;\n"
+                                          "turn: setp.ne.u32 %p2, %r2, %r3; @%p2 bra rest;\n" LOOP(
+                                              50, "") "rest: bar.sync 0; add.u32 %r2, %r2, 1; setp.lt.u32 "
+                                                      "%p3, %r2, 4; @%p3 bra turn;\n"});
+  check("issues", c.issues, 16 * (HEAD + 2 + 4 * (2 + 1 + 150 + 1 + 3) + RET));
+  check("barriers", c.barriers, 16 * 4);
+}
+
+// Warps that do not meet do not wait for each other: the longest alone counts, and nothing of the others.
+TEST(without_a_barrier_the_longest_counts) {
+  SolEmuChain c = chain_of(
+      &(Job){.threads = 64, .body = "setp.lt.u32 %p2, %t, 32; @%p2 bra rest;\n" LOOP(10, "") "rest:\n"});
+  check("issues", c.issues, 16 * (HEAD + 2 + 1 + 30 + RET));
+  check("barriers", c.barriers, 0);
+}
+
+// The first of two warps arrives and goes on; the second waits for it. What the first does afterwards is not
+// on the second's way.
+TEST(who_arrives_is_waited_for_and_waits_for_nobody) {
+  static const char body[] = "setp.ge.u32 %p2, %t, 32; @%p2 bra second;\n" LOOP(
+      10, "") "bar.arrive 1, 64;\nmov.u32 %r1, 0;\nmore: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 3; @%p1 "
+              "bra more;\nret;\nsecond: bar.sync 1, 64;\n";
+  SolEmuChain c = chain_of(&(Job){.threads = 64, .body = body});
+  // First: 2 + 31 + arrive + 1 + 9 + ret and no barrier; second: 2 + 31 + arrive, a barrier's 30 clocks, ret.
+  check("issues", c.issues, 16 * (HEAD + 2 + 31 + 1 + RET));
+  check("barriers", c.barriers, 16);
+}
+
+// Both blocks of a cluster go on with the chain of the one that came last, also where the other had arrived
+// long before it waits.
+TEST(blocks_of_a_cluster_wait_for_each_other) {
+  static const char body[] = "mov.u32 %r5, %cluster_ctarank; setp.ne.u32 %p2, %r5, 0; @%p2 bra rest;\n" LOOP(
+      100, "") "rest: barrier.cluster.arrive; barrier.cluster.wait;\n";
+  SolEmuChain c = chain_of(&(Job){.threads = 32, .cluster = 2, .body = body});
+  // Of rank 0: all of it; of rank 1: what rank 0 had done when it arrived, then the wait's return.
+  double to_arrive = HEAD + 3 + 1 + 300 + 1;
+  check("issues", c.issues, 8 * (2 * to_arrive + 1 + RET + RET));
+  check("barriers", c.barriers, 16);
+}
+
+// A wait goes beyond L1 the first time a line is asked for, and not the second; loads in flight together are
+// one wait, beyond L1 if one of them is.
+TEST(waits_by_where_loads_are_answered) {
+  static const struct {
+    const char *body;
+    double l1, far, shared; // of a block of one warp
+  } cases[] = {
+      {OWN "ld.global.f32 %f1, [%rd2]; add.f32 %f2, %f1, %f1;", 0, 1, 0},
+      {OWN "ld.global.f32 %f1, [%rd2]; add.f32 %f2, %f1, %f1; bar.warp.sync -1; st.global.f32 [%rd3], %f2; "
+           "ld.global.f32 %f1, [%rd2]; add.f32 %f2, %f1, %f1;",
+       1, 1, 0},
+      {OWN "ld.global.f32 %f1, [%rd2]; ld.global.f32 %f2, [%rd2+4096]; add.f32 %f3, %f1, %f2;", 0, 1, 0},
+      {OWN LOOP(10, "ld.global.f32 %f1, [%rd2]; add.f32 %f9, %f9, %f1; "), 9, 1, 0},
+      {OWN LOOP(10, "ld.global.cg.f32 %f1, [%rd2]; add.f32 %f9, %f9, %f1; "), 0, 10, 0}, // L2's
+      {OWN LOOP(10, "atom.global.add.u32 %r4, [%rd2], 1; add.u32 %r5, %r5, %r4; "), 0, 10, 0},
+      {OWN LOOP(10, "red.global.add.u32 [%rd2], 1; "), 0, 0, 0},
+      // On the side of a branch that no warp takes: nothing is on its way.
+      {OWN "setp.eq.u32 %p1, %n, 1; @!%p1 bra over; ld.global.f32 %f1, [%rd2]; over: add.f32 %f2, %f1, %f1;",
+       0, 0, 0},
+      {"mov.u32 %r2, tile;\n" LOOP(8, "ld.shared.u32 %r3, [%r2]; "), 0, 0, 2},
+      {"mov.u32 %r2, tile;\n" LOOP(8, "st.shared.u32 [%r2], %r2; "), 0, 0, 0},
+      {LOOP(5, "shfl.sync.bfly.b32 %r2, %r2, 1, 31, -1; "), 0, 0, 5},
+      // Two groups stay open: a third of a wait.
+      {OWN "mov.u32 %r2, tile; cp.async.ca.shared.global [%r2], [%rd2], 4; cp.async.commit_group; "
+           "cp.async.wait_group 2;",
+       0, 1. / 3, 0},
+  };
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    SolEmuChain c = chain_of(&(Job){.blocks = 4, .threads = 32, .body = cases[k].body});
+    CHECK_MSG(fabs(c.l1_waits - 4 * cases[k].l1) + fabs(c.far_waits - 4 * cases[k].far) +
+                      fabs(c.shared_waits - 4 * cases[k].shared) <
+                  1e-9,
+              "%s: %g, %g and %g", cases[k].body, c.l1_waits / 4, c.far_waits / 4, c.shared_waits / 4);
+  }
+}
+
+// Local memory: four loads are a wait.
+TEST(waits_for_local_memory) {
+  SolEmuChain c = chain_of(
+      &(Job){.blocks = 1,
+             .threads = 32,
+             .body = ".local .align 4 .b8 own[64]; mov.u32 %r2, own; st.local.u32 [%r2], %r2;\n" LOOP(
+                 8, "ld.local.u32 %r3, [%r2]; ")});
+  check("near", c.l1_waits, 2);
+  check("far", c.far_waits, 0);
+}
+
+// One warp polls until the other has arrived: the polls that find nothing are not waits.
+TEST(polls_of_an_mbarrier) {
+  static const char body[] =
+      "mov.u32 %r2, tile; setp.ne.u32 %p1, %t, 0; @!%p1 mbarrier.init.shared.b64 [%r2], 1; bar.sync 0;\n"
+      "setp.lt.u32 %p2, %t, 32; @%p2 bra first;\n"
+      "poll: mbarrier.try_wait.parity.shared.b64 %p3, [%r2], 0; @!%p3 bra poll; ret;\n"
+      "first: setp.ne.u32 %p4, %t, 0;\n" LOOP(10000, "") "@!%p4 mbarrier.arrive.shared.b64 _, [%r2];\n";
+  SolEmuChain c = chain_of(&(Job){.threads = 64, .blocks = 1, .body = body});
+  CHECK_MSG(c.shared_waits <= 1 && c.far_waits == 0, "%g and %g", c.shared_waits, c.far_waits);
+}
+
+// Launches add up, and what a sample of the blocks did is that of those alone.
+TEST(chains_of_launches_add_up) {
+  SolEmuChain one = chain_of(&(Job){.body = OWN LOOP(10, "")});
+  SolEmuChain two = chain_of(&(Job){.body = OWN LOOP(10, ""), .launches = 2});
+  SolEmuChain part = chain_of(&(Job){.body = OWN LOOP(10, ""), .waves = 1});
+  check("two", two.issues, 2 * one.issues);
+  check("half", part.issues, one.issues / 2); // 8 of 16 blocks: 4 SMs hold 2
+}
+
+CHECK_MAIN
