@@ -74,6 +74,11 @@ ENTRY cuDeviceGetName(char *name, int room, int device) {
   snprintf(name, (size_t)room, "fake GPU %d", device);
   return OK;
 }
+ENTRY cuDeviceGetUuid_v2(unsigned char *uuid, int device) {
+  CALLED(device_uuid);
+  for (int i = 0; i < 16; i++) uuid[i] = (unsigned char)(16 * device + i);
+  return OK;
+}
 ENTRY cuDriverGetVersion(int *version) {
   CALLED(driver_version);
   *version = 13000;
@@ -87,6 +92,9 @@ ENTRY cuDeviceGetAttribute(int *value, int attribute, int device) {
   case DEVICE_CC_MAJOR: *value = fake_cuda.cc / 10; return OK;
   case DEVICE_CC_MINOR: *value = fake_cuda.cc % 10; return OK;
   case DEVICE_L2_BYTES: *value = 50 << 20; return OK;
+  case DEVICE_SMEM_PER_SM: *value = 228 << 10; return OK;
+  case DEVICE_SMEM_PER_BLOCK: *value = 227 << 10; return OK;
+  case DEVICE_PERSISTING_L2: *value = 30 << 20; return OK;
   default: return BAD_VALUE;
   }
 }
@@ -182,8 +190,8 @@ ENTRY cuMemcpyDtoH_v2(void *to, CuAddress from, size_t bytes) {
   return OK;
 }
 ENTRY cuMemcpyDtoDAsync_v2(CuAddress to, CuAddress from, size_t bytes, void *stream) {
-  (void)stream;
   CALLED(copy_within);
+  fake_cuda.copy_stream = stream;
   if (!block_of(to, bytes) || !block_of(from, bytes)) return BAD_VALUE;
   memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
   return OK;
@@ -207,6 +215,83 @@ ENTRY cuPointerGetAttributes(unsigned count, const int *attributes, void **data,
     memcpy(data[i], &value, sizeof value);
   }
   return OK;
+}
+
+ENTRY cuMemGetAddressRange_v2(CuAddress *base, size_t *bytes, CuAddress at) {
+  CALLED(address_range);
+  const Block *block = block_of(at, 1);
+  if (!block) return BAD_VALUE;
+  *base = block->at;
+  *bytes = block->bytes;
+  return OK;
+}
+ENTRY cuCtxSetLimit(int limit, size_t bytes) {
+  CALLED(set_limit);
+  if (limit != LIMIT_PERSISTING_L2) return BAD_VALUE;
+  fake_cuda.persisting = bytes;
+  return OK;
+}
+ENTRY cuCtxResetPersistingL2Cache(void) {
+  CALLED(reset_persisting);
+  return depth ? OK : ERROR_NO_CONTEXT;
+}
+
+// ---- textures ----
+
+typedef struct Array {
+  CuArrayShape shape;
+  float texels[]; // row by row
+} Array;
+
+ENTRY cuArrayCreate_v2(void **array, const CuArrayShape *shape) {
+  CALLED(array_create);
+  if (shape->format != FORMAT_FLOAT || shape->channels != 1 || !shape->width || !shape->height)
+    return BAD_VALUE;
+  Array *a = malloc(sizeof *a + shape->width * shape->height * sizeof(float));
+  if (!a) return OUT_OF_MEMORY;
+  a->shape = *shape;
+  ADD(arrays, 1);
+  *array = a;
+  return OK;
+}
+ENTRY cuArrayDestroy(void *array) {
+  CALLED(array_destroy);
+  ADD(arrays, -1);
+  free(array);
+  return OK;
+}
+// From memory to an array of the same size alone.
+ENTRY cuMemcpy2DUnaligned_v2(const CuCopy2d *copy) {
+  CALLED(copy_2d);
+  Array *to = copy->to.array;
+  size_t row = copy->width_bytes;
+  if (copy->from.kind != MEMORY_ON_DEVICE || copy->to.kind != MEMORY_ARRAY || copy->from.pitch < row ||
+      row != to->shape.width * sizeof(float) || copy->height != to->shape.height ||
+      !block_of(copy->from.device, copy->from.pitch * copy->height))
+    return BAD_VALUE;
+  for (size_t y = 0; y < copy->height; y++)
+    memcpy(to->texels + y * to->shape.width,
+           (const char *)(uintptr_t)copy->from.device + y * copy->from.pitch, row);
+  return OK;
+}
+// A handle is the address of the first texel, so that a test can look.
+ENTRY cuTexObjectCreate(unsigned long long *handle, const CuResource *resource, const CuSampler *sampler,
+                        const void *view) {
+  CALLED(texture_create);
+  if (view || sampler->edge[0] != EDGE_CLAMP) return BAD_VALUE;
+  if (resource->kind == RESOURCE_ARRAY)
+    *handle = (unsigned long long)(uintptr_t)((Array *)resource->of.array)->texels;
+  else if (resource->kind == RESOURCE_ROWS && resource->of.rows.pitch % 32 == 0)
+    *handle = resource->of.rows.at;
+  else
+    return BAD_VALUE;
+  ADD(textures, 1);
+  return OK;
+}
+ENTRY cuTexObjectDestroy(unsigned long long handle) {
+  CALLED(texture_destroy);
+  ADD(textures, -1);
+  return handle ? OK : BAD_VALUE;
 }
 
 // ---- modules and launches ----
@@ -268,7 +353,13 @@ ENTRY cuLaunchKernelEx(const CuLaunchConfig *config, void *function, void **para
       l.cooperative = a->value.cooperative;
     else if (a->id == ATTRIBUTE_EARLY)
       l.early = a->value.early;
-    else
+    else if (a->id == ATTRIBUTE_WINDOW) {
+      if (a->value.window.hit != ACCESS_PERSISTING || a->value.window.miss != ACCESS_STREAMING ||
+          a->value.window.share != 1)
+        return BAD_VALUE;
+      l.window = (uint64_t)(uintptr_t)a->value.window.base;
+      l.window_bytes = a->value.window.bytes;
+    } else
       return BAD_VALUE;
   }
   unsigned wide = l.cluster[0] * l.cluster[1] * l.cluster[2];

@@ -25,6 +25,7 @@ typedef struct FakeLaunch {
   const char *kernel;
   unsigned grid[3], block[3], cluster[3], shared;
   bool early, cooperative;
+  uint64_t window, window_bytes; // of accesses that are to stay in L2
   void *stream, *context;
   unsigned char params[512];
   size_t bytes;
@@ -50,6 +51,9 @@ typedef struct FakeCuda {
   int violations;                      // calls that a capture forbids
   int not_loaded;                      // launches of kernels that cuFuncLoad had not seen
   int modules, functions, allocations; // alive (functions: made)
+  int textures, arrays;                // alive
+  size_t persisting;                   // the limit of L2 set apart
+  void *copy_stream;                   // of the last copy within memory
 } FakeCuda;
 
 // Loads the fake driver before the library looks for one; NULL where it was not built.

@@ -59,7 +59,8 @@ static inline int sol_known(SolFigure figure) {
   X(l2_latency, "clocks", "L2 hit latency")                                                                  \
   X(mem_latency, "clocks", "memory latency")                                                                 \
   X(launch_us, "us", "launch cost of a kernel in a stream")                                                  \
-  X(graph_launch_us, "us", "launch cost of a kernel in a CUDA graph")
+  X(graph_launch_us, "us", "launch cost of a kernel in a CUDA graph")                                        \
+  X(mem_copy, "B/s", "memory bandwidth of a copy, measured")
 
 typedef struct SolDevice {
   const char *id;      // "h100-sxm"

@@ -18,6 +18,12 @@ typedef struct CuLaunchAttribute { // CUlaunchAttribute
     } cluster;
     int cooperative;
     int early;
+    struct { // CUaccessPolicyWindow
+      void *base;
+      size_t bytes;
+      float share;
+      int hit, miss;
+    } window;
   } value;
 } CuLaunchAttribute;
 typedef struct CuLaunchConfig { // CUlaunchConfig
@@ -26,7 +32,46 @@ typedef struct CuLaunchConfig { // CUlaunchConfig
   CuLaunchAttribute *attributes;
   unsigned attribute_count;
 } CuLaunchConfig;
+typedef struct CuArrayShape { // CUDA_ARRAY_DESCRIPTOR
+  size_t width, height;
+  int format;
+  unsigned channels;
+} CuArrayShape;
+typedef struct CuPlace { // a half of CUDA_MEMCPY2D
+  size_t x_bytes, y;
+  int kind;
+  void *host;
+  CuAddress device;
+  void *array;
+  size_t pitch;
+} CuPlace;
+typedef struct CuCopy2d { // CUDA_MEMCPY2D
+  CuPlace from, to;
+  size_t width_bytes, height;
+} CuCopy2d;
+typedef struct CuResource { // CUDA_RESOURCE_DESC
+  int kind;
+  union {
+    void *array;
+    struct {
+      CuAddress at;
+      int format;
+      unsigned channels;
+      size_t width, height, pitch;
+    } rows;
+    int room[32];
+  } of;
+  unsigned flags;
+} CuResource;
+typedef struct CuSampler { // CUDA_TEXTURE_DESC
+  int edge[3], filter;
+  unsigned flags, anisotropy;
+  int mipmap_filter;
+  float mipmap[3], border[4];
+  int room[12];
+} CuSampler;
 enum {
+  ATTRIBUTE_WINDOW = 1,
   ATTRIBUTE_COOPERATIVE = 2,
   ATTRIBUTE_CLUSTER = 4,
   ATTRIBUTE_EARLY = 6, // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
@@ -34,10 +79,21 @@ enum {
   DEVICE_L2_BYTES = 38,
   DEVICE_CC_MAJOR = 75,
   DEVICE_CC_MINOR = 76,
+  DEVICE_SMEM_PER_SM = 81,
+  DEVICE_SMEM_PER_BLOCK = 97, // with cuFuncSetAttribute
+  DEVICE_PERSISTING_L2 = 108, // the most that may be set apart
+  LIMIT_PERSISTING_L2 = 6,
+  ACCESS_STREAMING = 1,
+  ACCESS_PERSISTING = 2,
   POINTER_MEMORY_TYPE = 2,
   POINTER_IS_MANAGED = 8,
   POINTER_DEVICE = 9,
   MEMORY_ON_DEVICE = 2,
+  MEMORY_ARRAY = 3,
+  FORMAT_FLOAT = 0x20,
+  RESOURCE_ARRAY = 0,
+  RESOURCE_ROWS = 3, // CU_RESOURCE_TYPE_PITCH2D
+  EDGE_CLAMP = 1,
   ERROR_NO_CONTEXT = 201, // CUDA_ERROR_INVALID_CONTEXT
   STREAM_NON_BLOCKING = 1,
   CAPTURE_RELAXED = 2, // other threads, and calls that a recording would forbid, are let be
@@ -92,12 +148,24 @@ enum {
   X(event_sync, "cuEventSynchronize", (void *))                                                              \
   X(event_elapsed, "cuEventElapsedTime", (float *, void *, void *))
 // NULL where the driver is older than they are.
-#define CUDA_OPTIONAL_ENTRY_POINTS(X) X(function_load, "cuFuncLoad", (void *))
+#define CUDA_OPTIONAL_ENTRY_POINTS(X)                                                                        \
+  X(function_load, "cuFuncLoad", (void *))                                                                   \
+  X(device_uuid, "cuDeviceGetUuid_v2", (unsigned char *, int))                                               \
+  X(set_limit, "cuCtxSetLimit", (int, size_t))                                                               \
+  X(reset_persisting, "cuCtxResetPersistingL2Cache", (void))                                                 \
+  X(address_range, "cuMemGetAddressRange_v2", (CuAddress *, size_t *, CuAddress))                            \
+  X(array_create, "cuArrayCreate_v2", (void **, const CuArrayShape *))                                       \
+  X(array_destroy, "cuArrayDestroy", (void *))                                                               \
+  X(copy_2d, "cuMemcpy2DUnaligned_v2", (const CuCopy2d *))                                                   \
+  X(texture_create, "cuTexObjectCreate",                                                                     \
+    (unsigned long long *, const CuResource *, const CuSampler *, const void *))                             \
+  X(texture_destroy, "cuTexObjectDestroy", (unsigned long long))
 
 typedef struct Cuda {
   void *library, *context, *begin, *end;
   int device;
-  bool retained; // the primary context, by us; otherwise the caller's own
+  bool retained;       // the primary context, by us; otherwise the caller's own
+  uint64_t persisting; // bytes of L2 that were asked to be set apart
 #define ENTRY_POINTER(field, symbol, parameters) CuResult(*field) parameters;
   CUDA_ENTRY_POINTS(ENTRY_POINTER)
   CUDA_OPTIONAL_ENTRY_POINTS(ENTRY_POINTER)
@@ -124,5 +192,9 @@ static inline void cuda_leave(const Cuda *c, bool entered) {
 }
 
 extern const SolDriverTiming sol_driver_cuda_timing;
+// cuda_texture_host.c
+SolStatus sol_cuda_texture(void *state, const SolDriverImage *image, SolDriverTexture *out, SolError *err);
+SolStatus sol_cuda_texture_copy(void *state, const SolDriverImage *image, void *array, SolError *err);
+void sol_cuda_texture_free(void *state, SolDriverTexture *texture);
 
 #endif

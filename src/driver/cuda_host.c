@@ -158,7 +158,7 @@ static SolStatus kernel_cuda(void *state, void *module, const char *name, void *
 static SolStatus enqueue_cuda(void *state, void *kernel, const SolDriverLaunch *l, SolStream stream,
                               SolError *err) {
   Cuda *c = state;
-  CuLaunchAttribute attributes[3];
+  CuLaunchAttribute attributes[4];
   CuLaunchConfig config = {.shared = (unsigned)l->dynamic_shared, .stream = stream, .attributes = attributes};
   memcpy(config.grid, l->grid, sizeof config.grid);
   memcpy(config.block, l->block, sizeof config.block);
@@ -172,6 +172,14 @@ static SolStatus enqueue_cuda(void *state, void *kernel, const SolDriverLaunch *
         (CuLaunchAttribute){.id = ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
   if (l->early)
     attributes[config.attribute_count++] = (CuLaunchAttribute){.id = ATTRIBUTE_EARLY, .value.early = 1};
+  if (l->window_bytes)
+    attributes[config.attribute_count++] =
+        (CuLaunchAttribute){.id = ATTRIBUTE_WINDOW,
+                            .value.window = {.base = (void *)(uintptr_t)l->window,
+                                             .bytes = (size_t)l->window_bytes,
+                                             .share = 1,
+                                             .hit = ACCESS_PERSISTING,
+                                             .miss = ACCESS_STREAMING}};
   size_t bytes = (size_t)l->param_bytes;
   void *extra[] = {LAUNCH_BUFFER, (void *)(uintptr_t)l->params, LAUNCH_BUFFER_SIZE, &bytes, LAUNCH_END};
   bool entered = cuda_enter(c);
@@ -187,6 +195,31 @@ static SolStatus allow_shared_cuda(void *state, void *kernel, uint64_t bytes, So
   CuResult result = c->function_set(kernel, FUNC_MAX_DYNAMIC_SHARED, (int)bytes);
   cuda_leave(c, entered);
   return cuda_check(c, result, "dynamic shared memory", err);
+}
+
+static SolStatus enqueue_copy_cuda(void *state, uint64_t to, uint64_t from, uint64_t bytes, SolStream stream,
+                                   SolError *err) {
+  Cuda *c = state;
+  bool entered = cuda_enter(c);
+  CuResult result = c->copy_within(to, from, (size_t)bytes, stream);
+  cuda_leave(c, entered);
+  return cuda_check(c, result, "copying within GPU memory", err);
+}
+
+static SolStatus persist_cuda(void *state, uint64_t bytes, SolError *err) {
+  Cuda *c = state;
+  int most = 0;
+  if (bytes == c->persisting) return SOL_OK;
+  if (c->device_attribute(&most, DEVICE_PERSISTING_L2, c->device) || most <= 0 || !c->set_limit ||
+      !c->reset_persisting)
+    return sol_fail(err, SOL_ERR_UNSUPPORTED, "this GPU or its driver sets no part of L2 apart");
+  bool entered = cuda_enter(c);
+  CuResult result =
+      c->set_limit(LIMIT_PERSISTING_L2, (size_t)(bytes < (uint64_t)most ? bytes : (uint64_t)most));
+  if (!result && !bytes) result = c->reset_persisting();
+  cuda_leave(c, entered);
+  if (!result) c->persisting = bytes;
+  return cuda_check(c, result, "setting a part of L2 apart", err);
 }
 
 static SolStatus launch_cuda(void *state, void *kernel, const SolDriverLaunch *l, SolEmuResult *result,
@@ -256,6 +289,20 @@ static void driver_version(char *out, size_t cap) {
   }
 }
 
+// As nvidia-smi writes it.
+static void write_uuid(const Cuda *c, char *out, size_t cap) {
+  unsigned char id[16];
+  if (!c->device_uuid || c->device_uuid(id, c->device)) return;
+  static const char digits[] = "0123456789abcdef";
+  size_t n = sol_format(out, cap, "GPU");
+  for (int i = 0; i < 16 && n + 4 < cap; i++) {
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) out[n++] = '-';
+    out[n++] = digits[id[i] >> 4];
+    out[n++] = digits[id[i] & 15];
+  }
+  out[n] = 0;
+}
+
 static SolStatus info_cuda(void *state, SolDriverInfo *out, SolError *err) {
   Cuda *c = state;
   int major = 0, minor = 0;
@@ -268,9 +315,13 @@ static SolStatus info_cuda(void *state, SolDriverInfo *out, SolError *err) {
   out->device = c->device;
   int l2 = 0;
   if (!c->device_attribute(&l2, DEVICE_L2_BYTES, c->device)) out->l2_bytes = (uint64_t)l2;
+  int smem = 0;
+  if (!c->device_attribute(&smem, DEVICE_SMEM_PER_SM, c->device)) out->smem_per_sm = (uint64_t)smem;
+  if (!c->device_attribute(&smem, DEVICE_SMEM_PER_BLOCK, c->device)) out->smem_per_block = (uint64_t)smem;
   c->driver_version(&out->cuda);
   if (c->device_name(out->name, sizeof out->name, c->device)) out->name[0] = 0;
   driver_version(out->driver, sizeof out->driver);
+  write_uuid(c, out->uuid, sizeof out->uuid);
   return status;
 }
 
@@ -288,6 +339,11 @@ const SolDriverTable sol_driver_cuda_table = {
     .launch = launch_cuda,
     .enqueue = enqueue_cuda,
     .allow_shared = allow_shared_cuda,
+    .enqueue_copy = enqueue_copy_cuda,
+    .persist = persist_cuda,
+    .texture = sol_cuda_texture,
+    .texture_copy = sol_cuda_texture_copy,
+    .texture_free = sol_cuda_texture_free,
     .sync = sync_cuda,
     .check_pointer = check_pointer_cuda,
     .info = info_cuda,

@@ -88,14 +88,6 @@ static SolStatus fill_cuda(void *state, uint64_t at, int byte, uint64_t bytes, S
   return cuda_check(c, result, "filling GPU memory", err);
 }
 
-static SolStatus copy_cuda(void *state, uint64_t to, uint64_t from, uint64_t bytes, SolError *err) {
-  Cuda *c = state;
-  bool entered = cuda_enter(c);
-  CuResult result = c->copy_within(to, from, (size_t)bytes, NULL);
-  cuda_leave(c, entered);
-  return cuda_check(c, result, "copying within GPU memory", err);
-}
-
 const SolDriverTiming sol_driver_cuda_timing = {
     .stream_open = stream_open_cuda,
     .stream_close = stream_close_cuda,
@@ -104,5 +96,4 @@ const SolDriverTiming sol_driver_cuda_timing = {
     .graph_free = graph_free_cuda,
     .replay = replay_cuda,
     .fill = fill_cuda,
-    .copy = copy_cuda,
 };

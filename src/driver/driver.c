@@ -19,10 +19,18 @@ struct SolDriverModule {
   SolDriverKernel *kernels;
 };
 
+typedef struct Texture {
+  struct Texture *next;
+  SolDriverImage image;
+  SolDriverTexture made;
+  bool stale; // the memory was written since the array was copied from it
+} Texture;
+
 struct SolDriver {
   const SolDriverTable *table;
   void *state;
   SolDriverModule *modules;
+  Texture *textures;
   SolDriverCounts *counts; // where enqueued launches add theirs; NULL: they do not
 };
 
@@ -42,8 +50,30 @@ SolStatus sol_driver_open(const SolDriverOptions *options, SolDriver **out, SolE
   return SOL_OK;
 }
 
+static void drop_textures(SolDriver *d, uint64_t base, bool all) {
+  for (Texture **at = &d->textures; *at;) {
+    Texture *t = *at;
+    if (!all && t->made.base != base) {
+      at = &t->next;
+      continue;
+    }
+    *at = t->next;
+    d->table->texture_free(d->state, &t->made);
+    sol_heap_free(t);
+  }
+}
+
+// [at, at + bytes) is written: arrays that were copied from it are out of date.
+static void written(SolDriver *d, uint64_t at, uint64_t bytes) {
+  for (Texture *t = d->textures; t; t = t->next) {
+    uint64_t size = (uint64_t)t->image.width * t->image.height * sizeof(float);
+    if (at < t->image.address + size && t->image.address < at + bytes) t->stale = true;
+  }
+}
+
 void sol_driver_close(SolDriver *d) {
   if (!d) return;
+  drop_textures(d, 0, true);
   while (d->modules) {
     SolDriverModule *m = d->modules;
     d->modules = m->next;
@@ -66,10 +96,12 @@ SolStatus sol_driver_alloc(SolDriver *d, uint64_t bytes, const char *label, uint
 }
 
 SolStatus sol_driver_free(SolDriver *d, uint64_t address, SolError *err) {
+  drop_textures(d, address, false);
   return d->table->free(d->state, address, err);
 }
 
 SolStatus sol_driver_write(SolDriver *d, uint64_t to, const void *from, uint64_t bytes, SolError *err) {
+  written(d, to, bytes);
   return d->table->write(d->state, to, from, bytes, err);
 }
 
@@ -214,6 +246,45 @@ SolStatus sol_driver_allow_shared(SolDriverKernel *kernel, uint64_t bytes, SolEr
   return d->table->allow_shared(d->state, kernel->backend, bytes, err);
 }
 
+SolStatus sol_driver_enqueue_copy(SolDriver *d, uint64_t to, uint64_t from, uint64_t bytes, SolStream stream,
+                                  SolError *err) {
+  written(d, to, bytes);
+  return bytes ? d->table->enqueue_copy(d->state, to, from, bytes, stream, err) : SOL_OK;
+}
+
+SolStatus sol_driver_persist(SolDriver *d, uint64_t bytes, SolError *err) {
+  return d->table->persist(d->state, bytes, err);
+}
+
+static SolStatus make_texture(SolDriver *d, const SolDriverImage *image, Texture **out, SolError *err) {
+  if (!image->width || !image->height)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "a texture has at least one texel");
+  Texture *t = sol_heap_alloc(sizeof *t);
+  if (!t) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  *t = (Texture){.next = d->textures, .image = *image, .stale = true};
+  SolStatus status = d->table->texture(d->state, image, &t->made, err);
+  if (status) {
+    sol_heap_free(t);
+    return status;
+  }
+  *out = d->textures = t;
+  return SOL_OK;
+}
+
+SolStatus sol_driver_texture(SolDriver *d, const SolDriverImage *image, uint64_t *handle, SolError *err) {
+  Texture *t = d->textures;
+  while (t && (t->image.address != image->address || t->image.width != image->width ||
+               t->image.height != image->height || t->image.array != image->array))
+    t = t->next;
+  SolStatus status = t ? SOL_OK : make_texture(d, image, &t, err);
+  if (!status && t->made.array && t->stale) {
+    status = d->table->texture_copy(d->state, image, t->made.array, err);
+    t->stale = status != SOL_OK;
+  }
+  if (!status) *handle = t->made.handle;
+  return status;
+}
+
 SolStatus sol_driver_sync(SolDriver *d, SolError *err) {
   return d->table->sync(d->state, err);
 }
@@ -273,13 +344,12 @@ SolStatus sol_driver_replay(SolDriver *d, SolDriverGraph *const *graphs, int cou
 SolStatus sol_driver_fill(SolDriver *d, uint64_t at, int byte, uint64_t bytes, SolError *err) {
   const SolDriverTiming *t;
   SolStatus status = timing_of(d, &t, err);
+  if (!status) written(d, at, bytes);
   return status || !bytes ? status : t->fill(d->state, at, byte, bytes, err);
 }
 
 SolStatus sol_driver_copy(SolDriver *d, uint64_t to, uint64_t from, uint64_t bytes, SolError *err) {
-  const SolDriverTiming *t;
-  SolStatus status = timing_of(d, &t, err);
-  return status || !bytes ? status : t->copy(d->state, to, from, bytes, err);
+  return sol_driver_enqueue_copy(d, to, from, bytes, NULL, err);
 }
 
 SolEmu *sol_driver_emu(SolDriver *d) {

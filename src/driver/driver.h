@@ -46,6 +46,9 @@ typedef struct SolDriverLaunch {
   uint64_t param_bytes;
   bool cooperative;
   bool early; // cuda: may start before its predecessor in the stream has ended (it waits by griddepcontrol)
+  // cuda: what the kernel reads in [window, window + window_bytes) is to stay in the part of L2 that
+  // sol_driver_persist set apart; 0 bytes: none. emu: without meaning, the launch runs plainly.
+  uint64_t window, window_bytes;
   const SolEmuLaunch *emu; // emu alone: limits, checks, printing; the fields above win; NULL: none
 } SolDriverLaunch;
 
@@ -59,6 +62,13 @@ SolStatus sol_driver_launch(SolDriver *driver, const SolDriverLaunch *launch, So
 SolStatus sol_driver_enqueue(SolDriver *driver, const SolDriverLaunch *launch, SolStream stream,
                              SolError *err);
 SolStatus sol_driver_allow_shared(SolDriverKernel *kernel, uint64_t bytes, SolError *err);
+// A copy within the backend's memory, enqueued as launches are. cuda: the driver moves it, by the GPU's copy
+// engine or a kernel of its own.
+SolStatus sol_driver_enqueue_copy(SolDriver *driver, uint64_t to, uint64_t from, uint64_t bytes,
+                                  SolStream stream, SolError *err);
+// Sets so much of L2 apart for windows of launches (SolDriverLaunch.window), or as much as the GPU lets; 0:
+// none any more, and what was kept there is let go. emu: without meaning.
+SolStatus sol_driver_persist(SolDriver *driver, uint64_t bytes, SolError *err);
 SolStatus sol_driver_sync(SolDriver *driver, SolError *err);
 // SOL_ERR_ARGUMENT where the address is not memory that kernels can reach.
 SolStatus sol_driver_check_pointer(SolDriver *driver, uint64_t address, uint64_t bytes, SolError *err);
@@ -79,7 +89,10 @@ typedef struct SolDriverInfo {
   int device;                // cuda: the GPU's number
   int cuda;                  // the newest CUDA that the driver knows, 13000 for 13.0; 0: unknown
   uint64_t l2_bytes;         // 0: unknown
+  uint64_t smem_per_sm;      // shared memory, of which a block takes 1 KiB for itself; 0: unknown
+  uint64_t smem_per_block;   // the most that a block may use; 0: unknown
   char name[96], driver[32]; // "NVIDIA H200", "580.159.04"; empty: unknown
+  char uuid[48];             // "GPU-8a3e94ac-..."; empty: unknown
 } SolDriverInfo;
 SolStatus sol_driver_info(SolDriver *driver, SolDriverInfo *out, SolError *err);
 
@@ -102,7 +115,26 @@ SolStatus sol_driver_replay(SolDriver *driver, SolDriverGraph *const *graphs, in
 SolStatus sol_driver_fill(SolDriver *driver, uint64_t at, int byte, uint64_t bytes, SolError *err);
 SolStatus sol_driver_copy(SolDriver *driver, uint64_t to, uint64_t from, uint64_t bytes, SolError *err);
 
+// A two-dimensional texture over memory: floats, rows dense, read by whole coordinates plus a half, clamped
+// at the edges. The same image gives the same handle until its memory is freed; one thread at a time. cuda:
+// rows are a multiple of 32 bytes.
+typedef struct SolDriverImage {
+  uint64_t address;
+  uint32_t width, height; // in texels
+  // cuda: a copy of the memory in the GPU's own two-dimensional order, made now and again after
+  // sol_driver_write, _fill or a copy has changed it (not after kernels have). emu: row by row all the same.
+  bool array;
+} SolDriverImage;
+SolStatus sol_driver_texture(SolDriver *driver, const SolDriverImage *image, uint64_t *handle, SolError *err);
+
 SolEmu *sol_driver_emu(SolDriver *driver); // NULL for cuda
+
+// A texture as a backend made it.
+typedef struct SolDriverTexture {
+  uint64_t handle;
+  uint64_t base; // of the allocation that the image lies in
+  void *array;   // the backend's own; NULL: the texture reads the memory itself
+} SolDriverTexture;
 
 // What a backend supplies; cuda.c and emu.c have one each.
 typedef struct SolDriverTable {
@@ -122,6 +154,13 @@ typedef struct SolDriverTable {
   SolStatus (*enqueue)(void *state, void *kernel, const SolDriverLaunch *launch, SolStream stream,
                        SolError *err);
   SolStatus (*allow_shared)(void *state, void *kernel, uint64_t bytes, SolError *err);
+  SolStatus (*enqueue_copy)(void *state, uint64_t to, uint64_t from, uint64_t bytes, SolStream stream,
+                            SolError *err);
+  SolStatus (*persist)(void *state, uint64_t bytes, SolError *err);
+  SolStatus (*texture)(void *state, const SolDriverImage *image, SolDriverTexture *out, SolError *err);
+  // Brings the array up to date; called where there is one.
+  SolStatus (*texture_copy)(void *state, const SolDriverImage *image, void *array, SolError *err);
+  void (*texture_free)(void *state, SolDriverTexture *texture);
   SolStatus (*sync)(void *state, SolError *err);
   SolStatus (*check_pointer)(void *state, uint64_t address, uint64_t bytes, SolError *err);
   SolStatus (*info)(void *state, SolDriverInfo *out, SolError *err);
@@ -138,7 +177,6 @@ typedef struct SolDriverTiming {
   SolStatus (*replay)(void *state, SolDriverGraph *const *graphs, int count, int warm, int rounds,
                       SolStream stream, double *seconds, SolError *err);
   SolStatus (*fill)(void *state, uint64_t at, int byte, uint64_t bytes, SolError *err);
-  SolStatus (*copy)(void *state, uint64_t to, uint64_t from, uint64_t bytes, SolError *err);
 } SolDriverTiming;
 extern const SolDriverTable sol_driver_emu_table, sol_driver_cuda_table;
 

@@ -97,6 +97,69 @@ static SolStatus time_gpu(Timer *t, Sets *s, Timing *out, SolError *err) {
   return SOL_OK;
 }
 
+// ---- anything on the GPU ----
+
+static SolStatus record_calls(Timer *t, TimerCall *call, void *ctx, int sets, int calls, SolDriverGraph **out,
+                              SolError *err) {
+  SolStatus status = sol_driver_record(t->ctx->driver, t->stream, err);
+  if (status) return status;
+  for (int i = 0; i < calls && !status; i++) status = call(ctx, i % sets, t->stream, err);
+  SolStatus ended = sol_driver_recorded(t->ctx->driver, t->stream, status ? NULL : out, status ? NULL : err);
+  return status ? status : ended;
+}
+
+static SolStatus replay_calls(Timer *t, TimerCall *call, void *ctx, int sets, int calls, int warm, int rounds,
+                              double *seconds, SolError *err) {
+  SolDriverGraph *graph = NULL;
+  SolStatus status = record_calls(t, call, ctx, sets, calls, &graph, err);
+  if (!status) status = sol_driver_replay(t->ctx->driver, &graph, 1, warm, rounds, t->stream, seconds, err);
+  sol_driver_graph_free(t->ctx->driver, graph);
+  return status;
+}
+
+static SolStatus stream_calls(Timer *t, TimerCall *call, void *ctx, int sets, int calls, double *seconds,
+                              SolError *err) {
+  SolStatus status = sol_driver_sync(t->ctx->driver, err);
+  double start = sol_thread_clock();
+  for (int i = 0; i < calls && !status; i++) status = call(ctx, i % sets, t->stream, err);
+  if (!status) status = sol_driver_sync(t->ctx->driver, err);
+  *seconds = sol_thread_clock() - start;
+  return status;
+}
+
+// Whole turns of all sets, of at least `us` microseconds in all.
+static int calls_for(double us, double each_us, int sets) {
+  double calls = us / (each_us > empty_call_us ? each_us : empty_call_us);
+  double turns = __builtin_ceil((calls > MOST_CALLS ? MOST_CALLS : calls) / sets);
+  return (turns < 1 ? 1 : (int)turns) * sets;
+}
+
+SolStatus timer_calls(Timer *t, TimerCall *call, void *ctx, int sets, bool streamed, Timing *out,
+                      SolError *err) {
+  enum { LONG = 10000, LONG_ROUNDS = 7, LONGER = 50000, LONGER_ROUNDS = 3 }; // microseconds a call
+  static const double stream_us = 5000; // the wait at the end, tens of microseconds, does not count
+  double seconds[ROUNDS] = {0};
+  *out = (Timing){.sets = sets};
+  // One turn says how long calls take; how many make a sample follows from that.
+  SolStatus status = streamed ? stream_calls(t, call, ctx, sets, sets, seconds, err)
+                              : replay_calls(t, call, ctx, sets, sets, 1, 1, seconds, err);
+  if (status) return status;
+  double each = seconds[0] * 1e6 / sets;
+  int rounds = each > LONGER ? LONGER_ROUNDS : each > LONG ? LONG_ROUNDS : t->rounds;
+  out->calls = calls_for(streamed ? stream_us : sample_us, each, sets);
+  double warm = __builtin_ceil(warm_us / (out->calls * (each > empty_call_us ? each : empty_call_us)));
+  if (streamed) {
+    double ignored;
+    status = stream_calls(t, call, ctx, sets, out->calls, &ignored, err);
+    for (int r = 0; r < rounds && !status; r++)
+      status = stream_calls(t, call, ctx, sets, out->calls, &seconds[r], err);
+  } else
+    status = replay_calls(t, call, ctx, sets, out->calls, warm < 1 ? 1 : (int)warm, rounds, seconds, err);
+  for (int i = 0; i < rounds; i++) seconds[i] *= 1e6 / out->calls;
+  if (!status) out->us = stats_of(seconds, rounds);
+  return status;
+}
+
 // A kernel that does nothing, with as many parameters as a real one: what the driver itself takes to launch.
 static const char empty_kernel[] = ".version 6.3\n.target sm_75\n.address_size 64\n"
                                    ".visible .entry sol_empty(.param .align 8 .b8 p[64]) { ret; }\n";

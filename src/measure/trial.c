@@ -54,7 +54,7 @@ static double element_value(const OpsView *v, const TrialOptions *o, uint64_t k,
   return (double)((k * step + o->seed % limit) % limit);
 }
 
-static double get(SolDtype d, const void *at, int64_t i) {
+double trial_element(SolDtype d, const void *at, int64_t i) {
   switch (d) {
   case SOL_FP64: return ((const double *)at)[i];
   case SOL_FP32: return (double)((const float *)at)[i];
@@ -176,7 +176,7 @@ static double *as_doubles(const OpsView *v, const unsigned char *at) {
   int64_t i = 0;
   for (int64_t b = 0; d && b < v->batch; b++)
     for (int64_t r = 0; r < v->rows; r++)
-      for (int64_t c = 0; c < v->cols; c++) d[i++] = at ? get(v->dtype, at, place(v, b, r, c)) : 0;
+      for (int64_t c = 0; c < v->cols; c++) d[i++] = at ? trial_element(v->dtype, at, place(v, b, r, c)) : 0;
   return d;
 }
 
@@ -195,13 +195,13 @@ static void rounding(SolDtype d, double *relative, double *step, double *largest
   *largest = d == SOL_FP16 ? 65504 : d == SOL_FP8 ? 448 : d == SOL_BF16 ? 3.3895e38 : 3.4028e38;
 }
 
-static double error_share(const OpsDef *def, SolDtype d, double got, double want, double row_max) {
+double trial_error(SolDtype d, double slack, double got, double want, double row_max) {
   double relative, step, largest;
   rounding(d, &relative, &step, &largest);
   if (isnan(want) || isnan(got)) return isnan(want) && isnan(got) ? 0 : INFINITY;
   if (d == SOL_FP8 && fabs(want) > largest) want = want > 0 ? largest : -largest;
-  double slack = def->slack * 0x1p-24 * (isfinite(row_max) ? row_max : 0);
-  double allowed = relative * 1.001 * fabs(want) + slack + step;
+  double room = slack * 0x1p-24 * (isfinite(row_max) ? row_max : 0);
+  double allowed = relative * 1.001 * fabs(want) + room + step;
   if (isinf(got) && d != SOL_FP8 && fabs(want) + allowed >= largest)
     return (got > 0) == (want > 0) ? 0 : INFINITY;
   if (isinf(want) || isinf(got)) return got == want ? 0 : INFINITY;
@@ -219,8 +219,8 @@ static SolStatus compare(Trial *t, int k, const unsigned char *now, const double
       for (int64_t c = 0; c < v->cols; c++)
         if (isfinite(want[i + c])) row_max = fmax(row_max, fabs(want[i + c]));
       for (int64_t c = 0; c < v->cols; c++, i++) {
-        double got = get(v->dtype, now, place(v, b, r, c));
-        double share = error_share(t->def, v->dtype, got, want[i], row_max);
+        double got = trial_element(v->dtype, now, place(v, b, r, c));
+        double share = trial_error(v->dtype, t->def->slack, got, want[i], row_max);
         if (share > *worst) *worst = share;
         if (share > 1)
           return sol_fail(

@@ -39,5 +39,10 @@ void trial_close(Trial *t);
 
 // `count` elements as the tensor is filled, one after another; the same seed, the same values.
 void trial_values(const OpsView *view, uint64_t seed, void *to, int64_t count);
+// Element i of an array.
+double trial_element(SolDtype dtype, const void *at, int64_t i);
+// How far `got` is from the reference, as a share of what is allowed: the type's rounding, and `slack` times
+// 2^-24 times the row's largest value. Above 1 it is wrong.
+double trial_error(SolDtype dtype, double slack, double got, double want, double row_max);
 
 #endif
