@@ -1,0 +1,16 @@
+// sol devices: what its files share.
+#ifndef SOL_CLI_DEVICES_H
+#define SOL_CLI_DEVICES_H
+
+#include "cli/cli.h"
+
+typedef struct DevicesArgs {
+  CommonArgs common;
+  bool measure;
+} DevicesArgs;
+
+FactUnit devices_unit(const char *unit); // of a figure, as it is written for people
+// devices_measure.c: --measure.
+int devices_measure(Cli *cli, const DevicesArgs *args);
+
+#endif

@@ -1,0 +1,260 @@
+// Counters: each launch is stopped at by a callback, and run by CUPTI as often as the counters need. While
+// one launch is counted, others wait.
+#define _POSIX_C_SOURCE 200809L
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "driver/cuda.h"
+#include "inject/inject.h"
+
+enum { FUNC_SHARED = 1, FUNC_LOCAL = 3, FUNC_REGISTERS = 4, FUNC_CLUSTER = 11 };
+
+// The arguments of the driver's functions, as CUPTI hands them over.
+typedef struct LaunchArgs { // cuLaunchKernel, cuLaunchCooperativeKernel
+  void *function;
+  unsigned grid[3], block[3], shared;
+  void *stream;
+} LaunchArgs;
+typedef struct LaunchExArgs {
+  const CuLaunchConfig *config;
+  void *function;
+} LaunchExArgs;
+typedef struct GraphArgs {
+  void *graph, *stream;
+} GraphArgs;
+
+// ---- contexts ----
+
+static struct InjectContext *find_context(Inject *in, void *context) {
+  for (int i = 0; i < in->context_count; i++)
+    if (in->contexts[i].context == context) return &in->contexts[i];
+  return NULL;
+}
+
+// Where counters are not to be had, times still are.
+static void fall_back(Inject *in, CountersTrouble trouble, const SolError *err) {
+  static const ProfileTrouble as[] = {
+      [COUNTERS_NO_DRIVER] = PROFILE_REFUSED, [COUNTERS_NO_CUPTI] = PROFILE_NO_CUPTI,
+      [COUNTERS_OLD] = PROFILE_OLD,           [COUNTERS_FORBIDDEN] = PROFILE_FORBIDDEN,
+      [COUNTERS_REFUSED] = PROFILE_REFUSED,   [COUNTERS_FINE] = PROFILE_REFUSED};
+  inject_trouble(in, as[trouble], err);
+  SolError again = {0};
+  if (!in->timing && inject_start_times(in, &again)) inject_trouble(in, PROFILE_REFUSED, &again);
+}
+
+static void open_context(Inject *in, void *context) {
+  if (in->context_count == MAX_CONTEXTS || find_context(in, context)) return;
+  struct InjectContext *c = &in->contexts[in->context_count];
+  uint32_t device = 0;
+  in->cupti.device_of(context, &device);
+  *c = (struct InjectContext){.context = context, .device = (int)device};
+  CountersOptions options = {
+      .metrics = in->metric_names, .metric_count = in->metric_count, .context = context};
+  CountersTrouble trouble;
+  SolError err = {0};
+  inject_gpu(in, c->device);
+  if (counters_open(&options, &c->counters, &trouble, &err))
+    fall_back(in, trouble, &err);
+  else
+    in->context_count++, in->counts = true;
+  inject_flush(in);
+}
+
+static void close_context(Inject *in, void *context) {
+  struct InjectContext *c = find_context(in, context);
+  if (!c) return;
+  counters_close(c->counters);
+  *c = in->contexts[--in->context_count];
+}
+
+// ---- launches ----
+
+static void read_launch(const CuptiCall *call, uint32_t id, ProfileLaunch *l, void **function,
+                        void **stream) {
+  profile_launch_clear(l);
+  if (id == CUPTI_CALL_GRAPH || id == CUPTI_CALL_GRAPH_PTSZ) {
+    const GraphArgs *a = call->params;
+    *function = NULL, *stream = a->stream;
+    l->name = "(graph)";
+    l->graph = true;
+    return;
+  }
+  const unsigned *grid, *block;
+  if (id == CUPTI_CALL_LAUNCH_EX || id == CUPTI_CALL_LAUNCH_EX_PTSZ) {
+    const LaunchExArgs *a = call->params;
+    const CuLaunchConfig *config = a->config;
+    *function = a->function, *stream = config->stream;
+    grid = config->grid, block = config->block;
+    l->dynamic_shared = config->shared;
+    for (unsigned i = 0; i < config->attribute_count; i++)
+      if (config->attributes[i].id == ATTRIBUTE_CLUSTER)
+        memcpy(l->cluster, &config->attributes[i].value.cluster, sizeof l->cluster);
+  } else {
+    const LaunchArgs *a = call->params;
+    *function = a->function, *stream = a->stream;
+    grid = a->grid, block = a->block;
+    l->dynamic_shared = a->shared;
+  }
+  memcpy(l->grid, grid, sizeof l->grid);
+  memcpy(l->block, block, sizeof l->block);
+  l->name = call->symbol ? call->symbol : "(unknown)";
+}
+
+static double attribute(const Inject *in, int which, void *function) {
+  int value = 0;
+  void *plain = NULL;
+  if (!in->function_attribute || !function) return PROFILE_UNKNOWN;
+  if (!in->function_attribute(&value, which, function)) return value;
+  // A kernel of a library is launched by another kind of handle.
+  if (!in->kernel_function || in->kernel_function(&plain, function)) return PROFILE_UNKNOWN;
+  return in->function_attribute(&value, which, plain) ? PROFILE_UNKNOWN : value;
+}
+
+// What is recorded into a graph does not run now.
+static bool captured(const Inject *in, void *stream) {
+  int state = 0;
+  return in->stream_capturing && (in->stream_capturing(stream, &state) || state);
+}
+
+// ---- which ----
+
+static uint64_t shape_of(const ProfileLaunch *l) {
+  uint64_t h = 14695981039346656037u;
+  for (const char *p = l->name; *p; p++) h = (h ^ (unsigned char)*p) * 1099511628211u;
+  for (int i = 0; i < 3; i++) h = ((h ^ l->grid[i]) * 1099511628211u ^ l->block[i]) * 1099511628211u;
+  return h ? h : 1;
+}
+
+static bool grow_shapes(Inject *in) {
+  if (in->shape_count * 2 < in->shape_cap) return true;
+  uint32_t cap = in->shape_cap ? in->shape_cap * 2 : 256;
+  InjectShape *room = calloc(cap, sizeof *room);
+  if (!room) return false;
+  for (uint32_t i = 0; i < in->shape_cap; i++) {
+    if (!in->shapes[i].hash) continue;
+    uint32_t at = (uint32_t)in->shapes[i].hash & (cap - 1);
+    while (room[at].hash) at = (at + 1) & (cap - 1);
+    room[at] = in->shapes[i];
+  }
+  free(in->shapes);
+  in->shapes = room;
+  in->shape_cap = cap;
+  return true;
+}
+
+// Launches of one kernel and shape are much alike, and counting takes long: after some of them the rest is
+// timed.
+static bool enough(Inject *in, const ProfileLaunch *l) {
+  bool limited = in->filter.skip > 0 || in->filter.count > 0;
+  if (!in->each || limited || !in->timing || !grow_shapes(in)) return false;
+  uint64_t hash = shape_of(l);
+  uint32_t at = (uint32_t)hash & (in->shape_cap - 1);
+  while (in->shapes[at].hash && in->shapes[at].hash != hash) at = (at + 1) & (in->shape_cap - 1);
+  if (!in->shapes[at].hash) in->shape_count++;
+  in->shapes[at].hash = hash;
+  return in->shapes[at].counted++ >= in->each;
+}
+
+bool inject_was_counted(const Inject *in, uint32_t correlation) {
+  for (int i = 0; i < MAX_COUNTED; i++)
+    if (__atomic_load_n(&in->counted[i], __ATOMIC_RELAXED) == correlation) return correlation != 0;
+  return false;
+}
+
+// ---- counting ----
+
+static void complain(Inject *in, const SolError *err) {
+  if (!in->bad_launches++) inject_trouble(in, PROFILE_REFUSED, err);
+}
+
+static void enter(Inject *in, const CuptiCall *call, uint32_t id) {
+  ProfileLaunch l;
+  void *function, *stream;
+  struct InjectContext *c = find_context(in, call->context);
+  SolError err = {0};
+  in->counting = false;
+  read_launch(call, id, &l, &function, &stream);
+  if (!c || captured(in, stream)) return;
+  if (l.graph) {
+    in->graphs++; // the GPU itself launches its kernels, out of CUPTI's reach: they are timed
+  } else if (inject_wants(in, l.name) && !enough(in, &l)) {
+    __atomic_store_n(&in->counted[in->counted_next++ % MAX_COUNTED], call->correlation, __ATOMIC_RELAXED);
+    in->counting = !counters_start(c->counters, &err);
+    if (!in->counting) complain(in, &err);
+  }
+}
+
+static void leave(Inject *in, const CuptiCall *call, uint32_t id) {
+  struct InjectContext *c = find_context(in, call->context);
+  if (!in->counting || !c) return;
+  in->counting = false;
+  double values[PROFILE_METRICS];
+  int launches = 0;
+  SolError err = {0};
+  SolStatus status = counters_stop(c->counters, &launches, &err);
+  if (!status && launches) status = counters_values(c->counters, 0, values, &err);
+  if (status) complain(in, &err);
+  if (status || !launches) return; // the launch failed, or took the GPU with it
+  ProfileLaunch l;
+  void *function, *stream;
+  read_launch(call, id, &l, &function, &stream);
+  l.registers = attribute(in, FUNC_REGISTERS, function);
+  l.static_shared = attribute(in, FUNC_SHARED, function);
+  l.local_bytes = attribute(in, FUNC_LOCAL, function);
+  bool chosen = l.cluster[0]; // by the launch; otherwise it may have been when the kernel was compiled
+  for (int i = 0; i < 3 && !chosen; i++) {
+    double size = attribute(in, FUNC_CLUSTER + i, function);
+    if (size > 0) l.cluster[i] = (uint32_t)size;
+  }
+  for (int m = 0; m < in->metric_count; m++) l.values[in->metrics[m]] = values[m];
+  l.seconds = l.values[PROFILE_time] / 1e9;
+  inject_tell(in, c->device, &l, true);
+  inject_flush(in);
+}
+
+static void on_call(void *user, int domain, uint32_t id, const void *data) {
+  static _Thread_local int depth; // what CUPTI and we call in here is not the program's
+  Inject *in = user;
+  if ((long)getpid() != in->pid) return;
+  if (domain == CUPTI_DOMAIN_RESOURCE) {
+    void *context = *(void *const *)data;
+    if (depth) return;
+    depth++;
+    sol_lock_take(in->serial);
+    if (id == CUPTI_RESOURCE_CONTEXT_CREATED) open_context(in, context);
+    if (id == CUPTI_RESOURCE_CONTEXT_DESTROY) close_context(in, context);
+    sol_lock_give(in->serial);
+    depth--;
+    return;
+  }
+  const CuptiCall *call = data;
+  if (call->site == CUPTI_SITE_ENTER) {
+    if (depth++) return;
+    sol_lock_take(in->serial);
+    enter(in, call, id);
+  } else {
+    if (--depth) return;
+    depth = 1;
+    leave(in, call, id);
+    depth = 0;
+    sol_lock_give(in->serial);
+  }
+}
+
+SolStatus inject_start_counts(Inject *in, SolError *err) {
+  static const uint32_t calls[] = {
+      CUPTI_CALL_LAUNCH, CUPTI_CALL_LAUNCH_PTSZ, CUPTI_CALL_COOPERATIVE, CUPTI_CALL_COOPERATIVE_PTSZ,
+      CUPTI_CALL_GRAPH,  CUPTI_CALL_GRAPH_PTSZ,  CUPTI_CALL_LAUNCH_EX,   CUPTI_CALL_LAUNCH_EX_PTSZ};
+  const Cupti *u = &in->cupti;
+  SolStatus status = cupti_check(u, u->subscribe(&in->subscriber, on_call, in), "callbacks", err);
+  static const uint32_t resources[] = {CUPTI_RESOURCE_CONTEXT_CREATED, CUPTI_RESOURCE_CONTEXT_DESTROY};
+  for (size_t i = 0; i < SOL_COUNT(resources) && !status; i++)
+    status = cupti_check(u, u->enable_callback(1, in->subscriber, CUPTI_DOMAIN_RESOURCE, resources[i]),
+                         "callbacks", err);
+  for (size_t i = 0; i < SOL_COUNT(calls) && !status; i++) // an older CUPTI lacks the newest
+    u->enable_callback(1, in->subscriber, CUPTI_DOMAIN_DRIVER, calls[i]);
+  // What is not counted is timed. That fails without harm.
+  if (!status) inject_start_times(in, NULL);
+  return status;
+}

@@ -1,0 +1,206 @@
+#!/usr/bin/env bash
+# sol profile over programs, without a GPU: a driver and a CUPTI that play launches (tests/fake_gpu.c) to the library
+# that the driver loads into a program, and all that can go wrong.
+set -u
+sol=${SOL:-build/sol}
+home=$(cd "$(dirname "$sol")" && pwd)
+sol=$home/sol
+gpu=$home/tests/gpu
+program=$gpu/program
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export TMPDIR=$scratch
+passed=0 failed=0
+unset SOL_CUPTI SOL_PROFILE_LIB CUDA_INJECTION64_PATH FAKE_GPU CUDA_HOME CUDA_PATH NO_COLOR
+# The injected library is dlopened: its leak checker would see the fake driver's state as the program's.
+export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
+
+ok() { passed=$((passed + 1)); }
+bad() {
+  failed=$((failed + 1))
+  printf 'FAIL %s\n' "$1"
+  cat "$scratch/out" "$scratch/err"
+}
+run() { # CODE ARGS...: sol profile on the fake GPU; FAKE_GPU may be set before it
+  local want=$1 rc=0
+  shift
+  LD_LIBRARY_PATH=$gpu timeout 60 "$sol" profile "$@" >"$scratch/out" 2>"$scratch/err" </dev/null || rc=$?
+  if [ $rc = "$want" ]; then ok; else bad "sol profile $*: exit code $rc, not $want"; fi
+  if ls -d "$scratch"/sol-profile-* >/dev/null 2>&1; then bad "sol profile $*: it left a folder behind"; fi
+}
+says() { # FILE PATTERN...: each is in it, wherever its lines end
+  local file=$1
+  shift
+  for pattern in "$@"; do
+    if tr -s ' \n' ' ' <"$scratch/$file" | grep -qE -- "$pattern"; then ok; else bad "no '$pattern' in $file"; fi
+  done
+}
+json() { # PYTHON: an expression over d, the bill; k: its kernels by name and grid
+  if python3 -c "
+import json, sys
+d = json.load(open(sys.argv[1]))
+k = {x['name'] + ' ' + x['grid']: x for x in d['kernels']}
+sys.exit(0 if ($1) else 1)" "$scratch/out" 2>>"$scratch/err"; then ok; else bad "not so: $1"; fi
+}
+waits=l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum # 47 characters: what the fake counts of it
+
+# ---- counters ----
+run 0 --json "$program" -- cuda print copy copy wide sum capture fork
+says err "the program's own words"
+json "d['launches'] == 4 and d['ended'] == 'the program ended with exit code 0' and d['notes'] == []"
+json "set(k) == {'my::copy 64,1,1', 'my::copy 128,1,1', 'sum 1,1,1'}"
+json "k['my::copy 64,1,1']['launches'] == 2 and k['my::copy 64,1,1']['time_us'] == 10"
+json "k['my::copy 64,1,1']['counters']['$waits'] == 94 and k['sum 1,1,1']['counters']['$waits'] == 47"
+json "k['sum 1,1,1']['counters']['sm__maximum_warps_per_active_cycle_pct'] is None"
+json "k['sum 1,1,1']['registers'] == 40"
+
+# Of many launches alike some are counted and the rest timed; a graph's kernels are timed.
+run 0 --json "$program" -- cuda many graph
+json "k['sum 1,1,1']['launches'] == 101 and abs(k['sum 1,1,1']['time_us'] - (8 * 5 + 93 * 7)) < 1e-6"
+json "len(d['notes']) == 1 and 'graph' in d['notes'][0]"
+
+# ---- times ----
+run 0 --json --times "$program" -- cuda copy many graph
+json "d['launches'] == 102 and abs(k['sum 1,1,1']['time_us'] - 101 * 7) < 1e-6 and d['notes'] == []"
+json "k['my::copy 64,1,1']['counters']['$waits'] is None"
+
+# ---- which launches ----
+run 0 --json --kernel sum "$program" -- cuda copy sum copy sum
+json "list(k) == ['sum 1,1,1'] and d['launches'] == 2"
+run 0 --json --launch-skip 1 --launch-count 2 "$program" -- cuda copy sum copy sum sum
+json "d['launches'] == 2 and set(k) == {'my::copy 64,1,1', 'sum 1,1,1'}"
+run 0 --json --launch-count 20 "$program" -- cuda many # more than 8: all are counted
+json "d['launches'] == 20 and k['sum 1,1,1']['counters']['$waits'] == 20 * 47"
+run 0 --json --times --kernel 'my::*' --launch-skip 1 "$program" -- cuda copy sum wide
+json "d['launches'] == 1 and list(k) == ['my::copy 128,1,1']"
+run 0 --json --kernel copy "$program" -- cuda copy sum wide # its namespace may be left out
+json "d['launches'] == 2 and set(k) == {'my::copy 64,1,1', 'my::copy 128,1,1'}"
+run 4 --kernel nosuch "$program" -- cuda copy abort
+says err 'no kernel that was asked for was launched: .* signal 6'
+run 2 --kernel nosuch "$program" -- cuda copy sum
+says err "of the program's 2 launches none is one that was asked for"
+
+# ---- processes ----
+run 0 --json "$program" -- cuda copy spawn
+json "d['launches'] == 2 and set(k) == {'my::copy 64,1,1', 'sum 1,1,1'}"
+run 0 --json "$program" -- spawn # the shell of a CUDA program has no CUDA itself
+json "d['launches'] == 1"
+
+# ---- programs that go wrong: what they did is kept ----
+run 4 --json "$program" -- cuda copy sum abort
+json "d['launches'] == 2 and 'signal 6' in d['ended']"
+run 4 --json "$program" -- cuda copy fail
+json "d['launches'] == 1 and 'exit code 3' in d['ended']"
+run 4 "$program" -- cuda abort
+says err 'no kernel was launched: the program was ended by signal 6'
+run 4 --json --seconds 1 "$program" -- cuda copy sleep
+json "d['launches'] == 1 and 'stopped after 1 s' in d['ended']"
+for signal in INT TERM; do # to sol alone: the program has to be ended by it
+  LD_LIBRARY_PATH=$gpu "$sol" profile --json "$program" -- cuda copy sleep >"$scratch/out" 2>"$scratch/err" &
+  pid=$!
+  for _ in $(seq 100); do
+    grep -qs launch "$scratch"/sol-profile-*/report.* && break
+    sleep 0.1
+  done
+  kill -$signal $pid
+
+  if wait $pid; then bad "SIG$signal: exit code 0"; elif [ $? = 4 ]; then ok; else bad "SIG$signal: exit code"; fi
+  json "d['launches'] == 1 and 'interrupted' in d['ended']"
+done
+run 2 true
+says err 'the program did not start CUDA: the program ended with exit code 0'
+run 2 "$scratch/nosuch"
+says err "cannot run '.*nosuch': No such file"
+printf 'print(1)\n' >"$scratch/a.py"
+run 1 "$scratch/a.py"
+says err 'sol profile python3 -- .*a.py'
+run 4 nosuch-program-anywhere
+says err 'cannot run nosuch-program-anywhere' 'did not start CUDA: the program ended with exit code 127'
+
+# ---- files as an H200 wrote them, cut and broken ones: played back in the library's place ----
+corpus=$PWD/tests/fuzz/corpus/profile_wire
+play() { # CODE FILE...
+  local code=$1 list=''
+  shift
+  for file in "$@"; do list+=" cat '$file' >\"\$SOL_PROFILE_OUT.\$((n = n + 1))\";"; done
+  run "$code" --json sh -- -c "n=0;$list true"
+}
+play 0 "$corpus/counters"
+json "d['launches'] == 3 and k['mix::stream 1056,1,1']['global_load'] == {'requests': 3 * 524288, 'sectors': 3 * 8388608}"
+json "d['gpu']['name'] == 'NVIDIA H200' and d['notes'] == []"
+play 0 "$corpus/cut"
+json "d['launches'] == 2 and d['notes'] == ['1 lines of the program\\'s report could not be read.']"
+play 0 "$corpus/graph"
+json "d['launches'] == 6 and k['mix::stream 1056,1,1']['graph_launches'] == 2"
+play 2 "$corpus/trouble"
+says err 'reading the counters: CUPTI_ERROR_UNKNOWN'
+play 0 "$corpus/bad" "$corpus/counters" /dev/null
+json "d['launches'] == 4 and 'could not be read' in d['notes'][0]"
+head -c 100000 /dev/urandom >"$scratch/noise"
+play 2 "$scratch/noise"
+says err 'the program did not start CUDA'
+
+# ---- machines that will not ----
+export FAKE_GPU
+FAKE_GPU=forbidden run 0 --json "$program" -- cuda copy sum sum
+json "d['launches'] == 3 and k['sum 1,1,1']['time_us'] == 14 and k['sum 1,1,1']['counters']['$waits'] is None"
+says out 'counters are forbidden here' 'INSUFFICIENT_PRIVILEGES' 'NVreg_RestrictProfilingToAdminUsers=0' 'SYS_ADMIN'
+FAKE_GPU=refused run 2 "$program" -- cuda copy
+says err 'another profiler holds this process'
+FAKE_GPU=failing run 2 "$program" -- cuda copy
+says err 'reading the counters'
+FAKE_GPU=none run 2 "$program" -- cuda copy
+says err 'no GPU on this machine' "'sol audit' bills"
+FAKE_GPU=broken run 2 "$program" -- cuda copy
+says err 'the CUDA driver does not start \(error 999\)'
+unset FAKE_GPU
+
+# The same, of a program that the emulator can run: times of the one, counts of the other. Its kernel is played to the
+# fake driver, and launched through our runtime.
+nvcc=$(scripts/cuda-env nvcc)
+if [ -n "$nvcc" ] && [ -e "$home/shim/libcudart.so.13" ] && ! nm -D "$home/shim/libcudart.so.13" | grep -q __asan_init; then
+  cat >"$scratch/both.cu" <<'CU'
+extern "C" int cuInit(unsigned);
+extern "C" void fake_launch(const char *, unsigned, unsigned, int);
+__global__ void scale(float *x) { x[blockIdx.x * blockDim.x + threadIdx.x] *= 2; }
+int main() {
+  float *x;
+  cuInit(0);
+  fake_launch("_Z5scalePf", 4, 256, 0);
+  if (cudaMalloc(&x, 4096)) return 1;
+  scale<<<4, 256>>>(x);
+  return cudaDeviceSynchronize();
+}
+CU
+  "$nvcc" -arch=sm_90 -cudart shared "$scratch/both.cu" -L"$gpu" -Xlinker -l:libcuda.so.1 -o "$scratch/both"
+  export FAKE_GPU=forbidden
+  gpu=$gpu:$home/shim run 0 --json "$scratch/both"
+  unset FAKE_GPU
+  json "d['launches'] == 1 and k['scale 4,1,1']['time_us'] == 7 and k['scale 4,1,1']['counters']['$waits'] is None"
+  json "[r['emulated'] for a in d['against'] for r in a['counters'] if r['counter'] == 'load_requests'] == [32]"
+  says out 'counters are forbidden' "Counts are the emulator's, times the GPU's"
+fi
+
+SOL_PROFILE_LIB=$scratch/nosuch run 2 "$program" -- cuda copy
+says err 'libsolprofile.so of Sol is not to be found'
+mkdir "$scratch/old" # a CUPTI without the range profiler
+"${CC:-cc}" -std=c17 -shared -fPIC -Iinclude -Isrc -DcuptiRangeProfilerEnable=fake_of_no_use -Wl,-soname,libcuda.so.1 \
+  tests/fake_gpu.c -ldl -o "$scratch/old/libcuda.so.1" || bad "an old CUPTI does not compile"
+ln -s libcuda.so.1 "$scratch/old/libcupti.so.13"
+gpu=$scratch/old run 0 --json "$program" -- cuda copy sum
+json "d['launches'] == 2 and k['sum 1,1,1']['time_us'] == 7 and k['sum 1,1,1']['counters']['$waits'] is None"
+says out 'this CUPTI \(130000\) has no range profiler; CUDA 12.6 and later have it'
+mkdir "$scratch/bare" # a driver without its CUPTI
+cp "$gpu/libcuda.so.1" "$scratch/bare"
+gpu=$scratch/bare SOL_CUPTI=$scratch/nosuch run 2 "$program" -- cuda copy
+says err 'SOL_CUPTI=.*nosuch cannot be loaded' 'it comes with the CUDA toolkit'
+# An empty folder in the driver's place: none is found, wherever this machine keeps its own.
+if ! ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
+  rc=0
+  timeout 60 "$sol" profile "$program" >"$scratch/out" 2>"$scratch/err" </dev/null || rc=$?
+  if [ $rc = 2 ]; then ok; else bad "no driver: exit code $rc"; fi
+  says err 'no CUDA driver on this machine' "'sol audit' bills"
+fi
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
