@@ -14,7 +14,7 @@ JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 # The folders in their dependency order; scripts/check-layers holds the includes to it.
 LIB_DIRS  := base device roofline ptx mem emu audit driver ops measure
 WASM_DIRS := base device roofline ptx mem emu audit
-TOOL_DIRS := report cli
+TOOL_DIRS := ladder profile report cli
 
 VERSION   := $(shell sed -n 's/^.define SOL_VERSION "\(.*\)"/\1/p' include/sol/version.h)
 SONAME    := libsol.so.$(firstword $(subst ., ,$(VERSION)))
@@ -44,20 +44,29 @@ SHIM_OBJ  := $(SHIM_SRC:%.c=$(B)/obj/%.o)
 SHIM_LIB  := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(WASM_ONLY),$(call sources,base device roofline ptx mem emu audit driver)))
 SHIM      := $(if $(CUDA_INC),$(B)/shim/libcudart.so.13 $(B)/shim/libcublas.so.13 $(B)/shim/libcublasLt.so.13)
 
+# What the driver loads into a program under `sol profile`: hidden but for one name, with its own copy of what it uses.
+INJECT_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(call sources,inject))
+INJECT     := $(B)/inject/libsolprofile.so
+
 MAIN_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/cli/main.c))
-# Every kernels/OP/OP.cu is one module, embedded in the library. The images do not depend on how the C code is
-# built: other builds of the same tree (asan, fuzz) share them.
+# Every kernels/OP/OP.cu is one module, embedded in the library; kernels/OP/rungs.cu (module OP_rungs) and
+# kernels/sweeps/NAME.cu (sweeps_NAME) are the ladders', embedded in the tool alone. The images do not depend on how
+# the C code is built: other builds of the same tree (asan, fuzz) share them.
 KERNELS   ?= $(B)/kernels
-MODULES   := $(if $(NVCC),$(patsubst kernels/%/,%,$(sort $(dir $(wildcard kernels/*/*.cu)))))
+MODULES   := $(if $(NVCC),$(sort $(foreach d,$(notdir $(wildcard kernels/*)),$(if $(wildcard kernels/$(d)/$(d).cu),$(d)))))
+RUNGS     := $(if $(NVCC),$(sort $(patsubst kernels/%/rungs.cu,%_rungs,$(wildcard kernels/*/rungs.cu)) \
+               $(patsubst kernels/sweeps/%.cu,sweeps_%,$(wildcard kernels/sweeps/*.cu))))
 EMBED_OBJ := $(B)/obj/kernels/images.o
+RUNGS_OBJ := $(B)/obj/kernels/ladder_images.o
 LIB_OBJ   := $(LIB_SRC:%.c=$(B)/obj/%.o) $(EMBED_OBJ)
-TOOL_OBJ  := $(filter-out $(MAIN_OBJ),$(TOOL_SRC:%.c=$(B)/obj/%.o))
+TOOL_OBJ  := $(filter-out $(MAIN_OBJ),$(TOOL_SRC:%.c=$(B)/obj/%.o)) $(RUNGS_OBJ)
 WASM_OBJ  := $(patsubst %.c,$(B)/wasm/%.o,$(filter-out $(HOST_ONLY),$(call sources,$(WASM_DIRS))))
 TESTS     := $(TEST_SRC:tests/%.c=$(B)/tests/%)
 REPLAYS   := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=$(B)/tests/replay_%)
 FUZZERS   := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/%)
 BENCHES   := $(BENCH_SRC:bench/%.c=$(B)/bench/%)
 FAKE_CUDA := $(B)/tests/fake/libcuda.so.1
+FAKE_GPU  := $(B)/tests/gpu/libcuda.so.1 $(B)/tests/gpu/program
 SOL       := $(if $(MAIN_OBJ),$(B)/sol)
 SHARE     := $(if $(MAIN_OBJ),$(B)/share/made)
 
@@ -72,7 +81,7 @@ export DIRS := $(LIB_DIRS) $(TOOL_DIRS)
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(SOL) $(B)/libsol.so $(B)/libsol.a $(SHARE) $(if $(SHIM),$(SHIM),no-shim) ## build the tool and the library (default)
+all: $(SOL) $(B)/libsol.so $(B)/libsol.a $(SHARE) $(if $(SHIM),$(SHIM),no-shim) $(INJECT) ## build the tool and the library (default)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -124,14 +133,16 @@ define WRITE_STAMP
 endef
 $(B)/stamp/%: FORCE
 	$(WRITE_STAMP)
-$(KERNELS)/stamp/nvcc: FORCE
+$(KERNELS)/stamp/%: FORCE
 	$(WRITE_STAMP)
 STAMP_flags   = $(CC) $(LIB_FLAGS) $(LDFLAGS)
 STAMP_tests   = $(STAMP_flags) $(CUDA_INC)
 STAMP_wasm    = $(CLANG) $(WASM_FLAGS)
-STAMP_objects = $(LIB_OBJ) $(TOOL_OBJ) $(FAT_OBJ) $(SHIM_OBJ)
+STAMP_objects = $(LIB_OBJ) $(TOOL_OBJ) $(FAT_OBJ) $(SHIM_OBJ) $(INJECT_OBJ)
 STAMP_modules = $(MODULES)
+STAMP_rungs   = $(RUNGS)
 STAMP_nvcc    = $(NVCC) $(NVCC_FLAGS)
+STAMP_nvcc-rungs = $(NVCC) $(RUNG_FLAGS)
 
 $(B)/obj/src/ops/%.o: CFLAGS += -O3 -fno-math-errno -fno-trapping-math
 # The emulator's arithmetic reads no floating-point flags and no errno: saying so lets its loops vectorise.
@@ -156,6 +167,11 @@ $(B)/shim/libcublas.so.13: src/blas/blas.c src/blas/missing.def src/blas/missing
 $(B)/shim/libcublasLt.so.13: $(B)/shim/libcublas.so.13
 	@ln -sf libcublas.so.13 $@
 
+$(INJECT): $(INJECT_OBJ) $(B)/inside.a src/inject/exports.map
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared -Wl,-soname,libsolprofile.so -Wl,--version-script,src/inject/exports.map -Wl,-z,nodelete $(CFLAGS) \
+	  $(LDFLAGS) $(INJECT_OBJ) $(B)/inside.a $(LIBS) -o $@
+
 no-shim:
 	@echo "  shim: not built; it needs CUDA 13's headers (make setup, or NVCC=/path/to/nvcc)"
 
@@ -163,16 +179,26 @@ no-shim:
 NVCC_FLAGS := -std=c++17 -O3 -Xptxas -warn-spills -Ikernels -fatbin --keep \
   -gencode arch=compute_75,code=compute_75 -gencode arch=compute_80,code=sm_80 \
   -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_100,code=sm_100
+# Rungs run on one machine at a time: the driver compiles for the others. Some of them are meant to spill.
+RUNG_FLAGS := -std=c++17 -O3 -Ikernels -fatbin --keep \
+  -gencode arch=compute_75,code=compute_75 -gencode arch=compute_90a,code=sm_90a
 define MODULE_RULE
-$(KERNELS)/$(1).fatbin: kernels/$(1)/$(1).cu $(KERNELS)/stamp/nvcc
+$(KERNELS)/$(1).fatbin: $(2) $(KERNELS)/stamp/$(4)
 	@mkdir -p $(KERNELS)/$(1).keep
-	$$(Q)$(NVCC) $(NVCC_FLAGS) --keep-dir $(KERNELS)/$(1).keep -MD -MP -MF $(KERNELS)/$(1).d $$< -o $$@
+	$$(Q)$(NVCC) $(3) --keep-dir $(KERNELS)/$(1).keep -MD -MP -MF $(KERNELS)/$(1).d $$< -o $$@
 endef
-$(foreach m,$(MODULES),$(eval $(call MODULE_RULE,$(m))))
+$(foreach m,$(MODULES),$(eval $(call MODULE_RULE,$(m),kernels/$(m)/$(m).cu,$(NVCC_FLAGS),nvcc)))
+rung_source = $(if $(filter sweeps_%,$(1)),$(1:sweeps_%=kernels/sweeps/%.cu),$(1:%_rungs=kernels/%/rungs.cu))
+$(foreach m,$(RUNGS),$(eval $(call MODULE_RULE,$(m),$(call rung_source,$(m)),$(RUNG_FLAGS),nvcc-rungs)))
 
 $(EMBED_OBJ): $(foreach m,$(MODULES),$(KERNELS)/$(m).fatbin) scripts/embed-kernels.sh $(B)/stamp/modules
 	@mkdir -p $(@D)
-	$(Q)scripts/embed-kernels.sh $(KERNELS) $(MODULES) > $(@:.o=.S)
+	$(Q)scripts/embed-kernels.sh ops $(KERNELS) $(MODULES) > $(@:.o=.S)
+	@$(CC) -c $(@:.o=.S) -o $@
+
+$(RUNGS_OBJ): $(foreach m,$(RUNGS),$(KERNELS)/$(m).fatbin) scripts/embed-kernels.sh $(B)/stamp/rungs
+	@mkdir -p $(@D)
+	$(Q)scripts/embed-kernels.sh ladder $(KERNELS) $(RUNGS) > $(@:.o=.S)
 	@$(CC) -c $(@:.o=.S) -o $@
 
 $(B)/libsol.a: $(LIB_OBJ) $(B)/stamp/objects
@@ -198,12 +224,21 @@ $(B)/sol: $(MAIN_OBJ) $(B)/inside.a
 $(B)/share/made: $(B)/sol scripts/share.sh
 	$(Q)scripts/share.sh $(B)/sol $(B)/share
 
-tests: $(TESTS) $(REPLAYS) $(SOL) $(FAKE_CUDA) $(SHIM)
+tests: $(TESTS) $(REPLAYS) $(SOL) $(FAKE_CUDA) $(FAKE_GPU) $(SHIM) $(INJECT)
 
 # A CUDA driver that only keeps books, for tests without a GPU. They find it beside themselves.
 $(FAKE_CUDA): tests/fake_cuda.c $(B)/stamp/tests
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 $< -o $@
+
+# A driver and a CUPTI in one, and a program for them: `sol profile` without a GPU.
+$(B)/tests/gpu/libcuda.so.1: tests/fake_gpu.c $(B)/stamp/tests
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 $< -ldl -o $@
+	@ln -sf libcuda.so.1 $(@D)/libcupti.so.13
+
+$(B)/tests/gpu/program: tests/fake_program.c $(B)/tests/gpu/libcuda.so.1
+	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) $(LDFLAGS) $^ -Wl,-rpath,'$$ORIGIN' -o $@
 
 # Where the compiler has no sanitizers nothing is built, and tests/run.sh says so.
 sanitized:
@@ -253,11 +288,11 @@ install: all ## install under PREFIX (and DESTDIR)
 	ln -sf $(SONAME) '$(tolib)/libsol.so'
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' packaging/sol.pc.in > '$(tolib)/pkgconfig/sol.pc'
 	$(if $(SOL),install -m 755 $(SOL) '$(to)/bin')
-	$(if $(SHIM),install -d '$(tolib)/sol' && install -m 755 $(SHIM) '$(tolib)/sol')
+	install -d '$(tolib)/sol' && install -m 755 $(SHIM) $(INJECT) '$(tolib)/sol'
 	$(if $(SOL),cd $(B)/share && find * -name made -o -type f -exec install -D -m 644 {} '$(to)/share/{}' ';')
 
 uninstall: all ## remove what install put there
-	$(if $(SHIM),rm -f $(patsubst $(B)/shim/%,'$(tolib)/sol/%',$(SHIM)) && rmdir '$(tolib)/sol')
+	rm -f $(patsubst %,'$(tolib)/sol/%',$(notdir $(SHIM) $(INJECT))) && rmdir '$(tolib)/sol'
 	rm -f '$(to)/bin/sol' '$(tolib)'/libsol.a '$(tolib)'/libsol.so* '$(tolib)/pkgconfig/sol.pc'
 	cd include && find sol -type f -exec rm -f '$(to)/include/{}' ';'
 	rmdir '$(to)/include/sol'
@@ -269,4 +304,4 @@ clean: ## remove everything built; what set-up installed under build/ stays
 distclean: ## remove the build folder whole
 	rm -rf $(B)
 
--include $(wildcard $(addsuffix .d,$(LIB_OBJ) $(TOOL_OBJ) $(FAT_OBJ) $(SHIM_OBJ) $(MAIN_OBJ) $(WASM_OBJ) $(TESTS) $(REPLAYS) $(FUZZERS) $(BENCHES) $(FAKE_CUDA))) $(wildcard $(MODULES:%=$(KERNELS)/%.d))
+-include $(wildcard $(addsuffix .d,$(LIB_OBJ) $(TOOL_OBJ) $(FAT_OBJ) $(SHIM_OBJ) $(INJECT_OBJ) $(MAIN_OBJ) $(WASM_OBJ) $(TESTS) $(REPLAYS) $(FUZZERS) $(BENCHES) $(FAKE_CUDA) $(FAKE_GPU))) $(wildcard $(patsubst %,$(KERNELS)/%.d,$(MODULES) $(RUNGS)))

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # All that wants a GPU, in one call: builds, checks and times, and prints a short table last.
-# usage: bench/gpu.sh [STEP...]    steps, in the order given; all but ceilings where none is named:
+# usage: bench/gpu.sh [STEP...]    steps, in the order given; those up to peers where none is named:
 #   build     the tool, the library, the tests of the operations
 #   check     every operation on the GPU against its double-precision reference
 #   sanitize  the same, a part of it, under compute-sanitizer: memcheck, racecheck, initcheck, synccheck
 #   bench     sol bench: every operation's times                      -> bench.json
 #   peers     beside torch and torch.compile, where there is torch    -> peers.json
+#   ladders   sol ladder all: times and counters of every rung         -> ladders.json, ladders-small.json
+#   measure   sol devices --measure                                   -> measure.json
+#   profile   sol profile beside ncu and events (bench/profile_gpu.sh) -> profile/
 #   ceilings  what the GPU itself gives                               -> ceilings.json
 # Results go to $OUT (default build/gpu), with all logs in one gpu.log; the *.json are to be kept under bench/results/.
 # BENCH (default: --check none) and PEERS hold arguments for these two steps: PEERS='--ops rmsnorm' bench/gpu.sh peers
@@ -79,6 +82,15 @@ peers() {
   PYTHONUNBUFFERED=1 python3 bench/peers.py --lib "$B/libsol.so" --json "$out/peers.json" ${PEERS:-}
 }
 
+ladders() {
+  "$B/sol" ladder all --backend cuda --json >"$out/ladders.json" &&
+    "$B/sol" ladder all --small --quick --backend cuda --json >"$out/ladders-small.json" && echo "written"
+}
+
+measure() { "$B/sol" devices --measure --json >"$out/measure.json" && echo "written"; }
+
+profile() { SOL=$B/sol bench/profile_gpu.sh "$out/profile"; }
+
 ceilings() {
   local driver
   driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -n 1)
@@ -90,8 +102,8 @@ steps=("$@")
 [ $# -gt 0 ] || steps=(build check sanitize bench peers)
 for name in "${steps[@]}"; do
   case $name in
-  build | check | sanitize | bench | peers | ceilings) ;;
-  *) echo "bench/gpu.sh: no step '$name': build check sanitize bench peers ceilings" >&2; exit 2 ;;
+  build | check | sanitize | bench | peers | ladders | measure | profile | ceilings) ;;
+  *) echo "bench/gpu.sh: no step '$name': build check sanitize bench peers ladders measure profile ceilings" >&2; exit 2 ;;
   esac
 done
 for name in "${steps[@]}"; do

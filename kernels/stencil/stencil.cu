@@ -80,13 +80,25 @@ INLINE void stencil_row(StencilShape s, const StencilParams *p, const float *at,
   }
 }
 
+// Spelt out: assigned as a float4 or a uint2 they come out of nvcc as single stores here.
+INLINE void store_four(float *to, const float *f) {
+  asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "f"(f[0]), "f"(f[1]),
+               "f"(f[2]), "f"(f[3])
+               : "memory");
+}
+
+INLINE void store_four_narrow(uint16_t *to, const float *f, int kind) {
+  asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)), "r"(narrow2(f[0], f[1], kind)),
+               "r"(narrow2(f[2], f[3], kind))
+               : "memory");
+}
+
 INLINE void stencil_out(const StencilParams *p, int64_t r, int64_t c, const float *sum) {
   if (r >= p->m || c >= p->n) return;
   int64_t at = r * p->y_stride + c;
   if (p->y_wide && c + 4 <= p->n) {
-    if (p->y_kind == KIND_FP32) *(float4 *)((float *)p->y + at) = make_float4(sum[0], sum[1], sum[2], sum[3]);
-    else
-      *(uint2 *)((uint16_t *)p->y + at) = make_uint2(narrow2(sum[0], sum[1], p->y_kind), narrow2(sum[2], sum[3], p->y_kind));
+    if (p->y_kind == KIND_FP32) store_four((float *)p->y + at, sum);
+    else store_four_narrow((uint16_t *)p->y + at, sum, p->y_kind);
     return;
   }
 #pragma unroll

@@ -5,19 +5,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "audit/wire.h"
 #include "base/error.h"
 #include "base/format.h"
-#include "base/threads.h"
 #include "cli/audit.h"
+#include "cli/child.h"
 
 typedef struct Watch {
   AuditRun *run;
@@ -25,29 +22,11 @@ typedef struct Watch {
   AuditReader reader;
   SolBuffer text; // read, not yet taken: the last line may be cut
   int file;
-  pid_t pid;
-  double started, shown, interrupted; // interrupted: when that was seen, 0 before
   uint64_t launches, bad_lines;
-  bool stopped; // by us, for --seconds
   SolStatus failed;
 } Watch;
 
-// Ctrl-C goes to the program as well, a plain kill does not; the bill so far is still wanted.
-static volatile sig_atomic_t interrupted;
-static void on_interrupt(int number) {
-  (void)number;
-  interrupted = 1;
-}
-
 // ---- the child ----
-
-static void set_path(const char *name, const char *first) {
-  const char *old = getenv(name);
-  SolBuffer value = {0};
-  sol_buffer_format(&value, "%s%s%s", first, old && *old ? ":" : "", old ? old : "");
-  if (value.text) setenv(name, value.text, 1);
-  sol_buffer_free(&value);
-}
 
 static void set_number(const char *name, const char *format, double value) {
   char text[40];
@@ -60,8 +39,8 @@ static void become(const AuditRun *r, const SolDevice *device, const char *path,
   char folder[512];
   sol_format(folder, sizeof folder, "%s", shim);
   *strrchr(folder, '/') = 0;
-  set_path("LD_LIBRARY_PATH", folder);
-  if (has_rpath) set_path("LD_PRELOAD", shim); // its own search path would win
+  child_set_first("LD_LIBRARY_PATH", folder);
+  if (has_rpath) child_set_first("LD_PRELOAD", shim); // its own search path would win
   setenv("SOL_SHIM_AUDIT", report, 1);
   setenv("SOL_DEVICE", device->id, 1);
   if (r->args->sample) set_number("SOL_SHIM_SAMPLE", "%.0f", (double)r->args->sample);
@@ -113,7 +92,8 @@ static void take_lines(Watch *w) {
 }
 
 // What has been added since; true where there was something.
-static bool read_more(Watch *w) {
+static bool read_more(void *ctx) {
+  Watch *w = ctx;
   static const size_t chunk = 1 << 16;
   char *room = malloc(chunk);
   ssize_t n = 0;
@@ -128,71 +108,24 @@ static bool read_more(Watch *w) {
   return any;
 }
 
-// ---- waiting ----
+// ---- its end ----
 
-static void show_progress(Watch *w) {
-  double now = sol_thread_clock();
-  if (!isatty(2) || now - w->started < 1 || now - w->shown < 0.25) return;
-  w->shown = now;
-  fprintf(stderr, "\r\033[K%llu launches of %u kernels so far, %.0f s", (unsigned long long)w->launches,
-          w->program->kernel_count, now - w->started);
-  fflush(stderr);
+static void progress(void *ctx, double seconds, char *out, size_t cap) {
+  const Watch *w = ctx;
+  sol_format(out, cap, "%llu launches of %u kernels so far, %.0f s", (unsigned long long)w->launches,
+             w->program->kernel_count, seconds);
 }
 
-static void check_time(Watch *w) {
-  double limit = w->run->args->kernel.seconds, ran = sol_thread_clock() - w->started;
-  if (limit <= 0 || ran < limit + 3) return; // the launch that runs is ended first, and told of
-  kill(w->pid, ran < limit + 6 ? SIGTERM : SIGKILL);
-  w->stopped = true;
-}
-
-// Whoever interrupts us wants the program to end too; it has a second to do so by itself.
-static void check_interrupt(Watch *w) {
-  if (!interrupted) return;
-  double now = sol_thread_clock();
-  if (w->interrupted <= 0) w->interrupted = now;
-  if (now - w->interrupted > 1) kill(w->pid, now - w->interrupted < 4 ? SIGTERM : SIGKILL);
-}
-
-static int wait_for(Watch *w) {
-  static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
-  int status = 0;
-  struct sigaction act = {.sa_handler = on_interrupt}, old[SOL_COUNT(ends)];
-  interrupted = 0;
-  for (size_t i = 0; i < SOL_COUNT(ends); i++) sigaction(ends[i], &act, &old[i]);
-  for (double nap = 1e-3;;) {
-    pid_t done = waitpid(w->pid, &status, WNOHANG);
-    bool any = read_more(w);
-    if (done == w->pid || (done < 0 && errno != EINTR)) break;
-    check_time(w);
-    check_interrupt(w);
-    show_progress(w);
-    nap = any ? 1e-3 : nap < 0.05 ? nap * 1.5 : nap;
-    struct timespec pause = {0, (long)(nap * 1e9)};
-    nanosleep(&pause, NULL);
-  }
-  read_more(w);
-  for (size_t i = 0; i < SOL_COUNT(ends); i++) sigaction(ends[i], &old[i], NULL);
-  if (w->shown > 0) fputs("\r\033[K", stderr);
-  return status;
-}
-
-static void judge_end(Watch *w, int status) {
+static void judge_end(Watch *w, const Child *child) {
   AuditRun *r = w->run;
-  r->program_exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  if (w->stopped)
-    sol_format(r->ended, sizeof r->ended, "the program was stopped after %g s", r->args->kernel.seconds);
-  else if (interrupted)
-    sol_format(r->ended, sizeof r->ended, "the program was interrupted");
-  else if (WIFSIGNALED(status))
-    sol_format(r->ended, sizeof r->ended, "the program was ended by signal %d (%s)", WTERMSIG(status),
-               strsignal(WTERMSIG(status)));
-  else
-    sol_format(r->ended, sizeof r->ended, "the program ended with exit code %d", r->program_exit);
-  bool excused = r->args->sample > 0 && WIFEXITED(status); // its results are partial
+  bool signalled = child->code < 0;
+  r->program_exit = child->code;
+  sol_format(r->ended, sizeof r->ended, "%s", child->ended);
+  bool excused = r->args->sample > 0 && !signalled; // its results are partial
   if (excused && r->program_exit)
     audit_note(r, "%s: with --sample only some blocks ran, and what they computed is not complete", r->ended);
-  if (w->stopped || interrupted || WIFSIGNALED(status) || (r->program_exit && !excused)) r->went_wrong = true;
+  if (child->stopped || child->interrupted || signalled || (r->program_exit && !excused))
+    r->went_wrong = true;
   if (w->bad_lines)
     audit_note(r, "%llu lines of the program's report could not be read", (unsigned long long)w->bad_lines);
 }
@@ -220,16 +153,20 @@ int audit_program(AuditRun *r, const SolDevice *device, const char *path, AuditP
     return cli_error(r->cli, &err, 0, 0, 0);
   }
   sol_format(report, sizeof report, "%s/report-%s", r->folder, device->id);
-  Watch w = {.run = r, .program = out, .started = sol_thread_clock()};
+  Watch w = {.run = r, .program = out};
   w.file = open(report, O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
   fflush(NULL);
-  w.pid = w.file < 0 ? -1 : fork();
-  if (w.pid == 0) become(r, device, path, shim, report, has_rpath);
-  if (w.pid < 0) {
+  // The launch that runs when the time is up is ended first, and told of.
+  Child child = {
+      .limit = r->args->kernel.seconds, .grace = 3, .read = read_more, .progress = progress, .ctx = &w};
+  child.pid = w.file < 0 ? -1 : fork();
+  if (child.pid == 0) become(r, device, path, shim, report, has_rpath);
+  if (child.pid < 0) {
     sol_fail(&err, SOL_ERR_IO, "cannot start '%.100s': %s", path, strerror(errno));
     return cli_error(r->cli, &err, 0, 0, 0);
   }
-  judge_end(&w, wait_for(&w));
+  child_wait(&child);
+  judge_end(&w, &child);
   close(w.file);
   audit_reader_free(&w.reader);
   sol_buffer_free(&w.text);

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "cli/audit.h"
+#include "cli/child.h"
 
 int audit_folder(AuditRun *r) {
   if (r->folder[0]) return EXIT_OK;
@@ -39,27 +40,8 @@ void audit_folder_drop(AuditRun *r) {
   rmdir(r->folder);
 }
 
-// The folder that this very program is in.
-static bool own_folder(char *out, size_t cap) {
-  ssize_t n = readlink("/proc/self/exe", out, cap - 1);
-  if (n <= 0) return false;
-  out[n] = 0;
-  char *slash = strrchr(out, '/');
-  if (slash) *slash = 0;
-  return slash != NULL;
-}
-
 bool audit_find_shim(char *out, size_t cap) {
-  static const char *const places[] = {"shim", "../lib/sol", "../lib64/sol"};
-  const char *given = getenv("SOL_SHIM");
-  if (given && *given) return sol_format(out, cap, "%s", given) < cap && access(out, R_OK) == 0;
-  char here[400];
-  if (!own_folder(here, sizeof here)) return false;
-  for (size_t i = 0; i < SOL_COUNT(places); i++) {
-    sol_format(out, cap, "%s/%s/libcudart.so.13", here, places[i]);
-    if (access(out, R_OK) == 0) return true;
-  }
-  return false;
+  return child_library("SOL_SHIM", "shim", "libcudart.so.13", out, cap);
 }
 
 static void child(const char *const *argv, bool quiet) {
@@ -115,7 +97,7 @@ static bool in_path(char *out, size_t cap) {
 int audit_look_for_nvcc(char *out, size_t cap) {
   char here[400];
   const char *nvcc = getenv("NVCC"), *home = getenv("CUDA_HOME");
-  bool known = own_folder(here, sizeof here);
+  bool known = child_own_folder(here, sizeof here);
   int seen = 0;
   for (int i = 0; i < 5; i++) {
     out[0] = 0;

@@ -114,14 +114,15 @@ bool cli_given(const Cli *cli, const char *option);
 // The whole file, NUL-terminated, at most `most` bytes; NULL with the error set. free() it.
 char *cli_read_file(const char *path, size_t most, size_t *length, SolError *err);
 
-// "h100,h200", "all": up to cap devices. EXIT_OK or EXIT_USAGE.
-int cli_devices(const Cli *cli, const char *list, const SolDevice **out, int cap, int *count);
+// "h100,h200", "all", "this" (this machine's GPU, as measured): up to cap devices. EXIT_OK or EXIT_USAGE.
+int cli_devices(Cli *cli, const char *list, const SolDevice **out, int cap, int *count);
 #define DEFAULT_DEVICE "h100-sxm"
 #define DEVICE_OPTION(type, field, several)                                                                  \
   {                                                                                                          \
     "device", OPTION_TEXT, offsetof(type, field), several ? "NAME,..." : "NAME", "devices", 0,               \
-        several ? "GPU, several separated by commas, or 'all' (default " DEFAULT_DEVICE ")"                  \
-                : "GPU (default " DEFAULT_DEVICE ")"                                                         \
+        several ? "GPU, several separated by commas, 'all', or 'this', as measured (default " DEFAULT_DEVICE \
+                  ")"                                                                                        \
+                : "GPU, or 'this', as measured (default " DEFAULT_DEVICE ")"                                 \
   }
 
 const Command *cli_find_command(const char *name, SolError *err);

@@ -1,13 +1,10 @@
 // sol devices: the table of GPUs, or some of them in full with every figure's source.
+#include "cli/devices.h"
+
 #include "base/format.h"
 #include "base/text.h"
-#include "cli/cli.h"
 
-typedef struct DevicesArgs {
-  CommonArgs common;
-} DevicesArgs;
-
-static FactUnit unit_of(const char *unit) {
+FactUnit devices_unit(const char *unit) {
   static const struct {
     const char *name;
     FactUnit unit;
@@ -107,7 +104,7 @@ static void in_full(Fact *root, const SolDevice *d) {
     }
     SolFigure figure = sol_device_figure(d, i, &info);
     char value[64] = "unknown";
-    if (sol_known(figure)) fact_write_number(value, sizeof value, unit_of(info.unit), figure.value);
+    if (sol_known(figure)) fact_write_number(value, sizeof value, devices_unit(info.unit), figure.value);
     fact_text(line, 0, "figure", info.label);
     fact_text(line, 0, "value", value);
     fact_text(line, 0, "source", sol_known(figure) ? figure.source : "");
@@ -147,6 +144,7 @@ static void in_brief(Fact *root, const SolDevice *d) {
 
 static int run(Cli *cli, void *arguments) {
   DevicesArgs *args = arguments;
+  if (args->measure) return devices_measure(cli, args);
   Fact *root = facts_root(&cli->arena, FACT_LIST);
   if (!args->common.positional_count)
     for (int i = 0; i < sol_device_count(); i++) in_brief(root, sol_device_at(i));
@@ -160,16 +158,27 @@ static int run(Cli *cli, void *arguments) {
   return cli_print(cli, root);
 }
 
-static const Option options[] = {COMMON_OPTIONS};
+static const Option options[] = {
+    {"measure", OPTION_FLAG, offsetof(DevicesArgs, measure), 0, 0, 0,
+     "measure this machine's GPU (its CPU where there is none), and keep the figures"},
+    COMMON_OPTIONS};
 
 const Command cmd_devices = {
     .name = "devices",
-    .usage = "[NAME...] [--json]",
+    .usage = "[NAME...] [--measure] [--json]",
     .summary = "GPUs and their figures, each with its source",
     .details =
         "With no name: a table of all devices. With names: each in full, with the source of every figure "
         "and\n"
         "the ridge point of every dtype. All peaks are dense. What nobody has published is unknown.\n"
+        "\n"
+        "--measure takes some seconds: bandwidths of memory, L2 and shared memory, fp32 and tensor "
+        "arithmetic, "
+        "launches,\n"
+        "latencies, shown beside the datasheet. They are kept in the user's cache folder (sol/devices) and "
+        "used "
+        "wherever a\n"
+        "command is given '--device this', and by 'sol profile'.\n"
         "\n"
         "JSON: an array, one object a device: schema, id, name, family, arch, mem_type, every figure under "
         "its\n"
@@ -177,6 +186,8 @@ const Command cmd_devices = {
     .examples = "sol devices             # the table\n"
                 "sol devices h100        # one in full\n"
                 "sol devices h200 b200   # two in full\n"
+                "sol devices --measure   # what this machine's GPU really gives\n"
+                "sol devices this        # its row, with the figures measured\n"
                 "sol devices --json      # for machines",
     .positional = "devices",
     .options = options,

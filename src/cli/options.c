@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "cli/ceilings.h"
 #include "cli/cli.h"
 
 int cli_error(const Cli *cli, const SolError *err, const char *source, const char *text, size_t length) {
@@ -152,7 +153,7 @@ bool cli_given(const Cli *cli, const char *option) {
   return false;
 }
 
-int cli_devices(const Cli *cli, const char *list, const SolDevice **out, int cap, int *count) {
+int cli_devices(Cli *cli, const char *list, const SolDevice **out, int cap, int *count) {
   *count = 0;
   if (!list) list = DEFAULT_DEVICE;
   if (strcmp(list, "all") == 0) {
@@ -165,7 +166,8 @@ int cli_devices(const Cli *cli, const char *list, const SolDevice **out, int cap
     sol_format(name, sizeof name, "%.*s", (int)(n < 60 ? n : 60), p);
     SolError err = {0};
     if (*count == cap) return cli_fail(cli, cap == 1 ? "--device takes one GPU here" : "too many devices");
-    if (sol_device_find(name, &out[*count], &err)) {
+    bool this = strcmp(name, "this") == 0;
+    if (this ? ceilings_this_device(cli, &out[*count], &err) : sol_device_find(name, &out[*count], &err)) {
       if (!err.hint[0]) sol_hint(&err, "'sol devices' lists them");
       return cli_error(cli, &err, "--device", 0, 0);
     }

@@ -1,10 +1,10 @@
-// A ladder: one job done by several kernels, from naive to the speed of light, one change a rung. A sweep: one
-// parameter of a kernel from end to end; its points are rungs too. Every rung is one definition for both
+// A ladder: one job done by several kernels, from naive to the speed of light, one change a rung. A sweep:
+// one parameter of a kernel from end to end; its points are rungs too. Every rung is one definition for both
 // backends: the emulator runs, checks, counts and predicts it, a GPU runs, checks and times it.
 //
-// A ladder stands in a file of its own, ladder_NAME.c (sweep_NAME.c), and once in ladders.def. Its kernels are
-// in kernels/FOLDER/rungs.cu (sweeps: kernels/sweeps/NAME.cu, ladder.module says which); the last rung of a
-// ladder is the library's own operation where there is one.
+// A ladder stands in a file of its own, ladder_NAME.c (sweep_NAME.c), and once in ladders.def. Its kernels
+// are in kernels/FOLDER/rungs.cu (sweeps: kernels/sweeps/NAME.cu, ladder.module says which); the last rung of
+// a ladder is the library's own operation where there is one.
 #ifndef SOL_LADDER_LADDER_H
 #define SOL_LADDER_LADDER_H
 
@@ -21,8 +21,8 @@ typedef struct LadderCase {
   SolDtype dtype;
 } LadderCase;
 
-// An array of the job. Kernels get one set of them a call; when times are taken every call gets another set, so
-// that nothing is found in a cache.
+// An array of the job. Kernels get one set of them a call; when times are taken every call gets another set,
+// so that nothing is found in a cache.
 typedef struct LadderBuffer {
   const char *name;
   SolDtype dtype;
@@ -32,7 +32,8 @@ typedef struct LadderBuffer {
   int64_t limit; // of ids
   // Fills the host's copy instead of `fill`; NULL: fill.
   void (*make)(const LadderCase *c, void *to, int64_t count);
-  bool shared; // a table that a call reads in part: one for all sets
+  bool shared;  // a table that a call reads in part: one for all sets
+  bool scratch; // an output from one kernel of a rung to its next: not checked
 } LadderBuffer;
 
 // One call of a rung.
@@ -50,12 +51,13 @@ typedef struct LadderCall {
 typedef struct LadderHost {
   const LadderCase *c;
   const LadderRung *rung;
-  const void *in[LADDER_MAX_BUFFERS]; // by buffer; NULL for outputs
+  const void *in[LADDER_MAX_BUFFERS];                                     // by buffer; NULL for outputs
   double (*value)(const struct LadderHost *h, int buffer, int64_t index); // one element, any dtype
   SolDtype dtype[LADDER_MAX_BUFFERS];
 } LadderHost;
 
-// What the story says of a rung against the one before (or rung `against`); a measured run says whether it holds.
+// What the story says of a rung against the one before (or rung `against`); a measured run says whether it
+// holds.
 typedef enum LadderStory { LADDER_FIRST = 0, LADDER_FASTER, LADDER_SLOWER, LADDER_SAME } LadderStory;
 
 struct LadderRung {
@@ -66,7 +68,7 @@ struct LadderRung {
   const char *against; // rung whose time this one is set beside; NULL: the one before
   // Enqueues its launches: ladder_launch, ladder_op, ladder_copy.
   SolStatus (*go)(const LadderCall *call, SolError *err);
-  double x;     // sweeps: the parameter; ladders may use it to tell like rungs apart
+  double x;      // sweeps: the parameter; ladders may use it to tell like rungs apart
   bool streamed; // timed as launches into a stream, one after another, not as a graph
   int min_cc;    // 90: needs sm_90; 0: any
 };
@@ -77,10 +79,10 @@ struct Ladder {
   const char *about;  // what the job is and what the ladder teaches: a paragraph
   const char *module; // image of its kernels: "transpose_rungs" for kernels/transpose/rungs.cu
   bool sweep;
-  const char *axis;  // sweeps: what x is, "stride, elements"
-  const char *shape; // "MxN": what dim holds
-  int64_t size[4];   // documented: what `sol ladder NAME` runs and docs/ladders shows
-  int64_t small[4];  // for tests: a second or less on the emulator for all rungs
+  const char *axis;   // sweeps: what x is, "stride, elements"
+  const char *shape;  // "MxN": what dim holds
+  int64_t size[4];    // documented: what `sol ladder NAME` runs and docs/ladders shows
+  int64_t small[4];   // for tests: a second or less on the emulator for all rungs
   SolDtype dtypes[4]; // that it takes, the default first; 0 ends the list
   const LadderRung *rungs;
   int rung_count;
@@ -93,23 +95,26 @@ struct Ladder {
   // `unit(c, buffer)` elements: a row, say; all of them where that is quick, else some that are spread out.
   void (*expect)(const LadderHost *h, int buffer, int64_t first, int64_t count, double *out);
   int64_t (*unit)(const LadderCase *c, int buffer); // NULL: 1024 elements
-  double slack; // |got - expected| may be rounding of the output's type plus this times 2^-24 times the unit's
-                // largest value
+  double slack; // |got - expected| may be rounding of the output's type plus this times 2^-24 times the
+                // unit's largest value
 };
 
 // ---- for rungs ----
 
 typedef struct LadderGrid {
-  uint32_t grid[3], block[3]; // zeros: 1
-  uint32_t cluster;           // blocks along x; 0: none
-  uint32_t shared;            // dynamic shared memory
-  bool early;                 // programmatic dependent launch
+  uint32_t grid[3], block[3];    // zeros: 1
+  uint32_t cluster;              // blocks along x; 0: none
+  uint32_t shared;               // dynamic shared memory
+  bool early;                    // programmatic dependent launch
+  uint64_t window, window_bytes; // what is to stay in L2 (SolDriverLaunch); 0 bytes: nothing is
 } LadderGrid;
 
 // A kernel of the ladder's module; params: a structure laid out as the kernel's parameters are (one structure
 // passed by value is the simplest: extern "C" __global__ void f(const __grid_constant__ F p)).
-SolStatus ladder_launch(const LadderCall *call, const char *kernel, const LadderGrid *grid, const void *params,
-                        size_t bytes, SolError *err);
+SolStatus ladder_launch(const LadderCall *call, const char *kernel, const LadderGrid *grid,
+                        const void *params, size_t bytes, SolError *err);
+// Buffer `from` to buffer `to`, by the driver; the emulator copies, and has no time for it.
+SolStatus ladder_copy(const LadderCall *call, int to, int from, uint64_t bytes, SolError *err);
 // The library's operation.
 SolStatus ladder_op(const LadderCall *call, const OpsDef *def, const void *args, SolError *err);
 
@@ -123,5 +128,6 @@ extern const Ladder *const ladders[LADDER_COUNT];
 #define LADDER(name) extern const Ladder ladder_##name;
 #include "ladder/ladders.def"
 const Ladder *ladder_find(const char *name, SolError *err); // NULL: SOL_ERR_NOT_FOUND, with the nearest names
+int ladder_rung(const Ladder *ladder, const char *name, SolError *err); // its index; -1: likewise
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "report/wrap.h"
 
 static const char *end_name(SolEmuEnd end) {
   static const char *const names[] = {"done", "fault", "instruction limit", "time limit", "interrupted"};
@@ -195,28 +196,6 @@ static void summary(Fact *o, const AuditProgram *p, const AuditKernel *k) {
   sol_buffer_free(&b);
 }
 
-// One sentence after another, indented and wrapped.
-static void wrap_into(SolBuffer *b, const char *text, size_t indent, size_t width) {
-  size_t column = indent;
-  sol_buffer_fill(b, ' ', indent);
-  while (*text) {
-    size_t n = strcspn(text, " ");
-    if (column > indent && column + 1 + n > width) {
-      sol_buffer_puts(b, "\n");
-      sol_buffer_fill(b, ' ', indent);
-      column = indent;
-    } else if (column > indent) {
-      sol_buffer_puts(b, " ");
-      column++;
-    }
-    sol_buffer_put(b, text, n);
-    column += sol_text_columns(text, n);
-    text += n;
-    while (*text == ' ') text++;
-  }
-  sol_buffer_puts(b, "\n");
-}
-
 static const char *base_name(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash ? slash + 1 : path;
@@ -228,10 +207,10 @@ static void finding_text(SolBuffer *b, const AuditFinding *f, uint32_t number, c
   sol_buffer_format(b, ": %s", f->rule);
   if (f->file) sol_buffer_format(b, ", %s:%u", base_name(f->file), f->line);
   sol_buffer_format(b, "%s\n", view->colour ? "\033[0m" : "");
-  wrap_into(b, f->message, 5, 100);
+  report_wrap(b, f->message, 5, 100);
   SolBuffer fix = {0};
   sol_buffer_format(&fix, "Fix: %s", f->fix);
-  if (fix.text) wrap_into(b, fix.text, 5, 100);
+  if (fix.text) report_wrap(b, fix.text, 5, 100);
   sol_buffer_free(&fix);
 }
 

@@ -66,3 +66,30 @@ void plot_roofline(const SolRoofline *r, SolBuffer *out) {
   sol_buffer_format(out, "%*s%s\n", gap, "", high);
   sol_buffer_format(out, "%*sFLOP/byte; O = this work at %s, ridge at %s\n", MARGIN, "", at, turn);
 }
+
+void plot_bars(const PlotPoint *points, int count, FactUnit unit, SolBuffer *out) {
+  double most = 0;
+  int width = 0;
+  bool bars = false, marks = false;
+  for (int i = 0; i < count; i++) {
+    most = fmax(most, fmax(points[i].bar, points[i].mark));
+    bars |= points[i].bar > 0, marks |= points[i].mark > 0;
+    int n = (int)strlen(points[i].label);
+    if (n > width) width = n;
+  }
+  if (!(most > 0)) return;
+  for (int i = 0; i < count; i++) {
+    const PlotPoint *p = &points[i];
+    int bar = (int)(p->bar / most * COLUMNS + 0.5), mark = (int)(p->mark / most * COLUMNS + 0.5);
+    char line[COLUMNS + 2], value[32] = "";
+    for (int x = 0; x <= COLUMNS; x++) line[x] = ' ';
+    line[COLUMNS + 1] = 0;
+    for (int x = 0; x < (bars ? bar : mark); x++) line[x] = bars ? '#' : '-';
+    if (mark > 0) line[mark - 1] = 'o';
+    if (p->bar > 0 || p->mark > 0)
+      fact_write_number(value, sizeof value, unit, p->bar > 0 ? p->bar : p->mark);
+    sol_buffer_format(out, "  %*s |%s%s\n", width, p->label, line, value);
+  }
+  sol_buffer_format(out, "  %*s  %s%s%s\n", width, "", bars ? "# measured" : "", bars && marks ? ", " : "",
+                    marks ? "o predicted" : "");
+}

@@ -1,11 +1,20 @@
-// A roofline drawn in text: intensity across, FLOP/s up, both logarithmic; the roof, and the work on it.
+// Drawings in text. A roofline: intensity across, FLOP/s up, both logarithmic; the roof, and the work on it.
 #ifndef SOL_REPORT_PLOT_H
 #define SOL_REPORT_PLOT_H
 
 #include "base/buffer.h"
+#include "report/facts.h"
 #include "sol/roofline.h"
 
 // Draws nothing where there is no point to draw (no FLOPs, no bytes, or no peak).
 void plot_roofline(const SolRoofline *r, SolBuffer *out);
+
+// One line a point, from zero to the largest: a bar for what was measured, a mark for what was predicted (a
+// thinner bar where nothing was measured). 0 in either: there is none. Nothing is drawn for no points.
+typedef struct PlotPoint {
+  const char *label;
+  double bar, mark;
+} PlotPoint;
+void plot_bars(const PlotPoint *points, int count, FactUnit unit, SolBuffer *out);
 
 #endif
