@@ -2,33 +2,29 @@
 // in tests/test_audit.c:
 //
 //  1. Time is the launches' own cost plus what the machine is busy or waiting. Resources overlap, but not
-//  wholly:
-//     they add up as fourth powers do, so that the busiest decides, and two alike take 19% longer than one.
-//     Waiting overlaps with being busy as two sides of a right angle do, sqrt(busy^2 + wait^2). With an
-//     H200's 689 clocks that reaches 97% of its bandwidth at 48 KiB in flight per SM, which is what it takes
-//     there.
+//     wholly: they add up as fourth powers do, so that the busiest decides, and two alike take 19% longer
+//     than one. Waiting overlaps with being busy as two sides of a right angle do, sqrt(busy^2 + wait^2).
+//     With an H200's 689 clocks that reaches 97% of its bandwidth at 48 KiB in flight per SM, which is
+//     what it takes there.
 //  2. DRAM moves reads and writes at DRAM_SHARE of the published bandwidth: what a plain copy reaches. Of
-//  that,
-//     SCATTER_SHARE for what lanes read that lie anywhere: each opens a row of its own.
+//     that, SCATTER_SHARE for what lanes read that lie anywhere: each opens a row of its own.
 //  3. L2 gives its measured bandwidth to all SMs together; one SM takes at most FILL_BYTES a clock, in at
-//  most
-//     L2_READS requests. L2 takes L2_WRITES requests to write a clock and SM, or L2_PARTS sectors that are
-//     written in part, wherever they come from. A request is for sectors of one line. Reads and writes
-//     overlap as work and waiting do.
+//     most L2_READS requests. L2 takes L2_WRITES requests to write a clock and SM, or L2_PARTS sectors
+//     that are written in part, wherever they come from. A request is for sectors of one line. Reads and
+//     writes overlap as work and waiting do.
 //  4. L1 and shared memory share one pipe of an SM: a pass a clock.
-//  5. An SM issues 4 warp instructions a clock; pipes have the rates of the CUDA guide's table of arithmetic
-//     throughput (fp32, fp64 and tensor: of the published peaks). PTX instructions stand for the machine's,
-//     but for those that name a value: moves, parameters, conversions of addresses.
-//  6. Blocks are dealt evenly: the busiest SM has ceil(blocks / SMs) of them, and what SMs do takes as long
-//     as that one. DRAM and L2 are everybody's; but the blocks of a last wave that is not full move their
-//     bytes no faster than their SMs can, FILL_BYTES a clock.
+//  5. An SM issues 4 warp instructions a clock; pipes have the rates of the CUDA guide's table of
+//     arithmetic throughput (fp32, fp64 and tensor: of the published peaks). PTX instructions stand for
+//     the machine's, but for those that name a value: moves, parameters, conversions of addresses.
+//  6. Blocks are dealt evenly: the busiest SM has ceil(blocks / SMs) of them, and what SMs do takes as
+//     long as that one. DRAM and L2 are everybody's; but the blocks of a last wave that is not full move
+//     their bytes no faster than their SMs can, FILL_BYTES a clock.
 //  7. A warp's chain is its waits for loads, each as long as the place its bytes come from is away, for
-//     shared memory and for barriers, and ISSUE_CLOCKS for an instruction; a block takes BLOCK_CLOCKS to come
-//     and go. Blocks that are resident together wait together; waves wait one after another.
-//  8. A launch costs the device's published figure, in a stream or in a graph; EARLY_SHARE of that where it
-//  may
-//     start before its predecessor has ended. That was measured with a kernel of one block that waits for L2
-//     once, so neither is counted again.
+//     shared memory and for barriers, and ISSUE_CLOCKS for an instruction; a block takes BLOCK_CLOCKS to
+//     come and go. Blocks that are resident together wait together; waves wait one after another.
+//  8. A launch costs the device's published figure, in a stream or in a graph; EARLY_SHARE of that where
+//     it may start before its predecessor has ended. That was measured with a kernel of one block that
+//     waits for L2 once, so neither is counted again.
 //  9. The machine starts a block in START_CLOCKS, a cluster in one more.
 // 10. Atomics that meet in memory take turns: see work.c.
 #include "audit/audit.h"

@@ -1,24 +1,22 @@
 // What a launch's counts demand of the machine: the input of the time model.
 //
 // Assumptions, each with a test in tests/test_audit.c:
-//  1. A request passes L1 once for every line that it touches, a store STORE_PASSES times; a texture's once,
-//  or once for every 4 sectors.
-//     Constant memory passes elsewhere. A store sends L2 a request for every line.
-//  2. A wait for loads is as long as the slowest of them takes. Each finds its sectors in L1, L2 or DRAM with
-//     the chance that all of the kernel's loads have on average; DRAM's are bytes from there over 32.
-//  3. Of shared-memory loads a warp has SHARED_IN_FLIGHT on their way before it waits; for a shuffle it waits
-//     as long as for shared memory.
-//  4. Constant memory gives a word at a time, and takes as long as for CONSTANT_LEAST of them; a match finds
-//  a value
-//     at a time, after MATCH_SETUP.
+//  1. A request passes L1 once for every line that it touches, a store STORE_PASSES times; a texture's
+//     once, or once for every 4 sectors. Constant memory passes elsewhere. A store sends L2 a request for
+//     every line.
+//  2. A wait for loads is as long as the slowest of them takes. Each finds its sectors in L1, L2 or DRAM
+//     with the chance that all of the kernel's loads have on average; DRAM's are bytes from there over 32.
+//  3. Of shared-memory loads a warp has SHARED_IN_FLIGHT on their way before it waits; for a shuffle it
+//     waits as long as for shared memory.
+//  4. Constant memory gives a word at a time, and takes as long as for CONSTANT_LEAST of them; a match
+//     finds a value at a time, after MATCH_SETUP.
 //  5. Atomics on the same 512 bytes of memory take turns in L2: for each request and line a clock a word,
-//  five at
-//     most, and INT_CLOCKS for every further lane at one address, REAL_CLOCKS where they add floating-point
-//     numbers (bench/results/2026-11-15-h200-units.json).
-//  6. What ptxas spills a thread stores and loads once. It stays in L1 as far as LOCAL_ROOM holds the stacks
-//  of
-//     the threads that an SM has at a time; the rest goes to DRAM.
-//  7. What a launch leaves dirty in L2 is written all the same, if later: DRAM takes every byte written once.
+//     five at most, and INT_CLOCKS for every further lane at one address, REAL_CLOCKS where they add
+//     floating-point numbers (bench/results/2026-11-15-h200-units.json).
+//  6. What ptxas spills a thread stores and loads once. It stays in L1 as far as LOCAL_ROOM holds the
+//     stacks of the threads that an SM has at a time; the rest goes to DRAM.
+//  7. What a launch leaves dirty in L2 is written all the same, if later: DRAM takes every byte written
+//     once.
 #include "audit/inside.h"
 
 #define SHARED_IN_FLIGHT 4.0
