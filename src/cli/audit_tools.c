@@ -1,7 +1,6 @@
 // What sol audit needs of the machine: a compiler, our runtime, a folder, other processes.
 #define _POSIX_C_SOURCE 200809L
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,28 +15,11 @@
 #include "cli/child.h"
 
 int audit_folder(AuditRun *r) {
-  if (r->folder[0]) return EXIT_OK;
-  const char *temporary = getenv("TMPDIR");
-  sol_format(r->folder, sizeof r->folder, "%.100s/sol-audit-XXXXXX",
-             temporary && *temporary ? temporary : "/tmp");
-  if (mkdtemp(r->folder)) return EXIT_OK;
-  SolError err = {0};
-  sol_fail(&err, SOL_ERR_IO, "cannot make a folder '%.100s': %s", r->folder, strerror(errno));
-  r->folder[0] = 0;
-  return cli_error(r->cli, &err, 0, 0, 0);
+  return r->folder[0] ? EXIT_OK : cli_temporary(r->cli, "audit", r->folder, sizeof r->folder);
 }
 
 void audit_folder_drop(AuditRun *r) {
-  DIR *folder = r->folder[0] ? opendir(r->folder) : NULL;
-  if (!folder) return;
-  for (struct dirent *e; (e = readdir(folder));) {
-    char path[512];
-    if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
-    sol_format(path, sizeof path, "%s/%.200s", r->folder, e->d_name);
-    unlink(path);
-  }
-  closedir(folder);
-  rmdir(r->folder);
+  cli_temporary_drop(r->folder);
 }
 
 bool audit_find_shim(char *out, size_t cap) {

@@ -113,6 +113,11 @@ bool cli_given(const Cli *cli, const char *option);
 
 // The whole file, NUL-terminated, at most `most` bytes; NULL with the error set. free() it.
 char *cli_read_file(const char *path, size_t most, size_t *length, SolError *err);
+// A new folder for temporary files, "sol-WHAT-XXXXXX" under TMPDIR; the answer is an exit code, and said.
+int cli_temporary(Cli *cli, const char *what, char *folder, size_t cap);
+void cli_temporary_drop(const char *folder); // with the files in it; "" is fine
+// The command as typed and the date, for results that are kept.
+void cli_say_command(const Cli *cli, struct Fact *root);
 
 // "h100,h200", "all", "this" (this machine's GPU, as measured): up to cap devices. EXIT_OK or EXIT_USAGE.
 int cli_devices(Cli *cli, const char *list, const SolDevice **out, int cap, int *count);

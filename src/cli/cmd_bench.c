@@ -92,19 +92,6 @@ static int farther_from_light(const void *a, const void *b) {
   return (x < y) - (x > y);
 }
 
-static void say_command(const BenchRun *r, Fact *root) {
-  SolBuffer text = {0};
-  sol_buffer_format(&text, "sol %s", r->cli->command->name);
-  for (int i = 0; i < r->cli->argc; i++) sol_buffer_format(&text, " %s", r->cli->argv[i]);
-  fact_text(root, "command", 0, text.text);
-  sol_buffer_free(&text);
-  char date[32] = "";
-  time_t now = time(NULL);
-  struct tm utc;
-  if (gmtime_r(&now, &utc)) strftime(date, sizeof date, "%Y-%m-%d", &utc);
-  fact_text(root, "date", 0, date);
-}
-
 static void say_machine(const BenchRun *r, Fact *root) {
   SolBackend backend = sol_context_backend(r->ctx);
   fact_text(root, "backend", "backend", sol_backend_name(backend));
@@ -144,7 +131,7 @@ static void say_notes(const BenchRun *r, Fact *root) {
 static int print_answer(BenchRun *r) {
   Fact *root = facts_root(&r->cli->arena, FACT_OBJECT);
   fact_number(root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
-  say_command(r, root);
+  cli_say_command(r->cli, root);
   say_machine(r, root);
   fact_bool(root, "complete", 0, r->done == r->count);
   if (r->args->against_light) qsort(r->rows, (size_t)r->done, sizeof *r->rows, farther_from_light);

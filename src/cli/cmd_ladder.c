@@ -90,19 +90,6 @@ static void count_all(LadderJob *j, LadderCounted what) {
 
 // ---- the answer ----
 
-static void say_command(const LadderJob *j, Fact *root) {
-  SolBuffer text = {0};
-  sol_buffer_format(&text, "sol %s", j->cli->command->name);
-  for (int i = 0; i < j->cli->argc; i++) sol_buffer_format(&text, " %s", j->cli->argv[i]);
-  fact_text(root, "command", 0, text.text);
-  sol_buffer_free(&text);
-  char date[32] = "";
-  time_t now = time(NULL);
-  struct tm utc;
-  if (gmtime_r(&now, &utc)) strftime(date, sizeof date, "%Y-%m-%d", &utc);
-  fact_text(root, "date", 0, date);
-}
-
 static void say_where(const LadderJob *j, Fact *root) {
   if (j->where.device) fact_text(root, "device", 0, j->where.device->id);
   if (j->where.gpu[0]) {
@@ -153,7 +140,7 @@ static int print_answer(LadderJob *j) {
   } else {
     Fact *root = facts_root(&j->cli->arena, FACT_OBJECT);
     fact_number(root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
-    say_command(j, root);
+    cli_say_command(j->cli, root);
     say_where(j, root);
     fact_bool(root, "complete", 0, j->done == j->count);
     if (!compare || j->args->common.json) ladder_facts(root, j->answers, j->done, &j->where);

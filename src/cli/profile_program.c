@@ -92,28 +92,8 @@ static int find_program(const ProfileRun *r, const char *path, char *out, size_t
   return cli_error(r->cli, &err, 0, 0, 0);
 }
 
-static int make_folder(ProfileRun *r) {
-  const char *temporary = getenv("TMPDIR");
-  sol_format(r->folder, sizeof r->folder, "%.100s/sol-profile-XXXXXX",
-             temporary && *temporary ? temporary : "/tmp");
-  if (mkdtemp(r->folder)) return EXIT_OK;
-  SolError err = {0};
-  sol_fail(&err, SOL_ERR_IO, "cannot make a folder '%.100s': %s", r->folder, strerror(errno));
-  r->folder[0] = 0;
-  return cli_error(r->cli, &err, 0, 0, 0);
-}
-
 void profile_folder_drop(ProfileRun *r) {
-  DIR *folder = r->folder[0] ? opendir(r->folder) : NULL;
-  if (!folder) return;
-  for (struct dirent *e; (e = readdir(folder));) {
-    char path[512];
-    if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
-    sol_format(path, sizeof path, "%s/%.200s", r->folder, e->d_name);
-    unlink(path);
-  }
-  closedir(folder);
-  rmdir(r->folder);
+  cli_temporary_drop(r->folder);
 }
 
 // ---- the child ----
@@ -338,7 +318,7 @@ int profile_program(ProfileRun *r, Profile *out) {
     sol_hint(&err, "'make' builds it; SOL_PROFILE_LIB=FILE says where it is");
     return cli_error(r->cli, &err, 0, 0, 0);
   }
-  code = make_folder(r);
+  code = cli_temporary(r->cli, "profile", r->folder, sizeof r->folder);
   if (code) return code;
   Watch *w = calloc(1, sizeof *w);
   if (!w) return cli_fail(r->cli, "out of memory");
