@@ -122,6 +122,7 @@ static bool as_measured(const char *name, int i, const char *kernel, const SolEm
       ld->requests == want[0] && ld->sectors == want[1] && st->requests == want[2] && st->sectors == want[3];
   bool known = csv_row("tests/ptx/h200-differ.csv", start, rest, sizeof rest);
   if (equal == !known) return true;
+  if (equal && strstr(rest, "order")) return true; // chance decides, here and there
   if (known) return not_ok(m, kernel, "counts equal the H200's now: take it out of h200-differ.csv");
   snprintf(
       m->text, sizeof m->text, "%.60s: loads %llu %llu, stores %llu %llu; on the H200 %llu %llu, %llu %llu",
