@@ -1,14 +1,10 @@
 // A factor for each column: the kernel that looks innocent and walks memory the wrong way.
 #include "base/error.h"
 #include "kernels/scale_columns/rungs.h"
-#include "ladder/ladder.h"
+#include "ladder/matrix.h"
 
 enum { Y, X, SCALE, BUFFERS };
 enum { MOST_Y = 65535 }; // blocks of a grid along y
-
-static int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
 
 static SolStatus accept(const LadderCase *c, SolError *err) {
   if (c->dim[1] % 4)
@@ -16,7 +12,7 @@ static SolStatus accept(const LadderCase *c, SolError *err) {
   if (c->dim[1] > MOST_Y)
     return sol_fail(err, SOL_ERR_RANGE, "N may be at most %d: one rung has a block along y for each column",
                     MOST_Y);
-  if (c->dim[0] > INT32_MAX || ceil_div(c->dim[0] * c->dim[1], SCALE_THREADS) > INT32_MAX)
+  if (c->dim[0] > INT32_MAX || ladder_ceil_div(c->dim[0] * c->dim[1], SCALE_THREADS) > INT32_MAX)
     return sol_fail(err, SOL_ERR_RANGE, "M x N is too large: a grid has 2^31 - 1 blocks, of %d elements each",
                     SCALE_THREADS);
   return SOL_OK;
@@ -49,7 +45,7 @@ static SolStatus go(const LadderCall *call, const char *kernel, int64_t across, 
                        .m = call->c.dim[0],
                        .n = call->c.dim[1]};
   LadderGrid g = {
-      .grid = {(uint32_t)ceil_div(across, SCALE_THREADS), (uint32_t)(down < MOST_Y ? down : MOST_Y)},
+      .grid = {(uint32_t)ladder_ceil_div(across, SCALE_THREADS), (uint32_t)(down < MOST_Y ? down : MOST_Y)},
       .block = {SCALE_THREADS}};
   return ladder_launch(call, kernel, &g, &p, sizeof p, err);
 }

@@ -1,17 +1,13 @@
 // Six steps on one kernel, each on top of those before: a filter along the rows of a matrix.
 #include "base/error.h"
 #include "kernels/cumulative/rungs.h"
-#include "ladder/ladder.h"
+#include "ladder/matrix.h"
 
-enum { Y, X, BUFFERS };
+enum { Y = MATRIX_Y, X = MATRIX_X };
 
 enum { MOST_Y = 65535 }; // blocks of a grid along y
 
 static const float weights[FILTER_TAPS] = FILTER_WEIGHTS;
-
-static int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
 
 static SolStatus accept(const LadderCase *c, SolError *err) {
   if (c->dim[1] % 4)
@@ -20,18 +16,6 @@ static SolStatus accept(const LadderCase *c, SolError *err) {
     return sol_fail(err, SOL_ERR_RANGE,
                     "M and N may be at most %d: a grid has a block along y for each row or column", MOST_Y);
   return SOL_OK;
-}
-
-static int buffers(const LadderCase *c, LadderBuffer *b) {
-  int64_t count = c->dim[0] * c->dim[1];
-  b[Y] = (LadderBuffer){.name = "y", .dtype = SOL_FP32, .count = count, .role = OPS_OUT};
-  b[X] = (LadderBuffer){.name = "x", .dtype = SOL_FP32, .count = count, .role = OPS_IN};
-  return BUFFERS;
-}
-
-static double bytes(const LadderCase *c, const LadderRung *rung) {
-  (void)rung;
-  return 2.0 * 4 * (double)c->dim[0] * (double)c->dim[1];
 }
 
 static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count, double *out) {
@@ -54,7 +38,7 @@ static SolStatus go(const LadderCall *call, const char *kernel, int64_t each, So
                   .x = (const float *)(uintptr_t)call->at[X],
                   .m = (int32_t)m,
                   .n = (int32_t)n};
-  int64_t across = each ? ceil_div(n, each) : ceil_div(m, FILTER_THREADS), down = each ? m : n;
+  int64_t across = each ? ladder_ceil_div(n, each) : ladder_ceil_div(m, FILTER_THREADS), down = each ? m : n;
   LadderGrid g = {.grid = {(uint32_t)across, (uint32_t)down}, .block = {FILTER_THREADS}};
   return ladder_launch(call, kernel, &g, &p, sizeof p, err);
 }
@@ -136,8 +120,8 @@ const Ladder ladder_cumulative = {
     .rungs = rungs,
     .rung_count = (int)SOL_COUNT(rungs),
     .accept = accept,
-    .buffers = buffers,
-    .bytes = bytes,
+    .buffers = matrix_buffers,
+    .bytes = matrix_bytes,
     .expect = expect,
     .slack = 16, // nine products of either sign, each rounded
 };

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "kernels/embed_rmsnorm/rungs.h"
-#include "ladder/ladder.h"
+#include "ladder/matrix.h"
 
 enum { Y, EMBEDDED, TABLE, IDS, WEIGHT, BUFFERS };
 #define EPS 1e-5f
@@ -40,11 +40,6 @@ static double bytes(const LadderCase *c, const LadderRung *rung) {
   (void)rung;
   int64_t rows = c->dim[0] < c->dim[2] ? c->dim[0] : c->dim[2];
   return 4.0 * (double)c->dim[1] * ((double)c->dim[0] + (double)rows + 1) + 4.0 * (double)c->dim[0];
-}
-
-static int64_t unit(const LadderCase *c, int buffer) {
-  (void)buffer;
-  return c->dim[1];
 }
 
 static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count, double *out) {
@@ -154,6 +149,6 @@ const Ladder ladder_embed_rmsnorm = {
     .buffers = buffers,
     .bytes = bytes,
     .expect = expect,
-    .unit = unit,
+    .unit = matrix_row,
     .slack = 64,
 };

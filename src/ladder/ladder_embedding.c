@@ -1,19 +1,15 @@
 // Rows taken by id: nothing but moving bytes, and three well-meant changes that cost.
 #include "base/error.h"
 #include "kernels/embedding/rungs.h"
-#include "ladder/ladder.h"
+#include "ladder/matrix.h"
 
 enum { Y, TABLE, IDS, BUFFERS };
-
-static int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
 
 static SolStatus accept(const LadderCase *c, SolError *err) {
   if (c->dim[1] % 4)
     return sol_fail(err, SOL_ERR_RANGE, "N must be a multiple of 4: rows are moved 16 bytes at a time");
   if (c->dim[2] > INT32_MAX) return sol_fail(err, SOL_ERR_RANGE, "V must be below 2^31: ids are int32");
-  if (c->dim[0] > INT32_MAX || c->dim[0] * ceil_div(c->dim[1], EMBED_THREADS) > INT32_MAX)
+  if (c->dim[0] > INT32_MAX || c->dim[0] * ladder_ceil_div(c->dim[1], EMBED_THREADS) > INT32_MAX)
     return sol_fail(err, SOL_ERR_RANGE, "M x N is too large: a grid has 2^31 - 1 blocks, of %d elements each",
                     EMBED_THREADS);
   return SOL_OK;
@@ -55,8 +51,8 @@ static SolStatus go(const LadderCall *call, const char *kernel, int64_t each, So
                      .ids = (const int32_t *)(uintptr_t)call->at[IDS],
                      .m = m,
                      .n = n,
-                     .blocks = each ? (uint32_t)ceil_div(n, each) : 0};
-  int64_t grid = each ? m * p.blocks : ceil_div(m, EMBED_THREADS);
+                     .blocks = each ? (uint32_t)ladder_ceil_div(n, each) : 0};
+  int64_t grid = each ? m * p.blocks : ladder_ceil_div(m, EMBED_THREADS);
   LadderGrid g = {.grid = {(uint32_t)grid}, .block = {EMBED_THREADS}};
   return ladder_launch(call, kernel, &g, &p, sizeof p, err);
 }
@@ -85,7 +81,7 @@ static SolStatus pointers(const LadderCall *call, SolError *err) {
                          .table = (const void *)(uintptr_t)call->at[TABLE],
                          .ids = (const int32_t *)(uintptr_t)call->at[IDS],
                          .vectors = call->c.dim[1] / 4};
-  p.blocks = (uint32_t)ceil_div(p.vectors, EMBED_THREADS);
+  p.blocks = (uint32_t)ladder_ceil_div(p.vectors, EMBED_THREADS);
   LadderGrid g = {.grid = {(uint32_t)(call->c.dim[0] * p.blocks)}, .block = {EMBED_THREADS}};
   // Up to the end of the last parameter: a kernel's parameters have no padding behind them.
   return ladder_launch(call, "embedding_pointers", &g, &p,

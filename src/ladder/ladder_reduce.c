@@ -1,17 +1,13 @@
 // The sum of an array: from atomics to one pass.
 #include "base/error.h"
 #include "kernels/reduce/rungs.h"
-#include "ladder/ladder.h"
+#include "ladder/matrix.h"
 
 enum { Y, X, PART, ARRIVED, BUFFERS, THREADS = REDUCE_RUNG_THREADS };
 
-static int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-
 // Sums of the first launch, in whole vectors; those of the next one follow.
 static int64_t first_part(const LadderCase *c) {
-  return ceil_div(ceil_div(c->dim[0], THREADS), 4) * 4;
+  return ladder_ceil_div(ladder_ceil_div(c->dim[0], THREADS), 4) * 4;
 }
 
 static SolStatus accept(const LadderCase *c, SolError *err) {
@@ -38,7 +34,7 @@ static void zeros(const LadderCase *c, void *to, int64_t count) {
 }
 
 static int buffers(const LadderCase *c, LadderBuffer *b) {
-  int64_t part = first_part(c) + ceil_div(first_part(c), THREADS);
+  int64_t part = first_part(c) + ladder_ceil_div(first_part(c), THREADS);
   b[Y] = (LadderBuffer){.name = "y", .dtype = SOL_FP32, .count = 1, .role = OPS_OUT};
   b[X] = (LadderBuffer){
       .name = "x", .dtype = SOL_FP32, .count = c->dim[0], .role = OPS_IN, .make = whole_numbers};
@@ -80,14 +76,15 @@ static SolStatus atomics(const LadderCall *call, SolError *err) {
   ReduceRung p = params(call);
   LadderGrid one = {.block = {32}};
   SolStatus status = ladder_launch(call, "reduce_rung_zero", &one, &p, sizeof p, err);
-  return status ? status : launch(call, "reduce_rung_atomics", &p, ceil_div(call->c.dim[0], THREADS), err);
+  return status ? status
+                : launch(call, "reduce_rung_atomics", &p, ladder_ceil_div(call->c.dim[0], THREADS), err);
 }
 
 // The kernel leaves a sum for each block; it is launched on those until there is one.
 static SolStatus levels(const LadderCall *call, const char *kernel, int64_t each, SolError *err) {
   ReduceRung p = params(call);
   for (int64_t n = call->c.dim[0], level = 0;; level++) {
-    int64_t blocks = ceil_div(n, each);
+    int64_t blocks = ladder_ceil_div(n, each);
     p.n = (uint64_t)n;
     p.y = blocks == 1      ? (float *)(uintptr_t)call->at[Y]
           : level % 2 == 0 ? p.part
@@ -112,7 +109,7 @@ static SolStatus vectorised(const LadderCall *call, SolError *err) {
 }
 static SolStatus one_pass(const LadderCall *call, SolError *err) {
   ReduceRung p = params(call);
-  return launch(call, "reduce_rung_one_pass", &p, ceil_div(call->c.dim[0], REDUCE_RUNG_WIDE), err);
+  return launch(call, "reduce_rung_one_pass", &p, ladder_ceil_div(call->c.dim[0], REDUCE_RUNG_WIDE), err);
 }
 
 static SolStatus library(const LadderCall *call, SolError *err) {

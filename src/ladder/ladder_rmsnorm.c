@@ -3,18 +3,14 @@
 
 #include "base/error.h"
 #include "kernels/rmsnorm/rungs.h"
-#include "ladder/ladder.h"
+#include "ladder/matrix.h"
 
 enum { Y, X, WEIGHT, BUFFERS };
 #define EPS 1e-5f
 
-static int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-
 // Whole warps for so many vectors.
 static uint32_t warps_for(int64_t threads, int64_t most) {
-  int64_t whole = ceil_div(threads, 32) * 32;
+  int64_t whole = ladder_ceil_div(threads, 32) * 32;
   return (uint32_t)(whole < most ? whole : most);
 }
 
@@ -44,11 +40,6 @@ static double bytes(const LadderCase *c, const LadderRung *rung) {
   return 2.0 * (2 * (double)c->dim[0] + 1) * (double)c->dim[1];
 }
 
-static int64_t unit(const LadderCase *c, int buffer) {
-  (void)buffer;
-  return c->dim[1];
-}
-
 static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count, double *out) {
   (void)buffer;
   int64_t n = h->c->dim[1], row = -1;
@@ -75,7 +66,7 @@ static RmsnormRung params(const LadderCall *call) {
 
 static SolStatus thread(const LadderCall *call, SolError *err) {
   RmsnormRung p = params(call);
-  LadderGrid g = {.grid = {(uint32_t)ceil_div(p.m, NORM_THREADS)}, .block = {NORM_THREADS}};
+  LadderGrid g = {.grid = {(uint32_t)ladder_ceil_div(p.m, NORM_THREADS)}, .block = {NORM_THREADS}};
   return ladder_launch(call, "rmsnorm_thread", &g, &p, sizeof p, err);
 }
 
@@ -102,7 +93,7 @@ static SolStatus vectors(const LadderCall *call, SolError *err) {
 static SolStatus warp(const LadderCall *call, SolError *err) {
   RmsnormRung p = params(call);
   int64_t fit = 32768 / (2 * (int64_t)p.n), rows = fit > 4 ? 4 : fit > 1 ? fit : 1;
-  LadderGrid g = {.grid = {(uint32_t)ceil_div(p.m, rows)},
+  LadderGrid g = {.grid = {(uint32_t)ladder_ceil_div(p.m, rows)},
                   .block = {32, (uint32_t)rows},
                   .shared = (uint32_t)(2 * rows * p.n)};
   return ladder_launch(call, "rmsnorm_warp", &g, &p, sizeof p, err);
@@ -111,9 +102,9 @@ static SolStatus warp(const LadderCall *call, SolError *err) {
 static SolStatus registers(const LadderCall *call, SolError *err) {
   RmsnormRung p = params(call);
   bool wide = p.n / 8 > 1024 * NORM_HELD;
-  uint32_t lanes = warps_for(ceil_div(p.n / 8, wide ? NORM_HELD_WIDE : NORM_HELD), 1024),
+  uint32_t lanes = warps_for(ladder_ceil_div(p.n / 8, wide ? NORM_HELD_WIDE : NORM_HELD), 1024),
            rows = lanes > 32 ? 1 : 4;
-  LadderGrid g = {.grid = {(uint32_t)ceil_div(p.m, rows)}, .block = {lanes, rows}};
+  LadderGrid g = {.grid = {(uint32_t)ladder_ceil_div(p.m, rows)}, .block = {lanes, rows}};
   return ladder_launch(call, wide ? "rmsnorm_registers_wide" : "rmsnorm_registers", &g, &p, sizeof p, err);
 }
 
@@ -121,10 +112,11 @@ static SolStatus registers(const LadderCall *call, SolError *err) {
 static SolStatus cluster(const LadderCall *call, SolError *err) {
   RmsnormRung p = params(call);
   uint32_t blocks = 2;
-  while (ceil_div(p.n / 8, blocks * NORM_HELD_WIDE) > NORM_CLUSTER_THREADS) blocks *= 2;
-  LadderGrid g = {.grid = {(uint32_t)p.m * blocks},
-                  .block = {warps_for(ceil_div(p.n / 8, blocks * NORM_HELD_WIDE), NORM_CLUSTER_THREADS)},
-                  .cluster = blocks};
+  while (ladder_ceil_div(p.n / 8, blocks * NORM_HELD_WIDE) > NORM_CLUSTER_THREADS) blocks *= 2;
+  LadderGrid g = {
+      .grid = {(uint32_t)p.m * blocks},
+      .block = {warps_for(ladder_ceil_div(p.n / 8, blocks * NORM_HELD_WIDE), NORM_CLUSTER_THREADS)},
+      .cluster = blocks};
   return ladder_launch(call, "rmsnorm_cluster", &g, &p, sizeof p, err);
 }
 
@@ -215,6 +207,6 @@ const Ladder ladder_rmsnorm = {
     .buffers = buffers,
     .bytes = bytes,
     .expect = expect,
-    .unit = unit,
+    .unit = matrix_row,
     .slack = 256, // one thread adds up to 65536 squares one after another
 };

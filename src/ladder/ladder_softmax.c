@@ -3,9 +3,9 @@
 
 #include "base/error.h"
 #include "kernels/softmax/rungs.h"
-#include "ladder/ladder.h"
+#include "ladder/matrix.h"
 
-enum { Y, X, BUFFERS };
+enum { Y = MATRIX_Y, X = MATRIX_X };
 
 static SolStatus accept(const LadderCase *c, SolError *err) {
   if (c->dim[1] % 4)
@@ -14,23 +14,6 @@ static SolStatus accept(const LadderCase *c, SolError *err) {
     return sol_fail(err, SOL_ERR_RANGE,
                     "M must be below 2^31: a grid has no more blocks, and a row takes one");
   return SOL_OK;
-}
-
-static int buffers(const LadderCase *c, LadderBuffer *b) {
-  int64_t count = c->dim[0] * c->dim[1];
-  b[Y] = (LadderBuffer){.name = "y", .dtype = SOL_FP32, .count = count, .role = OPS_OUT};
-  b[X] = (LadderBuffer){.name = "x", .dtype = SOL_FP32, .count = count, .role = OPS_IN};
-  return BUFFERS;
-}
-
-static double bytes(const LadderCase *c, const LadderRung *rung) {
-  (void)rung;
-  return 2.0 * 4 * (double)c->dim[0] * (double)c->dim[1];
-}
-
-static int64_t unit(const LadderCase *c, int buffer) {
-  (void)buffer;
-  return c->dim[1];
 }
 
 static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count, double *out) {
@@ -143,9 +126,9 @@ const Ladder ladder_softmax = {
     .rungs = rungs,
     .rung_count = (int)SOL_COUNT(rungs),
     .accept = accept,
-    .buffers = buffers,
-    .bytes = bytes,
+    .buffers = matrix_buffers,
+    .bytes = matrix_bytes,
     .expect = expect,
-    .unit = unit,
+    .unit = matrix_row,
     .slack = 192, // the atomics' sum has 256 summands one after another; __expf is off by some units, too
 };

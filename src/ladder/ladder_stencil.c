@@ -1,35 +1,25 @@
 // A stencil: neighbours from the cache, from shared memory, from registers.
 #include "base/error.h"
 #include "kernels/stencil/rungs.h"
-#include "ladder/ladder.h"
+#include "ladder/matrix.h"
 
-enum { Y, X, BUFFERS, RADIUS = STENCIL_RUNG_RADIUS, THREADS = STENCIL_RUNG_WIDE * STENCIL_RUNG_WARPS };
+enum {
+  Y = MATRIX_Y,
+  X = MATRIX_X,
+  RADIUS = STENCIL_RUNG_RADIUS,
+  THREADS = STENCIL_RUNG_WIDE * STENCIL_RUNG_WARPS
+};
 static const float centre = -1.75f, side[RADIUS] = {0.5f, -0.25f, 0.125f, -0.0625f};
-
-static int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
 
 static SolStatus accept(const LadderCase *c, SolError *err) {
   const int64_t most = (int64_t)1 << 30;
   if (c->dim[0] > most || c->dim[1] > most)
     return sol_fail(err, SOL_ERR_RANGE, "at most 2^30 rows and columns");
-  int64_t across = ceil_div(c->dim[1], STENCIL_RUNG_WIDE), down = ceil_div(c->dim[0], STENCIL_RUNG_TALL);
+  int64_t across = ladder_ceil_div(c->dim[1], STENCIL_RUNG_WIDE),
+          down = ladder_ceil_div(c->dim[0], STENCIL_RUNG_TALL);
   if (across <= INT32_MAX / down) return SOL_OK;
   return sol_fail(err, SOL_ERR_RANGE, "at most %d tiles of %d x %d", INT32_MAX, STENCIL_RUNG_TALL,
                   STENCIL_RUNG_WIDE);
-}
-
-static int buffers(const LadderCase *c, LadderBuffer *b) {
-  int64_t count = c->dim[0] * c->dim[1];
-  b[Y] = (LadderBuffer){.name = "y", .dtype = SOL_FP32, .count = count, .role = OPS_OUT};
-  b[X] = (LadderBuffer){.name = "x", .dtype = SOL_FP32, .count = count, .role = OPS_IN};
-  return BUFFERS;
-}
-
-static double bytes(const LadderCase *c, const LadderRung *rung) {
-  (void)rung;
-  return 2.0 * 4 * (double)c->dim[0] * (double)c->dim[1];
 }
 
 static double element(const LadderHost *h, int64_t r, int64_t c) {
@@ -57,8 +47,8 @@ static SolStatus tiles(const LadderCall *call, const char *kernel, int64_t tall,
                    .n = (int32_t)call->c.dim[1],
                    .centre = centre};
   memcpy(p.side, side, sizeof side);
-  p.tiles_n = (uint32_t)ceil_div(p.n, STENCIL_RUNG_WIDE);
-  LadderGrid grid = {.grid = {p.tiles_n * (uint32_t)ceil_div(p.m, tall)}, .block = {THREADS}};
+  p.tiles_n = (uint32_t)ladder_ceil_div(p.n, STENCIL_RUNG_WIDE);
+  LadderGrid grid = {.grid = {p.tiles_n * (uint32_t)ladder_ceil_div(p.m, tall)}, .block = {THREADS}};
   return ladder_launch(call, kernel, &grid, &p, sizeof p, err);
 }
 
@@ -132,8 +122,8 @@ const Ladder ladder_stencil = {
     .rungs = rungs,
     .rung_count = (int)SOL_COUNT(rungs),
     .accept = accept,
-    .buffers = buffers,
-    .bytes = bytes,
+    .buffers = matrix_buffers,
+    .bytes = matrix_bytes,
     .expect = expect,
     .slack = 64,
 };

@@ -1,30 +1,14 @@
 // Transposing a matrix: the classic of coalescing, shared memory and its banks.
 #include "base/error.h"
 #include "kernels/transpose/rungs.h"
-#include "ladder/ladder.h"
+#include "ladder/matrix.h"
 
-enum { Y, X, BUFFERS };
-
-static uint32_t ceil_div(int64_t a, int64_t b) {
-  return (uint32_t)((a + b - 1) / b);
-}
+enum { Y = MATRIX_Y, X = MATRIX_X };
 
 static SolStatus accept(const LadderCase *c, SolError *err) {
   enum { MOST = 65535 * RUNG_TILE }; // blocks along y of a grid
   if (c->dim[0] <= MOST) return SOL_OK;
   return sol_fail(err, SOL_ERR_RANGE, "at most %d rows: a grid has 65535 blocks along y", MOST);
-}
-
-static int buffers(const LadderCase *c, LadderBuffer *b) {
-  int64_t count = c->dim[0] * c->dim[1];
-  b[Y] = (LadderBuffer){.name = "y", .dtype = SOL_FP32, .count = count, .role = OPS_OUT};
-  b[X] = (LadderBuffer){.name = "x", .dtype = SOL_FP32, .count = count, .role = OPS_IN};
-  return BUFFERS;
-}
-
-static double bytes(const LadderCase *c, const LadderRung *rung) {
-  (void)rung;
-  return 2.0 * 4 * (double)c->dim[0] * (double)c->dim[1];
 }
 
 static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count, double *out) {
@@ -42,8 +26,9 @@ static TransposeRung params(const LadderCall *call) {
 
 static SolStatus tiles_of_32(const LadderCall *call, const char *kernel, SolError *err) {
   TransposeRung p = params(call);
-  LadderGrid grid = {.grid = {ceil_div(p.n, RUNG_TILE), ceil_div(p.m, RUNG_TILE)},
-                     .block = {RUNG_TILE, RUNG_ROWS}};
+  LadderGrid grid = {
+      .grid = {(uint32_t)ladder_ceil_div(p.n, RUNG_TILE), (uint32_t)ladder_ceil_div(p.m, RUNG_TILE)},
+      .block = {RUNG_TILE, RUNG_ROWS}};
   return ladder_launch(call, kernel, &grid, &p, sizeof p, err);
 }
 
@@ -62,7 +47,9 @@ static SolStatus swizzled(const LadderCall *call, SolError *err) {
 
 static SolStatus vectorised(const LadderCall *call, SolError *err) {
   TransposeRung p = params(call);
-  LadderGrid grid = {.grid = {ceil_div(p.n, RUNG_WIDE), ceil_div(p.m, RUNG_WIDE)}, .block = {256}};
+  LadderGrid grid = {
+      .grid = {(uint32_t)ladder_ceil_div(p.n, RUNG_WIDE), (uint32_t)ladder_ceil_div(p.m, RUNG_WIDE)},
+      .block = {256}};
   return ladder_launch(call, "transpose_vectorised", &grid, &p, sizeof p, err);
 }
 
@@ -135,7 +122,7 @@ const Ladder ladder_transpose = {
     .rungs = rungs,
     .rung_count = (int)SOL_COUNT(rungs),
     .accept = accept,
-    .buffers = buffers,
-    .bytes = bytes,
+    .buffers = matrix_buffers,
+    .bytes = matrix_bytes,
     .expect = expect,
 };
