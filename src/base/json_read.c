@@ -312,3 +312,10 @@ bool sol_json_get(SolJson object, const char *key, SolJson *value) {
   }
   return found;
 }
+
+bool sol_json_text_is(SolJson object, const char *key, const char *want) {
+  SolJson value;
+  char text[96] = "";
+  if (sol_json_get(object, key, &value)) sol_json_string(value, text, sizeof text);
+  return strcmp(text, want) == 0;
+}

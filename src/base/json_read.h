@@ -41,4 +41,7 @@ bool sol_json_bool(SolJson value, bool *out);
 // Copies a string, escapes decoded (beyond ASCII as UTF-8), cut to cap - 1 bytes; false where it is none.
 bool sol_json_string(SolJson value, char *out, size_t cap);
 
+// Whether the object's member is that text (of up to 95 characters).
+bool sol_json_text_is(SolJson object, const char *key, const char *want);
+
 #endif

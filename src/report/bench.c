@@ -30,13 +30,6 @@ static SolDtype out_dtype_of(const BenchRow *row) {
   return ops_or(row->c.out_dtype, row->c.dtype);
 }
 
-static bool text_is(SolJson object, const char *key, const char *want) {
-  SolJson value;
-  char text[96] = "";
-  if (sol_json_get(object, key, &value)) sol_json_string(value, text, sizeof text);
-  return strcmp(text, want) == 0;
-}
-
 static double number_of(SolJson object, const char *key) {
   SolJson value;
   double number = 0;
@@ -50,10 +43,11 @@ void bench_before(BenchRow *row, SolJson root) {
   if (!sol_json_get(root, "cases", &cases)) return;
   SolJsonIter it = {cases, 0};
   while (sol_json_next(&it, NULL, &each)) {
-    if (!text_is(each, "op", row->def->name) || !text_is(each, "shape", shape) ||
-        !text_is(each, "dtype", sol_dtype_name(row->c.dtype)) ||
-        !text_is(each, "out_dtype", sol_dtype_name(out_dtype_of(row))) ||
-        !text_is(each, "option", option_of(row)) || (int)number_of(each, "misalign") != row->misalign)
+    if (!sol_json_text_is(each, "op", row->def->name) || !sol_json_text_is(each, "shape", shape) ||
+        !sol_json_text_is(each, "dtype", sol_dtype_name(row->c.dtype)) ||
+        !sol_json_text_is(each, "out_dtype", sol_dtype_name(out_dtype_of(row))) ||
+        !sol_json_text_is(each, "option", option_of(row)) ||
+        (int)number_of(each, "misalign") != row->misalign)
       continue;
     row->before_us = number_of(each, "time_us");
     row->before_spread = number_of(each, "spread");

@@ -9,13 +9,6 @@
 
 // ---- reading an earlier run ----
 
-static bool text_is(SolJson object, const char *key, const char *want) {
-  SolJson value;
-  char text[96] = "";
-  if (sol_json_get(object, key, &value)) sol_json_string(value, text, sizeof text);
-  return strcmp(text, want) == 0;
-}
-
 static double number_of(SolJson object, const char *key) {
   SolJson value;
   double number;
@@ -45,7 +38,7 @@ static bool read_figures(SolJson rung, const char *key, LadderFigures *f) {
   f->calls = (int)number_or_zero(o, "calls");
   f->sets = (int)number_or_zero(o, "sets");
   for (int r = 0; r < AUDIT_RESOURCES; r++)
-    if (text_is(o, "bound", audit_resource_key((AuditResource)r))) f->bound = (AuditResource)r;
+    if (sol_json_text_is(o, "bound", audit_resource_key((AuditResource)r))) f->bound = (AuditResource)r;
 #define LADDER_READ(name) f->counts.name = number_of(o, #name);
   LADDER_COUNTS(LADDER_READ)
 #undef LADDER_READ
@@ -55,8 +48,8 @@ static bool read_figures(SolJson rung, const char *key, LadderFigures *f) {
 static bool is_this(const LadderAnswer *a, SolJson ladder) {
   char shape[96];
   ladder_shape_text(a->ladder, a->c.dim, shape, sizeof shape);
-  return text_is(ladder, "name", a->ladder->name) && text_is(ladder, "shape", shape) &&
-         text_is(ladder, "dtype", sol_dtype_name(a->c.dtype));
+  return sol_json_text_is(ladder, "name", a->ladder->name) && sol_json_text_is(ladder, "shape", shape) &&
+         sol_json_text_is(ladder, "dtype", sol_dtype_name(a->c.dtype));
 }
 
 bool ladder_read(LadderAnswer *a, SolJson root, bool predictions) {
@@ -68,7 +61,7 @@ bool ladder_read(LadderAnswer *a, SolJson root, bool predictions) {
     for (SolJsonIter at = {rungs, 0}; sol_json_next(&at, NULL, &rung);)
       for (int i = 0; i < a->count; i++) {
         LadderRow *row = &a->rows[i];
-        if (!text_is(rung, "rung", row->rung->name)) continue;
+        if (!sol_json_text_is(rung, "rung", row->rung->name)) continue;
         row->measured = read_figures(rung, "measured", &row->gpu);
         if (predictions) row->emulated = read_figures(rung, "predicted", &row->emu);
         any = true;
