@@ -336,6 +336,17 @@ TEST(side_by_side) {
   sol_context_destroy(ctx);
 }
 
+TEST(costs_count_what_is_given) {
+  SolCost with, without;
+  float rows[6];
+  SolEmbedRmsnorm a = {.m = 2, .n = 3, .vocab = 9, .dtype = SOL_FP32};
+  CHECK_INT(sol_embed_rmsnorm_cost(&a, &without, NULL), SOL_OK);
+  a.embedded = rows;
+  CHECK_INT(sol_embed_rmsnorm_cost(&a, &with, NULL), SOL_OK);
+  CHECK_NEAR(with.bytes_written - without.bytes_written, sizeof rows, 0);
+  CHECK_NEAR(with.bytes_read, without.bytes_read, 0);
+}
+
 TEST(costs_refuse_too) {
   SolCost cost;
   SolError err;

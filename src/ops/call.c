@@ -155,12 +155,27 @@ SolStatus ops_call(SolContext *ctx, const OpsDef *def, const void *args, SolStre
   return status;
 }
 
+// The accountant knows an operation's usual outputs; one that is beside those counts where it is given.
+static SolStatus add_beside(const OpsDef *def, const void *args, SolCost *out, SolError *err) {
+  OpsView v[OPS_MAX_VIEWS];
+  int count = def->views(args, v);
+  for (int i = 0; i < count; i++) {
+    if (!v[i].beside || !v[i].at) continue;
+    double batch = v[i].batch ? (double)v[i].batch : 1;
+    out->bytes_written += batch * (double)v[i].rows * (double)v[i].cols * sol_dtype_bits(v[i].dtype) / 8;
+  }
+  if (out->bytes_read + out->bytes_written > 0x1p53)
+    return sol_fail(err, SOL_ERR_RANGE, "%s: more than 2^53 bytes", def->name);
+  return SOL_OK;
+}
+
 SolStatus ops_cost(const OpsDef *def, const void *args, SolCost *out, SolError *err) {
   if (!args || !out) return sol_fail(err, SOL_ERR_ARGUMENT, "args and out must not be NULL");
   SolOpArgs op = {0};
   SolStatus status = def->check ? def->check(args, err) : SOL_OK;
   if (!status) status = def->cost(args, &op, err);
-  return status ? status : sol_op_cost(&op, out, err);
+  if (!status) status = sol_op_cost(&op, out, err);
+  return status ? status : add_beside(def, args, out, err);
 }
 
 SolStatus ops_cost_op(const char *name, SolOpArgs *op, SolError *err) {

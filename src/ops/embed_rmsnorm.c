@@ -59,6 +59,7 @@ static int views(const void *args, OpsView *v) {
                    .dtype = a->dtype,
                    .role = OPS_OUT,
                    .optional = true,
+                   .beside = true,
                    .rows = a->m,
                    .cols = a->n,
                    .stride = a->embedded_stride};
