@@ -15,9 +15,9 @@ enum { TYPE_f = KIND_FP32, TYPE_h = KIND_FP16, TYPE_b = KIND_BF16 };
 
 typedef struct NormKernel {
   int op, kind;
-  int chunks; // that a thread holds in registers
+  int chunks; // that a thread holds in registers; big: whose weights it asks for at once
   int lanes;  // that share a row; 0: a whole block does
-  int ahead;  // weights are loaded with the row, not after the reduction
+  int ahead;  // weights are loaded with the row, not after the reduction; big: the first of them
 } NormKernel;
 
 INLINE int norm_bytes(NormKernel c) { // of an element
@@ -292,10 +292,6 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
 // ---- Rows in shared memory, of one block or of several that form a cluster
 
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
-typedef struct NormSlot {
-  float sum, square;
-} NormSlot;
-
 // What a thread has of its row: chunks begin, begin + lap, ... before end. The blocks of a cluster take turns, so that
 // together they walk along the row; with two inputs each has a part of the row to itself. (Measured: README.md.)
 typedef struct NormShare {
@@ -305,12 +301,8 @@ typedef struct NormShare {
 
 INLINE NormShare norm_share(NormKernel c, const NormParams *p) {
   NormShare s;
-  int all = blockDim.x, rank = 0;
+  int all = blockDim.x, rank = p->cluster_bits ? (int)cluster_rank() : 0;
   s.row = block_index() >> p->cluster_bits;
-  if (p->cluster_bits) {
-    cluster_arrive();
-    rank = (int)cluster_rank();
-  }
   if (c.op == NORM_ADD) {
     s.begin = rank * p->span, s.lap = all, s.end = min(p->chunks, s.begin + p->span);
   } else {
@@ -328,24 +320,17 @@ INLINE int share_chunks(const NormParams *p, int rank) {
 }
 
 // Sum, and sum of squares about the mean, over the blocks of a cluster. v: of this block's elements.
-INLINE NormSlot cluster_fold(NormKernel c, const NormParams *p, NormSlot *slots, NormSlot v) {
+INLINE float2 cluster_fold(NormKernel c, const NormParams *p, ClusterMail *mail, float2 v) {
   int blocks = 1 << p->cluster_bits, per = 16 / norm_bytes(c);
-  cluster_wait(); // all of them run: their shared memory may be written
-  if (threadIdx.x < blocks) { // this block's slot, in every block
-    uint32_t at = (uint32_t)__cvta_generic_to_shared(&slots[cluster_rank()]), there;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at), "r"((int)threadIdx.x));
-    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(there), "f"(v.sum), "f"(v.square) : "memory");
-  }
-  cluster_arrive();
-  cluster_wait();
-  v.sum = v.square = 0;
-  for (int i = 0; i < blocks; i++) v.sum += slots[i].sum;
+  mail_exchange(mail, blocks, v);
+  v = make_float2(0, 0);
+  for (int i = 0; i < blocks; i++) v.x += mail->from[i].x;
   if (c.op != NORM_LAYER) return v;
-  float mean = v.sum * p->over_n;
+  float mean = v.x * p->over_n;
   for (int i = 0; i < blocks; i++) {
     float count = (float)(share_chunks(p, i) * per);
-    float d = count > 0 ? slots[i].sum / count - mean : 0;
-    v.square += slots[i].square + count * d * d;
+    float d = count > 0 ? mail->from[i].x / count - mean : 0;
+    v.y += mail->from[i].y + count * d * d;
   }
   return v;
 }
@@ -380,18 +365,24 @@ INLINE float2 big_add(NormKernel c, NormRow r, NormShare share, uint4 *held) {
   return s;
 }
 
-INLINE float2 big_copy(NormKernel c, NormRow r, NormShare share, uint4 *held) {
+// Other rows come by themselves, while the thread does other things,
+INLINE void big_fetch(NormRow r, NormShare share, uint4 *held) {
   int step = share.lap * 16;
-  int64_t from = (int64_t)share.begin * 16;
-  const char *x = r.x + from;
-  char *second = r.second + from;
-  float2 s = make_float2(0, 0);
+  const char *x = r.x + (int64_t)share.begin * 16;
   for (int k = 0; k < share.count && r.known; k++, x += step)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
                      (uint32_t)__cvta_generic_to_shared(held + k * blockDim.x)),
                  "l"(__cvta_generic_to_global(x))
                  : "memory");
-  asm volatile("cp.async.commit_group;\ncp.async.wait_group 0;" ::: "memory");
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// and are summed when they are there.
+INLINE float2 big_sum(NormKernel c, NormRow r, NormShare share, uint4 *held) {
+  int step = share.lap * 16;
+  char *second = r.second + (int64_t)share.begin * 16;
+  float2 s = make_float2(0, 0);
+  asm volatile("cp.async.wait_group 0;" ::: "memory");
 #pragma unroll 2
   for (int k = 0; k < share.count; k++, second += step) {
     Vec a;
@@ -401,6 +392,17 @@ INLINE float2 big_copy(NormKernel c, NormRow r, NormShare share, uint4 *held) {
     s = norm_sum(c, a, s);
   }
   return s;
+}
+
+// Weights and biases of chunks k and on.
+INLINE void big_weights(NormKernel c, const NormParams *p, NormShare share, int k, Vec *w, Vec *b) {
+  int64_t from = ((int64_t)share.begin + (int64_t)k * share.lap) * 16;
+  int step = share.lap * 16;
+#pragma unroll
+  for (int i = 0; i < c.chunks; i++) {
+    w[i] = load16_now((const char *)p->weight + from + i * step, k + i < share.count);
+    if (c.op == NORM_LAYER) b[i] = load16_now((const char *)p->bias + from + i * step, k + i < share.count);
+  }
 }
 
 // While the predecessor is still at work: this thread's part of the block's share of the row.
@@ -414,9 +416,10 @@ INLINE void big_hint(NormKernel c, const NormParams *p, NormShare share) {
 }
 
 INLINE void norm_big(NormKernel c, const NormParams *p) {
-  extern __shared__ __align__(16) uint4 far[]; // a thread reads what it has written itself
+  extern __shared__ __align__(128) uint4 far[]; // a thread reads what it has written itself
   __shared__ __align__(16) float part[2][40];
-  __shared__ NormSlot slots[16];
+  __shared__ ClusterMail mail;
+  if (p->cluster_bits) mail_open(&mail, 1 << p->cluster_bits);
   NormShare share = norm_share(c, p);
   uint4 *held = far + threadIdx.x;
   big_hint(c, p, share);
@@ -426,12 +429,14 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
     norm_prefetch(c, p, share.row, at, (int)min((int64_t)p->span * 16, (int64_t)p->chunks * 16 - at), false);
   }
   NormRow r = norm_row(c, p, share.row, share.begin == 0);
-  float2 s = c.op == NORM_ADD ? big_add(c, r, share, held) : big_copy(c, r, share, held);
-  NormSlot total;
-  total.sum = block_sum(s.x + s.y, part[0]), total.square = 0;
+  Vec w[BATCH], b[BATCH];
+  if (c.op != NORM_ADD) big_fetch(r, share, held);
+  if (c.ahead) big_weights(c, p, share, 0, w, b);
+  float2 s = c.op == NORM_ADD ? big_add(c, r, share, held) : big_sum(c, r, share, held);
+  float2 total = make_float2(block_sum(s.x + s.y, part[0]), 0); // sum, and squares about the mean
   if (c.op == NORM_LAYER) {
     int mine = share_chunks(p, p->cluster_bits ? (int)cluster_rank() : 0) * (16 / norm_bytes(c));
-    float mean = mine ? total.sum / (float)mine : 0;
+    float mean = mine ? total.x / (float)mine : 0;
     s = make_float2(0, 0);
 #pragma unroll 2
     for (int k = 0; k < share.count; k++) {
@@ -439,89 +444,23 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
       a.v = held[k * blockDim.x];
       s = norm_squares(c, a, mean, s);
     }
-    total.square = block_sum(s.x + s.y, part[1]);
+    total.y = block_sum(s.x + s.y, part[1]);
   }
-  if (p->cluster_bits) total = cluster_fold(c, p, slots, total);
-  float mean = total.sum * p->over_n;
-  float scale = rsqrtf((c.op == NORM_LAYER ? total.square * p->over_n : mean) + p->eps);
+  if (p->cluster_bits) total = cluster_fold(c, p, &mail, total);
+  float mean = total.x * p->over_n;
+  float scale = rsqrtf((c.op == NORM_LAYER ? total.y * p->over_n : mean) + p->eps);
   int step = share.lap * 16;
-  int64_t from = (int64_t)share.begin * 16;
-  const char *weight = (const char *)p->weight + from, *bias = (const char *)p->bias + from;
-  char *y = r.y + from;
+  char *y = r.y + (int64_t)share.begin * 16;
 #pragma unroll 1
-  for (int k = 0; k < share.count; k += BATCH) {
-    Vec w[BATCH], b[BATCH];
+  for (int k = 0; k < share.count; k += c.chunks, y += c.chunks * step) {
+    if (k || !c.ahead) big_weights(c, p, share, k, w, b);
 #pragma unroll
-    for (int i = 0; i < BATCH; i++) {
-      w[i] = load16(weight + i * step, k + i < share.count);
-      if (c.op == NORM_LAYER) b[i] = load16(bias + i * step, k + i < share.count);
-    }
-#pragma unroll
-    for (int i = 0; i < BATCH; i++) {
+    for (int i = 0; i < c.chunks; i++) {
       Vec a;
       if (k + i >= share.count) continue;
       a.v = held[(k + i) * blockDim.x];
       *(uint4 *)(y + i * step) = norm_output(c, p, a, w[i], b[i], mean, scale).v;
     }
-    weight += BATCH * step, bias += BATCH * step, y += BATCH * step;
-  }
-}
-
-// ---- Rows that are read twice, the second time from L2, which is asked to keep them that long. rmsnorm alone.
-
-INLINE uint64_t policy_keep(void) {
-  uint64_t v;
-  asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(v));
-  return v;
-}
-INLINE uint64_t policy_drop(void) {
-  uint64_t v;
-  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(v));
-  return v;
-}
-INLINE Vec load16_hint(const char *at, bool there, uint64_t policy) {
-  Vec v;
-  v.v = make_uint4(0, 0, 0, 0);
-  if (there)
-    asm volatile("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
-                 : "=r"(v.u[0]), "=r"(v.u[1]), "=r"(v.u[2]), "=r"(v.u[3])
-                 : "l"(__cvta_generic_to_global(at)), "l"(policy));
-  return v;
-}
-INLINE void norm_twice(NormKernel c, const NormParams *p) {
-  __shared__ __align__(16) float part[40];
-  int all = blockDim.x, step = all * 16, t = threadIdx.x, mine = p->chunks;
-  uint64_t row = block_index();
-  if (may_hint())
-    for (int k = t; k * 8 < mine; k += all) prefetch_l2((const char *)p->x + (int64_t)row * p->x_stride + k * 128);
-  norm_begin();
-  NormRow r = norm_row(c, p, row, t == 0);
-  const char *x = r.x + t * 16, *weight = (const char *)p->weight + t * 16;
-  char *y = r.y + t * 16;
-  float2 s = make_float2(0, 0);
-  uint64_t keep = policy_keep(), drop = policy_drop();
-#pragma unroll 1
-  for (int k = t; k < mine; k += BATCH * all, x += BATCH * step) {
-    Vec a[BATCH];
-#pragma unroll
-    for (int i = 0; i < BATCH; i++) a[i] = load16_hint(x + i * step, k + i * all < mine, keep);
-#pragma unroll
-    for (int i = 0; i < BATCH; i++) s = norm_sum(c, a[i], s);
-  }
-  if (t == 0) norm_prefetch(c, p, row, 0, mine * 16, false);
-  float scale = rsqrtf(block_sum(s.x + s.y, part) * p->over_n + p->eps);
-  x = r.x + t * 16;
-#pragma unroll 1
-  for (int k = t; k < mine; k += 2 * all, x += 2 * step, weight += 2 * step, y += 2 * step) {
-    Vec a[2], w[2];
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-      a[i] = load16_hint(x + i * step, k + i * all < mine, drop);
-      w[i] = load16(weight + i * step, k + i * all < mine);
-    }
-#pragma unroll
-    for (int i = 0; i < 2; i++)
-      if (k + i * all < mine) *(uint4 *)(y + i * step) = norm_output(c, p, a[i], w[i], w[i], 0, scale).v;
   }
 }
 #endif

@@ -295,13 +295,13 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
 // What needs clusters and waiting for a predecessor. The launcher takes these kernels as the sign that the others
 // can do both, too.
 #if __CUDA_ARCH__ >= 900
+// big: layernorm's two vectors a chunk take registers; so do, before they are packed, eight elements of 16 bits.
 #define NORM_BIG(name, op, T, number)                                                                                  \
-  NORM_KERNEL(name, (op) == NORM_ADD ? 1024 : 512, (op) == NORM_ADD ? 1 : (op) == NORM_LAYER ? 2 : 3, norm_big, op, T, \
-              0, 0, 0)
-#define NORM_TWICE(name, op, T, number) NORM_KERNEL(name, 1024, 2, norm_twice, op, T, 0, 0, 0)
+  NORM_KERNEL(name, (op) == NORM_ADD ? 1024 : 512, (op) == NORM_ADD ? 1 : (op) == NORM_LAYER && (T) != KIND_FP32 ? 2 : 3, \
+              norm_big, op, T, (op) == NORM_LAYER && (T) == KIND_FP32 ? 2 : 4, 0,                                     \
+              (op) != NORM_ADD && ((op) != NORM_LAYER || (T) != KIND_FP32))
 #else
 #define NORM_BIG(...)
-#define NORM_TWICE(...)
 #endif
 
 #endif

@@ -99,18 +99,55 @@ INLINE void cluster_wait(void) {
 #endif
 }
 
-// Shared memory of one reduction: `warps` for the warps of the block, `blocks` for those of the cluster. A kernel
-// that reduces twice has two of them. In clusters call row_begin first and once.
+// What the blocks of a cluster tell each other, once: each sends two floats to all, itself included, and waits for
+// those of all. A barrier of the cluster that orders memory would wait for everything its threads have written, global
+// memory included (MEMBAR.ALL.GPU); these stores signal their own arrival.
+typedef struct ClusterMail {
+  float2 from[16]; // by rank
+  uint64_t arrived;
+} ClusterMail;
+
+INLINE void mail_open(ClusterMail *m, int blocks) { // all threads, at the kernel's start
+#if __CUDA_ARCH__ >= 900
+  if (threadIdx.x == 0)
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n"
+                 "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n"
+                 "fence.mbarrier_init.release.cluster;" ::"r"((uint32_t)__cvta_generic_to_shared(&m->arrived)),
+                 "r"(blocks * (int)sizeof(float2))
+                 : "memory");
+  __syncwarp();
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#endif
+}
+INLINE void mail_exchange(ClusterMail *m, int blocks, float2 v) { // all threads; v counts in the first `blocks` of them
+#if __CUDA_ARCH__ >= 900
+  uint32_t arrived = (uint32_t)__cvta_generic_to_shared(&m->arrived), done = 0;
+  cluster_wait(); // all of them run, and are ready
+  if (threadIdx.x < blocks) {
+    uint32_t slot = (uint32_t)__cvta_generic_to_shared(&m->from[cluster_rank()]), there, signal;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(slot), "r"((int)threadIdx.x));
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(signal) : "r"(arrived), "r"((int)threadIdx.x));
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::"r"(there),
+                 "f"(v.x), "f"(v.y), "r"(signal)
+                 : "memory");
+  }
+  while (!done)
+    asm volatile("{\n .reg .pred p;\n mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0;\n selp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(done)
+                 : "r"(arrived)
+                 : "memory");
+#endif
+}
+
+// Shared memory of one reduction: `warps` for the warps of the block, `mail` for the blocks of the cluster. A kernel
+// that reduces twice has two of them. Call row_begin first.
 typedef struct RowFold {
   float2 warps[32];
-  float2 blocks[16];
+  ClusterMail mail;
 } RowFold;
 
-INLINE void row_begin(RowShape s) { // the other blocks must be running before their shared memory is written
-  if (s.cluster > 1) cluster_arrive();
-}
-INLINE void row_begun(RowShape s) { // before the first row_fold
-  if (s.cluster > 1) cluster_wait();
+INLINE void row_begin(RowShape s, RowFold *shared) {
+  if (s.cluster > 1) mail_open(&shared->mail, s.cluster);
 }
 
 INLINE float2 row_fold(RowShape s, RowFold *shared, float2 v, int how) {
@@ -120,20 +157,12 @@ INLINE float2 row_fold(RowShape s, RowFold *shared, float2 v, int how) {
   if (threadIdx.x % 32 == 0) shared->warps[warp] = v;
   __syncthreads();
   v = lanes_fold(shared->warps[first + threadIdx.x % warps], how, warps);
-#if __CUDA_ARCH__ >= 900
   if (s.cluster > 1) {
-    if (threadIdx.x < s.cluster) { // into the slot of this block in every block's shared memory
-      uint32_t mine = (uint32_t)__cvta_generic_to_shared(&shared->blocks[cluster_rank()]), there;
-      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(mine), "r"((int)threadIdx.x));
-      asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(there), "f"(v.x), "f"(v.y) : "memory");
-    }
-    cluster_arrive();
-    cluster_wait();
-    v = shared->blocks[0];
+    mail_exchange(&shared->mail, s.cluster, v);
+    v = shared->mail.from[0];
 #pragma unroll
-    for (int i = 1; i < s.cluster; i++) v = fold(v, shared->blocks[i], how);
+    for (int i = 1; i < s.cluster; i++) v = fold(v, shared->mail.from[i], how);
   }
-#endif
   return v;
 }
 

@@ -1,7 +1,5 @@
 // s = x + residual; y = s / sqrt(mean(s^2) + eps) * (weight + offset). The bodies are in norm.cuh and norm_any.cuh.
 #include "norm_any.cuh"
 
-#undef NORM_TWICE // rmsnorm alone has it
-#define NORM_TWICE(...)
 #define NORM(T, name, how, number) NORM_##how(sol_add_rmsnorm_##T##_##name, NORM_ADD, TYPE_##T, number)
 #include "norm.def"

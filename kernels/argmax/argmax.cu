@@ -92,7 +92,7 @@ INLINE void argmax_row(const ArgmaxParams *p, RowShape s, BestFold *shared) {
     Best edge = {load_one(x.at, span_edge(&x, e), kind), span_edge(&x, e)};
     best = better(best, edge);
   }
-  row_begun(s);
+  if (s.cluster > 1) cluster_wait(); // all of them run: their shared memory may be written
   best = row_best(s, shared, best);
   if (place.thread || place.row >= p->m) return;
   if (p->wide) ((int64_t *)p->y)[place.row] = best.column;
@@ -103,7 +103,7 @@ INLINE void argmax_row(const ArgmaxParams *p, RowShape s, BestFold *shared) {
   KERNEL __launch_bounds__(threads * rows) sol_argmax_##in##_rows_##threads##x##cluster(ArgmaxParams p) {    \
     __shared__ BestFold shared;                                                                              \
     const RowShape s = {threads, 1, rows, cluster, in, in, 1};                                               \
-    row_begin(s);                                                                                            \
+    if (cluster > 1) cluster_arrive();                                                                       \
     let_successor_start();                                                                                   \
     wait_for_predecessor();                                                                                  \
     argmax_row(&p, s, &shared);                                                                              \

@@ -61,7 +61,6 @@ INLINE void reduce_row(const ReduceParams *p, RowShape s, RowFold *shared, int h
   RowPlace place = row_place(s);
   Span x = span_of((const char *)p->x + (int64_t)place.row * p->x_stride, place.row < p->m ? p->n : 0, s.in);
   float sum = reduce_span(&x, place.thread, s.threads * s.cluster, kind, s.in, how);
-  row_begun(s);
   sum = fold_row(s, shared, sum, how);
   if (place.thread == 0 && place.row < p->m) finish(p, (int64_t)place.row, sum);
 }
@@ -177,7 +176,7 @@ INLINE void reduce_columns(const ReduceParams *p, int in, int wide, float *part,
   ROWS_NAME(in, threads, cluster)(ReduceParams p) {                                                          \
     __shared__ RowFold shared;                                                                               \
     const RowShape s = {threads, 1, rows, cluster, in, in, 1};                                               \
-    row_begin(s);                                                                                            \
+    row_begin(s, &shared);                                                                                   \
     EACH_HOW(ROWS_BODY)                                                                                      \
   }
 #define SPAN(threads, rows, cluster, upto) ROWS(2, threads, rows, cluster) ROWS(4, threads, rows, cluster)

@@ -10,7 +10,6 @@
 #define FP8_WARP(...)
 #define FP8_BLOCK(...)
 #define FP8_BIG(...)
-#define FP8_TWICE(...)
 #define FP8_ANY  NORM_ANY
 #define FP8_LOOP NORM_LOOP
 #include "norm.def"

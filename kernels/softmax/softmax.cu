@@ -219,7 +219,6 @@ INLINE void softmax_shared(const SoftmaxParams *p, RowShape s, RowFold *shared, 
 #pragma unroll
     for (int j = 0; j < per; j++) sums[j % 2] += ex2((f[j] - mine) * LOG2E);
   }
-  row_begun(s);
   float2 row = row_fold(s, shared, make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX);
   Finish z = finish_of(row, row.x, p->log);
   Target y = target_of(p, place, s.wide);
@@ -248,7 +247,6 @@ INLINE void softmax_long(const SoftmaxParams *p, RowShape s, RowFold *shared) {
     edge = load_one(x.at, span_edge(&x, place.thread), kind);
     row = join(row, &edge, 1);
   }
-  row_begun(s);
   row = row_fold(s, shared, row, FOLD_SOFTMAX);
   Finish z = finish_of(row, row.x, p->log);
   Target y = target_of(p, place, p->wide);
@@ -262,8 +260,8 @@ INLINE void softmax_long(const SoftmaxParams *p, RowShape s, RowFold *shared) {
 }
 
 // The next kernel may be set up meanwhile; it waits in turn.
-INLINE void begin(RowShape s) {
-  row_begin(s);
+INLINE void begin(RowShape s, RowFold *shared) {
+  row_begin(s, shared);
   let_successor_start();
   wait_for_predecessor();
 }
@@ -285,7 +283,7 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
     __shared__ RowFold shared;                                                                               \
     const RowShape s = {threads, chunks, rows, 1, in, in, wide};                                             \
     hint(&p, s);                                                                                             \
-    begin(s);                                                                                                \
+    begin(s, &shared);                                                                                       \
     softmax_held(&p, s, &shared);                                                                            \
   }
 #define HELD(in, threads, chunks, rows, blocks)                                                              \
@@ -296,17 +294,17 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
   KERNEL __launch_bounds__(threads) name(SoftmaxParams p) {                                                  \
     __shared__ RowFold shared;                                                                               \
     const RowShape s = {threads, 1, 1, cluster, in, in, 1};                                                  \
-    begin(s);                                                                                                \
+    begin(s, &shared);                                                                                       \
     softmax_long(&p, s, &shared);                                                                            \
   }
 #define LOOP(in, threads) LONG(sol_softmax_##in##_loop, in, threads, 1)
 #define SPREAD(in, threads, chunks, cluster, blocks)                                                         \
   KERNEL __launch_bounds__(threads, blocks) sol_softmax_##in##_shared_##threads##x##chunks##x##cluster(      \
       SoftmaxParams p) {                                                                                     \
-    extern __shared__ uint4 held[];                                                                          \
+    extern __shared__ __align__(128) uint4 held[];                                                           \
     __shared__ RowFold shared;                                                                               \
     const RowShape s = {threads, chunks, 1, cluster, in, in, 1};                                             \
-    begin(s);                                                                                                \
+    begin(s, &shared);                                                                                       \
     if (in == 4) softmax_shared(&p, s, &shared, held, KIND_FP32);                                            \
     else if (p.x_kind == KIND_FP16) softmax_shared(&p, s, &shared, held, KIND_FP16);                         \
     else softmax_shared(&p, s, &shared, held, KIND_BF16);                                                    \

@@ -17,31 +17,32 @@ typedef struct Rule {
   {8, NORM_f_lanes4, 2, 4, 1}, {16, NORM_f_lanes8, 2, 8, 1}, {32, NORM_f_lanes16, 2, 16, 1}, {               \
     64, NORM_f_lanes32, 2, 32, 1                                                                             \
   }
+#define WIDE_ROWS                                                                                            \
+  {8192, NORM_f_big, 8, 256, 4}, {16384, NORM_f_big, 8, 256, 8}, {32768, NORM_f_big, 8, 256, 16},            \
+      {65536, NORM_f_big, 16, 256, 16}, {                                                                    \
+    131072, NORM_f_big, 16, 512, 16                                                                          \
+  }
 // Whole aligned chunks.
 static const Rule rms_rules[] = {SHORT_ROWS,
                                  {128, NORM_f_warp, 4, 32, 1},
                                  {1024, NORM_f_block_late, 2, 0, 1},
-                                 {2048, NORM_f_twice, 4, 512, 1},
-                                 {4096, NORM_f_twice, 4, 1024, 1},
-                                 {8192, NORM_f_big, 8, 512, 2},
-                                 {16384, NORM_f_big, 8, 512, 4},
-                                 {65536, NORM_f_big, 16, 512, 8},
-                                 {131072, NORM_f_big, 16, 512, 16}};
+                                 {2048, NORM_f_big, 8, 256, 1},
+                                 {4096, NORM_f_big, 8, 256, 2},
+                                 WIDE_ROWS};
 static const Rule add_rules[] = {SHORT_ROWS,
                                  {1024, NORM_f_block_late, 2, 0, 1},
-                                 {2048, NORM_f_big, 4, 512, 1},
-                                 {8192, NORM_f_big, 8, 1024, 1},
-                                 {16384, NORM_f_big, 8, 512, 4},
-                                 {65536, NORM_f_big, 16, 512, 8},
+                                 {2048, NORM_f_big, 2, 1024, 1},
+                                 {4096, NORM_f_big, 4, 512, 2},
+                                 {8192, NORM_f_big, 4, 512, 4},
+                                 {16384, NORM_f_big, 4, 512, 8},
+                                 {32768, NORM_f_big, 8, 512, 8},
+                                 {65536, NORM_f_big, 8, 512, 16},
                                  {131072, NORM_f_big, 16, 512, 16}};
-static const Rule fast_rules[] = {SHORT_ROWS,
-                                  {128, NORM_f_warp, 4, 32, 1},
-                                  {1024, NORM_f_block_late, 2, 0, 1},
-                                  {4096, NORM_f_big, 8, 512, 1},
-                                  {8192, NORM_f_big, 8, 512, 2},
-                                  {16384, NORM_f_big, 8, 512, 4},
-                                  {65536, NORM_f_big, 16, 512, 8},
-                                  {131072, NORM_f_big, 16, 512, 16}};
+static const Rule embed_rules[] = {SHORT_ROWS,
+                                   {128, NORM_f_warp, 4, 32, 1},
+                                   {1024, NORM_f_block_late, 2, 0, 1},
+                                   {4096, NORM_f_big, 8, 512, 1},
+                                   WIDE_ROWS};
 static const Rule any_rules[] = {
     {256, NORM_f_any2, 2, 0, 1},    {1536, NORM_f_any3, 3, 0, 1}, {2048, NORM_f_any4, 4, 0, 1},
     {4096, NORM_f_any4, 4, 0, 2},   {8192, NORM_f_any4, 4, 0, 4}, {16384, NORM_f_any4, 4, 0, 8},
@@ -64,7 +65,6 @@ enum {
   SHARED_WARP = 0,
   SHARED_BLOCK = 0,
   SHARED_BIG = BIG_BYTES,
-  SHARED_TWICE = 0,
   SHARED_ANY = 0,
   SHARED_LOOP = 0
 };
@@ -137,9 +137,7 @@ static int layout_of(const NormParams *p, int64_t in, int64_t out) {
 static const Rule *find_rule(const Rule *rule, size_t count, int64_t chunks, bool clusters) {
   for (const Rule *end = rule + count; rule < end; rule++)
     if (chunks <= rule->chunks)
-      return clusters || (rule->cluster == 1 && rule->kernel != NORM_f_big && rule->kernel != NORM_f_twice)
-                 ? rule
-                 : NULL;
+      return clusters || (rule->cluster == 1 && rule->kernel != NORM_f_big) ? rule : NULL;
   return NULL;
 }
 
@@ -174,9 +172,9 @@ static uint64_t share_out(const Rule *rule, int64_t chunks, int64_t least, NormP
 static int32_t rows_ahead(const NormParams *p, int64_t row_bytes) {
   if (p->m < AHEAD_FROM && p->m * (uint64_t)row_bytes < AHEAD_FROM) return 0;
   int64_t chunks = row_bytes / 16, bytes = AHEAD_BYTES;
-  if (p->residual)
-    bytes = chunks <= 1024 ? AHEAD_BYTES : chunks <= 4096 ? AHEAD_BYTES / 2 : 0;
-  else if (p->ids || chunks > 8192)
+  if (p->residual && chunks > 1024)
+    bytes = chunks <= 16384 ? 2 << 20 : 0;
+  else if (p->ids && chunks <= 1024)
     bytes = 2 * AHEAD_BYTES;
   int64_t rows = bytes / row_bytes;
   return rows || !bytes ? (int32_t)rows : 1;
@@ -199,8 +197,8 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   const Rule *rule = NULL;
   if (fast && p->residual)
     rule = find_rule(add_rules, SOL_COUNT(add_rules), p->n / per, clusters);
-  else if (fast && (call->layer || p->ids))
-    rule = find_rule(fast_rules, SOL_COUNT(fast_rules), p->n / per, clusters);
+  else if (fast && p->ids)
+    rule = find_rule(embed_rules, SOL_COUNT(embed_rules), p->n / per, clusters);
   else if (fast)
     rule = find_rule(rms_rules, SOL_COUNT(rms_rules), p->n / per, clusters);
   if (rule)
