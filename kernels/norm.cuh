@@ -337,35 +337,7 @@ INLINE float2 cluster_fold(NormKernel c, const NormParams *p, ClusterMail *mail,
 
 enum { BATCH = 4 }; // chunks that a thread asks for at once
 
-// x + residual: kept, written, and its squares summed.
-INLINE float2 big_add(NormKernel c, NormRow r, NormShare share, uint4 *held) {
-  int step = blockDim.x * 16;
-  int64_t from = (int64_t)share.begin * 16;
-  const char *x = r.x + from, *residual = r.residual + from;
-  char *second = r.second + from;
-  float2 s = make_float2(0, 0);
-#pragma unroll 1
-  for (int k = 0; k < share.count; k += BATCH) {
-    Vec a[BATCH], more[BATCH];
-#pragma unroll
-    for (int i = 0; i < BATCH; i++) {
-      a[i] = load16(x + i * step, k + i < share.count);
-      more[i] = load16(residual + i * step, k + i < share.count);
-    }
-#pragma unroll
-    for (int i = 0; i < BATCH; i++) {
-      a[i] = norm_add(c, a[i], more[i]);
-      s = norm_sum(c, a[i], s); // zeros where there is none
-      if (k + i >= share.count) continue;
-      held[(k + i) * blockDim.x] = a[i].v;
-      *(uint4 *)(second + i * step) = a[i].v;
-    }
-    x += BATCH * step, residual += BATCH * step, second += BATCH * step;
-  }
-  return s;
-}
-
-// Other rows come by themselves, while the thread does other things,
+// A row comes by itself, while the thread does other things,
 INLINE void big_fetch(NormRow r, NormShare share, uint4 *held) {
   int step = share.lap * 16;
   const char *x = r.x + (int64_t)share.begin * 16;
@@ -390,6 +362,33 @@ INLINE float2 big_sum(NormKernel c, NormRow r, NormShare share, uint4 *held) {
     a.v = held[k * blockDim.x];
     if (r.second) *(uint4 *)second = a.v;
     s = norm_sum(c, a, s);
+  }
+  return s;
+}
+
+// The same with the residual added, which comes through registers; the sum is kept, and written.
+INLINE float2 big_add(NormKernel c, NormRow r, NormShare share, uint4 *held) {
+  int step = share.lap * 16;
+  int64_t from = (int64_t)share.begin * 16;
+  const char *residual = r.residual + from;
+  char *second = r.second + from;
+  float2 s = make_float2(0, 0);
+#pragma unroll 1
+  for (int k = 0; k < share.count; k += BATCH, residual += BATCH * step, second += BATCH * step) {
+    Vec more[BATCH];
+#pragma unroll
+    for (int i = 0; i < BATCH; i++) more[i] = load16_now(residual + i * step, k + i < share.count);
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+#pragma unroll
+    for (int i = 0; i < BATCH; i++) {
+      Vec a;
+      if (k + i >= share.count) continue;
+      a.v = held[(k + i) * blockDim.x];
+      a = norm_add(c, a, more[i]);
+      s = norm_sum(c, a, s);
+      held[(k + i) * blockDim.x] = a.v;
+      *(uint4 *)(second + i * step) = a.v;
+    }
   }
   return s;
 }
@@ -430,9 +429,10 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
   }
   NormRow r = norm_row(c, p, share.row, share.begin == 0);
   Vec w[BATCH], b[BATCH];
-  if (c.op != NORM_ADD) big_fetch(r, share, held);
-  if (c.ahead) big_weights(c, p, share, 0, w, b);
+  big_fetch(r, share, held);
+  if (c.ahead && c.op != NORM_ADD) big_weights(c, p, share, 0, w, b);
   float2 s = c.op == NORM_ADD ? big_add(c, r, share, held) : big_sum(c, r, share, held);
+  if (c.ahead && c.op == NORM_ADD) big_weights(c, p, share, 0, w, b); // registers are free again
   float2 total = make_float2(block_sum(s.x + s.y, part[0]), 0); // sum, and squares about the mean
   if (c.op == NORM_LAYER) {
     int mine = share_chunks(p, p->cluster_bits ? (int)cluster_rank() : 0) * (16 / norm_bytes(c));

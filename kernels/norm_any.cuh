@@ -295,11 +295,11 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
 // What needs clusters and waiting for a predecessor. The launcher takes these kernels as the sign that the others
 // can do both, too.
 #if __CUDA_ARCH__ >= 900
-// big: layernorm's two vectors a chunk take registers; so do, before they are packed, eight elements of 16 bits.
+// Of big kernels, those of fp32 that have most to load leave their first weights for later, too.
 #define NORM_BIG(name, op, T, number)                                                                                  \
-  NORM_KERNEL(name, (op) == NORM_ADD ? 1024 : 512, (op) == NORM_ADD ? 1 : (op) == NORM_LAYER && (T) != KIND_FP32 ? 2 : 3, \
-              norm_big, op, T, (op) == NORM_LAYER && (T) == KIND_FP32 ? 2 : 4, 0,                                     \
-              (op) != NORM_ADD && ((op) != NORM_LAYER || (T) != KIND_FP32))
+  NORM_KERNEL(name, 512, (op) == NORM_ADD || ((op) == NORM_LAYER && (T) != KIND_FP32) ? 2 : 3, norm_big, op, T,        \
+              (op) == NORM_LAYER && (T) == KIND_FP32 ? 2 : 4, 0,                                                      \
+              (T) != KIND_FP32 || ((op) != NORM_ADD && (op) != NORM_LAYER))
 #else
 #define NORM_BIG(...)
 #endif

@@ -31,11 +31,11 @@ static const Rule rms_rules[] = {SHORT_ROWS,
                                  WIDE_ROWS};
 static const Rule add_rules[] = {SHORT_ROWS,
                                  {1024, NORM_f_block_late, 2, 0, 1},
-                                 {2048, NORM_f_big, 2, 1024, 1},
+                                 {2048, NORM_f_big, 2, 512, 2},
                                  {4096, NORM_f_big, 4, 512, 2},
                                  {8192, NORM_f_big, 4, 512, 4},
                                  {16384, NORM_f_big, 4, 512, 8},
-                                 {32768, NORM_f_big, 8, 512, 8},
+                                 {32768, NORM_f_big, 4, 512, 16},
                                  {65536, NORM_f_big, 8, 512, 16},
                                  {131072, NORM_f_big, 16, 512, 16}};
 static const Rule embed_rules[] = {SHORT_ROWS,
@@ -173,7 +173,7 @@ static int32_t rows_ahead(const NormParams *p, int64_t row_bytes) {
   if (p->m < AHEAD_FROM && p->m * (uint64_t)row_bytes < AHEAD_FROM) return 0;
   int64_t chunks = row_bytes / 16, bytes = AHEAD_BYTES;
   if (p->residual && chunks > 1024)
-    bytes = chunks <= 16384 ? 2 << 20 : 0;
+    bytes = 2 << 20;
   else if (p->ids && chunks <= 1024)
     bytes = 2 * AHEAD_BYTES;
   int64_t rows = bytes / row_bytes;
