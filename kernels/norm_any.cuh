@@ -73,7 +73,7 @@ INLINE NormPart any_sum(NormKernel c, const NormParams *p, NormPlace s, const Ve
     if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW) {
       float f[8], w[8];
       widen(&v[k], c.kind, norm_bytes(c), f);
-      any_weight(c, p, s, weight, any_column(s, k), 1, w);
+      any_weight(c, p, s, weight, k, nullptr, 1, w);
 #pragma unroll
       for (int j = 0; j < 16 / norm_bytes(c); j++) t.top = max(t.top, __float_as_uint(fabsf(f[j] * w[j])));
     }
@@ -87,16 +87,18 @@ INLINE float any_squares(NormKernel c, NormPlace s, const Vec *v, float mean) {
   float2 sum = make_float2(0, 0);
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
-    int at = any_column(s, k);
-    if (any_whole(c, s, at)) {
+    if (any_whole(c, s, k)) {
       sum = norm_squares(c, v[k], mean, sum);
       continue;
     }
     float f[8];
     widen(&v[k], c.kind, norm_bytes(c), f);
 #pragma unroll
-    for (int j = 0; j < 16 / norm_bytes(c); j++)
-      if (any_inside(s, at + j * s.step)) sum.x = fmaf(f[j] - mean, f[j] - mean, sum.x);
+    for (int j = 0; j < 16 / norm_bytes(c); j++) {
+      float d = any_inside(s, any_column(c, s, k, j)) ? f[j] - mean : 0;
+      if (j % 2) sum.y = fmaf(d, d, sum.y);
+      else sum.x = fmaf(d, d, sum.x);
+    }
   }
   return sum.x + sum.y;
 }
@@ -118,9 +120,7 @@ INLINE void any_take(NormKernel c, NormPlace s, NormRow r, Vec *v) {
   } else {
     any_load_rest(c, from, r.x, v);
   }
-  if (c.op == NORM_ADD || (c.op == NORM_EMBED && r.second))
-#pragma unroll
-    for (int k = 0; k < c.chunks; k++) any_store_raw(c, s, r.second, any_column(s, k), v[k]);
+  if (c.op == NORM_ADD || (c.op == NORM_EMBED && r.second)) any_store_raw(c, s, r.second, v);
 }
 
 // f / scale, whatever scale's magnitude: its reciprocal alone could overflow.
@@ -131,15 +131,15 @@ INLINE void any_divide(NormKernel c, float scale, float *f) {
 }
 
 // Divides values by their scale, and writes the scales that are this kernel's to choose. row_top: the row's largest.
-INLINE void any_quantize(NormKernel c, const NormParams *p, NormPlace s, int at, bool first, float row_top, float *f) {
+INLINE void any_quantize(NormKernel c, const NormParams *p, NormPlace s, int k, float row_top, float *f) {
   const int per = 16 / norm_bytes(c);
-  int lanes = min(128 / per, p->threads);
+  int lanes = min(128 / per, p->threads), at = any_column(c, s, k, 0);
   float scale;
   if (p->scaling == NORM_SCALE_TENSOR) {
     any_divide(c, *p->scales, f);
     return;
   }
-  if (p->scaling == NORM_SCALE_BLOCK) { // 128 columns are neighbouring lanes' chunks
+  if (!c.beside && p->scaling == NORM_SCALE_BLOCK) { // 128 columns are neighbouring lanes' chunks
     uint32_t top = 0;
 #pragma unroll
     for (int j = 0; j < per; j++)
@@ -149,7 +149,7 @@ INLINE void any_quantize(NormKernel c, const NormParams *p, NormPlace s, int at,
       p->scales[(int64_t)s.row * ((p->n + 127) / 128) + (s.base + at) / 128] = scale;
   } else {
     scale = row_top / 448;
-    if (s.thread == 0 && first && s.hi) p->scales[s.row] = scale;
+    if (s.thread == 0 && k == 0 && !s.base && s.hi) p->scales[s.row] = scale;
   }
   if (scale == 0) { // nothing but zeros: they stay zeros
 #pragma unroll
@@ -161,23 +161,22 @@ INLINE void any_quantize(NormKernel c, const NormParams *p, NormPlace s, int at,
 
 // Writes a tile. `variance`: layernorm's; otherwise the mean of squares. `early`: weights that were loaded before.
 INLINE void any_put(NormKernel c, const NormParams *p, NormPlace s, char *y, const Vec *v, float mean, float variance,
-                    uint32_t top, const NormWeights *early) {
+                    uint32_t top, const Vec *early) {
   const int in = norm_bytes(c), per = 16 / in;
   const char *weight = any_tile(p, s, p->weight), *bias = c.op == NORM_LAYER ? any_tile(p, s, p->bias) : nullptr;
   float scale = rsqrtf(variance + p->eps);
+  if (c.beside) asm volatile("" : "+r"(s.first)); // as in any_load_whole
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
     float f[8], w[8], b[8];
-    int at = any_column(s, k);
     widen(&v[k], c.kind, in, f);
-    if (early) any_join_weights(c, p, s, weight, early, k, scale, w);
-    else any_weight(c, p, s, weight, at, scale, w);
-    if (bias) any_vector(c, p, s, bias, at, b);
+    any_weight(c, p, s, weight, k, early, scale, w);
+    if (bias) any_vector(c, p, s, bias, k, b);
 #pragma unroll
     for (int j = 0; j < per; j++)
       f[j] = c.op == NORM_LAYER ? fmaf(f[j] - mean, w[j], bias ? b[j] : 0) : f[j] * w[j];
-    if (c.op == NORM_RMS_FP8) any_quantize(c, p, s, at, k == 0 && !s.base, scale * __uint_as_float(top), f);
-    any_store(c, p, s, y, at, f);
+    if (c.op == NORM_RMS_FP8) any_quantize(c, p, s, k, scale * __uint_as_float(top), f);
+    any_store(c, p, s, y, k, f);
   }
 }
 
@@ -214,15 +213,15 @@ INLINE void norm_any(NormKernel c, const NormParams *p) {
   Vec v[8];
   any_take(c, s, r, v);
   any_prefetch(c, p, s);
-  NormWeights early;
-  if (c.ahead) any_fetch_weights(c, p, s, any_tile(p, s, p->weight), &early);
+  Vec early[8];
+  if (c.ahead && p->weight && p->weight_kind == c.kind) any_load(c, s, (const char *)p->weight, early);
   NormPart total = any_fold(c, p, &shared[0], any_sum(c, p, s, v), true);
   float mean = total.sum * p->over_n, variance = mean;
   if (c.op == NORM_LAYER) {
     total.sum = any_squares(c, s, v, mean);
     variance = any_fold(c, p, &shared[1], total, false).sum * p->over_n;
   }
-  any_put(c, p, s, r.y, v, mean, variance, total.top, c.ahead ? &early : nullptr);
+  any_put(c, p, s, r.y, v, mean, variance, total.top, c.ahead ? early : nullptr);
 }
 
 // A row by tiles, in several passes: for its sum (or that of squares), for layernorm's variance, for the output.
@@ -247,6 +246,7 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
       t.x += ahead, t.residual += ahead, t.y += s.base * norm_out_bytes(c, p);
       if (t.second) t.second += ahead;
       s.lo = s.base ? -s.head : 0, s.hi = (int)min(n - s.base, (int64_t)1 << 30);
+      s.ragged = any_ragged(c, s);
       if (pass == 0) any_take(c, s, t, v);
       else if (c.op == NORM_ADD) any_load(c, s, t.second, v);
       else {
@@ -287,21 +287,21 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
   NORM_KERNEL(name, 128, 8, norm_held, op, T, chunks, 32, 0)
 #define NORM_BLOCK(name, op, T, early)                                                                                 \
   NORM_KERNEL(name, 512, (op) == NORM_LAYER || (early) ? 2 : 3, norm_held, op, T, 2, 0, early)
-// The sum of two inputs loads its weights early, too, in short rows.
-#define NORM_ANY(name, op, T, chunks)                                                                                  \
-  NORM_KERNEL(name, 512, (chunks) == 3 ? 2 : 1, norm_any, op, T, chunks, 0,                      \
-              (chunks) == 2 && (op) == NORM_ADD)
-#define NORM_LOOP(name, op, T, chunks) NORM_KERNEL(name, 512, 1, norm_loop, op, T, chunks, 0, 0)
+#define NORM_BLOCK4(name, op, T, early) NORM_KERNEL(name, (early) ? 512 : 1024, 1, norm_held, op, T, 4, 0, early)
+#define NORM_ANY(name, op, T, chunks) NORM_KERNEL(name, 512, (chunks) == 3 ? 2 : 1, norm_any, op, T, chunks, 0, 0, 0)
+// In fp32 three blocks fit an SM. Weights come early, where the registers are there.
+#define NORM_BESIDE(name, op, T, chunks)                                                                               \
+  NORM_KERNEL(name, NORM_BESIDE_THREADS, (T) == TYPE_f && ((op) == NORM_RMS || (op) == NORM_EMBED) ? 3 : 2, norm_any,  \
+              op, T, chunks, 0, (chunks) == 2 || ((T) != TYPE_f && (op) != NORM_ADD && (op) != NORM_LAYER), 1)
+#define NORM_LOOP(name, op, T, beside) NORM_KERNEL(name, 512, 1, norm_loop, op, T, 2, 0, 0, beside)
 // What needs clusters and waiting for a predecessor. The launcher takes these kernels as the sign that the others
 // can do both, too.
 #if __CUDA_ARCH__ >= 900
 #define NORM_BIG(name, op, T, number)                                                                                  \
   NORM_KERNEL(name, (op) == NORM_ADD ? 1024 : 512, (op) == NORM_ADD ? 1 : (op) == NORM_LAYER ? 2 : 3, norm_big, op, T, \
               0, 0, 0)
-#define NORM_TWICE(name, op, T, number) NORM_KERNEL(name, 1024, 2, norm_twice, op, T, 0, 0, 0)
 #else
 #define NORM_BIG(...)
-#define NORM_TWICE(...)
 #endif
 
 #endif
