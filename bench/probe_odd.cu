@@ -471,14 +471,18 @@ template <int T, int E> __global__ void __launch_bounds__(T) move1(Args a) {
     NormKernel c = {__VA_ARGS__};                                                                                      \
     body(c, &p);                                                                                                       \
   }
-LIB(any3_rms_f, 512, 2, norm_any, NORM_RMS, KIND_FP32, 3, 0, 0)
-LIB(any3_rms_b, 512, 2, norm_any, NORM_RMS, KIND_BF16, 3, 0, 0)
-LIB(any3_add_f, 512, 2, norm_any, NORM_ADD, KIND_FP32, 3, 0, 0)
-LIB(any3_add_b, 512, 2, norm_any, NORM_ADD, KIND_BF16, 3, 0, 0)
-LIB(any3_emb_f, 512, 2, norm_any, NORM_EMBED, KIND_FP32, 3, 0, 0)
-LIB(any3_emb_b, 512, 2, norm_any, NORM_EMBED, KIND_BF16, 3, 0, 0)
-LIB(any2_add_b, 512, 1, norm_any, NORM_ADD, KIND_BF16, 2, 0, 1)
-LIB(any2_rms_b, 512, 1, norm_any, NORM_RMS, KIND_BF16, 2, 0, 0)
+#define BESIDE(op, T) /* name: blocks an SM, weights early */                                                            \
+  LIB(beside3_##op##_##T##_21, 448, 2, norm_any, NORM_##op, TYPE_##T, 3, 0, 1, 1)                                      \
+  LIB(beside3_##op##_##T##_20, 448, 2, norm_any, NORM_##op, TYPE_##T, 3, 0, 0, 1)                                      \
+  LIB(beside3_##op##_##T##_31, 448, 3, norm_any, NORM_##op, TYPE_##T, 3, 0, 1, 1)                                      \
+  LIB(beside3_##op##_##T##_30, 448, 3, norm_any, NORM_##op, TYPE_##T, 3, 0, 0, 1)                                      \
+  LIB(beside2_##op##_##T, 448, 2, norm_any, NORM_##op, TYPE_##T, 2, 0, 1, 1)
+BESIDE(RMS, f)
+BESIDE(ADD, f)
+BESIDE(EMBED, f)
+BESIDE(RMS, b)
+BESIDE(ADD, b)
+BESIDE(EMBED, b)
 LIB(twice_rms_f, 1024, 2, norm_twice, NORM_RMS, KIND_FP32, 0, 0, 0)
 LIB(twice_rms_b, 1024, 2, norm_twice, NORM_RMS, KIND_BF16, 0, 0, 0)
 LIB(big_emb_f, 512, 3, norm_big, NORM_EMBED, KIND_FP32, 0, 0, 0)
@@ -674,7 +678,7 @@ template <bool F32> struct Bench {
       p.x = b.x, p.y = b.y, p.weight = b.w, p.residual = b.r, p.second = b.s, p.ids = b.ids;
       p.x_stride = p.y_stride = p.residual_stride = p.second_stride = stride;
       p.m = m, p.n = n, p.eps = 1e-6f, p.over_n = 1.0f / n, p.vocab = VOCAB, p.wide_ids = 1;
-      p.y_kind = p.weight_kind = F32 ? KIND_FP32 : KIND_BF16, p.layout = NORM_SHIFTED;
+      p.y_kind = p.weight_kind = F32 ? KIND_FP32 : KIND_BF16, p.layout = NORM_VECTORS, p.line = 128 / SIZE;
       p.threads = threads, p.chunks = p.span = chunks, p.ahead = ahead;
       p.thread_bits = 10, p.warp_lanes = 1;
       while (p.warp_lanes * 32 < threads) p.warp_lanes *= 2;
@@ -704,6 +708,13 @@ static std::vector<int> aheads(int R, int64_t stride) { return R == 1 ? std::vec
 #define LOOKUP(f, T, C, MB, HOW)                                                                                       \
   for (int R : {1, 2, 4, 8})                                                                                           \
     for (int ah : aheads(R, b.stride)) b.mine(lookup<f, T, C, MB, HOW>, "lookup " STR(T) "x" STR(C) " mb" STR(MB) " how" STR(HOW), T, HOW == 2 ? 0 : (R > 1 ? 2 : 1) * (T * C * 16 + 48), R, true, ah)
+#define LIBRARY(op, T, threads)                                                                                         \
+  for (int ah : aheads(1, b.stride)) {                                                                                 \
+    b.theirs(beside3_##op##_##T##_21, "library mb2 early1", threads, 0, 1, ah, 0);                                     \
+    b.theirs(beside3_##op##_##T##_20, "library mb2 early0", threads, 0, 1, ah, 0);                                     \
+    b.theirs(beside3_##op##_##T##_31, "library mb3 early1", threads, 0, 1, ah, 0);                                     \
+    b.theirs(beside3_##op##_##T##_30, "library mb3 early0", threads, 0, 1, ah, 0);                                     \
+  }
 #define WORDS(op, T, E, MB, ALIGN, EARLY)                                                                              \
   for (int ah : aheads(1, b.stride)) b.mine(words<op, T, E, MB, ALIGN, EARLY>, "words " STR(T) "x" STR(E) " mb" STR(MB) " align" STR(ALIGN) " early" STR(EARLY), T, 0, 1, false, ah)
 #define MOVE(T, E)                                                                                                     \
@@ -713,14 +724,14 @@ static std::vector<int> aheads(int R, int64_t stride) { return R == 1 ? std::vec
 #if !PART || PART == 1
 static void rms_f(void) {
   Bench<true> b(RMS, 3001, 5125);
-  b.theirs(any3_rms_f, "any3", 448, 0, 1, 153, 0);
+  LIBRARY(RMS, f, 448);
   SHM(RMS, true, 448, 3, 3, 0);
   SCALAR(RMS, 448, 12, 3, 31, 0); SCALAR(RMS, 448, 12, 3, 31, 1); SCALAR(RMS, 448, 12, 3, 7, 1); SCALAR(RMS, 448, 12, 3, 7, 0); SCALAR(RMS, 352, 15, 4, 31, 0); SCALAR(RMS, 352, 15, 3, 31, 1); SCALAR(RMS, 448, 12, 3, 0, 1);
   CLASS(RMS, true, 352, 4, 3, 0); CLASS(RMS, true, 448, 3, 2, 1);
 }
 static void add_f(void) {
   Bench<true> b(ADD, 3001, 5125);
-  b.theirs(any3_add_f, "any3", 448, 0, 1, 153, 0);
+  LIBRARY(ADD, f, 448);
   SCALAR(ADD, 576, 9, 2, 31, 0); SCALAR(ADD, 576, 9, 2, 31, 1); SCALAR(ADD, 448, 12, 2, 31, 0); SCALAR(ADD, 448, 12, 2, 31, 1); SCALAR(ADD, 448, 12, 3, 31, 0);
   CLASS(ADD, true, 448, 3, 2, 0);
 }
@@ -728,25 +739,26 @@ static void add_f(void) {
 #if !PART || PART == 2
 static void rms_b(void) {
   Bench<false> b(RMS, 3001, 5125);
-  b.theirs(any3_rms_b, "any3", 224, 0, 1, 306, 0);
+  LIBRARY(RMS, b, 224);
   WORDS(RMS, 224, 12, 5, 31, 0); WORDS(RMS, 224, 12, 5, 31, 1); WORDS(RMS, 224, 12, 6, 31, 0); WORDS(RMS, 448, 6, 3, 31, 0); WORDS(RMS, 448, 6, 3, 31, 1); WORDS(RMS, 320, 9, 4, 31, 0); WORDS(RMS, 320, 9, 4, 31, 1); WORDS(RMS, 224, 12, 5, 7, 1);
   CLASS(RMS, false, 224, 3, 4, 0);
 }
 static void add_b(void) {
   Bench<false> b(ADD, 3001, 5125);
-  b.theirs(any3_add_b, "any3", 224, 0, 1, 306, 0);
+  LIBRARY(ADD, b, 224);
   WORDS(ADD, 224, 12, 4, 31, 0); WORDS(ADD, 224, 12, 4, 31, 1); WORDS(ADD, 448, 6, 2, 31, 0); WORDS(ADD, 448, 6, 2, 31, 1); WORDS(ADD, 320, 9, 3, 31, 0); WORDS(ADD, 320, 9, 3, 31, 1);
   CLASS(ADD, false, 224, 3, 4, 0);
 }
 static void emb_b(void) {
   Bench<false> b(EMBED, 3001, 5125);
-  b.theirs(any3_emb_b, "any3", 224, 0, 1, 612, 0);
+  LIBRARY(EMBED, b, 224);
   WORDS(EMBED, 224, 12, 5, 31, 0); WORDS(EMBED, 224, 12, 5, 31, 1); WORDS(EMBED, 448, 6, 3, 31, 0); WORDS(EMBED, 448, 6, 3, 31, 1); WORDS(EMBED, 320, 9, 4, 31, 0);
   LOOKUP(false, 224, 3, 4, 0); LOOKUP(false, 224, 3, 4, 1);
 }
 static void small(int op) {
   Bench<false> b(op, 1000, 769);
-  b.theirs(op == ADD ? any2_add_b : any2_rms_b, "any2", 64, 0, 2, 0, 0);
+  b.theirs(op == ADD ? beside2_ADD_b : beside2_RMS_b, "library 64 threads, 2 rows", 64, 0, 2, 0, 0);
+  b.theirs(op == ADD ? beside2_ADD_b : beside2_RMS_b, "library 64 threads", 64, 0, 1, 0, 0);
   if (op == ADD) {
     CLASS(ADD, false, 96, 1, 8, 0); WORDS(ADD, 64, 7, 8, 31, 1); WORDS(ADD, 128, 4, 8, 31, 1); WORDS(ADD, 64, 7, 8, 31, 0); WORDS(ADD, 128, 4, 8, 31, 0); WORDS(ADD, 224, 2, 4, 31, 1);
   } else {
@@ -755,6 +767,7 @@ static void small(int op) {
 }
 static void small_f(int op) {
   Bench<true> b(op, 1000, 769);
+  b.theirs(op == ADD ? beside2_ADD_f : beside2_RMS_f, "library 128 threads", 128, 0, 1, 0, 0);
   if (op == ADD) {
     SCALAR(ADD, 128, 7, 8, 31, 1); SCALAR(ADD, 128, 7, 8, 31, 0); SCALAR(ADD, 224, 4, 4, 31, 1);
   } else {
@@ -765,7 +778,7 @@ static void small_f(int op) {
 #if !PART || PART == 3
 static void emb_f(void) {
   Bench<true> b(EMBED, 3001, 5125);
-  b.theirs(any3_emb_f, "any3", 448, 0, 1, 306, 0);
+  LIBRARY(EMBED, f, 448);
   MOVE(128, 8); MOVE(256, 4); MOVE(256, 5);
   SCALAR(EMBED, 448, 12, 3, 31, 0); SCALAR(EMBED, 448, 12, 3, 31, 1); SCALAR(EMBED, 576, 9, 3, 31, 0); SCALAR(EMBED, 352, 15, 4, 31, 0);
   LOOKUP(true, 448, 3, 2, 1); LOOKUP(true, 448, 3, 2, 2);

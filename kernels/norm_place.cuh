@@ -1,22 +1,23 @@
 // Which elements of a row a thread has, and their loads and stores, where rows are not whole aligned chunks of one type.
 //
-// A chunk is `per` elements, 16 bytes of input, four words. Of the row's `all` threads, thread t has chunks t, t + all, ...,
-// their words next to each other. In "beside" kernels it has words t, t + all, t + 2 * all, ...: neighbouring
-// threads on neighbouring words, from a 128-byte line of the output on, so that whatever else lies otherwise costs no
-// shift. A word is one element of 4 bytes or two of 2.
+// A chunk is `per` elements, 16 bytes of input, four words; a word is one element of 4 bytes or two of 2. Of the row's
+// `all` threads, thread t has chunks t, t + all, ..., their words next to each other.
+// "Beside" kernels, for rows that start anywhere: a warp has some lines of 128 bytes of the output, neighbouring threads
+// neighbouring words of a line. Then it costs no shift that the input, and the weights, lie otherwise. Elements of 2
+// bytes at the row's ends may share their words with other rows: two threads take one of them each (`edge`).
 #ifndef SOL_KERNELS_NORM_PLACE_CUH
 #define SOL_KERNELS_NORM_PLACE_CUH
 
 #include "norm.cuh"
 
-// Columns of this thread: any_column, where they are within lo..hi-1.
+// Columns of this thread: first + any_offset, where they are within lo..hi-1.
 typedef struct NormPlace {
   uint64_t row;
   int thread;
   int first, jump, step, lo, hi, head;
   int64_t base; // columns before column 0: the tile's start
+  int64_t edge; // beside: a column of the row, without base, that this thread has besides; -1: none
   bool vector;  // whole chunks are one access
-  bool ragged;  // beside: one of its words is only half the row's
 } NormPlace;
 
 INLINE int norm_out_bytes(NormKernel c, const NormParams *p) {
@@ -28,8 +29,11 @@ INLINE int norm_pair(NormKernel c) { // elements of a word
 }
 
 // Of element j of the thread's chunk k.
+INLINE int any_offset(NormKernel c, NormPlace s, int k, int j) {
+  return k * s.jump + j / norm_pair(c) * s.step + j % norm_pair(c);
+}
 INLINE int any_column(NormKernel c, NormPlace s, int k, int j) {
-  return s.first + k * s.jump + j / norm_pair(c) * s.step + j % norm_pair(c);
+  return s.first + any_offset(c, s, k, j);
 }
 
 INLINE NormPlace any_place(NormKernel c, const NormParams *p) {
@@ -40,25 +44,22 @@ INLINE NormPlace any_place(NormKernel c, const NormParams *p) {
 #if __CUDA_ARCH__ >= 900
   if (p->cluster_bits) s.thread += (int)cluster_rank() * p->threads;
 #endif
-  s.first = s.thread * (c.beside ? pair : per), s.jump = all * per, s.step = c.beside ? all * pair : pair;
+  if (c.beside) { // rows that have fewer lanes than a warp are short: two chunks a thread
+    int group = c.chunks == 2 ? min(p->threads, 32) : 32, lane = s.thread & (group - 1);
+    s.step = group * pair, s.jump = 4 * s.step;
+    s.first = (s.thread - lane) * (per * c.chunks) + lane * pair;
+  } else {
+    s.step = pair, s.jump = all * per, s.first = s.thread * per;
+  }
   s.vector = !c.beside && p->layout == NORM_VECTORS;
-  s.lo = s.head = 0, s.base = 0, s.ragged = false;
+  s.lo = s.head = 0, s.base = 0, s.edge = -1;
   s.hi = s.row < p->m ? (int)min((int64_t)1 << 30, p->n) : 0;
   return s;
 }
 
-// Whether the row's bounds cut one of the thread's words in two.
-INLINE bool any_ragged(NormKernel c, NormPlace s) {
-  bool cut = false;
-  if (!c.beside || norm_pair(c) == 1) return cut;
-#pragma unroll
-  for (int k = 0; k < c.chunks; k++)
-#pragma unroll
-    for (int j = 0; j < 8; j += 2) {
-      int next = any_column(c, s, k, j) + 1;
-      cut = cut || next == s.lo || next == s.hi;
-    }
-  return cut;
+// Columns of all threads of a row together.
+INLINE int64_t any_span(NormKernel c, const NormParams *p) {
+  return (int64_t)(p->threads << p->cluster_bits) * (16 / norm_bytes(c) * c.chunks);
 }
 
 // Once the row's addresses are known: beside, columns count from the boundary at or before the output's start.
@@ -66,7 +67,10 @@ INLINE void any_shift(NormKernel c, const NormParams *p, NormPlace *s, NormRow r
   if (!c.beside) return;
   s->head = (int)((uint32_t)(uintptr_t)r.y / norm_out_bytes(c, p)) & (p->line - 1);
   s->first -= s->head;
-  s->ragged = any_ragged(c, *s);
+  if (norm_pair(c) == 1 || !s->hi) return;
+  int left = (p->threads << p->cluster_bits) - s->thread; // there are two threads at least
+  if (left == 1 && s->head & 1) s->edge = 0;
+  if (left == 2 && (s->head ^ (int)p->n) & 1) s->edge = p->n - 1;
 }
 
 INLINE bool any_whole(NormKernel c, NormPlace s, int k) { // chunk k is one access
@@ -78,14 +82,20 @@ INLINE bool any_inside(NormPlace s, int column) {
   return column >= s.lo && column < s.hi;
 }
 
-INLINE bool any_word_inside(NormKernel c, NormPlace s, int column) {
-  return (unsigned)(column - s.lo) < (unsigned)max(s.hi - s.lo - norm_pair(c) + 1, 0);
+// Word j of chunk k is within the row. Offsets are constants where a warp has them: one comparison each.
+INLINE bool any_has_word(NormKernel c, NormPlace s, int k, int j) {
+  int at = any_offset(c, s, k, j * norm_pair(c)), below = s.lo - s.first, end = s.hi - s.first - norm_pair(c);
+  return at >= below && at <= end;
 }
 
-// Beside: this thread's words of a row of the input's type can be accessed as such.
+// Element j of chunk k is one that this thread has: beside, by whole words.
+INLINE bool any_has(NormKernel c, NormPlace s, int k, int j) {
+  return c.beside ? any_has_word(c, s, k, j / norm_pair(c)) : any_inside(s, any_column(c, s, k, j));
+}
+
+// Beside: words of a row of the input's type can be accessed as such. The same for all threads of the row.
 INLINE bool any_by_words(NormKernel c, NormPlace s, const char *row) {
-  if (!c.beside || norm_pair(c) == 1) return c.beside;
-  return !s.ragged && !(((uint32_t)(uintptr_t)row + s.first * 2) & 2);
+  return c.beside && (norm_pair(c) == 1 || !(((uint32_t)(uintptr_t)row + s.first * 2) & 2));
 }
 
 // ---- Loads and stores of one chunk
@@ -94,14 +104,15 @@ INLINE bool any_by_words(NormKernel c, NormPlace s, const char *row) {
 // where such parts were, the third word came out wrong on an H200 (and right on the emulator, from the same PTX).
 INLINE Vec any_load_singly(NormKernel c, NormPlace s, const char *row, int k) {
   uint32_t u[4];
+  row += (int64_t)s.first * norm_bytes(c);
 #pragma unroll
   for (int j = 0; j < 4; j++) {
-    int i = any_column(c, s, k, j * norm_pair(c));
+    int i = any_offset(c, s, k, j * norm_pair(c));
     if (norm_bytes(c) == 4) {
-      u[j] = any_inside(s, i) ? ((const uint32_t *)row)[i] : 0;
+      u[j] = any_has(c, s, k, j) ? ((const uint32_t *)row)[i] : 0;
     } else {
-      uint32_t low = any_inside(s, i) ? ((const uint16_t *)row)[i] : 0;
-      uint32_t high = any_inside(s, i + 1) ? ((const uint16_t *)row)[i + 1] : 0;
+      uint32_t low = any_has(c, s, k, 2 * j) ? ((const uint16_t *)row)[i] : 0;
+      uint32_t high = any_has(c, s, k, 2 * j + 1) ? ((const uint16_t *)row)[i + 1] : 0;
       u[j] = low | high << 16;
     }
   }
@@ -112,10 +123,11 @@ INLINE Vec any_load_singly(NormKernel c, NormPlace s, const char *row, int k) {
 
 INLINE Vec any_load_words(NormKernel c, NormPlace s, const char *row, int k) {
   uint32_t u[4];
+  row += (int64_t)s.first * norm_bytes(c);
 #pragma unroll
   for (int j = 0; j < 4; j++) {
-    int i = any_column(c, s, k, j * norm_pair(c));
-    u[j] = any_word_inside(c, s, i) ? *(const uint32_t *)(row + (int64_t)i * norm_bytes(c)) : 0;
+    int i = any_offset(c, s, k, j * norm_pair(c));
+    u[j] = any_has_word(c, s, k, j) ? *(const uint32_t *)(row + i * norm_bytes(c)) : 0;
   }
   Vec v;
   v.v = make_uint4(u[0], u[1], u[2], u[3]);
@@ -125,7 +137,6 @@ INLINE Vec any_load_words(NormKernel c, NormPlace s, const char *row, int k) {
 // The tile's chunks of a row of the input's type, in two steps: what is one access, then what is left.
 INLINE void any_load_whole(NormKernel c, NormPlace s, const char *row, Vec *v) {
   if (c.beside) {
-    asm volatile("" : "+r"(s.first)); // columns are worked out for every row: kept, they take a register each
     if (any_by_words(c, s, row))
 #pragma unroll
       for (int k = 0; k < c.chunks; k++) v[k] = any_load_words(c, s, row, k);
@@ -149,11 +160,10 @@ INLINE void any_load(NormKernel c, NormPlace s, const char *row, Vec *v) {
 }
 
 INLINE void any_store_words(NormKernel c, NormPlace s, char *row, int k, Vec v) {
+  row += (int64_t)s.first * norm_bytes(c);
 #pragma unroll
-  for (int j = 0; j < 4; j++) {
-    int i = any_column(c, s, k, j * norm_pair(c));
-    if (any_word_inside(c, s, i)) *(uint32_t *)(row + (int64_t)i * norm_bytes(c)) = v.u[j];
-  }
+  for (int j = 0; j < 4; j++)
+    if (any_has_word(c, s, k, j)) *(uint32_t *)(row + any_offset(c, s, k, j * norm_pair(c)) * norm_bytes(c)) = v.u[j];
 }
 
 // The chunks as they are.
@@ -169,10 +179,9 @@ INLINE void any_store_raw(NormKernel c, NormPlace s, char *row, const Vec *v) {
     } else {
 #pragma unroll
       for (int j = 0; j < 16 / in; j++) {
-        int i = any_column(c, s, k, j);
-        if (!any_inside(s, i)) continue;
-        if (in == 4) ((uint32_t *)row)[i] = v[k].u[j];
-        else ((uint16_t *)row)[i] = v[k].h[j];
+        if (!any_has(c, s, k, j)) continue;
+        if (in == 4) ((uint32_t *)row)[any_column(c, s, k, j)] = v[k].u[j];
+        else ((uint16_t *)row)[any_column(c, s, k, j)] = v[k].h[j];
       }
     }
   }
@@ -187,15 +196,9 @@ uint32_t fp8_pair(float a, float b) {
   return __nv_cvt_float2_to_fp8x2(make_float2(a, b), __NV_SATFINITE, __NV_E4M3);
 }
 
-// One by one.
-INLINE void any_store_singly(NormKernel c, const NormParams *p, NormPlace s, char *row, int k, const float *f) {
-#pragma unroll
-  for (int j = 0; j < 16 / norm_bytes(c); j++) {
-    int i = any_column(c, s, k, j);
-    if (!any_inside(s, i)) continue;
-    if (c.op == NORM_RMS_FP8) row[i] = (char)fp8_pair(f[j], 0);
-    else store_one(row, i, p->y_kind, f[j]);
-  }
+INLINE void any_store_one(NormKernel c, const NormParams *p, char *row, int64_t i, float f) {
+  if (c.op == NORM_RMS_FP8) row[i] = (char)fp8_pair(f, 0);
+  else store_one(row, i, p->y_kind, f);
 }
 
 // Two elements that start on as many bytes as they have: beside, any output's do.
@@ -208,18 +211,18 @@ INLINE void any_store_pair(NormKernel c, const NormParams *p, char *row, int at,
 INLINE void any_store(NormKernel c, const NormParams *p, NormPlace s, char *row, int k, const float *f) {
   const int per = 16 / norm_bytes(c);
   int at = any_column(c, s, k, 0);
-  if (c.beside && !s.ragged && p->y_kind == c.kind) {
+  if (c.beside && p->y_kind == c.kind) {
     Vec v;
     narrow(&v, c.kind, norm_bytes(c), f);
     any_store_words(c, s, row, k, v);
-  } else if (c.beside && !s.ragged && norm_pair(c) == 2) {
+  } else if (c.beside && norm_pair(c) == 2) {
 #pragma unroll
-    for (int j = 0; j < 8; j += 2) {
-      int i = any_column(c, s, k, j);
-      if (any_word_inside(c, s, i)) any_store_pair(c, p, row, i, f[j], f[j + 1]);
-    }
+    for (int j = 0; j < 8; j += 2)
+      if (any_has_word(c, s, k, j / 2)) any_store_pair(c, p, row, any_column(c, s, k, j), f[j], f[j + 1]);
   } else if (!any_whole(c, s, k)) {
-    any_store_singly(c, p, s, row, k, f);
+#pragma unroll
+    for (int j = 0; j < per; j++)
+      if (any_has(c, s, k, j)) any_store_one(c, p, row, any_column(c, s, k, j), f[j]);
   } else if (c.op == NORM_RMS_FP8) {
     uint32_t low = fp8_pair(f[0], f[1]) | fp8_pair(f[2], f[3]) << 16;
     if (per == 4) *(uint32_t *)(row + at) = low;
@@ -262,10 +265,8 @@ INLINE void any_vector(NormKernel c, const NormParams *p, NormPlace s, const cha
     for (int j = 0; j < per; j += 4) *(float4 *)(f + j) = *(const float4 *)(vector + (int64_t)(at + j) * 4);
   } else {
 #pragma unroll
-    for (int j = 0; j < per; j++) {
-      int i = any_column(c, s, k, j);
-      f[j] = any_inside(s, i) ? ((const float *)vector)[i] : 0;
-    }
+    for (int j = 0; j < per; j++)
+      f[j] = any_has(c, s, k, j) ? ((const float *)vector)[any_column(c, s, k, j)] : 0;
   }
 }
 

@@ -1,6 +1,8 @@
 // y = (x - mean) / sqrt(variance + eps) * (weight + offset) + bias. The bodies are in norm.cuh and norm_any.cuh.
 #include "norm_any.cuh"
 
+#undef NORM_TWICE // rmsnorm alone has it
+#define NORM_TWICE(...)
 #undef NORM_BLOCK4 // rmsnorm and embed_rmsnorm alone have it
 #define NORM_BLOCK4(...)
 #define NORM(T, name, how, number) NORM_##how(sol_layernorm_##T##_##name, NORM_LAYER, TYPE_##T, number)

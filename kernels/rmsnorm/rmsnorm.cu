@@ -11,6 +11,7 @@
 #define FP8_BLOCK(...)
 #define FP8_BLOCK4(...)
 #define FP8_BIG(...)
+#define FP8_TWICE(...)
 #define FP8_ANY    NORM_ANY
 #define FP8_BESIDE NORM_BESIDE
 #define FP8_LOOP   NORM_LOOP

@@ -21,7 +21,8 @@ typedef struct Rule {
 static const Rule rms_rules[] = {SHORT_ROWS,
                                  {128, NORM_f_warp, 4, 32, 1},
                                  {1024, NORM_f_block_late, 2, 0, 1},
-                                 {4096, NORM_f_block4_late, 4, 0, 1},
+                                 {2048, NORM_f_block4_late, 4, 0, 1},
+                                 {4096, NORM_f_twice, 4, 1024, 1},
                                  {8192, NORM_f_big, 8, 512, 2},
                                  {16384, NORM_f_big, 8, 512, 4},
                                  {65536, NORM_f_big, 16, 512, 8},
@@ -81,6 +82,7 @@ enum {
   SHARED_BLOCK = 0,
   SHARED_BLOCK4 = 0,
   SHARED_BIG = BIG_BYTES,
+  SHARED_TWICE = 0,
   SHARED_ANY = 0,
   SHARED_BESIDE = 0,
   SHARED_LOOP = 0
@@ -132,7 +134,9 @@ static bool by_vectors(const NormParams *p, int64_t per, int64_t out) {
 static const Rule *find_rule(const Rule *rule, size_t count, int64_t chunks, bool clusters) {
   for (const Rule *end = rule + count; rule < end; rule++)
     if (chunks <= rule->chunks)
-      return clusters || (rule->cluster == 1 && rule->kernel != NORM_f_big) ? rule : NULL;
+      return clusters || (rule->cluster == 1 && rule->kernel != NORM_f_big && rule->kernel != NORM_f_twice)
+                 ? rule
+                 : NULL;
   return NULL;
 }
 
@@ -169,7 +173,7 @@ static int32_t rows_ahead(const NormParams *p, int64_t row_bytes, int kernel) {
   int64_t chunks = row_bytes / 16, bytes = 2 * AHEAD_BYTES;
   if (p->residual)
     bytes = chunks <= 1024 ? AHEAD_BYTES : chunks <= 4096 ? AHEAD_BYTES / 2 : 0;
-  else if (kernel == NORM_f_big && chunks <= 8192)
+  else if ((kernel == NORM_f_big || kernel == NORM_f_twice) && chunks <= 8192)
     bytes = AHEAD_BYTES;
   int64_t rows = bytes / row_bytes;
   return rows || !bytes ? (int32_t)rows : 1;
@@ -189,6 +193,7 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
     if (beside) p->layout = NORM_SINGLES;
     beside = false;
   }
+  if (beside) least = 2; // one for each end of the row
   // Warps on whole lines of the output, where a row has several; on whole words at least.
   p->line = (int32_t)(p->n * out >= LINED_BYTES ? LINE_BYTES / out : 4 / in);
   int64_t chunks = (p->n + (beside ? p->line - 1 : 0) + per - 1) / per;
@@ -215,7 +220,7 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   int kernel = rule->kernel;
   if (p->m <= 4 * (uint64_t)ctx->sms) { // the same sums
     if (kernel == NORM_f_block_late) kernel = NORM_f_block_early;
-    if (kernel == NORM_f_block4_late && l.block <= 512) kernel = NORM_f_block4_early;
+    if (kernel == NORM_f_block4_late) kernel = NORM_f_block4_early;
   }
   l.kernel = call->fp8 + type * PER_TYPE + kernel;
   p->ahead = rows_ahead(p, p->n * in, rule->kernel);
