@@ -18,6 +18,7 @@ typedef struct NormKernel {
   int chunks; // that a thread holds in registers; big: whose weights it asks for at once
   int lanes;  // that share a row; 0: a whole block does
   int ahead;  // weights are loaded with the row, not after the reduction; big: the first of them
+  int beside; // neighbouring threads have neighbouring words (norm_place.cuh)
 } NormKernel;
 
 INLINE int norm_bytes(NormKernel c) { // of an element

@@ -6,12 +6,12 @@
 
 #include "common.h"
 
-// Rows that are not whole aligned chunks of one type ("any" kernels; norm_any.cuh).
+// How "any" kernels access what is not whole aligned chunks of one type (norm_any.cuh).
 enum {
-  NORM_SHIFTED, // chunks lie on 16-byte boundaries, wherever the row starts
-  NORM_CHUNKED, // chunks count from the row's start; elements are accessed one by one
-  NORM_BESIDE   // neighbouring threads take neighbouring elements, one by one
+  NORM_VECTORS, // whole chunks at once: all rows start where a chunk of theirs may
+  NORM_SINGLES  // elements one by one
 };
+enum { NORM_BESIDE_THREADS = 448 }; // the most of a block of "beside" kernels
 enum { NORM_SCALE_TENSOR, NORM_SCALE_ROW, NORM_SCALE_BLOCK };
 typedef struct NormParams {
   const void *x;                                              // (m, n); embed: the table
@@ -31,8 +31,9 @@ typedef struct NormParams {
   int32_t wide_ids;
   int32_t cluster_bits; // big, any: 2^cluster_bits blocks share a row
   int32_t span;         // big: chunks of a row that a block takes
-  // The rest is for "any" kernels.
+  // The rest is for "any" and "beside" kernels.
   int32_t y_kind, weight_kind, layout;
+  int32_t line;        // beside: threads start on so many elements of the output: a power of two, a word's at least
   int32_t threads;     // of a block that share a row
   int32_t thread_bits; // several rows a block: threads is 2^thread_bits; otherwise 10
   int32_t row_bits;    // 2^row_bits rows a block

@@ -73,7 +73,7 @@ INLINE NormPart any_sum(NormKernel c, const NormParams *p, NormPlace s, const Ve
     if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW) {
       float f[8], w[8];
       widen(&v[k], c.kind, norm_bytes(c), f);
-      any_weight(c, p, s, weight, any_column(s, k), 1, w);
+      any_weight(c, p, s, weight, k, nullptr, 1, w);
 #pragma unroll
       for (int j = 0; j < 16 / norm_bytes(c); j++) t.top = max(t.top, __float_as_uint(fabsf(f[j] * w[j])));
     }
@@ -87,16 +87,18 @@ INLINE float any_squares(NormKernel c, NormPlace s, const Vec *v, float mean) {
   float2 sum = make_float2(0, 0);
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
-    int at = any_column(s, k);
-    if (any_whole(c, s, at)) {
+    if (any_whole(c, s, k)) {
       sum = norm_squares(c, v[k], mean, sum);
       continue;
     }
     float f[8];
     widen(&v[k], c.kind, norm_bytes(c), f);
 #pragma unroll
-    for (int j = 0; j < 16 / norm_bytes(c); j++)
-      if (any_inside(s, at + j * s.step)) sum.x = fmaf(f[j] - mean, f[j] - mean, sum.x);
+    for (int j = 0; j < 16 / norm_bytes(c); j++) {
+      float d = any_has(c, s, k, j) ? f[j] - mean : 0;
+      if (j % 2) sum.y = fmaf(d, d, sum.y);
+      else sum.x = fmaf(d, d, sum.x);
+    }
   }
   return sum.x + sum.y;
 }
@@ -118,9 +120,7 @@ INLINE void any_take(NormKernel c, NormPlace s, NormRow r, Vec *v) {
   } else {
     any_load_rest(c, from, r.x, v);
   }
-  if (c.op == NORM_ADD || (c.op == NORM_EMBED && r.second))
-#pragma unroll
-    for (int k = 0; k < c.chunks; k++) any_store_raw(c, s, r.second, any_column(s, k), v[k]);
+  if (c.op == NORM_ADD || (c.op == NORM_EMBED && r.second)) any_store_raw(c, s, r.second, v);
 }
 
 // f / scale, whatever scale's magnitude: its reciprocal alone could overflow.
@@ -131,15 +131,15 @@ INLINE void any_divide(NormKernel c, float scale, float *f) {
 }
 
 // Divides values by their scale, and writes the scales that are this kernel's to choose. row_top: the row's largest.
-INLINE void any_quantize(NormKernel c, const NormParams *p, NormPlace s, int at, bool first, float row_top, float *f) {
+INLINE void any_quantize(NormKernel c, const NormParams *p, NormPlace s, int k, float row_top, float *f) {
   const int per = 16 / norm_bytes(c);
-  int lanes = min(128 / per, p->threads);
+  int lanes = min(128 / per, p->threads), at = any_column(c, s, k, 0);
   float scale;
   if (p->scaling == NORM_SCALE_TENSOR) {
     any_divide(c, *p->scales, f);
     return;
   }
-  if (p->scaling == NORM_SCALE_BLOCK) { // 128 columns are neighbouring lanes' chunks
+  if (!c.beside && p->scaling == NORM_SCALE_BLOCK) { // 128 columns are neighbouring lanes' chunks
     uint32_t top = 0;
 #pragma unroll
     for (int j = 0; j < per; j++)
@@ -149,7 +149,7 @@ INLINE void any_quantize(NormKernel c, const NormParams *p, NormPlace s, int at,
       p->scales[(int64_t)s.row * ((p->n + 127) / 128) + (s.base + at) / 128] = scale;
   } else {
     scale = row_top / 448;
-    if (s.thread == 0 && first && s.hi) p->scales[s.row] = scale;
+    if (s.thread == 0 && k == 0 && !s.base && s.hi) p->scales[s.row] = scale;
   }
   if (scale == 0) { // nothing but zeros: they stay zeros
 #pragma unroll
@@ -159,25 +159,65 @@ INLINE void any_quantize(NormKernel c, const NormParams *p, NormPlace s, int at,
   }
 }
 
+// The element that a thread has besides its chunks, and its weight and bias.
+typedef struct NormEdge {
+  float x, weight, bias;
+} NormEdge;
+
+INLINE NormEdge any_take_edge(NormKernel c, const NormParams *p, NormPlace s, NormRow r) {
+  NormEdge e = {0, 1, 0};
+  if (s.edge < 0) return e;
+  if (r.known) e.x = load_one(r.x, s.edge, c.kind);
+  if (c.op == NORM_ADD) {
+    uint16_t sum = narrow_one(e.x + load_one(r.residual, s.edge, c.kind), c.kind);
+    e.x = load_one(&sum, 0, c.kind);
+  }
+  if (p->weight) e.weight = load_one(p->weight, s.edge, p->weight_kind) + p->offset;
+  if (c.op == NORM_LAYER && p->bias) e.bias = load_one(p->bias, s.edge, p->weight_kind);
+  if (c.op == NORM_ADD || (c.op == NORM_EMBED && r.second)) store_one(r.second, s.edge, c.kind, e.x);
+  return e;
+}
+
+INLINE float any_square_edge(NormPlace s, NormEdge e, float mean) {
+  return s.edge < 0 ? 0 : (e.x - mean) * (e.x - mean);
+}
+
+INLINE NormPart any_join(NormPart a, NormPart b) {
+  a.sum += b.sum, a.top = max(a.top, b.top);
+  return a;
+}
+
+INLINE NormPart any_sum_edge(NormKernel c, NormEdge e) {
+  NormPart t = {c.op == NORM_LAYER ? e.x : e.x * e.x, __float_as_uint(fabsf(e.x * e.weight))};
+  return t;
+}
+
+INLINE void any_put_edge(NormKernel c, const NormParams *p, NormPlace s, char *y, NormEdge e, float mean, float variance,
+                         uint32_t top) {
+  if (s.edge < 0) return;
+  float scale = rsqrtf(variance + p->eps), by = scale * e.weight;
+  float f[8] = {c.op == NORM_LAYER ? fmaf(e.x - mean, by, e.bias) : e.x * by};
+  if (c.op == NORM_RMS_FP8) any_quantize(c, p, s, 1, scale * __uint_as_float(top), f);
+  any_store_one(c, p, y, s.edge, f[0]);
+}
+
 // Writes a tile. `variance`: layernorm's; otherwise the mean of squares. `early`: weights that were loaded before.
 INLINE void any_put(NormKernel c, const NormParams *p, NormPlace s, char *y, const Vec *v, float mean, float variance,
-                    uint32_t top, const NormWeights *early) {
+                    uint32_t top, const Vec *early) {
   const int in = norm_bytes(c), per = 16 / in;
   const char *weight = any_tile(p, s, p->weight), *bias = c.op == NORM_LAYER ? any_tile(p, s, p->bias) : nullptr;
   float scale = rsqrtf(variance + p->eps);
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
     float f[8], w[8], b[8];
-    int at = any_column(s, k);
     widen(&v[k], c.kind, in, f);
-    if (early) any_join_weights(c, p, s, weight, early, k, scale, w);
-    else any_weight(c, p, s, weight, at, scale, w);
-    if (bias) any_vector(c, p, s, bias, at, b);
+    any_weight(c, p, s, weight, k, early, scale, w);
+    if (bias) any_vector(c, p, s, bias, k, b);
 #pragma unroll
     for (int j = 0; j < per; j++)
       f[j] = c.op == NORM_LAYER ? fmaf(f[j] - mean, w[j], bias ? b[j] : 0) : f[j] * w[j];
-    if (c.op == NORM_RMS_FP8) any_quantize(c, p, s, at, k == 0 && !s.base, scale * __uint_as_float(top), f);
-    any_store(c, p, s, y, at, f);
+    if (c.op == NORM_RMS_FP8) any_quantize(c, p, s, k, scale * __uint_as_float(top), f);
+    any_store(c, p, s, y, k, f);
   }
 }
 
@@ -213,29 +253,33 @@ INLINE void norm_any(NormKernel c, const NormParams *p) {
   any_shift(c, p, &s, r);
   Vec v[8];
   any_take(c, s, r, v);
+  NormEdge edge = any_take_edge(c, p, s, r);
   any_prefetch(c, p, s);
-  NormWeights early;
-  if (c.ahead) any_fetch_weights(c, p, s, any_tile(p, s, p->weight), &early);
-  NormPart total = any_fold(c, p, &shared[0], any_sum(c, p, s, v), true);
+  Vec early[8];
+  if (c.ahead && p->weight && p->weight_kind == c.kind) any_load(c, s, (const char *)p->weight, early);
+  NormPart total = any_join(any_sum(c, p, s, v), any_sum_edge(c, edge));
+  total = any_fold(c, p, &shared[0], total, true);
   float mean = total.sum * p->over_n, variance = mean;
   if (c.op == NORM_LAYER) {
-    total.sum = any_squares(c, s, v, mean);
+    total.sum = any_squares(c, s, v, mean) + any_square_edge(s, edge, mean);
     variance = any_fold(c, p, &shared[1], total, false).sum * p->over_n;
   }
-  any_put(c, p, s, r.y, v, mean, variance, total.top, c.ahead ? &early : nullptr);
+  any_put(c, p, s, r.y, v, mean, variance, total.top, c.ahead ? early : nullptr);
+  any_put_edge(c, p, s, r.y, edge, mean, variance, total.top);
 }
 
 // A row by tiles, in several passes: for its sum (or that of squares), for layernorm's variance, for the output.
 INLINE void norm_loop(NormKernel c, const NormParams *p) {
   __shared__ NormShared shared[2];
   NormPlace s = any_place(c, p);
-  int64_t n = s.hi ? p->n : 0, tile = (int64_t)s.jump * c.chunks;
+  int64_t n = s.hi ? p->n : 0, tile = any_span(c, p);
   float mean = 0, variance = 0;
   NormPart total;
   total.sum = 0, total.top = 0;
   any_begin(p);
   NormRow r = norm_row(c, p, s.row, s.thread == 0);
   any_shift(c, p, &s, r);
+  NormEdge edge = any_take_edge(c, p, s, r);
 #pragma unroll 1
   for (int pass = 0; pass < 3; pass++) {
     if (pass == 1 && c.op != NORM_LAYER) continue;
@@ -255,8 +299,7 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
         any_load(c, from, t.x, v);
       }
       if (pass == 0) {
-        NormPart more = any_sum(c, p, s, v);
-        total.sum += more.sum, total.top = max(total.top, more.top);
+        total = any_join(total, any_sum(c, p, s, v));
       } else if (pass == 1) {
         total.sum += any_squares(c, s, v, mean);
       } else {
@@ -264,11 +307,15 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
       }
     }
     if (pass == 0) {
+      total = any_join(total, any_sum_edge(c, edge));
       total = any_fold(c, p, &shared[0], total, true);
       mean = variance = total.sum * p->over_n;
       total.sum = 0;
     } else if (pass == 1) {
+      total.sum += any_square_edge(s, edge, mean);
       variance = any_fold(c, p, &shared[1], total, false).sum * p->over_n;
+    } else {
+      any_put_edge(c, p, s, r.y, edge, mean, variance, total.top);
     }
   }
 }
@@ -287,11 +334,13 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
   NORM_KERNEL(name, 128, 8, norm_held, op, T, chunks, 32, 0)
 #define NORM_BLOCK(name, op, T, early)                                                                                 \
   NORM_KERNEL(name, 512, (op) == NORM_LAYER || (early) ? 2 : 3, norm_held, op, T, 2, 0, early)
-// The sum of two inputs loads its weights early, too, in short rows.
-#define NORM_ANY(name, op, T, chunks)                                                                                  \
-  NORM_KERNEL(name, 512, (chunks) == 3 ? 2 : 1, norm_any, op, T, chunks, 0,                      \
-              (chunks) == 2 && (op) == NORM_ADD)
-#define NORM_LOOP(name, op, T, chunks) NORM_KERNEL(name, 512, 1, norm_loop, op, T, chunks, 0, 0)
+#define NORM_BLOCK4(name, op, T, early) NORM_KERNEL(name, 512, (early) ? 1 : 2, norm_held, op, T, 4, 0, early)
+#define NORM_ANY(name, op, T, chunks) NORM_KERNEL(name, 512, (chunks) == 3 ? 2 : 1, norm_any, op, T, chunks, 0, 0, 0)
+// In fp32 three blocks fit an SM. Weights come early, where the registers are there.
+#define NORM_BESIDE(name, op, T, chunks)                                                                               \
+  NORM_KERNEL(name, NORM_BESIDE_THREADS, (T) == TYPE_f && ((op) == NORM_RMS || (op) == NORM_EMBED) ? 3 : 2, norm_any,  \
+              op, T, chunks, 0, (chunks) == 2 || ((T) != TYPE_f && (op) != NORM_ADD && (op) != NORM_LAYER), 1)
+#define NORM_LOOP(name, op, T, beside) NORM_KERNEL(name, 512, 1, norm_loop, op, T, (beside) ? 1 : 2, 0, 0, beside)
 // What needs clusters and waiting for a predecessor. The launcher takes these kernels as the sign that the others
 // can do both, too.
 #if __CUDA_ARCH__ >= 900
@@ -299,7 +348,7 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
 #define NORM_BIG(name, op, T, number)                                                                                  \
   NORM_KERNEL(name, 512, (op) == NORM_ADD || ((op) == NORM_LAYER && (T) != KIND_FP32) ? 2 : 3, norm_big, op, T,        \
               (op) == NORM_LAYER && (T) == KIND_FP32 ? 2 : 4, 0,                                                      \
-              (T) != KIND_FP32 || ((op) != NORM_ADD && (op) != NORM_LAYER))
+              (T) != KIND_FP32 || ((op) != NORM_ADD && (op) != NORM_LAYER), 0)
 #else
 #define NORM_BIG(...)
 #endif

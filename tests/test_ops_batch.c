@@ -50,7 +50,7 @@ static SolStatus read_all(Trial *t, unsigned char *const *to, SolError *err) {
 
 // Runs the pieces one after the other over restored memory; all of it must come out as the whole run's.
 static bool pieces_agree(Trial *t, const OpsCase *c, int64_t length, SolError *err) {
-  unsigned char *whole[OPS_MAX_VIEWS], *now[OPS_MAX_VIEWS], args[512];
+  unsigned char *whole[OPS_MAX_VIEWS] = {0}, *now[OPS_MAX_VIEWS] = {0}, args[512];
   bool same = true;
   const int count = t->count;
   for (int k = 0; k < count; k++) whole[k] = malloc(t->bytes[k] + 1), now[k] = malloc(t->bytes[k] + 1);
@@ -121,12 +121,32 @@ static void try_op(SolContext *ctx, const OpsDef *def) {
          ran ? "" : " (not by rows)");
 }
 
+// So many rows that the norms take the kernels for many, in pieces that take those for few.
+static void try_many(SolContext *ctx) {
+  static const OpsDef *const defs[] = {&ops_rmsnorm, &ops_add_rmsnorm, &ops_embed_rmsnorm, &ops_layernorm};
+  static const int64_t columns[] = {516, 2056, 4104};
+  for (size_t i = 0; i < SOL_COUNT(defs); i++)
+    for (size_t n = 0; n < SOL_COUNT(columns); n++) {
+      OpsCase c = {.dtype = SOL_FP32, .dim = {4 * ctx->sms + 1, columns[n]}};
+      Trial t;
+      SolError err = {0};
+      SolStatus status = trial_open(&t, ctx, defs[i], &c, &(TrialOptions){.seed = 7}, &err);
+      if (!status) status = trial_run(&t, &err);
+      CHECK_MSG(!status && pieces_agree(&t, &c, 3 * ctx->sms, &err), "%s, many rows of %lld: %s", defs[i]->name,
+                (long long)columns[n], err.message);
+      trial_close(&t);
+    }
+}
+
 static void try_backend(SolBackend backend) {
   SolContext *ctx = NULL;
   if (backend == SOL_BACKEND_EMU && !ops_image_count) return; // built without nvcc
   if (!CHECK_INT(sol_context_create(&(SolContextOptions){.backend = backend}, &ctx, NULL), SOL_OK)) return;
   for (int op = 0; op < OPS_COUNT; op++)
     if (is_by_rows(ops_defs[op])) try_op(ctx, ops_defs[op]);
+#ifndef __SANITIZE_ADDRESS__
+  if (backend != SOL_BACKEND_CPU) try_many(ctx);
+#endif
   sol_context_destroy(ctx);
 }
 

@@ -15,8 +15,8 @@ INLINE int64_t id_at(const void *ids, uint64_t i, int wide) {
   return wide ? ((const int64_t *)ids)[i] : ((const int32_t *)ids)[i];
 }
 
-// 0: nothing to do for this thread.
-INLINE int embedding_place(const EmbeddingParams *p, EmbeddingPlace *at) {
+// 0: nothing to do for this thread. unit: bytes of the row that a thread has next to its neighbour's.
+INLINE int embedding_place(const EmbeddingParams *p, EmbeddingPlace *at, int unit) {
   uint64_t i = thread_index(), row;
   let_successor_start();
   if (p->multiply) {
@@ -24,10 +24,10 @@ INLINE int embedding_place(const EmbeddingParams *p, EmbeddingPlace *at) {
     at->thread = (uint32_t)i - (uint32_t)row * (uint32_t)p->per_row;
   } else
     split(i, p->per_row, &row, &at->thread);
-  if (may_hint() && row < (uint64_t)p->m && !p->order && at->thread % 8 == 0) {
+  if (may_hint() && row < (uint64_t)p->m && !p->order && at->thread % (128 / unit) == 0) {
     int64_t likely = p->wide_ids ? __ldcg((const long long *)p->ids + row) : __ldcg((const int *)p->ids + row);
-    if ((uint64_t)likely < (uint64_t)p->rows && (int64_t)at->thread * 16 < p->n)
-      prefetch_l2((const char *)p->x + likely * p->x_stride + at->thread * 16);
+    if ((uint64_t)likely < (uint64_t)p->rows && (int64_t)at->thread * unit < p->n)
+      prefetch_l2((const char *)p->x + likely * p->x_stride + at->thread * unit);
   }
   wait_for_predecessor();
   at->row = row;
@@ -44,8 +44,9 @@ INLINE int embedding_place(const EmbeddingParams *p, EmbeddingPlace *at) {
   return 1;
 }
 
-// Asks for a row that another block will take soon: each block for as much of it as it has of its own.
-INLINE void embedding_fetch(const EmbeddingParams *p, const EmbeddingPlace *at, int chunks) {
+// Asks for a row that another block will take soon: each block for as much of it as it has of its own, `pieces` of
+// `unit` bytes a thread.
+INLINE void embedding_fetch(const EmbeddingParams *p, const EmbeddingPlace *at, int unit, int pieces) {
 #if __CUDA_ARCH__ >= 900
   if (!p->ahead || threadIdx.x) return;
   uint64_t row = at->row + p->ahead;
@@ -56,9 +57,9 @@ INLINE void embedding_fetch(const EmbeddingParams *p, const EmbeddingPlace *at, 
   if ((uint64_t)id >= (uint64_t)p->rows) return;
   const char *from = (const char *)p->x + id * p->x_stride, *end = from + p->n;
   from += (16 - ((uintptr_t)from & 15)) & 15; // whole aligned vectors of the row, nothing else
-  from += (int64_t)at->thread * 16;
-  for (int k = 0; k < chunks; k++, from += p->per_row * 16) {
-    int64_t left = (end - from) & ~(int64_t)15, most = (int64_t)blockDim.x * 16;
+  from += (int64_t)at->thread * unit;
+  for (int k = 0; k < pieces; k++, from += p->per_row * unit) {
+    int64_t left = (end - from) & ~(int64_t)15, most = (int64_t)blockDim.x * unit;
     if (left <= 0) return;
     asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(from)),
                  "r"((uint32_t)(left < most ? left : most)));
@@ -69,14 +70,14 @@ INLINE void embedding_fetch(const EmbeddingParams *p, const EmbeddingPlace *at, 
 // All on 16 bytes: strides, addresses, and n.
 INLINE void embedding_wide(const EmbeddingParams *p, int chunks) {
   EmbeddingPlace at;
-  if (!embedding_place(p, &at)) return;
+  if (!embedding_place(p, &at, 16)) return;
   uint4 v[8];
 #pragma unroll
   for (int k = 0; k < chunks; k++) {
     int64_t place = (int64_t)(at.thread + k * p->per_row) * 16;
     v[k] = load_if(at.x + place, at.x && place < p->n);
   }
-  embedding_fetch(p, &at, chunks);
+  embedding_fetch(p, &at, 16, chunks);
 #pragma unroll
   for (int k = 0; k < chunks; k++) {
     int64_t place = (int64_t)(at.thread + k * p->per_row) * 16;
@@ -88,7 +89,7 @@ INLINE void embedding_wide(const EmbeddingParams *p, int chunks) {
 // ends of the row by the first threads, one unit each. There are at least 2 * 16 / size threads on a row.
 INLINE void embedding_shift(const EmbeddingParams *p, int size, int chunks) {
   EmbeddingPlace at;
-  if (!embedding_place(p, &at)) return;
+  if (!embedding_place(p, &at, 16)) return;
   int64_t head = (16 - ((uintptr_t)at.y & 15)) & 15;
   if (head > p->n) head = p->n;
   int64_t end = head + (p->n - head) / 16 * 16, step = (int64_t)p->per_row * 16;
@@ -104,7 +105,7 @@ INLINE void embedding_shift(const EmbeddingParams *p, int size, int chunks) {
     a[k] = load_around(from, here && ok);
     whole &= ok || !here;
   }
-  embedding_fetch(p, &at, chunks);
+  embedding_fetch(p, &at, 16, chunks);
 #pragma unroll
   for (int k = 0; k < chunks; k++) v[k] = take_around(a[k], at.x + first + k * step, size);
   if (!whole) {
@@ -128,10 +129,32 @@ INLINE void embedding_shift(const EmbeddingParams *p, int size, int chunks) {
   move_one(at.y + place, one.b, size);
 }
 
+// Words at any address, one at a time: neighbouring threads on neighbouring words, a warp on `lines` whole lines of y,
+// whose words come from wherever they lie. per_row is a multiple of 32.
+INLINE void embedding_words(const EmbeddingParams *p, int lines) {
+  EmbeddingPlace at;
+  if (!embedding_place(p, &at, 4 * lines)) return;
+  int lane = threadIdx.x % 32, head = (int)((uint32_t)(uintptr_t)at.y / 4 % 32);
+  int64_t first = (int64_t)(at.thread - lane) * lines + lane - head;
+  uint64_t n = (uint64_t)p->n / 4;
+  uint32_t v[8];
+#pragma unroll
+  for (int k = 0; k < lines; k++) {
+    int64_t c = first + k * 32;
+    v[k] = at.x && (uint64_t)c < n ? ((const uint32_t *)at.x)[c] : 0;
+  }
+  embedding_fetch(p, &at, 4 * lines, 1);
+#pragma unroll
+  for (int k = 0; k < lines; k++) {
+    int64_t c = first + k * 32;
+    if ((uint64_t)c < n) ((uint32_t *)at.y)[c] = v[k];
+  }
+}
+
 // Elements of `in` bytes become others of `out` bytes, a 16-byte vector of x at a time. x on 16 bytes, y on its part.
 INLINE void embedding_convert(const EmbeddingParams *p, int in, int out) {
   EmbeddingPlace at;
-  if (!embedding_place(p, &at)) return;
+  if (!embedding_place(p, &at, 16)) return;
   int per = 16 / in;
   int64_t first = (int64_t)at.thread * per;
   float f[8];
@@ -156,7 +179,7 @@ INLINE void embedding_convert(const EmbeddingParams *p, int in, int out) {
 // Any types at any address, neighbouring threads on neighbouring elements.
 INLINE void embedding_any(const EmbeddingParams *p) {
   EmbeddingPlace at;
-  if (!embedding_place(p, &at)) return;
+  if (!embedding_place(p, &at, 16)) return;
   float f[EMBEDDING_ANY];
 #pragma unroll
   for (int k = 0; k < EMBEDDING_ANY; k++) {

@@ -5,7 +5,8 @@
 
 enum {
   EMBEDDING_THREADS = 128, // of a block
-  EMBEDDING_ANY = 4        // elements a thread, where one is moved at a time
+  EMBEDDING_ANY = 4,       // elements a thread, where one is moved at a time
+  EMBEDDING_LINES = 8      // lines of 128 bytes a warp, where a thread moves words
 };
 
 typedef struct EmbeddingParams {

@@ -9,7 +9,9 @@
 #define FP8_LANES(...)
 #define FP8_WARP(...)
 #define FP8_BLOCK(...)
+#define FP8_BLOCK4(...)
 #define FP8_BIG(...)
-#define FP8_ANY  NORM_ANY
-#define FP8_LOOP NORM_LOOP
+#define FP8_ANY    NORM_ANY
+#define FP8_BESIDE NORM_BESIDE
+#define FP8_LOOP   NORM_LOOP
 #include "norm.def"

@@ -62,11 +62,14 @@ typedef struct Unit {
 static const Unit units[EMBEDDING_KERNELS] = {
 #define UNIT_WIDE(chunks)         {16, chunks},
 #define UNIT_SHIFT(bytes, chunks) {bytes, chunks},
+#define UNIT_WORDS(lines)         {0, 0},
 #define UNIT_CONVERT(in, out)     {0, 0},
 #define UNIT_ANY()                {0, 0},
 #define EMBEDDING(name, how, ...) UNIT_##how(__VA_ARGS__)
 #include "kernels/embedding/embedding.def"
 };
+
+enum { WORDS_FROM = 4096 }; // bytes of a row from which on whole lines by words are worth it
 
 // A kernel, and how many threads take a row. It depends on the row alone, never on how many there are.
 static int pick(const EmbeddingRows *r, EmbeddingParams *p) {
@@ -75,6 +78,11 @@ static int pick(const EmbeddingRows *r, EmbeddingParams *p) {
   if (r->dtype == r->out_dtype) {
     p->n = r->n * size;
     int64_t bits = x_align | y_align | p->n, unit = bits & -bits;
+    if ((unit == 4 || unit == 8) && p->n >= WORDS_FROM) {
+      int64_t warps = ceil_div(p->n / 4 + 31, 32 * EMBEDDING_LINES); // y may start late in its line
+      p->per_row = (uint64_t)(32 * warps);
+      return EMBEDDING_sol_embedding_words;
+    }
     int k = 0; // they come in descending order
     while (units[k].bytes > unit) k++;
     int64_t threads = ceil_div(ceil_div(p->n, 16), units[k].chunks);

@@ -26,7 +26,7 @@ typedef struct Rule {
 static const Rule rms_rules[] = {SHORT_ROWS,
                                  {128, NORM_f_warp, 4, 32, 1},
                                  {1024, NORM_f_block_late, 2, 0, 1},
-                                 {2048, NORM_f_big, 8, 256, 1},
+                                 {2048, NORM_f_block4_late, 4, 0, 1},
                                  {4096, NORM_f_big, 8, 256, 2},
                                  WIDE_ROWS};
 static const Rule add_rules[] = {SHORT_ROWS,
@@ -40,23 +40,38 @@ static const Rule add_rules[] = {SHORT_ROWS,
                                  {131072, NORM_f_big, 16, 512, 16}};
 static const Rule embed_rules[] = {SHORT_ROWS,
                                    {128, NORM_f_warp, 4, 32, 1},
-                                   {1024, NORM_f_block_late, 2, 0, 1},
+                                   {512, NORM_f_block_late, 2, 0, 1},
+                                   {2048, NORM_f_block4_late, 4, 0, 1},
                                    {4096, NORM_f_big, 8, 512, 1},
+                                   WIDE_ROWS};
+static const Rule layer_rules[] = {SHORT_ROWS,
+                                   {128, NORM_f_warp, 4, 32, 1},
+                                   {1024, NORM_f_block_late, 2, 0, 1},
+                                   {2048, NORM_f_big, 8, 256, 1},
+                                   {4096, NORM_f_big, 8, 256, 2},
                                    WIDE_ROWS};
 static const Rule any_rules[] = {
     {256, NORM_f_any2, 2, 0, 1},    {1536, NORM_f_any3, 3, 0, 1}, {2048, NORM_f_any4, 4, 0, 1},
     {4096, NORM_f_any4, 4, 0, 2},   {8192, NORM_f_any4, 4, 0, 4}, {16384, NORM_f_any4, 4, 0, 8},
     {32768, NORM_f_any4, 4, 0, 16},
 };
-static const Rule loop_rule = {INT64_MAX, NORM_f_loop, 2, 512, 8},
-                  plain_loop_rule = {INT64_MAX, NORM_f_loop, 2, 512, 1};
+static const Rule beside_rules[] = {
+    {256, NORM_f_beside2, 2, 0, 1},
+    {3 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 1},
+    {6 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 2},
+    {12 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 4},
+    {24 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 8},
+    {48 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 16},
+};
 
 enum {
   PER_TYPE = NORM_h_lanes4,
   SHARING = 128,         // threads of a block that has several rows
   BIG_BYTES = 128 << 10, // the most shared memory of a block
   AHEAD_BYTES = 3 << 20, // how far ahead of its rows a kernel asks L2 for others; no gain in small tensors
-  AHEAD_FROM = 8 << 20
+  AHEAD_FROM = 8 << 20,
+  LINE_BYTES = 128,
+  LINED_BYTES = 1024 // rows as long as this, in the output, are worth it
 };
 _Static_assert(NORM_KERNELS == 3 * PER_TYPE, "every type has the same kernels");
 
@@ -64,8 +79,10 @@ enum {
   SHARED_LANES = 0,
   SHARED_WARP = 0,
   SHARED_BLOCK = 0,
+  SHARED_BLOCK4 = 0,
   SHARED_BIG = BIG_BYTES,
   SHARED_ANY = 0,
+  SHARED_BESIDE = 0,
   SHARED_LOOP = 0
 };
 #define NORM(T, name, how, number) SHARED_##how,
@@ -104,34 +121,12 @@ static bool is_fast(const NormCall *call, int kind, int64_t per) {
          on_16(p->weight, 0) && on_16(p->bias, 0);
 }
 
-typedef struct Tensor {
-  const void *at;
-  int64_t stride, size; // bytes
-} Tensor;
-
-// Where a chunk of a row of `a` starts on 16 bytes, that of the same row of `b` starts on a vector of its
-// own.
-static bool lies_alike(Tensor a, Tensor b) {
-  int64_t vector = b.size > a.size ? 16 / b.size : 16 / a.size; // elements
-  int64_t apart =
-      (int64_t)((uintptr_t)a.at / (uint64_t)a.size) - (int64_t)((uintptr_t)b.at / (uint64_t)b.size);
-  return apart % vector == 0 && (a.stride / a.size - b.stride / b.size) % vector == 0;
-}
-
-// Chunks on 16-byte boundaries of the input, where all other rows lie as it does. Looked-up rows may lie in
-// any way: there the boundaries are those of what is written.
-static int layout_of(const NormParams *p, int64_t in, int64_t out) {
-  Tensor x = {p->x, p->x_stride, in}, y = {p->y, p->y_stride, out};
-  Tensor residual = {p->residual, p->residual_stride, in}, second = {p->second, p->second_stride, in};
-  bool alike = true;
-  if (p->ids) {
-    if (second.at) alike = lies_alike(second, y);
-  } else {
-    alike = lies_alike(x, y);
-    if (residual.at) alike = alike && lies_alike(x, residual);
-    if (second.at) alike = alike && lies_alike(x, second);
-  }
-  return alike ? NORM_SHIFTED : NORM_BESIDE;
+// Whether all rows and vectors start where a chunk of theirs can be accessed at once.
+static bool by_vectors(const NormParams *p, int64_t per, int64_t out) {
+  int64_t chunk = per * out < 16 ? per * out : 16;
+  return on_16(p->x, p->x_stride) && on_16(p->residual, p->residual_stride) &&
+         on_16(p->second, p->second_stride) && on_16(p->weight, 0) && on_16(p->bias, 0) &&
+         ((uintptr_t)p->y | (uint64_t)p->y_stride) % (uint64_t)chunk == 0;
 }
 
 static const Rule *find_rule(const Rule *rule, size_t count, int64_t chunks, bool clusters) {
@@ -149,7 +144,7 @@ static uint64_t share_out(const Rule *rule, int64_t chunks, int64_t least, NormP
   if (need < least) need = least;
   if (!threads) threads = need < 32 ? (int64_t)1 << bits_of(need) : (need + 31) / 32 * 32;
   if (rule->cluster > 1 && threads < 64) threads = 64; // sums of a cluster go through shared memory
-  bool lanes = rule->kernel <= NORM_f_warp || (rule->kernel >= NORM_f_any2 && rule->kernel <= NORM_f_any4);
+  bool lanes = rule->kernel <= NORM_f_warp || (rule->kernel >= NORM_f_any2 && rule->kernel <= NORM_f_beside3);
   bool share = lanes && rule->cluster == 1 && threads < SHARING && (threads & (threads - 1)) == 0;
   int rows = share ? SHARING / (int)threads : 1;
   if (rule->kernel == NORM_f_big) {
@@ -169,13 +164,13 @@ static uint64_t share_out(const Rule *rule, int64_t chunks, int64_t least, NormP
 }
 
 // How far ahead of its row a block asks L2 for another, in rows: measured. Does not change a result.
-static int32_t rows_ahead(const NormParams *p, int64_t row_bytes) {
+static int32_t rows_ahead(const NormParams *p, int64_t row_bytes, int kernel) {
   if (p->m < AHEAD_FROM && p->m * (uint64_t)row_bytes < AHEAD_FROM) return 0;
-  int64_t chunks = row_bytes / 16, bytes = AHEAD_BYTES;
-  if (p->residual && chunks > 1024)
-    bytes = 2 << 20;
-  else if (p->ids && chunks <= 1024)
-    bytes = 2 * AHEAD_BYTES;
+  int64_t chunks = row_bytes / 16, bytes = 2 * AHEAD_BYTES;
+  if (p->residual)
+    bytes = chunks <= 1024 ? AHEAD_BYTES : 2 << 20;
+  else if (kernel == NORM_f_big)
+    bytes = AHEAD_BYTES;
   int64_t rows = bytes / row_bytes;
   return rows || !bytes ? (int32_t)rows : 1;
 }
@@ -187,33 +182,44 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   int64_t out = p->y_kind == KIND_FP8 ? 1 : p->y_kind == KIND_FP32 ? 4 : 2;
   bool fast = !call->fp8 && is_fast(call, kind, per), clusters = ops_has_kernel(ctx, def, NORM_f_big);
   p->over_n = (float)(1.0 / (double)p->n);
-  p->layout = layout_of(p, in, out);
+  bool beside = !by_vectors(p, per, out);
+  p->layout = NORM_VECTORS;
   if (p->y_kind == KIND_FP8 && p->scaling == NORM_SCALE_BLOCK) { // 128 columns are neighbours in a warp
     least = 128 / per;
-    if (!on_16(p->x, p->x_stride) || p->layout != NORM_SHIFTED) p->layout = NORM_CHUNKED;
+    if (beside) p->layout = NORM_SINGLES;
+    beside = false;
   }
-  // A shifted row may begin late in its first chunk.
-  int64_t chunks = (p->n + (p->layout == NORM_SHIFTED ? per - 1 : 0) + per - 1) / per;
+  if (beside) least = 2; // one for each end of the row
+  // Warps on whole lines of the output, where a row has several; on whole words at least.
+  p->line = (int32_t)(p->n * out >= LINED_BYTES ? LINE_BYTES / out : 4 / in);
+  int64_t chunks = (p->n + (beside ? p->line - 1 : 0) + per - 1) / per;
   const Rule *rule = NULL;
   if (fast && p->residual)
     rule = find_rule(add_rules, SOL_COUNT(add_rules), p->n / per, clusters);
   else if (fast && p->ids)
     rule = find_rule(embed_rules, SOL_COUNT(embed_rules), p->n / per, clusters);
+  else if (fast && call->layer)
+    rule = find_rule(layer_rules, SOL_COUNT(layer_rules), p->n / per, clusters);
   else if (fast)
     rule = find_rule(rms_rules, SOL_COUNT(rms_rules), p->n / per, clusters);
   if (rule)
     chunks = p->n / per, p->chunks = (int32_t)chunks;
+  else if (beside)
+    rule = find_rule(beside_rules, SOL_COUNT(beside_rules), chunks, clusters);
   else
     rule = find_rule(any_rules, SOL_COUNT(any_rules), chunks, clusters);
-  if (!rule) rule = clusters ? &loop_rule : &plain_loop_rule;
+  Rule loop = {INT64_MAX, beside ? NORM_f_beside_loop : NORM_f_loop, 2, 512, clusters ? 8 : 1};
+  if (!rule) rule = &loop;
 
   OpsLaunch l = {.early = clusters, .params = p, .bytes = sizeof *p};
   uint64_t rows = share_out(rule, chunks, least, p, &l);
   int kernel = rule->kernel;
-  if (kernel == NORM_f_block_late && p->m <= 4 * (uint64_t)ctx->sms)
-    kernel = NORM_f_block_early; // the same sums
+  if (p->m <= 4 * (uint64_t)ctx->sms) { // the same sums
+    if (kernel == NORM_f_block_late) kernel = NORM_f_block_early;
+    if (kernel == NORM_f_block4_late) kernel = NORM_f_block4_early;
+  }
   l.kernel = call->fp8 + type * PER_TYPE + kernel;
-  p->ahead = rows_ahead(p, p->n * in);
+  p->ahead = rows_ahead(p, p->n * in, rule->kernel);
   ops_grid(l.grid, (p->m + rows - 1) / rows * l.cluster * l.block, l.block);
   return ops_launch(ctx, def, &l, stream);
 }
