@@ -1,217 +1,253 @@
-// Wide rows by a persistent ring, against a copy of the same bytes: clusters keep their part of the weights in shared
-// memory, rows come by bulk copies several ahead, partial sums go round by st.async, and one row's sum overlaps the
-// output of the one before. Prints, for clusters of C blocks of T threads, x to an SM, S rows ahead, n clusters: the
-// time in microseconds and its multiple of light. Needs sm_90.
-//   nvcc -std=c++17 -O3 -arch=sm_90a bench/probe_wide.cu -o probe_wide && ./probe_wide
+// What keeps rows as long as a cluster's shared memory from the speed of a copy, one cause at a time. Prints microseconds and
+// multiples of light, a copy of the same bytes by one-shot blocks. Needs sm_90.
+//   ring   a copy through rings of bulk copies, one or two blocks an SM: tiles dealt out evenly, or by a counter; and how
+//          long after the first tenth the last block ends
+//   align  a copy through shared memory that starts so many bytes off 128, by cp.async or by ordinary stores
+//   sums   rmsnorm of bf16 rows in clusters: sums over the cluster's barrier or by st.async, rows so many bytes off 128
+//   nvcc -std=c++17 -O3 -arch=sm_90a -Ikernels bench/probe_wide.cu -o probe_wide && ./probe_wide
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstdint>
+#include <functional>
 #include <vector>
-#include <algorithm>
-#include <cuda_runtime.h>
-#include <cuda_bf16.h>
-#define CK(x) do { cudaError_t e_ = (x); if (e_) { printf("%s:%d %s\n", __FILE__, __LINE__, cudaGetErrorString(e_)); exit(1);} } while (0)
-typedef uint32_t u32;
-__device__ __forceinline__ u32 sm(const void *p) { return (u32)__cvta_generic_to_shared(p); }
-__device__ __forceinline__ void mb_init(u32 b, int n) { asm volatile("mbarrier.init.shared.b64 [%0], %1;" :: "r"(b), "r"(n)); }
-__device__ __forceinline__ void mb_expect(u32 b, u32 n) { asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" :: "r"(b), "r"(n) : "memory"); }
-__device__ __forceinline__ void mb_wait(u32 b, u32 ph) {
-  asm volatile("{\n.reg .pred p;\nL: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], %1;\n@p bra D;\nbra L;\nD:\n}" :: "r"(b), "r"(ph) : "memory");
+
+#include "row.cuh"
+
+#define CHECK(call)                                                                                          \
+  do {                                                                                                       \
+    cudaError_t e = (call);                                                                                  \
+    if (e) {                                                                                                 \
+      printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(e));                                      \
+      exit(1);                                                                                               \
+    }                                                                                                        \
+  } while (0)
+
+__device__ uint32_t at_shared(const void *p) {
+  return (uint32_t)__cvta_generic_to_shared(p);
 }
-__device__ __forceinline__ void bulk_in(u32 dst, const void *src, u32 n, u32 b) {
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" :: "r"(dst), "l"(__cvta_generic_to_global(src)), "r"(n), "r"(b) : "memory");
+
+__global__ void copy16(const uint4 *x, uint4 *y) {
+  size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
+  y[i] = x[i];
 }
-__device__ __forceinline__ u32 rank_() { u32 r; asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r)); return r; }
-template <bool F32> __device__ __forceinline__ void wid(uint4 v, float *f) {
-  if (F32) { f[0] = __uint_as_float(v.x); f[1] = __uint_as_float(v.y); f[2] = __uint_as_float(v.z); f[3] = __uint_as_float(v.w); }
-  else { u32 u[4] = {v.x, v.y, v.z, v.w};
-#pragma unroll
-    for (int i = 0; i < 4; i++) f[2*i] = __uint_as_float(u[i] << 16), f[2*i+1] = __uint_as_float(u[i] & 0xffff0000u); }
+
+// ---- ring
+
+__device__ void fetch(char *to, const char *from, int bytes, uint64_t *arrived) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(at_shared(arrived)), "r"(bytes) : "memory");
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(at_shared(to)),
+               "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(at_shared(arrived))
+               : "memory");
 }
-template <bool F32> __device__ __forceinline__ uint4 nar(const float *f) {
-  if (F32) return make_uint4(__float_as_uint(f[0]), __float_as_uint(f[1]), __float_as_uint(f[2]), __float_as_uint(f[3]));
-  u32 u[4];
-#pragma unroll
-  for (int i = 0; i < 4; i++) { __nv_bfloat162 b = __floats2bfloat162_rn(f[2*i], f[2*i+1]); u[i] = *(u32*)&b; }
-  return make_uint4(u[0], u[1], u[2], u[3]);
-}
-// slice: bytes of a row that a block has. NB: x rows dense.
-template <bool F32, bool ADD>
-__global__ void __launch_bounds__(1024, 1) ring(const char *x, const char *res, const char *w, char *y, char *sec, int m, int slice, int stages, int n) {
-  extern __shared__ __align__(128) char smem[];
-  constexpr int E = F32 ? 4 : 8;
-  constexpr int IN = ADD ? 2 : 1;
-  int C; asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(C));
-  int rank = rank_(), t = threadIdx.x, T = blockDim.x, cid = blockIdx.x / C, nc = gridDim.x / C;
-  char *ws = smem, *buf = smem + slice;
-  __shared__ __align__(8) uint64_t full[16], sums[4], wbar;
-  __shared__ float part[2][32];
-  __shared__ float2 got[4][16];
-  int64_t rowb = (int64_t)slice * C, off = (int64_t)rank * slice;
-  int chunks = slice / 16;
+
+// counter: NULL, or what the next tile's number is taken from.
+__global__ void ring(const char *x, char *y, int tiles, int bytes, int stages, int *counter, uint64_t *ends) {
+  extern __shared__ __align__(128) char held[];
+  __shared__ uint64_t arrived[32];
+  __shared__ int tile[32];
+  int t = threadIdx.x, taken = stages, next = 0;
   if (t == 0) {
-    for (int i = 0; i < stages; i++) mb_init(sm(&full[i]), 1);
-    for (int i = 0; i < 4; i++) mb_init(sm(&sums[i]), 1); mb_init(sm(&wbar), 1);
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    for (int s = 0; s < stages; s++) asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(at_shared(&arrived[s])));
+    for (int s = 0; s < stages; s++) {
+      tile[s] = counter ? atomicAdd(counter, 1) : (int)(blockIdx.x + s * gridDim.x);
+      if (tile[s] < tiles) fetch(held + s * bytes, x + (size_t)tile[s] * bytes, bytes, &arrived[s]);
+    }
+    if (counter) next = atomicAdd(counter, 1);
   }
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-  if (t == 0) {
-    int k = 0;
-    for (int r = cid; r < m && k < stages; r += nc, k++) {
-      mb_expect(sm(&full[k]), slice * IN);
-      bulk_in(sm(buf + k * IN * slice), x + r * rowb + off, slice, sm(&full[k]));
-      if (ADD) bulk_in(sm(buf + (k * IN + 1) * slice), res + r * rowb + off, slice, sm(&full[k]));
-    }
-    mb_expect(sm(&wbar), slice);
-    bulk_in(sm(ws), w + off, slice, sm(&wbar));
-  }
-  int count = cid < m ? (m - cid - 1) / nc + 1 : 0;
-  float over = 1.0f / n;
-  // iteration i: sums of row i sent; output of row i-1
-  for (int i = 0; i <= count; i++) {
-    if (i < count) {
-      int s = i % stages;
-      mb_wait(sm(&full[s]), (i / stages) & 1);
-      uint4 *b = (uint4*)(buf + s * IN * slice);
-      float a0 = 0, a1 = 0;
-      int64_t row = cid + (int64_t)i * nc;
-#pragma unroll 4
-      for (int c = t; c < chunks; c += T) {
-        float f[E]; uint4 v = b[c]; wid<F32>(v, f);
-        if (ADD) {
-          float g[E]; wid<F32>(b[c + chunks], g);
-          for (int j = 0; j < E; j++) f[j] += g[j];
-          v = nar<F32>(f); wid<F32>(v, f);
-          b[c] = v;
-          *(uint4*)(sec + row * rowb + off + c * 16) = v;
-        }
-#pragma unroll
-        for (int j = 0; j < E; j += 2) a0 = fmaf(f[j], f[j], a0), a1 = fmaf(f[j+1], f[j+1], a1);
-      }
-      a0 += a1;
-#pragma unroll
-      for (int o = 16; o; o >>= 1) a0 += __shfl_xor_sync(~0u, a0, o);
-      if (t % 32 == 0) part[i & 1][t / 32] = a0;
-    }
-    __syncthreads();   // also: all have done with output of row i-2
-    if (i < count) {
-      if (t < 32) {
-        float a = t < T / 32 ? part[i & 1][t] : 0;
-#pragma unroll
-        for (int o = 16; o; o >>= 1) a += __shfl_xor_sync(~0u, a, o);
-        if (t == 0) mb_expect(sm(&sums[i & 3]), 8 * C);
-        __syncwarp();
-        if (t < C) {
-          u32 dst, bar;
-          asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(dst) : "r"(sm(&got[i & 3][rank])), "r"(t));
-          asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(bar) : "r"(sm(&sums[i & 3])), "r"(t));
-          asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" :: "r"(dst), "f"(a), "f"(0.f), "r"(bar) : "memory");
-        }
-      }
-    }
-    if (i == 1) mb_wait(sm(&wbar), 0);
-    if (i >= 1) {
-      int q = i - 1, s = q % stages;
-      mb_wait(sm(&sums[q & 3]), (q / 4) & 1);
-      float sum = 0;
-      for (int k = 0; k < C; k++) sum += got[q & 3][k].x;
-      float scale = rsqrtf(sum * over + 1e-6f);
-      uint4 *b = (uint4*)(buf + s * IN * slice), *wv = (uint4*)ws;
-      int64_t row = cid + (int64_t)q * nc;
-      char *o = y + row * rowb + off;
-#pragma unroll 4
-      for (int c = t; c < chunks; c += T) {
-        float f[E], g[E]; wid<F32>(b[c], f); wid<F32>(wv[c], g);
-#pragma unroll
-        for (int j = 0; j < E; j++) f[j] *= g[j] * scale;
-        *(uint4*)(o + c * 16) = nar<F32>(f);
-      }
-    }
+  __syncthreads();
+  for (int i = 0;; i++) {
+    int s = i % stages, mine = tile[s];
+    uint32_t done = 0;
+    if (mine >= tiles) break;
+    while (!done)
+      asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+                   : "=r"(done)
+                   : "r"(at_shared(&arrived[s])), "r"((uint32_t)(i / stages & 1))
+                   : "memory");
+    for (int c = t; c < bytes / 16; c += blockDim.x)
+      ((uint4 *)(y + (size_t)mine * bytes))[c] = ((uint4 *)(held + s * bytes))[c];
     __syncthreads();
-    if (i >= 1 && t == 0) {
-      int q = i - 1, s = q % stages, nxt = q + stages;
-      if (nxt < count) {
-        int64_t row = cid + (int64_t)nxt * nc;
-        if (ADD) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-        mb_expect(sm(&full[s]), slice * IN);
-        bulk_in(sm(buf + s * IN * slice), x + row * rowb + off, slice, sm(&full[s]));
-        if (ADD) bulk_in(sm(buf + (s * IN + 1) * slice), res + row * rowb + off, slice, sm(&full[s]));
+    if (t == 0) {
+      tile[s] = counter ? next : (int)(blockIdx.x + (size_t)taken++ * gridDim.x);
+      if (counter && next < tiles) next = atomicAdd(counter, 1); // long before it is needed
+      if (tile[s] < tiles) fetch(held + s * bytes, x + (size_t)tile[s] * bytes, bytes, &arrived[s]);
+    }
+  }
+  if (t == 0) asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ends[blockIdx.x]));
+}
+
+// ---- align
+
+enum { LAPS = 8 };
+
+template <bool ASYNC> __global__ void __launch_bounds__(512, 3) staged(const uint4 *x, uint4 *y, int off) {
+  extern __shared__ __align__(128) char memory[];
+  uint4 *held = (uint4 *)(memory + off) + threadIdx.x;
+  size_t at = blockIdx.x * (size_t)LAPS * 512 + threadIdx.x;
+  for (int k = 0; k < LAPS; k++)
+    if (ASYNC)
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at_shared(held + k * 512)), "l"(x + at + k * 512)
+                   : "memory");
+    else held[k * 512] = x[at + k * 512];
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  for (int k = 0; k < LAPS; k++) y[at + k * 512] = held[k * 512];
+}
+
+// ---- sums
+
+template <bool MAIL> __global__ void __launch_bounds__(512, 3) normalise(const uint4 *x, const uint4 *w, uint4 *y, int off) {
+  extern __shared__ __align__(128) char memory[];
+  __shared__ ClusterMail mail;
+  __shared__ float part[16], sums[16];
+  uint4 *held = (uint4 *)(memory + off) + threadIdx.x;
+  int blocks, rank = (int)cluster_rank();
+  asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(blocks));
+  if (MAIL) mail_open(&mail, blocks);
+  else cluster_arrive();
+  int lap = blocks * 512, mine = rank * 512 + threadIdx.x;
+  size_t row = blockIdx.x / blocks * (size_t)lap * LAPS + mine;
+  for (int k = 0; k < LAPS; k++)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at_shared(held + k * 512)), "l"(x + row + k * lap)
+                 : "memory");
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  float sum = 0, f[8], g[8];
+  Vec v, u;
+  for (int k = 0; k < LAPS; k++) {
+    v.v = held[k * 512];
+    widen(&v, KIND_BF16, 2, f);
+    for (int j = 0; j < 8; j++) sum += f[j] * f[j];
+  }
+  sum = warp_sum(sum);
+  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = sum;
+  __syncthreads();
+  sum = warp_sum(threadIdx.x % 32 < 16 ? part[threadIdx.x % 32] : 0);
+  if (MAIL) {
+    mail_exchange(&mail, blocks, make_float2(sum, 0));
+    sum = 0;
+    for (int i = 0; i < blocks; i++) sum += mail.from[i].x;
+  } else {
+    cluster_wait();
+    if (threadIdx.x < blocks) {
+      uint32_t there;
+      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at_shared(&sums[rank])), "r"((int)threadIdx.x));
+      asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(there), "f"(sum) : "memory");
+    }
+    cluster_arrive();
+    cluster_wait();
+    sum = 0;
+    for (int i = 0; i < blocks; i++) sum += sums[i];
+  }
+  float scale = rsqrtf(sum / (float)(lap * LAPS * 8) + 1e-6f);
+  for (int k = 0; k < LAPS; k++) {
+    v.v = held[k * 512], u.v = w[mine + k * lap];
+    widen(&v, KIND_BF16, 2, f);
+    widen(&u, KIND_BF16, 2, g);
+    for (int j = 0; j < 8; j++) f[j] *= scale * g[j];
+    narrow(&v, KIND_BF16, 2, f);
+    y[row + k * lap] = v.v;
+  }
+}
+
+// ---- timing: graphs of eight calls over four pairs of buffers
+
+enum { SETS = 4, CALLS = 8 };
+static const size_t BYTES = 256 << 20;
+static char *in[SETS], *out[SETS];
+
+static float time_of(const std::function<void(int, cudaStream_t)> &call) {
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t ready;
+  cudaEvent_t from, to;
+  std::vector<float> us;
+  CHECK(cudaStreamCreate(&stream));
+  CHECK(cudaEventCreate(&from));
+  CHECK(cudaEventCreate(&to));
+  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  for (int i = 0; i < CALLS; i++) call(i, stream);
+  CHECK(cudaStreamEndCapture(stream, &graph));
+  CHECK(cudaGraphInstantiate(&ready, graph, 0));
+  for (int i = 0; i < 12; i++) {
+    float ms;
+    CHECK(cudaEventRecord(from, stream));
+    CHECK(cudaGraphLaunch(ready, stream));
+    CHECK(cudaEventRecord(to, stream));
+    CHECK(cudaEventSynchronize(to));
+    CHECK(cudaEventElapsedTime(&ms, from, to));
+    us.push_back(ms * 1000 / CALLS);
+  }
+  std::sort(us.begin(), us.end());
+  CHECK(cudaGraphExecDestroy(ready));
+  CHECK(cudaGraphDestroy(graph));
+  CHECK(cudaStreamDestroy(stream));
+  return us[us.size() / 2];
+}
+
+static void rings(float light) {
+  int *counter, sms = 0;
+  uint64_t *ends;
+  CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
+  CHECK(cudaMalloc(&counter, CALLS * sizeof *counter));
+  CHECK(cudaMalloc(&ends, 2 * sms * sizeof *ends));
+  CHECK(cudaFuncSetAttribute(ring, cudaFuncAttributeMaxDynamicSharedMemorySize, 128 << 10));
+  for (int per = 1; per <= 2; per++)
+    for (int room = 32 << 10; room <= 128 << 10; room *= 2)
+      for (int counted = 0; counted < 2; counted++) {
+        const int tile = 8192, stages = room / per / tile;
+        float us = time_of([&](int i, cudaStream_t stream) {
+          if (i == 0 && counted) CHECK(cudaMemsetAsync(counter, 0, CALLS * sizeof *counter, stream));
+          ring<<<sms * per, 256, stages * tile, stream>>>(in[i % SETS], out[i % SETS], (int)(BYTES / tile), tile, stages,
+                                                          counted ? counter + i : nullptr, ends);
+        });
+        std::vector<uint64_t> end(sms * per);
+        CHECK(cudaMemcpy(end.data(), ends, end.size() * sizeof end[0], cudaMemcpyDeviceToHost));
+        std::sort(end.begin(), end.end());
+        printf("ring   %3d KB an SM, %d blocks, %s: %7.2f us %.3f, the last %5.1f us after\n", room >> 10, per,
+               counted ? "by a counter" : "dealt evenly", us, us / light, (double)(end.back() - end[end.size() / 10]) / 1e3);
       }
-    }
-  }
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
-__global__ void copyk(const uint4 *x, uint4 *y, int64_t n) { int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; if (i < n) y[i] = x[i]; }
-__global__ void init(char *p, int64_t n, bool f32, u32 seed) {
-  for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x) {
-    u32 h = (u32)i * 2654435761u + seed; h ^= h >> 15; h *= 2246822519u; h ^= h >> 13;
-    float f = (h & 0xffff) / 32768.0f - 1.0f;
-    if (f32) ((float*)p)[i] = f; else ((__nv_bfloat16*)p)[i] = __float2bfloat16(f);
-  }
-}
-static float timeit(cudaGraphExec_t g, cudaStream_t s) {
-  cudaEvent_t a, b; cudaEventCreate(&a); cudaEventCreate(&b);
-  std::vector<float> v;
-  for (int i = 0; i < 3; i++) CK(cudaGraphLaunch(g, s));
-  for (int i = 0; i < 9; i++) { cudaEventRecord(a, s); cudaGraphLaunch(g, s); cudaEventRecord(b, s); CK(cudaEventSynchronize(b)); float ms; cudaEventElapsedTime(&ms, a, b); v.push_back(ms); }
-  std::sort(v.begin(), v.end()); return v[4] * 1000;
-}
-template <class F> float run(F f, int sets) {
-  cudaStream_t s; cudaStreamCreate(&s); cudaGraph_t g; cudaGraphExec_t e;
-  CK(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
-  for (int k = 0; k < 8; k++) f(k % sets, s);
-  CK(cudaStreamEndCapture(s, &g)); CK(cudaGraphInstantiate(&e, g, 0));
-  float us = timeit(e, s) / 8; cudaGraphExecDestroy(e); cudaGraphDestroy(g); cudaStreamDestroy(s); return us;
-}
-template <bool F32, bool ADD> void go(int m, int n) {
-  int64_t bytes = (int64_t)m * n * (F32 ? 4 : 2); int E = F32 ? 4 : 2;
-  int sets = 4; if (bytes * (ADD ? 4 : 2) * sets > 40e9) sets = 2;
-  std::vector<char*> X(sets), R(sets), Y(sets), S(sets); char *w;
-  for (int k = 0; k < sets; k++) { CK(cudaMalloc(&X[k], bytes)); CK(cudaMalloc(&Y[k], bytes)); init<<<2048,256>>>(X[k], (int64_t)m*n, F32, k);
-    if (ADD) { CK(cudaMalloc(&R[k], bytes)); CK(cudaMalloc(&S[k], bytes)); init<<<2048,256>>>(R[k], (int64_t)m*n, F32, k+77); } }
-  CK(cudaMalloc(&w, n * E)); init<<<64,256>>>(w, n, F32, 999);
-  int64_t nb = bytes / 16 * (ADD ? 2 : 1);
-  float light;
-  if (ADD) { light = run([&](int k, cudaStream_t s) { copyk<<<(unsigned)((bytes/16 + 255) / 256), 256, 0, s>>>((uint4*)X[k], (uint4*)Y[k], bytes/16);
-      copyk<<<(unsigned)((bytes/16 + 255) / 256), 256, 0, s>>>((uint4*)R[k], (uint4*)S[k], bytes/16); }, sets); }
-  else light = run([&](int k, cudaStream_t s) { copyk<<<(unsigned)((nb + 255) / 256), 256, 0, s>>>((uint4*)X[k], (uint4*)Y[k], nb); }, sets);
-  printf("%s %s %dx%d light %.2f us %.0f GB/s:", ADD ? "add" : "rms", F32 ? "fp32" : "bf16", m, n, light, nb * 32 / light / 1e3);
-  auto kern = ring<F32, ADD>;
-  CK(cudaFuncSetAttribute(kern, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
-  for (int C : {4, 8, 16}) for (int T : {512, 1024}) for (int per : {1, 2}) for (int cut : {0, 1}) {
-    int slice = n * E / C; if (slice % 16) continue;
-    int room = (per == 1 ? 226 : 112) * 1024 - slice;
-    int stages = room / (slice * (ADD ? 2 : 1)); if (stages > 12) stages = 12;
-    if (cut) stages = stages / 2; if (stages < 2) continue;
-    if (T * per > 1024 && per == 2) continue;
-    size_t shm = slice + (size_t)stages * slice * (ADD ? 2 : 1);
-    CK(cudaFuncSetAttribute(kern, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shm));
-    cudaLaunchConfig_t cfg = {}; cudaLaunchAttribute at; at.id = cudaLaunchAttributeClusterDimension; at.val.clusterDim.x = C; at.val.clusterDim.y = at.val.clusterDim.z = 1;
-    cfg.attrs = &at; cfg.numAttrs = 1; cfg.blockDim = T; cfg.dynamicSmemBytes = shm; cfg.gridDim = C;
-    int clusters = 0; if (cudaOccupancyMaxActiveClusters(&clusters, kern, &cfg) || !clusters) { cudaGetLastError(); continue; }
-    if (clusters > m) clusters = m;
-    cfg.gridDim = clusters * C;
-    float us = run([&](int k, cudaStream_t s) { cfg.stream = s; CK(cudaLaunchKernelEx(&cfg, kern, (const char*)X[k], (const char*)R[k], (const char*)w, Y[k], S[k], m, slice, stages, n)); }, sets);
-    // check one row
-    double worst = 0;
-    std::vector<char> hx(n * E), hy(n * E), hw(n * E), hr(n * E);
-    for (int r : {0, m / 2, m - 1}) {
-      CK(cudaMemcpy(hx.data(), X[1] + (int64_t)r * n * E, n * E, cudaMemcpyDeviceToHost)); CK(cudaMemcpy(hy.data(), Y[1] + (int64_t)r * n * E, n * E, cudaMemcpyDeviceToHost)); CK(cudaMemcpy(hw.data(), w, n * E, cudaMemcpyDeviceToHost));
-      if (ADD) CK(cudaMemcpy(hr.data(), R[1] + (int64_t)r * n * E, n * E, cudaMemcpyDeviceToHost));
-      auto g = [&](std::vector<char> &h, int i) { return F32 ? (double)((float*)h.data())[i] : (double)__bfloat162float(((__nv_bfloat16*)h.data())[i]); };
-      double s = 0; std::vector<double> q(n);
-      for (int i = 0; i < n; i++) { double v = g(hx, i) + (ADD ? g(hr, i) : 0); if (ADD) v = F32 ? (double)(float)v : (double)__bfloat162float(__float2bfloat16((float)v)); q[i] = v; s += v * v; }
-      s = 1 / sqrt(s / n + 1e-6);
-      for (int i = 0; i < n; i++) { double e = fabs(q[i] * s * g(hw, i) - g(hy, i)); if (e > worst) worst = e; }
-    }
-    printf("  C%d T%d x%d S%d n%d %.2f (%.3f)%s", C, T, per, stages, clusters, us, us / light, worst > 0.03 ? " WRONG" : "");
-  }
-  printf("\n"); fflush(stdout);
-  for (int k = 0; k < sets; k++) { cudaFree(X[k]); cudaFree(Y[k]); if (ADD) cudaFree(R[k]), cudaFree(S[k]); } cudaFree(w);
-}
+
 int main() {
-  go<false, false>(2048, 65536); go<false, false>(512, 131072); go<true, false>(2048, 65536); go<true, false>(512, 131072);
-  go<false, false>(4096, 16384); go<false, false>(4096, 32768);
-  go<false, true>(2048, 65536); go<false, true>(512, 131072); go<true, true>(2048, 65536); go<true, true>(512, 131072);
-  go<true, false>(16384, 8192);
+  char *weight;
+  for (int i = 0; i < SETS; i++) {
+    CHECK(cudaMalloc(&in[i], BYTES));
+    CHECK(cudaMalloc(&out[i], BYTES));
+    CHECK(cudaMemset(in[i], 0x3c, BYTES));
+  }
+  CHECK(cudaMalloc(&weight, 1 << 20));
+  CHECK(cudaMemset(weight, 0x3c, 1 << 20));
+  float light = time_of([&](int i, cudaStream_t stream) {
+    copy16<<<(unsigned)(BYTES / 16 / 256), 256, 0, stream>>>((uint4 *)in[i % SETS], (uint4 *)out[i % SETS]);
+  });
+  printf("light  %zu MiB in and out: %.2f us\n", BYTES >> 20, light);
+  rings(light);
+  const int shared = LAPS * 8192 + 128;
+  void (*copies[2])(const uint4 *, uint4 *, int) = {staged<true>, staged<false>};
+  for (int how = 0; how < 2; how++)
+    for (int off = 0; off < 128; off += 16) {
+      CHECK(cudaFuncSetAttribute(copies[how], cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+      float us = time_of([&](int i, cudaStream_t stream) {
+        copies[how]<<<(unsigned)(BYTES / 16 / 512 / LAPS), 512, shared, stream>>>((uint4 *)in[i % SETS], (uint4 *)out[i % SETS], off);
+      });
+      printf("align  %s, %3d bytes off: %7.2f us %.3f\n", how ? "by stores  " : "by cp.async", off, us, us / light);
+    }
+  void (*norms[2])(const uint4 *, const uint4 *, uint4 *, int) = {normalise<false>, normalise<true>};
+  for (int blocks = 2; blocks <= 8; blocks *= 2)
+    for (int how = 0; how < 2; how++)
+      for (int off : {0, 16, 64}) {
+        CHECK(cudaFuncSetAttribute(norms[how], cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+        float us = time_of([&](int i, cudaStream_t stream) {
+          cudaLaunchConfig_t config = {};
+          cudaLaunchAttribute cluster;
+          cluster.id = cudaLaunchAttributeClusterDimension;
+          cluster.val.clusterDim = {(unsigned)blocks, 1, 1};
+          config.gridDim = (unsigned)(BYTES / 16 / 512 / LAPS), config.blockDim = 512, config.dynamicSmemBytes = shared;
+          config.stream = stream, config.attrs = &cluster, config.numAttrs = 1;
+          CHECK(cudaLaunchKernelEx(&config, norms[how], (const uint4 *)in[i % SETS], (const uint4 *)weight,
+                                   (uint4 *)out[i % SETS], off));
+        });
+        printf("sums   %d blocks a row, %s, %2d bytes off: %7.2f us %.3f\n", blocks, how ? "by st.async   " : "over a barrier", off, us,
+               us / light);
+      }
 }
