@@ -121,19 +121,25 @@ INLINE void meet(Best *best, float value, int64_t where) {
   best->where = where;
 }
 
-INLINE int64_t column_of(const Span *x, Best best, uint32_t key, int all, int kind, int in) {
+// The first element that is the largest, of the chunks that `best` names.
+INLINE int64_t column_of(const Span *x, Best best, const Vec *v, int all, int kind, int in) {
   const int per = 16 / in;
+  int64_t column = 0;
   if (best.where < 0) return ~best.where;
-  for (int u = 0; u < DEPTH; u++) {
-    int64_t first = x->head + (best.where + u * all) * per;
-    if (best.where + u * all >= x->chunks) break;
-    for (int j = 0; j < per; j++)
-      if (key_of(load_one(x->at, first + j, kind)) == key) return first + j;
+#pragma unroll
+  for (int u = DEPTH - 1; u >= 0; u--) {
+    float f[8];
+    widen(&v[u], kind, in, f);
+#pragma unroll
+    for (int j = per - 1; j >= 0; j--) // the first: the last to be assigned
+      if ((f[j] == best.value || f[j] != f[j]) && best.where + u * all < x->chunks)
+        column = x->head + (best.where + u * all) * per + j;
   }
-  return x->n; // never
+  return column;
 }
 
-INLINE void argmax_row(const ArgmaxParams *p, RowShape s, BestFold *shared) {
+// `once`: rows are so short that a thread still has its chunks at the end.
+INLINE void argmax_row(const ArgmaxParams *p, RowShape s, int once, BestFold *shared) {
   const int all = s.threads * s.cluster, kind = s.in == 4 ? KIND_FP32 : p->x_kind;
   const int row = s.cluster > 1 ? 0 : threadIdx.x / s.threads;
   RowPlace place = row_place(s);
@@ -144,25 +150,31 @@ INLINE void argmax_row(const ArgmaxParams *p, RowShape s, BestFold *shared) {
   bool any = place.thread < x.edges || place.thread < x.chunks;
   if (place.thread >= x.head && place.thread >= x.chunks && any) best.where = ~span_edge(&x, place.thread);
   for (int e = place.thread; e < x.head; e += all) meet(&best, load_one(x.at, e, kind), ~(int64_t)e);
+  Vec v[DEPTH];
   for (int64_t i = place.thread; i < x.chunks; i += DEPTH * all) {
-    Vec v[DEPTH];
 #pragma unroll
     for (int u = 0; u < DEPTH; u++) v[u] = span_load(&x, i + u * all, span_lowest(kind));
     meet(&best, highest(v, DEPTH, kind, s.in), i);
+    if (once) break;
   }
   for (int e = place.thread; e < x.edges; e += all)
     if (e >= x.head) meet(&best, load_one(x.at, span_edge(&x, e), kind), ~span_edge(&x, e));
   row_begun(s);
   uint32_t key = any ? key_of(best.value) : 0, top = row_highest(s, shared, key);
   if (s.threads <= 32) __syncwarp(); // columns[] is set
-  if (any && key == top) atomicMin(&shared->columns[row], (unsigned long long)column_of(&x, best, key, all, kind, s.in));
+  if (any && key == top) {
+#pragma unroll
+    for (int u = 0; u < DEPTH; u++)
+      if (!once && best.where >= 0) v[u] = span_load(&x, best.where + u * all, span_lowest(kind));
+    atomicMin(&shared->columns[row], (unsigned long long)column_of(&x, best, v, all, kind, s.in));
+  }
   int64_t column = (int64_t)row_first(s, shared, row);
   if (place.thread || place.row >= p->m) return;
   if (p->wide) ((int64_t *)p->y)[place.row] = column;
   else ((int32_t *)p->y)[place.row] = (int32_t)column;
 }
 
-#define ROWS(in, threads, rows, cluster)                                                                     \
+#define ROWS(in, threads, rows, cluster, upto)                                                               \
   KERNEL __launch_bounds__(threads * rows, 1280 / (threads * rows)) /* 48 registers */                       \
   sol_argmax_##in##_rows_##threads##x##cluster(ArgmaxParams p) {                                             \
     __shared__ BestFold shared;                                                                              \
@@ -170,9 +182,9 @@ INLINE void argmax_row(const ArgmaxParams *p, RowShape s, BestFold *shared) {
     row_begin(s);                                                                                            \
     let_successor_start();                                                                                   \
     wait_for_predecessor();                                                                                  \
-    argmax_row(&p, s, &shared);                                                                              \
+    argmax_row(&p, s, (upto) <= DEPTH * threads * cluster, &shared);                                          \
   }
-#define SPAN(threads, rows, cluster, upto) ROWS(2, threads, rows, cluster) ROWS(4, threads, rows, cluster)
+#define SPAN(threads, rows, cluster, upto) ROWS(2, threads, rows, cluster, upto) ROWS(4, threads, rows, cluster, upto)
 #if __CUDA_ARCH__ >= 900
 #define SPAN_90(threads, rows, cluster, upto) SPAN(threads, rows, cluster, upto)
 #else
