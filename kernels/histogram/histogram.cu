@@ -27,15 +27,85 @@ INLINE void count_one(const HistogramParams *p, int32_t bin, uint32_t first, uin
   if (bin >= 0 && !(same & before)) atomicAdd(&p->counts[bin], __popc(same));
 }
 
-INLINE void count_word(const HistogramParams *p, uint32_t word, int here, int size, uint32_t first, uint32_t *mine,
-                       int shared) {
+// The same in shared memory, spelt out: predicates instead of branches, or elements would wait for each other. Adding 2^23
+// and dropping what is below 1 leaves the whole number in the lowest bits. What rounds up to `bins` is the last bin's:
+// there is a counter for it behind the others. `parts`: there may be bins that are another block's.
+INLINE void count_real(const HistogramParams *p, float x, uint32_t first, uint32_t mine, int parts) {
+  float t = __fmul_rn(__fsub_rn(x, p->low), p->scale);
+  if (parts) t = fminf(t, p->last);
+  uint32_t bin = __float_as_uint(__fadd_rz(t, 8388608.0f)) - 0x4b000000u - first;
+  if (parts)
+    asm volatile("{\n .reg .pred p;\n setp.ge.f32 p, %1, %2;\n setp.le.and.f32 p, %1, %3, p;\n setp.lt.and.u32 p, %4, %5, p;\n"
+                 " @p red.shared.add.u32 [%0], 1;\n}" ::"r"(mine + bin * 4), "f"(x), "f"(p->low), "f"(p->high), "r"(bin),
+                 "r"(p->range)
+                 : "memory");
+  else
+    asm volatile("{\n .reg .pred p;\n setp.ge.f32 p, %1, %2;\n setp.le.and.f32 p, %1, %3, p;\n"
+                 " @p red.shared.add.u32 [%0], 1;\n}" ::"r"(mine + bin * 4), "f"(x), "f"(p->low), "f"(p->high)
+                 : "memory");
+}
+
+INLINE void count_whole(const HistogramParams *p, uint32_t x, uint32_t first, uint32_t mine) {
+  uint32_t bin = x - first, least = p->range < p->bins - first ? p->range : (uint32_t)p->bins - first;
+  asm volatile("{\n .reg .pred p;\n setp.lt.u32 p, %1, %2;\n @p red.shared.add.u32 [%0], 1;\n}" ::"r"(mine + bin * 4),
+               "r"(bin), "r"(least)
+               : "memory");
+}
+
+INLINE void count_vector(const HistogramParams *p, const Vec *v, int kind, uint32_t first, uint32_t mine, int parts) {
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    if (kind == HISTOGRAM_INT32) count_whole(p, v->u[i], first, mine);
+    else if (kind == HISTOGRAM_FP32) count_real(p, v->f[i], first, mine, parts);
+    else {
+      float2 two = widen2(v->u[i], kind == HISTOGRAM_FP16 ? KIND_FP16 : KIND_BF16);
+      count_real(p, two.x, first, mine, parts);
+      count_real(p, two.y, first, mine, parts);
+    }
+  }
+}
+
+// A block's stretch of x: `count` vectors.
+INLINE void count_stretch(const HistogramParams *p, const uint4 *x, int64_t count, int kind, int threads, uint32_t first,
+                          uint32_t mine, int parts) {
+  int64_t left = count - threadIdx.x;
+  for (x += threadIdx.x; left > (HISTOGRAM_VECTORS - 1) * threads; left -= HISTOGRAM_VECTORS * threads) {
+    Vec v[HISTOGRAM_VECTORS];
+#pragma unroll
+    for (int k = 0; k < HISTOGRAM_VECTORS; k++) v[k].v = x[k * threads];
+    x += HISTOGRAM_VECTORS * threads;
+#pragma unroll
+    for (int k = 0; k < HISTOGRAM_VECTORS; k++) count_vector(p, &v[k], kind, first, mine, parts);
+  }
+  for (; left > 0; left -= threads, x += threads) {
+    Vec v;
+    v.v = *x;
+    count_vector(p, &v, kind, first, mine, parts);
+  }
+}
+
+INLINE void count_word(const HistogramParams *p, uint32_t word, int here, int size) {
   if (size == 4) {
     int32_t bin = p->kind == HISTOGRAM_INT32 ? (int32_t)word : bin_of_real(p, __uint_as_float(word));
-    count_one(p, here ? bin : -1, first, mine, shared);
+    count_one(p, here ? bin : -1, 0, NULL, 0);
   } else {
     float2 two = widen2(word, p->kind == HISTOGRAM_FP16 ? KIND_FP16 : KIND_BF16);
-    count_one(p, here ? bin_of_real(p, two.x) : -1, first, mine, shared);
-    count_one(p, here ? bin_of_real(p, two.y) : -1, first, mine, shared);
+    count_one(p, here ? bin_of_real(p, two.x) : -1, 0, NULL, 0);
+    count_one(p, here ? bin_of_real(p, two.y) : -1, 0, NULL, 0);
+  }
+}
+
+// In the result itself. Warps walk whole: `at` is the vector of a warp's first thread.
+INLINE void count_few(const HistogramParams *p, const uint4 *x, int size, int threads) {
+  int lane = threadIdx.x % 32;
+  for (int64_t at = (int64_t)blockIdx.x * threads + threadIdx.x - lane; at < p->vectors;
+       at += (int64_t)gridDim.x * threads) {
+    int here = at + lane < p->vectors;
+    Vec v;
+    v.v = make_uint4(0, 0, 0, 0);
+    if (here) v.v = x[at + lane];
+#pragma unroll
+    for (int i = 0; i < 4; i++) count_word(p, v.u[i], here, size);
   }
 }
 
@@ -52,42 +122,37 @@ INLINE void count_ends(const HistogramParams *p, int size, uint32_t first, uint3
   count_one(p, bin, first, mine, shared);
 }
 
-INLINE void histogram(const HistogramParams *p, int size, int threads, int shared) {
+INLINE void histogram(const HistogramParams *p, int size, int threads, int parts, int shared) {
   extern __shared__ uint32_t mine[];
-  uint32_t part = blockIdx.x % p->parts, first = part * p->range;
-  int64_t group = blockIdx.x / p->parts, step = (int64_t)(gridDim.x / p->parts) * threads;
-  if (shared) {
-    for (uint32_t b = threadIdx.x; b < p->range; b += threads) mine[b] = 0;
-    __syncthreads();
+  uint32_t part = parts ? blockIdx.x % p->parts : 0, first = part * p->range, group = parts ? blockIdx.x / p->parts : blockIdx.x;
+  const uint4 *x = (const uint4 *)((const char *)p->x + p->head * size);
+  if (!shared) {
+    count_few(p, x, size, threads);
+    if (group == 0) count_ends(p, size, first, mine, 0);
+    return;
   }
-  const char *x = (const char *)p->x + p->head * size;
-  int lane = threadIdx.x % 32;
-  // Warps walk whole: `at` is the vector of a warp's first thread.
-  for (int64_t at = group * threads + threadIdx.x - lane; at < p->vectors; at += step * HISTOGRAM_VECTORS) {
-    Vec v[HISTOGRAM_VECTORS];
-#pragma unroll
-    for (int k = 0; k < HISTOGRAM_VECTORS; k++) {
-      int64_t i = at + k * step + lane;
-      v[k].v = make_uint4(0, 0, 0, 0);
-      if (i < p->vectors) v[k].v = *(const uint4 *)(x + i * 16);
-    }
-#pragma unroll
-    for (int k = 0; k < HISTOGRAM_VECTORS; k++) {
-      if (at + k * step >= p->vectors) break;
-      int here = at + k * step + lane < p->vectors;
-#pragma unroll
-      for (int i = 0; i < 4; i++) count_word(p, v[k].u[i], here, size, first, mine, shared);
-    }
-  }
-  if (group == 0) count_ends(p, size, first, mine, shared);
-  if (!shared) return;
+  for (uint32_t b = threadIdx.x; b <= p->range; b += threads) mine[b] = 0;
   __syncthreads();
-  for (uint32_t b = threadIdx.x; b < p->range && first + b < p->bins; b += threads)
-    if (mine[b]) atomicAdd(&p->counts[first + b], mine[b]);
+  int64_t from = group * p->share, count = p->vectors - from < p->share ? p->vectors - from : p->share;
+  uint32_t at = (uint32_t)__cvta_generic_to_shared(mine);
+  x += from;
+  if (size == 4) {
+    if (p->kind == HISTOGRAM_INT32) count_stretch(p, x, count, HISTOGRAM_INT32, threads, first, at, parts);
+    else count_stretch(p, x, count, HISTOGRAM_FP32, threads, first, at, parts);
+  } else {
+    if (p->kind == HISTOGRAM_FP16) count_stretch(p, x, count, HISTOGRAM_FP16, threads, first, at, parts);
+    else count_stretch(p, x, count, HISTOGRAM_BF16, threads, first, at, parts);
+  }
+  if (group == 0) count_ends(p, size, first, mine, 1);
+  __syncthreads();
+  for (uint32_t b = threadIdx.x; b <= p->range && first + b <= p->bins; b += threads) {
+    uint32_t bin = first + b < p->bins ? first + b : (uint32_t)p->bins - 1;
+    if (mine[b]) atomicAdd(&p->counts[bin], mine[b]);
+  }
 }
 
-#define HISTOGRAM(name, size, threads, most)                                                                 \
-  KERNEL __launch_bounds__(threads, (threads) > 512 ? 1 : 3) name(const __grid_constant__ HistogramParams p) {                        \
-    histogram(&p, size, threads, (most) > 0);                                                                \
+#define HISTOGRAM(name, size, threads, most, parts)                                                          \
+  KERNEL __launch_bounds__(threads, (threads) > 512 ? 1 : 4) name(const __grid_constant__ HistogramParams p) {      \
+    histogram(&p, size, threads, parts, (most) > 0);                                                         \
   }
 #include "histogram.def"

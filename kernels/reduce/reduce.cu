@@ -106,15 +106,10 @@ INLINE int64_t column_of(const ReduceParams *p, int in, int wide, int j) {
   return first + (wide ? lane * per + j : j * p->lanes + lane);
 }
 
-INLINE Vec columns_load(const ReduceParams *p, int in, int wide, uint64_t row, uint64_t end, uint32_t rest) {
+// One by one, those that there are.
+INLINE Vec columns_load(const ReduceParams *p, int in, int wide, const char *at, uint32_t rest) {
   Vec v;
   v.v = make_uint4(rest, rest, rest, rest);
-  if (row >= end) return v;
-  const char *at = (const char *)p->x + (int64_t)row * p->x_stride;
-  if (wide && column_of(p, in, wide, 16 / in - 1) < p->n) {
-    v.v = *(const uint4 *)(at + column_of(p, in, wide, 0) * in);
-    return v;
-  }
 #pragma unroll
   for (int j = 0; j < 16 / in; j++) {
     int64_t c = column_of(p, in, wide, j);
@@ -125,25 +120,51 @@ INLINE Vec columns_load(const ReduceParams *p, int in, int wide, uint64_t row, u
   return v;
 }
 
-INLINE void reduce_columns(const ReduceParams *p, int in, int wide, float *part, int how) {
-  enum { DEPTH = 4, THREADS = 256 };
+// `count` rows from `at` on, `down` bytes apart; a thread's columns are `chunk` bytes into them, or one by one.
+INLINE void columns_sum(const ReduceParams *p, int in, int wide, const char *at, int64_t down, int count, float *sum,
+                        int how) {
+  enum { DEPTH = 8, APART = 4 };
   const int per = 16 / in, kind = in == 4 ? KIND_FP32 : p->x_kind;
-  int step = THREADS / p->lanes;
+  const uint32_t rest = rest_of(kind, how);
+  float f[8];
+  if (wide && column_of(p, in, 1, per - 1) < p->n) {
+    at += column_of(p, in, 1, 0) * in;
+    for (int i = 0; i < count; i += DEPTH) {
+      Vec v[DEPTH];
+#pragma unroll
+      for (int u = 0; u < DEPTH; u++, at += down) {
+        v[u].v = make_uint4(rest, rest, rest, rest);
+        if (i + u < count) v[u].v = *(const uint4 *)at;
+      }
+#pragma unroll
+      for (int u = 0; u < DEPTH; u++) {
+        widen(&v[u], kind, in, f);
+#pragma unroll
+        for (int j = 0; j < per; j++) sum[j] = take(sum[j], f[j], how);
+      }
+    }
+    return;
+  }
+#pragma unroll APART
+  for (int i = 0; i < count; i++, at += down) {
+    Vec v = columns_load(p, in, wide, at, rest);
+    widen(&v, kind, in, f);
+#pragma unroll
+    for (int j = 0; j < per; j++) sum[j] = take(sum[j], f[j], how);
+  }
+}
+
+INLINE void reduce_columns(const ReduceParams *p, int in, int wide, float *part, int how) {
+  enum { THREADS = 256 };
+  const int per = 16 / in;
+  int step = THREADS / p->lanes, first = threadIdx.x / p->lanes;
   uint64_t begin = blockIdx.y * (uint64_t)p->rows, end = begin + p->rows < p->m ? begin + p->rows : p->m;
-  float sum[8], f[8];
+  int64_t count = ((int64_t)(end - begin) - first + step - 1) / step; // fewer than 2^31, by the plan
+  float sum[8];
 #pragma unroll
   for (int j = 0; j < per; j++) sum[j] = nothing(how);
-  for (uint64_t row = begin + threadIdx.x / p->lanes; row < end; row += DEPTH * step) {
-    Vec v[DEPTH];
-#pragma unroll
-    for (int u = 0; u < DEPTH; u++) v[u] = columns_load(p, in, wide, row + u * step, end, rest_of(kind, how));
-#pragma unroll
-    for (int u = 0; u < DEPTH; u++) {
-      widen(&v[u], kind, in, f);
-#pragma unroll
-      for (int j = 0; j < per; j++) sum[j] = take(sum[j], f[j], how);
-    }
-  }
+  columns_sum(p, in, wide, (const char *)p->x + (int64_t)(begin + first) * p->x_stride, step * p->x_stride, (int)count, sum,
+              how);
 #pragma unroll
   for (int j = 0; j < per; j++) part[j * THREADS + threadIdx.x] = sum[j];
   for (int half = THREADS / 2; half >= p->lanes; half /= 2) {
@@ -198,7 +219,7 @@ ALL(2)
 ALL(4)
 
 #define COLUMNS(name, in, body)                                                                              \
-  KERNEL __launch_bounds__(256) name(ReduceParams p) {                                                       \
+  KERNEL __launch_bounds__(256, 4) name(ReduceParams p) {                                                    \
     __shared__ float part[16 / in * 256];                                                                    \
     EACH_HOW(body)                                                                                           \
   }

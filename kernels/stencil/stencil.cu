@@ -1,82 +1,72 @@
 // y = centre * x + sum over d of side[d-1] * (x at distance d along each axis)
 //
-// A block loads a tile of x and what surrounds it into shared memory, as floats, each element once. A thread computes
-// four columns of a few rows below each other and keeps those columns in registers: what is above and below an
-// element is read once for all of them.
+// No tile: a thread computes a few columns of a few rows below each other and reads whatever it needs through the L1
+// cache, which finds it there, for its neighbours have read it, too. What is above and below is read once for all of
+// a thread's rows; every row that comes adds to all sums that it has a part in. Nothing is waited for but loads.
 #include "funnel.cuh"
 #include "stencil.h"
 
 // Constants of a kernel, as literals.
 typedef struct StencilShape {
-  int size, radius, tall, wide;
-  int margin; // columns on either side of the tile: whole vectors
-  int above;  // rows above and below it
+  int size, radius; // bytes of an element of x; the largest radius
+  int rows;         // of a thread
+  int wide;         // a thread's columns are one vector of 16 bytes; otherwise they are a warp's width apart
+  int columns;      // of a thread
 } StencilShape;
 
-typedef struct StencilItem {
-  const char *from, *first, *end; // a vector, and its row
-  int here;                       // some of it is inside x
-} StencilItem;
-
-INLINE StencilItem stencil_item(StencilShape s, const StencilParams *p, int64_t row0, int64_t column0, int item) {
-  int per = 16 / s.size, across = (s.wide + 2 * s.margin) / per;
-  int64_t r = row0 - s.above + item / across, c = column0 - s.margin + item % across * per;
-  StencilItem at;
-  at.first = (const char *)p->x + r * p->x_stride * s.size;
-  at.end = at.first + p->n * s.size;
-  at.from = at.first + c * s.size;
-  at.here = item < (s.tall + 2 * s.above) * across && r >= 0 && r < p->m && c + per > 0 && c < p->n;
-  return at;
+// One element, or zero. A predicated load, as load_if is.
+INLINE float load_one_if(const char *at, int wanted, int kind) {
+  uint32_t u;
+  if (kind == KIND_FP32)
+    asm volatile("{\n .reg .pred p;\n setp.ne.s32 p, %2, 0;\n mov.u32 %0, 0;\n @p ld.global.u32 %0, [%1];\n}"
+                 : "=r"(u)
+                 : "l"(__cvta_generic_to_global(at)), "r"(wanted));
+  else
+    asm volatile("{\n .reg .pred p;\n .reg .u16 h;\n setp.ne.s32 p, %2, 0;\n mov.u16 h, 0;\n @p ld.global.u16 h, [%1];\n"
+                 " cvt.u32.u16 %0, h;\n}"
+                 : "=r"(u)
+                 : "l"(__cvta_generic_to_global(at)), "r"(wanted));
+  return kind == KIND_FP32 ? __uint_as_float(u) : widen2(u, kind).x;
 }
 
-// What of a vector is inside x; zeros for the rest.
-INLINE uint4 stencil_load(StencilShape s, StencilItem at) {
-  if (!at.here) return make_uint4(0, 0, 0, 0);
-  if (!is_around(at.from, at.first, at.end)) return load_singly(at.from, at.first, at.end, s.size);
-  return take_around(load_around(at.from, 1), at.from, s.size);
+// Whether distance d of a kernel for radii above half of `s.radius` has a part in it.
+INLINE bool stencil_has(StencilShape s, const StencilParams *p, int d) {
+  return d <= (s.radius > 2 ? s.radius / 2 + 1 : s.radius) || d <= p->radius;
 }
 
-// Rows row0 - above .. and columns column0 - margin .. of x; zeros outside. Where rows start on 16 bytes all of a
-// thread's whole vectors are loaded first.
-INLINE void stencil_in(StencilShape s, const StencilParams *p, int64_t row0, int64_t column0, float *tile) {
-  int per = 16 / s.size, across = (s.wide + 2 * s.margin) / per, all = (s.tall + 2 * s.above) * across;
-  int count = (all + STENCIL_THREADS - 1) / STENCIL_THREADS, done = 0;
-  Vec v[8];
+// sum += centre * f and the neighbours in the row. `at`: this thread's first column; `before` and `after` it there are that
+// many columns.
+INLINE void stencil_across(StencilShape s, const StencilParams *p, const char *at, int64_t before, int64_t after, int here,
+                           int kind, const float *f, float *sum) {
+  const int w = s.columns, sides = s.wide ? (s.radius + w - 1) / w : 0;
+  float g[24];
 #pragma unroll
-  for (int k = 0; k < count; k++) {
-    StencilItem at = stencil_item(s, p, row0, column0, k * STENCIL_THREADS + threadIdx.x);
-    int ok = p->x_wide && at.here && at.from >= at.first && at.from + 16 <= at.end;
-    v[k].v = load_if(at.from, ok);
-    done |= (ok || !at.here) << k;
+  for (int j = 0; j < w; j++) sum[j] = fmaf(p->centre, f[j], sum[j]);
+  if (s.wide) {
+#pragma unroll
+    for (int q = -sides; q <= sides; q++) {
+      Vec v;
+      if (q) v.v = load_if(at + q * 16, here && before >= -q * w && after > q * w);
+      if (q) widen(&v, kind, s.size, g + (q + sides) * w);
+    }
+#pragma unroll
+    for (int j = 0; j < w; j++) g[sides * w + j] = f[j];
   }
-#pragma unroll
-  for (int k = 0; k < count; k++) {
-    int item = k * STENCIL_THREADS + threadIdx.x;
-    if (!(done >> k & 1)) v[k].v = stencil_load(s, stencil_item(s, p, row0, column0, item));
-    float f[8];
-    widen(&v[k], p->x_kind, s.size, f);
-    if (item >= all) continue;
-    float *to = tile + item / across * (s.wide + 2 * s.margin) + item % across * per;
-    *(float4 *)to = make_float4(f[0], f[1], f[2], f[3]);
-    if (per == 8) *(float4 *)(to + 4) = make_float4(f[4], f[5], f[6], f[7]);
-  }
-}
-
-// centre * x and the neighbours in the row, for the four elements at `at` in the tile.
-INLINE void stencil_row(StencilShape s, const StencilParams *p, const float *at, float *sum) {
-  enum { MARGIN = 8 };
-  float f[4 + 2 * MARGIN];
-  int margin = (s.radius + 3) / 4 * 4;
-#pragma unroll
-  for (int i = 0; i < 4 + 2 * margin; i += 4) *(float4 *)(f + i) = *(const float4 *)(at - margin + i);
-#pragma unroll
-  for (int j = 0; j < 4; j++) sum[j] = p->centre * f[margin + j];
 #pragma unroll
   for (int d = 1; d <= s.radius; d++) {
-    if (d > p->radius) break;
+    if (!stencil_has(s, p, d)) continue;
+    float by = p->side[d - 1];
 #pragma unroll
-    for (int j = 0; j < 4; j++)
-      sum[j] = fmaf(p->side[d - 1], f[margin + j + d], fmaf(p->side[d - 1], f[margin + j - d], sum[j]));
+    for (int j = 0; j < w; j++) {
+      float left, right;
+      if (s.wide) {
+        left = g[sides * w + j - d], right = g[sides * w + j + d];
+      } else {
+        left = load_one_if(at + (32 * j - d) * s.size, here && before + 32 * j >= d && after > 32 * j - d, kind);
+        right = load_one_if(at + (32 * j + d) * s.size, here && after > 32 * j + d, kind);
+      }
+      sum[j] = fmaf(by, right, fmaf(by, left, sum[j]));
+    }
   }
 }
 
@@ -87,79 +77,129 @@ INLINE void store_four(float *to, const float *f) {
                : "memory");
 }
 
-INLINE void store_four_narrow(uint16_t *to, const float *f, int kind) {
-  asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)), "r"(narrow2(f[0], f[1], kind)),
-               "r"(narrow2(f[2], f[3], kind))
-               : "memory");
+// A vector of 4 or 8 columns.
+INLINE void stencil_out(const StencilParams *p, int64_t at, int columns, const float *f) {
+  if (p->y_kind == KIND_FP32) {
+#pragma unroll
+    for (int j = 0; j < columns; j += 4) store_four((float *)p->y + at + j, f + j);
+  } else if (columns == 8) {
+    Vec v;
+    narrow(&v, p->y_kind, 2, f);
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global((uint16_t *)p->y + at)),
+                 "r"(v.u[0]), "r"(v.u[1]), "r"(v.u[2]), "r"(v.u[3])
+                 : "memory");
+  } else {
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global((uint16_t *)p->y + at)),
+                 "r"(narrow2(f[0], f[1], p->y_kind)), "r"(narrow2(f[2], f[3], p->y_kind))
+                 : "memory");
+  }
 }
 
-INLINE void stencil_out(const StencilParams *p, int64_t r, int64_t c, const float *sum) {
-  if (r >= p->m || c >= p->n) return;
-  int64_t at = r * p->y_stride + c;
-  if (p->y_wide && c + 4 <= p->n) {
-    if (p->y_kind == KIND_FP32) store_four((float *)p->y + at, sum);
-    else store_four_narrow((uint16_t *)p->y + at, sum, p->y_kind);
+INLINE void stencil_2d(StencilShape s, const StencilParams *p, int kind) {
+  const int w = s.columns;
+  uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, down, across;
+  split(block, p->strips, &down, &across);
+  int64_t row0 = ((int64_t)down * (STENCIL_THREADS / 32) + threadIdx.x / 32) * s.rows;
+  int64_t column = (int64_t)across * (32 * w) + threadIdx.x % 32 * (s.wide ? w : 1), after = p->n - column;
+  if (block >= p->tiles || row0 >= p->m) return;
+  const char *x = (const char *)p->x + (row0 * p->x_stride + column) * s.size;
+  // Rows of x around row0: from -top on, before end.
+  int top = row0 < s.radius ? (int)row0 : s.radius;
+  int end = p->m - row0 < s.rows + s.radius ? (int)(p->m - row0) : s.rows + s.radius;
+  float sum[8][8];
+#pragma unroll
+  for (int k = 0; k < s.rows; k++)
+#pragma unroll
+    for (int j = 0; j < w; j++) sum[k][j] = 0;
+#pragma unroll
+  for (int i = -s.radius; i < s.rows + s.radius; i++) {
+    const char *at = x + i * p->x_stride * s.size;
+    const int far = i < 0 ? -i : i >= s.rows ? i - s.rows + 1 : 0; // from the nearest of the thread's rows
+    int here = i >= -top && i < end && (!far || stencil_has(s, p, far));
+    float f[8];
+    if (s.wide) {
+      Vec v;
+      v.v = load_if(at, here && after > 0);
+      widen(&v, kind, s.size, f);
+    } else {
+#pragma unroll
+      for (int j = 0; j < w; j++) f[j] = load_one_if(at + 32 * j * s.size, here && after > 32 * j, kind);
+    }
+    if (!far) stencil_across(s, p, at, column, after, here, kind, f, sum[i & 7]);
+#pragma unroll
+    for (int k = 0; k < s.rows; k++) {
+      const int d = i > k ? i - k : k - i;
+      if (d == 0 || d > s.radius || !stencil_has(s, p, d)) continue;
+#pragma unroll
+      for (int j = 0; j < w; j++) sum[k][j] = fmaf(p->side[(d - 1) & 7], f[j], sum[k][j]);
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < s.rows; k++) {
+    int64_t to = (row0 + k) * p->y_stride + column;
+    if (k >= end) break;
+    if (s.wide) {
+      if (after > 0) stencil_out(p, to, w, sum[k]);
+      continue;
+    }
+#pragma unroll
+    for (int j = 0; j < w; j++)
+      if (after > 32 * j) store_one(p->y, to + 32 * j, p->y_kind, sum[k][j]);
+  }
+}
+
+// One row: a thread has a vector on x's own boundaries, and reads those on either side.
+INLINE void stencil_1d(StencilShape s, const StencilParams *p, int kind) {
+  const int w = s.columns, sides = 8 / w;
+  uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
+  int64_t column = (int64_t)(block * STENCIL_THREADS + threadIdx.x) * w - p->head;
+  const char *x = (const char *)p->x, *at = x + column * s.size;
+  Vec v[5];
+  float f[24], sum[8];
+  if (column >= p->n) return;
+  if (column >= 8 && column + w + 8 <= p->n) {
+#pragma unroll
+    for (int q = -sides; q <= sides; q++) v[q + sides].v = load_if(at + q * 16, (q < 2 && q > -2) || p->radius > 4);
+  } else {
+#pragma unroll
+    for (int q = -sides; q <= sides; q++) v[q + sides].v = load_singly(at + q * 16, x, x + p->n * s.size, s.size);
+  }
+#pragma unroll
+  for (int q = 0; q <= 2 * sides; q++) widen(&v[q], kind, s.size, f + q * w);
+#pragma unroll
+  for (int j = 0; j < w; j++) sum[j] = p->centre * f[8 + j];
+#pragma unroll
+  for (int d = 1; d <= 8; d++) {
+    if (d > p->radius) break;
+#pragma unroll
+    for (int j = 0; j < w; j++) sum[j] = fmaf(p->side[d - 1], f[8 + j + d], fmaf(p->side[d - 1], f[8 + j - d], sum[j]));
+  }
+  if (p->y_wide && column >= 0 && column + w <= p->n) {
+    stencil_out(p, column, w, sum);
     return;
   }
 #pragma unroll
-  for (int j = 0; j < 4; j++)
-    if (c + j < p->n) store_one(p->y, at + j, p->y_kind, sum[j]);
+  for (int j = 0; j < w; j++)
+    if (column + j >= 0 && column + j < p->n) store_one(p->y, column + j, p->y_kind, sum[j]);
 }
 
-// A warp has the whole width of the tile (32 threads of four columns) and tall / 8 rows below each other.
-INLINE void stencil_2d(StencilShape s, const StencilParams *p, int64_t row0, int64_t column0, const float *tile) {
-  enum { MOST = 4 + 2 * 8 };
-  int pitch = s.wide + 2 * s.margin, rows = s.tall / (STENCIL_THREADS / 32);
-  int column = threadIdx.x % 32 * 4, row = threadIdx.x / 32 * rows;
-  const float *at = tile + row * pitch + s.margin + column;
-  float4 w[MOST];
-#pragma unroll
-  for (int k = 0; k < rows + 2 * s.above; k++) w[k] = *(const float4 *)(at + k * pitch);
-#pragma unroll
-  for (int k = 0; k < rows; k++) {
-    float sum[4];
-    stencil_row(s, p, at + (k + s.above) * pitch, sum);
-#pragma unroll
-    for (int d = 1; d <= s.radius; d++) {
-      if (d > p->radius) break;
-      float by = p->side[d - 1];
-      float4 up = w[k + s.above - d], down = w[k + s.above + d];
-      sum[0] = fmaf(by, down.x, fmaf(by, up.x, sum[0])), sum[1] = fmaf(by, down.y, fmaf(by, up.y, sum[1]));
-      sum[2] = fmaf(by, down.z, fmaf(by, up.z, sum[2])), sum[3] = fmaf(by, down.w, fmaf(by, up.w, sum[3]));
-    }
-    stencil_out(p, row0 + row + k, column0 + column, sum);
-  }
-}
-
-INLINE void stencil_1d(StencilShape s, const StencilParams *p, int64_t column0, const float *tile) {
-#pragma unroll
-  for (int k = 0; k < s.wide / 4; k += STENCIL_THREADS) {
-    int column = (k + threadIdx.x) * 4;
-    float sum[4];
-    stencil_row(s, p, tile + s.margin + column, sum);
-    stencil_out(p, 0, column0 + column, sum);
-  }
-}
-
-INLINE void stencil(StencilShape s, const StencilParams *p, float *tile) {
-  uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, down = 0, across = block;
+// The type is known when the loads are compiled: a branch between them would keep them apart.
+INLINE void stencil(StencilShape s, const StencilParams *p) {
   let_successor_start();
   wait_for_predecessor();
-  if (block >= p->tiles) return;
-  if (s.tall > 1) split(block, p->tiles_n, &down, &across);
-  int64_t row0 = (int64_t)down * s.tall, column0 = (int64_t)across * s.wide;
-  stencil_in(s, p, row0, column0, tile);
-  __syncthreads();
-  if (s.tall > 1) stencil_2d(s, p, row0, column0, tile);
-  else stencil_1d(s, p, column0, tile);
+  if (!s.rows) {
+    if (s.size == 4) stencil_1d(s, p, KIND_FP32);
+    else if (p->x_kind == KIND_FP16) stencil_1d(s, p, KIND_FP16);
+    else stencil_1d(s, p, KIND_BF16);
+  } else {
+    if (s.size == 4) stencil_2d(s, p, KIND_FP32);
+    else if (p->x_kind == KIND_FP16) stencil_2d(s, p, KIND_FP16);
+    else stencil_2d(s, p, KIND_BF16);
+  }
 }
 
-// Vectors of 16-bit elements are eight columns wide.
-#define MARGIN(size, radius) ((size) == 2 || (radius) > 4 ? 8 : 4)
-#define ABOVE(tall, radius)  ((tall) > 1 ? (radius) : 0)
-#define STENCIL(name, size, radius, tall, wide)                                                              \
-  KERNEL __launch_bounds__(STENCIL_THREADS) name(const __grid_constant__ StencilParams p) {                  \
-    __shared__ __align__(16) float tile[((tall) + 2 * ABOVE(tall, radius)) * ((wide) + 2 * MARGIN(size, radius))]; \
-    stencil((StencilShape){size, radius, tall, wide, MARGIN(size, radius), ABOVE(tall, radius)}, &p, tile);  \
+#define STENCIL(name, size, radius, rows, wide)                                                              \
+  KERNEL __launch_bounds__(STENCIL_THREADS, 4) name(const __grid_constant__ StencilParams p) {               \
+    stencil((StencilShape){size, radius, rows, wide, (wide) || !(rows) ? 16 / (size) : STENCIL_COLUMNS}, &p); \
   }
 #include "stencil.def"

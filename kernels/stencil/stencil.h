@@ -3,17 +3,17 @@
 #include <stdint.h>
 
 enum {
-  STENCIL_THREADS = 256,
-  STENCIL_FLAT = 2048 // columns of a block on a single row
+  STENCIL_THREADS = 128, // four warps below each other
+  STENCIL_COLUMNS = 4    // of a thread where rows are not whole vectors
 };
 
 typedef struct StencilParams {
   void *y;
   const void *x;
   int64_t m, n, y_stride, x_stride; // elements
-  uint64_t tiles_n, tiles;
+  uint64_t strips, tiles; // blocks beside each other, and in all
   int32_t x_kind, y_kind;
-  int32_t x_wide, y_wide; // all rows of x start on 16 bytes; four elements of y can be stored at once
+  int32_t head, y_wide; // 1-D: elements of x's first 16 bytes that are not x's; y can be stored in vectors where x is read so
   int32_t radius;
   float centre, side[8];
 } StencilParams;

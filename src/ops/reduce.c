@@ -51,7 +51,7 @@ typedef struct Plan {
   int64_t m, n;  // as the kernel sees it: all of a dense tensor is one row
 } Plan;
 
-enum { THREADS = 256, MANY_BLOCKS = 2048, MOST_PARTS = 512, MOST_BLOCKS = 4096 };
+enum { THREADS = 256, MANY_BLOCKS = 512, MOST_PARTS = 512, MOST_BLOCKS = 4096 };
 
 static int lanes_for(int64_t chunks, int most) {
   int lanes = 1;

@@ -4,16 +4,16 @@
 #include "ops/cpu.h"
 
 typedef struct Variant {
-  int size, radius;
-  int64_t tall, wide;
+  int size, radius, rows;
+  bool wide;
 } Variant;
 static const Variant variants[] = {
-#define STENCIL(name, size, radius, tall, wide) {size, radius, tall, wide},
+#define STENCIL(name, size, radius, rows, wide) {size, radius, rows, wide},
 #include "kernels/stencil/stencil.def"
 };
 enum { KERNEL_COUNT = SOL_COUNT(variants), MOST_RADIUS = 8 };
 static const char *const kernel_names[KERNEL_COUNT] = {
-#define STENCIL(name, size, radius, tall, wide) #name,
+#define STENCIL(name, size, radius, rows, wide) #name,
 #include "kernels/stencil/stencil.def"
 };
 
@@ -89,13 +89,14 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   return SOL_OK;
 }
 
+static int64_t ceil_div(int64_t a, int64_t b) {
+  return a / b + (a % b != 0);
+}
+
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolStencil *a = args;
-  int size = sol_dtype_bits(a->dtype) / 8, out = sol_dtype_bits(out_of(a)) / 8, kernel = 0;
-  while (variants[kernel].size != size || variants[kernel].radius < a->radius ||
-         (variants[kernel].tall == 1) != (a->m == 1))
-    kernel++;
-  const Variant *v = &variants[kernel];
+  int size = sol_dtype_bits(a->dtype) / 8, out = sol_dtype_bits(out_of(a)) / 8, per = 16 / size, kernel = 0;
+  int vector = per * out > 16 ? 16 : per * out; // of y, in bytes
   StencilParams p = {.y = a->y,
                      .x = a->x,
                      .m = a->m,
@@ -107,10 +108,20 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                      .radius = a->radius,
                      .centre = a->centre};
   memcpy(p.side, a->side, sizeof p.side);
-  p.x_wide = ops_align(a->x, p.x_stride * size, a->m) == 16;
-  p.y_wide = ops_align(a->y, p.y_stride * out, a->m) >= 4 * out;
-  p.tiles_n = (uint64_t)((a->n + v->wide - 1) / v->wide);
-  p.tiles = p.tiles_n * (uint64_t)((a->m + v->tall - 1) / v->tall);
+  bool flat = a->m == 1, wide = a->n % per == 0 && ops_align(a->x, p.x_stride * size, a->m) == 16 &&
+                                ops_align(a->y, p.y_stride * out, a->m) >= vector;
+  while (variants[kernel].size != size || variants[kernel].radius < a->radius || !variants[kernel].rows != flat ||
+         (!flat && variants[kernel].wide != wide))
+    kernel++;
+  if (flat) {
+    p.head = (int32_t)((uintptr_t)a->x % 16 / (uintptr_t)size);
+    p.y_wide = ((uintptr_t)a->y - (uintptr_t)(p.head * out)) % (uintptr_t)vector == 0;
+    p.strips = (uint64_t)ceil_div(a->n + p.head, (int64_t)per * STENCIL_THREADS);
+    p.tiles = p.strips;
+  } else {
+    p.strips = (uint64_t)ceil_div(a->n, 32 * (wide ? per : STENCIL_COLUMNS));
+    p.tiles = p.strips * (uint64_t)ceil_div(a->m, variants[kernel].rows * (STENCIL_THREADS / 32));
+  }
   OpsLaunch l = {.kernel = kernel, .block = STENCIL_THREADS, .early = true, .params = &p, .bytes = sizeof p};
   ops_grid(l.grid, p.tiles * STENCIL_THREADS, STENCIL_THREADS);
   return ops_launch(ctx, &ops_stencil, &l, stream);
