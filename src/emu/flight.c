@@ -1,7 +1,7 @@
 // Where warps wait for loads, by the PTX: see SolEmuFlight. Within a block every value has a level: how many
 // waits lie before it. A load is issued when its address is there and what it may not pass has happened; its
 // value is a level further on. So loads of one level are in flight together, whatever their order in the
-// text.
+// text. What a branch skips, if it is short, is no block of its own: see emu/guarded.c.
 #include "base/heap.h"
 #include "emu/observe.h"
 
@@ -11,6 +11,8 @@ typedef struct Block { // where one block's walk stands
   uint32_t waited;                       // levels that an instruction has needed
   uint32_t issued;                       // the highest that a load has
   uint32_t stores, shared_stores, order; // levels that loads may not pass: of global memory, shared, any
+  uint32_t owed;                         // needed under a guard; waited for where all lanes are again
+  const uint8_t *guarded;                // by block: EmuGuarded
   const uint64_t *used;                  // a set: registers that anything reads
   uint8_t *loads, *waits;                // by instruction
 } Block;
@@ -128,25 +130,50 @@ static uint32_t step(Block *b, uint32_t at, uint32_t level) {
   return level;
 }
 
-static void walk(Block *b, const PtxBlock *block) {
-  b->waited = b->stores = b->shared_stores = b->order = b->issued = 0;
-  for (uint32_t at = block->first; at < block->first + block->count; at++) {
-    const PtxInst *in = &b->fn->insts[at];
-    uint32_t level = 0;
-    b->waits[at] = 0;
-    if (in->guard != PTX_NONE) level = b->level[in->guard];
-    for (uint32_t k = 0; k < in->operand_count; k++) read_operand(b, &in->operands[k], &level);
-    if (in->code->op != PTX_OP_MOV || in->guard != PTX_NONE) need(b, at, level); // a move is but a name
-    level = step(b, at, level);
-    b->issued = max(b->issued, level);
-    for (uint32_t k = 0; k < in->operand_count; k++)
-      write_operand(b, &in->operands[k], level, in->guard != PTX_NONE);
+// Under a guard values may come as late as all that is behind the branch: ptxas has the loads of what follows
+// go first. Only what decides about other accesses' order is waited for.
+static bool may_owe(const PtxInst *in) {
+  SolEmuClass class = sol_emu_class(in);
+  if (in->code->op == PTX_OP_ST) return in_shared(in->code);
+  return class != SOL_EMU_CLASS_MEMORY && class != SOL_EMU_CLASS_BARRIER && class != SOL_EMU_CLASS_WARP &&
+         class != SOL_EMU_CLASS_CONTROL;
+}
+
+// guard: of the branch around it; PTX_NONE.
+static void walk_inst(Block *b, uint32_t at, uint32_t guard) {
+  const PtxInst *in = &b->fn->insts[at];
+  uint32_t level = guard != PTX_NONE ? b->level[guard] : 0;
+  if (in->guard != PTX_NONE) level = max(level, b->level[in->guard]);
+  for (uint32_t k = 0; k < in->operand_count; k++) read_operand(b, &in->operands[k], &level);
+  if (guard != PTX_NONE && may_owe(in)) {
+    if (in->code->op == PTX_OP_ST) b->owed = max(b->owed, level);
+  } else if (in->code->op != PTX_OP_MOV || in->guard != PTX_NONE) // a move is but a name
+    need(b, at, level);
+  level = step(b, at, level);
+  b->issued = max(b->issued, level);
+  for (uint32_t k = 0; k < in->operand_count; k++)
+    write_operand(b, &in->operands[k], level, guard != PTX_NONE || in->guard != PTX_NONE);
+}
+
+// Blocks [n, end): a line, see EmuGuarded.
+static void walk(Block *b, uint32_t n, uint32_t end) {
+  b->waited = b->stores = b->shared_stores = b->order = b->issued = b->owed = 0;
+  for (uint32_t k = n; k < end; k++) {
+    const PtxBlock *block = &b->fn->blocks[k];
+    bool guarded = b->guarded[k] == EMU_BLOCK_GUARDED;
+    uint32_t guard = guarded ? b->fn->insts[block->first - 1].guard : PTX_NONE;
+    for (uint32_t at = block->first; at < block->first + block->count; at++) {
+      b->waits[at] = 0;
+      if (!guarded && (k + 1 == end || sol_emu_class(&b->fn->insts[at]) == SOL_EMU_CLASS_BARRIER))
+        need(b, at, b->owed);
+      walk_inst(b, at, guard);
+    }
   }
 }
 
 // ---- from block to block ----
 
-static uint32_t block_at(const PtxFunction *fn, uint32_t inst) {
+uint32_t emu_block_at(const PtxFunction *fn, uint32_t inst) {
   uint32_t low = 0, high = fn->block_count;
   while (high - low > 1) {
     uint32_t mid = low + (high - low) / 2;
@@ -167,20 +194,26 @@ static void forget(Block *b, uint32_t reg, uint64_t *out) {
   b->level[reg] = 0;
 }
 
-// All registers that may have a level: those pending at the start, and those written.
-static void each_register(Block *b, const PtxBlock *block, const uint64_t *in, uint32_t words, uint64_t *out,
-                          void (*visit)(Block *, uint32_t, uint64_t *)) {
+static void each_written(Block *b, const PtxInst *inst, uint64_t *out,
+                         void (*visit)(Block *, uint32_t, uint64_t *)) {
+  for (uint32_t k = 0; k < inst->operand_count; k++) {
+    const PtxOperand *o = &inst->operands[k];
+    if (o->kind == PTX_ARG_REG && o->written) visit(b, o->index, out);
+    for (uint32_t e = 0; o->kind == PTX_ARG_VEC && o->written && e < o->count; e++)
+      if (o->elems[e].kind == PTX_ARG_REG) visit(b, o->elems[e].index, out);
+  }
+}
+
+// All registers that may have a level: those pending at the start, and those written by blocks [n, end).
+static void each_register(Block *b, uint32_t n, uint32_t end, const uint64_t *in, uint32_t words,
+                          uint64_t *out, void (*visit)(Block *, uint32_t, uint64_t *)) {
   for (uint32_t w = 0; w < words; w++)
     for (uint64_t bits = in[w]; bits; bits &= bits - 1)
       visit(b, w * 64 + (uint32_t)__builtin_ctzll(bits), out);
-  for (uint32_t at = block->first; at < block->first + block->count; at++) {
-    const PtxInst *inst = &b->fn->insts[at];
-    for (uint32_t k = 0; k < inst->operand_count; k++) {
-      const PtxOperand *o = &inst->operands[k];
-      if (o->kind == PTX_ARG_REG && o->written) visit(b, o->index, out);
-      for (uint32_t e = 0; o->kind == PTX_ARG_VEC && o->written && e < o->count; e++)
-        if (o->elems[e].kind == PTX_ARG_REG) visit(b, o->elems[e].index, out);
-    }
+  for (; n < end; n++) {
+    const PtxBlock *block = &b->fn->blocks[n];
+    for (uint32_t at = block->first; at < block->first + block->count; at++)
+      each_written(b, &b->fn->insts[at], out, visit);
   }
 }
 
@@ -198,24 +231,34 @@ static bool join(uint64_t *to, const uint64_t *from, uint32_t words) {
   return changed;
 }
 
-// What is still on its way where a block ends is so where the next begins: as if it were of the first level
+// What is still on its way where a line ends is so where the next begins: as if it were of the first level
 // there. Registers' levels are 0 before and after.
-static bool walk_one(Block *b, uint32_t n, uint64_t *pending, uint64_t *out, uint32_t words) {
-  const PtxBlock *block = &b->fn->blocks[n];
+static bool walk_line(Block *b, uint32_t n, uint32_t end, uint64_t *pending, uint64_t *out, uint32_t words) {
+  const PtxBlock *last = &b->fn->blocks[end - 1];
   const uint64_t *in = pending + (size_t)n * words;
   memset(out, 0, words * sizeof *out);
-  each_register(b, &(PtxBlock){0}, in, words, out, pend);
-  walk(b, block);
-  each_register(b, block, in, words, out, end_register);
-  each_register(b, block, in, words, out, forget);
+  each_register(b, 0, 0, in, words, out, pend);
+  walk(b, n, end);
+  each_register(b, n, end, in, words, out, end_register);
+  each_register(b, n, end, in, words, out, forget);
   bool changed = false;
   for (int k = 0; k < 2; k++)
-    if (block->next[k] != PTX_NONE)
-      changed = join(pending + (size_t)block->next[k] * words, out, words) || changed;
-  for (uint32_t t = 0; block->table != PTX_NONE && t < b->fn->tables[block->table].count; t++) {
-    uint32_t to = b->fn->tables[block->table].targets[t];
+    if (last->next[k] != PTX_NONE)
+      changed = join(pending + (size_t)last->next[k] * words, out, words) || changed;
+  for (uint32_t t = 0; last->table != PTX_NONE && t < b->fn->tables[last->table].count; t++) {
+    uint32_t to = b->fn->tables[last->table].targets[t];
     if (to < b->fn->inst_count)
-      changed = join(pending + (size_t)block_at(b->fn, to) * words, out, words) || changed;
+      changed = join(pending + (size_t)emu_block_at(b->fn, to) * words, out, words) || changed;
+  }
+  return changed;
+}
+
+static bool walk_lines(Block *b, uint64_t *pending, uint64_t *out, uint32_t words) {
+  bool changed = false;
+  for (uint32_t n = 0, end; n < b->fn->block_count; n = end) {
+    end = n + 1;
+    while (end < b->fn->block_count && b->guarded[end] != EMU_BLOCK_OWN) end++;
+    changed = walk_line(b, n, end, pending, out, words) || changed;
   }
   return changed;
 }
@@ -241,18 +284,17 @@ bool emu_flight_find(const PtxFunction *fn, uint8_t *loads, uint8_t *waits) {
   uint32_t words = (fn->reg_count + 63) / 64;
   size_t sets = (size_t)words * (fn->block_count + 2) * sizeof(uint64_t);
   size_t levels = sizeof(uint32_t) * fn->reg_count;
-  uint64_t *pending = sol_heap_alloc(sets + levels);
+  uint64_t *pending = sol_heap_alloc(sets + levels + fn->block_count);
   if (!pending) return false;
   memset(pending, 0, sets + levels);
   uint64_t *out = pending + (size_t)words * fn->block_count, *used = out + words;
   find_used(fn, used);
-  Block b = {
-      .fn = fn, .level = (uint32_t *)(void *)(used + words), .loads = loads, .waits = waits, .used = used};
+  uint32_t *level = (uint32_t *)(void *)(used + words);
+  uint8_t *guarded = (uint8_t *)(level + fn->reg_count);
+  emu_guarded_find(fn, guarded);
+  Block b = {.fn = fn, .level = level, .loads = loads, .waits = waits, .used = used, .guarded = guarded};
   bool changed = true;
-  for (int pass = 0; changed && pass < PASSES; pass++) {
-    changed = false;
-    for (uint32_t n = 0; n < fn->block_count; n++) changed = walk_one(&b, n, pending, out, words) || changed;
-  }
+  for (int pass = 0; changed && pass < PASSES; pass++) changed = walk_lines(&b, pending, out, words);
   sol_heap_free(pending);
   return true;
 }

@@ -94,6 +94,15 @@ typedef struct EmuStatics {
 SolStatus emu_statics_make(EmuProgram *program, SolError *err); // once
 // statics.c: waits and loads of one function
 bool emu_flight_find(const PtxFunction *fn, uint8_t *loads, uint8_t *waits);
+uint32_t emu_block_at(const PtxFunction *fn, uint32_t inst);
+// Blocks that are one straight line to ptxas: one that ends in a branch, what that skips, and where it leads.
+enum { EMU_GUARDED_MOST = 8 }; // instructions that a branch skips
+typedef enum EmuGuarded {
+  EMU_BLOCK_OWN,     // begins a line
+  EMU_BLOCK_GUARDED, // goes on with it, under the guard of the branch before
+  EMU_BLOCK_JOINS    // goes on with it, for all lanes
+} EmuGuarded;
+void emu_guarded_find(const PtxFunction *fn, uint8_t *of_block); // EmuGuarded, by block
 
 // ---- chains ----
 
