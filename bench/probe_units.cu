@@ -154,6 +154,21 @@ template <class T> __global__ void write_parts(char *out, size_t stride, int res
   }
 }
 
+// COUNT such writes of 4 bytes one after another, to words side by side; LOADS: each has a load before it.
+template <int COUNT, bool LOADS> __global__ void write_bursts(char *out, const char *in, size_t stride, size_t mask, int rounds) {
+  size_t warps = (size_t)gridDim.x * (blockDim.x / 32), warp = (size_t)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+  size_t lane = threadIdx.x % 32;
+  unsigned v = 0;
+  for (size_t r = 0; r < rounds; r++) {
+    size_t at = ((warp + r * warps) * 32 * stride & mask) + lane * stride;
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+      if (LOADS) asm volatile("ld.global.u32 %0, [%1];" : "=r"(v) : "l"(in + at + 4 * k));
+      asm volatile("st.global.u32 [%0], %1;" ::"l"(out + at + 4 * k), "r"(v) : "memory");
+    }
+  }
+}
+
 // Whole rows of a line a request; of each sector the first `words`.
 __global__ void write_rows(unsigned *out, unsigned words, size_t mask, int rounds) {
   size_t warps = (size_t)gridDim.x * (blockDim.x / 32), warp = (size_t)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
@@ -276,6 +291,18 @@ template <class T> static void parts(char *room) {
       }
 }
 
+template <int COUNT, bool LOADS> static void bursts(char *room) {
+  int warps = (int)sms * 64, rounds = 64 / COUNT;
+  size_t mask = (16u << 20) - 1;
+  for (int stride : {24, 32, 64, 128}) {
+    char what[64];
+    snprintf(what, sizeof what, "4-byte writes in bursts%s, each sector", LOADS ? " with loads" : "");
+    say(what, stride, COUNT,
+        microseconds([&] { write_bursts<COUNT, LOADS><<<warps / 8, 256>>>(room, room + mask + 65536, stride, mask, rounds); }),
+        (stride == 24 ? 24.0 : 32.0) * COUNT * warps * rounds);
+  }
+}
+
 static void partial_rows(char *room) {
   int warps = (int)sms * 64, rounds = 256;
   for (size_t mask : {(16u << 20) - 1, (512u << 20) - 1}) {
@@ -337,6 +364,8 @@ int main() {
         all * std::max(1.0, std::min(32.0, 32.0 * stride / 128)));
   }
   parts<float>(room), parts<float2>(room), parts<float4>(room);
+  bursts<1, false>(room), bursts<2, false>(room), bursts<4, false>(room), bursts<6, false>(room);
+  bursts<1, true>(room), bursts<2, true>(room), bursts<4, true>(room), bursts<6, true>(room);
   partial_rows(room);
   for (int distinct : {1, 2, 4, 8, 16, 32})
     say("constants, of an SM", distinct, 0,

@@ -391,6 +391,40 @@ TEST(chains_are_a_factor) {
   audit_free(&p);
 }
 
+TEST(chains_wait_for_fences_and_clusters) {
+  AuditInst in = load_inst(1056, 4224);
+  AuditWaits waits = {.per_load = 1, .clocks = 689, .far = 689};
+  AuditWork w = {.warps_per_block = 8};
+  SolEmuChain c = {.other_waits = 132e3, .meetings = 132e3, .fences = 132e3, .settles = 132e3};
+  audit_demand(&in, &waits, 1, &w);
+  double mean = 691 * 132;
+  CHECK_NEAR(audit_chain(gpu("h200"), &w, &waits, &c, 1, 1056), 132e3 * (203 + 126 + 309 + 342) / mean, 1e-9);
+}
+
+// In clusters an SM holds no more than eight blocks, however small.
+TEST(blocks_of_clusters_have_eight_places) {
+  AuditProgram p;
+  CHECK_INT(audit_start(&p, gpu("h200"), NULL), SOL_OK);
+  AuditInst in = load_inst(1000, 4000);
+  AuditLaunch l = launch_of("k", &in, NULL, 0);
+  l.block[0] = 32;
+  CHECK_INT(audit_add(&p, &l, NULL), SOL_OK);
+  l.name = "in clusters";
+  l.cluster[0] = 2, l.cluster[1] = l.cluster[2] = 1;
+  CHECK_INT(audit_add(&p, &l, NULL), SOL_OK);
+  l.name = "few";
+  l.registers = 255;
+  l.block[0] = 256;
+  CHECK_INT(audit_add(&p, &l, NULL), SOL_OK);
+  CHECK_INT(audit_finish(&p, NULL), SOL_OK);
+  CHECK_NEAR(p.kernels[0].work.blocks_per_sm, 32, 0);
+  CHECK_NEAR(p.kernels[1].work.blocks_per_sm, 8, 0);
+  CHECK_NEAR(p.kernels[1].shapes[0].occupancy.occupancy, 8 / 64.0, 1e-12);
+  CHECK_INT(p.kernels[1].shapes[0].occupancy.limiter, SOL_LIMIT_BLOCKS);
+  CHECK_NEAR(p.kernels[2].work.blocks_per_sm, 1, 0);
+  audit_free(&p);
+}
+
 TEST(a_launch_that_was_cut_short_is_billed_for_what_it_did) {
   AuditProgram p;
   CHECK_INT(audit_start(&p, gpu("h200"), NULL), SOL_OK);

@@ -22,6 +22,10 @@
 #define SHARED_IN_FLIGHT 4.0
 #define ISSUE_CLOCKS     2.0 // of a chain, for each instruction: results take 4, and every other one is not on it
 #define BARRIER_CLOCKS   30.0 // of a warp, once all have come
+#define MEETING_CLOCKS   126.0 // of a cluster's: bench/results/2026-11-15-h200-units.json, meeting by relaxed
+#define FENCE_CLOCKS     309.0 // the same: meeting by fence
+#define SETTLE_CLOCKS    342.0 // the same: by which it is longer behind a store
+#define OTHER_CLOCKS     203.0 // the same: shared reads, another's, one by one
 #define STORE_PASSES     1.5  // sol ladder: rmsnorm thread, embedding naive
 #define CONSTANT_LEAST   2.1
 #define MATCH_SETUP      1.5
@@ -142,7 +146,9 @@ double audit_chain(const SolDevice *d, const AuditWork *w, const AuditWaits *wai
   double mean = audit_wait_clocks(d, w) / larger(w->warps_per_block, 1); // of the warps of all blocks
   double longest = chain->issues * machine * ISSUE_CLOCKS + chain->l1_waits * d->l1_latency.value +
                    chain->far_waits * waits->far + chain->shared_waits * d->smem_latency.value +
-                   chain->barriers * BARRIER_CLOCKS;
+                   chain->barriers * BARRIER_CLOCKS + chain->other_waits * OTHER_CLOCKS +
+                   chain->meetings * MEETING_CLOCKS + chain->fences * FENCE_CLOCKS +
+                   chain->settles * SETTLE_CLOCKS;
   return mean > 0 && longest * scale > mean ? longest * scale / mean : 1;
 }
 

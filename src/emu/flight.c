@@ -130,8 +130,8 @@ static uint32_t step(Block *b, uint32_t at, uint32_t level) {
   return level;
 }
 
-// Under a guard values may come as late as all that is behind the branch: ptxas has the loads of what follows
-// go first. Only what decides about other accesses' order is waited for.
+// Under a guard what is computed may come as late as what follows needs it: ptxas has the loads of that go
+// first. Only what decides about other accesses' order is waited for at once.
 static bool may_owe(const PtxInst *in) {
   SolEmuClass class = sol_emu_class(in);
   if (in->code->op == PTX_OP_ST) return in_shared(in->code);
@@ -145,9 +145,10 @@ static void walk_inst(Block *b, uint32_t at, uint32_t guard) {
   uint32_t level = guard != PTX_NONE ? b->level[guard] : 0;
   if (in->guard != PTX_NONE) level = max(level, b->level[in->guard]);
   for (uint32_t k = 0; k < in->operand_count; k++) read_operand(b, &in->operands[k], &level);
-  if (guard != PTX_NONE && may_owe(in)) {
-    if (in->code->op == PTX_OP_ST) b->owed = max(b->owed, level);
-  } else if (in->code->op != PTX_OP_MOV || in->guard != PTX_NONE) // a move is but a name
+  if (in->code->op == PTX_OP_MOV && in->guard == PTX_NONE) { // a move is but a name
+  } else if (guard != PTX_NONE && may_owe(in))
+    b->owed = max(b->owed, level);
+  else
     need(b, at, level);
   level = step(b, at, level);
   b->issued = max(b->issued, level);
@@ -163,8 +164,9 @@ static void walk(Block *b, uint32_t n, uint32_t end) {
     bool guarded = b->guarded[k] == EMU_BLOCK_GUARDED;
     uint32_t guard = guarded ? b->fn->insts[block->first - 1].guard : PTX_NONE;
     for (uint32_t at = block->first; at < block->first + block->count; at++) {
+      bool last = k + 1 == end && at + 1 == block->first + block->count;
       b->waits[at] = 0;
-      if (!guarded && (k + 1 == end || sol_emu_class(&b->fn->insts[at]) == SOL_EMU_CLASS_BARRIER))
+      if (last || (!guarded && sol_emu_class(&b->fn->insts[at]) == SOL_EMU_CLASS_BARRIER))
         need(b, at, b->owed);
       walk_inst(b, at, guard);
     }
