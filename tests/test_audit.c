@@ -77,9 +77,7 @@ TEST(requests_to_read_and_to_write_overlap) {
   AuditWork w = full();
   w.l2_requests = 132 * 0.43 * 3e6;
   CHECK_NEAR(time_of(&w).seconds[AUDIT_L2], 3e6 / clock_rate, 1e-9);
-  w.l2_write_requests = 132 * 0.265 * 4e6;
-  CHECK_NEAR(time_of(&w).seconds[AUDIT_L2], 5e6 / clock_rate, 1e-9);
-  w.l2_write_parts = 132 * 0.57 * 4e6; // sectors in part: no more than the lines take
+  w.l2_packets = 132 * 0.535 * 4e6;
   CHECK_NEAR(time_of(&w).seconds[AUDIT_L2], 5e6 / clock_rate, 1e-9);
   w.l2_requests = 0;
   w.blocks = 1; // L2's own limit, whoever writes
@@ -272,16 +270,36 @@ TEST(a_request_passes_l1_once_for_every_line) {
   audit_demand(&in, &waits, 1, &w);
   CHECK_NEAR(w.l1_wavefronts, 32000, 0);
   in.counts.l2_writes = 32000;
+  in.counts.l2_packets = 64000;
   w = (AuditWork){0};
   audit_demand(&in, &waits, 1, &w);
   CHECK_NEAR(w.l1_wavefronts, 48000, 0);
-  CHECK_NEAR(w.l2_write_requests, 32000, 0);
+  CHECK_NEAR(w.l2_packets, 64000, 0);
   in.kind = SOL_EMU_KIND_CONST_LOAD; // elsewhere
   in.counts.turns = 9000;
   w = (AuditWork){0};
   audit_demand(&in, &waits, 1, &w);
   CHECK_NEAR(w.constant_turns, 9000, 0);
   CHECK_NEAR(w.l1_wavefronts + w.l2_reads + w.load_waits, 0, 0);
+}
+
+TEST(stores_that_follow_others_are_joined_with_them) {
+  AuditWaits waits = {0};
+  AuditInst in = {.text = "",
+                  .kind = SOL_EMU_KIND_GLOBAL_STORE,
+                  .counts = {.executions = 100, .requests = 100, .lines = 600, .l2_writes = 2400}};
+  in.counts.l2_packets = 3000;
+  AuditWork w = {0};
+  audit_demand(&in, &waits, 1, &w);
+  CHECK_NEAR(w.l2_packets, 3000, 0);
+  in.follows = true;
+  w = (AuditWork){0};
+  audit_demand(&in, &waits, 1, &w);
+  CHECK_NEAR(w.l2_packets, 750, 0);
+  in.counts.lines = 700; // seven lines a request: too many
+  w = (AuditWork){0};
+  audit_demand(&in, &waits, 1, &w);
+  CHECK_NEAR(w.l2_packets, 3000, 0);
 }
 
 TEST(a_wait_is_as_long_as_the_slowest_of_its_loads) {

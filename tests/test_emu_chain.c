@@ -136,11 +136,13 @@ TEST(waits_by_where_loads_are_answered) {
       {OWN "setp.eq.u32 %p1, %n, 1; @!%p1 bra over; ld.global.f32 %f1, [%rd2]; over: add.f32 %f2, %f1, %f1;",
        0, 0, 0},
       // Under guards that none or one of which the warp has: a wait where what they computed is needed.
-      {OWN "setp.eq.u32 %p1, %n, 0; @%p1 bra x; ld.global.f32 %f1, [%rd2]; add.f32 %f9, %f9, %f1;\nx: "
-           "@!%p1 bra y; ld.global.f32 %f1, [%rd2+4096]; add.f32 %f9, %f9, %f1;\ny: st.global.f32 [%rd3], %f9;",
+      {OWN
+       "setp.eq.u32 %p1, %n, 0; @%p1 bra x; ld.global.f32 %f1, [%rd2]; add.f32 %f9, %f9, %f1;\nx: "
+       "@!%p1 bra y; ld.global.f32 %f1, [%rd2+4096]; add.f32 %f9, %f9, %f1;\ny: st.global.f32 [%rd3], %f9;",
        0, 1, 0},
-      {OWN "setp.eq.u32 %p1, %n, 0; @%p1 bra x; ld.global.f32 %f1, [%rd2]; add.f32 %f9, %f9, %f1;\nx: "
-           "@%p1 bra y; ld.global.f32 %f1, [%rd2+4096]; add.f32 %f9, %f9, %f1;\ny: st.global.f32 [%rd3], %f9;",
+      {OWN
+       "setp.eq.u32 %p1, %n, 0; @%p1 bra x; ld.global.f32 %f1, [%rd2]; add.f32 %f9, %f9, %f1;\nx: "
+       "@%p1 bra y; ld.global.f32 %f1, [%rd2+4096]; add.f32 %f9, %f9, %f1;\ny: st.global.f32 [%rd3], %f9;",
        0, 0, 0},
       {"mov.u32 %r2, tile;\n" LOOP(8, "ld.shared.u32 %r3, [%r2]; "), 0, 0, 2},
       {"mov.u32 %r2, tile;\n" LOOP(8, "st.shared.u32 [%r2], %r2; "), 0, 0, 0},

@@ -2,8 +2,9 @@
 //
 // Assumptions, each with a test in tests/test_audit.c:
 //  1. A request passes L1 once for every line that it touches, a store STORE_PASSES times; a texture's
-//     once, or once for every 4 sectors. Constant memory passes elsewhere. A store sends L2 a request for
-//     every line.
+//     once, or once for every 4 sectors. Constant memory passes elsewhere. A store sends L2 a packet a
+//     sector, and one more for every line that it does not write whole. Of a store right behind another to
+//     the words beside, L1 joins most with that one, where they touch no more than JOINED_LINES lines.
 //  2. A wait for loads is as long as the slowest of them takes. Each finds its sectors in L1, L2 or DRAM
 //     with the chance that all of the kernel's loads have on average; DRAM's are bytes from there over 32.
 //  3. Of shared-memory loads a warp has SHARED_IN_FLIGHT on their way before it waits; for a shuffle it
@@ -22,11 +23,13 @@
 #define SHARED_IN_FLIGHT 4.0
 #define ISSUE_CLOCKS     2.0 // of a chain, for each instruction: results take 4, and every other one is not on it
 #define BARRIER_CLOCKS   30.0 // of a warp, once all have come
+#define JOINED_LINES     6.0 // bench/results/2026-11-15-h200-units.json, 4-byte writes in bursts: with more, none
+#define JOINED_SHARE     0.25  // the same: 0.2 to 0.4 of each further one's packets
 #define MEETING_CLOCKS   126.0 // of a cluster's: bench/results/2026-11-15-h200-units.json, meeting by relaxed
 #define FENCE_CLOCKS     309.0 // the same: meeting by fence
 #define SETTLE_CLOCKS    342.0 // the same: by which it is longer behind a store
 #define OTHER_CLOCKS     203.0 // the same: shared reads, another's, one by one
-#define STORE_PASSES     1.5  // sol ladder: rmsnorm thread, embedding naive
+#define STORE_PASSES     1.5   // sol ladder: rmsnorm thread, embedding naive
 #define CONSTANT_LEAST   2.1
 #define MATCH_SETUP      1.5
 #define INT_CLOCKS       1.46
@@ -83,6 +86,13 @@ static bool is_real(const char *text) { // "atom.shared.add.f32 ..."
   return false;
 }
 
+// Copies that pass L1 by write whole lines.
+static double packets_of(const AuditInst *in) {
+  const SolEmuCounts *c = &in->counts;
+  bool joins = in->follows && (double)c->lines <= JOINED_LINES * (double)c->requests;
+  return larger((double)c->l2_packets, (double)c->l2_writes) * (joins ? JOINED_SHARE : 1);
+}
+
 static void add_global(const AuditInst *in, const AuditWaits *waits, double scale, AuditWork *w) {
   const SolEmuCounts *c = &in->counts;
   double at_l2 = (double)(c->l2_hits + c->l2_misses) * scale;
@@ -95,10 +105,9 @@ static void add_global(const AuditInst *in, const AuditWaits *waits, double scal
   else
     w->l2_reads += at_l2;
   w->l2_writes += (double)c->l2_writes * scale;
-  if (c->l2_writes) {
-    w->l2_write_requests += (double)c->lines * scale;
-    w->l2_write_parts += (double)c->l2_requests * scale;
-  } else
+  if (c->l2_writes)
+    w->l2_packets += packets_of(in) * scale;
+  else
     w->l2_requests += (double)c->l2_requests * scale;
   w->dram_read += (double)c->dram_read * scale;
   if (in->pattern.seen)
@@ -170,7 +179,7 @@ AuditWork audit_spills(double bytes, double warps, double resident) {
   return (AuditWork){.issues = trips,
                      .l1_wavefronts = trips,
                      .l2_writes = sectors,
-                     .l2_write_requests = sectors / 4,
+                     .l2_packets = sectors,
                      .l2_reads = sectors * away,
                      .l2_requests = sectors / 4 * away,
                      .dram_write = sectors * 32 * away,

@@ -154,6 +154,8 @@ typedef struct SolEmuLaunch {
   X(l2_misses)                                                                                               \
   X(l2_writes)                                                                                               \
   X(l2_requests) /* to L2: for sectors of one line, or one written in part */                                \
+  X(l2_packets)  /* that stores send to L2: one a sector, and one more for a line that is not written whole  \
+                  */                                                                                         \
   X(dram_read)   /* bytes */                                                                                 \
   X(dram_write)  /* bytes */
 typedef struct SolEmuCounts {
@@ -237,7 +239,8 @@ typedef struct SolEmuInstCounts {
   uint32_t function, inst; // SolPtxModule.functions, PtxFunction.insts
   SolEmuCounts counts;
   SolEmuPattern pattern;
-  bool waits; // static: here a warp waits for global loads before it; see SolEmuFlight
+  bool waits;   // static: here a warp waits for global loads before it; see SolEmuFlight
+  bool follows; // static: a store that comes right behind another beside it, no wait between
 } SolEmuInstCounts;
 
 // An allocation that a launch read or wrote in global memory, in distinct bytes. Exact; of further launches

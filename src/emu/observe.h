@@ -92,8 +92,8 @@ typedef struct EmuStatics {
   uint8_t *paths;       // by pc: EMU_PATH_...
 } EmuStatics;
 SolStatus emu_statics_make(EmuProgram *program, SolError *err); // once
-// statics.c: waits and loads of one function
-bool emu_flight_find(const PtxFunction *fn, uint8_t *loads, uint8_t *waits);
+// flight.c: waits and loads of one function, and which of its stores follow another
+bool emu_flight_find(const PtxFunction *fn, uint8_t *loads, uint8_t *waits, uint8_t *follows);
 uint32_t emu_block_at(const PtxFunction *fn, uint32_t inst);
 // Blocks that are one straight line to ptxas: one that ends in a branch, what that skips, and where it leads.
 typedef enum EmuGuarded {
@@ -111,7 +111,8 @@ enum { EMU_WAIT = 720720 }; // a multiple of 1 to 16: open groups of cp.async sh
 enum {                      // EmuStatics.paths
   EMU_PATH_BRINGS = 1,      // a value, or a copy, that the warp may have to wait for
   EMU_PATH_SHUFFLE = 2,     // waits for other lanes' values
-  EMU_PATH_POLL = 4         // waits for an mbarrier, if it has not come yet: only then it counts
+  EMU_PATH_POLL = 4,        // waits for an mbarrier, if it has not come yet: only then it counts
+  EMU_PATH_FOLLOWS = 8      // a store right behind one to the words beside
 };
 typedef enum EmuPending { EMU_NONE_PENDING, EMU_PENDING_NEAR, EMU_PENDING_OTHER, EMU_PENDING_FAR } EmuPending;
 typedef struct EmuPath {

@@ -187,7 +187,8 @@ bool lower_fence(Lower *l, const PtxInst *in, EmuInst *out) {
   (void)l;
   int scope = in->code->scope;
   bool wide = in->code->op == PTX_OP_FENCE && (scope == PTX_SCOPE_GPU || scope == PTX_SCOPE_SYS);
-  out->fn = (uint8_t)((wide ? FENCE_WAITS : 0) | (wide && in->code->sem != PTX_SEM_RELEASE ? FENCE_EMPTIES : 0));
+  out->fn =
+      (uint8_t)((wide ? FENCE_WAITS : 0) | (wide && in->code->sem != PTX_SEM_RELEASE ? FENCE_EMPTIES : 0));
   out->run = fence;
   return true;
 }
