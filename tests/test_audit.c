@@ -77,7 +77,7 @@ TEST(requests_to_read_and_to_write_overlap) {
   AuditWork w = full();
   w.l2_requests = 132 * 0.43 * 3e6;
   CHECK_NEAR(time_of(&w).seconds[AUDIT_L2], 3e6 / clock_rate, 1e-9);
-  w.l2_packets = 132 * 0.535 * 4e6;
+  w.l2_packets = 132 * 0.55 * 4e6;
   CHECK_NEAR(time_of(&w).seconds[AUDIT_L2], 5e6 / clock_rate, 1e-9);
   w.l2_requests = 0;
   w.blocks = 1; // L2's own limit, whoever writes
@@ -416,7 +416,7 @@ TEST(chains_wait_for_fences_and_clusters) {
   SolEmuChain c = {.other_waits = 132e3, .meetings = 132e3, .fences = 132e3, .settles = 132e3};
   audit_demand(&in, &waits, 1, &w);
   double mean = 691 * 132;
-  CHECK_NEAR(audit_chain(gpu("h200"), &w, &waits, &c, 1, 1056), 132e3 * (203 + 126 + 309 + 342) / mean, 1e-9);
+  CHECK_NEAR(audit_chain(gpu("h200"), &w, &waits, &c, 1, 1056), 132e3 * (205 + 130 + 312 + 344) / mean, 1e-9);
 }
 
 // In clusters an SM holds no more than eight blocks, however small.

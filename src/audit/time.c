@@ -19,8 +19,9 @@
 //     long as that one. DRAM and L2 are everybody's; but the blocks of a last wave that is not full move
 //     their bytes no faster than their SMs can, FILL_BYTES a clock.
 //  7. A warp's chain is its waits for loads, each as long as the place its bytes come from is away, for
-//     shared memory and for barriers, and ISSUE_CLOCKS for an instruction; a block takes BLOCK_CLOCKS to
-//     come and go. Blocks that are resident together wait together; waves wait one after another.
+//     shared memory, barriers and fences, and ISSUE_CLOCKS for an instruction; a block takes BLOCK_CLOCKS to
+//     come and go. Blocks that are resident together wait together; waves wait one after another. Of blocks
+//     in clusters an SM has SOL_EMU_CLUSTER_BLOCKS at most.
 //  8. A launch costs the device's published figure, in a stream or in a graph; EARLY_SHARE of that where
 //     it may start before its predecessor has ended. That was measured with a kernel of one block that
 //     waits for L2 once, so neither is counted again.
@@ -36,7 +37,7 @@
 #define L2_READS                                                                                             \
   0.43 // per clock and SM: 105 to 118 G/s measured, tests/data/h200-rules.csv (column_walk ...)
 #define L2_PACKETS                                                                                           \
-  0.535 // 131 to 145 G/s: bench/results/2026-11-15-h200-units.json, 4-byte writes, words of each sector
+  0.55 // 140 to 145 G/s: bench/results/2026-11-15-h200-units.json, 4-byte writes in bursts of one
 #define ISSUE_RATE      4.0  // warp instructions a clock and SM: one each of 4 schedulers
 #define INTEGER_RATE    2.0  // warp instructions a clock and SM: 64 lanes
 #define SPECIAL_RATE    0.5  // 16 lanes

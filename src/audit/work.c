@@ -23,18 +23,21 @@
 #define SHARED_IN_FLIGHT 4.0
 #define ISSUE_CLOCKS     2.0 // of a chain, for each instruction: results take 4, and every other one is not on it
 #define BARRIER_CLOCKS   30.0 // of a warp, once all have come
-#define JOINED_LINES     6.0 // bench/results/2026-11-15-h200-units.json, 4-byte writes in bursts: with more, none
-#define JOINED_SHARE     0.25  // the same: 0.2 to 0.4 of each further one's packets
-#define MEETING_CLOCKS   126.0 // of a cluster's: bench/results/2026-11-15-h200-units.json, meeting by relaxed
-#define FENCE_CLOCKS     309.0 // the same: meeting by fence
-#define SETTLE_CLOCKS    342.0 // the same: by which it is longer behind a store
-#define OTHER_CLOCKS     203.0 // the same: shared reads, another's, one by one
-#define STORE_PASSES     1.5   // sol ladder: rmsnorm thread, embedding naive
-#define CONSTANT_LEAST   2.1
-#define MATCH_SETUP      1.5
-#define INT_CLOCKS       1.46
-#define REAL_CLOCKS      3.5
-#define LOCAL_ROOM       128e3 // bytes: sol ladder registers
+// Clocks and shares of bench/results/2026-11-15-h200-units.json: "meeting by relaxed", "by fence" with
+// nothing before it and by how much it is longer behind a store, "shared reads, another's, one by one"; of
+// stores, "4-byte writes in bursts".
+#define MEETING_CLOCKS 130.0 // of a cluster's barrier: 126 to 135
+#define FENCE_CLOCKS   312.0 // 309 to 314
+#define SETTLE_CLOCKS  344.0 // 342 to 346
+#define OTHER_CLOCKS   205.0 // 202 to 207
+#define JOINED_LINES   6.0   // of a request; of those with eight or more next to none are joined
+#define JOINED_SHARE   0.25  // of the packets of each further store that go to L2: 0.2 to 0.4
+#define STORE_PASSES   1.5   // sol ladder: rmsnorm thread, embedding naive
+#define CONSTANT_LEAST 2.1
+#define MATCH_SETUP    1.5
+#define INT_CLOCKS     1.46
+#define REAL_CLOCKS    3.5
+#define LOCAL_ROOM     128e3 // bytes: sol ladder registers
 
 static double larger(double a, double b) {
   return a > b ? a : b;
