@@ -77,9 +77,7 @@ TEST(requests_to_read_and_to_write_overlap) {
   AuditWork w = full();
   w.l2_requests = 132 * 0.43 * 3e6;
   CHECK_NEAR(time_of(&w).seconds[AUDIT_L2], 3e6 / clock_rate, 1e-9);
-  w.l2_write_requests = 132 * 0.265 * 4e6;
-  CHECK_NEAR(time_of(&w).seconds[AUDIT_L2], 5e6 / clock_rate, 1e-9);
-  w.l2_write_parts = 132 * 0.57 * 4e6; // sectors in part: no more than the lines take
+  w.l2_packets = 132 * 0.55 * 4e6;
   CHECK_NEAR(time_of(&w).seconds[AUDIT_L2], 5e6 / clock_rate, 1e-9);
   w.l2_requests = 0;
   w.blocks = 1; // L2's own limit, whoever writes
@@ -272,16 +270,36 @@ TEST(a_request_passes_l1_once_for_every_line) {
   audit_demand(&in, &waits, 1, &w);
   CHECK_NEAR(w.l1_wavefronts, 32000, 0);
   in.counts.l2_writes = 32000;
+  in.counts.l2_packets = 64000;
   w = (AuditWork){0};
   audit_demand(&in, &waits, 1, &w);
   CHECK_NEAR(w.l1_wavefronts, 48000, 0);
-  CHECK_NEAR(w.l2_write_requests, 32000, 0);
+  CHECK_NEAR(w.l2_packets, 64000, 0);
   in.kind = SOL_EMU_KIND_CONST_LOAD; // elsewhere
   in.counts.turns = 9000;
   w = (AuditWork){0};
   audit_demand(&in, &waits, 1, &w);
   CHECK_NEAR(w.constant_turns, 9000, 0);
   CHECK_NEAR(w.l1_wavefronts + w.l2_reads + w.load_waits, 0, 0);
+}
+
+TEST(stores_that_follow_others_are_joined_with_them) {
+  AuditWaits waits = {0};
+  AuditInst in = {.text = "",
+                  .kind = SOL_EMU_KIND_GLOBAL_STORE,
+                  .counts = {.executions = 100, .requests = 100, .lines = 600, .l2_writes = 2400}};
+  in.counts.l2_packets = 3000;
+  AuditWork w = {0};
+  audit_demand(&in, &waits, 1, &w);
+  CHECK_NEAR(w.l2_packets, 3000, 0);
+  in.follows = true;
+  w = (AuditWork){0};
+  audit_demand(&in, &waits, 1, &w);
+  CHECK_NEAR(w.l2_packets, 750, 0);
+  in.counts.lines = 700; // seven lines a request: too many
+  w = (AuditWork){0};
+  audit_demand(&in, &waits, 1, &w);
+  CHECK_NEAR(w.l2_packets, 3000, 0);
 }
 
 TEST(a_wait_is_as_long_as_the_slowest_of_its_loads) {
@@ -388,6 +406,40 @@ TEST(chains_are_a_factor) {
   CHECK_INT(audit_add(&p, &l, NULL), SOL_OK);
   CHECK_INT(audit_finish(&p, NULL), SOL_OK);
   CHECK_NEAR(p.kernels[0].work.chain, (8 * 689 + 2) / 691.0, 1e-9);
+  audit_free(&p);
+}
+
+TEST(chains_wait_for_fences_and_clusters) {
+  AuditInst in = load_inst(1056, 4224);
+  AuditWaits waits = {.per_load = 1, .clocks = 689, .far = 689};
+  AuditWork w = {.warps_per_block = 8};
+  SolEmuChain c = {.other_waits = 132e3, .meetings = 132e3, .fences = 132e3, .settles = 132e3};
+  audit_demand(&in, &waits, 1, &w);
+  double mean = 691 * 132;
+  CHECK_NEAR(audit_chain(gpu("h200"), &w, &waits, &c, 1, 1056), 132e3 * (205 + 130 + 312 + 344) / mean, 1e-9);
+}
+
+// In clusters an SM holds no more than eight blocks, however small.
+TEST(blocks_of_clusters_have_eight_places) {
+  AuditProgram p;
+  CHECK_INT(audit_start(&p, gpu("h200"), NULL), SOL_OK);
+  AuditInst in = load_inst(1000, 4000);
+  AuditLaunch l = launch_of("k", &in, NULL, 0);
+  l.block[0] = 32;
+  CHECK_INT(audit_add(&p, &l, NULL), SOL_OK);
+  l.name = "in clusters";
+  l.cluster[0] = 2, l.cluster[1] = l.cluster[2] = 1;
+  CHECK_INT(audit_add(&p, &l, NULL), SOL_OK);
+  l.name = "few";
+  l.registers = 255;
+  l.block[0] = 256;
+  CHECK_INT(audit_add(&p, &l, NULL), SOL_OK);
+  CHECK_INT(audit_finish(&p, NULL), SOL_OK);
+  CHECK_NEAR(p.kernels[0].work.blocks_per_sm, 32, 0);
+  CHECK_NEAR(p.kernels[1].work.blocks_per_sm, 8, 0);
+  CHECK_NEAR(p.kernels[1].shapes[0].occupancy.occupancy, 8 / 64.0, 1e-12);
+  CHECK_INT(p.kernels[1].shapes[0].occupancy.limiter, SOL_LIMIT_BLOCKS);
+  CHECK_NEAR(p.kernels[2].work.blocks_per_sm, 1, 0);
   audit_free(&p);
 }
 

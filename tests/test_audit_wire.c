@@ -15,7 +15,7 @@ TEST(a_launch_survives_the_wire) {
   in.pattern =
       (SolEmuPattern){.width = 4, .seen = 9, .stride = -4096, .stride_times = 8, .step = 4, .zeros = 2};
   in.flops = 0.5;
-  in.waits = true;
+  in.waits = in.follows = true;
   AuditTouch t[] = {{.address = 0x7f0000001000, .bytes = 1 << 20, .label = "", .read = 1e6, .written = 5e5}};
   const char *faults[] = {"quote \" and \n line"};
   AuditLaunch l = {.name = "_Z3addPf",
@@ -23,7 +23,7 @@ TEST(a_launch_survives_the_wire) {
                    .block = {256, 1, 1},
                    .blocks = 132,
                    .flight = {.loads = 10, .waits = 2.5},
-                   .chain = {.issues = 7, .far_waits = 1.25, .barriers = 3},
+                   .chain = {.issues = 7, .far_waits = 1.25, .barriers = 3, .settles = 2},
                    .insts = &in,
                    .inst_count = 1,
                    .touches = t,
@@ -52,7 +52,7 @@ TEST(a_launch_survives_the_wire) {
         CHECK_STR(got->file, in.file);
         CHECK(memcmp(&got->counts, &in.counts, sizeof in.counts) == 0);
         CHECK(got->pattern.stride == -4096 && got->pattern.step == 4 && got->pattern.zeros == 2);
-        CHECK(got->waits && got->brings && !got->barrier && got->flops == 0.5 && got->line == 7);
+        CHECK(got->waits && got->follows && got->brings && !got->barrier && got->flops == 0.5 && got->line == 7);
       }
       CHECK(h->touch_count == 1 && h->touches[0].address == 0x7f0000001000 && h->touches[0].written == 5e5);
       CHECK(h->fault_count == 1 && strcmp(h->faults[0], faults[0]) == 0);

@@ -69,7 +69,51 @@ TEST(blocks_of_a_cluster_wait_for_each_other) {
   // Of rank 0: all of it; of rank 1: what rank 0 had done when it arrived, then the wait's return.
   double to_arrive = HEAD + 3 + 1 + 300 + 1;
   check("issues", c.issues, 8 * (2 * to_arrive + 1 + RET + RET));
-  check("barriers", c.barriers, 16);
+  check("barriers", c.barriers, 0);
+  check("meetings", c.meetings, 16);
+}
+
+// A fence waits; for stores on their way, too, which no barrier does. Those of shared memory, and of the
+// block's scope alone, do not. To arrive at a cluster's barrier is a fence unless it is relaxed.
+TEST(fences_wait) {
+  static const struct {
+    const char *body;
+    double fences, settles, meetings;
+  } cases[] = {
+      {"membar.gl;", 1, 0, 0},
+      {"fence.acq_rel.gpu; fence.sc.sys;", 2, 0, 0},
+      {"membar.cta; fence.acq_rel.cta;", 0, 0, 0},
+      {OWN "st.global.f32 [%rd3], %f1; membar.gl; membar.gl;", 2, 1, 0},
+      {OWN "st.global.f32 [%rd3], %f1; bar.sync 0; membar.gl;", 1, 1, 0},
+      {"mov.u32 %r1, tile; st.shared.u32 [%r1], %r1; membar.gl;", 1, 0, 0},
+      {"barrier.cluster.arrive; barrier.cluster.wait;", 1, 0, 1},
+      {OWN "st.global.f32 [%rd3], %f1; barrier.cluster.arrive.release; barrier.cluster.wait;", 1, 1, 1},
+      {OWN "st.global.f32 [%rd3], %f1; barrier.cluster.arrive.relaxed; barrier.cluster.wait;", 0, 0, 1},
+  };
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    SolEmuChain c = chain_of(&(Job){.blocks = 4, .threads = 32, .cluster = 2, .body = cases[k].body});
+    CHECK_MSG(fabs(c.fences - 4 * cases[k].fences) + fabs(c.settles - 4 * cases[k].settles) +
+                      fabs(c.meetings - 4 * cases[k].meetings) <
+                  1e-9,
+              "%s: %g, %g and %g", cases[k].body, c.fences / 4, c.settles / 4, c.meetings / 4);
+  }
+}
+
+// Each block reads its own word through the cluster's window, then its neighbour's.
+TEST(shared_memory_of_others_is_waited_for) {
+  static const char body[] =
+      "mov.u32 %r2, tile; st.shared.u32 [%r2], %t; barrier.cluster.arrive.relaxed; barrier.cluster.wait; "
+      "mov.u32 %r5, %cluster_ctarank; xor.b32 %r5, %r5, WHOSE; mapa.shared::cluster.u32 %r3, %r2, %r5; "
+      "cvt.u64.u32 %rd1, %r3; cvta.shared::cluster.u64 %rd1, %rd1; ld.u32 %r4, [%rd1]; add.u32 %r4, %r4, 1; "
+      "barrier.cluster.arrive.relaxed; barrier.cluster.wait;";
+  for (int other = 0; other < 2; other++) {
+    char text[sizeof body];
+    memcpy(text, body, sizeof body);
+    memcpy(strstr(text, "WHOSE"), other ? "1    " : "0    ", 5);
+    SolEmuChain c = chain_of(&(Job){.blocks = 4, .threads = 32, .cluster = 2, .body = text});
+    check("others'", c.other_waits, other ? 4 : 0);
+    check("own", c.shared_waits, other ? 0 : 1);
+  }
 }
 
 // A wait goes beyond L1 the first time a line is asked for, and not the second; loads in flight together are
@@ -90,6 +134,15 @@ TEST(waits_by_where_loads_are_answered) {
       {OWN LOOP(10, "red.global.add.u32 [%rd2], 1; "), 0, 0, 0},
       // On the side of a branch that no warp takes: nothing is on its way.
       {OWN "setp.eq.u32 %p1, %n, 1; @!%p1 bra over; ld.global.f32 %f1, [%rd2]; over: add.f32 %f2, %f1, %f1;",
+       0, 0, 0},
+      // Under guards that none or one of which the warp has: a wait where what they computed is needed.
+      {OWN
+       "setp.eq.u32 %p1, %n, 0; @%p1 bra x; ld.global.f32 %f1, [%rd2]; add.f32 %f9, %f9, %f1;\nx: "
+       "@!%p1 bra y; ld.global.f32 %f1, [%rd2+4096]; add.f32 %f9, %f9, %f1;\ny: st.global.f32 [%rd3], %f9;",
+       0, 1, 0},
+      {OWN
+       "setp.eq.u32 %p1, %n, 0; @%p1 bra x; ld.global.f32 %f1, [%rd2]; add.f32 %f9, %f9, %f1;\nx: "
+       "@%p1 bra y; ld.global.f32 %f1, [%rd2+4096]; add.f32 %f9, %f9, %f1;\ny: st.global.f32 [%rd3], %f9;",
        0, 0, 0},
       {"mov.u32 %r2, tile;\n" LOOP(8, "ld.shared.u32 %r3, [%r2]; "), 0, 0, 2},
       {"mov.u32 %r2, tile;\n" LOOP(8, "st.shared.u32 [%r2], %r2; "), 0, 0, 0},

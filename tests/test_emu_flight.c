@@ -3,7 +3,13 @@
 
 // ---- loads in flight ----
 
-#define SUM(n) "add.f32 %f9, %f9, %f" n ";\n"
+#define SUM(n)      "add.f32 %f9, %f9, %f" n ";\n"
+#define TAP(offset) "ld.global.f32 %f1, [%rd2+" offset "]; fma.rn.f32 %f9, %f1, 0f40000000, %f9; "
+#define FIVE                                                                                                 \
+  "add.f32 %f8, %f8, %f7; add.f32 %f8, %f8, %f7; add.f32 %f8, %f8, %f7; add.f32 %f8, %f8, %f7; "             \
+  "add.f32 %f8, %f8, %f7; "
+#define TEN                  FIVE FIVE
+#define GUARDED(label, body) "setp.eq.u32 %p1, %n, 1; @%p1 bra " label ";\n" body "\n" label ": "
 
 TEST(loads_in_flight) {
   static const struct {
@@ -26,6 +32,21 @@ TEST(loads_in_flight) {
       {OWN "mov.u32 %r1, tile; ld.global.f32 %f1, [%rd2]; st.shared.f32 [%r1], %f1; ld.global.f32 %f2, "
            "[%rd2+4096];" SUM("2"),
        2, 1},
+      // To another place by the same register: it may be passed, and be it by a vector; not where they meet,
+      // nor where the register moves.
+      {OWN "ld.global.f32 %f1, [%rd2]; st.global.f32 [%rd2], %f1; ld.global.f32 %f2, [%rd2+4];" SUM("2"), 2, 1},
+      {OWN "ld.global.f32 %f1, [%rd2+16]; st.global.f32 [%rd2+16], %f1; ld.global.v4.f32 {%f2,%f3,%f4,%f5}, "
+           "[%in];" SUM("2"),
+       2, 2},
+      {OWN "ld.global.f32 %f1, [%in+16]; st.global.f32 [%in+16], %f1; ld.global.v4.f32 {%f2,%f3,%f4,%f5}, "
+           "[%in];" SUM("2"),
+       2, 1},
+      {OWN "ld.global.f32 %f1, [%in+12]; st.global.f32 [%in+12], %f1; ld.global.v4.f32 {%f2,%f3,%f4,%f5}, "
+           "[%in];" SUM("2"),
+       2, 2},
+      {OWN "ld.global.f32 %f1, [%rd2]; st.global.f32 [%rd2], %f1; add.u64 %rd2, %rd2, 4; ld.global.f32 %f2, "
+           "[%rd2+4];" SUM("2"),
+       2, 2},
       // A barrier behind the store to shared memory: then it is.
       {OWN "mov.u32 %r1, tile; ld.global.f32 %f1, [%rd2]; st.shared.f32 [%r1], %f1; bar.sync 0; "
            "ld.global.f32 %f2, "
@@ -41,6 +62,34 @@ TEST(loads_in_flight) {
        "ld.global.f32 %f1, [%rd2]; setp.eq.u32 %p1, %n, 1; @%p1 bra over; ld.global.f32 %f2, [%rd2+4096];\n"
        "over: add.f32 %f9, %f1, %f2;",
        2, 1},
+      // A branch over a few instructions is a guard: the loads go together, and what was added up is needed
+      // by the store. Four of them wait one by one where the branches stay: over too many instructions, or
+      // over an atomic; where a store lies between them; and where the address is a value that was loaded.
+      {OWN GUARDED("a", TAP("0")) GUARDED("b", TAP("4096")) GUARDED("c", TAP("8192"))
+           GUARDED("d", TAP("12288")) "st.global.f32 [%rd3], %f9;",
+       4, 1},
+      {OWN GUARDED("a", TAP("0") TEN TEN) GUARDED("b", TAP("4096") TEN TEN) "st.global.f32 [%rd3], %f9;", 2,
+       2},
+      {OWN GUARDED("a", TAP("0") TEN "add.f32 %f8, %f8, %f7;")
+           GUARDED("b", TAP("4096") TEN) "st.global.f32 [%rd3], %f9;",
+       2, 1},
+      {OWN GUARDED("a", TAP("0") "red.shared.add.u32 [%r1], 1;") "mov.u32 %r1, tile;\n" GUARDED(
+           "b", TAP("4096") "red.shared.add.u32 [%r1], 1;"),
+       2, 2},
+      {OWN GUARDED("a", "ld.global.f32 %f1, [%rd2]; st.global.f32 [%rd3], %f1; ")
+           GUARDED("b", "ld.global.f32 %f1, [%rd2+4096]; st.global.f32 [%rd3+4], %f1; "),
+       2, 2},
+      {OWN GUARDED("a", "ld.global.u32 %r1, [%rd2]; mul.wide.u32 %rd4, %r1, 4; add.u64 %rd5, %in, %rd4; "
+                        "ld.global.f32 %f1, [%rd5]; add.f32 %f9, %f9, %f1; ") "st.global.f32 [%rd3], %f9;",
+       2, 2},
+      // To shared memory: what a barrier or the end of the line waits for.
+      {OWN "mov.u32 %r1, tile;\n" GUARDED("a", "ld.global.f32 %f1, [%rd2]; st.shared.f32 [%r1], %f1; ")
+           GUARDED("b", "ld.global.f32 %f1, [%rd2+4096]; st.shared.f32 [%r1+4], %f1; ") "bar.sync 0;",
+       2, 1},
+      // The load is wanted in the guarded part alone, and the warp does not come by.
+      {OWN "setp.eq.u32 %p1, %n, 0; @%p1 bra x; ld.global.f32 %f1, [%rd2]; add.f32 %f9, %f9, %f1;\nx: "
+           "ld.global.f32 %f2, [%rd2+4096]; add.f32 %f9, %f9, %f2;",
+       1, 1},
       // A loop, ten times: a load and its use; four loads; a load for the next turn.
       {OWN "mov.u32 %r1, 0; again: ld.global.f32 %f1, [%rd2];" SUM(
            "1") "add.u64 %rd2, %rd2, 4096; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 10; @%p1 bra again;",
@@ -71,6 +120,32 @@ TEST(loads_in_flight) {
               "%s: %g loads and %g waits", cases[k].body, (double)s.r.flight.loads / 32,
               s.r.flight.waits / 32);
     CHECK_INT(s.r.flight.async_bytes, strstr(cases[k].body, "cp.async") ? 4 * 1024 : 0);
+    done(&s);
+  }
+}
+
+// Stores to words side by side, with nothing to wait for between them.
+TEST(stores_that_follow_others) {
+  static const struct {
+    const char *body;
+    bool second;
+  } cases[] = {
+      {OWN "st.global.f32 [%rd3], %f1; st.global.f32 [%rd3+4], %f1;", true},
+      {OWN "st.global.f32 [%rd3+4], %f1; st.global.f32 [%rd3], %f1;", true},
+      {OWN "st.global.f32 [%rd3], %f1; st.global.f32 [%rd3+64], %f1;", false},
+      {OWN "st.global.f32 [%rd3], %f1; st.global.f32 [%rd2], %f1;", false},
+      {OWN "st.global.f32 [%rd3], %f1; st.global.f32 [%rd3], %f2;", false},
+      {OWN "st.global.f32 [%rd3], %f1; ld.global.f32 %f2, [%rd2]; st.global.f32 [%rd3+4], %f2;", false},
+      {OWN "ld.global.f32 %f1, [%rd3]; st.global.f32 [%rd3], %f1; ld.global.f32 %f2, [%rd3+4]; "
+           "st.global.f32 [%rd3+4], %f2;",
+       true},
+      {OWN "st.global.f32 [%rd3], %f1; add.u64 %rd3, %rd3, 8; st.global.f32 [%rd3+4], %f1;", false},
+  };
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    Seen s;
+    run(&(Job){.body = cases[k].body}, &s);
+    CHECK(!inst(&s, "st.global", 0)->follows);
+    CHECK_MSG(inst(&s, "st.global", 1)->follows == cases[k].second, "%s", cases[k].body);
     done(&s);
   }
 }

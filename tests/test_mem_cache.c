@@ -328,6 +328,8 @@ TEST(a_request_to_l2_is_for_one_line) { // of whole sectors; each that is writte
   machine_strided(m, 0, LINE(32), 32, 4, SOL_MEM_LOAD, 4);
   machine_drain(m);
   CHECK(m->l2_counts[3].requests == 32 && m->l2_counts[4].requests == 8);
+  // A packet a sector, and one for which of its bytes, unless the line is written whole.
+  CHECK(m->l1_counts[1].packets == 4 && m->l1_counts[3].packets == 8 + 32 && !m->l1_counts[4].packets);
   machine_free(m);
 }
 

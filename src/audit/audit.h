@@ -35,8 +35,7 @@ typedef struct AuditProgram AuditProgram;
   X(l2_writes)         /* sectors that were sent to L2 */                                                    \
   X(l2_atomics)        /* sectors of atomics sent to L2 */                                                   \
   X(l2_requests)       /* to L2, for sectors of a line; modelled */                                          \
-  X(l2_write_requests) /* likewise, that write */                                                            \
-  X(l2_write_parts)    /* of those: whole lines, and sectors that are written in part */                     \
+  X(l2_packets)        /* that stores send to L2 */                                                          \
   X(atomic_turns)      /* lanes of atomics on the busiest sector */                                          \
   X(atomic_clocks)     /* of L2, for the atomics on its busiest 512 bytes, one after another */              \
   X(constant_turns)    /* words that constant memory gives one after another */                              \
@@ -117,6 +116,7 @@ typedef struct AuditInst { // a PTX instruction that ran: memory, atomic, barrie
   bool brings;      // a value from global, local or texture memory that a warp may have to wait for
   bool barrier, branch;
   bool waits;            // here a warp waits for the global loads before it
+  bool follows;          // a store right behind one to the words beside
   double flops;          // tensor instructions: of one execution, in units of the fp16 rate
   SolEmuCounts counts;   // of all launches
   SolEmuPattern pattern; // likewise

@@ -88,13 +88,24 @@ static AuditShape *shape_of(AuditKernel *k, const AuditLaunch *l) {
 }
 
 // Where the machine's figures do not let such a block in, it is taken to be alone on its SM: it did run.
+static void hold_clusters(SolOccupancy *o) {
+  if (o->blocks_per_sm <= SOL_EMU_CLUSTER_BLOCKS) return;
+  o->blocks_per_sm = o->blocks_by_slots = SOL_EMU_CLUSTER_BLOCKS;
+  o->warps_per_sm = o->blocks_per_sm * o->warps_per_block;
+  o->occupancy = (double)o->warps_per_sm / o->max_warps_per_sm;
+  o->limiter = SOL_LIMIT_BLOCKS;
+}
+
 static void find_occupancy(const SolDevice *d, const AuditLaunch *l, AuditShape *s) {
   SolKernelShape shape = {.threads = (int64_t)l->block[0] * l->block[1] * l->block[2],
                           .regs = l->registers,
                           .smem = (int64_t)(l->static_shared + l->dynamic_shared)};
   if (sol_known(d->max_regs_per_thread) && (double)shape.regs > d->max_regs_per_thread.value)
     shape.regs = (int64_t)d->max_regs_per_thread.value;
-  if (!sol_occupancy(d, &shape, &s->occupancy, NULL)) return;
+  if (!sol_occupancy(d, &shape, &s->occupancy, NULL)) {
+    if (l->cluster[0]) hold_clusters(&s->occupancy);
+    return;
+  }
   int warps = (int)((shape.threads + 31) / 32), most = (int)d->max_warps_per_sm.value;
   s->occupancy = (SolOccupancy){.blocks_per_sm = 1,
                                 .warps_per_sm = warps,

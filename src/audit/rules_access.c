@@ -175,8 +175,7 @@ static bool next_group(const Rules *r, RuleId rule, Group *g) {
 // much less as there are fewer sectors, but no less than each of its bytes once.
 typedef struct Stream {
   double sectors, ideal, bytes;
-  double l2_reads, l2_writes, l2_requests, l2_write_requests, l2_write_parts, dram_read, dram_write,
-      dram_scattered;
+  double l2_reads, l2_writes, l2_requests, l2_packets, dram_read, dram_write, dram_scattered;
 } Stream;
 
 static bool same_stream(const AuditInst *a, const AuditInst *b) {
@@ -196,8 +195,7 @@ static Stream stream_of(const Rules *r, const Group *g, const AuditInst *in) {
     s.l2_reads += d->l2_reads;
     s.l2_writes += d->l2_writes;
     s.l2_requests += d->l2_requests;
-    s.l2_write_requests += d->l2_write_requests;
-    s.l2_write_parts += d->l2_write_parts;
+    s.l2_packets += d->l2_packets;
     s.dram_scattered += d->dram_scattered;
     s.dram_read += d->dram_read;
     s.dram_write += d->dram_write;
@@ -252,9 +250,7 @@ static void lay_out_well(const Rules *r, const Group *g, AuditWork *after) {
     after->l2_writes -= writes;
     after->l2_requests -= // whole lines are asked for at once
         s.l2_requests - rule_least(s.l2_requests, (s.l2_reads - reads) / 4);
-    after->l2_write_requests -=
-        s.l2_write_requests - rule_least(s.l2_write_requests, (s.l2_writes - writes) / 4);
-    after->l2_write_parts -= s.l2_write_parts - rule_least(s.l2_write_parts, (s.l2_writes - writes) / 4);
+    after->l2_packets -= s.l2_packets - rule_least(s.l2_packets, s.l2_writes - writes); // and written so
     after->dram_scattered -= s.dram_scattered;
     after->dram_write -= saved_of(s.dram_write, share, distinct);
     // What a store reads fills up sectors; whole ones need none.

@@ -109,6 +109,7 @@ static bool take_inst(const SolPtxModule *ptx, const SolEmuInstCounts *from, uin
   to->unit = sol_emu_class(in);
   to->width = from->pattern.width;
   to->waits = from->waits;
+  to->follows = from->follows;
   to->async = is_async(in->code);
   to->brings = brings_value(in->code, to->kind);
   to->barrier = is_block_barrier(in->code);

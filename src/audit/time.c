@@ -9,9 +9,8 @@
 //  2. DRAM moves reads and writes at DRAM_SHARE of the published bandwidth: what a plain copy reaches. Of
 //     that, SCATTER_SHARE for what lanes read that lie anywhere: each opens a row of its own.
 //  3. L2 gives its measured bandwidth to all SMs together; one SM takes at most FILL_BYTES a clock, in at
-//     most L2_READS requests. L2 takes L2_WRITES requests to write a clock and SM, or L2_PARTS sectors
-//     that are written in part, wherever they come from. A request is for sectors of one line. Reads and
-//     writes overlap as work and waiting do.
+//     most L2_READS requests, each for sectors of one line. L2 takes L2_PACKETS from stores a clock and SM,
+//     wherever they come from. Reads and writes overlap as work and waiting do.
 //  4. L1 and shared memory share one pipe of an SM: a pass a clock.
 //  5. An SM issues 4 warp instructions a clock; pipes have the rates of the CUDA guide's table of
 //     arithmetic throughput (fp32, fp64 and tensor: of the published peaks). PTX instructions stand for
@@ -20,8 +19,9 @@
 //     long as that one. DRAM and L2 are everybody's; but the blocks of a last wave that is not full move
 //     their bytes no faster than their SMs can, FILL_BYTES a clock.
 //  7. A warp's chain is its waits for loads, each as long as the place its bytes come from is away, for
-//     shared memory and for barriers, and ISSUE_CLOCKS for an instruction; a block takes BLOCK_CLOCKS to
-//     come and go. Blocks that are resident together wait together; waves wait one after another.
+//     shared memory, barriers and fences, and ISSUE_CLOCKS for an instruction; a block takes BLOCK_CLOCKS to
+//     come and go. Blocks that are resident together wait together; waves wait one after another. Of blocks
+//     in clusters an SM has SOL_EMU_CLUSTER_BLOCKS at most.
 //  8. A launch costs the device's published figure, in a stream or in a graph; EARLY_SHARE of that where
 //     it may start before its predecessor has ended. That was measured with a kernel of one block that
 //     waits for L2 once, so neither is counted again.
@@ -36,9 +36,8 @@
 #define FILL_BYTES    40.0  // per clock from L2 to an SM: sol ladder tail, a block alone
 #define L2_READS                                                                                             \
   0.43 // per clock and SM: 105 to 118 G/s measured, tests/data/h200-rules.csv (column_walk ...)
-#define L2_WRITES 0.265 // 69 to 73 G/s: bench/results/2026-11-15-h200-units.json, 4-byte writes
-#define L2_PARTS                                                                                             \
-  0.57 // about 150 G/s: uncoalesced_bad takes 99 and embedding's unrolled rung 107, particles' first 178
+#define L2_PACKETS                                                                                           \
+  0.55 // 140 to 145 G/s: bench/results/2026-11-15-h200-units.json, 4-byte writes in bursts of one
 #define ISSUE_RATE      4.0  // warp instructions a clock and SM: one each of 4 schedulers
 #define INTEGER_RATE    2.0  // warp instructions a clock and SM: 64 lanes
 #define SPECIAL_RATE    0.5  // 16 lanes
@@ -115,8 +114,8 @@ static double sm_seconds(const Machine *m, double work, double per_clock) {
 static double l2_seconds(const Machine *m, const AuditWork *w, AuditTime *out) {
   double sectors = w->l2_reads + w->l2_writes + 2 * w->l2_atomics;
   double fill = sm_seconds(m, (w->l2_reads + w->l2_writes + w->l2_atomics) * 32, FILL_BYTES);
-  double reads = sm_seconds(m, w->l2_requests, L2_READS), lines = w->l2_write_requests / L2_WRITES,
-         parts = w->l2_write_parts / L2_PARTS, writes = larger(lines, parts) / m->sms / m->clock;
+  double reads = sm_seconds(m, w->l2_requests, L2_READS),
+         writes = w->l2_packets / L2_PACKETS / m->sms / m->clock;
   fill = larger(fill, together(reads, writes));
   if (sol_known(m->d->l2_bandwidth)) return larger(sectors * 32 / m->d->l2_bandwidth.value, fill);
   out->left_out |= 1u << AUDIT_L2;

@@ -54,7 +54,8 @@ static void put_new(const AuditLaunch *l, AuditTold *told, SolBuffer *out) {
     const AuditInst *in = &l->insts[i];
     if (told->places[in->place]) continue;
     told->places[in->place] = 1;
-    int flags = in->async | in->brings << 1 | in->barrier << 2 | in->branch << 3 | in->waits << 4;
+    int flags =
+        in->async | in->brings << 1 | in->barrier << 2 | in->branch << 3 | in->waits << 4 | in->follows << 5;
     sol_buffer_format(out, "%s[%u,%u,%d,%d,", comma, in->place, in->line, (int)in->unit, flags);
     put_number(out, in->flops);
     sol_buffer_puts(out, ",");

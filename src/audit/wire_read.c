@@ -103,6 +103,7 @@ static bool hear_new(AuditReader *r, struct AuditHeard *k, SolJson row) {
                                 .barrier = flags >> 2 & 1,
                                 .branch = flags >> 3 & 1,
                                 .waits = flags >> 4 & 1,
+                                .follows = flags >> 5 & 1,
                                 .flops = n[4],
                                 .file = keep_text(&r->arena, part[5]),
                                 .text = keep_text(&r->arena, part[6])};

@@ -2,8 +2,9 @@
 //
 // Assumptions, each with a test in tests/test_audit.c:
 //  1. A request passes L1 once for every line that it touches, a store STORE_PASSES times; a texture's
-//     once, or once for every 4 sectors. Constant memory passes elsewhere. A store sends L2 a request for
-//     every line.
+//     once, or once for every 4 sectors. Constant memory passes elsewhere. A store sends L2 a packet a
+//     sector, and one more for every line that it does not write whole. Of a store right behind another to
+//     the words beside, L1 joins most with that one, where they touch no more than JOINED_LINES lines.
 //  2. A wait for loads is as long as the slowest of them takes. Each finds its sectors in L1, L2 or DRAM
 //     with the chance that all of the kernel's loads have on average; DRAM's are bytes from there over 32.
 //  3. Of shared-memory loads a warp has SHARED_IN_FLIGHT on their way before it waits; for a shuffle it
@@ -22,12 +23,21 @@
 #define SHARED_IN_FLIGHT 4.0
 #define ISSUE_CLOCKS     2.0 // of a chain, for each instruction: results take 4, and every other one is not on it
 #define BARRIER_CLOCKS   30.0 // of a warp, once all have come
-#define STORE_PASSES     1.5  // sol ladder: rmsnorm thread, embedding naive
-#define CONSTANT_LEAST   2.1
-#define MATCH_SETUP      1.5
-#define INT_CLOCKS       1.46
-#define REAL_CLOCKS      3.5
-#define LOCAL_ROOM       128e3 // bytes: sol ladder registers
+// Clocks and shares of bench/results/2026-11-15-h200-units.json: "meeting by relaxed", "by fence" with
+// nothing before it and by how much it is longer behind a store, "shared reads, another's, one by one"; of
+// stores, "4-byte writes in bursts".
+#define MEETING_CLOCKS 130.0 // of a cluster's barrier: 126 to 135
+#define FENCE_CLOCKS   312.0 // 309 to 314
+#define SETTLE_CLOCKS  344.0 // 342 to 346
+#define OTHER_CLOCKS   205.0 // 202 to 207
+#define JOINED_LINES   6.0   // of a request; of those with eight or more next to none are joined
+#define JOINED_SHARE   0.25  // of the packets of each further store that go to L2: 0.2 to 0.4
+#define STORE_PASSES   1.5   // sol ladder: rmsnorm thread, embedding naive
+#define CONSTANT_LEAST 2.1
+#define MATCH_SETUP    1.5
+#define INT_CLOCKS     1.46
+#define REAL_CLOCKS    3.5
+#define LOCAL_ROOM     128e3 // bytes: sol ladder registers
 
 static double larger(double a, double b) {
   return a > b ? a : b;
@@ -79,6 +89,13 @@ static bool is_real(const char *text) { // "atom.shared.add.f32 ..."
   return false;
 }
 
+// Copies that pass L1 by write whole lines.
+static double packets_of(const AuditInst *in) {
+  const SolEmuCounts *c = &in->counts;
+  bool joins = in->follows && (double)c->lines <= JOINED_LINES * (double)c->requests;
+  return larger((double)c->l2_packets, (double)c->l2_writes) * (joins ? JOINED_SHARE : 1);
+}
+
 static void add_global(const AuditInst *in, const AuditWaits *waits, double scale, AuditWork *w) {
   const SolEmuCounts *c = &in->counts;
   double at_l2 = (double)(c->l2_hits + c->l2_misses) * scale;
@@ -91,10 +108,9 @@ static void add_global(const AuditInst *in, const AuditWaits *waits, double scal
   else
     w->l2_reads += at_l2;
   w->l2_writes += (double)c->l2_writes * scale;
-  if (c->l2_writes) {
-    w->l2_write_requests += (double)c->lines * scale;
-    w->l2_write_parts += (double)c->l2_requests * scale;
-  } else
+  if (c->l2_writes)
+    w->l2_packets += packets_of(in) * scale;
+  else
     w->l2_requests += (double)c->l2_requests * scale;
   w->dram_read += (double)c->dram_read * scale;
   if (in->pattern.seen)
@@ -142,7 +158,9 @@ double audit_chain(const SolDevice *d, const AuditWork *w, const AuditWaits *wai
   double mean = audit_wait_clocks(d, w) / larger(w->warps_per_block, 1); // of the warps of all blocks
   double longest = chain->issues * machine * ISSUE_CLOCKS + chain->l1_waits * d->l1_latency.value +
                    chain->far_waits * waits->far + chain->shared_waits * d->smem_latency.value +
-                   chain->barriers * BARRIER_CLOCKS;
+                   chain->barriers * BARRIER_CLOCKS + chain->other_waits * OTHER_CLOCKS +
+                   chain->meetings * MEETING_CLOCKS + chain->fences * FENCE_CLOCKS +
+                   chain->settles * SETTLE_CLOCKS;
   return mean > 0 && longest * scale > mean ? longest * scale / mean : 1;
 }
 
@@ -164,7 +182,7 @@ AuditWork audit_spills(double bytes, double warps, double resident) {
   return (AuditWork){.issues = trips,
                      .l1_wavefronts = trips,
                      .l2_writes = sectors,
-                     .l2_write_requests = sectors / 4,
+                     .l2_packets = sectors,
                      .l2_reads = sectors * away,
                      .l2_requests = sectors / 4 * away,
                      .dram_write = sectors * 32 * away,

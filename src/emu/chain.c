@@ -3,11 +3,15 @@
 #include "emu/observe.h"
 
 enum { ISSUE_CLOCKS = 2, L1_CLOCKS = 35, FAR_CLOCKS = 500, SHARED_CLOCKS = 30, BARRIER_CLOCKS = 30 };
+enum { OTHER_CLOCKS = 200, MEETING_CLOCKS = 130, FENCE_CLOCKS = 300, SETTLE_CLOCKS = 350 };
 enum { IN_FLIGHT = 4 }; // loads of shared and local memory that a warp has on their way before it waits
 
 static uint64_t weight(const EmuPath *p) {
-  return (p->issues * ISSUE_CLOCKS + p->barriers * BARRIER_CLOCKS) * EMU_WAIT + p->l1_waits * L1_CLOCKS +
-         p->far_waits * FAR_CLOCKS + p->shared_waits * SHARED_CLOCKS;
+  return (p->issues * ISSUE_CLOCKS + p->barriers * BARRIER_CLOCKS + p->meetings * MEETING_CLOCKS +
+          p->fences * FENCE_CLOCKS + p->settles * SETTLE_CLOCKS) *
+             EMU_WAIT +
+         p->l1_waits * L1_CLOCKS + p->far_waits * FAR_CLOCKS + p->shared_waits * SHARED_CLOCKS +
+         p->other_waits * OTHER_CLOCKS;
 }
 
 // ---- of a warp ----
@@ -15,21 +19,37 @@ static uint64_t weight(const EmuPath *p) {
 // For what is on its way, if anything is: a load may stand on a side of a branch that the warp did not take.
 void emu_path_wait(EmuPath *path, uint32_t parts) {
   if (path->pending == EMU_PENDING_FAR) path->far_waits += EMU_WAIT / parts;
+  if (path->pending == EMU_PENDING_OTHER) path->other_waits += EMU_WAIT / parts;
   if (path->pending == EMU_PENDING_NEAR) path->l1_waits += EMU_WAIT / parts;
   path->pending = EMU_NONE_PENDING;
 }
 
-void emu_path_access(EmuCtx *x, const EmuInst *i, bool shared, bool far, SolMemOp op) {
+void emu_path_access(EmuCtx *x, const EmuInst *i, EmuReach reach, SolMemOp op) {
   EmuPath *path = &x->block->paths[x->warp->index];
-  bool stores = op == SOL_MEM_STORE || op == SOL_MEM_COPY_STORE;
-  if (stores) return;
-  if (shared) path->shared_waits += EMU_WAIT / IN_FLIGHT;
-  if (shared || !(x->launch->statics->paths[i->index] & EMU_PATH_BRINGS)) return;
-  EmuPending pending = far ? EMU_PENDING_FAR : EMU_PENDING_NEAR;
+  bool own = reach == EMU_REACH_SHARED, far = reach == EMU_REACH_FAR;
+  if (op == SOL_MEM_STORE || op == SOL_MEM_COPY_STORE) {
+    if (!own && reach != EMU_REACH_OTHERS && i->space != PTX_SPACE_LOCAL) path->stored = 1;
+    return;
+  }
+  if (own) path->shared_waits += EMU_WAIT / IN_FLIGHT;
+  if (own || !(x->launch->statics->paths[i->index] & EMU_PATH_BRINGS)) return;
+  EmuPending pending = far                         ? EMU_PENDING_FAR
+                       : reach == EMU_REACH_OTHERS ? EMU_PENDING_OTHER
+                                                   : EMU_PENDING_NEAR;
   if (i->space == PTX_SPACE_LOCAL)
     *(far ? &path->far_waits : &path->l1_waits) += EMU_WAIT / IN_FLIGHT;
   else if (pending > path->pending)
     path->pending = pending;
+}
+
+// Nothing of the warp's is on its way afterwards.
+void emu_path_fence(EmuCtx *x) {
+  if (!x->block->paths) return;
+  EmuPath *path = &x->block->paths[x->warp->index];
+  emu_path_wait(path, 1);
+  path->fences++;
+  path->settles += path->stored;
+  path->stored = 0;
 }
 
 // Bulk copies are asked for by one warp and awaited by others.
@@ -61,10 +81,14 @@ void emu_path_leave(const EmuBlock *block, uint32_t warp, const EmuBlock *at, ui
   if (!block->paths) return;
   const EmuPath *there = &at->paths[at->warp_count + meet];
   EmuPath *own = &block->paths[warp];
-  uint64_t pending = own->pending;
+  uint64_t pending = own->pending, stored = own->stored;
   if (weight(there) >= weight(own)) *own = *there;
   own->pending = pending;
-  own->barriers++;
+  own->stored = stored;
+  if (meet == EMU_MEET_PAST)
+    own->meetings++;
+  else
+    own->barriers++;
 }
 
 void emu_path_clear(const EmuBlock *at, uint32_t meet) {
@@ -84,7 +108,11 @@ static void add(EmuPath *to, const EmuPath *from) {
   to->l1_waits += from->l1_waits;
   to->far_waits += from->far_waits;
   to->shared_waits += from->shared_waits;
+  to->other_waits += from->other_waits;
   to->barriers += from->barriers;
+  to->meetings += from->meetings;
+  to->fences += from->fences;
+  to->settles += from->settles;
 }
 
 void emu_path_end(const EmuBlock *block, EmuPath *sum) {
@@ -108,5 +136,9 @@ void emu_path_sum(EmuRun *run, SolEmuChain *to) {
   to->l1_waits += (double)sum.l1_waits / EMU_WAIT;
   to->far_waits += (double)sum.far_waits / EMU_WAIT;
   to->shared_waits += (double)sum.shared_waits / EMU_WAIT;
+  to->other_waits += (double)sum.other_waits / EMU_WAIT;
   to->barriers += (double)sum.barriers;
+  to->meetings += (double)sum.meetings;
+  to->fences += (double)sum.fences;
+  to->settles += (double)sum.settles;
 }

@@ -24,6 +24,10 @@ typedef struct SolEmuResult SolEmuResult;
 
 // ---- the machine ----
 
+// Blocks that an SM holds at once, at most, of a launch in clusters, whatever their size: an H200's
+// cudaOccupancyMaxActiveClusters says so of blocks of 32 threads, and bench/probe_units.cu finds as many.
+enum { SOL_EMU_CLUSTER_BLOCKS = 8 };
+
 typedef struct SolEmuMachine { // 0 in a field: what the comment says
   int sms;                     // 132
   int cc;                      // compute capability times ten: 90; %smid and limits do not depend on it
@@ -150,6 +154,8 @@ typedef struct SolEmuLaunch {
   X(l2_misses)                                                                                               \
   X(l2_writes)                                                                                               \
   X(l2_requests) /* to L2: for sectors of one line, or one written in part */                                \
+  X(l2_packets)  /* that stores send to L2: one a sector, and one more for a line that is not written whole  \
+                  */                                                                                         \
   X(dram_read)   /* bytes */                                                                                 \
   X(dram_write)  /* bytes */
 typedef struct SolEmuCounts {
@@ -233,7 +239,8 @@ typedef struct SolEmuInstCounts {
   uint32_t function, inst; // SolPtxModule.functions, PtxFunction.insts
   SolEmuCounts counts;
   SolEmuPattern pattern;
-  bool waits; // static: here a warp waits for global loads before it; see SolEmuFlight
+  bool waits;   // static: here a warp waits for global loads before it; see SolEmuFlight
+  bool follows; // static: a store that comes right behind another beside it, no wait between
 } SolEmuInstCounts;
 
 // An allocation that a launch read or wrote in global memory, in distinct bytes. Exact; of further launches
@@ -275,7 +282,11 @@ typedef struct SolEmuFlight {
   X(l1_waits)     /* waits for global, local or texture loads that L1 answered */                            \
   X(far_waits)    /* and for those that went beyond it */                                                    \
   X(shared_waits) /* for shared memory and shuffles */                                                       \
-  X(barriers)     /* of the block, or of the cluster */
+  X(other_waits)  /* for loads from the shared memory of another block of the cluster */                     \
+  X(barriers)     /* of the block */                                                                         \
+  X(meetings)     /* barriers of the cluster */                                                              \
+  X(fences)       /* wider than the block; arriving at the cluster's barrier is one, if it is not relaxed */ \
+  X(settles)      /* of those, with stores to global memory on their way */
 typedef struct SolEmuChain {
 #define SOL_EMU_CHAIN_FIELD(name) double name;
   SOL_EMU_CHAIN(SOL_EMU_CHAIN_FIELD)

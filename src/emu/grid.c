@@ -108,6 +108,7 @@ static SolStatus check_units(EmuRun *run, SolError *err) {
   if (run->shared_bytes && m->smem_per_sm / (run->shared_bytes + 1024) < fit)
     fit = m->smem_per_sm / (run->shared_bytes + 1024);
   if (m->blocks_per_sm && (uint64_t)m->blocks_per_sm < fit) fit = (uint64_t)m->blocks_per_sm;
+  if (run->explicit_cluster && fit > SOL_EMU_CLUSTER_BLOCKS) fit = SOL_EMU_CLUSTER_BLOCKS;
   fit /= run->cluster_size;
   run->units_per_sm = fit ? (uint32_t)fit : 1;
   run->sm_count = (uint32_t)m->sms;

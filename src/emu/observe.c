@@ -89,10 +89,18 @@ static void add_step(EmuCtx *x, EmuSight *g, uint64_t first, uint32_t mask) {
 }
 
 // Whether the last request had to go beyond L1.
-static bool went_on(EmuCtx *x, const EmuInst *i, EmuSight *g) {
+static EmuReach reach_of(EmuCtx *x, const EmuInst *i, EmuSight *g) {
   uint64_t before = g->to_l2;
   g->to_l2 = emu_worker(x)->l1_counts[i->index].to_l2;
-  return g->to_l2 != before;
+  return g->to_l2 != before ? EMU_REACH_FAR : EMU_REACH_L1;
+}
+
+// Whether a lane's shared memory is another block's.
+static bool of_others(const EmuCtx *x, const EmuAccess *acc) {
+  for (uint32_t left = acc->shared; left && x->block->unit->count > 1; left &= left - 1)
+    if ((uintptr_t)acc->host[emu_first(left)] - (uintptr_t)x->block->shared >= x->block->shared_bytes)
+      return true;
+  return false;
 }
 
 static void add_allocation(EmuSight *g, const EmuAlloc *a) {
@@ -116,7 +124,7 @@ void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first,
   }
   add_execution(g, &g->now, first, shared);
   add_step(x, g, first, s->mask);
-  emu_path_access(x, i, shared, went_on(x, i, g), op);
+  emu_path_access(x, i, shared ? EMU_REACH_SHARED : reach_of(x, i, g), op);
   if (shared) return;
   EmuAlloc *a = emu_worker(x)->last[i->index];
   add_allocation(g, a);
@@ -129,8 +137,8 @@ void emu_observe_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint3
   uint32_t global = acc->mask & ~(acc->shared | acc->local), mask = global ? global : acc->shared;
   if (global) emu_touch_any(x, &w->coalesced, op);
   if (!g) return;
-  if (acc->shared) emu_path_access(x, i, true, false, op);
-  if (acc->mask & ~acc->shared) emu_path_access(x, i, false, went_on(x, i, g), op);
+  if (acc->shared) emu_path_access(x, i, of_others(x, acc) ? EMU_REACH_OTHERS : EMU_REACH_SHARED, op);
+  if (acc->mask & ~acc->shared) emu_path_access(x, i, reach_of(x, i, g), op);
   if (!mask) return;
   int64_t delta[EMU_LANES] = {0};
   uint64_t first = acc->addr[emu_first(mask)];

@@ -92,8 +92,16 @@ typedef struct EmuStatics {
   uint8_t *paths;       // by pc: EMU_PATH_...
 } EmuStatics;
 SolStatus emu_statics_make(EmuProgram *program, SolError *err); // once
-// statics.c: waits and loads of one function
-bool emu_flight_find(const PtxFunction *fn, uint8_t *loads, uint8_t *waits);
+// flight.c: waits and loads of one function, and which of its stores follow another
+bool emu_flight_find(const PtxFunction *fn, uint8_t *loads, uint8_t *waits, uint8_t *follows);
+uint32_t emu_block_at(const PtxFunction *fn, uint32_t inst);
+// Blocks that are one straight line to ptxas: one that ends in a branch, what that skips, and where it leads.
+typedef enum EmuGuarded {
+  EMU_BLOCK_OWN,     // begins a line
+  EMU_BLOCK_GUARDED, // goes on with it, under the guard of the branch before
+  EMU_BLOCK_JOINS    // goes on with it, for all lanes
+} EmuGuarded;
+void emu_guarded_find(const PtxFunction *fn, uint8_t *of_block); // EmuGuarded, by block
 
 // ---- chains ----
 
@@ -103,12 +111,14 @@ enum { EMU_WAIT = 720720 }; // a multiple of 1 to 16: open groups of cp.async sh
 enum {                      // EmuStatics.paths
   EMU_PATH_BRINGS = 1,      // a value, or a copy, that the warp may have to wait for
   EMU_PATH_SHUFFLE = 2,     // waits for other lanes' values
-  EMU_PATH_POLL = 4         // waits for an mbarrier, if it has not come yet: only then it counts
+  EMU_PATH_POLL = 4,        // waits for an mbarrier, if it has not come yet: only then it counts
+  EMU_PATH_FOLLOWS = 8      // a store right behind one to the words beside
 };
-typedef enum EmuPending { EMU_NONE_PENDING, EMU_PENDING_NEAR, EMU_PENDING_FAR } EmuPending;
+typedef enum EmuPending { EMU_NONE_PENDING, EMU_PENDING_NEAR, EMU_PENDING_OTHER, EMU_PENDING_FAR } EmuPending;
 typedef struct EmuPath {
-  uint64_t issues, l1_waits, far_waits, shared_waits, barriers;
+  uint64_t issues, l1_waits, far_waits, shared_waits, other_waits, barriers, meetings, fences, settles;
   uint64_t pending; // EmuPending: loads on their way
+  uint64_t stored;  // to global memory, since its last fence
 } EmuPath;
 // Behind the warps' paths stand those that have come to each barrier, to the cluster's, and to the cluster's
 // last one that all had reached; and what bulk copies have pending.
@@ -124,11 +134,13 @@ static inline void emu_path_step(const EmuStatics *s, EmuPath *path, uint32_t pc
   if (s->waits[pc] && !(how & EMU_PATH_POLL)) emu_path_wait(path, s->waits[pc]);
   if (how & EMU_PATH_SHUFFLE) path->shared_waits += EMU_WAIT;
 }
-// An access of the running warp's, to shared memory or to the model's L1, of whose sectors some went on to
-// L2.
-void emu_path_access(EmuCtx *x, const EmuInst *i, bool shared, bool far, SolMemOp op);
+// An access of the running warp's: to shared memory, its own block's or that of others of the cluster, or to
+// the model's L1, of whose sectors some may have gone on to L2.
+typedef enum EmuReach { EMU_REACH_SHARED, EMU_REACH_OTHERS, EMU_REACH_L1, EMU_REACH_FAR } EmuReach;
+void emu_path_access(EmuCtx *x, const EmuInst *i, EmuReach reach, SolMemOp op);
 void emu_path_bulk(EmuCtx *x);   // a bulk copy was asked for
 void emu_path_polled(EmuCtx *x); // what an mbarrier stands for has come
+void emu_path_fence(EmuCtx *x);  // wider than the block
 // Comes to a barrier; and goes on from it, all having come. No-ops where the launch is not observed.
 void emu_path_arrive(const EmuBlock *block, uint32_t warp, const EmuBlock *at, uint32_t meet);
 void emu_path_leave(const EmuBlock *block, uint32_t warp, const EmuBlock *at, uint32_t meet);

@@ -158,11 +158,14 @@ static void cluster_arrive(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     return;
   }
   x->warp->cluster_arrived |= mask;
+  if (i->fn) emu_path_fence(x);
   emu_path_arrive(x->block, x->warp->index, x->block->unit->blocks[0], EMU_MEET_CLUSTER);
   emu_cluster_settle(x->block->unit);
 }
 
+// What others wrote is to be seen: L1 is emptied, as by a fence.
 static void cluster_wait(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  if (x->launch->counting) sol_l1_empty(&emu_worker(x)->sm->l1);
   if (x->warp->cluster_arrived & mask)
     wait_here(x, i, mask, EMU_AT_CLUSTER);
   else // all others had come before: it may still have been later that they did
@@ -171,17 +174,21 @@ static void cluster_wait(EmuCtx *x, const EmuInst *i, uint32_t mask) {
 
 // ---- fences ----
 
+enum { FENCE_WAITS = 1, FENCE_EMPTIES = 2 };
+
 // Memory is in order here as it is; a fence at gpu scope or wider empties L1, as on the machine.
 static void fence(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   (void)mask;
-  if (i->fn && x->launch->counting) sol_l1_empty(&emu_worker(x)->sm->l1);
+  if (i->fn & FENCE_WAITS) emu_path_fence(x);
+  if (i->fn & FENCE_EMPTIES && x->launch->counting) sol_l1_empty(&emu_worker(x)->sm->l1);
 }
 
 bool lower_fence(Lower *l, const PtxInst *in, EmuInst *out) {
   (void)l;
   int scope = in->code->scope;
-  out->fn = in->code->op == PTX_OP_FENCE && (scope == PTX_SCOPE_GPU || scope == PTX_SCOPE_SYS) &&
-            in->code->sem != PTX_SEM_RELEASE;
+  bool wide = in->code->op == PTX_OP_FENCE && (scope == PTX_SCOPE_GPU || scope == PTX_SCOPE_SYS);
+  out->fn =
+      (uint8_t)((wide ? FENCE_WAITS : 0) | (wide && in->code->sem != PTX_SEM_RELEASE ? FENCE_EMPTIES : 0));
   out->run = fence;
   return true;
 }
@@ -195,7 +202,10 @@ bool lower_barrier(Lower *l, const PtxInst *in, EmuInst *out) {
     out->fn = EMU_FN_ANY_PLACE;
     out->run = warp_sync;
     return true;
-  case PTX_OP_BARRIER_CLUSTER_ARRIVE: out->run = cluster_arrive; return true;
+  case PTX_OP_BARRIER_CLUSTER_ARRIVE:
+    out->fn = in->code->sem != PTX_SEM_RELAXED;
+    out->run = cluster_arrive;
+    return true;
   case PTX_OP_BARRIER_CLUSTER_WAIT: out->run = cluster_wait; return true;
   case PTX_OP_BAR_RED:
     first = 1;

@@ -47,6 +47,7 @@ static SolEmuCounts sum(const EmuRun *run, uint32_t pc) {
     c.l2_misses += l2->reads - l2->read_hits + l2->atomics - l2->atomic_hits;
     c.l2_writes += l2->writes;
     c.l2_requests += l2->requests;
+    c.l2_packets += l1->packets;
     c.dram_read += l2->dram_read_bytes;
     c.dram_write += l2->dram_write_bytes;
   }
@@ -69,6 +70,7 @@ static void add_observed(EmuRun *run, uint32_t pc, const SolEmuCounts *c, SolEmu
   SolEmuFlight *f = &run->result->flight;
   emu_observe_sum(run, pc, &to->pattern);
   to->waits = s->waits[pc] != 0;
+  to->follows = s->paths[pc] & EMU_PATH_FOLLOWS;
   if (s->waits[pc]) f->waits += (double)c->executions / s->waits[pc];
   if (!s->loads[pc]) return;
   f->loads += c->requests;

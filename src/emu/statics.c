@@ -97,10 +97,11 @@ SolStatus emu_statics_make(EmuProgram *p, SolError *err) {
   for (uint32_t f = 0; ok && f < p->function_count; f++) {
     uint32_t first = p->functions[f].first;
     ok = find_floats(p->functions[f].fn, s->floats + first) &&
-         emu_flight_find(p->functions[f].fn, s->loads + first, s->waits + first);
+         emu_flight_find(p->functions[f].fn, s->loads + first, s->waits + first, s->paths + first);
   }
   for (uint32_t pc = 0; ok && pc < p->count; pc++)
-    if (p->source[pc]) s->paths[pc] = path_of(p->source[pc], s->loads[pc]);
+    if (p->source[pc])
+      s->paths[pc] = (uint8_t)(path_of(p->source[pc], s->loads[pc]) | (s->paths[pc] ? EMU_PATH_FOLLOWS : 0));
   if (!ok) {
     sol_heap_free(s);
     return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");

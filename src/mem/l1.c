@@ -132,6 +132,10 @@ static inline uint32_t load(SolL1 *l1, const SolCoalesced *request, bool allocat
   return sent;
 }
 
+static uint32_t packets_of(const SolLine *l) {
+  return sol_sector_count(l->sectors) + (l->whole != (1u << SOL_LINE_SECTORS) - 1);
+}
+
 static void pass_by(SolL1 *l1, const SolCoalesced *request, bool drop, SolTraffic kind, uint32_t id,
                     SolLog *log) {
   for (uint32_t i = 0; i < request->lines; i++) {
@@ -144,11 +148,15 @@ static void pass_by(SolL1 *l1, const SolCoalesced *request, bool drop, SolTraffi
   }
 }
 
-static void store(SolL1 *l1, const SolCoalesced *request, uint32_t id, SolLog *log) {
+// Returns how many packets go to L2.
+static uint32_t store(SolL1 *l1, const SolCoalesced *request, uint32_t id, SolLog *log) {
+  uint32_t packets = 0;
   for (uint32_t i = 0; i < request->lines; i++) {
     store_line(l1, &request->line[i]);
     log_write(log, &request->line[i], id);
+    packets += packets_of(&request->line[i]);
   }
+  return packets;
 }
 
 bool sol_l1_access(SolL1 *l1, const SolCoalesced *request, SolMemOp op, uint32_t id, SolL1Counts *counts,
@@ -159,7 +167,7 @@ bool sol_l1_access(SolL1 *l1, const SolCoalesced *request, SolMemOp op, uint32_t
   case SOL_MEM_LOAD: to_l2 = load(l1, request, true, id, log); break;
   case SOL_MEM_LOAD_ONCE: to_l2 = load(l1, request, false, id, log); break;
   case SOL_MEM_LOAD_L2: pass_by(l1, request, true, SOL_TRAFFIC_READ, id, log); break;
-  case SOL_MEM_STORE: store(l1, request, id, log); break;
+  case SOL_MEM_STORE: counts->packets += store(l1, request, id, log); break;
   case SOL_MEM_ATOMIC: pass_by(l1, request, true, SOL_TRAFFIC_ATOMIC, id, log); break;
   case SOL_MEM_COPY_LOAD: pass_by(l1, request, false, SOL_TRAFFIC_READ, id, log); break;
   case SOL_MEM_COPY_STORE: pass_by(l1, request, true, SOL_TRAFFIC_WRITE, id, log); break;

@@ -40,8 +40,10 @@ typedef enum SolMemOp {
 typedef struct SolL1Counts {
   uint64_t requests;
   uint64_t sectors, ideal_sectors, lines; // exact, as sol_coalesce counts them
-  uint64_t hits, misses;           // of loads through L1 (SOL_MEM_LOAD, _LOAD_L2, _LOAD_ONCE)
-  uint64_t to_l2;                  // read from, written to or changed in L2
+  uint64_t hits, misses;                  // of loads through L1 (SOL_MEM_LOAD, _LOAD_L2, _LOAD_ONCE)
+  uint64_t to_l2;                         // read from, written to or changed in L2
+  uint64_t
+      packets; // that stores send: one a sector, and one for which bytes, unless the whole line is written
 } SolL1Counts;
 
 typedef struct SolL1 {

@@ -208,6 +208,7 @@ static cudaError_t active_clusters(int *out, const void *function, const cudaLau
   if (error) return error;
   unsigned size = cluster_of(c, k);
   if (!size || size > (k->big_clusters ? 16 : 8)) return cudaErrorInvalidClusterSize;
+  if (blocks > SOL_EMU_CLUSTER_BLOCKS) blocks = SOL_EMU_CLUSTER_BLOCKS;
   *out = blocks * sol_emu_machine(shim.emu)->sms / (int)size;
   return cudaSuccess;
 }
