@@ -339,7 +339,7 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
 // In fp32 three blocks fit an SM. Weights come early, where the registers are there.
 #define NORM_BESIDE(name, op, T, chunks)                                                                               \
   NORM_KERNEL(name, NORM_BESIDE_THREADS, (T) == TYPE_f && ((op) == NORM_RMS || (op) == NORM_EMBED) ? 3 : 2, norm_any,  \
-              op, T, chunks, 0, (chunks) == 2 || ((T) != TYPE_f && (op) != NORM_ADD && (op) != NORM_LAYER), 1)
+              op, T, chunks, 0, (chunks) == 2 || ((T) != TYPE_f && ((op) == NORM_RMS || (op) == NORM_EMBED)), 1)
 #define NORM_LOOP(name, op, T, beside) NORM_KERNEL(name, 512, 1, norm_loop, op, T, (beside) ? 1 : 2, 0, 0, beside)
 // What needs clusters and waiting for a predecessor. The launcher takes these kernels as the sign that the others
 // can do both, too.

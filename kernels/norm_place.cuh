@@ -88,6 +88,11 @@ INLINE bool any_has_word(NormKernel c, NormPlace s, int k, int j) {
   return at >= below && at <= end;
 }
 
+// Beside: so are all words of this thread, as they are of most: then nothing more is compared.
+INLINE bool any_full(NormKernel c, NormPlace s) {
+  return any_has_word(c, s, 0, 0) && any_has_word(c, s, c.chunks - 1, 3);
+}
+
 // Element j of chunk k is one that this thread has: beside, by whole words.
 INLINE bool any_has(NormKernel c, NormPlace s, int k, int j) {
   return c.beside ? any_has_word(c, s, k, j / norm_pair(c)) : any_inside(s, any_column(c, s, k, j));
@@ -102,17 +107,18 @@ INLINE bool any_by_words(NormKernel c, NormPlace s, const char *row) {
 
 // One by one; what is outside the row is zero. Whole words are put together, never parts of them under a condition:
 // where such parts were, the third word came out wrong on an H200 (and right on the emulator, from the same PTX).
-INLINE Vec any_load_singly(NormKernel c, NormPlace s, const char *row, int k) {
+// full: nothing is.
+INLINE Vec any_load_singly(NormKernel c, NormPlace s, const char *row, int k, bool full) {
   uint32_t u[4];
   row += (int64_t)s.first * norm_bytes(c);
 #pragma unroll
   for (int j = 0; j < 4; j++) {
     int i = any_offset(c, s, k, j * norm_pair(c));
     if (norm_bytes(c) == 4) {
-      u[j] = any_has(c, s, k, j) ? ((const uint32_t *)row)[i] : 0;
+      u[j] = full || any_has(c, s, k, j) ? ((const uint32_t *)row)[i] : 0;
     } else {
-      uint32_t low = any_has(c, s, k, 2 * j) ? ((const uint16_t *)row)[i] : 0;
-      uint32_t high = any_has(c, s, k, 2 * j + 1) ? ((const uint16_t *)row)[i + 1] : 0;
+      uint32_t low = full || any_has(c, s, k, 2 * j) ? ((const uint16_t *)row)[i] : 0;
+      uint32_t high = full || any_has(c, s, k, 2 * j + 1) ? ((const uint16_t *)row)[i + 1] : 0;
       u[j] = low | high << 16;
     }
   }
@@ -121,25 +127,40 @@ INLINE Vec any_load_singly(NormKernel c, NormPlace s, const char *row, int k) {
   return v;
 }
 
-INLINE Vec any_load_words(NormKernel c, NormPlace s, const char *row, int k) {
+INLINE Vec any_load_words(NormKernel c, NormPlace s, const char *row, int k, bool full) {
   uint32_t u[4];
   row += (int64_t)s.first * norm_bytes(c);
 #pragma unroll
   for (int j = 0; j < 4; j++) {
     int i = any_offset(c, s, k, j * norm_pair(c));
-    u[j] = any_has_word(c, s, k, j) ? *(const uint32_t *)(row + i * norm_bytes(c)) : 0;
+    u[j] = full || any_has_word(c, s, k, j) ? *(const uint32_t *)(row + i * norm_bytes(c)) : 0;
   }
   Vec v;
   v.v = make_uint4(u[0], u[1], u[2], u[3]);
   return v;
 }
 
+// Chunks from..to-1 of a row of the input's type.
+INLINE void any_load_beside(NormKernel c, NormPlace s, const char *row, int from, int to, Vec *v) {
+  bool full = any_full(c, s), words = any_by_words(c, s, row);
+  if (words && full)
+#pragma unroll
+    for (int k = from; k < to; k++) v[k] = any_load_words(c, s, row, k, true);
+  else if (words)
+#pragma unroll
+    for (int k = from; k < to; k++) v[k] = any_load_words(c, s, row, k, false);
+  else if (full)
+#pragma unroll
+    for (int k = from; k < to; k++) v[k] = any_load_singly(c, s, row, k, true);
+  else
+#pragma unroll
+    for (int k = from; k < to; k++) v[k] = any_load_singly(c, s, row, k, false);
+}
+
 // The tile's chunks of a row of the input's type, in two steps: what is one access, then what is left.
 INLINE void any_load_whole(NormKernel c, NormPlace s, const char *row, Vec *v) {
   if (c.beside) {
-    if (any_by_words(c, s, row))
-#pragma unroll
-      for (int k = 0; k < c.chunks; k++) v[k] = any_load_words(c, s, row, k);
+    any_load_beside(c, s, row, 0, c.chunks, v);
     return;
   }
 #pragma unroll
@@ -148,10 +169,10 @@ INLINE void any_load_whole(NormKernel c, NormPlace s, const char *row, Vec *v) {
 }
 
 INLINE void any_load_rest(NormKernel c, NormPlace s, const char *row, Vec *v) {
-  if (any_by_words(c, s, row)) return;
+  if (c.beside) return;
 #pragma unroll
   for (int k = 0; k < c.chunks; k++)
-    if (!any_whole(c, s, k)) v[k] = any_load_singly(c, s, row, k);
+    if (!any_whole(c, s, k)) v[k] = any_load_singly(c, s, row, k, false);
 }
 
 INLINE void any_load(NormKernel c, NormPlace s, const char *row, Vec *v) {
@@ -161,6 +182,11 @@ INLINE void any_load(NormKernel c, NormPlace s, const char *row, Vec *v) {
 
 INLINE void any_store_words(NormKernel c, NormPlace s, char *row, int k, Vec v) {
   row += (int64_t)s.first * norm_bytes(c);
+  if (any_full(c, s)) {
+#pragma unroll
+    for (int j = 0; j < 4; j++) *(uint32_t *)(row + any_offset(c, s, k, j * norm_pair(c)) * norm_bytes(c)) = v.u[j];
+    return;
+  }
 #pragma unroll
   for (int j = 0; j < 4; j++)
     if (any_has_word(c, s, k, j)) *(uint32_t *)(row + any_offset(c, s, k, j * norm_pair(c)) * norm_bytes(c)) = v.u[j];
@@ -255,11 +281,11 @@ INLINE void any_vector(NormKernel c, const NormParams *p, NormPlace s, const cha
   const int in = norm_bytes(c), per = 16 / in;
   int at = any_column(c, s, k, 0);
   if (p->weight_kind == c.kind) {
-    Vec v;
-    if (any_by_words(c, s, vector)) v = any_load_words(c, s, vector, k);
-    else if (any_whole(c, s, k)) v = load16(vector + (int64_t)at * in, true);
-    else v = any_load_singly(c, s, vector, k);
-    widen(&v, c.kind, in, f);
+    Vec v[8];
+    if (c.beside) any_load_beside(c, s, vector, k, k + 1, v);
+    else if (any_whole(c, s, k)) v[k] = load16(vector + (int64_t)at * in, true);
+    else v[k] = any_load_singly(c, s, vector, k, false);
+    widen(&v[k], c.kind, in, f);
   } else if (any_whole(c, s, k)) {
 #pragma unroll
     for (int j = 0; j < per; j += 4) *(float4 *)(f + j) = *(const float4 *)(vector + (int64_t)(at + j) * 4);
