@@ -22,7 +22,7 @@ static void ck(cudaError_t e, int line) {
 }
 #define CK(x) ck(x, __LINE__)
 #ifndef PART
-#define PART 0 // 1 to 4: a part of the variants alone
+#define PART 0 // 1 to 3: a part of the variants alone; 4: what the library has
 #endif
 enum { RMS, ADD, EMBED };
 
@@ -471,18 +471,16 @@ template <int T, int E> __global__ void __launch_bounds__(T) move1(Args a) {
     NormKernel c = {__VA_ARGS__};                                                                                      \
     body(c, &p);                                                                                                       \
   }
-#define BESIDE(op, T) /* name: blocks an SM, weights early */                                                            \
-  LIB(beside3_##op##_##T##_21, 448, 2, norm_any, NORM_##op, TYPE_##T, 3, 0, 1, 1)                                      \
-  LIB(beside3_##op##_##T##_20, 448, 2, norm_any, NORM_##op, TYPE_##T, 3, 0, 0, 1)                                      \
-  LIB(beside3_##op##_##T##_31, 448, 3, norm_any, NORM_##op, TYPE_##T, 3, 0, 1, 1)                                      \
-  LIB(beside3_##op##_##T##_30, 448, 3, norm_any, NORM_##op, TYPE_##T, 3, 0, 0, 1)                                      \
+#define BESIDE(op, T, blocks, early)                                                                                   \
+  LIB(beside3_##op##_##T, 448, blocks, norm_any, NORM_##op, TYPE_##T, 3, 0, early, 1)                                  \
   LIB(beside2_##op##_##T, 448, 2, norm_any, NORM_##op, TYPE_##T, 2, 0, 1, 1)
-BESIDE(RMS, f)
-BESIDE(ADD, f)
-BESIDE(EMBED, f)
-BESIDE(RMS, b)
-BESIDE(ADD, b)
-BESIDE(EMBED, b)
+BESIDE(RMS, f, 3, 0)
+BESIDE(ADD, f, 2, 0)
+BESIDE(EMBED, f, 3, 0)
+BESIDE(RMS, b, 2, 1)
+BESIDE(ADD, b, 2, 0)
+BESIDE(EMBED, b, 2, 1)
+#if !PART || PART == 3
 LIB(twice_rms_f, 1024, 2, norm_twice, NORM_RMS, KIND_FP32, 0, 0, 0)
 LIB(twice_rms_b, 1024, 2, norm_twice, NORM_RMS, KIND_BF16, 0, 0, 0)
 LIB(big_emb_f, 512, 3, norm_big, NORM_EMBED, KIND_FP32, 0, 0, 0)
@@ -494,6 +492,7 @@ LIB(held4_rms_b, 512, 2, norm_held, NORM_RMS, KIND_BF16, 4, 0, 0)
 LIB(held4w_rms_f, 1024, 1, norm_held, NORM_RMS, KIND_FP32, 4, 0, 0)
 LIB(held4w_rms_b, 1024, 1, norm_held, NORM_RMS, KIND_BF16, 4, 0, 0)
 LIB(held4_emb_f, 512, 2, norm_held, NORM_EMBED, KIND_FP32, 4, 0, 0)
+#endif
 
 // ---- Reference, and the clock
 
@@ -708,13 +707,8 @@ static std::vector<int> aheads(int R, int64_t stride) { return R == 1 ? std::vec
 #define LOOKUP(f, T, C, MB, HOW)                                                                                       \
   for (int R : {1, 2, 4, 8})                                                                                           \
     for (int ah : aheads(R, b.stride)) b.mine(lookup<f, T, C, MB, HOW>, "lookup " STR(T) "x" STR(C) " mb" STR(MB) " how" STR(HOW), T, HOW == 2 ? 0 : (R > 1 ? 2 : 1) * (T * C * 16 + 48), R, true, ah)
-#define LIBRARY(op, T, threads)                                                                                         \
-  for (int ah : aheads(1, b.stride)) {                                                                                 \
-    b.theirs(beside3_##op##_##T##_21, "library mb2 early1", threads, 0, 1, ah, 0);                                     \
-    b.theirs(beside3_##op##_##T##_20, "library mb2 early0", threads, 0, 1, ah, 0);                                     \
-    b.theirs(beside3_##op##_##T##_31, "library mb3 early1", threads, 0, 1, ah, 0);                                     \
-    b.theirs(beside3_##op##_##T##_30, "library mb3 early0", threads, 0, 1, ah, 0);                                     \
-  }
+#define LIBRARY(op, T, threads)                                                                                        \
+  for (int ah : aheads(1, b.stride)) b.theirs(beside3_##op##_##T, "library", threads, 0, 1, ah, 0)
 #define WORDS(op, T, E, MB, ALIGN, EARLY)                                                                              \
   for (int ah : aheads(1, b.stride)) b.mine(words<op, T, E, MB, ALIGN, EARLY>, "words " STR(T) "x" STR(E) " mb" STR(MB) " align" STR(ALIGN) " early" STR(EARLY), T, 0, 1, false, ah)
 #define MOVE(T, E)                                                                                                     \
@@ -820,6 +814,21 @@ static void aligned(void) {
 }
 #endif
 
+#if PART == 4
+template <bool F32> static void library(int op, int m, int n) {
+  Bench<F32> b(op, m, n);
+  int threads = n < 1000 ? (F32 ? 128 : 64) : F32 ? 448 : 224, rows = threads == 64 ? 2 : 1;
+  for (int ah : aheads(1, b.stride)) {
+    if (n < 1000 && op == RMS) b.theirs(F32 ? beside2_RMS_f : beside2_RMS_b, "library", threads, 0, rows, 0, 0);
+    if (n < 1000 && op == ADD) b.theirs(F32 ? beside2_ADD_f : beside2_ADD_b, "library", threads, 0, rows, 0, 0);
+    if (n < 1000 && ah == 0) return;
+    if (op == RMS) b.theirs(F32 ? beside3_RMS_f : beside3_RMS_b, "library", threads, 0, 1, ah, 0);
+    if (op == ADD) b.theirs(F32 ? beside3_ADD_f : beside3_ADD_b, "library", threads, 0, 1, ah, 0);
+    if (op == EMBED) b.theirs(F32 ? beside3_EMBED_f : beside3_EMBED_b, "library", threads, 0, 1, ah, 0);
+  }
+}
+#endif
+
 int main(int count, char **names) {
   CK(cudaStreamCreate(&stream));
   auto wanted = [&](const char *name) {
@@ -840,5 +849,9 @@ int main(int count, char **names) {
 #if !PART || PART == 3
   if (wanted("emb_f")) emb_f();
   if (wanted("aligned")) aligned();
+#endif
+#if PART == 4
+  for (int op : {RMS, ADD, EMBED}) library<false>(op, 3001, 5125), library<true>(op, 3001, 5125);
+  for (int op : {RMS, ADD}) library<false>(op, 1000, 769), library<true>(op, 1000, 769);
 #endif
 }

@@ -336,10 +336,11 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
   NORM_KERNEL(name, 512, (op) == NORM_LAYER || (early) ? 2 : 3, norm_held, op, T, 2, 0, early)
 #define NORM_BLOCK4(name, op, T, early) NORM_KERNEL(name, 512, (early) ? 1 : 2, norm_held, op, T, 4, 0, early)
 #define NORM_ANY(name, op, T, chunks) NORM_KERNEL(name, 512, (chunks) == 3 ? 2 : 1, norm_any, op, T, chunks, 0, 0, 0)
-// In fp32 three blocks fit an SM. Weights come early, where the registers are there.
+// Longer rows of fp32: three blocks fit an SM. Weights come early, where the registers are there.
 #define NORM_BESIDE(name, op, T, chunks)                                                                               \
-  NORM_KERNEL(name, NORM_BESIDE_THREADS, (T) == TYPE_f && ((op) == NORM_RMS || (op) == NORM_EMBED) ? 3 : 2, norm_any,  \
-              op, T, chunks, 0, (chunks) == 2 || ((T) != TYPE_f && ((op) == NORM_RMS || (op) == NORM_EMBED)), 1)
+  NORM_KERNEL(name, NORM_BESIDE_THREADS,                                                                               \
+              (chunks) == 3 && (T) == TYPE_f && ((op) == NORM_RMS || (op) == NORM_EMBED) ? 3 : 2, norm_any, op, T,     \
+              chunks, 0, (chunks) == 2 || ((T) != TYPE_f && ((op) == NORM_RMS || (op) == NORM_EMBED)), 1)
 #define NORM_LOOP(name, op, T, beside) NORM_KERNEL(name, 512, 1, norm_loop, op, T, (beside) ? 1 : 2, 0, 0, beside)
 // What needs clusters and waiting for a predecessor. The launcher takes these kernels as the sign that the others
 // can do both, too.
