@@ -4,6 +4,7 @@
 //   none       no GPU              broken     the driver does not start
 //   forbidden  no counters         refused    CUPTI refuses everything
 //   failing    counters start, and cannot be read
+//   copyless   copies fail by themselves
 //   stubborn   a callback that changes which graph is launched changes nothing
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -113,7 +114,7 @@ static void record(const char *name, unsigned grid, unsigned block, bool graph) 
   k->end = k->start + 7000;
 }
 
-static void call(uint32_t id, int site, const void *params, const char *name) {
+static int call(uint32_t id, int site, const void *params, const char *name) {
   int result = 0;
   CuptiCall c = {.site = site,
                  .params = params,
@@ -122,6 +123,7 @@ static void call(uint32_t id, int site, const void *params, const char *name) {
                  .result = &result,
                  .correlation = fake.correlation};
   if (fake.callback && fake.calls[id]) fake.callback(fake.user, CUPTI_DOMAIN_DRIVER, id, &c);
+  return result; // as a callback may have left it
 }
 
 static void make_context(void) {
@@ -315,7 +317,7 @@ DRIVER(cuLaunchKernelEx, (const CuLaunchConfig *config, void *function, void **p
 })
 DRIVER(cuMemcpy3DAsync_v2, (const GraphCopy *p, void *stream), {
   run(stream == &ran ? 'm' : '?');
-  return !p;
+  return !p || mode("copyless");
 })
 DRIVER(cuMemsetD2D8Async, (uint64_t to, size_t pitch, unsigned char v, size_t w, size_t h, void *stream), {
   run('?');
@@ -378,8 +380,7 @@ DRIVER(cuGraphLaunch, (void *exec, void *stream), {
   fake.correlation++;
   call(CUPTI_CALL_GRAPH, CUPTI_SITE_ENTER, &params, NULL);
   run_graph(mode("stubborn") ? exec : params.exec);
-  call(CUPTI_CALL_GRAPH, !CUPTI_SITE_ENTER, &params, NULL);
-  return 0;
+  return call(CUPTI_CALL_GRAPH, !CUPTI_SITE_ENTER, &params, NULL);
 })
 
 // A graph of these nodes, launched so often; "k>c": launched, and again after its first node became that of
@@ -392,7 +393,8 @@ void fake_graph(const char *nodes, int times) {
   make_context();
   for (; *nodes && nodes != change; nodes++) g->nodes[g->count++] = (FakeNode){*nodes, g};
   cuGraphInstantiateWithFlags(&exec, g, 0);
-  for (int i = 0; i < times; i++) cuGraphLaunch(exec, ran);
+  for (int i = 0; i < times; i++)
+    if (cuGraphLaunch(exec, ran)) run('!');
   if (change) {
     FakeNode other = {change[1], NULL};
     GraphKernel k = {.function = &other};

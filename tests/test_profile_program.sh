@@ -86,6 +86,9 @@ FAKE_GPU=stubborn run 0 --json "$program" -- cuda graphs:kc ran
 says err 'ran (kc){10}\.'
 json "k['sum 1,1,1']['launches'] == 10 and k['sum 1,1,1']['counters']['$waits'] is None"
 says out 'CUDA graphs that have a driver'
+FAKE_GPU=copyless run 0 --json "$program" -- cuda graph:kmk ran # a node that fails: the program hears of it
+says err 'ran km!\.'
+says out 'a node of a CUDA graph failed when it was launched by itself: CUDA error 1'
 # Chosen launches of graphs.
 run 0 --json --launch-skip 3 --launch-count 2 "$program" -- cuda graphs:kkc ran
 says err 'ran (kkc){10}\.'

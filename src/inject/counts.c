@@ -283,6 +283,14 @@ static void take_graph(Inject *in, struct InjectContext *c, const CuptiCall *cal
     for (size_t i = 0; i < g->count && !in->graph_result; i++)
       in->graph_result =
           chosen[i] ? count_node(in, c, &g->steps[i], stream) : inject_graph_step(in, &g->steps[i], stream);
+    if (in->graph_result) {
+      SolError err = {0};
+      sol_fail(&err, SOL_ERR_UNSUPPORTED,
+               "a node of a CUDA graph failed when it was launched by itself: CUDA error %d",
+               in->graph_result);
+      sol_hint(&err, "the program was told of it; --times leaves graphs whole");
+      complain(in, &err);
+    }
     in->graph_swapped = g->exec;
     graph_args(call)->graph = nothing;
   } else {

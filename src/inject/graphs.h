@@ -112,6 +112,8 @@ void inject_graph_call(struct Inject *in, uint32_t id, const struct CuptiCall *c
 // As it is launched on that context; NULL: not one that was seen being made. Its steps are there, unless
 // there is a `why`.
 InjectGraph *inject_graph_find(struct Inject *in, void *exec, void *context);
+// graph_plan.c: its steps, or why there are none.
+void inject_graph_plan(const struct Inject *in, InjectGraph *graph);
 // One node, and waits for nothing. 0, or the driver's error.
 int inject_graph_step(struct Inject *in, const GraphStep *step, void *stream);
 int inject_graph_kernel(struct Inject *in, const GraphStep *step, const GraphKernel *kernel, void *stream);
