@@ -53,6 +53,9 @@ json "k['my::copy 64,1,1']['launches'] == 2 and k['my::copy 64,1,1']['time_us'] 
 json "k['my::copy 64,1,1']['counters']['$waits'] == 94 and k['sum 1,1,1']['counters']['$waits'] == 47"
 json "k['sum 1,1,1']['counters']['sm__maximum_warps_per_active_cycle_pct'] is None"
 json "k['sum 1,1,1']['registers'] == 40"
+# What a replay puts back shows in the counters of DRAM: every other launch is run once for them (21: as the fake counts).
+json "k['sum 1,1,1']['counters']['dram__bytes_write.sum'] == 25e6 and k['sum 1,1,1']['dram_replayed']"
+json "k['my::copy 64,1,1']['counters']['dram__bytes_write.sum'] == 2 * 21 and not k['my::copy 64,1,1']['dram_replayed']"
 
 # Of many launches alike some are counted and the rest timed.
 run 0 --json "$program" -- cuda many graph

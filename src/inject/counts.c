@@ -50,8 +50,11 @@ static void open_context(Inject *in, void *context) {
   uint32_t device = 0;
   in->cupti.device_of(context, &device);
   *c = (struct InjectContext){.context = context, .device = (int)device};
-  CountersOptions options = {
-      .metrics = in->metric_names, .metric_count = in->metric_count, .context = context};
+  CountersOptions options = {.metrics = in->metric_names,
+                             .metric_count = in->metric_count,
+                             .context = context,
+                             .alone = in->alone_names,
+                             .alone_count = in->alone_count};
   CountersTrouble trouble;
   SolError err = {0};
   inject_gpu(in, c->device);
@@ -149,15 +152,17 @@ static bool limited(const Inject *in) {
 }
 
 // Launches of one kernel and shape are much alike, and counting takes long: after some of them the rest is
-// timed.
-static bool enough(Inject *in, const ProfileLaunch *l) {
-  if (!in->each || limited(in) || !in->timing || !grow_shapes(in)) return false;
+// timed. Every other one is run once, for the counters that would see what a replay puts back.
+static InjectTurn turn_of(Inject *in, const struct InjectContext *c, const ProfileLaunch *l) {
+  if (!in->each || limited(in) || !in->timing || !grow_shapes(in)) return INJECT_REPLAYED;
   uint64_t hash = shape_of(l);
   uint32_t at = (uint32_t)hash & (in->shape_cap - 1);
   while (in->shapes[at].hash && in->shapes[at].hash != hash) at = (at + 1) & (in->shape_cap - 1);
   if (!in->shapes[at].hash) in->shape_count++;
   in->shapes[at].hash = hash;
-  return in->shapes[at].counted++ >= in->each;
+  uint64_t before = in->shapes[at].counted++;
+  if (before >= in->each) return INJECT_TIMED;
+  return before % 2 && counters_alone(c->counters) ? INJECT_ONCE : INJECT_REPLAYED;
 }
 
 static bool holds(const uint32_t *ring, const uint32_t *next, uint32_t correlation) {
@@ -186,9 +191,11 @@ static void complain(Inject *in, const SolError *err) {
   if (!in->bad_launches++) inject_trouble(in, PROFILE_REFUSED, err);
 }
 
-static bool start_counting(Inject *in, const struct InjectContext *c) {
+static bool start_counting(Inject *in, const struct InjectContext *c, InjectTurn turn) {
   SolError err = {0};
-  bool started = !counters_start(c->counters, &err);
+  in->turn = turn;
+  bool started =
+      turn == INJECT_ONCE ? !counters_start_alone(c->counters, &err) : !counters_start(c->counters, &err);
   if (!started) complain(in, &err);
   return started;
 }
@@ -209,7 +216,10 @@ static void end_counting(Inject *in, const struct InjectContext *c, ProfileLaunc
     double size = attribute(in, FUNC_CLUSTER + i, function);
     if (size > 0) l->cluster[i] = (uint32_t)size;
   }
-  for (int m = 0; m < in->metric_count; m++) l->values[in->metrics[m]] = values[m];
+  bool once = in->turn == INJECT_ONCE;
+  for (int m = 0; m < (once ? in->alone_count : in->metric_count); m++)
+    l->values[once ? in->alone[m] : in->metrics[m]] = values[m];
+  l->replayed = !once && counters_passes(c->counters) > 1;
   l->seconds = l->values[PROFILE_time] / 1e9;
   inject_tell(in, c->device, l, true);
   inject_flush(in);
@@ -236,14 +246,15 @@ static bool read_node(Inject *in, const GraphStep *step, GraphKernel *k, Profile
   return true;
 }
 
-static int count_node(Inject *in, const struct InjectContext *c, const GraphStep *step, void *stream) {
+static int count_node(Inject *in, const struct InjectContext *c, const GraphStep *step, InjectTurn turn,
+                      void *stream) {
   GraphKernel k;
   ProfileLaunch l;
   if (!read_node(in, step, &k, &l)) return inject_graph_step(in, step, stream);
   // All that is launched in a callback has the correlation id of the callback's call: records of what is
   // counted could not be told from those of what is not.
   if (in->timing) in->cupti.activity_disable(CUPTI_KIND_CONCURRENT_KERNEL);
-  bool started = start_counting(in, c);
+  bool started = start_counting(in, c, turn);
   int result = inject_graph_kernel(in, step, &k, stream);
   if (started) end_counting(in, c, &l, k.function ? k.function : k.kernel);
   if (in->timing) in->cupti.activity_enable(CUPTI_KIND_CONCURRENT_KERNEL);
@@ -251,14 +262,15 @@ static int count_node(Inject *in, const struct InjectContext *c, const GraphStep
 }
 
 // Which of its kernels are to be counted, by step; how many.
-static size_t choose(Inject *in, const InjectGraph *g, bool *chosen) {
+static size_t choose(Inject *in, const struct InjectContext *c, const InjectGraph *g, InjectTurn *turns) {
   size_t count = 0;
   GraphKernel k;
   ProfileLaunch l;
   for (size_t i = 0; i < g->count; i++) {
-    chosen[i] = g->steps[i].kind == GRAPH_KERNEL && read_node(in, &g->steps[i], &k, &l) &&
-                inject_wants(in, l.name) && !enough(in, &l);
-    count += chosen[i];
+    turns[i] = INJECT_TIMED;
+    if (g->steps[i].kind == GRAPH_KERNEL && read_node(in, &g->steps[i], &k, &l) && inject_wants(in, l.name))
+      turns[i] = turn_of(in, c, &l);
+    count += turns[i] != INJECT_TIMED;
   }
   return count;
 }
@@ -275,14 +287,14 @@ static void take_graph(Inject *in, struct InjectContext *c, const CuptiCall *cal
     if (!in->graph_why) in->graph_why = why;
     return;
   }
-  bool *chosen = g->done ? NULL : calloc(g->count + 1, sizeof *chosen);
-  if (!chosen) return;
-  if (choose(in, g, chosen)) {
+  InjectTurn *turns = g->done ? NULL : calloc(g->count + 1, sizeof *turns);
+  if (!turns) return;
+  if (choose(in, c, g, turns)) {
     in->graph_result = 0;
     keep(in->replayed, &in->replayed_next, call->correlation);
     for (size_t i = 0; i < g->count && !in->graph_result; i++)
-      in->graph_result =
-          chosen[i] ? count_node(in, c, &g->steps[i], stream) : inject_graph_step(in, &g->steps[i], stream);
+      in->graph_result = turns[i] != INJECT_TIMED ? count_node(in, c, &g->steps[i], turns[i], stream)
+                                                  : inject_graph_step(in, &g->steps[i], stream);
     if (in->graph_result) {
       SolError err = {0};
       sol_fail(&err, SOL_ERR_UNSUPPORTED,
@@ -296,7 +308,7 @@ static void take_graph(Inject *in, struct InjectContext *c, const CuptiCall *cal
   } else {
     g->done = !limited(in) && in->each && in->timing;
   }
-  free(chosen);
+  free(turns);
 }
 
 static void enter(Inject *in, const CuptiCall *call, uint32_t id) {
@@ -310,10 +322,12 @@ static void enter(Inject *in, const CuptiCall *call, uint32_t id) {
   if (l.graph) {
     if (!stream && id == CUPTI_CALL_GRAPH_PTSZ) stream = STREAM_PER_THREAD;
     take_graph(in, c, call, stream);
-  } else if (inject_wants(in, l.name) && !enough(in, &l)) {
-    keep(in->counted, &in->counted_next, call->correlation);
-    in->counting = start_counting(in, c);
+    return;
   }
+  InjectTurn turn = inject_wants(in, l.name) ? turn_of(in, c, &l) : INJECT_TIMED;
+  if (turn == INJECT_TIMED) return;
+  keep(in->counted, &in->counted_next, call->correlation);
+  in->counting = start_counting(in, c, turn);
 }
 
 static void leave(Inject *in, const CuptiCall *call, uint32_t id) {

@@ -199,6 +199,10 @@ static void read_metrics(Inject *in) {
     if (!again) {
       in->metric_names[in->metric_count] = profile_metric(metric)->name;
       in->metrics[in->metric_count++] = metric;
+      if (profile_sees_replay(metric) || metric == PROFILE_time) {
+        in->alone_names[in->alone_count] = profile_metric(metric)->name;
+        in->alone[in->alone_count++] = metric;
+      }
     }
     list += length + (list[length] == ',');
   }

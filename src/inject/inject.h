@@ -22,6 +22,12 @@ enum { MAX_CONTEXTS = 16, MAX_GPUS = 64, MAX_COUNTED = 4096 };
 
 typedef enum InjectSwap { INJECT_SWAP_UNTRIED, INJECT_SWAP_WORKS, INJECT_SWAP_NEVER } InjectSwap;
 
+typedef enum InjectTurn {
+  INJECT_TIMED,
+  INJECT_REPLAYED,
+  INJECT_ONCE
+} InjectTurn; // what is done with a launch
+
 typedef struct InjectKernel {
   uint64_t hash;
   char *name;
@@ -63,7 +69,9 @@ typedef struct Inject {
   bool gpu_told[MAX_GPUS];
   ProfileMetric metrics[PROFILE_METRICS];
   const char *metric_names[PROFILE_METRICS];
-  int metric_count;
+  ProfileMetric alone[PROFILE_METRICS]; // of those: the ones that are better had without a replay
+  const char *alone_names[PROFILE_METRICS];
+  int metric_count, alone_count;
   InjectKernel *kernels; // by id
   uint32_t *slots;       // hash table of ids + 1
   uint32_t kernel_count, kernel_cap, slot_count;
@@ -78,6 +86,7 @@ typedef struct Inject {
   InjectShape *shapes;
   uint32_t shape_count, shape_cap;
   bool counting;       // the launch between enter and exit
+  InjectTurn turn;     // and how
   InjectGraph *graphs; // those of the program that are ready to launch
   size_t graph_count, graph_cap;
   bool device_graphs;    // some are launched by the GPU itself

@@ -7,8 +7,9 @@
 #include <vector>
 
 static int wrong;
+static const char *now = "start";
 static void ok(cudaError_t e, int line) {
-  if (e) printf("line %d: %s\n", line, cudaGetErrorString(e)), exit(1);
+  if (e) printf("%s, line %d: %s\n", now, line, cudaGetErrorString(e)), exit(1);
 }
 #define OK(call) ok(call, __LINE__)
 static void same(const char *what, double got, double want) {
@@ -50,8 +51,8 @@ static int *x, h[16];
 static void start() {
   OK(cudaMemset(x, 0, 1 << 20));
 }
-static void read(cudaStream_t of = s) {
-  OK(cudaStreamSynchronize(of));
+static void read() {
+  OK(cudaStreamSynchronize(s));
   OK(cudaMemcpy(h, x, sizeof h, cudaMemcpyDeviceToHost));
 }
 template <class F> static cudaGraphExec_t capture(F work, cudaGraph_t *keep = 0) {
@@ -176,16 +177,11 @@ static void nested() {
   OK(cudaGraphAddChildGraphNode(&node, outer, &node, 1, inner));
   OK(cudaGraphInstantiate(&e, outer, 0));
   launch(e, 10);
-  // A graph that is launched while another is recorded becomes part of it.
-  cudaGraphExec_t of = capture([&] { OK(cudaGraphLaunch(e, s)); });
   read();
   int b = 0;
   for (int i = 1; i <= 20; i++) b = 2 * b + i;
   same("nested: counter", h[0], 20);
   same("nested: chain", h[1], b);
-  launch(of, 1);
-  read();
-  same("nested: again", h[0], 22);
 }
 
 static void copies() {
@@ -270,7 +266,7 @@ int main(int argc, char **argv) {
   } all[] = {{"streams", two_streams}, {"changed", changed},           {"updated", updated},        {"nested", nested},
              {"copies", copies},       {"other", launched_otherwise}, {"memory", not_taken_apart}};
   for (auto &c : all)
-    if (!*only || !strcmp(only, c.name)) c.run();
+    if (!*only || !strcmp(only, c.name)) now = c.name, c.run();
   OK(cudaDeviceSynchronize());
   puts(wrong ? "wrong" : "all right");
   return wrong != 0;
