@@ -23,6 +23,7 @@ typedef struct Fake {
   CuptiBufferDone *done;
   CuptiKernel records[4096];
   int record_count, next, ranges, launches, metrics;
+  size_t sized;
   uint32_t correlation;
   char context;
 } Fake;
@@ -143,17 +144,18 @@ void fake_launch(const char *name, unsigned grid, unsigned block, int captured) 
   params.function = &params;
   make_context();
   fake.correlation++;
-  call(CUPTI_CALL_LAUNCH, CUPTI_SITE_ENTER, &params, name);
+  uint32_t id = strcmp(name, "together") == 0 ? CUPTI_CALL_COOPERATIVE : CUPTI_CALL_LAUNCH;
+  call(id, CUPTI_SITE_ENTER, &params, name);
   if (!captured) record(name, grid, block, false);
   if (fake.counting && !captured) fake.ranges++;
-  call(CUPTI_CALL_LAUNCH, !CUPTI_SITE_ENTER, &params, name);
+  call(id, !CUPTI_SITE_ENTER, &params, name);
 }
 
 // ---- graphs ----
 
-// A graph is a chain of nodes, each a letter: k and c are kernels, m a copy, s a memset, h a function of the
-// host, r and w an event, e nothing, g a graph of one kernel, a memory, i a condition. What runs is written
-// down.
+// A graph is a chain of nodes, each a letter: k, c and t are kernels, t a cooperative one, m a copy, s a
+// memset, h a function of the host, r and w an event, e nothing, g a graph of one kernel, a memory, i a
+// condition. What runs is written down.
 typedef struct FakeNode {
   char what;
   struct FakeGraph *of;
@@ -178,11 +180,11 @@ const char *fake_ran(void) {
 static int kind_of(char what) {
   static const char letters[] = "k  msh g e w r a i",
                     kinds[] = {0, 0, 0, 1, 2, 3, 0, 4, 0, 5, 0, 6, 0, 7, 0, 10, 0, 13};
-  const char *at = strchr(letters, what == 'c' ? 'k' : what);
+  const char *at = strchr(letters, what == 'c' || what == 't' ? 'k' : what);
   return kinds[at - letters];
 }
 static const char *name_of(char what) {
-  return what == 'c' ? "_ZN2my4copyEPKfPfi" : "sum";
+  return what == 'c' ? "_ZN2my4copyEPKfPfi" : what == 't' ? "together" : "sum";
 }
 static unsigned grid_of(char what) {
   return what == 'c' ? 64 : 1;
@@ -263,6 +265,11 @@ DRIVER(cuGraphKernelNodeGetParams_v2, (void *node, GraphKernel *out), {
   out->grid[0] = grid_of(what);
   out->block[0] = block_of(what);
   out->grid[1] = out->grid[2] = out->block[1] = out->block[2] = 1;
+  return 0;
+})
+DRIVER(cuGraphKernelNodeGetAttribute, (void *node, int which, CuLaunchAttribute *out), {
+  memset(out, 0, sizeof(((CuLaunchAttribute *)0)->value)); // the value alone
+  if (which == ATTRIBUTE_COOPERATIVE) *(int *)(void *)out = ((FakeNode *)node)->what == 't';
   return 0;
 })
 DRIVER(cuGraphKernelNodeSetParams_v2, (void *node, const GraphKernel *k), {
@@ -369,7 +376,7 @@ static void run_graph(const FakeGraph *g) {
       run_graph(&child);
     else if (what != 'e')
       run(what);
-    if (what == 'k' || what == 'c') record(name_of(what), grid_of(what), block_of(what), true);
+    if (what == 'k' || what == 'c' || what == 't') record(name_of(what), grid_of(what), block_of(what), true);
   }
 }
 DRIVER(cuGraphLaunch, (void *exec, void *stream), {
@@ -516,8 +523,11 @@ CUPTI(cuptiProfilerHostGetNumOfPasses, (CuptiHostPasses * p), {
 })
 // A value that tells which counter and which launch it is of.
 CUPTI(cuptiProfilerHostEvaluateToGpuValues, (CuptiHostEvaluate * p), {
+  size_t of = 0;
+  memcpy(&of, p->data, sizeof of);
   for (size_t i = 0; i < p->count; i++)
-    p->values[i] = strcmp(p->metrics[i], "gpu__time_duration.sum") == 0 ? 5000
+    p->values[i] = of != p->count                                         ? __builtin_nan("")
+                   : strcmp(p->metrics[i], "gpu__time_duration.sum") == 0 ? 5000
                    : strcmp(p->metrics[i], "dram__bytes_write.sum") == 0 && p->count > 8
                        ? 25e6 // what was put back before
                        : (double)strlen(p->metrics[i]);
@@ -548,10 +558,15 @@ CUPTI(cuptiRangeProfilerDecodeData, (CuptiRangeDecode * p), {
   return mode("failing") ? 999 : 0;
 })
 CUPTI(cuptiRangeProfilerGetCounterDataSize, (CuptiRangeDataSize * p), {
+  fake.sized = p->count;
   p->data_size = 256;
   return 0;
 })
-CUPTI(cuptiRangeProfilerCounterDataImageInitialize, (CuptiRangeDataInit * p), { return p->data_size != 256; })
+// Laid out for the metrics whose size was asked for last, as CUPTI does it.
+CUPTI(cuptiRangeProfilerCounterDataImageInitialize, (CuptiRangeDataInit * p), {
+  memcpy(p->data, &fake.sized, sizeof fake.sized);
+  return p->data_size != 256;
+})
 CUPTI(cuptiRangeProfilerGetCounterDataInfo, (CuptiRangeDataInfo * p), {
   p->ranges = (size_t)fake.ranges;
   return 0;

@@ -16,6 +16,7 @@ static void act(const char *what, char **argv) {
   if (strcmp(what, "copy") == 0) fake_launch("_ZN2my4copyEPKfPfi", 64, 256, 0);
   if (strcmp(what, "wide") == 0) fake_launch("_ZN2my4copyEPKfPfi", 128, 256, 0);
   if (strcmp(what, "sum") == 0) fake_launch("sum", 1, 1024, 0);
+  if (strcmp(what, "together") == 0) fake_launch("together", 1, 1024, 0);
   if (strcmp(what, "many") == 0)
     for (int i = 0; i < 100; i++) fake_launch("sum", 1, 1024, 0);
   if (strcmp(what, "capture") == 0) fake_launch("sum", 1, 1024, 1);

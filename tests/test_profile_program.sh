@@ -61,6 +61,12 @@ json "k['my::copy 64,1,1']['counters']['dram__bytes_write.sum'] == 2 * 21 and no
 run 0 --json "$program" -- cuda many graph
 json "k['sum 1,1,1']['launches'] == 101 and abs(k['sum 1,1,1']['time_us'] - (8 * 5 + 93 * 7)) < 1e-6 and d['notes'] == []"
 
+# What is launched cooperatively is run once.
+run 0 --json "$program" -- cuda together together graph:t
+json "k['together 1,1,1']['launches'] == 3 and k['together 1,1,1']['counters']['$waits'] is None"
+json "k['together 1,1,1']['counters']['dram__bytes_write.sum'] == 3 * 21 and not k['together 1,1,1']['dram_replayed']"
+says out 'Not everything was counted: kernels that are launched cooperatively are run once'
+
 # ---- graphs ----
 # Their nodes are launched one by one, in the order of their edges, each as often as the program wants it.
 run 0 --json "$program" -- cuda graph:kcmshrwegk ran
@@ -93,7 +99,7 @@ FAKE_GPU=copyless run 0 --json "$program" -- cuda graph:kmk ran # a node that fa
 says err 'ran km!\.'
 says out 'a node of a CUDA graph failed when it was launched by itself: CUDA error 1'
 # Chosen launches of graphs.
-run 0 --json --launch-skip 3 --launch-count 2 "$program" -- cuda graphs:kkc ran
+run 0 --json --launch-skip 3 --launch-count 2 "$program" -- cuda graphs:kkc ran graph:ka
 says err 'ran (kkc){10}\.'
 json "d['launches'] == 2 and k['sum 1,1,1']['counters']['$waits'] == 2 * 47"
 run 0 --json --kernel copy "$program" -- cuda graphs:kc

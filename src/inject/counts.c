@@ -105,6 +105,16 @@ static void read_launch(const CuptiCall *call, uint32_t id, ProfileLaunch *l, vo
   l->name = call->symbol ? call->symbol : "(unknown)";
 }
 
+static bool is_cooperative(const CuptiCall *call, uint32_t id) {
+  if (id == CUPTI_CALL_COOPERATIVE || id == CUPTI_CALL_COOPERATIVE_PTSZ) return true;
+  if (id != CUPTI_CALL_LAUNCH_EX && id != CUPTI_CALL_LAUNCH_EX_PTSZ) return false;
+  const CuLaunchConfig *config = ((const LaunchExArgs *)call->params)->config;
+  for (unsigned i = 0; i < config->attribute_count; i++)
+    if (config->attributes[i].id == ATTRIBUTE_COOPERATIVE && config->attributes[i].value.cooperative)
+      return true;
+  return false;
+}
+
 static double attribute(const Inject *in, int which, void *function) {
   int value = 0;
   void *plain = NULL;
@@ -153,8 +163,16 @@ static bool limited(const Inject *in) {
 
 // Launches of one kernel and shape are much alike, and counting takes long: after some of them the rest is
 // timed. Every other one is run once, for the counters that would see what a replay puts back.
-static InjectTurn turn_of(Inject *in, const struct InjectContext *c, const ProfileLaunch *l) {
-  if (!in->each || limited(in) || !in->timing || !grow_shapes(in)) return INJECT_REPLAYED;
+//
+// CUPTI does not put back what a kernel wrote that was launched cooperatively: those are never replayed.
+static InjectTurn turn_of(Inject *in, const struct InjectContext *c, const ProfileLaunch *l,
+                          bool cooperative) {
+  InjectTurn first = INJECT_REPLAYED;
+  if (cooperative) {
+    in->cooperative++;
+    first = counters_alone(c->counters) ? INJECT_ONCE : INJECT_TIMED;
+  }
+  if (!in->each || limited(in) || !in->timing || !grow_shapes(in)) return first;
   uint64_t hash = shape_of(l);
   uint32_t at = (uint32_t)hash & (in->shape_cap - 1);
   while (in->shapes[at].hash && in->shapes[at].hash != hash) at = (at + 1) & (in->shape_cap - 1);
@@ -162,7 +180,7 @@ static InjectTurn turn_of(Inject *in, const struct InjectContext *c, const Profi
   in->shapes[at].hash = hash;
   uint64_t before = in->shapes[at].counted++;
   if (before >= in->each) return INJECT_TIMED;
-  return before % 2 && counters_alone(c->counters) ? INJECT_ONCE : INJECT_REPLAYED;
+  return before % 2 && counters_alone(c->counters) ? INJECT_ONCE : first;
 }
 
 static bool holds(const uint32_t *ring, const uint32_t *next, uint32_t correlation) {
@@ -269,7 +287,7 @@ static size_t choose(Inject *in, const struct InjectContext *c, const InjectGrap
   for (size_t i = 0; i < g->count; i++) {
     turns[i] = INJECT_TIMED;
     if (g->steps[i].kind == GRAPH_KERNEL && read_node(in, &g->steps[i], &k, &l) && inject_wants(in, l.name))
-      turns[i] = turn_of(in, c, &l);
+      turns[i] = turn_of(in, c, &l, inject_graph_cooperative(in, &g->steps[i]));
     count += turns[i] != INJECT_TIMED;
   }
   return count;
@@ -324,7 +342,7 @@ static void enter(Inject *in, const CuptiCall *call, uint32_t id) {
     take_graph(in, c, call, stream);
     return;
   }
-  InjectTurn turn = inject_wants(in, l.name) ? turn_of(in, c, &l) : INJECT_TIMED;
+  InjectTurn turn = inject_wants(in, l.name) ? turn_of(in, c, &l, is_cooperative(call, id)) : INJECT_TIMED;
   if (turn == INJECT_TIMED) return;
   keep(in->counted, &in->counted_next, call->correlation);
   in->counting = start_counting(in, c, turn);

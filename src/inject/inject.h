@@ -91,6 +91,7 @@ typedef struct Inject {
   size_t graph_count, graph_cap;
   bool device_graphs;    // some are launched by the GPU itself
   InjectSwap swap;       // whether a graph can be put in the place of another
+  uint64_t cooperative;  // launches that could not be replayed
   uint64_t graphs_whole; // launches whose kernels were not counted, and why the first
   const char *graph_why;
   void *graph_swapped; // between enter and exit: what the program launched; NULL: that it is

@@ -20,12 +20,11 @@ static void asked(uint8_t **buffer, size_t *size, size_t *most_records) {
   *most_records = 0; // as many as fit
 }
 
-// The callback has chosen already, but for the kernels of graphs that it cannot look into.
+// The callback has chosen already. What it cannot look into, some graphs, is not part of a choice by number.
 static bool wants_uncounted(Inject *in, const CuptiKernel *k) {
   ProfileFilter by_name = {.kernels = in->filter.kernels};
   bool limited = in->filter.skip > 0 || in->filter.count > 0;
-  bool unseen = k->graph_node && __atomic_load_n(&in->graphs_whole, __ATOMIC_RELAXED);
-  return (unseen || !limited) && profile_takes(&by_name, k->name);
+  return !limited && profile_takes(&by_name, k->name);
 }
 
 static void take_kernel(Inject *in, const CuptiKernel *k) {

@@ -182,6 +182,7 @@ static CuptiResult enable(Counters *c) {
   return result;
 }
 
+// CUPTI lays out the room for results by the metrics that it was asked the size for last.
 static SolStatus make_room(const Counters *c, Set *set, SolError *err) {
   CuptiRangeDataSize size = {.size = CUPTI_SIZE(CuptiRangeDataSize, data_size),
                              .profiler = c->profiler,
@@ -191,6 +192,8 @@ static SolStatus make_room(const Counters *c, Set *set, SolError *err) {
                              .most_nodes = (uint32_t)c->most};
   SolStatus status = cupti_check(&c->cupti, c->cupti.range_data_size(&size), "room for the counters", err);
   if (status) return status;
+  if (set->data && set->data_size >= size.data_size) return SOL_OK;
+  sol_heap_free(set->data);
   set->data_size = size.data_size;
   set->data = take(set->data_size);
   return set->data ? SOL_OK : no_memory(err);
@@ -222,8 +225,7 @@ static SolStatus open_gpu(Counters *c, const CountersOptions *o, CountersTrouble
     close_set(c, alone);
   if (!status) status = cupti_check(u, result = enable(c), "counters of this GPU", err);
   if (status && cupti_forbidden(result)) *trouble = COUNTERS_FORBIDDEN;
-  if (!status) status = make_room(c, &c->sets[0], err);
-  if (!status && alone->count) status = make_room(c, alone, err);
+  if (!status) status = make_room(c, &c->sets[0], err); // what cannot be is known from the start
   sol_heap_free(availability);
   return status;
 }
@@ -293,6 +295,8 @@ bool counters_has(const Counters *c, int metric) {
 // The room for results is made empty, and the profiler told of it: each session starts so.
 static SolStatus configure(Counters *c, SolError *err) {
   const Cupti *u = &c->cupti;
+  SolStatus status = c->sets[1].count ? make_room(c, c->set, err) : SOL_OK;
+  if (status) return status;
   CuptiRangeDataInit init = {.size = CUPTI_SIZE(CuptiRangeDataInit, data),
                              .profiler = c->profiler,
                              .data_size = c->set->data_size,
@@ -309,7 +313,7 @@ static SolStatus configure(Counters *c, SolError *err) {
                              .nesting_levels = 1,
                              .nesting_least = 1,
                              .nesting_target = 1};
-  SolStatus status = cupti_check(u, u->range_data_init(&init), "room for the counters", err);
+  status = cupti_check(u, u->range_data_init(&init), "room for the counters", err);
   return status ? status : cupti_check(u, u->range_config(&config), "setting up the counters", err);
 }
 

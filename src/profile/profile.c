@@ -268,8 +268,7 @@ static double weight_of(ProfileFold fold, const ProfileLaunch *l, double seconds
 }
 
 bool profile_sees_replay(ProfileMetric m) {
-  return m == PROFILE_dram_read || m == PROFILE_dram_write || m == PROFILE_dram_rate ||
-         m == PROFILE_dram_pct || m == PROFILE_l2_reads || m == PROFILE_l2_writes;
+  return m == PROFILE_dram_read || m == PROFILE_dram_write || m == PROFILE_dram_rate || m == PROFILE_dram_pct;
 }
 
 // Whether the launch's counters that see a replay are to be taken: false, others are better.
