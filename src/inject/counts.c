@@ -131,78 +131,6 @@ static bool captured(const Inject *in, void *stream) {
   return in->stream_capturing && (in->stream_capturing(stream, &state) || state);
 }
 
-// ---- which ----
-
-static uint64_t shape_of(const ProfileLaunch *l) {
-  uint64_t h = 14695981039346656037u;
-  for (const char *p = l->name; *p; p++) h = (h ^ (unsigned char)*p) * 1099511628211u;
-  for (int i = 0; i < 3; i++) h = ((h ^ l->grid[i]) * 1099511628211u ^ l->block[i]) * 1099511628211u;
-  return h ? h : 1;
-}
-
-static bool grow_shapes(Inject *in) {
-  if (in->shape_count * 2 < in->shape_cap) return true;
-  uint32_t cap = in->shape_cap ? in->shape_cap * 2 : 256;
-  InjectShape *room = calloc(cap, sizeof *room);
-  if (!room) return false;
-  for (uint32_t i = 0; i < in->shape_cap; i++) {
-    if (!in->shapes[i].hash) continue;
-    uint32_t at = (uint32_t)in->shapes[i].hash & (cap - 1);
-    while (room[at].hash) at = (at + 1) & (cap - 1);
-    room[at] = in->shapes[i];
-  }
-  free(in->shapes);
-  in->shapes = room;
-  in->shape_cap = cap;
-  return true;
-}
-
-static bool limited(const Inject *in) {
-  return in->filter.skip > 0 || in->filter.count > 0;
-}
-
-// Launches of one kernel and shape are much alike, and counting takes long: after some of them the rest is
-// timed. Every other one is run once, for the counters that would see what a replay puts back.
-//
-// CUPTI does not put back what a kernel wrote that was launched cooperatively: those are never replayed.
-static InjectTurn turn_of(Inject *in, const struct InjectContext *c, const ProfileLaunch *l,
-                          bool cooperative) {
-  InjectTurn first = INJECT_REPLAYED;
-  if (cooperative) {
-    in->cooperative++;
-    first = counters_alone(c->counters) ? INJECT_ONCE : INJECT_TIMED;
-  }
-  if (!in->each || limited(in) || !in->timing || !grow_shapes(in)) return first;
-  uint64_t hash = shape_of(l);
-  uint32_t at = (uint32_t)hash & (in->shape_cap - 1);
-  while (in->shapes[at].hash && in->shapes[at].hash != hash) at = (at + 1) & (in->shape_cap - 1);
-  if (!in->shapes[at].hash) in->shape_count++;
-  in->shapes[at].hash = hash;
-  uint64_t before = in->shapes[at].counted++;
-  if (before >= in->each) return INJECT_TIMED;
-  return before % 2 && counters_alone(c->counters) ? INJECT_ONCE : first;
-}
-
-static bool holds(const uint32_t *ring, const uint32_t *next, uint32_t correlation) {
-  uint32_t count = __atomic_load_n(next, __ATOMIC_ACQUIRE);
-  for (uint32_t i = 0; i < count && i < MAX_COUNTED; i++)
-    if (__atomic_load_n(&ring[i], __ATOMIC_RELAXED) == correlation) return true;
-  return false;
-}
-
-static void keep(uint32_t *ring, uint32_t *next, uint32_t correlation) {
-  __atomic_store_n(&ring[*next % MAX_COUNTED], correlation, __ATOMIC_RELAXED);
-  __atomic_store_n(next, *next + 1, __ATOMIC_RELEASE); // by one thread at a time
-}
-
-bool inject_was_counted(const Inject *in, uint32_t correlation) {
-  return holds(in->counted, &in->counted_next, correlation);
-}
-
-bool inject_was_graph(const Inject *in, uint32_t correlation) {
-  return holds(in->replayed, &in->replayed_next, correlation);
-}
-
 // ---- counting ----
 
 static void complain(Inject *in, const SolError *err) {
@@ -287,7 +215,7 @@ static size_t choose(Inject *in, const struct InjectContext *c, const InjectGrap
   for (size_t i = 0; i < g->count; i++) {
     turns[i] = INJECT_TIMED;
     if (g->steps[i].kind == GRAPH_KERNEL && read_node(in, &g->steps[i], &k, &l) && inject_wants(in, l.name))
-      turns[i] = turn_of(in, c, &l, inject_graph_cooperative(in, &g->steps[i]));
+      turns[i] = inject_turn(in, c->counters, &l, inject_graph_cooperative(in, &g->steps[i]));
     count += turns[i] != INJECT_TIMED;
   }
   return count;
@@ -309,7 +237,7 @@ static void take_graph(Inject *in, struct InjectContext *c, const CuptiCall *cal
   if (!turns) return;
   if (choose(in, c, g, turns)) {
     in->graph_result = 0;
-    keep(in->replayed, &in->replayed_next, call->correlation);
+    inject_keep(in->replayed, &in->replayed_next, call->correlation);
     for (size_t i = 0; i < g->count && !in->graph_result; i++)
       in->graph_result = turns[i] != INJECT_TIMED ? count_node(in, c, &g->steps[i], turns[i], stream)
                                                   : inject_graph_step(in, &g->steps[i], stream);
@@ -324,7 +252,7 @@ static void take_graph(Inject *in, struct InjectContext *c, const CuptiCall *cal
     in->graph_swapped = g->exec;
     graph_args(call)->graph = nothing;
   } else {
-    g->done = !limited(in) && in->each && in->timing;
+    g->done = !inject_limited(in) && in->each && in->timing;
   }
   free(turns);
 }
@@ -342,9 +270,10 @@ static void enter(Inject *in, const CuptiCall *call, uint32_t id) {
     take_graph(in, c, call, stream);
     return;
   }
-  InjectTurn turn = inject_wants(in, l.name) ? turn_of(in, c, &l, is_cooperative(call, id)) : INJECT_TIMED;
+  InjectTurn turn =
+      inject_wants(in, l.name) ? inject_turn(in, c->counters, &l, is_cooperative(call, id)) : INJECT_TIMED;
   if (turn == INJECT_TIMED) return;
-  keep(in->counted, &in->counted_next, call->correlation);
+  inject_keep(in->counted, &in->counted_next, call->correlation);
   in->counting = start_counting(in, c, turn);
 }
 

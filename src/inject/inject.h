@@ -114,9 +114,13 @@ void inject_tell(Inject *in, int device, ProfileLaunch *launch, bool counted);
 // times.c: CUPTI activity.
 SolStatus inject_start_times(Inject *in, SolError *err);
 void inject_end_times(Inject *in);
-// counts.c: CUPTI callbacks and counters.
+// turns.c: which launches are counted.
+bool inject_limited(const Inject *in); // launches are chosen by number
+InjectTurn inject_turn(Inject *in, const Counters *counters, const ProfileLaunch *launch, bool cooperative);
+void inject_keep(uint32_t *ring, uint32_t *next, uint32_t correlation); // in `counted` or `replayed`
 bool inject_was_counted(const Inject *in, uint32_t correlation);
 bool inject_was_graph(const Inject *in, uint32_t correlation); // though it was launched by itself
+// counts.c: CUPTI callbacks and counters.
 SolStatus inject_start_counts(Inject *in, SolError *err);
 
 #endif

@@ -23,8 +23,7 @@ static void asked(uint8_t **buffer, size_t *size, size_t *most_records) {
 // The callback has chosen already. What it cannot look into, some graphs, is not part of a choice by number.
 static bool wants_uncounted(Inject *in, const CuptiKernel *k) {
   ProfileFilter by_name = {.kernels = in->filter.kernels};
-  bool limited = in->filter.skip > 0 || in->filter.count > 0;
-  return !limited && profile_takes(&by_name, k->name);
+  return !inject_limited(in) && profile_takes(&by_name, k->name);
 }
 
 static void take_kernel(Inject *in, const CuptiKernel *k) {

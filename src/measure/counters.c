@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/heap.h"
-#include "measure/cupti.h"
+#include "measure/counters_set.h"
 
 typedef int CuCall;
 // X(field, symbol, parameters) of the driver.
@@ -17,17 +17,6 @@ typedef int CuCall;
   X(context_pop, "cuCtxPopCurrent_v2", (void **))                                                            \
   X(context_sync, "cuCtxSynchronize", (void))
 
-// Counters that are collected together, over as many passes as they need.
-typedef struct Set {
-  void *host;
-  int passes, count, known_count;
-  int *place;         // of each metric among the known; -1: it is not
-  const char **known; // names
-  double *row;        // their values
-  uint8_t *image, *data;
-  size_t image_size, data_size;
-} Set;
-
 struct Counters {
   Cupti cupti;
   void *driver, *context, *profiler;
@@ -36,8 +25,8 @@ struct Counters {
 #undef DRIVER_POINTER
   bool retained, running, ranges;
   int most;
-  Set sets[2]; // all that was asked for; those that are wanted alone as well
-  Set *set;    // of the two, the one that was started last
+  CountersSet sets[2]; // all that was asked for; those that are wanted alone as well
+  CountersSet *set;    // of the two, the one that was started last
 };
 
 static void *take(size_t size) {
@@ -48,75 +37,6 @@ static void *take(size_t size) {
 
 static SolStatus no_memory(SolError *err) {
   return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
-}
-
-// ---- metrics ----
-
-static SolStatus open_host(const Counters *c, Set *set, const char *chip, const uint8_t *availability,
-                           SolError *err) {
-  CuptiHostInitialize p = {.size = CUPTI_SIZE(CuptiHostInitialize, host),
-                           .type = CUPTI_PROFILER_TYPE_RANGE,
-                           .chip = chip,
-                           .availability = availability};
-  SolStatus status = cupti_check(&c->cupti, c->cupti.host_initialize(&p), "the list of counters", err);
-  set->host = p.host;
-  return status;
-}
-
-// A metric that cannot be scheduled spoils the whole configuration: those are found out first.
-static SolStatus sort_out(const Counters *c, Set *set, const char *const *metrics, int count, SolError *err) {
-  set->count = count;
-  set->place = take(sizeof *set->place * (size_t)count);
-  set->known = take(sizeof *set->known * (size_t)count);
-  set->row = take(sizeof *set->row * (size_t)count);
-  if (!set->place || !set->known || !set->row) return no_memory(err);
-  for (int i = 0; i < count; i++) {
-    CuptiHostProperties p = {
-        .size = CUPTI_SIZE(CuptiHostProperties, type), .host = set->host, .metric = metrics[i]};
-    set->place[i] = -1;
-    if (c->cupti.host_properties(&p)) continue;
-    set->place[i] = set->known_count;
-    set->known[set->known_count++] = metrics[i];
-  }
-  if (set->known_count) return SOL_OK;
-  return sol_fail(err, SOL_ERR_UNSUPPORTED, "this GPU has none of the %d counters that were asked for",
-                  count);
-}
-
-static SolStatus schedule(const Counters *c, Set *set, SolError *err) {
-  const Cupti *u = &c->cupti;
-  CuptiHostAdd add = {.size = CUPTI_SIZE(CuptiHostAdd, count),
-                      .host = set->host,
-                      .metrics = set->known,
-                      .count = (size_t)set->known_count};
-  CuptiHostImageSize size = {.size = CUPTI_SIZE(CuptiHostImageSize, image_size), .host = set->host};
-  SolStatus status = cupti_check(u, u->host_add(&add), "scheduling the counters", err);
-  if (!status) status = cupti_check(u, u->host_image_size(&size), "scheduling the counters", err);
-  if (status) return status;
-  set->image_size = size.image_size;
-  set->image = take(set->image_size);
-  if (!set->image) return no_memory(err);
-  CuptiHostImage image = {.size = CUPTI_SIZE(CuptiHostImage, image),
-                          .host = set->host,
-                          .image_size = set->image_size,
-                          .image = set->image};
-  CuptiHostPasses passes = {
-      .size = CUPTI_SIZE(CuptiHostPasses, passes), .image_size = set->image_size, .image = set->image};
-  status = cupti_check(u, u->host_image(&image), "scheduling the counters", err);
-  if (!status) status = cupti_check(u, u->host_passes(&passes), "scheduling the counters", err);
-  set->passes = (int)passes.passes;
-  return status;
-}
-
-static void close_set(const Counters *c, Set *set) {
-  CuptiHostDeinitialize host = {.size = CUPTI_SIZE(CuptiHostDeinitialize, host), .host = set->host};
-  if (set->host) c->cupti.host_deinitialize(&host);
-  sol_heap_free(set->place);
-  sol_heap_free((void *)(uintptr_t)set->known);
-  sol_heap_free(set->row);
-  sol_heap_free(set->image);
-  sol_heap_free(set->data);
-  *set = (Set){0};
 }
 
 // ---- the GPU ----
@@ -182,30 +102,6 @@ static CuptiResult enable(Counters *c) {
   return result;
 }
 
-// CUPTI lays out the room for results by the metrics that it was asked the size for last.
-static SolStatus make_room(const Counters *c, Set *set, SolError *err) {
-  CuptiRangeDataSize size = {.size = CUPTI_SIZE(CuptiRangeDataSize, data_size),
-                             .profiler = c->profiler,
-                             .metrics = set->known,
-                             .count = (size_t)set->known_count,
-                             .most_ranges = (size_t)c->most,
-                             .most_nodes = (uint32_t)c->most};
-  SolStatus status = cupti_check(&c->cupti, c->cupti.range_data_size(&size), "room for the counters", err);
-  if (status) return status;
-  if (set->data && set->data_size >= size.data_size) return SOL_OK;
-  sol_heap_free(set->data);
-  set->data_size = size.data_size;
-  set->data = take(set->data_size);
-  return set->data ? SOL_OK : no_memory(err);
-}
-
-static SolStatus open_set(const Counters *c, Set *set, const char *chip, const uint8_t *availability,
-                          const char *const *metrics, int count, SolError *err) {
-  SolStatus status = open_host(c, set, chip, availability, err);
-  if (!status) status = sort_out(c, set, metrics, count, err);
-  return status ? status : schedule(c, set, err);
-}
-
 static SolStatus open_gpu(Counters *c, const CountersOptions *o, CountersTrouble *trouble, SolError *err) {
   const Cupti *u = &c->cupti;
   uint8_t *availability = NULL;
@@ -218,14 +114,19 @@ static SolStatus open_gpu(Counters *c, const CountersOptions *o, CountersTrouble
   if (!result) result = u->chip_name(&chip);
   if (!result) result = read_availability(c, &availability);
   SolStatus status = cupti_check(u, result, "counters of this GPU", err);
-  if (!status) status = open_set(c, &c->sets[0], chip.name, availability, o->metrics, o->metric_count, err);
-  Set *alone = &c->sets[1];
+  if (!status)
+    status =
+        counters_open_set(&c->cupti, &c->sets[0], chip.name, availability, o->metrics, o->metric_count, err);
+  CountersSet *alone = &c->sets[1];
   if (!status && o->alone_count &&
-      open_set(c, alone, chip.name, availability, o->alone, o->alone_count, NULL)) // a GPU without them
-    close_set(c, alone);
+      counters_open_set(&c->cupti, alone, chip.name, availability, o->alone, o->alone_count,
+                        NULL)) // a GPU without them
+    counters_close_set(&c->cupti, alone);
   if (!status) status = cupti_check(u, result = enable(c), "counters of this GPU", err);
   if (status && cupti_forbidden(result)) *trouble = COUNTERS_FORBIDDEN;
-  if (!status) status = make_room(c, &c->sets[0], err); // what cannot be is known from the start
+  if (!status)
+    status = counters_make_room(&c->cupti, &c->sets[0], c->profiler, c->most,
+                                err); // what cannot be is known from the start
   sol_heap_free(availability);
   return status;
 }
@@ -270,7 +171,7 @@ void counters_close(Counters *c) {
   bool entered = c->profiler && enter(c);
   if (c->running) counters_stop(c, NULL, NULL);
   disable(c);
-  for (size_t i = 0; i < SOL_COUNT(c->sets); i++) close_set(c, &c->sets[i]);
+  for (size_t i = 0; i < SOL_COUNT(c->sets); i++) counters_close_set(&c->cupti, &c->sets[i]);
   leave(c, entered);
   if (c->retained) c->context_release(0);
   // CUPTI stays loaded: it keeps threads and handlers of its own.
@@ -295,7 +196,8 @@ bool counters_has(const Counters *c, int metric) {
 // The room for results is made empty, and the profiler told of it: each session starts so.
 static SolStatus configure(Counters *c, SolError *err) {
   const Cupti *u = &c->cupti;
-  SolStatus status = c->sets[1].count ? make_room(c, c->set, err) : SOL_OK;
+  SolStatus status =
+      c->sets[1].count ? counters_make_room(&c->cupti, c->set, c->profiler, c->most, err) : SOL_OK;
   if (status) return status;
   CuptiRangeDataInit init = {.size = CUPTI_SIZE(CuptiRangeDataInit, data),
                              .profiler = c->profiler,
@@ -342,7 +244,7 @@ static SolStatus decode(Counters *c, int *ranges, SolError *err) {
   return status;
 }
 
-static SolStatus start(Counters *c, Set *set, SolError *err) {
+static SolStatus start(Counters *c, CountersSet *set, SolError *err) {
   if (c->ranges) return sol_fail(err, SOL_ERR_ARGUMENT, "these counters are for ranges");
   if (c->running) return sol_fail(err, SOL_ERR_ARGUMENT, "the counters are running already");
   c->set = set;
@@ -441,8 +343,8 @@ SolStatus counters_plan(const char *chip, const char *const *metrics, int count,
   SolStatus status = cupti_load(&c->cupti, err);
   if (!status && !c->cupti.counts)
     status = sol_fail(err, SOL_ERR_UNSUPPORTED, "this CUPTI (%u) is too old for counters", c->cupti.version);
-  Set *set = &c->sets[0];
-  if (!status) status = open_set(c, set, chip, NULL, metrics, count, err);
+  CountersSet *set = &c->sets[0];
+  if (!status) status = counters_open_set(&c->cupti, set, chip, NULL, metrics, count, err);
   for (int i = 0; i < count && known && set->place; i++) known[i] = set->place[i] >= 0;
   *passes = set->passes;
   counters_close(c);
