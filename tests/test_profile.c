@@ -60,33 +60,6 @@ static bool has(const ProfileDiagnosis *d, const char *rule) {
   return false;
 }
 
-// Counters of DRAM are of launches that were not replayed, whatever came first; of replayed ones if there are
-// no others.
-TEST(replayed) {
-  static const char *const orders[] = {"r",   "rr",  "ro", "or",
-                                       "ror", "oro", "rrt"}; // replayed, once, timed alone
-  static const double writes[] = {30, 60, 20, 20, 30, 30, 90}, others[] = {7, 14, 14, 14, 21, 21, 21};
-  for (size_t i = 0; i < SOL_COUNT(orders); i++) {
-    Profile p;
-    SolError err = {0};
-    profile_start(&p, PROFILE_FROM_CUPTI);
-    for (const char *o = orders[i]; *o; o++) {
-      ProfileLaunch l;
-      profile_launch_clear(&l);
-      l.name = "k";
-      l.seconds = 1e-6;
-      l.replayed = *o == 'r';
-      if (*o != 't') l.values[PROFILE_dram_read] = 1, l.values[PROFILE_dram_write] = l.replayed ? 30 : 10;
-      if (*o == 'r') l.values[PROFILE_load_sectors] = 7;
-      CHECK(!profile_add(&p, &l, &err));
-    }
-    CHECK_MSG(profile_value(p.kernels, PROFILE_dram_write) == writes[i], "%s", orders[i]);
-    CHECK_MSG(profile_value(p.kernels, PROFILE_load_sectors) == others[i], "%s", orders[i]);
-    CHECK_MSG(p.kernels[0].dram_replayed == !strchr(orders[i], 'o'), "%s", orders[i]);
-    profile_free(&p);
-  }
-}
-
 TEST(titles) {
   static const char *const cases[][2] = {
       {"transpose(float *, const float *)", "transpose"},

@@ -50,11 +50,8 @@ static void open_context(Inject *in, void *context) {
   uint32_t device = 0;
   in->cupti.device_of(context, &device);
   *c = (struct InjectContext){.context = context, .device = (int)device};
-  CountersOptions options = {.metrics = in->metric_names,
-                             .metric_count = in->metric_count,
-                             .context = context,
-                             .alone = in->alone_names,
-                             .alone_count = in->alone_count};
+  CountersOptions options = {
+      .metrics = in->metric_names, .metric_count = in->metric_count, .context = context};
   CountersTrouble trouble;
   SolError err = {0};
   inject_gpu(in, c->device);
@@ -137,11 +134,9 @@ static void complain(Inject *in, const SolError *err) {
   if (!in->bad_launches++) inject_trouble(in, PROFILE_REFUSED, err);
 }
 
-static bool start_counting(Inject *in, const struct InjectContext *c, InjectTurn turn) {
+static bool start_counting(Inject *in, const struct InjectContext *c) {
   SolError err = {0};
-  in->turn = turn;
-  bool started =
-      turn == INJECT_ONCE ? !counters_start_alone(c->counters, &err) : !counters_start(c->counters, &err);
+  bool started = !counters_start(c->counters, &err);
   if (!started) complain(in, &err);
   return started;
 }
@@ -162,10 +157,7 @@ static void end_counting(Inject *in, const struct InjectContext *c, ProfileLaunc
     double size = attribute(in, FUNC_CLUSTER + i, function);
     if (size > 0) l->cluster[i] = (uint32_t)size;
   }
-  bool once = in->turn == INJECT_ONCE;
-  for (int m = 0; m < (once ? in->alone_count : in->metric_count); m++)
-    l->values[once ? in->alone[m] : in->metrics[m]] = values[m];
-  l->replayed = !once && counters_passes(c->counters) > 1;
+  for (int m = 0; m < in->metric_count; m++) l->values[in->metrics[m]] = values[m];
   l->seconds = l->values[PROFILE_time] / 1e9;
   inject_tell(in, c->device, l, true);
   inject_flush(in);
@@ -192,15 +184,14 @@ static bool read_node(Inject *in, const GraphStep *step, GraphKernel *k, Profile
   return true;
 }
 
-static int count_node(Inject *in, const struct InjectContext *c, const GraphStep *step, InjectTurn turn,
-                      void *stream) {
+static int count_node(Inject *in, const struct InjectContext *c, const GraphStep *step, void *stream) {
   GraphKernel k;
   ProfileLaunch l;
   if (!read_node(in, step, &k, &l)) return inject_graph_step(in, step, stream);
   // All that is launched in a callback has the correlation id of the callback's call: records of what is
   // counted could not be told from those of what is not.
   if (in->timing) in->cupti.activity_disable(CUPTI_KIND_CONCURRENT_KERNEL);
-  bool started = start_counting(in, c, turn);
+  bool started = start_counting(in, c);
   int result = inject_graph_kernel(in, step, &k, stream);
   if (started) end_counting(in, c, &l, k.function ? k.function : k.kernel);
   if (in->timing) in->cupti.activity_enable(CUPTI_KIND_CONCURRENT_KERNEL);
@@ -208,15 +199,15 @@ static int count_node(Inject *in, const struct InjectContext *c, const GraphStep
 }
 
 // Which of its kernels are to be counted, by step; how many.
-static size_t choose(Inject *in, const struct InjectContext *c, const InjectGraph *g, InjectTurn *turns) {
+static size_t choose(Inject *in, const InjectGraph *g, bool *chosen) {
   size_t count = 0;
   GraphKernel k;
   ProfileLaunch l;
   for (size_t i = 0; i < g->count; i++) {
-    turns[i] = INJECT_TIMED;
-    if (g->steps[i].kind == GRAPH_KERNEL && read_node(in, &g->steps[i], &k, &l) && inject_wants(in, l.name))
-      turns[i] = inject_turn(in, c->counters, &l, inject_graph_cooperative(in, &g->steps[i]));
-    count += turns[i] != INJECT_TIMED;
+    const GraphStep *step = &g->steps[i];
+    chosen[i] = step->kind == GRAPH_KERNEL && read_node(in, step, &k, &l) && inject_wants(in, l.name) &&
+                inject_counts(in, &l, inject_graph_cooperative(in, step));
+    count += chosen[i];
   }
   return count;
 }
@@ -233,14 +224,14 @@ static void take_graph(Inject *in, struct InjectContext *c, const CuptiCall *cal
     if (!in->graph_why) in->graph_why = why;
     return;
   }
-  InjectTurn *turns = g->done ? NULL : calloc(g->count + 1, sizeof *turns);
-  if (!turns) return;
-  if (choose(in, c, g, turns)) {
+  bool *chosen = g->done ? NULL : calloc(g->count + 1, sizeof *chosen);
+  if (!chosen) return;
+  if (choose(in, g, chosen)) {
     in->graph_result = 0;
     inject_keep(in->replayed, &in->replayed_next, call->correlation);
     for (size_t i = 0; i < g->count && !in->graph_result; i++)
-      in->graph_result = turns[i] != INJECT_TIMED ? count_node(in, c, &g->steps[i], turns[i], stream)
-                                                  : inject_graph_step(in, &g->steps[i], stream);
+      in->graph_result =
+          chosen[i] ? count_node(in, c, &g->steps[i], stream) : inject_graph_step(in, &g->steps[i], stream);
     if (in->graph_result) {
       SolError err = {0};
       sol_fail(&err, SOL_ERR_UNSUPPORTED,
@@ -254,7 +245,7 @@ static void take_graph(Inject *in, struct InjectContext *c, const CuptiCall *cal
   } else {
     g->done = !inject_limited(in) && in->each && in->timing;
   }
-  free(turns);
+  free(chosen);
 }
 
 static void enter(Inject *in, const CuptiCall *call, uint32_t id) {
@@ -270,11 +261,9 @@ static void enter(Inject *in, const CuptiCall *call, uint32_t id) {
     take_graph(in, c, call, stream);
     return;
   }
-  InjectTurn turn =
-      inject_wants(in, l.name) ? inject_turn(in, c->counters, &l, is_cooperative(call, id)) : INJECT_TIMED;
-  if (turn == INJECT_TIMED) return;
+  if (!inject_wants(in, l.name) || !inject_counts(in, &l, is_cooperative(call, id))) return;
   inject_keep(in->counted, &in->counted_next, call->correlation);
-  in->counting = start_counting(in, c, turn);
+  in->counting = start_counting(in, c);
 }
 
 static void leave(Inject *in, const CuptiCall *call, uint32_t id) {

@@ -179,11 +179,8 @@ static void at_end(void) {
                           (double)in->graphs_whole, &in->out);
   }
   if (in->cooperative)
-    profile_write_trouble(
-        PROFILE_REFUSED,
-        "kernels that are launched cooperatively are run once, since CUPTI does not put back what "
-        "they write: of them there are times and the counters of DRAM",
-        "ncu counts the rest", (double)in->cooperative, &in->out);
+    profile_write_trouble(PROFILE_REFUSED, "kernels that are launched cooperatively are timed, not counted",
+                          "ncu counts them", (double)in->cooperative, &in->out);
   if (in->lost) profile_write_trouble(PROFILE_LOST, "launches were lost", "", (double)in->lost, &in->out);
   profile_write_end((double)in->seen, (double)in->told, &in->out);
   flush(in);
@@ -205,10 +202,6 @@ static void read_metrics(Inject *in) {
     if (!again) {
       in->metric_names[in->metric_count] = profile_metric(metric)->name;
       in->metrics[in->metric_count++] = metric;
-      if (profile_sees_replay(metric) || metric == PROFILE_time) {
-        in->alone_names[in->alone_count] = profile_metric(metric)->name;
-        in->alone[in->alone_count++] = metric;
-      }
     }
     list += length + (list[length] == ',');
   }

@@ -22,12 +22,6 @@ enum { MAX_CONTEXTS = 16, MAX_GPUS = 64, MAX_COUNTED = 4096 };
 
 typedef enum InjectSwap { INJECT_SWAP_UNTRIED, INJECT_SWAP_WORKS, INJECT_SWAP_NEVER } InjectSwap;
 
-typedef enum InjectTurn {
-  INJECT_TIMED,
-  INJECT_REPLAYED,
-  INJECT_ONCE
-} InjectTurn; // what is done with a launch
-
 typedef struct InjectKernel {
   uint64_t hash;
   char *name;
@@ -69,9 +63,7 @@ typedef struct Inject {
   bool gpu_told[MAX_GPUS];
   ProfileMetric metrics[PROFILE_METRICS];
   const char *metric_names[PROFILE_METRICS];
-  ProfileMetric alone[PROFILE_METRICS]; // of those: the ones that are better had without a replay
-  const char *alone_names[PROFILE_METRICS];
-  int metric_count, alone_count;
+  int metric_count;
   InjectKernel *kernels; // by id
   uint32_t *slots;       // hash table of ids + 1
   uint32_t kernel_count, kernel_cap, slot_count;
@@ -86,12 +78,11 @@ typedef struct Inject {
   InjectShape *shapes;
   uint32_t shape_count, shape_cap;
   bool counting;       // the launch between enter and exit
-  InjectTurn turn;     // and how
   InjectGraph *graphs; // those of the program that are ready to launch
   size_t graph_count, graph_cap;
   bool device_graphs;    // some are launched by the GPU itself
   InjectSwap swap;       // whether a graph can be put in the place of another
-  uint64_t cooperative;  // launches that could not be replayed
+  uint64_t cooperative;  // launches that were not to be run again
   uint64_t graphs_whole; // launches whose kernels were not counted, and why the first
   const char *graph_why;
   void *graph_swapped; // between enter and exit: what the program launched; NULL: that it is
@@ -116,8 +107,8 @@ SolStatus inject_start_times(Inject *in, SolError *err);
 void inject_end_times(Inject *in);
 // turns.c: which launches are counted.
 bool inject_limited(const Inject *in); // launches are chosen by number
-InjectTurn inject_turn(Inject *in, const Counters *counters, const ProfileLaunch *launch, bool cooperative);
-void inject_keep(uint32_t *ring, uint32_t *next, uint32_t correlation); // in `counted` or `replayed`
+bool inject_counts(Inject *in, const ProfileLaunch *launch, bool cooperative); // this one
+void inject_keep(uint32_t *ring, uint32_t *next, uint32_t correlation);        // in `counted` or `replayed`
 bool inject_was_counted(const Inject *in, uint32_t correlation);
 bool inject_was_graph(const Inject *in, uint32_t correlation); // though it was launched by itself
 // counts.c: CUPTI callbacks and counters.

@@ -32,24 +32,17 @@ bool inject_limited(const Inject *in) {
 }
 
 // Launches of one kernel and shape are much alike, and counting takes long: after some of them the rest is
-// timed. Every other one is run once, for the counters that would see what a replay puts back.
-//
-// CUPTI does not put back what a kernel wrote that was launched cooperatively: those are never replayed.
-InjectTurn inject_turn(Inject *in, const Counters *counters, const ProfileLaunch *l, bool cooperative) {
-  InjectTurn first = INJECT_REPLAYED;
-  if (cooperative) {
-    in->cooperative++;
-    first = counters_alone(counters) ? INJECT_ONCE : INJECT_TIMED;
-  }
-  if (!in->each || inject_limited(in) || !in->timing || !grow_shapes(in)) return first;
+// timed. What was launched cooperatively is never run again: whether CUPTI puts back what it wrote is not
+// known for sure.
+bool inject_counts(Inject *in, const ProfileLaunch *l, bool cooperative) {
+  if (cooperative) in->cooperative++;
+  if (cooperative || !in->each || inject_limited(in) || !in->timing || !grow_shapes(in)) return !cooperative;
   uint64_t hash = shape_of(l);
   uint32_t at = (uint32_t)hash & (in->shape_cap - 1);
   while (in->shapes[at].hash && in->shapes[at].hash != hash) at = (at + 1) & (in->shape_cap - 1);
   if (!in->shapes[at].hash) in->shape_count++;
   in->shapes[at].hash = hash;
-  uint64_t before = in->shapes[at].counted++;
-  if (before >= in->each) return INJECT_TIMED;
-  return before % 2 && counters_alone(counters) ? INJECT_ONCE : first;
+  return in->shapes[at].counted++ < in->each;
 }
 
 static bool holds(const uint32_t *ring, const uint32_t *next, uint32_t correlation) {

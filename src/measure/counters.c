@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/heap.h"
-#include "measure/counters_set.h"
+#include "measure/cupti.h"
 
 typedef int CuCall;
 // X(field, symbol, parameters) of the driver.
@@ -19,14 +19,17 @@ typedef int CuCall;
 
 struct Counters {
   Cupti cupti;
-  void *driver, *context, *profiler;
+  void *driver, *context, *host, *profiler;
 #define DRIVER_POINTER(field, symbol, parameters) CuCall(*field) parameters;
   DRIVER_ENTRY_POINTS(DRIVER_POINTER)
 #undef DRIVER_POINTER
   bool retained, running, ranges;
-  int most;
-  CountersSet sets[2]; // all that was asked for; those that are wanted alone as well
-  CountersSet *set;    // of the two, the one that was started last
+  int passes, count, known_count, most;
+  int *place;         // of each metric among the known; -1: it is not
+  const char **known; // names
+  double *row;        // their values
+  uint8_t *image, *data;
+  size_t image_size, data_size;
 };
 
 static void *take(size_t size) {
@@ -37,6 +40,63 @@ static void *take(size_t size) {
 
 static SolStatus no_memory(SolError *err) {
   return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+}
+
+// ---- metrics ----
+
+static SolStatus open_host(Counters *c, const char *chip, const uint8_t *availability, SolError *err) {
+  CuptiHostInitialize p = {.size = CUPTI_SIZE(CuptiHostInitialize, host),
+                           .type = CUPTI_PROFILER_TYPE_RANGE,
+                           .chip = chip,
+                           .availability = availability};
+  SolStatus status = cupti_check(&c->cupti, c->cupti.host_initialize(&p), "the list of counters", err);
+  c->host = p.host;
+  return status;
+}
+
+// A metric that cannot be scheduled spoils the whole configuration: those are found out first.
+static SolStatus sort_out(Counters *c, const char *const *metrics, int count, SolError *err) {
+  c->count = count;
+  c->place = take(sizeof *c->place * (size_t)count);
+  c->known = take(sizeof *c->known * (size_t)count);
+  c->row = take(sizeof *c->row * (size_t)count);
+  if (!c->place || !c->known || !c->row) return no_memory(err);
+  for (int i = 0; i < count; i++) {
+    CuptiHostProperties p = {
+        .size = CUPTI_SIZE(CuptiHostProperties, type), .host = c->host, .metric = metrics[i]};
+    c->place[i] = -1;
+    if (c->cupti.host_properties(&p)) continue;
+    c->place[i] = c->known_count;
+    c->known[c->known_count++] = metrics[i];
+  }
+  if (c->known_count) return SOL_OK;
+  return sol_fail(err, SOL_ERR_UNSUPPORTED, "this GPU has none of the %d counters that were asked for",
+                  count);
+}
+
+static SolStatus schedule(Counters *c, SolError *err) {
+  const Cupti *u = &c->cupti;
+  CuptiHostAdd add = {.size = CUPTI_SIZE(CuptiHostAdd, count),
+                      .host = c->host,
+                      .metrics = c->known,
+                      .count = (size_t)c->known_count};
+  CuptiHostImageSize size = {.size = CUPTI_SIZE(CuptiHostImageSize, image_size), .host = c->host};
+  SolStatus status = cupti_check(u, u->host_add(&add), "scheduling the counters", err);
+  if (!status) status = cupti_check(u, u->host_image_size(&size), "scheduling the counters", err);
+  if (status) return status;
+  c->image_size = size.image_size;
+  c->image = take(c->image_size);
+  if (!c->image) return no_memory(err);
+  CuptiHostImage image = {.size = CUPTI_SIZE(CuptiHostImage, image),
+                          .host = c->host,
+                          .image_size = c->image_size,
+                          .image = c->image};
+  CuptiHostPasses passes = {
+      .size = CUPTI_SIZE(CuptiHostPasses, passes), .image_size = c->image_size, .image = c->image};
+  status = cupti_check(u, u->host_image(&image), "scheduling the counters", err);
+  if (!status) status = cupti_check(u, u->host_passes(&passes), "scheduling the counters", err);
+  c->passes = (int)passes.passes;
+  return status;
 }
 
 // ---- the GPU ----
@@ -102,6 +162,26 @@ static CuptiResult enable(Counters *c) {
   return result;
 }
 
+static CuptiResult open_profiler(Counters *c, SolError *err, SolStatus *status) {
+  const Cupti *u = &c->cupti;
+  CuptiResult result = enable(c);
+  *status = cupti_check(u, result, "counters of this GPU", err);
+  if (result) return result;
+  CuptiRangeDataSize size = {.size = CUPTI_SIZE(CuptiRangeDataSize, data_size),
+                             .profiler = c->profiler,
+                             .metrics = c->known,
+                             .count = (size_t)c->known_count,
+                             .most_ranges = (size_t)c->most,
+                             .most_nodes = (uint32_t)c->most};
+  result = u->range_data_size(&size);
+  *status = cupti_check(u, result, "room for the counters", err);
+  if (result) return result;
+  c->data_size = size.data_size;
+  c->data = take(c->data_size);
+  if (!c->data) *status = no_memory(err);
+  return 0;
+}
+
 static SolStatus open_gpu(Counters *c, const CountersOptions *o, CountersTrouble *trouble, SolError *err) {
   const Cupti *u = &c->cupti;
   uint8_t *availability = NULL;
@@ -114,19 +194,11 @@ static SolStatus open_gpu(Counters *c, const CountersOptions *o, CountersTrouble
   if (!result) result = u->chip_name(&chip);
   if (!result) result = read_availability(c, &availability);
   SolStatus status = cupti_check(u, result, "counters of this GPU", err);
-  if (!status)
-    status =
-        counters_open_set(&c->cupti, &c->sets[0], chip.name, availability, o->metrics, o->metric_count, err);
-  CountersSet *alone = &c->sets[1];
-  if (!status && o->alone_count &&
-      counters_open_set(&c->cupti, alone, chip.name, availability, o->alone, o->alone_count,
-                        NULL)) // a GPU without them
-    counters_close_set(&c->cupti, alone);
-  if (!status) status = cupti_check(u, result = enable(c), "counters of this GPU", err);
+  if (!status) status = open_host(c, chip.name, availability, err);
+  if (!status) status = sort_out(c, o->metrics, o->metric_count, err);
+  if (!status) status = schedule(c, err);
+  if (!status) result = open_profiler(c, err, &status);
   if (status && cupti_forbidden(result)) *trouble = COUNTERS_FORBIDDEN;
-  if (!status)
-    status = counters_make_room(&c->cupti, &c->sets[0], c->profiler, c->most,
-                                err); // what cannot be is known from the start
   sol_heap_free(availability);
   return status;
 }
@@ -141,7 +213,6 @@ SolStatus counters_open(const CountersOptions *options, Counters **out, Counters
   if (!c) return no_memory(err);
   c->most = options->most_launches > 0 ? options->most_launches : 1;
   c->ranges = options->ranges;
-  c->set = &c->sets[0];
   *trouble = COUNTERS_NO_DRIVER;
   SolStatus status = load_driver(c, err);
   if (!status) status = find_context(c, options->context, err);
@@ -171,24 +242,26 @@ void counters_close(Counters *c) {
   bool entered = c->profiler && enter(c);
   if (c->running) counters_stop(c, NULL, NULL);
   disable(c);
-  for (size_t i = 0; i < SOL_COUNT(c->sets); i++) counters_close_set(&c->cupti, &c->sets[i]);
+  CuptiHostDeinitialize host = {.size = CUPTI_SIZE(CuptiHostDeinitialize, host), .host = c->host};
+  if (c->host) c->cupti.host_deinitialize(&host);
   leave(c, entered);
   if (c->retained) c->context_release(0);
   // CUPTI stays loaded: it keeps threads and handlers of its own.
   if (c->driver) dlclose(c->driver);
+  sol_heap_free(c->place);
+  sol_heap_free((void *)(uintptr_t)c->known);
+  sol_heap_free(c->row);
+  sol_heap_free(c->image);
+  sol_heap_free(c->data);
   sol_heap_free(c);
 }
 
 int counters_passes(const Counters *c) {
-  return c->sets[0].passes;
-}
-
-bool counters_alone(const Counters *c) {
-  return c->sets[1].passes == 1 && c->sets[0].passes > 1;
+  return c->passes;
 }
 
 bool counters_has(const Counters *c, int metric) {
-  return c->sets[0].place[metric] >= 0;
+  return c->place[metric] >= 0;
 }
 
 // ---- counting ----
@@ -196,26 +269,23 @@ bool counters_has(const Counters *c, int metric) {
 // The room for results is made empty, and the profiler told of it: each session starts so.
 static SolStatus configure(Counters *c, SolError *err) {
   const Cupti *u = &c->cupti;
-  SolStatus status =
-      c->sets[1].count ? counters_make_room(&c->cupti, c->set, c->profiler, c->most, err) : SOL_OK;
-  if (status) return status;
   CuptiRangeDataInit init = {.size = CUPTI_SIZE(CuptiRangeDataInit, data),
                              .profiler = c->profiler,
-                             .data_size = c->set->data_size,
-                             .data = c->set->data};
+                             .data_size = c->data_size,
+                             .data = c->data};
   CuptiRangeConfig config = {.size = CUPTI_SIZE(CuptiRangeConfig, nesting_target),
                              .profiler = c->profiler,
-                             .image_size = c->set->image_size,
-                             .image = c->set->image,
-                             .data_size = c->set->data_size,
-                             .data = c->set->data,
+                             .image_size = c->image_size,
+                             .image = c->image,
+                             .data_size = c->data_size,
+                             .data = c->data,
                              .range = c->ranges ? CUPTI_RANGE_USER : CUPTI_RANGE_AUTO,
                              .replay = c->ranges ? CUPTI_REPLAY_USER : CUPTI_REPLAY_KERNEL,
                              .most_ranges = (size_t)c->most,
                              .nesting_levels = 1,
                              .nesting_least = 1,
                              .nesting_target = 1};
-  status = cupti_check(u, u->range_data_init(&init), "room for the counters", err);
+  SolStatus status = cupti_check(u, u->range_data_init(&init), "room for the counters", err);
   return status ? status : cupti_check(u, u->range_config(&config), "setting up the counters", err);
 }
 
@@ -237,32 +307,22 @@ static SolStatus end(Counters *c, bool *all, SolError *err) {
 static SolStatus decode(Counters *c, int *ranges, SolError *err) {
   CuptiRangeDecode p = {.size = CUPTI_SIZE(CuptiRangeDecode, dropped), .profiler = c->profiler};
   CuptiRangeDataInfo info = {
-      .size = CUPTI_SIZE(CuptiRangeDataInfo, ranges), .data = c->set->data, .data_size = c->set->data_size};
+      .size = CUPTI_SIZE(CuptiRangeDataInfo, ranges), .data = c->data, .data_size = c->data_size};
   SolStatus status = cupti_check(&c->cupti, c->cupti.range_decode(&p), "reading the counters", err);
   if (!status) status = cupti_check(&c->cupti, c->cupti.range_data_info(&info), "reading the counters", err);
   if (ranges) *ranges = (int)info.ranges;
   return status;
 }
 
-static SolStatus start(Counters *c, CountersSet *set, SolError *err) {
+SolStatus counters_start(Counters *c, SolError *err) {
   if (c->ranges) return sol_fail(err, SOL_ERR_ARGUMENT, "these counters are for ranges");
   if (c->running) return sol_fail(err, SOL_ERR_ARGUMENT, "the counters are running already");
-  c->set = set;
   bool entered = enter(c);
   c->context_sync(); // what was launched before is not counted
   SolStatus status = configure(c, err);
   if (!status) status = begin(c, err);
   leave(c, entered);
   return status;
-}
-
-SolStatus counters_start(Counters *c, SolError *err) {
-  return start(c, &c->sets[0], err);
-}
-
-SolStatus counters_start_alone(Counters *c, SolError *err) {
-  if (!c->sets[1].count) return sol_fail(err, SOL_ERR_ARGUMENT, "there are no counters to have alone");
-  return start(c, &c->sets[1], err);
 }
 
 SolStatus counters_stop(Counters *c, int *launches, SolError *err) {
@@ -277,18 +337,18 @@ SolStatus counters_stop(Counters *c, int *launches, SolError *err) {
 }
 
 SolStatus counters_values(const Counters *c, int launch, double *values, SolError *err) {
-  for (int i = 0; i < c->set->count; i++) values[i] = __builtin_nan("");
+  for (int i = 0; i < c->count; i++) values[i] = __builtin_nan("");
   CuptiHostEvaluate p = {.size = CUPTI_SIZE(CuptiHostEvaluate, values),
-                         .host = c->set->host,
-                         .data = c->set->data,
-                         .data_size = c->set->data_size,
+                         .host = c->host,
+                         .data = c->data,
+                         .data_size = c->data_size,
                          .range = (size_t)launch,
-                         .metrics = c->set->known,
-                         .count = (size_t)c->set->known_count,
-                         .values = c->set->row};
+                         .metrics = c->known,
+                         .count = (size_t)c->known_count,
+                         .values = c->row};
   SolStatus status = cupti_check(&c->cupti, c->cupti.host_evaluate(&p), "the counters' values", err);
-  for (int i = 0; i < c->set->count && !status; i++)
-    if (c->set->place[i] >= 0) values[i] = c->set->row[c->set->place[i]];
+  for (int i = 0; i < c->count && !status; i++)
+    if (c->place[i] >= 0) values[i] = c->row[c->place[i]];
   return status;
 }
 
@@ -325,7 +385,7 @@ SolStatus counters_range(Counters *c, CountersWork *work, void *ctx, double *val
   SolStatus status = configure(c, err);
   // CUPTI says when it has enough; that a pass repeats for ever is its fault, but must not be ours.
   for (int pass = 0; !status && !all; pass++) {
-    if (pass > 4 * c->set->passes + 4)
+    if (pass > 4 * c->passes + 4)
       status = sol_fail(err, SOL_ERR_UNSUPPORTED, "the counters were not done after %d passes", pass);
     else
       status = run_pass(c, work, ctx, &all, err);
@@ -343,10 +403,11 @@ SolStatus counters_plan(const char *chip, const char *const *metrics, int count,
   SolStatus status = cupti_load(&c->cupti, err);
   if (!status && !c->cupti.counts)
     status = sol_fail(err, SOL_ERR_UNSUPPORTED, "this CUPTI (%u) is too old for counters", c->cupti.version);
-  CountersSet *set = &c->sets[0];
-  if (!status) status = counters_open_set(&c->cupti, set, chip, NULL, metrics, count, err);
-  for (int i = 0; i < count && known && set->place; i++) known[i] = set->place[i] >= 0;
-  *passes = set->passes;
+  if (!status) status = open_host(c, chip, NULL, err);
+  if (!status) status = sort_out(c, metrics, count, err);
+  for (int i = 0; i < count && known && c->place; i++) known[i] = c->place[i] >= 0;
+  if (!status) status = schedule(c, err);
+  *passes = c->passes;
   counters_close(c);
   return status;
 }

@@ -19,9 +19,6 @@ typedef struct Counters Counters;
 typedef struct CountersOptions {
   const char *const *metrics; // as ncu and CUPTI name them: "dram__bytes_read.sum"; kept, not copied
   int metric_count;
-  const char *const
-      *alone; // those that may be wanted by themselves, in fewer passes (counters_start_alone); kept
-  int alone_count;
   void *context;     // CUcontext; NULL: the current one, or else GPU 0's primary context
   int most_launches; // between counters_start and counters_stop; 0: one
   bool ranges;       // for counters_range; otherwise for counters_start. CUPTI does not do both at once
@@ -41,15 +38,11 @@ SolStatus counters_open(const CountersOptions *options, Counters **out,
                         CountersTrouble *trouble /* or NULL */, SolError *err);
 void counters_close(Counters *counters); // NULL is fine
 int counters_passes(const Counters *counters);
-bool counters_alone(
-    const Counters *counters); // whether CountersOptions.alone saves passes: it needs one alone
 bool counters_has(const Counters *counters, int metric); // false: this GPU knows no such metric
 
 // Every launch of the context from here on is counted, by itself: launches wait for each other. What a CUDA
 // graph launches is not.
 SolStatus counters_start(Counters *counters, SolError *err);
-// The same with CountersOptions.alone: values are of those, in their order.
-SolStatus counters_start_alone(Counters *counters, SolError *err);
 // Waits for them; *launches (may be NULL) is how many were counted.
 SolStatus counters_stop(Counters *counters, int *launches, SolError *err);
 // Of the `launch`-th since counters_start: a value for every metric, not-a-number for one that is not known.

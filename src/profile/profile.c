@@ -267,24 +267,6 @@ static double weight_of(ProfileFold fold, const ProfileLaunch *l, double seconds
   return fold != PROFILE_SUM && profile_known(w) && w > 0 ? w : 1;
 }
 
-bool profile_sees_replay(ProfileMetric m) {
-  return m == PROFILE_dram_read || m == PROFILE_dram_write || m == PROFILE_dram_rate || m == PROFILE_dram_pct;
-}
-
-// Whether the launch's counters that see a replay are to be taken: false, others are better.
-static bool takes_dram(ProfileKernel *k, const ProfileLaunch *l) {
-  if (!profile_known(l->values[PROFILE_dram_read])) return true;
-  bool first = !(k->counted[PROFILE_dram_read] > 0);
-  if (l->replayed) {
-    if (first) k->dram_replayed = true;
-    return k->dram_replayed;
-  }
-  for (int m = 0; m < PROFILE_METRICS && k->dram_replayed; m++)
-    if (profile_sees_replay((ProfileMetric)m)) k->sums[m] = k->weights[m] = k->counted[m] = 0;
-  k->dram_replayed = false;
-  return true;
-}
-
 SolStatus profile_add(Profile *p, const ProfileLaunch *l, SolError *err) {
   if (p->finished) return sol_fail(err, SOL_ERR_ARGUMENT, "the profile is finished: nothing can be added");
   ProfileKernel *k = kernel_of(p, l);
@@ -302,10 +284,9 @@ SolStatus profile_add(Profile *p, const ProfileLaunch *l, SolError *err) {
     if (!(k->least <= seconds)) k->least = seconds;
     if (!(k->most >= seconds)) k->most = seconds;
   }
-  bool dram = takes_dram(k, l);
   for (int m = 0; m < PROFILE_METRICS; m++) {
     double value = l->values[m];
-    if (!profile_known(value) || (!dram && profile_sees_replay((ProfileMetric)m))) continue;
+    if (!profile_known(value)) continue;
     double w = weight_of(infos[m].fold, l, seconds);
     k->sums[m] += value * w;
     k->weights[m] += w;

@@ -37,10 +37,6 @@ const ProfileMetricInfo *profile_metric(ProfileMetric metric);
 // By ncu's name, an older or newer name of the same counter included; PROFILE_METRICS: none of ours.
 ProfileMetric profile_metric_find(const char *name, size_t length);
 
-// What is put back before a kernel is run again is in part written out of L2 while it runs: these counters
-// see it. They are taken from launches that were not replayed, where there are any.
-bool profile_sees_replay(ProfileMetric metric);
-
 static inline bool profile_known(double value) {
   return value == value;
 }
@@ -62,7 +58,6 @@ typedef struct ProfileLaunch {
   double static_shared, dynamic_shared;   // bytes a block
   double local_bytes;                     // a thread's stack, as the driver knows it
   bool graph;                             // launched as part of a CUDA graph
-  bool replayed;                          // run several times, memory put back in between
   double seconds;                         // by CUPTI activity, or by the counter `time`
   double values[PROFILE_METRICS];
 } ProfileLaunch;
@@ -80,7 +75,6 @@ typedef struct ProfileKernel {
   double sums[PROFILE_METRICS];    // over the launches that know the counter; of means: weighted by `weights`
   double weights[PROFILE_METRICS]; // of means
   double counted[PROFILE_METRICS]; // launches that know it: 0, unknown
-  bool dram_replayed;              // counters of DRAM are of replayed launches: nothing else knew them
   // From profile_finish:
   double seconds; // of all launches: where some were not timed, taken to be like the others
   double share;   // of the profile's time

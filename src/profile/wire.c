@@ -2,8 +2,7 @@
 //   {"sol_profile":1,"pid":..,"counters":true,"cupti":130000,"metrics":["dram__bytes_read.sum",..]}
 //   {"gpu":0,"name":..,"uuid":..,"driver":..,"cc":90,"sms":132}
 //   {"kernel":0,"name":..,"registers":..,"static_shared":..,"local":..}
-//   {"launch":0,"gpu":0,"grid":[..],"block":[..],"cluster":[..],"shared":..,"graph":true,"replayed":true,"ns":..,
-//    "values":[..,null]}
+//   {"launch":0,"gpu":0,"grid":[..],"block":[..],"cluster":[..],"shared":..,"graph":true,"ns":..,"values":[..,null]}
 //   {"trouble":"forbidden","text":..,"hint":..,"times":1}
 //   {"end":true,"seen":..,"told":..}
 #include "profile/wire.h"
@@ -71,7 +70,6 @@ void profile_write_launch(uint32_t id, int device, const ProfileLaunch *l, const
   if (l->cluster[0]) put_dims(out, "cluster", l->cluster);
   put_field(out, "shared", l->dynamic_shared);
   if (l->graph) sol_buffer_puts(out, ",\"graph\":true");
-  if (l->replayed) sol_buffer_puts(out, ",\"replayed\":true");
   put_field(out, "ns", l->seconds * 1e9);
   for (int i = 0; i < count; i++) {
     sol_buffer_puts(out, i ? "," : ",\"values\":[");

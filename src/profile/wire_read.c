@@ -167,7 +167,6 @@ static SolStatus read_launch(ProfileReader *r, SolJson line, ProfileHeard *out, 
   l->local_bytes = k->local_bytes;
   l->dynamic_shared = get_number(line, "shared", PROFILE_UNKNOWN);
   l->graph = get_flag(line, "graph");
-  l->replayed = get_flag(line, "replayed");
   if (!get_dims(line, "grid", l->grid) || !get_dims(line, "block", l->block))
     return bad(err, "a launch of no size");
   get_dims(line, "cluster", l->cluster);

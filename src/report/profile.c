@@ -89,7 +89,6 @@ static void counters_facts(Fact *o, const ProfileKernel *k) {
   for (int m = 0; m < PROFILE_METRICS; m++)
     if (k->counted[m] > 0 && k->counted[m] < k->launches)
       number(part, profile_metric((ProfileMetric)m)->name, 0, UNIT_PLAIN, BASIS_NONE, k->counted[m]);
-  fact_bool(o, "dram_replayed", 0, k->dram_replayed); // they see what a replay put back
 }
 
 static void shares_facts(Fact *o, const ProfileDiagnosis *d) {
