@@ -29,7 +29,7 @@ PROGRAMS = [
     ("softmax_forward", "llm.c", "dev/cuda/softmax_forward.cu", LLMC, ["4"]),
     ("atax", "PolyBench-ACC", "CUDA/linear-algebra/kernels/atax/atax.cu",
      ["-ICUDA/utilities", "-DcudaThreadSynchronize=cudaDeviceSynchronize"], []),
-    ("adam", "HeCBench", "src/adam-cuda/main.cu", [], ["1000000", "200", "20"]),
+    ("adam", "HeCBench", "src/adam-cuda/main.cu", [], ["100000", "20", "20"]),
     ("softmax", "HeCBench", "src/softmax-cuda/main.cu", [], ["100000", "784", "1", "50"]),
 ]
 COUNTS = ["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",

@@ -102,16 +102,6 @@ static void read_launch(const CuptiCall *call, uint32_t id, ProfileLaunch *l, vo
   l->name = call->symbol ? call->symbol : "(unknown)";
 }
 
-static bool is_cooperative(const CuptiCall *call, uint32_t id) {
-  if (id == CUPTI_CALL_COOPERATIVE || id == CUPTI_CALL_COOPERATIVE_PTSZ) return true;
-  if (id != CUPTI_CALL_LAUNCH_EX && id != CUPTI_CALL_LAUNCH_EX_PTSZ) return false;
-  const CuLaunchConfig *config = ((const LaunchExArgs *)call->params)->config;
-  for (unsigned i = 0; i < config->attribute_count; i++)
-    if (config->attributes[i].id == ATTRIBUTE_COOPERATIVE && config->attributes[i].value.cooperative)
-      return true;
-  return false;
-}
-
 static double attribute(const Inject *in, int which, void *function) {
   int value = 0;
   void *plain = NULL;
@@ -206,7 +196,7 @@ static size_t choose(Inject *in, const InjectGraph *g, bool *chosen) {
   for (size_t i = 0; i < g->count; i++) {
     const GraphStep *step = &g->steps[i];
     chosen[i] = step->kind == GRAPH_KERNEL && read_node(in, step, &k, &l) && inject_wants(in, l.name) &&
-                inject_counts(in, &l, inject_graph_cooperative(in, step));
+                inject_counts(in, &l);
     count += chosen[i];
   }
   return count;
@@ -261,7 +251,7 @@ static void enter(Inject *in, const CuptiCall *call, uint32_t id) {
     take_graph(in, c, call, stream);
     return;
   }
-  if (!inject_wants(in, l.name) || !inject_counts(in, &l, is_cooperative(call, id))) return;
+  if (!inject_wants(in, l.name) || !inject_counts(in, &l)) return;
   inject_keep(in->counted, &in->counted_next, call->correlation);
   in->counting = start_counting(in, c);
 }

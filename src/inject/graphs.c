@@ -150,11 +150,6 @@ static unsigned read_attributes(const Inject *in, void *node, CuLaunchAttribute 
   return count;
 }
 
-bool inject_graph_cooperative(const Inject *in, const GraphStep *step) {
-  CuLaunchAttribute a = {.id = ATTRIBUTE_COOPERATIVE};
-  return in->node_attribute && !in->node_attribute(step->node, a.id, &a.value) && a.value.cooperative;
-}
-
 int inject_graph_kernel(Inject *in, const GraphStep *step, const GraphKernel *k, void *stream) {
   CuLaunchAttribute attributes[8];
   CuLaunchConfig config = {.shared = k->shared, .stream = stream, .attributes = attributes};

@@ -116,7 +116,6 @@ InjectGraph *inject_graph_find(struct Inject *in, void *exec, void *context);
 void inject_graph_plan(const struct Inject *in, InjectGraph *graph);
 // One node, and waits for nothing. 0, or the driver's error.
 int inject_graph_step(struct Inject *in, const GraphStep *step, void *stream);
-bool inject_graph_cooperative(const struct Inject *in, const GraphStep *step); // a kernel
 int inject_graph_kernel(struct Inject *in, const GraphStep *step, const GraphKernel *kernel, void *stream);
 // An empty graph of the current context, made once and kept in *nothing; NULL: none to be had, or this driver
 // would launch the program's own all the same.

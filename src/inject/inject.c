@@ -178,9 +178,6 @@ static void at_end(void) {
     profile_write_trouble(PROFILE_GRAPH, why, "counters of them: run the program without graphs",
                           (double)in->graphs_whole, &in->out);
   }
-  if (in->cooperative)
-    profile_write_trouble(PROFILE_REFUSED, "kernels that are launched cooperatively are timed, not counted",
-                          "ncu counts them", (double)in->cooperative, &in->out);
   if (in->lost) profile_write_trouble(PROFILE_LOST, "launches were lost", "", (double)in->lost, &in->out);
   profile_write_end((double)in->seen, (double)in->told, &in->out);
   flush(in);

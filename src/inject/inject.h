@@ -82,7 +82,6 @@ typedef struct Inject {
   size_t graph_count, graph_cap;
   bool device_graphs;    // some are launched by the GPU itself
   InjectSwap swap;       // whether a graph can be put in the place of another
-  uint64_t cooperative;  // launches that were not to be run again
   uint64_t graphs_whole; // launches whose kernels were not counted, and why the first
   const char *graph_why;
   void *graph_swapped; // between enter and exit: what the program launched; NULL: that it is
@@ -106,9 +105,9 @@ void inject_tell(Inject *in, int device, ProfileLaunch *launch, bool counted);
 SolStatus inject_start_times(Inject *in, SolError *err);
 void inject_end_times(Inject *in);
 // turns.c: which launches are counted.
-bool inject_limited(const Inject *in); // launches are chosen by number
-bool inject_counts(Inject *in, const ProfileLaunch *launch, bool cooperative); // this one
-void inject_keep(uint32_t *ring, uint32_t *next, uint32_t correlation);        // in `counted` or `replayed`
+bool inject_limited(const Inject *in);                                  // launches are chosen by number
+bool inject_counts(Inject *in, const ProfileLaunch *launch);            // this one
+void inject_keep(uint32_t *ring, uint32_t *next, uint32_t correlation); // in `counted` or `replayed`
 bool inject_was_counted(const Inject *in, uint32_t correlation);
 bool inject_was_graph(const Inject *in, uint32_t correlation); // though it was launched by itself
 // counts.c: CUPTI callbacks and counters.

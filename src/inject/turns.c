@@ -32,11 +32,9 @@ bool inject_limited(const Inject *in) {
 }
 
 // Launches of one kernel and shape are much alike, and counting takes long: after some of them the rest is
-// timed. What was launched cooperatively is never run again: whether CUPTI puts back what it wrote is not
-// known for sure.
-bool inject_counts(Inject *in, const ProfileLaunch *l, bool cooperative) {
-  if (cooperative) in->cooperative++;
-  if (cooperative || !in->each || inject_limited(in) || !in->timing || !grow_shapes(in)) return !cooperative;
+// timed.
+bool inject_counts(Inject *in, const ProfileLaunch *l) {
+  if (!in->each || inject_limited(in) || !in->timing || !grow_shapes(in)) return true;
   uint64_t hash = shape_of(l);
   uint32_t at = (uint32_t)hash & (in->shape_cap - 1);
   while (in->shapes[at].hash && in->shapes[at].hash != hash) at = (at + 1) & (in->shape_cap - 1);
