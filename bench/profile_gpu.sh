@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `sol profile` on this machine's GPU against ncu and CUDA events, and what it costs: about 90 s.
+# `sol profile` on this machine's GPU against ncu and CUDA events, and what it costs: about two minutes.
 # usage: bench/profile_gpu.sh [OUT]     results go to the folder OUT (default build/profile-gpu); needs nvcc and ncu
 # SOL names another build's tool; PROGRAMS a folder with the programs ready made.
 set -u
@@ -49,27 +49,28 @@ done
 printf 'sol bench rmsnorm: ' && brief "$out/bench.json"
 
 title "counters, against ncu"
-compare() { # NAME ARGS...: of mix
-  local name=$1 metrics cache
-  shift
-  "$sol" profile --json "$bin/mix" -- "$@" >"$out/$name.json" 2>/dev/null
+compare() { # NAME OPTION ARGS...: of mix
+  local name=$1 option=$2 metrics cache
+  shift 2
+  "$sol" profile --json ${option:+"$option"} "$bin/mix" -- "$@" >"$out/$name.json" 2>/dev/null
   metrics=$(python3 -c "
 import json, sys
-print(','.join(json.load(open(sys.argv[1]))['kernels'][0]['counters']))" "$out/$name.json")
+print(','.join(m for m, v in json.load(open(sys.argv[1]))['kernels'][0]['counters'].items() if v is not None))" "$out/$name.json")
   for cache in none all; do
     "$ncu" --clock-control none --cache-control $cache --graph-profiling node --csv --page raw --metrics "$metrics" \
       --log-file "$out/$name-$cache.csv" "$bin/mix" "$@" >/dev/null 2>&1
     "$sol" profile --json --import "$out/$name-$cache.csv" >"$out/$name-$cache.json"
-    echo "-- mix $*, ncu --cache-control $cache"
+    echo "-- mix $option $*, ncu --cache-control $cache"
     python3 bench/profile_compare.py "$out/$name.json" "$out/$name-$cache.json"
     [ "$name" = ours ] || break
   done
 }
-compare ours
-compare graph graph
+compare ours ""
+compare graph "" graph
+compare dram --dram
 
-title "what timing costs: 10,000 launches, ms, least and median of 7"
-rounds() { for _ in 1 2 3 4 5 6 7; do "$@" 2>&1 | sed -n 's/.*launches: \([0-9.]*\) ms.*/\1/p'; done | sort -n | awk '{ a[NR] = $1 } END { print a[1], a[4] }'; }
+title "what timing costs: 10,000 launches, ms, least and median of 5"
+rounds() { for _ in 1 2 3 4 5; do "$@" 2>&1 | sed -n 's/.*launches: \([0-9.]*\) ms.*/\1/p'; done | sort -n | awk '{ a[NR] = $1 } END { print a[1], a[3] }'; }
 for elements in 65536 2097152 4194304; do
   printf '%8d elements each: plain %s; under sol profile --times %s\n' $elements \
     "$(rounds "$bin/many" 10000 $elements)" "$(rounds "$sol" profile --times "$bin/many" -- 10000 $elements)"
