@@ -4,10 +4,14 @@
 //   none       no GPU              broken     the driver does not start
 //   forbidden  no counters         refused    CUPTI refuses everything
 //   failing    counters start, and cannot be read
+//   copyless   copies fail by themselves
+//   stubborn   a callback that changes which graph is launched changes nothing
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/cuda.h"
+#include "inject/graphs.h"
 #include "measure/cupti.h"
 #include "sol/status.h"
 
@@ -45,9 +49,9 @@ int cuInit(unsigned flags) {
   memcpy(&start, &address, sizeof address);
   return start && start() != 1;
 }
-#define DRIVER(name, parameters, body)                                                                       \
+#define DRIVER(name, parameters, ...)                                                                        \
   SOL_API int name parameters;                                                                               \
-  int name parameters body
+  int name parameters __VA_ARGS__
 DRIVER(cuDeviceGet, (int *out, int i), {
   *out = i;
   return 0;
@@ -110,7 +114,7 @@ static void record(const char *name, unsigned grid, unsigned block, bool graph) 
   k->end = k->start + 7000;
 }
 
-static void call(uint32_t id, int site, const void *params, const char *name) {
+static int call(uint32_t id, int site, const void *params, const char *name) {
   int result = 0;
   CuptiCall c = {.site = site,
                  .params = params,
@@ -119,6 +123,7 @@ static void call(uint32_t id, int site, const void *params, const char *name) {
                  .result = &result,
                  .correlation = fake.correlation};
   if (fake.callback && fake.calls[id]) fake.callback(fake.user, CUPTI_DOMAIN_DRIVER, id, &c);
+  return result; // as a callback may have left it
 }
 
 static void make_context(void) {
@@ -138,20 +143,281 @@ void fake_launch(const char *name, unsigned grid, unsigned block, int captured) 
   params.function = &params;
   make_context();
   fake.correlation++;
-  call(CUPTI_CALL_LAUNCH, CUPTI_SITE_ENTER, &params, name);
+  uint32_t id = strcmp(name, "together") == 0 ? CUPTI_CALL_COOPERATIVE : CUPTI_CALL_LAUNCH;
+  call(id, CUPTI_SITE_ENTER, &params, name);
   if (!captured) record(name, grid, block, false);
   if (fake.counting && !captured) fake.ranges++;
-  call(CUPTI_CALL_LAUNCH, !CUPTI_SITE_ENTER, &params, name);
+  call(id, !CUPTI_SITE_ENTER, &params, name);
 }
 
-SOL_API void fake_graph(const char *name, unsigned grid, unsigned block);
-void fake_graph(const char *name, unsigned grid, unsigned block) {
-  void *params[2] = {NULL, NULL};
-  make_context();
+// ---- graphs ----
+
+// A graph is a chain of nodes, each a letter: k, c and t are kernels, t a cooperative one, m a copy, s a
+// memset, h a function of the host, r and w an event, e nothing, g a graph of one kernel, a memory, i a
+// condition. What runs is written down.
+typedef struct FakeNode {
+  char what;
+  struct FakeGraph *of;
+} FakeNode;
+typedef struct FakeGraph {
+  FakeNode nodes[32];
+  int count;
+} FakeGraph;
+static char ran[1024];
+static FakeGraph child = {.nodes = {{'k', &child}}, .count = 1};
+
+static void run(char what) {
+  size_t n = strlen(ran);
+  if (n + 1 < sizeof ran) ran[n] = what;
+}
+
+SOL_API const char *fake_ran(void);
+const char *fake_ran(void) {
+  return ran;
+}
+
+static int kind_of(char what) {
+  static const char letters[] = "k  msh g e w r a i",
+                    kinds[] = {0, 0, 0, 1, 2, 3, 0, 4, 0, 5, 0, 6, 0, 7, 0, 10, 0, 13};
+  const char *at = strchr(letters, what == 'c' || what == 't' ? 'k' : what);
+  return kinds[at - letters];
+}
+static const char *name_of(char what) {
+  return what == 'c' ? "_ZN2my4copyEPKfPfi" : what == 't' ? "together" : "sum";
+}
+static unsigned grid_of(char what) {
+  return what == 'c' ? 64 : 1;
+}
+static unsigned block_of(char what) {
+  return what == 'c' ? 256 : 1024;
+}
+
+DRIVER(cuGraphCreate, (void **out, unsigned flags), {
+  *out = calloc(1, sizeof(FakeGraph));
+  return (int)flags;
+})
+DRIVER(cuGraphDestroy, (void *graph), {
+  free(graph);
+  return 0;
+})
+DRIVER(cuGraphClone, (void **out, void *graph), {
+  FakeGraph *copy = malloc(sizeof *copy);
+  memcpy(copy, graph, sizeof *copy);
+  for (int i = 0; i < copy->count; i++) {
+    if (copy->nodes[i].what == 'a') {
+      free(copy);
+      return 801;
+    }
+    copy->nodes[i].of = copy;
+  }
+  *out = copy;
+  return 0;
+})
+DRIVER(cuGraphInstantiateWithFlags, (void **out, void *graph, unsigned long long flags), {
+  struct {
+    void **out;
+    void *graph;
+    unsigned long long flags;
+  } params = {out, graph, flags};
+  FakeGraph *exec = malloc(sizeof *exec);
+  memcpy(exec, graph, sizeof *exec);
+  call(CUPTI_CALL_GRAPH_MAKE_WITH_FLAGS, CUPTI_SITE_ENTER, &params, NULL);
+  *out = exec;
+  call(CUPTI_CALL_GRAPH_MAKE_WITH_FLAGS, !CUPTI_SITE_ENTER, &params, NULL);
+  return 0;
+})
+DRIVER(cuGraphExecDestroy, (void *exec), {
+  void *params[] = {exec};
+  call(CUPTI_CALL_GRAPH_DROP, CUPTI_SITE_ENTER, params, NULL);
+  free(exec);
+  call(CUPTI_CALL_GRAPH_DROP, !CUPTI_SITE_ENTER, params, NULL);
+  return 0;
+})
+DRIVER(cuGraphGetNodes, (void *graph, void **out, size_t *count), {
+  FakeGraph *g = graph;
+  for (int i = 0; i < g->count && out; i++) out[i] = &g->nodes[g->count - 1 - i]; // in no useful order
+  *count = (size_t)g->count;
+  return 0;
+})
+DRIVER(cuGraphGetEdges_v2, (void *graph, void **from, void **to, void *data, size_t *count), {
+  FakeGraph *g = graph;
+  for (int i = 0; i + 1 < g->count && from; i++) {
+    from[i] = &g->nodes[i];
+    to[i] = &g->nodes[i + 1];
+    memset((char *)data + 8 * i, 0, 8);
+  }
+  *count = (size_t)(g->count > 1 ? g->count - 1 : 0);
+  return 0;
+})
+DRIVER(cuGraphNodeGetType, (void *node, int *out), {
+  *out = kind_of(((FakeNode *)node)->what);
+  return 0;
+})
+DRIVER(cuGraphNodeFindInClone, (void **out, void *node, void *clone), {
+  FakeNode *n = node;
+  *out = &((FakeGraph *)clone)->nodes[n - n->of->nodes];
+  return 0;
+})
+DRIVER(cuGraphKernelNodeGetParams_v2, (void *node, GraphKernel *out), {
+  char what = ((FakeNode *)node)->what;
+  *out = (GraphKernel){.function = node, .shared = 256, .context = &fake.context};
+  out->grid[0] = grid_of(what);
+  out->block[0] = block_of(what);
+  out->grid[1] = out->grid[2] = out->block[1] = out->block[2] = 1;
+  return 0;
+})
+DRIVER(cuGraphKernelNodeGetAttribute, (void *node, int which, CuLaunchAttribute *out), {
+  memset(out, 0, sizeof(((CuLaunchAttribute *)0)->value)); // the value alone
+  if (which == ATTRIBUTE_COOPERATIVE) *(int *)(void *)out = ((FakeNode *)node)->what == 't';
+  return 0;
+})
+DRIVER(cuGraphKernelNodeSetParams_v2, (void *node, const GraphKernel *k), {
+  ((FakeNode *)node)->what = ((const FakeNode *)k->function)->what;
+  return 0;
+})
+DRIVER(cuGraphKernelNodeSetParams, (void *node, const GraphKernel *k), { return !node || !k; })
+DRIVER(cuGraphMemcpyNodeSetParams, (void *node, const void *p), { return !node || !p; })
+DRIVER(cuGraphMemsetNodeSetParams, (void *node, const void *p), { return !node || !p; })
+DRIVER(cuGraphHostNodeSetParams, (void *node, const void *p), { return !node || !p; })
+DRIVER(cuGraphMemcpyNodeGetParams, (void *node, GraphCopy *out), {
+  *out = (GraphCopy){{(uintptr_t)node}};
+  return 0;
+})
+DRIVER(cuGraphMemsetNodeGetParams, (void *node, GraphSet *out), {
+  *out = (GraphSet){.to = (uintptr_t)node, .element = 4, .width = 3, .height = 1};
+  return 0;
+})
+static void on_host(void *user) {
+  run(user ? 'h' : '?');
+}
+DRIVER(cuGraphHostNodeGetParams, (void *node, GraphHost *out), {
+  *out = (GraphHost){on_host, node};
+  return 0;
+})
+DRIVER(cuGraphChildGraphNodeGetGraph, (void *node, void **out), {
+  *out = &child;
+  return !node;
+})
+DRIVER(cuGraphEventRecordNodeGetEvent, (void *node, void **out), {
+  *out = node;
+  return 0;
+})
+DRIVER(cuGraphEventWaitNodeGetEvent, (void *node, void **out), {
+  *out = node;
+  return 0;
+})
+DRIVER(cuFuncGetName, (const char **out, void *function), {
+  *out = name_of(((FakeNode *)function)->what);
+  return 0;
+})
+DRIVER(cuKernelGetName, (const char **out, void *kernel), {
+  *out = NULL;
+  return !kernel;
+})
+DRIVER(cuLaunchKernelEx, (const CuLaunchConfig *config, void *function, void **parameters, void **extra), {
+  char what = ((FakeNode *)function)->what;
+  run(what);
+  record(name_of(what), config->grid[0], config->block[0], false);
+  if (fake.counting) fake.ranges++;
+  return parameters || extra;
+})
+DRIVER(cuMemcpy3DAsync_v2, (const GraphCopy *p, void *stream), {
+  run(stream == &ran ? 'm' : '?');
+  return !p || mode("copyless");
+})
+DRIVER(cuMemsetD2D8Async, (uint64_t to, size_t pitch, unsigned char v, size_t w, size_t h, void *stream), {
+  run('?');
+  return !to || !pitch || v || !w || !h || !stream;
+})
+DRIVER(cuMemsetD2D16Async, (uint64_t to, size_t pitch, unsigned short v, size_t w, size_t h, void *stream), {
+  run('?');
+  return !to || !pitch || v || !w || !h || !stream;
+})
+DRIVER(cuMemsetD2D32Async, (uint64_t to, size_t pitch, unsigned v, size_t w, size_t h, void *stream), {
+  run(to && pitch == 12 && !v && w == 3 && h == 1 && stream == &ran ? 's' : '?');
+  return 0;
+})
+DRIVER(cuLaunchHostFunc, (void *stream, void (*function)(void *), void *user), {
+  function(user);
+  return stream != &ran;
+})
+DRIVER(cuEventRecord, (void *event, void *stream), {
+  run(event && stream == &ran ? 'r' : '?');
+  return 0;
+})
+DRIVER(cuStreamWaitEvent, (void *stream, void *event, unsigned flags), {
+  run(event && stream == &ran && !flags ? 'w' : '?');
+  return 0;
+})
+static FakeGraph told; // a graph of the library's own: one function of the host
+static GraphHost told_host;
+DRIVER(cuGraphAddHostNode, (void **out, void *graph, void *const *after, size_t count, const GraphHost *host),
+       {
+         FakeGraph *g = graph;
+         told_host = *host;
+         g->nodes[g->count] = (FakeNode){'h', &told};
+         *out = &g->nodes[g->count++];
+         return after || count;
+       })
+DRIVER(cuStreamCreate, (void **out, unsigned flags), {
+  *out = ran;
+  return flags != 1;
+})
+DRIVER(cuStreamSynchronize, (void *stream), { return stream != ran; })
+DRIVER(cuStreamDestroy_v2, (void *stream), { return stream != ran; })
+
+static void run_graph(const FakeGraph *g) {
+  for (int i = 0; i < g->count; i++) {
+    char what = g->nodes[i].what;
+    if (what == 'h' && g->nodes[i].of == &told)
+      told_host.function(told_host.user);
+    else if (what == 'g')
+      run_graph(&child);
+    else if (what != 'e')
+      run(what);
+    if (what == 'k' || what == 'c' || what == 't') record(name_of(what), grid_of(what), block_of(what), true);
+  }
+}
+DRIVER(cuGraphLaunch, (void *exec, void *stream), {
+  struct {
+    void *exec;
+    void *stream;
+  } params = {exec, stream};
   fake.correlation++;
-  call(CUPTI_CALL_GRAPH, CUPTI_SITE_ENTER, params, NULL);
-  record(name, grid, block, true);
-  call(CUPTI_CALL_GRAPH, !CUPTI_SITE_ENTER, params, NULL);
+  call(CUPTI_CALL_GRAPH, CUPTI_SITE_ENTER, &params, NULL);
+  run_graph(mode("stubborn") ? exec : params.exec);
+  return call(CUPTI_CALL_GRAPH, !CUPTI_SITE_ENTER, &params, NULL);
+})
+
+// A graph of these nodes, launched so often; "k>c": launched, and again after its first node became that of
+// the second graph.
+SOL_API void fake_graph(const char *nodes, int times);
+void fake_graph(const char *nodes, int times) {
+  FakeGraph *g = calloc(1, sizeof *g);
+  const char *change = strchr(nodes, '>');
+  void *exec;
+  make_context();
+  for (; *nodes && nodes != change; nodes++) g->nodes[g->count++] = (FakeNode){*nodes, g};
+  cuGraphInstantiateWithFlags(&exec, g, 0);
+  for (int i = 0; i < times; i++)
+    if (cuGraphLaunch(exec, ran)) run('!');
+  if (change) {
+    FakeNode other = {change[1], NULL};
+    GraphKernel k = {.function = &other};
+    struct {
+      void *exec;
+      void *node;
+      const GraphKernel *k;
+    } params = {exec, &g->nodes[0], &k};
+    bool known = change[1] != '-'; // '-': switched off, and with it the node is gone
+    uint32_t id = known ? CUPTI_CALL_GRAPH_SET_KERNEL_2 : CUPTI_CALL_GRAPH_SET_ENABLED;
+    call(id, CUPTI_SITE_ENTER, &params, NULL);
+    ((FakeGraph *)exec)->nodes[0].what = known ? change[1] : 'e';
+    call(id, !CUPTI_SITE_ENTER, &params, NULL);
+    for (int i = 0; i < times; i++) cuGraphLaunch(exec, ran);
+  }
+  free(g); // the program may
+  cuGraphExecDestroy(exec);
 }
 
 // ---- CUPTI ----
@@ -188,6 +454,10 @@ CUPTI(cuptiActivityRegisterCallbacks, (CuptiBufferAsked * asked, CuptiBufferDone
 CUPTI(cuptiActivityEnable, (int kind), {
   if (mode("refused")) return CUPTI_MULTIPLE_SUBSCRIBERS;
   fake.activity = kind == CUPTI_KIND_CONCURRENT_KERNEL;
+  return 0;
+})
+CUPTI(cuptiActivityDisable, (int kind), {
+  if (kind == CUPTI_KIND_CONCURRENT_KERNEL) fake.activity = false;
   return 0;
 })
 CUPTI(cuptiActivityGetNextRecord, (uint8_t * buffer, size_t valid, void **out), {

@@ -9,16 +9,21 @@
 
 int cuInit(unsigned flags);
 void fake_launch(const char *name, unsigned grid, unsigned block, int captured);
-void fake_graph(const char *name, unsigned grid, unsigned block);
+void fake_graph(const char *nodes, int times);
+const char *fake_ran(void);
 
 static void act(const char *what, char **argv) {
   if (strcmp(what, "copy") == 0) fake_launch("_ZN2my4copyEPKfPfi", 64, 256, 0);
   if (strcmp(what, "wide") == 0) fake_launch("_ZN2my4copyEPKfPfi", 128, 256, 0);
   if (strcmp(what, "sum") == 0) fake_launch("sum", 1, 1024, 0);
+  if (strcmp(what, "together") == 0) fake_launch("together", 1, 1024, 0);
   if (strcmp(what, "many") == 0)
     for (int i = 0; i < 100; i++) fake_launch("sum", 1, 1024, 0);
   if (strcmp(what, "capture") == 0) fake_launch("sum", 1, 1024, 1);
-  if (strcmp(what, "graph") == 0) fake_graph("sum", 1, 1024);
+  if (strcmp(what, "graph") == 0) fake_graph("k", 1);
+  if (strncmp(what, "graph:", 6) == 0) fake_graph(what + 6, 1); // its nodes
+  if (strncmp(what, "graphs:", 7) == 0) fake_graph(what + 7, 10);
+  if (strcmp(what, "ran") == 0) printf("ran %s.\n", fake_ran());
   if (strcmp(what, "abort") == 0) abort();
   if (strcmp(what, "fail") == 0) exit(3);
   if (strcmp(what, "sleep") == 0) sleep(60);

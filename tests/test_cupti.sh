@@ -14,6 +14,7 @@ cat >"$scratch/layout.c" <<'C'
 #include <cupti_sass_metrics.h>
 #include <cupti_target.h>
 #include "driver/cuda.h"
+#include "inject/graphs.h"
 #include "measure/cupti.h"
 
 #define SAME(ours, field, theirs, member)                                                            \
@@ -109,6 +110,74 @@ SAME(CuLaunchAttribute, value, CUlaunchAttribute, value);
 _Static_assert(offsetof(cuLaunchKernel_params, hStream) == offsetof(cuLaunchCooperativeKernel_params, hStream), "");
 _Static_assert(offsetof(cuLaunchKernel_params, gridDimX) == 8 && offsetof(cuLaunchKernel_params, hStream) == 40, "");
 _Static_assert(offsetof(cuLaunchKernelEx_params, f) == 8 && offsetof(cuGraphLaunch_params, hStream) == 8, "");
+
+// As src/inject/graphs.c takes them.
+#define EQUAL(ours, theirs) _Static_assert(sizeof(ours) == sizeof(theirs), #ours)
+EQUAL(GraphKernel, CUDA_KERNEL_NODE_PARAMS_v2);
+SAME(GraphKernel, parameters, CUDA_KERNEL_NODE_PARAMS_v2, kernelParams);
+SAME(GraphKernel, shared, CUDA_KERNEL_NODE_PARAMS_v2, sharedMemBytes);
+SAME(GraphKernel, context, CUDA_KERNEL_NODE_PARAMS_v2, ctx);
+EQUAL(GraphSet, CUDA_MEMSET_NODE_PARAMS);
+SAME(GraphSet, element, CUDA_MEMSET_NODE_PARAMS, elementSize);
+SAME(GraphSet, width, CUDA_MEMSET_NODE_PARAMS, width);
+EQUAL(GraphHost, CUDA_HOST_NODE_PARAMS);
+EQUAL(GraphCopy, CUDA_MEMCPY3D);
+EQUAL(GraphEdge, CUgraphEdgeData);
+VALUE(GRAPH_KERNEL, CU_GRAPH_NODE_TYPE_KERNEL);
+VALUE(GRAPH_COPY, CU_GRAPH_NODE_TYPE_MEMCPY);
+VALUE(GRAPH_SET, CU_GRAPH_NODE_TYPE_MEMSET);
+VALUE(GRAPH_HOST, CU_GRAPH_NODE_TYPE_HOST);
+VALUE(GRAPH_CHILD, CU_GRAPH_NODE_TYPE_GRAPH);
+VALUE(GRAPH_EMPTY, CU_GRAPH_NODE_TYPE_EMPTY);
+VALUE(GRAPH_WAIT, CU_GRAPH_NODE_TYPE_WAIT_EVENT);
+VALUE(GRAPH_RECORD, CU_GRAPH_NODE_TYPE_EVENT_RECORD);
+VALUE(GRAPH_ALLOCATE, CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+VALUE(GRAPH_FREE, CU_GRAPH_NODE_TYPE_MEM_FREE);
+VALUE(GRAPH_CONDITIONAL, CU_GRAPH_NODE_TYPE_CONDITIONAL);
+VALUE(GRAPH_DEVICE_LAUNCH, CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH);
+VALUE(ATTRIBUTE_CLUSTER_POLICY, CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE);
+VALUE(ATTRIBUTE_SYNC_DOMAIN_MAP, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP);
+VALUE(ATTRIBUTE_SYNC_DOMAIN, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN);
+VALUE(ATTRIBUTE_PREFERRED_CLUSTER, CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION);
+#define MADE(params, exec, of) \
+  _Static_assert(offsetof(params, exec) == 0 && offsetof(params, of) == 8, #params)
+MADE(cuGraphInstantiateWithFlags_params, phGraphExec, hGraph);
+MADE(cuGraphInstantiateWithParams_params, phGraphExec, hGraph);
+MADE(cuGraphInstantiate_v2_params, phGraphExec, hGraph);
+MADE(cuGraphExecUpdate_params, hGraphExec, hGraph);
+MADE(cuGraphExecUpdate_v2_params, hGraphExec, hGraph);
+MADE(cuGraphExecKernelNodeSetParams_v2_params, hGraphExec, hNode);
+MADE(cuGraphExecMemcpyNodeSetParams_params, hGraphExec, hNode);
+MADE(cuGraphExecMemsetNodeSetParams_params, hGraphExec, hNode);
+MADE(cuGraphExecHostNodeSetParams_params, hGraphExec, hNode);
+MADE(cuGraphExecNodeSetParams_params, hGraphExec, hNode);
+MADE(cuGraphNodeSetEnabled_params, hGraphExec, hNode);
+_Static_assert(offsetof(cuGraphExecDestroy_params, hGraphExec) == 0, "");
+_Static_assert(offsetof(cuGraphInstantiateWithFlags_params, flags) == 16, "");
+_Static_assert(offsetof(cuGraphInstantiateWithParams_params, instantiateParams) == 16, "");
+_Static_assert(offsetof(CUDA_GRAPH_INSTANTIATE_PARAMS, flags) == 0, "");
+_Static_assert(offsetof(cuGraphExecKernelNodeSetParams_v2_params, nodeParams) == 16, "");
+VALUE(CUPTI_CALL_GRAPH_MAKE, CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate);
+VALUE(CUPTI_CALL_GRAPH_MAKE_2, CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate_v2);
+VALUE(CUPTI_CALL_GRAPH_MAKE_WITH_FLAGS, CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags);
+VALUE(CUPTI_CALL_GRAPH_MAKE_WITH, CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams);
+VALUE(CUPTI_CALL_GRAPH_MAKE_WITH_PTSZ, CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams_ptsz);
+VALUE(CUPTI_CALL_GRAPH_DROP, CUPTI_DRIVER_TRACE_CBID_cuGraphExecDestroy);
+VALUE(CUPTI_CALL_GRAPH_UPDATE, CUPTI_DRIVER_TRACE_CBID_cuGraphExecUpdate);
+VALUE(CUPTI_CALL_GRAPH_UPDATE_2, CUPTI_DRIVER_TRACE_CBID_cuGraphExecUpdate_v2);
+VALUE(CUPTI_CALL_GRAPH_SET_KERNEL, CUPTI_DRIVER_TRACE_CBID_cuGraphExecKernelNodeSetParams);
+VALUE(CUPTI_CALL_GRAPH_SET_KERNEL_2, CUPTI_DRIVER_TRACE_CBID_cuGraphExecKernelNodeSetParams_v2);
+VALUE(CUPTI_CALL_GRAPH_SET_COPY, CUPTI_DRIVER_TRACE_CBID_cuGraphExecMemcpyNodeSetParams);
+VALUE(CUPTI_CALL_GRAPH_SET_SET, CUPTI_DRIVER_TRACE_CBID_cuGraphExecMemsetNodeSetParams);
+VALUE(CUPTI_CALL_GRAPH_SET_HOST, CUPTI_DRIVER_TRACE_CBID_cuGraphExecHostNodeSetParams);
+VALUE(CUPTI_CALL_GRAPH_SET_CHILD, CUPTI_DRIVER_TRACE_CBID_cuGraphExecChildGraphNodeSetParams);
+VALUE(CUPTI_CALL_GRAPH_SET_RECORD, CUPTI_DRIVER_TRACE_CBID_cuGraphExecEventRecordNodeSetEvent);
+VALUE(CUPTI_CALL_GRAPH_SET_WAIT, CUPTI_DRIVER_TRACE_CBID_cuGraphExecEventWaitNodeSetEvent);
+VALUE(CUPTI_CALL_GRAPH_SET_SIGNAL, CUPTI_DRIVER_TRACE_CBID_cuGraphExecExternalSemaphoresSignalNodeSetParams);
+VALUE(CUPTI_CALL_GRAPH_SET_SEMAPHORE, CUPTI_DRIVER_TRACE_CBID_cuGraphExecExternalSemaphoresWaitNodeSetParams);
+VALUE(CUPTI_CALL_GRAPH_SET_ENABLED, CUPTI_DRIVER_TRACE_CBID_cuGraphNodeSetEnabled);
+VALUE(CUPTI_CALL_GRAPH_SET_BATCH, CUPTI_DRIVER_TRACE_CBID_cuGraphExecBatchMemOpNodeSetParams);
+VALUE(CUPTI_CALL_GRAPH_SET_ANY, CUPTI_DRIVER_TRACE_CBID_cuGraphExecNodeSetParams);
 
 VALUE(CUPTI_INVALID_PARAMETER, CUPTI_ERROR_INVALID_PARAMETER);
 VALUE(CUPTI_INVALID_METRIC_NAME, CUPTI_ERROR_INVALID_METRIC_NAME);

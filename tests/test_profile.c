@@ -65,6 +65,7 @@ TEST(titles) {
       {"transpose(float *, const float *)", "transpose"},
       {"void ns::f<float, 4>(const float *, int)", "ns::f<float,4>"},
       {"_ZN2ns1fIfLi4EEEvPKfi", "ns::f<float,4>"},
+      {"__nv_static_30__7b723fbe_9_jacobi_cu_3dc991e0__Z12JacobiMethodPKfPKdfPdS3_S3_", "JacobiMethod"},
       {"void f<(int)4, (unsigned int)2, float *>(T1 *)", "f<4,2,float *>"},
       {"void (anonymous namespace)::g<int (*)(int)>(int (*)(int))", "(anonymous namespace)::g<int (*)(int)>"},
       {"std::enable_if<(bool)1, void>::type h<int>(int)", "h<int>"},

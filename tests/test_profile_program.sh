@@ -54,15 +54,63 @@ json "k['my::copy 64,1,1']['counters']['$waits'] == 94 and k['sum 1,1,1']['count
 json "k['sum 1,1,1']['counters']['sm__maximum_warps_per_active_cycle_pct'] is None"
 json "k['sum 1,1,1']['registers'] == 40"
 
-# Of many launches alike some are counted and the rest timed; a graph's kernels are timed.
+# Of many launches alike some are counted and the rest timed.
 run 0 --json "$program" -- cuda many graph
-json "k['sum 1,1,1']['launches'] == 101 and abs(k['sum 1,1,1']['time_us'] - (8 * 5 + 93 * 7)) < 1e-6"
-json "len(d['notes']) == 1 and 'graph' in d['notes'][0]"
+json "k['sum 1,1,1']['launches'] == 101 and abs(k['sum 1,1,1']['time_us'] - (8 * 5 + 93 * 7)) < 1e-6 and d['notes'] == []"
+
+# Cooperative launches, plain and in a graph.
+run 0 --json "$program" -- cuda together graph:tk ran
+says err 'ran tk\.'
+json "k['together 1,1,1']['launches'] == 2 and k['together 1,1,1']['counters']['$waits'] == 2 * 47 and d['notes'] == []"
+
+# ---- graphs ----
+# Their nodes are launched one by one, in the order of their edges, each as often as the program wants it.
+run 0 --json "$program" -- cuda graph:kcmshrwegk ran
+says err 'ran kcmshrwkk\.'
+json "d['launches'] == 4 and d['notes'] == [] and k['sum 1,1,1']['counters']['$waits'] == 3 * 47"
+json "k['sum 1,1,1']['graph_launches'] == 3 and k['my::copy 64,1,1']['counters']['$waits'] == 47"
+# After 8 launches of each kernel the graph runs whole. Those of the last one taken apart that were enough are timed.
+run 0 --json "$program" -- cuda graphs:kkkc ran
+says err 'ran (kkkc){10}\.'
+json "k['sum 1,1,1']['launches'] == 30 and k['sum 1,1,1']['graph_launches'] == 30"
+json "abs(k['sum 1,1,1']['time_us'] - (8 * 5 + 22 * 7)) < 1e-6 and abs(k['my::copy 64,1,1']['time_us'] - (8 * 5 + 2 * 7)) < 1e-6"
+# A node that was changed after the graph was made ready.
+run 0 --json "$program" -- cuda 'graphs:kh>c' ran
+says err 'ran (kh){10}(ch){10}\.'
+json "d['notes'] == [] and k['sum 1,1,1']['launches'] == 10 and k['my::copy 64,1,1']['launches'] == 10"
+run 0 --json "$program" -- cuda 'graph:kc>-' ran # switched off: not followed
+says err 'ran kcc\.'
+json "k['my::copy 64,1,1']['launches'] == 2 and k['my::copy 64,1,1']['counters']['$waits'] == 2 * 47"
+says out 'CUDA graphs that have nodes that were changed later on are timed, not counted \(1 graphs'
+# What cannot be launched by itself.
+run 0 --json "$program" -- cuda graph:ka ran graph:ki ran
+says err 'ran kaki\.'
+json "k['sum 1,1,1']['launches'] == 2 and k['sum 1,1,1']['counters']['$waits'] is None"
+says out 'CUDA graphs that have nodes that cannot be copied are timed, not counted \(2 graphs'
+FAKE_GPU=stubborn run 0 --json "$program" -- cuda graphs:kc ran
+says err 'ran (kc){10}\.'
+json "k['sum 1,1,1']['launches'] == 10 and k['sum 1,1,1']['counters']['$waits'] is None"
+says out 'CUDA graphs that have a driver'
+FAKE_GPU=copyless run 0 --json "$program" -- cuda graph:kmk ran # a node that fails: the program hears of it
+says err 'ran km!\.'
+says out 'a node of a CUDA graph failed when it was launched by itself: CUDA error 1'
+# Chosen launches of graphs.
+run 0 --json --launch-skip 3 --launch-count 2 "$program" -- cuda graphs:kkc ran graph:ka
+says err 'ran (kkc){10}\.'
+json "d['launches'] == 2 and k['sum 1,1,1']['counters']['$waits'] == 2 * 47"
+run 0 --json --kernel copy "$program" -- cuda graphs:kc
+json "list(k) == ['my::copy 64,1,1'] and d['launches'] == 10"
 
 # ---- times ----
 run 0 --json --times "$program" -- cuda copy many graph
 json "d['launches'] == 102 and abs(k['sum 1,1,1']['time_us'] - 101 * 7) < 1e-6 and d['notes'] == []"
 json "k['my::copy 64,1,1']['counters']['$waits'] is None"
+
+# ---- bytes of DRAM alone ----
+run 0 --json --dram "$program" -- cuda copy sum
+json "k['sum 1,1,1']['counters']['dram__bytes_write.sum'] == 21 and k['sum 1,1,1']['counters']['$waits'] is None and k['sum 1,1,1']['time_us'] == 5"
+run 2 --dram --times "$program" -- cuda copy
+says err '--dram and --times'
 
 # ---- which launches ----
 run 0 --json --kernel sum "$program" -- cuda copy sum copy sum

@@ -145,6 +145,7 @@ static int run(Cli *cli, void *arguments) {
   if (args->import && (program || cli->rest))
     return cli_fail(cli, "--import reads a file: no program is run with it");
   if (!args->import && !program) return cli_fail(cli, "name a program, or a file with --import");
+  if (args->dram && args->times) return cli_fail(cli, "--dram and --times: one of them");
   if (args->common.positional_count > 1)
     return cli_fail(cli, "one program; its own arguments come after '--'");
   Profile p;
@@ -166,6 +167,8 @@ static const Option options[] = {
     {"launch-count", OPTION_COUNT, offsetof(ProfileArgs, count), "N", 0, 1, "and take N at most"},
     {"times", OPTION_FLAG, offsetof(ProfileArgs, times), 0, 0, 0,
      "kernel times alone, no counters: little overhead"},
+    {"dram", OPTION_FLAG, offsetof(ProfileArgs, dram), 0, 0, 0,
+     "times and DRAM's counters alone: each launch is run once, bytes are as the program has them"},
     {"seconds", OPTION_NUMBER, offsetof(ProfileArgs, seconds), "S", 0, 0, "stop the program after so long"},
     {"top", OPTION_COUNT, offsetof(ProfileArgs, top), "N", 0, 1, "kernels shown in full (default 5)"},
     {"device", OPTION_TEXT, offsetof(ProfileArgs, device), "NAME", "devices", 0,
@@ -176,30 +179,31 @@ const Command cmd_profile = {
     .name = "profile",
     .usage = "./PROG [options] [-- ARGS] | --import REPORT.csv",
     .summary = "what a program's kernels pay for memory, measured on a GPU, and what to change first",
-    .details = "./PROG is run with what follows '--' as its arguments, and counted kernel by kernel: the "
-               "first 8 launches\n"
-               "of a kernel and shape (with --launch-skip or --launch-count all that are asked for). The "
-               "rest, and what\n"
-               "CUDA graphs launch, is timed. REPORT.csv is what 'ncu --csv' printed: the details page or "
-               "the raw page,\n"
-               "any sections or metrics; what it lacks is said.\n"
-               "\n"
-               "Each kernel is looked at in five steps: memory, compute or latency; coalescing; throughput; "
-               "shared-memory\n"
-               "conflicts; spills. Each step shows the counters it rests on. The verdict is how near the "
-               "kernel comes to the\n"
-               "roof that binds it: over 80% excellent, from 60% good, from 30% wasteful, below poor. Roofs "
-               "are those that\n"
-               "'sol devices --measure' found on this GPU, else the datasheet's.\n"
-               "\n"
-               "Exit codes: 0; 1 could not read or write; 2 bad input; 4 the program went wrong, and the "
-               "bill is that so far.\n"
-               "\n"
-               "JSON: kernels [{name, symbol, grid, block, launches, time_us, share, bound, band, "
-               "roof_share, global_load\n"
-               "{requests, sectors}, ..., steps [{step, verdict, text, counters}], roofline {flops, "
-               "intensity}, findings,\n"
-               "counters {ncu's name: value}}], against [...], notes [...]. What was not counted is null.",
+    .details =
+        "./PROG is run with what follows '--' as its arguments, and counted kernel by kernel: the "
+        "first 8 launches\n"
+        "of a kernel and shape (with --launch-skip or --launch-count all that are asked for). The "
+        "rest is timed.\n"
+        "While kernels of a CUDA graph are counted, its nodes are launched one by one. REPORT.csv is what "
+        "'ncu --csv'\n"
+        "printed: the details page or the raw page, any sections or metrics; what it lacks is said.\n"
+        "\n"
+        "Each kernel is looked at in five steps: memory, compute or latency; coalescing; throughput; "
+        "shared-memory\n"
+        "conflicts; spills. Each step shows the counters it rests on. The verdict is how near the "
+        "kernel comes to the\n"
+        "roof that binds it: over 80% excellent, from 60% good, from 30% wasteful, below poor. Roofs "
+        "are those that\n"
+        "'sol devices --measure' found on this GPU, else the datasheet's.\n"
+        "\n"
+        "Exit codes: 0; 1 could not read or write; 2 bad input; 4 the program went wrong, and the "
+        "bill is that so far.\n"
+        "\n"
+        "JSON: kernels [{name, symbol, grid, block, launches, time_us, share, bound, band, "
+        "roof_share, global_load\n"
+        "{requests, sectors}, ..., steps [{step, verdict, text, counters}], roofline {flops, "
+        "intensity}, findings,\n"
+        "counters {ncu's name: value}}], against [...], notes [...]. What was not counted is null.",
     .examples =
         "sol profile ./prog -- --size 64\n"
         "sol profile --times ./prog\n"

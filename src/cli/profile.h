@@ -10,6 +10,7 @@ typedef struct ProfileArgs {
   const char *import, *against, *device, *kernel;
   int64_t skip, count, top;
   bool times;     // --times: kernel times alone, no counters
+  bool dram;      // --dram: times and counters of DRAM, which take one pass
   double seconds; // --seconds: stop the program after so long; 0: no limit
 } ProfileArgs;
 

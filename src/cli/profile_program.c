@@ -104,13 +104,19 @@ static void set_number(const char *name, double value) {
   setenv(name, text, 1);
 }
 
+static bool is_of_dram(ProfileMetric m) { // all in one pass: nothing is put back before a launch
+  return m == PROFILE_time || m == PROFILE_dram_read || m == PROFILE_dram_write || m == PROFILE_dram_rate ||
+         m == PROFILE_dram_pct;
+}
+
 static void set_environment(const ProfileRun *r, const char *library) {
   char report[256];
   SolBuffer metrics = {0};
   sol_format(report, sizeof report, "%s/" REPORT, r->folder);
   for (int i = 0; i < PROFILE_METRICS && !r->args->times; i++) {
     const ProfileMetricInfo *metric = profile_metric((ProfileMetric)i);
-    if (metric->set != PROFILE_FILE) sol_buffer_format(&metrics, "%s%s", i ? "," : "", metric->name);
+    if (metric->set != PROFILE_FILE && (!r->args->dram || is_of_dram((ProfileMetric)i)))
+      sol_buffer_format(&metrics, "%s%s", i ? "," : "", metric->name);
   }
   setenv("CUDA_INJECTION64_PATH", library, 1);
   setenv("SOL_PROFILE_OUT", report, 1);

@@ -8,6 +8,7 @@
 #include "driver/cuda.h"
 #include "inject/inject.h"
 
+#define STREAM_PER_THREAD ((void *)2)
 enum { FUNC_SHARED = 1, FUNC_LOCAL = 3, FUNC_REGISTERS = 4, FUNC_CLUSTER = 11 };
 
 // The arguments of the driver's functions, as CUPTI hands them over.
@@ -117,78 +118,20 @@ static bool captured(const Inject *in, void *stream) {
   return in->stream_capturing && (in->stream_capturing(stream, &state) || state);
 }
 
-// ---- which ----
-
-static uint64_t shape_of(const ProfileLaunch *l) {
-  uint64_t h = 14695981039346656037u;
-  for (const char *p = l->name; *p; p++) h = (h ^ (unsigned char)*p) * 1099511628211u;
-  for (int i = 0; i < 3; i++) h = ((h ^ l->grid[i]) * 1099511628211u ^ l->block[i]) * 1099511628211u;
-  return h ? h : 1;
-}
-
-static bool grow_shapes(Inject *in) {
-  if (in->shape_count * 2 < in->shape_cap) return true;
-  uint32_t cap = in->shape_cap ? in->shape_cap * 2 : 256;
-  InjectShape *room = calloc(cap, sizeof *room);
-  if (!room) return false;
-  for (uint32_t i = 0; i < in->shape_cap; i++) {
-    if (!in->shapes[i].hash) continue;
-    uint32_t at = (uint32_t)in->shapes[i].hash & (cap - 1);
-    while (room[at].hash) at = (at + 1) & (cap - 1);
-    room[at] = in->shapes[i];
-  }
-  free(in->shapes);
-  in->shapes = room;
-  in->shape_cap = cap;
-  return true;
-}
-
-// Launches of one kernel and shape are much alike, and counting takes long: after some of them the rest is
-// timed.
-static bool enough(Inject *in, const ProfileLaunch *l) {
-  bool limited = in->filter.skip > 0 || in->filter.count > 0;
-  if (!in->each || limited || !in->timing || !grow_shapes(in)) return false;
-  uint64_t hash = shape_of(l);
-  uint32_t at = (uint32_t)hash & (in->shape_cap - 1);
-  while (in->shapes[at].hash && in->shapes[at].hash != hash) at = (at + 1) & (in->shape_cap - 1);
-  if (!in->shapes[at].hash) in->shape_count++;
-  in->shapes[at].hash = hash;
-  return in->shapes[at].counted++ >= in->each;
-}
-
-bool inject_was_counted(const Inject *in, uint32_t correlation) {
-  for (int i = 0; i < MAX_COUNTED; i++)
-    if (__atomic_load_n(&in->counted[i], __ATOMIC_RELAXED) == correlation) return correlation != 0;
-  return false;
-}
-
 // ---- counting ----
 
 static void complain(Inject *in, const SolError *err) {
   if (!in->bad_launches++) inject_trouble(in, PROFILE_REFUSED, err);
 }
 
-static void enter(Inject *in, const CuptiCall *call, uint32_t id) {
-  ProfileLaunch l;
-  void *function, *stream;
-  struct InjectContext *c = find_context(in, call->context);
+static bool start_counting(Inject *in, const struct InjectContext *c) {
   SolError err = {0};
-  in->counting = false;
-  read_launch(call, id, &l, &function, &stream);
-  if (!c || captured(in, stream)) return;
-  if (l.graph) {
-    in->graphs++; // the GPU itself launches its kernels, out of CUPTI's reach: they are timed
-  } else if (inject_wants(in, l.name) && !enough(in, &l)) {
-    __atomic_store_n(&in->counted[in->counted_next++ % MAX_COUNTED], call->correlation, __ATOMIC_RELAXED);
-    in->counting = !counters_start(c->counters, &err);
-    if (!in->counting) complain(in, &err);
-  }
+  bool started = !counters_start(c->counters, &err);
+  if (!started) complain(in, &err);
+  return started;
 }
 
-static void leave(Inject *in, const CuptiCall *call, uint32_t id) {
-  struct InjectContext *c = find_context(in, call->context);
-  if (!in->counting || !c) return;
-  in->counting = false;
+static void end_counting(Inject *in, const struct InjectContext *c, ProfileLaunch *l, void *function) {
   double values[PROFILE_METRICS];
   int launches = 0;
   SolError err = {0};
@@ -196,27 +139,161 @@ static void leave(Inject *in, const CuptiCall *call, uint32_t id) {
   if (!status && launches) status = counters_values(c->counters, 0, values, &err);
   if (status) complain(in, &err);
   if (status || !launches) return; // the launch failed, or took the GPU with it
-  ProfileLaunch l;
-  void *function, *stream;
-  read_launch(call, id, &l, &function, &stream);
-  l.registers = attribute(in, FUNC_REGISTERS, function);
-  l.static_shared = attribute(in, FUNC_SHARED, function);
-  l.local_bytes = attribute(in, FUNC_LOCAL, function);
-  bool chosen = l.cluster[0]; // by the launch; otherwise it may have been when the kernel was compiled
+  l->registers = attribute(in, FUNC_REGISTERS, function);
+  l->static_shared = attribute(in, FUNC_SHARED, function);
+  l->local_bytes = attribute(in, FUNC_LOCAL, function);
+  bool chosen = l->cluster[0]; // by the launch; otherwise it may have been when the kernel was compiled
   for (int i = 0; i < 3 && !chosen; i++) {
     double size = attribute(in, FUNC_CLUSTER + i, function);
-    if (size > 0) l.cluster[i] = (uint32_t)size;
+    if (size > 0) l->cluster[i] = (uint32_t)size;
   }
-  for (int m = 0; m < in->metric_count; m++) l.values[in->metrics[m]] = values[m];
-  l.seconds = l.values[PROFILE_time] / 1e9;
-  inject_tell(in, c->device, &l, true);
+  for (int m = 0; m < in->metric_count; m++) l->values[in->metrics[m]] = values[m];
+  l->seconds = l->values[PROFILE_time] / 1e9;
+  inject_tell(in, c->device, l, true);
   inject_flush(in);
+}
+
+// ---- graphs ----
+
+static GraphArgs *graph_args(const CuptiCall *call) {
+  return (GraphArgs *)(uintptr_t)call->params;
+}
+
+// What a kernel node will launch; false: the driver does not say.
+static bool read_node(Inject *in, const GraphStep *step, GraphKernel *k, ProfileLaunch *l) {
+  const char *name = NULL;
+  profile_launch_clear(l);
+  if (in->node_kernel(step->node, k)) return false;
+  if (k->function && in->function_name && in->function_name(&name, k->function)) name = NULL;
+  if (!k->function && in->kernel_name && in->kernel_name(&name, k->kernel)) name = NULL;
+  l->name = name ? name : "(unknown)";
+  l->graph = true;
+  l->dynamic_shared = k->shared;
+  memcpy(l->grid, k->grid, sizeof l->grid);
+  memcpy(l->block, k->block, sizeof l->block);
+  return true;
+}
+
+static int count_node(Inject *in, const struct InjectContext *c, const GraphStep *step, void *stream) {
+  GraphKernel k;
+  ProfileLaunch l;
+  if (!read_node(in, step, &k, &l)) return inject_graph_step(in, step, stream);
+  // All that is launched in a callback has the correlation id of the callback's call: records of what is
+  // counted could not be told from those of what is not.
+  if (in->timing) in->cupti.activity_disable(CUPTI_KIND_CONCURRENT_KERNEL);
+  bool started = start_counting(in, c);
+  int result = inject_graph_kernel(in, step, &k, stream);
+  if (started) end_counting(in, c, &l, k.function ? k.function : k.kernel);
+  if (in->timing) in->cupti.activity_enable(CUPTI_KIND_CONCURRENT_KERNEL);
+  return result;
+}
+
+// Which of its kernels are to be counted, by step; how many.
+static size_t choose(Inject *in, const InjectGraph *g, bool *chosen) {
+  size_t count = 0;
+  GraphKernel k;
+  ProfileLaunch l;
+  for (size_t i = 0; i < g->count; i++) {
+    const GraphStep *step = &g->steps[i];
+    chosen[i] = step->kind == GRAPH_KERNEL && read_node(in, step, &k, &l) && inject_wants(in, l.name) &&
+                inject_counts(in, &l);
+    count += chosen[i];
+  }
+  return count;
+}
+
+// Node by node, where some of its kernels are to be counted; the program's launch then gets an empty graph.
+static void take_graph(Inject *in, struct InjectContext *c, const CuptiCall *call, void *stream) {
+  InjectGraph *g = inject_graph_find(in, graph_args(call)->graph, c->context);
+  const char *why = g ? g->why : "nodes that nobody saw being made";
+  if (in->device_graphs) why = "others that are launched by the GPU itself";
+  void *nothing = why ? NULL : inject_graph_nothing(in, &c->nothing);
+  if (!why && !nothing) why = "a driver that does not let itself be stopped at them";
+  if (why) {
+    in->graphs_whole++;
+    if (!in->graph_why) in->graph_why = why;
+    return;
+  }
+  bool *chosen = g->done ? NULL : calloc(g->count + 1, sizeof *chosen);
+  if (!chosen) return;
+  if (choose(in, g, chosen)) {
+    in->graph_result = 0;
+    inject_keep(in->replayed, &in->replayed_next, call->correlation);
+    for (size_t i = 0; i < g->count && !in->graph_result; i++)
+      in->graph_result =
+          chosen[i] ? count_node(in, c, &g->steps[i], stream) : inject_graph_step(in, &g->steps[i], stream);
+    if (in->graph_result) {
+      SolError err = {0};
+      sol_fail(&err, SOL_ERR_UNSUPPORTED,
+               "a node of a CUDA graph failed when it was launched by itself: CUDA error %d",
+               in->graph_result);
+      sol_hint(&err, "the program was told of it; --times leaves graphs whole");
+      complain(in, &err);
+    }
+    in->graph_swapped = g->exec;
+    graph_args(call)->graph = nothing;
+  } else {
+    g->done = !inject_limited(in) && in->each && in->timing;
+  }
+  free(chosen);
+}
+
+static void enter(Inject *in, const CuptiCall *call, uint32_t id) {
+  ProfileLaunch l;
+  void *function, *stream;
+  struct InjectContext *c = find_context(in, call->context);
+  in->counting = false;
+  in->graph_swapped = NULL;
+  read_launch(call, id, &l, &function, &stream);
+  if (!c || captured(in, stream)) return;
+  if (l.graph) {
+    if (!stream && id == CUPTI_CALL_GRAPH_PTSZ) stream = STREAM_PER_THREAD;
+    take_graph(in, c, call, stream);
+    return;
+  }
+  if (!inject_wants(in, l.name) || !inject_counts(in, &l)) return;
+  inject_keep(in->counted, &in->counted_next, call->correlation);
+  in->counting = start_counting(in, c);
+}
+
+static void leave(Inject *in, const CuptiCall *call, uint32_t id) {
+  struct InjectContext *c = find_context(in, call->context);
+  ProfileLaunch l;
+  void *function, *stream;
+  if (in->graph_swapped) {
+    graph_args(call)->graph = in->graph_swapped;
+    if (in->graph_result && call->result) *(int *)call->result = in->graph_result;
+  }
+  in->graph_swapped = NULL;
+  if (!in->counting || !c) return;
+  in->counting = false;
+  read_launch(call, id, &l, &function, &stream);
+  end_counting(in, c, &l, function);
+}
+
+static const uint32_t launches[] = {
+    CUPTI_CALL_LAUNCH, CUPTI_CALL_LAUNCH_PTSZ, CUPTI_CALL_COOPERATIVE, CUPTI_CALL_COOPERATIVE_PTSZ,
+    CUPTI_CALL_GRAPH,  CUPTI_CALL_GRAPH_PTSZ,  CUPTI_CALL_LAUNCH_EX,   CUPTI_CALL_LAUNCH_EX_PTSZ};
+static const uint32_t graph_calls[] = {
+    CUPTI_CALL_GRAPH_MAKE,          CUPTI_CALL_GRAPH_MAKE_2,         CUPTI_CALL_GRAPH_MAKE_WITH_FLAGS,
+    CUPTI_CALL_GRAPH_MAKE_WITH,     CUPTI_CALL_GRAPH_MAKE_WITH_PTSZ, CUPTI_CALL_GRAPH_DROP,
+    CUPTI_CALL_GRAPH_UPDATE,        CUPTI_CALL_GRAPH_UPDATE_2,       CUPTI_CALL_GRAPH_SET_KERNEL,
+    CUPTI_CALL_GRAPH_SET_KERNEL_2,  CUPTI_CALL_GRAPH_SET_COPY,       CUPTI_CALL_GRAPH_SET_SET,
+    CUPTI_CALL_GRAPH_SET_HOST,      CUPTI_CALL_GRAPH_SET_ANY,        CUPTI_CALL_GRAPH_SET_CHILD,
+    CUPTI_CALL_GRAPH_SET_RECORD,    CUPTI_CALL_GRAPH_SET_WAIT,       CUPTI_CALL_GRAPH_SET_SIGNAL,
+    CUPTI_CALL_GRAPH_SET_SEMAPHORE, CUPTI_CALL_GRAPH_SET_BATCH,      CUPTI_CALL_GRAPH_SET_ENABLED};
+
+static bool is_launch(uint32_t id) {
+  for (size_t i = 0; i < SOL_COUNT(launches); i++)
+    if (launches[i] == id) return true;
+  return false;
 }
 
 static void on_call(void *user, int domain, uint32_t id, const void *data) {
   static _Thread_local int depth; // what CUPTI and we call in here is not the program's
   Inject *in = user;
   if ((long)getpid() != in->pid) return;
+  if (domain == CUPTI_DOMAIN_DRIVER && inject_graph_checking(id, data)) return;
   if (domain == CUPTI_DOMAIN_RESOURCE) {
     void *context = *(void *const *)data;
     if (depth) return;
@@ -229,6 +306,15 @@ static void on_call(void *user, int domain, uint32_t id, const void *data) {
     return;
   }
   const CuptiCall *call = data;
+  if (!is_launch(id)) {
+    if (depth) return;
+    depth++;
+    sol_lock_take(in->serial);
+    inject_graph_call(in, id, call);
+    sol_lock_give(in->serial);
+    depth--;
+    return;
+  }
   if (call->site == CUPTI_SITE_ENTER) {
     if (depth++) return;
     sol_lock_take(in->serial);
@@ -243,17 +329,16 @@ static void on_call(void *user, int domain, uint32_t id, const void *data) {
 }
 
 SolStatus inject_start_counts(Inject *in, SolError *err) {
-  static const uint32_t calls[] = {
-      CUPTI_CALL_LAUNCH, CUPTI_CALL_LAUNCH_PTSZ, CUPTI_CALL_COOPERATIVE, CUPTI_CALL_COOPERATIVE_PTSZ,
-      CUPTI_CALL_GRAPH,  CUPTI_CALL_GRAPH_PTSZ,  CUPTI_CALL_LAUNCH_EX,   CUPTI_CALL_LAUNCH_EX_PTSZ};
   const Cupti *u = &in->cupti;
   SolStatus status = cupti_check(u, u->subscribe(&in->subscriber, on_call, in), "callbacks", err);
   static const uint32_t resources[] = {CUPTI_RESOURCE_CONTEXT_CREATED, CUPTI_RESOURCE_CONTEXT_DESTROY};
   for (size_t i = 0; i < SOL_COUNT(resources) && !status; i++)
     status = cupti_check(u, u->enable_callback(1, in->subscriber, CUPTI_DOMAIN_RESOURCE, resources[i]),
                          "callbacks", err);
-  for (size_t i = 0; i < SOL_COUNT(calls) && !status; i++) // an older CUPTI lacks the newest
-    u->enable_callback(1, in->subscriber, CUPTI_DOMAIN_DRIVER, calls[i]);
+  for (size_t i = 0; i < SOL_COUNT(launches) && !status; i++) // an older CUPTI lacks the newest
+    u->enable_callback(1, in->subscriber, CUPTI_DOMAIN_DRIVER, launches[i]);
+  for (size_t i = 0; i < SOL_COUNT(graph_calls) && !status; i++)
+    u->enable_callback(1, in->subscriber, CUPTI_DOMAIN_DRIVER, graph_calls[i]);
   // What is not counted is timed. That fails without harm.
   if (!status) inject_start_times(in, NULL);
   return status;

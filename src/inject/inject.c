@@ -172,9 +172,12 @@ static void at_end(void) {
   if (!in || (long)getpid() != in->pid) return;
   inject_end_times(in);
   sol_lock_take(in->lock);
-  if (in->graphs)
-    profile_write_trouble(PROFILE_GRAPH, "CUPTI counts no kernels that a CUDA graph launches: they are timed",
-                          "counters of them: run the program without graphs", (double)in->graphs, &in->out);
+  if (in->graphs_whole) {
+    char why[160];
+    sol_format(why, sizeof why, "kernels of CUDA graphs that have %s are timed, not counted", in->graph_why);
+    profile_write_trouble(PROFILE_GRAPH, why, "counters of them: run the program without graphs",
+                          (double)in->graphs_whole, &in->out);
+  }
   if (in->lost) profile_write_trouble(PROFILE_LOST, "launches were lost", "", (double)in->lost, &in->out);
   profile_write_end((double)in->seen, (double)in->told, &in->out);
   flush(in);
@@ -209,6 +212,8 @@ static void load_driver(Inject *in) {
     memcpy(&in->field, &address, sizeof address);                                                            \
   }
   INJECT_DRIVER(ENTRY_LOAD)
+  GRAPH_DRIVER(ENTRY_LOAD)
+  GRAPH_DRIVER_MORE(ENTRY_LOAD)
 #undef ENTRY_LOAD
 }
 

@@ -13,11 +13,14 @@
 #define SOL_INJECT_INJECT_H
 
 #include "base/threads.h"
+#include "inject/graphs.h"
 #include "measure/counters.h"
 #include "measure/cupti.h"
 #include "profile/wire.h"
 
 enum { MAX_CONTEXTS = 16, MAX_GPUS = 64, MAX_COUNTED = 4096 };
+
+typedef enum InjectSwap { INJECT_SWAP_UNTRIED, INJECT_SWAP_WORKS, INJECT_SWAP_NEVER } InjectSwap;
 
 typedef struct InjectKernel {
   uint64_t hash;
@@ -44,6 +47,8 @@ typedef struct Inject {
   Cupti cupti;
 #define INJECT_POINTER(field, symbol, parameters) int(*field) parameters;
   INJECT_DRIVER(INJECT_POINTER)
+  GRAPH_DRIVER(INJECT_POINTER)
+  GRAPH_DRIVER_MORE(INJECT_POINTER)
 #undef INJECT_POINTER
   int file;
   long pid;        // of the process that loaded it: a fork of it is not profiled
@@ -66,15 +71,24 @@ typedef struct Inject {
     void *context;
     Counters *counters; // NULL: none to be had
     int device;
+    void *nothing; // an empty graph, ready to launch
   } contexts[MAX_CONTEXTS];
   int context_count;
   uint64_t each; // launches of one kernel and shape that are counted, the rest is timed; 0: all
   InjectShape *shapes;
   uint32_t shape_count, shape_cap;
-  bool counting;                 // the launch between enter and exit
-  uint64_t graphs;               // launches of graphs
-  uint32_t counted[MAX_COUNTED]; // correlation ids of what was counted last, a ring
-  uint32_t counted_next;
+  bool counting;       // the launch between enter and exit
+  InjectGraph *graphs; // those of the program that are ready to launch
+  size_t graph_count, graph_cap;
+  bool device_graphs;    // some are launched by the GPU itself
+  InjectSwap swap;       // whether a graph can be put in the place of another
+  uint64_t graphs_whole; // launches whose kernels were not counted, and why the first
+  const char *graph_why;
+  void *graph_swapped; // between enter and exit: what the program launched; NULL: that it is
+  int graph_result;
+  uint32_t counted[MAX_COUNTED];  // correlation ids of what was counted last, a ring
+  uint32_t replayed[MAX_COUNTED]; // and of graphs that were launched node by node
+  uint32_t counted_next, replayed_next;
 } Inject;
 
 extern Inject *inject; // NULL until InitializeInjection has run
@@ -90,8 +104,13 @@ void inject_tell(Inject *in, int device, ProfileLaunch *launch, bool counted);
 // times.c: CUPTI activity.
 SolStatus inject_start_times(Inject *in, SolError *err);
 void inject_end_times(Inject *in);
-// counts.c: CUPTI callbacks and counters.
+// turns.c: which launches are counted.
+bool inject_limited(const Inject *in);                                  // launches are chosen by number
+bool inject_counts(Inject *in, const ProfileLaunch *launch);            // this one
+void inject_keep(uint32_t *ring, uint32_t *next, uint32_t correlation); // in `counted` or `replayed`
 bool inject_was_counted(const Inject *in, uint32_t correlation);
+bool inject_was_graph(const Inject *in, uint32_t correlation); // though it was launched by itself
+// counts.c: CUPTI callbacks and counters.
 SolStatus inject_start_counts(Inject *in, SolError *err);
 
 #endif

@@ -20,11 +20,10 @@ static void asked(uint8_t **buffer, size_t *size, size_t *most_records) {
   *most_records = 0; // as many as fit
 }
 
-// The callback has chosen already, but for the kernels of graphs, which it does not see.
+// The callback has chosen already. What it cannot look into, some graphs, is not part of a choice by number.
 static bool wants_uncounted(Inject *in, const CuptiKernel *k) {
   ProfileFilter by_name = {.kernels = in->filter.kernels};
-  bool limited = in->filter.skip > 0 || in->filter.count > 0;
-  return (k->graph_node || !limited) && profile_takes(&by_name, k->name);
+  return !inject_limited(in) && profile_takes(&by_name, k->name);
 }
 
 static void take_kernel(Inject *in, const CuptiKernel *k) {
@@ -47,7 +46,7 @@ static void take_kernel(Inject *in, const CuptiKernel *k) {
   l.static_shared = k->static_shared;
   l.dynamic_shared = k->dynamic_shared;
   l.local_bytes = k->local_bytes;
-  l.graph = k->graph_node != 0;
+  l.graph = k->graph_node || (in->counts && inject_was_graph(in, k->correlation));
   if (timed) l.seconds = (double)(k->end - k->start) / 1e9;
   inject_tell(in, (int)k->device, &l, false);
 }

@@ -39,7 +39,30 @@ enum {
   CUPTI_CALL_GRAPH = 514,
   CUPTI_CALL_GRAPH_PTSZ = 515,
   CUPTI_CALL_LAUNCH_EX = 652,
-  CUPTI_CALL_LAUNCH_EX_PTSZ = 653
+  CUPTI_CALL_LAUNCH_EX_PTSZ = 653,
+
+  // Of a CUgraphExec: made, changed, dropped.
+  CUPTI_CALL_GRAPH_MAKE = 513,
+  CUPTI_CALL_GRAPH_MAKE_2 = 578,
+  CUPTI_CALL_GRAPH_MAKE_WITH_FLAGS = 643,
+  CUPTI_CALL_GRAPH_MAKE_WITH = 656,
+  CUPTI_CALL_GRAPH_MAKE_WITH_PTSZ = 657,
+  CUPTI_CALL_GRAPH_DROP = 516,
+  CUPTI_CALL_GRAPH_UPDATE = 561,
+  CUPTI_CALL_GRAPH_UPDATE_2 = 696,
+  CUPTI_CALL_GRAPH_SET_KERNEL = 538,
+  CUPTI_CALL_GRAPH_SET_KERNEL_2 = 692,
+  CUPTI_CALL_GRAPH_SET_COPY = 562,
+  CUPTI_CALL_GRAPH_SET_SET = 563,
+  CUPTI_CALL_GRAPH_SET_HOST = 564,
+  CUPTI_CALL_GRAPH_SET_CHILD = 586,
+  CUPTI_CALL_GRAPH_SET_RECORD = 595,
+  CUPTI_CALL_GRAPH_SET_WAIT = 596,
+  CUPTI_CALL_GRAPH_SET_SIGNAL = 624,
+  CUPTI_CALL_GRAPH_SET_SEMAPHORE = 625,
+  CUPTI_CALL_GRAPH_SET_ENABLED = 650,
+  CUPTI_CALL_GRAPH_SET_BATCH = 672,
+  CUPTI_CALL_GRAPH_SET_ANY = 714
 };
 
 // Parameters of a call: their size up to the last field, a pointer to be left NULL, then what differs.
@@ -274,6 +297,7 @@ typedef void CuptiBufferDone(void *context, uint32_t stream, uint8_t *buffer, si
   X(enable_callback, "cuptiEnableCallback", (uint32_t, void *, int, uint32_t))                               \
   X(activity_callbacks, "cuptiActivityRegisterCallbacks", (CuptiBufferAsked *, CuptiBufferDone *))           \
   X(activity_enable, "cuptiActivityEnable", (int))                                                           \
+  X(activity_disable, "cuptiActivityDisable", (int))                                                         \
   X(activity_next, "cuptiActivityGetNextRecord", (uint8_t *, size_t, void **))                               \
   X(activity_dropped, "cuptiActivityGetNumDroppedRecords", (void *, uint32_t, size_t *))                     \
   X(activity_flush, "cuptiActivityFlushAll", (uint32_t))                                                     \

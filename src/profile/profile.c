@@ -96,7 +96,9 @@ static size_t cast_length(const char *text, size_t room) {
 }
 
 void profile_title(const char *name, char *out, size_t cap) {
-  if (name[0] == '_' && name[1] == 'Z') {
+  static const char of_unit[] = "__nv_static_"; // a static kernel of a program of several units
+  if ((name[0] == '_' && name[1] == 'Z') ||
+      (strlen(name) >= sizeof of_unit && memcmp(name, of_unit, sizeof of_unit - 1) == 0)) {
     audit_title(name, out, cap);
     return;
   }
