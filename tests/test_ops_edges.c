@@ -1,0 +1,162 @@
+// What random values seldom meet in argmax, histogram and stencil: rows of nothing but -inf, equals at every
+// pair of places, bins' borders, infinities just beyond the reach of a star. On cpu, and on emu where there
+// are kernels.
+#include <float.h>
+
+#include "check.h"
+#include "ops/ops.h"
+
+static SolContext *open_context(SolBackend backend) {
+  SolContext *ctx = NULL;
+  SolError err;
+  bool ok = sol_context_create(&(SolContextOptions){.backend = backend, .workers = 2}, &ctx, &err) == SOL_OK;
+  CHECK_MSG(ok, "%s", err.message);
+  return ctx;
+}
+
+static SolBackend last_backend(void) {
+  return ops_image_count ? SOL_BACKEND_EMU : SOL_BACKEND_CPU;
+}
+
+static void *put(SolContext *ctx, const void *from, size_t bytes) {
+  void *at = NULL;
+  CHECK(sol_context_alloc(ctx, bytes, &at, NULL) == SOL_OK);
+  if (from) CHECK(sol_context_write(ctx, at, from, bytes, NULL) == SOL_OK);
+  return at;
+}
+
+static void get(SolContext *ctx, void *to, void *from, size_t bytes) {
+  CHECK(sol_context_read(ctx, to, from, bytes, NULL) == SOL_OK);
+}
+
+// Rows of n elements: the same value everywhere but `high` at two places. One row for each pair of places.
+static void equals(SolContext *ctx, SolDtype dtype, int n, float low, float high, const int (*pairs)[2],
+                   int m) {
+  size_t size = dtype == SOL_FP32 ? 4 : 2, bytes = size * (size_t)(m * n);
+  char *x = malloc(bytes);
+  int32_t *y = malloc(sizeof *y * (size_t)m);
+  if (!CHECK(x && y)) return;
+  for (int i = 0; i < m * n; i++) {
+    float f = i % n == pairs[i / n][0] || i % n == pairs[i / n][1] ? high : low;
+    uint32_t u;
+    memcpy(&u, &f, 4);
+    u = dtype == SOL_FP32 ? u : u >> 16; // bf16: values that need no rounding
+    memcpy(x + (size_t)i * size, &u, size);
+  }
+  SolArgmax a = {
+      .y = put(ctx, NULL, sizeof *y * (size_t)m), .x = put(ctx, x, bytes), .m = m, .n = n, .dtype = dtype};
+  CHECK_MSG(sol_argmax(ctx, &a, NULL) == SOL_OK, "%s", sol_last_error()->message);
+  get(ctx, y, a.y, sizeof *y * (size_t)m);
+  for (int i = 0; i < m; i++) {
+    int want = pairs[i][0] < pairs[i][1] ? pairs[i][0] : pairs[i][1];
+    CHECK_MSG(y[i] == (low == high ? 0 : want), "n %d, %g among %g at %d and %d: %d", n, (double)high,
+              (double)low, pairs[i][0], pairs[i][1], y[i]);
+  }
+  sol_context_free(ctx, (void *)(uintptr_t)a.x, NULL);
+  sol_context_free(ctx, a.y, NULL);
+  free(x);
+  free(y);
+}
+
+TEST(argmax_of_equals) {
+  static const int lengths[] = {1, 5, 37, 130, 1037, 4100, 33000};
+  for (SolBackend b = SOL_BACKEND_CPU; b <= last_backend(); b++) {
+    SolContext *ctx = open_context(b);
+    for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
+      int n = lengths[k], pairs[6][2] = {{0, n - 1},     {n - 1, n - 1}, {n / 2, n - 1},
+                                         {n / 3, n / 2}, {1 % n, n / 2}, {n - 1, 3 % n}};
+      for (int type = 0; type < 2; type++) {
+        SolDtype dtype = type ? SOL_BF16 : SOL_FP32;
+        equals(ctx, dtype, n, -INFINITY, -INFINITY, pairs, 6);
+        equals(ctx, dtype, n, -INFINITY, -2, pairs, 6);
+        equals(ctx, dtype, n, 1, INFINITY, pairs, 6);
+        equals(ctx, dtype, n, INFINITY, NAN, pairs, 6);
+      }
+    }
+    sol_context_destroy(ctx);
+  }
+}
+
+TEST(histogram_borders) {
+  // low and high themselves, just outside, so little below low that the product underflows, infinities, NaN.
+  const float low = 0, high = 1e30f,
+              x[] = {low, high, -FLT_MIN, -1e-45f, 1.0001e30f, INFINITY, -INFINITY, NAN, 5e29f, -0.0f};
+  static const int bins[] = {1, 2, 1000, 12286, 12287, 40000};
+  enum { N = sizeof x / sizeof *x, MANY = 160000 };
+  float *all = malloc(sizeof *all * MANY);
+  int32_t *counts = malloc(sizeof *counts * 40000);
+  if (!CHECK(all && counts)) return;
+  for (int i = 0; i < MANY; i++) all[i] = x[i % N];
+  for (SolBackend b = SOL_BACKEND_CPU; b <= last_backend(); b++) {
+    SolContext *ctx = open_context(b);
+    for (size_t k = 0; k < sizeof bins / sizeof *bins; k++) {
+      memset(counts, 0, sizeof *counts * 40000);
+      SolHistogram a = {.counts = put(ctx, counts, sizeof *counts * (size_t)bins[k]),
+                        .x = put(ctx, all, sizeof *all * MANY),
+                        .n = MANY,
+                        .bins = bins[k],
+                        .dtype = SOL_FP32,
+                        .low = low,
+                        .high = high};
+      CHECK_MSG(sol_histogram(ctx, &a, NULL) == SOL_OK, "%s", sol_last_error()->message);
+      get(ctx, counts, a.counts, sizeof *counts * (size_t)bins[k]);
+      long long sum = 0;
+      for (int i = 0; i < bins[k]; i++) sum += counts[i];
+      CHECK_INT(sum, MANY / N * 4); // low, -0, the middle, high
+      CHECK_INT(counts[0], bins[k] == 1 ? MANY / N * 4 : MANY / N * 2);
+      if (bins[k] > 2) CHECK_INT(counts[bins[k] - 1], MANY / N);
+      sol_context_free(ctx, (void *)(uintptr_t)a.x, NULL);
+      sol_context_free(ctx, a.counts, NULL);
+    }
+    sol_context_destroy(ctx);
+  }
+  free(all);
+  free(counts);
+}
+
+// An infinity in the middle reaches as far as the radius along each axis, and not an element further.
+static void reach(SolContext *ctx, int m, int n, int radius) {
+  size_t bytes = sizeof(float) * (size_t)(m * n);
+  float *x = calloc(1, bytes), *y = calloc(1, bytes);
+  if (!CHECK(x && y)) return;
+  int row = m / 2, column = n / 2;
+  x[row * n + column] = INFINITY;
+  SolStencil a = {.y = put(ctx, NULL, bytes),
+                  .x = put(ctx, x, bytes),
+                  .m = m,
+                  .n = n,
+                  .dtype = SOL_FP32,
+                  .radius = radius,
+                  .centre = 2};
+  for (int d = 0; d < 8; d++) a.side[d] = d < radius ? 0.5f : 0;
+  CHECK_MSG(sol_stencil(ctx, &a, NULL) == SOL_OK, "%s", sol_last_error()->message);
+  get(ctx, y, a.y, bytes);
+  int wrong = 0;
+  for (int i = 0; i < m; i++)
+    for (int j = 0; j < n; j++) {
+      int down = abs(i - row), across = abs(j - column);
+      bool reached = (down == 0 && across <= radius) || (across == 0 && down <= radius);
+      wrong += y[i * n + j] != (reached ? INFINITY : 0);
+    }
+  CHECK_MSG(!wrong, "%dx%d, radius %d: %d wrong", m, n, radius, wrong);
+  sol_context_free(ctx, (void *)(uintptr_t)a.x, NULL);
+  sol_context_free(ctx, a.y, NULL);
+  free(x);
+  free(y);
+}
+
+TEST(stencil_reach) {
+  for (SolBackend b = SOL_BACKEND_CPU; b <= last_backend(); b++) {
+    SolContext *ctx = open_context(b);
+    for (int radius = 1; radius <= 8; radius++) {
+      reach(ctx, 1, 300, radius);
+      reach(ctx, 1, 77, radius);
+      reach(ctx, 100, 640, radius); // a tile in the middle has all it needs inside
+      reach(ctx, 100, 643, radius);
+      reach(ctx, 3, 20, radius);
+    }
+    sol_context_destroy(ctx);
+  }
+}
+
+CHECK_MAIN
