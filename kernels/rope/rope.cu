@@ -8,20 +8,17 @@ typedef struct Place {
   char *y;
   int64_t item; // within the head
   int64_t row;  // of the tables; -1: the token is not rotated
-  bool next;    // there is a next head of this token
 } Place;
 
-// `heads`: how many a thread takes.
-INLINE bool rope_place(RopeParams p, int in, int out, int heads, Place *at) {
+INLINE bool rope_place(RopeParams p, int in, int out, Place *at) {
   uint64_t i = thread_index();
   begin_kernel();
   if (i >= p.items) return false;
-  uint64_t group = divide(i, p.head), token = divide(group, p.groups);
-  int64_t head = (int64_t)(group - token * p.groups.by) * heads;
-  at->item = (int64_t)(i - group * p.head.by);
-  at->x = (const char *)p.x + ((int64_t)token * p.x_stride + head * p.d) * in;
-  at->y = (char *)p.y + ((int64_t)token * p.y_stride + head * p.d) * out;
-  at->next = head + 1 < p.heads;
+  uint64_t head = divide(i, p.head), token = divide(head, p.heads);
+  int64_t first = (int64_t)(head - token * p.heads.by) * p.d;
+  at->item = (int64_t)(i - head * p.head.by);
+  at->x = (const char *)p.x + ((int64_t)token * p.x_stride + first) * in;
+  at->y = (char *)p.y + ((int64_t)token * p.y_stride + first) * out;
   int64_t row = p.positions ? load_id(p.positions, token, p.wide_ids) : (int64_t)token;
   at->row = row >= 0 && row < p.rows ? row : -1;
   return true;
@@ -30,15 +27,6 @@ INLINE bool rope_place(RopeParams p, int in, int out, int heads, Place *at) {
 // The first of the pair, and the second.
 INLINE float turn_a(float a, float b, float c, float s) { return __fmaf_rn(a, c, -__fmul_rn(b, s)); }
 INLINE float turn_b(float a, float b, float c, float s) { return __fmaf_rn(b, c, __fmul_rn(a, s)); }
-
-INLINE void turn_neighbours(float *f, const float *c, const float *s, int count) {
-#pragma unroll
-  for (int j = 0; j < count; j++) {
-    float x = f[2 * j], y = f[2 * j + 1];
-    f[2 * j] = turn_a(x, y, c[j], s[j]);
-    f[2 * j + 1] = turn_b(x, y, c[j], s[j]);
-  }
-}
 
 INLINE void load_weights(const void *table, int64_t first, int count, int kind, uint32_t *w) {
   if (kind == KIND_FP32) {
@@ -50,53 +38,48 @@ INLINE void load_weights(const void *table, int64_t first, int count, int kind, 
   }
 }
 
-// Two chunks a thread: both sides of its pairs, or two that are only copied; of neighbours the same chunk of two heads.
 INLINE void rope_wide(int in, int out, int neighbours, RopeParams p) {
   const int per = CHUNK_OF(in, out), count = neighbours ? per / 2 : per, words = per * in / 4;
   const int kind = kind_of(in, p.x_kind);
   Place at;
-  if (!rope_place(p, in, out, neighbours ? 2 : 1, &at)) return;
-  bool turns = at.item < p.turns, both = true;
-  int64_t first = at.item * per, second = first + (neighbours ? p.d : p.half);
-  if (neighbours) {
-    both = at.next;
-  } else if (!turns) {
-    first = 2 * p.half + 2 * (at.item - p.turns) * per, second = first + per;
-    both = second < p.d;
-  }
+  if (!rope_place(p, in, out, &at)) return;
   uint32_t raw_a[4], raw_b[4], raw_c[8], raw_s[8];
   float a[8], b[8], c[8], s[8];
+  if (at.item >= p.turns || (neighbours && at.row < 0)) { // nothing but copied
+    int64_t first = (neighbours ? at.item : p.turns + at.item) * per;
+    load_aligned(at.x + first * in, words, 0, raw_a);
+    to_floats(raw_a, per, kind, a);
+    store_chunk(at.y, first, per, out, p.y_kind, a);
+    return;
+  }
+  int64_t first = at.item * per;
   load_aligned(at.x + first * in, words, 0, raw_a);
-  load_aligned(at.x + (both ? second : first) * in, words, 0, raw_b);
-  turns = turns && at.row >= 0;
-  if (turns) {
+  if (!neighbours) load_aligned(at.x + (p.half + first) * in, words, 0, raw_b);
+  if (at.row >= 0) {
     load_weights(p.cos, at.row * p.half + at.item * count, count, p.weight_kind, raw_c);
     load_weights(p.sin, at.row * p.half + at.item * count, count, p.weight_kind, raw_s);
     to_floats(raw_c, count, p.weight_kind, c);
     to_floats(raw_s, count, p.weight_kind, s);
   }
   to_floats(raw_a, per, kind, a);
-  to_floats(raw_b, per, kind, b);
-  if (turns && neighbours) {
-    turn_neighbours(a, c, s, count);
-    turn_neighbours(b, c, s, count);
-  } else if (turns) {
+  if (!neighbours) to_floats(raw_b, per, kind, b);
+  if (at.row >= 0) {
 #pragma unroll
     for (int j = 0; j < count; j++) {
-      float x = a[j], y = b[j];
-      a[j] = turn_a(x, y, c[j], s[j]);
-      b[j] = turn_b(x, y, c[j], s[j]);
+      float x = neighbours ? a[2 * j] : a[j], y = neighbours ? a[2 * j + 1] : b[j];
+      *(neighbours ? &a[2 * j] : &a[j]) = turn_a(x, y, c[j], s[j]);
+      *(neighbours ? &a[2 * j + 1] : &b[j]) = turn_b(x, y, c[j], s[j]);
     }
   }
   store_chunk(at.y, first, per, out, p.y_kind, a);
-  if (both) store_chunk(at.y, second, per, out, p.y_kind, b);
+  if (!neighbours) store_chunk(at.y, p.half + first, per, out, p.y_kind, b);
 }
 
 // One pair, or one element that is only copied, a thread. The kinds say how wide elements are.
 INLINE void rope_narrow(int neighbours, RopeParams p) {
   Place at;
   int in = p.x_kind == KIND_FP32 ? 4 : 2, out = p.y_kind == KIND_FP32 ? 4 : 2;
-  if (!rope_place(p, in, out, 1, &at)) return;
+  if (!rope_place(p, in, out, &at)) return;
   if (at.item >= p.turns) {
     int64_t e = p.half + at.item;
     store_one(at.y, e, p.y_kind, load_one(at.x, e, p.x_kind));

@@ -2,7 +2,6 @@
 #include "silu_mul.h"
 
 #include "elementwise.cuh"
-#include "funnel.cuh"
 
 INLINE float silu_mul(float gate, float up) {
   return __fmul_rn(over_one_plus_exp2(gate, __fmul_rn(gate, -1.4426950409f)), up);
@@ -73,50 +72,29 @@ INLINE void silu_any(int in, int out, SiluParams p) {
   else store_some(y, c.first, p.spread.length, per, out, p.y_kind, f);
 }
 
-// Gate and up under a chunk anywhere in a row, as they were loaded. Nothing is waited for until they are used.
+// Gate and up under a chunk anywhere in a row; zeros beyond its end.
 typedef struct Pair {
-  Around gate, up;
-  int there; // 1: gate is loaded; 2: up is
+  Raw gate, up;
 } Pair;
 
-INLINE const char *row_of(const void *at, uint64_t row, int64_t stride, int in) {
-  return (const char *)at + (int64_t)row * stride * in;
+INLINE void load_pair(SiluParams p, uint64_t row, int64_t first, int per, int in, Pair *pair) {
+  const char *gate = (const char *)p.gate + (int64_t)row * p.gate_stride * in;
+  const char *up = (const char *)p.up + (int64_t)row * p.up_stride * in;
+  int64_t n = p.spread.length;
+  if (first + per <= n) {
+    load_chunk(gate, first, n, per, in, 0, &pair->gate);
+    load_chunk(up, first, n, per, in, 0, &pair->up);
+  } else {
+    load_some(gate, first, n, per, in, &pair->gate);
+    load_some(up, first, n, per, in, &pair->up);
+  }
 }
 
-INLINE Around load_side(const char *row, int64_t first, int64_t n, int per, int in, int wide, int *there) {
-  const char *from = row + first * in;
-  int inside = first >= 0 && first + per <= n;
-  Around a;
-  *there = inside && (wide || is_around(from, row, row + n * in));
-  if (!wide) return load_around(from, *there);
-  a.lo = a.hi = load_if(from, *there);
-  return a;
-}
-
-// `wide`: rows start on 16 bytes and end with a chunk.
-INLINE void load_pair(const SiluParams *p, uint64_t row, int64_t first, int per, int in, int wide, Pair *pair) {
-  int gate, up;
-  pair->gate = load_side(row_of(p->gate, row, p->gate_stride, in), first, p->spread.length, per, in, wide, &gate);
-  pair->up = load_side(row_of(p->up, row, p->up_stride, in), first, p->spread.length, per, in, wide, &up);
-  pair->there = gate | up << 1;
-}
-
-INLINE void take_side(Around a, const char *row, int64_t first, int64_t n, int per, int in, int kind, int wide, int there,
-                      float *f) {
-  Vec v;
-  const char *from = row + first * in;
-  v.v = wide ? a.lo : take_around(a, from, in);
-  if (!wide && !there) v.v = load_singly(from, row, row + n * in, in);
-  to_floats(v.u, per, kind_of(in, kind), f);
-}
-
-// Its results, zeros outside the row; silu(0) * 0 is 0, too. Returns the largest magnitude, NaN aside.
-INLINE float silu_pair(const SiluParams *p, uint64_t row, int64_t first, const Pair *pair, int per, int in, int wide,
-                       float *f) {
+// Its results; silu(0) * 0 is 0, too. Returns the largest magnitude, NaN aside.
+INLINE float silu_pair(SiluParams p, const Pair *pair, int per, int in, float *f) {
   float g[8], most = 0;
-  int64_t n = p->spread.length;
-  take_side(pair->gate, row_of(p->gate, row, p->gate_stride, in), first, n, per, in, p->x_kind, wide, pair->there & 1, f);
-  take_side(pair->up, row_of(p->up, row, p->up_stride, in), first, n, per, in, p->x_kind, wide, pair->there & 2, g);
+  to_floats(pair->gate.w, per, kind_of(in, p.x_kind), f);
+  to_floats(pair->up.w, per, kind_of(in, p.x_kind), g);
 #pragma unroll
   for (int j = 0; j < per; j++) {
     f[j] = silu_mul(f[j], g[j]);
@@ -125,19 +103,12 @@ INLINE float silu_pair(const SiluParams *p, uint64_t row, int64_t first, const P
   return most;
 }
 
-INLINE void store_part(const SiluParams *p, uint64_t row, int64_t first, int per, int wide, float scale, float inverse,
-                       float *f) {
-  uint8_t *y = (uint8_t *)p->y + (int64_t)row * p->y_stride;
-  int64_t n = p->spread.length;
-  if (first >= n) return;
-  if (isinf(inverse)) {
+INLINE void store_part(SiluParams p, uint64_t row, int64_t first, int per, float scale, float inverse, float *f) {
+  uint8_t *y = (uint8_t *)p.y + (int64_t)row * p.y_stride;
+  int64_t n = p.spread.length;
 #pragma unroll
-    for (int j = 0; j < per; j++) f[j] = __fdiv_rn(f[j], scale);
-  } else {
-#pragma unroll
-    for (int j = 0; j < per; j++) f[j] = __fmul_rn(f[j], inverse);
-  }
-  if (wide || (first >= 0 && first + per <= n && ((uintptr_t)(y + first) & (per - 1)) == 0)) {
+  for (int j = 0; j < per; j++) f[j] = over_scale(f[j], scale, inverse);
+  if (first + per <= n && ((uintptr_t)(y + first) & (per - 1)) == 0) {
     store_chunk(y, first, per, 1, KIND_FP8, f);
   } else {
     store_some(y, first, n, per, 1, KIND_FP8, f);
@@ -154,80 +125,78 @@ INLINE float lanes_max(float most, int lanes) {
   return most;
 }
 
-INLINE void silu_block(int in, const SiluParams *p) {
+INLINE void silu_block(int in, SiluParams p) {
   const int per = CHUNK_OF(in, 1), lanes = 128 / per;
   uint64_t i = thread_index(), row = 0, c = 0;
   float f[8], most = 0;
   begin_kernel();
-  bool mine = i < p->spread.chunks;
+  bool mine = i < p.spread.chunks;
   if (mine) {
+    row = divide(i, p.spread.divider);
+    c = i - row * p.spread.divider.by;
     Pair pair;
-    row = divide(i, p->spread.divider);
-    c = i - row * p->spread.divider.by;
-    load_pair(p, row, (int64_t)(c * per), per, in, 0, &pair);
-    most = silu_pair(p, row, (int64_t)(c * per), &pair, per, in, 0, f);
+    load_pair(p, row, (int64_t)(c * per), per, in, &pair);
+    most = silu_pair(p, &pair, per, in, f);
   }
   most = lanes_max(most, lanes); // a group's lanes are all `mine`, or none is
   if (!mine) return;
   float scale = __fdiv_rn(most, 448), inverse = inverse_of(scale);
-  if (c % lanes == 0) p->scales[i / lanes] = scale;
-  store_part(p, row, (int64_t)(c * per), per, 0, scale, inverse, f);
+  if (c % lanes == 0) p.scales[i / lanes] = scale;
+  store_part(p, row, (int64_t)(c * per), per, scale, inverse, f);
 }
 
-// Of the `threads` on a row: a warp, or the whole block.
 INLINE float threads_max(float most, int threads, float *shared) {
-  most = lanes_max(most, 32);
+  most = lanes_max(most, threads < 32 ? threads : 32);
   if (threads <= 32) return most;
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = most;
   __syncthreads();
-  return lanes_max(threadIdx.x % 32 < threads / 32 ? shared[threadIdx.x % 32] : 0, 32);
+  most = shared[0];
+#pragma unroll
+  for (int w = 1; w < threads / 32; w++) most = fmaxf(most, shared[w]);
+  return most;
 }
 
-// A row by a warp (rows > 1) or a block of as many threads as it takes. Chunks lie on y's boundaries, so that a row that
-// starts between two has a short one first.
-INLINE void silu_row(int in, int rows, int chunks, int wide, const SiluParams *p) {
+INLINE void silu_row(int in, int threads, int rows, int chunks, SiluParams p) {
   __shared__ float shared[32];
-  enum { MOST = 4 };
-  const int per = CHUNK_OF(in, 1), threads = rows > 1 ? 32 : blockDim.x;
+  const int per = CHUNK_OF(in, 1);
   uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, row = block * rows + threadIdx.x / threads;
-  uint32_t shift = wide ? 0 : (uint32_t)((uintptr_t)p->y + row * (uint64_t)p->y_stride) & (per - 1);
-  int64_t n = p->spread.length, first = (int64_t)(threadIdx.x % threads) * per - shift;
+  int64_t n = p.spread.length, first = (int64_t)(threadIdx.x % threads) * per;
   const int64_t step = (int64_t)threads * per;
-  float f[MOST][8], most = 0; // those beyond `chunks` fold away
-  Pair pair[MOST];
+  float f[4][8], most = 0; // those beyond `chunks` fold away
+  Pair pair[4];
   begin_kernel();
-  if (row >= p->rows) return; // a whole warp, or a whole block
-#pragma unroll
-  for (int k = 0; k < chunks; k++) load_pair(p, row, first + k * step, per, in, wide, &pair[k]);
+  if (row >= p.rows) return; // a whole warp, or a whole block
 #pragma unroll
   for (int k = 0; k < chunks; k++)
-    most = fmaxf(most, silu_pair(p, row, first + k * step, &pair[k], per, in, wide, f[k]));
+    if (first + k * step < n) load_pair(p, row, first + k * step, per, in, &pair[k]);
+#pragma unroll
+  for (int k = 0; k < chunks; k++)
+    if (first + k * step < n) most = fmaxf(most, silu_pair(p, &pair[k], per, in, f[k]));
   if (!chunks)
     for (int64_t at = first; at < n; at += step) {
-      load_pair(p, row, at, per, in, wide, &pair[0]);
-      most = fmaxf(most, silu_pair(p, row, at, &pair[0], per, in, wide, f[0]));
+      load_pair(p, row, at, per, in, &pair[0]);
+      most = fmaxf(most, silu_pair(p, &pair[0], per, in, f[0]));
     }
   most = threads_max(most, threads, shared);
   float scale = __fdiv_rn(most, 448), inverse = inverse_of(scale);
-  if (threadIdx.x % threads == 0) p->scales[row] = scale;
+  if (first == 0) p.scales[row] = scale;
 #pragma unroll
-  for (int k = 0; k < chunks; k++) store_part(p, row, first + k * step, per, wide, scale, inverse, f[k]);
+  for (int k = 0; k < chunks; k++)
+    if (first + k * step < n) store_part(p, row, first + k * step, per, scale, inverse, f[k]);
   if (!chunks)
     for (int64_t at = first; at < n; at += step) {
-      load_pair(p, row, at, per, in, wide, &pair[0]);
-      silu_pair(p, row, at, &pair[0], per, in, wide, f[0]);
-      store_part(p, row, at, per, wide, scale, inverse, f[0]);
+      load_pair(p, row, at, per, in, &pair[0]);
+      silu_pair(p, &pair[0], per, in, f[0]);
+      store_part(p, row, at, per, scale, inverse, f[0]);
     }
 }
 
 #define SILU(in, out)                                                                                        \
   KERNEL __launch_bounds__(256, 8) sol_silu_mul_lean_##in##_##out(SiluLean p) { silu_lean(in, out, p); }     \
   KERNEL __launch_bounds__(256) sol_silu_mul_any_##in##_##out(SiluParams p) { silu_any(in, out, p); }
-#define SILU_BLOCK(in)                                                                                       \
-  KERNEL __launch_bounds__(256) sol_silu_mul_block_##in(const __grid_constant__ SiluParams p) { silu_block(in, &p); }
-#define SILU_ROW(in, threads, rows, chunks, wide, blocks)                                                    \
-  KERNEL __launch_bounds__(threads * rows, blocks)                                                           \
-  sol_silu_mul_row_##in##_##threads##_##chunks##_##wide(const __grid_constant__ SiluParams p) {              \
-    silu_row(in, rows, chunks, wide, &p);                                                                    \
+#define SILU_BLOCK(in) KERNEL __launch_bounds__(256) sol_silu_mul_block_##in(SiluParams p) { silu_block(in, p); }
+#define SILU_ROW(in, threads, rows, chunks)                                                                  \
+  KERNEL __launch_bounds__(threads * rows) sol_silu_mul_row_##in##_##threads##_##chunks(SiluParams p) {      \
+    silu_row(in, threads, rows, chunks, p);                                                                  \
   }
 #include "silu_mul.def"

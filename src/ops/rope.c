@@ -178,7 +178,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                   .cos = a->cos,
                   .sin = a->sin,
                   .positions = a->positions,
-                  .heads = a->h,
+                  .heads = elementwise_divider((uint64_t)a->h),
                   .d = a->d,
                   .half = rotary / 2,
                   .rows = rows_of(a),
@@ -190,14 +190,11 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                   .wide_ids = a->id_dtype == SOL_INT64};
   bool wide = is_wide(a, &p, per, in, out);
   int kernel = in == 2 ? (out == 2 ? KERNEL_2_2 : KERNEL_2_4) : (out == 2 ? KERNEL_4_2 : KERNEL_4_4);
-  // A thread takes two chunks: a pair's, two that are copied, or one of each of two heads.
-  int64_t unit = wide ? per : 1, each = wide && a->interleaved ? 2 : 1, rest = (a->d - rotary) / unit;
-  p.turns = each == 2 ? rotary / per : p.half / unit;
-  uint64_t items = (uint64_t)(p.turns + (wide && each == 1 ? (rest + 1) / 2 : rest));
-  uint64_t groups = (uint64_t)((a->h + each - 1) / each);
+  int64_t unit = wide ? per : 1;
+  p.turns = wide && a->interleaved ? rotary / per : p.half / unit;
+  uint64_t items = (uint64_t)(p.turns + (a->d - rotary) / unit);
   p.head = elementwise_divider(items);
-  p.groups = elementwise_divider(groups);
-  p.items = items * groups * (uint64_t)a->t;
+  p.items = items * (uint64_t)a->h * (uint64_t)a->t;
   OpsLaunch l = {.kernel = (wide ? kernel : KERNEL_NARROW) + (a->interleaved != 0),
                  .block = 256,
                  .early = true,

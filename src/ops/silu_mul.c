@@ -11,7 +11,7 @@ enum {
 #include "kernels/silu_mul/silu_mul.def"
 #define SILU_BLOCK(in) KERNEL_BLOCK_##in,
 #include "kernels/silu_mul/silu_mul.def"
-#define SILU_ROW(in, threads, rows, chunks, wide, blocks) KERNEL_ROW_##in##_##threads##_##chunks##_##wide,
+#define SILU_ROW(in, threads, rows, chunks) KERNEL_ROW_##in##_##threads##_##chunks,
 #include "kernels/silu_mul/silu_mul.def"
   KERNEL_COUNT
 };
@@ -20,18 +20,16 @@ static const char *const kernel_names[KERNEL_COUNT] = {
 #include "kernels/silu_mul/silu_mul.def"
 #define SILU_BLOCK(in) "sol_silu_mul_block_" #in,
 #include "kernels/silu_mul/silu_mul.def"
-#define SILU_ROW(in, threads, rows, chunks, wide, blocks)                                                    \
-  "sol_silu_mul_row_" #in "_" #threads "_" #chunks "_" #wide,
+#define SILU_ROW(in, threads, rows, chunks) "sol_silu_mul_row_" #in "_" #threads "_" #chunks,
 #include "kernels/silu_mul/silu_mul.def"
 };
 
 // Kernels with a scale per row, narrowest first; the last takes any length.
 static const struct RowKernel {
   int kernel, in, threads, rows, chunks;
-  bool wide;
 } row_kernels[] = {
-#define SILU_ROW(in, threads, rows, chunks, wide, blocks)                                                    \
-  {KERNEL_ROW_##in##_##threads##_##chunks##_##wide, in, threads, rows, chunks, wide},
+#define SILU_ROW(in, threads, rows, chunks)                                                                  \
+  {KERNEL_ROW_##in##_##threads##_##chunks, in, threads, rows, chunks},
 #include "kernels/silu_mul/silu_mul.def"
 };
 
@@ -200,18 +198,6 @@ static SolStatus launch_lean(SolContext *ctx, const SolSiluMul *a, Shape s, int 
   return ops_launch(ctx, &ops_silu_mul, &l, stream);
 }
 
-// The first kernel that holds a row in registers, or the one that reads it twice; and its block.
-static const struct RowKernel *row_kernel(const SolSiluMul *a, Shape s, uint32_t *block) {
-  bool wide = a->n % s.per == 0 && elementwise_aligned(a->gate, s.gate_stride * s.in, 16) &&
-              elementwise_aligned(a->up, s.up_stride * s.in, 16) && elementwise_aligned(a->y, s.y_stride, s.per);
-  int64_t shift = wide ? 0 : s.per - 1, chunks = (a->n + shift) / s.per + ((a->n + shift) % s.per != 0);
-  const struct RowKernel *r = row_kernels;
-  while (r->in != s.in || (r->wide && !wide) || (r->chunks && chunks > (int64_t)r->threads * r->chunks)) r++;
-  *block = (uint32_t)(r->threads * r->rows);
-  if (r->rows == 1 && r->chunks) *block = (uint32_t)((chunks + r->chunks - 1) / r->chunks + 31) / 32 * 32;
-  return r;
-}
-
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolSiluMul *a = args;
   Shape s = shape_of(a);
@@ -228,9 +214,11 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                   .flat = s.flat};
   OpsLaunch l = {.block = 256, .early = true, .params = &p, .bytes = sizeof p};
   if (s.out == 1 && a->scaling == SOL_SCALE_ROW) {
-    const struct RowKernel *r = row_kernel(a, s, &l.block);
+    const struct RowKernel *r = row_kernels;
+    while (r->in != s.in || (r->chunks && a->n > (int64_t)r->threads * r->chunks * s.per)) r++;
     p.spread = (Spread){.length = a->n};
     l.kernel = r->kernel;
+    l.block = (uint32_t)(r->threads * r->rows);
     ops_grid(l.grid, ((uint64_t)a->m + (uint64_t)r->rows - 1) / (uint64_t)r->rows, 1);
   } else if (s.out == 1 && a->scaling == SOL_SCALE_BLOCK) {
     uint64_t per_row = (uint64_t)(blocks_of(a) * (BLOCK / s.per));
