@@ -5,16 +5,23 @@
 #   house      this runner, headers, layers, scripts, nvcc, examples, wasm, install
 # A suite is a program. Its last line "N passed, N failed" counts; without one it counts as one test. Exit code 77:
 # skipped, the last line says why. Fifteen minutes is the most it gets. A failing suite's output is shown whole, each
-# line after a '|'. The last line of all is "N passed, N failed" (", N skipped" where any were); the exit code is 0
+# line after a '|'. As many run at once as there are cores (JOBS), but for the house's. The last line of all is "N passed, N failed" (", N skipped" where any were); the exit code is 0
 # when tests ran and none failed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 export B=${B:-build} CC=${CC:-cc} CXX=${CXX:-c++} CLANG=${CLANG:-clang} LC_ALL=C
-passed=0 failed=0 skipped=0
-logs=$B/logs
+passed=0 failed=0 skipped=0 suites=()
+logs=$B/logs jobs=${JOBS:-$(nproc)}
 mkdir -p "$logs"
+rm -f "$logs"/*.count
 
-suite() { # NAME COMMAND...
+suite() { # NAME COMMAND...: as soon as there is room for it
+  while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
+  suites+=("${1//\//_}")
+  run "$@" &
+}
+
+run() {
   local name=$1 start=$EPOCHREALTIME rc=0 last p=0 f=0 s=0 log
   shift
   log=$logs/${name//\//_}.log
@@ -32,12 +39,25 @@ suite() { # NAME COMMAND...
   else
     f=1
   fi
-  passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
   local word=ok note=
   if [ "$f" -gt 0 ]; then word=FAIL note=", exit code $rc"; fi
   if [ $rc = 77 ]; then word=skip note=": $last"; elif [ "$s" -gt 0 ]; then note="$note, $s skipped"; fi
-  printf '%-4s %-32s %5d passed, %d failed%s (%s s)\n' $word "$name" "$p" "$f" "$note" "$(since "$start")"
-  if [ "$f" -gt 0 ]; then sed 's/^/  | /' "$log"; fi
+  { # one suite's lines together
+    flock 9
+    printf '%-4s %-32s %5d passed, %d failed%s (%s s)\n' $word "$name" "$p" "$f" "$note" "$(since "$start")"
+    if [ "$f" -gt 0 ]; then sed 's/^/  | /' "$log"; fi
+  } 9>"$logs/lock"
+  echo "$p $f $s" >"${log%.log}.count"
+}
+
+count() { # all suites so far; one that left no count was killed
+  local name p f s
+  wait
+  for name in "${suites[@]}"; do
+    read -r p f s 2>/dev/null <"$logs/$name.count" || p=0 f=1 s=0
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+  done
+  suites=()
 }
 
 since() { awk -v a="$1" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }'; }
@@ -79,12 +99,14 @@ sanitized() {
 }
 
 house() {
+  jobs=1 # they build and install
   for check in runner headers layers scripts cuda examples wasm install; do suite "$check" bash "tests/$check.sh"; done
 }
 
 for group in "$@"; do
   echo "-- $group"
   "$group"
+  count
 done
 [ $((passed + failed)) -gt 0 ] || failed=1
 [ $skipped = 0 ] && echo "$passed passed, $failed failed" || echo "$passed passed, $failed failed, $skipped skipped"
