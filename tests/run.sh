@@ -17,7 +17,7 @@ rm -f "$logs"/*.count
 
 suite() { # NAME COMMAND...: as soon as there is room for it
   while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
-  suites+=("${1//\//_}")
+  suites+=("${1//\//_}") # no two may have the same name
   run "$@" &
 }
 
@@ -71,7 +71,7 @@ programs() { # PREFIX BUILD: the test programs of one build, and the shell tests
   done
   for source in tests/test_*.sh; do
     [ -e "$source" ] || continue
-    name=$(basename "$source" .sh)
+    name=$(basename "$source")
     SOL=$2/sol suite "$1$name" $plain bash "$source"
   done
 }
