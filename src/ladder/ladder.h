@@ -68,9 +68,10 @@ struct LadderRung {
   const char *against; // rung whose time this one is set beside; NULL: the one before
   // Enqueues its launches: ladder_launch, ladder_op, ladder_copy.
   SolStatus (*go)(const LadderCall *call, SolError *err);
-  double x;      // sweeps: the parameter; ladders may use it to tell like rungs apart
-  bool streamed; // timed as launches into a stream, one after another, not as a graph
-  int min_cc;    // 90: needs sm_90; 0: any
+  const char *kernel; // for a `go` of rungs that differ in nothing but this
+  double x;           // sweeps: the parameter; ladders may use it to tell like rungs apart
+  bool streamed;      // timed as launches into a stream, one after another, not as a graph
+  int min_cc;         // 90: needs sm_90; 0: any
 };
 
 struct Ladder {

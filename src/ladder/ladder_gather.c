@@ -92,7 +92,7 @@ static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count
     *out++ = h->value(h, X, ids == RUNS ? (int64_t)id[k / n] * n + k % n : id[k]);
 }
 
-static SolStatus launch(const LadderCall *call, const char *kernel, SolError *err) {
+static SolStatus launch(const LadderCall *call, SolError *err) {
   GatherRung p = {.y = (float *)(uintptr_t)call->at[Y],
                   .x = (const float *)(uintptr_t)call->at[X],
                   .ids = (const int32_t *)(uintptr_t)call->at[(int)call->rung->x],
@@ -100,14 +100,7 @@ static SolStatus launch(const LadderCall *call, const char *kernel, SolError *er
                   .run = (uint64_t)call->c.dim[1]};
   LadderGrid grid = {.block = {THREADS}};
   ops_grid(grid.grid, p.count, THREADS);
-  return ladder_launch(call, kernel, &grid, &p, sizeof p, err);
-}
-
-static SolStatus words(const LadderCall *call, SolError *err) {
-  return launch(call, "gather_rung_words", err);
-}
-static SolStatus runs(const LadderCall *call, SolError *err) {
-  return launch(call, "gather_rung_runs", err);
+  return ladder_launch(call, call->rung->kernel, &grid, &p, sizeof p, err);
 }
 
 static SolStatus library(const LadderCall *call, SolError *err) {
@@ -128,7 +121,8 @@ static const LadderRung rungs[] = {
      .why =
          "Each of a warp's 32 words lies in a sector of its own: 32 bytes are moved for 4 that are wanted, "
          "and again when another warp wants the next word of the same sector and it has left the cache.",
-     .go = words,
+     .go = launch,
+     .kernel = "gather_rung_words",
      .x = IDS},
     {.name = "sorted",
      .change = "the same kernel, the ids in ascending order",
@@ -136,7 +130,8 @@ static const LadderRung rungs[] = {
             "fetched once and used whole. Who asks in this order gets the answer in this order, too; if it "
             "has to be put back, the scatter has only moved to the stores.",
      .story = LADDER_FASTER,
-     .go = words,
+     .go = launch,
+     .kernel = "gather_rung_words",
      .x = SORTED},
     {.name = "runs",
      .change = "one id for a run of words that belong together",
@@ -144,7 +139,8 @@ static const LadderRung rungs[] = {
             "nothing, and a third of the bytes is gone. They were not what the rung before waited for: every "
             "word is still a thread, which first waits for its id, and finding the run takes a division.",
      .story = LADDER_SAME,
-     .go = runs,
+     .go = launch,
+     .kernel = "gather_rung_runs",
      .x = RUNS},
     {.name = "library",
      .change = "sol_gather: rows in vectors of 16 bytes",

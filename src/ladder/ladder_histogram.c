@@ -83,20 +83,13 @@ static SolStatus global(const LadderCall *call, SolError *err) {
 }
 
 // As many blocks as are resident together: each hands over its counts once.
-static SolStatus by_blocks(const LadderCall *call, const char *kernel, SolError *err) {
+static SolStatus by_blocks(const LadderCall *call, SolError *err) {
   HistogramRung p = params(call);
   LadderGrid grid = {.block = {THREADS}, .shared = p.bins * 4};
   uint64_t most = (uint64_t)call->ctx->sms * 4, blocks = (p.n + THREADS - 1) / THREADS;
   grid.grid[0] = (uint32_t)(blocks < most ? blocks : most);
   SolStatus status = clear(call, err);
-  return status ? status : ladder_launch(call, kernel, &grid, &p, sizeof p, err);
-}
-
-static SolStatus shared(const LadderCall *call, SolError *err) {
-  return by_blocks(call, "histogram_rung_shared", err);
-}
-static SolStatus aggregated(const LadderCall *call, SolError *err) {
-  return by_blocks(call, "histogram_rung_aggregated", err);
+  return status ? status : ladder_launch(call, call->rung->kernel, &grid, &p, sizeof p, err);
 }
 
 static SolStatus library(const LadderCall *call, SolError *err) {
@@ -125,13 +118,15 @@ static const LadderRung rungs[] = {
      .why = "Atomics in shared memory stay within the SM, and the SMs count side by side. Global atomics "
             "fall from one for each element to one for each bin and block.",
      .story = LADDER_FASTER,
-     .go = shared},
+     .go = by_blocks,
+     .kernel = "histogram_rung_shared"},
     {.name = "aggregated",
      .change = WARP_CHANGE,
      .why = "Meant to spare atomics. Values spread over the bins leave few lanes with the same one, so as "
             "many additions remain, and the search for equals comes on top of each.",
      .story = LADDER_SLOWER,
-     .go = aggregated},
+     .go = by_blocks,
+     .kernel = "histogram_rung_aggregated"},
     {.name = "library",
      .change = LIBRARY_CHANGE,
      .why = "Counting was never the limit any more, waiting for one element after another was. With sixteen "
@@ -171,13 +166,15 @@ static const LadderRung skewed_rungs[] = {
      .why = "Each SM has a copy of the busy bin. Additions of one to the same word of shared memory are "
             "merged by the hardware, so that not even the lanes of a warp take turns.",
      .story = LADDER_FASTER,
-     .go = shared},
+     .go = by_blocks,
+     .kernel = "histogram_rung_shared"},
     {.name = "aggregated",
      .change = WARP_CHANGE,
      .why = "What the hardware already does for additions of one to shared memory is done once more by "
             "instructions. It pays where the additions go to global memory or are not of one.",
      .story = LADDER_SLOWER,
-     .go = aggregated},
+     .go = by_blocks,
+     .kernel = "histogram_rung_aggregated"},
     {.name = "library",
      .change = LIBRARY_CHANGE,
      .why = "More loads in flight, and the same counting: skew costs next to nothing.",

@@ -30,30 +30,11 @@ static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count
   }
 }
 
-static SolStatus go(const LadderCall *call, const char *kernel, SolError *err) {
+static SolStatus go(const LadderCall *call, SolError *err) {
   SoftmaxRung p = {
       .y = (float *)(uintptr_t)call->at[Y], .x = (const float *)(uintptr_t)call->at[X], .n = call->c.dim[1]};
   LadderGrid g = {.grid = {(uint32_t)call->c.dim[0]}, .block = {SOFTMAX_THREADS}};
-  return ladder_launch(call, kernel, &g, &p, sizeof p, err);
-}
-
-static SolStatus serial(const LadderCall *call, SolError *err) {
-  return go(call, "softmax_serial", err);
-}
-static SolStatus parallel(const LadderCall *call, SolError *err) {
-  return go(call, "softmax_parallel", err);
-}
-static SolStatus shuffles(const LadderCall *call, SolError *err) {
-  return go(call, "softmax_shuffles", err);
-}
-static SolStatus vectors(const LadderCall *call, SolError *err) {
-  return go(call, "softmax_vectors", err);
-}
-static SolStatus bounds(const LadderCall *call, SolError *err) {
-  return go(call, "softmax_bounds", err);
-}
-static SolStatus online(const LadderCall *call, SolError *err) {
-  return go(call, "softmax_online", err);
+  return ladder_launch(call, call->rung->kernel, &g, &p, sizeof p, err);
 }
 
 static SolStatus library(const LadderCall *call, SolError *err) {
@@ -71,39 +52,45 @@ static const LadderRung rungs[] = {
      .why = "While one lane walks the row, an element at a time, the block's other threads wait at the "
             "barrier: no loads are on their way but its own. Then the row is read again, written as "
             "exponentials, read back and written once more.",
-     .go = serial},
+     .go = go,
+     .kernel = "softmax_serial"},
     {.name = "parallel-max",
      .change = "all threads look for the largest, and what they find meets in a tree in shared memory",
      .why = "The search takes as many steps as each thread has elements and is coalesced, instead of one "
             "step for each element of the row.",
      .story = LADDER_FASTER,
-     .go = parallel},
+     .go = go,
+     .kernel = "softmax_parallel"},
     {.name = "shuffles",
      .change = "both reductions by warp shuffles, then once over the warps",
      .why = "The tree had a barrier for each of its levels, and the atomics of a block on one word take "
             "turns, lane by lane. Now there is one barrier a reduction and no turns.",
      .story = LADDER_FASTER,
-     .go = shuffles},
+     .go = go,
+     .kernel = "softmax_shuffles"},
     {.name = "vectors",
      .change = "float4: 16 bytes an access",
      .why = "A quarter of the memory instructions in every pass, and four times the bytes in flight in each "
             "thread.",
      .story = LADDER_FASTER,
-     .go = vectors},
+     .go = go,
+     .kernel = "softmax_vectors"},
     {.name = "bounds",
      .change = "__launch_bounds__(256, 8): registers for eight blocks on an SM",
      .why = "It can only help where the compiler would have taken more registers than that. For this kernel "
             "it does not: the same number comes out without, and nothing changes. Where it would have to "
             "spill to obey, it costs.",
      .story = LADDER_SAME,
-     .go = bounds},
+     .go = go,
+     .kernel = "softmax_bounds"},
     {.name = "online",
      .change = "largest and sum in one reading; x is read again for the result, y is written once",
      .why = "Three passes become two: the exponentials are not written to be read back, so L2 sees half of "
             "the stores, and one wait of the whole block is gone. The price is more exponentials, to shrink "
             "a sum when a larger element comes, and to compute them twice.",
      .story = LADDER_FASTER,
-     .go = online},
+     .go = go,
+     .kernel = "softmax_online"},
     {.name = "library",
      .change = "sol_softmax: the row stays in registers between one reading and one writing",
      .why = "Each element is loaded once, all loads of a thread at the same time, and its exponential is "

@@ -24,25 +24,12 @@ static TransposeRung params(const LadderCall *call) {
                          .n = call->c.dim[1]};
 }
 
-static SolStatus tiles_of_32(const LadderCall *call, const char *kernel, SolError *err) {
+static SolStatus tiles_of_32(const LadderCall *call, SolError *err) {
   TransposeRung p = params(call);
   LadderGrid grid = {
       .grid = {(uint32_t)ladder_ceil_div(p.n, RUNG_TILE), (uint32_t)ladder_ceil_div(p.m, RUNG_TILE)},
       .block = {RUNG_TILE, RUNG_ROWS}};
-  return ladder_launch(call, kernel, &grid, &p, sizeof p, err);
-}
-
-static SolStatus naive(const LadderCall *call, SolError *err) {
-  return tiles_of_32(call, "transpose_naive", err);
-}
-static SolStatus tile(const LadderCall *call, SolError *err) {
-  return tiles_of_32(call, "transpose_tile", err);
-}
-static SolStatus padded(const LadderCall *call, SolError *err) {
-  return tiles_of_32(call, "transpose_padded", err);
-}
-static SolStatus swizzled(const LadderCall *call, SolError *err) {
-  return tiles_of_32(call, "transpose_swizzled", err);
+  return ladder_launch(call, call->rung->kernel, &grid, &p, sizeof p, err);
 }
 
 static SolStatus vectorised(const LadderCall *call, SolError *err) {
@@ -69,26 +56,30 @@ static const LadderRung rungs[] = {
          "The loads of a warp are neighbours and make 4 sectors. Its stores lie a whole row of y apart and "
          "make 32, "
          "of which 4 bytes each are written: eight times the sectors that the data fills.",
-     .go = naive},
+     .go = tiles_of_32,
+     .kernel = "transpose_naive"},
     {.name = "tile",
      .change = "the block's tile goes through shared memory, and both sides move whole rows",
      .why =
          "Loads and stores are coalesced now. The price is a detour through shared memory, and reading the "
          "tile by columns hits one bank with all 32 lanes: 32 wavefronts for each request.",
      .story = LADDER_FASTER,
-     .go = tile},
+     .go = tiles_of_32,
+     .kernel = "transpose_tile"},
     {.name = "padded",
      .change = "rows of the tile are 33 elements apart instead of 32",
      .why = "One element of padding a row shifts each row by a bank, so that a column of the tile lies in 32 "
             "different banks and takes one wavefront.",
      .story = LADDER_FASTER,
-     .go = padded},
+     .go = tiles_of_32,
+     .kernel = "transpose_padded"},
     {.name = "swizzled",
      .change = "no padding: element (r, c) of the tile lies at column c ^ r",
      .why = "The exclusive or spreads a column over all banks just as the padding does, and costs no shared "
             "memory. Where shared memory does not limit how many blocks an SM holds, that buys nothing more.",
      .story = LADDER_SAME,
-     .go = swizzled},
+     .go = tiles_of_32,
+     .kernel = "transpose_swizzled"},
     {.name = "vectorised",
      .change = "16 bytes an access, tiles of 64 x 64, patches of 4 x 4 turned in registers",
      .why = "A quarter of the memory instructions for the same bytes, four loads in flight in each thread, "
