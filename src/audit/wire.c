@@ -13,22 +13,12 @@ void audit_told_free(AuditTold *told) {
   *told = (AuditTold){0};
 }
 
-static void put_text(SolBuffer *out, const char *text) {
-  SolJsonWriter w = {.out = out};
-  sol_json_put_text(&w, NULL, text ? text : "");
-}
-
-static void put_number(SolBuffer *out, double value) {
-  SolJsonWriter w = {.out = out};
-  sol_json_put_number(&w, NULL, value);
-}
-
 static void put_numbers(SolBuffer *out, const double *values, size_t count) {
   while (count && values[count - 1] == 0) count--;
   sol_buffer_puts(out, "[");
   for (size_t i = 0; i < count; i++) {
     if (i) sol_buffer_puts(out, ",");
-    put_number(out, values[i]);
+    sol_json_add_number(out, values[i]);
   }
   sol_buffer_puts(out, "]");
 }
@@ -57,11 +47,11 @@ static void put_new(const AuditLaunch *l, AuditTold *told, SolBuffer *out) {
     int flags =
         in->async | in->brings << 1 | in->barrier << 2 | in->branch << 3 | in->waits << 4 | in->follows << 5;
     sol_buffer_format(out, "%s[%u,%u,%d,%d,", comma, in->place, in->line, (int)in->unit, flags);
-    put_number(out, in->flops);
+    sol_json_add_number(out, in->flops);
     sol_buffer_puts(out, ",");
-    put_text(out, in->file);
+    sol_json_add_text(out, in->file);
     sol_buffer_puts(out, ",");
-    put_text(out, in->text);
+    sol_json_add_text(out, in->text);
     sol_buffer_puts(out, "]");
     comma = ",";
   }
@@ -91,7 +81,7 @@ static void put_touch(const AuditTouch *t, SolBuffer *out) {
   sol_buffer_puts(out, "[");
   put_numbers(out, numbers, SOL_COUNT(numbers));
   sol_buffer_puts(out, ",");
-  put_text(out, t->label);
+  sol_json_add_text(out, t->label);
   sol_buffer_puts(out, "]");
 }
 
@@ -101,7 +91,7 @@ void audit_write_launch(const AuditLaunch *l, uint32_t id, AuditTold *told, SolB
     return;
   }
   sol_buffer_format(out, "{\"launch\":%u,\"name\":", id);
-  put_text(out, l->name);
+  sol_json_add_text(out, l->name);
   sol_buffer_format(out, ",\"unit\":%u", l->unit);
   put_dims(out, "grid", l->grid);
   put_dims(out, "block", l->block);
@@ -138,7 +128,7 @@ void audit_write_launch(const AuditLaunch *l, uint32_t id, AuditTold *told, SolB
   sol_buffer_puts(out, "],\"faults\":[");
   for (uint32_t i = 0; i < l->fault_count; i++) {
     if (i) sol_buffer_puts(out, ",");
-    put_text(out, l->faults[i]);
+    sol_json_add_text(out, l->faults[i]);
   }
   sol_buffer_puts(out, "]}\n");
 }

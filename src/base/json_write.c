@@ -73,3 +73,13 @@ void sol_json_put_bool(SolJsonWriter *w, const char *name, bool value) {
   begin(w, name);
   sol_buffer_puts(w->out, value ? "true" : "false");
 }
+
+void sol_json_add_text(SolBuffer *out, const char *text) {
+  SolJsonWriter w = {.out = out};
+  sol_json_put_text(&w, NULL, text ? text : "");
+}
+
+void sol_json_add_number(SolBuffer *out, double value) {
+  SolJsonWriter w = {.out = out};
+  sol_json_put_number(&w, NULL, value);
+}

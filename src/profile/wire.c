@@ -9,25 +9,15 @@
 
 #include "base/json_write.h"
 
-static void put_text(SolBuffer *out, const char *text) {
-  SolJsonWriter w = {.out = out};
-  sol_json_put_text(&w, NULL, text ? text : "");
-}
-
-static void put_number(SolBuffer *out, double value) {
-  SolJsonWriter w = {.out = out};
-  sol_json_put_number(&w, NULL, value);
-}
-
 static void put_field(SolBuffer *out, const char *key, double value) {
   if (!profile_known(value)) return;
   sol_buffer_format(out, ",\"%s\":", key);
-  put_number(out, value);
+  sol_json_add_number(out, value);
 }
 
 static void put_named(SolBuffer *out, const char *key, const char *text) {
   sol_buffer_format(out, ",\"%s\":", key);
-  put_text(out, text);
+  sol_json_add_text(out, text);
 }
 
 static void put_dims(SolBuffer *out, const char *key, const uint32_t d[3]) {
@@ -40,7 +30,7 @@ void profile_write_start(long pid, bool counters, unsigned cupti, const ProfileM
                     PROFILE_WIRE, pid, counters ? "true" : "false", cupti);
   for (int i = 0; i < count; i++) {
     if (i) sol_buffer_puts(out, ",");
-    put_text(out, profile_metric(metrics[i])->name);
+    sol_json_add_text(out, profile_metric(metrics[i])->name);
   }
   sol_buffer_puts(out, "]}\n");
 }
@@ -73,7 +63,7 @@ void profile_write_launch(uint32_t id, int device, const ProfileLaunch *l, const
   put_field(out, "ns", l->seconds * 1e9);
   for (int i = 0; i < count; i++) {
     sol_buffer_puts(out, i ? "," : ",\"values\":[");
-    put_number(out, l->values[metrics[i]]); // null where it is not known
+    sol_json_add_number(out, l->values[metrics[i]]); // null where it is not known
   }
   sol_buffer_puts(out, count ? "]}\n" : "}\n");
 }
