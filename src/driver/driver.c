@@ -277,12 +277,13 @@ SolStatus sol_driver_texture(SolDriver *d, const SolDriverImage *image, uint64_t
                t->image.height != image->height || t->image.array != image->array))
     t = t->next;
   SolStatus status = t ? SOL_OK : make_texture(d, image, &t, err);
-  if (!status && t->made.array && t->stale) {
-    status = d->table->texture_copy(d->state, image, t->made.array, err);
-    t->stale = status != SOL_OK;
+  if (status || !t) return status;
+  if (t->made.array && t->stale) {
+    if ((status = d->table->texture_copy(d->state, image, t->made.array, err))) return status;
+    t->stale = false;
   }
-  if (!status) *handle = t->made.handle;
-  return status;
+  *handle = t->made.handle;
+  return SOL_OK;
 }
 
 SolStatus sol_driver_sync(SolDriver *d, SolError *err) {

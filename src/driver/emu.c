@@ -2,8 +2,8 @@
 #include "base/error.h"
 #include "driver/driver.h"
 
-// Of the L2, what holds distinct data: its halves keep copies of each other's. sol ladder working_set: at 48 MiB
-// most reads of an H200 miss its 50 MB.
+// Of the L2, what holds distinct data: its halves keep copies of each other's. sol ladder working_set: at 48
+// MiB most reads of an H200 miss its 50 MB.
 #define L2_SHARE 0.85
 #include "emu/texture.h"
 
