@@ -4,7 +4,7 @@
 Peers: torch eager, torch.compile, and Liger-Kernel and FlashInfer where they are installed. The cases are those of
 bench/peers.csv. Every implementation is captured into CUDA graphs, each call on another set of inputs and outputs,
 all sets together more than 400 MB (three at least); the graphs are replayed without a pause between device events;
-median of the rounds. A peer that allocates its own output has its outputs kept alive, so that they rotate as ours
+median of the rounds; rounds that spread by more than 3% are taken again. A peer that allocates its own output has its outputs kept alive, so that they rotate as ours
 do. Light is sol_copy of the same bytes. Our results are held against torch in double precision before anything is
 timed.
 
@@ -34,6 +34,7 @@ sys.dont_write_bytecode = True
 START = time.monotonic()
 LARGE = 64 << 20
 EPS, SCALE = 1e-6, 0.5
+UNSTEADY = 0.03
 
 
 def parse_arguments():
@@ -318,19 +319,22 @@ class Clock:
                 finally:
                     graph.capture_end()
                 graphs.append(graph)
-            events = [torch.cuda.Event(enable_timing=True) for _ in range(ARGS.rounds + 1)]
-            for i in range(plan.warm):
-                graphs[i % plan.graphs].replay()
-            for i in range(ARGS.rounds):
-                events[i].record()
-                graphs[(plan.warm + i) % plan.graphs].replay()
-            events[ARGS.rounds].record()
-            self.stream.synchronize()
-        samples = [a.elapsed_time(b) * 1e3 / plan.calls for a, b in zip(events, events[1:])]
+            result = steadiest(lambda: self.rounds(graphs, plan))
         kept.clear()
         for graph in graphs:
             graph.reset()
-        return figure(samples)
+        return result
+
+    def rounds(self, graphs, plan):
+        events = [torch.cuda.Event(enable_timing=True) for _ in range(ARGS.rounds + 1)]
+        for i in range(plan.warm):
+            graphs[i % plan.graphs].replay()
+        for i in range(ARGS.rounds):
+            events[i].record()
+            graphs[(plan.warm + i) % plan.graphs].replay()
+        events[ARGS.rounds].record()
+        self.stream.synchronize()
+        return figure([a.elapsed_time(b) * 1e3 / plan.calls for a, b in zip(events, events[1:])])
 
     def host(self, call, plan, count=64):
         """Host time of one call, microseconds."""
@@ -360,6 +364,15 @@ class CpuClock:
 
     def host(self, call, plan, count=1):
         return self.time(call, plan)[0]
+
+
+def steadiest(measure):
+    """Rounds that spread by more than UNSTEADY say more of the GPU's clocks than of the kernel: taken again, whoever's
+    they are, twice at most; the steadiest count."""
+    results = [measure()]
+    while results[-1][1] > UNSTEADY and len(results) < 3:
+        results.append(measure())
+    return min(results, key=lambda r: r[1])
 
 
 def figure(samples):
