@@ -17,7 +17,7 @@ tidy() {
     [[ $file == *.c && $file != *wasm.c ]] && sources+=("$file")
   done
   printf '%s\0' "${sources[@]}" | xargs -0 -n 1 -P "$(nproc)" sh -c \
-    'clang-tidy --quiet "$0" -- -std=c17 -D_GNU_SOURCE -Iinclude -Isrc -Itests ${CUDA_INC:+-isystem "$CUDA_INC"} 2>/dev/null'
+    'clang-tidy --quiet "$0" -- -std=c17 -D_GNU_SOURCE -I. -Iinclude -Isrc -Itests ${CUDA_INC:+-isystem "$CUDA_INC"} 2>/dev/null'
 }
 lint clang-format --dry-run -Werror "$@"
 if command -v clang-tidy >/dev/null; then

@@ -86,7 +86,7 @@ static bool lane_right(const Run *r, int t, int copy, const OpcodeOut *want, uin
   bool has_p = false;
   for (int i = 0; i < r->operand_count; i++) {
     const OpcodeOperand *o = &r->operands[i];
-    if (o->letter == 'd' && strcmp(o->type, "pred")) d = o;
+    if (o->letter == 'd' && strcmp(o->type, "pred") != 0) d = o;
     if (o->letter == 'p' || (o->letter == 'd' && !strcmp(o->type, "pred"))) has_p |= !o->bar || r->has_q;
   }
   *got = d ? outputs[t][copy] : 0;

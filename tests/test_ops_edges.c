@@ -85,7 +85,11 @@ TEST(histogram_borders) {
   enum { N = sizeof x / sizeof *x, MANY = 160000 };
   float *all = malloc(sizeof *all * MANY);
   int32_t *counts = malloc(sizeof *counts * 40000);
-  if (!CHECK(all && counts)) return;
+  if (!CHECK(all && counts)) {
+    free(all);
+    free(counts);
+    return;
+  }
   for (int i = 0; i < MANY; i++) all[i] = x[i % N];
   for (SolBackend b = SOL_BACKEND_CPU; b <= last_backend(); b++) {
     SolContext *ctx = open_context(b);

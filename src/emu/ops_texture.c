@@ -207,7 +207,7 @@ static uint32_t round_f16(double v) {
 }
 
 static uint32_t filtered(const Fetch *f, int lane, int channel) {
-  int64_t w[MOST_CORNERS], whole = weigh(f, lane, w);
+  int64_t w[MOST_CORNERS] = {0}, whole = weigh(f, lane, w);
   const SolEmuImage *m = f->image;
   if (m->kind == SOL_EMU_FLOAT) {
     double sum = 0;

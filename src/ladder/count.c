@@ -89,7 +89,7 @@ SolStatus ladder_count(LadderRun *run, const LadderRung *rung, LadderCounters *c
                        SolError *err) {
   int count;
   const Metric *metrics = metrics_of(c->what, &count);
-  double values[MOST_METRICS];
+  double values[MOST_METRICS] = {0};
   Turn turn = {run, rung, 0};
   SolStatus status = ladder_data_reset(run, err);
   // L2 holds what earlier calls left in it, as it does when times are taken.

@@ -312,6 +312,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
 static void reference(const void *args, double *const *at) {
   const SolReduce *a = args;
   int64_t results = a->axis == SOL_AXIS_ROWS ? a->m : a->axis == SOL_AXIS_COLUMNS ? a->n : 1;
+  double each = (double)a->m * (double)a->n / (double)results; // what goes into one
   for (int64_t i = 0; i < results && a->m && a->n; i++)
     at[0][i] = a->reduction == SOL_REDUCE_MAX ? -INFINITY : 0;
   for (int64_t row = 0; row < a->m; row++)
@@ -321,7 +322,7 @@ static void reference(const void *args, double *const *at) {
       switch (a->reduction) {
       case SOL_REDUCE_MAX: *y = isnan(*y) || isnan(x) ? NAN : fmax(*y, x); break;
       case SOL_REDUCE_SUM: *y += x; break;
-      case SOL_REDUCE_MEAN: *y += x / (double)(a->m * a->n / results); break;
+      case SOL_REDUCE_MEAN: *y += x / each; break;
       case SOL_REDUCE_SUM_SQUARES: *y += x * x; break;
       }
     }
