@@ -119,6 +119,9 @@ run 0 --json --launch-skip 1 --launch-count 2 "$program" -- cuda copy sum copy s
 json "d['launches'] == 2 and set(k) == {'my::copy 64,1,1', 'sum 1,1,1'}"
 run 0 --json --launch-count 20 "$program" -- cuda many # more than 8: all are counted
 json "d['launches'] == 20 and k['sum 1,1,1']['counters']['$waits'] == 20 * 47"
+run 0 --json --each 2 "$program" -- cuda many wide # two counted, the rest timed
+json "abs(k['sum 1,1,1']['time_us'] - (2 * 5 + 98 * 7)) < 1e-6 and k['my::copy 128,1,1']['time_us'] == 5"
+run 2 --each 0 "$program" -- cuda copy
 run 0 --json --times --kernel 'my::*' --launch-skip 1 "$program" -- cuda copy sum wide
 json "d['launches'] == 1 and list(k) == ['my::copy 128,1,1']"
 run 0 --json --kernel copy "$program" -- cuda copy sum wide # its namespace may be left out
