@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What src/measure/cupti.h declares of CUPTI's ABI is what CUPTI's own headers say, where they are to be had.
+# What src/measure/cupti.h declares of CUPTI's ABI is what CUPTI's own headers say, where they are to be had, and counters
+# that belong together come of one pass.
 set -u
 include=$(scripts/cuda-env include)
 [ -f "$include/cupti_range_profiler.h" ] || { echo "no headers of CUPTI" && exit 77; }
@@ -213,4 +214,10 @@ CALL(GRAPH_PTSZ, cuGraphLaunch_ptsz);
 CALL(LAUNCH_EX, cuLaunchKernelEx);
 CALL(LAUNCH_EX_PTSZ, cuLaunchKernelEx_ptsz);
 C
-"${CC:-cc}" -std=c17 -fsyntax-only -w -I"$scratch" -Isrc -Iinclude -isystem "$include" "$scratch/layout.c"
+flags=(-std=c17 -w -I"$scratch" -Isrc -Iinclude -isystem "$include")
+"${CC:-cc}" "${flags[@]}" -fsyntax-only "$scratch/layout.c" || exit 1
+libraries=$(scripts/cuda-env home)/lib64
+[ -f "$libraries/libnvperf_host.so" ] || exit 0
+"${CC:-cc}" "${flags[@]}" tests/profile/passes.c src/measure/cupti.c src/base/{error,format,heap_host,text}.c \
+  -L"$libraries" -lnvperf_host -ldl -o "$scratch/passes" &&
+  LD_LIBRARY_PATH=$libraries "$scratch/passes"

@@ -266,6 +266,8 @@ mkdir "$scratch/bare" # a driver without its CUPTI
 cp "$gpu/libcuda.so.1" "$scratch/bare"
 gpu=$scratch/bare SOL_CUPTI=$scratch/nosuch run 2 "$program" -- cuda copy
 says err 'SOL_CUPTI=.*nosuch cannot be loaded' 'it comes with the CUDA toolkit'
+SOL_CUPTI=$scratch/nosuch run 2 "$program" -- cuda copy # one that is named is used, also where another is there
+says err 'SOL_CUPTI=.*nosuch cannot be loaded'
 # An empty folder in the driver's place: none is found, wherever this machine keeps its own.
 if ! ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
   rc=0
