@@ -11,9 +11,10 @@ import subprocess
 import sys
 
 COUNTS = [f"l1tex__t_{what}_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st", "atom", "red") for what in ("requests", "sectors")] + [
-    "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum",
-    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
-    "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum", "smsp__inst_executed.sum"]
+    "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum", "smsp__inst_executed.sum"]
+# These count what else passes the pipe while the kernel runs, too: they differ from run to run, of ncu as well.
+WAVEFRONTS = ["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+              "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"]
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOL = os.path.abspath(os.environ.get("SOL", "build/sol"))
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -58,13 +59,24 @@ def toolkit():
     return home
 
 
+def now():
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%F %H:%M")
+
+
 def machine(script):
     """What a file of results says first."""
     _, out, _ = run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], 20)
     name, _, driver = out.strip().partition("\n")[0].partition(", ")
     _, version, _ = run(["ncu", "--version"], 20)
-    return {"command": " ".join([script, *sys.argv[1:]]), "date": datetime.datetime.now(datetime.timezone.utc).strftime("%F %H:%M"),
-            "gpu": name, "driver": driver, "ncu": version.strip().rpartition("\n")[2]}
+    return {"command": " ".join([script, *sys.argv[1:]]), "date": now(), "gpu": name, "driver": driver, "ncu": version.strip().rpartition("\n")[2]}
+
+
+def load(path, results):
+    """What is in the file of an earlier call stays there, unless it is measured anew."""
+    if os.path.exists(path):
+        with open(path) as f:
+            return {**json.load(f), **results}
+    return results
 
 
 def save(path, results):
@@ -114,6 +126,10 @@ def compare(ours, theirs, again=None, short=False):
     if not ours or not theirs:
         return None
     a, b, c = (kernels(bill, short) if bill else {} for bill in (ours, theirs, again))
+    for key in [k for k in a if k not in b]:  # of another name there: where one alone has that shape
+        alike = [[k for k in x if k[1:] == key[1:] and (k in a) != (k in b)] for x in (a, b)]
+        if len(alike[0]) == len(alike[1]) == 1:
+            a[alike[1][0]] = a.pop(key)
     rows = []
     for counter in sorted({name for _, counters in a.values() for name in counters}):
         known, equal, worst, where = differ(a, b, counter)
@@ -127,14 +143,14 @@ def compare(ours, theirs, again=None, short=False):
             rows.append(row)
     both = sum(k in b for k in a)
     return {"kernels_in_both": both, "only_ours": len(a) - both, "only_ncu": len(b) - both,
-            "launches": [sum(k[0] for k in kinds.values()) for kinds in (a, b)], "counters": rows}
+            "launches": [sum(k[0] for k in kinds.values()) for kinds in (a, b)], "unmatched": [k[0] for k in {**a, **b} if (k in a) != (k in b)], "counters": rows}
 
 
 def show(result):
     if not result:
         print("no answer to compare")
         return
-    print(f"{result['kernels_in_both']} kernels in both, {result['only_ours']} only in the first, {result['only_ncu']} only in the second")
+    print(f"{result['kernels_in_both']} kernels in both, {result['only_ours']} only in the first, {result['only_ncu']} only in the second", *result["unmatched"])
     for r in result["counters"]:
         print(f"{r['counter']:75} equal {r['equal']}/{r['kernels']}", end="")
         if "where" in r:
