@@ -116,7 +116,8 @@ static void record(const char *name, unsigned grid, unsigned block, bool graph) 
     k.end = k.start + 7000;
   }
   pthread_mutex_lock(&records_lock);
-  if (fake.activity && fake.record_count < (int)SOL_COUNT(fake.records)) fake.records[fake.record_count++] = k;
+  if (fake.activity && fake.record_count < (int)SOL_COUNT(fake.records))
+    fake.records[fake.record_count++] = k;
   pthread_mutex_unlock(&records_lock);
 }
 

@@ -55,9 +55,9 @@ static SolStatus open_host(Counters *c, const char *chip, const uint8_t *availab
   return status;
 }
 
-// CUPTI deals a metric's raw counters out to passes in the order of the metrics. What is made of two (a ratio;
-// sectors, which are hits and misses) is wrong where each comes of another run of the kernel: those are first.
-// Throughputs, which are the highest of dozens, fill what is left.
+// CUPTI deals a metric's raw counters out to passes in the order of the metrics. What is made of two (a
+// ratio; sectors, which are hits and misses) is wrong where each comes of another run of the kernel: those
+// are first. Throughputs, which are the highest of dozens, fill what is left.
 static int turn(const char *metric) {
   if (strstr(metric, "throughput")) return 2;
   return !strstr(metric, "_sectors_pipe_") && !strstr(metric, ".ratio") && !strstr(metric, "pct");
