@@ -268,6 +268,10 @@ gpu=$scratch/bare SOL_CUPTI=$scratch/nosuch run 2 "$program" -- cuda copy
 says err 'SOL_CUPTI=.*nosuch cannot be loaded' 'it comes with the CUDA toolkit'
 SOL_CUPTI=$scratch/nosuch run 2 "$program" -- cuda copy # one that is named is used, also where another is there
 says err 'SOL_CUPTI=.*nosuch cannot be loaded'
+# One that forbids counters, and is linked with the CUPTI that it leaves the rest to.
+"${CC:-cc}" -shared -fPIC tests/profile/forbid.c -o "$scratch/forbid.so" -Wl,--no-as-needed "$gpu/libcupti.so.13" || bad "it does not link"
+SOL_CUPTI=$scratch/forbid.so run 0 --json "$program" -- cuda copy
+says out 'counters are forbidden here' 'INSUFFICIENT_PRIVILEGES'
 # An empty folder in the driver's place: none is found, wherever this machine keeps its own.
 if ! ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
   rc=0
