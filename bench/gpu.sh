@@ -8,7 +8,7 @@
 #   peers     beside torch and torch.compile, where there is torch    -> peers.json
 #   ladders   sol ladder all: times and counters of every rung         -> ladders.json, ladders-small.json
 #   measure   sol devices --measure                                   -> measure.json
-#   profile   sol profile beside ncu and events (bench/profile_gpu.sh) -> profile/
+#   profile   sol profile beside ncu and events (bench/profile_gpu.py) -> profile.json
 #   ceilings  what the GPU itself gives                               -> ceilings.json
 # Results go to $OUT (default build/gpu), with all logs in one gpu.log; the *.json are to be kept under bench/results/.
 # BENCH (default: --check none) and PEERS hold arguments for these two steps: PEERS='--ops rmsnorm' bench/gpu.sh peers
@@ -89,7 +89,7 @@ ladders() {
 
 measure() { "$B/sol" devices --measure --json >"$out/measure.json" && echo "written"; }
 
-profile() { SOL=$B/sol bench/profile_gpu.sh "$out/profile"; }
+profile() { SOL=$B/sol bench/profile_gpu.py "$out/profile.json"; }
 
 ceilings() {
   local driver

@@ -3,10 +3,13 @@
 // both names it is one file, so that the loader has it once. FAKE_GPU says what is wrong:
 //   none       no GPU              broken     the driver does not start
 //   forbidden  no counters         refused    CUPTI refuses everything
+//   old        a driver that is older than CUPTI
+//   prompt     nothing: records are handed over whenever they are asked for, not at the end alone
 //   failing    counters start, and cannot be read
 //   copyless   copies fail by themselves
 //   stubborn   a callback that changes which graph is launched changes nothing
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,11 +25,12 @@ typedef struct Fake {
   CuptiBufferAsked *asked;
   CuptiBufferDone *done;
   CuptiKernel records[4096];
-  int record_count, next, ranges, launches;
+  int record_count, ranges, launches;
   uint32_t correlation;
   char context;
 } Fake;
 static Fake fake;
+static pthread_mutex_t records_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool mode(const char *which) {
   const char *set = getenv("FAKE_GPU");
@@ -100,18 +104,21 @@ DRIVER(cuCtxSynchronize, (void), { return 0; })
 // ---- launches ----
 
 static void record(const char *name, unsigned grid, unsigned block, bool graph) {
-  if (!fake.activity || fake.record_count == (int)SOL_COUNT(fake.records)) return;
-  CuptiKernel *k = &fake.records[fake.record_count++];
-  *k = (CuptiKernel){.kind = CUPTI_KIND_CONCURRENT_KERNEL, .name = name, .correlation = fake.correlation};
-  k->grid[0] = (int)grid, k->grid[1] = k->grid[2] = 1;
-  k->block[0] = (int)block, k->block[1] = k->block[2] = 1;
-  k->registers = 40;
-  k->static_shared = 1024;
-  k->dynamic_shared = 256;
-  k->graph_node = graph;
-  if (fake.counting) return; // CUPTI has no times of what it counts
-  k->start = 1000;
-  k->end = k->start + 7000;
+  CuptiKernel k = {.kind = CUPTI_KIND_CONCURRENT_KERNEL, .name = name, .correlation = fake.correlation};
+  k.grid[0] = (int)grid, k.grid[1] = k.grid[2] = 1;
+  k.block[0] = (int)block, k.block[1] = k.block[2] = 1;
+  k.registers = 40;
+  k.static_shared = 1024;
+  k.dynamic_shared = 256;
+  k.graph_node = graph;
+  if (!fake.counting) { // CUPTI has no times of what it counts
+    k.start = 1000;
+    k.end = k.start + 7000;
+  }
+  pthread_mutex_lock(&records_lock);
+  if (fake.activity && fake.record_count < (int)SOL_COUNT(fake.records))
+    fake.records[fake.record_count++] = k;
+  pthread_mutex_unlock(&records_lock);
 }
 
 static int call(uint32_t id, int site, const void *params, const char *name) {
@@ -435,6 +442,7 @@ CUPTI(cuptiGetResultString, (CuptiResult result, const char **out), {
 })
 CUPTI(cuptiSubscribe, (void **out, CuptiCallback *callback, void *user), {
   if (mode("refused")) return CUPTI_MULTIPLE_SUBSCRIBERS;
+  if (mode("old")) return CUPTI_NOT_COMPATIBLE;
   fake.callback = callback;
   fake.user = user;
   *out = &fake;
@@ -453,6 +461,7 @@ CUPTI(cuptiActivityRegisterCallbacks, (CuptiBufferAsked * asked, CuptiBufferDone
 })
 CUPTI(cuptiActivityEnable, (int kind), {
   if (mode("refused")) return CUPTI_MULTIPLE_SUBSCRIBERS;
+  if (mode("old")) return CUPTI_NOT_COMPATIBLE;
   fake.activity = kind == CUPTI_KIND_CONCURRENT_KERNEL;
   return 0;
 })
@@ -461,9 +470,9 @@ CUPTI(cuptiActivityDisable, (int kind), {
   return 0;
 })
 CUPTI(cuptiActivityGetNextRecord, (uint8_t * buffer, size_t valid, void **out), {
-  int count = (int)(valid / sizeof(CuptiKernel));
-  if (fake.next == count) return CUPTI_NO_MORE_RECORDS;
-  *out = buffer + sizeof(CuptiKernel) * (size_t)fake.next++;
+  uint8_t *next = *out ? (uint8_t *)*out + sizeof(CuptiKernel) : buffer;
+  if (next >= buffer + valid) return CUPTI_NO_MORE_RECORDS;
+  *out = next;
   return 0;
 })
 CUPTI(cuptiActivityGetNumDroppedRecords, (void *context, uint32_t stream, size_t *out), {
@@ -472,17 +481,18 @@ CUPTI(cuptiActivityGetNumDroppedRecords, (void *context, uint32_t stream, size_t
   *out = 0;
   return 0;
 })
-// The forced one alone: the library's own thread, and the program's, do not get in each other's way.
 CUPTI(cuptiActivityFlushAll, (uint32_t forced), {
-  if (!forced || !fake.record_count) return 0;
+  if (!forced && !mode("prompt")) return 0;
   uint8_t *buffer = NULL;
   size_t size = 0;
   size_t most;
   fake.asked(&buffer, &size, &most);
+  pthread_mutex_lock(&records_lock); // the library's own thread comes here, too
   size_t valid = sizeof(CuptiKernel) * (size_t)fake.record_count;
   if (valid > size) valid = size / sizeof(CuptiKernel) * sizeof(CuptiKernel);
   memcpy(buffer, fake.records, valid);
-  fake.next = fake.record_count = 0;
+  fake.record_count = 0;
+  pthread_mutex_unlock(&records_lock);
   fake.done(NULL, 0, buffer, size, valid);
   return 0;
 })

@@ -1,6 +1,7 @@
 // A program for `sol profile` on tests/fake_gpu.c: each argument is something it does.
 #define _POSIX_C_SOURCE 200809L
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +26,10 @@ static void act(const char *what, char **argv) {
   if (strncmp(what, "graphs:", 7) == 0) fake_graph(what + 7, 10);
   if (strcmp(what, "ran") == 0) printf("ran %s.\n", fake_ran());
   if (strcmp(what, "abort") == 0) abort();
+  if (strcmp(what, "killed") == 0) raise(SIGKILL);
   if (strcmp(what, "fail") == 0) exit(3);
   if (strcmp(what, "sleep") == 0) sleep(60);
+  if (strcmp(what, "nap") == 0) sleep(1);
   if (strcmp(what, "print") == 0) puts("the program's own words");
   if (strcmp(what, "fork") == 0 && fork() == 0) { // CUDA is of no use to it: it must not write
     fake_launch("child", 1, 32, 0);

@@ -119,6 +119,9 @@ run 0 --json --launch-skip 1 --launch-count 2 "$program" -- cuda copy sum copy s
 json "d['launches'] == 2 and set(k) == {'my::copy 64,1,1', 'sum 1,1,1'}"
 run 0 --json --launch-count 20 "$program" -- cuda many # more than 8: all are counted
 json "d['launches'] == 20 and k['sum 1,1,1']['counters']['$waits'] == 20 * 47"
+run 0 --json --each 2 "$program" -- cuda many wide # two counted, the rest timed
+json "abs(k['sum 1,1,1']['time_us'] - (2 * 5 + 98 * 7)) < 1e-6 and k['my::copy 128,1,1']['time_us'] == 5"
+run 2 --each 0 "$program" -- cuda copy
 run 0 --json --times --kernel 'my::*' --launch-skip 1 "$program" -- cuda copy sum wide
 json "d['launches'] == 1 and list(k) == ['my::copy 128,1,1']"
 run 0 --json --kernel copy "$program" -- cuda copy sum wide # its namespace may be left out
@@ -139,6 +142,10 @@ run 4 --json "$program" -- cuda copy sum abort
 json "d['launches'] == 2 and 'signal 6' in d['ended']"
 run 4 --json "$program" -- cuda copy fail
 json "d['launches'] == 1 and 'exit code 3' in d['ended']"
+run 4 --json "$program" -- cuda copy sum killed # no handler of ours has a say
+json "d['launches'] == 2 and 'signal 9' in d['ended'] and k['sum 1,1,1']['counters']['$waits'] == 47"
+FAKE_GPU=prompt run 4 --json --times "$program" -- cuda copy nap killed # times are kept but for the last 0.1 s
+json "d['launches'] == 1 and k['my::copy 64,1,1']['time_us'] == 7"
 run 4 "$program" -- cuda abort
 says err 'no kernel was launched: the program was ended by signal 6'
 run 4 --json --seconds 1 "$program" -- cuda copy sleep
@@ -195,6 +202,8 @@ json "d['launches'] == 3 and k['sum 1,1,1']['time_us'] == 14 and k['sum 1,1,1'][
 says out 'counters are forbidden here' 'INSUFFICIENT_PRIVILEGES' 'NVreg_RestrictProfilingToAdminUsers=0' 'SYS_ADMIN'
 FAKE_GPU=refused run 2 "$program" -- cuda copy
 says err 'another profiler holds this process'
+FAKE_GPU=old run 2 "$program" -- cuda copy
+says err 'is not for this driver: update the driver'
 FAKE_GPU=failing run 2 "$program" -- cuda copy
 says err 'reading the counters'
 FAKE_GPU=none run 2 "$program" -- cuda copy
@@ -231,17 +240,38 @@ fi
 
 SOL_PROFILE_LIB=$scratch/nosuch run 2 "$program" -- cuda copy
 says err 'libsolprofile.so of Sol is not to be found'
-mkdir "$scratch/old" # a CUPTI without the range profiler
-"${CC:-cc}" -std=c17 -shared -fPIC -Iinclude -Isrc -DcuptiRangeProfilerEnable=fake_of_no_use -Wl,-soname,libcuda.so.1 \
-  tests/fake_gpu.c -ldl -o "$scratch/old/libcuda.so.1" || bad "an old CUPTI does not compile"
-ln -s libcuda.so.1 "$scratch/old/libcupti.so.13"
+without() { # FOLDER FUNCTION: the fake, without it
+  mkdir "$1"
+  "${CC:-cc}" -std=c17 -shared -fPIC -Iinclude -Isrc "-D$2=fake_of_no_use" -Wl,-soname,libcuda.so.1 tests/fake_gpu.c -ldl \
+    -o "$1/libcuda.so.1" || bad "without $2 it does not compile"
+  ln -s libcuda.so.1 "$1/libcupti.so.13"
+}
+without "$scratch/old" cuptiRangeProfilerEnable
 gpu=$scratch/old run 0 --json "$program" -- cuda copy sum
 json "d['launches'] == 2 and k['sum 1,1,1']['time_us'] == 7 and k['sum 1,1,1']['counters']['$waits'] is None"
 says out 'this CUPTI \(130000\) has no range profiler; CUDA 12.6 and later have it'
+without "$scratch/older" cuptiActivityFlushAll # of a CUPTI that cannot even time
+gpu=$scratch/older run 2 "$program" -- cuda copy
+says err 'this CUPTI is too old: it lacks cuptiActivityFlushAll'
+without "$scratch/aged" cuGraphClone # a driver without copies of graphs: they are timed
+gpu=$scratch/aged run 0 --json "$program" -- cuda copy graphs:k ran
+says err 'ran k{10}\.'
+json "k['my::copy 64,1,1']['counters']['$waits'] == 47 and k['sum 1,1,1']['launches'] == 10 and k['sum 1,1,1']['counters']['$waits'] is None"
+says out 'kernels of CUDA graphs .* are timed, not counted'
+mkdir "$scratch/empty"
+"${CC:-cc}" -shared -x c /dev/null -Wl,-soname,libcuda.so.1 -o "$scratch/empty/libcuda.so.1"
+gpu=$scratch/empty run 2 "$program" -- cuda copy
+says err 'libcuda.so.1 is no CUDA driver: it lacks cuInit'
 mkdir "$scratch/bare" # a driver without its CUPTI
 cp "$gpu/libcuda.so.1" "$scratch/bare"
 gpu=$scratch/bare SOL_CUPTI=$scratch/nosuch run 2 "$program" -- cuda copy
 says err 'SOL_CUPTI=.*nosuch cannot be loaded' 'it comes with the CUDA toolkit'
+SOL_CUPTI=$scratch/nosuch run 2 "$program" -- cuda copy # one that is named is used, also where another is there
+says err 'SOL_CUPTI=.*nosuch cannot be loaded'
+# One that forbids counters, and is linked with the CUPTI that it leaves the rest to.
+"${CC:-cc}" -shared -fPIC tests/profile/forbid.c -o "$scratch/forbid.so" -Wl,--no-as-needed "$gpu/libcupti.so.13" || bad "it does not link"
+SOL_CUPTI=$scratch/forbid.so run 0 --json "$program" -- cuda copy
+says out 'counters are forbidden here' 'INSUFFICIENT_PRIVILEGES'
 # An empty folder in the driver's place: none is found, wherever this machine keeps its own.
 if ! ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
   rc=0

@@ -165,6 +165,8 @@ static const Option options[] = {
      "only the kernels of that name ('name,name', 'name*')"},
     {"launch-skip", OPTION_COUNT, offsetof(ProfileArgs, skip), "N", 0, 0, "leave out their first N launches"},
     {"launch-count", OPTION_COUNT, offsetof(ProfileArgs, count), "N", 0, 1, "and take N at most"},
+    {"each", OPTION_COUNT, offsetof(ProfileArgs, each), "N", 0, 1,
+     "launches of a kernel and shape to count (default 8), 0.3 s each; the rest is timed"},
     {"times", OPTION_FLAG, offsetof(ProfileArgs, times), 0, 0, 0,
      "kernel times alone, no counters: little overhead"},
     {"dram", OPTION_FLAG, offsetof(ProfileArgs, dram), 0, 0, 0,

@@ -9,6 +9,7 @@ typedef struct ProfileArgs {
   CommonArgs common;
   const char *import, *against, *device, *kernel;
   int64_t skip, count, top;
+  int64_t each;   // --each: launches of one kernel and shape that are counted; 0: not said
   bool times;     // --times: kernel times alone, no counters
   bool dram;      // --dram: times and counters of DRAM, which take one pass
   double seconds; // --seconds: stop the program after so long; 0: no limit

@@ -124,7 +124,7 @@ static void set_environment(const ProfileRun *r, const char *library) {
   setenv("SOL_PROFILE_KERNEL", r->filter.kernels ? r->filter.kernels : "", 1);
   set_number("SOL_PROFILE_SKIP", r->filter.skip);
   set_number("SOL_PROFILE_COUNT", r->filter.count);
-  set_number("SOL_PROFILE_EACH", COUNTED_EACH);
+  set_number("SOL_PROFILE_EACH", r->args->each ? (double)r->args->each : COUNTED_EACH);
   sol_buffer_free(&metrics);
 }
 

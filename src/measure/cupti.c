@@ -24,11 +24,12 @@ static void *open_under(const char *root) {
   return library;
 }
 
-// Two copies in one process do not get along: one that is there already (PyTorch brings its own) comes first.
+// Two copies in one process do not get along: where none is named, one that is there already (PyTorch brings
+// its own) comes first.
 static void *open_library(void) {
   const char *named = getenv("SOL_CUPTI");
+  if (named && *named) return dlopen(named, RTLD_NOW | RTLD_LOCAL);
   void *library = open_by(RTLD_NOLOAD | RTLD_LOCAL);
-  if (!library && named && *named) return dlopen(named, RTLD_NOW | RTLD_LOCAL);
   if (!library) library = open_by(RTLD_LOCAL);
   if (!library) library = open_under(getenv("CUDA_HOME"));
   if (!library) library = open_under(getenv("CUDA_PATH"));
