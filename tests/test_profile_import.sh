@@ -99,5 +99,30 @@ run 0 profile --import $data/h200-full-raw.csv
 has out "4.5 TB/s (measured on this GPU)" # nearly all of its bytes are read
 run 2 devices --measure h100
 
+# Two answers beside each other (bench/profile_compare.py): sums are of a launch, kernels are found by their shape where
+# the other names them otherwise, and a count that is off shows.
+beside() { # PYTHON, over the other's kernel k
+  what="beside: $1"
+  PYTHONPATH=bench python3 -B -c "
+import copy, json, profile_compare
+ours = json.load(open('$tmp/bill'))
+theirs = copy.deepcopy(ours)
+k = theirs['kernels'][0]
+$1
+profile_compare.show(profile_compare.compare(ours, theirs))" >"$tmp/out" 2>"$tmp/err"
+}
+loads=l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum
+if command -v python3 >/dev/null; then
+  "$sol" profile --json --import $data/h200-full-raw.csv >"$tmp/bill"
+  beside "k['launches'], k['counters']['$loads'] = 2, 2 * k['counters']['$loads']"
+  has out "1 kernels in both, 0 only in the first, 0 only in the second"
+  has out "$(printf '%-75s equal 1/1' $loads)"
+  beside "k['name'] = 'another'; k['counters']['$loads'] += 1"
+  has out "1 kernels in both"
+  has out "$(printf '%-75s equal 0/1, most 0.000%% (another: 524288 and 524289)' $loads)"
+  beside "k['grid'] = '1,2,3'"
+  has out "0 kernels in both, 1 only in the first, 1 only in the second"
+fi
+
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
