@@ -123,10 +123,11 @@ INLINE float2 norm_squares(NormKernel c, Vec v, float mean, float2 s) {
   return s;
 }
 
-// The output of one chunk: scale is 1 / deviation.
-INLINE Vec norm_output(NormKernel c, const NormParams *p, Vec v, Vec weight, Vec bias, float mean, float scale) {
+// The output of one chunk, as floats: scale is 1 / deviation.
+INLINE void norm_values(NormKernel c, const NormParams *p, Vec v, Vec weight, Vec bias, float mean, float scale,
+                        float *f) {
   const int bytes = norm_bytes(c);
-  float f[8], w[8], b[8], shift = scale * p->offset;
+  float w[8], b[8], shift = scale * p->offset;
   widen(&v, c.kind, bytes, f);
   widen(&weight, c.kind, bytes, w);
   if (c.op == NORM_LAYER) widen(&bias, c.kind, bytes, b);
@@ -135,7 +136,12 @@ INLINE Vec norm_output(NormKernel c, const NormParams *p, Vec v, Vec weight, Vec
     float by = fmaf(w[j], scale, shift); // scale * (weight + offset)
     f[j] = c.op == NORM_LAYER ? fmaf(f[j] - mean, by, b[j]) : f[j] * by;
   }
-  narrow(&v, c.kind, bytes, f);
+}
+
+INLINE Vec norm_output(NormKernel c, const NormParams *p, Vec v, Vec weight, Vec bias, float mean, float scale) {
+  float f[8];
+  norm_values(c, p, v, weight, bias, mean, scale, f);
+  narrow(&v, c.kind, norm_bytes(c), f);
   return v;
 }
 
@@ -169,6 +175,100 @@ INLINE float block_sum(float v, float *part) {
 INLINE float group_sum(NormKernel c, float v, float *part) {
   return c.lanes ? lanes_sum(v, c.lanes) : block_sum(v, part);
 }
+
+// ---- To fp8, by tensor, by row or by block of 128 columns
+
+#if __CUDA_ARCH__ >= 890
+INLINE
+#else
+static __device__ __noinline__ // many instructions
+#endif
+uint32_t fp8_pair(float a, float b) {
+  return __nv_cvt_float2_to_fp8x2(make_float2(a, b), __NV_SATFINITE, __NV_E4M3);
+}
+
+INLINE float lanes_highest(float v, int lanes) {
+#pragma unroll
+  for (int o = 16; o; o >>= 1)
+    if (o < lanes) v = higher(v, __shfl_xor_sync(~0u, v, o));
+  return v;
+}
+
+INLINE float group_highest(NormKernel c, float v, float *part) { // as block_sum
+  if (c.lanes) return lanes_highest(v, c.lanes);
+  int warps = blockDim.x / 32, lane = threadIdx.x % 32;
+  v = lanes_highest(v, 32);
+  if (lane == 0) part[threadIdx.x / 32] = v;
+  __syncthreads();
+  return lanes_highest(part[min(lane, warps - 1)], 32);
+}
+
+// The largest |x * (weight + offset)| of a chunk, and of what there was before.
+INLINE float fp8_top(NormKernel c, const NormParams *p, Vec v, Vec weight, float top) {
+  float f[8], w[8];
+  widen(&v, c.kind, norm_bytes(c), f);
+  widen(&weight, c.kind, norm_bytes(c), w);
+#pragma unroll
+  for (int j = 0; j < 16 / norm_bytes(c); j++) top = higher(top, fabsf(f[j] * (w[j] + p->offset)));
+  return top;
+}
+
+// What divides by a scale: f / scale is f * up * over. The reciprocal alone could overflow.
+typedef struct Fp8Scale {
+  float up, over;
+} Fp8Scale;
+
+INLINE Fp8Scale fp8_scale(float scale) {
+  Fp8Scale s;
+  s.up = fabsf(scale) < 0x1p-60f ? 0x1p80f : 1;
+  s.over = 1 / (scale * s.up);
+  return s;
+}
+
+// A scale that is chosen here. top: the largest magnitude that it is for; nothing but zeros stay zeros.
+INLINE Fp8Scale fp8_choose(float top, float *at, bool write) {
+  float scale = top * (1 / 448.f);
+  Fp8Scale s;
+  if (write) *at = scale;
+  s.up = scale < 0x1p-60f ? 0x1p80f : 1;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(s.over) : "f"(scale * s.up));
+  if (scale == 0) s.over = 0;
+  return s;
+}
+
+INLINE void fp8_divide(Fp8Scale s, int count, float *f) {
+  if (s.up != 1)
+#pragma unroll
+    for (int j = 0; j < count; j++) f[j] *= s.up;
+#pragma unroll
+  for (int j = 0; j < count; j++) f[j] *= s.over;
+}
+
+// The scale of a whole row, by tensor or by row.
+INLINE Fp8Scale fp8_row(const NormParams *p, uint64_t row, float top, bool first) {
+  Fp8Scale none = {1, 1};
+  if (p->scaling == NORM_SCALE_TENSOR) return fp8_scale(*p->scales);
+  return p->scaling == NORM_SCALE_ROW ? fp8_choose(top, p->scales + row, first) : none;
+}
+
+// Writes the chunk whose number is `at`. All lanes of a warp come here together; blocks of 128 columns are neighbours.
+INLINE void fp8_put(NormKernel c, const NormParams *p, uint64_t row, char *y, int at, bool there, Fp8Scale s, float *f) {
+  const int per = 16 / norm_bytes(c), lanes = 128 / per;
+  if (p->scaling == NORM_SCALE_BLOCK) {
+    float top = 0;
+#pragma unroll
+    for (int j = 0; j < per; j++) top = higher(top, fabsf(f[j]));
+    float *scales = p->scales + (int64_t)row * ((p->chunks + lanes - 1) / lanes) + at / lanes;
+    s = fp8_choose(lanes_highest(top, lanes), scales, there && at % lanes == 0);
+  }
+  fp8_divide(s, per, f);
+  uint32_t low = fp8_pair(f[0], f[1]) | fp8_pair(f[2], f[3]) << 16;
+  if (!there) return;
+  if (per == 4) *(uint32_t *)(y + (int64_t)at * 4) = low;
+  else *(uint2 *)(y + (int64_t)at * 8) = make_uint2(low, fp8_pair(f[4], f[5]) | fp8_pair(f[6], f[7]) << 16);
+}
+
+// ----
 
 // Asks L2 for a part of the row that is p->ahead rows further on: `from` bytes into it, `bytes` long. One thread does
 // it for a block: its loads then find much of their row there. odd: rows do not start on 16 bytes, or bytes are not
@@ -236,6 +336,7 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
   for (int k = 0; k < c.chunks; k++) there[k] = t + k * all < chunks;
   int step = all * 16;
   const char *weight = (const char *)p->weight + t * 16, *bias = (const char *)p->bias + t * 16;
+  bool by_row = c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW;
   if (c.ahead) norm_hint(c, p, row, t, step, there);
   norm_begin();
 #pragma unroll
@@ -262,10 +363,15 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
     if (r.second && there[k]) *(uint4 *)(r.second + t * 16 + k * step) = v[k].v;
 
   float2 s = make_float2(0, 0);
+  float top = 0;
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) s = norm_sum(c, v[k], s);
+  if (by_row)
+#pragma unroll
+    for (int k = 0; k < c.chunks; k++) top = fp8_top(c, p, v[k], c.ahead ? w[k] : load16(weight + k * step, there[k]), top);
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) keep_packed(&v[k]);
+  if (by_row) top = group_highest(c, top, part[1]);
   float sum = group_sum(c, s.x + s.y, part[0]) * p->over_n, mean = 0;
   if (c.op == NORM_LAYER) {
     mean = sum;
@@ -282,6 +388,16 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
   for (int k = 0; k < c.chunks && !c.ahead; k++) {
     w[k] = load16_now(weight + k * step, there[k]);
     if (c.op == NORM_LAYER) b[k] = load16_now(bias + k * step, there[k]);
+  }
+  if (c.op == NORM_RMS_FP8) {
+    Fp8Scale q = fp8_row(p, row, top * scale, t == 0 && chunks);
+#pragma unroll
+    for (int k = 0; k < c.chunks; k++) {
+      float f[8];
+      norm_values(c, p, v[k], w[k], b[k], mean, scale, f);
+      fp8_put(c, p, row, r.y, t + k * all, there[k], q, f);
+    }
+    return;
   }
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
@@ -325,7 +441,10 @@ INLINE float2 cluster_fold(NormKernel c, const NormParams *p, ClusterMail *mail,
   int blocks = 1 << p->cluster_bits, per = 16 / norm_bytes(c);
   mail_exchange(mail, blocks, v);
   v = make_float2(0, 0);
-  for (int i = 0; i < blocks; i++) v.x += mail->from[i].x;
+  for (int i = 0; i < blocks; i++) {
+    v.x += mail->from[i].x;
+    if (c.op == NORM_RMS_FP8) v.y = higher(v.y, mail->from[i].y);
+  }
   if (c.op != NORM_LAYER) return v;
   float mean = v.x * p->over_n;
   for (int i = 0; i < blocks; i++) {
@@ -405,6 +524,46 @@ INLINE void big_weights(NormKernel c, const NormParams *p, NormShare share, int 
   }
 }
 
+// The largest |x * weight| of a share.
+INLINE float big_top(NormKernel c, const NormParams *p, NormShare share, const uint4 *held) {
+  float top = 0;
+#pragma unroll 1
+  for (int k = 0; k < share.count; k += c.chunks) {
+    Vec w[BATCH], b[BATCH];
+    big_weights(c, p, share, k, w, b);
+#pragma unroll
+    for (int i = 0; i < c.chunks; i++) {
+      Vec a;
+      if (k + i >= share.count) continue;
+      a.v = held[(k + i) * blockDim.x];
+      top = fp8_top(c, p, a, w[i], top);
+    }
+  }
+  return top;
+}
+
+// The output in fp8.
+INLINE void big_put_fp8(NormKernel c, const NormParams *p, NormShare share, NormRow r, const uint4 *held, float scale,
+                        float top) {
+  Fp8Scale q = fp8_row(p, share.row, top * scale, share.begin == 0);
+  int laps = __shfl_sync(~0u, share.count, 0); // a warp's first lane has as many as any
+#pragma unroll 1
+  for (int k = 0; k < laps; k += c.chunks) {
+    Vec w[BATCH], b[BATCH];
+    big_weights(c, p, share, k, w, b);
+#pragma unroll
+    for (int i = 0; i < c.chunks; i++) {
+      if (k + i >= laps) continue;
+      float f[8];
+      Vec a;
+      bool there = k + i < share.count;
+      a.v = there ? held[(k + i) * blockDim.x] : make_uint4(0, 0, 0, 0);
+      norm_values(c, p, a, w[i], b[i], 0, scale, f);
+      fp8_put(c, p, share.row, r.y, share.begin + (k + i) * share.lap, there, q, f);
+    }
+  }
+}
+
 // While the predecessor is still at work: this thread's part of the block's share of the row.
 INLINE void big_hint(NormKernel c, const NormParams *p, NormShare share) {
   if (!may_hint() || c.op == NORM_EMBED || threadIdx.x % 8) return;
@@ -431,7 +590,7 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
   NormRow r = norm_row(c, p, share.row, share.begin == 0);
   Vec w[BATCH], b[BATCH];
   big_fetch(r, share, held);
-  if (c.ahead && c.op != NORM_ADD) big_weights(c, p, share, 0, w, b);
+  if (c.ahead && c.op != NORM_ADD && c.op != NORM_RMS_FP8) big_weights(c, p, share, 0, w, b);
   float2 s = c.op == NORM_ADD ? big_add(c, r, share, held) : big_sum(c, r, share, held);
   if (c.ahead && c.op == NORM_ADD) big_weights(c, p, share, 0, w, b); // registers are free again
   float2 total = make_float2(block_sum(s.x + s.y, part[0]), 0); // sum, and squares about the mean
@@ -447,9 +606,15 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
     }
     total.y = block_sum(s.x + s.y, part[1]);
   }
+  if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW)
+    total.y = group_highest(c, big_top(c, p, share, held), part[1]);
   if (p->cluster_bits) total = cluster_fold(c, p, &mail, total);
   float mean = total.x * p->over_n;
   float scale = rsqrtf((c.op == NORM_LAYER ? total.y * p->over_n : mean) + p->eps);
+  if (c.op == NORM_RMS_FP8) {
+    big_put_fp8(c, p, share, r, held, scale, total.y);
+    return;
+  }
   int step = share.lap * 16;
   char *y = r.y + (int64_t)share.begin * 16;
 #pragma unroll 1

@@ -112,21 +112,19 @@ static bool on_16(const void *at, int64_t stride) {
   return ((uintptr_t)at | (uint64_t)stride) % 16 == 0;
 }
 
-// Whole aligned chunks of one type throughout: the fast kernels.
-static bool is_fast(const NormCall *call, int kind, int64_t per) {
-  const NormParams *p = &call->p;
-  return p->y_kind == kind && p->weight_kind == kind && p->weight && (p->bias || !call->layer) &&
-         p->n % per == 0 && on_16(p->x, p->x_stride) && on_16(p->y, p->y_stride) &&
-         on_16(p->residual, p->residual_stride) && on_16(p->second, p->second_stride) &&
-         on_16(p->weight, 0) && on_16(p->bias, 0);
-}
-
 // Whether all rows and vectors start where a chunk of theirs can be accessed at once.
 static bool by_vectors(const NormParams *p, int64_t per, int64_t out) {
   int64_t chunk = per * out < 16 ? per * out : 16;
   return on_16(p->x, p->x_stride) && on_16(p->residual, p->residual_stride) &&
          on_16(p->second, p->second_stride) && on_16(p->weight, 0) && on_16(p->bias, 0) &&
          ((uintptr_t)p->y | (uint64_t)p->y_stride) % (uint64_t)chunk == 0;
+}
+
+// Whole aligned chunks of one type throughout, but for an output in fp8: the fast kernels.
+static bool is_fast(const NormCall *call, int kind, int64_t per, int64_t out) {
+  const NormParams *p = &call->p;
+  return (p->y_kind == kind || call->fp8) && p->weight_kind == kind && p->weight &&
+         (p->bias || !call->layer) && p->n % per == 0 && by_vectors(p, per, out);
 }
 
 static const Rule *find_rule(const Rule *rule, size_t count, int64_t chunks, bool clusters) {
@@ -180,10 +178,12 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   int kind = ops_kind(call->dtype), type = kind == KIND_FP32 ? 0 : kind == KIND_FP16 ? 1 : 2;
   int64_t in = kind == KIND_FP32 ? 4 : 2, per = 16 / in, least = 1;
   int64_t out = p->y_kind == KIND_FP8 ? 1 : p->y_kind == KIND_FP32 ? 4 : 2;
-  bool fast = !call->fp8 && is_fast(call, kind, per), clusters = ops_has_kernel(ctx, def, NORM_f_big);
+  bool clusters = ops_has_kernel(ctx, def, NORM_f_big);
+  bool fast = (!call->fp8 || clusters) && is_fast(call, kind, per, out);
   p->over_n = (float)(1.0 / (double)p->n);
   bool beside = !by_vectors(p, per, out);
   p->layout = NORM_VECTORS;
+  if (p->scaling == NORM_SCALE_BLOCK && p->n <= 128) p->scaling = NORM_SCALE_ROW; // the same
   if (p->y_kind == KIND_FP8 && p->scaling == NORM_SCALE_BLOCK) { // 128 columns are neighbours in a warp
     least = 128 / per;
     if (beside) p->layout = NORM_SINGLES;
