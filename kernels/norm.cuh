@@ -123,11 +123,10 @@ INLINE float2 norm_squares(NormKernel c, Vec v, float mean, float2 s) {
   return s;
 }
 
-// The output of one chunk, as floats: scale is 1 / deviation.
-INLINE void norm_values(NormKernel c, const NormParams *p, Vec v, Vec weight, Vec bias, float mean, float scale,
-                        float *f) {
+// The output of one chunk: scale is 1 / deviation.
+INLINE Vec norm_output(NormKernel c, const NormParams *p, Vec v, Vec weight, Vec bias, float mean, float scale) {
   const int bytes = norm_bytes(c);
-  float w[8], b[8], shift = scale * p->offset;
+  float f[8], w[8], b[8], shift = scale * p->offset;
   widen(&v, c.kind, bytes, f);
   widen(&weight, c.kind, bytes, w);
   if (c.op == NORM_LAYER) widen(&bias, c.kind, bytes, b);
@@ -136,12 +135,7 @@ INLINE void norm_values(NormKernel c, const NormParams *p, Vec v, Vec weight, Ve
     float by = fmaf(w[j], scale, shift); // scale * (weight + offset)
     f[j] = c.op == NORM_LAYER ? fmaf(f[j] - mean, by, b[j]) : f[j] * by;
   }
-}
-
-INLINE Vec norm_output(NormKernel c, const NormParams *p, Vec v, Vec weight, Vec bias, float mean, float scale) {
-  float f[8];
-  norm_values(c, p, v, weight, bias, mean, scale, f);
-  narrow(&v, c.kind, norm_bytes(c), f);
+  narrow(&v, c.kind, bytes, f);
   return v;
 }
 
@@ -194,22 +188,30 @@ INLINE float lanes_highest(float v, int lanes) {
   return v;
 }
 
-INLINE float group_highest(NormKernel c, float v, float *part) { // as block_sum
-  if (c.lanes) return lanes_highest(v, c.lanes);
-  int warps = blockDim.x / 32, lane = threadIdx.x % 32;
+// The largest over a row, beside its sum: what warps have before the barrier of block_sum, and what all have after it.
+INLINE void highest_give(NormKernel c, float v, float *part) {
+  if (c.lanes) return;
   v = lanes_highest(v, 32);
-  if (lane == 0) part[threadIdx.x / 32] = v;
-  __syncthreads();
-  return lanes_highest(part[min(lane, warps - 1)], 32);
+  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;
 }
 
-// The largest |x * (weight + offset)| of a chunk, and of what there was before.
-INLINE float fp8_top(NormKernel c, const NormParams *p, Vec v, Vec weight, float top) {
-  float f[8], w[8];
+INLINE float highest_take(NormKernel c, float v, const float *part) {
+  return lanes_highest(c.lanes ? v : part[min(threadIdx.x % 32, blockDim.x / 32 - 1)], c.lanes ? c.lanes : 32);
+}
+
+// A chunk's x * (weight + offset), and the largest of their magnitudes.
+INLINE float fp8_product(NormKernel c, const NormParams *p, Vec v, Vec weight, float *f) {
+  float w[8], top = 0;
   widen(&v, c.kind, norm_bytes(c), f);
   widen(&weight, c.kind, norm_bytes(c), w);
+  if (p->offset != 0)
 #pragma unroll
-  for (int j = 0; j < 16 / norm_bytes(c); j++) top = higher(top, fabsf(f[j] * (w[j] + p->offset)));
+    for (int j = 0; j < 16 / norm_bytes(c); j++) w[j] += p->offset;
+#pragma unroll
+  for (int j = 0; j < 16 / norm_bytes(c); j++) {
+    f[j] *= w[j];
+    top = higher(top, fabsf(f[j]));
+  }
   return top;
 }
 
@@ -225,14 +227,15 @@ INLINE Fp8Scale fp8_scale(float scale) {
   return s;
 }
 
-// A scale that is chosen here. top: the largest magnitude that it is for; nothing but zeros stay zeros.
-INLINE Fp8Scale fp8_choose(float top, float *at, bool write) {
-  float scale = top * (1 / 448.f);
+// A scale that is chosen here, for values of magnitudes up to top; all of them, and so the scale, are to be multiplied by
+// `times`, which does not matter to what they are once divided. Nothing but zeros stay zeros.
+INLINE Fp8Scale fp8_choose(float top, float times, float *at, bool write) {
+  float scale = top * times * (1 / 448.f);
   Fp8Scale s;
   if (write) *at = scale;
-  s.up = scale < 0x1p-60f ? 0x1p80f : 1;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(s.over) : "f"(scale * s.up));
-  if (scale == 0) s.over = 0;
+  s.up = top < 0x1p-60f ? 0x1p80f : 1;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(s.over) : "f"(top * s.up * (1 / 448.f)));
+  if (!(scale > 0 && scale < INFINITY)) s.over = scale * 0; // NaN unless it is 0
   return s;
 }
 
@@ -248,24 +251,51 @@ INLINE void fp8_divide(Fp8Scale s, int count, float *f) {
 INLINE Fp8Scale fp8_row(const NormParams *p, uint64_t row, float top, bool first) {
   Fp8Scale none = {1, 1};
   if (p->scaling == NORM_SCALE_TENSOR) return fp8_scale(*p->scales);
-  return p->scaling == NORM_SCALE_ROW ? fp8_choose(top, p->scales + row, first) : none;
+  return p->scaling == NORM_SCALE_ROW ? fp8_choose(top, 1, p->scales + row, first) : none;
 }
 
-// Writes the chunk whose number is `at`. All lanes of a warp come here together; blocks of 128 columns are neighbours.
-INLINE void fp8_put(NormKernel c, const NormParams *p, uint64_t row, char *y, int at, bool there, Fp8Scale s, float *f) {
-  const int per = 16 / norm_bytes(c), lanes = 128 / per;
-  if (p->scaling == NORM_SCALE_BLOCK) {
-    float top = 0;
-#pragma unroll
-    for (int j = 0; j < per; j++) top = higher(top, fabsf(f[j]));
-    float *scales = p->scales + (int64_t)row * ((p->chunks + lanes - 1) / lanes) + at / lanes;
-    s = fp8_choose(lanes_highest(top, lanes), scales, there && at % lanes == 0);
-  }
-  fp8_divide(s, per, f);
+// Blocks of 128 columns are neighbouring lanes' chunks. top: of the chunk whose number is `at`; all lanes come here together.
+INLINE Fp8Scale fp8_block(NormKernel c, const NormParams *p, uint64_t row, int at, bool there, float top, float times) {
+  const int lanes = 8 * norm_bytes(c);
+  float *scales = p->scales + (int64_t)row * ((p->chunks + lanes - 1) / lanes) + at / lanes;
+  return fp8_choose(top, times, scales, there && at % lanes == 0);
+}
+
+INLINE void fp8_put(NormKernel c, char *y, int at, float *f) {
   uint32_t low = fp8_pair(f[0], f[1]) | fp8_pair(f[2], f[3]) << 16;
-  if (!there) return;
-  if (per == 4) *(uint32_t *)(y + (int64_t)at * 4) = low;
+  if (c.kind == KIND_FP32) *(uint32_t *)(y + (int64_t)at * 4) = low;
   else *(uint2 *)(y + (int64_t)at * 8) = make_uint2(low, fp8_pair(f[4], f[5]) | fp8_pair(f[6], f[7]) << 16);
+}
+
+// The rest of a row that is held, its weights too. By row and by block all but the scales themselves is known before the
+// row's sum is.
+INLINE void fp8_held(NormKernel c, const NormParams *p, uint64_t row, char *y, int t, int all, const bool *there,
+                     const Vec *v, const Vec *w, float (*part)[40]) {
+  const int lanes = 8 * norm_bytes(c), per = 16 / norm_bytes(c);
+  float f[4][8], tops[4], top = 0;
+  float2 s = make_float2(0, 0);
+  Fp8Scale q = {1, 1};
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++) {
+    s = norm_sum(c, v[k], s);
+    tops[k] = fp8_product(c, p, v[k], w[k], f[k]);
+    top = higher(top, tops[k]);
+    if (p->scaling == NORM_SCALE_BLOCK) tops[k] = lanes_highest(tops[k], lanes);
+  }
+  if (p->scaling == NORM_SCALE_TENSOR) q = fp8_scale(*p->scales);
+  if (p->scaling == NORM_SCALE_ROW) highest_give(c, top, part[1]);
+  float scale = rsqrtf(group_sum(c, s.x + s.y, part[0]) * p->over_n + p->eps);
+  if (p->scaling == NORM_SCALE_ROW)
+    q = fp8_choose(highest_take(c, top, part[1]), scale, p->scales + row, t == 0 && there[0]);
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++) {
+    if (p->scaling == NORM_SCALE_BLOCK) q = fp8_block(c, p, row, t + k * all, there[k], tops[k], scale);
+    if (p->scaling == NORM_SCALE_TENSOR)
+#pragma unroll
+      for (int j = 0; j < per; j++) f[k][j] *= scale;
+    fp8_divide(q, per, f[k]);
+    if (there[k]) fp8_put(c, y, t + k * all, f[k]);
+  }
 }
 
 // ----
@@ -299,24 +329,34 @@ INLINE void norm_prefetch(NormKernel c, const NormParams *p, uint64_t row, int64
 
 // ---- Rows in registers: two chunks a thread, or four where a warp has a longer row to itself
 
-// While the predecessor is still at work. Ids may be its to write: a wrong one costs a line in L2, nothing else.
-INLINE void norm_hint(NormKernel c, const NormParams *p, uint64_t row, int t, int step, const bool *there) {
-  if (!may_hint() || t % 8) return; // a line of 128 bytes is eight threads'
+// While the predecessor is still at work. Ids may be its to write: a wrong one costs a line in L2, nothing else. Returns
+// the row of x that will most likely be wanted; NULL: unknown.
+INLINE const char *norm_hint(NormKernel c, const NormParams *p, uint64_t row, int t, int step, const bool *mine) {
+  if (!may_hint()) return nullptr;
   int64_t at = (int64_t)row;
-  bool known = true;
-  if (c.op == NORM_EMBED && row < p->m) { // past L1, which would keep it
+  const char *x = nullptr;
+  if (c.op == NORM_EMBED && row < p->m) // past L1, which would keep it
     at = p->wide_ids ? __ldcg((const long long *)p->ids + at) : __ldcg((const int *)p->ids + at);
-    known = (uint64_t)at < (uint64_t)p->vocab;
-  }
+  if (c.op != NORM_EMBED || (uint64_t)at < (uint64_t)p->vocab) x = (const char *)p->x + at * p->x_stride;
+  if (t % 8) return x; // a line of 128 bytes is eight threads'
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
-    if (!there[k]) continue;
+    if (!mine[k]) continue;
     int from = t * 16 + k * step;
-    if (known) prefetch_l2((const char *)p->x + at * p->x_stride + from);
+    if (x) prefetch_l2(x + from);
     if (c.op == NORM_ADD) prefetch_l2((const char *)p->residual + at * p->residual_stride + from);
     if (blockIdx.x >= 4) continue; // some blocks are enough for what all of them need
     prefetch_l2((const char *)p->weight + from);
     if (c.op == NORM_LAYER) prefetch_l2((const char *)p->bias + from);
+  }
+  return x;
+}
+
+INLINE void norm_weights(NormKernel c, const NormParams *p, int t, int step, const bool *mine, Vec *w, Vec *b) {
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++) {
+    w[k] = load16_now((const char *)p->weight + t * 16 + k * step, mine[k]);
+    if (c.op == NORM_LAYER) b[k] = load16_now((const char *)p->bias + t * 16 + k * step, mine[k]);
   }
 }
 
@@ -330,48 +370,54 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
     all = c.lanes;
     if (row >= p->m) chunks = 0;
   }
-  bool there[4];
+  // Few long rows: each has several blocks, which all read it and write a part of it each. The same sums, in less time:
+  // an SM takes a while to read a row, its weights, and to write it.
+  int only = -1;
+  if (!c.lanes && c.ahead && p->split) only = (int)(row % c.chunks), row /= c.chunks;
+  bool there[4], mine[4];
   Vec v[4], w[4], b[4];
 #pragma unroll
-  for (int k = 0; k < c.chunks; k++) there[k] = t + k * all < chunks;
-  int step = all * 16;
-  const char *weight = (const char *)p->weight + t * 16, *bias = (const char *)p->bias + t * 16;
-  bool by_row = c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW;
-  if (c.ahead) norm_hint(c, p, row, t, step, there);
-  norm_begin();
-#pragma unroll
-  for (int k = 0; k < c.chunks && c.ahead; k++) {
-    w[k] = load16_now(weight + k * step, there[k]);
-    if (c.op == NORM_LAYER) b[k] = load16_now(bias + k * step, there[k]);
+  for (int k = 0; k < c.chunks; k++) {
+    there[k] = t + k * all < chunks;
+    mine[k] = there[k] && (only < 0 || only == k);
   }
+  int step = all * 16;
+  const char *x = nullptr;
+  if (c.ahead) x = norm_hint(c, p, row, t, step, mine);
+  norm_begin();
+  // Ids: the row's load does not wait for the id's. Otherwise a block has its weights after the row, which is needed first.
+  bool guess = c.op == NORM_EMBED && c.ahead && !c.lanes;
+  if (guess)
+#pragma unroll
+    for (int k = 0; k < c.chunks; k++) v[k] = load16_now(x + t * 16 + k * step, there[k] && x);
+  if (c.ahead && (c.lanes || guess)) norm_weights(c, p, t, step, mine, w, b);
   NormRow r = norm_row(c, p, row, t == 0);
-  const char *x = r.x + t * 16;
   char *y = r.y + t * 16;
   if (c.ahead) asm volatile("" : "+l"(y)); // kept, not worked out again at the end
+  Vec more[4];
+  if (!guess || x != (r.known ? r.x : nullptr))
 #pragma unroll
-  for (int k = 0; k < c.chunks; k++) v[k] = load16(x + k * step, there[k] && r.known);
-  if (c.op == NORM_ADD) {
-    Vec more[4];
+    for (int k = 0; k < c.chunks; k++) v[k] = load16(r.x + t * 16 + k * step, there[k] && r.known);
 #pragma unroll
-    for (int k = 0; k < c.chunks; k++) more[k] = load16(r.residual + t * 16 + k * step, there[k]);
+  for (int k = 0; k < c.chunks && c.op == NORM_ADD; k++) more[k] = load16(r.residual + t * 16 + k * step, there[k]);
+  bool late = !c.ahead && c.op != NORM_RMS_FP8;
+  if (!late && !(c.ahead && (c.lanes || guess))) norm_weights(c, p, t, step, mine, w, b);
 #pragma unroll
-    for (int k = 0; k < c.chunks; k++) v[k] = norm_add(c, v[k], more[k]);
-  }
+  for (int k = 0; k < c.chunks && c.op == NORM_ADD; k++) v[k] = norm_add(c, v[k], more[k]);
   if (!c.lanes && t == 0) norm_prefetch(c, p, row, 0, chunks * 16, false);
 #pragma unroll
   for (int k = 0; k < c.chunks; k++)
-    if (r.second && there[k]) *(uint4 *)(r.second + t * 16 + k * step) = v[k].v;
+    if (r.second && mine[k]) *(uint4 *)(r.second + t * 16 + k * step) = v[k].v;
 
+  if (c.op == NORM_RMS_FP8) {
+    fp8_held(c, p, row, r.y, t, all, there, v, w, part);
+    return;
+  }
   float2 s = make_float2(0, 0);
-  float top = 0;
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) s = norm_sum(c, v[k], s);
-  if (by_row)
-#pragma unroll
-    for (int k = 0; k < c.chunks; k++) top = fp8_top(c, p, v[k], c.ahead ? w[k] : load16(weight + k * step, there[k]), top);
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) keep_packed(&v[k]);
-  if (by_row) top = group_highest(c, top, part[1]);
   float sum = group_sum(c, s.x + s.y, part[0]) * p->over_n, mean = 0;
   if (c.op == NORM_LAYER) {
     mean = sum;
@@ -384,25 +430,11 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
     sum = group_sum(c, s.x + s.y, part[1]) * p->over_n;
   }
   float scale = rsqrtf(sum + p->eps);
-#pragma unroll
-  for (int k = 0; k < c.chunks && !c.ahead; k++) {
-    w[k] = load16_now(weight + k * step, there[k]);
-    if (c.op == NORM_LAYER) b[k] = load16_now(bias + k * step, there[k]);
-  }
-  if (c.op == NORM_RMS_FP8) {
-    Fp8Scale q = fp8_row(p, row, top * scale, t == 0 && chunks);
-#pragma unroll
-    for (int k = 0; k < c.chunks; k++) {
-      float f[8];
-      norm_values(c, p, v[k], w[k], b[k], mean, scale, f);
-      fp8_put(c, p, row, r.y, t + k * all, there[k], q, f);
-    }
-    return;
-  }
+  if (late) norm_weights(c, p, t, step, mine, w, b);
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
     Vec out = norm_output(c, p, v[k], w[k], b[k], mean, scale);
-    if (there[k]) *(uint4 *)(y + k * step) = out.v;
+    if (mine[k]) *(uint4 *)(y + k * step) = out.v;
   }
 }
 
@@ -524,33 +556,35 @@ INLINE void big_weights(NormKernel c, const NormParams *p, NormShare share, int 
   }
 }
 
-// The largest |x * weight| of a share.
-INLINE float big_top(NormKernel c, const NormParams *p, NormShare share, const uint4 *held) {
-  float top = 0;
+// Sums, and the largest |x * weight|, of a row that has come. w: the first weights.
+INLINE float2 big_sum_top(NormKernel c, const NormParams *p, NormShare share, const uint4 *held, Vec *w, float *top) {
+  float2 s = make_float2(0, 0);
+  Vec b[BATCH];
+  asm volatile("cp.async.wait_group 0;" ::: "memory");
 #pragma unroll 1
   for (int k = 0; k < share.count; k += c.chunks) {
-    Vec w[BATCH], b[BATCH];
-    big_weights(c, p, share, k, w, b);
+    if (k) big_weights(c, p, share, k, w, b);
 #pragma unroll
     for (int i = 0; i < c.chunks; i++) {
       Vec a;
       if (k + i >= share.count) continue;
       a.v = held[(k + i) * blockDim.x];
-      top = fp8_top(c, p, a, w[i], top);
+      s = norm_sum(c, a, s);
+      float f[8];
+      *top = higher(*top, fp8_product(c, p, a, w[i], f));
     }
   }
-  return top;
+  return s;
 }
 
 // The output in fp8.
-INLINE void big_put_fp8(NormKernel c, const NormParams *p, NormShare share, NormRow r, const uint4 *held, float scale,
-                        float top) {
-  Fp8Scale q = fp8_row(p, share.row, top * scale, share.begin == 0);
+INLINE void big_put_fp8(NormKernel c, const NormParams *p, NormShare share, NormRow r, const uint4 *held, Vec *w,
+                        float scale, Fp8Scale q) {
   int laps = __shfl_sync(~0u, share.count, 0); // a warp's first lane has as many as any
 #pragma unroll 1
   for (int k = 0; k < laps; k += c.chunks) {
-    Vec w[BATCH], b[BATCH];
-    big_weights(c, p, share, k, w, b);
+    Vec b[BATCH];
+    if (k || p->scaling == NORM_SCALE_ROW) big_weights(c, p, share, k, w, b);
 #pragma unroll
     for (int i = 0; i < c.chunks; i++) {
       if (k + i >= laps) continue;
@@ -558,8 +592,15 @@ INLINE void big_put_fp8(NormKernel c, const NormParams *p, NormShare share, Norm
       Vec a;
       bool there = k + i < share.count;
       a.v = there ? held[(k + i) * blockDim.x] : make_uint4(0, 0, 0, 0);
-      norm_values(c, p, a, w[i], b[i], 0, scale, f);
-      fp8_put(c, p, share.row, r.y, share.begin + (k + i) * share.lap, there, q, f);
+      float top = fp8_product(c, p, a, w[i], f);
+      int at = share.begin + (k + i) * share.lap;
+      if (p->scaling == NORM_SCALE_BLOCK)
+        q = fp8_block(c, p, share.row, at, there, lanes_highest(top, 8 * norm_bytes(c)), scale);
+      if (p->scaling == NORM_SCALE_TENSOR)
+#pragma unroll
+        for (int j = 0; j < 16 / norm_bytes(c); j++) f[j] *= scale;
+      fp8_divide(q, 16 / norm_bytes(c), f);
+      if (there) fp8_put(c, r.y, at, f);
     }
   }
 }
@@ -590,8 +631,15 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
   NormRow r = norm_row(c, p, share.row, share.begin == 0);
   Vec w[BATCH], b[BATCH];
   big_fetch(r, share, held);
-  if (c.ahead && c.op != NORM_ADD && c.op != NORM_RMS_FP8) big_weights(c, p, share, 0, w, b);
-  float2 s = c.op == NORM_ADD ? big_add(c, r, share, held) : big_sum(c, r, share, held);
+  bool by_row = c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW;
+  float top = 0;
+  if (c.ahead && c.op != NORM_ADD) big_weights(c, p, share, 0, w, b);
+  float2 s = c.op == NORM_ADD ? big_add(c, r, share, held)
+             : by_row         ? big_sum_top(c, p, share, held, w, &top)
+                              : big_sum(c, r, share, held);
+  if (by_row) highest_give(c, top, part[1]);
+  Fp8Scale q = {1, 1};
+  if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_TENSOR) q = fp8_scale(*p->scales);
   if (c.ahead && c.op == NORM_ADD) big_weights(c, p, share, 0, w, b); // registers are free again
   float2 total = make_float2(block_sum(s.x + s.y, part[0]), 0); // sum, and squares about the mean
   if (c.op == NORM_LAYER) {
@@ -606,13 +654,13 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
     }
     total.y = block_sum(s.x + s.y, part[1]);
   }
-  if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW)
-    total.y = group_highest(c, big_top(c, p, share, held), part[1]);
+  if (by_row) total.y = highest_take(c, 0, part[1]);
   if (p->cluster_bits) total = cluster_fold(c, p, &mail, total);
   float mean = total.x * p->over_n;
   float scale = rsqrtf((c.op == NORM_LAYER ? total.y * p->over_n : mean) + p->eps);
   if (c.op == NORM_RMS_FP8) {
-    big_put_fp8(c, p, share, r, held, scale, total.y);
+    if (by_row) q = fp8_choose(total.y, scale, p->scales + share.row, share.begin == 0);
+    big_put_fp8(c, p, share, r, held, w, scale, q);
     return;
   }
   int step = share.lap * 16;

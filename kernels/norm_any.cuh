@@ -132,7 +132,7 @@ INLINE void any_quantize(NormKernel c, const NormParams *p, NormPlace s, int k, 
 #pragma unroll
     for (int j = 0; j < per; j++)
       if (at + j < s.hi) top = max(top, __float_as_uint(fabsf(f[j])));
-    q = fp8_choose(__uint_as_float(lanes_top(top, lanes)),
+    q = fp8_choose(__uint_as_float(lanes_top(top, lanes)), 1,
                    p->scales + (int64_t)s.row * ((p->n + 127) / 128) + (s.base + at) / 128,
                    at < s.hi && !(s.thread & (lanes - 1)));
   }
@@ -312,7 +312,7 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
   }
 // Threads of a block, and blocks that are to fit an SM, bound the registers; they are such that nothing spills.
 #define NORM_LANES(name, op, T, lanes)                                                                                 \
-  NORM_KERNEL(name, 128, (op) == NORM_LAYER ? 8 : (op) == NORM_RMS_FP8 ? 10 : 12, norm_held, op, T, 2, lanes, 1)
+  NORM_KERNEL(name, 128, (op) == NORM_LAYER ? 8 : 12, norm_held, op, T, 2, lanes, 1)
 #define NORM_WARP(name, op, T, chunks)                                                                                 \
   NORM_KERNEL(name, 128, 8, norm_held, op, T, chunks, 32, 0)
 #define NORM_BLOCK(name, op, T, early)                                                                                 \
@@ -329,9 +329,8 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
 #if __CUDA_ARCH__ >= 900
 // Of big kernels, those of fp32 that have most to load leave their first weights for later, too.
 #define NORM_BIG(name, op, T, number)                                                                                  \
-  NORM_KERNEL(name, 512, (op) == NORM_ADD || (op) == NORM_RMS_FP8 || ((op) == NORM_LAYER && (T) != KIND_FP32) ? 2 : 3, \
-              norm_big, op, T,                                                                                        \
-              (op) == NORM_LAYER && (T) == KIND_FP32 ? 2 : 4, 0,                                                      \
+  NORM_KERNEL(name, 512, (op) == NORM_ADD || ((op) == NORM_LAYER && (T) != KIND_FP32) ? 2 : 3, norm_big, op, T,        \
+              ((op) == NORM_LAYER && (T) == KIND_FP32) || (op) == NORM_RMS_FP8 ? 2 : 4, 0,                            \
               (T) != KIND_FP32 || ((op) != NORM_ADD && (op) != NORM_LAYER), 0)
 #else
 #define NORM_BIG(...)

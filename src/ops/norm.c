@@ -70,6 +70,9 @@ enum {
   BIG_BYTES = 128 << 10, // the most shared memory of a block
   AHEAD_BYTES = 3 << 20, // how far ahead of its rows a kernel asks L2 for others; no gain in small tensors
   AHEAD_FROM = 8 << 20,
+  SPLIT_CHUNKS =
+      512, // rows longer than this have several blocks, where there are no more than so many in all
+  SPLIT_BLOCKS = 64,
   LINE_BYTES = 128,
   LINED_BYTES = 1024 // rows as long as this, in the output, are worth it
 };
@@ -161,6 +164,12 @@ static uint64_t share_out(const Rule *rule, int64_t chunks, int64_t least, NormP
   return (uint64_t)rows;
 }
 
+// Then no block may write a row that another still reads.
+static bool in_place(const NormParams *p) {
+  return p->y == p->x || p->y == p->residual ||
+         (p->second && (p->second == p->x || p->second == p->residual));
+}
+
 // How far ahead of its row a block asks L2 for another, in rows: measured. Does not change a result.
 static int32_t rows_ahead(const NormParams *p, int64_t row_bytes, int kernel) {
   if (p->m < AHEAD_FROM && p->m * (uint64_t)row_bytes < AHEAD_FROM) return 0;
@@ -217,10 +226,14 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   if (p->m <= 4 * (uint64_t)ctx->sms) { // the same sums
     if (kernel == NORM_f_block_late) kernel = NORM_f_block_early;
     if (kernel == NORM_f_block4_late) kernel = NORM_f_block4_early;
+    bool block = kernel == NORM_f_block_early || kernel == NORM_f_block4_early;
+    p->split = block && !call->fp8 && !in_place(p) && chunks > SPLIT_CHUNKS &&
+               p->m * (uint64_t)rule->held <= SPLIT_BLOCKS;
   }
   l.kernel = call->fp8 + type * PER_TYPE + kernel;
   p->ahead = rows_ahead(p, p->n * in, rule->kernel);
-  ops_grid(l.grid, (p->m + rows - 1) / rows * l.cluster * l.block, l.block);
+  uint64_t parts = p->split ? (uint64_t)rule->held : l.cluster;
+  ops_grid(l.grid, (p->m + rows - 1) / rows * parts * l.block, l.block);
   return ops_launch(ctx, def, &l, stream);
 }
 
