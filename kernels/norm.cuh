@@ -43,23 +43,31 @@ typedef struct NormRow {
   bool known;       // embed: the id is one of the table's
 } NormRow;
 
-// Addresses of a row's first elements. Rows at m and beyond are not there: nothing may be accessed.
-INLINE NormRow norm_row(NormKernel c, const NormParams *p, uint64_t row, bool first_thread) {
+// Addresses of a row's first elements. from: the row of x.
+INLINE NormRow norm_row_of(NormKernel c, const NormParams *p, uint64_t row, int64_t from) {
   NormRow r;
-  int64_t at = (int64_t)row, from = at;
+  int64_t at = (int64_t)row;
   r.known = true;
-  if (c.op == NORM_EMBED) {
-    if (row >= p->m) from = 0;
-    else from = p->wide_ids ? ((const int64_t *)p->ids)[at] : ((const int32_t *)p->ids)[at];
-    r.known = (uint64_t)from < (uint64_t)p->vocab;
-    if (!r.known && p->bad && first_thread) *p->bad = 1;
-    if (!r.known) from = 0;
-  }
   r.x = (const char *)p->x + from * p->x_stride;
   r.y = (char *)p->y + at * p->y_stride;
   r.residual = c.op == NORM_ADD ? (const char *)p->residual + at * p->residual_stride : nullptr;
   r.second = nullptr;
   if (c.op == NORM_ADD || (c.op == NORM_EMBED && p->second)) r.second = (char *)p->second + at * p->second_stride;
+  return r;
+}
+
+INLINE int64_t norm_id(const NormParams *p, uint64_t row) {
+  return p->wide_ids ? ((const int64_t *)p->ids)[row] : ((const int32_t *)p->ids)[row];
+}
+
+// The same, with the id looked up. Rows at m and beyond are not there: nothing may be accessed.
+INLINE NormRow norm_row(NormKernel c, const NormParams *p, uint64_t row, bool first_thread) {
+  if (c.op != NORM_EMBED) return norm_row_of(c, p, row, (int64_t)row);
+  int64_t from = row < p->m ? norm_id(p, row) : 0;
+  bool known = (uint64_t)from < (uint64_t)p->vocab;
+  if (!known && p->bad && first_thread) *p->bad = 1;
+  NormRow r = norm_row_of(c, p, row, known ? from : 0);
+  r.known = known;
   return r;
 }
 
@@ -300,6 +308,12 @@ INLINE void fp8_held(NormKernel c, const NormParams *p, uint64_t row, char *y, i
 
 // ----
 
+INLINE void prefetch_far(const void *at, int bytes) { // whole sixteens, that start on one
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(at)), "r"(bytes) : "memory");
+#endif
+}
+
 // Asks L2 for a part of the row that is p->ahead rows further on: `from` bytes into it, `bytes` long. One thread does
 // it for a block: its loads then find much of their row there. odd: rows do not start on 16 bytes, or bytes are not
 // whole sixteens: what of them is.
@@ -308,7 +322,7 @@ INLINE void norm_prefetch(NormKernel c, const NormParams *p, uint64_t row, int64
   int64_t at = (int64_t)row + p->ahead, id = at;
   if (!p->ahead || (uint64_t)at >= p->m) return;
   if (c.op == NORM_EMBED) {
-    id = p->wide_ids ? ((const int64_t *)p->ids)[at] : ((const int32_t *)p->ids)[at];
+    id = norm_id(p, (uint64_t)at);
     if ((uint64_t)id >= (uint64_t)p->vocab) return;
   }
 #pragma unroll
@@ -320,36 +334,43 @@ INLINE void norm_prefetch(NormKernel c, const NormParams *p, uint64_t row, int64
       int head = (int)(-(uintptr_t)x & 15);
       x += head, size = (size - head) & ~15;
     }
-    if (size > 0)
-      asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(x)), "r"(size)
-                   : "memory");
+    if (size > 0) prefetch_far(x, size);
   }
 #endif
 }
 
 // ---- Rows in registers: two chunks a thread, or four where a warp has a longer row to itself
 
-// While the predecessor is still at work. Ids may be its to write: a wrong one costs a line in L2, nothing else. Returns
-// the row of x that will most likely be wanted; NULL: unknown.
-INLINE const char *norm_hint(NormKernel c, const NormParams *p, uint64_t row, int t, int step, const bool *mine) {
-  if (!may_hint()) return nullptr;
-  int64_t at = (int64_t)row;
-  const char *x = nullptr;
-  if (c.op == NORM_EMBED && row < p->m) // past L1, which would keep it
-    at = p->wide_ids ? __ldcg((const long long *)p->ids + at) : __ldcg((const int *)p->ids + at);
-  if (c.op != NORM_EMBED || (uint64_t)at < (uint64_t)p->vocab) x = (const char *)p->x + at * p->x_stride;
-  if (t % 8) return x; // a line of 128 bytes is eight threads'
+// While the predecessor is still at work. The row of x that will most likely be wanted; -1: unknown. Ids may be the
+// predecessor's to write: a wrong one costs some lines in L2, nothing else.
+INLINE int64_t norm_guess(NormKernel c, const NormParams *p, uint64_t row) {
+  if (c.op != NORM_EMBED) return (int64_t)row;
+  if (!may_hint() || row >= p->m) return -1;
+  // past L1, which would keep it
+  int64_t id = p->wide_ids ? __ldcg((const long long *)p->ids + row) : __ldcg((const int *)p->ids + row);
+  return (uint64_t)id < (uint64_t)p->vocab ? id : -1;
+}
+
+INLINE void norm_hint(NormKernel c, const NormParams *p, NormRow r, int t, int step, int only, const bool *mine) {
+  if (!may_hint()) return;
+  if (c.op == NORM_EMBED && c.chunks == 4) { // measured: one thread for all; with two chunks a thread it is none better
+    int from = only < 0 ? 0 : only * step, bytes = min(p->chunks * 16 - from, only < 0 ? 4 * step : step);
+    if (t || bytes <= 0) return;
+    if (r.known) prefetch_far(r.x + from, bytes);
+    if (blockIdx.x < 4) prefetch_far((const char *)p->weight + from, bytes);
+    return;
+  }
+  if (t % 8) return; // a line of 128 bytes is eight threads'
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
     if (!mine[k]) continue;
     int from = t * 16 + k * step;
-    if (x) prefetch_l2(x + from);
-    if (c.op == NORM_ADD) prefetch_l2((const char *)p->residual + at * p->residual_stride + from);
+    if (r.known) prefetch_l2(r.x + t * 16 + k * step);
+    if (c.op == NORM_ADD) prefetch_l2(r.residual + t * 16 + k * step);
     if (blockIdx.x >= 4) continue; // some blocks are enough for what all of them need
     prefetch_l2((const char *)p->weight + from);
     if (c.op == NORM_LAYER) prefetch_l2((const char *)p->bias + from);
   }
-  return x;
 }
 
 INLINE void norm_weights(NormKernel c, const NormParams *p, int t, int step, const bool *mine, Vec *w, Vec *b) {
@@ -358,6 +379,12 @@ INLINE void norm_weights(NormKernel c, const NormParams *p, int t, int step, con
     w[k] = load16_now((const char *)p->weight + t * 16 + k * step, mine[k]);
     if (c.op == NORM_LAYER) b[k] = load16_now((const char *)p->bias + t * 16 + k * step, mine[k]);
   }
+}
+
+INLINE void held_second(NormKernel c, NormRow r, int t, int step, const bool *mine, const Vec *v) {
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++)
+    if (r.second && mine[k]) *(uint4 *)(r.second + t * 16 + k * step) = v[k].v;
 }
 
 INLINE void norm_held(NormKernel c, const NormParams *p) {
@@ -375,40 +402,43 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
   int only = -1;
   if (!c.lanes && c.ahead && p->split) only = (int)(row % c.chunks), row /= c.chunks;
   bool there[4], mine[4];
-  Vec v[4], w[4], b[4];
+  Vec v[4], w[4], b[4], more[4];
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
     there[k] = t + k * all < chunks;
     mine[k] = there[k] && (only < 0 || only == k);
   }
   int step = all * 16;
-  const char *x = nullptr;
-  if (c.ahead) x = norm_hint(c, p, row, t, step, mine);
+  // Where latency counts a row's load does not wait for its id's.
+  bool soon = c.ahead && !c.lanes;
+  int64_t id = c.ahead ? norm_guess(c, p, row) : (int64_t)row;
+  bool known = c.op != NORM_EMBED || id >= 0;
+  NormRow r = norm_row_of(c, p, row, known ? id : 0);
+  r.known = known;
+  if (c.ahead) norm_hint(c, p, r, t, step, only, mine);
   norm_begin();
-  // Ids: the row's load does not wait for the id's. Otherwise a block has its weights after the row, which is needed first.
-  bool guess = c.op == NORM_EMBED && c.ahead && !c.lanes;
-  if (guess)
-#pragma unroll
-    for (int k = 0; k < c.chunks; k++) v[k] = load16_now(x + t * 16 + k * step, there[k] && x);
-  if (c.ahead && (c.lanes || guess)) norm_weights(c, p, t, step, mine, w, b);
-  NormRow r = norm_row(c, p, row, t == 0);
+  if (c.ahead && c.lanes) norm_weights(c, p, t, step, mine, w, b);
+  if (!soon) r = norm_row(c, p, row, t == 0);
   char *y = r.y + t * 16;
   if (c.ahead) asm volatile("" : "+l"(y)); // kept, not worked out again at the end
-  Vec more[4];
-  if (!guess || x != (r.known ? r.x : nullptr))
 #pragma unroll
-    for (int k = 0; k < c.chunks; k++) v[k] = load16(r.x + t * 16 + k * step, there[k] && r.known);
+  for (int k = 0; k < c.chunks; k++) {
+    const char *x = r.x + t * 16 + k * step;
+    v[k] = soon ? load16_now(x, there[k] && r.known) : load16(x, there[k] && r.known);
+  }
 #pragma unroll
   for (int k = 0; k < c.chunks && c.op == NORM_ADD; k++) more[k] = load16(r.residual + t * 16 + k * step, there[k]);
   bool late = !c.ahead && c.op != NORM_RMS_FP8;
-  if (!late && !(c.ahead && (c.lanes || guess))) norm_weights(c, p, t, step, mine, w, b);
+  if (soon || (!c.ahead && !late)) norm_weights(c, p, t, step, mine, w, b);
+  if (soon && c.op == NORM_EMBED && (!r.known || norm_id(p, row) != id)) { // another id, or none
+    r = norm_row(c, p, row, t == 0);
+#pragma unroll
+    for (int k = 0; k < c.chunks; k++) v[k] = load16(r.x + t * 16 + k * step, there[k] && r.known);
+  }
 #pragma unroll
   for (int k = 0; k < c.chunks && c.op == NORM_ADD; k++) v[k] = norm_add(c, v[k], more[k]);
   if (!c.lanes && t == 0) norm_prefetch(c, p, row, 0, chunks * 16, false);
-#pragma unroll
-  for (int k = 0; k < c.chunks; k++)
-    if (r.second && mine[k]) *(uint4 *)(r.second + t * 16 + k * step) = v[k].v;
-
+  if (c.lanes) held_second(c, r, t, step, mine, v);
   if (c.op == NORM_RMS_FP8) {
     fp8_held(c, p, row, r.y, t, all, there, v, w, part);
     return;
@@ -429,6 +459,7 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
     for (int k = 0; k < c.chunks; k++) keep_packed(&v[k]);
     sum = group_sum(c, s.x + s.y, part[1]) * p->over_n;
   }
+  if (!c.lanes) held_second(c, r, t, step, mine, v); // after the reduction: the stores were in its way
   float scale = rsqrtf(sum + p->eps);
   if (late) norm_weights(c, p, t, step, mine, w, b);
 #pragma unroll
