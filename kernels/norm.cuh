@@ -235,8 +235,8 @@ INLINE Fp8Scale fp8_scale(float scale) {
   return s;
 }
 
-// A scale that is chosen here, for values of magnitudes up to top; all of them, and so the scale, are to be multiplied by
-// `times`, which does not matter to what they are once divided. Nothing but zeros stay zeros.
+// A scale that is chosen here, for values of magnitudes up to top. All of them, and so the scale, are to be multiplied
+// by `times`, which does not matter to what they are once divided. Nothing but zeros stay zeros.
 INLINE Fp8Scale fp8_choose(float top, float times, float *at, bool write) {
   float scale = top * times * (1 / 448.f);
   Fp8Scale s;
@@ -262,7 +262,7 @@ INLINE Fp8Scale fp8_row(const NormParams *p, uint64_t row, float top, bool first
   return p->scaling == NORM_SCALE_ROW ? fp8_choose(top, 1, p->scales + row, first) : none;
 }
 
-// Blocks of 128 columns are neighbouring lanes' chunks. top: of the chunk whose number is `at`; all lanes come here together.
+// A block of 128 columns, neighbouring lanes' chunks. at: the number of this lane's; top: the block's.
 INLINE Fp8Scale fp8_block(NormKernel c, const NormParams *p, uint64_t row, int at, bool there, float top, float times) {
   const int lanes = 8 * norm_bytes(c);
   float *scales = p->scales + (int64_t)row * ((p->chunks + lanes - 1) / lanes) + at / lanes;
@@ -275,8 +275,8 @@ INLINE void fp8_put(NormKernel c, char *y, int at, float *f) {
   else *(uint2 *)(y + (int64_t)at * 8) = make_uint2(low, fp8_pair(f[4], f[5]) | fp8_pair(f[6], f[7]) << 16);
 }
 
-// The rest of a row that is held, its weights too. By row and by block all but the scales themselves is known before the
-// row's sum is.
+// The rest of a row that is held, its weights too. By row and by block all but the scales themselves is known before
+// the row's sum is.
 INLINE void fp8_held(NormKernel c, const NormParams *p, uint64_t row, char *y, int t, int all, const bool *there,
                      const Vec *v, const Vec *w, float (*part)[40]) {
   const int lanes = 8 * norm_bytes(c), per = 16 / norm_bytes(c);

@@ -168,7 +168,8 @@ INLINE void reread(const uint4 *at, int kind, int in, float *f) {
 }
 
 // The write where y has x's kind: it and `log` are literals.
-INLINE void write_alike(Target y, const uint4 *held, int64_t first, RowShape s, int count, int log, float2 row, Finish z) {
+INLINE void write_alike(Target y, const uint4 *held, int64_t first, RowShape s, int count, int log, float2 row,
+                        Finish z) {
   const int per = 16 / s.in, all = s.threads * s.cluster;
 #pragma unroll 4
   for (int k = 0; k < count; k++) {
