@@ -438,7 +438,7 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
 #pragma unroll
   for (int k = 0; k < c.chunks && c.op == NORM_ADD; k++) v[k] = norm_add(c, v[k], more[k]);
   if (!c.lanes && t == 0) norm_prefetch(c, p, row, 0, chunks * 16, false);
-  if (c.lanes) held_second(c, r, t, step, mine, v);
+  if (c.lanes || c.ahead) held_second(c, r, t, step, mine, v);
   if (c.op == NORM_RMS_FP8) {
     fp8_held(c, p, row, r.y, t, all, there, v, w, part);
     return;
@@ -459,7 +459,8 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
     for (int k = 0; k < c.chunks; k++) keep_packed(&v[k]);
     sum = group_sum(c, s.x + s.y, part[1]) * p->over_n;
   }
-  if (!c.lanes) held_second(c, r, t, step, mine, v); // after the reduction: the stores were in its way
+  // After the reduction where there are many rows: the stores are in its way. With few of them later is later.
+  if (!c.lanes && !c.ahead) held_second(c, r, t, step, mine, v);
   float scale = rsqrtf(sum + p->eps);
   if (late) norm_weights(c, p, t, step, mine, w, b);
 #pragma unroll

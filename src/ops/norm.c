@@ -29,6 +29,12 @@ static const Rule rms_rules[] = {SHORT_ROWS,
                                  {2048, NORM_f_block4_late, 4, 0, 1},
                                  {4096, NORM_f_big, 8, 256, 2},
                                  WIDE_ROWS};
+static const Rule fp8_rules[] = {SHORT_ROWS, // as rms_rules, but four chunks a thread pay earlier
+                                 {128, NORM_f_warp, 4, 32, 1},
+                                 {256, NORM_f_block_late, 2, 0, 1},
+                                 {2048, NORM_f_block4_late, 4, 0, 1},
+                                 {4096, NORM_f_big, 8, 256, 2},
+                                 WIDE_ROWS};
 static const Rule add_rules[] = {SHORT_ROWS,
                                  {1024, NORM_f_block_late, 2, 0, 1},
                                  {2048, NORM_f_big, 2, 512, 2},
@@ -209,6 +215,8 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
     rule = find_rule(embed_rules, SOL_COUNT(embed_rules), p->n / per, clusters);
   else if (fast && call->layer)
     rule = find_rule(layer_rules, SOL_COUNT(layer_rules), p->n / per, clusters);
+  else if (fast && call->fp8)
+    rule = find_rule(fp8_rules, SOL_COUNT(fp8_rules), p->n / per, clusters);
   else if (fast)
     rule = find_rule(rms_rules, SOL_COUNT(rms_rules), p->n / per, clusters);
   if (rule)
