@@ -43,23 +43,31 @@ typedef struct NormRow {
   bool known;       // embed: the id is one of the table's
 } NormRow;
 
-// Addresses of a row's first elements. Rows at m and beyond are not there: nothing may be accessed.
-INLINE NormRow norm_row(NormKernel c, const NormParams *p, uint64_t row, bool first_thread) {
+// Addresses of a row's first elements. from: the row of x.
+INLINE NormRow norm_row_of(NormKernel c, const NormParams *p, uint64_t row, int64_t from) {
   NormRow r;
-  int64_t at = (int64_t)row, from = at;
+  int64_t at = (int64_t)row;
   r.known = true;
-  if (c.op == NORM_EMBED) {
-    if (row >= p->m) from = 0;
-    else from = p->wide_ids ? ((const int64_t *)p->ids)[at] : ((const int32_t *)p->ids)[at];
-    r.known = (uint64_t)from < (uint64_t)p->vocab;
-    if (!r.known && p->bad && first_thread) *p->bad = 1;
-    if (!r.known) from = 0;
-  }
   r.x = (const char *)p->x + from * p->x_stride;
   r.y = (char *)p->y + at * p->y_stride;
   r.residual = c.op == NORM_ADD ? (const char *)p->residual + at * p->residual_stride : nullptr;
   r.second = nullptr;
   if (c.op == NORM_ADD || (c.op == NORM_EMBED && p->second)) r.second = (char *)p->second + at * p->second_stride;
+  return r;
+}
+
+INLINE int64_t norm_id(const NormParams *p, uint64_t row) {
+  return p->wide_ids ? ((const int64_t *)p->ids)[row] : ((const int32_t *)p->ids)[row];
+}
+
+// The same, with the id looked up. Rows at m and beyond are not there: nothing may be accessed.
+INLINE NormRow norm_row(NormKernel c, const NormParams *p, uint64_t row, bool first_thread) {
+  if (c.op != NORM_EMBED) return norm_row_of(c, p, row, (int64_t)row);
+  int64_t from = row < p->m ? norm_id(p, row) : 0;
+  bool known = (uint64_t)from < (uint64_t)p->vocab;
+  if (!known && p->bad && first_thread) *p->bad = 1;
+  NormRow r = norm_row_of(c, p, row, known ? from : 0);
+  r.known = known;
   return r;
 }
 
@@ -170,6 +178,142 @@ INLINE float group_sum(NormKernel c, float v, float *part) {
   return c.lanes ? lanes_sum(v, c.lanes) : block_sum(v, part);
 }
 
+// ---- To fp8, by tensor, by row or by block of 128 columns
+
+#if __CUDA_ARCH__ >= 890
+INLINE
+#else
+static __device__ __noinline__ // many instructions
+#endif
+uint32_t fp8_pair(float a, float b) {
+  return __nv_cvt_float2_to_fp8x2(make_float2(a, b), __NV_SATFINITE, __NV_E4M3);
+}
+
+INLINE float lanes_highest(float v, int lanes) {
+#pragma unroll
+  for (int o = 16; o; o >>= 1)
+    if (o < lanes) v = higher(v, __shfl_xor_sync(~0u, v, o));
+  return v;
+}
+
+// The largest over a row, beside its sum: what warps have before the barrier of block_sum, and what all have after it.
+INLINE void highest_give(NormKernel c, float v, float *part) {
+  if (c.lanes) return;
+  v = lanes_highest(v, 32);
+  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;
+}
+
+INLINE float highest_take(NormKernel c, float v, const float *part) {
+  return lanes_highest(c.lanes ? v : part[min(threadIdx.x % 32, blockDim.x / 32 - 1)], c.lanes ? c.lanes : 32);
+}
+
+// A chunk's x * (weight + offset), and the largest of their magnitudes.
+INLINE float fp8_product(NormKernel c, const NormParams *p, Vec v, Vec weight, float *f) {
+  float w[8], top = 0;
+  widen(&v, c.kind, norm_bytes(c), f);
+  widen(&weight, c.kind, norm_bytes(c), w);
+  if (p->offset != 0)
+#pragma unroll
+    for (int j = 0; j < 16 / norm_bytes(c); j++) w[j] += p->offset;
+#pragma unroll
+  for (int j = 0; j < 16 / norm_bytes(c); j++) {
+    f[j] *= w[j];
+    top = higher(top, fabsf(f[j]));
+  }
+  return top;
+}
+
+// What divides by a scale: f / scale is f * up * over. The reciprocal alone could overflow.
+typedef struct Fp8Scale {
+  float up, over;
+} Fp8Scale;
+
+INLINE Fp8Scale fp8_scale(float scale) {
+  Fp8Scale s;
+  s.up = fabsf(scale) < 0x1p-60f ? 0x1p80f : 1;
+  s.over = 1 / (scale * s.up);
+  return s;
+}
+
+// A scale that is chosen here, for values of magnitudes up to top. All of them, and so the scale, are to be multiplied
+// by `times`, which does not matter to what they are once divided. Nothing but zeros stay zeros.
+INLINE Fp8Scale fp8_choose(float top, float times, float *at, bool write) {
+  float scale = top * times * (1 / 448.f);
+  Fp8Scale s;
+  if (write) *at = scale;
+  s.up = top < 0x1p-60f ? 0x1p80f : 1;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(s.over) : "f"(top * s.up * (1 / 448.f)));
+  if (!(scale > 0 && scale < INFINITY)) s.over = scale * 0; // NaN unless it is 0
+  return s;
+}
+
+INLINE void fp8_divide(Fp8Scale s, int count, float *f) {
+  if (s.up != 1)
+#pragma unroll
+    for (int j = 0; j < count; j++) f[j] *= s.up;
+#pragma unroll
+  for (int j = 0; j < count; j++) f[j] *= s.over;
+}
+
+// The scale of a whole row, by tensor or by row.
+INLINE Fp8Scale fp8_row(const NormParams *p, uint64_t row, float top, bool first) {
+  Fp8Scale none = {1, 1};
+  if (p->scaling == NORM_SCALE_TENSOR) return fp8_scale(*p->scales);
+  return p->scaling == NORM_SCALE_ROW ? fp8_choose(top, 1, p->scales + row, first) : none;
+}
+
+// A block of 128 columns, neighbouring lanes' chunks. at: the number of this lane's; top: the block's.
+INLINE Fp8Scale fp8_block(NormKernel c, const NormParams *p, uint64_t row, int at, bool there, float top, float times) {
+  const int lanes = 8 * norm_bytes(c);
+  float *scales = p->scales + (int64_t)row * ((p->chunks + lanes - 1) / lanes) + at / lanes;
+  return fp8_choose(top, times, scales, there && at % lanes == 0);
+}
+
+INLINE void fp8_put(NormKernel c, char *y, int at, float *f) {
+  uint32_t low = fp8_pair(f[0], f[1]) | fp8_pair(f[2], f[3]) << 16;
+  if (c.kind == KIND_FP32) *(uint32_t *)(y + (int64_t)at * 4) = low;
+  else *(uint2 *)(y + (int64_t)at * 8) = make_uint2(low, fp8_pair(f[4], f[5]) | fp8_pair(f[6], f[7]) << 16);
+}
+
+// The rest of a row that is held, its weights too. By row and by block all but the scales themselves is known before
+// the row's sum is.
+INLINE void fp8_held(NormKernel c, const NormParams *p, uint64_t row, char *y, int t, int all, const bool *there,
+                     const Vec *v, const Vec *w, float (*part)[40]) {
+  const int lanes = 8 * norm_bytes(c), per = 16 / norm_bytes(c);
+  float f[4][8], tops[4], top = 0;
+  float2 s = make_float2(0, 0);
+  Fp8Scale q = {1, 1};
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++) {
+    s = norm_sum(c, v[k], s);
+    tops[k] = fp8_product(c, p, v[k], w[k], f[k]);
+    top = higher(top, tops[k]);
+    if (p->scaling == NORM_SCALE_BLOCK) tops[k] = lanes_highest(tops[k], lanes);
+  }
+  if (p->scaling == NORM_SCALE_TENSOR) q = fp8_scale(*p->scales);
+  if (p->scaling == NORM_SCALE_ROW) highest_give(c, top, part[1]);
+  float scale = rsqrtf(group_sum(c, s.x + s.y, part[0]) * p->over_n + p->eps);
+  if (p->scaling == NORM_SCALE_ROW)
+    q = fp8_choose(highest_take(c, top, part[1]), scale, p->scales + row, t == 0 && there[0]);
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++) {
+    if (p->scaling == NORM_SCALE_BLOCK) q = fp8_block(c, p, row, t + k * all, there[k], tops[k], scale);
+    if (p->scaling == NORM_SCALE_TENSOR)
+#pragma unroll
+      for (int j = 0; j < per; j++) f[k][j] *= scale;
+    fp8_divide(q, per, f[k]);
+    if (there[k]) fp8_put(c, y, t + k * all, f[k]);
+  }
+}
+
+// ----
+
+INLINE void prefetch_far(const void *at, int bytes) { // whole sixteens, that start on one
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(at)), "r"(bytes) : "memory");
+#endif
+}
+
 // Asks L2 for a part of the row that is p->ahead rows further on: `from` bytes into it, `bytes` long. One thread does
 // it for a block: its loads then find much of their row there. odd: rows do not start on 16 bytes, or bytes are not
 // whole sixteens: what of them is.
@@ -178,7 +322,7 @@ INLINE void norm_prefetch(NormKernel c, const NormParams *p, uint64_t row, int64
   int64_t at = (int64_t)row + p->ahead, id = at;
   if (!p->ahead || (uint64_t)at >= p->m) return;
   if (c.op == NORM_EMBED) {
-    id = p->wide_ids ? ((const int64_t *)p->ids)[at] : ((const int32_t *)p->ids)[at];
+    id = norm_id(p, (uint64_t)at);
     if ((uint64_t)id >= (uint64_t)p->vocab) return;
   }
 #pragma unroll
@@ -190,34 +334,57 @@ INLINE void norm_prefetch(NormKernel c, const NormParams *p, uint64_t row, int64
       int head = (int)(-(uintptr_t)x & 15);
       x += head, size = (size - head) & ~15;
     }
-    if (size > 0)
-      asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(x)), "r"(size)
-                   : "memory");
+    if (size > 0) prefetch_far(x, size);
   }
 #endif
 }
 
 // ---- Rows in registers: two chunks a thread, or four where a warp has a longer row to itself
 
-// While the predecessor is still at work. Ids may be its to write: a wrong one costs a line in L2, nothing else.
-INLINE void norm_hint(NormKernel c, const NormParams *p, uint64_t row, int t, int step, const bool *there) {
-  if (!may_hint() || t % 8) return; // a line of 128 bytes is eight threads'
-  int64_t at = (int64_t)row;
-  bool known = true;
-  if (c.op == NORM_EMBED && row < p->m) { // past L1, which would keep it
-    at = p->wide_ids ? __ldcg((const long long *)p->ids + at) : __ldcg((const int *)p->ids + at);
-    known = (uint64_t)at < (uint64_t)p->vocab;
+// While the predecessor is still at work. The row of x that will most likely be wanted; -1: unknown. Ids may be the
+// predecessor's to write: a wrong one costs some lines in L2, nothing else.
+INLINE int64_t norm_guess(NormKernel c, const NormParams *p, uint64_t row) {
+  if (c.op != NORM_EMBED) return (int64_t)row;
+  if (!may_hint() || row >= p->m) return -1;
+  // past L1, which would keep it
+  int64_t id = p->wide_ids ? __ldcg((const long long *)p->ids + row) : __ldcg((const int *)p->ids + row);
+  return (uint64_t)id < (uint64_t)p->vocab ? id : -1;
+}
+
+INLINE void norm_hint(NormKernel c, const NormParams *p, NormRow r, int t, int step, int only, const bool *mine) {
+  if (!may_hint()) return;
+  if (c.op == NORM_EMBED && c.chunks == 4) { // measured: one thread for all; with two chunks a thread it is none better
+    int from = only < 0 ? 0 : only * step, bytes = min(p->chunks * 16 - from, only < 0 ? 4 * step : step);
+    if (t || bytes <= 0) return;
+    if (r.known) prefetch_far(r.x + from, bytes);
+    if (blockIdx.x < 4) prefetch_far((const char *)p->weight + from, bytes);
+    return;
   }
+  if (t % 8) return; // a line of 128 bytes is eight threads'
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
-    if (!there[k]) continue;
+    if (!mine[k]) continue;
     int from = t * 16 + k * step;
-    if (known) prefetch_l2((const char *)p->x + at * p->x_stride + from);
-    if (c.op == NORM_ADD) prefetch_l2((const char *)p->residual + at * p->residual_stride + from);
+    if (r.known) prefetch_l2(r.x + t * 16 + k * step);
+    if (c.op == NORM_ADD) prefetch_l2(r.residual + t * 16 + k * step);
     if (blockIdx.x >= 4) continue; // some blocks are enough for what all of them need
     prefetch_l2((const char *)p->weight + from);
     if (c.op == NORM_LAYER) prefetch_l2((const char *)p->bias + from);
   }
+}
+
+INLINE void norm_weights(NormKernel c, const NormParams *p, int t, int step, const bool *mine, Vec *w, Vec *b) {
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++) {
+    w[k] = load16_now((const char *)p->weight + t * 16 + k * step, mine[k]);
+    if (c.op == NORM_LAYER) b[k] = load16_now((const char *)p->bias + t * 16 + k * step, mine[k]);
+  }
+}
+
+INLINE void held_second(NormKernel c, NormRow r, int t, int step, const bool *mine, const Vec *v) {
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++)
+    if (r.second && mine[k]) *(uint4 *)(r.second + t * 16 + k * step) = v[k].v;
 }
 
 INLINE void norm_held(NormKernel c, const NormParams *p) {
@@ -230,37 +397,52 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
     all = c.lanes;
     if (row >= p->m) chunks = 0;
   }
-  bool there[4];
-  Vec v[4], w[4], b[4];
+  // Few long rows: each has several blocks, which all read it and write a part of it each. The same sums, in less time:
+  // an SM takes a while to read a row, its weights, and to write it.
+  int only = -1;
+  if (!c.lanes && c.ahead && p->split) only = (int)(row % c.chunks), row /= c.chunks;
+  bool there[4], mine[4];
+  Vec v[4], w[4], b[4], more[4];
 #pragma unroll
-  for (int k = 0; k < c.chunks; k++) there[k] = t + k * all < chunks;
-  int step = all * 16;
-  const char *weight = (const char *)p->weight + t * 16, *bias = (const char *)p->bias + t * 16;
-  if (c.ahead) norm_hint(c, p, row, t, step, there);
-  norm_begin();
-#pragma unroll
-  for (int k = 0; k < c.chunks && c.ahead; k++) {
-    w[k] = load16_now(weight + k * step, there[k]);
-    if (c.op == NORM_LAYER) b[k] = load16_now(bias + k * step, there[k]);
+  for (int k = 0; k < c.chunks; k++) {
+    there[k] = t + k * all < chunks;
+    mine[k] = there[k] && (only < 0 || only == k);
   }
-  NormRow r = norm_row(c, p, row, t == 0);
-  const char *x = r.x + t * 16;
+  int step = all * 16;
+  // Where latency counts a row's load does not wait for its id's.
+  bool soon = c.ahead && !c.lanes;
+  int64_t id = c.ahead ? norm_guess(c, p, row) : (int64_t)row;
+  bool known = c.op != NORM_EMBED || id >= 0;
+  NormRow r = norm_row_of(c, p, row, known ? id : 0);
+  r.known = known;
+  if (c.ahead) norm_hint(c, p, r, t, step, only, mine);
+  norm_begin();
+  if (c.ahead && c.lanes) norm_weights(c, p, t, step, mine, w, b);
+  if (!soon) r = norm_row(c, p, row, t == 0);
   char *y = r.y + t * 16;
   if (c.ahead) asm volatile("" : "+l"(y)); // kept, not worked out again at the end
 #pragma unroll
-  for (int k = 0; k < c.chunks; k++) v[k] = load16(x + k * step, there[k] && r.known);
-  if (c.op == NORM_ADD) {
-    Vec more[4];
-#pragma unroll
-    for (int k = 0; k < c.chunks; k++) more[k] = load16(r.residual + t * 16 + k * step, there[k]);
-#pragma unroll
-    for (int k = 0; k < c.chunks; k++) v[k] = norm_add(c, v[k], more[k]);
+  for (int k = 0; k < c.chunks; k++) {
+    const char *x = r.x + t * 16 + k * step;
+    v[k] = soon ? load16_now(x, there[k] && r.known) : load16(x, there[k] && r.known);
   }
-  if (!c.lanes && t == 0) norm_prefetch(c, p, row, 0, chunks * 16, false);
 #pragma unroll
-  for (int k = 0; k < c.chunks; k++)
-    if (r.second && there[k]) *(uint4 *)(r.second + t * 16 + k * step) = v[k].v;
-
+  for (int k = 0; k < c.chunks && c.op == NORM_ADD; k++) more[k] = load16(r.residual + t * 16 + k * step, there[k]);
+  bool late = !c.ahead && c.op != NORM_RMS_FP8;
+  if (soon || (!c.ahead && !late)) norm_weights(c, p, t, step, mine, w, b);
+  if (soon && c.op == NORM_EMBED && (!r.known || norm_id(p, row) != id)) { // another id, or none
+    r = norm_row(c, p, row, t == 0);
+#pragma unroll
+    for (int k = 0; k < c.chunks; k++) v[k] = load16(r.x + t * 16 + k * step, there[k] && r.known);
+  }
+#pragma unroll
+  for (int k = 0; k < c.chunks && c.op == NORM_ADD; k++) v[k] = norm_add(c, v[k], more[k]);
+  if (!c.lanes && t == 0) norm_prefetch(c, p, row, 0, chunks * 16, false);
+  if (c.lanes || c.ahead) held_second(c, r, t, step, mine, v);
+  if (c.op == NORM_RMS_FP8) {
+    fp8_held(c, p, row, r.y, t, all, there, v, w, part);
+    return;
+  }
   float2 s = make_float2(0, 0);
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) s = norm_sum(c, v[k], s);
@@ -277,16 +459,14 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
     for (int k = 0; k < c.chunks; k++) keep_packed(&v[k]);
     sum = group_sum(c, s.x + s.y, part[1]) * p->over_n;
   }
+  // After the reduction where there are many rows: the stores are in its way. With few of them later is later.
+  if (!c.lanes && !c.ahead) held_second(c, r, t, step, mine, v);
   float scale = rsqrtf(sum + p->eps);
-#pragma unroll
-  for (int k = 0; k < c.chunks && !c.ahead; k++) {
-    w[k] = load16_now(weight + k * step, there[k]);
-    if (c.op == NORM_LAYER) b[k] = load16_now(bias + k * step, there[k]);
-  }
+  if (late) norm_weights(c, p, t, step, mine, w, b);
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
     Vec out = norm_output(c, p, v[k], w[k], b[k], mean, scale);
-    if (there[k]) *(uint4 *)(y + k * step) = out.v;
+    if (mine[k]) *(uint4 *)(y + k * step) = out.v;
   }
 }
 
@@ -325,7 +505,10 @@ INLINE float2 cluster_fold(NormKernel c, const NormParams *p, ClusterMail *mail,
   int blocks = 1 << p->cluster_bits, per = 16 / norm_bytes(c);
   mail_exchange(mail, blocks, v);
   v = make_float2(0, 0);
-  for (int i = 0; i < blocks; i++) v.x += mail->from[i].x;
+  for (int i = 0; i < blocks; i++) {
+    v.x += mail->from[i].x;
+    if (c.op == NORM_RMS_FP8) v.y = higher(v.y, mail->from[i].y);
+  }
   if (c.op != NORM_LAYER) return v;
   float mean = v.x * p->over_n;
   for (int i = 0; i < blocks; i++) {
@@ -405,6 +588,55 @@ INLINE void big_weights(NormKernel c, const NormParams *p, NormShare share, int 
   }
 }
 
+// Sums, and the largest |x * weight|, of a row that has come. w: the first weights.
+INLINE float2 big_sum_top(NormKernel c, const NormParams *p, NormShare share, const uint4 *held, Vec *w, float *top) {
+  float2 s = make_float2(0, 0);
+  Vec b[BATCH];
+  asm volatile("cp.async.wait_group 0;" ::: "memory");
+#pragma unroll 1
+  for (int k = 0; k < share.count; k += c.chunks) {
+    if (k) big_weights(c, p, share, k, w, b);
+#pragma unroll
+    for (int i = 0; i < c.chunks; i++) {
+      Vec a;
+      if (k + i >= share.count) continue;
+      a.v = held[(k + i) * blockDim.x];
+      s = norm_sum(c, a, s);
+      float f[8];
+      *top = higher(*top, fp8_product(c, p, a, w[i], f));
+    }
+  }
+  return s;
+}
+
+// The output in fp8.
+INLINE void big_put_fp8(NormKernel c, const NormParams *p, NormShare share, NormRow r, const uint4 *held, Vec *w,
+                        float scale, Fp8Scale q) {
+  int laps = __shfl_sync(~0u, share.count, 0); // a warp's first lane has as many as any
+#pragma unroll 1
+  for (int k = 0; k < laps; k += c.chunks) {
+    Vec b[BATCH];
+    if (k || p->scaling == NORM_SCALE_ROW) big_weights(c, p, share, k, w, b);
+#pragma unroll
+    for (int i = 0; i < c.chunks; i++) {
+      if (k + i >= laps) continue;
+      float f[8];
+      Vec a;
+      bool there = k + i < share.count;
+      a.v = there ? held[(k + i) * blockDim.x] : make_uint4(0, 0, 0, 0);
+      float top = fp8_product(c, p, a, w[i], f);
+      int at = share.begin + (k + i) * share.lap;
+      if (p->scaling == NORM_SCALE_BLOCK)
+        q = fp8_block(c, p, share.row, at, there, lanes_highest(top, 8 * norm_bytes(c)), scale);
+      if (p->scaling == NORM_SCALE_TENSOR)
+#pragma unroll
+        for (int j = 0; j < 16 / norm_bytes(c); j++) f[j] *= scale;
+      fp8_divide(q, 16 / norm_bytes(c), f);
+      if (there) fp8_put(c, r.y, at, f);
+    }
+  }
+}
+
 // While the predecessor is still at work: this thread's part of the block's share of the row.
 INLINE void big_hint(NormKernel c, const NormParams *p, NormShare share) {
   if (!may_hint() || c.op == NORM_EMBED || threadIdx.x % 8) return;
@@ -431,8 +663,15 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
   NormRow r = norm_row(c, p, share.row, share.begin == 0);
   Vec w[BATCH], b[BATCH];
   big_fetch(r, share, held);
+  bool by_row = c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW;
+  float top = 0;
   if (c.ahead && c.op != NORM_ADD) big_weights(c, p, share, 0, w, b);
-  float2 s = c.op == NORM_ADD ? big_add(c, r, share, held) : big_sum(c, r, share, held);
+  float2 s = c.op == NORM_ADD ? big_add(c, r, share, held)
+             : by_row         ? big_sum_top(c, p, share, held, w, &top)
+                              : big_sum(c, r, share, held);
+  if (by_row) highest_give(c, top, part[1]);
+  Fp8Scale q = {1, 1};
+  if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_TENSOR) q = fp8_scale(*p->scales);
   if (c.ahead && c.op == NORM_ADD) big_weights(c, p, share, 0, w, b); // registers are free again
   float2 total = make_float2(block_sum(s.x + s.y, part[0]), 0); // sum, and squares about the mean
   if (c.op == NORM_LAYER) {
@@ -447,9 +686,15 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
     }
     total.y = block_sum(s.x + s.y, part[1]);
   }
+  if (by_row) total.y = highest_take(c, 0, part[1]);
   if (p->cluster_bits) total = cluster_fold(c, p, &mail, total);
   float mean = total.x * p->over_n;
   float scale = rsqrtf((c.op == NORM_LAYER ? total.y * p->over_n : mean) + p->eps);
+  if (c.op == NORM_RMS_FP8) {
+    if (by_row) q = fp8_choose(total.y, scale, p->scales + share.row, share.begin == 0);
+    big_put_fp8(c, p, share, r, held, w, scale, q);
+    return;
+  }
   int step = share.lap * 16;
   char *y = r.y + (int64_t)share.begin * 16;
 #pragma unroll 1

@@ -29,6 +29,7 @@ typedef struct NormParams {
   int64_t vocab;
   int32_t *bad; // NULL: nobody wants to know
   int32_t wide_ids;
+  int32_t split;        // block, early: a row has as many blocks as a thread has chunks
   int32_t cluster_bits; // big, any: 2^cluster_bits blocks share a row
   int32_t span;         // big: chunks of a row that a block takes
   // The rest is for "any" and "beside" kernels.

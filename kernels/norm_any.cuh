@@ -123,40 +123,20 @@ INLINE void any_take(NormKernel c, NormPlace s, NormRow r, Vec *v) {
   if (c.op == NORM_ADD || (c.op == NORM_EMBED && r.second)) any_store_raw(c, s, r.second, v);
 }
 
-// f / scale, whatever scale's magnitude: its reciprocal alone could overflow.
-INLINE void any_divide(NormKernel c, float scale, float *f) {
-  float up = fabsf(scale) < 0x1p-60f ? 0x1p80f : 1, over = 1 / (scale * up);
-#pragma unroll
-  for (int j = 0; j < 16 / norm_bytes(c); j++) f[j] = f[j] * up * over;
-}
-
-// Divides values by their scale, and writes the scales that are this kernel's to choose. row_top: the row's largest.
-INLINE void any_quantize(NormKernel c, const NormParams *p, NormPlace s, int k, float row_top, float *f) {
+// Divides values by their scale. q: the row's, by tensor or by row; by block they have their own, which is written.
+INLINE void any_quantize(NormKernel c, const NormParams *p, NormPlace s, int k, Fp8Scale q, float *f) {
   const int per = 16 / norm_bytes(c);
-  int lanes = min(128 / per, p->threads), at = any_column(c, s, k, 0);
-  float scale;
-  if (p->scaling == NORM_SCALE_TENSOR) {
-    any_divide(c, *p->scales, f);
-    return;
-  }
   if (!c.beside && p->scaling == NORM_SCALE_BLOCK) { // 128 columns are neighbouring lanes' chunks
+    int lanes = min(128 / per, p->threads), at = any_column(c, s, k, 0);
     uint32_t top = 0;
 #pragma unroll
     for (int j = 0; j < per; j++)
       if (at + j < s.hi) top = max(top, __float_as_uint(fabsf(f[j])));
-    scale = __uint_as_float(lanes_top(top, lanes)) / 448;
-    if (at < s.hi && !(s.thread & (lanes - 1)))
-      p->scales[(int64_t)s.row * ((p->n + 127) / 128) + (s.base + at) / 128] = scale;
-  } else {
-    scale = row_top / 448;
-    if (s.thread == 0 && k == 0 && !s.base && s.hi) p->scales[s.row] = scale;
+    q = fp8_choose(__uint_as_float(lanes_top(top, lanes)), 1,
+                   p->scales + (int64_t)s.row * ((p->n + 127) / 128) + (s.base + at) / 128,
+                   at < s.hi && !(s.thread & (lanes - 1)));
   }
-  if (scale == 0) { // nothing but zeros: they stay zeros
-#pragma unroll
-    for (int j = 0; j < per; j++) f[j] = 0;
-  } else {
-    any_divide(c, scale, f);
-  }
+  fp8_divide(q, per, f);
 }
 
 // The element that a thread has besides its chunks, and its weight and bias.
@@ -196,9 +176,9 @@ INLINE void any_put_edge(NormKernel c, const NormParams *p, NormPlace s, char *y
                          uint32_t top) {
   if (s.edge < 0) return;
   float scale = rsqrtf(variance + p->eps), by = scale * e.weight;
-  float f[8] = {c.op == NORM_LAYER ? fmaf(e.x - mean, by, e.bias) : e.x * by};
-  if (c.op == NORM_RMS_FP8) any_quantize(c, p, s, 1, scale * __uint_as_float(top), f);
-  any_store_one(c, p, y, s.edge, f[0]);
+  float f = c.op == NORM_LAYER ? fmaf(e.x - mean, by, e.bias) : e.x * by;
+  if (c.op == NORM_RMS_FP8) fp8_divide(fp8_row(p, s.row, scale * __uint_as_float(top), false), 1, &f);
+  any_store_one(c, p, y, s.edge, f);
 }
 
 // Writes a tile. `variance`: layernorm's; otherwise the mean of squares. `early`: weights that were loaded before.
@@ -207,6 +187,9 @@ INLINE void any_put(NormKernel c, const NormParams *p, NormPlace s, char *y, con
   const int in = norm_bytes(c), per = 16 / in;
   const char *weight = any_tile(p, s, p->weight), *bias = c.op == NORM_LAYER ? any_tile(p, s, p->bias) : nullptr;
   float scale = rsqrtf(variance + p->eps);
+  Fp8Scale q = {1, 1};
+  if (c.op == NORM_RMS_FP8)
+    q = fp8_row(p, s.row, scale * __uint_as_float(top), s.thread == 0 && !s.base && s.hi);
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
     float f[8], w[8], b[8];
@@ -216,7 +199,7 @@ INLINE void any_put(NormKernel c, const NormParams *p, NormPlace s, char *y, con
 #pragma unroll
     for (int j = 0; j < per; j++)
       f[j] = c.op == NORM_LAYER ? fmaf(f[j] - mean, w[j], bias ? b[j] : 0) : f[j] * w[j];
-    if (c.op == NORM_RMS_FP8) any_quantize(c, p, s, k, scale * __uint_as_float(top), f);
+    if (c.op == NORM_RMS_FP8) any_quantize(c, p, s, k, q, f);
     any_store(c, p, s, y, k, f);
   }
 }
@@ -347,7 +330,7 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
 // Of big kernels, those of fp32 that have most to load leave their first weights for later, too.
 #define NORM_BIG(name, op, T, number)                                                                                  \
   NORM_KERNEL(name, 512, (op) == NORM_ADD || ((op) == NORM_LAYER && (T) != KIND_FP32) ? 2 : 3, norm_big, op, T,        \
-              (op) == NORM_LAYER && (T) == KIND_FP32 ? 2 : 4, 0,                                                      \
+              ((op) == NORM_LAYER && (T) == KIND_FP32) || (op) == NORM_RMS_FP8 ? 2 : 4, 0,                            \
               (T) != KIND_FP32 || ((op) != NORM_ADD && (op) != NORM_LAYER), 0)
 #else
 #define NORM_BIG(...)

@@ -187,15 +187,6 @@ INLINE void any_store_raw(NormKernel c, NormPlace s, char *row, const Vec *v) {
   }
 }
 
-#if __CUDA_ARCH__ >= 890
-INLINE
-#else
-static __device__ __noinline__ // many instructions
-#endif
-uint32_t fp8_pair(float a, float b) {
-  return __nv_cvt_float2_to_fp8x2(make_float2(a, b), __NV_SATFINITE, __NV_E4M3);
-}
-
 INLINE void any_store_one(NormKernel c, const NormParams *p, char *row, int64_t i, float f) {
   if (c.op == NORM_RMS_FP8) row[i] = (char)fp8_pair(f, 0);
   else store_one(row, i, p->y_kind, f);

@@ -121,7 +121,7 @@ static void try_op(SolContext *ctx, const OpsDef *def) {
          ran ? "" : " (not by rows)");
 }
 
-// So many rows that the norms take the kernels for many, in pieces that take those for few.
+// So many rows that the norms take the kernels for many, in pieces that take those for few, and for one.
 static void try_many(SolContext *ctx) {
   static const OpsDef *const defs[] = {&ops_rmsnorm, &ops_add_rmsnorm, &ops_embed_rmsnorm, &ops_layernorm};
   static const int64_t columns[] = {516, 2056, 4104};
@@ -132,7 +132,7 @@ static void try_many(SolContext *ctx) {
       SolError err = {0};
       SolStatus status = trial_open(&t, ctx, defs[i], &c, &(TrialOptions){.seed = 7}, &err);
       if (!status) status = trial_run(&t, &err);
-      CHECK_MSG(!status && pieces_agree(&t, &c, 3 * ctx->sms, &err), "%s, many rows of %lld: %s", defs[i]->name,
+      CHECK_MSG(!status && pieces_agree(&t, &c, 4 * ctx->sms, &err), "%s, many rows of %lld: %s", defs[i]->name,
                 (long long)columns[n], err.message);
       trial_close(&t);
     }

@@ -1,6 +1,6 @@
-// What random values seldom meet in argmax, histogram and stencil: rows of nothing but -inf, equals at every
-// pair of places, bins' borders, infinities just beyond the reach of a star. On cpu, and on emu where there
-// are kernels.
+// What random values seldom meet in argmax, histogram, stencil and rmsnorm to fp8: rows of nothing but -inf,
+// equals at every pair of places, bins' borders, infinities just beyond the reach of a star, weights so small
+// that a scale has no reciprocal. On cpu, and on emu where there are kernels.
 #include <float.h>
 
 #include "check.h"
@@ -159,6 +159,64 @@ TEST(stencil_reach) {
       reach(ctx, 100, 643, radius);
       reach(ctx, 3, 20, radius);
     }
+    sol_context_destroy(ctx);
+  }
+}
+
+// Rows of +-1, 1/2, 1/4 and 0, whose quotients by a scale of top / 448 are exact in fp8, by weights of any
+// magnitude; every third block of 128 columns is zeros.
+static void fp8_weights(SolContext *ctx, int n, float weight, SolScaling scaling) {
+  enum { ROWS = 2 };
+  static const float values[] = {1, -0.5f, 0.25f, 0, -1};
+  static const uint8_t codes[] = {0x7e, 0xf6, 0x6e, 0, 0xfe}; // 448, -224, 112, 0, -448
+  int blocks = scaling == SOL_SCALE_BLOCK ? (n + 127) / 128 : 1;
+  size_t count = (size_t)(ROWS * n), scale_bytes = sizeof(float) * (size_t)(ROWS * blocks);
+  float *x = malloc(count * sizeof *x), *w = malloc((size_t)n * sizeof *w), *scales = malloc(scale_bytes);
+  uint8_t *y = malloc(count);
+  if (!CHECK(x && w && scales && y)) return;
+  double squares = 0;
+  for (int i = 0; i < ROWS * n; i++) {
+    int j = i % n;
+    x[i] = j / 128 % 3 == 1 ? 0 : values[j % 5], w[j] = weight;
+    if (i < n) squares += (double)(x[i] * x[i]) / n;
+  }
+  SolRmsnorm a = {.y = put(ctx, NULL, count),
+                  .x = put(ctx, x, count * sizeof *x),
+                  .weight = put(ctx, w, (size_t)n * sizeof *w),
+                  .scales = put(ctx, NULL, scale_bytes),
+                  .m = ROWS,
+                  .n = n,
+                  .dtype = SOL_FP32,
+                  .out_dtype = SOL_FP8,
+                  .scaling = scaling};
+  CHECK_MSG(sol_rmsnorm(ctx, &a, NULL) == SOL_OK, "%s", sol_last_error()->message);
+  get(ctx, y, a.y, count);
+  get(ctx, scales, a.scales, scale_bytes);
+  int wrong = 0;
+  for (int i = 0; i < ROWS * n; i++) {
+    int j = i % n;
+    wrong += y[i] != (x[i] != 0 ? codes[j % 5] : 0) && !(x[i] == 0 && y[i] == 0x80);
+  }
+  for (int b = 0; b < ROWS * blocks; b++) {
+    double want = b % blocks % 3 == 1 ? 0 : (double)weight / sqrt(squares) / 448;
+    wrong += !(fabs((double)scales[b] - want) <= want * 1e-6);
+  }
+  CHECK_MSG(!wrong, "%s, rows of %d, weights %g: %d wrong", sol_backend_name(sol_context_backend(ctx)), n,
+            (double)weight, wrong);
+  sol_context_free(ctx, (void *)(uintptr_t)a.x, NULL);
+  sol_context_free(ctx, (void *)(uintptr_t)a.weight, NULL);
+  sol_context_free(ctx, a.y, NULL);
+  sol_context_free(ctx, a.scales, NULL);
+  free(x), free(w), free(scales), free(y);
+}
+
+TEST(fp8_scales_of_any_magnitude) {
+  static const int lengths[] = {5, 64, 128, 200, 512, 1024, 4096, 5125, 20000, 70000};
+  static const float weights[] = {1e-30f, 1, 1e30f};
+  for (SolBackend b = SOL_BACKEND_CPU; b <= last_backend(); b++) {
+    SolContext *ctx = open_context(b);
+    for (size_t i = 0; i < SOL_COUNT(lengths) * SOL_COUNT(weights) * 2; i++)
+      fp8_weights(ctx, lengths[i / 6], weights[i % 3], i / 3 % 2 ? SOL_SCALE_ROW : SOL_SCALE_BLOCK);
     sol_context_destroy(ctx);
   }
 }

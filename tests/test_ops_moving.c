@@ -99,6 +99,58 @@ TEST(gather_in_bad_order) {
   gather_in_bad_order(SOL_BACKEND_CUDA);
 }
 
+// Ids that the call right before writes: on a GPU the next kernel is there already, and has looked at the old
+// ones. Each call's rows must be those of its own ids, and its flag too. Rows of several classes of length.
+static void embed_ids_just_written(SolBackend backend, int64_t n) {
+  enum { CALLS = 24, ROWS = 2, VOCAB = 50 };
+  SolContext *ctx = open_backend(backend);
+  if (!ctx) return;
+  size_t bytes = (size_t)(VOCAB * n) * sizeof(float), out = CALLS * ROWS * (size_t)n * sizeof(float);
+  float *host = malloc(bytes), *late = calloc(1, out), *now = calloc(1, out);
+  int32_t ids[CALLS][ROWS], bad[CALLS] = {0}, flags[2][CALLS];
+  for (int64_t i = 0; i < VOCAB * n; i++) host[i] = (float)(i * 2654435761u % 4093) / 4096 - 0.5f;
+  for (int i = 0; i < CALLS * ROWS; i++) ids[i / ROWS][i % ROWS] = i % 11 == 7 ? -1 : i * 17 % VOCAB;
+  float *table = upload(ctx, host, bytes), *y[2] = {upload(ctx, now, out), upload(ctx, late, out)};
+  int32_t *all = upload(ctx, ids, sizeof ids), *given = upload(ctx, ids[0], sizeof ids[0]);
+  int32_t *flag[2] = {upload(ctx, bad, sizeof bad), upload(ctx, bad, sizeof bad)};
+  SolEmbedRmsnorm a = {.table = table,
+                       .weight = table,
+                       .m = ROWS,
+                       .n = n,
+                       .vocab = VOCAB,
+                       .dtype = SOL_FP32,
+                       .bad_id = SOL_BAD_ID_FLAG,
+                       .eps = 1e-5f};
+  for (int written = 0; written < 2; written++) // the ids where they are; then copied just before
+    for (int i = 0; i < CALLS; i++) {
+      SolCopy copy = {.y = given, .x = all + i * ROWS, .m = 1, .n = ROWS, .dtype = SOL_INT32};
+      if (written) CHECK_INT(sol_copy(ctx, &copy, NULL), SOL_OK);
+      a.ids = written ? given : all + i * ROWS;
+      a.y = y[written] + (int64_t)i * ROWS * n, a.bad = flag[written] + i;
+      CHECK_INT(sol_embed_rmsnorm(ctx, &a, NULL), SOL_OK);
+    }
+  for (int k = 0; k < 2; k++)
+    download(ctx, flags[k], flag[k], sizeof bad), download(ctx, k ? late : now, y[k], out);
+  CHECK_MSG(memcmp(now, late, out) == 0, "%s, rows of %lld", sol_backend_name(backend), (long long)n);
+  for (int i = 0; i < CALLS; i++) {
+    CHECK_INT(flags[0][i], ids[i][0] < 0 || ids[i][1] < 0);
+    CHECK_INT(flags[1][i], flags[0][i]);
+  }
+  release(ctx, table), release(ctx, all), release(ctx, given);
+  free(host), free(late), free(now);
+  sol_context_destroy(ctx);
+}
+
+TEST(embed_ids_just_written) {
+  static const int64_t lengths[] = {64, 1024, 2048, 4096, 4099, 20000};
+  for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+    for (int b = 0; b < 3; b++)
+      embed_ids_just_written(b == 0   ? SOL_BACKEND_CPU
+                             : b == 1 ? SOL_BACKEND_EMU
+                                      : SOL_BACKEND_CUDA,
+                             lengths[i]);
+}
+
 // 70000 batches: more than a grid has blocks along its second axis.
 static void transpose_many(SolBackend backend, int64_t m, int64_t n) {
   enum { BATCH = 70000 };

@@ -4,13 +4,21 @@
 #define NORM(T, name, how, number) NORM_##how(sol_rmsnorm_##T##_##name, NORM_RMS, TYPE_##T, number)
 #include "norm.def"
 
-// To fp8: the fast kernels are not there, the others take all rows.
+// To fp8.
 #define NORM(T, name, how, number) FP8_##how(sol_rmsnorm_fp8_##T##_##name, NORM_RMS_FP8, TYPE_##T, number)
+#if __CUDA_ARCH__ >= 900
+#define FP8_LANES  NORM_LANES
+#define FP8_WARP   NORM_WARP
+#define FP8_BLOCK  NORM_BLOCK
+#define FP8_BLOCK4 NORM_BLOCK4
+#define FP8_BIG    NORM_BIG
+#else // where fp8 takes many instructions, the others take all rows
 #define FP8_LANES(...)
 #define FP8_WARP(...)
 #define FP8_BLOCK(...)
 #define FP8_BLOCK4(...)
 #define FP8_BIG(...)
+#endif
 #define FP8_ANY    NORM_ANY
 #define FP8_BESIDE NORM_BESIDE
 #define FP8_LOOP   NORM_LOOP

@@ -167,20 +167,28 @@ INLINE void reread(const uint4 *at, int kind, int in, float *f) {
   widen(&v, kind, in, f);
 }
 
-// The write: `kind` as a literal where y has it, and for softmax alone; whatever else takes the general way.
+// The write where y has x's kind: it and `log` are literals.
+INLINE void write_alike(Target y, const uint4 *held, int64_t first, RowShape s, int count, int log, float2 row,
+                        Finish z) {
+  const int per = 16 / s.in, all = s.threads * s.cluster;
+#pragma unroll 4
+  for (int k = 0; k < count; k++) {
+    float f[8];
+    reread(held + k * s.threads, y.kind, s.in, f);
+#pragma unroll
+    for (int j = 0; j < per; j++) f[j] = result(f[j], row, z, log);
+    store_chunk(y, first + (int64_t)k * all * per, s.in, f);
+  }
+}
+
 INLINE void write_shared(const SoftmaxParams *p, Target y, const uint4 *held, int64_t first, RowShape s, int count,
                          int kind, float2 row, Finish z) {
   const int per = 16 / s.in, all = s.threads * s.cluster;
   float f[8];
-  if (!p->log && p->y_kind == kind) {
+  if (p->y_kind == kind) {
     y.kind = kind;
-#pragma unroll 4
-    for (int k = 0; k < count; k++) {
-      reread(held + k * s.threads, kind, s.in, f);
-#pragma unroll
-      for (int j = 0; j < per; j++) f[j] = result(f[j], row, z, 0);
-      store_chunk(y, first + (int64_t)k * all * per, s.in, f);
-    }
+    if (p->log) write_alike(y, held, first, s, count, 1, row, z);
+    else write_alike(y, held, first, s, count, 0, row, z);
     return;
   }
 #pragma unroll 1

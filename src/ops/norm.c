@@ -29,6 +29,12 @@ static const Rule rms_rules[] = {SHORT_ROWS,
                                  {2048, NORM_f_block4_late, 4, 0, 1},
                                  {4096, NORM_f_big, 8, 256, 2},
                                  WIDE_ROWS};
+static const Rule fp8_rules[] = {SHORT_ROWS, // as rms_rules, but four chunks a thread pay earlier
+                                 {128, NORM_f_warp, 4, 32, 1},
+                                 {256, NORM_f_block_late, 2, 0, 1},
+                                 {2048, NORM_f_block4_late, 4, 0, 1},
+                                 {4096, NORM_f_big, 8, 256, 2},
+                                 WIDE_ROWS};
 static const Rule add_rules[] = {SHORT_ROWS,
                                  {1024, NORM_f_block_late, 2, 0, 1},
                                  {2048, NORM_f_big, 2, 512, 2},
@@ -70,6 +76,9 @@ enum {
   BIG_BYTES = 128 << 10, // the most shared memory of a block
   AHEAD_BYTES = 3 << 20, // how far ahead of its rows a kernel asks L2 for others; no gain in small tensors
   AHEAD_FROM = 8 << 20,
+  SPLIT_CHUNKS =
+      512, // rows longer than this have several blocks, where there are no more than so many in all
+  SPLIT_BLOCKS = 64,
   LINE_BYTES = 128,
   LINED_BYTES = 1024 // rows as long as this, in the output, are worth it
 };
@@ -112,21 +121,19 @@ static bool on_16(const void *at, int64_t stride) {
   return ((uintptr_t)at | (uint64_t)stride) % 16 == 0;
 }
 
-// Whole aligned chunks of one type throughout: the fast kernels.
-static bool is_fast(const NormCall *call, int kind, int64_t per) {
-  const NormParams *p = &call->p;
-  return p->y_kind == kind && p->weight_kind == kind && p->weight && (p->bias || !call->layer) &&
-         p->n % per == 0 && on_16(p->x, p->x_stride) && on_16(p->y, p->y_stride) &&
-         on_16(p->residual, p->residual_stride) && on_16(p->second, p->second_stride) &&
-         on_16(p->weight, 0) && on_16(p->bias, 0);
-}
-
 // Whether all rows and vectors start where a chunk of theirs can be accessed at once.
 static bool by_vectors(const NormParams *p, int64_t per, int64_t out) {
   int64_t chunk = per * out < 16 ? per * out : 16;
   return on_16(p->x, p->x_stride) && on_16(p->residual, p->residual_stride) &&
          on_16(p->second, p->second_stride) && on_16(p->weight, 0) && on_16(p->bias, 0) &&
          ((uintptr_t)p->y | (uint64_t)p->y_stride) % (uint64_t)chunk == 0;
+}
+
+// Whole aligned chunks of one type throughout, but for an output in fp8: the fast kernels.
+static bool is_fast(const NormCall *call, int kind, int64_t per, int64_t out) {
+  const NormParams *p = &call->p;
+  return (p->y_kind == kind || call->fp8) && p->weight_kind == kind && p->weight &&
+         (p->bias || !call->layer) && p->n % per == 0 && by_vectors(p, per, out);
 }
 
 static const Rule *find_rule(const Rule *rule, size_t count, int64_t chunks, bool clusters) {
@@ -163,6 +170,12 @@ static uint64_t share_out(const Rule *rule, int64_t chunks, int64_t least, NormP
   return (uint64_t)rows;
 }
 
+// Then no block may write a row that another still reads.
+static bool in_place(const NormParams *p) {
+  return p->y == p->x || p->y == p->residual ||
+         (p->second && (p->second == p->x || p->second == p->residual));
+}
+
 // How far ahead of its row a block asks L2 for another, in rows: measured. Does not change a result.
 static int32_t rows_ahead(const NormParams *p, int64_t row_bytes, int kernel) {
   if (p->m < AHEAD_FROM && p->m * (uint64_t)row_bytes < AHEAD_FROM) return 0;
@@ -180,10 +193,12 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   int kind = ops_kind(call->dtype), type = kind == KIND_FP32 ? 0 : kind == KIND_FP16 ? 1 : 2;
   int64_t in = kind == KIND_FP32 ? 4 : 2, per = 16 / in, least = 1;
   int64_t out = p->y_kind == KIND_FP8 ? 1 : p->y_kind == KIND_FP32 ? 4 : 2;
-  bool fast = !call->fp8 && is_fast(call, kind, per), clusters = ops_has_kernel(ctx, def, NORM_f_big);
+  bool clusters = ops_has_kernel(ctx, def, NORM_f_big);
+  bool fast = (!call->fp8 || clusters) && is_fast(call, kind, per, out);
   p->over_n = (float)(1.0 / (double)p->n);
   bool beside = !by_vectors(p, per, out);
   p->layout = NORM_VECTORS;
+  if (p->scaling == NORM_SCALE_BLOCK && p->n <= 128) p->scaling = NORM_SCALE_ROW; // the same
   if (p->y_kind == KIND_FP8 && p->scaling == NORM_SCALE_BLOCK) { // 128 columns are neighbours in a warp
     least = 128 / per;
     if (beside) p->layout = NORM_SINGLES;
@@ -200,6 +215,8 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
     rule = find_rule(embed_rules, SOL_COUNT(embed_rules), p->n / per, clusters);
   else if (fast && call->layer)
     rule = find_rule(layer_rules, SOL_COUNT(layer_rules), p->n / per, clusters);
+  else if (fast && call->fp8)
+    rule = find_rule(fp8_rules, SOL_COUNT(fp8_rules), p->n / per, clusters);
   else if (fast)
     rule = find_rule(rms_rules, SOL_COUNT(rms_rules), p->n / per, clusters);
   if (rule)
@@ -217,10 +234,14 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   if (p->m <= 4 * (uint64_t)ctx->sms) { // the same sums
     if (kernel == NORM_f_block_late) kernel = NORM_f_block_early;
     if (kernel == NORM_f_block4_late) kernel = NORM_f_block4_early;
+    bool block = kernel == NORM_f_block_early || kernel == NORM_f_block4_early;
+    p->split = block && !call->fp8 && !in_place(p) && chunks > SPLIT_CHUNKS &&
+               p->m * (uint64_t)rule->held <= SPLIT_BLOCKS;
   }
   l.kernel = call->fp8 + type * PER_TYPE + kernel;
   p->ahead = rows_ahead(p, p->n * in, rule->kernel);
-  ops_grid(l.grid, (p->m + rows - 1) / rows * l.cluster * l.block, l.block);
+  uint64_t parts = p->split ? (uint64_t)rule->held : l.cluster;
+  ops_grid(l.grid, (p->m + rows - 1) / rows * parts * l.block, l.block);
   return ops_launch(ctx, def, &l, stream);
 }
 
