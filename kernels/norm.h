@@ -11,7 +11,7 @@ enum {
   NORM_VECTORS, // whole chunks at once: all rows start where a chunk of theirs may
   NORM_SINGLES  // elements one by one
 };
-enum { NORM_BESIDE_THREADS = 448 }; // the most of a block of "beside" kernels
+enum { NORM_BESIDE1_THREADS = 256, NORM_BESIDE_THREADS = 448 }; // the most of a block of "beside" kernels
 enum { NORM_SCALE_TENSOR, NORM_SCALE_ROW, NORM_SCALE_BLOCK };
 typedef struct NormParams {
   const void *x;                                              // (m, n); embed: the table

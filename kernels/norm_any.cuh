@@ -217,8 +217,20 @@ INLINE void any_prefetch(NormKernel c, const NormParams *p, NormPlace s) {
   norm_prefetch(c, p, s.row, 0, (int)min(p->n * norm_bytes(c), (int64_t)1 << 30), true);
 }
 
-// While the predecessor is still at work: the row's lines, one a thread. Looked-up rows are not known yet.
+INLINE void any_hint_vector(const NormParams *p, NormPlace s, const void *vector) {
+  int64_t at = (int64_t)s.thread * 128;
+  if (vector && at < p->n * (p->weight_kind == KIND_FP32 ? 4 : 2)) prefetch_l2((const char *)vector + at);
+}
+
+// While the predecessor is still at work: lines, one a thread. The first rows' threads ask for the weights, which all
+// blocks are about to want at once. Looked-up rows are not known yet.
 INLINE void any_hint(NormKernel c, const NormParams *p, NormPlace s) {
+#if __CUDA_ARCH__ >= 900
+  if (s.row < 4) {
+    any_hint_vector(p, s, p->weight);
+    if (c.op == NORM_LAYER) any_hint_vector(p, s, p->bias);
+  }
+#endif
   if (!may_hint() || c.op == NORM_EMBED || s.row >= p->m) return;
   int64_t from = (int64_t)s.row * p->x_stride + (int64_t)s.thread * 128;
   if ((int64_t)s.thread * 128 >= p->n * norm_bytes(c)) return;
@@ -319,10 +331,14 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
   NORM_KERNEL(name, 512, (op) == NORM_LAYER || (early) ? 2 : 3, norm_held, op, T, 2, 0, early)
 #define NORM_BLOCK4(name, op, T, early) NORM_KERNEL(name, 512, (early) ? 1 : 2, norm_held, op, T, 4, 0, early)
 #define NORM_ANY(name, op, T, chunks) NORM_KERNEL(name, 512, (chunks) == 3 ? 2 : 1, norm_any, op, T, chunks, 0, 0, 0)
-// In fp32 three blocks fit an SM. Weights come early, where the registers are there.
+// In fp32 more blocks fit an SM. Weights come early, where the registers are there.
+#define NORM_BESIDE_BLOCKS(op, T, chunks)                                                                              \
+  ((chunks) == 1 ? ((T) == TYPE_f && ((op) == NORM_RMS || (op) == NORM_ADD || (op) == NORM_EMBED) ? 8 : 4)             \
+                 : ((T) == TYPE_f && ((op) == NORM_RMS || (op) == NORM_EMBED) ? 3 : 2))
 #define NORM_BESIDE(name, op, T, chunks)                                                                               \
-  NORM_KERNEL(name, NORM_BESIDE_THREADS, (T) == TYPE_f && ((op) == NORM_RMS || (op) == NORM_EMBED) ? 3 : 2, norm_any,  \
-              op, T, chunks, 0, (chunks) == 2 || ((T) != TYPE_f && (op) != NORM_ADD && (op) != NORM_LAYER), 1)
+  NORM_KERNEL(name, (chunks) == 1 ? NORM_BESIDE1_THREADS : NORM_BESIDE_THREADS, NORM_BESIDE_BLOCKS(op, T, chunks),     \
+              norm_any, op, T, chunks, 0,                                                                              \
+              (chunks) == 1 || (op) == NORM_ADD || ((T) != TYPE_f && (op) != NORM_LAYER), 1)
 #define NORM_LOOP(name, op, T, beside) NORM_KERNEL(name, 512, 1, norm_loop, op, T, (beside) ? 1 : 2, 0, 0, beside)
 // What needs clusters and waiting for a predecessor. The launcher takes these kernels as the sign that the others
 // can do both, too.

@@ -44,8 +44,8 @@ INLINE NormPlace any_place(NormKernel c, const NormParams *p) {
 #if __CUDA_ARCH__ >= 900
   if (p->cluster_bits) s.thread += (int)cluster_rank() * p->threads;
 #endif
-  if (c.beside) { // rows that have fewer lanes than a warp are short: two chunks a thread
-    int group = c.chunks == 2 ? min(p->threads, 32) : 32, lane = s.thread & (group - 1);
+  if (c.beside) { // rows that have fewer lanes than a warp are short: a chunk a thread
+    int group = c.chunks == 1 ? min(p->threads, 32) : 32, lane = s.thread & (group - 1);
     s.step = group * pair, s.jump = 4 * s.step;
     s.first = (s.thread - lane) * (per * c.chunks) + lane * pair;
   } else {

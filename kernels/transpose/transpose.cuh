@@ -108,7 +108,8 @@ INLINE void transpose_store(char *to, Vec v, int size, int64_t left) {
 
 INLINE void transpose_in(TransposeShape s, const TransposeParams *p, TransposePlace at, char *tile) {
   int per = 16 / s.size, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  int beside = s.wide / per < 8 ? s.wide / per : 8, across = s.wide / per / beside, turn = s.tall / per < 8 ? s.tall / per : 8;
+  int most = s.rows * s.size == 16 ? 16 : 8, beside = s.wide / per < most ? s.wide / per : most; // without bank conflicts
+  int across = s.wide / per / beside, turn = s.tall / per < 8 ? s.tall / per : 8;
   int c = warp % across * beside + lane % beside, r = (warp / across * (32 / beside) + lane / beside) * s.rows;
   int64_t rows = p->m - at.i - r, left = p->n - at.j - c * per;
   const char *from = at.x + r * p->x_stride + c * 16;

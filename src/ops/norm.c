@@ -62,12 +62,9 @@ static const Rule any_rules[] = {
     {32768, NORM_f_any4, 4, 0, 16},
 };
 static const Rule beside_rules[] = {
-    {256, NORM_f_beside2, 2, 0, 1},
-    {3 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 1},
-    {6 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 2},
-    {12 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 4},
-    {24 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 8},
-    {48 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 16},
+    {NORM_BESIDE1_THREADS, NORM_f_beside1, 1, 0, 1},     {3 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 1},
+    {6 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 2},  {12 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 4},
+    {24 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 8}, {48 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 16},
 };
 
 enum {

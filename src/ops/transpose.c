@@ -144,10 +144,10 @@ static int pick(const SolTranspose *a) {
 
 // How far ahead of its own a block asks for a tile, where there is enough to move.
 static void set_ahead(const SolTranspose *a, const Tile *t, int64_t down, TransposeParams *p) {
-  enum { WORTH_IT = 12 << 20, AHEAD = 3 << 20 }; // bytes
+  enum { WORTH_IT = 12 << 20, AHEAD = 3 << 20, ODD_AHEAD = 6 << 20 }; // bytes
   double all = (double)a->m * (double)a->n * (double)t->size;
   if (t->kind == DIRECT || all < WORTH_IT) return;
-  int64_t ahead = AHEAD / (t->tall * t->wide * t->size);
+  int64_t ahead = (t->kind == ODD && t->size < 4 ? ODD_AHEAD : AHEAD) / (t->tall * t->wide * t->size);
   p->ahead_m = (uint32_t)(ahead % down);
   p->ahead_n = (uint32_t)(ahead / down);
 }
