@@ -292,7 +292,7 @@ INLINE void fp8_held(NormKernel c, const NormParams *p, uint64_t row, char *y, i
   }
   if (p->scaling == NORM_SCALE_TENSOR) q = fp8_scale(*p->scales);
   if (p->scaling == NORM_SCALE_ROW) highest_give(c, top, part[1]);
-  float scale = rsqrtf(group_sum(c, s.x + s.y, part[0]) * p->over_n + p->eps);
+  float scale = rsqrtf(fmaf(group_sum(c, s.x + s.y, part[0]), p->over_n, p->eps));
   if (p->scaling == NORM_SCALE_ROW)
     q = fp8_choose(highest_take(c, top, part[1]), scale, p->scales + row, t == 0 && there[0]);
 #pragma unroll
@@ -448,20 +448,20 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
   for (int k = 0; k < c.chunks; k++) s = norm_sum(c, v[k], s);
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) keep_packed(&v[k]);
-  float sum = group_sum(c, s.x + s.y, part[0]) * p->over_n, mean = 0;
+  float sum = group_sum(c, s.x + s.y, part[0]), mean = 0;
   if (c.op == NORM_LAYER) {
-    mean = sum;
+    mean = sum * p->over_n;
     s = make_float2(0, 0);
 #pragma unroll
     for (int k = 0; k < c.chunks; k++)
       if (there[k]) s = norm_squares(c, v[k], mean, s);
 #pragma unroll
     for (int k = 0; k < c.chunks; k++) keep_packed(&v[k]);
-    sum = group_sum(c, s.x + s.y, part[1]) * p->over_n;
+    sum = group_sum(c, s.x + s.y, part[1]);
   }
   // After the reduction where there are many rows: the stores are in its way. With few of them later is later.
   if (!c.lanes && !c.ahead) held_second(c, r, t, step, mine, v);
-  float scale = rsqrtf(sum + p->eps);
+  float scale = rsqrtf(fmaf(sum, p->over_n, p->eps)); // in one step, wherever compilers put it: early and late agree
   if (late) norm_weights(c, p, t, step, mine, w, b);
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
