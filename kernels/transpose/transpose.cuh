@@ -106,16 +106,26 @@ INLINE void transpose_store(char *to, Vec v, int size, int64_t left) {
 
 // ---- Wide
 
+// As load_if, but with the zeros set beforehand: the loads of a thread then come one after the other.
+INLINE uint4 transpose_load(const void *from, int wanted) {
+  uint4 v = make_uint4(0, 0, 0, 0);
+  asm volatile("{\n .reg .pred p;\n setp.ne.s32 p, %5, 0;\n @p ld.global.v4.u32 {%0, %1, %2, %3}, [%4];\n}"
+               : "+r"(v.x), "+r"(v.y), "+r"(v.z), "+r"(v.w)
+               : "l"(__cvta_generic_to_global(from)), "r"(wanted)
+               : "memory");
+  return v;
+}
+
 INLINE void transpose_in(TransposeShape s, const TransposeParams *p, TransposePlace at, char *tile) {
   int per = 16 / s.size, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  int most = s.rows * s.size == 16 ? 16 : 8, beside = s.wide / per < most ? s.wide / per : most; // without bank conflicts
+  int beside = s.wide / per < 16 ? s.wide / per : 16;
   int across = s.wide / per / beside, turn = s.tall / per < 8 ? s.tall / per : 8;
   int c = warp % across * beside + lane % beside, r = (warp / across * (32 / beside) + lane / beside) * s.rows;
   int64_t rows = p->m - at.i - r, left = p->n - at.j - c * per;
   const char *from = at.x + r * p->x_stride + c * 16;
   Vec v[16];
 #pragma unroll
-  for (int i = 0; i < s.rows; i++) v[i].v = load_if(from + i * p->x_stride, i < rows && left >= per);
+  for (int i = 0; i < s.rows; i++) v[i].v = transpose_load(from + i * p->x_stride, i < rows && left >= per);
   transpose_fetch(s, p, at);
   if (left > 0 && left < per) {
 #pragma unroll

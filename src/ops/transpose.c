@@ -147,7 +147,7 @@ static void set_ahead(const SolTranspose *a, const Tile *t, int64_t down, Transp
   enum { WORTH_IT = 12 << 20, AHEAD = 3 << 20, ODD_AHEAD = 6 << 20 }; // bytes
   double all = (double)a->m * (double)a->n * (double)t->size;
   if (t->kind == DIRECT || all < WORTH_IT) return;
-  int64_t ahead = (t->kind == ODD && t->size < 4 ? ODD_AHEAD : AHEAD) / (t->tall * t->wide * t->size);
+  int64_t ahead = (t->kind == ODD && t->size == 2 ? ODD_AHEAD : AHEAD) / (t->tall * t->wide * t->size);
   p->ahead_m = (uint32_t)(ahead % down);
   p->ahead_n = (uint32_t)(ahead / down);
 }
@@ -199,11 +199,13 @@ static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
   return ops_cost_op("transpose", op, err);
 }
 
-// MxN, and a batch: single elements, ragged tiles on either side, whole tiles, both odd, thin and long ones.
+// MxN, and a batch: single elements, ragged tiles on either side, whole tiles, both odd, thin and long ones;
+// tiles enough for each kernel of 2 bytes.
 static const int64_t shapes[][4] = {
-    {1, 1},     {1, 64},    {64, 1},   {3, 5},    {31, 33},  {64, 64},     {128, 128},   {192, 320, 2},
-    {769, 131}, {100, 616}, {136, 24}, {8, 1024}, {1024, 8}, {2, 1037, 3}, {65537, 2},   {257, 129, 3},
-    {5, 7, 70}, {0, 64},    {64, 0},   {1, 1023}, {13, 200}, {640, 3000},  {1536, 2048},
+    {1, 1},        {1, 64},       {64, 1},        {3, 5},        {31, 33},  {64, 64},  {128, 128},
+    {192, 320, 2}, {769, 131},    {100, 616},     {136, 24},     {8, 1024}, {1024, 8}, {2, 1037, 3},
+    {65537, 2},    {257, 129, 3}, {5, 7, 70},     {0, 64},       {64, 0},   {1, 1023}, {13, 200},
+    {640, 3000},   {1536, 2048},  {136, 24, 320}, {40, 72, 540},
 };
 static const int64_t bench[][4] = {
     {8, 4096},     {64, 8192},    {256, 5120},   {512, 4096},   {2048, 4096},  {8192, 4096}, {16384, 8192},
