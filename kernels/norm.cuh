@@ -7,6 +7,7 @@
 #ifndef SOL_KERNELS_NORM_CUH
 #define SOL_KERNELS_NORM_CUH
 
+#include "elementwise.cuh"
 #include "norm.h"
 #include "row.cuh"
 
@@ -29,12 +30,6 @@ INLINE uint64_t block_index(void) {
   return (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
 }
 
-// The successor may start as soon as this kernel's last block has: it waits for the whole kernel itself.
-INLINE void norm_begin(void) {
-  wait_for_predecessor();
-  let_successor_start();
-}
-
 // ---- One row
 
 typedef struct NormRow {
@@ -50,7 +45,7 @@ INLINE NormRow norm_row(NormKernel c, const NormParams *p, uint64_t row, bool fi
   r.known = true;
   if (c.op == NORM_EMBED) {
     if (row >= p->m) from = 0;
-    else from = p->wide_ids ? ((const int64_t *)p->ids)[at] : ((const int32_t *)p->ids)[at];
+    else from = load_id(p->ids, row, p->wide_ids);
     r.known = (uint64_t)from < (uint64_t)p->vocab;
     if (!r.known && p->bad && first_thread) *p->bad = 1;
     if (!r.known) from = 0;
@@ -178,7 +173,7 @@ INLINE void norm_prefetch(NormKernel c, const NormParams *p, uint64_t row, int64
   int64_t at = (int64_t)row + p->ahead, id = at;
   if (!p->ahead || (uint64_t)at >= p->m) return;
   if (c.op == NORM_EMBED) {
-    id = p->wide_ids ? ((const int64_t *)p->ids)[at] : ((const int32_t *)p->ids)[at];
+    id = load_id(p->ids, (uint64_t)at, p->wide_ids);
     if ((uint64_t)id >= (uint64_t)p->vocab) return;
   }
 #pragma unroll
@@ -220,6 +215,12 @@ INLINE void norm_hint(NormKernel c, const NormParams *p, uint64_t row, int t, in
   }
 }
 
+INLINE void held_second(NormKernel c, NormRow r, int t, int step, const bool *there, const Vec *v) {
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++)
+    if (r.second && there[k]) *(uint4 *)(r.second + t * 16 + k * step) = v[k].v;
+}
+
 INLINE void norm_held(NormKernel c, const NormParams *p) {
   __shared__ __align__(16) float part[2][40];
   int t = threadIdx.x, all = blockDim.x, chunks = p->chunks;
@@ -237,7 +238,7 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
   int step = all * 16;
   const char *weight = (const char *)p->weight + t * 16, *bias = (const char *)p->bias + t * 16;
   if (c.ahead) norm_hint(c, p, row, t, step, there);
-  norm_begin();
+  begin_kernel();
 #pragma unroll
   for (int k = 0; k < c.chunks && c.ahead; k++) {
     w[k] = load16_now(weight + k * step, there[k]);
@@ -257,10 +258,8 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
     for (int k = 0; k < c.chunks; k++) v[k] = norm_add(c, v[k], more[k]);
   }
   if (!c.lanes && t == 0) norm_prefetch(c, p, row, 0, chunks * 16, false);
-#pragma unroll
-  for (int k = 0; k < c.chunks; k++)
-    if (r.second && there[k]) *(uint4 *)(r.second + t * 16 + k * step) = v[k].v;
-
+  const bool late = c.op == NORM_ADD && !c.lanes; // sums in the way of the reduction cost 1%, looked-up rows gain that
+  if (!late) held_second(c, r, t, step, there, v);
   float2 s = make_float2(0, 0);
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) s = norm_sum(c, v[k], s);
@@ -277,6 +276,7 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
     for (int k = 0; k < c.chunks; k++) keep_packed(&v[k]);
     sum = group_sum(c, s.x + s.y, part[1]) * p->over_n;
   }
+  if (late) held_second(c, r, t, step, there, v);
   float scale = rsqrtf(sum + p->eps);
 #pragma unroll
   for (int k = 0; k < c.chunks && !c.ahead; k++) {
@@ -336,60 +336,33 @@ INLINE float2 cluster_fold(NormKernel c, const NormParams *p, ClusterMail *mail,
   return v;
 }
 
-enum { BATCH = 4 }; // chunks that a thread asks for at once
+enum { BATCH = 4 }; // chunks whose weights a thread has at once
 
-// A row comes by itself, while the thread does other things,
-INLINE void big_fetch(NormRow r, NormShare share, uint4 *held) {
-  int step = share.lap * 16;
-  const char *x = r.x + (int64_t)share.begin * 16;
-  for (int k = 0; k < share.count && r.known; k++, x += step)
+// Chunks of a row come by themselves, while the thread does other things,
+INLINE void big_fetch(const char *from, int step, int count, uint4 *to) {
+  for (int k = 0; k < count; k++, from += step)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
-                     (uint32_t)__cvta_generic_to_shared(held + k * blockDim.x)),
-                 "l"(__cvta_generic_to_global(x))
+                     (uint32_t)__cvta_generic_to_shared(to + k * blockDim.x)),
+                 "l"(__cvta_generic_to_global(from))
                  : "memory");
-  asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// and are summed when they are there.
-INLINE float2 big_sum(NormKernel c, NormRow r, NormShare share, uint4 *held) {
-  int step = share.lap * 16;
-  char *second = r.second + (int64_t)share.begin * 16;
-  float2 s = make_float2(0, 0);
-  asm volatile("cp.async.wait_group 0;" ::: "memory");
+// and are summed when they are there. With two inputs their sums take the first's place. second: NULL, or where they go.
+INLINE float2 big_sum(NormKernel c, bool known, int count, uint4 *held, const uint4 *other, char *second, int step,
+                      float2 s) {
+  asm volatile("cp.async.wait_all;" ::: "memory");
 #pragma unroll 2
-  for (int k = 0; k < share.count; k++, second += step) {
-    Vec a;
-    if (!r.known) held[k * blockDim.x] = make_uint4(0, 0, 0, 0);
+  for (int k = 0; k < count; k++) {
+    Vec a, more;
+    if (!known) held[k * blockDim.x] = make_uint4(0, 0, 0, 0);
     a.v = held[k * blockDim.x];
-    if (r.second) *(uint4 *)second = a.v;
-    s = norm_sum(c, a, s);
-  }
-  return s;
-}
-
-// The same with the residual added, which comes through registers; the sum is kept, and written.
-INLINE float2 big_add(NormKernel c, NormRow r, NormShare share, uint4 *held) {
-  int step = share.lap * 16;
-  int64_t from = (int64_t)share.begin * 16;
-  const char *residual = r.residual + from;
-  char *second = r.second + from;
-  float2 s = make_float2(0, 0);
-#pragma unroll 1
-  for (int k = 0; k < share.count; k += BATCH, residual += BATCH * step, second += BATCH * step) {
-    Vec more[BATCH];
-#pragma unroll
-    for (int i = 0; i < BATCH; i++) more[i] = load16_now(residual + i * step, k + i < share.count);
-    asm volatile("cp.async.wait_group 0;" ::: "memory");
-#pragma unroll
-    for (int i = 0; i < BATCH; i++) {
-      Vec a;
-      if (k + i >= share.count) continue;
-      a.v = held[(k + i) * blockDim.x];
-      a = norm_add(c, a, more[i]);
-      s = norm_sum(c, a, s);
-      held[(k + i) * blockDim.x] = a.v;
-      *(uint4 *)(second + i * step) = a.v;
+    if (c.op == NORM_ADD) {
+      more.v = other[k * blockDim.x];
+      a = norm_add(c, a, more);
+      held[k * blockDim.x] = a.v;
     }
+    if (second) *(uint4 *)(second + k * step) = a.v;
+    s = norm_sum(c, a, s);
   }
   return s;
 }
@@ -423,17 +396,28 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
   NormShare share = norm_share(c, p);
   uint4 *held = far + threadIdx.x;
   big_hint(c, p, share);
-  norm_begin();
+  begin_kernel();
   if (threadIdx.x == 0) { // a part of a row further on, as long as this block's, be it this block's or not
     int64_t at = (int64_t)(p->cluster_bits ? cluster_rank() : 0) * p->span * 16;
     norm_prefetch(c, p, share.row, at, (int)min((int64_t)p->span * 16, (int64_t)p->chunks * 16 - at), false);
   }
   NormRow r = norm_row(c, p, share.row, share.begin == 0);
   Vec w[BATCH], b[BATCH];
-  big_fetch(r, share, held);
-  if (c.ahead && c.op != NORM_ADD) big_weights(c, p, share, 0, w, b);
-  float2 s = c.op == NORM_ADD ? big_add(c, r, share, held) : big_sum(c, r, share, held);
-  if (c.ahead && c.op == NORM_ADD) big_weights(c, p, share, 0, w, b); // registers are free again
+  int step = share.lap * 16, first = c.op == NORM_ADD ? min(share.count, NORM_WINDOW) : share.count;
+  int64_t from = (int64_t)share.begin * 16;
+  uint4 *other = held + p->aside;
+  char *second = r.second ? r.second + from : nullptr;
+  if (r.known) big_fetch(r.x + from, step, share.count, held);
+  if (c.op == NORM_ADD) big_fetch(r.residual + from, step, first, other);
+  if (c.ahead) big_weights(c, p, share, 0, w, b);
+  float2 s = big_sum(c, r.known, first, held, other, second, step, make_float2(0, 0));
+#pragma unroll 1
+  for (int k = first; c.op == NORM_ADD && k < share.count; k += NORM_WINDOW) {
+    int count = min(share.count - k, NORM_WINDOW);
+    int64_t on = from + (int64_t)k * step;
+    big_fetch(r.residual + on, step, count, other);
+    s = big_sum(c, true, count, held + k * blockDim.x, other, r.second + on, step, s);
+  }
   float2 total = make_float2(block_sum(s.x + s.y, part[0]), 0); // sum, and squares about the mean
   if (c.op == NORM_LAYER) {
     int mine = share_chunks(p, p->cluster_bits ? (int)cluster_rank() : 0) * (16 / norm_bytes(c));
@@ -450,8 +434,7 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
   if (p->cluster_bits) total = cluster_fold(c, p, &mail, total);
   float mean = total.x * p->over_n;
   float scale = rsqrtf((c.op == NORM_LAYER ? total.y * p->over_n : mean) + p->eps);
-  int step = share.lap * 16;
-  char *y = r.y + (int64_t)share.begin * 16;
+  char *y = r.y + from;
 #pragma unroll 1
   for (int k = 0; k < share.count; k += c.chunks, y += c.chunks * step) {
     if (k || !c.ahead) big_weights(c, p, share, k, w, b);
