@@ -7,6 +7,7 @@
 #ifndef SOL_KERNELS_NORM_CUH
 #define SOL_KERNELS_NORM_CUH
 
+#include "elementwise.cuh"
 #include "norm.h"
 #include "row.cuh"
 
@@ -27,12 +28,6 @@ INLINE int norm_bytes(NormKernel c) { // of an element
 
 INLINE uint64_t block_index(void) {
   return (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
-}
-
-// The successor may start as soon as this kernel's last block has: it waits for the whole kernel itself.
-INLINE void norm_begin(void) {
-  wait_for_predecessor();
-  let_successor_start();
 }
 
 // ---- One row
@@ -56,14 +51,10 @@ INLINE NormRow norm_row_of(NormKernel c, const NormParams *p, uint64_t row, int6
   return r;
 }
 
-INLINE int64_t norm_id(const NormParams *p, uint64_t row) {
-  return p->wide_ids ? ((const int64_t *)p->ids)[row] : ((const int32_t *)p->ids)[row];
-}
-
 // The same, with the id looked up. Rows at m and beyond are not there: nothing may be accessed.
 INLINE NormRow norm_row(NormKernel c, const NormParams *p, uint64_t row, bool first_thread) {
   if (c.op != NORM_EMBED) return norm_row_of(c, p, row, (int64_t)row);
-  int64_t from = row < p->m ? norm_id(p, row) : 0;
+  int64_t from = row < p->m ? load_id(p->ids, row, p->wide_ids) : 0;
   bool known = (uint64_t)from < (uint64_t)p->vocab;
   if (!known && p->bad && first_thread) *p->bad = 1;
   NormRow r = norm_row_of(c, p, row, known ? from : 0);
@@ -322,7 +313,7 @@ INLINE void norm_prefetch(NormKernel c, const NormParams *p, uint64_t row, int64
   int64_t at = (int64_t)row + p->ahead, id = at;
   if (!p->ahead || (uint64_t)at >= p->m) return;
   if (c.op == NORM_EMBED) {
-    id = norm_id(p, (uint64_t)at);
+    id = load_id(p->ids, (uint64_t)at, p->wide_ids);
     if ((uint64_t)id >= (uint64_t)p->vocab) return;
   }
 #pragma unroll
@@ -416,7 +407,7 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
   NormRow r = norm_row_of(c, p, row, known ? id : 0);
   r.known = known;
   if (c.ahead) norm_hint(c, p, r, t, step, only, mine);
-  norm_begin();
+  begin_kernel();
   if (c.ahead && c.lanes) norm_weights(c, p, t, step, mine, w, b);
   if (!soon) r = norm_row(c, p, row, t == 0);
   char *y = r.y + t * 16;
@@ -430,7 +421,7 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
   for (int k = 0; k < c.chunks && c.op == NORM_ADD; k++) more[k] = load16(r.residual + t * 16 + k * step, there[k]);
   bool late = !c.ahead && c.op != NORM_RMS_FP8;
   if (soon || (!c.ahead && !late)) norm_weights(c, p, t, step, mine, w, b);
-  if (soon && c.op == NORM_EMBED && (!r.known || norm_id(p, row) != id)) { // another id, or none
+  if (soon && c.op == NORM_EMBED && (!r.known || load_id(p->ids, row, p->wide_ids) != id)) { // another id, or none
     r = norm_row(c, p, row, t == 0);
 #pragma unroll
     for (int k = 0; k < c.chunks; k++) v[k] = load16(r.x + t * 16 + k * step, there[k] && r.known);
@@ -438,7 +429,8 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
 #pragma unroll
   for (int k = 0; k < c.chunks && c.op == NORM_ADD; k++) v[k] = norm_add(c, v[k], more[k]);
   if (!c.lanes && t == 0) norm_prefetch(c, p, row, 0, chunks * 16, false);
-  if (c.lanes || c.ahead) held_second(c, r, t, step, mine, v);
+  const bool after = c.op == NORM_ADD && !c.lanes && !c.ahead;
+  if (!after) held_second(c, r, t, step, mine, v);
   if (c.op == NORM_RMS_FP8) {
     fp8_held(c, p, row, r.y, t, all, there, v, w, part);
     return;
@@ -459,8 +451,8 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
     for (int k = 0; k < c.chunks; k++) keep_packed(&v[k]);
     sum = group_sum(c, s.x + s.y, part[1]);
   }
-  // After the reduction where there are many rows: the stores are in its way. With few of them later is later.
-  if (!c.lanes && !c.ahead) held_second(c, r, t, step, mine, v);
+  // Where there are many rows sums that are stored before the reduction are in its way: 1%. Looked-up rows gain that.
+  if (after) held_second(c, r, t, step, mine, v);
   float scale = rsqrtf(fmaf(sum, p->over_n, p->eps)); // in one step, wherever compilers put it: early and late agree
   if (late) norm_weights(c, p, t, step, mine, w, b);
 #pragma unroll
@@ -519,60 +511,33 @@ INLINE float2 cluster_fold(NormKernel c, const NormParams *p, ClusterMail *mail,
   return v;
 }
 
-enum { BATCH = 4 }; // chunks that a thread asks for at once
+enum { BATCH = 4 }; // chunks whose weights a thread has at once
 
-// A row comes by itself, while the thread does other things,
-INLINE void big_fetch(NormRow r, NormShare share, uint4 *held) {
-  int step = share.lap * 16;
-  const char *x = r.x + (int64_t)share.begin * 16;
-  for (int k = 0; k < share.count && r.known; k++, x += step)
+// Chunks of a row come by themselves, while the thread does other things,
+INLINE void big_fetch(const char *from, int step, int count, uint4 *to) {
+  for (int k = 0; k < count; k++, from += step)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
-                     (uint32_t)__cvta_generic_to_shared(held + k * blockDim.x)),
-                 "l"(__cvta_generic_to_global(x))
+                     (uint32_t)__cvta_generic_to_shared(to + k * blockDim.x)),
+                 "l"(__cvta_generic_to_global(from))
                  : "memory");
-  asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// and are summed when they are there.
-INLINE float2 big_sum(NormKernel c, NormRow r, NormShare share, uint4 *held) {
-  int step = share.lap * 16;
-  char *second = r.second + (int64_t)share.begin * 16;
-  float2 s = make_float2(0, 0);
-  asm volatile("cp.async.wait_group 0;" ::: "memory");
+// and are summed when they are there. With two inputs their sums take the first's place. second: NULL, or where they go.
+INLINE float2 big_sum(NormKernel c, bool known, int count, uint4 *held, const uint4 *other, char *second, int step,
+                      float2 s) {
+  asm volatile("cp.async.wait_all;" ::: "memory");
 #pragma unroll 2
-  for (int k = 0; k < share.count; k++, second += step) {
-    Vec a;
-    if (!r.known) held[k * blockDim.x] = make_uint4(0, 0, 0, 0);
+  for (int k = 0; k < count; k++) {
+    Vec a, more;
+    if (!known) held[k * blockDim.x] = make_uint4(0, 0, 0, 0);
     a.v = held[k * blockDim.x];
-    if (r.second) *(uint4 *)second = a.v;
-    s = norm_sum(c, a, s);
-  }
-  return s;
-}
-
-// The same with the residual added, which comes through registers; the sum is kept, and written.
-INLINE float2 big_add(NormKernel c, NormRow r, NormShare share, uint4 *held) {
-  int step = share.lap * 16;
-  int64_t from = (int64_t)share.begin * 16;
-  const char *residual = r.residual + from;
-  char *second = r.second + from;
-  float2 s = make_float2(0, 0);
-#pragma unroll 1
-  for (int k = 0; k < share.count; k += BATCH, residual += BATCH * step, second += BATCH * step) {
-    Vec more[BATCH];
-#pragma unroll
-    for (int i = 0; i < BATCH; i++) more[i] = load16_now(residual + i * step, k + i < share.count);
-    asm volatile("cp.async.wait_group 0;" ::: "memory");
-#pragma unroll
-    for (int i = 0; i < BATCH; i++) {
-      Vec a;
-      if (k + i >= share.count) continue;
-      a.v = held[(k + i) * blockDim.x];
-      a = norm_add(c, a, more[i]);
-      s = norm_sum(c, a, s);
-      held[(k + i) * blockDim.x] = a.v;
-      *(uint4 *)(second + i * step) = a.v;
+    if (c.op == NORM_ADD) {
+      more.v = other[k * blockDim.x];
+      a = norm_add(c, a, more);
+      held[k * blockDim.x] = a.v;
     }
+    if (second) *(uint4 *)(second + k * step) = a.v;
+    s = norm_sum(c, a, s);
   }
   return s;
 }
@@ -592,7 +557,7 @@ INLINE void big_weights(NormKernel c, const NormParams *p, NormShare share, int 
 INLINE float2 big_sum_top(NormKernel c, const NormParams *p, NormShare share, const uint4 *held, Vec *w, float *top) {
   float2 s = make_float2(0, 0);
   Vec b[BATCH];
-  asm volatile("cp.async.wait_group 0;" ::: "memory");
+  asm volatile("cp.async.wait_all;" ::: "memory");
 #pragma unroll 1
   for (int k = 0; k < share.count; k += c.chunks) {
     if (k) big_weights(c, p, share, k, w, b);
@@ -655,24 +620,34 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
   NormShare share = norm_share(c, p);
   uint4 *held = far + threadIdx.x;
   big_hint(c, p, share);
-  norm_begin();
+  begin_kernel();
   if (threadIdx.x == 0) { // a part of a row further on, as long as this block's, be it this block's or not
     int64_t at = (int64_t)(p->cluster_bits ? cluster_rank() : 0) * p->span * 16;
     norm_prefetch(c, p, share.row, at, (int)min((int64_t)p->span * 16, (int64_t)p->chunks * 16 - at), false);
   }
   NormRow r = norm_row(c, p, share.row, share.begin == 0);
   Vec w[BATCH], b[BATCH];
-  big_fetch(r, share, held);
+  int step = share.lap * 16, first = c.op == NORM_ADD ? min(share.count, NORM_WINDOW) : share.count;
+  int64_t from = (int64_t)share.begin * 16;
+  uint4 *other = held + p->aside;
+  char *second = r.second ? r.second + from : nullptr;
   bool by_row = c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW;
   float top = 0;
-  if (c.ahead && c.op != NORM_ADD) big_weights(c, p, share, 0, w, b);
-  float2 s = c.op == NORM_ADD ? big_add(c, r, share, held)
-             : by_row         ? big_sum_top(c, p, share, held, w, &top)
-                              : big_sum(c, r, share, held);
+  if (r.known) big_fetch(r.x + from, step, share.count, held);
+  if (c.op == NORM_ADD) big_fetch(r.residual + from, step, first, other);
+  if (c.ahead) big_weights(c, p, share, 0, w, b);
+  float2 s = by_row ? big_sum_top(c, p, share, held, w, &top)
+                    : big_sum(c, r.known, first, held, other, second, step, make_float2(0, 0));
+#pragma unroll 1
+  for (int k = first; c.op == NORM_ADD && k < share.count; k += NORM_WINDOW) {
+    int count = min(share.count - k, NORM_WINDOW);
+    int64_t on = from + (int64_t)k * step;
+    big_fetch(r.residual + on, step, count, other);
+    s = big_sum(c, true, count, held + k * blockDim.x, other, r.second + on, step, s);
+  }
   if (by_row) highest_give(c, top, part[1]);
   Fp8Scale q = {1, 1};
   if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_TENSOR) q = fp8_scale(*p->scales);
-  if (c.ahead && c.op == NORM_ADD) big_weights(c, p, share, 0, w, b); // registers are free again
   float2 total = make_float2(block_sum(s.x + s.y, part[0]), 0); // sum, and squares about the mean
   if (c.op == NORM_LAYER) {
     int mine = share_chunks(p, p->cluster_bits ? (int)cluster_rank() : 0) * (16 / norm_bytes(c));
@@ -695,8 +670,7 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
     big_put_fp8(c, p, share, r, held, w, scale, q);
     return;
   }
-  int step = share.lap * 16;
-  char *y = r.y + (int64_t)share.begin * 16;
+  char *y = r.y + from;
 #pragma unroll 1
   for (int k = 0; k < share.count; k += c.chunks, y += c.chunks * step) {
     if (k || !c.ahead) big_weights(c, p, share, k, w, b);

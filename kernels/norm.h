@@ -12,6 +12,7 @@ enum {
   NORM_SINGLES  // elements one by one
 };
 enum { NORM_BESIDE1_THREADS = 256, NORM_BESIDE_THREADS = 448 }; // the most of a block of "beside" kernels
+enum { NORM_WINDOW = 8 }; // big: chunks of the residual that a thread has on their way at once
 enum { NORM_SCALE_TENSOR, NORM_SCALE_ROW, NORM_SCALE_BLOCK };
 typedef struct NormParams {
   const void *x;                                              // (m, n); embed: the table
@@ -32,6 +33,7 @@ typedef struct NormParams {
   int32_t split;        // block, early: a row has as many blocks as a thread has chunks
   int32_t cluster_bits; // big, any: 2^cluster_bits blocks share a row
   int32_t span;         // big: chunks of a row that a block takes
+  int32_t aside;        // big, add: chunks of shared memory before those of the residual
   // The rest is for "any" and "beside" kernels.
   int32_t y_kind, weight_kind, layout;
   int32_t line;        // beside: threads start on so many elements of the output: a power of two, a word's at least

@@ -15,7 +15,8 @@ typedef struct NormPart {
 } NormPart;
 
 typedef struct NormShared {
-  NormPart warps[16], blocks[16];
+  NormPart warps[16];
+  ClusterMail mail;
 } NormShared;
 
 INLINE uint32_t lanes_top(uint32_t v, int lanes) { // of non-negative floats' bits: a NaN is the largest
@@ -32,8 +33,13 @@ INLINE NormPart part_lanes(NormKernel c, NormPart v, int lanes) {
   return v;
 }
 
-// Every thread of the row gets the sum over the row. Each call has its own `shared`; `first` marks the first call.
-INLINE NormPart any_fold(NormKernel c, const NormParams *p, NormShared *shared, NormPart v, bool first) {
+// Before each reduction, so long that the other blocks have come this far by then.
+INLINE void any_ready(const NormParams *p, NormShared *shared) {
+  if (p->cluster_bits) mail_open(&shared->mail, 1 << p->cluster_bits);
+}
+
+// Every thread of the row gets the sum over the row. Each call has its own `shared`.
+INLINE NormPart any_fold(NormKernel c, const NormParams *p, NormShared *shared, NormPart v) {
   if (p->threads < 32) return part_lanes(c, v, p->threads);
   v = part_lanes(c, v, 32);
   if (p->threads == 32) return v;
@@ -44,20 +50,13 @@ INLINE NormPart any_fold(NormKernel c, const NormParams *p, NormShared *shared, 
   v.sum = 0, v.top = 0;
   if (mine < warps) v = shared->warps[from + mine];
   v = part_lanes(c, v, p->warp_lanes);
-#if __CUDA_ARCH__ >= 900
   if (p->cluster_bits) {
     int blocks = 1 << p->cluster_bits;
-    if (first) cluster_wait(); // all of them run: their shared memory may be written
-    if (threadIdx.x < blocks) { // this block's slot, in every block
-      uint32_t at = (uint32_t)__cvta_generic_to_shared(&shared->blocks[cluster_rank()]), there;
-      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at), "r"((int)threadIdx.x));
-      asm volatile("st.shared::cluster.v2.b32 [%0], {%1, %2};" ::"r"(there), "f"(v.sum), "r"(v.top) : "memory");
-    }
-    cluster_arrive();
-    cluster_wait();
-    v = part_lanes(c, shared->blocks[lane & (blocks - 1)], blocks);
+    mail_exchange(&shared->mail, blocks, make_float2(v.sum, c.op == NORM_RMS_FP8 ? __uint_as_float(v.top) : 0));
+    float2 theirs = shared->mail.from[lane & (blocks - 1)];
+    v.sum = theirs.x, v.top = __float_as_uint(theirs.y);
+    v = part_lanes(c, v, blocks);
   }
-#endif
   return v;
 }
 
@@ -204,13 +203,6 @@ INLINE void any_put(NormKernel c, const NormParams *p, NormPlace s, char *y, con
   }
 }
 
-INLINE void any_begin(const NormParams *p) {
-#if __CUDA_ARCH__ >= 900
-  if (p->cluster_bits) cluster_arrive();
-#endif
-  norm_begin();
-}
-
 // Blocks of several rows do without.
 INLINE void any_prefetch(NormKernel c, const NormParams *p, NormPlace s) {
   if (s.thread || p->row_bits) return;
@@ -243,7 +235,8 @@ INLINE void norm_any(NormKernel c, const NormParams *p) {
   __shared__ NormShared shared[2];
   NormPlace s = any_place(c, p);
   any_hint(c, p, s);
-  any_begin(p);
+  any_ready(p, &shared[0]);
+  begin_kernel();
   NormRow r = norm_row(c, p, s.row, s.thread == 0);
   any_shift(c, p, &s, r);
   Vec v[8];
@@ -253,11 +246,12 @@ INLINE void norm_any(NormKernel c, const NormParams *p) {
   Vec early[8];
   if (c.ahead && p->weight && p->weight_kind == c.kind) any_load(c, s, (const char *)p->weight, early);
   NormPart total = any_join(any_sum(c, p, s, v), any_sum_edge(c, edge));
-  total = any_fold(c, p, &shared[0], total, true);
+  total = any_fold(c, p, &shared[0], total);
   float mean = total.sum * p->over_n, variance = mean;
   if (c.op == NORM_LAYER) {
+    any_ready(p, &shared[1]);
     total.sum = any_squares(c, s, v, mean) + any_square_edge(s, edge, mean);
-    variance = any_fold(c, p, &shared[1], total, false).sum * p->over_n;
+    variance = any_fold(c, p, &shared[1], total).sum * p->over_n;
   }
   any_put(c, p, s, r.y, v, mean, variance, total.top, c.ahead ? early : nullptr);
   any_put_edge(c, p, s, r.y, edge, mean, variance, total.top);
@@ -271,7 +265,8 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
   float mean = 0, variance = 0;
   NormPart total;
   total.sum = 0, total.top = 0;
-  any_begin(p);
+  any_ready(p, &shared[0]);
+  begin_kernel();
   NormRow r = norm_row(c, p, s.row, s.thread == 0);
   any_shift(c, p, &s, r);
   NormEdge edge = any_take_edge(c, p, s, r);
@@ -303,12 +298,13 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
     }
     if (pass == 0) {
       total = any_join(total, any_sum_edge(c, edge));
-      total = any_fold(c, p, &shared[0], total, true);
+      total = any_fold(c, p, &shared[0], total);
+      if (c.op == NORM_LAYER) any_ready(p, &shared[1]);
       mean = variance = total.sum * p->over_n;
       total.sum = 0;
     } else if (pass == 1) {
       total.sum += any_square_edge(s, edge, mean);
-      variance = any_fold(c, p, &shared[1], total, false).sum * p->over_n;
+      variance = any_fold(c, p, &shared[1], total).sum * p->over_n;
     } else {
       any_put_edge(c, p, s, r.y, edge, mean, variance, total.top);
     }
@@ -343,11 +339,11 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
 // What needs clusters and waiting for a predecessor. The launcher takes these kernels as the sign that the others
 // can do both, too.
 #if __CUDA_ARCH__ >= 900
-// Of big kernels, those of fp32 that have most to load leave their first weights for later, too.
+// Of big kernels, layernorm's of fp32 leaves its first weights for later, too.
 #define NORM_BIG(name, op, T, number)                                                                                  \
   NORM_KERNEL(name, 512, (op) == NORM_ADD || ((op) == NORM_LAYER && (T) != KIND_FP32) ? 2 : 3, norm_big, op, T,        \
               ((op) == NORM_LAYER && (T) == KIND_FP32) || (op) == NORM_RMS_FP8 ? 2 : 4, 0,                            \
-              (T) != KIND_FP32 || ((op) != NORM_ADD && (op) != NORM_LAYER), 0)
+              (T) != KIND_FP32 || (op) != NORM_LAYER, 0)
 #else
 #define NORM_BIG(...)
 #endif

@@ -37,10 +37,10 @@ static const Rule fp8_rules[] = {SHORT_ROWS, // as rms_rules, but four chunks a 
                                  WIDE_ROWS};
 static const Rule add_rules[] = {SHORT_ROWS,
                                  {1024, NORM_f_block_late, 2, 0, 1},
-                                 {2048, NORM_f_big, 2, 512, 2},
-                                 {4096, NORM_f_big, 4, 512, 2},
-                                 {8192, NORM_f_big, 4, 512, 4},
-                                 {16384, NORM_f_big, 4, 512, 8},
+                                 {2048, NORM_f_big, 4, 256, 2},
+                                 {4096, NORM_f_big, 4, 256, 4},
+                                 {8192, NORM_f_big, 4, 256, 8},
+                                 {16384, NORM_f_big, 4, 256, 16},
                                  {32768, NORM_f_big, 4, 512, 16},
                                  {65536, NORM_f_big, 8, 512, 16},
                                  {131072, NORM_f_big, 16, 512, 16}};
@@ -70,7 +70,7 @@ static const Rule beside_rules[] = {
 enum {
   PER_TYPE = NORM_h_lanes4,
   SHARING = 128,         // threads of a block that has several rows
-  BIG_BYTES = 128 << 10, // the most shared memory of a block
+  BIG_BYTES = 192 << 10, // the most shared memory of a block: two inputs, 16 and 8 laps of 512 threads
   AHEAD_BYTES = 3 << 20, // how far ahead of its rows a kernel asks L2 for others; no gain in small tensors
   AHEAD_FROM = 8 << 20,
   SPLIT_CHUNKS =
@@ -155,6 +155,8 @@ static uint64_t share_out(const Rule *rule, int64_t chunks, int64_t least, NormP
     int64_t laps =
         (chunks + (int64_t)rule->threads * rule->cluster - 1) / ((int64_t)rule->threads * rule->cluster);
     p->span = (int32_t)((chunks + rule->cluster - 1) / rule->cluster);
+    p->aside = (int32_t)(laps * rule->threads);
+    if (p->residual) laps += laps < NORM_WINDOW ? laps : NORM_WINDOW;
     l->shared = (uint32_t)(laps * rule->threads * 16);
   }
   p->threads = (int32_t)threads;

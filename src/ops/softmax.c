@@ -175,10 +175,10 @@ static int pick(SolContext *ctx, const OpsDef *def, int in, int64_t chunks, bool
   return 0; // nothing could be loaded: ops_launch says why
 }
 
-// How many rows on a block prefetches: about 3 MB, in whole blocks, where there is much more than that and a
+// How many rows on a block prefetches: about 5 MB, in whole blocks, where there is much more than that and a
 // block's part worth the asking. Where rows do not follow upon each other, several of them are no one piece.
 static uint64_t look_ahead(const SolSoftmax *a, int64_t row_bytes, int rows) {
-  enum { MUCH = 8 << 20, AHEAD = 3 << 20, PIECE = 2048 };
+  enum { MUCH = 8 << 20, AHEAD = 5 << 20, PIECE = 2048 };
   bool dense = !a->x_stride || a->x_stride == a->n;
   if (a->m * row_bytes < MUCH || row_bytes * rows < PIECE || (rows > 1 && !dense)) return 0;
   return (uint64_t)(AHEAD / (row_bytes * rows) * rows);
