@@ -4,7 +4,7 @@
 #include <float.h>
 
 #include "check.h"
-#include "ops/ops.h"
+#include "ops/cpu.h"
 
 static SolContext *open_context(SolBackend backend) {
   SolContext *ctx = NULL;
@@ -38,10 +38,7 @@ static void equals(SolContext *ctx, SolDtype dtype, int n, float low, float high
   if (!CHECK(x && y)) return;
   for (int i = 0; i < m * n; i++) {
     float f = i % n == pairs[i / n][0] || i % n == pairs[i / n][1] ? high : low;
-    uint32_t u;
-    memcpy(&u, &f, 4);
-    u = dtype == SOL_FP32 ? u : u >> 16; // bf16: values that need no rounding
-    memcpy(x + (size_t)i * size, &u, size);
+    cpu_store(dtype, x, i, 1, &f);
   }
   SolArgmax a = {
       .y = put(ctx, NULL, sizeof *y * (size_t)m), .x = put(ctx, x, bytes), .m = m, .n = n, .dtype = dtype};
@@ -65,12 +62,17 @@ TEST(argmax_of_equals) {
     for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
       int n = lengths[k], pairs[6][2] = {{0, n - 1},     {n - 1, n - 1}, {n / 2, n - 1},
                                          {n / 3, n / 2}, {1 % n, n / 2}, {n - 1, 3 % n}};
-      for (int type = 0; type < 2; type++) {
-        SolDtype dtype = type ? SOL_BF16 : SOL_FP32;
+      for (int type = 0; type < 3; type++) {
+        SolDtype dtype = (SolDtype[]){SOL_FP32, SOL_BF16, SOL_FP16}[type];
+        float least = dtype == SOL_FP16 ? 0x1p-24f : 0x1p-133f; // above 0
         equals(ctx, dtype, n, -INFINITY, -INFINITY, pairs, 6);
         equals(ctx, dtype, n, -INFINITY, -2, pairs, 6);
         equals(ctx, dtype, n, 1, INFINITY, pairs, 6);
         equals(ctx, dtype, n, INFINITY, NAN, pairs, 6);
+        equals(ctx, dtype, n, 0, -0.0f, pairs, 6);
+        equals(ctx, dtype, n, -least, -0.0f, pairs, 6);
+        equals(ctx, dtype, n, 0, least, pairs, 6);
+        equals(ctx, dtype, n, -2 * least, -least, pairs, 6);
       }
     }
     sol_context_destroy(ctx);

@@ -46,6 +46,40 @@ INLINE uint32_t key_of(float f) {
   return f != f ? ~0u : u ^ ((uint32_t)((int32_t)u >> 31) | 0x80000000u);
 }
 
+// What comes right below the value of a key, in every element of a word: the value alone is above it or, like NaN,
+// compares with nothing. Below -infinity: NaN, which nothing compares with.
+INLINE uint32_t below(uint32_t key, int kind) {
+  uint32_t u = key ^ (key >> 31 ? 0x80000000u : ~0u), sign = 0x80000000u, top = 0x7f800000u;
+  if (kind != KIND_FP32) u = narrow_one(__uint_as_float(u), kind), sign = 0x8000, top = kind == KIND_FP16 ? 0x7c00 : 0x7f80;
+  u = u & sign ? u + 1 : u ? u - 1 : sign | 1;
+  if (key == ~0u) u = top;
+  return kind == KIND_FP32 ? u : u | u << 16;
+}
+
+// Which elements of a word are above `low` or NaN: bits 0 and 16; bit 0 of fp32.
+INLINE uint32_t above(uint32_t word, uint32_t low, int kind) {
+  if (kind == KIND_FP32) return !(__uint_as_float(word) <= __uint_as_float(low));
+#if __CUDA_ARCH__ >= 900
+  uint32_t is;
+  if (kind == KIND_FP16) asm("set.gtu.u32.f16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
+  else asm("set.gtu.u32.bf16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
+  return is;
+#else
+  float2 f = widen2(word, kind), g = widen2(low, kind);
+  return (!(f.x <= g.x) ? 1 : 0) | (!(f.y <= g.y) ? 0x10000 : 0);
+#endif
+}
+
+INLINE uint32_t lanes_lowest(uint32_t column, int lanes) {
+#if __CUDA_ARCH__ >= 800
+  if (lanes == 32) return __reduce_min_sync(~0u, column);
+#endif
+#pragma unroll
+  for (int o = 16; o; o >>= 1)
+    if (o < lanes) column = min(column, __shfl_xor_sync(~0u, column, o));
+  return column;
+}
+
 INLINE uint32_t lanes_highest(uint32_t key, int lanes) {
 #if __CUDA_ARCH__ >= 800
   if (lanes == 32) return __reduce_max_sync(~0u, key);
@@ -56,11 +90,12 @@ INLINE uint32_t lanes_highest(uint32_t key, int lanes) {
   return key;
 }
 
-// Shared memory: the highest of each warp and of each block of the cluster; the first column of each row of the block,
-// and of each block of the cluster.
+// Shared memory, for rows of more than a warp: the highest of each warp, the first column of each row of the block; and
+// what the blocks of a cluster tell each other of both.
 typedef struct BestFold {
-  uint32_t warps[32], blocks[16];
-  unsigned long long columns[32], of_blocks[16];
+  uint32_t warps[32];
+  unsigned long long columns[32];
+  ClusterMail keys, firsts;
 } BestFold;
 
 INLINE uint32_t row_highest(RowShape s, BestFold *shared, uint32_t key) {
@@ -70,119 +105,98 @@ INLINE uint32_t row_highest(RowShape s, BestFold *shared, uint32_t key) {
   if (threadIdx.x % 32 == 0) shared->warps[warp] = key;
   __syncthreads();
   key = lanes_highest(shared->warps[first + threadIdx.x % warps], warps);
-#if __CUDA_ARCH__ >= 900
   if (s.cluster > 1) {
-    if (threadIdx.x < s.cluster) { // into the slot of this block in every block's shared memory
-      uint32_t mine = (uint32_t)__cvta_generic_to_shared(&shared->blocks[cluster_rank()]), there;
-      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(mine), "r"((int)threadIdx.x));
-      asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there), "r"(key) : "memory");
-    }
-    cluster_arrive();
-    cluster_wait();
+    mail_exchange(&shared->keys, s.cluster, make_float2(__uint_as_float(key), 0));
+    mail_open(&shared->firsts, s.cluster);
 #pragma unroll
-    for (int i = 0; i < s.cluster; i++) key = max(key, shared->blocks[i]);
+    for (int i = 0; i < s.cluster; i++) key = max(key, __float_as_uint(shared->keys.from[i].x));
   }
-#endif
   return key;
 }
 
-// The row's first column, of those that its threads have left in shared memory; right in the row's first thread.
+// The row's first column, of those that its threads have left in shared memory.
 INLINE unsigned long long row_first(RowShape s, BestFold *shared, int row) {
-  if (s.threads <= 32) __syncwarp();
-  else __syncthreads();
-#if __CUDA_ARCH__ >= 900
+  __syncthreads();
+  unsigned long long column = shared->columns[row];
   if (s.cluster > 1) {
-    if (threadIdx.x == 0) { // to the first block
-      uint32_t mine = (uint32_t)__cvta_generic_to_shared(&shared->of_blocks[cluster_rank()]), there;
-      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(mine), "r"(0));
-      asm volatile("st.shared::cluster.u64 [%0], %1;" ::"r"(there), "l"(shared->columns[0]) : "memory");
+    float2 halves = make_float2(__uint_as_float((uint32_t)column), __uint_as_float((uint32_t)(column >> 32)));
+    mail_exchange(&shared->firsts, s.cluster, halves);
+#pragma unroll
+    for (int i = 0; i < s.cluster; i++) {
+      halves = shared->firsts.from[i];
+      column = min(column, (unsigned long long)__float_as_uint(halves.y) << 32 | __float_as_uint(halves.x));
     }
-    cluster_arrive();
-    cluster_wait();
-    if (cluster_rank()) return 0;
-    unsigned long long column = shared->of_blocks[0];
-#pragma unroll
-    for (int i = 1; i < s.cluster; i++) column = min(column, shared->of_blocks[i]);
-    return column;
-  }
-#endif
-  return shared->columns[row];
-}
-
-// What a thread has met: its largest value, and ~column of an edge or the first of the chunks that held it.
-typedef struct Best {
-  float value;
-  int64_t where;
-} Best;
-
-INLINE void meet(Best *best, float value, int64_t where) {
-  if (value <= best->value || best->value != best->value) return;
-  best->value = value;
-  best->where = where;
-}
-
-// The first element that is the largest, of the chunks that `best` names.
-INLINE int64_t column_of(const Span *x, Best best, const Vec *v, int all, int kind, int in) {
-  const int per = 16 / in;
-  int64_t column = 0;
-  if (best.where < 0) return ~best.where;
-#pragma unroll
-  for (int u = DEPTH - 1; u >= 0; u--) {
-    float f[8];
-    widen(&v[u], kind, in, f);
-#pragma unroll
-    for (int j = per - 1; j >= 0; j--) // the first: the last to be assigned
-      if ((f[j] == best.value || f[j] != f[j]) && best.where + u * all < x->chunks)
-        column = x->head + (best.where + u * all) * per + j;
   }
   return column;
 }
 
+// The first element above `low` in a thread's chunks, which are `all` apart from chunk `from` on; ~0: there is none.
+INLINE uint64_t column_of(const Span *x, int64_t from, const Vec *v, uint32_t low, int all, int kind, int in) {
+  const int per = 16 / in;
+  uint32_t found = 0; // a bit a word; 16 bits further on those of second elements
+#pragma unroll
+  for (int u = 0; u < DEPTH; u++)
+#pragma unroll
+    for (int i = 0; i < 4; i++) found |= above(v[u].u[i], low, kind) << (4 * u + i) & 0x10001u << (4 * u + i);
+  if (!found) return UINT64_MAX;
+  int bit = __ffs((found | found >> 16) & 0xffff) - 1, second = in == 2 && !(found >> bit & 1);
+  return (uint64_t)(x->head + (from + bit / 4 * all) * per + bit % 4 * (4 / in) + second);
+}
+
 // `once`: rows are so short that a thread still has its chunks at the end.
-INLINE void argmax_row(const ArgmaxParams *p, RowShape s, int once, BestFold *shared) {
-  const int all = s.threads * s.cluster, kind = s.in == 4 ? KIND_FP32 : p->x_kind;
+INLINE void argmax_row(const ArgmaxParams *p, RowShape s, int once, int kind, BestFold *shared) {
+  const int all = s.threads * s.cluster;
   const int row = s.cluster > 1 ? 0 : threadIdx.x / s.threads;
   RowPlace place = row_place(s);
   Span x = span_of((const char *)p->x + (int64_t)place.row * p->x_stride, place.row < p->m ? p->n : 0, s.in);
-  if (threadIdx.x % s.threads == 0) shared->columns[row] = ~0ull;
-  // In the order of columns, for the first of equals stays. What a thread starts with is right where all it has is -inf.
-  Best best = {-INFINITY, place.thread < x.head ? ~(int64_t)place.thread : place.thread};
-  bool any = place.thread < x.edges || place.thread < x.chunks;
-  if (place.thread >= x.head && place.thread >= x.chunks && any) best.where = ~span_edge(&x, place.thread);
-  for (int e = place.thread; e < x.head; e += all) meet(&best, load_one(x.at, e, kind), ~(int64_t)e);
+  if (s.threads > 32 && threadIdx.x % s.threads == 0) shared->columns[row] = ~0ull;
+  // The largest of a thread's chunks and the first of those that held it; the same of its edges.
+  uint32_t key = 0, edge_key = 0;
+  int64_t from = place.thread, edge = 0;
   Vec v[DEPTH];
-  for (int64_t i = place.thread; i < x.chunks; i += DEPTH * all) {
+  for (int64_t i = place.thread; once || i < x.chunks; i += DEPTH * all) {
 #pragma unroll
     for (int u = 0; u < DEPTH; u++) v[u] = span_load(&x, i + u * all, span_lowest(kind));
-    meet(&best, highest(v, DEPTH, kind, s.in), i);
+    uint32_t k = key_of(highest(v, DEPTH, kind, s.in));
+    if (k > key) key = k, from = i;
     if (once) break;
   }
-  for (int e = place.thread; e < x.edges; e += all)
-    if (e >= x.head) meet(&best, load_one(x.at, span_edge(&x, e), kind), ~span_edge(&x, e));
-  if (s.cluster > 1) cluster_wait(); // all of them run: their shared memory may be written
-  uint32_t key = any ? key_of(best.value) : 0, top = row_highest(s, shared, key);
-  if (s.threads <= 32) __syncwarp(); // columns[] is set
-  if (any && key == top) {
+  for (int e = place.thread; e < x.edges; e += all) {
+    uint32_t k = key_of(load_one(x.at, span_edge(&x, e), kind));
+    if (k > edge_key) edge_key = k, edge = span_edge(&x, e);
+  }
+  uint32_t top = row_highest(s, shared, key > edge_key ? key : edge_key);
+  uint64_t column = UINT64_MAX;
+  if (once || key == top) {
 #pragma unroll
     for (int u = 0; u < DEPTH; u++)
-      if (!once && best.where >= 0) v[u] = span_load(&x, best.where + u * all, span_lowest(kind));
-    atomicMin(&shared->columns[row], (unsigned long long)column_of(&x, best, v, all, kind, s.in));
+      if (!once) v[u] = span_load(&x, from + u * all, span_lowest(kind));
+    column = column_of(&x, from, v, below(top, kind), all, kind, s.in);
   }
-  int64_t column = (int64_t)row_first(s, shared, row);
+  if (edge_key == top) column = min(column, (uint64_t)edge);
+  if (s.threads <= 32) { // rows so short that 32 bits hold a column
+    column = lanes_lowest((uint32_t)column, s.threads);
+  } else {
+    if (column != UINT64_MAX) atomicMin(&shared->columns[row], (unsigned long long)column);
+    column = row_first(s, shared, row);
+  }
   if (place.thread || place.row >= p->m) return;
-  if (p->wide) ((int64_t *)p->y)[place.row] = column;
+  if (p->wide) ((int64_t *)p->y)[place.row] = (int64_t)column;
   else ((int32_t *)p->y)[place.row] = (int32_t)column;
 }
 
 #define ROWS(in, threads, rows, cluster, upto)                                                               \
-  KERNEL __launch_bounds__(threads * rows, 1280 / (threads * rows)) /* 48 registers */                       \
+  KERNEL __launch_bounds__(threads * rows, ((upto) <= DEPTH * threads ? 1280 : 1024) / (threads * rows))      \
   sol_argmax_##in##_rows_##threads##x##cluster(ArgmaxParams p) {                                             \
     __shared__ BestFold shared;                                                                              \
     const RowShape s = {threads, 1, rows, cluster, in, in, 1};                                               \
-    if (cluster > 1) cluster_arrive();                                                                       \
+    if (cluster > 1) mail_open(&shared.keys, cluster);                                                       \
     let_successor_start();                                                                                   \
     wait_for_predecessor();                                                                                  \
-    argmax_row(&p, s, (upto) <= DEPTH * threads * cluster, &shared);                                          \
+    const int once = (upto) <= DEPTH * threads * cluster;                                                    \
+    if (in == 4) argmax_row(&p, s, once, KIND_FP32, &shared);                                                \
+    else if (p.x_kind == KIND_FP16) argmax_row(&p, s, once, KIND_FP16, &shared);                             \
+    else argmax_row(&p, s, once, KIND_BF16, &shared);                                                        \
   }
 #define SPAN(threads, rows, cluster, upto) ROWS(2, threads, rows, cluster, upto) ROWS(4, threads, rows, cluster, upto)
 #if __CUDA_ARCH__ >= 900

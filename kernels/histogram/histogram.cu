@@ -16,58 +16,54 @@ INLINE int32_t bin_of_real(const HistogramParams *p, float x) {
 }
 
 // Whole warps call this; -1 where a thread has nothing.
-INLINE void count_one(const HistogramParams *p, int32_t bin, uint32_t first, uint32_t *mine, int shared) {
+INLINE void count_one(const HistogramParams *p, int32_t bin, uint32_t first, uint32_t *mine, int copies) {
   if ((uint32_t)bin >= (uint32_t)p->bins) bin = -1;
-  if (shared) {
+  if (copies) {
     uint32_t at = (uint32_t)bin - first;
-    if (bin >= 0 && at < p->range) atomicAdd(&mine[at], 1);
+    if (bin >= 0 && at < p->range) atomicAdd(&mine[at * copies], 1);
     return;
   }
   uint32_t same = __match_any_sync(~0u, bin), before = (1u << threadIdx.x % 32) - 1;
   if (bin >= 0 && !(same & before)) atomicAdd(&p->counts[bin], __popc(same));
 }
 
-// The same in shared memory, spelt out: predicates instead of branches, or elements would wait for each other. Adding 2^23
-// and dropping what is below 1 leaves the whole number in the lowest bits. What rounds up to `bins` is the last bin's:
-// there is a counter for it behind the others. `parts`: there may be bins that are another block's.
-INLINE void count_real(const HistogramParams *p, float x, uint32_t first, uint32_t mine, int parts) {
+// The same in shared memory, without a branch, or elements would wait for each other: what is in no bin of this block is
+// counted behind them. Adding 2^23 and dropping what is below 1 leaves the whole number in the lowest bits. What rounds up
+// to `bins` is the last bin's and has a counter of its own behind it. `parts`: there may be bins that are another block's.
+// `copies`: counters of a bin, beside each other, of which this thread has one.
+INLINE void count_real(const HistogramParams *p, float x, uint32_t first, uint32_t *mine, int parts, int copies) {
+  const float magic = 8388608.0f;
   float t = __fmul_rn(__fsub_rn(x, p->low), p->scale);
   if (parts) t = fminf(t, p->last);
-  uint32_t bin = __float_as_uint(__fadd_rz(t, 8388608.0f)) - 0x4b000000u - first;
-  if (parts)
-    asm volatile("{\n .reg .pred p;\n setp.ge.f32 p, %1, %2;\n setp.le.and.f32 p, %1, %3, p;\n setp.lt.and.u32 p, %4, %5, p;\n"
-                 " @p red.shared.add.u32 [%0], 1;\n}" ::"r"(mine + bin * 4), "f"(x), "f"(p->low), "f"(p->high), "r"(bin),
-                 "r"(p->range)
-                 : "memory");
-  else
-    asm volatile("{\n .reg .pred p;\n setp.ge.f32 p, %1, %2;\n setp.le.and.f32 p, %1, %3, p;\n"
-                 " @p red.shared.add.u32 [%0], 1;\n}" ::"r"(mine + bin * 4), "f"(x), "f"(p->low), "f"(p->high)
-                 : "memory");
+  t = x >= p->low && x <= p->high ? t : p->none; // NaN too
+  uint32_t bin = __float_as_uint(__fadd_rz(t, magic)) - __float_as_uint(magic);
+  if (parts) bin = bin - first < p->range ? bin - first : p->range + 1;
+  atomicAdd(&mine[bin * copies], 1);
 }
 
-INLINE void count_whole(const HistogramParams *p, uint32_t x, uint32_t first, uint32_t mine) {
-  uint32_t bin = x - first, least = p->range < p->bins - first ? p->range : (uint32_t)p->bins - first;
-  asm volatile("{\n .reg .pred p;\n setp.lt.u32 p, %1, %2;\n @p red.shared.add.u32 [%0], 1;\n}" ::"r"(mine + bin * 4),
-               "r"(bin), "r"(least)
-               : "memory");
+INLINE void count_whole(const HistogramParams *p, uint32_t x, uint32_t first, uint32_t *mine, int copies) {
+  uint32_t bin = x - first;
+  bool in = x < (uint32_t)p->bins && bin < p->range;
+  atomicAdd(&mine[(in ? bin : p->range + 1) * copies], 1);
 }
 
-INLINE void count_vector(const HistogramParams *p, const Vec *v, int kind, uint32_t first, uint32_t mine, int parts) {
+INLINE void count_vector(const HistogramParams *p, const Vec *v, int kind, uint32_t first, uint32_t *mine, int parts,
+                         int copies) {
 #pragma unroll
   for (int i = 0; i < 4; i++) {
-    if (kind == HISTOGRAM_INT32) count_whole(p, v->u[i], first, mine);
-    else if (kind == HISTOGRAM_FP32) count_real(p, v->f[i], first, mine, parts);
+    if (kind == HISTOGRAM_INT32) count_whole(p, v->u[i], first, mine, copies);
+    else if (kind == HISTOGRAM_FP32) count_real(p, v->f[i], first, mine, parts, copies);
     else {
       float2 two = widen2(v->u[i], kind == HISTOGRAM_FP16 ? KIND_FP16 : KIND_BF16);
-      count_real(p, two.x, first, mine, parts);
-      count_real(p, two.y, first, mine, parts);
+      count_real(p, two.x, first, mine, parts, copies);
+      count_real(p, two.y, first, mine, parts, copies);
     }
   }
 }
 
 // A block's stretch of x: `count` vectors.
 INLINE void count_stretch(const HistogramParams *p, const uint4 *x, int64_t count, int kind, int threads, uint32_t first,
-                          uint32_t mine, int parts) {
+                          uint32_t *mine, int parts, int copies) {
   int64_t left = count - threadIdx.x;
   for (x += threadIdx.x; left > (HISTOGRAM_VECTORS - 1) * threads; left -= HISTOGRAM_VECTORS * threads) {
     Vec v[HISTOGRAM_VECTORS];
@@ -75,12 +71,12 @@ INLINE void count_stretch(const HistogramParams *p, const uint4 *x, int64_t coun
     for (int k = 0; k < HISTOGRAM_VECTORS; k++) v[k].v = x[k * threads];
     x += HISTOGRAM_VECTORS * threads;
 #pragma unroll
-    for (int k = 0; k < HISTOGRAM_VECTORS; k++) count_vector(p, &v[k], kind, first, mine, parts);
+    for (int k = 0; k < HISTOGRAM_VECTORS; k++) count_vector(p, &v[k], kind, first, mine, parts, copies);
   }
   for (; left > 0; left -= threads, x += threads) {
     Vec v;
     v.v = *x;
-    count_vector(p, &v, kind, first, mine, parts);
+    count_vector(p, &v, kind, first, mine, parts, copies);
   }
 }
 
@@ -110,7 +106,7 @@ INLINE void count_few(const HistogramParams *p, const uint4 *x, int size, int th
 }
 
 // The elements around the vectors: before the first and after the last.
-INLINE void count_ends(const HistogramParams *p, int size, uint32_t first, uint32_t *mine, int shared) {
+INLINE void count_ends(const HistogramParams *p, int size, uint32_t first, uint32_t *mine, int copies) {
   int64_t tail = p->head + p->vectors * (16 / size), ends = p->head + p->n - tail; // less than two vectors
   int64_t i = threadIdx.x < p->head ? threadIdx.x : tail + threadIdx.x - p->head;
   int32_t bin = -1;
@@ -119,40 +115,43 @@ INLINE void count_ends(const HistogramParams *p, int size, uint32_t first, uint3
     else if (p->kind == HISTOGRAM_FP32) bin = bin_of_real(p, ((const float *)p->x)[i]);
     else bin = ((const int32_t *)p->x)[i];
   }
-  count_one(p, bin, first, mine, shared);
+  count_one(p, bin, first, mine, copies);
 }
 
-INLINE void histogram(const HistogramParams *p, int size, int threads, int parts, int shared) {
-  extern __shared__ uint32_t mine[];
-  uint32_t part = parts ? blockIdx.x % p->parts : 0, first = part * p->range, group = parts ? blockIdx.x / p->parts : blockIdx.x;
+// No copies: counted in the result itself.
+INLINE void histogram(const HistogramParams *p, int size, int threads, int parts, int copies) {
+  extern __shared__ uint32_t bins[];
+  uint32_t *mine = bins + (copies ? threadIdx.x % copies : 0);
+  uint32_t first = parts ? blockIdx.x % p->parts * p->range : 0, group = parts ? blockIdx.x / p->parts : blockIdx.x;
   const uint4 *x = (const uint4 *)((const char *)p->x + p->head * size);
-  if (!shared) {
+  if (!copies) {
     count_few(p, x, size, threads);
     if (group == 0) count_ends(p, size, first, mine, 0);
     return;
   }
-  for (uint32_t b = threadIdx.x; b <= p->range; b += threads) mine[b] = 0;
+  for (uint32_t b = threadIdx.x; b < (p->range + 2) * copies; b += threads) bins[b] = 0;
   __syncthreads();
   int64_t from = group * p->share, count = p->vectors - from < p->share ? p->vectors - from : p->share;
-  uint32_t at = (uint32_t)__cvta_generic_to_shared(mine);
   x += from;
   if (size == 4) {
-    if (p->kind == HISTOGRAM_INT32) count_stretch(p, x, count, HISTOGRAM_INT32, threads, first, at, parts);
-    else count_stretch(p, x, count, HISTOGRAM_FP32, threads, first, at, parts);
+    if (p->kind == HISTOGRAM_INT32) count_stretch(p, x, count, HISTOGRAM_INT32, threads, first, mine, parts, copies);
+    else count_stretch(p, x, count, HISTOGRAM_FP32, threads, first, mine, parts, copies);
   } else {
-    if (p->kind == HISTOGRAM_FP16) count_stretch(p, x, count, HISTOGRAM_FP16, threads, first, at, parts);
-    else count_stretch(p, x, count, HISTOGRAM_BF16, threads, first, at, parts);
+    if (p->kind == HISTOGRAM_FP16) count_stretch(p, x, count, HISTOGRAM_FP16, threads, first, mine, parts, copies);
+    else count_stretch(p, x, count, HISTOGRAM_BF16, threads, first, mine, parts, copies);
   }
-  if (group == 0) count_ends(p, size, first, mine, 1);
+  if (group == 0) count_ends(p, size, first, mine, copies);
   __syncthreads();
   for (uint32_t b = threadIdx.x; b <= p->range && first + b <= p->bins; b += threads) {
-    uint32_t bin = first + b < p->bins ? first + b : (uint32_t)p->bins - 1;
-    if (mine[b]) atomicAdd(&p->counts[bin], mine[b]);
+    uint32_t bin = first + b < p->bins ? first + b : (uint32_t)p->bins - 1, sum = 0;
+#pragma unroll
+    for (int c = 0; c < copies; c++) sum += bins[b * copies + (c + threadIdx.x) % copies]; // from other banks
+    if (sum) atomicAdd(&p->counts[bin], sum);
   }
 }
 
-#define HISTOGRAM(name, size, threads, most, parts)                                                          \
-  KERNEL __launch_bounds__(threads, (threads) > 512 ? 1 : 4) name(const __grid_constant__ HistogramParams p) {      \
-    histogram(&p, size, threads, parts, (most) > 0);                                                         \
+#define HISTOGRAM(name, size, threads, most, parts, copies)                                                  \
+  KERNEL __launch_bounds__(threads, (parts) ? 1 : 2048 / (threads)) name(const __grid_constant__ HistogramParams p) { \
+    histogram(&p, size, threads, parts, copies);                                                             \
   }
 #include "histogram.def"

@@ -16,10 +16,10 @@ typedef struct HistogramParams {
   int64_t n, bins;
   int64_t head, vectors; // elements before the first aligned 16 bytes; such vectors after them
   int64_t share;         // vectors of a block's stretch
-  uint32_t parts, range; // blocks that share a stretch of x, each with `range` bins of its own
+  uint32_t parts, range; // blocks that share a stretch of x, each with `range` bins of its own and two counters
   int32_t kind;
   float low, high, scale; // bin = floor((x - low) * scale), in fp32
-  float last;             // the last bin
+  float last, none;       // the last bin; beyond all: what is in none
 } HistogramParams;
 
 #endif

@@ -1,26 +1,27 @@
 // counts[bin of x] += 1
 #include <math.h>
 
-#include "kernels/histogram/histogram.h"
 #include "base/error.h"
+#include "kernels/histogram/histogram.h"
 #include "ops/cpu.h"
 
 typedef struct Variant {
   int size;
   uint32_t threads;
   int64_t most;
+  uint32_t parts, copies;
 } Variant;
 static const Variant variants[] = {
-#define HISTOGRAM(name, size, threads, most, parts) {size, threads, most},
+#define HISTOGRAM(name, size, threads, most, parts, copies) {size, threads, most, parts, copies},
 #include "kernels/histogram/histogram.def"
 };
 enum { KERNEL_COUNT = SOL_COUNT(variants), MOST_BINS = 65536 };
 static const char *const kernel_names[KERNEL_COUNT] = {
-#define HISTOGRAM(name, size, threads, most, parts) #name,
+#define HISTOGRAM(name, size, threads, most, parts, copies) #name,
 #include "kernels/histogram/histogram.def"
 };
 static const uint32_t shared_bytes[KERNEL_COUNT] = {
-#define HISTOGRAM(name, size, threads, most, parts) ((most) + 1) * 4,
+#define HISTOGRAM(name, size, threads, most, parts, copies) ((most) + 2) * 4 * (copies),
 #include "kernels/histogram/histogram.def"
 };
 
@@ -136,8 +137,28 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   return SOL_OK;
 }
 
+// How many blocks, or groups of them. With more of them each is done sooner, but what they add in the end
+// takes longer: on an H200 a block's start and end cost as much as it takes all blocks to read 32 vectors, so
+// the best number goes with the root of x's. At most as many as run at once.
+static int64_t groups_of(const SolContext *ctx, const SolHistogram *a, const Variant *v, int64_t parts) {
+  enum { WORTH = 32 };
+  int64_t resident = v->parts ? 1 : 2048 / v->threads; // blocks on a multiprocessor
+  int64_t groups = ctx->sms * resident / parts, vectors = a->n / (16 / v->size);
+  if (v->most)
+    groups = cpu_min(groups, cpu_min((int64_t)sqrt((double)(vectors / WORTH)), a->n / a->bins));
+  else
+    groups = cpu_min(groups, (vectors + v->threads - 1) / v->threads);
+  return groups > 1 ? groups : 1;
+}
+
+// Several counters a bin pay where a block has many elements for each of them.
+static bool worth_copies(const SolContext *ctx, const SolHistogram *a, const Variant *v) {
+  enum { WORTH = 8 };
+  return a->n / groups_of(ctx, a, v, 1) >= WORTH * (a->bins + 2) * (int64_t)v->copies;
+}
+
 // Counting in shared memory pays once there are a few elements for each bin: every block adds all its bins in
-// the end. Of the kernels that do so the smallest that holds all bins, or else the largest there is.
+// the end. Of the kernels that do so the first that holds all bins, or else the largest there is.
 static int pick(SolContext *ctx, const SolHistogram *a) {
   enum { FEW = 4, MANY_BINS = 1024 };
   int size = sol_dtype_bits(a->dtype) / 8, best = -1;
@@ -145,22 +166,10 @@ static int pick(SolContext *ctx, const SolHistogram *a) {
   for (int k = 0; k < KERNEL_COUNT; k++) {
     const Variant *v = &variants[k];
     if (v->size != size || few != !v->most || (best >= 0 && a->bins <= variants[best].most)) continue;
+    if (v->copies > 1 && (a->bins > v->most || !worth_copies(ctx, a, v))) continue;
     if (ops_has_kernel(ctx, &ops_histogram, k)) best = k;
   }
   return best;
-}
-
-// How many blocks, or groups of them. With more of them each is done sooner, but what they add in the end takes longer:
-// on an H200 a block's start and end cost as much as it takes all blocks to read 32 vectors, so the best number goes
-// with the root of x's. At most as many as run at once.
-static int64_t groups_of(const SolContext *ctx, const SolHistogram *a, const Variant *v,
-                         const HistogramParams *p, uint32_t shared) {
-  enum { WORTH = 32 };
-  int64_t resident = shared > 48 * 1024 ? 1 : 2048 / v->threads; // blocks on a multiprocessor
-  int64_t groups = ctx->sms * resident / p->parts;
-  if (v->most) groups = cpu_min(groups, cpu_min((int64_t)sqrt((double)(p->vectors / WORTH)), a->n / a->bins));
-  else groups = cpu_min(groups, (p->vectors + v->threads - 1) / v->threads);
-  return groups > 1 ? groups : 1;
 }
 
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
@@ -178,12 +187,12 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   p.head = cpu_min(a->n, (16 - past) % 16 / size);
   p.vectors = (a->n - p.head) / (16 / size);
   if (a->dtype != SOL_INT32) p.low = a->low, p.high = a->high, p.scale = scale_of(a);
-  p.last = (float)(a->bins - 1);
   if (v->most) p.parts = (uint32_t)((a->bins + v->most - 1) / v->most);
   p.range = (uint32_t)((a->bins + p.parts - 1) / p.parts);
+  p.last = (float)(a->bins - 1), p.none = (float)(p.parts * p.range + 1);
   OpsLaunch l = {.kernel = kernel, .block = v->threads, .params = &p, .bytes = sizeof p};
-  l.shared = v->most ? (p.range + 1) * 4 : 0;
-  int64_t groups = groups_of(ctx, a, v, &p, l.shared);
+  l.shared = (p.range + 2) * 4 * v->copies;
+  int64_t groups = groups_of(ctx, a, v, p.parts);
   p.share = (p.vectors + groups - 1) / groups;
   l.grid[0] = (uint32_t)groups * p.parts;
   return ops_launch(ctx, &ops_histogram, &l, stream);
@@ -213,8 +222,8 @@ static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
 // itself.
 static const int64_t shapes[][4] = {
     {1, 1},          {3, 2},          {31, 7},       {769, 1},        {5125, 256},
-    {65536, 256},    {20000, 4099},   {4096, 1024},  {100003, 12287}, {70001, 12288},
-    {140001, 32768}, {263000, 65536}, {3001, 65536}, {0, 64},
+    {65536, 256},    {20000, 4099},   {4096, 1024},  {100003, 12286}, {70001, 12287},
+    {140001, 32768}, {263000, 65536}, {3001, 65536}, {0, 64},         {2400003, 768},
 };
 static const int64_t bench[][4] = {
     {1 << 20, 256}, {1 << 24, 256}, {1 << 26, 256}, {1 << 26, 4096}, {1 << 26, 65536}};
