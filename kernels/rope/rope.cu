@@ -3,30 +3,33 @@
 
 #include "elementwise.cuh"
 
-typedef struct Place {
-  const char *x; // of the head
-  char *y;
-  int64_t item; // within the head
-  int64_t row;  // of the tables; -1: the token is not rotated
-} Place;
-
-INLINE bool rope_place(RopeParams p, int in, int out, Place *at) {
-  uint64_t i = thread_index();
-  begin_kernel();
-  if (i >= p.items) return false;
-  uint64_t head = divide(i, p.head), token = divide(head, p.heads);
-  int64_t first = (int64_t)(head - token * p.heads.by) * p.d;
-  at->item = (int64_t)(i - head * p.head.by);
-  at->x = (const char *)p.x + ((int64_t)token * p.x_stride + first) * in;
-  at->y = (char *)p.y + ((int64_t)token * p.y_stride + first) * out;
+// The row of the tables for a token; -1: it is not rotated.
+INLINE int64_t rope_row(const RopeParams &p, uint64_t token) {
   int64_t row = p.positions ? load_id(p.positions, token, p.wide_ids) : (int64_t)token;
-  at->row = row >= 0 && row < p.rows ? row : -1;
-  return true;
+  return row >= 0 && row < p.rows ? row : -1;
 }
 
 // The first of the pair, and the second.
 INLINE float turn_a(float a, float b, float c, float s) { return __fmaf_rn(a, c, -__fmul_rn(b, s)); }
 INLINE float turn_b(float a, float b, float c, float s) { return __fmaf_rn(b, c, __fmul_rn(a, s)); }
+
+INLINE void turn_neighbours(float *f, const float *c, const float *s, int count) {
+#pragma unroll
+  for (int j = 0; j < count; j++) {
+    float x = f[2 * j], y = f[2 * j + 1];
+    f[2 * j] = turn_a(x, y, c[j], s[j]);
+    f[2 * j + 1] = turn_b(x, y, c[j], s[j]);
+  }
+}
+
+INLINE void turn_halves(float *a, float *b, const float *c, const float *s, int count) {
+#pragma unroll
+  for (int j = 0; j < count; j++) {
+    float x = a[j], y = b[j];
+    a[j] = turn_a(x, y, c[j], s[j]);
+    b[j] = turn_b(x, y, c[j], s[j]);
+  }
+}
 
 INLINE void load_weights(const void *table, int64_t first, int count, int kind, uint32_t *w) {
   if (kind == KIND_FP32) {
@@ -38,69 +41,98 @@ INLINE void load_weights(const void *table, int64_t first, int count, int kind, 
   }
 }
 
-INLINE void rope_wide(int in, int out, int neighbours, RopeParams p) {
+// A thread takes several chunks: both sides of the same pairs of several heads, or two of each that are only copied; of
+// neighbours the same chunk of several heads. So the tables' part is read and widened once for all of them.
+INLINE void rope_chunks(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
   const int per = CHUNK_OF(in, out), count = neighbours ? per / 2 : per, words = per * in / 4;
-  const int kind = kind_of(in, p.x_kind);
-  Place at;
-  if (!rope_place(p, in, out, &at)) return;
-  uint32_t raw_a[4], raw_b[4], raw_c[8], raw_s[8];
-  float a[8], b[8], c[8], s[8];
-  if (at.item >= p.turns || (neighbours && at.row < 0)) { // nothing but copied
-    int64_t first = (neighbours ? at.item : p.turns + at.item) * per;
-    load_aligned(at.x + first * in, words, 0, raw_a);
-    to_floats(raw_a, per, kind, a);
-    store_chunk(at.y, first, per, out, p.y_kind, a);
-    return;
+  const int chunks = neighbours ? ROPE_NEIGHBOURS : 2 * ROPE_HEADS;
+  uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  begin_kernel();
+  if (i >= p.items) return;
+  uint32_t group = divide32(i, p.head32), token = divide32(group, p.groups32);
+  int head = (int)(group - token * p.groups32.by) * (neighbours ? ROPE_NEIGHBOURS : ROPE_HEADS), left = (int)p.heads - head;
+  int item = (int)(i - group * p.head32.by), first = item * per, second = first + (int)p.half;
+  bool turns = item < p.turns, both = true;
+  if (!neighbours && !turns) {
+    first = 2 * (int)p.half + 2 * (item - (int)p.turns) * per, second = first + per;
+    both = second < p.d;
   }
-  int64_t first = at.item * per;
-  load_aligned(at.x + first * in, words, 0, raw_a);
-  if (!neighbours) load_aligned(at.x + (p.half + first) * in, words, 0, raw_b);
-  if (at.row >= 0) {
-    load_weights(p.cos, at.row * p.half + at.item * count, count, p.weight_kind, raw_c);
-    load_weights(p.sin, at.row * p.half + at.item * count, count, p.weight_kind, raw_s);
-    to_floats(raw_c, count, p.weight_kind, c);
-    to_floats(raw_s, count, p.weight_kind, s);
-  }
-  to_floats(raw_a, per, kind, a);
-  if (!neighbours) to_floats(raw_b, per, kind, b);
-  if (at.row >= 0) {
+  const char *x = (const char *)p.x + ((int64_t)token * p.x_stride + (int64_t)head * p.d) * in;
+  char *y = (char *)p.y + ((int64_t)token * p.y_stride + (int64_t)head * p.d) * out;
+  int64_t row = rope_row(p, token), at[4]; // as many as `chunks` may be
+  bool has[4];
+  uint32_t raw[4][4], raw_c[8], raw_s[8];
+  float f[2][8], c[8], s[8];
 #pragma unroll
-    for (int j = 0; j < count; j++) {
-      float x = neighbours ? a[2 * j] : a[j], y = neighbours ? a[2 * j + 1] : b[j];
-      *(neighbours ? &a[2 * j] : &a[j]) = turn_a(x, y, c[j], s[j]);
-      *(neighbours ? &a[2 * j + 1] : &b[j]) = turn_b(x, y, c[j], s[j]);
-    }
+  for (int k = 0; k < chunks; k++) { // what is not there: the first once more
+    has[k] = neighbours ? k < left : k / 2 < left && (k % 2 == 0 || both);
+    at[k] = neighbours ? k * p.d + first : k / 2 * p.d + (k % 2 ? second : first);
+    load_aligned(x + (has[k] ? at[k] : first) * in, words, 0, raw[k]);
   }
-  store_chunk(at.y, first, per, out, p.y_kind, a);
-  if (!neighbours) store_chunk(at.y, p.half + first, per, out, p.y_kind, b);
+  turns = turns && row >= 0;
+  if (turns) {
+    load_weights(p.cos, row * p.half + item * count, count, weight_kind, raw_c);
+    load_weights(p.sin, row * p.half + item * count, count, weight_kind, raw_s);
+    to_floats(raw_c, count, weight_kind, c);
+    to_floats(raw_s, count, weight_kind, s);
+  }
+#pragma unroll
+  for (int k = 0; k < chunks; k += 2) {
+    to_floats(raw[k], per, kind, f[0]);
+    to_floats(raw[k + 1], per, kind, f[1]);
+    if (turns && neighbours) turn_neighbours(f[0], c, s, count), turn_neighbours(f[1], c, s, count);
+    else if (turns) turn_halves(f[0], f[1], c, s, count);
+    if (has[k]) store_chunk(y, at[k], per, out, y_kind, f[0]);
+    if (has[k + 1]) store_chunk(y, at[k + 1], per, out, y_kind, f[1]);
+  }
+}
+
+// Branches on types between a thread's loads keep them apart: where all are of one type, that is known here.
+INLINE void rope_wide(int in, int out, int neighbours, const RopeParams &p) {
+  bool alike = p.x_kind == p.weight_kind && p.x_kind == p.y_kind;
+  if (in == 4 && out == 4) rope_chunks(in, out, neighbours, KIND_FP32, KIND_FP32, KIND_FP32, p);
+  else if (in == 2 && out == 2 && alike && p.x_kind == KIND_BF16)
+    rope_chunks(in, out, neighbours, KIND_BF16, KIND_BF16, KIND_BF16, p);
+  else if (in == 2 && out == 2 && alike) rope_chunks(in, out, neighbours, KIND_FP16, KIND_FP16, KIND_FP16, p);
+  else rope_chunks(in, out, neighbours, kind_of(in, p.x_kind), in == 4 ? KIND_FP32 : p.weight_kind, p.y_kind, p);
 }
 
 // One pair, or one element that is only copied, a thread. The kinds say how wide elements are.
-INLINE void rope_narrow(int neighbours, RopeParams p) {
-  Place at;
+INLINE void rope_narrow(int neighbours, const RopeParams &p) {
   int in = p.x_kind == KIND_FP32 ? 4 : 2, out = p.y_kind == KIND_FP32 ? 4 : 2;
-  if (!rope_place(p, in, out, &at)) return;
-  if (at.item >= p.turns) {
-    int64_t e = p.half + at.item;
-    store_one(at.y, e, p.y_kind, load_one(at.x, e, p.x_kind));
+  uint64_t i = thread_index();
+  begin_kernel();
+  if (i >= p.items) return;
+  uint64_t head = divide(i, p.head), token = divide(head, p.groups);
+  int64_t item = (int64_t)(i - head * p.head.by), skip = (int64_t)(head - token * p.groups.by) * p.d;
+  const char *x_at = (const char *)p.x + ((int64_t)token * p.x_stride + skip) * in;
+  char *y_at = (char *)p.y + ((int64_t)token * p.y_stride + skip) * out;
+  if (item >= p.turns) {
+    int64_t e = p.half + item;
+    store_one(y_at, e, p.y_kind, load_one(x_at, e, p.x_kind));
     return;
   }
-  int64_t first = neighbours ? 2 * at.item : at.item, second = neighbours ? first + 1 : first + p.half;
-  float a = load_one(at.x, first, p.x_kind), b = load_one(at.x, second, p.x_kind), x = a, y = b;
-  if (at.row >= 0) {
-    float c = load_one(p.cos, at.row * p.half + at.item, p.weight_kind);
-    float s = load_one(p.sin, at.row * p.half + at.item, p.weight_kind);
+  int64_t first = neighbours ? 2 * item : item, second = neighbours ? first + 1 : first + p.half;
+  float a = load_one(x_at, first, p.x_kind), b = load_one(x_at, second, p.x_kind), x = a, y = b;
+  int64_t row = rope_row(p, token);
+  if (row >= 0) {
+    float c = load_one(p.cos, row * p.half + item, p.weight_kind);
+    float s = load_one(p.sin, row * p.half + item, p.weight_kind);
     x = turn_a(a, b, c, s);
     y = turn_b(a, b, c, s);
   }
-  store_one(at.y, first, p.y_kind, x);
-  store_one(at.y, second, p.y_kind, y);
+  store_one(y_at, first, p.y_kind, x);
+  store_one(y_at, second, p.y_kind, y);
 }
 
 #define ROPE(in, out)                                                                                        \
-  KERNEL __launch_bounds__(256) sol_rope_##in##_##out(RopeParams p) { rope_wide(in, out, 0, p); }            \
-  KERNEL __launch_bounds__(256) sol_rope_neighbours_##in##_##out(RopeParams p) { rope_wide(in, out, 1, p); }
+  KERNEL __launch_bounds__(256, 6) sol_rope_##in##_##out(const __grid_constant__ RopeParams p) {             \
+    rope_wide(in, out, 0, p);                                                                                \
+  }                                                                                                          \
+  KERNEL __launch_bounds__(256, 4) sol_rope_neighbours_##in##_##out(const __grid_constant__ RopeParams p) {  \
+    rope_wide(in, out, 1, p);                                                                                \
+  }
 #include "rope.def"
 
-KERNEL __launch_bounds__(256) sol_rope_narrow(RopeParams p) { rope_narrow(0, p); }
-KERNEL __launch_bounds__(256) sol_rope_neighbours_narrow(RopeParams p) { rope_narrow(1, p); }
+KERNEL __launch_bounds__(256) sol_rope_narrow(const __grid_constant__ RopeParams p) { rope_narrow(0, p); }
+KERNEL __launch_bounds__(256) sol_rope_neighbours_narrow(const __grid_constant__ RopeParams p) { rope_narrow(1, p); }

@@ -2,6 +2,7 @@
 #include "silu_mul.h"
 
 #include "elementwise.cuh"
+#include "funnel.cuh"
 
 INLINE float silu_mul(float gate, float up) {
   return __fmul_rn(over_one_plus_exp2(gate, __fmul_rn(gate, -1.4426950409f)), up);
@@ -72,51 +73,67 @@ INLINE void silu_any(int in, int out, SiluParams p) {
   else store_some(y, c.first, p.spread.length, per, out, p.y_kind, f);
 }
 
-// Gate and up under a chunk anywhere in a row; zeros beyond its end.
-typedef struct Pair {
-  Raw gate, up;
-} Pair;
+// fp8 with scales of its own. A thread holds `count` pieces of a row, `step` apart: vectors where all rows are whole
+// vectors on 16 bytes, otherwise single elements, neighbouring threads beside each other. Types are known where this is
+// compiled: branches between loads keep them apart.
+typedef struct SiluRow {
+  const char *gate, *up;
+  uint8_t *y;
+  int n; // columns, as many as matter
+} SiluRow;
 
-INLINE void load_pair(SiluParams p, uint64_t row, int64_t first, int per, int in, Pair *pair) {
-  const char *gate = (const char *)p.gate + (int64_t)row * p.gate_stride * in;
-  const char *up = (const char *)p.up + (int64_t)row * p.up_stride * in;
-  int64_t n = p.spread.length;
-  if (first + per <= n) {
-    load_chunk(gate, first, n, per, in, 0, &pair->gate);
-    load_chunk(up, first, n, per, in, 0, &pair->up);
-  } else {
-    load_some(gate, first, n, per, in, &pair->gate);
-    load_some(up, first, n, per, in, &pair->up);
-  }
+INLINE SiluRow silu_row_from(const SiluParams *p, uint64_t row, int64_t column, int in) {
+  int64_t left = p->spread.length - column;
+  SiluRow r;
+  r.gate = (const char *)p->gate + ((int64_t)row * p->gate_stride + column) * in;
+  r.up = (const char *)p->up + ((int64_t)row * p->up_stride + column) * in;
+  r.y = (uint8_t *)p->y + (int64_t)row * p->y_stride + column;
+  r.n = left < INT32_MAX ? (int)left : INT32_MAX;
+  return r;
 }
 
-// Its results; silu(0) * 0 is 0, too. Returns the largest magnitude, NaN aside.
-INLINE float silu_pair(SiluParams p, const Pair *pair, int per, int in, float *f) {
+// Their results, 0 beyond the row's end. Returns the largest magnitude, NaN aside.
+INLINE float silu_take(const SiluRow *r, int first, int step, int per, int count, int in, int kind, float (*f)[8]) {
+  Vec a[8], b[8];
   float g[8], most = 0;
-  to_floats(pair->gate.w, per, kind_of(in, p.x_kind), f);
-  to_floats(pair->up.w, per, kind_of(in, p.x_kind), g);
 #pragma unroll
-  for (int j = 0; j < per; j++) {
-    f[j] = silu_mul(f[j], g[j]);
-    most = fmaxf(most, fabsf(f[j]));
+  for (int k = 0; k < count; k++) {
+    int at = first + k * step;
+    if (per > 1) {
+      a[k].v = load_if(r->gate + at * in, at < r->n);
+      b[k].v = load_if(r->up + at * in, at < r->n);
+    } else {
+      a[k].f[0] = at < r->n ? load_one(r->gate, at, kind) : 0;
+      b[k].f[0] = at < r->n ? load_one(r->up, at, kind) : 0;
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < count; k++) {
+    to_floats(a[k].u, per, per > 1 ? kind : KIND_FP32, f[k]);
+    to_floats(b[k].u, per, per > 1 ? kind : KIND_FP32, g);
+#pragma unroll
+    for (int j = 0; j < per; j++) {
+      f[k][j] = silu_mul(f[k][j], g[j]);
+      most = fmaxf(most, fabsf(f[k][j]));
+    }
   }
   return most;
 }
 
-INLINE void store_part(SiluParams p, uint64_t row, int64_t first, int per, float scale, float inverse, float *f) {
-  uint8_t *y = (uint8_t *)p.y + (int64_t)row * p.y_stride;
-  int64_t n = p.spread.length;
+// Zeros stay zeros: there the scale is 0 and nothing is divided by it. A scale whose reciprocal overflows is enlarged,
+// and so are the values.
+INLINE void silu_give(const SiluRow *r, int first, int step, int per, int count, float scale, float (*f)[8]) {
+  float more = scale < 0x1p-100f ? 0x1p64f : 1, inverse = scale == 0 ? 0 : __frcp_rn(__fmul_rn(scale, more));
 #pragma unroll
-  for (int j = 0; j < per; j++) f[j] = over_scale(f[j], scale, inverse);
-  if (first + per <= n && ((uintptr_t)(y + first) & (per - 1)) == 0) {
-    store_chunk(y, first, per, 1, KIND_FP8, f);
-  } else {
-    store_some(y, first, n, per, 1, KIND_FP8, f);
+  for (int k = 0; k < count; k++) {
+    int at = first + k * step;
+    if (at >= r->n) break;
+#pragma unroll
+    for (int j = 0; j < per; j++) f[k][j] = __fmul_rn(__fmul_rn(f[k][j], more), inverse);
+    if (per > 1) store_chunk(r->y, at, per, 1, KIND_FP8, f[k]);
+    else store_one(r->y, at, KIND_FP8, f[k][0]);
   }
 }
-
-// Zeros stay zeros: there the scale is 0 and nothing is divided by it.
-INLINE float inverse_of(float scale) { return scale == 0 ? 0 : __frcp_rn(scale); }
 
 INLINE float lanes_max(float most, int lanes) {
 #pragma unroll
@@ -125,78 +142,69 @@ INLINE float lanes_max(float most, int lanes) {
   return most;
 }
 
-INLINE void silu_block(int in, SiluParams p) {
-  const int per = CHUNK_OF(in, 1), lanes = 128 / per;
-  uint64_t i = thread_index(), row = 0, c = 0;
-  float f[8], most = 0;
+INLINE void silu_block(int in, int wide, int kind, const SiluParams *p) {
+  const int per = wide ? 16 / in : 1, lanes = wide ? 128 / per : 32, count = wide ? 1 : 4;
+  uint64_t i = thread_index(), block = i / lanes, row = divide(block, p->spread.divider);
+  int first = (int)(threadIdx.x % lanes) * per;
+  float f[4][8];
   begin_kernel();
-  bool mine = i < p.spread.chunks;
-  if (mine) {
-    row = divide(i, p.spread.divider);
-    c = i - row * p.spread.divider.by;
-    Pair pair;
-    load_pair(p, row, (int64_t)(c * per), per, in, &pair);
-    most = silu_pair(p, &pair, per, in, f);
-  }
-  most = lanes_max(most, lanes); // a group's lanes are all `mine`, or none is
-  if (!mine) return;
-  float scale = __fdiv_rn(most, 448), inverse = inverse_of(scale);
-  if (c % lanes == 0) p.scales[i / lanes] = scale;
-  store_part(p, row, (int64_t)(c * per), per, scale, inverse, f);
+  SiluRow r = silu_row_from(p, row, (int64_t)(block - row * p->spread.divider.by) * 128, in);
+  if (block >= p->spread.chunks) r.n = 0;
+  float scale = __fdiv_rn(lanes_max(silu_take(&r, first, 32, per, count, in, kind, f), lanes), 448);
+  if (i % lanes == 0 && r.n) p->scales[block] = scale;
+  silu_give(&r, first, 32, per, count, scale, f);
 }
 
-INLINE float threads_max(float most, int threads, float *shared) {
-  most = lanes_max(most, threads < 32 ? threads : 32);
-  if (threads <= 32) return most;
-  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = most;
-  __syncthreads();
-  most = shared[0];
-#pragma unroll
-  for (int w = 1; w < threads / 32; w++) most = fmaxf(most, shared[w]);
-  return most;
-}
-
-INLINE void silu_row(int in, int threads, int rows, int chunks, SiluParams p) {
+// `threads`: of a row where a block has several rows; otherwise it has as many as the row needs. No count: the row is computed
+// twice.
+INLINE void silu_row(int in, int wide, int threads, int rows, int count, int kind, const SiluParams *p) {
   __shared__ float shared[32];
-  const int per = CHUNK_OF(in, 1);
-  uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, row = block * rows + threadIdx.x / threads;
-  int64_t n = p.spread.length, first = (int64_t)(threadIdx.x % threads) * per;
-  const int64_t step = (int64_t)threads * per;
-  float f[4][8], most = 0; // those beyond `chunks` fold away
-  Pair pair[4];
+  const int per = wide ? 16 / in : 1;
+  int of = rows > 1 ? threads : blockDim.x, thread = rows > 1 ? threadIdx.x % threads : threadIdx.x;
+  uint64_t row = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * rows + (rows > 1 ? threadIdx.x / threads : 0);
+  int first = thread * per, step = of * per;
+  float f[8][8], most = 0;
   begin_kernel();
-  if (row >= p.rows) return; // a whole warp, or a whole block
-#pragma unroll
-  for (int k = 0; k < chunks; k++)
-    if (first + k * step < n) load_pair(p, row, first + k * step, per, in, &pair[k]);
-#pragma unroll
-  for (int k = 0; k < chunks; k++)
-    if (first + k * step < n) most = fmaxf(most, silu_pair(p, &pair[k], per, in, f[k]));
-  if (!chunks)
-    for (int64_t at = first; at < n; at += step) {
-      load_pair(p, row, at, per, in, &pair[0]);
-      most = fmaxf(most, silu_pair(p, &pair[0], per, in, f[0]));
+  if (rows == 1 && row >= p->rows) return; // a whole block
+  SiluRow r = silu_row_from(p, row, 0, in);
+  if (row >= p->rows) r.n = 0;
+  if (count) most = silu_take(&r, first, step, per, count, in, kind, f);
+  else
+    for (int64_t at = 0; at < p->spread.length; at += step) {
+      r = silu_row_from(p, row, at, in);
+      most = fmaxf(most, silu_take(&r, first, step, per, 1, in, kind, f));
     }
-  most = threads_max(most, threads, shared);
-  float scale = __fdiv_rn(most, 448), inverse = inverse_of(scale);
-  if (first == 0) p.scales[row] = scale;
-#pragma unroll
-  for (int k = 0; k < chunks; k++)
-    if (first + k * step < n) store_part(p, row, first + k * step, per, scale, inverse, f[k]);
-  if (!chunks)
-    for (int64_t at = first; at < n; at += step) {
-      load_pair(p, row, at, per, in, &pair[0]);
-      silu_pair(p, &pair[0], per, in, f[0]);
-      store_part(p, row, at, per, scale, inverse, f[0]);
+  most = lanes_max(most, rows > 1 ? threads : 32);
+  if (rows == 1) {
+    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = most;
+    __syncthreads();
+    most = lanes_max(threadIdx.x % 32 < blockDim.x / 32 ? shared[threadIdx.x % 32] : 0, 32);
+  }
+  float scale = __fdiv_rn(most, 448);
+  if (thread == 0 && row < p->rows) p->scales[row] = scale;
+  if (count) silu_give(&r, first, step, per, count, scale, f);
+  else
+    for (int64_t at = 0; at < p->spread.length; at += step) {
+      r = silu_row_from(p, row, at, in);
+      silu_take(&r, first, step, per, 1, in, kind, f);
+      silu_give(&r, first, step, per, 1, scale, f);
     }
 }
 
 #define SILU(in, out)                                                                                        \
   KERNEL __launch_bounds__(256, 8) sol_silu_mul_lean_##in##_##out(SiluLean p) { silu_lean(in, out, p); }     \
   KERNEL __launch_bounds__(256) sol_silu_mul_any_##in##_##out(SiluParams p) { silu_any(in, out, p); }
-#define SILU_BLOCK(in) KERNEL __launch_bounds__(256) sol_silu_mul_block_##in(SiluParams p) { silu_block(in, p); }
-#define SILU_ROW(in, threads, rows, chunks)                                                                  \
-  KERNEL __launch_bounds__(threads * rows) sol_silu_mul_row_##in##_##threads##_##chunks(SiluParams p) {      \
-    silu_row(in, threads, rows, chunks, p);                                                                  \
+#define SILU_BY_KIND(call, in, ...)                                                                          \
+  if (in == 4) call(in, __VA_ARGS__, KIND_FP32, &p);                                                         \
+  else if (p.x_kind == KIND_FP16) call(in, __VA_ARGS__, KIND_FP16, &p);                                      \
+  else call(in, __VA_ARGS__, KIND_BF16, &p);
+#define SILU_BLOCK(in, wide)                                                                                 \
+  KERNEL __launch_bounds__(256) sol_silu_mul_block_##in##_##wide(const __grid_constant__ SiluParams p) {     \
+    SILU_BY_KIND(silu_block, in, wide)                                                                       \
+  }
+#define SILU_ROW(in, wide, threads, rows, count, blocks)                                                     \
+  KERNEL __launch_bounds__(threads * rows, blocks)                                                           \
+  sol_silu_mul_row_##in##_##wide##_##threads##_##count(const __grid_constant__ SiluParams p) {               \
+    SILU_BY_KIND(silu_row, in, wide, threads, rows, count)                                                   \
   }
 #include "silu_mul.def"

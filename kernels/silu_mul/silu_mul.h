@@ -8,7 +8,7 @@ typedef struct SiluParams {
   void *y;
   const void *gate, *up;
   float *scales;
-  Spread spread; // block scales: chunks from the start of each row, the divider by those of a row
+  Spread spread; // block scales: chunks are blocks of 128 columns
   int64_t y_stride, gate_stride, up_stride; // elements
   uint64_t rows;                            // row scales alone
   int32_t x_kind, y_kind, flat;

@@ -29,15 +29,23 @@ INLINE float load_one_if(const char *at, int wanted, int kind) {
   return kind == KIND_FP32 ? __uint_as_float(u) : widen2(u, kind).x;
 }
 
-// Whether distance d of a kernel for radii above half of `s.radius` has a part in it.
-INLINE bool stencil_has(StencilShape s, const StencilParams *p, int d) {
-  return d <= (s.radius > 2 ? s.radius / 2 + 1 : s.radius) || d <= p->radius;
+// `sure`: they are wanted, which is known when this is compiled.
+INLINE uint4 load_vector(const char *at, int wanted, int sure) {
+  return sure ? *(const uint4 *)at : load_if(at, wanted);
 }
 
+INLINE float load_single(const char *at, int wanted, int sure, int kind) {
+  return sure ? load_one(at, 0, kind) : load_one_if(at, wanted, kind);
+}
+
+// Whether distance d of a kernel for radii above half of `s.radius` has a part in it; and whether it always has.
+INLINE int stencil_always(StencilShape s, int d) { return d <= (s.radius > 2 ? s.radius / 2 + 1 : s.radius); }
+INLINE int stencil_has(StencilShape s, const StencilParams *p, int d) { return stencil_always(s, d) || d <= p->radius; }
+
 // sum += centre * f and the neighbours in the row. `at`: this thread's first column; `before` and `after` it there are that
-// many columns.
+// many columns; `inside`: enough of them.
 INLINE void stencil_across(StencilShape s, const StencilParams *p, const char *at, int64_t before, int64_t after, int here,
-                           int kind, const float *f, float *sum) {
+                           int inside, int kind, const float *f, float *sum) {
   const int w = s.columns, sides = s.wide ? (s.radius + w - 1) / w : 0;
   float g[24];
 #pragma unroll
@@ -46,7 +54,7 @@ INLINE void stencil_across(StencilShape s, const StencilParams *p, const char *a
 #pragma unroll
     for (int q = -sides; q <= sides; q++) {
       Vec v;
-      if (q) v.v = load_if(at + q * 16, here && before >= -q * w && after > q * w);
+      if (q) v.v = load_vector(at + q * 16, here && before >= -q * w && after > q * w, inside);
       if (q) widen(&v, kind, s.size, g + (q + sides) * w);
     }
 #pragma unroll
@@ -62,8 +70,9 @@ INLINE void stencil_across(StencilShape s, const StencilParams *p, const char *a
       if (s.wide) {
         left = g[sides * w + j - d], right = g[sides * w + j + d];
       } else {
-        left = load_one_if(at + (32 * j - d) * s.size, here && before + 32 * j >= d && after > 32 * j - d, kind);
-        right = load_one_if(at + (32 * j + d) * s.size, here && after > 32 * j + d, kind);
+        int left_too = here && before + 32 * j >= d && after > 32 * j - d, right_too = here && after > 32 * j + d;
+        left = load_single(at + (32 * j - d) * s.size, left_too, inside, kind);
+        right = load_single(at + (32 * j + d) * s.size, right_too, inside, kind);
       }
       sum[j] = fmaf(by, right, fmaf(by, left, sum[j]));
     }
@@ -95,17 +104,16 @@ INLINE void stencil_out(const StencilParams *p, int64_t at, int columns, const f
   }
 }
 
-INLINE void stencil_2d(StencilShape s, const StencilParams *p, int kind) {
+typedef struct StencilPlace {
+  int64_t row, column; // a thread's first
+  int64_t after;       // columns from there on
+  int top, end;        // rows of x around `row`: from -top on, before end
+} StencilPlace;
+
+// `inside`: all around the warp's rows and columns is x.
+INLINE void stencil_rows(StencilShape s, const StencilParams *p, StencilPlace t, int inside, int kind) {
   const int w = s.columns;
-  uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, down, across;
-  split(block, p->strips, &down, &across);
-  int64_t row0 = ((int64_t)down * (STENCIL_THREADS / 32) + threadIdx.x / 32) * s.rows;
-  int64_t column = (int64_t)across * (32 * w) + threadIdx.x % 32 * (s.wide ? w : 1), after = p->n - column;
-  if (block >= p->tiles || row0 >= p->m) return;
-  const char *x = (const char *)p->x + (row0 * p->x_stride + column) * s.size;
-  // Rows of x around row0: from -top on, before end.
-  int top = row0 < s.radius ? (int)row0 : s.radius;
-  int end = p->m - row0 < s.rows + s.radius ? (int)(p->m - row0) : s.rows + s.radius;
+  const char *x = (const char *)p->x + (t.row * p->x_stride + t.column) * s.size;
   float sum[8][8];
 #pragma unroll
   for (int k = 0; k < s.rows; k++)
@@ -115,17 +123,19 @@ INLINE void stencil_2d(StencilShape s, const StencilParams *p, int kind) {
   for (int i = -s.radius; i < s.rows + s.radius; i++) {
     const char *at = x + i * p->x_stride * s.size;
     const int far = i < 0 ? -i : i >= s.rows ? i - s.rows + 1 : 0; // from the nearest of the thread's rows
-    int here = i >= -top && i < end && (!far || stencil_has(s, p, far));
+    const int sure = inside && stencil_always(s, far);
+    int here = (inside || (i >= -t.top && i < t.end)) && stencil_has(s, p, far);
     float f[8];
     if (s.wide) {
       Vec v;
-      v.v = load_if(at, here && after > 0);
+      v.v = load_vector(at, here && (inside || t.after > 0), sure);
       widen(&v, kind, s.size, f);
     } else {
 #pragma unroll
-      for (int j = 0; j < w; j++) f[j] = load_one_if(at + 32 * j * s.size, here && after > 32 * j, kind);
+      for (int j = 0; j < w; j++)
+        f[j] = load_single(at + 32 * j * s.size, here && (inside || t.after > 32 * j), sure, kind);
     }
-    if (!far) stencil_across(s, p, at, column, after, here, kind, f, sum[i & 7]);
+    if (!far) stencil_across(s, p, at, t.column, t.after, here, inside, kind, f, sum[i & 7]);
 #pragma unroll
     for (int k = 0; k < s.rows; k++) {
       const int d = i > k ? i - k : k - i;
@@ -136,43 +146,80 @@ INLINE void stencil_2d(StencilShape s, const StencilParams *p, int kind) {
   }
 #pragma unroll
   for (int k = 0; k < s.rows; k++) {
-    int64_t to = (row0 + k) * p->y_stride + column;
-    if (k >= end) break;
+    int64_t to = (t.row + k) * p->y_stride + t.column;
+    if (!inside && k >= t.end) break;
     if (s.wide) {
-      if (after > 0) stencil_out(p, to, w, sum[k]);
+      if (inside || t.after > 0) stencil_out(p, to, w, sum[k]);
       continue;
     }
 #pragma unroll
     for (int j = 0; j < w; j++)
-      if (after > 32 * j) store_one(p->y, to + 32 * j, p->y_kind, sum[k][j]);
+      if (inside || t.after > 32 * j) store_one(p->y, to + 32 * j, p->y_kind, sum[k][j]);
   }
+}
+
+// Asks L2 for what a later block has for its own: `lines` stretches of `bytes` bytes, one a thread, `step` apart.
+INLINE void stencil_fetch(const char *at, int lines, int64_t step, int bytes) {
+#if __CUDA_ARCH__ >= 900
+  if (threadIdx.x >= lines) return;
+  at += threadIdx.x * step;
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(at)), "r"(bytes));
+#endif
+}
+
+INLINE void stencil_2d(StencilShape s, const StencilParams *p, int kind) {
+  const int w = s.columns, lines = STENCIL_THREADS / 32 * s.rows;
+  uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, down, across;
+  if (s.wide && p->ahead && block + p->ahead < p->tiles) {
+    split(block + p->ahead, p->strips, &down, &across);
+    int64_t row = (int64_t)down * lines, column = (int64_t)across * (32 * w);
+    if (row + lines <= p->m && column + 32 * w <= p->n)
+      stencil_fetch((const char *)p->x + (row * p->x_stride + column) * s.size, lines, p->x_stride * s.size, 512);
+  }
+  StencilPlace t;
+  if (block >= p->tiles) return;
+  split(block, p->strips, &down, &across);
+  int64_t first = (int64_t)across * (32 * w);
+  t.row = ((int64_t)down * (STENCIL_THREADS / 32) + threadIdx.x / 32) * s.rows;
+  t.column = first + threadIdx.x % 32 * (s.wide ? w : 1);
+  t.after = p->n - t.column;
+  t.top = t.row < s.radius ? (int)t.row : s.radius;
+  t.end = p->m - t.row < s.rows + s.radius ? (int)(p->m - t.row) : s.rows + s.radius;
+  if (t.row >= p->m) return;
+  bool inside = t.top == s.radius && t.end == s.rows + s.radius && first >= 8 && first + 32 * w + 8 <= p->n;
+  if (inside) stencil_rows(s, p, t, 1, kind);
+  else stencil_rows(s, p, t, 0, kind);
 }
 
 // One row: a thread has a vector on x's own boundaries, and reads those on either side.
 INLINE void stencil_1d(StencilShape s, const StencilParams *p, int kind) {
-  const int w = s.columns, sides = 8 / w;
+  const int w = s.columns, sides = (s.radius + w - 1) / w, own = sides * w;
   uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
   int64_t column = (int64_t)(block * STENCIL_THREADS + threadIdx.x) * w - p->head;
   const char *x = (const char *)p->x, *at = x + column * s.size;
   Vec v[5];
   float f[24], sum[8];
   if (column >= p->n) return;
-  if (column >= 8 && column + w + 8 <= p->n) {
+  int64_t later = column + (int64_t)p->ahead * STENCIL_THREADS * w; // that of thread 0 is asked for
+  if (p->ahead && later >= 0 && later + STENCIL_THREADS * w <= p->n)
+    stencil_fetch(at + (later - column) * s.size, 1, 0, STENCIL_THREADS * 16);
+  bool inside = column >= own && column + w + own <= p->n;
 #pragma unroll
-    for (int q = -sides; q <= sides; q++) v[q + sides].v = load_if(at + q * 16, (q < 2 && q > -2) || p->radius > 4);
-  } else {
+  for (int q = -sides; q <= sides; q++) v[q + sides].v = load_if(at + q * 16, inside);
+  if (!inside) {
 #pragma unroll
     for (int q = -sides; q <= sides; q++) v[q + sides].v = load_singly(at + q * 16, x, x + p->n * s.size, s.size);
   }
 #pragma unroll
   for (int q = 0; q <= 2 * sides; q++) widen(&v[q], kind, s.size, f + q * w);
 #pragma unroll
-  for (int j = 0; j < w; j++) sum[j] = p->centre * f[8 + j];
+  for (int j = 0; j < w; j++) sum[j] = p->centre * f[own + j];
 #pragma unroll
-  for (int d = 1; d <= 8; d++) {
-    if (d > p->radius) break;
+  for (int d = 1; d <= s.radius; d++) {
+    if (!stencil_has(s, p, d)) break;
 #pragma unroll
-    for (int j = 0; j < w; j++) sum[j] = fmaf(p->side[d - 1], f[8 + j + d], fmaf(p->side[d - 1], f[8 + j - d], sum[j]));
+    for (int j = 0; j < w; j++)
+      sum[j] = fmaf(p->side[d - 1], f[own + j + d], fmaf(p->side[d - 1], f[own + j - d], sum[j]));
   }
   if (p->y_wide && column >= 0 && column + w <= p->n) {
     stencil_out(p, column, w, sum);
@@ -198,8 +245,10 @@ INLINE void stencil(StencilShape s, const StencilParams *p) {
   }
 }
 
+// Blocks on an SM that registers are to allow.
+#define STENCIL_BLOCKS(radius, rows) ((radius) == 1 || !(rows) ? 4 : (radius) <= 4 ? 3 : 2)
 #define STENCIL(name, size, radius, rows, wide)                                                              \
-  KERNEL __launch_bounds__(STENCIL_THREADS, 4) name(const __grid_constant__ StencilParams p) {               \
+  KERNEL __launch_bounds__(STENCIL_THREADS, STENCIL_BLOCKS(radius, rows)) name(const __grid_constant__ StencilParams p) { \
     stencil((StencilShape){size, radius, rows, wide, (wide) || !(rows) ? 16 / (size) : STENCIL_COLUMNS}, &p); \
   }
 #include "stencil.def"

@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 enum {
-  STENCIL_THREADS = 128, // four warps below each other
+  STENCIL_THREADS = 256, // eight warps below each other
   STENCIL_COLUMNS = 4    // of a thread where rows are not whole vectors
 };
 
@@ -13,8 +13,9 @@ typedef struct StencilParams {
   int64_t m, n, y_stride, x_stride; // elements
   uint64_t strips, tiles; // blocks beside each other, and in all
   int32_t x_kind, y_kind;
-  int32_t head, y_wide; // 1-D: elements of x's first 16 bytes that are not x's; y can be stored in vectors where x is read so
+  int32_t head, y_wide; // 1-D: elements of x's first 16 bytes that are not x's; y can be stored as x is read
   int32_t radius;
+  uint32_t ahead; // the block whose part of x is fetched into the L2 cache is that far ahead; 0: none
   float centre, side[8];
 } StencilParams;
 

@@ -162,7 +162,8 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
 static bool is_wide(const SolRope *a, const RopeParams *p, int per, int in, int out) {
   int count = a->interleaved ? per / 2 : per, weight = count * sol_dtype_bits(weight_of(a)) / 8;
   weight = weight > 16 ? 16 : weight;
-  return (a->interleaved ? 2 * p->half : p->half) % per == 0 && a->d % per == 0 &&
+  bool small = a->d <= ELEMENTWISE_SMALL && a->t * a->h <= ELEMENTWISE_SMALL / (a->d / per + 1); // in threads
+  return small && (a->interleaved ? 2 * p->half : p->half) % per == 0 && a->d % per == 0 &&
          elementwise_aligned(a->x, p->x_stride * in, per * in) &&
          elementwise_aligned(a->y, p->y_stride * out, per * out) && elementwise_aligned(a->cos, 0, weight) &&
          elementwise_aligned(a->sin, 0, weight);
@@ -178,7 +179,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                   .cos = a->cos,
                   .sin = a->sin,
                   .positions = a->positions,
-                  .heads = elementwise_divider((uint64_t)a->h),
+                  .heads = a->h,
                   .d = a->d,
                   .half = rotary / 2,
                   .rows = rows_of(a),
@@ -190,11 +191,19 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                   .wide_ids = a->id_dtype == SOL_INT64};
   bool wide = is_wide(a, &p, per, in, out);
   int kernel = in == 2 ? (out == 2 ? KERNEL_2_2 : KERNEL_2_4) : (out == 2 ? KERNEL_4_2 : KERNEL_4_4);
-  int64_t unit = wide ? per : 1;
+  // Of a head a thread takes a pair of chunks, or one of neighbours; without such, one pair of elements.
+  int64_t unit = wide ? per : 1, rest = (a->d - rotary) / unit;
+  int64_t each = !wide ? 1 : a->interleaved ? ROPE_NEIGHBOURS : ROPE_HEADS;
   p.turns = wide && a->interleaved ? rotary / per : p.half / unit;
-  uint64_t items = (uint64_t)(p.turns + (a->d - rotary) / unit);
+  uint64_t items = (uint64_t)(p.turns + (wide && !a->interleaved ? (rest + 1) / 2 : rest));
+  uint64_t groups = (uint64_t)((a->h + each - 1) / each);
+  p.items = items * groups * (uint64_t)a->t;
   p.head = elementwise_divider(items);
-  p.items = items * (uint64_t)a->h * (uint64_t)a->t;
+  p.groups = elementwise_divider(groups);
+  if (wide) {
+    p.head32 = elementwise_divider32((uint32_t)items);
+    p.groups32 = elementwise_divider32((uint32_t)groups);
+  }
   OpsLaunch l = {.kernel = (wide ? kernel : KERNEL_NARROW) + (a->interleaved != 0),
                  .block = 256,
                  .early = true,

@@ -9,27 +9,28 @@
 enum {
 #define SILU(in, out) KERNEL_LEAN_##in##_##out, KERNEL_ANY_##in##_##out,
 #include "kernels/silu_mul/silu_mul.def"
-#define SILU_BLOCK(in) KERNEL_BLOCK_##in,
+#define SILU_BLOCK(in, wide) KERNEL_BLOCK_##in##_##wide,
 #include "kernels/silu_mul/silu_mul.def"
-#define SILU_ROW(in, threads, rows, chunks) KERNEL_ROW_##in##_##threads##_##chunks,
+#define SILU_ROW(in, wide, threads, rows, count, blocks) KERNEL_ROW_##in##_##wide##_##threads##_##count,
 #include "kernels/silu_mul/silu_mul.def"
   KERNEL_COUNT
 };
 static const char *const kernel_names[KERNEL_COUNT] = {
 #define SILU(in, out) "sol_silu_mul_lean_" #in "_" #out, "sol_silu_mul_any_" #in "_" #out,
 #include "kernels/silu_mul/silu_mul.def"
-#define SILU_BLOCK(in) "sol_silu_mul_block_" #in,
+#define SILU_BLOCK(in, wide) "sol_silu_mul_block_" #in "_" #wide,
 #include "kernels/silu_mul/silu_mul.def"
-#define SILU_ROW(in, threads, rows, chunks) "sol_silu_mul_row_" #in "_" #threads "_" #chunks,
+#define SILU_ROW(in, wide, threads, rows, count, blocks)                                                     \
+  "sol_silu_mul_row_" #in "_" #wide "_" #threads "_" #count,
 #include "kernels/silu_mul/silu_mul.def"
 };
 
-// Kernels with a scale per row, narrowest first; the last takes any length.
+// Kernels with a scale per row, of each kind the narrowest first; the last of a kind takes any length.
 static const struct RowKernel {
-  int kernel, in, threads, rows, chunks;
+  int kernel, in, wide, threads, rows, count;
 } row_kernels[] = {
-#define SILU_ROW(in, threads, rows, chunks)                                                                  \
-  {KERNEL_ROW_##in##_##threads##_##chunks, in, threads, rows, chunks},
+#define SILU_ROW(in, wide, threads, rows, count, blocks)                                                     \
+  {KERNEL_ROW_##in##_##wide##_##threads##_##count, in, wide, threads, rows, count},
 #include "kernels/silu_mul/silu_mul.def"
 };
 
@@ -198,6 +199,24 @@ static SolStatus launch_lean(SolContext *ctx, const SolSiluMul *a, Shape s, int 
   return ops_launch(ctx, &ops_silu_mul, &l, stream);
 }
 
+// Rows of whole vectors of 16 bytes, each on its boundary.
+static bool is_wide(const SolSiluMul *a, Shape s) {
+  return a->n % s.per == 0 && elementwise_aligned(a->gate, s.gate_stride * s.in, 16) &&
+         elementwise_aligned(a->up, s.up_stride * s.in, 16) && elementwise_aligned(a->y, s.y_stride, s.per);
+}
+
+// The first kernel that holds a row in registers, or the one that computes it twice; a block of as many
+// threads as the row needs.
+static const struct RowKernel *row_kernel(const SolSiluMul *a, Shape s, uint32_t *block) {
+  bool wide = is_wide(a, s);
+  int64_t pieces = wide ? a->n / s.per : a->n;
+  const struct RowKernel *r = row_kernels;
+  while (r->in != s.in || r->wide != wide || (r->count && pieces > (int64_t)r->threads * r->count)) r++;
+  *block = (uint32_t)(r->threads * r->rows);
+  if (r->count && r->rows == 1) *block = (uint32_t)((pieces + r->count - 1) / r->count + 31) / 32 * 32;
+  return r;
+}
+
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolSiluMul *a = args;
   Shape s = shape_of(a);
@@ -214,17 +233,16 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                   .flat = s.flat};
   OpsLaunch l = {.block = 256, .early = true, .params = &p, .bytes = sizeof p};
   if (s.out == 1 && a->scaling == SOL_SCALE_ROW) {
-    const struct RowKernel *r = row_kernels;
-    while (r->in != s.in || (r->chunks && a->n > (int64_t)r->threads * r->chunks * s.per)) r++;
+    const struct RowKernel *r = row_kernel(a, s, &l.block);
     p.spread = (Spread){.length = a->n};
     l.kernel = r->kernel;
-    l.block = (uint32_t)(r->threads * r->rows);
     ops_grid(l.grid, ((uint64_t)a->m + (uint64_t)r->rows - 1) / (uint64_t)r->rows, 1);
   } else if (s.out == 1 && a->scaling == SOL_SCALE_BLOCK) {
-    uint64_t per_row = (uint64_t)(blocks_of(a) * (BLOCK / s.per));
-    p.spread = (Spread){per_row * (uint64_t)a->m, a->n, elementwise_divider(per_row)};
-    l.kernel = s.in == 4 ? KERNEL_BLOCK_4 : KERNEL_BLOCK_2;
-    ops_grid(l.grid, p.spread.chunks, l.block);
+    bool wide = is_wide(a, s);
+    p.spread = (Spread){(uint64_t)(blocks_of(a) * a->m), a->n, elementwise_divider((uint64_t)blocks_of(a))};
+    l.kernel = s.in == 4 ? (wide ? KERNEL_BLOCK_4_1 : KERNEL_BLOCK_4_0)
+                         : (wide ? KERNEL_BLOCK_2_1 : KERNEL_BLOCK_2_0);
+    ops_grid(l.grid, p.spread.chunks * (uint64_t)(wide ? BLOCK / s.per : 32), l.block);
   } else {
     int lean = s.in == 2 ? (s.out == 2   ? KERNEL_LEAN_2_2
                             : s.out == 4 ? KERNEL_LEAN_2_4

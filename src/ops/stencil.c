@@ -110,8 +110,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   memcpy(p.side, a->side, sizeof p.side);
   bool flat = a->m == 1, wide = a->n % per == 0 && ops_align(a->x, p.x_stride * size, a->m) == 16 &&
                                 ops_align(a->y, p.y_stride * out, a->m) >= vector;
-  while (variants[kernel].size != size || variants[kernel].radius < a->radius || !variants[kernel].rows != flat ||
-         (!flat && variants[kernel].wide != wide))
+  while (variants[kernel].size != size || variants[kernel].radius < a->radius ||
+         !variants[kernel].rows != flat || (!flat && variants[kernel].wide != wide))
     kernel++;
   if (flat) {
     p.head = (int32_t)((uintptr_t)a->x % 16 / (uintptr_t)size);
@@ -122,6 +122,10 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     p.strips = (uint64_t)ceil_div(a->n, 32 * (wide ? per : STENCIL_COLUMNS));
     p.tiles = p.strips * (uint64_t)ceil_div(a->m, variants[kernel].rows * (STENCIL_THREADS / 32));
   }
+  // Where blocks compute for long, few loads are on their way: what comes later is fetched, a few megabytes
+  // ahead.
+  if (flat ? a->radius > 2 : wide && a->radius > 2 && a->radius <= 4)
+    p.ahead = (uint32_t)ctx->sms * (flat ? 8 : 4);
   OpsLaunch l = {.kernel = kernel, .block = STENCIL_THREADS, .early = true, .params = &p, .bytes = sizeof p};
   ops_grid(l.grid, p.tiles * STENCIL_THREADS, STENCIL_THREADS);
   return ops_launch(ctx, &ops_stencil, &l, stream);
