@@ -131,6 +131,21 @@ TEST(tables_are_shared) {
   sol_context_destroy(ctx);
 }
 
+TEST(gather_gets_no_order) {
+  SolContext *ctx = create(SOL_BACKEND_CPU);
+  SolError err = {0};
+  Sets s;
+  SolGather a;
+  CHECK_INT(sets_plan(&s, ctx, &ops_gather, &(OpsCase){.dim = {50, 8, 5000}, .dtype = SOL_FP32}, 0, &err),
+            SOL_OK);
+  CHECK_INT(sets_open(&s, 2, 1, &err), SOL_OK);
+  sets_args(&s, 1, &a);
+  CHECK(a.x && a.ids && a.y && !a.order);
+  CHECK_INT(sol_gather(ctx, &a, NULL), SOL_OK);
+  sets_close(&s);
+  sol_context_destroy(ctx);
+}
+
 TEST(cpu_times) {
   SolContext *ctx = create(SOL_BACKEND_CPU);
   SolError err = {0};
