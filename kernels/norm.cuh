@@ -234,7 +234,7 @@ INLINE Fp8Scale fp8_choose(float top, float times, float *at, bool write) {
   if (write) *at = scale;
   s.up = top < 0x1p-60f ? 0x1p80f : 1;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(s.over) : "f"(top * s.up * (1 / 448.f)));
-  if (!(scale > 0 && scale < INFINITY)) s.over = scale * 0; // NaN unless it is 0
+  if (!(scale > 0)) s.over = scale * 0; // 0, or NaN; of an infinite one it is 0 already
   return s;
 }
 
@@ -616,7 +616,7 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
   extern __shared__ __align__(128) uint4 far[]; // a thread reads what it has written itself
   __shared__ __align__(16) float part[2][40];
   __shared__ ClusterMail mail;
-  if (p->cluster_bits) mail_open(&mail, 1 << p->cluster_bits);
+  if (p->cluster_bits) mail_open(&mail);
   NormShare share = norm_share(c, p);
   uint4 *held = far + threadIdx.x;
   big_hint(c, p, share);

@@ -35,7 +35,7 @@ INLINE NormPart part_lanes(NormKernel c, NormPart v, int lanes) {
 
 // Before each reduction, so long that the other blocks have come this far by then.
 INLINE void any_ready(const NormParams *p, NormShared *shared) {
-  if (p->cluster_bits) mail_open(&shared->mail, 1 << p->cluster_bits);
+  if (p->cluster_bits) mail_open(&shared->mail);
 }
 
 // Every thread of the row gets the sum over the row. Each call has its own `shared`.

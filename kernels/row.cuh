@@ -107,13 +107,11 @@ typedef struct ClusterMail {
   uint64_t arrived;
 } ClusterMail;
 
-INLINE void mail_open(ClusterMail *m, int blocks) { // all threads, at the kernel's start
+INLINE void mail_open(ClusterMail *m) { // all threads, at the kernel's start
 #if __CUDA_ARCH__ >= 900
   if (threadIdx.x == 0)
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n"
-                 "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n"
-                 "fence.mbarrier_init.release.cluster;" ::"r"((uint32_t)__cvta_generic_to_shared(&m->arrived)),
-                 "r"(blocks * (int)sizeof(float2))
+                 "fence.mbarrier_init.release.cluster;" ::"r"((uint32_t)__cvta_generic_to_shared(&m->arrived))
                  : "memory");
   __syncwarp();
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
@@ -123,6 +121,10 @@ INLINE void mail_exchange(ClusterMail *m, int blocks, float2 v) { // all threads
 #if __CUDA_ARCH__ >= 900
   uint32_t arrived = (uint32_t)__cvta_generic_to_shared(&m->arrived), done = 0;
   cluster_wait(); // all of them run, and are ready
+  if (threadIdx.x == 0)
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(arrived),
+                 "r"(blocks * (int)sizeof(float2))
+                 : "memory");
   if (threadIdx.x < blocks) {
     uint32_t slot = (uint32_t)__cvta_generic_to_shared(&m->from[cluster_rank()]), there, signal;
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(slot), "r"((int)threadIdx.x));
@@ -147,7 +149,7 @@ typedef struct RowFold {
 } RowFold;
 
 INLINE void row_begin(RowShape s, RowFold *shared) {
-  if (s.cluster > 1) mail_open(&shared->mail, s.cluster);
+  if (s.cluster > 1) mail_open(&shared->mail);
 }
 
 INLINE float2 row_fold(RowShape s, RowFold *shared, float2 v, int how) {

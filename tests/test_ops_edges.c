@@ -223,4 +223,54 @@ TEST(fp8_scales_of_any_magnitude) {
   }
 }
 
+// A weight that is infinite makes its block's scale, or its row's, infinite: what else is there becomes 0,
+// itself a NaN.
+static void fp8_infinity(SolContext *ctx, int n, SolScaling scaling) {
+  enum { SIGN = 0x80, A_NAN = 0x7f };
+  int at = n / 2, width = scaling == SOL_SCALE_BLOCK ? 128 : n, blocks = (n + width - 1) / width;
+  size_t row = (size_t)n * sizeof(float), scale_bytes = sizeof(float) * (size_t)blocks;
+  float *x = malloc(row), *w = malloc(row), *scales = malloc(scale_bytes);
+  uint8_t *y = malloc((size_t)n);
+  if (CHECK(x && w && scales && y)) {
+    for (int i = 0; i < n; i++) x[i] = i % 2 ? -1 : 0.5f, w[i] = i == at ? INFINITY : 1;
+    SolRmsnorm a = {.y = put(ctx, NULL, (size_t)n),
+                    .x = put(ctx, x, row),
+                    .weight = put(ctx, w, row),
+                    .scales = put(ctx, NULL, scale_bytes),
+                    .m = 1,
+                    .n = n,
+                    .dtype = SOL_FP32,
+                    .out_dtype = SOL_FP8,
+                    .scaling = scaling};
+    CHECK_MSG(sol_rmsnorm(ctx, &a, NULL) == SOL_OK, "%s", sol_last_error()->message);
+    get(ctx, y, a.y, (size_t)n);
+    get(ctx, scales, a.scales, scale_bytes);
+    int wrong = 0;
+    for (int i = 0; i < n; i++)
+      if (i == at)
+        wrong += (y[i] & ~SIGN) != A_NAN;
+      else if (i / width == at / width)
+        wrong += (y[i] & ~SIGN) != 0;
+      else
+        wrong += (y[i] & ~SIGN) == 0;
+    for (int b = 0; b < blocks; b++) wrong += (scales[b] == INFINITY) != (b == at / width);
+    CHECK_MSG(!wrong, "%s, rows of %d: %d wrong", sol_backend_name(sol_context_backend(ctx)), n, wrong);
+    sol_context_free(ctx, (void *)(uintptr_t)a.x, NULL);
+    sol_context_free(ctx, (void *)(uintptr_t)a.weight, NULL);
+    sol_context_free(ctx, a.y, NULL);
+    sol_context_free(ctx, a.scales, NULL);
+  }
+  free(x), free(w), free(scales), free(y);
+}
+
+TEST(fp8_scales_of_infinities) {
+  static const int lengths[] = {5, 64, 132, 528, 1024, 4096, 5125, 20000, 300000};
+  for (SolBackend b = SOL_BACKEND_CPU; b <= last_backend(); b++) {
+    SolContext *ctx = open_context(b);
+    for (size_t i = 0; i < SOL_COUNT(lengths) * 2; i++)
+      fp8_infinity(ctx, lengths[i / 2], i % 2 ? SOL_SCALE_ROW : SOL_SCALE_BLOCK);
+    sol_context_destroy(ctx);
+  }
+}
+
 CHECK_MAIN

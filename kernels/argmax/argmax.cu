@@ -107,7 +107,7 @@ INLINE uint32_t row_highest(RowShape s, BestFold *shared, uint32_t key) {
   key = lanes_highest(shared->warps[first + threadIdx.x % warps], warps);
   if (s.cluster > 1) {
     mail_exchange(&shared->keys, s.cluster, make_float2(__uint_as_float(key), 0));
-    mail_open(&shared->firsts, s.cluster);
+    mail_open(&shared->firsts);
 #pragma unroll
     for (int i = 0; i < s.cluster; i++) key = max(key, __float_as_uint(shared->keys.from[i].x));
   }
@@ -190,7 +190,7 @@ INLINE void argmax_row(const ArgmaxParams *p, RowShape s, int once, int kind, Be
   sol_argmax_##in##_rows_##threads##x##cluster(ArgmaxParams p) {                                             \
     __shared__ BestFold shared;                                                                              \
     const RowShape s = {threads, 1, rows, cluster, in, in, 1};                                               \
-    if (cluster > 1) mail_open(&shared.keys, cluster);                                                       \
+    if (cluster > 1) mail_open(&shared.keys);                                                       \
     let_successor_start();                                                                                   \
     wait_for_predecessor();                                                                                  \
     const int once = (upto) <= DEPTH * threads * cluster;                                                    \

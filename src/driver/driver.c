@@ -8,6 +8,7 @@ struct SolDriverKernel {
   SolDriverModule *module;
   void *backend;
   const PtxFunction *function;
+  uint64_t allowed; // dynamic shared memory, bytes
 };
 
 struct SolDriverModule {
@@ -237,13 +238,19 @@ static SolStatus launch_counted(SolDriver *d, const SolDriverLaunch *launch, Sol
 
 SolStatus sol_driver_enqueue(SolDriver *d, const SolDriverLaunch *launch, SolStream stream, SolError *err) {
   SolStatus status = check_launch(launch, err);
+  // A GPU's driver would say no more than that an argument is invalid, and the emulator has no such limit.
+  if (!status && launch->dynamic_shared > SOL_DRIVER_SHARED && launch->dynamic_shared > launch->kernel->allowed)
+    status = sol_fail(err, SOL_ERR_ARGUMENT, "%llu bytes of dynamic shared memory, which were not allowed",
+                      (unsigned long long)launch->dynamic_shared);
   if (!status && d->counts) return launch_counted(d, launch, err);
   return status ? status : d->table->enqueue(d->state, launch->kernel->backend, launch, stream, err);
 }
 
 SolStatus sol_driver_allow_shared(SolDriverKernel *kernel, uint64_t bytes, SolError *err) {
   SolDriver *d = kernel->module->driver;
-  return d->table->allow_shared(d->state, kernel->backend, bytes, err);
+  SolStatus status = d->table->allow_shared(d->state, kernel->backend, bytes, err);
+  if (!status) kernel->allowed = bytes;
+  return status;
 }
 
 SolStatus sol_driver_enqueue_copy(SolDriver *d, uint64_t to, uint64_t from, uint64_t bytes, SolStream stream,

@@ -61,6 +61,7 @@ SolStatus sol_driver_launch(SolDriver *driver, const SolDriverLaunch *launch, So
 // thread. More than 48 KiB of dynamic shared memory must have been allowed first.
 SolStatus sol_driver_enqueue(SolDriver *driver, const SolDriverLaunch *launch, SolStream stream,
                              SolError *err);
+enum { SOL_DRIVER_SHARED = 48 * 1024 };
 SolStatus sol_driver_allow_shared(SolDriverKernel *kernel, uint64_t bytes, SolError *err);
 // A copy within the backend's memory, enqueued as launches are. cuda: the driver moves it, by the GPU's copy
 // engine or a kernel of its own.

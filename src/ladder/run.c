@@ -109,14 +109,13 @@ void ladder_close(LadderRun *run) {
 // A kernel is looked up once: a look-up, or allowing it more shared memory, could fall into a recording.
 static SolStatus kernel_of(LadderRun *run, const char *name, uint32_t shared, SolDriverKernel **out,
                            SolError *err) {
-  enum { ALWAYS_ALLOWED = 48 * 1024 };
   int i = 0;
   while (i < run->kernel_count && strcmp(run->kernels[i].name, name) != 0) i++;
   struct LadderKernel *k = &run->kernels[i];
   if (i == run->kernel_count) {
     if (i == LADDER_KERNELS)
       return sol_fail(err, SOL_ERR_NO_SPACE, "a ladder has at most %d kernels", LADDER_KERNELS);
-    *k = (struct LadderKernel){.name = name, .shared = ALWAYS_ALLOWED};
+    *k = (struct LadderKernel){.name = name, .shared = SOL_DRIVER_SHARED};
     SolStatus status = sol_driver_kernel(run->module, name, &k->kernel, err);
     if (status) return status;
     run->kernel_count++;

@@ -76,10 +76,10 @@ static SolStatus load_module(SolContext *ctx, int op, SolError *err) {
 
 // NULL where this GPU cannot run it: what needs sm_90, or more shared memory than there is.
 static SolDriverKernel *find_kernel(const OpsDef *def, SolDriverModule *module, int i) {
-  enum { ALWAYS_ALLOWED = 48 * 1024 };
   SolDriverKernel *kernel;
   if (sol_driver_kernel(module, def->kernels[i], &kernel, NULL)) return NULL;
-  if (def->shared && def->shared[i] > ALWAYS_ALLOWED && sol_driver_allow_shared(kernel, def->shared[i], NULL))
+  if (def->shared && def->shared[i] > SOL_DRIVER_SHARED &&
+      sol_driver_allow_shared(kernel, def->shared[i], NULL))
     return NULL;
   return kernel;
 }

@@ -94,6 +94,8 @@ enum {
 #define NORM(T, name, how, number) SHARED_##how,
 const uint32_t norm_shared[2 * NORM_KERNELS] = {
 #include "kernels/norm.def"
+#define NORM(T, name, how, number) SHARED_##how, // to fp8
+#include "kernels/norm.def"
 };
 
 const int64_t norm_shapes[NORM_SHAPES][4] = {
