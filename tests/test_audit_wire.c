@@ -52,7 +52,8 @@ TEST(a_launch_survives_the_wire) {
         CHECK_STR(got->file, in.file);
         CHECK(memcmp(&got->counts, &in.counts, sizeof in.counts) == 0);
         CHECK(got->pattern.stride == -4096 && got->pattern.step == 4 && got->pattern.zeros == 2);
-        CHECK(got->waits && got->follows && got->brings && !got->barrier && got->flops == 0.5 && got->line == 7);
+        CHECK(got->waits && got->follows && got->brings && !got->barrier && got->flops == 0.5 &&
+              got->line == 7);
       }
       CHECK(h->touch_count == 1 && h->touches[0].address == 0x7f0000001000 && h->touches[0].written == 5e5);
       CHECK(h->fault_count == 1 && strcmp(h->faults[0], faults[0]) == 0);

@@ -272,7 +272,8 @@ TEST(examples_in_the_help_run) {
     CHECK(count >= 3);
     for (int i = 0; i < count; i++) {
       if (strstr(lines[i], "config.json")) continue; // the user's own file
-      if (strstr(lines[i], "--measure") || strstr(lines[i], "devices this")) continue; // the user's own machine
+      if (strstr(lines[i], "--measure") || strstr(lines[i], "devices this"))
+        continue; // the user's own machine
       CHECK_MSG(run(lines[i]) == 0, "sol %s", lines[i]);
     }
   }

@@ -34,7 +34,8 @@ TEST(loads_in_flight) {
        2, 1},
       // To another place by the same register: it may be passed, and be it by a vector; not where they meet,
       // nor where the register moves.
-      {OWN "ld.global.f32 %f1, [%rd2]; st.global.f32 [%rd2], %f1; ld.global.f32 %f2, [%rd2+4];" SUM("2"), 2, 1},
+      {OWN "ld.global.f32 %f1, [%rd2]; st.global.f32 [%rd2], %f1; ld.global.f32 %f2, [%rd2+4];" SUM("2"), 2,
+       1},
       {OWN "ld.global.f32 %f1, [%rd2+16]; st.global.f32 [%rd2+16], %f1; ld.global.v4.f32 {%f2,%f3,%f4,%f5}, "
            "[%in];" SUM("2"),
        2, 2},

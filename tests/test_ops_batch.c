@@ -132,8 +132,8 @@ static void try_many(SolContext *ctx) {
       SolError err = {0};
       SolStatus status = trial_open(&t, ctx, defs[i], &c, &(TrialOptions){.seed = 7}, &err);
       if (!status) status = trial_run(&t, &err);
-      CHECK_MSG(!status && pieces_agree(&t, &c, 4 * ctx->sms, &err), "%s, many rows of %lld: %s", defs[i]->name,
-                (long long)columns[n], err.message);
+      CHECK_MSG(!status && pieces_agree(&t, &c, 4 * ctx->sms, &err), "%s, many rows of %lld: %s",
+                defs[i]->name, (long long)columns[n], err.message);
       trial_close(&t);
     }
 }

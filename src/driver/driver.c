@@ -239,7 +239,8 @@ static SolStatus launch_counted(SolDriver *d, const SolDriverLaunch *launch, Sol
 SolStatus sol_driver_enqueue(SolDriver *d, const SolDriverLaunch *launch, SolStream stream, SolError *err) {
   SolStatus status = check_launch(launch, err);
   // A GPU's driver would say no more than that an argument is invalid, and the emulator has no such limit.
-  if (!status && launch->dynamic_shared > SOL_DRIVER_SHARED && launch->dynamic_shared > launch->kernel->allowed)
+  if (!status && launch->dynamic_shared > SOL_DRIVER_SHARED &&
+      launch->dynamic_shared > launch->kernel->allowed)
     status = sol_fail(err, SOL_ERR_ARGUMENT, "%llu bytes of dynamic shared memory, which were not allowed",
                       (unsigned long long)launch->dynamic_shared);
   if (!status && d->counts) return launch_counted(d, launch, err);
