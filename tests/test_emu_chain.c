@@ -109,7 +109,7 @@ TEST(shared_memory_of_others_is_waited_for) {
   for (int other = 0; other < 2; other++) {
     char text[sizeof body];
     memcpy(text, body, sizeof body);
-    memcpy(strstr(text, "WHOSE"), other ? "1    " : "0    ", 5);
+    memcpy(strstr(text, "WHOSE"), other ? "1    " : "0    ", 5); // NOLINT: in the middle of a text
     SolEmuChain c = chain_of(&(Job){.blocks = 4, .threads = 32, .cluster = 2, .body = text});
     check("others'", c.other_waits, other ? 4 : 0);
     check("own", c.shared_waits, other ? 0 : 1);

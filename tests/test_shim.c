@@ -126,7 +126,8 @@ static void **handle;
 static void make_image(void) {
   size_t text = sizeof ptx, padded = (text + 7) / 8 * 8;
   unsigned long long whole = 64 + padded;
-  memcpy(image, "\x50\xed\x55\xba\x01\x00\x10\x00", 8);
+  static const unsigned char magic[] = {0x50, 0xed, 0x55, 0xba, 0x01, 0x00, 0x10, 0x00};
+  memcpy(image, magic, sizeof magic);
   memcpy(image + 8, &whole, 8);
   unsigned short kind[2] = {1, 0x101};
   unsigned head = 64, arch = 80;

@@ -7,6 +7,9 @@
 #include "sol/status.h"
 
 SolStatus sol_fail(SolError *err, SolStatus status, const char *format, ...) SOL_PRINTF(3, 4);
+#ifdef __clang_analyzer__ // which cannot see that it gives what it was given
+#define sol_fail(err, status, ...) (sol_fail(err, status, __VA_ARGS__), status)
+#endif
 // At a place in a text: offset, line and column are filled in.
 SolStatus sol_fail_at(SolError *err, SolStatus status, const char *text, size_t length, size_t offset,
                       const char *format, ...) SOL_PRINTF(6, 7);

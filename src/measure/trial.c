@@ -248,7 +248,7 @@ static SolStatus check_untouched(Trial *t, int owner, const unsigned char *now, 
   }
   SolStatus status = SOL_OK;
   for (size_t i = 0; i < t->bytes[owner] && !status; i++)
-    if (!may[i] && now[i] != t->host[owner][i])
+    if (!may[i] && now[i] != t->host[owner][i]) // NOLINT: trial_check has read it
       status = sol_fail(err, SOL_ERR_RANGE, "%s: byte %lld of %s's memory was overwritten", t->def->name,
                         (long long)i - ALIGN, t->view[owner].name);
   sol_heap_free(may);

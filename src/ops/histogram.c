@@ -143,9 +143,9 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
 static int64_t groups_of(const SolContext *ctx, const SolHistogram *a, const Variant *v, int64_t parts) {
   enum { WORTH = 32 };
   int64_t resident = v->parts ? 1 : 2048 / v->threads; // blocks on a multiprocessor
-  int64_t groups = ctx->sms * resident / parts, vectors = a->n / (16 / v->size);
+  int64_t groups = ctx->sms * resident / parts, vectors = a->n / (16 / v->size), worth = vectors / WORTH;
   if (v->most)
-    groups = cpu_min(groups, cpu_min((int64_t)sqrt((double)(vectors / WORTH)), a->n / a->bins));
+    groups = cpu_min(groups, cpu_min((int64_t)sqrt((double)worth), a->n / a->bins));
   else
     groups = cpu_min(groups, (vectors + v->threads - 1) / v->threads);
   return groups > 1 ? groups : 1;

@@ -154,12 +154,11 @@ static uint64_t share_out(const Rule *rule, int64_t chunks, int64_t least, NormP
   bool share = lanes && rule->cluster == 1 && threads < SHARING && (threads & (threads - 1)) == 0;
   int rows = share ? SHARING / (int)threads : 1;
   if (rule->kernel == NORM_f_big) {
-    int64_t laps =
-        (chunks + (int64_t)rule->threads * rule->cluster - 1) / ((int64_t)rule->threads * rule->cluster);
+    int64_t lap = threads * rule->cluster, laps = (chunks + lap - 1) / lap;
     p->span = (int32_t)((chunks + rule->cluster - 1) / rule->cluster);
-    p->aside = (int32_t)(laps * rule->threads);
+    p->aside = (int32_t)(laps * threads);
     if (p->residual) laps += laps < NORM_WINDOW ? laps : NORM_WINDOW;
-    l->shared = (uint32_t)(laps * rule->threads * 16);
+    l->shared = (uint32_t)(laps * threads * 16);
   }
   p->threads = (int32_t)threads;
   p->thread_bits = share ? bits_of(threads) : 10;
