@@ -4,9 +4,9 @@
 Peers: torch eager, torch.compile, and Liger-Kernel and FlashInfer where they are installed. The cases are those of
 bench/peers.csv. Every implementation is captured into CUDA graphs, each call on another set of inputs and outputs,
 all sets together more than 400 MB (three at least); the graphs are replayed without a pause between device events;
-median of the rounds; rounds that spread by more than 3% are taken again. A peer that allocates its own output has its outputs kept alive, so that they rotate as ours
-do. Light is sol_copy of the same bytes. Our results are held against torch in double precision before anything is
-timed.
+median of the rounds; rounds that spread by more than 3% are taken again. A peer that allocates its own output has its
+outputs kept alive, so that they rotate as ours do. Light is sol_copy of the same bytes. Our results are held against
+torch in double precision before anything is timed.
 
     make && python3 bench/peers.py --json peers.json
     python3 bench/peers.py --ops rmsnorm,softmax --shapes 8192x4096 --no-compile

@@ -165,6 +165,28 @@ TEST(stencil_reach) {
   }
 }
 
+// fp32 rows of n to fp8 y, with the scales that they get.
+static void to_fp8(SolContext *ctx, const float *x, const float *w, int m, int n, SolScaling scaling,
+                   uint8_t *y, float *scales, size_t scale_bytes) {
+  size_t count = (size_t)m * (size_t)n;
+  SolRmsnorm a = {.y = put(ctx, NULL, count),
+                  .x = put(ctx, x, count * sizeof *x),
+                  .weight = put(ctx, w, (size_t)n * sizeof *w),
+                  .scales = put(ctx, NULL, scale_bytes),
+                  .m = m,
+                  .n = n,
+                  .dtype = SOL_FP32,
+                  .out_dtype = SOL_FP8,
+                  .scaling = scaling};
+  CHECK_MSG(sol_rmsnorm(ctx, &a, NULL) == SOL_OK, "%s", sol_last_error()->message);
+  get(ctx, y, a.y, count);
+  get(ctx, scales, a.scales, scale_bytes);
+  sol_context_free(ctx, (void *)(uintptr_t)a.x, NULL);
+  sol_context_free(ctx, (void *)(uintptr_t)a.weight, NULL);
+  sol_context_free(ctx, a.y, NULL);
+  sol_context_free(ctx, a.scales, NULL);
+}
+
 // Rows of +-1, 1/2, 1/4 and 0, whose quotients by a scale of top / 448 are exact in fp8, by weights of any
 // magnitude; every third block of 128 columns is zeros.
 static void fp8_weights(SolContext *ctx, int n, float weight, SolScaling scaling) {
@@ -182,18 +204,7 @@ static void fp8_weights(SolContext *ctx, int n, float weight, SolScaling scaling
     x[i] = j / 128 % 3 == 1 ? 0 : values[j % 5], w[j] = weight;
     if (i < n) squares += (double)(x[i] * x[i]) / n;
   }
-  SolRmsnorm a = {.y = put(ctx, NULL, count),
-                  .x = put(ctx, x, count * sizeof *x),
-                  .weight = put(ctx, w, (size_t)n * sizeof *w),
-                  .scales = put(ctx, NULL, scale_bytes),
-                  .m = ROWS,
-                  .n = n,
-                  .dtype = SOL_FP32,
-                  .out_dtype = SOL_FP8,
-                  .scaling = scaling};
-  CHECK_MSG(sol_rmsnorm(ctx, &a, NULL) == SOL_OK, "%s", sol_last_error()->message);
-  get(ctx, y, a.y, count);
-  get(ctx, scales, a.scales, scale_bytes);
+  to_fp8(ctx, x, w, ROWS, n, scaling, y, scales, scale_bytes);
   int wrong = 0;
   for (int i = 0; i < ROWS * n; i++) {
     int j = i % n;
@@ -205,10 +216,6 @@ static void fp8_weights(SolContext *ctx, int n, float weight, SolScaling scaling
   }
   CHECK_MSG(!wrong, "%s, rows of %d, weights %g: %d wrong", sol_backend_name(sol_context_backend(ctx)), n,
             (double)weight, wrong);
-  sol_context_free(ctx, (void *)(uintptr_t)a.x, NULL);
-  sol_context_free(ctx, (void *)(uintptr_t)a.weight, NULL);
-  sol_context_free(ctx, a.y, NULL);
-  sol_context_free(ctx, a.scales, NULL);
   free(x), free(w), free(scales), free(y);
 }
 
@@ -233,18 +240,7 @@ static void fp8_infinity(SolContext *ctx, int n, SolScaling scaling) {
   uint8_t *y = malloc((size_t)n);
   if (CHECK(x && w && scales && y)) {
     for (int i = 0; i < n; i++) x[i] = i % 2 ? -1 : 0.5f, w[i] = i == at ? INFINITY : 1;
-    SolRmsnorm a = {.y = put(ctx, NULL, (size_t)n),
-                    .x = put(ctx, x, row),
-                    .weight = put(ctx, w, row),
-                    .scales = put(ctx, NULL, scale_bytes),
-                    .m = 1,
-                    .n = n,
-                    .dtype = SOL_FP32,
-                    .out_dtype = SOL_FP8,
-                    .scaling = scaling};
-    CHECK_MSG(sol_rmsnorm(ctx, &a, NULL) == SOL_OK, "%s", sol_last_error()->message);
-    get(ctx, y, a.y, (size_t)n);
-    get(ctx, scales, a.scales, scale_bytes);
+    to_fp8(ctx, x, w, 1, n, scaling, y, scales, scale_bytes);
     int wrong = 0;
     for (int i = 0; i < n; i++)
       if (i == at)
@@ -255,10 +251,6 @@ static void fp8_infinity(SolContext *ctx, int n, SolScaling scaling) {
         wrong += (y[i] & ~SIGN) == 0;
     for (int b = 0; b < blocks; b++) wrong += (scales[b] == INFINITY) != (b == at / width);
     CHECK_MSG(!wrong, "%s, rows of %d: %d wrong", sol_backend_name(sol_context_backend(ctx)), n, wrong);
-    sol_context_free(ctx, (void *)(uintptr_t)a.x, NULL);
-    sol_context_free(ctx, (void *)(uintptr_t)a.weight, NULL);
-    sol_context_free(ctx, a.y, NULL);
-    sol_context_free(ctx, a.scales, NULL);
   }
   free(x), free(w), free(scales), free(y);
 }
