@@ -3,6 +3,7 @@
 # usage: bench/gpu.sh [STEP...]    steps, in the order given; those up to peers where none is named:
 #   build     the tool, the library, the tests of the operations
 #   check     every operation on the GPU against its double-precision reference
+#   big       tensors of more than 2^31 elements
 #   sanitize  the same, a part of it, under compute-sanitizer: memcheck, racecheck, initcheck, synccheck
 #   bench     sol bench: every operation's times                      -> bench.json
 #   peers     beside torch and torch.compile, where there is torch    -> peers.json
@@ -34,7 +35,7 @@ step() { # NAME COMMAND...: runs it, keeps its output, notes the verdict
   echo "${rows[-1]}"
 }
 
-build() { make -j"$(nproc)" all "$B/tests/test_ops" && echo "built"; }
+build() { make -j"$(nproc)" all "$B/tests/test_ops" "$B/tests/test_ops_big" && echo "built"; }
 
 # One process an operation, side by side: most of the time goes into the reference, on the host.
 check() {
@@ -48,6 +49,8 @@ check() {
   [ ${#bad[@]} = 0 ] || { echo "failed: ${bad[*]}"; return 1; }
   echo "${#ops[@]} operations right, $(cat "$folder"/* | awk '/ cases  ok/ { n += $3 } END { print n }') cases"
 }
+
+big() { "$B/tests/test_ops_big" --quick; }
 
 # Every tool on every operation, as many side by side as there are cores: they mostly wait for the host. A library that
 # asks for kernels which a GPU does not have gets errors from the driver: those are no findings.
@@ -99,11 +102,11 @@ ceilings() {
 
 : >"$out/gpu.log"
 steps=("$@")
-[ $# -gt 0 ] || steps=(build check sanitize bench peers)
+[ $# -gt 0 ] || steps=(build check big sanitize bench peers)
 for name in "${steps[@]}"; do
   case $name in
-  build | check | sanitize | bench | peers | ladders | measure | profile | ceilings) ;;
-  *) echo "bench/gpu.sh: no step '$name': build check sanitize bench peers ladders measure profile ceilings" >&2; exit 2 ;;
+  build | check | big | sanitize | bench | peers | ladders | measure | profile | ceilings) ;;
+  *) echo "bench/gpu.sh: no step '$name': build check big sanitize bench peers ladders measure profile ceilings" >&2; exit 2 ;;
   esac
 done
 for name in "${steps[@]}"; do

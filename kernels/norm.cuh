@@ -152,21 +152,30 @@ INLINE float eight(const float *part) {
   return ((a.x + a.y) + (a.z + a.w)) + ((b.x + b.y) + (b.z + b.w));
 }
 
-// Over a block, every thread gets the sum. `part` has 40 places and is used once.
-INLINE float block_sum(float v, float *part) {
+// Over a block, every thread gets the sum. `part` has 40 places and is used once. count: of a thread's values, 1 or 2;
+// with two, the same as of twice the warps with one each, the second values in the later ones.
+INLINE float block_sum(const float *v, int count, float *part) {
   int warps = blockDim.x / 32, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  v = lanes_sum(v, 32);
+  float sum = v[0];
+  if (count == 2) { // half a warp goes on with either
+    bool upper = lane >= 16;
+    sum = (upper ? v[1] : v[0]) + __shfl_xor_sync(~0u, upper ? v[0] : v[1], 16);
+    lane %= 16;
+    if (upper) warp += warps;
+    warps *= 2;
+  }
+  sum = lanes_sum(sum, count == 2 ? 16 : 32);
   // Partial sums are read eight at a time: the last warp fills the last eight up.
-  if (lane == 0 || (lane < 8 && warp == warps - 1)) part[warp + lane] = lane ? 0 : v;
+  if (lane == 0 || (lane < 8 && warp == warps - 1)) part[warp + lane] = lane ? 0 : sum;
   __syncthreads();
-  v = eight(part);
+  sum = eight(part);
 #pragma unroll 1
-  for (int i = 8; i < warps; i += 8) v += eight(part + i);
-  return v;
+  for (int i = 8; i < warps; i += 8) sum += eight(part + i);
+  return sum;
 }
 
 INLINE float group_sum(NormKernel c, float v, float *part) {
-  return c.lanes ? lanes_sum(v, c.lanes) : block_sum(v, part);
+  return c.lanes ? lanes_sum(v, c.lanes) : block_sum(&v, 1, part);
 }
 
 // ---- To fp8, by tensor, by row or by block of 128 columns
@@ -330,7 +339,7 @@ INLINE void norm_prefetch(NormKernel c, const NormParams *p, uint64_t row, int64
 #endif
 }
 
-// ---- Rows in registers: two chunks a thread, or four where a warp has a longer row to itself
+// ---- Rows in registers
 
 // While the predecessor is still at work. The row of x that will most likely be wanted; -1: unknown. Ids may be the
 // predecessor's to write: a wrong one costs some lines in L2, nothing else.
@@ -391,7 +400,7 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
   // Few long rows: each has several blocks, which all read it and write a part of it each. The same sums, in less time:
   // an SM takes a while to read a row, its weights, and to write it.
   int only = -1;
-  if (!c.lanes && c.ahead && p->split) only = (int)(row % c.chunks), row /= c.chunks;
+  if (!c.lanes && c.ahead && c.chunks > 1 && p->split) only = (int)(row % c.chunks), row /= c.chunks;
   bool there[4], mine[4];
   Vec v[4], w[4], b[4], more[4];
 #pragma unroll
@@ -429,18 +438,23 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
 #pragma unroll
   for (int k = 0; k < c.chunks && c.op == NORM_ADD; k++) v[k] = norm_add(c, v[k], more[k]);
   if (!c.lanes && t == 0) norm_prefetch(c, p, row, 0, chunks * 16, false);
-  const bool after = c.op == NORM_ADD && !c.lanes && !c.ahead;
-  if (!after) held_second(c, r, t, step, mine, v);
+  held_second(c, r, t, step, mine, v);
   if (c.op == NORM_RMS_FP8) {
     fp8_held(c, p, row, r.y, t, all, there, v, w, part);
     return;
   }
+  // add: chunk by chunk, so that blocks of one chunk a thread and of two sum up alike.
+  const bool apart = c.op == NORM_ADD && !c.lanes;
   float2 s = make_float2(0, 0);
+  float each[4];
 #pragma unroll
-  for (int k = 0; k < c.chunks; k++) s = norm_sum(c, v[k], s);
+  for (int k = 0; k < c.chunks; k++) {
+    s = norm_sum(c, v[k], apart ? make_float2(0, 0) : s);
+    each[k] = s.x + s.y;
+  }
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) keep_packed(&v[k]);
-  float sum = group_sum(c, s.x + s.y, part[0]), mean = 0;
+  float sum = apart ? block_sum(each, c.chunks, part[0]) : group_sum(c, s.x + s.y, part[0]), mean = 0;
   if (c.op == NORM_LAYER) {
     mean = sum * p->over_n;
     s = make_float2(0, 0);
@@ -451,8 +465,6 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
     for (int k = 0; k < c.chunks; k++) keep_packed(&v[k]);
     sum = group_sum(c, s.x + s.y, part[1]);
   }
-  // Where there are many rows sums that are stored before the reduction are in its way: 1%. Looked-up rows gain that.
-  if (after) held_second(c, r, t, step, mine, v);
   float scale = rsqrtf(fmaf(sum, p->over_n, p->eps)); // in one step, wherever compilers put it: early and late agree
   if (late) norm_weights(c, p, t, step, mine, w, b);
 #pragma unroll
@@ -513,30 +525,61 @@ INLINE float2 cluster_fold(NormKernel c, const NormParams *p, ClusterMail *mail,
 
 enum { BATCH = 4 }; // chunks whose weights a thread has at once
 
-// Chunks of a row come by themselves, while the thread does other things,
-INLINE void big_fetch(const char *from, int step, int count, uint4 *to) {
-  for (int k = 0; k < count; k++, from += step)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
-                     (uint32_t)__cvta_generic_to_shared(to + k * blockDim.x)),
-                 "l"(__cvta_generic_to_global(from))
-                 : "memory");
+INLINE void fetch16(uint4 *to, const char *from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
+               "l"(__cvta_generic_to_global(from))
+               : "memory");
 }
 
-// and are summed when they are there. With two inputs their sums take the first's place. second: NULL, or where they go.
-INLINE float2 big_sum(NormKernel c, bool known, int count, uint4 *held, const uint4 *other, char *second, int step,
-                      float2 s) {
+// Chunks of a row come by themselves, while the thread does other things,
+INLINE void big_fetch(const char *from, int step, int count, uint4 *to) {
+  for (int k = 0; k < count; k++, from += step) fetch16(to + k * blockDim.x, from);
+}
+
+// and are summed when they are there. second: NULL, or where they go.
+INLINE float2 big_sum(NormKernel c, bool known, int count, uint4 *held, char *second, int step) {
+  float2 s = make_float2(0, 0);
   asm volatile("cp.async.wait_all;" ::: "memory");
 #pragma unroll 2
   for (int k = 0; k < count; k++) {
-    Vec a, more;
+    Vec a;
     if (!known) held[k * blockDim.x] = make_uint4(0, 0, 0, 0);
     a.v = held[k * blockDim.x];
-    if (c.op == NORM_ADD) {
-      more.v = other[k * blockDim.x];
-      a = norm_add(c, a, more);
-      held[k * blockDim.x] = a.v;
-    }
     if (second) *(uint4 *)(second + k * step) = a.v;
+    s = norm_sum(c, a, s);
+  }
+  return s;
+}
+
+// The same with two inputs, NORM_LAPS chunks of each a thread at most: each chunk's sum is taken, and on its way to
+// memory, while others are still coming. (With one input there is nothing to write yet: no gain.)
+INLINE void pair_fetch(const char *x, const char *residual, int step, int count, uint4 *held, uint4 *other) {
+#pragma unroll
+  for (int k = 0; k < NORM_LAPS; k++) {
+    if (k < count) fetch16(held + k * blockDim.x, x + k * step), fetch16(other + k * blockDim.x, residual + k * step);
+    asm volatile("cp.async.commit_group;" ::: "memory");
+  }
+}
+
+INLINE void wait_but(int groups) { // for all copies but those of the last so many groups
+  if (groups == 3) asm volatile("cp.async.wait_group 3;" ::: "memory");
+  if (groups == 2) asm volatile("cp.async.wait_group 2;" ::: "memory");
+  if (groups == 1) asm volatile("cp.async.wait_group 1;" ::: "memory");
+  if (groups == 0) asm volatile("cp.async.wait_group 0;" ::: "memory");
+}
+
+// Sums take the first input's place.
+INLINE float2 pair_sum(NormKernel c, int count, uint4 *held, const uint4 *other, char *second, int step) {
+  float2 s = make_float2(0, 0);
+#pragma unroll
+  for (int k = 0; k < NORM_LAPS; k++) {
+    Vec a, b;
+    wait_but(NORM_LAPS - 1 - k);
+    if (k >= count) continue;
+    a.v = held[k * blockDim.x], b.v = other[k * blockDim.x];
+    a = norm_add(c, a, b);
+    held[k * blockDim.x] = a.v;
+    *(uint4 *)(second + k * step) = a.v;
     s = norm_sum(c, a, s);
   }
   return s;
@@ -604,7 +647,8 @@ INLINE void big_put_fp8(NormKernel c, const NormParams *p, NormShare share, Norm
 
 // While the predecessor is still at work: this thread's part of the block's share of the row.
 INLINE void big_hint(NormKernel c, const NormParams *p, NormShare share) {
-  if (!may_hint() || c.op == NORM_EMBED || threadIdx.x % 8) return;
+  bool first = c.op == NORM_ADD && block_index() < 256; // of large grids: no gain with one input
+  if (!(may_hint() || first) || c.op == NORM_EMBED || threadIdx.x % 8) return;
   for (int k = 0; k < share.count; k++) {
     int64_t at = ((int64_t)share.begin + k * share.lap) * 16;
     prefetch_l2((const char *)p->x + (int64_t)share.row * p->x_stride + at);
@@ -627,28 +671,22 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
   }
   NormRow r = norm_row(c, p, share.row, share.begin == 0);
   Vec w[BATCH], b[BATCH];
-  int step = share.lap * 16, first = c.op == NORM_ADD ? min(share.count, NORM_WINDOW) : share.count;
+  int step = share.lap * 16;
   int64_t from = (int64_t)share.begin * 16;
   uint4 *other = held + p->aside;
   char *second = r.second ? r.second + from : nullptr;
   bool by_row = c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW;
   float top = 0;
-  if (r.known) big_fetch(r.x + from, step, share.count, held);
-  if (c.op == NORM_ADD) big_fetch(r.residual + from, step, first, other);
+  if (c.op == NORM_ADD) pair_fetch(r.x + from, r.residual + from, step, share.count, held, other);
+  else if (r.known) big_fetch(r.x + from, step, share.count, held);
   if (c.ahead) big_weights(c, p, share, 0, w, b);
-  float2 s = by_row ? big_sum_top(c, p, share, held, w, &top)
-                    : big_sum(c, r.known, first, held, other, second, step, make_float2(0, 0));
-#pragma unroll 1
-  for (int k = first; c.op == NORM_ADD && k < share.count; k += NORM_WINDOW) {
-    int count = min(share.count - k, NORM_WINDOW);
-    int64_t on = from + (int64_t)k * step;
-    big_fetch(r.residual + on, step, count, other);
-    s = big_sum(c, true, count, held + k * blockDim.x, other, r.second + on, step, s);
-  }
+  float2 s = c.op == NORM_ADD ? pair_sum(c, share.count, held, other, second, step)
+             : by_row         ? big_sum_top(c, p, share, held, w, &top)
+                              : big_sum(c, r.known, share.count, held, second, step);
   if (by_row) highest_give(c, top, part[1]);
   Fp8Scale q = {1, 1};
   if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_TENSOR) q = fp8_scale(*p->scales);
-  float2 total = make_float2(block_sum(s.x + s.y, part[0]), 0); // sum, and squares about the mean
+  float2 total = make_float2(group_sum(c, s.x + s.y, part[0]), 0); // sum, and squares about the mean
   if (c.op == NORM_LAYER) {
     int mine = share_chunks(p, p->cluster_bits ? (int)cluster_rank() : 0) * (16 / norm_bytes(c));
     float mean = mine ? total.x / (float)mine : 0;
@@ -659,7 +697,7 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
       a.v = held[k * blockDim.x];
       s = norm_squares(c, a, mean, s);
     }
-    total.y = block_sum(s.x + s.y, part[1]);
+    total.y = group_sum(c, s.x + s.y, part[1]);
   }
   if (by_row) total.y = highest_take(c, 0, part[1]);
   if (p->cluster_bits) total = cluster_fold(c, p, &mail, total);

@@ -341,7 +341,8 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
 #if __CUDA_ARCH__ >= 900
 // Of big kernels, layernorm's of fp32 leaves its first weights for later, too.
 #define NORM_BIG(name, op, T, number)                                                                                  \
-  NORM_KERNEL(name, 512, (op) == NORM_ADD || ((op) == NORM_LAYER && (T) != KIND_FP32) ? 2 : 3, norm_big, op, T,        \
+  NORM_KERNEL(name, (op) == NORM_ADD ? 1024 : 512,                                                                     \
+              (op) == NORM_ADD ? 1 : (op) == NORM_LAYER && (T) != KIND_FP32 ? 2 : 3, norm_big, op, T,                  \
               ((op) == NORM_LAYER && (T) == KIND_FP32) || (op) == NORM_RMS_FP8 ? 2 : 4, 0,                            \
               (T) != KIND_FP32 || (op) != NORM_LAYER, 0)
 #else

@@ -36,14 +36,14 @@ static const Rule fp8_rules[] = {SHORT_ROWS, // as rms_rules, but four chunks a 
                                  {4096, NORM_f_big, 8, 256, 2},
                                  WIDE_ROWS};
 static const Rule add_rules[] = {SHORT_ROWS,
-                                 {1024, NORM_f_block_late, 2, 0, 1},
+                                 {1024, NORM_f_block_late, 1, 0, 1},
                                  {2048, NORM_f_big, 4, 256, 2},
                                  {4096, NORM_f_big, 4, 256, 4},
                                  {8192, NORM_f_big, 4, 256, 8},
                                  {16384, NORM_f_big, 4, 256, 16},
                                  {32768, NORM_f_big, 4, 512, 16},
-                                 {65536, NORM_f_big, 8, 512, 16},
-                                 {131072, NORM_f_big, 16, 512, 16}};
+                                 {65536, NORM_f_big, 4, 1024, 16}};
+static const Rule add_few = {1024, NORM_f_block_early, 2, 0, 1}; // the same sums as with one chunk a thread
 static const Rule embed_rules[] = {SHORT_ROWS,
                                    {128, NORM_f_warp, 4, 32, 1},
                                    {512, NORM_f_block_late, 2, 0, 1},
@@ -70,7 +70,7 @@ static const Rule beside_rules[] = {
 enum {
   PER_TYPE = NORM_h_lanes4,
   SHARING = 128,         // threads of a block that has several rows
-  BIG_BYTES = 192 << 10, // the most shared memory of a block: two inputs, 16 and 8 laps of 512 threads
+  BIG_BYTES = 128 << 10, // the most shared memory of a block
   AHEAD_BYTES = 3 << 20, // how far ahead of its rows a kernel asks L2 for others; no gain in small tensors
   AHEAD_FROM = 8 << 20,
   SPLIT_CHUNKS =
@@ -157,7 +157,7 @@ static uint64_t share_out(const Rule *rule, int64_t chunks, int64_t least, NormP
     int64_t lap = threads * rule->cluster, laps = (chunks + lap - 1) / lap;
     p->span = (int32_t)((chunks + rule->cluster - 1) / rule->cluster);
     p->aside = (int32_t)(laps * threads);
-    if (p->residual) laps += laps < NORM_WINDOW ? laps : NORM_WINDOW;
+    if (p->residual) laps *= 2;
     l->shared = (uint32_t)(laps * threads * 16);
   }
   p->threads = (int32_t)threads;
@@ -178,7 +178,8 @@ static bool in_place(const NormParams *p) {
 
 // How far ahead of its row a block asks L2 for another, in rows: measured. Does not change a result.
 static int32_t rows_ahead(const NormParams *p, int64_t row_bytes, int kernel) {
-  if (p->m < AHEAD_FROM && p->m * (uint64_t)row_bytes < AHEAD_FROM) return 0;
+  uint64_t from = p->residual ? 2 * AHEAD_FROM : AHEAD_FROM;
+  if (p->m < from && p->m * (uint64_t)row_bytes < from) return 0;
   int64_t chunks = row_bytes / 16, bytes = 2 * AHEAD_BYTES;
   if (p->residual)
     bytes = chunks <= 1024 ? AHEAD_BYTES : 2 << 20;
@@ -209,9 +210,10 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   p->line = (int32_t)(p->n * out >= LINED_BYTES ? LINE_BYTES / out : 4 / in);
   int64_t chunks = (p->n + (beside ? p->line - 1 : 0) + per - 1) / per;
   const Rule *rule = NULL;
-  if (fast && p->residual)
+  if (fast && p->residual) {
     rule = find_rule(add_rules, SOL_COUNT(add_rules), p->n / per, clusters);
-  else if (fast && p->ids)
+    if (rule && rule->kernel == NORM_f_block_late && p->m <= (uint64_t)ctx->sms) rule = &add_few;
+  } else if (fast && p->ids)
     rule = find_rule(embed_rules, SOL_COUNT(embed_rules), p->n / per, clusters);
   else if (fast && call->layer)
     rule = find_rule(layer_rules, SOL_COUNT(layer_rules), p->n / per, clusters);
@@ -232,7 +234,7 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   uint64_t rows = share_out(rule, chunks, least, p, &l);
   int kernel = rule->kernel;
   if (p->m <= 4 * (uint64_t)ctx->sms) { // the same sums
-    if (kernel == NORM_f_block_late) kernel = NORM_f_block_early;
+    if (kernel == NORM_f_block_late && !p->residual) kernel = NORM_f_block_early;
     if (kernel == NORM_f_block4_late) kernel = NORM_f_block4_early;
     bool block = kernel == NORM_f_block_early || kernel == NORM_f_block4_early;
     p->split = block && !call->fp8 && !in_place(p) && chunks > SPLIT_CHUNKS &&
