@@ -152,30 +152,45 @@ INLINE float eight(const float *part) {
   return ((a.x + a.y) + (a.z + a.w)) + ((b.x + b.y) + (b.z + b.w));
 }
 
-// Over a block, every thread gets the sum. `part` has 40 places and is used once. count: of a thread's values, 1 or 2;
-// with two, the same as of twice the warps with one each, the second values in the later ones.
-INLINE float block_sum(const float *v, int count, float *part) {
+// Over a block, every thread gets the sum. `part` has 40 places and is used once.
+INLINE float block_sum(float v, float *part) {
   int warps = blockDim.x / 32, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  float sum = v[0];
-  if (count == 2) { // half a warp goes on with either
-    bool upper = lane >= 16;
-    sum = (upper ? v[1] : v[0]) + __shfl_xor_sync(~0u, upper ? v[0] : v[1], 16);
-    lane %= 16;
-    if (upper) warp += warps;
-    warps *= 2;
-  }
-  sum = lanes_sum(sum, count == 2 ? 16 : 32);
+  v = lanes_sum(v, 32);
   // Partial sums are read eight at a time: the last warp fills the last eight up.
-  if (lane == 0 || (lane < 8 && warp == warps - 1)) part[warp + lane] = lane ? 0 : sum;
+  if (lane == 0 || (lane < 8 && warp == warps - 1)) part[warp + lane] = lane ? 0 : v;
   __syncthreads();
-  sum = eight(part);
+  v = eight(part);
 #pragma unroll 1
-  for (int i = 8; i < warps; i += 8) sum += eight(part + i);
+  for (int i = 8; i < warps; i += 8) v += eight(part + i);
+  return v;
+}
+
+// The same for two chunks a thread, or one: then the upper half of a warp has its lower half's second chunks
+// (twin_place), and the additions are the same, in the same order.
+INLINE int twin_place(void) {
+  int lower = threadIdx.x / 32 * 16 + threadIdx.x % 16;
+  return threadIdx.x % 32 < 16 ? lower : blockDim.x / 2 + lower;
+}
+
+INLINE float twin_sum(NormKernel c, const Vec *v, float *part) {
+  const int each = c.chunks == 1 ? 16 : 8;
+  int warps = blockDim.x / 32, warp = threadIdx.x / 32, lane = threadIdx.x % 32 - (c.chunks == 1 ? 16 : 0);
+  float2 s = norm_sum(c, v[0], make_float2(0, 0));
+  if (c.chunks == 1) s = make_float2(__shfl_xor_sync(~0u, s.x, 16), __shfl_xor_sync(~0u, s.y, 16));
+  s = norm_sum(c, v[c.chunks - 1], s);
+  float sum = lanes_sum(s.x + s.y, 16);
+  if (c.chunks == 2) sum += __shfl_xor_sync(~0u, sum, 16);
+  bool fill = warp == warps - 1 && lane >= 0 && warp + lane < (warps + each - 1) / each * each;
+  if (lane == 0 || fill) part[warp + lane] = lane ? 0 : sum;
+  __syncthreads();
+  sum = 0;
+#pragma unroll 1
+  for (int i = 0; i < warps; i += each) sum += each == 8 ? eight(part + i) : eight(part + i) + eight(part + i + 8);
   return sum;
 }
 
 INLINE float group_sum(NormKernel c, float v, float *part) {
-  return c.lanes ? lanes_sum(v, c.lanes) : block_sum(&v, 1, part);
+  return c.lanes ? lanes_sum(v, c.lanes) : block_sum(v, part);
 }
 
 // ---- To fp8, by tensor, by row or by block of 128 columns
@@ -389,7 +404,8 @@ INLINE void held_second(NormKernel c, NormRow r, int t, int step, const bool *mi
 
 INLINE void norm_held(NormKernel c, const NormParams *p) {
   __shared__ __align__(16) float part[2][40];
-  int t = threadIdx.x, all = blockDim.x, chunks = p->chunks;
+  const bool twins = c.op == NORM_ADD && !c.lanes;
+  int t = twins && c.chunks == 1 ? twin_place() : threadIdx.x, all = blockDim.x, chunks = p->chunks;
   uint64_t row = block_index();
   if (c.lanes) {
     row = row * (128 / c.lanes) + t / c.lanes;
@@ -443,18 +459,13 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
     fp8_held(c, p, row, r.y, t, all, there, v, w, part);
     return;
   }
-  // add: chunk by chunk, so that blocks of one chunk a thread and of two sum up alike.
-  const bool apart = c.op == NORM_ADD && !c.lanes;
   float2 s = make_float2(0, 0);
-  float each[4];
+  if (!twins)
 #pragma unroll
-  for (int k = 0; k < c.chunks; k++) {
-    s = norm_sum(c, v[k], apart ? make_float2(0, 0) : s);
-    each[k] = s.x + s.y;
-  }
+    for (int k = 0; k < c.chunks; k++) s = norm_sum(c, v[k], s);
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) keep_packed(&v[k]);
-  float sum = apart ? block_sum(each, c.chunks, part[0]) : group_sum(c, s.x + s.y, part[0]), mean = 0;
+  float sum = twins ? twin_sum(c, v, part[0]) : group_sum(c, s.x + s.y, part[0]), mean = 0;
   if (c.op == NORM_LAYER) {
     mean = sum * p->over_n;
     s = make_float2(0, 0);

@@ -71,6 +71,7 @@ enum {
   PER_TYPE = NORM_h_lanes4,
   SHARING = 128,         // threads of a block that has several rows
   BIG_BYTES = 128 << 10, // the most shared memory of a block
+  ADD_BYTES = 46 << 10,  // two inputs: the least, so that four blocks fit an SM and not five (measured)
   AHEAD_BYTES = 3 << 20, // how far ahead of its rows a kernel asks L2 for others; no gain in small tensors
   AHEAD_FROM = 8 << 20,
   SPLIT_CHUNKS =
@@ -148,6 +149,7 @@ static uint64_t share_out(const Rule *rule, int64_t chunks, int64_t least, NormP
   int64_t each = (int64_t)rule->held * rule->cluster, need = (chunks + each - 1) / each,
           threads = rule->threads;
   if (need < least) need = least;
+  if (rule->kernel == NORM_f_block_late && rule->held == 1) need = (need + 63) / 64 * 64; // twins
   if (!threads) threads = need < 32 ? (int64_t)1 << bits_of(need) : (need + 31) / 32 * 32;
   if (rule->cluster > 1 && threads < 64) threads = 64; // sums of a cluster go through shared memory
   bool lanes = rule->kernel <= NORM_f_warp || (rule->kernel >= NORM_f_any2 && rule->kernel <= NORM_f_beside3);
@@ -159,6 +161,7 @@ static uint64_t share_out(const Rule *rule, int64_t chunks, int64_t least, NormP
     p->aside = (int32_t)(laps * threads);
     if (p->residual) laps *= 2;
     l->shared = (uint32_t)(laps * threads * 16);
+    if (p->residual && l->shared < ADD_BYTES) l->shared = ADD_BYTES;
   }
   p->threads = (int32_t)threads;
   p->thread_bits = share ? bits_of(threads) : 10;
@@ -212,7 +215,9 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   const Rule *rule = NULL;
   if (fast && p->residual) {
     rule = find_rule(add_rules, SOL_COUNT(add_rules), p->n / per, clusters);
-    if (rule && rule->kernel == NORM_f_block_late && p->m <= (uint64_t)ctx->sms) rule = &add_few;
+    bool short_16 = in == 2 && p->n / per <= SPLIT_CHUNKS;
+    if (rule && rule->kernel == NORM_f_block_late && p->m <= (uint64_t)ctx->sms * (short_16 ? 4 : 1))
+      rule = &add_few;
   } else if (fast && p->ids)
     rule = find_rule(embed_rules, SOL_COUNT(embed_rules), p->n / per, clusters);
   else if (fast && call->layer)
