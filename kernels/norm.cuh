@@ -58,7 +58,8 @@ INLINE void held_second(NormKernel c, NormRow r, int t, int step, const bool *mi
 INLINE void norm_held(NormKernel c, const NormParams *p) {
   __shared__ __align__(16) float part[2][40];
   const bool twins = c.op == NORM_ADD && !c.lanes;
-  int t = twins && c.chunks == 1 ? twin_place() : threadIdx.x, all = blockDim.x, chunks = p->chunks;
+  int t = threadIdx.x, all = blockDim.x, chunks = p->chunks;
+  if (twins && c.chunks == 2) t = t / 16 * 32 + t % 16, all = 16;
   uint64_t row = block_index();
   if (c.lanes) {
     row = row * (128 / c.lanes) + t / c.lanes;

@@ -163,13 +163,8 @@ INLINE float block_sum(float v, float *part) {
   return v;
 }
 
-// The same for two chunks a thread, or one: then the upper half of a warp has its lower half's second chunks
-// (twin_place), and the additions are the same, in the same order.
-INLINE int twin_place(void) {
-  int lower = threadIdx.x / 32 * 16 + threadIdx.x % 16;
-  return threadIdx.x % 32 < 16 ? lower : blockDim.x / 2 + lower;
-}
-
+// The same, of one chunk a thread or of two, in the same order: with one the upper half of a warp goes on from the sums of
+// its lower half, with two half a warp has what a whole one has otherwise.
 INLINE float twin_sum(NormKernel c, const Vec *v, float *part) {
   const int each = c.chunks == 1 ? 16 : 8;
   int warps = blockDim.x / 32, warp = threadIdx.x / 32, lane = threadIdx.x % 32 - (c.chunks == 1 ? 16 : 0);

@@ -149,7 +149,6 @@ static uint64_t share_out(const Rule *rule, int64_t chunks, int64_t least, NormP
   int64_t each = (int64_t)rule->held * rule->cluster, need = (chunks + each - 1) / each,
           threads = rule->threads;
   if (need < least) need = least;
-  if (rule->kernel == NORM_f_block_late && rule->held == 1) need = (need + 63) / 64 * 64; // twins
   if (!threads) threads = need < 32 ? (int64_t)1 << bits_of(need) : (need + 31) / 32 * 32;
   if (rule->cluster > 1 && threads < 64) threads = 64; // sums of a cluster go through shared memory
   bool lanes = rule->kernel <= NORM_f_warp || (rule->kernel >= NORM_f_any2 && rule->kernel <= NORM_f_beside3);
