@@ -157,6 +157,66 @@ TEST(kv_append_moves_bytes) {
 }
 
 // All zeros: the scale is 0 and so are the elements, in rows and in blocks.
+// Whole numbers: exact. Positions include some that the tables have not.
+static void rope_is_exact(SolContext *ctx, SolRope a) {
+  int64_t all = a.t * a.h * a.d, half = a.rotary / 2, table = a.rows * half;
+  float *x = malloc(sizeof *x * (size_t)all), *y = malloc(sizeof *y * (size_t)all);
+  float *c = malloc(sizeof *c * (size_t)table), *s = malloc(sizeof *s * (size_t)table);
+  int32_t *at = malloc(sizeof *at * (size_t)a.t);
+  for (int64_t i = 0; i < all; i++) x[i] = (float)(i % 251 - 100);
+  for (int64_t i = 0; i < table; i++) c[i] = (float)(i % 7 - 3), s[i] = (float)(i % 11 - 5);
+  for (int64_t i = 0; i < a.t; i++) at[i] = (int32_t)(i * 5 % (a.rows + 2) - 1);
+  struct {
+    const void *from;
+    void *to;
+    size_t bytes;
+  } m[5] = {{x, NULL, sizeof *x * (size_t)all},
+            {NULL, NULL, sizeof *x * (size_t)all},
+            {c, NULL, sizeof *c * (size_t)table},
+            {s, NULL, sizeof *s * (size_t)table},
+            {at, NULL, sizeof *at * (size_t)a.t}};
+  for (int i = 0; i < 5; i++) {
+    CHECK(!sol_context_alloc(ctx, m[i].bytes, &m[i].to, NULL));
+    if (m[i].from) CHECK(!sol_context_write(ctx, m[i].to, m[i].from, m[i].bytes, NULL));
+  }
+  a.x = m[0].to, a.y = m[1].to, a.cos = m[2].to, a.sin = m[3].to, a.positions = m[4].to;
+  CHECK_MSG(!sol_rope(ctx, &a, NULL), "%s", sol_last_error()->message);
+  CHECK(!sol_context_read(ctx, y, a.y, m[1].bytes, NULL));
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < all; i++) {
+    int64_t k = i % a.d, row = at[i / (a.h * a.d)], pair = a.interleaved ? k / 2 : k % half;
+    bool turns = k < a.rotary && row >= 0 && row < a.rows, second = a.interleaved ? k % 2 : k >= half;
+    int64_t other = a.interleaved ? i ^ 1 : second ? i - half : i + half;
+    float want = x[i];
+    if (turns) want = x[i] * c[row * half + pair] + (second ? 1 : -1) * x[other] * s[row * half + pair];
+    wrong += y[i] != want;
+  }
+  CHECK_INT(wrong, 0);
+  for (int i = 0; i < 5; i++) sol_context_free(ctx, m[i].to, NULL);
+  free(x), free(y), free(c), free(s), free(at);
+}
+
+// Many bytes of tokens: a kernel looks at positions ahead. Odd numbers of heads and of chunks only copied.
+TEST(rope_ahead_and_odd) {
+  for (SolBackend b = SOL_BACKEND_CPU; b <= SOL_BACKEND_EMU; b++) {
+    SolContext *ctx = open_context(b, NULL);
+    if (!ctx) continue;
+    for (int interleaved = 0; interleaved < 2; interleaved++) {
+      SolRope a = {.t = 70,
+                   .h = 1,
+                   .d = 16384,
+                   .rotary = 16384,
+                   .rows = 9,
+                   .dtype = SOL_FP32,
+                   .interleaved = interleaved};
+      rope_is_exact(ctx, a);
+      a.t = 5, a.h = 3, a.d = 52, a.rotary = 32;
+      rope_is_exact(ctx, a);
+    }
+    sol_context_destroy(ctx);
+  }
+}
+
 TEST(zeros_stay_zeros_in_fp8) {
   for (SolBackend b = SOL_BACKEND_CPU; b <= SOL_BACKEND_EMU; b++)
     for (int scaling = SOL_SCALE_ROW; scaling <= SOL_SCALE_BLOCK; scaling++) {

@@ -8,13 +8,17 @@ typedef struct Part {
   uint64_t token, item;
 } Part;
 
-INLINE bool kv_part(KvParams p, Part *part) {
+// bytes: of an item of k and v. Where blocks are few, L2 is asked for their lines while the predecessor runs.
+INLINE bool kv_part(KvParams p, int bytes, Part *part) {
   uint64_t i = thread_index();
-  begin_kernel();
-  if (i >= p.items) return false;
   part->token = divide(i, p.token);
   part->item = i - part->token * p.token.by;
-  return true;
+  if (may_hint() && i < p.items && part->item % (128 / bytes) == 0) {
+    prefetch_l2((const char *)p.k + ((int64_t)part->token * p.k_stride + (int64_t)part->item) * bytes);
+    prefetch_l2((const char *)p.v + ((int64_t)part->token * p.v_stride + (int64_t)part->item) * bytes);
+  }
+  begin_kernel();
+  return i < p.items;
 }
 
 // Where the token goes, in items; -1: nowhere.
@@ -32,7 +36,7 @@ INLINE int64_t kv_place(KvParams p, Part part) {
 #define KV_COPY(bytes)                                                                                       \
   KERNEL __launch_bounds__(256) sol_kv_append_##bytes(KvParams p) {                                          \
     Part part;                                                                                               \
-    if (!kv_part(p, &part)) return;                                                                          \
+    if (!kv_part(p, bytes, &part)) return;                                                                   \
     TYPE_##bytes k = ((const TYPE_##bytes *)p.k)[(int64_t)part.token * p.k_stride + (int64_t)part.item];     \
     TYPE_##bytes v = ((const TYPE_##bytes *)p.v)[(int64_t)part.token * p.v_stride + (int64_t)part.item];     \
     int64_t place = kv_place(p, part);                                                                       \
@@ -53,7 +57,7 @@ INLINE void kv_fp8(int in, KvParams p) {
   const int per = CHUNK_OF(in, 1);
   Part part;
   uint32_t k[4], v[4];
-  if (!kv_part(p, &part)) return;
+  if (!kv_part(p, 16, &part)) return;
   load_aligned((const uint4 *)p.k + (int64_t)part.token * p.k_stride + (int64_t)part.item, 4, 0, k);
   load_aligned((const uint4 *)p.v + (int64_t)part.token * p.v_stride + (int64_t)part.item, 4, 0, v);
   int64_t place = kv_place(p, part);
@@ -67,7 +71,7 @@ INLINE void kv_fp8(int in, KvParams p) {
 
 KERNEL __launch_bounds__(256) sol_kv_append_fp8(KvParams p) {
   Part part;
-  if (!kv_part(p, &part)) return;
+  if (!kv_part(p, p.kind == KIND_FP32 ? 4 : 2, &part)) return;
   float k = load_one(p.k, (int64_t)part.token * p.k_stride + (int64_t)part.item, p.kind);
   float v = load_one(p.v, (int64_t)part.token * p.v_stride + (int64_t)part.item, p.kind);
   int64_t place = kv_place(p, part);

@@ -41,49 +41,93 @@ INLINE void load_weights(const void *table, int64_t first, int count, int kind, 
   }
 }
 
-// A thread takes several chunks: both sides of the same pairs of several heads, or two of each that are only copied; of
-// neighbours the same chunk of several heads. So the tables' part is read and widened once for all of them.
+// What a thread of a wide kernel does: an item of some heads of a token. Both sides of the same pairs, or two chunks that are
+// only copied; of neighbours one chunk a head. So the tables' part is read and widened once for all of them.
+typedef struct RopeWork {
+  uint32_t token, head, item;
+  uint32_t first, apart; // elements of a head: of the first chunk, from there to the second
+  bool turns, second;    // there is a second chunk
+} RopeWork;
+
+INLINE RopeWork rope_work(const RopeParams &p, uint32_t i, int neighbours, int per, int heads) {
+  RopeWork w;
+  uint32_t group = divide32(i, p.head32);
+  w.token = divide32(group, p.groups32);
+  w.item = i - group * p.head32.by;
+  w.head = (group - w.token * p.groups32.by) * heads;
+  w.turns = w.item < (uint32_t)p.turns;
+  w.first = w.item * per;
+  w.apart = (uint32_t)p.half;
+  if (!neighbours && !w.turns) w.first += (uint32_t)p.half, w.apart = (p.head32.by - (uint32_t)p.turns) * per;
+  w.second = !neighbours && w.first + w.apart < (uint32_t)p.d;
+  return w;
+}
+
+// The tables' elements under the work, on a row that there is.
+INLINE int64_t rope_at(const RopeParams &p, int64_t row, uint32_t item, int count) {
+  return (int64_t)((uint64_t)(uint32_t)row * (uint32_t)p.half + item * count);
+}
+
+// Asks L2 for them.
+INLINE void rope_ask(const RopeParams &p, int64_t row, uint32_t item, int count, int weight_kind) {
+  if ((uint64_t)row >= (uint64_t)p.rows) return;
+  int64_t at = rope_at(p, row, item, count) * (weight_kind == KIND_FP32 ? 4 : 2);
+  prefetch_l2((const char *)p.cos + at);
+  prefetch_l2((const char *)p.sin + at);
+}
+
+// Before the predecessor has ended, where threads are few: see may_hint. A position that it still writes costs a line in L2.
+INLINE void rope_hint(const RopeParams &p, RopeWork w, const char *x, int in, int heads, int count, int weight_kind) {
+#pragma unroll
+  for (int k = 0; k < heads; k++) {
+    if (w.item % 8 || w.head + k >= (uint32_t)p.heads) break;
+    prefetch_l2(x + k * (uint32_t)p.d * in);
+    if (w.second) prefetch_l2(x + (k * (uint32_t)p.d + w.apart) * in);
+  }
+  if (w.head || !w.turns) return;
+  int64_t row = w.token;
+  if (p.positions)
+    row = p.wide_ids ? __ldcg((const long long *)p.positions + row) : __ldcg((const int *)p.positions + row);
+  rope_ask(p, row, w.item, count, weight_kind);
+}
+
 INLINE void rope_chunks(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
   const int per = CHUNK_OF(in, out), count = neighbours ? per / 2 : per, words = per * in / 4;
-  const int chunks = neighbours ? ROPE_NEIGHBOURS : 2 * ROPE_HEADS;
-  uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  const int heads = neighbours ? ROPE_NEIGHBOURS : ROPE_HEADS, sides = neighbours ? 1 : 2;
+  uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, d = (uint32_t)p.d;
+  RopeWork w = rope_work(p, i, neighbours, per, heads);
+  uint64_t place = w.head * d + w.first;
+  const char *x = (const char *)p.x + (uint64_t)w.token * ((uint32_t)p.x_stride * in) + place * in;
+  char *y = (char *)p.y + (uint64_t)w.token * ((uint32_t)p.y_stride * out) + place * out;
+  if (p.hints && i < (uint32_t)p.items) rope_hint(p, w, x, in, heads, count, weight_kind);
   begin_kernel();
-  if (i >= p.items) return;
-  uint32_t group = divide32(i, p.head32), token = divide32(group, p.groups32);
-  int head = (int)(group - token * p.groups32.by) * (neighbours ? ROPE_NEIGHBOURS : ROPE_HEADS), left = (int)p.heads - head;
-  int item = (int)(i - group * p.head32.by), first = item * per, second = first + (int)p.half;
-  bool turns = item < p.turns, both = true;
-  if (!neighbours && !turns) {
-    first = 2 * (int)p.half + 2 * (item - (int)p.turns) * per, second = first + per;
-    both = second < p.d;
-  }
-  const char *x = (const char *)p.x + ((int64_t)token * p.x_stride + (int64_t)head * p.d) * in;
-  char *y = (char *)p.y + ((int64_t)token * p.y_stride + (int64_t)head * p.d) * out;
-  int64_t row = rope_row(p, token), at[4]; // as many as `chunks` may be
-  bool has[4];
-  uint32_t raw[4][4], raw_c[8], raw_s[8];
+  if (i >= (uint32_t)p.items) return;
+  bool asks = p.ahead && !w.head && w.turns && w.token + p.ahead < p.tokens;
+  int64_t row = rope_row(p, w.token), later = asks ? rope_row(p, w.token + p.ahead) : -1;
+  uint32_t raw[4][4], raw_c[8], raw_s[8]; // raw: as many as a thread may have chunks
   float f[2][8], c[8], s[8];
 #pragma unroll
-  for (int k = 0; k < chunks; k++) { // what is not there: the first once more
-    has[k] = neighbours ? k < left : k / 2 < left && (k % 2 == 0 || both);
-    at[k] = neighbours ? k * p.d + first : k / 2 * p.d + (k % 2 ? second : first);
-    load_aligned(x + (has[k] ? at[k] : first) * in, words, 0, raw[k]);
+  for (int k = 0; k < heads * sides; k++) {
+    bool has = w.head + k / sides < (uint32_t)p.heads && (k % sides == 0 || w.second);
+    if (has) load_aligned(x + (k / sides * d + (k % sides ? w.apart : 0)) * in, words, 0, raw[k]);
   }
-  turns = turns && row >= 0;
+  bool turns = w.turns && row >= 0;
   if (turns) {
-    load_weights(p.cos, row * p.half + item * count, count, weight_kind, raw_c);
-    load_weights(p.sin, row * p.half + item * count, count, weight_kind, raw_s);
+    load_weights(p.cos, rope_at(p, row, w.item, count), count, weight_kind, raw_c);
+    load_weights(p.sin, rope_at(p, row, w.item, count), count, weight_kind, raw_s);
+    rope_ask(p, later, w.item, count, weight_kind);
     to_floats(raw_c, count, weight_kind, c);
     to_floats(raw_s, count, weight_kind, s);
   }
 #pragma unroll
-  for (int k = 0; k < chunks; k += 2) {
-    to_floats(raw[k], per, kind, f[0]);
-    to_floats(raw[k + 1], per, kind, f[1]);
-    if (turns && neighbours) turn_neighbours(f[0], c, s, count), turn_neighbours(f[1], c, s, count);
+  for (int k = 0; k < heads; k++) {
+    if (w.head + k >= (uint32_t)p.heads) break;
+    to_floats(raw[k * sides], per, kind, f[0]);
+    if (!neighbours) to_floats(raw[k * sides + 1], per, kind, f[1]);
+    if (turns && neighbours) turn_neighbours(f[0], c, s, count);
     else if (turns) turn_halves(f[0], f[1], c, s, count);
-    if (has[k]) store_chunk(y, at[k], per, out, y_kind, f[0]);
-    if (has[k + 1]) store_chunk(y, at[k + 1], per, out, y_kind, f[1]);
+    store_chunk(y + k * d * out, 0, per, out, y_kind, f[0]);
+    if (w.second) store_chunk(y + (k * d + w.apart) * out, 0, per, out, y_kind, f[1]);
   }
 }
 
@@ -126,10 +170,10 @@ INLINE void rope_narrow(int neighbours, const RopeParams &p) {
 }
 
 #define ROPE(in, out)                                                                                        \
-  KERNEL __launch_bounds__(256, 6) sol_rope_##in##_##out(const __grid_constant__ RopeParams p) {             \
+  KERNEL __launch_bounds__(ROPE_THREADS, 12) sol_rope_##in##_##out(const __grid_constant__ RopeParams p) {             \
     rope_wide(in, out, 0, p);                                                                                \
   }                                                                                                          \
-  KERNEL __launch_bounds__(256, 4) sol_rope_neighbours_##in##_##out(const __grid_constant__ RopeParams p) {  \
+  KERNEL __launch_bounds__(ROPE_THREADS, 12) sol_rope_neighbours_##in##_##out(const __grid_constant__ RopeParams p) {  \
     rope_wide(in, out, 1, p);                                                                                \
   }
 #include "rope.def"

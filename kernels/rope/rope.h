@@ -3,7 +3,7 @@
 
 #include "../elementwise.h"
 
-enum { ROPE_HEADS = 1, ROPE_NEIGHBOURS = 4 }; // heads that a thread of a wide kernel takes
+enum { ROPE_THREADS = 128, ROPE_HEADS = 1, ROPE_NEIGHBOURS = 2 }; // wide kernels: of a block; heads that a thread takes
 
 typedef struct RopeParams {
   void *y;
@@ -16,6 +16,8 @@ typedef struct RopeParams {
   int64_t heads, d, half, rows; // half: of the rotated part; rows: of the tables
   int64_t y_stride, x_stride;
   int64_t turns; // items of a head that rotate
+  uint32_t tokens, ahead; // wide: the tables' row for a token that far ahead is fetched into the L2 cache; 0: none
+  int32_t hints;          // wide: ask L2 for everything while the predecessor runs
   int32_t x_kind, y_kind, weight_kind, wide_ids;
 } RopeParams;
 

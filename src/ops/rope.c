@@ -162,7 +162,10 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
 static bool is_wide(const SolRope *a, const RopeParams *p, int per, int in, int out) {
   int count = a->interleaved ? per / 2 : per, weight = count * sol_dtype_bits(weight_of(a)) / 8;
   weight = weight > 16 ? 16 : weight;
-  bool small = a->d <= ELEMENTWISE_SMALL && a->t * a->h <= ELEMENTWISE_SMALL / (a->d / per + 1); // in threads
+  bool small = a->d <= ELEMENTWISE_SMALL &&
+               a->t * a->h <= ELEMENTWISE_SMALL / (a->d / per + 1) && // in threads
+               p->rows <= ELEMENTWISE_SMALL && p->x_stride <= ELEMENTWISE_SMALL / in &&
+               p->y_stride <= ELEMENTWISE_SMALL / out && a->h * a->d <= ELEMENTWISE_SMALL / 4;
   return small && (a->interleaved ? 2 * p->half : p->half) % per == 0 && a->d % per == 0 &&
          elementwise_aligned(a->x, p->x_stride * in, per * in) &&
          elementwise_aligned(a->y, p->y_stride * out, per * out) && elementwise_aligned(a->cos, 0, weight) &&
@@ -201,11 +204,15 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   p.head = elementwise_divider(items);
   p.groups = elementwise_divider(groups);
   if (wide) {
+    enum { AHEAD = 4 << 20, FEW = 3 << 17 }; // bytes of x; threads
     p.head32 = elementwise_divider32((uint32_t)items);
     p.groups32 = elementwise_divider32((uint32_t)groups);
+    p.tokens = (uint32_t)a->t;
+    p.ahead = p.items ? (uint32_t)(AHEAD / (a->h * a->d * in)) : 0;
+    p.hints = p.items <= FEW;
   }
   OpsLaunch l = {.kernel = (wide ? kernel : KERNEL_NARROW) + (a->interleaved != 0),
-                 .block = 256,
+                 .block = wide ? ROPE_THREADS : 256,
                  .early = true,
                  .params = &p,
                  .bytes = sizeof p};
