@@ -12,6 +12,7 @@ enum {
   NORM_SINGLES  // elements one by one
 };
 enum { NORM_BESIDE1_THREADS = 256, NORM_BESIDE_THREADS = 448 }; // the most of a block of "beside" kernels
+enum { NORM_LAYER_THREADS = 256 }; // of a block of layernorm's "big" kernels
 enum { NORM_WINDOW = 8 }; // big: chunks of the residual that a thread has on their way at once
 enum { NORM_SCALE_TENSOR, NORM_SCALE_ROW, NORM_SCALE_BLOCK };
 typedef struct NormParams {
