@@ -139,7 +139,7 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
   }
 }
 
-// ---- Rows in shared memory, of one block or of several that form a cluster
+// ---- Rows in shared memory, of one block or of several that form a cluster. Layernorm's are in norm_layer.cuh.
 
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
 // What a thread has of its row: chunks begin, begin + lap, ... before end. The blocks of a cluster take turns, so that
@@ -163,27 +163,14 @@ INLINE NormShare norm_share(NormKernel c, const NormParams *p) {
   return s;
 }
 
-// Chunks of a cluster's block that take turns.
-INLINE int share_chunks(const NormParams *p, int rank) {
-  int all = blockDim.x, lap = all << p->cluster_bits, laps = p->chunks / lap;
-  return laps * all + max(0, min(all, p->chunks - laps * lap - rank * all));
-}
-
-// Sum, and sum of squares about the mean, over the blocks of a cluster. v: of this block's elements.
+// Sum, and for FP8 the largest, over the blocks of a cluster. v: of this block's elements.
 INLINE float2 cluster_fold(NormKernel c, const NormParams *p, ClusterMail *mail, float2 v) {
-  int blocks = 1 << p->cluster_bits, per = 16 / norm_bytes(c);
+  int blocks = 1 << p->cluster_bits;
   mail_exchange(mail, blocks, v);
   v = make_float2(0, 0);
   for (int i = 0; i < blocks; i++) {
     v.x += mail->from[i].x;
     if (c.op == NORM_RMS_FP8) v.y = higher(v.y, mail->from[i].y);
-  }
-  if (c.op != NORM_LAYER) return v;
-  float mean = v.x * p->over_n;
-  for (int i = 0; i < blocks; i++) {
-    float count = (float)(share_chunks(p, i) * per);
-    float d = count > 0 ? mail->from[i].x / count - mean : 0;
-    v.y += mail->from[i].y + count * d * d;
   }
   return v;
 }
@@ -250,25 +237,22 @@ INLINE float2 pair_sum(NormKernel c, int count, uint4 *held, const uint4 *other,
   return s;
 }
 
-// Weights and biases of chunks k and on.
-INLINE void big_weights(NormKernel c, const NormParams *p, NormShare share, int k, Vec *w, Vec *b) {
+// Weights of chunks k and on.
+INLINE void big_weights(NormKernel c, const NormParams *p, NormShare share, int k, Vec *w) {
   int64_t from = ((int64_t)share.begin + (int64_t)k * share.lap) * 16;
   int step = share.lap * 16;
 #pragma unroll
-  for (int i = 0; i < c.chunks; i++) {
+  for (int i = 0; i < c.chunks; i++)
     w[i] = load16_now((const char *)p->weight + from + i * step, k + i < share.count);
-    if (c.op == NORM_LAYER) b[i] = load16_now((const char *)p->bias + from + i * step, k + i < share.count);
-  }
 }
 
 // Sums, and the largest |x * weight|, of a row that has come. w: the first weights.
 INLINE float2 big_sum_top(NormKernel c, const NormParams *p, NormShare share, const uint4 *held, Vec *w, float *top) {
   float2 s = make_float2(0, 0);
-  Vec b[BATCH];
   asm volatile("cp.async.wait_all;" ::: "memory");
 #pragma unroll 1
   for (int k = 0; k < share.count; k += c.chunks) {
-    if (k) big_weights(c, p, share, k, w, b);
+    if (k) big_weights(c, p, share, k, w);
 #pragma unroll
     for (int i = 0; i < c.chunks; i++) {
       Vec a;
@@ -288,8 +272,7 @@ INLINE void big_put_fp8(NormKernel c, const NormParams *p, NormShare share, Norm
   int laps = __shfl_sync(~0u, share.count, 0); // a warp's first lane has as many as any
 #pragma unroll 1
   for (int k = 0; k < laps; k += c.chunks) {
-    Vec b[BATCH];
-    if (k || p->scaling == NORM_SCALE_ROW) big_weights(c, p, share, k, w, b);
+    if (k || p->scaling == NORM_SCALE_ROW) big_weights(c, p, share, k, w);
 #pragma unroll
     for (int i = 0; i < c.chunks; i++) {
       if (k + i >= laps) continue;
@@ -335,7 +318,7 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
     norm_prefetch(c, p, share.row, at, (int)min((int64_t)p->span * 16, (int64_t)p->chunks * 16 - at), false);
   }
   NormRow r = norm_row(c, p, share.row, share.begin == 0);
-  Vec w[BATCH], b[BATCH];
+  Vec w[BATCH], none;
   int step = share.lap * 16;
   int64_t from = (int64_t)share.begin * 16;
   uint4 *other = held + p->aside;
@@ -344,30 +327,17 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
   float top = 0;
   if (c.op == NORM_ADD) pair_fetch(r.x + from, r.residual + from, step, share.count, held, other);
   else if (r.known) big_fetch(r.x + from, step, share.count, held);
-  if (c.ahead) big_weights(c, p, share, 0, w, b);
+  if (c.ahead) big_weights(c, p, share, 0, w);
   float2 s = c.op == NORM_ADD ? pair_sum(c, share.count, held, other, second, step)
              : by_row         ? big_sum_top(c, p, share, held, w, &top)
                               : big_sum(c, r.known, share.count, held, second, step);
   if (by_row) highest_give(c, top, part[1]);
   Fp8Scale q = {1, 1};
   if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_TENSOR) q = fp8_scale(*p->scales);
-  float2 total = make_float2(group_sum(c, s.x + s.y, part[0]), 0); // sum, and squares about the mean
-  if (c.op == NORM_LAYER) {
-    int mine = share_chunks(p, p->cluster_bits ? (int)cluster_rank() : 0) * (16 / norm_bytes(c));
-    float mean = mine ? total.x / (float)mine : 0;
-    s = make_float2(0, 0);
-#pragma unroll 2
-    for (int k = 0; k < share.count; k++) {
-      Vec a;
-      a.v = held[k * blockDim.x];
-      s = norm_squares(c, a, mean, s);
-    }
-    total.y = group_sum(c, s.x + s.y, part[1]);
-  }
+  float2 total = make_float2(block_sum(s.x + s.y, part[0]), 0);
   if (by_row) total.y = highest_take(c, 0, part[1]);
   if (p->cluster_bits) total = cluster_fold(c, p, &mail, total);
-  float mean = total.x * p->over_n;
-  float scale = rsqrtf((c.op == NORM_LAYER ? total.y * p->over_n : mean) + p->eps);
+  float scale = rsqrtf(total.x * p->over_n + p->eps);
   if (c.op == NORM_RMS_FP8) {
     if (by_row) q = fp8_choose(total.y, scale, p->scales + share.row, share.begin == 0);
     big_put_fp8(c, p, share, r, held, w, scale, q);
@@ -376,13 +346,13 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
   char *y = r.y + from;
 #pragma unroll 1
   for (int k = 0; k < share.count; k += c.chunks, y += c.chunks * step) {
-    if (k || !c.ahead) big_weights(c, p, share, k, w, b);
+    if (k || !c.ahead) big_weights(c, p, share, k, w);
 #pragma unroll
     for (int i = 0; i < c.chunks; i++) {
       Vec a;
       if (k + i >= share.count) continue;
       a.v = held[(k + i) * blockDim.x];
-      *(uint4 *)(y + i * step) = norm_output(c, p, a, w[i], b[i], mean, scale).v;
+      *(uint4 *)(y + i * step) = norm_output(c, p, a, w[i], none, 0, scale).v;
     }
   }
 }

@@ -13,6 +13,7 @@ enum {
 };
 enum { NORM_BESIDE1_THREADS = 256, NORM_BESIDE_THREADS = 448 }; // the most of a block of "beside" kernels
 enum { NORM_LAPS = 4 }; // big, two inputs: chunks of each that a thread has at most
+enum { NORM_LAYER_THREADS = 256 }; // of a block of layernorm's "big" kernels
 enum { NORM_SCALE_TENSOR, NORM_SCALE_ROW, NORM_SCALE_BLOCK };
 typedef struct NormParams {
   const void *x;                                              // (m, n); embed: the table

@@ -231,6 +231,7 @@ INLINE void any_hint(NormKernel c, const NormParams *p, NormPlace s) {
     prefetch_l2((const char *)p->residual + (int64_t)s.row * p->residual_stride + (int64_t)s.thread * 128);
 }
 
+// Layernorm: norm_layer.cuh.
 INLINE void norm_any(NormKernel c, const NormParams *p) {
   __shared__ NormShared shared[2];
   NormPlace s = any_place(c, p);
@@ -247,14 +248,9 @@ INLINE void norm_any(NormKernel c, const NormParams *p) {
   if (c.ahead && p->weight && p->weight_kind == c.kind) any_load(c, s, (const char *)p->weight, early);
   NormPart total = any_join(any_sum(c, p, s, v), any_sum_edge(c, edge));
   total = any_fold(c, p, &shared[0], total);
-  float mean = total.sum * p->over_n, variance = mean;
-  if (c.op == NORM_LAYER) {
-    any_ready(p, &shared[1]);
-    total.sum = any_squares(c, s, v, mean) + any_square_edge(s, edge, mean);
-    variance = any_fold(c, p, &shared[1], total).sum * p->over_n;
-  }
-  any_put(c, p, s, r.y, v, mean, variance, total.top, c.ahead ? early : nullptr);
-  any_put_edge(c, p, s, r.y, edge, mean, variance, total.top);
+  float squares = total.sum * p->over_n;
+  any_put(c, p, s, r.y, v, 0, squares, total.top, c.ahead ? early : nullptr);
+  any_put_edge(c, p, s, r.y, edge, 0, squares, total.top);
 }
 
 // A row by tiles, in several passes: for its sum (or that of squares), for layernorm's variance, for the output.
@@ -324,7 +320,7 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
 #define NORM_WARP(name, op, T, chunks)                                                                                 \
   NORM_KERNEL(name, 128, 8, norm_held, op, T, chunks, 32, 0)
 #define NORM_BLOCK(name, op, T, early)                                                                                 \
-  NORM_KERNEL(name, 512, (op) == NORM_LAYER || (early) ? 2 : 3, norm_held, op, T, 2, 0, early)
+  NORM_KERNEL(name, 512, (early) ? 2 : 3, norm_held, op, T, 2, 0, early)
 #define NORM_BLOCK4(name, op, T, early) NORM_KERNEL(name, 512, (early) ? 1 : 2, norm_held, op, T, 4, 0, early)
 #define NORM_ANY(name, op, T, chunks) NORM_KERNEL(name, 512, (chunks) == 3 ? 2 : 1, norm_any, op, T, chunks, 0, 0, 0)
 // In fp32 more blocks fit an SM. Weights come early, where the registers are there.
@@ -334,17 +330,14 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
 #define NORM_BESIDE(name, op, T, chunks)                                                                               \
   NORM_KERNEL(name, (chunks) == 1 ? NORM_BESIDE1_THREADS : NORM_BESIDE_THREADS, NORM_BESIDE_BLOCKS(op, T, chunks),     \
               norm_any, op, T, chunks, 0,                                                                              \
-              (chunks) == 1 || (op) == NORM_ADD || ((T) != TYPE_f && (op) != NORM_LAYER), 1)
+              (chunks) == 1 || (op) == NORM_ADD || (T) != TYPE_f, 1)
 #define NORM_LOOP(name, op, T, beside) NORM_KERNEL(name, 512, 1, norm_loop, op, T, (beside) ? 1 : 2, 0, 0, beside)
 // What needs clusters and waiting for a predecessor. The launcher takes these kernels as the sign that the others
 // can do both, too.
 #if __CUDA_ARCH__ >= 900
-// Of big kernels, layernorm's of fp32 leaves its first weights for later, too.
 #define NORM_BIG(name, op, T, number)                                                                                  \
-  NORM_KERNEL(name, (op) == NORM_ADD ? 1024 : 512,                                                                     \
-              (op) == NORM_ADD ? 1 : (op) == NORM_LAYER && (T) != KIND_FP32 ? 2 : 3, norm_big, op, T,                  \
-              ((op) == NORM_LAYER && (T) == KIND_FP32) || (op) == NORM_RMS_FP8 ? 2 : 4, 0,                            \
-              (T) != KIND_FP32 || (op) != NORM_LAYER, 0)
+  NORM_KERNEL(name, (op) == NORM_ADD ? 1024 : 512, (op) == NORM_ADD ? 1 : 3, norm_big, op, T,                          \
+              (op) == NORM_RMS_FP8 ? 2 : 4, 0, 1, 0)
 #else
 #define NORM_BIG(...)
 #endif

@@ -18,6 +18,7 @@ typedef struct NormPlace {
   int64_t base; // columns before column 0: the tile's start
   int64_t edge; // beside: a column of the row, without base, that this thread has besides; -1: none
   bool vector;  // whole chunks are one access
+  bool all;     // beside: all words are known to be within the row
 } NormPlace;
 
 INLINE int norm_out_bytes(NormKernel c, const NormParams *p) {
@@ -52,7 +53,7 @@ INLINE NormPlace any_place(NormKernel c, const NormParams *p) {
     s.step = pair, s.jump = all * per, s.first = s.thread * per;
   }
   s.vector = !c.beside && p->layout == NORM_VECTORS;
-  s.lo = s.head = 0, s.base = 0, s.edge = -1;
+  s.lo = s.head = 0, s.base = 0, s.edge = -1, s.all = false;
   s.hi = s.row < p->m ? (int)min((int64_t)1 << 30, p->n) : 0;
   return s;
 }
@@ -84,6 +85,7 @@ INLINE bool any_inside(NormPlace s, int column) {
 
 // Word j of chunk k is within the row. Offsets are constants where a warp has them: one comparison each.
 INLINE bool any_has_word(NormKernel c, NormPlace s, int k, int j) {
+  if (s.all) return true;
   int at = any_offset(c, s, k, j * norm_pair(c)), below = s.lo - s.first, end = s.hi - s.first - norm_pair(c);
   return at >= below && at <= end;
 }

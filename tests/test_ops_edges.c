@@ -1,6 +1,7 @@
-// What random values seldom meet in argmax, histogram, stencil and rmsnorm to fp8: rows of nothing but -inf,
-// equals at every pair of places, bins' borders, infinities just beyond the reach of a star, weights so small
-// that a scale has no reciprocal. On cpu, and on emu where there are kernels.
+// What random values seldom meet in argmax, histogram, stencil, rmsnorm to fp8 and layernorm: rows of nothing
+// but -inf, equals at every pair of places, bins' borders, infinities just beyond the reach of a star,
+// weights so small that a scale has no reciprocal, rows far from zero. On cpu, and on emu where there are
+// kernels.
 #include <float.h>
 
 #include "check.h"
@@ -261,6 +262,68 @@ TEST(fp8_scales_of_infinities) {
     SolContext *ctx = open_context(b);
     for (size_t i = 0; i < SOL_COUNT(lengths) * 2; i++)
       fp8_infinity(ctx, lengths[i / 2], i % 2 ? SOL_SCALE_ROW : SOL_SCALE_BLOCK);
+    sol_context_destroy(ctx);
+  }
+}
+
+// Rows of small values about `level`, which is far from zero, but for `far` elements that are `out` more,
+// from `at` on.
+static void layer_far(SolContext *ctx, SolDtype dtype, int n, float level, float out, int at, int far) {
+  size_t size = dtype == SOL_FP32 ? 4 : 2;
+  float *f = malloc((size_t)n * sizeof *f), *one = malloc((size_t)n * sizeof *one);
+  char *x = malloc((size_t)n * size), *w = malloc((size_t)n * size);
+  if (!CHECK(f && one && x && w)) return;
+  double mean = 0, squares = 0, top = 0, worst = 0;
+  for (int i = 0; i < n; i++) {
+    f[i] = level + (float)(i * 7 % 5 - 2) + (i >= at && i < at + far ? out : 0), one[i] = 1;
+    cpu_store(dtype, x, i, 1, &f[i]);
+    cpu_load(dtype, x, i, 1, &f[i]);
+    mean += (double)f[i] / n;
+  }
+  for (int i = 0; i < n; i++) squares += ((double)f[i] - mean) * ((double)f[i] - mean) / n;
+  cpu_store(dtype, w, 0, n, one);
+  SolLayernorm a = {.y = put(ctx, NULL, (size_t)n * sizeof(float)),
+                    .x = put(ctx, x, (size_t)n * size),
+                    .weight = put(ctx, w, (size_t)n * size),
+                    .bias = put(ctx, w, (size_t)n * size),
+                    .m = 1,
+                    .n = n,
+                    .dtype = dtype};
+  CHECK_MSG(sol_layernorm(ctx, &a, NULL) == SOL_OK, "%s", sol_last_error()->message);
+  get(ctx, x, a.y, (size_t)n * size);
+  cpu_load(dtype, x, 0, n, one);
+  for (int i = 0; i < n; i++) {
+    double want = ((double)f[i] - mean) / sqrt(squares) + 1;
+    top = fmax(top, fabs(want)), worst = fmax(worst, fabs((double)one[i] - want));
+  }
+  // The mean is rounded, and everything is once more: in the output's type.
+  double room = 8 * 0x1p-24 * (fabs(mean) / sqrt(squares) + 3 * top);
+  if (dtype != SOL_FP32) room += top * (dtype == SOL_FP16 ? 0x1p-11 : 0x1p-8);
+  CHECK_MSG(worst <= room, "%s, %s, rows of %d, level %g, %d from %d on %g more: off by %g, not %g",
+            sol_backend_name(sol_context_backend(ctx)), sol_dtype_name(dtype), n, (double)level, far, at,
+            (double)out, worst, room);
+  sol_context_free(ctx, (void *)(uintptr_t)a.x, NULL);
+  sol_context_free(ctx, (void *)(uintptr_t)a.weight, NULL);
+  sol_context_free(ctx, (void *)(uintptr_t)a.bias, NULL);
+  sol_context_free(ctx, a.y, NULL);
+  free(f), free(one), free(x), free(w);
+}
+
+TEST(layernorm_far_from_zero) {
+  static const int lengths[] = {40, 128, 1024, 4096, 5125, 8192, 16384, 20000, 65536, 70000, 131080};
+  for (SolBackend b = SOL_BACKEND_CPU; b <= last_backend(); b++) {
+    SolContext *ctx = open_context(b);
+    for (size_t i = 0; i < SOL_COUNT(lengths); i++) {
+      int n = lengths[i];
+      layer_far(ctx, SOL_FP32, n, 4096, 0, 0, 0);
+      layer_far(ctx, SOL_BF16, n, 64, 0, 0, 0);
+      layer_far(ctx, SOL_FP16, n, 1024, 0, 0, 0);
+      layer_far(ctx, SOL_FP32, n, 0, 32768, 0,
+                1); // a row's, a block's, a thread's first are what others are not
+      layer_far(ctx, SOL_FP32, n, -1000, 65536, 0, 8);
+      layer_far(ctx, SOL_FP32, n, 100, 100000, n / 2, n / 4);
+      layer_far(ctx, SOL_FP16, n, 0, 16384, n / 3, 1);
+    }
     sol_context_destroy(ctx);
   }
 }

@@ -1,7 +1,29 @@
-// y = (x - mean) / sqrt(variance + eps) * (weight + offset) + bias. The bodies are in norm.cuh and norm_any.cuh.
-#include "norm_any.cuh"
+// y = (x - mean) / sqrt(variance + eps) * (weight + offset) + bias. The bodies are in norm.cuh, and norm_layer.cuh.
+#include "norm_layer.cuh"
 
-#undef NORM_BLOCK4 // rmsnorm and embed_rmsnorm alone have it
-#define NORM_BLOCK4(...)
+#undef NORM_BLOCK
+#undef NORM_BLOCK4
+#undef NORM_ANY
+#undef NORM_BESIDE
+// Weights come early whatever the number of rows, but for four chunks a thread in fp32.
+#define NORM_BLOCK(name, op, T, early)  LAYER_BLOCK##early(name, op, T)
+#define NORM_BLOCK4(name, op, T, early) LAYER_##T##early(name, op, T)
+#define LAYER_BLOCK1(name, op, T)       NORM_KERNEL(name, 512, 2, norm_held, op, T, 2, 0, 1)
+#define LAYER_TYPE_f1(name, op, T)      NORM_KERNEL(name, 512, 1, norm_held, op, T, 4, 0, 1)
+#define LAYER_TYPE_f0(name, op, T)      NORM_KERNEL(name, 512, 2, norm_held, op, T, 4, 0, 0)
+#define LAYER_TYPE_h1(name, op, T)      NORM_KERNEL(name, 256, 3, norm_held, op, T, 4, 0, 1)
+#define LAYER_TYPE_b1(name, op, T)      NORM_KERNEL(name, 256, 3, norm_held, op, T, 4, 0, 1)
+#define LAYER_BLOCK0(...)
+#define LAYER_TYPE_h0(...)
+#define LAYER_TYPE_b0(...)
+#define NORM_ANY(name, op, T, chunks) NORM_KERNEL(name, 512, (chunks) == 3 ? 2 : 1, layer_any, op, T, chunks, 0, 0, 0)
+#define NORM_BESIDE(name, op, T, chunks)                                                                               \
+  NORM_KERNEL(name, (chunks) == 1 ? NORM_BESIDE1_THREADS : NORM_BESIDE_THREADS, (chunks) == 1 ? 4 : 2, layer_any, op,  \
+              T, chunks, 0, (chunks) == 1 || (T) == TYPE_f, 1)
+#if __CUDA_ARCH__ >= 900
+#undef NORM_BIG
+#define NORM_BIG(name, op, T, number)                                                                                  \
+  NORM_KERNEL(name, NORM_LAYER_THREADS, (T) == TYPE_f ? 5 : 4, layer_big, op, T, (T) == TYPE_f ? 2 : 4, 0, 1, 0)
+#endif
 #define NORM(T, name, how, number) NORM_##how(sol_layernorm_##T##_##name, NORM_LAYER, TYPE_##T, number)
 #include "norm.def"

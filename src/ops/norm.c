@@ -50,12 +50,23 @@ static const Rule embed_rules[] = {SHORT_ROWS,
                                    {2048, NORM_f_block4_late, 4, 0, 1},
                                    {4096, NORM_f_big, 8, 512, 1},
                                    WIDE_ROWS};
-static const Rule layer_rules[] = {SHORT_ROWS,
+#define LAYER_WIDE_ROWS                                                                                      \
+  {4096, NORM_f_big, 8, NORM_LAYER_THREADS, 2}, {8192, NORM_f_big, 8, NORM_LAYER_THREADS, 4},                \
+      {16384, NORM_f_big, 8, NORM_LAYER_THREADS, 8}, {32768, NORM_f_big, 8, NORM_LAYER_THREADS, 16},         \
+      {65536, NORM_f_big, 16, NORM_LAYER_THREADS, 16}, {                                                     \
+    131072, NORM_f_big, 32, NORM_LAYER_THREADS, 16                                                           \
+  }
+static const Rule layer_rules[] = {SHORT_ROWS, // of 16-bit types
                                    {128, NORM_f_warp, 4, 32, 1},
-                                   {1024, NORM_f_block_late, 2, 0, 1},
-                                   {2048, NORM_f_big, 8, 256, 1},
-                                   {4096, NORM_f_big, 8, 256, 2},
-                                   WIDE_ROWS};
+                                   {512, NORM_f_block_early, 2, 0, 1},
+                                   {1024, NORM_f_block4_early, 4, 0, 1},
+                                   {2048, NORM_f_big, 8, NORM_LAYER_THREADS, 1},
+                                   LAYER_WIDE_ROWS};
+static const Rule layer_rules_fp32[] = {SHORT_ROWS,
+                                        {128, NORM_f_warp, 4, 32, 1},
+                                        {512, NORM_f_block_early, 2, 0, 1},
+                                        {2048, NORM_f_block4_late, 4, 0, 1},
+                                        LAYER_WIDE_ROWS};
 static const Rule any_rules[] = {
     {256, NORM_f_any2, 2, 0, 1},    {1536, NORM_f_any3, 3, 0, 1}, {2048, NORM_f_any4, 4, 0, 1},
     {4096, NORM_f_any4, 4, 0, 2},   {8192, NORM_f_any4, 4, 0, 4}, {16384, NORM_f_any4, 4, 0, 8},
@@ -77,6 +88,7 @@ enum {
   SPLIT_CHUNKS =
       512, // rows longer than this have several blocks, where there are no more than so many in all
   SPLIT_BLOCKS = 64,
+  LAYER_BESIDE1 = 96, // chunks of layernorm's rows in fp32 up to which a thread has one
   LINE_BYTES = 128,
   LINED_BYTES = 1024 // rows as long as this, in the output, are worth it
 };
@@ -219,6 +231,8 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
       rule = &add_few;
   } else if (fast && p->ids)
     rule = find_rule(embed_rules, SOL_COUNT(embed_rules), p->n / per, clusters);
+  else if (fast && call->layer && in == 4)
+    rule = find_rule(layer_rules_fp32, SOL_COUNT(layer_rules_fp32), p->n / per, clusters);
   else if (fast && call->layer)
     rule = find_rule(layer_rules, SOL_COUNT(layer_rules), p->n / per, clusters);
   else if (fast && call->fp8)
@@ -227,9 +241,10 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
     rule = find_rule(rms_rules, SOL_COUNT(rms_rules), p->n / per, clusters);
   if (rule)
     chunks = p->n / per, p->chunks = (int32_t)chunks;
-  else if (beside)
-    rule = find_rule(beside_rules, SOL_COUNT(beside_rules), chunks, clusters);
-  else
+  else if (beside) {
+    size_t skip = call->layer && in == 4 && chunks > LAYER_BESIDE1 ? 1 : 0;
+    rule = find_rule(beside_rules + skip, SOL_COUNT(beside_rules) - skip, chunks, clusters);
+  } else
     rule = find_rule(any_rules, SOL_COUNT(any_rules), chunks, clusters);
   Rule loop = {INT64_MAX, beside ? NORM_f_beside_loop : NORM_f_loop, 2, 512, clusters ? 8 : 1};
   if (!rule) rule = &loop;
