@@ -15,21 +15,34 @@ INLINE int64_t id_at(const void *ids, uint64_t i, int wide) {
   return wide ? ((const int64_t *)ids)[i] : ((const int32_t *)ids)[i];
 }
 
-// 0: nothing to do for this thread. unit: bytes of the row that a thread has next to its neighbour's.
-INLINE int embedding_place(const EmbeddingParams *p, EmbeddingPlace *at, int unit) {
+// As may_hint says, for blocks of half as many threads.
+INLINE bool embedding_may_hint(void) {
+#if __CUDA_ARCH__ >= 900
+  return gridDim.x * gridDim.y <= 2048;
+#else
+  return false;
+#endif
+}
+
+// 0: nothing to do for this thread. unit: bytes of the row that a thread has next to its neighbour's, `pieces` times.
+INLINE int embedding_place(const EmbeddingParams *p, EmbeddingPlace *at, int unit, int pieces) {
   uint64_t i = thread_index(), row;
-  let_successor_start();
   if (p->multiply) {
     row = (__umulhi((uint32_t)i, p->multiply) + (uint32_t)i) >> p->shift;
     at->thread = (uint32_t)i - (uint32_t)row * (uint32_t)p->per_row;
   } else
     split(i, p->per_row, &row, &at->thread);
-  if (may_hint() && row < (uint64_t)p->m && !p->order && at->thread % (128 / unit) == 0) {
+  if (embedding_may_hint() && row < (uint64_t)p->m && !p->order && at->thread % (128 / unit) == 0) {
     int64_t likely = p->wide_ids ? __ldcg((const long long *)p->ids + row) : __ldcg((const int *)p->ids + row);
-    if ((uint64_t)likely < (uint64_t)p->rows && (int64_t)at->thread * unit < p->n)
-      prefetch_l2((const char *)p->x + likely * p->x_stride + at->thread * unit);
+#pragma unroll
+    for (int k = 0; k < pieces; k++) {
+      int64_t place = (int64_t)(at->thread + k * p->per_row) * unit;
+      if ((uint64_t)likely < (uint64_t)p->rows && place < p->n)
+        prefetch_l2((const char *)p->x + likely * p->x_stride + place);
+    }
   }
   wait_for_predecessor();
+  let_successor_start();
   at->row = row;
   if (row >= (uint64_t)p->m) return 0;
   if (p->order) row = (uint64_t)id_at(p->order, row, p->wide_ids);
@@ -70,7 +83,7 @@ INLINE void embedding_fetch(const EmbeddingParams *p, const EmbeddingPlace *at, 
 // All on 16 bytes: strides, addresses, and n.
 INLINE void embedding_wide(const EmbeddingParams *p, int chunks) {
   EmbeddingPlace at;
-  if (!embedding_place(p, &at, 16)) return;
+  if (!embedding_place(p, &at, 16, chunks)) return;
   uint4 v[8];
 #pragma unroll
   for (int k = 0; k < chunks; k++) {
@@ -89,7 +102,7 @@ INLINE void embedding_wide(const EmbeddingParams *p, int chunks) {
 // ends of the row by the first threads, one unit each. There are at least 2 * 16 / size threads on a row.
 INLINE void embedding_shift(const EmbeddingParams *p, int size, int chunks) {
   EmbeddingPlace at;
-  if (!embedding_place(p, &at, 16)) return;
+  if (!embedding_place(p, &at, 16, chunks)) return;
   int64_t head = (16 - ((uintptr_t)at.y & 15)) & 15;
   if (head > p->n) head = p->n;
   int64_t end = head + (p->n - head) / 16 * 16, step = (int64_t)p->per_row * 16;
@@ -133,7 +146,7 @@ INLINE void embedding_shift(const EmbeddingParams *p, int size, int chunks) {
 // whose words come from wherever they lie. per_row is a multiple of 32.
 INLINE void embedding_words(const EmbeddingParams *p, int lines) {
   EmbeddingPlace at;
-  if (!embedding_place(p, &at, 4 * lines)) return;
+  if (!embedding_place(p, &at, 4 * lines, 1)) return;
   int lane = threadIdx.x % 32, head = (int)((uint32_t)(uintptr_t)at.y / 4 % 32);
   int64_t first = (int64_t)(at.thread - lane) * lines + lane - head;
   uint64_t n = (uint64_t)p->n / 4;
@@ -154,7 +167,7 @@ INLINE void embedding_words(const EmbeddingParams *p, int lines) {
 // Elements of `in` bytes become others of `out` bytes, a 16-byte vector of x at a time. x on 16 bytes, y on its part.
 INLINE void embedding_convert(const EmbeddingParams *p, int in, int out) {
   EmbeddingPlace at;
-  if (!embedding_place(p, &at, 16)) return;
+  if (!embedding_place(p, &at, 16, 1)) return;
   int per = 16 / in;
   int64_t first = (int64_t)at.thread * per;
   float f[8];
@@ -179,7 +192,7 @@ INLINE void embedding_convert(const EmbeddingParams *p, int in, int out) {
 // Any types at any address, neighbouring threads on neighbouring elements.
 INLINE void embedding_any(const EmbeddingParams *p) {
   EmbeddingPlace at;
-  if (!embedding_place(p, &at, 16)) return;
+  if (!embedding_place(p, &at, 16, 1)) return;
   float f[EMBEDDING_ANY];
 #pragma unroll
   for (int k = 0; k < EMBEDDING_ANY; k++) {

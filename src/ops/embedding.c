@@ -86,7 +86,7 @@ static int pick(const EmbeddingRows *r, EmbeddingParams *p) {
     int k = 0; // they come in descending order
     while (units[k].bytes > unit) k++;
     int64_t threads = ceil_div(ceil_div(p->n, 16), units[k].chunks);
-    int64_t least = k ? 32 / units[k].bytes : 1; // both ends of a row take that many
+    int64_t least = k ? 32 / units[k].bytes : p->n > 16 ? 2 : 1; // both ends of a row; a whole sector at once
     p->per_row = (uint64_t)(threads > least ? threads : least);
     return k;
   }

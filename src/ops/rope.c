@@ -204,7 +204,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   p.head = elementwise_divider(items);
   p.groups = elementwise_divider(groups);
   if (wide) {
-    enum { AHEAD = 4 << 20, FEW = 3 << 17 }; // bytes of x; threads
+    enum { AHEAD = 4 << 20, FEW = 1 << 20 }; // bytes of x; threads
     p.head32 = elementwise_divider32((uint32_t)items);
     p.groups32 = elementwise_divider32((uint32_t)groups);
     p.tokens = (uint32_t)a->t;
