@@ -119,8 +119,10 @@ TEST(rows_are_independent) {
   }
 }
 
+// In a row of one block, and far apart in one that a cluster of blocks takes.
 TEST(argmax_ties) {
-  enum { N = 1030 };
+  enum { N = 1030, FAR = 145 };
+  static float x[N * FAR];
   static const struct {
     int at[3];
     float value, rest;
@@ -133,16 +135,16 @@ TEST(argmax_ties) {
                {{0, 0, 0}, 1, 0, 0}};
   for (SolBackend b = SOL_BACKEND_CPU; b <= last_backend(); b++) {
     SolContext *ctx = open_context(b);
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-      float x[N];
+    for (size_t k = 0; k < 2 * sizeof cases / sizeof *cases; k++) {
+      int apart = k % 2 ? FAR : 1, c = (int)k / 2, n = N * apart;
       int64_t y = -1;
-      for (int i = 0; i < N; i++) x[i] = cases[k].rest;
-      for (int i = 0; i < 3; i++) x[cases[k].at[i]] = cases[k].value;
-      SolArgmax a = {.m = 1, .n = N, .dtype = SOL_FP32, .id_dtype = SOL_INT64};
-      a.x = put(ctx, x, sizeof x), a.y = put(ctx, NULL, sizeof y);
+      for (int i = 0; i < n; i++) x[i] = cases[c].rest;
+      for (int i = 0; i < 3; i++) x[cases[c].at[i] * apart] = cases[c].value;
+      SolArgmax a = {.m = 1, .n = n, .dtype = SOL_FP32, .id_dtype = SOL_INT64};
+      a.x = put(ctx, x, sizeof(float) * (size_t)n), a.y = put(ctx, NULL, sizeof y);
       CHECK(sol_argmax(ctx, &a, NULL) == SOL_OK);
       get(ctx, &y, a.y, sizeof y);
-      CHECK_INT(y, cases[k].want);
+      CHECK_INT(y, cases[c].want * apart);
       sol_context_free(ctx, (void *)(uintptr_t)a.x, NULL);
       sol_context_free(ctx, a.y, NULL);
     }

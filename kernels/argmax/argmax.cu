@@ -3,7 +3,7 @@
 // First the row's threads agree on the largest value, as cheaply as a maximum is had; then the few that have met it
 // look where it stands, in the last chunks that raised what they had.
 #include "argmax/argmax.h"
-#include "row.cuh"
+#include "mail.cuh"
 #include "span.cuh"
 
 enum { DEPTH = 4 }; // chunks on their way at once
@@ -95,39 +95,33 @@ INLINE uint32_t lanes_highest(uint32_t key, int lanes) {
 typedef struct BestFold {
   uint32_t warps[32];
   unsigned long long columns[32];
-  ClusterMail keys, firsts;
+  ClusterMail mail;
 } BestFold;
 
+// The highest key of a row's threads, in one block.
 INLINE uint32_t row_highest(RowShape s, BestFold *shared, uint32_t key) {
   key = lanes_highest(key, s.threads < 32 ? s.threads : 32);
   if (s.threads <= 32) return key;
   int warps = s.threads / 32, warp = threadIdx.x / 32, first = warp / warps * warps;
   if (threadIdx.x % 32 == 0) shared->warps[warp] = key;
   __syncthreads();
-  key = lanes_highest(shared->warps[first + threadIdx.x % warps], warps);
-  if (s.cluster > 1) {
-    mail_exchange(&shared->keys, s.cluster, make_float2(__uint_as_float(key), 0));
-    mail_open(&shared->firsts);
-#pragma unroll
-    for (int i = 0; i < s.cluster; i++) key = max(key, __float_as_uint(shared->keys.from[i].x));
-  }
-  return key;
+  return lanes_highest(shared->warps[first + threadIdx.x % warps], warps);
 }
 
-// The row's first column, of those that its threads have left in shared memory.
-INLINE unsigned long long row_first(RowShape s, BestFold *shared, int row) {
+// The row's first column, for its first thread: of those that its threads have left in shared memory, and of the blocks of
+// a cluster with the highest key. Rows for clusters are so short that 32 bits hold a column.
+INLINE unsigned long long row_first(RowShape s, BestFold *shared, int row, uint32_t key) {
   __syncthreads();
   unsigned long long column = shared->columns[row];
-  if (s.cluster > 1) {
-    float2 halves = make_float2(__uint_as_float((uint32_t)column), __uint_as_float((uint32_t)(column >> 32)));
-    mail_exchange(&shared->firsts, s.cluster, halves);
+  float2 both = make_float2(__uint_as_float(key), __uint_as_float((uint32_t)column));
+  if (s.cluster == 1 || !mail_to_first(&shared->mail, s.cluster, both)) return column;
+  unsigned long long best = 0; // the lower column is the higher number
 #pragma unroll
-    for (int i = 0; i < s.cluster; i++) {
-      halves = shared->firsts.from[i];
-      column = min(column, (unsigned long long)__float_as_uint(halves.y) << 32 | __float_as_uint(halves.x));
-    }
+  for (int i = 0; i < s.cluster; i++) {
+    both = shared->mail.from[i];
+    best = max(best, (unsigned long long)__float_as_uint(both.x) << 32 | ~__float_as_uint(both.y));
   }
-  return column;
+  return ~(uint32_t)best;
 }
 
 // The first element above `low` in a thread's chunks, which are `all` apart from chunk `from` on; ~0: there is none.
@@ -178,7 +172,7 @@ INLINE void argmax_row(const ArgmaxParams *p, RowShape s, int once, int kind, Be
     column = lanes_lowest((uint32_t)column, s.threads);
   } else {
     if (column != UINT64_MAX) atomicMin(&shared->columns[row], (unsigned long long)column);
-    column = row_first(s, shared, row);
+    column = row_first(s, shared, row, top);
   }
   if (place.thread || place.row >= p->m) return;
   if (p->wide) ((int64_t *)p->y)[place.row] = (int64_t)column;
@@ -190,7 +184,7 @@ INLINE void argmax_row(const ArgmaxParams *p, RowShape s, int once, int kind, Be
   sol_argmax_##in##_rows_##threads##x##cluster(ArgmaxParams p) {                                             \
     __shared__ BestFold shared;                                                                              \
     const RowShape s = {threads, 1, rows, cluster, in, in, 1};                                               \
-    if (cluster > 1) mail_open(&shared.keys);                                                       \
+    if (cluster > 1) mail_open(&shared.mail);                                                                \
     let_successor_start();                                                                                   \
     wait_for_predecessor();                                                                                  \
     const int once = (upto) <= DEPTH * threads * cluster;                                                    \

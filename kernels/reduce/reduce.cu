@@ -1,7 +1,7 @@
 // Sum, max, sum of squares over rows, columns or all. Everything is added up in an order that the shape alone fixes, so
 // the same input gives the same bits; a second launch adds up what the blocks of the first leave in the workspace.
 #include "reduce/reduce.h"
-#include "row.cuh"
+#include "mail.cuh"
 #include "span.cuh"
 
 // `how` is a literal wherever these are used.
@@ -29,8 +29,16 @@ INLINE float take_chunk(float sum, const Vec *v, int kind, int in, int how) {
   return sum;
 }
 
+// The row's, for its first thread.
 INLINE float fold_row(RowShape s, RowFold *shared, float sum, int how) {
-  return row_fold(s, shared, make_float2(sum, 0), how == HOW_MAX ? FOLD_HIGHEST : FOLD_SUM).x;
+  RowShape block = s;
+  block.cluster = 1;
+  float2 v = row_fold(block, shared, make_float2(sum, 0), how == HOW_MAX ? FOLD_HIGHEST : FOLD_SUM);
+  if (s.cluster == 1 || !mail_to_first(&shared->mail, s.cluster, v)) return v.x;
+  sum = shared->mail.from[0].x;
+#pragma unroll
+  for (int i = 1; i < s.cluster; i++) sum = add(sum, shared->mail.from[i].x, how);
+  return sum;
 }
 
 INLINE void finish(const ReduceParams *p, int64_t i, float sum) {
