@@ -180,4 +180,29 @@ TEST(reduce_workspace) {
   sol_context_destroy(ctx);
 }
 
+// A cluster adds up a column's parts in the order in which a second launch does on GPUs without clusters.
+TEST(reduce_columns_everywhere) {
+  enum { M = 520, N = 7168 };
+  static float x[M * N], y[2][N];
+  if (last_backend() != SOL_BACKEND_EMU) return;
+  for (int i = 0; i < M * N; i++) x[i] = (float)((int)((uint32_t)i * 2654435761u >> 16) - 32768) * 0x1p-7f;
+  for (int how = SOL_REDUCE_SUM; how <= SOL_REDUCE_SUM_SQUARES; how++) {
+    for (int old = 0; old < 2; old++) {
+      SolContextOptions options = {.backend = SOL_BACKEND_EMU, .workers = 2};
+      SolContext *ctx = NULL;
+      SolReduce a = {
+          .m = M, .n = N, .dtype = SOL_FP32, .axis = SOL_AXIS_COLUMNS, .reduction = (SolReduction)how};
+      CHECK_INT(sol_device_find(old ? "a100-80gb" : "h200", &options.device, NULL), SOL_OK);
+      CHECK_INT(sol_context_create(&options, &ctx, NULL), SOL_OK);
+      a.workspace_bytes = sol_reduce_workspace(ctx, &a);
+      a.x = put(ctx, x, sizeof x), a.y = put(ctx, NULL, sizeof *y);
+      a.workspace = put(ctx, NULL, (size_t)a.workspace_bytes + 1);
+      CHECK_MSG(sol_reduce(ctx, &a, NULL) == SOL_OK, "%s", sol_last_error()->message);
+      get(ctx, y[old], a.y, sizeof *y);
+      sol_context_destroy(ctx);
+    }
+    CHECK_MSG(!memcmp(y[0], y[1], sizeof *y), "reduction %d", how);
+  }
+}
+
 CHECK_MAIN

@@ -106,11 +106,28 @@ INLINE void reduce_all(const ReduceParams *p, int in, RowFold *shared, int how) 
 }
 
 // Columns: a block has a strip of `lanes` chunks and p->rows rows, its threads as lanes x (256 / lanes); they add up
-// what they hold at the end, half and half. `wide`: a thread's columns are one 16-byte chunk, rows on 16 bytes.
-// Otherwise they are `lanes` apart and loaded one by one, neighbouring threads beside each other.
+// what they hold at the end, a warp's first. `wide`: a thread's columns are one 16-byte chunk, rows on 16 bytes.
+// Otherwise they are `lanes` apart and loaded one by one, neighbouring threads beside each other. The blocks of a
+// cluster have a strip's parts, and its first adds up what the others send; without clusters a second launch does.
+INLINE bool in_cluster(const ReduceParams *p) {
+#if __CUDA_ARCH__ >= 900
+  return p->cluster > 1;
+#else
+  return false;
+#endif
+}
+
+INLINE uint32_t strip_of(void) {
+  uint32_t strip = blockIdx.x;
+#if __CUDA_ARCH__ >= 900
+  asm("mov.u32 %0, %%clusterid.x;" : "=r"(strip)); // without clusters the block's
+#endif
+  return strip;
+}
+
 INLINE int64_t column_of(const ReduceParams *p, int in, int wide, int j) {
   int per = 16 / in, lane = threadIdx.x & (p->lanes - 1);
-  int64_t first = (int64_t)blockIdx.x * p->lanes * per;
+  int64_t first = (int64_t)strip_of() * p->lanes * per;
   return first + (wide ? lane * per + j : j * p->lanes + lane);
 }
 
@@ -128,67 +145,111 @@ INLINE Vec columns_load(const ReduceParams *p, int in, int wide, const char *at,
   return v;
 }
 
-// `count` rows from `at` on, `down` bytes apart; a thread's columns are `chunk` bytes into them, or one by one.
-INLINE void columns_sum(const ReduceParams *p, int in, int wide, const char *at, int64_t down, int count, float *sum,
-                        int how) {
-  enum { DEPTH = 8, APART = 4 };
-  const int per = 16 / in, kind = in == 4 ? KIND_FP32 : p->x_kind;
+enum { COLUMNS_DEPTH = 8 };
+
+// The first `left` of so many rows' chunks from `at` on, `down` bytes apart; all of them on their way at once.
+INLINE const char *columns_round(const char *at, int64_t down, int left, int in, float *sum, int kind, int how) {
   const uint32_t rest = rest_of(kind, how);
   float f[8];
-  if (wide && column_of(p, in, 1, per - 1) < p->n) {
+  Vec v[COLUMNS_DEPTH];
+#pragma unroll
+  for (int u = 0; u < COLUMNS_DEPTH; u++, at += down) {
+    v[u].v = make_uint4(rest, rest, rest, rest);
+    if (u < left) v[u].v = *(const uint4 *)at;
+  }
+#pragma unroll
+  for (int u = 0; u < COLUMNS_DEPTH; u++) {
+    widen(&v[u], kind, in, f);
+#pragma unroll
+    for (int j = 0; j < 16 / in; j++) sum[j] = take(sum[j], f[j], how);
+  }
+  return at;
+}
+
+// `count` rows from `at` on; a thread's columns are a chunk of them, or one by one.
+INLINE void columns_sum(const ReduceParams *p, int in, int wide, const char *at, int64_t down, int count, float *sum,
+                        int kind, int how) {
+  enum { APART = 4 };
+  if (wide && column_of(p, in, 1, 16 / in - 1) < p->n) {
     at += column_of(p, in, 1, 0) * in;
-    for (int i = 0; i < count; i += DEPTH) {
-      Vec v[DEPTH];
-#pragma unroll
-      for (int u = 0; u < DEPTH; u++, at += down) {
-        v[u].v = make_uint4(rest, rest, rest, rest);
-        if (i + u < count) v[u].v = *(const uint4 *)at;
-      }
-#pragma unroll
-      for (int u = 0; u < DEPTH; u++) {
-        widen(&v[u], kind, in, f);
-#pragma unroll
-        for (int j = 0; j < per; j++) sum[j] = take(sum[j], f[j], how);
-      }
-    }
+#pragma unroll 1
+    for (; count >= COLUMNS_DEPTH; count -= COLUMNS_DEPTH)
+      at = columns_round(at, down, COLUMNS_DEPTH, in, sum, kind, how);
+    if (count > 0) columns_round(at, down, count, in, sum, kind, how);
     return;
   }
 #pragma unroll APART
   for (int i = 0; i < count; i++, at += down) {
-    Vec v = columns_load(p, in, wide, at, rest);
+    float f[8];
+    Vec v = columns_load(p, in, wide, at, rest_of(kind, how));
     widen(&v, kind, in, f);
 #pragma unroll
-    for (int j = 0; j < per; j++) sum[j] = take(sum[j], f[j], how);
+    for (int j = 0; j < 16 / in; j++) sum[j] = take(sum[j], f[j], how);
   }
 }
 
-INLINE void reduce_columns(const ReduceParams *p, int in, int wide, float *part, int how) {
-  enum { THREADS = 256 };
-  const int per = 16 / in;
-  int step = THREADS / p->lanes, first = threadIdx.x / p->lanes;
-  uint64_t begin = blockIdx.y * (uint64_t)p->rows, end = begin + p->rows < p->m ? begin + p->rows : p->m;
+enum { COLUMNS_THREADS = 256, COLUMNS_WARPS = COLUMNS_THREADS / 32, COLUMNS_CLUSTER = 8 };
+
+typedef struct ColumnsFold {
+  float warps[COLUMNS_WARPS][COLUMNS_THREADS]; // of each warp, a strip's columns
+  float parts[COLUMNS_CLUSTER][COLUMNS_THREADS]; // of each block of the cluster
+  ClusterMail mail;
+} ColumnsFold;
+
+// Column t of the strip, for thread t: what the block's threads have of it.
+INLINE float columns_fold(const ReduceParams *p, int per, int wide, ColumnsFold *shared, float *sum, int how) {
+  int lane = threadIdx.x % 32;
+  for (int o = 16; o >= p->lanes; o /= 2)
+#pragma unroll
+    for (int j = 0; j < per; j++) sum[j] = add(sum[j], __shfl_xor_sync(~0u, sum[j], o), how);
+  if (lane < p->lanes)
+#pragma unroll
+    for (int j = 0; j < per; j++)
+      shared->warps[threadIdx.x / 32][wide ? lane * per + j : j * p->lanes + lane] = sum[j];
+  __syncthreads();
+  float all = nothing(how);
+  if (threadIdx.x >= per * p->lanes) return all;
+#pragma unroll
+  for (int w = 0; w < COLUMNS_WARPS; w++) all = add(all, shared->warps[w][threadIdx.x], how);
+  return all;
+}
+
+// And what all blocks of the cluster have, for the first of them: in the order in which a second launch adds up as
+// many rows.
+INLINE float columns_collect(const ReduceParams *p, int columns, ColumnsFold *shared, float sum, int how) {
+  uint32_t rank = cluster_rank();
+  cluster_wait();
+  if (!rank && threadIdx.x == 0) mail_expect(&shared->mail, p->cluster * columns * (int)sizeof sum);
+  if (threadIdx.x < columns) mail_put(&shared->mail, &shared->parts[rank][threadIdx.x], sum);
+  if (rank || threadIdx.x >= columns) return sum;
+  mail_await(&shared->mail);
+  float f[COLUMNS_CLUSTER];
+#pragma unroll
+  for (int i = 0; i < COLUMNS_CLUSTER; i++) f[i] = i < p->cluster ? shared->parts[i][threadIdx.x] : nothing(how);
+  return add(add(add(f[0], f[2], how), add(f[1], f[3], how), how), add(add(f[4], f[6], how), add(f[5], f[7], how), how), how);
+}
+
+INLINE void reduce_columns(const ReduceParams *p, int in, int wide, ColumnsFold *shared, int how) {
+  const int per = 16 / in, columns = per * p->lanes; // at most as many as threads
+  int step = COLUMNS_THREADS / p->lanes, first = threadIdx.x / p->lanes;
+  uint32_t which = in_cluster(p) ? cluster_rank() : blockIdx.y;
+  uint64_t begin = which * (uint64_t)p->rows, end = begin + p->rows < p->m ? begin + p->rows : p->m;
   int64_t count = ((int64_t)(end - begin) - first + step - 1) / step; // fewer than 2^31, by the plan
   float sum[8];
 #pragma unroll
   for (int j = 0; j < per; j++) sum[j] = nothing(how);
-  columns_sum(p, in, wide, (const char *)p->x + (int64_t)(begin + first) * p->x_stride, step * p->x_stride, (int)count, sum,
-              how);
-#pragma unroll
-  for (int j = 0; j < per; j++) part[j * THREADS + threadIdx.x] = sum[j];
-  for (int half = THREADS / 2; half >= p->lanes; half /= 2) {
-    __syncthreads();
-    if (threadIdx.x >= half) continue;
-#pragma unroll
-    for (int j = 0; j < per; j++)
-      part[j * THREADS + threadIdx.x] =
-          add(part[j * THREADS + threadIdx.x], part[j * THREADS + threadIdx.x + half], how);
+  const char *at = (const char *)p->x + (int64_t)(begin + first) * p->x_stride;
+  int64_t down = step * p->x_stride;
+  if (in == 4) columns_sum(p, in, wide, at, down, (int)count, sum, KIND_FP32, how);
+  else if (p->x_kind == KIND_FP16) columns_sum(p, in, wide, at, down, (int)count, sum, KIND_FP16, how);
+  else columns_sum(p, in, wide, at, down, (int)count, sum, KIND_BF16, how);
+  float all = columns_fold(p, per, wide, shared, sum, how);
+  if (in_cluster(p)) {
+    all = columns_collect(p, columns, shared, all, how);
+    if (which) return;
   }
-  if (threadIdx.x >= p->lanes) return;
-#pragma unroll
-  for (int j = 0; j < per; j++) {
-    int64_t c = column_of(p, in, wide, j);
-    if (c < p->n) finish(p, blockIdx.y * p->n + c, part[j * THREADS + threadIdx.x]);
-  }
+  int64_t c = (int64_t)strip_of() * columns + threadIdx.x;
+  if (threadIdx.x < columns && c < p->n) finish(p, (in_cluster(p) ? 0 : blockIdx.y) * p->n + c, all);
 }
 
 #define EACH_HOW(call_)                                                                                      \
@@ -227,14 +288,15 @@ ALL(2)
 ALL(4)
 
 #define COLUMNS(name, in, body)                                                                              \
-  KERNEL __launch_bounds__(256, 4) name(ReduceParams p) {                                                    \
-    __shared__ float part[16 / in * 256];                                                                    \
+  KERNEL __launch_bounds__(COLUMNS_THREADS, 4) name(ReduceParams p) {                                                    \
+    __shared__ ColumnsFold shared;                                                                           \
+    if (in_cluster(&p)) mail_open(&shared.mail);                                                             \
     EACH_HOW(body)                                                                                           \
   }
-#define WIDE_2(how)  reduce_columns(&p, 2, 1, part, how)
-#define WIDE_4(how)  reduce_columns(&p, 4, 1, part, how)
-#define APART_2(how) reduce_columns(&p, 2, 0, part, how)
-#define APART_4(how) reduce_columns(&p, 4, 0, part, how)
+#define WIDE_2(how)  reduce_columns(&p, 2, 1, &shared, how)
+#define WIDE_4(how)  reduce_columns(&p, 4, 1, &shared, how)
+#define APART_2(how) reduce_columns(&p, 2, 0, &shared, how)
+#define APART_4(how) reduce_columns(&p, 4, 0, &shared, how)
 COLUMNS(sol_reduce_2_columns, 2, WIDE_2)
 COLUMNS(sol_reduce_4_columns, 4, WIDE_4)
 COLUMNS(sol_reduce_2_columns_apart, 2, APART_2)

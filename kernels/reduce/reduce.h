@@ -14,6 +14,7 @@ typedef struct ReduceParams {
   uint64_t per_row;
   int32_t x_kind, y_kind, how;
   int32_t lanes;   // columns: threads side by side, a power of two
+  int32_t cluster; // columns: blocks of a cluster, which have all of a strip's rows; up to 1: none
   float divisor;   // of the result: the mean's count, or 1
 } ReduceParams;
 

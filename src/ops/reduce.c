@@ -48,10 +48,19 @@ typedef struct Plan {
   int64_t parts; // blocks that share a result; above 1 each leaves a value in the workspace
   int64_t rows;  // columns: of a part
   int lanes;     // columns: chunks side by side in a block
+  bool cluster;  // columns: a cluster can have all parts
   int64_t m, n;  // as the kernel sees it: all of a dense tensor is one row
 } Plan;
 
-enum { THREADS = 256, MANY_BLOCKS = 512, MOST_PARTS = 512, MOST_BLOCKS = 4096 };
+enum {
+  THREADS = 256,
+  MANY_BLOCKS = 512,
+  MOST_PARTS = 512,
+  MOST_BLOCKS = 4096,
+  CLUSTER = 8, // blocks of one, at most
+  CLUSTER_BLOCKS = 1024,
+  ENOUGH_BLOCKS = 448 // in clusters
+};
 
 static int lanes_for(int64_t chunks, int most) {
   int lanes = 1;
@@ -59,14 +68,24 @@ static int lanes_for(int64_t chunks, int most) {
   return lanes;
 }
 
+// Parts that a strip of `lanes` chunks is cut into: each has eight rows a thread at least.
+static int64_t column_parts(const SolReduce *a, int64_t chunks, int lanes, int64_t blocks, int64_t most) {
+  return min64(min64(blocks / ceil_div(chunks, lanes), most), a->m / (8 * (THREADS / lanes)));
+}
+
 static Plan plan_of(const SolReduce *a) {
-  Plan p = {1, a->m, 1, a->m, a->n};
+  Plan p = {1, a->m, 1, false, a->m, a->n};
   int64_t per = a->dtype == SOL_FP32 ? 4 : 8;
   if (a->axis == SOL_AXIS_COLUMNS) {
     int64_t chunks = ceil_div(a->n, per);
     p.lanes = lanes_for(chunks, 32);
-    int64_t strips = ceil_div(chunks, p.lanes), least = 8 * (THREADS / p.lanes); // rows worth a block
-    int64_t parts = min64(min64(MANY_BLOCKS / strips, MOST_PARTS), a->m / least);
+    int64_t parts = column_parts(a, chunks, p.lanes, MANY_BLOCKS, MOST_PARTS), blocks = ENOUGH_BLOCKS - 1;
+    // A cluster spares a second launch; strips may be narrower for that, down to a line.
+    for (int lanes = p.lanes; lanes >= 8 && (parts > 1 || p.cluster); lanes /= 2) {
+      int64_t here = column_parts(a, chunks, lanes, CLUSTER_BLOCKS, CLUSTER),
+              all = here * ceil_div(chunks, lanes);
+      if (all > blocks) blocks = all, parts = here, p.lanes = lanes, p.cluster = true;
+    }
     if (parts > 1) {
       p.rows = ceil_div(a->m, parts);
       p.parts = ceil_div(a->m, p.rows);
@@ -252,7 +271,10 @@ static SolStatus launch_columns(SolContext *ctx, ReduceParams *p, int64_t parts,
                  .params = p,
                  .bytes = sizeof *p};
   l.grid[0] = (uint32_t)ceil_div(p->n, (int64_t)p->lanes * (16 / in));
-  l.grid[1] = (uint32_t)parts;
+  if (p->cluster > 1)
+    l.grid[0] *= (uint32_t)parts, l.cluster = (uint32_t)parts;
+  else
+    l.grid[1] = (uint32_t)parts;
   return ops_launch(ctx, &ops_reduce, &l, stream);
 }
 
@@ -293,7 +315,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   if (a->axis == SOL_AXIS_ROWS) return launch_rows(ctx, &last, stream);
   SolStatus (*first)(SolContext *, ReduceParams *, int64_t, SolStream) =
       a->axis == SOL_AXIS_COLUMNS ? launch_columns : launch_all;
-  if (plan.parts == 1) return first(ctx, &last, 1, stream);
+  if (plan.cluster && ops_has_kernel(ctx, &ops_reduce, SPAN_4_512_8)) last.cluster = (int32_t)plan.parts;
+  if (plan.parts == 1 || last.cluster) return first(ctx, &last, plan.parts, stream);
   ReduceParams parts = last;
   parts.y = a->workspace, parts.y_kind = KIND_FP32, parts.divisor = 1;
   SolStatus status = first(ctx, &parts, plan.parts, stream);
