@@ -13,11 +13,19 @@ uint32_t fp8_pair(float a, float b) {
   return __nv_cvt_float2_to_fp8x2(make_float2(a, b), __NV_SATFINITE, __NV_E4M3);
 }
 
-INLINE float lanes_highest(float v, int lanes) {
+// The largest over groups of `lanes` (a power of two) neighbouring lanes, of magnitudes' bits: a NaN is above all.
+INLINE uint32_t lanes_top(uint32_t v, int lanes) {
+#if __CUDA_ARCH__ >= 800
+  if (lanes == 32) return __reduce_max_sync(~0u, v);
+#endif
 #pragma unroll
   for (int o = 16; o; o >>= 1)
-    if (o < lanes) v = higher(v, __shfl_xor_sync(~0u, v, o));
+    if (o < lanes) v = max(v, __shfl_xor_sync(~0u, v, o));
   return v;
+}
+
+INLINE float lanes_highest(float v, int lanes) {
+  return __uint_as_float(lanes_top(__float_as_uint(v), lanes));
 }
 
 // What divides by a scale: f / scale is f * up * over. The reciprocal alone could overflow.

@@ -110,7 +110,13 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
   if (!c.lanes && t == 0) norm_prefetch(c, p, row, 0, chunks * 16, false);
   held_second(c, r, t, step, mine, v);
   if (c.op == NORM_RMS_FP8) {
-    fp8_held(c, p, row, r.y, t, all, there, v, w, part);
+    Fp8Held h;
+    uint2 u[4];
+    fp8_sums(c, p, p->scaling, v, w, 0, nullptr, part, &h);
+    fp8_values(c, p, p->scaling, row, t, all, there, 0, &h, u);
+#pragma unroll
+    for (int k = 0; k < c.chunks; k++)
+      if (there[k]) fp8_put(c, r.y, t + k * all, u[k]);
     return;
   }
   float2 s = make_float2(0, 0);
@@ -305,7 +311,7 @@ INLINE void big_put_fp8(NormKernel c, const NormParams *p, NormShare share, Norm
 #pragma unroll
         for (int j = 0; j < 16 / norm_bytes(c); j++) f[j] *= scale;
       fp8_divide(q, 16 / norm_bytes(c), f);
-      if (there) fp8_put(c, r.y, at, f);
+      if (there) fp8_put(c, r.y, at, fp8_words(c, f));
     }
   }
 }

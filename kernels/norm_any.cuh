@@ -19,13 +19,6 @@ typedef struct NormShared {
   ClusterMail mail;
 } NormShared;
 
-INLINE uint32_t lanes_top(uint32_t v, int lanes) { // of non-negative floats' bits: a NaN is the largest
-#pragma unroll
-  for (int o = 16; o; o >>= 1)
-    if (o < lanes) v = max(v, __shfl_xor_sync(~0u, v, o));
-  return v;
-}
-
 // Over groups of `lanes` (a power of two) neighbouring lanes.
 INLINE NormPart part_lanes(NormKernel c, NormPart v, int lanes) {
   v.sum = lanes_sum(v.sum, lanes);

@@ -46,40 +46,79 @@ INLINE Fp8Scale fp8_block(NormKernel c, const NormParams *p, uint64_t row, int a
   return fp8_choose(top, times, scales, there && at % lanes == 0);
 }
 
-INLINE void fp8_put(NormKernel c, char *y, int at, float *f) {
+// What a chunk is in fp8: one word or two.
+INLINE uint2 fp8_words(NormKernel c, const float *f) {
   uint32_t low = fp8_pair(f[0], f[1]) | fp8_pair(f[2], f[3]) << 16;
-  if (c.kind == KIND_FP32) *(uint32_t *)(y + (int64_t)at * 4) = low;
-  else *(uint2 *)(y + (int64_t)at * 8) = make_uint2(low, fp8_pair(f[4], f[5]) | fp8_pair(f[6], f[7]) << 16);
+  return make_uint2(low, c.kind == KIND_FP32 ? 0 : fp8_pair(f[4], f[5]) | fp8_pair(f[6], f[7]) << 16);
 }
 
-// The rest of a row that is held, its weights too. By row and by block all but the scales themselves is known before
-// the row's sum is.
-INLINE void fp8_held(NormKernel c, const NormParams *p, uint64_t row, char *y, int t, int all, const bool *there,
-                     const Vec *v, const Vec *w, float (*part)[40]) {
-  const int lanes = 8 * norm_bytes(c), per = 16 / norm_bytes(c);
-  float f[4][8], tops[4], top = 0;
+INLINE void fp8_put(NormKernel c, char *y, int at, uint2 u) {
+  if (c.kind == KIND_FP32) *(uint32_t *)(y + (int64_t)at * 4) = u.x;
+  else *(uint2 *)(y + (int64_t)at * 8) = u;
+}
+
+// A row that is held, its weights too: chunks, and some threads' single elements ("edges") besides. By row and by block
+// all but the scales themselves is known before the row's sum is.
+typedef struct Fp8Held {
+  float f[4][8], edge[4], tops[4];
+  int lap[4];   // edge: of which chunk's block
+  float2 total; // sum and, by row, largest value
+  Fp8Scale q;
+} Fp8Held;
+
+// edges: how many each thread has; edge_weights: theirs.
+INLINE void fp8_sums(NormKernel c, const NormParams *p, int scaling, const Vec *v, const Vec *w, int edges,
+                     const float *edge_weights, float (*part)[40], Fp8Held *h) {
   float2 s = make_float2(0, 0);
-  Fp8Scale q = {1, 1};
+  float top = 0;
+  h->q.up = h->q.over = 1;
+#pragma unroll
+  for (int i = 0; i < edges; i++) {
+    s.x = fmaf(h->edge[i], h->edge[i], s.x);
+    h->edge[i] *= edge_weights[i] + p->offset;
+  }
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
     s = norm_sum(c, v[k], s);
-    tops[k] = fp8_product(c, p, v[k], w[k], f[k]);
-    top = higher(top, tops[k]);
-    if (p->scaling == NORM_SCALE_BLOCK) tops[k] = lanes_highest(tops[k], lanes);
+    h->tops[k] = fp8_product(c, p, v[k], w[k], h->f[k]);
+#pragma unroll
+    for (int i = 0; i < edges; i++) h->tops[k] = higher(h->tops[k], h->lap[i] == k ? fabsf(h->edge[i]) : 0);
+    top = higher(top, h->tops[k]);
+    if (scaling == NORM_SCALE_BLOCK) h->tops[k] = lanes_highest(h->tops[k], 8 * norm_bytes(c));
   }
-  if (p->scaling == NORM_SCALE_TENSOR) q = fp8_scale(*p->scales);
-  if (p->scaling == NORM_SCALE_ROW) highest_give(c, top, part[1]);
-  float scale = rsqrtf(fmaf(group_sum(c, s.x + s.y, part[0]), p->over_n, p->eps));
-  if (p->scaling == NORM_SCALE_ROW)
-    q = fp8_choose(highest_take(c, top, part[1]), scale, p->scales + row, t == 0 && there[0]);
+  if (scaling == NORM_SCALE_TENSOR) h->q = fp8_scale(*p->scales);
+  if (scaling == NORM_SCALE_ROW) highest_give(c, top, part[1]);
+  h->total = make_float2(group_sum(c, s.x + s.y, part[0]), 0);
+  if (scaling == NORM_SCALE_ROW) h->total.y = highest_take(c, top, part[1]);
+}
+
+// Chunks are t, t + all, ...; `inside`: those whose blocks begin within the row. Edges are divided in place.
+INLINE void fp8_values(NormKernel c, const NormParams *p, int scaling, uint64_t row, int t, int all, const bool *inside,
+                       int edges, Fp8Held *h, uint2 *u) {
+  const int per = 16 / norm_bytes(c);
+  float scale = rsqrtf(fmaf(h->total.x, p->over_n, p->eps));
+  Fp8Scale q[4];
+  if (scaling == NORM_SCALE_ROW) h->q = fp8_choose(h->total.y, scale, p->scales + row, t == 0 && inside[0]);
+#pragma unroll
+  for (int i = 0; i < edges; i++) q[i] = h->q;
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
-    if (p->scaling == NORM_SCALE_BLOCK) q = fp8_block(c, p, row, t + k * all, there[k], tops[k], scale);
-    if (p->scaling == NORM_SCALE_TENSOR)
+    if (scaling == NORM_SCALE_BLOCK) {
+      h->q = fp8_block(c, p, row, t + k * all, inside[k], h->tops[k], scale);
 #pragma unroll
-      for (int j = 0; j < per; j++) f[k][j] *= scale;
-    fp8_divide(q, per, f[k]);
-    if (there[k]) fp8_put(c, y, t + k * all, f[k]);
+      for (int i = 0; i < edges; i++)
+        if (h->lap[i] == k) q[i] = h->q;
+    }
+    if (scaling == NORM_SCALE_TENSOR)
+#pragma unroll
+      for (int j = 0; j < per; j++) h->f[k][j] *= scale;
+    fp8_divide(h->q, per, h->f[k]);
+    u[k] = fp8_words(c, h->f[k]);
+  }
+#pragma unroll
+  for (int i = 0; i < edges; i++) {
+    if (scaling == NORM_SCALE_TENSOR) h->edge[i] *= scale;
+    fp8_divide(q[i], 1, &h->edge[i]);
   }
 }
 

@@ -1,5 +1,6 @@
 // y = x / sqrt(mean(x^2) + eps) * (weight + offset). The bodies are in norm.cuh and norm_any.cuh.
 #include "norm_any.cuh"
+#include "norm_odd.cuh"
 
 #define NORM(T, name, how, number) NORM_##how(sol_rmsnorm_##T##_##name, NORM_RMS, TYPE_##T, number)
 #include "norm.def"
@@ -12,6 +13,11 @@
 #define FP8_BLOCK  NORM_BLOCK
 #define FP8_BLOCK4 NORM_BLOCK4
 #define FP8_BIG    NORM_BIG
+#define ODD_FEWER (__CUDA_ARCH__ >= 1000) // registers would spill there
+#define ODD(T, name, scales, lanes, chunks, threads, blocks)                                                           \
+  NORM_KERNEL(sol_rmsnorm_odd_##T##_##name, threads, (blocks) - ((lanes) ? 0 : ODD_FEWER), norm_odd_##scales,          \
+              NORM_RMS_FP8, TYPE_##T, chunks, lanes, 1)
+#include "norm_odd.def"
 #else // where fp8 takes many instructions, the others take all rows
 #define FP8_LANES(...)
 #define FP8_WARP(...)

@@ -2,7 +2,9 @@
 #include "silu_mul.h"
 
 #include "elementwise.cuh"
+#include "fp8.cuh"
 #include "funnel.cuh"
+#include "strip.cuh"
 
 INLINE float silu_mul(float gate, float up) {
   return __fmul_rn(over_one_plus_exp2(gate, __fmul_rn(gate, -1.4426950409f)), up);
@@ -74,7 +76,7 @@ INLINE void silu_any(int in, int out, SiluParams p) {
 }
 
 // fp8 with scales of its own. A thread holds `count` pieces of a row, `step` apart: vectors where all rows are whole
-// vectors on 16 bytes, otherwise single elements, neighbouring threads beside each other. Types are known where this is
+// vectors on 16 bytes, otherwise (but for silu_strip) single elements, neighbouring threads beside each other. Types are known where this is
 // compiled: branches between loads keep them apart.
 typedef struct SiluRow {
   const char *gate, *up;
@@ -120,26 +122,28 @@ INLINE float silu_take(const SiluRow *r, int first, int step, int per, int count
   return most;
 }
 
-// Zeros stay zeros: there the scale is 0 and nothing is divided by it. A scale whose reciprocal overflows is enlarged,
-// and so are the values.
-INLINE void silu_give(const SiluRow *r, int first, int step, int per, int count, float scale, float (*f)[8]) {
-  float more = scale < 0x1p-100f ? 0x1p64f : 1, inverse = scale == 0 ? 0 : __frcp_rn(__fmul_rn(scale, more));
+INLINE void silu_give(const SiluRow *r, int first, int step, int per, int count, Fp8Scale scale, float (*f)[8]) {
 #pragma unroll
   for (int k = 0; k < count; k++) {
     int at = first + k * step;
     if (at >= r->n) break;
-#pragma unroll
-    for (int j = 0; j < per; j++) f[k][j] = __fmul_rn(__fmul_rn(f[k][j], more), inverse);
+    fp8_divide(scale, per, f[k]);
     if (per > 1) store_chunk(r->y, at, per, 1, KIND_FP8, f[k]);
     else store_one(r->y, at, KIND_FP8, f[k][0]);
   }
 }
 
-INLINE float lanes_max(float most, int lanes) {
-#pragma unroll
-  for (int o = 16; o; o >>= 1)
-    if (o < lanes) most = fmaxf(most, __shfl_xor_sync(~0u, most, o));
-  return most;
+INLINE float lanes_most(float v, int lanes) { // NaN aside
+  return lanes_fold(make_float2(v, 0), FOLD_MAX, lanes).x;
+}
+
+// Over the threads of a block.
+INLINE float block_most(float v, float *shared) {
+  int lane = threadIdx.x % 32;
+  v = lanes_most(v, 32);
+  if (lane == 0) shared[threadIdx.x / 32] = v;
+  __syncthreads();
+  return lanes_most(lane < blockDim.x / 32 ? shared[lane] : 0, 32);
 }
 
 INLINE void silu_block(int in, int wide, int kind, const SiluParams *p) {
@@ -150,8 +154,8 @@ INLINE void silu_block(int in, int wide, int kind, const SiluParams *p) {
   begin_kernel();
   SiluRow r = silu_row_from(p, row, (int64_t)(block - row * p->spread.divider.by) * 128, in);
   if (block >= p->spread.chunks) r.n = 0;
-  float scale = __fdiv_rn(lanes_max(silu_take(&r, first, 32, per, count, in, kind, f), lanes), 448);
-  if (i % lanes == 0 && r.n) p->scales[block] = scale;
+  float most = lanes_most(silu_take(&r, first, 32, per, count, in, kind, f), lanes);
+  Fp8Scale scale = fp8_choose(most, 1, p->scales + block, i % lanes == 0 && r.n);
   silu_give(&r, first, 32, per, count, scale, f);
 }
 
@@ -174,14 +178,8 @@ INLINE void silu_row(int in, int wide, int threads, int rows, int count, int kin
       r = silu_row_from(p, row, at, in);
       most = fmaxf(most, silu_take(&r, first, step, per, 1, in, kind, f));
     }
-  most = lanes_max(most, rows > 1 ? threads : 32);
-  if (rows == 1) {
-    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = most;
-    __syncthreads();
-    most = lanes_max(threadIdx.x % 32 < blockDim.x / 32 ? shared[threadIdx.x % 32] : 0, 32);
-  }
-  float scale = __fdiv_rn(most, 448);
-  if (thread == 0 && row < p->rows) p->scales[row] = scale;
+  most = rows > 1 ? lanes_most(most, threads) : block_most(most, shared);
+  Fp8Scale scale = fp8_choose(most, 1, p->scales + row, thread == 0 && row < p->rows);
   if (count) silu_give(&r, first, step, per, count, scale, f);
   else
     for (int64_t at = 0; at < p->spread.length; at += step) {
@@ -189,6 +187,75 @@ INLINE void silu_row(int in, int wide, int threads, int rows, int count, int kin
       silu_take(&r, first, step, per, 1, in, kind, f);
       silu_give(&r, first, step, per, 1, scale, f);
     }
+}
+
+// The same where rows start anywhere, but gate, up and y alike (strip.cuh). A warp has 32 * count chunks next to each
+// other, a block a row; by blocks of columns each of these is a strip of its own.
+INLINE void silu_strip(int in, int blocks, int count, int kind, const SiluParams *p) {
+  __shared__ float shared[32];
+  const int per = 16 / in, lanes = 128 / per, edges = blocks ? count : 1;
+  uint64_t row = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
+  int64_t before = 0; // columns before those of this warp, or of this row
+  int t = threadIdx.x, lane = t % 32;
+  if (blocks) {
+    uint64_t warp = thread_index() / 32;
+    row = divide(warp, p->spread.divider);
+    before = (int64_t)(warp - row * p->spread.divider.by) * (32 * count * per);
+    t = lane;
+  }
+  int first = (t - lane) * count + lane, mine = blocks ? lane % lanes : t;
+  begin_kernel();
+  if (!blocks && row >= p->rows) return; // a whole block
+  SiluRow r = silu_row_from(p, row, before, in);
+  if (row >= p->rows) r.n = 0;
+  int head = strip_head(r.y, per);
+  Strip s = strip_of(head, r.n, per);
+  const char *gate = r.gate + (head + first * per) * in, *up = r.up + (head + first * per) * in;
+  bool there[4], edge[4];
+  int column[4];
+  Vec a[4], b[4];
+  float f[4][8], g[8], e[4], d[4], tops[4], most = 0;
+#pragma unroll
+  for (int k = 0; k < count; k++) {
+    int at = first + k * 32, begin = blocks ? (at - mine) * per : 0; // of its strip
+    if (blocks) s = strip_of(head, min(128, r.n - begin), per);
+    there[k] = (blocks ? mine : at) < s.chunks;
+    if (k < edges) edge[k] = mine < s.edges, column[k] = begin + strip_edge(s, mine, per);
+    a[k].v = load_if(gate + k * 512, there[k]);
+    b[k].v = load_if(up + k * 512, there[k]);
+  }
+#pragma unroll
+  for (int k = 0; k < edges; k++) {
+    e[k] = edge[k] ? load_one(r.gate, column[k], kind) : 0;
+    d[k] = edge[k] ? load_one(r.up, column[k], kind) : 0;
+  }
+#pragma unroll
+  for (int k = 0; k < count; k++) {
+    tops[k] = 0;
+    to_floats(a[k].u, per, kind, f[k]);
+    to_floats(b[k].u, per, kind, g);
+#pragma unroll
+    for (int j = 0; j < per; j++) {
+      f[k][j] = silu_mul(f[k][j], g[j]);
+      tops[k] = fmaxf(tops[k], fabsf(f[k][j]));
+    }
+    if (k < edges) e[k] = silu_mul(e[k], d[k]), tops[k] = fmaxf(tops[k], fabsf(e[k]));
+    if (blocks) tops[k] = lanes_most(tops[k], lanes);
+    most = fmaxf(most, tops[k]);
+  }
+  Fp8Scale scale = {1, 1};
+  if (!blocks) scale = fp8_choose(block_most(most, shared), 1, p->scales + row, t == 0);
+  float *scales = p->scales + row * (uint64_t)((p->spread.length + 127) / 128) + before / 128;
+#pragma unroll
+  for (int k = 0; k < count; k++) {
+    int at = first + k * 32;
+    if (blocks) scale = fp8_choose(tops[k], 1, scales + at / lanes, mine == 0 && at * per < r.n);
+    fp8_divide(scale, per, f[k]);
+    if (there[k]) store_chunk(r.y, head + at * per, per, 1, KIND_FP8, f[k]);
+    if (k >= edges) continue;
+    fp8_divide(scale, 1, &e[k]);
+    if (edge[k]) store_one(r.y, column[k], KIND_FP8, e[k]);
+  }
 }
 
 #define SILU(in, out)                                                                                        \
@@ -206,5 +273,10 @@ INLINE void silu_row(int in, int wide, int threads, int rows, int count, int kin
   KERNEL __launch_bounds__(threads * rows, blocks)                                                           \
   sol_silu_mul_row_##in##_##wide##_##threads##_##count(const __grid_constant__ SiluParams p) {               \
     SILU_BY_KIND(silu_row, in, wide, threads, rows, count)                                                   \
+  }
+#define SILU_STRIP(in, blocks, threads, count, per_sm)                                                       \
+  KERNEL __launch_bounds__(threads, per_sm)                                                                  \
+  sol_silu_mul_strip_##in##_##blocks##_##count(const __grid_constant__ SiluParams p) {                       \
+    SILU_BY_KIND(silu_strip, in, blocks, count)                                                              \
   }
 #include "silu_mul.def"

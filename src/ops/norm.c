@@ -66,9 +66,22 @@ static const Rule beside_rules[] = {
     {6 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 2},  {12 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 4},
     {24 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 8}, {48 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 16},
 };
+// To fp8, rows that start anywhere; by blocks of their columns, those of 4 bytes and of 2.
+#define ODD_ROWS(kernel, each, threads)                                                                      \
+  {each * threads, kernel, each, 0, 1}, {2 * each * threads, kernel, each, 0, 2},                            \
+      {4 * each * threads, kernel, each, 0, 4}, {8 * each * threads, kernel, each, 0, 8}, {                  \
+    16 * each *threads, kernel, each, 0, 16                                                                  \
+  }
+static const Rule odd_rules[] = {
+    {32, NORM_ODD_f_lanes16, 2, 16, 1}, {128, NORM_ODD_f_warp, 4, 32, 1}, ODD_ROWS(NORM_ODD_f_block, 4, 384)};
+static const Rule odd_blocks4_rules[] = {{128, NORM_ODD_f_warp_blocks, 4, 32, 1},
+                                         ODD_ROWS(NORM_ODD_f_block_blocks, 3, 448)};
+static const Rule odd_blocks2_rules[] = {{128, NORM_ODD_f_warp_blocks, 4, 32, 1},
+                                         ODD_ROWS(NORM_ODD_f_block_blocks, 3, 384)};
 
 enum {
   PER_TYPE = NORM_h_lanes4,
+  ODD_PER_TYPE = NORM_ODD_h_lanes16 - NORM_ODD_f_lanes16,
   SHARING = 128,         // threads of a block that has several rows
   BIG_BYTES = 128 << 10, // the most shared memory of a block
   ADD_BYTES = 46 << 10,  // two inputs: the least, so that four blocks fit an SM and not five (measured)
@@ -80,7 +93,8 @@ enum {
   LINE_BYTES = 128,
   LINED_BYTES = 1024 // rows as long as this, in the output, are worth it
 };
-_Static_assert(NORM_KERNELS == 3 * PER_TYPE, "every type has the same kernels");
+_Static_assert(NORM_KERNELS == 3 * PER_TYPE && NORM_ALL == 2 * NORM_KERNELS + 3 * ODD_PER_TYPE,
+               "every type has the same kernels");
 
 enum {
   SHARED_LANES = 0,
@@ -93,7 +107,7 @@ enum {
   SHARED_LOOP = 0
 };
 #define NORM(T, name, how, number) SHARED_##how,
-const uint32_t norm_shared[2 * NORM_KERNELS] = {
+const uint32_t norm_shared[NORM_ALL] = {
 #include "kernels/norm.def"
 #define NORM(T, name, how, number) SHARED_##how, // to fp8
 #include "kernels/norm.def"
@@ -136,6 +150,14 @@ static bool is_fast(const NormCall *call, int kind, int64_t per, int64_t out) {
          (p->bias || !call->layer) && p->n % per == 0 && by_vectors(p, per, out);
 }
 
+// To fp8, rows that start anywhere, but input and output alike: whole chunks of both start together.
+static bool is_odd(const NormCall *call, int kind, int64_t in, int64_t per) {
+  const NormParams *p = &call->p;
+  return call->fp8 && p->weight_kind == kind && p->weight && on_16(p->weight, 0) &&
+         ((uintptr_t)p->x / (uintptr_t)in - (uintptr_t)p->y) % (uintptr_t)per == 0 &&
+         (p->x_stride / in - p->y_stride) % per == 0;
+}
+
 static const Rule *find_rule(const Rule *rule, size_t count, int64_t chunks, bool clusters) {
   for (const Rule *end = rule + count; rule < end; rule++)
     if (chunks <= rule->chunks)
@@ -151,7 +173,9 @@ static uint64_t share_out(const Rule *rule, int64_t chunks, int64_t least, NormP
   if (need < least) need = least;
   if (!threads) threads = need < 32 ? (int64_t)1 << bits_of(need) : (need + 31) / 32 * 32;
   if (rule->cluster > 1 && threads < 64) threads = 64; // sums of a cluster go through shared memory
-  bool lanes = rule->kernel <= NORM_f_warp || (rule->kernel >= NORM_f_any2 && rule->kernel <= NORM_f_beside3);
+  bool lanes = rule->kernel <= NORM_f_warp ||
+               (rule->kernel >= NORM_f_any2 && rule->kernel <= NORM_f_beside3) ||
+               (rule->kernel >= NORM_ODD_f_lanes16 && rule->threads);
   bool share = lanes && rule->cluster == 1 && threads < SHARING && (threads & (threads - 1)) == 0;
   int rows = share ? SHARING / (int)threads : 1;
   if (rule->kernel == NORM_f_big) {
@@ -185,7 +209,7 @@ static int32_t rows_ahead(const NormParams *p, int64_t row_bytes, int kernel) {
   int64_t chunks = row_bytes / 16, bytes = 2 * AHEAD_BYTES;
   if (p->residual)
     bytes = chunks <= 1024 ? AHEAD_BYTES : 2 << 20;
-  else if (kernel == NORM_f_big)
+  else if (kernel == NORM_f_big || kernel >= NORM_ODD_f_lanes16)
     bytes = AHEAD_BYTES;
   int64_t rows = bytes / row_bytes;
   return rows || !bytes ? (int32_t)rows : 1;
@@ -225,8 +249,17 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
     rule = find_rule(fp8_rules, SOL_COUNT(fp8_rules), p->n / per, clusters);
   else if (fast)
     rule = find_rule(rms_rules, SOL_COUNT(rms_rules), p->n / per, clusters);
+  int64_t all = p->n / per + (p->n % per != 0);
+  if (!rule && clusters && is_odd(call, kind, in, per)) {
+    if (p->scaling != NORM_SCALE_BLOCK)
+      rule = find_rule(odd_rules, SOL_COUNT(odd_rules), all, true);
+    else if (in == 4)
+      rule = find_rule(odd_blocks4_rules, SOL_COUNT(odd_blocks4_rules), all, true);
+    else
+      rule = find_rule(odd_blocks2_rules, SOL_COUNT(odd_blocks2_rules), all, true);
+  }
   if (rule)
-    chunks = p->n / per, p->chunks = (int32_t)chunks;
+    chunks = all, p->chunks = (int32_t)chunks, least = 1;
   else if (beside)
     rule = find_rule(beside_rules, SOL_COUNT(beside_rules), chunks, clusters);
   else
@@ -244,7 +277,7 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
     p->split = block && !call->fp8 && !in_place(p) && chunks > SPLIT_CHUNKS &&
                p->m * (uint64_t)rule->held <= SPLIT_BLOCKS;
   }
-  l.kernel = call->fp8 + type * PER_TYPE + kernel;
+  l.kernel = kernel < NORM_KERNELS ? call->fp8 + type * PER_TYPE + kernel : kernel + type * ODD_PER_TYPE;
   p->ahead = rows_ahead(p, p->n * in, rule->kernel);
   uint64_t parts = p->split ? (uint64_t)rule->held : l.cluster;
   ops_grid(l.grid, (p->m + rows - 1) / rows * parts * l.block, l.block);

@@ -12,9 +12,15 @@ enum {
 #include "kernels/norm.def"
   NORM_KERNELS
 };
-// The most shared memory each takes beyond its own variables; the second half is for rmsnorm's to fp8, which
-// are numbered alike.
-extern const uint32_t norm_shared[2 * NORM_KERNELS];
+// rmsnorm has them twice, to fp8 too, and then those of kernels/norm_odd.def.
+enum {
+  NORM_BOTH = 2 * NORM_KERNELS - 1,
+#define ODD(T, name, scales, lanes, chunks, threads, blocks) NORM_ODD_##T##_##name,
+#include "kernels/norm_odd.def"
+  NORM_ALL
+};
+// The most shared memory each takes beyond its own variables.
+extern const uint32_t norm_shared[NORM_ALL];
 
 // Every class of row length: within a warp, a block, a cluster; whole chunks and not; beyond what is held.
 enum { NORM_SHAPES = 28, NORM_BENCH = 15 };

@@ -10,6 +10,8 @@ static const char *const kernel_names[] = {
 #include "kernels/norm.def"
 #define NORM(T, name, how, number) "sol_rmsnorm_fp8_" #T "_" #name,
 #include "kernels/norm.def"
+#define ODD(T, name, scales, lanes, chunks, threads, blocks) "sol_rmsnorm_odd_" #T "_" #name,
+#include "kernels/norm_odd.def"
 };
 
 static SolDtype out_of(const SolRmsnorm *a) {

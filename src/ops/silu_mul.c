@@ -13,6 +13,8 @@ enum {
 #include "kernels/silu_mul/silu_mul.def"
 #define SILU_ROW(in, wide, threads, rows, count, blocks) KERNEL_ROW_##in##_##wide##_##threads##_##count,
 #include "kernels/silu_mul/silu_mul.def"
+#define SILU_STRIP(in, blocks, threads, count, per_sm) KERNEL_STRIP_##in##_##blocks##_##count,
+#include "kernels/silu_mul/silu_mul.def"
   KERNEL_COUNT
 };
 static const char *const kernel_names[KERNEL_COUNT] = {
@@ -22,6 +24,16 @@ static const char *const kernel_names[KERNEL_COUNT] = {
 #include "kernels/silu_mul/silu_mul.def"
 #define SILU_ROW(in, wide, threads, rows, count, blocks)                                                     \
   "sol_silu_mul_row_" #in "_" #wide "_" #threads "_" #count,
+#include "kernels/silu_mul/silu_mul.def"
+#define SILU_STRIP(in, blocks, threads, count, per_sm) "sol_silu_mul_strip_" #in "_" #blocks "_" #count,
+#include "kernels/silu_mul/silu_mul.def"
+};
+
+static const struct StripKernel {
+  int kernel, in, blocks, threads, count;
+} strip_kernels[] = {
+#define SILU_STRIP(in, blocks, threads, count, per_sm)                                                       \
+  {KERNEL_STRIP_##in##_##blocks##_##count, in, blocks, threads, count},
 #include "kernels/silu_mul/silu_mul.def"
 };
 
@@ -205,6 +217,22 @@ static bool is_wide(const SolSiluMul *a, Shape s) {
          elementwise_aligned(a->up, s.up_stride * s.in, 16) && elementwise_aligned(a->y, s.y_stride, s.per);
 }
 
+// Whether whole chunks of x, from some row's start on, lie as those of y do.
+static bool is_alike(const void *x, int64_t stride, const SolSiluMul *a, Shape s) {
+  return ((uintptr_t)x / (uintptr_t)s.in - (uintptr_t)a->y) % (uintptr_t)s.per == 0 &&
+         (stride - s.y_stride) % s.per == 0;
+}
+
+// The kernel for rows that start anywhere, but alike. NULL: others are better, or hold a row.
+static const struct StripKernel *strip_kernel(const SolSiluMul *a, Shape s, bool blocks) {
+  enum { SHORT = 256 };
+  if (is_wide(a, s) || !is_alike(a->gate, s.gate_stride, a, s) || !is_alike(a->up, s.up_stride, a, s))
+    return NULL;
+  const struct StripKernel *k = strip_kernels;
+  while (k->in != s.in || k->blocks != blocks) k++;
+  return blocks || (a->n > SHORT && a->n <= (int64_t)k->threads * k->count * s.per) ? k : NULL;
+}
+
 // The first kernel that holds a row in registers, or the one that computes it twice; a block of as many
 // threads as the row needs.
 static const struct RowKernel *row_kernel(const SolSiluMul *a, Shape s, uint32_t *block) {
@@ -232,7 +260,21 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                   .y_kind = ops_kind(out_of(a)),
                   .flat = s.flat};
   OpsLaunch l = {.block = 256, .early = true, .params = &p, .bytes = sizeof p};
-  if (s.out == 1 && a->scaling == SOL_SCALE_ROW) {
+  const struct StripKernel *strip = NULL;
+  if (s.out == 1 && a->scaling != SOL_SCALE_TENSOR) strip = strip_kernel(a, s, a->scaling == SOL_SCALE_BLOCK);
+  if (strip && strip->blocks) {
+    int64_t part = 32 * strip->count * s.per; // columns of a warp
+    uint64_t parts = (uint64_t)(a->n / part + (a->n % part != 0));
+    p.spread = (Spread){parts * (uint64_t)a->m, a->n, elementwise_divider(parts)};
+    l.kernel = strip->kernel;
+    ops_grid(l.grid, p.spread.chunks * 32, l.block);
+  } else if (strip) {
+    int64_t of_warp = 32 * strip->count * s.per;
+    p.spread = (Spread){.length = a->n};
+    l.kernel = strip->kernel;
+    l.block = (uint32_t)((a->n + of_warp - 1) / of_warp * 32);
+    ops_grid(l.grid, (uint64_t)a->m, 1);
+  } else if (s.out == 1 && a->scaling == SOL_SCALE_ROW) {
     const struct RowKernel *r = row_kernel(a, s, &l.block);
     p.spread = (Spread){.length = a->n};
     l.kernel = r->kernel;
