@@ -19,7 +19,7 @@
 #define NORM_ANY(name, op, T, chunks) NORM_KERNEL(name, 512, (chunks) == 3 ? 2 : 1, layer_any, op, T, chunks, 0, 0, 0)
 #define NORM_BESIDE(name, op, T, chunks)                                                                               \
   NORM_KERNEL(name, (chunks) == 1 ? NORM_BESIDE1_THREADS : NORM_BESIDE_THREADS, (chunks) == 1 ? 4 : 2, layer_any, op,  \
-              T, chunks, 0, (chunks) == 1 || (T) == TYPE_f, 1)
+              T, chunks, 0, (T) == TYPE_f, 1)
 #if __CUDA_ARCH__ >= 900
 #undef NORM_BIG
 #define NORM_BIG(name, op, T, number)                                                                                  \

@@ -101,7 +101,7 @@ enum {
   SPLIT_CHUNKS =
       512, // rows longer than this have several blocks, where there are no more than so many in all
   SPLIT_BLOCKS = 64,
-  LAYER_BESIDE1 = 96, // chunks of layernorm's rows in fp32 up to which a thread has one
+  LAYER_BESIDE1 = 160, // chunks of layernorm's rows in fp32 up to which a thread has one
   LINE_BYTES = 128,
   LINED_BYTES = 1024 // rows as long as this, in the output, are worth it
 };
