@@ -5,9 +5,11 @@
 #define TILE_ODD(size, tall, wide)                                                                           \
   static_assert((tall) % (shape.threads / 32) == 0 && ((tall)-TRANSPOSE_SLACK(size)) % 32 == 0, "whole rows and columns to a warp"); \
   __shared__ __align__(16) char tile[(tall) * TRANSPOSE_PITCH(size, wide)]
+#define TILE_PLAIN(size, tall, wide)  __shared__ __align__(16) char tile[(tall) * TRANSPOSE_PITCH(size, wide)]
 #define TILE_DIRECT(size, tall, wide) (void)0
 #define BODY_WIDE(shape)              transpose_wide(shape, &p, tile)
-#define BODY_ODD(shape)               transpose_odd(shape, &p, tile)
+#define BODY_ODD(shape)               transpose_odd(shape, &p, TRANSPOSE_SLACK(shape.size), tile)
+#define BODY_PLAIN(shape)             transpose_odd(shape, &p, 0, tile)
 #define BODY_DIRECT(shape)            transpose_direct(shape, &p)
 #define TRANSPOSE(name, size, kind, tall, wide, rows, least)                                                 \
   KERNEL __launch_bounds__(TRANSPOSE_THREADS_##kind(size, tall, wide, rows),                                 \

@@ -9,7 +9,8 @@
 //
 // Odd: rows start anywhere. One element an access, neighbouring threads beside each other. What a tile stores of a row
 // of y is moved up to where a sector of 32 bytes starts, so that no sector is written by two blocks: a partly written
-// sector has to be read first. For that a tile loads a few rows more than it stores.
+// sector has to be read first. For that a tile loads a few rows more than it stores. Plain: without that; where all of y
+// stays in L2 for as long as it takes to write it, nothing has to be read.
 //
 // Direct: few rows. A thread transposes some columns of them in registers.
 #ifndef SOL_KERNELS_TRANSPOSE_CUH
@@ -188,8 +189,8 @@ INLINE int clamp(int64_t x, int low, int high) { return x < low ? low : x > high
 
 // The tile's first row lies `slack` rows before at.i; s.tall counts them all, s.tall - slack rows are stored. A warp
 // loads whole rows and stores whole columns: addresses are computed once for each.
-INLINE void transpose_odd(TransposeShape s, const TransposeParams *p, char *tile) {
-  int slack = TRANSPOSE_SLACK(s.size), pitch = TRANSPOSE_PITCH(s.size, s.wide), kept = s.tall - slack;
+INLINE void transpose_odd(TransposeShape s, const TransposeParams *p, int slack, char *tile) {
+  int pitch = TRANSPOSE_PITCH(s.size, s.wide), kept = s.tall - slack;
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = s.threads / 32, across = s.wide / 32;
   TransposeShape stored = s;
   stored.tall = kept;
@@ -220,7 +221,7 @@ INLINE void transpose_odd(TransposeShape s, const TransposeParams *p, char *tile
   char *row = at.y + warp * p->y_stride;
 #pragma unroll 4
   for (int c = warp; c < columns; c += warps, row += warps * p->y_stride) {
-    int r = slack + lane - (int)((uint32_t)(uintptr_t)row & 31) / s.size; // of the tile
+    int r = slack + lane - (slack ? (int)((uint32_t)(uintptr_t)row & 31) / s.size : 0); // of the tile
     const char *have = tile + r * pitch + c * s.size;
     char *to = row + (r - slack) * s.size;
 #pragma unroll

@@ -7,6 +7,7 @@
 // How many threads each kind of kernel takes for a tile (transpose.cuh).
 #define TRANSPOSE_THREADS_WIDE(size, tall, wide, rows)   ((tall) / (rows) * (wide) * (size) / 16)
 #define TRANSPOSE_THREADS_ODD(size, tall, wide, rows)    ((tall) * (wide) / (rows))
+#define TRANSPOSE_THREADS_PLAIN                          TRANSPOSE_THREADS_ODD
 #define TRANSPOSE_THREADS_DIRECT(size, tall, wide, rows) ((wide) / ((size) < 4 ? 4 / (size) : 1))
 
 // Blocks: x walks down the tiles of a column of tiles, so that neighbours write neighbouring pieces of y's rows;

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "ops/cpu.h"
 
-typedef enum Kind { WIDE, ODD, DIRECT } Kind;
+typedef enum Kind { WIDE, ODD, PLAIN, DIRECT } Kind; // PLAIN: ODD, where there are few tiles
 typedef struct Tile {
   int size;
   Kind kind;
@@ -13,6 +13,7 @@ typedef struct Tile {
 } Tile;
 #define KEPT_WIDE(size, tall)   (tall)
 #define KEPT_ODD(size, tall)    ((tall)-TRANSPOSE_SLACK(size))
+#define KEPT_PLAIN(size, tall)  (tall)
 #define KEPT_DIRECT(size, tall) (tall)
 static const Tile tiles[] = {
 #define TRANSPOSE(name, size, kind, tall, wide, rows, least)                                                 \
@@ -134,7 +135,7 @@ static int pick(const SolTranspose *a) {
   int kernel = 0, last = 0;
   for (; kernel < KERNEL_COUNT; kernel++) {
     const Tile *t = &tiles[kernel];
-    if (t->size != size || t->kind != kind) continue;
+    if (t->size != size || (t->kind == PLAIN ? ODD : t->kind) != kind) continue;
     last = kernel;
     int64_t down = ceil_div(reach(a, t), t->tall), across = ceil_div(a->n, t->wide);
     if ((double)down * (double)across * (double)a->batch >= (double)t->least) break;
@@ -202,10 +203,10 @@ static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
 // MxN, and a batch: single elements, ragged tiles on either side, whole tiles, both odd, thin and long ones;
 // tiles enough for each kernel of 2 bytes.
 static const int64_t shapes[][4] = {
-    {1, 1},        {1, 64},       {64, 1},        {3, 5},        {31, 33},  {64, 64},  {128, 128},
-    {192, 320, 2}, {769, 131},    {100, 616},     {136, 24},     {8, 1024}, {1024, 8}, {2, 1037, 3},
-    {65537, 2},    {257, 129, 3}, {5, 7, 70},     {0, 64},       {64, 0},   {1, 1023}, {13, 200},
-    {640, 3000},   {1536, 2048},  {136, 24, 320}, {40, 72, 540},
+    {1, 1},        {1, 64},       {64, 1},        {3, 5},        {31, 33},    {64, 64},  {128, 128},
+    {192, 320, 2}, {769, 131},    {100, 616},     {136, 24},     {8, 1024},   {1024, 8}, {2, 1037, 3},
+    {65537, 2},    {257, 129, 3}, {5, 7, 70},     {0, 64},       {64, 0},     {1, 1023}, {13, 200},
+    {640, 3000},   {1536, 2048},  {136, 24, 320}, {40, 72, 540}, {501, 1001},
 };
 static const int64_t bench[][4] = {
     {8, 4096},     {64, 8192},    {256, 5120},   {512, 4096},   {2048, 4096},  {8192, 4096}, {16384, 8192},
