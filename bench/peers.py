@@ -195,6 +195,12 @@ def places(moved):
     return 3 if moved >= LARGE else 1
 
 
+def forget_memory():
+    """What torch keeps of freed buffers: the next ones would lie there again."""
+    if DEVICE == "cuda":
+        torch.cuda.empty_cache()
+
+
 def spacer(place, number):
     """Memory between one buffer and the next, so that they lie elsewhere; to be kept while they are in use."""
     return torch.empty(place * (37 + 22 * number) << 20, device=DEVICE, dtype=torch.uint8)
@@ -431,8 +437,10 @@ class Light:
 
     def timed(self, key, moved, make):
         if key not in self.known:
-            plan = plan_of(moved)
-            times = [self.clock.time(make(plan.sets, place), plan)[0] for place in range(places(moved))]
+            plan, times = plan_of(moved), []
+            for place in range(places(moved)):
+                times.append(self.clock.time(make(plan.sets, place), plan)[0])
+                forget_memory()
             self.known[key] = statistics.median(times)
         return self.known[key]
 
@@ -585,8 +593,7 @@ def run_case(case, sol, clock, light):
         ours.append(time_ours(row, sets, plan, sol, clock))
         time_peers(row, times, sets, plan, peers, clock)
         del sets
-        if DEVICE == "cuda":
-            torch.cuda.empty_cache()
+        forget_memory()
     if None not in ours:
         row["us"] = statistics.median(ours)
     row["peers"] = {name: statistics.median(of) for name, of in times.items()}
