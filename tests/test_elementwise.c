@@ -157,7 +157,6 @@ TEST(kv_append_moves_bytes) {
   }
 }
 
-// All zeros: the scale is 0 and so are the elements, in rows and in blocks.
 // Whole numbers: exact. Positions include some that the tables have not.
 static void rope_is_exact(SolContext *ctx, SolRope a) {
   int64_t all = a.t * a.h * a.d, half = a.rotary / 2, table = a.rows * half;
@@ -218,6 +217,7 @@ TEST(rope_ahead_and_odd) {
   }
 }
 
+// All zeros: the scale is 0 and so are the elements, in rows and in blocks.
 TEST(zeros_stay_zeros_in_fp8) {
   for (SolBackend b = SOL_BACKEND_CPU; b <= SOL_BACKEND_EMU; b++)
     for (int scaling = SOL_SCALE_ROW; scaling <= SOL_SCALE_BLOCK; scaling++) {

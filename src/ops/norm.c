@@ -17,24 +17,26 @@ typedef struct Rule {
   {8, NORM_f_lanes4, 2, 4, 1}, {16, NORM_f_lanes8, 2, 8, 1}, {32, NORM_f_lanes16, 2, 16, 1}, {               \
     64, NORM_f_lanes32, 2, 32, 1                                                                             \
   }
-#define WIDE_ROWS                                                                                            \
+// last: threads of a block where rows are longest.
+#define WIDE_ROWS(last)                                                                                      \
   {8192, NORM_f_big, 8, 256, 4}, {16384, NORM_f_big, 8, 256, 8}, {32768, NORM_f_big, 8, 256, 16},            \
       {65536, NORM_f_big, 16, 256, 16}, {                                                                    \
-    131072, NORM_f_big, 16, 512, 16                                                                          \
+    131072, NORM_f_big, (1 << 13) / (last), last, 16                                                         \
   }
+_Static_assert(NORM_LAYER_THREADS == 256, "layernorm's blocks have as many threads everywhere");
 // Whole aligned chunks.
 static const Rule rms_rules[] = {SHORT_ROWS,
                                  {128, NORM_f_warp, 4, 32, 1},
                                  {1024, NORM_f_block_late, 2, 0, 1},
                                  {2048, NORM_f_block4_late, 4, 0, 1},
                                  {4096, NORM_f_big, 8, 256, 2},
-                                 WIDE_ROWS};
+                                 WIDE_ROWS(512)};
 static const Rule fp8_rules[] = {SHORT_ROWS, // as rms_rules, but four chunks a thread pay earlier
                                  {128, NORM_f_warp, 4, 32, 1},
                                  {256, NORM_f_block_late, 2, 0, 1},
                                  {2048, NORM_f_block4_late, 4, 0, 1},
                                  {4096, NORM_f_big, 8, 256, 2},
-                                 WIDE_ROWS};
+                                 WIDE_ROWS(512)};
 static const Rule add_rules[] = {SHORT_ROWS,
                                  {1024, NORM_f_block_late, 1, 0, 1},
                                  {2048, NORM_f_big, 4, 256, 2},
@@ -49,24 +51,20 @@ static const Rule embed_rules[] = {SHORT_ROWS,
                                    {512, NORM_f_block_late, 2, 0, 1},
                                    {2048, NORM_f_block4_late, 4, 0, 1},
                                    {4096, NORM_f_big, 8, 512, 1},
-                                   WIDE_ROWS};
-#define LAYER_WIDE_ROWS                                                                                      \
-  {4096, NORM_f_big, 8, NORM_LAYER_THREADS, 2}, {8192, NORM_f_big, 8, NORM_LAYER_THREADS, 4},                \
-      {16384, NORM_f_big, 8, NORM_LAYER_THREADS, 8}, {32768, NORM_f_big, 8, NORM_LAYER_THREADS, 16},         \
-      {65536, NORM_f_big, 16, NORM_LAYER_THREADS, 16}, {                                                     \
-    131072, NORM_f_big, 32, NORM_LAYER_THREADS, 16                                                           \
-  }
+                                   WIDE_ROWS(512)};
 static const Rule layer_rules[] = {SHORT_ROWS, // of 16-bit types
                                    {128, NORM_f_warp, 4, 32, 1},
                                    {512, NORM_f_block_early, 2, 0, 1},
                                    {1024, NORM_f_block4_early, 4, 0, 1},
-                                   {2048, NORM_f_big, 8, NORM_LAYER_THREADS, 1},
-                                   LAYER_WIDE_ROWS};
+                                   {2048, NORM_f_big, 8, 256, 1},
+                                   {4096, NORM_f_big, 8, 256, 2},
+                                   WIDE_ROWS(NORM_LAYER_THREADS)};
 static const Rule layer_rules_fp32[] = {SHORT_ROWS,
                                         {128, NORM_f_warp, 4, 32, 1},
                                         {512, NORM_f_block_early, 2, 0, 1},
                                         {2048, NORM_f_block4_late, 4, 0, 1},
-                                        LAYER_WIDE_ROWS};
+                                        {4096, NORM_f_big, 8, 256, 2},
+                                        WIDE_ROWS(NORM_LAYER_THREADS)};
 static const Rule any_rules[] = {
     {256, NORM_f_any2, 2, 0, 1},    {1536, NORM_f_any3, 3, 0, 1}, {2048, NORM_f_any4, 4, 0, 1},
     {4096, NORM_f_any4, 4, 0, 2},   {8192, NORM_f_any4, 4, 0, 4}, {16384, NORM_f_any4, 4, 0, 8},
@@ -177,6 +175,26 @@ static const Rule *find_rule(const Rule *rule, size_t count, int64_t chunks, boo
   return NULL;
 }
 
+#define FIND(rules) find_rule(rules, SOL_COUNT(rules), chunks, clusters)
+static const Rule *fast_rule(const SolContext *ctx, const NormCall *call, int64_t in, int64_t chunks,
+                             bool clusters) {
+  const NormParams *p = &call->p;
+  if (p->residual) {
+    const Rule *rule = FIND(add_rules);
+    uint64_t few = (uint64_t)ctx->sms * (in == 2 && chunks <= SPLIT_CHUNKS ? 4 : 1);
+    return rule && rule->kernel == NORM_f_block_late && p->m <= few ? &add_few : rule;
+  }
+  if (p->ids) return FIND(embed_rules);
+  if (call->layer) return in == 4 ? FIND(layer_rules_fp32) : FIND(layer_rules);
+  return call->fp8 ? FIND(fp8_rules) : FIND(rms_rules);
+}
+
+static const Rule *odd_rule(const NormParams *p, int64_t in, int64_t chunks) {
+  const bool clusters = true;
+  if (p->scaling != NORM_SCALE_BLOCK) return FIND(odd_rules);
+  return in == 4 ? FIND(odd_blocks4_rules) : FIND(odd_blocks2_rules);
+}
+
 // Threads that share a row in a block, rows of a block, blocks of a row. least: threads that a row has at
 // least.
 static uint64_t share_out(const Rule *rule, int64_t chunks, int64_t least, NormParams *p, OpsLaunch *l) {
@@ -247,38 +265,16 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   // Warps on whole lines of the output, where a row has several; on whole words at least.
   p->line = (int32_t)(p->n * out >= LINED_BYTES ? LINE_BYTES / out : 4 / in);
   int64_t chunks = (p->n + (beside ? p->line - 1 : 0) + per - 1) / per;
-  const Rule *rule = NULL;
-  if (fast && p->residual) {
-    rule = find_rule(add_rules, SOL_COUNT(add_rules), p->n / per, clusters);
-    bool short_16 = in == 2 && p->n / per <= SPLIT_CHUNKS;
-    if (rule && rule->kernel == NORM_f_block_late && p->m <= (uint64_t)ctx->sms * (short_16 ? 4 : 1))
-      rule = &add_few;
-  } else if (fast && p->ids)
-    rule = find_rule(embed_rules, SOL_COUNT(embed_rules), p->n / per, clusters);
-  else if (fast && call->layer && in == 4)
-    rule = find_rule(layer_rules_fp32, SOL_COUNT(layer_rules_fp32), p->n / per, clusters);
-  else if (fast && call->layer)
-    rule = find_rule(layer_rules, SOL_COUNT(layer_rules), p->n / per, clusters);
-  else if (fast && call->fp8)
-    rule = find_rule(fp8_rules, SOL_COUNT(fp8_rules), p->n / per, clusters);
-  else if (fast)
-    rule = find_rule(rms_rules, SOL_COUNT(rms_rules), p->n / per, clusters);
   int64_t all = p->n / per + (p->n % per != 0);
-  if (!rule && clusters && is_odd(call, kind, in, per)) {
-    if (p->scaling != NORM_SCALE_BLOCK)
-      rule = find_rule(odd_rules, SOL_COUNT(odd_rules), all, true);
-    else if (in == 4)
-      rule = find_rule(odd_blocks4_rules, SOL_COUNT(odd_blocks4_rules), all, true);
-    else
-      rule = find_rule(odd_blocks2_rules, SOL_COUNT(odd_blocks2_rules), all, true);
-  }
+  const Rule *rule = fast ? fast_rule(ctx, call, in, all, clusters) : NULL;
+  if (!rule && clusters && is_odd(call, kind, in, per)) rule = odd_rule(p, in, all);
   if (rule)
     chunks = all, p->chunks = (int32_t)chunks, least = 1;
   else if (beside) {
     size_t skip = call->layer && in == 4 && chunks > LAYER_BESIDE1 ? 1 : 0;
     rule = find_rule(beside_rules + skip, SOL_COUNT(beside_rules) - skip, chunks, clusters);
   } else
-    rule = find_rule(any_rules, SOL_COUNT(any_rules), chunks, clusters);
+    rule = FIND(any_rules);
   Rule loop = {INT64_MAX, beside ? NORM_f_beside_loop : NORM_f_loop, 2, 512, clusters ? 8 : 1};
   if (!rule) rule = &loop;
 
