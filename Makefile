@@ -37,11 +37,17 @@ FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 BENCH_SRC := $(sort $(wildcard bench/bench_*.c))
 C_FILES   := $(sort $(wildcard include/sol/*.h src/*/*.[ch] tests/*.[ch] tests/fuzz/*.[ch] bench/*.[ch] examples/*.[ch]))
 
+# Hot instruction handlers are compiled once more for AVX2 and chosen at run time (src/emu/ops.h): a plain x86-64
+# build runs everywhere. Sanitized builds have the plain ones alone, so that the tests run both.
+AVX2_OPS  := approx bits compare cvt float half int memory minmax mul
+HAS_AVX2  := $(if $(findstring -fsanitize,$(CFLAGS)),,$(findstring x86_64,$(shell $(CC) -dumpmachine)))
+AVX2_OBJ  := $(if $(HAS_AVX2),$(AVX2_OPS:%=$(B)/obj/src/emu/ops_%_avx2.o))
+
 # The runtime on the emulator takes the toolkit's headers; its reader of fat binaries does without.
 SHIM_SRC  := $(call sources,shim)
 FAT_OBJ   := $(patsubst %,$(B)/obj/src/shim/%.o,fatbin lz4 zstd_host cubin)
 SHIM_OBJ  := $(SHIM_SRC:%.c=$(B)/obj/%.o)
-SHIM_LIB  := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(WASM_ONLY),$(call sources,base device roofline ptx mem emu audit driver)))
+SHIM_LIB  := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(WASM_ONLY),$(call sources,base device roofline ptx mem emu audit driver))) $(AVX2_OBJ)
 SHIM      := $(if $(CUDA_INC),$(B)/shim/libcudart.so.13 $(B)/shim/libcublas.so.13 $(B)/shim/libcublasLt.so.13)
 
 # What the driver loads into a program under `sol profile`: hidden but for one name, with its own copy of what it uses.
@@ -58,7 +64,7 @@ RUNGS     := $(if $(NVCC),$(sort $(patsubst kernels/%/rungs.cu,%_rungs,$(wildcar
                $(patsubst kernels/sweeps/%.cu,sweeps_%,$(wildcard kernels/sweeps/*.cu))))
 EMBED_OBJ := $(B)/obj/kernels/images.o
 RUNGS_OBJ := $(B)/obj/kernels/ladder_images.o
-LIB_OBJ   := $(LIB_SRC:%.c=$(B)/obj/%.o) $(EMBED_OBJ)
+LIB_OBJ   := $(LIB_SRC:%.c=$(B)/obj/%.o) $(AVX2_OBJ) $(EMBED_OBJ)
 TOOL_OBJ  := $(filter-out $(MAIN_OBJ),$(TOOL_SRC:%.c=$(B)/obj/%.o)) $(RUNGS_OBJ)
 WASM_OBJ  := $(patsubst %.c,$(B)/wasm/%.o,$(filter-out $(HOST_ONLY),$(call sources,$(WASM_DIRS))))
 TESTS     := $(TEST_SRC:tests/%.c=$(B)/tests/%)
@@ -146,11 +152,15 @@ STAMP_nvcc-rungs = $(NVCC) $(RUNG_FLAGS)
 
 $(B)/obj/src/ops/%.o: CFLAGS += -O3 -fno-math-errno -fno-trapping-math
 # The emulator's arithmetic reads no floating-point flags and no errno: saying so lets its loops vectorise.
-$(B)/obj/src/emu/%.o: CFLAGS += -fno-math-errno -fno-trapping-math
+$(B)/obj/src/emu/%.o: CFLAGS += -fno-math-errno -fno-trapping-math $(if $(HAS_AVX2),-DOPS_HAS_AVX2)
 
 $(B)/obj/%.o: %.c $(B)/stamp/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_FLAGS) $(EXTRA) $(DEPS) -c $< -o $@
+
+$(B)/obj/src/emu/%_avx2.o: src/emu/%.c $(B)/stamp/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LIB_FLAGS) -DOPS_AVX2 -mavx2 -mfma -mbmi -mbmi2 $(DEPS) -c $< -o $@
 
 $(SHIM_OBJ): EXTRA := -D_GNU_SOURCE -Wno-deprecated-declarations $(CUDA_INC:%=-isystem %)
 

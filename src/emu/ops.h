@@ -1,8 +1,8 @@
 // What the ops_*.c files share. Include it first: it sets how they are compiled.
 //
-// Hot files are compiled twice on x86-64: as they are, and by ops_*_avx2.c for machines with AVX2 and FMA.
-// Their lower_* functions are written OPS(lower_int_arith); OPS_CHOOSE at the end of the file makes the real
-// one.
+// On x86-64 the Makefile compiles the files it lists as AVX2_OPS twice: for any x86-64, and with -DOPS_AVX2 for
+// machines with AVX2 and FMA. Their lower_* functions are written OPS_LOWER(int_arith); OPS_CHOOSE at the end of
+// the file defines the function that picks one of the two at run time.
 #ifndef SOL_EMU_OPS_H
 #define SOL_EMU_OPS_H
 
@@ -16,29 +16,9 @@
 #pragma clang diagnostic ignored "-Wpass-failed" // loops are asked to vectorise; where they cannot, so be it
 #endif
 
-// Sanitized builds do without the twin: so the tests run both.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define OPS_SANITIZED
-#endif
-#endif
-#if defined(__x86_64__) && defined(__GNUC__) && __STDC_HOSTED__ && !defined(__SANITIZE_ADDRESS__) &&         \
-    !defined(OPS_SANITIZED)
-#define OPS_HAS_TWIN 1
-#else
-#define OPS_HAS_TWIN 0
-#endif
 #ifdef OPS_AVX2
 #define OPS(name) name##_avx2
-#ifdef __clang__
-#define __FMA__ 1 // the attribute below does not say so itself
-#define OPS_END _Pragma("clang attribute pop")
-#pragma clang attribute push(__attribute__((target("avx2,fma,bmi,bmi2"))), apply_to = function)
-#else
-#define OPS_END
-#pragma GCC target("avx2,fma,bmi,bmi2")
-#endif
-#elif OPS_HAS_TWIN
+#elif defined(OPS_HAS_AVX2)
 #define OPS(name) name##_plain
 #else
 #define OPS(name) name
@@ -51,8 +31,8 @@
 #undef EMU_HOT
 #define EMU_HOT __attribute__((flatten))
 
-// Forwards lower_NAME to the twin that this machine can run. Written once per family in a hot file.
-#if !OPS_HAS_TWIN || defined(OPS_AVX2)
+// Defines lower_NAME, which calls the version that this machine can run. Written once per family.
+#if !defined(OPS_HAS_AVX2) || defined(OPS_AVX2)
 #define OPS_CHOOSE(name) struct OpsNothing // takes the semicolon
 #else
 #define OPS_CHOOSE(name)                                                                                     \

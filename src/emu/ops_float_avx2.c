@@ -1,8 +1,0 @@
-// ops_float.c once more, for machines with AVX2.
-#define OPS_AVX2
-#include "emu/ops.h"
-
-#if OPS_HAS_TWIN
-#include "emu/ops_float.c"
-#endif
-OPS_END
