@@ -98,12 +98,12 @@ template <bool ASYNC> __global__ void __launch_bounds__(512, 3) staged(const uin
 
 template <bool MAIL> __global__ void __launch_bounds__(512, 3) normalise(const uint4 *x, const uint4 *w, uint4 *y, int off) {
   extern __shared__ __align__(128) char memory[];
-  __shared__ ClusterMail mail;
+  __shared__ ClusterExchange mail;
   __shared__ float part[16], sums[16];
   uint4 *held = (uint4 *)(memory + off) + threadIdx.x;
   int blocks, rank = (int)cluster_rank();
   asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(blocks));
-  if (MAIL) mail_open(&mail, blocks);
+  if (MAIL) exchange_init(&mail, blocks);
   else cluster_arrive();
   int lap = blocks * 512, mine = rank * 512 + threadIdx.x;
   size_t row = blockIdx.x / blocks * (size_t)lap * LAPS + mine;
@@ -123,7 +123,7 @@ template <bool MAIL> __global__ void __launch_bounds__(512, 3) normalise(const u
   __syncthreads();
   sum = warp_sum(threadIdx.x % 32 < 16 ? part[threadIdx.x % 32] : 0);
   if (MAIL) {
-    mail_exchange(&mail, blocks, make_float2(sum, 0));
+    exchange_all(&mail, blocks, make_float2(sum, 0));
     sum = 0;
     for (int i = 0; i < blocks; i++) sum += mail.from[i].x;
   } else {

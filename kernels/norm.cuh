@@ -170,13 +170,13 @@ INLINE NormShare norm_share(NormKernel c, const NormParams *p) {
 }
 
 // Sum, and for FP8 the largest, over the blocks of a cluster. v: of this block's elements.
-INLINE float2 cluster_fold(NormKernel c, const NormParams *p, ClusterMail *mail, float2 v) {
+INLINE float2 cluster_fold(NormKernel c, const NormParams *p, ClusterExchange *exchange, float2 v) {
   int blocks = 1 << p->cluster_bits;
-  mail_exchange(mail, blocks, v);
+  exchange_all(exchange, blocks, v);
   v = make_float2(0, 0);
   for (int i = 0; i < blocks; i++) {
-    v.x += mail->from[i].x;
-    if (c.op == NORM_RMS_FP8) v.y = higher(v.y, mail->from[i].y);
+    v.x += exchange->from[i].x;
+    if (c.op == NORM_RMS_FP8) v.y = higher(v.y, exchange->from[i].y);
   }
   return v;
 }
@@ -313,8 +313,8 @@ INLINE void big_hint(NormKernel c, const NormParams *p, NormShare share) {
 INLINE void norm_big(NormKernel c, const NormParams *p) {
   extern __shared__ __align__(128) uint4 far[]; // a thread reads what it has written itself
   __shared__ __align__(16) float part[2][40];
-  __shared__ ClusterMail mail;
-  if (p->cluster_bits) mail_open(&mail);
+  __shared__ ClusterExchange exchange;
+  if (p->cluster_bits) exchange_init(&exchange);
   NormShare share = norm_share(c, p);
   uint4 *held = far + threadIdx.x;
   big_hint(c, p, share);
@@ -342,7 +342,7 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
   if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_TENSOR) q = fp8_scale(*p->scales);
   float2 total = make_float2(block_sum(s.x + s.y, part[0]), 0);
   if (by_row) total.y = highest_take(c, 0, part[1]);
-  if (p->cluster_bits) total = cluster_fold(c, p, &mail, total);
+  if (p->cluster_bits) total = cluster_fold(c, p, &exchange, total);
   float scale = rsqrtf(total.x * p->over_n + p->eps);
   if (c.op == NORM_RMS_FP8) {
     if (by_row) q = fp8_choose(total.y, scale, p->scales + share.row, share.begin == 0);

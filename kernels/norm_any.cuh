@@ -16,7 +16,7 @@ typedef struct NormPart {
 
 typedef struct NormShared {
   NormPart warps[16];
-  ClusterMail mail;
+  ClusterExchange exchange;
 } NormShared;
 
 // Over groups of `lanes` (a power of two) neighbouring lanes.
@@ -28,7 +28,7 @@ INLINE NormPart part_lanes(NormKernel c, NormPart v, int lanes) {
 
 // Before each reduction, so long that the other blocks have come this far by then.
 INLINE void any_ready(const NormParams *p, NormShared *shared) {
-  if (p->cluster_bits) mail_open(&shared->mail);
+  if (p->cluster_bits) exchange_init(&shared->exchange);
 }
 
 // Every thread of the row gets the sum over the row. Each call has its own `shared`.
@@ -45,8 +45,8 @@ INLINE NormPart any_fold(NormKernel c, const NormParams *p, NormShared *shared, 
   v = part_lanes(c, v, p->warp_lanes);
   if (p->cluster_bits) {
     int blocks = 1 << p->cluster_bits;
-    mail_exchange(&shared->mail, blocks, make_float2(v.sum, c.op == NORM_RMS_FP8 ? __uint_as_float(v.top) : 0));
-    float2 theirs = shared->mail.from[lane & (blocks - 1)];
+    exchange_all(&shared->exchange, blocks, make_float2(v.sum, c.op == NORM_RMS_FP8 ? __uint_as_float(v.top) : 0));
+    float2 theirs = shared->exchange.from[lane & (blocks - 1)];
     v.sum = theirs.x, v.top = __float_as_uint(theirs.y);
     v = part_lanes(c, v, blocks);
   }

@@ -54,10 +54,10 @@ INLINE Vec layer_load(const char *at) { // as load16_now
 INLINE void layer_big(NormKernel c, const NormParams *p) {
   extern __shared__ __align__(128) uint4 far[]; // a thread reads what it has written itself
   __shared__ __align__(16) float part[2][8];
-  __shared__ ClusterMail mail;
+  __shared__ ClusterExchange exchange;
   const int per = 16 / norm_bytes(c);
   int bits = p->cluster_bits, rank = bits ? (int)cluster_rank() : 0;
-  if (bits) mail_open(&mail);
+  if (bits) exchange_init(&exchange);
   uint64_t row = block_index() >> bits;
   int begin = rank * LAYER_THREADS + threadIdx.x, lap = LAYER_THREADS << bits;
   int count = p->chunks > begin ? ((p->chunks - begin - 1) >> (31 - __clz(lap))) + 1 : 0;
@@ -104,9 +104,9 @@ INLINE void layer_big(NormKernel c, const NormParams *p) {
   float mean = layer_sum(fmaf(k0, n, d), part[0]) * (mine ? __frcp_rn((float)mine) : 0);
   q = layer_sum(fmaf((away - mean) * n, away - mean, q), part[1]);
   if (bits) {
-    mail_exchange(&mail, 1 << bits, make_float2(mean, q));
+    exchange_all(&exchange, 1 << bits, make_float2(mean, q));
     int from_rank = threadIdx.x & ((1 << bits) - 1);
-    float2 v = mail.from[from_rank];
+    float2 v = exchange.from[from_rank];
     n = (float)(layer_chunks(p, from_rank) * per);
     mean = layer_blocks(n * v.x, 1 << bits) * p->over_n;
     q = layer_blocks(fmaf(n * (v.x - mean), v.x - mean, v.y), 1 << bits);

@@ -33,7 +33,7 @@ INLINE Vec odd_weights(NormKernel c, const uint32_t *from, bool half, bool there
 
 INLINE void norm_odd(NormKernel c, const NormParams *p, int blocks) {
   __shared__ __align__(16) float part[2][40];
-  __shared__ ClusterMail mail;
+  __shared__ ClusterExchange exchange;
   const int in = norm_bytes(c), per = 16 / in, lanes = c.lanes ? c.lanes : 32;
   const int group = 128 / per, laps = group / per, edges = ODD_EDGES(c.chunks, laps, blocks);
   const int scaling = blocks ? NORM_SCALE_BLOCK : p->scaling == NORM_SCALE_ROW ? NORM_SCALE_ROW : NORM_SCALE_TENSOR;
@@ -43,7 +43,7 @@ INLINE void norm_odd(NormKernel c, const NormParams *p, int blocks) {
     row = row * (128 / c.lanes) + t / c.lanes;
     t %= c.lanes;
   } else if (p->cluster_bits) {
-    mail_open(&mail);
+    exchange_init(&exchange);
     row >>= p->cluster_bits;
     t += (int)cluster_rank() * blockDim.x;
   }
@@ -89,7 +89,7 @@ INLINE void norm_odd(NormKernel c, const NormParams *p, int blocks) {
 #pragma unroll
   for (int i = 0; i < edges; i++) edge_weights[i] = edge[i] ? load_one(p->weight, column[i], c.kind) : 0;
   fp8_sums(c, p, scaling, v, w, edges, edge_weights, part, &h);
-  if (!c.lanes && p->cluster_bits) h.total = cluster_fold(c, p, &mail, h.total);
+  if (!c.lanes && p->cluster_bits) h.total = cluster_fold(c, p, &exchange, h.total);
   uint2 u[4];
   fp8_values(c, p, scaling, row, first, lanes, inside, edges, &h, u);
 #pragma unroll

@@ -99,15 +99,15 @@ INLINE void cluster_wait(void) {
 #endif
 }
 
-// What the blocks of a cluster tell each other, once: each sends two floats to all, itself included, and waits for
-// those of all. A barrier of the cluster that orders memory would wait for everything its threads have written, global
-// memory included (MEMBAR.ALL.GPU); these stores signal their own arrival.
-typedef struct ClusterMail {
+// One exchange through distributed shared memory between the blocks of a cluster: each sends two floats to all blocks,
+// itself included, with st.async, and waits on its own mbarrier for those of all. barrier.cluster with release semantics
+// would also wait for every global store of the block (MEMBAR.ALL.GPU).
+typedef struct ClusterExchange {
   float2 from[16]; // by rank
   uint64_t arrived;
-} ClusterMail;
+} ClusterExchange;
 
-INLINE void mail_open(ClusterMail *m) { // all threads, at the kernel's start
+INLINE void exchange_init(ClusterExchange *m) { // all threads, at the start of the kernel
 #if __CUDA_ARCH__ >= 900
   if (threadIdx.x == 0)
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n"
@@ -117,7 +117,7 @@ INLINE void mail_open(ClusterMail *m) { // all threads, at the kernel's start
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #endif
 }
-INLINE void mail_exchange(ClusterMail *m, int blocks, float2 v) { // all threads; v counts in the first `blocks` of them
+INLINE void exchange_all(ClusterExchange *m, int blocks, float2 v) { // all threads; v counts in the first `blocks` of them
 #if __CUDA_ARCH__ >= 900
   uint32_t arrived = (uint32_t)__cvta_generic_to_shared(&m->arrived), done = 0;
   cluster_wait(); // all of them run, and are ready
@@ -141,15 +141,15 @@ INLINE void mail_exchange(ClusterMail *m, int blocks, float2 v) { // all threads
 #endif
 }
 
-// Shared memory of one reduction: `warps` for the warps of the block, `mail` for the blocks of the cluster. A kernel
+// Shared memory of one reduction: `warps` for the warps of the block, `exchange` for the blocks of the cluster. A kernel
 // that reduces twice has two of them. Call row_begin first.
 typedef struct RowFold {
   float2 warps[32];
-  ClusterMail mail;
+  ClusterExchange exchange;
 } RowFold;
 
 INLINE void row_begin(RowShape s, RowFold *shared) {
-  if (s.cluster > 1) mail_open(&shared->mail);
+  if (s.cluster > 1) exchange_init(&shared->exchange);
 }
 
 INLINE float2 row_fold(RowShape s, RowFold *shared, float2 v, int how) {
@@ -160,10 +160,10 @@ INLINE float2 row_fold(RowShape s, RowFold *shared, float2 v, int how) {
   __syncthreads();
   v = lanes_fold(shared->warps[first + threadIdx.x % warps], how, warps);
   if (s.cluster > 1) {
-    mail_exchange(&shared->mail, s.cluster, v);
-    v = shared->mail.from[0];
+    exchange_all(&shared->exchange, s.cluster, v);
+    v = shared->exchange.from[0];
 #pragma unroll
-    for (int i = 1; i < s.cluster; i++) v = fold(v, shared->mail.from[i], how);
+    for (int i = 1; i < s.cluster; i++) v = fold(v, shared->exchange.from[i], how);
   }
   return v;
 }

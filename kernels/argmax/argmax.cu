@@ -3,7 +3,7 @@
 // First the row's threads agree on the largest value, as cheaply as a maximum is had; then the few that have met it
 // look where it stands, in the last chunks that raised what they had.
 #include "argmax/argmax.h"
-#include "mail.cuh"
+#include "cluster_exchange.cuh"
 #include "span.cuh"
 
 enum { DEPTH = 4 }; // chunks on their way at once
@@ -95,7 +95,7 @@ INLINE uint32_t lanes_highest(uint32_t key, int lanes) {
 typedef struct BestFold {
   uint32_t warps[32];
   unsigned long long columns[32];
-  ClusterMail mail;
+  ClusterExchange exchange;
 } BestFold;
 
 // The highest key of a row's threads, in one block.
@@ -114,11 +114,11 @@ INLINE unsigned long long row_first(RowShape s, BestFold *shared, int row, uint3
   __syncthreads();
   unsigned long long column = shared->columns[row];
   float2 both = make_float2(__uint_as_float(key), __uint_as_float((uint32_t)column));
-  if (s.cluster == 1 || !mail_to_first(&shared->mail, s.cluster, both)) return column;
+  if (s.cluster == 1 || !exchange_to_first(&shared->exchange, s.cluster, both)) return column;
   unsigned long long best = 0; // the lower column is the higher number
 #pragma unroll
   for (int i = 0; i < s.cluster; i++) {
-    both = shared->mail.from[i];
+    both = shared->exchange.from[i];
     best = max(best, (unsigned long long)__float_as_uint(both.x) << 32 | ~__float_as_uint(both.y));
   }
   return ~(uint32_t)best;
@@ -184,7 +184,7 @@ INLINE void argmax_row(const ArgmaxParams *p, RowShape s, int once, int kind, Be
   sol_argmax_##in##_rows_##threads##x##cluster(ArgmaxParams p) {                                             \
     __shared__ BestFold shared;                                                                              \
     const RowShape s = {threads, 1, rows, cluster, in, in, 1};                                               \
-    if (cluster > 1) mail_open(&shared.mail);                                                                \
+    if (cluster > 1) exchange_init(&shared.exchange);                                                                \
     let_successor_start();                                                                                   \
     wait_for_predecessor();                                                                                  \
     const int once = (upto) <= DEPTH * threads * cluster;                                                    \

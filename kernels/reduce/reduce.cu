@@ -1,7 +1,7 @@
 // Sum, max, sum of squares over rows, columns or all. Everything is added up in an order that the shape alone fixes, so
 // the same input gives the same bits; a second launch adds up what the blocks of the first leave in the workspace.
 #include "reduce/reduce.h"
-#include "mail.cuh"
+#include "cluster_exchange.cuh"
 #include "span.cuh"
 
 // `how` is a literal wherever these are used.
@@ -34,10 +34,10 @@ INLINE float fold_row(RowShape s, RowFold *shared, float sum, int how) {
   RowShape block = s;
   block.cluster = 1;
   float2 v = row_fold(block, shared, make_float2(sum, 0), how == HOW_MAX ? FOLD_HIGHEST : FOLD_SUM);
-  if (s.cluster == 1 || !mail_to_first(&shared->mail, s.cluster, v)) return v.x;
-  sum = shared->mail.from[0].x;
+  if (s.cluster == 1 || !exchange_to_first(&shared->exchange, s.cluster, v)) return v.x;
+  sum = shared->exchange.from[0].x;
 #pragma unroll
-  for (int i = 1; i < s.cluster; i++) sum = add(sum, shared->mail.from[i].x, how);
+  for (int i = 1; i < s.cluster; i++) sum = add(sum, shared->exchange.from[i].x, how);
   return sum;
 }
 
@@ -193,7 +193,7 @@ enum { COLUMNS_THREADS = 256, COLUMNS_WARPS = COLUMNS_THREADS / 32, COLUMNS_CLUS
 typedef struct ColumnsFold {
   float warps[COLUMNS_WARPS][COLUMNS_THREADS]; // of each warp, a strip's columns
   float parts[COLUMNS_CLUSTER][COLUMNS_THREADS]; // of each block of the cluster
-  ClusterMail mail;
+  ClusterExchange exchange;
 } ColumnsFold;
 
 // Column t of the strip, for thread t: what the block's threads have of it.
@@ -219,10 +219,10 @@ INLINE float columns_fold(const ReduceParams *p, int per, int wide, ColumnsFold 
 INLINE float columns_collect(const ReduceParams *p, int columns, ColumnsFold *shared, float sum, int how) {
   uint32_t rank = cluster_rank();
   cluster_wait();
-  if (!rank && threadIdx.x == 0) mail_expect(&shared->mail, p->cluster * columns * (int)sizeof sum);
-  if (threadIdx.x < columns) mail_put(&shared->mail, &shared->parts[rank][threadIdx.x], sum);
+  if (!rank && threadIdx.x == 0) exchange_expect(&shared->exchange, p->cluster * columns * (int)sizeof sum);
+  if (threadIdx.x < columns) exchange_send(&shared->exchange, &shared->parts[rank][threadIdx.x], sum);
   if (rank || threadIdx.x >= columns) return sum;
-  mail_await(&shared->mail);
+  exchange_wait(&shared->exchange);
   float f[COLUMNS_CLUSTER];
 #pragma unroll
   for (int i = 0; i < COLUMNS_CLUSTER; i++) f[i] = i < p->cluster ? shared->parts[i][threadIdx.x] : nothing(how);
@@ -290,7 +290,7 @@ ALL(4)
 #define COLUMNS(name, in, body)                                                                              \
   KERNEL __launch_bounds__(COLUMNS_THREADS, 4) name(ReduceParams p) {                                                    \
     __shared__ ColumnsFold shared;                                                                           \
-    if (in_cluster(&p)) mail_open(&shared.mail);                                                             \
+    if (in_cluster(&p)) exchange_init(&shared.exchange);                                                             \
     EACH_HOW(body)                                                                                           \
   }
 #define WIDE_2(how)  reduce_columns(&p, 2, 1, &shared, how)
