@@ -5,8 +5,10 @@ bench/fidelity.py holds the emulator to that table."""
 import concurrent.futures
 import csv
 import glob
+import hashlib
 import os
 import random
+import re
 import shlex
 
 from profile_compare import ROOT, run
@@ -42,6 +44,20 @@ def title(row):
 
 def key(row):
     return f"{title(row)} {row['arguments']}".strip()
+
+
+def symbol(name):
+    """A kernel's mangled name without what depends on where its source lay when it was compiled: the name of its unit."""
+    static = re.match(r"__nv_static_(\d+)_", name)
+    if static:
+        name = name[static.end() + int(static.group(1)) + 1:]
+    unit = re.search(r"(\d+)_GLOBAL__N__", name)
+    return name[:unit.start()] + "_GLOBAL_" + name[unit.start(1) + len(unit.group(1)) + int(unit.group(1)):] if unit else name
+
+
+def scored(program, kernel):
+    """The half that is only scored, never looked at kernel by kernel; the other half is there to learn from."""
+    return hashlib.sha256(f"{program}/{kernel}".encode()).digest()[0] >= 128
 
 
 def prepare(source, row):
