@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""What the emulator says of the corpus beside what an H200 measured (tests/data/h200-corpus.csv).
+usage: fidelity.py SRC [--learn] [--markdown] [--only NAME,...] [--seconds S] [--sol PATH] [--work DIR]
+SRC has the programs' sources, or some of them (bench/corpus.py says how): they are compiled and run through `sol audit`. What each
+gave is kept under DIR (build/fidelity) by the build of sol that gave it, so that a run that was cut off goes on from there.
+Kernels are in two halves by a hash of their names. --learn lists the half that the model may be made from, worst first. The other
+half is only scored: nothing here shows it kernel by kernel.
+Times are those of a launch as the program runs; DRAM bytes are those with cold caches (`sol audit --cold`, where there is one).
+Errors of times are of the ratio: twice and half are both 100% off. Errors of DRAM bytes are parts of what was measured, 1 MB at
+least. Requests, sectors and wavefronts are of loads and stores, over all launches, where every shape of the kernel was counted."""
+import argparse
+import csv
+import hashlib
+import json
+import math
+import os
+import shlex
+import statistics
+import sys
+
+import corpus
+from profile_compare import ROOT, run, toolkit
+
+MB = 1e6
+NOISE = 0.003  # the pipe's counter of wavefronts differs by so much from run to run
+KEPT = ("symbol", "launches", "bound", "shapes", "global_load", "global_store", "shared_load", "shared_store", "dram_read_bytes", "dram_write_bytes")
+
+
+def measured():
+    """{(collection, program, arguments): rows of the table}"""
+    found = {}
+    with open(corpus.TABLE, encoding="utf-8") as f:
+        for row in csv.DictReader(line for line in f if not line.startswith("#")):
+            found.setdefault((row["collection"], row["program"], row["arguments"]), []).append(row)
+    return found
+
+
+def number(row, column):
+    return float(row[column] or 0)
+
+
+class Sol:
+    def __init__(self, tool, work, seconds):
+        self.tool, self.seconds = os.path.abspath(tool), seconds
+        digest = hashlib.sha256()
+        for path in (self.tool, os.path.join(os.path.dirname(self.tool), "shim", "libcudart.so.13")):
+            if os.path.exists(path):
+                with open(path, "rb") as f:
+                    digest.update(f.read())
+        self.kept = os.path.join(os.path.abspath(work), digest.hexdigest()[:16])
+        self.bin = os.path.join(os.path.abspath(work), "bin")
+        os.makedirs(self.kept, exist_ok=True)
+        os.makedirs(self.bin, exist_ok=True)
+        self.cold = "--cold" in run([self.tool, "audit", "--help"], 20)[1]
+
+    def audit(self, source, row, options):
+        """The bill's kernels, or why there are none."""
+        name = hashlib.sha256(" ".join([corpus.key(row), *options]).encode()).hexdigest()[:16] + ".json"
+        path = os.path.join(self.kept, name)
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as f:
+                return json.load(f)
+        built, said = corpus.build(source, row, self.bin, ["-cudart", "shared"])
+        bill = self.bill(source, row, options) if built else {"failed": "does not compile: " + said[-200:]}
+        with open(path + ".part", "w", encoding="utf-8") as f:
+            json.dump(bill, f)
+        os.replace(path + ".part", path)
+        return bill
+
+    def bill(self, source, row, options):
+        program = corpus.binary(self.bin, row)
+        code, out, err = run([self.tool, "audit", program, "--device", "h200", "--json", "--seconds", str(self.seconds), *options, "--",
+                              *shlex.split(row["arguments"])], self.seconds + 60, cwd=corpus.place(source, row))
+        if not out.startswith("{"):
+            return {"failed": f"exit code {code}: {err.strip()[-200:]}"}
+        bill = json.loads(out)
+        kernels = [{k: one.get(k) for k in KEPT} for one in bill["kernels"]]
+        return {"ended": bill.get("ended"), "kernels": kernels}
+
+
+def shape_time(shape):
+    """Of a launch; without the gap before it, where the bill tells them apart."""
+    return shape.get("kernel_us", shape["time_us"]) / shape["launches"]
+
+
+def by_symbol(bill):
+    return {corpus.symbol(k["symbol"]): k for k in bill.get("kernels", [])}
+
+
+def alike(kernel, rows):
+    """Whether the table has what all these launches did: every shape, and launches that do the same or were all counted."""
+    here = {(s["grid"], s["block"]): s["launches"] for s in kernel["shapes"]}
+    there = {(r["grid"], r["block"]): r for r in rows}
+    return set(here) == set(there) and all(int(r["steady"]) or int(r["counted"]) == here[p] for p, r in there.items())
+
+
+def expected(kernel, rows, column):
+    here = {(s["grid"], s["block"]): s["launches"] for s in kernel["shapes"]}
+    return sum(number(r, column) * here[r["grid"], r["block"]] for r in rows)
+
+
+def counts(kernel, rows):
+    """{what: whether it is equal}"""
+    equal = {}
+    for what in ("requests", "sectors"):
+        equal[what] = all(kernel[ours][what] == round(expected(kernel, rows, f"{theirs}_{what}"))
+                          for ours, theirs in (("global_load", "gld"), ("global_store", "gst")))
+    equal["wavefronts"] = all(near(kernel[ours]["wavefronts"], expected(kernel, rows, theirs + "_wavefronts"),
+                                   expected(kernel, rows, theirs + "_wavefronts_by_instruction"))
+                              for ours, theirs in (("shared_load", "sld"), ("shared_store", "sst")))
+    return equal
+
+
+def near(ours, pipe, instruction):
+    return ours == round(instruction) or abs(ours - pipe) <= NOISE * pipe
+
+
+def compare(rows, warm, cold):
+    """A result a row of the table; None where the bill lacks it."""
+    found = []
+    kernels, flushed = by_symbol(warm), by_symbol(cold)
+    for r in rows:
+        kernel, other = kernels.get(r["kernel"]), flushed.get(r["kernel"])
+        shape = next((s for s in (kernel or {}).get("shapes", []) if (s["grid"], s["block"]) == (r["grid"], r["block"])), None)
+        one = {"row": r, "scored": corpus.scored(r["program"], r["kernel"]), "matched": bool(shape and other)}
+        if one["matched"]:
+            one.update(bound=kernel["bound"], said=shape_time(shape), was=number(r, "time_us"))
+            one["time"] = math.expm1(abs(math.log(max(one["said"], 1e-3) / one["was"])))
+            same = [x for x in rows if x["kernel"] == r["kernel"]]
+            if int(r["shapes"]) == len(same) and alike(other, same) and r is same[0]:
+                one["counts"] = counts(other, same)
+                one["dram"] = {w: (other[f"dram_{ours}_bytes"], expected(other, same, f"dram_{w}")) for w, ours in (("read", "read"), ("written", "write"))}
+        found.append(one)
+    return found
+
+
+def off(pair):
+    return abs(pair[0] - pair[1]) / max(pair[1], MB)
+
+
+def spread(values):
+    """median, 90th percentile, worst"""
+    values = sorted(values)
+    return (statistics.median(values), values[math.ceil(0.9 * len(values)) - 1], values[-1]) if values else (math.nan,) * 3
+
+
+def summary(results, scored):
+    half = [r for r in results if r["scored"] == scored]
+    there = [r for r in half if r["matched"]]
+    counted = [r for r in there if "counts" in r]
+    row = ["scored" if scored else "learnt from", len(half), len(there), *(f"{x:.1%}" for x in spread([r["time"] for r in there]))]
+    for which in ("read", "written"):
+        row += [f"{x:.1%}" for x in spread([off(r["dram"][which]) for r in counted if max(r["dram"][which]) >= MB])[:2]]
+    return row + [f"{sum(r['counts'][c] for r in counted)}/{len(counted)}" for c in ("requests", "sectors", "wavefronts")]
+
+
+HEADS = ["half", "kernels", "matched", "time median", "90th", "worst", "DRAM read median", "90th", "written median", "90th", "equal requests",
+         "sectors", "wavefronts"]
+
+
+def show(rows, markdown):
+    if markdown:
+        print("\n".join("| " + " | ".join(map(str, r)) + " |" for r in [HEADS, ["---"] * len(HEADS), *rows]))
+        return
+    for i, head in enumerate(HEADS):
+        print(f"{head:18}" + "".join(f"{str(r[i]):>14}" for r in rows))
+
+
+def learn(results):
+    """The half that may be looked at, worst first."""
+    half = [r for r in results if not r["scored"]]
+    for r in sorted((r for r in half if r["matched"]), key=lambda r: -r["time"]):
+        row, differ = r["row"], [c for c, equal in r.get("counts", {}).items() if not equal]
+        dram = " ".join(f"{w} {a / MB:.1f}/{b / MB:.1f}" for w, (a, b) in r.get("dram", {}).items())
+        print(f"{r['said']:9.1f} {r['was']:9.1f} us {r['said'] / r['was']:5.2f} {r['bound']:8} {row['kind']:10} {row['program']:20} "
+              f"{row['kernel'][:60]} ({row['grid']})({row['block']}) DRAM MB {dram or '-'} {'differ: ' + ', '.join(differ) if differ else ''}")
+    for r in half:
+        if not r["matched"]:
+            print(f"not in the bill: {r['row']['program']} {r['row']['kernel'][:80]} ({r['row']['grid']})({r['row']['block']})")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("source")
+    p.add_argument("--learn", action="store_true")
+    p.add_argument("--markdown", action="store_true")
+    p.add_argument("--only", help="programs or collections")
+    p.add_argument("--seconds", type=int, default=120, help="of a program, then it is cut off")
+    p.add_argument("--sol", default=os.path.join(ROOT, "build", "sol"))
+    p.add_argument("--work", default=os.path.join(ROOT, "build", "fidelity"))
+    a = p.parse_args()
+    toolkit()
+    table, sol, results, failed = measured(), Sol(a.sol, a.work, a.seconds), [], []
+    source = os.path.abspath(a.source)
+    for row in corpus.programs(source, a.only and a.only.split(",")):
+        rows = table.get((row["collection"], row["program"], row["arguments"]))
+        if not rows:
+            continue
+        warm = sol.audit(source, row, [])
+        cold = sol.audit(source, row, ["--cold"]) if sol.cold else warm
+        if "failed" in warm:
+            failed.append(f"{corpus.key(row)}: {warm['failed']}")
+        results += compare(rows, warm, cold)
+        print(f"\r{len(results)} kernels", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    if a.learn:
+        learn(results)
+    show([summary(results, False), summary(results, True)], a.markdown)
+    for line in failed:
+        print("no bill:", line.replace("\n", " "))
+
+
+if __name__ == "__main__":
+    main()
