@@ -8,6 +8,7 @@ Needs nvcc and ncu; SOL names another build's tool."""
 import argparse
 import csv
 import hashlib
+import math
 import os
 import re
 import shlex
@@ -93,6 +94,8 @@ def number(text, unit):
         value = float(text.replace(",", ""))
     except ValueError:
         return None
+    if not math.isfinite(value):  # a ratio of a kernel that did nothing of the kind
+        return None
     value *= SCALE.get(unit.partition("/")[0], 1)
     return int(value) if value == int(value) else round(value, 4)
 
@@ -121,7 +124,7 @@ def times(program, arguments, limit, cwd):
     if bill:
         out["ended"] = bill.get("ended")
         out["kernels"] = [{k: one[k] for k in ("symbol", "grid", "block", "launches", "graph_launches", "time_us", "least_us", "most_us")}
-                          for one in bill["kernels"]]
+                          for one in bill["kernels"] if one["time_us"] is not None]
         return out
     warm = ncu(program, arguments, [TIME], False, 20, limit, cwd)
     return {**out, "by": "ncu --cache-control none", "kernels": summed(warm["launches"])}
