@@ -216,40 +216,26 @@ TEST(refused_at_load) {
   }
 }
 
-// Registers of a vector that differ in width: no element goes past its own register.
+// The registers of a vector have one width, and an immediate among them has theirs.
 TEST(widths) {
-  static const char *const bodies[] = {"ld.global.v2.u16 {%h63,%r1}, [%rd10];\n",
-                                       "ld.global.v2.u16 {%r1,%h63}, [%rd10];\n",
-                                       "ld.global.v2.u8 {%h1,%rd1}, [%rd10];\n",
-                                       "ld.global.v2.u8 {%rd1,%h1}, [%rd10];\n",
-                                       "ld.global.v2.u32 {%r1,%rd1}, [%rd10];\n",
-                                       "ld.global.v2.u32 {%rd1,%r1}, [%rd10];\n",
-                                       "st.global.v2.u16 [%rd10], {%h1,%rd1};\n",
-                                       "st.global.v2.u16 [%rd10], {%rd1,%h1};\n",
-                                       "ld.global.v2.u64 {_,%rd1}, [%rd10];\n",
-                                       "ld.global.v4.u8 {_,_,%rd1,%h1}, [%rd10];\n",
-                                       "ld.global.v2.b64 {%rd1,%q7}, [%rd10];\n",
-                                       "st.global.v2.u8 [%rd10], {1,%rd1};\n",
-                                       "mov.b64 {%h1,%h2,%h3,%r1}, %rd1;\n",
-                                       "mov.b32 {_,%h2}, %r1;\n",
-                                       "mov.b128 {%rd1,_}, %q7;\n",
-                                       "suld.b.1d.v2.b8.zero {%h1,%rd2}, [%x, {%r1}];\n",
-                                       "suld.b.1d.b64.zero %q7, [%x, {%r1}];\n",
-                                       "sust.b.1d.v2.b8.zero [%x, {%r1}], {%h1,%rd2};\n",
-                                       "suld.b.1d.v4.b8.zero {_,%rd2,_,%h1}, [%x, {%r1}];\n"};
-  for (size_t k = 0; k < sizeof bodies / sizeof *bodies; k++) {
-    char ptx[512];
-    snprintf(ptx, sizeof ptx,
-             "%smov.u16 %%h0, 7;\nmov.u16 %%h2, 9;\nmov.u64 %%rd2, 5;\nmov.u64 %%rd0, 11;\nmov.u32 %%r2, 3;\n"
-             "mov.u32 %%r1, 0;\n%s",
-             SETUP, bodies[k]);
-    uint8_t texels[64] = {0};
-    SolEmu *emu = NULL;
-    if (!CHECK(!sol_emu_create(&(SolEmuMachine){.workers = 1, .sms = 1}, &emu, NULL))) return;
-    Ran r = run_body(&(Body){.ptx = ptx, .before = GLOBALS, .in = texels, .in_bytes = 64, .emu = emu});
-    CHECK_MSG(r.status || r.end == SOL_EMU_DONE || r.findings, "%s", bodies[k]); // a sanitizer says the rest
-    sol_emu_destroy(emu);
+  static const char *const mixed[] = {
+      "ld.global.v2.u16 {%h63,%r1}, [%rd10];\n", "ld.global.v2.u16 {%r1,%h63}, [%rd10];\n",
+      "ld.global.v2.u8 {%h1,%rd1}, [%rd10];\n",  "ld.global.v4.u8 {_,_,%rd1,%h1}, [%rd10];\n",
+      "ld.global.v2.u32 {%r1,%rd1}, [%rd10];\n", "st.global.v2.u16 [%rd10], {%h1,%rd1};\n",
+      "st.global.v2.u16 [%rd10], {%rd1,%h1};\n"};
+  for (size_t k = 0; k < sizeof mixed / sizeof *mixed; k++) {
+    Ran r = run_body(&(Body){.ptx = mixed[k], .before = GLOBALS, .threads = 1});
+    if (CHECK_MSG(r.status, "%s was not refused", mixed[k])) CHECK_HAS(r.err.message, "different widths");
   }
+  static uint8_t out[32][4];
+  Ran r = run_body(&(Body){.ptx = "cvt.u64.u32 %rd1, %t;\nst.global.v2.u8 [%out], {17,%rd1};\n"
+                                  "ld.global.v2.u8 {_,%rd2}, [%out];\nst.global.v2.u8 [%out+2], {%rd2,-1};\n",
+                           .out = out,
+                           .out_bytes = sizeof out,
+                           .out_stride = 4});
+  body_ok(&r, "immediates");
+  for (uint8_t t = 0; t < 32; t++)
+    CHECK(out[t][0] == 17 && out[t][1] == t && out[t][2] == t && out[t][3] == 255);
 }
 
 CHECK_MAIN

@@ -249,6 +249,22 @@ static int kind_of(int space, bool is_store) {
   }
 }
 
+// All elements have lanes of one width: the registers' own; the type's where there is none. Sinks and
+// immediates have any.
+static bool lower_width(Lower *l, const PtxOperand *o, uint32_t count, EmuInst *out) {
+  out->lane_bytes = 0;
+  for (uint32_t k = 0; k < count; k++) {
+    const PtxOperand *e = o->kind == PTX_ARG_VEC ? &o->elems[k] : o;
+    if (e->kind == PTX_ARG_IMM || e->kind == PTX_ARG_SINK) continue;
+    int bytes = lower_lane_bytes(l, e);
+    if (out->lane_bytes && out->lane_bytes != bytes)
+      return lower_refuse(l, "registers of different widths in one vector");
+    out->lane_bytes = (uint8_t)bytes;
+  }
+  if (!out->lane_bytes) out->lane_bytes = (uint8_t)(out->bytes < 2 ? 2 : out->bytes);
+  return true;
+}
+
 static Mover *lower_data(Lower *l, const PtxInst *in, const PtxOperand *o, EmuInst *out, size_t more) {
   const PtxCode *code = in->code;
   Mover *m = lower_alloc(l, sizeof *m + more);
@@ -259,12 +275,10 @@ static Mover *lower_data(Lower *l, const PtxInst *in, const PtxOperand *o, EmuIn
   if (count > 8 || (uint32_t)out->bytes * count > 32) return NULL;
   out->vec = (uint8_t)count;
   const EmuLoc *list = lower_list(l, o);
-  for (uint32_t k = 0; list && k < count; k++) m->regs[k] = list[k];
-  // Sinks and immediates take the width of the type; registers their own.
-  out->lane_bytes = (uint8_t)(out->bytes < 2 ? 2 : out->bytes);
+  if (!list || !lower_width(l, o, count, out)) return NULL;
   for (uint32_t k = 0; k < count; k++) {
     const PtxOperand *e = o->kind == PTX_ARG_VEC ? &o->elems[k] : o;
-    if (e->kind == PTX_ARG_REG) out->lane_bytes = (uint8_t)lower_lane_bytes(l, e);
+    m->regs[k] = e->kind == PTX_ARG_IMM ? lower_const(l, e->value, out->lane_bytes) : list[k];
   }
   if (sol_ptx_type_class((PtxType)code->type[0]) == PTX_CLASS_SIGNED) out->flags |= EMU_FLAG_SIGNED;
   m->gather = gather_for(out->bytes, out->lane_bytes, out->flags & EMU_FLAG_SIGNED);
