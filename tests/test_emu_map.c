@@ -1,6 +1,7 @@
 // Memory that host and kernels share at one address: mapped, unmapped, managed variables.
 #include "check.h"
 #include "emu/emu.h"
+#include "emu/state.h"
 
 static const char ptx[] =
     ".version 8.0\n.target sm_80\n.address_size 64\n"
@@ -105,6 +106,33 @@ TEST(managed_variables) {
   CHECK_INT(r.end, SOL_EMU_DONE);
   CHECK_INT(words[2][0], 132);
   sol_emu_result_free(&r);
+  sol_emu_destroy(emu);
+}
+
+TEST(variables_stay) {
+  open_emu();
+  uint64_t address;
+  SolError err = {0};
+  CHECK(!sol_emu_symbol(module, "shared_count", &address, NULL, NULL));
+  CHECK_INT(sol_emu_unmap(emu, words[2], &err), SOL_ERR_ARGUMENT);
+  CHECK(!sol_emu_symbol(module, "where", &address, NULL, NULL));
+  CHECK_INT(sol_emu_free(emu, address, &err), SOL_ERR_ARGUMENT);
+  sol_emu_destroy(emu);
+}
+
+// What was freed is known as such for a while, not for ever: memory would grow with every pair.
+TEST(allocations_that_come_and_go) {
+  open_emu();
+  uint64_t first = 0, last = 0;
+  SolEmuRange range;
+  for (int k = 0; k < 10000; k++) {
+    CHECK(!sol_emu_alloc(emu, 64, NULL, &last, NULL));
+    if (!k) first = last;
+    if (k) CHECK(!sol_emu_free(emu, last, NULL));
+  }
+  CHECK(sol_emu_range(emu, first, &range) && !sol_emu_range(emu, last, &range));
+  CHECK(emu->alloc_count <= EMU_FREED_KNOWN * 2);
+  CHECK_INT(sol_emu_free(emu, last, NULL), SOL_ERR_ARGUMENT);
   sol_emu_destroy(emu);
 }
 

@@ -290,6 +290,19 @@ TEST(bad_textures) {
   refused(&r,
           (SolEmuTexture){.image = {.width = 0xffffffff, .height = 0xffffffff, .bits = 32, .channels = 4}},
           "allocation");
+  // Their bytes need more than 64 bits to count.
+  refused(&r,
+          (SolEmuTexture){.image = {.width = 4,
+                                    .height = (1u << 24) + 1,
+                                    .pitch = UINT64_C(1) << 40,
+                                    .bits = 32,
+                                    .channels = 4}},
+          "allocation");
+  refused(
+      &r,
+      (SolEmuTexture){
+          .image = {.width = 1u << 6, .height = 1, .depth = 1u << 16, .slice = 1, .bits = 32, .channels = 4}},
+      "allocation");
   refused(&r, (SolEmuTexture){.image = {.width = 4, .bits = 32, .channels = 1}, .read_normalized = true},
           "fractions");
   refused(&r, (SolEmuTexture){.image = {.width = 4, .bits = 8, .channels = 1}, .sampler = {.linear = true}},

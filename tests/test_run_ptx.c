@@ -140,4 +140,24 @@ TEST(a_gpu_is_asked_for_politely) {
     CHECK_HAS(output, "CUDA driver");
 }
 
+// Kernels that reach out of their memory: each ends with its finding, soon.
+TEST(hostile_memory) {
+  static const char *const rows[][3] = {
+      {"bulk_two_allocations", "", "past the end of A"},
+      {"heap", "", "past the end of memory from malloc of 8388000 bytes"},
+      {"heap_before", "--arg 'out:u64[1024]'", "past the end of memory from malloc of 64 bytes"},
+      {"heap_loop", "--arg 'out:u64[1024]'", "past the end of memory from malloc of 64 bytes"},
+      {"heap_misal", "--arg 'out:u64[1024]'", "past the end of memory from malloc of 64 bytes"},
+      {"heap_oobwrite", "--arg 'out:u64[1024]'", "past the end of memory from malloc of 64 bytes"},
+  };
+  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+    char arguments[512];
+    snprintf(arguments, sizeof arguments,
+             "tests/ptx_hostile/%s.ptx --kernel k --grid 1 --block 1 --smem 66064 %s 2>&1", rows[k][0],
+             rows[k][1]);
+    CHECK_INT(run(arguments), 4);
+    CHECK_HAS(output, rows[k][2]);
+  }
+}
+
 CHECK_MAIN

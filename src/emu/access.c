@@ -17,20 +17,31 @@ static void addresses(EmuCtx *x, const EmuInst *i, uint64_t *addr) {
 }
 
 // What is wrong with an address of global memory, in words.
-static void report_global(EmuCtx *x, const EmuInst *i, int lane, uint64_t address, uint32_t bytes,
+static void report_global(EmuCtx *x, const EmuInst *i, int lane, uint64_t address, uint64_t bytes,
                           bool store) {
   const EmuAlloc *near = emu_nearest_alloc(x->launch->emu, address);
-  unsigned long long at = address;
+  EmuAlloc piece;
+  bool in_heap = near && near->heap && address - near->base < near->size;
+  unsigned long long at = address, n = bytes;
   const char *what = store ? "write" : "read";
   uint32_t bit = 1u << lane;
+  if (in_heap && emu_heap_nearest(near, address, &piece)) {
+    emu_take_time(x, piece.size / 16);
+    near = &piece;
+    in_heap = false;
+  }
   if (address < 65536) {
-    emu_find(x, i, bit, SOL_EMU_NULL, address, bytes, "%s of %u bytes at 0x%llx", what, bytes, at);
+    emu_find(x, i, bit, SOL_EMU_NULL, address, bytes, "%s of %llu bytes at 0x%llx", what, n, at);
   } else if (!near) {
     emu_find(x, i, bit, SOL_EMU_OUT_OF_BOUNDS, address, bytes,
-             "%s of %u bytes at 0x%llx; nothing is allocated", what, bytes, at);
+             "%s of %llu bytes at 0x%llx; nothing is allocated", what, n, at);
+  } else if (in_heap) {
+    emu_find(x, i, bit, SOL_EMU_OUT_OF_BOUNDS, address, bytes,
+             "%s of %llu bytes at 0x%llx, %llu bytes into the %s, where malloc gave nothing", what, n, at,
+             (unsigned long long)(address - near->base), near->label);
   } else if (address >= near->base && address - near->base < near->size && near->freed) {
     emu_find(x, i, bit, SOL_EMU_AFTER_FREE, address, bytes,
-             "%s of %u bytes at 0x%llx, %llu bytes into freed %s (%llu bytes)", what, bytes, at,
+             "%s of %llu bytes at 0x%llx, %llu bytes into freed %s (%llu bytes)", what, n, at,
              (unsigned long long)(address - near->base), near->label[0] ? near->label : "memory",
              (unsigned long long)near->size);
   } else {
@@ -38,19 +49,20 @@ static void report_global(EmuCtx *x, const EmuInst *i, int lane, uint64_t addres
     uint64_t by = after ? (address >= near->base + near->size ? address - (near->base + near->size) : 0)
                         : near->base - address;
     emu_find(x, i, bit, SOL_EMU_OUT_OF_BOUNDS, address, bytes,
-             "%s of %u bytes at 0x%llx, %llu bytes %s %s of %llu bytes at 0x%llx", what, bytes, at,
+             "%s of %llu bytes at 0x%llx, %llu bytes %s %s of %llu bytes at 0x%llx", what, n, at,
              (unsigned long long)by, after ? "past the end of" : "before",
              near->label[0] ? near->label : "the allocation", (unsigned long long)near->size,
              (unsigned long long)near->base);
   }
 }
 
-static uint8_t *global_host(EmuCtx *x, const EmuInst *i, int lane, uint64_t address, uint32_t bytes,
+static uint8_t *global_host(EmuCtx *x, const EmuInst *i, int lane, uint64_t address, uint64_t bytes,
                             bool store) {
   EmuWorker *w = emu_worker(x);
   EmuAlloc *a = w->last[i->index];
   if (!a || a->freed || address - a->base >= a->size) a = emu_find_alloc(x->launch->emu, address);
-  if (a && !a->freed && a->size - (address - a->base) >= bytes) {
+  if (a && !a->freed && a->size - (address - a->base) >= bytes &&
+      (!a->heap || emu_heap_holds(a, address, bytes))) {
     w->last[i->index] = a;
     return a->host + (address - a->base);
   }
@@ -58,7 +70,7 @@ static uint8_t *global_host(EmuCtx *x, const EmuInst *i, int lane, uint64_t addr
   return NULL;
 }
 
-static uint8_t *shared_host(EmuCtx *x, const EmuInst *i, int lane, uint64_t *address, uint32_t bytes,
+static uint8_t *shared_host(EmuCtx *x, const EmuInst *i, int lane, uint64_t *address, uint64_t bytes,
                             bool store) {
   uint64_t offset = *address & ((1u << EMU_RANK_SHIFT) - 1), rank = *address >> EMU_RANK_SHIFT;
   EmuBlock *b = x->block;
@@ -69,13 +81,13 @@ static uint8_t *shared_host(EmuCtx *x, const EmuInst *i, int lane, uint64_t *add
     return b->shared + offset;
   }
   emu_find(x, i, 1u << lane, SOL_EMU_OUT_OF_BOUNDS, *address, bytes,
-           "%s of %u bytes at 0x%llx of shared memory, of which the block has %llu bytes",
-           store ? "write" : "read", bytes, (unsigned long long)*address,
+           "%s of %llu bytes at 0x%llx of shared memory, of which the block has %llu bytes",
+           store ? "write" : "read", (unsigned long long)bytes, (unsigned long long)*address,
            (unsigned long long)b->shared_bytes);
   return NULL;
 }
 
-static uint64_t billed_local(const EmuCtx *x, int lane, uint64_t offset, uint32_t bytes) {
+static uint64_t billed_local(const EmuCtx *x, int lane, uint64_t offset, uint64_t bytes) {
   const EmuRun *run = x->launch;
   uint64_t slots = (uint64_t)run->units_per_sm * run->cluster_size * run->warps;
   uint64_t warp = emu_worker(x)->sm->index * slots + (uint64_t)x->block->slot * run->warps + x->warp->index;
@@ -84,7 +96,7 @@ static uint64_t billed_local(const EmuCtx *x, int lane, uint64_t offset, uint32_
          offset / word * word * EMU_LANES + (uint64_t)lane * word + offset % word;
 }
 
-static uint8_t *local_host(EmuCtx *x, const EmuInst *i, int lane, uint64_t *address, uint32_t bytes,
+static uint8_t *local_host(EmuCtx *x, const EmuInst *i, int lane, uint64_t *address, uint64_t bytes,
                            bool store) {
   uint64_t cap = x->block->local_cap[x->warp->index];
   if (cap >= bytes && *address <= cap - bytes) {
@@ -93,19 +105,20 @@ static uint8_t *local_host(EmuCtx *x, const EmuInst *i, int lane, uint64_t *addr
     return host;
   }
   emu_find(x, i, 1u << lane, SOL_EMU_OUT_OF_BOUNDS, *address, bytes,
-           "%s of %u bytes at 0x%llx of local memory, of which the thread has %llu bytes",
-           store ? "write" : "read", bytes, (unsigned long long)*address, (unsigned long long)cap);
+           "%s of %llu bytes at 0x%llx of local memory, of which the thread has %llu bytes",
+           store ? "write" : "read", (unsigned long long)bytes, (unsigned long long)*address,
+           (unsigned long long)cap);
   return NULL;
 }
 
 // A kernel's arguments. Nothing is ever written there.
-static uint8_t *param_host(EmuCtx *x, const EmuInst *i, int lane, uint64_t address, uint32_t bytes,
+static uint8_t *param_host(EmuCtx *x, const EmuInst *i, int lane, uint64_t address, uint64_t bytes,
                            bool store) {
   const EmuRun *run = x->launch;
   if (!store && run->param_room >= bytes && address <= run->param_room - bytes) return run->params + address;
   emu_find(x, i, 1u << lane, SOL_EMU_OUT_OF_BOUNDS, address, bytes,
-           "%s of %u bytes at 0x%llx of the kernel's parameters", store ? "write" : "read", bytes,
-           (unsigned long long)address);
+           "%s of %llu bytes at 0x%llx of the kernel's parameters", store ? "write" : "read",
+           (unsigned long long)bytes, (unsigned long long)address);
   return NULL;
 }
 
@@ -125,46 +138,60 @@ static uint32_t alignment(uint32_t bytes) {
   return bytes & (0u - bytes);
 }
 
+void emu_fault(EmuCtx *x) {
+  if (x->launch->launch->keep_going) return;
+  emu_stop(x->launch, SOL_EMU_FAULT);
+  x->budget = 0;
+}
+
+static bool is_aligned(EmuCtx *x, const EmuInst *i, int lane, uint64_t address, uint64_t bytes,
+                       uint32_t align, bool store) {
+  if (!(address & (align - 1))) return true;
+  emu_find(x, i, 1u << lane, SOL_EMU_MISALIGNED, address, bytes,
+           "%s of %llu bytes at 0x%llx, which is no multiple of %u", store ? "write" : "read",
+           (unsigned long long)bytes, (unsigned long long)address, align);
+  return false;
+}
+
+// Where a lane's bytes are; *space, where generic, and *address become what the access is in.
+static uint8_t *host_of(EmuCtx *x, const EmuInst *i, int lane, int *space, uint64_t *address, uint64_t bytes,
+                        bool store) {
+  if (*space == PTX_SPACE_GENERIC) *space = space_of(address);
+  switch (*space) {
+  case PTX_SPACE_SHARED:
+  case PTX_SPACE_SHARED_CLUSTER: return shared_host(x, i, lane, address, bytes, store);
+  case PTX_SPACE_LOCAL: return local_host(x, i, lane, address, bytes, store);
+  case PTX_SPACE_PARAM: return param_host(x, i, lane, *address, bytes, store);
+  default: return global_host(x, i, lane, *address, bytes, store);
+  }
+}
+
+uint8_t *emu_range(EmuCtx *x, const EmuInst *i, int lane, uint64_t address, int space, uint64_t bytes,
+                   uint32_t align, bool store) {
+  uint8_t *host = is_aligned(x, i, lane, address, bytes, align, store)
+                      ? host_of(x, i, lane, &space, &address, bytes, store)
+                      : NULL;
+  if (!host) emu_fault(x);
+  return host;
+}
+
 uint32_t emu_resolve_at(EmuCtx *x, const EmuInst *i, uint32_t mask, const uint64_t *addr, int space,
                         uint32_t bytes, bool store, EmuAccess *acc) {
+  uint32_t align = alignment(bytes);
   acc->mask = acc->shared = acc->local = 0;
-  uint32_t bad = 0;
   for (uint32_t left = mask; left; left &= left - 1) {
-    int l = emu_first(left);
+    int l = emu_first(left), in = space;
     uint64_t at = addr[l];
-    uint8_t *host = NULL;
-    if (at % alignment(bytes)) {
-      emu_find(x, i, 1u << l, SOL_EMU_MISALIGNED, at, bytes,
-               "%s of %u bytes at 0x%llx, which is no multiple of %u", store ? "write" : "read", bytes,
-               (unsigned long long)at, alignment(bytes));
-      bad |= 1u << l;
-      continue;
-    }
-    int in = space == PTX_SPACE_GENERIC ? space_of(&at) : space;
-    switch (in) {
-    case PTX_SPACE_SHARED:
-    case PTX_SPACE_SHARED_CLUSTER:
-      host = shared_host(x, i, l, &at, bytes, store);
-      if (host) acc->shared |= 1u << l;
-      break;
-    case PTX_SPACE_LOCAL:
-      host = local_host(x, i, l, &at, bytes, store);
-      if (host) acc->local |= 1u << l;
-      break;
-    case PTX_SPACE_PARAM: host = param_host(x, i, l, at, bytes, store); break;
-    default: host = global_host(x, i, l, at, bytes, store); break;
-    }
+    uint8_t *host =
+        is_aligned(x, i, l, at, bytes, align, store) ? host_of(x, i, l, &in, &at, bytes, store) : NULL;
     acc->addr[l] = at;
     acc->host[l] = host;
-    if (host)
-      acc->mask |= 1u << l;
-    else
-      bad |= 1u << l;
+    if (!host) continue;
+    acc->mask |= 1u << l;
+    if (in == PTX_SPACE_SHARED || in == PTX_SPACE_SHARED_CLUSTER) acc->shared |= 1u << l;
+    if (in == PTX_SPACE_LOCAL) acc->local |= 1u << l;
   }
-  if (bad && !x->launch->launch->keep_going) {
-    emu_stop(x->launch, SOL_EMU_FAULT);
-    x->budget = 0;
-  }
+  if (acc->mask != mask) emu_fault(x);
   return acc->mask;
 }
 
@@ -180,7 +207,7 @@ static bool resolve_fast(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t by
     for (int l = 0; l < EMU_LANES; l++)
       bad |= ((uint64_t)(addr[l] - base > limit) | (addr[l] & low)) & (0 - (uint64_t)(mask >> l & 1));
   }
-  if (bad || a->freed) return false;
+  if (bad || a->freed || a->heap) return false;
   uint8_t *host = a->host;
   for (int l = 0; l < EMU_LANES; l++)
     acc->host[l] = (uint8_t *)((uintptr_t)host + (uintptr_t)(addr[l] - base));

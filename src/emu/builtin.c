@@ -255,75 +255,15 @@ static void assert_fail(EmuCtx *x, const EmuInst *i, uint32_t mask) {
 
 // ---- device heap ----
 
-// One allocation of the machine, cut into pieces, each after a header. First fit; free neighbours are joined
-// as the search passes them.
-typedef struct Piece {
-  uint64_t bytes; // of it, the header included
-  uint64_t used;  // MAGIC: in use
-} Piece;
-#define PIECE_USED UINT64_C(0x736f6c2d68656170)
-
-static Piece *piece_at(const EmuAlloc *heap, uint64_t at) {
-  return (Piece *)(void *)(heap->host + at);
-}
-
-static uint64_t heap_take(EmuAlloc *heap, uint64_t bytes) {
-  uint64_t need = (bytes + 15) / 16 * 16 + sizeof(Piece);
-  if (bytes > heap->size) return 0;
-  for (uint64_t at = 0; at + sizeof(Piece) <= heap->size;) {
-    Piece *p = piece_at(heap, at);
-    if (!p->bytes) p->bytes = heap->size - at; // never touched: all the rest
-    while (p->used != PIECE_USED && at + p->bytes + sizeof(Piece) <= heap->size) {
-      Piece *next = piece_at(heap, at + p->bytes);
-      if (next->used == PIECE_USED || !next->bytes) break;
-      p->bytes += next->bytes;
-    }
-    if (p->used != PIECE_USED && p->bytes >= need) {
-      uint64_t left = p->bytes - need;
-      if (left >= 2 * sizeof(Piece)) {
-        *piece_at(heap, at + need) = (Piece){.bytes = left};
-        p->bytes = need;
-      }
-      p->used = PIECE_USED;
-      return heap->base + at + sizeof(Piece);
-    }
-    at += p->bytes;
-  }
-  return 0;
-}
-
 static void do_malloc(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  SolEmu *emu = x->launch->emu;
   for (; mask; mask &= mask - 1) {
-    uint64_t bytes = argument(x, i, 0, emu_first(mask)), at = 0;
-    sol_spin_lock(&emu->lock);
-    if (emu->heap && bytes) at = heap_take(emu->heap, bytes);
-    sol_spin_unlock(&emu->lock);
-    answer(x, i, emu_first(mask), at);
+    int l = emu_first(mask);
+    answer(x, i, l, emu_heap_take(x, argument(x, i, 0, l)));
   }
 }
 
 static void do_free(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  SolEmu *emu = x->launch->emu;
-  for (; mask; mask &= mask - 1) {
-    int l = emu_first(mask);
-    uint64_t address = argument(x, i, 0, l), at = address - sizeof(Piece);
-    const EmuAlloc *heap = emu->heap;
-    if (!address) continue;
-    bool ok = heap && at >= heap->base && at - heap->base < heap->size && at % 16 == 0;
-    sol_spin_lock(&emu->lock);
-    Piece *p = ok ? piece_at(heap, at - heap->base) : NULL;
-    ok = ok && p->used == PIECE_USED;
-    if (ok) p->used = 0;
-    sol_spin_unlock(&emu->lock);
-    if (ok) continue;
-    emu_find(x, i, 1u << l, SOL_EMU_BAD_USE, address, 0,
-             "free of 0x%llx, which malloc did not give or which is free", (unsigned long long)address);
-    if (!x->launch->launch->keep_going) {
-      emu_stop(x->launch, SOL_EMU_FAULT);
-      x->budget = 0;
-    }
-  }
+  for (; mask; mask &= mask - 1) emu_heap_give(x, i, emu_first(mask), argument(x, i, 0, emu_first(mask)));
 }
 
 EmuHandler *emu_builtin(const char *name) {

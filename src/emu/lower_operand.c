@@ -226,7 +226,7 @@ bool lower_mem2(Lower *l, const PtxOperand *o, EmuLoc *base, int64_t *offset, ui
   uint64_t value = 0;
   if (lower_symbol_address(l, o->symbol, &value)) {
     *base = lower_const(l, 0, 8);
-    *offset += (int64_t)value;
+    *offset = (int64_t)(o->value + value);
     return true;
   }
   if (!l->ptx->symbols[o->symbol].dynamic)

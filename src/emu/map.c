@@ -4,8 +4,27 @@
 #include "base/heap.h"
 #include "emu/state.h"
 
+// Freed allocations are remembered to name them in findings, but not all of a program's: the oldest, whose
+// addresses are the lowest, are forgotten.
+static void forget_freed(SolEmu *emu) {
+  uint32_t freed = 0, kept = 0;
+  for (uint32_t k = 0; k < emu->alloc_count; k++) freed += emu->allocs[k]->freed;
+  for (uint32_t k = 0; k < emu->alloc_count; k++) {
+    EmuAlloc *a = emu->allocs[k];
+    if (a->freed && freed > EMU_FREED_KNOWN) {
+      freed--;
+      sol_heap_free(a);
+    } else {
+      emu->allocs[kept++] = a;
+    }
+  }
+  emu->alloc_count = kept;
+}
+
 bool emu_reserve_alloc(SolEmu *emu) {
   if (emu->alloc_count < emu->alloc_cap) return true;
+  forget_freed(emu);
+  if (emu->alloc_count < emu->alloc_cap / 4 * 3) return true;
   uint32_t cap = emu->alloc_cap ? emu->alloc_cap * 2 : 64;
   EmuAlloc **grown = sol_heap_realloc(emu->allocs, sizeof *grown * cap);
   if (!grown) return false;
@@ -61,7 +80,7 @@ SolStatus sol_emu_map(SolEmu *emu, void *host, uint64_t bytes, const char *label
 
 SolStatus sol_emu_unmap(SolEmu *emu, void *host, SolError *err) {
   EmuAlloc *a = emu_find_alloc(emu, (uint64_t)(uintptr_t)host);
-  if (!a || !a->mapped || a->freed || a->base != (uint64_t)(uintptr_t)host)
+  if (!a || !a->mapped || a->variable || a->freed || a->base != (uint64_t)(uintptr_t)host)
     return sol_fail(err, SOL_ERR_ARGUMENT, "0x%llx is not the start of mapped memory",
                     (unsigned long long)(uintptr_t)host);
   a->freed = true;
@@ -90,6 +109,8 @@ void sol_emu_managed_from(SolEmu *emu, void *(*get)(void *ctx, uint64_t bytes), 
 }
 
 EmuAlloc *emu_add_managed(SolEmu *emu, uint64_t bytes, const char *label) {
-  void *host = emu->managed(emu->managed_ctx, bytes ? bytes : 1);
-  return host ? add_mapped(emu, host, bytes ? bytes : 1, label) : NULL;
+  uint64_t size = bytes ? bytes : 1;
+  void *host = emu->managed(emu->managed_ctx, size);
+  if (!host || !clear_place(emu, (uint64_t)(uintptr_t)host, size)) return NULL;
+  return add_mapped(emu, host, size, label);
 }

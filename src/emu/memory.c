@@ -32,6 +32,7 @@ EmuAlloc *emu_find_alloc(const SolEmu *emu, uint64_t address) {
 EmuAlloc *emu_add_alloc(SolEmu *emu, uint64_t bytes, const char *label) {
   uint64_t size = bytes ? bytes : 1;
   if (size > emu->machine.mem_bytes - emu->bytes_used || size > SIZE_MAX - 4096) return NULL;
+  if (size + GAP + ALIGN > EMU_SHARED_WINDOW - emu->next_base) return NULL; // no more addresses
   if (!emu_reserve_alloc(emu)) return NULL;
   EmuAlloc *a = sol_heap_alloc(sizeof *a);
   uint8_t *block = sol_heap_alloc((size_t)size + 64);
@@ -57,7 +58,9 @@ void emu_drop_alloc(SolEmu *emu, EmuAlloc *a) {
   if (!a->mapped) emu->bytes_used -= a->size;
   sol_heap_free(a->block);
   sol_heap_free(a->init);
+  sol_heap_free(a->pieces);
   a->block = a->host = a->init = NULL;
+  a->pieces = NULL;
 }
 
 SolStatus sol_emu_alloc(SolEmu *emu, uint64_t bytes, const char *label, uint64_t *address, SolError *err) {
@@ -77,7 +80,7 @@ SolStatus sol_emu_alloc(SolEmu *emu, uint64_t bytes, const char *label, uint64_t
 SolStatus sol_emu_free(SolEmu *emu, uint64_t address, SolError *err) {
   if (!address) return SOL_OK;
   EmuAlloc *a = emu_find_alloc(emu, address);
-  if (!a || a->base != address || a->heap)
+  if (!a || a->base != address || a->heap || a->variable)
     return sol_fail(err, SOL_ERR_ARGUMENT, "0x%llx is not the start of an allocation",
                     (unsigned long long)address);
   if (a->freed)

@@ -34,7 +34,7 @@ static void copy_async(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   for (uint32_t left = mask; left; left &= left - 1) {
     int l = emu_first(left);
     uint32_t n = from.mask >> l & 1 ? (c->has_size && size[l] < i->bytes ? size[l] : i->bytes) : 0;
-    if (n) memcpy(to.host[l], from.host[l], n);
+    if (n) memmove(to.host[l], from.host[l], n);
     memset(to.host[l] + n, 0, i->bytes - n);
   }
   x->fiber->spin = 0;
@@ -53,25 +53,10 @@ static void copy_async(EmuCtx *x, const EmuInst *i, uint32_t mask) {
 
 // ---- bulk ----
 
+enum { BULK_ALIGN = 16 }; // of both addresses and of the size
+
 static bool in_global(int space) {
   return space == PTX_SPACE_GLOBAL || space == PTX_SPACE_GENERIC;
-}
-
-// Memory of `bytes` bytes at one address of global or shared memory.
-static uint8_t *bulk_host(EmuCtx *x, const EmuInst *i, int lane, uint64_t address, int space, uint32_t bytes,
-                          bool store) {
-  uint64_t addr[EMU_LANES];
-  EmuAccess first, last;
-  addr[lane] = address;
-  if (!emu_resolve_at(x, i, 1u << lane, addr, space, 16, store, &first)) return NULL;
-  addr[lane] = address + bytes - 16;
-  if (!emu_resolve_at(x, i, 1u << lane, addr, space, 16, store, &last)) return NULL;
-  if (last.host[lane] - first.host[lane] == (ptrdiff_t)bytes - 16) return first.host[lane];
-  emu_find(x, i, 1u << lane, SOL_EMU_OUT_OF_BOUNDS, address, bytes,
-           "%u bytes at 0x%llx are not in one allocation", bytes, (unsigned long long)address);
-  emu_stop(x->launch, SOL_EMU_FAULT);
-  x->budget = 0;
-  return NULL;
 }
 
 // One request, whatever its length; 512 bytes at a time go through the model.
@@ -93,12 +78,11 @@ static void bulk_count(EmuCtx *x, const EmuInst *i, uint64_t address, uint32_t b
   emu_log_room(x);
 }
 
-static bool bulk_size(EmuCtx *x, const EmuInst *i, int lane, uint32_t bytes) {
-  if (bytes % 16 == 0) return bytes != 0;
-  emu_find(x, i, 1u << lane, SOL_EMU_BAD_USE, 0, bytes, "a bulk copy of %u bytes, which is no multiple of 16",
-           bytes);
-  emu_stop(x->launch, SOL_EMU_FAULT);
-  x->budget = 0;
+static bool bulk_size(EmuCtx *x, const EmuInst *i, int lane, uint64_t bytes) {
+  if (bytes % BULK_ALIGN == 0) return bytes != 0;
+  emu_find(x, i, 1u << lane, SOL_EMU_BAD_USE, 0, bytes,
+           "a bulk copy of %llu bytes, which is no multiple of 16", (unsigned long long)bytes);
+  emu_fault(x);
   return false;
 }
 
@@ -111,63 +95,77 @@ static uint64_t shared_address(uint64_t address) {
   return address >= EMU_SHARED_WINDOW ? address - EMU_SHARED_WINDOW : address;
 }
 
+// A copy inside of shared memory may overlap itself.
+static void bulk_move(EmuCtx *x, const Copy *c, uint8_t *to, const uint8_t *from, uint32_t bytes) {
+  if (c->reduces)
+    emu_bulk_reduce(to, from, bytes, c->type, c->fn);
+  else
+    memmove(to, from, bytes);
+  emu_take_time(x, bytes);
+}
+
 static void bulk_to_shared(EmuCtx *x, const EmuInst *i, int l, const uint8_t *from, uint64_t to,
                            uint64_t barrier, uint32_t bytes) {
   const Copy *c = i->more;
-  uint8_t *host = bulk_host(x, i, l, to, PTX_SPACE_SHARED_CLUSTER, bytes, true);
-  uint8_t *bar = bulk_host(x, i, l, barrier & ~UINT64_C(15), PTX_SPACE_SHARED_CLUSTER, 16, true);
+  uint8_t *host = emu_range(x, i, l, to, PTX_SPACE_SHARED_CLUSTER, bytes, BULK_ALIGN, true);
+  uint8_t *bar = emu_range(x, i, l, barrier, PTX_SPACE_SHARED_CLUSTER, 8, 8, true);
   if (!host || !bar) return;
   if (x->launch->checking)
     emu_check_bulk(x, i, l, host, 0, bytes, c->reduces ? EMU_USE_ATOMIC : EMU_USE_STORE);
-  if (c->reduces)
-    emu_bulk_reduce(host, from, bytes, c->type, c->fn);
-  else
-    memcpy(host, from, bytes);
-  emu_mbarrier_bytes(x, i, l, bar + barrier % 16, bytes);
+  bulk_move(x, c, host, from, bytes);
+  emu_mbarrier_bytes(x, i, l, bar, bytes);
+}
+
+static void bulk_to_global(EmuCtx *x, const EmuInst *i, int l, const uint8_t *from, uint64_t to,
+                           uint32_t bytes) {
+  const Copy *c = i->more;
+  uint8_t *host = emu_range(x, i, l, to, PTX_SPACE_GLOBAL, bytes, BULK_ALIGN, true);
+  if (!host) return;
+  if (x->launch->checking)
+    emu_check_bulk(x, i, l, host, to, bytes, c->reduces ? EMU_USE_ATOMIC : EMU_USE_STORE);
+  bulk_move(x, c, host, from, bytes);
+  bulk_count(x, i, to, bytes, c->reduces ? SOL_MEM_ATOMIC : SOL_MEM_COPY_STORE);
+}
+
+static void bulk_to_ranks(EmuCtx *x, const EmuInst *i, int l, const uint8_t *from, uint64_t to,
+                          uint32_t bytes) {
+  const Copy *c = i->more;
+  uint64_t barrier = shared_address(emu_place(x, &c->barrier, l));
+  to = shared_address(to);
+  if (!c->multicast) {
+    bulk_to_shared(x, i, l, from, to, barrier, bytes);
+    return;
+  }
+  for (uint32_t ranks = EMU_IN(uint16_t, i->c)[l]; ranks; ranks &= ranks - 1) {
+    uint32_t rank = (uint32_t)emu_first(ranks);
+    bulk_to_shared(x, i, l, from, in_rank(to, rank), in_rank(barrier, rank), bytes);
+  }
 }
 
 static void copy_bulk(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   const Copy *c = i->more;
   const uint32_t *size = EMU_IN(uint32_t, i->b);
-  bool global_from = i->vec == PTX_SPACE_GLOBAL, global_to = in_global(i->space);
+  bool global_from = i->vec == PTX_SPACE_GLOBAL;
+  int space = global_from ? PTX_SPACE_GLOBAL : PTX_SPACE_SHARED_CLUSTER;
+  EmuPlace dst = {.base = i->a, .abytes = i->abytes, .offset = i->offset};
+  x->fiber->spin = 0;
   for (uint32_t left = mask; left; left &= left - 1) {
     int l = emu_first(left);
-    EmuPlace dst = {.base = i->a, .abytes = i->abytes, .offset = i->offset};
     uint64_t to = emu_place(x, &dst, l), source = emu_place(x, &c->from, l);
     if (!bulk_size(x, i, l, size[l])) continue;
     if (!global_from) source = shared_address(source);
-    uint8_t *from =
-        bulk_host(x, i, l, source, global_from ? PTX_SPACE_GLOBAL : PTX_SPACE_SHARED_CLUSTER, size[l], false);
-    if (!from) return;
+    const uint8_t *from = emu_range(x, i, l, source, space, size[l], BULK_ALIGN, false);
+    if (!from) continue;
     if (x->launch->checking) emu_check_bulk(x, i, l, from, source, size[l], EMU_USE_LOAD);
     if (global_from) {
       bulk_count(x, i, source, size[l], SOL_MEM_COPY_LOAD);
       emu_path_bulk(x);
     }
-    if (global_to) {
-      uint8_t *host = bulk_host(x, i, l, to, PTX_SPACE_GLOBAL, size[l], true);
-      if (!host) return;
-      if (x->launch->checking)
-        emu_check_bulk(x, i, l, host, to, size[l], c->reduces ? EMU_USE_ATOMIC : EMU_USE_STORE);
-      if (c->reduces)
-        emu_bulk_reduce(host, from, size[l], c->type, c->fn);
-      else
-        memcpy(host, from, size[l]);
-      bulk_count(x, i, to, size[l], c->reduces ? SOL_MEM_ATOMIC : SOL_MEM_COPY_STORE);
-      continue;
-    }
-    uint64_t barrier = shared_address(emu_place(x, &c->barrier, l));
-    to = shared_address(to);
-    if (!c->multicast) {
-      bulk_to_shared(x, i, l, from, to, barrier, size[l]);
-      continue;
-    }
-    for (uint32_t ranks = EMU_IN(uint16_t, i->c)[l]; ranks; ranks &= ranks - 1) {
-      uint32_t rank = (uint32_t)emu_first(ranks);
-      bulk_to_shared(x, i, l, from, in_rank(to, rank), in_rank(barrier, rank), size[l]);
-    }
+    if (in_global(i->space))
+      bulk_to_global(x, i, l, from, to, size[l]);
+    else
+      bulk_to_ranks(x, i, l, from, to, size[l]);
   }
-  x->fiber->spin = 0;
 }
 
 // st.bulk: zeros.
@@ -177,11 +175,12 @@ static void zero_bulk(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     int l = emu_first(mask);
     EmuPlace dst = {.base = i->a, .abytes = i->abytes, .offset = i->offset};
     uint64_t to = shared_address(emu_place(x, &dst, l));
-    uint32_t bytes = size[l] > UINT32_MAX / 2 ? 8 : (uint32_t)size[l];
-    if (!bulk_size(x, i, l, bytes)) continue;
-    uint8_t *host = bulk_host(x, i, l, to, PTX_SPACE_SHARED, bytes, true);
-    if (host && x->launch->checking) emu_check_bulk(x, i, l, host, 0, bytes, EMU_USE_STORE);
-    if (host) memset(host, 0, bytes);
+    if (!bulk_size(x, i, l, size[l])) continue;
+    uint8_t *host = emu_range(x, i, l, to, PTX_SPACE_SHARED, size[l], BULK_ALIGN, true);
+    if (!host) continue;
+    if (x->launch->checking) emu_check_bulk(x, i, l, host, 0, size[l], EMU_USE_STORE);
+    memset(host, 0, (size_t)size[l]);
+    emu_take_time(x, size[l]);
   }
 }
 

@@ -197,13 +197,14 @@ static bool frame_hosts(EmuCtx *x, const EmuInst *i, uint32_t *mask, uint8_t **h
     uint64_t at =
         (i->abytes == 8 ? EMU_IN(uint64_t, i->a)[l] : EMU_IN(uint32_t, i->a)[l]) + (uint64_t)i->offset;
     at -= f->param_skip;
-    host[l] = x->frame->params + (size_t)l * f->param_stride + at;
-    if (f->param_stride >= bytes && at <= f->param_stride - bytes) continue;
+    if (f->param_stride >= bytes && at <= f->param_stride - bytes) {
+      host[l] = x->frame->params + (size_t)l * f->param_stride + at;
+      continue;
+    }
     *mask &= ~(1u << l);
     emu_find(x, i, 1u << l, SOL_EMU_OUT_OF_BOUNDS, at, bytes, "parameter space at 0x%llx",
              (unsigned long long)at);
-    emu_stop(x->launch, SOL_EMU_FAULT);
-    x->budget = 0;
+    emu_fault(x);
   }
   return *mask != 0;
 }
@@ -248,6 +249,22 @@ static int kind_of(int space, bool is_store) {
   }
 }
 
+// All elements have lanes of one width: the registers' own; the type's where there is none. Sinks and
+// immediates have any.
+static bool lower_width(Lower *l, const PtxOperand *o, uint32_t count, EmuInst *out) {
+  out->lane_bytes = 0;
+  for (uint32_t k = 0; k < count; k++) {
+    const PtxOperand *e = o->kind == PTX_ARG_VEC ? &o->elems[k] : o;
+    if (e->kind == PTX_ARG_IMM || e->kind == PTX_ARG_SINK) continue;
+    int bytes = lower_lane_bytes(l, e);
+    if (out->lane_bytes && out->lane_bytes != bytes)
+      return lower_refuse(l, "registers of different widths in one vector");
+    out->lane_bytes = (uint8_t)bytes;
+  }
+  if (!out->lane_bytes) out->lane_bytes = (uint8_t)(out->bytes < 2 ? 2 : out->bytes);
+  return true;
+}
+
 static Mover *lower_data(Lower *l, const PtxInst *in, const PtxOperand *o, EmuInst *out, size_t more) {
   const PtxCode *code = in->code;
   Mover *m = lower_alloc(l, sizeof *m + more);
@@ -258,12 +275,10 @@ static Mover *lower_data(Lower *l, const PtxInst *in, const PtxOperand *o, EmuIn
   if (count > 8 || (uint32_t)out->bytes * count > 32) return NULL;
   out->vec = (uint8_t)count;
   const EmuLoc *list = lower_list(l, o);
-  for (uint32_t k = 0; list && k < count; k++) m->regs[k] = list[k];
-  // Sinks and immediates take the width of the type; registers their own.
-  out->lane_bytes = (uint8_t)(out->bytes < 2 ? 2 : out->bytes);
+  if (!list || !lower_width(l, o, count, out)) return NULL;
   for (uint32_t k = 0; k < count; k++) {
     const PtxOperand *e = o->kind == PTX_ARG_VEC ? &o->elems[k] : o;
-    if (e->kind == PTX_ARG_REG) out->lane_bytes = (uint8_t)lower_lane_bytes(l, e);
+    m->regs[k] = e->kind == PTX_ARG_IMM ? lower_const(l, e->value, out->lane_bytes) : list[k];
   }
   if (sol_ptx_type_class((PtxType)code->type[0]) == PTX_CLASS_SIGNED) out->flags |= EMU_FLAG_SIGNED;
   m->gather = gather_for(out->bytes, out->lane_bytes, out->flags & EMU_FLAG_SIGNED);
@@ -297,6 +312,12 @@ static bool lower_kernel_param(Lower *l, Mover *m, EmuInst *out) {
   return out->bytes <= 8 || lower_refuse(l, "a parameter of 128 bits");
 }
 
+// Of `size` bytes that there are.
+static bool param_inside(Lower *l, const EmuInst *out, const PtxSymbol *s, uint64_t at, uint64_t size) {
+  uint64_t bytes = (uint64_t)out->bytes * out->vec;
+  return (size >= bytes && at <= size - bytes) || lower_refuse(l, "beyond the parameter %s", s->name);
+}
+
 static bool lower_param(Lower *l, const PtxOperand *address, Mover *m, EmuInst *out, bool is_store) {
   if (address->symbol == PTX_NONE && address->index == PTX_NONE) return false;
   if (address->index != PTX_NONE) {
@@ -306,11 +327,12 @@ static bool lower_param(Lower *l, const PtxOperand *address, Mover *m, EmuInst *
     return true;
   }
   const PtxSymbol *s = &l->ptx->symbols[address->symbol];
-  if (l->fn->entry && s->offset < l->function->param_skip) return !is_store && lower_kernel_param(l, m, out);
-  out->offset = (int64_t)(s->offset + address->value) - l->function->param_skip;
-  uint64_t end = (uint64_t)out->offset + (uint64_t)out->bytes * out->vec;
-  if (out->offset < 0 || end > l->function->param_stride)
-    return lower_refuse(l, "beyond the parameter %s", s->name);
+  if (l->fn->entry && s->offset < l->function->param_skip)
+    return !is_store && param_inside(l, out, s, (uint64_t)out->offset, l->fn->param_size) &&
+           lower_kernel_param(l, m, out);
+  uint64_t at = s->offset + address->value - l->function->param_skip;
+  if (!param_inside(l, out, s, at, l->function->param_stride)) return false;
+  out->offset = (int64_t)at;
   out->run = is_store ? store_frame : load_frame;
   return true;
 }

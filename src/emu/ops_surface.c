@@ -65,9 +65,9 @@ static void suld(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   for (uint32_t left = mask; left; left &= left - 1) {
     int l = emu_first(left);
     for (uint32_t e = 0; e < i->vec; e++) {
-      uint64_t v = 0;
-      if (ok >> l & 1) memcpy(&v, acc.host[l] + e * i->bytes, i->bytes);
-      memcpy(EMU_OUT(uint8_t, plan->data[e]) + (uint32_t)l * plan->lane_bytes[e], &v, plan->lane_bytes[e]);
+      uint8_t v[16] = {0};
+      if (ok >> l & 1) memcpy(v, acc.host[l] + e * i->bytes, i->bytes);
+      memcpy(EMU_OUT(uint8_t, plan->data[e]) + (uint32_t)l * plan->lane_bytes[e], v, plan->lane_bytes[e]);
     }
   }
 }

@@ -51,6 +51,7 @@ static bool run_fiber(EmuCtx *x, EmuFiber *f) {
   EmuWorker *w = emu_worker(x);
   x->fiber = f;
   f->spin = 0;
+  w->turn_effort = 0;
   x->budget = EMU_QUANTUM;
   emu_settle(x);
   if (f->state != EMU_READY) return true;
@@ -88,7 +89,8 @@ static void poll(EmuCtx *x) {
   EmuRun *run = x->launch;
   EmuWorker *w = emu_worker(x);
   const SolEmuLaunch *launch = run->launch;
-  if (w->instructions < 1 << 16 && !launch->max_instructions) return;
+  if (w->instructions < 1 << 16 && w->effort < EMU_EFFORT && !launch->max_instructions) return;
+  w->effort = 0;
   uint64_t total = __atomic_add_fetch(&run->instructions, w->instructions, __ATOMIC_RELAXED);
   w->sm->clock += w->instructions;
   w->instructions = 0;

@@ -29,8 +29,9 @@ typedef struct EmuAlloc {
   uint8_t *host;              // NULL once freed
   uint8_t *block;             // what the heap gave
   uint8_t *init;              // a bit per byte written; NULL: not tracked
-  bool freed, heap, constant; // heap: by malloc in a kernel
+  bool freed, heap, constant; // heap: what malloc in a kernel gives pieces of
   bool mapped, variable;      // the host's own memory; a module's
+  struct EmuHeap *pieces;     // of a heap; NULL until malloc is called
   struct EmuMaps *maps;       // of the bytes touched by the launch that runs; NULL: none, or not observed
   char label[40];
 } EmuAlloc;
@@ -66,7 +67,8 @@ EmuAlloc *emu_add_alloc(SolEmu *emu, uint64_t bytes, const char *label);
 void emu_drop_alloc(SolEmu *emu, EmuAlloc *alloc);
 // map.c: in its place among the others; there is room.
 void emu_insert_alloc(SolEmu *emu, EmuAlloc *alloc);
-bool emu_reserve_alloc(SolEmu *emu); // room for one more
+bool emu_reserve_alloc(SolEmu *emu); // room for one more; the oldest of many freed ones may go
+enum { EMU_FREED_KNOWN = 1024 };
 EmuAlloc *emu_add_managed(SolEmu *emu, uint64_t bytes, const char *label);
 
 // pages_*.c: asks the system for large pages under fresh memory that will all be used: a device's buffers are
@@ -298,13 +300,24 @@ typedef struct EmuWorker { // EmuCtx.more
   struct EmuPath *chains;  // of observe.h: those of the blocks that ended, summed; NULL: not observed
   void *memory;            // of the worker itself
   void *shape_memory;
-  uint64_t instructions; // not yet added to the launch's
+  uint64_t instructions;        // not yet added to the launch's
+  uint64_t effort, turn_effort; // emu_take_time: since the time was looked at; of this turn
   uint64_t units_done;
   bool progress;
   _Alignas(64) int32_t on[EMU_LANES];
 } EmuWorker;
 static inline EmuWorker *emu_worker(const EmuCtx *x) {
   return (EmuWorker *)x->more;
+}
+
+// An instruction that moves many bytes, or takes as long as that: the turn ends soon, so that limits of time
+// are kept.
+enum { EMU_EFFORT = 1 << 26 };
+static inline void emu_take_time(EmuCtx *x, uint64_t bytes) {
+  EmuWorker *w = emu_worker(x);
+  w->effort += bytes;
+  w->turn_effort += bytes;
+  if (w->turn_effort >= EMU_EFFORT) x->budget = 0;
 }
 
 // control.c
@@ -350,6 +363,12 @@ void emu_check_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_
 void emu_check_bulk(EmuCtx *x, const EmuInst *i, int lane, const uint8_t *host, uint64_t address,
                     uint64_t bytes, EmuUse use);
 // access.c
+// Where `bytes` bytes, any number but 0, are that one lane accesses in space PTX_SPACE_..., all of them in
+// one allocation or in one block's, thread's or launch's memory, from a multiple of `align` on; NULL: they
+// are not, and a finding says so.
+uint8_t *emu_range(EmuCtx *x, const EmuInst *i, int lane, uint64_t address, int space, uint64_t bytes,
+                   uint32_t align, bool store);
+void emu_fault(EmuCtx *x);       // after a finding: ends the launch, unless it keeps going
 enum { EMU_LOG_RESERVE = 4096 }; // records that must be free before an instruction: a bulk copy makes many
 void emu_count_as(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, SolMemOp op,
                   SolSharedOp shared);
@@ -377,6 +396,13 @@ void emu_textures_free(struct EmuTextures *textures);
 bool emu_bulk_can_reduce(uint8_t type, uint8_t fn);
 void emu_bulk_reduce(uint8_t *to, const uint8_t *from, uint32_t bytes, uint8_t type, uint8_t fn);
 void emu_mbarrier_bytes(EmuCtx *x, const EmuInst *i, int lane, uint8_t *host, uint32_t bytes);
+// device_heap.c
+uint64_t emu_heap_take(EmuCtx *x, uint64_t bytes); // malloc; 0: no room
+void emu_heap_give(EmuCtx *x, const EmuInst *i, int lane, uint64_t address);
+// Whether these bytes of the heap, at least one, are all of one piece that lives.
+bool emu_heap_holds(const EmuAlloc *heap, uint64_t address, uint64_t bytes);
+// The piece of the heap, also a freed one, that an address of it is nearest to: base, size, label, freed.
+bool emu_heap_nearest(const EmuAlloc *heap, uint64_t address, EmuAlloc *piece);
 // builtin.c
 EmuHandler *emu_builtin(const char *name);
 

@@ -70,8 +70,8 @@ static SolStatus check_image(SolEmu *emu, SolEmuImage *m, SolError *err) {
   uint64_t texel = emu_texel_bytes(m), row = texel * m->width, rows = m->height ? m->height : 1;
   uint64_t slices = m->depth ? m->depth : m->layers ? m->layers : 1;
   if (!m->pitch) m->pitch = row;
-  if (m->pitch > UINT64_C(1) << 40 || m->slice > UINT64_C(1) << 48 || slices > 1u << 15)
-    return sol_fail(err, SOL_ERR_RANGE, "an image too large");
+  if (slices > 1u << 15 || m->pitch > (UINT64_C(1) << 62) / rows / slices || m->slice > UINT64_C(1) << 47)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "an image too large for any allocation");
   if (!m->slice) m->slice = m->pitch * rows;
   if (m->pitch < row || m->pitch % texel || m->slice < m->pitch * rows || m->slice % texel ||
       m->address % texel)
