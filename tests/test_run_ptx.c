@@ -160,4 +160,14 @@ TEST(hostile_memory) {
   }
 }
 
+// Errors that know their line and not their place in the text show that line, and nothing else of memory.
+TEST(errors_that_know_their_line_alone) {
+  CHECK_INT(run("tests/ptx_hostile/undefined_function.ptx --kernel k --grid 1 --block 1 2>&1"), 2);
+  CHECK_HAS(output, "undefined_function.ptx:5:1: k: who is defined nowhere: 'call' cannot be run\n"
+                    "  .visible .entry k() { .param .b64 a; .param .b32 r; call (r),who,(a); ret; }\n  ^\n");
+  CHECK_INT(run("tests/ptx_hostile/wide_parameter.ptx --kernel k --grid 1 --block 1 2>&1"), 2);
+  CHECK_HAS(output, "wide_parameter.ptx:6:1: k: a parameter of 128 bits: 'ld.param.b128' cannot be run\n"
+                    "    ld.param.b128 %q,[p];\n  ^\n");
+}
+
 CHECK_MAIN

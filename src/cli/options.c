@@ -9,25 +9,41 @@
 #include "cli/ceilings.h"
 #include "cli/cli.h"
 
+// Where the error is in the text. Some know their line alone; -1: not in this text.
+static int64_t place_of(const SolError *err, const char *text, size_t length) {
+  if (!text || err->line <= 0 || err->offset > (int64_t)length) return -1;
+  if (err->offset >= 0) return err->offset;
+  size_t at = 0;
+  for (int32_t line = 1; line < err->line; line += text[at++] == '\n')
+    if (at >= length) return -1;
+  for (int32_t column = 1; column < err->column && at < length && text[at] != '\n'; column++) at++;
+  return (int64_t)at;
+}
+
+// What a file holds may be anything: control characters do not reach the terminal.
+static void put_plain(SolBuffer *out, const char *text, size_t length) {
+  for (size_t i = 0; i < length; i++)
+    sol_buffer_put(out, (unsigned char)text[i] < ' ' || text[i] == 0x7f ? "?" : &text[i], 1);
+}
+
 int cli_error(const Cli *cli, const SolError *err, const char *source, const char *text, size_t length) {
   SolBuffer out = {0};
   const char *command = cli && cli->command ? cli->command->name : 0;
   sol_buffer_format(&out, "sol%s%s: ", command ? " " : "", command ? command : "");
+  if (source) put_plain(&out, source, strlen(source));
   if (source && err->line > 0)
-    sol_buffer_format(&out, "%s:%d:%d: ", source, err->line, err->column);
-  else if (source)
-    sol_buffer_format(&out, "%s: ", source);
-  sol_buffer_format(&out, "%s\n", err->message);
-  if (text && err->line > 0) { // the line concerned, cut to what fits, and a caret under the place
+    sol_buffer_format(&out, ":%d:%d", err->line, err->column > 0 ? err->column : 1);
+  if (source) sol_buffer_puts(&out, ": ");
+  put_plain(&out, err->message, strlen(err->message));
+  sol_buffer_puts(&out, "\n");
+  int64_t place = place_of(err, text, length);
+  if (place >= 0) { // the line concerned, cut to what fits, and a caret under the place
     enum { SHOW = 100 };
-    size_t at = (size_t)err->offset, begin = at, end = at;
+    size_t at = (size_t)place, begin = at, end = at;
     while (begin > 0 && text[begin - 1] != '\n' && at - begin < SHOW / 2) begin--;
     while (end < length && text[end] != '\n' && end - begin < SHOW) end++;
     sol_buffer_puts(&out, "  ");
-    for (size_t i = begin; i < end; i++) {
-      char c = text[i];
-      sol_buffer_put(&out, (unsigned char)c < ' ' || c == 0x7f ? "?" : &text[i], 1);
-    }
+    put_plain(&out, text + begin, end - begin);
     sol_buffer_puts(&out, "\n  ");
     sol_buffer_fill(&out, ' ', sol_text_columns(text + begin, at - begin));
     sol_buffer_puts(&out, "^\n");

@@ -41,15 +41,21 @@ static bool read_bytes(EmuCtx *x, const EmuInst *i, int lane, uint64_t address, 
   return true;
 }
 
-static void put_string(EmuCtx *x, const EmuInst *i, int lane, uint64_t address, size_t most, SolBuffer *out) {
+// False: the string goes on after `most` bytes.
+static bool put_string(EmuCtx *x, const EmuInst *i, int lane, uint64_t address, size_t most, SolBuffer *out) {
   for (size_t n = 0; n < most; n++) {
     char c;
-    if (!read_bytes(x, i, lane, address + n, &c, 1) || !c) return;
+    if (!read_bytes(x, i, lane, address + n, &c, 1) || !c) return true;
     sol_buffer_put(out, &c, 1);
   }
+  return false;
 }
 
 // ---- printf ----
+
+// What one call may write, or ask for as a width or precision; more is left out, and that is said. The
+// device's own buffer has 1 MiB for all threads.
+enum { MOST_TEXT = 1 << 16, MOST_WIDTH = 4096, LONG_TEXT = 4096 };
 
 typedef struct Spec {
   bool left, zero, plus, space, alt;
@@ -63,6 +69,7 @@ typedef struct Args {
   const EmuInst *i;
   int lane;
   uint64_t at; // generic address of the next one
+  bool cut;    // something was left out
 } Args;
 
 static uint64_t next_arg(Args *a, uint32_t bytes) {
@@ -109,7 +116,7 @@ static void put_integer(SolBuffer *out, const Spec *s, uint64_t v) {
 static void put_float(SolBuffer *out, const Spec *s, uint64_t bits) {
   double v;
   memcpy(&v, &bits, 8);
-  char text[512];
+  char text[704]; // 309 digits, a point, 300 more
   bool negative = bits >> 63 != 0, finite = __builtin_isfinite(v);
   if (negative) v = -v;
   int precision = s->precision < 0 ? 6 : s->precision > 300 ? 300 : s->precision;
@@ -129,13 +136,15 @@ static void put_float(SolBuffer *out, const Spec *s, uint64_t bits) {
 }
 
 static const char *number(const char *at, Args *args, int *out) {
+  int64_t n = 0;
   if (*at == '*') {
-    *out = (int)(int32_t)next_arg(args, 4);
-    return at + 1;
+    n = (int32_t)next_arg(args, 4);
+    at++;
+  } else {
+    for (; *at >= '0' && *at <= '9'; at++) n = n < 100000 ? n * 10 + (*at - '0') : n;
   }
-  int n = 0;
-  for (; *at >= '0' && *at <= '9'; at++) n = n < 100000 ? n * 10 + (*at - '0') : n;
-  *out = n;
+  if (n > MOST_WIDTH || n < -MOST_WIDTH) args->cut = true, n = n < 0 ? -MOST_WIDTH : MOST_WIDTH;
+  *out = (int)n;
   return at;
 }
 
@@ -157,7 +166,6 @@ static const char *read_spec(const char *at, Args *args, Spec *s) {
   }
   at = number(at, args, &s->width);
   if (s->width < 0) s->left = true, s->width = -s->width;
-  if (s->width > 4096) s->width = 4096;
   if (*at == '.') at = number(at + 1, args, &s->precision);
   for (;; at++) {
     if (*at == 'l' || *at == 'z' || *at == 'j' || *at == 't')
@@ -173,7 +181,7 @@ static const char *read_spec(const char *at, Args *args, Spec *s) {
 
 static int put_formatted(Args *args, const char *format, SolBuffer *out) {
   int count = 0;
-  while (*format) {
+  while (*format && out->length <= MOST_TEXT) {
     if (*format != '%') {
       const char *end = format;
       while (*end && *end != '%') end++;
@@ -209,8 +217,9 @@ static int put_formatted(Args *args, const char *format, SolBuffer *out) {
       pad(out, &s, "", &c, 1, false);
       break;
     case 's':
-      put_string(args->x, args->i, args->lane, next_arg(args, 8),
-                 s.precision < 0 ? 4096 : (size_t)s.precision, &text);
+      if (!put_string(args->x, args->i, args->lane, next_arg(args, 8),
+                      s.precision < 0 ? MOST_WIDTH : (size_t)s.precision, &text))
+        args->cut = args->cut || s.precision < 0;
       pad(out, &s, "", text.text ? text.text : "", text.length, false);
       sol_buffer_free(&text);
       break;
@@ -221,14 +230,25 @@ static int put_formatted(Args *args, const char *format, SolBuffer *out) {
   return count;
 }
 
+static void cut_text(SolBuffer *out) {
+  size_t keep = out->length < MOST_TEXT ? out->length : MOST_TEXT;
+  if (out->text) out->text[out->length = keep] = 0;
+  sol_buffer_puts(out, "... (truncated)\n");
+}
+
 static void do_vprintf(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   EmuRun *run = x->launch;
-  for (; mask; mask &= mask - 1) {
+  for (; mask && !emu_stopping(run); mask &= mask - 1) {
     int l = emu_first(mask);
     SolBuffer format = {0}, out = {0};
     Args args = {.x = x, .i = i, .lane = l, .at = argument(x, i, 1, l)};
-    put_string(x, i, l, argument(x, i, 0, l), 65536, &format);
+    args.cut = !put_string(x, i, l, argument(x, i, 0, l), MOST_TEXT, &format);
     int count = put_formatted(&args, format.text ? format.text : "", &out);
+    if (args.cut || out.length > MOST_TEXT) cut_text(&out);
+    if (format.length + out.length >= LONG_TEXT) { // so that limits are looked at in time
+      x->budget = 0;
+      emu_worker(x)->turns += 4;
+    }
     sol_spin_lock(&run->print_lock);
     if (run->launch->print && out.length) run->launch->print(run->launch->print_ctx, out.text, out.length);
     sol_spin_unlock(&run->print_lock);
@@ -238,14 +258,21 @@ static void do_vprintf(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   }
 }
 
+// The kernel chose these bytes; they end up in a message of one line.
+static const char *plain(SolBuffer *b) {
+  for (size_t k = 0; k < b->length; k++)
+    if ((unsigned char)b->text[k] < ' ' || b->text[k] == 0x7f) b->text[k] = '?';
+  return b->text ? b->text : "";
+}
+
 static void assert_fail(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   int l = emu_first(mask);
   SolBuffer what = {0}, file = {0}, where = {0};
   put_string(x, i, l, argument(x, i, 0, l), 100, &what);
   put_string(x, i, l, argument(x, i, 1, l), 100, &file);
   put_string(x, i, l, argument(x, i, 3, l), 60, &where);
-  emu_find(x, i, mask, SOL_EMU_ASSERTION, 0, 0, "%s:%u: %s: '%s' failed", file.text ? file.text : "",
-           (unsigned)argument(x, i, 2, l), where.text ? where.text : "", what.text ? what.text : "");
+  emu_find(x, i, mask, SOL_EMU_ASSERTION, 0, 0, "%s:%u: %s: '%s' failed", plain(&file),
+           (unsigned)argument(x, i, 2, l), plain(&where), plain(&what));
   sol_buffer_free(&what);
   sol_buffer_free(&file);
   sol_buffer_free(&where);

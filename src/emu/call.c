@@ -67,6 +67,22 @@ bool emu_return(EmuCtx *x, uint32_t mask) {
   return true;
 }
 
+// Of nested calls: this many, and registers and parameters of so many bytes.
+enum { MAX_CALLS = 1 << 16, MAX_CALL_BYTES = 64 << 20 };
+
+static void no_call(EmuCtx *x, const EmuInst *i, uint32_t mask, const char *name, uint64_t need, bool fits) {
+  if (fits)
+    emu_find(x, i, mask, SOL_EMU_STACK, need, 0,
+             "calls are nested too deep: one of %s is beyond %d calls or %d MiB of registers and parameters",
+             name, MAX_CALLS, MAX_CALL_BYTES >> 20);
+  else
+    emu_find(x, i, mask, SOL_EMU_STACK, need, 0,
+             "a call of %s goes beyond the stack of %llu bytes a thread has", name,
+             (unsigned long long)x->launch->emu->machine.stack_bytes);
+  emu_stop(x->launch, SOL_EMU_FAULT);
+  x->budget = 0;
+}
+
 static bool enter(EmuCtx *x, const EmuInst *i, uint32_t function, uint32_t mask, EmuFrame *caller) {
   const EmuCall *call = i->more;
   const EmuProgram *p = x->launch->program;
@@ -78,12 +94,8 @@ static bool enter(EmuCtx *x, const EmuInst *i, uint32_t function, uint32_t mask,
   uint64_t *cap = &x->block->local_cap[x->warp->index];
   bool fits = need <= *cap || (need <= x->launch->emu->machine.stack_bytes &&
                                emu_grow_local(x, x->block, x->warp->index, need));
-  if (!fits || x->fiber->count > 1u << 16) {
-    emu_find(x, i, mask, SOL_EMU_STACK, need, 0,
-             "a call of %s goes beyond the stack of %llu bytes a thread has", fn->fn->name,
-             (unsigned long long)x->launch->emu->machine.stack_bytes);
-    emu_stop(x->launch, SOL_EMU_FAULT);
-    x->budget = 0;
+  if (!fits || x->fiber->count > MAX_CALLS || frame->bytes > MAX_CALL_BYTES) {
+    no_call(x, i, mask, fn->fn->name, need, fits);
     emu_release_frame(x, frame);
     return false;
   }
@@ -114,6 +126,39 @@ static uint32_t function_at(const EmuProgram *p, uint64_t address) {
   return p->function_of[n - 1];
 }
 
+// Bytes of the k-th parameter or result as it is declared.
+static uint64_t declared_bytes(const EmuProgram *p, const PtxFunction *fn, bool result, uint32_t k) {
+  uint32_t symbol = result ? fn->results[k] : fn->params[k];
+  if (symbol != PTX_NONE) return p->module->ptx->symbols[symbol].size;
+  uint32_t reg = result ? fn->result_regs[k] : fn->param_regs[k];
+  return (uint64_t)sol_ptx_type_bits((PtxType)fn->regs[reg].type) / 8;
+}
+
+static bool same_sizes(const EmuProgram *p, const PtxFunction *fn, const PtxPrototype *t) {
+  if (fn->param_count != t->param_count || fn->result_count != t->result_count) return false;
+  for (uint32_t k = 0; k < t->param_count; k++)
+    if (declared_bytes(p, fn, false, k) != t->param_bytes[k]) return false;
+  for (uint32_t k = 0; k < t->result_count; k++)
+    if (declared_bytes(p, fn, true, k) != t->result_bytes[k]) return false;
+  return true;
+}
+
+static bool is_target(const PtxPrototype *t, uint32_t function) {
+  for (uint32_t k = 0; k < t->target_count; k++)
+    if (t->targets[k] == function) return true;
+  return !t->target_count;
+}
+
+// Why the function cannot be called with the prototype; NULL: it can.
+static const char *bad_callee(const EmuProgram *p, uint32_t function, const PtxPrototype *t) {
+  if (function == PTX_NONE) return "where no function is that the kernel can call";
+  const EmuFunction *f = &p->functions[function];
+  if (f->fn->entry) return "which is a kernel";
+  if (!is_target(t, f->index)) return "which the call's .calltargets do not name";
+  if (!same_sizes(p, f->fn, t)) return "whose parameters and results are not those of the call's prototype";
+  return NULL;
+}
+
 // Lanes may call different functions: each gets an entry of its own, and they meet after the call.
 static void call_indirect(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   const uint64_t *address = EMU_IN(uint64_t, i->a);
@@ -126,9 +171,11 @@ static void call_indirect(EmuCtx *x, const EmuInst *i, uint32_t mask) {
       if (address[emu_first(k)] == to) group |= 1u << emu_first(k);
     left &= ~group;
     uint32_t function = function_at(x->launch->program, to);
-    if (function == PTX_NONE) {
-      emu_find(x, i, group, SOL_EMU_BAD_CALL, to, 0, "a call to 0x%llx, where no function is",
-               (unsigned long long)to);
+    const char *why = bad_callee(x->launch->program, function, ((const EmuCall *)i->more)->prototype);
+    if (why) {
+      bool named = function != PTX_NONE;
+      emu_find(x, i, group, SOL_EMU_BAD_CALL, to, 0, "a call to 0x%llx%s%s, %s", (unsigned long long)to,
+               named ? ", " : "", named ? x->launch->program->functions[function].fn->name : "", why);
       emu_stop(x->launch, SOL_EMU_FAULT);
       x->budget = 0;
       return;
@@ -176,6 +223,7 @@ bool lower_call(Lower *l, const PtxInst *in, EmuInst *out) {
   const PtxOperand *callee = &in->operands[0];
   if (callee->kind != PTX_ARG_FUNC) {
     call->function = PTX_NONE;
+    call->prototype = &l->fn->prototypes[in->prototype];
     out->a = lower_read(l, callee);
     out->run = call_indirect;
     return lower_lane_bytes(l, callee) == 8 || lower_refuse(l, "a function address that is not of 64 bits");

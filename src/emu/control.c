@@ -3,7 +3,8 @@
 #include "base/heap.h"
 #include "emu/lower.h"
 
-enum { MAX_ENTRIES = 1 << 20 };
+// More than calls alone may take (call.c): what is done to a whole stack at each turn stays short.
+enum { MAX_ENTRIES = 1 << 17 };
 
 bool emu_push(EmuFiber *f, EmuEntry entry) {
   if (f->count == f->cap) {
@@ -52,6 +53,8 @@ void emu_settle(EmuCtx *x) {
 
 // ---- frames ----
 
+enum { LARGE_FRAME = 256 << 10 };
+
 static size_t round64(size_t n) {
   return (n + 63) / 64 * 64;
 }
@@ -84,8 +87,11 @@ EmuFrame *emu_new_frame(EmuCtx *x, uint32_t function, EmuFrame *caller) {
   uint64_t from = caller ? caller->local_top : 0;
   frame->local_base = (from + align - 1) / align * align;
   frame->local_top = frame->local_base + fn->fn->local_bytes;
+  size_t params = (size_t)fn->param_stride * EMU_LANES;
+  frame->bytes = (caller ? caller->bytes : 0) + fn->reg_bytes + params;
   memset(frame->regs, 0, fn->reg_bytes);
-  memset(frame->params, 0, (size_t)fn->param_stride * EMU_LANES);
+  memset(frame->params, 0, params);
+  if (fn->reg_bytes + params >= LARGE_FRAME) x->budget = 0; // so that limits are looked at in time
   return frame;
 }
 

@@ -115,7 +115,7 @@ struct EmuFrame { // one call of one function by lanes of one warp; fibers of th
   uint64_t local_base;  // local address where this call's .local variables start
   uint64_t local_top;   // first local address free for callees
   uint64_t *alloca_top; // by lane; NULL until alloca is used
-  uint64_t bytes;       // of the allocation it is part of
+  uint64_t bytes;       // of registers and parameters, of it and all its callers
 };
 
 typedef struct EmuEntry { // of a SIMT stack

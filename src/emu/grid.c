@@ -39,6 +39,10 @@ static SolStatus check_size(EmuRun *run, SolError *err) {
                     (unsigned long long)m->smem_per_block);
   run->shared_bytes =
       launch->dynamic_shared ? run->dynamic_offset + launch->dynamic_shared : fn->shared_bytes;
+  if (run->program->local_bytes > m->stack_bytes)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "%s takes %llu bytes of local memory a thread; there are %llu",
+                    fn->name, (unsigned long long)run->program->local_bytes,
+                    (unsigned long long)m->stack_bytes);
   if (launch->param_bytes < fn->param_size && fn->param_size)
     return sol_fail(err, SOL_ERR_ARGUMENT, "%s takes %llu bytes of parameters, %llu were given", fn->name,
                     (unsigned long long)fn->param_size, (unsigned long long)launch->param_bytes);

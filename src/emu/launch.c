@@ -8,9 +8,9 @@
 
 enum {
   LOG_RECORDS = 16384,
-  // So long may all warps do nothing but spin; nobody outside the launch can help them.
-  IDLE_ROUNDS = 1000,
-  IDLE_INSTRUCTIONS = 20000000
+  // Where logs are full before all have had their turn, so many rounds are one in which all had: 64 warps of
+  // an SM, each with EMU_SPIN requests of 32 sectors, fill eleven logs.
+  PARTS_OF_ROUND = 32
 };
 _Static_assert((int)EMU_LOG_RESERVE >= (int)SOL_MAX_RECORDS && (int)EMU_LOG_RESERVE < LOG_RECORDS / 2,
                "room for any instruction");
@@ -50,6 +50,16 @@ static void finish(EmuCtx *x, EmuSm *sm, EmuUnit **at) {
   emu_end_unit(x, u);
 }
 
+// A unit whose spinning fills the log must not keep the others from their turn.
+static void put_last(EmuUnit **at) {
+  EmuUnit *u = *at;
+  if (!u->next) return;
+  *at = u->next;
+  while (*at) at = &(*at)->next;
+  *at = u;
+  u->next = NULL;
+}
+
 static void start_counting(EmuRun *run, EmuSm *sm, EmuWorker *w) {
   if (!sm->l1.sets) sol_l1_init(&sm->l1, run->l1_bytes, sm->l1_memory, run->l1_size, NULL);
   w->log = (SolLog){.capacity = LOG_RECORDS, .records = w->records, .spare = sm->records};
@@ -80,9 +90,10 @@ static void run_sm(EmuCtx *x, EmuSm *sm) {
       if (turn == EMU_TURN_DONE) {
         finish(x, sm, at);
         again = true;
-      } else if (turn == EMU_TURN_MORE)
+      } else if (turn == EMU_TURN_MORE) {
+        if (!w->progress) put_last(at);
         goto out;
-      else {
+      } else {
         again = again || w->progress;
         at = &(*at)->next;
       }
@@ -129,8 +140,22 @@ static bool any_ready(const EmuRun *run) {
   return false;
 }
 
-static void rounds(EmuRun *run, SolPool *pool) {
-  uint64_t idle_rounds = 0, idle_since = 0;
+static bool any_full(const EmuRun *run) {
+  for (uint32_t s = 0; s < run->sm_count; s++)
+    if (run->sms[s].full) return true;
+  return false;
+}
+
+// After a round without progress: whether it will be so for ever; nobody outside the launch can help.
+static bool hopeless(EmuRun *run, EmuIdle *idle, uint32_t *parts) {
+  if (!any_ready(run)) return true;
+  if (any_full(run) && ++*parts < PARTS_OF_ROUND) return false;
+  *parts = 0;
+  return emu_idle_round(run, idle);
+}
+
+static void rounds(EmuRun *run, SolPool *pool, EmuIdle *idle) {
+  uint32_t parts = 0;
   for (;;) {
     run->next_sm = 0;
     run->progress = false;
@@ -145,12 +170,11 @@ static void rounds(EmuRun *run, SolPool *pool) {
     bool done = true;
     for (uint32_t s = 0; s < run->sm_count; s++) done = done && run->sms[s].done;
     if (done) return;
-    if (run->progress)
-      idle_rounds = 0, idle_since = run->instructions;
-    else
-      idle_rounds++;
-    bool hopeless = idle_rounds > IDLE_ROUNDS && run->instructions - idle_since > IDLE_INSTRUCTIONS;
-    if (!run->progress && (hopeless || !any_ready(run))) {
+    if (run->progress) {
+      parts = 0;
+      idle->rounds = 0;
+      idle->start = run->instructions;
+    } else if (hopeless(run, idle, &parts)) {
       emu_report_deadlock(run);
       emu_stop(run, SOL_EMU_FAULT);
       return;
@@ -313,7 +337,9 @@ SolStatus sol_emu_launch(SolEmu *emu, const SolEmuLaunch *launch, SolEmuResult *
   if (!status) status = make_workspace(&run, err);
   if (!status && !emu_observe_make(&run)) status = sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   if (!status) {
-    rounds(&run, pool);
+    EmuIdle idle = {0};
+    rounds(&run, pool, &idle);
+    emu_idle_free(&idle);
     emu_result_add(&run);
     status = emu_touch_sum(&run, err);
   }

@@ -77,9 +77,25 @@ static void out_of(const Live *v, uint32_t b, uint64_t *out) {
   }
 }
 
-static void solve(Live *v, uint64_t *out) {
+// Words of sets that one pass over the blocks looks at.
+static uint64_t pass_work(const Live *v) {
+  uint64_t edges = 0;
+  for (uint32_t b = 0; b < v->fn->block_count; b++) {
+    uint32_t table = v->fn->blocks[b].table;
+    edges += 2 + (table == PTX_NONE ? 0 : v->fn->tables[table].count);
+  }
+  return edges * v->words;
+}
+
+// A function so large, or so entangled, that this takes long has a place for each register: sets of 128 MiB,
+// half a second.
+enum { MOST_SET_WORDS = 1 << 24, MOST_WORK = 1 << 29 };
+
+static bool solve(Live *v, uint64_t *out) {
+  uint64_t work = 0, pass = pass_work(v);
   for (bool changed = true; changed;) {
     changed = false;
+    if ((work += pass) > MOST_WORK) return false;
     for (uint32_t b = v->fn->block_count; b-- > 0;) {
       out_of(v, b, out);
       uint64_t *in = v->in + (size_t)b * v->words;
@@ -91,6 +107,7 @@ static void solve(Live *v, uint64_t *out) {
       }
     }
   }
+  return true;
 }
 
 static void extend_set(Live *v, const uint64_t *set, uint32_t at) {
@@ -99,7 +116,8 @@ static void extend_set(Live *v, const uint64_t *set, uint32_t at) {
       extend(v, w * 64 + (uint32_t)__builtin_ctzll(bits), false, at, NULL);
 }
 
-static void intervals(Live *v, uint64_t *out) {
+// False: it would take too long.
+static bool intervals(Live *v, uint64_t *out) {
   const PtxFunction *fn = v->fn;
   for (uint32_t b = 0; b < fn->block_count; b++) {
     const PtxBlock *block = &fn->blocks[b];
@@ -112,7 +130,7 @@ static void intervals(Live *v, uint64_t *out) {
       visit_inst(v, at, false, local_sets, &l);
     }
   }
-  solve(v, out);
+  if (!solve(v, out)) return false;
   for (uint32_t at = 0; at < fn->inst_count; at++) visit_inst(v, at, false, extend, NULL);
   for (uint32_t b = 0; b < fn->block_count; b++) {
     const PtxBlock *block = &fn->blocks[b];
@@ -129,6 +147,7 @@ static void intervals(Live *v, uint64_t *out) {
       if (regs[i] != PTX_NONE)
         v->start[regs[i]] = 0, v->end[regs[i]] = fn->inst_count ? fn->inst_count - 1 : 0;
   }
+  return true;
 }
 
 // Sizes of rows: predicates, 16, 32, 64, 128 bits.
@@ -185,10 +204,18 @@ static void scan(Live *v, Slots *s, EmuLoc *loc, uint32_t *starts, uint32_t *end
   }
 }
 
+static void take_each(const PtxFunction *fn, EmuLoc *loc, uint32_t *bytes) {
+  Slots s = {0};
+  for (int k = 0; k < CLASSES; k++) s.free[k] = PTX_NONE;
+  for (uint32_t r = 0; r < fn->reg_count; r++) loc[r] = take(&s, loc, class_of(fn->regs[r].type));
+  *bytes = s.bytes;
+}
+
 bool emu_assign_registers(const PtxFunction *fn, SolArena *arena, EmuLoc *loc, uint32_t *bytes) {
   (void)arena;
   size_t regs = fn->reg_count, insts = fn->inst_count, words = (regs + 63) / 64 + 1, blocks = fn->block_count;
   size_t sets = (blocks * 3 + 1) * words;
+  if (sets > MOST_SET_WORDS) return take_each(fn, loc, bytes), true;
   size_t total = sets * 8 + (regs * 4 + insts * 3 + 8) * 4;
   uint64_t *memory = sol_heap_alloc(total);
   if (!memory) return false;
@@ -206,7 +233,7 @@ bool emu_assign_registers(const PtxFunction *fn, SolArena *arena, EmuLoc *loc, u
   for (int k = 0; k < CLASSES; k++) s.free[k] = PTX_NONE;
   for (uint32_t b = 0; b < fn->block_count; b++)
     for (uint32_t k = 0; k < fn->blocks[b].count; k++) v.block_of[fn->blocks[b].first + k] = b;
-  intervals(&v, out);
+  if (!intervals(&v, out)) return sol_heap_free(memory), take_each(fn, loc, bytes), true;
   scan(&v, &s, loc, starts, ends, next_end);
   // Named, but in code that nothing reaches or by declarations alone.
   for (size_t r = 0; r < regs; r++)

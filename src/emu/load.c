@@ -65,15 +65,50 @@ static bool placed(const PtxSymbol *s) {
   return s->function == PTX_NONE || s->space == PTX_SPACE_GLOBAL || s->space == PTX_SPACE_CONST;
 }
 
+static bool in_device_memory(const PtxSymbol *s) {
+  return placed(s) && (s->space == PTX_SPACE_GLOBAL || s->space == PTX_SPACE_CONST);
+}
+
+static SolStatus at_symbol(const PtxSymbol *s, SolStatus status, SolError *err) {
+  if (err) err->line = (int32_t)s->line, err->column = 1;
+  return status;
+}
+
+static SolStatus too_large(const PtxSymbol *s, const char *what, uint64_t room, SolError *err) {
+  sol_fail(err, SOL_ERR_RANGE, "%.80s takes %llu bytes; %llu are %s", s->name, (unsigned long long)s->size,
+           (unsigned long long)room, what);
+  return at_symbol(s, SOL_ERR_RANGE, err);
+}
+
+// All sizes before any memory is taken: a short text can name more than there is.
+static SolStatus check_sizes(const SolEmuModule *m, SolError *err) {
+  const SolEmuMachine *machine = &m->emu->machine;
+  uint64_t left = machine->mem_bytes > m->emu->bytes_used ? machine->mem_bytes - m->emu->bytes_used : 0;
+  uint64_t host = emu_host_bytes();
+  for (uint32_t k = 0; k < m->ptx->symbol_count; k++) {
+    const PtxSymbol *s = &m->ptx->symbols[k];
+    if (s->space == PTX_SPACE_SHARED && s->size > machine->smem_per_block)
+      return too_large(s, "what a block of the device has", machine->smem_per_block, err);
+    if (s->space == PTX_SPACE_LOCAL && s->size > machine->stack_bytes)
+      return too_large(s, "what a thread of the device has", machine->stack_bytes, err);
+    if (!in_device_memory(s)) continue;
+    if (s->size > left) return too_large(s, "left of the device's memory", left, err);
+    if (s->size > host)
+      return too_large(s, "left of the memory of this machine, which emulates it", host, err);
+    left -= s->size;
+    host -= s->size;
+  }
+  return SOL_OK;
+}
+
 static SolStatus place_symbols(SolEmuModule *m, SolError *err) {
   const SolPtxModule *ptx = m->ptx;
   for (uint32_t k = 0; k < ptx->symbol_count; k++) {
     const PtxSymbol *s = &ptx->symbols[k];
-    if (!placed(s) || (s->space != PTX_SPACE_GLOBAL && s->space != PTX_SPACE_CONST)) continue;
+    if (!in_device_memory(s)) continue;
     if (s->linkage == PTX_LINK_EXTERN) {
       sol_fail(err, SOL_ERR_NOT_FOUND, "%s is declared, but defined nowhere", s->name);
-      if (err) err->line = (int32_t)s->line;
-      return SOL_ERR_NOT_FOUND;
+      return at_symbol(s, SOL_ERR_NOT_FOUND, err);
     }
     EmuAlloc *a = s->managed && m->emu->managed ? emu_add_managed(m->emu, s->size, s->name)
                                                 : emu_add_alloc(m->emu, s->size, s->name);
@@ -111,10 +146,18 @@ static void relocate(SolEmuModule *m) {
 
 // ---- modules ----
 
+// Of all kernels together, each with all it may call: many kernels that call one long function need more than
+// their text has.
+enum { MOST_INSTRUCTIONS = 1 << 24, MOST_PAIRS = 1 << 25 };
+
 static SolStatus lower_kernels(SolEmuModule *m, SolError *err) {
   uint32_t count = 0;
+  uint64_t instructions = 0;
   for (uint32_t k = 0; k < m->ptx->function_count; k++)
     count += m->ptx->functions[k].entry && m->ptx->functions[k].defined;
+  if ((uint64_t)count * m->ptx->function_count > MOST_PAIRS) // each kernel has a list of the functions
+    return sol_fail(err, SOL_ERR_RANGE, "%u kernels in a module of %u functions: more than can be loaded",
+                    count, m->ptx->function_count);
   m->kernels = sol_heap_alloc(sizeof *m->kernels * (count + 1));
   if (!m->kernels) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   for (uint32_t k = 0; k < m->ptx->function_count; k++) {
@@ -125,6 +168,11 @@ static SolStatus lower_kernels(SolEmuModule *m, SolError *err) {
     SolStatus status = emu_lower(m, k, &kernel->program, err);
     if (status) return status;
     m->kernel_count++;
+    instructions += kernel->program->count;
+    if (instructions > MOST_INSTRUCTIONS)
+      return sol_fail(err, SOL_ERR_RANGE,
+                      "%.80s: the kernels and what they call have more than %d instructions", fn->name,
+                      MOST_INSTRUCTIONS);
   }
   return SOL_OK;
 }
@@ -138,7 +186,8 @@ static SolStatus build(SolEmuModule *m, const SolPtxSource *sources, int count, 
   if (!m->address || !m->alloc) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   memset(m->address, 0, sizeof *m->address * symbols);
   memset(m->alloc, 0, sizeof *m->alloc * symbols);
-  status = place_symbols(m, err);
+  status = check_sizes(m, err);
+  if (!status) status = place_symbols(m, err);
   if (status) return status;
   relocate(m);
   const PtxFunction *heap_user = sol_ptx_find_function(m->ptx, "malloc");

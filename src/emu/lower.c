@@ -47,11 +47,13 @@ static bool add_function(EmuProgram *p, const SolPtxModule *ptx, uint32_t index)
 static void collect_functions(EmuProgram *p, const SolPtxModule *ptx, uint32_t kernel) {
   for (uint32_t i = 0; i < ptx->function_count; i++) p->function_of[i] = PTX_NONE;
   add_function(p, ptx, kernel);
+  bool taken = false; // those whose address is taken are there
   for (uint32_t at = 0; at < p->function_count; at++) {
     const PtxFunction *fn = p->functions[at].fn;
     for (uint32_t k = 0; k < fn->callee_count; k++) add_function(p, ptx, fn->callees[k]);
     if (fn->recursive || fn->calls_indirectly || fn->uses_alloca) p->dynamic_calls = true;
-    if (!fn->calls_indirectly) continue;
+    if (!fn->calls_indirectly || taken) continue;
+    taken = true;
     for (uint32_t i = 0; i < ptx->function_count; i++)
       if (ptx->functions[i].address_taken && !ptx->functions[i].entry) add_function(p, ptx, i);
   }
@@ -63,7 +65,9 @@ static uint64_t frame_local_bytes(const PtxFunction *fn) {
 }
 
 // Most local memory that calls without recursion can take: callees come after their callers in no fixed
-// order, so lengths are relaxed until they are stable.
+// order, so lengths are relaxed until they are stable. Where that takes long the stack grows as calls need
+// it.
+enum { MOST_ROUNDS = 64 };
 static bool bound_locals(Lower *l) {
   EmuProgram *p = l->program;
   uint64_t *depth = lower_alloc(l, sizeof *depth * p->function_count);
@@ -80,6 +84,7 @@ static bool bound_locals(Lower *l) {
       }
     }
     if (!changed) break;
+    if (round == MOST_ROUNDS) p->dynamic_calls = true;
   }
   p->local_bytes = depth[0] + (p->dynamic_calls ? 1024 : 0);
   return true;
@@ -113,8 +118,13 @@ static void implicit_return(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   emu_return(x, mask);
 }
 
+// Locations have 31 bits.
+enum { MOST_REGISTERS = 1 << 21, MOST_CONST_BYTES = 1 << 30 };
+
 static SolStatus lower_one(Lower *l, EmuFunction *f, SolError *err) {
   const PtxFunction *fn = f->fn;
+  if (fn->reg_count > MOST_REGISTERS)
+    return sol_fail(err, SOL_ERR_RANGE, "%.80s has more than %d registers", fn->name, MOST_REGISTERS);
   EmuLoc *loc = lower_alloc(l, sizeof *loc * fn->reg_count);
   if (!loc || !emu_assign_registers(fn, &l->program->arena, loc, &f->reg_bytes))
     return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
@@ -128,15 +138,23 @@ static SolStatus lower_one(Lower *l, EmuFunction *f, SolError *err) {
   for (uint32_t i = 0; i < fn->inst_count; i++) {
     SolStatus status = lower_inst(l, &fn->insts[i], &l->program->code[f->first + i], f->first + i, err);
     if (status) return status;
+    if (l->program->const_bytes > MOST_CONST_BYTES)
+      return sol_fail(err, SOL_ERR_RANGE, "%.80s: too many constants", fn->name);
     l->program->source[f->first + i] = &fn->insts[i];
   }
   l->program->code[f->end] = (EmuInst){.run = implicit_return, .guard = EMU_TRUE, .index = f->end};
   return SOL_OK;
 }
 
+// Each use of one is looked up among all of them.
+enum { MOST_SHARED = 4096 };
+
 static SolStatus lower_all(Lower *l, uint32_t kernel, SolError *err) {
   EmuProgram *p = l->program;
   const SolPtxModule *ptx = l->ptx;
+  if (ptx->functions[kernel].shared_count > MOST_SHARED)
+    return sol_fail(err, SOL_ERR_RANGE, "%.80s uses more than %d shared variables",
+                    ptx->functions[kernel].name, MOST_SHARED);
   p->functions = lower_alloc(l, sizeof *p->functions * ptx->function_count);
   p->function_of = lower_alloc(l, sizeof *p->function_of * ptx->function_count);
   if (l->failed) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");

@@ -13,6 +13,8 @@ struct Lower {
   const PtxInst *inst;
   uint32_t *table; // hash of constants: number + 1
   uint32_t table_size;
+  uint64_t *reads; // a bit per register: some instruction of `reads_of` reads it; NULL: nobody asked yet
+  const PtxFunction *reads_of;
   bool failed; // out of memory
   char reason[200];
 };

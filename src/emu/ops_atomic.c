@@ -5,9 +5,9 @@
 // operations on global memory take a lock, and are atomic towards each other alone. Sums of f32 in global
 // memory treat subnormals as zeros, sums in shared memory do not (PTX ISA, atom); f16, bf16
 // (.noftz) and f64 keep them.
+#include "emu/lower.h"
 #include "emu/num_half.h"
 #include "emu/num_int.h"
-#include "emu/state.h"
 
 enum { MOST_ELEMENTS = 8 };
 typedef struct AtomicPlan {
@@ -47,21 +47,24 @@ static void atomic_end(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   static inline T name##_of(T old, T b, T c, bool global) {                                                  \
     return (void)old, (void)b, (void)c, (void)global, (T)(expr);                                             \
   }                                                                                                          \
-  static inline T name##_at(T *p, T b, T c, bool global) {                                                   \
+  static inline T name##_at(T *p, T b, T c, bool global, bool *changed) {                                    \
     if (!global) {                                                                                           \
       T old = *p;                                                                                            \
       *p = name##_of(old, b, c, false);                                                                      \
+      *changed |= *p != old;                                                                                 \
       return old;                                                                                            \
     }                                                                                                        \
     T old = __atomic_load_n(p, __ATOMIC_ACQUIRE), next = name##_of(old, b, c, true);                         \
     while (next != old &&                                                                                    \
            !__atomic_compare_exchange_n(p, &old, next, true, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE))            \
       next = name##_of(old, b, c, true);                                                                     \
+    *changed |= next != old;                                                                                 \
     return old;                                                                                              \
   }                                                                                                          \
   static void name(EmuCtx *x, const EmuInst *i, uint32_t mask) {                                             \
     const AtomicPlan *plan = (const AtomicPlan *)i->more;                                                    \
     EmuAccess acc;                                                                                           \
+    bool changed = false;                                                                                    \
     mask = atomic_begin(x, i, mask, &acc);                                                                   \
     const T *c = EMU_IN(T, plan->c);                                                                         \
     for (uint32_t left = mask; left; left &= left - 1) {                                                     \
@@ -70,10 +73,11 @@ static void atomic_end(EmuCtx *x, const EmuInst *i, uint32_t mask) {
       T *p = (T *)(void *)acc.host[l], b[MOST_ELEMENTS];                                                     \
       for (int e = 0; e < i->vec; e++) b[e] = EMU_IN(T, plan->b[e])[l];                                      \
       for (int e = 0; e < i->vec; e++) {                                                                     \
-        T old = name##_at(p + e, b[e], c[l], global);                                                        \
+        T old = name##_at(p + e, b[e], c[l], global, &changed);                                              \
         if (plan->returns) EMU_OUT(T, plan->d[e])[l] = old;                                                  \
       }                                                                                                      \
     }                                                                                                        \
+    emu_worker(x)->changes += changed;                                                                       \
     atomic_end(x, i, mask);                                                                                  \
   }
 
@@ -142,6 +146,7 @@ static void wide_b128(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     memcpy(&old, acc.host[l], 16);
     bool stores = i->fn != PTX_FN_CAS || (old.part[0] == b[l].part[0] && old.part[1] == b[l].part[1]);
     if (stores) memcpy(acc.host[l], &next, 16);
+    if (stores && memcmp(&old, &next, 16) != 0) emu_worker(x)->changes++;
     if (global) sol_spin_unlock(lock);
     if (plan->returns) d[l] = old;
   }
@@ -200,30 +205,35 @@ static EmuHandler *atomic_handler(int fn, int type) {
 
 // Whether some instruction of the function reads a register. ptxas makes a red of an atom whose result nobody
 // reads, and so its traffic is counted as one.
-static bool reads_register(const PtxOperand *o, uint32_t reg) {
-  switch (o->kind) {
-  case PTX_ARG_REG: return !o->written && o->index == reg;
-  case PTX_ARG_MEM: return o->index == reg;
-  case PTX_ARG_VEC:
-  case PTX_ARG_TEX:
-    for (int e = 0; e < o->count; e++)
-      if (!o->written && reads_register(&o->elems[e], reg)) return true;
-    return false;
-  default: return false;
-  }
+static void note_reads(const PtxOperand *o, bool written, uint64_t *reads) {
+  written = written || o->written;
+  if ((o->kind == PTX_ARG_REG && !written) || (o->kind == PTX_ARG_MEM && o->index != PTX_NONE))
+    reads[o->index / 64] |= UINT64_C(1) << o->index % 64;
+  for (int e = 0; (o->kind == PTX_ARG_VEC || o->kind == PTX_ARG_TEX) && e < o->count; e++)
+    note_reads(&o->elems[e], written, reads);
 }
-static bool is_read(const PtxFunction *fn, uint32_t reg) {
-  for (uint32_t r = 0; r < fn->result_count; r++)
-    if (fn->result_regs && fn->result_regs[r] == reg) return true;
+static const uint64_t *reads_of(Lower *l) {
+  const PtxFunction *fn = l->fn;
+  if (l->reads_of == fn) return l->reads;
+  l->reads = (uint64_t *)lower_alloc(l, sizeof *l->reads * (fn->reg_count / 64 + 1));
+  l->reads_of = fn;
+  if (!l->reads) return NULL;
+  for (uint32_t r = 0; fn->result_regs && r < fn->result_count; r++)
+    if (fn->result_regs[r] != PTX_NONE)
+      l->reads[fn->result_regs[r] / 64] |= UINT64_C(1) << fn->result_regs[r] % 64;
   for (uint32_t n = 0; n < fn->inst_count; n++)
     for (int o = 0; o < fn->insts[n].operand_count; o++)
-      if (reads_register(&fn->insts[n].operands[o], reg)) return true;
-  return false;
+      note_reads(&fn->insts[n].operands[o], false, l->reads);
+  return l->reads;
+}
+static bool is_read(Lower *l, uint32_t reg) {
+  const uint64_t *reads = reads_of(l);
+  return !reads || reads[reg / 64] >> reg % 64 & 1;
 }
 static bool result_is_read(Lower *l, const PtxOperand *d) {
-  if (d->kind == PTX_ARG_REG) return is_read(lower_function(l), d->index);
+  if (d->kind == PTX_ARG_REG) return is_read(l, d->index);
   for (int e = 0; d->kind == PTX_ARG_VEC && e < d->count; e++)
-    if (d->elems[e].kind == PTX_ARG_REG && is_read(lower_function(l), d->elems[e].index)) return true;
+    if (d->elems[e].kind == PTX_ARG_REG && is_read(l, d->elems[e].index)) return true;
   return false;
 }
 

@@ -83,6 +83,7 @@ static bool arrive(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t *id) {
   uint32_t w = x->warp->index;
   if (!b->arrived[w]) b->warps++;
   b->arrived[w] |= mask;
+  emu_worker(x)->changes++;
   emu_path_arrive(x->block, w, x->block, *id);
   if (is_red(i)) {
     b->asked += emu_popc(mask);
@@ -158,6 +159,7 @@ static void cluster_arrive(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     return;
   }
   x->warp->cluster_arrived |= mask;
+  emu_worker(x)->changes++;
   if (i->fn) emu_path_fence(x);
   emu_path_arrive(x->block, x->warp->index, x->block->unit->blocks[0], EMU_MEET_CLUSTER);
   emu_cluster_settle(x->block->unit);

@@ -1,12 +1,13 @@
 // mbarriers: 64 bits of shared memory that count arrivals and bytes, phase by phase. The layout is our own,
 // as the machine's is opaque: pending arrivals in bits 0-19, expected ones in 20-39, awaited bytes (two's
-// complement) in 40-61, the phase in 63. A phase ends when no arrival and no byte is pending. Not counted as
-// traffic: on sm_90 a unit of its own does them.
+// complement) in 40-61, in 62 that it is initialised, the phase in 63. A phase ends when no arrival and no
+// byte is pending. Not counted as traffic: on sm_90 a unit of its own does them.
 #include "emu/lower.h"
 #include "emu/observe.h"
 
 enum { COUNT_BITS = 20, TX_SHIFT = 40, TX_BITS = 22 };
 #define COUNT_MASK ((UINT64_C(1) << COUNT_BITS) - 1)
+#define IS_MADE    (UINT64_C(1) << 62)
 #define PHASE      (UINT64_C(1) << 63)
 
 typedef struct Barrier {
@@ -22,7 +23,8 @@ static Barrier unpack_barrier(uint64_t v) {
 }
 static uint64_t pack_barrier(Barrier b) {
   return (uint64_t)b.pending | (uint64_t)b.expected << COUNT_BITS |
-         ((uint64_t)(uint32_t)b.tx & ((UINT64_C(1) << TX_BITS) - 1)) << TX_SHIFT | (b.phase ? PHASE : 0);
+         ((uint64_t)(uint32_t)b.tx & ((UINT64_C(1) << TX_BITS) - 1)) << TX_SHIFT | IS_MADE |
+         (b.phase ? PHASE : 0);
 }
 static void settle(Barrier *b) {
   if (b->pending || b->tx) return;
@@ -36,23 +38,61 @@ static uint64_t load64(const uint8_t *host) {
   return v;
 }
 
-static void overrun(EmuCtx *x, const EmuInst *i, int lane, const char *what) {
+static bool misuse(EmuCtx *x, const EmuInst *i, int lane, const char *what) {
   emu_find(x, i, 1u << lane, SOL_EMU_BAD_USE, 0, 8, "%s", what);
   emu_stop(x->launch, SOL_EMU_FAULT);
   x->budget = 0;
+  return false;
+}
+
+// The block of the cluster in whose shared memory 8 bytes stand, at a multiple of 8; NULL: none.
+static const EmuBlock *block_of(const EmuCtx *x, const uint8_t *host) {
+  const EmuUnit *unit = x->block->unit;
+  for (uint32_t k = 0; k < unit->count; k++) {
+    const EmuBlock *b = unit->blocks[k];
+    uint64_t offset = (uint64_t)((uintptr_t)host - (uintptr_t)b->shared);
+    if (b->shared_bytes >= 8 && offset <= b->shared_bytes - 8) return offset % 8 ? NULL : b;
+  }
+  return NULL;
+}
+
+// Shared memory, and of a block that still runs: what has ended gave its memory back.
+static bool is_place(EmuCtx *x, const EmuInst *i, int lane, const uint8_t *host) {
+  const EmuBlock *b = block_of(x, host);
+  if (!b) return misuse(x, i, lane, "an mbarrier that is not 8 bytes of shared memory, at a multiple of 8");
+  if (!b->warps_live) return misuse(x, i, lane, "an mbarrier of a block of the cluster that has ended");
+  return true;
+}
+
+static bool read_barrier(EmuCtx *x, const EmuInst *i, int lane, const uint8_t *host, Barrier *b) {
+  if (!is_place(x, i, lane, host)) return false;
+  uint64_t v = load64(host);
+  if (!(v & IS_MADE))
+    return misuse(x, i, lane,
+                  "an mbarrier that was not initialised, or is no longer: mbarrier.init comes first");
+  *b = unpack_barrier(v);
+  return true;
+}
+
+static void write_barrier(EmuCtx *x, uint8_t *host, Barrier b) {
+  uint64_t v = pack_barrier(b);
+  memcpy(host, &v, 8);
+  emu_worker(x)->changes++;
+}
+
+static bool add_bytes(EmuCtx *x, const EmuInst *i, int lane, Barrier *b, int64_t bytes) {
+  int64_t tx = b->tx + bytes, most = (int64_t)COUNT_MASK;
+  if (tx > most || tx < -most)
+    return misuse(x, i, lane, "an mbarrier's count of bytes leaves its range, -1048575 to 1048575");
+  b->tx = (int32_t)tx;
+  return true;
 }
 
 static void add_tx(EmuCtx *x, const EmuInst *i, int lane, uint8_t *host, int64_t bytes) {
-  Barrier b = unpack_barrier(load64(host));
-  int64_t tx = b.tx + bytes, most = (1 << COUNT_BITS) - 1;
-  if (tx > most || tx < -most) {
-    overrun(x, i, lane, "an mbarrier's count of bytes leaves its range");
-    return;
-  }
-  b.tx = (int32_t)tx;
+  Barrier b;
+  if (!read_barrier(x, i, lane, host, &b) || !add_bytes(x, i, lane, &b, bytes)) return;
   settle(&b);
-  uint64_t v = pack_barrier(b);
-  memcpy(host, &v, 8);
+  write_barrier(x, host, b);
 }
 
 void emu_mbarrier_complete(EmuCtx *x, const EmuInst *i, uint32_t mask, EmuLoc base, int64_t offset,
@@ -78,19 +118,25 @@ static void init(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   const uint32_t *count = EMU_IN(uint32_t, i->b);
   for (uint32_t left = emu_resolve(x, i, mask, 8, true, &acc); left; left &= left - 1) {
     int l = emu_first(left);
+    if (!is_place(x, i, l, acc.host[l])) return;
     if (!count[l] || count[l] > COUNT_MASK) {
-      overrun(x, i, l, "an mbarrier needs 1 to 1048575 arrivals");
+      misuse(x, i, l, "an mbarrier needs 1 to 1048575 arrivals");
       return;
     }
-    uint64_t v = pack_barrier((Barrier){.pending = count[l], .expected = count[l]});
-    memcpy(acc.host[l], &v, 8);
+    write_barrier(x, acc.host[l], (Barrier){.pending = count[l], .expected = count[l]});
   }
   if (x->launch->checking) emu_check_access(x, i, &acc, 8, EMU_USE_STRONG_STORE);
 }
 
 static void inval(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   EmuAccess acc;
-  emu_resolve(x, i, mask, 8, true, &acc);
+  Barrier b;
+  for (uint32_t left = emu_resolve(x, i, mask, 8, true, &acc); left; left &= left - 1) {
+    int l = emu_first(left);
+    if (!read_barrier(x, i, l, acc.host[l], &b)) return;
+    memset(acc.host[l], 0, 8);
+    emu_worker(x)->changes++;
+  }
 }
 
 static void transact(EmuCtx *x, const EmuInst *i, uint32_t mask) {
@@ -103,6 +149,19 @@ static void transact(EmuCtx *x, const EmuInst *i, uint32_t mask) {
 }
 
 enum { ARRIVE_EXPECT = 1, ARRIVE_DROP = 2, ARRIVE_COUNT = 4 };
+static bool arrive_one(EmuCtx *x, const EmuInst *i, int l, uint8_t *host, uint32_t operand) {
+  Barrier b;
+  bool expects = i->fn & ARRIVE_EXPECT;
+  uint32_t count = i->fn & ARRIVE_COUNT && !expects ? operand : 1;
+  if (!read_barrier(x, i, l, host, &b) || (expects && !add_bytes(x, i, l, &b, operand))) return false;
+  if (count > b.pending) return misuse(x, i, l, "more arrive at an mbarrier than it expects");
+  b.pending -= count;
+  if (i->fn & ARRIVE_DROP) b.expected -= count < b.expected ? count : b.expected;
+  settle(&b);
+  write_barrier(x, host, b);
+  return true;
+}
+
 static void arrive(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   EmuAccess acc;
   const uint32_t *operand = EMU_IN(uint32_t, i->b);
@@ -110,18 +169,7 @@ static void arrive(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   for (uint32_t left = emu_resolve(x, i, mask, 8, true, &acc); left; left &= left - 1) {
     int l = emu_first(left);
     uint64_t old = load64(acc.host[l]);
-    Barrier b = unpack_barrier(old);
-    uint32_t count = i->fn & ARRIVE_COUNT && !(i->fn & ARRIVE_EXPECT) ? operand[l] : 1;
-    if (i->fn & ARRIVE_EXPECT) b.tx += (int32_t)operand[l];
-    if (count > b.pending || b.tx > (int32_t)COUNT_MASK) {
-      overrun(x, i, l, "more arrive at an mbarrier than it expects");
-      return;
-    }
-    b.pending -= count;
-    if (i->fn & ARRIVE_DROP) b.expected -= count < b.expected ? count : b.expected;
-    settle(&b);
-    uint64_t v = pack_barrier(b);
-    memcpy(acc.host[l], &v, 8);
+    if (!arrive_one(x, i, l, acc.host[l], operand[l])) return;
     d[l] = old;
   }
   emu_shadow_barrier(x->block);
@@ -129,12 +177,13 @@ static void arrive(EmuCtx *x, const EmuInst *i, uint32_t mask) {
 
 static void wait(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   EmuAccess acc;
+  Barrier b;
   uint32_t done = 0;
   for (uint32_t left = emu_resolve(x, i, mask, 8, false, &acc); left; left &= left - 1) {
     int l = emu_first(left);
-    bool phase = (load64(acc.host[l]) & PHASE) != 0;
+    if (!read_barrier(x, i, l, acc.host[l], &b)) return;
     bool asked = i->fn & 1 ? EMU_IN(uint32_t, i->b)[l] & 1 : (EMU_IN(uint64_t, i->b)[l] & PHASE) != 0;
-    if (phase != asked) done |= 1u << l;
+    if (b.phase != asked) done |= 1u << l;
   }
   emu_set_pred(x, i->d, mask, done);
   if (done) emu_shadow_barrier(x->block);
@@ -155,10 +204,14 @@ static void pending_count(EmuCtx *x, const EmuInst *i, uint32_t mask) {
 
 // Copies are done as soon as they are asked for: with noinc it is an arrival, without one a rise and fall.
 static void copies_arrive(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  if (i->fn)
+  EmuAccess acc;
+  Barrier b;
+  if (i->fn) {
     arrive(x, i, mask);
-  else
-    inval(x, i, mask);
+    return;
+  }
+  for (uint32_t left = emu_resolve(x, i, mask, 8, true, &acc); left; left &= left - 1)
+    if (!read_barrier(x, i, emu_first(left), acc.host[emu_first(left)], &b)) return;
 }
 
 bool lower_mbarrier(Lower *l, const PtxInst *in, EmuInst *out) {

@@ -319,9 +319,23 @@ static void stack_save(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   uint64_t *top = tops(x);
   for (; top && mask; mask &= mask - 1) set_lane(x, i, emu_first(mask), top[emu_first(mask)]);
 }
+// Only down to what stacksave gave: the call's own alloca space, as far as it is in use.
 static void stack_restore(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   uint64_t *top = tops(x);
-  for (; top && mask; mask &= mask - 1) top[emu_first(mask)] = get_lane(x, i, emu_first(mask));
+  uint64_t least = x->frame->local_base + x->launch->program->functions[x->frame->function].fn->local_bytes;
+  for (; top && mask; mask &= mask - 1) {
+    int l = emu_first(mask);
+    uint64_t to = get_lane(x, i, l);
+    if (to < least || to > top[l]) {
+      emu_find(x, i, 1u << l, SOL_EMU_BAD_USE, to, 0,
+               "stackrestore of 0x%llx, which stacksave cannot have given in this call",
+               (unsigned long long)to);
+      emu_stop(x->launch, SOL_EMU_FAULT);
+      x->budget = 0;
+      return;
+    }
+    top[l] = to;
+  }
 }
 
 bool lower_stack(Lower *l, const PtxInst *in, EmuInst *out) {

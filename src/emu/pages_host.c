@@ -1,5 +1,6 @@
 #define _GNU_SOURCE // madvise
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "emu/state.h"
 
@@ -13,4 +14,9 @@ void emu_use_large_pages(void *memory, size_t bytes) {
 #else
   (void)memory, (void)bytes;
 #endif
+}
+
+uint64_t emu_host_bytes(void) {
+  long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
+  return pages > 0 && bytes > 0 ? (uint64_t)pages * (uint64_t)bytes : UINT64_MAX;
 }

@@ -85,12 +85,16 @@ static void check_time(EmuRun *run) {
     emu_stop(run, SOL_EMU_TIME_LIMIT);
 }
 
+enum { TURNS_PER_LOOK = 64 };
 static void poll(EmuCtx *x) {
   EmuRun *run = x->launch;
   EmuWorker *w = emu_worker(x);
   const SolEmuLaunch *launch = run->launch;
-  if (w->instructions < 1 << 16 && w->effort < EMU_EFFORT && !launch->max_instructions) return;
-  w->effort = 0;
+  // By effort and turns too: some instructions take as long as many.
+  if (w->instructions < 1 << 16 && w->effort < EMU_EFFORT && ++w->turns < TURNS_PER_LOOK &&
+      !launch->max_instructions)
+    return;
+  w->effort = w->turns = 0;
   uint64_t total = __atomic_add_fetch(&run->instructions, w->instructions, __ATOMIC_RELAXED);
   w->sm->clock += w->instructions;
   w->instructions = 0;

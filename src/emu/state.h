@@ -74,6 +74,7 @@ EmuAlloc *emu_add_managed(SolEmu *emu, uint64_t bytes, const char *label);
 // pages_*.c: asks the system for large pages under fresh memory that will all be used: a device's buffers are
 // walked through from end to end, and looking up small pages costs as much as the walk.
 void emu_use_large_pages(void *memory, size_t bytes);
+uint64_t emu_host_bytes(void); // of memory that the machine which emulates has
 
 // ---- programs ----
 
@@ -303,6 +304,8 @@ typedef struct EmuWorker { // EmuCtx.more
   uint64_t instructions;        // not yet added to the launch's
   uint64_t effort, turn_effort; // emu_take_time: since the time was looked at; of this turn
   uint64_t units_done;
+  uint64_t changes; // atomics, mbarriers and barriers that changed what others can see
+  uint32_t turns;   // of warps, since the time was looked at
   bool progress;
   _Alignas(64) int32_t on[EMU_LANES];
 } EmuWorker;
@@ -384,6 +387,24 @@ typedef enum EmuTurn { EMU_TURN_MORE, EMU_TURN_STUCK, EMU_TURN_DONE } EmuTurn;
 EmuTurn emu_run_unit(EmuCtx *x, EmuUnit *unit);
 void emu_stop(EmuRun *run, SolEmuEnd end);
 bool emu_stopping(const EmuRun *run);
+// idle.c: what no warp does but spin
+enum { EMU_DOES_NOTHING, EMU_WRITES_NEAR, EMU_WRITES_FAR, EMU_CHANGES, EMU_READS_CLOCK, EMU_DEEDS };
+typedef struct EmuDeedAt {
+  uint32_t pc;
+  uint8_t deed; // near: shared and local memory; far: global; changes: what others can see, for certain
+} EmuDeedAt;
+typedef struct EmuIdle {
+  EmuDeedAt *pcs; // instructions that do one of these
+  uint32_t count;
+  uint64_t lanes[EMU_DEEDS]; // that had done so at the last round
+  uint64_t rounds, start;    // idle ones in a row; instructions when they began
+  uint64_t near, far, saved; // hashes of memory, and of the warps at an earlier round
+  uint64_t hashed;           // bytes
+  bool timed;                // a clock was read since then
+} EmuIdle;
+// After a round in which all turns ended in a spin; true: they will spin for ever.
+bool emu_idle_round(EmuRun *run, EmuIdle *idle);
+void emu_idle_free(EmuIdle *idle);
 // find.c
 void emu_find_launch(EmuRun *run, SolEmuFindingKind kind, const char *message);
 void emu_report_deadlock(EmuRun *run);

@@ -39,11 +39,13 @@ static bool parse_sizes(Parser *p, const uint32_t **sizes, uint32_t *count) {
     if (!size) {
       ok = sol_ptx_fail_memory(p);
     } else if (sol_ptx_take_word(p, "reg")) {
-      ok = sol_ptx_take_type(p, &type) && sol_ptx_take_name(p, "a register's name");
+      ok = sol_ptx_take_formal_type(p, &type) && sol_ptx_take_name(p, "a register's name");
       *size = (uint32_t)sol_ptx_type_bits(type) / 8;
     } else {
       ok = (sol_ptx_take_word(p, "param") || sol_ptx_fail_expected(p, "a parameter")) &&
            sol_ptx_parse_declaration(p, &d, false);
+      if (ok && d.size > MAX_PARAM_BYTES)
+        ok = sol_ptx_fail(p, SOL_ERR_RANGE, d.at, "a parameter takes more than %d bytes", MAX_PARAM_BYTES);
       if (ok) *size = (uint32_t)d.size;
     }
     if (ok && !sol_ptx_take(p, ',')) break;

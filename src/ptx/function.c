@@ -24,7 +24,7 @@ static bool add_formal(Parser *p, Formals *f, uint32_t symbol, uint32_t reg) {
 static bool parse_reg_formal(Parser *p, Formals *f) {
   uint8_t vec = sol_ptx_take_word(p, "v2") ? 2 : sol_ptx_take_word(p, "v4") ? 4 : 1;
   PtxType type;
-  if (!sol_ptx_take_type(p, &type)) return false;
+  if (!sol_ptx_take_formal_type(p, &type)) return false;
   size_t at = p->lex.token.at;
   Name *name = sol_ptx_take_name(p, "a register's name");
   if (!name) return false;

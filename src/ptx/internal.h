@@ -141,6 +141,9 @@ typedef struct LocExtra {
   uint32_t owner; // function it stands in
 } LocExtra;
 
+// Bytes of all .param variables of one function. ptxas gives kernels 32764; a frame stands here once per lane
+// and call.
+enum { MAX_PARAM_BYTES = 1 << 20 };
 enum { MAX_SCOPES = 128, MAX_OPCODE = 160, MAX_ELEMENTS = 256, MAX_EXPRESSION_DEPTH = 64 };
 
 typedef struct Parser {
@@ -221,6 +224,7 @@ const char *sol_ptx_code_problem(const PtxCode *code); // what its form cannot s
 bool sol_ptx_parse_function(Parser *p, PtxLinkage linkage);
 bool sol_ptx_parse_variable(Parser *p, PtxLinkage linkage);
 bool sol_ptx_parse_reg(Parser *p);
+bool sol_ptx_take_formal_type(Parser *p, PtxType *type); // of a parameter in a register
 bool sol_ptx_parse_section(Parser *p);
 bool sol_ptx_parse_file(Parser *p);
 bool sol_ptx_parse_loc(Parser *p);

@@ -154,6 +154,8 @@ static bool match_argument(const Match *m, const Raw *raw, bool written, PtxOper
   out->index = sol_ptx_find_reg(p, raw->name, &found);
   if (out->index == PTX_NONE)
     return sol_ptx_mismatch(m, raw, "a .param variable or a register is needed here");
+  if (found->type == PTX_PRED)
+    return sol_ptx_mismatch(m, raw, "a predicate cannot be passed: make it a number with selp first");
   out->kind = PTX_ARG_REG;
   out->type = found->type;
   return true;

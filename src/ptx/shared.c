@@ -60,7 +60,7 @@ static bool add_variable(Reach *r, Func *kernel, uint32_t symbol) {
   return true;
 }
 
-static void place_variables(Reach *r, Func *kernel) {
+static bool place_variables(Reach *r, Func *kernel) {
   PtxSharedVar *vars = r->vars.data;
   uint64_t top = 0;
   for (uint32_t i = 0; i < r->vars.count; i++) {
@@ -68,10 +68,14 @@ static void place_variables(Reach *r, Func *kernel) {
     if (s->dynamic) continue;
     vars[i].offset = round_up(top, s->align);
     top = vars[i].offset + s->size;
+    if (top > (uint64_t)1 << 41)
+      return sol_ptx_fail(r->p, SOL_ERR_RANGE, kernel->at, "with '%.80s' the .shared variables are too large",
+                          s->name);
   }
   kernel->pub.shared_bytes = top;
   for (uint32_t i = 0; i < r->vars.count; i++)
     if (symbol_at(r->p, vars[i].symbol)->dynamic) vars[i].offset = round_up(top, kernel->pub.dynamic_align);
+  return true;
 }
 
 static bool lay_out(Reach *r, uint32_t kernel, const Vec *taken) {
@@ -95,7 +99,7 @@ static bool lay_out(Reach *r, uint32_t kernel, const Vec *taken) {
       if (!add_variable(r, k, symbol)) return false;
     }
   }
-  place_variables(r, k);
+  if (!place_variables(r, k)) return false;
   k->pub.shared_count = r->vars.count;
   k->pub.shared = sol_ptx_keep_copy(r->p, r->vars.data, r->vars.count * sizeof(PtxSharedVar));
   return k->pub.shared != 0;

@@ -126,16 +126,22 @@ static uint64_t round_up(uint64_t v, uint64_t to) {
 }
 
 // Gives a function's .local and .param variables their place in the frame.
-static void place(Parser *p, PtxSymbol *s) {
+static bool place(Parser *p, PtxSymbol *s, size_t at) {
   if (s->space == PTX_SPACE_LOCAL) {
     s->offset = round_up(p->local_top, s->align);
     p->local_top = s->offset + s->size;
     if (s->align > p->local_align) p->local_align = s->align;
+    if (p->local_top > MAX_SIZE)
+      return sol_ptx_fail(p, SOL_ERR_RANGE, at, "with '%.80s' the .local variables are too large", s->name);
   } else if (s->space == PTX_SPACE_PARAM) {
     s->offset = round_up(p->param_top, s->align);
     p->param_top = s->offset + s->size;
     if (p->param_top > p->param_max) p->param_max = p->param_top;
+    if (p->param_top > MAX_PARAM_BYTES)
+      return sol_ptx_fail(p, SOL_ERR_RANGE, at, "with '%.80s' the .param variables take more than %d bytes",
+                          s->name, MAX_PARAM_BYTES);
   }
+  return true;
 }
 
 static bool compatible(const PtxSymbol *old, const Declaration *d, int space) {
@@ -175,8 +181,7 @@ uint32_t sol_ptx_add_symbol(Parser *p, const Declaration *d, int space, PtxLinka
                    .function = p->function,
                    .source = p->source_index,
                    .line = p->lex.token.line};
-  if (!s->name) return PTX_NONE;
-  place(p, s);
+  if (!s->name || !place(p, s, d->at)) return PTX_NONE;
   if (b) b->index = index;
   return index;
 }
@@ -223,6 +228,16 @@ bool sol_ptx_parse_variable(Parser *p, PtxLinkage linkage) {
 }
 
 // ---- registers ----
+
+// Predicates have no size that a caller and a callee could agree on.
+bool sol_ptx_take_formal_type(Parser *p, PtxType *type) {
+  size_t at = p->lex.token.at - 1;
+  if (!sol_ptx_take_type(p, type)) return false;
+  PtxTypeClass class = sol_ptx_type_class(*type);
+  if (class != PTX_CLASS_PRED && class != PTX_CLASS_ELEMENT && class != PTX_CLASS_OPAQUE) return true;
+  return sol_ptx_fail(p, SOL_ERR_SYNTAX, at, "no parameter of a function can have type .%s",
+                      sol_ptx_type_name(*type));
+}
 
 // .reg .b32 %r<10>, x;
 bool sol_ptx_parse_reg(Parser *p) {
