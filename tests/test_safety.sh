@@ -145,6 +145,34 @@ timeout 60 "$sol" model "$scratch/model.json" >"$scratch/out" 2>"$scratch/err"
 clean err
 clean out
 
+# Names in a file of ncu's, and in results that somebody else sent.
+python3 - "$scratch/evil.csv" <<'PY'
+import sys
+text = open('tests/data/ncu/h200-basic.csv', 'rb').read()
+open(sys.argv[1], 'wb').write(text.replace(b'"transpose(', b'"k\x1b[31m\xff\xe2\x80\xae('))
+PY
+for flags in '' --json; do
+  # shellcheck disable=SC2086
+  run 0 profile --import "$scratch/evil.csv" $flags
+  clean out
+  says out '31m'
+done
+
+# A compiler of a shell's, which starts another process and waits.
+mkdir -p "$scratch/fake/bin" "$scratch/tmp"
+cat >"$scratch/fake/bin/nvcc" <<'SH'
+#!/bin/sh
+case "$*" in *--version*) echo 'Cuda compilation tools, release 13.0, V13.0.1' && exit 0 ;; esac
+[ -z "${NVCC_WORDS-}" ] || { printf '%s\n' "$@" >"$NVCC_WORDS" && exit 1; }
+echo x >"$TMPDIR/left over"
+mkdir "$TMPDIR/folder" && echo x >"$TMPDIR/folder/file"
+sleep 1000 &
+echo $! $$ >"$NVCC_PIDS.new"
+mv "$NVCC_PIDS.new" "$NVCC_PIDS"
+wait
+SH
+chmod +x "$scratch/fake/bin/nvcc"
+
 # ---- what is given: folders, pipes, devices, bytes that are no text ----
 mkfifo "$scratch/fifo"
 for command in 'run-ptx' 'audit' 'profile --import' 'model' 'audit --baseline'; do
@@ -159,6 +187,9 @@ for command in 'run-ptx' 'audit' 'profile --import' 'model' 'audit --baseline'; 
     run 2 "${list[@]}" "$path" "${more[@]}"
   done
 done
+ln -s "$scratch/fifo" "$scratch/fifo.cu"
+ln -s /dev/zero "$scratch/zero.cu"
+for name in fifo fifo.cu zero.cu given; do NVCC=$scratch/fake/bin/nvcc run 2 audit "$scratch/$name"; done
 kernel "$scratch/given/k.ptx" x.cu
 if timeout 60 "$sol" run-ptx <(cat "$scratch/given/k.ptx") --kernel k --grid 1 --block 32 --arg 'out:u32[32]' >"$scratch/out" 2>"$scratch/err"; then ok; else bad 'a pipe of the shell'; fi
 printf '.version 8.0\0\n.target sm_75\0' >"$scratch/nul.ptx"
@@ -206,20 +237,6 @@ holds 'the answer is in no file' [ -z "$(grep -l 'by emulation' "$scratch/output
 holds 'no message in the answer' [ ! -s "$scratch/out" ]
 
 # ---- signals while a compiler runs ----
-# A compiler of a shell's: what it starts has to end as well.
-mkdir -p "$scratch/fake/bin" "$scratch/tmp"
-cat >"$scratch/fake/bin/nvcc" <<'SH'
-#!/bin/sh
-case "$*" in *--version*) echo 'Cuda compilation tools, release 13.0, V13.0.1' && exit 0 ;; esac
-[ -z "$NVCC_WORDS" ] || { printf '%s\n' "$@" >"$NVCC_WORDS" && exit 1; }
-echo x >"$TMPDIR/left over"
-mkdir "$TMPDIR/folder" && echo x >"$TMPDIR/folder/file"
-sleep 1000 &
-echo $! $$ >"$NVCC_PIDS.new"
-mv "$NVCC_PIDS.new" "$NVCC_PIDS"
-wait
-SH
-chmod +x "$scratch/fake/bin/nvcc"
 echo 'int main() {}' >"$scratch/given/p.cu"
 export NVCC=$scratch/fake/bin/nvcc NVCC_PIDS=$scratch/pids NVCC_WORDS=
 for signal in TERM HUP INT KILL; do

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -122,11 +123,14 @@ static int choose_source(AuditRun *r, int i) {
   const char *path = r->args->common.positional[i];
   if (r->compiled[i]) return EXIT_OK; // for another GPU
   const char *real = cli_absolute(r->cli, path);
+  struct stat st;
   SolError err = {0};
-  if (!real || access(real, R_OK)) {
+  if (!real || stat(real, &st) || access(real, R_OK)) {
     sol_fail(&err, SOL_ERR_NOT_FOUND, "cannot open '%.120s': %s", path, strerror(errno));
     return cli_error(r->cli, &err, 0, 0, 0);
   }
+  if (!S_ISREG(st.st_mode))
+    return cli_fail(r->cli, "'%.120s' is no file that nvcc could read to its end", path);
   bool simple = scratch_is_simple(path) && scratch_is_simple(real) && path[0] != '-' && path[0] != '@';
   if (!simple) return copy_source(r, i, path, real);
   r->compiled[i] = path;

@@ -17,6 +17,8 @@
 #include "cli/child.h"
 #include "cli/scratch.h"
 
+enum { MAX_LINE = 256 << 20 };
+
 typedef struct Watch {
   AuditRun *run;
   AuditProgram *program;
@@ -106,6 +108,7 @@ static bool read_more(void *ctx) {
     sol_buffer_put(&w->text, room, (size_t)n);
     any = true;
     take_lines(w);
+    if (w->text.length > MAX_LINE) w->text.length = 0, w->bad_lines++; // nothing of ours is as long
   }
   free(room);
   if (w->text.failed) w->failed = SOL_ERR_NO_SPACE;

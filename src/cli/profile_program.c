@@ -22,6 +22,7 @@
 
 enum {
   MAX_PROCESSES = 256,
+  MAX_LINE = 256 << 20,
   COUNTED_EACH = 8 // launches of one kernel and shape: counting one takes a quarter of a second
 };
 #define REPORT "report"
@@ -218,6 +219,7 @@ static bool read_process(Watch *w, Process *p) {
   for (ssize_t n; room && (n = read(p->file, room, chunk)) > 0; any = true) {
     sol_buffer_put(&p->text, room, (size_t)n);
     take_lines(w, p);
+    if (p->text.length > MAX_LINE) p->text.length = 0, w->bad_lines++; // nothing of ours is as long
   }
   free(room);
   if (!room || p->text.failed) w->failed = SOL_ERR_NO_SPACE;
