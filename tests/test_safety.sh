@@ -299,7 +299,7 @@ mkdir -p "$scratch/cu da;\$(touch PWN)/bin"
 cp "$scratch/fake/bin/nvcc" "$scratch/cu da;\$(touch PWN)/bin/nvcc"
 for where in NVCC="$scratch/cu da;\$(touch PWN)/bin/nvcc" CUDA_HOME="$scratch/cu da;\$(touch PWN)"; do
   rm -f "$scratch/words"
-  (unset NVCC && export "$where" && TMPDIR=$scratch/tmp timeout 60 "$sol" audit "$scratch/given/p.cu" >"$scratch/out" 2>"$scratch/err")
+  (unset NVCC && export "${where?}" && TMPDIR=$scratch/tmp timeout 60 "$sol" audit "$scratch/given/p.cu" >"$scratch/out" 2>"$scratch/err")
   holds "${where%%=*}: it was called" [ -s "$scratch/words" ]
 done
 holds 'nothing was run' [ -z "$(find "$scratch" "$root" -maxdepth 3 -name 'PWN*')" ]
