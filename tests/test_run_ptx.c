@@ -1,5 +1,6 @@
 // sol run-ptx as a user meets it: counts, findings, limits, bad input. Runs the tool named by $SOL.
 #define _POSIX_C_SOURCE 200809L
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,6 +59,8 @@ TEST(results_and_workers) {
   int fd = mkstemp(path);
   snprintf(arguments, sizeof arguments, COLUMN "--save out=%s", path);
   CHECK_INT(run(arguments), 0);
+  close(fd); // another file has its name now, which was written whole
+  fd = open(path, O_RDONLY);
   float first[4] = {0};
   CHECK(read(fd, first, sizeof first) == (ssize_t)sizeof first && first[1] == 2 && first[3] == 6);
   CHECK_INT((int)lseek(fd, 0, SEEK_END), 1024 * 64 * 4);

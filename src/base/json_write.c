@@ -1,21 +1,34 @@
 #include "base/json_write.h"
 
+#include "base/plain.h"
 #include "base/text.h"
+
+// RFC 8259; besides what it asks for, characters that a terminal obeys or that hide text are escaped, and
+// bytes that are no UTF-8 become U+FFFD.
+static void put_code(SolBuffer *out, uint32_t code) {
+  if (code == '"' || code == '\\')
+    sol_buffer_format(out, "\\%c", (int)code);
+  else if (code == '\n')
+    sol_buffer_puts(out, "\\n");
+  else if (code == '\t')
+    sol_buffer_puts(out, "\\t");
+  else if (code < 0x10000)
+    sol_buffer_format(out, "\\u%04x", code);
+  else
+    sol_buffer_format(out, "\\u%04x\\u%04x", 0xd800 + ((code - 0x10000) >> 10), 0xdc00 + (code & 0x3ff));
+}
 
 static void put_string(SolBuffer *out, const char *s) {
   sol_buffer_put(out, "\"", 1);
-  for (; *s; s++) {
-    unsigned char c = (unsigned char)*s;
-    if (c == '"' || c == '\\')
-      sol_buffer_format(out, "\\%c", c);
-    else if (c == '\n')
-      sol_buffer_puts(out, "\\n");
-    else if (c == '\t')
-      sol_buffer_puts(out, "\\t");
-    else if (c < 0x20)
-      sol_buffer_format(out, "\\u%04x", c);
+  for (size_t left = strlen(s), n; left; s += n, left -= n) {
+    uint32_t code;
+    n = sol_utf8_next(s, left, &code);
+    if (!n)
+      put_code(out, 0xfffd), n = 1;
+    else if (code == '"' || code == '\\' || sol_code_is_hidden(code))
+      put_code(out, code);
     else
-      sol_buffer_put(out, s, 1);
+      sol_buffer_put(out, s, n);
   }
   sol_buffer_put(out, "\"", 1);
 }

@@ -131,7 +131,7 @@ int audit_check_program(AuditRun *r, const SolDevice *device, const char *path, 
   *has_rpath = false;
   struct stat st;
   SolError err = {0};
-  int file = open(path, O_RDONLY | O_CLOEXEC);
+  int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); // a pipe is not waited for
   if (file < 0 || fstat(file, &st)) {
     sol_fail(&err, SOL_ERR_NOT_FOUND, "cannot open '%.120s': %s", path, strerror(errno));
     if (file >= 0) close(file);

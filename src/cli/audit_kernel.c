@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "cli/audit.h"
+#include "cli/child.h"
+#include "cli/scratch.h"
 #include "shim/fatbin.h"
 
 static bool ends_with(const char *text, const char *end) {
@@ -13,19 +15,21 @@ static bool ends_with(const char *text, const char *end) {
 }
 
 // ptxas's word on registers and stack, where there is a compiler; else the emulator's estimate stays.
-static void ask_ptxas(AuditRun *r, const KernelRun *k, const SolDevice *device, const char *ptx,
-                      AuditLaunch *launch) {
-  char nvcc[512], cubin[256], arch[24];
+static void ask_ptxas(AuditRun *r, const KernelRun *k, const SolDevice *device, AuditLaunch *launch) {
+  char nvcc[CHILD_PATH], arch[24];
   const char *name = sol_driver_function(k->kernel)->name;
   int cc = device->cc_major * 10 + device->cc_minor, target = sol_driver_ptx(k->module)->target;
   if (cc < target) cc = target;
   if (cc < 75) cc = 75;
   launch->registers = (int)sol_emu_kernel_registers(k->result.kernel);
   launch->registers_from = AUDIT_FROM_EMULATOR;
-  if (k->source_count != 1 || audit_look_for_nvcc(nvcc, sizeof nvcc) < 13 || audit_folder(r)) return;
-  sol_format(cubin, sizeof cubin, "%s/kernel.cubin", r->folder);
+  if (k->source_count != 1 || audit_look_for_nvcc(nvcc, sizeof nvcc) < 13 || scratch_make(r->cli, "audit"))
+    return;
+  const char *cubin = scratch_path(r->cli, "kernel.cubin"), *simple = scratch_path(r->cli, "audited.ptx");
+  if (cli_write_file(simple, k->sources[0].text, k->sources[0].length, NULL)) return;
   sol_format(arch, sizeof arch, "-arch=sm_%d%s", cc, cc == 90 ? "a" : "");
-  const char *const argv[] = {nvcc, "-cubin", arch, "-Wno-deprecated-gpu-targets", ptx, "-o", cubin, NULL};
+  const char *const argv[] = {
+      audit_simple_nvcc(r, nvcc), "-cubin", arch, "-Wno-deprecated-gpu-targets", simple, "-o", cubin, NULL};
   size_t length = 0;
   if (audit_call(argv, true)) return;
   char *elf = cli_read_file(cubin, (size_t)1 << 30, &length, NULL);
@@ -38,8 +42,7 @@ static void ask_ptxas(AuditRun *r, const KernelRun *k, const SolDevice *device, 
   free(elf);
 }
 
-static int bill(AuditRun *r, const KernelRun *k, const SolDevice *device, const char *ptx,
-                AuditProgram *out) {
+static int bill(AuditRun *r, const KernelRun *k, const SolDevice *device, AuditProgram *out) {
   AuditLaunch launch = {.dynamic_shared = k->launch.dynamic_shared};
   memcpy(launch.grid, k->launch.grid, sizeof launch.grid);
   memcpy(launch.block, k->launch.block, sizeof launch.block);
@@ -47,7 +50,7 @@ static int bill(AuditRun *r, const KernelRun *k, const SolDevice *device, const 
   SolArena arena = {0};
   SolError err = {0};
   SolStatus status = audit_take(sol_driver_ptx(k->module), &k->result, &arena, &launch, &err);
-  ask_ptxas(r, k, device, ptx, &launch);
+  ask_ptxas(r, k, device, &launch);
   if (!status) status = audit_add(out, &launch, &err);
   sol_arena_free(&arena);
   return status ? cli_error(r->cli, &err, 0, 0, 0) : EXIT_OK;
@@ -57,15 +60,14 @@ static int run_kernel(AuditRun *r, KernelRun *k, const SolDevice *device, AuditP
   const CommonArgs *common = &r->args->common;
   const char *const *paths = common->positional;
   int count = common->positional_count;
-  char ptx[256];
-  const char *made[] = {ptx};
+  const char *made[1];
   int code = EXIT_OK;
   if (!ends_with(paths[0], ".ptx")) {
     static const char *const flags[] = {"-ptx", NULL};
     if (count > 1) return cli_fail(r->cli, "a single kernel comes from one .cu file");
-    code = audit_folder(r);
-    sol_format(ptx, sizeof ptx, "%s/kernel.ptx", r->folder);
-    if (!code) code = audit_compile(r, device, flags, ptx);
+    code = scratch_make(r->cli, "audit");
+    made[0] = scratch_path(r->cli, "kernel.ptx");
+    if (!code) code = audit_compile(r, device, flags, made[0]);
     paths = made;
     count = 1;
   }
@@ -83,7 +85,7 @@ static int run_kernel(AuditRun *r, KernelRun *k, const SolDevice *device, AuditP
     r->went_wrong = true;
     sol_format(r->ended, sizeof r->ended, "the kernel ended: %s", kernel_end_text(k->result.end));
   }
-  code = bill(r, k, device, paths[0], out);
+  code = bill(r, k, device, out);
   return code ? code : kernel_save(k);
 }
 

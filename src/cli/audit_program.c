@@ -15,6 +15,9 @@
 #include "base/format.h"
 #include "cli/audit.h"
 #include "cli/child.h"
+#include "cli/scratch.h"
+
+enum { MAX_LINE = 256 << 20 };
 
 typedef struct Watch {
   AuditRun *run;
@@ -36,7 +39,7 @@ static void set_number(const char *name, const char *format, double value) {
 
 static void become(const AuditRun *r, const SolDevice *device, const char *path, const char *shim,
                    const char *report, bool has_rpath) {
-  char folder[512];
+  char folder[CHILD_PATH];
   sol_format(folder, sizeof folder, "%s", shim);
   *strrchr(folder, '/') = 0;
   child_set_first("LD_LIBRARY_PATH", folder);
@@ -52,10 +55,13 @@ static void become(const AuditRun *r, const SolDevice *device, const char *path,
   for (int i = 0; i < r->cli->rest_count; i++) argv[i + 1] = r->cli->rest[i];
   dup2(2, 1); // what it prints, apart from the answer
   if (strchr(path, '/')) execv(path, argv);
-  char here[512];
-  sol_format(here, sizeof here, "./%s", path);
-  execv(here, argv);
-  fprintf(stderr, "sol audit: cannot run %s: %s\n", path, strerror(errno));
+  SolBuffer text = {0};
+  sol_buffer_format(&text, "./%s", path);
+  if (text.text && !strchr(path, '/')) execv(text.text, argv);
+  int why = errno;
+  text.length = 0;
+  sol_buffer_format(&text, "sol audit: cannot run %s: %s\n", path, strerror(why));
+  if (text.text) cli_put_error(text.text);
   _exit(126);
 }
 
@@ -102,6 +108,7 @@ static bool read_more(void *ctx) {
     sol_buffer_put(&w->text, room, (size_t)n);
     any = true;
     take_lines(w);
+    if (w->text.length > MAX_LINE) w->text.length = 0, w->bad_lines++; // nothing of ours is as long
   }
   free(room);
   if (w->text.failed) w->failed = SOL_ERR_NO_SPACE;
@@ -139,11 +146,24 @@ static int no_launch(AuditRun *r) {
   return EXIT_PROGRAM;
 }
 
+// The loader cuts its lists of paths at colons, semicolons and spaces, and reads '$' as its own: a folder
+// whose name is not simple is named by a link.
+static const char *simple_shim(AuditRun *r, const char *shim) {
+  const char *real = cli_absolute(r->cli, shim);
+  if (!real || scratch_is_simple(real)) return real;
+  const char *name = strrchr(real, '/') + 1, *link = scratch_path(r->cli, "shim");
+  SolBuffer folder = {0};
+  sol_buffer_put(&folder, real, (size_t)(name - real));
+  bool linked = !folder.failed && (symlink(folder.text, link) == 0 || errno == EEXIST);
+  sol_buffer_free(&folder);
+  return linked && scratch_is_simple(name) ? scratch_path(r->cli, "shim/%s", name) : NULL;
+}
+
 int audit_program(AuditRun *r, const SolDevice *device, const char *path, AuditProgram *out) {
-  char shim[512], report[256];
+  char shim[CHILD_PATH];
   bool has_rpath;
   int code = audit_check_program(r, device, path, &has_rpath);
-  if (!code) code = audit_folder(r);
+  if (!code) code = scratch_make(r->cli, "audit");
   if (code) return code;
   SolError err = {0};
   if (!audit_find_shim(shim, sizeof shim)) {
@@ -152,15 +172,21 @@ int audit_program(AuditRun *r, const SolDevice *device, const char *path, AuditP
              "'make' builds it where CUDA 13's headers are (make setup); SOL_SHIM=FILE says where it is");
     return cli_error(r->cli, &err, 0, 0, 0);
   }
-  sol_format(report, sizeof report, "%s/report-%s", r->folder, device->id);
+  const char *runtime = simple_shim(r, shim);
+  if (!runtime) {
+    sol_fail(&err, SOL_ERR_IO, "the loader cannot take '%.100s' in a list of paths, and it cannot be linked",
+             shim);
+    sol_hint(&err, "install Sol in a folder without ':', ';', '$' and spaces in its name");
+    return cli_error(r->cli, &err, 0, 0, 0);
+  }
+  const char *report = scratch_path(r->cli, "report-%s", device->id);
   Watch w = {.run = r, .program = out};
   w.file = open(report, O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
-  fflush(NULL);
   // The launch that runs when the time is up is ended first, and told of.
   Child child = {
       .limit = r->args->kernel.seconds, .grace = 3, .read = read_more, .progress = progress, .ctx = &w};
-  child.pid = w.file < 0 ? -1 : fork();
-  if (child.pid == 0) become(r, device, path, shim, report, has_rpath);
+  child.pid = -1;
+  if (w.file >= 0 && child_fork(&child) == 0) become(r, device, path, runtime, report, has_rpath);
   if (child.pid < 0) {
     sol_fail(&err, SOL_ERR_IO, "cannot start '%.100s': %s", path, strerror(errno));
     return cli_error(r->cli, &err, 0, 0, 0);

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/format.h"
+#include "base/plain.h"
 #include "cli/audit.h"
 
-enum { MAX_SOURCE = 64 << 20, MAX_FILES = 64, SHOWN = 200 };
+enum { MAX_SOURCE = 16 << 20, MAX_FILES = 64, SHOWN = 200 };
 
 typedef struct File {
   const char *name; // as the bill has it
@@ -19,18 +19,34 @@ typedef struct Files {
   int count;
 } Files;
 
-// As it was compiled; or, where it has moved, beside the file that was given.
-static char *open_source(const AuditRun *r, const char *name, size_t *length) {
-  char *text = cli_read_file(name, MAX_SOURCE, length, NULL);
-  const char *base = strrchr(name, '/'), *given = r->args->common.positional[0];
-  const char *slash = given ? strrchr(given, '/') : NULL;
-  if (text || !base || !given) return text;
-  char path[600];
-  sol_format(path, sizeof path, "%.*s%s", slash ? (int)(slash - given) : 1, slash ? given : ".", base);
-  return cli_read_file(path, MAX_SOURCE, length, NULL);
+static char *read_source(AuditRun *r, const char *name, size_t *length, bool *refused) {
+  int file = audit_open_source(r, name, MAX_SOURCE);
+  if (file == -2) *refused = true;
+  return file < 0 ? NULL : cli_read_open(file, name, MAX_SOURCE, length, NULL);
 }
 
-static const File *file_of(const AuditRun *r, Files *files, const char *name) {
+// As it was compiled; or, where it has moved, beside the file that was given.
+static char *open_source(AuditRun *r, const char *name, size_t *length) {
+  bool refused = false;
+  char *text = read_source(r, name, length, &refused);
+  const char *base = strrchr(name, '/'), *given = r->args->common.positional[0];
+  const char *slash = given ? strrchr(given, '/') : NULL;
+  if (!text && base && given) {
+    SolBuffer path = {0};
+    sol_buffer_format(&path, "%.*s%s", slash ? (int)(slash - given) : 1, slash ? given : ".", base);
+    if (path.text) text = read_source(r, path.text, length, &refused);
+    sol_buffer_free(&path);
+  }
+  if (!text && refused && r->hidden_sources++ == 0)
+    audit_note(
+        r,
+        "Source not shown: '%.*s' is no file of at most 16 MiB below the folders of what was given, its "
+        "project or the toolkit; --source-dir DIR adds one.",
+        (int)sol_text_cut(name, 80), name);
+  return text;
+}
+
+static const File *file_of(AuditRun *r, Files *files, const char *name) {
   for (int i = 0; i < files->count; i++)
     if (strcmp(files->file[i].name, name) == 0) return &files->file[i];
   if (files->count == MAX_FILES) return NULL;
@@ -51,7 +67,7 @@ static const char *line_text(SolArena *arena, const File *f, uint32_t line) {
   size_t n = strcspn(at, "\r\n");
   while (n && (*at == ' ' || *at == '\t')) at++, n--;
   while (n && (at[n - 1] == ' ' || at[n - 1] == '\t')) n--;
-  if (n > SHOWN) n = SHOWN;
+  if (n > SHOWN) n = sol_text_cut(at, SHOWN);
   char *copy = sol_arena_alloc(arena, n + 1);
   for (size_t i = 0; copy && i < n; i++) copy[i] = (unsigned char)at[i] < ' ' ? ' ' : at[i];
   return copy;
@@ -67,7 +83,21 @@ static const char *first_access(const AuditKernel *k, const AuditLine *line) {
   return first->text;
 }
 
+// Files by the names that the user knows them by.
+static void name_files(const AuditRun *r, AuditProgram *p) {
+  for (uint32_t i = 0; i < p->kernel_count; i++) {
+    AuditKernel *k = &p->kernels[i];
+    for (uint32_t j = 0; j < k->inst_count; j++)
+      k->insts[j].file = audit_real_name(r, &p->arena, k->insts[j].file);
+    for (uint32_t j = 0; j < k->line_count; j++)
+      k->lines[j].file = audit_real_name(r, &p->arena, k->lines[j].file);
+    for (uint32_t j = 0; j < k->finding_count; j++)
+      if (k->findings[j].file) k->findings[j].file = audit_real_name(r, &p->arena, k->findings[j].file);
+  }
+}
+
 void audit_sources(AuditRun *r, AuditProgram *p) {
+  name_files(r, p);
   Files *files = calloc(1, sizeof *files);
   for (uint32_t i = 0; files && i < p->kernel_count; i++)
     for (uint32_t l = 0; l < p->kernels[i].line_count; l++) {

@@ -49,7 +49,7 @@ static void file_name(const Ceilings *c, char *out, size_t cap) {
 }
 
 SolStatus ceilings_store(const Ceilings *c, char *path, size_t cap, SolError *err) {
-  char folder[PATH_ROOM], name[128], fresh[PATH_ROOM];
+  char folder[PATH_ROOM], name[128];
   if (!ceilings_folder(folder, sizeof folder)) {
     sol_fail(err, SOL_ERR_NOT_FOUND, "there is no cache folder to keep them in");
     sol_hint(err, "set HOME or XDG_CACHE_HOME");
@@ -57,16 +57,15 @@ SolStatus ceilings_store(const Ceilings *c, char *path, size_t cap, SolError *er
   }
   file_name(c, name, sizeof name);
   sol_format(path, cap, "%s/%s", folder, name);
-  sol_format(fresh, sizeof fresh, "%s/.%s.%ld", folder, name, (long)getpid());
   SolBuffer text = {0};
   ceilings_write(c, &text);
-  FILE *f = text.failed || !make_folders(folder) ? NULL : fopen(fresh, "wb");
-  bool fine = f && fwrite(text.text, 1, text.length, f) == text.length;
-  if (f && fclose(f)) fine = false;
+  SolStatus status = SOL_OK;
+  if (text.failed)
+    status = sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  else if (!make_folders(folder))
+    status = sol_fail(err, SOL_ERR_IO, "cannot make '%.200s': %s", folder, strerror(errno));
+  if (!status) status = cli_write_file(path, text.text, text.length, err); // others may be reading
   sol_buffer_free(&text);
-  if (fine && rename(fresh, path) == 0) return SOL_OK; // whole or not at all: others may be reading
-  SolStatus status = sol_fail(err, SOL_ERR_IO, "cannot write '%.200s': %s", path, strerror(errno));
-  if (f) remove(fresh);
   return status;
 }
 

@@ -14,18 +14,23 @@
 #include "base/buffer.h"
 #include "base/format.h"
 #include "base/threads.h"
+#include "cli/scratch.h"
 
 // Ctrl-C goes to the program as well, a plain kill does not; what it did so far is still wanted.
-static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t interrupted; // by this signal
 static void on_interrupt(int number) {
-  (void)number;
-  interrupted = 1;
+  interrupted = number;
+}
+
+// With all that it started, where it has a process group of its own.
+static void end_by(const Child *c, int number) {
+  kill(c->apart ? -c->pid : c->pid, number);
 }
 
 static void check_time(Child *c, double ran) {
   double limit = c->limit + c->grace;
   if (c->limit <= 0 || ran < limit) return;
-  kill(c->pid, ran < limit + 3 ? SIGTERM : SIGKILL);
+  end_by(c, ran < limit + 3 ? SIGTERM : SIGKILL);
   c->stopped = true;
 }
 
@@ -33,8 +38,9 @@ static void check_time(Child *c, double ran) {
 static void check_interrupt(Child *c, double now, double *since) {
   if (!interrupted) return;
   c->interrupted = true;
+  if (*since <= 0 && c->apart && interrupted == SIGINT) end_by(c, SIGINT); // a terminal's does not reach it
   if (*since <= 0) *since = now;
-  if (now - *since > 1) kill(c->pid, now - *since < 4 ? SIGTERM : SIGKILL);
+  if (now - *since > 1) end_by(c, now - *since < 4 ? SIGTERM : SIGKILL);
 }
 
 static void show(const Child *c, double ran, double *shown) {
@@ -64,14 +70,25 @@ static void wait_loop(Child *c) {
   if (shown > 0) fputs("\r\033[K", stderr);
 }
 
+pid_t child_fork(Child *c) {
+  c->apart = !isatty(0); // who reads from a terminal has to be in its foreground group, which is ours
+  c->pid = scratch_fork(c->apart);
+  return c->pid;
+}
+
 void child_wait(Child *c) {
   static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
   struct sigaction act = {.sa_handler = on_interrupt}, old[SOL_COUNT(ends)];
   interrupted = 0;
-  for (size_t i = 0; i < SOL_COUNT(ends); i++) sigaction(ends[i], &act, &old[i]);
+  for (size_t i = 0; i < SOL_COUNT(ends); i++) {
+    sigaction(ends[i], &act, &old[i]);
+    if (ends[i] == SIGHUP && old[i].sa_handler == SIG_IGN) sigaction(SIGHUP, &old[i], NULL); // nohup
+  }
   wait_loop(c);
+  if ((interrupted || c->stopped) && c->apart) end_by(c, SIGKILL); // what it had started
+  scratch_ended();
   for (size_t i = 0; i < SOL_COUNT(ends); i++) sigaction(ends[i], &old[i], NULL);
-  c->interrupted = interrupted;
+  c->interrupted = interrupted != 0;
   c->code = WIFEXITED(c->status) ? WEXITSTATUS(c->status) : -1;
   if (c->stopped)
     sol_format(c->ended, sizeof c->ended, "the program was stopped after %g s", c->limit);
@@ -86,7 +103,7 @@ void child_wait(Child *c) {
 
 bool child_own_folder(char *out, size_t cap) {
   ssize_t n = readlink("/proc/self/exe", out, cap - 1);
-  if (n <= 0) return false;
+  if (n <= 0 || (size_t)n == cap - 1) return false;
   out[n] = 0;
   char *slash = strrchr(out, '/');
   if (slash) *slash = 0;
@@ -97,12 +114,10 @@ bool child_library(const char *variable, const char *build_folder, const char *f
   const char *const places[] = {build_folder, "../lib/sol", "../lib64/sol"};
   const char *given = getenv(variable);
   if (given && *given) return sol_format(out, cap, "%s", given) < cap && access(out, R_OK) == 0;
-  char here[400];
+  char here[CHILD_PATH];
   if (!child_own_folder(here, sizeof here)) return false;
-  for (size_t i = 0; i < SOL_COUNT(places); i++) {
-    sol_format(out, cap, "%s/%s/%s", here, places[i], file);
-    if (access(out, R_OK) == 0) return true;
-  }
+  for (size_t i = 0; i < SOL_COUNT(places); i++)
+    if (sol_format(out, cap, "%s/%s/%s", here, places[i], file) < cap && access(out, R_OK) == 0) return true;
   return false;
 }
 

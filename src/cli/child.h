@@ -7,8 +7,11 @@
 
 #include "base/port.h"
 
+enum { CHILD_PATH = 4096 };
+
 typedef struct Child {
   pid_t pid;
+  bool apart;              // in a process group of its own
   double limit, grace;     // seconds after which it is ended; limit 0: never. grace: for it to end by itself
   bool (*read)(void *ctx); // reads what it has reported since; true: there was something
   void (*progress)(void *ctx, double seconds, char *out, size_t cap); // a line for a terminal
@@ -20,6 +23,7 @@ typedef struct Child {
   char ended[160]; // "the program ended with exit code 3"
 } Child;
 
+pid_t child_fork(Child *child); // as fork() does; it ends when we do
 void child_wait(Child *child);
 static inline bool child_failed(const Child *child) {
   return child->stopped || child->interrupted || child->code != 0;

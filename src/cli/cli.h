@@ -112,10 +112,16 @@ int cli_write(const SolBuffer *text);
 bool cli_given(const Cli *cli, const char *option);
 
 // The whole file, NUL-terminated, at most `most` bytes; NULL with the error set. free() it.
+// A named pipe is refused, and of a device no more than 1 MiB is read.
 char *cli_read_file(const char *path, size_t most, size_t *length, SolError *err);
-// A new folder for temporary files, "sol-WHAT-XXXXXX" under TMPDIR; the answer is an exit code, and said.
-int cli_temporary(Cli *cli, const char *what, char *folder, size_t cap);
-void cli_temporary_drop(const char *folder); // with the files in it; "" is fine
+// The same of an open file, which is closed; its name is for the error.
+char *cli_read_open(int file, const char *path, size_t most, size_t *length, SolError *err);
+// The name from the root on, links in the folders above it resolved, in the command's arena; NULL: no such folder.
+const char *cli_absolute(Cli *cli, const char *path);
+// Whole or not at all: where it fails, a file that was there before is as it was.
+SolStatus cli_write_file(const char *path, const void *data, size_t length, SolError *err);
+// Prints text of several lines on standard error, with what a terminal would obey spelt out.
+void cli_put_error(const char *text);
 // The command as typed and the date, for results that are kept.
 void cli_say_command(const Cli *cli, struct Fact *root);
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "cli/audit.h"
+#include "cli/scratch.h"
 
 void audit_note(AuditRun *r, const char *format, ...) {
   if (r->note_count == MAX_NOTES) return;
@@ -56,9 +57,8 @@ static Way way_of(const AuditRun *r) {
 
 static int build_and_run(AuditRun *r, const SolDevice *device, AuditProgram *out) {
   static const char *const flags[] = {"-cudart", "shared", NULL};
-  char program[256];
-  int code = audit_folder(r);
-  sol_format(program, sizeof program, "%s/program-%s", r->folder, device->id);
+  int code = scratch_make(r->cli, "audit");
+  const char *program = scratch_path(r->cli, "program-%s", device->id);
   if (!code) code = audit_compile(r, device, flags, program);
   return code ? code : audit_program(r, device, program, out);
 }
@@ -139,16 +139,14 @@ static void title_of(AuditRun *r, Fact *root, const AuditProgram *p) {
 }
 
 static int write_sarif(AuditRun *r, const AuditProgram *p, const AuditView *view) {
-  char folder[1024];
+  char folder[4096];
   SolBuffer out = {0};
   SolError err = {0};
   audit_sarif(p, view, r->complaints, r->complaint_count, getcwd(folder, sizeof folder), &out);
-  FILE *f = out.failed ? NULL : fopen(r->args->sarif, "wb");
-  bool fine = f && fwrite(out.text, 1, out.length, f) == out.length;
-  if (f && fclose(f)) fine = false;
+  SolStatus status = out.failed ? sol_fail(&err, SOL_ERR_NO_SPACE, "out of memory")
+                                : cli_write_file(r->args->sarif, out.text, out.length, &err);
   sol_buffer_free(&out);
-  if (fine) return EXIT_OK;
-  sol_fail(&err, SOL_ERR_IO, "cannot write '%.120s'", r->args->sarif);
+  if (!status) return EXIT_OK;
   return cli_error(r->cli, &err, "--sarif", 0, 0);
 }
 
@@ -214,30 +212,32 @@ static int run(Cli *cli, void *arguments) {
   r->args = arguments;
   r->program_exit = -1;
   int code = audit_all(r);
-  audit_folder_drop(r);
   free(r);
   return code;
 }
 
-static const Option options[] = {DEVICE_OPTION(AuditArgs, device, 1),
-                                 {"sample", OPTION_COUNT, offsetof(AuditArgs, sample), "WAVES", 0, 1,
-                                  "run the blocks of so many waves of each launch, and scale their counts"},
-                                 {"top", OPTION_COUNT, offsetof(AuditArgs, top), "N", 0, 1,
-                                  "lines shown of a kernel (default 10; JSON: all)"},
-                                 {"by", OPTION_CHOICE, offsetof(AuditArgs, by), "WHAT", "line|instruction", 0,
-                                  "source lines alone (default), or PTX instructions as well"},
-                                 {"max-tax", OPTION_NUMBER, offsetof(AuditArgs, max_tax), "X", 0, 0,
-                                  "gate: exit code 3 where a kernel takes more than X times light"},
-                                 {"max-sectors-per-request", OPTION_NUMBER, offsetof(AuditArgs, max_sectors),
-                                  "N", 0, 0, "gate: exit code 3 where a line needs more"},
-                                 {"baseline", OPTION_TEXT, offsetof(AuditArgs, baseline), "BILL.json", 0, 0,
-                                  "gate: exit code 3 where a line is worse than in that bill"},
-                                 {"sarif", OPTION_TEXT, offsetof(AuditArgs, sarif), "FILE", 0, 0,
-                                  "write the findings for code review as well"},
-                                 {"nvcc", OPTION_TEXTS, offsetof(AuditArgs, nvcc), "FLAGS", 0, 0,
-                                  "further flags for compiling a .cu file"},
-                                 KERNEL_OPTIONS(AuditArgs, kernel),
-                                 COMMON_OPTIONS};
+static const Option options[] = {
+    DEVICE_OPTION(AuditArgs, device, 1),
+    {"sample", OPTION_COUNT, offsetof(AuditArgs, sample), "WAVES", 0, 1,
+     "run the blocks of so many waves of each launch, and scale their counts"},
+    {"top", OPTION_COUNT, offsetof(AuditArgs, top), "N", 0, 1,
+     "lines shown of a kernel (default 10; JSON: all)"},
+    {"by", OPTION_CHOICE, offsetof(AuditArgs, by), "WHAT", "line|instruction", 0,
+     "source lines alone (default), or PTX instructions as well"},
+    {"max-tax", OPTION_NUMBER, offsetof(AuditArgs, max_tax), "X", 0, 0,
+     "gate: exit code 3 where a kernel takes more than X times light"},
+    {"max-sectors-per-request", OPTION_NUMBER, offsetof(AuditArgs, max_sectors), "N", 0, 0,
+     "gate: exit code 3 where a line needs more"},
+    {"baseline", OPTION_TEXT, offsetof(AuditArgs, baseline), "BILL.json", 0, 0,
+     "gate: exit code 3 where a line is worse than in that bill"},
+    {"sarif", OPTION_TEXT, offsetof(AuditArgs, sarif), "FILE", 0, 0,
+     "write the findings for code review as well"},
+    {"nvcc", OPTION_TEXTS, offsetof(AuditArgs, nvcc), "FLAGS", 0, 0,
+     "further flags for compiling a .cu file"},
+    {"source-dir", OPTION_TEXTS, offsetof(AuditArgs, source_dirs), "DIR", 0, 0,
+     "a folder whose files may be shown as source, besides those of what is given"},
+    KERNEL_OPTIONS(AuditArgs, kernel),
+    COMMON_OPTIONS};
 
 const Command cmd_audit = {
     .name = "audit",

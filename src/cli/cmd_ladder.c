@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/plain.h"
 #include "cli/ladder.h"
 
 static volatile sig_atomic_t interrupted; // by ctrl-C, or a time limit: what there is so far is shown
@@ -135,7 +136,10 @@ static int print_answer(LadderJob *j) {
       if (i) sol_buffer_puts(&text, "\n");
       ladder_markdown(&text, &j->answers[i], &j->where);
     }
-    code = cli_write(&text);
+    SolBuffer plain = {.failed = text.failed}; // names of GPUs come from files
+    if (text.text) sol_buffer_plain(&plain, text.text, text.length, true);
+    code = cli_write(&plain);
+    sol_buffer_free(&plain);
     sol_buffer_free(&text);
   } else {
     Fact *root = facts_root(&j->cli->arena, FACT_OBJECT);

@@ -129,9 +129,8 @@ static int profile(ProfileRun *r, Profile *p) {
   if (code) return code;
   ProfileRoofs roofs = roofs_of(p);
   if (profile_finish(p, &err) || profile_diagnose(p, &roofs, &err)) return cli_error(r->cli, &err, 0, 0, 0);
-  char made[256];
   const char *bill = r->args->against;
-  if (!bill && r->no_counters && profile_emulate(r, p, made, sizeof made)) bill = made;
+  if (!bill && r->no_counters) bill = profile_emulate(r, p);
   if (bill && (code = put_against(r, p, bill, &against)) != 0) return code;
   return answer(r, p, &roofs, bill ? &against : NULL);
 }
@@ -151,7 +150,6 @@ static int run(Cli *cli, void *arguments) {
   Profile p;
   profile_start(&p, args->import ? PROFILE_FROM_NCU : PROFILE_FROM_CUPTI);
   int code = profile(&r, &p);
-  profile_folder_drop(&r);
   profile_free(&p);
   return code;
 }

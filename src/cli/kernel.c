@@ -113,10 +113,11 @@ static int make_buffer(KernelRun *r, int i) {
   SolError err = {0};
   uint64_t seed = (uint64_t)i + 1;
   size_t length = (size_t)a->bytes;
-  char path[256];
+  char path[4096];
   void *bytes;
   if (a->init == SOL_INIT_FILE) {
-    sol_format(path, sizeof path, "%.*s", (int)(a->rest_length < 255 ? a->rest_length : 255), a->rest);
+    if (a->rest_length >= sizeof path) return cli_fail(r->cli, "--arg: the file's name is too long");
+    sol_format(path, sizeof path, "%.*s", (int)a->rest_length, a->rest);
     bytes = cli_read_file(path, (size_t)a->bytes, &length, &err);
     if (bytes && length != a->bytes) {
       free(bytes);
@@ -215,9 +216,9 @@ int kernel_launch(KernelRun *r) {
   r->emu.interrupt = &interrupted;
   r->emu.print = print_text;
   r->launch.emu = &r->emu;
-  signal(SIGINT, on_interrupt);
+  void (*before)(int) = signal(SIGINT, on_interrupt);
   SolStatus status = sol_driver_launch(r->driver, &r->launch, &r->result, &r->seconds, &err);
-  signal(SIGINT, SIG_DFL);
+  signal(SIGINT, before == SIG_ERR ? SIG_DFL : before);
   return status ? cli_error(r->cli, &err, 0, 0, 0) : EXIT_OK;
 }
 
@@ -247,15 +248,11 @@ int kernel_save(KernelRun *r) {
     if (!a) return cli_fail(r->cli, "--save: expected NAME=FILE with a buffer's name, not '%.60s'", text);
     SolError err = {0};
     void *bytes = malloc((size_t)a->bytes);
-    FILE *f = NULL;
     if (!bytes)
       sol_fail(&err, SOL_ERR_NO_SPACE, "out of memory");
     else if (!sol_driver_read(r->driver, bytes, a->address, a->bytes, &err))
-      f = fopen(equals + 1, "wb");
-    bool written = f && fwrite(bytes, 1, (size_t)a->bytes, f) == a->bytes;
-    if (f && fclose(f)) written = false;
+      cli_write_file(equals + 1, bytes, (size_t)a->bytes, &err);
     free(bytes);
-    if (!written && !err.status) sol_fail(&err, SOL_ERR_IO, "cannot write '%.120s'", equals + 1);
     if (err.status) return cli_error(r->cli, &err, 0, 0, 0);
   }
   return EXIT_OK;

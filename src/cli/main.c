@@ -1,4 +1,8 @@
 // sol: picks the command, reads its options, runs it.
+#define _POSIX_C_SOURCE 200809L
+
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +10,7 @@
 
 #include "base/error.h"
 #include "cli/cli.h"
+#include "cli/scratch.h"
 
 int cli_write(const SolBuffer *text) {
   if (text->failed) {
@@ -69,6 +74,32 @@ static int print_completion(const char *shell) {
   return code;
 }
 
+static int print_and_free(SolBuffer *out) {
+  int code = cli_write(out);
+  sol_buffer_free(out);
+  return code;
+}
+
+static int print_version(void) {
+  SolBuffer out = {0};
+  sol_buffer_puts(&out, "sol " SOL_VERSION "\n");
+  return print_and_free(&out);
+}
+
+static int print_commands(void) {
+  SolBuffer out = {0};
+  for (int i = 0; i < sol_command_count; i++) sol_buffer_format(&out, "%s\n", sol_commands[i]->name);
+  return print_and_free(&out);
+}
+
+// Where a standard descriptor is closed, the next file opened would get its number, and our output or a
+// message. The answer then cannot be written, which is said by the exit code.
+static void open_standard(void) {
+  static const int ways[] = {O_RDONLY, O_RDONLY, O_RDWR};
+  for (int i = 0; i < 3; i++)
+    if (fcntl(i, F_GETFD) < 0 && errno == EBADF && open("/dev/null", ways[i]) != i) _exit(EXIT_FAILED);
+}
+
 static int run_command(const Command *command, int argc, char **argv) {
   Cli cli = {.command = command, .args = calloc(1, command->args_size), .argc = argc, .argv = argv};
   if (!cli.args) {
@@ -77,12 +108,14 @@ static int run_command(const Command *command, int argc, char **argv) {
   }
   int code = cli_parse(&cli, argc, argv);
   if (!code) code = cli.args->help ? print_with(cli_help, command->name) : command->run(&cli, cli.args);
+  scratch_drop();
   sol_arena_free(&cli.arena);
   free(cli.args);
   return code;
 }
 
 int main(int argc, char **argv) {
+  open_standard();
   const char *name = argc > 1 ? argv[1] : 0;
   const char *next = argc > 2 ? argv[2] : 0;
   if (!name) {
@@ -94,13 +127,10 @@ int main(int argc, char **argv) {
   }
   if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
     return print_with(cli_help, strcmp(name, "help") == 0 ? next : 0);
-  if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0) return puts("sol " SOL_VERSION) < 0;
+  if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0) return print_version();
   if (strcmp(name, "man") == 0) return print_with(cli_man, next);
   if (strcmp(name, "completion") == 0) return print_completion(next);
-  if (strcmp(name, "commands") == 0) {
-    for (int i = 0; i < sol_command_count; i++) puts(sol_commands[i]->name);
-    return EXIT_OK;
-  }
+  if (strcmp(name, "commands") == 0) return print_commands();
   SolError err = {0};
   const Command *command = cli_find_command(name, &err);
   return command ? run_command(command, argc - 2, argv + 2) : cli_error(0, &err, 0, 0, 0);

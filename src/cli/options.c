@@ -49,7 +49,7 @@ int cli_error(const Cli *cli, const SolError *err, const char *source, const cha
     sol_buffer_puts(&out, "^\n");
   }
   if (err->hint[0]) sol_buffer_format(&out, "%s\n", err->hint);
-  if (out.text) fputs(out.text, stderr);
+  if (out.text) cli_put_error(out.text);
   sol_buffer_free(&out);
   return err->status == SOL_ERR_IO || err->status == SOL_ERR_NO_SPACE ? EXIT_FAILED : EXIT_USAGE;
 }

@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "cli/child.h"
 #include "cli/profile.h"
+#include "cli/scratch.h"
 
 enum { EMULATE_SECONDS = 60 };
 
@@ -41,13 +42,11 @@ static void progress(void *ctx, double seconds, char *out, size_t cap) {
   sol_format(out, cap, "counting on the emulator, %.0f s", seconds);
 }
 
-bool profile_emulate(ProfileRun *r, Profile *p, char *bill, size_t cap) {
-  sol_format(bill, cap, "%s/bill.json", r->folder);
+const char *profile_emulate(ProfileRun *r, Profile *p) {
+  const char *bill = scratch_path(r->cli, "bill.json");
   Child child = {.limit = EMULATE_SECONDS, .grace = 15, .read = nothing_to_read, .progress = progress};
-  fflush(NULL);
-  child.pid = fork();
-  if (child.pid == 0) become(r, p->gpu.device ? p->gpu.device->id : DEFAULT_DEVICE, bill);
-  if (child.pid < 0) return false;
+  if (child_fork(&child) == 0) become(r, p->gpu.device ? p->gpu.device->id : DEFAULT_DEVICE, bill);
+  if (child.pid < 0) return NULL;
   child_wait(&child);
   bool made = !child.interrupted && (child.code == EXIT_OK || child.code == EXIT_PROGRAM);
   char first = 0;
@@ -59,5 +58,5 @@ bool profile_emulate(ProfileRun *r, Profile *p, char *bill, size_t cap) {
                  child.code == EXIT_OK ? "" : " (of the part of the program that it came to)");
   else
     profile_note(p, "The emulator cannot run this program either: 'sol audit' says why.");
-  return made;
+  return made ? bill : NULL;
 }

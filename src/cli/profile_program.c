@@ -10,16 +10,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/format.h"
 #include "cli/child.h"
 #include "cli/profile.h"
+#include "cli/scratch.h"
 #include "profile/wire.h"
 
 enum {
   MAX_PROCESSES = 256,
+  MAX_LINE = 256 << 20,
   COUNTED_EACH = 8 // launches of one kernel and shape: counting one takes a quarter of a second
 };
 #define REPORT "report"
@@ -92,10 +95,6 @@ static int find_program(const ProfileRun *r, const char *path, char *out, size_t
   return cli_error(r->cli, &err, 0, 0, 0);
 }
 
-void profile_folder_drop(ProfileRun *r) {
-  cli_temporary_drop(r->folder);
-}
-
 // ---- the child ----
 
 static void set_number(const char *name, double value) {
@@ -110,9 +109,8 @@ static bool is_of_dram(ProfileMetric m) { // all in one pass: nothing is put bac
 }
 
 static void set_environment(const ProfileRun *r, const char *library) {
-  char report[256];
+  const char *report = scratch_path(r->cli, REPORT);
   SolBuffer metrics = {0};
-  sol_format(report, sizeof report, "%s/" REPORT, r->folder);
   for (int i = 0; i < PROFILE_METRICS && !r->args->times; i++) {
     const ProfileMetricInfo *metric = profile_metric((ProfileMetric)i);
     if (metric->set != PROFILE_FILE && (!r->args->dram || is_of_dram((ProfileMetric)i)))
@@ -136,8 +134,11 @@ static void become(const ProfileRun *r, const char *path, const char *library) {
   for (int i = 0; i < r->cli->rest_count; i++) argv[i + 1] = r->cli->rest[i];
   dup2(2, 1); // what it prints, apart from the answer
   execvp(path, argv);
-  fprintf(stderr, "sol profile: cannot run %s: %s\n", path, strerror(errno));
-  _exit(errno == ENOENT ? 127 : 126);
+  int why = errno;
+  SolBuffer text = {0};
+  sol_buffer_format(&text, "sol profile: cannot run %s: %s\n", path, strerror(why));
+  if (text.text) cli_put_error(text.text);
+  _exit(why == ENOENT ? 127 : 126);
 }
 
 // ---- its lines ----
@@ -218,6 +219,7 @@ static bool read_process(Watch *w, Process *p) {
   for (ssize_t n; room && (n = read(p->file, room, chunk)) > 0; any = true) {
     sol_buffer_put(&p->text, room, (size_t)n);
     take_lines(w, p);
+    if (p->text.length > MAX_LINE) p->text.length = 0, w->bad_lines++; // nothing of ours is as long
   }
   free(room);
   if (!room || p->text.failed) w->failed = SOL_ERR_NO_SPACE;
@@ -231,11 +233,14 @@ static void open_process(Watch *w, const char *name) {
     w->unread++;
     return;
   }
-  char path[512];
+  char path[CHILD_PATH];
   Process *p = calloc(1, sizeof *p);
-  sol_format(path, sizeof path, "%s/%s", w->run->folder, name);
-  if (p) p->file = open(path, O_RDONLY | O_CLOEXEC);
-  if (!p || p->file < 0) {
+  if (!p) return;
+  sol_format(path, sizeof path, "%s/%s", scratch_folder(), name);
+  struct stat st;
+  p->file = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+  if (p->file < 0 || fstat(p->file, &st) || !S_ISREG(st.st_mode)) {
+    if (p->file >= 0) close(p->file);
     free(p);
     return;
   }
@@ -247,7 +252,7 @@ static void open_process(Watch *w, const char *name) {
 static bool read_all(void *ctx) {
   Watch *w = ctx;
   bool any = false;
-  DIR *folder = opendir(w->run->folder);
+  DIR *folder = opendir(scratch_folder());
   w->unread = 0;
   for (struct dirent *e; folder && (e = readdir(folder));)
     if (strncmp(e->d_name, REPORT ".", sizeof REPORT) == 0) open_process(w, e->d_name);
@@ -314,7 +319,7 @@ static int judge(Watch *w, const Child *child) {
 }
 
 int profile_program(ProfileRun *r, Profile *out) {
-  char library[512], path[512];
+  char library[CHILD_PATH], path[CHILD_PATH];
   SolError err = {0};
   int code = find_program(r, r->args->common.positional[0], path, sizeof path);
   if (!code) code = check_driver(r);
@@ -324,16 +329,14 @@ int profile_program(ProfileRun *r, Profile *out) {
     sol_hint(&err, "'make' builds it; SOL_PROFILE_LIB=FILE says where it is");
     return cli_error(r->cli, &err, 0, 0, 0);
   }
-  code = cli_temporary(r->cli, "profile", r->folder, sizeof r->folder);
+  code = scratch_make(r->cli, "profile");
   if (code) return code;
   Watch *w = calloc(1, sizeof *w);
   if (!w) return cli_fail(r->cli, "out of memory");
   w->run = r;
   w->profile = out;
   Child child = {.limit = r->args->seconds, .read = read_all, .progress = progress, .ctx = w};
-  fflush(NULL);
-  child.pid = fork();
-  if (child.pid == 0) become(r, path, library);
+  if (child_fork(&child) == 0) become(r, path, library);
   if (child.pid < 0) {
     free(w);
     return cli_fail(r->cli, "cannot start '%.100s': %s", path, strerror(errno));

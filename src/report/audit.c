@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "base/plain.h"
 #include "report/wrap.h"
 
 static const char *end_name(SolEmuEnd end) {
@@ -205,7 +206,11 @@ static void finding_text(SolBuffer *b, const AuditFinding *f, uint32_t number, c
   sol_buffer_format(b, "  %s%u. %.2fx faster, saves ", view->colour ? "\033[1m" : "", number, f->gain);
   number_text(b, UNIT_US, f->saved * 1e6);
   sol_buffer_format(b, ": %s", f->rule);
-  if (f->file) sol_buffer_format(b, ", %s:%u", base_name(f->file), f->line);
+  if (f->file) {
+    sol_buffer_puts(b, ", ");
+    sol_buffer_plain(b, base_name(f->file), strlen(base_name(f->file)), false);
+    sol_buffer_format(b, ":%u", f->line);
+  }
   sol_buffer_format(b, "%s\n", view->colour ? "\033[0m" : "");
   report_wrap(b, f->message, 5, 100);
   SolBuffer fix = {0};

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "base/plain.h"
 #include "report/audit.h"
 
 static double ratio(double a, double b) {
@@ -92,7 +93,7 @@ static void instruction_facts(Fact *kernel, const AuditKernel *k, const AuditVie
       fact_number(row, "stride_bytes", 0, UNIT_BYTES, audit_basis(k), (double)in->pattern.stride);
       fact_textf(row, 0, "stride", "%lld B", (long long)in->pattern.stride);
     }
-    fact_textf(row, 0, "instruction", "%.40s", in->text);
+    fact_textf(row, 0, "instruction", "%.*s", (int)sol_text_cut(in->text, 40), in->text);
   }
 }
 
@@ -121,7 +122,8 @@ void audit_line_facts(Fact *kernel, const AuditKernel *k, const AuditView *view)
     fact_number(row, "line", 0, UNIT_PLAIN, BASIS_NONE, line->line);
     if (people) fact_textf(row, 0, "line", "%s:%u", base_name(line->file), line->line);
     fact_text(row, "source", 0, line->source);
-    if (people && line->source) fact_textf(row, 0, "source", "%.60s", line->source);
+    if (people && line->source)
+      fact_textf(row, 0, "source", "%.*s", (int)sol_text_cut(line->source, 60), line->source);
   }
   if (view->instructions) instruction_facts(kernel, k, view, show);
 }

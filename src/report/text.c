@@ -1,5 +1,6 @@
 // Facts for people: aligned pairs, tables, notes wrapped to the terminal's usual width, and at the end what
 // was counted and what was modelled.
+#include "base/plain.h"
 #include "report/facts.h"
 
 enum { WIDTH = 100, MAX_COLUMNS = 24, CELL = 128 };
@@ -15,11 +16,23 @@ static void bold(Pen *p, const char *text) {
   if (p->colour) sol_buffer_puts(p->out, "\033[0m");
 }
 
+// A fact's text as it may be shown. Ends of lines stay where the text is wrapped anyway.
+static const char *shown(const Fact *f, bool lines) {
+  size_t n = strlen(f->text);
+  if (sol_text_is_plain(f->text, n, lines)) return f->text;
+  SolBuffer plain = {0};
+  sol_buffer_plain(&plain, f->text, n, lines);
+  char *copy = plain.failed ? NULL : sol_arena_alloc(f->arena, plain.length + 1);
+  if (copy) memcpy(copy, plain.text, plain.length + 1);
+  sol_buffer_free(&plain);
+  return copy ? copy : "?";
+}
+
 static void write_value(const Fact *f, char *out, size_t cap, const char **text) {
   *text = out;
   switch (f->kind) {
   case FACT_NUMBER: fact_write_number(out, cap, f->unit, f->number); break;
-  case FACT_TEXT: *text = f->text; break;
+  case FACT_TEXT: *text = shown(f, false); break;
   case FACT_BOOL: *text = f->number != 0 ? "yes" : "no"; break;
   default: *text = "unknown";
   }
@@ -194,12 +207,12 @@ static void render_object(Pen *p, const Fact *object) {
     if (f->label) {
       switch (f->kind) {
       case FACT_TITLE:
-        bold(p, f->text);
+        bold(p, shown(f, false));
         sol_buffer_puts(p->out, "\n\n");
         break;
       case FACT_NOTE:
         sol_buffer_puts(p->out, "\n");
-        wrap(p, f->text, 0, 0);
+        wrap(p, shown(f, true), 0, 0);
         break;
       case FACT_BLOCK:
         sol_buffer_puts(p->out, "\n");

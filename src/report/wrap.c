@@ -2,7 +2,13 @@
 
 #include <string.h>
 
-void report_wrap(SolBuffer *b, const char *text, size_t indent, size_t width) {
+#include "base/plain.h"
+
+void report_wrap(SolBuffer *b, const char *whole, size_t indent, size_t width) {
+  SolBuffer plain = {0}; // it may quote names of the program's
+  sol_buffer_plain(&plain, whole, strlen(whole), false);
+  if (plain.failed) b->failed = true;
+  const char *text = plain.text && !plain.failed ? plain.text : "";
   size_t column = indent;
   sol_buffer_fill(b, ' ', indent);
   while (*text) {
@@ -21,4 +27,5 @@ void report_wrap(SolBuffer *b, const char *text, size_t indent, size_t width) {
     while (*text == ' ') text++;
   }
   sol_buffer_puts(b, "\n");
+  sol_buffer_free(&plain);
 }

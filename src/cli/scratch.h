@@ -1,0 +1,27 @@
+// The private folder of a command, and the programs that it starts. A process of its own, the keeper, waits
+// for the end of this one: whatever brings it about, an answer, a signal or SIGKILL, the program that still
+// runs is ended and the folder removed.
+#ifndef SOL_CLI_SCRATCH_H
+#define SOL_CLI_SCRATCH_H
+
+#include <sys/types.h>
+
+#include "cli/cli.h"
+
+// Letters, digits and "_/.+-@": no shell, no list of paths and no list of nvcc's reads any of them as its
+// own.
+bool scratch_is_simple(const char *path);
+
+// Makes the folder, "sol-WHAT-XXXXXX" under TMPDIR, for this user alone; once. Its name is absolute and
+// simple: where TMPDIR's is not, it lies in /tmp. An exit code, and said.
+int scratch_make(Cli *cli, const char *what);
+const char *scratch_folder(void); // NULL: there is none
+// "FOLDER/NAME", in the command's arena; "" where there is no memory.
+const char *scratch_path(Cli *cli, const char *format, ...) SOL_PRINTF(2, 3);
+void scratch_drop(void); // with what is in it; also where there is none
+
+// fork(), for a program that ends when we do. `apart`: in a process group of its own.
+pid_t scratch_fork(bool apart);
+void scratch_ended(void); // that program was waited for
+
+#endif
