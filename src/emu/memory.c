@@ -1,5 +1,5 @@
-// Device memory. Addresses only ever rise, so that those of a freed allocation mean it for good; a gap after
-// each keeps overruns from landing in the next.
+// Device memory. Addresses only ever rise, so that those of a freed allocation mean no other; a gap after each
+// keeps overruns from landing in the next.
 #include "base/error.h"
 #include "base/format.h"
 #include "base/heap.h"
@@ -54,6 +54,7 @@ EmuAlloc *emu_add_alloc(SolEmu *emu, uint64_t bytes, const char *label) {
 void emu_drop_alloc(SolEmu *emu, EmuAlloc *a) {
   if (a->freed) return;
   a->freed = true;
+  a->freed_at = ++emu->frees;
   if (!a->mapped) emu->bytes_used -= a->size;
   sol_heap_free(a->block);
   sol_heap_free(a->init);
@@ -77,7 +78,7 @@ SolStatus sol_emu_alloc(SolEmu *emu, uint64_t bytes, const char *label, uint64_t
 SolStatus sol_emu_free(SolEmu *emu, uint64_t address, SolError *err) {
   if (!address) return SOL_OK;
   EmuAlloc *a = emu_find_alloc(emu, address);
-  if (!a || a->base != address || a->heap)
+  if (!a || a->base != address || a->heap || a->variable)
     return sol_fail(err, SOL_ERR_ARGUMENT, "0x%llx is not the start of an allocation",
                     (unsigned long long)address);
   if (a->freed)

@@ -31,6 +31,7 @@ typedef struct EmuAlloc {
   uint8_t *init;              // a bit per byte written; NULL: not tracked
   bool freed, heap, constant; // heap: by malloc in a kernel
   bool mapped, variable;      // the host's own memory; a module's
+  uint64_t freed_at;          // SolEmu.frees then
   struct EmuMaps *maps;       // of the bytes touched by the launch that runs; NULL: none, or not observed
   char label[40];
 } EmuAlloc;
@@ -44,6 +45,7 @@ struct SolEmu {
   EmuAlloc **allocs; // by rising base
   uint32_t alloc_count, alloc_cap;
   uint64_t next_base, bytes_used;
+  uint64_t frees, next_sweep; // allocations freed so far; so many when the oldest of them are forgotten
   SolSpin lock;   // device malloc
   EmuAlloc *heap; // what it gives from; NULL until a module uses it
   SolEmuModule *modules;
@@ -67,6 +69,7 @@ void emu_drop_alloc(SolEmu *emu, EmuAlloc *alloc);
 // map.c: in its place among the others; there is room.
 void emu_insert_alloc(SolEmu *emu, EmuAlloc *alloc);
 bool emu_reserve_alloc(SolEmu *emu); // room for one more
+enum { EMU_FREED_KEPT = 4096 };      // the latest freed ones are known as such: a use of one is said to be that
 EmuAlloc *emu_add_managed(SolEmu *emu, uint64_t bytes, const char *label);
 
 // pages_*.c: asks the system for large pages under fresh memory that will all be used: a device's buffers are
