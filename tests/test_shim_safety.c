@@ -225,6 +225,15 @@ TEST(texel_formats_are_checked_before_they_are_summed) {
   }
 }
 
+TEST(copies_to_no_array) {
+  char block[64] = {0};
+  IS(cudaMemcpy2DToArray(NULL, 0, 0, block, 8, 8, 1, cudaMemcpyHostToDevice), cudaErrorInvalidResourceHandle);
+  IS(cudaMemcpy2DFromArray(block, 8, NULL, 0, 0, 8, 1, cudaMemcpyDeviceToHost),
+     cudaErrorInvalidResourceHandle);
+  IS(cudaMemcpy2DArrayToArray(NULL, 0, 0, NULL, 0, 0, 8, 1, cudaMemcpyDeviceToDevice),
+     cudaErrorInvalidResourceHandle);
+}
+
 TEST(addresses_of_freed_device_memory_are_nobodys) {
   char *memory, host[4] = {1, 2, 3, 4};
   OK(cudaMalloc((void **)&memory, 64));
@@ -281,9 +290,9 @@ static off_t size_of(const char *path) {
   return stat(path, &s) ? -1 : s.st_size;
 }
 
-enum { FIRST = 3, LAST = 1100 };
+enum { FIRST = 3, LAST = 1100, BEYOND = 1200 };
 static void close_all(void) {
-  for (int i = FIRST; i < LAST; i++) close(i);
+  for (int i = FIRST; i < BEYOND; i++) close(i);
 }
 
 TEST(the_report_goes_to_its_own_file_alone) {
@@ -296,7 +305,7 @@ TEST(the_report_goes_to_its_own_file_alone) {
   close_all();
   OK(bump());
   CHECK_INT(lines(), before + 2);
-  // Every number is the program's, for good.
+  // Every number that it had is the program's, for good.
   int file = open(victim, O_WRONLY | O_CREAT | O_APPEND, 0600);
   for (int i = FIRST; i < LAST; i++)
     if (i != file) dup2(file, i);

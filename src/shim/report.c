@@ -5,15 +5,39 @@
 #include <stdlib.h>
 
 #include "audit/wire.h"
+#include "base/channel.h"
 #include "base/json_write.h"
 #include "base/threads.h"
-#include "shim/channel.h"
 #include "shim/shim.h"
 
+typedef struct Output {
+  const char *name; // of the variable that asked for it
+  SolChannel channel;
+  bool told; // that something went wrong
+} Output;
 typedef struct Report {
   ShimObserver observer;
-  ShimChannel channel;
+  Output output;
 } Report;
+
+// False: none is wanted, or it cannot be had.
+static bool open_output(Output *out, const char *variable) {
+  const char *path = getenv(variable);
+  SolError err = {0};
+  out->name = variable;
+  if (!path || !*path) return false;
+  if (!sol_channel_open(&out->channel, path, 0666, &err)) return true;
+  shim_note("%s: %s", variable, err.message);
+  return false;
+}
+
+static void write_line(Output *out, const char *text, size_t length) {
+  SolError err = {0};
+  if (!sol_channel_write(&out->channel, text, length, &err)) return;
+  if (!out->told)
+    shim_note("%s: %s; launches are missing in the report from here on", out->name, err.message);
+  out->told = true;
+}
 
 static void put_dims(SolJsonWriter *w, const char *name, dim3 d) {
   sol_json_open(w, name, '[');
@@ -96,7 +120,7 @@ static void on_launch(void *ctx, const ShimLaunch *launch) {
   if (line.failed) {
     shim_note("SOL_SHIM_REPORT: out of memory");
   } else {
-    shim_channel_write(&report->channel, line.text, join_lines(line.text, line.length));
+    write_line(&report->output, line.text, join_lines(line.text, line.length));
   }
   sol_buffer_free(&line);
 }
@@ -111,7 +135,7 @@ typedef struct Told { // what the file says of a kernel already
 } Told;
 typedef struct Audit {
   ShimObserver observer;
-  ShimChannel channel;
+  Output output;
   uint32_t kernels;
   Told *told;
 } Audit;
@@ -135,7 +159,7 @@ static void audit_launch(void *ctx, const ShimLaunch *l) {
   bool taken = told && !audit_take(sol_emu_ptx(l->module), l->result, &arena, &launch, NULL);
   if (taken) audit_write_launch(&launch, told->id, &told->told, &line);
   if (taken && !line.failed)
-    shim_channel_write(&audit->channel, line.text, line.length);
+    write_line(&audit->output, line.text, line.length);
   else
     shim_note("SOL_SHIM_AUDIT: out of memory");
   sol_buffer_free(&line);
@@ -145,7 +169,7 @@ static void audit_launch(void *ctx, const ShimLaunch *l) {
 static void audit_memory(void *ctx, bool wrote, const void *at, size_t bytes) {
   SolBuffer line = {0};
   audit_write_outside(wrote ? AUDIT_OUTSIDE_WROTE : AUDIT_OUTSIDE_READ, shim_address(at), bytes, &line);
-  if (!line.failed) shim_channel_write(&((Audit *)ctx)->channel, line.text, line.length);
+  if (!line.failed) write_line(&((Audit *)ctx)->output, line.text, line.length);
   sol_buffer_free(&line);
 }
 
@@ -154,7 +178,7 @@ static void audit_memory(void *ctx, bool wrote, const void *at, size_t bytes) {
 // Both live as long as the process.
 static void open_report(void) {
   Report *report = calloc(1, sizeof *report);
-  if (!report || !shim_channel_open(&report->channel, "SOL_SHIM_REPORT")) {
+  if (!report || !open_output(&report->output, "SOL_SHIM_REPORT")) {
     free(report);
     return;
   }
@@ -164,7 +188,7 @@ static void open_report(void) {
 
 static void open_audit(void) {
   Audit *audit = calloc(1, sizeof *audit);
-  if (!audit || !shim_channel_open(&audit->channel, "SOL_SHIM_AUDIT")) {
+  if (!audit || !open_output(&audit->output, "SOL_SHIM_AUDIT")) {
     free(audit);
     return;
   }

@@ -67,14 +67,19 @@ static void share(const Draw *d) {
   keep(MAPPED, d->b[3], p);
 }
 
+// Device memory that is there or once was. A made-up pointer may be host memory, as far as a copy knows.
+static void *device_memory(unsigned b, unsigned offset) {
+  uint64_t address = f.slots[DEVICE][b % SLOTS];
+  return address ? (void *)(uintptr_t)(address + offset) : NULL;
+}
+
 // One side of a copy: device memory, whatever its state and size, or host memory that is there; false: it is
 // not.
 static bool side(const Draw *d, int which, struct cudaExtent e, struct cudaPitchedPtr *out) {
   const unsigned *b = d->b + which * 3;
   *out = (struct cudaPitchedPtr){
       .pitch = d->size[1 + which * 2], .xsize = e.width, .ysize = d->size[2 + which * 2]};
-  out->ptr = TAKE(char *, DEVICE, b[1]) + b[2] % 64;
-  if (b[0] % 2) return true;
+  if (b[0] % 2) return (out->ptr = device_memory(b[1], b[2] % 64)) != NULL;
   out->ptr = host + b[1];
   if (out->pitch < e.width) out->pitch = e.width;
   unsigned __int128 pitch = out->pitch, rows = out->ysize ? out->ysize : e.height;
@@ -102,7 +107,7 @@ static void copy(const Draw *d) {
 static void copy_array(const Draw *d) {
   cudaArray_t array = TAKE(cudaArray_t, ARRAY, d->b[0]), other = TAKE(cudaArray_t, ARRAY, d->b[1]);
   const size_t *n = d->size;
-  void *memory = TAKE(void *, DEVICE, d->b[2]);
+  void *memory = device_memory(d->b[2], 0);
   enum cudaMemcpyKind kind = direction(d->b[3]);
   switch (d->b[4] % 3) {
   case 0: cudaMemcpy2DToArray(array, n[0], n[1], memory, n[2], n[3], n[4], kind); break;
@@ -124,7 +129,7 @@ static void copy_symbol(const Draw *d) {
 }
 
 static void fill(const Draw *d) {
-  char *p = TAKE(char *, DEVICE, d->b[0]) + d->b[1] % 16;
+  void *p = (void *)(uintptr_t)(handle(DEVICE, d->b[0]) + d->b[1] % 16);
   cudaStream_t stream = TAKE(cudaStream_t, STREAM, d->b[2]);
   const size_t *n = d->size;
   struct cudaPitchedPtr box = {p, n[0], n[1], n[2]};
