@@ -92,7 +92,7 @@ all: $(SOL) $(B)/libsol.so $(B)/libsol.a $(SHARE) $(if $(SHIM),$(SHIM),no-shim) 
 
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-13s %s\n", $$1, $$2 }'
-	@echo "variables: B=build  PREFIX=/usr/local  DESTDIR=  CC CFLAGS LDFLAGS CLANG  FUZZ_SECONDS=60  V=1 (show commands)"
+	@echo "variables: B=build  PREFIX=/usr/local  DESTDIR=  CC CFLAGS LDFLAGS CLANG  FUZZ_SECONDS=60 FUZZ_CPU_SECONDS=  V=1 (show commands)"
 
 setup: ## install what is missing to build and test
 	@scripts/setup.sh build test
