@@ -13,8 +13,14 @@ if [ "${1-}" = --merge ]; then merge=1 && shift; fi
 largest=4096 # bytes of an input that is taken into the tree
 most=24      # inputs taken into the tree at a time
 
-# Hundredths of a second that the programs this shell has waited for took of the processors.
-cpu() { times | awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); s += t[1] * 60 + t[2] } print int(s * 100) }'; }
+# Sets cpu: hundredths of a second that the programs this shell has waited for took of the processors. Not in a
+# subshell, which has waited for none.
+clock=$(mktemp)
+trap 'rm -f "$clock"' EXIT
+read_cpu() {
+  times >"$clock"
+  cpu=$(awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); s += t[1] * 60 + t[2] } print int(s * 100) }' "$clock")
+}
 
 fuzz() { # FUZZER NAME FOUND SEEDS SECONDS
   local words=() more=()
@@ -29,11 +35,13 @@ fuzz() { # FUZZER NAME FOUND SEEDS SECONDS
 
 fuzz_by_cpu() { # FUZZER NAME FOUND SEEDS
   local from left
-  from=$(cpu)
-  while left=$((FUZZ_CPU_SECONDS - ($(cpu) - from) / 100)) && [ $left -gt 0 ]; do
+  read_cpu
+  from=$cpu
+  while left=$((FUZZ_CPU_SECONDS - (cpu - from) / 100)) && [ $left -gt 0 ]; do
     fuzz "$@" $((left < 120 ? left : 120)) || return 1
+    read_cpu
   done
-  echo "$2: $((($(cpu) - from) / 100)) s of processor time"
+  echo "$2: $(((cpu - from) / 100)) s of processor time used"
 }
 
 # The seeds stay; of the rest those that reach something new, the smallest first.
