@@ -46,8 +46,8 @@ struct SolEmu {
   uint32_t alloc_count, alloc_cap;
   uint64_t next_base, bytes_used;
   uint64_t frees, next_sweep; // allocations freed so far; so many when the oldest of them are forgotten
-  SolSpin lock;   // device malloc
-  EmuAlloc *heap; // what it gives from; NULL until a module uses it
+  SolSpin lock;               // device malloc
+  EmuAlloc *heap;             // what it gives from; NULL until a module uses it
   SolEmuModule *modules;
   struct EmuTextures *textures; // of ops_texture.c
   uint64_t launches;
@@ -69,7 +69,7 @@ void emu_drop_alloc(SolEmu *emu, EmuAlloc *alloc);
 // map.c: in its place among the others; there is room.
 void emu_insert_alloc(SolEmu *emu, EmuAlloc *alloc);
 bool emu_reserve_alloc(SolEmu *emu); // room for one more
-enum { EMU_FREED_KEPT = 4096 };      // the latest freed ones are known as such: a use of one is said to be that
+enum { EMU_FREED_KEPT = 4096 }; // the latest freed ones are known as such: a use of one is said to be that
 EmuAlloc *emu_add_managed(SolEmu *emu, uint64_t bytes, const char *label);
 
 // pages_*.c: asks the system for large pages under fresh memory that will all be used: a device's buffers are
