@@ -69,13 +69,14 @@ TOOL_OBJ  := $(filter-out $(MAIN_OBJ),$(TOOL_SRC:%.c=$(B)/obj/%.o)) $(RUNGS_OBJ)
 WASM_OBJ  := $(patsubst %.c,$(B)/wasm/%.o,$(filter-out $(HOST_ONLY),$(call sources,$(WASM_DIRS))))
 TESTS     := $(TEST_SRC:tests/%.c=$(B)/tests/%)
 REPLAYS   := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=$(B)/tests/replay_%)
-FUZZERS   := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/%)
+FUZZERS   := $(patsubst tests/fuzz/%.c,$(B)/%,$(if $(SHIM),$(FUZZ_SRC),$(filter-out %/fuzz_shim.c,$(FUZZ_SRC))))
 BENCHES   := $(BENCH_SRC:bench/%.c=$(B)/bench/%)
 FAKE_CUDA := $(B)/tests/fake/libcuda.so.1
 FAKE_GPU  := $(B)/tests/gpu/libcuda.so.1 $(B)/tests/gpu/program
 SOL       := $(if $(MAIN_OBJ),$(B)/sol)
 SHARE     := $(if $(MAIN_OBJ),$(B)/share/made)
 
+, := ,
 # Sub-makes run in parallel unless the caller has already said how many jobs.
 SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 # Says which file is being made; with V=1 shows the whole command.
@@ -83,7 +84,7 @@ Q = $(if $(filter-out 0,$(V)),,@echo '  $@';)
 export B CC CXX CLANG CUDA_INC
 export DIRS := $(LIB_DIRS) $(TOOL_DIRS)
 
-.PHONY: all no-shim help setup demo test asan tests sanitized fuzz fuzzers lint format bench wasm check-layers install uninstall clean distclean FORCE
+.PHONY: all no-shim help setup demo test asan tests sanitized fuzz fuzz-merge fuzzers lint format bench wasm check-layers install uninstall clean distclean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -91,7 +92,7 @@ all: $(SOL) $(B)/libsol.so $(B)/libsol.a $(SHARE) $(if $(SHIM),$(SHIM),no-shim) 
 
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-13s %s\n", $$1, $$2 }'
-	@echo "variables: B=build  PREFIX=/usr/local  DESTDIR=  CC CFLAGS LDFLAGS CLANG  FUZZ_SECONDS=60  V=1 (show commands)"
+	@echo "variables: B=build  PREFIX=/usr/local  DESTDIR=  CC CFLAGS LDFLAGS CLANG  FUZZ_SECONDS=60 FUZZ_CPU_SECONDS=  V=1 (show commands)"
 
 setup: ## install what is missing to build and test
 	@scripts/setup.sh build test
@@ -111,10 +112,15 @@ asan: ## run the unit tests and replay the fuzz corpora under ASan and UBSan
 	@+$(SUBMAKE) sanitized
 	@+tests/run.sh sanitized
 
-fuzz: ## fuzz each parser for FUZZ_SECONDS under ASan and UBSan (needs clang)
+FUZZ = $(SUBMAKE) B=$(B)/fuzz KERNELS=$(KERNELS) CC=$(CLANG) CFLAGS="$(SANITIZE) -fsanitize=fuzzer-no-link" fuzzers
+fuzz: ## fuzz each target for FUZZ_SECONDS, or FUZZ_CPU_SECONDS of processor time, under ASan and UBSan (needs clang)
 	@scripts/setup.sh build fuzz
-	@+$(SUBMAKE) B=$(B)/fuzz KERNELS=$(KERNELS) CC=$(CLANG) CFLAGS="$(SANITIZE) -fsanitize=fuzzer-no-link" fuzzers
-	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
+	@+$(FUZZ)
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh $(FUZZERS:$(B)/%=$(B)/fuzz/%)
+
+fuzz-merge: ## take into tests/fuzz/corpus what fuzzing found and no seed reaches
+	@+$(FUZZ)
+	@scripts/fuzz.sh --merge $(FUZZERS:$(B)/%=$(B)/fuzz/%)
 
 lint: check-layers ## clang-format, clang-tidy, cppcheck, shellcheck
 	@scripts/setup.sh lint
@@ -256,17 +262,25 @@ sanitized:
 	@+if echo 'int main(void) { return 0; }' | $(CC) $(SANITIZE) -xc - -o $(B)/has-sanitizers; then \
 	  $(MAKE) --no-print-directory B=$(B)/asan KERNELS=$(KERNELS) CFLAGS="$(SANITIZE)" tests; else rm -rf $(B)/asan; fi
 
+# The runtime on the emulator is part of its fuzz target.
+$(B)/tests/replay_shim $(B)/fuzz_shim: WITH = $(CUDA_INC:%=-isystem %) $(if $(SHIM),$(SHIM_OBJ))
+$(B)/tests/replay_shim $(B)/fuzz_shim: $(if $(SHIM),$(SHIM_OBJ))
+
 $(B)/tests/replay_%: tests/fuzz/fuzz_%.c $(B)/obj/tests/fuzz/replay.o $(B)/inside.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) $(LDFLAGS) $< $(B)/obj/tests/fuzz/replay.o $(B)/inside.a $(LIBS) -o $@
+	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) $(LDFLAGS) $< $(WITH) $(B)/obj/tests/fuzz/replay.o $(B)/inside.a $(LIBS) -o $@
+
+# Calls the runtime on the emulator as a program would; without the toolkit's headers it says that it is skipped.
+$(B)/tests/test_shim_safety: WITH = $(if $(SHIM),$(B)/shim/libcudart.so.13 -Wl$(,)-rpath$(,)'$$ORIGIN/../shim')
+$(B)/tests/test_shim_safety: $(firstword $(SHIM))
 
 $(B)/tests/%: tests/%.c $(B)/inside.a $(B)/stamp/tests | $(FAKE_CUDA)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) -Itests $(CUDA_INC:%=-isystem %) $(LDFLAGS) $< $(B)/inside.a $(LIBS) -o $@
+	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) -Itests $(CUDA_INC:%=-isystem %) $(LDFLAGS) $< $(WITH) $(B)/inside.a $(LIBS) -o $@
 
 fuzzers: $(FUZZERS)
 $(B)/fuzz_%: tests/fuzz/fuzz_%.c $(B)/inside.a
-	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) -fsanitize=fuzzer $< $(B)/inside.a $(LIBS) -o $@
+	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) -fsanitize=fuzzer $< $(WITH) $(B)/inside.a $(LIBS) -o $@
 
 $(B)/bench/%: bench/%.c $(B)/inside.a
 	@mkdir -p $(@D)

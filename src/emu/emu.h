@@ -77,7 +77,8 @@ typedef struct SolEmuRange {
   bool variable; // of a module
 } SolEmuRange;
 bool sol_emu_range(const SolEmu *emu, uint64_t address, SolEmuRange *out); // false: none that lives
-uint64_t sol_emu_bytes_used(const SolEmu *emu);                            // by what is not mapped
+bool sol_emu_owns(const SolEmu *emu, uint64_t address); // device memory lies there, or once did
+uint64_t sol_emu_bytes_used(const SolEmu *emu);         // by what is not mapped
 // Bytes for device malloc; without effect once a module that uses it was loaded.
 void sol_emu_set_heap(SolEmu *emu, uint64_t bytes);
 // Where .managed variables are put: zeroed memory that the host sees at the address that kernels use, alive

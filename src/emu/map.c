@@ -4,27 +4,23 @@
 #include "base/heap.h"
 #include "emu/state.h"
 
-// Freed allocations are remembered to name them in findings, but not all of a program's: the oldest, whose
-// addresses are the lowest, are forgotten.
+// Freed allocations are forgotten many at a time, so that one costs little however many live.
 static void forget_freed(SolEmu *emu) {
-  uint32_t freed = 0, kept = 0;
-  for (uint32_t k = 0; k < emu->alloc_count; k++) freed += emu->allocs[k]->freed;
+  uint32_t kept = 0;
   for (uint32_t k = 0; k < emu->alloc_count; k++) {
     EmuAlloc *a = emu->allocs[k];
-    if (a->freed && freed > EMU_FREED_KNOWN) {
-      freed--;
+    if (a->freed && emu->frees - a->freed_at >= EMU_FREED_KEPT)
       sol_heap_free(a);
-    } else {
+    else
       emu->allocs[kept++] = a;
-    }
   }
   emu->alloc_count = kept;
+  emu->next_sweep = emu->frees + EMU_FREED_KEPT + kept / 2;
 }
 
 bool emu_reserve_alloc(SolEmu *emu) {
+  if (emu->frees >= emu->next_sweep) forget_freed(emu);
   if (emu->alloc_count < emu->alloc_cap) return true;
-  forget_freed(emu);
-  if (emu->alloc_count < emu->alloc_cap / 4 * 3) return true;
   uint32_t cap = emu->alloc_cap ? emu->alloc_cap * 2 : 64;
   EmuAlloc **grown = sol_heap_realloc(emu->allocs, sizeof *grown * cap);
   if (!grown) return false;
@@ -84,6 +80,7 @@ SolStatus sol_emu_unmap(SolEmu *emu, void *host, SolError *err) {
     return sol_fail(err, SOL_ERR_ARGUMENT, "0x%llx is not the start of mapped memory",
                     (unsigned long long)(uintptr_t)host);
   a->freed = true;
+  a->freed_at = ++emu->frees;
   a->host = NULL;
   return SOL_OK;
 }
@@ -93,6 +90,10 @@ bool sol_emu_range(const SolEmu *emu, uint64_t address, SolEmuRange *out) {
   if (!a || a->freed) return false;
   *out = (SolEmuRange){.address = a->base, .bytes = a->size, .mapped = a->mapped, .variable = a->variable};
   return true;
+}
+
+bool sol_emu_owns(const SolEmu *emu, uint64_t address) {
+  return address >= EMU_GLOBAL_BASE && address < emu->next_base;
 }
 
 uint64_t sol_emu_bytes_used(const SolEmu *emu) {

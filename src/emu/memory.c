@@ -1,4 +1,4 @@
-// Device memory. Addresses only ever rise, so that those of a freed allocation mean it for good; a gap after
+// Device memory. Addresses only ever rise, so that those of a freed allocation mean no other; a gap after
 // each keeps overruns from landing in the next.
 #include "base/error.h"
 #include "base/format.h"
@@ -55,6 +55,7 @@ EmuAlloc *emu_add_alloc(SolEmu *emu, uint64_t bytes, const char *label) {
 void emu_drop_alloc(SolEmu *emu, EmuAlloc *a) {
   if (a->freed) return;
   a->freed = true;
+  a->freed_at = ++emu->frees;
   if (!a->mapped) emu->bytes_used -= a->size;
   sol_heap_free(a->block);
   sol_heap_free(a->init);

@@ -32,6 +32,7 @@ typedef struct EmuAlloc {
   bool freed, heap, constant; // heap: what malloc in a kernel gives pieces of
   bool mapped, variable;      // the host's own memory; a module's
   struct EmuHeap *pieces;     // of a heap; NULL until malloc is called
+  uint64_t freed_at;          // SolEmu.frees then
   struct EmuMaps *maps;       // of the bytes touched by the launch that runs; NULL: none, or not observed
   char label[40];
 } EmuAlloc;
@@ -45,8 +46,9 @@ struct SolEmu {
   EmuAlloc **allocs; // by rising base
   uint32_t alloc_count, alloc_cap;
   uint64_t next_base, bytes_used;
-  SolSpin lock;   // device malloc
-  EmuAlloc *heap; // what it gives from; NULL until a module uses it
+  uint64_t frees, next_sweep; // allocations freed so far; so many when the oldest of them are forgotten
+  SolSpin lock;               // device malloc
+  EmuAlloc *heap;             // what it gives from; NULL until a module uses it
   SolEmuModule *modules;
   struct EmuTextures *textures; // of ops_texture.c
   uint64_t launches;
@@ -67,8 +69,8 @@ EmuAlloc *emu_add_alloc(SolEmu *emu, uint64_t bytes, const char *label);
 void emu_drop_alloc(SolEmu *emu, EmuAlloc *alloc);
 // map.c: in its place among the others; there is room.
 void emu_insert_alloc(SolEmu *emu, EmuAlloc *alloc);
-bool emu_reserve_alloc(SolEmu *emu); // room for one more; the oldest of many freed ones may go
-enum { EMU_FREED_KNOWN = 1024 };
+bool emu_reserve_alloc(SolEmu *emu); // room for one more
+enum { EMU_FREED_KEPT = 4096 }; // the latest freed ones are known as such: a use of one is said to be that
 EmuAlloc *emu_add_managed(SolEmu *emu, uint64_t bytes, const char *label);
 
 // pages_*.c: asks the system for large pages under fresh memory that will all be used: a device's buffers are

@@ -3,8 +3,6 @@
 #include "inject/inject.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +15,10 @@ Inject *inject; // CUPTI's buffer callbacks have no argument of ours
 // ---- the file ----
 
 static void flush(Inject *in) {
-  for (size_t done = 0; done < in->out.length;) {
-    ssize_t n = write(in->file, in->out.text + done, in->out.length - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break; // a full disk: the program goes on
-    done += (size_t)n;
-  }
+  SolError err = {0};
+  bool bad = sol_channel_write(&in->channel, in->out.text, in->out.length, &err) != SOL_OK;
+  if (bad && !in->failed) fprintf(stderr, "sol: SOL_PROFILE_OUT: %s\n", err.message); // the program goes on
+  in->failed = in->failed || bad;
   in->out.length = 0;
 }
 
@@ -217,10 +213,10 @@ static void load_driver(Inject *in) {
 #undef ENTRY_LOAD
 }
 
-static int open_file(const char *base, long pid) {
+static bool open_file(const char *base, long pid, SolChannel *out) {
   char path[512];
-  if (sol_format(path, sizeof path, "%s.%ld", base, pid) >= sizeof path) return -1;
-  return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (sol_format(path, sizeof path, "%s.%ld", base, pid) >= sizeof path) return false;
+  return !sol_channel_open(out, path, 0600, NULL);
 }
 
 static void read_environment(Inject *in) {
@@ -254,12 +250,13 @@ static void start(Inject *in) {
 SOL_API int InitializeInjection(void);
 int InitializeInjection(void) {
   const char *base = getenv("SOL_PROFILE_OUT");
-  int file = inject || !base || !*base ? -1 : open_file(base, (long)getpid());
-  Inject *in = file < 0 ? NULL : calloc(1, sizeof *in);
+  SolChannel channel;
+  bool wanted = !inject && base && *base && open_file(base, (long)getpid(), &channel);
+  Inject *in = wanted ? calloc(1, sizeof *in) : NULL;
   if (!in) return 1;
   inject = in; // for as long as the process lives
   in->pid = (long)getpid();
-  in->file = file;
+  in->channel = channel;
   in->lock = sol_lock_create();
   in->serial = sol_lock_create();
   if (!in->lock || !in->serial) return 1;

@@ -12,6 +12,7 @@
 #ifndef SOL_INJECT_INJECT_H
 #define SOL_INJECT_INJECT_H
 
+#include "base/channel.h"
 #include "base/threads.h"
 #include "inject/graphs.h"
 #include "measure/counters.h"
@@ -50,7 +51,8 @@ typedef struct Inject {
   GRAPH_DRIVER(INJECT_POINTER)
   GRAPH_DRIVER_MORE(INJECT_POINTER)
 #undef INJECT_POINTER
-  int file;
+  SolChannel channel;
+  bool failed;     // to write to it, which was said
   long pid;        // of the process that loaded it: a fork of it is not profiled
   SolLock *lock;   // over what is written; nothing of CUPTI or the driver is called under it
   SolLock *serial; // counts: over a launch, from enter to exit

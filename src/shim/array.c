@@ -4,6 +4,14 @@
 
 #include "shim/shim.h"
 
+bool shim_good_format(const struct cudaChannelFormatDesc *f) {
+  if (f->f < cudaChannelFormatKindSigned || f->f > cudaChannelFormatKindFloat) return false;
+  if (f->x != 8 && f->x != 16 && f->x != 32) return false;
+  int channels = 1 + (f->y != 0) + (f->z != 0) + (f->w != 0);
+  if (channels == 3 || (f->y && f->y != f->x) || (f->z && (f->z != f->x || !f->y))) return false;
+  return !f->w || (f->w == f->x && f->z);
+}
+
 size_t shim_texel_bytes(const struct cudaChannelFormatDesc *f) {
   return (size_t)(f->x + f->y + f->z + f->w) / 8;
 }
@@ -20,17 +28,9 @@ struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, e
   return (struct cudaChannelFormatDesc){x, y, z, w, f};
 }
 
-static bool good_format(const struct cudaChannelFormatDesc *f) {
-  if (f->f > cudaChannelFormatKindFloat) return false;
-  if (f->x != 8 && f->x != 16 && f->x != 32) return false;
-  int channels = 1 + (f->y != 0) + (f->z != 0) + (f->w != 0);
-  if (channels == 3 || (f->y && f->y != f->x) || (f->z && (f->z != f->x || !f->y))) return false;
-  return !f->w || (f->w == f->x && f->z);
-}
-
 static cudaError_t make_array(const struct cudaChannelFormatDesc *f, struct cudaExtent e, unsigned flags,
                               ShimArray **out) {
-  if (!good_format(f) || !e.width || e.width > 131072 || e.height > 131072 || e.depth > 32768)
+  if (!shim_good_format(f) || !e.width || e.width > 131072 || e.height > 131072 || e.depth > 32768)
     return cudaErrorInvalidValue;
   if (flags & (cudaArrayCubemap | cudaArraySparse | cudaArrayDeferredMapping)) {
     shim_note("cubemaps and sparse arrays are not in the emulator yet");

@@ -12,7 +12,7 @@ typedef struct ArrayCopy {
 static cudaError_t elements(const ArrayCopy *a, struct cudaMemcpy3DParms *c) {
   const ShimArray *from = a->from ? shim_find(a->from, SHIM_ARRAY) : NULL;
   const ShimArray *to = a->to ? shim_find(a->to, SHIM_ARRAY) : NULL;
-  if ((a->from && !from) || (a->to && !to)) return cudaErrorInvalidResourceHandle;
+  if ((a->from && !from) || (a->to && !to) || (!from && !to)) return cudaErrorInvalidResourceHandle;
   size_t texel = shim_texel_bytes(from ? &from->format : &to->format);
   if (from && to && shim_texel_bytes(&to->format) != texel) return cudaErrorInvalidValue;
   if (a->width % texel || a->to_x % texel || a->from_x % texel) return cudaErrorInvalidValue;

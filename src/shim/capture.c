@@ -37,9 +37,35 @@ static void end_capture(ShimCapture *c) {
   size_t i = 0;
   for (ShimStream *s; (s = shim_next(SHIM_STREAM, &i));)
     if (s->capture == c) s->capture = NULL, s->last.count = 0;
-  ShimStream *own = shim_stream(cudaStreamPerThread);
-  if (own->capture == c) own->capture = NULL, own->last.count = 0;
   free(c);
+}
+
+void shim_capture_lost(const ShimGraph *graph) {
+  for (ShimCapture *c = shim.captures; c; c = c->next)
+    if (c->graph == graph) c->broken = true, c->graph = NULL;
+}
+
+static void list_forget(ShimNodeList *list, const ShimNode *node) {
+  size_t kept = 0;
+  for (size_t i = 0; i < list->count; i++)
+    if (list->nodes[i] != node) list->nodes[kept++] = list->nodes[i];
+  list->count = kept;
+}
+
+void shim_capture_forget(const ShimNode *node) {
+  if (!shim.captures) return;
+  size_t i = 0;
+  for (ShimStream *s; (s = shim_next(SHIM_STREAM, &i));) list_forget(&s->last, node);
+  i = 0;
+  for (ShimEvent *e; (e = shim_next(SHIM_EVENT, &i));) list_forget(&e->last, node);
+}
+
+static bool all_nodes_of(const ShimGraph *graph, const cudaGraphNode_t *nodes, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const ShimNode *n = shim_find(nodes[i], SHIM_NODE);
+    if (!n || n->graph != graph) return false;
+  }
+  return true;
 }
 
 void shim_drop_capture(ShimCapture *c) {
@@ -55,8 +81,7 @@ static cudaError_t begin(cudaStream_t handle, ShimGraph *graph, const cudaGraphN
   if (s == &shim.legacy) return cudaErrorStreamCaptureUnsupported;
   if (s->capture) return cudaErrorIllegalState;
   if ((unsigned)mode > cudaStreamCaptureModeRelaxed || (count && !needs)) return cudaErrorInvalidValue;
-  for (size_t i = 0; i < count; i++)
-    if (!shim_find(needs[i], SHIM_NODE)) return cudaErrorInvalidValue;
+  if (!all_nodes_of(graph, needs, count)) return cudaErrorInvalidValue;
   ShimCapture *c = calloc(1, sizeof *c);
   if (!c) return cudaErrorMemoryAllocation;
   *c = (ShimCapture){.next = shim.captures, .origin = s, .into_graph = graph != NULL, .id = ++shim.next_id};
@@ -100,6 +125,7 @@ static bool joined(const ShimCapture *c, const ShimNode *node) {
 }
 
 bool shim_joined(const ShimStream *s) {
+  if (s->capture->broken) return false;
   for (size_t k = 0; k < s->last.count; k++)
     if (!joined(s->capture, s->last.nodes[k])) return false;
   return true;
@@ -181,8 +207,8 @@ static cudaError_t update(cudaStream_t handle, cudaGraphNode_t *needs, size_t co
   if (!s) return cudaErrorInvalidResourceHandle;
   if (!s->capture) return cudaErrorIllegalState;
   if (flags > cudaStreamSetCaptureDependencies || (count && !needs)) return cudaErrorInvalidValue;
-  for (size_t i = 0; i < count; i++)
-    if (!shim_find(needs[i], SHIM_NODE)) return cudaErrorInvalidValue;
+  if (s->capture->broken) return cudaErrorStreamCaptureInvalidated;
+  if (!all_nodes_of(s->capture->graph, needs, count)) return cudaErrorInvalidValue;
   if (flags == cudaStreamSetCaptureDependencies) s->last.count = 0;
   for (size_t i = 0; i < count; i++)
     if (!shim_list_add(&s->last, (ShimNode *)(void *)needs[i])) return cudaErrorMemoryAllocation;

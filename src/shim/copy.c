@@ -32,7 +32,7 @@ static void tell_bad(const char *side, uint64_t address, uint64_t bytes, const c
 static uint8_t *reach(uint64_t address, uint64_t bytes, Place place, const char *side) {
   SolEmuRange range;
   bool known = sol_emu_range(shim.emu, address, &range);
-  if (!known && place == ON_DEVICE)
+  if (!known && (place == ON_DEVICE || sol_emu_owns(shim.emu, address)))
     return tell_bad(side, address, bytes, "is not device memory that is allocated"), NULL;
   if (known && bytes > range.bytes - (address - range.address) && (!range.mapped || place == ON_DEVICE))
     return tell_bad(side, address, bytes, "goes beyond its allocation"), NULL;

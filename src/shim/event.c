@@ -23,12 +23,22 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags) {
   SHIM_CALL(create_event(out, flags));
 }
 
+void shim_event_keep(ShimEvent *e) {
+  e->nodes++;
+}
+
+void shim_event_drop(ShimEvent *e) {
+  if (e && !--e->nodes && e->destroyed) free(e);
+}
+
+// The nodes of graphs that record it or wait for it go on doing so.
 static cudaError_t destroy_event(cudaEvent_t handle) {
   ShimEvent *e = shim_find(handle, SHIM_EVENT);
   if (!e) return cudaErrorInvalidResourceHandle;
   shim_list_free(&e->last);
   shim_remove(handle, SHIM_EVENT);
-  free(e);
+  e->destroyed = true;
+  if (!e->nodes) free(e);
   return cudaSuccess;
 }
 

@@ -30,10 +30,13 @@ void shim_graph_free_memory(const ShimGraph *g) {
 
 void shim_graph_free(ShimGraph *g) {
   if (!g) return;
+  shim_remove(g, SHIM_GRAPH); // no function of the host's that runs on the way finds it
+  g->destroyed = true;
+  if (g->running) return;
+  shim_capture_lost(g);
   if (!g->instance && !g->instantiated) shim_graph_free_memory(g); // else an instance may still use it
   for (size_t i = 0; i < g->count; i++) free_node(g->nodes[i]);
   shim_user_objects_release(g);
-  shim_remove(g, SHIM_GRAPH);
   free(g->nodes);
   free(g);
 }
@@ -54,7 +57,7 @@ cudaError_t shim_graph_add(ShimGraph *g, ShimNode *const *needs, size_t count, c
   if (!ok) n->work.type = cudaGraphNodeTypeEmpty; // it owns nothing
   for (size_t i = 0; i < count && ok; i++) ok = shim_list_add(&n->needs, needs[i]);
   if (!ok || !shim_put(n, SHIM_NODE, n)) return free_node(n), cudaErrorMemoryAllocation;
-  if (n->work.type == cudaGraphNodeTypeGraph) n->work.child->instance = true;
+  if (n->work.type == cudaGraphNodeTypeGraph) n->work.child->owned = true;
   if (n->work.type == cudaGraphNodeTypeMemAlloc && !g->instance)
     shim_put(n->work.alloc.dptr, SHIM_GRAPH_MEMORY,
              g); // where there is no room a free frees it: no harm done
@@ -105,12 +108,14 @@ cudaError_t shim_graph_run(ShimStream *stream, ShimGraph *g) {
   if (error) return error;
   size_t count = g->count;
   bool outer = shim.in_graph;
+  g->running++;
   for (size_t i = 0; i < count && !error; i++) {
     shim.in_graph = true; // a function of the program's may have launched graphs of its own
     if (!order[i]->disabled) error = shim_run(stream, &order[i]->work);
   }
   shim.in_graph = outer;
   free(order);
+  if (!--g->running && g->destroyed) shim_graph_free(g);
   return error;
 }
 
@@ -132,7 +137,7 @@ cudaError_t cudaGraphCreate(cudaGraph_t *out, unsigned flags) {
 
 static cudaError_t destroy(cudaGraph_t handle) {
   ShimGraph *g = graph_of(handle);
-  if (!g) return cudaErrorInvalidValue;
+  if (!g || g->owned) return cudaErrorInvalidValue;
   shim_graph_free(g);
   return cudaSuccess;
 }
@@ -282,6 +287,8 @@ static cudaError_t destroy_node(cudaGraphNode_t handle) {
   ShimNode *n = shim_find(handle, SHIM_NODE);
   if (!n) return cudaErrorInvalidValue;
   ShimGraph *g = n->graph;
+  if (g->running || n->work.type == cudaGraphNodeTypeMemAlloc) return cudaErrorNotSupported;
+  shim_capture_forget(n);
   size_t kept = 0;
   for (size_t i = 0; i < g->count; i++) {
     remove_need(g->nodes[i], n);

@@ -1,4 +1,5 @@
 // Instances of graphs: made, changed, launched; and objects whose life graphs hold.
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ static cudaError_t instantiate(cudaGraphExec_t *out, cudaGraph_t handle, unsigne
   Exec *x = calloc(1, sizeof *x);
   if (x) *x = (Exec){shim_graph_clone(g), g, flags};
   if (!x || !x->graph || !shim_put(x, SHIM_EXEC, x)) return free(x), cudaErrorMemoryAllocation;
+  x->graph->owned = true;
   g->instantiated = true;
   *out = (cudaGraphExec_t)(void *)x;
   return cudaSuccess;
@@ -51,9 +53,9 @@ SHIM_TWIN(cudaGraphInstantiateWithParams, cudaGraphInstantiateWithParams_ptsz);
 static cudaError_t destroy(cudaGraphExec_t handle) {
   Exec *x = shim_find(handle, SHIM_EXEC);
   if (!x) return cudaErrorInvalidValue;
+  shim_remove(x, SHIM_EXEC);
   if (!shim_find(x->source, SHIM_GRAPH)) shim_graph_free_memory(x->graph);
   shim_graph_free(x->graph);
-  shim_remove(x, SHIM_EXEC);
   free(x);
   return cudaSuccess;
 }
@@ -108,10 +110,11 @@ static ShimNode *twin_of(cudaGraphExec_t handle, cudaGraphNode_t node) {
 static cudaError_t change(cudaError_t made, cudaGraphExec_t exec, cudaGraphNode_t node, ShimWork *work) {
   ShimNode *n = twin_of(exec, node);
   if (!made && (!n || n->work.type != work->type)) made = cudaErrorInvalidValue;
+  if (work->type == cudaGraphNodeTypeMemAlloc) shim_free(work->alloc.dptr), made = cudaErrorNotSupported;
   if (made) return shim_drop_work(work), made;
   shim_drop_work(&n->work);
   n->work = *work;
-  if (work->type == cudaGraphNodeTypeGraph) work->child->instance = true;
+  if (work->type == cudaGraphNodeTypeGraph) work->child->owned = true;
   return cudaSuccess;
 }
 
@@ -231,6 +234,7 @@ static cudaError_t update(cudaGraphExec_t handle, cudaGraph_t graph, cudaGraphEx
   if (!fresh) return cudaErrorMemoryAllocation;
   for (size_t i = 0; i < fresh->count; i++) // node handles of the first graph stay those of the instance
     fresh->nodes[i]->original = x->graph->nodes[i]->original;
+  fresh->owned = true;
   shim_graph_free(x->graph);
   x->graph = fresh;
   return cudaSuccess;
@@ -245,7 +249,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGra
 typedef struct UserObject {
   void *object;
   cudaHostFn_t destroy;
-  unsigned count;
+  unsigned count, in_graphs; // references; those of them that graphs hold
 } UserObject;
 typedef struct ShimUserRef {
   struct ShimUserRef *next;
@@ -253,8 +257,13 @@ typedef struct ShimUserRef {
   unsigned count;
 } ShimUserRef;
 
+// The program's own references, which those that graphs hold are not.
+static bool has(const UserObject *o, unsigned count) {
+  return o && count && count <= o->count - o->in_graphs;
+}
+
 static cudaError_t release(UserObject *o, unsigned count) {
-  if (!o || !count || count > o->count) return cudaErrorInvalidValue;
+  if (!has(o, count)) return cudaErrorInvalidValue;
   o->count -= count;
   if (o->count) return cudaSuccess;
   shim_remove(o, SHIM_USER_OBJECT);
@@ -267,6 +276,7 @@ void shim_user_objects_release(ShimGraph *g) {
   while (g->user_objects) {
     ShimUserRef *r = g->user_objects;
     g->user_objects = r->next;
+    r->object->in_graphs -= r->count;
     release(r->object, r->count);
     free(r);
   }
@@ -277,7 +287,7 @@ static cudaError_t create_object(cudaUserObject_t *out, void *object, cudaHostFn
   if (!out || !destructor || !count) return cudaErrorInvalidValue;
   UserObject *o = malloc(sizeof *o);
   if (!o || !shim_put(o, SHIM_USER_OBJECT, o)) return free(o), cudaErrorMemoryAllocation;
-  *o = (UserObject){object, destructor, count};
+  *o = (UserObject){object, destructor, count, 0};
   *out = (cudaUserObject_t)(void *)o;
   return cudaSuccess;
 }
@@ -289,7 +299,7 @@ cudaError_t cudaUserObjectCreate(cudaUserObject_t *out, void *object, cudaHostFn
 }
 
 static cudaError_t retain(UserObject *o, unsigned count) {
-  if (!o || !count) return cudaErrorInvalidValue;
+  if (!o || !count || count > UINT_MAX - o->count) return cudaErrorInvalidValue;
   o->count += count;
   return cudaSuccess;
 }
@@ -306,11 +316,14 @@ static cudaError_t graph_retain(cudaGraph_t graph, cudaUserObject_t object, unsi
   ShimGraph *g = shim_find(graph, SHIM_GRAPH);
   UserObject *o = shim_find(object, SHIM_USER_OBJECT);
   if (!g || !o || !count || flags & ~(unsigned)cudaGraphUserObjectMove) return cudaErrorInvalidValue;
+  if (flags & cudaGraphUserObjectMove ? !has(o, count) : retain(o, count) != cudaSuccess)
+    return cudaErrorInvalidValue;
   ShimUserRef *r = malloc(sizeof *r);
   if (!r) return cudaErrorMemoryAllocation;
   *r = (ShimUserRef){g->user_objects, o, count};
   g->user_objects = r;
-  return flags & cudaGraphUserObjectMove ? cudaSuccess : retain(o, count);
+  o->in_graphs += count;
+  return cudaSuccess;
 }
 
 cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count,
@@ -325,6 +338,7 @@ static cudaError_t graph_release(cudaGraph_t graph, cudaUserObject_t object, uns
     if ((void *)r->object != (void *)object || r->count < count) continue;
     r->count -= count;
     UserObject *o = r->object;
+    o->in_graphs -= count;
     if (!r->count) *at = r->next, free(r);
     return release(o, count);
   }

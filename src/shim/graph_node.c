@@ -16,6 +16,7 @@ static cudaError_t add(cudaError_t made, cudaGraphNode_t *out, cudaGraph_t graph
   ShimNode *node = NULL;
   if (!made) made = shim_graph_add(g, (ShimNode *const *)(const void *)needs, count, work, &node);
   if (!made) *out = (cudaGraphNode_t)(void *)node;
+  if (made && work->type == cudaGraphNodeTypeMemAlloc) shim_free(work->alloc.dptr);
   shim_drop_work(work);
   return made;
 }
@@ -23,9 +24,11 @@ static cudaError_t add(cudaError_t made, cudaGraphNode_t *out, cudaGraph_t graph
 static cudaError_t change(cudaError_t made, cudaGraphNode_t handle, ShimWork *work) {
   ShimNode *n = shim_find(handle, SHIM_NODE);
   if (!made && (!n || n->work.type != work->type)) made = cudaErrorInvalidValue;
+  if (work->type == cudaGraphNodeTypeMemAlloc) shim_free(work->alloc.dptr), made = cudaErrorNotSupported;
   if (made) return shim_drop_work(work), made;
   shim_drop_work(&n->work);
   n->work = *work;
+  if (work->type == cudaGraphNodeTypeGraph) work->child->owned = true;
   return cudaSuccess;
 }
 
@@ -64,15 +67,17 @@ static cudaError_t kernel_attribute(cudaGraphNode_t node, cudaLaunchAttributeID 
                                     cudaLaunchAttributeValue *get, const cudaLaunchAttributeValue *set) {
   ShimNode *n = node_of(node, cudaGraphNodeTypeKernel);
   if (!n || (!get && !set)) return cudaErrorInvalidValue;
-  ShimKernelWork *k = &n->work.kernel;
+  ShimKernelWork k = n->work.kernel;
   if (get) memset(get, 0, sizeof *get);
-  if (get && id == cudaLaunchAttributeCooperative) get->cooperative = k->cooperative;
-  if (set && id == cudaLaunchAttributeCooperative) k->cooperative = set->cooperative != 0;
+  if (get && id == cudaLaunchAttributeCooperative) get->cooperative = k.cooperative;
+  if (set && id == cudaLaunchAttributeCooperative) k.cooperative = set->cooperative != 0;
   if (get && id == cudaLaunchAttributeClusterDimension)
-    get->clusterDim.x = k->cluster.x, get->clusterDim.y = k->cluster.y, get->clusterDim.z = k->cluster.z;
+    get->clusterDim.x = k.cluster.x, get->clusterDim.y = k.cluster.y, get->clusterDim.z = k.cluster.z;
   if (set && id == cudaLaunchAttributeClusterDimension)
-    k->cluster = (dim3){set->clusterDim.x, set->clusterDim.y, set->clusterDim.z};
-  return cudaSuccess;
+    k.cluster = (dim3){set->clusterDim.x, set->clusterDim.y, set->clusterDim.z};
+  cudaError_t error = set ? shim_check_launch(&k) : cudaSuccess;
+  if (!error) n->work.kernel = k;
+  return error;
 }
 
 cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID id,
@@ -88,9 +93,12 @@ cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttr
 static cudaError_t copy_attributes(cudaGraphNode_t to, cudaGraphNode_t from) {
   ShimNode *t = node_of(to, cudaGraphNodeTypeKernel), *f = node_of(from, cudaGraphNodeTypeKernel);
   if (!t || !f) return cudaErrorInvalidValue;
-  t->work.kernel.cooperative = f->work.kernel.cooperative;
-  t->work.kernel.cluster = f->work.kernel.cluster;
-  return cudaSuccess;
+  ShimKernelWork k = t->work.kernel;
+  k.cooperative = f->work.kernel.cooperative;
+  k.cluster = f->work.kernel.cluster;
+  cudaError_t error = shim_check_launch(&k);
+  if (!error) t->work.kernel = k;
+  return error;
 }
 
 cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t to, cudaGraphNode_t from) {

@@ -83,12 +83,15 @@ cudaError_t shim_child_node(cudaGraph_t child, ShimWork *out) {
 
 cudaError_t shim_event_node(enum cudaGraphNodeType type, cudaEvent_t event, ShimWork *out) {
   *out = (ShimWork){.type = type, .event = shim_find(event, SHIM_EVENT)};
-  return out->event ? cudaSuccess : cudaErrorInvalidResourceHandle;
+  if (!out->event) return cudaErrorInvalidResourceHandle;
+  shim_event_keep(out->event);
+  return cudaSuccess;
 }
 
 cudaError_t shim_alloc_node(struct cudaMemAllocNodeParams *p, ShimWork *out) {
   *out = (ShimWork){.type = cudaGraphNodeTypeMemAlloc};
   if (!p || !p->bytesize) return cudaErrorInvalidValue;
+  p->dptr = NULL;
   cudaError_t error = shim_alloc(p->bytesize, &p->dptr);
   out->alloc = *p;
   return error;

@@ -7,7 +7,9 @@
 
 typedef struct ShimPool {
   uint64_t used, high, threshold;
-  int reuse[4]; // by cudaMemPoolAttr
+  size_t allocations; // that live, and name it
+  bool destroyed;     // freed with the last of them
+  int reuse[4];       // by cudaMemPoolAttr
 } ShimPool;
 
 static ShimPool *make_pool(void) {
@@ -30,13 +32,15 @@ void shim_pool_forget(void *memory, uint64_t bytes) {
   ShimPool *p = shim_find(memory, SHIM_POOLED);
   if (!p) return;
   shim_remove(memory, SHIM_POOLED);
-  if (shim_find(p, SHIM_POOL)) p->used -= bytes;
+  p->used -= bytes;
+  if (!--p->allocations && p->destroyed) free(p);
 }
 
 static cudaError_t alloc_from(ShimPool *p, void **out, size_t bytes) {
   cudaError_t error = shim_alloc(bytes, out);
   if (error) return error;
   if (!shim_put(*out, SHIM_POOLED, p)) return cudaErrorMemoryAllocation;
+  p->allocations++;
   p->used += bytes;
   if (p->used > p->high) p->high = p->used;
   return cudaSuccess;
@@ -122,7 +126,9 @@ static cudaError_t destroy_pool(cudaMemPool_t pool) {
   if (!p || p == shim.pool) return cudaErrorInvalidValue;
   if (shim.current_pool == p) shim.current_pool = NULL;
   shim_remove(p, SHIM_POOL);
-  return cudaSuccess; // allocations that outlive it still name it: it is not freed
+  p->destroyed = true;
+  if (!p->allocations) free(p);
+  return cudaSuccess;
 }
 
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {

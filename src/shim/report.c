@@ -2,21 +2,42 @@
 // program that dies leaves what it did so far. Lines are written whole: children may write to the same file.
 // SOL_SHIM_AUDIT=FILE does the same with all that `sol audit` wants to know (audit/wire.h). SOL_SHIM_SAMPLE
 // and SOL_SHIM_SECONDS are how it asks for a part of each launch, and for an end.
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "audit/wire.h"
+#include "base/channel.h"
 #include "base/json_write.h"
 #include "base/threads.h"
 #include "shim/shim.h"
 
+typedef struct Output {
+  const char *name; // of the variable that asked for it
+  SolChannel channel;
+  bool told; // that something went wrong
+} Output;
 typedef struct Report {
   ShimObserver observer;
-  int file;
+  Output output;
 } Report;
+
+// False: none is wanted, or it cannot be had.
+static bool open_output(Output *out, const char *variable) {
+  const char *path = getenv(variable);
+  SolError err = {0};
+  out->name = variable;
+  if (!path || !*path) return false;
+  if (!sol_channel_open(&out->channel, path, 0666, &err)) return true;
+  shim_note("%s: %s", variable, err.message);
+  return false;
+}
+
+static void write_line(Output *out, const char *text, size_t length) {
+  SolError err = {0};
+  if (!sol_channel_write(&out->channel, text, length, &err)) return;
+  if (!out->told)
+    shim_note("%s: %s; launches are missing in the report from here on", out->name, err.message);
+  out->told = true;
+}
 
 static void put_dims(SolJsonWriter *w, const char *name, dim3 d) {
   sol_json_open(w, name, '[');
@@ -77,16 +98,6 @@ static void put_launch(SolJsonWriter *w, const ShimLaunch *l) {
   sol_json_close(w, '}');
 }
 
-static void write_all(int file, const char *text, size_t length) {
-  while (length) {
-    ssize_t n = write(file, text, length);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;
-    text += n;
-    length -= (size_t)n;
-  }
-}
-
 // Drops line breaks, which are lay-out and never part of a text, and the spaces after them; but for the last.
 static size_t join_lines(char *text, size_t length) {
   size_t kept = 0;
@@ -109,7 +120,7 @@ static void on_launch(void *ctx, const ShimLaunch *launch) {
   if (line.failed) {
     shim_note("SOL_SHIM_REPORT: out of memory");
   } else {
-    write_all(report->file, line.text, join_lines(line.text, line.length));
+    write_line(&report->output, line.text, join_lines(line.text, line.length));
   }
   sol_buffer_free(&line);
 }
@@ -124,7 +135,7 @@ typedef struct Told { // what the file says of a kernel already
 } Told;
 typedef struct Audit {
   ShimObserver observer;
-  int file;
+  Output output;
   uint32_t kernels;
   Told *told;
 } Audit;
@@ -148,7 +159,7 @@ static void audit_launch(void *ctx, const ShimLaunch *l) {
   bool taken = told && !audit_take(sol_emu_ptx(l->module), l->result, &arena, &launch, NULL);
   if (taken) audit_write_launch(&launch, told->id, &told->told, &line);
   if (taken && !line.failed)
-    write_all(audit->file, line.text, line.length);
+    write_line(&audit->output, line.text, line.length);
   else
     shim_note("SOL_SHIM_AUDIT: out of memory");
   sol_buffer_free(&line);
@@ -158,35 +169,38 @@ static void audit_launch(void *ctx, const ShimLaunch *l) {
 static void audit_memory(void *ctx, bool wrote, const void *at, size_t bytes) {
   SolBuffer line = {0};
   audit_write_outside(wrote ? AUDIT_OUTSIDE_WROTE : AUDIT_OUTSIDE_READ, shim_address(at), bytes, &line);
-  if (!line.failed) write_all(((Audit *)ctx)->file, line.text, line.length);
+  if (!line.failed) write_line(&((Audit *)ctx)->output, line.text, line.length);
   sol_buffer_free(&line);
 }
 
 // ---- who wants what ----
 
-// A file to add to, as the variable names it; -1: none is wanted, or it cannot be.
-static int open_file(const char *variable) {
-  const char *path = getenv(variable);
-  if (!path || !*path) return -1;
-  int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (file < 0) shim_note("%s: cannot write %s: %s", variable, path, strerror(errno));
-  return file;
+// Both live as long as the process.
+static void open_report(void) {
+  Report *report = calloc(1, sizeof *report);
+  if (!report || !open_output(&report->output, "SOL_SHIM_REPORT")) {
+    free(report);
+    return;
+  }
+  report->observer = (ShimObserver){.launch = on_launch, .ctx = report};
+  shim_observe(&report->observer);
 }
 
-void shim_report_open(void) {
-  int file = open_file("SOL_SHIM_REPORT");
-  Report *report = file < 0 ? NULL : calloc(1, sizeof *report); // both live as long as the process
-  if (report) {
-    *report = (Report){.observer = {.launch = on_launch, .ctx = report}, .file = file};
-    shim_observe(&report->observer);
+static void open_audit(void) {
+  Audit *audit = calloc(1, sizeof *audit);
+  if (!audit || !open_output(&audit->output, "SOL_SHIM_AUDIT")) {
+    free(audit);
+    return;
   }
-  file = open_file("SOL_SHIM_AUDIT");
-  Audit *audit = file < 0 ? NULL : calloc(1, sizeof *audit);
-  if (!audit) return;
-  *audit = (Audit){.observer = {.launch = audit_launch, .memory = audit_memory, .ctx = audit}, .file = file};
+  audit->observer = (ShimObserver){.launch = audit_launch, .memory = audit_memory, .ctx = audit};
   shim_observe(&audit->observer);
   shim.patterns = true;
   const char *sample = getenv("SOL_SHIM_SAMPLE"), *seconds = getenv("SOL_SHIM_SECONDS");
   if (sample) shim.sample = (uint32_t)strtoul(sample, NULL, 10);
   if (seconds && atof(seconds) > 0) shim.deadline = sol_thread_clock() + atof(seconds);
+}
+
+void shim_report_open(void) {
+  open_report();
+  open_audit();
 }

@@ -160,16 +160,24 @@ typedef struct ShimStream {
   ShimCapture *capture;
   ShimNodeList last; // captured: what the next node depends on
   cudaLaunchAttributeValue window;
+  unsigned running; // work of it that is under way: a function of the host's may destroy the stream meanwhile
+  bool destroyed;   // freed when nothing is under way
+  bool of_thread;   // cudaStreamPerThread, which has no handle of its own
 } ShimStream;
 
 struct ShimEvent {
   unsigned flags;
+  unsigned nodes; // of graphs, that have it
+  bool destroyed; // freed with the last of them
   bool recorded;
   double time;
   ShimCapture *capture; // recorded in a captured stream
   unsigned long long capture_id;
   ShimNodeList last;
 };
+
+void shim_event_keep(ShimEvent *event);
+void shim_event_drop(ShimEvent *event); // NULL: none
 
 // The stream behind a handle; NULL: none.
 ShimStream *shim_stream(cudaStream_t handle);
@@ -182,9 +190,11 @@ void shim_wait_stream(ShimStream *stream); // the host's clock waits for it
 void shim_wait_all(void);
 bool shim_list_add(ShimNodeList *list, ShimNode *node); // once; false: out of memory
 void shim_list_free(ShimNodeList *list);
-void shim_drop_capture(ShimCapture *capture); // ends it; its graph goes, unless it is the program's
-bool shim_joined(const ShimStream *stream);   // captured: others wait for all that it did
-bool shim_capturing(void);                    // any stream is being captured
+void shim_drop_capture(ShimCapture *capture);   // ends it; its graph goes, unless it is the program's
+bool shim_joined(const ShimStream *stream);     // captured: others wait for all that it did
+bool shim_capturing(void);                      // any stream is being captured
+void shim_capture_lost(const ShimGraph *graph); // it goes: who captures into it gets errors
+void shim_capture_forget(const ShimNode *node); // it goes: nothing captured waits for it
 
 // clock.c: what the modelled clock charges. A kernel that was not counted costs its launch alone: the
 // device's published figure, or a microsecond where none is known.
@@ -239,12 +249,15 @@ struct ShimGraph {
   ShimNode **nodes; // in order of making
   size_t count, cap;
   bool instantiated;
-  bool instance; // belongs to a ShimExec, or is a child: freed with it
+  bool instance;    // a clone: memory that its nodes allocate is the original's
+  bool owned;       // by an instance or a node, and freed with it
+  unsigned running; // launches of it that are under way: a function of the host's may destroy it meanwhile
+  bool destroyed;   // freed when none is
   struct ShimUserRef *user_objects;
 };
 ShimGraph *shim_graph_new(void);
 void shim_user_objects_release(ShimGraph *graph);
-void shim_graph_free(ShimGraph *graph);
+void shim_graph_free(ShimGraph *graph); // when no launch of it is under way any more
 void shim_graph_free_memory(const ShimGraph *graph);
 ShimGraph *shim_graph_clone(const ShimGraph *graph);
 cudaError_t shim_graph_add(ShimGraph *graph, ShimNode *const *needs, size_t count, const ShimWork *work,
@@ -260,7 +273,8 @@ typedef struct ShimArray {
   bool level;                     // of a mipmap, which owns it
 } ShimArray;
 ShimArray *shim_only_level(cudaMipmappedArray_t mipmap); // NULL: it has several
-size_t shim_texel_bytes(const struct cudaChannelFormatDesc *format);
+bool shim_good_format(const struct cudaChannelFormatDesc *format);
+size_t shim_texel_bytes(const struct cudaChannelFormatDesc *format); // of a good one
 size_t shim_array_rows(const ShimArray *array);
 size_t shim_array_slices(const ShimArray *array);
 
@@ -312,6 +326,8 @@ typedef struct Shim {
   unsigned device_flags;
   struct ShimPool *pool, *current_pool;
   pid_t owner;
+  pthread_key_t thread_streams; // for each thread's cudaStreamPerThread to go with it
+  bool has_thread_streams;
 } Shim;
 extern Shim shim;
 

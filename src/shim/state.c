@@ -35,6 +35,7 @@ static void after_fork(void) {
 }
 
 static void at_exit(void) {
+  if (shim.has_thread_streams) pthread_key_delete(shim.thread_streams); // this library may be unloaded
   if (shim.owner != getpid()) return; // a child that exits has its own program to report for
   for (ShimObserver *o = shim.observers; o; o = o->next)
     if (o->end) o->end(o->ctx);

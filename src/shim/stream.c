@@ -6,12 +6,44 @@
 
 #include "shim/shim.h"
 
-static _Thread_local ShimStream thread_stream; // cudaStreamPerThread
+static _Thread_local ShimStream *thread_stream; // cudaStreamPerThread, once it is used
+
+// A stream that nothing uses any more. No function of the host's that runs on the way finds it.
+static void drop_stream(ShimStream *s) {
+  shim_remove(s, SHIM_STREAM);
+  if (s->capture && s->capture->origin == s)
+    shim_drop_capture(s->capture);
+  else if (s->capture && !shim_joined(s)) // what came back to the origin stays in the graph
+    s->capture->broken = true;
+  s->capture = NULL;
+  shim_list_free(&s->last);
+  s->destroyed = true;
+  if (!s->running) free(s);
+}
+
+static void thread_ends(void *stream) {
+  shim_lock();
+  thread_stream = NULL;
+  drop_stream(stream);
+  shim_leave(cudaSuccess);
+}
+
+static ShimStream *stream_of_thread(void) {
+  if (thread_stream) return thread_stream;
+  if (!shim.has_thread_streams && pthread_key_create(&shim.thread_streams, thread_ends)) return NULL;
+  shim.has_thread_streams = true;
+  ShimStream *s = calloc(1, sizeof *s);
+  if (!s || !shim_put(s, SHIM_STREAM, s)) return free(s), NULL;
+  s->of_thread = true;
+  pthread_setspecific(shim.thread_streams, s);
+  return thread_stream = s;
+}
 
 ShimStream *shim_stream(cudaStream_t handle) {
   if (!handle || handle == cudaStreamLegacy) return &shim.legacy;
-  if (handle == cudaStreamPerThread) return &thread_stream;
-  return shim_find(handle, SHIM_STREAM);
+  if (handle == cudaStreamPerThread) return stream_of_thread();
+  ShimStream *s = shim_find(handle, SHIM_STREAM);
+  return s && !s->of_thread ? s : NULL;
 }
 
 // ---- the clock ----
@@ -58,6 +90,8 @@ bool shim_copy_work(ShimWork *to, const ShimWork *from) {
       k->args[i] = k->params + ((uint8_t *)from->kernel.args[i] - from->kernel.params);
   } else if (from->type == cudaGraphNodeTypeGraph)
     to->child = shim_graph_clone(from->child);
+  else if (from->event)
+    shim_event_keep(from->event);
   return from->type != cudaGraphNodeTypeGraph || to->child;
 }
 
@@ -70,6 +104,9 @@ void shim_drop_work(ShimWork *w) {
   } else if (w->type == cudaGraphNodeTypeGraph) {
     shim_graph_free(w->child);
     w->child = NULL;
+  } else {
+    shim_event_drop(w->event);
+    w->event = NULL;
   }
 }
 
@@ -144,7 +181,10 @@ cudaError_t shim_submit(cudaStream_t handle, const ShimWork *w) {
     for (ShimCapture *c = shim.captures; c; c = c->next)
       if (!(c->origin->flags & cudaStreamNonBlocking))
         return c->broken = true, cudaErrorStreamCaptureImplicit;
-  return shim_run(s, w);
+  s->running++;
+  cudaError_t error = shim_run(s, w);
+  if (!--s->running && s->destroyed) free(s);
+  return error;
 }
 
 // ---- making and asking ----
@@ -173,15 +213,9 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags, int 
 
 static cudaError_t destroy_stream(cudaStream_t handle) {
   ShimStream *s = shim_find(handle, SHIM_STREAM);
-  if (!s) return cudaErrorInvalidResourceHandle;
+  if (!s || s->of_thread) return cudaErrorInvalidResourceHandle;
   shim_wait_stream(s);
-  if (s->capture && s->capture->origin == s)
-    shim_drop_capture(s->capture);
-  else if (s->capture && !shim_joined(s)) // what came back to the origin stays in the graph
-    s->capture->broken = true;
-  shim_list_free(&s->last);
-  shim_remove(handle, SHIM_STREAM);
-  free(s);
+  drop_stream(s);
   return cudaSuccess;
 }
 

@@ -13,12 +13,13 @@ typedef struct Object {
 } Object;
 
 static bool set_format(const struct cudaChannelFormatDesc *f, SolEmuImage *image) {
+  if (!shim_good_format(f)) return false;
   image->bits = (uint8_t)f->x;
   image->channels = (uint8_t)(1 + (f->y != 0) + (f->z != 0) + (f->w != 0));
   image->kind = f->f == cudaChannelFormatKindFloat    ? SOL_EMU_FLOAT
                 : f->f == cudaChannelFormatKindSigned ? SOL_EMU_SIGNED
                                                       : SOL_EMU_UNSIGNED;
-  return f->f <= cudaChannelFormatKindFloat && image->channels != 3;
+  return true;
 }
 
 static bool array_image(const ShimArray *a, SolEmuImage *image) {
@@ -45,10 +46,11 @@ static cudaError_t image_of(const struct cudaResourceDesc *r, SolEmuImage *image
              cudaErrorNotSupported;
     break;
   case cudaResourceTypeLinear: {
-    size_t texel = shim_texel_bytes(&r->res.linear.desc),
-           count = texel ? r->res.linear.sizeInBytes / texel : 0;
+    const struct cudaChannelFormatDesc *format = &r->res.linear.desc;
+    size_t texel = shim_good_format(format) ? shim_texel_bytes(format) : 0;
+    size_t count = texel ? r->res.linear.sizeInBytes / texel : 0;
     *image = (SolEmuImage){.address = shim_address(r->res.linear.devPtr), .width = (uint32_t)count};
-    ok = count && count <= UINT32_MAX && set_format(&r->res.linear.desc, image);
+    ok = count && count <= UINT32_MAX && set_format(format, image);
     break;
   }
   case cudaResourceTypePitch2D:
