@@ -1,6 +1,8 @@
 // The test harness. A test file is a list of TEST(name) { ... } and `int main(...) { return check_main(...);
 // }` by CHECK_MAIN at its end. A failed CHECK is printed with its place and the test goes on; each TEST
-// counts as one. The last line is "N passed, N failed".
+// counts as one. A test that lacks what it needs (nvcc, a GPU, a file) says SKIP("why"): it is counted as
+// skipped, and never as passed. The last line is "N passed, N failed", with ", N skipped" where any were; the
+// exit code is 1 where any failed and 77 where all were skipped.
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -17,8 +19,11 @@ typedef struct CheckTest {
   void (*run)(void);
 } CheckTest;
 
+enum { CHECK_ALL_SKIPPED = 77 }; // exit code
+
 static CheckTest check_tests[512];
 static int check_count, check_failures;
+static bool check_skipped;
 
 #define TEST(name)                                                                                           \
   static void test_##name(void);                                                                             \
@@ -72,20 +77,48 @@ static inline bool check_has(const char *text, const char *part, const char *wha
                       text ? text : "NULL");
 }
 
+// Of a test of which a part cannot run here: the rest of it runs, but it counts as skipped unless it fails.
+__attribute__((format(printf, 1, 2))) static inline void check_skip(const char *format, ...) {
+  va_list args;
+  if (check_skipped) return; // one reason is enough
+  check_skipped = true;
+  va_start(args, format);
+  printf("skipped: ");
+  vprintf(format, args);
+  printf("\n");
+  va_end(args);
+}
+// Ends the test, which must not hold anything that it would have to free.
+#define SKIP(...)                                                                                            \
+  do {                                                                                                       \
+    check_skip(__VA_ARGS__);                                                                                 \
+    return;                                                                                                  \
+  } while (0)
+
+// The last line, and the exit code; also for suites with a main of their own.
+static inline int check_end(int passed, int failed, int skipped) {
+  printf("%d passed, %d failed", passed, failed);
+  if (skipped) printf(", %d skipped", skipped);
+  printf("\n");
+  return failed ? 1 : skipped && !passed ? CHECK_ALL_SKIPPED : 0;
+}
+
 // With an argument, runs only the tests whose name holds it.
 static inline int check_main(int argc, char **argv) {
-  int passed = 0, failed = 0;
+  int passed = 0, failed = 0, skipped = 0;
   for (int i = 0; i < check_count; i++) {
     if (argc > 1 && !strstr(check_tests[i].name, argv[1])) continue;
     check_failures = 0;
+    check_skipped = false;
     check_tests[i].run();
     if (check_failures)
       printf("FAIL %s\n", check_tests[i].name), failed++;
+    else if (check_skipped)
+      printf("skip %s\n", check_tests[i].name), skipped++;
     else
       passed++;
   }
-  printf("%d passed, %d failed\n", passed, failed);
-  return failed ? 1 : 0;
+  return check_end(passed, failed, skipped);
 }
 
 #define CHECK_MAIN                                                                                           \

@@ -26,6 +26,7 @@ typedef struct Fake {
   CuptiBufferDone *done;
   CuptiKernel records[4096];
   int record_count, ranges, launches;
+  size_t delivered; // records that the library has been handed
   uint32_t correlation;
   char context;
 } Fake;
@@ -181,6 +182,11 @@ static void run(char what) {
 SOL_API const char *fake_ran(void);
 const char *fake_ran(void) {
   return ran;
+}
+
+SOL_API size_t fake_delivered(void);
+size_t fake_delivered(void) {
+  return __atomic_load_n(&fake.delivered, __ATOMIC_SEQ_CST);
 }
 
 static int kind_of(char what) {
@@ -494,6 +500,7 @@ CUPTI(cuptiActivityFlushAll, (uint32_t forced), {
   fake.record_count = 0;
   pthread_mutex_unlock(&records_lock);
   fake.done(NULL, 0, buffer, size, valid);
+  __atomic_add_fetch(&fake.delivered, valid / sizeof(CuptiKernel), __ATOMIC_SEQ_CST);
   return 0;
 })
 CUPTI(cuptiGetDeviceId, (void *context, uint32_t *out), {

@@ -4,12 +4,14 @@
 #   sanitized  the same programs and the fuzz corpora, built with ASan and UBSan under B/asan
 #   house      this runner, headers, layers, scripts, nvcc, examples, wasm, install
 # A suite is a program. Its last line "N passed, N failed" counts; without one it counts as one test. Exit code 77:
-# skipped, the last line says why. Fifteen minutes is the most it gets. A failing suite's output is shown whole, each
-# line after a '|'. As many run at once as there are cores (JOBS), but for the house's. The last line of all is "N passed, N failed" (", N skipped" where any were); the exit code is 0
-# when tests ran and none failed.
+# skipped, as many tests as the last line counts, or one with what it says for a reason. SUITE_SECONDS (7200) is the most
+# that it gets: a net against hangs, so wide that it says nothing about the speed of the machine. A failing suite's output
+# is shown whole, each line after a '|'; of what was skipped the reasons are. As many suites run at once as there are
+# cores (JOBS), but for the house's. The last line of all is "N passed, N failed" (", N skipped" where any were); the exit
+# code is 0 when tests ran and none failed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-export B=${B:-build} CC=${CC:-cc} CXX=${CXX:-c++} CLANG=${CLANG:-clang} LC_ALL=C
+export SUITE_SECONDS=${SUITE_SECONDS:-7200} B=${B:-build} CC=${CC:-cc} CXX=${CXX:-c++} CLANG=${CLANG:-clang} LC_ALL=C
 passed=0 failed=0 skipped=0 suites=()
 logs=$B/logs jobs=${JOBS:-$(nproc)}
 mkdir -p "$logs"
@@ -25,29 +27,36 @@ run() {
   local name=$1 start=$EPOCHREALTIME rc=0 last p=0 f=0 s=0 log
   shift
   log=$logs/${name//\//_}.log
-  timeout -k 10 900 "$@" >"$log" 2>&1 </dev/null || rc=$?
+  timeout -k 60 "$SUITE_SECONDS" "$@" >"$log" 2>&1 </dev/null || rc=$?
   last=$(tail -n 1 "$log")
-  if [ $rc = 77 ]; then
-    s=1
-  elif [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
+  if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
     p=${BASH_REMATCH[1]} f=${BASH_REMATCH[2]} s=${BASH_REMATCH[4]:-0}
     # Dying after the count, or running nothing, is a failure all the same.
-    if [ $rc != 0 ] && [ "$f" = 0 ]; then f=1; fi
+    if [ $rc != 0 ] && [ "$f" = 0 ] && { [ $rc != 77 ] || [ "$p" -gt 0 ]; }; then f=1; fi
     if [ $((p + f + s)) = 0 ]; then f=1; fi
+  elif [ $rc = 77 ]; then
+    s=1
   elif [ $rc = 0 ]; then
     p=1
   else
     f=1
   fi
   local word=ok note=
-  if [ "$f" -gt 0 ]; then word=FAIL note=", exit code $rc"; fi
-  if [ $rc = 77 ]; then word=skip note=": $last"; elif [ "$s" -gt 0 ]; then note="$note, $s skipped"; fi
+  if [ "$f" -gt 0 ]; then word=FAIL note=", exit code $rc"; elif [ "$p" = 0 ]; then word=skip; fi
+  if [ "$s" -gt 0 ]; then note="$note, $s skipped$(reasons "$log" "$last" $rc)"; fi
   { # one suite's lines together
     flock 9
     printf '%-4s %-32s %5d passed, %d failed%s (%s s)\n' $word "$name" "$p" "$f" "$note" "$(since "$start")"
     if [ "$f" -gt 0 ]; then sed 's/^/  | /' "$log"; fi
   } 9>"$logs/lock"
   echo "$p $f $s" >"${log%.log}.count"
+}
+
+reasons() { # LOG LAST CODE: why tests were skipped, each reason once
+  local why
+  why=$(sed -n 's/^skipped: //p' "$1" | sort -u | head -n 3 | paste -sd ';' | sed 's/;/; /g')
+  if [ -z "$why" ] && [ "$3" = 77 ]; then why=$2; fi
+  [ -z "$why" ] || echo ": $why"
 }
 
 count() { # all suites so far; one that left no count was killed

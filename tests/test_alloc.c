@@ -152,7 +152,8 @@ TEST(cpu) {
 }
 
 TEST(cuda) {
-  if (!CHECK(fake_open(program) != NULL) || !ops_image_count) return;
+  if (!CHECK(fake_open(program) != NULL)) return;
+  if (!ops_image_count) SKIP("built without nvcc: no kernels");
   SolContext *ctx = NULL;
   SolError err = {0};
   SolStatus status = sol_context_create(&(SolContextOptions){.backend = SOL_BACKEND_CUDA}, &ctx, &err);

@@ -16,6 +16,8 @@
 
 #include "emu/emu.h"
 
+enum { MOST_INSTRUCTIONS = 1000000000 }; // warp instructions of a launch: no kernel here needs a tenth
+
 typedef struct Text {
   char *at;
   size_t length, cap;
@@ -73,7 +75,7 @@ static bool launch_one(Session *s, int i, SolEmuResult *result, CorpusMessage *m
     launch.params = args->block;
     launch.param_bytes = args->size;
     launch.cooperative = l->cooperative;
-    launch.max_seconds = 60;
+    launch.max_instructions = MOST_INSTRUCTIONS;
     launch.print = keep_text;
     launch.print_ctx = &s->printed;
     if (sol_emu_launch(s->emu, &launch, result, &err))
@@ -230,13 +232,14 @@ int main(int argc, char **argv) {
   const char *build = getenv("B"), *archs = getenv("CORPUS_ARCHS"), *only = argc > 1 ? argv[1] : NULL;
   char out[256], list[64];
   char *names[512];
-  int count = list_files(only, names, 512), passed = 0, failed = 0;
+  int passed = 0, failed = 0;
   if (!archs) archs = "75 80 90 100";
   snprintf(out, sizeof out, "%s/corpus", build ? build : "build");
   if (system("scripts/cuda-env nvcc >/dev/null 2>&1")) {
     printf("no CUDA 13 compiler to compile the corpus with\n");
     return 77;
   }
+  int count = list_files(only, names, 512);
   compile_missing(out, archs, names, count);
   snprintf(list, sizeof list, "%s", archs);
   for (char *arch = strtok(list, " "); arch; arch = strtok(NULL, " "))

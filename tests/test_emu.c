@@ -44,6 +44,9 @@ static void keep(void *ctx, const char *text, size_t length) {
   if (at + length < sizeof m->printed) memcpy(m->printed + at, text, length);
 }
 
+// Far more than any launch here takes, that of a deadlock included: ends one that would run for ever.
+#define MOST_INSTRUCTIONS UINT64_C(4000000000)
+
 static SolStatus run(Machine *m, SolEmuLaunch launch, uint32_t grid, uint32_t block, const void *args,
                      size_t bytes) {
   launch.kernel = sol_emu_kernel_at(m->module, 0);
@@ -53,7 +56,7 @@ static SolStatus run(Machine *m, SolEmuLaunch launch, uint32_t grid, uint32_t bl
   launch.param_bytes = bytes;
   launch.print = keep;
   launch.print_ctx = m;
-  if (!launch.max_seconds) launch.max_seconds = 20;
+  if (!launch.max_instructions && !launch.max_seconds) launch.max_instructions = MOST_INSTRUCTIONS;
   return sol_emu_launch(m->emu, &launch, &m->result, &m->err);
 }
 #define RUN(m, launch, grid, block, args)                                                                    \

@@ -16,7 +16,7 @@ static bool climb_open(Climb *c, const Ladder *ladder, int64_t a, int64_t b, int
   LadderOptions o = {.backend = SOL_BACKEND_EMU};
   LadderCase size = {.dim = {a, b, d}, .dtype = ladder->dtypes[0]};
   SolError err = {0};
-  if (!ladder_image_count) return false;
+  if (!ladder_image_count) return check_skip("built without nvcc: no kernels"), false;
   if (!CHECK_MSG(!sol_device_find("h200", &o.device, &err), "%s", err.message)) return false;
   if (!CHECK_MSG(!ladder_session_open(&c->session, &o, &err), "%s", err.message)) return false;
   c->open = CHECK_MSG(!ladder_open(&c->run, &c->session, ladder, &size, &err), "%s", err.message);

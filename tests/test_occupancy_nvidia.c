@@ -125,7 +125,7 @@ static bool nvidia_knows(const SolDevice *device) {
   Answer answer;
   unsigned limits;
   if (ask_nvidia(device, 32, 32, 0, &answer, &limits) != CUDA_OCC_ERROR_UNKNOWN_DEVICE) return true;
-  printf("skipped: this toolkit's cuda_occupancy.h does not know %s (%s)\n", device->id, device->arch);
+  check_skip("this toolkit's cuda_occupancy.h does not know %s (%s)", device->id, device->arch);
   return false;
 }
 
@@ -170,7 +170,7 @@ static void print_golden(void) {
 }
 #else
 TEST(every_device_equals_nvidias_calculator) {
-  printf("skipped: the sweep against cuda_occupancy.h, which needs the CUDA toolkit\n");
+  SKIP("cuda_occupancy.h comes with the CUDA toolkit");
 }
 #endif
 

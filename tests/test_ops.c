@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "measure/trial.h"
 
 typedef struct Variation {
@@ -28,7 +29,7 @@ static const Variation variations[] = {
 };
 static const SolDtype types[] = {SOL_FP32, SOL_FP16, SOL_BF16};
 
-static int passed, failed;
+static int passed, failed, skipped;
 #ifdef __SANITIZE_ADDRESS__
 static bool small = true; // the whole takes the emulator many minutes there
 static const int64_t most = 9000;
@@ -118,19 +119,20 @@ int main(int argc, char **argv) {
     SolContext *ctx;
     SolError err;
     if (sol_context_create(&(SolContextOptions){.backend = b}, &ctx, &err)) {
-      printf("%s: skipped: %s\n", sol_backend_name(b), err.message);
-      if (b != SOL_BACKEND_CUDA || only == b) failed++;
+      bool may = b == SOL_BACKEND_CUDA && only != b;
+      printf("%s: %s: %s\n", may ? "skipped" : "FAIL", sol_backend_name(b), err.message);
+      may ? (skipped += named ? named : OPS_COUNT) : failed++;
       continue;
     }
     ctx->checks = SOL_EMU_CHECK_SYNC | SOL_EMU_CHECK_RACE | SOL_EMU_CHECK_INIT;
     for (int op = 0; op < OPS_COUNT; op++) {
       bool wanted = !named;
       for (int i = 1; i < argc; i++) wanted |= !strcmp(argv[i], ops_defs[op]->name);
-      if (b == SOL_BACKEND_EMU && !ops_image_count) continue; // built without nvcc
-      if (wanted) try_op(ctx, ops_defs[op]);
+      bool runs = b != SOL_BACKEND_EMU || ops_image_count;
+      if (wanted && !runs) printf("skipped: %s on emu: built without nvcc\n", ops_defs[op]->name), skipped++;
+      if (wanted && runs) try_op(ctx, ops_defs[op]);
     }
     sol_context_destroy(ctx);
   }
-  printf("%d passed, %d failed\n", passed, failed);
-  return failed != 0;
+  return check_end(passed, failed, skipped);
 }

@@ -12,6 +12,6 @@ check ${MAKE:-make} --no-print-directory wasm "$B/probe.wasm" "$B/tests/wasm_pro
 check "$B/tests/wasm_probe" >"$B/probe.txt"
 if command -v node >/dev/null; then check node tests/wasm.js "$B/sol.wasm" "$B/probe.wasm" "$B/probe.txt"
 else skipped=1; fi
-[ $skipped = 0 ] && echo "$passed passed, $failed failed" || echo "no node to run it
+[ $skipped = 0 ] && echo "$passed passed, $failed failed" || echo "skipped: no node to run it
 $passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]
