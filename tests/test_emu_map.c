@@ -125,7 +125,7 @@ TEST(allocations_that_come_and_go) {
   open_emu();
   uint64_t first = 0, last = 0;
   SolEmuRange range;
-  for (int k = 0; k < 10000; k++) {
+  for (int k = 0; k < 100000; k++) {
     CHECK(!sol_emu_alloc(emu, 64, NULL, &last, NULL));
     if (!k) first = last;
     if (k) CHECK(!sol_emu_free(emu, last, NULL));
