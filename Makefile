@@ -37,7 +37,7 @@ FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 BENCH_SRC := $(sort $(wildcard bench/bench_*.c))
 C_FILES   := $(sort $(wildcard include/sol/*.h src/*/*.[ch] tests/*.[ch] tests/fuzz/*.[ch] bench/*.[ch] examples/*.[ch]))
 
-# Hot instruction handlers are compiled once more for AVX2 and chosen at run time (src/emu/ops.h): a plain x86-64
+# Hot instruction handlers are compiled once more for AVX2 and chosen at run time (src/emu/isa/isa.h): a plain x86-64
 # build runs everywhere. Sanitized builds have the plain ones alone, so that the tests run both.
 AVX2_OPS  := approx bits compare cvt float half int memory minmax mul
 HAS_AVX2  := $(if $(findstring -fsanitize,$(CFLAGS)),,$(findstring x86_64,$(shell $(CC) -dumpmachine)))
@@ -171,21 +171,21 @@ $(B)/obj/src/emu/%_avx2.o: src/emu/%.c $(B)/stamp/flags
 $(SHIM_OBJ): EXTRA := -D_GNU_SOURCE -Wno-deprecated-declarations $(CUDA_INC:%=-isystem %)
 
 # Hidden but for the runtime's names, which carry the version that programs ask for. Its own copy of the library.
-$(B)/shim/libcudart.so.13: $(SHIM_OBJ) $(SHIM_LIB) src/shim/exports.map
+$(B)/shim/libcudart.so.13: $(SHIM_OBJ) $(SHIM_LIB) src/shim/shim_exports.map
 	@mkdir -p $(@D)
-	$(Q)$(CC) -shared -Wl,-soname,libcudart.so.13 -Wl,--version-script,src/shim/exports.map $(CFLAGS) $(LDFLAGS) \
+	$(Q)$(CC) -shared -Wl,-soname,libcudart.so.13 -Wl,--version-script,src/shim/shim_exports.map $(CFLAGS) $(LDFLAGS) \
 	  $(SHIM_OBJ) $(SHIM_LIB) $(LIBS) -o $@
 
-$(B)/shim/libcublas.so.13: src/blas/blas.c src/blas/missing.def src/blas/missing_lt.def src/blas/exports.map $(B)/stamp/flags
+$(B)/shim/libcublas.so.13: src/blas/blas.c src/blas/blas_missing.def src/blas/blas_missing_lt.def src/blas/blas_exports.map $(B)/stamp/flags
 	@mkdir -p $(@D)
-	$(Q)$(CC) -shared -Wl,-soname,libcublas.so.13 -Wl,--version-script,src/blas/exports.map $(LIB_FLAGS) $(LDFLAGS) $< -o $@
+	$(Q)$(CC) -shared -Wl,-soname,libcublas.so.13 -Wl,--version-script,src/blas/blas_exports.map $(LIB_FLAGS) $(LDFLAGS) $< -o $@
 
 $(B)/shim/libcublasLt.so.13: $(B)/shim/libcublas.so.13
 	@ln -sf libcublas.so.13 $@
 
-$(INJECT): $(INJECT_OBJ) $(B)/inside.a src/inject/exports.map
+$(INJECT): $(INJECT_OBJ) $(B)/inside.a src/inject/inject_exports.map
 	@mkdir -p $(@D)
-	$(Q)$(CC) -shared -Wl,-soname,libsolprofile.so -Wl,--version-script,src/inject/exports.map -Wl,-z,nodelete $(CFLAGS) \
+	$(Q)$(CC) -shared -Wl,-soname,libsolprofile.so -Wl,--version-script,src/inject/inject_exports.map -Wl,-z,nodelete $(CFLAGS) \
 	  $(LDFLAGS) $(INJECT_OBJ) $(B)/inside.a $(LIBS) -o $@
 
 no-shim:

@@ -29,6 +29,6 @@ fi
 lint cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
   --suppress=missingIncludeSystem --suppress=zerodivcond --suppress='incorrectLogicOperator:src/emu/num_*' \
   --suppress=pointerSize --suppress=memleak:src/shim/library.c --suppress=negativeIndex:src/ops/spans.h \
-  --suppress=shiftTooManyBitsSigned:src/emu/num_int.h -Iinclude -Isrc src include
+  --suppress=shiftTooManyBitsSigned:src/emu/isa/num_int.h -Iinclude -Isrc src include
 lint shellcheck -S warning scripts/setup.sh scripts/*.sh scripts/cuda-env scripts/check-layers tests/*.sh .ci/run
 [ ${#failed[@]} = 0 ] || { echo "lint: ${failed[*]} found something" && exit 1; }

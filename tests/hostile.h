@@ -69,7 +69,7 @@ static const uint32_t hostile_sizes[] = {0,          16,         32,         48,
                                          65536,      65552,      1 << 20,    1 << 28,   8,    17,   1,
                                          0x7ffffff0, 0x80000000, 0xfffffff0, 0xffffffff};
 
-// Ends of the emulator's windows (src/emu/state.h), of 32 and of 64 bits.
+// Ends of the emulator's windows (src/emu/core/state.h), of 32 and of 64 bits.
 static const uint64_t hostile_places[] = {0,
                                           1,
                                           0xfffffff0,

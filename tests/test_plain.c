@@ -1,12 +1,12 @@
 // Text of others made safe to show (src/base/plain.c), and that every rendering does so.
 #include "base/plain.h"
 
-#include "audit/wire.h"
+#include "audit/audit_wire.h"
 #include "base/error.h"
 #include "base/json_read.h"
 #include "base/json_write.h"
 #include "check.h"
-#include "report/audit.h"
+#include "report/report_audit.h"
 #include "report/facts.h"
 #include "report/wrap.h"
 
@@ -123,11 +123,11 @@ TEST(names_from_the_wire_are_clean) {
   AuditView view = {.top = 10, .instructions = true};
   AuditComplaint complaint = {.kernel = program.kernels[0].title, .text = EVIL, .file = EVIL, .line = 1};
   Fact *root = facts_root(&arena, FACT_OBJECT);
-  audit_facts(root, &program, &view);
+  report_audit_facts(root, &program, &view);
   SolBuffer text = {0}, json = {0}, sarif = {0};
   CHECK(facts_render_text(root, false, &text));
   CHECK(facts_render_json(root, &json));
-  audit_sarif(&program, &view, &complaint, 1, "/", &sarif);
+  report_audit_sarif(&program, &view, &complaint, 1, "/", &sarif);
   check_clean(&text);
   check_clean(&json);
   check_clean(&sarif);

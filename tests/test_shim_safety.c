@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "emu/state.h"
+#include "emu/core/state.h"
 
 #define OK(call)        check_int((call), cudaSuccess, #call, __FILE__, __LINE__)
 #define IS(call, error) check_int((call), (error), #call, __FILE__, __LINE__)

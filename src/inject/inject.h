@@ -1,5 +1,5 @@
 // libsolprofile.so: loaded into a CUDA program by its driver (CUDA_INJECTION64_PATH), whatever the program is
-// linked with. It tells of every kernel launch in lines of profile/wire.h. What it is to do stands in its
+// linked with. It tells of every kernel launch in lines of profile/profile_wire.h. What it is to do stands in its
 // environment:
 //   SOL_PROFILE_OUT      FILE: the lines go to FILE.PID, a file for each process; without it nothing is done
 //   SOL_PROFILE_METRICS  counters to collect, separated by commas; empty: times alone
@@ -17,7 +17,7 @@
 #include "inject/graphs.h"
 #include "measure/counters.h"
 #include "measure/cupti.h"
-#include "profile/wire.h"
+#include "profile/profile_wire.h"
 
 enum { MAX_CONTEXTS = 16, MAX_GPUS = 64, MAX_COUNTED = 4096 };
 
@@ -112,7 +112,7 @@ bool inject_counts(Inject *in, const ProfileLaunch *launch);            // this 
 void inject_keep(uint32_t *ring, uint32_t *next, uint32_t correlation); // in `counted` or `replayed`
 bool inject_was_counted(const Inject *in, uint32_t correlation);
 bool inject_was_graph(const Inject *in, uint32_t correlation); // though it was launched by itself
-// counts.c: CUPTI callbacks and counters.
+// inject_counts.c: CUPTI callbacks and counters.
 SolStatus inject_start_counts(Inject *in, SolError *err);
 
 #endif

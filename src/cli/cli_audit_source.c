@@ -1,0 +1,113 @@
+// Source text beside the lines of the bill.
+#define _POSIX_C_SOURCE 200809L
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/plain.h"
+#include "cli/cli_audit.h"
+
+enum { MAX_SOURCE = 16 << 20, MAX_FILES = 64, SHOWN = 200 };
+
+typedef struct File {
+  const char *name; // as the bill has it
+  char *text;       // NULL: not to be found
+  size_t length;
+} File;
+typedef struct Files {
+  File file[MAX_FILES];
+  int count;
+} Files;
+
+static char *read_source(AuditRun *r, const char *name, size_t *length, bool *refused) {
+  int file = audit_open_source(r, name, MAX_SOURCE);
+  if (file == -2) *refused = true;
+  return file < 0 ? NULL : cli_read_open(file, name, MAX_SOURCE, length, NULL);
+}
+
+// As it was compiled; or, where it has moved, beside the file that was given.
+static char *open_source(AuditRun *r, const char *name, size_t *length) {
+  bool refused = false;
+  char *text = read_source(r, name, length, &refused);
+  const char *base = strrchr(name, '/'), *given = r->args->common.positional[0];
+  const char *slash = given ? strrchr(given, '/') : NULL;
+  if (!text && base && given) {
+    SolBuffer path = {0};
+    sol_buffer_format(&path, "%.*s%s", slash ? (int)(slash - given) : 1, slash ? given : ".", base);
+    if (path.text) text = read_source(r, path.text, length, &refused);
+    sol_buffer_free(&path);
+  }
+  if (!text && refused && r->hidden_sources++ == 0)
+    cli_audit_note(
+        r,
+        "Source not shown: '%.*s' is no file of at most 16 MiB below the folders of what was given, its "
+        "project or the toolkit; --source-dir DIR adds one.",
+        (int)sol_text_cut(name, 80), name);
+  return text;
+}
+
+static const File *file_of(AuditRun *r, Files *files, const char *name) {
+  for (int i = 0; i < files->count; i++)
+    if (strcmp(files->file[i].name, name) == 0) return &files->file[i];
+  if (files->count == MAX_FILES) return NULL;
+  File *f = &files->file[files->count++];
+  *f = (File){.name = name};
+  f->text = open_source(r, name, &f->length);
+  return f;
+}
+
+// A line without the spaces around it.
+static const char *line_text(SolArena *arena, const File *f, uint32_t line) {
+  const char *at = f->text, *end = f->text + f->length;
+  for (uint32_t i = 1; i < line && at; i++) {
+    at = memchr(at, '\n', (size_t)(end - at));
+    if (at) at++;
+  }
+  if (!at || at >= end) return NULL;
+  size_t n = strcspn(at, "\r\n");
+  while (n && (*at == ' ' || *at == '\t')) at++, n--;
+  while (n && (at[n - 1] == ' ' || at[n - 1] == '\t')) n--;
+  if (n > SHOWN) n = sol_text_cut(at, SHOWN);
+  char *copy = sol_arena_alloc(arena, n + 1);
+  for (size_t i = 0; copy && i < n; i++) copy[i] = (unsigned char)at[i] < ' ' ? ' ' : at[i];
+  return copy;
+}
+
+// Without a source, what the line's first access of memory says.
+static const char *first_access(const AuditKernel *k, const AuditLine *line) {
+  const AuditInst *first = &k->insts[k->by_line[line->first]];
+  for (uint32_t i = 0; i < line->count; i++) {
+    const AuditInst *in = &k->insts[k->by_line[line->first + i]];
+    if (in->counts.requests || in->counts.shared_requests) return in->text;
+  }
+  return first->text;
+}
+
+// Files by the names that the user knows them by.
+static void name_files(const AuditRun *r, AuditProgram *p) {
+  for (uint32_t i = 0; i < p->kernel_count; i++) {
+    AuditKernel *k = &p->kernels[i];
+    for (uint32_t j = 0; j < k->inst_count; j++)
+      k->insts[j].file = audit_real_name(r, &p->arena, k->insts[j].file);
+    for (uint32_t j = 0; j < k->line_count; j++)
+      k->lines[j].file = audit_real_name(r, &p->arena, k->lines[j].file);
+    for (uint32_t j = 0; j < k->finding_count; j++)
+      if (k->findings[j].file) k->findings[j].file = audit_real_name(r, &p->arena, k->findings[j].file);
+  }
+}
+
+void cli_audit_sources(AuditRun *r, AuditProgram *p) {
+  name_files(r, p);
+  Files *files = calloc(1, sizeof *files);
+  for (uint32_t i = 0; files && i < p->kernel_count; i++)
+    for (uint32_t l = 0; l < p->kernels[i].line_count; l++) {
+      AuditLine *line = &p->kernels[i].lines[l];
+      const File *f = file_of(r, files, line->file);
+      if (strstr(line->file, " ptx "))
+        cli_audit_note(r, "Lines are those of the PTX: the program was built without -lineinfo.");
+      if (f && f->text) line->source = line_text(&p->arena, f, line->line);
+      if (!line->source) line->source = first_access(&p->kernels[i], line);
+    }
+  for (int i = 0; files && i < files->count; i++) free(files->file[i].text);
+  free(files);
+}

@@ -1,0 +1,35 @@
+// sol profile: what its files share. Functions that return int give an exit code, and have told why.
+#ifndef SOL_CLI_PROFILE_H
+#define SOL_CLI_PROFILE_H
+
+#include "cli/cli.h"
+#include "profile/diagnose.h"
+
+typedef struct ProfileArgs {
+  CommonArgs common;
+  const char *import, *against, *device, *kernel;
+  int64_t skip, count, top;
+  int64_t each;   // --each: launches of one kernel and shape that are counted; 0: not said
+  bool times;     // --times: kernel times alone, no counters
+  bool dram;      // --dram: times and counters of DRAM, which take one pass
+  double seconds; // --seconds: stop the program after so long; 0: no limit
+} ProfileArgs;
+
+typedef struct ProfileRun {
+  Cli *cli;
+  const ProfileArgs *args;
+  ProfileFilter filter; // as the arguments ask
+  bool went_wrong;      // the program: it crashed, was stopped, or gave an exit code
+  char ended[200];      // how it ended, for people; "": nothing to say
+  bool no_counters;     // times alone, because the driver or CUPTI would not have it otherwise
+} ProfileRun;
+
+// cli_profile_program.c: runs args->common.positional[0] with cli->rest as its arguments, and adds its launches.
+// EXIT_OK where there is a profile to show, also of a program that went wrong: then run->went_wrong and
+// ->ended.
+int cli_profile_program(ProfileRun *run, Profile *out);
+// cli_profile_emulate.c: the bill of 'sol audit --json' for the same program, in a file of the scratch folder;
+// NULL: there is none. The profile has a note either way.
+const char *cli_profile_emulate(ProfileRun *run, Profile *profile);
+
+#endif

@@ -1,0 +1,9 @@
+#include "emu/core/state.h"
+
+void emu_use_large_pages(void *memory, size_t bytes) {
+  (void)memory, (void)bytes;
+}
+
+uint64_t emu_host_bytes(void) {
+  return UINT32_MAX;
+}

@@ -1,9 +1,0 @@
-#include "emu/state.h"
-
-void emu_use_large_pages(void *memory, size_t bytes) {
-  (void)memory, (void)bytes;
-}
-
-uint64_t emu_host_bytes(void) {
-  return UINT32_MAX;
-}

@@ -1,0 +1,44 @@
+// The bill as facts, and as SARIF.
+#ifndef SOL_REPORT_AUDIT_H
+#define SOL_REPORT_AUDIT_H
+
+#include "audit/audit.h"
+#include "report/facts.h"
+
+typedef struct AuditView {
+  const char *kernels; // those wanted, "name,name", as written or as mangled; NULL: all
+  size_t top;          // lines shown of each
+  bool instructions;   // PTX instructions too
+  bool colour;
+} AuditView;
+
+// What its counts rest on: scaled from a sample they are no longer exact.
+static inline FactBasis report_audit_basis(const AuditKernel *kernel) {
+  return kernel->scale > 1 ? BASIS_MODELLED : BASIS_EXACT;
+}
+
+bool report_audit_wanted(const AuditView *view, const AuditKernel *kernel);
+// The wanted kernels, the one that takes longest first; out holds program->kernel_count of them.
+uint32_t report_audit_sorted(const AuditView *view, const AuditProgram *program, const AuditKernel **out);
+
+// Everything about a finished program, into an object.
+void report_audit_facts(Fact *root, const AuditProgram *program, const AuditView *view);
+// Times of several GPUs side by side, for people; the first decides the order.
+void report_audit_devices_facts(Fact *root, const AuditProgram *programs, int count, const AuditView *view);
+
+// report_audit_lines.c: the table of a kernel's lines, and of its instructions.
+void report_audit_line_facts(Fact *kernel, const AuditKernel *k, const AuditView *view);
+
+// A complaint of a gate, or of the program's end.
+typedef struct AuditComplaint {
+  const char *kernel, *file; // file: NULL where it is about no line
+  uint32_t line;
+  char text[400];
+} AuditComplaint;
+
+// SARIF 2.1.0: the findings as warnings, complaints as errors. `base` (may be NULL) is the folder that paths
+// are told from.
+void report_audit_sarif(const AuditProgram *program, const AuditView *view, const AuditComplaint *complaints,
+                 size_t complaint_count, const char *base, SolBuffer *out);
+
+#endif

@@ -1,0 +1,21 @@
+// A profile as facts: the bill of `sol audit`, measured.
+#ifndef SOL_REPORT_PROFILE_H
+#define SOL_REPORT_PROFILE_H
+
+#include "profile/against.h"
+#include "profile/diagnose.h"
+#include "report/facts.h"
+
+typedef struct ProfileView {
+  size_t top; // kernels shown in full
+  bool colour;
+} ProfileView;
+
+// Everything about a diagnosed profile, into an object.
+void report_profile_facts(Fact *root, const Profile *profile, const ProfileRoofs *roofs, const ProfileView *view);
+// report_profile_text.c: one of its kernels in full, for people.
+void report_profile_kernel_text(Fact *list, const ProfileKernel *kernel, const ProfileView *view);
+// Measured beside emulated.
+void report_against_facts(Fact *root, const Against *against);
+
+#endif
