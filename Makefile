@@ -12,8 +12,10 @@ V       ?= 0
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 
 # The folders in their dependency order; scripts/check-layers holds the includes to it.
-LIB_DIRS  := base device roofline ptx mem emu audit driver ops measure
-WASM_DIRS := base device roofline ptx mem emu audit
+# src/emu itself holds the headers that other folders include.
+EMU_DIRS  := emu emu/core emu/watch emu/isa
+LIB_DIRS  := base device roofline ptx mem $(EMU_DIRS) audit driver ops measure
+WASM_DIRS := base device roofline ptx mem $(EMU_DIRS) audit
 TOOL_DIRS := ladder profile report cli
 
 VERSION   := $(shell sed -n 's/^.define SOL_VERSION "\(.*\)"/\1/p' include/sol/version.h)
@@ -28,26 +30,26 @@ CUDA_INC  := $(shell scripts/cuda-env include)
 NVCC      := $(shell scripts/cuda-env nvcc)
 
 sources    = $(sort $(foreach d,$(1),$(wildcard src/$(d)/*.c)))
-HOST_ONLY := $(wildcard src/*/*_host.c) # they need a C library
-WASM_ONLY := $(wildcard src/*/*_wasm.c)
+HOST_ONLY := $(wildcard src/*/*_host.c src/*/*/*_host.c) # they need a C library
+WASM_ONLY := $(wildcard src/*/*_wasm.c src/*/*/*_wasm.c)
 LIB_SRC   := $(filter-out $(WASM_ONLY),$(call sources,$(LIB_DIRS)))
 TOOL_SRC  := $(call sources,$(TOOL_DIRS))
 TEST_SRC  := $(sort $(wildcard tests/test_*.c))
 FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 BENCH_SRC := $(sort $(wildcard bench/bench_*.c))
-C_FILES   := $(sort $(wildcard include/sol/*.h src/*/*.[ch] tests/*.[ch] tests/fuzz/*.[ch] bench/*.[ch] examples/*.[ch]))
+C_FILES   := $(sort $(wildcard include/sol/*.h src/*/*.[ch] src/*/*/*.[ch] tests/*.[ch] tests/fuzz/*.[ch] bench/*.[ch] examples/*.[ch]))
 
-# Hot instruction handlers are compiled once more for AVX2 and chosen at run time (src/emu/ops.h): a plain x86-64
+# Hot instruction handlers are compiled once more for AVX2 and chosen at run time (src/emu/isa/isa.h): a plain x86-64
 # build runs everywhere. Sanitized builds have the plain ones alone, so that the tests run both.
 AVX2_OPS  := approx bits compare cvt float half int memory minmax mul
 HAS_AVX2  := $(if $(findstring -fsanitize,$(CFLAGS)),,$(findstring x86_64,$(shell $(CC) -dumpmachine)))
-AVX2_OBJ  := $(if $(HAS_AVX2),$(AVX2_OPS:%=$(B)/obj/src/emu/ops_%_avx2.o))
+AVX2_OBJ  := $(if $(HAS_AVX2),$(AVX2_OPS:%=$(B)/obj/src/emu/isa/ops_%_avx2.o))
 
 # The runtime on the emulator takes the toolkit's headers; its reader of fat binaries does without.
 SHIM_SRC  := $(call sources,shim)
 FAT_OBJ   := $(patsubst %,$(B)/obj/src/shim/%.o,fatbin lz4 zstd_host cubin)
 SHIM_OBJ  := $(SHIM_SRC:%.c=$(B)/obj/%.o)
-SHIM_LIB  := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(WASM_ONLY),$(call sources,base device roofline ptx mem emu audit driver))) $(AVX2_OBJ)
+SHIM_LIB  := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(WASM_ONLY),$(call sources,base device roofline ptx mem $(EMU_DIRS) audit driver))) $(AVX2_OBJ)
 SHIM      := $(if $(CUDA_INC),$(B)/shim/libcudart.so.13 $(B)/shim/libcublas.so.13 $(B)/shim/libcublasLt.so.13)
 
 # What the driver loads into a program under `sol profile`: hidden but for one name, with its own copy of what it uses.
@@ -158,7 +160,7 @@ $(B)/obj/%.o: %.c $(B)/stamp/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_FLAGS) $(EXTRA) $(DEPS) -c $< -o $@
 
-$(B)/obj/src/emu/%_avx2.o: src/emu/%.c $(B)/stamp/flags
+$(B)/obj/src/emu/isa/%_avx2.o: src/emu/isa/%.c $(B)/stamp/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_FLAGS) -DOPS_AVX2 -mavx2 -mfma -mbmi -mbmi2 $(DEPS) -c $< -o $@
 

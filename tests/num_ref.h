@@ -5,7 +5,7 @@
 #include <fenv.h>
 
 #include "check.h"
-#include "emu/num_float.h"
+#include "emu/isa/num_float.h"
 
 static uint64_t ref_state = 0x853c49e6748fea9b;
 static inline uint64_t ref_random(void) {

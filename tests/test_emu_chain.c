@@ -1,4 +1,4 @@
-// The longest chain of a block (src/emu/chain.c): one warp's work between barriers, and the waits on the way.
+// The longest chain of a block (src/emu/watch/chain.c): one warp's work between barriers, and the waits on the way.
 #include "observe_rig.h"
 
 enum { HEAD = 8, RET = 1 }; // instructions of observe_rig.h

@@ -2,7 +2,7 @@
 // load.
 #include "observe_rig.h"
 
-#include "emu/observe.h"
+#include "emu/watch/observe.h"
 
 // ---- how lanes lie ----
 

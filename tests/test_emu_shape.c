@@ -1,4 +1,4 @@
-// An ld or st remembers how its lanes lay the last time (src/emu/shape.h). Here one of each meets one turn
+// An ld or st remembers how its lanes lay the last time (src/emu/isa/shape.h). Here one of each meets one turn
 // after the other: the same again, moved by lines, by words, other strides, lanes missing, lanes far apart.
 // What it counts is held to the coalescer and the banks themselves, and to a launch with checks, which looks
 // at every lane.

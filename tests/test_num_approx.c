@@ -1,7 +1,7 @@
-// src/emu/num_approx.h: errors against libm in double, all over the range, within what the PTX manual allows
+// src/emu/isa/num_approx.h: errors against libm in double, all over the range, within what the PTX manual allows
 // and what the header claims; special operands as in the manual's tables.
 #include "check.h"
-#include "emu/num_approx.h"
+#include "emu/isa/num_approx.h"
 #include "num_ref.h"
 
 enum { STRIDE = 2039, DENSE = 13 };

@@ -1,7 +1,7 @@
-// src/emu/num_cvt.h against long double and 128-bit whole numbers, and small formats against their
+// src/emu/isa/num_cvt.h against long double and 128-bit whole numbers, and small formats against their
 // definitions.
 #include "check.h"
-#include "emu/num_cvt.h"
+#include "emu/isa/num_cvt.h"
 #include "num_ref.h"
 
 enum { ROUNDS = 100000 };

@@ -1,6 +1,6 @@
-// src/emu/num_float.h, num_order.h and num_soft.c against the host's own arithmetic in each rounding mode.
+// src/emu/isa/num_float.h, num_order.h and num_soft.c against the host's own arithmetic in each rounding mode.
 #include "check.h"
-#include "emu/num_order.h"
+#include "emu/isa/num_order.h"
 #include "num_ref.h"
 
 enum { ROUNDS = 150000 };

@@ -1,6 +1,6 @@
-// src/emu/num_half.h: every f16 and bf16 value, and arithmetic against exact sums of whole numbers.
+// src/emu/isa/num_half.h: every f16 and bf16 value, and arithmetic against exact sums of whole numbers.
 #include "check.h"
-#include "emu/num_half.h"
+#include "emu/isa/num_half.h"
 #include "num_ref.h"
 
 enum { ROUNDS = 300000 };

@@ -237,7 +237,7 @@ int main(int argc, char **argv) {
 #else // Here: evaluate the expressions, compare the hashes.
 
 #include "check.h"
-#include "emu/num_cvt.h"
+#include "emu/isa/num_cvt.h"
 
 // clang-format off
 #define TYPE_f float

@@ -1,6 +1,6 @@
-// src/emu/num_int.h against the PTX manual's own loops over bits, and against 128-bit arithmetic.
+// src/emu/isa/num_int.h against the PTX manual's own loops over bits, and against 128-bit arithmetic.
 #include "check.h"
-#include "emu/num_int.h"
+#include "emu/isa/num_int.h"
 #include "num_ref.h"
 
 enum { ROUNDS = 200000 };

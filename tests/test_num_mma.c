@@ -1,8 +1,8 @@
-// src/emu/num_mma.h: fragments by the manual's formulas, products by plain loops, and all of it as on an
+// src/emu/isa/num_mma.h: fragments by the manual's formulas, products by plain loops, and all of it as on an
 // H200.
 #include "check.h"
-#include "emu/num_cvt.h"
-#include "emu/num_mma.h"
+#include "emu/isa/num_cvt.h"
+#include "emu/isa/num_mma.h"
 #include "num_ref.h"
 
 enum { REGS = NUM_MAX_MMA_REGS };

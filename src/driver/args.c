@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/text.h"
-#include "emu/num_half.h"
+#include "emu/isa/num_half.h"
 
 static const struct {
   const char *name;

@@ -274,7 +274,7 @@ typedef struct SolEmuFlight {
 // The longest chain of each block, summed over the blocks that ran: what its slowest warp does one after the
 // other, and what other warps did that it had to wait for. Warps that meet at a barrier of the block or the
 // cluster all go on with the chain of the one that had the longest way to it, by weights that only serve to
-// compare (SolEmuChain to clocks: emu/chain.c). A wait for loads is as in SolEmuFlight, where the warp has
+// compare (SolEmuChain to clocks: emu/watch/chain.c). A wait for loads is as in SolEmuFlight, where the warp has
 // any on their way, and goes beyond L1 if one of them does; of loads from shared or local memory a warp has
 // four on their way before it waits. Modelled, as L1 is.
 #define SOL_EMU_CHAIN(X)                                                                                     \

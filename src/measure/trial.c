@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/heap.h"
-#include "emu/num_cvt.h"
-#include "emu/num_half.h"
+#include "emu/isa/num_cvt.h"
+#include "emu/isa/num_half.h"
 
 enum { POISON = 0xA5, ALIGN = 256 };
 

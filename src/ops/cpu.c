@@ -1,7 +1,7 @@
 #include "ops/cpu.h"
 
-#include "emu/num_cvt.h"
-#include "emu/num_half.h"
+#include "emu/isa/num_cvt.h"
+#include "emu/isa/num_half.h"
 
 void cpu_load(SolDtype dtype, const void *base, int64_t index, int64_t count, float *restrict out) {
   if (dtype == SOL_FP32)

@@ -1,8 +1,8 @@
 #include "ops/norm.h"
 
 #include "base/error.h"
-#include "emu/num_cvt.h"
-#include "emu/num_half.h"
+#include "emu/isa/num_cvt.h"
+#include "emu/isa/num_half.h"
 
 // Which kernel takes a row of up to `chunks` chunks of 16 bytes (its number is that of the type's first
 // kernel and this), how many chunks its threads have each, in blocks of how many threads (0: as many as it

@@ -1,0 +1,348 @@
+// From a lane's address to the host's memory, with every check, and on to the memory model.
+#include "base/format.h"
+#include "emu/watch/observe.h"
+
+// ---- addresses ----
+
+static void addresses(EmuCtx *x, const EmuInst *i, uint64_t *addr) {
+  uint64_t offset = (uint64_t)i->offset;
+  if (i->flags & EMU_FLAG_FRAME) offset += x->frame->local_base;
+  if (i->abytes == 8) {
+    const uint64_t *a = EMU_IN(uint64_t, i->a);
+    EMU_EACH(l) addr[l] = a[l] + offset;
+  } else {
+    const uint32_t *a = EMU_IN(uint32_t, i->a);
+    EMU_EACH(l) addr[l] = (uint32_t)(a[l] + (uint32_t)offset);
+  }
+}
+
+// What is wrong with an address of global memory, in words.
+static void report_global(EmuCtx *x, const EmuInst *i, int lane, uint64_t address, uint32_t bytes,
+                          bool store) {
+  const EmuAlloc *near = emu_nearest_alloc(x->launch->emu, address);
+  unsigned long long at = address;
+  const char *what = store ? "write" : "read";
+  uint32_t bit = 1u << lane;
+  if (address < 65536) {
+    emu_find(x, i, bit, SOL_EMU_NULL, address, bytes, "%s of %u bytes at 0x%llx", what, bytes, at);
+  } else if (!near) {
+    emu_find(x, i, bit, SOL_EMU_OUT_OF_BOUNDS, address, bytes,
+             "%s of %u bytes at 0x%llx; nothing is allocated", what, bytes, at);
+  } else if (address >= near->base && address - near->base < near->size && near->freed) {
+    emu_find(x, i, bit, SOL_EMU_AFTER_FREE, address, bytes,
+             "%s of %u bytes at 0x%llx, %llu bytes into freed %s (%llu bytes)", what, bytes, at,
+             (unsigned long long)(address - near->base), near->label[0] ? near->label : "memory",
+             (unsigned long long)near->size);
+  } else {
+    bool after = address >= near->base;
+    uint64_t by = after ? (address >= near->base + near->size ? address - (near->base + near->size) : 0)
+                        : near->base - address;
+    emu_find(x, i, bit, SOL_EMU_OUT_OF_BOUNDS, address, bytes,
+             "%s of %u bytes at 0x%llx, %llu bytes %s %s of %llu bytes at 0x%llx", what, bytes, at,
+             (unsigned long long)by, after ? "past the end of" : "before",
+             near->label[0] ? near->label : "the allocation", (unsigned long long)near->size,
+             (unsigned long long)near->base);
+  }
+}
+
+static uint8_t *global_host(EmuCtx *x, const EmuInst *i, int lane, uint64_t address, uint32_t bytes,
+                            bool store) {
+  EmuWorker *w = emu_worker(x);
+  EmuAlloc *a = w->last[i->index];
+  if (!a || a->freed || address - a->base >= a->size) a = emu_find_alloc(x->launch->emu, address);
+  if (a && !a->freed && a->size - (address - a->base) >= bytes) {
+    w->last[i->index] = a;
+    return a->host + (address - a->base);
+  }
+  report_global(x, i, lane, address, bytes, store);
+  return NULL;
+}
+
+static uint8_t *shared_host(EmuCtx *x, const EmuInst *i, int lane, uint64_t *address, uint32_t bytes,
+                            bool store) {
+  uint64_t offset = *address & ((1u << EMU_RANK_SHIFT) - 1), rank = *address >> EMU_RANK_SHIFT;
+  EmuBlock *b = x->block;
+  bool ok = rank <= b->unit->count;
+  if (ok && rank) b = b->unit->blocks[rank - 1];
+  if (ok && b->shared_bytes >= bytes && offset <= b->shared_bytes - bytes) {
+    *address = offset;
+    return b->shared + offset;
+  }
+  emu_find(x, i, 1u << lane, SOL_EMU_OUT_OF_BOUNDS, *address, bytes,
+           "%s of %u bytes at 0x%llx of shared memory, of which the block has %llu bytes",
+           store ? "write" : "read", bytes, (unsigned long long)*address,
+           (unsigned long long)b->shared_bytes);
+  return NULL;
+}
+
+static uint64_t billed_local(const EmuCtx *x, int lane, uint64_t offset, uint32_t bytes) {
+  const EmuRun *run = x->launch;
+  uint64_t slots = (uint64_t)run->units_per_sm * run->cluster_size * run->warps;
+  uint64_t warp = emu_worker(x)->sm->index * slots + (uint64_t)x->block->slot * run->warps + x->warp->index;
+  uint64_t word = bytes > 4 ? bytes : 4;
+  return EMU_LOCAL_BILLED + warp * run->emu->machine.stack_bytes * EMU_LANES +
+         offset / word * word * EMU_LANES + (uint64_t)lane * word + offset % word;
+}
+
+static uint8_t *local_host(EmuCtx *x, const EmuInst *i, int lane, uint64_t *address, uint32_t bytes,
+                           bool store) {
+  uint64_t cap = x->block->local_cap[x->warp->index];
+  if (cap >= bytes && *address <= cap - bytes) {
+    uint8_t *host = x->block->local[x->warp->index] + (uint64_t)lane * cap + *address;
+    *address = billed_local(x, lane, *address, bytes);
+    return host;
+  }
+  emu_find(x, i, 1u << lane, SOL_EMU_OUT_OF_BOUNDS, *address, bytes,
+           "%s of %u bytes at 0x%llx of local memory, of which the thread has %llu bytes",
+           store ? "write" : "read", bytes, (unsigned long long)*address, (unsigned long long)cap);
+  return NULL;
+}
+
+// A kernel's arguments. Nothing is ever written there.
+static uint8_t *param_host(EmuCtx *x, const EmuInst *i, int lane, uint64_t address, uint32_t bytes,
+                           bool store) {
+  const EmuRun *run = x->launch;
+  if (!store && run->param_room >= bytes && address <= run->param_room - bytes) return run->params + address;
+  emu_find(x, i, 1u << lane, SOL_EMU_OUT_OF_BOUNDS, address, bytes,
+           "%s of %u bytes at 0x%llx of the kernel's parameters", store ? "write" : "read", bytes,
+           (unsigned long long)address);
+  return NULL;
+}
+
+// Which space a generic address is in; it becomes one of that space.
+static int space_of(uint64_t *address) {
+  uint64_t a = *address;
+  if (a < EMU_SHARED_WINDOW || a >= EMU_CODE_WINDOW) return PTX_SPACE_GLOBAL;
+  *address = a % EMU_WINDOW_BYTES;
+  if (a < EMU_LOCAL_WINDOW) return PTX_SPACE_SHARED;
+  return a < EMU_PARAM_WINDOW ? PTX_SPACE_LOCAL : PTX_SPACE_PARAM;
+}
+_Static_assert(EMU_SHARED_WINDOW % EMU_WINDOW_BYTES == 0 &&
+                   EMU_LOCAL_WINDOW == EMU_SHARED_WINDOW + EMU_WINDOW_BYTES,
+               "windows follow each other");
+
+static uint32_t alignment(uint32_t bytes) {
+  return bytes & (0u - bytes);
+}
+
+uint32_t emu_resolve_at(EmuCtx *x, const EmuInst *i, uint32_t mask, const uint64_t *addr, int space,
+                        uint32_t bytes, bool store, EmuAccess *acc) {
+  acc->mask = acc->shared = acc->local = 0;
+  uint32_t bad = 0;
+  for (uint32_t left = mask; left; left &= left - 1) {
+    int l = emu_first(left);
+    uint64_t at = addr[l];
+    uint8_t *host = NULL;
+    if (at % alignment(bytes)) {
+      emu_find(x, i, 1u << l, SOL_EMU_MISALIGNED, at, bytes,
+               "%s of %u bytes at 0x%llx, which is no multiple of %u", store ? "write" : "read", bytes,
+               (unsigned long long)at, alignment(bytes));
+      bad |= 1u << l;
+      continue;
+    }
+    int in = space == PTX_SPACE_GENERIC ? space_of(&at) : space;
+    switch (in) {
+    case PTX_SPACE_SHARED:
+    case PTX_SPACE_SHARED_CLUSTER:
+      host = shared_host(x, i, l, &at, bytes, store);
+      if (host) acc->shared |= 1u << l;
+      break;
+    case PTX_SPACE_LOCAL:
+      host = local_host(x, i, l, &at, bytes, store);
+      if (host) acc->local |= 1u << l;
+      break;
+    case PTX_SPACE_PARAM: host = param_host(x, i, l, at, bytes, store); break;
+    default: host = global_host(x, i, l, at, bytes, store); break;
+    }
+    acc->addr[l] = at;
+    acc->host[l] = host;
+    if (host)
+      acc->mask |= 1u << l;
+    else
+      bad |= 1u << l;
+  }
+  if (bad && !x->launch->launch->keep_going) {
+    emu_stop(x->launch, SOL_EMU_FAULT);
+    x->budget = 0;
+  }
+  return acc->mask;
+}
+
+// All active lanes in the allocation that the instruction used last: the usual case.
+static bool resolve_fast(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t bytes, EmuAccess *acc) {
+  const EmuAlloc *a = emu_worker(x)->last[i->index];
+  if (!a || a->size < bytes) return false;
+  uint64_t base = a->base, limit = a->size - bytes, bad = 0, low = alignment(bytes) - 1;
+  const uint64_t *addr = acc->addr;
+  if (mask == EMU_ALL) {
+    for (int l = 0; l < EMU_LANES; l++) bad |= (uint64_t)(addr[l] - base > limit) | (addr[l] & low);
+  } else {
+    for (int l = 0; l < EMU_LANES; l++)
+      bad |= ((uint64_t)(addr[l] - base > limit) | (addr[l] & low)) & (0 - (uint64_t)(mask >> l & 1));
+  }
+  if (bad || a->freed) return false;
+  uint8_t *host = a->host;
+  for (int l = 0; l < EMU_LANES; l++)
+    acc->host[l] = (uint8_t *)((uintptr_t)host + (uintptr_t)(addr[l] - base));
+  acc->mask = mask;
+  acc->shared = acc->local = 0;
+  return true;
+}
+
+static bool resolve_shared(EmuCtx *x, uint32_t mask, uint32_t bytes, EmuAccess *acc) {
+  if (x->block->shared_bytes < bytes) return false;
+  uint64_t limit = x->block->shared_bytes - bytes, bad = 0, low = alignment(bytes) - 1;
+  const uint64_t *addr = acc->addr;
+  for (int l = 0; l < EMU_LANES; l++)
+    bad |= ((uint64_t)(addr[l] > limit) | (addr[l] & low)) & (0 - (uint64_t)(mask >> l & 1));
+  if (bad) return false;
+  uint8_t *host = x->block->shared;
+  for (int l = 0; l < EMU_LANES; l++) acc->host[l] = (uint8_t *)((uintptr_t)host + (uintptr_t)addr[l]);
+  acc->mask = acc->shared = mask;
+  acc->local = 0;
+  return true;
+}
+
+EMU_HOT uint32_t emu_resolve(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t bytes, bool store,
+                             EmuAccess *acc) {
+  addresses(x, i, acc->addr);
+  switch (i->space) {
+  case PTX_SPACE_SHARED:
+  case PTX_SPACE_SHARED_CLUSTER:
+    if (resolve_shared(x, mask, bytes, acc)) return mask;
+    break;
+  case PTX_SPACE_LOCAL:
+  case PTX_SPACE_PARAM: break;
+  default:
+    if (resolve_fast(x, i, mask, bytes, acc)) return mask;
+  }
+  uint64_t addr[EMU_LANES];
+  memcpy(addr, acc->addr, sizeof addr);
+  return emu_resolve_at(x, i, mask, addr, i->space, bytes, store, acc);
+}
+
+// ---- counting ----
+
+void emu_log_room(EmuCtx *x) {
+  EmuSm *sm = emu_worker(x)->sm;
+  if (sm->log->capacity - sm->log->count >= EMU_LOG_RESERVE) return;
+  sm->full = true;
+  x->budget = 0;
+}
+
+// Words of constant memory that differ, which it gives one after another.
+static uint32_t distinct_words(const uint64_t *addr, uint32_t mask) {
+  uint32_t words = 0;
+  for (; mask; words++) {
+    uint64_t word = addr[emu_first(mask)] / 4;
+    uint32_t here = 0;
+    for (int l = 0; l < EMU_LANES; l++) here |= (uint32_t)(addr[l] / 4 == word) << l;
+    mask &= ~here;
+  }
+  return words;
+}
+
+void emu_count_as(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, SolMemOp op,
+                  SolSharedOp shared) {
+  SolEmuCounts *c = &x->counts[i->index];
+  EmuWorker *w = emu_worker(x);
+  c->bytes += (uint64_t)emu_popc(acc->mask) * bytes;
+  if (!x->launch->counting) return;
+  if (acc->shared) {
+    SolWavefronts passes = sol_banks(acc->addr, acc->shared, bytes, shared);
+    c->shared_requests++;
+    c->wavefronts += passes.wavefronts;
+    c->wavefronts_ideal += passes.ideal;
+  }
+  uint32_t rest = acc->mask & ~acc->shared;
+  if (!rest) {
+    if (x->launch->observing) emu_observe_access(x, i, acc, bytes, op);
+    return;
+  }
+  if (i->space == PTX_SPACE_CONST || i->space == PTX_SPACE_PARAM) { // a cache of its own
+    c->requests++;
+    if (i->space == PTX_SPACE_CONST) c->turns += distinct_words(acc->addr, rest);
+    return;
+  }
+  sol_coalesce(acc->addr, rest, bytes, &w->coalesced);
+  sol_l1_access(&w->sm->l1, &w->coalesced, op, i->index, &w->l1_counts[i->index], w->sm->log);
+  emu_log_room(x);
+  if (x->launch->observing) emu_observe_access(x, i, acc, bytes, op);
+}
+
+// Counts again what depends on the shape; `first` is the first active lane's address.
+static void count_anew(EmuShape *s, uint64_t first, uint32_t bytes, bool is_shared, SolSharedOp shared) {
+  uint64_t addr[EMU_LANES];
+  for (int l = 0; l < EMU_LANES; l++) addr[l] = first + (uint64_t)(int64_t)s->delta[l];
+  if (is_shared) {
+    SolWavefronts passes = sol_banks(addr, s->mask, bytes, shared);
+    s->wavefronts = (uint16_t)passes.wavefronts;
+    s->wavefronts_ideal = (uint16_t)passes.ideal;
+  } else {
+    sol_coalesce(addr, s->mask, bytes, s->coalesced);
+    s->line = first / SOL_LINE_BYTES;
+  }
+  s->counted = true;
+}
+
+// Moving all lanes by whole words, of which lanes of more than one are aligned to theirs, turns the banks and
+// changes no pass; moving them by whole lines changes no sector but in its line's number.
+void emu_count_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first, SolMemOp op,
+                     SolSharedOp shared) {
+  SolEmuCounts *c = &x->counts[i->index];
+  EmuWorker *w = emu_worker(x);
+  uint32_t bytes = (uint32_t)i->bytes * i->vec;
+  c->bytes += (uint64_t)emu_popc(s->mask) * bytes;
+  if (!x->launch->counting) return;
+  bool is_shared = i->space == PTX_SPACE_SHARED;
+  if (i->space == PTX_SPACE_CONST) { // a cache of its own
+    if (!s->counted) {
+      uint64_t addr[EMU_LANES];
+      for (int l = 0; l < EMU_LANES; l++) addr[l] = first + (uint64_t)(int64_t)s->delta[l];
+      s->wavefronts = (uint16_t)distinct_words(addr, s->mask);
+      s->counted = true;
+    }
+    c->requests++;
+    c->turns += s->wavefronts;
+    return;
+  }
+  uint8_t ends = (uint8_t)(first & (is_shared ? SOL_BANK_BYTES - 1 : SOL_LINE_BYTES - 1));
+  if (!s->counted || s->ends != ends) {
+    count_anew(s, first, bytes, is_shared, shared);
+    s->ends = ends;
+  }
+  if (is_shared) {
+    c->shared_requests++;
+    c->wavefronts += s->wavefronts;
+    c->wavefronts_ideal += s->wavefronts_ideal;
+    if (x->launch->observing) emu_observe_shape(x, i, s, first, op);
+    return;
+  }
+  uint64_t lines = first / SOL_LINE_BYTES - s->line;
+  s->line += lines;
+  for (uint32_t k = 0; k < s->coalesced->lines; k++) s->coalesced->line[k].line += lines;
+  sol_l1_access(&w->sm->l1, s->coalesced, op, i->index, &w->l1_counts[i->index], w->sm->log);
+  emu_log_room(x);
+  if (x->launch->observing) emu_observe_shape(x, i, s, first, op);
+}
+
+void emu_count(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, EmuTraffic traffic) {
+  static const struct {
+    SolMemOp op;
+    SolSharedOp shared;
+    EmuUse use;
+  } as[] = {
+      [EMU_LOAD] = {SOL_MEM_LOAD, SOL_SHARED_LOAD, EMU_USE_LOAD},
+      [EMU_STORE] = {SOL_MEM_STORE, SOL_SHARED_STORE, EMU_USE_STORE},
+      [EMU_ATOMIC] = {SOL_MEM_ATOMIC, SOL_SHARED_ATOMIC, EMU_USE_ATOMIC},
+      [EMU_REDUCE] = {SOL_MEM_ATOMIC, SOL_SHARED_ATOMIC, EMU_USE_ATOMIC},
+      [EMU_INCREMENT] = {SOL_MEM_ATOMIC, SOL_SHARED_INCREMENT, EMU_USE_ATOMIC},
+      [EMU_CAS] = {SOL_MEM_ATOMIC, SOL_SHARED_CAS, EMU_USE_ATOMIC},
+      [EMU_CAS_LOOP] = {SOL_MEM_ATOMIC, SOL_SHARED_CAS_LOOP, EMU_USE_ATOMIC},
+      [EMU_LOAD_L2] = {SOL_MEM_LOAD_L2, SOL_SHARED_LOAD, EMU_USE_LOAD},
+  };
+  if (as[traffic].use == EMU_USE_ATOMIC) x->counts[i->index].atomics += emu_popc(acc->mask);
+  if (x->launch->checking) emu_check_access(x, i, acc, bytes, as[traffic].use);
+  emu_count_as(x, i, acc, bytes, as[traffic].op, as[traffic].shared);
+  if (x->launch->observing && as[traffic].use == EMU_USE_ATOMIC) emu_observe_atomic(x, i, acc);
+}

@@ -1,0 +1,338 @@
+// Functions that the device's run-time library has: vprintf, malloc, free, __assertfail.
+#include "base/buffer.h"
+#include "base/format.h"
+#include "emu/core/state.h"
+
+// ---- arguments ----
+
+static uint64_t argument(const EmuCtx *x, const EmuInst *i, uint32_t k, int lane) {
+  const EmuCall *call = i->more;
+  uint64_t v = 0;
+  if (k >= call->arg_count) return 0;
+  const EmuMove *m = &call->args[k];
+  uint32_t bytes = m->bytes < 8 ? m->bytes : 8;
+  if (m->in_frame)
+    memcpy(&v, x->frame->params + (size_t)lane * x->frame->param_stride + m->offset, bytes);
+  else
+    memcpy(&v, (const uint8_t *)emu_at(x, m->loc) + (size_t)lane * m->bytes, bytes);
+  return v;
+}
+
+static void answer(EmuCtx *x, const EmuInst *i, int lane, uint64_t value) {
+  const EmuCall *call = i->more;
+  if (!call->result_count) return;
+  const EmuMove *m = &call->results[0];
+  uint32_t bytes = m->bytes < 8 ? m->bytes : 8;
+  if (m->in_frame)
+    memcpy(x->frame->params + (size_t)lane * x->frame->param_stride + m->offset, &value, bytes);
+  else
+    memcpy((uint8_t *)emu_at(x, m->loc) + (size_t)lane * m->bytes, &value, bytes);
+}
+
+// One byte at a generic address; findings where there is none.
+static bool read_bytes(EmuCtx *x, const EmuInst *i, int lane, uint64_t address, void *to, uint32_t bytes) {
+  uint64_t addr[EMU_LANES];
+  EmuAccess acc;
+  for (uint32_t k = 0; k < bytes; k++) {
+    addr[lane] = address + k;
+    if (!emu_resolve_at(x, i, 1u << lane, addr, PTX_SPACE_GENERIC, 1, false, &acc)) return false;
+    ((uint8_t *)to)[k] = *acc.host[lane];
+  }
+  return true;
+}
+
+static void put_string(EmuCtx *x, const EmuInst *i, int lane, uint64_t address, size_t most, SolBuffer *out) {
+  for (size_t n = 0; n < most; n++) {
+    char c;
+    if (!read_bytes(x, i, lane, address + n, &c, 1) || !c) return;
+    sol_buffer_put(out, &c, 1);
+  }
+}
+
+// ---- printf ----
+
+typedef struct Spec {
+  bool left, zero, plus, space, alt;
+  int width, precision; // precision -1: none
+  int size;             // bytes of an integer
+  char kind;
+} Spec;
+
+typedef struct Args {
+  EmuCtx *x;
+  const EmuInst *i;
+  int lane;
+  uint64_t at; // generic address of the next one
+} Args;
+
+static uint64_t next_arg(Args *a, uint32_t bytes) {
+  uint64_t v = 0;
+  a->at = (a->at + bytes - 1) / bytes * bytes;
+  read_bytes(a->x, a->i, a->lane, a->at, &v, bytes);
+  a->at += bytes;
+  return v;
+}
+
+static void pad(SolBuffer *out, const Spec *s, const char *sign, const char *digits, size_t length,
+                bool zeros) {
+  size_t all = strlen(sign) + length, width = s->width > 0 ? (size_t)s->width : 0;
+  size_t fill = width > all ? width - all : 0;
+  if (!s->left && !zeros) sol_buffer_fill(out, ' ', fill);
+  sol_buffer_puts(out, sign);
+  if (!s->left && zeros) sol_buffer_fill(out, '0', fill);
+  sol_buffer_put(out, digits, length);
+  if (s->left) sol_buffer_fill(out, ' ', fill);
+}
+
+static void put_integer(SolBuffer *out, const Spec *s, uint64_t v) {
+  char digits[96];
+  size_t n = sizeof digits;
+  bool is_signed = s->kind == 'd' || s->kind == 'i';
+  if (s->size < 8) {
+    int shift = 64 - s->size * 8;
+    v = is_signed ? (uint64_t)((int64_t)(v << shift) >> shift) : v << shift >> shift;
+  }
+  bool negative = is_signed && (int64_t)v < 0;
+  uint64_t rest = negative ? 0 - v : v, base = s->kind == 'x' || s->kind == 'X' || s->kind == 'p' ? 16
+                                               : s->kind == 'o'                                   ? 8
+                                                                                                  : 10;
+  const char *set = s->kind == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
+  for (; rest; rest /= base) digits[--n] = set[rest % base];
+  size_t want = s->precision < 0 ? 1 : s->precision > 64 ? 64 : (size_t)s->precision;
+  while (sizeof digits - n < want) digits[--n] = '0';
+  const char *sign = negative ? "-" : is_signed && s->plus ? "+" : is_signed && s->space ? " " : "";
+  if ((s->alt && v && base == 16) || s->kind == 'p') sign = s->kind == 'X' ? "0X" : "0x";
+  if (s->alt && base == 8 && digits[n] != '0') digits[--n] = '0';
+  pad(out, s, sign, digits + n, sizeof digits - n, s->zero && s->precision < 0);
+}
+
+static void put_float(SolBuffer *out, const Spec *s, uint64_t bits) {
+  double v;
+  memcpy(&v, &bits, 8);
+  char text[512];
+  bool negative = bits >> 63 != 0, finite = __builtin_isfinite(v);
+  if (negative) v = -v;
+  int precision = s->precision < 0 ? 6 : s->precision > 300 ? 300 : s->precision;
+  size_t n = 0;
+  if (!finite)
+    n = sol_format(text, sizeof text, "%s", v != v ? "nan" : "inf");
+  else if (s->kind == 'f' || s->kind == 'F')
+    n = sol_format(text, sizeof text, "%.*f", precision, v);
+  else if (s->kind == 'e' || s->kind == 'E')
+    n = sol_format(text, sizeof text, "%.*e", precision, v);
+  else
+    n = sol_format(text, sizeof text, "%.*g", precision, v);
+  if (n >= sizeof text) n = sizeof text - 1;
+  for (size_t k = 0; k < n && s->kind < 'a'; k++)
+    if (text[k] >= 'a' && text[k] <= 'z') text[k] = (char)(text[k] - 'a' + 'A');
+  pad(out, s, negative ? "-" : s->plus ? "+" : s->space ? " " : "", text, n, s->zero && finite);
+}
+
+static const char *number(const char *at, Args *args, int *out) {
+  if (*at == '*') {
+    *out = (int)(int32_t)next_arg(args, 4);
+    return at + 1;
+  }
+  int n = 0;
+  for (; *at >= '0' && *at <= '9'; at++) n = n < 100000 ? n * 10 + (*at - '0') : n;
+  *out = n;
+  return at;
+}
+
+static const char *read_spec(const char *at, Args *args, Spec *s) {
+  *s = (Spec){.precision = -1, .size = 4};
+  for (;; at++) {
+    if (*at == '-')
+      s->left = true;
+    else if (*at == '0')
+      s->zero = true;
+    else if (*at == '+')
+      s->plus = true;
+    else if (*at == ' ')
+      s->space = true;
+    else if (*at == '#')
+      s->alt = true;
+    else
+      break;
+  }
+  at = number(at, args, &s->width);
+  if (s->width < 0) s->left = true, s->width = -s->width;
+  if (s->width > 4096) s->width = 4096;
+  if (*at == '.') at = number(at + 1, args, &s->precision);
+  for (;; at++) {
+    if (*at == 'l' || *at == 'z' || *at == 'j' || *at == 't')
+      s->size = 8;
+    else if (*at == 'h')
+      s->size = s->size == 2 ? 1 : 2;
+    else
+      break;
+  }
+  s->kind = *at;
+  return *at ? at + 1 : at;
+}
+
+static int put_formatted(Args *args, const char *format, SolBuffer *out) {
+  int count = 0;
+  while (*format) {
+    if (*format != '%') {
+      const char *end = format;
+      while (*end && *end != '%') end++;
+      sol_buffer_put(out, format, (size_t)(end - format));
+      format = end;
+      continue;
+    }
+    Spec s;
+    const char *start = format;
+    format = read_spec(format + 1, args, &s);
+    SolBuffer text = {0};
+    char c;
+    switch (s.kind) {
+    case '%': sol_buffer_puts(out, "%"); continue;
+    case 'd':
+    case 'i':
+    case 'u':
+    case 'x':
+    case 'X':
+    case 'o': put_integer(out, &s, next_arg(args, s.size == 8 ? 8 : 4)); break;
+    case 'p':
+      s.size = 8;
+      put_integer(out, &s, next_arg(args, 8));
+      break;
+    case 'f':
+    case 'F':
+    case 'e':
+    case 'E':
+    case 'g':
+    case 'G': put_float(out, &s, next_arg(args, 8)); break;
+    case 'c':
+      c = (char)next_arg(args, 4);
+      pad(out, &s, "", &c, 1, false);
+      break;
+    case 's':
+      put_string(args->x, args->i, args->lane, next_arg(args, 8),
+                 s.precision < 0 ? 4096 : (size_t)s.precision, &text);
+      pad(out, &s, "", text.text ? text.text : "", text.length, false);
+      sol_buffer_free(&text);
+      break;
+    default: sol_buffer_put(out, start, (size_t)(format - start)); continue;
+    }
+    count++;
+  }
+  return count;
+}
+
+static void do_vprintf(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  EmuRun *run = x->launch;
+  for (; mask; mask &= mask - 1) {
+    int l = emu_first(mask);
+    SolBuffer format = {0}, out = {0};
+    Args args = {.x = x, .i = i, .lane = l, .at = argument(x, i, 1, l)};
+    put_string(x, i, l, argument(x, i, 0, l), 65536, &format);
+    int count = put_formatted(&args, format.text ? format.text : "", &out);
+    sol_spin_lock(&run->print_lock);
+    if (run->launch->print && out.length) run->launch->print(run->launch->print_ctx, out.text, out.length);
+    sol_spin_unlock(&run->print_lock);
+    answer(x, i, l, (uint64_t)count);
+    sol_buffer_free(&format);
+    sol_buffer_free(&out);
+  }
+}
+
+static void assert_fail(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  int l = emu_first(mask);
+  SolBuffer what = {0}, file = {0}, where = {0};
+  put_string(x, i, l, argument(x, i, 0, l), 100, &what);
+  put_string(x, i, l, argument(x, i, 1, l), 100, &file);
+  put_string(x, i, l, argument(x, i, 3, l), 60, &where);
+  emu_find(x, i, mask, SOL_EMU_ASSERTION, 0, 0, "%s:%u: %s: '%s' failed", file.text ? file.text : "",
+           (unsigned)argument(x, i, 2, l), where.text ? where.text : "", what.text ? what.text : "");
+  sol_buffer_free(&what);
+  sol_buffer_free(&file);
+  sol_buffer_free(&where);
+  emu_stop(x->launch, SOL_EMU_FAULT);
+  x->budget = 0;
+}
+
+// ---- device heap ----
+
+// One allocation of the machine, cut into pieces, each after a header. First fit; free neighbours are joined
+// as the search passes them.
+typedef struct Piece {
+  uint64_t bytes; // of it, the header included
+  uint64_t used;  // MAGIC: in use
+} Piece;
+#define PIECE_USED UINT64_C(0x736f6c2d68656170)
+
+static Piece *piece_at(const EmuAlloc *heap, uint64_t at) {
+  return (Piece *)(void *)(heap->host + at);
+}
+
+static uint64_t heap_take(EmuAlloc *heap, uint64_t bytes) {
+  uint64_t need = (bytes + 15) / 16 * 16 + sizeof(Piece);
+  if (bytes > heap->size) return 0;
+  for (uint64_t at = 0; at + sizeof(Piece) <= heap->size;) {
+    Piece *p = piece_at(heap, at);
+    if (!p->bytes) p->bytes = heap->size - at; // never touched: all the rest
+    while (p->used != PIECE_USED && at + p->bytes + sizeof(Piece) <= heap->size) {
+      Piece *next = piece_at(heap, at + p->bytes);
+      if (next->used == PIECE_USED || !next->bytes) break;
+      p->bytes += next->bytes;
+    }
+    if (p->used != PIECE_USED && p->bytes >= need) {
+      uint64_t left = p->bytes - need;
+      if (left >= 2 * sizeof(Piece)) {
+        *piece_at(heap, at + need) = (Piece){.bytes = left};
+        p->bytes = need;
+      }
+      p->used = PIECE_USED;
+      return heap->base + at + sizeof(Piece);
+    }
+    at += p->bytes;
+  }
+  return 0;
+}
+
+static void do_malloc(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  SolEmu *emu = x->launch->emu;
+  for (; mask; mask &= mask - 1) {
+    uint64_t bytes = argument(x, i, 0, emu_first(mask)), at = 0;
+    sol_spin_lock(&emu->lock);
+    if (emu->heap && bytes) at = heap_take(emu->heap, bytes);
+    sol_spin_unlock(&emu->lock);
+    answer(x, i, emu_first(mask), at);
+  }
+}
+
+static void do_free(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  SolEmu *emu = x->launch->emu;
+  for (; mask; mask &= mask - 1) {
+    int l = emu_first(mask);
+    uint64_t address = argument(x, i, 0, l), at = address - sizeof(Piece);
+    const EmuAlloc *heap = emu->heap;
+    if (!address) continue;
+    bool ok = heap && at >= heap->base && at - heap->base < heap->size && at % 16 == 0;
+    sol_spin_lock(&emu->lock);
+    Piece *p = ok ? piece_at(heap, at - heap->base) : NULL;
+    ok = ok && p->used == PIECE_USED;
+    if (ok) p->used = 0;
+    sol_spin_unlock(&emu->lock);
+    if (ok) continue;
+    emu_find(x, i, 1u << l, SOL_EMU_BAD_USE, address, 0,
+             "free of 0x%llx, which malloc did not give or which is free", (unsigned long long)address);
+    if (!x->launch->launch->keep_going) {
+      emu_stop(x->launch, SOL_EMU_FAULT);
+      x->budget = 0;
+    }
+  }
+}
+
+EmuHandler *emu_builtin(const char *name) {
+  static const struct {
+    const char *name;
+    EmuHandler *run;
+  } all[] = {
+      {"vprintf", do_vprintf}, {"malloc", do_malloc}, {"free", do_free}, {"__assertfail", assert_fail}};
+  for (size_t k = 0; k < SOL_COUNT(all); k++)
+    if (strcmp(all[k].name, name) == 0) return all[k].run;
+  return NULL;
+}

@@ -1,0 +1,176 @@
+// Fibers: lanes of one warp that must not wait for each other. A warp starts as one; lanes that spin, or wait
+// at a barrier that others have not reached, are parted from the rest. They share frames: lanes are apart in
+// registers.
+#include "base/heap.h"
+#include "emu/core/state.h"
+
+EmuFiber *emu_new_fiber(EmuWarp *warp) {
+  EmuFiber *f = sol_heap_alloc(sizeof *f);
+  if (!f) return NULL;
+  *f = (EmuFiber){.warp = warp, .next = warp->fibers};
+  warp->fibers = f;
+  return f;
+}
+
+static void drop(EmuCtx *x, EmuFiber *f) {
+  for (uint32_t k = 0; k < f->count; k++)
+    if (f->entries[k].base) emu_release_frame(x, f->entries[k].frame);
+  sol_heap_free(f->entries);
+  sol_heap_free(f);
+}
+
+void emu_sweep(EmuCtx *x, EmuWarp *warp) {
+  for (EmuFiber **at = &warp->fibers; *at;) {
+    EmuFiber *f = *at;
+    if (f->state != EMU_ENDED) {
+      at = &f->next;
+      continue;
+    }
+    *at = f->next;
+    drop(x, f);
+  }
+}
+
+bool emu_split(EmuCtx *x, uint32_t lanes) {
+  EmuFiber *f = x->fiber;
+  if (f->lanes == lanes) return true;
+  EmuFiber *rest = emu_new_fiber(x->warp);
+  if (!rest) return false;
+  emu_store_top(x);
+  for (uint32_t k = 0; k < f->count; k++) {
+    EmuEntry e = f->entries[k];
+    e.mask &= ~lanes;
+    if (!emu_push(rest, e)) return false;
+    if (e.base) e.frame->refs++;
+    f->entries[k].mask &= lanes;
+  }
+  // Entries without lanes would make the two look alike.
+  while (rest->count && !rest->entries[rest->count - 1].mask) {
+    const EmuEntry *top = &rest->entries[--rest->count];
+    if (top->base) emu_release_frame(x, top->frame);
+  }
+  rest->lanes = f->lanes & ~lanes;
+  f->lanes = lanes;
+  x->active &= lanes;
+  return true;
+}
+
+static bool alike(const EmuFiber *a, const EmuFiber *b) {
+  if (a->count != b->count || a->state != EMU_READY || b->state != EMU_READY) return false;
+  for (uint32_t k = 0; k < a->count; k++) {
+    const EmuEntry *p = &a->entries[k], *q = &b->entries[k];
+    if (p->pc != q->pc || p->reconverge != q->reconverge || p->frame != q->frame || p->base != q->base)
+      return false;
+  }
+  return true;
+}
+
+void emu_merge(EmuCtx *x, EmuWarp *warp) {
+  for (EmuFiber *a = warp->fibers; a; a = a->next)
+    for (EmuFiber **at = &a->next; *at;) {
+      EmuFiber *b = *at;
+      if (!alike(a, b)) {
+        at = &b->next;
+        continue;
+      }
+      for (uint32_t k = 0; k < a->count; k++) a->entries[k].mask |= b->entries[k].mask;
+      a->lanes |= b->lanes;
+      *at = b->next;
+      drop(x, b);
+    }
+}
+
+// ---- meeting ----
+
+uint32_t emu_meet(EmuCtx *x, const EmuInst *i, uint32_t mask, EmuLoc members) {
+  if (x->meeting) return x->meeting;
+  const uint32_t *row = EMU_IN(uint32_t, members);
+  uint32_t need = 0;
+  for (uint32_t left = mask; left; left &= left - 1) need |= row[emu_first(left)];
+  need &= x->warp->live;
+  if (!(need & ~mask)) return mask;
+  if (!emu_split(x, mask)) {
+    emu_find(x, i, mask, SOL_EMU_STACK, 0, 0, "no memory to part lanes");
+    emu_stop(x->launch, SOL_EMU_FAULT);
+  }
+  EmuFiber *f = x->fiber;
+  f->state = EMU_AT_MEET;
+  f->members = need;
+  f->at = i;
+  x->pc = i->index;
+  emu_store_top(x);
+  x->budget = 0;
+  emu_meets_settle(x, x->warp, false);
+  return 0;
+}
+
+static bool same_meeting(const EmuFiber *a, const EmuFiber *b) {
+  return b->state == EMU_AT_MEET &&
+         (b->at == a->at ||
+          (b->at->run == a->at->run && a->at->fn == EMU_FN_ANY_PLACE && b->at->fn == EMU_FN_ANY_PLACE));
+}
+
+// Executes the instruction for all lanes that wait at it.
+static void meet_now(EmuCtx *x, EmuFiber *f, uint32_t lanes) {
+  EmuFiber *running = x->fiber;
+  EmuFrame *frame = x->frame;
+  uint32_t pc = x->pc, active = x->active;
+  uint8_t *regs = x->bank[EMU_BANK_REGS];
+  x->fiber = f;
+  x->frame = f->entries[f->count - 1].frame;
+  x->bank[EMU_BANK_REGS] = x->frame->regs;
+  x->active = x->meeting = lanes;
+  x->pc = f->at->index + 1;
+  f->at->run(x, f->at, lanes);
+  x->meeting = 0;
+  x->fiber = running, x->frame = frame, x->pc = pc, x->active = active;
+  x->bank[EMU_BANK_REGS] = regs;
+}
+
+static void let_go(EmuCtx *x, EmuFiber *first, EmuWarp *warp) {
+  uint32_t lanes = 0;
+  bool one_frame = true;
+  for (EmuFiber *g = warp->fibers; g; g = g->next) {
+    if (!same_meeting(first, g)) continue;
+    lanes |= g->lanes;
+    one_frame = one_frame && g->entries[g->count - 1].frame == first->entries[first->count - 1].frame;
+  }
+  if (!one_frame && first->at->fn != EMU_FN_ANY_PLACE) {
+    emu_find(x, first->at, lanes, SOL_EMU_BAD_SYNC, 0, 0,
+             "lanes meet at it from different calls of the function");
+    emu_stop(x->launch, SOL_EMU_FAULT);
+    return;
+  }
+  if (one_frame) meet_now(x, first, lanes);
+  const EmuFiber key = *first;
+  for (EmuFiber *g = warp->fibers; g; g = g->next) {
+    if (!same_meeting(&key, g)) continue;
+    g->state = EMU_READY;
+    g->entries[g->count - 1].pc = g->at->index + 1;
+    // The running fiber's own pc stands in x.
+    if (g == x->fiber) x->pc = g->at->index + 1;
+  }
+}
+
+bool emu_meets_settle(EmuCtx *x, EmuWarp *warp, bool force) {
+  bool any = false;
+  for (EmuFiber *f = warp->fibers; f; f = f->next) {
+    if (f->state != EMU_AT_MEET) continue;
+    uint32_t here = 0;
+    for (EmuFiber *g = warp->fibers; g; g = g->next)
+      if (same_meeting(f, g)) here |= g->lanes;
+    uint32_t missing = f->members & warp->live & ~here;
+    if (missing && !force) continue;
+    if (missing) {
+      emu_find(x, f->at, f->lanes, SOL_EMU_BAD_SYNC, 0, 0, "waits for lanes 0x%08x, which never come",
+               missing);
+      if (!x->launch->launch->keep_going) {
+        emu_stop(x->launch, SOL_EMU_FAULT);
+        return true;
+      }
+    }
+    let_go(x, f, warp);
+    any = true;
+  }
+  return any;
+}

@@ -1,0 +1,323 @@
+// Launches. Units (blocks, or clusters of them) are dealt to SMs in turn: SM s gets units s, s + sms, ... and
+// runs them in that order, as many at a time as fit, on one worker. Work goes in rounds: every SM runs until
+// its log of L2 traffic is full, or nothing on it goes on; then L2 is fed from all logs, in a fixed order. So
+// results do not depend on the number of workers, as long as blocks do not talk to each other.
+#include "base/error.h"
+#include "base/heap.h"
+#include "emu/watch/observe.h"
+
+enum {
+  LOG_RECORDS = 16384,
+  // So long may all warps do nothing but spin; nobody outside the launch can help them.
+  IDLE_ROUNDS = 1000,
+  IDLE_INSTRUCTIONS = 20000000
+};
+_Static_assert((int)EMU_LOG_RESERVE >= (int)SOL_MAX_RECORDS && (int)EMU_LOG_RESERVE < LOG_RECORDS / 2,
+               "room for any instruction");
+
+// ---- an SM's turn ----
+
+static bool start_next(EmuCtx *x, EmuSm *sm) {
+  EmuRun *run = x->launch;
+  if (sm->resident >= run->units_per_sm || sm->next_unit >= run->unit_count) return false;
+  uint32_t used = 0, slot = 0; // the first slot that no resident has
+  for (EmuUnit *u = sm->units; u; u = u->next)
+    if (u->slot < 32) used |= 1u << u->slot;
+  while (slot < 31 && used >> slot & 1) slot++;
+  EmuUnit *u = emu_start_unit(x, sm, emu_unit_at(run, sm->next_unit), slot);
+  if (!u) {
+    emu_find_launch(run, SOL_EMU_STACK, "out of memory for another block");
+    emu_stop(run, SOL_EMU_FAULT);
+    return false;
+  }
+  u->slot = slot;
+  u->next = NULL;
+  EmuUnit **end = &sm->units;
+  while (*end) end = &(*end)->next;
+  *end = u;
+  sm->resident++;
+  sm->next_unit += run->sm_count;
+  return true;
+}
+
+static void finish(EmuCtx *x, EmuSm *sm, EmuUnit **at) {
+  EmuUnit *u = *at;
+  *at = u->next;
+  sm->resident--;
+  emu_worker(x)->units_done++;
+  for (uint32_t k = 0; k < u->count && emu_worker(x)->chains; k++)
+    emu_path_end(u->blocks[k], emu_worker(x)->chains);
+  emu_end_unit(x, u);
+}
+
+static void start_counting(EmuRun *run, EmuSm *sm, EmuWorker *w) {
+  if (!sm->l1.sets) sol_l1_init(&sm->l1, run->l1_bytes, sm->l1_memory, run->l1_size, NULL);
+  w->log = (SolLog){.capacity = LOG_RECORDS, .records = w->records, .spare = sm->records};
+  sm->log = &w->log;
+}
+
+// Sorting leaves it in the SM's memory, for L2.
+static void end_counting(EmuRun *run, EmuSm *sm) {
+  sol_log_sort(sm->log);
+  run->logs[sm->index] = *sm->log;
+}
+
+// Runs what is resident, in order; the next unit starts only when all that are there wait for others.
+static void run_sm(EmuCtx *x, EmuSm *sm) {
+  EmuRun *run = x->launch;
+  EmuWorker *w = emu_worker(x);
+  w->sm = sm;
+  sm->full = false;
+  if (run->counting) start_counting(run, sm, w);
+  for (bool again = true; again && !emu_stopping(run);) {
+    again = false;
+    if (!sm->units) start_next(x, sm);
+    for (EmuUnit **at = &sm->units; *at && !emu_stopping(run);) {
+      w->progress = false;
+      EmuTurn turn = emu_run_unit(x, *at);
+      if (w->progress && !__atomic_load_n(&run->progress, __ATOMIC_RELAXED))
+        __atomic_store_n(&run->progress, true, __ATOMIC_RELAXED);
+      if (turn == EMU_TURN_DONE) {
+        finish(x, sm, at);
+        again = true;
+      } else if (turn == EMU_TURN_MORE)
+        goto out;
+      else {
+        again = again || w->progress;
+        at = &(*at)->next;
+      }
+      if (!*at && start_next(x, sm)) again = true;
+    }
+  }
+out:
+  sm->clock += w->instructions;
+  __atomic_add_fetch(&run->instructions, w->instructions, __ATOMIC_RELAXED);
+  w->instructions = 0;
+  sm->done = !sm->units && sm->next_unit >= run->unit_count;
+  if (run->counting) end_counting(run, sm);
+}
+
+static void work_sms(void *ctx, int worker) {
+  EmuRun *run = ctx;
+  EmuCtx *x = &run->workers[worker];
+  for (;;) {
+    uint32_t s = __atomic_fetch_add(&run->next_sm, 1, __ATOMIC_RELAXED);
+    if (s >= run->sm_count) return;
+    if (run->sms[s].done) continue;
+    run_sm(x, &run->sms[s]);
+  }
+}
+
+static void work_shards(void *ctx, int worker) {
+  EmuRun *run = ctx;
+  EmuWorker *w = emu_worker(&run->workers[worker]);
+  for (;;) {
+    uint32_t s = __atomic_fetch_add(&run->next_sm, 1, __ATOMIC_RELAXED);
+    if (s >= SOL_SHARDS) return;
+    if (!run->l2_filled) sol_l2_empty_shard(run->l2, s);
+    sol_l2_drain(run->l2, s, run->logs, run->sm_count, w->l2_counts, run->program->count);
+  }
+}
+
+static bool any_ready(const EmuRun *run) {
+  for (uint32_t s = 0; s < run->sm_count; s++)
+    for (const EmuUnit *u = run->sms[s].units; u; u = u->next)
+      for (uint32_t k = 0; k < u->count; k++)
+        for (uint32_t w = 0; w < u->blocks[k]->warp_count; w++)
+          for (const EmuFiber *f = u->blocks[k]->warps[w].fibers; f; f = f->next)
+            if (f->state == EMU_READY) return true;
+  return false;
+}
+
+static void rounds(EmuRun *run, SolPool *pool) {
+  uint64_t idle_rounds = 0, idle_since = 0;
+  for (;;) {
+    run->next_sm = 0;
+    run->progress = false;
+    sol_pool_run(pool, work_sms, run);
+    if (run->counting) {
+      run->next_sm = 0;
+      sol_pool_run(pool, work_shards, run);
+      run->l2_filled = true;
+      for (uint32_t s = 0; s < run->sm_count; s++) sol_log_empty(&run->logs[s]);
+    }
+    if (emu_stopping(run)) return;
+    bool done = true;
+    for (uint32_t s = 0; s < run->sm_count; s++) done = done && run->sms[s].done;
+    if (done) return;
+    if (run->progress)
+      idle_rounds = 0, idle_since = run->instructions;
+    else
+      idle_rounds++;
+    bool hopeless = idle_rounds > IDLE_ROUNDS && run->instructions - idle_since > IDLE_INSTRUCTIONS;
+    if (!run->progress && (hopeless || !any_ready(run))) {
+      emu_report_deadlock(run);
+      emu_stop(run, SOL_EMU_FAULT);
+      return;
+    }
+  }
+}
+
+// ---- set-up ----
+
+// The first place in memory with EMU_APART bytes to spare at its end that is aligned so.
+static void *aligned(void *memory) {
+  return (uint8_t *)memory + (EMU_APART - (uintptr_t)memory % EMU_APART) % EMU_APART;
+}
+
+// Kept from launch to launch: getting so much memory anew costs more than a small launch.
+static bool keep_memory(void **memory, size_t *bytes, size_t wanted) {
+  if (*bytes >= wanted) return true;
+  sol_heap_free(*memory);
+  *memory = sol_heap_alloc(wanted);
+  *bytes = *memory ? wanted : 0;
+  return *memory;
+}
+
+static SolStatus make_caches(EmuRun *run, SolError *err) {
+  const SolEmuMachine *m = &run->emu->machine;
+  SolEmu *emu = run->emu;
+  bool room = keep_memory(&emu->sm_memory, &emu->sm_bytes, sizeof *run->sms * run->sm_count + EMU_APART);
+  run->logs = sol_heap_alloc(sizeof *run->logs * run->sm_count);
+  if (!room || !run->logs) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  run->sms = aligned(emu->sm_memory);
+  for (uint32_t s = 0; s < run->sm_count; s++) run->sms[s] = (EmuSm){.index = s, .next_unit = s};
+  if (!run->counting) return SOL_OK;
+  uint64_t used = (run->shared_bytes ? run->shared_bytes + 1024 : 0) * run->cluster_size * run->units_per_sm;
+  uint64_t l1 = m->l1_bytes > used ? m->l1_bytes - used : 0;
+  SolL2Config config = {.bytes = m->l2_holds};
+  size_t l1_size = (sol_l1_bytes(l1) + 63) / 64 * 64;
+  size_t log_size = sizeof(SolRecord) * LOG_RECORDS, l2_size = sol_l2_bytes(&config);
+  if (!l2_size)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "an L2 of %llu bytes", (unsigned long long)m->l2_bytes);
+  size_t total = (l1_size + log_size) * run->sm_count + log_size * run->worker_count + l2_size + EMU_APART;
+  run->l2 = sol_heap_alloc(sizeof *run->l2);
+  if (!keep_memory(&emu->cache_memory, &emu->cache_bytes, total) || !run->l2)
+    return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  uint8_t *at = aligned(emu->cache_memory);
+  for (uint32_t s = 0; s < run->sm_count; s++, at += l1_size + log_size) {
+    run->sms[s].l1_memory = at;
+    run->sms[s].records = (SolRecord *)(void *)(at + l1_size);
+    run->logs[s] = (SolLog){.capacity = LOG_RECORDS};
+  }
+  for (uint32_t k = 0; k < run->worker_count; k++, at += log_size)
+    emu_worker(&run->workers[k])->records = (SolRecord *)(void *)at;
+  run->l1_bytes = l1;
+  run->l1_size = l1_size;
+  SolStatus status =
+      sol_l1_init(&run->sms[0].l1, l1, run->sms[0].l1_memory, l1_size, err); // says if it cannot be
+  return status ? status : sol_l2_lay_out(run->l2, &config, at, l2_size, err);
+}
+
+static bool make_shapes(EmuWorker *w, uint32_t count) {
+  if (count > EMU_SHAPES) count = EMU_SHAPES;
+  // What their requests were stands apart: most take few of its many lines.
+  w->shape_memory = sol_heap_alloc((sizeof(EmuShape) + sizeof(SolCoalesced)) * count + EMU_APART);
+  if (!w->shape_memory) return false;
+  w->shapes = aligned(w->shape_memory);
+  SolCoalesced *coalesced = (SolCoalesced *)(void *)(w->shapes + count);
+  for (uint32_t k = 0; k < count; k++) {
+    w->shapes[k].index = UINT32_MAX;
+    w->shapes[k].coalesced = &coalesced[k];
+  }
+  return true;
+}
+
+static bool make_worker(EmuRun *run, EmuCtx *x, uint32_t index) {
+  const EmuProgram *p = run->program;
+  size_t counts = sizeof(SolEmuCounts) * p->count, l1 = sizeof(SolL1Counts) * p->count;
+  size_t l2 = sizeof(SolL2Counts) * (p->count + 1), last = sizeof(EmuAlloc *) * p->count;
+  size_t frames = sizeof(EmuFrame *) * p->function_count;
+  size_t bytes = sizeof(EmuWorker) + counts + l1 + l2 + last + frames + 64 + EMU_APART;
+  uint8_t *memory = sol_heap_alloc(bytes);
+  if (!memory) return false;
+  memset(memory, 0, bytes);
+  uint8_t *at = aligned(memory);
+  EmuWorker *w = (EmuWorker *)(void *)at;
+  at += (sizeof *w + 63) / 64 * 64;
+  w->memory = memory;
+  *x = (EmuCtx){.launch = run, .worker = index, .more = w, .on = w->on, .counts = (SolEmuCounts *)(void *)at};
+  w->l1_counts = (SolL1Counts *)(void *)(at += counts);
+  w->l2_counts = (SolL2Counts *)(void *)(at += l1);
+  w->last = (EmuAlloc **)(void *)(at += l2);
+  w->free_frames = (EmuFrame **)(void *)(at + last);
+  x->bank[EMU_BANK_LAUNCH] = run->consts;
+  if (make_shapes(w, p->shape_count)) return true;
+  sol_heap_free(memory);
+  return false;
+}
+
+static SolStatus make_workers(EmuRun *run, uint32_t count, SolError *err) {
+  size_t consts = run->program->const_bytes + 1024;
+  run->param_room = run->launch->kernel->fn->param_size;
+  uint8_t *memory = sol_heap_alloc(consts + (size_t)run->param_room + 128);
+  run->worker_memory = sol_heap_alloc(sizeof *run->workers * count + EMU_APART);
+  run->const_memory = memory;
+  if (!memory || !run->worker_memory) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  memset(memory, 0, consts + (size_t)run->param_room + 128);
+  run->workers = aligned(run->worker_memory);
+  run->consts = memory + (64 - (uintptr_t)memory % 64) % 64;
+  run->params = run->consts + (consts + 63) / 64 * 64;
+  if (run->param_room) memcpy(run->params, run->launch->params, (size_t)run->param_room);
+  emu_fill_consts(run);
+  for (; run->worker_count < count; run->worker_count++)
+    if (!make_worker(run, &run->workers[run->worker_count], run->worker_count))
+      return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  return SOL_OK;
+}
+
+// Cooperative groups find the memory of their grid barrier through %envreg1 and 2: a size, then the barrier.
+static SolStatus make_workspace(EmuRun *run, SolError *err) {
+  if (!run->launch->cooperative) return SOL_OK;
+  run->workspace = emu_add_alloc(run->emu, 64, "grid barrier");
+  if (!run->workspace) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  uint32_t size = 64;
+  memcpy(run->workspace->host, &size, 4);
+  emu_fill_consts(run);
+  return SOL_OK;
+}
+
+static void clean(EmuRun *run) {
+  emu_touch_clear(run);
+  emu_observe_free(run);
+  if (run->workspace) emu_drop_alloc(run->emu, run->workspace);
+  for (uint32_t s = 0; run->sms && run->workers && s < run->sm_count; s++)
+    while (run->sms[s].units) finish(&run->workers[0], &run->sms[s], &run->sms[s].units);
+  for (uint32_t k = 0; k < run->worker_count; k++) emu_free_worker(&run->workers[k]);
+  sol_heap_free(run->worker_memory);
+  sol_heap_free(run->const_memory);
+  sol_heap_free(run->logs);
+  sol_heap_free(run->l2);
+}
+
+SolStatus sol_emu_launch(SolEmu *emu, const SolEmuLaunch *launch, SolEmuResult *result, SolError *err) {
+  if (!launch->kernel) return sol_fail(err, SOL_ERR_ARGUMENT, "no kernel");
+  if (result->kernel && result->kernel != launch->kernel)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "the result is of another kernel");
+  EmuRun run = {.emu = emu, .launch = launch, .program = launch->kernel->program, .result = result};
+  run.observing = launch->observe;
+  run.counting = !launch->no_counts || run.observing;
+  run.checking = launch->checks || emu->machine.track_init;
+  run.started = sol_thread_clock();
+  SolStatus status = emu_lay_out(&run, err);
+  if (!status && run.observing) status = emu_statics_make(launch->kernel->program, err);
+  if (status) return status;
+  run.statics = run.program->statics;
+  SolPool *pool =
+      sol_pool_create(emu->machine.workers < (int)run.sm_count ? emu->machine.workers : (int)run.sm_count);
+  if (!pool) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  emu->launches++;
+  status = make_workers(&run, (uint32_t)sol_pool_count(pool), err);
+  if (!status) status = make_caches(&run, err);
+  if (!status) status = emu_result_prepare(&run, err);
+  if (!status) status = make_workspace(&run, err);
+  if (!status && !emu_observe_make(&run)) status = sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  if (!status) {
+    rounds(&run, pool);
+    emu_result_add(&run);
+    status = emu_touch_sum(&run, err);
+  }
+  clean(&run);
+  sol_pool_destroy(pool);
+  return status;
+}

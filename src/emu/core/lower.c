@@ -1,0 +1,179 @@
+// From decoded PTX to what runs: a kernel and all it may call, in one array.
+#include "emu/core/lower.h"
+
+#include "base/error.h"
+#include "base/heap.h"
+
+typedef struct Family {
+  const char *name;
+  bool (*lower)(Lower *l, const PtxInst *in, EmuInst *out);
+} Family;
+static const Family families[] = {
+#define EMU_FAMILY(name) {#name, lower_##name},
+#include "emu/core/families.def"
+};
+
+static const Family *find_family(PtxOp op) {
+  const char *name = sol_ptx_op_handler(op);
+  for (size_t i = 0; i < SOL_COUNT(families); i++)
+    if (strcmp(families[i].name, name) == 0) return &families[i];
+  return NULL;
+}
+
+const EmuFunction *emu_function_at(const EmuProgram *program, uint32_t pc) {
+  for (uint32_t i = 0; i < program->function_count; i++)
+    if (pc >= program->functions[i].first && pc <= program->functions[i].end) return &program->functions[i];
+  return &program->functions[0];
+}
+
+void emu_free_program(EmuProgram *program) {
+  if (!program) return;
+  sol_heap_free(program->consts);
+  sol_heap_free(program->statics);
+  sol_arena_free(&program->arena);
+  sol_heap_free(program);
+}
+
+// ---- which functions ----
+
+static bool add_function(EmuProgram *p, const SolPtxModule *ptx, uint32_t index) {
+  if (p->function_of[index] != PTX_NONE || !ptx->functions[index].defined) return false;
+  p->function_of[index] = p->function_count;
+  p->functions[p->function_count++] = (EmuFunction){.fn = &ptx->functions[index], .index = index};
+  return true;
+}
+
+// Breadth first from the kernel. A function that calls by address may reach all whose address is taken.
+static void collect_functions(EmuProgram *p, const SolPtxModule *ptx, uint32_t kernel) {
+  for (uint32_t i = 0; i < ptx->function_count; i++) p->function_of[i] = PTX_NONE;
+  add_function(p, ptx, kernel);
+  for (uint32_t at = 0; at < p->function_count; at++) {
+    const PtxFunction *fn = p->functions[at].fn;
+    for (uint32_t k = 0; k < fn->callee_count; k++) add_function(p, ptx, fn->callees[k]);
+    if (fn->recursive || fn->calls_indirectly || fn->uses_alloca) p->dynamic_calls = true;
+    if (!fn->calls_indirectly) continue;
+    for (uint32_t i = 0; i < ptx->function_count; i++)
+      if (ptx->functions[i].address_taken && !ptx->functions[i].entry) add_function(p, ptx, i);
+  }
+}
+
+static uint64_t frame_local_bytes(const PtxFunction *fn) {
+  uint64_t align = fn->local_align > 16 ? fn->local_align : 16;
+  return (fn->local_bytes + align - 1) / align * align;
+}
+
+// Most local memory that calls without recursion can take: callees come after their callers in no fixed
+// order, so lengths are relaxed until they are stable.
+static bool bound_locals(Lower *l) {
+  EmuProgram *p = l->program;
+  uint64_t *depth = lower_alloc(l, sizeof *depth * p->function_count);
+  if (!depth) return false;
+  for (uint32_t i = 0; i < p->function_count; i++) depth[i] = frame_local_bytes(p->functions[i].fn);
+  for (uint32_t round = 0; !p->dynamic_calls && round < p->function_count; round++) {
+    bool changed = false;
+    for (uint32_t i = 0; i < p->function_count; i++) {
+      const PtxFunction *fn = p->functions[i].fn;
+      for (uint32_t k = 0; k < fn->callee_count; k++) {
+        uint32_t callee = p->function_of[fn->callees[k]];
+        uint64_t need = callee == PTX_NONE ? 0 : frame_local_bytes(fn) + depth[callee];
+        if (need > depth[i]) depth[i] = need, changed = true;
+      }
+    }
+    if (!changed) break;
+  }
+  p->local_bytes = depth[0] + (p->dynamic_calls ? 1024 : 0);
+  return true;
+}
+
+// ---- instructions ----
+
+static SolStatus refuse(Lower *l, const PtxInst *in, SolError *err) {
+  if (l->failed) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  sol_fail(err, SOL_ERR_UNSUPPORTED, "%s: %s%s'%s' cannot be run", l->fn->name, l->reason[0] ? l->reason : "",
+           l->reason[0] ? ": " : "", in->code->text);
+  if (err) err->line = (int32_t)in->line, err->column = 1;
+  return SOL_ERR_UNSUPPORTED;
+}
+
+static SolStatus lower_inst(Lower *l, const PtxInst *in, EmuInst *out, uint32_t pc, SolError *err) {
+  const Family *family = find_family((PtxOp)in->code->op);
+  l->inst = in;
+  l->reason[0] = 0;
+  *out = (EmuInst){.guard = EMU_TRUE, .index = pc, .vec = in->code->vec ? in->code->vec : 1};
+  out->a = out->b = out->c = out->e = out->f = EMU_TRUE;
+  out->d = l->function->spare;
+  if (in->guard != PTX_NONE) out->guard = l->function->reg_loc[in->guard] | (in->guard_not ? EMU_NOT : 0);
+  if (!family || !family->lower(l, in, out) || l->failed || l->reason[0] || !out->run)
+    return refuse(l, in, err);
+  return SOL_OK;
+}
+
+static void implicit_return(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  (void)i;
+  emu_return(x, mask);
+}
+
+static SolStatus lower_one(Lower *l, EmuFunction *f, SolError *err) {
+  const PtxFunction *fn = f->fn;
+  EmuLoc *loc = lower_alloc(l, sizeof *loc * fn->reg_count);
+  if (!loc || !emu_assign_registers(fn, &l->program->arena, loc, &f->reg_bytes))
+    return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  f->reg_loc = loc;
+  f->spare = f->reg_bytes;
+  f->reg_bytes += 512;
+  f->param_skip = fn->entry ? (uint32_t)(fn->param_offset + fn->param_size) : 0;
+  f->param_stride = (uint32_t)((fn->param_bytes - f->param_skip + 15) / 16 * 16);
+  l->fn = fn;
+  l->function = f;
+  for (uint32_t i = 0; i < fn->inst_count; i++) {
+    SolStatus status = lower_inst(l, &fn->insts[i], &l->program->code[f->first + i], f->first + i, err);
+    if (status) return status;
+    l->program->source[f->first + i] = &fn->insts[i];
+  }
+  l->program->code[f->end] = (EmuInst){.run = implicit_return, .guard = EMU_TRUE, .index = f->end};
+  return SOL_OK;
+}
+
+static SolStatus lower_all(Lower *l, uint32_t kernel, SolError *err) {
+  EmuProgram *p = l->program;
+  const SolPtxModule *ptx = l->ptx;
+  p->functions = lower_alloc(l, sizeof *p->functions * ptx->function_count);
+  p->function_of = lower_alloc(l, sizeof *p->function_of * ptx->function_count);
+  if (l->failed) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  collect_functions(p, ptx, kernel);
+  uint64_t count = 0;
+  for (uint32_t i = 0; i < p->function_count; i++) {
+    p->functions[i].first = (uint32_t)count;
+    count += (uint64_t)p->functions[i].fn->inst_count + 1;
+    p->functions[i].end = (uint32_t)(count - 1);
+    if (count > UINT32_MAX / 2) return sol_fail(err, SOL_ERR_RANGE, "too many instructions");
+  }
+  p->count = (uint32_t)count;
+  uint8_t *code = lower_alloc(l, sizeof *p->code * p->count + 64);
+  p->source = lower_alloc(l, sizeof *p->source * p->count);
+  if (l->failed || !bound_locals(l)) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  p->code = (EmuInst *)(void *)(code + (64 - (uintptr_t)code % 64) % 64);
+  p->const_bytes = 64; // EMU_TRUE, EMU_FALSE
+  p->shared_static = ptx->functions[kernel].shared_bytes;
+  lower_const(l, 0, 16); // so that no row follows the last too closely to be read whole
+  for (uint32_t i = 0; i < p->function_count; i++) {
+    SolStatus status = lower_one(l, &p->functions[i], err);
+    if (status) return status;
+  }
+  return SOL_OK;
+}
+
+SolStatus emu_lower(SolEmuModule *module, uint32_t function, EmuProgram **out, SolError *err) {
+  EmuProgram *p = sol_heap_alloc(sizeof *p);
+  if (!p) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  *p = (EmuProgram){.module = module};
+  Lower l = {.module = module, .ptx = module->ptx, .program = p};
+  SolStatus status = lower_all(&l, function, err);
+  sol_heap_free(l.table);
+  if (status) {
+    emu_free_program(p);
+    return status;
+  }
+  *out = p;
+  return SOL_OK;
+}

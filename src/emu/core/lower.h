@@ -1,0 +1,27 @@
+// Inside of lowering: shared by lower.c and operand.c.
+#ifndef SOL_EMU_LOWER_H
+#define SOL_EMU_LOWER_H
+
+#include "emu/core/state.h"
+
+struct Lower {
+  SolEmuModule *module;
+  const SolPtxModule *ptx;
+  EmuProgram *program;
+  const PtxFunction *fn;
+  EmuFunction *function;
+  const PtxInst *inst;
+  uint32_t *table; // hash of constants: number + 1
+  uint32_t table_size;
+  bool failed; // out of memory
+  char reason[200];
+};
+
+EmuLoc lower_const_row(Lower *l, EmuConst want);
+// Value of a symbol's address in its own space, known before the launch; false for dynamic shared memory.
+bool lower_symbol_address(Lower *l, uint32_t symbol, uint64_t *value);
+
+bool lower_call(Lower *l, const PtxInst *in, EmuInst *out);       // call.c
+bool lower_store_bulk(Lower *l, const PtxInst *in, EmuInst *out); // ops_async.c
+
+#endif

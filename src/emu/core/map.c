@@ -1,0 +1,95 @@
+// Memory that the host and kernels share, at one address: the allocation's base is the host's own pointer.
+#include "base/error.h"
+#include "base/format.h"
+#include "base/heap.h"
+#include "emu/core/state.h"
+
+bool emu_reserve_alloc(SolEmu *emu) {
+  if (emu->alloc_count < emu->alloc_cap) return true;
+  uint32_t cap = emu->alloc_cap ? emu->alloc_cap * 2 : 64;
+  EmuAlloc **grown = sol_heap_realloc(emu->allocs, sizeof *grown * cap);
+  if (!grown) return false;
+  emu->allocs = grown;
+  emu->alloc_cap = cap;
+  return true;
+}
+
+void emu_insert_alloc(SolEmu *emu, EmuAlloc *a) {
+  uint32_t at = emu->alloc_count++;
+  for (; at && emu->allocs[at - 1]->base > a->base; at--) emu->allocs[at] = emu->allocs[at - 1];
+  emu->allocs[at] = a;
+}
+
+// What was unmapped stays known as freed until something else is mapped there. False: something lives there.
+static bool clear_place(SolEmu *emu, uint64_t base, uint64_t bytes) {
+  uint32_t kept = 0;
+  bool clear = true;
+  for (uint32_t k = 0; k < emu->alloc_count; k++) {
+    EmuAlloc *a = emu->allocs[k];
+    bool overlaps = a->base < base + bytes && base < a->base + a->size;
+    if (overlaps && !(a->mapped && a->freed)) clear = false;
+    if (overlaps && a->mapped && a->freed)
+      sol_heap_free(a);
+    else
+      emu->allocs[kept++] = a;
+  }
+  emu->alloc_count = kept;
+  return clear;
+}
+
+static EmuAlloc *add_mapped(SolEmu *emu, void *host, uint64_t bytes, const char *label) {
+  EmuAlloc *a = emu_reserve_alloc(emu) ? sol_heap_alloc(sizeof *a) : NULL;
+  if (!a) return NULL;
+  *a = (EmuAlloc){.base = (uint64_t)(uintptr_t)host, .size = bytes, .host = host, .mapped = true};
+  sol_format(a->label, sizeof a->label, "%s", label ? label : "");
+  emu_insert_alloc(emu, a);
+  return a;
+}
+
+SolStatus sol_emu_map(SolEmu *emu, void *host, uint64_t bytes, const char *label, SolError *err) {
+  uint64_t base = (uint64_t)(uintptr_t)host;
+  if (!host || !bytes || bytes > UINT64_MAX - base)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "no memory to map");
+  if (base < EMU_CODE_WINDOW + EMU_WINDOW_BYTES * 2 && base + bytes > EMU_SHARED_WINDOW)
+    return sol_fail(err, SOL_ERR_UNSUPPORTED, "0x%llx lies where the emulator has its windows",
+                    (unsigned long long)base);
+  if (!clear_place(emu, base, bytes))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "[0x%llx, +%llu) is mapped already", (unsigned long long)base,
+                    (unsigned long long)bytes);
+  return add_mapped(emu, host, bytes, label) ? SOL_OK : sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+}
+
+SolStatus sol_emu_unmap(SolEmu *emu, void *host, SolError *err) {
+  EmuAlloc *a = emu_find_alloc(emu, (uint64_t)(uintptr_t)host);
+  if (!a || !a->mapped || a->freed || a->base != (uint64_t)(uintptr_t)host)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "0x%llx is not the start of mapped memory",
+                    (unsigned long long)(uintptr_t)host);
+  a->freed = true;
+  a->host = NULL;
+  return SOL_OK;
+}
+
+bool sol_emu_range(const SolEmu *emu, uint64_t address, SolEmuRange *out) {
+  const EmuAlloc *a = emu_find_alloc(emu, address);
+  if (!a || a->freed) return false;
+  *out = (SolEmuRange){.address = a->base, .bytes = a->size, .mapped = a->mapped, .variable = a->variable};
+  return true;
+}
+
+uint64_t sol_emu_bytes_used(const SolEmu *emu) {
+  return emu->bytes_used;
+}
+
+void sol_emu_set_heap(SolEmu *emu, uint64_t bytes) {
+  emu->machine.heap_bytes = bytes;
+}
+
+void sol_emu_managed_from(SolEmu *emu, void *(*get)(void *ctx, uint64_t bytes), void *ctx) {
+  emu->managed = get;
+  emu->managed_ctx = ctx;
+}
+
+EmuAlloc *emu_add_managed(SolEmu *emu, uint64_t bytes, const char *label) {
+  void *host = emu->managed(emu->managed_ctx, bytes ? bytes : 1);
+  return host ? add_mapped(emu, host, bytes ? bytes : 1, label) : NULL;
+}

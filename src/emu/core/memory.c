@@ -1,0 +1,149 @@
+// Device memory. Addresses only ever rise, so that those of a freed allocation mean it for good; a gap after
+// each keeps overruns from landing in the next.
+#include "base/error.h"
+#include "base/format.h"
+#include "base/heap.h"
+#include "emu/core/state.h"
+
+enum { ALIGN = 512, GAP = 4096 };
+
+EmuAlloc *emu_nearest_alloc(const SolEmu *emu, uint64_t address) {
+  uint32_t low = 0, high = emu->alloc_count; // first whose base is above address
+  while (low < high) {
+    uint32_t mid = low + (high - low) / 2;
+    if (emu->allocs[mid]->base <= address)
+      low = mid + 1;
+    else
+      high = mid;
+  }
+  if (!emu->alloc_count) return NULL;
+  if (!low) return emu->allocs[0];
+  EmuAlloc *below = emu->allocs[low - 1];
+  if (low == emu->alloc_count || address - below->base < below->size) return below;
+  EmuAlloc *above = emu->allocs[low];
+  return above->base - address < address - (below->base + below->size) ? above : below;
+}
+
+EmuAlloc *emu_find_alloc(const SolEmu *emu, uint64_t address) {
+  EmuAlloc *a = emu_nearest_alloc(emu, address);
+  return a && address >= a->base && address - a->base < a->size ? a : NULL;
+}
+
+EmuAlloc *emu_add_alloc(SolEmu *emu, uint64_t bytes, const char *label) {
+  uint64_t size = bytes ? bytes : 1;
+  if (size > emu->machine.mem_bytes - emu->bytes_used || size > SIZE_MAX - 4096) return NULL;
+  if (!emu_reserve_alloc(emu)) return NULL;
+  EmuAlloc *a = sol_heap_alloc(sizeof *a);
+  uint8_t *block = sol_heap_alloc((size_t)size + 64);
+  if (!a || !block) {
+    sol_heap_free(a);
+    sol_heap_free(block);
+    return NULL;
+  }
+  *a = (EmuAlloc){.base = emu->next_base, .size = size, .block = block};
+  a->host = block + (64 - (uintptr_t)block % 64) % 64;
+  emu_use_large_pages(block, (size_t)size);
+  memset(a->host, 0, (size_t)size);
+  sol_format(a->label, sizeof a->label, "%s", label ? label : "");
+  emu->next_base += (size + GAP + ALIGN - 1) / ALIGN * ALIGN;
+  emu->bytes_used += size;
+  emu_insert_alloc(emu, a);
+  return a;
+}
+
+void emu_drop_alloc(SolEmu *emu, EmuAlloc *a) {
+  if (a->freed) return;
+  a->freed = true;
+  if (!a->mapped) emu->bytes_used -= a->size;
+  sol_heap_free(a->block);
+  sol_heap_free(a->init);
+  a->block = a->host = a->init = NULL;
+}
+
+SolStatus sol_emu_alloc(SolEmu *emu, uint64_t bytes, const char *label, uint64_t *address, SolError *err) {
+  EmuAlloc *a = emu_add_alloc(emu, bytes, label);
+  if (!a)
+    return sol_fail(err, SOL_ERR_NO_SPACE, "cannot allocate %llu bytes of device memory",
+                    (unsigned long long)bytes);
+  if (emu->machine.track_init) {
+    size_t bits = (size_t)((a->size + 7) / 8);
+    a->init = sol_heap_alloc(bits);
+    if (a->init) memset(a->init, 0, bits);
+  }
+  *address = a->base;
+  return SOL_OK;
+}
+
+SolStatus sol_emu_free(SolEmu *emu, uint64_t address, SolError *err) {
+  if (!address) return SOL_OK;
+  EmuAlloc *a = emu_find_alloc(emu, address);
+  if (!a || a->base != address || a->heap)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "0x%llx is not the start of an allocation",
+                    (unsigned long long)address);
+  if (a->freed)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "0x%llx was freed before", (unsigned long long)address);
+  emu_drop_alloc(emu, a);
+  return SOL_OK;
+}
+
+static EmuAlloc *range(SolEmu *emu, uint64_t address, uint64_t bytes, SolError *err) {
+  EmuAlloc *a = emu_find_alloc(emu, address);
+  if (a && !a->freed && bytes <= a->size - (address - a->base)) return a;
+  sol_fail(err, SOL_ERR_ARGUMENT, "[0x%llx, +%llu) is not inside one live allocation",
+           (unsigned long long)address, (unsigned long long)bytes);
+  return NULL;
+}
+
+void *sol_emu_host(SolEmu *emu, uint64_t address, uint64_t bytes) {
+  EmuAlloc *a = range(emu, address, bytes, NULL);
+  return a ? a->host + (address - a->base) : NULL;
+}
+
+static void mark(EmuAlloc *a, uint64_t from, uint64_t bytes) {
+  if (!a->init) return;
+  for (uint64_t i = from; i < from + bytes; i++) {
+    if (i % 8 == 0 && from + bytes - i >= 8) {
+      a->init[i / 8] = 255;
+      i += 7;
+    } else
+      a->init[i / 8] |= (uint8_t)(1u << i % 8);
+  }
+}
+
+SolStatus sol_emu_write(SolEmu *emu, uint64_t to, const void *from, uint64_t bytes, SolError *err) {
+  if (!bytes) return SOL_OK;
+  EmuAlloc *a = range(emu, to, bytes, err);
+  if (!a) return SOL_ERR_ARGUMENT;
+  memcpy(a->host + (to - a->base), from, (size_t)bytes);
+  mark(a, to - a->base, bytes);
+  return SOL_OK;
+}
+
+SolStatus sol_emu_read(SolEmu *emu, void *to, uint64_t from, uint64_t bytes, SolError *err) {
+  if (!bytes) return SOL_OK;
+  EmuAlloc *a = range(emu, from, bytes, err);
+  if (!a) return SOL_ERR_ARGUMENT;
+  memcpy(to, a->host + (from - a->base), (size_t)bytes);
+  return SOL_OK;
+}
+
+SolStatus sol_emu_fill(SolEmu *emu, uint64_t to, const void *pattern, uint32_t pattern_bytes, uint64_t count,
+                       SolError *err) {
+  if (!count || !pattern_bytes) return SOL_OK;
+  if (count > UINT64_MAX / pattern_bytes) return sol_fail(err, SOL_ERR_RANGE, "too many bytes to fill");
+  EmuAlloc *a = range(emu, to, count * pattern_bytes, err);
+  if (!a) return SOL_ERR_ARGUMENT;
+  uint8_t *at = a->host + (to - a->base);
+  for (uint64_t i = 0; i < count; i++) memcpy(at + i * pattern_bytes, pattern, pattern_bytes);
+  mark(a, to - a->base, count * pattern_bytes);
+  return SOL_OK;
+}
+
+SolStatus sol_emu_copy(SolEmu *emu, uint64_t to, uint64_t from, uint64_t bytes, SolError *err) {
+  if (!bytes) return SOL_OK;
+  EmuAlloc *a = range(emu, to, bytes, err), *b = range(emu, from, bytes, err);
+  if (!a || !b) return SOL_ERR_ARGUMENT;
+  memmove(a->host + (to - a->base), b->host + (from - b->base), (size_t)bytes);
+  mark(a, to - a->base, bytes);
+  return SOL_OK;
+}

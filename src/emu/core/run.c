@@ -1,0 +1,167 @@
+// Turns: a fiber runs until it waits, ends or has used its share; the warps of a block take turns, then the
+// blocks.
+#include "emu/watch/observe.h"
+
+void emu_stop(EmuRun *run, SolEmuEnd end) {
+  int none = 0;
+  __atomic_compare_exchange_n(&run->stop, &none, (int)end, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+bool emu_stopping(const EmuRun *run) {
+  return __atomic_load_n(&run->stop, __ATOMIC_RELAXED) != 0;
+}
+
+void emu_expand(EmuCtx *x, uint32_t mask) {
+  x->on_mask = mask;
+  int32_t *on = x->on;
+  for (int l = 0; l < EMU_LANES; l++) on[l] = -(int32_t)(mask >> l & 1);
+}
+
+// `path`: of the warp; NULL: the launch is not observed.
+static inline __attribute__((always_inline)) uint64_t execute_on(EmuCtx *x, EmuPath *path) {
+  const EmuInst *code = x->launch->program->code;
+  SolEmuCounts *counts = x->counts;
+  uint64_t done = 0;
+  for (; x->budget > 0; x->budget--, done++) {
+    const EmuInst *i = &code[x->pc++];
+    if (path) emu_path_step(x->launch->statics, path, i->index);
+    uint32_t mask = x->active & emu_pred(x, i->guard);
+    SolEmuCounts *c = &counts[i->index];
+    c->executions++;
+    c->lanes += emu_popc(mask);
+    if (mask) i->run(x, i, mask);
+    if (x->pc == x->reconverge && x->active) {
+      emu_store_top(x);
+      emu_settle(x);
+    }
+  }
+  return done;
+}
+
+EMU_HOT static uint64_t execute(EmuCtx *x) {
+  return execute_on(x, NULL);
+}
+
+EMU_HOT static uint64_t execute_observed(EmuCtx *x) {
+  return execute_on(x, &x->block->paths[x->warp->index]);
+}
+
+// Whether it did anything but spin.
+static bool run_fiber(EmuCtx *x, EmuFiber *f) {
+  EmuWorker *w = emu_worker(x);
+  x->fiber = f;
+  f->spin = 0;
+  x->budget = EMU_QUANTUM;
+  emu_settle(x);
+  if (f->state != EMU_READY) return true;
+  x->budget = EMU_QUANTUM;
+  w->instructions += x->launch->observing ? execute_observed(x) : execute(x);
+  if (f->state == EMU_ENDED) return true;
+  if (f->state == EMU_READY) emu_store_top(x);
+  bool spins = f->spin >= EMU_SPIN;
+  if (spins && f->state == EMU_READY && f->lanes != x->active) emu_split(x, x->active);
+  return !spins;
+}
+
+static bool run_warp(EmuCtx *x, EmuWarp *warp) {
+  bool progress = false;
+  x->warp = warp;
+  x->bank[EMU_BANK_WARP] = warp->consts;
+  if (warp->fibers->next) emu_merge(x, warp);
+  for (EmuFiber *f = warp->fibers; f; f = f->next) {
+    if (f->state != EMU_READY) continue;
+    progress = run_fiber(x, f) || progress;
+    if (emu_worker(x)->sm->full || emu_stopping(x->launch)) break;
+  }
+  emu_sweep(x, warp);
+  return progress;
+}
+
+static void check_time(EmuRun *run) {
+  const SolEmuLaunch *launch = run->launch;
+  if (launch->interrupt && *launch->interrupt) emu_stop(run, SOL_EMU_INTERRUPTED);
+  if (launch->max_seconds > 0 && sol_thread_clock() - run->started > launch->max_seconds)
+    emu_stop(run, SOL_EMU_TIME_LIMIT);
+}
+
+static void poll(EmuCtx *x) {
+  EmuRun *run = x->launch;
+  EmuWorker *w = emu_worker(x);
+  const SolEmuLaunch *launch = run->launch;
+  if (w->instructions < 1 << 16 && !launch->max_instructions) return;
+  uint64_t total = __atomic_add_fetch(&run->instructions, w->instructions, __ATOMIC_RELAXED);
+  w->sm->clock += w->instructions;
+  w->instructions = 0;
+  if (launch->max_instructions && total > launch->max_instructions) emu_stop(run, SOL_EMU_INSTRUCTION_LIMIT);
+  check_time(run);
+}
+
+static bool any_waits_for_lanes(EmuCtx *x, EmuBlock *b) {
+  bool any = false;
+  for (uint32_t k = 0; k < b->warp_count; k++) {
+    x->warp = &b->warps[k];
+    x->bank[EMU_BANK_WARP] = x->warp->consts;
+    x->fiber = NULL;
+    if (b->warps[k].fibers) any = emu_meets_settle(x, &b->warps[k], true) || any;
+  }
+  return any;
+}
+
+static bool all_wait(const EmuBlock *b) {
+  for (uint32_t k = 0; k < b->warp_count; k++)
+    for (const EmuFiber *f = b->warps[k].fibers; f; f = f->next)
+      if (f->state == EMU_READY) return false;
+  return true;
+}
+
+// A round of turns after the other, until it ends or nothing in it goes on.
+static EmuTurn run_block(EmuCtx *x, EmuBlock *b) {
+  EmuWorker *w = emu_worker(x);
+  x->block = b;
+  x->bank[EMU_BANK_BLOCK] = b->consts;
+  for (;;) {
+    bool progress = false;
+    for (uint32_t n = 0; n < b->warp_count; n++) {
+      EmuWarp *warp = &b->warps[b->turn];
+      if (warp->live && run_warp(x, warp)) progress = true;
+      poll(x);
+      if (emu_stopping(x->launch)) return EMU_TURN_MORE;
+      if (w->sm->full) {
+        w->progress = w->progress || progress;
+        return EMU_TURN_MORE;
+      }
+      b->turn = b->turn + 1 == b->warp_count ? 0 : b->turn + 1;
+    }
+    w->progress = w->progress || progress;
+    if (!b->warps_live) return EMU_TURN_DONE;
+    if (progress) continue;
+    if (b->unit->count > 1 || !all_wait(b) || !any_waits_for_lanes(x, b)) return EMU_TURN_STUCK;
+    w->progress = true;
+  }
+}
+
+EmuTurn emu_run_unit(EmuCtx *x, EmuUnit *unit) {
+  check_time(x->launch); // a unit that spins has many short turns
+  if (unit->count == 1) return run_block(x, unit->blocks[0]);
+  EmuWorker *w = emu_worker(x);
+  for (;;) {
+    bool before = w->progress, live = false;
+    w->progress = false;
+    for (uint32_t n = 0; n < unit->count; n++) {
+      EmuBlock *b = unit->blocks[unit->turn];
+      if (b->warps_live) {
+        EmuTurn turn = run_block(x, b);
+        if (turn == EMU_TURN_MORE) {
+          w->progress = w->progress || before;
+          return turn;
+        }
+      }
+      live = live || b->warps_live;
+      unit->turn = unit->turn + 1 == unit->count ? 0 : unit->turn + 1;
+    }
+    bool progress = w->progress;
+    w->progress = w->progress || before;
+    if (!live) return EMU_TURN_DONE;
+    if (!progress) return EMU_TURN_STUCK;
+  }
+}

@@ -1,0 +1,205 @@
+// mbarriers: 64 bits of shared memory that count arrivals and bytes, phase by phase. The layout is our own,
+// as the machine's is opaque: pending arrivals in bits 0-19, expected ones in 20-39, awaited bytes (two's
+// complement) in 40-61, the phase in 63. A phase ends when no arrival and no byte is pending. Not counted as
+// traffic: on sm_90 a unit of its own does them.
+#include "emu/core/lower.h"
+#include "emu/watch/observe.h"
+
+enum { COUNT_BITS = 20, TX_SHIFT = 40, TX_BITS = 22 };
+#define COUNT_MASK ((UINT64_C(1) << COUNT_BITS) - 1)
+#define PHASE      (UINT64_C(1) << 63)
+
+typedef struct Barrier {
+  uint32_t pending, expected;
+  int32_t tx;
+  bool phase;
+} Barrier;
+
+static Barrier unpack_barrier(uint64_t v) {
+  int64_t tx = (int64_t)(v << (64 - TX_SHIFT - TX_BITS)) >> (64 - TX_BITS);
+  return (Barrier){(uint32_t)(v & COUNT_MASK), (uint32_t)(v >> COUNT_BITS & COUNT_MASK), (int32_t)tx,
+                   (v & PHASE) != 0};
+}
+static uint64_t pack_barrier(Barrier b) {
+  return (uint64_t)b.pending | (uint64_t)b.expected << COUNT_BITS |
+         ((uint64_t)(uint32_t)b.tx & ((UINT64_C(1) << TX_BITS) - 1)) << TX_SHIFT | (b.phase ? PHASE : 0);
+}
+static void settle(Barrier *b) {
+  if (b->pending || b->tx) return;
+  b->phase = !b->phase;
+  b->pending = b->expected;
+}
+
+static uint64_t load64(const uint8_t *host) {
+  uint64_t v;
+  memcpy(&v, host, 8);
+  return v;
+}
+
+static void overrun(EmuCtx *x, const EmuInst *i, int lane, const char *what) {
+  emu_find(x, i, 1u << lane, SOL_EMU_BAD_USE, 0, 8, "%s", what);
+  emu_stop(x->launch, SOL_EMU_FAULT);
+  x->budget = 0;
+}
+
+static void add_tx(EmuCtx *x, const EmuInst *i, int lane, uint8_t *host, int64_t bytes) {
+  Barrier b = unpack_barrier(load64(host));
+  int64_t tx = b.tx + bytes, most = (1 << COUNT_BITS) - 1;
+  if (tx > most || tx < -most) {
+    overrun(x, i, lane, "an mbarrier's count of bytes leaves its range");
+    return;
+  }
+  b.tx = (int32_t)tx;
+  settle(&b);
+  uint64_t v = pack_barrier(b);
+  memcpy(host, &v, 8);
+}
+
+void emu_mbarrier_complete(EmuCtx *x, const EmuInst *i, uint32_t mask, EmuLoc base, int64_t offset,
+                           uint8_t abytes, uint32_t bytes) {
+  const EmuPlace place = {.base = base, .abytes = abytes, .offset = offset};
+  uint64_t addr[EMU_LANES];
+  EmuAccess acc;
+  for (int l = 0; l < EMU_LANES; l++) addr[l] = emu_place(x, &place, l);
+  bool generic = addr[emu_first(mask)] >= EMU_SHARED_WINDOW;
+  emu_resolve_at(x, i, mask, addr, generic ? PTX_SPACE_GENERIC : PTX_SPACE_SHARED_CLUSTER, 8, true, &acc);
+  for (uint32_t left = acc.mask; left; left &= left - 1)
+    add_tx(x, i, emu_first(left), acc.host[emu_first(left)], -(int64_t)bytes);
+}
+
+void emu_mbarrier_bytes(EmuCtx *x, const EmuInst *i, int lane, uint8_t *host, uint32_t bytes) {
+  add_tx(x, i, lane, host, -(int64_t)bytes);
+}
+
+// ---- handlers ----
+
+static void init(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  EmuAccess acc;
+  const uint32_t *count = EMU_IN(uint32_t, i->b);
+  for (uint32_t left = emu_resolve(x, i, mask, 8, true, &acc); left; left &= left - 1) {
+    int l = emu_first(left);
+    if (!count[l] || count[l] > COUNT_MASK) {
+      overrun(x, i, l, "an mbarrier needs 1 to 1048575 arrivals");
+      return;
+    }
+    uint64_t v = pack_barrier((Barrier){.pending = count[l], .expected = count[l]});
+    memcpy(acc.host[l], &v, 8);
+  }
+  if (x->launch->checking) emu_check_access(x, i, &acc, 8, EMU_USE_STRONG_STORE);
+}
+
+static void inval(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  EmuAccess acc;
+  emu_resolve(x, i, mask, 8, true, &acc);
+}
+
+static void transact(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  EmuAccess acc;
+  const uint32_t *bytes = EMU_IN(uint32_t, i->b);
+  for (uint32_t left = emu_resolve(x, i, mask, 8, true, &acc); left; left &= left - 1) {
+    int l = emu_first(left);
+    add_tx(x, i, l, acc.host[l], i->fn ? -(int64_t)bytes[l] : (int64_t)bytes[l]);
+  }
+}
+
+enum { ARRIVE_EXPECT = 1, ARRIVE_DROP = 2, ARRIVE_COUNT = 4 };
+static void arrive(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  EmuAccess acc;
+  const uint32_t *operand = EMU_IN(uint32_t, i->b);
+  uint64_t *d = EMU_OUT(uint64_t, i->d);
+  for (uint32_t left = emu_resolve(x, i, mask, 8, true, &acc); left; left &= left - 1) {
+    int l = emu_first(left);
+    uint64_t old = load64(acc.host[l]);
+    Barrier b = unpack_barrier(old);
+    uint32_t count = i->fn & ARRIVE_COUNT && !(i->fn & ARRIVE_EXPECT) ? operand[l] : 1;
+    if (i->fn & ARRIVE_EXPECT) b.tx += (int32_t)operand[l];
+    if (count > b.pending || b.tx > (int32_t)COUNT_MASK) {
+      overrun(x, i, l, "more arrive at an mbarrier than it expects");
+      return;
+    }
+    b.pending -= count;
+    if (i->fn & ARRIVE_DROP) b.expected -= count < b.expected ? count : b.expected;
+    settle(&b);
+    uint64_t v = pack_barrier(b);
+    memcpy(acc.host[l], &v, 8);
+    d[l] = old;
+  }
+  emu_shadow_barrier(x->block);
+}
+
+static void wait(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  EmuAccess acc;
+  uint32_t done = 0;
+  for (uint32_t left = emu_resolve(x, i, mask, 8, false, &acc); left; left &= left - 1) {
+    int l = emu_first(left);
+    bool phase = (load64(acc.host[l]) & PHASE) != 0;
+    bool asked = i->fn & 1 ? EMU_IN(uint32_t, i->b)[l] & 1 : (EMU_IN(uint64_t, i->b)[l] & PHASE) != 0;
+    if (phase != asked) done |= 1u << l;
+  }
+  emu_set_pred(x, i->d, mask, done);
+  if (done) emu_shadow_barrier(x->block);
+  if (done == mask) {
+    x->fiber->spin = 0;
+    emu_path_polled(x);
+    return;
+  }
+  // Others must run for it to change. test_wait may be asked again and again; try_wait may as well wait now.
+  emu_spin(x);
+  if (i->fn & 2) x->fiber->spin += EMU_SPIN, x->budget = 0;
+}
+
+static void pending_count(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  for (; mask; mask &= mask - 1) EMU_OUT(uint32_t, i->d)
+  [emu_first(mask)] = unpack_barrier(EMU_IN(uint64_t, i->a)[emu_first(mask)]).pending;
+}
+
+// Copies are done as soon as they are asked for: with noinc it is an arrival, without one a rise and fall.
+static void copies_arrive(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  if (i->fn)
+    arrive(x, i, mask);
+  else
+    inval(x, i, mask);
+}
+
+bool lower_mbarrier(Lower *l, const PtxInst *in, EmuInst *out) {
+  const PtxCode *code = in->code;
+  const PtxOperand *o = in->operands;
+  bool has_d = code->op == PTX_OP_MBARRIER_ARRIVE || code->op == PTX_OP_MBARRIER_ARRIVE_DROP ||
+               code->op == PTX_OP_MBARRIER_TEST_WAIT || code->op == PTX_OP_MBARRIER_TRY_WAIT;
+  if (code->op == PTX_OP_MBARRIER_PENDING_COUNT) {
+    lower_dabc(l, in, out);
+    out->run = pending_count;
+    return true;
+  }
+  if (has_d) out->d = lower_write(l, o++);
+  if (!lower_mem(l, &o[0], code->space, out)) return false;
+  out->bytes = 8;
+  bool has_b = code->op != PTX_OP_MBARRIER_INVAL && code->op != PTX_OP_CP_ASYNC_MBARRIER_ARRIVE;
+  if (has_b) out->b = lower_read(l, &o[1]);
+  switch (code->op) {
+  case PTX_OP_MBARRIER_INIT: out->run = init; return true;
+  case PTX_OP_MBARRIER_INVAL: out->run = inval; return true;
+  case PTX_OP_MBARRIER_EXPECT_TX: out->run = transact; return true;
+  case PTX_OP_MBARRIER_COMPLETE_TX:
+    out->fn = 1;
+    out->run = transact;
+    return true;
+  case PTX_OP_CP_ASYNC_MBARRIER_ARRIVE:
+    out->fn = PTX_HAS(code, NOINC) ? 8 : 0;
+    out->run = copies_arrive;
+    return true;
+  case PTX_OP_MBARRIER_ARRIVE:
+  case PTX_OP_MBARRIER_ARRIVE_DROP:
+    out->fn = (uint8_t)((PTX_HAS(code, EXPECT_TX) ? ARRIVE_EXPECT : 0) |
+                        (code->op == PTX_OP_MBARRIER_ARRIVE_DROP ? ARRIVE_DROP : 0) |
+                        (o[1].kind != PTX_ARG_NONE ? ARRIVE_COUNT : 0));
+    out->run = arrive;
+    return true;
+  case PTX_OP_MBARRIER_TEST_WAIT:
+  case PTX_OP_MBARRIER_TRY_WAIT:
+    out->fn = (uint8_t)((PTX_HAS(code, PARITY) ? 1 : 0) | (code->op == PTX_OP_MBARRIER_TRY_WAIT ? 2 : 0));
+    out->run = wait;
+    return true;
+  default: return false;
+  }
+}

@@ -1,0 +1,109 @@
+// How the lanes of an ld or st lie to each other: its shape. Most execute with the same one again and again,
+// only somewhere else, and shared memory's passes, the sectors of a line and the way in which data is moved
+// follow from the shape. So each remembers its last (EmuWorker.shapes): one comparison of 32 distances takes
+// the place of checks, coalescing and bank counting lane by lane. For ops_memory.c and its twin.
+#ifndef SOL_EMU_SHAPE_H
+#define SOL_EMU_SHAPE_H
+
+#include "emu/core/state.h"
+
+typedef struct Place { // where an access goes: its first active lane
+  uint64_t address;    // in its space
+  uint8_t *host;
+} Place;
+
+// The piece of memory in which all lanes should be: [base, base + size). False: not known, or not in one.
+static inline bool piece_of(const EmuCtx *x, const EmuInst *i, uint64_t *base, uint64_t *size,
+                            uint8_t **host) {
+  if (i->space == PTX_SPACE_SHARED) {
+    *base = 0, *size = x->block->shared_bytes, *host = x->block->shared;
+    return true;
+  }
+  const EmuAlloc *a = emu_worker(x)->last[i->index];
+  if (!a || a->freed || i->space == PTX_SPACE_LOCAL || i->space == PTX_SPACE_PARAM) return false;
+  *base = a->base, *size = a->size, *host = a->host;
+  return true;
+}
+
+static inline uint64_t lane_address(const EmuCtx *x, const EmuInst *i, int lane) {
+  if (i->abytes == 8) return EMU_IN(uint64_t, i->a)[lane] + (uint64_t)i->offset;
+  return (uint32_t)(EMU_IN(uint32_t, i->a)[lane] + (uint32_t)i->offset);
+}
+
+// The active lanes' distances from the first are those of the shape.
+static inline bool same_distances(EmuCtx *x, const EmuInst *i, const EmuShape *s, uint32_t mask) {
+  const void *start = s->delta; // a variable of its own: clang 14 breaks on an array here, under UBSan
+  const int32_t *delta = (const int32_t *)__builtin_assume_aligned(start, 64);
+  int first = emu_first(mask);
+  if (i->abytes == 8) {
+    const uint64_t *a = EMU_IN(uint64_t, i->a);
+    uint64_t from = a[first], wrong = 0;
+    if (mask == EMU_ALL) {
+      EMU_EACH(l) wrong |= (a[l] - from) ^ (uint64_t)(int64_t)delta[l];
+    } else {
+      const int32_t *on = emu_on(x, mask);
+      EMU_EACH(l) wrong |= ((a[l] - from) ^ (uint64_t)(int64_t)delta[l]) & (uint64_t)(int64_t)on[l];
+    }
+    return !wrong;
+  }
+  const uint32_t *a = EMU_IN(uint32_t, i->a);
+  uint32_t from = a[first], wrong = 0;
+  if (mask == EMU_ALL) {
+    EMU_EACH(l) wrong |= (a[l] - from) ^ (uint32_t)delta[l];
+  } else {
+    const int32_t *on = emu_on(x, mask);
+    EMU_EACH(l) wrong |= ((a[l] - from) ^ (uint32_t)delta[l]) & (uint32_t)on[l];
+  }
+  return !wrong;
+}
+
+// Whether the lanes are aligned and inside the piece, if they lie as the shape says.
+static inline bool fits(const EmuShape *s, uint64_t address, uint64_t base, uint64_t size, uint32_t bytes) {
+  uint64_t limit = size - bytes, in = address - base;
+  return size >= bytes && in + (uint64_t)(int64_t)s->low <= limit &&
+         in + (uint64_t)(int64_t)s->high <= limit && !(address & (bytes - 1));
+}
+
+// Takes over how the lanes lie now. False: too far apart, or not aligned to each other.
+static bool learn(const EmuCtx *x, const EmuInst *i, EmuShape *s, uint32_t mask, uint32_t bytes) {
+  uint64_t from = lane_address(x, i, emu_first(mask));
+  s->index = UINT32_MAX;
+  s->mask = mask;
+  s->low = s->high = 0;
+  bool row = mask == EMU_ALL;
+  for (int l = 0; l < EMU_LANES; l++) {
+    uint64_t apart = mask >> l & 1 ? lane_address(x, i, l) - from : 0;
+    int32_t delta = (int32_t)(uint32_t)apart;
+    if (apart != (uint64_t)(int64_t)delta || apart & (bytes - 1)) return false;
+    s->delta[l] = delta;
+    if (delta < s->low) s->low = delta;
+    if (delta > s->high) s->high = delta;
+    row = row && apart == (uint64_t)l * bytes;
+  }
+  s->row = row;
+  s->counted = s->sighted = false;
+  s->index = i->index;
+  return true;
+}
+
+// The shape of an access whose active lanes are all right and in one piece of memory, and where they are;
+// NULL: they are not, or too odd, and have to be looked at one by one.
+static inline EmuShape *shape_of(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t bytes, Place *at) {
+  uint64_t base, size;
+  uint8_t *host;
+  if (!piece_of(x, i, &base, &size, &host) || bytes & (bytes - 1)) return NULL;
+  EmuShape *s = &emu_worker(x)->shapes[i->f];
+  if ((s->index != i->index || s->mask != mask || !same_distances(x, i, s, mask)) &&
+      !learn(x, i, s, mask, bytes))
+    return NULL;
+  at->address = lane_address(x, i, emu_first(mask));
+  if (!fits(s, at->address, base, size, bytes)) return NULL;
+  at->host = (uint8_t *)((uintptr_t)host + (uintptr_t)(at->address - base));
+  return s;
+}
+
+static inline uint8_t *lane_host(const EmuShape *s, Place at, int lane) {
+  return at.host + s->delta[lane];
+}
+
+#endif

@@ -1,0 +1,336 @@
+// How the lanes of memory instructions lie, how they move on from execution to execution, and what loads
+// bring.
+#include "emu/watch/observe.h"
+
+#include "base/heap.h"
+
+// ---- how lanes lie ----
+
+// The difference that most neighbouring active lanes have, where three quarters of them do.
+static bool row_stride(const int64_t *delta, uint32_t mask, int64_t *stride) {
+  uint32_t pairs = mask & mask >> 1, count = emu_popc(pairs), votes = 0, times = 0;
+  for (uint32_t left = pairs; left; left &= left - 1) {
+    int l = emu_first(left);
+    int64_t d = delta[l + 1] - delta[l];
+    if (!votes) *stride = d;
+    votes = *stride == d ? votes + 1 : votes - 1;
+  }
+  for (uint32_t left = pairs; left; left &= left - 1) {
+    int l = emu_first(left);
+    times += delta[l + 1] - delta[l] == *stride;
+  }
+  return count && times * 4 >= count * 3;
+}
+
+// delta: bytes from the first active lane.
+static EmuLie lie_of(const int64_t *delta, uint32_t mask, int64_t *stride) {
+  int first = emu_first(mask);
+  uint32_t rest = mask & (mask - 1);
+  *stride = 0;
+  if (!rest) return EMU_LIE_ALONE;
+  int second = emu_first(rest), gap = second - first;
+  int64_t s = delta[second] / gap;
+  bool constant = delta[second] % gap == 0;
+  for (; constant && rest; rest &= rest - 1)
+    constant = delta[emu_first(rest)] == s * (emu_first(rest) - first);
+  if (constant) {
+    *stride = s;
+    return s ? EMU_LIE_STRIDED : EMU_LIE_UNIFORM;
+  }
+  return row_stride(delta, mask, stride) ? EMU_LIE_ROWS : EMU_LIE_SCATTERED;
+}
+
+static EmuStance look(const int64_t *delta, uint32_t mask, uint32_t bytes) {
+  int64_t stride, width = bytes;
+  int first = emu_first(mask);
+  EmuStance now = {.lie = (uint8_t)lie_of(delta, mask, &stride)};
+  now.contiguous = now.lie == EMU_LIE_STRIDED && (stride == width || stride == -width);
+  // Lane 0, or 31 where they go down.
+  if (now.contiguous) now.start = stride * (stride > 0 ? -first : EMU_LANES - 1 - first);
+  now.stride = stride;
+  return now;
+}
+
+// ---- what is summed ----
+
+static EmuSight *sight_of(const EmuCtx *x, const EmuInst *i) {
+  uint32_t sight = x->launch->statics->sight[i->index];
+  return sight == EMU_NO_SIGHT ? NULL : &emu_worker(x)->sights[sight];
+}
+
+static void add_execution(EmuSight *g, const EmuStance *now, uint64_t first, bool shared) {
+  SolEmuPattern *p = &g->sum;
+  if (now->lie == EMU_LIE_ALONE) return;
+  p->seen++;
+  switch (now->lie) {
+  case EMU_LIE_UNIFORM: p->uniform++; return;
+  case EMU_LIE_SCATTERED: p->scattered++; return;
+  case EMU_LIE_ROWS: p->rows++; break;
+  default: break;
+  }
+  p->strided++;
+  emu_tally_add(&g->strides, now->stride);
+  if (!now->contiguous) return;
+  p->contiguous++;
+  if (!shared && (first + (uint64_t)now->start) % SOL_SECTOR_BYTES) p->misaligned++;
+}
+
+// Its first lane's address the last time is kept with the lane's number in its low bits.
+static void add_step(EmuCtx *x, EmuSight *g, uint64_t first, uint32_t mask) {
+  uint32_t number = (uint32_t)(g - emu_worker(x)->sights);
+  if (number >= EMU_STEP_SIGHTS || !x->block->steps) return;
+  uint64_t *was = &x->block->steps[(size_t)x->warp->index * emu_step_sights(x->launch) + number];
+  uint64_t now = (first + 1) << 5 | (uint64_t)emu_first(mask);
+  if (*was && (*was & 31) == (now & 31)) {
+    g->sum.steps++;
+    emu_tally_add(&g->steps, (int64_t)(now - *was) / 32);
+  }
+  *was = now;
+}
+
+// Whether the last request had to go beyond L1.
+static EmuReach reach_of(EmuCtx *x, const EmuInst *i, EmuSight *g) {
+  uint64_t before = g->to_l2;
+  g->to_l2 = emu_worker(x)->l1_counts[i->index].to_l2;
+  return g->to_l2 != before ? EMU_REACH_FAR : EMU_REACH_L1;
+}
+
+// Whether a lane's shared memory is another block's.
+static bool of_others(const EmuCtx *x, const EmuAccess *acc) {
+  for (uint32_t left = acc->shared; left && x->block->unit->count > 1; left &= left - 1)
+    if ((uintptr_t)acc->host[emu_first(left)] - (uintptr_t)x->block->shared >= x->block->shared_bytes)
+      return true;
+  return false;
+}
+
+static void add_allocation(EmuSight *g, const EmuAlloc *a) {
+  if (a == g->alloc || !a) return;
+  g->alloc = a;
+  SolEmuPattern *p = &g->sum;
+  if (p->allocation && p->allocation != a->base) p->several = true;
+  if (!p->allocation || a->base < p->allocation) p->allocation = a->base;
+}
+
+void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first, SolMemOp op) {
+  EmuSight *g = sight_of(x, i);
+  bool shared = i->space == PTX_SPACE_SHARED;
+  if (!g) return;
+  if (!s->sighted) {
+    int64_t delta[EMU_LANES];
+    for (int l = 0; l < EMU_LANES; l++) delta[l] = s->delta[l];
+    g->sum.width = (uint32_t)i->bytes * i->vec;
+    g->now = look(delta, s->mask, g->sum.width);
+    s->sighted = true;
+  }
+  add_execution(g, &g->now, first, shared);
+  add_step(x, g, first, s->mask);
+  emu_path_access(x, i, shared ? EMU_REACH_SHARED : reach_of(x, i, g), op);
+  if (shared) return;
+  EmuAlloc *a = emu_worker(x)->last[i->index];
+  add_allocation(g, a);
+  emu_touch(x, a, s->coalesced, op);
+}
+
+void emu_observe_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, SolMemOp op) {
+  EmuWorker *w = emu_worker(x);
+  EmuSight *g = sight_of(x, i);
+  uint32_t global = acc->mask & ~(acc->shared | acc->local), mask = global ? global : acc->shared;
+  if (global) emu_touch_any(x, &w->coalesced, op);
+  if (!g) return;
+  if (acc->shared) emu_path_access(x, i, of_others(x, acc) ? EMU_REACH_OTHERS : EMU_REACH_SHARED, op);
+  if (acc->mask & ~acc->shared) emu_path_access(x, i, reach_of(x, i, g), op);
+  if (!mask) return;
+  int64_t delta[EMU_LANES] = {0};
+  uint64_t first = acc->addr[emu_first(mask)];
+  for (uint32_t left = mask; left; left &= left - 1)
+    delta[emu_first(left)] = (int64_t)(acc->addr[emu_first(left)] - first);
+  g->sum.width = bytes;
+  EmuStance now = look(delta, mask, bytes);
+  add_execution(g, &now, first, !global);
+  add_step(x, g, first, mask);
+  const EmuAlloc *a = NULL;
+  for (uint32_t left = global; left; left &= left - 1) {
+    uint64_t at = acc->addr[emu_first(left)];
+    if (a && at - a->base < a->size) continue;
+    a = emu_find_alloc(x->launch->emu, at);
+    add_allocation(g, a);
+  }
+}
+
+// ---- atomics ----
+
+// Lanes at the address that most of them have; *distinct (may be NULL): of addresses, counted up to `enough`.
+static uint32_t most_at_one_address(const EmuAccess *acc, uint32_t mask, uint32_t enough,
+                                    uint32_t *distinct) {
+  uint32_t most = 0, found = 0;
+  while (emu_popc(mask) > most || (found < enough && mask)) {
+    uint64_t at = acc->addr[emu_first(mask)];
+    uint32_t here = 0;
+    for (int l = 0; l < EMU_LANES; l++) here |= (uint32_t)(acc->addr[l] == at) << l;
+    here &= mask;
+    mask &= ~here;
+    found++;
+    if (emu_popc(here) > most) most = emu_popc(here);
+  }
+  if (distinct) *distinct = found < enough ? found : enough;
+  return most;
+}
+
+static uint32_t bin_of(uint64_t number) {
+  return (uint32_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 54);
+}
+_Static_assert(EMU_BINS == 1 << 10, "bin_of gives ten bits");
+
+void emu_observe_atomic(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
+  EmuSight *g = sight_of(x, i);
+  uint32_t global = acc->mask & ~acc->shared;
+  if (!g) return;
+  if (acc->shared) g->sum.same += most_at_one_address(acc, acc->shared, 0, NULL);
+  if (!global) return;
+  g->sum.same += most_at_one_address(acc, global, 0, NULL);
+  if (!g->bins) {
+    g->bins = sol_heap_alloc(sizeof *g->bins * EMU_BINS);
+    if (!g->bins) return;
+    memset(g->bins, 0, sizeof *g->bins * EMU_BINS);
+  }
+  for (uint32_t left = global; left; left &= left - 1)
+    g->bins[bin_of(acc->addr[emu_first(left)] / SOL_SECTOR_BYTES)].lanes++;
+  for (uint32_t left = global; left;) { // line by line
+    uint64_t line = acc->addr[emu_first(left)] / SOL_LINE_BYTES;
+    uint32_t here = 0;
+    for (int l = 0; l < EMU_LANES; l++) here |= (uint32_t)(acc->addr[l] / SOL_LINE_BYTES == line) << l;
+    here &= left;
+    left &= ~here;
+    EmuBin *bin = &g->bins[bin_of(line * SOL_LINE_BYTES / EMU_QUEUE_BYTES)];
+    uint32_t words;
+    bin->queue_lanes += most_at_one_address(acc, here, EMU_QUEUE_WORDS, &words) - 1;
+    bin->queue_words += words;
+  }
+}
+
+// ---- values ----
+
+// Bits that must be zero for an f32 to be an f16: subnormal ones have fewer places.
+static bool is_fp16(uint32_t v) {
+  int e = (int)(v >> 23 & 255) - 127;
+  if (!(v << 1)) return true;
+  if (e == 128) return !(v & 0x1fff);
+  if (e > 15 || e < -24) return false;
+  int drop = e >= -14 ? 13 : -1 - e;
+  return !(v & ((1u << drop) - 1));
+}
+
+static bool sampled(const EmuAlloc *a, uint64_t address) {
+  if (a && a->size <= 65536) return true;
+  return !(address / SOL_LINE_BYTES * UINT64_C(0x9e3779b97f4a7c15) >> 61);
+}
+
+void emu_observe_values(EmuCtx *x, const EmuInst *i, const EmuLoc *regs, uint32_t mask, uint64_t address) {
+  uint32_t elements = x->launch->statics->floats[i->index];
+  EmuSight *g = sight_of(x, i);
+  if (!elements || !g || i->bytes != 4 || i->lane_bytes != 4 || i->kind != SOL_EMU_KIND_GLOBAL_LOAD ||
+      !sampled(emu_worker(x)->last[i->index], address))
+    return;
+  for (; elements; elements &= elements - 1) {
+    const uint32_t *v = EMU_IN(uint32_t, regs[emu_first(elements)]);
+    g->sum.values += emu_popc(mask);
+    for (uint32_t left = mask; left; left &= left - 1) {
+      uint32_t bits = v[emu_first(left)];
+      g->sum.as_fp16 += is_fp16(bits);
+      g->sum.as_bf16 += !(bits & 0xffff);
+      g->sum.zeros += !(bits << 1);
+    }
+  }
+}
+
+// ---- all of a launch ----
+
+bool emu_observe_make(EmuRun *run) {
+  if (!run->observing) return true;
+  size_t bytes = sizeof(EmuSight) * (run->statics->sight_count + 1);
+  for (uint32_t k = 0; k < run->worker_count; k++) {
+    EmuWorker *w = emu_worker(&run->workers[k]);
+    w->sights = sol_heap_alloc(bytes);
+    w->chains = sol_heap_alloc(sizeof *w->chains);
+    if (!w->sights || !w->chains) return false;
+    memset(w->sights, 0, bytes);
+    *w->chains = (EmuPath){0};
+  }
+  return true;
+}
+
+void emu_observe_free(EmuRun *run) {
+  for (uint32_t k = 0; k < run->worker_count; k++) {
+    EmuSight *g = emu_worker(&run->workers[k])->sights;
+    for (uint32_t n = 0; g && n < run->statics->sight_count; n++) {
+      emu_tally_free(&g[n].strides);
+      emu_tally_free(&g[n].steps);
+      sol_heap_free(g[n].bins);
+    }
+    sol_heap_free(g);
+    sol_heap_free(emu_worker(&run->workers[k])->chains);
+    emu_worker(&run->workers[k])->chains = NULL; // blocks that are cut off are not summed any more
+  }
+}
+
+// Of several launches, the commonest of the one that had it most.
+static void add_commonest(EmuTally *t, int64_t *key, uint64_t *times) {
+  int64_t found = 0;
+  uint64_t n = emu_tally_commonest(t, &found);
+  if (n && found == *key)
+    *times += n;
+  else if (n > *times)
+    *key = found, *times = n;
+}
+
+static void add_sums(SolEmuPattern *to, const SolEmuPattern *p) {
+  if (p->width) to->width = p->width;
+  to->seen += p->seen;
+  to->strided += p->strided;
+  to->rows += p->rows;
+  to->uniform += p->uniform;
+  to->scattered += p->scattered;
+  to->contiguous += p->contiguous;
+  to->misaligned += p->misaligned;
+  to->steps += p->steps;
+  to->same += p->same;
+  to->values += p->values;
+  to->as_fp16 += p->as_fp16;
+  to->as_bf16 += p->as_bf16;
+  to->zeros += p->zeros;
+  if (!p->allocation) return;
+  if (p->several || (to->allocation && to->allocation != p->allocation)) to->several = true;
+  if (!to->allocation || p->allocation < to->allocation) to->allocation = p->allocation;
+}
+
+void emu_observe_sum(EmuRun *run, uint32_t pc, SolEmuPattern *to) {
+  uint32_t sight = run->statics->sight[pc];
+  if (sight == EMU_NO_SIGHT) return;
+  EmuSight *all = &emu_worker(&run->workers[0])->sights[sight];
+  for (uint32_t k = 0; k < run->worker_count; k++) {
+    EmuSight *g = &emu_worker(&run->workers[k])->sights[sight];
+    add_sums(to, &g->sum);
+    if (!k) continue;
+    emu_tally_merge(&all->strides, &g->strides);
+    emu_tally_merge(&all->steps, &g->steps);
+  }
+  add_commonest(&all->strides, &to->stride, &to->stride_times);
+  add_commonest(&all->steps, &to->step, &to->step_times);
+  EmuBin most = {0};
+  for (uint32_t b = 0; b < EMU_BINS; b++) {
+    EmuBin sum = {0};
+    for (uint32_t k = 0; k < run->worker_count; k++) {
+      const EmuSight *g = &emu_worker(&run->workers[k])->sights[sight];
+      if (!g->bins) continue;
+      sum.lanes += g->bins[b].lanes;
+      sum.queue_lanes += g->bins[b].queue_lanes;
+      sum.queue_words += g->bins[b].queue_words;
+    }
+    if (sum.lanes > most.lanes) most.lanes = sum.lanes;
+    if (sum.queue_lanes + sum.queue_words > most.queue_lanes + most.queue_words)
+      most.queue_lanes = sum.queue_lanes, most.queue_words = sum.queue_words;
+  }
+  to->hottest += most.lanes;
+  to->queue_lanes += most.queue_lanes;
+  to->queue_words += most.queue_words;
+}
