@@ -14,7 +14,7 @@ JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 # The folders in their dependency order; scripts/check-layers holds the includes to it.
 # src/emu itself holds the headers that other folders include.
 EMU_DIRS  := emu emu/core emu/watch emu/isa
-LIB_DIRS  := base device roofline ptx mem $(EMU_DIRS) audit driver ops measure
+LIB_DIRS  := base image device roofline ptx mem $(EMU_DIRS) audit driver ops measure
 WASM_DIRS := base device roofline ptx mem $(EMU_DIRS) audit
 TOOL_DIRS := ladder profile report cli
 
@@ -45,11 +45,10 @@ AVX2_OPS  := approx bits compare cvt float half int memory minmax mul
 HAS_AVX2  := $(if $(findstring -fsanitize,$(CFLAGS)),,$(findstring x86_64,$(shell $(CC) -dumpmachine)))
 AVX2_OBJ  := $(if $(HAS_AVX2),$(AVX2_OPS:%=$(B)/obj/src/emu/isa/ops_%_avx2.o))
 
-# The runtime on the emulator takes the toolkit's headers; its reader of fat binaries does without.
+# The runtime on the emulator takes the toolkit's headers.
 SHIM_SRC  := $(call sources,shim)
-FAT_OBJ   := $(patsubst %,$(B)/obj/src/shim/%.o,fatbin lz4 zstd_host cubin)
 SHIM_OBJ  := $(SHIM_SRC:%.c=$(B)/obj/%.o)
-SHIM_LIB  := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(WASM_ONLY),$(call sources,base device roofline ptx mem $(EMU_DIRS) audit driver))) $(AVX2_OBJ)
+SHIM_LIB  := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(WASM_ONLY),$(call sources,base image device roofline ptx mem $(EMU_DIRS) audit driver))) $(AVX2_OBJ)
 SHIM      := $(if $(CUDA_INC),$(B)/shim/libcudart.so.13 $(B)/shim/libcublas.so.13 $(B)/shim/libcublasLt.so.13)
 
 # What the driver loads into a program under `sol profile`: hidden but for one name, with its own copy of what it uses.
@@ -146,7 +145,7 @@ $(KERNELS)/stamp/%: FORCE
 STAMP_flags   = $(CC) $(LIB_FLAGS) $(LDFLAGS)
 STAMP_tests   = $(STAMP_flags) $(CUDA_INC)
 STAMP_wasm    = $(CLANG) $(WASM_FLAGS)
-STAMP_objects = $(LIB_OBJ) $(TOOL_OBJ) $(FAT_OBJ) $(SHIM_OBJ) $(INJECT_OBJ)
+STAMP_objects = $(LIB_OBJ) $(TOOL_OBJ) $(SHIM_OBJ) $(INJECT_OBJ)
 STAMP_modules = $(MODULES)
 STAMP_rungs   = $(RUNGS)
 STAMP_nvcc    = $(NVCC) $(NVCC_FLAGS)
@@ -225,9 +224,9 @@ $(B)/libsol.so: $(B)/libsol.so.$(VERSION)
 	$(Q)ln -sf $(SONAME) $@
 
 # All of the tool but main, hidden functions included: what the tests link, to reach inside.
-$(B)/inside.a: $(LIB_OBJ) $(TOOL_OBJ) $(FAT_OBJ) $(B)/stamp/objects
+$(B)/inside.a: $(LIB_OBJ) $(TOOL_OBJ) $(B)/stamp/objects
 	@rm -f $@
-	$(Q)$(AR) rcs $@ $(LIB_OBJ) $(TOOL_OBJ) $(FAT_OBJ)
+	$(Q)$(AR) rcs $@ $(LIB_OBJ) $(TOOL_OBJ)
 
 $(B)/sol: $(MAIN_OBJ) $(B)/inside.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MAIN_OBJ) $(B)/inside.a $(LIBS) -o $@
@@ -316,4 +315,4 @@ clean: ## remove everything built; what set-up installed under build/ stays
 distclean: ## remove the build folder whole
 	rm -rf $(B)
 
--include $(wildcard $(addsuffix .d,$(LIB_OBJ) $(TOOL_OBJ) $(FAT_OBJ) $(SHIM_OBJ) $(INJECT_OBJ) $(MAIN_OBJ) $(WASM_OBJ) $(TESTS) $(REPLAYS) $(FUZZERS) $(BENCHES) $(FAKE_CUDA) $(FAKE_GPU))) $(wildcard $(patsubst %,$(KERNELS)/%.d,$(MODULES) $(RUNGS)))
+-include $(wildcard $(addsuffix .d,$(LIB_OBJ) $(TOOL_OBJ) $(SHIM_OBJ) $(INJECT_OBJ) $(MAIN_OBJ) $(WASM_OBJ) $(TESTS) $(REPLAYS) $(FUZZERS) $(BENCHES) $(FAKE_CUDA) $(FAKE_GPU))) $(wildcard $(patsubst %,$(KERNELS)/%.d,$(MODULES) $(RUNGS)))

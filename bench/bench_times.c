@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "measure/bench.h"
-#include "shim/fatbin.h"
+#include "image/fatbin.h"
 
 typedef struct Times {
   const SolDevice *device;

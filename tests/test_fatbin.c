@@ -1,5 +1,5 @@
 // Fat binaries: entries in all packings, the choice among them, damage of every field, LZ4 and cubins.
-#include "shim/fatbin.h"
+#include "image/fatbin.h"
 
 #include "base/heap.h"
 #include "check.h"

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "cli/audit.h"
-#include "shim/fatbin.h"
+#include "image/fatbin.h"
 
 typedef struct Image {
   const uint8_t *data;

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "cli/audit.h"
-#include "shim/fatbin.h"
+#include "image/fatbin.h"
 
 static bool ends_with(const char *text, const char *end) {
   size_t n = strlen(text), m = strlen(end);

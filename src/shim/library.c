@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/fatbin.h"
+#include "image/fatbin.h"
 #include "shim/shim.h"
 
 static ShimBinary *library_of(cudaLibrary_t handle) {

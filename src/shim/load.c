@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/heap.h"
-#include "shim/fatbin.h"
+#include "image/fatbin.h"
 #include "shim/shim.h"
 
 #define WRAPPER_MAGIC 0x466243b1u

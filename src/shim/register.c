@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "shim/fatbin.h"
+#include "image/fatbin.h"
 #include "shim/shim.h"
 
 // Called by the code that nvcc generates; no header of the toolkit's declares these for C.

@@ -1,11 +1,11 @@
-// Fat binaries (src/shim/fatbin.c and what it unpacks with): walk, choose, unpack, look registers up.
+// Fat binaries (src/image/fatbin.c and what it unpacks with): walk, choose, unpack, look registers up.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/heap.h"
-#include "shim/fatbin.h"
+#include "image/fatbin.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

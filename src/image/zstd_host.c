@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 
 #include "base/error.h"
-#include "shim/fatbin.h"
+#include "image/fatbin.h"
 
 SolStatus sol_zstd_unpack(const uint8_t *from, size_t from_size, uint8_t *to, size_t size, SolError *err) {
   void *library = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL); // counted: it stays after the first time

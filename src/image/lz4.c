@@ -1,5 +1,5 @@
 // LZ4 block format: sequences of literals and a match within the 64 KiB before; the last has literals alone.
-#include "shim/fatbin.h"
+#include "image/fatbin.h"
 
 typedef struct Reader {
   const uint8_t *at, *end;

@@ -2,7 +2,7 @@
 // section .nv.info holds records {u8 form, u8 attribute, u16 size or value}, those of form 4 followed by
 // `size` bytes; attribute 0x2f has a symbol and its registers, 0x11 its frame's bytes. 64-bit little-endian
 // ELF.
-#include "shim/fatbin.h"
+#include "image/fatbin.h"
 
 enum {
   ELF_HEADER = 64,

@@ -1,4 +1,4 @@
-#include "shim/fatbin.h"
+#include "image/fatbin.h"
 
 #include "base/error.h"
 #include "base/heap.h"
