@@ -166,21 +166,21 @@ $(B)/obj/src/emu/isa/%_avx2.o: src/emu/isa/%.c $(B)/stamp/flags
 $(SHIM_OBJ): EXTRA := -D_GNU_SOURCE -Wno-deprecated-declarations $(CUDA_INC:%=-isystem %)
 
 # Hidden but for the runtime's names, which carry the version that programs ask for. Its own copy of the library.
-$(B)/shim/libcudart.so.13: $(SHIM_OBJ) $(SHIM_LIB) src/shim/exports.map
+$(B)/shim/libcudart.so.13: $(SHIM_OBJ) $(SHIM_LIB) src/shim/shim_exports.map
 	@mkdir -p $(@D)
-	$(Q)$(CC) -shared -Wl,-soname,libcudart.so.13 -Wl,--version-script,src/shim/exports.map $(CFLAGS) $(LDFLAGS) \
+	$(Q)$(CC) -shared -Wl,-soname,libcudart.so.13 -Wl,--version-script,src/shim/shim_exports.map $(CFLAGS) $(LDFLAGS) \
 	  $(SHIM_OBJ) $(SHIM_LIB) $(LIBS) -o $@
 
-$(B)/shim/libcublas.so.13: src/blas/blas.c src/blas/missing.def src/blas/missing_lt.def src/blas/exports.map $(B)/stamp/flags
+$(B)/shim/libcublas.so.13: src/blas/blas.c src/blas/blas_missing.def src/blas/blas_missing_lt.def src/blas/blas_exports.map $(B)/stamp/flags
 	@mkdir -p $(@D)
-	$(Q)$(CC) -shared -Wl,-soname,libcublas.so.13 -Wl,--version-script,src/blas/exports.map $(LIB_FLAGS) $(LDFLAGS) $< -o $@
+	$(Q)$(CC) -shared -Wl,-soname,libcublas.so.13 -Wl,--version-script,src/blas/blas_exports.map $(LIB_FLAGS) $(LDFLAGS) $< -o $@
 
 $(B)/shim/libcublasLt.so.13: $(B)/shim/libcublas.so.13
 	@ln -sf libcublas.so.13 $@
 
-$(INJECT): $(INJECT_OBJ) $(B)/inside.a src/inject/exports.map
+$(INJECT): $(INJECT_OBJ) $(B)/inside.a src/inject/inject_exports.map
 	@mkdir -p $(@D)
-	$(Q)$(CC) -shared -Wl,-soname,libsolprofile.so -Wl,--version-script,src/inject/exports.map -Wl,-z,nodelete $(CFLAGS) \
+	$(Q)$(CC) -shared -Wl,-soname,libsolprofile.so -Wl,--version-script,src/inject/inject_exports.map -Wl,-z,nodelete $(CFLAGS) \
 	  $(LDFLAGS) $(INJECT_OBJ) $(B)/inside.a $(LIBS) -o $@
 
 no-shim:

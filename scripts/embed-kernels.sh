@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints assembly that holds kernels' images and their table: TABLE_images and TABLE_image_count, OpsImage of
-# src/ops/ops.h each.
+# src/ops/operation.h each.
 # usage: scripts/embed-kernels.sh TABLE FOLDER MODULE...   FOLDER/MODULE.fatbin and FOLDER/MODULE.keep/ are nvcc's
 set -eu
 table=$1 folder=$2

@@ -1,5 +1,5 @@
-// Launches between processes (src/audit/wire.c): what is written reads back, and what is not ours is refused.
-#include "audit/wire.h"
+// Launches between processes (src/audit/audit_wire.c): what is written reads back, and what is not ours is refused.
+#include "audit/audit_wire.h"
 
 #include "check.h"
 

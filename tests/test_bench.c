@@ -8,7 +8,7 @@
 #include "base/json_read.h"
 #include "check.h"
 #include "fake_cuda.h"
-#include "report/bench.h"
+#include "report/report_bench.h"
 
 static const char *program;
 static char output[1 << 20];

@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "cli/ceilings.h"
+#include "cli/cli_ceilings.h"
 #include "fake_cuda.h"
 #include "measure/ceilings_run.h"
 

@@ -114,7 +114,7 @@ CALLBACK(correlation, correlationId);
 SAME(CuLaunchConfig, attributes, CUlaunchConfig, attrs);
 SAME(CuLaunchConfig, attribute_count, CUlaunchConfig, numAttrs);
 SAME(CuLaunchAttribute, value, CUlaunchAttribute, value);
-// As src/inject/counts.c takes them.
+// As src/inject/inject_counts.c takes them.
 _Static_assert(offsetof(cuLaunchKernel_params, hStream) == offsetof(cuLaunchCooperativeKernel_params, hStream), "");
 AT(cuLaunchKernel_params, gridDimX, 8);
 AT(cuLaunchKernel_params, hStream, 40);

@@ -1,7 +1,7 @@
 // The DLPack entry points: each must do what the plain call does, bit for bit, and refuse tensors that are
 // somewhere else, of another type, or laid out in a way that rows cannot describe.
 #include "check.h"
-#include "ops/ops.h"
+#include "ops/operation.h"
 #include "sol/dlpack.h"
 
 // A tensor with room for its own shape.

@@ -8,7 +8,7 @@
 #include "check.h"
 #include "cli/cli.h"
 #include "fake_cuda.h"
-#include "report/ladder.h"
+#include "report/report_ladder.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 enum { SANITIZED = 1 };

@@ -1,7 +1,7 @@
 // What the ladders' texts say of sectors, wavefronts, atomics and launches, held against exact counts at
 // sizes that leave no rest.
 #include "check.h"
-#include "ladder/run.h"
+#include "ladder/ladder_run.h"
 
 typedef struct Climb {
   const Ladder *ladder;

@@ -1,7 +1,7 @@
 // Operations that move data: what test_ops cannot say. gather's order; more batches than a grid has along one
 // axis; skewed and fully filled histograms; arguments that only these operations have.
 #include "check.h"
-#include "ops/ops.h"
+#include "ops/operation.h"
 
 static SolContext *open_backend(SolBackend backend) {
   SolContext *ctx = NULL;

@@ -1,5 +1,5 @@
-// What the injected library writes (src/profile/wire.c) reads back, and what is cut or not ours is refused.
-#include "profile/wire.h"
+// What the injected library writes (src/profile/profile_wire.c) reads back, and what is cut or not ours is refused.
+#include "profile/profile_wire.h"
 
 #include "check.h"
 

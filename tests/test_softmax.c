@@ -3,7 +3,7 @@
 #include <float.h>
 
 #include "check.h"
-#include "ops/ops.h"
+#include "ops/operation.h"
 
 static SolContext *open_context(SolBackend backend) {
   SolContext *ctx = NULL;

@@ -3,7 +3,7 @@
 #define SOL_AUDIT_INSIDE_H
 
 #include "audit/audit.h"
-#include "audit/names.h"
+#include "audit/audit_names.h"
 
 // ---- work.c: from counts to demands ----
 

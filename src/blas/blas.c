@@ -118,5 +118,5 @@ static int missing(const char *name, char *told) {
     static char told;                                                                                        \
     return missing(#entry, &told);                                                                           \
   }
-#include "blas/missing.def"
-#include "blas/missing_lt.def"
+#include "blas/blas_missing.def"
+#include "blas/blas_missing_lt.def"

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "cli/audit.h"
+#include "cli/cli_audit.h"
 
 void audit_note(AuditRun *r, const char *format, ...) {
   if (r->note_count == MAX_NOTES) return;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/format.h"
-#include "cli/bench.h"
+#include "cli/cli_bench.h"
 
 enum { MAX_BASELINE = 64 << 20 };
 static const double small_bytes = 2 << 20; // what the reference gets through in a moment
@@ -209,7 +209,7 @@ static const Option options[] = {
 
 static const char op_names[] =
 #define OP(name) #name " "
-#include "ops/ops.def"
+#include "ops/operations.def"
     ;
 
 const Command cmd_bench = {

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "cli/ladder.h"
+#include "cli/cli_ladder.h"
 
 static volatile sig_atomic_t interrupted; // by ctrl-C, or a time limit: what there is so far is shown
 static void on_interrupt(int signal_number) {

@@ -8,10 +8,10 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "cli/ceilings.h"
-#include "cli/profile.h"
+#include "cli/cli_ceilings.h"
+#include "cli/cli_profile.h"
 #include "profile/import.h"
-#include "report/profile.h"
+#include "report/report_profile.h"
 
 enum { MAX_CSV = 1 << 30, MAX_BILL = 256 << 20 };
 

@@ -6,7 +6,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "cli/kernel.h"
-#include "report/counts.h"
+#include "report/report_counts.h"
 
 typedef struct RunArgs {
   CommonArgs common;

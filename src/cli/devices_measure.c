@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "cli/ceilings.h"
+#include "cli/cli_ceilings.h"
 #include "cli/devices.h"
 
 static void put_date(Ceilings *c) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/names.h"
+#include "audit/audit_names.h"
 #include "base/error.h"
 #include "base/format.h"
 #include "base/text.h"

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/text.h"
-#include "cli/ceilings.h"
+#include "cli/cli_ceilings.h"
 #include "cli/cli.h"
 
 int cli_error(const Cli *cli, const SolError *err, const char *source, const char *text, size_t length) {

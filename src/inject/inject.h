@@ -1,5 +1,5 @@
 // libsolprofile.so: loaded into a CUDA program by its driver (CUDA_INJECTION64_PATH), whatever the program is
-// linked with. It tells of every kernel launch in lines of profile/wire.h. What it is to do stands in its
+// linked with. It tells of every kernel launch in lines of profile/profile_wire.h. What it is to do stands in its
 // environment:
 //   SOL_PROFILE_OUT      FILE: the lines go to FILE.PID, a file for each process; without it nothing is done
 //   SOL_PROFILE_METRICS  counters to collect, separated by commas; empty: times alone
@@ -16,7 +16,7 @@
 #include "inject/graphs.h"
 #include "measure/counters.h"
 #include "measure/cupti.h"
-#include "profile/wire.h"
+#include "profile/profile_wire.h"
 
 enum { MAX_CONTEXTS = 16, MAX_GPUS = 64, MAX_COUNTED = 4096 };
 

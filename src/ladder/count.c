@@ -1,7 +1,7 @@
 // A rung's hardware counters on a GPU, summed over the launches of one call. They are read in rounds of their
 // own, after all times were taken: a profiler that is open may slow launches down.
 #include "base/error.h"
-#include "ladder/run.h"
+#include "ladder/ladder_run.h"
 #include "measure/counters.h"
 #include "measure/sass.h"
 

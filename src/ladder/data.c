@@ -2,7 +2,7 @@
 // against the reference after it.
 #include "base/error.h"
 #include "base/heap.h"
-#include "ladder/run.h"
+#include "ladder/ladder_run.h"
 #include "measure/trial.h"
 
 enum {

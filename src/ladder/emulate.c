@@ -1,6 +1,6 @@
 // A rung on the emulator: exact counts, modelled DRAM traffic, a predicted time.
 #include "base/heap.h"
-#include "ladder/run.h"
+#include "ladder/ladder_run.h"
 #include "image/fatbin.h"
 
 typedef struct Emulated {

@@ -8,7 +8,7 @@
 #ifndef SOL_LADDER_LADDER_H
 #define SOL_LADDER_LADDER_H
 
-#include "ops/ops.h"
+#include "ops/operation.h"
 
 enum { LADDER_MAX_BUFFERS = 8, LADDER_MAX_LAUNCHES = 8 };
 

@@ -1,7 +1,7 @@
 // A factor for each column: the kernel that looks innocent and walks memory the wrong way.
 #include "base/error.h"
 #include "kernels/scale_columns/rungs.h"
-#include "ladder/matrix.h"
+#include "ladder/ladder_matrix.h"
 
 enum { Y, X, SCALE, BUFFERS };
 enum { MOST_Y = 65535 }; // blocks of a grid along y

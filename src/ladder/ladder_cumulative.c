@@ -1,7 +1,7 @@
 // Six steps on one kernel, each on top of those before: a filter along the rows of a matrix.
 #include "base/error.h"
 #include "kernels/cumulative/rungs.h"
-#include "ladder/matrix.h"
+#include "ladder/ladder_matrix.h"
 
 enum { Y = MATRIX_Y, X = MATRIX_X };
 

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "kernels/embed_rmsnorm/rungs.h"
-#include "ladder/matrix.h"
+#include "ladder/ladder_matrix.h"
 
 enum { Y, EMBEDDED, TABLE, IDS, WEIGHT, BUFFERS };
 #define EPS 1e-5f

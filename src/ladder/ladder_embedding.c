@@ -1,7 +1,7 @@
 // Rows taken by id: nothing but moving bytes, and three well-meant changes that cost.
 #include "base/error.h"
 #include "kernels/embedding/rungs.h"
-#include "ladder/matrix.h"
+#include "ladder/ladder_matrix.h"
 
 enum { Y, TABLE, IDS, BUFFERS };
 

@@ -1,7 +1,7 @@
 // The sum of an array: from atomics to one pass.
 #include "base/error.h"
 #include "kernels/reduce/rungs.h"
-#include "ladder/matrix.h"
+#include "ladder/ladder_matrix.h"
 
 enum { Y, X, PART, ARRIVED, BUFFERS, THREADS = REDUCE_RUNG_THREADS };
 

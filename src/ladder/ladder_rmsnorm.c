@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "kernels/rmsnorm/rungs.h"
-#include "ladder/matrix.h"
+#include "ladder/ladder_matrix.h"
 
 enum { Y, X, WEIGHT, BUFFERS };
 #define EPS 1e-5f

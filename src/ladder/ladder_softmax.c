@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "kernels/softmax/rungs.h"
-#include "ladder/matrix.h"
+#include "ladder/ladder_matrix.h"
 
 enum { Y = MATRIX_Y, X = MATRIX_X };
 

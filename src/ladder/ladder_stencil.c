@@ -1,7 +1,7 @@
 // A stencil: neighbours from the cache, from shared memory, from registers.
 #include "base/error.h"
 #include "kernels/stencil/rungs.h"
-#include "ladder/matrix.h"
+#include "ladder/ladder_matrix.h"
 
 enum {
   Y = MATRIX_Y,

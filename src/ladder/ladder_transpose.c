@@ -1,7 +1,7 @@
 // Transposing a matrix: the classic of coalescing, shared memory and its banks.
 #include "base/error.h"
 #include "kernels/transpose/rungs.h"
-#include "ladder/matrix.h"
+#include "ladder/ladder_matrix.h"
 
 enum { Y = MATRIX_Y, X = MATRIX_X };
 

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/heap.h"
-#include "ops/ops.h"
+#include "ops/operation.h"
 
 static const char *const names[] = {
 #define CEILING_KERNEL(id, name) name,

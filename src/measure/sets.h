@@ -3,7 +3,7 @@
 #ifndef SOL_MEASURE_SETS_H
 #define SOL_MEASURE_SETS_H
 
-#include "ops/ops.h"
+#include "ops/operation.h"
 
 typedef struct Sets {
   SolContext *ctx;

@@ -3,7 +3,7 @@
 #ifndef SOL_MEASURE_TRIAL_H
 #define SOL_MEASURE_TRIAL_H
 
-#include "ops/ops.h"
+#include "ops/operation.h"
 
 typedef struct TrialOptions {
   uint64_t seed;

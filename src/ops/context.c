@@ -5,13 +5,13 @@
 #include "base/format.h"
 #include "base/heap.h"
 #include "base/text.h"
-#include "ops/ops.h"
+#include "ops/operation.h"
 
 static const char *const backend_names[] = {"auto", "cpu", "emu", "cuda"};
 
 const OpsDef *const ops_defs[OPS_COUNT] = {
 #define OP(name) &ops_##name,
-#include "ops/ops.def"
+#include "ops/operations.def"
 };
 
 const char *sol_backend_name(SolBackend backend) {

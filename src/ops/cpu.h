@@ -3,7 +3,7 @@
 #ifndef SOL_OPS_CPU_H
 #define SOL_OPS_CPU_H
 
-#include "ops/ops.h"
+#include "ops/operation.h"
 
 enum { CPU_CHUNK = 1024 };
 

@@ -1,6 +1,6 @@
 // DLPack tensors in place of pointers and sizes: how they are read, and the operations that keep their
 // input's shape. The operations themselves check pointers, overlaps and types.
-#include "ops/dlpack.h"
+#include "ops/dlpack_inside.h"
 
 _Static_assert(sizeof(DLTensor) == 48 && offsetof(DLTensor, shape) == 24 &&
                    offsetof(DLTensor, byte_offset) == 40,

@@ -1,5 +1,5 @@
 // The operations on DLPack tensors whose tensors differ in shape.
-#include "ops/dlpack.h"
+#include "ops/dlpack_inside.h"
 
 static void is_int32(Dl *d, const DlRows *bad) {
   if (!d->status && bad->at && bad->dtype != SOL_INT32)

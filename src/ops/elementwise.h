@@ -3,7 +3,7 @@
 #define SOL_OPS_ELEMENTWISE_H
 
 #include "kernels/elementwise.h"
-#include "ops/ops.h"
+#include "ops/operation.h"
 
 Divider elementwise_divider(uint64_t by);     // by at least 1
 Divider32 elementwise_divider32(uint32_t by); // by from 1 to 2^31

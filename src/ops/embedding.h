@@ -2,7 +2,7 @@
 #ifndef SOL_OPS_EMBEDDING_H
 #define SOL_OPS_EMBEDDING_H
 
-#include "ops/ops.h"
+#include "ops/operation.h"
 
 typedef struct EmbeddingRows {
   void *y;

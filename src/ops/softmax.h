@@ -2,7 +2,7 @@
 #ifndef SOL_OPS_SOFTMAX_H
 #define SOL_OPS_SOFTMAX_H
 
-#include "ops/ops.h"
+#include "ops/operation.h"
 
 enum {
 #define HELD(in, threads, chunks, rows, blocks)         SOFTMAX_HELD_##in##_##threads##_##chunks,

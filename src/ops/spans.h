@@ -2,7 +2,7 @@
 #ifndef SOL_OPS_SPANS_H
 #define SOL_OPS_SPANS_H
 
-#include "ops/ops.h"
+#include "ops/operation.h"
 
 // Kernels come in pairs, for elements of 2 and of 4 bytes: 2 * place in the list, + 1 for 4 bytes.
 enum {

@@ -3,7 +3,7 @@
 
 #include <stdarg.h>
 
-#include "audit/names.h"
+#include "audit/audit_names.h"
 #include "base/error.h"
 #include "base/format.h"
 #include "base/heap.h"

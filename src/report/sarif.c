@@ -3,7 +3,7 @@
 
 #include "audit/rules.h"
 #include "base/json_write.h"
-#include "report/audit.h"
+#include "report/report_audit.h"
 #include "sol/version.h"
 
 // A path as a URI: relative to `base` where it lies under it; what a URI cannot hold in hexadecimal.

@@ -1,6 +1,6 @@
 // SOL_SHIM_REPORT=FILE: one line of JSON per launch is added to FILE as soon as it has ended, so that a
 // program that dies leaves what it did so far. Lines are written whole: children may write to the same file.
-// SOL_SHIM_AUDIT=FILE does the same with all that `sol audit` wants to know (audit/wire.h). SOL_SHIM_SAMPLE
+// SOL_SHIM_AUDIT=FILE does the same with all that `sol audit` wants to know (audit/audit_wire.h). SOL_SHIM_SAMPLE
 // and SOL_SHIM_SECONDS are how it asks for a part of each launch, and for an end.
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "audit/wire.h"
+#include "audit/audit_wire.h"
 #include "base/json_write.h"
 #include "base/threads.h"
 #include "shim/shim.h"

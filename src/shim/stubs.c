@@ -17,4 +17,4 @@ static cudaError_t missing(const char *name, char *told) {
     static char told;                                                                                        \
     return missing(#entry, &told);                                                                           \
   }
-#include "shim/missing.def"
+#include "shim/shim_missing.def"

@@ -1,7 +1,7 @@
 // Lines of a program under audit from any bytes: those that read are billed, rules and all.
 #include <string.h>
 
-#include "audit/wire.h"
+#include "audit/audit_wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

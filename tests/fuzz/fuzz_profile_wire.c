@@ -1,5 +1,5 @@
 // The lines of the injected library: whatever is in the file.
-#include "profile/wire.h"
+#include "profile/profile_wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -1,0 +1,139 @@
+// Writing: numbers in arrays, zeros at their ends left out.
+//   {"launch":ID,"name":..,"unit":..,"grid":[..],.., "new":[[place,line,unit,flags,flops,"file","text"],..],
+//    "insts":[[place,kind,[counts],[pattern]],..],"touches":[[address,bytes,variable,..,"label"],..],"faults":[..]}
+//   {"outside":0,"address":..,"bytes":..}
+#include "audit/audit_wire.h"
+
+#include "audit/inside.h"
+#include "base/heap.h"
+#include "base/json_write.h"
+
+void audit_told_free(AuditTold *told) {
+  sol_heap_free(told->places);
+  *told = (AuditTold){0};
+}
+
+static void put_numbers(SolBuffer *out, const double *values, size_t count) {
+  while (count && values[count - 1] == 0) count--;
+  sol_buffer_puts(out, "[");
+  for (size_t i = 0; i < count; i++) {
+    if (i) sol_buffer_puts(out, ",");
+    sol_json_add_number(out, values[i]);
+  }
+  sol_buffer_puts(out, "]");
+}
+
+static void put_dims(SolBuffer *out, const char *key, const uint32_t d[3]) {
+  sol_buffer_format(out, ",\"%s\":[%u,%u,%u]", key, d[0], d[1], d[2]);
+}
+
+static bool make_room(AuditTold *told, uint32_t places) {
+  if (places <= told->count) return true;
+  uint8_t *room = sol_heap_realloc(told->places, places);
+  if (!room) return false;
+  memset(room + told->count, 0, places - told->count);
+  told->places = room;
+  told->count = places;
+  return true;
+}
+
+static void put_new(const AuditLaunch *l, AuditTold *told, SolBuffer *out) {
+  sol_buffer_puts(out, ",\"new\":[");
+  const char *comma = "";
+  for (uint32_t i = 0; i < l->inst_count; i++) {
+    const AuditInst *in = &l->insts[i];
+    if (told->places[in->place]) continue;
+    told->places[in->place] = 1;
+    int flags =
+        in->async | in->brings << 1 | in->barrier << 2 | in->branch << 3 | in->waits << 4 | in->follows << 5;
+    sol_buffer_format(out, "%s[%u,%u,%d,%d,", comma, in->place, in->line, (int)in->unit, flags);
+    sol_json_add_number(out, in->flops);
+    sol_buffer_puts(out, ",");
+    sol_json_add_text(out, in->file);
+    sol_buffer_puts(out, ",");
+    sol_json_add_text(out, in->text);
+    sol_buffer_puts(out, "]");
+    comma = ",";
+  }
+  sol_buffer_puts(out, "]");
+}
+
+static void put_inst(const AuditInst *in, SolBuffer *out) {
+  const SolEmuCounts *c = &in->counts;
+  const SolEmuPattern *p = &in->pattern;
+#define COUNT_VALUE(name)   (double)c->name,
+#define PATTERN_VALUE(name) (double)p->name,
+  const double counts[] = {SOL_EMU_COUNTS(COUNT_VALUE)};
+  const double pattern[] = {AUDIT_PATTERN_NUMBERS(PATTERN_VALUE)};
+#undef COUNT_VALUE
+#undef PATTERN_VALUE
+  sol_buffer_format(out, "[%u,%d,", in->place, (int)in->kind);
+  put_numbers(out, counts, SOL_COUNT(counts));
+  sol_buffer_puts(out, ",");
+  put_numbers(out, pattern, SOL_COUNT(pattern));
+  sol_buffer_puts(out, "]");
+}
+
+static void put_touch(const AuditTouch *t, SolBuffer *out) {
+  const double numbers[] = {(double)t->address, (double)t->bytes, t->variable,     t->read,
+                            t->written,         t->read_first,    t->read_sectors, t->written_sectors,
+                            t->partial_sectors};
+  sol_buffer_puts(out, "[");
+  put_numbers(out, numbers, SOL_COUNT(numbers));
+  sol_buffer_puts(out, ",");
+  sol_json_add_text(out, t->label);
+  sol_buffer_puts(out, "]");
+}
+
+void audit_write_launch(const AuditLaunch *l, uint32_t id, AuditTold *told, SolBuffer *out) {
+  if (!make_room(told, l->inst_count ? l->insts[l->inst_count - 1].place + 1 : 0)) {
+    out->failed = true;
+    return;
+  }
+  sol_buffer_format(out, "{\"launch\":%u,\"name\":", id);
+  sol_json_add_text(out, l->name);
+  sol_buffer_format(out, ",\"unit\":%u", l->unit);
+  put_dims(out, "grid", l->grid);
+  put_dims(out, "block", l->block);
+  put_dims(out, "cluster", l->cluster);
+  const double numbers[] = {(double)l->dynamic_shared,
+                            (double)l->static_shared,
+                            (double)l->stack_bytes,
+                            (double)l->local_array_bytes,
+                            l->registers,
+                            l->registers_from,
+                            l->graph,
+                            l->end,
+                            (double)l->blocks,
+                            (double)l->flight.loads,
+                            (double)l->flight.bytes,
+                            (double)l->flight.async_bytes,
+                            l->flight.waits,
+#define CHAIN_VALUE(name) l->chain.name,
+                            SOL_EMU_CHAIN(CHAIN_VALUE)};
+#undef CHAIN_VALUE
+  sol_buffer_puts(out, ",\"numbers\":");
+  put_numbers(out, numbers, SOL_COUNT(numbers));
+  put_new(l, told, out);
+  sol_buffer_puts(out, ",\"insts\":[");
+  for (uint32_t i = 0; i < l->inst_count; i++) {
+    if (i) sol_buffer_puts(out, ",");
+    put_inst(&l->insts[i], out);
+  }
+  sol_buffer_puts(out, "],\"touches\":[");
+  for (uint32_t i = 0; i < l->touch_count; i++) {
+    if (i) sol_buffer_puts(out, ",");
+    put_touch(&l->touches[i], out);
+  }
+  sol_buffer_puts(out, "],\"faults\":[");
+  for (uint32_t i = 0; i < l->fault_count; i++) {
+    if (i) sol_buffer_puts(out, ",");
+    sol_json_add_text(out, l->faults[i]);
+  }
+  sol_buffer_puts(out, "]}\n");
+}
+
+void audit_write_outside(AuditOutside what, uint64_t address, uint64_t bytes, SolBuffer *out) {
+  sol_buffer_format(out, "{\"outside\":%d,\"address\":%llu,\"bytes\":%llu}\n", (int)what,
+                    (unsigned long long)address, (unsigned long long)bytes);
+}

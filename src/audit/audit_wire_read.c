@@ -1,0 +1,250 @@
+// Reading what wire.c writes. Lines may come from a program that went astray: nothing in them is trusted.
+#include "audit/inside.h"
+#include "audit/audit_wire.h"
+#include "base/error.h"
+#include "base/heap.h"
+#include "base/json_read.h"
+#include "base/text.h"
+
+enum { MOST_PLACES = 1 << 24 };
+
+// What was said of a kernel's instructions, by place.
+struct AuditHeard {
+  uint32_t id;
+  const char *name;
+  AuditInst *insts;
+  uint32_t count;
+};
+
+void audit_reader_free(AuditReader *r) {
+  for (uint32_t i = 0; i < r->count; i++) sol_heap_free(r->kernels[i].insts);
+  sol_heap_free(r->kernels);
+  sol_arena_free(&r->arena);
+  sol_arena_free(&r->scratch);
+  *r = (AuditReader){0};
+}
+
+static const char *keep_text(SolArena *arena, SolJson value) {
+  char text[1024];
+  if (!sol_json_string(value, text, sizeof text)) return NULL;
+  size_t n = strlen(text) + 1;
+  char *copy = sol_arena_alloc(arena, n);
+  return copy ? memcpy(copy, text, n) : NULL;
+}
+
+// Up to `cap` numbers of an array, the rest of `out` zero.
+static bool numbers_of(SolJson array, double *out, size_t cap) {
+  memset(out, 0, cap * sizeof *out);
+  SolJsonIter it = {.container = array};
+  SolJson value;
+  size_t n = 0;
+  while (sol_json_next(&it, NULL, &value))
+    if (n == cap || !sol_json_number(value, &out[n++])) return false;
+  return sol_json_kind(array) == SOL_JSON_ARRAY;
+}
+
+static bool get_numbers(SolJson object, const char *key, double *out, size_t cap) {
+  SolJson array;
+  return sol_json_get(object, key, &array) && numbers_of(array, out, cap);
+}
+
+// A count as it was sent; what cannot be one is 0.
+static uint64_t count_of(double value) {
+  return value >= 0 && value <= SOL_EXACT ? (uint64_t)value : 0;
+}
+
+// Sizes from `least` on, no larger than a launch can have.
+static bool get_dims(SolJson object, const char *key, double least, double most, uint32_t out[3]) {
+  double d[3];
+  if (!get_numbers(object, key, d, 3)) return false;
+  for (int i = 0; i < 3; i++) {
+    if (!(d[i] >= least && d[i] <= most)) return false;
+    out[i] = (uint32_t)d[i];
+  }
+  return true;
+}
+
+static struct AuditHeard *kernel_of(AuditReader *r, uint32_t id, SolJson name) {
+  char text[1024];
+  if (!sol_json_string(name, text, sizeof text)) return NULL;
+  for (uint32_t i = 0; i < r->count; i++) // a child of the program counts its kernels on its own
+    if (r->kernels[i].id == id && strcmp(r->kernels[i].name, text) == 0) return &r->kernels[i];
+  void *room = r->kernels;
+  const char *kept = keep_text(&r->arena, name);
+  if (!kept || !audit_grow(&room, r->count, &r->cap, sizeof *r->kernels)) return NULL;
+  r->kernels = room;
+  r->kernels[r->count] = (struct AuditHeard){.id = id, .name = kept};
+  return &r->kernels[r->count++];
+}
+
+static bool hear_new(AuditReader *r, struct AuditHeard *k, SolJson row) {
+  SolJson part[7];
+  SolJsonIter it = {.container = row};
+  double n[5];
+  for (int i = 0; i < 7; i++) {
+    if (!sol_json_next(&it, NULL, &part[i])) return false;
+    if (i < 5 && !sol_json_number(part[i], &n[i])) return false;
+  }
+  if (!(n[0] >= 0 && n[0] < MOST_PLACES)) return false;
+  uint32_t place = (uint32_t)n[0];
+  if (place >= k->count) {
+    AuditInst *room = sol_heap_realloc(k->insts, (place + 64) * sizeof *room);
+    if (!room) return false;
+    memset(room + k->count, 0, (place + 64 - k->count) * sizeof *room);
+    k->insts = room;
+    k->count = place + 64;
+  }
+  unsigned flags = (unsigned)count_of(n[3]);
+  k->insts[place] = (AuditInst){.place = place,
+                                .line = (uint32_t)(count_of(n[1]) & UINT32_MAX),
+                                .unit = (SolEmuClass)(count_of(n[2]) & 0xff),
+                                .async = flags & 1,
+                                .brings = flags >> 1 & 1,
+                                .barrier = flags >> 2 & 1,
+                                .branch = flags >> 3 & 1,
+                                .waits = flags >> 4 & 1,
+                                .follows = flags >> 5 & 1,
+                                .flops = n[4],
+                                .file = keep_text(&r->arena, part[5]),
+                                .text = keep_text(&r->arena, part[6])};
+  return k->insts[place].file && k->insts[place].text;
+}
+
+static bool hear_inst(const struct AuditHeard *k, SolJson row, AuditInst *out) {
+  enum { COUNTS = sizeof(SolEmuCounts) / 8, PATTERN = 24 };
+  SolJson part[4];
+  SolJsonIter it = {.container = row};
+  double place, kind, counts[COUNTS], pattern[PATTERN];
+  for (int i = 0; i < 4; i++)
+    if (!sol_json_next(&it, NULL, &part[i])) return false;
+  if (!sol_json_number(part[0], &place) || !sol_json_number(part[1], &kind)) return false;
+  if (!(place >= 0 && place < k->count) || !(kind >= 0 && kind < SOL_EMU_KIND_COUNT)) return false;
+  if (!numbers_of(part[2], counts, COUNTS) || !numbers_of(part[3], pattern, PATTERN)) return false;
+  *out = k->insts[(uint32_t)place];
+  if (!out->text || (unsigned)out->unit >= SOL_EMU_CLASS_COUNT) return false;
+  out->kind = (SolEmuKind)kind;
+  size_t at = 0;
+#define TAKE_COUNT(name)   out->counts.name = count_of(counts[at++]);
+#define TAKE_PATTERN(name) out->pattern.name = (__typeof__(out->pattern.name))pattern[at++];
+  SOL_EMU_COUNTS(TAKE_COUNT)
+  at = 0;
+  for (size_t i = 0; i < PATTERN; i++)
+    if (!(pattern[i] >= -SOL_EXACT && pattern[i] <= SOL_EXACT)) return false;
+  for (size_t i = 0; i < PATTERN; i++)
+    if (pattern[i] < 0 && i != 2 && i != 10) return false; // stride and step have a sign
+  if (pattern[0] > UINT32_MAX) return false;               // the width
+  AUDIT_PATTERN_NUMBERS(TAKE_PATTERN)
+#undef TAKE_COUNT
+#undef TAKE_PATTERN
+  out->width = out->pattern.width;
+  return true;
+}
+
+static bool hear_touch(AuditReader *r, SolJson row, AuditTouch *out) {
+  SolJson part[2];
+  SolJsonIter it = {.container = row};
+  double n[9];
+  for (int i = 0; i < 2; i++)
+    if (!sol_json_next(&it, NULL, &part[i])) return false;
+  if (!numbers_of(part[0], n, 9)) return false;
+  *out = (AuditTouch){.address = count_of(n[0]),
+                      .bytes = count_of(n[1]),
+                      .variable = n[2] != 0,
+                      .read = n[3],
+                      .written = n[4],
+                      .read_first = n[5],
+                      .read_sectors = n[6],
+                      .written_sectors = n[7],
+                      .partial_sectors = n[8],
+                      .label = keep_text(&r->scratch, part[1])};
+  return out->label != NULL;
+}
+
+static uint32_t length_of(SolJson array) {
+  SolJsonIter it = {.container = array};
+  SolJson value;
+  uint32_t n = 0;
+  while (sol_json_next(&it, NULL, &value)) n++;
+  return n;
+}
+
+static bool hear_lists(AuditReader *r, struct AuditHeard *k, SolJson line, AuditLaunch *l) {
+  SolJson list, row;
+  if (!sol_json_get(line, "new", &list)) return false;
+  for (SolJsonIter it = {.container = list}; sol_json_next(&it, NULL, &row);)
+    if (!hear_new(r, k, row)) return false;
+  if (!sol_json_get(line, "insts", &list)) return false;
+  AuditInst *insts = sol_arena_alloc(&r->scratch, (length_of(list) + 1) * sizeof *insts);
+  for (SolJsonIter it = {.container = list}; insts && sol_json_next(&it, NULL, &row); l->inst_count++) {
+    if (!hear_inst(k, row, &insts[l->inst_count])) return false;
+    if (l->inst_count && insts[l->inst_count].place <= insts[l->inst_count - 1].place) return false;
+  }
+  if (!sol_json_get(line, "touches", &list)) return false;
+  AuditTouch *touches = sol_arena_alloc(&r->scratch, (length_of(list) + 1) * sizeof *touches);
+  for (SolJsonIter it = {.container = list}; touches && sol_json_next(&it, NULL, &row); l->touch_count++)
+    if (!hear_touch(r, row, &touches[l->touch_count])) return false;
+  if (!sol_json_get(line, "faults", &list)) return false;
+  const char **faults = sol_arena_alloc(&r->scratch, (length_of(list) + 1) * sizeof *faults);
+  for (SolJsonIter it = {.container = list}; faults && sol_json_next(&it, NULL, &row); l->fault_count++)
+    if (!(faults[l->fault_count] = keep_text(&r->scratch, row))) return false;
+  l->insts = insts;
+  l->touches = touches;
+  l->faults = faults;
+  return insts && touches && faults;
+}
+
+static bool hear_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l) {
+  SolJson name;
+  double n[13 + sizeof(SolEmuChain) / sizeof(double)], unit;
+  SolJson value;
+  if (!(id >= 0 && id < UINT32_MAX) || !sol_json_get(line, "name", &name)) return false;
+  if (!sol_json_get(line, "unit", &value) || !sol_json_number(value, &unit)) return false;
+  if (!get_dims(line, "grid", 1, INT32_MAX, l->grid) || !get_dims(line, "block", 1, 1024, l->block))
+    return false;
+  if (!get_dims(line, "cluster", 0, 1024, l->cluster) || !get_numbers(line, "numbers", n, SOL_COUNT(n)))
+    return false;
+  struct AuditHeard *k = kernel_of(r, (uint32_t)id, name);
+  if (!k) return false;
+  l->name = k->name;
+  l->unit = (uint32_t)count_of(unit);
+  l->dynamic_shared = count_of(n[0]);
+  l->static_shared = count_of(n[1]);
+  l->stack_bytes = count_of(n[2]);
+  l->local_array_bytes = count_of(n[3]);
+  l->registers = (int)(count_of(n[4]) & 0xffff);
+  l->registers_from = n[5] != 0 ? AUDIT_FROM_EMULATOR : AUDIT_FROM_PTXAS;
+  l->graph = n[6] != 0;
+  l->end = n[7] >= 0 && n[7] <= SOL_EMU_INTERRUPTED ? (SolEmuEnd)n[7] : SOL_EMU_FAULT;
+  l->blocks = count_of(n[8]);
+  l->flight = (SolEmuFlight){count_of(n[9]), count_of(n[10]), count_of(n[11]), n[12]};
+  size_t at = 13;
+#define TAKE_CHAIN(name) l->chain.name = n[at] >= 0 && n[at] <= SOL_EXACT ? n[at] : 0, at++;
+  SOL_EMU_CHAIN(TAKE_CHAIN)
+#undef TAKE_CHAIN
+  return hear_lists(r, k, line, l);
+}
+
+SolStatus audit_read_line(AuditReader *r, const char *text, size_t length, AuditHeardLine *out,
+                          SolError *err) {
+  SolJson line, value;
+  *out = (AuditHeardLine){0};
+  sol_arena_free(&r->scratch);
+  r->scratch = (SolArena){0};
+  SolStatus status = sol_json_check(text, length, &line, err);
+  if (status) return status;
+  double number, n[2];
+  bool fine = false;
+  if (sol_json_get(line, "launch", &value) && sol_json_number(value, &number)) {
+    out->kind = AUDIT_LINE_LAUNCH;
+    fine = hear_launch(r, line, number, &out->launch);
+  } else if (sol_json_get(line, "outside", &value) && sol_json_number(value, &number)) {
+    out->kind = AUDIT_LINE_OUTSIDE;
+    out->what = number != 0 ? AUDIT_OUTSIDE_READ : AUDIT_OUTSIDE_WROTE;
+    fine = sol_json_get(line, "address", &value) && sol_json_number(value, &n[0]) &&
+           sol_json_get(line, "bytes", &value) && sol_json_number(value, &n[1]);
+    out->address = fine ? count_of(n[0]) : 0;
+    out->bytes = fine ? count_of(n[1]) : 0;
+  }
+  if (r->arena.failed || r->scratch.failed) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  return fine ? SOL_OK : sol_fail(err, SOL_ERR_SYNTAX, "this is no line of an audit");
+}

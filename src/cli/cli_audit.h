@@ -1,0 +1,60 @@
+// sol audit: what its files share. Functions that return int give an exit code, and have told why.
+#ifndef SOL_CLI_AUDIT_H
+#define SOL_CLI_AUDIT_H
+
+#include "cli/kernel.h"
+#include "report/report_audit.h"
+
+typedef struct AuditArgs {
+  CommonArgs common;
+  KernelArgs kernel;
+  const char *device, *sarif, *baseline;
+  TextList nvcc;
+  int64_t sample, top;
+  double max_tax, max_sectors;
+  int by;
+} AuditArgs;
+
+enum { MAX_AUDIT_DEVICES = 32, MAX_COMPLAINTS = 64, MAX_NOTES = 16 };
+
+typedef struct AuditRun {
+  Cli *cli;
+  const AuditArgs *args;
+  char folder[128]; // ours alone, for what is compiled and reported; "" until it is made
+  AuditComplaint complaints[MAX_COMPLAINTS];
+  size_t complaint_count;
+  char notes[MAX_NOTES][240]; // for people, under the bill
+  int note_count;
+  bool went_wrong;  // the program or a kernel
+  char ended[160];  // how the program did; "" where a kernel ran alone
+  int program_exit; // its exit code; -1: it has none
+} AuditRun;
+
+void audit_note(AuditRun *run, const char *format, ...) SOL_PRINTF(2, 3);
+void audit_complain(AuditRun *run, const AuditKernel *kernel, const AuditLine *line, const char *format, ...)
+    SOL_PRINTF(4, 5);
+
+// audit_tools.c: compilers, folders, processes.
+int audit_folder(AuditRun *run);                // makes run->folder
+void audit_folder_drop(AuditRun *run);          // and what is in it
+int audit_look_for_nvcc(char *out, size_t cap); // the release of the best one, 13 for 13.0; 0: none
+bool audit_find_shim(char *out, size_t cap);    // libcudart.so.13 of ours
+// Runs a program, standard output going to standard error; `quiet`: neither is shown. Its exit code, -1:
+// none.
+int audit_call(const char *const *argv, bool quiet);
+// nvcc with the run's sources and `flags` (NULL at the end), for the device. Its messages are shown as they
+// come.
+int audit_compile(AuditRun *run, const SolDevice *device, const char *const *flags, const char *out);
+
+// audit_program.c: a whole program, run on the emulator; audit_add for every launch.
+int audit_program(AuditRun *run, const SolDevice *device, const char *path, AuditProgram *out);
+// audit_elf.c: whether a program can be run so; says why not.
+int audit_check_program(AuditRun *run, const SolDevice *device, const char *path, bool *has_rpath);
+// audit_kernel.c: a single kernel.
+int audit_kernel(AuditRun *run, const SolDevice *device, AuditProgram *out);
+// audit_gate.c: complaints about what passes the limits, or is worse than the baseline.
+int audit_gate(AuditRun *run, const AuditProgram *program, const AuditView *view);
+// audit_source.c: the text of each line, where the file is to be found.
+void audit_sources(AuditRun *run, AuditProgram *program);
+
+#endif

@@ -1,0 +1,175 @@
+// A whole program under audit: started with our runtime in the place of NVIDIA's, which adds a line to a file
+// for every launch that ends. The lines are read while it runs, so that whatever becomes of the program, what
+// it did so far is billed.
+#define _POSIX_C_SOURCE 200809L
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "audit/audit_wire.h"
+#include "base/error.h"
+#include "base/format.h"
+#include "cli/cli_audit.h"
+#include "cli/child.h"
+
+typedef struct Watch {
+  AuditRun *run;
+  AuditProgram *program;
+  AuditReader reader;
+  SolBuffer text; // read, not yet taken: the last line may be cut
+  int file;
+  uint64_t launches, bad_lines;
+  SolStatus failed;
+} Watch;
+
+// ---- the child ----
+
+static void set_number(const char *name, const char *format, double value) {
+  char text[40];
+  sol_format(text, sizeof text, format, value);
+  setenv(name, text, 1);
+}
+
+static void become(const AuditRun *r, const SolDevice *device, const char *path, const char *shim,
+                   const char *report, bool has_rpath) {
+  char folder[512];
+  sol_format(folder, sizeof folder, "%s", shim);
+  *strrchr(folder, '/') = 0;
+  child_set_first("LD_LIBRARY_PATH", folder);
+  if (has_rpath) child_set_first("LD_PRELOAD", shim); // its own search path would win
+  setenv("SOL_SHIM_AUDIT", report, 1);
+  setenv("SOL_DEVICE", device->id, 1);
+  if (r->args->sample) set_number("SOL_SHIM_SAMPLE", "%.0f", (double)r->args->sample);
+  if (r->args->kernel.seconds > 0) set_number("SOL_SHIM_SECONDS", "%g", r->args->kernel.seconds);
+  if (r->args->kernel.workers) set_number("SOL_WORKERS", "%.0f", (double)r->args->kernel.workers);
+  char **argv = calloc((size_t)r->cli->rest_count + 2, sizeof *argv);
+  if (!argv) _exit(126);
+  argv[0] = (char *)(uintptr_t)path;
+  for (int i = 0; i < r->cli->rest_count; i++) argv[i + 1] = r->cli->rest[i];
+  dup2(2, 1); // what it prints, apart from the answer
+  if (strchr(path, '/')) execv(path, argv);
+  char here[512];
+  sol_format(here, sizeof here, "./%s", path);
+  execv(here, argv);
+  fprintf(stderr, "sol audit: cannot run %s: %s\n", path, strerror(errno));
+  _exit(126);
+}
+
+// ---- its lines ----
+
+static void take_line(Watch *w, const char *line, size_t length) {
+  AuditHeardLine heard;
+  SolError err = {0};
+  SolStatus status = audit_read_line(&w->reader, line, length, &heard, &err);
+  if (status == SOL_ERR_NO_SPACE) w->failed = status;
+  if (status) {
+    w->bad_lines++;
+    return;
+  }
+  if (heard.kind == AUDIT_LINE_OUTSIDE) {
+    audit_outside(w->program, heard.what, heard.address, heard.bytes);
+    return;
+  }
+  w->launches++;
+  if (audit_add(w->program, &heard.launch, &err)) w->failed = err.status;
+}
+
+static void take_lines(Watch *w) {
+  size_t from = 0;
+  for (const char *end;
+       from < w->text.length && (end = memchr(w->text.text + from, '\n', w->text.length - from));) {
+    size_t length = (size_t)(end - (w->text.text + from));
+    if (length) take_line(w, w->text.text + from, length);
+    from += length + 1;
+  }
+  if (!from) return;
+  memmove(w->text.text, w->text.text + from, w->text.length - from);
+  w->text.length -= from;
+}
+
+// What has been added since; true where there was something.
+static bool read_more(void *ctx) {
+  Watch *w = ctx;
+  static const size_t chunk = 1 << 16;
+  char *room = malloc(chunk);
+  ssize_t n = 0;
+  bool any = false;
+  while (room && (n = read(w->file, room, chunk)) > 0) {
+    sol_buffer_put(&w->text, room, (size_t)n);
+    any = true;
+    take_lines(w);
+  }
+  free(room);
+  if (w->text.failed) w->failed = SOL_ERR_NO_SPACE;
+  return any;
+}
+
+// ---- its end ----
+
+static void progress(void *ctx, double seconds, char *out, size_t cap) {
+  const Watch *w = ctx;
+  sol_format(out, cap, "%llu launches of %u kernels so far, %.0f s", (unsigned long long)w->launches,
+             w->program->kernel_count, seconds);
+}
+
+static void judge_end(Watch *w, const Child *child) {
+  AuditRun *r = w->run;
+  bool signalled = child->code < 0;
+  r->program_exit = child->code;
+  sol_format(r->ended, sizeof r->ended, "%s", child->ended);
+  bool excused = r->args->sample > 0 && !signalled; // its results are partial
+  if (excused && r->program_exit)
+    audit_note(r, "%s: with --sample only some blocks ran, and what they computed is not complete", r->ended);
+  if (child->stopped || child->interrupted || signalled || (r->program_exit && !excused))
+    r->went_wrong = true;
+  if (w->bad_lines)
+    audit_note(r, "%llu lines of the program's report could not be read", (unsigned long long)w->bad_lines);
+}
+
+static int no_launch(AuditRun *r) {
+  SolError err = {0};
+  sol_fail(&err, SOL_ERR_ARGUMENT, "no kernel was launched: %s", r->ended);
+  sol_hint(&err, "its messages are above; kernels that a library such as cuBLAS launches as machine code, or "
+                 "through the driver's API, are not seen");
+  cli_error(r->cli, &err, 0, 0, 0);
+  return EXIT_PROGRAM;
+}
+
+int audit_program(AuditRun *r, const SolDevice *device, const char *path, AuditProgram *out) {
+  char shim[512], report[256];
+  bool has_rpath;
+  int code = audit_check_program(r, device, path, &has_rpath);
+  if (!code) code = audit_folder(r);
+  if (code) return code;
+  SolError err = {0};
+  if (!audit_find_shim(shim, sizeof shim)) {
+    sol_fail(&err, SOL_ERR_NOT_FOUND, "libcudart.so.13 of Sol is not to be found");
+    sol_hint(&err,
+             "'make' builds it where CUDA 13's headers are (make setup); SOL_SHIM=FILE says where it is");
+    return cli_error(r->cli, &err, 0, 0, 0);
+  }
+  sol_format(report, sizeof report, "%s/report-%s", r->folder, device->id);
+  Watch w = {.run = r, .program = out};
+  w.file = open(report, O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
+  fflush(NULL);
+  // The launch that runs when the time is up is ended first, and told of.
+  Child child = {
+      .limit = r->args->kernel.seconds, .grace = 3, .read = read_more, .progress = progress, .ctx = &w};
+  child.pid = w.file < 0 ? -1 : fork();
+  if (child.pid == 0) become(r, device, path, shim, report, has_rpath);
+  if (child.pid < 0) {
+    sol_fail(&err, SOL_ERR_IO, "cannot start '%.100s': %s", path, strerror(errno));
+    return cli_error(r->cli, &err, 0, 0, 0);
+  }
+  child_wait(&child);
+  judge_end(&w, &child);
+  close(w.file);
+  audit_reader_free(&w.reader);
+  sol_buffer_free(&w.text);
+  if (w.failed) return cli_fail(r->cli, "out of memory");
+  return w.launches ? EXIT_OK : no_launch(r);
+}

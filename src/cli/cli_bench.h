@@ -1,0 +1,39 @@
+// What the files of sol bench share.
+#ifndef SOL_CLI_BENCH_H
+#define SOL_CLI_BENCH_H
+
+#include "cli/cli.h"
+#include "report/report_bench.h"
+
+enum { BENCH_CHECK_SMALL, BENCH_CHECK_ALL, BENCH_CHECK_NONE, BENCH_DTYPES = 16 };
+
+typedef struct BenchArgs {
+  CommonArgs common;
+  TextList dtypes, shapes;
+  SolDtype out_dtype, weight_dtype;
+  int64_t misalign, workers;
+  const char *baseline, *option;
+  int backend, check;
+  bool quick, against_light;
+} BenchArgs;
+
+typedef struct BenchRun {
+  Cli *cli;
+  const BenchArgs *args;
+  SolContext *ctx;
+  Bench *bench;
+  SolDtype dtype[BENCH_DTYPES];
+  int dtype_count;
+  BenchRow *rows;
+  int count, room, left_out, done;
+  bool has_baseline;
+  char no_gpu[256]; // why backend auto is the CPU
+  SolError refused; // what the first case that an operation does not take was refused for
+} BenchRun;
+
+// Fills r->rows with the cases asked for; r->ctx is open. The exit code.
+int bench_list(BenchRun *r);
+// What can be said before a context is opened: names, types, sizes.
+int bench_check_args(BenchRun *r);
+
+#endif

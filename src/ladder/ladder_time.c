@@ -1,0 +1,46 @@
+// A rung on a GPU: the median over calls that each get another set of arrays, and our copy of the same bytes.
+#include "ladder/ladder_run.h"
+
+typedef struct Timed {
+  LadderRun *run;
+  const LadderRung *rung;
+} Timed;
+
+static SolStatus one_call(void *ctx, int set, SolStream stream, SolError *err) {
+  const Timed *t = ctx;
+  LadderCall call = ladder_call(t->run, t->rung, set, stream);
+  return t->rung->go(&call, err);
+}
+
+// The copy's time, from this session's earlier ones where it is among them.
+static SolStatus light_of(LadderSession *s, double bytes, double *us, SolError *err) {
+  for (int i = 0; i < s->light_count; i++)
+    if (s->light[i].bytes == bytes) return *us = s->light[i].us, SOL_OK;
+  // Whole 16-byte pieces each way.
+  int64_t pieces = ((int64_t)bytes + 31) / 32;
+  OpsCase c = {.dim = {1, pieces < 1 ? 4 : pieces * 4}, .dtype = SOL_FP32};
+  Timing timing;
+  SolStatus status = timer_time(&s->timer, &ops_copy, &c, 0, &timing, err);
+  *us = timing.us.median;
+  if (!status && s->light_count < LADDER_LIGHTS)
+    s->light[s->light_count++] = (struct LadderLight){bytes, *us};
+  return status;
+}
+
+SolStatus ladder_time(LadderRun *run, const LadderRung *rung, LadderFigures *f, SolError *err) {
+  LadderSession *s = run->session;
+  Timed timed = {run, rung};
+  Timing t = {0};
+  double bytes = run->ladder->bytes(&run->c, rung);
+  SolStatus status = timer_calls(&s->timer, one_call, &timed, run->sets, rung->streamed, &t, err);
+  if (!status && bytes > 0) status = light_of(s, bytes, &f->light_us, err);
+  if (status) return status;
+  f->us = t.us.median;
+  f->spread = t.us.spread;
+  f->least_us = t.us.least;
+  f->most_us = t.us.most;
+  f->rounds = t.us.count;
+  f->calls = t.calls;
+  f->sets = run->sets;
+  return SOL_OK;
+}

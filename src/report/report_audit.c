@@ -1,0 +1,312 @@
+// The bill as facts: per kernel what it costs and why, its lines, its findings.
+#include "report/report_audit.h"
+
+#include <string.h>
+
+#include "base/format.h"
+#include "report/wrap.h"
+
+static const char *end_name(SolEmuEnd end) {
+  static const char *const names[] = {"done", "fault", "instruction limit", "time limit", "interrupted"};
+  return (unsigned)end < SOL_COUNT(names) ? names[end] : "?";
+}
+
+static bool matches(const char *pattern, size_t n, const char *text) {
+  size_t length = strlen(text), plain = strcspn(text, "<");
+  if (n && pattern[n - 1] == '*') return strncmp(text, pattern, n - 1) == 0;
+  return (length == n || plain == n) && strncmp(text, pattern, n) == 0;
+}
+
+bool audit_wanted(const AuditView *view, const AuditKernel *k) {
+  if (!view->kernels) return true;
+  for (const char *p = view->kernels;; p++) {
+    size_t n = strcspn(p, ",");
+    if (matches(p, n, k->title) || matches(p, n, k->name)) return true;
+    p += n;
+    if (!*p) return false;
+  }
+}
+
+uint32_t audit_sorted(const AuditView *view, const AuditProgram *p, const AuditKernel **out) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < p->kernel_count; i++) {
+    const AuditKernel *k = &p->kernels[i];
+    if (!audit_wanted(view, k)) continue;
+    uint32_t at = count++;
+    for (; at > 0 && out[at - 1]->time.total < k->time.total; at--) out[at] = out[at - 1];
+    out[at] = k;
+  }
+  return count;
+}
+
+// ---- numbers ----
+
+static void put_sectors(Fact *parent, FactBasis basis, const char *key, const SolEmuCounts *a,
+                        const SolEmuCounts *b) {
+  Fact *o = fact_object(parent, key, 0);
+  double more[3] = {b ? (double)b->requests : 0, b ? (double)b->sectors : 0,
+                    b ? (double)b->sectors_ideal : 0};
+  fact_number(o, "requests", 0, UNIT_PLAIN, basis, (double)a->requests + more[0]);
+  fact_number(o, "sectors", 0, UNIT_PLAIN, basis, (double)a->sectors + more[1]);
+  fact_number(o, "ideal_sectors", 0, UNIT_PLAIN, basis, (double)a->sectors_ideal + more[2]);
+}
+
+static void put_wavefronts(Fact *parent, FactBasis basis, const char *key, const SolEmuCounts *c) {
+  Fact *o = fact_object(parent, key, 0);
+  fact_number(o, "requests", 0, UNIT_PLAIN, basis, (double)c->shared_requests);
+  fact_number(o, "wavefronts", 0, UNIT_PLAIN, basis, (double)c->wavefronts);
+  fact_number(o, "ideal_wavefronts", 0, UNIT_PLAIN, basis, (double)c->wavefronts_ideal);
+}
+
+static double ratio(double a, double b) {
+  return b > 0 ? a / b : 0;
+}
+
+static double dram_bytes(const AuditKernel *k) {
+  return k->work.dram_read + k->work.dram_write;
+}
+
+static double l2_bytes(const AuditKernel *k) {
+  return 32 * (k->work.l2_reads + k->work.l2_writes + k->work.l2_atomics);
+}
+
+static void number(Fact *o, const char *key, FactUnit unit, FactBasis basis, double value) {
+  fact_number(o, key, 0, unit, basis, value);
+}
+
+static void count_facts(Fact *o, const AuditKernel *k) {
+  const SolEmuCounts *c = k->kinds;
+  FactBasis basis = audit_basis(k);
+  number(o, "instructions", UNIT_PLAIN, basis, (double)k->total.executions);
+  put_sectors(o, basis, "global_load", &c[SOL_EMU_KIND_GLOBAL_LOAD], NULL);
+  put_sectors(o, basis, "global_store", &c[SOL_EMU_KIND_GLOBAL_STORE], NULL);
+  put_sectors(o, basis, "global_atomic", &c[SOL_EMU_KIND_GLOBAL_ATOMIC], NULL);
+  put_sectors(o, basis, "texture", &c[SOL_EMU_KIND_TEXTURE], NULL);
+  put_wavefronts(o, basis, "shared_load", &c[SOL_EMU_KIND_SHARED_LOAD]);
+  put_wavefronts(o, basis, "shared_store", &c[SOL_EMU_KIND_SHARED_STORE]);
+  put_wavefronts(o, basis, "shared_atomic", &c[SOL_EMU_KIND_SHARED_ATOMIC]);
+  put_sectors(o, basis, "local", &c[SOL_EMU_KIND_LOCAL_LOAD], &c[SOL_EMU_KIND_LOCAL_STORE]);
+  number(o, "active_lanes", UNIT_PLAIN, basis, k->active_lanes);
+  number(o, "divergent_branches", UNIT_PLAIN, basis, (double)k->total.divergent);
+  number(o, "l1_hit", UNIT_SHARE, BASIS_MODELLED,
+         ratio((double)k->total.l1_hits, (double)(k->total.l1_hits + k->total.l1_misses)));
+  number(o, "l2_hit", UNIT_SHARE, BASIS_MODELLED,
+         ratio((double)k->total.l2_hits, (double)(k->total.l2_hits + k->total.l2_misses)));
+  number(o, "l2_bytes", UNIT_BYTES, BASIS_MODELLED, l2_bytes(k));
+  number(o, "dram_bytes", UNIT_BYTES, BASIS_MODELLED, dram_bytes(k));
+  number(o, "dram_read_bytes", UNIT_BYTES, BASIS_MODELLED, k->work.dram_read);
+  number(o, "dram_write_bytes", UNIT_BYTES, BASIS_MODELLED, k->work.dram_write);
+  number(o, "floor_bytes", UNIT_BYTES, basis, k->floor_bytes);
+}
+
+static void shape_facts(Fact *o, const AuditKernel *k) {
+  Fact *list = fact_list(o, "shapes", 0);
+  for (uint32_t i = 0; i < k->shape_count; i++) {
+    const AuditShape *s = &k->shapes[i];
+    Fact *row = fact_object(list, 0, 0);
+    fact_textf(row, "grid", 0, "%u,%u,%u", s->grid[0], s->grid[1], s->grid[2]);
+    fact_textf(row, "block", 0, "%u,%u,%u", s->block[0], s->block[1], s->block[2]);
+    number(row, "dynamic_shared", UNIT_SIZE, BASIS_NONE, (double)s->dynamic_shared);
+    number(row, "launches", UNIT_PLAIN, BASIS_EXACT, s->launches);
+    number(row, "waves", UNIT_PLAIN, BASIS_MODELLED, s->time.waves);
+    number(row, "time_us", UNIT_US, BASIS_MODELLED, s->time.total * 1e6);
+    number(row, "floor_bytes", UNIT_BYTES, audit_basis(k), s->floor_bytes);
+  }
+}
+
+static void resource_facts(Fact *o, const AuditKernel *k) {
+  Fact *terms = fact_object(o, "terms", 0);
+  for (int r = 0; r < AUDIT_RESOURCES; r++)
+    number(terms, audit_resource_key((AuditResource)r), UNIT_US, BASIS_MODELLED, k->time.seconds[r] * 1e6);
+  number(o, "registers", UNIT_PLAIN, BASIS_NONE, k->registers);
+  fact_text(o, "registers_from", 0, k->registers_from == AUDIT_FROM_PTXAS ? "ptxas" : "emulator's estimate");
+  number(o, "static_shared", UNIT_SIZE, BASIS_NONE, (double)k->static_shared);
+  number(o, "stack_bytes", UNIT_SIZE, BASIS_NONE, (double)k->stack_bytes);
+  number(o, "occupancy", UNIT_SHARE, BASIS_MODELLED, k->occupancy.occupancy);
+  fact_text(o, "occupancy_limiter", 0, sol_limiter_name(k->occupancy.limiter));
+}
+
+// ---- for people ----
+
+static void number_text(SolBuffer *b, FactUnit unit, double value) {
+  char text[48];
+  fact_write_number(text, sizeof text, unit, value);
+  sol_buffer_puts(b, text);
+}
+
+static void shape_text(SolBuffer *b, const AuditKernel *k) {
+  enum { SHOWN = 3 };
+  for (uint32_t i = 0; i < k->shape_count && i < SHOWN; i++) {
+    const AuditShape *s = &k->shapes[i];
+    sol_buffer_format(b, "%sgrid %u,%u,%u block %u,%u,%u", i ? "; " : "", s->grid[0], s->grid[1], s->grid[2],
+                      s->block[0], s->block[1], s->block[2]);
+    if (k->shape_count > 1) sol_buffer_format(b, " (%.0f)", s->launches);
+  }
+  if (k->shape_count > SHOWN) sol_buffer_format(b, "; %u more shapes", k->shape_count - SHOWN);
+}
+
+static void left_out_text(SolBuffer *b, const AuditKernel *k) {
+  bool any = false;
+  for (int r = 0; r < AUDIT_RESOURCES; r++) {
+    if (!(k->time.left_out >> r & 1)) continue;
+    sol_buffer_format(b, "%s%s", any ? ", " : "; left out, since a figure of the GPU is unknown: ",
+                      audit_resource_name((AuditResource)r));
+    any = true;
+  }
+}
+
+static void say(Fact *o, const char *label, SolBuffer *b) {
+  fact_text(o, 0, label, b->text ? b->text : "");
+  b->length = 0;
+  if (b->text) b->text[0] = 0;
+}
+
+static void sectors_text(SolBuffer *b, const char *what, const SolEmuCounts *c) {
+  sol_buffer_format(b, "%s %.1f (ideal %.1f)", what, ratio((double)c->sectors, (double)c->requests),
+                    ratio((double)c->sectors_ideal, (double)c->requests));
+}
+
+static void summary(Fact *o, const AuditProgram *p, const AuditKernel *k) {
+  SolBuffer b = {0};
+  sol_buffer_format(&b, "%s", audit_resource_name(k->time.bound));
+  left_out_text(&b, k);
+  say(o, "bound by", &b);
+  sol_buffer_format(&b, "%.0f, ", k->launches);
+  shape_text(&b, k);
+  if (k->scale > 1) sol_buffer_format(&b, "; sampled: one block in %.3g ran, counts are scaled", k->scale);
+  say(o, "launches", &b);
+  sol_buffer_format(&b, "%.0f%%, limited by %s; %d registers (%s), ", k->occupancy.occupancy * 100,
+                    sol_limiter_name(k->occupancy.limiter), k->registers,
+                    k->registers_from == AUDIT_FROM_PTXAS ? "ptxas" : "the emulator's estimate");
+  number_text(&b, UNIT_SIZE, (double)(k->static_shared + (k->shape_count ? k->shapes[0].dynamic_shared : 0)));
+  sol_buffer_puts(&b, " shared");
+  if (k->stack_bytes) sol_buffer_format(&b, ", %llu B stack", (unsigned long long)k->stack_bytes);
+  say(o, "occupancy", &b);
+  number_text(&b, UNIT_BYTES, dram_bytes(k));
+  sol_buffer_puts(&b, ", where each byte once would be ");
+  number_text(&b, UNIT_BYTES, k->floor_bytes);
+  if (k->floor_bytes > 0) sol_buffer_format(&b, " (%.2fx)", dram_bytes(k) / k->floor_bytes);
+  say(o, "DRAM bytes", &b);
+  const SolEmuCounts *l = &k->kinds[SOL_EMU_KIND_GLOBAL_LOAD], *s = &k->kinds[SOL_EMU_KIND_GLOBAL_STORE];
+  if (l->requests) sectors_text(&b, "loads", l);
+  if (l->requests && s->requests) sol_buffer_puts(&b, ", ");
+  if (s->requests) sectors_text(&b, "stores", s);
+  if (l->requests + s->requests) say(o, "sectors a request", &b);
+  (void)p;
+  sol_buffer_free(&b);
+}
+
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+static void finding_text(SolBuffer *b, const AuditFinding *f, uint32_t number, const AuditView *view) {
+  sol_buffer_format(b, "  %s%u. %.2fx faster, saves ", view->colour ? "\033[1m" : "", number, f->gain);
+  number_text(b, UNIT_US, f->saved * 1e6);
+  sol_buffer_format(b, ": %s", f->rule);
+  if (f->file) sol_buffer_format(b, ", %s:%u", base_name(f->file), f->line);
+  sol_buffer_format(b, "%s\n", view->colour ? "\033[0m" : "");
+  report_wrap(b, f->message, 5, 100);
+  SolBuffer fix = {0};
+  sol_buffer_format(&fix, "Fix: %s", f->fix);
+  if (fix.text) report_wrap(b, fix.text, 5, 100);
+  sol_buffer_free(&fix);
+}
+
+static void finding_facts(Fact *o, const AuditKernel *k, const AuditView *view) {
+  SolBuffer text = {0};
+  if (k->finding_count)
+    sol_buffer_format(&text, "%sWhat to change, most time saved first (predicted)%s\n",
+                      view->colour ? "\033[1m" : "", view->colour ? "\033[0m" : "");
+  else if (k->end == SOL_EMU_DONE)
+    sol_buffer_puts(&text, "No rule found anything that would save 2% here and 1% of the whole.\n");
+  Fact *list = fact_list(o, "findings", 0);
+  for (uint32_t i = 0; i < k->finding_count; i++) {
+    const AuditFinding *f = &k->findings[i];
+    Fact *row = fact_object(list, 0, 0);
+    fact_text(row, "rule", 0, f->rule);
+    fact_text(row, "file", 0, f->file);
+    if (f->file)
+      number(row, "line", UNIT_PLAIN, BASIS_NONE, f->line);
+    else
+      fact_unknown(row, "line", 0);
+    fact_text(row, "message", 0, f->message);
+    fact_text(row, "fix", 0, f->fix);
+    fact_text(row, "evidence", 0, f->evidence);
+    number(row, "gain", UNIT_TIMES, BASIS_MODELLED, f->gain);
+    number(row, "saved_us", UNIT_US, BASIS_MODELLED, f->saved * 1e6);
+    finding_text(&text, f, i + 1, view);
+  }
+  if (text.text) fact_block(o, text.text);
+  sol_buffer_free(&text);
+}
+
+static void fault_facts(Fact *o, const AuditKernel *k) {
+  fact_text(o, "end", k->end == SOL_EMU_DONE ? 0 : "ended", end_name(k->end));
+  Fact *list = fact_list(o, "faults", k->fault_count ? "Went wrong" : 0);
+  for (uint32_t i = 0; i < k->fault_count; i++) fact_text(list, 0, "", k->faults[i]);
+}
+
+static void kernel_facts(Fact *list, const AuditProgram *p, const AuditKernel *k, const AuditView *view) {
+  Fact *o = fact_object(list, 0, 0);
+  fact_title(o, "%s", k->title);
+  fact_text(o, "name", 0, k->title);
+  fact_text(o, "symbol", 0, k->name);
+  number(o, "launches", UNIT_PLAIN, BASIS_EXACT, k->launches);
+  number(o, "sampled", UNIT_PLAIN, BASIS_NONE, k->scale);
+  fact_number(o, "time_us", "time", UNIT_US, BASIS_MODELLED, k->time.total * 1e6);
+  fact_number(o, "light_us", "light", UNIT_US, BASIS_MODELLED, k->light * 1e6);
+  fact_number(o, "tax", "tax", UNIT_TIMES, BASIS_MODELLED, k->tax);
+  fact_text(o, "bound", 0, audit_resource_key(k->time.bound));
+  summary(o, p, k);
+  resource_facts(o, k);
+  count_facts(o, k);
+  shape_facts(o, k);
+  fault_facts(o, k);
+  audit_line_facts(o, k, view);
+  finding_facts(o, k, view);
+}
+
+void audit_facts(Fact *root, const AuditProgram *p, const AuditView *view) {
+  fact_text(root, "device", 0, p->device->id);
+  Fact *list = fact_list(root, "kernels", "");
+  SolArena *arena = root ? root->arena : NULL;
+  const AuditKernel **order = arena ? sol_arena_alloc(arena, (p->kernel_count + 1) * sizeof *order) : NULL;
+  uint32_t count = order ? audit_sorted(view, p, order) : 0;
+  for (uint32_t i = 0; i < count; i++) kernel_facts(list, p, order[i], view);
+  number(root, "time_us", UNIT_US, BASIS_MODELLED, p->time * 1e6);
+  number(root, "light_us", UNIT_US, BASIS_MODELLED, p->light * 1e6);
+  number(root, "tax", UNIT_TIMES, BASIS_MODELLED, p->tax);
+  if (count < 2) return;
+  SolBuffer b = {0};
+  sol_buffer_format(&b, "All %u kernels one after another: ", p->kernel_count);
+  number_text(&b, UNIT_US, p->time * 1e6);
+  sol_buffer_puts(&b, ", light ");
+  number_text(&b, UNIT_US, p->light * 1e6);
+  sol_buffer_format(&b, ", tax %.2fx.", p->tax);
+  if (b.text) fact_note(root, "%s", b.text);
+  sol_buffer_free(&b);
+}
+
+void audit_devices_facts(Fact *root, const AuditProgram *programs, int count, const AuditView *view) {
+  Fact *list = fact_list(root, 0, "Side by side");
+  const AuditKernel *order[256];
+  if (programs[0].kernel_count > SOL_COUNT(order)) return;
+  uint32_t kernels = audit_sorted(view, &programs[0], order);
+  for (uint32_t i = 0; i < kernels; i++)
+    for (int d = 0; d < count; d++) {
+      const AuditKernel *k = NULL;
+      for (uint32_t j = 0; j < programs[d].kernel_count && !k; j++)
+        if (strcmp(programs[d].kernels[j].name, order[i]->name) == 0) k = &programs[d].kernels[j];
+      Fact *row = fact_object(list, 0, 0);
+      fact_text(row, 0, "kernel", d ? "" : order[i]->title);
+      fact_text(row, 0, "GPU", programs[d].device->id);
+      if (!k) continue;
+      fact_number(row, 0, "time", UNIT_US, BASIS_MODELLED, k->time.total * 1e6);
+      fact_number(row, 0, "light", UNIT_US, BASIS_MODELLED, k->light * 1e6);
+      fact_number(row, 0, "tax", UNIT_TIMES, BASIS_MODELLED, k->tax);
+      fact_number(row, 0, "occupancy", UNIT_SHARE, BASIS_MODELLED, k->occupancy.occupancy);
+      fact_text(row, 0, "bound by", audit_resource_name(k->time.bound));
+    }
+}

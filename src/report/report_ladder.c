@@ -1,0 +1,324 @@
+// Ladders as facts: for people tables of counts and of times and what each rung changes, for machines one
+// object a rung.
+#include "report/report_ladder.h"
+
+#include <math.h>
+
+#include "base/format.h"
+#include "report/plot.h"
+
+static const char *const stories[] = {"first", "faster", "slower", "same"};
+
+void ladder_shape_text(const Ladder *ladder, const int64_t dim[4], char *out, size_t cap) {
+  size_t n = 0;
+  int rank = 1;
+  for (const char *p = ladder->shape; *p; p++) rank += *p == 'x';
+  out[0] = 0;
+  for (int i = 0; i < rank && i < 4 && n < cap; i++)
+    n += sol_format(out + n, cap - n, "%s%lld", i ? "x" : "", (long long)dim[i]);
+}
+
+const LadderRow *ladder_before(const LadderAnswer *a, const LadderRow *row) {
+  if (row->rung->against) {
+    for (int i = 0; i < a->count; i++)
+      if (!strcmp(a->rows[i].rung->name, row->rung->against)) return &a->rows[i];
+    return NULL;
+  }
+  return row > a->rows && row->rung == row[-1].rung + 1 ? row - 1 : NULL;
+}
+
+static const LadderFigures *figures_of(const LadderRow *row, bool gpu) {
+  const LadderFigures *f = gpu ? &row->gpu : &row->emu;
+  return row && (gpu ? row->measured : row->emulated) && f->ran && f->us > 0 ? f : NULL;
+}
+
+LadderVerdict ladder_verdict(const LadderAnswer *a, const LadderRow *row, bool gpu) {
+  static const double same = 0.05, noise = 0.01;
+  const LadderRow *before = ladder_before(a, row);
+  const LadderFigures *now = figures_of(row, gpu), *then = before ? figures_of(before, gpu) : NULL;
+  if (row->rung->story == LADDER_FIRST || !now || !then) return LADDER_UNTOLD;
+  double gain = then->us / now->us, least = 1 + noise + (gpu ? now->spread + then->spread : 0);
+  bool holds = row->rung->story == LADDER_FASTER   ? gain > least
+               : row->rung->story == LADDER_SLOWER ? gain < 1 / least
+                                                   : gain < 1 + same && gain > 1 / (1 + same);
+  return holds ? LADDER_AS_TOLD : LADDER_NOT_AS_TOLD;
+}
+
+void ladder_list_facts(Fact *root) {
+  for (int sweeps = 0; sweeps < 2; sweeps++) {
+    Fact *list = fact_list(root, sweeps ? "sweeps" : "ladders", sweeps ? "Sweeps" : "Ladders");
+    for (int i = 0; i < LADDER_COUNT; i++) {
+      const Ladder *l = ladders[i];
+      char shape[96];
+      if (l->sweep != (sweeps == 1)) continue;
+      ladder_shape_text(l, l->size, shape, sizeof shape);
+      Fact *row = fact_object(list, 0, 0);
+      fact_text(row, "name", "name", l->name);
+      fact_number(row, "rungs", sweeps ? "points" : "rungs", UNIT_PLAIN, BASIS_NONE, l->rung_count);
+      fact_text(row, "dims", "sizes", l->shape);
+      fact_text(row, "shape", "default", shape);
+      fact_text(row, "dtype", "type", sol_dtype_name(l->dtypes[0]));
+      fact_text(row, "title", "what it shows", l->title);
+      fact_text(row, "about", 0, l->about);
+      Fact *rungs = fact_list(row, "names", 0);
+      for (int r = 0; r < l->rung_count; r++) fact_text(rungs, 0, 0, l->rungs[r].name);
+    }
+  }
+}
+
+// ---- for machines ----
+
+static void known(Fact *f, const char *key, FactUnit unit, FactBasis basis, double value) {
+  if (isfinite(value))
+    fact_number(f, key, 0, unit, basis, value);
+  else
+    fact_unknown(f, key, 0);
+}
+
+static void count_keys(Fact *f, const LadderCounts *c, bool gpu) {
+  FactBasis exact = gpu ? BASIS_MEASURED : BASIS_EXACT, modelled = gpu ? BASIS_MEASURED : BASIS_MODELLED;
+  bool any = false;
+#define LADDER_ANY(name) any |= isfinite(c->name);
+  LADDER_COUNTS(LADDER_ANY)
+#undef LADDER_ANY
+  if (!any) return;
+#define LADDER_PUT(name) known(f, #name, UNIT_PLAIN, &c->name >= &c->dram_read ? modelled : exact, c->name);
+  LADDER_COUNTS(LADDER_PUT)
+#undef LADDER_PUT
+}
+
+static void figure_keys(Fact *parent, const LadderAnswer *a, const LadderRow *row, bool gpu) {
+  const LadderFigures *f = gpu ? &row->gpu : &row->emu;
+  if (!(gpu ? row->measured : row->emulated)) return;
+  FactBasis basis = gpu ? BASIS_MEASURED : BASIS_MODELLED;
+  Fact *o = fact_object(parent, gpu ? "measured" : "predicted", 0);
+  fact_bool(o, "ran", 0, f->ran);
+  fact_bool(o, "checked", 0, f->checked);
+  if (f->checked) fact_number(o, "worst_error", 0, UNIT_PLAIN, BASIS_NONE, f->worst);
+  if (f->message[0]) fact_text(o, "error", 0, f->message);
+  if (!f->ran) return;
+  known(o, "time_us", UNIT_US, basis, f->us > 0 ? f->us : NAN);
+  known(o, "light_us", UNIT_US, basis, f->light_us > 0 ? f->light_us : NAN);
+  if (f->us > 0) {
+    known(o, "bytes_per_s", UNIT_BYTES_PER_S, basis, row->bytes / f->us * 1e6);
+    known(o, "of_light", UNIT_SHARE, basis, f->light_us / f->us);
+    const LadderRow *before = ladder_before(a, row);
+    const LadderFigures *then = before ? figures_of(before, gpu) : NULL, *first = figures_of(a->rows, gpu);
+    if (then) known(o, "to_before", UNIT_TIMES, basis, then->us / f->us);
+    if (first) known(o, "to_first", UNIT_TIMES, basis, first->us / f->us);
+    LadderVerdict verdict = ladder_verdict(a, row, gpu);
+    if (verdict) fact_bool(o, "as_told", 0, verdict == LADDER_AS_TOLD);
+  }
+  if (gpu) {
+    fact_number(o, "spread", 0, UNIT_SHARE, BASIS_MEASURED, f->spread);
+    fact_number(o, "least_us", 0, UNIT_US, BASIS_MEASURED, f->least_us);
+    fact_number(o, "most_us", 0, UNIT_US, BASIS_MEASURED, f->most_us);
+    fact_number(o, "rounds", 0, UNIT_PLAIN, BASIS_NONE, f->rounds);
+    fact_number(o, "calls", 0, UNIT_PLAIN, BASIS_NONE, f->calls);
+    fact_number(o, "sets", 0, UNIT_PLAIN, BASIS_NONE, f->sets);
+  } else {
+    fact_number(o, "launches", 0, UNIT_PLAIN, BASIS_EXACT, f->launches);
+    fact_text(o, "bound", 0, audit_resource_key(f->bound));
+    fact_number(o, "registers", 0, UNIT_PLAIN, f->guessed ? BASIS_MODELLED : BASIS_EXACT, f->registers);
+  }
+  count_keys(o, &f->counts, gpu);
+}
+
+static void rung_keys(Fact *parent, const LadderAnswer *a) {
+  Fact *list = fact_list(parent, "rungs", 0);
+  for (int i = 0; i < a->count; i++) {
+    const LadderRow *row = &a->rows[i];
+    Fact *o = fact_object(list, 0, 0);
+    fact_text(o, "rung", 0, row->rung->name);
+    if (a->ladder->sweep) fact_number(o, "x", 0, UNIT_PLAIN, BASIS_NONE, row->rung->x);
+    if (row->rung->change) fact_text(o, "change", 0, row->rung->change);
+    if (row->rung->why) fact_text(o, "why", 0, row->rung->why);
+    if (!a->ladder->sweep) fact_text(o, "story", 0, stories[row->rung->story]);
+    if (row->rung->against) fact_text(o, "against", 0, row->rung->against);
+    fact_bool(o, "streamed", 0, row->rung->streamed);
+    fact_number(o, "bytes", 0, UNIT_BYTES, BASIS_EXACT, row->bytes);
+    figure_keys(o, a, row, false);
+    figure_keys(o, a, row, true);
+  }
+}
+
+// ---- for people ----
+
+static void cell(Fact *row, const char *label, FactUnit unit, FactBasis basis, double value) {
+  if (isfinite(value))
+    fact_number(row, 0, label, unit, basis, value);
+  else
+    fact_text(row, 0, label, "");
+}
+
+// All digits while they are readable.
+static void count_cell(Fact *row, const char *label, double value) {
+  cell(row, label, value < 1e7 ? UNIT_PLAIN : UNIT_COUNT, BASIS_EXACT, value);
+}
+
+static void counts_table(Fact *parent, const LadderAnswer *a) {
+  Fact *list = fact_list(parent, 0, "Counts of one call (emulated)");
+  bool local = false, shared = false, several = false;
+  for (int i = 0; i < a->count; i++) {
+    const LadderFigures *f = &a->rows[i].emu;
+    if (!a->rows[i].emulated || !f->ran) continue;
+    local |= f->counts.local_requests > 0;
+    shared |= f->counts.shared_requests > 0;
+    several |= f->launches != 1;
+  }
+  for (int i = 0; i < a->count; i++) {
+    const LadderFigures *f = &a->rows[i].emu;
+    const LadderCounts *c = &f->counts;
+    Fact *row = fact_object(list, 0, 0);
+    fact_text(row, 0, a->ladder->sweep ? "point" : "rung", a->rows[i].rung->name);
+    double requests = ladder_requests(c), sectors = ladder_sectors(c);
+    if (several) cell(row, "launches", UNIT_PLAIN, BASIS_EXACT, f->ran ? f->launches : NAN);
+    count_cell(row, "requests", requests);
+    count_cell(row, "sectors", sectors);
+    cell(row, "per request", UNIT_PLAIN, BASIS_EXACT, requests > 0 ? sectors / requests : NAN);
+    if (shared) count_cell(row, "wavefronts", c->wavefronts);
+    if (local) count_cell(row, "local sectors", c->local_sectors);
+    cell(row, "DRAM read", UNIT_BYTES, BASIS_MODELLED, c->dram_read);
+    cell(row, "DRAM written", UNIT_BYTES, BASIS_MODELLED, c->dram_write);
+  }
+}
+
+static bool moves(const LadderAnswer *a) { // some are about other things than bytes
+  for (int i = 0; i < a->count; i++)
+    if (a->rows[i].bytes > 0) return true;
+  return false;
+}
+
+static void time_cells(Fact *row, const LadderAnswer *a, const LadderRow *r, bool gpu) {
+  const LadderFigures *f = figures_of(r, gpu), *first = figures_of(a->rows, gpu);
+  const LadderRow *before = ladder_before(a, r);
+  const LadderFigures *then = before ? figures_of(before, gpu) : NULL;
+  FactBasis basis = gpu ? BASIS_MEASURED : BASIS_MODELLED;
+  double us = f ? f->us : NAN;
+  cell(row, gpu ? "measured" : "predicted", UNIT_US, basis, us);
+  if (gpu) cell(row, "spread", UNIT_SHARE, basis, f ? f->spread : NAN);
+  if (moves(a)) {
+    cell(row, "rate", UNIT_BYTES_PER_S, basis, r->bytes > 0 ? r->bytes / us * 1e6 : NAN);
+    cell(row, "of light", UNIT_SHARE, basis, f && f->light_us > 0 ? f->light_us / us : NAN);
+  }
+  if (!a->ladder->sweep) cell(row, "over before", UNIT_TIMES, basis, then ? then->us / us : NAN);
+  cell(row, "over first", UNIT_TIMES, basis, first ? first->us / us : NAN);
+  if (!gpu) fact_text(row, 0, "bound by", f ? audit_resource_name(f->bound) : "");
+}
+
+static void times_table(Fact *parent, const LadderAnswer *a, bool gpu) {
+  Fact *list = fact_list(parent, 0, gpu ? "Measured" : "Predicted");
+  bool both = false;
+  for (int i = 0; i < a->count; i++) both |= gpu && a->rows[i].emulated;
+  for (int i = 0; i < a->count; i++) {
+    const LadderRow *r = &a->rows[i];
+    Fact *row = fact_object(list, 0, 0);
+    fact_text(row, 0, a->ladder->sweep ? "point" : "rung", r->rung->name);
+    time_cells(row, a, r, gpu);
+    const LadderFigures *p = figures_of(r, false), *m = figures_of(r, true);
+    if (both) cell(row, "predicted / this", UNIT_TIMES, BASIS_MODELLED, p && m ? p->us / m->us : NAN);
+  }
+}
+
+static void failures(Fact *parent, const LadderAnswer *a) {
+  Fact *list = NULL;
+  for (int i = 0; i < a->count; i++)
+    for (int gpu = 0; gpu < 2; gpu++) {
+      const LadderFigures *f = gpu ? &a->rows[i].gpu : &a->rows[i].emu;
+      if (!f->message[0]) continue;
+      if (!list) list = fact_list(parent, 0, "What did not run, or came out wrong");
+      fact_textf(list, 0, "", "%s (%s): %s", a->rows[i].rung->name, gpu ? "GPU" : "emulator", f->message);
+    }
+}
+
+static void texts(Fact *parent, const LadderAnswer *a) {
+  bool any = false;
+  for (int i = 0; i < a->count; i++) any |= a->rows[i].rung->change || a->rows[i].rung->why;
+  if (!any) return;
+  Fact *list = fact_list(parent, 0, a->ladder->sweep ? "Points to look at" : "What each rung changes");
+  for (int i = 0; i < a->count; i++) {
+    const LadderRung *r = a->rows[i].rung;
+    if (!r->change && !r->why) continue;
+    fact_textf(list, 0, "", "%s: %s%s%s", r->name, r->change ? r->change : "",
+               r->change && r->why ? ". " : "", r->why ? r->why : "");
+  }
+}
+
+static void story_note(Fact *parent, const LadderAnswer *a, bool gpu) {
+  int told = 0, wrong = 0;
+  SolBuffer text = {0};
+  for (int i = 0; i < a->count; i++) {
+    const LadderRow *row = &a->rows[i], *before = ladder_before(a, row);
+    LadderVerdict verdict = ladder_verdict(a, row, gpu);
+    told += verdict != LADDER_UNTOLD;
+    if (verdict != LADDER_NOT_AS_TOLD) continue;
+    double gain = figures_of(before, gpu)->us / figures_of(row, gpu)->us;
+    sol_buffer_format(&text, "%s%s is told to be %s %s, and takes %.2f times as long", wrong++ ? "; " : "",
+                      row->rung->name,
+                      row->rung->story == LADDER_FASTER   ? "faster than"
+                      : row->rung->story == LADDER_SLOWER ? "slower than"
+                                                          : "as fast as",
+                      before->rung->name, 1 / gain);
+  }
+  const char *what = gpu ? "measured" : "predicted";
+  if (told && !wrong) fact_note(parent, "The order %s is the one told.", what);
+  if (wrong) fact_note(parent, "The order %s is not the one told: %s.", what, text.text ? text.text : "");
+  sol_buffer_free(&text);
+}
+
+static void plot(Fact *parent, const LadderAnswer *a) {
+  enum { MOST = 256 };
+  PlotPoint points[MOST];
+  bool rates = true;
+  int count = a->count < MOST ? a->count : MOST;
+  for (int i = 0; i < count; i++) rates &= a->rows[i].bytes > 0;
+  for (int i = 0; i < count; i++) {
+    const LadderRow *r = &a->rows[i];
+    const LadderFigures *p = figures_of(r, false), *m = figures_of(r, true);
+    points[i] = (PlotPoint){.label = r->rung->name};
+    if (p) points[i].mark = rates ? r->bytes / p->us * 1e6 : p->us;
+    if (m) points[i].bar = rates ? r->bytes / m->us * 1e6 : m->us;
+  }
+  SolBuffer text = {0};
+  plot_bars(points, count, rates ? UNIT_BYTES_PER_S : UNIT_US, &text);
+  if (text.text) fact_block(parent, text.text);
+  sol_buffer_free(&text);
+}
+
+static void answer_facts(Fact *list, const LadderAnswer *a, const LadderWhere *where) {
+  const Ladder *l = a->ladder;
+  Fact *o = fact_object(list, 0, 0);
+  char shape[96];
+  ladder_shape_text(l, a->c.dim, shape, sizeof shape);
+  fact_title(o, "%s: %s, %s %s", l->name, l->title, shape, sol_dtype_name(a->c.dtype));
+  if (where->device) fact_text(o, 0, "predicted for", where->device->name);
+  if (where->gpu[0])
+    fact_textf(o, 0, "measured on", "%s%s%s%s%s", where->gpu, where->driver[0] ? ", driver " : "",
+               where->driver, where->date[0] ? ", " : "", where->date);
+  fact_note(o, "%s", l->about);
+  fact_text(o, "name", 0, l->name);
+  fact_text(o, "title", 0, l->title);
+  fact_text(o, "about", 0, l->about);
+  fact_bool(o, "sweep", 0, l->sweep);
+  if (l->sweep && l->axis) fact_text(o, "axis", 0, l->axis);
+  fact_text(o, "dims", 0, l->shape);
+  fact_text(o, "shape", 0, shape);
+  fact_text(o, "dtype", 0, sol_dtype_name(a->c.dtype));
+  if (a->message[0]) fact_text(o, "error", "could not run", a->message);
+  bool emulated = false, measured = false;
+  for (int i = 0; i < a->count; i++) emulated |= a->rows[i].emulated, measured |= a->rows[i].measured;
+  if (emulated) counts_table(o, a);
+  if (emulated) times_table(o, a, false);
+  if (measured) times_table(o, a, true);
+  failures(o, a);
+  if (l->sweep) plot(o, a);
+  texts(o, a);
+  if (!l->sweep && measured) story_note(o, a, true);
+  if (!l->sweep && emulated && !measured) story_note(o, a, false);
+  rung_keys(o, a);
+}
+
+void ladder_facts(Fact *root, const LadderAnswer *answers, int count, const LadderWhere *where) {
+  Fact *list = fact_list(root, "ladders", "");
+  for (int i = 0; i < count; i++) answer_facts(list, &answers[i], where);
+}

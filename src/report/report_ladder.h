@@ -1,0 +1,63 @@
+// What `sol ladder` has to say: facts, the comparison of predictions with a measured run, markdown.
+#ifndef SOL_REPORT_LADDER_H
+#define SOL_REPORT_LADDER_H
+
+#include "base/json_read.h"
+#include "ladder/ladder_run.h"
+#include "report/facts.h"
+
+typedef struct LadderRow {
+  const LadderRung *rung;
+  double bytes;            // that have to move
+  bool emulated, measured; // was tried; the figures say how it went
+  LadderFigures emu, gpu;
+} LadderRow;
+
+typedef struct LadderAnswer {
+  const Ladder *ladder;
+  LadderCase c;
+  LadderRow *rows;
+  int count;
+  SolStatus status; // of opening it: no memory, no kernels
+  char message[256];
+} LadderAnswer;
+
+// Where the figures are from.
+typedef struct LadderWhere {
+  const SolDevice *device;            // predicted for; NULL: nothing is predicted
+  char gpu[96], driver[32], date[32]; // measured on; empty: nothing is
+} LadderWhere;
+
+void ladder_shape_text(const Ladder *ladder, const int64_t dim[4], char *out, size_t cap); // "8192x4096"
+// The row that `rung` is set beside: `against`, or the one before; NULL: there is none.
+const LadderRow *ladder_before(const LadderAnswer *a, const LadderRow *row);
+
+typedef enum LadderVerdict { LADDER_UNTOLD, LADDER_AS_TOLD, LADDER_NOT_AS_TOLD } LadderVerdict;
+// Whether the times show what the story says; gpu: the measured ones.
+LadderVerdict ladder_verdict(const LadderAnswer *a, const LadderRow *row, bool gpu);
+
+// The list of all: `sol ladder`.
+void ladder_list_facts(Fact *root);
+// "ladders": one object for each answer.
+void ladder_facts(Fact *root, const LadderAnswer *answers, int count, const LadderWhere *where);
+
+// Takes figures of an earlier --json into the rows they belong to. predictions: those, too, not only what was
+// measured. false: it has nothing of this ladder at this shape and type.
+bool ladder_read(LadderAnswer *a, SolJson root, bool predictions);
+
+// Predictions beside measurements, every row that has both.
+typedef struct LadderComparison {
+  int rows, counts, differ; // counts: that both know exactly; differ: of those
+  int dram_rows, time_rows;
+  double dram_median, dram_worst, time_median, time_worst; // off by: max(p/m, m/p) - 1
+  char worst_time[96], worst_dram[96];                     // which
+} LadderComparison;
+LadderComparison ladder_compare(const LadderAnswer *answers, int count);
+void ladder_compare_facts(Fact *root, const LadderAnswer *answers, int count, const LadderWhere *where);
+void ladder_compare_markdown(SolBuffer *out, const LadderAnswer *answers, int count,
+                             const LadderWhere *where);
+
+// docs/ladders/NAME.md.
+void ladder_markdown(SolBuffer *out, const LadderAnswer *a, const LadderWhere *where);
+
+#endif
