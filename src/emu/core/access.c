@@ -1,6 +1,6 @@
 // From a lane's address to the host's memory, with every check, and on to the memory model.
 #include "base/format.h"
-#include "emu/watch/observe.h"
+#include "emu/core/hooks.h"
 
 // ---- addresses ----
 

@@ -1,7 +1,7 @@
 // Blocks: their memory, warps and constants. All blocks of a launch have the same size, so what one leaves
 // the next takes over.
 #include "base/heap.h"
-#include "emu/watch/observe.h"
+#include "emu/core/hooks.h"
 
 static uint8_t *carve(uint8_t **at, size_t bytes) {
   uint8_t *p = *at;

@@ -4,7 +4,7 @@
 // results do not depend on the number of workers, as long as blocks do not talk to each other.
 #include "base/error.h"
 #include "base/heap.h"
-#include "emu/watch/observe.h"
+#include "emu/core/hooks.h"
 
 enum {
   LOG_RECORDS = 16384,

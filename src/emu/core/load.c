@@ -1,7 +1,7 @@
 // The machine itself, and modules: variables placed and initialised, kernels lowered.
 #include "base/error.h"
 #include "base/heap.h"
-#include "emu/watch/observe.h"
+#include "emu/core/hooks.h"
 
 static void defaults(SolEmuMachine *m) {
 #define DEFAULT(field, value) m->field = m->field ? m->field : (value)

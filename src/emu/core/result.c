@@ -1,7 +1,7 @@
 // What a launch found out, summed over workers.
 #include "base/error.h"
 #include "base/heap.h"
-#include "emu/watch/observe.h"
+#include "emu/core/hooks.h"
 
 void sol_emu_counts_add(SolEmuCounts *to, const SolEmuCounts *from) {
 #define ADD(name) to->name += from->name;

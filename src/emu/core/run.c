@@ -1,6 +1,6 @@
 // Turns: a fiber runs until it waits, ends or has used its share; the warps of a block take turns, then the
 // blocks.
-#include "emu/watch/observe.h"
+#include "emu/core/hooks.h"
 
 void emu_stop(EmuRun *run, SolEmuEnd end) {
   int none = 0;

@@ -3,7 +3,7 @@
 
 #include "emu/isa/lanes.h"
 #include "emu/core/lower.h"
-#include "emu/watch/observe.h"
+#include "emu/core/hooks.h"
 #include "emu/isa/shape.h"
 
 // ---- all lanes in one piece of memory: the usual case ----
