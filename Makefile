@@ -186,17 +186,18 @@ $(INJECT): $(INJECT_OBJ) $(B)/inside.a src/inject/inject_exports.map
 no-shim:
 	@echo "  shim: not built; it needs CUDA 13's headers (make setup, or NVCC=/path/to/nvcc)"
 
-# Machine code for what is common, PTX for the rest; the PTX of two generations is kept for the emulator.
-NVCC_FLAGS := -std=c++17 -O3 -Xptxas -warn-spills -Ikernels -fatbin --keep \
+# Machine code for what is common, PTX for the rest and, of two generations, for the emulator. --compress-mode=speed
+# packs PTX with LZ4, which src/image unpacks by itself; by default it would be zstd, which takes a library.
+NVCC_FLAGS := -std=c++17 -O3 -Xptxas -warn-spills -Ikernels -fatbin --compress-mode=speed \
   -gencode arch=compute_75,code=compute_75 -gencode arch=compute_80,code=sm_80 \
-  -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_100,code=sm_100
+  -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90a,code=compute_90a -gencode arch=compute_100,code=sm_100
 # Rungs run on one machine at a time: the driver compiles for the others. Some of them are meant to spill.
-RUNG_FLAGS := -std=c++17 -O3 -Ikernels -fatbin --keep \
-  -gencode arch=compute_75,code=compute_75 -gencode arch=compute_90a,code=sm_90a
+RUNG_FLAGS := -std=c++17 -O3 -Ikernels -fatbin --compress-mode=speed \
+  -gencode arch=compute_75,code=compute_75 -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90a,code=compute_90a
 define MODULE_RULE
 $(KERNELS)/$(1).fatbin: $(2) $(KERNELS)/stamp/$(4)
-	@mkdir -p $(KERNELS)/$(1).keep
-	$$(Q)$(NVCC) $(3) --keep-dir $(KERNELS)/$(1).keep -MD -MP -MF $(KERNELS)/$(1).d $$< -o $$@
+	@mkdir -p $(KERNELS)
+	$$(Q)$(NVCC) $(3) -MD -MP -MF $(KERNELS)/$(1).d $$< -o $$@
 endef
 $(foreach m,$(MODULES),$(eval $(call MODULE_RULE,$(m),kernels/$(m)/$(m).cu,$(NVCC_FLAGS),nvcc)))
 rung_source = $(if $(filter sweeps_%,$(1)),$(1:sweeps_%=kernels/sweeps/%.cu),$(1:%_rungs=kernels/%/rungs.cu))

@@ -137,15 +137,18 @@ SolStatus ops_cost_op(const char *name, SolOpArgs *op, SolError *err); // fills 
 enum { OPS_ROW_SHAPES = 14 };
 extern const int64_t ops_row_shapes[OPS_ROW_SHAPES][4];
 
-// kernels/*/*.cu as nvcc built them, embedded: a fat binary for the driver, PTX texts for the emulator.
+// kernels/*/*.cu as nvcc built them, embedded: fat binaries of machine code and packed PTX.
 typedef struct OpsImage {
-  const char *name;
+  const char *name; // of the module
   const char *fat, *fat_end;
-  const char *ptx75, *ptx75_end; // for anything before sm_90
-  const char *ptx90, *ptx90_end;
 } OpsImage;
 extern const OpsImage ops_images[];
 extern const int ops_image_count; // 0 where the library was built without nvcc
+// embedded.c. NULL where there is none: err says that the build is without nvcc.
+const OpsImage *ops_image_find(const OpsImage *images, int count, const char *module, SolError *err);
+// cc: the GPU's, 90 for sm_90.
+SolStatus ops_image_load(const OpsImage *image, SolDriver *driver, int cc, SolDriverModule **out,
+                         SolError *err);
 
 // Dtypes
 static inline bool ops_is_real(SolDtype d) {
