@@ -4,7 +4,7 @@
 //   AuditProgram program;
 //   audit_start(&program, device, &err);           the GPU that the counts are of
 //   audit_take(ptx, &result, &arena, &launch);     one launch, from the emulator; or from the shim's report:
-//                                                  wire.h
+//                                                  audit_wire.h
 //   audit_add(&program, &launch, &err);            launches of the same kernel are summed
 //   audit_finish(&program, &err);                  times, light, tax, lines; then the rules
 //   ... program.kernels[i].time, .lines, .findings ...

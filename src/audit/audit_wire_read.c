@@ -1,4 +1,4 @@
-// Reading what wire.c writes. Lines may come from a program that went astray: nothing in them is trusted.
+// Reading what audit_wire.c writes. Lines may come from a program that went astray: nothing in them is trusted.
 #include "audit/inside.h"
 #include "audit/audit_wire.h"
 #include "base/error.h"

@@ -34,7 +34,7 @@ void audit_note(AuditRun *run, const char *format, ...) SOL_PRINTF(2, 3);
 void audit_complain(AuditRun *run, const AuditKernel *kernel, const AuditLine *line, const char *format, ...)
     SOL_PRINTF(4, 5);
 
-// audit_tools.c: compilers, folders, processes.
+// cli_audit_tools.c: compilers, folders, processes.
 int audit_folder(AuditRun *run);                // makes run->folder
 void audit_folder_drop(AuditRun *run);          // and what is in it
 int audit_look_for_nvcc(char *out, size_t cap); // the release of the best one, 13 for 13.0; 0: none
@@ -46,15 +46,15 @@ int audit_call(const char *const *argv, bool quiet);
 // come.
 int audit_compile(AuditRun *run, const SolDevice *device, const char *const *flags, const char *out);
 
-// audit_program.c: a whole program, run on the emulator; audit_add for every launch.
+// cli_audit_program.c: a whole program, run on the emulator; audit_add for every launch.
 int audit_program(AuditRun *run, const SolDevice *device, const char *path, AuditProgram *out);
-// audit_elf.c: whether a program can be run so; says why not.
+// cli_audit_elf.c: whether a program can be run so; says why not.
 int audit_check_program(AuditRun *run, const SolDevice *device, const char *path, bool *has_rpath);
-// audit_kernel.c: a single kernel.
+// cli_audit_kernel.c: a single kernel.
 int audit_kernel(AuditRun *run, const SolDevice *device, AuditProgram *out);
-// audit_gate.c: complaints about what passes the limits, or is worse than the baseline.
+// cli_audit_gate.c: complaints about what passes the limits, or is worse than the baseline.
 int audit_gate(AuditRun *run, const AuditProgram *program, const AuditView *view);
-// audit_source.c: the text of each line, where the file is to be found.
+// cli_audit_source.c: the text of each line, where the file is to be found.
 void audit_sources(AuditRun *run, AuditProgram *program);
 
 #endif

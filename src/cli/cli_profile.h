@@ -25,12 +25,12 @@ typedef struct ProfileRun {
   char folder[128];     // ours alone; "" until it is made
 } ProfileRun;
 
-// profile_program.c: runs args->common.positional[0] with cli->rest as its arguments, and adds its launches.
+// cli_profile_program.c: runs args->common.positional[0] with cli->rest as its arguments, and adds its launches.
 // EXIT_OK where there is a profile to show, also of a program that went wrong: then run->went_wrong and
 // ->ended.
 int profile_program(ProfileRun *run, Profile *out);
 void profile_folder_drop(ProfileRun *run); // and what is in it
-// profile_emulate.c: the bill of 'sol audit --json' for the same program, written to a file of run->folder.
+// cli_profile_emulate.c: the bill of 'sol audit --json' for the same program, written to a file of run->folder.
 // false: there is none; the profile has a note either way.
 bool profile_emulate(ProfileRun *run, Profile *profile, char *bill, size_t cap);
 

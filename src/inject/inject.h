@@ -110,7 +110,7 @@ bool inject_counts(Inject *in, const ProfileLaunch *launch);            // this 
 void inject_keep(uint32_t *ring, uint32_t *next, uint32_t correlation); // in `counted` or `replayed`
 bool inject_was_counted(const Inject *in, uint32_t correlation);
 bool inject_was_graph(const Inject *in, uint32_t correlation); // though it was launched by itself
-// counts.c: CUPTI callbacks and counters.
+// inject_counts.c: CUPTI callbacks and counters.
 SolStatus inject_start_counts(Inject *in, SolError *err);
 
 #endif

@@ -148,7 +148,7 @@ SolStatus ladder_data_reset(LadderRun *run, SolError *err);
 SolStatus ladder_data_check(LadderRun *run, const LadderRung *rung, double *worst, SolError *err);
 // The call on one set.
 LadderCall ladder_call(LadderRun *run, const LadderRung *rung, int set, SolStream stream);
-// emulate.c, time.c
+// emulate.c, ladder_time.c
 SolStatus ladder_emulate(LadderRun *run, const LadderRung *rung, LadderFigures *f, SolError *err);
 SolStatus ladder_time(LadderRun *run, const LadderRung *rung, LadderFigures *f, SolError *err);
 

@@ -84,7 +84,7 @@ typedef struct OpsDef {
   const uint32_t *shared;
 } OpsDef;
 
-// Every operation, in the order of ops.def.
+// Every operation, in the order of operations.def.
 enum {
 #define OP(name) OPS_##name,
 #include "ops/operations.def"

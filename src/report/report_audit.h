@@ -26,7 +26,7 @@ void audit_facts(Fact *root, const AuditProgram *program, const AuditView *view)
 // Times of several GPUs side by side, for people; the first decides the order.
 void audit_devices_facts(Fact *root, const AuditProgram *programs, int count, const AuditView *view);
 
-// audit_lines.c: the table of a kernel's lines, and of its instructions.
+// report_audit_lines.c: the table of a kernel's lines, and of its instructions.
 void audit_line_facts(Fact *kernel, const AuditKernel *k, const AuditView *view);
 
 // A complaint of a gate, or of the program's end.

@@ -13,7 +13,7 @@ typedef struct ProfileView {
 
 // Everything about a diagnosed profile, into an object.
 void profile_facts(Fact *root, const Profile *profile, const ProfileRoofs *roofs, const ProfileView *view);
-// profile_text.c: one of its kernels in full, for people.
+// report_profile_text.c: one of its kernels in full, for people.
 void profile_kernel_text(Fact *list, const ProfileKernel *kernel, const ProfileView *view);
 // Measured beside emulated.
 void against_facts(Fact *root, const Against *against);

@@ -196,20 +196,20 @@ struct AuditLaunch;
 void shim_describe(const ShimKernelWork *work,
                    struct AuditLaunch *out); // all that the emulator does not know
 
-// launch.c
+// shim_launch.c
 cudaError_t shim_make_launch(const void *function, dim3 grid, dim3 block, size_t shared, void **args,
                              ShimWork *out);                              // checks all; owns its parameters
 cudaError_t shim_run_kernel(const ShimKernelWork *work, double *seconds); // on the modelled clock
 size_t shim_static_limit(void); // shared memory of a block that has not asked for more
 cudaError_t shim_check_launch(const ShimKernelWork *work);
-// occupancy.c: blocks of a loaded kernel that an SM holds; 0: none fits.
+// shim_occupancy.c: blocks of a loaded kernel that an SM holds; 0: none fits.
 cudaError_t shim_active_blocks(int *blocks, const ShimKernel *kernel, int threads, size_t shared);
-// copy.c
+// shim_copy.c
 cudaError_t shim_run_copy(const struct cudaMemcpy3DParms *copy);
 cudaError_t shim_run_set(const ShimSet *set);
 struct cudaMemcpy3DParms shim_flat_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
 cudaError_t shim_check_copy(const struct cudaMemcpy3DParms *copy);
-// memory.c, host.c
+// shim_memory.c, host.c
 cudaError_t shim_alloc(size_t bytes, void **out);
 cudaError_t shim_free(void *memory);
 cudaError_t shim_free_host(void *memory);
