@@ -255,14 +255,14 @@ TEST(changes_beyond_the_spread) {
                {10.5, 0.05, 0}, {9.5, 0.01, -1}, {9.9, 0, 0}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     BenchRow row = row_of(cases[i].us, cases[i].spread);
-    bench_before(&row, root);
+    report_bench_before(&row, root);
     CHECK(row.before_us == 10 && row.before_spread == 0.02);
-    CHECK_MSG(bench_changed(&row) == cases[i].want, "%g us, spread %g", cases[i].us, cases[i].spread);
+    CHECK_MSG(report_bench_changed(&row) == cases[i].want, "%g us, spread %g", cases[i].us, cases[i].spread);
   }
   BenchRow other = row_of(10, 0);
   other.misalign = 1;
-  bench_before(&other, root);
-  CHECK(other.before_us == 0 && bench_changed(&other) == 0);
+  report_bench_before(&other, root);
+  CHECK(other.before_us == 0 && report_bench_changed(&other) == 0);
 }
 
 static double number(SolJson object, const char *key) {

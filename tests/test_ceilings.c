@@ -294,36 +294,36 @@ TEST(kept_and_found) {
   Ceilings found;
   if (!CHECK(mkdtemp(folder))) return;
   setenv("XDG_CACHE_HOME", folder, 1);
-  CHECK(!ceilings_find("", "", &found));
+  CHECK(!cli_ceilings_find("", "", &found));
   Ceilings a = sample("NVIDIA H200", "GPU-a"), b = sample("NVIDIA L4", "GPU-b/../x"), cpu = sample("CPU", "");
   cpu.cpu = true;
-  CHECK_MSG(!ceilings_store(&a, path, sizeof path, &err), "%s", err.message);
+  CHECK_MSG(!cli_ceilings_store(&a, path, sizeof path, &err), "%s", err.message);
   CHECK_HAS(path, "/sol/devices/GPU-a.json");
-  CHECK(!ceilings_store(&b, path, sizeof path, &err));
+  CHECK(!cli_ceilings_store(&b, path, sizeof path, &err));
   CHECK_HAS(path, "/sol/devices/GPU-b____x.json"); // stays in the folder
-  CHECK(!ceilings_store(&cpu, path, sizeof path, &err));
-  CHECK(ceilings_find("GPU-a", "", &found) && strcmp(found.name, "NVIDIA H200") == 0);
-  CHECK(ceilings_find("", "NVIDIA L4", &found) && strcmp(found.uuid, "GPU-b/../x") == 0);
-  CHECK(!ceilings_find("GPU-c", "", &found));
-  CHECK(ceilings_find_cpu(&found) && found.cpu);
+  CHECK(!cli_ceilings_store(&cpu, path, sizeof path, &err));
+  CHECK(cli_ceilings_find("GPU-a", "", &found) && strcmp(found.name, "NVIDIA H200") == 0);
+  CHECK(cli_ceilings_find("", "NVIDIA L4", &found) && strcmp(found.uuid, "GPU-b/../x") == 0);
+  CHECK(!cli_ceilings_find("GPU-c", "", &found));
+  CHECK(cli_ceilings_find_cpu(&found) && found.cpu);
   char broken[600];
   snprintf(broken, sizeof broken, "%s/sol/devices/GPU-a.json", folder);
   FILE *f = fopen(broken, "w");
   if (CHECK(f)) fputs("{\"schema\": 1, \"mea", f), fclose(f);
-  CHECK(!ceilings_find("GPU-a", "", &found)); // not taken for one
+  CHECK(!cli_ceilings_find("GPU-a", "", &found)); // not taken for one
   Cli cli = {0};
   const SolDevice *device = NULL;
-  CHECK_MSG(!ceilings_this_device(&cli, &device, &err), "%s", err.message);
+  CHECK_MSG(!cli_ceilings_this_device(&cli, &device, &err), "%s", err.message);
   CHECK_STR(device ? device->id : "", "l4");
   CHECK_HAS(device ? device->launch_us.source : "", "measured on this machine, 2026-11-15");
   sol_arena_free(&cli.arena);
   setenv("XDG_CACHE_HOME", "relative", 1); // to be ignored
   setenv("HOME", folder, 1);
-  CHECK(ceilings_folder(path, sizeof path));
+  CHECK(cli_ceilings_folder(path, sizeof path));
   CHECK_HAS(path, "/.cache/sol/devices");
   unsetenv("HOME");
-  CHECK(!ceilings_folder(path, sizeof path));
-  CHECK(ceilings_store(&a, path, sizeof path, &err));
+  CHECK(!cli_ceilings_folder(path, sizeof path));
+  CHECK(cli_ceilings_store(&a, path, sizeof path, &err));
   CHECK_HAS(err.hint, "XDG_CACHE_HOME");
   char command[600];
   snprintf(command, sizeof command, "rm -rf '%s'", folder);

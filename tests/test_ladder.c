@@ -298,13 +298,13 @@ TEST(comparison) {
   }
   rows[0].gpu.counts.load_sectors = 8, rows[0].gpu.counts.wavefronts = 5;
   rows[1].gpu.counts.dram_read = 1e6, rows[1].gpu.counts.dram_write = 0.6e6; // off by 25%
-  LadderComparison c = ladder_compare(&a, 1);
+  LadderComparison c = report_ladder_compare(&a, 1);
   CHECK(c.rows == 3 && c.counts == 2 && c.differ == 1 && c.time_rows == 3 && c.dram_rows == 1);
   CHECK_NEAR(c.time_median, 0.25, 1e-12);
   CHECK_NEAR(c.time_worst, 0.5, 1e-12);
   CHECK_NEAR(c.dram_median, 0.25, 1e-12);
   CHECK_STR(c.worst_time, "transpose tile");
-  CHECK_INT(ladder_compare(&a, 0).rows, 0);
+  CHECK_INT(report_ladder_compare(&a, 0).rows, 0);
 }
 
 TEST(stories) {
@@ -328,16 +328,16 @@ TEST(stories) {
     rungs[1].story = cases[i].story;
     rows[0].gpu.us = cases[i].before;
     rows[1].gpu.us = cases[i].now, rows[1].gpu.spread = cases[i].spread;
-    CHECK_MSG(ladder_verdict(&a, &rows[1], true) == cases[i].want, "case %d", (int)i);
-    CHECK_INT(ladder_verdict(&a, &rows[1], false), LADDER_UNTOLD); // nothing is predicted here
+    CHECK_MSG(report_ladder_verdict(&a, &rows[1], true) == cases[i].want, "case %d", (int)i);
+    CHECK_INT(report_ladder_verdict(&a, &rows[1], false), LADDER_UNTOLD); // nothing is predicted here
   }
-  CHECK(ladder_before(&a, &rows[0]) == NULL && ladder_before(&a, &rows[2]) == &rows[1]);
+  CHECK(report_ladder_before(&a, &rows[0]) == NULL && report_ladder_before(&a, &rows[2]) == &rows[1]);
   rungs[2].against = "a";
-  CHECK(ladder_before(&a, &rows[2]) == &rows[0]);
+  CHECK(report_ladder_before(&a, &rows[2]) == &rows[0]);
   rungs[2].against = NULL;
   rows[1] = rows[2]; // b was left out: c is set beside nothing
   a.count = 2;
-  CHECK(ladder_before(&a, &rows[1]) == NULL);
+  CHECK(report_ladder_before(&a, &rows[1]) == NULL);
 }
 
 // ---- the command ----

@@ -64,7 +64,7 @@ static void wait_loop(Child *c) {
   if (shown > 0) fputs("\r\033[K", stderr);
 }
 
-void child_wait(Child *c) {
+void cli_child_wait(Child *c) {
   static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
   struct sigaction act = {.sa_handler = on_interrupt}, old[SOL_COUNT(ends)];
   interrupted = 0;
@@ -84,7 +84,7 @@ void child_wait(Child *c) {
     sol_format(c->ended, sizeof c->ended, "the program ended with exit code %d", c->code);
 }
 
-bool child_own_folder(char *out, size_t cap) {
+bool cli_child_own_folder(char *out, size_t cap) {
   ssize_t n = readlink("/proc/self/exe", out, cap - 1);
   if (n <= 0) return false;
   out[n] = 0;
@@ -93,12 +93,12 @@ bool child_own_folder(char *out, size_t cap) {
   return slash != NULL;
 }
 
-bool child_library(const char *variable, const char *build_folder, const char *file, char *out, size_t cap) {
+bool cli_child_library(const char *variable, const char *build_folder, const char *file, char *out, size_t cap) {
   const char *const places[] = {build_folder, "../lib/sol", "../lib64/sol"};
   const char *given = getenv(variable);
   if (given && *given) return sol_format(out, cap, "%s", given) < cap && access(out, R_OK) == 0;
   char here[400];
-  if (!child_own_folder(here, sizeof here)) return false;
+  if (!cli_child_own_folder(here, sizeof here)) return false;
   for (size_t i = 0; i < SOL_COUNT(places); i++) {
     sol_format(out, cap, "%s/%s/%s", here, places[i], file);
     if (access(out, R_OK) == 0) return true;
@@ -106,7 +106,7 @@ bool child_library(const char *variable, const char *build_folder, const char *f
   return false;
 }
 
-void child_set_first(const char *variable, const char *first) {
+void cli_child_set_first(const char *variable, const char *first) {
   const char *old = getenv(variable);
   SolBuffer value = {0};
   sol_buffer_format(&value, "%s%s%s", first, old && *old ? ":" : "", old ? old : "");

@@ -1,5 +1,5 @@
 // A program that was started, waited for while what it reports is read. Whatever becomes of it (its end, a
-// signal, our own time limit, Ctrl-C), child_wait returns, and what it reported so far is there.
+// signal, our own time limit, Ctrl-C), cli_child_wait returns, and what it reported so far is there.
 #ifndef SOL_CLI_CHILD_H
 #define SOL_CLI_CHILD_H
 
@@ -13,22 +13,22 @@ typedef struct Child {
   bool (*read)(void *ctx); // reads what it has reported since; true: there was something
   void (*progress)(void *ctx, double seconds, char *out, size_t cap); // a line for a terminal
   void *ctx;
-  // From child_wait:
+  // From cli_child_wait:
   int status; // as waitpid has it
   int code;   // its exit code; -1: it has none
   bool stopped, interrupted;
   char ended[160]; // "the program ended with exit code 3"
 } Child;
 
-void child_wait(Child *child);
-static inline bool child_failed(const Child *child) {
+void cli_child_wait(Child *child);
+static inline bool cli_child_failed(const Child *child) {
   return child->stopped || child->interrupted || child->code != 0;
 }
 
 // A library of ours: $VARIABLE, or FILE where a build or an installation has it, seen from this program.
-bool child_library(const char *variable, const char *build_folder, const char *file, char *out, size_t cap);
-bool child_own_folder(char *out, size_t cap); // that this very program is in
+bool cli_child_library(const char *variable, const char *build_folder, const char *file, char *out, size_t cap);
+bool cli_child_own_folder(char *out, size_t cap); // that this very program is in
 // In front of what the variable holds already, with a colon.
-void child_set_first(const char *variable, const char *first);
+void cli_child_set_first(const char *variable, const char *first);
 
 #endif

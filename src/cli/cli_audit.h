@@ -30,31 +30,31 @@ typedef struct AuditRun {
   int program_exit; // its exit code; -1: it has none
 } AuditRun;
 
-void audit_note(AuditRun *run, const char *format, ...) SOL_PRINTF(2, 3);
-void audit_complain(AuditRun *run, const AuditKernel *kernel, const AuditLine *line, const char *format, ...)
+void cli_audit_note(AuditRun *run, const char *format, ...) SOL_PRINTF(2, 3);
+void cli_audit_complain(AuditRun *run, const AuditKernel *kernel, const AuditLine *line, const char *format, ...)
     SOL_PRINTF(4, 5);
 
 // cli_audit_tools.c: compilers, folders, processes.
-int audit_folder(AuditRun *run);                // makes run->folder
-void audit_folder_drop(AuditRun *run);          // and what is in it
-int audit_look_for_nvcc(char *out, size_t cap); // the release of the best one, 13 for 13.0; 0: none
-bool audit_find_shim(char *out, size_t cap);    // libcudart.so.13 of ours
+int cli_audit_folder(AuditRun *run);                // makes run->folder
+void cli_audit_folder_drop(AuditRun *run);          // and what is in it
+int cli_audit_look_for_nvcc(char *out, size_t cap); // the release of the best one, 13 for 13.0; 0: none
+bool cli_audit_find_shim(char *out, size_t cap);    // libcudart.so.13 of ours
 // Runs a program, standard output going to standard error; `quiet`: neither is shown. Its exit code, -1:
 // none.
-int audit_call(const char *const *argv, bool quiet);
+int cli_audit_call(const char *const *argv, bool quiet);
 // nvcc with the run's sources and `flags` (NULL at the end), for the device. Its messages are shown as they
 // come.
-int audit_compile(AuditRun *run, const SolDevice *device, const char *const *flags, const char *out);
+int cli_audit_compile(AuditRun *run, const SolDevice *device, const char *const *flags, const char *out);
 
 // cli_audit_program.c: a whole program, run on the emulator; audit_add for every launch.
-int audit_program(AuditRun *run, const SolDevice *device, const char *path, AuditProgram *out);
+int cli_audit_program(AuditRun *run, const SolDevice *device, const char *path, AuditProgram *out);
 // cli_audit_elf.c: whether a program can be run so; says why not.
-int audit_check_program(AuditRun *run, const SolDevice *device, const char *path, bool *has_rpath);
+int cli_audit_check_program(AuditRun *run, const SolDevice *device, const char *path, bool *has_rpath);
 // cli_audit_kernel.c: a single kernel.
-int audit_kernel(AuditRun *run, const SolDevice *device, AuditProgram *out);
+int cli_audit_kernel(AuditRun *run, const SolDevice *device, AuditProgram *out);
 // cli_audit_gate.c: complaints about what passes the limits, or is worse than the baseline.
-int audit_gate(AuditRun *run, const AuditProgram *program, const AuditView *view);
+int cli_audit_gate(AuditRun *run, const AuditProgram *program, const AuditView *view);
 // cli_audit_source.c: the text of each line, where the file is to be found.
-void audit_sources(AuditRun *run, AuditProgram *program);
+void cli_audit_sources(AuditRun *run, AuditProgram *program);
 
 #endif

@@ -127,7 +127,7 @@ static int judge(AuditRun *r, const SolDevice *device, const char *path, const I
   return EXIT_OK;
 }
 
-int audit_check_program(AuditRun *r, const SolDevice *device, const char *path, bool *has_rpath) {
+int cli_audit_check_program(AuditRun *r, const SolDevice *device, const char *path, bool *has_rpath) {
   *has_rpath = false;
   struct stat st;
   SolError err = {0};

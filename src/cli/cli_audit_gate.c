@@ -19,7 +19,7 @@ static double ratio(double a, double b) {
 static void check_limits(AuditRun *r, const AuditKernel *k) {
   double most = r->args->max_sectors;
   if (cli_given(r->cli, "max-tax") && k->tax > r->args->max_tax)
-    audit_complain(r, k, k->line_count ? &k->lines[0] : NULL,
+    cli_audit_complain(r, k, k->line_count ? &k->lines[0] : NULL,
                    "tax is %.2f, more than --max-tax %g: %.2f us, light %.2f us", k->tax, r->args->max_tax,
                    k->time.total * 1e6, k->light * 1e6);
   if (!cli_given(r->cli, "max-sectors-per-request")) return;
@@ -29,7 +29,7 @@ static void check_limits(AuditRun *r, const AuditKernel *k) {
     const SolEmuCounts *c = &k->insts[line->worst].counts;
     double sectors = ratio((double)c->sectors, (double)c->requests);
     if (sectors > most)
-      audit_complain(r, k, line, "%.2f sectors a request, more than --max-sectors-per-request %g", sectors,
+      cli_audit_complain(r, k, line, "%.2f sectors a request, more than --max-sectors-per-request %g", sectors,
                      most);
   }
 }
@@ -92,7 +92,7 @@ static bool find_line(SolJson kernel, const AuditLine *line, SolJson *out) {
 static void worse(AuditRun *r, const AuditKernel *k, const AuditLine *line, const char *what, double now,
                   double before, double room) {
   if (now > before * room + 1e-9)
-    audit_complain(r, k, line, "%s: %.4g, was %.4g in the baseline", what, now, before);
+    cli_audit_complain(r, k, line, "%s: %.4g, was %.4g in the baseline", what, now, before);
 }
 
 static void compare_line(AuditRun *r, const AuditKernel *k, const AuditLine *line, SolJson old) {
@@ -151,19 +151,19 @@ static int check_baseline(AuditRun *r, const AuditProgram *p, const AuditView *v
   } else {
     for (uint32_t i = 0; i < p->kernel_count; i++) {
       const AuditKernel *k = &p->kernels[i];
-      if (!audit_wanted(view, k)) continue;
+      if (!report_audit_wanted(view, k)) continue;
       if (find_kernel(bill, k, &old))
         compare_kernel(r, k, old);
       else
-        audit_note(r, "%s is not in the baseline, and not compared.", k->title);
+        cli_audit_note(r, "%s is not in the baseline, and not compared.", k->title);
     }
   }
   free(text);
   return code;
 }
 
-int audit_gate(AuditRun *r, const AuditProgram *p, const AuditView *view) {
+int cli_audit_gate(AuditRun *r, const AuditProgram *p, const AuditView *view) {
   for (uint32_t i = 0; i < p->kernel_count; i++)
-    if (audit_wanted(view, &p->kernels[i])) check_limits(r, &p->kernels[i]);
+    if (report_audit_wanted(view, &p->kernels[i])) check_limits(r, &p->kernels[i]);
   return r->args->baseline ? check_baseline(r, p, view) : EXIT_OK;
 }

@@ -22,12 +22,12 @@ static void ask_ptxas(AuditRun *r, const KernelRun *k, const SolDevice *device, 
   if (cc < 75) cc = 75;
   launch->registers = (int)sol_emu_kernel_registers(k->result.kernel);
   launch->registers_from = AUDIT_FROM_EMULATOR;
-  if (k->source_count != 1 || audit_look_for_nvcc(nvcc, sizeof nvcc) < 13 || audit_folder(r)) return;
+  if (k->source_count != 1 || cli_audit_look_for_nvcc(nvcc, sizeof nvcc) < 13 || cli_audit_folder(r)) return;
   sol_format(cubin, sizeof cubin, "%s/kernel.cubin", r->folder);
   sol_format(arch, sizeof arch, "-arch=sm_%d%s", cc, cc == 90 ? "a" : "");
   const char *const argv[] = {nvcc, "-cubin", arch, "-Wno-deprecated-gpu-targets", ptx, "-o", cubin, NULL};
   size_t length = 0;
-  if (audit_call(argv, true)) return;
+  if (cli_audit_call(argv, true)) return;
   char *elf = cli_read_file(cubin, (size_t)1 << 30, &length, NULL);
   int registers = elf ? sol_cubin_registers(elf, length, name) : 0;
   if (registers) {
@@ -63,37 +63,37 @@ static int run_kernel(AuditRun *r, KernelRun *k, const SolDevice *device, AuditP
   if (!ends_with(paths[0], ".ptx")) {
     static const char *const flags[] = {"-ptx", NULL};
     if (count > 1) return cli_fail(r->cli, "a single kernel comes from one .cu file");
-    code = audit_folder(r);
+    code = cli_audit_folder(r);
     sol_format(ptx, sizeof ptx, "%s/kernel.ptx", r->folder);
-    if (!code) code = audit_compile(r, device, flags, ptx);
+    if (!code) code = cli_audit_compile(r, device, flags, ptx);
     paths = made;
     count = 1;
   }
-  if (!code) code = kernel_read(k, paths, count);
-  if (!code) code = kernel_open(k, SOL_BACKEND_EMU, device);
-  if (!code) code = kernel_pick(k);
-  if (!code) code = kernel_make_args(k);
-  if (!code) code = kernel_geometry(k, true);
+  if (!code) code = cli_kernel_read(k, paths, count);
+  if (!code) code = cli_kernel_open(k, SOL_BACKEND_EMU, device);
+  if (!code) code = cli_kernel_pick(k);
+  if (!code) code = cli_kernel_make_args(k);
+  if (!code) code = cli_kernel_geometry(k, true);
   k->emu.observe = true;
   k->emu.sample_waves = (uint32_t)r->args->sample;
-  if (!code) code = kernel_launch(k);
+  if (!code) code = cli_kernel_launch(k);
   if (code) return code;
-  if (k->guessed[0]) audit_note(r, "%s.", k->guessed);
+  if (k->guessed[0]) cli_audit_note(r, "%s.", k->guessed);
   if (k->result.end != SOL_EMU_DONE || k->result.finding_count) {
     r->went_wrong = true;
-    sol_format(r->ended, sizeof r->ended, "the kernel ended: %s", kernel_end_text(k->result.end));
+    sol_format(r->ended, sizeof r->ended, "the kernel ended: %s", cli_kernel_end_text(k->result.end));
   }
   code = bill(r, k, device, paths[0], out);
-  return code ? code : kernel_save(k);
+  return code ? code : cli_kernel_save(k);
 }
 
-int audit_kernel(AuditRun *r, const SolDevice *device, AuditProgram *out) {
+int cli_audit_kernel(AuditRun *r, const SolDevice *device, AuditProgram *out) {
   KernelRun *k = calloc(1, sizeof *k);
   if (!k) return cli_fail(r->cli, "out of memory");
   k->cli = r->cli;
   k->args = &r->args->kernel;
   int code = run_kernel(r, k, device, out);
-  kernel_close(k);
+  cli_kernel_close(k);
   free(k);
   return code;
 }

@@ -39,8 +39,8 @@ static void become(const AuditRun *r, const SolDevice *device, const char *path,
   char folder[512];
   sol_format(folder, sizeof folder, "%s", shim);
   *strrchr(folder, '/') = 0;
-  child_set_first("LD_LIBRARY_PATH", folder);
-  if (has_rpath) child_set_first("LD_PRELOAD", shim); // its own search path would win
+  cli_child_set_first("LD_LIBRARY_PATH", folder);
+  if (has_rpath) cli_child_set_first("LD_PRELOAD", shim); // its own search path would win
   setenv("SOL_SHIM_AUDIT", report, 1);
   setenv("SOL_DEVICE", device->id, 1);
   if (r->args->sample) set_number("SOL_SHIM_SAMPLE", "%.0f", (double)r->args->sample);
@@ -123,11 +123,11 @@ static void judge_end(Watch *w, const Child *child) {
   sol_format(r->ended, sizeof r->ended, "%s", child->ended);
   bool excused = r->args->sample > 0 && !signalled; // its results are partial
   if (excused && r->program_exit)
-    audit_note(r, "%s: with --sample only some blocks ran, and what they computed is not complete", r->ended);
+    cli_audit_note(r, "%s: with --sample only some blocks ran, and what they computed is not complete", r->ended);
   if (child->stopped || child->interrupted || signalled || (r->program_exit && !excused))
     r->went_wrong = true;
   if (w->bad_lines)
-    audit_note(r, "%llu lines of the program's report could not be read", (unsigned long long)w->bad_lines);
+    cli_audit_note(r, "%llu lines of the program's report could not be read", (unsigned long long)w->bad_lines);
 }
 
 static int no_launch(AuditRun *r) {
@@ -139,14 +139,14 @@ static int no_launch(AuditRun *r) {
   return EXIT_PROGRAM;
 }
 
-int audit_program(AuditRun *r, const SolDevice *device, const char *path, AuditProgram *out) {
+int cli_audit_program(AuditRun *r, const SolDevice *device, const char *path, AuditProgram *out) {
   char shim[512], report[256];
   bool has_rpath;
-  int code = audit_check_program(r, device, path, &has_rpath);
-  if (!code) code = audit_folder(r);
+  int code = cli_audit_check_program(r, device, path, &has_rpath);
+  if (!code) code = cli_audit_folder(r);
   if (code) return code;
   SolError err = {0};
-  if (!audit_find_shim(shim, sizeof shim)) {
+  if (!cli_audit_find_shim(shim, sizeof shim)) {
     sol_fail(&err, SOL_ERR_NOT_FOUND, "libcudart.so.13 of Sol is not to be found");
     sol_hint(&err,
              "'make' builds it where CUDA 13's headers are (make setup); SOL_SHIM=FILE says where it is");
@@ -165,7 +165,7 @@ int audit_program(AuditRun *r, const SolDevice *device, const char *path, AuditP
     sol_fail(&err, SOL_ERR_IO, "cannot start '%.100s': %s", path, strerror(errno));
     return cli_error(r->cli, &err, 0, 0, 0);
   }
-  child_wait(&child);
+  cli_child_wait(&child);
   judge_end(&w, &child);
   close(w.file);
   audit_reader_free(&w.reader);

@@ -67,14 +67,14 @@ static const char *first_access(const AuditKernel *k, const AuditLine *line) {
   return first->text;
 }
 
-void audit_sources(AuditRun *r, AuditProgram *p) {
+void cli_audit_sources(AuditRun *r, AuditProgram *p) {
   Files *files = calloc(1, sizeof *files);
   for (uint32_t i = 0; files && i < p->kernel_count; i++)
     for (uint32_t l = 0; l < p->kernels[i].line_count; l++) {
       AuditLine *line = &p->kernels[i].lines[l];
       const File *f = file_of(r, files, line->file);
       if (strstr(line->file, " ptx "))
-        audit_note(r, "Lines are those of the PTX: the program was built without -lineinfo.");
+        cli_audit_note(r, "Lines are those of the PTX: the program was built without -lineinfo.");
       if (f && f->text) line->source = line_text(&p->arena, f, line->line);
       if (!line->source) line->source = first_access(&p->kernels[i], line);
     }

@@ -14,16 +14,16 @@
 #include "cli/cli_audit.h"
 #include "cli/child.h"
 
-int audit_folder(AuditRun *r) {
+int cli_audit_folder(AuditRun *r) {
   return r->folder[0] ? EXIT_OK : cli_temporary(r->cli, "audit", r->folder, sizeof r->folder);
 }
 
-void audit_folder_drop(AuditRun *r) {
+void cli_audit_folder_drop(AuditRun *r) {
   cli_temporary_drop(r->folder);
 }
 
-bool audit_find_shim(char *out, size_t cap) {
-  return child_library("SOL_SHIM", "shim", "libcudart.so.13", out, cap);
+bool cli_audit_find_shim(char *out, size_t cap) {
+  return cli_child_library("SOL_SHIM", "shim", "libcudart.so.13", out, cap);
 }
 
 static void child(const char *const *argv, bool quiet) {
@@ -36,7 +36,7 @@ static void child(const char *const *argv, bool quiet) {
   _exit(127);
 }
 
-int audit_call(const char *const *argv, bool quiet) {
+int cli_audit_call(const char *const *argv, bool quiet) {
   fflush(NULL);
   pid_t pid = fork();
   if (pid == 0) child(argv, quiet);
@@ -76,10 +76,10 @@ static bool in_path(char *out, size_t cap) {
   return false;
 }
 
-int audit_look_for_nvcc(char *out, size_t cap) {
+int cli_audit_look_for_nvcc(char *out, size_t cap) {
   char here[400];
   const char *nvcc = getenv("NVCC"), *home = getenv("CUDA_HOME");
-  bool known = child_own_folder(here, sizeof here);
+  bool known = cli_child_own_folder(here, sizeof here);
   int seen = 0;
   for (int i = 0; i < 5; i++) {
     out[0] = 0;
@@ -96,7 +96,7 @@ int audit_look_for_nvcc(char *out, size_t cap) {
 }
 
 static int find_nvcc(AuditRun *r, char *out, size_t cap) {
-  int seen = audit_look_for_nvcc(out, cap);
+  int seen = cli_audit_look_for_nvcc(out, cap);
   if (seen >= 13) return EXIT_OK;
   SolError err = {0};
   if (seen)
@@ -123,7 +123,7 @@ static size_t add_words(AuditRun *r, const char **argv, size_t count) {
   return count;
 }
 
-int audit_compile(AuditRun *r, const SolDevice *device, const char *const *flags, const char *out) {
+int cli_audit_compile(AuditRun *r, const SolDevice *device, const char *const *flags, const char *out) {
   const char *argv[MAX_NVCC_WORDS];
   char nvcc[512], arch[24];
   int code = find_nvcc(r, nvcc, sizeof nvcc);
@@ -141,7 +141,7 @@ int audit_compile(AuditRun *r, const SolDevice *device, const char *const *flags
   argv[n++] = "-o";
   argv[n++] = out;
   argv[n] = NULL;
-  int exit_code = audit_call(argv, false);
+  int exit_code = cli_audit_call(argv, false);
   if (!exit_code) return EXIT_OK;
   SolError err = {0};
   sol_fail(&err, SOL_ERR_ARGUMENT, "nvcc could not compile %.100s (exit code %d); its messages are above",

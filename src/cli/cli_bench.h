@@ -32,8 +32,8 @@ typedef struct BenchRun {
 } BenchRun;
 
 // Fills r->rows with the cases asked for; r->ctx is open. The exit code.
-int bench_list(BenchRun *r);
+int cli_bench_list(BenchRun *r);
 // What can be said before a context is opened: names, types, sizes.
-int bench_check_args(BenchRun *r);
+int cli_bench_check_args(BenchRun *r);
 
 #endif

@@ -153,7 +153,7 @@ static int add_op(BenchRun *r, const OpsDef *def) {
   return code;
 }
 
-int bench_list(BenchRun *r) {
+int cli_bench_list(BenchRun *r) {
   int code = EXIT_OK;
   for (int op = 0; op < OPS_COUNT && !code; op++)
     if (wanted(r, ops_defs[op])) code = add_op(r, ops_defs[op]);
@@ -166,7 +166,7 @@ int bench_list(BenchRun *r) {
   return code;
 }
 
-int bench_check_args(BenchRun *r) {
+int cli_bench_check_args(BenchRun *r) {
   enum { MOST = 4096 };
   if (r->args->misalign > MOST) return cli_fail(r->cli, "--misalign: at most %d", MOST);
   if (r->args->workers > MOST) return cli_fail(r->cli, "--workers: at most %d", MOST);

@@ -15,7 +15,7 @@
 
 enum { PATH_ROOM = 4096, MOST_BYTES = 1 << 16 };
 
-bool ceilings_folder(char *out, size_t cap) {
+bool cli_ceilings_folder(char *out, size_t cap) {
   const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   // The specification has relative paths ignored.
   if (cache && cache[0] == '/') return sol_format(out, cap, "%s/sol/devices", cache) < cap;
@@ -48,9 +48,9 @@ static void file_name(const Ceilings *c, char *out, size_t cap) {
   sol_format(out + n, cap - n, ".json");
 }
 
-SolStatus ceilings_store(const Ceilings *c, char *path, size_t cap, SolError *err) {
+SolStatus cli_ceilings_store(const Ceilings *c, char *path, size_t cap, SolError *err) {
   char folder[PATH_ROOM], name[128], fresh[PATH_ROOM];
-  if (!ceilings_folder(folder, sizeof folder)) {
+  if (!cli_ceilings_folder(folder, sizeof folder)) {
     sol_fail(err, SOL_ERR_NOT_FOUND, "there is no cache folder to keep them in");
     sol_hint(err, "set HOME or XDG_CACHE_HOME");
     return SOL_ERR_NOT_FOUND;
@@ -78,9 +78,9 @@ static bool read_file(const char *path, Ceilings *out) {
   return fine;
 }
 
-bool ceilings_find_cpu(Ceilings *out) {
+bool cli_ceilings_find_cpu(Ceilings *out) {
   char folder[PATH_ROOM], path[PATH_ROOM];
-  if (!ceilings_folder(folder, sizeof folder)) return false;
+  if (!cli_ceilings_folder(folder, sizeof folder)) return false;
   sol_format(path, sizeof path, "%s/cpu.json", folder);
   return access(path, R_OK) == 0 && read_file(path, out) && out->cpu;
 }
@@ -91,9 +91,9 @@ static bool is_wanted(const Ceilings *c, const char *uuid, const char *name) {
   return !name[0] || strcmp(c->name, name) == 0;
 }
 
-bool ceilings_find(const char *uuid, const char *name, Ceilings *out) {
+bool cli_ceilings_find(const char *uuid, const char *name, Ceilings *out) {
   char folder[PATH_ROOM], path[PATH_ROOM];
-  DIR *list = ceilings_folder(folder, sizeof folder) ? opendir(folder) : NULL;
+  DIR *list = cli_ceilings_folder(folder, sizeof folder) ? opendir(folder) : NULL;
   struct timespec latest = {0};
   bool found = false;
   for (struct dirent *entry; list && (entry = readdir(list)) != NULL;) {
@@ -114,10 +114,10 @@ bool ceilings_find(const char *uuid, const char *name, Ceilings *out) {
   return found;
 }
 
-SolStatus ceilings_this_device(Cli *cli, const SolDevice **out, SolError *err) {
+SolStatus cli_ceilings_this_device(Cli *cli, const SolDevice **out, SolError *err) {
   Ceilings c;
   const SolDevice *row;
-  if (!ceilings_find("", "", &c)) {
+  if (!cli_ceilings_find("", "", &c)) {
     sol_fail(err, SOL_ERR_NOT_FOUND, "no GPU of this machine was measured yet");
     sol_hint(err, "measure it: sol devices --measure");
     return SOL_ERR_NOT_FOUND;

@@ -7,17 +7,17 @@
 #include "measure/ceilings.h"
 
 // Where they are kept; false where no folder is to be had ($XDG_CACHE_HOME and $HOME are not set).
-bool ceilings_folder(char *out, size_t cap);
+bool cli_ceilings_folder(char *out, size_t cap);
 // Writes them there; `path` (of `cap` bytes) receives where.
-SolStatus ceilings_store(const Ceilings *ceilings, char *path, size_t cap, SolError *err);
+SolStatus cli_ceilings_store(const Ceilings *ceilings, char *path, size_t cap, SolError *err);
 // Of the GPU with that UUID; "" for the UUID: of the GPU of that name, the latest of several; "" for both: of
 // any GPU, the latest. false: nothing is kept, or it cannot be read.
-bool ceilings_find(const char *uuid, const char *name, Ceilings *out);
-bool ceilings_find_cpu(Ceilings *out);
+bool cli_ceilings_find(const char *uuid, const char *name, Ceilings *out);
+bool cli_ceilings_find_cpu(Ceilings *out);
 
 // This machine's GPU as it was measured: a row of the table with the measured figures, in the command's
 // arena.
 // `--device this` finds it. SOL_ERR_NOT_FOUND where nothing was measured here.
-SolStatus ceilings_this_device(Cli *cli, const SolDevice **out, SolError *err);
+SolStatus cli_ceilings_this_device(Cli *cli, const SolDevice **out, SolError *err);
 
 #endif

@@ -34,7 +34,7 @@ typedef struct LadderJob {
 } LadderJob;
 
 // What is to be run, and where: reads the arguments and opens the backends. An exit code.
-int ladder_plan(LadderJob *j);
-void ladder_plan_free(LadderJob *j);
+int cli_ladder_plan(LadderJob *j);
+void cli_ladder_plan_free(LadderJob *j);
 
 #endif

@@ -66,7 +66,7 @@ static int read_case(const LadderJob *j, const Ladder *l, LadderCase *c) {
       return cli_error(j->cli, &err, "--shape", args->shape, strlen(args->shape));
     if (rank != most) {
       char own[96];
-      ladder_shape_text(l, l->size, own, sizeof own);
+      report_ladder_shape_text(l, l->size, own, sizeof own);
       return cli_fail(j->cli, "--shape %.60s: %s has sizes %s, %s by default", args->shape, l->name, l->shape,
                       own);
     }
@@ -218,7 +218,7 @@ static int open_backends(LadderJob *j) {
   return code ? cli_error(j->cli, &err, 0, 0, 0) : EXIT_OK;
 }
 
-int ladder_plan(LadderJob *j) {
+int cli_ladder_plan(LadderJob *j) {
   enum { MOST_WORKERS = 4096 };
   if (j->args->workers > MOST_WORKERS) return cli_fail(j->cli, "--workers: at most %d", MOST_WORKERS);
   if (j->args->small && j->args->shape) return cli_fail(j->cli, "--small and --shape exclude each other");
@@ -233,7 +233,7 @@ int ladder_plan(LadderJob *j) {
   return code ? code : open_backends(j);
 }
 
-void ladder_plan_free(LadderJob *j) {
+void cli_ladder_plan_free(LadderJob *j) {
   if (j->emu) ladder_session_close(j->emu);
   if (j->gpu) ladder_session_close(j->gpu);
   free(j->emu);

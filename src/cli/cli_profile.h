@@ -28,10 +28,10 @@ typedef struct ProfileRun {
 // cli_profile_program.c: runs args->common.positional[0] with cli->rest as its arguments, and adds its launches.
 // EXIT_OK where there is a profile to show, also of a program that went wrong: then run->went_wrong and
 // ->ended.
-int profile_program(ProfileRun *run, Profile *out);
-void profile_folder_drop(ProfileRun *run); // and what is in it
+int cli_profile_program(ProfileRun *run, Profile *out);
+void cli_profile_folder_drop(ProfileRun *run); // and what is in it
 // cli_profile_emulate.c: the bill of 'sol audit --json' for the same program, written to a file of run->folder.
 // false: there is none; the profile has a note either way.
-bool profile_emulate(ProfileRun *run, Profile *profile, char *bill, size_t cap);
+bool cli_profile_emulate(ProfileRun *run, Profile *profile, char *bill, size_t cap);
 
 #endif

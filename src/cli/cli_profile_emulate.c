@@ -41,14 +41,14 @@ static void progress(void *ctx, double seconds, char *out, size_t cap) {
   sol_format(out, cap, "counting on the emulator, %.0f s", seconds);
 }
 
-bool profile_emulate(ProfileRun *r, Profile *p, char *bill, size_t cap) {
+bool cli_profile_emulate(ProfileRun *r, Profile *p, char *bill, size_t cap) {
   sol_format(bill, cap, "%s/bill.json", r->folder);
   Child child = {.limit = EMULATE_SECONDS, .grace = 15, .read = nothing_to_read, .progress = progress};
   fflush(NULL);
   child.pid = fork();
   if (child.pid == 0) become(r, p->gpu.device ? p->gpu.device->id : DEFAULT_DEVICE, bill);
   if (child.pid < 0) return false;
-  child_wait(&child);
+  cli_child_wait(&child);
   bool made = !child.interrupted && (child.code == EXIT_OK || child.code == EXIT_PROGRAM);
   char first = 0;
   int file = made ? open(bill, O_RDONLY | O_CLOEXEC) : -1;

@@ -92,7 +92,7 @@ static int find_program(const ProfileRun *r, const char *path, char *out, size_t
   return cli_error(r->cli, &err, 0, 0, 0);
 }
 
-void profile_folder_drop(ProfileRun *r) {
+void cli_profile_folder_drop(ProfileRun *r) {
   cli_temporary_drop(r->folder);
 }
 
@@ -294,7 +294,7 @@ static int nothing(const Watch *w, const Child *child) {
              child->ended);
   }
   int code = cli_error(r->cli, &err, 0, 0, 0);
-  return child_failed(child) ? EXIT_PROGRAM : code;
+  return cli_child_failed(child) ? EXIT_PROGRAM : code;
 }
 
 static int judge(Watch *w, const Child *child) {
@@ -302,7 +302,7 @@ static int judge(Watch *w, const Child *child) {
   for (int i = 0; i < w->count; i++) // cut: the process died while it wrote
     if (w->processes[i]->text.length) w->bad_lines++;
   sol_format(r->ended, sizeof r->ended, "%s", child->ended);
-  r->went_wrong = child_failed(child);
+  r->went_wrong = cli_child_failed(child);
   r->no_counters = !r->args->times && (w->troubled[PROFILE_FORBIDDEN] || w->troubled[PROFILE_OLD]);
   if (w->failed) return cli_fail(r->cli, "out of memory");
   if (w->launches < 1) return nothing(w, child);
@@ -313,13 +313,13 @@ static int judge(Watch *w, const Child *child) {
   return EXIT_OK;
 }
 
-int profile_program(ProfileRun *r, Profile *out) {
+int cli_profile_program(ProfileRun *r, Profile *out) {
   char library[512], path[512];
   SolError err = {0};
   int code = find_program(r, r->args->common.positional[0], path, sizeof path);
   if (!code) code = check_driver(r);
   if (code) return code;
-  if (!child_library("SOL_PROFILE_LIB", "inject", "libsolprofile.so", library, sizeof library)) {
+  if (!cli_child_library("SOL_PROFILE_LIB", "inject", "libsolprofile.so", library, sizeof library)) {
     sol_fail(&err, SOL_ERR_NOT_FOUND, "libsolprofile.so of Sol is not to be found");
     sol_hint(&err, "'make' builds it; SOL_PROFILE_LIB=FILE says where it is");
     return cli_error(r->cli, &err, 0, 0, 0);
@@ -338,7 +338,7 @@ int profile_program(ProfileRun *r, Profile *out) {
     free(w);
     return cli_fail(r->cli, "cannot start '%.100s': %s", path, strerror(errno));
   }
-  child_wait(&child);
+  cli_child_wait(&child);
   code = judge(w, &child);
   close_all(w);
   free(w);

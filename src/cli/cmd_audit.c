@@ -11,7 +11,7 @@
 #include "base/format.h"
 #include "cli/cli_audit.h"
 
-void audit_note(AuditRun *r, const char *format, ...) {
+void cli_audit_note(AuditRun *r, const char *format, ...) {
   if (r->note_count == MAX_NOTES) return;
   char *note = r->notes[r->note_count];
   va_list args;
@@ -23,7 +23,7 @@ void audit_note(AuditRun *r, const char *format, ...) {
   r->note_count++;
 }
 
-void audit_complain(AuditRun *r, const AuditKernel *k, const AuditLine *line, const char *format, ...) {
+void cli_audit_complain(AuditRun *r, const AuditKernel *k, const AuditLine *line, const char *format, ...) {
   if (r->complaint_count == MAX_COMPLAINTS) return;
   AuditComplaint *c = &r->complaints[r->complaint_count++];
   *c = (AuditComplaint){.kernel = k->title, .file = line ? line->file : NULL, .line = line ? line->line : 0};
@@ -57,10 +57,10 @@ static Way way_of(const AuditRun *r) {
 static int build_and_run(AuditRun *r, const SolDevice *device, AuditProgram *out) {
   static const char *const flags[] = {"-cudart", "shared", NULL};
   char program[256];
-  int code = audit_folder(r);
+  int code = cli_audit_folder(r);
   sol_format(program, sizeof program, "%s/program-%s", r->folder, device->id);
-  if (!code) code = audit_compile(r, device, flags, program);
-  return code ? code : audit_program(r, device, program, out);
+  if (!code) code = cli_audit_compile(r, device, flags, program);
+  return code ? code : cli_audit_program(r, device, program, out);
 }
 
 static int audit_device(AuditRun *r, const SolDevice *device, AuditProgram *out) {
@@ -74,15 +74,15 @@ static int audit_device(AuditRun *r, const SolDevice *device, AuditProgram *out)
   if (audit_start(out, device, &err)) return cli_error(r->cli, &err, 0, 0, 0);
   int code;
   switch (way_of(r)) {
-  case WAY_KERNEL: code = audit_kernel(r, device, out); break;
+  case WAY_KERNEL: code = cli_audit_kernel(r, device, out); break;
   case WAY_SOURCE: code = build_and_run(r, device, out); break;
-  default: code = audit_program(r, device, r->args->common.positional[0], out);
+  default: code = cli_audit_program(r, device, r->args->common.positional[0], out);
   }
   if (code) return code;
   if (audit_finish(out, &err)) return cli_error(r->cli, &err, 0, 0, 0);
   for (uint32_t i = 0; i < out->kernel_count; i++)
     if (out->kernels[i].end != SOL_EMU_DONE || out->kernels[i].fault_count) r->went_wrong = true;
-  audit_sources(r, out);
+  cli_audit_sources(r, out);
   return EXIT_OK;
 }
 
@@ -142,7 +142,7 @@ static int write_sarif(AuditRun *r, const AuditProgram *p, const AuditView *view
   char folder[1024];
   SolBuffer out = {0};
   SolError err = {0};
-  audit_sarif(p, view, r->complaints, r->complaint_count, getcwd(folder, sizeof folder), &out);
+  report_audit_sarif(p, view, r->complaints, r->complaint_count, getcwd(folder, sizeof folder), &out);
   FILE *f = out.failed ? NULL : fopen(r->args->sarif, "wb");
   bool fine = f && fwrite(out.text, 1, out.length, f) == out.length;
   if (f && fclose(f)) fine = false;
@@ -158,32 +158,32 @@ static void note_left_out(AuditRun *r, const AuditProgram *p) {
   for (uint32_t i = 0; i < p->kernel_count; i++) out |= p->kernels[i].time.left_out;
   for (int resource = 0; resource < AUDIT_RESOURCES; resource++)
     if (out >> resource & 1)
-      audit_note(r, "%s: %s is left out, since a figure of the GPU is unknown.", p->device->id,
+      cli_audit_note(r, "%s: %s is left out, since a figure of the GPU is unknown.", p->device->id,
                  audit_resource_name((AuditResource)resource));
 }
 
 static int answer(AuditRun *r, AuditProgram *programs, int count) {
   AuditView view = view_of(r);
   bool any = false;
-  for (uint32_t i = 0; i < programs[0].kernel_count; i++) any |= audit_wanted(&view, &programs[0].kernels[i]);
+  for (uint32_t i = 0; i < programs[0].kernel_count; i++) any |= report_audit_wanted(&view, &programs[0].kernels[i]);
   if (!any) return cli_fail(r->cli, "--kernel: no kernel that was launched is called '%.80s'", view.kernels);
   int code = EXIT_OK;
   for (int d = 0; d < count && !code; d++) {
     if (count > 1) note_left_out(r, &programs[d]);
-    code = audit_gate(r, &programs[d], &view);
+    code = cli_audit_gate(r, &programs[d], &view);
   }
   if (code) return code;
   Fact *root = facts_root(&r->cli->arena, count > 1 && r->args->common.json ? FACT_LIST : FACT_OBJECT);
   for (int d = 0; d < count && root && root->kind == FACT_LIST; d++) {
     Fact *object = fact_object(root, 0, 0);
     title_of(r, object, &programs[d]);
-    audit_facts(object, &programs[d], &view);
+    report_audit_facts(object, &programs[d], &view);
     end_facts(r, object);
   }
   if (root && root->kind == FACT_OBJECT) {
     title_of(r, root, &programs[0]);
-    audit_facts(root, &programs[0], &view);
-    if (count > 1) audit_devices_facts(root, programs, count, &view);
+    report_audit_facts(root, &programs[0], &view);
+    if (count > 1) report_audit_devices_facts(root, programs, count, &view);
     end_facts(r, root);
   }
   code = cli_print(r->cli, root);
@@ -214,7 +214,7 @@ static int run(Cli *cli, void *arguments) {
   r->args = arguments;
   r->program_exit = -1;
   int code = audit_all(r);
-  audit_folder_drop(r);
+  cli_audit_folder_drop(r);
   free(r);
   return code;
 }

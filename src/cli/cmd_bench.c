@@ -44,7 +44,7 @@ static int read_baseline(BenchRun *r) {
   else if (!sol_json_get(root, "cases", &cases) || sol_json_kind(cases) != SOL_JSON_ARRAY)
     code =
         cli_fail(r->cli, "'%.120s' is not what sol bench --json prints: it has no cases", r->args->baseline);
-  for (int i = 0; i < r->count && !code; i++) bench_before(&r->rows[i], root);
+  for (int i = 0; i < r->count && !code; i++) report_bench_before(&r->rows[i], root);
   r->has_baseline = !code;
   free(text);
   return code;
@@ -53,7 +53,7 @@ static int read_baseline(BenchRun *r) {
 static void say_progress(const BenchRun *r, const BenchRow *row) {
   if (!isatty(2)) return;
   char shape[96] = "";
-  if (row) bench_shape(row, shape, sizeof shape);
+  if (row) report_bench_shape(row, shape, sizeof shape);
   if (row)
     fprintf(stderr, "\r\033[K[%d/%d] %s %s %s", r->done + 1, r->count, row->def->name,
             sol_dtype_name(row->c.dtype), shape);
@@ -88,7 +88,7 @@ static void run_case(BenchRun *r, BenchRow *row) {
 }
 
 static int farther_from_light(const void *a, const void *b) {
-  double x = bench_to_light(a), y = bench_to_light(b);
+  double x = report_bench_to_light(a), y = report_bench_to_light(b);
   return (x < y) - (x > y);
 }
 
@@ -135,8 +135,8 @@ static int print_answer(BenchRun *r) {
   say_machine(r, root);
   fact_bool(root, "complete", 0, r->done == r->count);
   if (r->args->against_light) qsort(r->rows, (size_t)r->done, sizeof *r->rows, farther_from_light);
-  bench_rows(root, r->rows, r->done, r->has_baseline);
-  bench_summary(root, r->rows, r->done, r->has_baseline);
+  report_bench_rows(root, r->rows, r->done, r->has_baseline);
+  report_bench_summary(root, r->rows, r->done, r->has_baseline);
   say_notes(r, root);
   int code = cli_print(r->cli, root);
   for (int i = 0; i < r->done && !code; i++) {
@@ -148,9 +148,9 @@ static int print_answer(BenchRun *r) {
 }
 
 static int run_bench(BenchRun *r) {
-  int code = bench_check_args(r);
+  int code = cli_bench_check_args(r);
   if (!code) code = open_context(r);
-  if (!code) code = bench_list(r);
+  if (!code) code = cli_bench_list(r);
   if (!code) code = read_baseline(r);
   if (code) return code;
   if (sol_context_backend(r->ctx) != SOL_BACKEND_EMU) {

@@ -4,7 +4,7 @@
 #include "base/format.h"
 #include "base/text.h"
 
-FactUnit devices_unit(const char *unit) {
+FactUnit cli_devices_unit(const char *unit) {
   static const struct {
     const char *name;
     FactUnit unit;
@@ -104,7 +104,7 @@ static void in_full(Fact *root, const SolDevice *d) {
     }
     SolFigure figure = sol_device_figure(d, i, &info);
     char value[64] = "unknown";
-    if (sol_known(figure)) fact_write_number(value, sizeof value, devices_unit(info.unit), figure.value);
+    if (sol_known(figure)) fact_write_number(value, sizeof value, cli_devices_unit(info.unit), figure.value);
     fact_text(line, 0, "figure", info.label);
     fact_text(line, 0, "value", value);
     fact_text(line, 0, "source", sol_known(figure) ? figure.source : "");
@@ -144,7 +144,7 @@ static void in_brief(Fact *root, const SolDevice *d) {
 
 static int run(Cli *cli, void *arguments) {
   DevicesArgs *args = arguments;
-  if (args->measure) return devices_measure(cli, args);
+  if (args->measure) return cli_devices_measure(cli, args);
   Fact *root = facts_root(&cli->arena, FACT_LIST);
   if (!args->common.positional_count)
     for (int i = 0; i < sol_device_count(); i++) in_brief(root, sol_device_at(i));

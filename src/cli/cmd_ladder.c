@@ -53,7 +53,7 @@ static void run_all(LadderJob *j) {
     LadderAnswer *a = &j->answers[j->done];
     if (j->gpu) run_on(j, j->gpu, a, true);
     if (j->emu) run_on(j, j->emu, a, false);
-    if (j->results.text && !ladder_read(a, j->results, j->args->stored)) j->not_there++, j->one_not_there = a;
+    if (j->results.text && !report_ladder_read(a, j->results, j->args->stored)) j->not_there++, j->one_not_there = a;
   }
   say_progress(j, NULL, NULL, NULL);
 }
@@ -114,7 +114,7 @@ static void say_notes(const LadderJob *j, Fact *root) {
         j->gpu->timer.rounds);
   if (j->not_there) {
     char shape[96];
-    ladder_shape_text(j->one_not_there->ladder, j->one_not_there->c.dim, shape, sizeof shape);
+    report_ladder_shape_text(j->one_not_there->ladder, j->one_not_there->c.dim, shape, sizeof shape);
     fact_note(root,
               "The file of results has nothing of %d of them at these sizes and types (%s at %s is one).",
               j->not_there, j->one_not_there->ladder->name, shape);
@@ -130,10 +130,10 @@ static int print_answer(LadderJob *j) {
   bool compare = j->args->compare;
   if (j->args->markdown && !j->args->common.json) {
     SolBuffer text = {0};
-    if (compare) ladder_compare_markdown(&text, j->answers, j->done, &j->where);
+    if (compare) report_ladder_compare_markdown(&text, j->answers, j->done, &j->where);
     for (int i = 0; i < j->done && !compare; i++) {
       if (i) sol_buffer_puts(&text, "\n");
-      ladder_markdown(&text, &j->answers[i], &j->where);
+      report_ladder_markdown(&text, &j->answers[i], &j->where);
     }
     code = cli_write(&text);
     sol_buffer_free(&text);
@@ -143,8 +143,8 @@ static int print_answer(LadderJob *j) {
     cli_say_command(j->cli, root);
     say_where(j, root);
     fact_bool(root, "complete", 0, j->done == j->count);
-    if (!compare || j->args->common.json) ladder_facts(root, j->answers, j->done, &j->where);
-    if (compare) ladder_compare_facts(root, j->answers, j->done, &j->where);
+    if (!compare || j->args->common.json) report_ladder_facts(root, j->answers, j->done, &j->where);
+    if (compare) report_ladder_compare_facts(root, j->answers, j->done, &j->where);
     say_notes(j, root);
     code = cli_print(j->cli, root);
   }
@@ -163,7 +163,7 @@ static int print_answer(LadderJob *j) {
 static int list(Cli *cli) {
   Fact *root = facts_root(&cli->arena, FACT_OBJECT);
   fact_number(root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
-  ladder_list_facts(root);
+  report_ladder_list_facts(root);
   fact_note(root, "sol ladder NAME runs one; all, ladders or sweeps run several.");
   return cli_print(cli, root);
 }
@@ -172,7 +172,7 @@ static int run(Cli *cli, void *arguments) {
   LadderJob j = {.cli = cli, .args = arguments};
   if (!j.args->common.positional_count && !cli_given(cli, "compare") && !cli_given(cli, "markdown"))
     return list(cli);
-  int code = ladder_plan(&j);
+  int code = cli_ladder_plan(&j);
   if (!code) {
     signal(SIGINT, on_interrupt);
     signal(SIGTERM, on_interrupt);
@@ -185,7 +185,7 @@ static int run(Cli *cli, void *arguments) {
     signal(SIGTERM, SIG_DFL);
     code = print_answer(&j);
   }
-  ladder_plan_free(&j);
+  cli_ladder_plan_free(&j);
   return code;
 }
 

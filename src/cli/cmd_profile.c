@@ -75,7 +75,7 @@ static ProfileRoofs roofs_of(const Profile *p) {
   Ceilings c;
   const char *name = p->gpu.name[0] ? p->gpu.name : p->gpu.device ? p->gpu.device->name : "";
   bool found =
-      (p->gpu.uuid[0] && ceilings_find(p->gpu.uuid, "", &c)) || (name[0] && ceilings_find("", name, &c));
+      (p->gpu.uuid[0] && cli_ceilings_find(p->gpu.uuid, "", &c)) || (name[0] && cli_ceilings_find("", name, &c));
   if (!found) return r;
   const double *v = c.values;
   r.measured = v[CEILING_dram_read] == v[CEILING_dram_read] &&
@@ -108,8 +108,8 @@ static int answer(ProfileRun *r, Profile *p, const ProfileRoofs *roofs, const Ag
   fact_title(root, "%s%s%s, measured", what, gpu[0] ? " on " : "", gpu);
   fact_number(root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
   fact_text(root, "input", 0, what);
-  profile_facts(root, p, roofs, &view);
-  if (against) against_facts(root, against);
+  report_profile_facts(root, p, roofs, &view);
+  if (against) report_against_facts(root, against);
   if (r->ended[0]) fact_text(root, "ended", 0, r->ended);
   if (r->went_wrong) fact_note(root, "Went wrong: %s. This is what was collected so far.", r->ended);
   Fact *notes = fact_list(root, "notes", 0);
@@ -124,14 +124,14 @@ static int answer(ProfileRun *r, Profile *p, const ProfileRoofs *roofs, const Ag
 static int profile(ProfileRun *r, Profile *p) {
   SolError err = {0};
   Against against;
-  int code = r->args->import ? import(r, p) : profile_program(r, p);
+  int code = r->args->import ? import(r, p) : cli_profile_program(r, p);
   if (!code) code = find_device(r, p);
   if (code) return code;
   ProfileRoofs roofs = roofs_of(p);
   if (profile_finish(p, &err) || profile_diagnose(p, &roofs, &err)) return cli_error(r->cli, &err, 0, 0, 0);
   char made[256];
   const char *bill = r->args->against;
-  if (!bill && r->no_counters && profile_emulate(r, p, made, sizeof made)) bill = made;
+  if (!bill && r->no_counters && cli_profile_emulate(r, p, made, sizeof made)) bill = made;
   if (bill && (code = put_against(r, p, bill, &against)) != 0) return code;
   return answer(r, p, &roofs, bill ? &against : NULL);
 }
@@ -151,7 +151,7 @@ static int run(Cli *cli, void *arguments) {
   Profile p;
   profile_start(&p, args->import ? PROFILE_FROM_NCU : PROFILE_FROM_CUPTI);
   int code = profile(&r, &p);
-  profile_folder_drop(&r);
+  cli_profile_folder_drop(&r);
   profile_free(&p);
   return code;
 }

@@ -207,7 +207,7 @@ static int in_full(Cli *cli, const RooflineArgs *args, const SolDevice *d, const
   terms_facts(root, &r);
   if (!args->no_plot) {
     SolBuffer plot = {0};
-    plot_roofline(&r, &plot);
+    report_plot_roofline(&r, &plot);
     if (plot.text) fact_block(root, plot.text);
     sol_buffer_free(&plot);
   }

@@ -83,7 +83,7 @@ static int show_buffers(Run *r, Fact *root) {
   Fact *list = r->args->show.count ? fact_object(root, "buffers", "Buffers") : NULL;
   for (int s = 0; s < r->args->show.count; s++) {
     const char *name = r->args->show.text[s];
-    const SolKernelArg *a = kernel_buffer(&r->kernel, name, strlen(name));
+    const SolKernelArg *a = cli_kernel_buffer(&r->kernel, name, strlen(name));
     if (!a) return cli_fail(r->cli, "--show: no buffer is named '%.60s'", name);
     uint64_t count = a->count < 16 ? a->count : 16, width = a->bytes / a->count;
     uint8_t bytes[16 * 8];
@@ -121,7 +121,7 @@ static int print_answer(Run *r) {
                 r->kernel.seconds * 1e6);
   } else {
     fact_text(root, "device", 0, r->device->id);
-    fact_text(root, "end", "ended", kernel_end_text(result->end));
+    fact_text(root, "end", "ended", cli_kernel_end_text(result->end));
     fact_number(root, "blocks", "blocks run", UNIT_PLAIN, BASIS_EXACT, (double)result->blocks);
     fact_number(root, "warp_instructions", "warp instructions (PTX)", UNIT_PLAIN, BASIS_EXACT,
                 (double)result->total.executions);
@@ -133,14 +133,14 @@ static int print_answer(Run *r) {
                 (double)result->total.dram_read);
     fact_number(root, "dram_write_bytes", "DRAM written", UNIT_BYTES, BASIS_MODELLED,
                 (double)result->total.dram_write);
-    counts_by_kind(root, result);
+    report_counts_by_kind(root, result);
     size_t most = args->top ? (size_t)args->top : args->common.json ? SIZE_MAX : 20;
-    if (args->by) counts_by_place(root, sol_driver_ptx(r->kernel.module), result, args->by == 1, most);
-    counts_findings(root, result);
+    if (args->by) report_counts_by_place(root, sol_driver_ptx(r->kernel.module), result, args->by == 1, most);
+    report_counts_findings(root, result);
   }
   int code = show_buffers(r, root);
   if (!code) code = cli_print(r->cli, root);
-  if (!code) code = kernel_save(&r->kernel);
+  if (!code) code = cli_kernel_save(&r->kernel);
   if (!code && emu && (result->end != SOL_EMU_DONE || result->finding_count)) code = EXIT_PROGRAM;
   return code;
 }
@@ -150,16 +150,16 @@ static int run_kernel(Run *r) {
   KernelRun *k = &r->kernel;
   int count = 0;
   if (!args->common.positional_count) return cli_fail(r->cli, "name a PTX file");
-  int code = kernel_read(k, args->common.positional, args->common.positional_count);
+  int code = cli_kernel_read(k, args->common.positional, args->common.positional_count);
   if (!code) code = cli_devices(r->cli, args->device, &r->device, 1, &count);
   if (!code) code = parse_checks(r);
-  if (!code) code = kernel_open(k, (SolBackend)args->backend, r->device);
+  if (!code) code = cli_kernel_open(k, (SolBackend)args->backend, r->device);
   if (!code && args->list) return list_kernels(r);
-  if (!code) code = kernel_geometry(k, false);
-  if (!code) code = kernel_pick(k);
-  if (!code) code = kernel_make_args(k);
+  if (!code) code = cli_kernel_geometry(k, false);
+  if (!code) code = cli_kernel_pick(k);
+  if (!code) code = cli_kernel_make_args(k);
   k->emu.keep_going = args->keep_going;
-  if (!code) code = kernel_launch(k);
+  if (!code) code = cli_kernel_launch(k);
   return code ? code : print_answer(r);
 }
 
@@ -171,7 +171,7 @@ static int run(Cli *cli, void *arguments) {
   r->kernel.cli = cli;
   r->kernel.args = &r->args->kernel;
   int code = run_kernel(r);
-  kernel_close(&r->kernel);
+  cli_kernel_close(&r->kernel);
   free(r);
   return code;
 }

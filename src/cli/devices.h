@@ -9,8 +9,8 @@ typedef struct DevicesArgs {
   bool measure;
 } DevicesArgs;
 
-FactUnit devices_unit(const char *unit); // of a figure, as it is written for people
+FactUnit cli_devices_unit(const char *unit); // of a figure, as it is written for people
 // devices_measure.c: --measure.
-int devices_measure(Cli *cli, const DevicesArgs *args);
+int cli_devices_measure(Cli *cli, const DevicesArgs *args);
 
 #endif

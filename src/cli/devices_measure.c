@@ -39,8 +39,8 @@ static void row(Fact *list, const Ceilings *c, Ceiling which, const SolDevice *d
   if (value != value) return;
   char text[48], other[48] = "";
   Fact *line = fact_object(list, 0, 0);
-  fact_write_number(text, sizeof text, devices_unit(info->unit), value);
-  if (sol_known(published)) fact_write_number(other, sizeof other, devices_unit(info->unit), published.value);
+  fact_write_number(text, sizeof text, cli_devices_unit(info->unit), value);
+  if (sol_known(published)) fact_write_number(other, sizeof other, cli_devices_unit(info->unit), published.value);
   fact_text(line, 0, "figure", info->label);
   fact_text(line, 0, "measured", text);
   fact_textf(line, 0, "spread", "%.1f%%", c->spreads[which] * 100);
@@ -79,7 +79,7 @@ static void facts(Fact *root, const Ceilings *c, const SolDevice *device) {
   }
 }
 
-int devices_measure(Cli *cli, const DevicesArgs *args) {
+int cli_devices_measure(Cli *cli, const DevicesArgs *args) {
   if (args->common.positional_count) return cli_fail(cli, "--measure is of this machine: no device is named");
   Ceilings c;
   SolError err = {0};
@@ -90,7 +90,7 @@ int devices_measure(Cli *cli, const DevicesArgs *args) {
   if (!c.cpu) sol_device_find(c.name, &device, NULL);
   Fact *root = facts_root(&cli->arena, FACT_OBJECT);
   facts(root, &c, device);
-  bool kept = ceilings_store(&c, path, sizeof path, &err) == SOL_OK;
+  bool kept = cli_ceilings_store(&c, path, sizeof path, &err) == SOL_OK;
   fact_text(root, "kept", 0, kept ? path : NULL);
   if (why[0]) fact_note(root, "%s", why);
   fact_note(root, "Took %.1f s. Spread: the middle half of the samples over their median.%s", c.seconds,

@@ -166,7 +166,7 @@ static void guess_grid(const Guess *g, const uint32_t block[3], uint32_t grid[3]
   }
 }
 
-void kernel_guess(KernelRun *r) {
+void cli_kernel_guess(KernelRun *r) {
   const PtxFunction *f = sol_driver_function(r->kernel);
   Guess g = {.run = r, .f = f, .ptx = sol_driver_ptx(r->module)};
   g.regs = calloc(f->reg_count + 1, sizeof *g.regs);

@@ -20,7 +20,7 @@ static void on_interrupt(int signal_number) {
   interrupted = true;
 }
 
-void kernel_close(KernelRun *r) {
+void cli_kernel_close(KernelRun *r) {
   sol_emu_result_free(&r->result);
   sol_driver_close(r->driver);
   free(r->params);
@@ -38,7 +38,7 @@ static int ptx_error(KernelRun *r, const SolError *err) {
   return cli_error(r->cli, err, 0, 0, 0);
 }
 
-int kernel_read(KernelRun *r, const char *const *paths, int count) {
+int cli_kernel_read(KernelRun *r, const char *const *paths, int count) {
   for (int i = 0; i < count; i++) {
     SolError err = {0};
     size_t length = 0;
@@ -49,7 +49,7 @@ int kernel_read(KernelRun *r, const char *const *paths, int count) {
   return EXIT_OK;
 }
 
-int kernel_open(KernelRun *r, SolBackend backend, const SolDevice *device) {
+int cli_kernel_open(KernelRun *r, SolBackend backend, const SolDevice *device) {
   SolError err = {0};
   SolDriverOptions options = {.backend = backend, .device = device, .workers = (int)r->args->workers};
   if (sol_driver_open(&options, &r->driver, &err)) return cli_error(r->cli, &err, 0, 0, 0);
@@ -87,7 +87,7 @@ static int too_many(const KernelRun *r, const SolPtxModule *ptx, int count) {
   return code;
 }
 
-int kernel_pick(KernelRun *r) {
+int cli_kernel_pick(KernelRun *r) {
   const SolPtxModule *ptx = sol_driver_ptx(r->module);
   const char *name = r->args->kernel, *first = NULL;
   int count = 0;
@@ -142,7 +142,7 @@ static int make_buffer(KernelRun *r, int i) {
   return status ? cli_error(r->cli, &err, 0, 0, 0) : EXIT_OK;
 }
 
-int kernel_make_args(KernelRun *r) {
+int cli_kernel_make_args(KernelRun *r) {
   const PtxFunction *f = sol_driver_function(r->kernel);
   const SolPtxModule *ptx = sol_driver_ptx(r->module);
   const TextList *given = &r->args->args;
@@ -187,14 +187,14 @@ static int parse_dims(Cli *cli, const char *option, const char *text, uint32_t o
   return EXIT_OK;
 }
 
-int kernel_geometry(KernelRun *r, bool guess) {
+int cli_kernel_geometry(KernelRun *r, bool guess) {
   const KernelArgs *a = r->args;
   int code = EXIT_OK;
   if (!guess && (!a->grid || !a->block)) return cli_fail(r->cli, "--grid and --block are needed");
   if (a->grid) code = parse_dims(r->cli, "--grid", a->grid, r->launch.grid);
   if (!code && a->block) code = parse_dims(r->cli, "--block", a->block, r->launch.block);
   if (!code && a->cluster) code = parse_dims(r->cli, "--cluster", a->cluster, r->launch.cluster);
-  if (!code && (!a->grid || !a->block)) kernel_guess(r);
+  if (!code && (!a->grid || !a->block)) cli_kernel_guess(r);
   return code;
 }
 
@@ -205,7 +205,7 @@ static void print_text(void *ctx, const char *text, size_t length) {
   fwrite(text, 1, length, stderr); // the program's own output, apart from the answer
 }
 
-int kernel_launch(KernelRun *r) {
+int cli_kernel_launch(KernelRun *r) {
   SolError err = {0};
   r->launch.kernel = r->kernel;
   r->launch.dynamic_shared = (uint64_t)r->args->smem;
@@ -221,7 +221,7 @@ int kernel_launch(KernelRun *r) {
   return status ? cli_error(r->cli, &err, 0, 0, 0) : EXIT_OK;
 }
 
-const char *kernel_end_text(SolEmuEnd end) {
+const char *cli_kernel_end_text(SolEmuEnd end) {
   switch (end) {
   case SOL_EMU_DONE: return "done";
   case SOL_EMU_FAULT: return "fault";
@@ -232,7 +232,7 @@ const char *kernel_end_text(SolEmuEnd end) {
   return "?";
 }
 
-const SolKernelArg *kernel_buffer(const KernelRun *r, const char *name, size_t length) {
+const SolKernelArg *cli_kernel_buffer(const KernelRun *r, const char *name, size_t length) {
   for (int i = 0; length && i < r->args->args.count; i++) {
     const SolKernelArg *a = &r->arg[i];
     if (a->buffer && strlen(a->name) == length && strncmp(a->name, name, length) == 0) return a;
@@ -240,10 +240,10 @@ const SolKernelArg *kernel_buffer(const KernelRun *r, const char *name, size_t l
   return NULL;
 }
 
-int kernel_save(KernelRun *r) {
+int cli_kernel_save(KernelRun *r) {
   for (int s = 0; s < r->args->save.count; s++) {
     const char *text = r->args->save.text[s], *equals = strchr(text, '=');
-    const SolKernelArg *a = equals ? kernel_buffer(r, text, (size_t)(equals - text)) : NULL;
+    const SolKernelArg *a = equals ? cli_kernel_buffer(r, text, (size_t)(equals - text)) : NULL;
     if (!a) return cli_fail(r->cli, "--save: expected NAME=FILE with a buffer's name, not '%.60s'", text);
     SolError err = {0};
     void *bytes = malloc((size_t)a->bytes);

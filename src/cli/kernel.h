@@ -1,8 +1,8 @@
 // One kernel by hand: its PTX, arguments as people type them, a launch. What run-ptx and audit share.
 //
 //   KernelRun run = {.cli = cli, .args = &args->kernel};
-//   code = kernel_read(&run, paths, count) || kernel_open(&run, backend, device) || kernel_pick(&run) ...
-//   kernel_close(&run);
+//   code = cli_kernel_read(&run, paths, count) || cli_kernel_open(&run, backend, device) || cli_kernel_pick(&run) ...
+//   cli_kernel_close(&run);
 //
 // Functions that return int give an exit code; anything but EXIT_OK has told the user why.
 #ifndef SOL_CLI_KERNEL_H
@@ -83,22 +83,22 @@ typedef struct KernelRun {
   char guessed[160]; // in words, what of the geometry was not given; "" for nothing
 } KernelRun;
 
-void kernel_close(KernelRun *run);
-int kernel_read(KernelRun *run, const char *const *paths, int count);
-int kernel_open(KernelRun *run, SolBackend backend, const SolDevice *device); // loads the sources
-int kernel_pick(KernelRun *run);      // --kernel, as mangled or as written; or the only one
-int kernel_make_args(KernelRun *run); // --arg
+void cli_kernel_close(KernelRun *run);
+int cli_kernel_read(KernelRun *run, const char *const *paths, int count);
+int cli_kernel_open(KernelRun *run, SolBackend backend, const SolDevice *device); // loads the sources
+int cli_kernel_pick(KernelRun *run);      // --kernel, as mangled or as written; or the only one
+int cli_kernel_make_args(KernelRun *run); // --arg
 // --grid, --block, --cluster. `guess`: where they are missing they are made up, and `guessed` says so
 // (guess.c).
-int kernel_geometry(KernelRun *run, bool guess);
+int cli_kernel_geometry(KernelRun *run, bool guess);
 // Runs it; Ctrl-C ends it, and what was counted until then is in the result.
-int kernel_launch(KernelRun *run);
-int kernel_save(KernelRun *run);                                                          // --save
-const SolKernelArg *kernel_buffer(const KernelRun *run, const char *name, size_t length); // NULL: no such one
+int cli_kernel_launch(KernelRun *run);
+int cli_kernel_save(KernelRun *run);                                                          // --save
+const SolKernelArg *cli_kernel_buffer(const KernelRun *run, const char *name, size_t length); // NULL: no such one
 
-const char *kernel_end_text(SolEmuEnd end); // "done"
+const char *cli_kernel_end_text(SolEmuEnd end); // "done"
 
 // guess.c: how many blocks and threads the kernel is meant for, from its guards and the sizes given.
-void kernel_guess(KernelRun *run);
+void cli_kernel_guess(KernelRun *run);
 
 #endif

@@ -17,7 +17,7 @@ static void axis_label(SolBuffer *out, FactUnit unit, double v) {
   sol_buffer_format(out, "%*s ", MARGIN - 2, text);
 }
 
-void plot_roofline(const SolRoofline *r, SolBuffer *out) {
+void report_plot_roofline(const SolRoofline *r, SolBuffer *out) {
   bool drawable = r->flops > 0 && r->bytes > 0 && r->peak > 0 && r->bandwidth > 0;
   if (!drawable) return;
   // Two decades to the left of the leftmost of point and ridge, one to the right of the rightmost.
@@ -67,7 +67,7 @@ void plot_roofline(const SolRoofline *r, SolBuffer *out) {
   sol_buffer_format(out, "%*sFLOP/byte; O = this work at %s, ridge at %s\n", MARGIN, "", at, turn);
 }
 
-void plot_bars(const PlotPoint *points, int count, FactUnit unit, SolBuffer *out) {
+void report_plot_bars(const PlotPoint *points, int count, FactUnit unit, SolBuffer *out) {
   double most = 0;
   int width = 0;
   bool bars = false, marks = false;

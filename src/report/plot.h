@@ -7,7 +7,7 @@
 #include "sol/roofline.h"
 
 // Draws nothing where there is no point to draw (no FLOPs, no bytes, or no peak).
-void plot_roofline(const SolRoofline *r, SolBuffer *out);
+void report_plot_roofline(const SolRoofline *r, SolBuffer *out);
 
 // One line a point, from zero to the largest: a bar for what was measured, a mark for what was predicted (a
 // thinner bar where nothing was measured). 0 in either: there is none. Nothing is drawn for no points.
@@ -15,6 +15,6 @@ typedef struct PlotPoint {
   const char *label;
   double bar, mark;
 } PlotPoint;
-void plot_bars(const PlotPoint *points, int count, FactUnit unit, SolBuffer *out);
+void report_plot_bars(const PlotPoint *points, int count, FactUnit unit, SolBuffer *out);
 
 #endif

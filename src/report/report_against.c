@@ -31,7 +31,7 @@ static void difference_text(char *out, size_t cap, const AgainstRow *r) {
     sol_format(out, cap, "%s%.2f%%", difference > 0 ? "+" : "", difference / r->emulated * 100);
 }
 
-void against_facts(Fact *root, const Against *a) {
+void report_against_facts(Fact *root, const Against *a) {
   Fact *machine = fact_list(root, "against", 0);
   for (uint32_t i = 0; i < a->kernel_count; i++) {
     const AgainstKernel *k = &a->kernels[i];

@@ -17,7 +17,7 @@ static bool matches(const char *pattern, size_t n, const char *text) {
   return (length == n || plain == n) && strncmp(text, pattern, n) == 0;
 }
 
-bool audit_wanted(const AuditView *view, const AuditKernel *k) {
+bool report_audit_wanted(const AuditView *view, const AuditKernel *k) {
   if (!view->kernels) return true;
   for (const char *p = view->kernels;; p++) {
     size_t n = strcspn(p, ",");
@@ -27,11 +27,11 @@ bool audit_wanted(const AuditView *view, const AuditKernel *k) {
   }
 }
 
-uint32_t audit_sorted(const AuditView *view, const AuditProgram *p, const AuditKernel **out) {
+uint32_t report_audit_sorted(const AuditView *view, const AuditProgram *p, const AuditKernel **out) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < p->kernel_count; i++) {
     const AuditKernel *k = &p->kernels[i];
-    if (!audit_wanted(view, k)) continue;
+    if (!report_audit_wanted(view, k)) continue;
     uint32_t at = count++;
     for (; at > 0 && out[at - 1]->time.total < k->time.total; at--) out[at] = out[at - 1];
     out[at] = k;
@@ -76,7 +76,7 @@ static void number(Fact *o, const char *key, FactUnit unit, FactBasis basis, dou
 
 static void count_facts(Fact *o, const AuditKernel *k) {
   const SolEmuCounts *c = k->kinds;
-  FactBasis basis = audit_basis(k);
+  FactBasis basis = report_audit_basis(k);
   number(o, "instructions", UNIT_PLAIN, basis, (double)k->total.executions);
   put_sectors(o, basis, "global_load", &c[SOL_EMU_KIND_GLOBAL_LOAD], NULL);
   put_sectors(o, basis, "global_store", &c[SOL_EMU_KIND_GLOBAL_STORE], NULL);
@@ -110,7 +110,7 @@ static void shape_facts(Fact *o, const AuditKernel *k) {
     number(row, "launches", UNIT_PLAIN, BASIS_EXACT, s->launches);
     number(row, "waves", UNIT_PLAIN, BASIS_MODELLED, s->time.waves);
     number(row, "time_us", UNIT_US, BASIS_MODELLED, s->time.total * 1e6);
-    number(row, "floor_bytes", UNIT_BYTES, audit_basis(k), s->floor_bytes);
+    number(row, "floor_bytes", UNIT_BYTES, report_audit_basis(k), s->floor_bytes);
   }
 }
 
@@ -264,16 +264,16 @@ static void kernel_facts(Fact *list, const AuditProgram *p, const AuditKernel *k
   count_facts(o, k);
   shape_facts(o, k);
   fault_facts(o, k);
-  audit_line_facts(o, k, view);
+  report_audit_line_facts(o, k, view);
   finding_facts(o, k, view);
 }
 
-void audit_facts(Fact *root, const AuditProgram *p, const AuditView *view) {
+void report_audit_facts(Fact *root, const AuditProgram *p, const AuditView *view) {
   fact_text(root, "device", 0, p->device->id);
   Fact *list = fact_list(root, "kernels", "");
   SolArena *arena = root ? root->arena : NULL;
   const AuditKernel **order = arena ? sol_arena_alloc(arena, (p->kernel_count + 1) * sizeof *order) : NULL;
-  uint32_t count = order ? audit_sorted(view, p, order) : 0;
+  uint32_t count = order ? report_audit_sorted(view, p, order) : 0;
   for (uint32_t i = 0; i < count; i++) kernel_facts(list, p, order[i], view);
   number(root, "time_us", UNIT_US, BASIS_MODELLED, p->time * 1e6);
   number(root, "light_us", UNIT_US, BASIS_MODELLED, p->light * 1e6);
@@ -289,11 +289,11 @@ void audit_facts(Fact *root, const AuditProgram *p, const AuditView *view) {
   sol_buffer_free(&b);
 }
 
-void audit_devices_facts(Fact *root, const AuditProgram *programs, int count, const AuditView *view) {
+void report_audit_devices_facts(Fact *root, const AuditProgram *programs, int count, const AuditView *view) {
   Fact *list = fact_list(root, 0, "Side by side");
   const AuditKernel *order[256];
   if (programs[0].kernel_count > SOL_COUNT(order)) return;
-  uint32_t kernels = audit_sorted(view, &programs[0], order);
+  uint32_t kernels = report_audit_sorted(view, &programs[0], order);
   for (uint32_t i = 0; i < kernels; i++)
     for (int d = 0; d < count; d++) {
       const AuditKernel *k = NULL;

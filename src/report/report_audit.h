@@ -13,21 +13,21 @@ typedef struct AuditView {
 } AuditView;
 
 // What its counts rest on: scaled from a sample they are no longer exact.
-static inline FactBasis audit_basis(const AuditKernel *kernel) {
+static inline FactBasis report_audit_basis(const AuditKernel *kernel) {
   return kernel->scale > 1 ? BASIS_MODELLED : BASIS_EXACT;
 }
 
-bool audit_wanted(const AuditView *view, const AuditKernel *kernel);
+bool report_audit_wanted(const AuditView *view, const AuditKernel *kernel);
 // The wanted kernels, the one that takes longest first; out holds program->kernel_count of them.
-uint32_t audit_sorted(const AuditView *view, const AuditProgram *program, const AuditKernel **out);
+uint32_t report_audit_sorted(const AuditView *view, const AuditProgram *program, const AuditKernel **out);
 
 // Everything about a finished program, into an object.
-void audit_facts(Fact *root, const AuditProgram *program, const AuditView *view);
+void report_audit_facts(Fact *root, const AuditProgram *program, const AuditView *view);
 // Times of several GPUs side by side, for people; the first decides the order.
-void audit_devices_facts(Fact *root, const AuditProgram *programs, int count, const AuditView *view);
+void report_audit_devices_facts(Fact *root, const AuditProgram *programs, int count, const AuditView *view);
 
 // report_audit_lines.c: the table of a kernel's lines, and of its instructions.
-void audit_line_facts(Fact *kernel, const AuditKernel *k, const AuditView *view);
+void report_audit_line_facts(Fact *kernel, const AuditKernel *k, const AuditView *view);
 
 // A complaint of a gate, or of the program's end.
 typedef struct AuditComplaint {
@@ -38,7 +38,7 @@ typedef struct AuditComplaint {
 
 // SARIF 2.1.0: the findings as warnings, complaints as errors. `base` (may be NULL) is the folder that paths
 // are told from.
-void audit_sarif(const AuditProgram *program, const AuditView *view, const AuditComplaint *complaints,
+void report_audit_sarif(const AuditProgram *program, const AuditView *view, const AuditComplaint *complaints,
                  size_t complaint_count, const char *base, SolBuffer *out);
 
 #endif

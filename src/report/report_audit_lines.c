@@ -87,16 +87,16 @@ static void instruction_facts(Fact *kernel, const AuditKernel *k, const AuditVie
     place(row, in->file, in->line);
     fact_text(row, "instruction", 0, in->text);
     counts(row, &in->counts, ratio((double)in->counts.lanes, (double)in->counts.executions), in, show,
-           audit_basis(k));
+           report_audit_basis(k));
     if (in->pattern.stride_times) {
-      fact_number(row, "stride_bytes", 0, UNIT_BYTES, audit_basis(k), (double)in->pattern.stride);
+      fact_number(row, "stride_bytes", 0, UNIT_BYTES, report_audit_basis(k), (double)in->pattern.stride);
       fact_textf(row, 0, "stride", "%lld B", (long long)in->pattern.stride);
     }
     fact_textf(row, 0, "instruction", "%.40s", in->text);
   }
 }
 
-void audit_line_facts(Fact *kernel, const AuditKernel *k, const AuditView *view) {
+void report_audit_line_facts(Fact *kernel, const AuditKernel *k, const AuditView *view) {
   Columns show = columns_of(k);
   double all = whole_cost(k);
   // Lines without an access matter where instructions do.
@@ -112,10 +112,10 @@ void audit_line_facts(Fact *kernel, const AuditKernel *k, const AuditView *view)
     fact_number(row, "share", people ? "cost" : 0, UNIT_SHARE, BASIS_MODELLED, ratio(line->cost, all));
     Columns none = {0};
     const AuditInst *worst = line->worst == UINT32_MAX ? NULL : &k->insts[line->worst];
-    counts(row, &line->counts, line->active_lanes, worst, people ? show : none, audit_basis(k));
-    fact_number(row, "wasted_bytes", people && show.sectors ? "wasted" : 0, UNIT_BYTES, audit_basis(k),
+    counts(row, &line->counts, line->active_lanes, worst, people ? show : none, report_audit_basis(k));
+    fact_number(row, "wasted_bytes", people && show.sectors ? "wasted" : 0, UNIT_BYTES, report_audit_basis(k),
                 line->wasted_bytes);
-    fact_number(row, "local_sectors", people && show.local ? "local sectors" : 0, UNIT_COUNT, audit_basis(k),
+    fact_number(row, "local_sectors", people && show.local ? "local sectors" : 0, UNIT_COUNT, report_audit_basis(k),
                 (double)line->local.sectors);
     fact_text(row, "file", 0, line->file);
     fact_number(row, "line", 0, UNIT_PLAIN, BASIS_NONE, line->line);

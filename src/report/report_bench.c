@@ -14,7 +14,7 @@ static int rank_of(const OpsCase *c) {
   return rank;
 }
 
-void bench_shape(const BenchRow *row, char *out, size_t cap) {
+void report_bench_shape(const BenchRow *row, char *out, size_t cap) {
   size_t n = 0;
   out[0] = 0;
   for (int i = 0; i < rank_of(&row->c) && n < cap; i++)
@@ -36,10 +36,10 @@ static double number_of(SolJson object, const char *key) {
   return sol_json_get(object, key, &value) && sol_json_number(value, &number) ? number : 0;
 }
 
-void bench_before(BenchRow *row, SolJson root) {
+void report_bench_before(BenchRow *row, SolJson root) {
   SolJson cases, each;
   char shape[96];
-  bench_shape(row, shape, sizeof shape);
+  report_bench_shape(row, shape, sizeof shape);
   if (!sol_json_get(root, "cases", &cases)) return;
   SolJsonIter it = {cases, 0};
   while (sol_json_next(&it, NULL, &each)) {
@@ -54,13 +54,13 @@ void bench_before(BenchRow *row, SolJson root) {
   }
 }
 
-double bench_to_light(const BenchRow *row) {
+double report_bench_to_light(const BenchRow *row) {
   const BenchResult *r = &row->result;
   const Timing *light = r->has_rows_light ? &r->rows_light : &r->light;
   return row->timed && light->us.median > 0 ? r->time.us.median / light->us.median : 0;
 }
 
-int bench_changed(const BenchRow *row) {
+int report_bench_changed(const BenchRow *row) {
   if (!row->timed || !(row->before_us > 0)) return 0;
   double change = row->result.time.us.median / row->before_us - 1;
   double noise = row->result.time.us.spread + row->before_spread;
@@ -100,7 +100,7 @@ static void timed_cells(Fact *f, const BenchRow *row, bool odd, bool before) {
   cell(f, "before_us", before ? "before" : 0, UNIT_US, BASIS_MEASURED, row->before_us, known);
   cell(f, "change", before ? "change" : 0, UNIT_SHARE, BASIS_MEASURED, known ? us / row->before_us - 1 : 0,
        known);
-  int changed = bench_changed(row);
+  int changed = report_bench_changed(row);
   if (before) fact_text(f, "verdict", "", changed > 0 ? "slower" : changed < 0 ? "faster" : "");
 }
 
@@ -142,7 +142,7 @@ static void machine_cells(Fact *f, const BenchRow *row) {
   fact_number(f, "footprint_bytes", 0, UNIT_BYTES, BASIS_NONE, t->footprint);
 }
 
-void bench_rows(Fact *root, const BenchRow *rows, int count, bool before) {
+void report_bench_rows(Fact *root, const BenchRow *rows, int count, bool before) {
   Fact *list = fact_list(root, "cases", "");
   bool odd = false, any_option = false, mixed = false, timed = false, noted = false, counted = false;
   for (int i = 0; i < count; i++) {
@@ -157,7 +157,7 @@ void bench_rows(Fact *root, const BenchRow *rows, int count, bool before) {
     const BenchRow *row = &rows[i];
     Fact *f = fact_object(list, 0, 0);
     char shape[96];
-    bench_shape(row, shape, sizeof shape);
+    report_bench_shape(row, shape, sizeof shape);
     fact_text(f, "op", "op", row->def->name);
     fact_text(f, "option", any_option ? "option" : 0, option_of(row));
     fact_text(f, "dtype", "dtype", sol_dtype_name(row->c.dtype));
@@ -185,7 +185,7 @@ static void mean_fact(Fact *f, const char *key, const char *label, const Mean *m
   if (m->count) fact_number(f, key, label, UNIT_TIMES, BASIS_MEASURED, exp(m->logs / m->count));
 }
 
-void bench_summary(Fact *root, const BenchRow *rows, int count, bool before) {
+void report_bench_summary(Fact *root, const BenchRow *rows, int count, bool before) {
   Mean all = {0}, big = {0}, change = {0};
   double worst = 0, host = 0, host_most = 0;
   int at = -1, beyond = 0, slower = 0, faster = 0, timed = 0, bad = 0, hosts = 0;
@@ -193,7 +193,7 @@ void bench_summary(Fact *root, const BenchRow *rows, int count, bool before) {
     const BenchRow *row = &rows[i];
     timed += row->timed, bad += row->status != SOL_OK;
     if (!row->timed) continue;
-    double ratio = bench_to_light(row);
+    double ratio = report_bench_to_light(row);
     mean_add(&all, ratio);
     if (bytes_of(row) >= large) {
       mean_add(&big, ratio);
@@ -201,7 +201,7 @@ void bench_summary(Fact *root, const BenchRow *rows, int count, bool before) {
       if (ratio > worst) worst = ratio, at = i;
     }
     if (row->before_us > 0) mean_add(&change, row->result.time.us.median / row->before_us);
-    slower += bench_changed(row) > 0, faster += bench_changed(row) < 0;
+    slower += report_bench_changed(row) > 0, faster += report_bench_changed(row) < 0;
     if (row->result.time.host_us > 0) {
       double over = row->result.time.host_over_us;
       host += over, hosts++;
@@ -216,7 +216,7 @@ void bench_summary(Fact *root, const BenchRow *rows, int count, bool before) {
   mean_fact(f, "to_light_large", "the same, cases of 64 MiB or more", &big);
   if (at >= 0) {
     char shape[96];
-    bench_shape(&rows[at], shape, sizeof shape);
+    report_bench_shape(&rows[at], shape, sizeof shape);
     fact_number(f, "worst_large", "worst of those", UNIT_TIMES, BASIS_MEASURED, worst);
     fact_textf(f, "worst_large_case", "which is", "%s %s %s", rows[at].def->name,
                sol_dtype_name(rows[at].c.dtype), shape);

@@ -22,16 +22,16 @@ typedef struct BenchRow {
 } BenchRow;
 
 // Text that names the case within an operation: "8192x4096".
-void bench_shape(const BenchRow *row, char *out, size_t cap);
+void report_bench_shape(const BenchRow *row, char *out, size_t cap);
 // Looks the case up in an earlier run's JSON.
-void bench_before(BenchRow *row, SolJson root);
+void report_bench_before(BenchRow *row, SolJson root);
 // How far from light: against the copy by rows where the rows are not aligned. 0: not timed.
-double bench_to_light(const BenchRow *row);
+double report_bench_to_light(const BenchRow *row);
 // 1: slower than before by more than the spread, -1: faster, 0: neither or unknown.
-int bench_changed(const BenchRow *row);
+int report_bench_changed(const BenchRow *row);
 
 // "cases": the table; then the summary. before: an earlier run was given.
-void bench_rows(Fact *root, const BenchRow *rows, int count, bool before);
-void bench_summary(Fact *root, const BenchRow *rows, int count, bool before);
+void report_bench_rows(Fact *root, const BenchRow *rows, int count, bool before);
+void report_bench_summary(Fact *root, const BenchRow *rows, int count, bool before);
 
 #endif

@@ -43,7 +43,7 @@ static void count_facts(Fact *row, const SolEmuCounts *c, Columns show) {
 #undef NUMBER
 }
 
-void counts_by_kind(Fact *root, const SolEmuResult *result) {
+void report_counts_by_kind(Fact *root, const SolEmuResult *result) {
   static const struct {
     SolEmuKind kind;
     const char *key;
@@ -116,7 +116,7 @@ static Row *collect_rows(const SolPtxModule *ptx, const SolEmuResult *result, bo
   return rows;
 }
 
-void counts_by_place(Fact *root, const SolPtxModule *ptx, const SolEmuResult *result, bool lines,
+void report_counts_by_place(Fact *root, const SolPtxModule *ptx, const SolEmuResult *result, bool lines,
                      size_t most) {
   size_t count = 0;
   Row *rows = collect_rows(ptx, result, lines, &count);
@@ -143,7 +143,7 @@ void counts_by_place(Fact *root, const SolPtxModule *ptx, const SolEmuResult *re
   sol_heap_free(rows);
 }
 
-void counts_findings(Fact *root, const SolEmuResult *result) {
+void report_counts_findings(Fact *root, const SolEmuResult *result) {
   Fact *list = fact_list(root, "findings", result->finding_count ? "Findings" : 0);
   for (uint32_t i = 0; i < result->finding_count; i++) {
     const SolEmuFinding *f = &result->findings[i];

@@ -6,10 +6,10 @@
 #include "emu/emu.h"
 #include "report/facts.h"
 
-void counts_by_kind(Fact *root, const SolEmuResult *result); // "memory": [...]
+void report_counts_by_kind(Fact *root, const SolEmuResult *result); // "memory": [...]
 // "lines": [...] or "instructions": [...], the `most` costliest in sectors and wavefronts.
-void counts_by_place(Fact *root, const SolPtxModule *ptx, const SolEmuResult *result, bool lines,
+void report_counts_by_place(Fact *root, const SolPtxModule *ptx, const SolEmuResult *result, bool lines,
                      size_t most);
-void counts_findings(Fact *root, const SolEmuResult *result); // "findings": [...]
+void report_counts_findings(Fact *root, const SolEmuResult *result); // "findings": [...]
 
 #endif

@@ -9,7 +9,7 @@
 
 static const char *const stories[] = {"first", "faster", "slower", "same"};
 
-void ladder_shape_text(const Ladder *ladder, const int64_t dim[4], char *out, size_t cap) {
+void report_ladder_shape_text(const Ladder *ladder, const int64_t dim[4], char *out, size_t cap) {
   size_t n = 0;
   int rank = 1;
   for (const char *p = ladder->shape; *p; p++) rank += *p == 'x';
@@ -18,7 +18,7 @@ void ladder_shape_text(const Ladder *ladder, const int64_t dim[4], char *out, si
     n += sol_format(out + n, cap - n, "%s%lld", i ? "x" : "", (long long)dim[i]);
 }
 
-const LadderRow *ladder_before(const LadderAnswer *a, const LadderRow *row) {
+const LadderRow *report_ladder_before(const LadderAnswer *a, const LadderRow *row) {
   if (row->rung->against) {
     for (int i = 0; i < a->count; i++)
       if (!strcmp(a->rows[i].rung->name, row->rung->against)) return &a->rows[i];
@@ -32,9 +32,9 @@ static const LadderFigures *figures_of(const LadderRow *row, bool gpu) {
   return row && (gpu ? row->measured : row->emulated) && f->ran && f->us > 0 ? f : NULL;
 }
 
-LadderVerdict ladder_verdict(const LadderAnswer *a, const LadderRow *row, bool gpu) {
+LadderVerdict report_ladder_verdict(const LadderAnswer *a, const LadderRow *row, bool gpu) {
   static const double same = 0.05, noise = 0.01;
-  const LadderRow *before = ladder_before(a, row);
+  const LadderRow *before = report_ladder_before(a, row);
   const LadderFigures *now = figures_of(row, gpu), *then = before ? figures_of(before, gpu) : NULL;
   if (row->rung->story == LADDER_FIRST || !now || !then) return LADDER_UNTOLD;
   double gain = then->us / now->us, least = 1 + noise + (gpu ? now->spread + then->spread : 0);
@@ -44,14 +44,14 @@ LadderVerdict ladder_verdict(const LadderAnswer *a, const LadderRow *row, bool g
   return holds ? LADDER_AS_TOLD : LADDER_NOT_AS_TOLD;
 }
 
-void ladder_list_facts(Fact *root) {
+void report_ladder_list_facts(Fact *root) {
   for (int sweeps = 0; sweeps < 2; sweeps++) {
     Fact *list = fact_list(root, sweeps ? "sweeps" : "ladders", sweeps ? "Sweeps" : "Ladders");
     for (int i = 0; i < LADDER_COUNT; i++) {
       const Ladder *l = ladders[i];
       char shape[96];
       if (l->sweep != (sweeps == 1)) continue;
-      ladder_shape_text(l, l->size, shape, sizeof shape);
+      report_ladder_shape_text(l, l->size, shape, sizeof shape);
       Fact *row = fact_object(list, 0, 0);
       fact_text(row, "name", "name", l->name);
       fact_number(row, "rungs", sweeps ? "points" : "rungs", UNIT_PLAIN, BASIS_NONE, l->rung_count);
@@ -102,11 +102,11 @@ static void figure_keys(Fact *parent, const LadderAnswer *a, const LadderRow *ro
   if (f->us > 0) {
     known(o, "bytes_per_s", UNIT_BYTES_PER_S, basis, row->bytes / f->us * 1e6);
     known(o, "of_light", UNIT_SHARE, basis, f->light_us / f->us);
-    const LadderRow *before = ladder_before(a, row);
+    const LadderRow *before = report_ladder_before(a, row);
     const LadderFigures *then = before ? figures_of(before, gpu) : NULL, *first = figures_of(a->rows, gpu);
     if (then) known(o, "to_before", UNIT_TIMES, basis, then->us / f->us);
     if (first) known(o, "to_first", UNIT_TIMES, basis, first->us / f->us);
-    LadderVerdict verdict = ladder_verdict(a, row, gpu);
+    LadderVerdict verdict = report_ladder_verdict(a, row, gpu);
     if (verdict) fact_bool(o, "as_told", 0, verdict == LADDER_AS_TOLD);
   }
   if (gpu) {
@@ -191,7 +191,7 @@ static bool moves(const LadderAnswer *a) { // some are about other things than b
 
 static void time_cells(Fact *row, const LadderAnswer *a, const LadderRow *r, bool gpu) {
   const LadderFigures *f = figures_of(r, gpu), *first = figures_of(a->rows, gpu);
-  const LadderRow *before = ladder_before(a, r);
+  const LadderRow *before = report_ladder_before(a, r);
   const LadderFigures *then = before ? figures_of(before, gpu) : NULL;
   FactBasis basis = gpu ? BASIS_MEASURED : BASIS_MODELLED;
   double us = f ? f->us : NAN;
@@ -248,8 +248,8 @@ static void story_note(Fact *parent, const LadderAnswer *a, bool gpu) {
   int told = 0, wrong = 0;
   SolBuffer text = {0};
   for (int i = 0; i < a->count; i++) {
-    const LadderRow *row = &a->rows[i], *before = ladder_before(a, row);
-    LadderVerdict verdict = ladder_verdict(a, row, gpu);
+    const LadderRow *row = &a->rows[i], *before = report_ladder_before(a, row);
+    LadderVerdict verdict = report_ladder_verdict(a, row, gpu);
     told += verdict != LADDER_UNTOLD;
     if (verdict != LADDER_NOT_AS_TOLD) continue;
     double gain = figures_of(before, gpu)->us / figures_of(row, gpu)->us;
@@ -280,7 +280,7 @@ static void plot(Fact *parent, const LadderAnswer *a) {
     if (m) points[i].bar = rates ? r->bytes / m->us * 1e6 : m->us;
   }
   SolBuffer text = {0};
-  plot_bars(points, count, rates ? UNIT_BYTES_PER_S : UNIT_US, &text);
+  report_plot_bars(points, count, rates ? UNIT_BYTES_PER_S : UNIT_US, &text);
   if (text.text) fact_block(parent, text.text);
   sol_buffer_free(&text);
 }
@@ -289,7 +289,7 @@ static void answer_facts(Fact *list, const LadderAnswer *a, const LadderWhere *w
   const Ladder *l = a->ladder;
   Fact *o = fact_object(list, 0, 0);
   char shape[96];
-  ladder_shape_text(l, a->c.dim, shape, sizeof shape);
+  report_ladder_shape_text(l, a->c.dim, shape, sizeof shape);
   fact_title(o, "%s: %s, %s %s", l->name, l->title, shape, sol_dtype_name(a->c.dtype));
   if (where->device) fact_text(o, 0, "predicted for", where->device->name);
   if (where->gpu[0])
@@ -318,7 +318,7 @@ static void answer_facts(Fact *list, const LadderAnswer *a, const LadderWhere *w
   rung_keys(o, a);
 }
 
-void ladder_facts(Fact *root, const LadderAnswer *answers, int count, const LadderWhere *where) {
+void report_ladder_facts(Fact *root, const LadderAnswer *answers, int count, const LadderWhere *where) {
   Fact *list = fact_list(root, "ladders", "");
   for (int i = 0; i < count; i++) answer_facts(list, &answers[i], where);
 }

@@ -28,22 +28,22 @@ typedef struct LadderWhere {
   char gpu[96], driver[32], date[32]; // measured on; empty: nothing is
 } LadderWhere;
 
-void ladder_shape_text(const Ladder *ladder, const int64_t dim[4], char *out, size_t cap); // "8192x4096"
+void report_ladder_shape_text(const Ladder *ladder, const int64_t dim[4], char *out, size_t cap); // "8192x4096"
 // The row that `rung` is set beside: `against`, or the one before; NULL: there is none.
-const LadderRow *ladder_before(const LadderAnswer *a, const LadderRow *row);
+const LadderRow *report_ladder_before(const LadderAnswer *a, const LadderRow *row);
 
 typedef enum LadderVerdict { LADDER_UNTOLD, LADDER_AS_TOLD, LADDER_NOT_AS_TOLD } LadderVerdict;
 // Whether the times show what the story says; gpu: the measured ones.
-LadderVerdict ladder_verdict(const LadderAnswer *a, const LadderRow *row, bool gpu);
+LadderVerdict report_ladder_verdict(const LadderAnswer *a, const LadderRow *row, bool gpu);
 
 // The list of all: `sol ladder`.
-void ladder_list_facts(Fact *root);
+void report_ladder_list_facts(Fact *root);
 // "ladders": one object for each answer.
-void ladder_facts(Fact *root, const LadderAnswer *answers, int count, const LadderWhere *where);
+void report_ladder_facts(Fact *root, const LadderAnswer *answers, int count, const LadderWhere *where);
 
 // Takes figures of an earlier --json into the rows they belong to. predictions: those, too, not only what was
 // measured. false: it has nothing of this ladder at this shape and type.
-bool ladder_read(LadderAnswer *a, SolJson root, bool predictions);
+bool report_ladder_read(LadderAnswer *a, SolJson root, bool predictions);
 
 // Predictions beside measurements, every row that has both.
 typedef struct LadderComparison {
@@ -52,12 +52,12 @@ typedef struct LadderComparison {
   double dram_median, dram_worst, time_median, time_worst; // off by: max(p/m, m/p) - 1
   char worst_time[96], worst_dram[96];                     // which
 } LadderComparison;
-LadderComparison ladder_compare(const LadderAnswer *answers, int count);
-void ladder_compare_facts(Fact *root, const LadderAnswer *answers, int count, const LadderWhere *where);
-void ladder_compare_markdown(SolBuffer *out, const LadderAnswer *answers, int count,
+LadderComparison report_ladder_compare(const LadderAnswer *answers, int count);
+void report_ladder_compare_facts(Fact *root, const LadderAnswer *answers, int count, const LadderWhere *where);
+void report_ladder_compare_markdown(SolBuffer *out, const LadderAnswer *answers, int count,
                              const LadderWhere *where);
 
 // docs/ladders/NAME.md.
-void ladder_markdown(SolBuffer *out, const LadderAnswer *a, const LadderWhere *where);
+void report_ladder_markdown(SolBuffer *out, const LadderAnswer *a, const LadderWhere *where);
 
 #endif

@@ -47,12 +47,12 @@ static bool read_figures(SolJson rung, const char *key, LadderFigures *f) {
 
 static bool is_this(const LadderAnswer *a, SolJson ladder) {
   char shape[96];
-  ladder_shape_text(a->ladder, a->c.dim, shape, sizeof shape);
+  report_ladder_shape_text(a->ladder, a->c.dim, shape, sizeof shape);
   return sol_json_text_is(ladder, "name", a->ladder->name) && sol_json_text_is(ladder, "shape", shape) &&
          sol_json_text_is(ladder, "dtype", sol_dtype_name(a->c.dtype));
 }
 
-bool ladder_read(LadderAnswer *a, SolJson root, bool predictions) {
+bool report_ladder_read(LadderAnswer *a, SolJson root, bool predictions) {
   SolJson list, ladder, rungs, rung;
   bool any = false;
   if (!sol_json_get(root, "ladders", &list)) return false;
@@ -104,7 +104,7 @@ static double median(double *values, int count) {
   return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-LadderComparison ladder_compare(const LadderAnswer *answers, int count) {
+LadderComparison report_ladder_compare(const LadderAnswer *answers, int count) {
   LadderComparison c = {0};
   int rows = 0;
   for (int i = 0; i < count; i++) rows += answers[i].count;
@@ -174,12 +174,12 @@ static void say_item(void *to, const char *text) {
   sol_buffer_format(to, "- %s\n", text);
 }
 
-void ladder_compare_facts(Fact *root, const LadderAnswer *answers, int count, const LadderWhere *where) {
+void report_ladder_compare_facts(Fact *root, const LadderAnswer *answers, int count, const LadderWhere *where) {
   Fact *o = fact_object(root, "comparison", "");
   fact_title(o, "Predictions for %s beside measurements%s%s%s%s", where->gpu,
              where->driver[0] ? ", driver " : "", where->driver, where->date[0] ? ", " : "", where->date);
   Fact *list = fact_list(o, "rows", "Predicted and measured");
-  LadderComparison c = ladder_compare(answers, count);
+  LadderComparison c = report_ladder_compare(answers, count);
   for (int i = 0; i < count; i++)
     for (int k = 0; k < answers[i].count; k++) {
       const LadderRow *r = &answers[i].rows[k];
@@ -225,9 +225,9 @@ static void number(SolBuffer *out, const char *format, double value) {
   sol_buffer_puts(out, " |");
 }
 
-void ladder_compare_markdown(SolBuffer *out, const LadderAnswer *answers, int count,
+void report_ladder_compare_markdown(SolBuffer *out, const LadderAnswer *answers, int count,
                              const LadderWhere *where) {
-  LadderComparison c = ladder_compare(answers, count);
+  LadderComparison c = report_ladder_compare(answers, count);
   sol_buffer_format(out, "%s%s%s%s%s: %d rungs and points. Exact counts that differ: %d of %d. ", where->gpu,
                     where->driver[0] ? ", driver " : "", where->driver, where->date[0] ? ", " : "",
                     where->date, c.rows, c.differ, c.counts);

@@ -78,7 +78,7 @@ static void times(SolBuffer *out, const LadderAnswer *a, const LadderWhere *wher
     sol_buffer_format(out, "By the time model, for %s.\n", where->device ? where->device->name : "a GPU");
   columns(out, names, (int)SOL_COUNT(names) - (a->ladder->sweep ? 2 : 0));
   for (int i = 0; i < a->count; i++) {
-    const LadderRow *row = &a->rows[i], *before = ladder_before(a, row);
+    const LadderRow *row = &a->rows[i], *before = report_ladder_before(a, row);
     const LadderFigures *f = figures_of(row, gpu), *then = before ? figures_of(before, gpu) : NULL;
     const LadderFigures *tried = gpu ? &row->gpu : &row->emu;
     if (!f) {
@@ -112,11 +112,11 @@ static void texts(SolBuffer *out, const LadderAnswer *a) {
 
 static void story(SolBuffer *out, const LadderAnswer *a) {
   int told = 0, wrong = 0;
-  for (int i = 0; i < a->count; i++) told += ladder_verdict(a, &a->rows[i], true) != LADDER_UNTOLD;
+  for (int i = 0; i < a->count; i++) told += report_ladder_verdict(a, &a->rows[i], true) != LADDER_UNTOLD;
   if (!told) return;
   for (int i = 0; i < a->count; i++) {
-    const LadderRow *row = &a->rows[i], *before = ladder_before(a, row);
-    if (ladder_verdict(a, row, true) != LADDER_NOT_AS_TOLD) continue;
+    const LadderRow *row = &a->rows[i], *before = report_ladder_before(a, row);
+    if (report_ladder_verdict(a, row, true) != LADDER_NOT_AS_TOLD) continue;
     if (!wrong++) sol_buffer_puts(out, "\nNot as told on this GPU:\n\n");
     sol_buffer_format(out, "- %s was expected to be %s %s; it takes %.2f times as long.\n", row->rung->name,
                       row->rung->story == LADDER_FASTER   ? "faster than"
@@ -127,10 +127,10 @@ static void story(SolBuffer *out, const LadderAnswer *a) {
   if (!wrong) sol_buffer_puts(out, "\nThe measured order is the one told.\n");
 }
 
-void ladder_markdown(SolBuffer *out, const LadderAnswer *a, const LadderWhere *where) {
+void report_ladder_markdown(SolBuffer *out, const LadderAnswer *a, const LadderWhere *where) {
   char shape[96];
   bool emulated = false, measured = false;
-  ladder_shape_text(a->ladder, a->c.dim, shape, sizeof shape);
+  report_ladder_shape_text(a->ladder, a->c.dim, shape, sizeof shape);
   for (int i = 0; i < a->count; i++) emulated |= a->rows[i].emulated, measured |= a->rows[i].measured;
   sol_buffer_format(out, "# %s\n\n", a->ladder->title);
   wrapped(out, a->ladder->about, 0);

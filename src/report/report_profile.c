@@ -245,7 +245,7 @@ static void roofs_facts(Fact *root, const ProfileRoofs *r) {
   roof(o, "graph_launch_us", r->graph_us);
 }
 
-void profile_facts(Fact *root, const Profile *p, const ProfileRoofs *roofs, const ProfileView *view) {
+void report_profile_facts(Fact *root, const Profile *p, const ProfileRoofs *roofs, const ProfileView *view) {
   bool any = false;
   for (uint32_t i = 0; i < p->kernel_count; i++)
     for (int m = 0; m < PROFILE_METRICS; m++) any |= m != PROFILE_time && p->kernels[i].counted[m] > 0;
@@ -263,7 +263,7 @@ void profile_facts(Fact *root, const Profile *p, const ProfileRoofs *roofs, cons
        *shown = fact_list(root, 0, any ? "In full, most time first" : 0);
   for (uint32_t i = 0; i < p->kernel_count; i++) kernel_facts(list, &p->kernels[i]);
   for (uint32_t i = 0; i < p->kernel_count && i < view->top && any; i++)
-    profile_kernel_text(shown, &p->kernels[i], view);
+    report_profile_kernel_text(shown, &p->kernels[i], view);
   if (any && p->kernel_count > view->top)
     fact_note(root, "%zu of %u kernels in full; --top N shows more, --kernel NAME picks.", view->top,
               p->kernel_count);

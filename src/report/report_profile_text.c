@@ -136,7 +136,7 @@ static void point_text(SolBuffer *b, const ProfileKernel *k, const ProfileDiagno
   sol_buffer_format(b, " of %s under the roof", roof);
 }
 
-void profile_kernel_text(Fact *list, const ProfileKernel *k, const ProfileView *view) {
+void report_profile_kernel_text(Fact *list, const ProfileKernel *k, const ProfileView *view) {
   const ProfileDiagnosis *d = k->diagnosis;
   Fact *o = fact_object(list, 0, 0);
   SolBuffer b = {0};

@@ -84,7 +84,7 @@ static void put_finding(SolJsonWriter *w, const AuditKernel *k, const AuditFindi
   sol_buffer_free(&text);
 }
 
-void audit_sarif(const AuditProgram *p, const AuditView *view, const AuditComplaint *complaints,
+void report_audit_sarif(const AuditProgram *p, const AuditView *view, const AuditComplaint *complaints,
                  size_t complaint_count, const char *base, SolBuffer *out) {
   SolJsonWriter w = {.out = out};
   sol_json_open(&w, NULL, '{');
@@ -104,7 +104,7 @@ void audit_sarif(const AuditProgram *p, const AuditView *view, const AuditCompla
     put_result(&w, "gate", "error", complaints[i].text, base, complaints[i].file, complaints[i].line);
   for (uint32_t i = 0; i < p->kernel_count; i++) {
     const AuditKernel *k = &p->kernels[i];
-    for (uint32_t f = 0; audit_wanted(view, k) && f < k->finding_count; f++)
+    for (uint32_t f = 0; report_audit_wanted(view, k) && f < k->finding_count; f++)
       put_finding(&w, k, &k->findings[f], base);
   }
   sol_json_close(&w, ']');
