@@ -1,6 +1,6 @@
 // Reading what audit_wire.c writes. Lines may come from a program that went astray: nothing in them is trusted.
-#include "audit/inside.h"
 #include "audit/audit_wire.h"
+#include "audit/inside.h"
 #include "base/error.h"
 #include "base/heap.h"
 #include "base/json_read.h"

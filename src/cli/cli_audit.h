@@ -31,8 +31,8 @@ typedef struct AuditRun {
 } AuditRun;
 
 void cli_audit_note(AuditRun *run, const char *format, ...) SOL_PRINTF(2, 3);
-void cli_audit_complain(AuditRun *run, const AuditKernel *kernel, const AuditLine *line, const char *format, ...)
-    SOL_PRINTF(4, 5);
+void cli_audit_complain(AuditRun *run, const AuditKernel *kernel, const AuditLine *line, const char *format,
+                        ...) SOL_PRINTF(4, 5);
 
 // cli_audit_tools.c: compilers, folders, processes.
 int cli_audit_folder(AuditRun *run);                // makes run->folder

@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "cli/cli_audit.h"
 #include "cli/child.h"
+#include "cli/cli_audit.h"
 
 int cli_audit_folder(AuditRun *r) {
   return r->folder[0] ? EXIT_OK : cli_temporary(r->cli, "audit", r->folder, sizeof r->folder);

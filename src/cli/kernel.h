@@ -93,8 +93,9 @@ int cli_kernel_make_args(KernelRun *run); // --arg
 int cli_kernel_geometry(KernelRun *run, bool guess);
 // Runs it; Ctrl-C ends it, and what was counted until then is in the result.
 int cli_kernel_launch(KernelRun *run);
-int cli_kernel_save(KernelRun *run);                                                          // --save
-const SolKernelArg *cli_kernel_buffer(const KernelRun *run, const char *name, size_t length); // NULL: no such one
+int cli_kernel_save(KernelRun *run); // --save
+const SolKernelArg *cli_kernel_buffer(const KernelRun *run, const char *name,
+                                      size_t length); // NULL: no such one
 
 const char *cli_kernel_end_text(SolEmuEnd end); // "done"
 

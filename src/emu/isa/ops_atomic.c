@@ -5,9 +5,9 @@
 // operations on global memory take a lock, and are atomic towards each other alone. Sums of f32 in global
 // memory treat subnormals as zeros, sums in shared memory do not (PTX ISA, atom); f16, bf16
 // (.noftz) and f64 keep them.
+#include "emu/core/state.h"
 #include "emu/isa/num_half.h"
 #include "emu/isa/num_int.h"
-#include "emu/core/state.h"
 
 enum { MOST_ELEMENTS = 8 };
 typedef struct AtomicPlan {
