@@ -1,7 +1,8 @@
 // One kernel by hand: its PTX, arguments as people type them, a launch. What run-ptx and audit share.
 //
 //   KernelRun run = {.cli = cli, .args = &args->kernel};
-//   code = cli_kernel_read(&run, paths, count) || cli_kernel_open(&run, backend, device) || cli_kernel_pick(&run) ...
+//   code = cli_kernel_read(&run, paths, count) || cli_kernel_open(&run, backend, device) ||
+//          cli_kernel_pick(&run) ...
 //   cli_kernel_close(&run);
 //
 // Functions that return int give an exit code; anything but EXIT_OK has told the user why.
