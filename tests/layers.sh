@@ -77,6 +77,14 @@ plant include/sol/device.h '#include "sol/model.h"' 1 'device may not include'
 plant include/sol/device.h '#include "base/error.h"' 1 'only public ones'
 plant include/sol/extra.h 'int y;' 1 '"extra" has no place'
 plant src/device/error.c 'int y;' 1 'src/device/error.c: another file has that name: src/base/error.c'
+# The table of folders in docs/architecture.md is what scripts/folder-table.sh prints.
+scripts/folder-table.sh >"$scratch/table" 2>&1 || { cat "$scratch/table" && failed=$((failed + 1)); }
+if grep '^|' docs/architecture.md | diff "$scratch/table" -; then
+  passed=$((passed + 1))
+else
+  echo 'docs/architecture.md: the table of folders is not the tree: run scripts/folder-table.sh --write'
+  failed=$((failed + 1))
+fi
 mkdir "$scratch/empty"
 expect 2 'no sources' "$scratch/empty"
 echo "$passed passed, $failed failed"
