@@ -10,7 +10,7 @@
 static const char *const backend_names[] = {"auto", "cpu", "emu", "cuda"};
 
 const OpsDef *const ops_defs[OPS_COUNT] = {
-#define OP(name) &ops_##name,
+#define OP(name, Args) &ops_##name,
 #include "ops/operations.def"
 };
 
