@@ -41,8 +41,8 @@ static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count
 }
 
 static SolStatus tiles(const LadderCall *call, const char *kernel, int64_t tall, SolError *err) {
-  StencilRung p = {.y = (float *)(uintptr_t)call->at[Y],
-                   .x = (const float *)(uintptr_t)call->at[X],
+  StencilRung p = {.y = ladder_at(call, Y),
+                   .x = ladder_at(call, X),
                    .m = (int32_t)call->c.dim[0],
                    .n = (int32_t)call->c.dim[1],
                    .centre = centre};
@@ -63,8 +63,8 @@ static SolStatus registers(const LadderCall *call, SolError *err) {
 }
 
 static SolStatus library(const LadderCall *call, SolError *err) {
-  SolStencil a = {.y = (void *)(uintptr_t)call->at[Y],
-                  .x = (const void *)(uintptr_t)call->at[X],
+  SolStencil a = {.y = ladder_at(call, Y),
+                  .x = ladder_at(call, X),
                   .m = call->c.dim[0],
                   .n = call->c.dim[1],
                   .dtype = SOL_FP32,
@@ -116,15 +116,11 @@ const Ladder ladder_stencil = {
         "reading it once from DRAM is easy, the cache sees to it. The ladder is about what happens "
         "after that: how often it is read from what is near, and how near that is.",
     .module = "stencil_rungs",
-    .shape = "MxN",
+    MATRIX_JOB,
     .size = {4096, 4096},
     .small = {77, 131},
-    .dtypes = {SOL_FP32},
-    .rungs = rungs,
-    .rung_count = (int)SOL_COUNT(rungs),
+    LADDER_RUNGS(rungs),
     .accept = accept,
-    .buffers = matrix_buffers,
-    .bytes = matrix_bytes,
     .expect = expect,
     .slack = 64,
 };

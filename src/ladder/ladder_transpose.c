@@ -18,10 +18,8 @@ static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count
 }
 
 static TransposeRung params(const LadderCall *call) {
-  return (TransposeRung){.y = (float *)(uintptr_t)call->at[Y],
-                         .x = (const float *)(uintptr_t)call->at[X],
-                         .m = call->c.dim[0],
-                         .n = call->c.dim[1]};
+  return (TransposeRung){
+      .y = ladder_at(call, Y), .x = ladder_at(call, X), .m = call->c.dim[0], .n = call->c.dim[1]};
 }
 
 static SolStatus tiles_of_32(const LadderCall *call, SolError *err) {
@@ -41,8 +39,8 @@ static SolStatus vectorised(const LadderCall *call, SolError *err) {
 }
 
 static SolStatus library(const LadderCall *call, SolError *err) {
-  SolTranspose a = {.y = (void *)(uintptr_t)call->at[Y],
-                    .x = (const void *)(uintptr_t)call->at[X],
+  SolTranspose a = {.y = ladder_at(call, Y),
+                    .x = ladder_at(call, X),
                     .m = call->c.dim[0],
                     .n = call->c.dim[1],
                     .dtype = SOL_FP32};
@@ -106,14 +104,10 @@ const Ladder ladder_transpose = {
         "writing columns; a tile in shared memory turns one into the other, and then the banks of shared "
         "memory are what the lanes collide in.",
     .module = "transpose_rungs",
-    .shape = "MxN",
+    MATRIX_JOB,
     .size = {4096, 4096},
     .small = {100, 260},
-    .dtypes = {SOL_FP32},
-    .rungs = rungs,
-    .rung_count = (int)SOL_COUNT(rungs),
+    LADDER_RUNGS(rungs),
     .accept = accept,
-    .buffers = matrix_buffers,
-    .bytes = matrix_bytes,
     .expect = expect,
 };
