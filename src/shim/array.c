@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "shim/shim.h"
+#include "shim/shim_array.h"
 
 size_t shim_texel_bytes(const struct cudaChannelFormatDesc *f) {
   return (size_t)(f->x + f->y + f->z + f->w) / 8;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "shim/shim.h"
+#include "shim/shim_graph.h"
 
 ShimGraph *shim_graph_new(void) {
   ShimGraph *g = calloc(1, sizeof *g);
@@ -104,12 +105,12 @@ cudaError_t shim_graph_run(ShimStream *stream, ShimGraph *g) {
   cudaError_t error = shim_graph_order(g, &order);
   if (error) return error;
   size_t count = g->count;
-  bool outer = shim.in_graph;
+  bool outer = shim.streams.in_graph;
   for (size_t i = 0; i < count && !error; i++) {
-    shim.in_graph = true; // a function of the program's may have launched graphs of its own
+    shim.streams.in_graph = true; // a function of the program's may have launched graphs of its own
     if (!order[i]->disabled) error = shim_run(stream, &order[i]->work);
   }
-  shim.in_graph = outer;
+  shim.streams.in_graph = outer;
   free(order);
   return error;
 }

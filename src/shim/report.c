@@ -185,8 +185,8 @@ void shim_report_open(void) {
   if (!audit) return;
   *audit = (Audit){.observer = {.launch = audit_launch, .memory = audit_memory, .ctx = audit}, .file = file};
   shim_observe(&audit->observer);
-  shim.patterns = true;
+  shim.watch.patterns = true;
   const char *sample = getenv("SOL_SHIM_SAMPLE"), *seconds = getenv("SOL_SHIM_SECONDS");
-  if (sample) shim.sample = (uint32_t)strtoul(sample, NULL, 10);
-  if (seconds && atof(seconds) > 0) shim.deadline = sol_thread_clock() + atof(seconds);
+  if (sample) shim.watch.sample = (uint32_t)strtoul(sample, NULL, 10);
+  if (seconds && atof(seconds) > 0) shim.streams.deadline = sol_thread_clock() + atof(seconds);
 }

@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "shim/shim.h"
+#include "shim/shim_graph.h"
 
 static _Thread_local ShimStream thread_stream; // cudaStreamPerThread
 
 ShimStream *shim_stream(cudaStream_t handle) {
-  if (!handle || handle == cudaStreamLegacy) return &shim.legacy;
+  if (!handle || handle == cudaStreamLegacy) return &shim.streams.legacy;
   if (handle == cudaStreamPerThread) return &thread_stream;
   return shim_find(handle, SHIM_STREAM);
 }
@@ -17,9 +18,9 @@ ShimStream *shim_stream(cudaStream_t handle) {
 // ---- the clock ----
 
 static double starts_at(const ShimStream *s) {
-  double at = s->time > shim.time ? s->time : shim.time;
+  double at = s->time > shim.streams.time ? s->time : shim.streams.time;
   if (s->flags & cudaStreamNonBlocking) return at;
-  if (s != &shim.legacy) return at > shim.legacy.time ? at : shim.legacy.time;
+  if (s != &shim.streams.legacy) return at > shim.streams.legacy.time ? at : shim.streams.legacy.time;
   size_t i = 0;
   for (ShimStream *o; (o = shim_next(SHIM_STREAM, &i));)
     if (!(o->flags & cudaStreamNonBlocking) && o->time > at) at = o->time;
@@ -28,15 +29,15 @@ static double starts_at(const ShimStream *s) {
 
 void shim_wait_stream(ShimStream *s) {
   double at = starts_at(s);
-  if (at > shim.time) shim.time = at;
+  if (at > shim.streams.time) shim.streams.time = at;
   shim_show_printed();
 }
 
 void shim_wait_all(void) {
   size_t i = 0;
   for (ShimStream *o; (o = shim_next(SHIM_STREAM, &i));)
-    if (o->time > shim.time) shim.time = o->time;
-  shim_wait_stream(&shim.legacy);
+    if (o->time > shim.streams.time) shim.streams.time = o->time;
+  shim_wait_stream(&shim.streams.legacy);
 }
 
 // ---- work ----
@@ -140,8 +141,8 @@ cudaError_t shim_submit(cudaStream_t handle, const ShimWork *w) {
     s->last.count = 0;
     return shim_list_add(&s->last, node) ? cudaSuccess : cudaErrorMemoryAllocation;
   }
-  if (s == &shim.legacy)
-    for (ShimCapture *c = shim.captures; c; c = c->next)
+  if (s == &shim.streams.legacy)
+    for (ShimCapture *c = shim.streams.captures; c; c = c->next)
       if (!(c->origin->flags & cudaStreamNonBlocking))
         return c->broken = true, cudaErrorStreamCaptureImplicit;
   return shim_run(s, w);
@@ -153,7 +154,7 @@ static cudaError_t create_stream(cudaStream_t *out, unsigned flags, int priority
   if (!out || flags & ~(unsigned)cudaStreamNonBlocking) return cudaErrorInvalidValue;
   ShimStream *s = calloc(1, sizeof *s);
   if (!s || !shim_put(s, SHIM_STREAM, s)) return free(s), cudaErrorMemoryAllocation;
-  *s = (ShimStream){.id = ++shim.next_id, .flags = flags};
+  *s = (ShimStream){.id = ++shim.streams.next_id, .flags = flags};
   s->priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
   *out = (cudaStream_t)(void *)s;
   return cudaSuccess;
@@ -218,7 +219,7 @@ static cudaError_t tell(cudaStream_t handle, StreamFact fact, void *out) {
   case STREAM_FLAGS: memcpy(out, &s->flags, sizeof s->flags); break;
   case STREAM_DEVICE: memcpy(out, &device, sizeof device); break;
   default:
-    if (!s->id) s->id = ++shim.next_id;
+    if (!s->id) s->id = ++shim.streams.next_id;
     memcpy(out, &s->id, sizeof s->id);
   }
   return cudaSuccess;
