@@ -175,9 +175,8 @@ void rule_divergence(Rules *r) {
   if (!branch) return;
   RuleWords w = {{0}, {0}, {0}};
   sol_format(w.message, sizeof w.message,
-             "%.0f%% of the branches taken here part the lanes of a warp: %.0f%% of the kernel's instruction "
-             "slots are "
-             "spent on idle lanes.",
+             "%.0f%% of the branches taken here part the lanes of a warp: %.0f%% of the kernel's "
+             "instruction slots are spent on idle lanes.",
              100 * rule_ratio((double)branch->counts.divergent, (double)branch->counts.executions),
              100 * rule_ratio(idle, k->work.issues));
   sol_format(w.evidence, sizeof w.evidence, "%.1f of %.0f lanes active on average, %llu divergent branches",

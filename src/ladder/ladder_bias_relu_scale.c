@@ -148,10 +148,9 @@ static const LadderRung short_rungs[] = {
      .go = three},
     {.name = "one-stream",
      .change = ONE_CHANGE,
-     .why = "One launch from the CPU against three. A launch into a stream costs several times what a kernel "
-            "in a "
-            "graph does: one of them takes about as long as the whole graph of three, how long depends on "
-            "the host.",
+     .why = "One launch from the CPU against three. A launch into a stream costs several times what a "
+            "kernel in a graph does: one of them takes about as long as the whole graph of three, how long "
+            "depends on the host.",
      .story = LADDER_FASTER,
      .against = "three",
      .go = fused,

@@ -131,11 +131,10 @@ static const LadderRung rungs[] = {
     {.name = "unrolled",
      .change = "no vectors: a thread copies four neighbouring elements in an unrolled loop",
      .why = "Unrolling pays where it overlaps work; here it pulls the lanes apart. Each of the four loads "
-            "takes the sectors of all four, so L1 is asked four times for each; stores are not gathered, and "
-            "L2 gets every sector four times in parts. The compiler must keep each load behind the store "
-            "before it, as they might be the same place. A quarter of the threads, and no faster than one "
-            "element "
-            "each.",
+            "takes the sectors of all four, so L1 is asked four times for each; stores are not gathered, "
+            "and L2 gets every sector four times in parts. The compiler must keep each load behind the "
+            "store before it, as they might be the same place. A quarter of the threads, and no faster than "
+            "one element each.",
      .story = LADDER_SLOWER,
      .against = "pointers",
      .go = unrolled},

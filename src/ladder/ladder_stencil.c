@@ -99,10 +99,8 @@ static const LadderRung rungs[] = {
      .change =
          "sol_stencil: no tile: a thread reads all its neighbours by vectors, four columns of several rows",
      .why = "What neighbours read as well is in L1 by then, which is as near as shared memory and needs no "
-            "barrier "
-            "and no second copy; a row that comes adds to every sum that it has a part in. It takes every "
-            "radius "
-            "up to eight, rows of any length and three types.",
+            "barrier and no second copy; a row that comes adds to every sum that it has a part in. It takes "
+            "every radius up to eight, rows of any length and three types.",
      .story = LADDER_FASTER,
      .go = library},
 };
