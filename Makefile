@@ -12,8 +12,10 @@ V       ?= 0
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 
 # The folders in their dependency order; scripts/check-layers holds the includes to it.
-LIB_DIRS  := base device roofline ptx mem emu audit driver ops measure
-WASM_DIRS := base device roofline ptx mem emu audit
+# src/emu itself holds the headers that other folders include.
+EMU_DIRS  := emu emu/core emu/watch emu/isa
+LIB_DIRS  := base image device roofline ptx mem $(EMU_DIRS) audit driver ops measure
+WASM_DIRS := base device roofline ptx mem $(EMU_DIRS) audit
 TOOL_DIRS := ladder profile report cli
 
 VERSION   := $(shell sed -n 's/^.define SOL_VERSION "\(.*\)"/\1/p' include/sol/version.h)
@@ -28,26 +30,25 @@ CUDA_INC  := $(shell scripts/cuda-env include)
 NVCC      := $(shell scripts/cuda-env nvcc)
 
 sources    = $(sort $(foreach d,$(1),$(wildcard src/$(d)/*.c)))
-HOST_ONLY := $(wildcard src/*/*_host.c) # they need a C library
-WASM_ONLY := $(wildcard src/*/*_wasm.c)
+HOST_ONLY := $(wildcard src/*/*_host.c src/*/*/*_host.c) # they need a C library
+WASM_ONLY := $(wildcard src/*/*_wasm.c src/*/*/*_wasm.c)
 LIB_SRC   := $(filter-out $(WASM_ONLY),$(call sources,$(LIB_DIRS)))
 TOOL_SRC  := $(call sources,$(TOOL_DIRS))
 TEST_SRC  := $(sort $(wildcard tests/test_*.c))
 FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 BENCH_SRC := $(sort $(wildcard bench/bench_*.c))
-C_FILES   := $(sort $(wildcard include/sol/*.h src/*/*.[ch] tests/*.[ch] tests/fuzz/*.[ch] bench/*.[ch] examples/*.[ch]))
+C_FILES   := $(sort $(wildcard include/sol/*.h src/*/*.[ch] src/*/*/*.[ch] tests/*.[ch] tests/fuzz/*.[ch] bench/*.[ch] examples/*.[ch]))
 
 # Hot instruction handlers are compiled once more for AVX2 and chosen at run time (src/emu/isa/isa.h): a plain x86-64
 # build runs everywhere. Sanitized builds have the plain ones alone, so that the tests run both.
 AVX2_OPS  := approx bits compare cvt float half int memory minmax mul
 HAS_AVX2  := $(if $(findstring -fsanitize,$(CFLAGS)),,$(findstring x86_64,$(shell $(CC) -dumpmachine)))
-AVX2_OBJ  := $(if $(HAS_AVX2),$(AVX2_OPS:%=$(B)/obj/src/emu/ops_%_avx2.o))
+AVX2_OBJ  := $(if $(HAS_AVX2),$(AVX2_OPS:%=$(B)/obj/src/emu/isa/ops_%_avx2.o))
 
-# The runtime on the emulator takes the toolkit's headers; its reader of fat binaries does without.
+# The runtime on the emulator takes the toolkit's headers.
 SHIM_SRC  := $(call sources,shim)
-FAT_OBJ   := $(patsubst %,$(B)/obj/src/shim/%.o,fatbin lz4 zstd_host cubin)
 SHIM_OBJ  := $(SHIM_SRC:%.c=$(B)/obj/%.o)
-SHIM_LIB  := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(WASM_ONLY),$(call sources,base device roofline ptx mem emu audit driver))) $(AVX2_OBJ)
+SHIM_LIB  := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(WASM_ONLY),$(call sources,base image device roofline ptx mem $(EMU_DIRS) audit driver))) $(AVX2_OBJ)
 SHIM      := $(if $(CUDA_INC),$(B)/shim/libcudart.so.13 $(B)/shim/libcublas.so.13 $(B)/shim/libcublasLt.so.13)
 
 # What the driver loads into a program under `sol profile`: hidden but for one name, with its own copy of what it uses.
@@ -150,7 +151,7 @@ $(KERNELS)/stamp/%: FORCE
 STAMP_flags   = $(CC) $(LIB_FLAGS) $(LDFLAGS)
 STAMP_tests   = $(STAMP_flags) $(CUDA_INC)
 STAMP_wasm    = $(CLANG) $(WASM_FLAGS)
-STAMP_objects = $(LIB_OBJ) $(TOOL_OBJ) $(FAT_OBJ) $(SHIM_OBJ) $(INJECT_OBJ)
+STAMP_objects = $(LIB_OBJ) $(TOOL_OBJ) $(SHIM_OBJ) $(INJECT_OBJ)
 STAMP_modules = $(MODULES)
 STAMP_rungs   = $(RUNGS)
 STAMP_nvcc    = $(NVCC) $(NVCC_FLAGS)
@@ -164,7 +165,7 @@ $(B)/obj/%.o: %.c $(B)/stamp/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_FLAGS) $(EXTRA) $(DEPS) -c $< -o $@
 
-$(B)/obj/src/emu/%_avx2.o: src/emu/%.c $(B)/stamp/flags
+$(B)/obj/src/emu/isa/%_avx2.o: src/emu/isa/%.c $(B)/stamp/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_FLAGS) -DOPS_AVX2 -mavx2 -mfma -mbmi -mbmi2 $(DEPS) -c $< -o $@
 
@@ -191,17 +192,18 @@ $(INJECT): $(INJECT_OBJ) $(B)/inside.a src/inject/inject_exports.map
 no-shim:
 	@echo "  shim: not built; it needs CUDA 13's headers (make setup, or NVCC=/path/to/nvcc)"
 
-# Machine code for what is common, PTX for the rest; the PTX of two generations is kept for the emulator.
-NVCC_FLAGS := -std=c++17 -O3 -Xptxas -warn-spills -Ikernels -fatbin --keep \
+# Machine code for what is common, PTX for the rest and, of two generations, for the emulator. --compress-mode=speed
+# packs PTX with LZ4, which src/image unpacks by itself; by default it would be zstd, which takes a library.
+NVCC_FLAGS := -std=c++17 -O3 -Xptxas -warn-spills -Ikernels -fatbin --compress-mode=speed \
   -gencode arch=compute_75,code=compute_75 -gencode arch=compute_80,code=sm_80 \
-  -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_100,code=sm_100
+  -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90a,code=compute_90a -gencode arch=compute_100,code=sm_100
 # Rungs run on one machine at a time: the driver compiles for the others. Some of them are meant to spill.
-RUNG_FLAGS := -std=c++17 -O3 -Ikernels -fatbin --keep \
-  -gencode arch=compute_75,code=compute_75 -gencode arch=compute_90a,code=sm_90a
+RUNG_FLAGS := -std=c++17 -O3 -Ikernels -fatbin --compress-mode=speed \
+  -gencode arch=compute_75,code=compute_75 -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90a,code=compute_90a
 define MODULE_RULE
 $(KERNELS)/$(1).fatbin: $(2) $(KERNELS)/stamp/$(4)
-	@mkdir -p $(KERNELS)/$(1).keep
-	$$(Q)$(NVCC) $(3) --keep-dir $(KERNELS)/$(1).keep -MD -MP -MF $(KERNELS)/$(1).d $$< -o $$@
+	@mkdir -p $(KERNELS)
+	$$(Q)$(NVCC) $(3) -MD -MP -MF $(KERNELS)/$(1).d $$< -o $$@
 endef
 $(foreach m,$(MODULES),$(eval $(call MODULE_RULE,$(m),kernels/$(m)/$(m).cu,$(NVCC_FLAGS),nvcc)))
 rung_source = $(if $(filter sweeps_%,$(1)),$(1:sweeps_%=kernels/sweeps/%.cu),$(1:%_rungs=kernels/%/rungs.cu))
@@ -229,9 +231,9 @@ $(B)/libsol.so: $(B)/libsol.so.$(VERSION)
 	$(Q)ln -sf $(SONAME) $@
 
 # All of the tool but main, hidden functions included: what the tests link, to reach inside.
-$(B)/inside.a: $(LIB_OBJ) $(TOOL_OBJ) $(FAT_OBJ) $(B)/stamp/objects
+$(B)/inside.a: $(LIB_OBJ) $(TOOL_OBJ) $(B)/stamp/objects
 	@rm -f $@
-	$(Q)$(AR) rcs $@ $(LIB_OBJ) $(TOOL_OBJ) $(FAT_OBJ)
+	$(Q)$(AR) rcs $@ $(LIB_OBJ) $(TOOL_OBJ)
 
 $(B)/sol: $(MAIN_OBJ) $(B)/inside.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MAIN_OBJ) $(B)/inside.a $(LIBS) -o $@
@@ -328,4 +330,4 @@ clean: ## remove everything built; what set-up installed under build/ stays
 distclean: ## remove the build folder whole
 	rm -rf $(B)
 
--include $(wildcard $(addsuffix .d,$(LIB_OBJ) $(TOOL_OBJ) $(FAT_OBJ) $(SHIM_OBJ) $(INJECT_OBJ) $(MAIN_OBJ) $(WASM_OBJ) $(TESTS) $(REPLAYS) $(FUZZERS) $(BENCHES) $(FAKE_CUDA) $(FAKE_GPU))) $(wildcard $(patsubst %,$(KERNELS)/%.d,$(MODULES) $(RUNGS)))
+-include $(wildcard $(addsuffix .d,$(LIB_OBJ) $(TOOL_OBJ) $(SHIM_OBJ) $(INJECT_OBJ) $(MAIN_OBJ) $(WASM_OBJ) $(TESTS) $(REPLAYS) $(FUZZERS) $(BENCHES) $(FAKE_CUDA) $(FAKE_GPU))) $(wildcard $(patsubst %,$(KERNELS)/%.d,$(MODULES) $(RUNGS)))

@@ -10,8 +10,8 @@
 #include "base/json_read.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "measure/bench.h"
 #include "image/fatbin.h"
+#include "measure/bench.h"
 
 typedef struct Times {
   const SolDevice *device;

@@ -2,9 +2,9 @@
 // give as they are run here, and properties of a device that they print. Included before each source of such a program.
 #pragma once
 #include <cuda_runtime.h>
-#define cudaThreadSynchronize cudaDeviceSynchronize
-#define cudaThreadExit cudaDeviceReset
-#define cudaMemAdvise(...) cudaSuccess
+#define cudaThreadSynchronize     cudaDeviceSynchronize
+#define cudaThreadExit            cudaDeviceReset
+#define cudaMemAdvise(...)        cudaSuccess
 #define cudaMemPrefetchAsync(...) cudaSuccess
-#define clockRate major
-#define deviceOverlap asyncEngineCount
+#define clockRate                 major
+#define deviceOverlap             asyncEngineCount

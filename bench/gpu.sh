@@ -22,7 +22,7 @@ mkdir -p "$out" "$logs"
 nvcc=$(scripts/cuda-env nvcc) || { echo "no nvcc" >&2; exit 1; }
 home=$(scripts/cuda-env home)
 export NVCC_APPEND_FLAGS="${NVCC_APPEND_FLAGS:---threads 4}" # the architectures of a module side by side
-mapfile -t ops < <(sed -n 's/^OP(\([a-z0-9_]*\)).*/\1/p' src/ops/operations.def)
+mapfile -t ops < <(sed -n 's/^OP(\([a-z0-9_]*\),.*/\1/p' src/ops/operations.def)
 failed=0
 rows=()
 step() { # NAME COMMAND...: runs it, keeps its output, notes the verdict

@@ -36,6 +36,21 @@ plant src/ptx/a.c '#include "device/b.h"' 1 'ptx may not include'
 plant src/mem/a.c '#include "ptx/b.h"' 1 'mem may not include'
 plant src/emu/a.c '#include "mem/b.h"' 0 ''
 plant src/emu/a.c '#include "device/b.h"' 1 'emu may not include'
+plant src/emu/core/a.c '#include "emu/emu.h"' 0 ''
+plant src/emu/a.h '#include "emu/core/b.h"' 1 'emu may not include "emu/core/b.h"'
+plant src/emu/core/a.c '#include "emu/watch/b.h"' 1 'emu/core may not include'
+plant src/emu/core/a.c '#include "emu/isa/b.h"' 1 'emu/core may not include'
+plant src/emu/watch/a.c '#include "emu/core/b.h"' 0 ''
+plant src/emu/watch/a.c '#include "emu/isa/b.h"' 1 'emu/watch may not include'
+plant src/emu/watch/a.c '#include "device/b.h"' 1 'emu/watch may not include'
+plant src/emu/isa/a.c '#include "emu/core/b.h"' 0 ''
+plant src/emu/isa/a.c '#include "emu/isa/num_b.h"' 0 ''
+plant src/emu/isa/a.c '#include "emu/watch/b.h"' 1 'emu/isa may not include'
+plant src/emu/isa/num_a.h '#include "emu/core/b.h"' 1 'emu/num may not include'
+plant src/emu/other/a.c 'int y;' 1 '"emu/other" has no place'
+plant src/base/other/a.c 'int y;' 1 '"base/other" has no place'
+plant src/audit/a.c '#include "emu/core/b.h"' 1 'audit may not include'
+plant src/driver/a.c '#include "emu/isa/num_b.h"' 0 ''
 plant src/driver/a.c '#include "ptx/b.h"' 0 ''
 plant src/driver/a.c '#include "audit/b.h"' 1 'driver may not include'
 plant src/audit/a.c '#include "measure/b.h"' 1 'audit may not include'
@@ -44,8 +59,10 @@ plant src/report/a.c '#include "base/b.h"' 0 ''
 plant src/report/a.c '#include "cli/b.h"' 1 'report may not include'
 plant src/cli/a.c '#include "device/b.h"' 0 ''
 plant src/cli/a.c '#include "shim/b.h"' 1 'cli may not include'
-plant src/cli/a.c '#include "image/fatbin.h"' 0 ''
-plant src/report/a.c '#include "image/fatbin.h"' 1 'report may not include'
+plant src/cli/a.c '#include "image/b.h"' 0 ''
+plant src/shim/a.c '#include "image/b.h"' 0 ''
+plant src/image/a.c '#include "ptx/b.h"' 1 'image may not include'
+plant src/driver/a.c '#include "image/b.h"' 1 'driver may not include'
 plant src/shim/a.c '#include "audit/b.h"' 0 ''
 plant src/base/a.c '#include "sol/model.h"' 1 'base may not include "sol/model.h" (roofline)'
 plant src/base/a.c '#include "sol/sol.h"' 1 'base may not include "sol/sol.h"'
@@ -59,6 +76,15 @@ plant include/sol/device.h '#include "sol/dtype.h"' 0 ''
 plant include/sol/device.h '#include "sol/model.h"' 1 'device may not include'
 plant include/sol/device.h '#include "base/error.h"' 1 'only public ones'
 plant include/sol/extra.h 'int y;' 1 '"extra" has no place'
+plant src/device/error.c 'int y;' 1 'src/device/error.c: another file has that name: src/base/error.c'
+# The table of folders in docs/architecture.md is what scripts/folder-table.sh prints.
+scripts/folder-table.sh >"$scratch/table" 2>&1 || { cat "$scratch/table" && failed=$((failed + 1)); }
+if grep '^|' docs/architecture.md | diff "$scratch/table" -; then
+  passed=$((passed + 1))
+else
+  echo 'docs/architecture.md: the table of folders is not the tree: run scripts/folder-table.sh --write'
+  failed=$((failed + 1))
+fi
 mkdir "$scratch/empty"
 expect 2 'no sources' "$scratch/empty"
 echo "$passed passed, $failed failed"

@@ -15,7 +15,9 @@ TEST(a_launch_survives_the_wire) {
   in.pattern =
       (SolEmuPattern){.width = 4, .seen = 9, .stride = -4096, .stride_times = 8, .step = 4, .zeros = 2};
   in.flops = 0.5;
-  in.waits = in.follows = true;
+  in.waits = in.follows = in.real = in.read_only = true;
+  in.base = UINT64_C(1) << 32 | 5;
+  in.offset = -16;
   AuditTouch t[] = {{.address = 0x7f0000001000, .bytes = 1 << 20, .label = "", .read = 1e6, .written = 5e5}};
   const char *faults[] = {"quote \" and \n line"};
   AuditLaunch l = {.name = "_Z3addPf",
@@ -52,6 +54,7 @@ TEST(a_launch_survives_the_wire) {
         CHECK_STR(got->file, in.file);
         CHECK(memcmp(&got->counts, &in.counts, sizeof in.counts) == 0);
         CHECK(got->pattern.stride == -4096 && got->pattern.step == 4 && got->pattern.zeros == 2);
+        CHECK(got->real && got->read_only && got->base == in.base && got->offset == -16);
         CHECK(got->waits && got->follows && got->brings && !got->barrier && got->flops == 0.5 &&
               got->line == 7);
       }

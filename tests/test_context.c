@@ -4,6 +4,8 @@
 
 #include "check.h"
 #include "fake_cuda.h"
+#include "image/fatbin.h"
+#include "ladder/ladder_run.h"
 #include "measure/trial.h"
 
 static const char *program;
@@ -425,6 +427,27 @@ TEST(cuda_from_several_threads) {
   CHECK_INT(fake->launches, THREADS * 1000);
   free_pair(ctx, &p);
   sol_context_destroy(ctx);
+}
+
+// The emulator's PTX comes out of the embedded fat binaries, packed so that we unpack it ourselves.
+static void check_images(const OpsImage *images, int count) {
+  for (int i = 0; i < count; i++)
+    for (int cc = 75; cc <= 90; cc += 15) {
+      SolFatbin fat;
+      SolFatEntry entry = {0};
+      SolError err = {0};
+      bool found =
+          !sol_fatbin_open(images[i].fat, (uint64_t)(images[i].fat_end - images[i].fat), &fat, &err) &&
+          !sol_fatbin_choose_ptx(&fat, cc, &entry, &err);
+      CHECK_MSG(found && entry.arch == cc && entry.packing == SOL_FAT_LZ4,
+                "%s for sm_%d: sm_%d, packing %d %s", images[i].name, cc, entry.arch, (int)entry.packing,
+                err.message);
+    }
+}
+
+TEST(embedded_ptx_needs_no_library) {
+  check_images(ops_images, ops_image_count);
+  check_images(ladder_images, ladder_image_count);
 }
 
 int main(int argc, char **argv) {

@@ -1,7 +1,7 @@
 // Memory that host and kernels share at one address: mapped, unmapped, managed variables.
 #include "check.h"
-#include "emu/emu.h"
 #include "emu/core/state.h"
+#include "emu/emu.h"
 
 static const char ptx[] =
     ".version 8.0\n.target sm_80\n.address_size 64\n"

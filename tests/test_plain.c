@@ -6,8 +6,8 @@
 #include "base/json_read.h"
 #include "base/json_write.h"
 #include "check.h"
-#include "report/report_audit.h"
 #include "report/facts.h"
+#include "report/report_audit.h"
 #include "report/wrap.h"
 
 #define EVIL "a\x1b[31m\xff\xc0\xaf\xe2\x80\xae\xc2\x9b\x7f\rz"

@@ -17,6 +17,7 @@ static AuditInst *add_access(Rig *rig, SolEmuKind kind, uint64_t sectors, int64_
   *in = (AuditInst){.file = "k.cu",
                     .line = 10,
                     .text = "ld.global.f32 %f1, [%rd1];",
+                    .base = 1,
                     .kind = kind,
                     .unit = SOL_EMU_CLASS_MEMORY,
                     .width = 4,
@@ -141,6 +142,7 @@ TEST(fields_are_told_from_a_loop) {
     if (!loop) {
       AuditInst *b = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 32, 32);
       b->text = "ld.global.f32 %f2, [%rd1+8];";
+      b->offset = 8;
       b->pattern.allocation = BUFFER;
       rig.launch.touch_count = 1;
     }
@@ -234,6 +236,7 @@ static AuditInst *add_shared(Rig *rig, SolEmuKind kind, const char *text, uint64
   *in = (AuditInst){.file = "k.cu",
                     .line = 12,
                     .text = text,
+                    .base = 1,
                     .kind = kind,
                     .unit = SOL_EMU_CLASS_MEMORY,
                     .width = width,
@@ -319,8 +322,7 @@ TEST(values_for_others_are_no_detour) {
     Rig rig;
     rig_start(&rig);
     add_shared(&rig, SOL_EMU_KIND_SHARED_STORE, "st.shared.f32 [%r1], %f1;", 1, 4, 4);
-    add_shared(&rig, SOL_EMU_KIND_SHARED_LOAD,
-               other ? "ld.shared.f32 %f2, [%r1+4];" : "ld.shared.f32 %f2, [%r1];", 1, 4, 4);
+    add_shared(&rig, SOL_EMU_KIND_SHARED_LOAD, "ld.shared.f32 %f2, [%r1];", 1, 4, 4)->offset = other * 4;
     CHECK_MSG(finds(&rig, "shared_detour") == (other == 0), "other %d", other);
     audit_free(&rig.program);
   }

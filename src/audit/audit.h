@@ -117,6 +117,10 @@ typedef struct AuditInst { // a PTX instruction that ran: memory, atomic, barrie
   bool barrier, branch;
   bool waits;            // here a warp waits for the global loads before it
   bool follows;          // a store right behind one to the words beside
+  bool real;             // on floating-point numbers; of atomics alone
+  bool read_only;        // ld.global.nc: the compiler knows that no store changes what it reads
+  uint64_t base;         // of its first address: a register or symbol, by a number of its own; 0: it has none
+  int64_t offset;        // bytes from there
   double flops;          // tensor instructions: of one execution, in units of the fp16 rate
   SolEmuCounts counts;   // of all launches
   SolEmuPattern pattern; // likewise

@@ -1,5 +1,5 @@
 // Writing: numbers in arrays, zeros at their ends left out.
-//   {"launch":ID,"name":..,"unit":..,"grid":[..],.., "new":[[place,line,unit,flags,flops,"file","text"],..],
+//   {"launch":ID,"name":..,"unit":..,"grid":[..],.., "new":[[place,line,unit,flags,flops,base,offset,"file","text"],..],
 //    "insts":[[place,kind,[counts],[pattern]],..],"touches":[[address,bytes,variable,..,"label"],..],"faults":[..]}
 //   {"outside":0,"address":..,"bytes":..}
 #include "audit/audit_wire.h"
@@ -44,11 +44,11 @@ static void put_new(const AuditLaunch *l, AuditTold *told, SolBuffer *out) {
     const AuditInst *in = &l->insts[i];
     if (told->places[in->place]) continue;
     told->places[in->place] = 1;
-    int flags =
-        in->async | in->brings << 1 | in->barrier << 2 | in->branch << 3 | in->waits << 4 | in->follows << 5;
+    int flags = in->async | in->brings << 1 | in->barrier << 2 | in->branch << 3 | in->waits << 4 |
+                in->follows << 5 | in->real << 6 | in->read_only << 7;
     sol_buffer_format(out, "%s[%u,%u,%d,%d,", comma, in->place, in->line, (int)in->unit, flags);
     sol_json_add_number(out, in->flops);
-    sol_buffer_puts(out, ",");
+    sol_buffer_format(out, ",%llu,%lld,", (unsigned long long)in->base, (long long)in->offset);
     sol_json_add_text(out, in->file);
     sol_buffer_puts(out, ",");
     sol_json_add_text(out, in->text);

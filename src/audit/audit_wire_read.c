@@ -1,6 +1,6 @@
 // Reading what audit_wire.c writes. Lines may come from a program that went astray: nothing in them is trusted.
-#include "audit/inside.h"
 #include "audit/audit_wire.h"
+#include "audit/inside.h"
 #include "base/error.h"
 #include "base/heap.h"
 #include "base/json_read.h"
@@ -53,6 +53,10 @@ static uint64_t count_of(double value) {
   return value >= 0 && value <= SOL_EXACT ? (uint64_t)value : 0;
 }
 
+static int64_t offset_of(double value) {
+  return value < 0 ? -(int64_t)count_of(-value) : (int64_t)count_of(value);
+}
+
 // Sizes from `least` on, no larger than a launch can have.
 static bool get_dims(SolJson object, const char *key, double least, double most, uint32_t out[3]) {
   double d[3];
@@ -78,12 +82,13 @@ static struct AuditHeard *kernel_of(AuditReader *r, uint32_t id, SolJson name) {
 }
 
 static bool hear_new(AuditReader *r, struct AuditHeard *k, SolJson row) {
-  SolJson part[7];
+  enum { NUMBERS = 7, PARTS = 9 };
+  SolJson part[PARTS];
   SolJsonIter it = {.container = row};
-  double n[5];
-  for (int i = 0; i < 7; i++) {
+  double n[NUMBERS];
+  for (int i = 0; i < PARTS; i++) {
     if (!sol_json_next(&it, NULL, &part[i])) return false;
-    if (i < 5 && !sol_json_number(part[i], &n[i])) return false;
+    if (i < NUMBERS && !sol_json_number(part[i], &n[i])) return false;
   }
   if (!(n[0] >= 0 && n[0] < MOST_PLACES)) return false;
   uint32_t place = (uint32_t)n[0];
@@ -104,9 +109,13 @@ static bool hear_new(AuditReader *r, struct AuditHeard *k, SolJson row) {
                                 .branch = flags >> 3 & 1,
                                 .waits = flags >> 4 & 1,
                                 .follows = flags >> 5 & 1,
+                                .real = flags >> 6 & 1,
+                                .read_only = flags >> 7 & 1,
                                 .flops = n[4],
-                                .file = keep_text(&r->arena, part[5]),
-                                .text = keep_text(&r->arena, part[6])};
+                                .base = count_of(n[5]),
+                                .offset = offset_of(n[6]),
+                                .file = keep_text(&r->arena, part[7]),
+                                .text = keep_text(&r->arena, part[8])};
   return k->insts[place].file && k->insts[place].text;
 }
 

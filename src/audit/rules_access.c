@@ -12,31 +12,6 @@
 
 // ---- one instruction ----
 
-typedef struct Address { // "[%rd4+16]"
-  const char *base;
-  size_t length;
-  int64_t offset;
-} Address;
-
-static Address address_of(const AuditInst *in) {
-  Address a = {"", 0, 0};
-  const char *p = in->text ? in->text : "";
-  while (*p && *p != '[') p++;
-  if (!*p) return a;
-  a.base = ++p;
-  while (*p && *p != '+' && *p != ']') p++;
-  a.length = (size_t)(p - a.base);
-  if (*p != '+') return a;
-  bool minus = p[1] == '-';
-  for (p += minus ? 2 : 1; *p >= '0' && *p <= '9'; p++) a.offset = a.offset * 10 + (*p - '0');
-  if (minus) a.offset = -a.offset;
-  return a;
-}
-
-static bool same_base(Address a, Address b) {
-  return a.length && a.length == b.length && memcmp(a.base, b.base, a.length) == 0;
-}
-
 static bool same_line(const AuditInst *a, const AuditInst *b) {
   if (a->line != b->line || !a->file || !b->file) return false;
   return a->file == b->file || strcmp(a->file, b->file) == 0;
@@ -81,16 +56,14 @@ typedef struct Record {
 
 static Record record_of(const AuditKernel *k, const AuditInst *in) {
   Record r = {1, in->width, true, true};
-  Address here = address_of(in);
   int64_t stride = (int64_t)stride_of(in);
   for (uint32_t i = 0; i < k->inst_count; i++) {
     const AuditInst *other = &k->insts[i];
     if (other == in || other->kind != in->kind || other->pattern.allocation != in->pattern.allocation ||
         (int64_t)stride_of(other) != stride)
       continue;
-    Address there = address_of(other);
-    int64_t apart = there.offset - here.offset;
-    if (!same_base(here, there) || apart == 0 || apart >= stride || apart <= -stride) continue;
+    int64_t apart = other->offset - in->offset;
+    if (!in->base || in->base != other->base || apart == 0 || apart >= stride || apart <= -stride) continue;
     r.accesses++;
     r.bytes += other->width;
     r.one_line = r.one_line && same_line(in, other);

@@ -175,9 +175,8 @@ void rule_divergence(Rules *r) {
   if (!branch) return;
   RuleWords w = {{0}, {0}, {0}};
   sol_format(w.message, sizeof w.message,
-             "%.0f%% of the branches taken here part the lanes of a warp: %.0f%% of the kernel's instruction "
-             "slots are "
-             "spent on idle lanes.",
+             "%.0f%% of the branches taken here part the lanes of a warp: %.0f%% of the kernel's "
+             "instruction slots are spent on idle lanes.",
              100 * rule_ratio((double)branch->counts.divergent, (double)branch->counts.executions),
              100 * rule_ratio(idle, k->work.issues));
   sol_format(w.evidence, sizeof w.evidence, "%.1f of %.0f lanes active on average, %llu divergent branches",
@@ -188,19 +187,8 @@ void rule_divergence(Rules *r) {
 
 // ---- shared_detour ----
 
-// The first address of an instruction as written, "[%r4+16": its length; 0: it has none.
-static size_t written_address(const char *text, const char **start) {
-  const char *p = text ? text : "";
-  while (*p && *p != '[') p++;
-  *start = p;
-  while (*p && *p != ']') p++;
-  return *p ? (size_t)(p - *start) : 0;
-}
-
 static bool same_address(const AuditInst *a, const AuditInst *b) {
-  const char *at, *bt;
-  size_t n = written_address(a->text, &at);
-  return n && n == written_address(b->text, &bt) && memcmp(at, bt, n) == 0;
+  return a->base && a->base == b->base && a->offset == b->offset;
 }
 
 // Whether what this load reads was put there by the same thread: some store has the same address in the same

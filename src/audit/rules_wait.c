@@ -265,19 +265,12 @@ static double seconds_in_flight(const Rules *r, double times, AuditWork *after) 
   return audit_seconds_with(r->program, r->kernel, after);
 }
 
-// ld.global.nc: the compiler knows that no store changes what it reads.
-static bool is_read_only(const AuditInst *in) {
-  for (const char *p = in->text ? in->text : ""; *p && *p != ' '; p++)
-    if (p[0] == '.' && p[1] == 'n' && p[2] == 'c') return true;
-  return false;
-}
-
 static void describe_flight(const Rules *r, const AuditInst *load, double now, double times, RuleWords *w) {
   const AuditKernel *k = r->kernel;
   double bytes = rule_ratio((double)k->flight.bytes, k->flight.waits);
   double per_sm = rule_least(k->work.blocks_per_sm, k->work.blocks / r->program->device->sms.value);
   double warps = rule_most(per_sm, 1) * k->work.warps_per_block;
-  bool held_back = k->kinds[SOL_EMU_KIND_GLOBAL_STORE].requests > 0 && !is_read_only(load);
+  bool held_back = k->kinds[SOL_EMU_KIND_GLOBAL_STORE].requests > 0 && !load->read_only;
   sol_format(
       w->message, sizeof w->message,
       "A warp has %.1f load%s under way when it waits, %.0f bytes; the %.0f warps of an SM together %s.", now,

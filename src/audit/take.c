@@ -96,6 +96,23 @@ static bool is_block_barrier(const PtxCode *code) {
   return code->op == PTX_OP_BAR_SYNC || code->op == PTX_OP_BAR_RED || code->op == PTX_OP_BARRIER_CLUSTER_WAIT;
 }
 
+static bool is_real(const PtxCode *code) {
+  PtxType type = (PtxType)code->type[0];
+  return sol_ptx_type_class(type) == PTX_CLASS_FLOAT || type == PTX_F16X2 || type == PTX_BF16X2 ||
+         type == PTX_F32X2;
+}
+
+static void take_address(const PtxInst *in, AuditInst *to) {
+  const PtxOperand *o = in->operands, *end = o + in->operand_count;
+  while (o < end && o->kind != PTX_ARG_MEM) o++;
+  if (o == end) return;
+  if (o->index != PTX_NONE)
+    to->base = UINT64_C(1) << 32 | o->index;
+  else if (o->symbol != PTX_NONE)
+    to->base = UINT64_C(2) << 32 | o->symbol;
+  to->offset = (int64_t)o->value;
+}
+
 static bool take_inst(const SolPtxModule *ptx, const SolEmuInstCounts *from, uint32_t place, SolArena *arena,
                       AuditInst *to) {
   const PtxFunction *f = &ptx->functions[from->function];
@@ -114,6 +131,10 @@ static bool take_inst(const SolPtxModule *ptx, const SolEmuInstCounts *from, uin
   to->brings = brings_value(in->code, to->kind);
   to->barrier = is_block_barrier(in->code);
   to->branch = in->diverges;
+  to->read_only = PTX_HAS(in->code, NC);
+  to->real =
+      is_real(in->code) && (to->kind == SOL_EMU_KIND_GLOBAL_ATOMIC || to->kind == SOL_EMU_KIND_SHARED_ATOMIC);
+  take_address(in, to);
   if (to->unit == SOL_EMU_CLASS_TENSOR) to->flops = tensor_flops(in->code);
   return true;
 }

@@ -83,12 +83,6 @@ static void add_pipe(SolEmuClass unit, double executions, AuditWork *w) {
   }
 }
 
-static bool is_real(const char *text) { // "atom.shared.add.f32 ..."
-  for (; *text && *text != ' '; text++)
-    if (text[0] == '.' && (text[1] == 'f' || (text[1] == 'b' && text[2] == 'f'))) return true;
-  return false;
-}
-
 // Copies that pass L1 by write whole lines.
 static double packets_of(const AuditInst *in) {
   const SolEmuCounts *c = &in->counts;
@@ -136,7 +130,7 @@ void audit_demand(const AuditInst *in, const AuditWaits *waits, double scale, Au
     w->shared_waits += executions / SHARED_IN_FLIGHT;
   // Floating-point numbers are added to shared memory by a loop: read, add, compare and swap, lane after
   // lane, and the warps of a block get in each other's way.
-  if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC && is_real(in->text))
+  if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC && in->real)
     w->shared_waits += 2 * (double)in->pattern.same * scale * larger(w->warps_per_block, 1);
   if (in->unit == SOL_EMU_CLASS_WARP) w->shared_waits += executions;
   if (in->unit == SOL_EMU_CLASS_WARP && c->turns)
@@ -166,7 +160,7 @@ double audit_chain(const SolDevice *d, const AuditWork *w, const AuditWaits *wai
 
 double audit_atomic_clocks(const AuditInst *in) {
   double lanes = (double)in->pattern.queue_lanes, words = (double)in->pattern.queue_words;
-  return words + (is_real(in->text) ? REAL_CLOCKS : INT_CLOCKS) * lanes;
+  return words + (in->real ? REAL_CLOCKS : INT_CLOCKS) * lanes;
 }
 
 double audit_spilled(AuditSource from, uint64_t stack_bytes, uint64_t local_array_bytes) {

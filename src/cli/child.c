@@ -110,7 +110,8 @@ bool cli_child_own_folder(char *out, size_t cap) {
   return slash != NULL;
 }
 
-bool cli_child_library(const char *variable, const char *build_folder, const char *file, char *out, size_t cap) {
+bool cli_child_library(const char *variable, const char *build_folder, const char *file, char *out,
+                       size_t cap) {
   const char *const places[] = {build_folder, "../lib/sol", "../lib64/sol"};
   const char *given = getenv(variable);
   if (given && *given) return sol_format(out, cap, "%s", given) < cap && access(out, R_OK) == 0;

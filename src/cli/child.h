@@ -30,7 +30,8 @@ static inline bool cli_child_failed(const Child *child) {
 }
 
 // A library of ours: $VARIABLE, or FILE where a build or an installation has it, seen from this program.
-bool cli_child_library(const char *variable, const char *build_folder, const char *file, char *out, size_t cap);
+bool cli_child_library(const char *variable, const char *build_folder, const char *file, char *out,
+                       size_t cap);
 bool cli_child_own_folder(char *out, size_t cap); // that this very program is in
 // In front of what the variable holds already, with a colon.
 void cli_child_set_first(const char *variable, const char *first);

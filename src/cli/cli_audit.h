@@ -55,8 +55,8 @@ typedef struct AuditRun {
 } AuditRun;
 
 void cli_audit_note(AuditRun *run, const char *format, ...) SOL_PRINTF(2, 3);
-void cli_audit_complain(AuditRun *run, const AuditKernel *kernel, const AuditLine *line, const char *format, ...)
-    SOL_PRINTF(4, 5);
+void cli_audit_complain(AuditRun *run, const AuditKernel *kernel, const AuditLine *line, const char *format,
+                        ...) SOL_PRINTF(4, 5);
 
 // cli_audit_tools.c: compilers, processes.
 int cli_audit_look_for_nvcc(char *out, size_t cap); // the release of the best one, 13 for 13.0; 0: none

@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/plain.h"
-#include "cli/cli_audit.h"
 #include "cli/child.h"
+#include "cli/cli_audit.h"
 #include "cli/scratch.h"
 
 enum { MAX_SOURCE = 256 << 20, OWN_WORDS = 16 };

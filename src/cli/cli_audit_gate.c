@@ -20,8 +20,8 @@ static void check_limits(AuditRun *r, const AuditKernel *k) {
   double most = r->args->max_sectors;
   if (cli_given(r->cli, "max-tax") && k->tax > r->args->max_tax)
     cli_audit_complain(r, k, k->line_count ? &k->lines[0] : NULL,
-                   "tax is %.2f, more than --max-tax %g: %.2f us, light %.2f us", k->tax, r->args->max_tax,
-                   k->time.total * 1e6, k->light * 1e6);
+                       "tax is %.2f, more than --max-tax %g: %.2f us, light %.2f us", k->tax,
+                       r->args->max_tax, k->time.total * 1e6, k->light * 1e6);
   if (!cli_given(r->cli, "max-sectors-per-request")) return;
   for (uint32_t i = 0; i < k->line_count; i++) {
     const AuditLine *line = &k->lines[i];
@@ -29,8 +29,8 @@ static void check_limits(AuditRun *r, const AuditKernel *k) {
     const SolEmuCounts *c = &k->insts[line->worst].counts;
     double sectors = ratio((double)c->sectors, (double)c->requests);
     if (sectors > most)
-      cli_audit_complain(r, k, line, "%.2f sectors a request, more than --max-sectors-per-request %g", sectors,
-                     most);
+      cli_audit_complain(r, k, line, "%.2f sectors a request, more than --max-sectors-per-request %g",
+                         sectors, most);
   }
 }
 

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "cli/cli_audit.h"
 #include "cli/child.h"
+#include "cli/cli_audit.h"
 #include "cli/scratch.h"
 #include "image/fatbin.h"
 
@@ -23,7 +23,8 @@ static void ask_ptxas(AuditRun *r, const KernelRun *k, const SolDevice *device, 
   if (cc < 75) cc = 75;
   launch->registers = (int)sol_emu_kernel_registers(k->result.kernel);
   launch->registers_from = AUDIT_FROM_EMULATOR;
-  if (k->source_count != 1 || cli_audit_look_for_nvcc(nvcc, sizeof nvcc) < 13 || scratch_make(r->cli, "audit"))
+  if (k->source_count != 1 || cli_audit_look_for_nvcc(nvcc, sizeof nvcc) < 13 ||
+      scratch_make(r->cli, "audit"))
     return;
   const char *cubin = scratch_path(r->cli, "kernel.cubin"), *simple = scratch_path(r->cli, "audited.ptx");
   if (cli_write_file(simple, k->sources[0].text, k->sources[0].length, NULL)) return;

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/format.h"
-#include "cli/cli_audit.h"
 #include "cli/child.h"
+#include "cli/cli_audit.h"
 #include "cli/scratch.h"
 
 static bool is_below(const char *path, const char *folder) {

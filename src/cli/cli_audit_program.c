@@ -13,8 +13,8 @@
 #include "audit/audit_wire.h"
 #include "base/error.h"
 #include "base/format.h"
-#include "cli/cli_audit.h"
 #include "cli/child.h"
+#include "cli/cli_audit.h"
 #include "cli/scratch.h"
 
 enum { MAX_LINE = 256 << 20 };
@@ -130,11 +130,13 @@ static void judge_end(Watch *w, const Child *child) {
   sol_format(r->ended, sizeof r->ended, "%s", child->ended);
   bool excused = r->args->sample > 0 && !signalled; // its results are partial
   if (excused && r->program_exit)
-    cli_audit_note(r, "%s: with --sample only some blocks ran, and what they computed is not complete", r->ended);
+    cli_audit_note(r, "%s: with --sample only some blocks ran, and what they computed is not complete",
+                   r->ended);
   if (child->stopped || child->interrupted || signalled || (r->program_exit && !excused))
     r->went_wrong = true;
   if (w->bad_lines)
-    cli_audit_note(r, "%llu lines of the program's report could not be read", (unsigned long long)w->bad_lines);
+    cli_audit_note(r, "%llu lines of the program's report could not be read",
+                   (unsigned long long)w->bad_lines);
 }
 
 static int no_launch(AuditRun *r) {

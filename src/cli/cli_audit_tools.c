@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "cli/cli_audit.h"
 #include "cli/child.h"
+#include "cli/cli_audit.h"
 #include "cli/scratch.h"
 
 bool cli_audit_find_shim(char *out, size_t cap) {

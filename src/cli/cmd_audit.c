@@ -157,13 +157,14 @@ static void note_left_out(AuditRun *r, const AuditProgram *p) {
   for (int resource = 0; resource < AUDIT_RESOURCES; resource++)
     if (out >> resource & 1)
       cli_audit_note(r, "%s: %s is left out, since a figure of the GPU is unknown.", p->device->id,
-                 audit_resource_name((AuditResource)resource));
+                     audit_resource_name((AuditResource)resource));
 }
 
 static int answer(AuditRun *r, AuditProgram *programs, int count) {
   AuditView view = view_of(r);
   bool any = false;
-  for (uint32_t i = 0; i < programs[0].kernel_count; i++) any |= report_audit_wanted(&view, &programs[0].kernels[i]);
+  for (uint32_t i = 0; i < programs[0].kernel_count; i++)
+    any |= report_audit_wanted(&view, &programs[0].kernels[i]);
   if (!any) return cli_fail(r->cli, "--kernel: no kernel that was launched is called '%.80s'", view.kernels);
   int code = EXIT_OK;
   for (int d = 0; d < count && !code; d++) {

@@ -208,7 +208,7 @@ static const Option options[] = {
     COMMON_OPTIONS};
 
 static const char op_names[] =
-#define OP(name) #name " "
+#define OP(name, Args) #name " "
 #include "ops/operations.def"
     ;
 

@@ -54,7 +54,8 @@ static void run_all(LadderJob *j) {
     LadderAnswer *a = &j->answers[j->done];
     if (j->gpu) run_on(j, j->gpu, a, true);
     if (j->emu) run_on(j, j->emu, a, false);
-    if (j->results.text && !report_ladder_read(a, j->results, j->args->stored)) j->not_there++, j->one_not_there = a;
+    if (j->results.text && !report_ladder_read(a, j->results, j->args->stored))
+      j->not_there++, j->one_not_there = a;
   }
   say_progress(j, NULL, NULL, NULL);
 }

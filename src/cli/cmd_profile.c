@@ -74,8 +74,8 @@ static ProfileRoofs roofs_of(const Profile *p) {
   ProfileRoofs r = profile_roofs(p->gpu.device);
   Ceilings c;
   const char *name = p->gpu.name[0] ? p->gpu.name : p->gpu.device ? p->gpu.device->name : "";
-  bool found =
-      (p->gpu.uuid[0] && cli_ceilings_find(p->gpu.uuid, "", &c)) || (name[0] && cli_ceilings_find("", name, &c));
+  bool found = (p->gpu.uuid[0] && cli_ceilings_find(p->gpu.uuid, "", &c)) ||
+               (name[0] && cli_ceilings_find("", name, &c));
   if (!found) return r;
   const double *v = c.values;
   r.measured = v[CEILING_dram_read] == v[CEILING_dram_read] &&

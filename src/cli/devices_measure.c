@@ -40,7 +40,8 @@ static void row(Fact *list, const Ceilings *c, Ceiling which, const SolDevice *d
   char text[48], other[48] = "";
   Fact *line = fact_object(list, 0, 0);
   fact_write_number(text, sizeof text, cli_devices_unit(info->unit), value);
-  if (sol_known(published)) fact_write_number(other, sizeof other, cli_devices_unit(info->unit), published.value);
+  if (sol_known(published))
+    fact_write_number(other, sizeof other, cli_devices_unit(info->unit), published.value);
   fact_text(line, 0, "figure", info->label);
   fact_text(line, 0, "measured", text);
   fact_textf(line, 0, "spread", "%.1f%%", c->spreads[which] * 100);

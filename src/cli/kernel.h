@@ -1,7 +1,8 @@
 // One kernel by hand: its PTX, arguments as people type them, a launch. What run-ptx and audit share.
 //
 //   KernelRun run = {.cli = cli, .args = &args->kernel};
-//   code = cli_kernel_read(&run, paths, count) || cli_kernel_open(&run, backend, device) || cli_kernel_pick(&run) ...
+//   code = cli_kernel_read(&run, paths, count) || cli_kernel_open(&run, backend, device) ||
+//          cli_kernel_pick(&run) ...
 //   cli_kernel_close(&run);
 //
 // Functions that return int give an exit code; anything but EXIT_OK has told the user why.
@@ -93,8 +94,9 @@ int cli_kernel_make_args(KernelRun *run); // --arg
 int cli_kernel_geometry(KernelRun *run, bool guess);
 // Runs it; Ctrl-C ends it, and what was counted until then is in the result.
 int cli_kernel_launch(KernelRun *run);
-int cli_kernel_save(KernelRun *run);                                                          // --save
-const SolKernelArg *cli_kernel_buffer(const KernelRun *run, const char *name, size_t length); // NULL: no such one
+int cli_kernel_save(KernelRun *run); // --save
+const SolKernelArg *cli_kernel_buffer(const KernelRun *run, const char *name,
+                                      size_t length); // NULL: no such one
 
 const char *cli_kernel_end_text(SolEmuEnd end); // "done"
 

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/text.h"
-#include "cli/cli_ceilings.h"
 #include "cli/cli.h"
+#include "cli/cli_ceilings.h"
 
 // Where the error is in the text. Some know their line alone; -1: not in this text.
 static int64_t place_of(const SolError *err, const char *text, size_t length) {
@@ -183,7 +183,8 @@ int cli_devices(Cli *cli, const char *list, const SolDevice **out, int cap, int 
     SolError err = {0};
     if (*count == cap) return cli_fail(cli, cap == 1 ? "--device takes one GPU here" : "too many devices");
     bool this = strcmp(name, "this") == 0;
-    if (this ? cli_ceilings_this_device(cli, &out[*count], &err) : sol_device_find(name, &out[*count], &err)) {
+    if (this ? cli_ceilings_this_device(cli, &out[*count], &err)
+             : sol_device_find(name, &out[*count], &err)) {
       if (!err.hint[0]) sol_hint(&err, "'sol devices' lists them");
       return cli_error(cli, &err, "--device", 0, 0);
     }

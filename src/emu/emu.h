@@ -135,30 +135,30 @@ typedef struct SolEmuLaunch {
 
 // Counts of one PTX instruction, or of a whole launch. Exact: executions to wavefronts_ideal. Modelled: the
 // rest.
-#define SOL_EMU_COUNTS(X)                                                                                    \
-  X(executions)    /* times a warp came by */                                                                \
-  X(lanes)         /* active lanes, summed over those */                                                     \
-  X(divergent)     /* branches whose lanes parted */                                                         \
-  X(requests)      /* of global, local, constant or generic memory, with at least one active lane */         \
-  X(bytes)         /* that active lanes asked for */                                                         \
-  X(sectors)       /* distinct 32-byte sectors, summed over requests */                                      \
-  X(sectors_ideal) /* fewest that could hold the same bytes */                                               \
-  X(lines)         /* distinct 128-byte lines, summed over requests */                                       \
-  X(shared_requests)                                                                                         \
-  X(wavefronts) /* passes through shared memory */                                                           \
-  X(wavefronts_ideal)                                                                                        \
-  X(atomics) /* lanes that did an atomic operation */                                                        \
-  X(turns)   /* what a unit takes one by one: values of a match, words of a load of constant memory */       \
-  X(l1_hits) /* sectors */                                                                                   \
-  X(l1_misses)                                                                                               \
-  X(l2_hits)                                                                                                 \
-  X(l2_misses)                                                                                               \
-  X(l2_writes)                                                                                               \
-  X(l2_requests) /* to L2: for sectors of one line, or one written in part */                                \
-  X(l2_packets)  /* that stores send to L2: one a sector, and one more for a line that is not written whole  \
-                  */                                                                                         \
-  X(dram_read)   /* bytes */                                                                                 \
-  X(dram_write)  /* bytes */
+#define SOL_EMU_COUNTS(X)                                                                                     \
+  X(executions)    /* times a warp came by */                                                                 \
+  X(lanes)         /* active lanes, summed over those */                                                      \
+  X(divergent)     /* branches whose lanes parted */                                                          \
+  X(requests)      /* of global, local, constant or generic memory, with at least one active lane */          \
+  X(bytes)         /* that active lanes asked for */                                                          \
+  X(sectors)       /* distinct 32-byte sectors, summed over requests */                                       \
+  X(sectors_ideal) /* fewest that could hold the same bytes */                                                \
+  X(lines)         /* distinct 128-byte lines, summed over requests */                                        \
+  X(shared_requests)                                                                                          \
+  X(wavefronts) /* passes through shared memory */                                                            \
+  X(wavefronts_ideal)                                                                                         \
+  X(atomics) /* lanes that did an atomic operation */                                                         \
+  X(turns)   /* what a unit takes one by one: values of a match, words of a load of constant memory */        \
+  X(l1_hits) /* sectors */                                                                                    \
+  X(l1_misses)                                                                                                \
+  X(l2_hits)                                                                                                  \
+  X(l2_misses)                                                                                                \
+  X(l2_writes)                                                                                                \
+  X(l2_requests) /* to L2: for sectors of one line, or one written in part */                                 \
+  X(l2_packets) /* that stores send to L2: one a sector, and one more for a line that is not written whole  \
+                  */ \
+  X(dram_read)  /* bytes */                                                                                   \
+  X(dram_write) /* bytes */
 typedef struct SolEmuCounts {
 #define SOL_EMU_COUNT_FIELD(name) uint64_t name;
   SOL_EMU_COUNTS(SOL_EMU_COUNT_FIELD)

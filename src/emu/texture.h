@@ -1,15 +1,14 @@
 // Textures, samplers and surfaces over the emulator's memory.
 //
-//   SolEmuTexture t = {.image = {.address = a, .width = 64, .height = 32, .kind = SOL_EMU_FLOAT, .bits = 32,
-//   .channels = 1},
+//   SolEmuTexture t = {.image = {.address = a, .width = 64, .height = 32, .kind = SOL_EMU_FLOAT,
+//                                .bits = 32, .channels = 1},
 //                      .sampler = {.linear = true, .normalized = true}};
 //   sol_emu_texture_create(emu, &t, &handle, &err);     handle: what kernels take as cudaTextureObject_t
 //   sol_emu_object_destroy(emu, handle);
 //
 // An image lies in device memory row by row; a CUDA array, whose order on a GPU is secret, is laid out so
-// too. A
-// `.global .texref` (.surfref, .samplerref) variable holds the handle of what is bound to it: sol_emu_write
-// it there.
+// too. A `.global .texref` (.surfref, .samplerref) variable holds the handle of what is bound to it:
+// sol_emu_write it there.
 //
 // Filtering follows the formulas of the CUDA programming guide: the two nearest texel centres of each
 // dimension, with weights of 8 fractional bits. See ops_texture.c for what is exact.

@@ -5,8 +5,8 @@
 //   if (sol_fatbin_open(data, size, &fat, &err)) ...
 //   if (sol_fatbin_choose_ptx(&fat, 90, &entry, &err)) ...      the newest PTX that sm_90 runs
 //   if (sol_fatbin_text(&entry, &text, &length, &err)) ...      freed with sol_heap_free
-#ifndef SOL_SHIM_FATBIN_H
-#define SOL_SHIM_FATBIN_H
+#ifndef SOL_IMAGE_FATBIN_H
+#define SOL_IMAGE_FATBIN_H
 
 #include "base/port.h"
 #include "sol/status.h"

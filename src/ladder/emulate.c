@@ -1,7 +1,7 @@
 // A rung on the emulator: exact counts, modelled DRAM traffic, a predicted time.
 #include "base/heap.h"
-#include "ladder/ladder_run.h"
 #include "image/fatbin.h"
+#include "ladder/ladder_run.h"
 
 typedef struct Emulated {
   LadderSession *session;

@@ -100,7 +100,15 @@ struct Ladder {
                 // unit's largest value
 };
 
+// For definitions whose file has these as static functions of the same names.
+#define LADDER_OWN_JOB      .buffers = buffers, .bytes = bytes, .expect = expect
+#define LADDER_RUNGS(array) .rungs = array, .rung_count = (int)SOL_COUNT(array)
+
 // ---- for rungs ----
+
+static inline void *ladder_at(const LadderCall *call, int buffer) {
+  return (void *)(uintptr_t)call->at[buffer];
+}
 
 typedef struct LadderGrid {
   uint32_t grid[3], block[3];    // zeros: 1

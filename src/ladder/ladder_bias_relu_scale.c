@@ -28,9 +28,9 @@ static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count
 }
 
 static BiasRung params(const LadderCall *call) {
-  return (BiasRung){.y = (float *)(uintptr_t)call->at[Y],
-                    .x = (const float *)(uintptr_t)call->at[X],
-                    .bias = (const float *)(uintptr_t)call->at[BIAS],
+  return (BiasRung){.y = ladder_at(call, Y),
+                    .x = ladder_at(call, X),
+                    .bias = ladder_at(call, BIAS),
                     .count = (uint64_t)call->c.dim[0] * (uint64_t)call->c.dim[1],
                     .columns = (uint64_t)call->c.dim[1],
                     .scale = scale};
@@ -61,9 +61,9 @@ static SolStatus vectorised(const LadderCall *call, SolError *err) {
 }
 
 static SolStatus library(const LadderCall *call, SolError *err) {
-  SolBias a = {.y = (void *)(uintptr_t)call->at[Y],
-               .x = (const void *)(uintptr_t)call->at[X],
-               .bias = (const void *)(uintptr_t)call->at[BIAS],
+  SolBias a = {.y = ladder_at(call, Y),
+               .x = ladder_at(call, X),
+               .bias = ladder_at(call, BIAS),
                .m = call->c.dim[0],
                .n = call->c.dim[1],
                .dtype = SOL_FP32,
@@ -128,11 +128,8 @@ const Ladder ladder_bias_relu_scale = {
     .size = {6144, 4096},
     .small = {37, 301},
     .dtypes = {SOL_FP32},
-    .rungs = rungs,
-    .rung_count = (int)SOL_COUNT(rungs),
-    .buffers = buffers,
-    .bytes = bytes,
-    .expect = expect,
+    LADDER_RUNGS(rungs),
+    LADDER_OWN_JOB,
     .slack = 2,
 };
 
@@ -151,10 +148,9 @@ static const LadderRung short_rungs[] = {
      .go = three},
     {.name = "one-stream",
      .change = ONE_CHANGE,
-     .why = "One launch from the CPU against three. A launch into a stream costs several times what a kernel "
-            "in a "
-            "graph does: one of them takes about as long as the whole graph of three, how long depends on "
-            "the host.",
+     .why = "One launch from the CPU against three. A launch into a stream costs several times what a "
+            "kernel in a graph does: one of them takes about as long as the whole graph of three, how long "
+            "depends on the host.",
      .story = LADDER_FASTER,
      .against = "three",
      .go = fused,
@@ -183,10 +179,7 @@ const Ladder ladder_bias_relu_scale_short = {
     .size = {8, 4096},
     .small = {3, 1001},
     .dtypes = {SOL_FP32},
-    .rungs = short_rungs,
-    .rung_count = (int)SOL_COUNT(short_rungs),
-    .buffers = buffers,
-    .bytes = bytes,
-    .expect = expect,
+    LADDER_RUNGS(short_rungs),
+    LADDER_OWN_JOB,
     .slack = 2,
 };

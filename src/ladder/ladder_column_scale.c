@@ -39,9 +39,9 @@ static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count
 }
 
 static SolStatus go(const LadderCall *call, const char *kernel, int64_t across, int64_t down, SolError *err) {
-  ColumnScaleRung p = {.y = (float *)(uintptr_t)call->at[Y],
-                       .x = (const float *)(uintptr_t)call->at[X],
-                       .scale = (const float *)(uintptr_t)call->at[SCALE],
+  ColumnScaleRung p = {.y = ladder_at(call, Y),
+                       .x = ladder_at(call, X),
+                       .scale = ladder_at(call, SCALE),
                        .m = call->c.dim[0],
                        .n = call->c.dim[1]};
   LadderGrid g = {
@@ -64,9 +64,9 @@ static SolStatus direct(const LadderCall *call, SolError *err) {
 }
 
 static SolStatus library(const LadderCall *call, SolError *err) {
-  SolScaleColumns a = {.y = (void *)(uintptr_t)call->at[Y],
-                       .x = (const void *)(uintptr_t)call->at[X],
-                       .scale = (const void *)(uintptr_t)call->at[SCALE],
+  SolScaleColumns a = {.y = ladder_at(call, Y),
+                       .x = ladder_at(call, X),
+                       .scale = ladder_at(call, SCALE),
                        .m = call->c.dim[0],
                        .n = call->c.dim[1],
                        .dtype = SOL_FP32};
@@ -121,10 +121,7 @@ const Ladder ladder_column_scale = {
     .size = {8192, 2048},
     .small = {301, 1060},
     .dtypes = {SOL_FP32},
-    .rungs = rungs,
-    .rung_count = (int)SOL_COUNT(rungs),
+    LADDER_RUNGS(rungs),
     .accept = accept,
-    .buffers = buffers,
-    .bytes = bytes,
-    .expect = expect,
+    LADDER_OWN_JOB,
 };

@@ -34,10 +34,7 @@ static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count
 // each: elements of a row that a block has; 0: it has a piece of a column.
 static SolStatus go(const LadderCall *call, const char *kernel, int64_t each, SolError *err) {
   int64_t m = call->c.dim[0], n = call->c.dim[1];
-  FilterRung p = {.y = (float *)(uintptr_t)call->at[Y],
-                  .x = (const float *)(uintptr_t)call->at[X],
-                  .m = (int32_t)m,
-                  .n = (int32_t)n};
+  FilterRung p = {.y = ladder_at(call, Y), .x = ladder_at(call, X), .m = (int32_t)m, .n = (int32_t)n};
   int64_t across = each ? ladder_ceil_div(n, each) : ladder_ceil_div(m, FILTER_THREADS), down = each ? m : n;
   LadderGrid g = {.grid = {(uint32_t)across, (uint32_t)down}, .block = {FILTER_THREADS}};
   return ladder_launch(call, kernel, &g, &p, sizeof p, err);
@@ -113,15 +110,11 @@ const Ladder ladder_cumulative = {
              "something to do. Coalescing first, then a tile for reuse, vectors, banks, and registers last: "
              "each rung stands on all before it, and each is worth less than the one before.",
     .module = "cumulative_rungs",
-    .shape = "MxN",
+    MATRIX_JOB,
     .size = {4096, 2048},
     .small = {300, 1060},
-    .dtypes = {SOL_FP32},
-    .rungs = rungs,
-    .rung_count = (int)SOL_COUNT(rungs),
+    LADDER_RUNGS(rungs),
     .accept = accept,
-    .buffers = matrix_buffers,
-    .bytes = matrix_bytes,
     .expect = expect,
     .slack = 16, // nine products of either sign, each rounded
 };

@@ -59,11 +59,11 @@ static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count
 }
 
 static SolStatus go(const LadderCall *call, const char *kernel, SolError *err) {
-  EmbedRmsnormRung p = {.y = (float *)(uintptr_t)call->at[Y],
-                        .embedded = (float *)(uintptr_t)call->at[EMBEDDED],
-                        .table = (const float *)(uintptr_t)call->at[TABLE],
-                        .weight = (const float *)(uintptr_t)call->at[WEIGHT],
-                        .ids = (const int32_t *)(uintptr_t)call->at[IDS],
+  EmbedRmsnormRung p = {.y = ladder_at(call, Y),
+                        .embedded = ladder_at(call, EMBEDDED),
+                        .table = ladder_at(call, TABLE),
+                        .weight = ladder_at(call, WEIGHT),
+                        .ids = ladder_at(call, IDS),
                         .n = (int32_t)call->c.dim[1],
                         .eps = EPS};
   LadderGrid g = {.grid = {(uint32_t)call->c.dim[0]}, .block = {EMBED_NORM_THREADS}};
@@ -82,10 +82,10 @@ static SolStatus vectors(const LadderCall *call, SolError *err) {
 }
 
 static SolStatus library(const LadderCall *call, SolError *err) {
-  SolEmbedRmsnorm a = {.y = (void *)(uintptr_t)call->at[Y],
-                       .table = (const void *)(uintptr_t)call->at[TABLE],
-                       .ids = (const void *)(uintptr_t)call->at[IDS],
-                       .weight = (const void *)(uintptr_t)call->at[WEIGHT],
+  SolEmbedRmsnorm a = {.y = ladder_at(call, Y),
+                       .table = ladder_at(call, TABLE),
+                       .ids = ladder_at(call, IDS),
+                       .weight = ladder_at(call, WEIGHT),
                        .m = call->c.dim[0],
                        .n = call->c.dim[1],
                        .vocab = call->c.dim[2],
@@ -143,12 +143,9 @@ const Ladder ladder_embed_rmsnorm = {
     .size = {8192, 2048, 32000},
     .small = {53, 1036, 77},
     .dtypes = {SOL_FP32},
-    .rungs = rungs,
-    .rung_count = (int)SOL_COUNT(rungs),
+    LADDER_RUNGS(rungs),
     .accept = accept,
-    .buffers = buffers,
-    .bytes = bytes,
-    .expect = expect,
+    LADDER_OWN_JOB,
     .unit = matrix_row,
     .slack = 64,
 };

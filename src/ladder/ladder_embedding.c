@@ -46,9 +46,9 @@ static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count
 // each: elements of a row that a block copies; 0: a thread copies a row.
 static SolStatus go(const LadderCall *call, const char *kernel, int64_t each, SolError *err) {
   int64_t m = call->c.dim[0], n = call->c.dim[1];
-  EmbeddingRung p = {.y = (float *)(uintptr_t)call->at[Y],
-                     .table = (const float *)(uintptr_t)call->at[TABLE],
-                     .ids = (const int32_t *)(uintptr_t)call->at[IDS],
+  EmbeddingRung p = {.y = ladder_at(call, Y),
+                     .table = ladder_at(call, TABLE),
+                     .ids = ladder_at(call, IDS),
                      .m = m,
                      .n = n,
                      .blocks = each ? (uint32_t)ladder_ceil_div(n, each) : 0};
@@ -77,9 +77,9 @@ static SolStatus async(const LadderCall *call, SolError *err) {
 }
 
 static SolStatus pointers(const LadderCall *call, SolError *err) {
-  EmbeddingPointers p = {.y = (void *)(uintptr_t)call->at[Y],
-                         .table = (const void *)(uintptr_t)call->at[TABLE],
-                         .ids = (const int32_t *)(uintptr_t)call->at[IDS],
+  EmbeddingPointers p = {.y = ladder_at(call, Y),
+                         .table = ladder_at(call, TABLE),
+                         .ids = ladder_at(call, IDS),
                          .vectors = call->c.dim[1] / 4};
   p.blocks = (uint32_t)ladder_ceil_div(p.vectors, EMBED_THREADS);
   LadderGrid g = {.grid = {(uint32_t)(call->c.dim[0] * p.blocks)}, .block = {EMBED_THREADS}};
@@ -89,9 +89,9 @@ static SolStatus pointers(const LadderCall *call, SolError *err) {
 }
 
 static SolStatus library(const LadderCall *call, SolError *err) {
-  SolEmbedding a = {.y = (void *)(uintptr_t)call->at[Y],
-                    .table = (const void *)(uintptr_t)call->at[TABLE],
-                    .ids = (const void *)(uintptr_t)call->at[IDS],
+  SolEmbedding a = {.y = ladder_at(call, Y),
+                    .table = ladder_at(call, TABLE),
+                    .ids = ladder_at(call, IDS),
                     .m = call->c.dim[0],
                     .n = call->c.dim[1],
                     .vocab = call->c.dim[2],
@@ -131,11 +131,10 @@ static const LadderRung rungs[] = {
     {.name = "unrolled",
      .change = "no vectors: a thread copies four neighbouring elements in an unrolled loop",
      .why = "Unrolling pays where it overlaps work; here it pulls the lanes apart. Each of the four loads "
-            "takes the sectors of all four, so L1 is asked four times for each; stores are not gathered, and "
-            "L2 gets every sector four times in parts. The compiler must keep each load behind the store "
-            "before it, as they might be the same place. A quarter of the threads, and no faster than one "
-            "element "
-            "each.",
+            "takes the sectors of all four, so L1 is asked four times for each; stores are not gathered, "
+            "and L2 gets every sector four times in parts. The compiler must keep each load behind the "
+            "store before it, as they might be the same place. A quarter of the threads, and no faster than "
+            "one element each.",
      .story = LADDER_SLOWER,
      .against = "pointers",
      .go = unrolled},
@@ -177,10 +176,7 @@ const Ladder ladder_embedding = {
     .size = {8192, 2048, 32000},
     .small = {53, 1036, 77},
     .dtypes = {SOL_FP32},
-    .rungs = rungs,
-    .rung_count = (int)SOL_COUNT(rungs),
+    LADDER_RUNGS(rungs),
     .accept = accept,
-    .buffers = buffers,
-    .bytes = bytes,
-    .expect = expect,
+    LADDER_OWN_JOB,
 };

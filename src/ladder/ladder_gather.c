@@ -93,8 +93,8 @@ static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count
 }
 
 static SolStatus launch(const LadderCall *call, SolError *err) {
-  GatherRung p = {.y = (float *)(uintptr_t)call->at[Y],
-                  .x = (const float *)(uintptr_t)call->at[X],
+  GatherRung p = {.y = ladder_at(call, Y),
+                  .x = ladder_at(call, X),
                   .ids = (const int32_t *)(uintptr_t)call->at[(int)call->rung->x],
                   .count = (uint64_t)call->c.dim[0] * (uint64_t)call->c.dim[1],
                   .run = (uint64_t)call->c.dim[1]};
@@ -104,9 +104,9 @@ static SolStatus launch(const LadderCall *call, SolError *err) {
 }
 
 static SolStatus library(const LadderCall *call, SolError *err) {
-  SolGather a = {.y = (void *)(uintptr_t)call->at[Y],
-                 .x = (const void *)(uintptr_t)call->at[X],
-                 .ids = (const void *)(uintptr_t)call->at[RUNS],
+  SolGather a = {.y = ladder_at(call, Y),
+                 .x = ladder_at(call, X),
+                 .ids = ladder_at(call, RUNS),
                  .m = call->c.dim[0],
                  .n = call->c.dim[1],
                  .rows = call->c.dim[2],
@@ -164,10 +164,7 @@ const Ladder ladder_gather = {
     .size = {1 << 20, 16, 1 << 21},
     .small = {301, 5, 1000},
     .dtypes = {SOL_FP32},
-    .rungs = rungs,
-    .rung_count = (int)SOL_COUNT(rungs),
+    LADDER_RUNGS(rungs),
     .accept = accept,
-    .buffers = buffers,
-    .bytes = bytes,
-    .expect = expect,
+    LADDER_OWN_JOB,
 };

@@ -61,8 +61,8 @@ static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count
 }
 
 static HistogramRung params(const LadderCall *call) {
-  return (HistogramRung){.counts = (uint32_t *)(uintptr_t)call->at[COUNTS],
-                         .x = (const int32_t *)(uintptr_t)call->at[X],
+  return (HistogramRung){.counts = ladder_at(call, COUNTS),
+                         .x = ladder_at(call, X),
                          .n = (uint64_t)call->c.dim[0],
                          .bins = (uint32_t)call->c.dim[1]};
 }
@@ -93,8 +93,8 @@ static SolStatus by_blocks(const LadderCall *call, SolError *err) {
 }
 
 static SolStatus library(const LadderCall *call, SolError *err) {
-  SolHistogram a = {.counts = (int32_t *)(uintptr_t)call->at[COUNTS],
-                    .x = (const void *)(uintptr_t)call->at[X],
+  SolHistogram a = {.counts = ladder_at(call, COUNTS),
+                    .x = ladder_at(call, X),
                     .n = call->c.dim[0],
                     .bins = call->c.dim[1],
                     .dtype = SOL_INT32};
@@ -147,12 +147,9 @@ const Ladder ladder_histogram = {
     .size = {1 << 25, 256},
     .small = {20011, 257},
     .dtypes = {SOL_INT32},
-    .rungs = rungs,
-    .rung_count = (int)SOL_COUNT(rungs),
+    LADDER_RUNGS(rungs),
     .accept = accept,
-    .buffers = buffers,
-    .bytes = bytes,
-    .expect = expect,
+    LADDER_OWN_JOB,
     .unit = unit,
 };
 
@@ -193,8 +190,7 @@ const Ladder ladder_histogram_skewed = {
     .size = {1 << 25, 256},
     .small = {20011, 257},
     .dtypes = {SOL_INT32},
-    .rungs = skewed_rungs,
-    .rung_count = (int)SOL_COUNT(skewed_rungs),
+    LADDER_RUNGS(skewed_rungs),
     .accept = accept,
     .buffers = skewed_buffers,
     .bytes = bytes,

@@ -28,4 +28,7 @@ static inline int64_t matrix_row(const LadderCase *c, int buffer) {
   return c->dim[1];
 }
 
+// The fields of a Ladder that all of these have alike.
+#define MATRIX_JOB .shape = "MxN", .dtypes = {SOL_FP32}, .buffers = matrix_buffers, .bytes = matrix_bytes
+
 #endif

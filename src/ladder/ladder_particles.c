@@ -40,7 +40,7 @@ static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count
 }
 
 static SolStatus launch(const LadderCall *call, const char *kernel, uint64_t each, SolError *err) {
-  ParticlesRung p = {.particles = (float *)(uintptr_t)call->at[PARTICLES],
+  ParticlesRung p = {.particles = ladder_at(call, PARTICLES),
                      .n = (uint64_t)call->c.dim[0],
                      .stride = (uint64_t)stride_of(&call->c),
                      .dt = dt};
@@ -60,7 +60,7 @@ static SolStatus vectorised(const LadderCall *call, SolError *err) {
 }
 
 static SolStatus library(const LadderCall *call, SolError *err) {
-  float *at = (float *)(uintptr_t)call->at[PARTICLES];
+  float *at = ladder_at(call, PARTICLES);
   SolParticles a = {.position = at, .n = call->c.dim[0], .dt = dt, .structures = 1};
   if (call->rung->x == ARRAYS)
     a.velocity = at + 3 * stride_of(&call->c), a.stride = stride_of(&call->c), a.structures = 0;
@@ -119,10 +119,7 @@ const Ladder ladder_particles = {
     .size = {1 << 22},
     .small = {5003},
     .dtypes = {SOL_FP32},
-    .rungs = rungs,
-    .rung_count = (int)SOL_COUNT(rungs),
-    .buffers = buffers,
-    .bytes = bytes,
-    .expect = expect,
+    LADDER_RUNGS(rungs),
+    LADDER_OWN_JOB,
     .slack = 2,
 };

@@ -59,11 +59,11 @@ static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count
 }
 
 static ReduceRung params(const LadderCall *call) {
-  return (ReduceRung){.y = (float *)(uintptr_t)call->at[Y],
-                      .x = (const float *)(uintptr_t)call->at[X],
+  return (ReduceRung){.y = ladder_at(call, Y),
+                      .x = ladder_at(call, X),
                       .n = (uint64_t)call->c.dim[0],
-                      .part = (float *)(uintptr_t)call->at[PART],
-                      .arrived = (uint32_t *)(uintptr_t)call->at[ARRIVED]};
+                      .part = ladder_at(call, PART),
+                      .arrived = ladder_at(call, ARRIVED)};
 }
 
 static SolStatus launch(const LadderCall *call, const char *kernel, const ReduceRung *p, int64_t blocks,
@@ -86,9 +86,7 @@ static SolStatus levels(const LadderCall *call, const char *kernel, int64_t each
   for (int64_t n = call->c.dim[0], level = 0;; level++) {
     int64_t blocks = ladder_ceil_div(n, each);
     p.n = (uint64_t)n;
-    p.y = blocks == 1      ? (float *)(uintptr_t)call->at[Y]
-          : level % 2 == 0 ? p.part
-                           : p.part + first_part(&call->c);
+    p.y = blocks == 1 ? ladder_at(call, Y) : level % 2 == 0 ? p.part : p.part + first_part(&call->c);
     SolStatus status = launch(call, kernel, &p, blocks, err);
     if (status || blocks == 1) return status;
     p.x = p.y, n = blocks;
@@ -113,15 +111,15 @@ static SolStatus one_pass(const LadderCall *call, SolError *err) {
 }
 
 static SolStatus library(const LadderCall *call, SolError *err) {
-  SolReduce a = {.y = (void *)(uintptr_t)call->at[Y],
-                 .x = (const void *)(uintptr_t)call->at[X],
+  SolReduce a = {.y = ladder_at(call, Y),
+                 .x = ladder_at(call, X),
                  .m = 1,
                  .n = call->c.dim[0],
                  .dtype = SOL_FP32,
                  .reduction = SOL_REDUCE_SUM,
                  .axis = SOL_AXIS_ALL};
   a.workspace_bytes = sol_reduce_workspace(call->ctx, &a);
-  if (a.workspace_bytes > 0) a.workspace = (void *)(uintptr_t)call->at[PART];
+  if (a.workspace_bytes > 0) a.workspace = ladder_at(call, PART);
   return ladder_op(call, &ops_reduce, &a, err);
 }
 
@@ -184,10 +182,7 @@ const Ladder ladder_reduce = {
     .size = {1 << 25},
     .small = {100003},
     .dtypes = {SOL_FP32},
-    .rungs = rungs,
-    .rung_count = (int)SOL_COUNT(rungs),
+    LADDER_RUNGS(rungs),
     .accept = accept,
-    .buffers = buffers,
-    .bytes = bytes,
-    .expect = expect,
+    LADDER_OWN_JOB,
 };

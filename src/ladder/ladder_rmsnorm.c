@@ -56,9 +56,9 @@ static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count
 }
 
 static RmsnormRung params(const LadderCall *call) {
-  return (RmsnormRung){.y = (void *)(uintptr_t)call->at[Y],
-                       .x = (const void *)(uintptr_t)call->at[X],
-                       .weight = (const void *)(uintptr_t)call->at[WEIGHT],
+  return (RmsnormRung){.y = ladder_at(call, Y),
+                       .x = ladder_at(call, X),
+                       .weight = ladder_at(call, WEIGHT),
                        .m = call->c.dim[0],
                        .n = (int32_t)call->c.dim[1],
                        .eps = EPS};
@@ -121,9 +121,9 @@ static SolStatus cluster(const LadderCall *call, SolError *err) {
 }
 
 static SolStatus library(const LadderCall *call, SolError *err) {
-  SolRmsnorm a = {.y = (void *)(uintptr_t)call->at[Y],
-                  .x = (const void *)(uintptr_t)call->at[X],
-                  .weight = (const void *)(uintptr_t)call->at[WEIGHT],
+  SolRmsnorm a = {.y = ladder_at(call, Y),
+                  .x = ladder_at(call, X),
+                  .weight = ladder_at(call, WEIGHT),
                   .m = call->c.dim[0],
                   .n = call->c.dim[1],
                   .dtype = call->c.dtype,
@@ -201,12 +201,9 @@ const Ladder ladder_rmsnorm = {
     .size = {16384, 1024},
     .small = {37, 1544},
     .dtypes = {SOL_FP16},
-    .rungs = rungs,
-    .rung_count = (int)SOL_COUNT(rungs),
+    LADDER_RUNGS(rungs),
     .accept = accept,
-    .buffers = buffers,
-    .bytes = bytes,
-    .expect = expect,
+    LADDER_OWN_JOB,
     .unit = matrix_row,
     .slack = 256, // one thread adds up to 65536 squares one after another
 };

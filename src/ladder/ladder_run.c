@@ -72,21 +72,9 @@ static SolStatus load(LadderRun *run, SolError *err) {
   LadderSession *s = run->session;
   int index = index_of(run->ladder);
   if (index < LADDER_COUNT && s->modules[index]) return run->module = s->modules[index], SOL_OK;
-  const OpsImage *image = NULL;
-  for (int i = 0; i < ladder_image_count; i++)
-    if (!strcmp(ladder_images[i].name, run->ladder->module)) image = &ladder_images[i];
-  if (!image)
-    return sol_fail(err, SOL_ERR_UNSUPPORTED, "this build has no kernels %s (it was built without nvcc)",
-                    run->ladder->module);
-  SolStatus status;
-  if (s->options.backend == SOL_BACKEND_CUDA)
-    status = sol_driver_load_image(s->ctx->driver, image->fat, &run->module, err);
-  else {
-    bool new = s->ctx->cc >= 90;
-    const char *text = new ? image->ptx90 : image->ptx75, *end = new ? image->ptx90_end : image->ptx75_end;
-    SolPtxSource source = {image->name, text, (size_t)(end - text)};
-    status = sol_driver_load(s->ctx->driver, &source, 1, &run->module, err);
-  }
+  const OpsImage *image = ops_image_find(ladder_images, ladder_image_count, run->ladder->module, err);
+  if (!image) return SOL_ERR_UNSUPPORTED;
+  SolStatus status = ops_image_load(image, s->ctx->driver, s->ctx->cc, &run->module, err);
   if (!status && index < LADDER_COUNT) s->modules[index] = run->module;
   return status;
 }

@@ -31,15 +31,14 @@ static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count
 }
 
 static SolStatus go(const LadderCall *call, SolError *err) {
-  SoftmaxRung p = {
-      .y = (float *)(uintptr_t)call->at[Y], .x = (const float *)(uintptr_t)call->at[X], .n = call->c.dim[1]};
+  SoftmaxRung p = {.y = ladder_at(call, Y), .x = ladder_at(call, X), .n = call->c.dim[1]};
   LadderGrid g = {.grid = {(uint32_t)call->c.dim[0]}, .block = {SOFTMAX_THREADS}};
   return ladder_launch(call, call->rung->kernel, &g, &p, sizeof p, err);
 }
 
 static SolStatus library(const LadderCall *call, SolError *err) {
-  SolSoftmax a = {.y = (void *)(uintptr_t)call->at[Y],
-                  .x = (const void *)(uintptr_t)call->at[X],
+  SolSoftmax a = {.y = ladder_at(call, Y),
+                  .x = ladder_at(call, X),
                   .m = call->c.dim[0],
                   .n = call->c.dim[1],
                   .dtype = SOL_FP32};
@@ -106,15 +105,11 @@ const Ladder ladder_softmax = {
              "over a row, and the result needs both: written plainly that is three passes over the row. The "
              "ladder makes the reductions parallel and cheap first, and then takes the passes away.",
     .module = "softmax_rungs",
-    .shape = "MxN",
+    MATRIX_JOB,
     .size = {4096, 4096},
     .small = {29, 1028},
-    .dtypes = {SOL_FP32},
-    .rungs = rungs,
-    .rung_count = (int)SOL_COUNT(rungs),
+    LADDER_RUNGS(rungs),
     .accept = accept,
-    .buffers = matrix_buffers,
-    .bytes = matrix_bytes,
     .expect = expect,
     .unit = matrix_row,
     .slack = 192, // the atomics' sum has 256 summands one after another; __expf is off by some units, too

@@ -41,8 +41,8 @@ static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count
 }
 
 static SolStatus tiles(const LadderCall *call, const char *kernel, int64_t tall, SolError *err) {
-  StencilRung p = {.y = (float *)(uintptr_t)call->at[Y],
-                   .x = (const float *)(uintptr_t)call->at[X],
+  StencilRung p = {.y = ladder_at(call, Y),
+                   .x = ladder_at(call, X),
                    .m = (int32_t)call->c.dim[0],
                    .n = (int32_t)call->c.dim[1],
                    .centre = centre};
@@ -63,8 +63,8 @@ static SolStatus registers(const LadderCall *call, SolError *err) {
 }
 
 static SolStatus library(const LadderCall *call, SolError *err) {
-  SolStencil a = {.y = (void *)(uintptr_t)call->at[Y],
-                  .x = (const void *)(uintptr_t)call->at[X],
+  SolStencil a = {.y = ladder_at(call, Y),
+                  .x = ladder_at(call, X),
                   .m = call->c.dim[0],
                   .n = call->c.dim[1],
                   .dtype = SOL_FP32,
@@ -99,10 +99,8 @@ static const LadderRung rungs[] = {
      .change =
          "sol_stencil: no tile: a thread reads all its neighbours by vectors, four columns of several rows",
      .why = "What neighbours read as well is in L1 by then, which is as near as shared memory and needs no "
-            "barrier "
-            "and no second copy; a row that comes adds to every sum that it has a part in. It takes every "
-            "radius "
-            "up to eight, rows of any length and three types.",
+            "barrier and no second copy; a row that comes adds to every sum that it has a part in. It takes "
+            "every radius up to eight, rows of any length and three types.",
      .story = LADDER_FASTER,
      .go = library},
 };
@@ -116,15 +114,11 @@ const Ladder ladder_stencil = {
         "reading it once from DRAM is easy, the cache sees to it. The ladder is about what happens "
         "after that: how often it is read from what is near, and how near that is.",
     .module = "stencil_rungs",
-    .shape = "MxN",
+    MATRIX_JOB,
     .size = {4096, 4096},
     .small = {77, 131},
-    .dtypes = {SOL_FP32},
-    .rungs = rungs,
-    .rung_count = (int)SOL_COUNT(rungs),
+    LADDER_RUNGS(rungs),
     .accept = accept,
-    .buffers = matrix_buffers,
-    .bytes = matrix_bytes,
     .expect = expect,
     .slack = 64,
 };

@@ -18,10 +18,8 @@ static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count
 }
 
 static TransposeRung params(const LadderCall *call) {
-  return (TransposeRung){.y = (float *)(uintptr_t)call->at[Y],
-                         .x = (const float *)(uintptr_t)call->at[X],
-                         .m = call->c.dim[0],
-                         .n = call->c.dim[1]};
+  return (TransposeRung){
+      .y = ladder_at(call, Y), .x = ladder_at(call, X), .m = call->c.dim[0], .n = call->c.dim[1]};
 }
 
 static SolStatus tiles_of_32(const LadderCall *call, SolError *err) {
@@ -41,8 +39,8 @@ static SolStatus vectorised(const LadderCall *call, SolError *err) {
 }
 
 static SolStatus library(const LadderCall *call, SolError *err) {
-  SolTranspose a = {.y = (void *)(uintptr_t)call->at[Y],
-                    .x = (const void *)(uintptr_t)call->at[X],
+  SolTranspose a = {.y = ladder_at(call, Y),
+                    .x = ladder_at(call, X),
                     .m = call->c.dim[0],
                     .n = call->c.dim[1],
                     .dtype = SOL_FP32};
@@ -54,8 +52,7 @@ static const LadderRung rungs[] = {
      .change = "a thread an element: rows of x are read, columns of y are written",
      .why =
          "The loads of a warp are neighbours and make 4 sectors. Its stores lie a whole row of y apart and "
-         "make 32, "
-         "of which 4 bytes each are written: eight times the sectors that the data fills.",
+         "make 32, of which 4 bytes each are written: eight times the sectors that the data fills.",
      .go = tiles_of_32,
      .kernel = "transpose_naive"},
     {.name = "tile",
@@ -83,15 +80,13 @@ static const LadderRung rungs[] = {
     {.name = "vectorised",
      .change = "16 bytes an access, tiles of 64 x 64, patches of 4 x 4 turned in registers",
      .why = "A quarter of the memory instructions for the same bytes, four loads in flight in each thread, "
-            "and 256 "
-            "bytes of each row a block: fewer, longer pieces for L2 and DRAM.",
+            "and 256 bytes of each row a block: fewer, longer pieces for L2 and DRAM.",
      .story = LADDER_FASTER,
      .go = vectorised},
     {.name = "library",
      .change = "sol_transpose: the same kind of tile, a grid that walks down y's rows, a prefetch ahead",
      .why = "Blocks that run at the same time write neighbouring pieces of the same rows of y, and the tile "
-            "that "
-            "comes next is on its way into L2 before its block starts.",
+            "that comes next is on its way into L2 before its block starts.",
      .story = LADDER_FASTER,
      .go = library},
 };
@@ -100,20 +95,15 @@ const Ladder ladder_transpose = {
     .name = "transpose",
     .title = "Transposing a matrix",
     .about =
-        "y = x transposed: every element is read once and written once, and no arithmetic is done. What "
-        "it takes "
-        "is decided by how the lanes of a warp lie in memory, on both sides at once. Reading rows means "
-        "writing columns; a tile in shared memory turns one into the other, and then the banks of shared "
-        "memory are what the lanes collide in.",
+        "y = x transposed: every element is read once and written once, and no arithmetic is done. What it "
+        "takes is decided by how the lanes of a warp lie in memory, on both sides at once. Reading rows "
+        "means writing columns; a tile in shared memory turns one into the other, and then the banks of "
+        "shared memory are what the lanes collide in.",
     .module = "transpose_rungs",
-    .shape = "MxN",
+    MATRIX_JOB,
     .size = {4096, 4096},
     .small = {100, 260},
-    .dtypes = {SOL_FP32},
-    .rungs = rungs,
-    .rung_count = (int)SOL_COUNT(rungs),
+    LADDER_RUNGS(rungs),
     .accept = accept,
-    .buffers = matrix_buffers,
-    .bytes = matrix_bytes,
     .expect = expect,
 };

@@ -84,12 +84,9 @@ const Ladder ladder_block_size = {
     .size = {1 << 25},
     .small = {10007},
     .dtypes = {SOL_FP32},
-    .rungs = sizes,
-    .rung_count = (int)SOL_COUNT(sizes),
+    LADDER_RUNGS(sizes),
     .accept = accept,
-    .buffers = buffers,
-    .bytes = bytes,
-    .expect = expect,
+    LADDER_OWN_JOB,
 };
 
 #define WARPS(count) .name = #count, .x = (count), .go = by_warps
@@ -123,12 +120,9 @@ const Ladder ladder_occupancy = {
     .size = {1 << 25},
     .small = {10007},
     .dtypes = {SOL_FP32},
-    .rungs = occupancies,
-    .rung_count = (int)SOL_COUNT(occupancies),
+    LADDER_RUNGS(occupancies),
     .accept = accept,
-    .buffers = buffers,
-    .bytes = bytes,
-    .expect = expect,
+    LADDER_OWN_JOB,
 };
 
 // ---- grid size and tail ----
@@ -211,8 +205,7 @@ const Ladder ladder_tail = {
     .size = {529},
     .small = {3},
     .dtypes = {SOL_FP32},
-    .rungs = tails,
-    .rung_count = (int)SOL_COUNT(tails),
+    LADDER_RUNGS(tails),
     .accept = tail_accept,
     .buffers = tail_buffers,
     .bytes = tail_bytes,

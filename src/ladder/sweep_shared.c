@@ -80,10 +80,7 @@ const Ladder ladder_shared_stride = {
     .size = {1056},
     .small = {3},
     .dtypes = {SOL_FP32},
-    .rungs = rungs,
-    .rung_count = (int)SOL_COUNT(rungs),
+    LADDER_RUNGS(rungs),
     .accept = accept,
-    .buffers = buffers,
-    .bytes = bytes,
-    .expect = expect,
+    LADDER_OWN_JOB,
 };

@@ -89,10 +89,7 @@ const Ladder ladder_stride = {
     .size = {1 << 23},
     .small = {9001},
     .dtypes = {SOL_FP32},
-    .rungs = rungs,
-    .rung_count = (int)SOL_COUNT(rungs),
+    LADDER_RUNGS(rungs),
     .accept = accept,
-    .buffers = buffers,
-    .bytes = bytes,
-    .expect = expect,
+    LADDER_OWN_JOB,
 };

@@ -11,16 +11,8 @@ static const char *const names[] = {
 };
 
 static SolStatus load(CeilingRun *r, SolDriverModule **module, SolError *err) {
-  for (int i = 0; i < ops_image_count; i++) {
-    const OpsImage *image = &ops_images[i];
-    if (strcmp(image->name, "ceilings") != 0) continue;
-    if (!sol_driver_emu(r->driver)) return sol_driver_load_image(r->driver, image->fat, module, err);
-    bool new = r->info.cc >= 90;
-    const char *text = new ? image->ptx90 : image->ptx75, *end = new ? image->ptx90_end : image->ptx75_end;
-    SolPtxSource source = {"ceilings", text, (size_t)(end - text)};
-    return sol_driver_load(r->driver, &source, 1, module, err);
-  }
-  return sol_fail(err, SOL_ERR_UNSUPPORTED, "this build has no kernels (it was built without nvcc)");
+  const OpsImage *image = ops_image_find(ops_images, ops_image_count, "ceilings", err);
+  return image ? ops_image_load(image, r->driver, r->info.cc, module, err) : SOL_ERR_UNSUPPORTED;
 }
 
 static SolStatus take_memory(CeilingRun *r, uint64_t bytes, SolError *err) {

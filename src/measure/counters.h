@@ -2,8 +2,9 @@
 // every pass that the metrics need; what it wrote is put back in between. CUPTI is loaded at run time.
 //
 //   Counters *c;
-//   counters_open(&(CountersOptions){.metrics = names, .metric_count = 3, .most_launches = 8}, &c, NULL,
-//   &err); counters_start(c, &err);
+//   CountersOptions options = {.metrics = names, .metric_count = 3, .most_launches = 8};
+//   counters_open(&options, &c, NULL, &err);
+//   counters_start(c, &err);
 //   ... launches ...
 //   counters_stop(c, &launches, &err);
 //   counters_values(c, 0, values, &err);    // of the first launch, by metric

@@ -5,20 +5,18 @@
 // - 32 banks of 4 bytes. Up to 4 bytes a lane, passes = the most distinct 4-byte words that fall in one bank.
 //   Lanes in one word share a pass, stores too, whatever bytes of it they touch.
 // - 8 bytes a lane: two half-warps, each counted so, then added; 16 bytes: four quarter-warps. A group
-// without an
-//   active lane takes none. (32 bytes: eight groups; no such instruction exists, so nothing was measured.)
+//   without an active lane takes none. (32 bytes: eight groups; no such instruction exists, so nothing was
+//   measured.)
 // - Loads of 8 and 16 bytes merge two neighbouring groups into one where, over the whole warp, either every
-// active
-//   lane i reads the address of lane i^1, or every one that of lane i^2; inactive partners do not matter.
-//   Stores never merge. (An H200's data-pipe counter agrees on 208 of 208 drawn cases. ncu's per-instruction
-//   counter, smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld, differs from it on 30 of them, none
-//   of them plain.)
+//   active lane i reads the address of lane i^1, or every one that of lane i^2; inactive partners do not
+//   matter. Stores never merge. (An H200's data-pipe counter agrees on 208 of 208 drawn cases. ncu's
+//   per-instruction counter, smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld, differs from it on
+//   30 of them, none of them plain.)
 // - Atomics do not share a pass: passes = the most active lanes in one bank. An increment by a constant whose
 //   result is not used does share (the machine has an instruction for it); compare-and-swap takes twice as
 //   many.
 // - An addition of floats is a loop of load and compare-and-swap, in which one lane per bank and turn, the
-// lowest,
-//   gets through. Atomics wider than 4 bytes were not measured: groups as for stores.
+//   lowest, gets through. Atomics wider than 4 bytes were not measured: groups as for stores.
 // The ideal is the fewest passes that the same distinct words could take: ceil(distinct words / 32).
 #ifndef SOL_MEM_BANKS_H
 #define SOL_MEM_BANKS_H

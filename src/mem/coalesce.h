@@ -3,8 +3,8 @@
 // Assumptions, each with a test in tests/test_mem_coalesce.c:
 // - A request is one warp-level memory instruction with at least one active lane; without one it is nothing.
 // - Memory comes in sectors of 32 bytes and lines of 128. A request's sectors are the distinct ones its
-// active
-//   lanes touch, at any width and alignment, in any order of lanes; two lanes in one sector count it once.
+//   active lanes touch, at any width and alignment, in any order of lanes; two lanes in one sector count it
+//   once.
 // - The ideal is the fewest sectors that the same distinct bytes could fill: ceil(distinct bytes / 32).
 // The first two are what an H200 counts (tests/data/h200-global-sectors.csv).
 #ifndef SOL_MEM_COALESCE_H

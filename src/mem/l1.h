@@ -3,21 +3,18 @@
 // Assumptions, each with a test in tests/test_mem_cache.c and, unless marked *, seen on an H200
 // (docs/memory-model.md):
 // - Lines of 128 bytes in sectors of 32. A load that misses brings the missing sectors, not the line. A
-// sector
-//   that another warp's load has asked for already counts as a hit.
+//   sector that another warp's load has asked for already counts as a hit.
 // - Stores write through to L2, all of them, and also stay in L1: they allocate, byte by byte. A later load
-// hits
-//   where all the bytes it wants of a sector are there; else it brings the sector. Local memory is treated
-//   alike.
+//   hits where all the bytes it wants of a sector are there; else it brings the sector. Local memory is
+//   treated alike.
 // - Atomics and reductions act in L2 and drop the line, all of it, from L1.
 // - ld.cg, .cv, .volatile and .relaxed or .acquire at gpu scope or wider read L2 and drop the line. ld.lu and
 //   .L1::no_allocate hit if the line is there but bring nothing in. ld.ca, .cs, .nc and plain loads hit and
 //   allocate. All stores are alike, whatever their cache hint.
 // - A fence, or a load that acquires, at gpu scope or wider empties L1: sol_l1_empty. At cta scope nothing
-// happens.
-// - Capacity is what shared memory leaves; stores take room like loads. * Replacement is exact LRU in sets of
-// up
-//   to 16 lines, found by hash. (The H200's transition is softer than LRU's, at the same size.)
+//   happens.
+// - Capacity is what shared memory leaves; stores take room like loads. * Replacement is exact LRU in sets
+//   of up to 16 lines, found by hash. (The H200's transition is softer than LRU's, at the same size.)
 // - * L1 starts a launch empty and is kept from block to block.
 #ifndef SOL_MEM_L1_H
 #define SOL_MEM_L1_H

@@ -3,22 +3,18 @@
 // Assumptions, each with a test in tests/test_mem_cache.c; tests/test_mem_dram.c sets the whole beside the
 // counters:
 // - Lines of 128 bytes in sectors of 32; exact LRU in sets of up to 16 lines, found by hash.
-// - A read miss brings, of each aligned 64-byte half of the line that it misses in, the sectors that are not
-// there,
-//   and they stay. An atomic that misses does so in half of the lines (by hash), in the others it brings its
-//   own sectors alone: the H200 reads 48 bytes on average.
+// - A read miss brings, of each aligned 64-byte half of the line that it misses in, the sectors that are
+//   not there, and they stay. An atomic that misses does so in half of the lines (by hash), in the others
+//   it brings its own sectors alone: the H200 reads 48 bytes on average.
 // - Writes allocate and read nothing: L2 knows which bytes of a sector were written. A sector becomes whole
-// when all
-//   its bytes were written, or when a read or an atomic wants it, which costs the sector's 32 bytes from
-//   DRAM.
-// - Dirty sectors are written back, 32 bytes each, when their line is evicted; a sector still partial is read
-// first.
-//   What is dirty at the end of a launch stays in L2 and has not been written: sol_l2_dirty_bytes tells how
-//   much.
+//   when all its bytes were written, or when a read or an atomic wants it, which costs the sector's 32
+//   bytes from DRAM.
+// - Dirty sectors are written back, 32 bytes each, when their line is evicted; a sector still partial is
+//   read first. What is dirty at the end of a launch stays in L2 and has not been written:
+//   sol_l2_dirty_bytes tells how much.
 // - Of its size 75 % act as capacity (an H200 keeps part of the data in both halves of its L2), 43 % may be
-// dirty
-//   (then the set's oldest dirty line is written back and stays, clean), and 11 % of its lines may be partly
-//   written (then the oldest of them is completed from DRAM and written back, and stays).
+//   dirty (then the set's oldest dirty line is written back and stays, clean), and 11 % of its lines may be
+//   partly written (then the oldest of them is completed from DRAM and written back, and stays).
 // - Cache and eviction hints change nothing here; a copy with streaming hints moved the same bytes.
 #ifndef SOL_MEM_L2_H
 #define SOL_MEM_L2_H

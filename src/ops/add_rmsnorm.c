@@ -36,47 +36,14 @@ static bool make(const OpsCase *c, void *args) {
 
 static int views(const void *args, OpsView *v) {
   const SolAddRmsnorm *a = args;
-  v[0] = (OpsView){.name = "y",
-                   .field = offsetof(SolAddRmsnorm, y),
-                   .at = a->y,
-                   .dtype = out_of(a),
-                   .role = OPS_OUT,
-                   .rows = a->m,
-                   .cols = a->n,
-                   .stride = a->y_stride,
-                   .alias = out_of(a) == a->dtype ? 2 : 0};
-  v[1] = (OpsView){.name = "x",
-                   .field = offsetof(SolAddRmsnorm, x),
-                   .at = a->x,
-                   .dtype = a->dtype,
-                   .rows = a->m,
-                   .cols = a->n,
-                   .stride = a->x_stride};
-  v[2] = (OpsView){.name = "residual",
-                   .field = offsetof(SolAddRmsnorm, residual),
-                   .at = a->residual,
-                   .dtype = a->dtype,
-                   .role = a->residual_out ? OPS_IN : OPS_INOUT,
-                   .rows = a->m,
-                   .cols = a->n,
-                   .stride = a->residual_stride};
-  v[3] = (OpsView){.name = "residual_out",
-                   .field = offsetof(SolAddRmsnorm, residual_out),
-                   .at = a->residual_out,
-                   .dtype = a->dtype,
-                   .role = OPS_OUT,
-                   .optional = true,
-                   .rows = a->m,
-                   .cols = a->n,
-                   .stride = a->residual_out_stride,
-                   .alias = 3};
-  v[4] = (OpsView){.name = "weight",
-                   .field = offsetof(SolAddRmsnorm, weight),
-                   .at = a->weight,
-                   .dtype = weight_of(a),
-                   .optional = true,
-                   .rows = 1,
-                   .cols = a->n};
+  v[0] = OPS_VIEW(SolAddRmsnorm, y, .dtype = out_of(a), .role = OPS_OUT, .rows = a->m, .cols = a->n,
+                  .stride = a->y_stride, .alias = out_of(a) == a->dtype ? 2 : 0);
+  v[1] = OPS_VIEW(SolAddRmsnorm, x, .dtype = a->dtype, .rows = a->m, .cols = a->n, .stride = a->x_stride);
+  v[2] = OPS_VIEW(SolAddRmsnorm, residual, .dtype = a->dtype, .role = a->residual_out ? OPS_IN : OPS_INOUT,
+                  .rows = a->m, .cols = a->n, .stride = a->residual_stride);
+  v[3] = OPS_VIEW(SolAddRmsnorm, residual_out, .dtype = a->dtype, .role = OPS_OUT, .optional = true,
+                  .rows = a->m, .cols = a->n, .stride = a->residual_out_stride, .alias = 3);
+  v[4] = OPS_VIEW(SolAddRmsnorm, weight, .dtype = weight_of(a), .optional = true, .rows = 1, .cols = a->n);
   return 5;
 }
 
@@ -175,28 +142,11 @@ const OpsDef ops_add_rmsnorm = {
     .args_bytes = sizeof(SolAddRmsnorm),
     .options = (int)SOL_COUNT(option_names),
     .option_names = option_names,
-    .make = make,
-    .views = views,
-    .check = check,
-    .cpu = cpu,
-    .launch = launch,
-    .reference = reference,
-    .cost = cost,
+    OPS_OWN_FUNCTIONS,
     .slack = 24,
-    .shapes = norm_shapes,
-    .shape_count = NORM_SHAPES,
-    .bench = norm_bench,
-    .bench_count = NORM_BENCH,
+    OPS_CASES(norm_shapes, ops_row_bench),
     .module = "add_rmsnorm",
     .kernels = kernel_names,
     .kernel_count = (int)SOL_COUNT(kernel_names),
     .shared = norm_shared,
 };
-
-SolStatus sol_add_rmsnorm(SolContext *context, const SolAddRmsnorm *args, SolStream stream) {
-  return ops_call(context, &ops_add_rmsnorm, args, stream);
-}
-
-SolStatus sol_add_rmsnorm_cost(const SolAddRmsnorm *args, SolCost *out, SolError *err) {
-  return ops_cost(&ops_add_rmsnorm, args, out, err);
-}

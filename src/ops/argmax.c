@@ -25,9 +25,8 @@ static bool make(const OpsCase *c, void *args) {
 
 static int views(const void *args, OpsView *v) {
   const SolArgmax *a = args;
-  v[0] = (OpsView){"y", offsetof(SolArgmax, y), a->y, id_of(a), OPS_OUT, .rows = 1, .cols = a->n ? a->m : 0};
-  v[1] = (OpsView){"x",    offsetof(SolArgmax, x), a->x,         a->dtype,
-                   OPS_IN, .rows = a->m,           .cols = a->n, .stride = a->x_stride};
+  v[0] = OPS_VIEW(SolArgmax, y, id_of(a), OPS_OUT, .rows = 1, .cols = a->n ? a->m : 0);
+  v[1] = OPS_VIEW(SolArgmax, x, a->dtype, OPS_IN, .rows = a->m, .cols = a->n, .stride = a->x_stride);
   return 2;
 }
 
@@ -124,26 +123,9 @@ const OpsDef ops_argmax = {
     .name = "argmax",
     .shape = "MxN",
     .args_bytes = sizeof(SolArgmax),
-    .make = make,
-    .views = views,
-    .check = check,
-    .cpu = cpu,
-    .launch = launch,
-    .reference = reference,
-    .cost = cost,
-    .shapes = shapes,
-    .shape_count = (int)SOL_COUNT(shapes),
-    .bench = bench,
-    .bench_count = (int)SOL_COUNT(bench),
+    OPS_OWN_FUNCTIONS,
+    OPS_CASES(shapes, bench),
     .module = "argmax",
     .kernels = kernel_names,
     .kernel_count = SPAN_KERNELS,
 };
-
-SolStatus sol_argmax(SolContext *context, const SolArgmax *args, SolStream stream) {
-  return ops_call(context, &ops_argmax, args, stream);
-}
-
-SolStatus sol_argmax_cost(const SolArgmax *args, SolCost *out, SolError *err) {
-  return ops_cost(&ops_argmax, args, out, err);
-}

@@ -57,27 +57,10 @@ const OpsDef ops_bias_relu_scale = {
     .args_bytes = sizeof(SolBias),
     .options = COLUMNS_OPTIONS,
     .option_names = columns_options,
-    .make = make,
-    .views = views,
-    .check = check,
-    .cpu = cpu,
-    .launch = launch,
-    .reference = reference,
-    .cost = cost,
+    OPS_OWN_FUNCTIONS,
     .slack = 2,
-    .shapes = columns_shapes,
-    .shape_count = COLUMNS_SHAPES,
-    .bench = columns_bench,
-    .bench_count = COLUMNS_BENCH,
+    OPS_CASES(columns_shapes, ops_row_bench),
     .module = "bias_relu_scale",
     .kernels = kernel_names,
     .kernel_count = COLUMNS_KERNELS,
 };
-
-SolStatus sol_bias_relu_scale(SolContext *context, const SolBias *args, SolStream stream) {
-  return ops_call(context, &ops_bias_relu_scale, args, stream);
-}
-
-SolStatus sol_bias_relu_scale_cost(const SolBias *args, SolCost *out, SolError *err) {
-  return ops_cost(&ops_bias_relu_scale, args, out, err);
-}

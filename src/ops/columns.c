@@ -42,17 +42,9 @@ bool bias_make(const OpsCase *c, float scale, SolBias *a) {
 int columns_views(const Columns *a, OpsView *v) {
   _Static_assert(offsetof(SolBias, y) == offsetof(SolScaleColumns, y), "y lies elsewhere");
   _Static_assert(offsetof(SolBias, x) == offsetof(SolScaleColumns, x), "x lies elsewhere");
-  v[0] = (OpsView){"y",
-                   offsetof(SolBias, y),
-                   a->y,
-                   out_of(a),
-                   OPS_OUT,
-                   .rows = a->m,
-                   .cols = a->n,
-                   .stride = a->y_stride,
-                   .alias = a->dtype == out_of(a) ? 2 : 0};
-  v[1] = (OpsView){"x",    offsetof(SolBias, x), a->x,         a->dtype,
-                   OPS_IN, .rows = a->m,         .cols = a->n, .stride = a->x_stride};
+  v[0] = OPS_VIEW(SolBias, y, out_of(a), OPS_OUT, .rows = a->m, .cols = a->n, .stride = a->y_stride,
+                  .alias = a->dtype == out_of(a) ? 2 : 0);
+  v[1] = OPS_VIEW(SolBias, x, a->dtype, OPS_IN, .rows = a->m, .cols = a->n, .stride = a->x_stride);
   v[2] = (OpsView){a->vector_name, a->vector_field, a->vector,    weight_of(a),
                    OPS_IN,         .rows = 1,       .cols = a->n, .optional = a->vector_optional};
   return 3;
@@ -185,7 +177,3 @@ const char *const columns_options[COLUMNS_OPTIONS] = {"", "two strides"};
 const int64_t columns_shapes[COLUMNS_SHAPES][4] = {
     {1, 1},   {5, 1},    {5, 2},    {3, 3},    {40, 7},   {33, 31},   {7, 128}, {300, 9},
     {2, 769}, {3, 1023}, {4, 4096}, {2, 5125}, {1, 8191}, {1, 65536}, {0, 64},  {3, 0}};
-const int64_t columns_bench[COLUMNS_BENCH][4] = {{1, 4096},     {8, 4096},     {64, 8192},    {256, 5120},
-                                                 {512, 4096},   {2048, 4096},  {8192, 4096},  {16384, 8192},
-                                                 {32768, 1024}, {262144, 128}, {4096, 16384}, {2048, 65536},
-                                                 {512, 131072}, {3001, 5125},  {1000, 769}};

@@ -33,10 +33,10 @@ void columns_reference(const Columns *a, double *const *at, ColumnsReference *f,
 SolStatus columns_cost(const Columns *a, const char *op, SolOpArgs *args, SolError *err);
 
 // Kernels of one operation, those of kernels/columns.def.
-enum { COLUMNS_KERNELS = 13, COLUMNS_OPTIONS = 2, COLUMNS_SHAPES = 16, COLUMNS_BENCH = 15 };
+enum { COLUMNS_KERNELS = 13, COLUMNS_OPTIONS = 2, COLUMNS_SHAPES = 16 };
 
 // Option 1: where rows have a stride, y's is not x's.
 extern const char *const columns_options[COLUMNS_OPTIONS];
-extern const int64_t columns_shapes[COLUMNS_SHAPES][4], columns_bench[COLUMNS_BENCH][4];
+extern const int64_t columns_shapes[COLUMNS_SHAPES][4];
 
 #endif

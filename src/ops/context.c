@@ -10,7 +10,7 @@
 static const char *const backend_names[] = {"auto", "cpu", "emu", "cuda"};
 
 const OpsDef *const ops_defs[OPS_COUNT] = {
-#define OP(name) &ops_##name,
+#define OP(name, Args) &ops_##name,
 #include "ops/operations.def"
 };
 
@@ -28,12 +28,6 @@ SolStatus sol_backend_find(const char *name, SolBackend *out, SolError *err) {
   for (int i = 0; i < (int)SOL_COUNT(backend_names); i++)
     if (sol_same_name(name, backend_names[i])) return *out = (SolBackend)i, SOL_OK;
   return sol_fail_unknown(err, "backend", name, backend_at, NULL, (int)SOL_COUNT(backend_names));
-}
-
-static const OpsImage *find_image(const char *module) {
-  for (int i = 0; i < ops_image_count; i++)
-    if (!strcmp(ops_images[i].name, module)) return &ops_images[i];
-  return NULL;
 }
 
 // Addresses of definitions are at least a definition apart: dividing by its size gives a place in the table
@@ -62,16 +56,8 @@ static SolStatus load_module(SolContext *ctx, int op, SolError *err) {
   for (int other = 0; other < OPS_COUNT; other++)
     if (ctx->modules[other] && !strcmp(ops_defs[other]->module, def->module))
       return ctx->modules[op] = ctx->modules[other], SOL_OK;
-  const OpsImage *image = find_image(def->module);
-  if (!image)
-    return sol_fail(err, SOL_ERR_UNSUPPORTED, "this build has no kernels for %s (it was built without nvcc)",
-                    def->name);
-  if (ctx->backend == SOL_BACKEND_CUDA)
-    return sol_driver_load_image(ctx->driver, image->fat, &ctx->modules[op], err);
-  const char *text = ctx->cc >= 90 ? image->ptx90 : image->ptx75;
-  const char *end = ctx->cc >= 90 ? image->ptx90_end : image->ptx75_end;
-  SolPtxSource source = {def->module, text, (size_t)(end - text)};
-  return sol_driver_load(ctx->driver, &source, 1, &ctx->modules[op], err);
+  const OpsImage *image = ops_image_find(ops_images, ops_image_count, def->module, err);
+  return image ? ops_image_load(image, ctx->driver, ctx->cc, &ctx->modules[op], err) : SOL_ERR_UNSUPPORTED;
 }
 
 // NULL where this GPU cannot run it: what needs sm_90, or more shared memory than there is.

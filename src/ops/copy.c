@@ -35,10 +35,8 @@ static bool make(const OpsCase *c, void *args) {
 
 static int views(const void *args, OpsView *v) {
   const SolCopy *a = args;
-  v[0] = (OpsView){"y",     offsetof(SolCopy, y), a->y,         out_of(a),
-                   OPS_OUT, .rows = a->m,         .cols = a->n, .stride = a->y_stride};
-  v[1] = (OpsView){"x",    offsetof(SolCopy, x), a->x,         a->dtype,
-                   OPS_IN, .rows = a->m,         .cols = a->n, .stride = a->x_stride};
+  v[0] = OPS_VIEW(SolCopy, y, out_of(a), OPS_OUT, .rows = a->m, .cols = a->n, .stride = a->y_stride);
+  v[1] = OPS_VIEW(SolCopy, x, a->dtype, OPS_IN, .rows = a->m, .cols = a->n, .stride = a->x_stride);
   return 2;
 }
 
@@ -145,26 +143,9 @@ const OpsDef ops_copy = {
     .name = "copy",
     .shape = "MxN",
     .args_bytes = sizeof(SolCopy),
-    .make = make,
-    .views = views,
-    .check = check,
-    .cpu = cpu,
-    .launch = launch,
-    .reference = reference,
-    .cost = cost,
-    .shapes = ops_row_shapes,
-    .shape_count = OPS_ROW_SHAPES,
-    .bench = bench,
-    .bench_count = (int)SOL_COUNT(bench),
+    OPS_OWN_FUNCTIONS,
+    OPS_CASES(ops_row_shapes, bench),
     .module = "copy",
     .kernels = kernel_names,
     .kernel_count = KERNEL_COUNT,
 };
-
-SolStatus sol_copy(SolContext *context, const SolCopy *args, SolStream stream) {
-  return ops_call(context, &ops_copy, args, stream);
-}
-
-SolStatus sol_copy_cost(const SolCopy *args, SolCost *out, SolError *err) {
-  return ops_cost(&ops_copy, args, out, err);
-}

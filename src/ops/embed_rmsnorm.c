@@ -45,54 +45,17 @@ static bool make(const OpsCase *c, void *args) {
 
 static int views(const void *args, OpsView *v) {
   const SolEmbedRmsnorm *a = args;
-  v[0] = (OpsView){.name = "y",
-                   .field = offsetof(SolEmbedRmsnorm, y),
-                   .at = a->y,
-                   .dtype = out_of(a),
-                   .role = OPS_OUT,
-                   .rows = a->m,
-                   .cols = a->n,
-                   .stride = a->y_stride};
-  v[1] = (OpsView){.name = "embedded",
-                   .field = offsetof(SolEmbedRmsnorm, embedded),
-                   .at = a->embedded,
-                   .dtype = a->dtype,
-                   .role = OPS_OUT,
-                   .optional = true,
-                   .beside = true,
-                   .rows = a->m,
-                   .cols = a->n,
-                   .stride = a->embedded_stride};
-  v[2] = (OpsView){.name = "table",
-                   .field = offsetof(SolEmbedRmsnorm, table),
-                   .at = a->table,
-                   .dtype = a->dtype,
-                   .rows = a->vocab,
-                   .cols = a->n,
-                   .stride = a->table_stride};
-  v[3] = (OpsView){.name = "ids",
-                   .field = offsetof(SolEmbedRmsnorm, ids),
-                   .at = a->ids,
-                   .dtype = id_of(a),
-                   .rows = 1,
-                   .cols = a->m,
-                   .fill = OPS_FILL_IDS,
-                   .limit = a->vocab};
-  v[4] = (OpsView){.name = "weight",
-                   .field = offsetof(SolEmbedRmsnorm, weight),
-                   .at = a->weight,
-                   .dtype = weight_of(a),
-                   .optional = true,
-                   .rows = 1,
-                   .cols = a->n};
+  v[0] = OPS_VIEW(SolEmbedRmsnorm, y, .dtype = out_of(a), .role = OPS_OUT, .rows = a->m, .cols = a->n,
+                  .stride = a->y_stride);
+  v[1] = OPS_VIEW(SolEmbedRmsnorm, embedded, .dtype = a->dtype, .role = OPS_OUT, .optional = true,
+                  .beside = true, .rows = a->m, .cols = a->n, .stride = a->embedded_stride);
+  v[2] = OPS_VIEW(SolEmbedRmsnorm, table, .dtype = a->dtype, .rows = a->vocab, .cols = a->n,
+                  .stride = a->table_stride);
+  v[3] = OPS_VIEW(SolEmbedRmsnorm, ids, .dtype = id_of(a), .rows = 1, .cols = a->m, .fill = OPS_FILL_IDS,
+                  .limit = a->vocab);
+  v[4] = OPS_VIEW(SolEmbedRmsnorm, weight, .dtype = weight_of(a), .optional = true, .rows = 1, .cols = a->n);
   if (a->bad_id != SOL_BAD_ID_FLAG) return 5;
-  v[5] = (OpsView){.name = "bad",
-                   .field = offsetof(SolEmbedRmsnorm, bad),
-                   .at = a->bad,
-                   .dtype = SOL_INT32,
-                   .role = OPS_INOUT,
-                   .rows = 1,
-                   .cols = 1};
+  v[5] = OPS_VIEW(SolEmbedRmsnorm, bad, .dtype = SOL_INT32, .role = OPS_INOUT, .rows = 1, .cols = 1);
   return 6;
 }
 
@@ -206,28 +169,11 @@ const OpsDef ops_embed_rmsnorm = {
     .args_bytes = sizeof(SolEmbedRmsnorm),
     .options = (int)SOL_COUNT(option_names),
     .option_names = option_names,
-    .make = make,
-    .views = views,
-    .check = check,
-    .cpu = cpu,
-    .launch = launch,
-    .reference = reference,
-    .cost = cost,
+    OPS_OWN_FUNCTIONS,
     .slack = 24,
-    .shapes = norm_shapes,
-    .shape_count = NORM_SHAPES,
-    .bench = bench,
-    .bench_count = (int)SOL_COUNT(bench),
+    OPS_CASES(norm_shapes, bench),
     .module = "embed_rmsnorm",
     .kernels = kernel_names,
     .kernel_count = (int)SOL_COUNT(kernel_names),
     .shared = norm_shared,
 };
-
-SolStatus sol_embed_rmsnorm(SolContext *context, const SolEmbedRmsnorm *args, SolStream stream) {
-  return ops_call(context, &ops_embed_rmsnorm, args, stream);
-}
-
-SolStatus sol_embed_rmsnorm_cost(const SolEmbedRmsnorm *args, SolCost *out, SolError *err) {
-  return ops_cost(&ops_embed_rmsnorm, args, out, err);
-}

@@ -166,23 +166,15 @@ static bool make(const OpsCase *c, void *args) {
 
 static int views(const void *args, OpsView *v) {
   const SolEmbedding *a = args;
-  v[0] = (OpsView){
-      "y",          offsetof(SolEmbedding, y), a->y, ops_or(a->out_dtype, a->dtype), OPS_OUT, .rows = a->m,
-      .cols = a->n, .stride = a->y_stride};
-  v[1] = (OpsView){"table",      offsetof(SolEmbedding, table), a->table, a->dtype, OPS_IN, .rows = a->vocab,
-                   .cols = a->n, .stride = a->table_stride};
-  v[2] = (OpsView){"ids",
-                   offsetof(SolEmbedding, ids),
-                   a->ids,
-                   ops_or(a->id_dtype, SOL_INT32),
-                   OPS_IN,
-                   .rows = 1,
-                   .cols = a->m,
-                   .fill = OPS_FILL_IDS,
-                   .limit = a->vocab};
+  v[0] = OPS_VIEW(SolEmbedding, y, ops_or(a->out_dtype, a->dtype), OPS_OUT, .rows = a->m, .cols = a->n,
+                  .stride = a->y_stride);
+  v[1] = OPS_VIEW(SolEmbedding, table, a->dtype, OPS_IN, .rows = a->vocab, .cols = a->n,
+                  .stride = a->table_stride);
+  v[2] = OPS_VIEW(SolEmbedding, ids, ops_or(a->id_dtype, SOL_INT32), OPS_IN, .rows = 1, .cols = a->m,
+                  .fill = OPS_FILL_IDS, .limit = a->vocab);
   if (a->bad_id != SOL_BAD_ID_FLAG) return 3;
-  v[3] = (OpsView){"bad",     offsetof(SolEmbedding, bad), a->bad,    SOL_INT32, OPS_INOUT, .rows = 1,
-                   .cols = 1, .fill = OPS_FILL_IDS,        .limit = 1};
+  v[3] = OPS_VIEW(SolEmbedding, bad, SOL_INT32, OPS_INOUT, .rows = 1, .cols = 1, .fill = OPS_FILL_IDS,
+                  .limit = 1);
   return 4;
 }
 
@@ -242,26 +234,9 @@ const OpsDef ops_embedding = {
     .args_bytes = sizeof(SolEmbedding),
     .options = (int)SOL_COUNT(option_names),
     .option_names = option_names,
-    .make = make,
-    .views = views,
-    .check = check,
-    .cpu = cpu,
-    .launch = launch,
-    .reference = reference,
-    .cost = cost,
-    .shapes = shapes,
-    .shape_count = (int)SOL_COUNT(shapes),
-    .bench = bench,
-    .bench_count = (int)SOL_COUNT(bench),
+    OPS_OWN_FUNCTIONS,
+    OPS_CASES(shapes, bench),
     .module = "embedding",
     .kernels = embedding_kernels,
     .kernel_count = EMBEDDING_KERNELS,
 };
-
-SolStatus sol_embedding(SolContext *context, const SolEmbedding *args, SolStream stream) {
-  return ops_call(context, &ops_embedding, args, stream);
-}
-
-SolStatus sol_embedding_cost(const SolEmbedding *args, SolCost *out, SolError *err) {
-  return ops_cost(&ops_embedding, args, out, err);
-}

@@ -40,18 +40,15 @@ static bool make(const OpsCase *c, void *args) {
 static int views(const void *args, OpsView *v) {
   const SolGather *a = args;
   SolDtype ids = ops_or(a->id_dtype, SOL_INT32);
-  v[0] = (OpsView){"y",     offsetof(SolGather, y), a->y,         a->dtype,
-                   OPS_OUT, .rows = a->m,           .cols = a->n, .stride = a->y_stride};
-  v[1] = (OpsView){"x",    offsetof(SolGather, x), a->x,         a->dtype,
-                   OPS_IN, .rows = a->rows,        .cols = a->n, .stride = a->x_stride};
-  v[2] = (OpsView){"ids",        offsetof(SolGather, ids), a->ids,          ids, OPS_IN, .rows = 1,
-                   .cols = a->m, .fill = OPS_FILL_IDS,     .limit = a->rows};
-  v[3] = (OpsView){
-      "order",      offsetof(SolGather, order), a->order,     ids, OPS_IN, .optional = true, .rows = 1,
-      .cols = a->m, .fill = OPS_FILL_ORDER,     .limit = a->m};
+  v[0] = OPS_VIEW(SolGather, y, a->dtype, OPS_OUT, .rows = a->m, .cols = a->n, .stride = a->y_stride);
+  v[1] = OPS_VIEW(SolGather, x, a->dtype, OPS_IN, .rows = a->rows, .cols = a->n, .stride = a->x_stride);
+  v[2] =
+      OPS_VIEW(SolGather, ids, ids, OPS_IN, .rows = 1, .cols = a->m, .fill = OPS_FILL_IDS, .limit = a->rows);
+  v[3] = OPS_VIEW(SolGather, order, ids, OPS_IN, .optional = true, .rows = 1, .cols = a->m,
+                  .fill = OPS_FILL_ORDER, .limit = a->m);
   if (a->bad_id != SOL_BAD_ID_FLAG) return 4;
-  v[4] = (OpsView){"bad",     offsetof(SolGather, bad), a->bad,    SOL_INT32, OPS_INOUT, .rows = 1,
-                   .cols = 1, .fill = OPS_FILL_IDS,     .limit = 1};
+  v[4] =
+      OPS_VIEW(SolGather, bad, SOL_INT32, OPS_INOUT, .rows = 1, .cols = 1, .fill = OPS_FILL_IDS, .limit = 1);
   return 5;
 }
 
@@ -100,29 +97,12 @@ const OpsDef ops_gather = {
     .args_bytes = sizeof(SolGather),
     .options = (int)SOL_COUNT(option_names),
     .option_names = option_names,
-    .make = make,
-    .views = views,
-    .check = check,
-    .cpu = cpu,
-    .launch = launch,
-    .reference = reference,
-    .cost = cost,
-    .shapes = shapes,
-    .shape_count = (int)SOL_COUNT(shapes),
-    .bench = bench,
-    .bench_count = (int)SOL_COUNT(bench),
+    OPS_OWN_FUNCTIONS,
+    OPS_CASES(shapes, bench),
     .module = "embedding",
     .kernels = embedding_kernels,
     .kernel_count = EMBEDDING_KERNELS,
 };
-
-SolStatus sol_gather(SolContext *context, const SolGather *args, SolStream stream) {
-  return ops_call(context, &ops_gather, args, stream);
-}
-
-SolStatus sol_gather_cost(const SolGather *args, SolCost *out, SolError *err) {
-  return ops_cost(&ops_gather, args, out, err);
-}
 
 // An array of positions, sorted by the ids they stand for and, among equal ids, by position: no two compare
 // equal, so any sort is stable.

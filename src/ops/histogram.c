@@ -39,10 +39,9 @@ static bool make(const OpsCase *c, void *args) {
 
 static int views(const void *args, OpsView *v) {
   const SolHistogram *a = args;
-  v[0] = (OpsView){
-      "counts",        offsetof(SolHistogram, counts), a->counts,    SOL_INT32, OPS_INOUT, .rows = 1,
-      .cols = a->bins, .fill = OPS_FILL_IDS,           .limit = 1000};
-  v[1] = (OpsView){"x", offsetof(SolHistogram, x), a->x, a->dtype, OPS_IN, .rows = 1, .cols = a->n};
+  v[0] = OPS_VIEW(SolHistogram, counts, SOL_INT32, OPS_INOUT, .rows = 1, .cols = a->bins,
+                  .fill = OPS_FILL_IDS, .limit = 1000);
+  v[1] = OPS_VIEW(SolHistogram, x, a->dtype, OPS_IN, .rows = 1, .cols = a->n);
   if (a->dtype == SOL_INT32) v[1].fill = OPS_FILL_IDS, v[1].limit = a->bins;
   return 2;
 }
@@ -234,27 +233,10 @@ const OpsDef ops_histogram = {
     .args_bytes = sizeof(SolHistogram),
     .options = (int)SOL_COUNT(option_names),
     .option_names = option_names,
-    .make = make,
-    .views = views,
-    .check = check,
-    .cpu = cpu,
-    .launch = launch,
-    .reference = reference,
-    .cost = cost,
-    .shapes = shapes,
-    .shape_count = (int)SOL_COUNT(shapes),
-    .bench = bench,
-    .bench_count = (int)SOL_COUNT(bench),
+    OPS_OWN_FUNCTIONS,
+    OPS_CASES(shapes, bench),
     .module = "histogram",
     .kernels = kernel_names,
     .kernel_count = KERNEL_COUNT,
     .shared = shared_bytes,
 };
-
-SolStatus sol_histogram(SolContext *context, const SolHistogram *args, SolStream stream) {
-  return ops_call(context, &ops_histogram, args, stream);
-}
-
-SolStatus sol_histogram_cost(const SolHistogram *args, SolCost *out, SolError *err) {
-  return ops_cost(&ops_histogram, args, out, err);
-}

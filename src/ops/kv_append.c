@@ -51,18 +51,12 @@ static bool make(const OpsCase *c, void *args) {
 static int views(const void *args, OpsView *v) {
   const SolKvAppend *a = args;
   int64_t wide = ops_times(a->h, a->d), places = ops_times(a->pages, a->page_size);
-  v[0] =
-      (OpsView){"k_cache",   offsetof(SolKvAppend, k_cache), a->k_cache, kv_of(a), OPS_INOUT, .rows = places,
-                .cols = wide};
-  v[1] =
-      (OpsView){"v_cache",   offsetof(SolKvAppend, v_cache), a->v_cache, kv_of(a), OPS_INOUT, .rows = places,
-                .cols = wide};
-  v[2] = (OpsView){"k",          offsetof(SolKvAppend, k), a->k, a->dtype, OPS_IN, .rows = a->t,
-                   .cols = wide, .stride = a->k_stride};
-  v[3] = (OpsView){"v",          offsetof(SolKvAppend, v), a->v, a->dtype, OPS_IN, .rows = a->t,
-                   .cols = wide, .stride = a->v_stride};
-  v[4] = (OpsView){"slots",      offsetof(SolKvAppend, slots), a->slots,       id_of(a), OPS_IN, .rows = 1,
-                   .cols = a->t, .fill = OPS_FILL_DISTINCT,    .limit = places};
+  v[0] = OPS_VIEW(SolKvAppend, k_cache, kv_of(a), OPS_INOUT, .rows = places, .cols = wide);
+  v[1] = OPS_VIEW(SolKvAppend, v_cache, kv_of(a), OPS_INOUT, .rows = places, .cols = wide);
+  v[2] = OPS_VIEW(SolKvAppend, k, a->dtype, OPS_IN, .rows = a->t, .cols = wide, .stride = a->k_stride);
+  v[3] = OPS_VIEW(SolKvAppend, v, a->dtype, OPS_IN, .rows = a->t, .cols = wide, .stride = a->v_stride);
+  v[4] = OPS_VIEW(SolKvAppend, slots, id_of(a), OPS_IN, .rows = 1, .cols = a->t, .fill = OPS_FILL_DISTINCT,
+                  .limit = places);
   return 5;
 }
 
@@ -190,26 +184,9 @@ const OpsDef ops_kv_append = {
     .args_bytes = sizeof(SolKvAppend),
     .options = (int)SOL_COUNT(option_names),
     .option_names = option_names,
-    .make = make,
-    .views = views,
-    .check = check,
-    .cpu = cpu,
-    .launch = launch,
-    .reference = reference,
-    .cost = cost,
-    .shapes = shapes,
-    .shape_count = (int)SOL_COUNT(shapes),
-    .bench = bench,
-    .bench_count = (int)SOL_COUNT(bench),
+    OPS_OWN_FUNCTIONS,
+    OPS_CASES(shapes, bench),
     .module = "kv_append",
     .kernels = kernel_names,
     .kernel_count = KERNEL_COUNT,
 };
-
-SolStatus sol_kv_append(SolContext *context, const SolKvAppend *args, SolStream stream) {
-  return ops_call(context, &ops_kv_append, args, stream);
-}
-
-SolStatus sol_kv_append_cost(const SolKvAppend *args, SolCost *out, SolError *err) {
-  return ops_cost(&ops_kv_append, args, out, err);
-}

@@ -33,36 +33,11 @@ static bool make(const OpsCase *c, void *args) {
 
 static int views(const void *args, OpsView *v) {
   const SolLayernorm *a = args;
-  v[0] = (OpsView){.name = "y",
-                   .field = offsetof(SolLayernorm, y),
-                   .at = a->y,
-                   .dtype = out_of(a),
-                   .role = OPS_OUT,
-                   .rows = a->m,
-                   .cols = a->n,
-                   .stride = a->y_stride,
-                   .alias = out_of(a) == a->dtype ? 2 : 0};
-  v[1] = (OpsView){.name = "x",
-                   .field = offsetof(SolLayernorm, x),
-                   .at = a->x,
-                   .dtype = a->dtype,
-                   .rows = a->m,
-                   .cols = a->n,
-                   .stride = a->x_stride};
-  v[2] = (OpsView){.name = "weight",
-                   .field = offsetof(SolLayernorm, weight),
-                   .at = a->weight,
-                   .dtype = weight_of(a),
-                   .optional = true,
-                   .rows = 1,
-                   .cols = a->n};
-  v[3] = (OpsView){.name = "bias",
-                   .field = offsetof(SolLayernorm, bias),
-                   .at = a->bias,
-                   .dtype = weight_of(a),
-                   .optional = true,
-                   .rows = 1,
-                   .cols = a->n};
+  v[0] = OPS_VIEW(SolLayernorm, y, .dtype = out_of(a), .role = OPS_OUT, .rows = a->m, .cols = a->n,
+                  .stride = a->y_stride, .alias = out_of(a) == a->dtype ? 2 : 0);
+  v[1] = OPS_VIEW(SolLayernorm, x, .dtype = a->dtype, .rows = a->m, .cols = a->n, .stride = a->x_stride);
+  v[2] = OPS_VIEW(SolLayernorm, weight, .dtype = weight_of(a), .optional = true, .rows = 1, .cols = a->n);
+  v[3] = OPS_VIEW(SolLayernorm, bias, .dtype = weight_of(a), .optional = true, .rows = 1, .cols = a->n);
   return 4;
 }
 
@@ -147,28 +122,11 @@ const OpsDef ops_layernorm = {
     .args_bytes = sizeof(SolLayernorm),
     .options = (int)SOL_COUNT(option_names),
     .option_names = option_names,
-    .make = make,
-    .views = views,
-    .check = check,
-    .cpu = cpu,
-    .launch = launch,
-    .reference = reference,
-    .cost = cost,
+    OPS_OWN_FUNCTIONS,
     .slack = 24,
-    .shapes = norm_shapes,
-    .shape_count = NORM_SHAPES,
-    .bench = norm_bench,
-    .bench_count = NORM_BENCH,
+    OPS_CASES(norm_shapes, ops_row_bench),
     .module = "layernorm",
     .kernels = kernel_names,
     .kernel_count = (int)SOL_COUNT(kernel_names),
     .shared = norm_shared,
 };
-
-SolStatus sol_layernorm(SolContext *context, const SolLayernorm *args, SolStream stream) {
-  return ops_call(context, &ops_layernorm, args, stream);
-}
-
-SolStatus sol_layernorm_cost(const SolLayernorm *args, SolCost *out, SolError *err) {
-  return ops_cost(&ops_layernorm, args, out, err);
-}

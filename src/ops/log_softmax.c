@@ -44,20 +44,9 @@ const OpsDef ops_log_softmax = {
     .reference = reference,
     .cost = cost,
     .slack = 8,
-    .shapes = softmax_shapes,
-    .shape_count = SOFTMAX_SHAPES,
-    .bench = softmax_bench,
-    .bench_count = SOFTMAX_BENCH,
+    OPS_CASES(softmax_shapes, ops_row_bench),
     .module = "softmax",
     .kernels = softmax_kernels,
     .kernel_count = SOFTMAX_KERNELS,
     .shared = softmax_shared,
 };
-
-SolStatus sol_log_softmax(SolContext *context, const SolSoftmax *args, SolStream stream) {
-  return ops_call(context, &ops_log_softmax, args, stream);
-}
-
-SolStatus sol_log_softmax_cost(const SolSoftmax *args, SolCost *out, SolError *err) {
-  return ops_cost(&ops_log_softmax, args, out, err);
-}

@@ -23,8 +23,8 @@ enum {
 extern const uint32_t norm_shared[NORM_ALL];
 
 // Every class of row length: within a warp, a block, a cluster; whole chunks and not; beyond what is held.
-enum { NORM_SHAPES = 28, NORM_BENCH = 15 };
-extern const int64_t norm_shapes[NORM_SHAPES][4], norm_bench[NORM_BENCH][4];
+enum { NORM_SHAPES = 28 };
+extern const int64_t norm_shapes[NORM_SHAPES][4];
 
 static inline int64_t norm_stride(int64_t given, int64_t n) {
   return given ? given : n;

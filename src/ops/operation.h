@@ -40,6 +40,8 @@ typedef struct OpsView {
   int64_t limit; // of ids
   bool scratch;  // a workspace: written, but what is left in it means nothing
 } OpsView;
+// The view of the pointer `member` of the arguments `a`, a `type`; the rest: its dtype, its role, and so on.
+#define OPS_VIEW(type, member, ...) ((OpsView){#member, offsetof(type, member), a->member, __VA_ARGS__})
 
 // A test or bench case, in terms that all operations share; `make` turns it into arguments.
 typedef struct OpsCase {
@@ -83,15 +85,23 @@ typedef struct OpsDef {
   // The most dynamic shared memory of each kernel, for those that may take more than 48 KiB; NULL: none does.
   const uint32_t *shared;
 } OpsDef;
+// For definitions whose file has all of these as static functions of the same names.
+#define OPS_OWN_FUNCTIONS                                                                                    \
+  .make = make, .views = views, .check = check, .cpu = cpu, .launch = launch, .reference = reference,        \
+  .cost = cost
+// Arrays of the shapes that are tested, and of those that are timed.
+#define OPS_CASES(tested, timed)                                                                             \
+  .shapes = tested, .shape_count = (int)SOL_COUNT(tested), .bench = timed,                                   \
+  .bench_count = (int)SOL_COUNT(timed)
 
 // Every operation, in the order of operations.def.
 enum {
-#define OP(name) OPS_##name,
+#define OP(name, Args) OPS_##name,
 #include "ops/operations.def"
   OPS_COUNT
 };
 extern const OpsDef *const ops_defs[OPS_COUNT];
-#define OP(name) extern const OpsDef ops_##name;
+#define OP(name, Args) extern const OpsDef ops_##name;
 #include "ops/operations.def"
 
 struct SolContext {
@@ -136,16 +146,22 @@ SolStatus ops_cost_op(const char *name, SolOpArgs *op, SolError *err); // fills 
 // Test shapes that every row operation shares: 1, odd, prime, ragged, wide.
 enum { OPS_ROW_SHAPES = 14 };
 extern const int64_t ops_row_shapes[OPS_ROW_SHAPES][4];
+// What row operations are timed on, smallest number of rows first.
+enum { OPS_ROW_BENCH = 15 };
+extern const int64_t ops_row_bench[OPS_ROW_BENCH][4];
 
-// kernels/*/*.cu as nvcc built them, embedded: a fat binary for the driver, PTX texts for the emulator.
+// kernels/*/*.cu as nvcc built them, embedded: fat binaries of machine code and packed PTX.
 typedef struct OpsImage {
-  const char *name;
+  const char *name; // of the module
   const char *fat, *fat_end;
-  const char *ptx75, *ptx75_end; // for anything before sm_90
-  const char *ptx90, *ptx90_end;
 } OpsImage;
 extern const OpsImage ops_images[];
 extern const int ops_image_count; // 0 where the library was built without nvcc
+// embedded.c. NULL where there is none: err says that the build is without nvcc.
+const OpsImage *ops_image_find(const OpsImage *images, int count, const char *module, SolError *err);
+// cc: the GPU's, 90 for sm_90.
+SolStatus ops_image_load(const OpsImage *image, SolDriver *driver, int cc, SolDriverModule **out,
+                         SolError *err);
 
 // Dtypes
 static inline bool ops_is_real(SolDtype d) {

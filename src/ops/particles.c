@@ -26,19 +26,10 @@ static bool make(const OpsCase *c, void *args) {
 
 static int views(const void *args, OpsView *v) {
   const SolParticles *a = args;
-  v[0] = (OpsView){"position",
-                   offsetof(SolParticles, position),
-                   a->position,
-                   SOL_FP32,
-                   OPS_INOUT,
-                   .rows = a->structures ? a->n : 3,
-                   .cols = a->structures ? 6 : a->n,
-                   .stride = a->structures ? 0 : a->stride};
+  v[0] = OPS_VIEW(SolParticles, position, SOL_FP32, OPS_INOUT, .rows = a->structures ? a->n : 3,
+                  .cols = a->structures ? 6 : a->n, .stride = a->structures ? 0 : a->stride);
   if (a->structures) return 1;
-  v[1] = (OpsView){"velocity",   offsetof(SolParticles, velocity),
-                   a->velocity,  SOL_FP32,
-                   OPS_IN,       .rows = 3,
-                   .cols = a->n, .stride = a->stride};
+  v[1] = OPS_VIEW(SolParticles, velocity, SOL_FP32, OPS_IN, .rows = 3, .cols = a->n, .stride = a->stride);
   return 2;
 }
 
@@ -125,27 +116,10 @@ const OpsDef ops_particles = {
     .args_bytes = sizeof(SolParticles),
     .options = (int)SOL_COUNT(option_names),
     .option_names = option_names,
-    .make = make,
-    .views = views,
-    .check = check,
-    .cpu = cpu,
-    .launch = launch,
-    .reference = reference,
-    .cost = cost,
+    OPS_OWN_FUNCTIONS,
     .slack = 2,
-    .shapes = shapes,
-    .shape_count = (int)SOL_COUNT(shapes),
-    .bench = bench,
-    .bench_count = (int)SOL_COUNT(bench),
+    OPS_CASES(shapes, bench),
     .module = "particles",
     .kernels = kernel_names,
     .kernel_count = KERNEL_COUNT,
 };
-
-SolStatus sol_particles(SolContext *context, const SolParticles *args, SolStream stream) {
-  return ops_call(context, &ops_particles, args, stream);
-}
-
-SolStatus sol_particles_cost(const SolParticles *args, SolCost *out, SolError *err) {
-  return ops_cost(&ops_particles, args, out, err);
-}

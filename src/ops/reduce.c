@@ -129,12 +129,11 @@ static int views(const void *args, OpsView *v) {
   // Signed terms may cancel, and then no relative error can be promised: tests sum positive ones.
   OpsFill fill =
       a->reduction == SOL_REDUCE_SUM || a->reduction == SOL_REDUCE_MEAN ? OPS_FILL_POSITIVE : OPS_FILL_NORMAL;
-  v[0] =
-      (OpsView){"y", offsetof(SolReduce, y), a->y, out_of(a), OPS_OUT, .rows = 1, .cols = any ? results : 0};
-  v[1] = (OpsView){"x",          offsetof(SolReduce, x), a->x,        a->dtype, OPS_IN, .rows = a->m,
-                   .cols = a->n, .stride = a->x_stride,  .fill = fill};
-  v[2] = (OpsView){"workspace", offsetof(SolReduce, workspace),           a->workspace,   SOL_FP32, OPS_OUT,
-                   .rows = 1,   .cols = any ? a->workspace_bytes / 4 : 0, .scratch = true};
+  v[0] = OPS_VIEW(SolReduce, y, out_of(a), OPS_OUT, .rows = 1, .cols = any ? results : 0);
+  v[1] = OPS_VIEW(SolReduce, x, a->dtype, OPS_IN, .rows = a->m, .cols = a->n, .stride = a->x_stride,
+                  .fill = fill);
+  v[2] = OPS_VIEW(SolReduce, workspace, SOL_FP32, OPS_OUT, .rows = 1,
+                  .cols = any ? a->workspace_bytes / 4 : 0, .scratch = true);
   return 3;
 }
 
@@ -369,27 +368,10 @@ const OpsDef ops_reduce = {
     .args_bytes = sizeof(SolReduce),
     .options = (int)SOL_COUNT(option_names),
     .option_names = option_names,
-    .make = make,
-    .views = views,
-    .check = check,
-    .cpu = cpu,
-    .launch = launch,
-    .reference = reference,
-    .cost = cost,
+    OPS_OWN_FUNCTIONS,
     .slack = 32,
-    .shapes = shapes,
-    .shape_count = (int)SOL_COUNT(shapes),
-    .bench = bench,
-    .bench_count = (int)SOL_COUNT(bench),
+    OPS_CASES(shapes, bench),
     .module = "reduce",
     .kernels = kernel_names,
     .kernel_count = KERNEL_COUNT,
 };
-
-SolStatus sol_reduce(SolContext *context, const SolReduce *args, SolStream stream) {
-  return ops_call(context, &ops_reduce, args, stream);
-}
-
-SolStatus sol_reduce_cost(const SolReduce *args, SolCost *out, SolError *err) {
-  return ops_cost(&ops_reduce, args, out, err);
-}

@@ -44,37 +44,12 @@ static bool make(const OpsCase *c, void *args) {
 
 static int views(const void *args, OpsView *v) {
   const SolRmsnorm *a = args;
-  v[0] = (OpsView){.name = "y",
-                   .field = offsetof(SolRmsnorm, y),
-                   .at = a->y,
-                   .dtype = out_of(a),
-                   .role = OPS_OUT,
-                   .rows = a->m,
-                   .cols = a->n,
-                   .stride = a->y_stride,
-                   .alias = out_of(a) == a->dtype ? 2 : 0};
-  v[1] = (OpsView){.name = "x",
-                   .field = offsetof(SolRmsnorm, x),
-                   .at = a->x,
-                   .dtype = a->dtype,
-                   .rows = a->m,
-                   .cols = a->n,
-                   .stride = a->x_stride};
-  v[2] = (OpsView){.name = "weight",
-                   .field = offsetof(SolRmsnorm, weight),
-                   .at = a->weight,
-                   .dtype = weight_of(a),
-                   .optional = true,
-                   .rows = 1,
-                   .cols = a->n};
+  v[0] = OPS_VIEW(SolRmsnorm, y, .dtype = out_of(a), .role = OPS_OUT, .rows = a->m, .cols = a->n,
+                  .stride = a->y_stride, .alias = out_of(a) == a->dtype ? 2 : 0);
+  v[1] = OPS_VIEW(SolRmsnorm, x, .dtype = a->dtype, .rows = a->m, .cols = a->n, .stride = a->x_stride);
+  v[2] = OPS_VIEW(SolRmsnorm, weight, .dtype = weight_of(a), .optional = true, .rows = 1, .cols = a->n);
   if (out_of(a) != SOL_FP8) return 3;
-  v[3] = (OpsView){.name = "scales",
-                   .field = offsetof(SolRmsnorm, scales),
-                   .at = a->scales,
-                   .dtype = SOL_FP32,
-                   .role = OPS_OUT,
-                   .rows = a->m,
-                   .cols = 1};
+  v[3] = OPS_VIEW(SolRmsnorm, scales, .dtype = SOL_FP32, .role = OPS_OUT, .rows = a->m, .cols = 1);
   if (a->scaling == SOL_SCALE_TENSOR) v[3].role = OPS_IN, v[3].rows = 1, v[3].fill = OPS_FILL_POSITIVE;
   if (a->scaling == SOL_SCALE_BLOCK) v[3].cols = a->n / 128 + (a->n % 128 > 0);
   return 4;
@@ -208,28 +183,11 @@ const OpsDef ops_rmsnorm = {
     .args_bytes = sizeof(SolRmsnorm),
     .options = OPTIONS,
     .option_names = option_names,
-    .make = make,
-    .views = views,
-    .check = check,
-    .cpu = cpu,
-    .launch = launch,
-    .reference = reference,
-    .cost = cost,
+    OPS_OWN_FUNCTIONS,
     .slack = 24,
-    .shapes = norm_shapes,
-    .shape_count = NORM_SHAPES,
-    .bench = norm_bench,
-    .bench_count = NORM_BENCH,
+    OPS_CASES(norm_shapes, ops_row_bench),
     .module = "rmsnorm",
     .kernels = kernel_names,
     .kernel_count = (int)SOL_COUNT(kernel_names),
     .shared = norm_shared,
 };
-
-SolStatus sol_rmsnorm(SolContext *context, const SolRmsnorm *args, SolStream stream) {
-  return ops_call(context, &ops_rmsnorm, args, stream);
-}
-
-SolStatus sol_rmsnorm_cost(const SolRmsnorm *args, SolCost *out, SolError *err) {
-  return ops_cost(&ops_rmsnorm, args, out, err);
-}

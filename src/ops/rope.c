@@ -53,31 +53,13 @@ static bool make(const OpsCase *c, void *args) {
 static int views(const void *args, OpsView *v) {
   const SolRope *a = args;
   int64_t wide = ops_times(a->h, a->d), half = rotary_of(a) / 2, rows = rows_of(a);
-  v[0] = (OpsView){"y",
-                   offsetof(SolRope, y),
-                   a->y,
-                   out_of(a),
-                   OPS_OUT,
-                   .rows = a->t,
-                   .cols = wide,
-                   .stride = a->y_stride,
-                   .alias = a->dtype == out_of(a) ? 2 : 0};
-  v[1] = (OpsView){"x",    offsetof(SolRope, x), a->x,         a->dtype,
-                   OPS_IN, .rows = a->t,         .cols = wide, .stride = a->x_stride};
-  v[2] = (OpsView){"cos",  offsetof(SolRope, cos), a->cos,       weight_of(a),
-                   OPS_IN, .rows = rows,           .cols = half, .fill = OPS_FILL_UNIT};
-  v[3] = (OpsView){"sin",  offsetof(SolRope, sin), a->sin,       weight_of(a),
-                   OPS_IN, .rows = rows,           .cols = half, .fill = OPS_FILL_UNIT};
-  v[4] = (OpsView){"positions",
-                   offsetof(SolRope, positions),
-                   a->positions,
-                   ops_or(a->id_dtype, SOL_INT32),
-                   OPS_IN,
-                   .rows = 1,
-                   .cols = a->t,
-                   .optional = true,
-                   .fill = OPS_FILL_IDS,
-                   .limit = rows};
+  v[0] = OPS_VIEW(SolRope, y, out_of(a), OPS_OUT, .rows = a->t, .cols = wide, .stride = a->y_stride,
+                  .alias = a->dtype == out_of(a) ? 2 : 0);
+  v[1] = OPS_VIEW(SolRope, x, a->dtype, OPS_IN, .rows = a->t, .cols = wide, .stride = a->x_stride);
+  v[2] = OPS_VIEW(SolRope, cos, weight_of(a), OPS_IN, .rows = rows, .cols = half, .fill = OPS_FILL_UNIT);
+  v[3] = OPS_VIEW(SolRope, sin, weight_of(a), OPS_IN, .rows = rows, .cols = half, .fill = OPS_FILL_UNIT);
+  v[4] = OPS_VIEW(SolRope, positions, ops_or(a->id_dtype, SOL_INT32), OPS_IN, .rows = 1, .cols = a->t,
+                  .optional = true, .fill = OPS_FILL_IDS, .limit = rows);
   return 5;
 }
 
@@ -259,27 +241,10 @@ const OpsDef ops_rope = {
     .args_bytes = sizeof(SolRope),
     .options = OPTIONS,
     .option_names = option_names,
-    .make = make,
-    .views = views,
-    .check = check,
-    .cpu = cpu,
-    .launch = launch,
-    .reference = reference,
-    .cost = cost,
+    OPS_OWN_FUNCTIONS,
     .slack = 4,
-    .shapes = shapes,
-    .shape_count = (int)SOL_COUNT(shapes),
-    .bench = bench,
-    .bench_count = (int)SOL_COUNT(bench),
+    OPS_CASES(shapes, bench),
     .module = "rope",
     .kernels = kernel_names,
     .kernel_count = KERNEL_COUNT,
 };
-
-SolStatus sol_rope(SolContext *context, const SolRope *args, SolStream stream) {
-  return ops_call(context, &ops_rope, args, stream);
-}
-
-SolStatus sol_rope_cost(const SolRope *args, SolCost *out, SolError *err) {
-  return ops_cost(&ops_rope, args, out, err);
-}

@@ -82,27 +82,10 @@ const OpsDef ops_scale_columns = {
     .args_bytes = sizeof(SolScaleColumns),
     .options = COLUMNS_OPTIONS,
     .option_names = columns_options,
-    .make = make,
-    .views = views,
-    .check = check,
-    .cpu = cpu,
-    .launch = launch,
-    .reference = reference,
-    .cost = cost,
+    OPS_OWN_FUNCTIONS,
     .slack = 0,
-    .shapes = columns_shapes,
-    .shape_count = COLUMNS_SHAPES,
-    .bench = columns_bench,
-    .bench_count = COLUMNS_BENCH,
+    OPS_CASES(columns_shapes, ops_row_bench),
     .module = "scale_columns",
     .kernels = kernel_names,
     .kernel_count = COLUMNS_KERNELS,
 };
-
-SolStatus sol_scale_columns(SolContext *context, const SolScaleColumns *args, SolStream stream) {
-  return ops_call(context, &ops_scale_columns, args, stream);
-}
-
-SolStatus sol_scale_columns_cost(const SolScaleColumns *args, SolCost *out, SolError *err) {
-  return ops_cost(&ops_scale_columns, args, out, err);
-}

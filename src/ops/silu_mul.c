@@ -70,21 +70,12 @@ static bool make(const OpsCase *c, void *args) {
 static int views(const void *args, OpsView *v) {
   const SolSiluMul *a = args;
   bool written = a->scaling != SOL_SCALE_TENSOR;
-  v[0] = (OpsView){"y",          offsetof(SolSiluMul, y), a->y, out_of(a), OPS_OUT, .rows = a->m,
-                   .cols = a->n, .stride = a->y_stride};
-  v[1] = (OpsView){"gate",       offsetof(SolSiluMul, gate), a->gate, a->dtype, OPS_IN, .rows = a->m,
-                   .cols = a->n, .stride = a->gate_stride};
-  v[2] = (OpsView){"up",         offsetof(SolSiluMul, up), a->up, a->dtype, OPS_IN, .rows = a->m,
-                   .cols = a->n, .stride = a->up_stride};
+  v[0] = OPS_VIEW(SolSiluMul, y, out_of(a), OPS_OUT, .rows = a->m, .cols = a->n, .stride = a->y_stride);
+  v[1] = OPS_VIEW(SolSiluMul, gate, a->dtype, OPS_IN, .rows = a->m, .cols = a->n, .stride = a->gate_stride);
+  v[2] = OPS_VIEW(SolSiluMul, up, a->dtype, OPS_IN, .rows = a->m, .cols = a->n, .stride = a->up_stride);
   if (out_of(a) != SOL_FP8) return 3;
-  v[3] = (OpsView){"scales",
-                   offsetof(SolSiluMul, scales),
-                   a->scales,
-                   SOL_FP32,
-                   written ? OPS_OUT : OPS_IN,
-                   .rows = written ? a->m : 1,
-                   .cols = a->scaling == SOL_SCALE_BLOCK ? blocks_of(a) : 1,
-                   .fill = OPS_FILL_POSITIVE};
+  v[3] = OPS_VIEW(SolSiluMul, scales, SOL_FP32, written ? OPS_OUT : OPS_IN, .rows = written ? a->m : 1,
+                  .cols = a->scaling == SOL_SCALE_BLOCK ? blocks_of(a) : 1, .fill = OPS_FILL_POSITIVE);
   return 4;
 }
 
@@ -338,27 +329,10 @@ const OpsDef ops_silu_mul = {
     .args_bytes = sizeof(SolSiluMul),
     .options = OPTIONS,
     .option_names = option_names,
-    .make = make,
-    .views = views,
-    .check = check,
-    .cpu = cpu,
-    .launch = launch,
-    .reference = reference,
-    .cost = cost,
+    OPS_OWN_FUNCTIONS,
     .slack = 16,
-    .shapes = shapes,
-    .shape_count = (int)SOL_COUNT(shapes),
-    .bench = bench,
-    .bench_count = (int)SOL_COUNT(bench),
+    OPS_CASES(shapes, bench),
     .module = "silu_mul",
     .kernels = kernel_names,
     .kernel_count = KERNEL_COUNT,
 };
-
-SolStatus sol_silu_mul(SolContext *context, const SolSiluMul *args, SolStream stream) {
-  return ops_call(context, &ops_silu_mul, args, stream);
-}
-
-SolStatus sol_silu_mul_cost(const SolSiluMul *args, SolCost *out, SolError *err) {
-  return ops_cost(&ops_silu_mul, args, out, err);
-}

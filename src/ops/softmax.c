@@ -48,11 +48,6 @@ const int64_t softmax_shapes[SOFTMAX_SHAPES][4] = {
     {4, 4096},  {2, 5125},   {2, 8191},   {1, 12345},  {2, 16384}, {1, 32768}, {1, 65536},
     {1, 70001}, {1, 131072}, {1, 200003}, {1, 300001}, {0, 64},
 };
-const int64_t softmax_bench[SOFTMAX_BENCH][4] = {
-    {1, 4096},     {8, 4096},     {64, 8192},    {256, 5120},   {512, 4096},
-    {2048, 4096},  {8192, 4096},  {16384, 8192}, {32768, 1024}, {262144, 128},
-    {4096, 16384}, {2048, 65536}, {512, 131072}, {3001, 5125},  {1000, 769},
-};
 
 static SolDtype out_of(const SolSoftmax *a) {
   return ops_or(a->out_dtype, a->dtype);
@@ -67,10 +62,9 @@ bool softmax_make(const OpsCase *c, void *args) {
 
 int softmax_views(const void *args, OpsView *v) {
   const SolSoftmax *a = args;
-  v[0] = (OpsView){"y",          offsetof(SolSoftmax, y), a->y,      out_of(a), OPS_OUT, .rows = a->m,
-                   .cols = a->n, .stride = a->y_stride,   .alias = 2};
-  v[1] = (OpsView){"x",          offsetof(SolSoftmax, x), a->x, a->dtype, OPS_IN, .rows = a->m,
-                   .cols = a->n, .stride = a->x_stride};
+  v[0] = OPS_VIEW(SolSoftmax, y, out_of(a), OPS_OUT, .rows = a->m, .cols = a->n, .stride = a->y_stride,
+                  .alias = 2);
+  v[1] = OPS_VIEW(SolSoftmax, x, a->dtype, OPS_IN, .rows = a->m, .cols = a->n, .stride = a->x_stride);
   return 2;
 }
 
@@ -255,20 +249,9 @@ const OpsDef ops_softmax = {
     .reference = reference,
     .cost = cost,
     .slack = 16,
-    .shapes = softmax_shapes,
-    .shape_count = SOFTMAX_SHAPES,
-    .bench = softmax_bench,
-    .bench_count = SOFTMAX_BENCH,
+    OPS_CASES(softmax_shapes, ops_row_bench),
     .module = "softmax",
     .kernels = softmax_kernels,
     .kernel_count = SOFTMAX_KERNELS,
     .shared = softmax_shared,
 };
-
-SolStatus sol_softmax(SolContext *context, const SolSoftmax *args, SolStream stream) {
-  return ops_call(context, &ops_softmax, args, stream);
-}
-
-SolStatus sol_softmax_cost(const SolSoftmax *args, SolCost *out, SolError *err) {
-  return ops_cost(&ops_softmax, args, out, err);
-}

@@ -24,8 +24,7 @@ SolStatus softmax_cpu(SolContext *ctx, const SolSoftmax *a, bool log);
 SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a, bool log, SolStream stream);
 
 // Rows of every launch class, on and off the alignment.
-enum { SOFTMAX_SHAPES = 26, SOFTMAX_BENCH = 15 };
+enum { SOFTMAX_SHAPES = 26 };
 extern const int64_t softmax_shapes[SOFTMAX_SHAPES][4];
-extern const int64_t softmax_bench[SOFTMAX_BENCH][4];
 
 #endif

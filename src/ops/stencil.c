@@ -36,10 +36,8 @@ static bool make(const OpsCase *c, void *args) {
 
 static int views(const void *args, OpsView *v) {
   const SolStencil *a = args;
-  v[0] = (OpsView){"y",          offsetof(SolStencil, y), a->y, out_of(a), OPS_OUT, .rows = a->m,
-                   .cols = a->n, .stride = a->y_stride};
-  v[1] = (OpsView){"x",          offsetof(SolStencil, x), a->x, a->dtype, OPS_IN, .rows = a->m,
-                   .cols = a->n, .stride = a->x_stride};
+  v[0] = OPS_VIEW(SolStencil, y, out_of(a), OPS_OUT, .rows = a->m, .cols = a->n, .stride = a->y_stride);
+  v[1] = OPS_VIEW(SolStencil, x, a->dtype, OPS_IN, .rows = a->m, .cols = a->n, .stride = a->x_stride);
   return 2;
 }
 
@@ -169,27 +167,10 @@ const OpsDef ops_stencil = {
     .args_bytes = sizeof(SolStencil),
     .options = (int)SOL_COUNT(option_names),
     .option_names = option_names,
-    .make = make,
-    .views = views,
-    .check = check,
-    .cpu = cpu,
-    .launch = launch,
-    .reference = reference,
-    .cost = cost,
+    OPS_OWN_FUNCTIONS,
     .slack = 64, // up to 33 products, each rounded, of either sign
-    .shapes = shapes,
-    .shape_count = (int)SOL_COUNT(shapes),
-    .bench = bench,
-    .bench_count = (int)SOL_COUNT(bench),
+    OPS_CASES(shapes, bench),
     .module = "stencil",
     .kernels = kernel_names,
     .kernel_count = KERNEL_COUNT,
 };
-
-SolStatus sol_stencil(SolContext *context, const SolStencil *args, SolStream stream) {
-  return ops_call(context, &ops_stencil, args, stream);
-}
-
-SolStatus sol_stencil_cost(const SolStencil *args, SolCost *out, SolError *err) {
-  return ops_cost(&ops_stencil, args, out, err);
-}

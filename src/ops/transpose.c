@@ -60,26 +60,10 @@ static bool make(const OpsCase *c, void *args) {
 
 static int views(const void *args, OpsView *v) {
   const SolTranspose *a = args;
-  v[0] = (OpsView){"y",
-                   offsetof(SolTranspose, y),
-                   a->y,
-                   a->dtype,
-                   OPS_OUT,
-                   .batch = a->batch,
-                   .rows = a->n,
-                   .cols = a->m,
-                   .stride = a->y_stride,
-                   .batch_stride = a->y_batch_stride};
-  v[1] = (OpsView){"x",
-                   offsetof(SolTranspose, x),
-                   a->x,
-                   a->dtype,
-                   OPS_IN,
-                   .batch = a->batch,
-                   .rows = a->m,
-                   .cols = a->n,
-                   .stride = a->x_stride,
-                   .batch_stride = a->x_batch_stride};
+  v[0] = OPS_VIEW(SolTranspose, y, a->dtype, OPS_OUT, .batch = a->batch, .rows = a->n, .cols = a->m,
+                  .stride = a->y_stride, .batch_stride = a->y_batch_stride);
+  v[1] = OPS_VIEW(SolTranspose, x, a->dtype, OPS_IN, .batch = a->batch, .rows = a->m, .cols = a->n,
+                  .stride = a->x_stride, .batch_stride = a->x_batch_stride);
   return 2;
 }
 
@@ -208,10 +192,6 @@ static const int64_t shapes[][4] = {
     {65537, 2},    {257, 129, 3}, {5, 7, 70},     {0, 64},       {64, 0},     {1, 1023}, {13, 200},
     {640, 3000},   {1536, 2048},  {136, 24, 320}, {40, 72, 540}, {501, 1001},
 };
-static const int64_t bench[][4] = {
-    {8, 4096},     {64, 8192},    {256, 5120},   {512, 4096},   {2048, 4096},  {8192, 4096}, {16384, 8192},
-    {32768, 1024}, {262144, 128}, {4096, 16384}, {2048, 65536}, {512, 131072}, {3001, 5125}, {1000, 769},
-};
 
 const OpsDef ops_transpose = {
     .name = "transpose",
@@ -227,17 +207,9 @@ const OpsDef ops_transpose = {
     .cost = cost,
     .shapes = shapes,
     .shape_count = (int)SOL_COUNT(shapes),
-    .bench = bench,
-    .bench_count = (int)SOL_COUNT(bench),
+    .bench = ops_row_bench + 1, // a single row is a copy
+    .bench_count = OPS_ROW_BENCH - 1,
     .module = "transpose",
     .kernels = kernel_names,
     .kernel_count = KERNEL_COUNT,
 };
-
-SolStatus sol_transpose(SolContext *context, const SolTranspose *args, SolStream stream) {
-  return ops_call(context, &ops_transpose, args, stream);
-}
-
-SolStatus sol_transpose_cost(const SolTranspose *args, SolCost *out, SolError *err) {
-  return ops_cost(&ops_transpose, args, out, err);
-}

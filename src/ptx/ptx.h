@@ -2,9 +2,10 @@
 // program, in a form that is easy to read rather than fast to run: the emulator lowers it to its own.
 //
 //   SolPtxModule *m;
-//   if (sol_ptx_load(&(SolPtxSource){"a.ptx", text, length}, 1, &m, &err)) ...   err.line, err.column,
-//   err.message const PtxFunction *k = sol_ptx_find_function(m, "my_kernel"); for (uint32_t i = 0; i <
-//   k->inst_count; i++) ... k->insts[i] ... sol_ptx_free(m);
+//   if (sol_ptx_load(&(SolPtxSource){"a.ptx", text, length}, 1, &m, &err)) ...   err.line, .column, .message
+//   const PtxFunction *k = sol_ptx_find_function(m, "my_kernel");
+//   for (uint32_t i = 0; i < k->inst_count; i++) ... k->insts[i] ...
+//   sol_ptx_free(m);
 //
 // A module never changes after loading and may be read by any number of threads. It keeps nothing of the
 // texts. Indices that may be missing are PTX_NONE. Texts are NUL-terminated and live as long as the module.

@@ -39,6 +39,6 @@ typedef struct AuditComplaint {
 // SARIF 2.1.0: the findings as warnings, complaints as errors. `base` (may be NULL) is the folder that paths
 // are told from.
 void report_audit_sarif(const AuditProgram *program, const AuditView *view, const AuditComplaint *complaints,
-                 size_t complaint_count, const char *base, SolBuffer *out);
+                        size_t complaint_count, const char *base, SolBuffer *out);
 
 #endif

@@ -116,8 +116,8 @@ void report_audit_line_facts(Fact *kernel, const AuditKernel *k, const AuditView
     counts(row, &line->counts, line->active_lanes, worst, people ? show : none, report_audit_basis(k));
     fact_number(row, "wasted_bytes", people && show.sectors ? "wasted" : 0, UNIT_BYTES, report_audit_basis(k),
                 line->wasted_bytes);
-    fact_number(row, "local_sectors", people && show.local ? "local sectors" : 0, UNIT_COUNT, report_audit_basis(k),
-                (double)line->local.sectors);
+    fact_number(row, "local_sectors", people && show.local ? "local sectors" : 0, UNIT_COUNT,
+                report_audit_basis(k), (double)line->local.sectors);
     fact_text(row, "file", 0, line->file);
     fact_number(row, "line", 0, UNIT_PLAIN, BASIS_NONE, line->line);
     if (people) fact_textf(row, 0, "line", "%s:%u", base_name(line->file), line->line);

@@ -117,7 +117,7 @@ static Row *collect_rows(const SolPtxModule *ptx, const SolEmuResult *result, bo
 }
 
 void report_counts_by_place(Fact *root, const SolPtxModule *ptx, const SolEmuResult *result, bool lines,
-                     size_t most) {
+                            size_t most) {
   size_t count = 0;
   Row *rows = collect_rows(ptx, result, lines, &count);
   Fact *list = fact_list(root, lines ? "lines" : "instructions",

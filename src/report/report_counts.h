@@ -9,7 +9,7 @@
 void report_counts_by_kind(Fact *root, const SolEmuResult *result); // "memory": [...]
 // "lines": [...] or "instructions": [...], the `most` costliest in sectors and wavefronts.
 void report_counts_by_place(Fact *root, const SolPtxModule *ptx, const SolEmuResult *result, bool lines,
-                     size_t most);
+                            size_t most);
 void report_counts_findings(Fact *root, const SolEmuResult *result); // "findings": [...]
 
 #endif

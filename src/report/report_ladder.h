@@ -28,7 +28,8 @@ typedef struct LadderWhere {
   char gpu[96], driver[32], date[32]; // measured on; empty: nothing is
 } LadderWhere;
 
-void report_ladder_shape_text(const Ladder *ladder, const int64_t dim[4], char *out, size_t cap); // "8192x4096"
+void report_ladder_shape_text(const Ladder *ladder, const int64_t dim[4], char *out,
+                              size_t cap); // "8192x4096"
 // The row that `rung` is set beside: `against`, or the one before; NULL: there is none.
 const LadderRow *report_ladder_before(const LadderAnswer *a, const LadderRow *row);
 
@@ -53,9 +54,10 @@ typedef struct LadderComparison {
   char worst_time[96], worst_dram[96];                     // which
 } LadderComparison;
 LadderComparison report_ladder_compare(const LadderAnswer *answers, int count);
-void report_ladder_compare_facts(Fact *root, const LadderAnswer *answers, int count, const LadderWhere *where);
+void report_ladder_compare_facts(Fact *root, const LadderAnswer *answers, int count,
+                                 const LadderWhere *where);
 void report_ladder_compare_markdown(SolBuffer *out, const LadderAnswer *answers, int count,
-                             const LadderWhere *where);
+                                    const LadderWhere *where);
 
 // docs/ladders/NAME.md.
 void report_ladder_markdown(SolBuffer *out, const LadderAnswer *a, const LadderWhere *where);

@@ -174,7 +174,8 @@ static void say_item(void *to, const char *text) {
   sol_buffer_format(to, "- %s\n", text);
 }
 
-void report_ladder_compare_facts(Fact *root, const LadderAnswer *answers, int count, const LadderWhere *where) {
+void report_ladder_compare_facts(Fact *root, const LadderAnswer *answers, int count,
+                                 const LadderWhere *where) {
   Fact *o = fact_object(root, "comparison", "");
   fact_title(o, "Predictions for %s beside measurements%s%s%s%s", where->gpu,
              where->driver[0] ? ", driver " : "", where->driver, where->date[0] ? ", " : "", where->date);
@@ -226,7 +227,7 @@ static void number(SolBuffer *out, const char *format, double value) {
 }
 
 void report_ladder_compare_markdown(SolBuffer *out, const LadderAnswer *answers, int count,
-                             const LadderWhere *where) {
+                                    const LadderWhere *where) {
   LadderComparison c = report_ladder_compare(answers, count);
   sol_buffer_format(out, "%s%s%s%s%s: %d rungs and points. Exact counts that differ: %d of %d. ", where->gpu,
                     where->driver[0] ? ", driver " : "", where->driver, where->date[0] ? ", " : "",

@@ -12,7 +12,8 @@ typedef struct ProfileView {
 } ProfileView;
 
 // Everything about a diagnosed profile, into an object.
-void report_profile_facts(Fact *root, const Profile *profile, const ProfileRoofs *roofs, const ProfileView *view);
+void report_profile_facts(Fact *root, const Profile *profile, const ProfileRoofs *roofs,
+                          const ProfileView *view);
 // report_profile_text.c: one of its kernels in full, for people.
 void report_profile_kernel_text(Fact *list, const ProfileKernel *kernel, const ProfileView *view);
 // Measured beside emulated.

@@ -85,7 +85,7 @@ static void put_finding(SolJsonWriter *w, const AuditKernel *k, const AuditFindi
 }
 
 void report_audit_sarif(const AuditProgram *p, const AuditView *view, const AuditComplaint *complaints,
-                 size_t complaint_count, const char *base, SolBuffer *out) {
+                        size_t complaint_count, const char *base, SolBuffer *out) {
   SolJsonWriter w = {.out = out};
   sol_json_open(&w, NULL, '{');
   sol_json_put_text(&w, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");

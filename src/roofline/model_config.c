@@ -43,17 +43,14 @@ static const struct {
      "longformer big_bird ernie esm nomic_bert eurobert",
      "is an encoder"},
     {"t5 mt5 umt5 longt5 bart mbart pegasus m2m_100 marian blenderbot led prophetnet switch_transformers "
-     "nllb-moe "
-     "t5gemma encoder-decoder",
+     "nllb-moe t5gemma encoder-decoder",
      "is an encoder-decoder"},
     {"clip clip_text_model clip_vision_model siglip siglip_vision_model vit vit_mae deit swin dinov2 "
-     "convnext resnet "
-     "detr sam beit blip vision-encoder-decoder",
+     "convnext resnet detr sam beit blip vision-encoder-decoder",
      "is a vision model"},
     {"whisper wav2vec2 hubert speecht5 encodec seamless_m4t musicgen bark", "is an audio model"},
     {"mamba mamba2 falcon_mamba rwkv rwkv5 rwkv7 xlstm jamba zamba zamba2 bamba falcon_h1 granitemoehybrid "
-     "nemotron_h "
-     "recurrent_gemma qwen3_next kimi_linear lfm2 minimax",
+     "nemotron_h recurrent_gemma qwen3_next kimi_linear lfm2 minimax",
      "has state-space or linear-attention layers"},
     {"mllama mllama_text_model", "has cross-attention layers"},
 };

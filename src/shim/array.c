@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "shim/shim.h"
+#include "shim/shim_array.h"
 
 bool shim_good_format(const struct cudaChannelFormatDesc *f) {
   if (f->f < cudaChannelFormatKindSigned || f->f > cudaChannelFormatKindFloat) return false;

@@ -1,5 +1,6 @@
 // Entry points of copies to and from CUDA arrays. Widths and x offsets are in bytes here.
 #include "shim/shim.h"
+#include "shim/shim_array.h"
 
 typedef struct ArrayCopy {
   cudaArray_t to, from; // NULL: the pointer
@@ -35,7 +36,7 @@ static cudaError_t copy(const ArrayCopy *a, cudaStream_t stream, bool now) {
   cudaError_t error = elements(a, &work.copy);
   if (!error) error = shim_check_copy(&work.copy);
   if (!error) error = shim_submit(now ? cudaStreamLegacy : stream, &work);
-  if (!error && now) shim_wait_stream(&shim.legacy);
+  if (!error && now) shim_wait_stream(&shim.streams.legacy);
   return error;
 }
 

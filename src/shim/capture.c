@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "shim/shim.h"
+#include "shim/shim_graph.h"
 
 bool shim_list_add(ShimNodeList *list, ShimNode *node) {
   for (size_t i = 0; i < list->count; i++)
@@ -24,12 +25,12 @@ void shim_list_free(ShimNodeList *list) {
 }
 
 bool shim_capturing(void) {
-  return shim.captures != NULL;
+  return shim.streams.captures != NULL;
 }
 
 // Every stream of the capture goes back to running its work; the graph stays whoever's it is.
 static void end_capture(ShimCapture *c) {
-  for (ShimCapture **at = &shim.captures; *at; at = &(*at)->next)
+  for (ShimCapture **at = &shim.streams.captures; *at; at = &(*at)->next)
     if (*at == c) {
       *at = c->next;
       break;
@@ -41,7 +42,7 @@ static void end_capture(ShimCapture *c) {
 }
 
 void shim_capture_lost(const ShimGraph *graph) {
-  for (ShimCapture *c = shim.captures; c; c = c->next)
+  for (ShimCapture *c = shim.streams.captures; c; c = c->next)
     if (c->graph == graph) c->broken = true, c->graph = NULL;
 }
 
@@ -53,7 +54,7 @@ static void list_forget(ShimNodeList *list, const ShimNode *node) {
 }
 
 void shim_capture_forget(const ShimNode *node) {
-  if (!shim.captures) return;
+  if (!shim.streams.captures) return;
   size_t i = 0;
   for (ShimStream *s; (s = shim_next(SHIM_STREAM, &i));) list_forget(&s->last, node);
   i = 0;
@@ -78,16 +79,17 @@ static cudaError_t begin(cudaStream_t handle, ShimGraph *graph, const cudaGraphN
                          enum cudaStreamCaptureMode mode) {
   ShimStream *s = shim_stream(handle);
   if (!s) return cudaErrorInvalidResourceHandle;
-  if (s == &shim.legacy) return cudaErrorStreamCaptureUnsupported;
+  if (s == &shim.streams.legacy) return cudaErrorStreamCaptureUnsupported;
   if (s->capture) return cudaErrorIllegalState;
   if ((unsigned)mode > cudaStreamCaptureModeRelaxed || (count && !needs)) return cudaErrorInvalidValue;
   if (!all_nodes_of(graph, needs, count)) return cudaErrorInvalidValue;
   ShimCapture *c = calloc(1, sizeof *c);
   if (!c) return cudaErrorMemoryAllocation;
-  *c = (ShimCapture){.next = shim.captures, .origin = s, .into_graph = graph != NULL, .id = ++shim.next_id};
+  *c = (ShimCapture){
+      .next = shim.streams.captures, .origin = s, .into_graph = graph != NULL, .id = ++shim.streams.next_id};
   c->graph = graph ? graph : shim_graph_new();
   if (!c->graph) return free(c), cudaErrorMemoryAllocation;
-  shim.captures = c;
+  shim.streams.captures = c;
   s->capture = c;
   s->last.count = 0;
   for (size_t i = 0; i < count; i++)

@@ -4,7 +4,7 @@
 
 double shim_launch_seconds(void) {
   SolFigure us = shim.device->launch_us;
-  if (shim.in_graph && sol_known(shim.device->graph_launch_us)) us = shim.device->graph_launch_us;
+  if (shim.streams.in_graph && sol_known(shim.device->graph_launch_us)) us = shim.device->graph_launch_us;
   return sol_known(us) ? us.value * 1e-6 : 1e-6;
 }
 
@@ -17,7 +17,7 @@ void shim_describe(const ShimKernelWork *w, AuditLaunch *out) {
                        .registers = w->kernel->registers,
                        .registers_from = w->kernel->by_ptxas ? AUDIT_FROM_PTXAS : AUDIT_FROM_EMULATOR,
                        .unit = w->kernel->binary->number,
-                       .graph = shim.in_graph};
+                       .graph = shim.streams.in_graph};
 }
 
 double shim_kernel_seconds(const ShimKernelWork *w, const SolEmuResult *result) {

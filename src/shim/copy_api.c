@@ -8,7 +8,7 @@ static cudaError_t copy_now(const struct cudaMemcpy3DParms *c) {
   ShimWork work = {.type = cudaGraphNodeTypeMemcpy, .copy = *c};
   cudaError_t error = shim_check_copy(c);
   if (!error) error = shim_submit(cudaStreamLegacy, &work);
-  if (!error) shim_wait_stream(&shim.legacy);
+  if (!error) shim_wait_stream(&shim.streams.legacy);
   return error;
 }
 

@@ -10,7 +10,7 @@ static cudaError_t create_event(cudaEvent_t *out, unsigned flags) {
   ShimEvent *e = calloc(1, sizeof *e);
   if (!e || !shim_put(e, SHIM_EVENT, e)) return free(e), cudaErrorMemoryAllocation;
   e->flags = flags;
-  if (!(flags & cudaEventDisableTiming)) shim.timed = true;
+  if (!(flags & cudaEventDisableTiming)) shim.streams.timed = true;
   *out = (cudaEvent_t)(void *)e;
   return cudaSuccess;
 }
@@ -79,14 +79,14 @@ SHIM_TWIN(cudaEventRecordWithFlags, cudaEventRecordWithFlags_ptsz);
 
 // The capture the event was recorded in, if that goes on.
 static ShimCapture *live_capture(const ShimEvent *e) {
-  for (ShimCapture *c = shim.captures; c; c = c->next)
+  for (ShimCapture *c = shim.streams.captures; c; c = c->next)
     if (c == e->capture && c->id == e->capture_id) return c;
   return NULL;
 }
 
 static cudaError_t join(ShimStream *s, const ShimEvent *e, ShimCapture *c) {
   if (c->broken) return cudaErrorInvalidValue;
-  if (s == &shim.legacy) return c->broken = true, cudaErrorStreamCaptureImplicit;
+  if (s == &shim.streams.legacy) return c->broken = true, cudaErrorStreamCaptureImplicit;
   if (s->capture && s->capture != c) return s->capture->broken = true, cudaErrorStreamCaptureMerge;
   if (!s->capture) s->last.count = 0;
   s->capture = c;
@@ -118,7 +118,7 @@ static cudaError_t wait_for_event(cudaEvent_t handle) {
   if (!e) return cudaErrorInvalidResourceHandle;
   ShimCapture *c = live_capture(e);
   if (c) return c->broken = true, cudaErrorCapturedEvent;
-  if (e->recorded && e->time > shim.time) shim.time = e->time;
+  if (e->recorded && e->time > shim.streams.time) shim.streams.time = e->time;
   shim_show_printed();
   return shim.fault;
 }

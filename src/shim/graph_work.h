@@ -4,6 +4,7 @@
 #define SOL_SHIM_GRAPH_WORK_H
 
 #include "shim/shim.h"
+#include "shim/shim_graph.h"
 
 cudaError_t shim_kernel_node(const struct cudaKernelNodeParams *params, ShimWork *out);
 cudaError_t shim_copy_node(const struct cudaMemcpy3DParms *params, ShimWork *out);

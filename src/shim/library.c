@@ -92,8 +92,8 @@ static cudaError_t unload(cudaLibrary_t handle) {
   if (!b) return cudaErrorInvalidResourceHandle;
   for (ShimKernel *k = b->kernels; k; k = k->next) shim_remove(k, SHIM_KERNEL);
   shim_remove(handle, SHIM_BINARY);
-  b->next = shim.binaries;
-  shim.binaries = b;
+  b->next = shim.programs.binaries;
+  shim.programs.binaries = b;
   return cudaSuccess;
 }
 

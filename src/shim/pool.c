@@ -20,12 +20,12 @@ static ShimPool *make_pool(void) {
 }
 
 static ShimPool *default_pool(void) {
-  if (!shim.pool) shim.pool = make_pool();
-  return shim.pool;
+  if (!shim.pools.pool) shim.pools.pool = make_pool();
+  return shim.pools.pool;
 }
 
 static ShimPool *current_pool(void) {
-  return shim.current_pool ? shim.current_pool : default_pool();
+  return shim.pools.current_pool ? shim.pools.current_pool : default_pool();
 }
 
 void shim_pool_forget(void *memory, uint64_t bytes) {
@@ -101,7 +101,7 @@ cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *out, int device) {
 static cudaError_t set_current(cudaMemPool_t pool) {
   ShimPool *p = shim_find(pool, SHIM_POOL);
   if (!p) return cudaErrorInvalidValue;
-  shim.current_pool = p;
+  shim.pools.current_pool = p;
   return cudaSuccess;
 }
 
@@ -123,8 +123,8 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t *out, const struct cudaMemPoolProps 
 
 static cudaError_t destroy_pool(cudaMemPool_t pool) {
   ShimPool *p = shim_find(pool, SHIM_POOL);
-  if (!p || p == shim.pool) return cudaErrorInvalidValue;
-  if (shim.current_pool == p) shim.current_pool = NULL;
+  if (!p || p == shim.pools.pool) return cudaErrorInvalidValue;
+  if (shim.pools.current_pool == p) shim.pools.current_pool = NULL;
   shim_remove(p, SHIM_POOL);
   p->destroyed = true;
   if (!p->allocations) free(p);

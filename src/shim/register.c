@@ -35,8 +35,8 @@ void **__cudaRegisterFatBinary(void *wrapper) {
   if (b && !shim_put(b->handle, SHIM_BINARY, b)) free(b), b = NULL;
   if (b) {
     b->wrapper = wrapper;
-    b->next = shim.binaries;
-    shim.binaries = b;
+    b->next = shim.programs.binaries;
+    shim.programs.binaries = b;
   } else
     shim_note("out of memory");
   shim_leave(cudaSuccess);

@@ -194,10 +194,10 @@ static void open_audit(void) {
   }
   audit->observer = (ShimObserver){.launch = audit_launch, .memory = audit_memory, .ctx = audit};
   shim_observe(&audit->observer);
-  shim.patterns = true;
+  shim.watch.patterns = true;
   const char *sample = getenv("SOL_SHIM_SAMPLE"), *seconds = getenv("SOL_SHIM_SECONDS");
-  if (sample) shim.sample = (uint32_t)strtoul(sample, NULL, 10);
-  if (seconds && atof(seconds) > 0) shim.deadline = sol_thread_clock() + atof(seconds);
+  if (sample) shim.watch.sample = (uint32_t)strtoul(sample, NULL, 10);
+  if (seconds && atof(seconds) > 0) shim.streams.deadline = sol_thread_clock() + atof(seconds);
 }
 
 void shim_report_open(void) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "shim/shim.h"
+#include "shim/shim_array.h"
 
 typedef struct Side {
   uint8_t *at; // where the host finds it

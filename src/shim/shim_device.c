@@ -268,7 +268,7 @@ cudaError_t cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config) {
 
 static cudaError_t synchronize(void) {
   if (shim_capturing())
-    for (ShimCapture *c = shim.captures; c; c = c->next)
+    for (ShimCapture *c = shim.streams.captures; c; c = c->next)
       return c->broken = true, cudaErrorStreamCaptureUnsupported;
   shim_wait_all();
   return shim.fault;

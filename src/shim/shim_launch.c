@@ -144,21 +144,21 @@ static void tell_findings(const SolEmuResult *r) {
 
 static void tell_observers(const ShimKernelWork *w, const SolEmuResult *result) {
   ShimLaunch launch = {w, w->kernel->binary->module, result};
-  for (ShimObserver *o = shim.observers; o; o = o->next)
+  for (ShimObserver *o = shim.watch.observers; o; o = o->next)
     if (o->launch) o->launch(o->ctx, &launch);
 }
 
 // Seconds until launches are to end; none left is as short as can be.
 static double seconds_left(void) {
-  if (shim.deadline <= 0) return 0;
-  double left = shim.deadline - sol_thread_clock();
+  if (shim.streams.deadline <= 0) return 0;
+  double left = shim.streams.deadline - sol_thread_clock();
   return left > 1e-3 ? left : 1e-3;
 }
 
 cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
   *seconds = shim_launch_seconds();
   if (shim.fault) return shim.fault;
-  bool counted = shim.observers || shim.timed;
+  bool counted = shim.watch.observers || shim.streams.timed;
   SolEmuLaunch launch = {.kernel = w->kernel->emu,
                          .grid = {w->grid.x, w->grid.y, w->grid.z},
                          .block = {w->block.x, w->block.y, w->block.z},
@@ -168,8 +168,8 @@ cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
                          .param_bytes = w->kernel->fn->param_size,
                          .cooperative = w->cooperative,
                          .no_counts = !counted,
-                         .observe = shim.patterns || shim.timed,
-                         .sample_waves = shim.sample,
+                         .observe = shim.watch.patterns || shim.streams.timed,
+                         .sample_waves = shim.watch.sample,
                          .max_seconds = seconds_left(),
                          .print = shim_print};
   SolEmuResult result = {0};

@@ -163,7 +163,7 @@ cudaError_t shim_load(ShimBinary *b) {
     b->failed = load_sources(b, &s);
   free_sources(&s);
   if (!b->failed) set_managed(b);
-  if (!b->failed) b->number = ++shim.loaded;
+  if (!b->failed) b->number = ++shim.programs.loaded;
   return b->failed;
 }
 

@@ -4,6 +4,7 @@
 
 #include "emu/texture.h"
 #include "shim/shim.h"
+#include "shim/shim_array.h"
 
 typedef struct Object {
   struct cudaResourceDesc resource;

@@ -7,7 +7,7 @@
 #include "base/buffer.h"
 #include "shim/shim.h"
 
-Shim shim = {.lock = PTHREAD_MUTEX_INITIALIZER, .next_id = 1};
+Shim shim = {.lock = PTHREAD_MUTEX_INITIALIZER, .streams.next_id = 1};
 static _Thread_local cudaError_t last_error;
 
 void shim_note(const char *format, ...) {
@@ -35,9 +35,10 @@ static void after_fork(void) {
 }
 
 static void at_exit(void) {
-  if (shim.has_thread_streams) pthread_key_delete(shim.thread_streams); // this library may be unloaded
-  if (shim.owner != getpid()) return; // a child that exits has its own program to report for
-  for (ShimObserver *o = shim.observers; o; o = o->next)
+  if (shim.streams.has_thread_streams)
+    pthread_key_delete(shim.streams.thread_streams); // this library may be unloaded
+  if (shim.owner != getpid()) return;                // a child that exits has its own program to report for
+  for (ShimObserver *o = shim.watch.observers; o; o = o->next)
     if (o->end) o->end(o->ctx);
 }
 
@@ -94,13 +95,13 @@ void shim_call_out(void (*function)(void *), void *argument) {
 }
 
 void shim_tell_memory(bool wrote, const void *at, size_t bytes) {
-  for (ShimObserver *o = shim.observers; o; o = o->next)
+  for (ShimObserver *o = shim.watch.observers; o; o = o->next)
     if (o->memory) o->memory(o->ctx, wrote, at, bytes);
 }
 
 void shim_observe(ShimObserver *observer) {
-  observer->next = shim.observers;
-  shim.observers = observer;
+  observer->next = shim.watch.observers;
+  shim.watch.observers = observer;
 }
 
 // ---- errors ----
@@ -122,12 +123,12 @@ cudaError_t shim_last_error(bool clear) {
 
 void shim_print(void *ctx, const char *text, size_t length) {
   (void)ctx;
-  if (!shim.printed) shim.printed = calloc(1, sizeof *shim.printed);
-  if (shim.printed) sol_buffer_put(shim.printed, text, length);
+  if (!shim.watch.printed) shim.watch.printed = calloc(1, sizeof *shim.watch.printed);
+  if (shim.watch.printed) sol_buffer_put(shim.watch.printed, text, length);
 }
 
 void shim_show_printed(void) {
-  if (!shim.printed || !shim.printed->length) return;
-  fwrite(shim.printed->text, 1, shim.printed->length, stdout);
-  shim.printed->length = 0;
+  if (!shim.watch.printed || !shim.watch.printed->length) return;
+  fwrite(shim.watch.printed->text, 1, shim.watch.printed->length, stdout);
+  shim.watch.printed->length = 0;
 }

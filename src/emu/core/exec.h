@@ -16,15 +16,13 @@
 //
 // Rules for handlers
 // - Touch a destination's active lanes alone: if mask is EMU_ALL a plain loop, else a blend by emu_on(x,
-// mask).
+//   mask).
 // - d may be the very register a, b or c is, never one that overlaps it otherwise. Loops lane by lane are
-// safe with
-//   EMU_EACH; a handler that reads other lanes (shfl) copies its sources first.
+//   safe with EMU_EACH; a handler that reads other lanes (shfl) copies its sources first.
 // - 16-bit values: registers of 16 bits hold 2 bytes a lane. Only operands marked '~' in ops.def (cvt, ld,
-// st,
-//   suld) may be registers wider than their type: ask lower_lane_bytes().
+//   st, suld) may be registers wider than their type: ask lower_lane_bytes().
 // - Predicates: read by emu_pred(x, i->c) (negation is in the location), written by emu_set_pred(x, i->d,
-// mask, bits).
+//   mask, bits).
 // - Reading inactive lanes of sources is fine; their values are anything.
 // - What goes wrong at run time is a finding: emu_find(...).
 // - No static mutable state; all is in x, x->warp, x->block, x->launch.
@@ -227,8 +225,8 @@ static inline int emu_first(uint32_t mask) {
 } // mask must not be 0
 
 // The usual handlers. `expr` is of type TD and may use a[l], b[l], c[l], i and x:
-//   EMU_OP2(add_u32, uint32_t, uint32_t, a[l] + b[l])          d, a, b of these types: TD, then TS for all
-//   sources EMU_OP3(...) likewise with c; EMU_OP1 with a alone. EMU_OPX names each source's type.
+//   EMU_OP2(add_u32, uint32_t, uint32_t, a[l] + b[l])     d's type, then the type of all sources
+//   EMU_OP3(...) likewise with c; EMU_OP1 with a alone; EMU_OPX names each source's type.
 // Make them `static`, one line each; lower_* then says out->run = add_u32.
 #define EMU_OPX(name, TD, TA, TB, TC, expr)                                                                  \
   EMU_HOT static void name(EmuCtx *x, const EmuInst *i, uint32_t mask) {                                     \

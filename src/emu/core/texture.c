@@ -1,8 +1,8 @@
 // The table of textures, samplers and surfaces.
 #include "base/error.h"
 #include "base/heap.h"
-#include "emu/core/texture_table.h"
 #include "emu/core/state.h"
+#include "emu/core/texture_table.h"
 
 // A handle: a tag no address has, then the place in the table, counted from 1. Places are not used again, so
 // that a handle of something destroyed is known as such.

@@ -1,6 +1,6 @@
 // cp.reduce.async.bulk: element by element, each one atomic, as other blocks may reduce into the same memory.
-#include "emu/isa/num_half.h"
 #include "emu/core/state.h"
+#include "emu/isa/num_half.h"
 
 #define REDUCE(name, T, expr)                                                                                \
   static void name(uint8_t *to, const uint8_t *from, uint32_t bytes) {                                       \

@@ -1,7 +1,7 @@
 // Asynchronous copies. They are done when they are asked for, which is one of the orders the machine may
 // choose: groups are never open, and mbarriers complete at once.
-#include "emu/core/lower.h"
 #include "emu/core/hooks.h"
+#include "emu/core/lower.h"
 
 typedef struct Copy {
   EmuPlace from, barrier;

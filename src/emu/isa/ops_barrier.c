@@ -1,6 +1,6 @@
 // Barriers of the block, the warp and the cluster; fences.
-#include "emu/core/lower.h"
 #include "emu/core/hooks.h"
+#include "emu/core/lower.h"
 
 static bool is_red(const EmuInst *i) {
   return i->kind != 0;

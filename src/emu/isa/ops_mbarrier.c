@@ -2,8 +2,8 @@
 // as the machine's is opaque: pending arrivals in bits 0-19, expected ones in 20-39, awaited bytes (two's
 // complement) in 40-61, in 62 that it is initialised, the phase in 63. A phase ends when no arrival and no
 // byte is pending. Not counted as traffic: on sm_90 a unit of its own does them.
-#include "emu/core/lower.h"
 #include "emu/core/hooks.h"
+#include "emu/core/lower.h"
 
 enum { COUNT_BITS = 20, TX_SHIFT = 40, TX_BITS = 22 };
 #define COUNT_MASK ((UINT64_C(1) << COUNT_BITS) - 1)

@@ -1,9 +1,9 @@
 // ld and st in every space.
 #include "emu/isa/isa.h"
 
-#include "emu/isa/lanes.h"
-#include "emu/core/lower.h"
 #include "emu/core/hooks.h"
+#include "emu/core/lower.h"
+#include "emu/isa/lanes.h"
 #include "emu/isa/shape.h"
 
 // ---- all lanes in one piece of memory: the usual case ----

@@ -1,7 +1,7 @@
 // suld, sust, sured, suq. x is in bytes, y in rows, z in slices; an access outside is a finding (.trap), goes
 // to the nearest place inside (.clamp), or reads 0 and writes nothing (.zero).
-#include "emu/core/texture_table.h"
 #include "emu/core/state.h"
+#include "emu/core/texture_table.h"
 
 typedef struct SurfPlan {
   EmuLoc handle, coord[3], layer, data[4];

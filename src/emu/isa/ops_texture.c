@@ -8,9 +8,9 @@
 // another. Weights of three dimensions, not measured, are exact products. tex.level takes the only level
 // there is. Counted: one request per row of texels that a lane's filter covers, two neighbouring texels wide;
 // images lie row by row, which a CUDA array on a GPU does not.
+#include "emu/core/state.h"
 #include "emu/core/texture_table.h"
 #include "emu/isa/num_cvt.h"
-#include "emu/core/state.h"
 
 typedef struct TexPlan {
   EmuLoc handle, sampler, coord[3], layer, d[4];

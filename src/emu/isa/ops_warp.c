@@ -4,8 +4,8 @@
 // separate groups. Without it (old PTX) the group is whoever executes the instruction.
 // A shuffle from a lane that does not take part is undefined in PTX; here the value is 0, as on an H200 for
 // lanes that have ended, and the sync check reports it.
-#include "emu/isa/num_order.h"
 #include "emu/core/state.h"
+#include "emu/isa/num_order.h"
 
 static void put(EmuCtx *x, EmuLoc d, uint32_t mask, const uint32_t *values) {
   uint32_t *to = EMU_OUT(uint32_t, d);

@@ -1,0 +1,24 @@
+// Arrays and mipmaps.
+#ifndef SOL_SHIM_ARRAY_H
+#define SOL_SHIM_ARRAY_H
+
+#include "base/port.h"
+
+#pragma GCC visibility push(default) // what the toolkit's headers declare is what this library exports
+#include <cuda_runtime_api.h>
+#pragma GCC visibility pop
+
+typedef struct ShimArray {
+  struct cudaChannelFormatDesc format;
+  struct cudaExtent extent; // as asked for
+  unsigned flags;
+  uint64_t address, pitch, slice; // dense
+  bool level;                     // of a mipmap, which owns it
+} ShimArray;
+ShimArray *shim_only_level(cudaMipmappedArray_t mipmap); // NULL: it has several
+bool shim_good_format(const struct cudaChannelFormatDesc *format);
+size_t shim_texel_bytes(const struct cudaChannelFormatDesc *format); // of a good one
+size_t shim_array_rows(const ShimArray *array);
+size_t shim_array_slices(const ShimArray *array);
+
+#endif

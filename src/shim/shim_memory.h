@@ -1,0 +1,32 @@
+// Memory that programs ask for, on the device and shared with the host.
+#ifndef SOL_SHIM_MEMORY_H
+#define SOL_SHIM_MEMORY_H
+
+#include "base/port.h"
+
+#pragma GCC visibility push(default) // what the toolkit's headers declare is what this library exports
+#include <cuda_runtime_api.h>
+#pragma GCC visibility pop
+
+cudaError_t shim_alloc(size_t bytes, void **out);
+cudaError_t shim_free(void *memory);
+cudaError_t shim_free_host(void *memory);
+void shim_pool_forget(void *memory, uint64_t bytes); // pool.c: it was freed, and may have been a pool's
+typedef enum ShimShared { SHIM_PINNED, SHIM_MANAGED, SHIM_REGISTERED } ShimShared;
+typedef struct ShimHost {
+  void *memory;
+  size_t bytes, room; // room: as carved out; 0: not ours
+  ShimShared kind;
+  unsigned flags;
+} ShimHost;
+cudaError_t shim_host_alloc(size_t bytes, ShimShared kind, unsigned flags, void **out);
+void *shim_host_take(size_t bytes, size_t *room); // zeroed memory at a place kernels can have it too
+void shim_host_give(void *memory, size_t room);
+size_t shim_host_available(void);  // bytes this machine has left
+bool shim_fits_here(size_t bytes); // whether it has so many; asked of the system only for large ones
+
+typedef struct ShimPools { // of the one `shim`
+  struct ShimPool *pool, *current_pool;
+} ShimPools;
+
+#endif

@@ -1,0 +1,130 @@
+// Work on streams: launches, copies, events, captures; what the modelled clock charges for it.
+#ifndef SOL_SHIM_WORK_H
+#define SOL_SHIM_WORK_H
+
+#include "shim/shim_programs.h"
+
+typedef struct ShimGraph ShimGraph;
+typedef struct ShimNode ShimNode;
+typedef struct ShimEvent ShimEvent;
+
+typedef struct ShimKernelWork {
+  ShimKernel *kernel;
+  dim3 grid, block, cluster; // cluster: zeros for none
+  size_t shared;
+  bool cooperative;
+  uint8_t *params; // as the kernel takes them; owned
+  void **args;     // into params, one each; owned
+} ShimKernelWork;
+typedef struct ShimSet {
+  char *to;
+  uint32_t value, element;                   // element: bytes, 1, 2 or 4
+  size_t width, height, depth, pitch, slice; // width in elements, pitch and slice in bytes
+} ShimSet;
+typedef struct ShimWork {
+  enum cudaGraphNodeType type;
+  ShimKernelWork kernel;
+  struct cudaMemcpy3DParms copy;
+  ShimSet set;
+  struct cudaHostNodeParams host;
+  ShimEvent *event;
+  struct cudaMemAllocNodeParams alloc;
+  void *freed;
+  ShimGraph *child;
+} ShimWork;
+
+typedef struct ShimNodeList {
+  ShimNode **nodes;
+  size_t count, cap;
+} ShimNodeList;
+
+typedef struct ShimCapture {
+  struct ShimCapture *next;
+  ShimGraph *graph;
+  struct ShimStream *origin;
+  bool into_graph; // the graph is the program's own
+  bool broken;
+  unsigned long long id;
+} ShimCapture;
+
+typedef struct ShimStream {
+  unsigned long long id;
+  unsigned flags;
+  int priority;
+  double time; // when its work so far has ended, on the modelled clock
+  ShimCapture *capture;
+  ShimNodeList last; // captured: what the next node depends on
+  cudaLaunchAttributeValue window;
+  unsigned running; // work of it that is under way: a function of the host's may destroy the stream meanwhile
+  bool destroyed;   // freed when nothing is under way
+  bool of_thread;   // cudaStreamPerThread, which has no handle of its own
+} ShimStream;
+
+struct ShimEvent {
+  unsigned flags;
+  unsigned nodes; // of graphs, that have it
+  bool destroyed; // freed with the last of them
+  bool recorded;
+  double time;
+  ShimCapture *capture; // recorded in a captured stream
+  unsigned long long capture_id;
+  ShimNodeList last;
+};
+
+void shim_event_keep(ShimEvent *event);
+void shim_event_drop(ShimEvent *event); // NULL: none
+
+// The stream behind a handle; NULL: none.
+ShimStream *shim_stream(cudaStream_t handle);
+// Runs the work now, or captures it. What `work` owns stays the caller's.
+cudaError_t shim_submit(cudaStream_t handle, const ShimWork *work);
+cudaError_t shim_run(ShimStream *stream, const ShimWork *work); // now, captured or not
+bool shim_copy_work(ShimWork *to, const ShimWork *from);        // with what it owns; false: out of memory
+void shim_drop_work(ShimWork *work);
+void shim_wait_stream(ShimStream *stream); // the host's clock waits for it
+void shim_wait_all(void);
+bool shim_list_add(ShimNodeList *list, ShimNode *node); // once; false: out of memory
+void shim_list_free(ShimNodeList *list);
+void shim_drop_capture(ShimCapture *capture);   // ends it; its graph goes, unless it is the program's
+bool shim_joined(const ShimStream *stream);     // captured: others wait for all that it did
+bool shim_capturing(void);                      // any stream is being captured
+void shim_capture_lost(const ShimGraph *graph); // it goes: who captures into it gets errors
+void shim_capture_forget(const ShimNode *node); // it goes: nothing captured waits for it
+
+// clock.c: what the modelled clock charges. A kernel that was not counted costs its launch alone: the
+// device's published figure, or a microsecond where none is known.
+double shim_launch_seconds(void);
+double shim_kernel_seconds(const ShimKernelWork *work, const SolEmuResult *result);
+double shim_copy_seconds(const struct cudaMemcpy3DParms *copy);
+double shim_set_seconds(const ShimSet *set);
+struct AuditLaunch;
+void shim_describe(const ShimKernelWork *work,
+                   struct AuditLaunch *out); // all that the emulator does not know
+
+// shim_launch.c
+cudaError_t shim_make_launch(const void *function, dim3 grid, dim3 block, size_t shared, void **args,
+                             ShimWork *out);                              // checks all; owns its parameters
+cudaError_t shim_run_kernel(const ShimKernelWork *work, double *seconds); // on the modelled clock
+size_t shim_static_limit(void); // shared memory of a block that has not asked for more
+cudaError_t shim_check_launch(const ShimKernelWork *work);
+// shim_occupancy.c: blocks of a loaded kernel that an SM holds; 0: none fits.
+cudaError_t shim_active_blocks(int *blocks, const ShimKernel *kernel, int threads, size_t shared);
+// shim_copy.c
+cudaError_t shim_run_copy(const struct cudaMemcpy3DParms *copy);
+cudaError_t shim_run_set(const ShimSet *set);
+struct cudaMemcpy3DParms shim_flat_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
+cudaError_t shim_check_copy(const struct cudaMemcpy3DParms *copy);
+
+typedef struct ShimStreams { // of the one `shim`
+  ShimStream legacy;
+  ShimCapture *captures;
+  unsigned long long next_id;
+  double time;                  // the host's place on the modelled clock
+  bool timed;                   // the program has events that tell time: launches are counted, for the model
+  bool in_graph;                // what runs belongs to a graph
+  double deadline;              // of the host's clock, when launches are ended; 0: never
+  pthread_key_t thread_streams; // for each thread's cudaStreamPerThread to go with it
+  bool has_thread_streams;
+} ShimStreams;
+
+#endif
