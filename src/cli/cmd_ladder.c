@@ -139,6 +139,7 @@ static int print_answer(LadderJob *j) {
     sol_buffer_free(&text);
   } else {
     Fact *root = facts_root(&j->cli->arena, FACT_OBJECT);
+    j->where.width = cli_style(j->cli).width;
     fact_number(root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
     cli_say_command(j->cli, root);
     say_where(j, root);
@@ -224,28 +225,18 @@ const Command cmd_ladder = {
     .summary = "climb from a naive kernel to light, one change a rung, predicted and measured",
     .details =
         "With no name: the list. Each rung is a kernel of its own that does the same job; its result is "
-        "checked, "
-        "then\n"
-        "it is counted and its time predicted on the emulator, or measured on a GPU over rotating sets of "
-        "arrays. "
-        "Light\n"
-        "is our own copy of the same bytes. A sweep takes one parameter from end to end.\n"
-        "\n"
-        "RESULTS.json is what an earlier --json printed: --compare and --markdown take measured figures from "
-        "it, so "
-        "that\n"
-        "no GPU is needed. Ctrl-C (or SIGTERM) stops after the rung at hand and shows what there is. Exit "
-        "code 1: a "
-        "rung\n"
-        "failed, or its result was wrong; the others are shown all the same.\n"
-        "\n"
+        "checked, then it is counted and its time predicted on the emulator, or measured on a GPU over "
+        "rotating sets of arrays. Light is our own copy of the same bytes. A sweep takes one parameter from "
+        "end to end.\n\n"
+        "RESULTS.json is what an earlier --json printed: --compare and --markdown take measured figures "
+        "from it, so that no GPU is needed. Ctrl-C (or SIGTERM) stops after the rung at hand and shows what "
+        "there is. Exit code 1: a rung failed, or its result was wrong; the others are shown all the "
+        "same.\n\n"
         "JSON: schema, command, date, device, gpu, driver, complete, ladders [{name, title, about, sweep, "
-        "dims, shape,\n"
-        "dtype, error, rungs [{rung, x, change, why, story, against, streamed, bytes, predicted {...}, "
-        "measured {...}}]}];\n"
-        "predicted and measured {ran, checked, error, time_us, light_us, bytes_per_s, of_light, to_before, "
-        "to_first,\n"
-        "as_told, counts}. With --compare: comparison {rows [...], counts, counts_differ, dram_median, ...}.",
+        "dims, shape, dtype, error, rungs [{rung, x, change, why, story, against, streamed, bytes, "
+        "predicted {...}, measured {...}}]}]; predicted and measured {ran, checked, error, time_us, "
+        "light_us, bytes_per_s, of_light, to_before, to_first, as_told, counts}. With --compare: comparison "
+        "{rows [...], counts, counts_differ, dram_median, ...}.",
     .examples = "sol ladder                                  # what there is\n"
                 "sol ladder transpose --device h200          # one, predicted for a GPU\n"
                 "sol ladder transpose --rung naive --rung tile --shape 4096x4096\n"

@@ -64,7 +64,10 @@ static void facts(Fact *root, const Ceilings *c, const SolDevice *device) {
   fact_number(root, "seconds", 0, UNIT_PLAIN, BASIS_MEASURED, c->seconds);
   Fact *measured = fact_object(root, "measured", 0), *spread = fact_object(root, "spread", 0);
   Fact *published = fact_object(root, "published", 0);
+  static const FactColumn columns[] = {{"figure", FIT_CUT}, {"measured", 0}, {"published", 0},
+                                       {"share", 0},        {"spread", 0},   {0}};
   Fact *list = fact_list(root, 0, "");
+  fact_columns(list, columns);
   for (int i = 0; i < CEILINGS; i++) {
     const char *key = ceiling_info((Ceiling)i)->key;
     SolFigure figure = ceiling_published((Ceiling)i, device);

@@ -30,7 +30,7 @@ typedef struct KernelArgs {
       {"grid", OPTION_TEXT, offsetof(type, field.grid), "X,Y,Z", 0, 0, "blocks"},                            \
       {"block", OPTION_TEXT, offsetof(type, field.block), "X,Y,Z", 0, 0, "threads per block"},               \
       {"cluster", OPTION_TEXT, offsetof(type, field.cluster), "X,Y,Z", 0, 0, "blocks per cluster"},          \
-      {"arg", OPTION_TEXTS, offsetof(type, field.args), "ARG", 0, 0, "an argument, in order: see below"},    \
+      {"arg", OPTION_TEXTS, offsetof(type, field.args), "ARG", 0, 0, "an argument, in order, as said above"},    \
       {"smem", OPTION_COUNT, offsetof(type, field.smem), "BYTES", 0, 0, "dynamic shared memory"},            \
       {"cooperative",                                                                                        \
        OPTION_FLAG,                                                                                          \
@@ -59,11 +59,9 @@ typedef struct KernelArgs {
   }
 #define KERNEL_ARG_HELP                                                                                      \
   "Arguments: [NAME:]TYPE[COUNT][=INIT] is a buffer: f32[8192*1024], out:f32[1Mi], "                         \
-  "ids:s32[64]=random:100.\n"                                                                                \
-  "TYPE: f16 bf16 f32 f64 u8 u16 u32 u64 s8 s16 s32 s64. INIT: random (default), random:N, iota, zero, "     \
-  "a\n"                                                                                                      \
-  "number, @FILE. A buffer named out... starts as zero. [TYPE:]VALUE is a number; hex:BYTES a "              \
-  "structure.\n"
+  "ids:s32[64]=random:100. TYPE: f16 bf16 f32 f64 u8 u16 u32 u64 s8 s16 s32 s64. INIT: random (default), "   \
+  "random:N, iota, zero, a number, @FILE. A buffer named out... starts as zero. [TYPE:]VALUE is a number; "  \
+  "hex:BYTES a structure.\n"
 
 // All that a run holds, so that it can be let go in one place.
 typedef struct KernelRun {

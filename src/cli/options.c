@@ -1,13 +1,26 @@
 // Reading a command line by a command's table of options.
+#define _POSIX_C_SOURCE 200809L // isatty
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/format.h"
 #include "base/text.h"
 #include "cli/ceilings.h"
 #include "cli/cli.h"
+#include "report/wrap.h"
+
+// On a terminal its lines hold whole words; elsewhere a message is one line, for what reads it.
+static void put_message(SolBuffer *out, const char *text, size_t at) {
+  if (isatty(2))
+    report_wrap(out, text, 0, at, cli_columns(2), "");
+  else
+    sol_buffer_puts(out, text);
+  sol_buffer_puts(out, "\n");
+}
 
 int cli_error(const Cli *cli, const SolError *err, const char *source, const char *text, size_t length) {
   SolBuffer out = {0};
@@ -17,12 +30,12 @@ int cli_error(const Cli *cli, const SolError *err, const char *source, const cha
     sol_buffer_format(&out, "%s:%d:%d: ", source, err->line, err->column);
   else if (source)
     sol_buffer_format(&out, "%s: ", source);
-  sol_buffer_format(&out, "%s\n", err->message);
+  put_message(&out, err->message, sol_text_columns(out.text ? out.text : "", out.length));
   if (text && err->line > 0) { // the line concerned, cut to what fits, and a caret under the place
-    enum { SHOW = 100 };
+    size_t show = cli_columns(2) - 2;
     size_t at = (size_t)err->offset, begin = at, end = at;
-    while (begin > 0 && text[begin - 1] != '\n' && at - begin < SHOW / 2) begin--;
-    while (end < length && text[end] != '\n' && end - begin < SHOW) end++;
+    while (begin > 0 && text[begin - 1] != '\n' && at - begin < show / 2) begin--;
+    while (end < length && text[end] != '\n' && end - begin < show) end++;
     sol_buffer_puts(&out, "  ");
     for (size_t i = begin; i < end; i++) {
       char c = text[i];
@@ -32,7 +45,7 @@ int cli_error(const Cli *cli, const SolError *err, const char *source, const cha
     sol_buffer_fill(&out, ' ', sol_text_columns(text + begin, at - begin));
     sol_buffer_puts(&out, "^\n");
   }
-  if (err->hint[0]) sol_buffer_format(&out, "%s\n", err->hint);
+  if (err->hint[0]) put_message(&out, err->hint, 0);
   if (out.text) fputs(out.text, stderr);
   sol_buffer_free(&out);
   return err->status == SOL_ERR_IO || err->status == SOL_ERR_NO_SPACE ? EXIT_FAILED : EXIT_USAGE;

@@ -44,9 +44,14 @@ LadderVerdict ladder_verdict(const LadderAnswer *a, const LadderRow *row, bool g
   return holds ? LADDER_AS_TOLD : LADDER_NOT_AS_TOLD;
 }
 
+static const FactColumn list_columns[] = {
+    {"name", 0}, {"what it shows", FIT_WRAP}, {"rungs", 0}, {"points", 0}, {"default", 0},
+    {"type", 0}, {"sizes", FIT_CUT},          {0}};
+
 void ladder_list_facts(Fact *root) {
   for (int sweeps = 0; sweeps < 2; sweeps++) {
     Fact *list = fact_list(root, sweeps ? "sweeps" : "ladders", sweeps ? "Sweeps" : "Ladders");
+    fact_columns(list, list_columns);
     for (int i = 0; i < LADDER_COUNT; i++) {
       const Ladder *l = ladders[i];
       char shape[96];
@@ -151,14 +156,39 @@ static void cell(Fact *row, const char *label, FactUnit unit, FactBasis basis, d
     fact_text(row, 0, label, "");
 }
 
-// All digits while they are readable.
-static void count_cell(Fact *row, const char *label, double value) {
-  cell(row, label, value < 1e7 ? UNIT_PLAIN : UNIT_COUNT, BASIS_EXACT, value);
+// All digits while they are readable, in the whole table.
+static FactUnit count_unit(const LadderAnswer *a) {
+  double most = 0;
+  for (int i = 0; i < a->count; i++) {
+    const LadderCounts *c = &a->rows[i].emu.counts;
+    const double counts[] = {ladder_requests(c), ladder_sectors(c), c->wavefronts, c->local_sectors};
+    for (size_t k = 0; k < SOL_COUNT(counts); k++)
+      if (counts[k] > most) most = counts[k];
+  }
+  return most < 1e7 ? UNIT_PLAIN : UNIT_COUNT;
 }
+
+static const FactColumn count_columns[] = {{"rung", FIT_CUT},
+                                           {"point", FIT_CUT},
+                                           {"sectors", 0},
+                                           {"per request", 0},
+                                           {"DRAM read", 0},
+                                           {"DRAM written", 0},
+                                           {"wavefronts", 0},
+                                           {"requests", 0},
+                                           {"local sectors", 0},
+                                           {"launches", 0},
+                                           {0}};
+static const FactColumn time_columns[] = {{"rung", FIT_CUT},     {"point", FIT_CUT},      {"measured", 0},
+                                          {"predicted", 0},      {"of light", 0},         {"over before", 0},
+                                          {"bound by", FIT_CUT}, {"predicted / this", 0}, {"rate", 0},
+                                          {"over first", 0},     {"spread", 0},           {0}};
 
 static void counts_table(Fact *parent, const LadderAnswer *a) {
   Fact *list = fact_list(parent, 0, "Counts of one call (emulated)");
+  fact_columns(list, count_columns);
   bool local = false, shared = false, several = false;
+  FactUnit unit = count_unit(a);
   for (int i = 0; i < a->count; i++) {
     const LadderFigures *f = &a->rows[i].emu;
     if (!a->rows[i].emulated || !f->ran) continue;
@@ -173,11 +203,11 @@ static void counts_table(Fact *parent, const LadderAnswer *a) {
     fact_text(row, 0, a->ladder->sweep ? "point" : "rung", a->rows[i].rung->name);
     double requests = ladder_requests(c), sectors = ladder_sectors(c);
     if (several) cell(row, "launches", UNIT_PLAIN, BASIS_EXACT, f->ran ? f->launches : NAN);
-    count_cell(row, "requests", requests);
-    count_cell(row, "sectors", sectors);
+    cell(row, "requests", unit, BASIS_EXACT, requests);
+    cell(row, "sectors", unit, BASIS_EXACT, sectors);
     cell(row, "per request", UNIT_PLAIN, BASIS_EXACT, requests > 0 ? sectors / requests : NAN);
-    if (shared) count_cell(row, "wavefronts", c->wavefronts);
-    if (local) count_cell(row, "local sectors", c->local_sectors);
+    if (shared) cell(row, "wavefronts", unit, BASIS_EXACT, c->wavefronts);
+    if (local) cell(row, "local sectors", unit, BASIS_EXACT, c->local_sectors);
     cell(row, "DRAM read", UNIT_BYTES, BASIS_MODELLED, c->dram_read);
     cell(row, "DRAM written", UNIT_BYTES, BASIS_MODELLED, c->dram_write);
   }
@@ -208,6 +238,7 @@ static void time_cells(Fact *row, const LadderAnswer *a, const LadderRow *r, boo
 
 static void times_table(Fact *parent, const LadderAnswer *a, bool gpu) {
   Fact *list = fact_list(parent, 0, gpu ? "Measured" : "Predicted");
+  fact_columns(list, time_columns);
   bool both = false;
   for (int i = 0; i < a->count; i++) both |= gpu && a->rows[i].emulated;
   for (int i = 0; i < a->count; i++) {
@@ -266,7 +297,7 @@ static void story_note(Fact *parent, const LadderAnswer *a, bool gpu) {
   sol_buffer_free(&text);
 }
 
-static void plot(Fact *parent, const LadderAnswer *a) {
+static void plot(Fact *parent, const LadderAnswer *a, size_t width) {
   enum { MOST = 256 };
   PlotPoint points[MOST];
   bool rates = true;
@@ -280,7 +311,7 @@ static void plot(Fact *parent, const LadderAnswer *a) {
     if (m) points[i].bar = rates ? r->bytes / m->us * 1e6 : m->us;
   }
   SolBuffer text = {0};
-  plot_bars(points, count, rates ? UNIT_BYTES_PER_S : UNIT_US, &text);
+  plot_bars(points, count, rates ? UNIT_BYTES_PER_S : UNIT_US, width, &text);
   if (text.text) fact_block(parent, text.text);
   sol_buffer_free(&text);
 }
@@ -311,7 +342,7 @@ static void answer_facts(Fact *list, const LadderAnswer *a, const LadderWhere *w
   if (emulated) times_table(o, a, false);
   if (measured) times_table(o, a, true);
   failures(o, a);
-  if (l->sweep) plot(o, a);
+  if (l->sweep) plot(o, a, where->width);
   texts(o, a);
   if (!l->sweep && measured) story_note(o, a, true);
   if (!l->sweep && emulated && !measured) story_note(o, a, false);

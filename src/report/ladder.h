@@ -26,6 +26,7 @@ typedef struct LadderAnswer {
 typedef struct LadderWhere {
   const SolDevice *device;            // predicted for; NULL: nothing is predicted
   char gpu[96], driver[32], date[32]; // measured on; empty: nothing is
+  size_t width;                       // columns of the terminal, for drawings; 0: any
 } LadderWhere;
 
 void ladder_shape_text(const Ladder *ladder, const int64_t dim[4], char *out, size_t cap); // "8192x4096"

@@ -3,6 +3,7 @@
 
 #include "base/format.h"
 #include "report/ladder.h"
+#include "report/wrap.h"
 
 static const LadderFigures *figures_of(const LadderRow *row, bool gpu) {
   const LadderFigures *f = gpu ? &row->gpu : &row->emu;
@@ -15,26 +16,9 @@ static void number(SolBuffer *out, FactUnit unit, double value) {
   sol_buffer_format(out, " %s |", text);
 }
 
-// Words into lines of 120 columns; further lines are indented.
 static void wrapped(SolBuffer *out, const char *text, size_t indent) {
-  enum { WIDTH = 120 };
-  size_t column = 0;
-  while (*text) {
-    size_t n = 0;
-    while (text[n] && text[n] != ' ') n++;
-    if (column && column + 1 + n > WIDTH) {
-      sol_buffer_puts(out, "\n");
-      sol_buffer_fill(out, ' ', indent);
-      column = indent;
-    } else if (column) {
-      sol_buffer_puts(out, " ");
-      column++;
-    }
-    sol_buffer_put(out, text, n);
-    column += n;
-    text += n;
-    while (*text == ' ') text++;
-  }
+  enum { PAGE = 120 };
+  report_wrap(out, text, indent, 0, PAGE, "");
   sol_buffer_puts(out, "\n");
 }
 

@@ -8,13 +8,12 @@
 
 typedef struct ProfileView {
   size_t top; // kernels shown in full
-  bool colour;
 } ProfileView;
 
 // Everything about a diagnosed profile, into an object.
 void profile_facts(Fact *root, const Profile *profile, const ProfileRoofs *roofs, const ProfileView *view);
 // profile_text.c: one of its kernels in full, for people.
-void profile_kernel_text(Fact *list, const ProfileKernel *kernel, const ProfileView *view);
+void profile_kernel_text(Fact *list, const ProfileKernel *kernel);
 // Measured beside emulated.
 void against_facts(Fact *root, const Against *against);
 
