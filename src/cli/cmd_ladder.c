@@ -140,6 +140,7 @@ static int print_answer(LadderJob *j) {
   } else {
     Fact *root = facts_root(&j->cli->arena, FACT_OBJECT);
     j->where.width = cli_style(j->cli).width;
+    j->where.source = j->args->source;
     fact_number(root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
     cli_say_command(j->cli, root);
     say_where(j, root);
@@ -210,6 +211,8 @@ static const Option options[] = {
      "set predictions beside measurements: this run's, or those of RESULTS.json"},
     {"stored", OPTION_FLAG, offsetof(LadderArgs, stored), 0, 0, 0,
      "run nothing: predictions too are those of RESULTS.json"},
+    {"source", OPTION_FLAG, offsetof(LadderArgs, source), 0, 0, 0,
+     "show each rung's code under what it changes"},
     {"markdown", OPTION_FLAG, offsetof(LadderArgs, markdown), 0, 0, 0,
      "print the page of docs/ladders, or docs/accuracy.md's table"},
     COMMON_OPTIONS};

@@ -12,7 +12,7 @@ typedef struct LadderArgs {
   TextList rungs;
   int backend; // LADDER_AUTO ...
   int64_t workers;
-  bool small, no_check, no_counters, quick, compare, stored, markdown;
+  bool small, no_check, no_counters, quick, compare, stored, markdown, source;
 } LadderArgs;
 enum { LADDER_AUTO, LADDER_EMU, LADDER_CUDA, LADDER_BOTH };
 

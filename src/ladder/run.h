@@ -51,6 +51,7 @@ typedef struct LadderFigures {
   double light_us; // of our copy of the same bytes: predicted, or measured in the same run. 0: unknown
   LadderCounts counts;
   double launches;
+  const char *kernel; // its first of the ladder's module; NULL: it has none, or did not run
   // emulator
   AuditResource bound; // of the launch that takes longest
   double bound_us;     // of that launch
@@ -103,6 +104,7 @@ typedef struct LadderRun {
     uint32_t shared; // that it may have
   } kernels[LADDER_KERNELS];
   int kernel_count;
+  const char *launched; // the first kernel that the rung at hand launched
 } LadderRun;
 
 // Close it after a failure, too. SOL_ERR_UNSUPPORTED: that backend is not to be had here.

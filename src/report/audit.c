@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "audit/rules.h"
 #include "base/format.h"
 
 static const char *end_name(SolEmuEnd end) {
@@ -215,7 +216,8 @@ static void finding_facts(Fact *o, const AuditKernel *k) {
   if (k->finding_count)
     fact_line(o, 0, true, "What to change, most time saved first (predicted)");
   else if (k->end == SOL_EMU_DONE)
-    fact_line(o, 0, false, "No rule found anything that would save 2%% here and 1%% of the whole.");
+    fact_line(o, 0, false, "No rule found anything that would save %.0f%% here and %.0f%% of the whole.",
+              (RULE_MIN_GAIN - 1) * 100, RULE_MIN_SHARE * 100);
   Fact *list = fact_list(o, "findings", 0);
   for (uint32_t i = 0; i < k->finding_count; i++) {
     const AuditFinding *f = &k->findings[i];

@@ -97,6 +97,12 @@ void fact_line(Fact *parent, int indent, bool strong, const char *format, ...) {
   if (f) f->number = indent;
 }
 
+void fact_code(Fact *parent, const char *text, size_t length) {
+  Fact *f = add(parent, FACT_CODE, 0, "");
+  char *copy = f ? sol_arena_alloc(f->arena, length + 1) : 0;
+  if (f) f->text = copy ? memcpy(copy, text, length) : "";
+}
+
 void fact_columns(Fact *list, const FactColumn *columns) {
   if (list) list->columns = columns;
 }

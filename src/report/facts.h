@@ -45,6 +45,7 @@ typedef enum FactKind {
   FACT_NOTE,
   FACT_LINE,   // a paragraph that starts `number` columns in
   FACT_STRONG, // the same, emphasised
+  FACT_CODE,   // lines as they are, cut where they are too long
   FACT_BLOCK
 } FactKind;
 
@@ -85,6 +86,7 @@ void fact_unknown(Fact *parent, const char *key, const char *label);
 void fact_title(Fact *parent, const char *format, ...) SOL_PRINTF(2, 3); // for people, once, at the top
 void fact_note(Fact *parent, const char *format, ...) SOL_PRINTF(2, 3);  // a sentence for people
 void fact_block(Fact *parent, const char *text);                         // preformatted, for people
+void fact_code(Fact *parent, const char *text, size_t length);           // lines of a program, for people
 // A paragraph for people, `indent` columns in; strong: a heading of those that follow.
 void fact_line(Fact *parent, int indent, bool strong, const char *format, ...) SOL_PRINTF(4, 5);
 // What a table keeps where not all of it fits: its columns, the most important first, up to one without a

@@ -59,6 +59,7 @@ static void render(SolJsonWriter *w, const Fact *f, const char *name, bool answe
   case FACT_NOTE:
   case FACT_LINE:
   case FACT_STRONG:
+  case FACT_CODE:
   case FACT_BLOCK: break; // for people
   }
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/format.h"
+#include "ladder/source.h"
 #include "report/plot.h"
 
 static const char *const stories[] = {"first", "faster", "slower", "same"};
@@ -32,16 +33,25 @@ static const LadderFigures *figures_of(const LadderRow *row, bool gpu) {
   return row && (gpu ? row->measured : row->emulated) && f->ran && f->us > 0 ? f : NULL;
 }
 
+bool ladder_seen(const LadderRung *rung, const LadderWhere *where) {
+  const SolDevice *device = where->device;
+  if (where->gpu[0] && sol_device_find(where->gpu, &device, NULL)) device = NULL;
+  return rung->seen && device && strcmp(device->id, rung->seen_on) == 0;
+}
+
 LadderVerdict ladder_verdict(const LadderAnswer *a, const LadderRow *row, bool gpu) {
-  static const double same = 0.05, noise = 0.01;
+  // Of the ratios of neighbouring rungs nine in ten are predicted within 27% (bench/results, H200).
+  static const double same = 0.05, noise = 0.01, error = 0.27;
   const LadderRow *before = ladder_before(a, row);
   const LadderFigures *now = figures_of(row, gpu), *then = before ? figures_of(before, gpu) : NULL;
   if (row->rung->story == LADDER_FIRST || !now || !then) return LADDER_UNTOLD;
   double gain = then->us / now->us, least = 1 + noise + (gpu ? now->spread + then->spread : 0);
-  bool holds = row->rung->story == LADDER_FASTER   ? gain > least
-               : row->rung->story == LADDER_SLOWER ? gain < 1 / least
-                                                   : gain < 1 + same && gain > 1 / (1 + same);
-  return holds ? LADDER_AS_TOLD : LADDER_NOT_AS_TOLD;
+  double against = row->rung->story == LADDER_FASTER   ? 1 / gain
+                   : row->rung->story == LADDER_SLOWER ? gain
+                                                       : fmax(gain, 1 / gain);
+  bool holds = row->rung->story == LADDER_SAME ? against < 1 + same : against < 1 / least;
+  if (holds) return LADDER_AS_TOLD;
+  return gpu || against > 1 + error ? LADDER_NOT_AS_TOLD : LADDER_UNTOLD;
 }
 
 static const FactColumn list_columns[] = {
@@ -129,7 +139,12 @@ static void figure_keys(Fact *parent, const LadderAnswer *a, const LadderRow *ro
   count_keys(o, &f->counts, gpu);
 }
 
-static void rung_keys(Fact *parent, const LadderAnswer *a) {
+// The kernel as it was launched, or as the rung names it.
+static const char *kernel_of(const LadderRow *row) {
+  return row->emu.kernel ? row->emu.kernel : row->gpu.kernel ? row->gpu.kernel : row->rung->kernel;
+}
+
+static void rung_keys(Fact *parent, const LadderAnswer *a, const LadderWhere *where) {
   Fact *list = fact_list(parent, "rungs", 0);
   for (int i = 0; i < a->count; i++) {
     const LadderRow *row = &a->rows[i];
@@ -138,6 +153,12 @@ static void rung_keys(Fact *parent, const LadderAnswer *a) {
     if (a->ladder->sweep) fact_number(o, "x", 0, UNIT_PLAIN, BASIS_NONE, row->rung->x);
     if (row->rung->change) fact_text(o, "change", 0, row->rung->change);
     if (row->rung->why) fact_text(o, "why", 0, row->rung->why);
+    if (ladder_seen(row->rung, where)) fact_text(o, "seen", 0, row->rung->seen);
+    LadderSource at;
+    if (kernel_of(row) && ladder_source(a->ladder, kernel_of(row), &at)) {
+      fact_text(o, "file", 0, at.path);
+      if (at.line) fact_number(o, "line", 0, UNIT_PLAIN, BASIS_NONE, at.line);
+    }
     if (!a->ladder->sweep) fact_text(o, "story", 0, stories[row->rung->story]);
     if (row->rung->against) fact_text(o, "against", 0, row->rung->against);
     fact_bool(o, "streamed", 0, row->rung->streamed);
@@ -262,16 +283,30 @@ static void failures(Fact *parent, const LadderAnswer *a) {
     }
 }
 
-static void texts(Fact *parent, const LadderAnswer *a) {
+static void place_lines(Fact *parent, const LadderAnswer *a, const LadderRow *row, bool source) {
+  LadderSource at;
+  if (!kernel_of(row) || !ladder_source(a->ladder, kernel_of(row), &at)) return;
+  if (at.line)
+    fact_line(parent, 5, false, "Code: %s:%d", at.path, at.line);
+  else
+    fact_line(parent, 5, false, "Code: %s, %s", at.path, kernel_of(row));
+  if (source && at.text) fact_code(parent, at.text, at.length);
+}
+
+static void texts(Fact *parent, const LadderAnswer *a, const LadderWhere *where) {
   bool any = false;
-  for (int i = 0; i < a->count; i++) any |= a->rows[i].rung->change || a->rows[i].rung->why;
-  if (!any) return;
-  Fact *list = fact_list(parent, 0, a->ladder->sweep ? "Points to look at" : "What each rung changes");
   for (int i = 0; i < a->count; i++) {
     const LadderRung *r = a->rows[i].rung;
-    if (!r->change && !r->why) continue;
-    fact_textf(list, 0, "", "%s: %s%s%s", r->name, r->change ? r->change : "",
-               r->change && r->why ? ". " : "", r->why ? r->why : "");
+    bool seen = ladder_seen(r, where);
+    if (!r->change && !r->why && !seen && !where->source) continue;
+    if (!any)
+      fact_line(parent, 0, true, "%s", a->ladder->sweep ? "Points to look at" : "What each rung changes");
+    any = true;
+    fact_line(parent, 2, true, "%s%s%s", r->name, r->change ? ": " : "", r->change ? r->change : "");
+    if (r->why || seen)
+      fact_line(parent, 5, false, "%s%s%s", r->why ? r->why : "", r->why && seen ? " " : "",
+                seen ? r->seen : "");
+    if (!a->ladder->sweep || where->source) place_lines(parent, a, &a->rows[i], where->source);
   }
 }
 
@@ -284,16 +319,21 @@ static void story_note(Fact *parent, const LadderAnswer *a, bool gpu) {
     told += verdict != LADDER_UNTOLD;
     if (verdict != LADDER_NOT_AS_TOLD) continue;
     double gain = figures_of(before, gpu)->us / figures_of(row, gpu)->us;
-    sol_buffer_format(&text, "%s%s is told to be %s %s, and takes %.2f times as long", wrong++ ? "; " : "",
-                      row->rung->name,
+    sol_buffer_format(&text, "%s%s was expected to be %s %s, and takes %.2f times as long",
+                      wrong++ ? "; " : "", row->rung->name,
                       row->rung->story == LADDER_FASTER   ? "faster than"
                       : row->rung->story == LADDER_SLOWER ? "slower than"
                                                           : "as fast as",
                       before->rung->name, 1 / gain);
   }
-  const char *what = gpu ? "measured" : "predicted";
-  if (told && !wrong) fact_note(parent, "The order %s is the one told.", what);
-  if (wrong) fact_note(parent, "The order %s is not the one told: %s.", what, text.text ? text.text : "");
+  const char *what = gpu ? "Measured" : "Predicted";
+  if (told && !wrong) fact_note(parent, "%s as expected: every change does what is said of it above.", what);
+  if (wrong)
+    fact_note(
+        parent,
+        "%s otherwise than expected: %s. On this GPU, at this size, such a change does not do what is said "
+        "of it above.",
+        what, text.text ? text.text : "");
   sol_buffer_free(&text);
 }
 
@@ -343,10 +383,10 @@ static void answer_facts(Fact *list, const LadderAnswer *a, const LadderWhere *w
   if (measured) times_table(o, a, true);
   failures(o, a);
   if (l->sweep) plot(o, a, where->width);
-  texts(o, a);
+  texts(o, a, where);
   if (!l->sweep && measured) story_note(o, a, true);
   if (!l->sweep && emulated && !measured) story_note(o, a, false);
-  rung_keys(o, a);
+  rung_keys(o, a, where);
 }
 
 void ladder_facts(Fact *root, const LadderAnswer *answers, int count, const LadderWhere *where) {

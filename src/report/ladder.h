@@ -27,14 +27,19 @@ typedef struct LadderWhere {
   const SolDevice *device;            // predicted for; NULL: nothing is predicted
   char gpu[96], driver[32], date[32]; // measured on; empty: nothing is
   size_t width;                       // columns of the terminal, for drawings; 0: any
+  bool source;                        // the rungs' code is wanted
 } LadderWhere;
 
 void ladder_shape_text(const Ladder *ladder, const int64_t dim[4], char *out, size_t cap); // "8192x4096"
 // The row that `rung` is set beside: `against`, or the one before; NULL: there is none.
 const LadderRow *ladder_before(const LadderAnswer *a, const LadderRow *row);
 
+// Whether what was seen on one GPU (LadderRung.seen) belongs to the figures shown.
+bool ladder_seen(const LadderRung *rung, const LadderWhere *where);
+
 typedef enum LadderVerdict { LADDER_UNTOLD, LADDER_AS_TOLD, LADDER_NOT_AS_TOLD } LadderVerdict;
-// Whether the times show what the story says; gpu: the measured ones.
+// Whether the times show what the story says; gpu: the measured ones. A predicted difference that is within
+// the model's error says nothing.
 LadderVerdict ladder_verdict(const LadderAnswer *a, const LadderRow *row, bool gpu);
 
 // The list of all: `sol ladder`.

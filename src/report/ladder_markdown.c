@@ -79,16 +79,18 @@ static void times(SolBuffer *out, const LadderAnswer *a, const LadderWhere *wher
   }
 }
 
-static void texts(SolBuffer *out, const LadderAnswer *a) {
+static void texts(SolBuffer *out, const LadderAnswer *a, const LadderWhere *where) {
   bool any = false;
   for (int i = 0; i < a->count; i++) {
     const LadderRung *r = a->rows[i].rung;
-    if (!r->change && !r->why) continue;
+    bool seen = ladder_seen(r, where);
+    if (!r->change && !r->why && !seen) continue;
     if (!any) sol_buffer_format(out, "\n## %s\n\n", a->ladder->sweep ? "Points to look at" : "The rungs");
     any = true;
     SolBuffer item = {0};
     sol_buffer_format(&item, "- **%s**: %s%s%s", r->name, r->change ? r->change : "",
                       r->change && r->why ? ". " : "", r->why ? r->why : "");
+    if (seen) sol_buffer_format(&item, "%s%s", r->change || r->why ? " " : "", r->seen);
     if (item.text) wrapped(out, item.text, 2);
     sol_buffer_free(&item);
   }
@@ -121,7 +123,7 @@ void ladder_markdown(SolBuffer *out, const LadderAnswer *a, const LadderWhere *w
   sol_buffer_puts(out, "\n");
   sol_buffer_format(out, "`sol ladder %s`: %s = %s, %s. Light is our own copy of the same bytes.\n",
                     a->ladder->name, a->ladder->shape, shape, sol_dtype_name(a->c.dtype));
-  texts(out, a);
+  texts(out, a, where);
   if (measured) times(out, a, where, true);
   if (measured && !a->ladder->sweep) story(out, a);
   if (emulated) times(out, a, where, false);

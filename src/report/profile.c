@@ -274,6 +274,9 @@ void profile_facts(Fact *root, const Profile *p, const ProfileRoofs *roofs, cons
     fact_note(
         root,
         "DRAM, L2, L1: share of what the GPU gives. ld s/r, st s/r: sectors a request of global loads and "
-        "stores. Verdicts: over 80%% of the roof that binds excellent, from 60%% good, from 30%% wasteful, "
-        "below poor.");
+        "stores. Verdict: how much of the roof worth reaching is reached, over 80%% excellent, from 60%% "
+        "good, from "
+        "30%% wasteful, below poor. That roof is the busiest unit's; but where part of what L1 or L2 move is "
+        "waste "
+        "(sectors, conflicts, spills) it is DRAM's or arithmetic's.");
 }

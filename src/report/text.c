@@ -103,13 +103,28 @@ static void heading(Pen *p, const Fact *f) {
 }
 
 static bool is_line(const Fact *f) {
-  return f && (f->kind == FACT_LINE || f->kind == FACT_STRONG);
+  return f && (f->kind == FACT_LINE || f->kind == FACT_STRONG || f->kind == FACT_CODE);
 }
 
 static void render_line(Pen *p, const Fact *f) {
   size_t indent = (size_t)f->number;
   sol_buffer_fill(p->out, ' ', indent);
   wrap(p, f->text, indent, indent, f->kind == FACT_STRONG);
+}
+
+static void render_code(Pen *p, const char *text) {
+  enum { INDENT = 5 };
+  const char *ellipsis = p->style.ascii ? "..." : "\xe2\x80\xa6";
+  while (*text) {
+    size_t length = strcspn(text, "\n"), room = p->style.width > INDENT ? p->style.width - INDENT : SIZE_MAX;
+    bool fits = sol_text_columns(text, length) <= room;
+    size_t n =
+        fits ? length : sol_text_prefix(text, length, room - sol_text_columns(ellipsis, strlen(ellipsis)));
+    if (n) sol_buffer_fill(p->out, ' ', INDENT);
+    sol_buffer_put(p->out, text, n);
+    sol_buffer_format(p->out, "%s\n", fits ? "" : ellipsis);
+    text += length + (text[length] == '\n');
+  }
 }
 
 static void render_part(Pen *p, const Fact *f, const Fact *before) {
@@ -127,6 +142,7 @@ static void render_part(Pen *p, const Fact *f, const Fact *before) {
     if (!is_line(before) || (f->kind == FACT_STRONG && !f->number)) sol_buffer_puts(p->out, "\n");
     render_line(p, f);
     break;
+  case FACT_CODE: render_code(p, f->text); break;
   case FACT_BLOCK:
     sol_buffer_puts(p->out, "\n");
     sol_buffer_puts(p->out, f->text);
