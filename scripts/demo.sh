@@ -6,7 +6,7 @@ sol=${B:-build}/sol
 bold='' plain=''
 if [ -t 1 ]; then bold=$'\e[1m' plain=$'\e[0m'; fi
 
-tell() { printf '\n%s\n' "$*"; }
+tell() { printf '\n%s\n' "$(tr '\n' ' ' <<<"$*" | fold -s -w "${COLUMNS:-80}" | sed 's/ *$//')"; }
 try() {
   printf '\n%s$ sol %s%s\n' "$bold" "$*" "$plain"
   "$sol" "$@"
@@ -46,9 +46,13 @@ else
   try audit examples/scale.ptx --kernel contiguous_scale "${args[@]}" --arg 8388608 --arg 1024
 fi
 
-tell "Next, with your own code:
-  sol audit yours.cu                         a program with a main; nvcc's flags go into --nvcc '-Iinclude'
-  sol audit ./yours -- its arguments         one that is built with nvcc -cudart shared -lineinfo
-  sol audit yours.cu --kernel k --arg ...    a single kernel (sol audit --help)
-and beyond: sol roofline --list, sol model llama-3-8b --phase decode, sol devices; sol --help lists all.
-docs/audit.md says how the bill is made; examples/ci has it as a gate in a GitHub workflow."
+cat <<'END'
+
+Next, with your own code:
+  sol audit yours.cu                 a program with a main
+  sol audit ./yours -- ARGUMENTS     built with nvcc -cudart shared -lineinfo
+  sol audit yours.cu --kernel k --arg ...   a single kernel (sol audit --help)
+and beyond: sol roofline --list, sol model llama-3-8b --phase decode,
+sol devices; sol --help lists all. docs/audit.md says how the bill is made;
+examples/ci has it as a gate in a GitHub workflow.
+END

@@ -65,7 +65,9 @@ static int run_kernel(AuditRun *r, KernelRun *k, const SolDevice *device, AuditP
     if (count > 1) return cli_fail(r->cli, "a single kernel comes from one .cu file");
     code = audit_folder(r);
     sol_format(ptx, sizeof ptx, "%s/kernel.ptx", r->folder);
+    if (!code) cli_status(r->cli, "compiling %s with nvcc", common->positional[0]);
     if (!code) code = audit_compile(r, device, flags, ptx);
+    cli_status(r->cli, "%s", "");
     paths = made;
     count = 1;
   }

@@ -3,6 +3,7 @@
 #ifndef SOL_CLI_CLI_H
 #define SOL_CLI_CLI_H
 
+#include "emu/emu.h"
 #include "report/facts.h"
 #include "sol/sol.h"
 
@@ -117,6 +118,22 @@ int cli_write(const SolBuffer *text);
 // Columns of a terminal: what COLUMNS says, or the terminal that `file` (1, 2) is, or 80.
 size_t cli_columns(int file);
 TextStyle cli_style(const Cli *cli); // of standard output, as the arguments ask
+
+// progress.c: a line on a terminal's standard error, written over; "" clears it. Nothing is written to a
+// pipe, with
+// --json or where CI is set.
+bool cli_wants_progress(const Cli *cli);
+void cli_status(const Cli *cli, const char *format, ...) SOL_PRINTF(2, 3);
+// "column_scale: 45% of blocks, 1.2M instructions/s, 3 s left" (kernel: may be NULL): `seconds` after the launch began.
+void cli_launch_text(const SolEmuProgress *progress, double seconds, char *out, size_t cap);
+// SolEmuLaunch.progress of launches in this process; ctx: a CliLaunch. It is shown after a second.
+typedef struct CliLaunch {
+  const Cli *cli;
+  char what[96]; // goes before it, in the kernel's place: "[2/6] transpose tile: "
+  double started, shown;
+  uint64_t instructions;
+} CliLaunch;
+void cli_launch_progress(void *ctx, const SolEmuProgress *progress);
 
 // Whether an option was given; its name is checked against the table by an assert.
 bool cli_given(const Cli *cli, const char *option);

@@ -59,7 +59,9 @@ static int build_and_run(AuditRun *r, const SolDevice *device, AuditProgram *out
   char program[256];
   int code = audit_folder(r);
   sol_format(program, sizeof program, "%s/program-%s", r->folder, device->id);
+  if (!code) cli_status(r->cli, "compiling %s with nvcc", r->args->common.positional[0]);
   if (!code) code = audit_compile(r, device, flags, program);
+  cli_status(r->cli, "%s", "");
   return code ? code : audit_program(r, device, program, out);
 }
 
@@ -90,7 +92,7 @@ static int audit_device(AuditRun *r, const SolDevice *device, AuditProgram *out)
 
 static void end_facts(AuditRun *r, Fact *root) {
   Fact *list = fact_list(root, "gate", r->complaint_count ? "Past the limits" : 0);
-  static const FactColumn columns[] = {{"what", FIT_WRAP}, {"where", FIT_CUT}, {0}};
+  static const FactColumn columns[] = {{"what", FIT_WRAP}, {"where", 0}, {0}};
   fact_columns(list, columns);
   for (size_t i = 0; i < r->complaint_count; i++) {
     const AuditComplaint *c = &r->complaints[i];

@@ -51,15 +51,13 @@ static int read_baseline(BenchRun *r) {
 }
 
 static void say_progress(const BenchRun *r, const BenchRow *row) {
-  if (!isatty(2)) return;
   char shape[96] = "";
   if (row) bench_shape(row, shape, sizeof shape);
   if (row)
-    fprintf(stderr, "\r\033[K[%d/%d] %s %s %s", r->done + 1, r->count, row->def->name,
-            sol_dtype_name(row->c.dtype), shape);
+    cli_status(r->cli, "[%d/%d] %s %s %s", r->done + 1, r->count, row->def->name,
+               sol_dtype_name(row->c.dtype), shape);
   else
-    fprintf(stderr, "\r\033[K");
-  fflush(stderr);
+    cli_status(r->cli, "%s", "");
 }
 
 static void failed(BenchRow *row, SolStatus status, const SolError *err) {

@@ -156,7 +156,9 @@ static int run(Cli *cli, void *arguments) {
     for (int i = 0; i < sol_device_count(); i++) in_brief(root, sol_device_at(i));
   for (int i = 0; i < args->common.positional_count; i++) {
     const SolDevice *devices[64];
-    int count = 0;
+    int count = 0, shown = EXIT_OK;
+    bool this = strcmp(args->common.positional[i], "this") == 0;
+    if (this && args->common.positional_count == 1 && devices_this_cpu(cli, &shown)) return shown;
     int code = cli_devices(cli, args->common.positional[i], devices, 64, &count);
     if (code) return code;
     for (int k = 0; k < count; k++) in_full(root, devices[k]);

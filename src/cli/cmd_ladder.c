@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/threads.h"
 #include "cli/ladder.h"
 
 static volatile sig_atomic_t interrupted; // by ctrl-C, or a time limit: what there is so far is shown
@@ -18,14 +19,19 @@ static void on_interrupt(int signal_number) {
   interrupted = 1;
 }
 
-static void say_progress(const LadderJob *j, const Ladder *ladder, const char *rung, const char *where) {
-  if (!isatty(2)) return;
-  if (ladder)
-    fprintf(stderr, "\r\033[K[%d/%d] %s %s (%s)", j->done < j->count ? j->done + 1 : j->count, j->count,
-            ladder->name, rung, where);
-  else
-    fprintf(stderr, "\r\033[K");
-  fflush(stderr);
+// What runs takes a second or more: then a line says which rung it is, and how far.
+static void say_progress(LadderJob *j, const Ladder *ladder, const char *rung, const char *where) {
+  CliLaunch *l = &j->shown;
+  double now = sol_thread_clock();
+  if (!j->started) j->started = now;
+  if (!ladder) {
+    cli_status(j->cli, "%s", "");
+    return;
+  }
+  sol_format(l->what, sizeof l->what, "[%d/%d] %s %s (%s): ", j->done < j->count ? j->done + 1 : j->count,
+             j->count, ladder->name, rung, where);
+  l->started = 0;
+  if (now - j->started > 1) cli_status(j->cli, "%s", l->what);
 }
 
 // ---- running ----
@@ -171,7 +177,7 @@ static int list(Cli *cli) {
 }
 
 static int run(Cli *cli, void *arguments) {
-  LadderJob j = {.cli = cli, .args = arguments};
+  LadderJob j = {.cli = cli, .args = arguments, .shown = {.cli = cli}};
   if (!j.args->common.positional_count && !cli_given(cli, "compare") && !cli_given(cli, "markdown"))
     return list(cli);
   int code = ladder_plan(&j);

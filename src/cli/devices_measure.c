@@ -82,6 +82,16 @@ static void facts(Fact *root, const Ceilings *c, const SolDevice *device) {
   }
 }
 
+bool devices_this_cpu(Cli *cli, int *code) {
+  Ceilings c;
+  if (ceilings_find("", "", &c) || !ceilings_find_cpu(&c)) return false;
+  Fact *root = facts_root(&cli->arena, FACT_OBJECT);
+  facts(root, &c, NULL);
+  fact_note(root, "No GPU of this machine was measured: these are its CPU's, of %s.", c.date);
+  *code = cli_print(cli, root);
+  return true;
+}
+
 int devices_measure(Cli *cli, const DevicesArgs *args) {
   if (args->common.positional_count) return cli_fail(cli, "--measure is of this machine: no device is named");
   Ceilings c;

@@ -214,10 +214,15 @@ int kernel_launch(KernelRun *r) {
   r->emu.max_seconds = r->args->seconds;
   r->emu.interrupt = &interrupted;
   r->emu.print = print_text;
+  CliLaunch shown = {.cli = r->cli};
+  r->emu.progress = cli_launch_progress;
+  r->emu.progress_ctx = &shown;
   r->launch.emu = &r->emu;
   signal(SIGINT, on_interrupt);
   SolStatus status = sol_driver_launch(r->driver, &r->launch, &r->result, &r->seconds, &err);
   signal(SIGINT, SIG_DFL);
+  r->emu.progress = NULL;
+  if (shown.shown > 0) cli_status(r->cli, "%s", "");
   return status ? cli_error(r->cli, &err, 0, 0, 0) : EXIT_OK;
 }
 

@@ -129,6 +129,17 @@ static bool any_ready(const EmuRun *run) {
   return false;
 }
 
+static void tell_progress(EmuRun *run) {
+  const SolEmuLaunch *launch = run->launch;
+  if (!launch->progress) return;
+  uint64_t done = 0;
+  for (uint32_t k = 0; k < run->worker_count; k++) done += emu_worker(&run->workers[k])->units_done;
+  SolEmuProgress progress = {.kernel = launch->kernel->fn->name,
+                             .done = (double)done / (double)run->unit_count,
+                             .instructions = run->instructions};
+  launch->progress(launch->progress_ctx, &progress);
+}
+
 static void rounds(EmuRun *run, SolPool *pool) {
   uint64_t idle_rounds = 0, idle_since = 0;
   for (;;) {
@@ -145,6 +156,7 @@ static void rounds(EmuRun *run, SolPool *pool) {
     bool done = true;
     for (uint32_t s = 0; s < run->sm_count; s++) done = done && run->sms[s].done;
     if (done) return;
+    tell_progress(run);
     if (run->progress)
       idle_rounds = 0, idle_since = run->instructions;
     else

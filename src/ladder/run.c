@@ -139,7 +139,9 @@ SolStatus ladder_launch(const LadderCall *call, const char *kernel, const Ladder
                             .early = grid->early && ctx->cc >= 90,
                             .window = grid->window,
                             .window_bytes = grid->window_bytes,
-                            .emu = &(SolEmuLaunch){.checks = ctx->checks}};
+                            .emu = &(SolEmuLaunch){.checks = ctx->checks,
+                                                   .progress = call->run->session->options.progress,
+                                                   .progress_ctx = call->run->session->options.progress_ctx}};
   SolStatus status = kernel_of(call->run, kernel, grid->shared, &launch.kernel, err);
   if (status) return status;
   if (!call->run->launched) call->run->launched = kernel;

@@ -63,12 +63,14 @@ typedef struct LadderFigures {
 } LadderFigures;
 
 typedef struct LadderOptions {
-  SolBackend backend;      // emu or cuda
-  const SolDevice *device; // emu: the GPU to stand for
-  int workers;             // emu: threads; 0: one a core
-  unsigned checks;         // emu: SOL_EMU_CHECK_...
-  bool unchecked;          // results are not looked at
-  bool quick;              // cuda: fewer rounds
+  SolBackend backend;                                          // emu or cuda
+  const SolDevice *device;                                     // emu: the GPU to stand for
+  int workers;                                                 // emu: threads; 0: one a core
+  unsigned checks;                                             // emu: SOL_EMU_CHECK_...
+  bool unchecked;                                              // results are not looked at
+  bool quick;                                                  // cuda: fewer rounds
+  void (*progress)(void *ctx, const SolEmuProgress *progress); // emu: of its launches; NULL: nobody is told
+  void *progress_ctx;
 } LadderOptions;
 
 enum { LADDER_LIGHTS = 256, LADDER_IMAGES = 128, LADDER_KERNELS = 64 };

@@ -44,7 +44,7 @@ static void count_facts(Fact *row, const SolEmuCounts *c, Columns show) {
 }
 
 static const FactColumn columns[] = {
-    {"kind", 0},         {"place", FIT_CUT}, {"instruction", FIT_CUT}, {"requests", 0},
+    {"kind", 0},         {"place", 0},       {"instruction", FIT_CUT}, {"requests", 0},
     {"sectors", 0},      {"per request", 0}, {"wavefronts", 0},        {"ideal", 0},
     {"ideal wavef.", 0}, {"DRAM", 0},        {"shared req.", 0},       {"lanes each", 0},
     {"warp instr.", 0},  {"L1 hits", 0},     {"L2 hits", 0},           {0}};

@@ -171,7 +171,9 @@ cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
                          .observe = shim.patterns || shim.timed,
                          .sample_waves = shim.sample,
                          .max_seconds = seconds_left(),
-                         .print = shim_print};
+                         .print = shim_print,
+                         .progress = shim.progress,
+                         .progress_ctx = shim.progress_ctx};
   SolEmuResult result = {0};
   SolError err = {0};
   SolStatus status = sol_emu_launch(shim.emu, &launch, &result, &err);

@@ -1,7 +1,8 @@
 // SOL_SHIM_REPORT=FILE: one line of JSON per launch is added to FILE as soon as it has ended, so that a
 // program that dies leaves what it did so far. Lines are written whole: children may write to the same file.
 // SOL_SHIM_AUDIT=FILE does the same with all that `sol audit` wants to know (audit/wire.h). SOL_SHIM_SAMPLE
-// and SOL_SHIM_SECONDS are how it asks for a part of each launch, and for an end.
+// and SOL_SHIM_SECONDS are how it asks for a part of each launch, and for an end; SOL_SHIM_PROGRESS for lines
+// that say how far a launch is.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -127,6 +128,7 @@ typedef struct Audit {
   int file;
   uint32_t kernels;
   Told *told;
+  double told_progress; // when, by the host's clock
 } Audit;
 
 static Told *told_of(Audit *audit, const ShimKernel *kernel) {
@@ -162,6 +164,18 @@ static void audit_memory(void *ctx, bool wrote, const void *at, size_t bytes) {
   sol_buffer_free(&line);
 }
 
+// A few times a second: whoever waits reads them as they come.
+static void audit_progress(void *ctx, const SolEmuProgress *progress) {
+  Audit *audit = ctx;
+  double now = sol_thread_clock();
+  if (now - audit->told_progress < 0.2) return;
+  audit->told_progress = now;
+  SolBuffer line = {0};
+  audit_write_progress(progress, &line);
+  if (!line.failed) write_all(audit->file, line.text, line.length);
+  sol_buffer_free(&line);
+}
+
 // ---- who wants what ----
 
 // A file to add to, as the variable names it; -1: none is wanted, or it cannot be.
@@ -187,6 +201,7 @@ void shim_report_open(void) {
   shim_observe(&audit->observer);
   shim.patterns = true;
   const char *sample = getenv("SOL_SHIM_SAMPLE"), *seconds = getenv("SOL_SHIM_SECONDS");
+  if (getenv("SOL_SHIM_PROGRESS")) shim.progress = audit_progress, shim.progress_ctx = audit;
   if (sample) shim.sample = (uint32_t)strtoul(sample, NULL, 10);
   if (seconds && atof(seconds) > 0) shim.deadline = sol_thread_clock() + atof(seconds);
 }

@@ -302,10 +302,12 @@ typedef struct Shim {
   uint32_t loaded; // binaries so far
   double time;     // the host's place on the modelled clock
   ShimObserver *observers;
-  bool timed;                // the program has events that tell time: launches are counted, for the model
-  bool patterns;             // an observer wants them
-  bool in_graph;             // what runs belongs to a graph
-  uint32_t sample;           // waves of a launch that run; 0: all
+  bool timed;      // the program has events that tell time: launches are counted, for the model
+  bool patterns;   // an observer wants them
+  bool in_graph;   // what runs belongs to a graph
+  uint32_t sample; // waves of a launch that run; 0: all
+  void (*progress)(void *ctx, const SolEmuProgress *progress); // NULL: nobody waits for a launch
+  void *progress_ctx;
   double deadline;           // of the host's clock, when launches are ended; 0: never
   struct SolBuffer *printed; // by kernels, not yet shown
   size_t limits[8];
