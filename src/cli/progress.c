@@ -31,8 +31,12 @@ void cli_status(const Cli *cli, const char *format, ...) {
 
 void cli_launch_text(const SolEmuProgress *p, double seconds, char *out, size_t cap) {
   char speed[32];
+  if (seconds < 0.5) { // too short for a rate
+    sol_format(out, cap, "%.60s", p->kernel ? p->kernel : "");
+    return;
+  }
   fact_write_number(speed, sizeof speed, UNIT_COUNT, seconds > 0 ? (double)p->instructions / seconds : 0);
-  size_t n = sol_format(out, cap, "%.32s%s%.0f%% of blocks, %s instructions/s", p->kernel ? p->kernel : "",
+  size_t n = sol_format(out, cap, "%.32s%s%.0f%% of blocks, %s instr/s", p->kernel ? p->kernel : "",
                         p->kernel ? ": " : "", p->done * 100, speed);
   if (p->done > 0 && n < cap)
     sol_format(out + n, cap - n, ", %.0f s left", seconds * (1 - p->done) / p->done);
