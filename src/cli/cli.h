@@ -124,7 +124,8 @@ TextStyle cli_style(const Cli *cli); // of standard output, as the arguments ask
 // --json or where CI is set.
 bool cli_wants_progress(const Cli *cli);
 void cli_status(const Cli *cli, const char *format, ...) SOL_PRINTF(2, 3);
-// "column_scale: 45% of blocks, 1.2M instr/s, 3 s left" (kernel: may be NULL): `seconds` after the launch began.
+// "column_scale: 45% of blocks, 1.2M instr/s, 3 s left" (kernel: may be NULL): `seconds` after the launch
+// began.
 void cli_launch_text(const SolEmuProgress *progress, double seconds, char *out, size_t cap);
 // SolEmuLaunch.progress of launches in this process; ctx: a CliLaunch. It is shown after a second.
 typedef struct CliLaunch {
