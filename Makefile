@@ -65,8 +65,10 @@ RUNGS     := $(if $(NVCC),$(sort $(patsubst kernels/%/rungs.cu,%_rungs,$(wildcar
                $(patsubst kernels/sweeps/%.cu,sweeps_%,$(wildcard kernels/sweeps/*.cu))))
 EMBED_OBJ := $(B)/obj/kernels/images.o
 RUNGS_OBJ := $(B)/obj/kernels/ladder_images.o
+RUNG_TEXTS := $(sort $(wildcard kernels/*/rungs.cu kernels/sweeps/*.cu))
+TEXTS_OBJ := $(B)/obj/kernels/ladder_sources.o
 LIB_OBJ   := $(LIB_SRC:%.c=$(B)/obj/%.o) $(AVX2_OBJ) $(EMBED_OBJ)
-TOOL_OBJ  := $(filter-out $(MAIN_OBJ),$(TOOL_SRC:%.c=$(B)/obj/%.o)) $(RUNGS_OBJ)
+TOOL_OBJ  := $(filter-out $(MAIN_OBJ),$(TOOL_SRC:%.c=$(B)/obj/%.o)) $(RUNGS_OBJ) $(TEXTS_OBJ)
 WASM_OBJ  := $(patsubst %.c,$(B)/wasm/%.o,$(filter-out $(HOST_ONLY),$(call sources,$(WASM_DIRS))))
 TESTS     := $(TEST_SRC:tests/%.c=$(B)/tests/%)
 REPLAYS   := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=$(B)/tests/replay_%)
@@ -217,6 +219,12 @@ $(EMBED_OBJ): $(foreach m,$(MODULES),$(KERNELS)/$(m).fatbin) scripts/embed-kerne
 $(RUNGS_OBJ): $(foreach m,$(RUNGS),$(KERNELS)/$(m).fatbin) scripts/embed-kernels.sh $(B)/stamp/rungs
 	@mkdir -p $(@D)
 	$(Q)scripts/embed-kernels.sh ladder $(KERNELS) $(RUNGS) > $(@:.o=.S)
+	@$(CC) -c $(@:.o=.S) -o $@
+
+# `sol ladder --source` shows the rungs' code wherever the tool is installed.
+$(TEXTS_OBJ): $(RUNG_TEXTS) scripts/embed-sources.sh
+	@mkdir -p $(@D)
+	$(Q)scripts/embed-sources.sh $(RUNG_TEXTS) > $(@:.o=.S)
 	@$(CC) -c $(@:.o=.S) -o $@
 
 $(B)/libsol.a: $(LIB_OBJ) $(B)/stamp/objects

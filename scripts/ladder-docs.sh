@@ -12,7 +12,7 @@ rm -f "$docs"/*.md
 
 # The list has a line a name: "  transpose  6  MxN ...", under a heading for ladders and one for sweeps.
 names() { # HEADING
-  "$sol" ladder --color never | awk -v heading="$1" '/^[A-Z]/ { on = $0 == heading } on && /^  / && $1 != "name" { print $1 }'
+  "$sol" ladder --wide --color never | awk -v heading="$1" '/^[A-Z]/ { on = $0 == heading } on && /^  / && $1 != "name" { print $1 }'
 }
 
 list() { # HEADING

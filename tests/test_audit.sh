@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # sol audit as people use it: the ways in, the gate, what it writes, what goes wrong.
 set -u
+export COLUMNS=160 # whole tables; test_width has the narrow ones
 sol=${SOL:-build/sol}
 [ -e "$(dirname "$sol")/shim/libcudart.so.13" ] || { echo "the runtime on the emulator was not built" && exit 77; }
 nvcc=$(scripts/cuda-env nvcc) || { echo "no CUDA 13 compiler" && exit 77; }

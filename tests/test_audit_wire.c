@@ -72,6 +72,22 @@ TEST(a_launch_survives_the_wire) {
   audit_reader_free(&reader);
 }
 
+TEST(progress_survives_the_wire) {
+  SolEmuProgress progress = {.kernel = "_Z5scalePfi", .done = 0.25, .instructions = 123456789012};
+  AuditReader reader = {0};
+  AuditHeardLine heard;
+  SolBuffer line = {0};
+  audit_write_progress(&progress, &line);
+  CHECK(line.text[line.length - 1] == '\n');
+  CHECK_INT(audit_read_line(&reader, line.text, line.length - 1, &heard, NULL), SOL_OK);
+  CHECK_INT(heard.kind, AUDIT_LINE_PROGRESS);
+  CHECK_STR(heard.progress.kernel, "_Z5scalePfi");
+  CHECK(heard.progress.done == 0.25 && heard.progress.instructions == 123456789012);
+  CHECK_INT(audit_read_line(&reader, "{\"progress\":0.5}", 16, &heard, NULL), SOL_ERR_SYNTAX);
+  audit_reader_free(&reader);
+  sol_buffer_free(&line);
+}
+
 TEST(lines_that_are_none_are_refused) {
   static const char *const lines[] = {
       "",

@@ -256,18 +256,29 @@ TEST(help_man_and_completion_know_every_option) {
   CHECK_HAS(output, SOL_VERSION);
 }
 
+// An example in a help text may go on after a backslash; returns what follows it.
+static const char *read_example(const char *at, char *out, size_t cap) {
+  size_t n = 0;
+  for (; *at && *at != '#' && *at != '\n' && n + 1 < cap; at++) {
+    bool goes_on = strncmp(at, "\\\n", 2) == 0;
+    out[n++] = goes_on ? ' ' : *at;
+    at += goes_on;
+  }
+  out[n] = 0;
+  return at;
+}
+
 // Every example in a help text runs.
 TEST(examples_in_the_help_run) {
   const char *commands[] = {"devices", "roofline", "occupancy", "model", "run-ptx"};
   for (int c = 0; c < 5; c++) {
-    char arguments[256], lines[8][256];
+    char arguments[256], lines[8][256]; // an example's words, without 'sol'
     int count = 0;
     snprintf(arguments, sizeof arguments, "%s --help", commands[c]);
     CHECK_INT(run(arguments), 0);
     const char *at = strstr(output, "Examples:");
     while (at && (at = strstr(at, "\n  sol ")) && count < 8) {
-      at += 7;
-      snprintf(lines[count++], 256, "%.*s", (int)strcspn(at, "#\n"), at);
+      at = read_example(at + 7, lines[count++], 256);
     }
     CHECK(count >= 3);
     for (int i = 0; i < count; i++) {

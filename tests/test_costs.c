@@ -14,6 +14,10 @@ static const struct Golden {
     {"copy", {.dim = {8, 6}, .dtype = SOL_FP64, .out_dtype = SOL_INT8}, 384, 48, 0, 2},
     {"scale", {.dim = {8, 6}}, 96, 96, 48, 2},
     {"scale", {.dim = {7}, .dtype = SOL_FP4}, 4, 4, 7, 2},
+    {"add", {.dim = {8, 6}}, 192, 96, 48, 3},
+    {"add", {.dim = {2, 3, 4, 5}, .dtype = SOL_FP32, .out_dtype = SOL_BF16}, 960, 240, 120, 3},
+    {"relu", {.dim = {8, 6}}, 96, 96, 48, 2},
+    {"relu", {.dim = {48}, .dtype = SOL_FP32}, 192, 192, 48, 2},
     {"scale_columns", {.dim = {8, 6}}, 96 + 12, 96, 48, 2},
     {"bias_relu_scale", {.dim = {8, 6}, .weight_dtype = SOL_FP32}, 96 + 24, 96, 144, 2},
     {"gelu", {.dim = {8, 6}}, 96, 96, 384, 2},
@@ -368,6 +372,21 @@ TEST(docs_agree) {
     }
     snprintf(row + used, sizeof row - (size_t)used, " | %.0f | %.0f |\n", trips, cost_of(args).trips);
     CHECK_MSG(strstr(text, row), "docs/roofline.md lacks this row:\n%s", row);
+  }
+}
+
+TEST(other_names_of_an_operation_are_known) {
+  static const char *const known[][2] = {
+      {"matmul", "gemm"}, {"mm", "gemm"},         {"linear", "gemm"},      {"layer_norm", "layernorm"},
+      {"sum", "reduce"},  {"swiglu", "silu_mul"}, {"RMS-Norm", "rmsnorm"}, {"sdpa", "attention"}};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    int op = -1;
+    SolError err = {0};
+    char hint[64];
+    snprintf(hint, sizeof hint, "here it is called %s", known[i][1]);
+    CHECK_INT(sol_op_find(known[i][0], &op, &err), SOL_ERR_NOT_FOUND);
+    CHECK_STR(err.hint, hint);
+    CHECK_INT(sol_op_find(known[i][1], &op, &err), SOL_OK); // what it names is there
   }
 }
 

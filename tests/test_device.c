@@ -288,6 +288,9 @@ TEST(names_find_their_device) {
       {"NVIDIA A100-PCIE-40GB", "a100-40gb"},
       {"v100", "v100-sxm2"},
       {"Tesla V100-SXM2-32GB", "v100-sxm2"},
+      {"H100 SXM", "h100-sxm"},
+      {"h100_sxm5", "h100-sxm"},
+      {"NVIDIA H100 80GB SXM5", "h100-sxm"},
       {"Tesla T4", "t4"},
       {"3050", "rtx3050"},
       {"rtx-3050", "rtx3050"},
@@ -323,6 +326,18 @@ TEST(names_are_unambiguous) {
       if (other == d) continue;
       CHECK(strcmp(d->id, other->id) != 0 && strcmp(d->name, other->name) != 0);
     }
+  }
+}
+
+TEST(other_makers_are_named_and_nothing_is_offered) {
+  static const char *pairs[][2] = {
+      {"mi300x", "AMD"}, {"MI250", "AMD"}, {"rx-7900", "AMD"}, {"gaudi2", "Intel"}};
+  for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+    const SolDevice *d = 0;
+    SolError err = {0};
+    CHECK_INT(sol_device_find(pairs[i][0], &d, &err), SOL_ERR_NOT_FOUND);
+    CHECK_HAS(err.hint, pairs[i][1]);
+    CHECK(!strstr(err.hint, "nearest"));
   }
 }
 

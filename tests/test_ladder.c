@@ -8,6 +8,7 @@
 #include "check.h"
 #include "cli/cli.h"
 #include "fake_cuda.h"
+#include "ladder/source.h"
 #include "report/report_ladder.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -512,6 +513,56 @@ TEST(command_on_a_gpu) {
   else
     unsetenv("SOL");
   free(sol);
+}
+
+TEST(a_prediction_within_the_models_error_is_no_contradiction) {
+  LadderRung rungs[2] = {{.name = "a"}, {.name = "b", .story = LADDER_FASTER}};
+  LadderRow rows[2] = {{.rung = &rungs[0], .emulated = true, .emu = {.ran = true, .us = 100}},
+                       {.rung = &rungs[1], .emulated = true, .emu = {.ran = true}}};
+  LadderAnswer a = {.rows = rows, .count = 2};
+  static const struct {
+    LadderStory story;
+    double now;
+    LadderVerdict want;
+  } cases[] = {{LADDER_FASTER, 90, LADDER_AS_TOLD},      {LADDER_FASTER, 110, LADDER_UNTOLD},
+               {LADDER_FASTER, 140, LADDER_NOT_AS_TOLD}, {LADDER_SLOWER, 110, LADDER_AS_TOLD},
+               {LADDER_SLOWER, 90, LADDER_UNTOLD},       {LADDER_SLOWER, 70, LADDER_NOT_AS_TOLD},
+               {LADDER_SAME, 103, LADDER_AS_TOLD},       {LADDER_SAME, 120, LADDER_UNTOLD},
+               {LADDER_SAME, 70, LADDER_NOT_AS_TOLD}};
+  for (size_t i = 0; i < SOL_COUNT(cases); i++) {
+    rungs[1].story = cases[i].story;
+    rows[1].emu.us = cases[i].now;
+    CHECK_MSG(report_ladder_verdict(&a, &rows[1], false) == cases[i].want, "case %d", (int)i);
+  }
+}
+
+TEST(remarks_belong_to_the_gpu_shown) {
+  const SolDevice *h200 = NULL, *l4 = NULL, *on;
+  LadderRung rung = {.name = "a", .seen_on = "h200", .seen = "so it is here"}, plain = {.name = "b"};
+  CHECK(!sol_device_find("h200", &h200, NULL) && !sol_device_find("l4", &l4, NULL));
+  CHECK(ladder_seen(&rung, &(LadderWhere){.device = h200}) &&
+        !ladder_seen(&rung, &(LadderWhere){.device = l4}));
+  CHECK(ladder_seen(&rung, &(LadderWhere){.gpu = "NVIDIA H200"}));
+  CHECK(!ladder_seen(&rung, &(LadderWhere){.gpu = "NVIDIA L4"}));
+  CHECK(!ladder_seen(&plain, &(LadderWhere){.device = h200}));
+  for (int i = 0; i < LADDER_COUNT; i++) // what is said for every GPU names none of them
+    for (int r = 0; r < ladders[i]->rung_count; r++) {
+      const LadderRung *at = &ladders[i]->rungs[r];
+      CHECK_MSG(!at->why || !strstr(at->why, "H200"), "%s %s", ladders[i]->name, at->name);
+      CHECK(!at->seen || (at->seen_on && !sol_device_find(at->seen_on, &on, NULL)));
+    }
+}
+
+TEST(the_code_of_a_rung_is_found) {
+  LadderSource at;
+  CHECK(ladder_source(&ladder_transpose, "transpose_tile", &at) && at.line > 0);
+  CHECK_STR(at.path, "kernels/transpose/rungs.cu");
+  CHECK(at.text && strncmp(at.text, "//", 2) == 0 && strncmp(at.text + at.length - 2, "}\n", 2) == 0);
+  CHECK(ladder_source(&ladder_in_flight, "in_flight_8", &at) && at.line > 0); // a macro makes it
+  CHECK(at.text && strstr(at.text, "in_flight_##"));
+  CHECK(ladder_source(&ladder_transpose, "no_such_kernel", &at) && !at.line && !at.text);
+  for (int i = 0; i < LADDER_COUNT; i++)
+    CHECK_MSG(ladder_source(ladders[i], NULL, &at), "%s", ladders[i]->name);
 }
 
 int main(int argc, char **argv) {

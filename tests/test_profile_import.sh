@@ -2,6 +2,7 @@
 # sol profile --import and --against, and sol devices --measure, from the command line.
 # usage: SOL=build/sol tests/test_profile_import.sh
 set -u
+export COLUMNS=160 # whole tables; test_width has the narrow ones
 cd "$(dirname "$0")/.." || exit 1
 sol=${SOL:-build/sol}
 tmp=$(mktemp -d) || exit 1

@@ -29,7 +29,18 @@ TEST(buffer_grows) {
   CHECK_INT(b.length, 10 * 2 + 90 * 3 + 900 * 4 + 3);
   CHECK(strncmp(b.text, "0,1,2,", 6) == 0 && strcmp(b.text + b.length - 7, "999,xxx") == 0);
   sol_buffer_free(&b);
-  CHECK_INT((int)sol_text_columns("\xc2\xb5s", 3), 2); // a micro sign is one column
+  CHECK_INT((int)sol_text_columns("\xc2\xb5s", 3), 2);                // a micro sign is one column
+  CHECK_INT((int)sol_text_columns("\xe4\xb8\xad\xe6\x96\x87", 6), 4); // two Chinese characters are four
+  CHECK_INT((int)sol_text_columns("e\xcc\x81", 3), 1);                // an accent lies over its letter
+  CHECK_INT((int)sol_text_columns("\xff\xe4\xb8", 3), 3);             // no UTF-8: a byte is a column
+  CHECK_INT((int)sol_text_prefix("a\xe4\xb8\xad"
+                                 "b",
+                                 5, 2),
+            1); // nothing is cut in two
+  CHECK_INT((int)sol_text_prefix("a\xe4\xb8\xad"
+                                 "b",
+                                 5, 3),
+            4);
 }
 
 TEST(json_is_written_so_that_it_reads_back) {
@@ -83,10 +94,12 @@ static Fact *sample(SolArena *arena) {
   return root;
 }
 
+static const TextStyle plain = {.width = 100}, coloured = {.width = 100, .colour = true};
+
 TEST(text_rendering) {
   SolArena arena = {0};
   SolBuffer out = {0};
-  CHECK(facts_render_text(sample(&arena), false, &out));
+  CHECK(facts_render_text(sample(&arena), &plain, &out));
   CHECK_HAS(out.text, "A title\n");
   CHECK_HAS(out.text, "  bytes        134.2 MB\n");
   CHECK_HAS(out.text, "  time         40.06 us\n");
@@ -101,8 +114,64 @@ TEST(text_rendering) {
     if (!CHECK(column <= 100)) break;
   }
   sol_buffer_free(&out);
-  CHECK(facts_render_text(sample(&arena), true, &out));
+  CHECK(facts_render_text(sample(&arena), &coloured, &out));
   CHECK_HAS(out.text, "\033[1mA title\033[0m");
+  sol_buffer_free(&out);
+  sol_arena_free(&arena);
+}
+
+static const Fact *wide_table(SolArena *arena) {
+  static const FactColumn columns[] = {{"name", FIT_CUT}, {"time", 0}, {"what", FIT_WRAP}, {"bytes", 0}, {0}};
+  Fact *root = facts_root(arena, FACT_OBJECT), *list = fact_list(root, "rows", "");
+  fact_columns(list, columns);
+  for (int i = 0; i < 2; i++) {
+    Fact *row = fact_object(list, NULL, NULL);
+    fact_number(row, "extra", "extra", UNIT_PLAIN, BASIS_NONE, 123456);
+    fact_number(row, "bytes", "bytes", UNIT_BYTES, BASIS_NONE, i ? 2.5e9 : 25e6);
+    fact_text(row, "name", "name", i ? "a_kernel_with_a_long_name" : "short");
+    fact_number(row, "time", "time", UNIT_US, BASIS_NONE, i ? 12345 : 20);
+    fact_text(row, "what", "what", i ? "one" : "several words that take more than a single line");
+  }
+  return root;
+}
+
+TEST(a_table_gives_way_in_the_order_of_importance) {
+  SolArena arena = {0};
+  SolBuffer out = {0};
+  TextStyle style = {.width = 0};
+  CHECK(facts_render_text(wide_table(&arena), &style, &out)); // any width: all of it, one unit a column
+  CHECK_HAS(out.text,
+            "   extra    bytes  name                           time  what\n"
+            "  123456    25 MB  short                         20 us  several words that take more than a "
+            "single line\n"
+            "  123456  2500 MB  a_kernel_with_a_long_name  12345 us  one\n");
+  sol_buffer_free(&out);
+  style.width = 57; // what has no rank goes first, then the bytes; words are wrapped, the name is cut
+  CHECK(facts_render_text(wide_table(&arena), &style, &out));
+  CHECK_HAS(out.text, "  name                     time  what\n"
+                      "  short                   20 us  several words that take\n"
+                      "                                 more than a single line\n"
+                      "  a_kernel_with_a_lo\xe2\x80\xa6  12345 us  one\n");
+  CHECK_HAS(out.text, "Not shown at this width (--wide shows all): bytes, extra\n");
+  sol_buffer_free(&out);
+  style = (TextStyle){.width = 26, .ascii = true}; // the most important one is there whatever happens
+  CHECK(facts_render_text(wide_table(&arena), &style, &out));
+  CHECK_HAS(out.text, "  name                time\n");
+  CHECK_HAS(out.text, "  a_kernel_wi...  12345 us\n");
+  sol_buffer_free(&out);
+  sol_arena_free(&arena);
+}
+
+TEST(words_longer_than_a_line_are_broken) {
+  SolArena arena = {0};
+  SolBuffer out = {0};
+  TextStyle style = {.width = 40};
+  Fact *root = facts_root(&arena, FACT_OBJECT);
+  fact_note(root, "%s", "a/path/without/any/space/that/is/longer/than/a/line/of/forty");
+  fact_line(root, 5, false, "%s", "words further in, that go on where the first line of them started");
+  CHECK(facts_render_text(root, &style, &out));
+  CHECK_HAS(out.text, "\na/path/without/any/space/that/is/longer/\nthan/a/line/of/forty\n");
+  CHECK_HAS(out.text, "\n     words further in, that go on where\n     the first line");
   sol_buffer_free(&out);
   sol_arena_free(&arena);
 }
@@ -130,7 +199,7 @@ TEST(out_of_memory_shows_once_at_the_end) {
   SolArena arena = {.failed = true};
   SolBuffer out = {0};
   CHECK(!facts_render_json(sample(&arena), &out));
-  CHECK(!facts_render_text(sample(&arena), false, &out));
+  CHECK(!facts_render_text(sample(&arena), &plain, &out));
   sol_buffer_free(&out);
 }
 

@@ -70,7 +70,7 @@ TEST(results_and_workers) {
 
 TEST(findings_and_limits_exit_with_4) {
   CHECK_INT(run("examples/scale.ptx --kernel contiguous_scale --grid 2 --block 256 --arg 'out:f32[512]' "
-                "--arg 'x:f32[100]' --arg 'f32[8]' --arg 512 --arg 8"),
+                "--arg 'x:f32[100]' --arg 'f32[8]' --arg 512 --arg 8 --wide"),
             4);
   CHECK_HAS(output, "out of bounds: read of 4 bytes");
   CHECK_HAS(output, "past the end of x");

@@ -2,6 +2,7 @@
 //   {"launch":ID,"name":..,"unit":..,"grid":[..],.., "new":[[place,line,unit,flags,flops,base,offset,"file","text"],..],
 //    "insts":[[place,kind,[counts],[pattern]],..],"touches":[[address,bytes,variable,..,"label"],..],"faults":[..]}
 //   {"outside":0,"address":..,"bytes":..}
+//   {"progress":0.25,"instructions":..,"kernel":".."}
 #include "audit/audit_wire.h"
 
 #include "audit/inside.h"
@@ -136,4 +137,9 @@ void audit_write_launch(const AuditLaunch *l, uint32_t id, AuditTold *told, SolB
 void audit_write_outside(AuditOutside what, uint64_t address, uint64_t bytes, SolBuffer *out) {
   sol_buffer_format(out, "{\"outside\":%d,\"address\":%llu,\"bytes\":%llu}\n", (int)what,
                     (unsigned long long)address, (unsigned long long)bytes);
+}
+
+void audit_write_progress(const SolEmuProgress *p, SolBuffer *out) {
+  sol_buffer_format(out, "{\"progress\":%.4f,\"instructions\":%llu,\"kernel\":\"%.100s\"}\n", p->done,
+                    (unsigned long long)p->instructions, p->kernel); // a PTX name needs no escapes
 }

@@ -17,6 +17,8 @@ void audit_told_free(AuditTold *told);
 // Appends one line, '\n' included. `id` tells the kernels of the program apart.
 void audit_write_launch(const AuditLaunch *launch, uint32_t id, AuditTold *told, SolBuffer *out);
 void audit_write_outside(AuditOutside what, uint64_t address, uint64_t bytes, SolBuffer *out);
+// How far the launch at hand is, for whoever waits.
+void audit_write_progress(const SolEmuProgress *progress, SolBuffer *out);
 
 // Reading: starts as {0}.
 typedef struct AuditReader {
@@ -25,12 +27,13 @@ typedef struct AuditReader {
   struct AuditHeard *kernels;
   uint32_t count, cap;
 } AuditReader;
-typedef enum AuditLineKind { AUDIT_LINE_LAUNCH, AUDIT_LINE_OUTSIDE } AuditLineKind;
+typedef enum AuditLineKind { AUDIT_LINE_LAUNCH, AUDIT_LINE_OUTSIDE, AUDIT_LINE_PROGRESS } AuditLineKind;
 typedef struct AuditHeardLine {
   AuditLineKind kind;
   AuditLaunch launch; // valid until the next line
   AuditOutside what;
   uint64_t address, bytes;
+  SolEmuProgress progress; // its kernel's name is valid until the next line
 } AuditHeardLine;
 // SOL_ERR_SYNTAX: not a line of ours, or cut.
 SolStatus audit_read_line(AuditReader *reader, const char *line, size_t length, AuditHeardLine *out,

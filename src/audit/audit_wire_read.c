@@ -233,6 +233,8 @@ static bool hear_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l)
   return hear_lists(r, k, line, l);
 }
 
+enum { PROGRESS_NAME = 128 }; // a longer one is cut
+
 SolStatus audit_read_line(AuditReader *r, const char *text, size_t length, AuditHeardLine *out,
                           SolError *err) {
   SolJson line, value;
@@ -253,6 +255,14 @@ SolStatus audit_read_line(AuditReader *r, const char *text, size_t length, Audit
            sol_json_get(line, "bytes", &value) && sol_json_number(value, &n[1]);
     out->address = fine ? count_of(n[0]) : 0;
     out->bytes = fine ? count_of(n[1]) : 0;
+  } else if (sol_json_get(line, "progress", &value) && sol_json_number(value, &number)) {
+    out->kind = AUDIT_LINE_PROGRESS;
+    char *name = sol_arena_alloc(&r->scratch, PROGRESS_NAME);
+    fine = name && sol_json_get(line, "instructions", &value) && sol_json_number(value, &n[0]) &&
+           sol_json_get(line, "kernel", &value);
+    if (fine) sol_json_string(value, name, PROGRESS_NAME);
+    out->progress =
+        (SolEmuProgress){.kernel = name, .done = number, .instructions = fine ? count_of(n[0]) : 0};
   }
   if (r->arena.failed || r->scratch.failed) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   return fine ? SOL_OK : sol_fail(err, SOL_ERR_SYNTAX, "this is no line of an audit");

@@ -17,7 +17,10 @@ void sol_buffer_fill(SolBuffer *buffer, char c, size_t count);
 void sol_buffer_format(SolBuffer *buffer, const char *format, ...) SOL_PRINTF(2, 3);
 void sol_buffer_free(SolBuffer *buffer);
 
-// Columns a UTF-8 text takes on a terminal: every code point counts as one.
+// Columns a UTF-8 text takes on a terminal: two for East Asian wide characters and emoji, none for combining
+// marks, one for every other code point (and for a byte that is no UTF-8).
 size_t sol_text_columns(const char *text, size_t length);
+// The longest prefix, in bytes, that takes at most `columns` columns; it never ends inside a code point.
+size_t sol_text_prefix(const char *text, size_t length, size_t columns);
 
 #endif

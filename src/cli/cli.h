@@ -3,16 +3,17 @@
 #ifndef SOL_CLI_CLI_H
 #define SOL_CLI_CLI_H
 
+#include "emu/emu.h"
 #include "report/facts.h"
 #include "sol/sol.h"
 
 // Exit codes.
 enum {
   EXIT_OK = 0,
-  EXIT_FAILED = 1,  // could not read, write or allocate
+  EXIT_FAILED = 1,  // could not read, write or allocate; or a rung or a case failed
   EXIT_USAGE = 2,   // bad input
   EXIT_GATE = 3,    // a limit that was asked for was passed
-  EXIT_PROGRAM = 4, // the emulated program went wrong or was stopped
+  EXIT_PROGRAM = 4, // the program went wrong or was stopped, or a result is wrong
 };
 
 typedef enum OptionKind {
@@ -46,7 +47,7 @@ enum { MAX_POSITIONAL = 32 };
 
 // Every command's arguments start with these.
 typedef struct CommonArgs {
-  bool json, help;
+  bool json, wide, help;
   int colour; // index into "auto|always|never"
   const char *positional[MAX_POSITIONAL];
   int positional_count;
@@ -55,6 +56,13 @@ typedef struct CommonArgs {
 
 #define COMMON_OPTIONS                                                                                       \
   {"json", OPTION_FLAG, offsetof(CommonArgs, json), 0, 0, 0, "print JSON for machines"},                     \
+      {"wide",                                                                                               \
+       OPTION_FLAG,                                                                                          \
+       offsetof(CommonArgs, wide),                                                                           \
+       0,                                                                                                    \
+       0,                                                                                                    \
+       0,                                                                                                    \
+       "whole tables, however wide the terminal is"},                                                        \
       {"color",                                                                                              \
        OPTION_CHOICE,                                                                                        \
        offsetof(CommonArgs, colour),                                                                         \
@@ -107,6 +115,26 @@ int cli_fail(const Cli *cli, const char *format, ...) SOL_PRINTF(2, 3);
 // Renders to standard output as the arguments ask; the exit code.
 int cli_print(Cli *cli, const Fact *root);
 int cli_write(const SolBuffer *text);
+// Columns of a terminal: what COLUMNS says, or the terminal that `file` (1, 2) is, or 80.
+size_t cli_columns(int file);
+TextStyle cli_style(const Cli *cli); // of standard output, as the arguments ask
+
+// progress.c: a line on a terminal's standard error, written over; "" clears it. Nothing is written to a
+// pipe, with
+// --json or where CI is set.
+bool cli_wants_progress(const Cli *cli);
+void cli_status(const Cli *cli, const char *format, ...) SOL_PRINTF(2, 3);
+// "column_scale: 45% of blocks, 1.2M instr/s, 3 s left" (kernel: may be NULL): `seconds` after the launch
+// began.
+void cli_launch_text(const SolEmuProgress *progress, double seconds, char *out, size_t cap);
+// SolEmuLaunch.progress of launches in this process; ctx: a CliLaunch. It is shown after a second.
+typedef struct CliLaunch {
+  const Cli *cli;
+  char what[96]; // goes before it, in the kernel's place: "[2/6] transpose tile: "
+  double started, shown;
+  uint64_t instructions;
+} CliLaunch;
+void cli_launch_progress(void *ctx, const SolEmuProgress *progress);
 
 // Whether an option was given; its name is checked against the table by an assert.
 bool cli_given(const Cli *cli, const char *option);
@@ -137,7 +165,7 @@ int cli_devices(Cli *cli, const char *list, const SolDevice **out, int cap, int 
   }
 
 const Command *cli_find_command(const char *name, SolError *err);
-void cli_help(const Command *command, SolBuffer *out); // NULL: of sol itself
+void cli_help(const Command *command, size_t width, SolBuffer *out); // NULL: of sol itself
 void cli_man(const Command *command, SolBuffer *out);
 bool cli_completion(const char *shell, SolBuffer *out); // false for an unknown shell
 

@@ -68,7 +68,9 @@ static int run_kernel(AuditRun *r, KernelRun *k, const SolDevice *device, AuditP
     if (count > 1) return cli_fail(r->cli, "a single kernel comes from one .cu file");
     code = scratch_make(r->cli, "audit");
     made[0] = scratch_path(r->cli, "kernel.ptx");
+    if (!code) cli_status(r->cli, "compiling %s with nvcc", common->positional[0]);
     if (!code) code = cli_audit_compile(r, device, flags, made[0]);
+    cli_status(r->cli, "%s", "");
     paths = made;
     count = 1;
   }

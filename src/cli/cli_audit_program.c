@@ -10,9 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "audit/audit_names.h"
 #include "audit/audit_wire.h"
 #include "base/error.h"
 #include "base/format.h"
+#include "base/threads.h"
 #include "cli/child.h"
 #include "cli/cli_audit.h"
 #include "cli/scratch.h"
@@ -26,6 +28,9 @@ typedef struct Watch {
   SolBuffer text; // read, not yet taken: the last line may be cut
   int file;
   uint64_t launches, bad_lines;
+  SolEmuProgress at; // the launch at hand; .kernel NULL: it has said nothing yet
+  char at_kernel[128];
+  double at_since;
   SolStatus failed;
 } Watch;
 
@@ -46,6 +51,7 @@ static void become(const AuditRun *r, const SolDevice *device, const char *path,
   if (has_rpath) cli_child_set_first("LD_PRELOAD", shim); // its own search path would win
   setenv("SOL_SHIM_AUDIT", report, 1);
   setenv("SOL_DEVICE", device->id, 1);
+  if (cli_wants_progress(r->cli)) setenv("SOL_SHIM_PROGRESS", "1", 1);
   if (r->args->sample) set_number("SOL_SHIM_SAMPLE", "%.0f", (double)r->args->sample);
   if (r->args->kernel.seconds > 0) set_number("SOL_SHIM_SECONDS", "%g", r->args->kernel.seconds);
   if (r->args->kernel.workers) set_number("SOL_WORKERS", "%.0f", (double)r->args->kernel.workers);
@@ -67,6 +73,13 @@ static void become(const AuditRun *r, const SolDevice *device, const char *path,
 
 // ---- its lines ----
 
+static void take_progress(Watch *w, const SolEmuProgress *p) {
+  if (!w->at.kernel || p->instructions < w->at.instructions) w->at_since = sol_thread_clock();
+  w->at = *p;
+  w->at.kernel = w->at_kernel;
+  audit_title(p->kernel, w->at_kernel, sizeof w->at_kernel);
+}
+
 static void take_line(Watch *w, const char *line, size_t length) {
   AuditHeardLine heard;
   SolError err = {0};
@@ -80,7 +93,12 @@ static void take_line(Watch *w, const char *line, size_t length) {
     audit_outside(w->program, heard.what, heard.address, heard.bytes);
     return;
   }
+  if (heard.kind == AUDIT_LINE_PROGRESS) {
+    take_progress(w, &heard.progress);
+    return;
+  }
   w->launches++;
+  w->at.kernel = NULL;
   if (audit_add(w->program, &heard.launch, &err)) w->failed = err.status;
 }
 
@@ -119,6 +137,10 @@ static bool read_more(void *ctx) {
 
 static void progress(void *ctx, double seconds, char *out, size_t cap) {
   const Watch *w = ctx;
+  if (w->at.kernel) {
+    cli_launch_text(&w->at, sol_thread_clock() - w->at_since, out, cap);
+    return;
+  }
   sol_format(out, cap, "%llu launches of %u kernels so far, %.0f s", (unsigned long long)w->launches,
              w->program->kernel_count, seconds);
 }
@@ -185,8 +207,11 @@ int cli_audit_program(AuditRun *r, const SolDevice *device, const char *path, Au
   Watch w = {.run = r, .program = out};
   w.file = open(report, O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
   // The launch that runs when the time is up is ended first, and told of.
-  Child child = {
-      .limit = r->args->kernel.seconds, .grace = 3, .read = read_more, .progress = progress, .ctx = &w};
+  Child child = {.limit = r->args->kernel.seconds,
+                 .grace = 3,
+                 .read = read_more,
+                 .progress = cli_wants_progress(r->cli) ? progress : NULL,
+                 .ctx = &w};
   child.pid = -1;
   if (w.file >= 0 && child_fork(&child) == 0) become(r, device, path, runtime, report, has_rpath);
   if (child.pid < 0) {

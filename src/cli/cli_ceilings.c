@@ -116,6 +116,11 @@ bool cli_ceilings_find(const char *uuid, const char *name, Ceilings *out) {
 SolStatus cli_ceilings_this_device(Cli *cli, const SolDevice **out, SolError *err) {
   Ceilings c;
   const SolDevice *row;
+  if (!cli_ceilings_find("", "", &c) && cli_ceilings_find_cpu(&c)) {
+    sol_fail(err, SOL_ERR_NOT_FOUND, "this machine has no GPU: what was measured is its CPU");
+    sol_hint(err, "'sol devices this' shows it; kernels need a GPU: 'sol devices' lists them");
+    return SOL_ERR_NOT_FOUND;
+  }
   if (!cli_ceilings_find("", "", &c)) {
     sol_fail(err, SOL_ERR_NOT_FOUND, "no GPU of this machine was measured yet");
     sol_hint(err, "measure it: sol devices --measure");

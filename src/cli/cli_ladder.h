@@ -12,7 +12,7 @@ typedef struct LadderArgs {
   TextList rungs;
   int backend; // LADDER_AUTO ...
   int64_t workers;
-  bool small, no_check, no_counters, quick, compare, stored, markdown;
+  bool small, no_check, no_counters, quick, compare, stored, markdown, source;
 } LadderArgs;
 enum { LADDER_AUTO, LADDER_EMU, LADDER_CUDA, LADDER_BOTH };
 
@@ -31,6 +31,8 @@ typedef struct LadderJob {
   SolJson results; // .text NULL: none
   int not_there;   // answers that it has nothing of; the last of them
   const LadderAnswer *one_not_there;
+  CliLaunch shown; // the line on the terminal
+  double started;  // when the first rung was, by the host's clock
 } LadderJob;
 
 // What is to be run, and where: reads the arguments and opens the backends. An exit code.

@@ -185,7 +185,9 @@ static int open_backends(LadderJob *j) {
   LadderOptions options = {.backend = SOL_BACKEND_CUDA,
                            .workers = (int)args->workers,
                            .unchecked = args->no_check,
-                           .quick = args->quick};
+                           .quick = args->quick,
+                           .progress = cli_launch_progress,
+                           .progress_ctx = &j->shown};
   SolError err = {0};
   bool wants_gpu = args->backend != LADDER_EMU && !j->results.text;
   if (wants_gpu) {

@@ -59,7 +59,9 @@ static int build_and_run(AuditRun *r, const SolDevice *device, AuditProgram *out
   static const char *const flags[] = {"-cudart", "shared", NULL};
   int code = scratch_make(r->cli, "audit");
   const char *program = scratch_path(r->cli, "program-%s", device->id);
+  if (!code) cli_status(r->cli, "compiling %s with nvcc", r->args->common.positional[0]);
   if (!code) code = cli_audit_compile(r, device, flags, program);
+  cli_status(r->cli, "%s", "");
   return code ? code : cli_audit_program(r, device, program, out);
 }
 
@@ -90,6 +92,8 @@ static int audit_device(AuditRun *r, const SolDevice *device, AuditProgram *out)
 
 static void end_facts(AuditRun *r, Fact *root) {
   Fact *list = fact_list(root, "gate", r->complaint_count ? "Past the limits" : 0);
+  static const FactColumn columns[] = {{"what", FIT_WRAP}, {"where", 0}, {0}};
+  fact_columns(list, columns);
   for (size_t i = 0; i < r->complaint_count; i++) {
     const AuditComplaint *c = &r->complaints[i];
     Fact *row = fact_object(list, 0, 0);
@@ -116,20 +120,13 @@ static void end_facts(AuditRun *r, Fact *root) {
   }
 }
 
-static bool on_terminal(const AuditRun *r) {
-  const char *no = getenv("NO_COLOR");
-  if (r->args->common.colour) return r->args->common.colour == 1;
-  return isatty(1) && !(no && *no);
-}
-
 static AuditView view_of(const AuditRun *r) {
   bool one = way_of(r) == WAY_KERNEL; // --kernel has picked it already
   return (AuditView){.kernels = one ? NULL : r->args->kernel.kernel,
                      .top = r->args->top           ? (size_t)r->args->top
                             : r->args->common.json ? SIZE_MAX
                                                    : 10,
-                     .instructions = r->args->by == 1,
-                     .colour = !r->args->common.json && on_terminal(r)};
+                     .instructions = r->args->by == 1};
 }
 
 static void title_of(AuditRun *r, Fact *root, const AuditProgram *p) {
@@ -246,33 +243,19 @@ const Command cmd_audit = {
     .summary = "what a CUDA program pays for memory, line by line, and what to change first; no GPU needed",
     .details =
         "PROG.cu is compiled (nvcc of CUDA 13) and run on the emulator with what follows '--' as its "
-        "arguments; "
-        "./PROG\n"
-        "was built with 'nvcc -cudart shared -lineinfo'. With --arg (or --grid, --block, or a .ptx file) a "
-        "single "
-        "kernel is\n"
-        "run without a host program; a missing --grid or --block is guessed, and the guess is said. With a "
-        "program, --kernel\n"
-        "shows only the kernels of that name ('name,name', 'name*').\n"
-        "\n" KERNEL_ARG_HELP "\n"
+        "arguments; ./PROG was built with 'nvcc -cudart shared -lineinfo'. With --arg (or --grid, --block, "
+        "or a .ptx file) a single kernel is run without a host program; a missing --grid or --block is "
+        "guessed, and the guess is said. With a program, --kernel shows only the kernels of that name "
+        "('name,name', 'name*')."
+        "\n\n" KERNEL_ARG_HELP "\n"
         "Light is each byte once at the speed of a copy, and the launches; tax is the predicted time over "
-        "that. "
-        "Requests,\n"
-        "sectors and wavefronts are exact for the PTX; hits, DRAM bytes, occupancy and times are modelled. "
-        "What "
-        "the program\n"
-        "prints goes to standard error. Exit codes: 0; 1 could not read or write; 2 bad input; 3 a gate; 4 "
-        "the "
-        "program or a\n"
-        "kernel went wrong, and the bill is that so far.\n"
-        "\n"
+        "that. Requests, sectors and wavefronts are exact for the PTX; hits, DRAM bytes, occupancy and "
+        "times are modelled. What the program prints goes to standard error. Where the program or a "
+        "kernel goes wrong (exit code 4) the bill is that so far.\n\n"
         "JSON: kernels [{name, launches, instructions, global_load {requests, sectors, ideal_sectors}, "
-        "global_store,\n"
-        "shared_load {requests, wavefronts, ideal_wavefronts}, shared_store, local, l2_bytes, dram_bytes, "
-        "floor_bytes,\n"
-        "occupancy, bound, time_us, light_us, tax, lines [{file, line, ...}], findings [{rule, file, line, "
-        "message, fix,\n"
-        "gain}]}], gate [...]; several GPUs: an array.",
+        "global_store, shared_load {requests, wavefronts, ideal_wavefronts}, shared_store, local, l2_bytes, "
+        "dram_bytes, floor_bytes, occupancy, bound, time_us, light_us, tax, lines [{file, line, ...}], "
+        "findings [{rule, file, line, message, fix, gain}]}], gate [...]; several GPUs: an array.",
     .examples = "sol audit examples/column_scale.cu\n"
                 "sol audit examples/column_scale.cu --device h100,h200,b200\n"
                 "sol audit ./prog --max-tax 1.5 --sarif audit.sarif -- --size 64\n"

@@ -51,15 +51,13 @@ static int read_baseline(BenchRun *r) {
 }
 
 static void say_progress(const BenchRun *r, const BenchRow *row) {
-  if (!isatty(2)) return;
   char shape[96] = "";
   if (row) report_bench_shape(row, shape, sizeof shape);
   if (row)
-    fprintf(stderr, "\r\033[K[%d/%d] %s %s %s", r->done + 1, r->count, row->def->name,
-            sol_dtype_name(row->c.dtype), shape);
+    cli_status(r->cli, "[%d/%d] %s %s %s", r->done + 1, r->count, row->def->name,
+               sol_dtype_name(row->c.dtype), shape);
   else
-    fprintf(stderr, "\r\033[K");
-  fflush(stderr);
+    cli_status(r->cli, "%s", "");
 }
 
 static void failed(BenchRow *row, SolStatus status, const SolError *err) {
@@ -218,25 +216,19 @@ const Command cmd_bench = {
     .summary = "time the library's operations against our own copy of the same bytes",
     .details =
         "With no name: every operation, at its own list of shapes. Light is our copy kernel's time for the "
-        "same\n"
-        "bytes, read and written, in the same run; where rows are not 16-byte aligned there is a second "
-        "one,\n"
-        "that copies rows just as far off. The spread is the middle half of the samples over their median.\n"
-        "\n"
+        "same bytes, read and written, in the same run; where rows are not 16-byte aligned there is a "
+        "second one, that copies rows just as far off. The spread is the middle half of the samples over "
+        "their median.\n\n"
         "On a GPU: device events around CUDA-graph replays, over rotating inputs and outputs larger than "
-        "three\n"
-        "times the L2 together. On the CPU: the wall clock. The emulator counts memory transactions and has "
-        "no times.\n"
-        "Ctrl-C (or SIGTERM) stops after the case at hand and shows what there is. Exit code 4: a result is "
-        "wrong.\n"
-        "\n"
+        "three times the L2 together. On the CPU: the wall clock. The emulator counts memory transactions "
+        "and has no times. Ctrl-C (or SIGTERM) stops after the case at hand and shows what there is. Exit "
+        "code 4: a result is wrong.\n\n"
         "JSON: schema, command, date, backend, gpu, driver, cuda, l2_bytes, launch_us, complete, cases "
-        "[{op,\n"
-        "option, dtype, out_dtype, shape, bytes, time_us, bytes_per_s, light_us, to_light, rows_light_us,\n"
-        "to_rows_light, spread, before_us, change, verdict, bytes_read, bytes_written, misalign, checked,\n"
-        "worst_error, error, least_us, most_us, host_us, host_over_us, rounds, calls, sets, "
-        "footprint_bytes}],\n"
-        "summary {timed, failed, to_light, to_light_large, worst_large, beyond_light, host_over_us, ...}.",
+        "[{op, option, dtype, out_dtype, shape, bytes, time_us, bytes_per_s, light_us, to_light, "
+        "rows_light_us, to_rows_light, spread, before_us, change, verdict, bytes_read, bytes_written, "
+        "misalign, checked, worst_error, error, least_us, most_us, host_us, host_over_us, rounds, calls, "
+        "sets, footprint_bytes}], summary {timed, failed, to_light, to_light_large, worst_large, "
+        "beyond_light, host_over_us, ...}.",
     .examples = "sol bench                                   # everything\n"
                 "sol bench rmsnorm softmax --dtype bf16      # two operations\n"
                 "sol bench rmsnorm --shape 8192x4096 --shape 1x4096\n"

@@ -89,7 +89,9 @@ static void in_full(Fact *root, const SolDevice *d) {
   fact_title(row, "%s", d->name);
   identity(row, d, false);
   machine_figures(row, d);
+  static const FactColumn columns[] = {{"figure", FIT_CUT}, {"value", 0}, {"source", FIT_WRAP}, {0}};
   Fact *list = fact_list(row, 0, "");
+  fact_columns(list, columns);
   SolFigureInfo info;
   for (int i = -2; i < sol_device_figure_count(); i++) {
     Fact *line = fact_object(list, 0, 0);
@@ -145,12 +147,18 @@ static void in_brief(Fact *root, const SolDevice *d) {
 static int run(Cli *cli, void *arguments) {
   DevicesArgs *args = arguments;
   if (args->measure) return cli_devices_measure(cli, args);
+  static const FactColumn columns[] = {{"id", 0},         {"bandwidth", 0},  {"size", 0},   {"L2", 0},
+                                       {"fp32", 0},       {"bf16 dense", 0}, {"SMs", 0},    {"arch", 0},
+                                       {"bf16 ridge", 0}, {"boost", 0},      {"memory", 0}, {0}};
   Fact *root = facts_root(&cli->arena, FACT_LIST);
+  fact_columns(root, columns);
   if (!args->common.positional_count)
     for (int i = 0; i < sol_device_count(); i++) in_brief(root, sol_device_at(i));
   for (int i = 0; i < args->common.positional_count; i++) {
     const SolDevice *devices[64];
-    int count = 0;
+    int count = 0, shown = EXIT_OK;
+    bool this = strcmp(args->common.positional[i], "this") == 0;
+    if (this && args->common.positional_count == 1 && devices_this_cpu(cli, &shown)) return shown;
     int code = cli_devices(cli, args->common.positional[i], devices, 64, &count);
     if (code) return code;
     for (int k = 0; k < count; k++) in_full(root, devices[k]);
@@ -169,20 +177,12 @@ const Command cmd_devices = {
     .summary = "GPUs and their figures, each with its source",
     .details =
         "With no name: a table of all devices. With names: each in full, with the source of every figure "
-        "and\n"
-        "the ridge point of every dtype. All peaks are dense. What nobody has published is unknown.\n"
-        "\n"
+        "and the ridge point of every dtype. All peaks are dense. What nobody has published is unknown.\n\n"
         "--measure takes some seconds: bandwidths of memory, L2 and shared memory, fp32 and tensor "
-        "arithmetic, "
-        "launches,\n"
-        "latencies, shown beside the datasheet. They are kept in the user's cache folder (sol/devices) and "
-        "used "
-        "wherever a\n"
-        "command is given '--device this', and by 'sol profile'.\n"
-        "\n"
+        "arithmetic, launches, latencies, shown beside the datasheet. They are kept in the user's cache "
+        "folder (sol/devices) and used wherever a command is given '--device this', and by 'sol profile'.\n\n"
         "JSON: an array, one object a device: schema, id, name, family, arch, mem_type, every figure under "
-        "its\n"
-        "field name in plain SI units (null: unknown), sources {field: text}, ridge {dtype: FLOP/byte}.",
+        "its field name in plain SI units (null: unknown), sources {field: text}, ridge {dtype: FLOP/byte}.",
     .examples = "sol devices             # the table\n"
                 "sol devices h100        # one in full\n"
                 "sol devices h200 b200   # two in full\n"

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/plain.h"
+#include "base/threads.h"
 #include "cli/cli_ladder.h"
 
 static volatile sig_atomic_t interrupted; // by ctrl-C, or a time limit: what there is so far is shown
@@ -19,14 +20,19 @@ static void on_interrupt(int signal_number) {
   interrupted = 1;
 }
 
-static void say_progress(const LadderJob *j, const Ladder *ladder, const char *rung, const char *where) {
-  if (!isatty(2)) return;
-  if (ladder)
-    fprintf(stderr, "\r\033[K[%d/%d] %s %s (%s)", j->done < j->count ? j->done + 1 : j->count, j->count,
-            ladder->name, rung, where);
-  else
-    fprintf(stderr, "\r\033[K");
-  fflush(stderr);
+// What runs takes a second or more: then a line says which rung it is, and how far.
+static void say_progress(LadderJob *j, const Ladder *ladder, const char *rung, const char *where) {
+  CliLaunch *l = &j->shown;
+  double now = sol_thread_clock();
+  if (!j->started) j->started = now;
+  if (!ladder) {
+    cli_status(j->cli, "%s", "");
+    return;
+  }
+  sol_format(l->what, sizeof l->what, "[%d/%d] %s %s (%s): ", j->done < j->count ? j->done + 1 : j->count,
+             j->count, ladder->name, rung, where);
+  l->started = 0;
+  if (now - j->started > 1) cli_status(j->cli, "%s", l->what);
 }
 
 // ---- running ----
@@ -144,6 +150,8 @@ static int print_answer(LadderJob *j) {
     sol_buffer_free(&text);
   } else {
     Fact *root = facts_root(&j->cli->arena, FACT_OBJECT);
+    j->where.width = cli_style(j->cli).width;
+    j->where.source = j->args->source;
     fact_number(root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
     cli_say_command(j->cli, root);
     say_where(j, root);
@@ -174,7 +182,7 @@ static int list(Cli *cli) {
 }
 
 static int run(Cli *cli, void *arguments) {
-  LadderJob j = {.cli = cli, .args = arguments};
+  LadderJob j = {.cli = cli, .args = arguments, .shown = {.cli = cli}};
   if (!j.args->common.positional_count && !cli_given(cli, "compare") && !cli_given(cli, "markdown"))
     return list(cli);
   int code = cli_ladder_plan(&j);
@@ -214,6 +222,8 @@ static const Option options[] = {
      "set predictions beside measurements: this run's, or those of RESULTS.json"},
     {"stored", OPTION_FLAG, offsetof(LadderArgs, stored), 0, 0, 0,
      "run nothing: predictions too are those of RESULTS.json"},
+    {"source", OPTION_FLAG, offsetof(LadderArgs, source), 0, 0, 0,
+     "show each rung's code under what it changes"},
     {"markdown", OPTION_FLAG, offsetof(LadderArgs, markdown), 0, 0, 0,
      "print the page of docs/ladders, or docs/accuracy.md's table"},
     COMMON_OPTIONS};
@@ -229,28 +239,18 @@ const Command cmd_ladder = {
     .summary = "climb from a naive kernel to light, one change a rung, predicted and measured",
     .details =
         "With no name: the list. Each rung is a kernel of its own that does the same job; its result is "
-        "checked, "
-        "then\n"
-        "it is counted and its time predicted on the emulator, or measured on a GPU over rotating sets of "
-        "arrays. "
-        "Light\n"
-        "is our own copy of the same bytes. A sweep takes one parameter from end to end.\n"
-        "\n"
-        "RESULTS.json is what an earlier --json printed: --compare and --markdown take measured figures from "
-        "it, so "
-        "that\n"
-        "no GPU is needed. Ctrl-C (or SIGTERM) stops after the rung at hand and shows what there is. Exit "
-        "code 1: a "
-        "rung\n"
-        "failed, or its result was wrong; the others are shown all the same.\n"
-        "\n"
+        "checked, then it is counted and its time predicted on the emulator, or measured on a GPU over "
+        "rotating sets of arrays. Light is our own copy of the same bytes. A sweep takes one parameter from "
+        "end to end.\n\n"
+        "RESULTS.json is what an earlier --json printed: --compare and --markdown take measured figures "
+        "from it, so that no GPU is needed. Ctrl-C (or SIGTERM) stops after the rung at hand and shows what "
+        "there is. Exit code 1: a rung failed, or its result was wrong; the others are shown all the "
+        "same.\n\n"
         "JSON: schema, command, date, device, gpu, driver, complete, ladders [{name, title, about, sweep, "
-        "dims, shape,\n"
-        "dtype, error, rungs [{rung, x, change, why, story, against, streamed, bytes, predicted {...}, "
-        "measured {...}}]}];\n"
-        "predicted and measured {ran, checked, error, time_us, light_us, bytes_per_s, of_light, to_before, "
-        "to_first,\n"
-        "as_told, counts}. With --compare: comparison {rows [...], counts, counts_differ, dram_median, ...}.",
+        "dims, shape, dtype, error, rungs [{rung, x, change, why, story, against, streamed, bytes, "
+        "predicted {...}, measured {...}}]}]; predicted and measured {ran, checked, error, time_us, "
+        "light_us, bytes_per_s, of_light, to_before, to_first, as_told, counts}. With --compare: comparison "
+        "{rows [...], counts, counts_differ, dram_median, ...}.",
     .examples = "sol ladder                                  # what there is\n"
                 "sol ladder transpose --device h200          # one, predicted for a GPU\n"
                 "sol ladder transpose --rung naive --rung tile --shape 4096x4096\n"

@@ -42,6 +42,9 @@ static int list_presets(Cli *cli) {
   Fact *root = facts_root(&cli->arena, FACT_OBJECT);
   fact_number(root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
   Fact *list = fact_list(root, "models", "Presets");
+  static const FactColumn columns[] = {{"model", 0},  {"parameters", 0}, {"active", 0},  {"also", FIT_CUT},
+                                       {"layers", 0}, {"hidden", 0},     {"experts", 0}, {0}};
+  fact_columns(list, columns);
   for (int i = 0; i < sol_model_preset_count(); i++) {
     const SolModelConfig *m = sol_model_preset(i);
     SolModelWeights w;
@@ -62,6 +65,10 @@ static int list_presets(Cli *cli) {
 
 static void kernel_rows(Fact *root, const SolModelReport *r) {
   Fact *list = fact_list(root, "kernels", "Kernels of the pass");
+  static const FactColumn columns[] = {
+      {"kernel", FIT_CUT}, {"time", 0},       {"share", 0},     {"count", 0}, {"bound", 0}, {"bytes each", 0},
+      {"time each", 0},    {"FLOPs each", 0}, {"intensity", 0}, {"part", 0},  {0}};
+  fact_columns(list, columns);
   for (int i = 0; i < r->count; i++) {
     const SolModelKernel *k = &r->kernels[i];
     Fact *row = fact_object(list, 0, 0);
@@ -81,7 +88,10 @@ static void kernel_rows(Fact *root, const SolModelReport *r) {
     fact_number(row, "share", "share", UNIT_SHARE, BASIS_MODELLED, k->share);
   }
   // The launches, as a row of their own for people; for machines they are launch_us.
+  static const FactColumn launch_columns[] = {
+      {"launch cost", FIT_CUT}, {"time", 0}, {"share", 0}, {"", 0}, {"count", 0}, {0}};
   Fact *people = fact_list(root, 0, "");
+  fact_columns(people, launch_columns);
   const struct {
     const char *name;
     double us;
@@ -123,6 +133,10 @@ static void memory_facts(Fact *root, const SolModelReport *r, const SolModelWeig
 static int what_if(Cli *cli, Fact *root, const SolDevice *d, const SolModelConfig *config,
                    const SolModelRun *run) {
   Fact *list = fact_list(root, "what_if", "What fusing the fusable and CUDA graphs would buy");
+  static const FactColumn columns[] = {{"fused", 0},       {"graph", 0},    {"total", 0},
+                                       {"gain", 0},        {"tokens/s", 0}, {"launches", 0},
+                                       {"launch cost", 0}, {"bytes", 0},    {0}};
+  fact_columns(list, columns);
   double base = 0;
   for (int i = 0; i < 4; i++) {
     SolModelRun variant = *run;
@@ -241,13 +255,11 @@ const Command cmd_model = {
     .summary = "every kernel of a transformer's forward pass: bytes, FLOPs, roof, time, share",
     .details =
         "A preset, or a Hugging Face config.json given by its path. Bytes and FLOPs are counted, times "
-        "modelled:\n"
-        "each kernel at its roof, so this is how fast the model could be, not how fast a framework runs it.\n"
-        "\n"
-        "JSON: schema, model, device, phase, batch, context, tp, kernels [{name, part, count, bytes, flops,\n"
+        "modelled: each kernel at its roof, so this is how fast the model could be, not how fast a "
+        "framework runs it.\n\n"
+        "JSON: schema, model, device, phase, batch, context, tp, kernels [{name, part, count, bytes, flops, "
         "intensity, bound, time_us, share, bytes_each, flops_each, time_each_us}] (bytes, flops and time_us "
-        "of\n"
-        "all `count` launches), launches, launch_us, launch_stream_us, launch_graph_us, total_us,\n"
+        "of all `count` launches), launches, launch_us, launch_stream_us, launch_graph_us, total_us, "
         "tokens_per_s, memory {...}, what_if [...].",
     .examples = "sol model llama-3-8b --phase decode --batch 32 --context 4096 --device h100\n"
                 "sol model llama-3-70b --phase prefill --context 8192 --tp 8 --device h200\n"

@@ -12,6 +12,10 @@ typedef struct OccupancyArgs {
   int sweep; // none, regs, threads, smem
 } OccupancyArgs;
 
+static const FactColumn columns[] = {{"change", FIT_CUT},  {"threads", 0},       {"registers", 0},
+                                     {"shared memory", 0}, {"occupancy", 0},     {"limited by", FIT_CUT},
+                                     {"warps per SM", 0},  {"blocks per SM", 0}, {0}};
+
 static void kernel_facts(Fact *row, const SolKernelShape *k, bool labelled) {
   fact_number(row, "threads", labelled ? "threads" : 0, UNIT_PLAIN, BASIS_NONE, (double)k->threads);
   fact_number(row, "regs", labelled ? "registers" : 0, UNIT_PLAIN, BASIS_NONE, (double)k->regs);
@@ -54,6 +58,7 @@ static void lift_facts(Fact *root, const SolDevice *d, const SolKernelShape *ker
   int count = 0;
   if (sol_occupancy_lifts(d, kernel, lifts, &count, 0)) return;
   Fact *list = fact_list(root, "lifts", "Nearest changes that lift it");
+  fact_columns(list, columns);
   for (int i = 0; i < count; i++) {
     Fact *row = fact_object(list, 0, 0);
     fact_text(row, "change", "change", lifts[i].input);
@@ -97,6 +102,7 @@ static int sweep(Cli *cli, const OccupancyArgs *args, const SolDevice *d, SolKer
   fact_number(root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
   fact_text(root, "device", 0, d->id);
   Fact *list = fact_list(root, "sweep", "");
+  fact_columns(list, columns);
   for (int64_t v = first; v <= last; v = v < last && v + step > last ? last : v + step) {
     *input = v;
     Fact *row = fact_object(list, 0, 0);
@@ -145,12 +151,10 @@ const Command cmd_occupancy = {
     .usage = "--threads N [--regs N] [--smem BYTES] [--device NAME] [--sweep INPUT]",
     .summary = "blocks and warps per SM, what limits them and what would lift them",
     .details =
-        "Counts as NVIDIA's own calculator (cuda_occupancy.h) does, allocation granularities included.\n"
-        "\n"
+        "Counts as NVIDIA's own calculator (cuda_occupancy.h) does, allocation granularities included.\n\n"
         "JSON: schema, device, threads, regs, smem, blocks_per_sm, warps_per_sm, max_warps_per_sm, "
-        "occupancy\n"
-        "(0 to 1), limiter (warps|blocks|registers|shared memory), blocks_by {warps, slots, regs, smem},\n"
-        "lifts [...]; with --sweep: sweep [...].",
+        "occupancy (0 to 1), limiter (warps|blocks|registers|shared memory), blocks_by {warps, slots, regs, "
+        "smem}, lifts [...]; with --sweep: sweep [...].",
     .examples = "sol occupancy --threads 256 --regs 64 --smem 0 --device a100\n"
                 "sol occupancy --threads 256 --sweep regs --device a100   # the table by registers\n"
                 "sol occupancy --regs 40 --smem 16Ki --sweep threads      # the table by block size",

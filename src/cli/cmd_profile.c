@@ -93,17 +93,10 @@ static ProfileRoofs roofs_of(const Profile *p) {
   return r;
 }
 
-static bool coloured(const ProfileRun *r) {
-  const char *no = getenv("NO_COLOR");
-  if (r->args->common.json) return false;
-  if (r->args->common.colour) return r->args->common.colour == 1;
-  return isatty(1) && !(no && *no);
-}
-
 static int answer(ProfileRun *r, Profile *p, const ProfileRoofs *roofs, const Against *against) {
   const char *what = r->args->import ? r->args->import : r->args->common.positional[0];
   Fact *root = facts_root(&r->cli->arena, FACT_OBJECT);
-  ProfileView view = {.top = r->args->top ? (size_t)r->args->top : 5, .colour = coloured(r)};
+  ProfileView view = {.top = r->args->top ? (size_t)r->args->top : 5};
   const char *gpu = p->gpu.device ? p->gpu.device->name : p->gpu.name;
   fact_title(root, "%s%s%s, measured", what, gpu[0] ? " on " : "", gpu);
   fact_number(root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
@@ -180,30 +173,21 @@ const Command cmd_profile = {
     .usage = "./PROG [options] [-- ARGS] | --import REPORT.csv",
     .summary = "what a program's kernels pay for memory, measured on a GPU, and what to change first",
     .details =
-        "./PROG is run with what follows '--' as its arguments, and counted kernel by kernel: the "
-        "first 8 launches\n"
-        "of a kernel and shape (with --launch-skip or --launch-count all that are asked for). The "
-        "rest is timed.\n"
-        "While kernels of a CUDA graph are counted, its nodes are launched one by one. REPORT.csv is what "
-        "'ncu --csv'\n"
-        "printed: the details page or the raw page, any sections or metrics; what it lacks is said.\n"
-        "\n"
+        "./PROG is run with what follows '--' as its arguments, and counted kernel by kernel: the first 8 "
+        "launches of a kernel and shape (with --launch-skip or --launch-count all that are asked for). The "
+        "rest is timed. While kernels of a CUDA graph are counted, its nodes are launched one by one. "
+        "REPORT.csv is what 'ncu --csv' printed: the details page or the raw page, any sections or metrics; "
+        "what it lacks is said.\n\n"
         "Each kernel is looked at in five steps: memory, compute or latency; coalescing; throughput; "
-        "shared-memory\n"
-        "conflicts; spills. Each step shows the counters it rests on. The verdict is how near the "
-        "kernel comes to the\n"
-        "roof that binds it: over 80% excellent, from 60% good, from 30% wasteful, below poor. Roofs "
-        "are those that\n"
-        "'sol devices --measure' found on this GPU, else the datasheet's.\n"
-        "\n"
-        "Exit codes: 0; 1 could not read or write; 2 bad input; 4 the program went wrong, and the "
-        "bill is that so far.\n"
-        "\n"
-        "JSON: kernels [{name, symbol, grid, block, launches, time_us, share, bound, band, "
-        "roof_share, global_load\n"
-        "{requests, sectors}, ..., steps [{step, verdict, text, counters}], roofline {flops, "
-        "intensity}, findings,\n"
-        "counters {ncu's name: value}}], against [...], notes [...]. What was not counted is null.",
+        "shared-memory conflicts; spills. Each step shows the counters it rests on. The verdict is how much "
+        "of the roof worth reaching is reached: over 80% excellent, from 60% good, from 30% wasteful, below "
+        "poor. That roof is the busiest unit's; where part of what L1 or L2 move is waste it is DRAM's or "
+        "arithmetic's. Roofs are those that 'sol devices --measure' found on this GPU, else the "
+        "datasheet's. Where the program goes wrong (exit code 4) the bill is that so far.\n\n"
+        "JSON: kernels [{name, symbol, grid, block, launches, time_us, share, bound, band, roof_share, "
+        "global_load {requests, sectors}, ..., steps [{step, verdict, text, counters}], roofline {flops, "
+        "intensity}, findings, counters {ncu's name: value}}], against [...], notes [...]. What was not "
+        "counted is null.",
     .examples =
         "sol profile ./prog -- --size 64\n"
         "sol profile --times ./prog\n"

@@ -107,7 +107,10 @@ static void advice_facts(Fact *root, const SolRoofline *r, const SolAdvice *a) {
     fact_number(advice, "reuse_to_ridge", 0, UNIT_TIMES, BASIS_NONE, a->reuse_to_ridge);
     fact_textf(advice, 0, "to the ridge", "%.4g times fewer bytes per FLOP", a->reuse_to_ridge);
   }
+  static const FactColumn columns[] = {{"what", FIT_WRAP}, {"gain", 0},  {"time", 0},      {"step", 0},
+                                       {"bytes", 0},       {"bound", 0}, {"intensity", 0}, {0}};
   Fact *list = fact_list(advice, "steps", "");
+  fact_columns(list, columns);
   bool fuses = false;
   for (int i = 0; i < a->count; i++) {
     const SolStep *s = &a->steps[i];
@@ -145,7 +148,10 @@ static SolStatus unfused_facts(Fact *root, const SolDevice *d, const SolOpArgs *
   SolStatus status = sol_op_unfused(op, passes, &count, err);
   if (status) return status;
   Fact *object = fact_object(root, "unfused", "Unfused: the same work as separate kernels");
+  static const FactColumn columns[] = {{"kernel", FIT_WRAP}, {"time", 0},  {"bytes", 0}, {"launches", 0},
+                                       {"FLOPs", 0},         {"trips", 0}, {0}};
   Fact *list = fact_list(object, "kernels", "");
+  fact_columns(list, columns);
   SolCost total = {0};
   SolRoofline sum = {0};
   for (int i = 0; i < count; i++) {
@@ -161,6 +167,7 @@ static SolStatus unfused_facts(Fact *root, const SolDevice *d, const SolOpArgs *
     sum.time_us += r.time_us;
   }
   Fact *people = fact_list(object, 0, "Together, against the fused kernel");
+  fact_columns(people, columns);
   pass_row(people, "all of them", &total, &sum);
   pass_row(people, "fused", &q->cost, fused);
   fact_number(object, "trips", 0, UNIT_PLAIN, BASIS_EXACT, total.trips);
@@ -207,7 +214,7 @@ static int in_full(Cli *cli, const RooflineArgs *args, const SolDevice *d, const
   terms_facts(root, &r);
   if (!args->no_plot) {
     SolBuffer plot = {0};
-    report_plot_roofline(&r, &plot);
+    report_plot_roofline(&r, cli_style(cli).width, &plot);
     if (plot.text) fact_block(root, plot.text);
     sol_buffer_free(&plot);
   }
@@ -221,7 +228,11 @@ static int in_full(Cli *cli, const RooflineArgs *args, const SolDevice *d, const
 }
 
 static int side_by_side(Cli *cli, const SolDevice **devices, int count, const Question *q) {
+  static const FactColumn columns[] = {
+      {"device", 0}, {"time", 0},    {"bound", FIT_WRAP}, {"attainable", 0}, {"ridge", 0},
+      {"memory", 0}, {"compute", 0}, {"launch", 0},       {"intensity", 0},  {0}};
   Fact *root = facts_root(&cli->arena, FACT_LIST);
+  fact_columns(root, columns);
   for (int i = 0; i < count; i++) {
     SolRoofline r = {0};
     SolError err = {0};
@@ -234,7 +245,13 @@ static int side_by_side(Cli *cli, const SolDevice **devices, int count, const Qu
 static int list_ops(Cli *cli) {
   Fact *root = facts_root(&cli->arena, FACT_OBJECT);
   schema(root);
+  static const FactColumn columns[] = {{"operation", 0},
+                                       {"computes", FIT_WRAP},
+                                       {"shape", FIT_CUT},
+                                       {"bytes and FLOPs counted", FIT_WRAP},
+                                       {0}};
   Fact *list = fact_list(root, "ops", "Operations");
+  fact_columns(list, columns);
   for (int i = 0; i < sol_op_count(); i++) {
     const SolOpInfo *op = sol_op_info(i);
     Fact *row = fact_object(list, 0, 0);
@@ -360,12 +377,10 @@ const Command cmd_roofline = {
     .summary = "how fast could it be: bytes, FLOPs and launches under a device's roof",
     .details =
         "time = max(bytes / bandwidth, flops / peak) + launches x launch cost. Bytes and FLOPs are counted "
-        "(each\n"
-        "input read once, each output written once); times are modelled from the device's published "
-        "figures.\n"
-        "\n"
-        "JSON, one device: schema, device, bytes, flops, launches, intensity, ridge, bound\n"
-        "(memory|compute|launch), time_us, terms {memory_us, compute_us, launch_us}, attainable_flops,\n"
+        "(each input read once, each output written once); times are modelled from the device's published "
+        "figures.\n\n"
+        "JSON, one device: schema, device, bytes, flops, launches, intensity, ridge, bound "
+        "(memory|compute|launch), time_us, terms {memory_us, compute_us, launch_us}, attainable_flops, "
         "attainable_bytes, advice {response, steps}, unfused {...}; several devices: an array of these.",
     .examples = "sol roofline rmsnorm 8192x4096 --dtype bf16\n"
                 "sol roofline gemm 4096x4096x4096 --dtype fp16 --device all\n"

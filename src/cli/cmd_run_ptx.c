@@ -52,6 +52,9 @@ static int list_kernels(Run *r) {
   const SolPtxModule *ptx = sol_driver_ptx(r->kernel.module);
   fact_number(root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
   Fact *list = fact_list(root, "kernels", "Kernels");
+  static const FactColumn columns[] = {
+      {"kernel", FIT_CUT}, {"parameters", FIT_WRAP}, {"PTX instructions", 0}, {"shared memory", 0}, {0}};
+  fact_columns(list, columns);
   for (uint32_t i = 0; i < ptx->function_count; i++) {
     const PtxFunction *f = &ptx->functions[i];
     if (!f->entry) continue;
@@ -198,11 +201,10 @@ const Command cmd_run_ptx = {
     .details = KERNEL_ARG_HELP
     "\n"
     "Requests, sectors and wavefronts are exact for the PTX; cache hits and DRAM bytes are modelled. "
-    "What the\n"
-    "kernel prints goes to standard error. Exit code 4: the kernel faulted, hung or was stopped.\n"
-    "\n"
-    "JSON: schema, kernel, backend, device, end, blocks, warp_instructions, thread_instructions,\n"
-    "dram_read_bytes, dram_write_bytes, memory [{kind, executions, requests, sectors, ideal_sectors,\n"
+    "What the kernel prints goes to standard error. Exit code 4: the kernel faulted, hung or was "
+    "stopped.\n\n"
+    "JSON: schema, kernel, backend, device, end, blocks, warp_instructions, thread_instructions, "
+    "dram_read_bytes, dram_write_bytes, memory [{kind, executions, requests, sectors, ideal_sectors, "
     "shared_requests, wavefronts, ideal_wavefronts, ...}], lines or instructions [...], findings [...].",
     .examples = "sol run-ptx examples/scale.ptx --list\n"
                 "sol run-ptx examples/scale.ptx --kernel contiguous_scale --grid 32 --block 256 --arg "

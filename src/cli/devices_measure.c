@@ -65,7 +65,10 @@ static void facts(Fact *root, const Ceilings *c, const SolDevice *device) {
   fact_number(root, "seconds", 0, UNIT_PLAIN, BASIS_MEASURED, c->seconds);
   Fact *measured = fact_object(root, "measured", 0), *spread = fact_object(root, "spread", 0);
   Fact *published = fact_object(root, "published", 0);
+  static const FactColumn columns[] = {{"figure", FIT_CUT}, {"measured", 0}, {"published", 0},
+                                       {"share", 0},        {"spread", 0},   {0}};
   Fact *list = fact_list(root, 0, "");
+  fact_columns(list, columns);
   for (int i = 0; i < CEILINGS; i++) {
     const char *key = ceiling_info((Ceiling)i)->key;
     SolFigure figure = ceiling_published((Ceiling)i, device);
@@ -78,6 +81,16 @@ static void facts(Fact *root, const Ceilings *c, const SolDevice *device) {
     if (sol_known(figure)) fact_number(published, key, 0, UNIT_PLAIN, BASIS_PUBLISHED, figure.value);
     row(list, c, (Ceiling)i, device);
   }
+}
+
+bool devices_this_cpu(Cli *cli, int *code) {
+  Ceilings c;
+  if (cli_ceilings_find("", "", &c) || !cli_ceilings_find_cpu(&c)) return false;
+  Fact *root = facts_root(&cli->arena, FACT_OBJECT);
+  facts(root, &c, NULL);
+  fact_note(root, "No GPU of this machine was measured: these are its CPU's, of %s.", c.date);
+  *code = cli_print(cli, root);
+  return true;
 }
 
 int cli_devices_measure(Cli *cli, const DevicesArgs *args) {

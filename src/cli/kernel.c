@@ -215,10 +215,15 @@ int cli_kernel_launch(KernelRun *r) {
   r->emu.max_seconds = r->args->seconds;
   r->emu.interrupt = &interrupted;
   r->emu.print = print_text;
+  CliLaunch shown = {.cli = r->cli};
+  r->emu.progress = cli_launch_progress;
+  r->emu.progress_ctx = &shown;
   r->launch.emu = &r->emu;
   void (*before)(int) = signal(SIGINT, on_interrupt);
   SolStatus status = sol_driver_launch(r->driver, &r->launch, &r->result, &r->seconds, &err);
   signal(SIGINT, before == SIG_ERR ? SIG_DFL : before);
+  r->emu.progress = NULL;
+  if (shown.shown > 0) cli_status(r->cli, "%s", "");
   return status ? cli_error(r->cli, &err, 0, 0, 0) : EXIT_OK;
 }
 

@@ -20,51 +20,49 @@ typedef struct KernelArgs {
   bool cooperative;
 } KernelArgs;
 
-#define KERNEL_OPTIONS(type, field)                                                                          \
-  {"kernel",                                                                                                 \
-   OPTION_TEXT,                                                                                              \
-   offsetof(type, field.kernel),                                                                             \
-   "NAME",                                                                                                   \
-   0,                                                                                                        \
-   0,                                                                                                        \
-   "the kernel; may be left out where there is one"},                                                        \
-      {"grid", OPTION_TEXT, offsetof(type, field.grid), "X,Y,Z", 0, 0, "blocks"},                            \
-      {"block", OPTION_TEXT, offsetof(type, field.block), "X,Y,Z", 0, 0, "threads per block"},               \
-      {"cluster", OPTION_TEXT, offsetof(type, field.cluster), "X,Y,Z", 0, 0, "blocks per cluster"},          \
-      {"arg", OPTION_TEXTS, offsetof(type, field.args), "ARG", 0, 0, "an argument, in order: see below"},    \
-      {"smem", OPTION_COUNT, offsetof(type, field.smem), "BYTES", 0, 0, "dynamic shared memory"},            \
-      {"cooperative",                                                                                        \
-       OPTION_FLAG,                                                                                          \
-       offsetof(type, field.cooperative),                                                                    \
-       0,                                                                                                    \
-       0,                                                                                                    \
-       0,                                                                                                    \
-       "all blocks resident: grid-wide barriers work"},                                                      \
-      {"max-instructions",                                                                                   \
-       OPTION_COUNT,                                                                                         \
-       offsetof(type, field.max_instructions),                                                               \
-       "N",                                                                                                  \
-       0,                                                                                                    \
-       1,                                                                                                    \
-       "stop after so many warp instructions"},                                                              \
-      {"seconds", OPTION_NUMBER, offsetof(type, field.seconds), "S", 0, 0, "stop after so long"},            \
-      {"workers",                                                                                            \
-       OPTION_COUNT,                                                                                         \
-       offsetof(type, field.workers),                                                                        \
-       "N",                                                                                                  \
-       0,                                                                                                    \
-       1,                                                                                                    \
-       "threads that emulate (default: one a core)"},                                                        \
-  {                                                                                                          \
-    "save", OPTION_TEXTS, offsetof(type, field.save), "NAME=FILE", 0, 0, "write a buffer to a file, raw"     \
+#define KERNEL_OPTIONS(type, field)                                                                           \
+  {"kernel",                                                                                                  \
+   OPTION_TEXT,                                                                                               \
+   offsetof(type, field.kernel),                                                                              \
+   "NAME",                                                                                                    \
+   0,                                                                                                         \
+   0,                                                                                                         \
+   "the kernel; may be left out where there is one"},                                                         \
+      {"grid", OPTION_TEXT, offsetof(type, field.grid), "X,Y,Z", 0, 0, "blocks"},                             \
+      {"block", OPTION_TEXT, offsetof(type, field.block), "X,Y,Z", 0, 0, "threads per block"},                \
+      {"cluster", OPTION_TEXT, offsetof(type, field.cluster), "X,Y,Z", 0, 0, "blocks per cluster"},           \
+      {"arg", OPTION_TEXTS, offsetof(type, field.args), "ARG", 0, 0, "an argument, in order, as said above"}, \
+      {"smem", OPTION_COUNT, offsetof(type, field.smem), "BYTES", 0, 0, "dynamic shared memory"},             \
+      {"cooperative",                                                                                         \
+       OPTION_FLAG,                                                                                           \
+       offsetof(type, field.cooperative),                                                                     \
+       0,                                                                                                     \
+       0,                                                                                                     \
+       0,                                                                                                     \
+       "all blocks resident: grid-wide barriers work"},                                                       \
+      {"max-instructions",                                                                                    \
+       OPTION_COUNT,                                                                                          \
+       offsetof(type, field.max_instructions),                                                                \
+       "N",                                                                                                   \
+       0,                                                                                                     \
+       1,                                                                                                     \
+       "stop after so many warp instructions"},                                                               \
+      {"seconds", OPTION_NUMBER, offsetof(type, field.seconds), "S", 0, 0, "stop after so long"},             \
+      {"workers",                                                                                             \
+       OPTION_COUNT,                                                                                          \
+       offsetof(type, field.workers),                                                                         \
+       "N",                                                                                                   \
+       0,                                                                                                     \
+       1,                                                                                                     \
+       "threads that emulate (default: one a core)"},                                                         \
+  {                                                                                                           \
+    "save", OPTION_TEXTS, offsetof(type, field.save), "NAME=FILE", 0, 0, "write a buffer to a file, raw"      \
   }
 #define KERNEL_ARG_HELP                                                                                      \
   "Arguments: [NAME:]TYPE[COUNT][=INIT] is a buffer: f32[8192*1024], out:f32[1Mi], "                         \
-  "ids:s32[64]=random:100.\n"                                                                                \
-  "TYPE: f16 bf16 f32 f64 u8 u16 u32 u64 s8 s16 s32 s64. INIT: random (default), random:N, iota, zero, "     \
-  "a\n"                                                                                                      \
-  "number, @FILE. A buffer named out... starts as zero. [TYPE:]VALUE is a number; hex:BYTES a "              \
-  "structure.\n"
+  "ids:s32[64]=random:100. TYPE: f16 bf16 f32 f64 u8 u16 u32 u64 s8 s16 s32 s64. INIT: random (default), "   \
+  "random:N, iota, zero, a number, @FILE. A buffer named out... starts as zero. [TYPE:]VALUE is a number; "  \
+  "hex:BYTES a structure.\n"
 
 // All that a run holds, so that it can be let go in one place.
 typedef struct KernelRun {

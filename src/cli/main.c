@@ -24,16 +24,10 @@ int cli_write(const SolBuffer *text) {
   return EXIT_OK;
 }
 
-static bool use_colour(int choice) {
-  if (choice) return choice == 1;
-  const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-  return isatty(1) && !(no && *no) && !(term && strcmp(term, "dumb") == 0);
-}
-
 int cli_print(Cli *cli, const Fact *root) {
   SolBuffer out = {0};
-  bool ok = cli->args->json ? facts_render_json(root, &out)
-                            : facts_render_text(root, use_colour(cli->args->colour), &out);
+  TextStyle style = cli_style(cli);
+  bool ok = cli->args->json ? facts_render_json(root, &out) : facts_render_text(root, &style, &out);
   if (!ok) out.failed = true;
   int code = cli_write(&out);
   sol_buffer_free(&out);
@@ -50,6 +44,10 @@ const Command *cli_find_command(const char *name, SolError *err) {
     if (strcmp(name, sol_commands[i]->name) == 0) return sol_commands[i];
   sol_fail_unknown(err, "command", name, command_name_at, 0, sol_command_count);
   return 0;
+}
+
+static void write_help(const Command *command, SolBuffer *out) {
+  cli_help(command, cli_columns(1), out);
 }
 
 static int print_with(void (*write)(const Command *, SolBuffer *), const char *name) {
@@ -107,7 +105,7 @@ static int run_command(const Command *command, int argc, char **argv) {
     return EXIT_FAILED;
   }
   int code = cli_parse(&cli, argc, argv);
-  if (!code) code = cli.args->help ? print_with(cli_help, command->name) : command->run(&cli, cli.args);
+  if (!code) code = cli.args->help ? print_with(write_help, command->name) : command->run(&cli, cli.args);
   scratch_drop();
   sol_arena_free(&cli.arena);
   free(cli.args);
@@ -120,13 +118,13 @@ int main(int argc, char **argv) {
   const char *next = argc > 2 ? argv[2] : 0;
   if (!name) {
     SolBuffer out = {0};
-    cli_help(0, &out);
+    cli_help(0, cli_columns(2), &out);
     if (out.text) fputs(out.text, stderr);
     sol_buffer_free(&out);
     return EXIT_USAGE;
   }
   if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
-    return print_with(cli_help, strcmp(name, "help") == 0 ? next : 0);
+    return print_with(write_help, strcmp(name, "help") == 0 ? next : 0);
   if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0) return print_version();
   if (strcmp(name, "man") == 0) return print_with(cli_man, next);
   if (strcmp(name, "completion") == 0) return print_completion(next);

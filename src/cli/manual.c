@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "report/wrap.h"
 
 static void option_usage(const Option *o, char *out, size_t cap) {
   if (o->kind == OPTION_CHOICE)
@@ -14,50 +15,105 @@ static void option_usage(const Option *o, char *out, size_t cap) {
     sol_format(out, cap, "--%s %s", o->name, o->value);
 }
 
-static void help_options(const Command *c, SolBuffer *out) {
-  size_t width = 0;
+// ---- help ----
+
+enum { HELP_WIDTH = 80, OPTION_COLUMNS = 30 };
+
+static void wrap(SolBuffer *out, const char *text, size_t indent, size_t at, size_t width) {
+  report_wrap(out, text, indent, at, width, "");
+  sol_buffer_puts(out, "\n");
+}
+
+static void help_options(const Command *c, size_t width, SolBuffer *out) {
+  size_t columns = 0;
   char usage[128];
   for (int i = 0; i < c->option_count; i++) {
     option_usage(&c->options[i], usage, sizeof usage);
     size_t n = strlen(usage);
-    if (n > width && n <= 34) width = n;
+    if (n > columns && n <= OPTION_COLUMNS) columns = n;
   }
   for (int i = 0; i < c->option_count; i++) {
     option_usage(&c->options[i], usage, sizeof usage);
-    sol_buffer_format(out, "  %-*s", (int)width, usage);
-    if (strlen(usage) > width) sol_buffer_format(out, "\n  %*s", (int)width, "");
-    sol_buffer_format(out, "  %s\n", c->options[i].help);
+    sol_buffer_format(out, "  %-*s", (int)columns, usage);
+    if (strlen(usage) > columns) sol_buffer_format(out, "\n  %*s", (int)columns, "");
+    sol_buffer_puts(out, "  ");
+    wrap(out, c->options[i].help, columns + 4, columns + 4, width);
   }
 }
 
-static void indented(SolBuffer *out, const char *lines) {
-  while (*lines) {
+// One command a line. Where a line is too long its comment stands before it, and it goes on after a
+// backslash.
+static void help_examples(const char *lines, size_t width, SolBuffer *out) {
+  char line[512];
+  for (; *lines; lines += *lines == '\n') {
     size_t n = strcspn(lines, "\n");
-    sol_buffer_format(out, n ? "  %.*s\n" : "%.*s\n", (int)n, lines);
-    lines += n + (lines[n] == '\n');
+    sol_format(line, sizeof line, "%.*s", (int)n, lines);
+    lines += n;
+    char *comment = strstr(line, "  #");
+    if (comment && n + 2 > width) {
+      sol_buffer_format(out, "  %s\n", comment + 2);
+      *comment = 0;
+    }
+    sol_buffer_puts(out, "  ");
+    report_wrap(out, line, 4, 2, strlen(line) + 2 > width ? width : SIZE_MAX,
+                strlen(line) + 2 > width ? " \\" : "");
+    sol_buffer_puts(out, "\n");
   }
 }
 
-void cli_help(const Command *c, SolBuffer *out) {
-  if (c) {
-    sol_buffer_format(out, "%s\n\nUsage: sol %s %s\n", c->summary, c->name, c->usage);
-    if (c->details) sol_buffer_format(out, "\n%s\n", c->details);
-    sol_buffer_puts(out, "\nOptions:\n");
-    help_options(c, out);
-    sol_buffer_puts(out, "\nExamples:\n");
-    indented(out, c->examples);
+static const char *const exit_codes[] = {
+    "done",
+    "could not read, write or allocate, or a rung or a case failed",
+    "bad input",
+    "a limit that was asked for was passed (audit's gates)",
+    "the program or a kernel went wrong or was stopped, or a result is wrong",
+};
+
+static void help_exit_codes(size_t width, SolBuffer *out) {
+  sol_buffer_puts(out, "\nExit codes:\n");
+  for (int i = 0; i < (int)SOL_COUNT(exit_codes); i++) {
+    sol_buffer_format(out, "  %d  ", i);
+    wrap(out, exit_codes[i], 5, 5, width);
+  }
+}
+
+static void help_command(const Command *c, size_t width, SolBuffer *out) {
+  wrap(out, c->summary, 0, 0, width);
+  sol_buffer_format(out, "\nUsage: sol %s ", c->name);
+  wrap(out, c->usage, 7, 12 + strlen(c->name), width);
+  if (c->details) {
+    sol_buffer_puts(out, "\n");
+    wrap(out, c->details, 0, 0, width);
+  }
+  sol_buffer_puts(out, "\nOptions:\n");
+  help_options(c, width, out);
+  sol_buffer_puts(out, "\nExamples:\n");
+  help_examples(c->examples, width, out);
+  help_exit_codes(width, out);
+}
+
+void cli_help(const Command *command, size_t width, SolBuffer *out) {
+  static const struct {
+    const char *name, *summary;
+  } others[] = {{"help", "help on a command: sol help roofline"},
+                {"completion", "shell completion: sol completion bash|zsh|fish"},
+                {"man", "manual page as troff: sol man [COMMAND]"}};
+  if (width > HELP_WIDTH) width = HELP_WIDTH;
+  if (command) {
+    help_command(command, width, out);
     return;
   }
-  sol_buffer_puts(out,
-                  "sol: how fast could a GPU kernel be, why is it slower, and what would fixing it buy\n\n"
-                  "Usage: sol COMMAND [arguments] [--json]\n\nCommands:\n");
-  for (int i = 0; i < sol_command_count; i++)
-    sol_buffer_format(out, "  %-12s  %s\n", sol_commands[i]->name, sol_commands[i]->summary);
-  sol_buffer_puts(out, "  help         help on a command: sol help roofline\n"
-                       "  completion   shell completion: sol completion bash|zsh|fish\n"
-                       "  man          manual page as troff: sol man [COMMAND]\n"
-                       "\nExit codes: 0 done; 1 could not read, write or allocate; 2 bad input.\n"
-                       "Every command takes --help, and --json for machines.\n");
+  wrap(out, "sol: how fast could a GPU kernel be, why is it slower, and what would fixing it buy", 0, 0,
+       width);
+  sol_buffer_puts(out, "\nUsage: sol COMMAND [arguments] [--json]\n\nCommands:\n");
+  for (int i = 0; i < sol_command_count + (int)SOL_COUNT(others); i++) {
+    bool own = i < sol_command_count;
+    sol_buffer_format(out, "  %-10s  ", own ? sol_commands[i]->name : others[i - sol_command_count].name);
+    wrap(out, own ? sol_commands[i]->summary : others[i - sol_command_count].summary, 14, 14, width);
+  }
+  help_exit_codes(width, out);
+  sol_buffer_puts(out, "\n");
+  wrap(out, "Every command takes --help; --json for machines; --wide for whole tables.", 0, 0, width);
 }
 
 // ---- man pages ----
@@ -90,7 +146,7 @@ static void troff_block(SolBuffer *out, const char *section, const char *text) {
 void cli_man(const Command *c, SolBuffer *out) {
   if (!c) {
     SolBuffer help = {0};
-    cli_help(0, &help);
+    cli_help(0, HELP_WIDTH, &help);
     sol_buffer_format(
         out,
         ".TH SOL 1 \"\" \"sol %s\"\n.SH NAME\nsol \\- memory\\-bound GPU kernels held against their roof\n",
@@ -108,7 +164,12 @@ void cli_man(const Command *c, SolBuffer *out) {
   troff_line(out, c->summary);
   sol_buffer_format(out, ".SH SYNOPSIS\n.B sol %s\n", c->name);
   troff_line(out, c->usage);
-  if (c->details) troff_block(out, "DESCRIPTION", c->details);
+  if (c->details) {
+    SolBuffer details = {0};
+    wrap(&details, c->details, 0, 0, HELP_WIDTH);
+    troff_block(out, "DESCRIPTION", details.text ? details.text : "");
+    sol_buffer_free(&details);
+  }
   sol_buffer_puts(out, ".SH OPTIONS\n");
   for (int i = 0; i < c->option_count; i++) {
     char usage[128];
@@ -118,8 +179,12 @@ void cli_man(const Command *c, SolBuffer *out) {
     troff_line(out, c->options[i].help);
   }
   troff_block(out, "EXAMPLES", c->examples);
-  sol_buffer_puts(out, ".SH EXIT STATUS\n0 done; 1 could not read, write or allocate; 2 bad input.\n.SH SEE "
-                       "ALSO\n.BR sol (1)\n");
+  sol_buffer_puts(out, ".SH EXIT STATUS\n");
+  for (int i = 0; i < (int)SOL_COUNT(exit_codes); i++) {
+    sol_buffer_format(out, ".TP\n.B %d\n", i);
+    troff_line(out, exit_codes[i]);
+  }
+  sol_buffer_puts(out, ".SH SEE ALSO\n.BR sol (1)\n");
 }
 
 // ---- completion ----

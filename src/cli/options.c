@@ -1,13 +1,17 @@
 // Reading a command line by a command's table of options.
+#define _POSIX_C_SOURCE 200809L // isatty
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/format.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/cli_ceilings.h"
+#include "report/wrap.h"
 
 // Where the error is in the text. Some know their line alone; -1: not in this text.
 static int64_t place_of(const SolError *err, const char *text, size_t length) {
@@ -26,6 +30,18 @@ static void put_plain(SolBuffer *out, const char *text, size_t length) {
     sol_buffer_put(out, (unsigned char)text[i] < ' ' || text[i] == 0x7f ? "?" : &text[i], 1);
 }
 
+// On a terminal its lines hold whole words; elsewhere a message is one line, for what reads it.
+static void put_message(SolBuffer *out, const char *text, size_t at) {
+  SolBuffer plain = {0};
+  put_plain(&plain, text, strlen(text));
+  if (plain.text && isatty(2))
+    report_wrap(out, plain.text, 0, at, cli_columns(2), "");
+  else if (plain.text)
+    sol_buffer_puts(out, plain.text);
+  sol_buffer_puts(out, "\n");
+  sol_buffer_free(&plain);
+}
+
 int cli_error(const Cli *cli, const SolError *err, const char *source, const char *text, size_t length) {
   SolBuffer out = {0};
   const char *command = cli && cli->command ? cli->command->name : 0;
@@ -34,21 +50,20 @@ int cli_error(const Cli *cli, const SolError *err, const char *source, const cha
   if (source && err->line > 0)
     sol_buffer_format(&out, ":%d:%d", err->line, err->column > 0 ? err->column : 1);
   if (source) sol_buffer_puts(&out, ": ");
-  put_plain(&out, err->message, strlen(err->message));
-  sol_buffer_puts(&out, "\n");
+  put_message(&out, err->message, sol_text_columns(out.text ? out.text : "", out.length));
   int64_t place = place_of(err, text, length);
   if (place >= 0) { // the line concerned, cut to what fits, and a caret under the place
-    enum { SHOW = 100 };
+    size_t show = cli_columns(2) - 2;
     size_t at = (size_t)place, begin = at, end = at;
-    while (begin > 0 && text[begin - 1] != '\n' && at - begin < SHOW / 2) begin--;
-    while (end < length && text[end] != '\n' && end - begin < SHOW) end++;
+    while (begin > 0 && text[begin - 1] != '\n' && at - begin < show / 2) begin--;
+    while (end < length && text[end] != '\n' && end - begin < show) end++;
     sol_buffer_puts(&out, "  ");
     put_plain(&out, text + begin, end - begin);
     sol_buffer_puts(&out, "\n  ");
     sol_buffer_fill(&out, ' ', sol_text_columns(text + begin, at - begin));
     sol_buffer_puts(&out, "^\n");
   }
-  if (err->hint[0]) sol_buffer_format(&out, "%s\n", err->hint);
+  if (err->hint[0]) put_message(&out, err->hint, 0);
   if (out.text) cli_put_error(out.text);
   sol_buffer_free(&out);
   return err->status == SOL_ERR_IO || err->status == SOL_ERR_NO_SPACE ? EXIT_FAILED : EXIT_USAGE;

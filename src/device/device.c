@@ -74,10 +74,31 @@ static int distance_to(const SolDevice *device, const char *name) {
   return best;
 }
 
+// Whose GPUs a name is of, where they are not NVIDIA's; NULL: nobody's that is known.
+static const char *other_maker(const char *name) {
+  static const struct {
+    const char *start, *maker;
+  } makers[] = {{"mi1", "AMD"},      {"mi2", "AMD"},        {"mi3", "AMD"},     {"mi4", "AMD"},
+                {"amd", "AMD"},      {"radeon", "AMD"},     {"rx", "AMD"},      {"gfx", "AMD"},
+                {"instinct", "AMD"}, {"intel", "Intel"},    {"gaudi", "Intel"}, {"arc", "Intel"},
+                {"tpu", "Google"},   {"trainium", "Amazon"}};
+  for (size_t i = 0; i < SOL_COUNT(makers); i++) {
+    size_t n = strlen(makers[i].start), k = 0;
+    while (k < n && (name[k] | 0x20) == makers[i].start[k]) k++;
+    if (k == n) return makers[i].maker;
+  }
+  return 0;
+}
+
 // Offers ids, though an alias may be what the name resembles: "h1000" is near "h100", which is "h100-sxm".
 static SolStatus fail_unknown(SolError *err, const char *name) {
   SolStatus status = sol_fail(err, SOL_ERR_NOT_FOUND, "unknown device '%.80s'", name);
   if (!err) return status;
+  const char *maker = other_maker(name);
+  if (maker) {
+    sol_hint(err, "no devices of %s are known: the table holds NVIDIA's alone", maker);
+    return status;
+  }
   enum { OFFER = 3 };
   int nearest[OFFER] = {0}, distance[OFFER] = {0}, found = 0;
   for (int i = 0; i < sol_device_count(); i++) {

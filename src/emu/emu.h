@@ -108,6 +108,13 @@ enum SolEmuCheck {
   SOL_EMU_CHECK_SYNC = 4  // divergent barriers, shuffles out of step
 };
 
+// How far a launch is.
+typedef struct SolEmuProgress {
+  const char *kernel;    // as the PTX names it
+  double done;           // share of its blocks that have ended
+  uint64_t instructions; // of warps, so far
+} SolEmuProgress;
+
 typedef struct SolEmuLaunch {
   const SolEmuKernel *kernel;
   uint32_t grid[3], block[3];
@@ -131,6 +138,9 @@ typedef struct SolEmuLaunch {
   uint32_t sample_waves;
   void (*print)(void *ctx, const char *text, size_t length); // what printf wrote; NULL: dropped
   void *print_ctx;
+  // Called on the launching thread, between rounds of work; NULL: nobody is told.
+  void (*progress)(void *ctx, const SolEmuProgress *progress);
+  void *progress_ctx;
 } SolEmuLaunch;
 
 // Counts of one PTX instruction, or of a whole launch. Exact: executions to wavefronts_ideal. Modelled: the

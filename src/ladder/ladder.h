@@ -64,6 +64,9 @@ struct LadderRung {
   const char *name;   // "padded": unique in its ladder, typed on the command line
   const char *change; // what changed against the rung before: "tile rows are 33 floats apart"
   const char *why;    // why that helps or hurts, with the mechanism and no figures
+  // What shows on one GPU and need not on others: shown for that one alone.
+  const char *seen_on; // its id in the table of devices: "h200"; NULL: nothing
+  const char *seen;
   LadderStory story;
   const char *against; // rung whose time this one is set beside; NULL: the one before
   // Enqueues its launches: ladder_launch, ladder_op, ladder_copy.

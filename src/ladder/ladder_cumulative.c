@@ -89,15 +89,17 @@ static const LadderRung rungs[] = {
     {.name = "conflict-free",
      .change = "the tile is padded: one word is left out after every 32",
      .why = "Every fourth word lies in 32 different banks then, and a request takes one wavefront. It "
-            "only counts as far as shared memory was what the others waited for: on an H200 memory itself "
-            "is the limit by now, and the conflicts were hidden behind it.",
+            "only counts as far as shared memory was what the others waited for.",
+     .seen_on = "h200",
+     .seen = "On an H200 memory itself is the limit by now, and the conflicts were hidden behind it.",
      .story = LADDER_SAME,
      .go = conflict_free},
     {.name = "registers",
      .change = "two vectors a thread are under way at once; launch bounds keep room for all threads of an SM",
      .why = "Registers hold a second vector, and the bounds make sure that it does not cost threads. More "
-            "bytes on their way pay where too few of them were: with eight blocks on an SM of an H200 "
-            "there is nothing left to gain.",
+            "bytes on their way pay where too few of them were.",
+     .seen_on = "h200",
+     .seen = "With eight blocks on an SM of an H200 there is nothing left to gain.",
      .story = LADDER_SAME,
      .go = registers},
 };

@@ -112,8 +112,10 @@ static const LadderRung rungs[] = {
     {.name = "fused-vectors",
      .change = "float4: 16 bytes an access",
      .why = "A quarter of the memory instructions. The row is still read twice, the second time from L1 "
-            "or L2, behind a barrier, and that is what this kernel waits for on an H200: fewer "
-            "instructions do not make the wait shorter.",
+            "or L2, behind a barrier.",
+     .seen_on = "h200",
+     .seen =
+         "That is what this kernel waits for on an H200: fewer instructions do not make the wait shorter.",
      .story = LADDER_SAME,
      .go = vectors},
     {.name = "library",

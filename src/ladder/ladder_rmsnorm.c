@@ -160,8 +160,9 @@ static const LadderRung rungs[] = {
      .change = "a warp has a row: no barrier, sums by shuffles alone",
      .why = "At a barrier all warps of a block wait for the last one's data. Warps on their own drift "
             "apart: some load while others write, and each lane has more of the row under way. But an SM "
-            "has several blocks, which do the same for each other: on an H200 the barrier of a row this "
-            "short costs nothing that shows.",
+            "has several blocks, which do the same for each other.",
+     .seen_on = "h200",
+     .seen = "On an H200 the barrier of a row this short costs nothing that shows.",
      .story = LADDER_SAME,
      .go = warp},
     {.name = "registers",

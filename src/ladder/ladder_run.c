@@ -127,9 +127,12 @@ SolStatus ladder_launch(const LadderCall *call, const char *kernel, const Ladder
                             .early = grid->early && ctx->cc >= 90,
                             .window = grid->window,
                             .window_bytes = grid->window_bytes,
-                            .emu = &(SolEmuLaunch){.checks = ctx->checks}};
+                            .emu = &(SolEmuLaunch){.checks = ctx->checks,
+                                                   .progress = call->run->session->options.progress,
+                                                   .progress_ctx = call->run->session->options.progress_ctx}};
   SolStatus status = kernel_of(call->run, kernel, grid->shared, &launch.kernel, err);
   if (status) return status;
+  if (!call->run->launched) call->run->launched = kernel;
   for (int i = 0; i < 3; i++) {
     launch.grid[i] = grid->grid[i] ? grid->grid[i] : 1;
     launch.block[i] = grid->block[i] ? grid->block[i] : 1;
@@ -155,6 +158,7 @@ SolStatus ladder_go(LadderRun *run, const LadderRung *rung, LadderFigures *f) {
   SolError err = {0};
   *f = (LadderFigures){.counts = ladder_counts_unknown()};
   SolStatus status = SOL_OK;
+  run->launched = NULL;
   if (rung->min_cc > s->ctx->cc)
     status = sol_fail(&err, SOL_ERR_UNSUPPORTED, "needs a GPU of compute capability %d.%d", rung->min_cc / 10,
                       rung->min_cc % 10);
@@ -172,6 +176,7 @@ SolStatus ladder_go(LadderRun *run, const LadderRung *rung, LadderFigures *f) {
     f->checked = !status || f->wrong;
   }
   if (!status && !emu) status = ladder_time(run, rung, f, &err);
+  f->kernel = run->launched;
   f->ran = !status;
   f->status = status;
   if (status) sol_format(f->message, sizeof f->message, "%s", err.message);

@@ -51,6 +51,7 @@ typedef struct LadderFigures {
   double light_us; // of our copy of the same bytes: predicted, or measured in the same run. 0: unknown
   LadderCounts counts;
   double launches;
+  const char *kernel; // its first of the ladder's module; NULL: it has none, or did not run
   // emulator
   AuditResource bound; // of the launch that takes longest
   double bound_us;     // of that launch
@@ -62,12 +63,14 @@ typedef struct LadderFigures {
 } LadderFigures;
 
 typedef struct LadderOptions {
-  SolBackend backend;      // emu or cuda
-  const SolDevice *device; // emu: the GPU to stand for
-  int workers;             // emu: threads; 0: one a core
-  unsigned checks;         // emu: SOL_EMU_CHECK_...
-  bool unchecked;          // results are not looked at
-  bool quick;              // cuda: fewer rounds
+  SolBackend backend;                                          // emu or cuda
+  const SolDevice *device;                                     // emu: the GPU to stand for
+  int workers;                                                 // emu: threads; 0: one a core
+  unsigned checks;                                             // emu: SOL_EMU_CHECK_...
+  bool unchecked;                                              // results are not looked at
+  bool quick;                                                  // cuda: fewer rounds
+  void (*progress)(void *ctx, const SolEmuProgress *progress); // emu: of its launches; NULL: nobody is told
+  void *progress_ctx;
 } LadderOptions;
 
 enum { LADDER_LIGHTS = 256, LADDER_IMAGES = 128, LADDER_KERNELS = 64 };
@@ -103,6 +106,7 @@ typedef struct LadderRun {
     uint32_t shared; // that it may have
   } kernels[LADDER_KERNELS];
   int kernel_count;
+  const char *launched; // the first kernel that the rung at hand launched
 } LadderRun;
 
 // Close it after a failure, too. SOL_ERR_UNSUPPORTED: that backend is not to be had here.

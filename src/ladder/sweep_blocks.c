@@ -169,24 +169,23 @@ static SolStatus tail_go(const LadderCall *call, SolError *err) {
 #define TAIL(blocks) .name = #blocks, .x = (blocks), .go = tail_go
 static const LadderRung tails[] = {
     {TAIL(33),
-     .why =
-         "A quarter of an H200's SMs work. One SM takes in only so much, so that most of DRAM's bandwidth is "
-         "left."},
+     .why = "One SM takes in only so much: where few of them have a block, most of DRAM's bandwidth is left.",
+     .seen_on = "h200", .seen = "A quarter of an H200's SMs work."},
     {TAIL(66)},
     {TAIL(99)},
-    {TAIL(132), .why = "A block for each SM of an H200: one full wave."},
-    {TAIL(133),
-     .why = "One block more, and it starts when all others have ended: a second wave for a single block, in "
-            "which the other SMs have nothing to do."},
+    {TAIL(132), .seen_on = "h200", .seen = "A block for each SM of an H200: one full wave."},
+    {TAIL(133), .seen_on = "h200",
+     .seen = "One block more, and it starts when all others have ended: a second wave for a single block, in "
+             "which the other SMs have nothing to do."},
     {TAIL(165)},
     {TAIL(198)},
-    {TAIL(264), .why = "Two full waves: the rate is that of one again."},
+    {TAIL(264), .seen_on = "h200", .seen = "Two full waves: the rate is that of one again."},
     {TAIL(265)},
     {TAIL(396)},
     {TAIL(397)},
     {TAIL(528)},
-    {TAIL(529),
-     .why = "The fifth wave for one block, too; but the more waves, the less a part-filled one weighs."},
+    {TAIL(529), .seen_on = "h200",
+     .seen = "The fifth wave for one block, too; but the more waves, the less a part-filled one weighs."},
 };
 
 const Ladder ladder_tail = {

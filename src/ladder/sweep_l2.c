@@ -64,9 +64,9 @@ static const LadderRung sets[] = {
     {SET(4)},
     {SET(8)},
     {SET(16)},
-    {SET(32),
-     .why = "An H200's L2 has two halves, and data that one side reads from the other is kept in both: the "
-            "last sizes that fit are well below what the data sheet gives for L2."},
+    {SET(32), .seen_on = "h200",
+     .seen = "An H200's L2 has two halves, and data that one side reads from the other is kept in both: the "
+             "last sizes that fit are well below what the data sheet gives for L2."},
     {SET(48)},
     {SET(64),
      .why =

@@ -76,7 +76,7 @@ const Ladder ladder_launches = {
         "y = x + 1, then y = y + 1 and so on, x steps, each so small that its launch is all it costs. In a "
         "stream, in a graph, and in a graph with programmatic dependent launch, where a kernel's start "
         "overlaps its predecessor's end. The time model takes a stream's and a graph's launch at the "
-        "device's published cost, and does not know early starts: it predicts the graph's time for them.",
+        "device's published cost, and an early start at half of a graph's.",
     .module = "sweeps_launches",
     .sweep = true,
     .axis = "launches a call",

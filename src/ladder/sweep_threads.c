@@ -72,8 +72,8 @@ const Ladder ladder_registers = {
         "all of its 64. The points ask the compiler, by __launch_bounds__(256, x), to leave room for x "
         "blocks on an SM; registers shrink to 65536 / (256 x) a thread. More warps hide more latency, but "
         "64 loads a thread are plenty in flight already, so here the bound brings nothing, and costs as "
-        "soon as it makes samples spill. The emulator runs PTX, which has no spills: its prediction "
-        "knows the registers, not the traffic.",
+        "soon as it makes samples spill. The emulator runs PTX, which has no spills, so its counts have "
+        "none; its prediction adds what ptxas spilled: the stack of its machine code, once out and once in.",
     .module = "sweeps_registers",
     .sweep = true,
     .axis = "blocks an SM, asked for",

@@ -88,6 +88,25 @@ static DEFINE_PROSE(prose_block, FACT_BLOCK)
   prose_block(parent, "%s", text);
 }
 
+void fact_line(Fact *parent, int indent, bool strong, const char *format, ...) {
+  Fact *f = add(parent, strong ? FACT_STRONG : FACT_LINE, 0, "");
+  va_list args;
+  va_start(args, format);
+  set_text(f, format, args);
+  va_end(args);
+  if (f) f->number = indent;
+}
+
+void fact_code(Fact *parent, const char *text, size_t length) {
+  Fact *f = add(parent, FACT_CODE, 0, "");
+  char *copy = f ? sol_arena_alloc(f->arena, length + 1) : 0;
+  if (f) f->text = copy ? memcpy(copy, text, length) : "";
+}
+
+void fact_columns(Fact *list, const FactColumn *columns) {
+  if (list) list->columns = columns;
+}
+
 const char *fact_basis_name(FactBasis basis) {
   switch (basis) {
   case BASIS_NONE: break;
@@ -134,7 +153,41 @@ static size_t write_plain(char *out, size_t cap, double v) {
   return sol_format(out, cap, "%.4g", v);
 }
 
-void fact_write_number(char *out, size_t cap, FactUnit unit, double v) {
+// How many steps of its prefix, or (us, ms, s) which unit of time, a value is written in.
+static int steps_of(FactUnit unit, double v) {
+  double magnitude = v < 0 ? -v : v;
+  if (unit == UNIT_US) return magnitude >= 10e6 ? 2 : magnitude >= 10000;
+  int steps = 0;
+  const Scale *s = &scales[unit];
+  for (; s->prefixes && s->prefixes[steps + 1] && magnitude >= s->step; steps++) magnitude /= s->step;
+  return steps;
+}
+
+static double divisor(FactUnit unit, int steps) {
+  double by = 1;
+  for (int i = 0; i < steps; i++) by *= unit == UNIT_US ? 1000 : scales[unit].step;
+  return by;
+}
+
+double fact_like(FactUnit unit, double least, double most) {
+  if (most / divisor(unit, steps_of(unit, least)) < 1e5) return least;
+  return least / divisor(unit, steps_of(unit, most)) >= 0.01 ? most : __builtin_nan("");
+}
+
+static void write_unit(char *out, size_t cap, FactUnit unit, int steps) {
+  static const char *const times[] = {" us", " ms", " s"};
+  const Scale *s = &scales[unit];
+  if (unit == UNIT_US)
+    sol_format(out, cap, "%s", times[steps]);
+  else if (unit == UNIT_COUNT && steps) // as people write it: 8.03B, no space
+    sol_format(out, cap, "%c", s->prefixes[steps]);
+  else if (steps)
+    sol_format(out, cap, " %c%s", s->prefixes[steps], s->unit);
+  else if (*s->unit)
+    sol_format(out, cap, " %s", unit == UNIT_SIZE ? "B" : s->unit);
+}
+
+void fact_write_number_like(char *out, size_t cap, FactUnit unit, double v, double like) {
   if (!__builtin_isfinite(v)) {
     sol_format(out, cap, "%s", v != v ? "-" : v > 0 ? "infinite" : "-infinite");
     return;
@@ -147,31 +200,15 @@ void fact_write_number(char *out, size_t cap, FactUnit unit, double v) {
     sol_format(out, cap, v < 100 ? "%.2fx" : "%.0fx", v);
     return;
   }
-  if (unit == UNIT_US && v > 0 && v < 0.001) {
+  int steps = steps_of(unit, like);
+  if (unit == UNIT_US && !steps && v > 0 && v < 0.001) {
     sol_format(out, cap, "<0.001 us");
     return;
   }
-  if (unit == UNIT_US && v >= 10000) { // long times in ms or s
-    bool seconds = v >= 10e6;
-    size_t n = write_plain(out, cap, seconds ? v / 1e6 : v / 1e3);
-    if (n < cap) sol_format(out + n, cap - n, seconds ? " s" : " ms");
-    return;
-  }
-  const Scale *s = &scales[unit];
-  const char *prefix = s->prefixes ? s->prefixes : " ";
-  if (s->prefixes)
-    while (prefix[1] && (v >= s->step || v <= -s->step)) v /= s->step, prefix++;
-  bool scaled = *prefix != ' ';
-  size_t n = write_plain(out, cap, v);
-  if (n >= cap || (!*s->unit && !scaled)) return;
-  const char *name = s->unit;
-  if (unit == UNIT_COUNT) { // as people write it: 8.03B, no space
-    sol_format(out + n, cap - n, "%c", *prefix);
-    return;
-  }
-  if (unit == UNIT_SIZE && !scaled) name = "B";
-  if (scaled)
-    sol_format(out + n, cap - n, " %c%s", *prefix, name);
-  else
-    sol_format(out + n, cap - n, " %s", name);
+  size_t n = write_plain(out, cap, v / divisor(unit, steps));
+  if (n < cap) write_unit(out + n, cap - n, unit, v == 0 && unit == UNIT_COUNT ? 0 : steps);
+}
+
+void fact_write_number(char *out, size_t cap, FactUnit unit, double v) {
+  fact_write_number_like(out, cap, unit, v, __builtin_isfinite(v) ? v : 0);
 }

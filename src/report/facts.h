@@ -43,8 +43,22 @@ typedef enum FactKind {
   FACT_UNKNOWN,
   FACT_TITLE,
   FACT_NOTE,
+  FACT_LINE,   // a paragraph that starts `number` columns in
+  FACT_STRONG, // the same, emphasised
+  FACT_CODE,   // lines as they are, cut where they are too long
   FACT_BLOCK
 } FactKind;
+
+// How a column of a table gives way where the table is wider than the terminal.
+typedef enum FactFit {
+  FIT_WHOLE = 0, // it is shown whole or left out
+  FIT_CUT,       // its texts are cut, which an ellipsis shows
+  FIT_WRAP       // its texts go on in further lines
+} FactFit;
+typedef struct FactColumn {
+  const char *label;
+  FactFit fit;
+} FactColumn;
 
 typedef struct Fact Fact;
 struct Fact {
@@ -53,6 +67,7 @@ struct Fact {
   FactUnit unit;
   FactBasis basis;
   double number;
+  const FactColumn *columns; // of a list, the most important first; NULL: as they come
   SolArena *arena;
   Fact *first, *last, *next;
 };
@@ -71,16 +86,32 @@ void fact_unknown(Fact *parent, const char *key, const char *label);
 void fact_title(Fact *parent, const char *format, ...) SOL_PRINTF(2, 3); // for people, once, at the top
 void fact_note(Fact *parent, const char *format, ...) SOL_PRINTF(2, 3);  // a sentence for people
 void fact_block(Fact *parent, const char *text);                         // preformatted, for people
+void fact_code(Fact *parent, const char *text, size_t length);           // lines of a program, for people
+// A paragraph for people, `indent` columns in; strong: a heading of those that follow.
+void fact_line(Fact *parent, int indent, bool strong, const char *format, ...) SOL_PRINTF(4, 5);
+// What a table keeps where not all of it fits: its columns, the most important first, up to one without a
+// label. Columns that are not among them are the first to go. The array must outlive the tree.
+void fact_columns(Fact *list, const FactColumn *columns);
 
 // A number as people read it: "134.2 MB".
 void fact_write_number(char *out, size_t cap, FactUnit unit, double value);
+// The same in the unit that `like` would be written in: a column of a table has one unit.
+void fact_write_number_like(char *out, size_t cap, FactUnit unit, double value, double like);
+// Which of the least and the most of a column's values (both positive) is to be the others' `like`; NAN: they
+// are too far apart for one unit.
+double fact_like(FactUnit unit, double least, double most);
 
 static inline bool fact_is_scalar(const Fact *f) {
   return f->kind == FACT_NUMBER || f->kind == FACT_TEXT || f->kind == FACT_BOOL || f->kind == FACT_UNKNOWN;
 }
 const char *fact_basis_name(FactBasis basis); // "modelled"; NULL for none
 
-bool facts_render_text(const Fact *root, bool colour, SolBuffer *out);
+typedef struct TextStyle {
+  size_t width; // columns of the terminal; 0: tables are as wide as they come
+  bool colour;
+  bool ascii; // the locale has no UTF-8: an ellipsis is three dots
+} TextStyle;
+bool facts_render_text(const Fact *root, const TextStyle *style, SolBuffer *out);
 bool facts_render_json(const Fact *root, SolBuffer *out);
 
 #endif

@@ -57,6 +57,9 @@ static void render(SolJsonWriter *w, const Fact *f, const char *name, bool answe
   case FACT_UNKNOWN: sol_json_put_text(w, name, 0); break;
   case FACT_TITLE:
   case FACT_NOTE:
+  case FACT_LINE:
+  case FACT_STRONG:
+  case FACT_CODE:
   case FACT_BLOCK: break; // for people
   }
 }

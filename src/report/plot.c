@@ -4,7 +4,13 @@
 
 #include "report/facts.h"
 
-enum { COLUMNS = 64, ROWS = 14, MARGIN = 16 };
+enum { COLUMNS = 64, LEAST = 16, ROWS = 14, MARGIN = 16 };
+
+// Columns of a drawing in a terminal, where `beside` of them are for numbers and labels.
+static int columns_in(size_t width, int beside) {
+  if (!width || width >= (size_t)(COLUMNS + beside)) return COLUMNS;
+  return width > (size_t)(LEAST + beside) ? (int)width - beside : LEAST;
+}
 
 static int place(double v, double low, double high, int cells) {
   int at = (int)floor((v - low) / (high - low) * (cells - 1) + 0.5);
@@ -17,9 +23,10 @@ static void axis_label(SolBuffer *out, FactUnit unit, double v) {
   sol_buffer_format(out, "%*s ", MARGIN - 2, text);
 }
 
-void report_plot_roofline(const SolRoofline *r, SolBuffer *out) {
+void report_plot_roofline(const SolRoofline *r, size_t width, SolBuffer *out) {
   bool drawable = r->flops > 0 && r->bytes > 0 && r->peak > 0 && r->bandwidth > 0;
   if (!drawable) return;
+  int columns = columns_in(width, MARGIN);
   // Two decades to the left of the leftmost of point and ridge, one to the right of the rightmost.
   double point = log10(r->intensity), ridge = log10(r->ridge);
   double left = floor((point < ridge ? point : ridge) - 1),
@@ -27,16 +34,16 @@ void report_plot_roofline(const SolRoofline *r, SolBuffer *out) {
   double top = log10(r->peak), bottom = left + log10(r->bandwidth);
   char grid[ROWS][COLUMNS + 1];
   for (int y = 0; y < ROWS; y++) {
-    for (int x = 0; x < COLUMNS; x++) grid[y][x] = ' ';
-    grid[y][COLUMNS] = 0;
+    for (int x = 0; x < columns; x++) grid[y][x] = ' ';
+    grid[y][columns] = 0;
   }
-  for (int x = 0; x < COLUMNS; x++) {
-    double intensity = left + (right - left) * x / (COLUMNS - 1);
+  for (int x = 0; x < columns; x++) {
+    double intensity = left + (right - left) * x / (columns - 1);
     bool sloped = intensity < ridge;
     double roof = sloped ? intensity + log10(r->bandwidth) : top;
     grid[place(roof, bottom, top, ROWS)][x] = sloped ? '/' : '-';
   }
-  int px = place(point, left, right, COLUMNS), py = place(log10(r->attainable_flops), bottom, top, ROWS);
+  int px = place(point, left, right, columns), py = place(log10(r->attainable_flops), bottom, top, ROWS);
   for (int y = 0; y < py; y++)
     if (grid[y][px] == ' ') grid[y][px] = '.';
   grid[py][px] = 'O';
@@ -47,7 +54,7 @@ void report_plot_roofline(const SolRoofline *r, SolBuffer *out) {
       axis_label(out, UNIT_FLOPS_PER_S, r->attainable_flops);
     else
       sol_buffer_fill(out, ' ', MARGIN - 1);
-    int end = COLUMNS;
+    int end = columns;
     while (end > 0 && grid[y][end - 1] == ' ') end--;
     sol_buffer_puts(out, "|");
     sol_buffer_put(out, grid[y], (size_t)end);
@@ -55,41 +62,43 @@ void report_plot_roofline(const SolRoofline *r, SolBuffer *out) {
   }
   sol_buffer_fill(out, ' ', MARGIN - 1);
   sol_buffer_puts(out, "+");
-  sol_buffer_fill(out, '-', COLUMNS);
+  sol_buffer_fill(out, '-', (size_t)columns);
   char low[32], high[32], at[32], turn[32];
   fact_write_number(low, sizeof low, UNIT_PLAIN, pow(10, left));
   fact_write_number(high, sizeof high, UNIT_PLAIN, pow(10, right));
   fact_write_number(at, sizeof at, UNIT_PLAIN, r->intensity);
   fact_write_number(turn, sizeof turn, UNIT_PLAIN, r->ridge);
   sol_buffer_format(out, "\n%*s%s", MARGIN, "", low);
-  int gap = COLUMNS - (int)strlen(low) - (int)strlen(high);
+  int gap = columns - (int)strlen(low) - (int)strlen(high);
   sol_buffer_format(out, "%*s%s\n", gap, "", high);
-  sol_buffer_format(out, "%*sFLOP/byte; O = this work at %s, ridge at %s\n", MARGIN, "", at, turn);
+  sol_buffer_format(out, "  FLOP/byte; O = this work at %s, ridge at %s\n", at, turn);
 }
 
-void report_plot_bars(const PlotPoint *points, int count, FactUnit unit, SolBuffer *out) {
+void report_plot_bars(const PlotPoint *points, int count, FactUnit unit, size_t width, SolBuffer *out) {
   double most = 0;
-  int width = 0;
+  int labels = 0;
   bool bars = false, marks = false;
   for (int i = 0; i < count; i++) {
     most = fmax(most, fmax(points[i].bar, points[i].mark));
     bars |= points[i].bar > 0, marks |= points[i].mark > 0;
     int n = (int)strlen(points[i].label);
-    if (n > width) width = n;
+    if (n > labels) labels = n;
   }
   if (!(most > 0)) return;
+  enum { VALUE = 14 };
+  int columns = columns_in(width, labels + 5 + VALUE);
   for (int i = 0; i < count; i++) {
     const PlotPoint *p = &points[i];
-    int bar = (int)(p->bar / most * COLUMNS + 0.5), mark = (int)(p->mark / most * COLUMNS + 0.5);
+    int bar = (int)(p->bar / most * columns + 0.5), mark = (int)(p->mark / most * columns + 0.5);
     char line[COLUMNS + 2], value[32] = "";
-    for (int x = 0; x <= COLUMNS; x++) line[x] = ' ';
-    line[COLUMNS + 1] = 0;
+    for (int x = 0; x <= columns; x++) line[x] = ' ';
+    line[columns + 1] = 0;
     for (int x = 0; x < (bars ? bar : mark); x++) line[x] = bars ? '#' : '-';
     if (mark > 0) line[mark - 1] = 'o';
     if (p->bar > 0 || p->mark > 0)
       fact_write_number(value, sizeof value, unit, p->bar > 0 ? p->bar : p->mark);
-    sol_buffer_format(out, "  %*s |%s%s\n", width, p->label, line, value);
+    sol_buffer_format(out, "  %*s |%s%s\n", labels, p->label, line, value);
   }
-  sol_buffer_format(out, "  %*s  %s%s%s\n", width, "", bars ? "# measured" : "", bars && marks ? ", " : "",
+  sol_buffer_format(out, "  %*s  %s%s%s\n", labels, "", bars ? "# measured" : "", bars && marks ? ", " : "",
                     marks ? "o predicted" : "");
 }

@@ -40,7 +40,10 @@ void report_against_facts(Fact *root, const Against *a) {
     number(o, "launches", BASIS_EXACT, k->launches);
     number(o, "emulated_launches", BASIS_EXACT, k->emulated_launches);
     rows = fact_list(o, "counters", 0);
+    static const FactColumn columns[] = {{"counter", FIT_CUT}, {"measured", 0},    {"emulated", 0},
+                                         {"difference", 0},    {"emulated is", 0}, {0}};
     Fact *people = fact_list(root, 0, k->title);
+    fact_columns(people, columns);
     for (int r = 0; r < k->row_count; r++) {
       const AgainstRow *row = &k->rows[r];
       char m[48], e[48], d[48];

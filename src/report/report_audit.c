@@ -3,9 +3,8 @@
 
 #include <string.h>
 
+#include "audit/rules.h"
 #include "base/format.h"
-#include "base/plain.h"
-#include "report/wrap.h"
 
 static const char *end_name(SolEmuEnd end) {
   static const char *const names[] = {"done", "fault", "instruction limit", "time limit", "interrupted"};
@@ -167,7 +166,7 @@ static void sectors_text(SolBuffer *b, const char *what, const SolEmuCounts *c) 
                     ratio((double)c->sectors_ideal, (double)c->requests));
 }
 
-static void summary(Fact *o, const AuditProgram *p, const AuditKernel *k) {
+static void summary(Fact *o, const AuditKernel *k) {
   SolBuffer b = {0};
   sol_buffer_format(&b, "%s", audit_resource_name(k->time.bound));
   left_out_text(&b, k);
@@ -193,7 +192,6 @@ static void summary(Fact *o, const AuditProgram *p, const AuditKernel *k) {
   if (l->requests && s->requests) sol_buffer_puts(&b, ", ");
   if (s->requests) sectors_text(&b, "stores", s);
   if (l->requests + s->requests) say(o, "sectors a request", &b);
-  (void)p;
   sol_buffer_free(&b);
 }
 
@@ -202,30 +200,24 @@ static const char *base_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-static void finding_text(SolBuffer *b, const AuditFinding *f, uint32_t number, const AuditView *view) {
-  sol_buffer_format(b, "  %s%u. %.2fx faster, saves ", view->colour ? "\033[1m" : "", number, f->gain);
-  number_text(b, UNIT_US, f->saved * 1e6);
-  sol_buffer_format(b, ": %s", f->rule);
-  if (f->file) {
-    sol_buffer_puts(b, ", ");
-    sol_buffer_plain(b, base_name(f->file), strlen(base_name(f->file)), false);
-    sol_buffer_format(b, ":%u", f->line);
-  }
-  sol_buffer_format(b, "%s\n", view->colour ? "\033[0m" : "");
-  report_wrap(b, f->message, 5, 100);
-  SolBuffer fix = {0};
-  sol_buffer_format(&fix, "Fix: %s", f->fix);
-  if (fix.text) report_wrap(b, fix.text, 5, 100);
-  sol_buffer_free(&fix);
+static void finding_lines(Fact *o, const AuditFinding *f, uint32_t number) {
+  SolBuffer b = {0};
+  sol_buffer_format(&b, "%u. %.2fx faster, saves ", number, f->gain);
+  number_text(&b, UNIT_US, f->saved * 1e6);
+  sol_buffer_format(&b, ": %s", f->rule);
+  if (f->file) sol_buffer_format(&b, ", %s:%u", base_name(f->file), f->line);
+  fact_line(o, 2, true, "%s", b.text ? b.text : "");
+  fact_line(o, 5, false, "%s", f->message);
+  fact_line(o, 5, false, "Fix: %s", f->fix);
+  sol_buffer_free(&b);
 }
 
-static void finding_facts(Fact *o, const AuditKernel *k, const AuditView *view) {
-  SolBuffer text = {0};
+static void finding_facts(Fact *o, const AuditKernel *k) {
   if (k->finding_count)
-    sol_buffer_format(&text, "%sWhat to change, most time saved first (predicted)%s\n",
-                      view->colour ? "\033[1m" : "", view->colour ? "\033[0m" : "");
+    fact_line(o, 0, true, "What to change, most time saved first (predicted)");
   else if (k->end == SOL_EMU_DONE)
-    sol_buffer_puts(&text, "No rule found anything that would save 2% here and 1% of the whole.\n");
+    fact_line(o, 0, false, "No rule found anything that would save %.0f%% here and %.0f%% of the whole.",
+              (RULE_MIN_GAIN - 1) * 100, RULE_MIN_SHARE * 100);
   Fact *list = fact_list(o, "findings", 0);
   for (uint32_t i = 0; i < k->finding_count; i++) {
     const AuditFinding *f = &k->findings[i];
@@ -241,10 +233,8 @@ static void finding_facts(Fact *o, const AuditKernel *k, const AuditView *view) 
     fact_text(row, "evidence", 0, f->evidence);
     number(row, "gain", UNIT_TIMES, BASIS_MODELLED, f->gain);
     number(row, "saved_us", UNIT_US, BASIS_MODELLED, f->saved * 1e6);
-    finding_text(&text, f, i + 1, view);
+    finding_lines(o, f, i + 1);
   }
-  if (text.text) fact_block(o, text.text);
-  sol_buffer_free(&text);
 }
 
 static void fault_facts(Fact *o, const AuditKernel *k) {
@@ -253,7 +243,7 @@ static void fault_facts(Fact *o, const AuditKernel *k) {
   for (uint32_t i = 0; i < k->fault_count; i++) fact_text(list, 0, "", k->faults[i]);
 }
 
-static void kernel_facts(Fact *list, const AuditProgram *p, const AuditKernel *k, const AuditView *view) {
+static void kernel_facts(Fact *list, const AuditKernel *k, const AuditView *view) {
   Fact *o = fact_object(list, 0, 0);
   fact_title(o, "%s", k->title);
   fact_text(o, "name", 0, k->title);
@@ -264,13 +254,13 @@ static void kernel_facts(Fact *list, const AuditProgram *p, const AuditKernel *k
   fact_number(o, "light_us", "light", UNIT_US, BASIS_MODELLED, k->light * 1e6);
   fact_number(o, "tax", "tax", UNIT_TIMES, BASIS_MODELLED, k->tax);
   fact_text(o, "bound", 0, audit_resource_key(k->time.bound));
-  summary(o, p, k);
+  summary(o, k);
   resource_facts(o, k);
   count_facts(o, k);
   shape_facts(o, k);
   fault_facts(o, k);
   report_audit_line_facts(o, k, view);
-  finding_facts(o, k, view);
+  finding_facts(o, k);
 }
 
 void report_audit_facts(Fact *root, const AuditProgram *p, const AuditView *view) {
@@ -279,7 +269,7 @@ void report_audit_facts(Fact *root, const AuditProgram *p, const AuditView *view
   SolArena *arena = root ? root->arena : NULL;
   const AuditKernel **order = arena ? sol_arena_alloc(arena, (p->kernel_count + 1) * sizeof *order) : NULL;
   uint32_t count = order ? report_audit_sorted(view, p, order) : 0;
-  for (uint32_t i = 0; i < count; i++) kernel_facts(list, p, order[i], view);
+  for (uint32_t i = 0; i < count; i++) kernel_facts(list, order[i], view);
   number(root, "time_us", UNIT_US, BASIS_MODELLED, p->time * 1e6);
   number(root, "light_us", UNIT_US, BASIS_MODELLED, p->light * 1e6);
   number(root, "tax", UNIT_TIMES, BASIS_MODELLED, p->tax);
@@ -295,10 +285,13 @@ void report_audit_facts(Fact *root, const AuditProgram *p, const AuditView *view
 }
 
 void report_audit_devices_facts(Fact *root, const AuditProgram *programs, int count, const AuditView *view) {
+  static const FactColumn columns[] = {{"kernel", FIT_CUT},   {"GPU", 0},   {"time", 0},      {"tax", 0},
+                                       {"bound by", FIT_CUT}, {"light", 0}, {"occupancy", 0}, {0}};
   Fact *list = fact_list(root, 0, "Side by side");
-  const AuditKernel *order[256];
-  if (programs[0].kernel_count > SOL_COUNT(order)) return;
-  uint32_t kernels = report_audit_sorted(view, &programs[0], order);
+  fact_columns(list, columns);
+  const AuditKernel **order =
+      root ? sol_arena_alloc(root->arena, (programs[0].kernel_count + 1) * sizeof *order) : NULL;
+  uint32_t kernels = order ? report_audit_sorted(view, &programs[0], order) : 0;
   for (uint32_t i = 0; i < kernels; i++)
     for (int d = 0; d < count; d++) {
       const AuditKernel *k = NULL;

@@ -9,7 +9,6 @@ typedef struct AuditView {
   const char *kernels; // those wanted, "name,name", as written or as mangled; NULL: all
   size_t top;          // lines shown of each
   bool instructions;   // PTX instructions too
-  bool colour;
 } AuditView;
 
 // What its counts rest on: scaled from a sample they are no longer exact.

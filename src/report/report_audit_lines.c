@@ -76,8 +76,26 @@ static double whole_cost(const AuditKernel *k) {
   return all;
 }
 
+static const FactColumn line_columns[] = {
+    {"cost", 0},  {"line", 0},     {"sectors (ideal)", 0}, {"wavefronts (ideal)", 0},
+    {"DRAM", 0},  {"wasted", 0},   {"source", FIT_CUT},    {"local sectors", 0},
+    {"lanes", 0}, {"requests", 0}, {"L1 hits", 0},         {"L2 hits", 0},
+    {0}};
+static const FactColumn instruction_columns[] = {{"line", 0},
+                                                 {"instruction", FIT_CUT},
+                                                 {"sectors (ideal)", 0},
+                                                 {"wavefronts (ideal)", 0},
+                                                 {"DRAM", 0},
+                                                 {"stride", 0},
+                                                 {"requests", 0},
+                                                 {"lanes", 0},
+                                                 {"L1 hits", 0},
+                                                 {"L2 hits", 0},
+                                                 {0}};
+
 static void instruction_facts(Fact *kernel, const AuditKernel *k, const AuditView *view, Columns show) {
   Fact *list = fact_list(kernel, "ptx", "By PTX instruction, in the order of the text");
+  fact_columns(list, instruction_columns);
   size_t shown = 0;
   for (uint32_t i = 0; i < k->inst_count; i++) {
     const AuditInst *in = &k->insts[i];
@@ -93,7 +111,7 @@ static void instruction_facts(Fact *kernel, const AuditKernel *k, const AuditVie
       fact_number(row, "stride_bytes", 0, UNIT_BYTES, report_audit_basis(k), (double)in->pattern.stride);
       fact_textf(row, 0, "stride", "%lld B", (long long)in->pattern.stride);
     }
-    fact_textf(row, 0, "instruction", "%.*s", (int)sol_text_cut(in->text, 40), in->text);
+    fact_text(row, 0, "instruction", in->text);
   }
 }
 
@@ -103,6 +121,7 @@ void report_audit_line_facts(Fact *kernel, const AuditKernel *k, const AuditView
   // Lines without an access matter where instructions do.
   bool busy = k->time.bound == AUDIT_ISSUE || k->time.bound == AUDIT_TENSOR || k->time.bound == AUDIT_LATENCY;
   Fact *list = fact_list(kernel, "lines", "By source line, costliest first");
+  fact_columns(list, line_columns);
   for (uint32_t i = 0; i < k->line_count; i++) {
     const AuditLine *line = &k->lines[i];
     // Past the top, lines are for machines alone.
@@ -122,8 +141,7 @@ void report_audit_line_facts(Fact *kernel, const AuditKernel *k, const AuditView
     fact_number(row, "line", 0, UNIT_PLAIN, BASIS_NONE, line->line);
     if (people) fact_textf(row, 0, "line", "%s:%u", base_name(line->file), line->line);
     fact_text(row, "source", 0, line->source);
-    if (people && line->source)
-      fact_textf(row, 0, "source", "%.*s", (int)sol_text_cut(line->source, 60), line->source);
+    if (people && line->source) fact_text(row, 0, "source", line->source);
   }
   if (view->instructions) instruction_facts(kernel, k, view, show);
 }

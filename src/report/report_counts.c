@@ -43,6 +43,12 @@ static void count_facts(Fact *row, const SolEmuCounts *c, Columns show) {
 #undef NUMBER
 }
 
+static const FactColumn columns[] = {
+    {"kind", 0},         {"place", 0},       {"instruction", FIT_CUT}, {"requests", 0},
+    {"sectors", 0},      {"per request", 0}, {"wavefronts", 0},        {"ideal", 0},
+    {"ideal wavef.", 0}, {"DRAM", 0},        {"shared req.", 0},       {"lanes each", 0},
+    {"warp instr.", 0},  {"L1 hits", 0},     {"L2 hits", 0},           {0}};
+
 void report_counts_by_kind(Fact *root, const SolEmuResult *result) {
   static const struct {
     SolEmuKind kind;
@@ -58,6 +64,7 @@ void report_counts_by_kind(Fact *root, const SolEmuResult *result) {
                {SOL_EMU_KIND_SHARED_STORE, "shared_store"},
                {SOL_EMU_KIND_SHARED_ATOMIC, "shared_atomic"}};
   Fact *list = fact_list(root, "memory", "Memory");
+  fact_columns(list, columns);
   Columns show = {0};
   for (int k = 0; k < SOL_EMU_KIND_COUNT; k++) need(&show, &result->kinds[k]);
   for (size_t i = 0; i < SOL_COUNT(kinds); i++) {
@@ -122,6 +129,7 @@ void report_counts_by_place(Fact *root, const SolPtxModule *ptx, const SolEmuRes
   Row *rows = collect_rows(ptx, result, lines, &count);
   Fact *list = fact_list(root, lines ? "lines" : "instructions",
                          lines ? "By source line, costliest first" : "By PTX instruction, costliest first");
+  fact_columns(list, columns);
   Columns show = {0};
   for (size_t i = 0; rows && i < count && i < most; i++) need(&show, &rows[i].counts);
   for (size_t i = 0; rows && i < count && i < most; i++) {
@@ -136,7 +144,7 @@ void report_counts_by_place(Fact *root, const SolPtxModule *ptx, const SolEmuRes
       char text[160];
       sol_ptx_format_inst(ptx, f, &f->insts[c->inst], text, sizeof text);
       fact_text(row, "instruction", 0, text);
-      fact_textf(row, 0, "instruction", "%.48s", text);
+      fact_text(row, 0, "instruction", text);
     }
     count_facts(row, &rows[i].counts, show);
   }
@@ -144,7 +152,9 @@ void report_counts_by_place(Fact *root, const SolPtxModule *ptx, const SolEmuRes
 }
 
 void report_counts_findings(Fact *root, const SolEmuResult *result) {
+  static const FactColumn order[] = {{"finding", FIT_WRAP}, {"times", 0}, {0}};
   Fact *list = fact_list(root, "findings", result->finding_count ? "Findings" : 0);
+  fact_columns(list, order);
   for (uint32_t i = 0; i < result->finding_count; i++) {
     const SolEmuFinding *f = &result->findings[i];
     Fact *row = fact_object(list, 0, 0);

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/format.h"
+#include "ladder/source.h"
 #include "report/plot.h"
 
 static const char *const stories[] = {"first", "faster", "slower", "same"};
@@ -32,21 +33,35 @@ static const LadderFigures *figures_of(const LadderRow *row, bool gpu) {
   return row && (gpu ? row->measured : row->emulated) && f->ran && f->us > 0 ? f : NULL;
 }
 
+bool ladder_seen(const LadderRung *rung, const LadderWhere *where) {
+  const SolDevice *device = where->device;
+  if (where->gpu[0] && sol_device_find(where->gpu, &device, NULL)) device = NULL;
+  return rung->seen && device && strcmp(device->id, rung->seen_on) == 0;
+}
+
 LadderVerdict report_ladder_verdict(const LadderAnswer *a, const LadderRow *row, bool gpu) {
-  static const double same = 0.05, noise = 0.01;
+  // Of the ratios of neighbouring rungs nine in ten are predicted within 27% (bench/results, H200).
+  static const double same = 0.05, noise = 0.01, error = 0.27;
   const LadderRow *before = report_ladder_before(a, row);
   const LadderFigures *now = figures_of(row, gpu), *then = before ? figures_of(before, gpu) : NULL;
   if (row->rung->story == LADDER_FIRST || !now || !then) return LADDER_UNTOLD;
   double gain = then->us / now->us, least = 1 + noise + (gpu ? now->spread + then->spread : 0);
-  bool holds = row->rung->story == LADDER_FASTER   ? gain > least
-               : row->rung->story == LADDER_SLOWER ? gain < 1 / least
-                                                   : gain < 1 + same && gain > 1 / (1 + same);
-  return holds ? LADDER_AS_TOLD : LADDER_NOT_AS_TOLD;
+  double against = row->rung->story == LADDER_FASTER   ? 1 / gain
+                   : row->rung->story == LADDER_SLOWER ? gain
+                                                       : fmax(gain, 1 / gain);
+  bool holds = row->rung->story == LADDER_SAME ? against < 1 + same : against < 1 / least;
+  if (holds) return LADDER_AS_TOLD;
+  return gpu || against > 1 + error ? LADDER_NOT_AS_TOLD : LADDER_UNTOLD;
 }
+
+static const FactColumn list_columns[] = {
+    {"name", 0}, {"what it shows", FIT_WRAP}, {"rungs", 0}, {"points", 0}, {"default", 0},
+    {"type", 0}, {"sizes", FIT_CUT},          {0}};
 
 void report_ladder_list_facts(Fact *root) {
   for (int sweeps = 0; sweeps < 2; sweeps++) {
     Fact *list = fact_list(root, sweeps ? "sweeps" : "ladders", sweeps ? "Sweeps" : "Ladders");
+    fact_columns(list, list_columns);
     for (int i = 0; i < LADDER_COUNT; i++) {
       const Ladder *l = ladders[i];
       char shape[96];
@@ -124,7 +139,12 @@ static void figure_keys(Fact *parent, const LadderAnswer *a, const LadderRow *ro
   count_keys(o, &f->counts, gpu);
 }
 
-static void rung_keys(Fact *parent, const LadderAnswer *a) {
+// The kernel as it was launched, or as the rung names it.
+static const char *kernel_of(const LadderRow *row) {
+  return row->emu.kernel ? row->emu.kernel : row->gpu.kernel ? row->gpu.kernel : row->rung->kernel;
+}
+
+static void rung_keys(Fact *parent, const LadderAnswer *a, const LadderWhere *where) {
   Fact *list = fact_list(parent, "rungs", 0);
   for (int i = 0; i < a->count; i++) {
     const LadderRow *row = &a->rows[i];
@@ -133,6 +153,12 @@ static void rung_keys(Fact *parent, const LadderAnswer *a) {
     if (a->ladder->sweep) fact_number(o, "x", 0, UNIT_PLAIN, BASIS_NONE, row->rung->x);
     if (row->rung->change) fact_text(o, "change", 0, row->rung->change);
     if (row->rung->why) fact_text(o, "why", 0, row->rung->why);
+    if (ladder_seen(row->rung, where)) fact_text(o, "seen", 0, row->rung->seen);
+    LadderSource at;
+    if (kernel_of(row) && ladder_source(a->ladder, kernel_of(row), &at)) {
+      fact_text(o, "file", 0, at.path);
+      if (at.line) fact_number(o, "line", 0, UNIT_PLAIN, BASIS_NONE, at.line);
+    }
     if (!a->ladder->sweep) fact_text(o, "story", 0, stories[row->rung->story]);
     if (row->rung->against) fact_text(o, "against", 0, row->rung->against);
     fact_bool(o, "streamed", 0, row->rung->streamed);
@@ -151,14 +177,39 @@ static void cell(Fact *row, const char *label, FactUnit unit, FactBasis basis, d
     fact_text(row, 0, label, "");
 }
 
-// All digits while they are readable.
-static void count_cell(Fact *row, const char *label, double value) {
-  cell(row, label, value < 1e7 ? UNIT_PLAIN : UNIT_COUNT, BASIS_EXACT, value);
+// All digits while they are readable, in the whole table.
+static FactUnit count_unit(const LadderAnswer *a) {
+  double most = 0;
+  for (int i = 0; i < a->count; i++) {
+    const LadderCounts *c = &a->rows[i].emu.counts;
+    const double counts[] = {ladder_requests(c), ladder_sectors(c), c->wavefronts, c->local_sectors};
+    for (size_t k = 0; k < SOL_COUNT(counts); k++)
+      if (counts[k] > most) most = counts[k];
+  }
+  return most < 1e7 ? UNIT_PLAIN : UNIT_COUNT;
 }
+
+static const FactColumn count_columns[] = {{"rung", FIT_CUT},
+                                           {"point", FIT_CUT},
+                                           {"sectors", 0},
+                                           {"per request", 0},
+                                           {"DRAM read", 0},
+                                           {"DRAM written", 0},
+                                           {"wavefronts", 0},
+                                           {"requests", 0},
+                                           {"local sectors", 0},
+                                           {"launches", 0},
+                                           {0}};
+static const FactColumn time_columns[] = {{"rung", FIT_CUT},     {"point", FIT_CUT},      {"measured", 0},
+                                          {"predicted", 0},      {"of light", 0},         {"over before", 0},
+                                          {"bound by", FIT_CUT}, {"predicted / this", 0}, {"rate", 0},
+                                          {"over first", 0},     {"spread", 0},           {0}};
 
 static void counts_table(Fact *parent, const LadderAnswer *a) {
   Fact *list = fact_list(parent, 0, "Counts of one call (emulated)");
+  fact_columns(list, count_columns);
   bool local = false, shared = false, several = false;
+  FactUnit unit = count_unit(a);
   for (int i = 0; i < a->count; i++) {
     const LadderFigures *f = &a->rows[i].emu;
     if (!a->rows[i].emulated || !f->ran) continue;
@@ -173,11 +224,11 @@ static void counts_table(Fact *parent, const LadderAnswer *a) {
     fact_text(row, 0, a->ladder->sweep ? "point" : "rung", a->rows[i].rung->name);
     double requests = ladder_requests(c), sectors = ladder_sectors(c);
     if (several) cell(row, "launches", UNIT_PLAIN, BASIS_EXACT, f->ran ? f->launches : NAN);
-    count_cell(row, "requests", requests);
-    count_cell(row, "sectors", sectors);
+    cell(row, "requests", unit, BASIS_EXACT, requests);
+    cell(row, "sectors", unit, BASIS_EXACT, sectors);
     cell(row, "per request", UNIT_PLAIN, BASIS_EXACT, requests > 0 ? sectors / requests : NAN);
-    if (shared) count_cell(row, "wavefronts", c->wavefronts);
-    if (local) count_cell(row, "local sectors", c->local_sectors);
+    if (shared) cell(row, "wavefronts", unit, BASIS_EXACT, c->wavefronts);
+    if (local) cell(row, "local sectors", unit, BASIS_EXACT, c->local_sectors);
     cell(row, "DRAM read", UNIT_BYTES, BASIS_MODELLED, c->dram_read);
     cell(row, "DRAM written", UNIT_BYTES, BASIS_MODELLED, c->dram_write);
   }
@@ -208,6 +259,7 @@ static void time_cells(Fact *row, const LadderAnswer *a, const LadderRow *r, boo
 
 static void times_table(Fact *parent, const LadderAnswer *a, bool gpu) {
   Fact *list = fact_list(parent, 0, gpu ? "Measured" : "Predicted");
+  fact_columns(list, time_columns);
   bool both = false;
   for (int i = 0; i < a->count; i++) both |= gpu && a->rows[i].emulated;
   for (int i = 0; i < a->count; i++) {
@@ -231,16 +283,30 @@ static void failures(Fact *parent, const LadderAnswer *a) {
     }
 }
 
-static void texts(Fact *parent, const LadderAnswer *a) {
+static void place_lines(Fact *parent, const LadderAnswer *a, const LadderRow *row, bool source) {
+  LadderSource at;
+  if (!kernel_of(row) || !ladder_source(a->ladder, kernel_of(row), &at)) return;
+  if (at.line)
+    fact_line(parent, 5, false, "Code: %s:%d", at.path, at.line);
+  else
+    fact_line(parent, 5, false, "Code: %s, %s", at.path, kernel_of(row));
+  if (source && at.text) fact_code(parent, at.text, at.length);
+}
+
+static void texts(Fact *parent, const LadderAnswer *a, const LadderWhere *where) {
   bool any = false;
-  for (int i = 0; i < a->count; i++) any |= a->rows[i].rung->change || a->rows[i].rung->why;
-  if (!any) return;
-  Fact *list = fact_list(parent, 0, a->ladder->sweep ? "Points to look at" : "What each rung changes");
   for (int i = 0; i < a->count; i++) {
     const LadderRung *r = a->rows[i].rung;
-    if (!r->change && !r->why) continue;
-    fact_textf(list, 0, "", "%s: %s%s%s", r->name, r->change ? r->change : "",
-               r->change && r->why ? ". " : "", r->why ? r->why : "");
+    bool seen = ladder_seen(r, where);
+    if (!r->change && !r->why && !seen && !where->source) continue;
+    if (!any)
+      fact_line(parent, 0, true, "%s", a->ladder->sweep ? "Points to look at" : "What each rung changes");
+    any = true;
+    fact_line(parent, 2, true, "%s%s%s", r->name, r->change ? ": " : "", r->change ? r->change : "");
+    if (r->why || seen)
+      fact_line(parent, 5, false, "%s%s%s", r->why ? r->why : "", r->why && seen ? " " : "",
+                seen ? r->seen : "");
+    if (!a->ladder->sweep || where->source) place_lines(parent, a, &a->rows[i], where->source);
   }
 }
 
@@ -253,20 +319,25 @@ static void story_note(Fact *parent, const LadderAnswer *a, bool gpu) {
     told += verdict != LADDER_UNTOLD;
     if (verdict != LADDER_NOT_AS_TOLD) continue;
     double gain = figures_of(before, gpu)->us / figures_of(row, gpu)->us;
-    sol_buffer_format(&text, "%s%s is told to be %s %s, and takes %.2f times as long", wrong++ ? "; " : "",
-                      row->rung->name,
+    sol_buffer_format(&text, "%s%s was expected to be %s %s, and takes %.2f times as long",
+                      wrong++ ? "; " : "", row->rung->name,
                       row->rung->story == LADDER_FASTER   ? "faster than"
                       : row->rung->story == LADDER_SLOWER ? "slower than"
                                                           : "as fast as",
                       before->rung->name, 1 / gain);
   }
-  const char *what = gpu ? "measured" : "predicted";
-  if (told && !wrong) fact_note(parent, "The order %s is the one told.", what);
-  if (wrong) fact_note(parent, "The order %s is not the one told: %s.", what, text.text ? text.text : "");
+  const char *what = gpu ? "Measured" : "Predicted";
+  if (told && !wrong) fact_note(parent, "%s as expected: every change does what is said of it above.", what);
+  if (wrong)
+    fact_note(
+        parent,
+        "%s otherwise than expected: %s. On this GPU, at this size, such a change does not do what is said "
+        "of it above.",
+        what, text.text ? text.text : "");
   sol_buffer_free(&text);
 }
 
-static void plot(Fact *parent, const LadderAnswer *a) {
+static void plot(Fact *parent, const LadderAnswer *a, size_t width) {
   enum { MOST = 256 };
   PlotPoint points[MOST];
   bool rates = true;
@@ -280,7 +351,7 @@ static void plot(Fact *parent, const LadderAnswer *a) {
     if (m) points[i].bar = rates ? r->bytes / m->us * 1e6 : m->us;
   }
   SolBuffer text = {0};
-  report_plot_bars(points, count, rates ? UNIT_BYTES_PER_S : UNIT_US, &text);
+  report_plot_bars(points, count, rates ? UNIT_BYTES_PER_S : UNIT_US, width, &text);
   if (text.text) fact_block(parent, text.text);
   sol_buffer_free(&text);
 }
@@ -311,11 +382,11 @@ static void answer_facts(Fact *list, const LadderAnswer *a, const LadderWhere *w
   if (emulated) times_table(o, a, false);
   if (measured) times_table(o, a, true);
   failures(o, a);
-  if (l->sweep) plot(o, a);
-  texts(o, a);
+  if (l->sweep) plot(o, a, where->width);
+  texts(o, a, where);
   if (!l->sweep && measured) story_note(o, a, true);
   if (!l->sweep && emulated && !measured) story_note(o, a, false);
-  rung_keys(o, a);
+  rung_keys(o, a, where);
 }
 
 void report_ladder_facts(Fact *root, const LadderAnswer *answers, int count, const LadderWhere *where) {

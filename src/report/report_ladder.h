@@ -26,6 +26,8 @@ typedef struct LadderAnswer {
 typedef struct LadderWhere {
   const SolDevice *device;            // predicted for; NULL: nothing is predicted
   char gpu[96], driver[32], date[32]; // measured on; empty: nothing is
+  size_t width;                       // columns of the terminal, for drawings; 0: any
+  bool source;                        // the rungs' code is wanted
 } LadderWhere;
 
 void report_ladder_shape_text(const Ladder *ladder, const int64_t dim[4], char *out,
@@ -33,8 +35,12 @@ void report_ladder_shape_text(const Ladder *ladder, const int64_t dim[4], char *
 // The row that `rung` is set beside: `against`, or the one before; NULL: there is none.
 const LadderRow *report_ladder_before(const LadderAnswer *a, const LadderRow *row);
 
+// Whether what was seen on one GPU (LadderRung.seen) belongs to the figures shown.
+bool ladder_seen(const LadderRung *rung, const LadderWhere *where);
+
 typedef enum LadderVerdict { LADDER_UNTOLD, LADDER_AS_TOLD, LADDER_NOT_AS_TOLD } LadderVerdict;
-// Whether the times show what the story says; gpu: the measured ones.
+// Whether the times show what the story says; gpu: the measured ones. A predicted difference that is within
+// the model's error says nothing.
 LadderVerdict report_ladder_verdict(const LadderAnswer *a, const LadderRow *row, bool gpu);
 
 // The list of all: `sol ladder`.

@@ -180,6 +180,10 @@ void report_ladder_compare_facts(Fact *root, const LadderAnswer *answers, int co
   fact_title(o, "Predictions for %s beside measurements%s%s%s%s", where->gpu,
              where->driver[0] ? ", driver " : "", where->driver, where->date[0] ? ", " : "", where->date);
   Fact *list = fact_list(o, "rows", "Predicted and measured");
+  static const FactColumn columns[] = {
+      {"ladder", FIT_CUT}, {"rung", FIT_CUT}, {"predicted", 0}, {"measured", 0},      {"p / m", 0},
+      {"counts", 0},       {"ratio", 0},      {"DRAM", 0},      {"DRAM measured", 0}, {0}};
+  fact_columns(list, columns);
   LadderComparison c = report_ladder_compare(answers, count);
   for (int i = 0; i < count; i++)
     for (int k = 0; k < answers[i].count; k++) {

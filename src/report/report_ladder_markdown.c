@@ -3,6 +3,7 @@
 
 #include "base/format.h"
 #include "report/report_ladder.h"
+#include "report/wrap.h"
 
 static const LadderFigures *figures_of(const LadderRow *row, bool gpu) {
   const LadderFigures *f = gpu ? &row->gpu : &row->emu;
@@ -15,26 +16,9 @@ static void number(SolBuffer *out, FactUnit unit, double value) {
   sol_buffer_format(out, " %s |", text);
 }
 
-// Words into lines of 120 columns; further lines are indented.
 static void wrapped(SolBuffer *out, const char *text, size_t indent) {
-  enum { WIDTH = 120 };
-  size_t column = 0;
-  while (*text) {
-    size_t n = 0;
-    while (text[n] && text[n] != ' ') n++;
-    if (column && column + 1 + n > WIDTH) {
-      sol_buffer_puts(out, "\n");
-      sol_buffer_fill(out, ' ', indent);
-      column = indent;
-    } else if (column) {
-      sol_buffer_puts(out, " ");
-      column++;
-    }
-    sol_buffer_put(out, text, n);
-    column += n;
-    text += n;
-    while (*text == ' ') text++;
-  }
+  enum { PAGE = 120 };
+  report_wrap(out, text, indent, 0, PAGE, "");
   sol_buffer_puts(out, "\n");
 }
 
@@ -95,16 +79,18 @@ static void times(SolBuffer *out, const LadderAnswer *a, const LadderWhere *wher
   }
 }
 
-static void texts(SolBuffer *out, const LadderAnswer *a) {
+static void texts(SolBuffer *out, const LadderAnswer *a, const LadderWhere *where) {
   bool any = false;
   for (int i = 0; i < a->count; i++) {
     const LadderRung *r = a->rows[i].rung;
-    if (!r->change && !r->why) continue;
+    bool seen = ladder_seen(r, where);
+    if (!r->change && !r->why && !seen) continue;
     if (!any) sol_buffer_format(out, "\n## %s\n\n", a->ladder->sweep ? "Points to look at" : "The rungs");
     any = true;
     SolBuffer item = {0};
     sol_buffer_format(&item, "- **%s**: %s%s%s", r->name, r->change ? r->change : "",
                       r->change && r->why ? ". " : "", r->why ? r->why : "");
+    if (seen) sol_buffer_format(&item, "%s%s", r->change || r->why ? " " : "", r->seen);
     if (item.text) wrapped(out, item.text, 2);
     sol_buffer_free(&item);
   }
@@ -137,7 +123,7 @@ void report_ladder_markdown(SolBuffer *out, const LadderAnswer *a, const LadderW
   sol_buffer_puts(out, "\n");
   sol_buffer_format(out, "`sol ladder %s`: %s = %s, %s. Light is our own copy of the same bytes.\n",
                     a->ladder->name, a->ladder->shape, shape, sol_dtype_name(a->c.dtype));
-  texts(out, a);
+  texts(out, a, where);
   if (measured) times(out, a, where, true);
   if (measured && !a->ladder->sweep) story(out, a);
   if (emulated) times(out, a, where, false);

@@ -185,15 +185,18 @@ static void ratio_cell(Fact *row, const char *label, double ratio) {
 }
 
 static void table(Fact *root, const Profile *p, bool any_counter) {
-  enum { ROWS = 40, NAME = 40 };
+  enum { ROWS = 40 };
+  static const FactColumn columns[] = {
+      {"kernel", FIT_CUT}, {"time", 0}, {"share", 0}, {"verdict", 0}, {"bound by", FIT_CUT}, {"DRAM", 0},
+      {"launches", 0},     {"L2", 0},   {"L1", 0},    {"ld s/r", 0},  {"st s/r", 0},         {"occupancy", 0},
+      {"conflicts", 0},    {0}};
   Fact *list = fact_list(root, 0, "");
+  fact_columns(list, columns);
   for (uint32_t i = 0; i < p->kernel_count && i < ROWS; i++) {
     const ProfileKernel *k = &p->kernels[i];
     const ProfileDiagnosis *d = k->diagnosis;
     Fact *row = fact_object(list, 0, 0);
-    size_t n = strlen(k->title);
-    fact_textf(row, 0, "kernel", "%.*s%s", (int)(n > NAME ? NAME - 3 : NAME), k->title,
-               n > NAME ? "..." : "");
+    fact_text(row, 0, "kernel", k->title);
     fact_number(row, 0, "launches", UNIT_PLAIN, BASIS_NONE, k->launches);
     if (profile_known(k->seconds))
       fact_number(row, 0, "time", UNIT_US, BASIS_MEASURED, k->seconds * 1e6);
@@ -263,7 +266,7 @@ void report_profile_facts(Fact *root, const Profile *p, const ProfileRoofs *roof
        *shown = fact_list(root, 0, any ? "In full, most time first" : 0);
   for (uint32_t i = 0; i < p->kernel_count; i++) kernel_facts(list, &p->kernels[i]);
   for (uint32_t i = 0; i < p->kernel_count && i < view->top && any; i++)
-    report_profile_kernel_text(shown, &p->kernels[i], view);
+    report_profile_kernel_text(shown, &p->kernels[i]);
   if (any && p->kernel_count > view->top)
     fact_note(root, "%zu of %u kernels in full; --top N shows more, --kernel NAME picks.", view->top,
               p->kernel_count);
@@ -271,6 +274,9 @@ void report_profile_facts(Fact *root, const Profile *p, const ProfileRoofs *roof
     fact_note(
         root,
         "DRAM, L2, L1: share of what the GPU gives. ld s/r, st s/r: sectors a request of global loads and "
-        "stores. Verdicts: over 80%% of the roof that binds excellent, from 60%% good, from 30%% wasteful, "
-        "below poor.");
+        "stores. Verdict: how much of the roof worth reaching is reached, over 80%% excellent, from 60%% "
+        "good, from "
+        "30%% wasteful, below poor. That roof is the busiest unit's; but where part of what L1 or L2 move is "
+        "waste "
+        "(sectors, conflicts, spills) it is DRAM's or arithmetic's.");
 }

@@ -8,14 +8,13 @@
 
 typedef struct ProfileView {
   size_t top; // kernels shown in full
-  bool colour;
 } ProfileView;
 
 // Everything about a diagnosed profile, into an object.
 void report_profile_facts(Fact *root, const Profile *profile, const ProfileRoofs *roofs,
                           const ProfileView *view);
 // report_profile_text.c: one of its kernels in full, for people.
-void report_profile_kernel_text(Fact *list, const ProfileKernel *kernel, const ProfileView *view);
+void report_profile_kernel_text(Fact *list, const ProfileKernel *kernel);
 // Measured beside emulated.
 void report_against_facts(Fact *root, const Against *against);
 

@@ -4,7 +4,6 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "report/report_profile.h"
-#include "report/wrap.h"
 
 static double value(const ProfileKernel *k, ProfileMetric m) {
   return profile_value(k, m);
@@ -30,37 +29,30 @@ static void counter_text(char *out, size_t cap, ProfileMetric m, double value) {
     sol_format(out, cap, "%.2f", value);
 }
 
-static void steps_text(SolBuffer *b, const ProfileKernel *k, const ProfileDiagnosis *d,
-                       const ProfileView *view) {
-  const char *bold = view->colour ? "\033[1m" : "", *plain = view->colour ? "\033[0m" : "";
+static void step_lines(Fact *o, const ProfileKernel *k, const ProfileDiagnosis *d) {
   for (int i = 0; i < PROFILE_STEPS; i++) {
     const ProfileStep *s = &d->steps[i];
-    sol_buffer_format(b, "  %s%d. %s%s%s\n", bold, i + 1, profile_step_title((ProfileStepId)i),
-                      s->verdict == PROFILE_BAD ? " (!)" : "", plain);
-    report_wrap(b, s->text ? s->text : "not counted", 5, 100);
+    fact_line(o, 2, true, "%d. %s%s", i + 1, profile_step_title((ProfileStepId)i),
+              s->verdict == PROFILE_BAD ? " (!)" : "");
+    fact_line(o, 5, false, "%s", s->text ? s->text : "not counted");
     SolBuffer list = {0};
     for (int c = 0; c < s->used_count; c++) {
       char text[48];
       counter_text(text, sizeof text, s->used[c], value(k, s->used[c]));
       sol_buffer_format(&list, "%s%s %s", c ? ", " : "[", profile_metric(s->used[c])->name, text);
     }
-    if (list.text) sol_buffer_puts(&list, "]");
-    if (list.text) report_wrap(b, list.text, 7, 110);
+    if (list.text) fact_line(o, 7, false, "%s]", list.text);
     sol_buffer_free(&list);
   }
 }
 
-static void findings_text(SolBuffer *b, const ProfileDiagnosis *d, const ProfileView *view) {
-  const char *bold = view->colour ? "\033[1m" : "", *plain = view->colour ? "\033[0m" : "";
-  if (d->finding_count) sol_buffer_format(b, "\n%sWhat to change%s\n", bold, plain);
+static void finding_lines(Fact *o, const ProfileDiagnosis *d) {
+  if (d->finding_count) fact_line(o, 0, true, "What to change");
   for (uint32_t i = 0; i < d->finding_count; i++) {
     const AuditFinding *f = &d->findings[i];
-    SolBuffer fix = {0};
-    sol_buffer_format(b, "  %s%u. %s%s\n", bold, i + 1, f->rule, plain);
-    report_wrap(b, f->message, 5, 100);
-    sol_buffer_format(&fix, "Fix: %s", f->fix);
-    if (fix.text) report_wrap(b, fix.text, 5, 100);
-    sol_buffer_free(&fix);
+    fact_line(o, 2, true, "%u. %s", i + 1, f->rule);
+    fact_line(o, 5, false, "%s", f->message);
+    fact_line(o, 5, false, "Fix: %s", f->fix);
   }
 }
 
@@ -136,7 +128,7 @@ static void point_text(SolBuffer *b, const ProfileKernel *k, const ProfileDiagno
   sol_buffer_format(b, " of %s under the roof", roof);
 }
 
-void report_profile_kernel_text(Fact *list, const ProfileKernel *k, const ProfileView *view) {
+void report_profile_kernel_text(Fact *list, const ProfileKernel *k) {
   const ProfileDiagnosis *d = k->diagnosis;
   Fact *o = fact_object(list, 0, 0);
   SolBuffer b = {0};
@@ -153,8 +145,7 @@ void report_profile_kernel_text(Fact *list, const ProfileKernel *k, const Profil
   pair(o, "occupancy", &b);
   point_text(&b, k, d);
   pair(o, "roofline", &b);
-  steps_text(&b, k, d, view);
-  findings_text(&b, d, view);
-  if (b.text) fact_block(o, b.text);
   sol_buffer_free(&b);
+  step_lines(o, k, d);
+  finding_lines(o, d);
 }

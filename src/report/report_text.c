@@ -1,162 +1,83 @@
 // Facts for people: aligned pairs, tables, notes wrapped to the terminal's usual width, and at the end what
 // was counted and what was modelled.
+#include <string.h>
+
 #include "base/plain.h"
-#include "report/facts.h"
 
-enum { WIDTH = 100, MAX_COLUMNS = 24, CELL = 128 };
+#include "report/pen.h"
 
-typedef struct Pen {
-  SolBuffer *out;
-  bool colour;
-} Pen;
-
-static void bold(Pen *p, const char *text) {
-  if (p->colour) sol_buffer_puts(p->out, "\033[1m");
-  sol_buffer_puts(p->out, text);
-  if (p->colour) sol_buffer_puts(p->out, "\033[0m");
+void pen_bold(Pen *p, const char *text, size_t length) {
+  if (p->style.colour) sol_buffer_puts(p->out, "\033[1m");
+  sol_buffer_put(p->out, text, length);
+  if (p->style.colour) sol_buffer_puts(p->out, "\033[0m");
 }
 
-// A fact's text as it may be shown. Ends of lines stay where the text is wrapped anyway.
-static const char *shown(const Fact *f, bool lines) {
+// A fact's text as it may be shown: it may quote names that the program chose.
+static const char *shown(const Fact *f) {
   size_t n = strlen(f->text);
-  if (sol_text_is_plain(f->text, n, lines)) return f->text;
+  if (sol_text_is_plain(f->text, n, false)) return f->text;
   SolBuffer plain = {0};
-  sol_buffer_plain(&plain, f->text, n, lines);
+  sol_buffer_plain(&plain, f->text, n, false);
   char *copy = plain.failed ? NULL : sol_arena_alloc(f->arena, plain.length + 1);
   if (copy) memcpy(copy, plain.text, plain.length + 1);
   sol_buffer_free(&plain);
   return copy ? copy : "?";
 }
 
-static void write_value(const Fact *f, char *out, size_t cap, const char **text) {
-  *text = out;
+void pen_note_label(PenLabels *labels, const char *label) {
+  for (int i = 0; i < labels->count; i++)
+    if (strcmp(labels->label[i], label) == 0) return;
+  if (labels->count < PEN_LABELS) labels->label[labels->count++] = label;
+}
+
+const char *pen_value(const Fact *f, double like, char *room) {
   switch (f->kind) {
-  case FACT_NUMBER: fact_write_number(out, cap, f->unit, f->number); break;
-  case FACT_TEXT: *text = shown(f, false); break;
-  case FACT_BOOL: *text = f->number != 0 ? "yes" : "no"; break;
-  default: *text = "unknown";
+  case FACT_NUMBER:
+    if (like == like)
+      fact_write_number_like(room, PEN_CELL, f->unit, f->number, like);
+    else
+      fact_write_number(room, PEN_CELL, f->unit, f->number);
+    return room;
+  case FACT_TEXT: return shown(f);
+  case FACT_BOOL: return f->number != 0 ? "yes" : "no";
+  default: return "unknown";
   }
+}
+
+static void wrap(Pen *p, const char *text, size_t indent, size_t at, bool strong) {
+  if (strong && p->style.colour) sol_buffer_puts(p->out, "\033[1m");
+  report_wrap(p->out, text, indent, at, p->prose, "");
+  sol_buffer_puts(p->out, strong && p->style.colour ? "\033[0m\n" : "\n");
+}
+
+void pen_wrap(Pen *p, const char *text, size_t indent, size_t at) {
+  wrap(p, text, indent, at, false);
 }
 
 static void pad(Pen *p, size_t used, size_t width) {
   if (used < width) sol_buffer_fill(p->out, ' ', width - used);
 }
 
-// Words of `text` wrapped at WIDTH, the first line starting at column `at`, the others at `indent`.
-static void wrap(Pen *p, const char *text, size_t indent, size_t at) {
-  size_t column = at;
-  while (*text) {
-    size_t n = 0;
-    while (text[n] && text[n] != ' ' && text[n] != '\n') n++;
-    size_t columns = sol_text_columns(text, n);
-    if (column > indent && column + 1 + columns > WIDTH) {
-      sol_buffer_puts(p->out, "\n");
-      sol_buffer_fill(p->out, ' ', indent);
-      column = indent;
-    } else if (column > indent) {
-      sol_buffer_puts(p->out, " ");
-      column++;
-    }
-    sol_buffer_put(p->out, text, n);
-    column += columns;
-    text += n;
-    while (*text == ' ' || *text == '\n') text++;
-  }
-  sol_buffer_puts(p->out, "\n");
-}
-
 // The run of labelled scalars that starts at f; returns what follows it.
 static const Fact *render_pairs(Pen *p, const Fact *f) {
+  enum { MOST_LABEL = 40 };
   size_t width = 0;
   const Fact *end = f;
   for (; end && fact_is_scalar(end); end = end->next) {
     size_t n = end->label ? sol_text_columns(end->label, strlen(end->label)) : 0;
     if (n > width) width = n;
   }
+  if (width > MOST_LABEL && p->style.width) width = MOST_LABEL;
   for (; f != end; f = f->next) {
     if (!f->label) continue;
-    char cell[CELL];
-    const char *value;
-    write_value(f, cell, sizeof cell, &value);
+    char room[PEN_CELL];
     sol_buffer_puts(p->out, "  ");
     sol_buffer_puts(p->out, f->label);
-    pad(p, sol_text_columns(f->label, strlen(f->label)), width + 2);
-    wrap(p, value, width + 4, width + 4);
+    size_t used = sol_text_columns(f->label, strlen(f->label)) + 2;
+    pad(p, used, width + 4);
+    pen_wrap(p, pen_value(f, __builtin_nan(""), room), width + 4, used > width + 2 ? used + 2 : width + 4);
   }
   return end;
-}
-
-static const Fact *row_cell(const Fact *row, const Fact *column) {
-  for (const Fact *c = row->first; c; c = c->next)
-    if (c->label && strcmp(c->label, column->label) == 0) return c;
-  return 0;
-}
-
-static bool has_cells(const Fact *row) {
-  for (const Fact *c = row->first; c; c = c->next)
-    if (fact_is_scalar(c) && c->label) return true;
-  return false;
-}
-
-static bool numeric(const Fact *list, const Fact *column) {
-  for (const Fact *row = list->first; row; row = row->next) {
-    const Fact *c = row_cell(row, column);
-    if (c && c->kind == FACT_NUMBER) return true;
-  }
-  return false;
-}
-
-// A table: one row an object, its columns the labelled scalars of the widest row. Numbers to the right.
-static void render_table(Pen *p, const Fact *list) {
-  const Fact *column[MAX_COLUMNS];
-  size_t width[MAX_COLUMNS];
-  bool right[MAX_COLUMNS];
-  int count = 0, most = -1;
-  const Fact *head = 0;
-  for (const Fact *row = list->first; row; row = row->next) {
-    int labelled = 0;
-    for (const Fact *c = row->first; c; c = c->next) labelled += fact_is_scalar(c) && c->label;
-    if (labelled > most) most = labelled, head = row;
-  }
-  for (const Fact *c = head ? head->first : 0; c && count < MAX_COLUMNS; c = c->next)
-    if (fact_is_scalar(c) && c->label) column[count++] = c;
-
-  char cell[CELL];
-  const char *value;
-  for (int i = 0; i < count; i++) {
-    right[i] = numeric(list, column[i]);
-    width[i] = sol_text_columns(column[i]->label, strlen(column[i]->label));
-    for (const Fact *row = list->first; row; row = row->next) {
-      const Fact *c = row_cell(row, column[i]);
-      if (!c) continue;
-      write_value(c, cell, sizeof cell, &value);
-      size_t n = sol_text_columns(value, strlen(value));
-      if (n > width[i]) width[i] = n;
-    }
-  }
-  bool headed = false; // the header, then each row that has something for people
-  for (const Fact *row = list->first; row; row = row->next) {
-    if (!has_cells(row)) continue;
-    for (int pass = headed ? 1 : 0; pass < 2; pass++) {
-      for (int i = 0; i < count; i++) {
-        const Fact *c = pass ? row_cell(row, column[i]) : 0;
-        if (pass && c)
-          write_value(c, cell, sizeof cell, &value);
-        else
-          value = pass ? "" : column[i]->label;
-        size_t n = sol_text_columns(value, strlen(value));
-        sol_buffer_puts(p->out, "  ");
-        if (right[i]) pad(p, n, width[i]);
-        if (pass)
-          sol_buffer_puts(p->out, value);
-        else
-          bold(p, value);
-        if (!right[i] && i + 1 < count) pad(p, n, width[i]);
-      }
-      sol_buffer_puts(p->out, "\n");
-    }
-    headed = true;
-  }
 }
 
 static void render_object(Pen *p, const Fact *object);
@@ -167,7 +88,7 @@ static void render_rows(Pen *p, const Fact *list) {
   for (const Fact *row = list->first; row; row = row->next)
     for (const Fact *c = row->first; c; c = c->next) flat &= fact_is_scalar(c) || !c->label;
   if (flat) {
-    render_table(p, list);
+    pen_table(p, list);
     return;
   }
   for (const Fact *row = list->first; row; row = row->next) {
@@ -182,97 +103,211 @@ static void render_list(Pen *p, const Fact *f) {
     render_rows(p, f);
     return;
   }
-  char cell[CELL];
-  const char *value;
+  char room[PEN_CELL];
   for (const Fact *c = f->first; c; c = c->next) {
-    write_value(c, cell, sizeof cell, &value);
     sol_buffer_puts(p->out, "  ");
-    wrap(p, value, 2, 2);
+    pen_wrap(p, pen_value(c, __builtin_nan(""), room), 2, 2);
   }
 }
 
 static void heading(Pen *p, const Fact *f) {
   if (!f->label || !*f->label) return;
   sol_buffer_puts(p->out, "\n");
-  bold(p, f->label);
-  sol_buffer_puts(p->out, "\n");
+  wrap(p, f->label, 0, 0, true);
+}
+
+static bool is_line(const Fact *f) {
+  return f && (f->kind == FACT_LINE || f->kind == FACT_STRONG || f->kind == FACT_CODE);
+}
+
+static void render_line(Pen *p, const Fact *f) {
+  size_t indent = (size_t)f->number;
+  sol_buffer_fill(p->out, ' ', indent);
+  wrap(p, shown(f), indent, indent, f->kind == FACT_STRONG);
+}
+
+static void render_code(Pen *p, const char *text) {
+  enum { INDENT = 5 };
+  const char *ellipsis = p->style.ascii ? "..." : "\xe2\x80\xa6";
+  while (*text) {
+    size_t length = strcspn(text, "\n"), room = p->style.width > INDENT ? p->style.width - INDENT : SIZE_MAX;
+    bool fits = sol_text_columns(text, length) <= room;
+    size_t n =
+        fits ? length : sol_text_prefix(text, length, room - sol_text_columns(ellipsis, strlen(ellipsis)));
+    if (n) sol_buffer_fill(p->out, ' ', INDENT);
+    sol_buffer_put(p->out, text, n);
+    sol_buffer_format(p->out, "%s\n", fits ? "" : ellipsis);
+    text += length + (text[length] == '\n');
+  }
+}
+
+// Its ends of lines stay: an empty line parts two paragraphs.
+static void render_note(Pen *p, const char *text) {
+  SolBuffer plain = {0};
+  sol_buffer_plain(&plain, text, strlen(text), true);
+  pen_wrap(p, plain.text ? plain.text : "", 0, 0);
+  sol_buffer_free(&plain);
+}
+
+static void render_part(Pen *p, const Fact *f, const Fact *before) {
+  switch (f->kind) {
+  case FACT_TITLE:
+    wrap(p, shown(f), 0, 0, true);
+    sol_buffer_puts(p->out, "\n");
+    break;
+  case FACT_NOTE:
+    sol_buffer_puts(p->out, "\n");
+    render_note(p, f->text);
+    break;
+  case FACT_LINE:
+  case FACT_STRONG:
+    if (!is_line(before) || (f->kind == FACT_STRONG && !f->number)) sol_buffer_puts(p->out, "\n");
+    render_line(p, f);
+    break;
+  case FACT_CODE: render_code(p, f->text); break;
+  case FACT_BLOCK:
+    sol_buffer_puts(p->out, "\n");
+    sol_buffer_puts(p->out, f->text);
+    break;
+  case FACT_LIST:
+    heading(p, f);
+    render_list(p, f);
+    break;
+  default: heading(p, f); render_object(p, f);
+  }
 }
 
 static void render_object(Pen *p, const Fact *object) {
-  for (const Fact *f = object->first; f;) {
+  for (const Fact *f = object->first, *before = 0; f;) {
     if (fact_is_scalar(f)) {
       f = render_pairs(p, f);
+      before = 0;
       continue;
     }
-    if (f->label) {
-      switch (f->kind) {
-      case FACT_TITLE:
-        bold(p, shown(f, false));
-        sol_buffer_puts(p->out, "\n\n");
-        break;
-      case FACT_NOTE:
-        sol_buffer_puts(p->out, "\n");
-        wrap(p, shown(f, true), 0, 0);
-        break;
-      case FACT_BLOCK:
-        sol_buffer_puts(p->out, "\n");
-        sol_buffer_puts(p->out, f->text);
-        break;
-      case FACT_LIST:
-        heading(p, f);
-        render_list(p, f);
-        break;
-      default: heading(p, f); render_object(p, f);
-      }
-    }
+    if (f->label) render_part(p, f, before), before = f;
     f = f->next;
   }
 }
 
-enum { MAX_LABELS = 48 };
-typedef struct Labels {
-  const char *label[MAX_LABELS];
-  int count;
-} Labels;
+// ---- what rests on what, in one line ----
 
-static void collect_labels(const Fact *f, FactBasis basis, Labels *labels) {
-  for (; f; f = f->next) {
-    collect_labels(f->first, basis, labels);
-    if (f->kind != FACT_NUMBER || f->basis != basis || !f->label) continue;
-    int i = 0;
-    while (i < labels->count && strcmp(labels->label[i], f->label) != 0) i++;
-    if (i == labels->count && i < MAX_LABELS) labels->label[labels->count++] = f->label;
+// A word for all numbers of a unit; NULL: each goes by its label.
+static const char *unit_word(FactUnit unit) {
+  switch (unit) {
+  case UNIT_BYTES:
+  case UNIT_SIZE: return "bytes";
+  case UNIT_US: return "times";
+  case UNIT_BYTES_PER_S:
+  case UNIT_FLOPS_PER_S: return "rates";
+  case UNIT_TIMES: return "ratios";
+  case UNIT_SHARE: return "shares";
+  default: return 0;
   }
+}
+
+// Whether numbers of a word's units rest on something else, too.
+static bool mixed(const Fact *f, FactBasis basis, const char *word) {
+  for (; f; f = f->next) {
+    const char *own = unit_word(f->unit);
+    if (mixed(f->first, basis, word)) return true;
+    if (f->kind == FACT_NUMBER && f->label && f->basis && f->basis != basis && own && !strcmp(own, word))
+      return true;
+  }
+  return false;
+}
+
+static void collect_labels(const Fact *root, const Fact *f, FactBasis basis, bool words, PenLabels *labels) {
+  for (; f; f = f->next) {
+    collect_labels(root, f->first, basis, words, labels);
+    if (f->kind != FACT_NUMBER || f->basis != basis || !f->label) continue;
+    const char *word = words ? unit_word(f->unit) : 0;
+    pen_note_label(labels,
+                   word && !mixed(root->first, basis, word) ? word : f->label + strspn(f->label, " "));
+  }
+}
+
+enum { BASES = BASIS_MEASURED + 1 };
+typedef struct BasisLine {
+  PenLabels labels[BASES];
+  int shown[BASES];
+} BasisLine;
+
+static void basis_collect(BasisLine *line, const Fact *root, bool words) {
+  *line = (BasisLine){0};
+  for (int b = BASIS_EXACT; b < BASES; b++) {
+    collect_labels(root, root->first, (FactBasis)b, words, &line->labels[b]);
+    line->shown[b] = line->labels[b].count;
+  }
+}
+
+// "exact: bytes, launches; modelled: time", each list cut after so many labels.
+static void basis_text(const BasisLine *line, const char *ellipsis, SolBuffer *text) {
+  text->length = 0;
+  for (int b = BASIS_EXACT; b < BASES; b++) {
+    const PenLabels *labels = &line->labels[b];
+    if (!labels->count) continue;
+    sol_buffer_format(text, "%s%s: ", text->length ? "; " : "", fact_basis_name((FactBasis)b));
+    for (int i = 0; i < line->shown[b]; i++) sol_buffer_format(text, "%s%s", i ? ", " : "", labels->label[i]);
+    if (line->shown[b] < labels->count) sol_buffer_format(text, ", %s", ellipsis);
+  }
+}
+
+// One label less, of the basis that shows most; false: each has but one.
+static bool basis_shorten(BasisLine *line) {
+  int longest = 0;
+  for (int b = BASIS_EXACT; b < BASES; b++)
+    if (line->shown[b] > line->shown[longest]) longest = b;
+  if (line->shown[longest] < 2) return false;
+  line->shown[longest]--;
+  return true;
+}
+
+static void dim(Pen *p, const char *text) {
+  if (p->style.colour) sol_buffer_puts(p->out, "\033[2m");
+  pen_wrap(p, text, 0, 0);
+  if (p->style.colour) sol_buffer_puts(p->out, "\033[0m");
 }
 
 static void render_basis(Pen *p, const Fact *root) {
   SolBuffer text = {0};
-  for (int b = BASIS_EXACT; b <= BASIS_MEASURED; b++) {
-    Labels labels = {.count = 0};
-    collect_labels(root->first, (FactBasis)b, &labels);
-    for (int i = 0; i < labels.count; i++) {
-      if (i == 0) sol_buffer_format(&text, "%s%s: ", text.length ? "; " : "", fact_basis_name((FactBasis)b));
-      sol_buffer_format(&text, "%s%s", i ? ", " : "", labels.label[i]);
-    }
+  const char *ellipsis = p->style.ascii ? "..." : "\xe2\x80\xa6";
+  BasisLine line;
+  basis_collect(&line, root, false);
+  basis_text(&line, ellipsis, &text);
+  if (text.length > p->prose) {
+    basis_collect(&line, root, true);
+    do basis_text(&line, ellipsis, &text);
+    while (text.length && sol_text_columns(text.text, text.length) > p->prose && basis_shorten(&line));
   }
-  if (text.text) {
+  if (text.length) {
     sol_buffer_puts(p->out, "\n");
-    if (p->colour) sol_buffer_puts(p->out, "\033[2m");
-    wrap(p, text.text, 0, 0);
-    if (p->colour) sol_buffer_puts(p->out, "\033[0m");
+    dim(p, text.text);
   }
   if (text.failed) p->out->failed = true;
   sol_buffer_free(&text);
 }
 
-bool facts_render_text(const Fact *root, bool colour, SolBuffer *out) {
+static void render_left_out(Pen *p) {
+  SolBuffer text = {0};
+  const PenLabels *labels = &p->left_out;
+  if (!labels->count) return;
+  sol_buffer_puts(&text, "Not shown at this width (--wide shows all): ");
+  for (int i = 0; i < labels->count; i++) sol_buffer_format(&text, "%s%s", i ? ", " : "", labels->label[i]);
+  sol_buffer_puts(p->out, "\n");
+  if (text.text) dim(p, text.text);
+  sol_buffer_free(&text);
+}
+
+bool facts_render_text(const Fact *root, const TextStyle *style, SolBuffer *out) {
   if (!root || root->arena->failed) return false;
-  Pen pen = {out, colour};
+  Pen pen = {.out = out, .style = *style, .prose = PEN_PROSE};
+  if (style->width && style->width < PEN_PROSE) pen.prose = style->width;
   if (root->kind == FACT_LIST) {
     render_list(&pen, root);
   } else {
     render_object(&pen, root);
   }
+  render_left_out(&pen);
   render_basis(&pen, root);
   return !out->failed;
 }

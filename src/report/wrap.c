@@ -2,30 +2,44 @@
 
 #include <string.h>
 
-#include "base/plain.h"
+enum { LEAST = 8 }; // columns of a line, however far in it starts
 
-void report_wrap(SolBuffer *b, const char *whole, size_t indent, size_t width) {
-  SolBuffer plain = {0}; // it may quote names of the program's
-  sol_buffer_plain(&plain, whole, strlen(whole), false);
-  if (plain.failed) b->failed = true;
-  const char *text = plain.text && !plain.failed ? plain.text : "";
-  size_t column = indent;
-  sol_buffer_fill(b, ' ', indent);
-  while (*text) {
-    size_t n = strcspn(text, " ");
-    if (column > indent && column + 1 + n > width) {
-      sol_buffer_puts(b, "\n");
-      sol_buffer_fill(b, ' ', indent);
-      column = indent;
-    } else if (column > indent) {
-      sol_buffer_puts(b, " ");
-      column++;
-    }
-    sol_buffer_put(b, text, n);
-    column += sol_text_columns(text, n);
-    text += n;
-    while (*text == ' ') text++;
+static size_t word_at(const char *text) {
+  return strcspn(text, " \n");
+}
+
+size_t report_line(const char *text, size_t columns) {
+  size_t n = 0;
+  for (;;) {
+    size_t spaces = strspn(text + n, " "), newline = text[n + spaces] == '\n';
+    if (newline && strspn(text + n + spaces, "\n") > 1) break; // a paragraph ends
+    size_t end = n + spaces + newline + word_at(text + n + spaces + newline);
+    if (end == n || sol_text_columns(text, end) > columns) break;
+    n = end;
   }
-  sol_buffer_puts(b, "\n");
-  sol_buffer_free(&plain);
+  if (n) return n;
+  n = sol_text_prefix(text, word_at(text), columns);
+  return n ? n : 1;
+}
+
+static void put_line(SolBuffer *out, const char *text, size_t length) {
+  for (size_t i = 0; i < length; i++) sol_buffer_put(out, text[i] == '\n' ? " " : &text[i], 1);
+}
+
+void report_wrap(SolBuffer *out, const char *text, size_t indent, size_t at, size_t width, const char *end) {
+  size_t room = width - strlen(end);
+  for (size_t column = at; *text; column = indent) {
+    size_t left = room > column + LEAST ? room - column : LEAST, n = report_line(text, left);
+    // A word that is too long for the rest of the first line has the second for itself.
+    bool next = at > indent && column == at && sol_text_columns(text, word_at(text)) > left;
+    if (!next) {
+      put_line(out, text, n);
+      text += n;
+    }
+    bool paragraph = !next && strspn(text + strspn(text, " "), "\n") > 1;
+    if (!next) text += strspn(text, " \n");
+    if (!*text) break;
+    sol_buffer_format(out, paragraph ? "\n\n" : "%s\n", end);
+    sol_buffer_fill(out, ' ', indent);
+  }
 }

@@ -52,6 +52,14 @@ static const char *op_name(const void *ctx, int i) {
   return sol_op_rows[i].info.name;
 }
 
+// The operation that people also know by this name; NULL: there is none.
+static const char *op_synonym(const char *name) {
+#define SYNONYM(op, words)                                                                                   \
+  if (sol_name_in_list(name, words)) return #op;
+#include "roofline/costs.def"
+  return 0;
+}
+
 SolStatus sol_op_find(const char *name, int *op, SolError *err) {
   if (!name || !op) return sol_fail(err, SOL_ERR_ARGUMENT, "name and op must not be NULL");
   for (int i = 0; i < sol_op_row_count; i++) {
@@ -59,7 +67,11 @@ SolStatus sol_op_find(const char *name, int *op, SolError *err) {
     *op = i;
     return SOL_OK;
   }
-  return sol_fail_unknown(err, "operation", name, op_name, 0, sol_op_row_count);
+  const char *synonym = op_synonym(name);
+  if (!synonym) return sol_fail_unknown(err, "operation", name, op_name, 0, sol_op_row_count);
+  SolStatus status = sol_fail(err, SOL_ERR_NOT_FOUND, "unknown operation '%.80s'", name);
+  sol_hint(err, "here it is called %s", synonym);
+  return status;
 }
 
 // The ledger

@@ -33,6 +33,18 @@ void sol_cost_scale(SolLedger *l) {
   map(l, "scale", 1);
 }
 
+void sol_cost_add(SolLedger *l) {
+  sol_pass(l, "add");
+  sol_reads(l, "a", volume(l), l->dtype);
+  sol_reads(l, "b", volume(l), l->dtype);
+  sol_writes(l, "y", volume(l), l->out);
+  sol_flops(l, volume(l));
+}
+
+void sol_cost_relu(SolLedger *l) {
+  map(l, "relu", 1);
+}
+
 void sol_cost_scale_columns(SolLedger *l) {
   map_columns(l, "scale_columns", "scale", 1);
 }

@@ -1,7 +1,8 @@
 // SOL_SHIM_REPORT=FILE: one line of JSON per launch is added to FILE as soon as it has ended, so that a
 // program that dies leaves what it did so far. Lines are written whole: children may write to the same file.
 // SOL_SHIM_AUDIT=FILE does the same with all that `sol audit` wants to know (audit/audit_wire.h). SOL_SHIM_SAMPLE
-// and SOL_SHIM_SECONDS are how it asks for a part of each launch, and for an end.
+// and SOL_SHIM_SECONDS are how it asks for a part of each launch, and for an end; SOL_SHIM_PROGRESS for lines
+// that say how far a launch is.
 #include <stdlib.h>
 
 #include "audit/audit_wire.h"
@@ -138,6 +139,7 @@ typedef struct Audit {
   Output output;
   uint32_t kernels;
   Told *told;
+  double told_progress; // when, by the host's clock
 } Audit;
 
 static Told *told_of(Audit *audit, const ShimKernel *kernel) {
@@ -173,6 +175,18 @@ static void audit_memory(void *ctx, bool wrote, const void *at, size_t bytes) {
   sol_buffer_free(&line);
 }
 
+// A few times a second: whoever waits reads them as they come.
+static void audit_progress(void *ctx, const SolEmuProgress *progress) {
+  Audit *audit = ctx;
+  double now = sol_thread_clock();
+  if (now - audit->told_progress < 0.2) return;
+  audit->told_progress = now;
+  SolBuffer line = {0};
+  audit_write_progress(progress, &line);
+  if (!line.failed) write_line(&audit->output, line.text, line.length);
+  sol_buffer_free(&line);
+}
+
 // ---- who wants what ----
 
 // Both live as long as the process.
@@ -196,6 +210,7 @@ static void open_audit(void) {
   shim_observe(&audit->observer);
   shim.watch.patterns = true;
   const char *sample = getenv("SOL_SHIM_SAMPLE"), *seconds = getenv("SOL_SHIM_SECONDS");
+  if (getenv("SOL_SHIM_PROGRESS")) shim.watch.progress = audit_progress, shim.watch.progress_ctx = audit;
   if (sample) shim.watch.sample = (uint32_t)strtoul(sample, NULL, 10);
   if (seconds && atof(seconds) > 0) shim.streams.deadline = sol_thread_clock() + atof(seconds);
 }

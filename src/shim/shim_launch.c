@@ -171,7 +171,9 @@ cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
                          .observe = shim.watch.patterns || shim.streams.timed,
                          .sample_waves = shim.watch.sample,
                          .max_seconds = seconds_left(),
-                         .print = shim_print};
+                         .print = shim_print,
+                         .progress = shim.watch.progress,
+                         .progress_ctx = shim.watch.progress_ctx};
   SolEmuResult result = {0};
   SolError err = {0};
   SolStatus status = sol_emu_launch(shim.emu, &launch, &result, &err);

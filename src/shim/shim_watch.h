@@ -23,9 +23,11 @@ void shim_report_open(void); // report.c: observes where SOL_SHIM_REPORT or SOL_
 
 typedef struct ShimWatch { // of the one `shim`
   ShimObserver *observers;
-  bool patterns;             // an observer wants them
-  uint32_t sample;           // waves of a launch that run; 0: all
-  struct SolBuffer *printed; // by kernels, not yet shown
+  bool patterns;                                               // an observer wants them
+  uint32_t sample;                                             // waves of a launch that run; 0: all
+  struct SolBuffer *printed;                                   // by kernels, not yet shown
+  void (*progress)(void *ctx, const SolEmuProgress *progress); // NULL: nobody waits for a launch
+  void *progress_ctx;
 } ShimWatch;
 
 #endif

@@ -154,6 +154,17 @@ static bool hopeless(EmuRun *run, EmuIdle *idle, uint32_t *parts) {
   return emu_idle_round(run, idle);
 }
 
+static void tell_progress(EmuRun *run) {
+  const SolEmuLaunch *launch = run->launch;
+  if (!launch->progress) return;
+  uint64_t done = 0;
+  for (uint32_t k = 0; k < run->worker_count; k++) done += emu_worker(&run->workers[k])->units_done;
+  SolEmuProgress progress = {.kernel = launch->kernel->fn->name,
+                             .done = (double)done / (double)run->unit_count,
+                             .instructions = run->instructions};
+  launch->progress(launch->progress_ctx, &progress);
+}
+
 static void rounds(EmuRun *run, SolPool *pool, EmuIdle *idle) {
   uint32_t parts = 0;
   for (;;) {
@@ -170,6 +181,7 @@ static void rounds(EmuRun *run, SolPool *pool, EmuIdle *idle) {
     bool done = true;
     for (uint32_t s = 0; s < run->sm_count; s++) done = done && run->sms[s].done;
     if (done) return;
+    tell_progress(run);
     if (run->progress) {
       parts = 0;
       idle->rounds = 0;
