@@ -12,7 +12,7 @@ static char output[1 << 20];
 static int run(const char *arguments) {
   const char *tool = getenv("SOL");
   char command[2048];
-  snprintf(command, sizeof command, "%s run-ptx %s", tool ? tool : "build/sol", arguments);
+  snprintf(command, sizeof command, "COLUMNS=200 %s run-ptx %s", tool ? tool : "build/sol", arguments);
   FILE *p = popen(command, "r");
   if (!p) return -1;
   output[fread(output, 1, sizeof output - 1, p)] = 0;
