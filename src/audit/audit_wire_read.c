@@ -6,7 +6,7 @@
 #include "base/json_read.h"
 #include "base/text.h"
 
-enum { MOST_PLACES = 1 << 24 };
+enum { MOST_PLACES = 1 << 20 }; // instructions of a kernel; a forged line can ask for room for so many
 
 // What was said of a kernel's instructions, by place.
 struct AuditHeard {
