@@ -53,6 +53,7 @@ typedef enum FactKind {
 typedef enum FactFit {
   FIT_WHOLE = 0, // it is shown whole or left out
   FIT_CUT,       // its texts are cut, which an ellipsis shows
+  FIT_CUT_CODE,  // the same, but not below what a line of code needs to be recognised
   FIT_WRAP       // its texts go on in further lines
 } FactFit;
 typedef struct FactColumn {

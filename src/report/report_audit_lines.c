@@ -76,11 +76,19 @@ static double whole_cost(const AuditKernel *k) {
   return all;
 }
 
-static const FactColumn line_columns[] = {
-    {"cost", 0},  {"line", 0},     {"sectors (ideal)", 0}, {"wavefronts (ideal)", 0},
-    {"DRAM", 0},  {"wasted", 0},   {"source", FIT_CUT},    {"local sectors", 0},
-    {"lanes", 0}, {"requests", 0}, {"L1 hits", 0},         {"L2 hits", 0},
-    {0}};
+static const FactColumn line_columns[] = {{"cost", 0},
+                                          {"line", 0},
+                                          {"sectors (ideal)", 0},
+                                          {"wavefronts (ideal)", 0},
+                                          {"source", FIT_CUT_CODE},
+                                          {"wasted", 0},
+                                          {"local sectors", 0},
+                                          {"DRAM", 0},
+                                          {"lanes", 0},
+                                          {"requests", 0},
+                                          {"L1 hits", 0},
+                                          {"L2 hits", 0},
+                                          {0}};
 static const FactColumn instruction_columns[] = {{"line", 0},
                                                  {"instruction", FIT_CUT},
                                                  {"sectors (ideal)", 0},

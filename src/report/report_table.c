@@ -4,7 +4,7 @@
 
 #include "report/pen.h"
 
-enum { MOST = 24, GAP = 2, LEAST_CUT = 14, LEAST_WRAP = 24 };
+enum { MOST = 24, GAP = 2, LEAST_CUT = 14, LEAST_CODE = 24, LEAST_WRAP = 24 };
 
 typedef struct Column {
   const char *label;
@@ -92,7 +92,9 @@ static void read_columns(Table *t) {
 
 // The narrowest that a column may become. What its header takes it always has.
 static size_t least_width(const Column *c) {
-  size_t least = c->fit == FIT_CUT ? LEAST_CUT : c->fit == FIT_WRAP ? LEAST_WRAP : c->natural;
+  static const size_t least_of[] = {
+      [FIT_CUT] = LEAST_CUT, [FIT_CUT_CODE] = LEAST_CODE, [FIT_WRAP] = LEAST_WRAP};
+  size_t least = c->fit == FIT_WHOLE ? c->natural : least_of[c->fit];
   size_t header = columns_of(c->label);
   if (least < header) least = header;
   return least < c->natural ? least : c->natural;
