@@ -34,7 +34,7 @@ prepare() {
   cp examples/column_scale.cu "$scratch/prog.cu"
   cp examples/scale.cu examples/scale.ptx "$scratch"
   cp tests/data/llama-3-8b.json "$scratch/config.json"
-  cp tests/data/ncu/full_raw.csv "$scratch/report.csv"
+  cp tests/data/ncu/h200-full-raw.csv "$scratch/report.csv"
   have_nvcc || return
   PATH=$(dirname "$(scripts/cuda-env nvcc)"):$PATH
   (cd "$scratch" && nvcc -cudart shared -lineinfo -arch=sm_90 prog.cu -o prog && "$sol" audit prog.cu --json >bill.json 2>/dev/null)
@@ -46,7 +46,7 @@ codes() { if [[ $1 == *--max-* || $1 == *--baseline* ]]; then echo '0 3'; else e
 run() { # WHERE COMMAND: its output goes to out
   local where=$1 command=$2 rc=0
   if [[ $command =~ (prog|nvcc|\.cu) ]] && ! have_nvcc; then skip "$where: no nvcc: $command" && return 1; fi
-  (cd "$scratch" && PATH=$scratch/bin:$PATH timeout 900 bash -c "$command") >"$scratch/out" 2>"$scratch/err" </dev/null || rc=$?
+  (cd "$scratch" && LC_ALL=C.UTF-8 COLUMNS=80 PATH=$scratch/bin:$PATH timeout 900 bash -c "$command") >"$scratch/out" 2>"$scratch/err" </dev/null || rc=$?
   if [[ " $(codes "$command") " == *" $rc "* ]]; then pass && return; fi
   fail "$where: exit code $rc: $command"
   tail -n 5 "$scratch/err"
@@ -103,6 +103,24 @@ console_line() { # WHERE TEXT
   fi
 }
 
+# Files and functions that a page names in `code` are there. Names with capitals, dots or <> are other things.
+names_exist() { # FILE
+  local name
+  # shellcheck disable=SC2016 # backquotes, as Markdown has them
+  while read -r name; do
+    case $name in
+    src/* | tests/* | kernels/* | include/* | scripts/* | bench/* | docs/* | examples/*)
+      [[ $name == *[A-Z*]* ]] && continue # OP, NAME: stands for one
+      if [ -e "$name" ]; then pass; else fail "$1: there is no $name"; fi
+      ;;
+    *_*)
+      [[ $name =~ ^[a-z][a-z0-9_]*$ ]] || continue
+      if grep -rqw "$name" src include kernels tests/*.h; then pass; else fail "$1: nothing is called $name"; fi
+      ;;
+    esac
+  done < <(grep -oE '`[^` ]+`' "$1" | tr -d '`' | sort -u)
+}
+
 prepare
 shown_by=''
 for file in ${DOCS_TEST_FILES:-README.md CONTRIBUTING.md docs/*.md docs/ladders/README.md}; do
@@ -113,5 +131,6 @@ for file in ${DOCS_TEST_FILES:-README.md CONTRIBUTING.md docs/*.md docs/ladders/
   done 3< <(blocks "$file")
   settle
 done
+for file in docs/tour.md CONTRIBUTING.md; do names_exist "$file"; done
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]
