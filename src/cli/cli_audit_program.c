@@ -164,8 +164,10 @@ static void judge_end(Watch *w, const Child *child) {
 static int no_launch(AuditRun *r) {
   SolError err = {0};
   sol_fail(&err, SOL_ERR_ARGUMENT, "no kernel was launched: %s", r->ended);
-  sol_hint(&err, "its messages are above; kernels that a library such as cuBLAS launches as machine code, or "
-                 "through the driver's API, are not seen");
+  sol_hint(
+      &err,
+      "its messages are above, also where its report was lost; kernels that a library such as cuBLAS launches "
+      "as machine code, or through the driver's API, are not seen");
   cli_error(r->cli, &err, 0, 0, 0);
   return EXIT_PROGRAM;
 }
