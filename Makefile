@@ -42,7 +42,7 @@ C_FILES   := $(sort $(wildcard include/sol/*.h src/*/*.[ch] src/*/*/*.[ch] tests
 # Hot instruction handlers are compiled once more for AVX2 and chosen at run time (src/emu/isa/isa.h): a plain x86-64
 # build runs everywhere. Sanitized builds have the plain ones alone, so that the tests run both.
 AVX2_OPS  := approx bits compare cvt float half int memory minmax mul
-HAS_AVX2  := $(if $(findstring -fsanitize,$(CFLAGS)),,$(findstring x86_64,$(shell $(CC) -dumpmachine)))
+HAS_AVX2  := $(if $(findstring -fsanitize,$(CFLAGS)),,$(findstring x86_64,$(shell $(CC) -dumpmachine 2>/dev/null)))
 AVX2_OBJ  := $(if $(HAS_AVX2),$(AVX2_OPS:%=$(B)/obj/src/emu/isa/ops_%_avx2.o))
 
 # The runtime on the emulator takes the toolkit's headers.
