@@ -159,8 +159,8 @@ TEST(predicates_are_no_parameters) {
 
 TEST(stacks_and_tables) {
   static const Case cases[] = {
-      {"alloca", BODY("alloca.u64 %rd0,0xffffffffffffffff,16;"), "stack: alloca goes beyond", 0, 0, 0},
-      {"negative", BODY("mov.u64 %rd1,-64; alloca.u64 %rd0,%rd1,16;"), "stack: alloca goes beyond", 0, 0, 0},
+      {"alloca", BODY("alloca.u64 %rd0,0xffffffffffffffff,16;"), "stack: alloca exceeds", 0, 0, 0},
+      {"negative", BODY("mov.u64 %rd1,-64; alloca.u64 %rd0,%rd1,16;"), "stack: alloca exceeds", 0, 0, 0},
       {"save",
        BODY("stacksave.u64 %rd0; alloca.u64 %rd1,64,16; st.local.u64 [%rd1],%rd1; stackrestore.u64 "
             "%rd0;"),
