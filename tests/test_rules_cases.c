@@ -258,7 +258,7 @@ TEST(padding_is_named_in_elements) {
   if (CHECK(f)) {
     CHECK_HAS(f->message, "32.0 wavefronts where 2.0");
     CHECK_HAS(f->fix, "by 8 bytes, to 264");
-    CHECK_HAS(f->fix, "[33] in place of [32]");
+    CHECK_HAS(f->fix, "[33] instead of [32]");
     CHECK_HAS(f->fix, "r % 16");
   }
   audit_free(&rig.program);
