@@ -191,7 +191,7 @@ TEST(launches_of_a_graph_cost_less) {
   CHECK_NEAR(time_of(&w).total, 5.85e-6 + blocks, 1e-9);
 }
 
-TEST(atomics_that_meet_take_turns) {
+TEST(atomics_to_one_address_are_serialised) {
   AuditWork w = full();
   w.atomic_clocks = 1980e6;
   CHECK_NEAR(time_of(&w).seconds[AUDIT_ATOMICS], 1, 1e-9);
@@ -240,7 +240,7 @@ static AuditInst load_inst(uint64_t requests, uint64_t sectors) {
                      .kind = SOL_EMU_KIND_GLOBAL_LOAD,
                      .unit = SOL_EMU_CLASS_MEMORY,
                      .width = 4,
-                     .brings = true,
+                     .is_load = true,
                      .counts = {.executions = requests,
                                 .lanes = 32 * requests,
                                 .requests = requests,
@@ -412,7 +412,7 @@ TEST(chains_wait_for_fences_and_clusters) {
   AuditInst in = load_inst(1056, 4224);
   AuditWaits waits = {.per_load = 1, .clocks = 689, .far = 689};
   AuditWork w = {.warps_per_block = 8};
-  SolEmuChain c = {.other_waits = 132e3, .meetings = 132e3, .fences = 132e3, .settles = 132e3};
+  SolEmuChain c = {.other_waits = 132e3, .cluster_barriers = 132e3, .fences = 132e3, .store_fences = 132e3};
   audit_demand(&in, &waits, 1, &w);
   double mean = 691 * 132;
   CHECK_NEAR(audit_chain(gpu("h200"), &w, &waits, &c, 1, 1056), 132e3 * (205 + 130 + 312 + 344) / mean, 1e-9);

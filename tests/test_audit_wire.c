@@ -10,7 +10,7 @@ TEST(a_launch_survives_the_wire) {
                   .place = 3,
                   .kind = SOL_EMU_KIND_GLOBAL_LOAD,
                   .unit = SOL_EMU_CLASS_MEMORY,
-                  .brings = true,
+                  .is_load = true,
                   .counts = {.executions = 1000, .lanes = 32000, .sectors = 32000, .dram_write = 1ull << 40}};
   in.pattern =
       (SolEmuPattern){.width = 4, .seen = 9, .stride = -4096, .stride_times = 8, .step = 4, .zeros = 2};
@@ -25,7 +25,7 @@ TEST(a_launch_survives_the_wire) {
                    .block = {256, 1, 1},
                    .blocks = 132,
                    .flight = {.loads = 10, .waits = 2.5},
-                   .chain = {.issues = 7, .far_waits = 1.25, .barriers = 3, .settles = 2},
+                   .chain = {.issues = 7, .far_waits = 1.25, .barriers = 3, .store_fences = 2},
                    .insts = &in,
                    .inst_count = 1,
                    .touches = t,
@@ -35,11 +35,11 @@ TEST(a_launch_survives_the_wire) {
   l.graph = true;
   l.registers_from = AUDIT_FROM_EMULATOR;
   l.end = SOL_EMU_TIME_LIMIT;
-  AuditTold told = {0};
+  AuditSent told = {0};
   AuditReader reader = {0};
   for (int round = 0; round < 2; round++) { // the second time the instruction is known
     SolBuffer line = {0};
-    AuditHeardLine heard;
+    AuditMessage heard;
     SolError err = {0};
     audit_write_launch(&l, 5, &told, &line);
     CHECK(line.length && line.text[line.length - 1] == '\n' && !memchr(line.text, '\n', line.length - 1));
@@ -55,7 +55,7 @@ TEST(a_launch_survives_the_wire) {
         CHECK(memcmp(&got->counts, &in.counts, sizeof in.counts) == 0);
         CHECK(got->pattern.stride == -4096 && got->pattern.step == 4 && got->pattern.zeros == 2);
         CHECK(got->real && got->read_only && got->base == in.base && got->offset == -16);
-        CHECK(got->waits && got->follows && got->brings && !got->barrier && got->flops == 0.5 &&
+        CHECK(got->waits && got->follows && got->is_load && !got->barrier && got->flops == 0.5 &&
               got->line == 7);
       }
       CHECK(h->touch_count == 1 && h->touches[0].address == 0x7f0000001000 && h->touches[0].written == 5e5);
@@ -68,14 +68,14 @@ TEST(a_launch_survives_the_wire) {
       CHECK(audit_read_line(&reader, line.text, cut, &heard, NULL) != SOL_OK);
     sol_buffer_free(&line);
   }
-  audit_told_free(&told);
+  audit_sent_free(&told);
   audit_reader_free(&reader);
 }
 
 TEST(progress_survives_the_wire) {
   SolEmuProgress progress = {.kernel = "_Z5scalePfi", .done = 0.25, .instructions = 123456789012};
   AuditReader reader = {0};
-  AuditHeardLine heard;
+  AuditMessage heard;
   SolBuffer line = {0};
   audit_write_progress(&progress, &line);
   CHECK(line.text[line.length - 1] == '\n');
@@ -109,11 +109,11 @@ TEST(lines_that_are_none_are_refused) {
       "\"new\":[[0,1,1,0,0,\"f\",\"t\"]],\"insts\":[[0,1,[],[-1]]],\"touches\":[],\"faults\":[]}"};
   AuditReader reader = {0};
   for (size_t i = 0; i < SOL_COUNT(lines); i++) {
-    AuditHeardLine heard;
+    AuditMessage heard;
     CHECK_MSG(audit_read_line(&reader, lines[i], strlen(lines[i]), &heard, NULL) == SOL_ERR_SYNTAX, "%s",
               lines[i]);
   }
-  AuditHeardLine heard;
+  AuditMessage heard;
   const char *good = "{\"outside\":1,\"address\":4096,\"bytes\":16}";
   CHECK_INT(audit_read_line(&reader, good, strlen(good), &heard, NULL), SOL_OK);
   CHECK(heard.kind == AUDIT_LINE_OUTSIDE && heard.what == AUDIT_OUTSIDE_READ && heard.address == 4096);

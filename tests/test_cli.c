@@ -260,9 +260,9 @@ TEST(help_man_and_completion_know_every_option) {
 static const char *read_example(const char *at, char *out, size_t cap) {
   size_t n = 0;
   for (; *at && *at != '#' && *at != '\n' && n + 1 < cap; at++) {
-    bool goes_on = strncmp(at, "\\\n", 2) == 0;
-    out[n++] = goes_on ? ' ' : *at;
-    at += goes_on;
+    bool continues = strncmp(at, "\\\n", 2) == 0;
+    out[n++] = continues ? ' ' : *at;
+    at += continues;
   }
   out[n] = 0;
   return at;

@@ -458,7 +458,7 @@ static const char leave_text[] = HEADER
     "  ld.param.u64 %rd1, [y]; mov.u32 %r3, %tid.x; mul.wide.u32 %rd2, %r3, 4; add.s64 %rd3, %rd1, %rd2;\n"
     "  st.global.u32 [%rd3], %r2; ret;\n}\n";
 
-TEST(lanes_meet_again_after_a_loop) {
+TEST(lanes_reconverge_after_a_loop) {
   Machine m;
   if (!start(&m, leave_text, (SolEmuMachine){0})) return;
   uint64_t y = buffer(&m, 128, "y");

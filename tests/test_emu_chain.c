@@ -70,7 +70,7 @@ TEST(blocks_of_a_cluster_wait_for_each_other) {
   double to_arrive = HEAD + 3 + 1 + 300 + 1;
   check("issues", c.issues, 8 * (2 * to_arrive + 1 + RET + RET));
   check("barriers", c.barriers, 0);
-  check("meetings", c.meetings, 16);
+  check("cluster_barriers", c.cluster_barriers, 16);
 }
 
 // A fence waits; for stores on their way, too, which no barrier does. Those of shared memory, and of the
@@ -78,7 +78,7 @@ TEST(blocks_of_a_cluster_wait_for_each_other) {
 TEST(fences_wait) {
   static const struct {
     const char *body;
-    double fences, settles, meetings;
+    double fences, store_fences, cluster_barriers;
   } cases[] = {
       {"membar.gl;", 1, 0, 0},
       {"fence.acq_rel.gpu; fence.sc.sys;", 2, 0, 0},
@@ -92,10 +92,10 @@ TEST(fences_wait) {
   };
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     SolEmuChain c = chain_of(&(Job){.blocks = 4, .threads = 32, .cluster = 2, .body = cases[k].body});
-    CHECK_MSG(fabs(c.fences - 4 * cases[k].fences) + fabs(c.settles - 4 * cases[k].settles) +
-                      fabs(c.meetings - 4 * cases[k].meetings) <
+    CHECK_MSG(fabs(c.fences - 4 * cases[k].fences) + fabs(c.store_fences - 4 * cases[k].store_fences) +
+                      fabs(c.cluster_barriers - 4 * cases[k].cluster_barriers) <
                   1e-9,
-              "%s: %g, %g and %g", cases[k].body, c.fences / 4, c.settles / 4, c.meetings / 4);
+              "%s: %g, %g and %g", cases[k].body, c.fences / 4, c.store_fences / 4, c.cluster_barriers / 4);
   }
 }
 

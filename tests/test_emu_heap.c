@@ -52,7 +52,7 @@ TEST(outside_of_a_piece) {
       {MALLOC("%rd1", "64") "atom.global.add.u32 %r1, [%rd1+64], 1;\n", SOL_EMU_OUT_OF_BOUNDS,
        "past the end of memory from malloc"},
       {MALLOC("%rd1", "64") "add.u64 %rd1, %rd1, 4000000;\nst.global.u8 [%rd1], %h1;\n",
-       SOL_EMU_OUT_OF_BOUNDS, "into the device heap, where malloc gave nothing"},
+       SOL_EMU_OUT_OF_BOUNDS, "into the device heap, where nothing is allocated"},
       {MALLOC("%rd1", "64") "add.u64 %rd1, %rd1, 8388608;\nst.global.u8 [%rd1], %h1;\n",
        SOL_EMU_OUT_OF_BOUNDS, "past the end of device heap"},
       {MALLOC("%rd1", "256") "mov.u32 %r1, tile;\ncp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], "
@@ -78,11 +78,11 @@ TEST(after_free) {
       {MALLOC("%rd1", "64") "add.u64 %rd2, %rd1, 16;\n" FREE("%rd2"), SOL_EMU_BAD_USE,
        "16 bytes into memory from malloc of 64 bytes at 0x"},
       {MALLOC("%rd1", "64") "add.u64 %rd2, %rd1, 1;\n" FREE("%rd2"), SOL_EMU_BAD_USE, "and not its start"},
-      {FREE("%base"), SOL_EMU_BAD_USE, "which malloc did not give"},
-      {MALLOC("%rd1", "64") FREE("%base"), SOL_EMU_BAD_USE, "which malloc did not give"},
+      {FREE("%base"), SOL_EMU_BAD_USE, "which malloc did not return"},
+      {MALLOC("%rd1", "64") FREE("%base"), SOL_EMU_BAD_USE, "which malloc did not return"},
       {MALLOC("%rd1", "64") "sub.u64 %rd2, %rd1, 16;\n" FREE("%rd2"), SOL_EMU_BAD_USE,
-       "which malloc did not give"},
-      {"mov.u64 %rd2, -16;\n" FREE("%rd2"), SOL_EMU_BAD_USE, "which malloc did not give"},
+       "which malloc did not return"},
+      {"mov.u64 %rd2, -16;\n" FREE("%rd2"), SOL_EMU_BAD_USE, "which malloc did not return"},
   };
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) check_finding(&cases[k]);
 }

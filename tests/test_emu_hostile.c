@@ -159,8 +159,8 @@ TEST(predicates_are_no_parameters) {
 
 TEST(stacks_and_tables) {
   static const Case cases[] = {
-      {"alloca", BODY("alloca.u64 %rd0,0xffffffffffffffff,16;"), "stack: alloca goes beyond", 0, 0, 0},
-      {"negative", BODY("mov.u64 %rd1,-64; alloca.u64 %rd0,%rd1,16;"), "stack: alloca goes beyond", 0, 0, 0},
+      {"alloca", BODY("alloca.u64 %rd0,0xffffffffffffffff,16;"), "stack: alloca exceeds", 0, 0, 0},
+      {"negative", BODY("mov.u64 %rd1,-64; alloca.u64 %rd0,%rd1,16;"), "stack: alloca exceeds", 0, 0, 0},
       {"save",
        BODY("stacksave.u64 %rd0; alloca.u64 %rd1,64,16; st.local.u64 [%rd1],%rd1; stackrestore.u64 "
             "%rd0;"),
@@ -195,11 +195,11 @@ TEST(mbarriers) {
       {"misaligned", BODY("mbarrier.init.shared.b64 [%r0+4],1;"), "misaligned", 0, 0, 0},
       {"outside", BODY("mbarrier.init.shared.b64 [%r0+65536],1;"), "out of bounds", 0, 0, 0},
       {"global", BODY("mbarrier.init.b64 [%rd15],1;"), "not 8 bytes of shared memory", 0, 0, 0},
-      {"not made", BODY("mbarrier.arrive.shared.b64 %rd1,[%r0];"), "was not initialised", 0, 0, 0},
-      {"not made, wait", BODY("mbarrier.test_wait.parity.shared.b64 %p0,[%r0],0;"), "was not initialised", 0,
+      {"not made", BODY("mbarrier.arrive.shared.b64 %rd1,[%r0];"), "is not initialised", 0, 0, 0},
+      {"not made, wait", BODY("mbarrier.test_wait.parity.shared.b64 %p0,[%r0],0;"), "is not initialised", 0,
        0, 0},
       {"invalidated", BODY(INIT "mbarrier.inval.shared.b64 [%r0]; mbarrier.arrive.shared.b64 %rd1,[%r0];"),
-       "was not initialised", 0, 0, 0},
+       "is not initialised", 0, 0, 0},
       {"again",
        BODY(INIT "mbarrier.inval.shared.b64 [%r0];" INIT "mbarrier.arrive.shared.b64 %rd1,[%r0],2; "
                  "mbarrier.test_wait.parity.shared.b64 %p0,[%r0],0; @!%p0 trap;"),

@@ -282,7 +282,7 @@ static uint64_t dram_read(Machine *m) {
   return machine_sum(m).dram_read_bytes;
 }
 
-TEST(a_read_miss_brings_its_half_of_the_line) {
+TEST(a_read_miss_fetches_its_half_of_the_line) {
   Machine *m = small(0);
   touch(m, 0, 0, 1, SOL_MEM_LOAD, 0);
   CHECK_INT(dram_read(m), 64);

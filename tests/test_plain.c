@@ -108,7 +108,7 @@ TEST(names_from_the_wire_are_clean) {
                              "\"insts\": [[0, 0, [32, 1], []]], "
                              "\"touches\": [], \"faults\": [\"went\\u001b[31mwrong\"]}";
   AuditReader reader = {0};
-  AuditHeardLine heard;
+  AuditMessage heard;
   AuditProgram program = {0};
   SolArena arena = {0};
   const SolDevice *device;

@@ -31,12 +31,12 @@ static void write_all(SolBuffer *out) {
 }
 
 // Reads the lines of a text; how many were taken.
-static int read_all(const char *text, size_t length, ProfileHeard *heard, int cap, ProfileReader *r) {
+static int read_all(const char *text, size_t length, ProfileMessage *heard, int cap, ProfileReader *r) {
   int count = 0;
   for (size_t at = 0; at < length;) {
     const char *end = memchr(text + at, '\n', length - at);
     size_t n = end ? (size_t)(end - (text + at)) : length - at;
-    ProfileHeard line;
+    ProfileMessage line;
     SolError err = {0};
     SolStatus status = profile_read_line(r, text + at, n, &line, &err);
     if (!status && count < cap) heard[count] = line;
@@ -50,7 +50,7 @@ static int read_all(const char *text, size_t length, ProfileHeard *heard, int ca
 TEST(what_is_written_reads_back) {
   SolBuffer out = {0};
   ProfileReader r = {0};
-  static ProfileHeard h[16];
+  static ProfileMessage h[16];
   write_all(&out);
   if (!CHECK_INT(read_all(out.text, out.length, h, 16, &r), 8)) return;
   CHECK(h[0].kind == PROFILE_LINE_START && h[0].pid == 77 && h[0].counters && h[0].version == 130000);
@@ -75,7 +75,7 @@ TEST(what_is_written_reads_back) {
 
 TEST(a_file_cut_anywhere_gives_its_whole_lines) {
   SolBuffer out = {0};
-  static ProfileHeard h[16];
+  static ProfileMessage h[16];
   write_all(&out);
   int lines = 0;
   for (size_t n = 0; n <= out.length; n++) {
@@ -118,7 +118,7 @@ TEST(what_is_not_ours_is_refused) {
       "{\"trouble\":\"of another kind\"}",
       start};
   ProfileReader r = {0};
-  ProfileHeard heard;
+  ProfileMessage heard;
   SolError err;
   CHECK(profile_read_line(&r, kernel, strlen(kernel), &heard, &err) == SOL_ERR_SYNTAX); // no start before it
   CHECK(profile_read_line(&r, "{\"sol_profile\":2}", 17, &heard, &err) == SOL_ERR_UNSUPPORTED);

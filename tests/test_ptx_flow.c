@@ -4,7 +4,7 @@
 #include "ptx_check.h"
 
 // The reconvergence points of a kernel's branches, in order, end included, as text: "3 7 end".
-static void check_meets(const char *body, const char *want) {
+static void check_reconverges(const char *body, const char *want) {
   char text[4096], got[256] = "";
   snprintf(text, sizeof text, ".extern .func stop() .noreturn; .visible .entry k() {\n%s%s\n}", KERNEL_REGS,
            body);
@@ -23,28 +23,28 @@ static void check_meets(const char *body, const char *want) {
 
 #define NOP "mov.u32 %r1, 0; "
 
-TEST(where_lanes_meet_again) {
-  check_meets("@%p1 bra E; " NOP "E: ret;", "2");                         // if
-  check_meets("@%p1 bra T; " NOP "bra J; T: " NOP "J: ret;", "4");        // if and else
-  check_meets("L: " NOP "@%p1 bra L; ret;", "2");                         // loop
-  check_meets("L: @%p1 bra X; " NOP "@%p2 bra X; bra L; X: ret;", "4 4"); // loop with a break
-  check_meets("@%p1 bra A; ret; A: ret;", "end");                         // two ways out
-  check_meets("@%p1 bra A; @%p2 bra B; " NOP "B: " NOP "A: ret;", "4 3"); // nested
-  check_meets("T: .branchtargets A, B, C; brx.idx %r1, T; A: " NOP "bra C; B: " NOP "C: ret;", "4");
-  check_meets("T: .branchtargets A, B; @%p1 brx.idx %r1, T; " NOP "A: " NOP "B: ret;", "3");
-  check_meets("@%p1 bra E; E: ret;", "1");     // to the next one
-  check_meets("@%p1 bra E; " NOP "E:", "end"); // a label at the end
-  check_meets("bra.uni E; E: @%p1 bra.uni E; ret;", "2");
+TEST(where_lanes_reconverge) {
+  check_reconverges("@%p1 bra E; " NOP "E: ret;", "2");                         // if
+  check_reconverges("@%p1 bra T; " NOP "bra J; T: " NOP "J: ret;", "4");        // if and else
+  check_reconverges("L: " NOP "@%p1 bra L; ret;", "2");                         // loop
+  check_reconverges("L: @%p1 bra X; " NOP "@%p2 bra X; bra L; X: ret;", "4 4"); // loop with a break
+  check_reconverges("@%p1 bra A; ret; A: ret;", "end");                         // two ways out
+  check_reconverges("@%p1 bra A; @%p2 bra B; " NOP "B: " NOP "A: ret;", "4 3"); // nested
+  check_reconverges("T: .branchtargets A, B, C; brx.idx %r1, T; A: " NOP "bra C; B: " NOP "C: ret;", "4");
+  check_reconverges("T: .branchtargets A, B; @%p1 brx.idx %r1, T; " NOP "A: " NOP "B: ret;", "3");
+  check_reconverges("@%p1 bra E; E: ret;", "1");     // to the next one
+  check_reconverges("@%p1 bra E; " NOP "E:", "end"); // a label at the end
+  check_reconverges("bra.uni E; E: @%p1 bra.uni E; ret;", "2");
 }
 
 // Threads that end need not be waited for.
 TEST(ended_threads_are_not_waited_for) {
-  check_meets("@%p1 bra A; @%p2 bra T; " NOP "bra J; T: trap; A: " NOP "J: ret;", "6 2");
-  check_meets("@%p1 bra A; @%p2 exit; " NOP "bra J; A: " NOP "J: ret;", "5");
-  check_meets("@%p1 bra A; @%p2 ret; " NOP "bra J; A: " NOP "J: ret;", "5");
-  check_meets("@%p1 bra A; call stop; A: ret;", "2");
-  check_meets("@%p1 bra A; exit; A: trap;", "end");  // there is no other way
-  check_meets("@%p1 bra A; L: bra L; A: ret;", "2"); // an endless loop
+  check_reconverges("@%p1 bra A; @%p2 bra T; " NOP "bra J; T: trap; A: " NOP "J: ret;", "6 2");
+  check_reconverges("@%p1 bra A; @%p2 exit; " NOP "bra J; A: " NOP "J: ret;", "5");
+  check_reconverges("@%p1 bra A; @%p2 ret; " NOP "bra J; A: " NOP "J: ret;", "5");
+  check_reconverges("@%p1 bra A; call stop; A: ret;", "2");
+  check_reconverges("@%p1 bra A; exit; A: trap;", "end");  // there is no other way
+  check_reconverges("@%p1 bra A; L: bra L; A: ret;", "2"); // an endless loop
 }
 
 // In a function a guarded return leads back to the caller, which is a way out like any other.
@@ -57,8 +57,8 @@ TEST(guarded_returns_of_functions) {
   sol_ptx_free(m);
 }
 
-TEST(persistent_kernels_meet_inside_their_loop) {
-  check_meets("L: @%p1 bra A; " NOP "bra J; A: " NOP "J: " NOP "bra L;", "4");
+TEST(persistent_kernels_reconverge_inside_their_loop) {
+  check_reconverges("L: @%p1 bra A; " NOP "bra J; A: " NOP "J: " NOP "bra L;", "4");
 }
 
 TEST(blocks_of_a_loop) {

@@ -212,8 +212,8 @@ static void put_docs(FILE *out) {
       "program's time; findings come in order of the time they save. Gains do not\nadd up: several findings "
       "may be "
       "ways to cure the same.\n\n"
-      "Each rule has two programs in `examples/rules`: `ID_bad.cu` triggers it, `ID_good.cu`, its twin, does "
-      "not.\n`build/tests/test_rules` runs all pairs, holds each gain against what the twin gains, and "
+      "Each rule has two programs in `examples/rules`: `ID_bad.cu` triggers it, `ID_good.cu`, the fixed version, does "
+      "not.\n`build/tests/test_rules` runs all pairs, compares each gain with that of the fixed version, and "
       "printed "
       "this page (`--docs`) from\n`src/audit/rules.def`.\n",
       100 * (RULE_MIN_GAIN - 1), 100 * RULE_MIN_SHARE);

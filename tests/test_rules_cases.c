@@ -21,7 +21,7 @@ static AuditInst *add_access(Rig *rig, SolEmuKind kind, uint64_t sectors, int64_
                     .kind = kind,
                     .unit = SOL_EMU_CLASS_MEMORY,
                     .width = 4,
-                    .brings = kind == SOL_EMU_KIND_GLOBAL_LOAD,
+                    .is_load = kind == SOL_EMU_KIND_GLOBAL_LOAD,
                     .place = rig->launch.inst_count++};
   uint64_t n = WARPS, bytes = n * 128;
   in->counts = (SolEmuCounts){.executions = n,
@@ -256,15 +256,15 @@ TEST(padding_is_named_in_elements) {
   add_shared(&rig, SOL_EMU_KIND_SHARED_LOAD, "ld.shared.v2.f32 {%f1, %f2}, [%r1];", 32, 256, 8);
   const AuditFinding *f = find(rig_finish(&rig), "bank_conflict");
   if (CHECK(f)) {
-    CHECK_HAS(f->message, "32.0 passes where 2.0");
+    CHECK_HAS(f->message, "32.0 wavefronts where 2.0");
     CHECK_HAS(f->fix, "by 8 bytes, to 264");
-    CHECK_HAS(f->fix, "[33] in place of [32]");
+    CHECK_HAS(f->fix, "[33] instead of [32]");
     CHECK_HAS(f->fix, "r % 16");
   }
   audit_free(&rig.program);
 }
 
-TEST(rows_that_meet_in_banks_are_not_a_stride) {
+TEST(rows_that_conflict_in_banks_are_not_a_stride) {
   // 16 lanes of one row and 16 of the next, 4 bytes apart: padding each row by an element would not do.
   Rig rig;
   rig_start(&rig);

@@ -469,7 +469,8 @@ TEST(missing_entry_point) {
   close(pipes[1]);
   CHECK(read(pipes[0], said, sizeof said - 1) > 0);
   close(pipes[0]);
-  CHECK_STR(said, "sol: this program calls cudaImportExternalMemory, which the emulator does not have yet\n");
+  CHECK_STR(said,
+            "sol: this program calls cudaImportExternalMemory, which the emulator does not support yet\n");
   rt.cudaGetLastError();
 }
 

@@ -295,7 +295,7 @@ static void close_all(void) {
   for (int i = FIRST; i < BEYOND; i++) close(i);
 }
 
-TEST(the_report_goes_to_its_own_file_alone) {
+TEST(the_report_is_written_to_its_own_file_alone) {
   char victim[300], away[300];
   snprintf(victim, sizeof victim, "%s.victim", report);
   snprintf(away, sizeof away, "%s.away", report);

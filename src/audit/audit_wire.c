@@ -9,9 +9,9 @@
 #include "base/heap.h"
 #include "base/json_write.h"
 
-void audit_told_free(AuditTold *told) {
-  sol_heap_free(told->places);
-  *told = (AuditTold){0};
+void audit_sent_free(AuditSent *sent) {
+  sol_heap_free(sent->places);
+  *sent = (AuditSent){0};
 }
 
 static void put_numbers(SolBuffer *out, const double *values, size_t count) {
@@ -28,24 +28,24 @@ static void put_dims(SolBuffer *out, const char *key, const uint32_t d[3]) {
   sol_buffer_format(out, ",\"%s\":[%u,%u,%u]", key, d[0], d[1], d[2]);
 }
 
-static bool make_room(AuditTold *told, uint32_t places) {
-  if (places <= told->count) return true;
-  uint8_t *room = sol_heap_realloc(told->places, places);
+static bool make_room(AuditSent *sent, uint32_t places) {
+  if (places <= sent->count) return true;
+  uint8_t *room = sol_heap_realloc(sent->places, places);
   if (!room) return false;
-  memset(room + told->count, 0, places - told->count);
-  told->places = room;
-  told->count = places;
+  memset(room + sent->count, 0, places - sent->count);
+  sent->places = room;
+  sent->count = places;
   return true;
 }
 
-static void put_new(const AuditLaunch *l, AuditTold *told, SolBuffer *out) {
+static void put_new(const AuditLaunch *l, AuditSent *sent, SolBuffer *out) {
   sol_buffer_puts(out, ",\"new\":[");
   const char *comma = "";
   for (uint32_t i = 0; i < l->inst_count; i++) {
     const AuditInst *in = &l->insts[i];
-    if (told->places[in->place]) continue;
-    told->places[in->place] = 1;
-    int flags = in->async | in->brings << 1 | in->barrier << 2 | in->branch << 3 | in->waits << 4 |
+    if (sent->places[in->place]) continue;
+    sent->places[in->place] = 1;
+    int flags = in->async | in->is_load << 1 | in->barrier << 2 | in->branch << 3 | in->waits << 4 |
                 in->follows << 5 | in->real << 6 | in->read_only << 7;
     sol_buffer_format(out, "%s[%u,%u,%d,%d,", comma, in->place, in->line, (int)in->unit, flags);
     sol_json_add_number(out, in->flops);
@@ -86,8 +86,8 @@ static void put_touch(const AuditTouch *t, SolBuffer *out) {
   sol_buffer_puts(out, "]");
 }
 
-void audit_write_launch(const AuditLaunch *l, uint32_t id, AuditTold *told, SolBuffer *out) {
-  if (!make_room(told, l->inst_count ? l->insts[l->inst_count - 1].place + 1 : 0)) {
+void audit_write_launch(const AuditLaunch *l, uint32_t id, AuditSent *sent, SolBuffer *out) {
+  if (!make_room(sent, l->inst_count ? l->insts[l->inst_count - 1].place + 1 : 0)) {
     out->failed = true;
     return;
   }
@@ -115,7 +115,7 @@ void audit_write_launch(const AuditLaunch *l, uint32_t id, AuditTold *told, SolB
 #undef CHAIN_VALUE
   sol_buffer_puts(out, ",\"numbers\":");
   put_numbers(out, numbers, SOL_COUNT(numbers));
-  put_new(l, told, out);
+  put_new(l, sent, out);
   sol_buffer_puts(out, ",\"insts\":[");
   for (uint32_t i = 0; i < l->inst_count; i++) {
     if (i) sol_buffer_puts(out, ",");

@@ -1,42 +1,43 @@
-// Launches between processes, a line of JSON each: the program under audit writes them as they end, the
-// auditor reads them, so that a program that dies leaves what it did so far. What is said once of a kernel is
-// not repeated: a line says of an instruction what it is when it is first seen to run.
+// Sends launches from the audited program to the auditor, one line of JSON per launch, written when the launch
+// ends: the launches of a program that crashes later are not lost. An instruction is described only in the
+// first launch that executes it.
 #ifndef SOL_AUDIT_WIRE_H
 #define SOL_AUDIT_WIRE_H
 
 #include "audit/audit.h"
 #include "base/buffer.h"
 
-// What was told of a kernel so far; starts as {0}, the writer's. Freed with audit_told_free.
-typedef struct AuditTold {
-  uint8_t *places; // by place: whether it was
+// The writer's record of which instructions of a kernel it has described. Starts as {0}; freed with
+// audit_sent_free.
+typedef struct AuditSent {
+  uint8_t *places; // by AuditInst.place: described
   uint32_t count;
-} AuditTold;
-void audit_told_free(AuditTold *told);
+} AuditSent;
+void audit_sent_free(AuditSent *sent);
 
-// Appends one line, '\n' included. `id` tells the kernels of the program apart.
-void audit_write_launch(const AuditLaunch *launch, uint32_t id, AuditTold *told, SolBuffer *out);
+// Appends one line, '\n' included. `id` identifies the kernel in the program.
+void audit_write_launch(const AuditLaunch *launch, uint32_t id, AuditSent *sent, SolBuffer *out);
 void audit_write_outside(AuditOutside what, uint64_t address, uint64_t bytes, SolBuffer *out);
-// How far the launch at hand is, for whoever waits.
+// The progress of the running launch.
 void audit_write_progress(const SolEmuProgress *progress, SolBuffer *out);
 
 // Reading: starts as {0}.
 typedef struct AuditReader {
-  SolArena arena;   // what was said once
-  SolArena scratch; // of the last line
-  struct AuditHeard *kernels;
+  SolArena arena;   // descriptions of instructions
+  SolArena scratch; // data of the last line
+  struct AuditReadKernel *kernels;
   uint32_t count, cap;
 } AuditReader;
 typedef enum AuditLineKind { AUDIT_LINE_LAUNCH, AUDIT_LINE_OUTSIDE, AUDIT_LINE_PROGRESS } AuditLineKind;
-typedef struct AuditHeardLine {
+typedef struct AuditMessage {
   AuditLineKind kind;
   AuditLaunch launch; // valid until the next line
   AuditOutside what;
   uint64_t address, bytes;
   SolEmuProgress progress; // its kernel's name is valid until the next line
-} AuditHeardLine;
-// SOL_ERR_SYNTAX: not a line of ours, or cut.
-SolStatus audit_read_line(AuditReader *reader, const char *line, size_t length, AuditHeardLine *out,
+} AuditMessage;
+// SOL_ERR_SYNTAX: the line was not written by audit_write_..., or is incomplete.
+SolStatus audit_read_line(AuditReader *reader, const char *line, size_t length, AuditMessage *out,
                           SolError *err);
 void audit_reader_free(AuditReader *reader);
 

@@ -1,4 +1,4 @@
-// Reading what audit_wire.c writes. Lines may come from a program that went astray: nothing in them is trusted.
+// Reads what audit_wire.c writes. The program that wrote the lines may be faulty: nothing in them is trusted.
 #include "audit/audit_wire.h"
 #include "audit/inside.h"
 #include "base/error.h"
@@ -8,8 +8,8 @@
 
 enum { MOST_PLACES = 1 << 20 }; // instructions of a kernel; a forged line can ask for room for so many
 
-// What was said of a kernel's instructions, by place.
-struct AuditHeard {
+// The instructions of a kernel described so far, by AuditInst.place.
+struct AuditReadKernel {
   uint32_t id;
   const char *name;
   AuditInst *insts;
@@ -68,7 +68,7 @@ static bool get_dims(SolJson object, const char *key, double least, double most,
   return true;
 }
 
-static struct AuditHeard *kernel_of(AuditReader *r, uint32_t id, SolJson name) {
+static struct AuditReadKernel *kernel_of(AuditReader *r, uint32_t id, SolJson name) {
   char text[1024];
   if (!sol_json_string(name, text, sizeof text)) return NULL;
   for (uint32_t i = 0; i < r->count; i++) // a child of the program counts its kernels on its own
@@ -77,11 +77,11 @@ static struct AuditHeard *kernel_of(AuditReader *r, uint32_t id, SolJson name) {
   const char *kept = keep_text(&r->arena, name);
   if (!kept || !audit_grow(&room, r->count, &r->cap, sizeof *r->kernels)) return NULL;
   r->kernels = room;
-  r->kernels[r->count] = (struct AuditHeard){.id = id, .name = kept};
+  r->kernels[r->count] = (struct AuditReadKernel){.id = id, .name = kept};
   return &r->kernels[r->count++];
 }
 
-static bool hear_new(AuditReader *r, struct AuditHeard *k, SolJson row) {
+static bool read_new(AuditReader *r, struct AuditReadKernel *k, SolJson row) {
   enum { NUMBERS = 7, PARTS = 9 };
   SolJson part[PARTS];
   SolJsonIter it = {.container = row};
@@ -104,7 +104,7 @@ static bool hear_new(AuditReader *r, struct AuditHeard *k, SolJson row) {
                                 .line = (uint32_t)(count_of(n[1]) & UINT32_MAX),
                                 .unit = (SolEmuClass)(count_of(n[2]) & 0xff),
                                 .async = flags & 1,
-                                .brings = flags >> 1 & 1,
+                                .is_load = flags >> 1 & 1,
                                 .barrier = flags >> 2 & 1,
                                 .branch = flags >> 3 & 1,
                                 .waits = flags >> 4 & 1,
@@ -119,7 +119,7 @@ static bool hear_new(AuditReader *r, struct AuditHeard *k, SolJson row) {
   return k->insts[place].file && k->insts[place].text;
 }
 
-static bool hear_inst(const struct AuditHeard *k, SolJson row, AuditInst *out) {
+static bool read_inst(const struct AuditReadKernel *k, SolJson row, AuditInst *out) {
   enum { COUNTS = sizeof(SolEmuCounts) / 8, PATTERN = 24 };
   SolJson part[4];
   SolJsonIter it = {.container = row};
@@ -149,7 +149,7 @@ static bool hear_inst(const struct AuditHeard *k, SolJson row, AuditInst *out) {
   return true;
 }
 
-static bool hear_touch(AuditReader *r, SolJson row, AuditTouch *out) {
+static bool read_touch(AuditReader *r, SolJson row, AuditTouch *out) {
   SolJson part[2];
   SolJsonIter it = {.container = row};
   double n[9];
@@ -177,21 +177,21 @@ static uint32_t length_of(SolJson array) {
   return n;
 }
 
-static bool hear_lists(AuditReader *r, struct AuditHeard *k, SolJson line, AuditLaunch *l) {
+static bool read_lists(AuditReader *r, struct AuditReadKernel *k, SolJson line, AuditLaunch *l) {
   SolJson list, row;
   if (!sol_json_get(line, "new", &list)) return false;
   for (SolJsonIter it = {.container = list}; sol_json_next(&it, NULL, &row);)
-    if (!hear_new(r, k, row)) return false;
+    if (!read_new(r, k, row)) return false;
   if (!sol_json_get(line, "insts", &list)) return false;
   AuditInst *insts = sol_arena_alloc(&r->scratch, (length_of(list) + 1) * sizeof *insts);
   for (SolJsonIter it = {.container = list}; insts && sol_json_next(&it, NULL, &row); l->inst_count++) {
-    if (!hear_inst(k, row, &insts[l->inst_count])) return false;
+    if (!read_inst(k, row, &insts[l->inst_count])) return false;
     if (l->inst_count && insts[l->inst_count].place <= insts[l->inst_count - 1].place) return false;
   }
   if (!sol_json_get(line, "touches", &list)) return false;
   AuditTouch *touches = sol_arena_alloc(&r->scratch, (length_of(list) + 1) * sizeof *touches);
   for (SolJsonIter it = {.container = list}; touches && sol_json_next(&it, NULL, &row); l->touch_count++)
-    if (!hear_touch(r, row, &touches[l->touch_count])) return false;
+    if (!read_touch(r, row, &touches[l->touch_count])) return false;
   if (!sol_json_get(line, "faults", &list)) return false;
   const char **faults = sol_arena_alloc(&r->scratch, (length_of(list) + 1) * sizeof *faults);
   for (SolJsonIter it = {.container = list}; faults && sol_json_next(&it, NULL, &row); l->fault_count++)
@@ -202,7 +202,7 @@ static bool hear_lists(AuditReader *r, struct AuditHeard *k, SolJson line, Audit
   return insts && touches && faults;
 }
 
-static bool hear_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l) {
+static bool read_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l) {
   SolJson name;
   double n[13 + sizeof(SolEmuChain) / sizeof(double)], unit;
   SolJson value;
@@ -212,7 +212,7 @@ static bool hear_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l)
     return false;
   if (!get_dims(line, "cluster", 0, 1024, l->cluster) || !get_numbers(line, "numbers", n, SOL_COUNT(n)))
     return false;
-  struct AuditHeard *k = kernel_of(r, (uint32_t)id, name);
+  struct AuditReadKernel *k = kernel_of(r, (uint32_t)id, name);
   if (!k) return false;
   l->name = k->name;
   l->unit = (uint32_t)count_of(unit);
@@ -230,15 +230,14 @@ static bool hear_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l)
 #define TAKE_CHAIN(name) l->chain.name = n[at] >= 0 && n[at] <= SOL_EXACT ? n[at] : 0, at++;
   SOL_EMU_CHAIN(TAKE_CHAIN)
 #undef TAKE_CHAIN
-  return hear_lists(r, k, line, l);
+  return read_lists(r, k, line, l);
 }
 
 enum { PROGRESS_NAME = 128 }; // a longer one is cut
 
-SolStatus audit_read_line(AuditReader *r, const char *text, size_t length, AuditHeardLine *out,
-                          SolError *err) {
+SolStatus audit_read_line(AuditReader *r, const char *text, size_t length, AuditMessage *out, SolError *err) {
   SolJson line, value;
-  *out = (AuditHeardLine){0};
+  *out = (AuditMessage){0};
   sol_arena_free(&r->scratch);
   r->scratch = (SolArena){0};
   SolStatus status = sol_json_check(text, length, &line, err);
@@ -247,7 +246,7 @@ SolStatus audit_read_line(AuditReader *r, const char *text, size_t length, Audit
   bool fine = false;
   if (sol_json_get(line, "launch", &value) && sol_json_number(value, &number)) {
     out->kind = AUDIT_LINE_LAUNCH;
-    fine = hear_launch(r, line, number, &out->launch);
+    fine = read_launch(r, line, number, &out->launch);
   } else if (sol_json_get(line, "outside", &value) && sol_json_number(value, &number)) {
     out->kind = AUDIT_LINE_OUTSIDE;
     out->what = number != 0 ? AUDIT_OUTSIDE_READ : AUDIT_OUTSIDE_WROTE;

@@ -1,4 +1,4 @@
-// Launches in, the bill out: sums by kernel and by geometry, then times and what they are measured against.
+// Builds the bill from launches: sums by kernel and by geometry, then predicted times and tax.
 #include "audit/inside.h"
 #include "base/error.h"
 #include "base/heap.h"

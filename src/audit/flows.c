@@ -1,4 +1,4 @@
-// Which kernel reads what another left in memory: what fusing them would save.
+// Finds kernels that read what another kernel wrote: the traffic that fusing them would save.
 #include "audit/inside.h"
 #include "base/heap.h"
 

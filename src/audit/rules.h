@@ -1,5 +1,5 @@
-// What the rules share. A rule looks at one kernel, takes the waste it is about out of a copy of the kernel's
-// demands, and reports: the gain is what the time model says of the copy. rules.def is the list of rules.
+// Shared by the rules. A rule examines one kernel, removes the waste it is about from a copy of the kernel's
+// demands, and reports a finding whose gain is the time model's prediction for that copy. rules.def lists them.
 #ifndef SOL_AUDIT_RULES_H
 #define SOL_AUDIT_RULES_H
 
@@ -16,51 +16,51 @@ typedef enum RuleId {
 typedef struct RuleText { // for documentation and --rules listings
   const char *id, *scope, *title, *meaning, *fix;
 } RuleText;
-const RuleText *audit_rule(uint32_t i); // NULL past the last
+const RuleText *audit_rule(uint32_t i); // NULL: i is past the last
 
-// A finding is shown where it makes its kernels at least this much faster ...
+// A finding is reported where its speedup is at least this ...
 #define RULE_MIN_GAIN 1.01
-// ... and saves at least this share of the whole program's time.
+// ... and it saves at least this share of the whole program's time.
 #define RULE_MIN_SHARE 0.01
 
-typedef struct Rules { // one kernel under the rules
+typedef struct Rules { // the kernel that the rules examine
   AuditProgram *program;
   AuditKernel *kernel;
   AuditWork *demands;       // of each instruction: their sum is the kernel's
-  uint8_t *access;          // of each instruction: the rule that its access pattern falls under, or RULE_NONE
+  uint8_t *access;          // of each instruction: the rule for its access pattern, or RULE_NONE
   double shown[RULE_COUNT]; // largest gain each rule has reported for this kernel; 0: none
 } Rules;
 
-// The words of a finding. An empty `fix` means the rule's own.
+// The text of a finding. Where `fix` is empty, the rule's text in rules.def is used.
 typedef struct RuleWords {
   char message[400], evidence[300], fix[400];
 } RuleWords;
 
-// Reports with the gain of `after`, unless that is too little; returns the gain either way. `at` may be NULL:
-// the whole kernel.
+// Reports a finding with the gain of `after`, unless the gain is too small; returns the gain in both cases. `at`
+// is NULL for a finding about the whole kernel.
 double rule_report(Rules *r, RuleId rule, const AuditInst *at, const AuditWork *after,
                    const RuleWords *words);
-// The same for a rule that knows the seconds before and after itself.
+// The same for a rule that computes the seconds before and after itself.
 double rule_report_seconds(Rules *r, RuleId rule, const AuditInst *at, double before, double after,
                            const RuleWords *words);
 
-// Takes share (0 to 1) of an instruction's demands out of `work`.
+// Removes a share (0 to 1) of an instruction's demands from `work`.
 void rule_remove(AuditWork *work, const AuditWork *demands, double share);
-// The allocation an instruction works on; NULL where it is not known or not the only one.
+// The allocation that an instruction accesses; NULL: unknown, or more than one.
 const AuditTouch *rule_touch(const AuditKernel *kernel, const AuditInst *inst);
-// The same, or all of the kernel's allocations added up.
+// The same; where it is NULL, the sum of all the kernel's allocations.
 AuditTouch rule_touch_or_all(const AuditKernel *kernel, const AuditInst *inst);
-double rule_warps(const AuditKernel *kernel); // that ran, of all launches
-// Executions of loads from global memory a warp comes by.
+double rule_warps(const AuditKernel *kernel); // warps of all launches
+// Loads from global memory that a warp executes.
 double rule_loads_per_warp(const AuditKernel *kernel);
-bool rule_is_global(const AuditInst *inst); // load or store of global memory
-// True where waiting takes at least half as long as the busiest resource.
+bool rule_is_global(const AuditInst *inst); // a load from or store to global memory
+// Latency-bound: waiting takes at least half as long as the busiest resource.
 bool rule_waits(const AuditKernel *kernel);
 const AuditShape *rule_main_shape(const AuditKernel *kernel); // the one that takes longest; NULL: none
 double rule_threads(const AuditShape *shape);                 // of a block
 double rule_blocks(const AuditShape *shape);
 
-typedef struct RuleSize { // a number of bytes for people
+typedef struct RuleSize { // a formatted number of bytes
   char text[24];
 } RuleSize;
 RuleSize rule_bytes(double bytes); // "16.8 MB"

@@ -1,6 +1,6 @@
-// How the lanes of a warp lie: uncoalesced accesses and their particular kinds. An instruction falls under
-// one of these rules at most, the most specific, so that no waste is reported twice. Instructions of one rule
-// that share a line or an allocation make one finding: they have to be changed together.
+// Rules about access patterns: uncoalesced accesses and their particular kinds. An instruction belongs to at
+// most one of these rules, the most specific, so that no waste is reported twice. Instructions of one rule that
+// share a line or an allocation make one finding: they have to be changed together.
 #include "audit/rules.h"
 #include "base/format.h"
 
@@ -26,7 +26,7 @@ static bool most(uint64_t part, uint64_t whole) {
   return part * 2 > whole;
 }
 
-// Of the sectors this instruction's buffer has touched, are most bytes used by somebody in the launch?
+// Whether most bytes of the sectors touched in this instruction's buffer are used somewhere in the launch.
 static bool is_dense(const AuditKernel *k, const AuditInst *in) {
   AuditTouch t = rule_touch_or_all(k, in);
   if (in->kind == SOL_EMU_KIND_GLOBAL_LOAD) return t.read >= DENSE * 32 * t.read_sectors;
@@ -188,7 +188,7 @@ static double distinct_bytes(const Rules *r, const AuditInst *in, const Stream *
   return (in->kind == SOL_EMU_KIND_GLOBAL_LOAD ? t.read : t.written) * rule_ratio(s->bytes, all);
 }
 
-// What has to come from memory for this stream: its share, and what no other load of the same bytes brings
+// Bytes that must be fetched for this stream: its share, and what no other load of the same bytes fetches
 // (of nine neighbours' loads one misses, and the others find its sectors in the cache).
 static double least_read(const Rules *r, const AuditInst *in, const Stream *s, double distinct) {
   bool known = rule_touch(r->kernel, in) != NULL;
@@ -278,7 +278,7 @@ static void describe_uncoalesced(const Rules *r, const Group *g, RuleWords *w) {
   double sectors = rule_ratio(g->sectors, g->requests), ideal = rule_ratio(g->ideal, g->requests);
   if (g->worst->pattern.rows && stride <= g->worst->width) {
     sol_format(w->message, sizeof w->message,
-               "The lanes of this %s lie in short rows: a request touches %.1f sectors where %.1f would do.",
+               "The lanes of this %s access short rows: a request touches %.1f sectors where %.1f would do.",
                verb(g), sectors, ideal);
     sol_format(
         w->fix, sizeof w->fix,
@@ -288,13 +288,12 @@ static void describe_uncoalesced(const Rules *r, const Group *g, RuleWords *w) {
   }
   sol_format(
       w->message, sizeof w->message,
-      "Adjacent lanes of this %s lie %llu bytes apart: a request touches %.1f sectors where %.1f would do.",
+      "Adjacent lanes of this %s are %llu bytes apart: a request touches %.1f sectors where %.1f would do.",
       verb(g), (unsigned long long)stride, sectors, ideal);
   if (!is_dense(r->kernel, g->worst))
-    sol_format(
-        w->fix, sizeof w->fix,
-        "The bytes between are never used by this kernel: keep the wanted ones together in an array of "
-        "their own (a field of a structure, every n-th element).");
+    sol_format(w->fix, sizeof w->fix,
+               "This kernel never uses the bytes between: store the ones it uses contiguously in an array of "
+               "their own (a field of a structure, every n-th element).");
 }
 
 void rule_uncoalesced(Rules *r) {
@@ -306,7 +305,7 @@ static void describe_aos(const Rules *r, const Group *g, RuleWords *w) {
   uint64_t size = stride_of(g->worst);
   sol_format(
       w->message, sizeof w->message,
-      "Lanes lie one structure of %llu bytes apart, of which this kernel %ss %llu: a request touches %.1f "
+      "Lanes are one structure of %llu bytes apart, of which this kernel %ss %llu: a request touches %.1f "
       "sectors where %.1f would do.",
       (unsigned long long)size, verb(g), (unsigned long long)(record.bytes < size ? record.bytes : size),
       rule_ratio(g->sectors, g->requests), rule_ratio(g->ideal, g->requests));
@@ -320,7 +319,7 @@ static void describe_column(const Rules *r, const Group *g, RuleWords *w) {
   (void)r;
   sol_format(
       w->message, sizeof w->message,
-      "Adjacent lanes of this %s lie a row of %llu bytes apart: a request touches %.1f sectors where %.1f "
+      "Adjacent lanes of this %s are a row of %llu bytes apart: a request touches %.1f sectors where %.1f "
       "would do, though the whole array is used.",
       verb(g), (unsigned long long)stride_of(g->worst), rule_ratio(g->sectors, g->requests),
       rule_ratio(g->ideal, g->requests));
@@ -347,11 +346,11 @@ void rule_misaligned(Rules *r) {
 
 static void describe_gather(const Rules *r, const Group *g, RuleWords *w) {
   (void)r;
-  sol_format(
-      w->message, sizeof w->message,
-      "The lanes of this %s go to unrelated addresses for %u bytes each: a request touches %.1f sectors "
-      "where %.1f would hold its bytes.",
-      verb(g), g->worst->width, rule_ratio(g->sectors, g->requests), rule_ratio(g->ideal, g->requests));
+  sol_format(w->message, sizeof w->message,
+             "The lanes of this %s access unrelated addresses, %u bytes each: a request touches %.1f sectors "
+             "where %.1f would hold its bytes.",
+             verb(g), g->worst->width, rule_ratio(g->sectors, g->requests),
+             rule_ratio(g->ideal, g->requests));
 }
 
 void rule_gather(Rules *r) {

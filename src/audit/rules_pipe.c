@@ -1,4 +1,5 @@
-// What a warp's instructions get in each other's way with: banks, atomics, divergence, detours, spills.
+// Rules about instructions that are serialised or unnecessary: bank conflicts, atomics, divergence, needless use
+// of shared memory, spills.
 #include "audit/inside.h"
 #include "audit/rules.h"
 #include "base/format.h"
@@ -24,16 +25,16 @@ static void name_padding(const SolEmuPattern *p, uint32_t width, RuleWords *w) {
   if (p->rows * 2 >= p->seen && p->rows) {
     sol_format(
         w->fix, sizeof w->fix,
-        "A warp takes parts of several rows here, which start in the same banks: make the block a "
+        "A warp accesses parts of several rows here, which start in the same banks: make the block a "
         "multiple of 32 wide in x, or pad the rows so that each begins in the bank after the last one "
-        "that the warp takes of the row before (16 lanes of 4 bytes: 64 bytes past a multiple of 128).");
+        "that the warp accesses in the row before (16 lanes of 4 bytes: 64 bytes past a multiple of 128).");
     return;
   }
   if (p->strided * 2 < p->seen || stride <= width || stride % 4)
     return; // no one stride: the rule's own advice
   sol_format(w->fix, sizeof w->fix,
-             "Lanes lie %llu bytes apart. Pad rows by %u bytes, to %llu (one more column: [%llu] in place of "
-             "[%llu] elements of %u bytes), or swizzle: keep column c of row r at c ^ (r %% %u).",
+             "Lanes are %llu bytes apart. Pad rows by %u bytes, to %llu (one more column: [%llu] instead of "
+             "[%llu] elements of %u bytes), or swizzle: store column c of row r at c ^ (r %% %u).",
              (unsigned long long)stride, pad, (unsigned long long)(stride + pad),
              (unsigned long long)((stride + pad) / pad), (unsigned long long)(stride / pad), pad, 128 / pad);
 }
@@ -60,10 +61,10 @@ void rule_bank_conflict(Rules *r) {
     RuleWords w = {{0}, {0}, {0}};
     sol_format(
         w.message, sizeof w.message,
-        "Lanes meet in the same banks of shared memory: a request takes %.1f passes where %.1f would do.",
+        "Lanes conflict in the same banks of shared memory: a request takes %.1f wavefronts where %.1f would do.",
         rule_ratio(passes, requests), rule_ratio(ideal, requests));
     sol_format(w.evidence, sizeof w.evidence,
-               "stride %lld B, %u bytes a lane, %.0f requests, %.0f passes too many",
+               "stride %lld B, %u bytes a lane, %.0f requests, %.0f wavefronts too many",
                (long long)worst->pattern.stride, worst->width, requests, passes - ideal);
     name_padding(&worst->pattern, worst->width, &w);
     rule_report(r, RULE_bank_conflict, worst, &after, &w);
@@ -72,8 +73,8 @@ void rule_bank_conflict(Rules *r) {
 
 // ---- atomics ----
 
-// One for each address and block is what remains when blocks combine first. Atomics that meet in a sector are
-// the whole kernel's: one finding, at the busiest.
+// One atomic for each address and block remains when blocks combine first. Contention in a sector is between all
+// atomics of the kernel: one finding, at the busiest.
 static void report_global_atomics(Rules *r) {
   const AuditKernel *k = r->kernel;
   const AuditInst *in = NULL;
@@ -99,11 +100,11 @@ static void report_global_atomics(Rules *r) {
   RuleWords w = {{0}, {0}, {0}};
   sol_format(
       w.message, sizeof w.message,
-      "Of %.0f atomic operations %.0f go to the same 32 bytes and wait for each other; %.1f lanes of a warp "
+      "Of %.0f atomic operations %.0f go to the same 32 bytes and are serialised; %.1f lanes of a warp "
       "share an address.",
       lanes, turns, rule_ratio(same, executions));
   sol_format(w.evidence, sizeof w.evidence,
-             "%.1f atomics a warp, %.0f blocks; one an address and block would be %.0f turns",
+             "%.1f atomics a warp, %.0f blocks; one for each address and block would be %.0f in sequence",
              rule_ratio(lanes, executions), blocks, left);
   rule_report(r, RULE_atomics, in, &after, &w);
 }
@@ -115,9 +116,9 @@ static void report_shared_atomic(Rules *r, const AuditInst *in) {
   after.shared_wavefronts -= extra;
   RuleWords w = {{0}, {0}, {0}};
   sol_format(w.message, sizeof w.message,
-             "Atomics in shared memory wait for each other: a request takes %.1f passes.",
+             "Atomics in shared memory are serialised: a request takes %.1f wavefronts.",
              rule_ratio((double)in->counts.wavefronts, (double)in->counts.shared_requests));
-  sol_format(w.evidence, sizeof w.evidence, "%.1f lanes at one address, %.0f passes too many",
+  sol_format(w.evidence, sizeof w.evidence, "%.1f lanes at one address, %.0f wavefronts too many",
              rule_ratio((double)in->pattern.same, (double)in->counts.executions), extra);
   sol_format(
       w.fix, sizeof w.fix,
@@ -175,8 +176,8 @@ void rule_divergence(Rules *r) {
   if (!branch) return;
   RuleWords w = {{0}, {0}, {0}};
   sol_format(w.message, sizeof w.message,
-             "%.0f%% of the branches taken here part the lanes of a warp: %.0f%% of the kernel's "
-             "instruction slots are spent on idle lanes.",
+             "%.0f%% of the branches executed here diverge: %.0f%% of the kernel's "
+             "instruction slots are spent on inactive lanes.",
              100 * rule_ratio((double)branch->counts.divergent, (double)branch->counts.executions),
              100 * rule_ratio(idle, k->work.issues));
   sol_format(w.evidence, sizeof w.evidence, "%.1f of %.0f lanes active on average, %llu divergent branches",
@@ -235,7 +236,7 @@ void rule_shared_detour(Rules *r) {
   sol_format(w.message, sizeof w.message,
              "%s go through shared memory, and every thread reads back what it wrote itself.",
              rule_bytes(bytes).text);
-  sol_format(w.evidence, sizeof w.evidence, "%.0f passes through shared memory, %.0f barriers",
+  sol_format(w.evidence, sizeof w.evidence, "%.0f wavefronts of shared memory, %.0f barriers",
              k->work.shared_wavefronts, k->work.barriers);
   rule_report(r, RULE_shared_detour, worst, &after, &w);
 }
@@ -255,7 +256,7 @@ static void report_hidden_spills(Rules *r) {
   sol_format(
       w.message, sizeof w.message,
       "ptxas keeps %.0f bytes a thread in local memory beyond the kernel's own arrays: %d registers were not "
-      "enough. At least %s of traffic that no line of the bill shows.",
+      "enough. At least %s of traffic that is not attributed to any line of the bill.",
       bytes, k->registers, rule_bytes(spills.issues * 128).text);
   sol_format(w.evidence, sizeof w.evidence,
              "stack %llu B, of which %llu B are arrays; one store and load of each word",
@@ -279,7 +280,7 @@ void rule_spill(Rules *r) {
   if (!worst) return;
   RuleWords w = {{0}, {0}, {0}};
   sol_format(w.message, sizeof w.message,
-             "%s go to and from local memory: values that a thread keeps, but not in registers.",
+             "%s are moved to and from local memory, for values of a thread that are not in registers.",
              rule_bytes(sectors * 32).text);
   sol_format(w.evidence, sizeof w.evidence,
              "%llu bytes of local arrays a thread, %.1f MB of it from and to DRAM",

@@ -1,4 +1,4 @@
-// Bytes that move more often, or are more, than they need be.
+// Rules about bytes that are moved more than once, or in a wider type than needed.
 #include "audit/rules.h"
 #include "base/format.h"
 
@@ -65,11 +65,10 @@ static void report_reread(Rules *r, const AuditTouch *t) {
   AuditWork after = r->kernel->work;
   double times = read_less(r, t, &s, &after);
   RuleWords w = {{0}, {0}, {0}};
-  sol_format(w.message, sizeof w.message,
-             "The %s read here are read %.0f times over: %s from L2, %s from DRAM.", rule_bytes(t->read).text,
-             s.asked / t->read, rule_bytes(s.l2).text, rule_bytes(s.dram).text);
+  sol_format(w.message, sizeof w.message, "The %s read here are read %.0f times: %s from L2, %s from DRAM.",
+             rule_bytes(t->read).text, s.asked / t->read, rule_bytes(s.l2).text, rule_bytes(s.dram).text);
   sol_format(w.evidence, sizeof w.evidence,
-             "each byte %.1f times from L1 or beyond, %.1f from L2, %.1f from DRAM; bound by %s",
+             "each byte %.1f times from any level, %.1f from L2, %.1f from DRAM; bound by %s",
              s.asked / t->read, s.l2 / t->read, s.dram / t->read, audit_resource_name(r->kernel->time.bound));
   if (s.asked >= L1_AGAIN * t->read)
     sol_format(
@@ -242,7 +241,7 @@ void rule_wide_type(Rules *r) {
   const char *type = fp16 ? "fp16" : bf16 ? "bf16" : "16-bit";
   RuleWords w = {{0}, {0}, {0}};
   sol_format(w.message, sizeof w.message,
-             "All %.0f values that were looked at are exactly %s numbers, stored as fp32: half of %s need "
+             "All %.0f values examined are exactly representable in %s but stored as fp32: half of %s need "
              "not be read.",
              values, type, rule_bytes(bytes).text);
   sol_format(w.evidence, sizeof w.evidence,

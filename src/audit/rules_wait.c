@@ -1,6 +1,6 @@
-// Too little under way: grids, occupancy, width and number of loads, waves, launches. The waste of these
-// rules is waiting, and several of them may cure the same: each says what it would gain alone. Of `narrow`
-// and `in_flight`, which both are about the loads of a thread, one is reported.
+// Rules about exposed latency: grids, occupancy, width and number of loads, tail effect, launches. Several of
+// them may remove the same waiting time: each gain is that of its fix alone. Of `narrow` and `in_flight`, which
+// are both about the loads of a thread, one is reported.
 #include "audit/rules.h"
 #include "base/format.h"
 
@@ -13,7 +13,7 @@
 #define ALL_LAUNCHES    100.0 // ... but where the program has so many
 #define LAUNCH_BOUND    0.5   // share of the time that goes into starting it
 #define LAST_WAVE       0.5   // share of it that is filled: above, it is as good as whole
-#define FEWEST_PER_WARP 2.0   // loads a warp comes by, for there to be something to issue early
+#define FEWEST_PER_WARP 2.0   // loads that a warp executes; with fewer there is none to issue early
 
 // ---- small_grid ----
 
@@ -39,7 +39,7 @@ void rule_small_grid(Rules *r) {
   if (times > turns) after.warps_per_block = rule_most(k->work.warps_per_block * turns / times, 1);
   RuleWords w = {{0}, {0}, {0}};
   sol_format(w.message, sizeof w.message,
-             "%.0f block%s for %.0f SMs: %.0f of them have nothing to do, the others %.0f warps of the %d "
+             "%.0f block%s for %.0f SMs: %.0f of them are idle, the others have %.0f warps of the %d "
              "they can hold.",
              rule_blocks(s), rule_blocks(s) == 1 ? "" : "s", sms, sms - rule_blocks(s),
              k->work.warps_per_block, s->occupancy.max_warps_per_sm);
@@ -47,7 +47,7 @@ void rule_small_grid(Rules *r) {
              s->grid[0], s->grid[1], s->grid[2], rule_threads(s), rule_loads_per_warp(k));
   sol_format(
       w.fix, sizeof w.fix,
-      "Split the work into %.0f blocks or more: fewer turns of the loop for each thread, smaller blocks, or "
+      "Split the work into %.0f blocks or more: fewer loop iterations for each thread, smaller blocks, or "
       "the reduced dimension shared among several blocks.",
       after.blocks);
   rule_report(r, RULE_small_grid, NULL, &after, &w);
@@ -120,21 +120,20 @@ void rule_narrow(Rules *r) {
   RuleWords w = {{0}, {0}, {0}};
   sol_format(
       w.message, sizeof w.message,
-      "Lanes move %u byte%s each, side by side: %.0f of them could be one access of %.0f bytes. Now a warp "
-      "has %.0f bytes under way when it waits.",
+      "Lanes access %u byte%s each at contiguous addresses: %.0f of them could be one access of %.0f bytes. Now "
+      "a warp has %.0f bytes in flight when it waits.",
       s.worst->width, s.worst->width == 1 ? "" : "s", times, wide,
       rule_ratio((double)k->flight.bytes, k->flight.waits));
   sol_format(w.evidence, sizeof w.evidence,
-             "%.0f%% of the global bytes move end to end at less than 16 bytes a lane; bound by %s",
+             "%.0f%% of the global bytes are accessed contiguously at less than 16 bytes a lane; bound by %s",
              100 * rule_ratio(s.bytes, s.all_bytes), audit_resource_name(k->time.bound));
-  sol_format(
-      w.fix, sizeof w.fix,
-      "Let each thread take %.0f neighbouring elements with one access of %.0f bytes%s, and "
-      "treat what is left over at the end of the array one by one. Addresses must be multiples of that.",
-      times, wide,
-      wide >= WIDEST ? " (float4, uint4)"
-      : wide == 8    ? " (float2, uint2)"
-                     : "");
+  sol_format(w.fix, sizeof w.fix,
+             "Let each thread access %.0f neighbouring elements with one access of %.0f bytes%s, and "
+             "handle the rest at the end of the array one by one. Addresses must be multiples of that.",
+             times, wide,
+             wide >= WIDEST ? " (float4, uint4)"
+             : wide == 8    ? " (float2, uint2)"
+                            : "");
   rule_report(r, RULE_narrow, s.worst, &after, &w);
 }
 
@@ -232,7 +231,7 @@ void rule_occupancy(Rules *r) {
     return;
   }
   sol_format(w.message, sizeof w.message,
-             "An SM holds %d of %d warps (%d block%s; limit: %s), too few to cover the waits for memory.",
+             "An SM holds %d of %d warps (%d block%s; limit: %s), too few to hide the latency of memory.",
              o->warps_per_sm, o->max_warps_per_sm, o->blocks_per_sm, o->blocks_per_sm == 1 ? "" : "s",
              sol_limiter_name(o->limiter));
   sol_format(w.evidence, sizeof w.evidence,
@@ -246,8 +245,8 @@ void rule_occupancy(Rules *r) {
 
 // ---- in_flight ----
 
-// The busiest load whose next address is known before its value has come: a warp that goes through memory in
-// equal steps, not one that searches or follows pointers.
+// The busiest load whose next address is known before its value has arrived: of a warp that advances through
+// memory in equal steps, not of one that searches or follows pointers.
 static const AuditInst *busiest_load(const AuditKernel *k) {
   const AuditInst *most = NULL;
   for (uint32_t i = 0; i < k->inst_count; i++) {
@@ -273,19 +272,19 @@ static void describe_flight(const Rules *r, const AuditInst *load, double now, d
   bool held_back = k->kinds[SOL_EMU_KIND_GLOBAL_STORE].requests > 0 && !load->read_only;
   sol_format(
       w->message, sizeof w->message,
-      "A warp has %.1f load%s under way when it waits, %.0f bytes; the %.0f warps of an SM together %s.", now,
+      "A warp has %.1f load%s in flight when it waits, %.0f bytes; the %.0f warps of an SM together %s.", now,
       now < 1.05 ? "" : "s", bytes, warps, rule_kib(bytes * warps).text);
   sol_format(w->evidence, sizeof w->evidence,
-             "%.1f turns of this load a warp, %u bytes a lane; waiting %.1f us, DRAM busy %.1f us",
+             "%.1f executions of this load a warp, %u bytes a lane; waiting %.1f us, DRAM busy %.1f us",
              rule_ratio((double)load->counts.requests, rule_warps(k)), load->width,
              k->time.seconds[AUDIT_LATENCY] * 1e6, k->time.seconds[AUDIT_DRAM] * 1e6);
   sol_format(
       w->fix, sizeof w->fix,
-      "Issue %.0f independent loads before the first is used: #pragma unroll %.0f on the loop, or fetch the "
+      "Issue %.0f independent loads before the first is used: #pragma unroll %.0f on the loop, or prefetch the "
       "next elements while working on these.%s More warps on an SM do the same.",
       now * times, times,
-      held_back ? " Mark the pointers __restrict__: a store holds back the loads after it where they might "
-                  "overlap."
+      held_back ? " Mark the pointers __restrict__: the compiler cannot move loads above a store that might "
+                  "overlap them."
                 : "");
 }
 
@@ -320,8 +319,8 @@ void rule_tail(Rules *r) {
   after.blocks = k->work.blocks * (whole * slots) / rule_blocks(s);
   RuleWords w = {{0}, {0}, {0}};
   sol_format(w.message, sizeof w.message,
-             "%.0f blocks are %.2f waves: the last one has %.0f of the %.0f blocks that fit.", rule_blocks(s),
-             waves, rule_blocks(s) - whole * slots, slots);
+             "%.0f blocks are %.2f waves: the last wave has %.0f of the %.0f blocks that fit.",
+             rule_blocks(s), waves, rule_blocks(s) - whole * slots, slots);
   sol_format(w.evidence, sizeof w.evidence, "%.0f SMs with %d block%s each (limit: %s)", sms,
              s->occupancy.blocks_per_sm, s->occupancy.blocks_per_sm == 1 ? "" : "s",
              sol_limiter_name(s->occupancy.limiter));
@@ -347,10 +346,10 @@ void rule_launch_bound(Rules *r) {
   RuleWords w = {{0}, {0}, {0}};
   double each = k->time.total / k->work.launches;
   sol_format(w.message, sizeof w.message,
-             "%.0f launch%s of %.2f us each, of which %.2f us go into starting the kernel.", plain,
+             "%.0f launch%s of %.2f us each, of which %.2f us are launch overhead.", plain,
              plain == 1 ? "" : "es", each * 1e6, starting / k->work.launches * 1e6);
   sol_format(w.evidence, sizeof w.evidence,
-             "%.0f%% of the kernel's time is starting it; all work in one launch: %.1f us",
+             "%.0f%% of the kernel's time is launch overhead; all work in one launch: %.1f us",
              100 * rule_ratio(starting, k->time.total),
              (k->time.total - starting + starting / k->work.launches) * 1e6);
   rule_report(r, RULE_launch_bound, NULL, &after, &w);

@@ -1,5 +1,5 @@
-// From the emulator's result of a launch to the bill's terms: every instruction that ran with its place in
-// the source, what kind of access it is, and which unit executes it.
+// Converts the emulator's result of a launch for the bill: every executed instruction with its source line, its
+// kind of access, and the pipe that executes it.
 #include "audit/audit.h"
 #include "base/error.h"
 #include "base/format.h"
@@ -86,7 +86,7 @@ static bool is_async(const PtxCode *code) {
   return code->op == PTX_OP_CP_ASYNC || code->op == PTX_OP_CP_ASYNC_BULK;
 }
 
-static bool brings_value(const PtxCode *code, SolEmuKind kind) {
+static bool loads_value(const PtxCode *code, SolEmuKind kind) {
   if (code->op == PTX_OP_PREFETCH || code->op == PTX_OP_CP_ASYNC_BULK_PREFETCH) return false;
   return kind == SOL_EMU_KIND_GLOBAL_LOAD || kind == SOL_EMU_KIND_LOCAL_LOAD ||
          kind == SOL_EMU_KIND_TEXTURE || (kind == SOL_EMU_KIND_GLOBAL_ATOMIC && code->op == PTX_OP_ATOM);
@@ -128,7 +128,7 @@ static bool take_inst(const SolPtxModule *ptx, const SolEmuInstCounts *from, uin
   to->waits = from->waits;
   to->follows = from->follows;
   to->async = is_async(in->code);
-  to->brings = brings_value(in->code, to->kind);
+  to->is_load = loads_value(in->code, to->kind);
   to->barrier = is_block_barrier(in->code);
   to->branch = in->diverges;
   to->read_only = PTX_HAS(in->code, NC);

@@ -1,32 +1,31 @@
-// The time model. One set of rules for every kernel; nothing is fitted to one. Assumptions, each with a test
-// in tests/test_audit.c:
+// The time model. The same model for every kernel; no constant is fitted to one kernel. Assumptions, each with a
+// test in tests/test_audit.c:
 //
-//  1. Time is the launches' own cost plus what the machine is busy or waiting. Resources overlap, but not
-//     wholly: they add up as fourth powers do, so that the busiest decides, and two alike take 19% longer
-//     than one. Waiting overlaps with being busy as two sides of a right angle do, sqrt(busy^2 + wait^2).
-//     With an H200's 689 clocks that reaches 97% of its bandwidth at 48 KiB in flight per SM, which is
-//     what it takes there.
-//  2. DRAM moves reads and writes at DRAM_SHARE of the published bandwidth: what a plain copy reaches. Of
-//     that, SCATTER_SHARE for what lanes read that lie anywhere: each opens a row of its own.
-//  3. L2 gives its measured bandwidth to all SMs together; one SM takes at most FILL_BYTES a clock, in at
-//     most L2_READS requests, each for sectors of one line. L2 takes L2_PACKETS from stores a clock and SM,
-//     wherever they come from. Reads and writes overlap as work and waiting do.
-//  4. L1 and shared memory share one pipe of an SM: a pass a clock.
+//  1. Time is the launch overhead plus busy and waiting time. Resources overlap, but not perfectly: their times
+//     combine as the fourth root of the sum of fourth powers, so that the busiest dominates, and two equally
+//     busy ones take 19% longer than one. Waiting overlaps with busy time as sqrt(busy^2 + wait^2). With the
+//     H200's latency of 689 clocks that gives 97% of its bandwidth at 48 KiB in flight per SM, as measured.
+//  2. DRAM serves reads and writes at DRAM_SHARE of the published bandwidth, which a plain copy reaches.
+//     Scattered reads reach SCATTER_SHARE of that: each opens a DRAM row of its own.
+//  3. L2 gives its measured bandwidth to all SMs together; one SM receives at most FILL_BYTES a clock, in at
+//     most L2_READS requests, each for sectors of one line. L2 accepts L2_PACKETS a clock and SM from stores,
+//     from whichever SMs they come. Reads and writes overlap as busy time and waiting do.
+//  4. L1 and shared memory share one pipe of an SM: one wavefront a clock.
 //  5. An SM issues 4 warp instructions a clock; pipes have the rates of the CUDA guide's table of
-//     arithmetic throughput (fp32, fp64 and tensor: of the published peaks). PTX instructions stand for
-//     the machine's, but for those that name a value: moves, parameters, conversions of addresses.
-//  6. Blocks are dealt evenly: the busiest SM has ceil(blocks / SMs) of them, and what SMs do takes as
-//     long as that one. DRAM and L2 are everybody's; but the blocks of a last wave that is not full move
-//     their bytes no faster than their SMs can, FILL_BYTES a clock.
-//  7. A warp's chain is its waits for loads, each as long as the place its bytes come from is away, for
-//     shared memory, barriers and fences, and ISSUE_CLOCKS for an instruction; a block takes BLOCK_CLOCKS to
-//     come and go. Blocks that are resident together wait together; waves wait one after another. Of blocks
-//     in clusters an SM has SOL_EMU_CLUSTER_BLOCKS at most.
-//  8. A launch costs the device's published figure, in a stream or in a graph; EARLY_SHARE of that where
-//     it may start before its predecessor has ended. That was measured with a kernel of one block that
-//     waits for L2 once, so neither is counted again.
-//  9. The machine starts a block in START_CLOCKS, a cluster in one more.
-// 10. Atomics that meet in memory take turns: see work.c.
+//     arithmetic throughput (fp32, fp64 and tensor: of the published peaks). PTX instructions are counted as
+//     machine instructions, except moves, parameter loads and address conversions, which ptxas removes.
+//  6. Blocks are distributed evenly: the busiest SM has ceil(blocks / SMs) of them, and the work of SMs takes
+//     as long as on that one. DRAM and L2 are shared by all SMs; but the blocks of a tail wave move their
+//     bytes no faster than their own SMs can, FILL_BYTES a clock.
+//  7. A warp's critical path is its waits for loads, each with the latency of the memory that serves it, for
+//     shared memory, barriers and fences, and ISSUE_CLOCKS per instruction; a block takes BLOCK_CLOCKS to
+//     start and end. Resident blocks wait at the same time; waves wait one after another. An SM holds at most
+//     SOL_EMU_CLUSTER_BLOCKS blocks of clusters.
+//  8. A launch costs the device's published figure, in a stream or in a graph; EARLY_SHARE of that with
+//     programmatic dependent launch. The figure was measured with a kernel of one block that waits for L2
+//     once, so neither is counted again.
+//  9. The GPU starts a block in START_CLOCKS; a cluster takes one block's time more.
+// 10. Atomics to the same memory are serialised: see work.c.
 #include "audit/audit.h"
 #include "audit/inside.h"
 #include "base/error.h"
@@ -67,7 +66,7 @@ static double larger(double a, double b) {
   return a > b ? a : b;
 }
 
-// What overlaps, but not wholly.
+// Combines times that overlap, but not perfectly.
 static double together(double a, double b) {
   return __builtin_sqrt(a * a + b * b);
 }
@@ -90,7 +89,7 @@ double audit_light(const SolDevice *device, double bytes, double launches, doubl
   return bytes / audit_copy_rate(device) + launch_seconds(device, launches, graph_launches);
 }
 
-// What one launch of the work means for the machine.
+// How one launch of the work is distributed over the SMs.
 typedef struct Machine {
   const SolDevice *d;
   double clock, sms;
@@ -106,7 +105,7 @@ static Machine machine_of(const SolDevice *d, const AuditWork *w) {
   return m;
 }
 
-// Seconds for so much of an SM's work at so much a clock.
+// Seconds of an amount of SM work at a rate per clock.
 static double sm_seconds(const Machine *m, double work, double per_clock) {
   return work * m->share / per_clock / m->clock;
 }
@@ -122,7 +121,7 @@ static double l2_seconds(const Machine *m, const AuditWork *w, AuditTime *out) {
   return fill;
 }
 
-// Warp instructions a clock and SM that a peak stands for; flops: of a warp instruction.
+// Converts a peak in FLOP/s to warp instructions a clock and SM; flops: of one warp instruction.
 static double peak_rate(const Machine *m, SolFigure peak, double flops) {
   return sol_known(peak) ? peak.value / flops / m->sms / m->clock : ISSUE_RATE;
 }
@@ -145,7 +144,7 @@ static double tensor_seconds(const Machine *m, const AuditWork *w, AuditTime *ou
   return 0;
 }
 
-// Of all launches: each block's chain, as often as there are waves.
+// Latency of all launches: the critical path of a block times the number of waves.
 static double latency_seconds(const Machine *m, const AuditWork *w, double warps, AuditTime *out) {
   bool known = sol_known(m->d->mem_latency) && sol_known(m->d->smem_latency);
   if (!known) out->left_out |= 1u << AUDIT_LATENCY;
@@ -161,7 +160,8 @@ static double start_seconds(const Machine *m, const AuditWork *w) {
   return (blocks + clusters) * START_CLOCKS / m->clock;
 }
 
-// What a last wave takes longer than its share of DRAM's time: its SMs cannot fill themselves faster.
+// The tail effect: how much longer the last wave takes than its share of DRAM's time, since its few SMs cannot
+// use the whole bandwidth.
 static double tail_seconds(const Machine *m, const AuditWork *w, double dram) {
   double slots = larger(w->blocks_per_sm, 1) * m->sms,
          rest = w->blocks - __builtin_floor(w->blocks / slots) * slots;

@@ -1,23 +1,22 @@
-// What a launch's counts demand of the machine: the input of the time model.
+// Converts the counts of a launch to demands on the GPU, the input of the time model.
 //
 // Assumptions, each with a test in tests/test_audit.c:
-//  1. A request passes L1 once for every line that it touches, a store STORE_PASSES times; a texture's
-//     once, or once for every 4 sectors. Constant memory passes elsewhere. A store sends L2 a packet a
-//     sector, and one more for every line that it does not write whole. Of a store right behind another to
-//     the words beside, L1 joins most with that one, where they touch no more than JOINED_LINES lines.
-//  2. A wait for loads is as long as the slowest of them takes. Each finds its sectors in L1, L2 or DRAM
-//     with the chance that all of the kernel's loads have on average; DRAM's are bytes from there over 32.
-//  3. Of shared-memory loads a warp has SHARED_IN_FLIGHT on their way before it waits; for a shuffle it
-//     waits as long as for shared memory.
-//  4. Constant memory gives a word at a time, and takes as long as for CONSTANT_LEAST of them; a match
-//     finds a value at a time, after MATCH_SETUP.
-//  5. Atomics on the same 512 bytes of memory take turns in L2: for each request and line a clock a word,
-//     five at most, and INT_CLOCKS for every further lane at one address, REAL_CLOCKS where they add
-//     floating-point numbers (bench/results/2026-11-15-h200-units.json).
-//  6. What ptxas spills a thread stores and loads once. It stays in L1 as far as LOCAL_ROOM holds the
-//     stacks of the threads that an SM has at a time; the rest goes to DRAM.
-//  7. What a launch leaves dirty in L2 is written all the same, if later: DRAM takes every byte written
-//     once.
+//  1. A request takes one L1 wavefront per line, a store STORE_PASSES; a texture request one, or one per 4
+//     sectors. Constant loads do not use L1. A store sends L2 one packet per sector, and one more per partly
+//     written line. Where a store directly follows a store to adjacent addresses and they touch no more than
+//     JOINED_LINES lines, L1 merges most of the packets of both.
+//  2. A wait for loads is as long as the latency of the slowest. Each load is served by L1, L2 or DRAM with the
+//     mean probability over all of the kernel's loads; sectors served by DRAM are its bytes over 32.
+//  3. A warp has SHARED_IN_FLIGHT loads from shared memory in flight before it waits; a shuffle has the latency
+//     of shared memory.
+//  4. Constant memory serves one word at a time, and takes at least as long as for CONSTANT_LEAST of them; a
+//     match serves one value at a time, after MATCH_SETUP.
+//  5. Atomics to the same 512 bytes of memory are serialised in L2: per request and line one clock per word,
+//     five at most, and INT_CLOCKS for every further lane at one address, REAL_CLOCKS for floating-point
+//     additions (bench/results/2026-11-15-h200-units.json).
+//  6. A thread stores and loads each spilled word once. Spills stay in L1 as far as the stacks of an SM's
+//     resident threads fit into LOCAL_ROOM; the rest goes to DRAM.
+//  7. Bytes that a launch leaves dirty in L2 are written back later: DRAM writes every byte once.
 #include "audit/inside.h"
 
 #define SHARED_IN_FLIGHT 4.0
@@ -26,18 +25,18 @@
 // Clocks and shares of bench/results/2026-11-15-h200-units.json: "meeting by relaxed", "by fence" with
 // nothing before it and by how much it is longer behind a store, "shared reads, another's, one by one"; of
 // stores, "4-byte writes in bursts".
-#define MEETING_CLOCKS 130.0 // of a cluster's barrier: 126 to 135
-#define FENCE_CLOCKS   312.0 // 309 to 314
-#define SETTLE_CLOCKS  344.0 // 342 to 346
-#define OTHER_CLOCKS   205.0 // 202 to 207
-#define JOINED_LINES   6.0   // of a request; of those with eight or more next to none are joined
-#define JOINED_SHARE   0.25  // of the packets of each further store that go to L2: 0.2 to 0.4
-#define STORE_PASSES   1.5   // sol ladder: rmsnorm thread, embedding naive
-#define CONSTANT_LEAST 2.1
-#define MATCH_SETUP    1.5
-#define INT_CLOCKS     1.46
-#define REAL_CLOCKS    3.5
-#define LOCAL_ROOM     128e3 // bytes: sol ladder registers
+#define CLUSTER_BARRIER_CLOCKS 130.0 // of a cluster's barrier: 126 to 135
+#define FENCE_CLOCKS           312.0 // 309 to 314
+#define STORE_FENCE_CLOCKS     344.0 // 342 to 346
+#define OTHER_CLOCKS           205.0 // 202 to 207
+#define JOINED_LINES           6.0   // of a request; of those with eight or more next to none are joined
+#define JOINED_SHARE           0.25  // of the packets of each further store that go to L2: 0.2 to 0.4
+#define STORE_PASSES           1.5   // sol ladder: rmsnorm thread, embedding naive
+#define CONSTANT_LEAST         2.1
+#define MATCH_SETUP            1.5
+#define INT_CLOCKS             1.46
+#define REAL_CLOCKS            3.5
+#define LOCAL_ROOM             128e3 // bytes: sol ladder registers
 
 static double larger(double a, double b) {
   return a > b ? a : b;
@@ -47,7 +46,7 @@ AuditWaits audit_waits(const SolDevice *d, const AuditInst *insts, uint32_t coun
                        const SolEmuFlight *flight) {
   double near = 0, l2 = 0, dram = 0;
   for (uint32_t i = 0; i < count; i++) {
-    if (!insts[i].brings) continue;
+    if (!insts[i].is_load) continue;
     const SolEmuCounts *c = &insts[i].counts;
     double sectors = (double)(c->l2_hits + c->l2_misses), far = (double)c->dram_read / 32;
     if (far > sectors) far = sectors;
@@ -58,7 +57,7 @@ AuditWaits audit_waits(const SolDevice *d, const AuditInst *insts, uint32_t coun
   AuditWaits w = {.per_load = flight->loads ? flight->waits / (double)flight->loads : 1};
   double all = near + l2 + dram;
   if (all <= 0) return w;
-  // The slowest of the loads that a wait is for: chances that all of them hit L1, or L2 at the farthest.
+  // The slowest load of a wait: the probabilities that all of them hit L1, or that none misses L2.
   double in_l1 = 1, in_l2 = 1;
   double together = w.per_load > 0 ? 1 / w.per_load : 1;
   for (int i = 0; i < 64 && i + 0.5 < together; i++) {
@@ -83,7 +82,7 @@ static void add_pipe(SolEmuClass unit, double executions, AuditWork *w) {
   }
 }
 
-// Copies that pass L1 by write whole lines.
+// Copies that bypass L1 write whole lines.
 static double packets_of(const AuditInst *in) {
   const SolEmuCounts *c = &in->counts;
   bool joins = in->follows && (double)c->lines <= JOINED_LINES * (double)c->requests;
@@ -111,7 +110,7 @@ static void add_global(const AuditInst *in, const AuditWaits *waits, double scal
     w->dram_scattered +=
         (double)c->dram_read * scale * (double)in->pattern.scattered / (double)in->pattern.seen;
   w->dram_write += (double)c->dram_write * scale;
-  if (!in->brings) return;
+  if (!in->is_load) return;
   double times = (double)c->requests * waits->per_load * scale;
   w->load_waits += times;
   w->load_wait_clocks += times * waits->clocks;
@@ -128,8 +127,8 @@ void audit_demand(const AuditInst *in, const AuditWaits *waits, double scale, Au
   w->shared_wavefronts += (double)c->wavefronts * scale;
   if (in->kind == SOL_EMU_KIND_SHARED_LOAD || in->kind == SOL_EMU_KIND_SHARED_ATOMIC)
     w->shared_waits += executions / SHARED_IN_FLIGHT;
-  // Floating-point numbers are added to shared memory by a loop: read, add, compare and swap, lane after
-  // lane, and the warps of a block get in each other's way.
+  // Floating-point additions to shared memory are a compare-and-swap loop, serialised by lane, in which the
+  // warps of a block contend.
   if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC && in->real)
     w->shared_waits += 2 * (double)in->pattern.same * scale * larger(w->warps_per_block, 1);
   if (in->unit == SOL_EMU_CLASS_WARP) w->shared_waits += executions;
@@ -153,8 +152,8 @@ double audit_chain(const SolDevice *d, const AuditWork *w, const AuditWaits *wai
   double longest = chain->issues * machine * ISSUE_CLOCKS + chain->l1_waits * d->l1_latency.value +
                    chain->far_waits * waits->far + chain->shared_waits * d->smem_latency.value +
                    chain->barriers * BARRIER_CLOCKS + chain->other_waits * OTHER_CLOCKS +
-                   chain->meetings * MEETING_CLOCKS + chain->fences * FENCE_CLOCKS +
-                   chain->settles * SETTLE_CLOCKS;
+                   chain->cluster_barriers * CLUSTER_BARRIER_CLOCKS + chain->fences * FENCE_CLOCKS +
+                   chain->store_fences * STORE_FENCE_CLOCKS;
   return mean > 0 && longest * scale > mean ? longest * scale / mean : 1;
 }
 

@@ -22,8 +22,8 @@ void sol_pool_destroy(SolPool *pool); // NULL is fine
 // For work of any length: who waits sleeps. NULL: out of memory; taking and giving NULL does nothing.
 typedef struct SolLock SolLock;
 SolLock *sol_lock_create(void);
-void sol_lock_take(SolLock *lock);
-void sol_lock_give(SolLock *lock);
+void sol_lock_acquire(SolLock *lock);
+void sol_lock_release(SolLock *lock);
 void sol_lock_destroy(SolLock *lock);
 
 // For a few instructions' worth of work; starts as {0}.

@@ -131,11 +131,11 @@ SolLock *sol_lock_create(void) {
   return lock;
 }
 
-void sol_lock_take(SolLock *lock) {
+void sol_lock_acquire(SolLock *lock) {
   if (lock) pthread_mutex_lock(&lock->mutex);
 }
 
-void sol_lock_give(SolLock *lock) {
+void sol_lock_release(SolLock *lock) {
   if (lock) pthread_mutex_unlock(&lock->mutex);
 }
 

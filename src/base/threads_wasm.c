@@ -38,10 +38,10 @@ struct SolLock {
 SolLock *sol_lock_create(void) {
   return sol_heap_alloc(sizeof(SolLock));
 }
-void sol_lock_take(SolLock *lock) {
+void sol_lock_acquire(SolLock *lock) {
   (void)lock;
 }
-void sol_lock_give(SolLock *lock) {
+void sol_lock_release(SolLock *lock) {
   (void)lock;
 }
 void sol_lock_destroy(SolLock *lock) {

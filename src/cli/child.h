@@ -1,5 +1,5 @@
-// A program that was started, waited for while what it reports is read. Whatever becomes of it (its end, a
-// signal, our own time limit, Ctrl-C), cli_child_wait returns, and what it reported so far is there.
+// Runs a child process and reads its report until it ends. However it ends (exit, a signal, our time limit,
+// Ctrl-C), cli_child_wait returns, and what it reported until then has been read.
 #ifndef SOL_CLI_CHILD_H
 #define SOL_CLI_CHILD_H
 

@@ -12,8 +12,8 @@ enum {
   EXIT_OK = 0,
   EXIT_FAILED = 1,  // could not read, write or allocate; or a rung or a case failed
   EXIT_USAGE = 2,   // bad input
-  EXIT_GATE = 3,    // a limit that was asked for was passed
-  EXIT_PROGRAM = 4, // the program went wrong or was stopped, or a result is wrong
+  EXIT_GATE = 3,    // a requested limit was exceeded
+  EXIT_PROGRAM = 4, // the program failed or was stopped, or a result is wrong
 };
 
 typedef enum OptionKind {

@@ -1,4 +1,4 @@
-// sol audit: what its files share. Functions that return int give an exit code, and have told why.
+// Shared by the files of sol audit. Functions that return int return an exit code, and print the reason.
 #ifndef SOL_CLI_AUDIT_H
 #define SOL_CLI_AUDIT_H
 

@@ -81,25 +81,25 @@ static void take_progress(Watch *w, const SolEmuProgress *p) {
 }
 
 static void take_line(Watch *w, const char *line, size_t length) {
-  AuditHeardLine heard;
+  AuditMessage message;
   SolError err = {0};
-  SolStatus status = audit_read_line(&w->reader, line, length, &heard, &err);
+  SolStatus status = audit_read_line(&w->reader, line, length, &message, &err);
   if (status == SOL_ERR_NO_SPACE) w->failed = status;
   if (status) {
     w->bad_lines++;
     return;
   }
-  if (heard.kind == AUDIT_LINE_OUTSIDE) {
-    audit_outside(w->program, heard.what, heard.address, heard.bytes);
+  if (message.kind == AUDIT_LINE_OUTSIDE) {
+    audit_outside(w->program, message.what, message.address, message.bytes);
     return;
   }
-  if (heard.kind == AUDIT_LINE_PROGRESS) {
-    take_progress(w, &heard.progress);
+  if (message.kind == AUDIT_LINE_PROGRESS) {
+    take_progress(w, &message.progress);
     return;
   }
   w->launches++;
   w->at.kernel = NULL;
-  if (audit_add(w->program, &heard.launch, &err)) w->failed = err.status;
+  if (audit_add(w->program, &message.launch, &err)) w->failed = err.status;
 }
 
 static void take_lines(Watch *w) {

@@ -1,4 +1,4 @@
-// Source text beside the lines of the bill.
+// Reads the source text for the lines of the bill.
 #define _POSIX_C_SOURCE 200809L
 
 #include <stdlib.h>

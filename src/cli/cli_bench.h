@@ -1,4 +1,4 @@
-// What the files of sol bench share.
+// Shared by the files of sol bench.
 #ifndef SOL_CLI_BENCH_H
 #define SOL_CLI_BENCH_H
 

@@ -1,4 +1,4 @@
-// sol ladder between its files.
+// Shared by the files of sol ladder.
 #ifndef SOL_CLI_LADDER_H
 #define SOL_CLI_LADDER_H
 

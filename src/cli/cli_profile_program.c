@@ -154,21 +154,23 @@ static void take_gpu(Watch *w, const ProfileGpu *gpu) {
     profile_note(w->profile, "Kernels ran on several GPUs (%s): they are added up.", gpu->name);
 }
 
-static void take_trouble(Watch *w, const ProfileHeard *heard) {
+static void take_trouble(Watch *w, const ProfileMessage *message) {
   Profile *p = w->profile;
-  const char *text = heard->text, *hint = heard->hint, *colon = hint[0] ? "; " : "";
-  if (!w->trouble.message[0] && heard->trouble != PROFILE_GRAPH && heard->trouble != PROFILE_LOST) {
+  const char *text = message->text, *hint = message->hint, *colon = hint[0] ? "; " : "";
+  if (!w->trouble.message[0] && message->trouble != PROFILE_GRAPH && message->trouble != PROFILE_LOST) {
     sol_fail(&w->trouble, SOL_ERR_UNSUPPORTED, "%s", text);
     sol_hint(&w->trouble, "%s", hint);
   }
-  w->troubled[heard->trouble] = true;
-  switch (heard->trouble) {
+  w->troubled[message->trouble] = true;
+  switch (message->trouble) {
   case PROFILE_FORBIDDEN:
     profile_note(p, "The counters are forbidden here, times are not: %s%s%s.", text, colon, hint);
     break;
-  case PROFILE_GRAPH: profile_note(p, "%s (%.0f graphs were launched); %s.", text, heard->times, hint); break;
+  case PROFILE_GRAPH:
+    profile_note(p, "%s (%.0f graphs were launched); %s.", text, message->times, hint);
+    break;
   case PROFILE_LOST:
-    profile_note(p, "%.0f launches are not in the bill: CUPTI dropped them.", heard->times);
+    profile_note(p, "%.0f launches are not in the bill: CUPTI dropped them.", message->times);
     break;
   case PROFILE_NO_CUPTI:
   case PROFILE_OLD:
@@ -178,23 +180,23 @@ static void take_trouble(Watch *w, const ProfileHeard *heard) {
 }
 
 static void take_line(Watch *w, Process *p, const char *line, size_t length) {
-  ProfileHeard heard;
+  ProfileMessage message;
   SolError err = {0};
-  SolStatus status = profile_read_line(&p->reader, line, length, &heard, &err);
+  SolStatus status = profile_read_line(&p->reader, line, length, &message, &err);
   if (status == SOL_ERR_NO_SPACE) w->failed = status;
   if (status) {
     w->bad_lines++;
     return;
   }
-  switch (heard.kind) {
+  switch (message.kind) {
   case PROFILE_LINE_START: w->started = true; break;
-  case PROFILE_LINE_GPU: take_gpu(w, &heard.gpu); break;
+  case PROFILE_LINE_GPU: take_gpu(w, &message.gpu); break;
   case PROFILE_LINE_LAUNCH:
     w->launches++;
-    if (profile_add(w->profile, &heard.launch, &err)) w->failed = err.status;
+    if (profile_add(w->profile, &message.launch, &err)) w->failed = err.status;
     break;
-  case PROFILE_LINE_TROUBLE: take_trouble(w, &heard); break;
-  case PROFILE_LINE_END: w->seen += heard.seen; break;
+  case PROFILE_LINE_TROUBLE: take_trouble(w, &message); break;
+  case PROFILE_LINE_END: w->seen += message.seen; break;
   case PROFILE_LINE_KERNEL: break;
   }
 }

@@ -251,7 +251,7 @@ const Command cmd_audit = {
         "Light is each byte once at the speed of a copy, and the launches; tax is the predicted time over "
         "that. Requests, sectors and wavefronts are exact for the PTX; hits, DRAM bytes, occupancy and "
         "times are modelled. What the program prints goes to standard error. Where the program or a "
-        "kernel goes wrong (exit code 4) the bill is that so far.\n\n"
+        "kernel fails (exit code 4) the bill covers what ran before that.\n\n"
         "JSON: kernels [{name, launches, instructions, global_load {requests, sectors, ideal_sectors}, "
         "global_store, shared_load {requests, wavefronts, ideal_wavefronts}, shared_store, local, l2_bytes, "
         "dram_bytes, floor_bytes, occupancy, bound, time_us, light_us, tax, lines [{file, line, ...}], "

@@ -183,7 +183,7 @@ const Command cmd_profile = {
         "of the roof worth reaching is reached: over 80% excellent, from 60% good, from 30% wasteful, below "
         "poor. That roof is the busiest unit's; where part of what L1 or L2 move is waste it is DRAM's or "
         "arithmetic's. Roofs are those that 'sol devices --measure' found on this GPU, else the "
-        "datasheet's. Where the program goes wrong (exit code 4) the bill is that so far.\n\n"
+        "datasheet's. Where the program fails (exit code 4) the bill covers the launches before that.\n\n"
         "JSON: kernels [{name, symbol, grid, block, launches, time_us, share, bound, band, roof_share, "
         "global_load {requests, sectors}, ..., steps [{step, verdict, text, counters}], roofline {flops, "
         "intensity}, findings, counters {ncu's name: value}}], against [...], notes [...]. What was not "

@@ -1,4 +1,4 @@
-// sol run-ptx: one kernel by hand, on the emulator or a GPU; counts of every memory transaction.
+// sol run-ptx: launches one kernel on the emulator or a GPU; counts every memory transaction.
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,7 +130,7 @@ static int print_answer(Run *r) {
                 (double)result->total.executions);
     fact_number(root, "thread_instructions", "thread instructions (PTX)", UNIT_PLAIN, BASIS_EXACT,
                 (double)result->total.lanes);
-    fact_number(root, "divergent_branches", "branches whose lanes parted", UNIT_PLAIN, BASIS_EXACT,
+    fact_number(root, "divergent_branches", "divergent branches", UNIT_PLAIN, BASIS_EXACT,
                 (double)result->total.divergent);
     fact_number(root, "dram_read_bytes", "DRAM read", UNIT_BYTES, BASIS_MODELLED,
                 (double)result->total.dram_read);

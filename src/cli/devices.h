@@ -1,4 +1,4 @@
-// sol devices: what its files share.
+// Shared by the files of sol devices.
 #ifndef SOL_CLI_DEVICES_H
 #define SOL_CLI_DEVICES_H
 

@@ -136,9 +136,9 @@ static mode_t mode_of(const char *path) {
   return 0666 & ~mask;
 }
 
-// Beside it first, under a name that nobody can guess; then in its place at once. A link is replaced, not
-// followed.
-static bool write_beside(const char *path, char *fresh, const void *data, size_t length) {
+// Writes a temporary file in the same folder, with an unpredictable name, and renames it, so that the file is
+// replaced atomically. A symbolic link is replaced, not followed.
+static bool write_and_rename(const char *path, char *fresh, const void *data, size_t length) {
   int file = mkstemp(fresh);
   if (file < 0) return false;
   bool fine = write_all(file, data, length) && fchmod(file, mode_of(path)) == 0;
@@ -157,7 +157,8 @@ SolStatus cli_write_file(const char *path, const void *data, size_t length, SolE
   char *fresh = malloc(cap);
   if (!fresh) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   sol_format(fresh, cap, "%.*s.sol-XXXXXX", (int)folder, path);
-  bool fine = is_place(path) ? write_in_place(path, data, length) : write_beside(path, fresh, data, length);
+  bool fine =
+      is_place(path) ? write_in_place(path, data, length) : write_and_rename(path, fresh, data, length);
   free(fresh);
   return fine ? SOL_OK : sol_fail(err, SOL_ERR_IO, "cannot write '%.120s': %s", path, strerror(errno));
 }

@@ -1,4 +1,4 @@
-// One kernel by hand, for every command that runs one.
+// Launches one kernel from the command line, for every command that does so.
 #include "cli/kernel.h"
 
 #include <signal.h>

@@ -1,11 +1,11 @@
-// One kernel by hand: its PTX, arguments as people type them, a launch. What run-ptx and audit share.
+// Launches one kernel from the command line: its PTX, its arguments as typed. Shared by run-ptx and audit.
 //
 //   KernelRun run = {.cli = cli, .args = &args->kernel};
 //   code = cli_kernel_read(&run, paths, count) || cli_kernel_open(&run, backend, device) ||
 //          cli_kernel_pick(&run) ...
 //   cli_kernel_close(&run);
 //
-// Functions that return int give an exit code; anything but EXIT_OK has told the user why.
+// Functions that return int return an exit code; for any but EXIT_OK they have printed the reason.
 #ifndef SOL_CLI_KERNEL_H
 #define SOL_CLI_KERNEL_H
 

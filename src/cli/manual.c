@@ -65,8 +65,8 @@ static const char *const exit_codes[] = {
     "done",
     "could not read, write or allocate, or a rung or a case failed",
     "bad input",
-    "a limit that was asked for was passed (audit's gates)",
-    "the program or a kernel went wrong or was stopped, or a result is wrong",
+    "a requested limit was exceeded (audit's gates)",
+    "the program or a kernel failed or was stopped, or a result is wrong",
 };
 
 static void help_exit_codes(size_t width, SolBuffer *out) {

@@ -1,6 +1,6 @@
-// The private folder of a command, and the programs that it starts. A process of its own, the keeper, waits
-// for the end of this one: whatever brings it about, an answer, a signal or SIGKILL, the program that still
-// runs is ended and the folder removed.
+// The temporary folder of a command, and the programs that it starts. A separate process, the keeper, waits for
+// this one to end. However it ends (exit, a signal, even SIGKILL), the keeper kills a program that still runs
+// and removes the folder.
 #ifndef SOL_CLI_SCRATCH_H
 #define SOL_CLI_SCRATCH_H
 

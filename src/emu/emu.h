@@ -1,15 +1,15 @@
-// An emulated GPU: memory, modules of PTX, launches that count every memory transaction.
+// An emulated GPU: device memory, PTX modules, and kernel launches that count every memory transaction.
 //
 //   SolEmu *emu;
 //   sol_emu_create(&(SolEmuMachine){0}, &emu, &err);                     zeros: the defaults below
 //   sol_emu_alloc(emu, bytes, "x", &x, &err); sol_emu_write(emu, x, host, bytes, &err);
-//   sol_emu_load(emu, sources, 1, &module, &err);                        what cannot be run is refused here
+//   sol_emu_load(emu, sources, 1, &module, &err);                        unsupported PTX fails here
 //   SolEmuLaunch launch = {.kernel = sol_emu_kernel(module, "add"), .grid = {64, 1, 1}, .block = {256, 1, 1},
 //                          .params = args, .param_bytes = sizeof args};
 //   sol_emu_launch(emu, &launch, result, &err);                          result from sol_emu_result_create
 //
-// Device addresses are the same in every run. One SolEmu is used by one thread at a time; a launch uses as
-// many workers as asked for, and its counts do not depend on how many.
+// Device addresses are the same in every run. A SolEmu may be used by one host thread at a time. A launch runs
+// on SolEmuMachine.workers host threads; its counts do not depend on their number.
 #ifndef SOL_EMU_H
 #define SOL_EMU_H
 
@@ -24,11 +24,11 @@ typedef struct SolEmuResult SolEmuResult;
 
 // ---- the machine ----
 
-// Blocks that an SM holds at once, at most, of a launch in clusters, whatever their size: an H200's
-// cudaOccupancyMaxActiveClusters says so of blocks of 32 threads, and bench/probe_units.cu finds as many.
+// The most resident blocks per SM in a cluster launch, whatever their size: cudaOccupancyMaxActiveClusters
+// reports it on an H200 for blocks of 32 threads, and bench/probe_units.cu measures the same.
 enum { SOL_EMU_CLUSTER_BLOCKS = 8 };
 
-typedef struct SolEmuMachine { // 0 in a field: what the comment says
+typedef struct SolEmuMachine { // a field that is 0 has the default in its comment
   int sms;                     // 132
   int cc;                      // compute capability times ten: 90; %smid and limits do not depend on it
   int blocks_per_sm;           // 0: as many as threads, blocks and shared memory allow
@@ -38,51 +38,52 @@ typedef struct SolEmuMachine { // 0 in a field: what the comment says
   uint64_t smem_per_block;     // 227 KiB
   uint64_t l1_bytes;           // 256 KiB, shared memory included
   uint64_t l2_bytes;           // 50 MiB
-  uint64_t l2_holds;           // bytes of distinct data in it: all
+  uint64_t l2_holds;           // bytes of distinct data that L2 can hold: l2_bytes
   double clock;                // Hz, for %clock and %globaltimer: 1.755e9
-  uint64_t mem_bytes;          // most that may be allocated: 80 GiB
-  uint64_t heap_bytes;         // device malloc: 8 MiB
-  uint64_t stack_bytes;        // local memory a thread may use: 512 KiB
-  int workers;                 // threads that emulate: as many as the host has cores
-  bool track_init;             // remembers which bytes were written, for SOL_EMU_CHECK_INIT
+  uint64_t mem_bytes;          // device memory that can be allocated: 80 GiB
+  uint64_t heap_bytes;         // heap of malloc in kernels: 8 MiB
+  uint64_t stack_bytes;        // local memory of a thread: 512 KiB
+  int workers;                 // host threads that emulate: one per host core
+  bool track_init;             // tracks which bytes were written, for SOL_EMU_CHECK_INIT
 } SolEmuMachine;
 
 SolStatus sol_emu_create(const SolEmuMachine *machine, SolEmu **out, SolError *err);
-void sol_emu_destroy(SolEmu *emu);                       // its modules too; NULL is fine
-const SolEmuMachine *sol_emu_machine(const SolEmu *emu); // defaults filled in
+void sol_emu_destroy(SolEmu *emu);                       // and its modules; NULL is allowed
+const SolEmuMachine *sol_emu_machine(const SolEmu *emu); // with the defaults filled in
 void sol_emu_set_workers(SolEmu *emu, int workers);
 
 // ---- memory ----
 
-// `label` names the allocation in findings; it is copied; NULL is fine. Contents are zero, but count as never
-// written for SOL_EMU_CHECK_INIT.
+// `label` names the allocation in findings; it is copied and may be NULL. The contents are zero, but count as
+// uninitialised for SOL_EMU_CHECK_INIT.
 SolStatus sol_emu_alloc(SolEmu *emu, uint64_t bytes, const char *label, uint64_t *address, SolError *err);
-SolStatus sol_emu_free(SolEmu *emu, uint64_t address, SolError *err); // address: what sol_emu_alloc gave
+SolStatus sol_emu_free(SolEmu *emu, uint64_t address, SolError *err); // address: returned by sol_emu_alloc
 SolStatus sol_emu_write(SolEmu *emu, uint64_t to, const void *from, uint64_t bytes, SolError *err);
 SolStatus sol_emu_read(SolEmu *emu, void *to, uint64_t from, uint64_t bytes, SolError *err);
 SolStatus sol_emu_fill(SolEmu *emu, uint64_t to, const void *pattern, uint32_t pattern_bytes, uint64_t count,
                        SolError *err);
 SolStatus sol_emu_copy(SolEmu *emu, uint64_t to, uint64_t from, uint64_t bytes,
                        SolError *err); // device to device
-// The host's own view of [address, address + bytes), or NULL where it is not all in one allocation.
+// The host pointer to [address, address + bytes), or NULL where the range is not inside one allocation.
 void *sol_emu_host(SolEmu *emu, uint64_t address, uint64_t bytes);
 
-// Memory of the host's that kernels reach at its own address, until it is unmapped; it overlaps no other.
+// Maps host memory (pinned or managed) so that kernels access it at its host address until it is unmapped. It
+// must not overlap another mapping.
 SolStatus sol_emu_map(SolEmu *emu, void *host, uint64_t bytes, const char *label, SolError *err);
-SolStatus sol_emu_unmap(SolEmu *emu, void *host, SolError *err); // host: what was mapped
-// What the allocation around an address is.
+SolStatus sol_emu_unmap(SolEmu *emu, void *host, SolError *err); // host: as passed to sol_emu_map
+// The allocation that contains an address.
 typedef struct SolEmuRange {
   uint64_t address, bytes;
-  bool mapped;   // host and kernels have the same address for it
-  bool variable; // of a module
+  bool mapped;   // by sol_emu_map: host and kernels use the same address
+  bool variable; // a variable of a module
 } SolEmuRange;
-bool sol_emu_range(const SolEmu *emu, uint64_t address, SolEmuRange *out); // false: none that lives
-bool sol_emu_owns(const SolEmu *emu, uint64_t address); // device memory lies there, or once did
-uint64_t sol_emu_bytes_used(const SolEmu *emu);         // by what is not mapped
-// Bytes for device malloc; without effect once a module that uses it was loaded.
+bool sol_emu_range(const SolEmu *emu, uint64_t address, SolEmuRange *out); // false: no live allocation
+bool sol_emu_owns(const SolEmu *emu, uint64_t address); // the address is, or was, device memory
+uint64_t sol_emu_bytes_used(const SolEmu *emu); // device memory allocated; mapped memory is not counted
+// Size of the heap of malloc in kernels. It has no effect once a module that calls malloc has been loaded.
 void sol_emu_set_heap(SolEmu *emu, uint64_t bytes);
-// Where .managed variables are put: zeroed memory that the host sees at the address that kernels use, alive
-// as long as the emulator. Until this is called they lie with the others.
+// Sets the allocator of .managed variables: `get` returns zeroed memory that the host and kernels access at the
+// same address and that lives as long as the emulator. Without it they are placed in device memory.
 void sol_emu_managed_from(SolEmu *emu, void *(*get)(void *ctx, uint64_t bytes), void *ctx);
 
 // ---- modules ----
@@ -92,9 +93,9 @@ SolStatus sol_emu_load(SolEmu *emu, const SolPtxSource *sources, int count, SolE
 void sol_emu_unload(SolEmu *emu, SolEmuModule *module);
 const SolPtxModule *sol_emu_ptx(const SolEmuModule *module);
 SolEmuKernel *sol_emu_kernel(const SolEmuModule *module, const char *name); // NULL: no such kernel
-SolEmuKernel *sol_emu_kernel_at(const SolEmuModule *module, int i);         // NULL past the last
+SolEmuKernel *sol_emu_kernel_at(const SolEmuModule *module, int i);         // NULL: i is past the last
 const PtxFunction *sol_emu_kernel_function(const SolEmuKernel *kernel);
-// 32-bit registers a thread takes here, where each lives as long as its value: an estimate of ptxas's number.
+// 32-bit registers per thread, from the live ranges of the PTX registers: an estimate of what ptxas allocates.
 uint32_t sol_emu_kernel_registers(const SolEmuKernel *kernel);
 // Address and size of a variable; SOL_ERR_NOT_FOUND.
 SolStatus sol_emu_symbol(const SolEmuModule *module, const char *name, uint64_t *address, uint64_t *bytes,
@@ -103,79 +104,78 @@ SolStatus sol_emu_symbol(const SolEmuModule *module, const char *name, uint64_t 
 // ---- launches ----
 
 enum SolEmuCheck {
-  SOL_EMU_CHECK_INIT = 1, // reads of memory never written
-  SOL_EMU_CHECK_RACE = 2, // shared memory, between barriers
-  SOL_EMU_CHECK_SYNC = 4  // divergent barriers, shuffles out of step
+  SOL_EMU_CHECK_INIT = 1, // reads of uninitialised memory
+  SOL_EMU_CHECK_RACE = 2, // data races in shared memory between barriers
+  SOL_EMU_CHECK_SYNC = 4  // divergent barriers, shuffles from inactive lanes
 };
 
-// How far a launch is.
+// Progress of a running launch.
 typedef struct SolEmuProgress {
   const char *kernel;    // as the PTX names it
-  double done;           // share of its blocks that have ended
-  uint64_t instructions; // of warps, so far
+  double done;           // fraction of its blocks that have ended
+  uint64_t instructions; // warp instructions executed so far
 } SolEmuProgress;
 
 typedef struct SolEmuLaunch {
   const SolEmuKernel *kernel;
   uint32_t grid[3], block[3];
-  uint32_t cluster[3]; // zeros: what the kernel asks for, or none
+  uint32_t cluster[3]; // zeros: the kernel's own cluster dimensions, or none
   uint64_t dynamic_shared;
-  const void *params; // laid out as PtxFunction.params say
+  const void *params; // the parameter buffer, laid out as PtxFunction.params describes
   uint64_t param_bytes;
   bool cooperative;
-  uint64_t first_block, last_block; // only these, linear, [first, last); both 0: all
+  uint64_t first_block, last_block; // runs only the linear block indices [first, last); both 0: all
   uint64_t max_instructions;        // warp instructions; 0: no limit
   double max_seconds;               // 0: no limit
-  const volatile bool *interrupt;   // becomes true: the launch ends soon; may be NULL
+  const volatile bool *interrupt;   // the launch ends soon after it becomes true; may be NULL
   unsigned checks;                  // SOL_EMU_CHECK_...
-  bool keep_going;                  // past findings of memory: a bad load gives 0, a bad store is dropped
-  bool no_counts;                   // memory is not modelled: executions and lanes are counted alone
-  bool observe;                     // patterns, touches and flight too; memory is modelled in any case
-  // Only the blocks of so many waves, spread evenly over the launch; 0: all. A wave is what the machine holds
-  // at once, clusters are kept whole, cooperative launches run in full. Scale counts by blocks_in_grid over
-  // blocks of the result. Memory is changed by the blocks that ran, alone; where they wait for one that was
-  // left out the launch ends with a finding, SOL_EMU_DEADLOCK, that says so.
+  bool keep_going;                  // after memory findings: a bad load returns 0, a bad store is dropped
+  bool no_counts;                   // does not model memory: only executions and lanes are counted
+  bool observe;                     // collects patterns, touches and flight; memory is then always modelled
+  // Runs only the blocks of this many waves, spread evenly over the grid; 0: all blocks. A wave is the blocks
+  // that are resident at once; clusters stay whole, and cooperative launches run in full. Scale the counts by
+  // blocks_in_grid / blocks of the result. Only the blocks that ran change memory; where they wait for a block
+  // that was left out, the launch ends with the finding SOL_EMU_DEADLOCK.
   uint32_t sample_waves;
-  void (*print)(void *ctx, const char *text, size_t length); // what printf wrote; NULL: dropped
+  void (*print)(void *ctx, const char *text, size_t length); // output of printf; NULL: discarded
   void *print_ctx;
-  // Called on the launching thread, between rounds of work; NULL: nobody is told.
+  // Called on the launching thread from time to time; NULL: no progress is reported.
   void (*progress)(void *ctx, const SolEmuProgress *progress);
   void *progress_ctx;
 } SolEmuLaunch;
 
-// Counts of one PTX instruction, or of a whole launch. Exact: executions to wavefronts_ideal. Modelled: the
-// rest.
-#define SOL_EMU_COUNTS(X)                                                                                     \
-  X(executions)    /* times a warp came by */                                                                 \
-  X(lanes)         /* active lanes, summed over those */                                                      \
-  X(divergent)     /* branches whose lanes parted */                                                          \
-  X(requests)      /* of global, local, constant or generic memory, with at least one active lane */          \
-  X(bytes)         /* that active lanes asked for */                                                          \
-  X(sectors)       /* distinct 32-byte sectors, summed over requests */                                       \
-  X(sectors_ideal) /* fewest that could hold the same bytes */                                                \
-  X(lines)         /* distinct 128-byte lines, summed over requests */                                        \
-  X(shared_requests)                                                                                          \
-  X(wavefronts) /* passes through shared memory */                                                            \
-  X(wavefronts_ideal)                                                                                         \
-  X(atomics) /* lanes that did an atomic operation */                                                         \
-  X(turns)   /* what a unit takes one by one: values of a match, words of a load of constant memory */        \
-  X(l1_hits) /* sectors */                                                                                    \
-  X(l1_misses)                                                                                                \
-  X(l2_hits)                                                                                                  \
-  X(l2_misses)                                                                                                \
-  X(l2_writes)                                                                                                \
-  X(l2_requests) /* to L2: for sectors of one line, or one written in part */                                 \
-  X(l2_packets) /* that stores send to L2: one a sector, and one more for a line that is not written whole  \
-                  */ \
-  X(dram_read)  /* bytes */                                                                                   \
-  X(dram_write) /* bytes */
+// Counts of one PTX instruction, or of a whole launch. Those from executions to wavefronts_ideal are exact; the
+// rest is modelled.
+#define SOL_EMU_COUNTS(X)                                                                                    \
+  X(executions)    /* times a warp executed it */                                                            \
+  X(lanes)         /* active lanes, summed over the executions */                                            \
+  X(divergent)     /* executions of a branch that diverged */                                                \
+  X(requests)      /* to global, local, constant or generic memory, with at least one active lane */         \
+  X(bytes)         /* requested by active lanes */                                                           \
+  X(sectors)       /* distinct 32-byte sectors, summed over requests */                                      \
+  X(sectors_ideal) /* fewest that could hold the same bytes */                                               \
+  X(lines)         /* distinct 128-byte lines, summed over requests */                                       \
+  X(shared_requests)                                                                                         \
+  X(wavefronts) /* of shared memory */                                                                       \
+  X(wavefronts_ideal)                                                                                        \
+  X(atomics) /* lanes that executed an atomic operation */                                                   \
+  X(turns)   /* serialised steps: distinct values of a match, distinct words of a constant load */           \
+  X(l1_hits) /* sectors */                                                                                   \
+  X(l1_misses)                                                                                               \
+  X(l2_hits)                                                                                                 \
+  X(l2_misses)                                                                                               \
+  X(l2_writes)                                                                                               \
+  X(l2_requests) /* to L2: each for sectors of one line, or for one partly written sector */                 \
+  X(l2_packets)  /* sent to L2 by stores: one per sector, and one more per partly written line */            \
+  X(dram_read)   /* bytes */                                                                                 \
+  X(dram_write)  /* bytes */
 typedef struct SolEmuCounts {
 #define SOL_EMU_COUNT_FIELD(name) uint64_t name;
   SOL_EMU_COUNTS(SOL_EMU_COUNT_FIELD)
 #undef SOL_EMU_COUNT_FIELD
 } SolEmuCounts;
 
-typedef enum SolEmuKind { // of an instruction, for totals by kind
+typedef enum SolEmuKind { // the kind of an instruction, for totals by kind
   SOL_EMU_KIND_OTHER,
   SOL_EMU_KIND_GLOBAL_LOAD,
   SOL_EMU_KIND_GLOBAL_STORE,
@@ -190,7 +190,7 @@ typedef enum SolEmuKind { // of an instruction, for totals by kind
   SOL_EMU_KIND_COUNT
 } SolEmuKind;
 
-// What an instruction keeps busy, for issue slots by class.
+// The pipe that executes an instruction, for issue slots by class.
 typedef enum SolEmuClass {
   SOL_EMU_CLASS_INT,     // integers, logic, predicates
   SOL_EMU_CLASS_FLOAT,   // f32
@@ -203,46 +203,46 @@ typedef enum SolEmuClass {
   SOL_EMU_CLASS_WARP,    // shuffles, votes, matches, redux
   SOL_EMU_CLASS_BARRIER, // barriers of warps, blocks and clusters, mbarriers, fences
   SOL_EMU_CLASS_CONTROL, // branches, calls, exits
-  SOL_EMU_CLASS_NAME,    // another name for a value: moves, parameters, kinds of addresses; ptxas drops them
+  SOL_EMU_CLASS_NAME,    // moves, parameter loads and address conversions, which ptxas removes
   SOL_EMU_CLASS_COUNT
 } SolEmuClass;
 SolEmuClass sol_emu_class(const PtxInst *inst);
 const char *sol_emu_class_name(SolEmuClass class); // "float"
 
-// How the lanes of an instruction's accesses lay, over its executions. Global and shared memory (addresses
-// are offsets in the block's there), not local, constant or parameter memory. Filled in where
-// SolEmuLaunch.observe; counts of executions unless it says otherwise. Exact, but for what is said to be
-// sampled.
-//   seen = uniform + executions with a stride + scattered
-// A stride is constant where every active lane l lies at the first one's address + (l - first) * stride.
-// Lanes that lie in rows (a tile's, say) have the stride inside the row where at least three quarters of
-// neighbouring active lanes have it; they are counted in `rows` as well.
+// The access pattern of an instruction's lanes over its executions, in global and shared memory (for shared
+// memory addresses are offsets in the block's), not in local, constant or parameter memory. Collected with
+// SolEmuLaunch.observe. Fields count executions unless their comment says otherwise, and are exact unless it
+// says sampled.
+//   seen = uniform + strided + scattered
+// A stride is constant where every active lane l accesses the first one's address + (l - first) * stride.
+// Lanes that access rows (of a tile, for example) have the stride inside the row where at least three quarters
+// of neighbouring active lanes have it; they are counted in `rows` as well.
 typedef struct SolEmuPattern {
-  uint32_t width; // bytes a lane moves, all elements of a vector; 0: nothing was seen
-  uint64_t seen;  // with two or more active lanes that access memory
-  int64_t stride; // bytes from lane to lane, of the commonest; not 0 unless stride_times is, or in rows
-  uint64_t stride_times; // with that one
+  uint32_t width;        // bytes per lane, all elements of a vector; 0: no execution was seen
+  uint64_t seen;         // executions with two or more active lanes that access memory
+  int64_t stride;        // the commonest, in bytes between lanes; not 0 unless stride_times is, or for rows
+  uint64_t stride_times; // executions with that stride
   uint64_t strided;      // with any constant stride, or in rows
   uint64_t rows;         // of `strided`: in rows
   uint64_t uniform;      // all lanes at one address
-  uint64_t scattered;    // none of these
-  uint64_t contiguous;   // of `strided`, not in rows: lanes end to end, stride = width or -width
-  uint64_t misaligned;   // of `contiguous`: lane 0 (active or not) would not start on a 32-byte sector
-  int64_t step;          // bytes between a warp's successive executions: the commonest
-  uint64_t step_times;   // with that one
-  uint64_t steps;        // that had an earlier one of the same warp, by the same first lane, to compare with
-  uint64_t same;    // atomics: lanes at the commonest address, summed over executions (seen or with one lane)
-  uint64_t hottest; // global atomics: lanes on the busiest 32-byte sector of the launch; sectors are kept in
-                    // 1024 bins by hash, so that many busy ones may share, and this is at most too large
-  // Global atomics, of the busiest 512 bytes of the launch (kept in bins as sectors are), summed over
-  // requests and lines: lanes beyond the first at the address that most of them have, and distinct addresses,
-  // five at most.
+  uint64_t scattered;    // neither uniform nor strided
+  uint64_t contiguous;   // of `strided`, not in rows: stride = width or -width
+  uint64_t misaligned;   // of `contiguous`: lane 0 (active or not) does not start on a 32-byte sector
+  int64_t step;          // the commonest distance between a warp's successive executions, in bytes
+  uint64_t step_times;   // executions with that step
+  uint64_t steps;        // executions after an earlier one of the same warp with the same first active lane
+  uint64_t same;         // atomics: lanes at the commonest address, summed over all executions
+  uint64_t hottest; // global atomics: lanes on the busiest 32-byte sector of the launch. Sectors are hashed
+                    // into 1024 bins, so this is an upper bound
+  // Global atomics to the busiest 512 bytes of the launch (hashed into bins like sectors), summed over requests
+  // and lines: lanes after the first at the address that most of them share, and distinct addresses, five at
+  // most.
   uint64_t queue_lanes, queue_words;
   uint64_t allocation; // global: address of the allocation accessed (SolEmuTouch.address); 0: none
-  bool several;        // others too; allocation is the one with the least address
-  // Loads from global memory whose value some instruction takes as f32: lane values looked at (all of small
-  // buffers, those in one of eight 128-byte lines, by hash, of those over 64 KiB), and how many of them are
-  // exactly an fp16, exactly a bf16, and zero (which is both).
+  bool several;        // more than one allocation; `allocation` is the one with the lowest address
+  // Loads from global memory whose value is used as f32: lane values examined (all of buffers up to 64 KiB; of
+  // larger ones a sample, one in eight 128-byte lines by hash), and how many of them are exactly representable
+  // in fp16, in bf16, and zero (which is both).
   uint64_t values, as_fp16, as_bf16, zeros;
 } SolEmuPattern;
 
@@ -250,54 +250,54 @@ typedef struct SolEmuInstCounts {
   uint32_t function, inst; // SolPtxModule.functions, PtxFunction.insts
   SolEmuCounts counts;
   SolEmuPattern pattern;
-  bool waits;   // static: here a warp waits for global loads before it; see SolEmuFlight
-  bool follows; // static: a store that comes right behind another beside it, no wait between
+  bool waits;   // static: a warp waits here for earlier global loads; see SolEmuFlight
+  bool follows; // static: a store directly after a store to adjacent addresses, without a wait between them
 } SolEmuInstCounts;
 
-// An allocation that a launch read or wrote in global memory, in distinct bytes. Exact; of further launches
-// added up, each counting anew. Where blocks of one launch race for bytes, read_first may depend on who wins.
+// The distinct bytes of an allocation in global memory that a launch read or wrote. Exact; several launches are
+// added up. Where blocks of one launch race for bytes, read_first may depend on their order.
 typedef struct SolEmuTouch {
   uint64_t address, bytes; // the allocation
   char label[40];
-  bool variable;            // of a module
-  uint64_t read;            // by loads, copies, textures and atomics
-  uint64_t written;         // by stores, copies and atomics
-  uint64_t read_first;      // read before anything in the launch wrote them: what has to come from outside
-  uint64_t read_sectors;    // 32-byte sectors with a byte read
-  uint64_t written_sectors; // with a byte written
-  uint64_t partial_sectors; // of written_sectors: with a byte not written
+  bool variable;            // a variable of a module
+  uint64_t read;            // bytes read by loads, copies, textures and atomics
+  uint64_t written;         // bytes written by stores, copies and atomics
+  uint64_t read_first;      // bytes read before the launch wrote them: the compulsory reads
+  uint64_t read_sectors;    // 32-byte sectors with at least one byte read
+  uint64_t written_sectors; // with at least one byte written
+  uint64_t partial_sectors; // of written_sectors: with at least one byte not written
 } SolEmuTouch;
-// Each byte once: what a launch with ideal caches would move, read_first + written, summed over `touches`.
+// The compulsory traffic of a launch, with ideal caches, is read_first + written, summed over `touches`.
 
-// Loads in flight: an estimate from the PTX, weighted by executions. In each basic block loads move up as far
-// as the addresses they need, stores to the same space (ld.global.nc passes those) and barriers let them, as
-// ptxas would move them. A warp waits where an instruction first needs a value that is still on its way, and
-// then all loads before have come. cp.async waits at its wait_group, shared out where that leaves groups
-// pending; bulk copies at mbarrier waits, as if one stage were in flight. loads / waits is how many a warp
-// has in flight, bytes / waits how many bytes. ptxas may unroll more, or have registers for fewer.
+// Loads in flight: an estimate from the PTX, weighted by executions. In each basic block loads are hoisted as
+// far as their address operands, stores to the same space (ld.global.nc passes those) and barriers allow, as
+// ptxas would. A warp waits at the first instruction that needs a value still in flight; all loads issued
+// before it have then arrived. cp.async waits at its wait_group, in equal shares where groups stay pending;
+// bulk copies at mbarrier waits, as if one stage were in flight. loads / waits is the number of loads a warp
+// has in flight, bytes / waits the number of bytes. ptxas may unroll more, or have registers for fewer.
 typedef struct SolEmuFlight {
-  uint64_t loads;       // requests: global loads and copies, textures, atomics whose result is read
-  uint64_t bytes;       // that their lanes asked for
+  uint64_t loads;       // requests: global loads and copies, textures, atomics whose result is used
+  uint64_t bytes;       // requested by their lanes
   uint64_t async_bytes; // of `bytes`: by cp.async and bulk copies
-  double waits;         // times that a warp waited for any of them
+  double waits;         // times a warp waited for any of them
 } SolEmuFlight;
 
-// The longest chain of each block, summed over the blocks that ran: what its slowest warp does one after the
-// other, and what other warps did that it had to wait for. Warps that meet at a barrier of the block or the
-// cluster all go on with the chain of the one that had the longest way to it, by weights that only serve to
-// compare (SolEmuChain to clocks: emu/watch/chain.c). A wait for loads is as in SolEmuFlight, where the warp has
-// any on their way, and goes beyond L1 if one of them does; of loads from shared or local memory a warp has
-// four on their way before it waits. Modelled, as L1 is.
+// The critical path of each block, summed over the blocks that ran: what its slowest warp executes in sequence,
+// and what other warps executed that it waited for. At a barrier of the block or the cluster every warp takes
+// over the longest path that reached it. Paths are compared by approximate clocks (emu/watch/chain.c), which
+// serve for nothing else. A wait for loads is as in SolEmuFlight, if the warp has any in flight, and counts as
+// beyond L1 if one of them missed L1; of loads from shared or local memory a warp has four in flight before it
+// waits. Modelled, as L1 is.
 #define SOL_EMU_CHAIN(X)                                                                                     \
-  X(issues)       /* instructions */                                                                         \
-  X(l1_waits)     /* waits for global, local or texture loads that L1 answered */                            \
-  X(far_waits)    /* and for those that went beyond it */                                                    \
-  X(shared_waits) /* for shared memory and shuffles */                                                       \
-  X(other_waits)  /* for loads from the shared memory of another block of the cluster */                     \
-  X(barriers)     /* of the block */                                                                         \
-  X(meetings)     /* barriers of the cluster */                                                              \
-  X(fences)       /* wider than the block; arriving at the cluster's barrier is one, if it is not relaxed */ \
-  X(settles)      /* of those, with stores to global memory on their way */
+  X(issues)           /* instructions */                                                                     \
+  X(l1_waits)         /* waits for global, local or texture loads that hit L1 */                             \
+  X(far_waits)        /* waits for those that missed L1 */                                                   \
+  X(shared_waits)     /* waits for shared memory and shuffles */                                             \
+  X(other_waits)      /* waits for distributed shared memory */                                              \
+  X(barriers)         /* of the block */                                                                     \
+  X(cluster_barriers) /* of the cluster */                                                                   \
+  X(fences) /* of wider scope than the block, and arrivals at the cluster's barrier that are not relaxed */  \
+  X(store_fences) /* of those: with stores to global memory in flight */
 typedef struct SolEmuChain {
 #define SOL_EMU_CHAIN_FIELD(name) double name;
   SOL_EMU_CHAIN(SOL_EMU_CHAIN_FIELD)
@@ -316,20 +316,20 @@ typedef enum SolEmuFindingKind {
   SOL_EMU_ASSERTION,
   SOL_EMU_TRAP,
   SOL_EMU_DEADLOCK,
-  SOL_EMU_STACK, // too deep a recursion, or too much local memory
+  SOL_EMU_STACK, // stack overflow: recursion too deep, or too much local memory
   SOL_EMU_BAD_CALL,
-  SOL_EMU_BAD_USE, // an instruction's operands break its rules at run time
+  SOL_EMU_BAD_USE, // operands that PTX does not allow for the instruction, found at run time
   SOL_EMU_FINDING_KINDS
 } SolEmuFindingKind;
 const char *sol_emu_finding_name(SolEmuFindingKind kind); // "out of bounds"
 
-typedef struct SolEmuFinding { // the first of its kind at its instruction, and how many there were
+typedef struct SolEmuFinding { // the first of its kind at an instruction; `times` counts them all
   SolEmuFindingKind kind;
-  uint32_t function, inst; // PTX_NONE where no instruction is concerned
+  uint32_t function, inst; // PTX_NONE: it concerns no instruction
   uint32_t block[3], thread[3];
   uint64_t address, bytes;
   uint64_t times;    // threads
-  char message[320]; // all of it in words, one line
+  char message[320]; // the whole finding as one line of text
 } SolEmuFinding;
 
 typedef enum SolEmuEnd {
@@ -340,17 +340,17 @@ typedef enum SolEmuEnd {
   SOL_EMU_INTERRUPTED
 } SolEmuEnd;
 
-struct SolEmuResult { // freed with sol_emu_result_free; counts of further launches of the same kernel add up
+struct SolEmuResult { // freed with sol_emu_result_free; counts accumulate over launches of the same kernel
   const SolEmuKernel *kernel;
   SolEmuEnd end;
   SolEmuCounts total, kinds[SOL_EMU_KIND_COUNT];
-  SolEmuInstCounts *insts; // of the kernel and what it may call, in the order of the text
+  SolEmuInstCounts *insts; // of the kernel and the functions it may call, in the order of the PTX text
   uint32_t inst_count;
   SolEmuFinding *findings;
   uint32_t finding_count, finding_cap;
-  uint64_t findings_dropped;             // beyond the first 64
+  uint64_t findings_dropped;             // those beyond the first 64
   uint64_t blocks, threads;              // that ran
-  uint64_t blocks_in_grid;               // that would have without sample_waves
+  uint64_t blocks_in_grid;               // that would have run without sample_waves
   uint64_t classes[SOL_EMU_CLASS_COUNT]; // executions, of all launches
   // Filled in where SolEmuLaunch.observe:
   SolEmuTouch *touches; // by rising address
@@ -360,10 +360,10 @@ struct SolEmuResult { // freed with sol_emu_result_free; counts of further launc
   double seconds; // on the host
 };
 
-// Returns SOL_OK also where a finding or a limit ended the launch: result->end says so. Errors are launches
-// that could not start. `result` starts as {0} or is what an earlier launch of the same kernel left.
+// Returns SOL_OK also where a finding or a limit ended the launch: check result->end. An error means that the
+// launch could not start. `result` is {0}, or the result of earlier launches of the same kernel.
 SolStatus sol_emu_launch(SolEmu *emu, const SolEmuLaunch *launch, SolEmuResult *result, SolError *err);
-void sol_emu_result_free(SolEmuResult *result); // what it points to
+void sol_emu_result_free(SolEmuResult *result); // frees what it points to, not the struct
 void sol_emu_counts_add(SolEmuCounts *to, const SolEmuCounts *from);
 
 #endif

@@ -3,12 +3,12 @@
 //   SolEmuTexture t = {.image = {.address = a, .width = 64, .height = 32, .kind = SOL_EMU_FLOAT,
 //                                .bits = 32, .channels = 1},
 //                      .sampler = {.linear = true, .normalized = true}};
-//   sol_emu_texture_create(emu, &t, &handle, &err);     handle: what kernels take as cudaTextureObject_t
+//   sol_emu_texture_create(emu, &t, &handle, &err);     handle: the kernel's cudaTextureObject_t
 //   sol_emu_object_destroy(emu, handle);
 //
-// An image lies in device memory row by row; a CUDA array, whose order on a GPU is secret, is laid out so
-// too. A `.global .texref` (.surfref, .samplerref) variable holds the handle of what is bound to it:
-// sol_emu_write it there.
+// An image is stored row by row in device memory, and so is a CUDA array, whose layout on a GPU is not
+// documented. To bind an image to a `.global .texref` (.surfref, .samplerref) variable, write the handle to it
+// with sol_emu_write.
 //
 // Filtering follows the formulas of the CUDA programming guide: the two nearest texel centres of each
 // dimension, with weights of 8 fractional bits. See ops_texture.c for what is exact.
@@ -30,7 +30,8 @@ typedef struct SolEmuImage {
   uint8_t channels;              // 1, 2, 4
 } SolEmuImage;
 
-// Coordinates outside. Wrap and mirror are for normalised coordinates; others are clamped instead.
+// Address modes for coordinates out of range. Wrap and mirror need normalised coordinates; without, coordinates
+// are clamped.
 typedef enum SolEmuEdge { SOL_EMU_CLAMP, SOL_EMU_WRAP, SOL_EMU_MIRROR, SOL_EMU_BORDER } SolEmuEdge;
 
 typedef struct SolEmuSampler {
@@ -44,17 +45,17 @@ typedef struct SolEmuTexture {
   SolEmuImage image;
   SolEmuSampler sampler;
   bool read_normalized; // 8- and 16-bit integers are read as fractions of their range
-  bool buffer;          // plain memory, read by index (tex1Dfetch): outside it is 0
+  bool buffer;          // linear memory, read by index (tex1Dfetch): out of range it reads 0
 } SolEmuTexture;
 
 SolStatus sol_emu_texture_create(SolEmu *emu, const SolEmuTexture *texture, uint64_t *handle, SolError *err);
 SolStatus sol_emu_surface_create(SolEmu *emu, const SolEmuImage *image, uint64_t *handle, SolError *err);
-// For PTX that names a sampler beside the texture.
+// For PTX instructions that take a sampler and a texture.
 SolStatus sol_emu_sampler_create(SolEmu *emu, const SolEmuSampler *sampler, uint64_t *handle, SolError *err);
 SolStatus sol_emu_object_destroy(SolEmu *emu, uint64_t handle, SolError *err);
 
-// Of the emulator itself: sol_emu_destroy.
+// Internal, for sol_emu_destroy.
 struct EmuTextures;
-void emu_textures_free(struct EmuTextures *textures); // NULL is fine
+void emu_textures_free(struct EmuTextures *textures); // NULL is allowed
 
 #endif

@@ -23,16 +23,16 @@ static void flush(Inject *in) {
 }
 
 void inject_flush(Inject *in) {
-  sol_lock_take(in->lock);
+  sol_lock_acquire(in->lock);
   flush(in);
-  sol_lock_give(in->lock);
+  sol_lock_release(in->lock);
 }
 
 void inject_trouble(Inject *in, ProfileTrouble what, const SolError *err) {
-  sol_lock_take(in->lock);
+  sol_lock_acquire(in->lock);
   profile_write_trouble(what, err->message, err->hint, 1, &in->out);
   flush(in);
-  sol_lock_give(in->lock);
+  sol_lock_release(in->lock);
 }
 
 // ---- what is told once ----
@@ -53,8 +53,8 @@ static void read_driver_version(char *out, size_t cap) {
 
 void inject_gpu(Inject *in, int device) {
   enum { SMS = 16, CC_MAJOR = 75, CC_MINOR = 76 };
-  if (device < 0 || device >= MAX_GPUS || in->gpu_told[device] || !in->device_get) return;
-  in->gpu_told[device] = true;
+  if (device < 0 || device >= MAX_GPUS || in->gpu_sent[device] || !in->device_get) return;
+  in->gpu_sent[device] = true;
   ProfileGpu gpu = {0};
   unsigned char id[16];
   int handle, major = 0, minor = 0;
@@ -73,9 +73,9 @@ void inject_gpu(Inject *in, int device) {
                        i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", id[i]);
   }
   read_driver_version(gpu.driver, sizeof gpu.driver);
-  sol_lock_take(in->lock);
+  sol_lock_acquire(in->lock);
   profile_write_gpu(device, &gpu, &in->out);
-  sol_lock_give(in->lock);
+  sol_lock_release(in->lock);
 }
 
 static uint64_t hash_of(const ProfileLaunch *l) {
@@ -138,10 +138,10 @@ static bool kernel_id(Inject *in, const ProfileLaunch *l, uint32_t *id) {
 // ---- launches ----
 
 bool inject_wants(Inject *in, const char *name) {
-  sol_lock_take(in->lock);
+  sol_lock_acquire(in->lock);
   in->seen++;
   bool wanted = profile_takes(&in->filter, name);
-  sol_lock_give(in->lock);
+  sol_lock_release(in->lock);
   return wanted;
 }
 
@@ -150,7 +150,7 @@ void inject_tell(Inject *in, int device, ProfileLaunch *l, bool counted) {
   if (l->cluster[0] <= 1 && l->cluster[1] <= 1 && l->cluster[2] <= 1) // blocks by themselves
     memset(l->cluster, 0, sizeof l->cluster);
   inject_gpu(in, device);
-  sol_lock_take(in->lock);
+  sol_lock_acquire(in->lock);
   if (l->name && kernel_id(in, l, &id)) {
     profile_write_launch(id, device, l, in->metrics, counted ? in->metric_count : 0, &in->out);
     in->told++;
@@ -158,7 +158,7 @@ void inject_tell(Inject *in, int device, ProfileLaunch *l, bool counted) {
     in->lost++;
   }
   if (in->out.length > 1 << 16) flush(in);
-  sol_lock_give(in->lock);
+  sol_lock_release(in->lock);
 }
 
 // ---- start and end ----
@@ -167,7 +167,7 @@ static void at_end(void) {
   Inject *in = inject;
   if (!in || (long)getpid() != in->pid) return;
   inject_end_times(in);
-  sol_lock_take(in->lock);
+  sol_lock_acquire(in->lock);
   if (in->graphs_whole) {
     char why[160];
     sol_format(why, sizeof why, "kernels of CUDA graphs that have %s are timed, not counted", in->graph_why);
@@ -177,7 +177,7 @@ static void at_end(void) {
   if (in->lost) profile_write_trouble(PROFILE_LOST, "launches were lost", "", (double)in->lost, &in->out);
   profile_write_end((double)in->seen, (double)in->told, &in->out);
   flush(in);
-  sol_lock_give(in->lock);
+  sol_lock_release(in->lock);
 }
 
 static double number_of(const char *variable) {

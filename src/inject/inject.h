@@ -62,7 +62,7 @@ typedef struct Inject {
   uint64_t seen, told, lost, bad_launches;
   bool timing; // by activity
   bool counts; // counters were to be had, of one context at least
-  bool gpu_told[MAX_GPUS];
+  bool gpu_sent[MAX_GPUS];
   ProfileMetric metrics[PROFILE_METRICS];
   const char *metric_names[PROFILE_METRICS];
   int metric_count;

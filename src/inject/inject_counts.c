@@ -298,10 +298,10 @@ static void on_call(void *user, int domain, uint32_t id, const void *data) {
     void *context = *(void *const *)data;
     if (depth) return;
     depth++;
-    sol_lock_take(in->serial);
+    sol_lock_acquire(in->serial);
     if (id == CUPTI_RESOURCE_CONTEXT_CREATED) open_context(in, context);
     if (id == CUPTI_RESOURCE_CONTEXT_DESTROY) close_context(in, context);
-    sol_lock_give(in->serial);
+    sol_lock_release(in->serial);
     depth--;
     return;
   }
@@ -309,22 +309,22 @@ static void on_call(void *user, int domain, uint32_t id, const void *data) {
   if (!is_launch(id)) {
     if (depth) return;
     depth++;
-    sol_lock_take(in->serial);
+    sol_lock_acquire(in->serial);
     inject_graph_call(in, id, call);
-    sol_lock_give(in->serial);
+    sol_lock_release(in->serial);
     depth--;
     return;
   }
   if (call->site == CUPTI_SITE_ENTER) {
     if (depth++) return;
-    sol_lock_take(in->serial);
+    sol_lock_acquire(in->serial);
     enter(in, call, id);
   } else {
     if (--depth) return;
     depth = 1;
     leave(in, call, id);
     depth = 0;
-    sol_lock_give(in->serial);
+    sol_lock_release(in->serial);
   }
 }
 

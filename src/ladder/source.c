@@ -62,7 +62,7 @@ static const char *find_line(const char *text, const char *kernel,
   return NULL;
 }
 
-static bool goes_on(const char *line) { // into the next one, as a macro does
+static bool continues(const char *line) { // into the next one, as a macro does
   size_t n = strcspn(line, "\n");
   return n && line[n - 1] == '\\';
 }
@@ -75,7 +75,7 @@ bool ladder_source(const Ladder *l, const char *kernel, LadderSource *out) {
   if (first) {
     while (*end && *end != '}') end = next_line(end); // of a function, in the first column
   } else if (kernel && (first = find_line(file->text, kernel, pastes, &out->line)) != NULL) {
-    for (end = first; goes_on(end);) end = next_line(end);
+    for (end = first; continues(end);) end = next_line(end);
     while (*first != '#' && first > file->text) first = line_before(file->text, first);
   }
   if (!first) return true;

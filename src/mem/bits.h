@@ -7,7 +7,7 @@
 #define SOL_NIBBLES_1 UINT64_C(0x1111111111111111)
 #define SOL_NIBBLES_8 UINT64_C(0x8888888888888888)
 
-// By hand: on a plain x86-64 the compiler's builtin calls a library function.
+// Not the compiler's builtin: on baseline x86-64 that calls a library function.
 static inline uint32_t sol_bits_count(uint32_t x) {
   x -= x >> 1 & 0x55555555u;
   x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);

@@ -18,19 +18,19 @@ enum { SOL_WAYS = 16 };
 typedef struct SolSet {
   uint32_t tag[SOL_WAYS];    // SOL_NO_TAG: empty
   uint64_t order;            // ways, one a nibble, the most recently used lowest
-  uint8_t valid[SOL_WAYS];   // sectors that are here whole
-  uint8_t partial[SOL_WAYS]; // sectors of which only written bytes are here
-  uint8_t dirty[SOL_WAYS];   // L2: sectors that memory below does not have yet
-  uint16_t ways;             // how many of the 16 this set has
-  uint16_t empty;            // of them, those that hold no line, a bit each
-  uint16_t queued;           // L2: ways that stand in the queue of partly written lines, likewise
-  uint16_t dirty_ways;       // L2: how many have a dirty sector
+  uint8_t valid[SOL_WAYS];   // sectors present with all their bytes
+  uint8_t partial[SOL_WAYS]; // sectors of which only the written bytes are present
+  uint8_t dirty[SOL_WAYS];   // L2: sectors not yet written back to DRAM
+  uint16_t ways;             // the number of ways of this set, up to 16
+  uint16_t empty;            // ways that hold no line, a bit each
+  uint16_t queued;           // L2: ways in the queue of partly written lines, a bit each
+  uint16_t dirty_ways;       // L2: the number of ways with a dirty sector
 } SolSet;
 _Static_assert(sizeof(SolSet) == 128, "SolSet fills two cache lines");
 
 #define SOL_NO_TAG UINT32_C(0x80000000)
 
-// How a number of lines is laid out: 2^bits sets, the first `extra` of them with one way more.
+// The layout of a cache: 2^bits sets, the first `extra` of them with one more way.
 typedef struct SolSetLayout {
   uint32_t bits, ways, extra;
 } SolSetLayout;
@@ -44,8 +44,8 @@ static inline SolSetLayout sol_set_layout(uint64_t lines) {
   return l;
 }
 
-// Where a line lives. Tags have 31 bits; what lies above them is folded in, so that only far-apart addresses
-// at one odd distance could be taken for each other.
+// The set and tag of a line. Tags have 31 bits; higher address bits are folded in, so that only lines far apart,
+// at one particular distance, could be confused.
 typedef struct SolPlace {
   uint32_t set, tag;
 } SolPlace;
@@ -94,12 +94,12 @@ static inline void sol_set_touch(SolSet *s, uint32_t way) {
   s->order = (s->order & ~(newer << 4 | 15)) | (s->order & newer) << 4 | way;
 }
 
-// The way that the next line takes: an empty one, else the least recently used. The set has at least one way.
+// The way to evict for the next line: an empty one, else the least recently used. The set has at least one way.
 static inline uint32_t sol_set_victim(const SolSet *s) {
   return s->empty ? sol_first_bit(s->empty) : sol_nibble(s->order, s->ways - 1);
 }
 
-// Gives a way to a line, of which nothing is there yet.
+// Allocates a way for a line, with no valid sectors.
 static inline void sol_set_take(SolSet *s, uint32_t way, uint32_t tag) {
   s->tag[way] = tag;
   s->empty = (uint16_t)(s->empty & ~(1u << way));

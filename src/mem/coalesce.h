@@ -1,12 +1,12 @@
 // The coalescer: which sectors and lines of memory one warp-level instruction touches. Exact.
 //
 // Assumptions, each with a test in tests/test_mem_coalesce.c:
-// - A request is one warp-level memory instruction with at least one active lane; without one it is nothing.
-// - Memory comes in sectors of 32 bytes and lines of 128. A request's sectors are the distinct ones its
+// - A request is one warp-level memory instruction with at least one active lane; without one there is none.
+// - Memory is divided into sectors of 32 bytes and lines of 128. A request's sectors are the distinct ones its
 //   active lanes touch, at any width and alignment, in any order of lanes; two lanes in one sector count it
 //   once.
 // - The ideal is the fewest sectors that the same distinct bytes could fill: ceil(distinct bytes / 32).
-// The first two are what an H200 counts (tests/data/h200-global-sectors.csv).
+// The first two agree with an H200's counters (tests/data/h200-global-sectors.csv).
 #ifndef SOL_MEM_COALESCE_H
 #define SOL_MEM_COALESCE_H
 
@@ -18,7 +18,7 @@ enum {
   SOL_LINE_BYTES = 128,
   SOL_LINE_SECTORS = 4,
   SOL_MAX_LANE_BYTES = 32,
-  SOL_MAX_LINES = 2 * SOL_LANES // every lane may straddle two
+  SOL_MAX_LINES = 2 * SOL_LANES // every lane's access may straddle two lines
 };
 
 typedef struct SolLine {
@@ -40,7 +40,7 @@ typedef struct SolCoalesced {
 // lane: all counts are 0. Lines past out->lines are left as they were. Addresses wrap round at 2^64.
 void sol_coalesce(const uint64_t addr[SOL_LANES], uint32_t mask, uint32_t width, SolCoalesced *out);
 
-// 32 lanes, lane i at base + i * step: true for the addresses that need no search.
+// Whether lane i is at addr[0] + i * step for the first `lanes` lanes: then no search for lines is needed.
 bool sol_lanes_in_step(const uint64_t addr[SOL_LANES], uint32_t lanes, uint64_t step);
 
 #endif

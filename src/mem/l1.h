@@ -2,19 +2,19 @@
 //
 // Assumptions, each with a test in tests/test_mem_cache.c and, unless marked *, seen on an H200
 // (docs/memory-model.md):
-// - Lines of 128 bytes in sectors of 32. A load that misses brings the missing sectors, not the line. A
-//   sector that another warp's load has asked for already counts as a hit.
-// - Stores write through to L2, all of them, and also stay in L1: they allocate, byte by byte. A later load
-//   hits where all the bytes it wants of a sector are there; else it brings the sector. Local memory is
-//   treated alike.
-// - Atomics and reductions act in L2 and drop the line, all of it, from L1.
-// - ld.cg, .cv, .volatile and .relaxed or .acquire at gpu scope or wider read L2 and drop the line. ld.lu and
-//   .L1::no_allocate hit if the line is there but bring nothing in. ld.ca, .cs, .nc and plain loads hit and
-//   allocate. All stores are alike, whatever their cache hint.
-// - A fence, or a load that acquires, at gpu scope or wider empties L1: sol_l1_empty. At cta scope nothing
+// - Lines of 128 bytes in sectors of 32. A load that misses fetches the missing sectors, not the line. A sector
+//   that another warp's load has already requested counts as a hit.
+// - Stores write through to L2, and also allocate in L1, byte by byte. A later load hits where all the bytes it
+//   reads of a sector are present; else it fetches the sector. Local memory is treated in the same way.
+// - Atomics and reductions are performed in L2 and invalidate the whole line in L1.
+// - ld.cg, .cv, .volatile and .relaxed or .acquire at gpu scope or wider read L2 and invalidate the line. ld.lu
+//   and .L1::no_allocate may hit but do not allocate. ld.ca, .cs, .nc and plain loads hit and allocate. Cache
+//   hints of stores have no effect.
+// - A fence, or a load that acquires, at gpu scope or wider invalidates L1: sol_l1_empty. At cta scope nothing
 //   happens.
-// - Capacity is what shared memory leaves; stores take room like loads. * Replacement is exact LRU in sets
-//   of up to 16 lines, found by hash. (The H200's transition is softer than LRU's, at the same size.)
+// - The capacity is what shared memory leaves; stores use capacity like loads. * Replacement is exact LRU in
+//   sets of up to 16 lines, selected by hash. (The H200's hit rate falls more gradually than LRU's, at the same
+//   size.)
 // - * L1 starts a launch empty and is kept from block to block.
 #ifndef SOL_MEM_L1_H
 #define SOL_MEM_L1_H
@@ -25,15 +25,15 @@
 
 typedef enum SolMemOp {
   SOL_MEM_LOAD = 0,
-  SOL_MEM_LOAD_L2,   // reads L2 whatever L1 holds, and drops the line
-  SOL_MEM_LOAD_ONCE, // may hit; brings nothing in
+  SOL_MEM_LOAD_L2,   // always reads L2, and invalidates the line in L1
+  SOL_MEM_LOAD_ONCE, // may hit; does not allocate
   SOL_MEM_STORE,
   SOL_MEM_ATOMIC,     // atom, red
-  SOL_MEM_COPY_LOAD,  // asynchronous copies that pass L1 by, and prefetches into L2
-  SOL_MEM_COPY_STORE, // likewise, written from shared memory; drops the line
+  SOL_MEM_COPY_LOAD,  // asynchronous copies that bypass L1, and prefetches into L2
+  SOL_MEM_COPY_STORE, // asynchronous copies from shared memory; invalidates the line
 } SolMemOp;
 
-// Sums for one instruction; the caller adds and merges them. Sectors, unless it says otherwise.
+// Counts of one instruction, in sectors unless the comment says otherwise; the caller adds them up.
 typedef struct SolL1Counts {
   uint64_t requests;
   uint64_t sectors, ideal_sectors, lines; // exact, as sol_coalesce counts them
@@ -52,13 +52,13 @@ typedef struct SolL1 {
 
 enum { SOL_L1_MAX_BYTES = 1 << 20 };
 
-// Memory an L1 of so many bytes (0 to 1 MiB) needs; the caller's, and it must stay.
+// Host memory that an L1 of so many bytes (0 to 1 MiB) needs. The caller owns it and keeps it as long as the L1.
 size_t sol_l1_bytes(uint64_t bytes);
 SolStatus sol_l1_init(SolL1 *l1, uint64_t bytes, void *memory, size_t size, SolError *err);
 void sol_l1_empty(SolL1 *l1);
 
-// One request. False, with nothing changed or counted, where the log has no room: drain it and call again.
-// A request without lines counts nothing.
+// One request. Returns false, with nothing changed or counted, where the log is full: drain it and call again.
+// A request without lines is not counted.
 bool sol_l1_access(SolL1 *l1, const SolCoalesced *request, SolMemOp op, uint32_t id, SolL1Counts *counts,
                    SolLog *log);
 

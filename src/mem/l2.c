@@ -167,7 +167,7 @@ static inline uint32_t take_way(Work *w, SolSet *s, uint32_t tag) {
   return way;
 }
 
-// Brings what is missing; returns how many of the wanted sectors were there.
+// Fetches the missing sectors; returns how many of the requested sectors hit.
 static inline uint32_t fetch(Work *w, SolSet *s, uint32_t way, uint32_t wanted, bool pairs, uint32_t id) {
   uint32_t valid = s->valid[way], partial = s->partial[way], missing = wanted & ~valid;
   if (!missing) return sol_sector_count(wanted);

@@ -1,21 +1,21 @@
-// L2 and what it moves to and from DRAM. Modelled, with figures measured on an H200 (docs/memory-model.md).
+// L2 and its traffic with DRAM. Modelled, with figures measured on an H200 (docs/memory-model.md).
 //
-// Assumptions, each with a test in tests/test_mem_cache.c; tests/test_mem_dram.c sets the whole beside the
-// counters:
-// - Lines of 128 bytes in sectors of 32; exact LRU in sets of up to 16 lines, found by hash.
-// - A read miss brings, of each aligned 64-byte half of the line that it misses in, the sectors that are
-//   not there, and they stay. An atomic that misses does so in half of the lines (by hash), in the others
-//   it brings its own sectors alone: the H200 reads 48 bytes on average.
-// - Writes allocate and read nothing: L2 knows which bytes of a sector were written. A sector becomes whole
-//   when all its bytes were written, or when a read or an atomic wants it, which costs the sector's 32
-//   bytes from DRAM.
-// - Dirty sectors are written back, 32 bytes each, when their line is evicted; a sector still partial is
-//   read first. What is dirty at the end of a launch stays in L2 and has not been written:
-//   sol_l2_dirty_bytes tells how much.
-// - Of its size 75 % act as capacity (an H200 keeps part of the data in both halves of its L2), 43 % may be
-//   dirty (then the set's oldest dirty line is written back and stays, clean), and 11 % of its lines may be
-//   partly written (then the oldest of them is completed from DRAM and written back, and stays).
-// - Cache and eviction hints change nothing here; a copy with streaming hints moved the same bytes.
+// Assumptions, each with a test in tests/test_mem_cache.c; tests/test_mem_dram.c compares the whole model with
+// the counters:
+// - Lines of 128 bytes in sectors of 32; exact LRU in sets of up to 16 lines, selected by hash.
+// - A read miss fetches and keeps all missing sectors of each aligned 64-byte half of the line in which it
+//   misses. An atomic that misses does so in half of the lines (by hash), and in the others fetches only its own
+//   sectors: the H200 reads 48 bytes on average.
+// - Writes allocate and read nothing: L2 knows which bytes of a sector were written. A sector becomes complete
+//   when all its bytes were written, or when a read or an atomic needs it, which reads the sector's 32 bytes
+//   from DRAM.
+// - Dirty sectors are written back, 32 bytes each, when their line is evicted; a sector that is still partial is
+//   read first. Sectors that are dirty at the end of a launch stay in L2 and have not been written back:
+//   sol_l2_dirty_bytes returns their size.
+// - 75 % of its size is usable capacity (an H200 keeps part of the data in both halves of its L2), 43 % may be
+//   dirty (beyond that the set's oldest dirty line is written back and stays, clean), and 11 % of its lines may
+//   be partly written (beyond that the oldest is completed from DRAM and written back, and stays).
+// - Cache and eviction hints have no effect; on the H200 a copy with streaming hints moved the same bytes.
 #ifndef SOL_MEM_L2_H
 #define SOL_MEM_L2_H
 
@@ -23,32 +23,32 @@
 #include "mem/traffic.h"
 #include "sol/status.h"
 
-// Zero means the default in the comment.
+// A field that is 0 has the default in its comment.
 typedef struct SolL2Config {
   uint64_t bytes;           // the device's L2; at least 64 KiB, at most 1 GiB
   uint32_t usable_percent;  // 75
   uint32_t dirty_percent;   // 43
   uint32_t partial_percent; // 11
-  uint32_t dram_bytes;      // what a read miss brings, if all of it is missing: 32 or 64; 64
+  uint32_t dram_bytes;      // the most that a read miss fetches: 32 or 64; default 64
 } SolL2Config;
 
-// Sums for one id. Sectors, unless it says otherwise.
+// Counts of one id, in sectors unless the comment says otherwise.
 typedef struct SolL2Counts {
-  uint64_t requests; // each for sectors of one line, or for one sector that is written in part
+  uint64_t requests; // each for sectors of one line, or for one partly written sector
   uint64_t reads, read_hits;
   uint64_t writes;
   uint64_t atomics, atomic_hits;
-  uint64_t dram_read_bytes;  // for its reads and atomics, and to complete what it wrote in part
-  uint64_t dram_write_bytes; // of lines that it was the last to write
+  uint64_t dram_read_bytes;  // for its reads and atomics, and to complete sectors that it wrote in part
+  uint64_t dram_write_bytes; // write-backs of lines that it was the last to write
 } SolL2Counts;
 
 typedef struct SolL2Shard {
   SolSet *sets;
   uint32_t *bytes; // per set, way and sector: the bytes of a partial sector
   uint32_t *owner; // per set and way: the id that wrote last
-  uint32_t *queue; // set * 16 + way of lines that were partly written, oldest first, as a ring
+  uint32_t *queue; // a ring of set * 16 + way of partly written lines, oldest first
   uint32_t queue_first, queue_count, partial_lines;
-  uint32_t apart[21]; // shards are drained side by side: keeps their fields off each other's cache lines
+  uint32_t apart[21]; // padding: shards are drained in parallel and must not share cache lines of the host
 } SolL2Shard;
 
 typedef struct SolL2 {
@@ -58,27 +58,27 @@ typedef struct SolL2 {
   SolL2Shard shard[SOL_SHARDS];
 } SolL2;
 
-// An id that belongs to nobody.
+// No id.
 #define SOL_NO_ID UINT32_MAX
 
-size_t sol_l2_bytes(const SolL2Config *config); // 0 where sol_l2_init would refuse the config
+size_t sol_l2_bytes(const SolL2Config *config); // host memory that it needs; 0: sol_l2_init would fail
 SolStatus sol_l2_init(SolL2 *l2, const SolL2Config *config, void *memory, size_t size, SolError *err);
-// The same without touching the memory: every shard has to be emptied before it is used.
+// The same without initialising the memory: empty every shard before it is used.
 SolStatus sol_l2_lay_out(SolL2 *l2, const SolL2Config *config, void *memory, size_t size, SolError *err);
-void sol_l2_empty(SolL2 *l2); // nothing is written back
+void sol_l2_empty(SolL2 *l2); // invalidates all lines, without write-back
 void sol_l2_empty_shard(SolL2 *l2, uint32_t shard);
 
-// Applies the records of one shard, of all the logs, SOL_TURN records of each in turn, as SMs run side by
-// side. The logs are sorted. counts has ids + 1 entries: ids past the end, and lines that another launch
-// wrote, go to the last.
+// Applies the records of one shard from all the logs, SOL_TURN records of each log in turn, since SMs run in
+// parallel. The logs must be sorted. counts has ids + 1 entries: ids past the end, and lines that another launch
+// wrote, are counted in the last.
 enum { SOL_TURN = 32 };
 void sol_l2_drain(SolL2 *l2, uint32_t shard, const SolLog *logs, uint32_t log_count, SolL2Counts *counts,
                   uint32_t ids);
 
-// Between launches that keep the cache: what is dirty now belongs to no id of the next.
+// Call between launches that keep the cache: lines that are dirty now belong to no id of the next launch.
 void sol_l2_disown(SolL2 *l2);
 uint64_t sol_l2_dirty_bytes(const SolL2 *l2);
-// Writes back everything dirty in a shard, as if it were evicted now.
+// Writes back all dirty sectors of a shard.
 void sol_l2_flush(SolL2 *l2, uint32_t shard, SolL2Counts *counts, uint32_t ids);
 
 #endif

@@ -1,8 +1,8 @@
-// What L1 sends on to L2: a log of records per SM, bounded, in the order of that SM's execution.
+// The traffic from L1 to L2: a bounded log of records per SM, in the order of that SM's execution.
 //
-// L2 is cut into SOL_SHARDS independent parts by address. A log is filled by one worker, then sorted by shard
-// (order kept); shards are then drained, each by one worker, taking logs in turn. Results depend on the logs
-// and their order alone, not on how many workers there are.
+// L2 is divided into SOL_SHARDS independent shards by address. One worker fills a log, then sorts it by shard
+// (stable); then each shard is drained by one worker, which takes records from all logs in turn. So the results
+// do not depend on the number of workers.
 #ifndef SOL_MEM_TRAFFIC_H
 #define SOL_MEM_TRAFFIC_H
 
@@ -10,7 +10,7 @@
 
 enum {
   SOL_SHARDS = 64,
-  SOL_MAX_RECORDS = SOL_MAX_LINES * SOL_LINE_SECTORS // that one request can make
+  SOL_MAX_RECORDS = SOL_MAX_LINES * SOL_LINE_SECTORS // the most that one request can add
 };
 
 typedef enum SolTraffic { SOL_TRAFFIC_READ = 0, SOL_TRAFFIC_WRITE, SOL_TRAFFIC_ATOMIC } SolTraffic;
@@ -20,8 +20,8 @@ typedef struct SolRecord {
   uint16_t line_high; // lines have 48 bits here: addresses 55
   uint8_t shard;
   uint8_t what;   // sectors in the low nibble, SolTraffic in the high one
-  uint32_t id;    // whom to count it for
-  uint32_t bytes; // written: the bytes of every one of these sectors, one bit each
+  uint32_t id;    // the entry of the counts that it is added to
+  uint32_t bytes; // writes: the bytes written in each of these sectors, one bit each
 } SolRecord;
 
 typedef struct SolLog {
@@ -30,17 +30,17 @@ typedef struct SolLog {
   uint32_t start[SOL_SHARDS + 1]; // after sorting: the records of shard s are [start[s], start[s + 1])
 } SolLog;
 
-// Memory for a log of so many records. It is the caller's; aligned to 8 bytes.
+// Bytes of memory for a log of so many records. The caller owns the memory, which is aligned to 8 bytes.
 size_t sol_log_bytes(uint32_t capacity);
 void sol_log_init(SolLog *log, uint32_t capacity, void *memory);
-// Whether any one more request fits. Where it does not: sort, drain all shards, empty, go on.
+// Whether one more request of any size fits. Where it does not: sort the log, drain all shards, empty the log.
 static inline bool sol_log_has_room(const SolLog *log) {
   return log->capacity - log->count >= SOL_MAX_RECORDS;
 }
 void sol_log_sort(SolLog *log);
 static inline void sol_log_empty(SolLog *log) {
   log->count = 0;
-  memset(log->start, 0, sizeof log->start); // nothing to drain either, if it is not filled and sorted again
+  memset(log->start, 0, sizeof log->start); // draining it before it is filled and sorted again has no effect
 }
 
 // Any aligned run of 64 lines has one in each shard.

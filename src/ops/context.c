@@ -157,9 +157,9 @@ SolStatus sol_context_alloc(SolContext *ctx, size_t bytes, void **out, SolError 
     return *out ? SOL_OK : sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   }
   uint64_t address = 0;
-  sol_lock_take(ctx->one_at_a_time);
+  sol_lock_acquire(ctx->one_at_a_time);
   SolStatus status = sol_driver_alloc(ctx->driver, bytes, "tensor", &address, err);
-  sol_lock_give(ctx->one_at_a_time);
+  sol_lock_release(ctx->one_at_a_time);
   if (!status) *out = (void *)(uintptr_t)address;
   return status;
 }
@@ -168,9 +168,9 @@ SolStatus sol_context_free(SolContext *ctx, void *memory, SolError *err) {
   if (!ctx) return sol_fail(err, SOL_ERR_ARGUMENT, "context must not be NULL");
   if (!ctx->driver) return sol_heap_free(memory), SOL_OK;
   if (!memory) return SOL_OK;
-  sol_lock_take(ctx->one_at_a_time);
+  sol_lock_acquire(ctx->one_at_a_time);
   SolStatus status = sol_driver_free(ctx->driver, address_of(memory), err);
-  sol_lock_give(ctx->one_at_a_time);
+  sol_lock_release(ctx->one_at_a_time);
   return status;
 }
 
@@ -178,9 +178,9 @@ SolStatus sol_context_write(SolContext *ctx, void *to, const void *from, size_t 
   if (!ctx || (bytes && (!to || !from))) return sol_fail(err, SOL_ERR_ARGUMENT, "NULL where memory is due");
   if (!bytes) return SOL_OK;
   if (!ctx->driver) return memcpy(to, from, bytes), SOL_OK;
-  sol_lock_take(ctx->one_at_a_time);
+  sol_lock_acquire(ctx->one_at_a_time);
   SolStatus status = sol_driver_write(ctx->driver, address_of(to), from, bytes, err);
-  sol_lock_give(ctx->one_at_a_time);
+  sol_lock_release(ctx->one_at_a_time);
   return status;
 }
 
@@ -188,9 +188,9 @@ SolStatus sol_context_read(SolContext *ctx, void *to, const void *from, size_t b
   if (!ctx || (bytes && (!to || !from))) return sol_fail(err, SOL_ERR_ARGUMENT, "NULL where memory is due");
   if (!bytes) return SOL_OK;
   if (!ctx->driver) return memcpy(to, from, bytes), SOL_OK;
-  sol_lock_take(ctx->one_at_a_time);
+  sol_lock_acquire(ctx->one_at_a_time);
   SolStatus status = sol_driver_read(ctx->driver, to, address_of(from), bytes, err);
-  sol_lock_give(ctx->one_at_a_time);
+  sol_lock_release(ctx->one_at_a_time);
   return status;
 }
 

@@ -48,7 +48,7 @@ static int views(const void *args, OpsView *v) {
   v[0] = OPS_VIEW(SolEmbedRmsnorm, y, .dtype = out_of(a), .role = OPS_OUT, .rows = a->m, .cols = a->n,
                   .stride = a->y_stride);
   v[1] = OPS_VIEW(SolEmbedRmsnorm, embedded, .dtype = a->dtype, .role = OPS_OUT, .optional = true,
-                  .beside = true, .rows = a->m, .cols = a->n, .stride = a->embedded_stride);
+                  .extra = true, .rows = a->m, .cols = a->n, .stride = a->embedded_stride);
   v[2] = OPS_VIEW(SolEmbedRmsnorm, table, .dtype = a->dtype, .rows = a->vocab, .cols = a->n,
                   .stride = a->table_stride);
   v[3] = OPS_VIEW(SolEmbedRmsnorm, ids, .dtype = id_of(a), .rows = 1, .cols = a->m, .fill = OPS_FILL_IDS,

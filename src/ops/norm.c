@@ -70,7 +70,7 @@ static const Rule any_rules[] = {
     {4096, NORM_f_any4, 4, 0, 2},   {8192, NORM_f_any4, 4, 0, 4}, {16384, NORM_f_any4, 4, 0, 8},
     {32768, NORM_f_any4, 4, 0, 16},
 };
-static const Rule beside_rules[] = {
+static const Rule unaligned_rules[] = {
     {NORM_BESIDE1_THREADS, NORM_f_beside1, 1, 0, 1},     {3 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 1},
     {6 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 2},  {12 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 4},
     {24 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 8}, {48 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 16},
@@ -248,29 +248,29 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   bool clusters = ops_has_kernel(ctx, def, NORM_f_big);
   bool fast = (!call->fp8 || clusters) && is_fast(call, kind, per, out);
   p->over_n = (float)(1.0 / (double)p->n);
-  bool beside = !by_vectors(p, per, out);
+  bool unaligned = !by_vectors(p, per, out);
   p->layout = NORM_VECTORS;
   if (p->scaling == NORM_SCALE_BLOCK && p->n <= 128) p->scaling = NORM_SCALE_ROW; // the same
   if (p->y_kind == KIND_FP8 && p->scaling == NORM_SCALE_BLOCK) { // 128 columns are neighbours in a warp
     least = 128 / per;
-    if (beside) p->layout = NORM_SINGLES;
-    beside = false;
+    if (unaligned) p->layout = NORM_SINGLES;
+    unaligned = false;
   }
-  if (beside) least = 2; // one for each end of the row
+  if (unaligned) least = 2; // one for each end of the row
   // Warps on whole lines of the output, where a row has several; on whole words at least.
   p->line = (int32_t)(p->n * out >= LINED_BYTES ? LINE_BYTES / out : 4 / in);
-  int64_t chunks = (p->n + (beside ? p->line - 1 : 0) + per - 1) / per;
+  int64_t chunks = (p->n + (unaligned ? p->line - 1 : 0) + per - 1) / per;
   int64_t all = p->n / per + (p->n % per != 0);
   const Rule *rule = fast ? fast_rule(ctx, call, in, all, clusters) : NULL;
   if (!rule && clusters && is_odd(call, kind, in, per)) rule = odd_rule(p, in, all);
   if (rule)
     chunks = all, p->chunks = (int32_t)chunks, least = 1;
-  else if (beside) {
+  else if (unaligned) {
     size_t skip = call->layer && in == 4 && chunks > LAYER_BESIDE1 ? 1 : 0;
-    rule = find_rule(beside_rules + skip, SOL_COUNT(beside_rules) - skip, chunks, clusters);
+    rule = find_rule(unaligned_rules + skip, SOL_COUNT(unaligned_rules) - skip, chunks, clusters);
   } else
     rule = FIND(any_rules);
-  Rule loop = {INT64_MAX, beside ? NORM_f_beside_loop : NORM_f_loop, 2, 512, clusters ? 8 : 1};
+  Rule loop = {INT64_MAX, unaligned ? NORM_f_beside_loop : NORM_f_loop, 2, 512, clusters ? 8 : 1};
   if (!rule) rule = &loop;
 
   OpsLaunch l = {.early = clusters, .params = p, .bytes = sizeof *p};

@@ -147,20 +147,20 @@ static SolStatus check_call(SolContext *ctx, const OpsDef *def, const void *args
 
 SolStatus ops_call(SolContext *ctx, const OpsDef *def, const void *args, SolStream stream) {
   if (!ctx || !args) return ops_fail(SOL_ERR_ARGUMENT, "%s: context and args must not be NULL", def->name);
-  sol_lock_take(ctx->one_at_a_time);
+  sol_lock_acquire(ctx->one_at_a_time);
   bool empty;
   SolStatus status = check_call(ctx, def, args, &empty);
   if (!status && !empty) status = ctx->driver ? def->launch(ctx, args, stream) : def->cpu(ctx, args);
-  sol_lock_give(ctx->one_at_a_time);
+  sol_lock_release(ctx->one_at_a_time);
   return status;
 }
 
 // The accountant knows an operation's usual outputs; one that is beside those counts where it is given.
-static SolStatus add_beside(const OpsDef *def, const void *args, SolCost *out, SolError *err) {
+static SolStatus add_extra_outputs(const OpsDef *def, const void *args, SolCost *out, SolError *err) {
   OpsView v[OPS_MAX_VIEWS];
   int count = def->views(args, v);
   for (int i = 0; i < count; i++) {
-    if (!v[i].beside || !v[i].at) continue;
+    if (!v[i].extra || !v[i].at) continue;
     double batch = v[i].batch ? (double)v[i].batch : 1;
     out->bytes_written += batch * (double)v[i].rows * (double)v[i].cols * sol_dtype_bits(v[i].dtype) / 8;
   }
@@ -175,7 +175,7 @@ SolStatus ops_cost(const OpsDef *def, const void *args, SolCost *out, SolError *
   SolStatus status = def->check ? def->check(args, err) : SOL_OK;
   if (!status) status = def->cost(args, &op, err);
   if (!status) status = sol_op_cost(&op, out, err);
-  return status ? status : add_beside(def, args, out, err);
+  return status ? status : add_extra_outputs(def, args, out, err);
 }
 
 SolStatus ops_cost_op(const char *name, SolOpArgs *op, SolError *err) {

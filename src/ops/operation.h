@@ -32,7 +32,7 @@ typedef struct OpsView {
   SolDtype dtype;
   OpsRole role;
   bool optional;                // may be NULL
-  bool beside;                  // an optional output that the accountant's cost does not have
+  bool extra;                   // an optional output that the accountant's cost does not have
   int64_t batch, rows, cols;    // batch 0: 1
   int64_t stride, batch_stride; // 0: dense
   int alias;                    // 1 + the view it may coincide with exactly (in place); 0: none

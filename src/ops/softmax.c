@@ -152,7 +152,7 @@ SolStatus softmax_cpu(SolContext *ctx, const SolSoftmax *a, bool log_of) {
 }
 
 // Whether in every row the chunks of y lie on 16 bytes where those of x do.
-static bool lie_alike(const SolSoftmax *a, int64_t xs, int64_t ys, int in, int out) {
+static bool same_alignment(const SolSoftmax *a, int64_t xs, int64_t ys, int in, int out) {
   uint64_t x = (uintptr_t)a->x, y = (uintptr_t)a->y, xb = (uint64_t)(xs * in), yb = (uint64_t)(ys * out);
   if (in == out) return ((x ^ y) & 15) == 0 && ((xb ^ yb) & 15) == 0;
   uint64_t chunk = in < out ? 16 : 8; // of y
@@ -182,7 +182,7 @@ SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a
                          SolStream stream) {
   int64_t xs = a->x_stride ? a->x_stride : a->n, ys = a->y_stride ? a->y_stride : a->n;
   int in = sol_dtype_bits(a->dtype) / 8, out = sol_dtype_bits(out_of(a)) / 8;
-  bool alike = lie_alike(a, xs, ys, in, out);
+  bool alike = same_alignment(a, xs, ys, in, out);
   int kernel = pick(ctx, def, in, a->n / (16 / in), alike);
   const Variant *v = &variants[kernel];
   SoftmaxParams p = {.y = a->y,

@@ -213,7 +213,7 @@ static void look_at(Import *m, CsvField line) {
 static SolStatus check_header(Import *m, CsvField line, SolError *err) {
   if (is_header(&m->csv)) return start_table(m, err);
   if (contains(line, "Kernel Name;") || contains(line, "Kernel Name\";") || contains(line, "Kernel Name\t"))
-    return import_fail(&m->csv, err, line, "the fields are parted by something else than commas",
+    return import_fail(&m->csv, err, line, "the fields are not separated by commas",
                        "take ncu's output as it is, not as a spreadsheet has saved it");
   return SOL_OK;
 }

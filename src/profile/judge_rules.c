@@ -73,7 +73,7 @@ static void judge_narrow(Judge *j) {
   if (!four || !room || lanes < 31) return;
   char evidence[120];
   sol_format(evidence, sizeof evidence, "loads: %.2f sectors a request", d->load_sectors);
-  found(j, RULE_narrow, "", "Loads bring 4 bytes a lane, and memory is not at its limit.", evidence);
+  found(j, RULE_narrow, "", "Loads read 4 bytes a lane, and memory is not at its limit.", evidence);
 }
 
 // ---- on the SM ----
@@ -86,7 +86,7 @@ static void judge_spill(Judge *j) {
   sol_format(evidence, sizeof evidence, "%.0f sectors of local memory", d->local_sectors);
   if (global > 0)
     sol_format(message, sizeof message,
-               "Threads keep values in local memory: %.0f sectors, %.0f%% of all that L1 was asked for.",
+               "Threads keep values in local memory: %.0f sectors, %.0f%% of all sectors requested from L1.",
                d->local_sectors, d->local_sectors / (global + d->local_sectors) * 100);
   else
     sol_format(message, sizeof message, "Threads keep values in local memory: %.0f sectors.",
@@ -147,7 +147,7 @@ static bool judge_grid(Judge *j) {
   double blocks = blocks_of(j->kernel), sms = sms_of(j);
   if (!(blocks > 0) || !(sms > 0) || blocks >= sms) return false;
   char message[160], evidence[80];
-  sol_format(message, sizeof message, "%.0f blocks for %.0f SMs: %.0f%% of the GPU stands idle.", blocks, sms,
+  sol_format(message, sizeof message, "%.0f blocks for %.0f SMs: %.0f%% of the GPU is idle.", blocks, sms,
              (1 - blocks / sms) * 100);
   sol_format(evidence, sizeof evidence, "%.0f blocks, %.0f SMs", blocks, sms);
   found(j, RULE_small_grid, "", message, evidence);

@@ -48,7 +48,7 @@ typedef enum ProfileLineKind {
   PROFILE_LINE_END
 } ProfileLineKind;
 
-typedef struct ProfileHeard {
+typedef struct ProfileMessage {
   ProfileLineKind kind;
   double pid;     // start
   bool counters;  // start
@@ -60,19 +60,19 @@ typedef struct ProfileHeard {
   char text[256], hint[256];
   double times;      // trouble: how often
   double seen, told; // end
-} ProfileHeard;
+} ProfileMessage;
 
 // One per file; starts as {0}.
 typedef struct ProfileReader {
   SolArena arena;
-  struct ProfileHeardKernel *kernels;
+  struct ProfileReadKernel *kernels;
   uint32_t count, cap;
   ProfileMetric metrics[PROFILE_METRICS]; // by place in a line's values; PROFILE_METRICS: none of ours
   int metric_count;
   bool started, ended;
 } ProfileReader;
 // SOL_ERR_SYNTAX: not a line of ours, or cut. SOL_ERR_UNSUPPORTED: another version's.
-SolStatus profile_read_line(ProfileReader *reader, const char *line, size_t length, ProfileHeard *out,
+SolStatus profile_read_line(ProfileReader *reader, const char *line, size_t length, ProfileMessage *out,
                             SolError *err);
 void profile_reader_free(ProfileReader *reader);
 

@@ -3,7 +3,7 @@
 #include "base/json_read.h"
 #include "profile/profile_wire.h"
 
-struct ProfileHeardKernel {
+struct ProfileReadKernel {
   const char *name; // NULL: not told of
   double registers, static_shared, local_bytes;
 };
@@ -56,7 +56,7 @@ static SolStatus bad(SolError *err, const char *what) {
 
 // ---- lines ----
 
-static SolStatus read_start(ProfileReader *r, SolJson line, ProfileHeard *out, SolError *err) {
+static SolStatus read_start(ProfileReader *r, SolJson line, ProfileMessage *out, SolError *err) {
   SolJson list, value;
   double version = get_number(line, "sol_profile", 0);
   if (version != PROFILE_WIRE)
@@ -78,7 +78,7 @@ static SolStatus read_start(ProfileReader *r, SolJson line, ProfileHeard *out, S
   return SOL_OK;
 }
 
-static SolStatus read_gpu(SolJson line, ProfileHeard *out, SolError *err) {
+static SolStatus read_gpu(SolJson line, ProfileMessage *out, SolError *err) {
   double device = get_whole(line, "gpu", 4096);
   if (device < 0) return bad(err, "a GPU without a number");
   out->kind = PROFILE_LINE_GPU;
@@ -96,7 +96,7 @@ static SolStatus make_room(ProfileReader *r, uint32_t id, SolError *err) {
   if (id < r->cap) return SOL_OK;
   uint32_t cap = r->cap ? r->cap * 2 : 64;
   while (cap <= id) cap *= 2;
-  struct ProfileHeardKernel *room = sol_heap_realloc(r->kernels, sizeof *room * cap);
+  struct ProfileReadKernel *room = sol_heap_realloc(r->kernels, sizeof *room * cap);
   if (!room) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   r->kernels = room;
   r->cap = cap;
@@ -119,7 +119,7 @@ static const char *keep_name(ProfileReader *r, SolJson name, SolError *err) {
   return kept;
 }
 
-static SolStatus read_kernel(ProfileReader *r, SolJson line, ProfileHeard *out, SolError *err) {
+static SolStatus read_kernel(ProfileReader *r, SolJson line, ProfileMessage *out, SolError *err) {
   double id = get_whole(line, "kernel", r->count); // they are numbered as they come
   SolJson name;
   SolError why = {0};
@@ -132,7 +132,7 @@ static SolStatus read_kernel(ProfileReader *r, SolJson line, ProfileHeard *out, 
     if (err) *err = why;
     return why.status;
   }
-  r->kernels[r->count++] = (struct ProfileHeardKernel){
+  r->kernels[r->count++] = (struct ProfileReadKernel){
       .name = kept,
       .registers = get_number(line, "registers", PROFILE_UNKNOWN),
       .static_shared = get_number(line, "static_shared", PROFILE_UNKNOWN),
@@ -153,12 +153,12 @@ static SolStatus read_values(const ProfileReader *r, SolJson line, ProfileLaunch
   return i == r->metric_count ? SOL_OK : bad(err, "fewer values than counters");
 }
 
-static SolStatus read_launch(ProfileReader *r, SolJson line, ProfileHeard *out, SolError *err) {
+static SolStatus read_launch(ProfileReader *r, SolJson line, ProfileMessage *out, SolError *err) {
   double id = get_whole(line, "launch", 4294967295.0), device = get_whole(line, "gpu", 4096);
   ProfileLaunch *l = &out->launch;
   profile_launch_clear(l);
   if (id < 0 || id >= r->count || device < 0) return bad(err, "a launch of no kernel");
-  const struct ProfileHeardKernel *k = &r->kernels[(uint32_t)id];
+  const struct ProfileReadKernel *k = &r->kernels[(uint32_t)id];
   out->kind = PROFILE_LINE_LAUNCH;
   out->device = (int)device;
   l->name = k->name;
@@ -175,7 +175,7 @@ static SolStatus read_launch(ProfileReader *r, SolJson line, ProfileHeard *out, 
   return status;
 }
 
-static SolStatus read_trouble(SolJson line, ProfileHeard *out, SolError *err) {
+static SolStatus read_trouble(SolJson line, ProfileMessage *out, SolError *err) {
 #define TROUBLE(name, word) word,
   static const char *const words[] = {PROFILE_TROUBLES(TROUBLE)};
 #undef TROUBLE
@@ -193,10 +193,10 @@ static SolStatus read_trouble(SolJson line, ProfileHeard *out, SolError *err) {
   return bad(err, "an unknown trouble");
 }
 
-SolStatus profile_read_line(ProfileReader *r, const char *text, size_t length, ProfileHeard *out,
+SolStatus profile_read_line(ProfileReader *r, const char *text, size_t length, ProfileMessage *out,
                             SolError *err) {
   SolJson line, value;
-  *out = (ProfileHeard){0};
+  *out = (ProfileMessage){0};
   SolStatus status = sol_json_check(text, length, &line, err);
   if (status) return status;
   if (sol_json_get(line, "sol_profile", &value)) return read_start(r, line, out, err);

@@ -55,7 +55,7 @@ static void empty_bucket(Tree *t, uint32_t parent) {
   t->bucket[parent] = NONE;
 }
 
-static void settle(Tree *t, Edges back) {
+static void compute_dominators(Tree *t, Edges back) {
   for (uint32_t i = 0; i < t->count; i++) {
     t->semi[i] = t->label[i] = i;
     t->ancestor[i] = t->bucket[i] = t->dominator[i] = NONE;
@@ -84,8 +84,8 @@ bool sol_ptx_dominators(uint32_t nodes, uint32_t root, Edges successors, Edges p
   Tree t = {array[0], array[1], array[2], array[3], array[4], array[5],
             array[6], array[7], array[8], array[9], 0};
   memset(t.number, 0, nodes * sizeof *t.number);
-  walk(&t, root, successors, t.semi); // `semi` is free until settle
-  settle(&t, predecessors);
+  walk(&t, root, successors, t.semi); // `semi` is free until compute_dominators
+  compute_dominators(&t, predecessors);
   for (uint32_t i = 0; i < nodes; i++) {
     uint32_t dominator = t.number[i] > 1 ? t.dominator[t.number[i] - 1] : NONE;
     out[i] = dominator == NONE ? NONE : t.node[dominator];

@@ -1,4 +1,4 @@
-// A function's basic blocks, and where the lanes of a warp meet again after each branch: the nearest block
+// A function's basic blocks, and where the lanes of a warp reconverge after each branch: the nearest block
 // that every way out of the branch passes through (its immediate post-dominator).
 //
 // exit, trap and calls of functions that do not return end a thread. They do not count as ways out while
@@ -182,7 +182,7 @@ static bool does_not_end(const Flow *w, const Edge *e) {
 }
 
 // A node with a way on that returns keeps only such ways.
-static bool is_way_on(const Flow *w, const Edge *e) {
+static bool leads_to_return(const Flow *w, const Edge *e) {
   return !w->live[e->from] || (w->live[e->to] && !e->ends);
 }
 
@@ -198,7 +198,7 @@ static bool drop_dead_ends(Flow *w) {
   sol_ptx_vec_free(&w->edges);
   w->edges = all;
   if (!ok) return false;
-  keep_edges(w, is_way_on);
+  keep_edges(w, leads_to_return);
   return true;
 }
 
@@ -218,7 +218,7 @@ static bool open_endless_loops(Flow *w) {
 
 // ---- results ----
 
-static uint32_t meeting_place(const Flow *w, uint32_t node) {
+static uint32_t reconvergence_point(const Flow *w, uint32_t node) {
   do node = w->dominator[node];
   while (node != PTX_NONE && node >= w->block_count && node != w->end);
   return node >= w->block_count ? PTX_NONE : node;
@@ -228,7 +228,7 @@ static void note_results(Flow *w) {
   PtxFunction *f = &w->f->pub;
   for (uint32_t b = 0; b < w->block_count; b++) {
     PtxBlock *block = &w->blocks[b];
-    block->post_dominator = meeting_place(w, b);
+    block->post_dominator = reconvergence_point(w, b);
     PtxInst *inst = &w->f->insts[block->first + block->count - 1];
     Ending e = ending(w, inst);
     if (e != BRANCHES && e != JUMPS_BY_TABLE) continue;

@@ -109,7 +109,7 @@ static bool parse_directive(Parser *p, PtxFunction *f, bool *any) {
 
 // ---- the end of a body ----
 
-static void settle_pointers(PtxOperand *operands, uint32_t count) {
+static void resolve_pointers(PtxOperand *operands, uint32_t count) {
   for (uint32_t i = 0; i < count; i++)
     if (operands[i].kind == PTX_ARG_VEC || operands[i].kind == PTX_ARG_TEX)
       operands[i].elems = operands + (uintptr_t)operands[i].elems;
@@ -130,7 +130,7 @@ static bool keep_body(Parser *p, Func *f) {
   f->operand_count = p->operands.count;
   f->insts = sol_ptx_keep_copy(p, p->insts.data, p->insts.count * sizeof(PtxInst));
   if (!f->operands || !f->insts) return false;
-  settle_pointers(f->operands, f->operand_count);
+  resolve_pointers(f->operands, f->operand_count);
   for (uint32_t i = 0; i < p->insts.count; i++)
     f->insts[i].operands = f->operands + (uintptr_t)f->insts[i].operands;
   f->pub.insts = f->insts;

@@ -105,7 +105,7 @@ static void patch(Parser *p, const Pending *use, const Label *label) {
 }
 
 // Labels used in the scope that it does not have are looked for in the next one out.
-static bool settle_labels(Parser *p, const Scope *scope) {
+static bool resolve_labels(Parser *p, const Scope *scope) {
   uint32_t kept = scope->pending_mark;
   for (uint32_t i = scope->pending_mark; i < p->pending.count; i++) {
     Pending *use = VEC_AT(&p->pending, Pending, i);
@@ -127,7 +127,7 @@ static bool settle_labels(Parser *p, const Scope *scope) {
 
 bool sol_ptx_close_scope(Parser *p) {
   Scope *scope = &p->scopes[p->depth];
-  if (p->depth && !settle_labels(p, scope)) return false;
+  if (p->depth && !resolve_labels(p, scope)) return false;
   for (Label *l = scope->labels; l; l = l->older) l->name->label = l->shadowed;
   for (Binding *b = scope->bindings; b; b = b->older) {
     if (b->kind == BIND_REGS && b->count != PTX_NONE)
@@ -185,7 +185,7 @@ Binding *sol_ptx_bind_set(Parser *p, Name *prefix, uint32_t count, size_t at) {
 
 bool sol_ptx_bind_label(Parser *p, Name *name, LabelKind kind, uint32_t index, size_t at) {
   if (name->label && name->label->depth == p->depth)
-    return sol_ptx_fail(p, SOL_ERR_SYNTAX, at, "label '%.80s' stands here a second time", name->text);
+    return sol_ptx_fail(p, SOL_ERR_SYNTAX, at, "label '%.80s' is defined twice", name->text);
   Label *l = sol_arena_alloc(&p->scratch, sizeof *l);
   if (!l) return sol_ptx_fail_memory(p);
   Scope *scope = &p->scopes[p->depth];

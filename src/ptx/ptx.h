@@ -1,5 +1,5 @@
-// PTX text in, a linked module of decoded instructions out. Everything the emulator needs to know about a
-// program, in a form that is easy to read rather than fast to run: the emulator lowers it to its own.
+// Loads PTX text into a linked module of decoded instructions. The module has everything the emulator needs to
+// know about a program, in a form that is easy to read rather than fast to run: the emulator lowers it.
 //
 //   SolPtxModule *m;
 //   if (sol_ptx_load(&(SolPtxSource){"a.ptx", text, length}, 1, &m, &err)) ...   err.line, .column, .message
@@ -7,8 +7,9 @@
 //   for (uint32_t i = 0; i < k->inst_count; i++) ... k->insts[i] ...
 //   sol_ptx_free(m);
 //
-// A module never changes after loading and may be read by any number of threads. It keeps nothing of the
-// texts. Indices that may be missing are PTX_NONE. Texts are NUL-terminated and live as long as the module.
+// A module is immutable after loading and may be read by any number of threads. It does not refer to the source
+// texts. PTX_NONE is the index of something that is absent. Strings are NUL-terminated and live as long as the
+// module.
 #ifndef SOL_PTX_H
 #define SOL_PTX_H
 
@@ -63,8 +64,8 @@ enum PtxFlagBit {
 _Static_assert(PTX_FLAG_COUNT <= 64, "PtxCode.flags has 64 bits");
 #define PTX_HAS(code, id) (((code)->flags >> PTX_BIT_##id & 1) != 0) // PTX_HAS(code, FTZ)
 
-// PTX_RND_RN, PTX_CMP_LT, PTX_FN_ADD, PTX_SPACE_GLOBAL ...; 0 in a field of PtxCode: not written.
-// Each kind's values start anew at 1, so a value means something only beside its kind.
+// PTX_RND_RN, PTX_CMP_LT, PTX_FN_ADD, PTX_SPACE_GLOBAL ...; 0 in a field of PtxCode: no such modifier. The
+// values of each kind start at 1, so a value is meaningful only for its kind.
 enum PtxWordCount {
 #define PTX_WORD(kind, id, text) PTX_AT_##kind##_##id,
 #include "ptx/words.def"
@@ -88,7 +89,7 @@ enum PtxWord {
 #define PTX_FIRST_GEOM           PTX_AT_GEOM_1D
 #include "ptx/words.def"
 };
-enum { PTX_SPACE_GENERIC = 0 }; // no space written
+enum { PTX_SPACE_GENERIC = 0 }; // no state space given
 
 int sol_ptx_type_bits(PtxType type); // of a register that holds it; 1 for PTX_PRED
 PtxTypeClass sol_ptx_type_class(PtxType type);
@@ -102,7 +103,7 @@ const char *sol_ptx_op_semantics(PtxOp op); // "d = a * b + c, rounded once"
 
 // ---- instructions ----
 
-// An opcode with its modifiers, as written. Instructions that are written alike share one.
+// An opcode with its modifiers. Instructions with the same opcode and modifiers share one.
 typedef struct PtxCode {
   const char *text; // "ld.global.nc.v4.f32"
   uint64_t flags;   // PTX_HAS
@@ -115,14 +116,14 @@ typedef struct PtxCode {
   uint8_t layout, layout2, geom;
   uint16_t m, n, k; // shape; 0: none
   uint16_t form;    // which line of ops.def: see sol_ptx_form_operands
-  uint32_t index;   // its place in SolPtxModule.codes
+  uint32_t index;   // its index in SolPtxModule.codes
 } PtxCode;
 
-// The operand words of ops.def that this code's operands follow.
+// The operand specification of ops.def for this code.
 const char *sol_ptx_code_operands(const PtxCode *code);
 
 typedef enum PtxArgKind {
-  PTX_ARG_NONE,   // an operand that may be missing, and is
+  PTX_ARG_NONE,   // an optional operand that is omitted
   PTX_ARG_REG,    // index: register of the function
   PTX_ARG_IMM,    // value: its bits, converted to `type`, zero-extended to 64
   PTX_ARG_SREG,   // sreg, and index for %pm0, %envreg0 ...; only as the source of mov and cvt; its low bits
@@ -136,7 +137,7 @@ typedef enum PtxArgKind {
   PTX_ARG_TEX, // elems: handle (REG, SYMBOL), sampler or NONE, then the coordinates; txq, suq: handle alone
   PTX_ARG_LABEL, // index: instruction
   PTX_ARG_TABLE, // index: PtxFunction.tables
-  PTX_ARG_SINK   // `_`: a destination nobody reads. Any destination may be one
+  PTX_ARG_SINK   // `_`: a destination whose result is discarded. Any destination may be one
 } PtxArgKind;
 
 typedef struct PtxOperand {
@@ -155,7 +156,7 @@ typedef struct PtxOperand {
 
 enum { PTX_MAX_OPERANDS = 8 };
 
-// A source position. `inlined_at` is the position of the call this one was inlined into, itself perhaps
+// A source position. `inlined_at` is the position of the call that was inlined here, which may itself be
 // inlined.
 typedef struct PtxLoc {
   uint32_t file; // SolPtxModule.files; PTX_NONE: unknown
@@ -166,21 +167,20 @@ typedef struct PtxLoc {
 
 // Control flow: bra has operands[0] = LABEL; brx operands[1] = TABLE. call: operands[0] = FUNC, or REG for an
 // indirect call; [1] = VEC of results, [2] = VEC of arguments (SYMBOL of a .param variable, REG or IMM; an
-// empty list is VEC with count 0), [3] = NONE; an indirect call's prototype stands in `prototype`. An
-// instruction index equal to inst_count means: the function's end, a return.
+// empty list is VEC with count 0), [3] = NONE; the prototype of an indirect call is in `prototype`. An
+// instruction index equal to inst_count is the end of the function, an implicit return.
 typedef struct PtxInst {
   const PtxCode *code;
-  const PtxOperand *operands; // as many as ops.def has positions for the op
+  const PtxOperand *operands; // one for each operand position of the op in ops.def
   uint8_t operand_count;
-  bool guard_not; // @!p
-  bool leader;    // first of a basic block
-  bool diverges;  // a guarded bra or a brx: the lanes may go different ways here
-  uint32_t guard; // predicate register; PTX_NONE: always executes
-  uint32_t
-      reconverge; // bra, brx: instruction where all lanes that still run meet again; inst_count: at the end
-  uint32_t prototype; // indirect call: PtxFunction.prototypes; PTX_NONE
-  uint32_t loc;       // SolPtxModule.locs; PTX_NONE
-  uint32_t line;      // of the PTX text, from 1
+  bool guard_not;      // @!p
+  bool leader;         // first of a basic block
+  bool diverges;       // a guarded bra or a brx: lanes may diverge here
+  uint32_t guard;      // predicate register; PTX_NONE: always executes
+  uint32_t reconverge; // bra, brx: instruction where all live lanes reconverge; inst_count: at the end
+  uint32_t prototype;  // indirect call: PtxFunction.prototypes; PTX_NONE
+  uint32_t loc;        // SolPtxModule.locs; PTX_NONE
+  uint32_t line;       // of the PTX text, from 1
 } PtxInst;
 
 typedef struct PtxReg {
@@ -206,19 +206,19 @@ typedef struct PtxTable {  // .branchtargets
 
 typedef struct PtxBlock {
   uint32_t first, count;   // instructions
-  uint32_t next[2];        // blocks control may go on to by falling through and by branching; PTX_NONE
+  uint32_t next[2];        // successor blocks, by falling through and by branching; PTX_NONE
   uint32_t table;          // brx: PtxFunction.tables; PTX_NONE
-  uint32_t post_dominator; // block where all its ways meet; PTX_NONE: the end
+  uint32_t post_dominator; // immediate post-dominator; PTX_NONE: the end
 } PtxBlock;
 
 // ---- variables ----
 
 typedef enum PtxLinkage {
-  PTX_LINK_LOCAL, // seen in its own source alone
+  PTX_LINK_LOCAL, // visible only in its own source
   PTX_LINK_VISIBLE,
   PTX_LINK_WEAK,
   PTX_LINK_COMMON,
-  PTX_LINK_EXTERN // declared here, defined nowhere in the module
+  PTX_LINK_EXTERN // declared, but not defined in the module
 } PtxLinkage;
 
 typedef struct PtxReloc { // part of an initialiser that is an address
@@ -231,9 +231,9 @@ typedef struct PtxReloc { // part of an initialiser that is an address
   uint8_t shift; // of the address right by so many bits before storing, for 0xff00(name)
 } PtxReloc;
 
-// A variable. `offset` of LOCAL: in the function's local frame. Of PARAM: in its parameter frame, see
-// PtxFunction. Of SHARED: it depends on the kernel, see PtxFunction.shared. Of GLOBAL and CONST: the emulator
-// places them.
+// A variable. `offset` is, for LOCAL, in the function's local frame; for PARAM, in its parameter frame, see
+// PtxFunction. The offset of SHARED depends on the kernel, see PtxFunction.shared; GLOBAL and CONST are placed
+// by the emulator.
 typedef struct PtxSymbol {
   const char *name;
   uint8_t space; // PTX_SPACE_GLOBAL, CONST, SHARED, LOCAL, PARAM; for textures, samplers, surfaces GLOBAL
@@ -263,8 +263,7 @@ typedef struct PtxSharedVar {
 typedef struct PtxFunction {
   const char *name;
   bool entry;   // a kernel
-  bool defined; // has a body; else an external function that the emulator has to supply by name (vprintf,
-                // malloc ...)
+  bool defined; // has a body; else an external function that the emulator must provide (vprintf, malloc ...)
   bool noreturn;
   bool address_taken; // an indirect call may reach it
   uint8_t linkage;
@@ -296,8 +295,8 @@ typedef struct PtxFunction {
   bool recursive; // may call itself, directly or through others
   bool uses_alloca;
 
-  // Kernels: the shared variables that it and what it calls may use, laid out; dynamic ones start at
-  // shared_bytes rounded up to dynamic_align.
+  // Kernels: the layout of the shared variables that the kernel and its callees may use; dynamic shared memory
+  // starts at shared_bytes rounded up to dynamic_align.
   const PtxSharedVar *shared;
   uint32_t shared_count;
   uint64_t shared_bytes;
@@ -336,25 +335,25 @@ typedef struct SolPtxSource {
   size_t length;
 } SolPtxSource;
 
-// Parses, decodes and links. On failure nothing is left behind and err has the place; with several sources
-// err->message starts with the name of the one concerned. The module is freed with sol_ptx_free.
+// Parses, decodes and links. On failure no module is created and err has the line and column; with several
+// sources err->message starts with the name of the source. Free the module with sol_ptx_free.
 SolStatus sol_ptx_load(const SolPtxSource *sources, int count, SolPtxModule **out, SolError *err);
-void sol_ptx_free(SolPtxModule *module); // NULL is fine
+void sol_ptx_free(SolPtxModule *module); // NULL is allowed
 
 const PtxFunction *sol_ptx_find_function(const SolPtxModule *module, const char *name); // NULL
 const PtxSymbol *sol_ptx_find_symbol(const SolPtxModule *module, const char *name);     // module scope; NULL
 
-// ---- helpers for those who execute ----
+// ---- helpers for executing instructions ----
 
 typedef struct PtxFragment {
   int regs;     // registers a lane holds
   PtxType type; // of each of them: B32 where they hold packed elements
 } PtxFragment;
-// Of mma, wmma: matrix 'A', 'B', 'C' or 'D'. Of ldmatrix, stmatrix, wmma.load, wmma.store: 'L', the one they
-// move.
+// The fragment of matrix 'A', 'B', 'C' or 'D' of mma and wmma.mma, or 'L', the matrix that ldmatrix, stmatrix,
+// wmma.load and wmma.store transfer.
 PtxFragment sol_ptx_fragment(const PtxCode *code, char matrix);
 
-// Writes the instruction as PTX text, "@%p1 ld.global.u32 %r1, [%rd2+4];". Like snprintf in what it returns.
+// Formats the instruction as PTX text, "@%p1 ld.global.u32 %r1, [%rd2+4];". Returns the length like snprintf.
 size_t sol_ptx_format_inst(const SolPtxModule *module, const PtxFunction *function, const PtxInst *inst,
                            char *out, size_t cap);
 

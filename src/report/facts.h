@@ -1,12 +1,12 @@
-// What a command has to say, once: a tree of facts. Text and JSON (and later HTML) only render it.
-// A fact with a key is for machines, one with a label for people; most have both.
+// The output of a command as a tree of facts, from which text and JSON are rendered. A fact with a key appears
+// in JSON, one with a label in text; most have both.
 #ifndef SOL_REPORT_FACTS_H
 #define SOL_REPORT_FACTS_H
 
 #include "base/arena.h"
 #include "base/buffer.h"
 
-// How a number is written for people. JSON always has the plain value in the unit its key names.
+// How a number is formatted in text. JSON always has the plain value in the unit that its key names.
 typedef enum FactUnit {
   UNIT_PLAIN = 0, // 1234.5
   UNIT_COUNT,     // 8.03B: parameters, tokens
@@ -25,7 +25,7 @@ typedef enum FactUnit {
   UNIT_BYTES_PER_CLOCK
 } FactUnit;
 
-// What a number rests on; shown with it, everywhere.
+// The basis of a number; always shown with it.
 typedef enum FactBasis {
   BASIS_NONE = 0,
   BASIS_EXACT,     // counted
@@ -49,7 +49,7 @@ typedef enum FactKind {
   FACT_BLOCK
 } FactKind;
 
-// How a column of a table gives way where the table is wider than the terminal.
+// How a column is shortened where the table is wider than the terminal.
 typedef enum FactFit {
   FIT_WHOLE = 0, // it is shown whole or left out
   FIT_CUT,       // its texts are cut, which an ellipsis shows

@@ -1,4 +1,4 @@
-// What the parts of the text renderer share: words into lines, emphasis, cells.
+// Shared by the parts of the text renderer: word wrapping, emphasis, table cells.
 #ifndef SOL_REPORT_PEN_H
 #define SOL_REPORT_PEN_H
 

@@ -1,4 +1,5 @@
-// Drawings in text. A roofline: intensity across, FLOP/s up, both logarithmic; the roof, and the work on it.
+// Plots in text. A roofline: arithmetic intensity on the x axis, FLOP/s on the y axis, both logarithmic, with
+// the roof and the point of the work.
 #ifndef SOL_REPORT_PLOT_H
 #define SOL_REPORT_PLOT_H
 

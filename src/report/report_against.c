@@ -1,4 +1,4 @@
-// Measured beside emulated, every counter with its difference.
+// Compares measured with emulated counters.
 #include "base/format.h"
 #include "report/report_profile.h"
 

@@ -1,4 +1,4 @@
-// The bill as facts: per kernel what it costs and why, its lines, its findings.
+// The bill as facts: for each kernel its time and what bounds it, its lines, its findings.
 #include "report/report_audit.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-// The bill as facts, and as SARIF.
+// The bill of an audit as facts, and its findings as SARIF.
 #ifndef SOL_REPORT_AUDIT_H
 #define SOL_REPORT_AUDIT_H
 
@@ -11,7 +11,7 @@ typedef struct AuditView {
   bool instructions;   // PTX instructions too
 } AuditView;
 
-// What its counts rest on: scaled from a sample they are no longer exact.
+// The basis of the kernel's counts: they are not exact where they were scaled from a sample.
 static inline FactBasis report_audit_basis(const AuditKernel *kernel) {
   return kernel->scale > 1 ? BASIS_MODELLED : BASIS_EXACT;
 }

@@ -1,4 +1,4 @@
-// A kernel's source lines, the costliest first, with the source beside them; and its PTX instructions.
+// A kernel's source lines with their text, the costliest first; and its PTX instructions.
 #include <string.h>
 
 #include "base/format.h"

@@ -1,4 +1,4 @@
-// What `sol bench` measured, as facts.
+// The measurements of `sol bench` as facts.
 #ifndef SOL_REPORT_BENCH_H
 #define SOL_REPORT_BENCH_H
 

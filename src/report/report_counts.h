@@ -1,4 +1,4 @@
-// What an emulated launch counted, as facts: by kind of memory, by source line or instruction, and its
+// The counts of an emulated launch as facts, by kind of memory and by source line or instruction, and its
 // findings.
 #ifndef SOL_REPORT_COUNTS_H
 #define SOL_REPORT_COUNTS_H

@@ -1,4 +1,4 @@
-// What `sol ladder` has to say: facts, the comparison of predictions with a measured run, markdown.
+// The output of `sol ladder`: facts, the comparison of predictions with a measured run, markdown.
 #ifndef SOL_REPORT_LADDER_H
 #define SOL_REPORT_LADDER_H
 
@@ -32,7 +32,7 @@ typedef struct LadderWhere {
 
 void report_ladder_shape_text(const Ladder *ladder, const int64_t dim[4], char *out,
                               size_t cap); // "8192x4096"
-// The row that `rung` is set beside: `against`, or the one before; NULL: there is none.
+// The row that `rung` is compared with: `against`, or the one before; NULL: there is none.
 const LadderRow *report_ladder_before(const LadderAnswer *a, const LadderRow *row);
 
 // Whether what was seen on one GPU (LadderRung.seen) belongs to the figures shown.
@@ -52,7 +52,7 @@ void report_ladder_facts(Fact *root, const LadderAnswer *answers, int count, con
 // measured. false: it has nothing of this ladder at this shape and type.
 bool report_ladder_read(LadderAnswer *a, SolJson root, bool predictions);
 
-// Predictions beside measurements, every row that has both.
+// Compares predictions with measurements, in every row that has both.
 typedef struct LadderComparison {
   int rows, counts, differ; // counts: that both know exactly; differ: of those
   int dram_rows, time_rows;

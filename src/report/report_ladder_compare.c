@@ -1,4 +1,4 @@
-// Predictions beside measurements, this run's or those of an earlier --json.
+// Compares predictions with measurements, of this run or of an earlier --json.
 #include <math.h>
 #include <stdlib.h>
 

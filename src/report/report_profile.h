@@ -1,4 +1,4 @@
-// A profile as facts: the bill of `sol audit`, measured.
+// A profile as facts: the figures of `sol audit`'s bill, measured on a GPU.
 #ifndef SOL_REPORT_PROFILE_H
 #define SOL_REPORT_PROFILE_H
 
@@ -15,7 +15,7 @@ void report_profile_facts(Fact *root, const Profile *profile, const ProfileRoofs
                           const ProfileView *view);
 // report_profile_text.c: one of its kernels in full, for people.
 void report_profile_kernel_text(Fact *list, const ProfileKernel *kernel);
-// Measured beside emulated.
+// Measured and emulated counters compared.
 void report_against_facts(Fact *root, const Against *against);
 
 #endif

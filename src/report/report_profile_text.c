@@ -1,4 +1,4 @@
-// A kernel in full, for people: the verdict, the steps with their counters, what to change.
+// One kernel in full, as text: the verdict, the steps with their counters, what to change.
 #include <string.h>
 
 #include "base/format.h"
@@ -71,7 +71,7 @@ static void verdict_text(SolBuffer *b, const ProfileDiagnosis *d) {
     bool pattern =
         d->load_sectors > 16.05 || d->store_sectors > 16.05 || bound == AUDIT_L1 || bound == AUDIT_L2;
     sol_buffer_puts(b, pattern ? "; an access-pattern problem"
-                               : "; an access-pattern problem, or too little under way at a time");
+                               : "; an access-pattern problem, or too few bytes in flight");
   }
   bool waste = false;
   for (uint32_t i = 0; i < d->finding_count; i++) waste |= strcmp(d->findings[i].rule, "uncoalesced") == 0;

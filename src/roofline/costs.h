@@ -68,7 +68,7 @@ SolCostHandler sol_unfused_bias_relu_scale, sol_unfused_bias_gelu, sol_unfused_s
     sol_unfused_log_softmax, sol_unfused_rope, sol_unfused_attention;
 
 // Handlers of the kernels beside an operation, and of those that do the work of both.
-SolCostHandler sol_producer, sol_in_producer, sol_beside_producer, sol_consumer, sol_in_consumer;
+SolCostHandler sol_producer, sol_in_producer, sol_fused_with_producer, sol_consumer, sol_in_consumer;
 SolCostHandler sol_add_before, sol_with_add, sol_scale_before, sol_with_scale, sol_bias_before, sol_with_bias;
 SolCostHandler sol_velocity_before, sol_with_velocity, sol_embedding_before, sol_rmsnorm_after;
 SolCostHandler sol_stencil_again, sol_stencil_twice, sol_bias_gelu_after, sol_with_epilogue;

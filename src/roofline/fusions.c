@@ -32,7 +32,7 @@ void sol_in_producer(SolLedger *l) {
 }
 
 // The same where others still read the input: it is written, but not read back.
-void sol_beside_producer(SolLedger *l) {
+void sol_fused_with_producer(SolLedger *l) {
   SolCost *cost = alone(l);
   if (l->status) return;
   cost->bytes_read -= l->whole_read;

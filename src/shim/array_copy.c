@@ -89,7 +89,7 @@ cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void *
   ArrayCopy c = rows_in(to, x, y, from, pitch, width, height, kind);
   SHIM_CALL(copy(&c, NULL, true));
 }
-SHIM_TWIN(cudaMemcpy2DToArray, cudaMemcpy2DToArray_ptds);
+SHIM_ALIAS(cudaMemcpy2DToArray, cudaMemcpy2DToArray_ptds);
 
 cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
                                      size_t width, size_t height, enum cudaMemcpyKind kind,
@@ -97,14 +97,14 @@ cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const v
   ArrayCopy c = rows_in(to, x, y, from, pitch, width, height, kind);
   SHIM_CALL(copy(&c, stream, false));
 }
-SHIM_TWIN(cudaMemcpy2DToArrayAsync, cudaMemcpy2DToArrayAsync_ptsz);
+SHIM_ALIAS(cudaMemcpy2DToArrayAsync, cudaMemcpy2DToArrayAsync_ptsz);
 
 cudaError_t cudaMemcpy2DFromArray(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
                                   size_t width, size_t height, enum cudaMemcpyKind kind) {
   ArrayCopy c = rows_out(to, pitch, from, x, y, width, height, kind);
   SHIM_CALL(copy(&c, NULL, true));
 }
-SHIM_TWIN(cudaMemcpy2DFromArray, cudaMemcpy2DFromArray_ptds);
+SHIM_ALIAS(cudaMemcpy2DFromArray, cudaMemcpy2DFromArray_ptds);
 
 cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
                                        size_t width, size_t height, enum cudaMemcpyKind kind,
@@ -112,7 +112,7 @@ cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_const_t
   ArrayCopy c = rows_out(to, pitch, from, x, y, width, height, kind);
   SHIM_CALL(copy(&c, stream, false));
 }
-SHIM_TWIN(cudaMemcpy2DFromArrayAsync, cudaMemcpy2DFromArrayAsync_ptsz);
+SHIM_ALIAS(cudaMemcpy2DFromArrayAsync, cudaMemcpy2DFromArrayAsync_ptsz);
 
 cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
                                      size_t from_x, size_t from_y, size_t width, size_t height,
@@ -124,28 +124,28 @@ cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, c
   c.height = height;
   SHIM_CALL(copy(&c, NULL, true));
 }
-SHIM_TWIN(cudaMemcpy2DArrayToArray, cudaMemcpy2DArrayToArray_ptds);
+SHIM_ALIAS(cudaMemcpy2DArrayToArray, cudaMemcpy2DArrayToArray_ptds);
 
 cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
                               enum cudaMemcpyKind kind) {
   SHIM_CALL(copy_run(to, true, x, y, (void *)(uintptr_t)from, bytes, kind, NULL, true));
 }
-SHIM_TWIN(cudaMemcpyToArray, cudaMemcpyToArray_ptds);
+SHIM_ALIAS(cudaMemcpyToArray, cudaMemcpyToArray_ptds);
 
 cudaError_t cudaMemcpyToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
                                    enum cudaMemcpyKind kind, cudaStream_t stream) {
   SHIM_CALL(copy_run(to, true, x, y, (void *)(uintptr_t)from, bytes, kind, stream, false));
 }
-SHIM_TWIN(cudaMemcpyToArrayAsync, cudaMemcpyToArrayAsync_ptsz);
+SHIM_ALIAS(cudaMemcpyToArrayAsync, cudaMemcpyToArrayAsync_ptsz);
 
 cudaError_t cudaMemcpyFromArray(void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
                                 enum cudaMemcpyKind kind) {
   SHIM_CALL(copy_run((cudaArray_t)(uintptr_t)from, false, x, y, to, bytes, kind, NULL, true));
 }
-SHIM_TWIN(cudaMemcpyFromArray, cudaMemcpyFromArray_ptds);
+SHIM_ALIAS(cudaMemcpyFromArray, cudaMemcpyFromArray_ptds);
 
 cudaError_t cudaMemcpyFromArrayAsync(void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
                                      enum cudaMemcpyKind kind, cudaStream_t stream) {
   SHIM_CALL(copy_run((cudaArray_t)(uintptr_t)from, false, x, y, to, bytes, kind, stream, false));
 }
-SHIM_TWIN(cudaMemcpyFromArrayAsync, cudaMemcpyFromArrayAsync_ptsz);
+SHIM_ALIAS(cudaMemcpyFromArrayAsync, cudaMemcpyFromArrayAsync_ptsz);

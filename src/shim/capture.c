@@ -100,7 +100,7 @@ static cudaError_t begin(cudaStream_t handle, ShimGraph *graph, const cudaGraphN
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode) {
   SHIM_CALL(begin(stream, NULL, NULL, 0, mode));
 }
-SHIM_TWIN(cudaStreamBeginCapture, cudaStreamBeginCapture_ptsz);
+SHIM_ALIAS(cudaStreamBeginCapture, cudaStreamBeginCapture_ptsz);
 
 static cudaError_t begin_to_graph(cudaStream_t stream, cudaGraph_t handle, const cudaGraphNode_t *needs,
                                   size_t count, enum cudaStreamCaptureMode mode) {
@@ -114,7 +114,7 @@ cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph
   (void)edges;
   SHIM_CALL(begin_to_graph(stream, graph, needs, count, mode));
 }
-SHIM_TWIN(cudaStreamBeginCaptureToGraph, cudaStreamBeginCaptureToGraph_ptsz);
+SHIM_ALIAS(cudaStreamBeginCaptureToGraph, cudaStreamBeginCaptureToGraph_ptsz);
 
 // Whether something in the graph, or the origin's end, waits for the node.
 static bool joined(const ShimCapture *c, const ShimNode *node) {
@@ -162,7 +162,7 @@ static cudaError_t finish(cudaStream_t handle, cudaGraph_t *out) {
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out) {
   SHIM_CALL(finish(stream, out));
 }
-SHIM_TWIN(cudaStreamEndCapture, cudaStreamEndCapture_ptsz);
+SHIM_ALIAS(cudaStreamEndCapture, cudaStreamEndCapture_ptsz);
 
 static enum cudaStreamCaptureStatus status_of(const ShimStream *s) {
   if (!s->capture) return cudaStreamCaptureStatusNone;
@@ -180,7 +180,7 @@ static cudaError_t capture_status(cudaStream_t handle, enum cudaStreamCaptureSta
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *out) {
   SHIM_CALL(capture_status(stream, out));
 }
-SHIM_TWIN(cudaStreamIsCapturing, cudaStreamIsCapturing_ptsz);
+SHIM_ALIAS(cudaStreamIsCapturing, cudaStreamIsCapturing_ptsz);
 
 static cudaError_t capture_info(cudaStream_t handle, enum cudaStreamCaptureStatus *status,
                                 unsigned long long *id, cudaGraph_t *graph, const cudaGraphNode_t **last,
@@ -202,7 +202,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCapture
                                      const cudaGraphEdgeData **edges, size_t *count) {
   SHIM_CALL(capture_info(stream, status, id, graph, last, edges, count));
 }
-SHIM_TWIN(cudaStreamGetCaptureInfo, cudaStreamGetCaptureInfo_ptsz);
+SHIM_ALIAS(cudaStreamGetCaptureInfo, cudaStreamGetCaptureInfo_ptsz);
 
 static cudaError_t update(cudaStream_t handle, cudaGraphNode_t *needs, size_t count, unsigned flags) {
   ShimStream *s = shim_stream(handle);
@@ -223,7 +223,7 @@ cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNo
   (void)edges;
   SHIM_CALL(update(stream, needs, count, flags));
 }
-SHIM_TWIN(cudaStreamUpdateCaptureDependencies, cudaStreamUpdateCaptureDependencies_ptsz);
+SHIM_ALIAS(cudaStreamUpdateCaptureDependencies, cudaStreamUpdateCaptureDependencies_ptsz);
 
 // The mode guards against calls that would wait for captured work; here nothing ever waits.
 cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {

@@ -1,4 +1,4 @@
-// What the modelled clock charges for work: kernels by the audit's time model, copies by the way they take.
+// The time of work on the modelled clock: kernels by the audit's time model, copies by the bandwidth they have.
 #include "audit/audit.h"
 #include "shim/shim.h"
 

@@ -27,13 +27,13 @@ static cudaError_t copy_flat(void *to, const void *from, size_t bytes, enum cuda
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
   SHIM_CALL(copy_flat(to, from, bytes, kind, true, NULL));
 }
-SHIM_TWIN(cudaMemcpy, cudaMemcpy_ptds);
+SHIM_ALIAS(cudaMemcpy, cudaMemcpy_ptds);
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream) {
   SHIM_CALL(copy_flat(to, from, bytes, kind, false, stream));
 }
-SHIM_TWIN(cudaMemcpyAsync, cudaMemcpyAsync_ptsz);
+SHIM_ALIAS(cudaMemcpyAsync, cudaMemcpyAsync_ptsz);
 
 static cudaError_t copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                              size_t height, enum cudaMemcpyKind kind, bool now, cudaStream_t stream) {
@@ -50,23 +50,23 @@ cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t fro
                          size_t height, enum cudaMemcpyKind kind) {
   SHIM_CALL(copy_rows(to, to_pitch, from, from_pitch, width, height, kind, true, NULL));
 }
-SHIM_TWIN(cudaMemcpy2D, cudaMemcpy2D_ptds);
+SHIM_ALIAS(cudaMemcpy2D, cudaMemcpy2D_ptds);
 
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                               size_t height, enum cudaMemcpyKind kind, cudaStream_t stream) {
   SHIM_CALL(copy_rows(to, to_pitch, from, from_pitch, width, height, kind, false, stream));
 }
-SHIM_TWIN(cudaMemcpy2DAsync, cudaMemcpy2DAsync_ptsz);
+SHIM_ALIAS(cudaMemcpy2DAsync, cudaMemcpy2DAsync_ptsz);
 
 cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *copy) {
   SHIM_CALL(copy ? copy_now(copy) : cudaErrorInvalidValue);
 }
-SHIM_TWIN(cudaMemcpy3D, cudaMemcpy3D_ptds);
+SHIM_ALIAS(cudaMemcpy3D, cudaMemcpy3D_ptds);
 
 cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *copy, cudaStream_t stream) {
   SHIM_CALL(copy ? copy_later(copy, stream) : cudaErrorInvalidValue);
 }
-SHIM_TWIN(cudaMemcpy3DAsync, cudaMemcpy3DAsync_ptsz);
+SHIM_ALIAS(cudaMemcpy3DAsync, cudaMemcpy3DAsync_ptsz);
 
 // ---- between devices, of which there is one ----
 
@@ -92,12 +92,12 @@ static cudaError_t copy_peer(const struct cudaMemcpy3DPeerParms *p, bool now, cu
 cudaError_t cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms *copy) {
   SHIM_CALL(copy_peer(copy, true, NULL));
 }
-SHIM_TWIN(cudaMemcpy3DPeer, cudaMemcpy3DPeer_ptds);
+SHIM_ALIAS(cudaMemcpy3DPeer, cudaMemcpy3DPeer_ptds);
 
 cudaError_t cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *copy, cudaStream_t stream) {
   SHIM_CALL(copy_peer(copy, false, stream));
 }
-SHIM_TWIN(cudaMemcpy3DPeerAsync, cudaMemcpy3DPeerAsync_ptsz);
+SHIM_ALIAS(cudaMemcpy3DPeerAsync, cudaMemcpy3DPeerAsync_ptsz);
 
 static cudaError_t copy_batch(void *const *to, const void *const *from, const size_t *sizes, size_t count,
                               cudaStream_t stream) {
@@ -114,7 +114,7 @@ cudaError_t cudaMemcpyBatchAsync(void *const *to, const void *const *from, const
   (void)attributes, (void)indices, (void)attribute_count; // they say when a source may be read
   SHIM_CALL(copy_batch(to, from, sizes, count, stream));
 }
-SHIM_TWIN(cudaMemcpyBatchAsync, cudaMemcpyBatchAsync_ptsz);
+SHIM_ALIAS(cudaMemcpyBatchAsync, cudaMemcpyBatchAsync_ptsz);
 
 // ---- symbols ----
 
@@ -147,25 +147,25 @@ cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t byte
                                enum cudaMemcpyKind kind) {
   SHIM_CALL(to_symbol(symbol, from, bytes, offset, kind, true, NULL));
 }
-SHIM_TWIN(cudaMemcpyToSymbol, cudaMemcpyToSymbol_ptds);
+SHIM_ALIAS(cudaMemcpyToSymbol, cudaMemcpyToSymbol_ptds);
 
 cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes, size_t offset,
                                     enum cudaMemcpyKind kind, cudaStream_t stream) {
   SHIM_CALL(to_symbol(symbol, from, bytes, offset, kind, false, stream));
 }
-SHIM_TWIN(cudaMemcpyToSymbolAsync, cudaMemcpyToSymbolAsync_ptsz);
+SHIM_ALIAS(cudaMemcpyToSymbolAsync, cudaMemcpyToSymbolAsync_ptsz);
 
 cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset,
                                  enum cudaMemcpyKind kind) {
   SHIM_CALL(from_symbol(to, symbol, bytes, offset, kind, true, NULL));
 }
-SHIM_TWIN(cudaMemcpyFromSymbol, cudaMemcpyFromSymbol_ptds);
+SHIM_ALIAS(cudaMemcpyFromSymbol, cudaMemcpyFromSymbol_ptds);
 
 cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset,
                                       enum cudaMemcpyKind kind, cudaStream_t stream) {
   SHIM_CALL(from_symbol(to, symbol, bytes, offset, kind, false, stream));
 }
-SHIM_TWIN(cudaMemcpyFromSymbolAsync, cudaMemcpyFromSymbolAsync_ptsz);
+SHIM_ALIAS(cudaMemcpyFromSymbolAsync, cudaMemcpyFromSymbolAsync_ptsz);
 
 // ---- fills ----
 
@@ -190,31 +190,31 @@ static struct cudaPitchedPtr rows(void *to, size_t pitch, size_t height) {
 cudaError_t cudaMemset(void *to, int value, size_t bytes) {
   SHIM_CALL(fill(rows(to, bytes, 1), value, (struct cudaExtent){bytes, 1, 1}, true, NULL));
 }
-SHIM_TWIN(cudaMemset, cudaMemset_ptds);
+SHIM_ALIAS(cudaMemset, cudaMemset_ptds);
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream) {
   SHIM_CALL(fill(rows(to, bytes, 1), value, (struct cudaExtent){bytes, 1, 1}, false, stream));
 }
-SHIM_TWIN(cudaMemsetAsync, cudaMemsetAsync_ptsz);
+SHIM_ALIAS(cudaMemsetAsync, cudaMemsetAsync_ptsz);
 
 cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height) {
   SHIM_CALL(fill(rows(to, pitch, height), value, (struct cudaExtent){width, height, 1}, true, NULL));
 }
-SHIM_TWIN(cudaMemset2D, cudaMemset2D_ptds);
+SHIM_ALIAS(cudaMemset2D, cudaMemset2D_ptds);
 
 cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height,
                               cudaStream_t stream) {
   SHIM_CALL(fill(rows(to, pitch, height), value, (struct cudaExtent){width, height, 1}, false, stream));
 }
-SHIM_TWIN(cudaMemset2DAsync, cudaMemset2DAsync_ptsz);
+SHIM_ALIAS(cudaMemset2DAsync, cudaMemset2DAsync_ptsz);
 
 cudaError_t cudaMemset3D(struct cudaPitchedPtr to, int value, struct cudaExtent extent) {
   SHIM_CALL(fill(to, value, extent, true, NULL));
 }
-SHIM_TWIN(cudaMemset3D, cudaMemset3D_ptds);
+SHIM_ALIAS(cudaMemset3D, cudaMemset3D_ptds);
 
 cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr to, int value, struct cudaExtent extent,
                               cudaStream_t stream) {
   SHIM_CALL(fill(to, value, extent, false, stream));
 }
-SHIM_TWIN(cudaMemset3DAsync, cudaMemset3DAsync_ptsz);
+SHIM_ALIAS(cudaMemset3DAsync, cudaMemset3DAsync_ptsz);

@@ -1,4 +1,4 @@
-// Events. Work has always ended by the time anyone asks; times are the modelled clock's.
+// Events. Work is executed when it is enqueued, so events have always completed; times are the modelled clock's.
 #include <stdlib.h>
 
 #include "shim/shim.h"
@@ -70,12 +70,12 @@ static cudaError_t record(cudaEvent_t handle, cudaStream_t stream, unsigned flag
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   SHIM_CALL(record(event, stream, 0));
 }
-SHIM_TWIN(cudaEventRecord, cudaEventRecord_ptsz);
+SHIM_ALIAS(cudaEventRecord, cudaEventRecord_ptsz);
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
   SHIM_CALL(record(event, stream, flags));
 }
-SHIM_TWIN(cudaEventRecordWithFlags, cudaEventRecordWithFlags_ptsz);
+SHIM_ALIAS(cudaEventRecordWithFlags, cudaEventRecordWithFlags_ptsz);
 
 // The capture the event was recorded in, if that goes on.
 static ShimCapture *live_capture(const ShimEvent *e) {
@@ -111,7 +111,7 @@ static cudaError_t wait_event(cudaStream_t stream, cudaEvent_t handle, unsigned 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
   SHIM_CALL(wait_event(stream, event, flags));
 }
-SHIM_TWIN(cudaStreamWaitEvent, cudaStreamWaitEvent_ptsz);
+SHIM_ALIAS(cudaStreamWaitEvent, cudaStreamWaitEvent_ptsz);
 
 static cudaError_t wait_for_event(cudaEvent_t handle) {
   ShimEvent *e = shim_find(handle, SHIM_EVENT);

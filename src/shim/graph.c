@@ -1,5 +1,5 @@
-// Graphs: nodes of work and what each needs before it. An instance is a clone that launches run in an order
-// that keeps the needs; nodes that are free of each other run in the order they were made.
+// Graphs: nodes of work and their dependencies. An instance is a clone, whose nodes run in an order that
+// respects the dependencies; independent nodes run in the order they were created.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// Instances of graphs: made, changed, launched; and objects whose life graphs hold.
+// Executable graphs: instantiating, updating and launching them; and user objects that graphs retain.
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *out, cudaGraph_t gra
                                            cudaGraphInstantiateParams *params) {
   SHIM_CALL(instantiate_with(out, graph, params));
 }
-SHIM_TWIN(cudaGraphInstantiateWithParams, cudaGraphInstantiateWithParams_ptsz);
+SHIM_ALIAS(cudaGraphInstantiateWithParams, cudaGraphInstantiateWithParams_ptsz);
 
 static cudaError_t destroy(cudaGraphExec_t handle) {
   Exec *x = shim_find(handle, SHIM_EXEC);
@@ -85,7 +85,7 @@ static cudaError_t launch(cudaGraphExec_t handle, cudaStream_t stream) {
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   SHIM_CALL(launch(exec, stream));
 }
-SHIM_TWIN(cudaGraphLaunch, cudaGraphLaunch_ptsz);
+SHIM_ALIAS(cudaGraphLaunch, cudaGraphLaunch_ptsz);
 
 static cudaError_t upload(cudaGraphExec_t exec, cudaStream_t stream) {
   if (!shim_find(exec, SHIM_EXEC)) return cudaErrorInvalidValue;
@@ -95,12 +95,12 @@ static cudaError_t upload(cudaGraphExec_t exec, cudaStream_t stream) {
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
   SHIM_CALL(upload(exec, stream));
 }
-SHIM_TWIN(cudaGraphUpload, cudaGraphUpload_ptsz);
+SHIM_ALIAS(cudaGraphUpload, cudaGraphUpload_ptsz);
 
 // ---- changes ----
 
 // The instance's node for one of the graph it was made of.
-static ShimNode *twin_of(cudaGraphExec_t handle, cudaGraphNode_t node) {
+static ShimNode *clone_of(cudaGraphExec_t handle, cudaGraphNode_t node) {
   Exec *x = shim_find(handle, SHIM_EXEC);
   for (size_t i = 0; x && i < x->graph->count; i++)
     if ((void *)x->graph->nodes[i]->original == (void *)node) return x->graph->nodes[i];
@@ -108,7 +108,7 @@ static ShimNode *twin_of(cudaGraphExec_t handle, cudaGraphNode_t node) {
 }
 
 static cudaError_t change(cudaError_t made, cudaGraphExec_t exec, cudaGraphNode_t node, ShimWork *work) {
-  ShimNode *n = twin_of(exec, node);
+  ShimNode *n = clone_of(exec, node);
   if (!made && (!n || n->work.type != work->type)) made = cudaErrorInvalidValue;
   if (work->type == cudaGraphNodeTypeMemAlloc) shim_free(work->alloc.dptr), made = cudaErrorNotSupported;
   if (made) return shim_drop_work(work), made;
@@ -187,7 +187,7 @@ cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t nod
 }
 
 static cudaError_t enable(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned *get, const unsigned *set) {
-  ShimNode *n = twin_of(exec, node);
+  ShimNode *n = clone_of(exec, node);
   if (!n || (!get && !set)) return cudaErrorInvalidValue;
   enum cudaGraphNodeType t = n->work.type;
   if (t != cudaGraphNodeTypeKernel && t != cudaGraphNodeTypeMemset && t != cudaGraphNodeTypeMemcpy)

@@ -1,4 +1,4 @@
-// Entry points that add nodes, ask what they are and change them.
+// Entry points that add, query and change graph nodes.
 #include <stdlib.h>
 #include <string.h>
 

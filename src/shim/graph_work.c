@@ -1,5 +1,5 @@
-// What graph nodes are made of, from and to the toolkit's structures. Each kind has one function that makes
-// the work; adding a node, changing it and changing its instance all go through those.
+// Converts graph nodes from and to the CUDA structures. Each kind has one function that makes the ShimWork, for
+// adding a node, changing it and changing it in an executable graph.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-// From the toolkit's parameters of graph nodes to work. Each fills *out, which then owns what it holds and is
-// given up with shim_drop_work, also after an error.
+// Converts the CUDA parameters of graph nodes to ShimWork. Each function fills *out, which owns its contents;
+// release it with shim_drop_work, also after an error.
 #ifndef SOL_SHIM_GRAPH_WORK_H
 #define SOL_SHIM_GRAPH_WORK_H
 

@@ -1,4 +1,4 @@
-// Calls about what one emulated device does not have, answered as a single GPU answers them, and versions.
+// Calls about features that the one emulated device lacks, answered as a single GPU does, and versions.
 #include <stdio.h>
 #include <string.h>
 
@@ -79,7 +79,7 @@ cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **out, unsigned lon
   (void)flags;
   SHIM_CALL(no_entry(symbol, out, result));
 }
-SHIM_TWIN(cudaGetDriverEntryPoint, cudaGetDriverEntryPoint_ptsz);
+SHIM_ALIAS(cudaGetDriverEntryPoint, cudaGetDriverEntryPoint_ptsz);
 
 cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **out, unsigned version,
                                              unsigned long long flags,
@@ -87,7 +87,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **out, uns
   (void)flags, (void)version;
   SHIM_CALL(no_entry(symbol, out, result));
 }
-SHIM_TWIN(cudaGetDriverEntryPointByVersion, cudaGetDriverEntryPointByVersion_ptsz);
+SHIM_ALIAS(cudaGetDriverEntryPointByVersion, cudaGetDriverEntryPointByVersion_ptsz);
 
 // ---- profilers, memory of graphs ----
 

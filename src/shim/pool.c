@@ -1,5 +1,4 @@
-// Memory in the order of streams, and pools of it. What is freed goes back at once: all work before has
-// ended.
+// Stream-ordered memory and memory pools. A free takes effect at once, since all earlier work has completed.
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,12 +60,12 @@ static cudaError_t alloc_async(void **out, size_t bytes, ShimPool *p, cudaStream
 cudaError_t cudaMallocAsync(void **out, size_t bytes, cudaStream_t stream) {
   SHIM_CALL(alloc_async(out, bytes, current_pool(), stream));
 }
-SHIM_TWIN(cudaMallocAsync, cudaMallocAsync_ptsz);
+SHIM_ALIAS(cudaMallocAsync, cudaMallocAsync_ptsz);
 
 cudaError_t cudaMallocFromPoolAsync(void **out, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
   SHIM_CALL(alloc_async(out, bytes, shim_find(pool, SHIM_POOL), stream));
 }
-SHIM_TWIN(cudaMallocFromPoolAsync, cudaMallocFromPoolAsync_ptsz);
+SHIM_ALIAS(cudaMallocFromPoolAsync, cudaMallocFromPoolAsync_ptsz);
 
 static cudaError_t free_async(void *memory, cudaStream_t stream) {
   ShimStream *s = shim_stream(stream);
@@ -80,7 +79,7 @@ static cudaError_t free_async(void *memory, cudaStream_t stream) {
 cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream) {
   SHIM_CALL(free_async(memory, stream));
 }
-SHIM_TWIN(cudaFreeAsync, cudaFreeAsync_ptsz);
+SHIM_ALIAS(cudaFreeAsync, cudaFreeAsync_ptsz);
 
 // ---- pools ----
 

@@ -118,7 +118,7 @@ void __cudaRegisterManagedVar(void **handle, void **pointer, char *device_addres
 
 void __cudaRegisterHostVar(void **handle, const char *name, char *variable, size_t size) {
   (void)handle, (void)variable, (void)size;
-  shim_note("the host's variable %s is read by kernels, which the emulator does not have yet", name);
+  shim_note("the host's variable %s is read by kernels, which the emulator does not support yet", name);
 }
 
 // Before managed variables are first read by the host.

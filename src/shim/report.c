@@ -14,7 +14,7 @@
 typedef struct Output {
   const char *name; // of the variable that asked for it
   SolChannel channel;
-  bool told; // that something went wrong
+  bool warned; // that lines could not be written
 } Output;
 typedef struct Report {
   ShimObserver observer;
@@ -35,9 +35,9 @@ static bool open_output(Output *out, const char *variable) {
 static void write_line(Output *out, const char *text, size_t length) {
   SolError err = {0};
   if (!sol_channel_write(&out->channel, text, length, &err)) return;
-  if (!out->told)
+  if (!out->warned)
     shim_note("%s: %s; launches are missing in the report from here on", out->name, err.message);
-  out->told = true;
+  out->warned = true;
 }
 
 static void put_dims(SolJsonWriter *w, const char *name, dim3 d) {
@@ -128,38 +128,38 @@ static void on_launch(void *ctx, const ShimLaunch *launch) {
 
 // ---- for an audit ----
 
-typedef struct Told { // what the file says of a kernel already
-  struct Told *next;
+typedef struct Sent { // what the file says of a kernel already
+  struct Sent *next;
   const ShimKernel *kernel;
   uint32_t id;
-  AuditTold told;
-} Told;
+  AuditSent sent;
+} Sent;
 typedef struct Audit {
   ShimObserver observer;
   Output output;
   uint32_t kernels;
-  Told *told;
-  double told_progress; // when, by the host's clock
+  Sent *sent;
+  double sent_progress; // when, by the host's clock
 } Audit;
 
-static Told *told_of(Audit *audit, const ShimKernel *kernel) {
-  for (Told *t = audit->told; t; t = t->next)
+static Sent *sent_of(Audit *audit, const ShimKernel *kernel) {
+  for (Sent *t = audit->sent; t; t = t->next)
     if (t->kernel == kernel) return t;
-  Told *t = calloc(1, sizeof *t);
+  Sent *t = calloc(1, sizeof *t);
   if (!t) return NULL;
-  *t = (Told){.next = audit->told, .kernel = kernel, .id = ++audit->kernels};
-  return audit->told = t;
+  *t = (Sent){.next = audit->sent, .kernel = kernel, .id = ++audit->kernels};
+  return audit->sent = t;
 }
 
 static void audit_launch(void *ctx, const ShimLaunch *l) {
   Audit *audit = ctx;
-  Told *told = told_of(audit, l->work->kernel);
+  Sent *sent = sent_of(audit, l->work->kernel);
   SolArena arena = {0};
   SolBuffer line = {0};
   AuditLaunch launch;
   shim_describe(l->work, &launch);
-  bool taken = told && !audit_take(sol_emu_ptx(l->module), l->result, &arena, &launch, NULL);
-  if (taken) audit_write_launch(&launch, told->id, &told->told, &line);
+  bool taken = sent && !audit_take(sol_emu_ptx(l->module), l->result, &arena, &launch, NULL);
+  if (taken) audit_write_launch(&launch, sent->id, &sent->sent, &line);
   if (taken && !line.failed)
     write_line(&audit->output, line.text, line.length);
   else
@@ -175,12 +175,12 @@ static void audit_memory(void *ctx, bool wrote, const void *at, size_t bytes) {
   sol_buffer_free(&line);
 }
 
-// A few times a second: whoever waits reads them as they come.
+// At most five times a second, for the progress display of the auditor.
 static void audit_progress(void *ctx, const SolEmuProgress *progress) {
   Audit *audit = ctx;
   double now = sol_thread_clock();
-  if (now - audit->told_progress < 0.2) return;
-  audit->told_progress = now;
+  if (now - audit->sent_progress < 0.2) return;
+  audit->sent_progress = now;
   SolBuffer line = {0};
   audit_write_progress(progress, &line);
   if (!line.failed) write_line(&audit->output, line.text, line.length);

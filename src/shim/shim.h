@@ -1,11 +1,11 @@
-// libcudart on the emulator: how its entry points start and end, and its state.
+// libcudart on the emulator: the common part of its entry points, and its state.
 //
-// An entry point takes the lock, opens the emulated device where that has not happened, does its work and
-// notes its error, all by SHIM_CALL. Work on streams runs when it is enqueued, which is one of the orders
-// that CUDA allows; while a stream is captured the same ShimWork becomes a node of a graph instead.
+// An entry point acquires the lock, opens the emulated device on the first call, does its work and records its
+// error, all through SHIM_CALL. Work on streams is executed when it is enqueued, which is one of the orders that
+// CUDA allows; while a stream is being captured the same ShimWork becomes a node of a graph instead.
 //
-// The runtime API has no context argument: `shim` below is the one mutable global of the tree. It is never
-// taken down, so that calls from exit handlers and late destructors find it.
+// The runtime API has no context argument: `shim` below is the only mutable global of the tree. It is never
+// destroyed, so that calls from exit handlers and late destructors still work.
 #ifndef SOL_SHIM_SHIM_H
 #define SOL_SHIM_SHIM_H
 
@@ -24,7 +24,7 @@ typedef struct Shim {
   SolDriver *driver;
   SolEmu *emu;
   cudaError_t fault; // of a kernel; until cudaDeviceReset
-  bool fault_told;
+  bool fault_returned;
   ShimTable table;
   size_t limits[8];
   unsigned device_flags;
@@ -36,7 +36,7 @@ typedef struct Shim {
 } Shim;
 extern Shim shim;
 
-cudaError_t shim_enter(void); // locks; the error a call must give back at once, or cudaSuccess
+cudaError_t shim_enter(void); // locks; returns the error that the call must return at once, or cudaSuccess
 void shim_lock(void);         // without opening the device
 cudaError_t shim_leave(cudaError_t error);
 #define SHIM_CALL(work)                                                                                      \
@@ -45,19 +45,19 @@ cudaError_t shim_leave(cudaError_t error);
     if (!shim_error_) shim_error_ = (work);                                                                  \
     return shim_leave(shim_error_);                                                                          \
   } while (0)
-// Runs something of the program's with the lock released.
+// Runs a function of the program (a callback) with the lock released.
 void shim_call_out(void (*function)(void *), void *argument);
 cudaError_t shim_last_error(bool clear);
 void shim_set_fault(cudaError_t error);
 void shim_show_printed(void);
 void shim_print(void *ctx, const char *text, size_t length);
 void shim_note(const char *format, ...) SOL_PRINTF(1, 2); // "sol: ..." on standard error
-// For a refusal: prints what the emulator said, returns the error.
+// For an unsupported call: prints the emulator's message and returns the error.
 cudaError_t shim_refuse(cudaError_t error, const char *what, const SolError *err);
 
 // The same entry point for programs built with a default stream per thread.
-#define SHIM_TWIN(name, twin)                                                                                \
-  extern __typeof__(name) twin __attribute__((alias(#name), visibility("default")))
+#define SHIM_ALIAS(name, other)                                                                              \
+  extern __typeof__(name) other __attribute__((alias(#name), visibility("default")))
 
 static inline uint64_t shim_address(const void *pointer) {
   return (uint64_t)(uintptr_t)pointer;

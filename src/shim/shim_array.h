@@ -1,4 +1,4 @@
-// Arrays and mipmaps.
+// CUDA arrays and mipmapped arrays.
 #ifndef SOL_SHIM_ARRAY_H
 #define SOL_SHIM_ARRAY_H
 

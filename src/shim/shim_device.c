@@ -284,7 +284,7 @@ cudaError_t cudaDeviceSynchronize(void) {
 static cudaError_t reset(void) {
   shim_show_printed();
   shim.fault = cudaSuccess;
-  shim.fault_told = false;
+  shim.fault_returned = false;
   memset(shim.limits, 0, sizeof shim.limits);
   return cudaSuccess;
 }

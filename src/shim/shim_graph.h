@@ -18,13 +18,13 @@ struct ShimGraph {
   bool instantiated;
   bool instance;    // a clone: memory that its nodes allocate is the original's
   bool owned;       // by an instance or a node, and freed with it
-  unsigned running; // launches of it that are under way: a function of the host's may destroy it meanwhile
+  unsigned running; // launches of it that are running: a host function among its nodes may destroy it
   bool destroyed;   // freed when none is
   struct ShimUserRef *user_objects;
 };
 ShimGraph *shim_graph_new(void);
 void shim_user_objects_release(ShimGraph *graph);
-void shim_graph_free(ShimGraph *graph); // when no launch of it is under way any more
+void shim_graph_free(ShimGraph *graph); // at once, or when its last running launch has ended
 void shim_graph_free_memory(const ShimGraph *graph);
 ShimGraph *shim_graph_clone(const ShimGraph *graph);
 cudaError_t shim_graph_add(ShimGraph *graph, ShimNode *const *needs, size_t count, const ShimWork *work,

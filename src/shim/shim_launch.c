@@ -210,19 +210,19 @@ cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void *
                              cudaStream_t stream) {
   SHIM_CALL(launch(function, grid, block, args, shared, stream, (dim3){0, 0, 0}, false));
 }
-SHIM_TWIN(cudaLaunchKernel, cudaLaunchKernel_ptsz);
+SHIM_ALIAS(cudaLaunchKernel, cudaLaunchKernel_ptsz);
 
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared,
                                cudaStream_t stream) {
   SHIM_CALL(launch(kernel, grid, block, args, shared, stream, (dim3){0, 0, 0}, false));
 }
-SHIM_TWIN(__cudaLaunchKernel, __cudaLaunchKernel_ptsz);
+SHIM_ALIAS(__cudaLaunchKernel, __cudaLaunchKernel_ptsz);
 
 cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, void **args,
                                         size_t shared, cudaStream_t stream) {
   SHIM_CALL(launch(function, grid, block, args, shared, stream, (dim3){0, 0, 0}, true));
 }
-SHIM_TWIN(cudaLaunchCooperativeKernel, cudaLaunchCooperativeKernel_ptsz);
+SHIM_ALIAS(cudaLaunchCooperativeKernel, cudaLaunchCooperativeKernel_ptsz);
 
 // Attributes that say how to schedule, not what to compute, change nothing here.
 static cudaError_t launch_extended(const cudaLaunchConfig_t *c, const void *function, void **args) {
@@ -243,4 +243,4 @@ static cudaError_t launch_extended(const cudaLaunchConfig_t *c, const void *func
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **args) {
   SHIM_CALL(launch_extended(config, function, args));
 }
-SHIM_TWIN(cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz);
+SHIM_ALIAS(cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz);

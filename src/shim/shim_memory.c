@@ -1,4 +1,4 @@
-// The device's memory: getting, giving back, asking about it.
+// Device memory: allocating, freeing and querying it.
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,7 +130,7 @@ cudaError_t cudaMemPrefetchAsync(const void *memory, size_t bytes, struct cudaMe
                                  cudaStream_t stream) {
   SHIM_CALL(flags ? cudaErrorInvalidValue : prefetch(memory, bytes, to, stream));
 }
-SHIM_TWIN(cudaMemPrefetchAsync, cudaMemPrefetchAsync_ptsz);
+SHIM_ALIAS(cudaMemPrefetchAsync, cudaMemPrefetchAsync_ptsz);
 
 static cudaError_t advise(const void *memory, size_t bytes, int advice, struct cudaMemLocation at) {
   if (advice < cudaMemAdviseSetReadMostly || advice > cudaMemAdviseUnsetAccessedBy)

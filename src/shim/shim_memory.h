@@ -1,4 +1,4 @@
-// Memory that programs ask for, on the device and shared with the host.
+// Memory that programs allocate: device memory, and host memory that kernels can access.
 #ifndef SOL_SHIM_MEMORY_H
 #define SOL_SHIM_MEMORY_H
 

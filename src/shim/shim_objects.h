@@ -1,11 +1,11 @@
-// What a pointer that a program hands back may stand for: one table.
+// The table of all handles and addresses that a program may pass to the runtime.
 #ifndef SOL_SHIM_OBJECTS_H
 #define SOL_SHIM_OBJECTS_H
 
 #include "driver/driver.h"
 
-// What a pointer that a program hands back may stand for. One table holds all, so that a stale or made-up
-// handle is an error and not a crash.
+// The kinds of handles and addresses. Every one is looked up in the table, so that an invalid handle is an error
+// and not a crash.
 typedef enum ShimKind {
   SHIM_FUNCTION = 1, // address of a __global__ function's stub: ShimKernel
   SHIM_VARIABLE,     // address of a __device__ variable's shadow: ShimVariable
@@ -19,7 +19,7 @@ typedef enum ShimKind {
   SHIM_EXEC,
   SHIM_ARRAY,
   SHIM_MIPMAP,
-  SHIM_TEXTURE, // handles that the emulator gave: ShimTexture
+  SHIM_TEXTURE, // handles of the emulator: ShimTexture
   SHIM_SURFACE,
   SHIM_POOL,
   SHIM_POOLED,       // start of an allocation from a pool: ShimPool

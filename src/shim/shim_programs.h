@@ -53,7 +53,7 @@ cudaError_t shim_load(ShimBinary *binary);
 cudaError_t shim_kernel(const void *function, ShimKernel **out); // loaded; by stub or handle
 cudaError_t shim_kernel_load(ShimKernel *kernel);
 ShimKernel *shim_add_kernel(ShimBinary *binary, const void *stub, const char *name);
-// Where a variable lies. `symbol` is its shadow's address.
+// The device address of a variable. `symbol` is the address of its host shadow.
 cudaError_t shim_symbol(const void *symbol, uint64_t *address, uint64_t *bytes);
 
 typedef struct ShimPrograms { // of the one `shim`

@@ -16,7 +16,7 @@ typedef struct ShimObserver {
   void (*end)(void *ctx);                                              // once, when the process exits
   void *ctx;
 } ShimObserver;
-// From here on each launch is counted and shown to it. The observer stays the caller's.
+// Registers an observer, which is called for each later launch. The caller owns the observer.
 void shim_observe(ShimObserver *observer);
 void shim_tell_memory(bool wrote, const void *at, size_t bytes);
 void shim_report_open(void); // report.c: observes where SOL_SHIM_REPORT or SOL_SHIM_AUDIT asks for it

@@ -1,4 +1,4 @@
-// Work on streams: launches, copies, events, captures; what the modelled clock charges for it.
+// Work on streams: launches, copies, events, captures; and its time on the modelled clock.
 #ifndef SOL_SHIM_WORK_H
 #define SOL_SHIM_WORK_H
 
@@ -55,8 +55,8 @@ typedef struct ShimStream {
   ShimCapture *capture;
   ShimNodeList last; // captured: what the next node depends on
   cudaLaunchAttributeValue window;
-  unsigned running; // work of it that is under way: a function of the host's may destroy the stream meanwhile
-  bool destroyed;   // freed when nothing is under way
+  unsigned running; // items of its work that are running: a host function among them may destroy the stream
+  bool destroyed;   // freed when none is running
   bool of_thread;   // cudaStreamPerThread, which has no handle of its own
 } ShimStream;
 
@@ -85,11 +85,11 @@ void shim_wait_stream(ShimStream *stream); // the host's clock waits for it
 void shim_wait_all(void);
 bool shim_list_add(ShimNodeList *list, ShimNode *node); // once; false: out of memory
 void shim_list_free(ShimNodeList *list);
-void shim_drop_capture(ShimCapture *capture);   // ends it; its graph goes, unless it is the program's
+void shim_drop_capture(ShimCapture *capture);   // ends it; frees its graph, unless the program owns it
 bool shim_joined(const ShimStream *stream);     // captured: others wait for all that it did
 bool shim_capturing(void);                      // any stream is being captured
-void shim_capture_lost(const ShimGraph *graph); // it goes: who captures into it gets errors
-void shim_capture_forget(const ShimNode *node); // it goes: nothing captured waits for it
+void shim_capture_lost(const ShimGraph *graph); // it is destroyed: captures into it are invalidated
+void shim_capture_forget(const ShimNode *node); // it is destroyed: later captured nodes do not depend on it
 
 // clock.c: what the modelled clock charges. A kernel that was not counted costs its launch alone: the
 // device's published figure, or a microsecond where none is known.
@@ -105,7 +105,7 @@ void shim_describe(const ShimKernelWork *work,
 cudaError_t shim_make_launch(const void *function, dim3 grid, dim3 block, size_t shared, void **args,
                              ShimWork *out);                              // checks all; owns its parameters
 cudaError_t shim_run_kernel(const ShimKernelWork *work, double *seconds); // on the modelled clock
-size_t shim_static_limit(void); // shared memory of a block that has not asked for more
+size_t shim_static_limit(void); // shared memory of a block without the opt-in for more
 cudaError_t shim_check_launch(const ShimKernelWork *work);
 // shim_occupancy.c: blocks of a loaded kernel that an SM holds; 0: none fits.
 cudaError_t shim_active_blocks(int *blocks, const ShimKernel *kernel, int threads, size_t shared);
@@ -120,8 +120,8 @@ typedef struct ShimStreams { // of the one `shim`
   ShimCapture *captures;
   unsigned long long next_id;
   double time;                  // the host's place on the modelled clock
-  bool timed;                   // the program has events that tell time: launches are counted, for the model
-  bool in_graph;                // what runs belongs to a graph
+  bool timed;                   // the program has timing events: launches are counted, for the time model
+  bool in_graph;                // the running work belongs to a graph
   double deadline;              // of the host's clock, when launches are ended; 0: never
   pthread_key_t thread_streams; // for each thread's cudaStreamPerThread to go with it
   bool has_thread_streams;

@@ -78,7 +78,7 @@ cudaError_t shim_enter(void) {
     shim.refused = open_device();
   }
   if (shim.refused) return shim.refused;
-  if (shim.fault) shim.fault_told = true;
+  if (shim.fault) shim.fault_returned = true;
   return shim.fault;
 }
 
@@ -113,7 +113,7 @@ void shim_set_fault(cudaError_t error) {
 // A fault shows from the first call on that waits for the kernel, as on a GPU: never at once.
 cudaError_t shim_last_error(bool clear) {
   pthread_mutex_lock(&shim.lock);
-  cudaError_t error = shim.fault && shim.fault_told ? shim.fault : last_error;
+  cudaError_t error = shim.fault && shim.fault_returned ? shim.fault : last_error;
   if (clear) last_error = cudaSuccess;
   pthread_mutex_unlock(&shim.lock);
   return error;

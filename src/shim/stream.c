@@ -236,12 +236,12 @@ static cudaError_t wait_for(cudaStream_t handle) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   SHIM_CALL(wait_for(stream));
 }
-SHIM_TWIN(cudaStreamSynchronize, cudaStreamSynchronize_ptsz);
+SHIM_ALIAS(cudaStreamSynchronize, cudaStreamSynchronize_ptsz);
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   SHIM_CALL(wait_for(stream));
 }
-SHIM_TWIN(cudaStreamQuery, cudaStreamQuery_ptsz);
+SHIM_ALIAS(cudaStreamQuery, cudaStreamQuery_ptsz);
 
 typedef enum StreamFact { STREAM_PRIORITY, STREAM_FLAGS, STREAM_DEVICE, STREAM_ID } StreamFact;
 static cudaError_t tell(cudaStream_t handle, StreamFact fact, void *out) {
@@ -263,16 +263,16 @@ static cudaError_t tell(cudaStream_t handle, StreamFact fact, void *out) {
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
   SHIM_CALL(tell(stream, STREAM_PRIORITY, priority));
 }
-SHIM_TWIN(cudaStreamGetPriority, cudaStreamGetPriority_ptsz);
+SHIM_ALIAS(cudaStreamGetPriority, cudaStreamGetPriority_ptsz);
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned *flags) {
   SHIM_CALL(tell(stream, STREAM_FLAGS, flags));
 }
-SHIM_TWIN(cudaStreamGetFlags, cudaStreamGetFlags_ptsz);
+SHIM_ALIAS(cudaStreamGetFlags, cudaStreamGetFlags_ptsz);
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
   SHIM_CALL(tell(stream, STREAM_DEVICE, device));
 }
-SHIM_TWIN(cudaStreamGetDevice, cudaStreamGetDevice_ptsz);
+SHIM_ALIAS(cudaStreamGetDevice, cudaStreamGetDevice_ptsz);
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
   SHIM_CALL(tell(stream, STREAM_ID, id));
 }
-SHIM_TWIN(cudaStreamGetId, cudaStreamGetId_ptsz);
+SHIM_ALIAS(cudaStreamGetId, cudaStreamGetId_ptsz);

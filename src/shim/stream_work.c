@@ -1,4 +1,4 @@
-// What goes into streams besides kernels and copies: functions of the host's, hints and attributes.
+// Stream work other than kernels and copies: host functions, hints and attributes.
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ static cudaError_t launch_host(cudaStream_t stream, cudaHostFn_t function, void 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
   SHIM_CALL(launch_host(stream, function, data));
 }
-SHIM_TWIN(cudaLaunchHostFunc, cudaLaunchHostFunc_ptsz);
+SHIM_ALIAS(cudaLaunchHostFunc, cudaLaunchHostFunc_ptsz);
 
 typedef struct Callback {
   cudaStream_t stream;
@@ -42,7 +42,7 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t func
                                   unsigned flags) {
   SHIM_CALL(add_callback(stream, function, data, flags));
 }
-SHIM_TWIN(cudaStreamAddCallback, cudaStreamAddCallback_ptsz);
+SHIM_ALIAS(cudaStreamAddCallback, cudaStreamAddCallback_ptsz);
 
 static cudaError_t attach(cudaStream_t stream, void *memory, unsigned flags) {
   if (!shim_stream(stream)) return cudaErrorInvalidResourceHandle;
@@ -54,7 +54,7 @@ cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *memory, size_t l
   (void)length; // which stream may use managed memory when makes no difference here
   SHIM_CALL(attach(stream, memory, flags));
 }
-SHIM_TWIN(cudaStreamAttachMemAsync, cudaStreamAttachMemAsync_ptsz);
+SHIM_ALIAS(cudaStreamAttachMemAsync, cudaStreamAttachMemAsync_ptsz);
 
 // ---- attributes: kept and given back; none changes what is computed ----
 
@@ -77,7 +77,7 @@ cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID id
                                    cudaLaunchAttributeValue *out) {
   SHIM_CALL(get_attribute(stream, id, out));
 }
-SHIM_TWIN(cudaStreamGetAttribute, cudaStreamGetAttribute_ptsz);
+SHIM_ALIAS(cudaStreamGetAttribute, cudaStreamGetAttribute_ptsz);
 
 static cudaError_t set_attribute(cudaStream_t handle, cudaLaunchAttributeID id,
                                  const cudaLaunchAttributeValue *value) {
@@ -93,7 +93,7 @@ cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID id
                                    const cudaLaunchAttributeValue *value) {
   SHIM_CALL(set_attribute(stream, id, value));
 }
-SHIM_TWIN(cudaStreamSetAttribute, cudaStreamSetAttribute_ptsz);
+SHIM_ALIAS(cudaStreamSetAttribute, cudaStreamSetAttribute_ptsz);
 
 static cudaError_t copy_attributes(cudaStream_t to, cudaStream_t from) {
   ShimStream *t = shim_stream(to), *f = shim_stream(from);
@@ -106,7 +106,7 @@ static cudaError_t copy_attributes(cudaStream_t to, cudaStream_t from) {
 cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
   SHIM_CALL(copy_attributes(to, from));
 }
-SHIM_TWIN(cudaStreamCopyAttributes, cudaStreamCopyAttributes_ptsz);
+SHIM_ALIAS(cudaStreamCopyAttributes, cudaStreamCopyAttributes_ptsz);
 
 cudaError_t cudaCtxResetPersistingL2Cache(void) {
   SHIM_CALL(cudaSuccess);

@@ -1,10 +1,10 @@
-// Every entry point of the runtime that is not here yet: it says its name, once, and fails. So a program that
-// never comes by runs, and one that does knows why it cannot.
+// Entry points of the runtime that are not implemented: each prints its name, once, and fails. So a program that
+// links but never calls them runs, and one that calls them says why it fails.
 #include "shim/shim.h"
 
 static cudaError_t missing(const char *name, char *told) {
   shim_lock();
-  if (!*told) shim_note("this program calls %s, which the emulator does not have yet", name);
+  if (!*told) shim_note("this program calls %s, which the emulator does not support yet", name);
   *told = 1;
   return shim_leave(cudaErrorNotSupported);
 }

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   for (size_t from = 0; from < size;) {
     const char *line = (const char *)data + from, *end = memchr(line, '\n', size - from);
     size_t length = end ? (size_t)(end - line) : size - from;
-    AuditHeardLine heard;
+    AuditMessage heard;
     if (!audit_read_line(&reader, line, length, &heard, NULL)) {
       if (heard.kind == AUDIT_LINE_LAUNCH)
         audit_add(&program, &heard.launch, NULL);

@@ -4,7 +4,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   ProfileReader r = {0};
-  ProfileHeard heard;
+  ProfileMessage heard;
   Profile p;
   SolError err;
   profile_start(&p, PROFILE_FROM_CUPTI);

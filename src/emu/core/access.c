@@ -1,4 +1,4 @@
-// From a lane's address to the host's memory, with every check, and on to the memory model.
+// Resolves a lane's address to host memory, with all checks, and passes the access to the cache model.
 #include "base/format.h"
 #include "emu/core/hooks.h"
 
@@ -26,7 +26,7 @@ static void report_global(EmuCtx *x, const EmuInst *i, int lane, uint64_t addres
   const char *what = store ? "write" : "read";
   uint32_t bit = 1u << lane;
   if (in_heap && emu_heap_nearest(near, address, &piece)) {
-    emu_take_time(x, piece.size / 16);
+    emu_spend(x, piece.size / 16);
     near = &piece;
     in_heap = false;
   }
@@ -37,7 +37,7 @@ static void report_global(EmuCtx *x, const EmuInst *i, int lane, uint64_t addres
              "%s of %llu bytes at 0x%llx; nothing is allocated", what, n, at);
   } else if (in_heap) {
     emu_find(x, i, bit, SOL_EMU_OUT_OF_BOUNDS, address, bytes,
-             "%s of %llu bytes at 0x%llx, %llu bytes into the %s, where malloc gave nothing", what, n, at,
+             "%s of %llu bytes at 0x%llx, %llu bytes into the %s, where nothing is allocated", what, n, at,
              (unsigned long long)(address - near->base), near->label);
   } else if (address >= near->base && address - near->base < near->size && near->freed) {
     emu_find(x, i, bit, SOL_EMU_AFTER_FREE, address, bytes,

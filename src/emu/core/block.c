@@ -1,5 +1,5 @@
-// Blocks: their memory, warps and constants. All blocks of a launch have the same size, so what one leaves
-// the next takes over.
+// Blocks: their memory, warps and constants. All blocks of a launch have the same size, so the memory of one
+// that has ended is reused.
 #include "base/heap.h"
 #include "emu/core/hooks.h"
 
@@ -13,7 +13,7 @@ static EmuBlock *make_block(const EmuRun *run) {
   size_t n = run->warps;
   size_t bytes = sizeof(EmuBlock) + n * (sizeof(EmuWarp) + EMU_WARP_ROWS * EMU_ROW_BYTES + 16) +
                  EMU_BLOCK_ROWS * EMU_ROW_BYTES + (size_t)run->shared_bytes + 1024;
-  size_t steps = n * emu_step_sights(run) * sizeof(uint64_t), paths = emu_path_count(run) * sizeof(EmuPath);
+  size_t steps = n * emu_step_sites(run) * sizeof(uint64_t), paths = emu_path_count(run) * sizeof(EmuPath);
   bytes += steps + paths;
   uint8_t *memory = sol_heap_alloc(bytes);
   if (!memory) return NULL;
@@ -107,7 +107,7 @@ static EmuBlock *take_block(EmuCtx *x) {
   w->free_blocks = b->next;
   memset(b->shared, 0, (size_t)b->shared_bytes);
   memset(b->barriers, 0, sizeof b->barriers);
-  if (b->steps) memset(b->steps, 0, b->warp_count * emu_step_sights(x->launch) * sizeof *b->steps);
+  if (b->steps) memset(b->steps, 0, b->warp_count * emu_step_sites(x->launch) * sizeof *b->steps);
   if (b->paths) memset(b->paths, 0, emu_path_count(x->launch) * sizeof *b->paths);
   return b;
 }

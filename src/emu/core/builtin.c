@@ -1,4 +1,4 @@
-// Functions that the device's run-time library has: vprintf, malloc, free, __assertfail.
+// Functions of CUDA's device runtime: vprintf, malloc, free, __assertfail.
 #include "base/buffer.h"
 #include "base/format.h"
 #include "emu/core/state.h"
@@ -285,12 +285,12 @@ static void assert_fail(EmuCtx *x, const EmuInst *i, uint32_t mask) {
 static void do_malloc(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   for (; mask; mask &= mask - 1) {
     int l = emu_first(mask);
-    answer(x, i, l, emu_heap_take(x, argument(x, i, 0, l)));
+    answer(x, i, l, emu_heap_malloc(x, argument(x, i, 0, l)));
   }
 }
 
 static void do_free(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  for (; mask; mask &= mask - 1) emu_heap_give(x, i, emu_first(mask), argument(x, i, 0, emu_first(mask)));
+  for (; mask; mask &= mask - 1) emu_heap_free(x, i, emu_first(mask), argument(x, i, 0, emu_first(mask)));
 }
 
 EmuHandler *emu_builtin(const char *name) {

@@ -1,5 +1,5 @@
-// Calls: a new frame of registers, parameters and local memory for the lanes that call; return values on the
-// way back.
+// Calls: a new frame of registers, parameters and local memory for the lanes that call; returns copy the results
+// to the caller.
 #include "base/format.h"
 #include "emu/core/lower.h"
 
@@ -63,7 +63,7 @@ bool emu_return(EmuCtx *x, uint32_t mask) {
     f->entries[k].mask &= ~mask;
     if (f->entries[k].base) break;
   }
-  emu_settle(x);
+  emu_reconverge(x);
   return true;
 }
 
@@ -112,7 +112,7 @@ static void call_direct(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   const EmuCall *call = i->more;
   emu_store_top(x);
   if (enter(x, i, call->function, mask, x->frame))
-    emu_settle(x);
+    emu_reconverge(x);
   else {
     emu_stop(x->launch, SOL_EMU_FAULT);
     x->budget = 0;
@@ -159,7 +159,7 @@ static const char *bad_callee(const EmuProgram *p, uint32_t function, const PtxP
   return NULL;
 }
 
-// Lanes may call different functions: each gets an entry of its own, and they meet after the call.
+// Lanes may call different functions: each gets an entry of its own, and they reconverge after the call.
 static void call_indirect(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   const uint64_t *address = EMU_IN(uint64_t, i->a);
   EmuFrame *caller = x->frame;
@@ -186,7 +186,7 @@ static void call_indirect(EmuCtx *x, const EmuInst *i, uint32_t mask) {
       return;
     }
   }
-  emu_settle(x);
+  emu_reconverge(x);
 }
 
 // ---- lowering ----

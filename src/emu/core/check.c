@@ -1,6 +1,6 @@
-// Checks that need a shadow of memory. Races: two warps of a block touch a byte of shared memory, one of them
-// writing, with no barrier, fence or mbarrier between. Lanes of one warp are not held against each other, nor
-// blocks of a cluster; what other blocks and bulk copies write is remembered as written, and no more.
+// Checks that use shadow memory. A race: two warps of a block access the same byte of shared memory, one of them
+// writes, and there is no barrier, fence or mbarrier between them. Races between lanes of one warp or between
+// blocks of a cluster are not reported; writes by other blocks and bulk copies only count as initialisation.
 #include "base/heap.h"
 #include "emu/core/state.h"
 

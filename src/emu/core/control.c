@@ -1,5 +1,5 @@
-// The SIMT stack: where lanes of a warp part and meet. An entry is a group of lanes at a pc; the top one
-// runs. Lanes that part at a branch become entries above one that waits at the branch's reconvergence point.
+// The SIMT stack: divergence and reconvergence of a warp's lanes. An entry is a group of lanes at a pc; the top
+// one runs. Lanes that diverge at a branch become entries above one that waits at the reconvergence point.
 #include "base/heap.h"
 #include "emu/core/lower.h"
 
@@ -33,7 +33,7 @@ void emu_store_top(EmuCtx *x) {
   e->mask = x->active;
 }
 
-void emu_settle(EmuCtx *x) {
+void emu_reconverge(EmuCtx *x) {
   EmuFiber *f = x->fiber;
   while (f->count) {
     EmuEntry *e = &f->entries[f->count - 1];
@@ -43,7 +43,7 @@ void emu_settle(EmuCtx *x) {
     }
     f->count--;
     if (e->base) emu_release_frame(x, e->frame);
-    // Fibers that were parted find together where their stacks grow alike again.
+    // Fibers that were split are merged where their stacks become equal again.
     if (x->warp->fibers->next) x->budget = 0;
   }
   f->state = EMU_ENDED;
@@ -107,7 +107,7 @@ void emu_release_frame(EmuCtx *x, EmuFrame *frame) {
 // ---- branches ----
 
 static void too_deep(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  emu_find(x, i, mask, SOL_EMU_STACK, 0, 0, "no memory for a deeper stack of calls and branches");
+  emu_find(x, i, mask, SOL_EMU_STACK, 0, 0, "out of memory for a deeper stack of calls and branches");
   emu_stop(x->launch, SOL_EMU_FAULT);
   x->budget = 0;
 }
@@ -133,7 +133,7 @@ static void part(EmuCtx *x, const EmuInst *i, const uint32_t *targets, const uin
   if (!ok)
     too_deep(x, i, x->active);
   else
-    emu_settle(x);
+    emu_reconverge(x);
 }
 
 static void branch(EmuCtx *x, const EmuInst *i, uint32_t mask) {
@@ -185,10 +185,10 @@ void emu_end_lanes(EmuCtx *x, uint32_t mask) {
   w->live &= ~mask;
   x->active &= ~mask;
   if (!w->live) x->block->warps_live--;
-  emu_barriers_settle(x, x->block);
-  if (w->fibers->next) emu_meets_settle(x, w, false);
-  emu_cluster_settle(x->block->unit);
-  emu_settle(x);
+  emu_release_barriers(x, x->block);
+  if (w->fibers->next) emu_release_synced(x, w, false);
+  emu_release_cluster(x->block->unit);
+  emu_reconverge(x);
 }
 
 static void exit_lanes(EmuCtx *x, const EmuInst *i, uint32_t mask) {

@@ -1,6 +1,6 @@
-// What malloc and free do in a kernel. Pieces are cut from one allocation, in granules of 16 bytes, at least
-// one unused granule before each. What a granule is used for stands in a byte outside of the kernel's reach,
-// so that nothing a kernel writes can mislead the search, and every access to the heap is held against it.
+// malloc and free in a kernel. They allocate from one heap, in granules of 16 bytes, with at least one unused
+// granule before each allocation. The state of each granule is kept outside of device memory, so that kernels
+// cannot corrupt it, and every access to the heap is checked against it.
 // The search for room goes on where the last one ended: what was freed is taken again as late as possible,
 // and using it until then is found.
 #include "base/heap.h"
@@ -114,13 +114,13 @@ static uint64_t take(EmuAlloc *heap, uint64_t bytes, uint64_t *steps) {
   return heap->base + (at + 1) * GRANULE;
 }
 
-uint64_t emu_heap_take(EmuCtx *x, uint64_t bytes) {
+uint64_t emu_heap_malloc(EmuCtx *x, uint64_t bytes) {
   SolEmu *emu = x->launch->emu;
   uint64_t steps = 0;
   sol_spin_lock(&emu->lock);
   uint64_t address = emu->heap ? take(emu->heap, bytes, &steps) : 0;
   sol_spin_unlock(&emu->lock);
-  emu_take_time(x, steps);
+  emu_spend(x, steps);
   return address;
 }
 
@@ -146,7 +146,8 @@ static void report_free(EmuCtx *x, const EmuInst *i, int lane, uint64_t address)
               address - piece.base < piece.size;
   unsigned long long at = address, size = near ? piece.size : 0;
   if (!near)
-    emu_find(x, i, 1u << lane, SOL_EMU_BAD_USE, address, 0, "free of 0x%llx, which malloc did not give", at);
+    emu_find(x, i, 1u << lane, SOL_EMU_BAD_USE, address, 0, "free of 0x%llx, which malloc did not return",
+             at);
   else if (piece.freed)
     emu_find(x, i, 1u << lane, SOL_EMU_BAD_USE, address, 0,
              "free of 0x%llx, %llu bytes into %s (%llu bytes) that was freed before", at, at - piece.base,
@@ -157,14 +158,14 @@ static void report_free(EmuCtx *x, const EmuInst *i, int lane, uint64_t address)
              at - piece.base, piece.label, size, (unsigned long long)piece.base);
 }
 
-void emu_heap_give(EmuCtx *x, const EmuInst *i, int lane, uint64_t address) {
+void emu_heap_free(EmuCtx *x, const EmuInst *i, int lane, uint64_t address) {
   SolEmu *emu = x->launch->emu;
   uint64_t steps = 0;
   if (!address) return;
   sol_spin_lock(&emu->lock);
   bool ok = give(emu->heap, address, &steps);
   sol_spin_unlock(&emu->lock);
-  emu_take_time(x, steps);
+  emu_spend(x, steps);
   if (ok) return;
   report_free(x, i, lane, address);
   emu_fault(x);

@@ -1,31 +1,32 @@
-// The inside of the emulator: what a handler of instructions sees, and how it is chosen.
+// The interface of instruction handlers: what a handler sees of the running warp, and how it is selected.
 //
-// A kernel and all functions it may call are lowered together into one Program: an array of EmuInst (a global
-// pc counts through it) and one bank of constants. A warp's registers are lane-contiguous: a 32-bit register
-// is 32 uint32_t, a 64-bit one 32 uint64_t, a 16-bit one (and an 8-bit one) 32 uint16_t, a 128-bit one 32
-// pairs of uint64_t; a predicate is one uint32_t, a bit per lane. Immediates, special registers and symbol
-// addresses stand in banks of the same form, so a handler reads all sources alike.
+// A kernel and all functions it may call are lowered together into one EmuProgram: an array of EmuInst, indexed
+// by the pc, and one bank of constants. A warp's registers are lane-contiguous: a 32-bit register is 32
+// uint32_t, a 64-bit one 32 uint64_t, a 16-bit one (and an 8-bit one) 32 uint16_t, a 128-bit one 32 pairs of
+// uint64_t; a predicate is one uint32_t, a bit per lane. Immediates, special registers and symbol addresses are
+// kept in banks of the same layout, so that a handler reads all sources in the same way.
 //
 // A family of handlers is the `handler` word of ops.def. For each there is one function
 //
 //   bool lower_int_arith(Lower *l, const PtxInst *in, EmuInst *out);
 //
-// in some ops_*.c, listed in families.def. It picks out->run by in->code (op, type[], flags, fn, ...), fills
-// in out->d, a, b, c ... by lower_read and lower_write, and returns true; false means that it cannot be run,
-// which becomes the load's error. Guards need no care: `mask` holds only lanes that execute, and is never 0.
+// in one of the ops_*.c, listed in families.def. It selects out->run from in->code (op, type[], flags, fn, ...),
+// fills in out->d, a, b, c ... with lower_read and lower_write, and returns true. Where it returns false the
+// instruction is unsupported, and loading the module fails. Handlers need not test guards: `mask` contains only
+// the lanes that execute, and is never 0.
 //
 // Rules for handlers
-// - Touch a destination's active lanes alone: if mask is EMU_ALL a plain loop, else a blend by emu_on(x,
-//   mask).
-// - d may be the very register a, b or c is, never one that overlaps it otherwise. Loops lane by lane are
-//   safe with EMU_EACH; a handler that reads other lanes (shfl) copies its sources first.
-// - 16-bit values: registers of 16 bits hold 2 bytes a lane. Only operands marked '~' in ops.def (cvt, ld,
-//   st, suld) may be registers wider than their type: ask lower_lane_bytes().
-// - Predicates: read by emu_pred(x, i->c) (negation is in the location), written by emu_set_pred(x, i->d,
-//   mask, bits).
-// - Reading inactive lanes of sources is fine; their values are anything.
-// - What goes wrong at run time is a finding: emu_find(...).
-// - No static mutable state; all is in x, x->warp, x->block, x->launch.
+// - Write only the active lanes of a destination: with a plain loop where mask is EMU_ALL, else with a blend by
+//   emu_on(x, mask).
+// - d may be the same register as a, b or c, but never overlaps one in part. Loops over lanes are safe with
+//   EMU_EACH; a handler that reads other lanes (shfl) copies its sources first.
+// - Registers of 16 bits hold 2 bytes a lane. Only operands marked '~' in ops.def (cvt, ld, st, suld) may be
+//   registers wider than their type: see lower_lane_bytes().
+// - Predicates are read with emu_pred(x, i->c) (negation is part of the location) and written with
+//   emu_set_pred(x, i->d, mask, bits).
+// - Inactive lanes of sources may be read; their values are undefined.
+// - Errors at run time are reported as findings with emu_find(...).
+// - No static mutable state: all state is in x, x->warp, x->block and x->launch.
 #ifndef SOL_EMU_EXEC_H
 #define SOL_EMU_EXEC_H
 
@@ -52,7 +53,7 @@ typedef void EmuHandler(EmuCtx *x, const EmuInst *i, uint32_t mask);
 #define EMU_HOT
 #endif
 #if defined(__clang__)
-#pragma clang diagnostic ignored "-Wpass-failed" // loops are asked to vectorise; where they cannot, so be it
+#pragma clang diagnostic ignored "-Wpass-failed" // some loops cannot be vectorised, which is no error
 #define EMU_EACH(l) _Pragma("clang loop vectorize(assume_safety)") for (int l = 0; l < EMU_LANES; l++)
 #else
 #define EMU_EACH(l) _Pragma("GCC ivdep") for (int l = 0; l < EMU_LANES; l++)
@@ -60,80 +61,80 @@ typedef void EmuHandler(EmuCtx *x, const EmuInst *i, uint32_t mask);
 
 // ---- operands ----
 
-// A location: byte offset in a bank, a multiple of 4, the bank's number in its low two bits; EMU_NOT
-// (predicates alone): negated.
+// The location of an operand: its byte offset in a bank, a multiple of 4, with the bank's number in the low two
+// bits. For predicates, EMU_NOT negates the value read.
 typedef uint32_t EmuLoc;
 enum EmuBank {
   EMU_BANK_REGS = 0,   // the running call's registers
-  EMU_BANK_LAUNCH = 1, // immediates, parameters, what is the same in the whole launch
+  EMU_BANK_LAUNCH = 1, // immediates, parameters, and all that is constant during the launch
   EMU_BANK_BLOCK = 2,  // %ctaid ...
   EMU_BANK_WARP = 3    // %tid, %warpid ...
 };
 #define EMU_NOT 0x80000000u
-// The first row of EMU_BANK_LAUNCH is a predicate that holds in all lanes, the second one that holds in none.
+// The first row of EMU_BANK_LAUNCH is a predicate that is true in all lanes, the second is false in all lanes.
 #define EMU_TRUE  ((EmuLoc)(0 | EMU_BANK_LAUNCH))
 #define EMU_FALSE ((EmuLoc)(4 | EMU_BANK_LAUNCH))
 
 struct EmuInst {
   EmuHandler *run;
-  EmuLoc d, a, b, c; // by custom: destination and the three sources, in the order of ops.def
-  EmuLoc guard;      // EMU_TRUE where there is none
-  EmuLoc e, f;       // more operands: second destination, mask ...
-  uint32_t index;    // its own pc; also its place in the statistics
+  EmuLoc d, a, b, c; // usually the destination and the three sources, in the order of ops.def
+  EmuLoc guard;      // EMU_TRUE: no guard
+  EmuLoc e, f;       // further operands: second destination, mask ...
+  uint32_t index;    // its own pc; also its index in the counts
   union {
-    int64_t offset; // memory: added to the address in a; else free for the family (lut, shift mode ...)
+    int64_t offset; // memory: added to the address in a; else for use by the family (lut, shift mode ...)
     struct {
       uint32_t target, reconverge; // branches: pcs
     };
   };
   const void
-      *more; // free for the family: lists of locations (lower_list), tables; lives as long as the program
+      *more; // for use by the family: lists of locations (lower_list), tables; lives as long as the program
   uint8_t space, bytes, vec, kind; // memory: PTX_SPACE_, bytes of an element, elements, SolEmuKind
-  uint8_t abytes;                  // memory: bytes of a lane in a: 4 or 8
+  uint8_t abytes;                  // memory: bytes of an address in a: 4 or 8
   uint8_t lane_bytes;              // ld, st: bytes of a lane in the data registers
   uint8_t flags;                   // EMU_FLAG_...
-  uint8_t fn;                      // free for the family
+  uint8_t fn;                      // for use by the family
 };
 enum {
   EMU_FLAG_FRAME = 1,  // address is relative to the running call's local frame
   EMU_FLAG_SIGNED = 2, // ld: sign-extend
-  EMU_FLAG_STRONG = 4  // volatile, relaxed, acquire ...: a word at a time, as atomics
+  EMU_FLAG_STRONG = 4  // volatile, relaxed, acquire ...: accessed word by word, like atomics
 };
 
-// ---- what runs ----
+// ---- warps, fibers and frames ----
 
-struct EmuFrame { // one call of one function by lanes of one warp; fibers of the warp may share it
+struct EmuFrame { // one call of a function by lanes of one warp; fibers of the warp may share it
   EmuFrame *caller;
   uint8_t *regs;   // EMU_BANK_REGS
-  uint8_t *params; // 32 times param_stride bytes, a lane after the other
+  uint8_t *params; // param_stride bytes for each of the 32 lanes
   uint32_t param_stride;
   uint32_t refs;
   uint32_t function;    // Program.functions
   const EmuInst *call;  // the caller's call instruction; NULL: the kernel itself
   uint64_t local_base;  // local address where this call's .local variables start
-  uint64_t local_top;   // first local address free for callees
+  uint64_t local_top;   // first local address available to callees
   uint64_t *alloca_top; // by lane; NULL until alloca is used
-  uint64_t bytes;       // of registers and parameters, of it and all its callers
+  uint64_t bytes;       // registers and parameters of this frame and of all its callers
 };
 
-typedef struct EmuEntry { // of a SIMT stack
+typedef struct EmuEntry { // an entry of a SIMT stack
   uint32_t pc, reconverge, mask;
-  bool base; // the first of its frame
+  bool base; // the first entry of its frame
   EmuFrame *frame;
 } EmuEntry;
 
-typedef enum EmuState { EMU_READY, EMU_AT_BARRIER, EMU_AT_CLUSTER, EMU_AT_MEET, EMU_ENDED } EmuState;
+typedef enum EmuState { EMU_READY, EMU_AT_BARRIER, EMU_AT_CLUSTER, EMU_AT_WARP_SYNC, EMU_ENDED } EmuState;
 
-struct EmuFiber { // lanes of a warp that run on one stack
+struct EmuFiber { // lanes of a warp that share one SIMT stack
   EmuWarp *warp;
   EmuFiber *next; // of the warp
   EmuEntry *entries;
   uint32_t count, cap;
-  uint32_t lanes;    // all of them, in any entry
-  uint32_t members;  // EMU_AT_MEET: lanes awaited
+  uint32_t lanes;    // in any of its entries
+  uint32_t members;  // EMU_AT_WARP_SYNC: lanes it waits for
   uint8_t state;     // EmuState
-  uint8_t barrier;   // EMU_AT_BARRIER: which
-  uint32_t spin;     // atomics, volatile loads and the like in a row, without another access in between
+  uint8_t barrier;   // EMU_AT_BARRIER: the barrier's number
+  uint32_t spin;     // consecutive atomics, volatile loads and the like, without another access in between
   const EmuInst *at; // EMU_AT_...: the instruction
 };
 
@@ -142,41 +143,40 @@ struct EmuWarp {
   EmuFiber *fibers;
   uint32_t index;           // in the block
   uint32_t exists;          // lanes that were started
-  uint32_t live;            // of them, not ended yet
+  uint32_t live;            // of them, those that have not exited
   uint32_t carry;           // the CC register's CF, a bit per lane
-  uint32_t cluster_arrived; // lanes, this phase
+  uint32_t cluster_arrived; // lanes that have arrived at the cluster's barrier in this phase
   uint8_t *consts;          // EMU_BANK_WARP
 };
 
-// What one worker writes all the time stands in a page of its own: hosts fetch lines ahead of those that are
-// used, as far as the page goes, and would take them from each other again and again.
+// What one worker writes often has a page of its own, to avoid false sharing: the host's prefetchers fetch
+// lines ahead, up to the end of the page.
 enum { EMU_APART = 4096 };
 
 struct EmuCtx { // one per worker
   _Alignas(EMU_APART) uint8_t *bank[4];
-  uint32_t pc;     // of the next instruction; handlers of branches change it
+  uint32_t pc;     // of the next instruction; branch handlers set it
   uint32_t active; // lanes of the running entry
   uint32_t reconverge;
-  int32_t budget; // instructions left of the turn; set to 0 to end it
+  int32_t budget; // instructions left in the warp's time slice; set to 0 to end it
   EmuFiber *fiber;
   EmuFrame *frame;
   EmuWarp *warp;
   EmuBlock *block;
   EmuRun *launch;
   SolEmuCounts *counts; // by EmuInst.index
-  uint32_t meeting;     // lanes of several fibers for which the instruction is executed at once; else 0
+  uint32_t sync_lanes;  // lanes of several fibers that execute a .sync instruction together; else 0
   uint32_t on_mask;
-  int32_t *on; // 32: all ones where on_mask has the lane
+  int32_t *on; // by lane: -1 where the lane is in on_mask, else 0
   uint32_t worker;
-  void *more; // of the core
+  void *more; // EmuWorker
 };
 
-typedef struct EmuPlace { // an address operand that is not the instruction's main one, kept in what `more`
-                          // points to
+typedef struct EmuAddress { // a second address operand of an instruction, kept in EmuInst.more
   EmuLoc base;
   uint8_t abytes;
   int64_t offset;
-} EmuPlace;
+} EmuAddress;
 
 // ---- reading and writing operands ----
 
@@ -194,7 +194,7 @@ static inline void emu_set_pred(EmuCtx *x, EmuLoc loc, uint32_t mask, uint32_t b
   uint32_t *p = (uint32_t *)emu_at(x, loc);
   *p = (*p & ~mask) | (bits & mask);
 }
-static inline uint64_t emu_place(const EmuCtx *x, const EmuPlace *p, int lane) {
+static inline uint64_t emu_lane_address(const EmuCtx *x, const EmuAddress *p, int lane) {
   if (p->abytes == 8) return EMU_IN(uint64_t, p->base)[lane] + (uint64_t)p->offset;
   return (uint32_t)(EMU_IN(uint32_t, p->base)[lane] + (uint32_t)p->offset);
 }
@@ -204,7 +204,7 @@ static inline const int32_t *emu_on(EmuCtx *x, uint32_t mask) {
   if (x->on_mask != mask) emu_expand(x, mask);
   return (const int32_t *)__builtin_assume_aligned(x->on, 64);
 }
-// A mask from 32 bytes that are 0 or 1: what a loop of comparisons leaves.
+// Packs 32 bytes that are 0 or 1, the result of a loop of comparisons, into a mask.
 static inline uint32_t emu_pack(const uint8_t bytes[EMU_LANES]) {
   uint32_t mask = 0;
   for (int i = 0; i < 4; i++) {
@@ -224,10 +224,10 @@ static inline int emu_first(uint32_t mask) {
   return __builtin_ctz(mask);
 } // mask must not be 0
 
-// The usual handlers. `expr` is of type TD and may use a[l], b[l], c[l], i and x:
+// Handlers of plain arithmetic. `expr` is of type TD and may use a[l], b[l], c[l], i and x:
 //   EMU_OP2(add_u32, uint32_t, uint32_t, a[l] + b[l])     d's type, then the type of all sources
 //   EMU_OP3(...) likewise with c; EMU_OP1 with a alone; EMU_OPX names each source's type.
-// Make them `static`, one line each; lower_* then says out->run = add_u32.
+// The handlers are `static`; lower_* selects one with out->run = add_u32.
 #define EMU_OPX(name, TD, TA, TB, TC, expr)                                                                  \
   EMU_HOT static void name(EmuCtx *x, const EmuInst *i, uint32_t mask) {                                     \
     TD *d = EMU_OUT(TD, i->d);                                                                               \
@@ -248,7 +248,7 @@ static inline int emu_first(uint32_t mask) {
 #define EMU_OP1(name, TD, TS, expr) EMU_OPX(name, TD, TS, TS, TS, expr)
 #define EMU_OP2(name, TD, TS, expr) EMU_OPX(name, TD, TS, TS, TS, expr)
 #define EMU_OP3(name, TD, TS, expr) EMU_OPX(name, TD, TS, TS, TS, expr)
-// For what does not vectorise (calls, long scalar code): active lanes alone, one at a time.
+// For what does not vectorise (calls, long scalar code): only the active lanes, one at a time.
 #define EMU_OPS(name, TD, TA, TB, TC, expr)                                                                  \
   static void name(EmuCtx *x, const EmuInst *i, uint32_t mask) {                                             \
     TD *d = EMU_OUT(TD, i->d);                                                                               \
@@ -261,7 +261,7 @@ static inline int emu_first(uint32_t mask) {
       d[l] = (TD)(expr);                                                                                     \
     }                                                                                                        \
   }
-// A comparison: expr is 0 or 1; writes the predicate d by lanes.
+// A comparison: expr is 0 or 1; returns the mask of lanes in which it is 1.
 #define EMU_CMP(name, TS, expr)                                                                              \
   EMU_HOT static uint32_t name(EmuCtx *x, const EmuInst *i) {                                                \
     const TS *a = EMU_IN(TS, i->a);                                                                          \
@@ -273,35 +273,35 @@ static inline int emu_first(uint32_t mask) {
 
 // ---- lowering: for lower_* functions ----
 
-// Sources: a register, immediate, special register, symbol or function address, or predicate. Immediates and
-// predicates follow the operand's own type. Unused operands (PTX_ARG_NONE): a row of zeros, EMU_TRUE for
-// predicates.
+// The location of a source: a register, immediate, special register, symbol or function address, or predicate.
+// Immediates and predicates have the operand's type. An omitted operand (PTX_ARG_NONE) reads as a row of zeros,
+// or as EMU_TRUE where it is a predicate.
 EmuLoc lower_read(Lower *l, const PtxOperand *o);
-// Destinations. `_` and missing ones: a row that nobody reads.
+// The location of a destination. `_` and omitted ones are written to a row that is never read.
 EmuLoc lower_write(Lower *l, const PtxOperand *o);
-// Bytes a lane of the operand really has: of the register's own type where it is wider than the operand's.
+// Bytes per lane of the operand's register, which may be wider than the operand's type.
 int lower_lane_bytes(Lower *l, const PtxOperand *o);
-// A row of constants: value in every lane, lanes of 2, 4, 8 or 16 (then zero-extended) bytes.
+// A row of constants: `value` in every lane, of 2, 4, 8 or 16 (then zero-extended) bytes a lane.
 EmuLoc lower_const(Lower *l, uint64_t value, int bytes);
 // A predicate that is the same in all lanes.
 static inline EmuLoc lower_const_pred(bool value) {
   return value ? EMU_TRUE : EMU_FALSE;
 }
-// Locations of a vector's elements (or of the one operand), o->count of them, that live as long as the
-// program.
+// Locations of the o->count elements of a vector (or of the one operand); they live as long as the program.
 const EmuLoc *lower_list(Lower *l, const PtxOperand *o);
 void *lower_alloc(Lower *l, size_t bytes); // zeroed, lives as long as the program; NULL: out of memory
-// An address operand in a PTX_SPACE_: out->a, offset, abytes, space, flags.
+// Lowers the address operand in a PTX_SPACE_: sets out->a, offset, abytes, space, flags.
 bool lower_mem(Lower *l, const PtxOperand *o, int space, EmuInst *out);
-// A second one: its base row and offset alone.
+// Lowers a second address operand: only its base row and offset.
 bool lower_mem2(Lower *l, const PtxOperand *o, EmuLoc *base, int64_t *offset, uint8_t *abytes);
-bool lower_place(Lower *l, const PtxOperand *o, EmuPlace *out);
-// Says why; returns false. Without it the load's error says "cannot be run".
+bool lower_address_operand(Lower *l, const PtxOperand *o, EmuAddress *out);
+// Sets the reason why the instruction is unsupported; returns false. Without it the error of the load says only
+// that it cannot be run.
 bool lower_refuse(Lower *l, const char *format, ...) SOL_PRINTF(2, 3);
 const PtxFunction *lower_function(const Lower *l);
 const SolPtxModule *lower_module(const Lower *l);
 
-// The plain pattern: operands "d a b c" by position from `first` on to out->d, a, b, c.
+// Lowers the operands "d a b c", by position, to out->d, a, b, c.
 void lower_dabc(Lower *l, const PtxInst *in, EmuInst *out);
 
 #define EMU_FAMILY(name) bool lower_##name(Lower *l, const PtxInst *in, EmuInst *out);
@@ -311,17 +311,17 @@ void lower_dabc(Lower *l, const PtxInst *in, EmuInst *out);
 
 typedef struct EmuAccess {
   uint64_t addr[EMU_LANES]; // by active lane: device address; shared: offset in its block's shared memory;
-                            // local: where the thread-interleaved word stands
-  uint8_t *host[EMU_LANES]; // where the lane's bytes are
-  uint32_t mask;            // lanes that may be accessed: bad ones were found, reported and taken out
+                            // local: address of the thread-interleaved word
+  uint8_t *host[EMU_LANES]; // host pointer to the lane's bytes
+  uint32_t mask;            // lanes with a valid address: the others were reported and removed
   uint32_t shared;          // of mask: lanes whose address is in shared memory
-  uint32_t local;           // likewise local memory
+  uint32_t local;           // of mask: lanes whose address is in local memory
 } EmuAccess;
 
 // Resolves the addresses of an instruction lowered with lower_mem: checks bounds and alignment of `bytes` a
-// lane (1 to 32), in any space, generic too. Bad lanes become findings. Returns acc->mask.
+// lane (1 to 32), in any state space or generic. Invalid lanes become findings. Returns acc->mask.
 uint32_t emu_resolve(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t bytes, bool store, EmuAccess *acc);
-// The same for addresses that the handler made itself, in space PTX_SPACE_...; `addr` by lane.
+// The same for addresses that the handler computed, `addr` by lane, in space PTX_SPACE_...
 uint32_t emu_resolve_at(EmuCtx *x, const EmuInst *i, uint32_t mask, const uint64_t *addr, int space,
                         uint32_t bytes, bool store, EmuAccess *acc);
 typedef enum EmuTraffic {
@@ -329,31 +329,34 @@ typedef enum EmuTraffic {
   EMU_STORE,
   EMU_ATOMIC,
   EMU_REDUCE,    // red, or an atom whose result is not used
-  EMU_INCREMENT, // likewise, and an integer add of the constant 1
+  EMU_INCREMENT, // EMU_REDUCE with an integer add of the constant 1
   EMU_CAS,
-  EMU_CAS_LOOP, // on floats: in shared memory the machine makes it a loop
-  EMU_LOAD_L2   // a load that passes L1 by
+  EMU_CAS_LOOP, // atomics on floats: in shared memory the GPU executes a compare-and-swap loop
+  EMU_LOAD_L2   // a load that bypasses L1
 } EmuTraffic;
 // Counts the access: requests, sectors, wavefronts, caches. Call once per instruction, after emu_resolve.
 void emu_count(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, EmuTraffic traffic);
-// Says that the instruction is of the sort that lanes in a spin execute (atomics, volatile loads ...).
-enum { EMU_FN_ANY_PLACE = 0xff }; // EmuInst.fn: lanes may meet at it from different instructions of its kind
-enum { EMU_SPIN = 64 };           // so many in a row are a spin: others get their turn
+enum { EMU_FN_ANY_PC = 0xff }; // EmuInst.fn: lanes may synchronise from different instructions of this kind
+// Marks an instruction that spin loops execute (atomics, volatile loads ...). After EMU_SPIN of them in a row
+// the warp yields to the others.
+enum { EMU_SPIN = 64 };
 static inline void emu_spin(EmuCtx *x) {
   if (++x->fiber->spin >= EMU_SPIN) x->budget = 0;
 }
 
-// An mbarrier (shared, own block's or another's): `bytes` have come, for each lane of mask.
+// Completes a transaction of `bytes` on an mbarrier in shared memory (of this block or another of the cluster),
+// for each lane of mask.
 void emu_mbarrier_complete(EmuCtx *x, const EmuInst *i, uint32_t mask, EmuLoc base, int64_t offset,
                            uint8_t abytes, uint32_t bytes);
 
-// ---- meeting ----
+// ---- .sync instructions ----
 
-// For .sync instructions. `members` is the row of masks. Returns the lanes with which to execute now: mask
-// where all named lanes are here; or 0: some are elsewhere, the instruction waits, and will be called again
-// when all have come (the handler returns at once). Lanes that ended are not awaited.
-uint32_t emu_meet(EmuCtx *x, const EmuInst *i, uint32_t mask, EmuLoc members);
-// Walks groups of lanes with the same mask: for (uint32_t left = mask, g; emu_group(m, mask, &left, &g);) ...
+// Synchronises the lanes of a .sync instruction; `members` is the row of member masks. Returns the lanes with
+// which to execute now: mask where all members have arrived. Returns 0 where some have not: the handler then
+// returns at once, and is called again when all have arrived. Lanes that have exited are not waited for.
+uint32_t emu_sync_lanes(EmuCtx *x, const EmuInst *i, uint32_t mask, EmuLoc members);
+// Iterates over groups of lanes with the same member mask:
+//   for (uint32_t left = mask, g; emu_group(m, mask, &left, &g);) ...
 static inline bool emu_group(const uint32_t *members, uint32_t mask, uint32_t *left, uint32_t *group) {
   if (!*left) return false;
   int first = emu_first(*left);
@@ -364,8 +367,8 @@ static inline bool emu_group(const uint32_t *members, uint32_t mask, uint32_t *l
 
 // ---- findings ----
 
-// At the instruction, for the first lane of `lanes`; ends the launch unless the launch keeps going. Address
-// and bytes may be 0.
+// Reports a finding at the instruction, for the first lane of `lanes`. It ends the launch unless
+// SolEmuLaunch.keep_going is set. Address and bytes may be 0.
 void emu_find(EmuCtx *x, const EmuInst *i, uint32_t lanes, SolEmuFindingKind kind, uint64_t address,
               uint64_t bytes, const char *format, ...) SOL_PRINTF(7, 8);
 

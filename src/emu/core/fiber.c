@@ -1,6 +1,6 @@
-// Fibers: lanes of one warp that must not wait for each other. A warp starts as one; lanes that spin, or wait
-// at a barrier that others have not reached, are parted from the rest. They share frames: lanes are apart in
-// registers.
+// Fibers: groups of lanes of one warp that are scheduled independently. A warp starts as one fiber; lanes that
+// spin, or wait at a barrier that others have not reached, are split off. Fibers share frames: each lane has its
+// own part of every register.
 #include "base/heap.h"
 #include "emu/core/state.h"
 
@@ -80,38 +80,38 @@ void emu_merge(EmuCtx *x, EmuWarp *warp) {
     }
 }
 
-// ---- meeting ----
+// ---- .sync instructions ----
 
-uint32_t emu_meet(EmuCtx *x, const EmuInst *i, uint32_t mask, EmuLoc members) {
-  if (x->meeting) return x->meeting;
+uint32_t emu_sync_lanes(EmuCtx *x, const EmuInst *i, uint32_t mask, EmuLoc members) {
+  if (x->sync_lanes) return x->sync_lanes;
   const uint32_t *row = EMU_IN(uint32_t, members);
   uint32_t need = 0;
   for (uint32_t left = mask; left; left &= left - 1) need |= row[emu_first(left)];
   need &= x->warp->live;
   if (!(need & ~mask)) return mask;
   if (!emu_split(x, mask)) {
-    emu_find(x, i, mask, SOL_EMU_STACK, 0, 0, "no memory to part lanes");
+    emu_find(x, i, mask, SOL_EMU_STACK, 0, 0, "out of memory to split diverged lanes");
     emu_stop(x->launch, SOL_EMU_FAULT);
   }
   EmuFiber *f = x->fiber;
-  f->state = EMU_AT_MEET;
+  f->state = EMU_AT_WARP_SYNC;
   f->members = need;
   f->at = i;
   x->pc = i->index;
   emu_store_top(x);
   x->budget = 0;
-  emu_meets_settle(x, x->warp, false);
+  emu_release_synced(x, x->warp, false);
   return 0;
 }
 
-static bool same_meeting(const EmuFiber *a, const EmuFiber *b) {
-  return b->state == EMU_AT_MEET &&
+static bool same_sync(const EmuFiber *a, const EmuFiber *b) {
+  return b->state == EMU_AT_WARP_SYNC &&
          (b->at == a->at ||
-          (b->at->run == a->at->run && a->at->fn == EMU_FN_ANY_PLACE && b->at->fn == EMU_FN_ANY_PLACE));
+          (b->at->run == a->at->run && a->at->fn == EMU_FN_ANY_PC && b->at->fn == EMU_FN_ANY_PC));
 }
 
-// Executes the instruction for all lanes that wait at it.
-static void meet_now(EmuCtx *x, EmuFiber *f, uint32_t lanes) {
+// Executes the .sync instruction for all lanes that wait at it.
+static void run_synced(EmuCtx *x, EmuFiber *f, uint32_t lanes) {
   EmuFiber *running = x->fiber;
   EmuFrame *frame = x->frame;
   uint32_t pc = x->pc, active = x->active;
@@ -119,32 +119,32 @@ static void meet_now(EmuCtx *x, EmuFiber *f, uint32_t lanes) {
   x->fiber = f;
   x->frame = f->entries[f->count - 1].frame;
   x->bank[EMU_BANK_REGS] = x->frame->regs;
-  x->active = x->meeting = lanes;
+  x->active = x->sync_lanes = lanes;
   x->pc = f->at->index + 1;
   f->at->run(x, f->at, lanes);
-  x->meeting = 0;
+  x->sync_lanes = 0;
   x->fiber = running, x->frame = frame, x->pc = pc, x->active = active;
   x->bank[EMU_BANK_REGS] = regs;
 }
 
-static void let_go(EmuCtx *x, EmuFiber *first, EmuWarp *warp) {
+static void release_synced(EmuCtx *x, EmuFiber *first, EmuWarp *warp) {
   uint32_t lanes = 0;
   bool one_frame = true;
   for (EmuFiber *g = warp->fibers; g; g = g->next) {
-    if (!same_meeting(first, g)) continue;
+    if (!same_sync(first, g)) continue;
     lanes |= g->lanes;
     one_frame = one_frame && g->entries[g->count - 1].frame == first->entries[first->count - 1].frame;
   }
-  if (!one_frame && first->at->fn != EMU_FN_ANY_PLACE) {
+  if (!one_frame && first->at->fn != EMU_FN_ANY_PC) {
     emu_find(x, first->at, lanes, SOL_EMU_BAD_SYNC, 0, 0,
-             "lanes meet at it from different calls of the function");
+             "lanes reach it from different calls of the function");
     emu_stop(x->launch, SOL_EMU_FAULT);
     return;
   }
-  if (one_frame) meet_now(x, first, lanes);
+  if (one_frame) run_synced(x, first, lanes);
   const EmuFiber key = *first;
   for (EmuFiber *g = warp->fibers; g; g = g->next) {
-    if (!same_meeting(&key, g)) continue;
+    if (!same_sync(&key, g)) continue;
     g->state = EMU_READY;
     g->entries[g->count - 1].pc = g->at->index + 1;
     // The running fiber's own pc stands in x.
@@ -152,24 +152,24 @@ static void let_go(EmuCtx *x, EmuFiber *first, EmuWarp *warp) {
   }
 }
 
-bool emu_meets_settle(EmuCtx *x, EmuWarp *warp, bool force) {
+bool emu_release_synced(EmuCtx *x, EmuWarp *warp, bool force) {
   bool any = false;
   for (EmuFiber *f = warp->fibers; f; f = f->next) {
-    if (f->state != EMU_AT_MEET) continue;
+    if (f->state != EMU_AT_WARP_SYNC) continue;
     uint32_t here = 0;
     for (EmuFiber *g = warp->fibers; g; g = g->next)
-      if (same_meeting(f, g)) here |= g->lanes;
+      if (same_sync(f, g)) here |= g->lanes;
     uint32_t missing = f->members & warp->live & ~here;
     if (missing && !force) continue;
     if (missing) {
-      emu_find(x, f->at, f->lanes, SOL_EMU_BAD_SYNC, 0, 0, "waits for lanes 0x%08x, which never come",
+      emu_find(x, f->at, f->lanes, SOL_EMU_BAD_SYNC, 0, 0, "waits for lanes 0x%08x, which never arrive",
                missing);
       if (!x->launch->launch->keep_going) {
         emu_stop(x->launch, SOL_EMU_FAULT);
         return true;
       }
     }
-    let_go(x, f, warp);
+    release_synced(x, f, warp);
     any = true;
   }
   return any;

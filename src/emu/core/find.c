@@ -1,4 +1,4 @@
-// Findings: what a launch did wrong, once per instruction and kind, with all that helps to find the place.
+// Findings: the errors of a launch, once per instruction and kind, with source line, block and thread.
 #include <stdarg.h>
 
 #include "base/format.h"

@@ -1,4 +1,4 @@
-// How a launch lies on the machine: sizes, clusters, which units run, how many an SM holds at once.
+// The layout of a launch: sizes, clusters, which blocks run, how many are resident on an SM.
 #include "base/error.h"
 #include "emu/core/state.h"
 

@@ -1,12 +1,11 @@
-// Deadlocks of warps that ask again and again (spins): try_wait, volatile loads, atomics, nanosleep.
+// Detects deadlocks of spinning warps: try_wait, volatile loads, atomics, nanosleep.
 //
-// A round in which every turn ended in a spin need not be the end: two blocks that answer each other have
-// such rounds all the time. It was idle if it also left memory as it was. After an idle round all that can
-// still differ is what the warps themselves hold, so
-// - where registers and places in the program are those of an earlier idle round, with none but idle ones
-//   since, everything will happen again, for ever: a deadlock. Nothing that reads a clock counts as the same;
-// - where they differ (a loop that counts its tries, or reads a clock) it may still end by itself, and has
-//   many rounds and instructions to do so. Time passes faster meanwhile: the whole machine waits.
+// A round in which every warp only spun is not yet a deadlock: two blocks that communicate have many such rounds.
+// A round is idle if it also left memory unchanged. After an idle round only the state of the warps can differ:
+// - where registers and pcs are those of an earlier idle round, with only idle rounds since, the state repeats
+//   for ever: a deadlock. A warp that reads a clock never counts as unchanged;
+// - where they differ (a loop that counts its attempts, or reads a clock) the spin may still end by itself, and
+//   has many rounds and instructions to do so. The clock runs faster meanwhile, as the whole GPU waits.
 // All of it is counted in rounds, instructions and bytes, never in seconds.
 #include "base/heap.h"
 #include "emu/core/hooks.h"
@@ -34,7 +33,7 @@ static bool reads_clock(const PtxInst *in) {
          from->kind == PTX_ARG_SREG && from->sreg >= PTX_SREG_CLOCK && from->sreg <= PTX_SREG_GLOBALTIMER_HI;
 }
 
-static uint8_t deed_of(const EmuProgram *p, const PtxInst *in) {
+static uint8_t effect_of(const EmuProgram *p, const PtxInst *in) {
   switch (in->code->op) {
   case PTX_OP_ST:
   case PTX_OP_WMMA_STORE: return by_space(in->code->space);
@@ -54,26 +53,26 @@ static uint8_t deed_of(const EmuProgram *p, const PtxInst *in) {
   }
 }
 
-static bool list_deeds(EmuIdle *idle, const EmuProgram *p) {
+static bool list_effects(EmuIdle *idle, const EmuProgram *p) {
   idle->pcs = sol_heap_alloc(sizeof *idle->pcs * (p->count + 1));
   if (!idle->pcs) return false;
   for (uint32_t pc = 0; pc < p->count; pc++) {
-    uint8_t deed = p->source[pc] ? deed_of(p, p->source[pc]) : EMU_DOES_NOTHING;
-    if (deed) idle->pcs[idle->count++] = (EmuDeedAt){pc, deed};
+    uint8_t effect = p->source[pc] ? effect_of(p, p->source[pc]) : EMU_DOES_NOTHING;
+    if (effect) idle->pcs[idle->count++] = (EmuEffectAt){pc, effect};
   }
   return true;
 }
 
 // Whether any lane did one of these since the last time it was asked.
-static void deeds_since(const EmuRun *run, EmuIdle *idle, bool since[EMU_DEEDS]) {
-  uint64_t lanes[EMU_DEEDS] = {0};
+static void effects_since(const EmuRun *run, EmuIdle *idle, bool since[EMU_EFFECTS]) {
+  uint64_t lanes[EMU_EFFECTS] = {0};
   for (uint32_t w = 0; w < run->worker_count; w++) {
     for (uint32_t k = 0; k < idle->count; k++)
-      lanes[idle->pcs[k].deed] += run->workers[w].counts[idle->pcs[k].pc].lanes;
+      lanes[idle->pcs[k].effect] += run->workers[w].counts[idle->pcs[k].pc].lanes;
     EmuWorker *worker = emu_worker(&run->workers[w]);
     lanes[EMU_CHANGES] += worker->changes;
   }
-  for (int d = 0; d < EMU_DEEDS; d++) since[d] = lanes[d] != idle->lanes[d];
+  for (int d = 0; d < EMU_EFFECTS; d++) since[d] = lanes[d] != idle->lanes[d];
   memcpy(idle->lanes, lanes, sizeof lanes);
 }
 
@@ -156,7 +155,7 @@ static bool may_hash(const EmuRun *run, const EmuIdle *idle, uint64_t bytes) {
 }
 
 // Whether the stores of the last rounds changed memory. Where there is too much of it to look, they did.
-static bool memory_changed(const EmuRun *run, EmuIdle *idle, const bool since[EMU_DEEDS]) {
+static bool memory_changed(const EmuRun *run, EmuIdle *idle, const bool since[EMU_EFFECTS]) {
   bool changed = false;
   Hash h = {0};
   if (since[EMU_WRITES_NEAR] || since[EMU_WRITES_FAR]) { // a generic address may be near
@@ -179,7 +178,7 @@ static bool memory_changed(const EmuRun *run, EmuIdle *idle, const bool since[EM
 
 // Whether the warps are where they were in an earlier idle round. It is compared with the last one whose
 // number is a power of two, so that a cycle of any length is found.
-static bool comes_again(const EmuRun *run, EmuIdle *idle) {
+static bool state_repeats(const EmuRun *run, EmuIdle *idle) {
   Hash h = {0};
   if (!may_hash(run, idle, 0)) return false;
   add_blocks(run, &h, false);
@@ -197,9 +196,9 @@ static void pass_time(EmuRun *run, uint64_t rounds) {
 }
 
 bool emu_idle_round(EmuRun *run, EmuIdle *idle) {
-  bool since[EMU_DEEDS];
-  if (!idle->pcs && !list_deeds(idle, run->program)) return false;
-  deeds_since(run, idle, since);
+  bool since[EMU_EFFECTS];
+  if (!idle->pcs && !list_effects(idle, run->program)) return false;
+  effects_since(run, idle, since);
   if (since[EMU_CHANGES] || memory_changed(run, idle, since)) {
     idle->rounds = 0;
     idle->start = run->instructions;
@@ -207,7 +206,7 @@ bool emu_idle_round(EmuRun *run, EmuIdle *idle) {
   }
   idle->rounds++;
   idle->timed = idle->timed || since[EMU_READS_CLOCK];
-  if (comes_again(run, idle)) return true;
+  if (state_repeats(run, idle)) return true;
   if (since[EMU_READS_CLOCK] && idle->rounds > SLOW_ROUNDS) pass_time(run, idle->rounds);
   return idle->rounds > MOST_ROUNDS ||
          (idle->rounds > FEW_ROUNDS && run->instructions - idle->start > MOST_INSTRUCTIONS);

@@ -1,7 +1,7 @@
-// Launches. Units (blocks, or clusters of them) are dealt to SMs in turn: SM s gets units s, s + sms, ... and
-// runs them in that order, as many at a time as fit, on one worker. Work goes in rounds: every SM runs until
-// its log of L2 traffic is full, or nothing on it goes on; then L2 is fed from all logs, in a fixed order. So
-// results do not depend on the number of workers, as long as blocks do not talk to each other.
+// Launches. Units (blocks, or clusters of them) are assigned to SMs round-robin: SM s gets units s, s + sms, ...
+// and runs them in that order, as many at a time as fit, on one worker. Work proceeds in rounds: every SM runs
+// until its log of L2 traffic is full, or none of its warps can progress; then all logs are drained into L2, in a
+// fixed order. So results do not depend on the number of workers, unless blocks communicate with each other.
 #include "base/error.h"
 #include "base/heap.h"
 #include "emu/core/hooks.h"
@@ -146,8 +146,9 @@ static bool any_full(const EmuRun *run) {
   return false;
 }
 
-// After a round without progress: whether it will be so for ever; nobody outside the launch can help.
-static bool hopeless(EmuRun *run, EmuIdle *idle, uint32_t *parts) {
+// After a round without progress: whether the launch can never make progress again. Nothing outside the launch
+// changes its memory.
+static bool no_progress_possible(EmuRun *run, EmuIdle *idle, uint32_t *parts) {
   if (!any_ready(run)) return true;
   if (any_full(run) && ++*parts < PARTS_OF_ROUND) return false;
   *parts = 0;
@@ -186,7 +187,7 @@ static void rounds(EmuRun *run, SolPool *pool, EmuIdle *idle) {
       parts = 0;
       idle->rounds = 0;
       idle->start = run->instructions;
-    } else if (hopeless(run, idle, &parts)) {
+    } else if (no_progress_possible(run, idle, &parts)) {
       emu_report_deadlock(run);
       emu_stop(run, SOL_EMU_FAULT);
       return;

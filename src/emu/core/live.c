@@ -1,5 +1,5 @@
-// Where registers live. Those that are never needed at the same time share a place, so that a warp's
-// registers stay in the host's cache. Lanes are independent, so the liveness of one thread's path is that of
+// Register allocation. Registers with disjoint live ranges share storage, so that a warp's registers stay in the
+// host's cache. Lanes are independent, so the liveness of one thread's path is that of
 // the warp's.
 #include "base/heap.h"
 #include "emu/core/state.h"

@@ -1,4 +1,4 @@
-// The machine itself, and modules: variables placed and initialised, kernels lowered.
+// Creates the emulator, and loads modules: places and initialises variables, lowers kernels.
 #include "base/error.h"
 #include "base/heap.h"
 #include "emu/core/hooks.h"

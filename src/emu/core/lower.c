@@ -1,4 +1,4 @@
-// From decoded PTX to what runs: a kernel and all it may call, in one array.
+// Lowers decoded PTX to EmuInst: a kernel and all functions it may call, in one array.
 #include "emu/core/lower.h"
 
 #include "base/error.h"

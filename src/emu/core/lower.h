@@ -1,4 +1,4 @@
-// Inside of lowering: shared by lower.c and operand.c.
+// Internals of lowering, shared by lower.c and lower_operand.c.
 #ifndef SOL_EMU_LOWER_H
 #define SOL_EMU_LOWER_H
 
@@ -13,7 +13,7 @@ struct Lower {
   const PtxInst *inst;
   uint32_t *table; // hash of constants: number + 1
   uint32_t table_size;
-  uint64_t *reads; // a bit per register: some instruction of `reads_of` reads it; NULL: nobody asked yet
+  uint64_t *reads; // a bit per register: some instruction of `reads_of` reads it; NULL: not computed yet
   const PtxFunction *reads_of;
   bool failed; // out of memory
   char reason[200];

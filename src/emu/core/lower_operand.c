@@ -235,7 +235,7 @@ bool lower_mem2(Lower *l, const PtxOperand *o, EmuLoc *base, int64_t *offset, ui
   return true;
 }
 
-bool lower_place(Lower *l, const PtxOperand *o, EmuPlace *out) {
+bool lower_address_operand(Lower *l, const PtxOperand *o, EmuAddress *out) {
   return lower_mem2(l, o, &out->base, &out->offset, &out->abytes);
 }
 

@@ -1,4 +1,4 @@
-// Memory that the host and kernels share, at one address: the allocation's base is the host's own pointer.
+// Mapped memory, which host and kernels access at the same address: the allocation's base is the host pointer.
 #include "base/error.h"
 #include "base/format.h"
 #include "base/heap.h"
@@ -66,7 +66,7 @@ SolStatus sol_emu_map(SolEmu *emu, void *host, uint64_t bytes, const char *label
   if (!host || !bytes || bytes > UINT64_MAX - base)
     return sol_fail(err, SOL_ERR_ARGUMENT, "no memory to map");
   if (base < EMU_CODE_WINDOW + EMU_WINDOW_BYTES * 2 && base + bytes > EMU_SHARED_WINDOW)
-    return sol_fail(err, SOL_ERR_UNSUPPORTED, "0x%llx lies where the emulator has its windows",
+    return sol_fail(err, SOL_ERR_UNSUPPORTED, "0x%llx is inside the emulator's address windows",
                     (unsigned long long)base);
   if (!clear_place(emu, base, bytes))
     return sol_fail(err, SOL_ERR_ARGUMENT, "[0x%llx, +%llu) is mapped already", (unsigned long long)base,

@@ -1,5 +1,5 @@
-// Device memory. Addresses only ever rise, so that those of a freed allocation mean no other; a gap after
-// each keeps overruns from landing in the next.
+// Device memory. Addresses are never reused, so that a use after free is recognised; a gap after each allocation
+// keeps overruns out of the next one.
 #include "base/error.h"
 #include "base/format.h"
 #include "base/heap.h"

@@ -1,4 +1,4 @@
-// What a launch found out, summed over workers.
+// The result of a launch, summed over the workers.
 #include "base/error.h"
 #include "base/heap.h"
 #include "emu/core/hooks.h"
@@ -64,7 +64,7 @@ static SolEmuKind kind_of(const EmuInst *i, const SolEmuCounts *c) {
   return c->requests || c->shared_requests ? (SolEmuKind)i->kind : SOL_EMU_KIND_OTHER;
 }
 
-// What an observed launch has beside the counts `c` of the instruction at `pc`.
+// What an observed launch adds to the counts `c` of the instruction at `pc`.
 static void add_observed(EmuRun *run, uint32_t pc, const SolEmuCounts *c, SolEmuInstCounts *to) {
   const EmuStatics *s = run->statics;
   SolEmuFlight *f = &run->result->flight;

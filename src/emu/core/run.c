@@ -1,5 +1,5 @@
-// Turns: a fiber runs until it waits, ends or has used its share; the warps of a block take turns, then the
-// blocks.
+// The scheduler: a fiber runs until it waits, ends or has used its time slice; then the next warp of the block
+// runs, and after all warps the next block.
 #include "emu/core/hooks.h"
 
 void emu_stop(EmuRun *run, SolEmuEnd end) {
@@ -32,7 +32,7 @@ static inline __attribute__((always_inline)) uint64_t execute_on(EmuCtx *x, EmuP
     if (mask) i->run(x, i, mask);
     if (x->pc == x->reconverge && x->active) {
       emu_store_top(x);
-      emu_settle(x);
+      emu_reconverge(x);
     }
   }
   return done;
@@ -53,7 +53,7 @@ static bool run_fiber(EmuCtx *x, EmuFiber *f) {
   f->spin = 0;
   w->turn_effort = 0;
   x->budget = EMU_QUANTUM;
-  emu_settle(x);
+  emu_reconverge(x);
   if (f->state != EMU_READY) return true;
   x->budget = EMU_QUANTUM;
   w->instructions += x->launch->observing ? execute_observed(x) : execute(x);
@@ -108,7 +108,7 @@ static bool any_waits_for_lanes(EmuCtx *x, EmuBlock *b) {
     x->warp = &b->warps[k];
     x->bank[EMU_BANK_WARP] = x->warp->consts;
     x->fiber = NULL;
-    if (b->warps[k].fibers) any = emu_meets_settle(x, &b->warps[k], true) || any;
+    if (b->warps[k].fibers) any = emu_release_synced(x, &b->warps[k], true) || any;
   }
   return any;
 }

@@ -1,5 +1,5 @@
-// What the core keeps: the machine, programs, blocks, launches. Handlers of plain instructions need exec.h
-// alone.
+// The core's data structures: device memory, programs, blocks, launches. Handlers of plain instructions need
+// only exec.h.
 #ifndef SOL_EMU_STATE_H
 #define SOL_EMU_STATE_H
 
@@ -12,32 +12,32 @@
 
 // ---- addresses ----
 
-// Generic addresses. Global memory lies below all windows. A shared address of 32 bits is an offset in the
-// own block's shared memory, or (rank + 1) << EMU_RANK_SHIFT plus an offset in that of another block of the
-// cluster.
+// Windows of the generic address space. Global memory is below all of them. A 32-bit shared address is an
+// offset in the block's own shared memory, or, for distributed shared memory, (rank + 1) << EMU_RANK_SHIFT plus
+// the offset in that block's.
 #define EMU_GLOBAL_BASE   UINT64_C(0x00000a0000000000)
 #define EMU_SHARED_WINDOW UINT64_C(0x0000710000000000)
 #define EMU_LOCAL_WINDOW  UINT64_C(0x0000720000000000)
 #define EMU_PARAM_WINDOW  UINT64_C(0x0000730000000000)
 #define EMU_CODE_WINDOW   UINT64_C(0x0000740000000000)
-#define EMU_LOCAL_BILLED  UINT64_C(0x0000750000000000) // where the memory model sees local memory
+#define EMU_LOCAL_BILLED  UINT64_C(0x0000750000000000) // addresses of local memory in the cache model
 #define EMU_WINDOW_BYTES  UINT64_C(0x0000010000000000)
 enum { EMU_RANK_SHIFT = 24, EMU_CODE_STEP = 16, EMU_MAX_RANKS = 16 };
 
 typedef struct EmuAlloc {
   uint64_t base, size;
-  uint8_t *host;              // NULL once freed
-  uint8_t *block;             // what the heap gave
+  uint8_t *host;              // host pointer to its bytes; NULL once freed
+  uint8_t *block;             // the host allocation that contains them
   uint8_t *init;              // a bit per byte written; NULL: not tracked
-  bool freed, heap, constant; // heap: what malloc in a kernel gives pieces of
-  bool mapped, variable;      // the host's own memory; a module's
+  bool freed, heap, constant; // heap: malloc in kernels allocates from it
+  bool mapped, variable;      // mapped host memory; a variable of a module
   struct EmuHeap *pieces;     // of a heap; NULL until malloc is called
-  uint64_t freed_at;          // SolEmu.frees then
-  struct EmuMaps *maps;       // of the bytes touched by the launch that runs; NULL: none, or not observed
+  uint64_t freed_at;          // SolEmu.frees when it was freed
+  struct EmuMaps *maps;       // bytes touched by the running launch; NULL: none, or not observed
   char label[40];
 } EmuAlloc;
 
-typedef struct EmuSpare { // memory that waits to be used again
+typedef struct EmuSpare { // memory kept for reuse
   struct EmuSpare *next;
 } EmuSpare;
 
@@ -46,15 +46,15 @@ struct SolEmu {
   EmuAlloc **allocs; // by rising base
   uint32_t alloc_count, alloc_cap;
   uint64_t next_base, bytes_used;
-  uint64_t frees, next_sweep; // allocations freed so far; so many when the oldest of them are forgotten
-  SolSpin lock;               // device malloc
-  EmuAlloc *heap;             // what it gives from; NULL until a module uses it
+  uint64_t frees, next_sweep; // allocations freed so far; the count at which the oldest are dropped
+  SolSpin lock;               // of malloc in kernels
+  EmuAlloc *heap;             // of malloc in kernels; NULL until a module uses it
   SolEmuModule *modules;
   struct EmuTextures *textures; // of ops_texture.c
   uint64_t launches;
   void *(*managed)(void *ctx, uint64_t bytes); // sol_emu_managed_from
   void *managed_ctx;
-  void *cache_memory; // of the caches' state and logs
+  void *cache_memory; // the state and the logs of the caches
   size_t cache_bytes;
   void *sm_memory; // of EmuSm
   size_t sm_bytes;
@@ -62,21 +62,21 @@ struct SolEmu {
   uint32_t spare_map_count;
 };
 
-// The allocation that holds address, also a freed one; NULL.
+// The allocation that contains the address, also if it was freed; NULL: none.
 EmuAlloc *emu_find_alloc(const SolEmu *emu, uint64_t address);
-EmuAlloc *emu_nearest_alloc(const SolEmu *emu, uint64_t address); // NULL where there is none at all
+EmuAlloc *emu_nearest_alloc(const SolEmu *emu, uint64_t address); // NULL: there are no allocations
 EmuAlloc *emu_add_alloc(SolEmu *emu, uint64_t bytes, const char *label);
 void emu_drop_alloc(SolEmu *emu, EmuAlloc *alloc);
-// map.c: in its place among the others; there is room.
+// map.c: inserts it in the order of addresses; emu_reserve_alloc must have made room.
 void emu_insert_alloc(SolEmu *emu, EmuAlloc *alloc);
-bool emu_reserve_alloc(SolEmu *emu); // room for one more
-enum { EMU_FREED_KEPT = 4096 }; // the latest freed ones are known as such: a use of one is said to be that
+bool emu_reserve_alloc(SolEmu *emu); // makes room for one more; false: out of memory
+enum { EMU_FREED_KEPT = 4096 };      // freed allocations that are kept to recognise a use after free
 EmuAlloc *emu_add_managed(SolEmu *emu, uint64_t bytes, const char *label);
 
-// pages_*.c: asks the system for large pages under fresh memory that will all be used: a device's buffers are
-// walked through from end to end, and looking up small pages costs as much as the walk.
+// pages_*.c: requests large pages for new memory that will all be used: kernels stream through whole buffers,
+// and TLB misses on small pages cost as much as the accesses.
 void emu_use_large_pages(void *memory, size_t bytes);
-uint64_t emu_host_bytes(void); // of memory that the machine which emulates has
+uint64_t emu_host_bytes(void); // memory of the host
 
 // ---- programs ----
 
@@ -100,9 +100,9 @@ typedef struct EmuFunction {
   uint32_t first, end; // pcs; at `end` an implicit return
   uint32_t reg_bytes;
   uint32_t param_skip,
-      param_stride;      // bytes of formals that are not in the frame (a kernel's); bytes that are
+      param_stride;      // bytes of parameters outside the frame (a kernel's own); bytes inside it
   const EmuLoc *reg_loc; // of each register
-  EmuLoc spare;          // a row for what nobody reads
+  EmuLoc spare;          // a row for results that are never read
 } EmuFunction;
 
 typedef struct EmuProgram {
@@ -110,16 +110,16 @@ typedef struct EmuProgram {
   SolEmuModule *module;
   EmuFunction *functions; // the kernel first
   uint32_t function_count;
-  uint32_t *function_of; // by SolPtxModule.functions: place in `functions`, or PTX_NONE
+  uint32_t *function_of; // by SolPtxModule.functions: index in `functions`, or PTX_NONE
   EmuInst *code;
   const PtxInst **source; // by pc; NULL: an implicit return
   uint32_t count;
   EmuConst *consts;
   uint32_t const_count, const_cap, const_bytes;
   uint32_t shape_count; // ld and st
-  uint64_t local_bytes; // that a thread needs at first
+  uint64_t local_bytes; // local memory that a thread starts with
   uint64_t shared_static;
-  bool dynamic_calls;         // depth is not known
+  bool dynamic_calls;         // indirect or recursive: the depth of the stack is not known
   struct EmuStatics *statics; // of observe.h; NULL until a launch is observed
 } EmuProgram;
 
@@ -186,8 +186,8 @@ typedef struct EmuBarrier {
   uint32_t expected;               // threads; 0: the block's
   uint32_t warps;                  // that have arrived with some lane
   uint32_t arrived[EMU_MAX_WARPS]; // lanes
-  uint32_t popc;                   // of barrier.red: lanes whose predicate holds
-  uint32_t asked;                  // and lanes that asked
+  uint32_t popc;                   // barrier.red: lanes whose predicate is true
+  uint32_t asked;                  // barrier.red: lanes that take part
 } EmuBarrier;
 
 struct EmuBlock {
@@ -200,18 +200,18 @@ struct EmuBlock {
   uint32_t warp_count, warps_live, turn;
   uint8_t *consts; // EMU_BANK_BLOCK
   uint8_t *warp_consts;
-  struct EmuPath *paths;    // of chain.c: a warp's each, then the barriers'; NULL: not observed
-  uint64_t *steps;          // where each instruction's last access was, by warp; NULL: not observed
-  uint8_t **local;          // by warp; NULL until used
-  uint64_t *local_cap;      // bytes a thread has there
-  uint32_t slot;            // of the SM, for local addresses
-  struct EmuShadow *shadow; // of race and initialisation checks on shared memory
+  struct EmuPath *paths;    // chain.c: one per warp, then one per barrier; NULL: not observed
+  uint64_t *steps;          // address of each instruction's last access, by warp; NULL: not observed
+  uint8_t **local;          // local memory by warp; NULL until used
+  uint64_t *local_cap;      // bytes per thread in it
+  uint32_t slot;            // of its SM, for local addresses
+  struct EmuShadow *shadow; // for race and initialisation checks on shared memory
   EmuBarrier barriers[EMU_BARRIERS];
   EmuBlock *next; // free list
-  void *memory;   // that all but local memory and fibers stands in
+  void *memory;   // one allocation for all but local memory and fibers
 };
 
-typedef struct EmuUnit { // a cluster, or a block alone; runs on one worker at a time
+typedef struct EmuUnit { // a cluster, or a block without one; runs on one worker at a time
   EmuBlock **blocks;
   uint32_t count, blocks_live, turn;
   uint32_t cluster_arrived, cluster_phase; // threads
@@ -225,12 +225,12 @@ typedef struct EmuSm {
   uint32_t resident;
   uint64_t next_unit;
   uint64_t clock; // warp instructions so far
-  SolL1 l1;       // made when the SM first runs, by the worker that will use it
-  SolLog *log;    // while it runs: the worker's
+  SolL1 l1;       // created when the SM first runs, by its worker
+  SolLog *log;    // the worker's, while the SM runs
   void *l1_memory;
-  SolRecord *records; // where the sorted log stays until L2 has seen it
+  SolRecord *records; // the sorted log, until it is drained into L2
   uint32_t index;
-  bool full, done; // the log has no room; all units have ended
+  bool full, done; // the log is full; all units have ended
 } EmuSm;
 
 struct EmuRun {
@@ -238,16 +238,16 @@ struct EmuRun {
   const SolEmuLaunch *launch;
   const EmuProgram *program;
   SolEmuResult *result;
-  EmuAlloc *workspace; // of cooperative groups; NULL
+  EmuAlloc *workspace; // of cooperative groups; NULL: not a cooperative launch
   void *const_memory, *worker_memory;
   uint8_t *consts; // EMU_BANK_LAUNCH
-  uint8_t *params; // the launch's own copy, param_room bytes
+  uint8_t *params; // a copy of the parameters, param_room bytes
   uint64_t param_room;
   uint32_t grid[3], block[3], cluster[3], cluster_size;
   uint32_t threads, warps; // of a block
   uint64_t shared_bytes, dynamic_offset, unit_count, first_unit, local_bytes;
   uint32_t units_per_sm, sm_count;
-  uint32_t sample_waves;  // 0: all run; unit_count is of those that do
+  uint32_t sample_waves;  // 0: all units run; unit_count is the number of those that do
   uint64_t units_in_grid; // unit_count without sampling
   bool explicit_cluster;
   EmuSm *sms;
@@ -255,35 +255,36 @@ struct EmuRun {
   SolL2 *l2;
   size_t l1_size; // of its memory
   uint64_t l1_bytes;
-  bool l2_filled; // it is not empty, as at first
+  bool l2_filled; // L2 is no longer empty
   EmuCtx *workers;
   uint32_t worker_count;
   double started;
-  bool counting, checking; // counts memory; keeps shadows of it
-  bool observing;          // patterns and touches too
+  bool counting, checking; // models the memory hierarchy; keeps shadow memory for the checks
+  bool observing;          // collects patterns and touches
   const struct EmuStatics *statics;
   int stop; // SolEmuEnd, or 0
-  // What workers write while others read the rest.
+  // Written by workers; on a page of its own, as the fields above are read by all of them.
   _Alignas(EMU_APART) uint32_t next_sm;
-  SolSpin lock, print_lock; // findings; printing
+  SolSpin lock, print_lock; // of findings; of printing
   uint64_t instructions;
-  struct EmuMaps *touched; // of all allocations that were
-  bool progress;           // this round: something ran that is no spin
+  struct EmuMaps *touched; // of all allocations touched
+  bool progress;           // in this round a warp executed something else than a spin loop
 };
 
-// How the lanes of an ld or st lay to each other the last time, and what followed from it: shape.h.
-enum { EMU_SHAPES = 1024 }; // ld and st beyond that share
+// The lane addresses of an ld or st relative to its first active lane, as last executed, and what was computed
+// from them: see shape.h.
+enum { EMU_SHAPES = 1024 }; // further ld and st share entries
 typedef struct EmuShape {
   _Alignas(64) int32_t delta[EMU_LANES]; // bytes from the first active lane
   uint32_t index;                        // of the instruction; UINT32_MAX: none
   uint32_t mask;                         // active lanes
   int32_t low, high;                     // least and greatest delta
-  bool row;                              // all lanes, one after the other
-  bool sighted;                          // EmuSight.now is of this shape
-  bool counted;                          // what follows holds, where the first lane's address ends in `ends`
+  bool row;                              // all lanes are active and contiguous
+  bool observed;                         // EmuSite.now is of this shape
+  bool counted;                          // the fields below are valid for first addresses that end in `ends`
   uint8_t ends;
   uint16_t wavefronts, wavefronts_ideal; // shared memory
-  uint64_t line;                         // else: the first lane's, for which `coalesced` was made
+  uint64_t line;                         // global memory: the first lane's line, for which `coalesced` holds
   SolCoalesced *coalesced;
 } EmuShape;
 
@@ -291,23 +292,23 @@ typedef struct EmuWorker { // EmuCtx.more
   EmuFrame **free_frames;  // by Program.functions
   EmuUnit *free_units;
   EmuBlock *free_blocks;
-  EmuAlloc **last; // by EmuInst.index: where its last access went
+  EmuAlloc **last; // by EmuInst.index: the allocation of its last access
   EmuSm *sm;
   SolL1Counts *l1_counts; // by EmuInst.index
-  SolL2Counts *l2_counts; // likewise, and one more
+  SolL2Counts *l2_counts; // by EmuInst.index, and one more for what belongs to none
   SolCoalesced coalesced;
-  SolLog log;              // of the SM that runs
-  SolRecord *records;      // its memory: one for all of them stays in the host's cache
-  EmuShape *shapes;        // by EmuInst.f of ld and st
-  struct EmuSight *sights; // of observe.h, by EmuStatics.sight
-  struct EmuPath *chains;  // of observe.h: those of the blocks that ended, summed; NULL: not observed
-  void *memory;            // of the worker itself
+  SolLog log;             // of the running SM
+  SolRecord *records;     // its memory: shared by the worker's SMs, so that it stays in the host's cache
+  EmuShape *shapes;       // by EmuInst.f of ld and st
+  struct EmuSite *sites;  // of observe.h, by EmuStatics.site
+  struct EmuPath *chains; // of observe.h: those of the blocks that ended, summed; NULL: not observed
+  void *memory;           // of the worker itself
   void *shape_memory;
-  uint64_t instructions;        // not yet added to the launch's
-  uint64_t effort, turn_effort; // emu_take_time: since the time was looked at; of this turn
+  uint64_t instructions;        // not yet added to EmuRun.instructions
+  uint64_t effort, turn_effort; // emu_spend: since the clock was last read; in this time slice
   uint64_t units_done;
-  uint64_t changes; // atomics, mbarriers and barriers that changed what others can see
-  uint32_t turns;   // of warps, since the time was looked at
+  uint64_t changes; // atomics, mbarriers and barriers that changed state visible to other warps
+  uint32_t turns;   // time slices of warps since the clock was last read
   bool progress;
   _Alignas(64) int32_t on[EMU_LANES];
 } EmuWorker;
@@ -315,10 +316,10 @@ static inline EmuWorker *emu_worker(const EmuCtx *x) {
   return (EmuWorker *)x->more;
 }
 
-// An instruction that moves many bytes, or takes as long as that: the turn ends soon, so that limits of time
-// are kept.
+// Charges an instruction that moves many bytes, or takes as long: the warp's time slice ends soon, so that the
+// launch's time limit is kept.
 enum { EMU_EFFORT = 1 << 26 };
-static inline void emu_take_time(EmuCtx *x, uint64_t bytes) {
+static inline void emu_spend(EmuCtx *x, uint64_t bytes) {
   EmuWorker *w = emu_worker(x);
   w->effort += bytes;
   w->turn_effort += bytes;
@@ -329,34 +330,35 @@ static inline void emu_take_time(EmuCtx *x, uint64_t bytes) {
 bool emu_push(EmuFiber *f, EmuEntry entry);
 void emu_load_top(EmuCtx *x);
 void emu_store_top(EmuCtx *x);
-void emu_settle(EmuCtx *x); // pops entries that are done or empty; ends the fiber where none is left
+void emu_reconverge(
+    EmuCtx *x); // pops entries at their reconvergence point or without lanes; may end the fiber
 void emu_end_lanes(EmuCtx *x, uint32_t mask);
 EmuFrame *emu_new_frame(EmuCtx *x, uint32_t function, EmuFrame *caller);
 void emu_release_frame(EmuCtx *x, EmuFrame *frame);
 bool emu_return(EmuCtx *x, uint32_t mask);
 // fiber.c
 EmuFiber *emu_new_fiber(EmuWarp *warp);
-// Leaves the running fiber with `lanes` alone; the rest of it goes on as another. False: out of memory.
+// Keeps only `lanes` in the running fiber; its other lanes continue as a new fiber. False: out of memory.
 bool emu_split(EmuCtx *x, uint32_t lanes);
-void emu_merge(EmuCtx *x, EmuWarp *warp); // fibers that stand alike become one
-void emu_sweep(EmuCtx *x, EmuWarp *warp); // drops fibers that have ended
-// Lets fibers go on whose awaited lanes have all come; with `force` those, too, who wait for lanes that never
-// come.
-bool emu_meets_settle(EmuCtx *x, EmuWarp *warp, bool force);
+void emu_merge(EmuCtx *x, EmuWarp *warp); // merges fibers with equal SIMT stacks
+void emu_sweep(EmuCtx *x, EmuWarp *warp); // frees fibers that have ended
+// Releases the fibers at a .sync instruction whose members have all arrived; with `force`, for a warp that can
+// make no progress otherwise, also those that wait for lanes which never arrive. True: some were released.
+bool emu_release_synced(EmuCtx *x, EmuWarp *warp, bool force);
 // ops_barrier.c
-void emu_barriers_settle(EmuCtx *x, EmuBlock *block); // after lanes ended
-void emu_cluster_settle(EmuUnit *unit);
+void emu_release_barriers(EmuCtx *x, EmuBlock *block); // call after lanes have exited
+void emu_release_cluster(EmuUnit *unit);
 // block.c
 EmuUnit *emu_start_unit(EmuCtx *x, EmuSm *sm, uint64_t unit, uint32_t slot);
 void emu_end_unit(EmuCtx *x, EmuUnit *unit);
 void emu_free_worker(EmuCtx *x);
 bool emu_grow_local(EmuCtx *x, EmuBlock *block, uint32_t warp, uint64_t bytes);
 void emu_fill_consts(EmuRun *run);
-// check.c: shadows of shared memory
+// check.c: shadow memory of shared memory
 void emu_shadow_barrier(EmuBlock *block);
 void emu_shadow_reset(EmuBlock *block);
 void emu_shadow_free(EmuBlock *block);
-typedef enum EmuUse { // strong: volatile, relaxed ..., which do not race with each other or with atomics
+typedef enum EmuUse { // strong (volatile, relaxed ...) accesses do not race with each other or with atomics
   EMU_USE_LOAD,
   EMU_USE_STORE,
   EMU_USE_ATOMIC,
@@ -364,47 +366,48 @@ typedef enum EmuUse { // strong: volatile, relaxed ..., which do not race with e
   EMU_USE_STRONG_STORE
 } EmuUse;
 void emu_check_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, EmuUse use);
-// One lane's, of any length, all in one allocation or one block's shared memory; address: of global memory.
+// The same for one lane's access of any length, inside one allocation or one block's shared memory; address: in
+// global memory.
 void emu_check_bulk(EmuCtx *x, const EmuInst *i, int lane, const uint8_t *host, uint64_t address,
                     uint64_t bytes, EmuUse use);
 // access.c
-// Where `bytes` bytes, any number but 0, are that one lane accesses in space PTX_SPACE_..., all of them in
-// one allocation or in one block's, thread's or launch's memory, from a multiple of `align` on; NULL: they
-// are not, and a finding says so.
+// The host pointer to `bytes` > 0 bytes that one lane accesses in space PTX_SPACE_... They must be aligned to
+// `align` and inside one allocation, or inside the block's shared, the thread's local or the launch's parameter
+// memory; else a finding is reported and the result is NULL.
 uint8_t *emu_range(EmuCtx *x, const EmuInst *i, int lane, uint64_t address, int space, uint64_t bytes,
                    uint32_t align, bool store);
-void emu_fault(EmuCtx *x);       // after a finding: ends the launch, unless it keeps going
-enum { EMU_LOG_RESERVE = 4096 }; // records that must be free before an instruction: a bulk copy makes many
+void emu_fault(EmuCtx *x);       // after a finding: ends the launch, unless it has keep_going
+enum { EMU_LOG_RESERVE = 4096 }; // records that must be free before an instruction: a bulk copy adds many
 void emu_count_as(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, SolMemOp op,
                   SolSharedOp shared);
 void emu_count_shape(EmuCtx *x, const EmuInst *i, EmuShape *shape, uint64_t first, SolMemOp op,
                      SolSharedOp shared);
 void emu_log_room(EmuCtx *x);
 // grid.c
-SolStatus emu_lay_out(EmuRun *run, SolError *err);   // says what is wrong with a launch's sizes
-uint64_t emu_unit_at(const EmuRun *run, uint64_t n); // of the grid: the n-th that runs
+SolStatus emu_lay_out(EmuRun *run, SolError *err);   // checks the launch's dimensions and sizes
+uint64_t emu_unit_at(const EmuRun *run, uint64_t n); // index in the grid of the n-th unit that runs
 // run.c
 enum { EMU_QUANTUM = 4096 };
 typedef enum EmuTurn { EMU_TURN_MORE, EMU_TURN_STUCK, EMU_TURN_DONE } EmuTurn;
 EmuTurn emu_run_unit(EmuCtx *x, EmuUnit *unit);
 void emu_stop(EmuRun *run, SolEmuEnd end);
 bool emu_stopping(const EmuRun *run);
-// idle.c: what no warp does but spin
-enum { EMU_DOES_NOTHING, EMU_WRITES_NEAR, EMU_WRITES_FAR, EMU_CHANGES, EMU_READS_CLOCK, EMU_DEEDS };
-typedef struct EmuDeedAt {
+// idle.c: detects livelock, where all warps only spin
+enum { EMU_DOES_NOTHING, EMU_WRITES_NEAR, EMU_WRITES_FAR, EMU_CHANGES, EMU_READS_CLOCK, EMU_EFFECTS };
+typedef struct EmuEffectAt {
   uint32_t pc;
-  uint8_t deed; // near: shared and local memory; far: global; changes: what others can see, for certain
-} EmuDeedAt;
+  uint8_t effect; // near: shared and local memory; far: global; changes: certainly visible to other warps
+} EmuEffectAt;
 typedef struct EmuIdle {
-  EmuDeedAt *pcs; // instructions that do one of these
+  EmuEffectAt *pcs; // the instructions with an effect
   uint32_t count;
-  uint64_t lanes[EMU_DEEDS]; // that had done so at the last round
-  uint64_t rounds, start;    // idle ones in a row; instructions when they began
-  uint64_t near, far, saved; // hashes of memory, and of the warps at an earlier round
-  uint64_t hashed;           // bytes
-  bool timed;                // a clock was read since then
+  uint64_t lanes[EMU_EFFECTS]; // lanes that had executed one of that effect by the last round
+  uint64_t rounds, start;      // idle rounds in a row; instructions when they began
+  uint64_t near, far, saved;   // hashes of memory, and of the warps at an earlier round
+  uint64_t hashed;             // bytes
+  bool timed;                  // a clock was read since then
 } EmuIdle;
-// After a round in which all turns ended in a spin; true: they will spin for ever.
+// Call after a round in which all warps only spun. True: the state repeats, so they will spin for ever.
 bool emu_idle_round(EmuRun *run, EmuIdle *idle);
 void emu_idle_free(EmuIdle *idle);
 // find.c
@@ -420,11 +423,11 @@ bool emu_bulk_can_reduce(uint8_t type, uint8_t fn);
 void emu_bulk_reduce(uint8_t *to, const uint8_t *from, uint32_t bytes, uint8_t type, uint8_t fn);
 void emu_mbarrier_bytes(EmuCtx *x, const EmuInst *i, int lane, uint8_t *host, uint32_t bytes);
 // device_heap.c
-uint64_t emu_heap_take(EmuCtx *x, uint64_t bytes); // malloc; 0: no room
-void emu_heap_give(EmuCtx *x, const EmuInst *i, int lane, uint64_t address);
-// Whether these bytes of the heap, at least one, are all of one piece that lives.
+uint64_t emu_heap_malloc(EmuCtx *x, uint64_t bytes); // malloc in a kernel; 0: the heap is full
+void emu_heap_free(EmuCtx *x, const EmuInst *i, int lane, uint64_t address);
+// Whether these bytes > 0 of the heap are all inside one live allocation of malloc.
 bool emu_heap_holds(const EmuAlloc *heap, uint64_t address, uint64_t bytes);
-// The piece of the heap, also a freed one, that an address of it is nearest to: base, size, label, freed.
+// The allocation of malloc, live or freed, nearest to an address: fills in base, size, label, freed.
 bool emu_heap_nearest(const EmuAlloc *heap, uint64_t address, EmuAlloc *piece);
 // builtin.c
 EmuHandler *emu_builtin(const char *name);

@@ -1,4 +1,4 @@
-// Between the files of the texture and surface families.
+// Shared by the files of the texture and surface families.
 #ifndef SOL_EMU_IMAGE_H
 #define SOL_EMU_IMAGE_H
 
@@ -11,12 +11,12 @@ typedef struct EmuObject {
   SolEmuTexture texture; // of a sampler: texture.sampler; of a surface: texture.image
 } EmuObject;
 
-// What a handle, or the address of a variable that holds one, stands for; NULL: nothing.
+// The object of a handle, or of the address of a variable that holds a handle; NULL: none.
 const EmuObject *emu_object(SolEmu *emu, uint64_t value);
-// The same for what lanes name in an instruction; NULL and a finding where it is not of that kind.
+// The same for a handle used in an instruction; reports a finding and returns NULL where it is not of that kind.
 const EmuObject *emu_named_object(EmuCtx *x, const EmuInst *i, uint32_t lanes, uint64_t value,
                                   EmuObjectKind kind);
-// As txq and suq give it; fn: PTX_FN_WIDTH ...
+// The attribute as txq and suq return it; fn: PTX_FN_WIDTH ...
 uint32_t emu_image_attribute(const EmuObject *object, uint8_t fn);
 // txq, suq
 bool lower_image_query(Lower *l, const PtxInst *in, EmuInst *out, EmuObjectKind kind);

@@ -6,14 +6,14 @@
 #ifndef SOL_EMU_OPS_H
 #define SOL_EMU_OPS_H
 
-// No handler looks at errno or at the floating-point flags of the host: without them roots and selects
-// vectorise.
+// No handler uses errno or the floating-point flags of the host. Without them the compiler can vectorise square
+// roots and selects.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
 #pragma GCC optimize("O3", "no-math-errno", "no-trapping-math")
 #endif
 
 #ifdef __clang__
-#pragma clang diagnostic ignored "-Wpass-failed" // loops are asked to vectorise; where they cannot, so be it
+#pragma clang diagnostic ignored "-Wpass-failed" // some loops cannot be vectorised, which is no error
 #endif
 
 #ifdef OPS_AVX2
@@ -26,8 +26,8 @@
 
 #include "emu/core/exec.h"
 
-// Here the pragma above says how to optimise (an attribute would take the place of all of it); what handlers
-// call has to be part of their loops.
+// The pragma above sets the optimisation (an attribute would replace all of it). Functions that handlers call
+// must be inlined into their loops.
 #undef EMU_HOT
 #define EMU_HOT __attribute__((flatten))
 
@@ -62,7 +62,7 @@ static inline int ops_round(int rnd) { // NumRound of a PTX_RND_; none is to nea
 }
 #define OPS_EACH_ROUND(X) X(rn, NUM_RN) X(rz, NUM_RZ) X(rm, NUM_RM) X(rp, NUM_RP)
 
-// Parts of families that have files of their own.
+// Parts of families that are in files of their own.
 bool OPS(ops_half)(Lower *l, const PtxInst *in, EmuInst *out);   // float_arith of f16, bf16 and pairs of them
 bool OPS(ops_minmax)(Lower *l, const PtxInst *in, EmuInst *out); // min, max, abs, neg of f32, f64
 bool ops_cvt_packed(Lower *l, const PtxInst *in, EmuInst *out);  // cvt with a packed result, cvt.pack

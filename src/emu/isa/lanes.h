@@ -1,4 +1,5 @@
-// Moving one element of every active lane between memory and a register's row: for ops_memory.c and its twin.
+// Moves one element of every active lane between memory and a register's row. For ops_memory.c, which is
+// compiled twice where there is a version with wider vectors.
 #ifndef SOL_EMU_LANES_H
 #define SOL_EMU_LANES_H
 

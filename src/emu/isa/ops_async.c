@@ -1,10 +1,10 @@
-// Asynchronous copies. They are done when they are asked for, which is one of the orders the machine may
-// choose: groups are never open, and mbarriers complete at once.
+// Asynchronous copies. They complete when they are issued, which is one of the orders that PTX allows: groups
+// are never pending, and mbarrier transactions complete at once.
 #include "emu/core/hooks.h"
 #include "emu/core/lower.h"
 
 typedef struct Copy {
-  EmuPlace from, barrier;
+  EmuAddress from, barrier;
   bool has_size, has_ignore, multicast, reduces;
   uint8_t type, fn; // of a reduction
 } Copy;
@@ -13,8 +13,8 @@ static void nothing(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   (void)x, (void)i, (void)mask;
 }
 
-static void places(const EmuCtx *x, const EmuPlace *p, uint64_t *addr) {
-  for (int l = 0; l < EMU_LANES; l++) addr[l] = emu_place(x, p, l);
+static void places(const EmuCtx *x, const EmuAddress *p, uint64_t *addr) {
+  for (int l = 0; l < EMU_LANES; l++) addr[l] = emu_lane_address(x, p, l);
 }
 
 // cp.async: i->bytes a lane, from global to shared memory.
@@ -86,7 +86,7 @@ static bool bulk_size(EmuCtx *x, const EmuInst *i, int lane, uint64_t bytes) {
   return false;
 }
 
-// The block's twin of a shared address: the same offset in the block of that rank.
+// The address at the same offset in the shared memory of the block of that rank.
 static uint64_t in_rank(uint64_t address, uint32_t rank) {
   return (address & ((1u << EMU_RANK_SHIFT) - 1)) + ((uint64_t)(rank + 1) << EMU_RANK_SHIFT);
 }
@@ -101,7 +101,7 @@ static void bulk_move(EmuCtx *x, const Copy *c, uint8_t *to, const uint8_t *from
     emu_bulk_reduce(to, from, bytes, c->type, c->fn);
   else
     memmove(to, from, bytes);
-  emu_take_time(x, bytes);
+  emu_spend(x, bytes);
 }
 
 static void bulk_to_shared(EmuCtx *x, const EmuInst *i, int l, const uint8_t *from, uint64_t to,
@@ -130,7 +130,7 @@ static void bulk_to_global(EmuCtx *x, const EmuInst *i, int l, const uint8_t *fr
 static void bulk_to_ranks(EmuCtx *x, const EmuInst *i, int l, const uint8_t *from, uint64_t to,
                           uint32_t bytes) {
   const Copy *c = i->more;
-  uint64_t barrier = shared_address(emu_place(x, &c->barrier, l));
+  uint64_t barrier = shared_address(emu_lane_address(x, &c->barrier, l));
   to = shared_address(to);
   if (!c->multicast) {
     bulk_to_shared(x, i, l, from, to, barrier, bytes);
@@ -147,11 +147,11 @@ static void copy_bulk(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   const uint32_t *size = EMU_IN(uint32_t, i->b);
   bool global_from = i->vec == PTX_SPACE_GLOBAL;
   int space = global_from ? PTX_SPACE_GLOBAL : PTX_SPACE_SHARED_CLUSTER;
-  EmuPlace dst = {.base = i->a, .abytes = i->abytes, .offset = i->offset};
+  EmuAddress dst = {.base = i->a, .abytes = i->abytes, .offset = i->offset};
   x->fiber->spin = 0;
   for (uint32_t left = mask; left; left &= left - 1) {
     int l = emu_first(left);
-    uint64_t to = emu_place(x, &dst, l), source = emu_place(x, &c->from, l);
+    uint64_t to = emu_lane_address(x, &dst, l), source = emu_lane_address(x, &c->from, l);
     if (!bulk_size(x, i, l, size[l])) continue;
     if (!global_from) source = shared_address(source);
     const uint8_t *from = emu_range(x, i, l, source, space, size[l], BULK_ALIGN, false);
@@ -173,14 +173,14 @@ static void zero_bulk(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   const uint64_t *size = EMU_IN(uint64_t, i->b);
   for (; mask; mask &= mask - 1) {
     int l = emu_first(mask);
-    EmuPlace dst = {.base = i->a, .abytes = i->abytes, .offset = i->offset};
-    uint64_t to = shared_address(emu_place(x, &dst, l));
+    EmuAddress dst = {.base = i->a, .abytes = i->abytes, .offset = i->offset};
+    uint64_t to = shared_address(emu_lane_address(x, &dst, l));
     if (!bulk_size(x, i, l, size[l])) continue;
     uint8_t *host = emu_range(x, i, l, to, PTX_SPACE_SHARED, size[l], BULK_ALIGN, true);
     if (!host) continue;
     if (x->launch->checking) emu_check_bulk(x, i, l, host, 0, size[l], EMU_USE_STORE);
     memset(host, 0, (size_t)size[l]);
-    emu_take_time(x, size[l]);
+    emu_spend(x, size[l]);
   }
 }
 
@@ -204,7 +204,7 @@ static bool lower_cp_async(Lower *l, const PtxInst *in, Copy *c, EmuInst *out) {
   out->fn = in->code->cop == PTX_COP_CA ? SOL_MEM_LOAD : SOL_MEM_COPY_LOAD;
   out->kind = SOL_EMU_KIND_GLOBAL_LOAD;
   out->run = copy_async;
-  return lower_mem(l, &o[0], in->code->space, out) && lower_place(l, &o[1], &c->from);
+  return lower_mem(l, &o[0], in->code->space, out) && lower_address_operand(l, &o[1], &c->from);
 }
 
 static bool lower_bulk(Lower *l, const PtxInst *in, Copy *c, EmuInst *out) {
@@ -220,8 +220,8 @@ static bool lower_bulk(Lower *l, const PtxInst *in, Copy *c, EmuInst *out) {
   out->kind = code->space2 == PTX_SPACE_GLOBAL ? SOL_EMU_KIND_GLOBAL_LOAD : SOL_EMU_KIND_GLOBAL_STORE;
   out->run = copy_bulk;
   if (c->reduces && !emu_bulk_can_reduce(c->type, c->fn)) return false;
-  if (o[3].kind == PTX_ARG_MEM && !lower_place(l, &o[3], &c->barrier)) return false;
-  return lower_mem(l, &o[0], code->space, out) && lower_place(l, &o[1], &c->from);
+  if (o[3].kind == PTX_ARG_MEM && !lower_address_operand(l, &o[3], &c->barrier)) return false;
+  return lower_mem(l, &o[0], code->space, out) && lower_address_operand(l, &o[1], &c->from);
 }
 
 bool lower_async_copy(Lower *l, const PtxInst *in, EmuInst *out) {

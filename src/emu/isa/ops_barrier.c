@@ -55,7 +55,7 @@ static void release(EmuBlock *block, uint32_t id) {
   emu_shadow_barrier(block);
 }
 
-void emu_barriers_settle(EmuCtx *x, EmuBlock *block) {
+void emu_release_barriers(EmuCtx *x, EmuBlock *block) {
   (void)x;
   for (uint32_t id = 0; id < EMU_BARRIERS; id++)
     if (block->barriers[id].warps && complete(block, &block->barriers[id])) release(block, id);
@@ -94,7 +94,7 @@ static bool arrive(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t *id) {
 
 static void wait_here(EmuCtx *x, const EmuInst *i, uint32_t mask, EmuState state) {
   if (!emu_split(x, mask)) {
-    emu_find(x, i, mask, SOL_EMU_STACK, 0, 0, "no memory to part lanes");
+    emu_find(x, i, mask, SOL_EMU_STACK, 0, 0, "out of memory to split diverged lanes");
     emu_stop(x->launch, SOL_EMU_FAULT);
   }
   x->fiber->state = (uint8_t)state;
@@ -118,12 +118,12 @@ static void bar_arrive(EmuCtx *x, const EmuInst *i, uint32_t mask) {
 }
 
 static void warp_sync(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  emu_meet(x, i, mask, i->a);
+  emu_sync_lanes(x, i, mask, i->a);
 }
 
 // ---- clusters ----
 
-void emu_cluster_settle(EmuUnit *unit) {
+void emu_release_cluster(EmuUnit *unit) {
   bool any = false;
   for (uint32_t k = 0; k < unit->count; k++) {
     const EmuBlock *b = unit->blocks[k];
@@ -144,7 +144,7 @@ void emu_cluster_settle(EmuUnit *unit) {
         f->state = EMU_READY;
         waited = true;
       }
-      if (waited) emu_path_leave(b, w, unit->blocks[0], EMU_MEET_PAST);
+      if (waited) emu_path_leave(b, w, unit->blocks[0], EMU_SYNC_PAST);
     }
     emu_shadow_barrier(b);
   }
@@ -161,8 +161,8 @@ static void cluster_arrive(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   x->warp->cluster_arrived |= mask;
   emu_worker(x)->changes++;
   if (i->fn) emu_path_fence(x);
-  emu_path_arrive(x->block, x->warp->index, x->block->unit->blocks[0], EMU_MEET_CLUSTER);
-  emu_cluster_settle(x->block->unit);
+  emu_path_arrive(x->block, x->warp->index, x->block->unit->blocks[0], EMU_SYNC_CLUSTER);
+  emu_release_cluster(x->block->unit);
 }
 
 // What others wrote is to be seen: L1 is emptied, as by a fence.
@@ -171,7 +171,7 @@ static void cluster_wait(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   if (x->warp->cluster_arrived & mask)
     wait_here(x, i, mask, EMU_AT_CLUSTER);
   else // all others had come before: it may still have been later that they did
-    emu_path_leave(x->block, x->warp->index, x->block->unit->blocks[0], EMU_MEET_PAST);
+    emu_path_leave(x->block, x->warp->index, x->block->unit->blocks[0], EMU_SYNC_PAST);
 }
 
 // ---- fences ----
@@ -201,7 +201,7 @@ bool lower_barrier(Lower *l, const PtxInst *in, EmuInst *out) {
   switch (in->code->op) {
   case PTX_OP_BAR_WARP_SYNC:
     out->a = lower_read(l, &o[0]);
-    out->fn = EMU_FN_ANY_PLACE;
+    out->fn = EMU_FN_ANY_PC;
     out->run = warp_sync;
     return true;
   case PTX_OP_BARRIER_CLUSTER_ARRIVE:

@@ -51,7 +51,7 @@ static uint32_t tile_rows(EmuCtx *x, const EmuInst *i, uint32_t mask, bool store
 }
 
 static void ldmatrix(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  mask = emu_meet(x, i, mask, i->f);
+  mask = emu_sync_lanes(x, i, mask, i->f);
   if (!mask) return;
   const TilePlan *plan = (const TilePlan *)i->more;
   EmuAccess acc;
@@ -71,7 +71,7 @@ static void ldmatrix(EmuCtx *x, const EmuInst *i, uint32_t mask) {
 }
 
 static void stmatrix(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  mask = emu_meet(x, i, mask, i->f);
+  mask = emu_sync_lanes(x, i, mask, i->f);
   if (!mask) return;
   const TilePlan *plan = (const TilePlan *)i->more;
   EmuAccess acc;
@@ -110,7 +110,7 @@ static bool lower_tile(Lower *l, const PtxInst *in, EmuInst *out) {
 // ---- movmatrix ----
 
 static void movmatrix(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  mask = emu_meet(x, i, mask, i->f);
+  mask = emu_sync_lanes(x, i, mask, i->f);
   if (!mask) return;
   uint32_t a[EMU_LANES], r[EMU_LANES], *d = EMU_OUT(uint32_t, i->d);
   memcpy(a, EMU_IN(uint32_t, i->a), sizeof a);

@@ -26,7 +26,7 @@ static uint64_t pack_barrier(Barrier b) {
          ((uint64_t)(uint32_t)b.tx & ((UINT64_C(1) << TX_BITS) - 1)) << TX_SHIFT | IS_MADE |
          (b.phase ? PHASE : 0);
 }
-static void settle(Barrier *b) {
+static void end_phase_if_complete(Barrier *b) {
   if (b->pending || b->tx) return;
   b->phase = !b->phase;
   b->pending = b->expected;
@@ -56,7 +56,7 @@ static const EmuBlock *block_of(const EmuCtx *x, const uint8_t *host) {
   return NULL;
 }
 
-// Shared memory, and of a block that still runs: what has ended gave its memory back.
+// An mbarrier must be in shared memory of a block that still runs: a block that has ended has freed its memory.
 static bool is_place(EmuCtx *x, const EmuInst *i, int lane, const uint8_t *host) {
   const EmuBlock *b = block_of(x, host);
   if (!b) return misuse(x, i, lane, "an mbarrier that is not 8 bytes of shared memory, at a multiple of 8");
@@ -68,8 +68,7 @@ static bool read_barrier(EmuCtx *x, const EmuInst *i, int lane, const uint8_t *h
   if (!is_place(x, i, lane, host)) return false;
   uint64_t v = load64(host);
   if (!(v & IS_MADE))
-    return misuse(x, i, lane,
-                  "an mbarrier that was not initialised, or is no longer: mbarrier.init comes first");
+    return misuse(x, i, lane, "an mbarrier that is not initialised: execute mbarrier.init first");
   *b = unpack_barrier(v);
   return true;
 }
@@ -91,16 +90,16 @@ static bool add_bytes(EmuCtx *x, const EmuInst *i, int lane, Barrier *b, int64_t
 static void add_tx(EmuCtx *x, const EmuInst *i, int lane, uint8_t *host, int64_t bytes) {
   Barrier b;
   if (!read_barrier(x, i, lane, host, &b) || !add_bytes(x, i, lane, &b, bytes)) return;
-  settle(&b);
+  end_phase_if_complete(&b);
   write_barrier(x, host, b);
 }
 
 void emu_mbarrier_complete(EmuCtx *x, const EmuInst *i, uint32_t mask, EmuLoc base, int64_t offset,
                            uint8_t abytes, uint32_t bytes) {
-  const EmuPlace place = {.base = base, .abytes = abytes, .offset = offset};
+  const EmuAddress place = {.base = base, .abytes = abytes, .offset = offset};
   uint64_t addr[EMU_LANES];
   EmuAccess acc;
-  for (int l = 0; l < EMU_LANES; l++) addr[l] = emu_place(x, &place, l);
+  for (int l = 0; l < EMU_LANES; l++) addr[l] = emu_lane_address(x, &place, l);
   bool generic = addr[emu_first(mask)] >= EMU_SHARED_WINDOW;
   emu_resolve_at(x, i, mask, addr, generic ? PTX_SPACE_GENERIC : PTX_SPACE_SHARED_CLUSTER, 8, true, &acc);
   for (uint32_t left = acc.mask; left; left &= left - 1)
@@ -157,7 +156,7 @@ static bool arrive_one(EmuCtx *x, const EmuInst *i, int l, uint8_t *host, uint32
   if (count > b.pending) return misuse(x, i, l, "more arrive at an mbarrier than it expects");
   b.pending -= count;
   if (i->fn & ARRIVE_DROP) b.expected -= count < b.expected ? count : b.expected;
-  settle(&b);
+  end_phase_if_complete(&b);
   write_barrier(x, host, b);
   return true;
 }

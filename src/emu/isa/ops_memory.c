@@ -78,8 +78,8 @@ typedef struct Mover {
   Gather *gather;
   Scatter *scatter;
   SolMemOp op;
-  EmuPlace barrier; // st.async
-  bool acquires;    // at gpu scope or wider: L1 is emptied
+  EmuAddress barrier; // st.async
+  bool acquires;      // at gpu scope or wider: L1 is emptied
 } Mover;
 
 static void zero_lanes(EmuCtx *x, const EmuInst *i, const Mover *m, uint32_t lanes) {
@@ -169,7 +169,7 @@ static void store(EmuCtx *x, const EmuInst *i, uint32_t mask) {
 // st.async: a store, then its bytes arrive at the mbarrier.
 static void store_async(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   store(x, i, mask);
-  const EmuPlace *at = &((const Mover *)i->more)->barrier;
+  const EmuAddress *at = &((const Mover *)i->more)->barrier;
   emu_mbarrier_complete(x, i, mask, at->base, at->offset, at->abytes, (uint32_t)i->bytes * i->vec);
 }
 
@@ -358,7 +358,7 @@ OPS_LOWER(store) {
   out->run = store;
   if (code->op == PTX_OP_ST_ASYNC) {
     out->run = store_async;
-    if (!lower_place(l, &in->operands[2], &m->barrier)) return false;
+    if (!lower_address_operand(l, &in->operands[2], &m->barrier)) return false;
   }
   return out->space != PTX_SPACE_PARAM || lower_param(l, &in->operands[0], m, out, true);
 }

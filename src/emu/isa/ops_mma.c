@@ -8,7 +8,7 @@ typedef struct MmaPlan {
 } MmaPlan;
 
 static void mma(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  mask = emu_meet(x, i, mask, i->f);
+  mask = emu_sync_lanes(x, i, mask, i->f);
   if (!mask) return;
   const MmaPlan *plan = (const MmaPlan *)i->more;
   const NumMmaPlan *num = &plan->num;

@@ -293,7 +293,7 @@ static uint64_t get_lane(EmuCtx *x, const EmuInst *i, int l) {
 }
 
 static void no_stack(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  emu_find(x, i, mask, SOL_EMU_STACK, 0, 0, "alloca goes beyond the stack of %llu bytes a thread has",
+  emu_find(x, i, mask, SOL_EMU_STACK, 0, 0, "alloca exceeds the thread's stack of %llu bytes",
            (unsigned long long)x->launch->emu->machine.stack_bytes);
   emu_stop(x->launch, SOL_EMU_FAULT);
   x->budget = 0;
@@ -319,7 +319,7 @@ static void stack_save(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   uint64_t *top = tops(x);
   for (; top && mask; mask &= mask - 1) set_lane(x, i, emu_first(mask), top[emu_first(mask)]);
 }
-// Only down to what stacksave gave: the call's own alloca space, as far as it is in use.
+// Only to a value that stacksave returned: inside the call's own alloca space, as far as it is in use.
 static void stack_restore(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   uint64_t *top = tops(x);
   uint64_t least = x->frame->local_base + x->launch->program->functions[x->frame->function].fn->local_bytes;

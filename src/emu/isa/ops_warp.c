@@ -1,7 +1,7 @@
-// What the lanes of a warp tell each other: shfl, vote, match, redux, activemask, elect.
+// Communication between the lanes of a warp: shfl, vote, match, redux, activemask, elect.
 //
-// With .sync the lanes named in the mask come together first (emu_meet); lanes that name different masks form
-// separate groups. Without it (old PTX) the group is whoever executes the instruction.
+// With .sync the lanes in the member mask synchronise first (emu_sync_lanes); lanes with different masks form
+// separate groups. Without it (old PTX) the group is the lanes that execute the instruction together.
 // A shuffle from a lane that does not take part is undefined in PTX; here the value is 0, as on an H200 for
 // lanes that have ended, and the sync check reports it.
 #include "emu/core/state.h"
@@ -50,7 +50,7 @@ static void shfl(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   shfl_lanes(x, i, mask);
 }
 static void shfl_sync(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  mask = emu_meet(x, i, mask, i->f);
+  mask = emu_sync_lanes(x, i, mask, i->f);
   if (mask) shfl_lanes(x, i, mask);
 }
 
@@ -60,7 +60,7 @@ typedef struct ShflPlan {
   uint32_t in_range;
 } ShflPlan;
 EMU_HOT static void shfl_plan(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  mask = emu_meet(x, i, mask, i->f);
+  mask = emu_sync_lanes(x, i, mask, i->f);
   if (!mask) return;
   if (mask != EMU_ALL) {
     shfl_lanes(x, i, mask);
@@ -132,7 +132,7 @@ static void vote(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   vote_lanes(x, i, mask, NULL);
 }
 static void vote_sync(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  mask = emu_meet(x, i, mask, i->f);
+  mask = emu_sync_lanes(x, i, mask, i->f);
   if (mask) vote_lanes(x, i, mask, EMU_IN(uint32_t, i->f));
 }
 
@@ -158,7 +158,7 @@ static uint32_t match_same(const uint64_t *v, uint32_t group, int lane) {
 }
 
 static void match_sync(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  mask = emu_meet(x, i, mask, i->f);
+  mask = emu_sync_lanes(x, i, mask, i->f);
   if (!mask) return;
   const uint32_t *members = EMU_IN(uint32_t, i->f);
   uint64_t v[EMU_LANES];
@@ -227,7 +227,7 @@ typedef struct ReduxPlan {
 } ReduxPlan;
 
 static void redux_sync(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  mask = emu_meet(x, i, mask, i->f);
+  mask = emu_sync_lanes(x, i, mask, i->f);
   if (!mask) return;
   const ReduxPlan *plan = (const ReduxPlan *)i->more;
   const uint32_t *a = EMU_IN(uint32_t, i->a), *members = EMU_IN(uint32_t, i->f);
@@ -280,7 +280,7 @@ EMU_OP1(activemask, uint32_t, uint32_t, mask)
 
 // Which lane is elected is the machine's choice, but always the same one: here the lowest.
 static void elect(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  mask = emu_meet(x, i, mask, i->f);
+  mask = emu_sync_lanes(x, i, mask, i->f);
   if (!mask) return;
   const uint32_t *members = EMU_IN(uint32_t, i->f);
   uint32_t leader[EMU_LANES], leaders = 0;

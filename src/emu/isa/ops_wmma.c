@@ -48,7 +48,7 @@ static void move_run(EmuCtx *x, const WmmaPlan *plan, int lane, int slot, uint8_
 }
 
 static void wmma_move(EmuCtx *x, const EmuInst *i, uint32_t mask, bool store) {
-  mask = emu_meet(x, i, mask, i->f);
+  mask = emu_sync_lanes(x, i, mask, i->f);
   if (!mask) return;
   const WmmaPlan *plan = (const WmmaPlan *)i->more;
   uint64_t base[EMU_LANES], stride[EMU_LANES];

@@ -1,18 +1,19 @@
-// How the lanes of an ld or st lie to each other: its shape. Most execute with the same one again and again,
-// only somewhere else, and shared memory's passes, the sectors of a line and the way in which data is moved
-// follow from the shape. So each remembers its last (EmuWorker.shapes): one comparison of 32 distances takes
-// the place of checks, coalescing and bank counting lane by lane. For ops_memory.c and its twin.
+// The shape of an ld or st: the addresses of its lanes relative to the first active lane. Most instructions
+// execute with the same shape at different addresses, and wavefronts, sectors of a line and the way data is
+// copied depend only on the shape. So each instruction caches its last shape (EmuWorker.shapes): one comparison
+// of 32 distances replaces checks, coalescing and bank counting lane by lane. For ops_memory.c, which is
+// compiled twice where there is a version with wider vectors.
 #ifndef SOL_EMU_SHAPE_H
 #define SOL_EMU_SHAPE_H
 
 #include "emu/core/state.h"
 
-typedef struct Place { // where an access goes: its first active lane
+typedef struct Place { // the address of an access's first active lane
   uint64_t address;    // in its space
   uint8_t *host;
 } Place;
 
-// The piece of memory in which all lanes should be: [base, base + size). False: not known, or not in one.
+// The memory in which all lanes should be: [base, base + size). False: not known, or not one allocation.
 static inline bool piece_of(const EmuCtx *x, const EmuInst *i, uint64_t *base, uint64_t *size,
                             uint8_t **host) {
   if (i->space == PTX_SPACE_SHARED) {
@@ -57,14 +58,14 @@ static inline bool same_distances(EmuCtx *x, const EmuInst *i, const EmuShape *s
   return !wrong;
 }
 
-// Whether the lanes are aligned and inside the piece, if they lie as the shape says.
+// Whether lanes of this shape are aligned and inside the memory.
 static inline bool fits(const EmuShape *s, uint64_t address, uint64_t base, uint64_t size, uint32_t bytes) {
   uint64_t limit = size - bytes, in = address - base;
   return size >= bytes && in + (uint64_t)(int64_t)s->low <= limit &&
          in + (uint64_t)(int64_t)s->high <= limit && !(address & (bytes - 1));
 }
 
-// Takes over how the lanes lie now. False: too far apart, or not aligned to each other.
+// Stores the lanes' current shape. False: they are too far apart, or not aligned to each other.
 static bool learn(const EmuCtx *x, const EmuInst *i, EmuShape *s, uint32_t mask, uint32_t bytes) {
   uint64_t from = lane_address(x, i, emu_first(mask));
   s->index = UINT32_MAX;
@@ -81,13 +82,13 @@ static bool learn(const EmuCtx *x, const EmuInst *i, EmuShape *s, uint32_t mask,
     row = row && apart == (uint64_t)l * bytes;
   }
   s->row = row;
-  s->counted = s->sighted = false;
+  s->counted = s->observed = false;
   s->index = i->index;
   return true;
 }
 
-// The shape of an access whose active lanes are all right and in one piece of memory, and where they are;
-// NULL: they are not, or too odd, and have to be looked at one by one.
+// The shape of an access whose active lanes are all aligned and inside one allocation, and its address in *at.
+// NULL: they are not, or have no shape, and must be checked one by one.
 static inline EmuShape *shape_of(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t bytes, Place *at) {
   uint64_t base, size;
   uint8_t *host;

@@ -1,14 +1,15 @@
-// The longest chain of a block: see SolEmuChain. The weights are clocks of the order that a Hopper takes;
-// they decide which of several warps was the last to come to a barrier, and nothing else.
+// The critical path of a block: see SolEmuChain. The weights are clocks, roughly those of a Hopper GPU; they
+// decide which of several warps arrived last at a barrier, and nothing else.
 #include "emu/watch/observe.h"
 
 enum { ISSUE_CLOCKS = 2, L1_CLOCKS = 35, FAR_CLOCKS = 500, SHARED_CLOCKS = 30, BARRIER_CLOCKS = 30 };
-enum { OTHER_CLOCKS = 200, MEETING_CLOCKS = 130, FENCE_CLOCKS = 300, SETTLE_CLOCKS = 350 };
-enum { IN_FLIGHT = 4 }; // loads of shared and local memory that a warp has on their way before it waits
+enum { OTHER_CLOCKS = 200, CLUSTER_BARRIER_CLOCKS = 130, FENCE_CLOCKS = 300, STORE_FENCE_CLOCKS = 350 };
+enum { IN_FLIGHT = 4 }; // loads from shared and local memory that a warp has in flight before it waits
 
 static uint64_t weight(const EmuPath *p) {
-  return (p->issues * ISSUE_CLOCKS + p->barriers * BARRIER_CLOCKS + p->meetings * MEETING_CLOCKS +
-          p->fences * FENCE_CLOCKS + p->settles * SETTLE_CLOCKS) *
+  return (p->issues * ISSUE_CLOCKS + p->barriers * BARRIER_CLOCKS +
+          p->cluster_barriers * CLUSTER_BARRIER_CLOCKS + p->fences * FENCE_CLOCKS +
+          p->store_fences * STORE_FENCE_CLOCKS) *
              EMU_WAIT +
          p->l1_waits * L1_CLOCKS + p->far_waits * FAR_CLOCKS + p->shared_waits * SHARED_CLOCKS +
          p->other_waits * OTHER_CLOCKS;
@@ -16,7 +17,7 @@ static uint64_t weight(const EmuPath *p) {
 
 // ---- of a warp ----
 
-// For what is on its way, if anything is: a load may stand on a side of a branch that the warp did not take.
+// Waits only if a load is in flight: it may be on a side of a branch that the warp did not take.
 void emu_path_wait(EmuPath *path, uint32_t parts) {
   if (path->pending == EMU_PENDING_FAR) path->far_waits += EMU_WAIT / parts;
   if (path->pending == EMU_PENDING_OTHER) path->other_waits += EMU_WAIT / parts;
@@ -32,7 +33,7 @@ void emu_path_access(EmuCtx *x, const EmuInst *i, EmuReach reach, SolMemOp op) {
     return;
   }
   if (own) path->shared_waits += EMU_WAIT / IN_FLIGHT;
-  if (own || !(x->launch->statics->paths[i->index] & EMU_PATH_BRINGS)) return;
+  if (own || !(x->launch->statics->paths[i->index] & EMU_PATH_LOAD)) return;
   EmuPending pending = far                         ? EMU_PENDING_FAR
                        : reach == EMU_REACH_OTHERS ? EMU_PENDING_OTHER
                                                    : EMU_PENDING_NEAR;
@@ -42,63 +43,63 @@ void emu_path_access(EmuCtx *x, const EmuInst *i, EmuReach reach, SolMemOp op) {
     path->pending = pending;
 }
 
-// Nothing of the warp's is on its way afterwards.
+// The warp has no loads in flight afterwards.
 void emu_path_fence(EmuCtx *x) {
   if (!x->block->paths) return;
   EmuPath *path = &x->block->paths[x->warp->index];
   emu_path_wait(path, 1);
   path->fences++;
-  path->settles += path->stored;
+  path->store_fences += path->stored;
   path->stored = 0;
 }
 
-// Bulk copies are asked for by one warp and awaited by others.
+// Bulk copies are issued by one warp, and other warps wait for them.
 void emu_path_bulk(EmuCtx *x) {
-  if (x->block->paths) x->block->paths[x->block->warp_count + EMU_MEET_BULK].pending = EMU_PENDING_FAR;
+  if (x->block->paths) x->block->paths[x->block->warp_count + EMU_SYNC_BULK].pending = EMU_PENDING_FAR;
 }
 
 void emu_path_polled(EmuCtx *x) {
   if (!x->block->paths) return;
   EmuPath *path = &x->block->paths[x->warp->index];
-  if (x->block->paths[x->block->warp_count + EMU_MEET_BULK].pending) path->pending = EMU_PENDING_FAR;
+  if (x->block->paths[x->block->warp_count + EMU_SYNC_BULK].pending) path->pending = EMU_PENDING_FAR;
   if (path->pending)
     emu_path_wait(path, 1);
   else
     path->shared_waits += EMU_WAIT;
 }
 
-// ---- where warps meet ----
+// ---- barriers ----
 
-void emu_path_arrive(const EmuBlock *block, uint32_t warp, const EmuBlock *at, uint32_t meet) {
+void emu_path_arrive(const EmuBlock *block, uint32_t warp, const EmuBlock *at, uint32_t barrier) {
   if (!block->paths) return;
-  EmuPath *there = &at->paths[at->warp_count + meet];
+  EmuPath *there = &at->paths[at->warp_count + barrier];
   const EmuPath *own = &block->paths[warp];
   if (weight(own) > weight(there)) *there = *own;
 }
 
-// What the warp itself has pending stays so. Where other lanes of it went on meanwhile it may be further.
-void emu_path_leave(const EmuBlock *block, uint32_t warp, const EmuBlock *at, uint32_t meet) {
+// The warp's own loads stay in flight. Where other lanes of the warp have continued, its path may be longer.
+void emu_path_leave(const EmuBlock *block, uint32_t warp, const EmuBlock *at, uint32_t barrier) {
   if (!block->paths) return;
-  const EmuPath *there = &at->paths[at->warp_count + meet];
+  const EmuPath *there = &at->paths[at->warp_count + barrier];
   EmuPath *own = &block->paths[warp];
   uint64_t pending = own->pending, stored = own->stored;
   if (weight(there) >= weight(own)) *own = *there;
   own->pending = pending;
   own->stored = stored;
-  if (meet == EMU_MEET_PAST)
-    own->meetings++;
+  if (barrier == EMU_SYNC_PAST)
+    own->cluster_barriers++;
   else
     own->barriers++;
 }
 
-void emu_path_clear(const EmuBlock *at, uint32_t meet) {
-  if (at->paths) at->paths[at->warp_count + meet] = (EmuPath){0};
+void emu_path_clear(const EmuBlock *at, uint32_t barrier) {
+  if (at->paths) at->paths[at->warp_count + barrier] = (EmuPath){0};
 }
 
 void emu_path_pass(const EmuBlock *at) {
   if (!at->paths) return;
-  at->paths[at->warp_count + EMU_MEET_PAST] = at->paths[at->warp_count + EMU_MEET_CLUSTER];
-  emu_path_clear(at, EMU_MEET_CLUSTER);
+  at->paths[at->warp_count + EMU_SYNC_PAST] = at->paths[at->warp_count + EMU_SYNC_CLUSTER];
+  emu_path_clear(at, EMU_SYNC_CLUSTER);
 }
 
 // ---- the sum ----
@@ -110,9 +111,9 @@ static void add(EmuPath *to, const EmuPath *from) {
   to->shared_waits += from->shared_waits;
   to->other_waits += from->other_waits;
   to->barriers += from->barriers;
-  to->meetings += from->meetings;
+  to->cluster_barriers += from->cluster_barriers;
   to->fences += from->fences;
-  to->settles += from->settles;
+  to->store_fences += from->store_fences;
 }
 
 void emu_path_end(const EmuBlock *block, EmuPath *sum) {
@@ -138,7 +139,7 @@ void emu_path_sum(EmuRun *run, SolEmuChain *to) {
   to->shared_waits += (double)sum.shared_waits / EMU_WAIT;
   to->other_waits += (double)sum.other_waits / EMU_WAIT;
   to->barriers += (double)sum.barriers;
-  to->meetings += (double)sum.meetings;
+  to->cluster_barriers += (double)sum.cluster_barriers;
   to->fences += (double)sum.fences;
-  to->settles += (double)sum.settles;
+  to->store_fences += (double)sum.store_fences;
 }

@@ -1,4 +1,4 @@
-// Which part of the machine an instruction keeps busy.
+// The pipe that executes an instruction.
 #include "emu/emu.h"
 
 // By family, the handler word of ops.def.

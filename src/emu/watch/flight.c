@@ -1,7 +1,8 @@
-// Where warps wait for loads, by the PTX: see SolEmuFlight. Within a block every value has a level: how many
-// waits lie before it. A load is issued when its address is there and what it may not pass has happened; its
-// value is a level further on. So loads of one level are in flight together, whatever their order in the
-// text. What a branch skips, if it is short, is no block of its own: see emu/watch/guarded.c.
+// Where warps wait for loads, by static analysis of the PTX: see SolEmuFlight. Within a basic block every value
+// has a level, the number of waits before it is available. A load is issued once its address is available and
+// the stores and barriers it may not pass have executed; its value is one level higher. So loads of one level
+// are in flight together, whatever their order in the text. Instructions that a short branch skips do not form
+// a block of their own: see emu/watch/guarded.c.
 #include "base/heap.h"
 #include "emu/watch/observe.h"
 
@@ -68,7 +69,7 @@ static bool in_global(const PtxCode *c) {
   return c->space == PTX_SPACE_GLOBAL || c->space == PTX_SPACE_GENERIC;
 }
 
-// Where it accesses memory: from a register that always means the same.
+// The address of an access, where its base register is written only once.
 static Store place_of(const Block *b, const PtxInst *in, const PtxOperand *o) {
   uint32_t vec = in->code->vec ? in->code->vec : 1,
            bits = (uint32_t)sol_ptx_type_bits((PtxType)in->code->type[0]);
@@ -116,7 +117,7 @@ static void remember(Block *b, Store s) {
   b->waits_at_store = b->waits_made;
 }
 
-// Whether the last store went to words beside, and the warp has not waited since.
+// Whether the last store was to adjacent addresses, and the warp has not waited since.
 static bool follows(const Block *b, const Store *s) {
   enum { BESIDE = 32 };
   if (!b->store_count || b->waits_at_store != b->waits_made) return false;
@@ -149,13 +150,13 @@ static bool result_used(const Block *b, const PtxInst *in) {
   return false;
 }
 
-// What it means to memory; returns the level of what it writes.
+// The effect of an instruction on memory order; returns the level of its result.
 static uint32_t step(Block *b, uint32_t at, uint32_t level) {
   const PtxInst *in = &b->fn->insts[at];
   const PtxCode *c = in->code;
   switch (c->op) {
   case PTX_OP_LD: b->loads[at] = in_global(c); return load_level(b, in, level);
-  case PTX_OP_ATOM: // where nobody reads the result, ptxas makes it a reduction
+  case PTX_OP_ATOM: // ptxas makes it a reduction where its result is not used
     if (!result_used(b, in)) {
       store(b, in, at, level);
       return level;
@@ -295,8 +296,8 @@ static bool join(uint64_t *to, const uint64_t *from, uint32_t words) {
   return changed;
 }
 
-// What is still on its way where a line ends is so where the next begins: as if it were of the first level
-// there. Registers' levels are 0 before and after.
+// Loads that are in flight at the end of a block are in flight at the start of its successors, where they have
+// the first level. Registers' levels are 0 before and after.
 static bool walk_line(Block *b, uint32_t n, uint32_t end, uint64_t *pending, uint64_t *out, uint32_t words) {
   const PtxBlock *last = &b->fn->blocks[end - 1];
   const uint64_t *in = pending + (size_t)n * words;
@@ -360,7 +361,7 @@ static void find_moving(const PtxFunction *fn, uint64_t *written, uint64_t *movi
 
 bool emu_flight_find(const PtxFunction *fn, uint8_t *loads, uint8_t *waits, uint8_t *follow) {
   if (!fn->block_count || !fn->reg_count) return true;
-  enum { PASSES = 8 }; // pending sets only grow, but need not settle at once: the last of these stands
+  enum { PASSES = 8 }; // pending sets only grow; if they have not converged by then, the last is used
   uint32_t words = (fn->reg_count + 63) / 64;
   size_t sets = (size_t)words * (fn->block_count + 3) * sizeof(uint64_t);
   size_t levels = sizeof(uint32_t) * fn->reg_count;

@@ -1,10 +1,10 @@
-// What ptxas makes predicates of: a branch over a few instructions that do nothing but compute and access
-// memory becomes their guard, and the code a straight line, in which loads of what follows go first. See
+// Predication by ptxas: it replaces a branch over a few instructions that only compute and access memory by
+// predicates on them. The code becomes one basic block, in which later loads can be issued earlier. See
 // EmuGuarded.
 #include "emu/watch/observe.h"
 
-// Instructions that ptxas of CUDA 13 guards at most, by trial: with a load from global memory among them, and
-// without.
+// The most instructions that ptxas of CUDA 13 predicates, found by trial: with a load from global memory among
+// them, and without.
 enum { WITH_LOADS = 20, WITHOUT = 4 };
 
 static void count_way(const PtxFunction *fn, uint32_t to, uint8_t *ways) {

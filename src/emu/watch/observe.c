@@ -1,10 +1,10 @@
-// How the lanes of memory instructions lie, how they move on from execution to execution, and what loads
-// bring.
+// Access patterns of memory instructions: the addresses of their lanes, the steps between a warp's executions,
+// and the values of loads.
 #include "emu/watch/observe.h"
 
 #include "base/heap.h"
 
-// ---- how lanes lie ----
+// ---- the pattern of one execution ----
 
 // The difference that most neighbouring active lanes have, where three quarters of them do.
 static bool row_stride(const int64_t *delta, uint32_t mask, int64_t *stride) {
@@ -23,11 +23,11 @@ static bool row_stride(const int64_t *delta, uint32_t mask, int64_t *stride) {
 }
 
 // delta: bytes from the first active lane.
-static EmuLie lie_of(const int64_t *delta, uint32_t mask, int64_t *stride) {
+static EmuLayoutKind layout_kind(const int64_t *delta, uint32_t mask, int64_t *stride) {
   int first = emu_first(mask);
   uint32_t rest = mask & (mask - 1);
   *stride = 0;
-  if (!rest) return EMU_LIE_ALONE;
+  if (!rest) return EMU_LAYOUT_SINGLE;
   int second = emu_first(rest), gap = second - first;
   int64_t s = delta[second] / gap;
   bool constant = delta[second] % gap == 0;
@@ -35,16 +35,16 @@ static EmuLie lie_of(const int64_t *delta, uint32_t mask, int64_t *stride) {
     constant = delta[emu_first(rest)] == s * (emu_first(rest) - first);
   if (constant) {
     *stride = s;
-    return s ? EMU_LIE_STRIDED : EMU_LIE_UNIFORM;
+    return s ? EMU_LAYOUT_STRIDED : EMU_LAYOUT_UNIFORM;
   }
-  return row_stride(delta, mask, stride) ? EMU_LIE_ROWS : EMU_LIE_SCATTERED;
+  return row_stride(delta, mask, stride) ? EMU_LAYOUT_ROWS : EMU_LAYOUT_SCATTERED;
 }
 
-static EmuStance look(const int64_t *delta, uint32_t mask, uint32_t bytes) {
+static EmuLayout look(const int64_t *delta, uint32_t mask, uint32_t bytes) {
   int64_t stride, width = bytes;
   int first = emu_first(mask);
-  EmuStance now = {.lie = (uint8_t)lie_of(delta, mask, &stride)};
-  now.contiguous = now.lie == EMU_LIE_STRIDED && (stride == width || stride == -width);
+  EmuLayout now = {.kind = (uint8_t)layout_kind(delta, mask, &stride)};
+  now.contiguous = now.kind == EMU_LAYOUT_STRIDED && (stride == width || stride == -width);
   // Lane 0, or 31 where they go down.
   if (now.contiguous) now.start = stride * (stride > 0 ? -first : EMU_LANES - 1 - first);
   now.stride = stride;
@@ -53,19 +53,19 @@ static EmuStance look(const int64_t *delta, uint32_t mask, uint32_t bytes) {
 
 // ---- what is summed ----
 
-static EmuSight *sight_of(const EmuCtx *x, const EmuInst *i) {
-  uint32_t sight = x->launch->statics->sight[i->index];
-  return sight == EMU_NO_SIGHT ? NULL : &emu_worker(x)->sights[sight];
+static EmuSite *site_of(const EmuCtx *x, const EmuInst *i) {
+  uint32_t site = x->launch->statics->site[i->index];
+  return site == EMU_NO_SITE ? NULL : &emu_worker(x)->sites[site];
 }
 
-static void add_execution(EmuSight *g, const EmuStance *now, uint64_t first, bool shared) {
+static void add_execution(EmuSite *g, const EmuLayout *now, uint64_t first, bool shared) {
   SolEmuPattern *p = &g->sum;
-  if (now->lie == EMU_LIE_ALONE) return;
+  if (now->kind == EMU_LAYOUT_SINGLE) return;
   p->seen++;
-  switch (now->lie) {
-  case EMU_LIE_UNIFORM: p->uniform++; return;
-  case EMU_LIE_SCATTERED: p->scattered++; return;
-  case EMU_LIE_ROWS: p->rows++; break;
+  switch (now->kind) {
+  case EMU_LAYOUT_UNIFORM: p->uniform++; return;
+  case EMU_LAYOUT_SCATTERED: p->scattered++; return;
+  case EMU_LAYOUT_ROWS: p->rows++; break;
   default: break;
   }
   p->strided++;
@@ -76,10 +76,10 @@ static void add_execution(EmuSight *g, const EmuStance *now, uint64_t first, boo
 }
 
 // Its first lane's address the last time is kept with the lane's number in its low bits.
-static void add_step(EmuCtx *x, EmuSight *g, uint64_t first, uint32_t mask) {
-  uint32_t number = (uint32_t)(g - emu_worker(x)->sights);
-  if (number >= EMU_STEP_SIGHTS || !x->block->steps) return;
-  uint64_t *was = &x->block->steps[(size_t)x->warp->index * emu_step_sights(x->launch) + number];
+static void add_step(EmuCtx *x, EmuSite *g, uint64_t first, uint32_t mask) {
+  uint32_t number = (uint32_t)(g - emu_worker(x)->sites);
+  if (number >= EMU_STEP_SITES || !x->block->steps) return;
+  uint64_t *was = &x->block->steps[(size_t)x->warp->index * emu_step_sites(x->launch) + number];
   uint64_t now = (first + 1) << 5 | (uint64_t)emu_first(mask);
   if (*was && (*was & 31) == (now & 31)) {
     g->sum.steps++;
@@ -89,7 +89,7 @@ static void add_step(EmuCtx *x, EmuSight *g, uint64_t first, uint32_t mask) {
 }
 
 // Whether the last request had to go beyond L1.
-static EmuReach reach_of(EmuCtx *x, const EmuInst *i, EmuSight *g) {
+static EmuReach reach_of(EmuCtx *x, const EmuInst *i, EmuSite *g) {
   uint64_t before = g->to_l2;
   g->to_l2 = emu_worker(x)->l1_counts[i->index].to_l2;
   return g->to_l2 != before ? EMU_REACH_FAR : EMU_REACH_L1;
@@ -103,7 +103,7 @@ static bool of_others(const EmuCtx *x, const EmuAccess *acc) {
   return false;
 }
 
-static void add_allocation(EmuSight *g, const EmuAlloc *a) {
+static void add_allocation(EmuSite *g, const EmuAlloc *a) {
   if (a == g->alloc || !a) return;
   g->alloc = a;
   SolEmuPattern *p = &g->sum;
@@ -112,15 +112,15 @@ static void add_allocation(EmuSight *g, const EmuAlloc *a) {
 }
 
 void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first, SolMemOp op) {
-  EmuSight *g = sight_of(x, i);
+  EmuSite *g = site_of(x, i);
   bool shared = i->space == PTX_SPACE_SHARED;
   if (!g) return;
-  if (!s->sighted) {
+  if (!s->observed) {
     int64_t delta[EMU_LANES];
     for (int l = 0; l < EMU_LANES; l++) delta[l] = s->delta[l];
     g->sum.width = (uint32_t)i->bytes * i->vec;
     g->now = look(delta, s->mask, g->sum.width);
-    s->sighted = true;
+    s->observed = true;
   }
   add_execution(g, &g->now, first, shared);
   add_step(x, g, first, s->mask);
@@ -133,7 +133,7 @@ void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first,
 
 void emu_observe_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, SolMemOp op) {
   EmuWorker *w = emu_worker(x);
-  EmuSight *g = sight_of(x, i);
+  EmuSite *g = site_of(x, i);
   uint32_t global = acc->mask & ~(acc->shared | acc->local), mask = global ? global : acc->shared;
   if (global) emu_touch_any(x, &w->coalesced, op);
   if (!g) return;
@@ -145,7 +145,7 @@ void emu_observe_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint3
   for (uint32_t left = mask; left; left &= left - 1)
     delta[emu_first(left)] = (int64_t)(acc->addr[emu_first(left)] - first);
   g->sum.width = bytes;
-  EmuStance now = look(delta, mask, bytes);
+  EmuLayout now = look(delta, mask, bytes);
   add_execution(g, &now, first, !global);
   add_step(x, g, first, mask);
   const EmuAlloc *a = NULL;
@@ -159,7 +159,7 @@ void emu_observe_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint3
 
 // ---- atomics ----
 
-// Lanes at the address that most of them have; *distinct (may be NULL): of addresses, counted up to `enough`.
+// The number of lanes at the commonest address; *distinct (may be NULL): distinct addresses, up to `enough`.
 static uint32_t most_at_one_address(const EmuAccess *acc, uint32_t mask, uint32_t enough,
                                     uint32_t *distinct) {
   uint32_t most = 0, found = 0;
@@ -182,7 +182,7 @@ static uint32_t bin_of(uint64_t number) {
 _Static_assert(EMU_BINS == 1 << 10, "bin_of gives ten bits");
 
 void emu_observe_atomic(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
-  EmuSight *g = sight_of(x, i);
+  EmuSite *g = site_of(x, i);
   uint32_t global = acc->mask & ~acc->shared;
   if (!g) return;
   if (acc->shared) g->sum.same += most_at_one_address(acc, acc->shared, 0, NULL);
@@ -227,7 +227,7 @@ static bool sampled(const EmuAlloc *a, uint64_t address) {
 
 void emu_observe_values(EmuCtx *x, const EmuInst *i, const EmuLoc *regs, uint32_t mask, uint64_t address) {
   uint32_t elements = x->launch->statics->floats[i->index];
-  EmuSight *g = sight_of(x, i);
+  EmuSite *g = site_of(x, i);
   if (!elements || !g || i->bytes != 4 || i->lane_bytes != 4 || i->kind != SOL_EMU_KIND_GLOBAL_LOAD ||
       !sampled(emu_worker(x)->last[i->index], address))
     return;
@@ -247,13 +247,13 @@ void emu_observe_values(EmuCtx *x, const EmuInst *i, const EmuLoc *regs, uint32_
 
 bool emu_observe_make(EmuRun *run) {
   if (!run->observing) return true;
-  size_t bytes = sizeof(EmuSight) * (run->statics->sight_count + 1);
+  size_t bytes = sizeof(EmuSite) * (run->statics->site_count + 1);
   for (uint32_t k = 0; k < run->worker_count; k++) {
     EmuWorker *w = emu_worker(&run->workers[k]);
-    w->sights = sol_heap_alloc(bytes);
+    w->sites = sol_heap_alloc(bytes);
     w->chains = sol_heap_alloc(sizeof *w->chains);
-    if (!w->sights || !w->chains) return false;
-    memset(w->sights, 0, bytes);
+    if (!w->sites || !w->chains) return false;
+    memset(w->sites, 0, bytes);
     *w->chains = (EmuPath){0};
   }
   return true;
@@ -261,8 +261,8 @@ bool emu_observe_make(EmuRun *run) {
 
 void emu_observe_free(EmuRun *run) {
   for (uint32_t k = 0; k < run->worker_count; k++) {
-    EmuSight *g = emu_worker(&run->workers[k])->sights;
-    for (uint32_t n = 0; g && n < run->statics->sight_count; n++) {
+    EmuSite *g = emu_worker(&run->workers[k])->sites;
+    for (uint32_t n = 0; g && n < run->statics->site_count; n++) {
       emu_tally_free(&g[n].strides);
       emu_tally_free(&g[n].steps);
       sol_heap_free(g[n].bins);
@@ -304,11 +304,11 @@ static void add_sums(SolEmuPattern *to, const SolEmuPattern *p) {
 }
 
 void emu_observe_sum(EmuRun *run, uint32_t pc, SolEmuPattern *to) {
-  uint32_t sight = run->statics->sight[pc];
-  if (sight == EMU_NO_SIGHT) return;
-  EmuSight *all = &emu_worker(&run->workers[0])->sights[sight];
+  uint32_t site = run->statics->site[pc];
+  if (site == EMU_NO_SITE) return;
+  EmuSite *all = &emu_worker(&run->workers[0])->sites[site];
   for (uint32_t k = 0; k < run->worker_count; k++) {
-    EmuSight *g = &emu_worker(&run->workers[k])->sights[sight];
+    EmuSite *g = &emu_worker(&run->workers[k])->sites[site];
     add_sums(to, &g->sum);
     if (!k) continue;
     emu_tally_merge(&all->strides, &g->strides);
@@ -320,7 +320,7 @@ void emu_observe_sum(EmuRun *run, uint32_t pc, SolEmuPattern *to) {
   for (uint32_t b = 0; b < EMU_BINS; b++) {
     EmuBin sum = {0};
     for (uint32_t k = 0; k < run->worker_count; k++) {
-      const EmuSight *g = &emu_worker(&run->workers[k])->sights[sight];
+      const EmuSite *g = &emu_worker(&run->workers[k])->sites[site];
       if (!g->bins) continue;
       sum.lanes += g->bins[b].lanes;
       sum.queue_lanes += g->bins[b].queue_lanes;

@@ -1,5 +1,4 @@
-// What can be said of a program without running it: which instructions access memory, which loads bring
-// floats.
+// Static analysis of a program: which instructions access memory, which loads have values used as f32.
 #include "emu/watch/observe.h"
 
 #include "base/error.h"
@@ -69,13 +68,13 @@ static uint8_t path_of(const PtxInst *in, uint8_t loads) {
   switch (in->code->op) {
   case PTX_OP_LD:
   case PTX_OP_LDMATRIX:
-  case PTX_OP_WMMA_LOAD: return EMU_PATH_BRINGS;
+  case PTX_OP_WMMA_LOAD: return EMU_PATH_LOAD;
   case PTX_OP_MBARRIER_TRY_WAIT:
   case PTX_OP_MBARRIER_TEST_WAIT: return EMU_PATH_POLL;
   default: break;
   }
   if (sol_emu_class(in) == SOL_EMU_CLASS_WARP) return EMU_PATH_SHUFFLE;
-  return loads ? EMU_PATH_BRINGS : 0;
+  return loads ? EMU_PATH_LOAD : 0;
 }
 
 // ---- all of it ----
@@ -83,17 +82,17 @@ static uint8_t path_of(const PtxInst *in, uint8_t loads) {
 SolStatus emu_statics_make(EmuProgram *p, SolError *err) {
   if (p->statics) return SOL_OK;
   size_t count = p->count;
-  EmuStatics *s = sol_heap_alloc(sizeof *s + count * (sizeof *s->sight + 4));
+  EmuStatics *s = sol_heap_alloc(sizeof *s + count * (sizeof *s->site + 4));
   if (!s) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
-  *s = (EmuStatics){.sight = (uint32_t *)(void *)(s + 1)};
-  s->floats = (uint8_t *)(s->sight + count);
+  *s = (EmuStatics){.site = (uint32_t *)(void *)(s + 1)};
+  s->floats = (uint8_t *)(s->site + count);
   s->loads = s->floats + count;
   s->waits = s->loads + count;
   s->paths = s->waits + count;
   memset(s->floats, 0, 4 * count);
   bool ok = true;
   for (uint32_t pc = 0; pc < p->count; pc++)
-    s->sight[pc] = p->source[pc] && accesses_memory(p->source[pc]) ? s->sight_count++ : EMU_NO_SIGHT;
+    s->site[pc] = p->source[pc] && accesses_memory(p->source[pc]) ? s->site_count++ : EMU_NO_SITE;
   for (uint32_t f = 0; ok && f < p->function_count; f++) {
     uint32_t first = p->functions[f].first;
     ok = find_floats(p->functions[f].fn, s->floats + first) &&

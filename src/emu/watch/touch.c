@@ -1,5 +1,5 @@
-// Which bytes of each allocation a launch reads and writes: three bits per byte, in chunks that come into
-// being when they are needed. Workers share them; bits are only ever set.
+// Which bytes of each allocation a launch reads and writes: three bits per byte, in chunks that are allocated on
+// first use. Workers share them; bits are only ever set.
 #include "base/error.h"
 #include "base/heap.h"
 #include "emu/watch/observe.h"
