@@ -99,6 +99,7 @@ void emu_mbarrier_complete(EmuCtx *x, const EmuInst *i, uint32_t mask, EmuLoc ba
   const EmuAddress place = {.base = base, .abytes = abytes, .offset = offset};
   uint64_t addr[EMU_LANES];
   EmuAccess acc;
+  if (!mask) return; // no lane's operation was carried out
   for (int l = 0; l < EMU_LANES; l++) addr[l] = emu_lane_address(x, &place, l);
   bool generic = addr[emu_first(mask)] >= EMU_SHARED_WINDOW;
   emu_resolve_at(x, i, mask, addr, generic ? PTX_SPACE_GENERIC : PTX_SPACE_SHARED_CLUSTER, 8, true, &acc);
