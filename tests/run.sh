@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs suites and adds them up: tests/run.sh GROUP... with B (the build folder) and CC, CXX, CLANG in the environment.
-#   unit       every tests/test_*.c and tests/test_*.sh
+#   unit       every tests/test_*.c and tests/test_*.sh, and the commands that the docs show
 #   sanitized  the same programs and the fuzz corpora, built with ASan and UBSan under B/asan
 #   house      this runner, headers, layers, scripts, nvcc, examples, wasm, install
 # A suite is a program. Its last line "N passed, N failed" counts; without one it counts as one test. Exit code 77:
@@ -92,7 +92,10 @@ programs() { # PREFIX BUILD: the test programs of one build, and the shell tests
   done
 }
 
-unit() { plain='' programs '' "$B"; }
+unit() {
+  if [ -e tests/docs.sh ]; then suite docs bash tests/docs.sh; fi
+  plain='' programs '' "$B"
+}
 
 sanitized() {
   if [ ! -x "$B/asan/tests/test_text" ]; then
@@ -118,7 +121,7 @@ sanitized() {
 
 house() {
   jobs=1 # they build and install
-  for check in runner headers layers scripts cuda examples docs wasm install; do suite "$check" bash "tests/$check.sh"; done
+  for check in runner headers layers scripts cuda examples wasm install; do suite "$check" bash "tests/$check.sh"; done
 }
 
 for group in "$@"; do
