@@ -80,9 +80,10 @@ leaks() { # SOURCE
 
 programs() { # PREFIX BUILD: the test programs of one build, and the shell tests on it
   local source name
-  for source in tests/test_*.c; do
+  for source in tests/test_ops.c tests/test_corpus.c tests/test_*.c; do # the longest first
     [ -e "$source" ] || continue
     name=$(basename "$source" .c)
+    [[ " ${suites[*]} " == *" ${1//\//_}$name "* ]] && continue # it was first
     ASAN_OPTIONS=${ASAN_OPTIONS-}$(leaks "$source") SOL=$2/sol suite "$1$name" $plain "$2/tests/$name"
   done
   for source in tests/test_*.sh; do
