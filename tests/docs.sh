@@ -84,7 +84,7 @@ same() {
     END { while (m && got[m] == "") m--; while (n && want[n] == "") n--; exit !match_from(1, 1) }' "$1" "$2"
 }
 
-settle() { # compares the output shown with the last command's
+compare_shown() { # compares the output shown with the last command's
   [ -n "$shown_by" ] || return
   if same "$scratch/want" "$scratch/out"; then pass; else
     fail "$shown_by: what is shown is not what is printed"
@@ -95,7 +95,7 @@ settle() { # compares the output shown with the last command's
 
 console_line() { # WHERE TEXT
   if [[ $2 == '$ '* ]]; then
-    settle
+    compare_shown
     : >"$scratch/want"
     if run "$1" "${2#'$ '}"; then shown_by=$1; fi
   elif [ -n "$shown_by" ]; then
@@ -126,10 +126,10 @@ shown_by=''
 for file in ${DOCS_TEST_FILES:-README.md CONTRIBUTING.md docs/*.md docs/ladders/README.md}; do
   [ -e "$file" ] || continue
   while IFS=$'\t' read -r -u 3 where kind text; do
-    if [ "$kind" = console ]; then console_line "$where" "$text"; else settle; fi
+    if [ "$kind" = console ]; then console_line "$where" "$text"; else compare_shown; fi
     if [ "$kind" = plain ] || [ "$kind" = sh ]; then plain_line "$where" "$text"; fi
   done 3< <(blocks "$file")
-  settle
+  compare_shown
 done
 for file in docs/tour.md CONTRIBUTING.md; do names_exist "$file"; done
 echo "$passed passed, $failed failed, $skipped skipped"
