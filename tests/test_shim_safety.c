@@ -234,6 +234,23 @@ TEST(copies_to_no_array) {
      cudaErrorInvalidResourceHandle);
 }
 
+// A position that leads out of all device memory does not make its source the host's.
+TEST(copies_from_far_outside_of_their_allocation) {
+  char to[64];
+  void *p = NULL;
+  OK(cudaMalloc(&p, 64));
+  struct cudaMemcpy3DParms c = {.srcPtr = {p, 1 << 20, 64, 1 << 10},
+                                .dstPtr = {to, 64, 64, 1},
+                                .srcPos = {0, 1000, 0},
+                                .extent = {64, 1, 1},
+                                .kind = cudaMemcpyDefault};
+  for (int z = 0; z < 64; z += 21) {
+    c.srcPos.z = (size_t)z;
+    IS(cudaMemcpy3D(&c), cudaErrorInvalidValue);
+  }
+  OK(cudaFree(p));
+}
+
 TEST(addresses_of_freed_device_memory_are_nobodys) {
   char *memory, host[4] = {1, 2, 3, 4};
   OK(cudaMalloc((void **)&memory, 64));

@@ -29,11 +29,12 @@ static void tell_bad(const char *side, uint64_t address, uint64_t bytes, const c
 }
 
 // Where the direction says device, plain host memory is an error; where it says host, anything will do: so it
-// is on a GPU.
-static uint8_t *reach(uint64_t address, uint64_t bytes, Place place, const char *side) {
+// is on a GPU. base is the pointer that the program gave, from which the copy's position leads to the address:
+// however far that is, device memory does not become the host's.
+static uint8_t *reach(uint64_t base, uint64_t address, uint64_t bytes, Place place, const char *side) {
   SolEmuRange range;
   bool known = sol_emu_range(shim.emu, address, &range);
-  if (!known && (place == ON_DEVICE || sol_emu_owns(shim.emu, address)))
+  if (!known && (place == ON_DEVICE || sol_emu_owns(shim.emu, address) || sol_emu_owns(shim.emu, base)))
     return tell_bad(side, address, bytes, "is not device memory that is allocated"), NULL;
   if (known && bytes > range.bytes - (address - range.address) && (!range.mapped || place == ON_DEVICE))
     return tell_bad(side, address, bytes, "goes beyond its allocation"), NULL;
@@ -62,7 +63,7 @@ static bool linear_side(struct cudaPitchedPtr p, struct cudaPos pos, const Box *
   if (__builtin_mul_overflow(out->pitch, p.ysize ? p.ysize : b->height, &out->slice)) return false;
   if (!p.ptr || !span(b, out->pitch, out->slice, &bytes)) return false;
   uint64_t address = shim_address(p.ptr) + pos.z * out->slice + pos.y * out->pitch + pos.x;
-  out->at = reach(address, bytes, place, name);
+  out->at = reach(shim_address(p.ptr), address, bytes, place, name);
   return out->at != NULL;
 }
 
@@ -127,7 +128,7 @@ cudaError_t shim_run_set(const ShimSet *s) {
   uint64_t bytes;
   if ((b.height > 1 && s->pitch < b.width) || !span(&b, s->pitch, s->slice, &bytes))
     return cudaErrorInvalidValue;
-  uint8_t *at = reach(shim_address(s->to), bytes, ON_DEVICE, "the filled memory");
+  uint8_t *at = reach(shim_address(s->to), shim_address(s->to), bytes, ON_DEVICE, "the filled memory");
   if (!at) return cudaErrorInvalidValue;
   for (size_t z = 0; z < b.depth; z++)
     for (size_t y = 0; y < b.height; y++) {

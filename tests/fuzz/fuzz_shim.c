@@ -27,18 +27,22 @@ static enum cudaMemcpyKind direction(unsigned b) {
 
 // ---- memory ----
 
+// Sizes that a program may well touch stay small; those that no device has are passed on as they are.
+static size_t bounded(size_t size, size_t most) {
+  return size > most && size < SIZE_MAX / 4 ? most : size;
+}
+
 static void allocate(const Draw *d) {
   void *p = NULL;
   size_t pitch = 0, bytes = d->size[0];
   struct cudaPitchedPtr box = {0};
   cudaStream_t stream = TAKE(cudaStream_t, STREAM, d->b[1]);
-  if (bytes > MOST_ALLOC && bytes < SIZE_MAX / 4) bytes = MOST_ALLOC;
+  bytes = bounded(bytes, MOST_ALLOC);
+  size_t rows = bounded(d->size[1], MOST_ALLOC / (bytes / 512 + 1) / 512);
   switch (d->b[0] % 5) {
   case 0: cudaMalloc(&p, bytes); break;
-  case 1: cudaMallocPitch(&p, &pitch, bytes, bytes > 64 ? d->size[1] / 64 : d->size[1] % 64); break;
-  case 2:
-    cudaMalloc3D(&box, (struct cudaExtent){bytes, d->size[1] / 64, d->size[2] / 64}), p = box.ptr;
-    break;
+  case 1: cudaMallocPitch(&p, &pitch, bytes, rows); break;
+  case 2: cudaMalloc3D(&box, (struct cudaExtent){bytes, rows, bounded(d->size[2], 4)}), p = box.ptr; break;
   case 3: cudaMallocAsync(&p, bytes, stream); break;
   default: cudaMallocFromPoolAsync(&p, bytes, TAKE(cudaMemPool_t, POOL, d->b[2]), stream);
   }
@@ -339,7 +343,7 @@ static void image(const Draw *d) {
   cudaArray_t array = NULL;
   cudaTextureObject_t object = 0;
   struct cudaChannelFormatDesc form = format(d->b);
-  struct cudaExtent extent = {d->size[0], d->size[1] % 64, d->size[2] % 8};
+  struct cudaExtent extent = {bounded(d->size[0], MOST_ALLOC / 64), d->size[1] % 64, d->size[2] % 8};
   struct cudaResourceDesc r = resource(d);
   struct cudaTextureDesc t = {.filterMode = (enum cudaTextureFilterMode)(d->b[7] % 2),
                               .normalizedCoords = d->b[8] % 2};
