@@ -25,8 +25,8 @@ read_cpu() {
 fuzz() { # FUZZER NAME FOUND SEEDS SECONDS
   local words=() more=()
   case $2 in
-  emu) words=(-dict=tests/fuzz/ptx.dict) ;;
-  ptx) words=(-dict=tests/fuzz/ptx.dict) more=(tests/fuzz/corpus/emu) ;;
+  emu) words=(-dict=tests/fuzz/ptx.dict) more=(tests/ptx_hostile) ;;
+  ptx) words=(-dict=tests/fuzz/ptx.dict) more=(tests/fuzz/corpus/emu tests/ptx_hostile) ;;
   esac
   "$1" -max_total_time="$5" -timeout=20 -rss_limit_mb=4096 -max_len=8192 -verbosity=0 -print_final_stats=1 \
     "${words[@]}" \

@@ -113,10 +113,12 @@ sanitized() {
   $plain "$B/has-sanitizers" >/dev/null 2>&1 || ASAN_OPTIONS+=:detect_leaks=0
   # One architecture of the corpus: the others differ in what nvcc emits, not in what the sanitizers watch.
   CORPUS_ARCHS=90 programs asan/ "$B/asan"
-  local source name
+  local source name inputs
   for source in tests/fuzz/fuzz_*.c; do
     name=$(basename "$source" .c)
-    suite "asan/$name" $plain "$B/asan/tests/replay_${name#fuzz_}" "tests/fuzz/corpus/${name#fuzz_}"
+    inputs=("tests/fuzz/corpus/${name#fuzz_}")
+    [ "$name" = fuzz_emu ] && inputs+=(tests/ptx_hostile)
+    suite "asan/$name" $plain "$B/asan/tests/replay_${name#fuzz_}" "${inputs[@]}"
   done
 }
 

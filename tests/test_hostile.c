@@ -306,6 +306,7 @@ int main(int argc, char **argv) {
   read_seeds("tests/ptx_hostile");
   read_seeds("tests/fuzz/corpus/emu");
   read_seeds("tests/fuzz/corpus/ptx");
+  read_seeds("tests/ptx_hostile");
   bool only = argc == 4 && !strcmp(argv[1], "--only"), text = argc == 4 && !strcmp(argv[1], "--text");
   int code = 0;
   if (only) {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/plain.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/cli_ceilings.h"
@@ -24,16 +25,22 @@ static int64_t place_of(const SolError *err, const char *text, size_t length) {
   return (int64_t)at;
 }
 
-// What a file holds may be anything: control characters do not reach the terminal.
-static void put_plain(SolBuffer *out, const char *text, size_t length) {
-  for (size_t i = 0; i < length; i++)
-    sol_buffer_put(out, (unsigned char)text[i] < ' ' || text[i] == 0x7f ? "?" : &text[i], 1);
+// Part of a line of a source file, made safe to show, its tabs as spaces; returns the columns that it takes.
+static size_t put_source(SolBuffer *out, const char *text, size_t length) {
+  size_t before = out->length;
+  for (size_t from = 0, i = 0; i <= length; i++)
+    if (i == length || text[i] == '\t') {
+      sol_buffer_plain(out, text + from, i - from, false);
+      if (i < length) sol_buffer_puts(out, " ");
+      from = i + 1;
+    }
+  return out->text ? sol_text_columns(out->text + before, out->length - before) : 0;
 }
 
 // On a terminal its lines hold whole words; elsewhere a message is one line, for what reads it.
 static void put_message(SolBuffer *out, const char *text, size_t at) {
   SolBuffer plain = {0};
-  put_plain(&plain, text, strlen(text));
+  sol_buffer_plain(&plain, text, strlen(text), false);
   if (plain.text && isatty(2))
     report_wrap(out, plain.text, 0, at, cli_columns(2), "");
   else if (plain.text)
@@ -46,7 +53,7 @@ int cli_error(const Cli *cli, const SolError *err, const char *source, const cha
   SolBuffer out = {0};
   const char *command = cli && cli->command ? cli->command->name : 0;
   sol_buffer_format(&out, "sol%s%s: ", command ? " " : "", command ? command : "");
-  if (source) put_plain(&out, source, strlen(source));
+  if (source) sol_buffer_plain(&out, source, strlen(source), false);
   if (source && err->line > 0)
     sol_buffer_format(&out, ":%d:%d", err->line, err->column > 0 ? err->column : 1);
   if (source) sol_buffer_puts(&out, ": ");
@@ -58,9 +65,10 @@ int cli_error(const Cli *cli, const SolError *err, const char *source, const cha
     while (begin > 0 && text[begin - 1] != '\n' && at - begin < show / 2) begin--;
     while (end < length && text[end] != '\n' && end - begin < show) end++;
     sol_buffer_puts(&out, "  ");
-    put_plain(&out, text + begin, end - begin);
+    size_t columns = put_source(&out, text + begin, at - begin);
+    put_source(&out, text + at, end - at);
     sol_buffer_puts(&out, "\n  ");
-    sol_buffer_fill(&out, ' ', sol_text_columns(text + begin, at - begin));
+    sol_buffer_fill(&out, ' ', columns);
     sol_buffer_puts(&out, "^\n");
   }
   if (err->hint[0]) put_message(&out, err->hint, 0);
