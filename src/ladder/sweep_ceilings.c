@@ -6,9 +6,7 @@ enum { Y, Z, SUMS, A, B, BUFFERS, EACH = SWEEP_BLOCK * SWEEP_READS / 2 };
 
 static SolStatus accept(const LadderCase *c, SolError *err) {
   if (c->dim[0] % 4 == 0) return SOL_OK;
-  return sol_fail(err, SOL_ERR_ARGUMENT,
-                  "N must be a multiple of 4: elements are moved 16 bytes at a "
-                  "time");
+  return sol_fail(err, SOL_ERR_ARGUMENT, "N must be a multiple of 4: vectors of 16 bytes are moved");
 }
 
 static int64_t read_blocks(const LadderCase *c) {
