@@ -1,5 +1,5 @@
-// The hardware counters of a rung on a GPU, summed over the launches of one call. They are read after all times
-// were taken: an open profiler may slow launches down.
+// The hardware counters of a rung on a GPU, summed over the launches of one call. They are read after all
+// times were taken: an open profiler may slow launches down.
 #include "base/error.h"
 #include "ladder/ladder_run.h"
 #include "measure/counters.h"

@@ -1,5 +1,5 @@
-// The arrays of a ladder: made on the host, written to the backend; outputs are poisoned before a rung runs and
-// compared with the reference after it.
+// The arrays of a ladder: made on the host, written to the backend; outputs are poisoned before a rung runs
+// and compared with the reference after it.
 #include "base/error.h"
 #include "base/heap.h"
 #include "ladder/ladder_run.h"

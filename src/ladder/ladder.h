@@ -3,8 +3,8 @@
 // backends: the emulator runs, checks, counts and predicts it, a GPU runs, checks and times it.
 //
 // ladders.def lists them all and names the file of each. The kernels are in kernels/FOLDER/rungs.cu (sweeps:
-// kernels/sweeps/NAME.cu; Ladder.module says which); the last rung of a ladder is the library's operation where
-// there is one.
+// kernels/sweeps/NAME.cu; Ladder.module says which); the last rung of a ladder is the library's operation
+// where there is one.
 #ifndef SOL_LADDER_LADDER_H
 #define SOL_LADDER_LADDER_H
 
@@ -21,8 +21,8 @@ typedef struct LadderCase {
   SolDtype dtype;
 } LadderCase;
 
-// An array of the job. A call gets one set of them; when times are taken, every call gets another set, so that
-// no call finds its data in a cache.
+// An array of the job. A call gets one set of them; when times are taken, every call gets another set, so
+// that no call finds its data in a cache.
 typedef struct LadderBuffer {
   const char *name;
   SolDtype dtype;
@@ -72,8 +72,8 @@ struct LadderRung {
   const char *seen;    // NULL: none
   LadderStory story;
   const char *against; // the rung that its time is compared with; NULL: the one before
-  // What it runs: the operation `op` of the library on the buffers that are named as its tensors are; or `go`;
-  // or, where both are NULL, the ladder's `go`.
+  // What it runs: the operation `op` of the library on the buffers that are named as its tensors are; or
+  // `go`; or, where both are NULL, the ladder's `go`.
   const OpsDef *op;
   LadderGo *go;
   // What rungs that share a `go` differ in.

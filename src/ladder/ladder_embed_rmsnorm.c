@@ -1,4 +1,5 @@
-// Two operations, the second on the rows that the first produces: what fusing them saves, and what a CUDA graph saves.
+// Two operations, the second on the rows that the first produces: what fusing them saves, and what a CUDA
+// graph saves.
 #include "base/error.h"
 #include "kernels/embed_rmsnorm/rungs.h"
 #include "ladder/ladder_jobs.h"

@@ -1,4 +1,5 @@
-// Rows taken from a table by id: only bytes are moved. Three optimisations that help elsewhere are slower here.
+// Rows taken from a table by id: only bytes are moved. Three optimisations that help elsewhere are slower
+// here.
 #include "base/error.h"
 #include "kernels/embedding/rungs.h"
 #include "ladder/ladder_jobs.h"

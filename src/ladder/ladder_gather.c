@@ -21,7 +21,8 @@ static uint64_t mix(uint64_t z) {
   return z ^ z >> 31;
 }
 
-// Row k of those to gather: the table is divided into M equal parts, with one row at random in each. Ascending.
+// Row k of those to gather: the table is divided into M equal parts, with one row at random in each.
+// Ascending.
 static int64_t row_of(const LadderCase *c, int64_t k) {
   int64_t part = c->dim[2] / c->dim[0];
   return k * part + (int64_t)(mix((uint64_t)k + 1) % (uint64_t)part);
@@ -31,8 +32,8 @@ static int64_t word_of(const LadderCase *c, int64_t i) {
   return row_of(c, i / c->dim[1]) * c->dim[1] + i % c->dim[1];
 }
 
-// A permutation of 0 .. count - 1: a Feistel network of four rounds on numbers of 2 * half bits, applied again
-// until the result is below count.
+// A permutation of 0 .. count - 1: a Feistel network of four rounds on numbers of 2 * half bits, applied
+// again until the result is below count.
 static uint64_t shuffled(uint64_t i, uint64_t count) {
   int half = 1;
   while (half < 31 && (uint64_t)1 << 2 * half < count) half++;

@@ -1,4 +1,5 @@
-// A histogram: where atomics are cheap. histogram_skewed is the same ladder on values of which half share a bin.
+// A histogram: where atomics are cheap. histogram_skewed is the same ladder on values of which half share a
+// bin.
 #include "base/error.h"
 #include "kernels/histogram/rungs.h"
 #include "ladder/ladder_jobs.h"
@@ -19,7 +20,8 @@ static int buffers(const LadderCase *c, LadderBuffer *b) {
   return BUFFERS;
 }
 
-// Half of the elements in one bin, a quarter in the next and so on: images and token counts are often like that.
+// Half of the elements in one bin, a quarter in the next and so on: images and token counts are often like
+// that.
 static void skewed(const LadderCase *c, void *to, int64_t count) {
   int32_t *x = to;
   uint64_t state = 0x9e3779b97f4a7c15u;

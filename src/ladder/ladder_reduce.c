@@ -9,8 +9,9 @@ static int64_t first_part(const LadderCase *c) {
   return ladder_ceil_div(ladder_ceil_div(c->dim[0], THREADS), 4) * 4;
 }
 
-// Whole numbers, few enough and small enough that fp32 holds every partial sum exactly: any order of additions
-// gives the same result. The check is then that each element is added once, not how sums were rounded.
+// Whole numbers, few enough and small enough that fp32 holds every partial sum exactly: any order of
+// additions gives the same result. The check is then that each element is added once, not how sums were
+// rounded.
 static void whole_numbers(const LadderCase *c, void *to, int64_t count) {
   (void)c;
   float *f = to;
@@ -68,7 +69,8 @@ static SolStatus atomics(const LadderCall *call, SolError *err) {
                 : launch(call, "reduce_rung_atomics", &p, ladder_ceil_div(call->c.dim[0], THREADS), err);
 }
 
-// The kernel writes one sum per block, of `each` elements; it is launched again on those sums until one is left.
+// The kernel writes one sum per block, of `each` elements; it is launched again on those sums until one is
+// left.
 static SolStatus levels(const LadderCall *call, SolError *err) {
   ReduceRung p = params(call);
   for (int64_t n = call->c.dim[0], level = 0;; level++) {

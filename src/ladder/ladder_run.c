@@ -96,7 +96,8 @@ void ladder_close(LadderRun *run) {
 
 // ---- what rungs call ----
 
-// A kernel is looked up once: neither that nor allowing it more shared memory may happen while a graph is captured.
+// A kernel is looked up once: neither that nor allowing it more shared memory may happen while a graph is
+// captured.
 static SolStatus kernel_of(LadderRun *run, const char *name, uint32_t shared, SolDriverKernel **out,
                            SolError *err) {
   int i = 0;

@@ -125,8 +125,8 @@ SolStatus ladder_go(LadderRun *run, const LadderRung *rung, LadderFigures *figur
 // ---- counters of a GPU ----
 
 // Exact counts are read on the set that the emulator sees, by the hardware's counters and (shared memory's
-// wavefronts) by instruction; DRAM bytes with the caches as a series of calls leaves them. SOL_ERR_UNSUPPORTED:
-// no CUPTI, or the driver forbids it.
+// wavefronts) by instruction; DRAM bytes with the caches as a series of calls leaves them.
+// SOL_ERR_UNSUPPORTED: no CUPTI, or the driver forbids it.
 typedef enum LadderCounted { LADDER_EXACT, LADDER_WAVES, LADDER_DRAM, LADDER_COUNTED } LadderCounted;
 typedef struct LadderCounters {
   LadderCounted what;

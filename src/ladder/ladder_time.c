@@ -1,5 +1,5 @@
-// The time of a rung on a GPU: the median over calls, each on another set of arrays; and that of a copy of the
-// same bytes.
+// The time of a rung on a GPU: the median over calls, each on another set of arrays; and that of a copy of
+// the same bytes.
 #include "ladder/ladder_run.h"
 
 typedef struct Timed {

@@ -34,8 +34,8 @@ static int rows_shift(const LadderRung *rung) {
   return shift;
 }
 
-// From a pixel of a thread to its next. The eight warps of a block cover 32 x 8 pixels, or 8 x 32 where a warp is a
-// column.
+// From a pixel of a thread to its next. The eight warps of a block cover 32 x 8 pixels, or 8 x 32 where a
+// warp is a column.
 typedef struct Step {
   uint32_t x, y;
 } Step;

@@ -175,7 +175,8 @@ void columns_cost(const Columns *a, SolOpArgs *op) {
 
 const char *const columns_options[COLUMNS_OPTIONS] = {"", "two strides"};
 
-// Rows shorter than a chunk, chunks that hold parts of several rows, several blocks, one row over many blocks.
+// Rows shorter than a chunk, chunks that hold parts of several rows, several blocks, one row over many
+// blocks.
 const int64_t columns_shapes[COLUMNS_SHAPES][4] = {
     {1, 1},   {5, 1},    {5, 2},    {3, 3},    {40, 7},   {33, 31},   {7, 128}, {300, 9},
     {2, 769}, {3, 1023}, {4, 4096}, {2, 5125}, {1, 8191}, {1, 65536}, {0, 64},  {3, 0}};

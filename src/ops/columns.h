@@ -45,7 +45,8 @@ enum { COLUMNS_KERNELS = 13, COLUMNS_OPTIONS = 2, COLUMNS_SHAPES = 16 };
 // Option 1: where rows have a stride, y's is not x's.
 extern const char *const columns_options[COLUMNS_OPTIONS];
 extern const int64_t columns_shapes[COLUMNS_SHAPES][4];
-// The fields of a definition that all three have alike; cpu, launch and reference are static functions of the file.
+// The fields of a definition that all three have alike; cpu, launch and reference are static functions of the
+// file.
 #define COLUMNS_OP                                                                                           \
   OPS_OPTIONS(columns_options), .cpu = cpu, .launch = launch, .reference = reference,                        \
                                 OPS_CASES(columns_shapes, ops_row_bench)

@@ -30,8 +30,8 @@ SolStatus sol_backend_find(const char *name, SolBackend *out, SolError *err) {
   return sol_fail_unknown(err, "backend", name, backend_at, NULL, (int)SOL_COUNT(backend_names));
 }
 
-// Definitions are at least their own size apart in memory: dividing the address by the size gives most of them
-// different slots.
+// Definitions are at least their own size apart in memory: dividing the address by the size gives most of
+// them different slots.
 static unsigned slot_of(const OpsDef *def) {
   return (unsigned)((uintptr_t)def / sizeof *def % OPS_SLOTS);
 }
@@ -94,8 +94,8 @@ static SolStatus open_driver(SolContext *ctx, const SolContextOptions *o, SolErr
     ctx->one_at_a_time = sol_lock_create();
     if (!ctx->one_at_a_time) status = sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   }
-  // On a GPU all kernels are loaded now, since loading them later could happen during a graph capture. The emulator loads
-  // them when needed.
+  // On a GPU all kernels are loaded now, since loading them later could happen during a graph capture. The
+  // emulator loads them when needed.
   for (int op = 0; op < OPS_COUNT && !status && ctx->backend == SOL_BACKEND_CUDA; op++)
     status = ops_load(ctx, op, err);
   return status;

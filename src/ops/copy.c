@@ -64,9 +64,9 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
   }
 }
 
-// The same type: bytes are moved. Aligned rows of whole 16 bytes take one access per thread; so do short rows, as
-// wide as their alignment allows. Other rows are written in aligned vectors of 16 bytes, each put together from what
-// x has there.
+// The same type: bytes are moved. Aligned rows of whole 16 bytes take one access per thread; so do short
+// rows, as wide as their alignment allows. Other rows are written in aligned vectors of 16 bytes, each put
+// together from what x has there.
 static int plan_bytes(const SolCopy *a, CopyParams *p, int64_t m, int64_t n, int64_t xs, int64_t ys) {
   enum { SHORT = 64 }; // bytes of a row
   int64_t size = ops_size(a->dtype), row = n * size;

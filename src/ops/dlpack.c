@@ -1,5 +1,5 @@
-// DLPack tensors instead of pointers and sizes: how they are read, and the operations whose output has the shape of
-// the input. The operations themselves check pointers, overlaps and types.
+// DLPack tensors instead of pointers and sizes: how they are read, and the operations whose output has the
+// shape of the input. The operations themselves check pointers, overlaps and types.
 #include "ops/dlpack_inside.h"
 
 _Static_assert(sizeof(DLTensor) == 48 && offsetof(DLTensor, shape) == 24 &&
@@ -37,7 +37,8 @@ static int64_t stride_at(const DLTensor *t, int axis) {
   return stride;
 }
 
-// Axes first..last as one: its length, and the step from one element to the next. Axes of length 1 are ignored.
+// Axes first..last as one: its length, and the step from one element to the next. Axes of length 1 are
+// ignored.
 static bool collapse(const DLTensor *t, int first, int last, int64_t *length, int64_t *step) {
   *length = 1, *step = 0;
   for (int k = last; k >= first; k--) {

@@ -19,7 +19,8 @@ typedef struct DlRows {
   SolDtype dtype;
 } DlRows;
 
-// Fields that many argument structures have alike: y and x of the same shape; rows `y` by ids from a table `x`.
+// Fields that many argument structures have alike: y and x of the same shape; rows `y` by ids from a table
+// `x`.
 #define DL_PAIR(y_rows, x_rows)                                                                              \
   .y = (y_rows).at, .x = (x_rows).at, .m = (x_rows).rows, .n = (x_rows).cols, .y_stride = (y_rows).stride,   \
   .x_stride = (x_rows).stride, .dtype = (x_rows).dtype
@@ -29,7 +30,8 @@ typedef struct DlRows {
   .bad_id = (bad_line).at ? SOL_BAD_ID_FLAG : SOL_BAD_ID_ZERO
 
 Dl dl_begin(SolContext *ctx, const char *op);
-// The last `inner` axes are the columns, those before them the rows; `batched`: the first of three axes is the batch.
+// The last `inner` axes are the columns, those before them the rows; `batched`: the first of three axes is
+// the batch.
 DlRows dl_view(Dl *d, const DLTensor *t, const char *name, int inner, bool batched);
 DlRows dl_rows(Dl *d, const DLTensor *t, const char *name);
 // A dense tensor of any shape as one row of `length` elements. `optional`: it may be NULL.

@@ -9,8 +9,8 @@ Divider elementwise_divider(uint64_t by);     // by at least 1
 Divider32 elementwise_divider32(uint32_t by); // by from 1 to 2^31
 enum { ELEMENTWISE_SMALL = INT32_MAX };       // a Divider32 divides up to here
 
-// Whether to use two chunks per thread and 128 threads per block instead of one and 256. It pays where it avoids a
-// second, partial wave of blocks: everything is then resident at once.
+// Whether to use two chunks per thread and 128 threads per block instead of one and 256. It pays where it
+// avoids a second, partial wave of blocks: everything is then resident at once.
 static inline bool elementwise_two(const SolContext *ctx, int64_t chunks) {
   int64_t wave = (int64_t)ctx->sms * 2048; // threads
   return chunks > wave && chunks <= 2 * wave;

@@ -62,7 +62,8 @@ SolStatus embedding_cpu(SolContext *ctx, const EmbeddingRows *r) {
   return SOL_OK;
 }
 
-// The bytes of the units in which a kernel moves rows, and its vectors per thread; zeros for those that convert.
+// The bytes of the units in which a kernel moves rows, and its vectors per thread; zeros for those that
+// convert.
 typedef struct Unit {
   int bytes, chunks;
 } Unit;

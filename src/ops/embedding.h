@@ -24,8 +24,8 @@ SolStatus embedding_check_ids(SolDtype id_dtype, SolBadId bad_id, const int32_t 
 // at[0]: y, at[1]: x, at[2]: the ids; bad: the flag's, NULL where there is none.
 void embedding_reference(const EmbeddingRows *r, double *const *at, double *bad);
 
-// MxN of so many rows (0: the operation's default): one element, rows around one vector and one block, odd ones,
-// many short ones.
+// MxN of so many rows (0: the operation's default): one element, rows around one vector and one block, odd
+// ones, many short ones.
 enum { EMBEDDING_SHAPES = 16 };
 extern const int64_t embedding_shapes[EMBEDDING_SHAPES][4];
 

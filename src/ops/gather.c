@@ -83,8 +83,8 @@ const OpsDef ops_gather = {
     OPS_KERNELS("embedding", embedding_kernels),
 };
 
-// An array of positions, sorted by the ids at them and, among equal ids, by position: no two compare equal, so
-// that any sort is stable.
+// An array of positions, sorted by the ids at them and, among equal ids, by position: no two compare equal,
+// so that any sort is stable.
 typedef struct Order {
   const void *ids;
   void *at;

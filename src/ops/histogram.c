@@ -71,8 +71,8 @@ static SolStatus check(const void *args, SolError *err) {
   return SOL_OK;
 }
 
-// Counts of one thread: where the bins are few, in its own memory; otherwise added to the result at once, a run of
-// equal bins together.
+// Counts of one thread: where the bins are few, in its own memory; otherwise added to the result at once, a
+// run of equal bins together.
 enum { CPU_BINS = 4096 };
 typedef struct CpuCounts {
   int32_t *result;
@@ -137,9 +137,10 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   return SOL_OK;
 }
 
-// How many blocks, or groups of them. With more of them each ends sooner, but adding their counts takes longer: on an
-// H200 the start and end of a block cost as much as it takes all blocks to read 32 vectors, so the best number is
-// proportional to the square root of the length of x. At most as many as are resident at once.
+// How many blocks, or groups of them. With more of them each ends sooner, but adding their counts takes
+// longer: on an H200 the start and end of a block cost as much as it takes all blocks to read 32 vectors, so
+// the best number is proportional to the square root of the length of x. At most as many as are resident at
+// once.
 static int64_t groups_of(const SolContext *ctx, const SolHistogram *a, const Variant *v, int64_t parts) {
   enum { WORTH = 32 };
   int64_t resident = v->parts ? 1 : 2048 / v->threads; // blocks per SM
@@ -157,8 +158,8 @@ static bool worth_copies(const SolContext *ctx, const SolHistogram *a, const Var
   return a->n / groups_of(ctx, a, v, 1) >= WORTH * (a->bins + 2) * (int64_t)v->copies;
 }
 
-// Counting in shared memory pays once there are a few elements for each bin, since every block adds all its bins to
-// the result. Of those kernels, the first that holds all bins, or else the largest.
+// Counting in shared memory pays once there are a few elements for each bin, since every block adds all its
+// bins to the result. Of those kernels, the first that holds all bins, or else the largest.
 static int pick(SolContext *ctx, const SolHistogram *a) {
   enum { FEW = 4, MANY_BINS = 1024 };
   int size = ops_size(a->dtype), best = -1;
@@ -217,8 +218,8 @@ static void cost(const void *args, SolOpArgs *op) {
   *op = (SolOpArgs){.dim = {a->n}, .dtype = a->dtype, .id_dtype = SOL_INT32, .bins = a->bins};
 }
 
-// N and bins: fewer elements than a vector, one bin; bins in shared memory of every size, in several parts, in the
-// result itself.
+// N and bins: fewer elements than a vector, one bin; bins in shared memory of every size, in several parts,
+// in the result itself.
 static const int64_t shapes[][4] = {
     {1, 1},          {3, 2},          {31, 7},       {769, 1},        {5125, 256},
     {65536, 256},    {20000, 4099},   {4096, 1024},  {100003, 12286}, {70001, 12287},

@@ -6,9 +6,10 @@
 #include "emu/isa/num_cvt.h"
 #include "emu/isa/num_half.h"
 
-// For rows of up to `chunks` chunks of 16 bytes: the kernel (as an offset from the type's first), chunks per thread,
-// threads per block (0: as many as the row needs), and blocks per row. Chosen by measurement on an H200
-// (kernels/rmsnorm/README.md), never by the number of rows, so that the result of a row does not depend on it.
+// For rows of up to `chunks` chunks of 16 bytes: the kernel (as an offset from the type's first), chunks per
+// thread, threads per block (0: as many as the row needs), and blocks per row. Chosen by measurement on an
+// H200 (kernels/rmsnorm/README.md), never by the number of rows, so that the result of a row does not depend
+// on it.
 typedef struct Rule {
   int64_t chunks;
   int kernel, held, threads, cluster;
@@ -155,7 +156,8 @@ static bool is_fast(const NormCall *call, int kind, int64_t per, int64_t out) {
          (p->bias || !call->layer) && p->n % per == 0 && by_vectors(p, per, out);
 }
 
-// To fp8, unaligned rows whose input and output are aligned alike: whole chunks of both start at the same columns.
+// To fp8, unaligned rows whose input and output are aligned alike: whole chunks of both start at the same
+// columns.
 static bool is_odd(const NormCall *call, int kind, int64_t in, int64_t per) {
   const NormParams *p = &call->p;
   return call->fp8 && p->weight_kind == kind && p->weight && on_16(p->weight, 0) &&
@@ -190,7 +192,8 @@ static const Rule *odd_rule(const NormParams *p, int64_t in, int64_t chunks) {
   return in == 4 ? FIND(odd_blocks4_rules) : FIND(odd_blocks2_rules);
 }
 
-// Sets threads per row, rows per block and blocks per row; returns the rows. least: the fewest threads per row.
+// Sets threads per row, rows per block and blocks per row; returns the rows. least: the fewest threads per
+// row.
 static uint64_t set_threads(const Rule *rule, int64_t chunks, int64_t least, NormParams *p, OpsLaunch *l) {
   int64_t each = (int64_t)rule->held * rule->cluster, need = (chunks + each - 1) / each,
           threads = rule->threads;

@@ -1,5 +1,5 @@
-// What rmsnorm, add_rmsnorm, embed_rmsnorm and layernorm share: the choice of the kernel and of its threads, and
-// parts of their CPU code and references.
+// What rmsnorm, add_rmsnorm, embed_rmsnorm and layernorm share: the choice of the kernel and of its threads,
+// and parts of their CPU code and references.
 #ifndef SOL_OPS_NORM_H
 #define SOL_OPS_NORM_H
 
@@ -22,8 +22,8 @@ enum {
 // The most shared memory each takes beyond its own variables.
 extern const uint32_t norm_shared[NORM_ALL];
 
-// Rows of every length class: within a warp, a block, a cluster; whole chunks and not; longer than what registers
-// and shared memory hold.
+// Rows of every length class: within a warp, a block, a cluster; whole chunks and not; longer than what
+// registers and shared memory hold.
 enum { NORM_SHAPES = 28 };
 extern const int64_t norm_shapes[NORM_SHAPES][4];
 

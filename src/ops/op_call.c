@@ -5,8 +5,8 @@
 #include "base/format.h"
 #include "ops/cpu.h"
 
-// The public functions return a status only; each thread keeps its last error. Only a failing call accesses it:
-// in a library opened at run time the first access may allocate.
+// The public functions return a status only; each thread keeps its last error. Only a failing call accesses
+// it: in a library opened at run time the first access may allocate.
 static _Thread_local SolError last_error;
 
 const SolError *sol_last_error(void) {

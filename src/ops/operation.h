@@ -62,11 +62,11 @@ typedef struct OpsDef {
   // Lists the tensors, in order of the argument structure. Called first, with unchecked arguments: no
   // arithmetic that could overflow, no divisions by arguments.
   int (*views)(const void *args, OpsView *v);
-  // What is wrong with the arguments beyond sizes, pointers and overlaps, which ops_call checks; may be NULL. The
-  // caller puts the operation's name before the message.
+  // What is wrong with the arguments beyond sizes, pointers and overlaps, which ops_call checks; may be NULL.
+  // The caller puts the operation's name before the message.
   SolStatus (*check)(const void *args, SolError *err);
-  // The CPU's code: `cpu`; or, where that is NULL, `cpu_rows` on rows begin to end - 1 of the second tensor, which
-  // several threads call.
+  // The CPU's code: `cpu`; or, where that is NULL, `cpu_rows` on rows begin to end - 1 of the second tensor,
+  // which several threads call.
   SolStatus (*cpu)(SolContext *ctx, const void *args);
   void (*cpu_rows)(const void *args, int64_t begin, int64_t end);
   SolStatus (*launch)(SolContext *ctx, const void *args, SolStream stream);
@@ -89,8 +89,8 @@ typedef struct OpsDef {
   const uint32_t *shared;
 } OpsDef;
 #define OPS_ARGS(Args, shape_text) .args_bytes = sizeof(Args), .shape = shape_text
-// For definitions whose file has all of these as static functions of the same names; the second, with the CPU's code
-// as cpu_rows.
+// For definitions whose file has all of these as static functions of the same names; the second, with the
+// CPU's code as cpu_rows.
 #define OPS_OWN_FUNCTIONS OPS_OWN_BUT_CPU, .cpu = cpu
 #define OPS_OWN_ROWS      OPS_OWN_BUT_CPU, .cpu_rows = cpu_rows
 #define OPS_OWN_BUT_CPU                                                                                      \

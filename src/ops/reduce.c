@@ -35,7 +35,8 @@ static int64_t stride_of(const SolReduce *a) {
   return ops_stride(a->x_stride, a->n);
 }
 
-// How a reduction is divided on a GPU. It depends on the shape alone: the same input gives the same bits on every GPU.
+// How a reduction is divided on a GPU. It depends on the shape alone: the same input gives the same bits on
+// every GPU.
 typedef struct Plan {
   int64_t parts; // blocks per result; if more than 1, each writes a value to the workspace
   int64_t rows;  // of columns: rows of a part
@@ -145,8 +146,8 @@ static double add(const SolReduce *a, double x, double y) {
   return x + y;
 }
 
-// `count` elements from `start` on. Several partial sums, so that the compiler vectorises the loop; they are added in
-// double.
+// `count` elements from `start` on. Several partial sums, so that the compiler vectorises the loop; they are
+// added in double.
 static double cpu_part(const SolReduce *a, int64_t start, int64_t count) {
   enum { LANES = 16 };
   double sum = nothing(a);

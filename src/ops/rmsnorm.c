@@ -57,7 +57,8 @@ static SolStatus check(const void *args, SolError *err) {
   return norm_check(&norm, true, err);
 }
 
-// Divides elements by their common scale. `computed`: the scale is the largest magnitude / 448, not the caller's.
+// Divides elements by their common scale. `computed`: the scale is the largest magnitude / 448, not the
+// caller's.
 static float quantize(float *f, int64_t count, float scale, bool computed) {
   if (computed && scale == 0)
     for (int64_t i = 0; i < count; i++) f[i] = 0; // zeros stay zeros

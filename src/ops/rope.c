@@ -136,7 +136,8 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   return SOL_OK;
 }
 
-// Whether all accesses can be of 16 bytes: aligned, whole chunks of both sides of the pairs and of what follows them.
+// Whether all accesses can be of 16 bytes: aligned, whole chunks of both sides of the pairs and of what
+// follows them.
 static bool is_wide(const SolRope *a, const RopeParams *p, int per, int in, int out) {
   int count = a->interleaved ? per / 2 : per, weight = count * ops_size(weight_of(a));
   weight = weight > 16 ? 16 : weight;
@@ -172,7 +173,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                   .wide_ids = a->id_dtype == SOL_INT64};
   bool wide = is_wide(a, &p, per, in, out);
   int kernel = in == 2 ? (out == 2 ? KERNEL_2_2 : KERNEL_2_4) : (out == 2 ? KERNEL_4_2 : KERNEL_4_4);
-  // A thread rotates a pair of chunks of a head, or one chunk of neighbouring pairs; if not wide, one pair of elements.
+  // A thread rotates a pair of chunks of a head, or one chunk of neighbouring pairs; if not wide, one pair of
+  // elements.
   int64_t unit = wide ? per : 1, rest = (a->d - rotary) / unit;
   int64_t each = !wide ? 1 : a->interleaved ? ROPE_NEIGHBOURS : ROPE_HEADS;
   p.turns = wide && a->interleaved ? rotary / per : p.half / unit;

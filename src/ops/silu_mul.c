@@ -205,7 +205,8 @@ static bool is_alike(const void *x, int64_t stride, const SolSiluMul *a, Shape s
          (stride - s.y_stride) % s.per == 0;
 }
 
-// The kernel for unaligned rows whose tensors are aligned alike. NULL: another kernel is faster, or holds a row.
+// The kernel for unaligned rows whose tensors are aligned alike. NULL: another kernel is faster, or holds a
+// row.
 static const struct StripKernel *strip_kernel(const SolSiluMul *a, Shape s, bool blocks) {
   enum { SHORT = 256 };
   if (is_wide(a, s) || !is_alike(a->gate, s.gate_stride, a, s) || !is_alike(a->up, s.up_stride, a, s))

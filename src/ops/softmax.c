@@ -180,8 +180,8 @@ static int pick(SolContext *ctx, const OpsDef *def, int in, int64_t chunks, bool
   return 0; // nothing could be loaded: ops_launch says why
 }
 
-// How many rows ahead a block prefetches: about 5 MB, in whole blocks, where there is more data than that and a
-// block has enough of it. Several rows of a block are prefetched as one range, so they must be dense.
+// How many rows ahead a block prefetches: about 5 MB, in whole blocks, where there is more data than that and
+// a block has enough of it. Several rows of a block are prefetched as one range, so they must be dense.
 static uint64_t rows_ahead(const SolSoftmax *a, int64_t row_bytes, int rows) {
   enum { MUCH = 8 << 20, AHEAD = 5 << 20, PIECE = 2048 };
   bool dense = !a->x_stride || a->x_stride == a->n;

@@ -29,7 +29,8 @@ SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a
 void softmax_cost(const void *args, SolOpArgs *op);
 // The largest element of a row, and the sum of exp(x - largest).
 void softmax_reference_row(const double *x, int64_t n, double *top, double *sum);
-// The fields of a definition that both have alike; cpu, launch and reference are static functions of the file.
+// The fields of a definition that both have alike; cpu, launch and reference are static functions of the
+// file.
 #define SOFTMAX_OP                                                                                           \
   OPS_ARGS(SolSoftmax, "MxN"), .make = softmax_make, .views = softmax_views, .check = softmax_check,         \
                                .cpu = cpu, .launch = launch, .reference = reference, .cost = softmax_cost,   \

@@ -105,7 +105,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     p.strips = (uint64_t)ops_ceil_div(a->n, 32 * (wide ? per : STENCIL_COLUMNS));
     p.tiles = p.strips * (uint64_t)ops_ceil_div(a->m, variants[kernel].rows * (STENCIL_THREADS / 32));
   }
-  // Where blocks compute for long, few loads are in flight: later tiles are prefetched, a few megabytes ahead.
+  // Where blocks compute for long, few loads are in flight: later tiles are prefetched, a few megabytes
+  // ahead.
   if (flat ? a->radius > 2 : wide && a->radius > 2 && a->radius <= 4)
     p.ahead = (uint32_t)ctx->sms * (flat ? 8 : 4);
   OpsLaunch l = {.kernel = kernel, .block = STENCIL_THREADS, .early = true, .params = &p, .bytes = sizeof p};

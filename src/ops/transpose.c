@@ -41,7 +41,8 @@ static SolTranspose filled(const SolTranspose *args) {
   return a;
 }
 
-// Options: the width of the elements. 0: the case's type; then one of each width that the tests' types do not have.
+// Options: the width of the elements. 0: the case's type; then one of each width that the tests' types do not
+// have.
 static const char *const option_names[] = {"as given", "bytes", "eight bytes"};
 
 static bool make(const OpsCase *c, void *args) {
@@ -99,7 +100,8 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   return SOL_OK;
 }
 
-// Rows of x that tiles have to cover. Where rows are not aligned, those of y start at different places in a tile.
+// Rows of x that tiles have to cover. Where rows are not aligned, those of y start at different places in a
+// tile.
 static int64_t reach(const SolTranspose *a, const Tile *t) {
   return a->m + (t->kind == ODD ? TRANSPOSE_SLACK(t->size) - 1 : 0);
 }
@@ -179,8 +181,8 @@ static void cost(const void *args, SolOpArgs *op) {
   if (a->batch > 1) op->dim[0] = a->batch, op->dim[1] = a->m, op->dim[2] = a->n;
 }
 
-// MxN, and a batch: single elements, partial tiles on either side, whole tiles, both odd, thin and long ones; enough
-// tiles for each kernel of 2 bytes.
+// MxN, and a batch: single elements, partial tiles on either side, whole tiles, both odd, thin and long ones;
+// enough tiles for each kernel of 2 bytes.
 static const int64_t shapes[][4] = {
     {1, 1},        {1, 64},       {64, 1},        {3, 5},        {31, 33},    {64, 64},  {128, 128},
     {192, 320, 2}, {769, 131},    {100, 616},     {136, 24},     {8, 1024},   {1024, 8}, {2, 1037, 3},
