@@ -20,7 +20,7 @@ int ladder_matrix_buffers(const LadderCase *c, LadderBuffer *b) {
 }
 
 static double element_bytes(const LadderCase *c) {
-  return sol_dtype_bits(c->dtype) / 8;
+  return sol_dtype_bits(c->dtype) / 8.0;
 }
 
 double ladder_matrix_bytes(const LadderCase *c, const LadderRung *rung) {

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "ladder/sweep.h"
 
-enum { Y, Z, SUMS, A, B, BUFFERS, EACH = SWEEP_BLOCK * SWEEP_READS / 2 };
+enum { Y, Z, SUMS, A, B, BUFFERS, EACH = SWEEP_BLOCK * SWEEP_READS / 2, WARPS = SWEEP_BLOCK / 32 };
 
 static SolStatus accept(const LadderCase *c, SolError *err) {
   if (c->dim[0] % 4 == 0) return SOL_OK;
@@ -16,7 +16,7 @@ static int64_t read_blocks(const LadderCase *c) {
 static int buffers(const LadderCase *c, LadderBuffer *b) {
   b[Y] = sweep_partial("y", c->dim[0]);
   b[Z] = sweep_partial("z", c->dim[0]);
-  b[SUMS] = sweep_partial("s", read_blocks(c) * SWEEP_BLOCK / 32);
+  b[SUMS] = sweep_partial("s", read_blocks(c) * WARPS);
   b[A] = sweep_input("a", c->dim[0]);
   b[B] = sweep_input("b", c->dim[0]);
   return BUFFERS;
@@ -41,18 +41,18 @@ static Ceiling ceiling_of(const LadderRung *rung) {
 
 static double bytes(const LadderCase *c, const LadderRung *rung) {
   Ceiling k = ceiling_of(rung);
-  double sums = k == READ ? (double)read_blocks(c) * (SWEEP_BLOCK / 32) : 0;
+  double sums = k == READ ? (double)read_blocks(c) * WARPS : 0;
   return 4.0 * ((double)c->dim[0] * (ceilings[k].reads + ceilings[k].writes) + sums);
 }
 
 // The sum that warp w of the reading kernel writes.
 static double warp_sum(const LadderHost *h, int64_t w) {
-  int64_t block = w / (SWEEP_BLOCK / 32), vectors = h->c->dim[0] / 4;
+  int64_t block = w / WARPS, vectors = h->c->dim[0] / 4;
   const float *a = sweep_in(h, A), *b = sweep_in(h, B);
   double sum = 0;
   for (int64_t k = 0; k < SWEEP_READS / 2; k++)
     for (int64_t lane = 0; lane < 32; lane++) {
-      int64_t at = block * EACH + k * SWEEP_BLOCK + w % (SWEEP_BLOCK / 32) * 32 + lane;
+      int64_t at = block * EACH + k * SWEEP_BLOCK + w % WARPS * 32 + lane;
       for (int64_t i = 4 * at; i < 4 * at + 4 && at < vectors; i++) sum += (double)a[i] + (double)b[i];
     }
   return sum;
