@@ -60,12 +60,11 @@ static int views_rows(const void *args, OpsView *v) {
                    .cols = a->m, .fill = OPS_FILL_DISTINCT,   .limit = a->vocab};
   return 3;
 }
-static SolStatus cost_rows(const void *args, SolOpArgs *op, SolError *err) {
+static void cost_rows(const void *args, SolOpArgs *op) {
   const SolEmbedding *a = args;
   *op = (SolOpArgs){.dim = {a->m, a->n}, .dtype = a->dtype, .vocab = a->vocab};
-  return ops_cost_op("embedding", op, err);
 }
-static const OpsDef rows_op = {.name = "rows",
+static const OpsDef rows_op = {.name = "embedding",
                                .shape = "MxNxV",
                                .args_bytes = sizeof(SolEmbedding),
                                .make = make_rows,

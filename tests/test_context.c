@@ -106,13 +106,27 @@ TEST(memory) {
   CHECK_INT(sol_context_sync(NULL, NULL), SOL_ERR_ARGUMENT);
 }
 
+TEST(messages_name_the_operation) {
+  SolContext *ctx = create(SOL_BACKEND_CPU);
+  SolSoftmax a = {.m = 1, .n = 1, .dtype = SOL_INT8};
+  SolCost cost;
+  SolError err = {0};
+  CHECK_INT(sol_log_softmax(ctx, &a, NULL), SOL_ERR_ARGUMENT);
+  CHECK_HAS(sol_last_error()->message, "log_softmax: cannot turn int8 into int8");
+  CHECK_INT(sol_softmax_cost(&a, &cost, &err), SOL_ERR_ARGUMENT);
+  CHECK_HAS(err.message, "softmax: cannot turn");
+  CHECK_INT(sol_softmax_cost(&a, &cost, NULL), SOL_ERR_ARGUMENT);
+  sol_context_destroy(ctx);
+}
+
 TEST(every_definition_is_whole) {
   SolContext *ctx = create(SOL_BACKEND_CPU);
   for (int op = 0; op < OPS_COUNT; op++) {
     const OpsDef *d = ops_defs[op];
     int index = 0;
     CHECK_INT(ops_index(ctx, d), op);
-    CHECK_MSG(d->make && d->views && d->cpu && d->launch && d->reference && d->cost, "%s", d->name);
+    CHECK_MSG(d->make && d->views && d->launch && d->reference && d->cost, "%s", d->name);
+    CHECK_MSG(!d->cpu != !d->cpu_rows, "%s: the CPU's code, once", d->name);
     CHECK_MSG(d->module && d->kernel_count && d->shape_count && d->bench_count, "%s", d->name);
     CHECK_MSG(d->args_bytes <= sizeof((Trial *)0)->args, "%s: arguments of %zu bytes", d->name,
               d->args_bytes);

@@ -66,6 +66,7 @@ TEST(definitions) {
     for (int r = 0; r < l->rung_count; r++) {
       const LadderRung *rung = &l->rungs[r];
       CHECK_MSG(ladder_rung(l, rung->name, &err) == r, "%s: two rungs %s", l->name, rung->name);
+      CHECK_MSG(rung->op || rung->go || l->go, "%s %s runs nothing", l->name, rung->name);
       CHECK_MSG(l->sweep || (rung->change && rung->why), "%s %s lacks its story", l->name, rung->name);
       CHECK_MSG(!rung->against || ladder_rung(l, rung->against, &err) >= 0, "%s %s: against what?", l->name,
                 rung->name);

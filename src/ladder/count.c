@@ -1,5 +1,5 @@
-// A rung's hardware counters on a GPU, summed over the launches of one call. They are read in rounds of their
-// own, after all times were taken: a profiler that is open may slow launches down.
+// The hardware counters of a rung on a GPU, summed over the launches of one call. They are read after all
+// times were taken: an open profiler may slow launches down.
 #include "base/error.h"
 #include "ladder/ladder_run.h"
 #include "measure/counters.h"
@@ -8,17 +8,17 @@
 typedef struct Metric {
   size_t field; // of LadderCounts that it is part of
   const char *name;
-  bool may_lack; // the sum stands without it
+  bool optional; // not every GPU has it: the sum is then complete without it
 } Metric;
 #define PART(field, name)     offsetof(LadderCounts, field), name, false
-#define MAY_LACK(field, name) offsetof(LadderCounts, field), name, true
+#define OPTIONAL(field, name) offsetof(LadderCounts, field), name, true
 
-// What docs/memory-model.md found to count as the emulator does.
+// The counters that docs/memory-model.md shows to count as the emulator does.
 static const Metric exact[] = {
     {PART(load_requests, "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum")},
     {PART(load_sectors, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum")},
-    {MAY_LACK(load_requests, "l1tex__t_requests_pipe_lsu_mem_global_op_ldgsts.sum")},
-    {MAY_LACK(load_sectors, "l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts.sum")},
+    {OPTIONAL(load_requests, "l1tex__t_requests_pipe_lsu_mem_global_op_ldgsts.sum")},
+    {OPTIONAL(load_sectors, "l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts.sum")},
     {PART(store_requests, "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum")},
     {PART(store_sectors, "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum")},
     {PART(atomic_requests, "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum")},
@@ -62,24 +62,24 @@ void ladder_counters_close(LadderCounters *c) {
   *c = (LadderCounters){0};
 }
 
-typedef struct Turn {
+typedef struct Calls {
   LadderRun *run;
   const LadderRung *rung;
   int set;
-} Turn;
+} Calls;
 
-static SolStatus one_call(Turn *t, SolError *err) {
+static SolStatus one_call(Calls *t, SolError *err) {
   LadderCall call = ladder_call(t->run, t->rung, t->set, NULL);
   t->set = (t->set + 1) % t->run->sets;
-  return t->rung->go(&call, err);
+  return ladder_enqueue(&call, err);
 }
 
 static SolStatus counted(void *ctx, SolError *err) {
   return one_call(ctx, err);
 }
 
-static SolStatus counted_first(void *ctx, SolError *err) { // what is counted exactly may depend on the data
-  Turn *t = ctx;
+static SolStatus counted_first(void *ctx, SolError *err) { // on set 0: exact counts may depend on the data
+  Calls *t = ctx;
   t->set = 0;
   SolStatus status = one_call(t, err);
   return status ? status : sol_driver_sync(t->run->session->ctx->driver, err);
@@ -90,21 +90,21 @@ SolStatus ladder_count(LadderRun *run, const LadderRung *rung, LadderCounters *c
   int count;
   const Metric *metrics = metrics_of(c->what, &count);
   double values[MOST_METRICS] = {0};
-  Turn turn = {run, rung, 0};
+  Calls calls = {run, rung, 0};
   SolStatus status = ladder_data_reset(run, err);
   // L2 holds what earlier calls left in it, as it does when times are taken.
-  for (int i = 0; i < run->sets && !status && c->what == LADDER_DRAM; i++) status = one_call(&turn, err);
+  for (int i = 0; i < run->sets && !status && c->what == LADDER_DRAM; i++) status = one_call(&calls, err);
   if (!status) status = sol_driver_sync(run->session->ctx->driver, err);
-  if (!status && c->patched) status = sass_range(c->patched, counted_first, &turn, values, err);
+  if (!status && c->patched) status = sass_range(c->patched, counted_first, &calls, values, err);
   if (!status && c->hardware)
     status =
-        counters_range(c->hardware, c->what == LADDER_EXACT ? counted_first : counted, &turn, values, err);
+        counters_range(c->hardware, c->what == LADDER_EXACT ? counted_first : counted, &calls, values, err);
   if (status) return status;
   for (int i = 0; i < count; i++) *(double *)(void *)((char *)into + metrics[i].field) = 0;
   for (int i = 0; i < count; i++) {
     double *sum = (double *)(void *)((char *)into + metrics[i].field);
     bool lacks = c->hardware && !counters_has(c->hardware, i);
-    if (!lacks || !metrics[i].may_lack) *sum += lacks ? __builtin_nan("") : values[i];
+    if (!lacks || !metrics[i].optional) *sum += lacks ? __builtin_nan("") : values[i];
   }
   return SOL_OK;
 }

@@ -1,5 +1,5 @@
-// A ladder's arrays: made on the host, written to the backend, outputs poisoned before a rung runs and held
-// against the reference after it.
+// The arrays of a ladder: made on the host, written to the backend; outputs are poisoned before a rung runs
+// and compared with the reference after it.
 #include "base/error.h"
 #include "base/heap.h"
 #include "ladder/ladder_run.h"
@@ -8,12 +8,12 @@
 enum {
   POISON = 0xA5,
   ALIGN = 256,
-  BLOCK = 1000003, // elements that are made one by one; the rest are copies, each turned
+  BLOCK = 1000003, // elements that are generated; the rest are copies of them, each rotated
   CHECK_ALL = 4 << 20,
   UNIT = 1024,
   MOST_SETS = 2048
 };
-static const double most_memory = 24e9; // of all sets: a share of any GPU that times are taken on
+static const double most_memory = 24e9; // bytes of all sets together: less than any GPU has that is timed
 
 static size_t size_of(const LadderBuffer *b) {
   return (size_t)sol_dtype_bits(b->dtype) / 8;
@@ -29,14 +29,14 @@ static bool is_ids(const LadderBuffer *b) {
 
 static void make_values(const LadderBuffer *b, uint64_t seed, char *to) {
   OpsView view = {.dtype = b->dtype, .role = b->role, .fill = b->fill, .limit = b->limit};
-  int64_t block = is_ids(b) || b->count < BLOCK ? b->count : BLOCK, turn = 0;
+  int64_t block = is_ids(b) || b->count < BLOCK ? b->count : BLOCK, shift = 0;
   trial_values(&view, seed, to, block);
   size_t size = size_of(b);
   for (int64_t done = block; done < b->count;) {
-    turn = (turn + 12289) % block;
-    int64_t left = b->count - done, first = block - turn < left ? block - turn : left;
-    int64_t second = turn < left - first ? turn : left - first;
-    memcpy(to + (size_t)done * size, to + (size_t)turn * size, (size_t)first * size);
+    shift = (shift + 12289) % block;
+    int64_t left = b->count - done, first = block - shift < left ? block - shift : left;
+    int64_t second = shift < left - first ? shift : left - first;
+    memcpy(to + (size_t)done * size, to + (size_t)shift * size, (size_t)first * size);
     memcpy(to + (size_t)(done + first) * size, to, (size_t)second * size);
     done += first + second;
   }
@@ -53,8 +53,8 @@ static SolStatus poison(LadderRun *run, uint64_t at, uint64_t bytes, SolError *e
   return emu ? sol_emu_fill(emu, at, &byte, 1, bytes, err) : sol_driver_fill(driver, at, POISON, bytes, err);
 }
 
-// Set 0 holds what the host made. The others: ids of their own, other values the same, turned; what a ladder
-// makes itself may have an order that matters, and is copied as it is.
+// Set 0 holds what the host made. The others have ids of their own and the same values, rotated; the order of
+// what a ladder makes itself may matter, so that is copied as it is.
 static SolStatus fill_set(LadderRun *run, int k, int set, SolError *err) {
   const LadderBuffer *b = &run->buffer[k];
   SolDriver *driver = run->session->ctx->driver;
@@ -63,9 +63,9 @@ static SolStatus fill_set(LadderRun *run, int k, int set, SolError *err) {
   if (!set) return sol_driver_write(driver, at, run->host[k], bytes, err);
   if (b->make) return sol_driver_copy(driver, at, run->memory[k], bytes, err);
   if (!is_ids(b)) {
-    uint64_t turn = bytes < 2 * ALIGN ? 0 : (uint64_t)set * 12289 * ALIGN % bytes / ALIGN * ALIGN;
-    SolStatus status = sol_driver_copy(driver, at, run->memory[k] + turn, bytes - turn, err);
-    return status ? status : sol_driver_copy(driver, at + bytes - turn, run->memory[k], turn, err);
+    uint64_t shift = bytes < 2 * ALIGN ? 0 : (uint64_t)set * 12289 * ALIGN % bytes / ALIGN * ALIGN;
+    SolStatus status = sol_driver_copy(driver, at, run->memory[k] + shift, bytes - shift, err);
+    return status ? status : sol_driver_copy(driver, at + bytes - shift, run->memory[k], shift, err);
   }
   char *ids = sol_heap_alloc(bytes);
   if (!ids) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
@@ -75,7 +75,7 @@ static SolStatus fill_set(LadderRun *run, int k, int set, SolError *err) {
   return status;
 }
 
-// As many sets as it takes to have left the caches when the first comes by again.
+// As many sets as it takes for the first to be evicted from the caches before it is used again.
 static int sets_wanted(const LadderRun *run) {
   if (run->session->options.backend != SOL_BACKEND_CUDA) return 1;
   double least = 1e300, each = 0;
@@ -85,8 +85,8 @@ static int sets_wanted(const LadderRun *run) {
   }
   for (int k = 0; k < run->buffer_count; k++)
     if (!run->buffer[k].shared) each += (double)bytes_of(&run->buffer[k]);
-  double sets = run->session->timer.footprint / least, room = each > 0 ? most_memory / each : 3;
-  if (sets > room) sets = room;
+  double sets = run->session->timer.footprint / least, fit = each > 0 ? most_memory / each : 3;
+  if (sets > fit) sets = fit;
   if (sets > MOST_SETS) sets = MOST_SETS;
   int most = run->session->most_sets ? run->session->most_sets : MOST_SETS,
       wanted = sets < 2 ? 3 : (int)sets + 1;
@@ -99,14 +99,14 @@ static SolStatus take_memory(LadderRun *run, int k, SolError *err) {
   if (b->role != OPS_OUT) {
     run->host[k] = sol_heap_alloc(bytes ? bytes : 1);
     if (!run->host[k])
-      return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory: %s has %.1f GB", b->name, (double)bytes / 1e9);
+      return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory: %s needs %.1f GB", b->name, (double)bytes / 1e9);
     if (b->make)
       b->make(&run->c, run->host[k], b->count);
     else
       make_values(b, seed_of(k, 0), run->host[k]);
   }
   int sets = b->shared ? 1 : run->sets;
-  // One set is as long as its array: the emulator then sees every access beyond it.
+  // A single set is exactly as long as its array: the emulator then finds every access beyond it.
   run->step[k] = b->shared ? 0 : (bytes + ALIGN - 1) / ALIGN * ALIGN;
   uint64_t all = sets > 1 ? run->step[k] * (uint64_t)sets : bytes;
   SolStatus status = sol_driver_alloc(run->session->ctx->driver, all, b->name, &run->memory[k], err);

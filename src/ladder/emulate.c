@@ -28,7 +28,7 @@ static int registers_in(LadderSession *s, int i, const char *kernel, int *stack)
   return registers;
 }
 
-// ptxas's number, from the machine code that the images also hold: the ladder's own, or else the library's.
+// The number that ptxas chose, from the machine code in the ladder's image, or else in the library's.
 static int registers_of(LadderSession *s, const Ladder *ladder, const char *kernel, int *stack) {
   int registers = 0;
   for (int i = 0; i < ladder_image_count + ops_image_count && i < LADDER_IMAGES && !registers; i++)
@@ -39,29 +39,25 @@ static int registers_of(LadderSession *s, const Ladder *ladder, const char *kern
 
 static void add_counts(LadderCounts *to, const SolEmuResult *r) {
   const SolEmuCounts *k = r->kinds;
-#define ADD(name, kind, field) to->name += (double)k[SOL_EMU_KIND_##kind].field;
-  ADD(load_requests, GLOBAL_LOAD, requests)
-  ADD(load_sectors, GLOBAL_LOAD, sectors)
-  ADD(store_requests, GLOBAL_STORE, requests)
-  ADD(store_sectors, GLOBAL_STORE, sectors)
-  ADD(atomic_requests, GLOBAL_ATOMIC, requests)
-  ADD(atomic_sectors, GLOBAL_ATOMIC, sectors)
-  ADD(texture_requests, TEXTURE, requests)
-  ADD(texture_sectors, TEXTURE, sectors)
-  ADD(local_requests, LOCAL_LOAD, requests)
-  ADD(local_sectors, LOCAL_LOAD, sectors)
-  ADD(local_requests, LOCAL_STORE, requests)
-  ADD(local_sectors, LOCAL_STORE, sectors)
+#define ADD(name, kind)                                                                                      \
+  to->name##_requests += (double)k[SOL_EMU_KIND_##kind].requests;                                            \
+  to->name##_sectors += (double)k[SOL_EMU_KIND_##kind].sectors;
+  ADD(load, GLOBAL_LOAD)
+  ADD(store, GLOBAL_STORE)
+  ADD(atomic, GLOBAL_ATOMIC)
+  ADD(texture, TEXTURE)
+  ADD(local, LOCAL_LOAD)
+  ADD(local, LOCAL_STORE)
+#undef ADD
   for (int kind = 0; kind < SOL_EMU_KIND_COUNT; kind++) { // cp.async writes shared memory, too
     to->shared_requests += (double)k[kind].shared_requests;
     to->wavefronts += (double)k[kind].wavefronts;
   }
   to->dram_read += (double)r->total.dram_read;
-  // What is still in L2 at the end has to be written some time: the next call pays for it.
+  // What is dirty in L2 at the end is written back during the next call: it counts here.
   double evicted = (double)r->total.dram_write, written = 0;
   for (uint32_t i = 0; i < r->touch_count; i++) written += (double)r->touches[i].written;
   to->dram_write += evicted > written ? evicted : written;
-#undef ADD
 }
 
 static void launched(void *ctx, const SolDriverLaunch *l, const SolEmuResult *result) {
@@ -103,9 +99,9 @@ SolStatus ladder_emulate(LadderRun *run, const LadderRung *rung, LadderFigures *
   LadderCall call = ladder_call(run, rung, 0, NULL);
   f->counts = (LadderCounts){0};
   SolStatus status = sol_driver_count(s->ctx->driver, &counts, err);
-  if (!status) status = rung->go(&call, err);
+  if (!status) status = ladder_enqueue(&call, err);
   sol_driver_count(s->ctx->driver, NULL, NULL);
-  if (!status && e.status) { // a device whose figures the model lacks: the counts stand, the time is unknown
+  if (!status && e.status) { // the model lacks figures of this device: counts are known, the time is not
     f->us = 0;
     if (e.status != SOL_ERR_UNKNOWN) {
       if (err) *err = e.err;

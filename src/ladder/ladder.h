@@ -2,9 +2,9 @@
 // one parameter of a kernel from end to end; its points are rungs too. Every rung is one definition for both
 // backends: the emulator runs, checks, counts and predicts it, a GPU runs, checks and times it.
 //
-// A ladder stands in a file of its own, ladder_NAME.c (sweep_NAME.c), and once in ladders.def. Its kernels
-// are in kernels/FOLDER/rungs.cu (sweeps: kernels/sweeps/NAME.cu, ladder.module says which); the last rung of
-// a ladder is the library's own operation where there is one.
+// ladders.def lists them all and names the file of each. The kernels are in kernels/FOLDER/rungs.cu (sweeps:
+// kernels/sweeps/NAME.cu; Ladder.module says which); the last rung of a ladder is the library's operation
+// where there is one.
 #ifndef SOL_LADDER_LADDER_H
 #define SOL_LADDER_LADDER_H
 
@@ -15,25 +15,25 @@ enum { LADDER_MAX_BUFFERS = 8, LADDER_MAX_LAUNCHES = 8 };
 typedef struct Ladder Ladder;
 typedef struct LadderRung LadderRung;
 
-// What is asked: sizes in the ladder's own terms (Ladder.shape) and the type of its data.
+// What to run: sizes in the ladder's own terms (Ladder.shape) and the type of its data.
 typedef struct LadderCase {
   int64_t dim[4];
   SolDtype dtype;
 } LadderCase;
 
-// An array of the job. Kernels get one set of them a call; when times are taken every call gets another set,
-// so that nothing is found in a cache.
+// An array of the job. A call gets one set of them; when times are taken, every call gets another set, so
+// that no call finds its data in a cache.
 typedef struct LadderBuffer {
   const char *name;
   SolDtype dtype;
   int64_t count; // elements
   OpsRole role;
-  OpsFill fill;  // inputs; trial_values makes them
+  OpsFill fill;  // of an input, as trial_values makes them
   int64_t limit; // of ids
   // Fills the host's copy instead of `fill`; NULL: fill.
   void (*make)(const LadderCase *c, void *to, int64_t count);
   bool shared;  // a table that a call reads in part: one for all sets
-  bool scratch; // an output from one kernel of a rung to its next: not checked
+  bool scratch; // written by one kernel of a rung for its next: not checked
 } LadderBuffer;
 
 // One call of a rung.
@@ -44,7 +44,7 @@ typedef struct LadderCall {
   uint64_t at[LADDER_MAX_BUFFERS]; // the set's addresses on the backend
   SolContext *ctx;                 // for library rungs; its driver runs the others
   SolStream stream;
-  struct LadderRun *run; // the runner's own
+  struct LadderRun *run;
 } LadderCall;
 
 // Inputs as written to the backend, for check's reference.
@@ -56,25 +56,32 @@ typedef struct LadderHost {
   SolDtype dtype[LADDER_MAX_BUFFERS];
 } LadderHost;
 
-// What the story says of a rung against the one before (or rung `against`); a measured run says whether it
-// holds.
+// What the texts claim of a rung's time against the one before (or against rung `against`); a measured run
+// says whether that is so.
 typedef enum LadderStory { LADDER_FIRST = 0, LADDER_FASTER, LADDER_SLOWER, LADDER_SAME } LadderStory;
+
+// Enqueues the launches of a rung: ladder_launch, ladder_op, ladder_copy.
+typedef SolStatus LadderGo(const LadderCall *call, SolError *err);
 
 struct LadderRung {
   const char *name;   // "padded": unique in its ladder, typed on the command line
   const char *change; // what changed against the rung before: "tile rows are 33 floats apart"
-  const char *why;    // why that helps or hurts, with the mechanism and no figures
-  // What shows on one GPU and need not on others: shown for that one alone.
-  const char *seen_on; // its id in the table of devices: "h200"; NULL: nothing
-  const char *seen;
+  const char *why;    // why that helps or hurts: the mechanism, no figures
+  // A remark that holds on one GPU and need not on others; printed for that GPU only.
+  const char *seen_on; // the id of the GPU in the table of devices: "h200"
+  const char *seen;    // NULL: none
   LadderStory story;
-  const char *against; // rung whose time this one is set beside; NULL: the one before
-  // Enqueues its launches: ladder_launch, ladder_op, ladder_copy.
-  SolStatus (*go)(const LadderCall *call, SolError *err);
-  const char *kernel; // for a `go` of rungs that differ in nothing but this
-  double x;           // sweeps: the parameter; ladders may use it to tell like rungs apart
-  bool streamed;      // timed as launches into a stream, one after another, not as a graph
-  int min_cc;         // 90: needs sm_90; 0: any
+  const char *against; // the rung that its time is compared with; NULL: the one before
+  // What it runs: the operation `op` of the library on the buffers that are named as its tensors are; or
+  // `go`; or, where both are NULL, the ladder's `go`.
+  const OpsDef *op;
+  LadderGo *go;
+  // What rungs that share a `go` differ in.
+  const char *kernel;
+  int64_t each;  // elements of a block or of a thread, as that `go` takes them
+  double x;      // of a sweep: the parameter; of a ladder: as its `go` and `expect` take it
+  bool streamed; // timed as launches into a stream, one after another, not as a graph
+  int min_cc;    // 90: needs sm_90; 0: any
 };
 
 struct Ladder {
@@ -87,13 +94,17 @@ struct Ladder {
   const char *shape;  // "MxN": what dim holds
   int64_t size[4];    // documented: what `sol ladder NAME` runs and docs/ladders shows
   int64_t small[4];   // for tests: a second or less on the emulator for all rungs
-  SolDtype dtypes[4]; // that it takes, the default first; 0 ends the list
+  SolDtype dtypes[4]; // the types it takes, the default first; 0 ends the list
   const LadderRung *rungs;
   int rung_count;
-  // NULL: any positive sizes. Says what is wrong with a shape (a multiple of 32 is needed, say).
+  LadderGo *go; // of the rungs that have none themselves
+  // The largest first size, and what it counts: "blocks". 0: no limit but that of memory.
+  int64_t most;
+  const char *most_of;
+  // What is wrong with a shape beyond that ("N must be a multiple of 4"). NULL: nothing.
   SolStatus (*accept)(const LadderCase *c, SolError *err);
   int (*buffers)(const LadderCase *c, LadderBuffer *b); // how many
-  // Bytes that have to move, each once: what light is for. Points of a sweep may differ.
+  // Bytes that have to move, each once: light is the time of a copy of as many. 0: light says nothing here.
   double (*bytes)(const LadderCase *c, const LadderRung *rung);
   // The reference, in double: elements [first, first + count) of an output buffer. Checked in units of
   // `unit(c, buffer)` elements: a row, say; all of them where that is quick, else some that are spread out.
@@ -118,7 +129,7 @@ typedef struct LadderGrid {
   uint32_t cluster;              // blocks along x; 0: none
   uint32_t shared;               // dynamic shared memory
   bool early;                    // programmatic dependent launch
-  uint64_t window, window_bytes; // what is to stay in L2 (SolDriverLaunch); 0 bytes: nothing is
+  uint64_t window, window_bytes; // persisting window of L2 (SolDriverLaunch); 0 bytes: none
 } LadderGrid;
 
 // A kernel of the ladder's module; params: a structure laid out as the kernel's parameters are (one structure
@@ -127,7 +138,7 @@ SolStatus ladder_launch(const LadderCall *call, const char *kernel, const Ladder
                         const void *params, size_t bytes, SolError *err);
 // Buffer `from` to buffer `to`, by the driver; the emulator copies, and has no time for it.
 SolStatus ladder_copy(const LadderCall *call, int to, int from, uint64_t bytes, SolError *err);
-// The library's operation.
+// An operation of the library, with arguments that the rung fills in itself.
 SolStatus ladder_op(const LadderCall *call, const OpsDef *def, const void *args, SolError *err);
 
 // Every ladder and sweep, in the order of ladders.def.

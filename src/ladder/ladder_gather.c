@@ -1,14 +1,14 @@
-// Gathering words from a table: scattered, sorted, in runs.
+// Gathering words from a table: ids in random order, sorted, one per run of words.
 #include "base/error.h"
 #include "kernels/gather/rungs.h"
-#include "ladder/ladder.h"
+#include "ladder/ladder_jobs.h"
 
 enum { Y, X, IDS, SORTED, RUNS, BUFFERS, THREADS = 256 };
 
 static SolStatus accept(const LadderCase *c, SolError *err) {
   int64_t m = c->dim[0], n = c->dim[1], rows = c->dim[2];
   if (rows < m)
-    return sol_fail(err, SOL_ERR_RANGE, "the table has %lld rows; %lld different ones are wanted",
+    return sol_fail(err, SOL_ERR_RANGE, "the table has %lld rows, too few for %lld different ones",
                     (long long)rows, (long long)m);
   if (rows > INT32_MAX / n)
     return sol_fail(err, SOL_ERR_RANGE, "a table of more than %d words: ids have 32 bits", INT32_MAX);
@@ -21,18 +21,19 @@ static uint64_t mix(uint64_t z) {
   return z ^ z >> 31;
 }
 
-// Row k of those wanted: the table in as many equal stretches, and one row somewhere in each. Ascending.
+// Row k of those to gather: the table is divided into M equal parts, with one row at random in each.
+// Ascending.
 static int64_t row_of(const LadderCase *c, int64_t k) {
-  int64_t stretch = c->dim[2] / c->dim[0];
-  return k * stretch + (int64_t)(mix((uint64_t)k + 1) % (uint64_t)stretch);
+  int64_t part = c->dim[2] / c->dim[0];
+  return k * part + (int64_t)(mix((uint64_t)k + 1) % (uint64_t)part);
 }
 
 static int64_t word_of(const LadderCase *c, int64_t i) {
   return row_of(c, i / c->dim[1]) * c->dim[1] + i % c->dim[1];
 }
 
-// Where i goes when 0 .. count - 1 are shuffled: a cipher of four rounds on numbers of 2 * half bits, applied
-// again until it comes out below count.
+// A permutation of 0 .. count - 1: a Feistel network of four rounds on numbers of 2 * half bits, applied
+// again until the result is below count.
 static uint64_t shuffled(uint64_t i, uint64_t count) {
   int half = 1;
   while (half < 31 && (uint64_t)1 << 2 * half < count) half++;
@@ -66,23 +67,23 @@ static void make_runs(const LadderCase *c, void *to, int64_t count) {
 
 static int buffers(const LadderCase *c, LadderBuffer *b) {
   int64_t m = c->dim[0], n = c->dim[1], rows = c->dim[2];
-  b[Y] = (LadderBuffer){.name = "y", .dtype = SOL_FP32, .count = m * n, .role = OPS_OUT};
-  b[X] = (LadderBuffer){.name = "x", .dtype = SOL_FP32, .count = rows * n, .role = OPS_IN};
-  b[IDS] =
-      (LadderBuffer){.name = "ids", .dtype = SOL_INT32, .count = m * n, .role = OPS_IN, .make = make_ids};
-  b[SORTED] = (LadderBuffer){
-      .name = "sorted ids", .dtype = SOL_INT32, .count = m * n, .role = OPS_IN, .make = make_sorted};
-  b[RUNS] = (LadderBuffer){.name = "runs", .dtype = SOL_INT32, .count = m, .role = OPS_IN, .make = make_runs};
+  b[Y] = ladder_output(c, "y", m * n);
+  b[X] = ladder_input(c, "x", rows * n);
+  b[IDS] = ladder_input(c, "ids", m * n);
+  b[SORTED] = ladder_input(c, "sorted ids", m * n);
+  b[RUNS] = ladder_input(c, "runs", m);
+  b[IDS].make = make_ids, b[SORTED].make = make_sorted, b[RUNS].make = make_runs;
+  b[IDS].dtype = b[SORTED].dtype = b[RUNS].dtype = SOL_INT32;
   return BUFFERS;
 }
 
-// As few ids as will do: one a run.
+// With the fewest ids that suffice: one per run.
 static double bytes(const LadderCase *c, const LadderRung *rung) {
   (void)rung;
   return 4.0 * (double)c->dim[0] * (2.0 * (double)c->dim[1] + 1);
 }
 
-// rung.x: the buffer its ids come from.
+// rung.x: the buffer with its ids.
 static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count, double *out) {
   (void)buffer;
   int ids = (int)h->rung->x;
@@ -92,14 +93,13 @@ static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count
     *out++ = h->value(h, X, ids == RUNS ? (int64_t)id[k / n] * n + k % n : id[k]);
 }
 
-static SolStatus launch(const LadderCall *call, SolError *err) {
+static SolStatus go(const LadderCall *call, SolError *err) {
   GatherRung p = {.y = ladder_at(call, Y),
                   .x = ladder_at(call, X),
-                  .ids = (const int32_t *)(uintptr_t)call->at[(int)call->rung->x],
+                  .ids = ladder_at(call, (int)call->rung->x),
                   .count = (uint64_t)call->c.dim[0] * (uint64_t)call->c.dim[1],
                   .run = (uint64_t)call->c.dim[1]};
-  LadderGrid grid = {.block = {THREADS}};
-  ops_grid(grid.grid, p.count, THREADS);
+  LadderGrid grid = ladder_threads(p.count, THREADS);
   return ladder_launch(call, call->rung->kernel, &grid, &p, sizeof p, err);
 }
 
@@ -117,29 +117,27 @@ static SolStatus library(const LadderCall *call, SolError *err) {
 
 static const LadderRung rungs[] = {
     {.name = "scattered",
-     .change = "a thread a word, its id from a list in no order",
-     .why =
-         "Each of a warp's 32 words lies in a sector of its own: 32 bytes are moved for 4 that are wanted, "
-         "and again when another warp wants the next word of the same sector and it has left the cache.",
-     .go = launch,
+     .change = "one thread per word, its id from a list in random order",
+     .why = "Each of the 32 words of a warp is in a different sector: 32 bytes are moved for 4 that are "
+            "used, and again when another warp needs the next word of the same sector after it was "
+            "evicted from the cache.",
      .kernel = "gather_rung_words",
      .x = IDS},
     {.name = "sorted",
      .change = "the same kernel, the ids in ascending order",
-     .why = "Neighbouring lanes want neighbouring words: a warp's loads fall into few sectors, each is "
-            "fetched once and used whole. Who asks in this order gets the answer in this order, too; if it "
-            "has to be put back, the scatter has only moved to the stores.",
+     .why = "Neighbouring lanes read neighbouring words: the loads of a warp fall into few sectors, and "
+            "each is fetched once and used whole. The result is in sorted order, too; if it has to be "
+            "in the original order, the scattered accesses have only moved to the stores.",
      .story = LADDER_FASTER,
-     .go = launch,
      .kernel = "gather_rung_words",
      .x = SORTED},
     {.name = "runs",
-     .change = "one id for a run of words that belong together",
-     .why = "The list of ids is as long as the answer when every word has its own; an id a run makes it "
-            "nothing, and a third of the bytes is gone. They were not what the rung before waited for: every "
-            "word is still a thread, which first waits for its id, and finding the run takes a division.",
+     .change = "one id for each run of consecutive words",
+     .why = "With an id per word, the list of ids is as long as the result; with an id per run it is "
+            "negligible, and a third of the bytes is gone. The rung before was not limited by them: "
+            "there is still one thread per word, which first waits for its id, and finding its run "
+            "takes a division.",
      .story = LADDER_SAME,
-     .go = launch,
      .kernel = "gather_rung_runs",
      .x = RUNS},
     {.name = "library",
@@ -154,17 +152,18 @@ static const LadderRung rungs[] = {
 const Ladder ladder_gather = {
     .name = "gather",
     .title = "Gathering words from a table",
-    .about = "Words are picked from a table that is larger than the L2 cache. Those wanted lie in runs, M of "
-             "N words each, somewhere in a table of ROWS such runs; every run is wanted once. The rungs "
-             "fetch the same words and differ in the order they are asked for and in how much of the list is "
-             "spelt out. Sorting the list is not part of the time: it pays where a list is used more than "
-             "once, or comes in order anyhow.",
+    .about = "Words are read from random places of a table that is larger than the L2 cache. They come "
+             "in M runs of N consecutive words, each once, from a table of ROWS such runs. The rungs "
+             "read the same words and differ in their order and in how many ids it takes to list them. "
+             "Sorting the list is not part of the time: it pays where a list is used more than once, or "
+             "is in order anyway.",
     .module = "gather_rungs",
     .shape = "MxNxROWS",
     .size = {1 << 20, 16, 1 << 21},
     .small = {301, 5, 1000},
     .dtypes = {SOL_FP32},
     LADDER_RUNGS(rungs),
+    .go = go,
     .accept = accept,
     LADDER_OWN_JOB,
 };

@@ -1,29 +1,28 @@
-// Moving particles: what the layout of the data decides.
-#include "base/port.h"
+// Moving particles: array of structures against structure of arrays.
 #include "kernels/particles/rungs.h"
-#include "ladder/ladder.h"
+#include "ladder/ladder_jobs.h"
 
 enum { PARTICLES, BUFFERS, THREADS = 256, LINE = 32, STRUCTURES = 0, ARRAYS = 1 }; // the last two: rung.x
 static const float dt = 0.01f;
 
-// From array to array: whole lines.
+// From one array to the next: whole cache lines.
 static int64_t stride_of(const LadderCase *c) {
-  return (c->dim[0] + LINE - 1) / LINE * LINE;
+  return ladder_ceil_div(c->dim[0], LINE) * LINE;
 }
 
 static int buffers(const LadderCase *c, LadderBuffer *b) {
-  b[PARTICLES] =
-      (LadderBuffer){.name = "particles", .dtype = SOL_FP32, .count = 6 * stride_of(c), .role = OPS_INOUT};
+  b[PARTICLES] = ladder_input(c, "particles", 6 * stride_of(c));
+  b[PARTICLES].role = OPS_INOUT;
   return BUFFERS;
 }
 
-// Positions in and out, velocities in.
+// Positions are read and written, velocities read.
 static double bytes(const LadderCase *c, const LadderRung *rung) {
   (void)rung;
   return 9.0 * 4 * (double)c->dim[0];
 }
 
-// How far from element k its velocity is; 0: it is no position and stays as it is.
+// How far from element k its velocity is; 0: k is not a position, and stays as it is.
 static int64_t velocity_of(const LadderHost *h, int64_t k) {
   int64_t stride = stride_of(h->c), n = h->c->dim[0];
   if (h->rung->x == STRUCTURES) return k < 6 * n && k % 6 < 3 ? 3 : 0;
@@ -39,24 +38,14 @@ static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count
   }
 }
 
-static SolStatus launch(const LadderCall *call, const char *kernel, uint64_t each, SolError *err) {
+// each: particles of a thread.
+static SolStatus go(const LadderCall *call, SolError *err) {
   ParticlesRung p = {.particles = ladder_at(call, PARTICLES),
                      .n = (uint64_t)call->c.dim[0],
                      .stride = (uint64_t)stride_of(&call->c),
                      .dt = dt};
-  LadderGrid grid = {.block = {THREADS}};
-  ops_grid(grid.grid, (p.n + each - 1) / each, THREADS);
-  return ladder_launch(call, kernel, &grid, &p, sizeof p, err);
-}
-
-static SolStatus structures(const LadderCall *call, SolError *err) {
-  return launch(call, "particles_rung_structures", 1, err);
-}
-static SolStatus arrays(const LadderCall *call, SolError *err) {
-  return launch(call, "particles_rung_arrays", 1, err);
-}
-static SolStatus vectorised(const LadderCall *call, SolError *err) {
-  return launch(call, "particles_rung_vectorised", 4, err);
+  LadderGrid grid = ladder_threads((uint64_t)ladder_ceil_div(call->c.dim[0], call->rung->each), THREADS);
+  return ladder_launch(call, call->rung->kernel, &grid, &p, sizeof p, err);
 }
 
 static SolStatus library(const LadderCall *call, SolError *err) {
@@ -69,39 +58,44 @@ static SolStatus library(const LadderCall *call, SolError *err) {
 
 static const LadderRung rungs[] = {
     {.name = "structures",
-     .change = "an array of structures {x y z vx vy vz}, a thread a particle, field by field",
-     .why = "The lanes of a warp read the same field of neighbouring particles, 24 bytes apart: each of six "
-            "loads touches every sector of the warp's particles. The L1 cache turns most of them into hits, "
-            "at the price of six passes over it. And sectors that hold a position hold velocities, too: all "
-            "of them are written back.",
-     .go = structures,
+     .change = "an array of structures {x y z vx vy vz}, one thread per particle, field by field",
+     .why = "The lanes of a warp read the same field of neighbouring particles, 24 bytes apart: each of "
+            "the six loads touches every sector of the warp's particles. Most of them hit L1, which is "
+            "read six times over. And sectors that hold a position also hold velocities: all of them "
+            "are written back.",
+     .kernel = "particles_rung_structures",
+     .each = 1,
      .x = STRUCTURES},
     {.name = "whole-structures",
-     .change = "sol_particles on the same layout: lanes take vectors of 16 bytes, neighbours swap velocities",
-     .why = "Two particles are three vectors. Read and written whole they are perfectly coalesced; shuffles "
-            "bring each position its velocity. The layout still makes every velocity go back to memory.",
+     .change = "sol_particles on the same layout: lanes load vectors of 16 bytes, neighbouring lanes "
+               "exchange velocities",
+     .why = "Two particles are three vectors. Read and written whole, they are perfectly coalesced; "
+            "shuffles give each position its velocity. With this layout every velocity is still written "
+            "back to memory.",
      .story = LADDER_FASTER,
      .go = library,
      .x = STRUCTURES},
     {.name = "arrays",
-     .change = "a structure of arrays, a thread a particle: all x in a row, all y, and so on",
-     .why =
-         "Neighbouring lanes read neighbouring words with no trick at all, and velocities lie by themselves "
-         "and are never written: a quarter of the bytes of the structures is gone.",
+     .change = "a structure of arrays, one thread per particle: an array of all x, one of all y, and so "
+               "on",
+     .why = "Neighbouring lanes read neighbouring words, and velocities are in arrays of their own that "
+            "are never written: a quarter of the bytes of the structures is gone.",
      .story = LADDER_FASTER,
-     .go = arrays,
+     .kernel = "particles_rung_arrays",
+     .each = 1,
      .x = ARRAYS},
     {.name = "vectorised",
-     .change = "four particles a thread, 16 bytes an access",
-     .why =
-         "A quarter of the instructions for the same sectors. Six loads are under way in each thread either "
-         "way, now of four times the bytes; there was little left to gain.",
+     .change = "four particles per thread, 16 bytes per access",
+     .why = "A quarter of the instructions for the same sectors. Each thread has six loads in flight as "
+            "before, now of four times the bytes; little remained to be gained.",
      .story = LADDER_SAME,
-     .go = vectorised,
+     .kernel = "particles_rung_vectorised",
+     .each = 4,
      .x = ARRAYS},
     {.name = "library",
-     .change = "sol_particles on arrays: one vector of one axis a thread",
-     .why = "Three times as many threads with a third of the work; the same bytes at the speed of memory.",
+     .change = "sol_particles on arrays: one vector of one axis per thread",
+     .why = "Three times as many threads with a third of the work each; the same bytes at the speed of "
+            "memory.",
      .story = LADDER_SAME,
      .go = library,
      .x = ARRAYS},
@@ -110,16 +104,17 @@ static const LadderRung rungs[] = {
 const Ladder ladder_particles = {
     .name = "particles",
     .title = "Moving particles: structures or arrays",
-    .about = "position += velocity * dt in three dimensions. The arithmetic is one line; what it costs is "
-             "decided by where the six numbers of a particle lie. Side by side, as one would write it for a "
-             "CPU, a warp's access to one field is spread over six times its size. In an array for each "
-             "field the same access is one line.",
+    .about = "position += velocity * dt in three dimensions. The arithmetic is one line; the cost is "
+             "decided by where the six numbers of a particle are stored. Next to each other, as one "
+             "would write it for a CPU, the accesses of a warp to one field are spread over six times "
+             "their size. In an array per field, the same access is one cache line.",
     .module = "particles_rungs",
     .shape = "N",
     .size = {1 << 22},
     .small = {5003},
     .dtypes = {SOL_FP32},
     LADDER_RUNGS(rungs),
+    .go = go,
     LADDER_OWN_JOB,
     .slack = 2,
 };

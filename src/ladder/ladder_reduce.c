@@ -1,7 +1,6 @@
 // The sum of an array: from atomics to one pass.
-#include "base/error.h"
 #include "kernels/reduce/rungs.h"
-#include "ladder/ladder_matrix.h"
+#include "ladder/ladder_jobs.h"
 
 enum { Y, X, PART, ARRIVED, BUFFERS, THREADS = REDUCE_RUNG_THREADS };
 
@@ -10,14 +9,9 @@ static int64_t first_part(const LadderCase *c) {
   return ladder_ceil_div(ladder_ceil_div(c->dim[0], THREADS), 4) * 4;
 }
 
-static SolStatus accept(const LadderCase *c, SolError *err) {
-  const int64_t most = (int64_t)INT32_MAX * THREADS; // blocks of a grid
-  if (c->dim[0] <= most) return SOL_OK;
-  return sol_fail(err, SOL_ERR_RANGE, "at most %lld elements", (long long)most);
-}
-
-// Whole numbers, few enough and small enough that every order of adding them up gives the same sum: fp32 has
-// them all. What is checked is then that each is counted once, not how rounding went.
+// Whole numbers, few enough and small enough that fp32 holds every partial sum exactly: any order of
+// additions gives the same result. The check is then that each element is added once, not how sums were
+// rounded.
 static void whole_numbers(const LadderCase *c, void *to, int64_t count) {
   (void)c;
   float *f = to;
@@ -28,20 +22,15 @@ static void whole_numbers(const LadderCase *c, void *to, int64_t count) {
   }
 }
 
-static void zeros(const LadderCase *c, void *to, int64_t count) {
-  (void)c;
-  memset(to, 0, (size_t)count * 4);
-}
-
 static int buffers(const LadderCase *c, LadderBuffer *b) {
   int64_t part = first_part(c) + ladder_ceil_div(first_part(c), THREADS);
-  b[Y] = (LadderBuffer){.name = "y", .dtype = SOL_FP32, .count = 1, .role = OPS_OUT};
-  b[X] = (LadderBuffer){
-      .name = "x", .dtype = SOL_FP32, .count = c->dim[0], .role = OPS_IN, .make = whole_numbers};
-  b[PART] = (LadderBuffer){
-      .name = "sums of blocks", .dtype = SOL_FP32, .count = part, .role = OPS_IN, .make = zeros};
-  b[ARRIVED] =
-      (LadderBuffer){.name = "blocks arrived", .dtype = SOL_INT32, .count = 1, .role = OPS_IN, .make = zeros};
+  b[Y] = ladder_output(c, "y", 1);
+  b[X] = ladder_input(c, "x", c->dim[0]);
+  b[PART] = ladder_input(c, "sums of blocks", part);
+  b[ARRIVED] = ladder_input(c, "blocks arrived", 1);
+  b[ARRIVED].dtype = SOL_INT32;
+  b[X].make = whole_numbers;
+  b[PART].make = b[ARRIVED].make = ladder_zeros;
   return BUFFERS;
 }
 
@@ -80,31 +69,20 @@ static SolStatus atomics(const LadderCall *call, SolError *err) {
                 : launch(call, "reduce_rung_atomics", &p, ladder_ceil_div(call->c.dim[0], THREADS), err);
 }
 
-// The kernel leaves a sum for each block; it is launched on those until there is one.
-static SolStatus levels(const LadderCall *call, const char *kernel, int64_t each, SolError *err) {
+// The kernel writes one sum per block, of `each` elements; it is launched again on those sums until one is
+// left.
+static SolStatus levels(const LadderCall *call, SolError *err) {
   ReduceRung p = params(call);
   for (int64_t n = call->c.dim[0], level = 0;; level++) {
-    int64_t blocks = ladder_ceil_div(n, each);
+    int64_t blocks = ladder_ceil_div(n, call->rung->each);
     p.n = (uint64_t)n;
     p.y = blocks == 1 ? ladder_at(call, Y) : level % 2 == 0 ? p.part : p.part + first_part(&call->c);
-    SolStatus status = launch(call, kernel, &p, blocks, err);
+    SolStatus status = launch(call, call->rung->kernel, &p, blocks, err);
     if (status || blocks == 1) return status;
     p.x = p.y, n = blocks;
   }
 }
 
-static SolStatus interleaved(const LadderCall *call, SolError *err) {
-  return levels(call, "reduce_rung_interleaved", THREADS, err);
-}
-static SolStatus sequential(const LadderCall *call, SolError *err) {
-  return levels(call, "reduce_rung_sequential", THREADS, err);
-}
-static SolStatus shuffles(const LadderCall *call, SolError *err) {
-  return levels(call, "reduce_rung_shuffles", THREADS, err);
-}
-static SolStatus vectorised(const LadderCall *call, SolError *err) {
-  return levels(call, "reduce_rung_vectorised", REDUCE_RUNG_WIDE, err);
-}
 static SolStatus one_pass(const LadderCall *call, SolError *err) {
   ReduceRung p = params(call);
   return launch(call, "reduce_rung_one_pass", &p, ladder_ceil_div(call->c.dim[0], REDUCE_RUNG_WIDE), err);
@@ -126,44 +104,53 @@ static SolStatus library(const LadderCall *call, SolError *err) {
 static const LadderRung rungs[] = {
     {.name = "atomics",
      .change = "y is cleared, then every thread adds its element to y",
-     .why = "All additions hit one word. Atomics on a word take turns in the L2 cache, wherever on the GPU "
-            "they come from: the array is added up one element after another.",
+     .why = "All additions go to one address. The L2 cache performs atomics on one address one after "
+            "another, from wherever on the GPU they come: the array is summed serially.",
      .go = atomics},
     {.name = "interleaved",
-     .change = "blocks add up 256 elements in shared memory, neighbours first; launched again on the sums",
-     .why = "Blocks work at the same time and memory is read at speed. In the tree the active threads' words "
-            "lie two, four, eight apart: they share banks and take turns again, if only within a warp.",
+     .change = "a block sums 256 elements by a tree in shared memory, neighbours first; launched again "
+               "on the sums",
+     .why = "Blocks work in parallel, and memory is read at full speed. In the tree, the words of the "
+            "active threads are two, four, eight apart: they share banks, and their accesses are "
+            "serialised again, though only within a warp.",
      .story = LADDER_FASTER,
-     .go = interleaved},
+     .kernel = "reduce_rung_interleaved",
+     .each = THREADS},
     {.name = "sequential",
-     .change = "the tree starts from the far end: thread t adds word t + half to word t",
-     .why = "Active threads and their words stand side by side: no bank is hit twice, and whole warps drop "
-            "out as the tree narrows. The barriers between its levels are as many as before.",
+     .change = "the tree halves the array: thread t adds word t + half to word t",
+     .why = "Active threads and their words are contiguous: no bank conflicts, and whole warps become "
+            "inactive as the tree narrows. There are as many barriers as before, one per level.",
      .story = LADDER_FASTER,
-     .go = sequential},
+     .kernel = "reduce_rung_sequential",
+     .each = THREADS},
     {.name = "shuffles",
-     .change = "warps add up by shuffles; shared memory holds one sum for each warp",
-     .why = "A shuffle hands a register to another lane: no trip through shared memory at each level, and "
+     .change = "warps reduce by shuffles; shared memory holds one sum per warp",
+     .why = "A shuffle reads a register of another lane: no access to shared memory at each level, and "
             "one barrier instead of eight.",
      .story = LADDER_FASTER,
-     .go = shuffles},
+     .kernel = "reduce_rung_shuffles",
+     .each = THREADS},
     {.name = "vectorised",
-     .change = "sixteen elements a thread, in four loads of 16 bytes that are under way together",
-     .why = "Most additions happen in registers, before any lane has to talk to another: a sixteenth of the "
-            "folding, and far more bytes in flight while a thread waits.",
+     .change = "sixteen elements per thread, in four loads of 16 bytes that are in flight together",
+     .why = "Most additions happen in registers, before lanes exchange anything: a sixteenth of the "
+            "shuffles and barriers, and far more bytes in flight while a thread waits.",
      .story = LADDER_FASTER,
-     .go = vectorised},
+     .kernel = "reduce_rung_vectorised",
+     .each = REDUCE_RUNG_WIDE},
     {.name = "one-pass",
-     .change = "a counter tells the last block that it is the last, and that one adds up the blocks' sums",
-     .why = "No further launch. But every block now makes its sum visible to all others and counts itself "
-            "in, by atomics on one word that queue up behind each other. On a sum this long that costs "
-            "more than the launch that it saves; on a short one the launch is most of the time.",
+     .change = "an atomic counter identifies the last block to finish, and that block adds the sums of "
+               "all blocks",
+     .why = "There is no further launch. But every block now makes its sum visible to all others with a "
+            "fence and increments the counter, and atomics on one address are serialised. For an array "
+            "this long that costs more than the launch that it saves; for a short one the launch is "
+            "most of the time.",
      .story = LADDER_SLOWER,
      .go = one_pass},
     {.name = "library",
-     .change = "sol_reduce: at most 4096 blocks that walk the array, and one short launch to add up theirs",
-     .why = "The order of additions depends on the length alone, so the same input gives the same bits on "
-            "every GPU. A second launch is the price, as it was for the vectors two rungs before.",
+     .change = "sol_reduce: at most 4096 blocks that loop over the array, and one short launch to add "
+               "their sums",
+     .why = "The order of additions depends on the length alone, so the same input gives the same bits "
+            "on every GPU. That takes a second launch, as the rung vectorised does.",
      .story = LADDER_SAME,
      .against = "vectorised",
      .go = library},
@@ -172,10 +159,10 @@ static const LadderRung rungs[] = {
 const Ladder ladder_reduce = {
     .name = "reduce",
     .title = "Summing an array",
-    .about = "The sum of an array of floats: every element is read once and nothing is written to speak of. "
-             "Threads have to tell each other what they found, and the ladder is about how: through one word "
-             "of global memory, through shared memory, through registers, and best of all rarely. Sums of "
-             "blocks are added up by further launches of the same kernel. The elements are whole numbers, "
+    .about = "The sum of an array of floats: every element is read once and next to nothing is written. "
+             "Threads have to combine their sums, and the ladder is about how: through one word of "
+             "global memory, through shared memory, through registers, and best of all rarely. Sums of "
+             "blocks are added by further launches of the same kernel. The elements are whole numbers, "
              "so that every order of additions gives the same sum.",
     .module = "reduce_rungs",
     .shape = "N",
@@ -183,6 +170,8 @@ const Ladder ladder_reduce = {
     .small = {100003},
     .dtypes = {SOL_FP32},
     LADDER_RUNGS(rungs),
-    .accept = accept,
+    .go = levels,
+    .most = (int64_t)INT32_MAX * THREADS,
+    .most_of = "elements",
     LADDER_OWN_JOB,
 };

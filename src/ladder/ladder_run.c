@@ -51,9 +51,11 @@ SolStatus ladder_accept(const Ladder *ladder, const LadderCase *c, SolError *err
       return sol_fail(err, SOL_ERR_ARGUMENT, "every size of %s must be at least 1", ladder->shape);
     all *= (double)c->dim[i];
   }
-  // Not every array has all the sizes: the first limit keeps their products from overflowing, the second
-  // counts.
+  // The product of all sizes is below 2^60, so that none of an array's sizes overflows; the arrays are then
+  // limited one by one.
   if (all > 0x1p60) return sol_fail(err, SOL_ERR_RANGE, "too large: more than 2^60 elements");
+  if (ladder->most && c->dim[0] > ladder->most)
+    return sol_fail(err, SOL_ERR_RANGE, "at most %lld %s", (long long)ladder->most, ladder->most_of);
   SolStatus status = ladder->accept ? ladder->accept(c, err) : SOL_OK;
   LadderBuffer b[LADDER_MAX_BUFFERS];
   for (int i = 0, count = status ? 0 : ladder->buffers(c, b); i < count && !status; i++)
@@ -94,7 +96,8 @@ void ladder_close(LadderRun *run) {
 
 // ---- what rungs call ----
 
-// A kernel is looked up once: a look-up, or allowing it more shared memory, could fall into a recording.
+// A kernel is looked up once: neither that nor allowing it more shared memory may happen while a graph is
+// captured.
 static SolStatus kernel_of(LadderRun *run, const char *name, uint32_t shared, SolDriverKernel **out,
                            SolError *err) {
   int i = 0;
@@ -123,7 +126,7 @@ SolStatus ladder_launch(const LadderCall *call, const char *kernel, const Ladder
   SolDriverLaunch launch = {.dynamic_shared = grid->shared,
                             .params = params,
                             .param_bytes = bytes,
-                            // What is compiled from older PTX does not wait for its predecessor.
+                            // Code compiled from older PTX does not wait for the kernel before it.
                             .early = grid->early && ctx->cc >= 90,
                             .window = grid->window,
                             .window_bytes = grid->window_bytes,
@@ -153,6 +156,33 @@ SolStatus ladder_op(const LadderCall *call, const OpsDef *def, const void *args,
 
 // ---- a rung ----
 
+static int buffer_named(const LadderRun *run, const char *name) {
+  for (int k = 0; k < run->buffer_count; k++)
+    if (!run->buffer[k].scratch && strcmp(run->buffer[k].name, name) == 0) return k;
+  return -1;
+}
+
+// The operation's arguments are those of its own test case of these sizes and this type.
+static SolStatus run_operation(const LadderCall *call, SolError *err) {
+  const OpsDef *def = call->rung->op;
+  _Alignas(16) unsigned char args[512] = {0};
+  OpsView v[OPS_MAX_VIEWS] = {0};
+  OpsCase c = {.dtype = call->c.dtype};
+  memcpy(c.dim, call->c.dim, sizeof c.dim);
+  if (def->args_bytes > sizeof args || !def->make(&c, args))
+    return sol_fail(err, SOL_ERR_UNSUPPORTED, "%s has no such case", def->name);
+  for (int i = 0, count = def->views(args, v); i < count; i++) {
+    int k = buffer_named(call->run, v[i].name);
+    if (k >= 0) memcpy(args + v[i].field, &(void *){ladder_at(call, k)}, sizeof(void *));
+  }
+  return ladder_op(call, def, args, err);
+}
+
+SolStatus ladder_enqueue(const LadderCall *call, SolError *err) {
+  if (call->rung->op) return run_operation(call, err);
+  return (call->rung->go ? call->rung->go : call->ladder->go)(call, err);
+}
+
 SolStatus ladder_go(LadderRun *run, const LadderRung *rung, LadderFigures *f) {
   LadderSession *s = run->session;
   SolError err = {0};
@@ -167,7 +197,7 @@ SolStatus ladder_go(LadderRun *run, const LadderRung *rung, LadderFigures *f) {
   if (!status && emu) status = ladder_emulate(run, rung, f, &err);
   if (!status && !emu) {
     LadderCall call = ladder_call(run, rung, 0, NULL);
-    status = rung->go(&call, &err);
+    status = ladder_enqueue(&call, &err);
     if (!status) status = sol_driver_sync(s->ctx->driver, &err);
   }
   if (!status && !s->options.unchecked) {

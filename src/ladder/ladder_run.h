@@ -5,7 +5,7 @@
 //   ladder_session_open(&s, &(LadderOptions){.backend = SOL_BACKEND_EMU, .device = h200}, &err);
 //   LadderRun run;
 //   ladder_open(&run, &s, ladder_find("transpose", &err), &c, &err);
-//   ladder_go(&run, &ladder->rungs[i], &figures);           what went wrong stands in the figures
+//   ladder_go(&run, &ladder->rungs[i], &figures);           the figures hold what went wrong
 //   ladder_close(&run); ladder_session_close(&s);
 #ifndef SOL_LADDER_RUN_H
 #define SOL_LADDER_RUN_H
@@ -29,7 +29,7 @@
   X(shared_requests)                                                                                         \
   X(wavefronts) /* of shared memory */                                                                       \
   X(dram_read)  /* bytes; modelled, or measured */                                                           \
-  X(dram_write) /* with what is left in L2 to be written */
+  X(dram_write) /* with what L2 has still to write back */
 typedef struct LadderCounts {
 #define LADDER_COUNT_FIELD(name) double name;
   LADDER_COUNTS(LADDER_COUNT_FIELD)
@@ -51,7 +51,7 @@ typedef struct LadderFigures {
   double light_us; // of our copy of the same bytes: predicted, or measured in the same run. 0: unknown
   LadderCounts counts;
   double launches;
-  const char *kernel; // its first of the ladder's module; NULL: it has none, or did not run
+  const char *kernel; // the first that it launched; NULL: it has none of the ladder's, or did not run
   // emulator
   AuditResource bound; // of the launch that takes longest
   double bound_us;     // of that launch
@@ -64,12 +64,12 @@ typedef struct LadderFigures {
 
 typedef struct LadderOptions {
   SolBackend backend;                                          // emu or cuda
-  const SolDevice *device;                                     // emu: the GPU to stand for
+  const SolDevice *device;                                     // emu: the GPU to emulate
   int workers;                                                 // emu: threads; 0: one a core
   unsigned checks;                                             // emu: SOL_EMU_CHECK_...
-  bool unchecked;                                              // results are not looked at
+  bool unchecked;                                              // results are not checked
   bool quick;                                                  // cuda: fewer rounds
-  void (*progress)(void *ctx, const SolEmuProgress *progress); // emu: of its launches; NULL: nobody is told
+  void (*progress)(void *ctx, const SolEmuProgress *progress); // emu: of its launches; NULL: none
   void *progress_ctx;
 } LadderOptions;
 
@@ -80,12 +80,12 @@ typedef struct LadderSession {
   SolContext *ctx;
   SolDriverModule *modules[LADDER_COUNT];
   Timer timer;   // cuda
-  int most_sets; // cuda: of arrays; 0: as many as the caches call for
+  int most_sets; // cuda: sets of arrays at most; 0: as many as it takes to be larger than the caches
   struct LadderLight {
     double bytes, us;
-  } light[LADDER_LIGHTS]; // what was timed already
+  } light[LADDER_LIGHTS]; // copies that were timed already
   int light_count;
-  char *elf[LADDER_IMAGES]; // emu: machine code of each image, unpacked when first wanted
+  char *elf[LADDER_IMAGES]; // emu: machine code of each image, unpacked when first used
   size_t elf_size[LADDER_IMAGES];
 } LadderSession;
 
@@ -95,7 +95,7 @@ typedef struct LadderRun {
   LadderCase c;
   LadderBuffer buffer[LADDER_MAX_BUFFERS];
   int buffer_count;
-  void *host[LADDER_MAX_BUFFERS];      // inputs as made
+  void *host[LADDER_MAX_BUFFERS];      // inputs as they were made
   uint64_t memory[LADDER_MAX_BUFFERS]; // all sets' copies, one after another
   uint64_t step[LADDER_MAX_BUFFERS];   // from one to the next; 0: all sets share it
   int sets;
@@ -103,17 +103,17 @@ typedef struct LadderRun {
   struct LadderKernel {
     const char *name;
     SolDriverKernel *kernel;
-    uint32_t shared; // that it may have
+    uint32_t shared; // dynamic shared memory that it may use
   } kernels[LADDER_KERNELS];
   int kernel_count;
-  const char *launched; // the first kernel that the rung at hand launched
+  const char *launched; // the first kernel that the current rung launched
 } LadderRun;
 
-// Close it after a failure, too. SOL_ERR_UNSUPPORTED: that backend is not to be had here.
+// Close it after a failure, too. SOL_ERR_UNSUPPORTED: this machine does not have that backend.
 SolStatus ladder_session_open(LadderSession *s, const LadderOptions *options, SolError *err);
 void ladder_session_close(LadderSession *s);
 
-// The sizes are looked at: what the ladder does not take is SOL_ERR_ARGUMENT or SOL_ERR_RANGE.
+// SOL_ERR_ARGUMENT or SOL_ERR_RANGE: the ladder does not take these sizes.
 SolStatus ladder_accept(const Ladder *ladder, const LadderCase *c, SolError *err);
 // Memory and kernels. Close it after a failure, too.
 SolStatus ladder_open(LadderRun *run, LadderSession *s, const Ladder *ladder, const LadderCase *c,
@@ -125,8 +125,8 @@ SolStatus ladder_go(LadderRun *run, const LadderRung *rung, LadderFigures *figur
 // ---- counters of a GPU ----
 
 // Exact counts are read on the set that the emulator sees, by the hardware's counters and (shared memory's
-// wavefronts) by instruction; DRAM bytes with caches as a call among others finds them. SOL_ERR_UNSUPPORTED:
-// no CUPTI, or the driver forbids it.
+// wavefronts) by instruction; DRAM bytes with the caches as a series of calls leaves them.
+// SOL_ERR_UNSUPPORTED: no CUPTI, or the driver forbids it.
 typedef enum LadderCounted { LADDER_EXACT, LADDER_WAVES, LADDER_DRAM, LADDER_COUNTED } LadderCounted;
 typedef struct LadderCounters {
   LadderCounted what;
@@ -150,8 +150,9 @@ void ladder_data_close(LadderRun *run);
 // Inputs as they were made, outputs poisoned: set 0.
 SolStatus ladder_data_reset(LadderRun *run, SolError *err);
 SolStatus ladder_data_check(LadderRun *run, const LadderRung *rung, double *worst, SolError *err);
-// The call on one set.
+// The call of a rung on one set, and its launches into the call's stream.
 LadderCall ladder_call(LadderRun *run, const LadderRung *rung, int set, SolStream stream);
+SolStatus ladder_enqueue(const LadderCall *call, SolError *err);
 // emulate.c, ladder_time.c
 SolStatus ladder_emulate(LadderRun *run, const LadderRung *rung, LadderFigures *f, SolError *err);
 SolStatus ladder_time(LadderRun *run, const LadderRung *rung, LadderFigures *f, SolError *err);

@@ -1,4 +1,5 @@
-// A rung on a GPU: the median over calls that each get another set of arrays, and our copy of the same bytes.
+// The time of a rung on a GPU: the median over calls, each on another set of arrays; and that of a copy of
+// the same bytes.
 #include "ladder/ladder_run.h"
 
 typedef struct Timed {
@@ -9,16 +10,16 @@ typedef struct Timed {
 static SolStatus one_call(void *ctx, int set, SolStream stream, SolError *err) {
   const Timed *t = ctx;
   LadderCall call = ladder_call(t->run, t->rung, set, stream);
-  return t->rung->go(&call, err);
+  return ladder_enqueue(&call, err);
 }
 
-// The copy's time, from this session's earlier ones where it is among them.
+// The time of a copy of as many bytes; each size is timed once per session.
 static SolStatus light_of(LadderSession *s, double bytes, double *us, SolError *err) {
   for (int i = 0; i < s->light_count; i++)
     if (s->light[i].bytes == bytes) return *us = s->light[i].us, SOL_OK;
-  // Whole 16-byte pieces each way.
-  int64_t pieces = ((int64_t)bytes + 31) / 32;
-  OpsCase c = {.dim = {1, pieces < 1 ? 4 : pieces * 4}, .dtype = SOL_FP32};
+  // Half of the bytes are read and half written, in whole vectors of 16.
+  int64_t vectors = ((int64_t)bytes + 31) / 32;
+  OpsCase c = {.dim = {1, vectors < 1 ? 4 : vectors * 4}, .dtype = SOL_FP32};
   Timing timing;
   SolStatus status = timer_time(&s->timer, &ops_copy, &c, 0, &timing, err);
   *us = timing.us.median;

@@ -8,60 +8,53 @@ static const char *const kernel_names[] = {
 #include "kernels/norm.def"
 };
 
-static SolDtype out_of(const SolAddRmsnorm *a) {
-  return ops_or(a->out_dtype, a->dtype);
-}
-
-static SolDtype weight_of(const SolAddRmsnorm *a) {
-  return ops_or(a->weight_dtype, a->dtype);
+static Norm norm_of(const SolAddRmsnorm *a) {
+  return NORM_OF(a, x);
 }
 
 static const char *const option_names[] = {"", "1 + weight"};
 
 static bool make(const OpsCase *c, void *args) {
   SolAddRmsnorm *a = args;
-  *a = (SolAddRmsnorm){.m = c->dim[0],
-                       .n = c->dim[1],
-                       .dtype = c->dtype,
-                       .out_dtype = c->out_dtype,
-                       .weight_dtype = c->weight_dtype,
-                       .eps = 1e-5f,
-                       .weight_offset = (float)c->option};
+  *a = (SolAddRmsnorm){NORM_CASE(c), .weight_offset = (float)c->option};
   if (c->pad) {
     a->x_stride = a->residual_stride = a->n + c->pad;
-    a->y_stride = a->residual_out_stride = a->n + (c->pad == 5 ? 1 : 2) * c->pad; // 5 is tried in place
+    a->y_stride = a->residual_out_stride = a->n + (c->pad == 5 ? 1 : 2) * c->pad; // tests with 5 are in place
   }
   return true;
 }
 
 static int views(const void *args, OpsView *v) {
   const SolAddRmsnorm *a = args;
-  v[0] = OPS_VIEW(SolAddRmsnorm, y, .dtype = out_of(a), .role = OPS_OUT, .rows = a->m, .cols = a->n,
-                  .stride = a->y_stride, .alias = out_of(a) == a->dtype ? 2 : 0);
-  v[1] = OPS_VIEW(SolAddRmsnorm, x, .dtype = a->dtype, .rows = a->m, .cols = a->n, .stride = a->x_stride);
-  v[2] = OPS_VIEW(SolAddRmsnorm, residual, .dtype = a->dtype, .role = a->residual_out ? OPS_IN : OPS_INOUT,
-                  .rows = a->m, .cols = a->n, .stride = a->residual_stride);
-  v[3] = OPS_VIEW(SolAddRmsnorm, residual_out, .dtype = a->dtype, .role = OPS_OUT, .optional = true,
-                  .rows = a->m, .cols = a->n, .stride = a->residual_out_stride, .alias = 3);
-  v[4] = OPS_VIEW(SolAddRmsnorm, weight, .dtype = weight_of(a), .optional = true, .rows = 1, .cols = a->n);
+  Norm norm = norm_of(a);
+  v[0] = OPS_VIEW(SolAddRmsnorm, y, norm.out, OPS_OUT, .rows = a->m, .cols = a->n, .stride = a->y_stride,
+                  .alias = norm.out == a->dtype ? 2 : 0);
+  v[1] = OPS_VIEW(SolAddRmsnorm, x, a->dtype, OPS_IN, .rows = a->m, .cols = a->n, .stride = a->x_stride);
+  v[2] = OPS_VIEW(SolAddRmsnorm, residual, a->dtype, a->residual_out ? OPS_IN : OPS_INOUT, .rows = a->m,
+                  .cols = a->n, .stride = a->residual_stride);
+  v[3] = OPS_VIEW(SolAddRmsnorm, residual_out, a->dtype, OPS_OUT, .optional = true, .rows = a->m,
+                  .cols = a->n, .stride = a->residual_out_stride, .alias = 3);
+  v[4] =
+      OPS_VIEW(SolAddRmsnorm, weight, norm.weight_dtype, OPS_IN, .optional = true, .rows = 1, .cols = a->n);
   return 5;
 }
 
 static SolStatus check(const void *args, SolError *err) {
-  const SolAddRmsnorm *a = args;
-  return norm_check("add_rmsnorm", a->dtype, out_of(a), weight_of(a), false, a->eps, err);
+  Norm norm = norm_of(args);
+  return norm_check(&norm, false, err);
 }
 
-// Where the sum goes.
+// Where the sum is written.
 static void *sum_of(const SolAddRmsnorm *a, int64_t *stride) {
-  *stride = norm_stride(a->residual_out ? a->residual_out_stride : a->residual_stride, a->n);
+  *stride = ops_stride(a->residual_out ? a->residual_out_stride : a->residual_stride, a->n);
   return a->residual_out ? a->residual_out : a->residual;
 }
 
 static void cpu_rows(const void *args, int64_t begin, int64_t end) {
   const SolAddRmsnorm *a = args;
-  int64_t xs = norm_stride(a->x_stride, a->n), ys = norm_stride(a->y_stride, a->n);
-  int64_t rs = norm_stride(a->residual_stride, a->n), ss;
+  Norm norm = norm_of(a);
+  int64_t xs = norm.x_stride, ys = norm.y_stride;
+  int64_t rs = ops_stride(a->residual_stride, a->n), ss;
   void *sums = sum_of(a, &ss);
   float f[CPU_CHUNK], g[CPU_CHUNK];
   for (int64_t row = begin; row < end; row++) {
@@ -74,38 +67,22 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
       cpu_load(a->dtype, sums, row * ss + at, c, f); // as it was rounded
       sum += norm_squares(f, 0, c);
     }
-    float scale = (float)(1 / sqrt(sum / (double)a->n + (double)a->eps));
+    float scale = norm_scale(&norm, sum);
     CPU_CHUNKS(at, c, a->n) {
       cpu_load(a->dtype, sums, row * ss + at, c, f);
-      norm_apply(f, at, c, scale, weight_of(a), a->weight, a->weight_offset, NULL);
-      cpu_store(out_of(a), a->y, row * ys + at, c, f);
+      norm_apply(&norm, f, at, c, scale, NULL);
+      cpu_store(norm.out, a->y, row * ys + at, c, f);
     }
   }
 }
 
-static SolStatus cpu(SolContext *ctx, const void *args) {
-  const SolAddRmsnorm *a = args;
-  cpu_parallel(ctx, a->m, a->m * a->n, cpu_rows, a);
-  return SOL_OK;
-}
-
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolAddRmsnorm *a = args;
-  int64_t in = sol_dtype_bits(a->dtype) / 8, out = sol_dtype_bits(out_of(a)) / 8;
-  NormCall call = {.dtype = a->dtype,
-                   .p = {.y = a->y,
-                         .x = a->x,
-                         .weight = a->weight,
-                         .residual = a->residual,
-                         .m = (uint64_t)a->m,
-                         .n = a->n,
-                         .y_stride = norm_stride(a->y_stride, a->n) * out,
-                         .x_stride = norm_stride(a->x_stride, a->n) * in,
-                         .residual_stride = norm_stride(a->residual_stride, a->n) * in,
-                         .eps = a->eps,
-                         .offset = a->weight_offset,
-                         .y_kind = ops_kind(out_of(a)),
-                         .weight_kind = ops_kind(weight_of(a))}};
+  Norm norm = norm_of(a);
+  NormCall call = norm_call(&norm);
+  int in = ops_size(a->dtype);
+  call.p.residual = a->residual;
+  call.p.residual_stride = ops_stride(a->residual_stride, a->n) * in;
   call.p.second = sum_of(a, &call.p.second_stride);
   call.p.second_stride *= in;
   return norm_launch(ctx, &ops_add_rmsnorm, &call, stream);
@@ -129,24 +106,15 @@ static void reference(const void *args, double *const *at) {
   }
 }
 
-static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+static void cost(const void *args, SolOpArgs *op) {
   const SolAddRmsnorm *a = args;
-  *op = (SolOpArgs){
-      .dim = {a->m, a->n}, .dtype = a->dtype, .out_dtype = a->out_dtype, .weight_dtype = a->weight_dtype};
-  return ops_cost_op("add_rmsnorm", op, err);
+  *op = (SolOpArgs){NORM_COST(a)};
 }
 
 const OpsDef ops_add_rmsnorm = {
     .name = "add_rmsnorm",
-    .shape = "MxN",
-    .args_bytes = sizeof(SolAddRmsnorm),
-    .options = (int)SOL_COUNT(option_names),
-    .option_names = option_names,
-    OPS_OWN_FUNCTIONS,
-    .slack = 24,
-    OPS_CASES(norm_shapes, ops_row_bench),
-    .module = "add_rmsnorm",
-    .kernels = kernel_names,
-    .kernel_count = (int)SOL_COUNT(kernel_names),
-    .shared = norm_shared,
+    OPS_ARGS(SolAddRmsnorm, "MxN"),
+    OPS_OPTIONS(option_names),
+    NORM_OP(ops_row_bench),
+    OPS_KERNELS("add_rmsnorm", kernel_names),
 };

@@ -33,14 +33,10 @@ static int views(const void *args, OpsView *v) {
 static SolStatus check(const void *args, SolError *err) {
   const SolArgmax *a = args;
   if (!ops_is_real(a->dtype))
-    return sol_fail(err, SOL_ERR_ARGUMENT, "argmax: x cannot have type %s: fp32, fp16 or bf16",
-                    sol_dtype_name(a->dtype));
-  if (id_of(a) != SOL_INT32 && id_of(a) != SOL_INT64)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "argmax: y cannot have type %s: int32 or int64",
-                    sol_dtype_name(a->id_dtype));
+    return sol_fail(err, SOL_ERR_ARGUMENT, "x must be fp32, fp16 or bf16, not %s", sol_dtype_name(a->dtype));
   if (id_of(a) == SOL_INT32 && a->n > INT32_MAX)
-    return sol_fail(err, SOL_ERR_RANGE, "argmax: int32 is too narrow for columns of rows that long");
-  return SOL_OK;
+    return sol_fail(err, SOL_ERR_RANGE, "rows this long need an int64 y");
+  return ops_check_ids("y", id_of(a), err);
 }
 
 static int64_t cpu_row(const SolArgmax *a, int64_t start) {
@@ -65,7 +61,7 @@ static int64_t cpu_row(const SolArgmax *a, int64_t start) {
 
 static void cpu_rows(const void *args, int64_t begin, int64_t end) {
   const SolArgmax *a = args;
-  int64_t xs = a->x_stride ? a->x_stride : a->n;
+  int64_t xs = ops_stride(a->x_stride, a->n);
   for (int64_t row = begin; row < end; row++) {
     int64_t column = cpu_row(a, row * xs);
     if (id_of(a) == SOL_INT64)
@@ -75,20 +71,14 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
   }
 }
 
-static SolStatus cpu(SolContext *ctx, const void *args) {
-  const SolArgmax *a = args;
-  cpu_parallel(ctx, a->m, a->m * a->n, cpu_rows, a);
-  return SOL_OK;
-}
-
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolArgmax *a = args;
-  int in = sol_dtype_bits(a->dtype) / 8;
+  int in = ops_size(a->dtype);
   ArgmaxParams p = {.y = a->y,
                     .x = a->x,
                     .m = (uint64_t)a->m,
                     .n = a->n,
-                    .x_stride = (a->x_stride ? a->x_stride : a->n) * in,
+                    .x_stride = (ops_stride(a->x_stride, a->n)) * in,
                     .x_kind = ops_kind(a->dtype),
                     .wide = id_of(a) == SOL_INT64};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
@@ -107,10 +97,9 @@ static void reference(const void *args, double *const *at) {
   }
 }
 
-static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+static void cost(const void *args, SolOpArgs *op) {
   const SolArgmax *a = args;
   *op = (SolOpArgs){.dim = {a->m, a->n}, .dtype = a->dtype, .id_dtype = a->id_dtype};
-  return ops_cost_op("argmax", op, err);
 }
 
 static const int64_t shapes[][4] = {
@@ -121,11 +110,8 @@ static const int64_t bench[][4] = {{1, 131072}, {64, 131072}, {8192, 4096}, {327
 
 const OpsDef ops_argmax = {
     .name = "argmax",
-    .shape = "MxN",
-    .args_bytes = sizeof(SolArgmax),
-    OPS_OWN_FUNCTIONS,
+    OPS_ARGS(SolArgmax, "MxN"),
+    OPS_OWN_ROWS,
     OPS_CASES(shapes, bench),
-    .module = "argmax",
-    .kernels = kernel_names,
-    .kernel_count = SPAN_KERNELS,
+    OPS_KERNELS("argmax", kernel_names),
 };

@@ -7,20 +7,6 @@ static const char *const kernel_names[] = {
 #include "kernels/columns.def"
 };
 
-static bool make(const OpsCase *c, void *args) {
-  return bias_make(c, 0.6f, args);
-}
-
-static int views(const void *args, OpsView *v) {
-  Columns a = bias_columns(args);
-  return columns_views(&a, v);
-}
-
-static SolStatus check(const void *args, SolError *err) {
-  Columns a = bias_columns(args);
-  return columns_check(&a, "bias_relu_scale", err);
-}
-
 static void apply(float *restrict f, const float *restrict v, int64_t count, float scale) {
   for (int64_t i = 0; v && i < count; i++) f[i] += v[i];
   for (int64_t i = 0; i < count; i++) f[i] = (f[i] < 0 ? 0 : f[i]) * scale; // a NaN is not below 0
@@ -46,21 +32,9 @@ static void reference(const void *args, double *const *at) {
   columns_reference(&a, at, one, 0);
 }
 
-static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
-  Columns a = bias_columns(args);
-  return columns_cost(&a, "bias_relu_scale", op, err);
-}
-
 const OpsDef ops_bias_relu_scale = {
     .name = "bias_relu_scale",
-    .shape = "MxN",
-    .args_bytes = sizeof(SolBias),
-    .options = COLUMNS_OPTIONS,
-    .option_names = columns_options,
-    OPS_OWN_FUNCTIONS,
+    BIAS_OP,
     .slack = 2,
-    OPS_CASES(columns_shapes, ops_row_bench),
-    .module = "bias_relu_scale",
-    .kernels = kernel_names,
-    .kernel_count = COLUMNS_KERNELS,
+    OPS_KERNELS("bias_relu_scale", kernel_names),
 };

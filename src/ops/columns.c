@@ -19,29 +19,21 @@ static SolDtype weight_of(const Columns *a) {
 }
 
 Columns bias_columns(const SolBias *a) {
-  return (Columns){a->y,         a->x,
-                   a->bias,      a->m,
-                   a->n,         a->y_stride,
-                   a->x_stride,  a->dtype,
-                   a->out_dtype, a->weight_dtype,
-                   a->scale,     offsetof(SolBias, bias),
-                   "bias",       true};
+  return (Columns){COLUMNS_OF(a),         .vector = a->bias,
+                   .scale = a->scale,     .vector_field = offsetof(SolBias, bias),
+                   .vector_name = "bias", .vector_optional = true};
 }
 
-bool bias_make(const OpsCase *c, float scale, SolBias *a) {
-  *a = (SolBias){.m = c->dim[0],
-                 .n = c->dim[1],
-                 .dtype = c->dtype,
-                 .out_dtype = c->out_dtype,
-                 .weight_dtype = c->weight_dtype,
-                 .scale = scale};
+bool bias_make(const OpsCase *c, void *args) {
+  SolBias *a = args;
+  *a = (SolBias){OPS_MATRIX_CASE(c), .weight_dtype = c->weight_dtype, .scale = 0.6f};
   if (c->pad) a->x_stride = a->n + c->pad, a->y_stride = a->n + (c->option ? 2 : 1) * c->pad;
   return !c->option || c->pad;
 }
 
 int columns_views(const Columns *a, OpsView *v) {
-  _Static_assert(offsetof(SolBias, y) == offsetof(SolScaleColumns, y), "y lies elsewhere");
-  _Static_assert(offsetof(SolBias, x) == offsetof(SolScaleColumns, x), "x lies elsewhere");
+  _Static_assert(offsetof(SolBias, y) == offsetof(SolScaleColumns, y), "y is elsewhere");
+  _Static_assert(offsetof(SolBias, x) == offsetof(SolScaleColumns, x), "x is elsewhere");
   v[0] = OPS_VIEW(SolBias, y, out_of(a), OPS_OUT, .rows = a->m, .cols = a->n, .stride = a->y_stride,
                   .alias = a->dtype == out_of(a) ? 2 : 0);
   v[1] = OPS_VIEW(SolBias, x, a->dtype, OPS_IN, .rows = a->m, .cols = a->n, .stride = a->x_stride);
@@ -50,14 +42,26 @@ int columns_views(const Columns *a, OpsView *v) {
   return 3;
 }
 
-SolStatus columns_check(const Columns *a, const char *op, SolError *err) {
-  if (!ops_is_real(a->dtype) || !ops_is_real(out_of(a)))
-    return sol_fail(err, SOL_ERR_ARGUMENT, "%s: cannot turn %s into %s", op, sol_dtype_name(a->dtype),
-                    sol_dtype_name(out_of(a)));
-  if (weight_of(a) != a->dtype && weight_of(a) != SOL_FP32)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "%s: %s must be %s or fp32, not %s", op, a->vector_name,
-                    sol_dtype_name(a->dtype), sol_dtype_name(weight_of(a)));
-  return SOL_OK;
+SolStatus columns_check(const Columns *a, SolError *err) {
+  SolStatus status = ops_check_reals(a->dtype, out_of(a), err);
+  if (status || weight_of(a) == a->dtype || weight_of(a) == SOL_FP32) return status;
+  return sol_fail(err, SOL_ERR_ARGUMENT, "%s must be %s or fp32, not %s", a->vector_name,
+                  sol_dtype_name(a->dtype), sol_dtype_name(weight_of(a)));
+}
+
+int bias_views(const void *args, OpsView *v) {
+  Columns a = bias_columns(args);
+  return columns_views(&a, v);
+}
+
+SolStatus bias_check(const void *args, SolError *err) {
+  Columns a = bias_columns(args);
+  return columns_check(&a, err);
+}
+
+void bias_cost(const void *args, SolOpArgs *op) {
+  Columns a = bias_columns(args);
+  columns_cost(&a, op);
 }
 
 typedef struct CpuWork {
@@ -68,7 +72,7 @@ typedef struct CpuWork {
 static void cpu_rows(const void *arg, int64_t begin, int64_t end) {
   const CpuWork *work = arg;
   const Columns *a = work->a;
-  int64_t xs = a->x_stride ? a->x_stride : a->n, ys = a->y_stride ? a->y_stride : a->n;
+  int64_t xs = ops_stride(a->x_stride, a->n), ys = ops_stride(a->y_stride, a->n);
   CPU_CHUNKS(at, c, a->n) { // the vector's chunk is converted once for all rows
     float v[CPU_CHUNK], f[CPU_CHUNK];
     if (a->vector) cpu_load(weight_of(a), a->vector, at, c, v);
@@ -90,10 +94,10 @@ static int by_kind(const Columns *a, int fp32, int fp16, int bf16) {
   return a->dtype == SOL_FP32 ? fp32 : a->dtype == SOL_FP16 ? fp16 : bf16;
 }
 
-// Which lean kernel serves, or -1. Its results are those of the general one, to the bit.
+// The specialised kernel for this call, or -1. Its results are bitwise those of the general one.
 static int lean_kernel(const SolContext *ctx, const Columns *a, int64_t xs, int64_t ys) {
-  int in = sol_dtype_bits(a->dtype) / 8, out = sol_dtype_bits(out_of(a)) / 8;
-  int per = elementwise_chunk(a->dtype, out_of(a)), weight = sol_dtype_bits(weight_of(a)) / 8;
+  int in = ops_size(a->dtype), out = ops_size(out_of(a));
+  int per = elementwise_chunk(a->dtype, out_of(a)), weight = ops_size(weight_of(a));
   bool flat = elementwise_flat(a->m, a->n, a->y_stride, a->x_stride), odd = a->n % per != 0;
   int64_t most = odd ? ELEMENTWISE_SMALL - per : ELEMENTWISE_SMALL;
   if ((in == out && a->dtype != out_of(a)) || a->n > most || (odd ? a->n : a->n / per) > most / a->m)
@@ -110,14 +114,14 @@ static int lean_kernel(const SolContext *ctx, const Columns *a, int64_t xs, int6
 
 static SolStatus launch_lean(SolContext *ctx, const OpsDef *def, const Columns *a, int kernel,
                              SolStream stream) {
-  int in = sol_dtype_bits(a->dtype) / 8, out = sol_dtype_bits(out_of(a)) / 8;
+  int in = ops_size(a->dtype), out = ops_size(out_of(a));
   int64_t per = elementwise_chunk(a->dtype, out_of(a)), all = a->m * a->n;
   bool odd = a->n % per != 0;
   ColumnsLean p = {.y = a->y,
                    .x = a->x,
                    .vector = a->vector,
-                   .y_stride = (a->y_stride ? a->y_stride : a->n) * out,
-                   .x_stride = (a->x_stride ? a->x_stride : a->n) * in,
+                   .y_stride = (ops_stride(a->y_stride, a->n)) * out,
+                   .x_stride = (ops_stride(a->x_stride, a->n)) * in,
                    .chunks = (uint32_t)((all + per - 1) / per),
                    .total = odd ? (uint32_t)all : 0,
                    .divider = elementwise_divider32((uint32_t)(odd ? a->n : a->n / per)),
@@ -132,7 +136,7 @@ static SolStatus launch_lean(SolContext *ctx, const OpsDef *def, const Columns *
 }
 
 SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, SolStream stream) {
-  int64_t ys = a->y_stride ? a->y_stride : a->n, xs = a->x_stride ? a->x_stride : a->n;
+  int64_t ys = ops_stride(a->y_stride, a->n), xs = ops_stride(a->x_stride, a->n);
   int lean = lean_kernel(ctx, a, xs, ys);
   if (lean >= 0) return launch_lean(ctx, def, a, lean, stream);
   bool flat = elementwise_flat(a->m, a->n, a->y_stride, a->x_stride);
@@ -165,15 +169,14 @@ void columns_reference(const Columns *a, double *const *at, ColumnsReference *f,
       at[0][row * a->n + c] = f(at[1][row * a->n + c], at[2] ? at[2][c] : none, (double)a->scale);
 }
 
-SolStatus columns_cost(const Columns *a, const char *op, SolOpArgs *args, SolError *err) {
-  *args = (SolOpArgs){
-      .dim = {a->m, a->n}, .dtype = a->dtype, .out_dtype = a->out_dtype, .weight_dtype = a->weight_dtype};
-  return ops_cost_op(op, args, err);
+void columns_cost(const Columns *a, SolOpArgs *op) {
+  *op = (SolOpArgs){OPS_MATRIX_COST(a), .weight_dtype = a->weight_dtype};
 }
 
 const char *const columns_options[COLUMNS_OPTIONS] = {"", "two strides"};
 
-// Rows shorter than a chunk, rows that wrap within one, several blocks, one row over many blocks.
+// Rows shorter than a chunk, chunks that hold parts of several rows, several blocks, one row over many
+// blocks.
 const int64_t columns_shapes[COLUMNS_SHAPES][4] = {
     {1, 1},   {5, 1},    {5, 2},    {3, 3},    {40, 7},   {33, 31},   {7, 128}, {300, 9},
     {2, 769}, {3, 1023}, {4, 4096}, {2, 5125}, {1, 8191}, {1, 65536}, {0, 64},  {3, 0}};

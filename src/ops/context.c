@@ -1,4 +1,4 @@
-// Contexts: opening a backend, loading the kernels, memory.
+// Contexts: opening a backend, loading kernels, memory.
 #include <stdarg.h>
 
 #include "base/error.h"
@@ -30,12 +30,12 @@ SolStatus sol_backend_find(const char *name, SolBackend *out, SolError *err) {
   return sol_fail_unknown(err, "backend", name, backend_at, NULL, (int)SOL_COUNT(backend_names));
 }
 
-// Addresses of definitions are at least a definition apart: dividing by its size gives a place in the table
-// that is mostly its own.
+// Definitions are at least their own size apart in memory: dividing the address by the size gives most of
+// them different slots.
 static unsigned slot_of(const OpsDef *def) {
   return (unsigned)((uintptr_t)def / sizeof *def % OPS_SLOTS);
 }
-_Static_assert(OPS_COUNT < OPS_SLOTS / 2, "a table half empty");
+_Static_assert(OPS_COUNT < OPS_SLOTS / 2, "the table must stay half empty");
 
 static void fill_slots(SolContext *ctx) {
   for (int op = 0; op < OPS_COUNT; op++) {
@@ -60,7 +60,7 @@ static SolStatus load_module(SolContext *ctx, int op, SolError *err) {
   return image ? ops_image_load(image, ctx->driver, ctx->cc, &ctx->modules[op], err) : SOL_ERR_UNSUPPORTED;
 }
 
-// NULL where this GPU cannot run it: what needs sm_90, or more shared memory than there is.
+// NULL where this GPU cannot run it: it needs sm_90, or more shared memory than the GPU has.
 static SolDriverKernel *find_kernel(const OpsDef *def, SolDriverModule *module, int i) {
   SolDriverKernel *kernel;
   if (sol_driver_kernel(module, def->kernels[i], &kernel, NULL)) return NULL;
@@ -94,7 +94,8 @@ static SolStatus open_driver(SolContext *ctx, const SolContextOptions *o, SolErr
     ctx->one_at_a_time = sol_lock_create();
     if (!ctx->one_at_a_time) status = sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   }
-  // On a GPU all is loaded now: loading later could fall into a graph capture. The emulator loads as needed.
+  // On a GPU all kernels are loaded now, since loading them later could happen during a graph capture. The
+  // emulator loads them when needed.
   for (int op = 0; op < OPS_COUNT && !status && ctx->backend == SOL_BACKEND_CUDA; op++)
     status = ops_load(ctx, op, err);
   return status;
@@ -174,24 +175,24 @@ SolStatus sol_context_free(SolContext *ctx, void *memory, SolError *err) {
   return status;
 }
 
-SolStatus sol_context_write(SolContext *ctx, void *to, const void *from, size_t bytes, SolError *err) {
-  if (!ctx || (bytes && (!to || !from))) return sol_fail(err, SOL_ERR_ARGUMENT, "NULL where memory is due");
+static SolStatus move(SolContext *ctx, void *to, const void *from, size_t bytes, bool write, SolError *err) {
+  if (!ctx || (bytes && (!to || !from)))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "context, to and from must not be NULL");
   if (!bytes) return SOL_OK;
   if (!ctx->driver) return memcpy(to, from, bytes), SOL_OK;
   sol_lock_acquire(ctx->one_at_a_time);
-  SolStatus status = sol_driver_write(ctx->driver, address_of(to), from, bytes, err);
+  SolStatus status = write ? sol_driver_write(ctx->driver, address_of(to), from, bytes, err)
+                           : sol_driver_read(ctx->driver, to, address_of(from), bytes, err);
   sol_lock_release(ctx->one_at_a_time);
   return status;
 }
 
+SolStatus sol_context_write(SolContext *ctx, void *to, const void *from, size_t bytes, SolError *err) {
+  return move(ctx, to, from, bytes, true, err);
+}
+
 SolStatus sol_context_read(SolContext *ctx, void *to, const void *from, size_t bytes, SolError *err) {
-  if (!ctx || (bytes && (!to || !from))) return sol_fail(err, SOL_ERR_ARGUMENT, "NULL where memory is due");
-  if (!bytes) return SOL_OK;
-  if (!ctx->driver) return memcpy(to, from, bytes), SOL_OK;
-  sol_lock_acquire(ctx->one_at_a_time);
-  SolStatus status = sol_driver_read(ctx->driver, to, address_of(from), bytes, err);
-  sol_lock_release(ctx->one_at_a_time);
-  return status;
+  return move(ctx, to, from, bytes, false, err);
 }
 
 SolStatus sol_context_sync(SolContext *ctx, SolError *err) {

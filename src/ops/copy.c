@@ -28,7 +28,7 @@ static SolDtype out_of(const SolCopy *a) {
 
 static bool make(const OpsCase *c, void *args) {
   SolCopy *a = args;
-  *a = (SolCopy){.m = c->dim[0], .n = c->dim[1], .dtype = c->dtype, .out_dtype = c->out_dtype};
+  *a = (SolCopy){OPS_MATRIX_CASE(c)};
   if (c->pad) a->x_stride = a->n + c->pad, a->y_stride = a->n + 2 * c->pad;
   return true;
 }
@@ -44,15 +44,13 @@ static SolStatus check(const void *args, SolError *err) {
   const SolCopy *a = args;
   SolDtype out = out_of(a);
   if (a->dtype == out && sol_dtype_bits(out) >= 8) return SOL_OK;
-  if (ops_is_real(a->dtype) && ops_is_real(out)) return SOL_OK;
-  return sol_fail(err, SOL_ERR_ARGUMENT, "copy: cannot turn %s into %s", sol_dtype_name(a->dtype),
-                  sol_dtype_name(out));
+  return ops_check_reals(a->dtype, out, err);
 }
 
 static void cpu_rows(const void *args, int64_t begin, int64_t end) {
   const SolCopy *a = args;
-  int64_t xs = a->x_stride ? a->x_stride : a->n, ys = a->y_stride ? a->y_stride : a->n;
-  int64_t size = sol_dtype_bits(a->dtype) / 8;
+  int64_t xs = ops_stride(a->x_stride, a->n), ys = ops_stride(a->y_stride, a->n);
+  int64_t size = ops_size(a->dtype);
   for (int64_t row = begin; row < end; row++) {
     if (out_of(a) == a->dtype) {
       memcpy((char *)a->y + row * ys * size, (const char *)a->x + row * xs * size, (size_t)(a->n * size));
@@ -66,17 +64,12 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
   }
 }
 
-static SolStatus cpu(SolContext *ctx, const void *args) {
-  const SolCopy *a = args;
-  cpu_parallel(ctx, a->m, a->m * a->n, cpu_rows, a);
-  return SOL_OK;
-}
-
-// The same type: bytes are moved. Rows of whole 16 bytes, all aligned, take one access a thread; so do short
-// rows, as wide as they allow. The rest is moved by 16 bytes of y, whatever lies around them.
+// The same type: bytes are moved. Aligned rows of whole 16 bytes take one access per thread; so do short
+// rows, as wide as their alignment allows. Other rows are written in aligned vectors of 16 bytes, each put
+// together from what x has there.
 static int plan_bytes(const SolCopy *a, CopyParams *p, int64_t m, int64_t n, int64_t xs, int64_t ys) {
   enum { SHORT = 64 }; // bytes of a row
-  int64_t size = sol_dtype_bits(a->dtype) / 8, row = n * size;
+  int64_t size = ops_size(a->dtype), row = n * size;
   int64_t bits = ops_align(a->x, xs * size, m) | ops_align(a->y, ys * size, m) | row | 16,
           unit = bits & -bits;
   if (unit < 16 && row >= SHORT) {
@@ -98,7 +91,7 @@ static int plan_bytes(const SolCopy *a, CopyParams *p, int64_t m, int64_t n, int
 }
 
 static int plan_convert(const SolCopy *a, CopyParams *p, int64_t m, int64_t n, int64_t xs, int64_t ys) {
-  int in = sol_dtype_bits(a->dtype) / 8, out = sol_dtype_bits(out_of(a)) / 8;
+  int in = ops_size(a->dtype), out = ops_size(out_of(a));
   int per = elementwise_chunk(a->dtype, out_of(a));
   int kernel = in == 4 ? KERNEL_LEAN_4_2 : out == 4 ? KERNEL_LEAN_2_4 : KERNEL_LEAN_2_2;
   bool lean = m == 1 && n % per == 0 && elementwise_aligned(a->x, 0, per * in) &&
@@ -111,7 +104,7 @@ static int plan_convert(const SolCopy *a, CopyParams *p, int64_t m, int64_t n, i
 
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolCopy *a = args;
-  int64_t xs = a->x_stride ? a->x_stride : a->n, ys = a->y_stride ? a->y_stride : a->n;
+  int64_t xs = ops_stride(a->x_stride, a->n), ys = ops_stride(a->y_stride, a->n);
   int64_t m = a->m, n = a->n;
   if (xs == n && ys == n) n *= m, m = 1; // dense: one long row
   CopyParams p = {a->y, a->x, .x_kind = ops_kind(a->dtype), .y_kind = ops_kind(out_of(a)), .flat = m == 1};
@@ -131,21 +124,17 @@ static void reference(const void *args, double *const *at) {
   for (int64_t i = 0; i < a->m * a->n; i++) at[0][i] = at[1][i];
 }
 
-static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+static void cost(const void *args, SolOpArgs *op) {
   const SolCopy *a = args;
-  *op = (SolOpArgs){.dim = {a->m, a->n}, .dtype = a->dtype, .out_dtype = a->out_dtype};
-  return ops_cost_op("copy", op, err);
+  *op = (SolOpArgs){OPS_MATRIX_COST(a)};
 }
 
 static const int64_t bench[][4] = {{512, 4096}, {2048, 4096}, {8192, 4096}, {16384, 8192}, {3001, 5125}};
 
 const OpsDef ops_copy = {
     .name = "copy",
-    .shape = "MxN",
-    .args_bytes = sizeof(SolCopy),
-    OPS_OWN_FUNCTIONS,
+    OPS_ARGS(SolCopy, "MxN"),
+    OPS_OWN_ROWS,
     OPS_CASES(ops_row_shapes, bench),
-    .module = "copy",
-    .kernels = kernel_names,
-    .kernel_count = KERNEL_COUNT,
+    OPS_KERNELS("copy", kernel_names),
 };

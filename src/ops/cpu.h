@@ -1,5 +1,5 @@
-// Pieces of the operations' CPU code. Rows are handled in chunks of floats on the stack, whatever their type,
-// so that one loop serves all types and the compiler vectorises it.
+// Parts of the operations' CPU code. Rows are converted to floats on the stack, a chunk at a time, so that
+// one loop serves all types and the compiler vectorises it.
 #ifndef SOL_OPS_CPU_H
 #define SOL_OPS_CPU_H
 
@@ -15,8 +15,8 @@ static inline int64_t cpu_id(SolDtype dtype, const void *ids, int64_t i) {
   return dtype == SOL_INT64 ? ((const int64_t *)ids)[i] : ((const int32_t *)ids)[i];
 }
 
-// Calls work(arg, begin, end) over all of 0..items-1, on the context's threads where `cost` (elements or so)
-// is worth it.
+// Calls work(arg, begin, end) for all of 0..items-1, on the context's threads where `cost` (about the number
+// of elements) is large enough.
 void cpu_parallel(SolContext *ctx, int64_t items, int64_t cost,
                   void (*work)(const void *arg, int64_t begin, int64_t end), const void *arg);
 

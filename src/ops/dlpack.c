@@ -1,5 +1,5 @@
-// DLPack tensors in place of pointers and sizes: how they are read, and the operations that keep their
-// input's shape. The operations themselves check pointers, overlaps and types.
+// DLPack tensors instead of pointers and sizes: how they are read, and the operations whose output has the
+// shape of the input. The operations themselves check pointers, overlaps and types.
 #include "ops/dlpack_inside.h"
 
 _Static_assert(sizeof(DLTensor) == 48 && offsetof(DLTensor, shape) == 24 &&
@@ -33,12 +33,12 @@ static int64_t stride_at(const DLTensor *t, int axis) {
   if (t->strides) return t->strides[axis];
   int64_t stride = 1;
   for (int k = t->ndim - 1; k > axis; k--)
-    if (__builtin_mul_overflow(stride, t->shape[k], &stride)) return INT64_MAX; // collapse finds it too large
+    if (__builtin_mul_overflow(stride, t->shape[k], &stride)) return INT64_MAX; // collapse then fails
   return stride;
 }
 
-// Axes first..last as one: its length, and the step from one element to the next. Axes of length 1 have no
-// say.
+// Axes first..last as one: its length, and the step from one element to the next. Axes of length 1 are
+// ignored.
 static bool collapse(const DLTensor *t, int first, int last, int64_t *length, int64_t *step) {
   *length = 1, *step = 0;
   for (int k = last; k >= first; k--) {
@@ -59,7 +59,7 @@ Dl dl_begin(SolContext *ctx, const char *op) {
   return d;
 }
 
-// What a tensor must be before its axes are looked at.
+// What a tensor must be before its axes are read.
 static bool usable(Dl *d, const DLTensor *t, const char *name) {
   if (d->status) return false;
   if (!t) return DL_FAIL(d, "%s: %s is NULL", d->op, name), false;
@@ -67,8 +67,8 @@ static bool usable(Dl *d, const DLTensor *t, const char *name) {
   for (int k = 0; k < t->ndim; k++)
     if (t->shape[k] < 0) return DL_FAIL(d, "%s: %s has a negative size", d->op, name), false;
   if (!dtype_of(t->dtype))
-    return DL_FAIL(d, "%s: %s has a type that Sol does not know (DLPack code %d, %d bits, %d lanes)", d->op,
-                   name, t->dtype.code, t->dtype.bits, t->dtype.lanes),
+    return DL_FAIL(d, "%s: %s has an unsupported type (DLPack code %d, %d bits, %d lanes)", d->op, name,
+                   t->dtype.code, t->dtype.bits, t->dtype.lanes),
            false;
   if (is_here(d->ctx, t->device)) return true;
   DL_FAIL(d, "%s: %s is on device %d:%d (type:number, as DLPack counts), the context runs on %s", d->op, name,
@@ -81,7 +81,7 @@ DlRows dl_view(Dl *d, const DLTensor *given, const char *name, int inner, bool b
   if (!usable(d, given, name)) return r;
   DLTensor t = *given;
   for (int k = 0; k < t.ndim; k++)
-    if (!t.shape[k]) t.strides = NULL; // nothing in it: strides mean nothing
+    if (!t.shape[k]) t.strides = NULL; // empty: its strides do not matter
   int cols = t.ndim > inner ? t.ndim - inner : 0, rows = batched && cols > 1 ? cols - 1 : 0;
   int64_t step;
   if (!collapse(&t, cols, t.ndim - 1, &r.cols, &step) || (r.cols > 1 && step != 1))
@@ -89,7 +89,8 @@ DlRows dl_view(Dl *d, const DLTensor *given, const char *name, int inner, bool b
   else if (!collapse(&t, rows, cols - 1, &r.rows, &r.stride) ||
            !collapse(&t, 0, rows - 1, &r.batch, &r.batch_stride))
     DL_FAIL(d, "%s: the axes of %s before the last do not collapse into rows of one stride", d->op, name);
-  else if ((r.rows > 1 && !r.stride) || (r.batch > 1 && !r.batch_stride)) // which means dense elsewhere
+  else if ((r.rows > 1 && !r.stride) ||
+           (r.batch > 1 && !r.batch_stride)) // elsewhere a stride of 0 means dense
     DL_FAIL(d, "%s: %s is broadcast (stride 0)", d->op, name);
   r.dtype = dtype_of(t.dtype);
   r.at = t.data ? (char *)t.data + t.byte_offset : NULL;
@@ -120,7 +121,7 @@ void dl_same_type(Dl *d, const DlRows *a, const char *a_name, const DlRows *b, c
             sol_dtype_name(b->dtype));
 }
 
-// y and x of one shape: what most operations have.
+// y and x of one shape, as most operations have.
 static Dl begin_pair(SolContext *ctx, const char *op, const DLTensor *y, const DLTensor *x, DlRows *yr,
                      DlRows *xr) {
   Dl d = dl_begin(ctx, op);
@@ -133,7 +134,7 @@ static Dl begin_pair(SolContext *ctx, const char *op, const DLTensor *y, const D
 SolStatus sol_copy_dl(SolContext *ctx, const DLTensor *y, const DLTensor *x, SolStream stream) {
   DlRows yr, xr;
   Dl d = begin_pair(ctx, "copy", y, x, &yr, &xr);
-  SolCopy a = {yr.at, xr.at, xr.rows, xr.cols, yr.stride, xr.stride, xr.dtype, yr.dtype};
+  SolCopy a = {DL_PAIR(yr, xr), .out_dtype = yr.dtype};
   return d.status ? d.status : sol_copy(ctx, &a, stream);
 }
 
@@ -142,18 +143,8 @@ SolStatus sol_rmsnorm_dl(SolContext *ctx, const DLTensor *y, const DLTensor *x, 
   DlRows yr, xr;
   Dl d = begin_pair(ctx, "rmsnorm", y, x, &yr, &xr);
   DlRows w = dl_line(&d, weight, "weight", xr.cols, true);
-  SolRmsnorm a = {.y = yr.at,
-                  .x = xr.at,
-                  .weight = w.at,
-                  .m = xr.rows,
-                  .n = xr.cols,
-                  .y_stride = yr.stride,
-                  .x_stride = xr.stride,
-                  .dtype = xr.dtype,
-                  .out_dtype = yr.dtype,
-                  .weight_dtype = w.dtype,
-                  .eps = eps,
-                  .weight_offset = weight_offset};
+  SolRmsnorm a = {DL_PAIR(yr, xr),         .weight = w.at, .out_dtype = yr.dtype,
+                  .weight_dtype = w.dtype, .eps = eps,     .weight_offset = weight_offset};
   return d.status ? d.status : sol_rmsnorm(ctx, &a, stream);
 }
 
@@ -171,18 +162,12 @@ SolStatus sol_add_rmsnorm_dl(SolContext *ctx, const DLTensor *y, const DLTensor 
     dl_same_type(&d, &xr, "x", &out, "residual_out");
   }
   DlRows w = dl_line(&d, weight, "weight", xr.cols, true);
-  SolAddRmsnorm a = {.y = yr.at,
-                     .x = xr.at,
+  SolAddRmsnorm a = {DL_PAIR(yr, xr),
                      .residual = r.at,
                      .residual_out = out.at,
                      .weight = w.at,
-                     .m = xr.rows,
-                     .n = xr.cols,
-                     .y_stride = yr.stride,
-                     .x_stride = xr.stride,
                      .residual_stride = r.stride,
                      .residual_out_stride = out.stride,
-                     .dtype = xr.dtype,
                      .out_dtype = yr.dtype,
                      .weight_dtype = w.dtype,
                      .eps = eps,
@@ -196,15 +181,9 @@ SolStatus sol_layernorm_dl(SolContext *ctx, const DLTensor *y, const DLTensor *x
   Dl d = begin_pair(ctx, "layernorm", y, x, &yr, &xr);
   DlRows w = dl_line(&d, weight, "weight", xr.cols, true), b = dl_line(&d, bias, "bias", xr.cols, true);
   if (weight && bias) dl_same_type(&d, &w, "weight", &b, "bias");
-  SolLayernorm a = {.y = yr.at,
-                    .x = xr.at,
+  SolLayernorm a = {DL_PAIR(yr, xr),
                     .weight = w.at,
                     .bias = b.at,
-                    .m = xr.rows,
-                    .n = xr.cols,
-                    .y_stride = yr.stride,
-                    .x_stride = xr.stride,
-                    .dtype = xr.dtype,
                     .out_dtype = yr.dtype,
                     .weight_dtype = weight ? w.dtype : b.dtype,
                     .eps = eps,
@@ -216,7 +195,7 @@ static SolStatus softmax(SolContext *ctx, const char *op, const DLTensor *y, con
                          SolStatus (*call)(SolContext *, const SolSoftmax *, SolStream), SolStream stream) {
   DlRows yr, xr;
   Dl d = begin_pair(ctx, op, y, x, &yr, &xr);
-  SolSoftmax a = {yr.at, xr.at, xr.rows, xr.cols, yr.stride, xr.stride, xr.dtype, yr.dtype};
+  SolSoftmax a = {DL_PAIR(yr, xr), .out_dtype = yr.dtype};
   return d.status ? d.status : call(ctx, &a, stream);
 }
 
@@ -233,16 +212,7 @@ SolStatus sol_scale_columns_dl(SolContext *ctx, const DLTensor *y, const DLTenso
   DlRows yr, xr;
   Dl d = begin_pair(ctx, "scale_columns", y, x, &yr, &xr);
   DlRows s = dl_line(&d, scale, "scale", xr.cols, false);
-  SolScaleColumns a = {.y = yr.at,
-                       .x = xr.at,
-                       .scale = s.at,
-                       .m = xr.rows,
-                       .n = xr.cols,
-                       .y_stride = yr.stride,
-                       .x_stride = xr.stride,
-                       .dtype = xr.dtype,
-                       .out_dtype = yr.dtype,
-                       .weight_dtype = s.dtype};
+  SolScaleColumns a = {DL_PAIR(yr, xr), .scale = s.at, .out_dtype = yr.dtype, .weight_dtype = s.dtype};
   return d.status ? d.status : sol_scale_columns(ctx, &a, stream);
 }
 
@@ -252,17 +222,7 @@ static SolStatus biased(SolContext *ctx, const char *op, const DLTensor *y, cons
   DlRows yr, xr;
   Dl d = begin_pair(ctx, op, y, x, &yr, &xr);
   DlRows b = dl_line(&d, bias, "bias", xr.cols, true);
-  SolBias a = {.y = yr.at,
-               .x = xr.at,
-               .bias = b.at,
-               .m = xr.rows,
-               .n = xr.cols,
-               .y_stride = yr.stride,
-               .x_stride = xr.stride,
-               .dtype = xr.dtype,
-               .out_dtype = yr.dtype,
-               .weight_dtype = b.dtype,
-               .scale = scale};
+  SolBias a = {DL_PAIR(yr, xr), .bias = b.at, .out_dtype = yr.dtype, .weight_dtype = b.dtype, .scale = scale};
   return d.status ? d.status : call(ctx, &a, stream);
 }
 

@@ -1,12 +1,12 @@
-// The operations on DLPack tensors whose tensors differ in shape.
+// The operations on DLPack tensors whose output has another shape than the input.
 #include "ops/dlpack_inside.h"
 
-static void is_int32(Dl *d, const DlRows *bad) {
+static void check_int32(Dl *d, const DlRows *bad) {
   if (!d->status && bad->at && bad->dtype != SOL_INT32)
-    DL_FAIL(d, "%s: bad is %s, not int32", d->op, sol_dtype_name(bad->dtype));
+    DL_FAIL(d, "%s: bad must be int32, not %s", d->op, sol_dtype_name(bad->dtype));
 }
 
-static void same_width(Dl *d, const DlRows *y, const DlRows *table, const char *name) {
+static void check_width(Dl *d, const DlRows *y, const DlRows *table, const char *name) {
   if (!d->status && y->cols != table->cols)
     DL_FAIL(d, "%s: rows of y are %lld wide, those of %s %lld", d->op, (long long)y->cols, name,
             (long long)table->cols);
@@ -18,31 +18,23 @@ SolStatus sol_embed_rmsnorm_dl(SolContext *ctx, const DLTensor *y, const DLTenso
   Dl d = dl_begin(ctx, "embed_rmsnorm");
   DlRows yr = dl_rows(&d, y, "y"), e = {0};
   DlRows t = dl_rows(&d, table, "table"), i = dl_line(&d, ids, "ids", yr.rows, false);
-  same_width(&d, &yr, &t, "table");
+  check_width(&d, &yr, &t, "table");
   if (embedded) {
     e = dl_rows(&d, embedded, "embedded");
     dl_same_shape(&d, &e, "embedded", &yr, "y");
     dl_same_type(&d, &t, "table", &e, "embedded");
   }
   DlRows w = dl_line(&d, weight, "weight", yr.cols, true), b = dl_line(&d, bad, "bad", 1, true);
-  is_int32(&d, &b);
-  SolEmbedRmsnorm a = {.y = yr.at,
+  check_int32(&d, &b);
+  SolEmbedRmsnorm a = {DL_BY_ID(yr, t, i, b),
                        .embedded = e.at,
                        .table = t.at,
-                       .ids = i.at,
                        .weight = w.at,
-                       .bad = b.at,
-                       .m = yr.rows,
-                       .n = yr.cols,
                        .vocab = t.rows,
-                       .y_stride = yr.stride,
                        .embedded_stride = e.stride,
                        .table_stride = t.stride,
-                       .dtype = t.dtype,
                        .out_dtype = yr.dtype,
                        .weight_dtype = w.dtype,
-                       .id_dtype = i.dtype,
-                       .bad_id = b.at ? SOL_BAD_ID_FLAG : SOL_BAD_ID_ZERO,
                        .eps = eps,
                        .weight_offset = weight_offset};
   return d.status ? d.status : sol_embed_rmsnorm(ctx, &a, stream);
@@ -53,21 +45,10 @@ SolStatus sol_embedding_dl(SolContext *ctx, const DLTensor *y, const DLTensor *t
   Dl d = dl_begin(ctx, "embedding");
   DlRows yr = dl_rows(&d, y, "y"), t = dl_rows(&d, table, "table");
   DlRows i = dl_line(&d, ids, "ids", yr.rows, false), b = dl_line(&d, bad, "bad", 1, true);
-  same_width(&d, &yr, &t, "table");
-  is_int32(&d, &b);
-  SolEmbedding a = {.y = yr.at,
-                    .table = t.at,
-                    .ids = i.at,
-                    .bad = b.at,
-                    .m = yr.rows,
-                    .n = yr.cols,
-                    .vocab = t.rows,
-                    .y_stride = yr.stride,
-                    .table_stride = t.stride,
-                    .dtype = t.dtype,
-                    .out_dtype = yr.dtype,
-                    .id_dtype = i.dtype,
-                    .bad_id = b.at ? SOL_BAD_ID_FLAG : SOL_BAD_ID_ZERO};
+  check_width(&d, &yr, &t, "table");
+  check_int32(&d, &b);
+  SolEmbedding a = {DL_BY_ID(yr, t, i, b), .table = t.at, .vocab = t.rows, .table_stride = t.stride,
+                    .out_dtype = yr.dtype};
   return d.status ? d.status : sol_embedding(ctx, &a, stream);
 }
 
@@ -77,23 +58,11 @@ SolStatus sol_gather_dl(SolContext *ctx, const DLTensor *y, const DLTensor *x, c
   DlRows yr = dl_rows(&d, y, "y"), xr = dl_rows(&d, x, "x");
   DlRows i = dl_line(&d, ids, "ids", yr.rows, false), o = dl_line(&d, order, "order", yr.rows, true);
   DlRows b = dl_line(&d, bad, "bad", 1, true);
-  same_width(&d, &yr, &xr, "x");
+  check_width(&d, &yr, &xr, "x");
   dl_same_type(&d, &xr, "x", &yr, "y");
   if (order) dl_same_type(&d, &i, "ids", &o, "order");
-  is_int32(&d, &b);
-  SolGather a = {.y = yr.at,
-                 .x = xr.at,
-                 .ids = i.at,
-                 .order = o.at,
-                 .bad = b.at,
-                 .m = yr.rows,
-                 .n = yr.cols,
-                 .rows = xr.rows,
-                 .y_stride = yr.stride,
-                 .x_stride = xr.stride,
-                 .dtype = xr.dtype,
-                 .id_dtype = i.dtype,
-                 .bad_id = b.at ? SOL_BAD_ID_FLAG : SOL_BAD_ID_ZERO};
+  check_int32(&d, &b);
+  SolGather a = {DL_BY_ID(yr, xr, i, b), .x = xr.at, .order = o.at, .rows = xr.rows, .x_stride = xr.stride};
   return d.status ? d.status : sol_gather(ctx, &a, stream);
 }
 
@@ -107,7 +76,7 @@ SolStatus sol_transpose_dl(SolContext *ctx, const DLTensor *y, const DLTensor *x
     DL_FAIL(&d, "transpose: x is %lld x %lld x %lld, y %lld x %lld x %lld", (long long)xr.batch,
             (long long)xr.rows, (long long)xr.cols, (long long)yr.batch, (long long)yr.rows,
             (long long)yr.cols);
-  if (!d.status && !xr.batch) return SOL_OK; // a batch of none; 0 means 1 below
+  if (!d.status && !xr.batch) return SOL_OK; // an empty batch; below, 0 would mean 1
   SolTranspose a = {.y = yr.at,
                     .x = xr.at,
                     .batch = xr.batch,
@@ -142,7 +111,8 @@ SolStatus sol_rope_dl(SolContext *ctx, const DLTensor *y, const DLTensor *x, con
   dl_same_type(&d, &c, "cos", &s, "sin");
   if (!d.status && c.rows > 1 && (c.stride != c.cols || s.stride != s.cols))
     DL_FAIL(&d, "rope: cos and sin must be dense");
-  if (!d.status && (!c.rows || !c.cols)) DL_FAIL(&d, "rope: cos and sin are empty"); // 0 has a meaning below
+  if (!d.status && (!c.rows || !c.cols))
+    DL_FAIL(&d, "rope: cos and sin are empty"); // below, 0 would mean the default
   DlRows p = dl_line(&d, positions, "positions", xr.rows, true);
   if (!d.status && (h != y_h || c.cols > width / 2))
     DL_FAIL(&d, "rope: heads of x are %lld x %lld, those of y %lld x %lld, cos has rows of %lld",
@@ -180,7 +150,7 @@ SolStatus sol_reduce_dl(SolContext *ctx, const DLTensor *y, const DLTensor *x, c
   SolReduce a = {.y = yr.at,
                  .x = xr.at,
                  .workspace = w.at,
-                 .workspace_bytes = w.cols * (sol_dtype_bits(w.dtype) / 8),
+                 .workspace_bytes = w.cols * (ops_size(w.dtype)),
                  .m = xr.rows,
                  .n = xr.cols,
                  .x_stride = xr.stride,

@@ -1,4 +1,4 @@
-// Host side of kernels/elementwise.cuh: how the chunks of an elementwise kernel lie over a tensor.
+// Host side of kernels/elementwise.cuh: how a tensor is divided into the chunks of an elementwise kernel.
 #ifndef SOL_OPS_ELEMENTWISE_H
 #define SOL_OPS_ELEMENTWISE_H
 
@@ -9,11 +9,11 @@ Divider elementwise_divider(uint64_t by);     // by at least 1
 Divider32 elementwise_divider32(uint32_t by); // by from 1 to 2^31
 enum { ELEMENTWISE_SMALL = INT32_MAX };       // a Divider32 divides up to here
 
-// Two chunks a thread, 128 threads a block, instead of one and 256? They pay where they spare a second,
-// part-filled round of blocks: everything then fits on the GPU at once.
+// Whether to use two chunks per thread and 128 threads per block instead of one and 256. It pays where it
+// avoids a second, partial wave of blocks: everything is then resident at once.
 static inline bool elementwise_two(const SolContext *ctx, int64_t chunks) {
-  int64_t round = (int64_t)ctx->sms * 2048; // threads
-  return chunks > round && chunks <= 2 * round;
+  int64_t wave = (int64_t)ctx->sms * 2048; // threads
+  return chunks > wave && chunks <= 2 * wave;
 }
 
 // Elements of a chunk: 16 bytes of the wider side.
@@ -22,7 +22,7 @@ static inline int elementwise_chunk(SolDtype in, SolDtype out) {
   return 128 / (a > b ? a : b);
 }
 
-// A whole tensor may be walked as one long row where none of its strides (0: dense) leaves a gap.
+// Whether a tensor can be processed as one long row: its strides (0: dense) leave no gaps.
 static inline bool elementwise_flat(int64_t m, int64_t n, int64_t y_stride, int64_t x_stride) {
   return m == 1 || ((!y_stride || y_stride == n) && (!x_stride || x_stride == n));
 }
@@ -31,7 +31,7 @@ static inline bool elementwise_flat(int64_t m, int64_t n, int64_t y_stride, int6
 // chunks.
 Spread elementwise_spread(const void *y, int64_t m, int64_t n, int64_t y_stride, int per, int out, bool flat);
 
-// What divides a pointer and, in bytes, its row stride: at least `bytes`, a power of two up to 16?
+// Whether a pointer and its row stride, in bytes, are multiples of `bytes`, a power of two up to 16.
 static inline bool elementwise_aligned(const void *at, int64_t stride_bytes, int bytes) {
   return ops_align(at, stride_bytes, 2) >= bytes;
 }

@@ -1,5 +1,6 @@
-// The embedded kernels. An image is a fat binary of nvcc: the driver takes it as it is; the emulator takes
-// the PTX in it, which is packed with LZ4 (--compress-mode=speed), so that no library is needed to unpack it.
+// The embedded kernels. An image is a fat binary of nvcc: the driver loads it as it is; the emulator uses the
+// PTX in it, which is compressed with LZ4 (--compress-mode=speed), so that no library is needed to decompress
+// it.
 #include "base/error.h"
 #include "base/heap.h"
 #include "image/fatbin.h"

@@ -9,19 +9,30 @@ const char *const embedding_kernels[EMBEDDING_KERNELS] = {
 #include "kernels/embedding/embedding.def"
 };
 
-SolStatus embedding_check_ids(const char *name, SolDtype id_dtype, SolBadId bad_id, const int32_t *bad,
-                              SolError *err) {
-  if (id_dtype && id_dtype != SOL_INT32 && id_dtype != SOL_INT64)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "%s: ids cannot have type %s", name, sol_dtype_name(id_dtype));
+const int64_t embedding_shapes[EMBEDDING_SHAPES][4] = {
+    {1, 1},    {5, 2, 1}, {3, 3},    {33, 31},       {7, 128},        {70, 8}, {2, 769}, {3, 1023},
+    {4, 4096}, {2, 5125}, {1, 8192}, {1, 131072, 3}, {1000, 5, 2000}, {0, 64}, {64, 0},  {300, 64, 100000},
+};
+
+SolStatus embedding_check_ids(SolDtype id_dtype, SolBadId bad_id, const int32_t *bad, SolError *err) {
   if (bad_id != SOL_BAD_ID_ZERO && bad_id != SOL_BAD_ID_FLAG)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "%s: no such bad_id: %d", name, (int)bad_id);
+    return sol_fail(err, SOL_ERR_ARGUMENT, "no such bad_id: %d", (int)bad_id);
   if (bad_id == SOL_BAD_ID_ZERO && bad)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "%s: bad must be NULL unless bad_id is SOL_BAD_ID_FLAG", name);
-  return SOL_OK;
+    return sol_fail(err, SOL_ERR_ARGUMENT, "bad must be NULL unless bad_id is SOL_BAD_ID_FLAG");
+  return ops_check_ids("ids", ops_or(id_dtype, SOL_INT32), err);
+}
+
+void embedding_reference(const EmbeddingRows *r, double *const *at, double *bad) {
+  for (int64_t i = 0; i < r->m && r->n; i++) { // without columns nothing is done, and no bad id is flagged
+    double id = at[2][i];
+    bool good = id >= 0 && id < (double)r->rows;
+    for (int64_t j = 0; j < r->n; j++) at[0][i * r->n + j] = good ? at[1][(int64_t)id * r->n + j] : 0;
+    if (!good && bad) *bad = 1;
+  }
 }
 
 static void cpu_row(const EmbeddingRows *r, int64_t row) {
-  int64_t size = sol_dtype_bits(r->dtype) / 8, out = sol_dtype_bits(r->out_dtype) / 8;
+  int64_t size = ops_size(r->dtype), out = ops_size(r->out_dtype);
   int64_t id = cpu_id(r->id_dtype, r->ids, row);
   char *y = (char *)r->y + row * r->y_stride * out;
   if (id < 0 || id >= r->rows) {
@@ -51,11 +62,8 @@ SolStatus embedding_cpu(SolContext *ctx, const EmbeddingRows *r) {
   return SOL_OK;
 }
 
-static int64_t ceil_div(int64_t a, int64_t b) {
-  return a / b + (a % b != 0);
-}
-
-// Bytes of the units that a kernel moves rows in, and vectors a thread; zeros for those that convert.
+// The bytes of the units in which a kernel moves rows, and its vectors per thread; zeros for those that
+// convert.
 typedef struct Unit {
   int bytes, chunks;
 } Unit;
@@ -69,34 +77,34 @@ static const Unit units[EMBEDDING_KERNELS] = {
 #include "kernels/embedding/embedding.def"
 };
 
-enum { WORDS_FROM = 4096 }; // bytes of a row from which on whole lines by words are worth it
+enum { WORDS_FROM = 4096 }; // bytes of a row from which on writing whole lines, word by word, is faster
 
-// A kernel, and how many threads take a row. It depends on the row alone, never on how many there are.
+// The kernel, and the threads per row. They depend on the row alone, never on the number of rows.
 static int pick(const EmbeddingRows *r, EmbeddingParams *p) {
-  int64_t size = sol_dtype_bits(r->dtype) / 8, out = sol_dtype_bits(r->out_dtype) / 8;
+  int64_t size = ops_size(r->dtype), out = ops_size(r->out_dtype);
   int x_align = ops_align(r->x, r->x_stride * size, 2), y_align = ops_align(r->y, r->y_stride * out, 2);
   if (r->dtype == r->out_dtype) {
     p->n = r->n * size;
     int64_t bits = x_align | y_align | p->n, unit = bits & -bits;
     if ((unit == 4 || unit == 8) && p->n >= WORDS_FROM) {
-      int64_t warps = ceil_div(p->n / 4 + 31, 32 * EMBEDDING_LINES); // y may start late in its line
+      int64_t warps = ops_ceil_div(p->n / 4 + 31, 32 * EMBEDDING_LINES); // y may start near the end of a line
       p->per_row = (uint64_t)(32 * warps);
       return EMBEDDING_sol_embedding_words;
     }
-    int k = 0; // they come in descending order
+    int k = 0; // in descending order
     while (units[k].bytes > unit) k++;
-    int64_t threads = ceil_div(ceil_div(p->n, 16), units[k].chunks);
-    int64_t least = k ? 32 / units[k].bytes : p->n > 16 ? 2 : 1; // both ends of a row; a whole sector at once
+    int64_t threads = ops_ceil_div(ops_ceil_div(p->n, 16), units[k].chunks);
+    int64_t least = k ? 32 / units[k].bytes : p->n > 16 ? 2 : 1; // both ends of a row; a whole sector
     p->per_row = (uint64_t)(threads > least ? threads : least);
     return k;
   }
   p->n = r->n;
-  p->per_row = (uint64_t)ceil_div(r->n, 16 / size);
+  p->per_row = (uint64_t)ops_ceil_div(r->n, 16 / size);
   if (x_align == 16 && y_align >= (size == 4 ? 8 : 16))
     return size == 4  ? EMBEDDING_sol_embedding_4_to_2
            : out == 4 ? EMBEDDING_sol_embedding_2_to_4
                       : EMBEDDING_sol_embedding_2_to_2;
-  p->per_row = (uint64_t)ceil_div(r->n, EMBEDDING_ANY);
+  p->per_row = (uint64_t)ops_ceil_div(r->n, EMBEDDING_ANY);
   return EMBEDDING_sol_embedding_any;
 }
 
@@ -110,7 +118,7 @@ static void set_division(EmbeddingParams *p, uint64_t threads) {
 
 SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRows *r, SolStream stream) {
   if (!r->m || !r->n) return SOL_OK;
-  int64_t size = sol_dtype_bits(r->dtype) / 8, out = sol_dtype_bits(r->out_dtype) / 8;
+  int64_t size = ops_size(r->dtype), out = ops_size(r->out_dtype);
   EmbeddingParams p = {.y = r->y,
                        .x = r->x,
                        .ids = r->ids,
@@ -127,7 +135,7 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
   OpsLaunch l = {
       .kernel = pick(r, &p), .block = EMBEDDING_THREADS, .early = true, .params = &p, .bytes = sizeof p};
   ops_grid(l.grid, p.per_row * (uint64_t)r->m, l.block);
-  // Rows that follow are asked for a few megabytes ahead, where there is enough to move.
+  // Later rows are prefetched, a few megabytes ahead, where there is enough data.
   enum { WORTH_IT = 8 << 20, AHEAD = 6 << 20 };
   if (r->dtype == r->out_dtype && (double)r->m * (double)p.n >= WORTH_IT) p.ahead = (uint64_t)(AHEAD / p.n);
   set_division(&p, (uint64_t)l.grid[0] * l.grid[1] * l.block);
@@ -135,30 +143,16 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
 }
 
 static EmbeddingRows rows_of(const SolEmbedding *a) {
-  return (EmbeddingRows){.y = a->y,
-                         .x = a->table,
-                         .ids = a->ids,
-                         .bad = a->bad,
-                         .m = a->m,
-                         .n = a->n,
-                         .rows = a->vocab,
-                         .y_stride = a->y_stride ? a->y_stride : a->n,
-                         .x_stride = a->table_stride ? a->table_stride : a->n,
-                         .dtype = a->dtype,
-                         .out_dtype = ops_or(a->out_dtype, a->dtype),
-                         .id_dtype = ops_or(a->id_dtype, SOL_INT32)};
+  return (EmbeddingRows){EMBEDDING_ROWS(a), .x = a->table, .rows = a->vocab,
+                         .x_stride = ops_stride(a->table_stride, a->n),
+                         .out_dtype = ops_or(a->out_dtype, a->dtype)};
 }
 
 static const char *const option_names[] = {"bad ids: zeros", "bad ids: flag"};
 
 static bool make(const OpsCase *c, void *args) {
   SolEmbedding *a = args;
-  *a = (SolEmbedding){.m = c->dim[0],
-                      .n = c->dim[1],
-                      .vocab = c->dim[2] ? c->dim[2] : 37,
-                      .dtype = c->dtype,
-                      .out_dtype = c->out_dtype,
-                      .id_dtype = c->id_dtype,
+  *a = (SolEmbedding){OPS_MATRIX_CASE(c), .vocab = c->dim[2] ? c->dim[2] : 37, .id_dtype = c->id_dtype,
                       .bad_id = c->option ? SOL_BAD_ID_FLAG : SOL_BAD_ID_ZERO};
   if (c->pad) a->table_stride = a->n + c->pad, a->y_stride = a->n + 2 * c->pad;
   return true;
@@ -180,11 +174,8 @@ static int views(const void *args, OpsView *v) {
 
 static SolStatus check(const void *args, SolError *err) {
   const SolEmbedding *a = args;
-  SolDtype out = ops_or(a->out_dtype, a->dtype);
-  if (!ops_is_real(a->dtype) || !ops_is_real(out))
-    return sol_fail(err, SOL_ERR_ARGUMENT, "embedding: cannot turn %s into %s", sol_dtype_name(a->dtype),
-                    sol_dtype_name(out));
-  return embedding_check_ids("embedding", a->id_dtype, a->bad_id, a->bad, err);
+  SolStatus status = ops_check_reals(a->dtype, ops_or(a->out_dtype, a->dtype), err);
+  return status ? status : embedding_check_ids(a->id_dtype, a->bad_id, a->bad, err);
 }
 
 static SolStatus cpu(SolContext *ctx, const void *args) {
@@ -199,30 +190,15 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
 
 static void reference(const void *args, double *const *at) {
   const SolEmbedding *a = args;
-  for (int64_t i = 0; i < a->m && a->n; i++) { // without columns there is nothing to do, not even to flag
-    double id = at[2][i];
-    bool good = id >= 0 && id < (double)a->vocab;
-    for (int64_t j = 0; j < a->n; j++) at[0][i * a->n + j] = good ? at[1][(int64_t)id * a->n + j] : 0;
-    if (!good && a->bad_id == SOL_BAD_ID_FLAG) at[3][0] = 1;
-  }
+  EmbeddingRows r = rows_of(a);
+  embedding_reference(&r, at, a->bad_id == SOL_BAD_ID_FLAG ? at[3] : NULL);
 }
 
-static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+static void cost(const void *args, SolOpArgs *op) {
   const SolEmbedding *a = args;
-  *op = (SolOpArgs){.dim = {a->m, a->n},
-                    .dtype = a->dtype,
-                    .out_dtype = a->out_dtype,
-                    .weight_dtype = a->dtype,
-                    .id_dtype = a->id_dtype,
-                    .vocab = a->vocab};
-  return ops_cost_op("embedding", op, err);
+  *op = (SolOpArgs){OPS_MATRIX_COST(a), .weight_dtype = a->dtype, .id_dtype = a->id_dtype, .vocab = a->vocab};
 }
 
-// MxN of a vocabulary: one element, rows around one vector and one block, odd ones, many short ones.
-static const int64_t shapes[][4] = {
-    {1, 1},    {5, 2, 1}, {3, 3},    {33, 31},       {7, 128},        {70, 8}, {2, 769}, {3, 1023},
-    {4, 4096}, {2, 5125}, {1, 8192}, {1, 131072, 3}, {1000, 5, 2000}, {0, 64}, {64, 0},  {300, 64, 100000},
-};
 static const int64_t bench[][4] = {
     {1, 4096, 32000},    {64, 8192, 32000},    {512, 4096, 32000},
     {8192, 4096, 32000}, {16384, 8192, 32000}, {3001, 5125, 32000},
@@ -230,13 +206,9 @@ static const int64_t bench[][4] = {
 
 const OpsDef ops_embedding = {
     .name = "embedding",
-    .shape = "MxNxV",
-    .args_bytes = sizeof(SolEmbedding),
-    .options = (int)SOL_COUNT(option_names),
-    .option_names = option_names,
+    OPS_ARGS(SolEmbedding, "MxNxV"),
+    OPS_OPTIONS(option_names),
     OPS_OWN_FUNCTIONS,
-    OPS_CASES(shapes, bench),
-    .module = "embedding",
-    .kernels = embedding_kernels,
-    .kernel_count = EMBEDDING_KERNELS,
+    OPS_CASES(embedding_shapes, bench),
+    OPS_KERNELS("embedding", embedding_kernels),
 };

@@ -1,22 +1,15 @@
-// y[i] = x[ids[i]], rows of any type; the order in which rows are taken may be given.
+// y[i] = x[ids[i]], rows of any type; the caller may give the order in which rows are copied.
 #include "base/error.h"
 #include "ops/cpu.h"
 #include "ops/embedding.h"
 
 static EmbeddingRows rows_of(const SolGather *a) {
-  return (EmbeddingRows){.y = a->y,
+  return (EmbeddingRows){EMBEDDING_ROWS(a),
                          .x = a->x,
-                         .ids = a->ids,
                          .order = a->order,
-                         .bad = a->bad,
-                         .m = a->m,
-                         .n = a->n,
                          .rows = a->rows,
-                         .y_stride = a->y_stride ? a->y_stride : a->n,
-                         .x_stride = a->x_stride ? a->x_stride : a->n,
-                         .dtype = a->dtype,
-                         .out_dtype = a->dtype,
-                         .id_dtype = ops_or(a->id_dtype, SOL_INT32)};
+                         .x_stride = ops_stride(a->x_stride, a->n),
+                         .out_dtype = a->dtype};
 }
 
 enum { OPTION_ZERO, OPTION_FLAG, OPTION_BYTES, OPTION_EIGHT };
@@ -54,7 +47,7 @@ static int views(const void *args, OpsView *v) {
 
 static SolStatus check(const void *args, SolError *err) {
   const SolGather *a = args;
-  return embedding_check_ids("gather", a->id_dtype, a->bad_id, a->bad, err);
+  return embedding_check_ids(a->id_dtype, a->bad_id, a->bad, err);
 }
 
 static SolStatus cpu(SolContext *ctx, const void *args) {
@@ -69,43 +62,29 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
 
 static void reference(const void *args, double *const *at) {
   const SolGather *a = args;
-  for (int64_t i = 0; i < a->m && a->n; i++) { // without columns there is nothing to do, not even to flag
-    double id = at[2][i];
-    bool good = id >= 0 && id < (double)a->rows;
-    for (int64_t j = 0; j < a->n; j++) at[0][i * a->n + j] = good ? at[1][(int64_t)id * a->n + j] : 0;
-    if (!good && a->bad_id == SOL_BAD_ID_FLAG) at[4][0] = 1;
-  }
+  EmbeddingRows r = rows_of(a);
+  embedding_reference(&r, at, a->bad_id == SOL_BAD_ID_FLAG ? at[4] : NULL);
 }
 
-static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+static void cost(const void *args, SolOpArgs *op) {
   const SolGather *a = args;
   *op = (SolOpArgs){.dim = {a->m, a->n}, .dtype = a->dtype, .id_dtype = a->id_dtype, .vocab = a->rows};
-  return ops_cost_op("gather", op, err);
 }
 
-// MxN of so many rows: one element, rows around one vector and one block, odd ones, many short ones.
-static const int64_t shapes[][4] = {
-    {1, 1},    {5, 2, 1}, {3, 3},    {33, 31},       {7, 128},        {70, 8}, {2, 769}, {3, 1023},
-    {4, 4096}, {2, 5125}, {1, 8192}, {1, 131072, 3}, {1000, 5, 2000}, {0, 64}, {64, 0},  {300, 64, 100000},
-};
 static const int64_t bench[][4] = {
     {8192, 4096, 32000}, {16384, 8192, 32000}, {1048576, 32, 4000000}, {262144, 128, 1000000}};
 
 const OpsDef ops_gather = {
     .name = "gather",
-    .shape = "MxNxR",
-    .args_bytes = sizeof(SolGather),
-    .options = (int)SOL_COUNT(option_names),
-    .option_names = option_names,
+    OPS_ARGS(SolGather, "MxNxR"),
+    OPS_OPTIONS(option_names),
     OPS_OWN_FUNCTIONS,
-    OPS_CASES(shapes, bench),
-    .module = "embedding",
-    .kernels = embedding_kernels,
-    .kernel_count = EMBEDDING_KERNELS,
+    OPS_CASES(embedding_shapes, bench),
+    OPS_KERNELS("embedding", embedding_kernels),
 };
 
-// An array of positions, sorted by the ids they stand for and, among equal ids, by position: no two compare
-// equal, so any sort is stable.
+// An array of positions, sorted by the ids at them and, among equal ids, by position: no two compare equal,
+// so that any sort is stable.
 typedef struct Order {
   const void *ids;
   void *at;
@@ -128,7 +107,7 @@ static bool before(const Order *o, int64_t a, int64_t b) { // positions
   return x < y || (x == y && a < b);
 }
 
-// A heap whose root is the last: what is taken off goes to the end. It needs no memory and no luck.
+// Heap sort, whose root is the last in order: it needs no memory and takes n log n steps in any case.
 static void sink(const Order *o, int64_t root, int64_t count) {
   int64_t moving = position(o, root);
   for (int64_t child; (child = 2 * root + 1) < count; root = child) {
@@ -142,11 +121,13 @@ static void sink(const Order *o, int64_t root, int64_t count) {
 SolStatus sol_gather_order(const void *ids, void *order, int64_t m, SolDtype id_dtype, SolError *err) {
   SolDtype type = ops_or(id_dtype, SOL_INT32);
   if (type != SOL_INT32 && type != SOL_INT64)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "gather_order: ids cannot have type %s", sol_dtype_name(type));
-  if (m < 0 || (type == SOL_INT32 && m > INT32_MAX))
-    return sol_fail(err, SOL_ERR_RANGE, "gather_order: %lld ids of type %s", (long long)m,
+    return sol_fail(err, SOL_ERR_ARGUMENT, "gather_order: ids must be int32 or int64, not %s",
                     sol_dtype_name(type));
-  if (m && (!ids || !order)) return sol_fail(err, SOL_ERR_ARGUMENT, "gather_order: NULL where ids are due");
+  if (m < 0 || (type == SOL_INT32 && m > INT32_MAX))
+    return sol_fail(err, SOL_ERR_RANGE, "gather_order: there cannot be %lld ids of type %s", (long long)m,
+                    sol_dtype_name(type));
+  if (m && (!ids || !order))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "gather_order: ids and order must not be NULL");
   Order o = {ids, order, type};
   for (int64_t i = 0; i < m; i++) set_position(&o, i, i);
   for (int64_t root = m / 2 - 1; root >= 0; root--) sink(&o, root, m);

@@ -46,7 +46,7 @@ static int views(const void *args, OpsView *v) {
   return 2;
 }
 
-// In fp32, as it is on the GPU.
+// In fp32, as on the GPU.
 static float scale_of(const SolHistogram *a) {
   return (float)a->bins / (a->high - a->low);
 }
@@ -58,20 +58,21 @@ static bool is_finite(float f) {
 static SolStatus check(const void *args, SolError *err) {
   const SolHistogram *a = args;
   if (a->dtype != SOL_INT32 && !ops_is_real(a->dtype))
-    return sol_fail(err, SOL_ERR_ARGUMENT, "histogram: x cannot have type %s", sol_dtype_name(a->dtype));
+    return sol_fail(err, SOL_ERR_ARGUMENT, "x must be int32, fp32, fp16 or bf16, not %s",
+                    sol_dtype_name(a->dtype));
   if (a->bins > MOST_BINS)
-    return sol_fail(err, SOL_ERR_RANGE, "histogram: %lld bins; there can be %d", (long long)a->bins,
-                    MOST_BINS);
+    return sol_fail(err, SOL_ERR_RANGE, "at most %d bins, not %lld", MOST_BINS, (long long)a->bins);
   if (a->dtype == SOL_INT32) return SOL_OK;
   if (!is_finite(a->low) || !is_finite(a->high) || !(a->low < a->high) || !is_finite(a->high - a->low) ||
       !is_finite(scale_of(a)))
-    return sol_fail(err, SOL_ERR_ARGUMENT, "histogram: there are no %lld bins from %g to %g",
-                    (long long)a->bins, (double)a->low, (double)a->high);
+    return sol_fail(err, SOL_ERR_ARGUMENT,
+                    "low and high must be finite and in order: %lld bins from %g to %g", (long long)a->bins,
+                    (double)a->low, (double)a->high);
   return SOL_OK;
 }
 
-// Counts of one thread: in memory of its own where that is little, and otherwise at once, runs of equals
-// together.
+// Counts of one thread: where the bins are few, in its own memory; otherwise added to the result at once, a
+// run of equal bins together.
 enum { CPU_BINS = 4096 };
 typedef struct CpuCounts {
   int32_t *result;
@@ -136,12 +137,13 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   return SOL_OK;
 }
 
-// How many blocks, or groups of them. With more of them each is done sooner, but what they add in the end
-// takes longer: on an H200 a block's start and end cost as much as it takes all blocks to read 32 vectors, so
-// the best number goes with the root of x's. At most as many as run at once.
+// How many blocks, or groups of them. With more of them each ends sooner, but adding their counts takes
+// longer: on an H200 the start and end of a block cost as much as it takes all blocks to read 32 vectors, so
+// the best number is proportional to the square root of the length of x. At most as many as are resident at
+// once.
 static int64_t groups_of(const SolContext *ctx, const SolHistogram *a, const Variant *v, int64_t parts) {
   enum { WORTH = 32 };
-  int64_t resident = v->parts ? 1 : 2048 / v->threads; // blocks on a multiprocessor
+  int64_t resident = v->parts ? 1 : 2048 / v->threads; // blocks per SM
   int64_t groups = ctx->sms * resident / parts, vectors = a->n / (16 / v->size), worth = vectors / WORTH;
   if (v->most)
     groups = cpu_min(groups, cpu_min((int64_t)sqrt((double)worth), a->n / a->bins));
@@ -150,17 +152,17 @@ static int64_t groups_of(const SolContext *ctx, const SolHistogram *a, const Var
   return groups > 1 ? groups : 1;
 }
 
-// Several counters a bin pay where a block has many elements for each of them.
+// Several counters per bin pay where a block has many elements for each of them.
 static bool worth_copies(const SolContext *ctx, const SolHistogram *a, const Variant *v) {
   enum { WORTH = 8 };
   return a->n / groups_of(ctx, a, v, 1) >= WORTH * (a->bins + 2) * (int64_t)v->copies;
 }
 
-// Counting in shared memory pays once there are a few elements for each bin: every block adds all its bins in
-// the end. Of the kernels that do so the first that holds all bins, or else the largest there is.
+// Counting in shared memory pays once there are a few elements for each bin, since every block adds all its
+// bins to the result. Of those kernels, the first that holds all bins, or else the largest.
 static int pick(SolContext *ctx, const SolHistogram *a) {
   enum { FEW = 4, MANY_BINS = 1024 };
-  int size = sol_dtype_bits(a->dtype) / 8, best = -1;
+  int size = ops_size(a->dtype), best = -1;
   bool few = a->bins > MANY_BINS && a->n < FEW * a->bins;
   for (int k = 0; k < KERNEL_COUNT; k++) {
     const Variant *v = &variants[k];
@@ -211,14 +213,13 @@ static void reference(const void *args, double *const *at) {
   }
 }
 
-static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+static void cost(const void *args, SolOpArgs *op) {
   const SolHistogram *a = args;
   *op = (SolOpArgs){.dim = {a->n}, .dtype = a->dtype, .id_dtype = SOL_INT32, .bins = a->bins};
-  return ops_cost_op("histogram", op, err);
 }
 
-// N and bins: fewer elements than a vector, one bin, in shared memory of every size, in parts, in the result
-// itself.
+// N and bins: fewer elements than a vector, one bin; bins in shared memory of every size, in several parts,
+// in the result itself.
 static const int64_t shapes[][4] = {
     {1, 1},          {3, 2},          {31, 7},       {769, 1},        {5125, 256},
     {65536, 256},    {20000, 4099},   {4096, 1024},  {100003, 12286}, {70001, 12287},
@@ -229,14 +230,10 @@ static const int64_t bench[][4] = {
 
 const OpsDef ops_histogram = {
     .name = "histogram",
-    .shape = "NxBINS",
-    .args_bytes = sizeof(SolHistogram),
-    .options = (int)SOL_COUNT(option_names),
-    .option_names = option_names,
+    OPS_ARGS(SolHistogram, "NxBINS"),
+    OPS_OPTIONS(option_names),
     OPS_OWN_FUNCTIONS,
     OPS_CASES(shapes, bench),
-    .module = "histogram",
-    .kernels = kernel_names,
-    .kernel_count = KERNEL_COUNT,
+    OPS_KERNELS("histogram", kernel_names),
     .shared = shared_bytes,
 };

@@ -50,13 +50,13 @@ static bool make(const OpsCase *c, void *args) {
 
 static int views(const void *args, OpsView *v) {
   const SolKvAppend *a = args;
-  int64_t wide = ops_times(a->h, a->d), places = ops_times(a->pages, a->page_size);
-  v[0] = OPS_VIEW(SolKvAppend, k_cache, kv_of(a), OPS_INOUT, .rows = places, .cols = wide);
-  v[1] = OPS_VIEW(SolKvAppend, v_cache, kv_of(a), OPS_INOUT, .rows = places, .cols = wide);
+  int64_t wide = ops_times(a->h, a->d), all = ops_times(a->pages, a->page_size);
+  v[0] = OPS_VIEW(SolKvAppend, k_cache, kv_of(a), OPS_INOUT, .rows = all, .cols = wide);
+  v[1] = OPS_VIEW(SolKvAppend, v_cache, kv_of(a), OPS_INOUT, .rows = all, .cols = wide);
   v[2] = OPS_VIEW(SolKvAppend, k, a->dtype, OPS_IN, .rows = a->t, .cols = wide, .stride = a->k_stride);
   v[3] = OPS_VIEW(SolKvAppend, v, a->dtype, OPS_IN, .rows = a->t, .cols = wide, .stride = a->v_stride);
   v[4] = OPS_VIEW(SolKvAppend, slots, id_of(a), OPS_IN, .rows = 1, .cols = a->t, .fill = OPS_FILL_DISTINCT,
-                  .limit = places);
+                  .limit = all);
   return 5;
 }
 
@@ -65,21 +65,18 @@ static SolStatus check(const void *args, SolError *err) {
   SolDtype kv = kv_of(a);
   bool same = kv == a->dtype && sol_dtype_bits(kv) >= 8, fp8 = kv == SOL_FP8 && ops_is_real(a->dtype);
   if (!same && !fp8)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "kv_append: cannot store %s as %s", sol_dtype_name(a->dtype),
+    return sol_fail(err, SOL_ERR_ARGUMENT, "cannot store %s as %s", sol_dtype_name(a->dtype),
                     sol_dtype_name(kv));
-  if (id_of(a) != SOL_INT32 && id_of(a) != SOL_INT64)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "kv_append: slots must be int32 or int64, not %s",
-                    sol_dtype_name(id_of(a)));
   if (a->t < 0 || a->h < 0 || a->d < 0 || a->pages < 0 || a->page_size < 0)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "kv_append: a size is negative");
+    return sol_fail(err, SOL_ERR_ARGUMENT, "a size is negative");
   if (ops_times(a->h, a->d) < 0 || ops_times(a->pages, a->page_size) < 0)
-    return sol_fail(err, SOL_ERR_RANGE, "kv_append: the cache is too large to address");
-  return SOL_OK;
+    return sol_fail(err, SOL_ERR_RANGE, "the cache is too large to address");
+  return ops_check_ids("slots", id_of(a), err);
 }
 
 static void cpu_row(const SolKvAppend *a, void *cache, const void *from, int64_t to_row, int64_t at_from,
                     float scale) {
-  int64_t wide = a->h * a->d, size = sol_dtype_bits(a->dtype) / 8;
+  int64_t wide = a->h * a->d, size = ops_size(a->dtype);
   if (!converts(a)) {
     memcpy((char *)cache + to_row * wide * size, (const char *)from + at_from * size, (size_t)(wide * size));
     return;
@@ -94,7 +91,7 @@ static void cpu_row(const SolKvAppend *a, void *cache, const void *from, int64_t
 
 static void cpu_tokens(const void *args, int64_t begin, int64_t end) {
   const SolKvAppend *a = args;
-  int64_t wide = a->h * a->d, ks = a->k_stride ? a->k_stride : wide, vs = a->v_stride ? a->v_stride : wide;
+  int64_t wide = a->h * a->d, ks = ops_stride(a->k_stride, wide), vs = ops_stride(a->v_stride, wide);
   for (int64_t token = begin; token < end; token++) {
     int64_t slot = cpu_id(id_of(a), a->slots, token);
     if (slot < 0 || slot >= a->pages * a->page_size) continue;
@@ -109,21 +106,21 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   return SOL_OK;
 }
 
-// The widest access, in bytes, that everything is a multiple of.
+// The widest access, in bytes, that all addresses and strides are a multiple of.
 static int64_t unit_of(const SolKvAppend *a, int64_t wide, int64_t ks, int64_t vs) {
-  int64_t size = sol_dtype_bits(a->dtype) / 8, out = sol_dtype_bits(kv_of(a)) / 8;
+  int64_t size = ops_size(a->dtype), out = ops_size(kv_of(a));
   int64_t in = ops_align(a->k, ks * size, 2) | ops_align(a->v, vs * size, 2) | (wide * size) | 16;
   int64_t to = ops_align(a->k_cache, 0, 1) | ops_align(a->v_cache, 0, 1) | 16;
   in &= -in;
-  to = (to & -to) * size / out; // a narrower output asks for less
+  to = (to & -to) * size / out; // a narrower output needs less alignment
   return in < to ? in : to;
 }
 
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolKvAppend *a = args;
   if (a->t == 0) return SOL_OK;
-  int64_t wide = a->h * a->d, ks = a->k_stride ? a->k_stride : wide, vs = a->v_stride ? a->v_stride : wide;
-  int64_t size = sol_dtype_bits(a->dtype) / 8, unit = unit_of(a, wide, ks, vs);
+  int64_t wide = a->h * a->d, ks = ops_stride(a->k_stride, wide), vs = ops_stride(a->v_stride, wide);
+  int64_t size = ops_size(a->dtype), unit = unit_of(a, wide, ks, vs);
   int kernel = unit == 16  ? KERNEL_16
                : unit == 8 ? KERNEL_8
                : unit == 4 ? KERNEL_4
@@ -167,11 +164,10 @@ static void reference(const void *args, double *const *at) {
   }
 }
 
-static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+static void cost(const void *args, SolOpArgs *op) {
   const SolKvAppend *a = args;
   *op = (SolOpArgs){
       .dim = {a->t, a->h, a->d}, .dtype = a->dtype, .id_dtype = a->id_dtype, .kv_dtype = a->kv_dtype};
-  return ops_cost_op("kv_append", op, err);
 }
 
 static const int64_t shapes[][4] = {{1, 1, 1},  {3, 1, 2},   {7, 3, 4},   {5, 1, 31},   {9, 2, 12},
@@ -180,13 +176,9 @@ static const int64_t bench[][4] = {{1, 8, 128}, {512, 8, 128}, {8192, 8, 128}, {
 
 const OpsDef ops_kv_append = {
     .name = "kv_append",
-    .shape = "TxHxD",
-    .args_bytes = sizeof(SolKvAppend),
-    .options = (int)SOL_COUNT(option_names),
-    .option_names = option_names,
+    OPS_ARGS(SolKvAppend, "TxHxD"),
+    OPS_OPTIONS(option_names),
     OPS_OWN_FUNCTIONS,
     OPS_CASES(shapes, bench),
-    .module = "kv_append",
-    .kernels = kernel_names,
-    .kernel_count = KERNEL_COUNT,
+    OPS_KERNELS("kv_append", kernel_names),
 };

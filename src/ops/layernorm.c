@@ -8,47 +8,41 @@ static const char *const kernel_names[] = {
 #include "kernels/norm.def"
 };
 
-static SolDtype out_of(const SolLayernorm *a) {
-  return ops_or(a->out_dtype, a->dtype);
-}
-
-static SolDtype weight_of(const SolLayernorm *a) {
-  return ops_or(a->weight_dtype, a->dtype);
+static Norm norm_of(const SolLayernorm *a) {
+  return NORM_OF(a, x);
 }
 
 static const char *const option_names[] = {"", "1 + weight"};
 
 static bool make(const OpsCase *c, void *args) {
   SolLayernorm *a = args;
-  *a = (SolLayernorm){.m = c->dim[0],
-                      .n = c->dim[1],
-                      .dtype = c->dtype,
-                      .out_dtype = c->out_dtype,
-                      .weight_dtype = c->weight_dtype,
-                      .eps = 1e-5f,
-                      .weight_offset = (float)c->option};
-  if (c->pad) a->x_stride = a->n + c->pad, a->y_stride = a->n + (c->pad == 5 ? 1 : 2) * c->pad; // 5: in place
+  *a = (SolLayernorm){NORM_CASE(c), .weight_offset = (float)c->option};
+  if (c->pad)
+    a->x_stride = a->n + c->pad,
+    a->y_stride = a->n + (c->pad == 5 ? 1 : 2) * c->pad; // tests with 5 are in place
   return true;
 }
 
 static int views(const void *args, OpsView *v) {
   const SolLayernorm *a = args;
-  v[0] = OPS_VIEW(SolLayernorm, y, .dtype = out_of(a), .role = OPS_OUT, .rows = a->m, .cols = a->n,
-                  .stride = a->y_stride, .alias = out_of(a) == a->dtype ? 2 : 0);
-  v[1] = OPS_VIEW(SolLayernorm, x, .dtype = a->dtype, .rows = a->m, .cols = a->n, .stride = a->x_stride);
-  v[2] = OPS_VIEW(SolLayernorm, weight, .dtype = weight_of(a), .optional = true, .rows = 1, .cols = a->n);
-  v[3] = OPS_VIEW(SolLayernorm, bias, .dtype = weight_of(a), .optional = true, .rows = 1, .cols = a->n);
+  Norm norm = norm_of(a);
+  v[0] = OPS_VIEW(SolLayernorm, y, norm.out, OPS_OUT, .rows = a->m, .cols = a->n, .stride = a->y_stride,
+                  .alias = norm.out == a->dtype ? 2 : 0);
+  v[1] = OPS_VIEW(SolLayernorm, x, a->dtype, OPS_IN, .rows = a->m, .cols = a->n, .stride = a->x_stride);
+  v[2] = OPS_VIEW(SolLayernorm, weight, norm.weight_dtype, OPS_IN, .optional = true, .rows = 1, .cols = a->n);
+  v[3] = OPS_VIEW(SolLayernorm, bias, norm.weight_dtype, OPS_IN, .optional = true, .rows = 1, .cols = a->n);
   return 4;
 }
 
 static SolStatus check(const void *args, SolError *err) {
-  const SolLayernorm *a = args;
-  return norm_check("layernorm", a->dtype, out_of(a), weight_of(a), false, a->eps, err);
+  Norm norm = norm_of(args);
+  return norm_check(&norm, false, err);
 }
 
 static void cpu_rows(const void *args, int64_t begin, int64_t end) {
   const SolLayernorm *a = args;
-  int64_t xs = norm_stride(a->x_stride, a->n), ys = norm_stride(a->y_stride, a->n);
+  Norm norm = norm_of(a);
+  int64_t xs = norm.x_stride, ys = norm.y_stride;
   float f[CPU_CHUNK];
   for (int64_t row = begin; row < end; row++) {
     double sum = 0, squares = 0;
@@ -61,39 +55,22 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
       cpu_load(a->dtype, a->x, row * xs + at, c, f);
       squares += norm_squares(f, mean, c);
     }
-    float scale = (float)(1 / sqrt(squares / (double)a->n + (double)a->eps));
+    float scale = norm_scale(&norm, squares);
     CPU_CHUNKS(at, c, a->n) {
       cpu_load(a->dtype, a->x, row * xs + at, c, f);
       for (int64_t i = 0; i < c; i++) f[i] -= mean;
-      norm_apply(f, at, c, scale, weight_of(a), a->weight, a->weight_offset, a->bias);
-      cpu_store(out_of(a), a->y, row * ys + at, c, f);
+      norm_apply(&norm, f, at, c, scale, a->bias);
+      cpu_store(norm.out, a->y, row * ys + at, c, f);
     }
   }
 }
 
-static SolStatus cpu(SolContext *ctx, const void *args) {
-  const SolLayernorm *a = args;
-  cpu_parallel(ctx, a->m, a->m * a->n, cpu_rows, a);
-  return SOL_OK;
-}
-
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolLayernorm *a = args;
-  int64_t in = sol_dtype_bits(a->dtype) / 8, out = sol_dtype_bits(out_of(a)) / 8;
-  NormCall call = {.dtype = a->dtype,
-                   .layer = true,
-                   .p = {.y = a->y,
-                         .x = a->x,
-                         .weight = a->weight,
-                         .bias = a->bias,
-                         .m = (uint64_t)a->m,
-                         .n = a->n,
-                         .y_stride = norm_stride(a->y_stride, a->n) * out,
-                         .x_stride = norm_stride(a->x_stride, a->n) * in,
-                         .eps = a->eps,
-                         .offset = a->weight_offset,
-                         .y_kind = ops_kind(out_of(a)),
-                         .weight_kind = ops_kind(weight_of(a))}};
+  Norm norm = norm_of(a);
+  NormCall call = norm_call(&norm);
+  call.layer = true;
+  call.p.bias = a->bias;
   return norm_launch(ctx, &ops_layernorm, &call, stream);
 }
 
@@ -109,24 +86,15 @@ static void reference(const void *args, double *const *at) {
   }
 }
 
-static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+static void cost(const void *args, SolOpArgs *op) {
   const SolLayernorm *a = args;
-  *op = (SolOpArgs){
-      .dim = {a->m, a->n}, .dtype = a->dtype, .out_dtype = a->out_dtype, .weight_dtype = a->weight_dtype};
-  return ops_cost_op("layernorm", op, err);
+  *op = (SolOpArgs){NORM_COST(a)};
 }
 
 const OpsDef ops_layernorm = {
     .name = "layernorm",
-    .shape = "MxN",
-    .args_bytes = sizeof(SolLayernorm),
-    .options = (int)SOL_COUNT(option_names),
-    .option_names = option_names,
-    OPS_OWN_FUNCTIONS,
-    .slack = 24,
-    OPS_CASES(norm_shapes, ops_row_bench),
-    .module = "layernorm",
-    .kernels = kernel_names,
-    .kernel_count = (int)SOL_COUNT(kernel_names),
-    .shared = norm_shared,
+    OPS_ARGS(SolLayernorm, "MxN"),
+    OPS_OPTIONS(option_names),
+    NORM_OP(ops_row_bench),
+    OPS_KERNELS("layernorm", kernel_names),
 };

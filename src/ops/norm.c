@@ -1,13 +1,15 @@
 #include "ops/norm.h"
 
+#include <math.h>
+
 #include "base/error.h"
 #include "emu/isa/num_cvt.h"
 #include "emu/isa/num_half.h"
 
-// Which kernel takes a row of up to `chunks` chunks of 16 bytes (its number is that of the type's first
-// kernel and this), how many chunks its threads have each, in blocks of how many threads (0: as many as it
-// takes), in how many blocks. Chosen by measurement on an H200 (kernels/rmsnorm/README.md); never by the
-// number of rows: a row's result does not depend on it.
+// For rows of up to `chunks` chunks of 16 bytes: the kernel (as an offset from the type's first), chunks per
+// thread, threads per block (0: as many as the row needs), and blocks per row. Chosen by measurement on an
+// H200 (kernels/rmsnorm/README.md), never by the number of rows, so that the result of a row does not depend
+// on it.
 typedef struct Rule {
   int64_t chunks;
   int kernel, held, threads, cluster;
@@ -17,14 +19,14 @@ typedef struct Rule {
   {8, NORM_f_lanes4, 2, 4, 1}, {16, NORM_f_lanes8, 2, 8, 1}, {32, NORM_f_lanes16, 2, 16, 1}, {               \
     64, NORM_f_lanes32, 2, 32, 1                                                                             \
   }
-// last: threads of a block where rows are longest.
+// last: threads per block for the longest rows.
 #define WIDE_ROWS(last)                                                                                      \
   {8192, NORM_f_big, 8, 256, 4}, {16384, NORM_f_big, 8, 256, 8}, {32768, NORM_f_big, 8, 256, 16},            \
       {65536, NORM_f_big, 16, 256, 16}, {                                                                    \
     131072, NORM_f_big, (1 << 13) / (last), last, 16                                                         \
   }
-_Static_assert(NORM_LAYER_THREADS == 256, "layernorm's blocks have as many threads everywhere");
-// Whole aligned chunks.
+_Static_assert(NORM_LAYER_THREADS == 256, "layernorm uses one block size for wide rows");
+// Aligned rows of whole chunks.
 static const Rule rms_rules[] = {SHORT_ROWS,
                                  {128, NORM_f_warp, 4, 32, 1},
                                  {1024, NORM_f_block_late, 2, 0, 1},
@@ -75,7 +77,7 @@ static const Rule unaligned_rules[] = {
     {6 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 2},  {12 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 4},
     {24 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 8}, {48 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 16},
 };
-// To fp8, rows that start anywhere; by blocks of their columns, those of 4 bytes and of 2.
+// To fp8, unaligned rows; with a scale per block of columns, elements of 4 bytes and of 2.
 #define ODD_ROWS(kernel, each, threads)                                                                      \
   {each * threads, kernel, each, 0, 1}, {2 * each * threads, kernel, each, 0, 2},                            \
       {4 * each * threads, kernel, each, 0, 4}, {8 * each * threads, kernel, each, 0, 8}, {                  \
@@ -91,17 +93,16 @@ static const Rule odd_blocks2_rules[] = {{128, NORM_ODD_f_warp_blocks, 4, 32, 1}
 enum {
   PER_TYPE = NORM_h_lanes4,
   ODD_PER_TYPE = NORM_ODD_h_lanes16 - NORM_ODD_f_lanes16,
-  SHARING = 128,         // threads of a block that has several rows
+  SHARING = 128,         // threads of a block with several rows
   BIG_BYTES = 128 << 10, // the most shared memory of a block
-  ADD_BYTES = 46 << 10,  // two inputs: the least, so that four blocks fit an SM and not five (measured)
-  AHEAD_BYTES = 3 << 20, // how far ahead of its rows a kernel asks L2 for others; no gain in small tensors
+  ADD_BYTES = 46 << 10,  // two inputs: the least, so that an SM holds four blocks and not five (measured)
+  AHEAD_BYTES = 3 << 20, // how far ahead a kernel prefetches into L2; no gain for small tensors
   AHEAD_FROM = 8 << 20,
-  SPLIT_CHUNKS =
-      512, // rows longer than this have several blocks, where there are no more than so many in all
-  SPLIT_BLOCKS = 64,
-  LAYER_BESIDE1 = 160, // chunks of layernorm's rows in fp32 up to which a thread has one
+  SPLIT_CHUNKS = 512,  // rows longer than this get several blocks,
+  SPLIT_BLOCKS = 64,   // if those are no more than this in all
+  LAYER_BESIDE1 = 160, // layernorm in fp32: rows of up to so many chunks have one per thread
   LINE_BYTES = 128,
-  LINED_BYTES = 1024 // rows as long as this, in the output, are worth it
+  LINED_BYTES = 1024 // output rows at least this long are written in whole cache lines
 };
 _Static_assert(NORM_KERNELS == 3 * PER_TYPE && NORM_ALL == 2 * NORM_KERNELS + 3 * ODD_PER_TYPE,
                "every type has the same kernels");
@@ -140,7 +141,7 @@ static bool on_16(const void *at, int64_t stride) {
   return ((uintptr_t)at | (uint64_t)stride) % 16 == 0;
 }
 
-// Whether all rows and vectors start where a chunk of theirs can be accessed at once.
+// Whether all rows and vectors are aligned, so that a chunk is one access.
 static bool by_vectors(const NormParams *p, int64_t per, int64_t out) {
   int64_t chunk = per * out < 16 ? per * out : 16;
   return on_16(p->x, p->x_stride) && on_16(p->residual, p->residual_stride) &&
@@ -148,14 +149,15 @@ static bool by_vectors(const NormParams *p, int64_t per, int64_t out) {
          ((uintptr_t)p->y | (uint64_t)p->y_stride) % (uint64_t)chunk == 0;
 }
 
-// Whole aligned chunks of one type throughout, but for an output in fp8: the fast kernels.
+// Aligned whole chunks, all of one type except an fp8 output: the fast kernels take them.
 static bool is_fast(const NormCall *call, int kind, int64_t per, int64_t out) {
   const NormParams *p = &call->p;
   return (p->y_kind == kind || call->fp8) && p->weight_kind == kind && p->weight &&
          (p->bias || !call->layer) && p->n % per == 0 && by_vectors(p, per, out);
 }
 
-// To fp8, rows that start anywhere, but input and output alike: whole chunks of both start together.
+// To fp8, unaligned rows whose input and output are aligned alike: whole chunks of both start at the same
+// columns.
 static bool is_odd(const NormCall *call, int kind, int64_t in, int64_t per) {
   const NormParams *p = &call->p;
   return call->fp8 && p->weight_kind == kind && p->weight && on_16(p->weight, 0) &&
@@ -190,9 +192,9 @@ static const Rule *odd_rule(const NormParams *p, int64_t in, int64_t chunks) {
   return in == 4 ? FIND(odd_blocks4_rules) : FIND(odd_blocks2_rules);
 }
 
-// Threads that share a row in a block, rows of a block, blocks of a row. least: threads that a row has at
-// least.
-static uint64_t share_out(const Rule *rule, int64_t chunks, int64_t least, NormParams *p, OpsLaunch *l) {
+// Sets threads per row, rows per block and blocks per row; returns the rows. least: the fewest threads per
+// row.
+static uint64_t set_threads(const Rule *rule, int64_t chunks, int64_t least, NormParams *p, OpsLaunch *l) {
   int64_t each = (int64_t)rule->held * rule->cluster, need = (chunks + each - 1) / each,
           threads = rule->threads;
   if (need < least) need = least;
@@ -221,13 +223,13 @@ static uint64_t share_out(const Rule *rule, int64_t chunks, int64_t least, NormP
   return (uint64_t)rows;
 }
 
-// Then no block may write a row that another still reads.
+// In place, no block may write a row that another block still reads.
 static bool in_place(const NormParams *p) {
   return p->y == p->x || p->y == p->residual ||
          (p->second && (p->second == p->x || p->second == p->residual));
 }
 
-// How far ahead of its row a block asks L2 for another, in rows: measured. Does not change a result.
+// How many rows ahead a block prefetches into L2: measured. It does not change results.
 static int32_t rows_ahead(const NormParams *p, int64_t row_bytes, int kernel) {
   uint64_t from = p->residual ? 2 * AHEAD_FROM : AHEAD_FROM;
   if (p->m < from && p->m * (uint64_t)row_bytes < from) return 0;
@@ -250,14 +252,14 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   p->over_n = (float)(1.0 / (double)p->n);
   bool unaligned = !by_vectors(p, per, out);
   p->layout = NORM_VECTORS;
-  if (p->scaling == NORM_SCALE_BLOCK && p->n <= 128) p->scaling = NORM_SCALE_ROW; // the same
-  if (p->y_kind == KIND_FP8 && p->scaling == NORM_SCALE_BLOCK) { // 128 columns are neighbours in a warp
+  if (p->scaling == NORM_SCALE_BLOCK && p->n <= 128) p->scaling = NORM_SCALE_ROW; // equivalent
+  if (p->y_kind == KIND_FP8 && p->scaling == NORM_SCALE_BLOCK) { // a block of 128 columns is within a warp
     least = 128 / per;
     if (unaligned) p->layout = NORM_SINGLES;
     unaligned = false;
   }
-  if (unaligned) least = 2; // one for each end of the row
-  // Warps on whole lines of the output, where a row has several; on whole words at least.
+  if (unaligned) least = 2; // one thread for each end of the row
+  // Warps start at whole cache lines of the output, where a row has several; otherwise at whole words.
   p->line = (int32_t)(p->n * out >= LINED_BYTES ? LINE_BYTES / out : 4 / in);
   int64_t chunks = (p->n + (unaligned ? p->line - 1 : 0) + per - 1) / per;
   int64_t all = p->n / per + (p->n % per != 0);
@@ -274,9 +276,9 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   if (!rule) rule = &loop;
 
   OpsLaunch l = {.early = clusters, .params = p, .bytes = sizeof *p};
-  uint64_t rows = share_out(rule, chunks, least, p, &l);
+  uint64_t rows = set_threads(rule, chunks, least, p, &l);
   int kernel = rule->kernel;
-  if (p->m <= 4 * (uint64_t)ctx->sms) { // the same sums
+  if (p->m <= 4 * (uint64_t)ctx->sms) { // with the same sums
     if (kernel == NORM_f_block_late && !p->residual) kernel = NORM_f_block_early;
     if (kernel == NORM_f_block4_late) kernel = NORM_f_block4_early;
     bool block = kernel == NORM_f_block_early || kernel == NORM_f_block4_early;
@@ -290,17 +292,31 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   return ops_launch(ctx, def, &l, stream);
 }
 
-SolStatus norm_check(const char *name, SolDtype dtype, SolDtype out, SolDtype weight, bool fp8, float eps,
-                     SolError *err) {
-  if (!ops_is_real(dtype))
-    return sol_fail(err, SOL_ERR_ARGUMENT, "%s: input must be fp32, fp16 or bf16, not %s", name,
-                    sol_dtype_name(dtype));
-  if (!ops_is_real(out) && !(fp8 && out == SOL_FP8))
-    return sol_fail(err, SOL_ERR_ARGUMENT, "%s: output cannot be %s", name, sol_dtype_name(out));
-  if (weight != dtype && weight != SOL_FP32)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "%s: weights of %s input must be %s or fp32, not %s", name,
-                    sol_dtype_name(dtype), sol_dtype_name(dtype), sol_dtype_name(weight));
-  if (!(eps >= 0)) return sol_fail(err, SOL_ERR_ARGUMENT, "%s: eps must not be negative", name);
+NormCall norm_call(const Norm *a) {
+  return (NormCall){.dtype = a->dtype,
+                    .p = {.y = a->y,
+                          .x = a->x,
+                          .weight = a->weight,
+                          .m = (uint64_t)a->m,
+                          .n = a->n,
+                          .y_stride = a->y_stride * ops_size(a->out),
+                          .x_stride = a->x_stride * ops_size(a->dtype),
+                          .eps = a->eps,
+                          .offset = a->offset,
+                          .y_kind = ops_kind(a->out),
+                          .weight_kind = ops_kind(a->weight_dtype)}};
+}
+
+SolStatus norm_check(const Norm *a, bool fp8, SolError *err) {
+  if (!ops_is_real(a->dtype))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "input must be fp32, fp16 or bf16, not %s",
+                    sol_dtype_name(a->dtype));
+  if (!ops_is_real(a->out) && !(fp8 && a->out == SOL_FP8))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "output cannot be %s", sol_dtype_name(a->out));
+  if (a->weight_dtype != a->dtype && a->weight_dtype != SOL_FP32)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "weights of %s input must be %s or fp32, not %s",
+                    sol_dtype_name(a->dtype), sol_dtype_name(a->dtype), sol_dtype_name(a->weight_dtype));
+  if (!(a->eps >= 0)) return sol_fail(err, SOL_ERR_ARGUMENT, "eps must not be negative");
   return SOL_OK;
 }
 
@@ -328,16 +344,19 @@ double norm_squares(const float *f, float mean, int64_t count) {
   return sum;
 }
 
-void norm_apply(float *restrict f, int64_t at, int64_t count, float scale, SolDtype weight_dtype,
-                const void *weight, float offset, const void *bias) {
-  float w[CPU_CHUNK];
-  if (weight) {
-    cpu_load(weight_dtype, weight, at, count, w);
+float norm_scale(const Norm *a, double sum) {
+  return (float)(1 / sqrt(sum / (double)a->n + (double)a->eps));
+}
+
+void norm_apply(const Norm *a, float *restrict f, int64_t at, int64_t count, float scale, const void *bias) {
+  float w[CPU_CHUNK], offset = a->offset;
+  if (a->weight) {
+    cpu_load(a->weight_dtype, a->weight, at, count, w);
     for (int64_t i = 0; i < count; i++) f[i] *= scale * (w[i] + offset);
   } else
     for (int64_t i = 0; i < count; i++) f[i] *= scale;
   if (!bias) return;
-  cpu_load(weight_dtype, bias, at, count, w);
+  cpu_load(a->weight_dtype, bias, at, count, w);
   for (int64_t i = 0; i < count; i++) f[i] += w[i];
 }
 

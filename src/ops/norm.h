@@ -1,5 +1,5 @@
-// What rmsnorm, add_rmsnorm, embed_rmsnorm and layernorm share: which kernel takes a row and how many
-// threads, and pieces of their CPU code and references.
+// What rmsnorm, add_rmsnorm, embed_rmsnorm and layernorm share: the choice of the kernel and of its threads,
+// and parts of their CPU code and references.
 #ifndef SOL_OPS_NORM_H
 #define SOL_OPS_NORM_H
 
@@ -22,37 +22,63 @@ enum {
 // The most shared memory each takes beyond its own variables.
 extern const uint32_t norm_shared[NORM_ALL];
 
-// Every class of row length: within a warp, a block, a cluster; whole chunks and not; beyond what is held.
+// Rows of every length class: within a warp, a block, a cluster; whole chunks and not; longer than what
+// registers and shared memory hold.
 enum { NORM_SHAPES = 28 };
 extern const int64_t norm_shapes[NORM_SHAPES][4];
 
-static inline int64_t norm_stride(int64_t given, int64_t n) {
-  return given ? given : n;
-}
+// The arguments that all four have, with every default filled in. NORM_OF: from those of one of them, whose
+// input is the member `input`.
+typedef struct Norm {
+  void *y;
+  const void *x, *weight;
+  int64_t m, n, y_stride, x_stride;
+  SolDtype dtype, out, weight_dtype;
+  float eps, offset;
+} Norm;
+#define NORM_OF(a, input)                                                                                    \
+  ((Norm){.y = (a)->y,                                                                                       \
+          .x = (a)->input,                                                                                   \
+          .weight = (a)->weight,                                                                             \
+          .m = (a)->m,                                                                                       \
+          .n = (a)->n,                                                                                       \
+          .y_stride = ops_stride((a)->y_stride, (a)->n),                                                     \
+          .x_stride = ops_stride((a)->input##_stride, (a)->n),                                               \
+          .dtype = (a)->dtype,                                                                               \
+          .out = ops_or((a)->out_dtype, (a)->dtype),                                                         \
+          .weight_dtype = ops_or((a)->weight_dtype, (a)->dtype),                                             \
+          .eps = (a)->eps,                                                                                   \
+          .offset = (a)->weight_offset})
+// The fields of a test case.
+#define NORM_CASE(c) OPS_MATRIX_CASE(c), .weight_dtype = (c)->weight_dtype, .eps = 1e-5f
+#define NORM_COST(a) OPS_MATRIX_COST(a), .weight_dtype = (a)->weight_dtype
 
-// A call: the operation fills in addresses, sizes, strides in bytes, eps, offset, and the kinds of y and
-// weight.
 typedef struct NormCall {
   SolDtype dtype;
-  bool layer; // wants a bias as well as a weight
+  bool layer; // layernorm: its fast kernels take a bias as well as a weight
   int fp8;    // NORM_KERNELS where the output is fp8, otherwise 0
   NormParams p;
 } NormCall;
-// Decides who takes which row, and launches.
+// The call of those arguments; the operation adds what is its own.
+NormCall norm_call(const Norm *a);
+// Chooses the kernel, and launches it.
 SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStream stream);
 
-// Types and eps of the operation `name`. fp8: its output may be that.
-SolStatus norm_check(const char *name, SolDtype dtype, SolDtype out, SolDtype weight, bool fp8, float eps,
-                     SolError *err);
+// Types and eps. fp8: the operation has an fp8 output.
+SolStatus norm_check(const Norm *a, bool fp8, SolError *err);
+
+// The fields of a definition that all four have alike.
+#define NORM_OP(timed) OPS_OWN_ROWS, .slack = 24, OPS_CASES(norm_shapes, timed), .shared = norm_shared
 
 // Sums over up to CPU_CHUNK floats, kept in several lanes so that they vectorise.
 double norm_sum(const float *f, int64_t count);
 double norm_squares(const float *f, float mean, int64_t count); // of (f - mean)
-// f *= scale * (weight + offset), then + bias; columns from `at`. weight and bias may be NULL.
-void norm_apply(float *f, int64_t at, int64_t count, float scale, SolDtype weight_dtype, const void *weight,
-                float offset, const void *bias);
+// f *= scale * (weight + offset), then + bias; columns from `at`. The weight and bias may be NULL.
+void norm_apply(const Norm *a, float *f, int64_t at, int64_t count, float scale, const void *bias);
+// 1 / sqrt(mean + eps), from a sum over the row.
+float norm_scale(const Norm *a, double sum);
 
-// The reference's tail: y = (x - mean) * scale * (weight + offset) + bias over one row.
+// The last step of the references: y = (x - mean) * scale * (weight + offset) + bias over one row.
 void norm_reference_row(double *y, const double *x, int64_t n, double mean, double scale,
                         const double *weight, double offset, const double *bias);
 double norm_reference_squares(const double *x, int64_t n, double mean); // mean of (x - mean)^2

@@ -1,12 +1,12 @@
-// A call of any operation: its arguments checked, then the CPU's code or a launch.
+// A call of any operation: the arguments are checked, then the CPU's code runs or a kernel is launched.
 #include <stdarg.h>
 
 #include "base/error.h"
 #include "base/format.h"
-#include "ops/operation.h"
+#include "ops/cpu.h"
 
-// The public functions have no room for an error; the thread keeps the last one. Only a failing call touches
-// it: in a library opened at run time the first touch may allocate.
+// The public functions return a status only; each thread keeps its last error. Only a failing call accesses
+// it: in a library opened at run time the first access may allocate.
 static _Thread_local SolError last_error;
 
 const SolError *sol_last_error(void) {
@@ -97,12 +97,12 @@ static int64_t batch_step(const OpsView *v) {
   return v->batch > 1 ? v->batch_stride ? v->batch_stride : v->rows * row_step(v) : 0;
 }
 
-static bool same_place(const OpsView *a, const OpsView *b) {
+static bool same_memory(const OpsView *a, const OpsView *b) {
   return a->at == b->at && a->dtype == b->dtype && a->rows == b->rows && a->cols == b->cols &&
          (row_step(a) == row_step(b) || a->rows < 2) && batch_step(a) == batch_step(b);
 }
 
-// Columns of one wide tensor: the spans cross, the rows never do.
+// Different columns of one wide tensor: the address ranges overlap, the rows do not.
 static bool side_by_side(const OpsView *a, const OpsView *b) {
   int64_t size_a = sol_dtype_bits(a->dtype) / 8, size_b = sol_dtype_bits(b->dtype) / 8;
   uint64_t step = (uint64_t)(row_step(a) * size_a);
@@ -120,7 +120,7 @@ static SolStatus check_overlap(const OpsDef *def, const OpsView *v, const int64_
       if (j == i || !v[j].at || !bytes[j] || (j < i && v[j].role != OPS_IN)) continue;
       uintptr_t a = (uintptr_t)v[i].at, b = (uintptr_t)v[j].at;
       if (a + (uintptr_t)bytes[i] <= b || b + (uintptr_t)bytes[j] <= a) continue;
-      if ((v[i].alias == j + 1 || v[j].alias == i + 1) && same_place(&v[i], &v[j])) continue;
+      if ((v[i].alias == j + 1 || v[j].alias == i + 1) && same_memory(&v[i], &v[j])) continue;
       if (side_by_side(&v[i], &v[j])) continue;
       return ops_fail(SOL_ERR_ARGUMENT, "%s: %s overlaps %s", def->name, v[i].name, v[j].name);
     }
@@ -128,14 +128,18 @@ static SolStatus check_overlap(const OpsDef *def, const OpsView *v, const int64_
   return SOL_OK;
 }
 
-// Looks at the arguments, launches nothing. *empty: there is nothing to write.
-static SolStatus check_call(SolContext *ctx, const OpsDef *def, const void *args, bool *empty) {
-  OpsView v[OPS_MAX_VIEWS];
+static SolStatus check_own(const OpsDef *def, const void *args, SolError *err) {
+  SolError found;
+  SolStatus status = def->check ? def->check(args, &found) : SOL_OK;
+  return status ? sol_fail(err, status, "%s: %s", def->name, found.message) : SOL_OK;
+}
+
+// Fills v and checks the arguments. *empty: there is nothing to write.
+static SolStatus check_call(SolContext *ctx, const OpsDef *def, const void *args, OpsView *v, bool *empty) {
   int64_t bytes[OPS_MAX_VIEWS] = {0};
   SolError err;
-  memset(v, 0, sizeof v);
   int count = def->views(args, v);
-  SolStatus status = def->check ? keep(def->check(args, &err), &err) : SOL_OK;
+  SolStatus status = keep(check_own(def, args, &err), &err);
   *empty = true;
   for (int i = 0; i < count && !status; i++) status = check_sizes(def, &v[i], &bytes[i]);
   for (int i = 0; i < count && !status; i++) {
@@ -145,17 +149,25 @@ static SolStatus check_call(SolContext *ctx, const OpsDef *def, const void *args
   return status ? status : check_overlap(def, v, bytes, count);
 }
 
+static SolStatus run_on_cpu(SolContext *ctx, const OpsDef *def, const void *args, const OpsView *v) {
+  if (def->cpu) return def->cpu(ctx, args);
+  cpu_parallel(ctx, v[1].rows, v[1].rows * v[1].cols, def->cpu_rows, args);
+  return SOL_OK;
+}
+
 SolStatus ops_call(SolContext *ctx, const OpsDef *def, const void *args, SolStream stream) {
   if (!ctx || !args) return ops_fail(SOL_ERR_ARGUMENT, "%s: context and args must not be NULL", def->name);
-  sol_lock_acquire(ctx->one_at_a_time);
+  OpsView v[OPS_MAX_VIEWS] = {0};
   bool empty;
-  SolStatus status = check_call(ctx, def, args, &empty);
-  if (!status && !empty) status = ctx->driver ? def->launch(ctx, args, stream) : def->cpu(ctx, args);
+  sol_lock_acquire(ctx->one_at_a_time);
+  SolStatus status = check_call(ctx, def, args, v, &empty);
+  if (!status && !empty)
+    status = ctx->driver ? def->launch(ctx, args, stream) : run_on_cpu(ctx, def, args, v);
   sol_lock_release(ctx->one_at_a_time);
   return status;
 }
 
-// The accountant knows an operation's usual outputs; one that is beside those counts where it is given.
+// sol_op_cost counts an operation's usual outputs; an additional one counts where it is given.
 static SolStatus add_extra_outputs(const OpsDef *def, const void *args, SolCost *out, SolError *err) {
   OpsView v[OPS_MAX_VIEWS];
   int count = def->views(args, v);
@@ -172,17 +184,14 @@ static SolStatus add_extra_outputs(const OpsDef *def, const void *args, SolCost 
 SolStatus ops_cost(const OpsDef *def, const void *args, SolCost *out, SolError *err) {
   if (!args || !out) return sol_fail(err, SOL_ERR_ARGUMENT, "args and out must not be NULL");
   SolOpArgs op = {0};
-  SolStatus status = def->check ? def->check(args, err) : SOL_OK;
-  if (!status) status = def->cost(args, &op, err);
-  if (!status) status = sol_op_cost(&op, out, err);
-  return status ? status : add_extra_outputs(def, args, out, err);
-}
-
-SolStatus ops_cost_op(const char *name, SolOpArgs *op, SolError *err) {
   int index = 0;
-  SolStatus status = sol_op_find(name, &index, err);
-  op->op = index;
-  return status;
+  SolStatus status = check_own(def, args, err);
+  if (!status) status = sol_op_find(def->name, &index, err);
+  if (status) return status;
+  def->cost(args, &op);
+  op.op = index;
+  status = sol_op_cost(&op, out, err);
+  return status ? status : add_extra_outputs(def, args, out, err);
 }
 
 bool ops_has_kernel(SolContext *ctx, const OpsDef *def, int kernel) {
@@ -207,7 +216,7 @@ SolStatus ops_launch(SolContext *ctx, const OpsDef *def, const OpsLaunch *l, Sol
   if (!kernel)
     return ops_fail(SOL_ERR_UNSUPPORTED, "%s: kernel %s is not built for this GPU", def->name,
                     def->kernels[l->kernel]);
-  // The code for these two generations waits for its predecessor; what is compiled from older PTX does not.
+  // The code for these two generations waits for the kernel before it; code compiled from older PTX does not.
   bool waits = ctx->cc / 10 == 9 || ctx->cc / 10 == 10;
   SolDriverLaunch launch = {.kernel = kernel,
                             .block = {l->block, 1, 1},
@@ -224,6 +233,17 @@ SolStatus ops_launch(SolContext *ctx, const OpsDef *def, const OpsLaunch *l, Sol
 
 int ops_kind(SolDtype dtype) {
   return dtype == SOL_FP32 ? 0 : dtype == SOL_FP16 ? 1 : dtype == SOL_BF16 ? 2 : 3;
+}
+
+SolStatus ops_check_reals(SolDtype in, SolDtype out, SolError *err) {
+  if (ops_is_real(in) && ops_is_real(out)) return SOL_OK;
+  return sol_fail(err, SOL_ERR_ARGUMENT, "cannot turn %s into %s: fp32, fp16 or bf16", sol_dtype_name(in),
+                  sol_dtype_name(out));
+}
+
+SolStatus ops_check_ids(const char *tensor, SolDtype dtype, SolError *err) {
+  if (dtype == SOL_INT32 || dtype == SOL_INT64) return SOL_OK;
+  return sol_fail(err, SOL_ERR_ARGUMENT, "%s must be int32 or int64, not %s", tensor, sol_dtype_name(dtype));
 }
 
 int ops_align(const void *at, int64_t stride_bytes, int64_t rows) {

@@ -20,8 +20,8 @@ typedef enum OpsFill {
   OPS_FILL_UNIT,       // -1..1
   OPS_FILL_POSITIVE,   // 0.1..1
   OPS_FILL_IDS,        // whole numbers, 0..limit-1
-  OPS_FILL_DISTINCT,   // the same, no two alike; limit is at least their number
-  OPS_FILL_ORDER       // a permutation of 0..limit-1: the same, and never bad ones
+  OPS_FILL_DISTINCT,   // the same, all different; limit is at least their number
+  OPS_FILL_ORDER       // a permutation of 0..limit-1; tests put no bad ids into it
 } OpsFill;
 
 // A tensor of a call: batch x rows x cols, the last axis contiguous, strides in elements.
@@ -32,18 +32,18 @@ typedef struct OpsView {
   SolDtype dtype;
   OpsRole role;
   bool optional;                // may be NULL
-  bool extra;                   // an optional output that the accountant's cost does not have
+  bool extra;                   // an optional output that sol_op_cost does not count
   int64_t batch, rows, cols;    // batch 0: 1
   int64_t stride, batch_stride; // 0: dense
   int alias;                    // 1 + the view it may coincide with exactly (in place); 0: none
   OpsFill fill;
   int64_t limit; // of ids
-  bool scratch;  // a workspace: written, but what is left in it means nothing
+  bool scratch;  // a workspace: written, but its contents after the call mean nothing
 } OpsView;
 // The view of the pointer `member` of the arguments `a`, a `type`; the rest: its dtype, its role, and so on.
 #define OPS_VIEW(type, member, ...) ((OpsView){#member, offsetof(type, member), a->member, __VA_ARGS__})
 
-// A test or bench case, in terms that all operations share; `make` turns it into arguments.
+// A test or bench case, in the same terms for all operations; `make` turns it into arguments.
 typedef struct OpsCase {
   int64_t dim[4];
   SolDtype dtype, out_dtype, weight_dtype, id_dtype; // 0: the operation's default
@@ -62,14 +62,18 @@ typedef struct OpsDef {
   // Lists the tensors, in order of the argument structure. Called first, with unchecked arguments: no
   // arithmetic that could overflow, no divisions by arguments.
   int (*views)(const void *args, OpsView *v);
-  // What is wrong with the arguments beyond what ops_check finds by itself; may be NULL.
+  // What is wrong with the arguments beyond sizes, pointers and overlaps, which ops_call checks; may be NULL.
+  // The caller puts the operation's name before the message.
   SolStatus (*check)(const void *args, SolError *err);
+  // The CPU's code: `cpu`; or, where that is NULL, `cpu_rows` on rows begin to end - 1 of the second tensor,
+  // which several threads call.
   SolStatus (*cpu)(SolContext *ctx, const void *args);
+  void (*cpu_rows)(const void *args, int64_t begin, int64_t end);
   SolStatus (*launch)(SolContext *ctx, const void *args, SolStream stream);
   // at[i]: view i as dense doubles (NULL: absent); inputs as stored, outputs to be written.
   void (*reference)(const void *args, double *const *at);
-  // The arguments as the accountant's, for bytes and FLOPs.
-  SolStatus (*cost)(const void *args, SolOpArgs *op, SolError *err);
+  // The arguments as sol_op_cost takes them, for bytes and FLOPs; op->op is set by the caller.
+  void (*cost)(const void *args, SolOpArgs *op);
   // |got - reference| may be rounding of the output's type plus this times 2^-24 times the row's largest
   // value.
   double slack;
@@ -77,18 +81,23 @@ typedef struct OpsDef {
   int shape_count;
   const int64_t (*bench)[4];
   int bench_count;
-  // Kernels: file kernels/MODULE/MODULE.cu and the names in it. needs90: from that index on, only sm_90 has
-  // them.
+  // Kernels: file kernels/MODULE/MODULE.cu and the names in it.
   const char *module;
   const char *const *kernels;
   int kernel_count;
   // The most dynamic shared memory of each kernel, for those that may take more than 48 KiB; NULL: none does.
   const uint32_t *shared;
 } OpsDef;
-// For definitions whose file has all of these as static functions of the same names.
-#define OPS_OWN_FUNCTIONS                                                                                    \
-  .make = make, .views = views, .check = check, .cpu = cpu, .launch = launch, .reference = reference,        \
-  .cost = cost
+#define OPS_ARGS(Args, shape_text) .args_bytes = sizeof(Args), .shape = shape_text
+// For definitions whose file has all of these as static functions of the same names; the second, with the
+// CPU's code as cpu_rows.
+#define OPS_OWN_FUNCTIONS OPS_OWN_BUT_CPU, .cpu = cpu
+#define OPS_OWN_ROWS      OPS_OWN_BUT_CPU, .cpu_rows = cpu_rows
+#define OPS_OWN_BUT_CPU                                                                                      \
+  .make = make, .views = views, .check = check, .launch = launch, .reference = reference, .cost = cost
+#define OPS_OPTIONS(names) .options = (int)SOL_COUNT(names), .option_names = names
+#define OPS_KERNELS(module_name, names)                                                                      \
+  .module = module_name, .kernels = names, .kernel_count = (int)SOL_COUNT(names)
 // Arrays of the shapes that are tested, and of those that are timed.
 #define OPS_CASES(tested, timed)                                                                             \
   .shapes = tested, .shape_count = (int)SOL_COUNT(tested), .bench = timed,                                   \
@@ -108,7 +117,7 @@ struct SolContext {
   SolBackend backend;
   SolDriver *driver; // NULL for cpu
   SolPool *pool;     // cpu
-  SolSpin busy;      // the pool serves one call at a time; others run on their own thread
+  SolSpin busy;      // held by the call that uses the pool; concurrent calls run on their own thread
   int cc, sms;       // cc: 90 for sm_90
   int device;        // cuda: the GPU's number
   bool trust_pointers;
@@ -131,22 +140,20 @@ typedef struct OpsLaunch {
   size_t bytes;
 } OpsLaunch;
 SolStatus ops_launch(SolContext *ctx, const OpsDef *def, const OpsLaunch *launch, SolStream stream);
-// One thread for each of `threads`, as x and y of a grid: kernels read it back with thread_index().
+// A grid, along x and y, of at least `threads` threads; kernels get a thread's number from thread_index().
 void ops_grid(uint32_t grid[3], uint64_t threads, uint32_t block);
 int ops_index(const SolContext *ctx, const OpsDef *def); // OPS_name
-// What ops_launch does first. emu: within a call alone (it takes no lock).
+// Loads the kernels of an operation if they are not loaded. emu: only within a call, since it takes no lock.
 SolStatus ops_load(SolContext *ctx, int op, SolError *err);
 bool ops_has_kernel(SolContext *ctx, const OpsDef *def, int kernel);
 
-// The cost of a call, from the accountant's definition: the body of every sol_X_cost.
+// The cost of a call by sol_op_cost: the body of every sol_X_cost.
 SolStatus ops_cost(const OpsDef *def, const void *args, SolCost *out, SolError *err);
 
-SolStatus ops_cost_op(const char *name, SolOpArgs *op, SolError *err); // fills op->op
-
-// Test shapes that every row operation shares: 1, odd, prime, ragged, wide.
+// Shapes that row operations are tested on: single elements, odd, prime, no whole vectors, wide.
 enum { OPS_ROW_SHAPES = 14 };
 extern const int64_t ops_row_shapes[OPS_ROW_SHAPES][4];
-// What row operations are timed on, smallest number of rows first.
+// Shapes that row operations are timed on, the fewest rows first.
 enum { OPS_ROW_BENCH = 15 };
 extern const int64_t ops_row_bench[OPS_ROW_BENCH][4];
 
@@ -163,6 +170,21 @@ const OpsImage *ops_image_find(const OpsImage *images, int count, const char *mo
 SolStatus ops_image_load(const OpsImage *image, SolDriver *driver, int cc, SolDriverModule **out,
                          SolError *err);
 
+// Fields that many argument structures have alike: from a case, and for the cost.
+#define OPS_MATRIX_CASE(c)                                                                                   \
+  .m = (c)->dim[0], .n = (c)->dim[1], .dtype = (c)->dtype, .out_dtype = (c)->out_dtype
+#define OPS_MATRIX_COST(a) .dim = {(a)->m, (a)->n}, .dtype = (a)->dtype, .out_dtype = (a)->out_dtype
+
+static inline int64_t ops_stride(int64_t given, int64_t dense) {
+  return given ? given : dense;
+}
+static inline int64_t ops_ceil_div(int64_t a, int64_t b) {
+  return a / b + (a % b != 0);
+}
+static inline int ops_size(SolDtype d) {
+  return sol_dtype_bits(d) / 8;
+}
+
 // Dtypes
 static inline bool ops_is_real(SolDtype d) {
   return d == SOL_FP32 || d == SOL_FP16 || d == SOL_BF16;
@@ -172,6 +194,9 @@ static inline SolDtype ops_or(SolDtype given, SolDtype fallback) {
 }
 // How kernels number the element types they load and store (kernels/common.h).
 int ops_kind(SolDtype dtype);
+// For `check`: the operation converts among fp32, fp16 and bf16; ids are int32 or int64.
+SolStatus ops_check_reals(SolDtype in, SolDtype out, SolError *err);
+SolStatus ops_check_ids(const char *tensor, SolDtype dtype, SolError *err);
 // The largest power of two, up to 16, that divides the address and the stride in bytes (rows > 1).
 int ops_align(const void *at, int64_t stride_bytes, int64_t rows);
 

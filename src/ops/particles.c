@@ -36,15 +36,15 @@ static int views(const void *args, OpsView *v) {
 static SolStatus check(const void *args, SolError *err) {
   const SolParticles *a = args;
   if (a->structures && a->velocity)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "particles: in an array of structures velocity must be NULL");
+    return sol_fail(err, SOL_ERR_ARGUMENT, "velocity must be NULL for an array of structures");
   if (a->structures && a->stride)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "particles: an array of structures has no stride");
+    return sol_fail(err, SOL_ERR_ARGUMENT, "stride must be 0 for an array of structures");
   return SOL_OK;
 }
 
 static void cpu_arrays(const void *args, int64_t begin, int64_t end) {
   const SolParticles *a = args;
-  int64_t stride = a->stride ? a->stride : a->n;
+  int64_t stride = ops_stride(a->stride, a->n);
   for (int axis = 0; axis < 3; axis++) {
     float *restrict position = a->position + axis * stride;
     const float *restrict velocity = a->velocity + axis * stride;
@@ -68,7 +68,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolParticles *a = args;
   ParticlesParams p = {.position = a->position,
                        .velocity = a->velocity,
-                       .stride = a->stride ? a->stride : a->n,
+                       .stride = ops_stride(a->stride, a->n),
                        .n = (uint64_t)a->n,
                        .dt = a->dt};
   OpsLaunch l = {.block = 256, .early = true, .params = &p, .bytes = sizeof p};
@@ -80,7 +80,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     threads = p.spread.chunks;
   } else if (elementwise_aligned(a->position, 0, 16)) {
     l.kernel = KERNEL_sol_particles_structures;
-    uint64_t vectors = p.n / 2 * 3 + p.n % 2; // an odd particle is one thread's
+    uint64_t vectors = p.n / 2 * 3 + p.n % 2; // the last of an odd number takes one thread
     threads = (vectors + PARTICLES_LANES - 1) / PARTICLES_LANES * 32;
   } else {
     l.kernel = KERNEL_sol_particles_structures_narrow;
@@ -101,10 +101,9 @@ static void reference(const void *args, double *const *at) {
     }
 }
 
-static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+static void cost(const void *args, SolOpArgs *op) {
   const SolParticles *a = args;
   *op = (SolOpArgs){.dim = {a->n}, .dtype = SOL_FP32};
-  return ops_cost_op("particles", op, err);
 }
 
 static const int64_t shapes[][4] = {{1}, {2}, {3}, {19}, {20}, {21}, {31}, {128}, {769}, {4096}, {5125}, {0}};
@@ -112,14 +111,10 @@ static const int64_t bench[][4] = {{1 << 20}, {1 << 24}};
 
 const OpsDef ops_particles = {
     .name = "particles",
-    .shape = "N",
-    .args_bytes = sizeof(SolParticles),
-    .options = (int)SOL_COUNT(option_names),
-    .option_names = option_names,
+    OPS_ARGS(SolParticles, "N"),
+    OPS_OPTIONS(option_names),
     OPS_OWN_FUNCTIONS,
     .slack = 2,
     OPS_CASES(shapes, bench),
-    .module = "particles",
-    .kernels = kernel_names,
-    .kernel_count = KERNEL_COUNT,
+    OPS_KERNELS("particles", kernel_names),
 };

@@ -32,24 +32,17 @@ static SolDtype out_of(const SolReduce *a) {
 }
 
 static int64_t stride_of(const SolReduce *a) {
-  return a->x_stride ? a->x_stride : a->n;
+  return ops_stride(a->x_stride, a->n);
 }
 
-static int64_t min64(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
-static int64_t ceil_div(int64_t a, int64_t b) {
-  return a / b + (a % b != 0);
-}
-
-// How a GPU goes about it. It depends on the shape alone: the same input gives the same bits on every GPU.
+// How a reduction is divided on a GPU. It depends on the shape alone: the same input gives the same bits on
+// every GPU.
 typedef struct Plan {
-  int64_t parts; // blocks that share a result; above 1 each leaves a value in the workspace
-  int64_t rows;  // columns: of a part
-  int lanes;     // columns: chunks side by side in a block
-  bool cluster;  // columns: a cluster can have all parts
-  int64_t m, n;  // as the kernel sees it: all of a dense tensor is one row
+  int64_t parts; // blocks per result; if more than 1, each writes a value to the workspace
+  int64_t rows;  // of columns: rows of a part
+  int lanes;     // of columns: neighbouring chunks of a block
+  bool cluster;  // of columns: the parts fit into one cluster
+  int64_t m, n;  // as the kernel gets them: all of a dense tensor is one row
 } Plan;
 
 enum {
@@ -68,32 +61,32 @@ static int lanes_for(int64_t chunks, int most) {
   return lanes;
 }
 
-// Parts that a strip of `lanes` chunks is cut into: each has eight rows a thread at least.
+// The parts of a strip of `lanes` chunks: each has at least eight rows per thread.
 static int64_t column_parts(const SolReduce *a, int64_t chunks, int lanes, int64_t blocks, int64_t most) {
-  return min64(min64(blocks / ceil_div(chunks, lanes), most), a->m / (8 * (THREADS / lanes)));
+  return cpu_min(cpu_min(blocks / ops_ceil_div(chunks, lanes), most), a->m / (8 * (THREADS / lanes)));
 }
 
 static Plan plan_of(const SolReduce *a) {
   Plan p = {1, a->m, 1, false, a->m, a->n};
   int64_t per = a->dtype == SOL_FP32 ? 4 : 8;
   if (a->axis == SOL_AXIS_COLUMNS) {
-    int64_t chunks = ceil_div(a->n, per);
+    int64_t chunks = ops_ceil_div(a->n, per);
     p.lanes = lanes_for(chunks, 32);
     int64_t parts = column_parts(a, chunks, p.lanes, MANY_BLOCKS, MOST_PARTS), blocks = ENOUGH_BLOCKS - 1;
-    // A cluster spares a second launch; strips may be narrower for that, down to a line.
+    // A cluster saves the second launch; strips may be narrower for that, down to a cache line.
     for (int lanes = p.lanes; lanes >= 8 && (parts > 1 || p.cluster); lanes /= 2) {
       int64_t here = column_parts(a, chunks, lanes, CLUSTER_BLOCKS, CLUSTER),
-              all = here * ceil_div(chunks, lanes);
+              all = here * ops_ceil_div(chunks, lanes);
       if (all > blocks) blocks = all, parts = here, p.lanes = lanes, p.cluster = true;
     }
     if (parts > 1) {
-      p.rows = ceil_div(a->m, parts);
-      p.parts = ceil_div(a->m, p.rows);
+      p.rows = ops_ceil_div(a->m, parts);
+      p.parts = ops_ceil_div(a->m, p.rows);
     }
   } else if (a->axis == SOL_AXIS_ALL) {
     if (stride_of(a) == a->n || a->m == 1) p.n *= p.m, p.m = 1;
     int64_t units = p.m == 1 ? p.n / per : p.m * (p.n / per + 1);
-    p.parts = min64(ceil_div(units + 1, 4 * THREADS), MOST_BLOCKS);
+    p.parts = cpu_min(ops_ceil_div(units + 1, 4 * THREADS), MOST_BLOCKS);
   }
   return p;
 }
@@ -111,11 +104,7 @@ int64_t sol_reduce_workspace(const SolContext *context, const SolReduce *args) {
 
 static bool make(const OpsCase *c, void *args) {
   SolReduce *a = args;
-  *a = (SolReduce){.m = c->dim[0],
-                   .n = c->dim[1],
-                   .dtype = c->dtype,
-                   .out_dtype = c->out_dtype,
-                   .reduction = (SolReduction)(c->option % 4),
+  *a = (SolReduce){OPS_MATRIX_CASE(c), .reduction = (SolReduction)(c->option % 4),
                    .axis = (SolAxis)(c->option / 4)};
   if (c->pad) a->x_stride = a->n + c->pad;
   a->workspace_bytes = workspace_of(a);
@@ -139,15 +128,12 @@ static int views(const void *args, OpsView *v) {
 
 static SolStatus check(const void *args, SolError *err) {
   const SolReduce *a = args;
-  if (!ops_is_real(a->dtype) || !ops_is_real(out_of(a)))
-    return sol_fail(err, SOL_ERR_ARGUMENT, "reduce: cannot turn %s into %s: fp32, fp16 or bf16",
-                    sol_dtype_name(a->dtype), sol_dtype_name(out_of(a)));
   if ((unsigned)a->reduction > SOL_REDUCE_SUM_SQUARES)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "reduce: no such reduction: %d", (int)a->reduction);
+    return sol_fail(err, SOL_ERR_ARGUMENT, "no such reduction: %d", (int)a->reduction);
   if ((unsigned)a->axis > SOL_AXIS_ALL)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "reduce: no such axis: %d", (int)a->axis);
-  if (a->workspace_bytes < 0) return sol_fail(err, SOL_ERR_ARGUMENT, "reduce: workspace_bytes is negative");
-  return SOL_OK;
+    return sol_fail(err, SOL_ERR_ARGUMENT, "no such axis: %d", (int)a->axis);
+  if (a->workspace_bytes < 0) return sol_fail(err, SOL_ERR_ARGUMENT, "workspace_bytes is negative");
+  return ops_check_reals(a->dtype, out_of(a), err);
 }
 
 // CPU
@@ -160,7 +146,8 @@ static double add(const SolReduce *a, double x, double y) {
   return x + y;
 }
 
-// `count` elements from `start` on. In lanes, so that the compiler vectorises it; sums go on in double.
+// `count` elements from `start` on. Several partial sums, so that the compiler vectorises the loop; they are
+// added in double.
 static double cpu_part(const SolReduce *a, int64_t start, int64_t count) {
   enum { LANES = 16 };
   double sum = nothing(a);
@@ -199,7 +186,7 @@ enum { STRIP = 256 };
 static void cpu_strips(const void *args, int64_t begin, int64_t end) {
   const SolReduce *a = args;
   for (int64_t strip = begin; strip < end; strip++) {
-    int64_t first = strip * STRIP, c = min64(a->n - first, STRIP);
+    int64_t first = strip * STRIP, c = cpu_min(a->n - first, STRIP);
     double sum[STRIP];
     float f[STRIP];
     for (int64_t i = 0; i < c; i++) sum[i] = nothing(a);
@@ -214,7 +201,7 @@ static void cpu_strips(const void *args, int64_t begin, int64_t end) {
   }
 }
 
-enum { CPU_PARTS = 256 }; // however many threads there are: the order of the sum stays the same
+enum { CPU_PARTS = 256 }; // for any number of threads, so that the order of additions stays the same
 typedef struct Job {
   const SolReduce *a;
   double *sums; // CPU_PARTS
@@ -223,13 +210,13 @@ typedef struct Job {
 static void cpu_parts(const void *arg, int64_t begin, int64_t end) {
   const Job *job = arg;
   const SolReduce *a = job->a;
-  int64_t total = a->m * a->n, size = ceil_div(total, CPU_PARTS);
+  int64_t total = a->m * a->n, size = ops_ceil_div(total, CPU_PARTS);
   for (int64_t part = begin; part < end; part++) {
     double sum = nothing(a);
-    int64_t at = min64(part * size, total), stop = min64(at + size, total), c;
+    int64_t at = cpu_min(part * size, total), stop = cpu_min(at + size, total), c;
     for (; at < stop; at += c) {
       int64_t row = at / a->n, column = at % a->n;
-      c = min64(a->n - column, stop - at);
+      c = cpu_min(a->n - column, stop - at);
       sum = add(a, sum, cpu_part(a, row * stride_of(a) + column, c));
     }
     job->sums[part] = sum;
@@ -242,7 +229,7 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   if (a->axis == SOL_AXIS_ROWS)
     cpu_parallel(ctx, a->m, total, cpu_rows, a);
   else if (a->axis == SOL_AXIS_COLUMNS)
-    cpu_parallel(ctx, ceil_div(a->n, STRIP), total, cpu_strips, a);
+    cpu_parallel(ctx, ops_ceil_div(a->n, STRIP), total, cpu_strips, a);
   else {
     double sums[CPU_PARTS], sum = nothing(a);
     Job job = {a, sums};
@@ -269,7 +256,7 @@ static SolStatus launch_columns(SolContext *ctx, ReduceParams *p, int64_t parts,
                  .early = true,
                  .params = p,
                  .bytes = sizeof *p};
-  l.grid[0] = (uint32_t)ceil_div(p->n, (int64_t)p->lanes * (16 / in));
+  l.grid[0] = (uint32_t)ops_ceil_div(p->n, (int64_t)p->lanes * (16 / in));
   if (p->cluster > 1)
     l.grid[0] *= (uint32_t)parts, l.cluster = (uint32_t)parts;
   else
@@ -290,10 +277,10 @@ static SolStatus launch_all(SolContext *ctx, ReduceParams *p, int64_t parts, Sol
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolReduce *a = args;
   Plan plan = plan_of(a);
-  int64_t wanted = workspace_of(a), in = sol_dtype_bits(a->dtype) / 8;
+  int64_t wanted = workspace_of(a), in = ops_size(a->dtype);
   if (a->workspace_bytes < wanted)
     return ops_fail(SOL_ERR_ARGUMENT,
-                    "reduce: wants a workspace of %lld bytes (sol_reduce_workspace), has %lld",
+                    "reduce: needs a workspace of %lld bytes (sol_reduce_workspace), not %lld",
                     (long long)wanted, (long long)a->workspace_bytes);
   int64_t terms = a->axis == SOL_AXIS_ROWS ? a->n : a->axis == SOL_AXIS_COLUMNS ? a->m : plan.m * plan.n;
   ReduceParams last = {.y = a->y,
@@ -327,14 +314,14 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     return launch_rows(ctx, &last, stream);
   }
   last.m = (uint64_t)plan.parts, last.rows = plan.parts, last.x_stride = plan.n * 4;
-  last.lanes = lanes_for(ceil_div(plan.n, 4), 8); // few columns side by side: many threads for each
+  last.lanes = lanes_for(ops_ceil_div(plan.n, 4), 8); // few columns per block, so that each has many threads
   return launch_columns(ctx, &last, 1, stream);
 }
 
 static void reference(const void *args, double *const *at) {
   const SolReduce *a = args;
   int64_t results = a->axis == SOL_AXIS_ROWS ? a->m : a->axis == SOL_AXIS_COLUMNS ? a->n : 1;
-  double each = (double)a->m * (double)a->n / (double)results; // what goes into one
+  double each = (double)a->m * (double)a->n / (double)results; // elements per result
   for (int64_t i = 0; i < results && a->m && a->n; i++)
     at[0][i] = a->reduction == SOL_REDUCE_MAX ? -INFINITY : 0;
   for (int64_t row = 0; row < a->m; row++)
@@ -350,10 +337,9 @@ static void reference(const void *args, double *const *at) {
     }
 }
 
-static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+static void cost(const void *args, SolOpArgs *op) {
   const SolReduce *a = args;
-  *op = (SolOpArgs){.dim = {a->m, a->n}, .dtype = a->dtype, .out_dtype = a->out_dtype, .axis = a->axis};
-  return ops_cost_op("reduce", op, err);
+  *op = (SolOpArgs){OPS_MATRIX_COST(a), .axis = a->axis};
 }
 
 static const int64_t shapes[][4] = {
@@ -364,14 +350,10 @@ static const int64_t bench[][4] = {{1, 131072}, {8192, 4096}, {32768, 1024}, {26
 
 const OpsDef ops_reduce = {
     .name = "reduce",
-    .shape = "MxN",
-    .args_bytes = sizeof(SolReduce),
-    .options = (int)SOL_COUNT(option_names),
-    .option_names = option_names,
+    OPS_ARGS(SolReduce, "MxN"),
+    OPS_OPTIONS(option_names),
     OPS_OWN_FUNCTIONS,
     .slack = 32,
     OPS_CASES(shapes, bench),
-    .module = "reduce",
-    .kernels = kernel_names,
-    .kernel_count = KERNEL_COUNT,
+    OPS_KERNELS("reduce", kernel_names),
 };

@@ -14,12 +14,8 @@ static const char *const kernel_names[] = {
 #include "kernels/norm_odd.def"
 };
 
-static SolDtype out_of(const SolRmsnorm *a) {
-  return ops_or(a->out_dtype, a->dtype);
-}
-
-static SolDtype weight_of(const SolRmsnorm *a) {
-  return ops_or(a->weight_dtype, a->dtype);
+static Norm norm_of(const SolRmsnorm *a) {
+  return NORM_OF(a, x);
 }
 
 enum { PLAIN, OFFSET, FP8_TENSOR, FP8_ROW, FP8_BLOCK, OPTIONS };
@@ -28,12 +24,7 @@ static const char *const option_names[OPTIONS] = {"", "1 + weight", "fp8 by tens
 
 static bool make(const OpsCase *c, void *args) {
   SolRmsnorm *a = args;
-  *a = (SolRmsnorm){.m = c->dim[0],
-                    .n = c->dim[1],
-                    .dtype = c->dtype,
-                    .out_dtype = c->out_dtype,
-                    .weight_dtype = c->weight_dtype,
-                    .eps = 1e-5f};
+  *a = (SolRmsnorm){NORM_CASE(c)};
   if (c->pad) a->x_stride = a->n + c->pad, a->y_stride = a->n + (c->pad % 8 ? 2 : 1) * c->pad;
   if (c->option == OFFSET) a->weight_offset = 1;
   if (c->option < FP8_TENSOR) return true;
@@ -44,12 +35,13 @@ static bool make(const OpsCase *c, void *args) {
 
 static int views(const void *args, OpsView *v) {
   const SolRmsnorm *a = args;
-  v[0] = OPS_VIEW(SolRmsnorm, y, .dtype = out_of(a), .role = OPS_OUT, .rows = a->m, .cols = a->n,
-                  .stride = a->y_stride, .alias = out_of(a) == a->dtype ? 2 : 0);
-  v[1] = OPS_VIEW(SolRmsnorm, x, .dtype = a->dtype, .rows = a->m, .cols = a->n, .stride = a->x_stride);
-  v[2] = OPS_VIEW(SolRmsnorm, weight, .dtype = weight_of(a), .optional = true, .rows = 1, .cols = a->n);
-  if (out_of(a) != SOL_FP8) return 3;
-  v[3] = OPS_VIEW(SolRmsnorm, scales, .dtype = SOL_FP32, .role = OPS_OUT, .rows = a->m, .cols = 1);
+  Norm norm = norm_of(a);
+  v[0] = OPS_VIEW(SolRmsnorm, y, norm.out, OPS_OUT, .rows = a->m, .cols = a->n, .stride = a->y_stride,
+                  .alias = norm.out == a->dtype ? 2 : 0);
+  v[1] = OPS_VIEW(SolRmsnorm, x, a->dtype, OPS_IN, .rows = a->m, .cols = a->n, .stride = a->x_stride);
+  v[2] = OPS_VIEW(SolRmsnorm, weight, norm.weight_dtype, OPS_IN, .optional = true, .rows = 1, .cols = a->n);
+  if (norm.out != SOL_FP8) return 3;
+  v[3] = OPS_VIEW(SolRmsnorm, scales, SOL_FP32, OPS_OUT, .rows = a->m, .cols = 1);
   if (a->scaling == SOL_SCALE_TENSOR) v[3].role = OPS_IN, v[3].rows = 1, v[3].fill = OPS_FILL_POSITIVE;
   if (a->scaling == SOL_SCALE_BLOCK) v[3].cols = a->n / 128 + (a->n % 128 > 0);
   return 4;
@@ -57,23 +49,26 @@ static int views(const void *args, OpsView *v) {
 
 static SolStatus check(const void *args, SolError *err) {
   const SolRmsnorm *a = args;
+  Norm norm = norm_of(a);
   if ((unsigned)a->scaling > SOL_SCALE_BLOCK)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "rmsnorm: no such scaling: %d", (int)a->scaling);
-  if (out_of(a) != SOL_FP8 && (a->scales || a->scaling))
-    return sol_fail(err, SOL_ERR_ARGUMENT, "rmsnorm: scales go with fp8 output alone");
-  return norm_check("rmsnorm", a->dtype, out_of(a), weight_of(a), true, a->eps, err);
+    return sol_fail(err, SOL_ERR_ARGUMENT, "no such scaling: %d", (int)a->scaling);
+  if (norm.out != SOL_FP8 && (a->scales || a->scaling))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "scales and scaling are for fp8 output only");
+  return norm_check(&norm, true, err);
 }
 
-// Divides by the scale of what shares one. `top`: the largest magnitude, where the scale is ours to choose.
-static float quantize(float *f, int64_t count, float scale, bool ours) {
-  if (ours && scale == 0)
+// Divides elements by their common scale. `computed`: the scale is the largest magnitude / 448, not the
+// caller's.
+static float quantize(float *f, int64_t count, float scale, bool computed) {
+  if (computed && scale == 0)
     for (int64_t i = 0; i < count; i++) f[i] = 0; // zeros stay zeros
   else
     for (int64_t i = 0; i < count; i++) f[i] /= scale;
   return scale;
 }
 
-static float top_of(const float *f, int64_t count, float top) { // NaN where there is one
+// The largest magnitude, `top` included; NaN where there is one.
+static float top_of(const float *f, int64_t count, float top) {
   for (int64_t i = 0; i < count; i++) top = !(fabsf(f[i]) <= top) && !isnan(top) ? fabsf(f[i]) : top;
   return top;
 }
@@ -91,7 +86,8 @@ static void quantize_chunk(const SolRmsnorm *a, int64_t row, int64_t at, int64_t
 
 static void cpu_rows(const void *args, int64_t begin, int64_t end) {
   const SolRmsnorm *a = args;
-  int64_t xs = norm_stride(a->x_stride, a->n), ys = norm_stride(a->y_stride, a->n);
+  Norm norm = norm_of(a);
+  int64_t xs = norm.x_stride, ys = norm.y_stride;
   float f[CPU_CHUNK];
   for (int64_t row = begin; row < end; row++) {
     double sum = 0;
@@ -99,49 +95,32 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
       cpu_load(a->dtype, a->x, row * xs + at, c, f);
       sum += norm_squares(f, 0, c);
     }
-    float scale = (float)(1 / sqrt(sum / (double)a->n + (double)a->eps));
-    if (out_of(a) == SOL_FP8 && a->scaling == SOL_SCALE_ROW) {
+    float scale = norm_scale(&norm, sum);
+    if (norm.out == SOL_FP8 && a->scaling == SOL_SCALE_ROW) {
       float top = 0;
       CPU_CHUNKS(at, c, a->n) {
         cpu_load(a->dtype, a->x, row * xs + at, c, f);
-        norm_apply(f, at, c, scale, weight_of(a), a->weight, a->weight_offset, NULL);
+        norm_apply(&norm, f, at, c, scale, NULL);
         top = top_of(f, c, top);
       }
       a->scales[row] = top / 448;
     }
     CPU_CHUNKS(at, c, a->n) {
       cpu_load(a->dtype, a->x, row * xs + at, c, f);
-      norm_apply(f, at, c, scale, weight_of(a), a->weight, a->weight_offset, NULL);
-      if (out_of(a) == SOL_FP8) quantize_chunk(a, row, at, c, f);
-      cpu_store(out_of(a), a->y, row * ys + at, c, f);
+      norm_apply(&norm, f, at, c, scale, NULL);
+      if (norm.out == SOL_FP8) quantize_chunk(a, row, at, c, f);
+      cpu_store(norm.out, a->y, row * ys + at, c, f);
     }
   }
 }
 
-static SolStatus cpu(SolContext *ctx, const void *args) {
-  const SolRmsnorm *a = args;
-  cpu_parallel(ctx, a->m, a->m * a->n, cpu_rows, a);
-  return SOL_OK;
-}
-
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolRmsnorm *a = args;
-  int64_t in = sol_dtype_bits(a->dtype) / 8, out = sol_dtype_bits(out_of(a)) / 8;
-  NormCall call = {.dtype = a->dtype,
-                   .fp8 = out_of(a) == SOL_FP8 ? NORM_KERNELS : 0,
-                   .p = {.y = a->y,
-                         .x = a->x,
-                         .weight = a->weight,
-                         .scales = a->scales,
-                         .m = (uint64_t)a->m,
-                         .n = a->n,
-                         .y_stride = norm_stride(a->y_stride, a->n) * out,
-                         .x_stride = norm_stride(a->x_stride, a->n) * in,
-                         .eps = a->eps,
-                         .offset = a->weight_offset,
-                         .y_kind = ops_kind(out_of(a)),
-                         .weight_kind = ops_kind(weight_of(a)),
-                         .scaling = (int)a->scaling}};
+  Norm norm = norm_of(a);
+  NormCall call = norm_call(&norm);
+  if (norm.out == SOL_FP8) call.fp8 = NORM_KERNELS;
+  call.p.scales = a->scales;
+  call.p.scaling = (int)a->scaling;
   return norm_launch(ctx, &ops_rmsnorm, &call, stream);
 }
 
@@ -167,27 +146,18 @@ static void reference(const void *args, double *const *at) {
     double scale = 1 / sqrt(norm_reference_squares(x, a->n, 0) + (double)a->eps);
     norm_reference_row(at[0] + row * a->n, x, a->n, 0, scale, at[2], (double)a->weight_offset, NULL);
   }
-  if (out_of(a) == SOL_FP8) reference_fp8(a, at[0], at[3]);
+  if (norm_of(a).out == SOL_FP8) reference_fp8(a, at[0], at[3]);
 }
 
-static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+static void cost(const void *args, SolOpArgs *op) {
   const SolRmsnorm *a = args;
-  *op = (SolOpArgs){
-      .dim = {a->m, a->n}, .dtype = a->dtype, .out_dtype = a->out_dtype, .weight_dtype = a->weight_dtype};
-  return ops_cost_op("rmsnorm", op, err);
+  *op = (SolOpArgs){NORM_COST(a)};
 }
 
 const OpsDef ops_rmsnorm = {
     .name = "rmsnorm",
-    .shape = "MxN",
-    .args_bytes = sizeof(SolRmsnorm),
-    .options = OPTIONS,
-    .option_names = option_names,
-    OPS_OWN_FUNCTIONS,
-    .slack = 24,
-    OPS_CASES(norm_shapes, ops_row_bench),
-    .module = "rmsnorm",
-    .kernels = kernel_names,
-    .kernel_count = (int)SOL_COUNT(kernel_names),
-    .shared = norm_shared,
+    OPS_ARGS(SolRmsnorm, "MxN"),
+    OPS_OPTIONS(option_names),
+    NORM_OP(ops_row_bench),
+    OPS_KERNELS("rmsnorm", kernel_names),
 };

@@ -65,27 +65,23 @@ static int views(const void *args, OpsView *v) {
 
 static SolStatus check(const void *args, SolError *err) {
   const SolRope *a = args;
-  SolDtype id = ops_or(a->id_dtype, SOL_INT32);
-  if (!ops_is_real(a->dtype) || !ops_is_real(out_of(a)))
-    return sol_fail(err, SOL_ERR_ARGUMENT, "rope: cannot turn %s into %s", sol_dtype_name(a->dtype),
-                    sol_dtype_name(out_of(a)));
+  SolStatus status = ops_check_reals(a->dtype, out_of(a), err);
+  if (!status) status = ops_check_ids("positions", ops_or(a->id_dtype, SOL_INT32), err);
+  if (status) return status;
   if (weight_of(a) != a->dtype && weight_of(a) != SOL_FP32)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "rope: cos and sin must be %s or fp32, not %s",
-                    sol_dtype_name(a->dtype), sol_dtype_name(weight_of(a)));
-  if (id != SOL_INT32 && id != SOL_INT64)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "rope: positions must be int32 or int64, not %s",
-                    sol_dtype_name(id));
+    return sol_fail(err, SOL_ERR_ARGUMENT, "cos and sin must be %s or fp32, not %s", sol_dtype_name(a->dtype),
+                    sol_dtype_name(weight_of(a)));
   if (a->t < 0 || a->h < 0 || a->d < 0 || a->rotary < 0 || a->rows < 0)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "rope: a size is negative");
-  if (ops_times(a->h, a->d) < 0) return sol_fail(err, SOL_ERR_RANGE, "rope: a token is too large to address");
+    return sol_fail(err, SOL_ERR_ARGUMENT, "a size is negative");
+  if (ops_times(a->h, a->d) < 0) return sol_fail(err, SOL_ERR_RANGE, "a token is too large to address");
   if (rotary_of(a) % 2 || rotary_of(a) > a->d)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "rope: rotary must be even and at most %lld, not %lld",
-                    (long long)a->d, (long long)rotary_of(a));
+    return sol_fail(err, SOL_ERR_ARGUMENT, "rotary must be even and at most %lld, not %lld", (long long)a->d,
+                    (long long)rotary_of(a));
   return SOL_OK;
 }
 
-// A head's rotated part, of which `half` pairs are held: first and second `step` apart, pairs `next` apart.
-static void turn(float *f, const float *c, const float *s, int64_t half, int64_t step, int64_t next) {
+// Rotates `half` pairs of a head: first and second are `step` apart, pairs `next` apart.
+static void rotate(float *f, const float *c, const float *s, int64_t half, int64_t step, int64_t next) {
   for (int64_t i = 0; i < half; i++) {
     float a = f[i * next], b = f[i * next + step];
     f[i * next] = a * c[i] - b * s[i];
@@ -93,7 +89,7 @@ static void turn(float *f, const float *c, const float *s, int64_t half, int64_t
   }
 }
 
-// Both sides of some pairs are loaded, turned and stored: `at` is the first pair's number.
+// Loads, rotates and stores `count` pairs, from pair `at` on.
 static void cpu_pairs(const SolRope *a, int64_t from, int64_t to, int64_t row, int64_t at, int64_t count) {
   int64_t half = rotary_of(a) / 2;
   float f[2 * CPU_CHUNK], c[CPU_CHUNK], s[CPU_CHUNK];
@@ -103,20 +99,20 @@ static void cpu_pairs(const SolRope *a, int64_t from, int64_t to, int64_t row, i
   }
   if (a->interleaved) {
     cpu_load(a->dtype, a->x, from + 2 * at, 2 * count, f);
-    if (row >= 0) turn(f, c, s, count, 1, 2);
+    if (row >= 0) rotate(f, c, s, count, 1, 2);
     cpu_store(out_of(a), a->y, to + 2 * at, 2 * count, f);
     return;
   }
   cpu_load(a->dtype, a->x, from + at, count, f);
   cpu_load(a->dtype, a->x, from + half + at, count, f + CPU_CHUNK);
-  if (row >= 0) turn(f, c, s, count, CPU_CHUNK, 1);
+  if (row >= 0) rotate(f, c, s, count, CPU_CHUNK, 1);
   cpu_store(out_of(a), a->y, to + at, count, f);
   cpu_store(out_of(a), a->y, to + half + at, count, f + CPU_CHUNK);
 }
 
 static void cpu_tokens(const void *args, int64_t begin, int64_t end) {
   const SolRope *a = args;
-  int64_t xs = a->x_stride ? a->x_stride : a->h * a->d, ys = a->y_stride ? a->y_stride : a->h * a->d;
+  int64_t xs = ops_stride(a->x_stride, a->h * a->d), ys = ops_stride(a->y_stride, a->h * a->d);
   int64_t rotary = rotary_of(a), half = rotary / 2, rest = a->d - rotary;
   for (int64_t i = begin; i < end; i++) {
     int64_t token = i / a->h, head = i % a->h * a->d;
@@ -140,9 +136,10 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   return SOL_OK;
 }
 
-// 16-byte accesses: whole chunks on each side of the pairs and behind them, everything on its boundary.
+// Whether all accesses can be of 16 bytes: aligned, whole chunks of both sides of the pairs and of what
+// follows them.
 static bool is_wide(const SolRope *a, const RopeParams *p, int per, int in, int out) {
-  int count = a->interleaved ? per / 2 : per, weight = count * sol_dtype_bits(weight_of(a)) / 8;
+  int count = a->interleaved ? per / 2 : per, weight = count * ops_size(weight_of(a));
   weight = weight > 16 ? 16 : weight;
   bool small = a->d <= ELEMENTWISE_SMALL &&
                a->t * a->h <= ELEMENTWISE_SMALL / (a->d / per + 1) && // in threads
@@ -156,7 +153,7 @@ static bool is_wide(const SolRope *a, const RopeParams *p, int per, int in, int 
 
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolRope *a = args;
-  int in = sol_dtype_bits(a->dtype) / 8, out = sol_dtype_bits(out_of(a)) / 8;
+  int in = ops_size(a->dtype), out = ops_size(out_of(a));
   int per = elementwise_chunk(a->dtype, out_of(a));
   int64_t rotary = rotary_of(a);
   RopeParams p = {.y = a->y,
@@ -168,15 +165,16 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                   .d = a->d,
                   .half = rotary / 2,
                   .rows = rows_of(a),
-                  .y_stride = a->y_stride ? a->y_stride : a->h * a->d,
-                  .x_stride = a->x_stride ? a->x_stride : a->h * a->d,
+                  .y_stride = ops_stride(a->y_stride, a->h * a->d),
+                  .x_stride = ops_stride(a->x_stride, a->h * a->d),
                   .x_kind = ops_kind(a->dtype),
                   .y_kind = ops_kind(out_of(a)),
                   .weight_kind = ops_kind(weight_of(a)),
                   .wide_ids = a->id_dtype == SOL_INT64};
   bool wide = is_wide(a, &p, per, in, out);
   int kernel = in == 2 ? (out == 2 ? KERNEL_2_2 : KERNEL_2_4) : (out == 2 ? KERNEL_4_2 : KERNEL_4_4);
-  // Of a head a thread takes a pair of chunks, or one of neighbours; without such, one pair of elements.
+  // A thread rotates a pair of chunks of a head, or one chunk of neighbouring pairs; if not wide, one pair of
+  // elements.
   int64_t unit = wide ? per : 1, rest = (a->d - rotary) / unit;
   int64_t each = !wide ? 1 : a->interleaved ? ROPE_NEIGHBOURS : ROPE_HEADS;
   p.turns = wide && a->interleaved ? rotary / per : p.half / unit;
@@ -209,25 +207,24 @@ static void reference(const void *args, double *const *at) {
     const double *x = at[1] + i * a->d;
     double *y = at[0] + i * a->d;
     int64_t row = at[4] ? (int64_t)at[4][i / a->h] : i / a->h;
-    bool turned = row >= 0 && row < rows_of(a);
+    bool rotated = row >= 0 && row < rows_of(a);
     for (int64_t k = 0; k < half; k++) {
       int64_t first = a->interleaved ? 2 * k : k, second = a->interleaved ? 2 * k + 1 : k + half;
-      double c = turned ? at[2][row * half + k] : 1, s = turned ? at[3][row * half + k] : 0;
+      double c = rotated ? at[2][row * half + k] : 1, s = rotated ? at[3][row * half + k] : 0;
       double u = x[first], v = x[second];
-      y[first] = turned ? u * c - v * s : u;
-      y[second] = turned ? v * c + u * s : v;
+      y[first] = rotated ? u * c - v * s : u;
+      y[second] = rotated ? v * c + u * s : v;
     }
     for (int64_t k = 2 * half; k < a->d; k++) y[k] = x[k];
   }
 }
 
-static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+static void cost(const void *args, SolOpArgs *op) {
   const SolRope *a = args;
   *op = (SolOpArgs){.dim = {a->t, a->h, a->d},
                     .dtype = a->dtype,
                     .out_dtype = a->out_dtype,
                     .weight_dtype = a->weight_dtype};
-  return ops_cost_op("rope", op, err);
 }
 
 static const int64_t shapes[][4] = {{1, 1, 2},   {3, 2, 6},   {2, 3, 34},  {5, 1, 13},
@@ -237,14 +234,10 @@ static const int64_t bench[][4] = {{1, 40, 128}, {512, 40, 128}, {4096, 40, 128}
 
 const OpsDef ops_rope = {
     .name = "rope",
-    .shape = "TxHxD",
-    .args_bytes = sizeof(SolRope),
-    .options = OPTIONS,
-    .option_names = option_names,
+    OPS_ARGS(SolRope, "TxHxD"),
+    OPS_OPTIONS(option_names),
     OPS_OWN_FUNCTIONS,
     .slack = 4,
     OPS_CASES(shapes, bench),
-    .module = "rope",
-    .kernels = kernel_names,
-    .kernel_count = KERNEL_COUNT,
+    OPS_KERNELS("rope", kernel_names),
 };

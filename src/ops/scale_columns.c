@@ -9,29 +9,13 @@ static const char *const kernel_names[] = {
 
 static Columns columns_of(const void *args) {
   const SolScaleColumns *a = args;
-  return (Columns){a->y,
-                   a->x,
-                   a->scale,
-                   a->m,
-                   a->n,
-                   a->y_stride,
-                   a->x_stride,
-                   a->dtype,
-                   a->out_dtype,
-                   a->weight_dtype,
-                   1,
-                   offsetof(SolScaleColumns, scale),
-                   "scale",
-                   false};
+  return (Columns){COLUMNS_OF(a), .vector = a->scale, .scale = 1,
+                   .vector_field = offsetof(SolScaleColumns, scale), .vector_name = "scale"};
 }
 
 static bool make(const OpsCase *c, void *args) {
   SolScaleColumns *a = args;
-  *a = (SolScaleColumns){.m = c->dim[0],
-                         .n = c->dim[1],
-                         .dtype = c->dtype,
-                         .out_dtype = c->out_dtype,
-                         .weight_dtype = c->weight_dtype};
+  *a = (SolScaleColumns){OPS_MATRIX_CASE(c), .weight_dtype = c->weight_dtype};
   if (c->pad) a->x_stride = a->n + c->pad, a->y_stride = a->n + (c->option ? 2 : 1) * c->pad;
   return !c->option || c->pad;
 }
@@ -43,7 +27,7 @@ static int views(const void *args, OpsView *v) {
 
 static SolStatus check(const void *args, SolError *err) {
   Columns a = columns_of(args);
-  return columns_check(&a, "scale_columns", err);
+  return columns_check(&a, err);
 }
 
 static void apply(float *restrict f, const float *restrict v, int64_t count, float scale) {
@@ -71,21 +55,18 @@ static void reference(const void *args, double *const *at) {
   columns_reference(&a, at, one, 1);
 }
 
-static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+static void cost(const void *args, SolOpArgs *op) {
   Columns a = columns_of(args);
-  return columns_cost(&a, "scale_columns", op, err);
+  columns_cost(&a, op);
 }
 
 const OpsDef ops_scale_columns = {
     .name = "scale_columns",
-    .shape = "MxN",
-    .args_bytes = sizeof(SolScaleColumns),
-    .options = COLUMNS_OPTIONS,
-    .option_names = columns_options,
-    OPS_OWN_FUNCTIONS,
-    .slack = 0,
-    OPS_CASES(columns_shapes, ops_row_bench),
-    .module = "scale_columns",
-    .kernels = kernel_names,
-    .kernel_count = COLUMNS_KERNELS,
+    OPS_ARGS(SolScaleColumns, "MxN"),
+    .make = make,
+    .views = views,
+    .check = check,
+    .cost = cost,
+    COLUMNS_OP,
+    OPS_KERNELS("scale_columns", kernel_names),
 };

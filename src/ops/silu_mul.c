@@ -58,7 +58,7 @@ static int64_t blocks_of(const SolSiluMul *a) { // in a row
 
 static bool make(const OpsCase *c, void *args) {
   SolSiluMul *a = args;
-  *a = (SolSiluMul){.m = c->dim[0], .n = c->dim[1], .dtype = c->dtype, .out_dtype = c->out_dtype};
+  *a = (SolSiluMul){OPS_MATRIX_CASE(c)};
   if (c->option != PLAIN) {
     a->out_dtype = SOL_FP8;
     a->scaling = (SolScaling)(c->option - FP8_TENSOR);
@@ -82,24 +82,21 @@ static int views(const void *args, OpsView *v) {
 static SolStatus check(const void *args, SolError *err) {
   const SolSiluMul *a = args;
   SolDtype out = out_of(a);
-  if (!ops_is_real(a->dtype) || (!ops_is_real(out) && out != SOL_FP8))
-    return sol_fail(err, SOL_ERR_ARGUMENT, "silu_mul: cannot turn %s into %s", sol_dtype_name(a->dtype),
-                    sol_dtype_name(out));
   if (out == SOL_FP8 && (unsigned)a->scaling > SOL_SCALE_BLOCK)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "silu_mul: no such scaling: %d", (int)a->scaling);
-  return SOL_OK;
+    return sol_fail(err, SOL_ERR_ARGUMENT, "no such scaling: %d", (int)a->scaling);
+  return ops_check_reals(a->dtype, out == SOL_FP8 ? a->dtype : out, err);
 }
 
 // f = silu(gate) * up for `c` columns from `at` on
 static void cpu_chunk(const SolSiluMul *a, int64_t row, int64_t at, int64_t c, float *restrict f) {
-  int64_t gs = a->gate_stride ? a->gate_stride : a->n, us = a->up_stride ? a->up_stride : a->n;
+  int64_t gs = ops_stride(a->gate_stride, a->n), us = ops_stride(a->up_stride, a->n);
   float up[CPU_CHUNK];
   cpu_load(a->dtype, a->gate, row * gs + at, c, f);
   cpu_load(a->dtype, a->up, row * us + at, c, up);
   for (int64_t i = 0; i < c; i++) f[i] = f[i] / (1 + elementwise_exp(-f[i])) * up[i];
 }
 
-static float largest(const float *f, int64_t c) { // NaN aside
+static float largest(const float *f, int64_t c) { // magnitude; a NaN does not count
   float most = 0;
   for (int64_t i = 0; i < c; i++) most = fabsf(f[i]) > most ? fabsf(f[i]) : most;
   return most;
@@ -109,7 +106,7 @@ static void divide(float *f, int64_t c, float scale) {
   for (int64_t i = 0; i < c; i++) f[i] = f[i] / scale;
 }
 
-// Zeros stay zeros: there the scale is 0, and dividing by 1 does it.
+// Where all elements are 0 the scale is 0; dividing by 1 keeps them 0.
 static float divisor(float scale) {
   return scale == 0 ? 1 : scale;
 }
@@ -126,7 +123,7 @@ static void cpu_blocks(const SolSiluMul *a, int64_t row, int64_t at, int64_t c, 
 
 static void cpu_rows(const void *args, int64_t begin, int64_t end) {
   const SolSiluMul *a = args;
-  int64_t ys = a->y_stride ? a->y_stride : a->n;
+  int64_t ys = ops_stride(a->y_stride, a->n);
   bool fp8 = out_of(a) == SOL_FP8;
   for (int64_t row = begin; row < end; row++) {
     float f[CPU_CHUNK], scale = fp8 && a->scaling == SOL_SCALE_TENSOR ? *a->scales : 1;
@@ -150,32 +147,26 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
   }
 }
 
-static SolStatus cpu(SolContext *ctx, const void *args) {
-  const SolSiluMul *a = args;
-  cpu_parallel(ctx, a->m, a->m * a->n, cpu_rows, a);
-  return SOL_OK;
-}
-
-typedef struct Shape { // of a call, worked out
-  int in, out, per;    // bytes; elements of a chunk
+typedef struct Shape {
+  int in, out, per; // bytes of an element; elements of a chunk
   int64_t gate_stride, up_stride, y_stride;
   bool flat;
 } Shape;
 
 static Shape shape_of(const SolSiluMul *a) {
-  Shape s = {sol_dtype_bits(a->dtype) / 8,
-             sol_dtype_bits(out_of(a)) / 8,
+  Shape s = {ops_size(a->dtype),
+             ops_size(out_of(a)),
              elementwise_chunk(a->dtype, out_of(a)),
-             a->gate_stride ? a->gate_stride : a->n,
-             a->up_stride ? a->up_stride : a->n,
-             a->y_stride ? a->y_stride : a->n,
+             ops_stride(a->gate_stride, a->n),
+             ops_stride(a->up_stride, a->n),
+             ops_stride(a->y_stride, a->n),
              false};
   s.flat =
       elementwise_flat(a->m, a->n, s.gate_stride, s.up_stride) && elementwise_flat(a->m, a->n, s.y_stride, 0);
   return s;
 }
 
-// Rows of whole chunks on their own boundaries (dense: the whole), and not two different 16-bit types.
+// Aligned rows of whole chunks (dense: all rows as one), and not two different 16-bit types.
 static bool is_lean(const SolSiluMul *a, Shape s) {
   int64_t all = s.flat ? a->m * a->n : a->n, strides = !s.flat;
   if (s.in == 2 && s.out == 2 && a->dtype != out_of(a)) return false;
@@ -202,19 +193,20 @@ static SolStatus launch_lean(SolContext *ctx, const SolSiluMul *a, Shape s, int 
   return ops_launch(ctx, &ops_silu_mul, &l, stream);
 }
 
-// Rows of whole vectors of 16 bytes, each on its boundary.
+// Aligned rows of whole vectors of 16 bytes.
 static bool is_wide(const SolSiluMul *a, Shape s) {
   return a->n % s.per == 0 && elementwise_aligned(a->gate, s.gate_stride * s.in, 16) &&
          elementwise_aligned(a->up, s.up_stride * s.in, 16) && elementwise_aligned(a->y, s.y_stride, s.per);
 }
 
-// Whether whole chunks of x, from some row's start on, lie as those of y do.
+// Whether x is aligned as y is, in every row: whole chunks of both start at the same columns.
 static bool is_alike(const void *x, int64_t stride, const SolSiluMul *a, Shape s) {
   return ((uintptr_t)x / (uintptr_t)s.in - (uintptr_t)a->y) % (uintptr_t)s.per == 0 &&
          (stride - s.y_stride) % s.per == 0;
 }
 
-// The kernel for rows that start anywhere, but alike. NULL: others are better, or hold a row.
+// The kernel for unaligned rows whose tensors are aligned alike. NULL: another kernel is faster, or holds a
+// row.
 static const struct StripKernel *strip_kernel(const SolSiluMul *a, Shape s, bool blocks) {
   enum { SHORT = 256 };
   if (is_wide(a, s) || !is_alike(a->gate, s.gate_stride, a, s) || !is_alike(a->up, s.up_stride, a, s))
@@ -310,13 +302,12 @@ static void reference(const void *args, double *const *at) {
   }
 }
 
-static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+static void cost(const void *args, SolOpArgs *op) {
   const SolSiluMul *a = args;
-  *op = (SolOpArgs){.dim = {a->m, a->n}, .dtype = a->dtype, .out_dtype = a->out_dtype};
-  return ops_cost_op("silu_mul", op, err);
+  *op = (SolOpArgs){OPS_MATRIX_COST(a)};
 }
 
-// Beyond the shared ones: each kernel with a scale per row.
+// Rows for each kernel with a scale per row, too.
 static const int64_t shapes[][4] = {{1, 1},     {5, 2},     {3, 3},    {33, 31},  {19, 128}, {2, 500},
                                     {2, 769},   {3, 1023},  {2, 4096}, {2, 5125}, {3, 8192}, {1, 14336},
                                     {1, 32768}, {1, 65537}, {300, 16}, {0, 64},   {3, 0}};
@@ -325,14 +316,10 @@ static const int64_t bench[][4] = {{1, 4096},    {8, 14336},    {512, 4096},   {
 
 const OpsDef ops_silu_mul = {
     .name = "silu_mul",
-    .shape = "MxN",
-    .args_bytes = sizeof(SolSiluMul),
-    .options = OPTIONS,
-    .option_names = option_names,
-    OPS_OWN_FUNCTIONS,
+    OPS_ARGS(SolSiluMul, "MxN"),
+    OPS_OPTIONS(option_names),
+    OPS_OWN_ROWS,
     .slack = 16,
     OPS_CASES(shapes, bench),
-    .module = "silu_mul",
-    .kernels = kernel_names,
-    .kernel_count = KERNEL_COUNT,
+    OPS_KERNELS("silu_mul", kernel_names),
 };

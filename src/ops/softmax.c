@@ -1,4 +1,4 @@
-// y = exp(x - max) / sum(exp(x - max)) by rows; and what log_softmax shares with it
+// y = exp(x - max) / sum(exp(x - max)) by rows, and the parts that log_softmax also uses
 #include "ops/softmax.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ const uint32_t softmax_shared[SOFTMAX_KERNELS] = {
 
 typedef struct Variant {
   int in, threads, chunks, rows, cluster; // chunks 0: any number
-  bool apart;                             // x and y need not lie alike
+  bool apart;                             // x and y may be aligned differently
 } Variant;
 static const Variant variants[SOFTMAX_KERNELS] = {
 #define HELD(in, threads, chunks, rows, blocks)         {in, threads, chunks, rows, 1, false},
@@ -55,7 +55,7 @@ static SolDtype out_of(const SolSoftmax *a) {
 
 bool softmax_make(const OpsCase *c, void *args) {
   SolSoftmax *a = args;
-  *a = (SolSoftmax){.m = c->dim[0], .n = c->dim[1], .dtype = c->dtype, .out_dtype = c->out_dtype};
+  *a = (SolSoftmax){OPS_MATRIX_CASE(c)};
   if (c->pad) a->x_stride = a->n + c->pad, a->y_stride = a->n + (c->pad == 3 ? 5 : c->pad);
   return true;
 }
@@ -68,10 +68,20 @@ int softmax_views(const void *args, OpsView *v) {
   return 2;
 }
 
-SolStatus softmax_check(const OpsDef *def, const SolSoftmax *a, SolError *err) {
-  if (ops_is_real(a->dtype) && ops_is_real(out_of(a))) return SOL_OK;
-  return sol_fail(err, SOL_ERR_ARGUMENT, "%s: cannot turn %s into %s: fp32, fp16 or bf16", def->name,
-                  sol_dtype_name(a->dtype), sol_dtype_name(out_of(a)));
+SolStatus softmax_check(const void *args, SolError *err) {
+  const SolSoftmax *a = args;
+  return ops_check_reals(a->dtype, out_of(a), err);
+}
+
+void softmax_cost(const void *args, SolOpArgs *op) {
+  const SolSoftmax *a = args;
+  *op = (SolOpArgs){OPS_MATRIX_COST(a)};
+}
+
+void softmax_reference_row(const double *x, int64_t n, double *top, double *sum) {
+  *top = -INFINITY, *sum = 0;
+  for (int64_t i = 0; i < n; i++) *top = fmax(*top, x[i]);
+  for (int64_t i = 0; i < n; i++) *sum += exp(x[i] - *top);
 }
 
 // exp(x) for x up to 0, to about one unit in the last place; 0 where that is below the smallest normal
@@ -141,7 +151,7 @@ typedef struct Job {
 static void cpu_rows(const void *arg, int64_t begin, int64_t end) {
   const Job *job = arg;
   const SolSoftmax *a = job->a;
-  int64_t xs = a->x_stride ? a->x_stride : a->n, ys = a->y_stride ? a->y_stride : a->n;
+  int64_t xs = ops_stride(a->x_stride, a->n), ys = ops_stride(a->y_stride, a->n);
   for (int64_t row = begin; row < end; row++) cpu_row(a, row * xs, row * ys, job->log);
 }
 
@@ -151,7 +161,7 @@ SolStatus softmax_cpu(SolContext *ctx, const SolSoftmax *a, bool log_of) {
   return SOL_OK;
 }
 
-// Whether in every row the chunks of y lie on 16 bytes where those of x do.
+// Whether in every row the chunks of y start at multiples of 16 bytes where those of x do.
 static bool same_alignment(const SolSoftmax *a, int64_t xs, int64_t ys, int in, int out) {
   uint64_t x = (uintptr_t)a->x, y = (uintptr_t)a->y, xb = (uint64_t)(xs * in), yb = (uint64_t)(ys * out);
   if (in == out) return ((x ^ y) & 15) == 0 && ((xb ^ yb) & 15) == 0;
@@ -159,6 +169,7 @@ static bool same_alignment(const SolSoftmax *a, int64_t xs, int64_t ys, int in, 
   return ((x | xb) & 15) == 0 && ((y | yb) & (chunk - 1)) == 0;
 }
 
+// alike: x and y are aligned alike in every row.
 static int pick(SolContext *ctx, const OpsDef *def, int in, int64_t chunks, bool alike) {
   for (int i = 0; i < SOFTMAX_KERNELS; i++) {
     const Variant *v = &variants[i];
@@ -169,9 +180,9 @@ static int pick(SolContext *ctx, const OpsDef *def, int in, int64_t chunks, bool
   return 0; // nothing could be loaded: ops_launch says why
 }
 
-// How many rows on a block prefetches: about 5 MB, in whole blocks, where there is much more than that and a
-// block's part worth the asking. Where rows do not follow upon each other, several of them are no one piece.
-static uint64_t look_ahead(const SolSoftmax *a, int64_t row_bytes, int rows) {
+// How many rows ahead a block prefetches: about 5 MB, in whole blocks, where there is more data than that and
+// a block has enough of it. Several rows of a block are prefetched as one range, so they must be dense.
+static uint64_t rows_ahead(const SolSoftmax *a, int64_t row_bytes, int rows) {
   enum { MUCH = 8 << 20, AHEAD = 5 << 20, PIECE = 2048 };
   bool dense = !a->x_stride || a->x_stride == a->n;
   if (a->m * row_bytes < MUCH || row_bytes * rows < PIECE || (rows > 1 && !dense)) return 0;
@@ -180,8 +191,8 @@ static uint64_t look_ahead(const SolSoftmax *a, int64_t row_bytes, int rows) {
 
 SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a, bool log_of,
                          SolStream stream) {
-  int64_t xs = a->x_stride ? a->x_stride : a->n, ys = a->y_stride ? a->y_stride : a->n;
-  int in = sol_dtype_bits(a->dtype) / 8, out = sol_dtype_bits(out_of(a)) / 8;
+  int64_t xs = ops_stride(a->x_stride, a->n), ys = ops_stride(a->y_stride, a->n);
+  int in = ops_size(a->dtype), out = ops_size(out_of(a));
   bool alike = same_alignment(a, xs, ys, in, out);
   int kernel = pick(ctx, def, in, a->n / (16 / in), alike);
   const Variant *v = &variants[kernel];
@@ -196,7 +207,7 @@ SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a
                      .log = log_of,
                      .wide = alike};
   uint64_t rows = (uint64_t)v->rows, cluster = (uint64_t)v->cluster;
-  p.ahead = look_ahead(a, xs * in, v->rows);
+  p.ahead = rows_ahead(a, xs * in, v->rows);
   OpsLaunch l = {.kernel = kernel,
                  .block = (uint32_t)(v->threads * v->rows),
                  .cluster = (uint32_t)v->cluster,
@@ -206,10 +217,6 @@ SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a
                  .bytes = sizeof p};
   ops_grid(l.grid, (p.m + rows - 1) / rows * cluster, 1);
   return ops_launch(ctx, def, &l, stream);
-}
-
-static SolStatus check(const void *args, SolError *err) {
-  return softmax_check(&ops_softmax, args, err);
 }
 
 static SolStatus cpu(SolContext *ctx, const void *args) {
@@ -224,34 +231,10 @@ static void reference(const void *args, double *const *at) {
   const SolSoftmax *a = args;
   for (int64_t row = 0; row < a->m; row++) {
     const double *x = at[1] + row * a->n;
-    double top = -INFINITY, sum = 0;
-    for (int64_t i = 0; i < a->n; i++) top = fmax(top, x[i]);
-    for (int64_t i = 0; i < a->n; i++) sum += exp(x[i] - top);
+    double top, sum;
+    softmax_reference_row(x, a->n, &top, &sum);
     for (int64_t i = 0; i < a->n; i++) at[0][row * a->n + i] = exp(x[i] - top) / sum;
   }
 }
 
-static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
-  const SolSoftmax *a = args;
-  *op = (SolOpArgs){.dim = {a->m, a->n}, .dtype = a->dtype, .out_dtype = a->out_dtype};
-  return ops_cost_op("softmax", op, err);
-}
-
-const OpsDef ops_softmax = {
-    .name = "softmax",
-    .shape = "MxN",
-    .args_bytes = sizeof(SolSoftmax),
-    .make = softmax_make,
-    .views = softmax_views,
-    .check = check,
-    .cpu = cpu,
-    .launch = launch,
-    .reference = reference,
-    .cost = cost,
-    .slack = 16,
-    OPS_CASES(softmax_shapes, ops_row_bench),
-    .module = "softmax",
-    .kernels = softmax_kernels,
-    .kernel_count = SOFTMAX_KERNELS,
-    .shared = softmax_shared,
-};
+const OpsDef ops_softmax = {.name = "softmax", SOFTMAX_OP, .slack = 16};

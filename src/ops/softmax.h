@@ -17,14 +17,24 @@ enum {
 extern const char *const softmax_kernels[SOFTMAX_KERNELS];
 extern const uint32_t softmax_shared[SOFTMAX_KERNELS]; // bytes
 
-bool softmax_make(const OpsCase *c, void *args);
-int softmax_views(const void *args, OpsView *v);
-SolStatus softmax_check(const OpsDef *def, const SolSoftmax *a, SolError *err);
-SolStatus softmax_cpu(SolContext *ctx, const SolSoftmax *a, bool log);
-SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a, bool log, SolStream stream);
-
-// Rows of every launch class, on and off the alignment.
+// Rows for every kernel, aligned and not.
 enum { SOFTMAX_SHAPES = 26 };
 extern const int64_t softmax_shapes[SOFTMAX_SHAPES][4];
+
+bool softmax_make(const OpsCase *c, void *args);
+int softmax_views(const void *args, OpsView *v);
+SolStatus softmax_check(const void *args, SolError *err);
+SolStatus softmax_cpu(SolContext *ctx, const SolSoftmax *a, bool log);
+SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a, bool log, SolStream stream);
+void softmax_cost(const void *args, SolOpArgs *op);
+// The largest element of a row, and the sum of exp(x - largest).
+void softmax_reference_row(const double *x, int64_t n, double *top, double *sum);
+// The fields of a definition that both have alike; cpu, launch and reference are static functions of the
+// file.
+#define SOFTMAX_OP                                                                                           \
+  OPS_ARGS(SolSoftmax, "MxN"), .make = softmax_make, .views = softmax_views, .check = softmax_check,         \
+                               .cpu = cpu, .launch = launch, .reference = reference, .cost = softmax_cost,   \
+                               OPS_CASES(softmax_shapes, ops_row_bench),                                     \
+                               OPS_KERNELS("softmax", softmax_kernels), .shared = softmax_shared
 
 #endif

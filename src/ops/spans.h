@@ -4,7 +4,7 @@
 
 #include "ops/operation.h"
 
-// Kernels come in pairs, for elements of 2 and of 4 bytes: 2 * place in the list, + 1 for 4 bytes.
+// Kernels come in pairs, for elements of 2 and of 4 bytes: 2 * index in the list, + 1 for 4 bytes.
 enum {
 #define SPAN(threads, rows, cluster, upto)    SPAN_2_##threads##_##cluster, SPAN_4_##threads##_##cluster,
 #define SPAN_90(threads, rows, cluster, upto) SPAN(threads, rows, cluster, upto)
@@ -15,7 +15,7 @@ enum {
   prefix "_2_rows_" #threads "x" #cluster, prefix "_4_rows_" #threads "x" #cluster,
 
 // Fills kernel, grid, block and cluster of a launch over `rows` rows of n elements of `in` bytes (2 or 4).
-// Which it is depends on n, never on how many rows there are.
+// The choice depends on n, never on the number of rows.
 static inline void spans_plan(SolContext *ctx, const OpsDef *def, int64_t rows, int64_t n, int in,
                               OpsLaunch *l) {
   static const struct {

@@ -26,9 +26,7 @@ static const char *const option_names[] = {"radius 1", "radius 2", "radius 3", "
 static bool make(const OpsCase *c, void *args) {
   static const int radius[] = {1, 2, 3, 5, 8};
   SolStencil *a = args;
-  *a = (SolStencil){.m = c->dim[0], .n = c->dim[1], .dtype = c->dtype, .out_dtype = c->out_dtype};
-  a->radius = radius[c->option];
-  a->centre = -1.75f;
+  *a = (SolStencil){OPS_MATRIX_CASE(c), .radius = radius[c->option], .centre = -1.75f};
   for (int d = 0; d < a->radius; d++) a->side[d] = 0.5f / (float)(d + 1) * (d % 2 ? -1.0f : 1.0f);
   if (c->pad) a->x_stride = a->n + c->pad, a->y_stride = a->n + 2 * c->pad;
   return true;
@@ -43,17 +41,14 @@ static int views(const void *args, OpsView *v) {
 
 static SolStatus check(const void *args, SolError *err) {
   const SolStencil *a = args;
-  if (!ops_is_real(a->dtype) || !ops_is_real(out_of(a)))
-    return sol_fail(err, SOL_ERR_ARGUMENT, "stencil: cannot turn %s into %s", sol_dtype_name(a->dtype),
-                    sol_dtype_name(out_of(a)));
   if (a->radius < 1 || a->radius > MOST_RADIUS)
-    return sol_fail(err, SOL_ERR_RANGE, "stencil: radius %d; it is 1 to %d", a->radius, MOST_RADIUS);
-  return SOL_OK;
+    return sol_fail(err, SOL_ERR_RANGE, "radius must be 1 to %d, not %d", MOST_RADIUS, a->radius);
+  return ops_check_reals(a->dtype, out_of(a), err);
 }
 
 // Columns first - radius .. first + count + radius - 1 of a row of x, zeros outside.
 static void load_around(const SolStencil *a, int64_t row, int64_t first, int64_t count, float *f) {
-  int64_t stride = a->x_stride ? a->x_stride : a->n;
+  int64_t stride = ops_stride(a->x_stride, a->n);
   int64_t begin = first - a->radius, end = first + count + a->radius;
   int64_t from = begin > 0 ? begin : 0, to = cpu_min(end, a->n);
   memset(f, 0, (size_t)(end - begin) * sizeof *f);
@@ -62,7 +57,7 @@ static void load_around(const SolStencil *a, int64_t row, int64_t first, int64_t
 
 static void cpu_rows(const void *args, int64_t begin, int64_t end) {
   const SolStencil *a = args;
-  int64_t xs = a->x_stride ? a->x_stride : a->n, ys = a->y_stride ? a->y_stride : a->n, radius = a->radius;
+  int64_t xs = ops_stride(a->x_stride, a->n), ys = ops_stride(a->y_stride, a->n), radius = a->radius;
   for (int64_t row = begin; row < end; row++) CPU_CHUNKS(at, c, a->n) {
       float around[CPU_CHUNK + 2 * MOST_RADIUS], f[CPU_CHUNK], sum[CPU_CHUNK];
       load_around(a, row, at, c, around);
@@ -81,26 +76,16 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
     }
 }
 
-static SolStatus cpu(SolContext *ctx, const void *args) {
-  const SolStencil *a = args;
-  cpu_parallel(ctx, a->m, a->m * a->n, cpu_rows, a);
-  return SOL_OK;
-}
-
-static int64_t ceil_div(int64_t a, int64_t b) {
-  return a / b + (a % b != 0);
-}
-
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolStencil *a = args;
-  int size = sol_dtype_bits(a->dtype) / 8, out = sol_dtype_bits(out_of(a)) / 8, per = 16 / size, kernel = 0;
+  int size = ops_size(a->dtype), out = ops_size(out_of(a)), per = 16 / size, kernel = 0;
   int vector = per * out > 16 ? 16 : per * out; // of y, in bytes
   StencilParams p = {.y = a->y,
                      .x = a->x,
                      .m = a->m,
                      .n = a->n,
-                     .y_stride = a->y_stride ? a->y_stride : a->n,
-                     .x_stride = a->x_stride ? a->x_stride : a->n,
+                     .y_stride = ops_stride(a->y_stride, a->n),
+                     .x_stride = ops_stride(a->x_stride, a->n),
                      .x_kind = ops_kind(a->dtype),
                      .y_kind = ops_kind(out_of(a)),
                      .radius = a->radius,
@@ -114,13 +99,13 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   if (flat) {
     p.head = (int32_t)((uintptr_t)a->x % 16 / (uintptr_t)size);
     p.y_wide = ((uintptr_t)a->y - (uintptr_t)(p.head * out)) % (uintptr_t)vector == 0;
-    p.strips = (uint64_t)ceil_div(a->n + p.head, (int64_t)per * STENCIL_THREADS);
+    p.strips = (uint64_t)ops_ceil_div(a->n + p.head, (int64_t)per * STENCIL_THREADS);
     p.tiles = p.strips;
   } else {
-    p.strips = (uint64_t)ceil_div(a->n, 32 * (wide ? per : STENCIL_COLUMNS));
-    p.tiles = p.strips * (uint64_t)ceil_div(a->m, variants[kernel].rows * (STENCIL_THREADS / 32));
+    p.strips = (uint64_t)ops_ceil_div(a->n, 32 * (wide ? per : STENCIL_COLUMNS));
+    p.tiles = p.strips * (uint64_t)ops_ceil_div(a->m, variants[kernel].rows * (STENCIL_THREADS / 32));
   }
-  // Where blocks compute for long, few loads are on their way: what comes later is fetched, a few megabytes
+  // Where blocks compute for long, few loads are in flight: later tiles are prefetched, a few megabytes
   // ahead.
   if (flat ? a->radius > 2 : wide && a->radius > 2 && a->radius <= 4)
     p.ahead = (uint32_t)ctx->sms * (flat ? 8 : 4);
@@ -147,14 +132,13 @@ static void reference(const void *args, double *const *at) {
     }
 }
 
-static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+static void cost(const void *args, SolOpArgs *op) {
   const SolStencil *a = args;
-  *op = (SolOpArgs){.dim = {a->m, a->n}, .dtype = a->dtype, .out_dtype = a->out_dtype, .radius = a->radius};
+  *op = (SolOpArgs){OPS_MATRIX_COST(a), .radius = a->radius};
   if (a->m == 1) op->dim[0] = a->n, op->dim[1] = 0;
-  return ops_cost_op("stencil", op, err);
 }
 
-// MxN: smaller than the star, ragged tiles, more than one tile each way, and single rows.
+// MxN: smaller than the stencil, partial tiles, several tiles in both directions, and single rows.
 static const int64_t shapes[][4] = {
     {1, 1},    {1, 3},    {5, 2},    {33, 31},  {1, 769},  {17, 128}, {40, 300},
     {70, 132}, {1, 4096}, {3, 1023}, {1, 8191}, {64, 136}, {0, 64},
@@ -163,14 +147,10 @@ static const int64_t bench[][4] = {{1, 1 << 25}, {4096, 4096}, {8192, 8192}, {30
 
 const OpsDef ops_stencil = {
     .name = "stencil",
-    .shape = "MxN",
-    .args_bytes = sizeof(SolStencil),
-    .options = (int)SOL_COUNT(option_names),
-    .option_names = option_names,
-    OPS_OWN_FUNCTIONS,
+    OPS_ARGS(SolStencil, "MxN"),
+    OPS_OPTIONS(option_names),
+    OPS_OWN_ROWS,
     .slack = 64, // up to 33 products, each rounded, of either sign
     OPS_CASES(shapes, bench),
-    .module = "stencil",
-    .kernels = kernel_names,
-    .kernel_count = KERNEL_COUNT,
+    OPS_KERNELS("stencil", kernel_names),
 };

@@ -7,7 +7,7 @@ typedef enum Kind { WIDE, ODD, PLAIN, DIRECT } Kind; // PLAIN: ODD, where there 
 typedef struct Tile {
   int size;
   Kind kind;
-  int64_t tall, wide; // what is stored of a tile
+  int64_t tall, wide; // the part of a tile that is stored
   uint32_t threads;
   int64_t least;
 } Tile;
@@ -27,10 +27,10 @@ static const char *const kernel_names[KERNEL_COUNT] = {
 };
 
 static int64_t size_of(const SolTranspose *a) {
-  return sol_dtype_bits(a->dtype) / 8;
+  return ops_size(a->dtype);
 }
 
-// The arguments with every default filled in. Only after the checks: it multiplies.
+// The arguments with every default filled in. Only after the checks, since its products could overflow.
 static SolTranspose filled(const SolTranspose *args) {
   SolTranspose a = *args;
   if (!a.batch) a.batch = 1;
@@ -41,7 +41,8 @@ static SolTranspose filled(const SolTranspose *args) {
   return a;
 }
 
-// Options: how wide the elements are. 0: c's type; then one of each width the types of the tests leave out.
+// Options: the width of the elements. 0: the case's type; then one of each width that the tests' types do not
+// have.
 static const char *const option_names[] = {"as given", "bytes", "eight bytes"};
 
 static bool make(const OpsCase *c, void *args) {
@@ -67,7 +68,7 @@ static int views(const void *args, OpsView *v) {
   return 2;
 }
 
-// Tiles of the CPU: what one row of tiles of y needs stays in its cache.
+// Tiles for the CPU: small enough that a strip of them stays in its cache.
 enum { CPU_TILE = 32 };
 
 #define MOVE_TILE(type)                                                                                      \
@@ -99,16 +100,13 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   return SOL_OK;
 }
 
-static int64_t ceil_div(int64_t a, int64_t b) {
-  return a / b + (a % b != 0);
-}
-
-// Rows of x that tiles have to cover. Where they start anywhere each row of y has its own place in a tile.
+// Rows of x that tiles have to cover. Where rows are not aligned, those of y start at different places in a
+// tile.
 static int64_t reach(const SolTranspose *a, const Tile *t) {
   return a->m + (t->kind == ODD ? TRANSPOSE_SLACK(t->size) - 1 : 0);
 }
 
-// The first of the table that fits and has enough tiles.
+// The first kernel of the table that fits and has enough tiles.
 static int pick(const SolTranspose *a) {
   enum { FEW_VECTORS = 2 };
   int64_t size = size_of(a);
@@ -121,13 +119,13 @@ static int pick(const SolTranspose *a) {
     const Tile *t = &tiles[kernel];
     if (t->size != size || (t->kind == PLAIN ? ODD : t->kind) != kind) continue;
     last = kernel;
-    int64_t down = ceil_div(reach(a, t), t->tall), across = ceil_div(a->n, t->wide);
+    int64_t down = ops_ceil_div(reach(a, t), t->tall), across = ops_ceil_div(a->n, t->wide);
     if ((double)down * (double)across * (double)a->batch >= (double)t->least) break;
   }
   return kernel < KERNEL_COUNT ? kernel : last;
 }
 
-// How far ahead of its own a block asks for a tile, where there is enough to move.
+// How many tiles ahead of its own a block prefetches, where there is enough data.
 static void set_ahead(const SolTranspose *a, const Tile *t, int64_t down, TransposeParams *p) {
   enum { WORTH_IT = 12 << 20, AHEAD = 3 << 20, ODD_AHEAD = 6 << 20 }; // bytes
   double all = (double)a->m * (double)a->n * (double)t->size;
@@ -139,7 +137,7 @@ static void set_ahead(const SolTranspose *a, const Tile *t, int64_t down, Transp
 
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   SolTranspose a = filled(args);
-  if ((a.m == 1 && a.y_stride == 1) || (a.n == 1 && a.x_stride == 1)) { // the same elements in the same order
+  if ((a.m == 1 && a.y_stride == 1) || (a.n == 1 && a.x_stride == 1)) { // the elements stay in the same order
     SolCopy copy = {.y = a.y, .x = a.x, .m = a.batch, .n = a.m * a.n, .dtype = a.dtype};
     copy.x_stride = a.x_batch_stride, copy.y_stride = a.y_batch_stride;
     return ops_copy.launch(ctx, &copy, stream);
@@ -147,10 +145,10 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   enum { MOST = 65535 }; // blocks along y or z of a grid
   int kernel = pick(&a);
   const Tile *t = &tiles[kernel];
-  int64_t size = size_of(&a), down = ceil_div(reach(&a, t), t->tall), across = ceil_div(a.n, t->wide),
+  int64_t size = size_of(&a), down = ops_ceil_div(reach(&a, t), t->tall), across = ops_ceil_div(a.n, t->wide),
           columns;
   if (down > INT32_MAX || __builtin_mul_overflow(across, a.batch, &columns) || columns > (int64_t)MOST * MOST)
-    return ops_fail(SOL_ERR_RANGE, "transpose: more tiles than a grid has room for");
+    return ops_fail(SOL_ERR_RANGE, "transpose: more tiles than a grid has blocks");
   TransposeParams p = {.y = a.y,
                        .x = a.x,
                        .m = a.m,
@@ -164,8 +162,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   set_ahead(&a, t, down, &p);
   OpsLaunch l = {.kernel = kernel, .block = t->threads, .early = true, .params = &p, .bytes = sizeof p};
   l.grid[0] = (uint32_t)down;
-  l.grid[2] = (uint32_t)ceil_div(columns, MOST);
-  l.grid[1] = (uint32_t)ceil_div(columns, l.grid[2]);
+  l.grid[2] = (uint32_t)ops_ceil_div(columns, MOST);
+  l.grid[1] = (uint32_t)ops_ceil_div(columns, l.grid[2]);
   return ops_launch(ctx, &ops_transpose, &l, stream);
 }
 
@@ -177,15 +175,14 @@ static void reference(const void *args, double *const *at) {
       for (int64_t j = 0; j < a->n; j++) at[0][(b * a->n + j) * a->m + i] = at[1][(b * a->m + i) * a->n + j];
 }
 
-static SolStatus cost(const void *args, SolOpArgs *op, SolError *err) {
+static void cost(const void *args, SolOpArgs *op) {
   const SolTranspose *a = args;
   *op = (SolOpArgs){.dim = {a->m, a->n}, .dtype = a->dtype};
   if (a->batch > 1) op->dim[0] = a->batch, op->dim[1] = a->m, op->dim[2] = a->n;
-  return ops_cost_op("transpose", op, err);
 }
 
-// MxN, and a batch: single elements, ragged tiles on either side, whole tiles, both odd, thin and long ones;
-// tiles enough for each kernel of 2 bytes.
+// MxN, and a batch: single elements, partial tiles on either side, whole tiles, both odd, thin and long ones;
+// enough tiles for each kernel of 2 bytes.
 static const int64_t shapes[][4] = {
     {1, 1},        {1, 64},       {64, 1},        {3, 5},        {31, 33},    {64, 64},  {128, 128},
     {192, 320, 2}, {769, 131},    {100, 616},     {136, 24},     {8, 1024},   {1024, 8}, {2, 1037, 3},
@@ -195,10 +192,8 @@ static const int64_t shapes[][4] = {
 
 const OpsDef ops_transpose = {
     .name = "transpose",
-    .shape = "MxNxB",
-    .args_bytes = sizeof(SolTranspose),
-    .options = (int)SOL_COUNT(option_names),
-    .option_names = option_names,
+    OPS_ARGS(SolTranspose, "MxNxB"),
+    OPS_OPTIONS(option_names),
     .make = make,
     .views = views,
     .cpu = cpu,
@@ -209,7 +204,5 @@ const OpsDef ops_transpose = {
     .shape_count = (int)SOL_COUNT(shapes),
     .bench = ops_row_bench + 1, // a single row is a copy
     .bench_count = OPS_ROW_BENCH - 1,
-    .module = "transpose",
-    .kernels = kernel_names,
-    .kernel_count = KERNEL_COUNT,
+    OPS_KERNELS("transpose", kernel_names),
 };
