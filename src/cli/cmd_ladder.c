@@ -236,7 +236,7 @@ static const char ladder_names[] = "all ladders sweeps "
 const Command cmd_ladder = {
     .name = "ladder",
     .usage = "[NAME...|all|ladders|sweeps] [RESULTS.json] [options]",
-    .summary = "climb from a naive kernel to light, one change a rung, predicted and measured",
+    .summary = "a job from a naive kernel to the speed of a copy, one change a rung, predicted and measured",
     .details =
         "With no name: the list. Each rung is a different kernel for the same job; its result is checked, "
         "then it is counted and its time predicted on the emulator, or measured on a GPU over rotating sets "
@@ -250,7 +250,7 @@ const Command cmd_ladder = {
         "predicted {...}, measured {...}}]}]; predicted and measured {ran, checked, error, time_us, "
         "light_us, bytes_per_s, of_light, to_before, to_first, as_told, counts}. With --compare: comparison "
         "{rows [...], counts, counts_differ, dram_median, ...}.",
-    .examples = "sol ladder                                  # what there is\n"
+    .examples = "sol ladder                                  # the list\n"
                 "sol ladder transpose --device h200          # one, predicted for a GPU\n"
                 "sol ladder transpose --rung naive --rung tile --shape 4096x4096\n"
                 "sol ladder all --json > now.json            # everything\n"

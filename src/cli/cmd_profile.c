@@ -161,7 +161,7 @@ static const Option options[] = {
      "kernel times alone, no counters: little overhead"},
     {"dram", OPTION_FLAG, offsetof(ProfileArgs, dram), 0, 0, 0,
      "times and DRAM's counters alone: each launch is run once, so that bytes are the program's own"},
-    {"seconds", OPTION_NUMBER, offsetof(ProfileArgs, seconds), "S", 0, 0, "stop the program after so long"},
+    {"seconds", OPTION_NUMBER, offsetof(ProfileArgs, seconds), "S", 0, 0, "stop the program after S seconds"},
     {"top", OPTION_COUNT, offsetof(ProfileArgs, top), "N", 0, 1, "kernels shown in full (default 5)"},
     {"device", OPTION_TEXT, offsetof(ProfileArgs, device), "NAME", "devices", 0,
      "the GPU of a file that does not name it (default: as the file or the driver reports)"},
