@@ -1,5 +1,5 @@
 // Counters in this process: the library's copy of 1 MiB (or BYTES), counted launch by launch, or (range) all
-// three as one. usage: bench_counters [launches|range [BYTES [more]]]; without a GPU it says why it counts
+// three as one. usage: bench_counters [launches|range [BYTES [more]]]; without a GPU it prints why it counts
 // nothing.
 #include <stdio.h>
 #include <stdlib.h>

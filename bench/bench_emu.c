@@ -1,5 +1,5 @@
 // How fast the emulator is, memory counted: thread instructions and warp instructions a second, on one thread
-// and on as many as there are cores. bench_emu [FILE.ptx] (bench/ptx/emu.ptx, see emu.cu beside it)
+// and on as many as there are cores. bench_emu [FILE.ptx] (bench/ptx/emu.ptx, made from emu.cu in the same folder)
 //
 // `one` is how many times the speed of one thread that is. `machine` is the same for as many emulators of one
 // thread each, side by side and sharing nothing: what the cores, their caches and memory give at most.

@@ -1,4 +1,4 @@
-// The time model against an H200's clock: the library's kernels on the emulator, their predicted times beside
+// The time model against an H200's clock: the library's kernels on the emulator, their predicted times against
 // the measured ones of bench/results. usage: bench_times [MOST_BYTES [PEERS.json]]; docs/audit.md has its
 // table.
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // What this machine's GPU really gives: launch costs, bandwidths and latencies, as one JSON object on stdout.
 // Build and run: nvcc -O3 -arch=native bench/ceilings.cu -o build/ceilings && build/ceilings > bench/results/NAME.json
 // src/device/devices.def cites its results. Every figure is the median of ROUNDS runs after a warm-up; the
-// spread beside it is (largest - smallest) / median.
+// spread printed with it is (largest - smallest) / median.
 #include <cuda_runtime.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ template <int MODE> __global__ void __launch_bounds__(512) stream(const uint4 *i
 }
 
 // Follows a chain of indices; every load waits for the one before.
-// It goes on where the last launch stopped, after `warm` steps that are not timed.
+// It continues where the last launch stopped, after `warm` steps that are not timed.
 __global__ void chase_global(const unsigned *next, int warm, int steps, int cached, long long *clocks, unsigned *end) {
   unsigned at = *end;
   for (int i = 0; i < warm; i++) at = cached ? next[at] : __ldcg(next + at);

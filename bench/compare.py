@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Results of sol bench --json or bench/peers.py as a table, or two of them beside each other.
+"""Results of sol bench --json or bench/peers.py as a table, or two of them compared.
 
     python3 bench/compare.py NOW.json             # all cases, then the summary
-    python3 bench/compare.py --short NOW.json     # the summary and what stands out
+    python3 bench/compare.py --short NOW.json     # the summary and the outliers
     python3 bench/compare.py NOW.json BEFORE.json # what changed, beyond the spread marked
 """
 
@@ -87,11 +87,11 @@ def print_summary(data):
     for c in sorted(large, key=lambda c: -to_light(c)):
         if to_light(c) > 1.05:
             print(f"  {to_light(c):.3f} {name_of(c)}: {time_of(c):.2f} us")
-    beside = [c for c in timed if best_peer(c)]
-    if beside:
-        print(f"best peer / ours, geometric mean: {text(geomean(best_peer(c)[1] / time_of(c) for c in beside), '{:.3f}')}; "
+    compared = [c for c in timed if best_peer(c)]
+    if compared:
+        print(f"best peer / ours, geometric mean: {text(geomean(best_peer(c)[1] / time_of(c) for c in compared), '{:.3f}')}; "
               f"slower than it by more than 3%:")
-        for c in sorted(beside, key=lambda c: best_peer(c)[1] / time_of(c)):
+        for c in sorted(compared, key=lambda c: best_peer(c)[1] / time_of(c)):
             if time_of(c) > 1.03 * best_peer(c)[1]:
                 print(f"  {time_of(c) / best_peer(c)[1]:.3f} {name_of(c)}: {time_of(c):.2f} us, {best_peer(c)[0]} "
                       f"{best_peer(c)[1]:.2f}")

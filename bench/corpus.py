@@ -39,7 +39,7 @@ def place(source, row):
 
 
 def title(row):
-    """The same for every run of one program; arguments tell the runs apart."""
+    """The same for every run of one program; arguments distinguish the runs."""
     return f"{row['collection']}/{row['program']}"
 
 
@@ -48,7 +48,7 @@ def key(row):
 
 
 def symbol(name):
-    """A kernel's mangled name without what depends on where its source lay when it was compiled: the name of its unit."""
+    """A kernel's mangled name without what depends on the path of its source when it was compiled: the name of its unit."""
     static = re.match(r"__nv_static_(\d+)_", name)
     if static:
         name = name[static.end() + int(static.group(1)) + 1:]
@@ -102,7 +102,7 @@ def sources(source, row):
 
 
 def build(source, row, folder, more=(), limit=240):
-    """(whether it is built, what nvcc said)"""
+    """(whether it is built, nvcc's messages)"""
     out = binary(folder, row)
     if os.path.exists(out):
         return True, ""
@@ -117,12 +117,12 @@ def build(source, row, folder, more=(), limit=240):
 
 
 def build_all(source, rows, folder, jobs, more=(), limit=240):
-    """{title: (built, what nvcc said)}, as they come: some at a time."""
+    """{title: (built, nvcc's messages)}, in the order of completion, some at a time."""
     first = {title(row): row for row in rows}
     pool = concurrent.futures.ThreadPoolExecutor(jobs)
     try:
         todo = {pool.submit(build, source, row, folder, more, limit): name for name, row in first.items()}
         for done in concurrent.futures.as_completed(todo):
             yield todo[done], done.result()
-    finally:  # whoever asks for no more waits for those under way alone
+    finally:  # a caller that stops early waits only for those already started
         pool.shutdown(cancel_futures=True)

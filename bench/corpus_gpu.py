@@ -2,7 +2,7 @@
 """Measures the corpus (bench/corpus.csv) on this machine's GPU: counters of the first launches of every kernel and shape by
 ncu, caches cold; times of every launch as the program runs, by `sol profile --times` (without it by ncu, caches as they are).
 usage: corpus_gpu.py OUT.json SRC [--part K/N] [--budget SECONDS] [--jobs N] [--only NAME,...] [--bin DIR]
-SRC has the sources (bench/corpus.py says how). Builds go on beside the measurements, which are made one at a time. OUT.json is
+SRC has the sources (bench/corpus.py says how). Builds run concurrently with the measurements, which are made one at a time. OUT.json is
 written anew after each program, and what is in it already is not measured again: a run that was cut off goes on from there.
 Needs nvcc and ncu; SOL names another build's tool."""
 import argparse
@@ -140,7 +140,7 @@ def summed(rows):
 
 
 def check(said):
-    """What the program says of its own results."""
+    """The program's own check of its results."""
     if re.search(r"\bFAIL(ED|URE|S)?\b|\bfail(ed|s)?\b(?! to (open|load))|mismatch(?!es: 0)|incorrect|verification error", said):
         return "fail"
     return "pass" if re.search(r"\bPASS(ED)?\b|\bpass(ed)?\b|\bsuccess|\bSUCCESS|correct\b|\bOK\b", said) else ""

@@ -74,7 +74,7 @@ def main():
         print(f"# {f['gpu']}, driver {f['driver']}, ncu {f['ncu']}, {f['date']} UTC; {f['command']}")
     for name, (repository, commit) in sorted(files[0]["commits"].items()):
         print(f"# {name}: {repository} {commit}")
-    print("# nvcc", " ".join(files[0]["flags"]), "and what bench/corpus.csv says; clocks not locked. Columns: bench/corpus_table.py")
+    print("# nvcc", " ".join(files[0]["flags"]), "and those of bench/corpus.csv; clocks not locked. Columns: bench/corpus_table.py")
     out = csv.DictWriter(sys.stdout, WHO + RUN + SHAPE + COUNTS, lineterminator="\n")
     out.writeheader()
     out.writerows(rows)

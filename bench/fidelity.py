@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the emulator says of the corpus beside what an H200 measured (tests/data/h200-corpus.csv).
+"""What the emulator predicts for the corpus against what an H200 measured (tests/data/h200-corpus.csv).
 usage: fidelity.py SRC [--learn] [--markdown] [--only NAME,...] [--seconds S] [--sol PATH] [--work DIR]
 SRC has the programs' sources, or some of them (bench/corpus.py says how): they are compiled and run through `sol audit`. What each
 gave is kept under DIR (build/fidelity) by the build of sol that gave it, so that a run that was cut off goes on from there.
@@ -79,7 +79,7 @@ class Sol:
 
 
 def shape_time(shape):
-    """Of a launch; without the gap before it, where the bill tells them apart."""
+    """Of a launch; without the gap before it, where the bill separates them."""
     return shape.get("kernel_us", shape["time_us"]) / shape["launches"]
 
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# All that wants a GPU, in one call: builds, checks and times, and prints a short table last.
+# All that needs a GPU, in one call: builds, checks and times, and prints a short table last.
 # usage: bench/gpu.sh [STEP...]    steps, in the order given; those up to peers where none is named:
 #   build     the tool, the library, the tests of the operations
 #   check     every operation on the GPU against its double-precision reference
 #   big       tensors of more than 2^31 elements
 #   sanitize  the same, a part of it, under compute-sanitizer: memcheck, racecheck, initcheck, synccheck
 #   bench     sol bench: every operation's times                      -> bench.json
-#   peers     beside torch and torch.compile, where there is torch    -> peers.json
+#   peers     against torch and torch.compile, where there is torch   -> peers.json
 #   ladders   sol ladder all: times and counters of every rung         -> ladders.json, ladders-small.json
 #   measure   sol devices --measure                                   -> measure.json
-#   profile   sol profile beside ncu and events (bench/profile_gpu.py) -> profile.json
+#   profile   sol profile against ncu and events (bench/profile_gpu.py) -> profile.json
 #   ceilings  what the GPU itself gives                               -> ceilings.json
 # Results go to $OUT (default build/gpu), with all logs in one gpu.log; the *.json are to be kept under bench/results/.
 # BENCH (default: --check none) and PEERS hold arguments for these two steps: PEERS='--ops rmsnorm' bench/gpu.sh peers
@@ -53,7 +53,7 @@ check() {
 big() { "$B/tests/test_ops_big" --quick; }
 
 # Every tool on every operation, as many side by side as there are cores: they mostly wait for the host. A library that
-# asks for kernels which a GPU does not have gets errors from the driver: those are no findings.
+# looks up kernels which a GPU does not have gets errors from the driver: those are no findings.
 sanitize() {
   local tool=$home/bin/compute-sanitizer folder=$logs/sanitize op kind bad=() jobs=()
   [ -x "$tool" ] || tool=$(command -v compute-sanitizer) || { echo "no compute-sanitizer"; return 1; }

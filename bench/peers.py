@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Our kernels beside their peers, in one process, on the same buffers, timed the same way.
+"""Our kernels against their peers, in one process, on the same buffers, timed the same way.
 
 Peers: torch eager, torch.compile, and Liger-Kernel and FlashInfer where they are installed. The cases are those of
 bench/peers.csv. Every implementation is captured into CUDA graphs, each call on another set of inputs and outputs,
@@ -39,7 +39,7 @@ UNSTEADY = 0.03
 
 
 def parse_arguments():
-    p = argparse.ArgumentParser(description="Our kernels beside their peers; see the top of this file.")
+    p = argparse.ArgumentParser(description="Our kernels against their peers; see the top of this file.")
     p.add_argument("--ops", help="some of the operations, separated by commas")
     p.add_argument("--dtypes", help="bf16, fp32 or both")
     p.add_argument("--shapes", help="some of the shapes: 8192x4096,1x4096")
@@ -138,7 +138,7 @@ def embed_rms_double(ids, table, w):
     return rms_double(table[ids], w)
 
 
-# inputs: what a set has of its own; shared: what all sets use; outputs: shapes from (m, n).
+# inputs: the tensors of one set; shared: what all sets use; outputs: shapes from (m, n).
 # ours: function, structure, fields by tensor.
 Op = collections.namedtuple("Op", "inputs shared outputs call double eager ours fields extra")
 OPS = {
@@ -191,18 +191,18 @@ def read_cases():
 
 
 def places(moved):
-    """How many times buffers are laid out anew: where they lie makes up to 12% of a difference on an H200, to a copy, too."""
+    """How many times buffers are allocated again: their placement changes times by up to 12% on an H200, a copy's, too."""
     return 3 if moved >= LARGE else 1
 
 
 def forget_memory():
-    """What torch keeps of freed buffers: the next ones would lie there again."""
+    """Releases what torch caches of freed buffers: the next ones would get the same addresses."""
     if DEVICE == "cuda":
         torch.cuda.empty_cache()
 
 
 def spacer(place, number):
-    """Memory between one buffer and the next, so that they lie elsewhere; to be kept while they are in use."""
+    """Memory between one buffer and the next, so that their addresses differ; to be kept while they are in use."""
     return torch.empty(place * (37 + 22 * number) << 20, device=DEVICE, dtype=torch.uint8)
 
 
@@ -315,7 +315,7 @@ def plan_of(moved):
 
 class Graph:
     """Calls captured by torch, whose allocator peers need; replayed by the driver. The graph is uploaded first: where
-    several take turns, calls of a microsecond take up to 0.2 more otherwise, whoever's they are."""
+    several take turns, calls of a microsecond take up to 0.2 more otherwise, ours and the peers' alike."""
 
     driver = None
 
@@ -414,7 +414,7 @@ class CpuClock:
 
 
 def steadiest(measure):
-    """Rounds that spread by more than UNSTEADY say more of the GPU's clocks than of the kernel: taken again, whoever's
+    """Rounds that spread by more than UNSTEADY reflect the GPU's clocks more than the kernel: repeated, whichever implementation's
     they are, twice at most; the steadiest count."""
     results = [measure()]
     while results[-1][1] > UNSTEADY and len(results) < 3:
@@ -530,7 +530,7 @@ def compile_part(cases):
         torch._dynamo.reset()
         try:
             torch.compile(case.spec.call, dynamic=False)(*Sets(case, 1).inputs(0))
-        except Exception as e:  # the main process will meet it again, and say so
+        except Exception as e:  # the main process will get it again, and report it
             say(f"compiling {case}: {type(e).__name__}: {e}")
     if DEVICE == "cuda":
         torch.cuda.synchronize()
@@ -620,17 +620,17 @@ def summary_of(rows):
     timed = [r for r in rows if "us" in r]
     name = lambda r: f"{r['op']} {r['dtype']} {r['shape']}"
     large = [r for r in timed if r["bytes"] >= LARGE]
-    beside = [r for r in timed if r["peers"]]
+    compared = [r for r in timed if r["peers"]]
     out = {
         "cases": len(rows),
         "failed": [name(r) for r in rows if "ours" in r["errors"]],
         "large": len(large),
         "beyond_light": [[name(r), round(to_light(r), 4)] for r in large if to_light(r) > 1.05],
-        "slower_than_best": [[name(r), best_peer(r)[0], round(r["us"] / best_peer(r)[1], 4)] for r in beside
+        "slower_than_best": [[name(r), best_peer(r)[0], round(r["us"] / best_peer(r)[1], 4)] for r in compared
                              if r["us"] > 1.03 * best_peer(r)[1]],
-        "best_over_ours": geomean(best_peer(r)[1] / r["us"] for r in beside),
-        "compile_over_ours": geomean(r["peers"]["compile"] / r["us"] for r in beside if "compile" in r["peers"]),
-        "torch_over_ours": geomean(r["peers"]["torch"] / r["us"] for r in beside if "torch" in r["peers"]),
+        "best_over_ours": geomean(best_peer(r)[1] / r["us"] for r in compared),
+        "compile_over_ours": geomean(r["peers"]["compile"] / r["us"] for r in compared if "compile" in r["peers"]),
+        "torch_over_ours": geomean(r["peers"]["torch"] / r["us"] for r in compared if "torch" in r["peers"]),
         "small_us": {name(r): round(r["us"], 3) for r in timed
                      if r["shape"] in ("1x4096", "8x4096") and r["op"] in ("rmsnorm", "embed+rms")},
     }
@@ -721,7 +721,7 @@ def main():
         if ARGS.part:
             return compile_part(cases)
         compile_ahead(cases)
-        torch.zeros(1, device=DEVICE)  # torch's context is the current one; ours joins it
+        torch.zeros(1, device=DEVICE)  # torch's context is the current one; Sol uses the same
         sol = Sol(os.path.abspath(ARGS.lib), DEVICE)
         clock = Clock() if DEVICE == "cuda" else CpuClock()
         light, head, rows, left_out = Light(sol, clock), header(), [], 0

@@ -153,7 +153,7 @@ static void probe_dram(void) {
   }
   copy4_streaming<<<grid_for(4 * MiB), 256>>>((float4 *)X, (float4 *)Y, 4 * MiB),
       label("copy4_streaming MiB=64", 0, 0, 0, 0);
-  // Which bytes a read miss brings.
+  // Which bytes a read miss fetches.
   u64 read_strides[] = {8, 16, 24, 32, 48, 64, 128};
   for (u64 s : read_strides)
     for (u64 o = 0; o < 32 && o < s; o += 8)

@@ -1,5 +1,5 @@
 // What the time model's less common units cost, measured: starting blocks and clusters, clusters' barriers and reads of
-// each other's shared memory, fences behind stores, match, atomics that meet in a line, partial writes, constant memory,
+// each other's shared memory, fences after stores, match, atomics on one line, partial writes, constant memory,
 // each by itself. Prints a line of JSON a figure; src/audit/time.c cites them.
 //   nvcc -std=c++17 -O3 -arch=sm_90a bench/probe_units.cu -o probe_units && ./probe_units
 #include <algorithm>
@@ -23,7 +23,7 @@ __global__ void empty(int *out) {
   if (out && threadIdx.x > 2000) *out = 1;
 }
 
-__global__ void meet(int rounds) {
+__global__ void sync_cluster(int rounds) {
   for (int i = 0; i < rounds; i++)
     asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
 }
@@ -38,31 +38,31 @@ __global__ void live(long long clocks) {
   live_for(clocks);
 }
 
-enum Meeting { MEET_NOT, MEET_BLOCK, MEET_RELAXED, MEET_CLUSTER, MEET_FENCE };
-static __device__ __forceinline__ void meet_by(int how) {
-  if (how == MEET_BLOCK) __syncthreads();
-  if (how == MEET_RELAXED) asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;" ::: "memory");
-  if (how == MEET_CLUSTER) asm volatile("barrier.cluster.arrive;\nbarrier.cluster.wait;" ::: "memory");
-  if (how == MEET_FENCE) __threadfence();
+enum Sync { SYNC_NONE, SYNC_BLOCK, SYNC_RELAXED, SYNC_CLUSTER, SYNC_FENCE };
+static __device__ __forceinline__ void sync_by(int how) {
+  if (how == SYNC_BLOCK) __syncthreads();
+  if (how == SYNC_RELAXED) asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;" ::: "memory");
+  if (how == SYNC_CLUSTER) asm volatile("barrier.cluster.arrive;\nbarrier.cluster.wait;" ::: "memory");
+  if (how == SYNC_FENCE) __threadfence();
 }
 
-// stores: of 16 bytes a lane, before each meeting; each block has some KB of its own.
-template <int HOW, int STORES> __global__ void meet_behind(uint4 *out, int rounds) {
+// stores: of 16 bytes a lane, before each barrier; each block has some KB for itself.
+template <int HOW, int STORES> __global__ void sync_after_stores(uint4 *out, int rounds) {
   uint4 *mine = out + (size_t)blockIdx.x * 1024 + threadIdx.x;
   for (int i = 0; i < rounds; i++) {
 #pragma unroll
     for (int k = 0; k < STORES; k++) mine[((i * STORES + k) & 7) * blockDim.x] = make_uint4(i, k, 0, 0);
-    meet_by(HOW);
+    sync_by(HOW);
   }
 }
 
-// One such in the life of a block, which is many blocks': what a cluster's last barrier costs behind stores.
-template <int HOW, int STORES> __global__ void meet_once(uint4 *out, long long clocks) {
+// One barrier a block, in many blocks: what a cluster's last barrier costs after stores.
+template <int HOW, int STORES> __global__ void sync_once(uint4 *out, long long clocks) {
   live_for(clocks);
   uint4 *mine = out + (size_t)blockIdx.x * STORES * blockDim.x + threadIdx.x;
 #pragma unroll
   for (int k = 0; k < STORES; k++) mine[k * blockDim.x] = make_uint4(k, 0, 0, 0);
-  meet_by(HOW);
+  sync_by(HOW);
 }
 
 // Reads of shared memory: one's own block's or that of the other in a cluster of two.
@@ -234,11 +234,11 @@ static void starts() {
     for (int threads : {64, 256})
       say("cluster start", cluster, threads, clusters(empty, cluster, 1 << 16, threads, nullptr), (1 << 16) / cluster);
   for (int cluster : {2, 8})
-    for (int meetings : {0, 1, 2, 8})
-      say("clusters that meet", cluster, meetings, clusters(meet, cluster, 1 << 15, 64, meetings), (1 << 15) / cluster);
+    for (int barriers : {0, 1, 2, 8})
+      say("clusters that meet", cluster, barriers, clusters(sync_cluster, cluster, 1 << 15, 64, barriers), (1 << 15) / cluster);
 }
 
-// How many are there at a time: what they live together over what it takes.
+// How many are resident at a time: the sum of their lifetimes over the elapsed time.
 static void lives() {
   for (int cluster : {0, 1, 2, 4, 8})
     for (int threads : {32, 64, 128, 256})
@@ -249,20 +249,20 @@ static void lives() {
       }
 }
 
-template <int HOW, int STORES> static void meetings(const char *how, char *room) {
+template <int HOW, int STORES> static void barriers(const char *how, char *room) {
   for (int each : {1, 4, 16, 32}) { // blocks an SM
     int blocks = (int)sms * each, rounds = 256;
     char what[64];
     snprintf(what, sizeof what, "meeting by %s behind stores, a round", how);
-    say(what, STORES, each, clusters(meet_behind<HOW, STORES>, 2, blocks, 32, (uint4 *)room, rounds), rounds);
+    say(what, STORES, each, clusters(sync_after_stores<HOW, STORES>, 2, blocks, 32, (uint4 *)room, rounds), rounds);
   }
 }
 
-template <int HOW, int STORES> static void last_meetings(const char *how, char *room) {
+template <int HOW, int STORES> static void last_barriers(const char *how, char *room) {
   for (int clocks : {0, 2000}) {
     char what[64];
     snprintf(what, sizeof what, "blocks that meet by %s behind stores", how);
-    say(what, STORES, clocks, clusters(meet_once<HOW, STORES>, 2, 1 << 15, 32, (uint4 *)room, clocks), 1 << 15);
+    say(what, STORES, clocks, clusters(sync_once<HOW, STORES>, 2, 1 << 15, 32, (uint4 *)room, clocks), 1 << 15);
   }
 }
 
@@ -330,15 +330,15 @@ int main() {
   CHECK(cudaMemset(room, 0, 512u << 20));
   starts();
   lives();
-  meetings<MEET_BLOCK, 0>("block", room), meetings<MEET_RELAXED, 0>("relaxed", room);
-  meetings<MEET_CLUSTER, 0>("cluster", room), meetings<MEET_FENCE, 0>("fence", room);
-  meetings<MEET_NOT, 1>("nothing", room), meetings<MEET_BLOCK, 1>("block", room), meetings<MEET_RELAXED, 1>("relaxed", room);
-  meetings<MEET_CLUSTER, 1>("cluster", room), meetings<MEET_FENCE, 1>("fence", room);
-  meetings<MEET_CLUSTER, 4>("cluster", room), meetings<MEET_FENCE, 4>("fence", room);
-  last_meetings<MEET_NOT, 0>("nothing", room), last_meetings<MEET_RELAXED, 0>("relaxed", room);
-  last_meetings<MEET_CLUSTER, 0>("cluster", room), last_meetings<MEET_FENCE, 0>("fence", room);
-  last_meetings<MEET_NOT, 2>("nothing", room), last_meetings<MEET_RELAXED, 2>("relaxed", room);
-  last_meetings<MEET_CLUSTER, 2>("cluster", room), last_meetings<MEET_FENCE, 2>("fence", room);
+  barriers<SYNC_BLOCK, 0>("block", room), barriers<SYNC_RELAXED, 0>("relaxed", room);
+  barriers<SYNC_CLUSTER, 0>("cluster", room), barriers<SYNC_FENCE, 0>("fence", room);
+  barriers<SYNC_NONE, 1>("nothing", room), barriers<SYNC_BLOCK, 1>("block", room), barriers<SYNC_RELAXED, 1>("relaxed", room);
+  barriers<SYNC_CLUSTER, 1>("cluster", room), barriers<SYNC_FENCE, 1>("fence", room);
+  barriers<SYNC_CLUSTER, 4>("cluster", room), barriers<SYNC_FENCE, 4>("fence", room);
+  last_barriers<SYNC_NONE, 0>("nothing", room), last_barriers<SYNC_RELAXED, 0>("relaxed", room);
+  last_barriers<SYNC_CLUSTER, 0>("cluster", room), last_barriers<SYNC_FENCE, 0>("fence", room);
+  last_barriers<SYNC_NONE, 2>("nothing", room), last_barriers<SYNC_RELAXED, 2>("relaxed", room);
+  last_barriers<SYNC_CLUSTER, 2>("cluster", room), last_barriers<SYNC_FENCE, 2>("fence", room);
   reads<READ_OWN>("own", room), reads<READ_OWN_WINDOW>("own by the window", room);
   reads<READ_OTHER>("another's", room), reads<READ_OTHER_GENERIC>("another's, generic", room);
   int warps = 132 * 64, rounds = 64; // eight blocks of 256 an SM

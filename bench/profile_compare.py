@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Two answers of `sol profile --json` beside each other, kernel by kernel and counter by counter: our own counters
+"""Two answers of `sol profile --json` compared, kernel by kernel and counter by counter: our own counters
 and those of ncu's CSV (--import), say. usage: profile_compare.py OURS.json NCU.json [NCU-AGAIN.json]
 Prints a line per counter: on how many kernels the two are equal, and where they differ most; with a third file, how
 far ncu is from itself. profile_gpu.py and profile_public.py take from here what they share."""
@@ -27,7 +27,7 @@ def run(command, limit, **how):
     try:
         out, err = child.communicate(timeout=limit)
         return child.returncode, out, err
-    except BaseException as e:  # we may be told to end, too
+    except BaseException as e:  # also where this process is asked to end
         os.killpg(child.pid, signal.SIGKILL)
         out, err = child.communicate()
         if not isinstance(e, subprocess.TimeoutExpired):
@@ -64,7 +64,7 @@ def now():
 
 
 def machine(script):
-    """What a file of results says first."""
+    """The head of a file of results."""
     _, out, _ = run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], 20)
     name, _, driver = out.strip().partition("\n")[0].partition(", ")
     _, version, _ = run(["ncu", "--version"], 20)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`sol profile` on this machine's GPU beside ncu and CUDA events, and what it costs: less than three minutes.
+"""`sol profile` on this machine's GPU against ncu and CUDA events, and what it costs: less than three minutes.
 usage: profile_gpu.py OUT.json [STEP...]     steps: as they stand below; all where none is named
 OUT.json is written anew after each step; steps that are not named stay in it. SOL names another build's tool. Needs nvcc and ncu; PyTorch where there is one.
 The exit code is 0 when everything held."""
@@ -29,7 +29,7 @@ def claim(what, holds):
 
 
 def brief(bill):
-    """What a bill says, in a few lines."""
+    """A bill, in a few lines."""
     if not bill:
         print("  no answer")
         return None
@@ -45,16 +45,16 @@ def brief(bill):
 
 
 def times(at):
-    """Kernel times beside CUDA events of the program alone, and of the same process: ten launches between two events,
+    """Kernel times against CUDA events of the program alone, and of the same process: ten launches between two events,
     since a pair costs 4 to 10 us. Where CUPTI takes times, kernels are some us apart."""
     def events(said):
         return {name: float(us) for name, us in re.findall(r"^(\S+) +([0-9.]+) us by events", said, re.M)}
     alone = events(run([f"{at}/mix", "times"], 30)[1])
     bill, said = sol(["--times", f"{at}/mix", "--", "times"], 30)
-    beside = events(said)
+    same_process = events(said)
     rows = [{"kernel": k["name"].rpartition("::")[2], "launches": k["launches"], "sol_us": k["time_us"] / k["launches"]} for k in bill["kernels"]]
     for r in rows:
-        r["events_us"], r["events_beside_us"] = alone[r["kernel"]], beside[r["kernel"]]
+        r["events_us"], r["events_beside_us"] = alone[r["kernel"]], same_process[r["kernel"]]
         r["percent"] = 100 * (r["sol_us"] / r["events_us"] - 1)
         print(f"  {r['kernel']:14} {r['sol_us']:10.2f} us by sol profile --times, {r['events_us']:10.2f} by events of the program alone: "
               f"{r['percent']:+.2f}%; {r['events_beside_us']:.2f} in the same process")
@@ -73,7 +73,7 @@ def counts_within(result, where):
     within(result, f"wavefronts {where} are within 1% of ncu's", WAVEFRONTS, 1)
 
 
-def beside_ncu(at, name, options, arguments, again=False):
+def against_ncu(at, name, options, arguments, again=False):
     ours, _ = sol([*options, f"{at}/mix", "--", *arguments], 40)
     metrics = [m for m, v in ours["kernels"][0]["counters"].items() if v is not None]
     program = [f"{at}/mix", *arguments]
@@ -86,7 +86,7 @@ def beside_ncu(at, name, options, arguments, again=False):
 
 def counters(at):
     """Every counter of every kernel of tests/profile/mix.cu, three launches each; ncu twice, to see what differs by itself."""
-    result = beside_ncu(at, "ours", [], [], True)
+    result = against_ncu(at, "ours", [], [], True)
     counts_within(result, "of plain launches")
     within(result, "bytes read from DRAM are within 2% of ncu's", DRAM[:1], 2)
     return result
@@ -94,14 +94,14 @@ def counters(at):
 
 def graph(at):
     """Kernels in a CUDA graph."""
-    result = beside_ncu(at, "graph", [], ["graph"])
+    result = against_ncu(at, "graph", [], ["graph"])
     counts_within(result, "of a graph")
     return result
 
 
 def dram(at):
     """DRAM's counters alone: each launch is run once."""
-    result = beside_ncu(at, "dram", ["--dram"], [])
+    result = against_ncu(at, "dram", ["--dram"], [])
     within(result, "with --dram, bytes of DRAM are within 2% of ncu's", DRAM, 2)
     return result
 
@@ -141,7 +141,7 @@ def graphs(at):
 
 
 def torch_eager(at):
-    """A PyTorch script, all of it counted, beside ncu."""
+    """A PyTorch script, all of it counted, against ncu."""
     program = ["python3", os.path.join(PROFILE, "torch_mix.py"), "eager"]
     ours, _ = sol(["--launch-count", "100", program[0], "--", *program[1:]], 40)
     result = {"bill": brief(ours)}
@@ -161,7 +161,7 @@ def torch_compile(at):
 
 
 def forbidden(at):
-    """Counters refused: by a CUPTI that says so (tests/profile/forbid.c), and by the driver to a user without rights."""
+    """Counters refused: by a CUPTI that reports so (tests/profile/forbid.c), and by the driver to a user without rights."""
     found = run(["bash", "-c", "ldconfig -p | sed -n 's/.*libcupti.so.13.* => //p'"], 10)[1].split()
     cupti = next((p for p in [*found, f"{HOME}/lib64/libcupti.so.13", f"{HOME}/extras/CUPTI/lib64/libcupti.so.13"] if os.path.exists(p)), "")
     code, _, err = run([os.environ.get("CC", "cc"), "-shared", "-fPIC", os.path.join(PROFILE, "forbid.c"), "-o", f"{at}/forbid.so",
@@ -179,7 +179,7 @@ def forbidden(at):
     result = {"shim": shim, "driver": params}
     print(f"  {params}")
     if os.getuid() == 0 and shutil.which("setpriv"):
-        with tempfile.TemporaryDirectory(prefix="sol-user-") as open_to_all:  # the build may lie where others cannot read
+        with tempfile.TemporaryDirectory(prefix="sol-user-") as open_to_all:  # the build may be where others cannot read
             os.chmod(open_to_all, 0o755)
             for path in (SOL, f"{at}/many"):
                 shutil.copy(path, open_to_all)

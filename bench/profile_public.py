@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`sol profile` over public CUDA programs on this machine's GPU, and the first launches of each one beside ncu.
+"""`sol profile` over public CUDA programs on this machine's GPU, and the first launches of each one against ncu.
 Their sources are not part of this repository: check them out, and say where.
 usage: profile_public.py OUT.json [samples=DIR[@COMMIT]] [llm.c=...] [PolyBench-ACC=...] [HeCBench=...] [seconds=N] [only=NAME,...]
 Prints a line per program; OUT.json has the table, written anew after each; others that are in it stay. SOL names another build's tool. Needs nvcc and ncu."""
@@ -11,7 +11,7 @@ import time
 
 from profile_compare import COUNTS, WAVEFRONTS, compare, load, machine, ncu, now, run, save, sol, toolkit
 
-FIRST = 6  # launches that are held against ncu
+FIRST = 6  # launches that are compared with ncu's
 FLAGS = ["-O3", "-std=c++17", "-arch=sm_90", "-w"]
 LLMC = ["--use_fast_math", "-lcublas", "-lcublasLt"]
 POLY = ["-ICUDA/utilities", "-DcudaThreadSynchronize=cudaDeviceSynchronize"]
@@ -59,18 +59,18 @@ def one(program, folder):
     return row
 
 
-def different(beside, names):
-    return [f"{r['counter']} {r['most_percent']:.3f}% ({r['where']})" for r in beside["counters"] if "where" in r and r["counter"] in names]
+def different(comparison, names):
+    return [f"{r['counter']} {r['most_percent']:.3f}% ({r['where']})" for r in comparison["counters"] if "where" in r and r["counter"] in names]
 
 
 def line(row):
     if "failed" in row:
         return "failed: " + row["failed"].strip().replace("\n", " ")
-    top, beside = row["top"], row["beside_ncu"]
-    off = [*beside["unmatched"], *different(beside, COUNTS)] if beside else ["ncu: no answer"]
-    same = "; ".join(off) or f"requests, sectors and instructions of {beside['kernels_in_both']} kernels equal ncu's"
-    if beside:
-        same += "".join("; " + text for text in different(beside, WAVEFRONTS))
+    top, comparison = row["top"], row["beside_ncu"]
+    off = [*comparison["unmatched"], *different(comparison, COUNTS)] if comparison else ["ncu: no answer"]
+    same = "; ".join(off) or f"requests, sectors and instructions of {comparison['kernels_in_both']} kernels equal ncu's"
+    if comparison:
+        same += "".join("; " + text for text in different(comparison, WAVEFRONTS))
     return (f"{row['ended']}, {row['launches']} launches ({row['graph_launches']} in graphs) of {row['kernels']} kernels; "
             f"{top['name'][-40:]} {100 * top['share']:.0f}%, {top['bound']}, {top['band']}; first launches: {same}")
 

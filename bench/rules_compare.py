@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What an H200 measured of the programs in examples/ (tests/data/h200-rules.csv) beside what `sol audit` says of them.
+"""What an H200 measured of the programs in examples/ (tests/data/h200-rules.csv) against what `sol audit` predicts for them.
 
     bench/rules_compare.py [--sol build/sol] [--markdown]     # the table; exit 1 where a count that is exact differs
     bench/rules_compare.py --reduce rules.csv > tests/data/h200-rules.csv    # of what bench/rules_gpu.sh printed

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The programs of examples/rules on a GPU, kernel by kernel, by ncu: how long they take and what they move.
 # usage: bench/rules_gpu.sh > rules.csv       (ncu's CSV with one line of comment; caches cold, clocks as they are)
-# bench/rules_compare.py sets it beside what `sol audit` predicts for the same programs.
+# bench/rules_compare.py compares it with what `sol audit` predicts for the same programs.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 nvcc=$(scripts/cuda-env nvcc) && home=$(scripts/cuda-env home) || { echo "no nvcc" >&2; exit 1; }

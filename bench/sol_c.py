@@ -154,7 +154,7 @@ class Sol:
 
 
 def layout_check():
-    """C that compiles only where every structure lies in memory as ctypes has it."""
+    """C that compiles only if every structure has the layout that ctypes gives it."""
     structs, constants = read_headers()
     lines = ["#include <stddef.h>", "#include <sol/sol.h>"]
     for name, struct in structs.items():

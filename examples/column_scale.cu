@@ -1,5 +1,5 @@
-// y[row][col] = x[row][col] * scale[col]. It is short, it is right, and it asks for eight times the memory it needs:
-// `sol audit examples/column_scale.cu` says where. examples/column_scale_fixed.cu follows the advice.
+// y[row][col] = x[row][col] * scale[col]. It is short, it is correct, and it moves eight times the bytes it needs:
+// `sol audit examples/column_scale.cu` shows where. examples/column_scale_fixed.cu follows the advice.
 #include <cstdio>
 #include <cstdlib>
 #include <vector>

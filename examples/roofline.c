@@ -18,7 +18,7 @@ int main(void) {
     SolWork work = sol_work_of_cost(&cost);
     SolRoofline roof;
     if (sol_roofline(device, &work, NULL, &roof, &err))
-      printf("%-16s %s\n", device->id, err.message); // a figure that nobody has published
+      printf("%-16s %s\n", device->id, err.message); // a figure that is not published
     else
       printf("%-16s at least %7.1f us, bound by %s\n", device->id, roof.time_us, sol_bound_name(roof.bound));
   }

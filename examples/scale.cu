@@ -1,7 +1,7 @@
 // y[row][col] = x[row][col] * scale[col], twice: the first looks innocent and pays for 32 sectors a request.
-// The PTX beside this file: nvcc -ptx -arch=sm_80 -lineinfo examples/scale.cu, the path in its .file line made relative.
+// scale.ptx was made by nvcc -ptx -arch=sm_80 -lineinfo examples/scale.cu, the path in its .file line made relative.
 
-// x and y are (rows, cols). Adjacent threads are adjacent rows: their addresses lie cols floats apart.
+// x and y are (rows, cols). Adjacent threads are adjacent rows: their addresses are cols floats apart.
 extern "C" __global__ void column_scale(float *y, const float *x, const float *scale, int rows, int cols) {
   int row = blockIdx.x * blockDim.x + threadIdx.x;
   int col = blockIdx.y;

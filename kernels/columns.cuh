@@ -7,7 +7,7 @@
 
 enum { SCALE_COLUMNS, BIAS_RELU_SCALE, BIAS_GELU };
 
-// Rounding of each step is spelt out: an element comes out the same in a full chunk and in a short one.
+// The rounding of each step is explicit: an element gets the same bits in a full chunk and in a short one.
 INLINE float columns_apply(int op, float x, float v, float scale) {
   if (op == SCALE_COLUMNS) return __fmul_rn(x, v);
   float u = __fadd_rn(x, v);
@@ -47,8 +47,8 @@ INLINE void columns_any(int op, int in, int out, ColumnsParams p) {
   else store_some(y, c.first, p.spread.length, per, out, p.y_kind, f);
 }
 
-// The vector's columns from `column` on where rows are odd: they start between vectors. 16-bit elements come by 8
-// bytes, three of them for eight elements; whoever runs over the end of the row, one by one.
+// The vector's columns from `column` on where rows are odd: they start between vectors. 16-bit elements are loaded by 8
+// bytes, three loads for eight elements; a chunk that runs over the end of the row loads them one by one.
 INLINE void load_odd_columns(const void *vector, uint32_t column, uint32_t n, int per, int kind, uint32_t *w) {
   if (kind == KIND_FP32 && column + per <= n) {
 #pragma unroll
@@ -92,7 +92,7 @@ INLINE void lean_columns(ColumnsLean p, uint32_t column, int per, int odd, int k
   }
 }
 
-// The last elements of a dense tensor with odd rows, less than a chunk. Few registers matter more here than time.
+// The last elements of a dense tensor with odd rows, less than a chunk. Using few registers matters more here than time.
 INLINE void lean_tail(int op, ColumnsLean p, uint32_t first) {
 #pragma unroll 1
   for (uint32_t e = first; e < p.total; e++) {
@@ -102,7 +102,7 @@ INLINE void lean_tail(int op, ColumnsLean p, uint32_t first) {
   }
 }
 
-// The cases that matter, with nothing in them that those do not need: short kernels wait for their instructions, too.
+// The common cases, without the code that other cases need: short kernels are bound by instructions, too.
 // odd: a dense tensor, walked as one row; otherwise rows of whole chunks. Each thread takes `each` chunks, 1 or (dense
 // rows alone) 2. A kind of -1 is known at run time.
 INLINE void columns_lean(int op, int in, int out, int x_kind, int y_kind, int odd, int each, ColumnsLean p) {

@@ -13,7 +13,7 @@
 #define KERNEL extern "C" __global__ void
 #define INLINE static __device__ __forceinline__
 
-// 16 bytes of elements as they lie in memory, and as floats.
+// 16 bytes of elements as they are stored in memory, and as floats.
 typedef union Vec {
   uint4 v;
   uint32_t u[4];
@@ -112,9 +112,9 @@ INLINE void prefetch_l2(const void *at) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(at)));
 }
 
-// Whether a kernel should ask L2 for its inputs while it still waits. Where blocks are few, all of them are here before
-// the predecessor ends; the others start when there is nothing left to wait for. It is a hint and no access: what the
-// predecessor writes meanwhile goes to L2, too.
+// Whether a kernel should prefetch its inputs into L2 while it waits for its predecessor. Where blocks are few, all of
+// them are resident before the predecessor ends; in a larger grid most start after it. A prefetch is a hint and no access:
+// what the predecessor writes meanwhile goes to L2, too, so later loads see it.
 INLINE bool may_hint(void) {
 #if __CUDA_ARCH__ >= 900
   return gridDim.x * gridDim.y * gridDim.z <= 1024;

@@ -12,8 +12,8 @@ INLINE uint64_t divide(uint64_t i, Divider d) { return __umul64hi(i << 1, d.magi
 
 INLINE uint32_t divide32(uint32_t i, Divider32 d) { return (uint32_t)((uint64_t)i * d.magic >> d.shift); }
 
-// The first thing a kernel does: it waits for the one before it, then lets the next get ready. (The other way round
-// several kernels pile up on the multiprocessors, waiting in the way of the one that works.)
+// The first thing a kernel does: it waits for the kernel before it, then lets the next one launch. (In the other order
+// blocks of several waiting kernels would occupy the multiprocessors and displace those of the one that runs.)
 INLINE void begin_kernel(void) {
   wait_for_predecessor();
   let_successor_start();
@@ -81,7 +81,7 @@ INLINE void cut_words(uint32_t *w, int words, uint32_t bytes) {
   for (int i = 0; i < words; i++) w[i] = __funnelshift_r(w[i], w[i + 1], (bytes & 3) * 8);
 }
 
-// `words` words of elements of `size` bytes from `at`, wherever it lies in [begin, end). w has room for twice that.
+// `words` words of elements of `size` bytes from `at`, anywhere in [begin, end). w has space for twice that.
 INLINE void load_words(const char *at, const char *begin, const char *end, int words, int size, int same,
                        uint32_t *w) {
   uint32_t beyond = (uint32_t)(uintptr_t)at & (4 * words - 1);
@@ -102,7 +102,7 @@ INLINE void load_words(const char *at, const char *begin, const char *end, int w
   }
 }
 
-// Between elements as they lie in memory and floats, `per` of them.
+// Between elements as they are stored in memory and floats, `per` of them.
 INLINE void to_floats(const uint32_t *w, int per, int kind, float *f) {
   if (kind == KIND_FP32) {
 #pragma unroll
@@ -145,8 +145,8 @@ INLINE void from_floats(const float *f, int per, int kind, uint32_t *w) {
 // What the compiler may know of a kind that is chosen at run time: whether it is fp32 follows from the size.
 INLINE int kind_of(int size, int kind) { return size == 4 ? KIND_FP32 : size == 1 ? KIND_FP8 : kind; }
 
-// Elements as they lie in memory; converted once all of a thread's loads are on their way. (Loading may use twice
-// the room that the elements need.)
+// Elements as they are stored in memory; converted once all of a thread's loads are in flight. (Loading may use twice
+// the space that the elements need.)
 typedef struct Raw {
   uint32_t w[12];
 } Raw;
@@ -157,7 +157,7 @@ INLINE void load_chunk(const void *row, int64_t first, int64_t length, int per, 
   load_words(begin + first * size, begin, end, per * size / 4, size, same, raw->w);
 }
 
-// What lies within the row of a chunk that does not lie in it whole: element by element, all on their way at once.
+// The elements of a partial chunk that are within the row: one by one, all in flight at once.
 INLINE void load_some(const void *row, int64_t first, int64_t length, int per, int size, Raw *raw) {
 #pragma unroll
   for (int j = 0; j < per; j++) {
@@ -222,7 +222,7 @@ INLINE void load_columns(const void *vector, int64_t column, int64_t n, int per,
   }
 }
 
-// The same under a chunk that does not lie in its row whole; `column` is that of its first element within.
+// The same under a chunk that is only partly within its row; `column` is that of its first element within.
 INLINE void load_columns_some(const void *vector, int64_t column, int64_t n, int64_t first, int64_t length, int per,
                               int kind, float *v) {
 #pragma unroll

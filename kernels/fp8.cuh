@@ -1,4 +1,4 @@
-// Conversion to fp8 (e4m3) and its scales, whoever shares one: a tensor, a row, a block of columns.
+// Conversion to fp8 (e4m3) and its scales: one for a tensor, a row or a block of columns.
 #ifndef SOL_KERNELS_FP8_CUH
 #define SOL_KERNELS_FP8_CUH
 

@@ -27,14 +27,14 @@ INLINE uint4 funnel(uint4 lo, uint4 hi, uint32_t shift, int size) {
   return make_uint4(w[0], w[1], w[2], w[3]);
 }
 
-// Whether the 16 bytes at `from` can be read by load_around: what that reads lies between first and end.
+// Whether the 16 bytes at `from` can be read by load_around: what that reads is between first and end.
 INLINE int is_around(const char *from, const char *first, const char *end) {
   int shift = (int)((uintptr_t)from & 15);
   return from - shift >= first && from - shift + (shift ? 32 : 16) <= end;
 }
 
 // 16 bytes, or zeros. A predicated load in place of a branch: several of these are in flight together. Volatile: it
-// must stay behind the wait for the kernel's predecessor.
+// must stay after the wait for the kernel's predecessor.
 INLINE uint4 load_if(const void *from, int wanted) {
   uint4 v;
   asm volatile("{\n .reg .pred p;\n setp.ne.s32 p, %5, 0;\n mov.u32 %0, 0;\n mov.u32 %1, 0;\n mov.u32 %2, 0;\n mov.u32 %3, 0;\n"

@@ -9,8 +9,8 @@
 
 // ---- Rows in registers
 
-// While the predecessor is still at work. The row of x that will most likely be wanted; -1: unknown. Ids may be the
-// predecessor's to write: a wrong one costs some lines in L2, nothing else.
+// Called while the predecessor still runs: the row of x to prefetch; -1: unknown. The predecessor may still write the
+// ids: a stale one costs some needless lines in L2, nothing else.
 INLINE int64_t norm_guess(NormKernel c, const NormParams *p, uint64_t row) {
   if (c.op != NORM_EMBED) return (int64_t)row;
   if (!may_hint() || row >= p->m) return -1;
@@ -57,9 +57,9 @@ INLINE void held_second(NormKernel c, NormRow r, int t, int step, const bool *mi
 
 INLINE void norm_held(NormKernel c, const NormParams *p) {
   __shared__ __align__(16) float part[2][40];
-  const bool twins = c.op == NORM_ADD && !c.lanes;
+  const bool fixed_order = c.op == NORM_ADD && !c.lanes;
   int t = threadIdx.x, all = blockDim.x, chunks = p->chunks;
-  if (twins && c.chunks == 2) t = t / 16 * 32 + t % 16, all = 16;
+  if (fixed_order && c.chunks == 2) t = t / 16 * 32 + t % 16, all = 16;
   uint64_t row = block_index();
   if (c.lanes) {
     row = row * (128 / c.lanes) + t / c.lanes;
@@ -67,10 +67,10 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
     all = c.lanes;
     if (row >= p->m) chunks = 0;
   }
-  // Few long rows: each has several blocks, which all read it and write a part of it each. The same sums, in less time:
-  // an SM takes a while to read a row, its weights, and to write it.
+  // Few long rows: several blocks share a row. Each reads all of it, so that the sums are the same, and writes a part of
+  // it: with too few blocks to fill the GPU, the loads of weights and the stores are spread over more SMs.
   int only = -1;
-  if (!c.lanes && c.ahead && c.chunks > 1 && p->split) only = (int)(row % c.chunks), row /= c.chunks;
+  if (!c.lanes && c.early && c.chunks > 1 && p->split) only = (int)(row % c.chunks), row /= c.chunks;
   bool there[4], mine[4];
   Vec v[4], w[4], b[4], more[4];
 #pragma unroll
@@ -79,18 +79,18 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
     mine[k] = there[k] && (only < 0 || only == k);
   }
   int step = all * 16;
-  // Where latency counts a row's load does not wait for its id's.
-  bool soon = c.ahead && !c.lanes;
-  int64_t id = c.ahead ? norm_guess(c, p, row) : (int64_t)row;
+  // Where latency counts, the row is loaded by a prefetched id, before the id itself has been loaded.
+  bool soon = c.early && !c.lanes;
+  int64_t id = c.early ? norm_guess(c, p, row) : (int64_t)row;
   bool known = c.op != NORM_EMBED || id >= 0;
   NormRow r = norm_row_of(c, p, row, known ? id : 0);
   r.known = known;
-  if (c.ahead) norm_hint(c, p, r, t, step, only, mine);
+  if (c.early) norm_hint(c, p, r, t, step, only, mine);
   begin_kernel();
-  if (c.ahead && c.lanes) norm_weights(c, p, t, step, mine, w, b);
+  if (c.early && c.lanes) norm_weights(c, p, t, step, mine, w, b);
   if (!soon) r = norm_row(c, p, row, t == 0);
   char *y = r.y + t * 16;
-  if (c.ahead) asm volatile("" : "+l"(y)); // kept, not worked out again at the end
+  if (c.early) asm volatile("" : "+l"(y)); // kept in a register, not computed again at the end
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
     const char *x = r.x + t * 16 + k * step;
@@ -98,8 +98,8 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
   }
 #pragma unroll
   for (int k = 0; k < c.chunks && c.op == NORM_ADD; k++) more[k] = load16(r.residual + t * 16 + k * step, there[k]);
-  bool late = !c.ahead && c.op != NORM_RMS_FP8;
-  if (soon || (!c.ahead && !late)) norm_weights(c, p, t, step, mine, w, b);
+  bool late = !c.early && c.op != NORM_RMS_FP8;
+  if (soon || (!c.early && !late)) norm_weights(c, p, t, step, mine, w, b);
   if (soon && c.op == NORM_EMBED && (!r.known || load_id(p->ids, row, p->wide_ids) != id)) { // another id, or none
     r = norm_row(c, p, row, t == 0);
 #pragma unroll
@@ -120,12 +120,12 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
     return;
   }
   float2 s = make_float2(0, 0);
-  if (!twins)
+  if (!fixed_order)
 #pragma unroll
     for (int k = 0; k < c.chunks; k++) s = norm_sum(c, v[k], s);
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) keep_packed(&v[k]);
-  float sum = twins ? twin_sum(c, v, part[0]) : group_sum(c, s.x + s.y, part[0]), mean = 0;
+  float sum = fixed_order ? fixed_order_sum(c, v, part[0]) : group_sum(c, s.x + s.y, part[0]), mean = 0;
   if (c.op == NORM_LAYER) {
     mean = sum * p->over_n;
     s = make_float2(0, 0);
@@ -136,7 +136,7 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
     for (int k = 0; k < c.chunks; k++) keep_packed(&v[k]);
     sum = group_sum(c, s.x + s.y, part[1]);
   }
-  float scale = rsqrtf(fmaf(sum, p->over_n, p->eps)); // in one step, wherever compilers put it: early and late agree
+  float scale = rsqrtf(fmaf(sum, p->over_n, p->eps)); // an explicit fma: early and late kernels give the same bits
   if (late) norm_weights(c, p, t, step, mine, w, b);
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
@@ -148,8 +148,8 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
 // ---- Rows in shared memory, of one block or of several that form a cluster. Layernorm's are in norm_layer.cuh.
 
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
-// What a thread has of its row: chunks begin, begin + lap, ... before end. The blocks of a cluster take turns, so that
-// together they walk along the row; with two inputs each has a part of the row to itself. (Measured: README.md.)
+// What a thread has of its row: chunks begin, begin + lap, ... before end. The blocks of a cluster interleave along the
+// row; with two inputs each block has a contiguous part of it. (Measured: README.md.)
 typedef struct NormShare {
   uint64_t row;
   int begin, lap, end, count; // count: of these chunks
@@ -181,7 +181,7 @@ INLINE float2 cluster_fold(NormKernel c, const NormParams *p, ClusterExchange *e
   return v;
 }
 
-enum { BATCH = 4 }; // chunks whose weights a thread has at once
+enum { BATCH = 4 }; // chunks whose weights a thread holds at once
 
 INLINE void fetch16(uint4 *to, const char *from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
@@ -189,12 +189,12 @@ INLINE void fetch16(uint4 *to, const char *from) {
                : "memory");
 }
 
-// Chunks of a row come by themselves, while the thread does other things,
+// Chunks of a row are copied asynchronously, while the thread does other work,
 INLINE void big_fetch(const char *from, int step, int count, uint4 *to) {
   for (int k = 0; k < count; k++, from += step) fetch16(to + k * blockDim.x, from);
 }
 
-// and are summed when they are there. second: NULL, or where they go.
+// and are summed when they have arrived. second: NULL, or where to store them.
 INLINE float2 big_sum(NormKernel c, bool known, int count, uint4 *held, char *second, int step) {
   float2 s = make_float2(0, 0);
   asm volatile("cp.async.wait_all;" ::: "memory");
@@ -209,8 +209,8 @@ INLINE float2 big_sum(NormKernel c, bool known, int count, uint4 *held, char *se
   return s;
 }
 
-// The same with two inputs, NORM_LAPS chunks of each a thread at most: each chunk's sum is taken, and on its way to
-// memory, while others are still coming. (With one input there is nothing to write yet: no gain.)
+// The same with two inputs, NORM_LAPS chunks of each a thread at most: each chunk is added and stored while the copies
+// of others are still in flight. (With one input there is nothing to store yet: no gain.)
 INLINE void pair_fetch(const char *x, const char *residual, int step, int count, uint4 *held, uint4 *other) {
 #pragma unroll
   for (int k = 0; k < NORM_LAPS; k++) {
@@ -252,7 +252,7 @@ INLINE void big_weights(NormKernel c, const NormParams *p, NormShare share, int 
     w[i] = load16_now((const char *)p->weight + from + i * step, k + i < share.count);
 }
 
-// Sums, and the largest |x * weight|, of a row that has come. w: the first weights.
+// Sums, and the largest |x * weight|, of a row once its copies have arrived. w: the first weights.
 INLINE float2 big_sum_top(NormKernel c, const NormParams *p, NormShare share, const uint4 *held, Vec *w, float *top) {
   float2 s = make_float2(0, 0);
   asm volatile("cp.async.wait_all;" ::: "memory");
@@ -299,7 +299,7 @@ INLINE void big_put_fp8(NormKernel c, const NormParams *p, NormShare share, Norm
   }
 }
 
-// While the predecessor is still at work: this thread's part of the block's share of the row.
+// Prefetches into L2, while the predecessor still runs, this thread's part of the block's share of the row.
 INLINE void big_hint(NormKernel c, const NormParams *p, NormShare share) {
   bool first = c.op == NORM_ADD && block_index() < 256; // of large grids: no gain with one input
   if (!(may_hint() || first) || c.op == NORM_EMBED || threadIdx.x % 8) return;
@@ -319,7 +319,7 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
   uint4 *held = far + threadIdx.x;
   big_hint(c, p, share);
   begin_kernel();
-  if (threadIdx.x == 0) { // a part of a row further on, as long as this block's, be it this block's or not
+  if (threadIdx.x == 0) { // a part of a row further on, as long as this block's; which block will need it does not matter
     int64_t at = (int64_t)(p->cluster_bits ? cluster_rank() : 0) * p->span * 16;
     norm_prefetch(c, p, share.row, at, (int)min((int64_t)p->span * 16, (int64_t)p->chunks * 16 - at), false);
   }
@@ -333,7 +333,7 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
   float top = 0;
   if (c.op == NORM_ADD) pair_fetch(r.x + from, r.residual + from, step, share.count, held, other);
   else if (r.known) big_fetch(r.x + from, step, share.count, held);
-  if (c.ahead) big_weights(c, p, share, 0, w);
+  if (c.early) big_weights(c, p, share, 0, w);
   float2 s = c.op == NORM_ADD ? pair_sum(c, share.count, held, other, second, step)
              : by_row         ? big_sum_top(c, p, share, held, w, &top)
                               : big_sum(c, r.known, share.count, held, second, step);
@@ -352,7 +352,7 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
   char *y = r.y + from;
 #pragma unroll 1
   for (int k = 0; k < share.count; k += c.chunks, y += c.chunks * step) {
-    if (k || !c.ahead) big_weights(c, p, share, k, w);
+    if (k || !c.early) big_weights(c, p, share, k, w);
 #pragma unroll
     for (int i = 0; i < c.chunks; i++) {
       Vec a;

@@ -8,10 +8,10 @@
 
 // How "any" kernels access what is not whole aligned chunks of one type (norm_any.cuh).
 enum {
-  NORM_VECTORS, // whole chunks at once: all rows start where a chunk of theirs may
+  NORM_VECTORS, // whole chunks at once: all rows are aligned to their chunks
   NORM_SINGLES  // elements one by one
 };
-enum { NORM_BESIDE1_THREADS = 256, NORM_BESIDE_THREADS = 448 }; // the most of a block of "beside" kernels
+enum { NORM_STRIPED1_THREADS = 256, NORM_STRIPED_THREADS = 448 }; // the most of a block of "striped" kernels
 enum { NORM_LAPS = 4 }; // big, two inputs: chunks of each that a thread has at most
 enum { NORM_LAYER_THREADS = 256 }; // of a block of layernorm's "big" kernels
 enum { NORM_SCALE_TENSOR, NORM_SCALE_ROW, NORM_SCALE_BLOCK };
@@ -23,21 +23,21 @@ typedef struct NormParams {
   uint64_t m;
   int64_t n;
   int32_t chunks;            // of a row: n elements of input in 16 bytes each
-  int32_t ahead;             // which row to ask L2 for meanwhile: so many further on; 0: none
+  int32_t ahead;             // the row that many further on is prefetched into L2; 0: none
   float eps, offset, over_n; // over_n: 1 / n
   const void *residual;      // (m, n), add
   void *second;              // (m, n): x + residual; embed: the rows themselves, or NULL
   const void *ids;           // (m), embed
   int64_t vocab;
-  int32_t *bad; // NULL: nobody wants to know
+  int32_t *bad; // set to 1 where an id is out of range; NULL: not reported
   int32_t wide_ids;
   int32_t split;        // block, early: a row has as many blocks as a thread has chunks
   int32_t cluster_bits; // big, any: 2^cluster_bits blocks share a row
   int32_t span;         // big: chunks of a row that a block takes
   int32_t aside;        // big, add: chunks of shared memory before those of the residual
-  // The rest is for "any" and "beside" kernels.
+  // The rest is for "any" and "striped" kernels.
   int32_t y_kind, weight_kind, layout;
-  int32_t line;        // beside: threads start on so many elements of the output: a power of two, a word's at least
+  int32_t line;        // striped: warps start on multiples of this many elements of the output: a power of two, at least a word's
   int32_t threads;     // of a block that share a row
   int32_t thread_bits; // several rows a block: threads is 2^thread_bits; otherwise 10
   int32_t row_bits;    // 2^row_bits rows a block

@@ -1,4 +1,4 @@
-// Row normalisations whatever the rows' length, alignment and types. As in norm.cuh a row is held in registers by
+// Row normalisations of any length, alignment and types. As in norm.cuh a row is held in registers by
 // some lanes, a block or a cluster; how many is the launcher's choice (NormParams). Rows too long for that are read
 // again for every pass (norm_loop).
 #ifndef SOL_KERNELS_NORM_ANY_CUH
@@ -26,7 +26,7 @@ INLINE NormPart part_lanes(NormKernel c, NormPart v, int lanes) {
   return v;
 }
 
-// Before each reduction, so long that the other blocks have come this far by then.
+// Call this early before each reduction, so that the other blocks have arrived by the time of the exchange.
 INLINE void any_ready(const NormParams *p, NormShared *shared) {
   if (p->cluster_bits) exchange_init(&shared->exchange);
 }
@@ -104,7 +104,7 @@ INLINE void any_take(NormKernel c, NormPlace s, NormRow r, Vec *v) {
   any_load_whole(c, from, r.x, v);
   if (c.op == NORM_ADD) {
     Vec more[8];
-    any_load_whole(c, s, r.residual, more); // all of both rows is asked for before the single elements
+    any_load_whole(c, s, r.residual, more); // the chunks of both rows are in flight before the single elements
     any_load_rest(c, from, r.x, v);
     any_load_rest(c, s, r.residual, more);
 #pragma unroll
@@ -118,7 +118,7 @@ INLINE void any_take(NormKernel c, NormPlace s, NormRow r, Vec *v) {
 // Divides values by their scale. q: the row's, by tensor or by row; by block they have their own, which is written.
 INLINE void any_quantize(NormKernel c, const NormParams *p, NormPlace s, int k, Fp8Scale q, float *f) {
   const int per = 16 / norm_bytes(c);
-  if (!c.beside && p->scaling == NORM_SCALE_BLOCK) { // 128 columns are neighbouring lanes' chunks
+  if (!c.striped && p->scaling == NORM_SCALE_BLOCK) { // 128 columns are neighbouring lanes' chunks
     int lanes = min(128 / per, p->threads), at = any_column(c, s, k, 0);
     uint32_t top = 0;
 #pragma unroll
@@ -131,7 +131,7 @@ INLINE void any_quantize(NormKernel c, const NormParams *p, NormPlace s, int k, 
   fp8_divide(q, per, f);
 }
 
-// The element that a thread has besides its chunks, and its weight and bias.
+// The element that a thread has in addition to its chunks, and its weight and bias.
 typedef struct NormEdge {
   float x, weight, bias;
 } NormEdge;
@@ -196,7 +196,7 @@ INLINE void any_put(NormKernel c, const NormParams *p, NormPlace s, char *y, con
   }
 }
 
-// Blocks of several rows do without.
+// Blocks of several rows do not prefetch.
 INLINE void any_prefetch(NormKernel c, const NormParams *p, NormPlace s) {
   if (s.thread || p->row_bits) return;
   norm_prefetch(c, p, s.row, 0, (int)min(p->n * norm_bytes(c), (int64_t)1 << 30), true);
@@ -207,8 +207,8 @@ INLINE void any_hint_vector(const NormParams *p, NormPlace s, const void *vector
   if (vector && at < p->n * (p->weight_kind == KIND_FP32 ? 4 : 2)) prefetch_l2((const char *)vector + at);
 }
 
-// While the predecessor is still at work: lines, one a thread. The first rows' threads ask for the weights, which all
-// blocks are about to want at once. Looked-up rows are not known yet.
+// Prefetches into L2 while the predecessor still runs, a line a thread. The first rows' threads prefetch the weights,
+// which all blocks are about to load at once. Looked-up rows are not known yet.
 INLINE void any_hint(NormKernel c, const NormParams *p, NormPlace s) {
 #if __CUDA_ARCH__ >= 900
   if (s.row < 4) {
@@ -238,11 +238,11 @@ INLINE void norm_any(NormKernel c, const NormParams *p) {
   NormEdge edge = any_take_edge(c, p, s, r);
   any_prefetch(c, p, s);
   Vec early[8];
-  if (c.ahead && p->weight && p->weight_kind == c.kind) any_load(c, s, (const char *)p->weight, early);
+  if (c.early && p->weight && p->weight_kind == c.kind) any_load(c, s, (const char *)p->weight, early);
   NormPart total = any_join(any_sum(c, p, s, v), any_sum_edge(c, edge));
   total = any_fold(c, p, &shared[0], total);
   float squares = total.sum * p->over_n;
-  any_put(c, p, s, r.y, v, 0, squares, total.top, c.ahead ? early : nullptr);
+  any_put(c, p, s, r.y, v, 0, squares, total.top, c.early ? early : nullptr);
   any_put_edge(c, p, s, r.y, edge, 0, squares, total.top);
 }
 
@@ -265,10 +265,10 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
 #pragma unroll 1
     for (s.base = 0; s.base < n + s.head; s.base += tile) {
       NormRow t = r;
-      int64_t ahead = s.base * norm_bytes(c);
+      int64_t skip = s.base * norm_bytes(c);
       Vec v[8];
-      t.x += ahead, t.residual += ahead, t.y += s.base * norm_out_bytes(c, p);
-      if (t.second) t.second += ahead;
+      t.x += skip, t.residual += skip, t.y += s.base * norm_out_bytes(c, p);
+      if (t.second) t.second += skip;
       s.lo = s.base ? -s.head : 0, s.hi = (int)min(n - s.base, (int64_t)1 << 30);
       if (pass == 0) any_take(c, s, t, v);
       else if (c.op == NORM_ADD) any_load(c, s, t.second, v);
@@ -316,17 +316,17 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
   NORM_KERNEL(name, 512, (early) ? 2 : 3, norm_held, op, T, 2, 0, early)
 #define NORM_BLOCK4(name, op, T, early) NORM_KERNEL(name, 512, (early) ? 1 : 2, norm_held, op, T, 4, 0, early)
 #define NORM_ANY(name, op, T, chunks) NORM_KERNEL(name, 512, (chunks) == 3 ? 2 : 1, norm_any, op, T, chunks, 0, 0, 0)
-// In fp32 more blocks fit an SM. Weights come early, where the registers are there.
-#define NORM_BESIDE_BLOCKS(op, T, chunks)                                                                              \
+// In fp32 more blocks fit an SM. Weights are loaded early where there are registers for them.
+#define NORM_STRIPED_BLOCKS(op, T, chunks)                                                                              \
   ((chunks) == 1 ? ((T) == TYPE_f && ((op) == NORM_RMS || (op) == NORM_ADD || (op) == NORM_EMBED) ? 8 : 4)             \
                  : ((T) == TYPE_f && ((op) == NORM_RMS || (op) == NORM_EMBED) ? 3 : 2))
-#define NORM_BESIDE(name, op, T, chunks)                                                                               \
-  NORM_KERNEL(name, (chunks) == 1 ? NORM_BESIDE1_THREADS : NORM_BESIDE_THREADS, NORM_BESIDE_BLOCKS(op, T, chunks),     \
+#define NORM_STRIPED(name, op, T, chunks)                                                                               \
+  NORM_KERNEL(name, (chunks) == 1 ? NORM_STRIPED1_THREADS : NORM_STRIPED_THREADS, NORM_STRIPED_BLOCKS(op, T, chunks),     \
               norm_any, op, T, chunks, 0,                                                                              \
               (chunks) == 1 || (op) == NORM_ADD || (T) != TYPE_f, 1)
-#define NORM_LOOP(name, op, T, beside) NORM_KERNEL(name, 512, 1, norm_loop, op, T, (beside) ? 1 : 2, 0, 0, beside)
-// What needs clusters and waiting for a predecessor. The launcher takes these kernels as the sign that the others
-// can do both, too.
+#define NORM_LOOP(name, op, T, striped) NORM_KERNEL(name, 512, 1, norm_loop, op, T, (striped) ? 1 : 2, 0, 0, striped)
+// Kernels that need clusters and programmatic dependent launch. The launcher takes their presence to mean that the other
+// kernels were compiled with both, too.
 #if __CUDA_ARCH__ >= 900
 #define NORM_BIG(name, op, T, number)                                                                                  \
   NORM_KERNEL(name, (op) == NORM_ADD ? 1024 : 512, (op) == NORM_ADD ? 1 : 3, norm_big, op, T,                          \

@@ -5,7 +5,8 @@
 #include "fp8.cuh"
 #include "norm_row.cuh"
 
-// The largest over a row, beside its sum: what warps have before the barrier of block_sum, and what all have after it.
+// The largest over a row, reduced together with its sum: each warp's is stored before the barrier of block_sum, and all
+// of them are read after it.
 INLINE void highest_give(NormKernel c, float v, float *part) {
   if (c.lanes) return;
   v = lanes_highest(v, 32);
@@ -57,8 +58,8 @@ INLINE void fp8_put(NormKernel c, char *y, int at, uint2 u) {
   else *(uint2 *)(y + (int64_t)at * 8) = u;
 }
 
-// A row that is held, its weights too: chunks, and some threads' single elements ("edges") besides. By row and by block
-// all but the scales themselves is known before the row's sum is.
+// A row held in registers with its weights: chunks, and single elements ("edges") of some threads. With a scale per row
+// or per block, everything but the scales is computed before the row's sum is known.
 typedef struct Fp8Held {
   float f[4][8], edge[4], tops[4];
   int lap[4];   // edge: of which chunk's block

@@ -1,4 +1,4 @@
-// What is layernorm's own. In 16-bit types it is the instructions that it waits for: as few as there can be.
+// Layernorm's own bodies. In 16-bit types layernorm is bound by instruction issue, so these have few instructions.
 #ifndef SOL_KERNELS_NORM_LAYER_CUH
 #define SOL_KERNELS_NORM_LAYER_CUH
 
@@ -136,27 +136,27 @@ INLINE void layer_big(NormKernel c, const NormParams *p) {
 }
 #endif
 
-// ---- Whatever else: as norm_any, but two reductions
+// ---- Any other rows: as norm_any, but two reductions
 
-// Beside: all words of this thread's warp are within the row, as they are but for the row's ends.
+// Striped: all words of this thread's warp are within the row. Only the warps at the row's two ends have others.
 INLINE bool layer_within(NormKernel c, NormPlace s) {
   int first = s.first - s.thread % 32 * norm_pair(c), words = 128 * c.chunks;
   return first >= s.lo && first + words * norm_pair(c) <= s.hi;
 }
 
-// Weights and biases of a chunk. words: both lie so that they are read by words.
+// Weights and biases of a chunk. words: both are aligned so that they can be read by words.
 INLINE void layer_vectors(NormKernel c, const NormParams *p, NormPlace s, bool words, int k, Vec *w, Vec *b) {
   const char *weight = (const char *)p->weight, *bias = (const char *)p->bias;
   *w = words ? any_load_words(c, s, weight, k) : any_load_singly(c, s, weight, k);
   *b = words ? any_load_words(c, s, bias, k) : any_load_singly(c, s, bias, k);
 }
 
-// Writes a tile. w, b: as they were loaded before (c.ahead).
+// Writes a tile. w, b: as they were loaded before (c.early).
 INLINE void layer_put(NormKernel c, const NormParams *p, NormPlace s, bool words, char *y, const Vec *v, Vec *w, Vec *b,
                       float mean, float scale) {
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
-    if (!c.ahead) layer_vectors(c, p, s, words, k, &w[k], &b[k]);
+    if (!c.early) layer_vectors(c, p, s, words, k, &w[k], &b[k]);
     any_store_words(c, s, y, k, norm_output(c, p, v[k], w[k], b[k], mean, scale));
   }
 }
@@ -169,19 +169,19 @@ INLINE void layer_any(NormKernel c, const NormParams *p) {
   begin_kernel();
   NormRow r = norm_row(c, p, s.row, s.thread == 0);
   any_shift(c, p, &s, r);
-  // Beside: most warps need not ask which of their words are there.
+  // Striped: most warps are wholly within the row and skip the bounds checks.
   NormPlace inner = s;
   inner.all = true;
-  bool within = c.beside && c.chunks > 1 && layer_within(c, s);
+  bool within = c.striped && c.chunks > 1 && layer_within(c, s);
   // All of the row's type, nothing left out.
-  bool plain = c.beside && p->weight && p->bias && p->weight_kind == c.kind && p->y_kind == c.kind;
+  bool plain = c.striped && p->weight && p->bias && p->weight_kind == c.kind && p->y_kind == c.kind;
   bool words = any_by_words(c, s, (const char *)p->weight) && any_by_words(c, s, (const char *)p->bias);
   Vec v[8], w[8], b[8];
   if (within) any_take(c, inner, r, v);
   else any_take(c, s, r, v);
   NormEdge edge = any_take_edge(c, p, s, r);
   any_prefetch(c, p, s);
-  if (c.ahead && plain)
+  if (c.early && plain)
 #pragma unroll
     for (int k = 0; k < c.chunks; k++)
       if (within) layer_vectors(c, p, inner, words, k, &w[k], &b[k]);

@@ -1,6 +1,6 @@
 // Row normalisations to fp8, rows that start anywhere, input and output alike (strip.cuh): as norm_held, but a warp's
-// chunks are next to each other, a cluster may have a row, and by blocks each of these is a strip of its own. Weights are
-// of the input's type and start on 16 bytes.
+// chunks are next to each other, a cluster may have a row, and with a scale per block each block is a separate strip.
+// Weights are of the input's type and start on 16 bytes.
 #ifndef SOL_KERNELS_NORM_ODD_CUH
 #define SOL_KERNELS_NORM_ODD_CUH
 
@@ -8,7 +8,7 @@
 #include "strip.cuh"
 
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
-// While the predecessor is still at work: lines of the row, and of the weights, which all blocks are about to want.
+// Prefetches into L2 while the predecessor still runs: lines of the row, and of the weights, which all blocks need.
 INLINE void odd_hint(const NormParams *p, uint64_t row, int bytes, int t) {
   if (t * 128 >= bytes) return;
   if (row < 4) prefetch_l2((const char *)p->weight + t * 128);

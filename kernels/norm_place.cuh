@@ -2,9 +2,10 @@
 //
 // A chunk is `per` elements, 16 bytes of input, four words; a word is one element of 4 bytes or two of 2. Of the row's
 // `all` threads, thread t has chunks t, t + all, ..., their words next to each other.
-// "Beside" kernels, for rows that start anywhere: a warp has some lines of 128 bytes of the output, neighbouring threads
-// neighbouring words of a line. Then it costs no shift that the input, and the weights, lie otherwise. Elements of 2
-// bytes at the row's ends may share their words with other rows: two threads take one of them each (`edge`).
+// "Striped" kernels, for rows that start anywhere, have a warp-striped arrangement: a warp has some 128-byte lines of
+// the output, and neighbouring lanes have neighbouring words of a line. Accesses are then coalesced whatever the
+// alignment of the input and the weights, without shifts. Elements of 2 bytes at the row's ends may share their words
+// with other rows: two threads take one of them each (`edge`).
 #ifndef SOL_KERNELS_NORM_PLACE_CUH
 #define SOL_KERNELS_NORM_PLACE_CUH
 
@@ -16,9 +17,9 @@ typedef struct NormPlace {
   int thread;
   int first, jump, step, lo, hi, head;
   int64_t base; // columns before column 0: the tile's start
-  int64_t edge; // beside: a column of the row, without base, that this thread has besides; -1: none
+  int64_t edge; // striped: one more column of the row, without base, that this thread has; -1: none
   bool vector;  // whole chunks are one access
-  bool all;     // beside: all words are known to be within the row
+  bool all;     // striped: all words are known to be within the row
 } NormPlace;
 
 INLINE int norm_out_bytes(NormKernel c, const NormParams *p) {
@@ -45,14 +46,14 @@ INLINE NormPlace any_place(NormKernel c, const NormParams *p) {
 #if __CUDA_ARCH__ >= 900
   if (p->cluster_bits) s.thread += (int)cluster_rank() * p->threads;
 #endif
-  if (c.beside) { // rows that have fewer lanes than a warp are short: a chunk a thread
+  if (c.striped) { // rows that have fewer lanes than a warp are short: a chunk a thread
     int group = c.chunks == 1 ? min(p->threads, 32) : 32, lane = s.thread & (group - 1);
     s.step = group * pair, s.jump = 4 * s.step;
     s.first = (s.thread - lane) * (per * c.chunks) + lane * pair;
   } else {
     s.step = pair, s.jump = all * per, s.first = s.thread * per;
   }
-  s.vector = !c.beside && p->layout == NORM_VECTORS;
+  s.vector = !c.striped && p->layout == NORM_VECTORS;
   s.lo = s.head = 0, s.base = 0, s.edge = -1, s.all = false;
   s.hi = s.row < p->m ? (int)min((int64_t)1 << 30, p->n) : 0;
   return s;
@@ -63,9 +64,9 @@ INLINE int64_t any_span(NormKernel c, const NormParams *p) {
   return (int64_t)(p->threads << p->cluster_bits) * (16 / norm_bytes(c) * c.chunks);
 }
 
-// Once the row's addresses are known: beside, columns count from the boundary at or before the output's start.
+// Once the row's addresses are known. Striped: columns count from the boundary at or before the output's start.
 INLINE void any_shift(NormKernel c, const NormParams *p, NormPlace *s, NormRow r) {
-  if (!c.beside) return;
+  if (!c.striped) return;
   s->head = (int)((uint32_t)(uintptr_t)r.y / norm_out_bytes(c, p)) & (p->line - 1);
   s->first -= s->head;
   if (norm_pair(c) == 1 || !s->hi) return;
@@ -90,14 +91,14 @@ INLINE bool any_has_word(NormKernel c, NormPlace s, int k, int j) {
   return at >= below && at <= end;
 }
 
-// Element j of chunk k is one that this thread has: beside, by whole words.
+// Element j of chunk k is one that this thread has. Striped: by whole words.
 INLINE bool any_has(NormKernel c, NormPlace s, int k, int j) {
-  return c.beside ? any_has_word(c, s, k, j / norm_pair(c)) : any_inside(s, any_column(c, s, k, j));
+  return c.striped ? any_has_word(c, s, k, j / norm_pair(c)) : any_inside(s, any_column(c, s, k, j));
 }
 
-// Beside: words of a row of the input's type can be accessed as such. The same for all threads of the row.
+// Striped: a row of the input's type is aligned so that it can be accessed by words. The same for all threads of the row.
 INLINE bool any_by_words(NormKernel c, NormPlace s, const char *row) {
-  return c.beside && (norm_pair(c) == 1 || !(((uint32_t)(uintptr_t)row + s.first * 2) & 2));
+  return c.striped && (norm_pair(c) == 1 || !(((uint32_t)(uintptr_t)row + s.first * 2) & 2));
 }
 
 // ---- Loads and stores of one chunk
@@ -138,7 +139,7 @@ INLINE Vec any_load_words(NormKernel c, NormPlace s, const char *row, int k) {
 
 // The tile's chunks of a row of the input's type, in two steps: what is one access, then what is left.
 INLINE void any_load_whole(NormKernel c, NormPlace s, const char *row, Vec *v) {
-  if (c.beside) {
+  if (c.striped) {
     if (any_by_words(c, s, row))
 #pragma unroll
       for (int k = 0; k < c.chunks; k++) v[k] = any_load_words(c, s, row, k);
@@ -194,7 +195,7 @@ INLINE void any_store_one(NormKernel c, const NormParams *p, char *row, int64_t 
   else store_one(row, i, p->y_kind, f);
 }
 
-// Two elements that start on as many bytes as they have: beside, any output's do.
+// Two elements, aligned to their size together. Striped kernels' outputs always are.
 INLINE void any_store_pair(NormKernel c, const NormParams *p, char *row, int at, float a, float b) {
   if (c.op == NORM_RMS_FP8) *(uint16_t *)(row + at) = (uint16_t)fp8_pair(a, b);
   else if (p->y_kind == KIND_FP32) *(float2 *)(row + (int64_t)at * 4) = make_float2(a, b);
@@ -204,11 +205,11 @@ INLINE void any_store_pair(NormKernel c, const NormParams *p, char *row, int at,
 INLINE void any_store(NormKernel c, const NormParams *p, NormPlace s, char *row, int k, const float *f) {
   const int per = 16 / norm_bytes(c);
   int at = any_column(c, s, k, 0);
-  if (c.beside && p->y_kind == c.kind) {
+  if (c.striped && p->y_kind == c.kind) {
     Vec v;
     narrow(&v, c.kind, norm_bytes(c), f);
     any_store_words(c, s, row, k, v);
-  } else if (c.beside && norm_pair(c) == 2) {
+  } else if (c.striped && norm_pair(c) == 2) {
 #pragma unroll
     for (int j = 0; j < 8; j += 2)
       if (any_has_word(c, s, k, j / 2)) any_store_pair(c, p, row, any_column(c, s, k, j), f[j], f[j + 1]);

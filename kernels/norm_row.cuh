@@ -1,7 +1,7 @@
-// What the kernels of row normalisations have in common: a row's addresses, what is worked out of a chunk of it, and
+// What the kernels of row normalisations have in common: a row's addresses, the arithmetic on a chunk of it, and
 // reductions.
 //
-// What is known when a kernel is compiled (NormKernel) folds away: on short rows the time goes into instructions.
+// NormKernel holds compile-time constants that fold away: short rows are bound by instruction issue.
 #ifndef SOL_KERNELS_NORM_ROW_CUH
 #define SOL_KERNELS_NORM_ROW_CUH
 
@@ -14,10 +14,10 @@ enum { TYPE_f = KIND_FP32, TYPE_h = KIND_FP16, TYPE_b = KIND_BF16 };
 
 typedef struct NormKernel {
   int op, kind;
-  int chunks; // that a thread holds in registers; big: whose weights it asks for at once
+  int chunks; // that a thread holds in registers; big: whose weights it loads at once
   int lanes;  // that share a row; 0: a whole block does
-  int ahead;  // weights are loaded with the row, not after the reduction; big: the first of them
-  int beside; // neighbouring threads have neighbouring words (norm_place.cuh)
+  int early;  // weights are loaded with the row, not after the reduction; big: the first of them
+  int striped; // neighbouring lanes have neighbouring words (norm_place.cuh)
 } NormKernel;
 
 INLINE int norm_bytes(NormKernel c) { // of an element
@@ -67,7 +67,7 @@ INLINE Vec load16(const char *at, bool there) {
   return v;
 }
 
-// The same, here and now: compilers put off loads whose values are needed late.
+// The same, but volatile, so that the compiler does not move the load down to where its value is first used.
 INLINE Vec load16_now(const char *at, bool there) {
   Vec v;
   asm volatile("{\n .reg .pred p;\n setp.ne.s32 p, %5, 0;\n mov.b32 %0, 0;\n mov.b32 %1, 0;\n mov.b32 %2, 0;\n"
@@ -77,7 +77,7 @@ INLINE Vec load16_now(const char *at, bool there) {
   return v;
 }
 
-// Keeps a chunk as it is loaded: as floats, for later use, it takes twice the registers.
+// Keeps a chunk packed in registers as it was loaded: converted to floats it would take twice as many.
 INLINE void keep_packed(Vec *v) {
   asm volatile("" : "+r"(v->u[0]), "+r"(v->u[1]), "+r"(v->u[2]), "+r"(v->u[3]));
 }
@@ -163,9 +163,10 @@ INLINE float block_sum(float v, float *part) {
   return v;
 }
 
-// The same, of one chunk a thread or of two, in the same order: with one the upper half of a warp goes on from the sums of
-// its lower half, with two half a warp has what a whole one has otherwise.
-INLINE float twin_sum(NormKernel c, const Vec *v, float *part) {
+// The same, of one chunk a thread or of two, added in the same order, so that both kernels give the same bits: with one
+// chunk the upper half of a warp continues from the sums of the lower half; with two, half a warp has the chunks that a
+// whole warp has otherwise.
+INLINE float fixed_order_sum(NormKernel c, const Vec *v, float *part) {
   const int each = c.chunks == 1 ? 16 : 8;
   int warps = blockDim.x / 32, warp = threadIdx.x / 32, lane = threadIdx.x % 32 - (c.chunks == 1 ? 16 : 0);
   float2 s = norm_sum(c, v[0], make_float2(0, 0));
@@ -186,17 +187,17 @@ INLINE float group_sum(NormKernel c, float v, float *part) {
   return c.lanes ? lanes_sum(v, c.lanes) : block_sum(v, part);
 }
 
-// ---- Rows further on
+// ---- Prefetching rows further on
 
-INLINE void prefetch_far(const void *at, int bytes) { // whole sixteens, that start on one
+INLINE void prefetch_far(const void *at, int bytes) { // both multiples of 16
 #if __CUDA_ARCH__ >= 900
   asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(at)), "r"(bytes) : "memory");
 #endif
 }
 
-// Asks L2 for a part of the row that is p->ahead rows further on: `from` bytes into it, `bytes` long. One thread does
-// it for a block: its loads then find much of their row there. odd: rows do not start on 16 bytes, or bytes are not
-// whole sixteens: what of them is.
+// Prefetches into L2 a part of the row that is p->ahead rows further on: `from` bytes into it, `bytes` long. One thread
+// does it for a block; the loads of a later block then hit in L2. odd: the row's start or length is not a multiple of 16
+// bytes, and only the whole aligned 16 bytes within it are prefetched.
 INLINE void norm_prefetch(NormKernel c, const NormParams *p, uint64_t row, int64_t from, int bytes, bool odd) {
 #if __CUDA_ARCH__ >= 900
   int64_t at = (int64_t)row + p->ahead, id = at;

@@ -4,7 +4,7 @@
 //
 // A row is cut into chunks of 16 bytes of input (4 or 8 elements). Thread t of the row's `threads` (all blocks of a
 // cluster together) holds chunks t, t + threads, ... In `wide` kernels a chunk is one 16-byte access, for rows that
-// start on 16 bytes; in the others each element is accessed by itself, neighbouring threads beside each other.
+// start on 16 bytes; in the others each element is accessed by itself, coalesced.
 #ifndef SOL_KERNELS_ROW_CUH
 #define SOL_KERNELS_ROW_CUH
 

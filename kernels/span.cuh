@@ -38,7 +38,7 @@ INLINE int64_t span_edge(const Span *s, int e) {
   return e < s->head ? e : s->n - s->edges + e;
 }
 
-// Minus infinity in every element of a word, for what lies beyond the row.
+// Minus infinity in every element of a word, for what is beyond the row.
 INLINE uint32_t span_lowest(int kind) {
   return kind == KIND_FP32 ? 0xff800000u : kind == KIND_FP16 ? 0xfc00fc00u : 0xff80ff80u;
 }

@@ -1,7 +1,7 @@
 // A strip of columns, a row or a part of it, by chunks of 16 bytes of input whose output starts on as many bytes as it
 // has, and single elements ("edges") before the first and after the last: up to 2 per - 1, per the elements of a chunk.
 // Inputs are alike: theirs start on 16 bytes where the output's do. What a chunk has of a vector of the columns that
-// starts on 16 bytes lies in two such blocks of it, both whole.
+// starts on 16 bytes is in two such blocks of it, both whole.
 #ifndef SOL_KERNELS_STRIP_CUH
 #define SOL_KERNELS_STRIP_CUH
 

@@ -322,19 +322,23 @@ TEST(stories) {
     LadderStory story;
     double before, now, spread;
     LadderVerdict want;
-  } cases[] = {
-      {LADDER_FASTER, 100, 90, 0, LADDER_AS_TOLD},        {LADDER_FASTER, 100, 100, 0, LADDER_NOT_AS_TOLD},
-      {LADDER_FASTER, 100, 97, 0.05, LADDER_NOT_AS_TOLD}, {LADDER_FASTER, 100, 110, 0, LADDER_NOT_AS_TOLD},
-      {LADDER_SLOWER, 100, 110, 0, LADDER_AS_TOLD},       {LADDER_SLOWER, 100, 100, 0, LADDER_NOT_AS_TOLD},
-      {LADDER_SAME, 100, 103, 0, LADDER_AS_TOLD},         {LADDER_SAME, 100, 120, 0, LADDER_NOT_AS_TOLD},
-      {LADDER_SAME, 120, 100, 0, LADDER_NOT_AS_TOLD},     {LADDER_FIRST, 100, 120, 0, LADDER_UNTOLD},
-      {LADDER_FASTER, 0, 100, 0, LADDER_UNTOLD}};
+  } cases[] = {{LADDER_FASTER, 100, 90, 0, LADDER_AS_EXPECTED},
+               {LADDER_FASTER, 100, 100, 0, LADDER_NOT_AS_EXPECTED},
+               {LADDER_FASTER, 100, 97, 0.05, LADDER_NOT_AS_EXPECTED},
+               {LADDER_FASTER, 100, 110, 0, LADDER_NOT_AS_EXPECTED},
+               {LADDER_SLOWER, 100, 110, 0, LADDER_AS_EXPECTED},
+               {LADDER_SLOWER, 100, 100, 0, LADDER_NOT_AS_EXPECTED},
+               {LADDER_SAME, 100, 103, 0, LADDER_AS_EXPECTED},
+               {LADDER_SAME, 100, 120, 0, LADDER_NOT_AS_EXPECTED},
+               {LADDER_SAME, 120, 100, 0, LADDER_NOT_AS_EXPECTED},
+               {LADDER_FIRST, 100, 120, 0, LADDER_UNDECIDED},
+               {LADDER_FASTER, 0, 100, 0, LADDER_UNDECIDED}};
   for (size_t i = 0; i < SOL_COUNT(cases); i++) {
     rungs[1].story = cases[i].story;
     rows[0].gpu.us = cases[i].before;
     rows[1].gpu.us = cases[i].now, rows[1].gpu.spread = cases[i].spread;
     CHECK_MSG(report_ladder_verdict(&a, &rows[1], true) == cases[i].want, "case %d", (int)i);
-    CHECK_INT(report_ladder_verdict(&a, &rows[1], false), LADDER_UNTOLD); // nothing is predicted here
+    CHECK_INT(report_ladder_verdict(&a, &rows[1], false), LADDER_UNDECIDED); // nothing is predicted here
   }
   CHECK(report_ladder_before(&a, &rows[0]) == NULL && report_ladder_before(&a, &rows[2]) == &rows[1]);
   rungs[2].against = "a";
@@ -525,11 +529,11 @@ TEST(a_prediction_within_the_models_error_is_no_contradiction) {
     LadderStory story;
     double now;
     LadderVerdict want;
-  } cases[] = {{LADDER_FASTER, 90, LADDER_AS_TOLD},      {LADDER_FASTER, 110, LADDER_UNTOLD},
-               {LADDER_FASTER, 140, LADDER_NOT_AS_TOLD}, {LADDER_SLOWER, 110, LADDER_AS_TOLD},
-               {LADDER_SLOWER, 90, LADDER_UNTOLD},       {LADDER_SLOWER, 70, LADDER_NOT_AS_TOLD},
-               {LADDER_SAME, 103, LADDER_AS_TOLD},       {LADDER_SAME, 120, LADDER_UNTOLD},
-               {LADDER_SAME, 70, LADDER_NOT_AS_TOLD}};
+  } cases[] = {{LADDER_FASTER, 90, LADDER_AS_EXPECTED},      {LADDER_FASTER, 110, LADDER_UNDECIDED},
+               {LADDER_FASTER, 140, LADDER_NOT_AS_EXPECTED}, {LADDER_SLOWER, 110, LADDER_AS_EXPECTED},
+               {LADDER_SLOWER, 90, LADDER_UNDECIDED},        {LADDER_SLOWER, 70, LADDER_NOT_AS_EXPECTED},
+               {LADDER_SAME, 103, LADDER_AS_EXPECTED},       {LADDER_SAME, 120, LADDER_UNDECIDED},
+               {LADDER_SAME, 70, LADDER_NOT_AS_EXPECTED}};
   for (size_t i = 0; i < SOL_COUNT(cases); i++) {
     rungs[1].story = cases[i].story;
     rows[1].emu.us = cases[i].now;

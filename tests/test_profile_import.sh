@@ -39,7 +39,7 @@ done
 run 0 profile --import $data/h200-full-raw.csv
 has out "on NVIDIA H200, measured"
 has out "bank_conflict"
-has out "4325376 passes"
+has out "4325376 wavefronts"
 lacks out "not counted"
 run 0 profile --import $data/h200-full-raw.csv --json
 json "d['gpu']['device'] == 'h200' and d['kernels'][0]['global_load'] == {'requests': 131072, 'sectors': 524288}"
@@ -49,7 +49,7 @@ json "d['kernels'][0]['bound'] == 'l1' and d['kernels'][0]['band'] == 'poor'"
 json "d['kernels'][0]['findings'][0]['rule'] == 'bank_conflict'"
 run 0 profile --import $data/h200-basic.csv
 has out "not counted: requests and sectors"
-has out "Which GPU it was is not said"
+has out "The file does not name the GPU"
 run 0 profile --import $data/h200-basic.csv --device h200
 has out "on NVIDIA H200, measured"
 run 2 profile --import $data/h200-basic.csv --device a100

@@ -129,9 +129,9 @@ json "d['launches'] == 1 and list(k) == ['my::copy 128,1,1']"
 run 0 --json --kernel copy "$program" -- cuda copy sum wide # its namespace may be left out
 json "d['launches'] == 2 and set(k) == {'my::copy 64,1,1', 'my::copy 128,1,1'}"
 run 4 --kernel nosuch "$program" -- cuda copy abort
-says err 'no kernel that was asked for was launched: .* signal 6'
+says err 'no kernel that was selected was launched: .* signal 6'
 run 2 --kernel nosuch "$program" -- cuda copy sum
-says err "of the program's 2 launches none is one that was asked for"
+says err "none of the program's 2 launches was selected"
 
 # ---- processes ----
 run 0 --json "$program" -- cuda copy spawn
@@ -208,7 +208,7 @@ FAKE_GPU=forbidden run 0 --json "$program" -- cuda copy sum sum
 json "d['launches'] == 3 and k['sum 1,1,1']['time_us'] == 14 and k['sum 1,1,1']['counters']['$waits'] is None"
 says out 'counters are forbidden here' 'INSUFFICIENT_PRIVILEGES' 'NVreg_RestrictProfilingToAdminUsers=0' 'SYS_ADMIN'
 FAKE_GPU=refused run 2 "$program" -- cuda copy
-says err 'another profiler holds this process'
+says err 'another profiler is active in this process'
 FAKE_GPU=old run 2 "$program" -- cuda copy
 says err 'is not for this driver: update the driver'
 FAKE_GPU=failing run 2 "$program" -- cuda copy
@@ -248,7 +248,7 @@ else
 fi
 
 SOL_PROFILE_LIB=$scratch/nosuch run 2 "$program" -- cuda copy
-says err 'libsolprofile.so of Sol is not to be found'
+says err "Sol's libsolprofile.so was not found"
 without() { # FOLDER FUNCTION: the fake, without it
   mkdir "$1"
   "${CC:-cc}" -std=c17 -shared -fPIC -Iinclude -Isrc "-D$2=fake_of_no_use" -Wl,-soname,libcuda.so.1 tests/fake_gpu.c -ldl \

@@ -68,7 +68,7 @@ TEST(what_is_written_reads_back) {
   CHECK(!profile_known(h[5].launch.seconds) && !profile_known(h[5].launch.values[PROFILE_time]));
   CHECK(h[6].kind == PROFILE_LINE_TROUBLE && h[6].trouble == PROFILE_FORBIDDEN);
   CHECK_STR(h[6].hint, "yes");
-  CHECK(h[7].kind == PROFILE_LINE_END && h[7].seen == 9 && h[7].told == 3 && r.ended);
+  CHECK(h[7].kind == PROFILE_LINE_END && h[7].seen == 9 && h[7].reported == 3 && r.ended);
   profile_reader_free(&r);
   sol_buffer_free(&out);
 }

@@ -1,4 +1,4 @@
-// A particle is a structure of 8 floats and the kernel wants two of them: it pays for all eight.
+// A particle is a structure of 8 floats and the kernel reads two of them: the sectors of all eight are moved.
 #include "check.h"
 
 enum { N = 1 << 20 };

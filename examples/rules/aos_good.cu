@@ -1,4 +1,4 @@
-// Each field has an array of its own: the kernel reads the two it wants, adjacent lanes adjacent floats.
+// Each field is a separate array: the kernel reads the two it needs, adjacent lanes adjacent floats.
 #include "check.h"
 
 enum { N = 1 << 20 };

@@ -1,4 +1,4 @@
-// A tile 32 floats wide is read by columns: all 32 lanes meet in one bank.
+// A tile 32 floats wide is read by columns: all 32 lanes access one bank.
 #include "check.h"
 
 enum { SIDE = 2048, TILE = 32, PITCH = TILE };

@@ -1,4 +1,4 @@
-// x is (ROWS, COLS), row by row. Adjacent threads are adjacent rows: their addresses lie a whole row apart.
+// x is (ROWS, COLS), row by row. Adjacent threads are adjacent rows: their addresses are a whole row apart.
 #include "check.h"
 
 enum { ROWS = 2048, COLS = 1024 };

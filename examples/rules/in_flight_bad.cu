@@ -1,4 +1,4 @@
-// Each thread waits for one value before it asks for the next: 16 warps an SM have 8 KiB under way.
+// Each thread waits for one load before it issues the next: 16 warps an SM have 8 KiB in flight.
 #include "check.h"
 
 enum { N = 1 << 22, BLOCKS = 264, BLOCK = 256, AT_ONCE = 1 };

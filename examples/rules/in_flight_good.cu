@@ -1,4 +1,4 @@
-// Each thread asks for eight values before it waits for the first: 64 KiB under way.
+// Each thread issues eight loads before it uses the first: 64 KiB in flight.
 #include "check.h"
 
 enum { N = 1 << 22, BLOCKS = 264, BLOCK = 256, AT_ONCE = 8 };

@@ -1,4 +1,4 @@
-// Rows of 32 floats, picked by index, behind a header of 4 bytes: each row lies across 5 sectors instead
+// Rows of 32 floats, picked by index, after a header of 4 bytes: each row spans 5 sectors instead
 // of 4.
 #include "check.h"
 

@@ -1,4 +1,4 @@
-// One byte a thread: a warp asks for 32 bytes at a time, and it takes 2048 threads to have 2 KiB under way.
+// One byte a thread: a warp loads 32 bytes at a time, and it takes 2048 threads to have 2 KiB in flight.
 #include "check.h"
 
 enum { N = 1 << 23 };

@@ -1,4 +1,4 @@
-// Sixteen bytes a thread: a warp asks for 512 bytes at a time.
+// Sixteen bytes a thread: a warp loads 512 bytes at a time.
 #include "check.h"
 
 enum { N = 1 << 23 };

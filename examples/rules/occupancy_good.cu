@@ -1,4 +1,4 @@
-// Each block asks for the shared memory that it uses: an SM holds 8 blocks, 64 warps.
+// Each block allocates only the shared memory that it uses: an SM holds 8 blocks, 64 warps.
 #include "check.h"
 
 enum { N = 1 << 22, BLOCK = 256, SHARED = BLOCK * 4 };

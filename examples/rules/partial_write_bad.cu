@@ -1,5 +1,5 @@
-// Only the real parts of complex numbers are written: half of every sector, which memory then has to be asked
-// for the other half of.
+// Only the real parts of complex numbers are written: half of every sector, so that the
+// other half has to be read from memory.
 #include "check.h"
 
 enum { N = 1 << 22 };

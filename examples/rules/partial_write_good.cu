@@ -1,4 +1,4 @@
-// Both parts are written at once: whole sectors, and nothing to ask for.
+// Both parts are written at once: whole sectors, and nothing has to be read.
 #include "check.h"
 
 enum { N = 1 << 22 };

@@ -1,4 +1,4 @@
-// 64 floats are kept by each thread and indexed by a variable: they cannot live in registers.
+// 64 floats are kept by each thread and indexed by a variable: they cannot be kept in registers.
 #include "check.h"
 
 enum { N = 1 << 16, DEPTH = 64, ROUNDS = 3 };

@@ -1,4 +1,4 @@
-// The depth is known when the kernel is compiled, so every index is: the floats live in registers.
+// The depth is a compile-time constant, and so is every index: the floats stay in registers.
 #include "check.h"
 
 enum { N = 1 << 16, DEPTH = 64, ROUNDS = 3 };

@@ -1,4 +1,4 @@
-// Each thread takes 8 neighbouring elements: at every step adjacent lanes stand 32 bytes apart.
+// Each thread takes 8 neighbouring elements: at every step adjacent lanes are 32 bytes apart.
 #include "check.h"
 
 enum { N = 1 << 22, EACH = 8 };

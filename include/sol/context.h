@@ -27,13 +27,13 @@ typedef void *SolStream;
 
 typedef struct SolContextOptions {
   SolBackend backend;
-  const SolDevice *device; // emu: the GPU to stand for; NULL: h100-sxm
+  const SolDevice *device; // emu: the GPU to emulate; NULL: h100-sxm
   int workers;             // cpu and emu: threads; 0: as many as there are cores
-  int trust_pointers;      // cuda: 1 leaves out the look at what each pointer points to
+  int trust_pointers;      // cuda: 1 skips the check of what each pointer points to
 } SolContextOptions;
 
 // options may be NULL. cuda: takes the CUDA context that is current on this thread (as PyTorch has made it),
-// or else GPU 0's primary context. SOL_ERR_UNSUPPORTED: that backend is not to be had here.
+// or else GPU 0's primary context. SOL_ERR_UNSUPPORTED: that backend is not available here.
 SOL_API SolStatus sol_context_create(const SolContextOptions *options, SolContext **out, SolError *err);
 SOL_API void sol_context_destroy(SolContext *context); // NULL is fine
 
@@ -51,7 +51,7 @@ SOL_API SolStatus sol_context_read(SolContext *context, void *to, const void *fr
 // Waits until all that was launched has ended, and reports what went wrong meanwhile.
 SOL_API SolStatus sol_context_sync(SolContext *context, SolError *err);
 
-// What the last failing operation of this thread had to say. Valid until the thread's next operation fails.
+// The error of this thread's last failing operation. Valid until the thread's next operation fails.
 SOL_API const SolError *sol_last_error(void);
 
 #ifdef __cplusplus

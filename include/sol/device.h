@@ -1,4 +1,4 @@
-// GPUs and their figures. Every figure carries its source; a figure nobody has published is unknown
+// GPUs and their figures. Every figure carries its source; a figure that is not published is unknown
 // (source NULL), never zero or -1. The table is constant: no set-up, no locking, valid for ever.
 #ifndef SOL_DEVICE_H
 #define SOL_DEVICE_H

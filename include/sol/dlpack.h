@@ -1,6 +1,6 @@
 // The operations on DLPack tensors, as frameworks hand them out: pointers, sizes, strides and types are read
 // off the tensors, everything else is as in sol/ops.h. Nothing is owned, kept or freed: the tensors and what
-// they point to must live until the call returns, their memory until the stream is done with it.
+// they point to must be valid until the call returns, their memory until the stream is done with it.
 //
 // Tensors must be where the context runs (cpu: kDLCPU or kDLCUDAHost; cuda: kDLCUDA on the context's GPU,
 // kDLCUDAHost or kDLCUDAManaged; emu: kDLExtDev or kDLCUDA). The last axis must be contiguous, and the axes
@@ -72,7 +72,7 @@ SOL_API SolStatus sol_add_rmsnorm_dl(SolContext *context, const DLTensor *y, con
                                      const DLTensor *weight, float eps, float weight_offset,
                                      SolStream stream);
 // y (..., N), embedded the same or NULL, table (vocab, N), ids (...), weight (N) or NULL, bad: one int32 that
-// becomes 1 where an id lies outside, or NULL
+// is set to 1 where an id is out of range, or NULL
 SOL_API SolStatus sol_embed_rmsnorm_dl(SolContext *context, const DLTensor *y, const DLTensor *embedded,
                                        const DLTensor *table, const DLTensor *ids, const DLTensor *weight,
                                        const DLTensor *bad, float eps, float weight_offset, SolStream stream);

@@ -56,14 +56,14 @@ typedef struct SolModelConfig {
   SolQkNorm qk_norm;
   // Mixture of experts; experts == 0: dense.
   int64_t experts, experts_per_token, expert_intermediate;
-  int64_t shared_intermediate; // width of what every token passes through besides; 0: none
+  int64_t shared_intermediate; // width of the expert that every token uses; 0: none
   int64_t moe_layers;          // how many layers are mixtures; the others are dense
-  int shared_gate;             // the shared expert's output is scaled by a gate of its own (Qwen 2)
+  int shared_gate;             // the shared expert's output is scaled by a separate gate (Qwen 2)
   // Latent attention (DeepSeek); kv_lora_rank == 0: ordinary. rope_dim of head_dim is the part without
   // latent.
   int64_t q_lora_rank; // 0: q is projected directly
   int64_t kv_lora_rank;
-  // As the file says it is stored; SOL_DTYPE_DEFAULT where it does not say.
+  // Type of the stored weights by the file; SOL_DTYPE_DEFAULT where it has none.
   SolDtype dtype, weight_dtype;
   int64_t published_params; // from the model's card, presets only; 0: unknown
   const char *source;       // of the preset's figures; NULL for a parsed file
@@ -121,7 +121,7 @@ typedef struct SolModelReport {
   int fits;                                        // weights, KV cache and activations fit; 0 where unknown
   double max_batch; // sequences that would fit at this context; 0: none, or unknown memory
   double launches;
-  double launch_us; // as run->graph asks
+  double launch_us; // in a stream, or in a graph where run->graph
   double launch_stream_us, launch_graph_us;
   double bytes, flops; // of the pass, on one GPU; what crosses the link is not memory traffic and left out
   double link_bytes;   // sent by one GPU

@@ -15,8 +15,8 @@ typedef struct SolKernelShape {
   int64_t smem;    // bytes per block, static and dynamic together
 } SolKernelShape;
 
-// What keeps the next block out. Where several do, the first in this order: a slot limit gives way to nothing
-// but another block size, so as long as one holds, fewer registers or bytes gain nothing.
+// What keeps the next block out. Where several do, the first in this order: only another
+// block size raises a slot limit, so as long as one holds, fewer registers or bytes gain nothing.
 typedef enum SolLimiter {
   SOL_LIMIT_WARPS = 0, // warp slots; at occupancy 1 there is nothing to gain
   SOL_LIMIT_BLOCKS,    // block slots

@@ -33,7 +33,7 @@ typedef enum SolOpOption {
 #undef SOL_OP_OPTION_BIT
 } SolOpOption;
 
-// Every operation, its shape and what it does stand in src/roofline/costs.def.
+// Every operation, its shape and what it does: src/roofline/costs.def, or `sol roofline --list`.
 // An operation is named by its text ("rmsnorm"); sol_op_find turns the name into its number.
 typedef struct SolOpInfo {
   const char *name;
@@ -43,7 +43,7 @@ typedef struct SolOpInfo {
   int rank_min, rank_max; // how many dimensions
   unsigned options;       // SolOpOption bits it takes
   SolUnit unit;           // where its arithmetic runs
-  int fusable;            // 1: sol_op_unfused has something to set beside it
+  int fusable;            // 1: sol_op_unfused has separate kernels for it
 } SolOpInfo;
 
 SOL_API int sol_op_count(void);

@@ -3,7 +3,7 @@
 // a status, and sol_last_error() says what was wrong. Nothing is allocated, nothing synchronised: calls may
 // be captured into CUDA graphs.
 //
-// Conventions. Shapes stand in comments, (M, N) is M rows of N elements. Sizes and strides are int64, in
+// Conventions. Shapes are given in comments, (M, N) is M rows of N elements. Sizes and strides are int64, in
 // elements; a row stride of 0 means dense rows. Rows may be any length and alignment. M or N of 0 is a no-op.
 // dtype is the input's: fp32, fp16 or bf16. out_dtype 0 means dtype, weight_dtype 0 means dtype; weights (and
 // biases, which have the weight's type) are in the input's type or fp32. Sums are kept in fp32. A row's
@@ -200,7 +200,7 @@ typedef enum SolReduction {
   SOL_REDUCE_SUM_SQUARES
 } SolReduction;
 // y = sum, max, mean or sum of squares over each row (SOL_AXIS_ROWS), each column, or all. max keeps NaN.
-// Over all and over columns it may want a workspace: sol_reduce_workspace says how many bytes (0: none).
+// Over all and over columns it may need a workspace: sol_reduce_workspace says how many bytes (0: none).
 typedef struct SolReduce {
   void *y;       // (M), (N) or (1)
   const void *x; // (M, N)

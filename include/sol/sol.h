@@ -1,4 +1,4 @@
-// Everything. Each part also stands alone.
+// All public headers. Each can also be included alone.
 #ifndef SOL_SOL_H
 #define SOL_SOL_H
 

@@ -17,12 +17,12 @@ extern "C" {
 
 typedef enum SolStatus {
   SOL_OK = 0,
-  SOL_ERR_ARGUMENT,    // a value lies outside what the function takes
+  SOL_ERR_ARGUMENT,    // a value that the function does not take
   SOL_ERR_NOT_FOUND,   // no such name; `hint` offers the nearest
   SOL_ERR_SYNTAX,      // a text could not be parsed; `offset`, `line`, `column` say where
   SOL_ERR_RANGE,       // a number or a product of sizes is too large to count exactly
   SOL_ERR_UNSUPPORTED, // understood, but this device or model cannot do it
-  SOL_ERR_UNKNOWN,     // needs a figure that nobody has published for this device
+  SOL_ERR_UNKNOWN,     // needs a figure that is not published for this device
   SOL_ERR_NO_SPACE,    // the caller's buffer is too small, or memory ran out
   SOL_ERR_IO           // a file could not be read or written
 } SolStatus;
@@ -32,7 +32,7 @@ typedef struct SolError {
   int64_t offset;       // byte offset into the parsed text; -1 where no text is concerned
   int32_t line, column; // 1-based; 0 where no text is concerned
   char message[256];    // what is wrong, one line, no full stop
-  char hint[256];       // what to do about it; empty where there is nothing to say
+  char hint[256];       // what to do about it; may be empty
 } SolError;
 
 // The constant's name without its prefix, in lower case: "not_found". Never NULL.

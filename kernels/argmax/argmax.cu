@@ -1,12 +1,12 @@
 // y[i] = column of the largest element of row i: the first of equals, NaN above everything.
 //
-// First the row's threads agree on the largest value, as cheaply as a maximum is had; then the few that have met it
-// look where it stands, in the last chunks that raised what they had.
+// First the row's threads reduce to the largest value, which costs no more than a maximum; then the few threads that have
+// it search for its column, in the last chunk that raised their maximum.
 #include "argmax/argmax.h"
 #include "cluster_exchange.cuh"
 #include "span.cuh"
 
-enum { DEPTH = 4 }; // chunks on their way at once
+enum { DEPTH = 4 }; // chunks in flight at once
 
 // Two elements in a word at once; NaN above all.
 INLINE uint32_t higher2(uint32_t a, uint32_t b, int kind) {
@@ -91,7 +91,7 @@ INLINE uint32_t lanes_highest(uint32_t key, int lanes) {
 }
 
 // Shared memory, for rows of more than a warp: the highest of each warp, the first column of each row of the block; and
-// what the blocks of a cluster tell each other of both.
+// the exchanges of both between the blocks of a cluster.
 typedef struct BestFold {
   uint32_t warps[32];
   unsigned long long columns[32];

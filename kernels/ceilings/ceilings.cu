@@ -9,7 +9,7 @@ static __device__ __forceinline__ uint4 fold(uint4 a, uint4 b) {
   return make_uint4(a.x ^ b.x, a.y ^ b.y, a.z ^ b.z, a.w ^ b.w);
 }
 
-// Keeps the compiler from leaving out what nobody looks at.
+// Keeps the compiler from removing loads whose values are not used.
 static __device__ __forceinline__ void use(uint4 v, uint4 *out, uint32_t keep) {
   if (keep || (v.x & v.y & v.z & v.w) == 0xffffffffu) *out = v;
 }
@@ -41,7 +41,7 @@ KERNEL __launch_bounds__(CEILING_BLOCK) ceiling_copy_once(CeilingStream p) {
   if (i < p.n) ((uint4 *)p.out)[i] = ((const uint4 *)p.in)[i];
 }
 
-// ---- memory and L2, a grid that stays, four accesses under way ----
+// ---- memory and L2, a persistent grid, four accesses in flight ----
 
 enum { UNDER_WAY = 4 };
 

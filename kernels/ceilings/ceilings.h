@@ -9,7 +9,7 @@ typedef struct CeilingStream {
   uint64_t in, out, n;
   uint32_t repeat; // times over the same bytes: those that stay in L2
   uint32_t
-      keep; // reading kernels: store what was read, so that a test can look at it; 0: only if it is all ones
+      keep; // reading kernels: store what was read, so that a test can check it; 0: only if it is all ones
 } CeilingStream;
 
 // Of the kernels that time themselves or compute.

@@ -1,5 +1,5 @@
-// The rungs of the cumulative ladder, a filter along the rows of a matrix: src/ladder/ladder_cumulative.c tells their
-// story.
+// The rungs of the cumulative ladder, a filter along the rows of a matrix: src/ladder/ladder_cumulative.c describes
+// them.
 #include "cumulative/rungs.h"
 
 #include "common.cuh"
@@ -43,12 +43,12 @@ KERNEL filter_tiled(const __grid_constant__ FilterRung p) {
   if (column < p.n) p.y[(int64_t)blockIdx.y * p.n + column] = sum;
 }
 
-// Where element i of the tile lies: one word is left out after every 32 where it is padded.
+// The index of element i of the tile: one word is left out after every 32 where it is padded.
 INLINE int place(int i, bool padded) {
   return padded ? i + i / 32 : i;
 }
 
-// A row and the radius are whole vectors: a vector lies inside the row or outside.
+// A row and the radius are whole vectors: a vector is inside the row or outside.
 INLINE float4 load_inside(const float *row, int c, int n) {
   return c >= 0 && c < n ? *(const float4 *)(row + c) : make_float4(0, 0, 0, 0);
 }
@@ -75,7 +75,7 @@ INLINE float4 filtered4(const float *tile, int at, bool padded) {
   return sum;
 }
 
-// 16 bytes a load and store of global memory, `each` of them a thread, all loads before the first is put down.
+// 16 bytes a load and store of global memory, `each` of them a thread, all loads before the first store to shared memory.
 INLINE void by_vectors(const FilterRung *p, float *tile, int each, bool padded) {
   const int step = 4 * FILTER_THREADS, all = each * step;
   int me = 4 * threadIdx.x, column = blockIdx.x * all + me, left = column - FILTER_RADIUS;
@@ -98,20 +98,20 @@ INLINE void by_vectors(const FilterRung *p, float *tile, int each, bool padded) 
 
 #define TILE_OF(each) (each * 4 * FILTER_THREADS + 2 * FILTER_RADIUS)
 
-// Four neighbouring elements a thread, 16 bytes a load and store of global memory. Lanes find every fourth word of the
-// tile, in eight of its banks.
+// Four neighbouring elements a thread, 16 bytes a load and store of global memory. Lanes read every fourth word of the
+// tile, so that only eight banks serve them.
 KERNEL filter_vectors(const __grid_constant__ FilterRung p) {
   __shared__ float tile[TILE_OF(1)];
   by_vectors(&p, tile, 1, false);
 }
 
-// The tile is padded by a word in 33: every fourth word of it lies in 32 banks.
+// The tile is padded by a word in 33: its every fourth words are spread over all 32 banks.
 KERNEL filter_padded(const __grid_constant__ FilterRung p) {
   __shared__ float tile[TILE_OF(1) + TILE_OF(1) / 32];
   by_vectors(&p, tile, 1, true);
 }
 
-// Registers for two vectors that are on their way in every thread, and no more than leave room for all threads.
+// Two vectors in flight in every thread, with few enough registers for full occupancy.
 KERNEL __launch_bounds__(FILTER_THREADS, 8) filter_registers(const __grid_constant__ FilterRung p) {
   __shared__ float tile[TILE_OF(2) + TILE_OF(2) / 32];
   by_vectors(&p, tile, 2, true);

@@ -1,4 +1,4 @@
-// The rungs of the embed_rmsnorm ladder: src/ladder/ladder_embed_rmsnorm.c tells their story. A block has a row.
+// The rungs of the embed_rmsnorm ladder: src/ladder/ladder_embed_rmsnorm.c describes them. A block has a row.
 #include "embed_rmsnorm/rungs.h"
 
 #include "common.cuh"
@@ -31,7 +31,7 @@ KERNEL embed_rmsnorm_norm(const __grid_constant__ EmbedRmsnormRung p) {
   norm_row(&p, p.embedded + (int64_t)blockIdx.x * p.n, p.y + (int64_t)blockIdx.x * p.n);
 }
 
-// Both in one: the row comes straight from the table.
+// Both in one: the row is loaded from the table itself.
 KERNEL embed_rmsnorm_fused(const __grid_constant__ EmbedRmsnormRung p) {
   norm_row(&p, p.table + (int64_t)p.ids[blockIdx.x] * p.n, p.y + (int64_t)blockIdx.x * p.n);
 }

@@ -57,7 +57,7 @@ INLINE int embedding_place(const EmbeddingParams *p, EmbeddingPlace *at, int uni
   return 1;
 }
 
-// Asks for a row that another block will take soon: each block for as much of it as it has of its own, `pieces` of
+// Prefetches into L2 a row that another block will load soon: each block as much of it as it has of its row, `pieces` of
 // `unit` bytes a thread.
 INLINE void embedding_fetch(const EmbeddingParams *p, const EmbeddingPlace *at, int unit, int pieces) {
 #if __CUDA_ARCH__ >= 900
@@ -142,8 +142,8 @@ INLINE void embedding_shift(const EmbeddingParams *p, int size, int chunks) {
   move_one(at.y + place, one.b, size);
 }
 
-// Words at any address, one at a time: neighbouring threads on neighbouring words, a warp on `lines` whole lines of y,
-// whose words come from wherever they lie. per_row is a multiple of 32.
+// Words at any address, one at a time: neighbouring lanes on neighbouring words, a warp on `lines` whole lines of y; the
+// words of x may be at any offset from a line. per_row is a multiple of 32.
 INLINE void embedding_words(const EmbeddingParams *p, int lines) {
   EmbeddingPlace at;
   if (!embedding_place(p, &at, 4 * lines, 1)) return;

@@ -19,7 +19,7 @@ typedef struct EmbeddingParams {
   int64_t y_stride, x_stride; // bytes
   const char *x_end;          // where x is dense: its end. NULL: there may be gaps between rows
   uint64_t per_row;           // threads on a row
-  uint64_t ahead;             // the row that is fetched into the L2 cache is that far ahead; 0: none
+  uint64_t ahead;             // the row this many further on is prefetched into L2; 0: none
   uint32_t multiply, shift;   // index / per_row is ((index * multiply >> 32) + index) >> shift; 0: too large for that
   int32_t wide_ids;           // ids and order are int64
   int32_t x_kind, y_kind;     // where it is converted

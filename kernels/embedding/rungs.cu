@@ -1,4 +1,4 @@
-// The rungs of the embedding ladder: src/ladder/ladder_embedding.c tells their story.
+// The rungs of the embedding ladder: src/ladder/ladder_embedding.c describes them.
 #include "embedding/rungs.h"
 
 #include "common.cuh"
@@ -18,7 +18,7 @@ KERNEL embedding_coalesced(const __grid_constant__ EmbeddingRung p) {
   if (c < p.n) p.y[row * p.n + c] = p.table[(int64_t)p.ids[row] * p.n + c];
 }
 
-// 16 bytes an access, by a cast where the access is; both loads are under way before the first store.
+// 16 bytes an access, by a cast where the access is; both loads are in flight before the first store.
 KERNEL embedding_vectors(const __grid_constant__ EmbeddingRung p) {
   int64_t row = blockIdx.x / p.blocks;
   int64_t c = (int64_t)(blockIdx.x % p.blocks) * (2 * 4 * EMBED_THREADS) + 4 * threadIdx.x;
@@ -61,7 +61,7 @@ KERNEL embedding_staged(const __grid_constant__ EmbeddingRung p) {
 }
 
 #if __CUDA_ARCH__ >= 800
-// cp.async takes the vector to shared memory past the registers; it is waited for, and read back all the same.
+// cp.async copies the vector to shared memory without registers; it is waited for, and read back all the same.
 KERNEL embedding_async(const __grid_constant__ EmbeddingRung p) {
   __shared__ float4 stage[EMBED_THREADS];
   int64_t row = blockIdx.x / p.blocks;

@@ -2,7 +2,7 @@
 #include "gather/rungs.h"
 #include "common.cuh"
 
-// A word a thread from wherever its id says. What that costs is up to the order of the ids.
+// A word a thread, at its id. The cost depends on the order of the ids.
 KERNEL gather_rung_words(const __grid_constant__ GatherRung p) {
   uint64_t i = thread_index();
   if (i < p.count) p.y[i] = p.x[p.ids[i]];

@@ -1,7 +1,7 @@
 // counts[bin of x] += 1
 //
-// Every block counts a stretch of x in shared memory and adds what it found to the result. Where the bins do not fit,
-// `parts` blocks read the same stretch, each counts its own range of bins: x comes from the L2 cache for all but one
+// Every block counts a range of x in shared memory and adds its counts to the result. Where the bins do not fit,
+// `parts` blocks read the same range, each counts its own range of bins: x comes from the L2 cache for all but one
 // of them. An addition of one to shared memory takes one pass for all the threads of a warp that hit the same bin, so
 // a skewed x costs no more than an even one. Few elements for many bins are counted in the result itself; there the
 // threads of a warp that hit the same bin send one addition.
@@ -28,9 +28,9 @@ INLINE void count_one(const HistogramParams *p, int32_t bin, uint32_t first, uin
 }
 
 // The same in shared memory, without a branch, or elements would wait for each other: what is in no bin of this block is
-// counted behind them. Adding 2^23 and dropping what is below 1 leaves the whole number in the lowest bits. What rounds up
-// to `bins` is the last bin's and has a counter of its own behind it. `parts`: there may be bins that are another block's.
-// `copies`: counters of a bin, beside each other, of which this thread has one.
+// counted after them. Adding 2^23 and dropping what is below 1 leaves the whole number in the lowest bits. What rounds up
+// to `bins` belongs to the last bin and has a separate counter after it. `parts`: some bins may be another block's.
+// `copies`: counters of a bin, adjacent in memory, of which this thread uses one.
 INLINE void count_real(const HistogramParams *p, float x, uint32_t first, uint32_t *mine, int parts, int copies) {
   const float magic = 8388608.0f;
   float t = __fmul_rn(__fsub_rn(x, p->low), p->scale);
@@ -61,7 +61,7 @@ INLINE void count_vector(const HistogramParams *p, const Vec *v, int kind, uint3
   }
 }
 
-// A block's stretch of x: `count` vectors.
+// A block's range of x: `count` vectors.
 INLINE void count_stretch(const HistogramParams *p, const uint4 *x, int64_t count, int kind, int threads, uint32_t first,
                           uint32_t *mine, int parts, int copies) {
   int64_t left = count - threadIdx.x;
@@ -91,7 +91,7 @@ INLINE void count_word(const HistogramParams *p, uint32_t word, int here, int si
   }
 }
 
-// In the result itself. Warps walk whole: `at` is the vector of a warp's first thread.
+// Counts in the result itself. All lanes of a warp loop together: `at` is the vector of the warp's first lane.
 INLINE void count_few(const HistogramParams *p, const uint4 *x, int size, int threads) {
   int lane = threadIdx.x % 32;
   for (int64_t at = (int64_t)blockIdx.x * threads + threadIdx.x - lane; at < p->vectors;

@@ -15,8 +15,8 @@ typedef struct HistogramParams {
   const void *x;
   int64_t n, bins;
   int64_t head, vectors; // elements before the first aligned 16 bytes; such vectors after them
-  int64_t share;         // vectors of a block's stretch
-  uint32_t parts, range; // blocks that share a stretch of x, each with `range` bins of its own and two counters
+  int64_t share;         // vectors of a block's range of x
+  uint32_t parts, range; // blocks that read the same range of x, each with `range` bins and two more counters
   int32_t kind;
   float low, high, scale; // bin = floor((x - low) * scale), in fp32
   float last, none;       // the last bin; beyond all: what is in none

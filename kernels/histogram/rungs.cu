@@ -46,7 +46,7 @@ KERNEL __launch_bounds__(THREADS) histogram_rung_aggregated(const __grid_constan
   extern __shared__ uint32_t mine[];
   clear(mine, p.bins);
   uint32_t before = (1u << threadIdx.x % 32) - 1;
-  // Warps walk whole, for all lanes have a part in the match: `at` is the element of a warp's first lane.
+  // All lanes of a warp loop together, as __match_any_sync needs them all: `at` is the element of the warp's first lane.
   for (uint64_t at = thread_index() - threadIdx.x % 32; at < p.n; at += (uint64_t)gridDim.x * THREADS) {
     uint64_t i = at + threadIdx.x % 32;
     uint32_t bin = i < p.n ? (uint32_t)p.x[i] : ~0u;

@@ -8,7 +8,7 @@ typedef struct Part {
   uint64_t token, item;
 } Part;
 
-// bytes: of an item of k and v. Where blocks are few, L2 is asked for their lines while the predecessor runs.
+// bytes: of an item of k and v. Where blocks are few, their lines are prefetched into L2 while the predecessor runs.
 INLINE bool kv_part(KvParams p, int bytes, Part *part) {
   uint64_t i = thread_index();
   part->token = divide(i, p.token);

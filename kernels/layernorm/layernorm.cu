@@ -4,8 +4,8 @@
 #undef NORM_BLOCK
 #undef NORM_BLOCK4
 #undef NORM_ANY
-#undef NORM_BESIDE
-// Weights come early whatever the number of rows, but for four chunks a thread in fp32.
+#undef NORM_STRIPED
+// Weights are loaded early for any number of rows, but for four chunks a thread in fp32.
 #define NORM_BLOCK(name, op, T, early)  LAYER_BLOCK##early(name, op, T)
 #define NORM_BLOCK4(name, op, T, early) LAYER_##T##early(name, op, T)
 #define LAYER_BLOCK1(name, op, T)       NORM_KERNEL(name, 512, 2, norm_held, op, T, 2, 0, 1)
@@ -17,8 +17,8 @@
 #define LAYER_TYPE_h0(...)
 #define LAYER_TYPE_b0(...)
 #define NORM_ANY(name, op, T, chunks) NORM_KERNEL(name, 512, (chunks) == 3 ? 2 : 1, layer_any, op, T, chunks, 0, 0, 0)
-#define NORM_BESIDE(name, op, T, chunks)                                                                               \
-  NORM_KERNEL(name, (chunks) == 1 ? NORM_BESIDE1_THREADS : NORM_BESIDE_THREADS, (chunks) == 1 ? 4 : 2, layer_any, op,  \
+#define NORM_STRIPED(name, op, T, chunks)                                                                               \
+  NORM_KERNEL(name, (chunks) == 1 ? NORM_STRIPED1_THREADS : NORM_STRIPED_THREADS, (chunks) == 1 ? 4 : 2, layer_any, op,  \
               T, chunks, 0, (T) == TYPE_f, 1)
 #if __CUDA_ARCH__ >= 900
 #undef NORM_BIG

@@ -107,8 +107,8 @@ INLINE void reduce_all(const ReduceParams *p, int in, RowFold *shared, int how) 
 
 // Columns: a block has a strip of `lanes` chunks and p->rows rows, its threads as lanes x (256 / lanes); they add up
 // what they hold at the end, a warp's first. `wide`: a thread's columns are one 16-byte chunk, rows on 16 bytes.
-// Otherwise they are `lanes` apart and loaded one by one, neighbouring threads beside each other. The blocks of a
-// cluster have a strip's parts, and its first adds up what the others send; without clusters a second launch does.
+// Otherwise they are `lanes` apart and loaded one by one, coalesced. Each block of a cluster has a part of the strip's
+// rows, and the first adds up what the others send; without clusters a second launch does.
 INLINE bool in_cluster(const ReduceParams *p) {
 #if __CUDA_ARCH__ >= 900
   return p->cluster > 1;
@@ -147,7 +147,7 @@ INLINE Vec columns_load(const ReduceParams *p, int in, int wide, const char *at,
 
 enum { COLUMNS_DEPTH = 8 };
 
-// The first `left` of so many rows' chunks from `at` on, `down` bytes apart; all of them on their way at once.
+// The first `left` of so many rows' chunks from `at` on, `down` bytes apart; all loads are in flight at once.
 INLINE const char *columns_round(const char *at, int64_t down, int left, int in, float *sum, int kind, int how) {
   const uint32_t rest = rest_of(kind, how);
   float f[8];

@@ -17,7 +17,7 @@ KERNEL reduce_rung_atomics(const __grid_constant__ ReduceRung p) {
   if (i < p.n) atomicAdd(p.y, p.x[i]);
 }
 
-// A tree in shared memory, neighbours first: active threads are `2 * step` words apart and meet in the same banks.
+// A tree in shared memory, neighbours first: active threads are `2 * step` words apart, so their banks conflict.
 KERNEL __launch_bounds__(THREADS) reduce_rung_interleaved(const __grid_constant__ ReduceRung p) {
   __shared__ float sum[THREADS];
   uint64_t i = index_of_thread();
@@ -31,7 +31,7 @@ KERNEL __launch_bounds__(THREADS) reduce_rung_interleaved(const __grid_constant_
   if (t == 0) p.y[blockIdx.x] = sum[0];
 }
 
-// The tree from the far end: active threads stand side by side, and so do the words they touch.
+// The tree from the largest step down: active threads are contiguous, and so are the words they access.
 KERNEL __launch_bounds__(THREADS) reduce_rung_sequential(const __grid_constant__ ReduceRung p) {
   __shared__ float sum[THREADS];
   uint64_t i = index_of_thread();
@@ -61,7 +61,7 @@ KERNEL __launch_bounds__(THREADS) reduce_rung_shuffles(const __grid_constant__ R
   if (threadIdx.x == 0) p.y[blockIdx.x] = sum;
 }
 
-// Sixteen elements a thread, in four loads of 16 bytes that are all under way at once.
+// Sixteen elements a thread, in four loads of 16 bytes that are all in flight at once.
 INLINE float wide_sum(const ReduceRung *p) {
   uint64_t vectors = p->n / 4, first = (uint64_t)blockIdx.x * (REDUCE_RUNG_WIDE / 4) + threadIdx.x;
   float4 v[REDUCE_RUNG_VECTORS];
@@ -91,7 +91,7 @@ KERNEL __launch_bounds__(THREADS) reduce_rung_one_pass(const __grid_constant__ R
   float sum = block_sum(wide_sum(&p), of_warp);
   if (threadIdx.x == 0) {
     p.part[blockIdx.x] = sum;
-    __threadfence(); // the sum is there before the count says so
+    __threadfence(); // the sum is visible before the count
     last = atomicInc(p.arrived, gridDim.x - 1) == gridDim.x - 1; // and back to 0 for the next call
   }
   __syncthreads();

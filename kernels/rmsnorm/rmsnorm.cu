@@ -26,6 +26,6 @@
 #define FP8_BIG(...)
 #endif
 #define FP8_ANY    NORM_ANY
-#define FP8_BESIDE NORM_BESIDE
+#define FP8_STRIPED NORM_STRIPED
 #define FP8_LOOP   NORM_LOOP
 #include "norm.def"

@@ -1,4 +1,4 @@
-// The rungs of the rmsnorm ladder: src/ladder/ladder_rmsnorm.c tells their story. Sums are kept in fp32 throughout.
+// The rungs of the rmsnorm ladder: src/ladder/ladder_rmsnorm.c describes them. Sums are kept in fp32 throughout.
 #include "rmsnorm/rungs.h"
 
 #include <cooperative_groups.h>
@@ -48,7 +48,7 @@ KERNEL rmsnorm_block(const __grid_constant__ RmsnormRung p) {
     y[c] = __float2half_rn(__half2float(x[c]) * scale * __half2float(w[c]));
 }
 
-// Two elements an access; the row waits in shared memory for its sum and is read from DRAM once.
+// Two elements an access; the row is kept in shared memory until its sum is known and is read from DRAM once.
 KERNEL rmsnorm_half2(const __grid_constant__ RmsnormRung p) {
   extern __shared__ __half2 pairs[];
   int n2 = p.n / 2;
@@ -106,7 +106,7 @@ KERNEL rmsnorm_vectors(const __grid_constant__ RmsnormRung p) {
   for (int c = threadIdx.x; c < n8; c += blockDim.x) y[c] = normalised(held[c], w[c], scale);
 }
 
-// A warp has a row, and shared memory of its own for it: no barrier. Block: 32 x rows.
+// A warp has a row, and its part of shared memory: no barrier. Block: 32 x rows.
 KERNEL rmsnorm_warp(const __grid_constant__ RmsnormRung p) {
   extern __shared__ uint4 held[];
   int n8 = p.n / 8;
@@ -115,7 +115,7 @@ KERNEL rmsnorm_warp(const __grid_constant__ RmsnormRung p) {
   const uint4 *x = (const uint4 *)p.x + row * n8, *w = (const uint4 *)p.weight;
   uint4 *y = (uint4 *)p.y + row * n8, *mine = held + (int)threadIdx.y * n8;
   float squares = 0;
-  for (int c = threadIdx.x; c < n8; c += 32) { // each lane comes back to what it wrote itself
+  for (int c = threadIdx.x; c < n8; c += 32) { // each lane reads only what it wrote itself
     mine[c] = x[c];
     squares += squares_of(mine[c]);
   }
@@ -150,7 +150,7 @@ INLINE void in_registers(const RmsnormRung *p, int held) {
   release((uint4 *)p->y + row * n8, (const uint4 *)p->weight, threadIdx.x, blockDim.x, n8, held, v, scale);
 }
 
-// The row waits in registers: all loads are under way at once, and shared memory is not needed. Rows too long for a
+// The row is kept in registers: all loads are in flight at once, and shared memory is not needed. Rows too long for a
 // warp's registers have the lanes of several. Block: lanes x rows; one row where there are more than 32 lanes.
 KERNEL __launch_bounds__(1024, 2) rmsnorm_registers(const __grid_constant__ RmsnormRung p) {
   in_registers(&p, NORM_HELD);
@@ -177,6 +177,6 @@ KERNEL __launch_bounds__(NORM_CLUSTER_THREADS) rmsnorm_cluster(const __grid_cons
   for (int b = 0; b < blocks; b++) squares += *cluster.map_shared_rank(&sum, b);
   float scale = factor(&p, squares);
   release((uint4 *)p.y + row * n8, (const uint4 *)p.weight, first, step, n8, NORM_HELD_WIDE, v, scale);
-  cluster.sync(); // no block leaves while another may still read its sum
+  cluster.sync(); // no block exits while another may still read its sum
 }
 #endif

@@ -68,7 +68,7 @@ INLINE int64_t rope_at(const RopeParams &p, int64_t row, uint32_t item, int coun
   return (int64_t)((uint64_t)(uint32_t)row * (uint32_t)p.half + item * count);
 }
 
-// Asks L2 for them.
+// Prefetches them into L2.
 INLINE void rope_ask(const RopeParams &p, int64_t row, uint32_t item, int count, int weight_kind) {
   if ((uint64_t)row >= (uint64_t)p.rows) return;
   int64_t at = rope_at(p, row, item, count) * (weight_kind == KIND_FP32 ? 4 : 2);
@@ -76,7 +76,8 @@ INLINE void rope_ask(const RopeParams &p, int64_t row, uint32_t item, int count,
   prefetch_l2((const char *)p.sin + at);
 }
 
-// Before the predecessor has ended, where threads are few: see may_hint. A position that it still writes costs a line in L2.
+// Before the predecessor has ended, where threads are few: see may_hint. A position that it still writes costs a needless
+// line in L2.
 INLINE void rope_hint(const RopeParams &p, RopeWork w, const char *x, int in, int heads, int count, int weight_kind) {
 #pragma unroll
   for (int k = 0; k < heads; k++) {
@@ -131,7 +132,8 @@ INLINE void rope_chunks(int in, int out, int neighbours, int kind, int weight_ki
   }
 }
 
-// Branches on types between a thread's loads keep them apart: where all are of one type, that is known here.
+// A branch on a type between a thread's loads would keep them from being in flight together: where all are of one type,
+// it is a constant here.
 INLINE void rope_wide(int in, int out, int neighbours, const RopeParams &p) {
   bool alike = p.x_kind == p.weight_kind && p.x_kind == p.y_kind;
   if (in == 4 && out == 4) rope_chunks(in, out, neighbours, KIND_FP32, KIND_FP32, KIND_FP32, p);

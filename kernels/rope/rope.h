@@ -16,8 +16,8 @@ typedef struct RopeParams {
   int64_t heads, d, half, rows; // half: of the rotated part; rows: of the tables
   int64_t y_stride, x_stride;
   int64_t turns; // items of a head that rotate
-  uint32_t tokens, ahead; // wide: the tables' row for a token that far ahead is fetched into the L2 cache; 0: none
-  int32_t hints;          // wide: ask L2 for everything while the predecessor runs
+  uint32_t tokens, ahead; // wide: the tables' row for the token this many further on is prefetched into L2; 0: none
+  int32_t hints;          // wide: prefetch everything into L2 while the predecessor runs
   int32_t x_kind, y_kind, weight_kind, wide_ids;
 } RopeParams;
 

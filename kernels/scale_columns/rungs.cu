@@ -1,4 +1,4 @@
-// The rungs of the column_scale ladder: src/ladder/ladder_column_scale.c tells their story. A thread has one element,
+// The rungs of the column_scale ladder: src/ladder/ladder_column_scale.c describes them. A thread has one element,
 // or one vector, throughout.
 #include "scale_columns/rungs.h"
 
@@ -27,7 +27,7 @@ KERNEL column_scale_vectors(const __grid_constant__ ColumnScaleRung p) {
   ((float4 *)p.y)[i] = make_float4(v.x * s.x, v.y * s.y, v.z * s.z, v.w * s.w);
 }
 
-// Row and column are the block's two indices: no division. Rows beyond what a grid holds are taken by turns.
+// Row and column are the block's two indices: no division. Rows beyond what a grid holds are taken in a loop.
 KERNEL column_scale_direct(const __grid_constant__ ColumnScaleRung p) {
   int64_t column = (int64_t)blockIdx.x * SCALE_THREADS + threadIdx.x, n4 = p.n / 4;
   if (column >= n4) return;

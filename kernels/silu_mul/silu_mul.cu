@@ -75,9 +75,9 @@ INLINE void silu_any(int in, int out, SiluParams p) {
   else store_some(y, c.first, p.spread.length, per, out, p.y_kind, f);
 }
 
-// fp8 with scales of its own. A thread holds `count` pieces of a row, `step` apart: vectors where all rows are whole
-// vectors on 16 bytes, otherwise (but for silu_strip) single elements, neighbouring threads beside each other. Types are known where this is
-// compiled: branches between loads keep them apart.
+// fp8 with scales that the kernel computes. A thread holds `count` pieces of a row, `step` apart: vectors where all rows are whole
+// vectors on 16 bytes, otherwise (but for silu_strip) single elements, coalesced: neighbouring threads have neighbouring
+// elements. Types are compile-time constants: a branch between two loads would keep them from being in flight together.
 typedef struct SiluRow {
   const char *gate, *up;
   uint8_t *y;
@@ -189,8 +189,8 @@ INLINE void silu_row(int in, int wide, int threads, int rows, int count, int kin
     }
 }
 
-// The same where rows start anywhere, but gate, up and y alike (strip.cuh). A warp has 32 * count chunks next to each
-// other, a block a row; by blocks of columns each of these is a strip of its own.
+// The same where rows start anywhere, but gate, up and y have the same alignment (strip.cuh). A warp has 32 * count chunks next to each
+// other, a block a row; with a scale per block of columns, each block of columns is a separate strip.
 INLINE void silu_strip(int in, int blocks, int count, int kind, const SiluParams *p) {
   __shared__ float shared[32];
   const int per = 16 / in, lanes = 128 / per, edges = blocks ? count : 1;

@@ -21,7 +21,7 @@ INLINE void write_twice(const float *x, float *y, int64_t n, float top, float *s
   for (int64_t c = threadIdx.x; c < n; c += SOFTMAX_THREADS) y[c] *= scale;
 }
 
-// One thread looks for the largest, the block waits; sums meet by atomics.
+// One thread looks for the largest, the block waits; the sum is taken with atomics.
 KERNEL softmax_serial(const __grid_constant__ SoftmaxRung p) {
   __shared__ float top, sum;
   const float *x = p.x + (int64_t)blockIdx.x * p.n;
@@ -34,7 +34,7 @@ KERNEL softmax_serial(const __grid_constant__ SoftmaxRung p) {
   write_twice(x, p.y + (int64_t)blockIdx.x * p.n, p.n, top, &sum);
 }
 
-// All threads look for the largest; what they find meets in a tree in shared memory.
+// All threads look for the largest; a tree in shared memory reduces what they find.
 KERNEL softmax_parallel(const __grid_constant__ SoftmaxRung p) {
   __shared__ float tops[SOFTMAX_THREADS], sum;
   const float *x = p.x + (int64_t)blockIdx.x * p.n;

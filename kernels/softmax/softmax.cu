@@ -11,7 +11,7 @@
 
 #define LOG2E 1.4426950408889634f
 
-// Where a row is written. `wide`: its chunks, too, lie so that they can be written whole.
+// Where a row is written. `wide`: its chunks, too, are aligned so that they can be written whole.
 typedef struct Target {
   char *at;
   int kind, wide;
@@ -44,7 +44,7 @@ INLINE Span row_span(const SoftmaxParams *p, RowPlace place, int in) {
   return span_of((const char *)p->x + (int64_t)place.row * p->x_stride, place.row < p->m ? p->n : 0, in);
 }
 
-// The rows that a block will have some 5 MB later, or its part of one, on their way to L2 by then: a little faster.
+// Prefetches into L2 the rows, or this block's part of one, about 5 MB further on: a little faster.
 INLINE void look_ahead(const SoftmaxParams *p, RowShape s) {
 #if __CUDA_ARCH__ >= 900
   if (threadIdx.x || !p->ahead) return;
@@ -92,7 +92,7 @@ INLINE void softmax_held(const SoftmaxParams *p, RowShape s, RowFold *shared) {
   Span x = row_span(p, place, s.in);
   int chunks = (int)x.chunks, column[4]; // of the edges; -1: none
   Vec v[ROW_MAX_CHUNKS];
-  // Two of each, by turns: half the length of the chains.
+  // Two accumulators of each, in turn: dependent chains of half the length.
   float f[ROW_MAX_CHUNKS][8], edge[4], tops[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0};
 #pragma unroll
   for (int k = 0; k < s.chunks; k++) v[k] = span_load(&x, k * s.threads + place.thread, span_lowest(kind));
@@ -157,7 +157,7 @@ INLINE float2 join(float2 a, const float *f, int count) {
 }
 
 #if __CUDA_ARCH__ >= 800
-// Shared memory is read anew each time: values kept in registers would cost the blocks that hide each other's latency.
+// Shared memory is read again each time: values kept in registers would leave fewer blocks on an SM to hide latency.
 INLINE void reread(const uint4 *at, int kind, int in, float *f) {
   Vec v;
   asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -175,7 +175,7 @@ INLINE uint32_t larger2(uint32_t a, uint32_t b, int kind) {
   return c;
 }
 
-// The largest of a thread's elements. Those of 2 bytes are compared as they lie, two at a time.
+// The largest of a thread's elements. Those of 2 bytes are compared packed, two at a time.
 INLINE float top_shared(const uint4 *held, RowShape s, int count, int kind) {
   uint32_t top[4] = {span_lowest(kind), span_lowest(kind), span_lowest(kind), span_lowest(kind)};
 #pragma unroll 4
@@ -293,14 +293,14 @@ INLINE void softmax_long(const SoftmaxParams *p, RowShape s, RowFold *shared) {
   if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
 }
 
-// The next kernel may be set up meanwhile; it waits in turn.
+// The next kernel may launch meanwhile; it waits for this one.
 INLINE void begin(RowShape s, RowFold *shared) {
   row_begin(s, shared);
   let_successor_start();
   wait_for_predecessor();
 }
 
-// While the predecessor is still at work.
+// Prefetches while the predecessor still runs.
 INLINE void hint(const SoftmaxParams *p, RowShape s) {
   RowPlace place = row_place(s);
   if (!may_hint() || place.row >= p->m) return;

@@ -7,9 +7,9 @@ typedef struct SoftmaxParams {
   const void *x;
   uint64_t m;
   int64_t n, y_stride, x_stride; // strides in bytes
-  uint64_t ahead; // the first thread of a block asks for its rows so many rows on, into L2; 0: it does not
+  uint64_t ahead; // the first thread of a block prefetches into L2 the rows this many further on; 0: none
   int32_t x_kind, y_kind, log;   // log: log_softmax
-  int32_t wide; // the loop: chunks of y lie on 16 bytes where those of x do
+  int32_t wide; // the loop: chunks of y start on 16 bytes where those of x do
 } SoftmaxParams;
 
 #endif

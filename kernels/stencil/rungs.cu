@@ -12,7 +12,7 @@ enum {
 
 typedef struct Tile {
   int row, column; // its first
-  bool inside;     // and its halo, too: nothing has to be looked at
+  bool inside;     // and its halo, too: no bounds checks
 } Tile;
 
 INLINE Tile tile_of(const StencilRung *p, int tall) {
@@ -37,7 +37,7 @@ INLINE float around(const StencilRung *p, int r, int c, bool inside) {
   return sum;
 }
 
-// Seventeen loads an element; neighbours find each other's in the L1 cache.
+// Seventeen loads an element; most hit in L1, where neighbouring threads' loads have put the same lines.
 KERNEL __launch_bounds__(THREADS) stencil_rung_global(const __grid_constant__ StencilRung p) {
   Tile t = tile_of(&p, STENCIL_RUNG_TALL);
   int c = t.column + threadIdx.x % WIDE;
@@ -48,7 +48,7 @@ KERNEL __launch_bounds__(THREADS) stencil_rung_global(const __grid_constant__ St
   }
 }
 
-// A warp a row, all its loads before the first is waited for.
+// A warp a row, all its loads in flight before the first is used.
 INLINE void load_rows(const StencilRung *p, Tile t, int tall, bool inside, float *tile) {
   enum { MOST = (STENCIL_RUNG_TALLER + 2 * RADIUS) / WARPS };
   int warp = threadIdx.x / WIDE, lane = threadIdx.x % WIDE, rounds = (tall + 2 * RADIUS) / WARPS;

@@ -1,8 +1,8 @@
 // y = centre * x + sum over d of side[d-1] * (x at distance d along each axis)
 //
 // No tile: a thread computes a few columns of a few rows below each other and reads whatever it needs through the L1
-// cache, which finds it there, for its neighbours have read it, too. What is above and below is read once for all of
-// a thread's rows; every row that comes adds to all sums that it has a part in. Nothing is waited for but loads.
+// cache, where it hits, for its neighbours have read it, too. What is above and below is read once for all of
+// a thread's rows; every row that arrives is added to all sums it contributes to. There are no barriers.
 #include "funnel.cuh"
 #include "stencil.h"
 
@@ -29,7 +29,7 @@ INLINE float load_one_if(const char *at, int wanted, int kind) {
   return kind == KIND_FP32 ? __uint_as_float(u) : widen2(u, kind).x;
 }
 
-// `sure`: they are wanted, which is known when this is compiled.
+// `sure`: they are needed, as a compile-time constant.
 INLINE uint4 load_vector(const char *at, int wanted, int sure) {
   return sure ? *(const uint4 *)at : load_if(at, wanted);
 }
@@ -79,7 +79,7 @@ INLINE void stencil_across(StencilShape s, const StencilParams *p, const char *a
   }
 }
 
-// Spelt out: assigned as a float4 or a uint2 they come out of nvcc as single stores here.
+// Inline PTX: assigned as a float4 or a uint2, nvcc splits them into single stores here.
 INLINE void store_four(float *to, const float *f) {
   asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "f"(f[0]), "f"(f[1]),
                "f"(f[2]), "f"(f[3])
@@ -158,7 +158,7 @@ INLINE void stencil_rows(StencilShape s, const StencilParams *p, StencilPlace t,
   }
 }
 
-// Asks L2 for what a later block has for its own: `lines` stretches of `bytes` bytes, one a thread, `step` apart.
+// Prefetches into L2 what a later block will load: `lines` ranges of `bytes` bytes, one a thread, `step` apart.
 INLINE void stencil_fetch(const char *at, int lines, int64_t step, int bytes) {
 #if __CUDA_ARCH__ >= 900
   if (threadIdx.x >= lines) return;
@@ -200,7 +200,7 @@ INLINE void stencil_1d(StencilShape s, const StencilParams *p, int kind) {
   Vec v[5];
   float f[24], sum[8];
   if (column >= p->n) return;
-  int64_t later = column + (int64_t)p->ahead * STENCIL_THREADS * w; // that of thread 0 is asked for
+  int64_t later = column + (int64_t)p->ahead * STENCIL_THREADS * w; // thread 0's is prefetched
   if (p->ahead && later >= 0 && later + STENCIL_THREADS * w <= p->n)
     stencil_fetch(at + (later - column) * s.size, 1, 0, STENCIL_THREADS * 16);
   bool inside = column >= own && column + w + own <= p->n;
@@ -230,7 +230,7 @@ INLINE void stencil_1d(StencilShape s, const StencilParams *p, int kind) {
     if (column + j >= 0 && column + j < p->n) store_one(p->y, column + j, p->y_kind, sum[j]);
 }
 
-// The type is known when the loads are compiled: a branch between them would keep them apart.
+// The type is a compile-time constant: a branch between loads would keep them from being in flight together.
 INLINE void stencil(StencilShape s, const StencilParams *p) {
   let_successor_start();
   wait_for_predecessor();

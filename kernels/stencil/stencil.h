@@ -11,11 +11,11 @@ typedef struct StencilParams {
   void *y;
   const void *x;
   int64_t m, n, y_stride, x_stride; // elements
-  uint64_t strips, tiles; // blocks beside each other, and in all
+  uint64_t strips, tiles; // blocks along a row, and in all
   int32_t x_kind, y_kind;
   int32_t head, y_wide; // 1-D: elements of x's first 16 bytes that are not x's; y can be stored as x is read
   int32_t radius;
-  uint32_t ahead; // the block whose part of x is fetched into the L2 cache is that far ahead; 0: none
+  uint32_t ahead; // a block prefetches into L2 the part of x of the block that many further on; 0: none
   float centre, side[8];
 } StencilParams;
 

@@ -1,4 +1,4 @@
-// Read, write and what lies between: the rates that the other figures are held against.
+// Reads, writes and mixtures of both: the rates that the other figures are compared with.
 #include "rungs.h"
 
 static __device__ __forceinline__ float sum_of(float4 v) { return v.x + v.y + (v.z + v.w); }

@@ -8,8 +8,8 @@ extern "C" __global__ void __launch_bounds__(SWEEP_BLOCK) copies_kernel(const __
   else if (i - whole < p.n % 4) p.y[i + whole * 3] = p.x[i + whole * 3];
 }
 
-// A block's chunk of p.shift elements goes to shared memory and on to y without passing a register: one thread gives
-// two orders and waits.
+// A block's chunk of p.shift elements goes to shared memory and on to y without passing through registers: one thread
+// issues two bulk copies and waits.
 extern "C" __global__ void __launch_bounds__(32) copies_bulk(const __grid_constant__ SweepCopy p) {
 #if __CUDA_ARCH__ >= 900
   extern __shared__ __align__(128) float chunk[];

@@ -1,7 +1,7 @@
-// The same loads, more and more of them asked for before the first is waited for.
+// The same loads, with more and more of them in flight before the first result is used.
 #include "rungs.h"
 
-// A thread sums 64 elements in rounds of `loads`; a round's loads are all on their way before one is used.
+// A thread sums 64 elements in rounds of `loads`; a round's loads are all in flight before one is used.
 static __device__ __forceinline__ void sum_in_rounds(const SweepCopy &p, const int loads) {
   uint64_t first = (uint64_t)blockIdx.x * (SWEEP_WIDE * SWEEP_LOADS), at = first + threadIdx.x;
   float sum = 0;

@@ -1,4 +1,4 @@
-// A table that is wanted again and again, while a stream of other data goes through the same L2.
+// A table that is read again and again, while other data stream through the same L2.
 #include "rungs.h"
 
 static __device__ __forceinline__ float sum_of(float4 v) { return v.x + v.y + (v.z + v.w); }

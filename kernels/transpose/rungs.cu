@@ -1,10 +1,10 @@
-// The rungs of the transpose ladder: src/ladder/ladder_transpose.c tells their story. Blocks of 32 x 8 threads move a
+// The rungs of the transpose ladder: src/ladder/ladder_transpose.c describes them. Blocks of 32 x 8 threads move a
 // tile of 32 x 32 elements, four a thread; the last kernel's 256 threads move 64 x 64.
 #include "transpose/rungs.h"
 
 #include "common.cuh"
 
-// A row of x is read, a column of y is written: the lanes' stores lie a whole row of y apart.
+// A row of x is read, a column of y is written: the lanes' stores are a whole row of y apart.
 KERNEL transpose_naive(const __grid_constant__ TransposeRung p) {
   int64_t j = (int64_t)blockIdx.x * RUNG_TILE + threadIdx.x;
   for (int k = 0; k < RUNG_TILE; k += RUNG_ROWS) {
@@ -13,7 +13,7 @@ KERNEL transpose_naive(const __grid_constant__ TransposeRung p) {
   }
 }
 
-// Through a tile in shared memory: rows of x go in, rows of y come out. Its columns lie in one bank each.
+// Through a tile in shared memory: rows of x are written to it, rows of y read from it. Each of its columns is in one bank.
 KERNEL transpose_tile(const __grid_constant__ TransposeRung p) {
   __shared__ float tile[RUNG_TILE][RUNG_TILE];
   int64_t i0 = (int64_t)blockIdx.y * RUNG_TILE, j0 = (int64_t)blockIdx.x * RUNG_TILE;
@@ -30,7 +30,7 @@ KERNEL transpose_tile(const __grid_constant__ TransposeRung p) {
   }
 }
 
-// Rows of the tile are 33 elements apart: a column of it lies in 32 banks.
+// Rows of the tile are 33 elements apart: a column of it is spread over 32 banks.
 KERNEL transpose_padded(const __grid_constant__ TransposeRung p) {
   __shared__ float tile[RUNG_TILE][RUNG_TILE + 1];
   int64_t i0 = (int64_t)blockIdx.y * RUNG_TILE, j0 = (int64_t)blockIdx.x * RUNG_TILE;
@@ -47,7 +47,7 @@ KERNEL transpose_padded(const __grid_constant__ TransposeRung p) {
   }
 }
 
-// No padding: element (r, c) lies at column c ^ r. A column of the tile lies in 32 banks, too.
+// No padding: element (r, c) is stored at column c ^ r. A column of the tile is spread over 32 banks, too.
 KERNEL transpose_swizzled(const __grid_constant__ TransposeRung p) {
   __shared__ float tile[RUNG_TILE][RUNG_TILE];
   int64_t i0 = (int64_t)blockIdx.y * RUNG_TILE, j0 = (int64_t)blockIdx.x * RUNG_TILE;

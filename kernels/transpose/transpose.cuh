@@ -4,10 +4,10 @@
 // registers, and writes one short column piece per element; what a row of y gets is then read back and stored 16
 // bytes at a time. Shared memory holds the tile transposed: for each column of x, its rows in groups of 16 bytes.
 // Group g of column c lies in place g ^ (c / vector % 8): eight threads that write neighbouring vectors' columns, and
-// eight that read neighbouring groups of one column, meet eight different groups of banks. (Tiles of 64 bytes have
-// four groups, and two such threads to a group of banks where they write.)
+// eight that read neighbouring groups of one column, access eight different groups of banks. (Tiles of 64 bytes have
+// four groups, and their writes a two-way bank conflict.)
 //
-// Odd: rows start anywhere. One element an access, neighbouring threads beside each other. What a tile stores of a row
+// Odd: rows start anywhere. One element an access, coalesced. What a tile stores of a row
 // of y is moved up to where a sector of 32 bytes starts, so that no sector is written by two blocks: a partly written
 // sector has to be read first. For that a tile loads a few rows more than it stores. Plain: without that; where all of y
 // stays in L2 for as long as it takes to write it, nothing has to be read.
@@ -53,8 +53,8 @@ INLINE int transpose_place(TransposeShape s, const TransposeParams *p, Transpose
   return mine;
 }
 
-// Asks for a tile that another block will load soon: each thread for one line of 128 bytes. Reads then wait for the L2
-// cache, and the DRAM sees them earlier than so few loads could bring them.
+// Prefetches into L2 a tile that another block will load soon, one line of 128 bytes a thread. Loads then hit in L2, and
+// more bytes are in flight from DRAM than a block's few loads would have.
 INLINE void transpose_fetch(TransposeShape s, const TransposeParams *p, TransposePlace at) {
   if (!(p->ahead_m | p->ahead_n)) return;
   uint32_t down = blockIdx.x + p->ahead_m;
@@ -119,9 +119,9 @@ INLINE uint4 transpose_load(const void *from, int wanted) {
 
 INLINE void transpose_in(TransposeShape s, const TransposeParams *p, TransposePlace at, char *tile) {
   int per = 16 / s.size, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  int beside = s.wide / per < 16 ? s.wide / per : 16;
-  int across = s.wide / per / beside, turn = s.tall / per < 8 ? s.tall / per : 8;
-  int c = warp % across * beside + lane % beside, r = (warp / across * (32 / beside) + lane / beside) * s.rows;
+  int groups = s.wide / per < 16 ? s.wide / per : 16;
+  int across = s.wide / per / groups, turn = s.tall / per < 8 ? s.tall / per : 8;
+  int c = warp % across * groups + lane % groups, r = (warp / across * (32 / groups) + lane / groups) * s.rows;
   int64_t rows = p->m - at.i - r, left = p->n - at.j - c * per;
   const char *from = at.x + r * p->x_stride + c * 16;
   Vec v[16];

@@ -18,7 +18,7 @@ typedef struct TransposeParams {
   int64_t m, n;                                 // of x
   int64_t y_stride, x_stride, y_batch, x_batch; // bytes
   uint32_t batches, tiles_n;
-  uint32_t ahead_m, ahead_n; // the tile that is fetched into the L2 cache is that far ahead; none where both are 0
+  uint32_t ahead_m, ahead_n; // a block prefetches into L2 the tile this many tiles further on; none where both are 0
 } TransposeParams;
 
 #endif

@@ -1,4 +1,4 @@
-// A file that lines are added to from inside a program that is not ours, which may close every descriptor,
+// A file that lines are added to from inside another program, which may close every descriptor,
 // put another file under the number, fork or change its folder. Nothing is ever written to a file that is not
 // the one opened.
 #ifndef SOL_BASE_CHANNEL_H

@@ -11,7 +11,7 @@
 
 enum { HIGH = 1024, SPARE = 32, FLAGS = O_WRONLY | O_APPEND };
 
-// To a number that programs neither count on nor hand out; where there is none the file keeps its own.
+// Moved to a high descriptor number that programs do not use; where that fails the file keeps its own.
 static int move_up(int file) {
   struct rlimit limit;
   int from = !getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < HIGH ? (int)limit.rlim_cur : HIGH;
@@ -25,7 +25,7 @@ static bool same_file(const SolChannel *c, int file) {
   return !fstat(file, &s) && (uint64_t)s.st_dev == c->device && (uint64_t)s.st_ino == c->inode;
 }
 
-// The program may have put its own descriptor of the same file there: ours is the one that only adds.
+// The program may have put its own descriptor of the same file there: the report's is the one opened for appending.
 static bool still_ours(const SolChannel *c) {
   int flags = fcntl(c->file, F_GETFL);
   return flags >= 0 && (flags & (O_ACCMODE | O_APPEND)) == FLAGS && same_file(c, c->file);

@@ -21,7 +21,7 @@ const char *sol_status_name(SolStatus status) {
 static void reset(SolError *err, SolStatus status, const char *format, va_list args) {
   *err = (SolError){.status = status, .offset = -1};
   sol_vformat(err->message, sizeof err->message, format, args);
-  for (char *p = err->message; *p; p++) // a message is one line, whatever the names that it quotes
+  for (char *p = err->message; *p; p++) // a message is one line, whatever names it quotes
     if (*p == '\n') *p = ' ';
 }
 

@@ -7,7 +7,7 @@
 #include "sol/status.h"
 
 SolStatus sol_fail(SolError *err, SolStatus status, const char *format, ...) SOL_PRINTF(3, 4);
-#ifdef __clang_analyzer__ // which cannot see that it gives what it was given
+#ifdef __clang_analyzer__ // which cannot see that it returns its argument
 #define sol_fail(err, status, ...) (sol_fail(err, status, __VA_ARGS__), status)
 #endif
 // At a place in a text: offset, line and column are filled in.

@@ -256,7 +256,7 @@ size_t sol_vformat(char *out, size_t cap, const char *format, va_list args) {
     case 'e':
     case 'g': put_double(&o, &spec, va_arg(args, double), *p); break;
     default:
-      put(&o, '%'); // "%%", and anything this subset lacks, shown rather than swallowed
+      put(&o, '%'); // "%%", and anything this subset lacks, printed as it is
       if (*p && *p != '%') put(&o, *p);
       if (!*p) p--;
     }

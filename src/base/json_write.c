@@ -3,7 +3,7 @@
 #include "base/plain.h"
 #include "base/text.h"
 
-// RFC 8259; besides what it asks for, characters that a terminal obeys or that hide text are escaped, and
+// RFC 8259; in addition, control characters of terminals and characters that hide text are escaped, and
 // bytes that are no UTF-8 become U+FFFD.
 static void put_code(SolBuffer *out, uint32_t code) {
   if (code == '"' || code == '\\')

@@ -17,7 +17,7 @@ void sol_json_put_text(SolJsonWriter *w, const char *name, const char *text); //
 void sol_json_put_number(SolJsonWriter *w, const char *name, double value);
 void sol_json_put_bool(SolJsonWriter *w, const char *name, bool value);
 
-// One value by itself, for lines that are put together by hand. NULL: "".
+// One value by itself, for lines that are not built as a tree. NULL: "".
 void sol_json_add_text(SolBuffer *out, const char *text);
 void sol_json_add_number(SolBuffer *out, double value);
 

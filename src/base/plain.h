@@ -1,5 +1,5 @@
-// Text that somebody else chose (names of kernels and files, messages), made safe to show. What a terminal
-// would obey, or what would put other text into another order or out of sight, is spelt out instead.
+// Text that somebody else chose (names of kernels and files, messages), made safe to show. Control
+// characters, and characters that reorder or hide other text, are escaped.
 #ifndef SOL_BASE_PLAIN_H
 #define SOL_BASE_PLAIN_H
 

@@ -48,7 +48,7 @@ int sol_name_distance(const char *a, const char *b) {
     }
   }
   int distance = row[n % 3][m];
-  // "h100" against "h100-sxm", "norm" against "rmsnorm": what is typed stands whole inside the name.
+  // "h100" against "h100-sxm", "norm" against "rmsnorm": the text is a substring of the name.
   for (int at = 0; n > 1 && at + n <= m; at++) {
     int k = 0;
     while (k < n && fold(a[k]) == fold(b[at + k])) k++;

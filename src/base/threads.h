@@ -14,12 +14,12 @@ double sol_thread_clock(void);
 typedef struct SolPool SolPool;
 SolPool *sol_pool_create(int count);
 int sol_pool_count(const SolPool *pool);
-// Calls work(ctx, 0) ... work(ctx, count - 1), each on a thread of its own, and returns when all have
+// Calls work(ctx, 0) ... work(ctx, count - 1), each on a separate thread, and returns when all have
 // returned.
 void sol_pool_run(SolPool *pool, void (*work)(void *ctx, int worker), void *ctx);
 void sol_pool_destroy(SolPool *pool); // NULL is fine
 
-// For work of any length: who waits sleeps. NULL: out of memory; taking and giving NULL does nothing.
+// For work of any length: a waiting thread sleeps. NULL: out of memory; taking and giving NULL does nothing.
 typedef struct SolLock SolLock;
 SolLock *sol_lock_create(void);
 void sol_lock_acquire(SolLock *lock);

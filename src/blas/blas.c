@@ -1,6 +1,6 @@
-// cuBLAS and cuBLASLt for programs that make a handle and may never multiply: handles work; whatever computes
-// says its name, once, and is not supported. One library under both names. Arguments that are not looked at
-// need no types, so there is nothing here of NVIDIA's headers.
+// cuBLAS and cuBLASLt for programs that make a handle and may never multiply: handles work; functions that compute
+// print their name, once, and are not supported. One library under both names. Arguments that are not used
+// need no types, so NVIDIA's headers are not needed.
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ API int cublasSetWorkspace_v2(const Blas *handle, void *workspace, size_t bytes)
   (void)workspace, (void)bytes;
   return handle ? SUCCESS : NOT_INITIALIZED;
 }
-API int cublasGetVersion_v2(const Blas *handle, int *version) { // a NULL handle will do
+API int cublasGetVersion_v2(const Blas *handle, int *version) { // NULL is allowed
   (void)handle;
   if (!version) return BAD_VALUE;
   *version = VERSION;
@@ -106,17 +106,17 @@ API const char *cublasLtGetStatusString(int status) {
 
 // ---- what is not ----
 
-static int missing(const char *name, char *told) {
-  if (!__atomic_exchange_n(told, 1, __ATOMIC_RELAXED))
-    fprintf(stderr, "sol: this program calls %s; cuBLAS holds machine code alone, which is not emulated\n",
+static int missing(const char *name, char *warned) {
+  if (!__atomic_exchange_n(warned, 1, __ATOMIC_RELAXED))
+    fprintf(stderr, "sol: this program calls %s; cuBLAS is machine code without PTX, which is not emulated\n",
             name);
   return NOT_SUPPORTED;
 }
 
 #define MISSING(entry)                                                                                       \
   API int entry(void) {                                                                                      \
-    static char told;                                                                                        \
-    return missing(#entry, &told);                                                                           \
+    static char warned;                                                                                      \
+    return missing(#entry, &warned);                                                                         \
   }
 #include "blas/blas_missing.def"
 #include "blas/blas_missing_lt.def"

@@ -16,13 +16,13 @@
 #include "base/threads.h"
 #include "cli/scratch.h"
 
-// Ctrl-C goes to the program as well, a plain kill does not; what it did so far is still wanted.
+// Ctrl-C goes to the program as well, a plain kill does not; what it did so far is still shown.
 static volatile sig_atomic_t interrupted; // by this signal
 static void on_interrupt(int number) {
   interrupted = number;
 }
 
-// With all that it started, where it has a process group of its own.
+// With all that it started, where it has a separate process group.
 static void end_by(const Child *c, int number) {
   kill(c->apart ? -c->pid : c->pid, number);
 }
@@ -34,7 +34,7 @@ static void check_time(Child *c, double ran) {
   c->stopped = true;
 }
 
-// Whoever interrupts us wants the program to end too; it has a second to do so by itself.
+// An interrupt of sol ends the program too; it has a second to do so by itself.
 static void check_interrupt(Child *c, double now, double *since) {
   if (!interrupted) return;
   c->interrupted = true;
@@ -71,7 +71,8 @@ static void wait_loop(Child *c) {
 }
 
 pid_t child_fork(Child *c) {
-  c->apart = !isatty(0); // who reads from a terminal has to be in its foreground group, which is ours
+  // A program that reads from a terminal has to be in its foreground group, which is sol's.
+  c->apart = !isatty(0);
   c->pid = scratch_fork(c->apart);
   return c->pid;
 }

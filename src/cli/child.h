@@ -1,4 +1,4 @@
-// Runs a child process and reads its report until it ends. However it ends (exit, a signal, our time limit,
+// Runs a child process and reads its report until it ends. However it ends (exit, a signal, the time limit,
 // Ctrl-C), cli_child_wait returns, and what it reported until then has been read.
 #ifndef SOL_CLI_CHILD_H
 #define SOL_CLI_CHILD_H
@@ -11,7 +11,7 @@ enum { CHILD_PATH = 4096 };
 
 typedef struct Child {
   pid_t pid;
-  bool apart;              // in a process group of its own
+  bool apart;              // in a separate process group
   double limit, grace;     // seconds after which it is ended; limit 0: never. grace: for it to end by itself
   bool (*read)(void *ctx); // reads what it has reported since; true: there was something
   void (*progress)(void *ctx, double seconds, char *out, size_t cap); // a line for a terminal
@@ -23,13 +23,13 @@ typedef struct Child {
   char ended[160]; // "the program ended with exit code 3"
 } Child;
 
-pid_t child_fork(Child *child); // as fork() does; it ends when we do
+pid_t child_fork(Child *child); // as fork(); the child ends when sol does
 void cli_child_wait(Child *child);
 static inline bool cli_child_failed(const Child *child) {
   return child->stopped || child->interrupted || child->code != 0;
 }
 
-// A library of ours: $VARIABLE, or FILE where a build or an installation has it, seen from this program.
+// One of Sol's libraries: $VARIABLE, or FILE where a build or an installation has it, seen from this program.
 bool cli_child_library(const char *variable, const char *build_folder, const char *file, char *out,
                        size_t cap);
 bool cli_child_own_folder(char *out, size_t cap); // that this very program is in

@@ -55,7 +55,7 @@ typedef struct CommonArgs {
 } CommonArgs;
 
 #define COMMON_OPTIONS                                                                                       \
-  {"json", OPTION_FLAG, offsetof(CommonArgs, json), 0, 0, 0, "print JSON for machines"},                     \
+  {"json", OPTION_FLAG, offsetof(CommonArgs, json), 0, 0, 0, "print JSON"},                                  \
       {"wide",                                                                                               \
        OPTION_FLAG,                                                                                          \
        offsetof(CommonArgs, wide),                                                                           \
@@ -112,20 +112,19 @@ int cli_error(const Cli *cli, const SolError *err, const char *source, const cha
 // The same for an error with no text.
 int cli_fail(const Cli *cli, const char *format, ...) SOL_PRINTF(2, 3);
 
-// Renders to standard output as the arguments ask; the exit code.
+// Renders to standard output by the arguments; returns the exit code.
 int cli_print(Cli *cli, const Fact *root);
 int cli_write(const SolBuffer *text);
-// Columns of a terminal: what COLUMNS says, or the terminal that `file` (1, 2) is, or 80.
+// Columns of a terminal: $COLUMNS, or the terminal that `file` (1, 2) is, or 80.
 size_t cli_columns(int file);
-TextStyle cli_style(const Cli *cli); // of standard output, as the arguments ask
+TextStyle cli_style(const Cli *cli); // of standard output, by the arguments
 
 // progress.c: a line on a terminal's standard error, written over; "" clears it. Nothing is written to a
-// pipe, with
-// --json or where CI is set.
+// pipe, with --json or where CI is set.
 bool cli_wants_progress(const Cli *cli);
 void cli_status(const Cli *cli, const char *format, ...) SOL_PRINTF(2, 3);
-// "column_scale: 45% of blocks, 1.2M instr/s, 3 s left" (kernel: may be NULL): `seconds` after the launch
-// began.
+// "column_scale: 45% of blocks, 1.2M instr/s, 3 s left" (kernel: may be NULL): `seconds`
+// after the launch began.
 void cli_launch_text(const SolEmuProgress *progress, double seconds, char *out, size_t cap);
 // SolEmuLaunch.progress of launches in this process; ctx: a CliLaunch. It is shown after a second.
 typedef struct CliLaunch {
@@ -148,7 +147,7 @@ char *cli_read_open(int file, const char *path, size_t most, size_t *length, Sol
 const char *cli_absolute(Cli *cli, const char *path);
 // Whole or not at all: where it fails, a file that was there before is as it was.
 SolStatus cli_write_file(const char *path, const void *data, size_t length, SolError *err);
-// Prints text of several lines on standard error, with what a terminal would obey spelt out.
+// Prints text of several lines on standard error, with control characters escaped.
 void cli_put_error(const char *text);
 // The command as typed and the date, for results that are kept.
 void cli_say_command(const Cli *cli, struct Fact *root);

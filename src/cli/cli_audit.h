@@ -31,7 +31,7 @@ typedef struct AuditPlace {
 
 // A source that was compiled under another name, or the folder it is from.
 typedef struct AuditAlias {
-  const char *shown, *real; // what the compiler was told; what it is
+  const char *shown, *real; // the name the compiler was given; the file itself
   bool folder;              // then for everything below it
 } AuditAlias;
 
@@ -47,10 +47,10 @@ typedef struct AuditRun {
   int hidden_sources; // files that exist and were not read
   AuditComplaint complaints[MAX_COMPLAINTS];
   size_t complaint_count;
-  char notes[MAX_NOTES][240]; // for people, under the bill
+  char notes[MAX_NOTES][240]; // text under the bill
   int note_count;
   bool went_wrong;  // the program or a kernel
-  char ended[160];  // how the program did; "" where a kernel ran alone
+  char ended[160];  // how the program ended; "" where a kernel ran alone
   int program_exit; // its exit code; -1: it has none
 } AuditRun;
 
@@ -60,7 +60,7 @@ void cli_audit_complain(AuditRun *run, const AuditKernel *kernel, const AuditLin
 
 // cli_audit_tools.c: compilers, processes.
 int cli_audit_look_for_nvcc(char *out, size_t cap); // the release of the best one, 13 for 13.0; 0: none
-bool cli_audit_find_shim(char *out, size_t cap);    // libcudart.so.13 of ours
+bool cli_audit_find_shim(char *out, size_t cap);    // Sol's libcudart.so.13
 // Runs a program, standard output going to standard error; `quiet`: neither is shown. Its exit code, -1:
 // none.
 int cli_audit_call(const char *const *argv, bool quiet);
@@ -73,13 +73,13 @@ const char *audit_real_name(const AuditRun *run, SolArena *arena, const char *fi
 
 // cli_audit_program.c: a whole program, run on the emulator; audit_add for every launch.
 int cli_audit_program(AuditRun *run, const SolDevice *device, const char *path, AuditProgram *out);
-// cli_audit_elf.c: whether a program can be run so; says why not.
+// cli_audit_elf.c: whether a program can be run so; prints why not.
 int cli_audit_check_program(AuditRun *run, const SolDevice *device, const char *path, bool *has_rpath);
 // cli_audit_kernel.c: a single kernel.
 int cli_audit_kernel(AuditRun *run, const SolDevice *device, AuditProgram *out);
 // cli_audit_gate.c: complaints about what passes the limits, or is worse than the baseline.
 int cli_audit_gate(AuditRun *run, const AuditProgram *program, const AuditView *view);
-// cli_audit_source.c: the text of each line, where the file is to be found and may be shown.
+// cli_audit_source.c: the text of each line, where the file is found and may be shown.
 void cli_audit_sources(AuditRun *run, AuditProgram *program);
 // cli_audit_places.c: opens a file that a kernel or a program names, for reading. It has to be a regular file of
 // at most `most` bytes below one of the run's folders. -1: it is not there; -2: it may not be shown.

@@ -1,7 +1,7 @@
 // nvcc on the files that were given. It writes the names of files into command lines for a shell, and those
 // may hold anything: a file whose name a shell would not take as one word is compiled as a copy with a simple
-// name in our own folder. The copy says in its first line what it is a copy of, so that messages, __FILE__
-// and line numbers are the user's own; headers beside the original are found through a link to its folder.
+// name in the scratch folder. A line marker at its start names the original, so that messages, __FILE__
+// and line numbers are the user's own; headers in the original's folder are found through a link to it.
 #define _GNU_SOURCE // realpath
 
 #include <errno.h>
@@ -34,7 +34,7 @@ static int find_nvcc(AuditRun *r, char *out, size_t cap) {
 }
 
 // nvcc names its own parts by where it was called, to a shell as well: a toolkit in a folder with a name that
-// is not simple is called through a link. A wrapper of another name knows itself what it calls.
+// is not simple is called through a link. A wrapper with another name finds its nvcc itself.
 const char *audit_simple_nvcc(AuditRun *r, const char *nvcc) {
   static const char end[] = "/bin/nvcc";
   char home[CHILD_PATH];
@@ -58,7 +58,7 @@ static int refuse(const AuditRun *r, const char *path, const char *what) {
   return cli_error(r->cli, &err, 0, 0, 0);
 }
 
-// What stands for the path in a line marker: characters that it cannot hold become question marks.
+// The path as a line marker has it: characters that it cannot hold become question marks.
 static char *marked(AuditRun *r, const char *path) {
   size_t left = strlen(path), n = 0;
   char *name = sol_arena_alloc(&r->cli->arena, left + 1);
@@ -197,7 +197,7 @@ static int call_nvcc(AuditRun *r, const char *nvcc, const SolDevice *device, con
   const char **argv = sol_arena_alloc(&r->cli->arena, room * sizeof *argv);
   if (!argv) return -1;
   char arch[24];
-  sol_format(arch, sizeof arch, "-arch=sm_%d", cc < 75 ? 75 : cc); // nothing older is compiled for any more
+  sol_format(arch, sizeof arch, "-arch=sm_%d", cc < 75 ? 75 : cc); // CUDA 13 compiles for nothing older
   argv[n++] = nvcc;
   for (size_t i = 0; flags[i]; i++) argv[n++] = flags[i];
   argv[n++] = "-lineinfo";
@@ -206,7 +206,7 @@ static int call_nvcc(AuditRun *r, const char *nvcc, const SolDevice *device, con
   n = add_words(r, argv, n);
   for (int i = 0; i < r->alias_count; i++) {
     if (!r->aliases[i].folder) continue;
-    argv[n++] = "-Xcompiler"; // headers beside the original, for #include "..." alone
+    argv[n++] = "-Xcompiler"; // the original's folder, for #include "..." alone
     argv[n++] = quote_flag(r, r->aliases[i].shown);
   }
   for (int i = 0; i < sources; i++) argv[n++] = r->compiled[i];

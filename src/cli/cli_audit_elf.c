@@ -1,5 +1,5 @@
 // Whether a program that was built elsewhere can run on the emulator: it has to take its CUDA runtime from a
-// shared library, and to hold PTX. What is missing is said with the command that adds it.
+// shared library, and to hold PTX. Errors name the command that adds what is missing.
 #define _POSIX_C_SOURCE 200809L
 
 #include <elf.h>
@@ -100,7 +100,7 @@ static int refuse(AuditRun *r, const char *message, const char *path, const char
 static int judge(AuditRun *r, const SolDevice *device, const char *path, const Image *m, bool *has_rpath) {
   if (m->size < sizeof(Elf64_Ehdr) || memcmp(m->data, ELFMAG, SELFMAG) != 0) return EXIT_OK; // a script, say
   if (m->data[EI_CLASS] != ELFCLASS64)
-    return refuse(r, "is a 32-bit program, which CUDA 13 does not know", path, "build it for 64 bits");
+    return refuse(r, "is a 32-bit program, which CUDA 13 does not support", path, "build it for 64 bits");
   Part part;
   Kernels kernels = {0};
   bool fat = section(m, ".nv_fatbin", &part);
@@ -111,13 +111,13 @@ static int judge(AuditRun *r, const SolDevice *device, const char *path, const I
   int cc = device->cc_major * 10 + device->cc_minor;
   if (cc < 75) cc = 75;
   if (fat && !needs.runtime[0])
-    return refuse(r, "has the CUDA runtime linked into it, where nothing can stand in for it", path,
+    return refuse(r, "has the CUDA runtime linked into it, where it cannot be replaced", path,
                   "relink it with the shared one: nvcc -cudart shared -lineinfo -arch=sm_%d SOURCES -o %s\n"
                   "(where another compiler links it: -lcudart in place of -lcudart_static)",
                   cc, path);
   if (needs.runtime[0] && strcmp(needs.runtime, "libcudart.so.13") != 0)
     return refuse(r, "was built with another CUDA than 13", path,
-                  "it asks for %s; rebuild it: nvcc -cudart shared -lineinfo -arch=sm_%d SOURCES -o %s",
+                  "it needs %s; rebuild it: nvcc -cudart shared -lineinfo -arch=sm_%d SOURCES -o %s",
                   needs.runtime, cc, path);
   if (kernels.machine && !kernels.ptx)
     return refuse(r, "holds machine code alone, and the emulator runs PTX", path,

@@ -1,4 +1,4 @@
-// The gate: limits of its own, and a bill of before that no line may be worse than.
+// The gate: limits from the command line, and an earlier bill that no line may be worse than.
 #include <stdlib.h>
 #include <string.h>
 

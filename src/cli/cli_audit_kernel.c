@@ -14,7 +14,7 @@ static bool ends_with(const char *text, const char *end) {
   return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-// ptxas's word on registers and stack, where there is a compiler; else the emulator's estimate stays.
+// ptxas's registers and stack, where there is a compiler; else the emulator's estimate stays.
 static void ask_ptxas(AuditRun *r, const KernelRun *k, const SolDevice *device, AuditLaunch *launch) {
   char nvcc[CHILD_PATH], arch[24];
   const char *name = sol_driver_function(k->kernel)->name;

@@ -1,6 +1,6 @@
-// Which files may be read to show source. Their names stand in the PTX, so whoever wrote the kernel chose
+// Which files may be read to show source. Their names are part of the PTX, so the kernel's author chose
 // them: a pipe would never end, and a private file's lines do not belong into a bill. Read are regular files
-// below the folders of what was given, the project that it lies in, the folders that -I and --source-dir
+// below the folders of what was given, the project that it is in, the folders that -I and --source-dir
 // name, and those of the toolkit's and the system's headers; none whose name, or that of a folder on the way,
 // starts with a dot.
 #define _GNU_SOURCE // realpath, O_PATH
@@ -22,7 +22,7 @@ static bool is_below(const char *path, const char *folder) {
   return strncmp(path, folder, n) == 0 && (path[n] == '/' || !path[n]);
 }
 
-// Too much lies below these.
+// Too much is below these.
 static bool is_wide(const char *folder) {
   char *home = getenv("HOME") ? realpath(getenv("HOME"), NULL) : NULL;
   bool wide = strcmp(folder, "/") == 0 || (home && strcmp(folder, home) == 0);
@@ -30,13 +30,13 @@ static bool is_wide(const char *folder) {
   return wide;
 }
 
-static void add_place(AuditRun *r, const char *folder, bool asked) {
+static void add_place(AuditRun *r, const char *folder, bool given) {
   char *real = realpath(folder, NULL);
   size_t n = real ? strlen(real) + 1 : 0;
   char *kept = real && r->place_count < MAX_PLACES ? sol_arena_alloc(&r->cli->arena, n) : NULL;
   if (kept) {
     memcpy(kept, real, n);
-    r->places[r->place_count++] = (AuditPlace){kept, !asked && is_wide(real)};
+    r->places[r->place_count++] = (AuditPlace){kept, !given && is_wide(real)};
   }
   free(real);
 }
@@ -70,7 +70,7 @@ static void add_include_folders(AuditRun *r) {
   }
 }
 
-// The toolkit's headers: beside nvcc's folder, or where links from there lead.
+// The toolkit's headers: next to nvcc's folder, or where links from there lead.
 static void add_toolkit(AuditRun *r) {
   char nvcc[CHILD_PATH], folder[CHILD_PATH + 16];
   char *real = cli_audit_look_for_nvcc(nvcc, sizeof nvcc) ? realpath(nvcc, NULL) : NULL;
@@ -114,14 +114,14 @@ static bool may_show(AuditRun *r, const char *file) {
   if (!r->place_count) add_given(r);
   for (int i = 0;; i++) {
     if (i == r->place_count && !r->toolkit_added)
-      r->toolkit_added = true, add_toolkit(r); // only where it is asked for
+      r->toolkit_added = true, add_toolkit(r); // only where it is needed
     if (i >= r->place_count) return false;
     if (allows(&r->places[i], file)) return true;
   }
 }
 
-// First a handle, which neither waits nor reads, to see what the name leads to; then that very file is read,
-// whatever the name leads to by now.
+// First an O_PATH handle, which neither blocks nor reads, to check what the name leads to; then that file is
+// read, even if the name leads elsewhere by now.
 int audit_open_source(AuditRun *r, const char *name, size_t most) {
   char self[40], real[CHILD_PATH];
   struct stat st;

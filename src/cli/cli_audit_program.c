@@ -1,5 +1,5 @@
-// A whole program under audit: started with our runtime in the place of NVIDIA's, which adds a line to a file
-// for every launch that ends. The lines are read while it runs, so that whatever becomes of the program, what
+// A whole program under audit: started with Sol's runtime in place of NVIDIA's, which adds a line to a file
+// for every launch that ends. The lines are read while it runs, so that however the program ends, what
 // it did so far is billed.
 #define _POSIX_C_SOURCE 200809L
 
@@ -28,7 +28,7 @@ typedef struct Watch {
   SolBuffer text; // read, not yet taken: the last line may be cut
   int file;
   uint64_t launches, bad_lines;
-  SolEmuProgress at; // the launch at hand; .kernel NULL: it has said nothing yet
+  SolEmuProgress at; // the current launch; .kernel NULL: no progress was reported yet
   char at_kernel[128];
   double at_since;
   SolStatus failed;
@@ -126,7 +126,7 @@ static bool read_more(void *ctx) {
     sol_buffer_put(&w->text, room, (size_t)n);
     any = true;
     take_lines(w);
-    if (w->text.length > MAX_LINE) w->text.length = 0, w->bad_lines++; // nothing of ours is as long
+    if (w->text.length > MAX_LINE) w->text.length = 0, w->bad_lines++; // no line of our report is as long
   }
   free(room);
   if (w->text.failed) w->failed = SOL_ERR_NO_SPACE;
@@ -193,9 +193,8 @@ int cli_audit_program(AuditRun *r, const SolDevice *device, const char *path, Au
   if (code) return code;
   SolError err = {0};
   if (!cli_audit_find_shim(shim, sizeof shim)) {
-    sol_fail(&err, SOL_ERR_NOT_FOUND, "libcudart.so.13 of Sol is not to be found");
-    sol_hint(&err,
-             "'make' builds it where CUDA 13's headers are (make setup); SOL_SHIM=FILE says where it is");
+    sol_fail(&err, SOL_ERR_NOT_FOUND, "Sol's libcudart.so.13 was not found");
+    sol_hint(&err, "'make' builds it where CUDA 13's headers are (make setup); SOL_SHIM=FILE names it");
     return cli_error(r->cli, &err, 0, 0, 0);
   }
   const char *runtime = simple_shim(r, shim);
@@ -208,7 +207,7 @@ int cli_audit_program(AuditRun *r, const SolDevice *device, const char *path, Au
   const char *report = scratch_path(r->cli, "report-%s", device->id);
   Watch w = {.run = r, .program = out};
   w.file = open(report, O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
-  // The launch that runs when the time is up is ended first, and told of.
+  // The launch that runs when the time is up is ended first, and reported.
   Child child = {.limit = r->args->kernel.seconds,
                  .grace = 3,
                  .read = read_more,

@@ -11,7 +11,7 @@ enum { MAX_SOURCE = 16 << 20, MAX_FILES = 64, SHOWN = 200 };
 
 typedef struct File {
   const char *name; // as the bill has it
-  char *text;       // NULL: not to be found
+  char *text;       // NULL: not found
   size_t length;
 } File;
 typedef struct Files {
@@ -25,7 +25,7 @@ static char *read_source(AuditRun *r, const char *name, size_t *length, bool *re
   return file < 0 ? NULL : cli_read_open(file, name, MAX_SOURCE, length, NULL);
 }
 
-// As it was compiled; or, where it has moved, beside the file that was given.
+// Under the name it was compiled by; or, if it has moved, in the folder of the file that was given.
 static char *open_source(AuditRun *r, const char *name, size_t *length) {
   bool refused = false;
   char *text = read_source(r, name, length, &refused);
@@ -40,8 +40,8 @@ static char *open_source(AuditRun *r, const char *name, size_t *length) {
   if (!text && refused && r->hidden_sources++ == 0)
     cli_audit_note(
         r,
-        "Source not shown: '%.*s' is no file of at most 16 MiB below the folders of what was given, its "
-        "project or the toolkit; --source-dir DIR adds one.",
+        "Source not shown: '%.*s' is no file of at most 16 MiB below the folders of the files given, their "
+        "project or the toolkit; --source-dir DIR adds a folder.",
         (int)sol_text_cut(name, 80), name);
   return text;
 }
@@ -73,7 +73,7 @@ static const char *line_text(SolArena *arena, const File *f, uint32_t line) {
   return copy;
 }
 
-// Without a source, what the line's first access of memory says.
+// Without a source, the line's first memory instruction.
 static const char *first_access(const AuditKernel *k, const AuditLine *line) {
   const AuditInst *first = &k->insts[k->by_line[line->first]];
   for (uint32_t i = 0; i < line->count; i++) {
@@ -83,7 +83,7 @@ static const char *first_access(const AuditKernel *k, const AuditLine *line) {
   return first->text;
 }
 
-// Files by the names that the user knows them by.
+// Files by the names that the user gave.
 static void name_files(const AuditRun *r, AuditProgram *p) {
   for (uint32_t i = 0; i < p->kernel_count; i++) {
     AuditKernel *k = &p->kernels[i];

@@ -1,4 +1,4 @@
-// What sol audit needs of the machine: a compiler and our runtime.
+// What sol audit needs of the machine: a compiler and Sol's runtime.
 #define _POSIX_C_SOURCE 200809L
 
 #include <errno.h>
@@ -67,7 +67,7 @@ static void read_output(const char *const *argv, char *text, size_t cap) {
 
 // ---- nvcc ----
 
-// The release it says it is, 13 for 13.0; 0: no nvcc.
+// The release it reports, 13 for 13.0; 0: no nvcc.
 static int nvcc_release(const char *path) {
   char text[4096];
   if (access(path, X_OK) != 0) return 0;

@@ -31,9 +31,9 @@ typedef struct BenchRun {
   SolError refused; // what the first case that an operation does not take was refused for
 } BenchRun;
 
-// Fills r->rows with the cases asked for; r->ctx is open. The exit code.
+// Fills r->rows with the cases selected; r->ctx is open. The exit code.
 int cli_bench_list(BenchRun *r);
-// What can be said before a context is opened: names, types, sizes.
+// What can be checked before a context is opened: names, types, sizes.
 int cli_bench_check_args(BenchRun *r);
 
 #endif

@@ -109,7 +109,7 @@ static int usual_shape(const BenchRun *r, const OpsDef *def, SolDtype dtype) {
   return at;
 }
 
-// The first option at every shape, the others at one; a shape or an option that was asked for: all of it.
+// The first option at every shape, the others at one; a shape or an option that was given: all of it.
 static bool takes_option(const BenchRun *r, const OpsDef *def, int s, SolDtype dtype, int option) {
   if (r->args->option) return has_option(def, option, r->args->option);
   if (!option) return true;

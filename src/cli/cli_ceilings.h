@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "measure/ceilings.h"
 
-// Where they are kept; false where no folder is to be had ($XDG_CACHE_HOME and $HOME are not set).
+// Where they are kept; false where there is no folder ($XDG_CACHE_HOME and $HOME are not set).
 bool cli_ceilings_folder(char *out, size_t cap);
 // Writes them there; `path` (of `cap` bytes) receives where.
 SolStatus cli_ceilings_store(const Ceilings *ceilings, char *path, size_t cap, SolError *err);
@@ -16,8 +16,7 @@ bool cli_ceilings_find(const char *uuid, const char *name, Ceilings *out);
 bool cli_ceilings_find_cpu(Ceilings *out);
 
 // This machine's GPU as it was measured: a row of the table with the measured figures, in the command's
-// arena.
-// `--device this` finds it. SOL_ERR_NOT_FOUND where nothing was measured here.
+// arena. `--device this` finds it. SOL_ERR_NOT_FOUND where nothing was measured here.
 SolStatus cli_ceilings_this_device(Cli *cli, const SolDevice **out, SolError *err);
 
 #endif

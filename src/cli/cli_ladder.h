@@ -26,7 +26,7 @@ typedef struct LadderJob {
   char no_gpu[256], no_counters[256];
   char no_device[96]; // a GPU that nothing can be predicted for
   const char *results_path;
-  char results_device[64]; // that its predictions are for; empty: it does not say
+  char results_device[64]; // that its predictions are for; empty: not given
   char *results_text;
   SolJson results; // .text NULL: none
   int not_there;   // answers that it has nothing of; the last of them

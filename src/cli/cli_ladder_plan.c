@@ -14,7 +14,7 @@ static bool is_file(const char *argument) {
   return (n > 5 && !strcmp(argument + n - 5, ".json")) || strchr(argument, '/');
 }
 
-// "all", "ladders" and "sweeps" stand for several.
+// "all", "ladders" and "sweeps" select several.
 static bool covers(const char *word, const Ladder *l) {
   if (sol_same_name(word, "all")) return true;
   if (sol_same_name(word, "ladders")) return !l->sweep;
@@ -123,7 +123,8 @@ static int read_results(LadderJob *j) {
     return EXIT_OK;
   }
   if (!j->args->compare && !j->args->markdown && !j->args->stored)
-    return cli_fail(j->cli, "what is '%.80s' for? --compare, --markdown or --stored say so", j->results_path);
+    return cli_fail(j->cli, "'%.80s' is a file of results; use it with --compare, --markdown or --stored",
+                    j->results_path);
   SolError err = {0};
   size_t length = 0;
   SolJson list, value;
@@ -155,7 +156,7 @@ static int open_session(LadderJob *j, const LadderOptions *options, LadderSessio
   return EXIT_USAGE;
 }
 
-// The GPU that the results, or this machine, have; that a prediction is to be set beside.
+// The GPU of the results, or of this machine, that a prediction is compared with.
 static int choose_device(LadderJob *j, const char *gpu, const SolDevice **out) {
   int count = 0;
   SolError err = {0};

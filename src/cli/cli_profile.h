@@ -9,19 +9,19 @@ typedef struct ProfileArgs {
   CommonArgs common;
   const char *import, *against, *device, *kernel;
   int64_t skip, count, top;
-  int64_t each;   // --each: launches of one kernel and shape that are counted; 0: not said
+  int64_t each;   // --each: launches of one kernel and shape that are counted; 0: not given
   bool times;     // --times: kernel times alone, no counters
   bool dram;      // --dram: times and counters of DRAM, which take one pass
-  double seconds; // --seconds: stop the program after so long; 0: no limit
+  double seconds; // --seconds: stop the program after that many seconds; 0: no limit
 } ProfileArgs;
 
 typedef struct ProfileRun {
   Cli *cli;
   const ProfileArgs *args;
-  ProfileFilter filter; // as the arguments ask
+  ProfileFilter filter; // from the arguments
   bool went_wrong;      // the program: it crashed, was stopped, or gave an exit code
-  char ended[200];      // how it ended, for people; "": nothing to say
-  bool no_counters;     // times alone, because the driver or CUPTI would not have it otherwise
+  char ended[200];      // how it ended, as text; "": normally
+  bool no_counters;     // times alone, because the driver or CUPTI refused counters
 } ProfileRun;
 
 // cli_profile_program.c: runs args->common.positional[0] with cli->rest as its arguments, and adds its launches.

@@ -1,4 +1,4 @@
-// Where the counters are not to be had: the same program on the emulator, by this very tool.
+// Where counters are not available: the same program on the emulator, by running sol audit.
 #define _POSIX_C_SOURCE 200809L
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ static void become(const ProfileRun *r, const char *device, const char *bill) {
   if (r->cli->rest_count) argv[n++] = "--";
   for (int i = 0; i < r->cli->rest_count; i++) argv[n++] = r->cli->rest[i];
   dup2(file, 1);
-  dup2(null, 2); // the program has said what it has to say
+  dup2(null, 2); // the program's output was shown in the first run
   dup2(null, 0);
   execv("/proc/self/exe", (char **)(uintptr_t)argv);
   _exit(127);
@@ -54,9 +54,9 @@ const char *cli_profile_emulate(ProfileRun *r, Profile *p) {
   made = file >= 0 && read(file, &first, 1) == 1;
   if (file >= 0) close(file);
   if (made)
-    profile_note(p, "Counts are the emulator's%s, times the GPU's: 'emulated' says which.",
-                 child.code == EXIT_OK ? "" : " (of the part of the program that it came to)");
+    profile_note(p, "Counts are the emulator's%s, times the GPU's: 'emulated' marks them.",
+                 child.code == EXIT_OK ? "" : " (of the part of the program that it ran)");
   else
-    profile_note(p, "The emulator cannot run this program either: 'sol audit' says why.");
+    profile_note(p, "The emulator cannot run this program either: 'sol audit' shows why.");
   return made ? bill : NULL;
 }

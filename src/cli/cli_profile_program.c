@@ -1,5 +1,5 @@
-// A program under the profiler: started with our library for the driver to load into it, which adds lines to
-// a file for each process of it. They are read while it runs, so that whatever becomes of the program, what
+// A program under the profiler: started with libsolprofile.so for the driver to load into it, which adds lines to
+// a file for each process of it. They are read while it runs, so that however the program ends, what
 // it did so far is billed.
 #define _POSIX_C_SOURCE 200809L
 
@@ -39,7 +39,7 @@ typedef struct Watch {
   Profile *profile;
   Process *processes[MAX_PROCESSES];
   int count;
-  double launches, seen, bad_lines, unread; // seen: by processes that came to their end. unread: processes
+  double launches, seen, bad_lines, unread; // seen: by processes that ended normally. unread: processes
   bool started, troubled[PROFILE_TROUBLE_COUNT];
   SolError trouble; // the first that left nothing to show
   SolStatus failed;
@@ -47,7 +47,7 @@ typedef struct Watch {
 
 // ---- before ----
 
-// The driver is asked here: whatever the program itself would print of it is less clear.
+// The driver is checked here: what the program itself would print without one is less clear.
 static int check_driver(const ProfileRun *r) {
   SolError err = {0};
   int (*init)(unsigned) = NULL, result = -1;
@@ -55,7 +55,7 @@ static int check_driver(const ProfileRun *r) {
   void *address = driver ? dlsym(driver, "cuInit") : NULL;
   memcpy(&init, &address, sizeof address);
   if (init) result = init(0);
-  if (!result) return EXIT_OK; // it stays loaded: the driver does not like to be unloaded
+  if (!result) return EXIT_OK; // it stays loaded: the driver does not support being unloaded
   if (!driver)
     sol_fail(&err, SOL_ERR_UNSUPPORTED,
              "no CUDA driver on this machine (libcuda.so.1): nothing can be measured");
@@ -86,7 +86,7 @@ static int find_program(const ProfileRun *r, const char *path, char *out, size_t
   if (access(out, X_OK) == 0) return EXIT_OK;
   int why = errno;
   if (why == ENOENT && !strchr(path, '/')) {
-    sol_format(out, cap, "%s", path); // execvp looks for it
+    sol_format(out, cap, "%s", path); // execvp searches PATH
     return EXIT_OK;
   }
   sol_fail(&err, why == ENOENT ? SOL_ERR_NOT_FOUND : SOL_ERR_IO, "cannot run '%.100s': %s", path,
@@ -103,7 +103,7 @@ static void set_number(const char *name, double value) {
   setenv(name, text, 1);
 }
 
-static bool is_of_dram(ProfileMetric m) { // all in one pass: nothing is put back before a launch
+static bool is_of_dram(ProfileMetric m) { // all in one pass: nothing is restored before a launch
   return m == PROFILE_time || m == PROFILE_dram_read || m == PROFILE_dram_write || m == PROFILE_dram_rate ||
          m == PROFILE_dram_pct;
 }
@@ -148,8 +148,8 @@ static void take_gpu(Watch *w, const ProfileGpu *gpu) {
   if (!known->name[0])
     *known = *gpu;
   else if (strcmp(known->name, gpu->name) != 0)
-    profile_note(w->profile, "Kernels ran on %s and on %s: all are held against the first.", known->name,
-                 gpu->name);
+    profile_note(w->profile, "Kernels ran on %s and on %s: all are compared with the roofs of the first.",
+                 known->name, gpu->name);
   else if (strcmp(known->uuid, gpu->uuid) != 0)
     profile_note(w->profile, "Kernels ran on several GPUs (%s): they are added up.", gpu->name);
 }
@@ -221,7 +221,7 @@ static bool read_process(Watch *w, Process *p) {
   for (ssize_t n; room && (n = read(p->file, room, chunk)) > 0; any = true) {
     sol_buffer_put(&p->text, room, (size_t)n);
     take_lines(w, p);
-    if (p->text.length > MAX_LINE) p->text.length = 0, w->bad_lines++; // nothing of ours is as long
+    if (p->text.length > MAX_LINE) p->text.length = 0, w->bad_lines++; // no line of our report is as long
   }
   free(room);
   if (!room || p->text.failed) w->failed = SOL_ERR_NO_SPACE;
@@ -292,12 +292,11 @@ static int nothing(const Watch *w, const Child *child) {
   } else if (w->trouble.message[0]) {
     err = w->trouble;
   } else if (w->seen > 0) {
-    sol_fail(&err, SOL_ERR_ARGUMENT, "of the program's %.0f launches none is one that was asked for",
-             w->seen);
-    sol_hint(&err, "--kernel, --launch-skip and --launch-count choose; 'sol profile --times' lists them all");
+    sol_fail(&err, SOL_ERR_ARGUMENT, "none of the program's %.0f launches was selected", w->seen);
+    sol_hint(&err, "--kernel, --launch-skip and --launch-count select; 'sol profile --times' lists them all");
   } else {
     bool chosen = r->filter.kernels || r->filter.skip > 0;
-    sol_fail(&err, SOL_ERR_ARGUMENT, "no kernel%s was launched: %s", chosen ? " that was asked for" : "",
+    sol_fail(&err, SOL_ERR_ARGUMENT, "no kernel%s was launched: %s", chosen ? " that was selected" : "",
              child->ended);
   }
   int code = cli_error(r->cli, &err, 0, 0, 0);
@@ -306,7 +305,7 @@ static int nothing(const Watch *w, const Child *child) {
 
 static int judge(Watch *w, const Child *child) {
   ProfileRun *r = w->run;
-  for (int i = 0; i < w->count; i++) // cut: the process died while it wrote
+  for (int i = 0; i < w->count; i++) // cut: the process was killed while it wrote
     if (w->processes[i]->text.length) w->bad_lines++;
   sol_format(r->ended, sizeof r->ended, "%s", child->ended);
   r->went_wrong = cli_child_failed(child);
@@ -327,8 +326,8 @@ int cli_profile_program(ProfileRun *r, Profile *out) {
   if (!code) code = check_driver(r);
   if (code) return code;
   if (!cli_child_library("SOL_PROFILE_LIB", "inject", "libsolprofile.so", library, sizeof library)) {
-    sol_fail(&err, SOL_ERR_NOT_FOUND, "libsolprofile.so of Sol is not to be found");
-    sol_hint(&err, "'make' builds it; SOL_PROFILE_LIB=FILE says where it is");
+    sol_fail(&err, SOL_ERR_NOT_FOUND, "Sol's libsolprofile.so was not found");
+    sol_hint(&err, "'make' builds it; SOL_PROFILE_LIB=FILE names it");
     return cli_error(r->cli, &err, 0, 0, 0);
   }
   code = scratch_make(r->cli, "profile");

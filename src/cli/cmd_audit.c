@@ -109,7 +109,7 @@ static void end_facts(AuditRun *r, Fact *root) {
   }
   if (r->ended[0]) {
     fact_text(root, "ended", 0, r->ended);
-    bool kernel = r->program_exit == 0; // then a kernel did, and says so above
+    bool kernel = r->program_exit == 0; // then a kernel failed, and its error is above
     if (r->went_wrong)
       fact_note(root, "Went wrong: %s%s. This is the bill so far.", kernel ? "a kernel; " : "", r->ended);
   }
@@ -147,7 +147,7 @@ static int write_sarif(AuditRun *r, const AuditProgram *p, const AuditView *view
   return cli_error(r->cli, &err, "--sarif", 0, 0);
 }
 
-// Beside each other, times that lack a term have to be told from those that have all.
+// Where times of several GPUs are compared, those that lack a term have to be distinguished from complete ones.
 static void note_left_out(AuditRun *r, const AuditProgram *p) {
   unsigned out = 0;
   for (uint32_t i = 0; i < p->kernel_count; i++) out |= p->kernels[i].time.left_out;
@@ -217,23 +217,23 @@ static int run(Cli *cli, void *arguments) {
 static const Option options[] = {
     DEVICE_OPTION(AuditArgs, device, 1),
     {"sample", OPTION_COUNT, offsetof(AuditArgs, sample), "WAVES", 0, 1,
-     "run the blocks of so many waves of each launch, and scale their counts"},
+     "run only the blocks of WAVES waves of each launch, and scale their counts"},
     {"top", OPTION_COUNT, offsetof(AuditArgs, top), "N", 0, 1,
      "lines shown of a kernel (default 10; JSON: all)"},
     {"by", OPTION_CHOICE, offsetof(AuditArgs, by), "WHAT", "line|instruction", 0,
      "source lines alone (default), or PTX instructions as well"},
     {"max-tax", OPTION_NUMBER, offsetof(AuditArgs, max_tax), "X", 0, 0,
-     "gate: exit code 3 where a kernel takes more than X times light"},
+     "gate: exit code 3 if a kernel takes more than X times light"},
     {"max-sectors-per-request", OPTION_NUMBER, offsetof(AuditArgs, max_sectors), "N", 0, 0,
-     "gate: exit code 3 where a line needs more"},
+     "gate: exit code 3 if a line needs more"},
     {"baseline", OPTION_TEXT, offsetof(AuditArgs, baseline), "BILL.json", 0, 0,
-     "gate: exit code 3 where a line is worse than in that bill"},
+     "gate: exit code 3 if a line is worse than in that bill"},
     {"sarif", OPTION_TEXT, offsetof(AuditArgs, sarif), "FILE", 0, 0,
-     "write the findings for code review as well"},
+     "write the findings as SARIF 2.1.0 (code review) as well"},
     {"nvcc", OPTION_TEXTS, offsetof(AuditArgs, nvcc), "FLAGS", 0, 0,
      "further flags for compiling a .cu file"},
     {"source-dir", OPTION_TEXTS, offsetof(AuditArgs, source_dirs), "DIR", 0, 0,
-     "a folder whose files may be shown as source, besides those of what is given"},
+     "one more folder whose files may be shown as source"},
     KERNEL_OPTIONS(AuditArgs, kernel),
     COMMON_OPTIONS};
 
@@ -245,13 +245,13 @@ const Command cmd_audit = {
         "PROG.cu is compiled (nvcc of CUDA 13) and run on the emulator with what follows '--' as its "
         "arguments; ./PROG was built with 'nvcc -cudart shared -lineinfo'. With --arg (or --grid, --block, "
         "or a .ptx file) a single kernel is run without a host program; a missing --grid or --block is "
-        "guessed, and the guess is said. With a program, --kernel shows only the kernels of that name "
+        "guessed, and the guess is printed. With a program, --kernel shows only the kernels of that name "
         "('name,name', 'name*')."
         "\n\n" KERNEL_ARG_HELP "\n"
         "Light is each byte once at the speed of a copy, and the launches; tax is the predicted time over "
         "that. Requests, sectors and wavefronts are exact for the PTX; hits, DRAM bytes, occupancy and "
-        "times are modelled. What the program prints goes to standard error. Where the program or a "
-        "kernel fails (exit code 4) the bill covers what ran before that.\n\n"
+        "times are modelled. What the program prints goes to standard error. If the program or a kernel "
+        "fails (exit code 4) the bill covers what ran before that.\n\n"
         "JSON: kernels [{name, launches, instructions, global_load {requests, sectors, ideal_sectors}, "
         "global_store, shared_load {requests, wavefronts, ideal_wavefronts}, shared_store, local, l2_bytes, "
         "dram_bytes, floor_bytes, occupancy, bound, time_us, light_us, tax, lines [{file, line, ...}], "
@@ -260,8 +260,7 @@ const Command cmd_audit = {
                 "sol audit examples/column_scale.cu --device h100,h200,b200\n"
                 "sol audit ./prog --max-tax 1.5 --sarif audit.sarif -- --size 64\n"
                 "sol audit examples/scale.ptx --kernel column_scale --arg out:f32[128*64] --arg f32[128*64] "
-                "--arg f32[64] "
-                "--arg 128 --arg 64",
+                "--arg f32[64] --arg 128 --arg 64",
     .options = options,
     .option_count = (int)SOL_COUNT(options),
     .passes_rest = true,

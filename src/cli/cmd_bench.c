@@ -1,4 +1,4 @@
-// sol bench: the library's operations timed, beside our own copy of the same bytes.
+// sol bench: the library's operations timed, compared with our own copy of the same bytes.
 #define _POSIX_C_SOURCE 200809L // isatty, gmtime_r
 #include <signal.h>
 #include <stdio.h>
@@ -197,7 +197,7 @@ static const Option options[] = {
     {"workers", OPTION_COUNT, offsetof(BenchArgs, workers), "N", 0, 1,
      "threads of cpu and emu (default: one a core)"},
     {"check", OPTION_CHOICE, offsetof(BenchArgs, check), "WHICH", "small|all|none", 0,
-     "cases to hold against the reference first (default: small)"},
+     "cases whose results are compared with the reference first (default: small)"},
     {"quick", OPTION_FLAG, offsetof(BenchArgs, quick), 0, 0, 0,
      "cases up to 64 MiB, the first option of each operation, fewer rounds"},
     {"against-light", OPTION_FLAG, offsetof(BenchArgs, against_light), 0, 0, 0, "farthest from light first"},
@@ -216,13 +216,13 @@ const Command cmd_bench = {
     .summary = "time the library's operations against our own copy of the same bytes",
     .details =
         "With no name: every operation, at its own list of shapes. Light is our copy kernel's time for the "
-        "same bytes, read and written, in the same run; where rows are not 16-byte aligned there is a "
-        "second one, that copies rows just as far off. The spread is the middle half of the samples over "
-        "their median.\n\n"
+        "same bytes, read and written, in the same run; where rows are not 16-byte aligned a second copy "
+        "has rows with the same misalignment. The spread is the middle half of the samples over their "
+        "median.\n\n"
         "On a GPU: device events around CUDA-graph replays, over rotating inputs and outputs larger than "
         "three times the L2 together. On the CPU: the wall clock. The emulator counts memory transactions "
-        "and has no times. Ctrl-C (or SIGTERM) stops after the case at hand and shows what there is. Exit "
-        "code 4: a result is wrong.\n\n"
+        "and has no times. Ctrl-C (or SIGTERM) stops after the current case and shows the results so far. "
+        "Exit code 4: a result is wrong.\n\n"
         "JSON: schema, command, date, backend, gpu, driver, cuda, l2_bytes, launch_us, complete, cases "
         "[{op, option, dtype, out_dtype, shape, bytes, time_us, bytes_per_s, light_us, to_light, "
         "rows_light_us, to_rows_light, spread, before_us, change, verdict, bytes_read, bytes_written, "

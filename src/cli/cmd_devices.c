@@ -38,7 +38,7 @@ static void identity(Fact *row, const SolDevice *d, bool labelled) {
   fact_text(row, "mem_type", 0, d->mem_type);
 }
 
-// All figures for machines: plain numbers under their field names, null where unknown, sources beside them.
+// All figures for JSON: plain numbers under their field names, null where unknown, with their sources.
 static void machine_figures(Fact *row, const SolDevice *d) {
   SolFigureInfo info;
   for (int i = 0; i < sol_device_figure_count(); i++) {
@@ -177,9 +177,9 @@ const Command cmd_devices = {
     .summary = "GPUs and their figures, each with its source",
     .details =
         "With no name: a table of all devices. With names: each in full, with the source of every figure "
-        "and the ridge point of every dtype. All peaks are dense. What nobody has published is unknown.\n\n"
+        "and the ridge point of every dtype. All peaks are dense. Figures that are not published are unknown.\n\n"
         "--measure takes some seconds: bandwidths of memory, L2 and shared memory, fp32 and tensor "
-        "arithmetic, launches, latencies, shown beside the datasheet. They are kept in the user's cache "
+        "arithmetic, launches, latencies, shown next to the datasheet's. They are kept in the user's cache "
         "folder (sol/devices) and used wherever a command is given '--device this', and by 'sol profile'.\n\n"
         "JSON: an array, one object a device: schema, id, name, family, arch, mem_type, every figure under "
         "its field name in plain SI units (null: unknown), sources {field: text}, ridge {dtype: FLOP/byte}.",
@@ -188,7 +188,7 @@ const Command cmd_devices = {
                 "sol devices h200 b200   # two in full\n"
                 "sol devices --measure   # what this machine's GPU really gives\n"
                 "sol devices this        # its row, with the figures measured\n"
-                "sol devices --json      # for machines",
+                "sol devices --json      # as JSON",
     .positional = "devices",
     .options = options,
     .option_count = (int)SOL_COUNT(options),

@@ -20,7 +20,7 @@ static void on_interrupt(int signal_number) {
   interrupted = 1;
 }
 
-// What runs takes a second or more: then a line says which rung it is, and how far.
+// A rung that takes a second or more shows a line with its name and progress.
 static void say_progress(LadderJob *j, const Ladder *ladder, const char *rung, const char *where) {
   CliLaunch *l = &j->shown;
   double now = sol_thread_clock();
@@ -66,7 +66,7 @@ static void run_all(LadderJob *j) {
   say_progress(j, NULL, NULL, NULL);
 }
 
-// Counters are read when all times have been taken. What cannot be had stays unknown, and a note says why.
+// Counters are read when all times have been taken. What is not available stays unknown, and a note says why.
 static void count_answer(LadderJob *j, LadderAnswer *a, LadderCounters *counters) {
   LadderRun run;
   SolError err = {0};
@@ -214,12 +214,12 @@ static const Option options[] = {
     {"workers", OPTION_COUNT, offsetof(LadderArgs, workers), "N", 0, 1,
      "threads of the emulator (default: one a core)"},
     {"no-check", OPTION_FLAG, offsetof(LadderArgs, no_check), 0, 0, 0,
-     "results are not held against the reference"},
+     "do not compare results with the reference"},
     {"no-counters", OPTION_FLAG, offsetof(LadderArgs, no_counters), 0, 0, 0,
-     "the GPU's counters are not read (--compare and --json do)"},
+     "do not read the GPU's counters (--compare and --json read them)"},
     {"quick", OPTION_FLAG, offsetof(LadderArgs, quick), 0, 0, 0, "fewer rounds on a GPU"},
     {"compare", OPTION_FLAG, offsetof(LadderArgs, compare), 0, 0, 0,
-     "set predictions beside measurements: this run's, or those of RESULTS.json"},
+     "compare predictions with measurements: this run's, or those of RESULTS.json"},
     {"stored", OPTION_FLAG, offsetof(LadderArgs, stored), 0, 0, 0,
      "run nothing: predictions too are those of RESULTS.json"},
     {"source", OPTION_FLAG, offsetof(LadderArgs, source), 0, 0, 0,
@@ -236,26 +236,25 @@ static const char ladder_names[] = "all ladders sweeps "
 const Command cmd_ladder = {
     .name = "ladder",
     .usage = "[NAME...|all|ladders|sweeps] [RESULTS.json] [options]",
-    .summary = "climb from a naive kernel to light, one change a rung, predicted and measured",
+    .summary = "a job from a naive kernel to the speed of a copy, one change a rung, predicted and measured",
     .details =
-        "With no name: the list. Each rung is a kernel of its own that does the same job; its result is "
-        "checked, then it is counted and its time predicted on the emulator, or measured on a GPU over "
-        "rotating sets of arrays. Light is our own copy of the same bytes. A sweep takes one parameter from "
-        "end to end.\n\n"
+        "With no name: the list. Each rung is a different kernel for the same job; its result is checked, "
+        "then it is counted and its time predicted on the emulator, or measured on a GPU over rotating sets "
+        "of arrays. Light is our own copy of the same bytes. A sweep varies one parameter of one kernel.\n\n"
         "RESULTS.json is what an earlier --json printed: --compare and --markdown take measured figures "
-        "from it, so that no GPU is needed. Ctrl-C (or SIGTERM) stops after the rung at hand and shows what "
-        "there is. Exit code 1: a rung failed, or its result was wrong; the others are shown all the "
+        "from it, so that no GPU is needed. Ctrl-C (or SIGTERM) stops after the current rung and shows the "
+        "results so far. Exit code 1: a rung failed, or its result was wrong; the others are shown all the "
         "same.\n\n"
         "JSON: schema, command, date, device, gpu, driver, complete, ladders [{name, title, about, sweep, "
         "dims, shape, dtype, error, rungs [{rung, x, change, why, story, against, streamed, bytes, "
         "predicted {...}, measured {...}}]}]; predicted and measured {ran, checked, error, time_us, "
         "light_us, bytes_per_s, of_light, to_before, to_first, as_told, counts}. With --compare: comparison "
         "{rows [...], counts, counts_differ, dram_median, ...}.",
-    .examples = "sol ladder                                  # what there is\n"
+    .examples = "sol ladder                                  # the list\n"
                 "sol ladder transpose --device h200          # one, predicted for a GPU\n"
                 "sol ladder transpose --rung naive --rung tile --shape 4096x4096\n"
                 "sol ladder all --json > now.json            # everything\n"
-                "sol ladder all --compare now.json           # predictions beside a stored run",
+                "sol ladder all --compare now.json           # predictions against a stored run",
     .positional = ladder_names,
     .options = options,
     .option_count = (int)SOL_COUNT(options),

@@ -87,7 +87,7 @@ static void kernel_rows(Fact *root, const SolModelReport *r) {
     fact_number(row, "time_us", "time", UNIT_US, BASIS_MODELLED, k->time_us);
     fact_number(row, "share", "share", UNIT_SHARE, BASIS_MODELLED, k->share);
   }
-  // The launches, as a row of their own for people; for machines they are launch_us.
+  // The launches, as a separate row in text; in JSON they are launch_us.
   static const FactColumn launch_columns[] = {
       {"launch cost", FIT_CUT}, {"time", 0}, {"share", 0}, {"", 0}, {"count", 0}, {0}};
   Fact *people = fact_list(root, 0, "");

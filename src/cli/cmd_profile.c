@@ -1,5 +1,5 @@
-// sol profile: the bill as a GPU's counters have it: of a program that is run, or of a file of Nsight
-// Compute's.
+// sol profile: the bill from a GPU's counters: of a program that is run, or of a CSV file of Nsight
+// Compute.
 #define _POSIX_C_SOURCE 200809L
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 enum { MAX_CSV = 1 << 30, MAX_BILL = 256 << 20 };
 
-// The GPU's row of the table: as asked for, by its name, or by a compute capability that only one has.
+// The GPU's row of the table: by --device, by its name, or by a compute capability that only one has.
 static int find_device(ProfileRun *r, Profile *p) {
   ProfileGpu *gpu = &p->gpu;
   if (r->args->device) {
@@ -33,10 +33,9 @@ static int find_device(ProfileRun *r, Profile *p) {
   if (gpu->name[0] && sol_device_find(gpu->name, &gpu->device, NULL) == SOL_OK) return EXIT_OK;
   gpu->device = NULL;
   if (gpu->name[0])
-    profile_note(p, "%s is not in the table of GPUs: shares are as the counters have them.", gpu->name);
+    profile_note(p, "%s is not in the table of GPUs: shares are the counters' own.", gpu->name);
   else
-    profile_note(
-        p, "Which GPU it was is not said: shares are as the counters have them. --device NAME names it.");
+    profile_note(p, "The file does not name the GPU: shares are the counters' own. --device NAME names it.");
   return EXIT_OK;
 }
 
@@ -151,7 +150,7 @@ static const Option options[] = {
     {"import", OPTION_TEXT, offsetof(ProfileArgs, import), "REPORT.csv", 0, 0,
      "read what 'ncu --csv' printed; no GPU needed"},
     {"against", OPTION_TEXT, offsetof(ProfileArgs, against), "BILL.json", 0, 0,
-     "beside the bill of 'sol audit --json', every counter with its difference"},
+     "compare every counter with the bill of 'sol audit --json'"},
     {"kernel", OPTION_TEXT, offsetof(ProfileArgs, kernel), "NAME,...", 0, 0,
      "only the kernels of that name ('name,name', 'name*')"},
     {"launch-skip", OPTION_COUNT, offsetof(ProfileArgs, skip), "N", 0, 0, "leave out their first N launches"},
@@ -161,11 +160,11 @@ static const Option options[] = {
     {"times", OPTION_FLAG, offsetof(ProfileArgs, times), 0, 0, 0,
      "kernel times alone, no counters: little overhead"},
     {"dram", OPTION_FLAG, offsetof(ProfileArgs, dram), 0, 0, 0,
-     "times and DRAM's counters alone: each launch is run once, bytes are as the program has them"},
-    {"seconds", OPTION_NUMBER, offsetof(ProfileArgs, seconds), "S", 0, 0, "stop the program after so long"},
+     "times and DRAM's counters alone: each launch is run once, so that bytes are the program's own"},
+    {"seconds", OPTION_NUMBER, offsetof(ProfileArgs, seconds), "S", 0, 0, "stop the program after S seconds"},
     {"top", OPTION_COUNT, offsetof(ProfileArgs, top), "N", 0, 1, "kernels shown in full (default 5)"},
     {"device", OPTION_TEXT, offsetof(ProfileArgs, device), "NAME", "devices", 0,
-     "the GPU of a file that does not say which (default: as the file or the driver has it)"},
+     "the GPU of a file that does not name it (default: as the file or the driver reports)"},
     COMMON_OPTIONS};
 
 const Command cmd_profile = {
@@ -174,16 +173,16 @@ const Command cmd_profile = {
     .summary = "what a program's kernels pay for memory, measured on a GPU, and what to change first",
     .details =
         "./PROG is run with what follows '--' as its arguments, and counted kernel by kernel: the first 8 "
-        "launches of a kernel and shape (with --launch-skip or --launch-count all that are asked for). The "
+        "launches of a kernel and shape (with --launch-skip or --launch-count all that they select). The "
         "rest is timed. While kernels of a CUDA graph are counted, its nodes are launched one by one. "
         "REPORT.csv is what 'ncu --csv' printed: the details page or the raw page, any sections or metrics; "
-        "what it lacks is said.\n\n"
-        "Each kernel is looked at in five steps: memory, compute or latency; coalescing; throughput; "
-        "shared-memory conflicts; spills. Each step shows the counters it rests on. The verdict is how much "
+        "steps whose metrics it lacks say so.\n\n"
+        "Each kernel is diagnosed in five steps: memory, compute or latency; coalescing; throughput; "
+        "shared-memory conflicts; spills. Each step shows the counters it uses. The verdict is how much "
         "of the roof worth reaching is reached: over 80% excellent, from 60% good, from 30% wasteful, below "
         "poor. That roof is the busiest unit's; where part of what L1 or L2 move is waste it is DRAM's or "
         "arithmetic's. Roofs are those that 'sol devices --measure' found on this GPU, else the "
-        "datasheet's. Where the program fails (exit code 4) the bill covers the launches before that.\n\n"
+        "datasheet's. If the program fails (exit code 4) the bill covers the launches before that.\n\n"
         "JSON: kernels [{name, symbol, grid, block, launches, time_us, share, bound, band, roof_share, "
         "global_load {requests, sectors}, ..., steps [{step, verdict, text, counters}], roofline {flops, "
         "intensity}, findings, counters {ncu's name: value}}], against [...], notes [...]. What was not "

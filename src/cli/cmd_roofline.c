@@ -1,4 +1,4 @@
-// sol roofline: bytes and FLOPs of an operation, or given by hand, under a device's roof.
+// sol roofline: bytes and FLOPs of an operation, or given as numbers, under a device's roof.
 #include "base/error.h"
 #include "base/format.h"
 #include "base/text.h"
@@ -15,7 +15,7 @@ typedef struct RooflineArgs {
   bool graph, unfused, list, no_plot;
 } RooflineArgs;
 
-// What is asked: an operation with its shape, or raw work.
+// The work to place: an operation with its shape, or raw bytes and FLOPs.
 typedef struct Question {
   bool by_op;
   char name[160]; // "rmsnorm 8192x4096 bf16"
@@ -68,7 +68,7 @@ static void brief(Fact *root, const SolDevice *d, const Question *q, const SolRo
                   const SolError *err) {
   Fact *row = fact_object(root, 0, 0);
   fact_text(row, 0, "device", d->id);
-  if (err->status) { // this device has no such unit or figure: said in its row, the others go on
+  if (err->status) { // this device has no such unit or figure: its row says so, the others are computed
     schema(row);
     fact_text(row, "device", 0, d->id);
     fact_text(row, "error", "bound", err->message);
@@ -282,7 +282,7 @@ static int ask_op(Cli *cli, RooflineArgs *args, Question *q) {
   if (rank < info->rank_min || rank > info->rank_max)
     return cli_fail(cli, "%s takes a shape %s, not %s", info->name, info->shape, word[1]);
   if (cli_given(cli, "unit"))
-    return cli_fail(cli, "--unit goes with --flops; an operation knows where it runs");
+    return cli_fail(cli, "--unit goes with --flops; an operation's units are part of its definition");
   args->op.phase = (SolPhase)args->phase;
   args->op.axis = (SolAxis)args->axis;
   if (sol_op_cost(&args->op, &q->cost, &err)) return cli_error(cli, &err, 0, 0, 0);
@@ -365,7 +365,7 @@ static const Option options[] = {
     {"graph", OPTION_FLAG, offsetof(RooflineArgs, graph), 0, 0, 0,
      "launches cost what they cost in a CUDA graph"},
     {"unfused", OPTION_FLAG, offsetof(RooflineArgs, unfused), 0, 0, 0,
-     "set the separate kernels beside the fused one"},
+     "compare the separate kernels with the fused one"},
     {"no-plot", OPTION_FLAG, offsetof(RooflineArgs, no_plot), 0, 0, 0, "leave the drawing out"},
     {"list", OPTION_FLAG, offsetof(RooflineArgs, list), 0, 0, 0,
      "list the operations and how each is counted"},

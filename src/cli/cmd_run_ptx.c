@@ -185,8 +185,8 @@ static const Option options[] = {
      "the emulator, or this machine's GPU"},
     DEVICE_OPTION(RunArgs, device, 0),
     {"check", OPTION_TEXTS, offsetof(RunArgs, check), "LIST", "memory|init|race|sync", 0,
-     "look for more faults: memory,init,race,sync (memory is always on)"},
-    {"keep-going", OPTION_FLAG, offsetof(RunArgs, keep_going), 0, 0, 0, "go on after a bad access"},
+     "check for more faults: memory,init,race,sync (memory is always on)"},
+    {"keep-going", OPTION_FLAG, offsetof(RunArgs, keep_going), 0, 0, 0, "continue after a bad access"},
     {"by", OPTION_CHOICE, offsetof(RunArgs, by), "WHAT", "kind|line|instruction", 0,
      "a table by source line or PTX instruction as well"},
     {"top", OPTION_COUNT, offsetof(RunArgs, top), "N", 0, 1, "rows of that table (default 20; JSON: all)"},
@@ -197,7 +197,7 @@ static const Option options[] = {
 const Command cmd_run_ptx = {
     .name = "run-ptx",
     .usage = "FILE.ptx... --kernel NAME --grid X,Y,Z --block X,Y,Z [--arg ARG]... [options]",
-    .summary = "run one kernel by hand on the emulator (or a GPU) and count its memory transactions",
+    .summary = "run one kernel of a PTX file on the emulator (or a GPU) and count its memory transactions",
     .details = KERNEL_ARG_HELP
     "\n"
     "Requests, sectors and wavefronts are exact for the PTX; cache hits and DRAM bytes are modelled. "

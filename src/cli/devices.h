@@ -9,7 +9,7 @@ typedef struct DevicesArgs {
   bool measure;
 } DevicesArgs;
 
-FactUnit cli_devices_unit(const char *unit); // of a figure, as it is written for people
+FactUnit cli_devices_unit(const char *unit); // of a figure, in text
 // devices_measure.c: --measure.
 int cli_devices_measure(Cli *cli, const DevicesArgs *args);
 // "this" where no GPU was measured but the CPU was: shows what --measure kept. false: that is not so.

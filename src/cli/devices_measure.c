@@ -1,4 +1,4 @@
-// sol devices --measure: the ceilings of this machine, beside the datasheet, kept for the other commands.
+// sol devices --measure: the ceilings of this machine, compared with the datasheet, stored for the other commands.
 #define _POSIX_C_SOURCE 200809L
 
 #include <time.h>

@@ -32,7 +32,7 @@ const char *cli_absolute(Cli *cli, const char *path) {
 
 // ---- reading ----
 
-// Grows by doubling, since pipes do not say how long they are.
+// Grows by doubling, since the length of a pipe is not known.
 static char *read_all(int file, const char *path, size_t most, size_t *length, SolError *err) {
   size_t cap = 1 << 16;
   char *text = malloc(cap);

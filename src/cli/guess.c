@@ -1,7 +1,7 @@
-// Blocks and threads for a kernel that came without a host program. A kernel says how far it means to go
+// Blocks and threads for a kernel without a host program. A kernel shows how far its indices may go
 // where it compares its indices with its arguments: `if (row < rows)`. Registers are followed through the
 // text once, from the special registers and the arguments to the comparisons; what no comparison bounds gets
-// as many threads as the largest buffer has elements. Whatever is made up here is said in the answer.
+// as many threads as the largest buffer has elements. Every guess is printed.
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,7 +141,7 @@ static double largest_buffer(const KernelRun *r) {
   return most;
 }
 
-// What the kernel asks for; else 256 in x, or a square tile where it has a second index of threads.
+// What the kernel requires; else 256 in x, or a square tile where it has a second index of threads.
 static void guess_block(const Guess *g, bool second, uint32_t block[3]) {
   const uint32_t *fixed = g->f->reqntid[0] ? g->f->reqntid : g->f->maxntid;
   uint32_t most = fixed[0] ? fixed[0] * (fixed[1] ? fixed[1] : 1) * (fixed[2] ? fixed[2] : 1) : 256;

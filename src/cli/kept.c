@@ -1,4 +1,4 @@
-// What results that are kept say of where they are from.
+// The origin of stored results: command and date.
 #define _POSIX_C_SOURCE 200809L
 
 #include <time.h>

@@ -20,43 +20,43 @@ typedef struct KernelArgs {
   bool cooperative;
 } KernelArgs;
 
-#define KERNEL_OPTIONS(type, field)                                                                           \
-  {"kernel",                                                                                                  \
-   OPTION_TEXT,                                                                                               \
-   offsetof(type, field.kernel),                                                                              \
-   "NAME",                                                                                                    \
-   0,                                                                                                         \
-   0,                                                                                                         \
-   "the kernel; may be left out where there is one"},                                                         \
-      {"grid", OPTION_TEXT, offsetof(type, field.grid), "X,Y,Z", 0, 0, "blocks"},                             \
-      {"block", OPTION_TEXT, offsetof(type, field.block), "X,Y,Z", 0, 0, "threads per block"},                \
-      {"cluster", OPTION_TEXT, offsetof(type, field.cluster), "X,Y,Z", 0, 0, "blocks per cluster"},           \
-      {"arg", OPTION_TEXTS, offsetof(type, field.args), "ARG", 0, 0, "an argument, in order, as said above"}, \
-      {"smem", OPTION_COUNT, offsetof(type, field.smem), "BYTES", 0, 0, "dynamic shared memory"},             \
-      {"cooperative",                                                                                         \
-       OPTION_FLAG,                                                                                           \
-       offsetof(type, field.cooperative),                                                                     \
-       0,                                                                                                     \
-       0,                                                                                                     \
-       0,                                                                                                     \
-       "all blocks resident: grid-wide barriers work"},                                                       \
-      {"max-instructions",                                                                                    \
-       OPTION_COUNT,                                                                                          \
-       offsetof(type, field.max_instructions),                                                                \
-       "N",                                                                                                   \
-       0,                                                                                                     \
-       1,                                                                                                     \
-       "stop after so many warp instructions"},                                                               \
-      {"seconds", OPTION_NUMBER, offsetof(type, field.seconds), "S", 0, 0, "stop after so long"},             \
-      {"workers",                                                                                             \
-       OPTION_COUNT,                                                                                          \
-       offsetof(type, field.workers),                                                                         \
-       "N",                                                                                                   \
-       0,                                                                                                     \
-       1,                                                                                                     \
-       "threads that emulate (default: one a core)"},                                                         \
-  {                                                                                                           \
-    "save", OPTION_TEXTS, offsetof(type, field.save), "NAME=FILE", 0, 0, "write a buffer to a file, raw"      \
+#define KERNEL_OPTIONS(type, field)                                                                          \
+  {"kernel",                                                                                                 \
+   OPTION_TEXT,                                                                                              \
+   offsetof(type, field.kernel),                                                                             \
+   "NAME",                                                                                                   \
+   0,                                                                                                        \
+   0,                                                                                                        \
+   "the kernel; may be left out where there is one"},                                                        \
+      {"grid", OPTION_TEXT, offsetof(type, field.grid), "X,Y,Z", 0, 0, "blocks"},                            \
+      {"block", OPTION_TEXT, offsetof(type, field.block), "X,Y,Z", 0, 0, "threads per block"},               \
+      {"cluster", OPTION_TEXT, offsetof(type, field.cluster), "X,Y,Z", 0, 0, "blocks per cluster"},          \
+      {"arg", OPTION_TEXTS, offsetof(type, field.args), "ARG", 0, 0, "an argument, in order, as above"},     \
+      {"smem", OPTION_COUNT, offsetof(type, field.smem), "BYTES", 0, 0, "dynamic shared memory"},            \
+      {"cooperative",                                                                                        \
+       OPTION_FLAG,                                                                                          \
+       offsetof(type, field.cooperative),                                                                    \
+       0,                                                                                                    \
+       0,                                                                                                    \
+       0,                                                                                                    \
+       "all blocks resident: grid-wide barriers work"},                                                      \
+      {"max-instructions",                                                                                   \
+       OPTION_COUNT,                                                                                         \
+       offsetof(type, field.max_instructions),                                                               \
+       "N",                                                                                                  \
+       0,                                                                                                    \
+       1,                                                                                                    \
+       "stop after N warp instructions"},                                                                    \
+      {"seconds", OPTION_NUMBER, offsetof(type, field.seconds), "S", 0, 0, "stop after S seconds"},          \
+      {"workers",                                                                                            \
+       OPTION_COUNT,                                                                                         \
+       offsetof(type, field.workers),                                                                        \
+       "N",                                                                                                  \
+       0,                                                                                                    \
+       1,                                                                                                    \
+       "threads that emulate (default: one a core)"},                                                        \
+  {                                                                                                          \
+    "save", OPTION_TEXTS, offsetof(type, field.save), "NAME=FILE", 0, 0, "write a buffer to a file, raw"     \
   }
 #define KERNEL_ARG_HELP                                                                                      \
   "Arguments: [NAME:]TYPE[COUNT][=INIT] is a buffer: f32[8192*1024], out:f32[1Mi], "                         \
@@ -87,7 +87,7 @@ int cli_kernel_read(KernelRun *run, const char *const *paths, int count);
 int cli_kernel_open(KernelRun *run, SolBackend backend, const SolDevice *device); // loads the sources
 int cli_kernel_pick(KernelRun *run);      // --kernel, as mangled or as written; or the only one
 int cli_kernel_make_args(KernelRun *run); // --arg
-// --grid, --block, --cluster. `guess`: where they are missing they are made up, and `guessed` says so
+// --grid, --block, --cluster. `guess`: missing ones are guessed, and `guessed` describes the guess
 // (guess.c).
 int cli_kernel_geometry(KernelRun *run, bool guess);
 // Runs it; Ctrl-C ends it, and what was counted until then is in the result.

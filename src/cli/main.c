@@ -91,7 +91,7 @@ static int print_commands(void) {
 }
 
 // Where a standard descriptor is closed, the next file opened would get its number, and our output or a
-// message. The answer then cannot be written, which is said by the exit code.
+// message. The answer then cannot be written, and the exit code says so.
 static void open_standard(void) {
   static const int ways[] = {O_RDONLY, O_RDONLY, O_RDWR};
   for (int i = 0; i < 3; i++)

@@ -41,7 +41,7 @@ static void help_options(const Command *c, size_t width, SolBuffer *out) {
   }
 }
 
-// One command a line. Where a line is too long its comment stands before it, and it goes on after a
+// One command a line. Where a line is too long its comment is printed before it, and it continues after a
 // backslash.
 static void help_examples(const char *lines, size_t width, SolBuffer *out) {
   char line[512];
@@ -113,7 +113,7 @@ void cli_help(const Command *command, size_t width, SolBuffer *out) {
   }
   help_exit_codes(width, out);
   sol_buffer_puts(out, "\n");
-  wrap(out, "Every command takes --help; --json for machines; --wide for whole tables.", 0, 0, width);
+  wrap(out, "Every command takes --help; --json for JSON; --wide for whole tables.", 0, 0, width);
 }
 
 // ---- man pages ----
@@ -149,7 +149,7 @@ void cli_man(const Command *c, SolBuffer *out) {
     cli_help(0, HELP_WIDTH, &help);
     sol_buffer_format(
         out,
-        ".TH SOL 1 \"\" \"sol %s\"\n.SH NAME\nsol \\- memory\\-bound GPU kernels held against their roof\n",
+        ".TH SOL 1 \"\" \"sol %s\"\n.SH NAME\nsol \\- memory\\-bound GPU kernels compared with their roofline\n",
         SOL_VERSION);
     troff_block(out, "DESCRIPTION", help.text ? help.text : "");
     sol_buffer_puts(out, ".SH SEE ALSO\n");

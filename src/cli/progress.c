@@ -1,4 +1,4 @@
-// One line on a terminal's standard error that says what is being done; it is written over and, at the end,
+// One line on a terminal's standard error with the progress; it is written over and, at the end,
 // cleared.
 #define _POSIX_C_SOURCE 200809L // isatty
 
@@ -51,7 +51,7 @@ void cli_launch_progress(void *ctx, const SolEmuProgress *p) {
   l->shown = now;
   char text[192];
   SolEmuProgress at = *p;
-  if (l->what[0]) at.kernel = NULL; // that says what it is
+  if (l->what[0]) at.kernel = NULL; // `what` names it already
   cli_launch_text(&at, now - l->started, text, sizeof text);
   cli_status(l->cli, "%s%s", l->what, text);
 }

@@ -53,7 +53,8 @@ static void keep(int pipe) {
   for (int i = 1; i < 32; i++)
     if (i != SIGSEGV && i != SIGBUS) signal(i, SIG_IGN);
   int null = open("/dev/null", O_RDWR);
-  for (int i = 0; i < 3 && null >= 0; i++) dup2(null, i); // nobody waits for our end of a pipe
+  for (int i = 0; i < 3 && null >= 0; i++)
+    dup2(null, i); // so that no reader waits for the other end of a pipe
   for (ssize_t n; (n = read(pipe, &next, sizeof next)) != 0;)
     if (n == sizeof next)
       target = next;
@@ -81,7 +82,7 @@ static bool start_keeper(void) {
   return true;
 }
 
-static void tell(pid_t target) {
+static void notify_keeper(pid_t target) {
   if (scratch.pipe) send(scratch.pipe, &target, sizeof target, MSG_NOSIGNAL);
 }
 
@@ -104,7 +105,7 @@ static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static void on_end(int number) {
   scratch_drop();
   signal(number, SIG_DFL);
-  raise(number); // whoever waits for us learns what ended us
+  raise(number); // the parent sees the signal as the cause
 }
 
 static void catch_signals(void) {
@@ -175,14 +176,14 @@ pid_t scratch_fork(bool apart) {
   if (pid == 0) {
     if (apart) setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(126); // it had ended before that was asked for
+    if (getppid() != parent) _exit(126); // the parent had ended before prctl
     return 0;
   }
-  if (pid > 0 && apart) setpgid(pid, pid); // both do, since neither knows which is first
-  if (pid > 0) tell(apart ? -pid : pid);
+  if (pid > 0 && apart) setpgid(pid, pid); // both do, since either may run first
+  if (pid > 0) notify_keeper(apart ? -pid : pid);
   return pid;
 }
 
 void scratch_ended(void) {
-  tell(0);
+  notify_keeper(0);
 }

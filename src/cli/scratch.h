@@ -13,14 +13,14 @@
 bool scratch_is_simple(const char *path);
 
 // Makes the folder, "sol-WHAT-XXXXXX" under TMPDIR, for this user alone; once. Its name is absolute and
-// simple: where TMPDIR's is not, it lies in /tmp. An exit code, and said.
+// simple: where TMPDIR's is not, it is in /tmp. Returns an exit code, with the error printed.
 int scratch_make(Cli *cli, const char *what);
 const char *scratch_folder(void); // NULL: there is none
 // "FOLDER/NAME", in the command's arena; "" where there is no memory.
 const char *scratch_path(Cli *cli, const char *format, ...) SOL_PRINTF(2, 3);
 void scratch_drop(void); // with what is in it; also where there is none
 
-// fork(), for a program that ends when we do. `apart`: in a process group of its own.
+// fork(), for a program that ends when sol does. `apart`: in a separate process group.
 pid_t scratch_fork(bool apart);
 void scratch_ended(void); // that program was waited for
 

@@ -1,4 +1,4 @@
-// Look-up in the table of GPUs. The figures stand in devices.def (one row a GPU), archs.def (what a compute
+// Look-up in the table of GPUs. The figures are in devices.def (one row a GPU), archs.def (what a compute
 // capability fixes) and sources.h (where each comes from).
 #include "sol/device.h"
 
@@ -74,7 +74,7 @@ static int distance_to(const SolDevice *device, const char *name) {
   return best;
 }
 
-// Whose GPUs a name is of, where they are not NVIDIA's; NULL: nobody's that is known.
+// The maker of a GPU with this name, where it is not NVIDIA; NULL: unknown.
 static const char *other_maker(const char *name) {
   static const struct {
     const char *start, *maker;
@@ -96,7 +96,7 @@ static SolStatus fail_unknown(SolError *err, const char *name) {
   if (!err) return status;
   const char *maker = other_maker(name);
   if (maker) {
-    sol_hint(err, "no devices of %s are known: the table holds NVIDIA's alone", maker);
+    sol_hint(err, "the table has no devices of %s: it holds NVIDIA's alone", maker);
     return status;
   }
   enum { OFFER = 3 };

@@ -17,8 +17,8 @@ static const SolFigure *tensor_peak(const SolDevice *device, SolDtype dtype) {
   }
 }
 
-// The vector units compute narrow floats in fp32; only fp64 has units of its own. tf32 exists in tensor
-// cores alone, and nobody publishes a roof for integer arithmetic.
+// The vector units compute narrow floats in fp32; only fp64 has separate units. tf32 exists in tensor
+// cores alone, and no roof is published for integer arithmetic.
 static const SolFigure *vector_peak(const SolDevice *device, SolDtype dtype) {
   switch (dtype) {
   case SOL_FP64: return &device->peak_fp64;
@@ -42,8 +42,8 @@ static void list_tensor_dtypes(const SolDevice *device, char *out, size_t cap) {
   }
 }
 
-// Whether tensor cores of this compute capability take the dtype at all: tells "has no such unit" from
-// "nobody has published its rate".
+// Whether tensor cores of this compute capability take the dtype at all: distinguishes "has no such unit" from
+// "its rate is not published".
 static bool tensor_cores_take(const SolDevice *device, SolDtype dtype) {
   int cc = device->cc_major * 10 + device->cc_minor;
   switch (dtype) {
@@ -61,7 +61,7 @@ static bool tensor_cores_take(const SolDevice *device, SolDtype dtype) {
 static SolStatus no_tensor_peak(const SolDevice *device, SolDtype dtype, SolError *err) {
   const char *name = sol_dtype_name(dtype);
   if (tensor_cores_take(device, dtype))
-    return sol_fail(err, SOL_ERR_UNKNOWN, "nobody has published the %s tensor peak of %s", name, device->id);
+    return sol_fail(err, SOL_ERR_UNKNOWN, "the %s tensor peak of %s is not published", name, device->id);
   SolStatus status = sol_fail(err, SOL_ERR_UNSUPPORTED, "%s has no %s tensor cores", device->id, name);
   char list[96];
   list_tensor_dtypes(device, list, sizeof list);
@@ -80,7 +80,7 @@ static SolStatus no_tensor_peak(const SolDevice *device, SolDtype dtype, SolErro
 static SolStatus no_vector_peak(const SolDevice *device, SolDtype dtype, SolError *err) {
   const char *name = sol_dtype_name(dtype);
   if (vector_peak(device, dtype))
-    return sol_fail(err, SOL_ERR_UNKNOWN, "nobody has published the %s vector peak of %s", name, device->id);
+    return sol_fail(err, SOL_ERR_UNKNOWN, "the %s vector peak of %s is not published", name, device->id);
   SolStatus status =
       sol_fail(err, SOL_ERR_UNSUPPORTED, "the table has no vector peak for %s on %s", name, device->id);
   const SolFigure *tensor = tensor_peak(device, dtype);
@@ -102,7 +102,7 @@ SolStatus sol_device_peak(const SolDevice *device, SolDtype dtype, SolUnit unit,
   const SolFigure *tensor = tensor_peak(device, dtype), *vector = vector_peak(device, dtype);
   bool has_tensor = tensor && sol_known(*tensor), has_vector = vector && sol_known(*vector);
   if (unit == SOL_UNIT_DEFAULT) {
-    // Only arithmetic with vector units of its own falls back on them: bf16 on a device without bf16 tensor
+    // Only arithmetic with separate vector units falls back on them: bf16 on a device without bf16 tensor
     // cores is refused rather than answered with the fp32 peak.
     bool own_vector = dtype == SOL_FP64 || dtype == SOL_FP32;
     bool integer = dtype == SOL_INT32 || dtype == SOL_INT64;

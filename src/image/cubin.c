@@ -1,4 +1,4 @@
-// What the emulator asks machine code for: how many registers and how much stack ptxas gave a kernel. The
+// What the emulator reads from machine code: how many registers and how much stack ptxas gave a kernel. The
 // section .nv.info holds records {u8 form, u8 attribute, u16 size or value}, those of form 4 followed by
 // `size` bytes; attribute 0x2f has a symbol and its registers, 0x11 its frame's bytes. 64-bit little-endian
 // ELF.

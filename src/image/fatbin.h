@@ -37,11 +37,11 @@ uint64_t sol_fatbin_size(const void *header);
 SolStatus sol_fatbin_open(const void *data, uint64_t size, SolFatbin *out, SolError *err);
 // Steps through the entries: starts with *entry = {0}. False at the end; damage ends it too, with *err.
 bool sol_fatbin_next(const SolFatbin *fat, SolFatEntry *entry, SolError *err);
-// cc: 90 for sm_90. SOL_ERR_NOT_FOUND where no PTX runs there: says what there is, and what nvcc needs.
+// cc: 90 for sm_90. SOL_ERR_NOT_FOUND where no PTX runs there; the error names what there is and nvcc's flags.
 SolStatus sol_fatbin_choose_ptx(const SolFatbin *fat, int cc, SolFatEntry *out, SolError *err);
 // The machine code whose architecture is nearest to cc, older ones first; false where there is none.
 bool sol_fatbin_choose_elf(const SolFatbin *fat, int cc, SolFatEntry *out);
-// What the entry holds, unpacked, with a NUL behind it. *text is freed with sol_heap_free.
+// What the entry holds, unpacked, with a NUL after it. *text is freed with sol_heap_free.
 SolStatus sol_fatbin_text(const SolFatEntry *entry, char **text, size_t *length, SolError *err);
 
 // lz4.c: one LZ4 block into exactly `size` bytes; false where it is damaged or of another size.
@@ -49,9 +49,9 @@ bool sol_lz4_unpack(const uint8_t *from, size_t from_size, uint8_t *to, size_t s
 // zstd_host.c: the same by the system's zstd library, which is looked for when first needed.
 SolStatus sol_zstd_unpack(const uint8_t *from, size_t from_size, uint8_t *to, size_t size, SolError *err);
 
-// cubin.c: registers a thread of the kernel takes, by the machine code's own word; 0: it does not say.
+// cubin.c: registers a thread of the kernel takes, from the machine code; 0: unknown.
 int sol_cubin_registers(const void *elf, size_t size, const char *kernel);
-// Bytes of a thread's stack, spilled registers and local arrays; 0: none, or it does not say.
+// Bytes of a thread's stack, spilled registers and local arrays; 0: none, or unknown.
 int sol_cubin_stack(const void *elf, size_t size, const char *kernel);
 
 #endif

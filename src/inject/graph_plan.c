@@ -14,8 +14,8 @@ typedef struct Order {
   size_t count, edge_count;
   void **nodes, **from, **to;
   Place *places;         // by address
-  size_t *after, *heads; // heads: of the edges that leave a node, into `after`: who waits for it
-  size_t *waits;         // for how many nodes each one waits
+  size_t *after, *heads; // heads: index into `after` of the first node that depends on a node
+  size_t *waits;         // number of nodes that each one still depends on
   size_t *ready;         // a queue
 } Order;
 
@@ -34,7 +34,7 @@ static void *room(size_t count, size_t size) {
 }
 
 // Edges may carry data (a kernel that starts before another has ended): an older driver has no such thing, a
-// newer one does not tell of those edges without it.
+// newer one does not return those edges without it.
 static int read_edges(const Inject *in, void *graph, Order *o) {
   if (!in->graph_edges) {
     int result = in->graph_edges_old(graph, NULL, NULL, &o->edge_count);
@@ -69,7 +69,7 @@ static bool read_order(const Inject *in, void *graph, Order *o) {
   return true;
 }
 
-// Who waits for whom: counted, added up, filled in from the back.
+// The dependents of each node: counted, added up, filled in from the back.
 static bool link_order(Order *o) {
   for (size_t e = 0; e < o->edge_count; e++) {
     size_t from = place_of(o, o->from[e]), to = place_of(o, o->to[e]);
@@ -119,17 +119,17 @@ static const char *add_node(const Inject *in, InjectGraph *g, void *node, size_t
   GraphKernel kernel = {0};
   int value[16] = {0};
   void *child;
-  if (in->node_type(node, &kind)) return "nodes that the driver does not tell of";
+  if (in->node_type(node, &kind)) return "nodes that the driver cannot describe";
   switch (kind) {
   case GRAPH_KERNEL:
-    if (in->node_kernel(node, &kernel)) return "nodes that the driver does not tell of";
+    if (in->node_kernel(node, &kernel)) return "nodes that the driver cannot describe";
     if (kernel.context ? kernel.context != g->context : in->context_count > 1)
       return "kernels on several GPUs";
     if (in->node_attribute && !in->node_attribute(node, UPDATABLE, value) && value[0])
-      return "kernels that the GPU itself changes";
+      return "kernels that are updated from the device";
     break;
   case GRAPH_CHILD:
-    return in->node_child(node, &child) ? "nodes that the driver does not tell of"
+    return in->node_child(node, &child) ? "nodes that the driver cannot describe"
                                         : add_graph(in, g, child, cap, nesting + 1);
   case GRAPH_COPY:
   case GRAPH_SET:
@@ -140,15 +140,15 @@ static const char *add_node(const Inject *in, InjectGraph *g, void *node, size_t
   case GRAPH_ALLOCATE:
   case GRAPH_FREE: return "nodes that allocate memory";
   case GRAPH_CONDITIONAL: return "conditional nodes";
-  default: return "nodes for memory operations, or for others' semaphores";
+  default: return "nodes for memory operations, or for external semaphores";
   }
   return add_step(g, cap, node, kind) ? NULL : "too many nodes";
 }
 
 static const char *add_graph(const Inject *in, InjectGraph *g, void *graph, size_t *cap, int nesting) {
   Order o = {0};
-  const char *why = nesting > MAX_NESTING ? "too many graphs in each other" : NULL;
-  if (!why && (!read_order(in, graph, &o) || !link_order(&o))) why = "nodes that the driver does not tell of";
+  const char *why = nesting > MAX_NESTING ? "child graphs nested too deep" : NULL;
+  if (!why && (!read_order(in, graph, &o) || !link_order(&o))) why = "nodes that the driver cannot describe";
   size_t done = 0, end = 0;
   for (size_t i = 0; i < o.count && !why; i++)
     if (!o.waits[i]) o.ready[end++] = i;
@@ -158,7 +158,7 @@ static const char *add_graph(const Inject *in, InjectGraph *g, void *graph, size
     for (size_t e = o.heads[at]; e < o.heads[at + 1]; e++)
       if (--o.waits[o.after[e]] == 0) o.ready[end++] = o.after[e];
   }
-  if (!why && done != o.count) why = "nodes that wait for each other";
+  if (!why && done != o.count) why = "nodes that depend on each other in a cycle";
   free_order(&o);
   return why;
 }

@@ -6,7 +6,7 @@
 
 #include "inject/inject.h"
 
-// ---- all that are ready to launch ----
+// ---- instantiated graphs ----
 
 static bool has_all(const Inject *in) {
   bool all = true;
@@ -28,7 +28,7 @@ InjectGraph *inject_graph_find(Inject *in, void *exec, void *context) {
   if (g->context != context) g->planned = false;
   g->context = context;
   if (!g->planned && has_all(in)) inject_graph_plan(in, g);
-  if (!g->planned) g->why = "a driver that is too old to tell of them";
+  if (!g->planned) g->why = "a driver that is too old to describe them";
   return g;
 }
 
@@ -65,7 +65,7 @@ static void add(Inject *in, void *exec, void *graph, bool device) {
   copy(in, g, graph);
 }
 
-// A node of the graph that it was made of now does something else in the executable one: so it does in ours.
+// A node of the instantiated graph was updated: update the copy, too.
 static void change(const Inject *in, InjectGraph *g, void *node, int (*set)(void *, const void *),
                    const void *parameters) {
   void *ours = NULL;
@@ -212,8 +212,8 @@ static void has_run(void *user) {
   *(bool *)user = true;
 }
 
-// That a callback may change what it is shown of a call is so, but nowhere said: a graph is launched that
-// would tell of it if it ran.
+// That a callback may change the arguments of a call is not documented: a graph is launched that
+// would leave a trace if it ran.
 static bool may_swap(const Inject *in, void *nothing) {
   void *graph = NULL, *node, *exec = NULL, *stream = NULL;
   bool ran = false;

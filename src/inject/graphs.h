@@ -1,13 +1,12 @@
 // CUDA graphs, kernel by kernel. CUPTI counts nothing of what a graph launches. So a copy is kept of every
-// graph that is made ready to launch (CUgraphExec), kept in step with it, and where kernels of it are still
-// to be counted, its nodes are launched one by one in the place of the whole; the program's own launch then
-// gets an empty graph to launch.
+// instantiated graph (CUgraphExec) and updated with it. While kernels of it are still to be counted, its
+// nodes are launched one by one in place of the graph, and the program's own launch is given an empty graph.
 #ifndef SOL_INJECT_GRAPHS_H
 #define SOL_INJECT_GRAPHS_H
 
 #include "base/port.h"
 
-// The driver's ABI, as far as it is used; tests/test_cupti.sh holds it to the real headers.
+// The driver's ABI, as far as it is used; tests/test_cupti.sh compares it with the real headers.
 enum {
   GRAPH_KERNEL = 0,
   GRAPH_COPY = 1,
@@ -51,7 +50,7 @@ typedef struct GraphStep {
 } GraphStep;
 
 typedef struct InjectGraph {
-  void *exec, *copy; // copy: NULL, none to be had
+  void *exec, *copy; // copy: NULL where the driver cannot clone it
   void *context;     // where it was launched last
   GraphStep *steps;  // its nodes, in an order that its edges allow; child graphs in the place of their node
   size_t count;
@@ -60,8 +59,8 @@ typedef struct InjectGraph {
   const char *why;    // it is launched whole, since it has "..."; NULL: it is not
 } InjectGraph;
 
-// The driver's functions, as INJECT_DRIVER has them: those that are needed, and what newer drivers have
-// besides.
+// The driver's functions, as INJECT_DRIVER has them: those that are needed, and those that only
+// newer drivers have.
 #define GRAPH_DRIVER(X)                                                                                      \
   X(graph_create, "cuGraphCreate", (void **, unsigned))                                                      \
   X(graph_instantiate, "cuGraphInstantiateWithFlags", (void **, void *, unsigned long long))                 \
@@ -109,7 +108,7 @@ struct Inject;
 struct CuptiCall;
 // After a call of the driver that makes, changes or drops a CUgraphExec.
 void inject_graph_call(struct Inject *in, uint32_t id, const struct CuptiCall *call);
-// As it is launched on that context; NULL: not one that was seen being made. Its steps are there, unless
+// For a launch on that context; NULL: its instantiation was not observed. Its steps are filled in, unless
 // there is a `why`.
 InjectGraph *inject_graph_find(struct Inject *in, void *exec, void *context);
 // graph_plan.c: its steps, or why there are none.
@@ -117,7 +116,7 @@ void inject_graph_plan(const struct Inject *in, InjectGraph *graph);
 // One node, and waits for nothing. 0, or the driver's error.
 int inject_graph_step(struct Inject *in, const GraphStep *step, void *stream);
 int inject_graph_kernel(struct Inject *in, const GraphStep *step, const GraphKernel *kernel, void *stream);
-// An empty graph of the current context, made once and kept in *nothing; NULL: none to be had, or this driver
+// An empty graph of the current context, made once and kept in *nothing; NULL: not possible, or this driver
 // would launch the program's own all the same.
 void *inject_graph_nothing(struct Inject *in, void **nothing);
 // First of all in a callback: true where the call is one of inject_graph_nothing's own.

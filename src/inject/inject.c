@@ -10,14 +10,14 @@
 
 #include "base/format.h"
 
-Inject *inject; // CUPTI's buffer callbacks have no argument of ours
+Inject *inject; // CUPTI's buffer callbacks take no user argument
 
 // ---- the file ----
 
 static void flush(Inject *in) {
   SolError err = {0};
   bool bad = sol_channel_write(&in->channel, in->out.text, in->out.length, &err) != SOL_OK;
-  if (bad && !in->failed) fprintf(stderr, "sol: SOL_PROFILE_OUT: %s\n", err.message); // the program goes on
+  if (bad && !in->failed) fprintf(stderr, "sol: SOL_PROFILE_OUT: %s\n", err.message); // the program continues
   in->failed = in->failed || bad;
   in->out.length = 0;
 }
@@ -35,7 +35,7 @@ void inject_trouble(Inject *in, ProfileTrouble what, const SolError *err) {
   sol_lock_release(in->lock);
 }
 
-// ---- what is told once ----
+// ---- what is reported once ----
 
 // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  Release Build ..."
 static void read_driver_version(char *out, size_t cap) {
@@ -114,7 +114,7 @@ static bool same(double a, double b) {
   return a == b || (!profile_known(a) && !profile_known(b));
 }
 
-// Its number, after a line that tells of it where it is new; false: no memory.
+// Its number, after a line that describes it if it is new; false: no memory.
 static bool kernel_id(Inject *in, const ProfileLaunch *l, uint32_t *id) {
   if (!grow(in)) return false;
   uint64_t hash = hash_of(l);
@@ -153,7 +153,7 @@ void inject_tell(Inject *in, int device, ProfileLaunch *l, bool counted) {
   sol_lock_acquire(in->lock);
   if (l->name && kernel_id(in, l, &id)) {
     profile_write_launch(id, device, l, in->metrics, counted ? in->metric_count : 0, &in->out);
-    in->told++;
+    in->reported++;
   } else {
     in->lost++;
   }
@@ -175,7 +175,7 @@ static void at_end(void) {
                           (double)in->graphs_whole, &in->out);
   }
   if (in->lost) profile_write_trouble(PROFILE_LOST, "launches were lost", "", (double)in->lost, &in->out);
-  profile_write_end((double)in->seen, (double)in->told, &in->out);
+  profile_write_end((double)in->seen, (double)in->reported, &in->out);
   flush(in);
   sol_lock_release(in->lock);
 }
@@ -228,7 +228,7 @@ static void read_environment(Inject *in) {
   read_metrics(in);
 }
 
-// Counters where they are wanted and CUPTI has them, times otherwise.
+// Counters where they are requested and CUPTI has them, times otherwise.
 static void start(Inject *in) {
   SolError err = {0};
   bool counts = in->metric_count > 0;
@@ -245,8 +245,8 @@ static void start(Inject *in) {
   if (!counts && inject_start_times(in, &err)) inject_trouble(in, PROFILE_REFUSED, &err);
 }
 
-// The driver calls it once, in the first cuInit. It always says 1, fine: the program is to run, whatever
-// comes.
+// The driver calls it once, in the first cuInit. It always returns 1, success: the program must run in any
+// case.
 SOL_API int InitializeInjection(void);
 int InitializeInjection(void) {
   const char *base = getenv("SOL_PROFILE_OUT");
@@ -254,7 +254,7 @@ int InitializeInjection(void) {
   bool wanted = !inject && base && *base && open_file(base, (long)getpid(), &channel);
   Inject *in = wanted ? calloc(1, sizeof *in) : NULL;
   if (!in) return 1;
-  inject = in; // for as long as the process lives
+  inject = in; // until the process ends
   in->pid = (long)getpid();
   in->channel = channel;
   in->lock = sol_lock_create();

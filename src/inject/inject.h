@@ -1,14 +1,14 @@
-// libsolprofile.so: loaded into a CUDA program by its driver (CUDA_INJECTION64_PATH), whatever the program is
-// linked with. It tells of every kernel launch in lines of profile/profile_wire.h. What it is to do stands in its
+// libsolprofile.so: loaded into any CUDA program by its driver (CUDA_INJECTION64_PATH).
+// It reports every kernel launch in lines of profile/profile_wire.h. What it is to do is set by its
 // environment:
 //   SOL_PROFILE_OUT      FILE: the lines go to FILE.PID, a file for each process; without it nothing is done
 //   SOL_PROFILE_METRICS  counters to collect, separated by commas; empty: times alone
 //   SOL_PROFILE_KERNEL   of which kernels (ProfileFilter)
 //   SOL_PROFILE_SKIP     launches of those that are passed over first
-//   SOL_PROFILE_COUNT    launches to tell of at most; 0: no limit
+//   SOL_PROFILE_COUNT    launches to report at most; 0: no limit
 //   SOL_PROFILE_EACH     launches of one kernel and shape to count, the rest is timed; 0: all. Without effect
 //                        where launches are skipped or limited
-// Nothing is ever printed, and no failure reaches the program: it is written as a line.
+// No error is passed to the program: it is written as a line.
 #ifndef SOL_INJECT_INJECT_H
 #define SOL_INJECT_INJECT_H
 
@@ -34,7 +34,7 @@ typedef struct InjectShape { // a kernel with its grid and block
   uint64_t counted;
 } InjectShape;
 
-// The driver's functions that are used; a missing one is NULL, and what it would tell stays unknown.
+// The driver's functions that are used; a missing one is NULL, and what it would return stays unknown.
 #define INJECT_DRIVER(X)                                                                                     \
   X(device_get, "cuDeviceGet", (int *, int))                                                                 \
   X(device_name, "cuDeviceGetName", (char *, int, int))                                                      \
@@ -52,16 +52,16 @@ typedef struct Inject {
   GRAPH_DRIVER_MORE(INJECT_POINTER)
 #undef INJECT_POINTER
   SolChannel channel;
-  bool failed;     // to write to it, which was said
+  bool failed;     // to write to it, which was reported
   long pid;        // of the process that loaded it: a fork of it is not profiled
   SolLock *lock;   // over what is written; nothing of CUPTI or the driver is called under it
   SolLock *serial; // counts: over a launch, from enter to exit
   SolBuffer out;
   void *subscriber;
   ProfileFilter filter;
-  uint64_t seen, told, lost, bad_launches;
+  uint64_t seen, reported, lost, bad_launches;
   bool timing; // by activity
-  bool counts; // counters were to be had, of one context at least
+  bool counts; // counters are available, in at least one context
   bool gpu_sent[MAX_GPUS];
   ProfileMetric metrics[PROFILE_METRICS];
   const char *metric_names[PROFILE_METRICS];
@@ -71,22 +71,22 @@ typedef struct Inject {
   uint32_t kernel_count, kernel_cap, slot_count;
   struct InjectContext {
     void *context;
-    Counters *counters; // NULL: none to be had
+    Counters *counters; // NULL: not available
     int device;
-    void *nothing; // an empty graph, ready to launch
+    void *nothing; // an empty graph, instantiated
   } contexts[MAX_CONTEXTS];
   int context_count;
   uint64_t each; // launches of one kernel and shape that are counted, the rest is timed; 0: all
   InjectShape *shapes;
   uint32_t shape_count, shape_cap;
   bool counting;       // the launch between enter and exit
-  InjectGraph *graphs; // those of the program that are ready to launch
+  InjectGraph *graphs; // the program's instantiated graphs
   size_t graph_count, graph_cap;
-  bool device_graphs;    // some are launched by the GPU itself
-  InjectSwap swap;       // whether a graph can be put in the place of another
+  bool device_graphs;    // some are launched from the device
+  InjectSwap swap;       // whether the driver lets a callback replace the graph of a launch
   uint64_t graphs_whole; // launches whose kernels were not counted, and why the first
   const char *graph_why;
-  void *graph_swapped; // between enter and exit: what the program launched; NULL: that it is
+  void *graph_swapped; // between enter and exit: the program's graph, where it was replaced; else NULL
   int graph_result;
   uint32_t counted[MAX_COUNTED];  // correlation ids of what was counted last, a ring
   uint32_t replayed[MAX_COUNTED]; // and of graphs that were launched node by node
@@ -98,8 +98,8 @@ extern Inject *inject; // NULL until InitializeInjection has run
 // inject.c
 void inject_flush(Inject *in); // what was written goes to the file
 void inject_trouble(Inject *in, ProfileTrouble what, const SolError *err);
-void inject_gpu(Inject *in, int device); // told once
-// Whether this launch is wanted; counts it.
+void inject_gpu(Inject *in, int device); // reported once
+// Whether this launch is selected; counts it.
 bool inject_wants(Inject *in, const char *name);
 void inject_tell(Inject *in, int device, ProfileLaunch *launch, bool counted);
 

@@ -1,4 +1,4 @@
-// Counters: each launch is stopped at by a callback, and run by CUPTI as often as the counters need. While
+// Counters: a callback intercepts each launch, and CUPTI runs it as often as the counters need. While
 // one launch is counted, others wait.
 #define _POSIX_C_SOURCE 200809L
 
@@ -33,7 +33,7 @@ static struct InjectContext *find_context(Inject *in, void *context) {
   return NULL;
 }
 
-// Where counters are not to be had, times still are.
+// Where counters are not available, times still are.
 static void fall_back(Inject *in, CountersTrouble trouble, const SolError *err) {
   static const ProfileTrouble as[] = {
       [COUNTERS_NO_DRIVER] = PROFILE_REFUSED, [COUNTERS_NO_CUPTI] = PROFILE_NO_CUPTI,
@@ -112,7 +112,7 @@ static double attribute(const Inject *in, int which, void *function) {
   return in->function_attribute(&value, which, plain) ? PROFILE_UNKNOWN : value;
 }
 
-// What is recorded into a graph does not run now.
+// What is captured into a graph does not run now.
 static bool captured(const Inject *in, void *stream) {
   int state = 0;
   return in->stream_capturing && (in->stream_capturing(stream, &state) || state);
@@ -138,7 +138,7 @@ static void end_counting(Inject *in, const struct InjectContext *c, ProfileLaunc
   SolStatus status = counters_stop(c->counters, &launches, &err);
   if (!status && launches) status = counters_values(c->counters, 0, values, &err);
   if (status) complain(in, &err);
-  if (status || !launches) return; // the launch failed, or took the GPU with it
+  if (status || !launches) return; // the launch failed, or the GPU faulted
   l->registers = attribute(in, FUNC_REGISTERS, function);
   l->static_shared = attribute(in, FUNC_SHARED, function);
   l->local_bytes = attribute(in, FUNC_LOCAL, function);
@@ -159,7 +159,7 @@ static GraphArgs *graph_args(const CuptiCall *call) {
   return (GraphArgs *)(uintptr_t)call->params;
 }
 
-// What a kernel node will launch; false: the driver does not say.
+// What a kernel node will launch; false: the driver does not return it.
 static bool read_node(Inject *in, const GraphStep *step, GraphKernel *k, ProfileLaunch *l) {
   const char *name = NULL;
   profile_launch_clear(l);
@@ -179,7 +179,7 @@ static int count_node(Inject *in, const struct InjectContext *c, const GraphStep
   ProfileLaunch l;
   if (!read_node(in, step, &k, &l)) return inject_graph_step(in, step, stream);
   // All that is launched in a callback has the correlation id of the callback's call: records of what is
-  // counted could not be told from those of what is not.
+  // counted could not be distinguished from those of what is not.
   if (in->timing) in->cupti.activity_disable(CUPTI_KIND_CONCURRENT_KERNEL);
   bool started = start_counting(in, c);
   int result = inject_graph_kernel(in, step, &k, stream);
@@ -205,10 +205,10 @@ static size_t choose(Inject *in, const InjectGraph *g, bool *chosen) {
 // Node by node, where some of its kernels are to be counted; the program's launch then gets an empty graph.
 static void take_graph(Inject *in, struct InjectContext *c, const CuptiCall *call, void *stream) {
   InjectGraph *g = inject_graph_find(in, graph_args(call)->graph, c->context);
-  const char *why = g ? g->why : "nodes that nobody saw being made";
-  if (in->device_graphs) why = "others that are launched by the GPU itself";
+  const char *why = g ? g->why : "an instantiation that was not observed";
+  if (in->device_graphs) why = "others that are launched from the device";
   void *nothing = why ? NULL : inject_graph_nothing(in, &c->nothing);
-  if (!why && !nothing) why = "a driver that does not let itself be stopped at them";
+  if (!why && !nothing) why = "a driver whose graph launches cannot be intercepted";
   if (why) {
     in->graphs_whole++;
     if (!in->graph_why) in->graph_why = why;
@@ -227,7 +227,7 @@ static void take_graph(Inject *in, struct InjectContext *c, const CuptiCall *cal
       sol_fail(&err, SOL_ERR_UNSUPPORTED,
                "a node of a CUDA graph failed when it was launched by itself: CUDA error %d",
                in->graph_result);
-      sol_hint(&err, "the program was told of it; --times leaves graphs whole");
+      sol_hint(&err, "the program received the error; --times launches graphs whole");
       complain(in, &err);
     }
     in->graph_swapped = g->exec;

@@ -30,7 +30,7 @@ static void take_kernel(Inject *in, const CuptiKernel *k) {
   ProfileLaunch l;
   bool timed = k->end > k->start && k->start;
   if (!k->name) return;
-  if (in->counts) { // counters are collected as well: what was counted is told by them
+  if (in->counts) { // counters are collected as well, and report the launches that they counted
     if (!timed || inject_was_counted(in, k->correlation) || !wants_uncounted(in, k)) return;
   } else if (!inject_wants(in, k->name)) {
     return;
@@ -66,7 +66,7 @@ static void done(void *context, uint32_t stream, uint8_t *buffer, size_t size, s
   free(buffer);
 }
 
-// CUPTI by itself hands over full buffers alone: of a program that is killed, or that dies with its GPU
+// CUPTI by itself delivers only full buffers: of a program that is killed, or that crashes with its GPU
 // context, nothing would be left.
 static void *flush_now_and_then(void *user) {
   Inject *in = user;

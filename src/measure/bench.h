@@ -1,4 +1,4 @@
-// One bench case: the operation's time beside "light", the time of our own copy for the same bytes in the
+// One bench case: the operation's time compared with "light", the time of our own copy for the same bytes in the
 // same run.
 #ifndef SOL_MEASURE_BENCH_H
 #define SOL_MEASURE_BENCH_H

@@ -182,7 +182,7 @@ static SolStatus measure_latencies(CeilingRun *r, SolError *err) {
   if (!status) status = chase(r, CEILING_CHASE_L1, 256, CEILING_l1_latency, err);
   if (!status) status = ceiling_chain(r, (uint64_t)near, err);
   if (!status) status = chase(r, CEILING_CHASE_L2, (uint32_t)(near / 128), CEILING_l2_latency, err);
-  // Far larger than L2, and no line met twice: WARM + ROUNDS walks take less than all of them.
+  // Far larger than L2, and no line is read twice: WARM + ROUNDS chases visit fewer lines than there are.
   if (!status && far > 4 * l2 && far / 128 > (WARM + ROUNDS) * (CHASE_STEPS + 64.0)) {
     status = ceiling_chain(r, (uint64_t)far, err);
     if (!status) status = chase(r, CEILING_CHASE_L2, 64, CEILING_dram_latency, err);

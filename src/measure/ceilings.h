@@ -23,7 +23,7 @@ typedef enum Ceiling {
 
 typedef struct CeilingInfo {
   const char *key, *unit, *label;
-  size_t figure; // where in SolDevice the figure is that it stands beside; 0: none
+  size_t figure; // offset in SolDevice of the figure that it is compared with; 0: none
 } CeilingInfo;
 const CeilingInfo *ceiling_info(Ceiling ceiling);
 SolFigure ceiling_published(Ceiling ceiling, const SolDevice *device); // unknown where there is none
@@ -47,7 +47,7 @@ SolStatus ceilings_measure_cpu(size_t bytes, Ceilings *out, SolError *err);
 void ceilings_clear(Ceilings *ceilings); // nothing measured
 void ceilings_write(const Ceilings *ceilings, SolBuffer *out);
 SolStatus ceilings_read(const char *text, size_t length, Ceilings *out, SolError *err);
-// `source` is what the figures' source says; it must outlive the device.
+// `source` becomes the figures' source; it must outlive the device.
 void ceilings_device(const Ceilings *ceilings, const SolDevice *row, const char *source, SolDevice *out);
 
 #endif

@@ -158,7 +158,7 @@ SolStatus ceilings_measure_cpu(size_t bytes_wanted, Ceilings *out, SolError *err
   if (!pool || !job.from || !job.to || !job.results) {
     status = sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   } else {
-    memset(job.from, 1, job.bytes); // pages that nobody wrote may all be one
+    memset(job.from, 1, job.bytes); // pages never written may all map to one
     memset(job.to, 2, job.bytes);
     size_t each = job.bytes / (size_t)job.workers / 4096 * 4096;
     double bytes = (double)each * job.workers, steps = fma_steps(widest());

@@ -66,7 +66,7 @@ SolStatus ceilings_read(const char *text, size_t length, Ceilings *c, SolError *
   if (status) return status;
   c->cpu = sol_json_get(root, "cpu", &name);
   if (take_number(root, "schema") != 1 || !sol_json_get(root, "measured", &measured))
-    return sol_fail(err, SOL_ERR_ARGUMENT, "these are no ceilings as `sol devices --measure` keeps them");
+    return sol_fail(err, SOL_ERR_ARGUMENT, "this is no file of ceilings written by `sol devices --measure`");
   take_text(root, c->cpu ? "cpu" : "gpu", c->name, sizeof c->name);
   take_text(root, "uuid", c->uuid, sizeof c->uuid);
   take_text(root, "driver", c->driver, sizeof c->driver);

@@ -78,7 +78,7 @@ double ceiling_mma_flops(const CeilingRun *r) {
 static void make_cycle(uint32_t *order, uint32_t *next, uint64_t lines) {
   uint64_t seed = 88172645463325252ull;
   for (uint64_t i = 0; i < lines; i++) order[i] = (uint32_t)i;
-  for (uint64_t i = lines - 1; i > 0; i--) { // a single cycle: nobody keeps its place
+  for (uint64_t i = lines - 1; i > 0; i--) { // Sattolo's shuffle: one cycle through all lines
     seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
     uint64_t k = seed % i;
     uint32_t t = order[i];

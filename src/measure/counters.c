@@ -81,7 +81,7 @@ static SolStatus sort_out(Counters *c, const char *const *metrics, int count, So
     c->known[c->known_count++] = metric;
   }
   if (c->known_count) return SOL_OK;
-  return sol_fail(err, SOL_ERR_UNSUPPORTED, "this GPU has none of the %d counters that were asked for",
+  return sol_fail(err, SOL_ERR_UNSUPPORTED, "this GPU has none of the %d counters that were requested",
                   count);
 }
 
@@ -140,7 +140,7 @@ static SolStatus find_context(Counters *c, void *given, SolError *err) {
   return SOL_OK;
 }
 
-// Calls work on whatever context is current; ours may not be.
+// Calls use the current context, which may not be this one.
 static bool enter(const Counters *c) {
   void *current = NULL;
   c->context_current(&current);
@@ -219,7 +219,7 @@ SolStatus counters_open(const CountersOptions *options, Counters **out, Counters
   CountersTrouble none;
   if (!trouble) trouble = &none;
   *trouble = COUNTERS_FINE;
-  if (options->metric_count < 1) return sol_fail(err, SOL_ERR_ARGUMENT, "no counters were asked for");
+  if (options->metric_count < 1) return sol_fail(err, SOL_ERR_ARGUMENT, "no counters were requested");
   Counters *c = take(sizeof *c);
   if (!c) return no_memory(err);
   c->most = options->most_launches > 0 ? options->most_launches : 1;
@@ -257,7 +257,7 @@ void counters_close(Counters *c) {
   if (c->host) c->cupti.host_deinitialize(&host);
   leave(c, entered);
   if (c->retained) c->context_release(0);
-  // CUPTI stays loaded: it keeps threads and handlers of its own.
+  // CUPTI stays loaded: it has started threads and installed handlers.
   if (c->driver) dlclose(c->driver);
   sol_heap_free(c->place);
   sol_heap_free((void *)(uintptr_t)c->known);
@@ -277,7 +277,7 @@ bool counters_has(const Counters *c, int metric) {
 
 // ---- counting ----
 
-// The room for results is made empty, and the profiler told of it: each session starts so.
+// The result buffer is cleared and passed to the profiler: each session starts so.
 static SolStatus configure(Counters *c, SolError *err) {
   const Cupti *u = &c->cupti;
   CuptiRangeDataInit init = {.size = CUPTI_SIZE(CuptiRangeDataInit, data),
@@ -394,7 +394,7 @@ SolStatus counters_range(Counters *c, CountersWork *work, void *ctx, double *val
   int ranges = 0;
   c->context_sync();
   SolStatus status = configure(c, err);
-  // CUPTI says when it has enough; that a pass repeats for ever is its fault, but must not be ours.
+  // CUPTI reports when it has all passes; the loop is bounded in case it never does.
   for (int pass = 0; !status && !all; pass++) {
     if (pass > 4 * c->passes + 4)
       status = sol_fail(err, SOL_ERR_UNSUPPORTED, "the counters were not done after %d passes", pass);

@@ -1,5 +1,5 @@
 // Hardware counters of kernel launches in this process, by CUPTI's range profiler. A launch is run again for
-// every pass that the metrics need; what it wrote is put back in between. CUPTI is loaded at run time.
+// every pass that the metrics need; what it wrote is restored in between. CUPTI is loaded at run time.
 //
 //   Counters *c;
 //   CountersOptions options = {.metrics = names, .metric_count = 3, .most_launches = 8};
@@ -31,15 +31,15 @@ typedef enum CountersTrouble {
   COUNTERS_NO_DRIVER,
   COUNTERS_NO_CUPTI,
   COUNTERS_OLD,       // a CUPTI without the range profiler
-  COUNTERS_FORBIDDEN, // the driver's permission setting; the hint says how to lift it
-  COUNTERS_REFUSED    // anything else that CUPTI said
+  COUNTERS_FORBIDDEN, // the driver's permission setting; the hint says how to change it
+  COUNTERS_REFUSED    // any other error of CUPTI
 } CountersTrouble;
 
 SolStatus counters_open(const CountersOptions *options, Counters **out,
                         CountersTrouble *trouble /* or NULL */, SolError *err);
 void counters_close(Counters *counters); // NULL is fine
 int counters_passes(const Counters *counters);
-bool counters_has(const Counters *counters, int metric); // false: this GPU knows no such metric
+bool counters_has(const Counters *counters, int metric); // false: this GPU has no such metric
 
 // Every launch of the context from here on is counted, by itself: launches wait for each other. What a CUDA
 // graph launches is not.
@@ -49,12 +49,12 @@ SolStatus counters_stop(Counters *counters, int *launches, SolError *err);
 // Of the `launch`-th since counters_start: a value for every metric, not-a-number for one that is not known.
 SolStatus counters_values(const Counters *counters, int launch, double *values, SolError *err);
 
-// Whatever `work` does on the context, counted as one. It is called once per pass, and has to do the same
+// Everything that `work` does on the context, counted as one. It is called once per pass, and has to do the same
 // each time. `values` as above.
 typedef SolStatus CountersWork(void *ctx, SolError *err);
 SolStatus counters_range(Counters *counters, CountersWork *work, void *ctx, double *values, SolError *err);
 
-// How many passes the metrics would take on a chip ("GH100"), and which of them it knows (`known`, may be
+// How many passes the metrics would take on a chip ("GH100"), and which of them it has (`known`, may be
 // NULL); needs CUPTI, but no GPU.
 SolStatus counters_plan(const char *chip, const char *const *metrics, int count, int *passes, bool *known,
                         SolError *err);

@@ -24,7 +24,7 @@ static void *open_under(const char *root) {
   return library;
 }
 
-// Two copies in one process do not get along: where none is named, one that is there already (PyTorch brings
+// Two copies in one process conflict: where none is named, one that is loaded already (PyTorch loads
 // its own) comes first.
 static void *open_library(void) {
   const char *named = getenv("SOL_CUPTI");
@@ -44,10 +44,9 @@ SolStatus cupti_load(Cupti *out, SolError *err) {
     if (named && *named)
       sol_fail(err, SOL_ERR_UNSUPPORTED, "SOL_CUPTI=%.150s cannot be loaded", named);
     else
-      sol_fail(err, SOL_ERR_UNSUPPORTED,
-               "CUPTI, NVIDIA's profiling library, is not to be found (libcupti.so)");
+      sol_fail(err, SOL_ERR_UNSUPPORTED, "CUPTI, NVIDIA's profiling library, was not found (libcupti.so)");
     sol_hint(err, "it comes with the CUDA toolkit (cuda-cupti), and with 'pip install nvidia-cuda-cupti'; "
-                  "CUDA_HOME=FOLDER or SOL_CUPTI=FILE says where it is");
+                  "CUDA_HOME=FOLDER or SOL_CUPTI=FILE names it");
     return SOL_ERR_UNSUPPORTED;
   }
   const char *missing = NULL;
@@ -100,6 +99,7 @@ SolStatus cupti_check(const Cupti *cupti, CuptiResult result, const char *what, 
         "this CUPTI (%u) is not for this driver: update the driver, or name an older CUPTI by SOL_CUPTI=FILE",
         cupti->version);
   else if (result == CUPTI_MULTIPLE_SUBSCRIBERS)
-    sol_hint(err, "another profiler holds this process: Nsight, torch.profiler and Sol exclude each other");
+    sol_hint(err,
+             "another profiler is active in this process: Nsight, torch.profiler and Sol exclude each other");
   return SOL_ERR_UNSUPPORTED;
 }

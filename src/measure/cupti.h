@@ -1,5 +1,5 @@
 // CUPTI, NVIDIA's profiling library, loaded at run time. The little of its ABI that is used is declared here,
-// so that no toolkit is needed to build (one of its headers is C++ besides); tests/test_cupti.sh holds it to
+// so that no toolkit is needed to build (and one of its headers is C++); tests/test_cupti.sh compares it with
 // the real headers.
 #ifndef SOL_MEASURE_CUPTI_H
 #define SOL_MEASURE_CUPTI_H
@@ -248,7 +248,7 @@ typedef struct CuptiSassFlush {
   CuptiSassData *data;
 } CuptiSassFlush;
 
-// CUpti_ActivityKernel9 and 10: what both have. Records have 8-byte alignment and no padding of their own.
+// CUpti_ActivityKernel9 and 10: what both have. Records have 8-byte alignment and no padding.
 typedef struct __attribute__((packed, aligned(8))) CuptiKernel {
   int kind;
   uint8_t cache_config, shared_config;

@@ -27,7 +27,8 @@ static SolStatus enter(Sass *s, SolError *err) {
   if (!retain || !push) return sol_fail(err, SOL_ERR_UNSUPPORTED, "no CUDA driver has been loaded");
   if (retain(&s->context, (int)s->device)) s->context = NULL;
   s->entered = s->context && !push(s->context);
-  return s->entered ? SOL_OK : sol_fail(err, SOL_ERR_UNSUPPORTED, "the GPU's context is not to be had");
+  return s->entered ? SOL_OK
+                    : sol_fail(err, SOL_ERR_UNSUPPORTED, "the GPU's primary context is not available");
 }
 
 static void leave(Sass *s) {
@@ -54,7 +55,7 @@ static SolStatus find_metrics(Sass *s, const char *const *metrics, SolError *err
   }
   if (!status && !s->known_count)
     status =
-        sol_fail(err, SOL_ERR_UNSUPPORTED, "this GPU counts none of the %d things by instruction", s->count);
+        sol_fail(err, SOL_ERR_UNSUPPORTED, "this GPU has none of the %d counters by instruction", s->count);
   return status;
 }
 
@@ -124,7 +125,7 @@ static SolStatus flush(const Sass *s, double *values, SolError *err) {
                           .data = data};
     status = cupti_check(&s->cupti, s->cupti.sass_flush(&all), "counts by instruction", err);
     if (!status) add_up(s, data, records, each, values);
-    // The names in the records are CUPTI's to give and ours to free; it has its own malloc: they are left.
+    // The caller should free the names in the records, but CUPTI has its own malloc: they are leaked.
   } else {
     status = sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   }

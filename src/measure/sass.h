@@ -16,7 +16,7 @@ typedef struct Sass Sass;
 // SOL_ERR_UNSUPPORTED: no CUPTI, or this GPU has none of them.
 SolStatus sass_open(int device, const char *const *metrics, int count, Sass **out, SolError *err);
 void sass_close(Sass *sass); // NULL is fine
-// Summed over every instruction that `work` executes; not-a-number for a metric that this GPU does not know.
+// Summed over every instruction that `work` executes; not-a-number for a metric that this GPU does not have.
 SolStatus sass_range(Sass *sass, CountersWork *work, void *ctx, double *values, SolError *err);
 
 #endif

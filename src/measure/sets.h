@@ -18,7 +18,7 @@ typedef struct Sets {
   _Alignas(16) unsigned char args[512];
 } Sets;
 
-// Looks at the case: its tensors and what a call costs. Nothing is allocated. SOL_ERR_NOT_FOUND: the
+// Works out the case: its tensors and what a call costs. Nothing is allocated. SOL_ERR_NOT_FOUND: the
 // operation has no such case. A tensor that a call reads or writes only in part (a table, a cache) is shared
 // by all sets; the ids differ.
 SolStatus sets_plan(Sets *s, SolContext *ctx, const OpsDef *def, const OpsCase *c, int misalign,

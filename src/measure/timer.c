@@ -24,7 +24,7 @@ typedef struct Plan {
   int sets, calls, graphs, warm; // calls: of one graph
 } Plan;
 
-// One graph where it visits every set; several, each with sets of its own, where sets are small and many.
+// One graph where it visits every set; several, each with its own sets, where sets are small and many.
 static Plan plan_of(const Timer *t, const Sets *s) {
   double us = empty_call_us + s->bytes / 5e6; // at 5 TB/s: rather too short, the samples come out longer
   double sets = s->bytes > 0 ? __builtin_ceil(t->footprint / s->bytes) : 1;
@@ -140,7 +140,7 @@ SolStatus timer_calls(Timer *t, TimerCall *call, void *ctx, int sets, bool strea
   static const double stream_us = 5000; // the wait at the end, tens of microseconds, does not count
   double seconds[ROUNDS] = {0};
   *out = (Timing){.sets = sets};
-  // One turn says how long calls take; how many make a sample follows from that.
+  // One round shows how long calls take; the number of calls in a sample follows from that.
   SolStatus status = streamed ? stream_calls(t, call, ctx, sets, sets, seconds, err)
                               : replay_calls(t, call, ctx, sets, sets, 1, 1, seconds, err);
   if (status) return status;

@@ -30,7 +30,7 @@ void timer_close(Timer *t);
 // SOL_ERR_NOT_FOUND: the operation has no such case. SOL_ERR_NO_SPACE: its tensors do not fit.
 SolStatus timer_time(Timer *t, const OpsDef *def, const OpsCase *c, int misalign, Timing *out, SolError *err);
 // On a GPU: anything that can be enqueued on one of `sets` sets of memory, which the caller has filled.
-// streamed: calls go into a stream, one after another, and the host's clock says what one takes with all that
+// streamed: calls go into a stream, one after another, and the host's clock measures one call with all that
 // it waits for; otherwise they are recorded into a graph. Fills in us, calls and sets.
 typedef SolStatus TimerCall(void *ctx, int set, SolStream stream, SolError *err);
 SolStatus timer_calls(Timer *t, TimerCall *call, void *ctx, int sets, bool streamed, Timing *out,

@@ -45,7 +45,7 @@ static uint64_t common_divisor(uint64_t a, uint64_t b) {
   return a;
 }
 
-// Element k: of distinct ids the k-th step of a walk that meets each of them once, otherwise at random.
+// Element k: of distinct ids the k-th of a permutation, otherwise at random.
 static double element_value(const OpsView *v, const TrialOptions *o, uint64_t k, uint64_t bits) {
   double value = fill_value(v, o, bits);
   if (v->fill < OPS_FILL_DISTINCT || value < 0 || value >= (double)v->limit) return value;
@@ -119,7 +119,7 @@ static SolStatus take_memory(Trial *t, int k, SolError *err) {
   int other = v->alias - 1;
   if (t->options.in_place && other >= 0 && t->view[other].dtype == v->dtype &&
       t->view[other].stride == v->stride) {
-    // Whoever is listed first has the memory; the contents are the input's.
+    // The tensor listed first owns the memory; the contents are the input's.
     int owner = other < k ? other : k;
     t->shares[k] = owner;
     if (owner == other) return v->at = t->view[other].at, SOL_OK;

@@ -1,4 +1,4 @@
-// One operation on one set of tensors, filled, run and held against its double-precision reference. Tests and
+// One operation on one set of tensors, filled, run and compared with its double-precision reference. Tests and
 // bench both work through it, on any backend.
 #ifndef SOL_MEASURE_TRIAL_H
 #define SOL_MEASURE_TRIAL_H
@@ -10,7 +10,7 @@ typedef struct TrialOptions {
   int misalign;          // every tensor starts that many elements after an aligned address
   bool specials;         // NaN, infinities and huge values among the inputs
   bool in_place;         // tensors that may coincide do
-  bool bad_ids;          // some ids lie outside
+  bool bad_ids;          // some ids are out of range
   bool without_optional; // tensors that may be absent are
 } TrialOptions;
 

@@ -73,9 +73,12 @@ static const Rule any_rules[] = {
     {32768, NORM_f_any4, 4, 0, 16},
 };
 static const Rule unaligned_rules[] = {
-    {NORM_BESIDE1_THREADS, NORM_f_beside1, 1, 0, 1},     {3 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 1},
-    {6 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 2},  {12 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 4},
-    {24 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 8}, {48 * NORM_BESIDE_THREADS, NORM_f_beside3, 3, 0, 16},
+    {NORM_STRIPED1_THREADS, NORM_f_striped1, 1, 0, 1},
+    {3 * NORM_STRIPED_THREADS, NORM_f_striped3, 3, 0, 1},
+    {6 * NORM_STRIPED_THREADS, NORM_f_striped3, 3, 0, 2},
+    {12 * NORM_STRIPED_THREADS, NORM_f_striped3, 3, 0, 4},
+    {24 * NORM_STRIPED_THREADS, NORM_f_striped3, 3, 0, 8},
+    {48 * NORM_STRIPED_THREADS, NORM_f_striped3, 3, 0, 16},
 };
 // To fp8, unaligned rows; with a scale per block of columns, elements of 4 bytes and of 2.
 #define ODD_ROWS(kernel, each, threads)                                                                      \
@@ -98,9 +101,9 @@ enum {
   ADD_BYTES = 46 << 10,  // two inputs: the least, so that an SM holds four blocks and not five (measured)
   AHEAD_BYTES = 3 << 20, // how far ahead a kernel prefetches into L2; no gain for small tensors
   AHEAD_FROM = 8 << 20,
-  SPLIT_CHUNKS = 512,  // rows longer than this get several blocks,
-  SPLIT_BLOCKS = 64,   // if those are no more than this in all
-  LAYER_BESIDE1 = 160, // layernorm in fp32: rows of up to so many chunks have one per thread
+  SPLIT_CHUNKS = 512,   // rows longer than this get several blocks,
+  SPLIT_BLOCKS = 64,    // if those are no more than this in all
+  LAYER_STRIPED1 = 160, // layernorm in fp32: rows of up to so many chunks have one per thread
   LINE_BYTES = 128,
   LINED_BYTES = 1024 // output rows at least this long are written in whole cache lines
 };
@@ -114,7 +117,7 @@ enum {
   SHARED_BLOCK4 = 0,
   SHARED_BIG = BIG_BYTES,
   SHARED_ANY = 0,
-  SHARED_BESIDE = 0,
+  SHARED_STRIPED = 0,
   SHARED_LOOP = 0
 };
 #define NORM(T, name, how, number) SHARED_##how,
@@ -201,7 +204,7 @@ static uint64_t set_threads(const Rule *rule, int64_t chunks, int64_t least, Nor
   if (!threads) threads = need < 32 ? (int64_t)1 << bits_of(need) : (need + 31) / 32 * 32;
   if (rule->cluster > 1 && threads < 64) threads = 64; // sums of a cluster go through shared memory
   bool lanes = rule->kernel <= NORM_f_warp ||
-               (rule->kernel >= NORM_f_any2 && rule->kernel <= NORM_f_beside3) ||
+               (rule->kernel >= NORM_f_any2 && rule->kernel <= NORM_f_striped3) ||
                (rule->kernel >= NORM_ODD_f_lanes16 && rule->threads);
   bool share = lanes && rule->cluster == 1 && threads < SHARING && (threads & (threads - 1)) == 0;
   int rows = share ? SHARING / (int)threads : 1;
@@ -268,11 +271,11 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   if (rule)
     chunks = all, p->chunks = (int32_t)chunks, least = 1;
   else if (unaligned) {
-    size_t skip = call->layer && in == 4 && chunks > LAYER_BESIDE1 ? 1 : 0;
+    size_t skip = call->layer && in == 4 && chunks > LAYER_STRIPED1 ? 1 : 0;
     rule = find_rule(unaligned_rules + skip, SOL_COUNT(unaligned_rules) - skip, chunks, clusters);
   } else
     rule = FIND(any_rules);
-  Rule loop = {INT64_MAX, unaligned ? NORM_f_beside_loop : NORM_f_loop, 2, 512, clusters ? 8 : 1};
+  Rule loop = {INT64_MAX, unaligned ? NORM_f_striped_loop : NORM_f_loop, 2, 512, clusters ? 8 : 1};
   if (!rule) rule = &loop;
 
   OpsLaunch l = {.early = clusters, .params = p, .bytes = sizeof *p};

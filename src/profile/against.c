@@ -73,7 +73,7 @@ static void add(Sums *s, const ProfileKernel *k) {
 static void put(AgainstKernel *k, const char *key, const char *label, AgainstUnit unit, bool exact,
                 double measured, double emulated) {
   if (k->row_count == AGAINST_MAX_ROWS) return;
-  if (!(measured > 0) && !(emulated > 0)) return; // the kernel does not do it, or nobody counted
+  if (!(measured > 0) && !(emulated > 0)) return; // the kernel does not do it, or it was not counted
   k->rows[k->row_count++] = (AgainstRow){key, label, unit, exact, measured, emulated};
 }
 
@@ -99,13 +99,13 @@ static void compare(AgainstKernel *k, const Sums *s, SolJson row) {
        v[PROFILE_local_load_sectors] + v[PROFILE_local_store_sectors], inside(row, "local", "sectors"));
   BOTH("shared_load_requests", "shared loads: requests", AGAINST_COUNT, v[PROFILE_shared_load_requests],
        inside(row, "shared_load", "requests"));
-  BOTH("shared_load_wavefronts", "shared loads: passes", AGAINST_COUNT, v[PROFILE_shared_load_wavefronts],
+  BOTH("shared_load_wavefronts", "shared loads: wavefronts", AGAINST_COUNT, v[PROFILE_shared_load_wavefronts],
        inside(row, "shared_load", "wavefronts"));
   BOTH("shared_store_requests", "shared stores: requests", AGAINST_COUNT, v[PROFILE_shared_store_requests],
        inside(row, "shared_store", "requests"));
-  BOTH("shared_store_wavefronts", "shared stores: passes", AGAINST_COUNT, v[PROFILE_shared_store_wavefronts],
-       inside(row, "shared_store", "wavefronts"));
-  BOTH("shared_passes", "shared memory: passes, by instruction", AGAINST_COUNT, v[PROFILE_shared_passes],
+  BOTH("shared_store_wavefronts", "shared stores: wavefronts", AGAINST_COUNT,
+       v[PROFILE_shared_store_wavefronts], inside(row, "shared_store", "wavefronts"));
+  BOTH("shared_passes", "shared memory: wavefronts, by instruction", AGAINST_COUNT, v[PROFILE_shared_passes],
        inside(row, "shared_load", "wavefronts") + inside(row, "shared_store", "wavefronts"));
   BOTH("global_sectors_ideal", "global accesses: fewest sectors", AGAINST_COUNT,
        v[PROFILE_global_sectors_ideal],
@@ -174,14 +174,14 @@ SolStatus profile_against(Profile *p, const char *text, size_t length, Against *
   if (status) return status;
   if (!pick_bill(root, p->gpu.device, &bill) || !sol_json_get(bill, "kernels", &list) ||
       sol_json_kind(list) != SOL_JSON_ARRAY) {
-    sol_fail(err, SOL_ERR_ARGUMENT, "it is no bill: it has no kernels");
+    sol_fail(err, SOL_ERR_ARGUMENT, "this is no bill of sol audit --json: it has no kernels");
     sol_hint(err, "make one: sol audit --json PROGRAM > bill.json");
     return SOL_ERR_ARGUMENT;
   }
   text_of(bill, "device", device, sizeof device);
   out->device = keep(p, device);
   if (p->gpu.device && device[0] && strcmp(device, p->gpu.device->id) != 0)
-    profile_note(p, "The bill is of %s, the profile of %s: times and DRAM bytes are not alike.", device,
+    profile_note(p, "The bill is of %s, the profile of %s: times and DRAM bytes are not comparable.", device,
                  p->gpu.device->id);
   int *row_of = sol_arena_alloc(&p->arena, (p->kernel_count + 1) * sizeof *row_of);
   out->kernels = sol_arena_alloc(&p->arena, (p->kernel_count + 1) * sizeof *out->kernels);

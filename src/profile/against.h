@@ -1,4 +1,4 @@
-// Measured beside emulated: a profile against the bill that `sol audit --json` wrote.
+// Measured against emulated: a profile against the bill that `sol audit --json` wrote.
 #ifndef SOL_PROFILE_AGAINST_H
 #define SOL_PROFILE_AGAINST_H
 

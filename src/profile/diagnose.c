@@ -1,5 +1,5 @@
-// The steps of the diagnosis. Thresholds are the usual ones of reading a profile by hand: a unit over 60% of
-// what it can do binds, under 40% it does not; more than a tenth of the passes through shared memory being
+// The steps of the diagnosis. Thresholds are the usual ones for reading a profile: a unit over 60% of
+// what it can do binds, under 40% it does not; more than a tenth of the shared-memory wavefronts being
 // conflicts is worth padding; any local memory is worth a look.
 #include "profile/diagnose.h"
 
@@ -7,7 +7,7 @@
 #include "base/format.h"
 #include "profile/judge.h"
 
-#define CONFLICTS 0.10 // share of passes that is worth padding
+#define CONFLICTS 0.10 // share of wavefronts that is worth padding
 
 // ---- words ----
 
@@ -48,8 +48,7 @@ double judge_look(Judge *j, ProfileStep *step, ProfileMetric metric) {
 // Sectors a request: 4 are right for 4-byte accesses, 8 for 8 bytes, 16 for 16; more than 16 are right for
 // none.
 static const char *sectors_say(double sectors, double use) {
-  if (profile_known(use))
-    return use >= 28.8 ? "coalesced" : use >= 16 ? "partly wasted" : "wasted for the most part";
+  if (profile_known(use)) return use >= 28.8 ? "coalesced" : use >= 16 ? "partly wasted" : "mostly wasted";
   if (sectors > 16.05) return "lanes far apart";
   if (sectors > 4.05) return "as 8- or 16-byte accesses have, or 4-byte ones that are not coalesced";
   return "coalesced";
@@ -124,7 +123,7 @@ static void step_throughput(Judge *j) {
   if (profile_known(share)) {
     ProfileBand band = judge_band(share);
     n += sol_format(text + n, sizeof text - n, "%s %.0f%% of %s: %s", n > 4 ? "," : "", share * 100,
-                    !j->by_rate          ? "its peak, as the counters have it"
+                    !j->by_rate          ? "its peak, by the counters"
                     : j->roofs->measured ? "what was measured"
                                          : "the datasheet's peak",
                     band == PROFILE_EXCELLENT  ? "excellent, at the hardware's limit"
@@ -158,7 +157,7 @@ static void step_shared(Judge *j) {
          store = judge_look(j, s, PROFILE_shared_store_wavefronts);
   double bad_load = judge_look(j, s, PROFILE_shared_load_conflicts),
          bad_store = judge_look(j, s, PROFILE_shared_store_conflicts);
-  double passes = load + store, bad = bad_load + bad_store;
+  double wavefronts = load + store, bad = bad_load + bad_store;
   double exact = profile_value(j->kernel, PROFILE_shared_passes),
          ideal = profile_value(j->kernel, PROFILE_shared_passes_ideal);
   bool by_instruction = profile_known(exact) && profile_known(ideal);
@@ -167,21 +166,21 @@ static void step_shared(Judge *j) {
     judge_look(j, s, PROFILE_shared_passes), judge_look(j, s, PROFILE_shared_passes_ideal);
     s->missing_count = 0;
     d->conflicts = exact > 0 ? (exact - ideal) / exact : 0;
-    sol_format(text, sizeof text, "%.1f%% of %.0f passes are conflicts (%.0f would do)", d->conflicts * 100,
-               exact, ideal);
-    passes = exact;
-  } else if (profile_known(passes) && profile_known(bad)) {
-    d->conflicts = passes > 0 ? bad / passes : 0;
+    sol_format(text, sizeof text, "%.1f%% of %.0f wavefronts are conflicts (%.0f would do)",
+               d->conflicts * 100, exact, ideal);
+    wavefronts = exact;
+  } else if (profile_known(wavefronts) && profile_known(bad)) {
+    d->conflicts = wavefronts > 0 ? bad / wavefronts : 0;
     sol_format(text, sizeof text,
-               "%.1f%% of %.0f passes are conflicts (loads %.0f of %.0f, stores %.0f of %.0f)",
-               d->conflicts * 100, passes, bad_load, load, bad_store, store);
-  } else if (passes != 0) {
+               "%.1f%% of %.0f wavefronts are conflicts (loads %.0f of %.0f, stores %.0f of %.0f)",
+               d->conflicts * 100, wavefronts, bad_load, load, bad_store, store);
+  } else if (wavefronts != 0) {
     s->verdict = PROFILE_NOT_COUNTED;
-    s->text = "not counted: passes through shared memory, and conflicts";
+    s->text = "not counted: shared-memory wavefronts, and conflicts";
     return;
   }
   s->verdict = d->conflicts > CONFLICTS ? PROFILE_BAD : PROFILE_FINE;
-  s->text = passes > 0 ? judge_keep(j, text) : "shared memory is not used";
+  s->text = wavefronts > 0 ? judge_keep(j, text) : "shared memory is not used";
 }
 
 static void step_spills(Judge *j) {

@@ -1,4 +1,4 @@
-// What the counters say about a kernel, in the order in which it pays to look: what binds it, whether its
+// What the counters show of a kernel, in the order in which it pays to look: what binds it, whether its
 // accesses are coalesced, what throughput it reaches, whether shared memory has conflicts, whether it spills.
 // Then which roof it is under and how near, a point for the roofline, and those of `sol audit`'s rules that
 // counters can decide.
@@ -27,7 +27,7 @@ typedef enum ProfileBand { // of the roof that binds
   PROFILE_GOOD,            // 60 to 80
   PROFILE_WASTEFUL,        // 30 to 60
   PROFILE_POOR,            // under 30
-  PROFILE_NO_BAND          // the counters do not say
+  PROFILE_NO_BAND          // unknown: not counted
 } ProfileBand;
 const char *profile_band_name(ProfileBand band); // "excellent"; NULL for none
 
@@ -68,7 +68,7 @@ typedef struct ProfileDiagnosis {
   const char *roof;                   // "DRAM bandwidth, 4.52 TB/s (measured on this GPU)"
   double dram_rate, l2_rate;          // B/s
   double load_sectors, store_sectors; // a request
-  double conflicts;                   // share of passes through shared memory that are conflicts
+  double conflicts;                   // share of shared-memory wavefronts that are conflicts
   double local_sectors;
   // The point under the roofline: vector FLOPs; tensor work is not counted by these counters.
   double flops, intensity, attainable; // FLOP, FLOP/byte of DRAM, FLOP/s

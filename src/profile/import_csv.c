@@ -126,7 +126,7 @@ static SolStatus take_details(Import *m, SolError *err) {
     SolStatus status = start_launch(m, err);
     if (status) return status;
   }
-  if (!metric.length) return SOL_OK; // what a rule of ncu's has to say
+  if (!metric.length) return SOL_OK; // the text of one of ncu's rules
   look_for_active(m, metric);
   m->metrics++;
   NcuThing thing = ncu_thing(cell(m, COLUMN_SECTION), metric);
@@ -265,13 +265,13 @@ static SolStatus nothing_found(const Import *m, SolError *err) {
     sol_fail(err, SOL_ERR_NOT_FOUND, "ncu was not allowed to read the GPU's counters (ERR_NVGPUCTRPERM)");
     sol_hint(err, "run it as root, or load the driver's module with NVreg_RestrictProfilingToAdminUsers=0");
   } else if (m->saw_no_kernels) {
-    sol_fail(err, SOL_ERR_NOT_FOUND, "ncu says that no kernels were profiled");
-    sol_hint(err, "see that the program launches kernels, and that ncu's filters let them through");
+    sol_fail(err, SOL_ERR_NOT_FOUND, "ncu reports that no kernels were profiled");
+    sol_hint(err, "check that the program launches kernels, and that ncu's filters select them");
   } else if (m->in_table) {
     sol_fail(err, SOL_ERR_SYNTAX, "the table has its first line, but no launch: it is cut off");
     sol_hint(err, WRITE_AGAIN);
   } else if (m->saw_text_page) {
-    sol_fail(err, SOL_ERR_SYNTAX, "this is ncu's output for people");
+    sol_fail(err, SOL_ERR_SYNTAX, "this is ncu's plain text output, not CSV");
     sol_hint(err, "add --csv: ncu --csv --page raw --log-file report.csv PROGRAM");
   } else {
     sol_fail(err, SOL_ERR_SYNTAX,
@@ -295,9 +295,8 @@ static void say_what_was_met(Import *m) {
   if (m->now.mixed_gpus)
     profile_note(p, "The file has launches on different GPUs; they are taken as of one.");
   if (m->now.uncounted)
-    profile_note(
-        p, "%d value%s of the file %s empty or \"n/a\": not counted on this GPU or not to be had there.",
-        m->now.uncounted, m->now.uncounted > 1 ? "s" : "", m->now.uncounted > 1 ? "are" : "is");
+    profile_note(p, "%d value%s of the file %s empty or \"n/a\": not counted, or not available on this GPU.",
+                 m->now.uncounted, m->now.uncounted > 1 ? "s" : "", m->now.uncounted > 1 ? "are" : "is");
 }
 
 SolStatus profile_import_csv(Profile *profile, const char *text, size_t length, ProfileFilter *filter,
@@ -312,7 +311,7 @@ SolStatus profile_import_csv(Profile *profile, const char *text, size_t length, 
   if (!status) status = end_launch(m, err);
   if (!status && !(m->launches > 0)) status = nothing_found(m, err);
   if (!status && !profile->kernel_count) {
-    status = sol_fail(err, SOL_ERR_NOT_FOUND, "none of the file's %.0f launches is wanted", m->launches);
+    status = sol_fail(err, SOL_ERR_NOT_FOUND, "none of the file's %.0f launches is selected", m->launches);
     sol_hint(err, "see --kernel, --launch-skip and --launch-count");
   }
   if (!status) say_what_was_met(m);

@@ -46,7 +46,7 @@ static void reach_l2(Judge *j, ProfileStep *s) {
   d->shares[AUDIT_L2] = larger(over(d->l2_rate, j->roofs->l2), pct);
 }
 
-// Counters "of active clocks" are brought to the whole time, where the idle clocks are known.
+// Counters "of active clocks" are scaled to the whole time, where the idle clocks are known.
 static double active_share(Judge *j) {
   double active = profile_value(j->kernel, PROFILE_active_cycles),
          all = profile_value(j->kernel, PROFILE_cycles);
@@ -101,7 +101,7 @@ static Busy look_at_units(Judge *j, ProfileStep *s) {
   double all = judge_look(j, s, PROFILE_memory_pct) / 100, best = best_of(d, true, &b.memory_unit);
   b.memory = larger(best, all);
   b.compute = best_of(d, false, &b.compute_unit);
-  // A busier one that has no counter of its own in the file.
+  // A busier one that has no separate counter in the file.
   if (!(best > all - 0.05) && profile_known(all)) b.memory_unit = AUDIT_RESOURCES;
   b.covered =
       profile_known(all) || (profile_known(d->shares[AUDIT_L2]) && profile_known(d->shares[AUDIT_L1]));
@@ -115,8 +115,8 @@ static const char *unit_name(AuditResource unit) {
 static void say_bound(Judge *j, ProfileStep *s, const Busy *b, double best) {
   bool by_memory = b->memory >= b->compute, both = b->memory >= JUDGE_BINDS && b->compute >= JUDGE_BINDS;
   const char *says = both                 ? "both are near their limit"
-                     : best < JUDGE_IDLE  ? "neither is busy: the kernel waits (latency)"
-                     : best < JUDGE_BINDS ? "neither is near its limit: part of the time the kernel waits"
+                     : best < JUDGE_IDLE  ? "neither is busy: the kernel is bound by latency"
+                     : best < JUDGE_BINDS ? "neither is near its limit: latency takes part of the time"
                      : by_memory          ? "memory-bound"
                                           : "compute-bound";
   char text[320];
@@ -149,7 +149,7 @@ void judge_bound(Judge *j) {
   d->busiest = best;
   d->bound = best < JUDGE_IDLE ? AUDIT_LATENCY : by_memory ? b.memory_unit : b.compute_unit;
   if (!compute) {
-    if (b.memory >= JUDGE_BINDS) d->kind = "memory"; // whatever the SMs do
+    if (b.memory >= JUDGE_BINDS) d->kind = "memory"; // however busy the SMs are
     return;
   }
   bool both = b.memory >= JUDGE_BINDS && b.compute >= JUDGE_BINDS;
@@ -186,7 +186,7 @@ void judge_verdict(Judge *j) {
     sol_format(text, sizeof text, "%s, %s (%s)", audit_resource_name(d->roof_of), rate,
                j->roofs->measured ? "measured on this GPU" : "datasheet");
   } else {
-    sol_format(text, sizeof text, "%s, as the counters have it", audit_resource_name(d->roof_of));
+    sol_format(text, sizeof text, "%s, by the counters", audit_resource_name(d->roof_of));
   }
   d->roof = judge_keep(j, text);
 }

@@ -30,7 +30,7 @@ static void found(Judge *j, RuleId rule, const char *more, const char *message, 
                                                    .saved = PROFILE_UNKNOWN};
 }
 
-#define WHICH_LINE "`sol audit` names the line and tells strides from gathers."
+#define WHICH_LINE "`sol audit` names the line and distinguishes strides from gathers."
 
 // ---- access patterns ----
 
@@ -58,7 +58,7 @@ static void judge_access(Judge *j, const char *what, double sectors, ProfileMetr
                  what, use / 32 * 100, sectors);
     else
       sol_format(message, sizeof message,
-                 "%s touch %.1f sectors a request, more than even 16-byte accesses side by side would (16).",
+                 "%s touch %.1f sectors a request, more than even contiguous 16-byte accesses would (16).",
                  what, sectors);
     found(j, RULE_uncoalesced, WHICH_LINE, message, evidence);
   }
@@ -99,11 +99,11 @@ static void judge_conflicts(Judge *j) {
   if (!(d->conflicts > 0.1)) return;
   char message[200], evidence[160];
   sol_format(message, sizeof message,
-             "%.0f%% of the passes through shared memory are there only because lanes want the same bank.",
+             "%.0f%% of the shared-memory wavefronts are due to lanes that access the same bank.",
              d->conflicts * 100);
   double exact = value(j, PROFILE_shared_passes), ideal = value(j, PROFILE_shared_passes_ideal);
   if (profile_known(exact) && profile_known(ideal))
-    sol_format(evidence, sizeof evidence, "%.0f passes, %.0f would do", exact, ideal);
+    sol_format(evidence, sizeof evidence, "%.0f wavefronts, %.0f would do", exact, ideal);
   else
     sol_format(evidence, sizeof evidence, "conflicts: loads %.0f, stores %.0f",
                value(j, PROFILE_shared_load_conflicts), value(j, PROFILE_shared_store_conflicts));
@@ -115,9 +115,10 @@ static void judge_atomics(Judge *j) {
   double others = value(j, PROFILE_load_requests) + value(j, PROFILE_store_requests);
   if (!(atomics > 0.1 * (others + atomics)) || !(j->out->busiest < 0.4) || !j->out->kind) return;
   char message[200], evidence[160];
-  sol_format(message, sizeof message,
-             "%.0f%% of the requests are atomics, and no unit is busy: they may be waiting for each other.",
-             atomics / (others + atomics) * 100);
+  sol_format(
+      message, sizeof message,
+      "%.0f%% of the requests are atomics, and no unit is busy: they may be contending for the same addresses.",
+      atomics / (others + atomics) * 100);
   sol_format(evidence, sizeof evidence, "%.0f atomic requests, %.0f others", atomics, others);
   found(j, RULE_atomics, "", message, evidence);
 }
@@ -197,7 +198,7 @@ static void judge_waiting(Judge *j, bool small) {
       sol_format(more, sizeof more, "Here it is %s: %d blocks of %d warps on an SM.",
                  sol_limiter_name(o.limiter), o.blocks_per_sm, o.warps_per_block);
     sol_format(message, sizeof message,
-               "%.0f%% of the warps an SM could hold are there, and no unit is busy.", occupancy);
+               "%.0f%% of the warps an SM could hold are resident, and no unit is busy.", occupancy);
     found(j, RULE_occupancy, more, message, evidence);
   } else if (occupancy >= 40 && wait > 4) {
     sol_format(message, sizeof message,

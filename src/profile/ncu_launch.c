@@ -45,7 +45,7 @@ static SolStatus read_number(NcuLaunch *m, CsvField text, CsvField unit, const c
     sol_format(message, sizeof message, "'%.*s': %.120s is a count, and cannot have a fraction",
                (int)(text.length < 40 ? text.length : 40), text.text, what);
     return import_fail(m->csv, err, text, message,
-                       "where the point parts thousands: run ncu with LC_ALL=C in its environment");
+                       "where the point separates thousands: run ncu with LC_ALL=C in its environment");
   }
   if (rounded && fraction) m->rounded = true;
   *out = value * scale;

@@ -1,4 +1,4 @@
-// What Nsight Compute's names stand for.
+// What Nsight Compute's names mean.
 #ifndef SOL_PROFILE_NCU_NAMES_H
 #define SOL_PROFILE_NCU_NAMES_H
 
@@ -21,7 +21,7 @@ typedef enum NcuField {
 const char *ncu_field_name(NcuField field);
 
 typedef struct NcuThing {
-  ProfileMetric metric; // PROFILE_METRICS: no counter of ours
+  ProfileMetric metric; // PROFILE_METRICS: none of the counters used
   NcuField field;       // NCU_FIELDS: no fact either
   bool exact;           // the counter's own name, not an alias
   bool rate;            // the counter per clock

@@ -13,7 +13,7 @@ typedef enum NcuNumber {
 // "1,234.5", "0.25", "33558272". *fraction (may be NULL): whether it has digits after the point.
 NcuNumber ncu_number(CsvField field, double *out, bool *fraction);
 
-// What to multiply by to get from the unit in the file to the wanted one: "ns", "B", "B/s", "%", or "" for a
+// What to multiply by to get from the unit in the file to the one used here: "ns", "B", "B/s", "%", or "" for a
 // count. 0 where they do not fit together. *rounded (may be NULL): the unit is one of those that ncu picks to
 // have few digits, so that the value is not exact.
 double ncu_unit(CsvField unit, const char *wanted, bool *rounded);

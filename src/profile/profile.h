@@ -1,4 +1,4 @@
-// What was measured on a GPU: kernels, their times and counters, whoever counted them.
+// What was measured on a GPU: kernels, their times and counters, from CUPTI or from a file.
 //
 //   Profile p;
 //   profile_start(&p, PROFILE_FROM_CUPTI);
@@ -11,7 +11,7 @@
 //   ... p.kernels[i] ...
 //   profile_free(&p);
 //
-// A value that nobody counted is not a number (profile_known), never 0.
+// A value that was not counted is NaN (profile_known), never 0.
 #ifndef SOL_PROFILE_PROFILE_H
 #define SOL_PROFILE_PROFILE_H
 
@@ -34,7 +34,7 @@ typedef struct ProfileMetricInfo {
   ProfileSet set;
 } ProfileMetricInfo;
 const ProfileMetricInfo *profile_metric(ProfileMetric metric);
-// By ncu's name, an older or newer name of the same counter included; PROFILE_METRICS: none of ours.
+// By ncu's name, an older or newer name of the same counter included; PROFILE_METRICS: none of those used.
 ProfileMetric profile_metric_find(const char *name, size_t length);
 
 static inline bool profile_known(double value) {
@@ -56,7 +56,7 @@ typedef struct ProfileLaunch {
   uint32_t grid[3], block[3], cluster[3]; // zeros: unknown (cluster: none)
   double registers;                       // a thread's
   double static_shared, dynamic_shared;   // bytes a block
-  double local_bytes;                     // a thread's stack, as the driver knows it
+  double local_bytes;                     // a thread's stack, from the driver
   bool graph;                             // launched as part of a CUDA graph
   double seconds;                         // by CUPTI activity, or by the counter `time`
   double values[PROFILE_METRICS];
@@ -67,7 +67,7 @@ void profile_launch_clear(ProfileLaunch *launch);
 typedef struct ProfileKernel {
   const char *name, *title; // title: for people, without return type and parameters
   uint32_t grid[3], block[3], cluster[3];
-  double registers, static_shared, dynamic_shared, local_bytes; // of the first launch that knew them
+  double registers, static_shared, dynamic_shared, local_bytes; // of the first launch that has them
   double launches, graph_launches;
   double timed;                    // launches whose time is known
   double time_sum;                 // of those, seconds
@@ -81,7 +81,7 @@ typedef struct ProfileKernel {
   struct ProfileDiagnosis *diagnosis; // from profile_diagnose
 } ProfileKernel;
 
-// Of all launches: a sum is scaled up where only some were counted (kernel->counted says), a mean is a mean.
+// Of all launches: a sum is scaled up where only some were counted (kernel->counted), a mean is a mean.
 double profile_value(const ProfileKernel *kernel, ProfileMetric metric);
 
 enum { PROFILE_MAX_NOTES = 24 };
@@ -105,7 +105,7 @@ void profile_note(Profile *profile, const char *format, ...) SOL_PRINTF(2, 3);
 SolStatus profile_finish(Profile *profile, SolError *err);
 void profile_free(Profile *profile);
 
-// Which launches are wanted: those of these kernels ("name,name*", as written or as mangled; namespaces
+// Which launches are selected: those of these kernels ("name,name*", as written or as mangled; namespaces
 // and template arguments may be left out; NULL: all), less the first `skip` of them, `count` at most (0: no
 // limit).
 typedef struct ProfileFilter {

@@ -80,9 +80,9 @@ void profile_write_trouble(ProfileTrouble what, const char *text, const char *hi
   sol_buffer_puts(out, "}\n");
 }
 
-void profile_write_end(double seen, double told, SolBuffer *out) {
+void profile_write_end(double seen, double reported, SolBuffer *out) {
   sol_buffer_puts(out, "{\"end\":true");
   put_field(out, "seen", seen);
-  put_field(out, "told", told);
+  put_field(out, "told", reported);
   sol_buffer_puts(out, "}\n");
 }

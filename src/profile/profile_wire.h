@@ -1,5 +1,5 @@
-// What the injected library tells the profiler, a line of JSON each, appended to a file per process as
-// launches end: a program that dies leaves what it did so far. What is said once of a kernel is not repeated.
+// What the injected library reports to the profiler, a line of JSON each, appended to a file per process as
+// launches end: a program that crashes leaves what it did so far. What describes a kernel is written once.
 #ifndef SOL_PROFILE_WIRE_H
 #define SOL_PROFILE_WIRE_H
 
@@ -10,12 +10,12 @@ enum { PROFILE_WIRE = 1, PROFILE_MAX_NAME = 16384 };
 
 // Why something is missing; the names are the wire's.
 #define PROFILE_TROUBLES(X)                                                                                  \
-  X(FORBIDDEN, "forbidden") /* the driver lets nobody but root read counters */                              \
+  X(FORBIDDEN, "forbidden") /* the driver lets only root read counters */                                    \
   X(NO_CUPTI, "no-cupti")                                                                                    \
   X(OLD, "old")         /* a CUPTI without the range profiler */                                             \
-  X(REFUSED, "refused") /* CUPTI or the driver said no to something else */                                  \
+  X(REFUSED, "refused") /* any other error of CUPTI or the driver */                                         \
   X(GRAPH, "graph")     /* the kernels of a CUDA graph were not counted one by one */                        \
-  X(LOST, "lost")       /* launches that could not be told of */
+  X(LOST, "lost")       /* launches that could not be reported */
 typedef enum ProfileTrouble {
 #define TROUBLE(name, text) PROFILE_##name,
   PROFILE_TROUBLES(TROUBLE)
@@ -25,7 +25,7 @@ typedef enum ProfileTrouble {
 
 // ---- writing ----
 
-// The first line. `metrics` says what the values of a launch stand for.
+// The first line. `metrics` names the values of a launch.
 void profile_write_start(long pid, bool counters, unsigned cupti, const ProfileMetric *metrics, int count,
                          SolBuffer *out);
 void profile_write_gpu(int device, const ProfileGpu *gpu, SolBuffer *out);
@@ -34,8 +34,8 @@ void profile_write_launch(uint32_t id, int device, const ProfileLaunch *launch, 
                           int count, SolBuffer *out);
 void profile_write_trouble(ProfileTrouble what, const char *text, const char *hint, double times,
                            SolBuffer *out);
-// The last line of a process that came to its end. seen: launches, told of or not.
-void profile_write_end(double seen, double told, SolBuffer *out);
+// The last line of a process that ended normally. seen: launches, reported or not.
+void profile_write_end(double seen, double reported, SolBuffer *out);
 
 // ---- reading ----
 
@@ -58,8 +58,8 @@ typedef struct ProfileMessage {
   ProfileLaunch launch; // valid until the reader is freed
   ProfileTrouble trouble;
   char text[256], hint[256];
-  double times;      // trouble: how often
-  double seen, told; // end
+  double times;          // trouble: how often
+  double seen, reported; // end
 } ProfileMessage;
 
 // One per file; starts as {0}.
@@ -67,11 +67,11 @@ typedef struct ProfileReader {
   SolArena arena;
   struct ProfileReadKernel *kernels;
   uint32_t count, cap;
-  ProfileMetric metrics[PROFILE_METRICS]; // by place in a line's values; PROFILE_METRICS: none of ours
+  ProfileMetric metrics[PROFILE_METRICS]; // by place in a line's values; PROFILE_METRICS: none of those used
   int metric_count;
   bool started, ended;
 } ProfileReader;
-// SOL_ERR_SYNTAX: not a line of ours, or cut. SOL_ERR_UNSUPPORTED: another version's.
+// SOL_ERR_SYNTAX: not a line of this format, or cut. SOL_ERR_UNSUPPORTED: another version's.
 SolStatus profile_read_line(ProfileReader *reader, const char *line, size_t length, ProfileMessage *out,
                             SolError *err);
 void profile_reader_free(ProfileReader *reader);

@@ -4,7 +4,7 @@
 #include "profile/profile_wire.h"
 
 struct ProfileReadKernel {
-  const char *name; // NULL: not told of
+  const char *name; // NULL: not reported
   double registers, static_shared, local_bytes;
 };
 
@@ -120,7 +120,7 @@ static const char *keep_name(ProfileReader *r, SolJson name, SolError *err) {
 }
 
 static SolStatus read_kernel(ProfileReader *r, SolJson line, ProfileMessage *out, SolError *err) {
-  double id = get_whole(line, "kernel", r->count); // they are numbered as they come
+  double id = get_whole(line, "kernel", r->count); // they are numbered in order
   SolJson name;
   SolError why = {0};
   out->kind = PROFILE_LINE_KERNEL;
@@ -190,7 +190,7 @@ static SolStatus read_trouble(SolJson line, ProfileMessage *out, SolError *err) 
       out->trouble = (ProfileTrouble)i;
       return SOL_OK;
     }
-  return bad(err, "an unknown trouble");
+  return bad(err, "an unknown error");
 }
 
 SolStatus profile_read_line(ProfileReader *r, const char *text, size_t length, ProfileMessage *out,
@@ -200,15 +200,15 @@ SolStatus profile_read_line(ProfileReader *r, const char *text, size_t length, P
   SolStatus status = sol_json_check(text, length, &line, err);
   if (status) return status;
   if (sol_json_get(line, "sol_profile", &value)) return read_start(r, line, out, err);
-  if (!r->started) return bad(err, "it does not begin as one");
+  if (!r->started) return bad(err, "the first line is missing");
   if (sol_json_get(line, "launch", &value)) return read_launch(r, line, out, err);
   if (sol_json_get(line, "kernel", &value)) return read_kernel(r, line, out, err);
   if (sol_json_get(line, "gpu", &value)) return read_gpu(line, out, err);
   if (sol_json_get(line, "trouble", &value)) return read_trouble(line, out, err);
-  if (!sol_json_get(line, "end", &value)) return bad(err, "of no kind that is known");
+  if (!sol_json_get(line, "end", &value)) return bad(err, "of an unknown kind");
   out->kind = PROFILE_LINE_END;
   out->seen = get_number(line, "seen", 0);
-  out->told = get_number(line, "told", 0);
+  out->reported = get_number(line, "told", 0);
   r->ended = true;
   return SOL_OK;
 }

@@ -1,4 +1,4 @@
-// What stands in a function's body: blocks, labels, directives, guards and instructions.
+// A function's body: blocks, labels, directives, guards and instructions.
 #include "ptx/internal.h"
 
 // ---- labelled directives ----

@@ -65,7 +65,7 @@ static bool check_call(Parser *p, Func *f, const PtxInst *inst) {
 // .calltargets leave the signature to the functions they name.
 static bool fill_prototypes(Parser *p, Func *f) {
   PtxPrototype *prototypes =
-      (PtxPrototype *)(uintptr_t)f->pub.prototypes; // ours until the module is handed out
+      (PtxPrototype *)(uintptr_t)f->pub.prototypes; // writable until the module is returned
   for (uint32_t i = 0; i < f->pub.prototype_count; i++) {
     PtxPrototype *to = &prototypes[i];
     if (!to->target_count) continue;
@@ -131,7 +131,7 @@ static bool list_callees(Parser *p, uint32_t caller, uint32_t *seen, Vec *found)
   return f->pub.callees != 0;
 }
 
-// Tarjan's strongly connected components, with a stack of our own. Node `functions.count` stands for "some
+// Tarjan's strongly connected components, with an explicit stack. Node `functions.count` stands for "some
 // function whose address is taken": indirect calls go to it, and it calls all of those.
 typedef struct Walk {
   Parser *p;

@@ -307,7 +307,7 @@ static const char *refusal(const char *text, size_t length) {
   return 0;
 }
 
-// Whether any form that shares the opcode's first word knows this word at all.
+// Whether any form that shares the opcode's first word takes this word at all.
 static bool word_known(Text opcode, Text word) {
   const PtxFormRow *form;
   for (int i = 0; (form = sol_ptx_form(i)); i++) {

@@ -2,7 +2,7 @@
 // that every way out of the branch passes through (its immediate post-dominator).
 //
 // exit, trap and calls of functions that do not return end a thread. They do not count as ways out while
-// there are others, for lanes that have ended need not be waited for: after `if (bad) trap` all others meet
+// there are others, for lanes that have ended need not be waited for: after `if (bad) trap` all others reconverge
 // again right behind it. In a kernel that holds for a guarded `ret` too. Endless loops count as left at their
 // last block.
 #include "base/heap.h"

@@ -131,7 +131,7 @@ static bool parse_element(Parser *p, Init *init, uint64_t offset) {
   return put_number(p, init, offset, at, &c);
 }
 
-// Braces at `level` of the array's dimensions; beyond them stand a vector's elements.
+// Braces at `level` of the array's dimensions; beyond them are a vector's elements.
 static bool parse_braces(Parser *p, Init *init, uint64_t offset, uint32_t level) {
   const Declaration *d = init->d;
   uint32_t levels = d->dim_count + (d->vec > 1 ? 1 : 0);

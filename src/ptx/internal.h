@@ -81,7 +81,7 @@ void sol_ptx_names_free(Names *names);
 
 typedef enum SlotShape { SLOT_PLAIN, SLOT_MEM, SLOT_TEX, SLOT_NEVER } SlotShape;
 
-// One position of a form's operands: the grammar stands at the top of ops.def.
+// One position of a form's operands: the grammar is at the top of ops.def.
 typedef struct Slot {
   uint8_t shape; // SlotShape
   uint8_t type;  // PtxType; PTX_TYPE_NONE: address-sized
@@ -138,10 +138,10 @@ typedef struct FileEntry {
 typedef struct LocExtra {
   Name *function; // label in .debug_str, and an offset from it
   uint32_t offset;
-  uint32_t owner; // function it stands in
+  uint32_t owner; // function that contains it
 } LocExtra;
 
-// Bytes of all .param variables of one function. ptxas gives kernels 32764; a frame stands here once per lane
+// Bytes of all .param variables of one function. ptxas gives kernels 32764; the emulator has a frame per lane
 // and call.
 enum { MAX_PARAM_BYTES = 1 << 20 };
 enum { MAX_SCOPES = 128, MAX_OPCODE = 160, MAX_ELEMENTS = 256, MAX_EXPRESSION_DEPTH = 64 };
@@ -182,7 +182,7 @@ bool sol_ptx_fail(Parser *p, SolStatus status, size_t at, const char *format, ..
 bool sol_ptx_fail_memory(Parser *p);
 bool sol_ptx_fail_expected(Parser *p, const char *what); // "expected WHAT, not 'token'"
 
-// Tokens. `take` goes on if the current token is that mark; `expect` fails if it is not.
+// Tokens. `take` advances if the current token is that mark; `expect` fails if it is not.
 bool sol_ptx_is_mark(const Parser *p, char mark);
 bool sol_ptx_is_word(const Parser *p, const char *word);
 bool sol_ptx_take(Parser *p, char mark);
@@ -218,7 +218,7 @@ PtxType sol_ptx_type_of(const char *text, size_t length);
 bool sol_ptx_take_type(Parser *p, PtxType *type);
 const Code *sol_ptx_code_of(Parser *p, const char *text, size_t length, size_t at);
 
-const char *sol_ptx_code_problem(const PtxCode *code); // what its form cannot say is wrong; NULL: nothing
+const char *sol_ptx_code_problem(const PtxCode *code); // an error that its form does not exclude; NULL: none
 
 // The grammar, from the top down.
 bool sol_ptx_parse_function(Parser *p, PtxLinkage linkage);

@@ -199,7 +199,7 @@ static bool rewrite_operands(const Link *l, Func *f) {
 }
 
 static bool rewrite_formals(const Link *l, const uint32_t *formals, uint32_t count) {
-  uint32_t *symbols = (uint32_t *)(uintptr_t)formals; // ours until the module is handed out
+  uint32_t *symbols = (uint32_t *)(uintptr_t)formals; // writable until the module is returned
   for (uint32_t i = 0; i < count; i++)
     if (symbols[i] != PTX_NONE && !new_symbol(l, &symbols[i])) return false;
   return true;

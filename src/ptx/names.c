@@ -50,7 +50,7 @@ static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// "%r12" is the 12th of %r<...>; "%r012" and "%r" are names of their own.
+// "%r12" is the 12th of %r<...>; "%r012" and "%r" are separate names.
 static bool split_number(Names *names, Name *name) {
   uint32_t digits = 0;
   while (digits < name->length && is_digit(name->text[name->length - 1 - digits])) digits++;

@@ -42,7 +42,7 @@ bool sol_ptx_mismatch(const Match *m, const Raw *raw, const char *why); // false
 bool sol_ptx_type_fits(PtxType type, PtxType reg, bool wider);
 // Adds empty operands to the function's; *first is the place of the first of them.
 bool sol_ptx_add_operands(Parser *p, uint32_t count, uint32_t *first);
-// Fill in the operand at `place`; match_simple fills in `out`, which will stand there.
+// Fill in the operand at `place`; match_simple fills in `out`, which is stored there.
 bool sol_ptx_match_simple(const Match *m, const Slot *slot, const Raw *raw, PtxOperand *out, uint32_t place);
 bool sol_ptx_match_plain(const Match *m, const Slot *slot, const Raw *raw, uint32_t place);
 bool sol_ptx_match_memory(const Match *m, const Slot *slot, const Raw *raw, uint32_t place);

@@ -1,4 +1,4 @@
-// The rows of ops.def and words.def as tables; also what tests walk to see that each opcode is covered.
+// The rows of ops.def and words.def as tables; tests iterate over them to see that each opcode is covered.
 #ifndef SOL_PTX_WORDS_H
 #define SOL_PTX_WORDS_H
 

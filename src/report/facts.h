@@ -54,7 +54,7 @@ typedef enum FactFit {
   FIT_WHOLE = 0, // it is shown whole or left out
   FIT_CUT,       // its texts are cut, which an ellipsis shows
   FIT_CUT_CODE,  // the same, but not below what a line of code needs to be recognised
-  FIT_WRAP       // its texts go on in further lines
+  FIT_WRAP       // its texts continue on further lines
 } FactFit;
 typedef struct FactColumn {
   const char *label;
@@ -84,17 +84,17 @@ void fact_text(Fact *parent, const char *key, const char *label, const char *tex
 void fact_textf(Fact *parent, const char *key, const char *label, const char *format, ...) SOL_PRINTF(4, 5);
 void fact_bool(Fact *parent, const char *key, const char *label, bool value);
 void fact_unknown(Fact *parent, const char *key, const char *label);
-void fact_title(Fact *parent, const char *format, ...) SOL_PRINTF(2, 3); // for people, once, at the top
-void fact_note(Fact *parent, const char *format, ...) SOL_PRINTF(2, 3);  // a sentence for people
-void fact_block(Fact *parent, const char *text);                         // preformatted, for people
-void fact_code(Fact *parent, const char *text, size_t length);           // lines of a program, for people
-// A paragraph for people, `indent` columns in; strong: a heading of those that follow.
+void fact_title(Fact *parent, const char *format, ...) SOL_PRINTF(2, 3); // text only: once, at the top
+void fact_note(Fact *parent, const char *format, ...) SOL_PRINTF(2, 3);  // text only: a sentence
+void fact_block(Fact *parent, const char *text);                         // text only: preformatted
+void fact_code(Fact *parent, const char *text, size_t length);           // text only: lines of a program
+// Text only: a paragraph, `indent` columns in; strong: a heading of those that follow.
 void fact_line(Fact *parent, int indent, bool strong, const char *format, ...) SOL_PRINTF(4, 5);
 // What a table keeps where not all of it fits: its columns, the most important first, up to one without a
 // label. Columns that are not among them are the first to go. The array must outlive the tree.
 void fact_columns(Fact *list, const FactColumn *columns);
 
-// A number as people read it: "134.2 MB".
+// A number with its unit: "134.2 MB".
 void fact_write_number(char *out, size_t cap, FactUnit unit, double value);
 // The same in the unit that `like` would be written in: a column of a table has one unit.
 void fact_write_number_like(char *out, size_t cap, FactUnit unit, double value, double like);

@@ -1,9 +1,9 @@
-// Facts as JSON: every fact that has a key (or stands in a list), values plain.
+// Facts as JSON: every fact that has a key (or is in a list), values plain.
 #include "base/format.h"
 #include "base/json_write.h"
 #include "report/facts.h"
 
-// "basis": what each number of the answer rests on, by its path ("terms.memory_us", "kernels[].bytes");
+// "basis": whether each number is exact, modelled, published or measured, by its path ("terms.memory_us", "kernels[].bytes");
 // a list's first row does for all.
 typedef struct Path {
   char text[160];
@@ -60,7 +60,7 @@ static void render(SolJsonWriter *w, const Fact *f, const char *name, bool answe
   case FACT_LINE:
   case FACT_STRONG:
   case FACT_CODE:
-  case FACT_BLOCK: break; // for people
+  case FACT_BLOCK: break; // text only
   }
 }
 

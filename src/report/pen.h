@@ -25,7 +25,7 @@ void pen_note_label(PenLabels *labels, const char *label);
 // Words wrapped at p->prose, the first line starting at column `at`, the others at `indent`. A word longer
 // than a line is broken.
 void pen_wrap(Pen *p, const char *text, size_t indent, size_t at);
-// A scalar as people read it, in `room` of PEN_CELL bytes or where it stands; like: fact_write_number_like's.
+// A scalar as text, in `room` of PEN_CELL bytes or in the fact itself; like: fact_write_number_like's.
 const char *pen_value(const Fact *f, double like, char *room);
 
 void pen_table(Pen *p, const Fact *list); // report_table.c

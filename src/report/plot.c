@@ -6,10 +6,10 @@
 
 enum { COLUMNS = 64, LEAST = 16, ROWS = 14, MARGIN = 16 };
 
-// Columns of a drawing in a terminal, where `beside` of them are for numbers and labels.
-static int columns_in(size_t width, int beside) {
-  if (!width || width >= (size_t)(COLUMNS + beside)) return COLUMNS;
-  return width > (size_t)(LEAST + beside) ? (int)width - beside : LEAST;
+// Columns of a drawing in a terminal, less `labels` for numbers and labels.
+static int columns_in(size_t width, int labels) {
+  if (!width || width >= (size_t)(COLUMNS + labels)) return COLUMNS;
+  return width > (size_t)(LEAST + labels) ? (int)width - labels : LEAST;
 }
 
 static int place(double v, double low, double high, int cells) {

@@ -6,7 +6,7 @@
 #include "report/facts.h"
 
 typedef struct AuditView {
-  const char *kernels; // those wanted, "name,name", as written or as mangled; NULL: all
+  const char *kernels; // those selected, "name,name", as written or as mangled; NULL: all
   size_t top;          // lines shown of each
   bool instructions;   // PTX instructions too
 } AuditView;
@@ -17,12 +17,12 @@ static inline FactBasis report_audit_basis(const AuditKernel *kernel) {
 }
 
 bool report_audit_wanted(const AuditView *view, const AuditKernel *kernel);
-// The wanted kernels, the one that takes longest first; out holds program->kernel_count of them.
+// The selected kernels, the one that takes longest first; out holds program->kernel_count of them.
 uint32_t report_audit_sorted(const AuditView *view, const AuditProgram *program, const AuditKernel **out);
 
 // Everything about a finished program, into an object.
 void report_audit_facts(Fact *root, const AuditProgram *program, const AuditView *view);
-// Times of several GPUs side by side, for people; the first decides the order.
+// Times of several GPUs side by side, text only; the first decides the order.
 void report_audit_devices_facts(Fact *root, const AuditProgram *programs, int count, const AuditView *view);
 
 // report_audit_lines.c: the table of a kernel's lines, and of its instructions.
@@ -36,7 +36,7 @@ typedef struct AuditComplaint {
 } AuditComplaint;
 
 // SARIF 2.1.0: the findings as warnings, complaints as errors. `base` (may be NULL) is the folder that paths
-// are told from.
+// are relative to.
 void report_audit_sarif(const AuditProgram *program, const AuditView *view, const AuditComplaint *complaints,
                         size_t complaint_count, const char *base, SolBuffer *out);
 

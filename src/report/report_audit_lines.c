@@ -9,7 +9,7 @@ static double ratio(double a, double b) {
   return b > 0 ? a / b : 0;
 }
 
-// Which columns say something for this kernel.
+// Which columns this kernel needs.
 typedef struct Columns {
   bool sectors, wavefronts, local, lanes;
 } Columns;
@@ -132,7 +132,7 @@ void report_audit_line_facts(Fact *kernel, const AuditKernel *k, const AuditView
   fact_columns(list, line_columns);
   for (uint32_t i = 0; i < k->line_count; i++) {
     const AuditLine *line = &k->lines[i];
-    // Past the top, lines are for machines alone.
+    // Past the top, lines are for JSON alone.
     bool memory = line->counts.requests || line->counts.shared_requests || line->counts.divergent;
     bool people = i < view->top && line->cost > (memory ? 0 : busy ? 0.03 : 0.25) * all;
     Fact *row = fact_object(list, 0, 0);

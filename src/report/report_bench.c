@@ -69,7 +69,7 @@ int report_bench_changed(const BenchRow *row) {
 }
 
 // A table takes its columns from its fullest row: every row has every column, an empty one where there is
-// nothing to say.
+// no value.
 static void cell(Fact *row, const char *key, const char *label, FactUnit unit, FactBasis basis, double value,
                  bool there) {
   if (there)
@@ -120,7 +120,7 @@ static void counted_cells(Fact *f, const BenchRow *row) {
   cell(f, "dram_write_bytes", "written", UNIT_BYTES, BASIS_MODELLED, (double)c->dram_write, ok);
 }
 
-// For machines: how it was measured.
+// JSON only: how it was measured.
 static void machine_cells(Fact *f, const BenchRow *row) {
   const Timing *t = &row->result.time;
   fact_number(f, "bytes_read", 0, UNIT_BYTES, BASIS_EXACT, row->cost.bytes_read);

@@ -5,7 +5,7 @@
 
 #include "base/heap.h"
 
-// Which groups of columns a table needs: a column of zeros says nothing. Machines get all of them.
+// Which groups of columns a table needs: a column of zeros is left out. JSON gets all of them.
 typedef struct Columns {
   bool sectors, wavefronts;
 } Columns;
@@ -76,7 +76,7 @@ void report_counts_by_kind(Fact *root, const SolEmuResult *result) {
   }
 }
 
-// What a table's row stands for: a source line, or one PTX instruction.
+// What a table's row is: a source line, or one PTX instruction.
 typedef struct Row {
   const char *file;
   uint32_t line;

@@ -1,4 +1,4 @@
-// Ladders as facts: for people tables of counts and of times and what each rung changes, for machines one
+// Ladders as facts: in text tables of counts and of times and what each rung changes, in JSON one
 // object a rung.
 #include "report/report_ladder.h"
 
@@ -44,14 +44,14 @@ LadderVerdict report_ladder_verdict(const LadderAnswer *a, const LadderRow *row,
   static const double same = 0.05, noise = 0.01, error = 0.27;
   const LadderRow *before = report_ladder_before(a, row);
   const LadderFigures *now = figures_of(row, gpu), *then = before ? figures_of(before, gpu) : NULL;
-  if (row->rung->story == LADDER_FIRST || !now || !then) return LADDER_UNTOLD;
+  if (row->rung->story == LADDER_FIRST || !now || !then) return LADDER_UNDECIDED;
   double gain = then->us / now->us, least = 1 + noise + (gpu ? now->spread + then->spread : 0);
   double against = row->rung->story == LADDER_FASTER   ? 1 / gain
                    : row->rung->story == LADDER_SLOWER ? gain
                                                        : fmax(gain, 1 / gain);
   bool holds = row->rung->story == LADDER_SAME ? against < 1 + same : against < 1 / least;
-  if (holds) return LADDER_AS_TOLD;
-  return gpu || against > 1 + error ? LADDER_NOT_AS_TOLD : LADDER_UNTOLD;
+  if (holds) return LADDER_AS_EXPECTED;
+  return gpu || against > 1 + error ? LADDER_NOT_AS_EXPECTED : LADDER_UNDECIDED;
 }
 
 static const FactColumn list_columns[] = {
@@ -81,7 +81,7 @@ void report_ladder_list_facts(Fact *root) {
   }
 }
 
-// ---- for machines ----
+// ---- JSON ----
 
 static void known(Fact *f, const char *key, FactUnit unit, FactBasis basis, double value) {
   if (isfinite(value))
@@ -122,7 +122,7 @@ static void figure_keys(Fact *parent, const LadderAnswer *a, const LadderRow *ro
     if (then) known(o, "to_before", UNIT_TIMES, basis, then->us / f->us);
     if (first) known(o, "to_first", UNIT_TIMES, basis, first->us / f->us);
     LadderVerdict verdict = report_ladder_verdict(a, row, gpu);
-    if (verdict) fact_bool(o, "as_told", 0, verdict == LADDER_AS_TOLD);
+    if (verdict) fact_bool(o, "as_told", 0, verdict == LADDER_AS_EXPECTED);
   }
   if (gpu) {
     fact_number(o, "spread", 0, UNIT_SHARE, BASIS_MEASURED, f->spread);
@@ -234,7 +234,7 @@ static void counts_table(Fact *parent, const LadderAnswer *a) {
   }
 }
 
-static bool moves(const LadderAnswer *a) { // some are about other things than bytes
+static bool moves(const LadderAnswer *a) { // some ladders do not measure bytes
   for (int i = 0; i < a->count; i++)
     if (a->rows[i].bytes > 0) return true;
   return false;
@@ -311,13 +311,13 @@ static void texts(Fact *parent, const LadderAnswer *a, const LadderWhere *where)
 }
 
 static void story_note(Fact *parent, const LadderAnswer *a, bool gpu) {
-  int told = 0, wrong = 0;
+  int decided = 0, wrong = 0;
   SolBuffer text = {0};
   for (int i = 0; i < a->count; i++) {
     const LadderRow *row = &a->rows[i], *before = report_ladder_before(a, row);
     LadderVerdict verdict = report_ladder_verdict(a, row, gpu);
-    told += verdict != LADDER_UNTOLD;
-    if (verdict != LADDER_NOT_AS_TOLD) continue;
+    decided += verdict != LADDER_UNDECIDED;
+    if (verdict != LADDER_NOT_AS_EXPECTED) continue;
     double gain = figures_of(before, gpu)->us / figures_of(row, gpu)->us;
     sol_buffer_format(&text, "%s%s was expected to be %s %s, and takes %.2f times as long",
                       wrong++ ? "; " : "", row->rung->name,
@@ -327,7 +327,8 @@ static void story_note(Fact *parent, const LadderAnswer *a, bool gpu) {
                       before->rung->name, 1 / gain);
   }
   const char *what = gpu ? "Measured" : "Predicted";
-  if (told && !wrong) fact_note(parent, "%s as expected: every change does what is said of it above.", what);
+  if (decided && !wrong)
+    fact_note(parent, "%s as expected: every change does what is said of it above.", what);
   if (wrong)
     fact_note(
         parent,

@@ -9,7 +9,7 @@
 typedef struct LadderRow {
   const LadderRung *rung;
   double bytes;            // that have to move
-  bool emulated, measured; // was tried; the figures say how it went
+  bool emulated, measured; // was tried; the figures have the result
   LadderFigures emu, gpu;
 } LadderRow;
 
@@ -27,7 +27,7 @@ typedef struct LadderWhere {
   const SolDevice *device;            // predicted for; NULL: nothing is predicted
   char gpu[96], driver[32], date[32]; // measured on; empty: nothing is
   size_t width;                       // columns of the terminal, for drawings; 0: any
-  bool source;                        // the rungs' code is wanted
+  bool source;                        // show the rungs' code
 } LadderWhere;
 
 void report_ladder_shape_text(const Ladder *ladder, const int64_t dim[4], char *out,
@@ -38,9 +38,9 @@ const LadderRow *report_ladder_before(const LadderAnswer *a, const LadderRow *ro
 // Whether what was seen on one GPU (LadderRung.seen) belongs to the figures shown.
 bool ladder_seen(const LadderRung *rung, const LadderWhere *where);
 
-typedef enum LadderVerdict { LADDER_UNTOLD, LADDER_AS_TOLD, LADDER_NOT_AS_TOLD } LadderVerdict;
-// Whether the times show what the story says; gpu: the measured ones. A predicted difference that is within
-// the model's error says nothing.
+typedef enum LadderVerdict { LADDER_UNDECIDED, LADDER_AS_EXPECTED, LADDER_NOT_AS_EXPECTED } LadderVerdict;
+// Whether the times show what the ladder expects; gpu: the measured ones. A predicted difference that is within
+// the model's error decides nothing.
 LadderVerdict report_ladder_verdict(const LadderAnswer *a, const LadderRow *row, bool gpu);
 
 // The list of all: `sol ladder`.
@@ -54,7 +54,7 @@ bool report_ladder_read(LadderAnswer *a, SolJson root, bool predictions);
 
 // Compares predictions with measurements, in every row that has both.
 typedef struct LadderComparison {
-  int rows, counts, differ; // counts: that both know exactly; differ: of those
+  int rows, counts, differ; // counts: exact in both; differ: of those
   int dram_rows, time_rows;
   double dram_median, dram_worst, time_median, time_worst; // off by: max(p/m, m/p) - 1
   char worst_time[96], worst_dram[96];                     // which

@@ -5,7 +5,7 @@
 #include "base/format.h"
 #include "report/report_ladder.h"
 
-#define LEAST_DRAM 1e6 // bytes: below, a difference says nothing
+#define LEAST_DRAM 1e6 // bytes: below, a difference is within the noise
 
 // ---- reading an earlier run ----
 
@@ -81,7 +81,7 @@ static double off_by(double predicted, double measured) {
   return fmax(predicted / measured, measured / predicted) - 1;
 }
 
-// Exact counts that both know, and how many of them differ. The DRAM's are not among them.
+// Counts that are exact in both, and how many of them differ. DRAM's are not among them.
 static int count_differences(const LadderRow *r, int *known) {
   int differ = 0;
   const LadderCounts *p = &r->emu.counts, *m = &r->gpu.counts;
@@ -115,7 +115,7 @@ LadderComparison report_ladder_compare(const LadderAnswer *answers, int count) {
       if (!has_both(r)) continue;
       c.rows++;
       c.differ += count_differences(r, &c.counts);
-      // What stays in L2 is no traffic of a GPU's, and the model's all the same.
+      // What stays dirty in L2 is not in the GPU's counter, but in the model's.
       bool moves = ladder_dram(&r->gpu.counts) >= LEAST_DRAM;
       double d = moves ? off_by(ladder_dram(&r->emu.counts), ladder_dram(&r->gpu.counts)) : NAN,
              t = off_by(r->emu.us, r->gpu.us);
@@ -177,7 +177,7 @@ static void say_item(void *to, const char *text) {
 void report_ladder_compare_facts(Fact *root, const LadderAnswer *answers, int count,
                                  const LadderWhere *where) {
   Fact *o = fact_object(root, "comparison", "");
-  fact_title(o, "Predictions for %s beside measurements%s%s%s%s", where->gpu,
+  fact_title(o, "Predictions for %s against measurements%s%s%s%s", where->gpu,
              where->driver[0] ? ", driver " : "", where->driver, where->date[0] ? ", " : "", where->date);
   Fact *list = fact_list(o, "rows", "Predicted and measured");
   static const FactColumn columns[] = {

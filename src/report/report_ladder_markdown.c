@@ -97,20 +97,21 @@ static void texts(SolBuffer *out, const LadderAnswer *a, const LadderWhere *wher
 }
 
 static void story(SolBuffer *out, const LadderAnswer *a) {
-  int told = 0, wrong = 0;
-  for (int i = 0; i < a->count; i++) told += report_ladder_verdict(a, &a->rows[i], true) != LADDER_UNTOLD;
-  if (!told) return;
+  int decided = 0, wrong = 0;
+  for (int i = 0; i < a->count; i++)
+    decided += report_ladder_verdict(a, &a->rows[i], true) != LADDER_UNDECIDED;
+  if (!decided) return;
   for (int i = 0; i < a->count; i++) {
     const LadderRow *row = &a->rows[i], *before = report_ladder_before(a, row);
-    if (report_ladder_verdict(a, row, true) != LADDER_NOT_AS_TOLD) continue;
-    if (!wrong++) sol_buffer_puts(out, "\nNot as told on this GPU:\n\n");
+    if (report_ladder_verdict(a, row, true) != LADDER_NOT_AS_EXPECTED) continue;
+    if (!wrong++) sol_buffer_puts(out, "\nNot as expected on this GPU:\n\n");
     sol_buffer_format(out, "- %s was expected to be %s %s; it takes %.2f times as long.\n", row->rung->name,
                       row->rung->story == LADDER_FASTER   ? "faster than"
                       : row->rung->story == LADDER_SLOWER ? "slower than"
                                                           : "as fast as",
                       before->rung->name, row->gpu.us / before->gpu.us);
   }
-  if (!wrong) sol_buffer_puts(out, "\nThe measured order is the one told.\n");
+  if (!wrong) sol_buffer_puts(out, "\nThe measured order is the expected one.\n");
 }
 
 void report_ladder_markdown(SolBuffer *out, const LadderAnswer *a, const LadderWhere *where) {

@@ -10,7 +10,7 @@ static void number(Fact *o, const char *key, const char *label, FactUnit unit, F
   if (profile_known(value))
     fact_number(o, key, label, unit, basis, value);
   else if (key)
-    fact_unknown(o, key, 0); // for people what is not known is left out
+    fact_unknown(o, key, 0); // text leaves out what is not known
 }
 
 static void measured(Fact *o, const char *key, FactUnit unit, double value) {
@@ -24,7 +24,7 @@ static void triple(Fact *o, const char *key, const uint32_t v[3]) {
     fact_unknown(o, key, 0);
 }
 
-// ---- for machines ----
+// ---- JSON ----
 
 static double value(const ProfileKernel *k, ProfileMetric m) {
   return profile_value(k, m);
@@ -36,10 +36,10 @@ static void sectors_facts(Fact *o, const char *key, double requests, double sect
   measured(part, "sectors", UNIT_PLAIN, sectors);
 }
 
-static void passes_facts(Fact *o, const char *key, double requests, double passes, double conflicts) {
+static void wavefront_facts(Fact *o, const char *key, double requests, double wavefronts, double conflicts) {
   Fact *part = fact_object(o, key, 0);
   measured(part, "requests", UNIT_PLAIN, requests);
-  measured(part, "wavefronts", UNIT_PLAIN, passes);
+  measured(part, "wavefronts", UNIT_PLAIN, wavefronts);
   measured(part, "conflicts", UNIT_PLAIN, conflicts);
 }
 
@@ -60,10 +60,10 @@ static void bill_facts(Fact *o, const ProfileKernel *k) {
   sectors_facts(o, "global_store", value(k, PROFILE_store_requests), value(k, PROFILE_store_sectors));
   sectors_facts(o, "global_atomic", value(k, PROFILE_atom_requests) + value(k, PROFILE_red_requests),
                 value(k, PROFILE_atom_sectors) + value(k, PROFILE_red_sectors));
-  passes_facts(o, "shared_load", value(k, PROFILE_shared_load_requests),
-               value(k, PROFILE_shared_load_wavefronts), value(k, PROFILE_shared_load_conflicts));
-  passes_facts(o, "shared_store", value(k, PROFILE_shared_store_requests),
-               value(k, PROFILE_shared_store_wavefronts), value(k, PROFILE_shared_store_conflicts));
+  wavefront_facts(o, "shared_load", value(k, PROFILE_shared_load_requests),
+                  value(k, PROFILE_shared_load_wavefronts), value(k, PROFILE_shared_load_conflicts));
+  wavefront_facts(o, "shared_store", value(k, PROFILE_shared_store_requests),
+                  value(k, PROFILE_shared_store_wavefronts), value(k, PROFILE_shared_store_conflicts));
   Fact *local = fact_object(o, "local", 0);
   measured(local, "sectors", UNIT_PLAIN,
            value(k, PROFILE_local_load_sectors) + value(k, PROFILE_local_store_sectors));
@@ -137,7 +137,7 @@ static void finding_facts(Fact *o, const ProfileDiagnosis *d) {
   }
 }
 
-// A kernel for machines.
+// A kernel in JSON.
 static void kernel_facts(Fact *list, const ProfileKernel *k) {
   const ProfileDiagnosis *d = k->diagnosis;
   Fact *o = fact_object(list, 0, 0);
@@ -268,12 +268,12 @@ void report_profile_facts(Fact *root, const Profile *p, const ProfileRoofs *roof
   for (uint32_t i = 0; i < p->kernel_count && i < view->top && any; i++)
     report_profile_kernel_text(shown, &p->kernels[i]);
   if (any && p->kernel_count > view->top)
-    fact_note(root, "%zu of %u kernels in full; --top N shows more, --kernel NAME picks.", view->top,
+    fact_note(root, "%zu of %u kernels in full; --top N shows more, --kernel NAME selects.", view->top,
               p->kernel_count);
   if (any)
     fact_note(
         root,
-        "DRAM, L2, L1: share of what the GPU gives. ld s/r, st s/r: sectors a request of global loads and "
+        "DRAM, L2, L1: share of what the GPU can sustain. ld s/r, st s/r: sectors a request of global loads and "
         "stores. Verdict: how much of the roof worth reaching is reached, over 80%% excellent, from 60%% "
         "good, from "
         "30%% wasteful, below poor. That roof is the busiest unit's; but where part of what L1 or L2 move is "

@@ -13,7 +13,7 @@ typedef struct ProfileView {
 // Everything about a diagnosed profile, into an object.
 void report_profile_facts(Fact *root, const Profile *profile, const ProfileRoofs *roofs,
                           const ProfileView *view);
-// report_profile_text.c: one of its kernels in full, for people.
+// report_profile_text.c: one of its kernels in full, as text.
 void report_profile_kernel_text(Fact *list, const ProfileKernel *kernel);
 // Measured and emulated counters compared.
 void report_against_facts(Fact *root, const Against *against);

@@ -75,7 +75,7 @@ static void verdict_text(SolBuffer *b, const ProfileDiagnosis *d) {
   }
   bool waste = false;
   for (uint32_t i = 0; i < d->finding_count; i++) waste |= strcmp(d->findings[i].rule, "uncoalesced") == 0;
-  if (waste && d->band <= PROFILE_GOOD) sol_buffer_puts(b, "; but part of what it moves is thrown away");
+  if (waste && d->band <= PROFILE_GOOD) sol_buffer_puts(b, "; but part of what it moves is wasted");
 }
 
 static void launch_text(SolBuffer *b, const ProfileKernel *k) {

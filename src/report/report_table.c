@@ -203,7 +203,7 @@ void pen_table(Pen *p, const Fact *list) {
   fit_columns(p, &t);
   bool headed = false;
   for (const Fact *row = list->first; row; row = row->next) {
-    if (!labelled(row)) continue; // for machines alone
+    if (!labelled(row)) continue; // JSON only
     for (int i = 0; i < t.count; i++) text[i] = t.column[i].label;
     if (!headed) draw(p, &t, text, true);
     headed = true;

@@ -82,7 +82,7 @@ static const Fact *render_pairs(Pen *p, const Fact *f) {
 
 static void render_object(Pen *p, const Fact *object);
 
-// Flat rows make a table; rows with parts of their own are shown one after another.
+// Flat rows make a table; nested rows are shown one after another.
 static void render_rows(Pen *p, const Fact *list) {
   bool flat = true;
   for (const Fact *row = list->first; row; row = row->next)

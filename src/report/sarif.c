@@ -1,4 +1,4 @@
-// Findings as SARIF 2.1.0, which code hosts show beside the lines concerned.
+// Findings as SARIF 2.1.0, which code hosts show next to the lines concerned.
 #include <string.h>
 
 #include "audit/rules.h"
@@ -6,7 +6,7 @@
 #include "report/report_audit.h"
 #include "sol/version.h"
 
-// A path as a URI: relative to `base` where it lies under it; what a URI cannot hold in hexadecimal.
+// A path as a URI: relative to `base` where it is under it; what a URI cannot hold in hexadecimal.
 static void put_uri(SolJsonWriter *w, const char *base, const char *file) {
   size_t n = base ? strlen(base) : 0;
   bool under = n && strncmp(file, base, n) == 0 && file[n] == '/';
@@ -69,7 +69,7 @@ static void put_rules(SolJsonWriter *w) {
   }
   sol_json_open(w, NULL, '{');
   sol_json_put_text(w, "id", "gate");
-  put_message(w, "shortDescription", "A limit of sol audit was passed");
+  put_message(w, "shortDescription", "A limit of sol audit was exceeded");
   sol_json_close(w, '}');
   sol_json_close(w, ']');
 }

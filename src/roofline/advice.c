@@ -54,7 +54,7 @@ static void add_step(Advisor *a, const char *kind, double before_us, const SolRo
 // Fusing
 
 typedef struct Fusion {
-  SolCostHandler *op; // of the operation it stands beside
+  SolCostHandler *op; // of the operation it can be fused with
   const char *kind;
   SolCostHandler *neighbour, *fused;
   const char *what;
@@ -122,7 +122,7 @@ static void shrink_steps(Advisor *a, const SolOpArgs *args) {
   const SolOpInfo *info = sol_op_info(args->op);
   bool matrix = info->unit == SOL_UNIT_DEFAULT;
   SolRoofline after;
-  // An operation that only moves data has no say in the data's type, but for tables and caches it owns.
+  // An operation that only moves data does not choose the data's type, but for tables and caches.
   if (a->now.flops > 0) shrink_all(a, args, matrix);
   if ((info->options & SOL_TAKES_WEIGHT_DTYPE) && (matrix || (info->options & SOL_TAKES_VOCAB))) {
     SolOpArgs changed = *args;

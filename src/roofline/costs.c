@@ -98,7 +98,7 @@ static bool is_float(SolDtype dtype) {
 
 void sol_matrix_math(SolLedger *l, SolDtype a, SolDtype b) {
   if (l->status) return;
-  // Narrow operands are widened to the other's type on the way in; integers beside floats likewise.
+  // Narrow operands are widened to the other's type on the way in; integers with floats likewise.
   bool b_wins = is_float(a) == is_float(b) ? sol_dtype_bits(b) > sol_dtype_bits(a) : is_float(b);
   current(l)->math = b_wins ? b : a;
   current(l)->unit = SOL_UNIT_DEFAULT;
@@ -209,7 +209,7 @@ static SolStatus check_options(const SolOpArgs *args, const SolOpInfo *info, Sol
   return SOL_OK;
 }
 
-// What only one operation asks of its arguments.
+// Checks of arguments that only one operation needs.
 static SolStatus check_special(const SolLedger *l, const SolOpRow *row, SolError *err) {
   const char *op = l->info->name;
   if (row->cost == sol_cost_rope && (int64_t)l->d[2] % 2)

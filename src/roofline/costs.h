@@ -1,4 +1,4 @@
-// How costs are written down. A handler walks through an operation's kernels and, for each, names the tensors
+// How costs are defined. A handler goes through an operation's kernels and, for each, names the tensors
 // it reads and writes and the FLOPs it does:
 //
 //   sol_pass(l, "add");
@@ -67,7 +67,7 @@ SolCostHandler sol_unfused_bias_relu_scale, sol_unfused_bias_gelu, sol_unfused_s
     sol_unfused_add_rmsnorm, sol_unfused_embed_rmsnorm, sol_unfused_layernorm, sol_unfused_softmax,
     sol_unfused_log_softmax, sol_unfused_rope, sol_unfused_attention;
 
-// Handlers of the kernels beside an operation, and of those that do the work of both.
+// Handlers of the kernels before or after an operation, and of those that do the work of both.
 SolCostHandler sol_producer, sol_in_producer, sol_fused_with_producer, sol_consumer, sol_in_consumer;
 SolCostHandler sol_add_before, sol_with_add, sol_scale_before, sol_with_scale, sol_bias_before, sol_with_bias;
 SolCostHandler sol_velocity_before, sol_with_velocity, sol_embedding_before, sol_rmsnorm_after;

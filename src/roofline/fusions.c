@@ -1,4 +1,4 @@
-// The kernels that commonly stand beside an operation, and those that do the work of both: the FUSION rows of
+// The kernels that commonly precede or follow an operation, and those that do the work of both: the FUSION rows of
 // costs.def. All are called with the operation's own arguments.
 #include "roofline/costs.h"
 
@@ -135,7 +135,7 @@ void sol_bias_gelu_after(SolLedger *l) {
   sol_flops(l, 9 * m * n);
 }
 
-// The epilogue's arithmetic is on the vector units, beside the products, and not added to them.
+// The epilogue's arithmetic runs on the vector units, concurrently with the products, and is not added to them.
 void sol_with_epilogue(SolLedger *l) {
   alone(l);
   sol_reads_side(l, "bias", l->d[1], l->weight);

@@ -1,4 +1,4 @@
-// Reading a Hugging Face config.json. The keys stand in model_keys.def, what a model_type implies in
+// Reading a Hugging Face config.json. The keys are in model_keys.def, what a model_type implies in
 // model_families.def; the functions here are the rules by which the two make a SolModelConfig.
 #include <stdarg.h>
 
@@ -93,7 +93,7 @@ static SolStatus refuse_type(Parse *p) {
   return SOL_OK;
 }
 
-// A multimodal model keeps its decoder in an object of its own; a few keys may stand outside it.
+// A multimodal model keeps its decoder in a separate object; a few keys may be outside it.
 static SolStatus enter_text_config(Parse *p) {
   if (!HAS(TEXT_CONFIG)) return SOL_OK;
   SolJson inner = VALUE(TEXT_CONFIG);

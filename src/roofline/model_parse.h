@@ -26,7 +26,7 @@ typedef struct SolConfigText {
   SolConfigSlot slot[SOL_CONFIG_KEYS];
 } SolConfigText;
 
-// Finds the keys among the object's members, in one walk. Null counts as absent.
+// Finds the keys among the object's members, in one pass. Null counts as absent.
 void sol_config_collect(SolConfigText *t, SolJson object);
 // Checks what was found against its kind and limits, and fills the fields that a key fills directly.
 SolStatus sol_config_read(SolConfigText *t, SolModelConfig *c);
@@ -34,7 +34,7 @@ SolStatus sol_config_read(SolConfigText *t, SolModelConfig *c);
 bool sol_config_has(const SolConfigText *t, SolConfigKey key);
 int64_t sol_config_count(const SolConfigText *t, SolConfigKey key, int64_t fallback);
 bool sol_config_flag(const SolConfigText *t, SolConfigKey key, bool fallback);
-// Printable ASCII whatever the file holds; empty where the key is absent.
+// Always printable ASCII; empty where the key is absent.
 void sol_config_text(SolJson value, char *out, size_t cap);
 
 SolStatus sol_config_fail(SolConfigText *t, SolJson at, SolStatus status, const char *format, ...)

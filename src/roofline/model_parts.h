@@ -5,7 +5,7 @@
 #include "base/port.h"
 #include "sol/model.h"
 
-// Refuses a config whose fields lie outside their limits or contradict one another.
+// Refuses a config whose fields are outside their limits or contradict one another.
 SolStatus sol_model_check(const SolModelConfig *config, SolError *err);
 
 // Every weight matrix, once. The weight count and the kernels of a pass both come from this list.

@@ -134,7 +134,7 @@ static SolStatus sum_memory(SolModelPass *p) {
   out->weight_bytes = sol_model_bytes(held.params, p->run->weight_dtype);
   out->kv_bytes_per_token = one * (double)p->c->layers;
   out->kv_bytes = batch * one * (((double)p->c->layers - windowed) * length + windowed * seen);
-  // The residual stream lives through every kernel of the pass.
+  // The residual stream is live in every kernel of the pass.
   out->activation_bytes = sol_model_bytes((double)p->tokens * (double)p->c->hidden, p->run->dtype) + p->live;
   if (!sol_known(p->device->mem_size)) return SOL_OK;
   out->memory_bytes = p->device->mem_size.value;

@@ -42,7 +42,7 @@ static SolStatus read_figure(const SolDevice *device, SolFigure figure, const ch
   if (!sol_known(figure)) {
     sol_fail(err, SOL_ERR_UNKNOWN, "occupancy on %.60s needs its %s, which is unknown", device_name(device),
              field);
-    sol_hint(err, "give %s a value and its source, or ask about another device", field);
+    sol_hint(err, "give %s a value and its source, or choose another device", field);
     return SOL_ERR_UNKNOWN;
   }
   // The negated form also refuses a NaN.
@@ -104,7 +104,7 @@ static Misfit check_block(const Sm *sm, const SolKernelShape *kernel) {
 
 static int64_t blocks_by_regs(const Sm *sm, int64_t per_warp, int64_t warps_per_block) {
   if (per_warp == 0) return INT_MAX;
-  // Registers belong to the sub-partitions, and a warp lives in one: what is left over in each is lost.
+  // Registers belong to the sub-partitions, and a warp is assigned to one: what is left over in each is lost.
   int64_t warps_per_part = sm->regs_per_sm / sm->warp_alloc_unit / per_warp;
   return warps_per_part * sm->warp_alloc_unit / warps_per_block;
 }
@@ -168,8 +168,8 @@ static SolStatus fail_misfit(Misfit misfit, const SolDevice *device, const Sm *s
     sol_hint(err, "use from 1 to %lld threads a block", (long long)sm->max_threads_per_block);
     break;
   case REGS_PER_THREAD:
-    sol_fail(err, SOL_ERR_ARGUMENT, "%lld registers a thread cannot be had on %.60s", (long long)kernel->regs,
-             name);
+    sol_fail(err, SOL_ERR_ARGUMENT, "%lld registers a thread are not possible on %.60s",
+             (long long)kernel->regs, name);
     sol_hint(err, "use from 1 to %lld, as ptxas -v prints them; 0 leaves registers out",
              (long long)sm->max_regs_per_thread);
     break;

@@ -19,7 +19,7 @@ static void map(SolLedger *l, const char *name, double flops_per_element) {
   sol_flops(l, flops_per_element * volume(l));
 }
 
-// The same with one value per column beside it.
+// The same with one more value per column.
 static void map_columns(SolLedger *l, const char *name, const char *vector, double flops_per_element) {
   map(l, name, flops_per_element);
   sol_reads_side(l, vector, l->d[1], l->weight);

@@ -14,7 +14,7 @@ static void map(SolLedger *l, const char *name, SolDtype to, double flops_per_el
   sol_flops(l, flops_per_element * volume(l));
 }
 
-// The same with a value per column (a weight) or per row (a statistic) beside it.
+// The same with a value per column (a weight) or per row (a statistic) as well.
 static void map_columns(SolLedger *l, const char *name, SolDtype to) {
   map(l, name, to, 1);
   sol_reads_side(l, "a value per column", l->d[1], l->weight);

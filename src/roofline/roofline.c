@@ -34,7 +34,7 @@ static SolStatus check_work(const SolWork *work, SolError *err) {
 static SolStatus need(const SolDevice *device, SolFigure figure, const char *what, double *value,
                       SolError *err) {
   if (!sol_known(figure))
-    return sol_fail(err, SOL_ERR_UNKNOWN, "nobody has published the %s of %s", what, device->id);
+    return sol_fail(err, SOL_ERR_UNKNOWN, "the %s of %s is not published", what, device->id);
   if (!__builtin_isfinite(figure.value) || figure.value < 0)
     return sol_fail(err, SOL_ERR_ARGUMENT, "the %s of %s is not a number from 0 up", what, device->id);
   *value = figure.value;

@@ -28,7 +28,7 @@ bool shim_capturing(void) {
   return shim.streams.captures != NULL;
 }
 
-// Every stream of the capture goes back to running its work; the graph stays whoever's it is.
+// Every stream of the capture runs its work again; the graph keeps its owner.
 static void end_capture(ShimCapture *c) {
   for (ShimCapture **at = &shim.streams.captures; *at; at = &(*at)->next)
     if (*at == c) {

@@ -33,7 +33,7 @@ double shim_kernel_seconds(const ShimKernelWork *w, const SolEmuResult *result) 
   return seconds;
 }
 
-// One direction of 16 lanes, bytes a second, by the generation of PCI Express that the architecture brought.
+// One direction of 16 lanes, bytes a second, by the generation of PCI Express that the architecture introduced.
 static double host_rate(void) {
   double rate = shim.device->cc_major >= 9 ? 63e9 : shim.device->cc_major >= 8 ? 31.5e9 : 15.75e9;
   SolFigure link = shim.device->link_bandwidth; // between GPUs: slower than that only where it is PCIe itself

@@ -111,7 +111,7 @@ static cudaError_t copy_batch(void *const *to, const void *const *from, const si
 cudaError_t cudaMemcpyBatchAsync(void *const *to, const void *const *from, const size_t *sizes, size_t count,
                                  struct cudaMemcpyAttributes *attributes, size_t *indices,
                                  size_t attribute_count, cudaStream_t stream) {
-  (void)attributes, (void)indices, (void)attribute_count; // they say when a source may be read
+  (void)attributes, (void)indices, (void)attribute_count; // when a source may be read
   SHIM_CALL(copy_batch(to, from, sizes, count, stream));
 }
 SHIM_ALIAS(cudaMemcpyBatchAsync, cudaMemcpyBatchAsync_ptsz);

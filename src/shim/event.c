@@ -77,7 +77,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
 }
 SHIM_ALIAS(cudaEventRecordWithFlags, cudaEventRecordWithFlags_ptsz);
 
-// The capture the event was recorded in, if that goes on.
+// The capture the event was recorded in, if that is still active.
 static ShimCapture *live_capture(const ShimEvent *e) {
   for (ShimCapture *c = shim.streams.captures; c; c = c->next)
     if (c == e->capture && c->id == e->capture_id) return c;

@@ -19,7 +19,7 @@ static void free_node(ShimNode *n) {
   free(n);
 }
 
-// What the nodes allocated: theirs as long as graph or instance live, whoever frees it in between.
+// What the nodes allocated: reserved as long as graph or instance exist, even if it is freed in between.
 void shim_graph_free_memory(const ShimGraph *g) {
   for (size_t i = 0; i < g->count; i++) {
     if (g->nodes[i]->work.type != cudaGraphNodeTypeMemAlloc) continue;
@@ -31,7 +31,7 @@ void shim_graph_free_memory(const ShimGraph *g) {
 
 void shim_graph_free(ShimGraph *g) {
   if (!g) return;
-  shim_remove(g, SHIM_GRAPH); // no function of the host's that runs on the way finds it
+  shim_remove(g, SHIM_GRAPH); // so that a host function that runs meanwhile does not find it
   g->destroyed = true;
   if (g->running) return;
   shim_capture_lost(g);
@@ -61,7 +61,7 @@ cudaError_t shim_graph_add(ShimGraph *g, ShimNode *const *needs, size_t count, c
   if (n->work.type == cudaGraphNodeTypeGraph) n->work.child->owned = true;
   if (n->work.type == cudaGraphNodeTypeMemAlloc && !g->instance)
     shim_put(n->work.alloc.dptr, SHIM_GRAPH_MEMORY,
-             g); // where there is no room a free frees it: no harm done
+             g); // if this fails, cudaFree frees it, which is harmless
   g->nodes[g->count++] = n;
   *out = n;
   return cudaSuccess;
@@ -98,7 +98,7 @@ cudaError_t shim_graph_order(ShimGraph *g, ShimNode ***out) {
       if (ready) n->mark = 1, order[done++] = n;
     }
   }
-  if (done < g->count) return free(order), cudaErrorInvalidValue; // nodes that need each other
+  if (done < g->count) return free(order), cudaErrorInvalidValue; // a cycle
   *out = order;
   return cudaSuccess;
 }
@@ -111,7 +111,7 @@ cudaError_t shim_graph_run(ShimStream *stream, ShimGraph *g) {
   bool outer = shim.streams.in_graph;
   g->running++;
   for (size_t i = 0; i < count && !error; i++) {
-    shim.streams.in_graph = true; // a function of the program's may have launched graphs of its own
+    shim.streams.in_graph = true; // a host callback may have launched other graphs
     if (!order[i]->disabled) error = shim_run(stream, &order[i]->work);
   }
   shim.streams.in_graph = outer;

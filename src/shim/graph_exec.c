@@ -205,8 +205,8 @@ cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, 
   SHIM_CALL(enable(exec, node, enabled, NULL));
 }
 
-// An instance takes on a graph of the same shape: as many nodes, of the same kinds, in the same order,
-// needing the same.
+// Updates an instance from a graph of the same topology: as many nodes, of the same kinds, in the same order,
+// with the same dependencies.
 static enum cudaGraphExecUpdateResult compare(const ShimGraph *now, const ShimGraph *then, ShimNode **bad) {
   if (now->count != then->count) return cudaGraphExecUpdateErrorTopologyChanged;
   for (size_t i = 0; i < now->count; i++) now->nodes[i]->order = then->nodes[i]->order = i;
@@ -349,7 +349,7 @@ cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t objec
   SHIM_CALL(graph_release(graph, object, count));
 }
 
-// ---- a picture ----
+// ---- cudaGraphDebugDotPrint ----
 
 static cudaError_t print_dot(cudaGraph_t graph, const char *path) {
   static const char *const names[] = {"kernel", "memcpy", "memset", "host",  "graph", "empty",

@@ -170,7 +170,7 @@ cudaError_t cudaGraphMemcpyNodeSetParamsFromSymbol(cudaGraphNode_t node, void *t
   SHIM_CALL(change(shim_from_symbol_node(to, symbol, bytes, offset, kind, &w), node, &w));
 }
 
-// ---- fills, functions of the host's ----
+// ---- fills, host functions ----
 
 cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGraphNode_t *needs,
                                    size_t count, const struct cudaMemsetParams *params) {

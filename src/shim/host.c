@@ -17,7 +17,7 @@ enum { CHUNK = 64 << 20, SMALLEST = 512, GAP = 512, CLASSES = 18 };
 
 typedef struct Carver {
   uint8_t *at, *end;
-  uint64_t next;              // where the next mapping is asked for
+  uint64_t next;              // address hint of the next mapping
   void *free_pieces[CLASSES]; // linked through their first words
 } Carver;
 static Carver carver; // guarded by the shim's lock

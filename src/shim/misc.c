@@ -25,7 +25,7 @@ cudaError_t cudaDeviceCanAccessPeer(int *out, int device, int peer) {
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
-  // Nobody is its own peer.
+  // A device is not its own peer.
   SHIM_CALL(flags ? cudaErrorInvalidValue : peer ? cudaErrorInvalidDevice : cudaErrorPeerAccessUnsupported);
 }
 
@@ -70,8 +70,8 @@ static cudaError_t no_entry(const char *symbol, void **out, enum cudaDriverEntry
   if (!symbol || !out) return cudaErrorInvalidValue;
   *out = NULL;
   if (result) *result = cudaDriverEntryPointSymbolNotFound;
-  shim_note("this program asks for the driver's %s; the emulator has the runtime's interface alone", symbol);
-  return result ? cudaSuccess : cudaErrorSymbolNotFound; // with a result to look at it is no error
+  shim_note("this program requests the driver's %s; only the runtime API is emulated", symbol);
+  return result ? cudaSuccess : cudaErrorSymbolNotFound; // no error where the caller gets the result code
 }
 
 cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **out, unsigned long long flags,
@@ -109,7 +109,7 @@ static cudaError_t graph_memory(int device, void *out) {
   uint64_t none = 0;
   if (!out) return cudaErrorInvalidValue;
   if (device) return cudaErrorInvalidDevice;
-  memcpy(out, &none, sizeof none); // graphs have the same memory as everyone: none is set apart
+  memcpy(out, &none, sizeof none); // graph allocations are ordinary memory: none is reserved
   return cudaSuccess;
 }
 

@@ -6,7 +6,7 @@
 
 typedef struct ShimPool {
   uint64_t used, high, threshold;
-  size_t allocations; // that live, and name it
+  size_t allocations; // live ones that refer to it
   bool destroyed;     // freed with the last of them
   int reuse[4];       // by cudaMemPoolAttr
 } ShimPool;
@@ -163,7 +163,7 @@ static cudaError_t pool_attribute(cudaMemPool_t pool, enum cudaMemPoolAttr what,
     memcpy(value, number, sizeof *number);
   else if (number == &p->threshold)
     memcpy(number, value, sizeof *number);
-  else if (number == &p->high) // only to start anew
+  else if (number == &p->high) // only a reset to 0
     p->high = p->used;
   else
     return cudaErrorInvalidValue;

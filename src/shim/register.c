@@ -47,8 +47,8 @@ void __cudaRegisterFatBinaryEnd(void **handle) {
   (void)handle;
 }
 
-// At exit, or when a library goes. What is loaded stays, for whoever reports on it; the addresses of its
-// stubs and shadows may come to mean others.
+// At exit, or when a library is unloaded. What is loaded stays, for the reports; the addresses of its
+// stubs and shadows may be reused for others.
 void __cudaUnregisterFatBinary(void **handle) {
   shim_lock();
   ShimBinary *b = binary_of(handle);
@@ -177,7 +177,7 @@ cudaError_t shim_symbol(const void *symbol, uint64_t *address, uint64_t *bytes) 
   return error;
 }
 
-// Loading would hide from programs that only look a kernel up: it waits until they use it.
+// Does not load the binary: an error in it is reported when the kernel is used, not when it is looked up.
 static cudaError_t get_kernel(cudaKernel_t *out, const void *stub) {
   if (!out) return cudaErrorInvalidValue;
   ShimKernel *k = shim_find(stub, SHIM_FUNCTION);

@@ -1,8 +1,8 @@
 // SOL_SHIM_REPORT=FILE: one line of JSON per launch is added to FILE as soon as it has ended, so that a
-// program that dies leaves what it did so far. Lines are written whole: children may write to the same file.
-// SOL_SHIM_AUDIT=FILE does the same with all that `sol audit` wants to know (audit/audit_wire.h). SOL_SHIM_SAMPLE
-// and SOL_SHIM_SECONDS are how it asks for a part of each launch, and for an end; SOL_SHIM_PROGRESS for lines
-// that say how far a launch is.
+// program that crashes leaves what it did so far. Lines are written whole: children may write to the same file.
+// SOL_SHIM_AUDIT=FILE does the same with everything that `sol audit` needs (audit/audit_wire.h). SOL_SHIM_SAMPLE
+// and SOL_SHIM_SECONDS select a part of each launch and a time limit; SOL_SHIM_PROGRESS adds lines
+// with the progress of a launch.
 #include <stdlib.h>
 
 #include "audit/audit_wire.h"
@@ -12,7 +12,7 @@
 #include "shim/shim.h"
 
 typedef struct Output {
-  const char *name; // of the variable that asked for it
+  const char *name; // of the environment variable that names the file
   SolChannel channel;
   bool warned; // that lines could not be written
 } Output;
@@ -21,7 +21,7 @@ typedef struct Report {
   Output output;
 } Report;
 
-// False: none is wanted, or it cannot be had.
+// False: none is requested, or it cannot be opened.
 static bool open_output(Output *out, const char *variable) {
   const char *path = getenv(variable);
   SolError err = {0};
@@ -99,7 +99,7 @@ static void put_launch(SolJsonWriter *w, const ShimLaunch *l) {
   sol_json_close(w, '}');
 }
 
-// Drops line breaks, which are lay-out and never part of a text, and the spaces after them; but for the last.
+// Drops line breaks, which are formatting and never part of a string, and the spaces after them; but for the last.
 static size_t join_lines(char *text, size_t length) {
   size_t kept = 0;
   for (size_t i = 0; i + 1 < length; i++) {
@@ -128,7 +128,7 @@ static void on_launch(void *ctx, const ShimLaunch *launch) {
 
 // ---- for an audit ----
 
-typedef struct Sent { // what the file says of a kernel already
+typedef struct Sent { // what has been written of a kernel already
   struct Sent *next;
   const ShimKernel *kernel;
   uint32_t id;
@@ -187,7 +187,7 @@ static void audit_progress(void *ctx, const SolEmuProgress *progress) {
   sol_buffer_free(&line);
 }
 
-// ---- who wants what ----
+// ---- the two observers ----
 
 // Both live as long as the process.
 static void open_report(void) {

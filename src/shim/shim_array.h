@@ -10,7 +10,7 @@
 
 typedef struct ShimArray {
   struct cudaChannelFormatDesc format;
-  struct cudaExtent extent; // as asked for
+  struct cudaExtent extent; // as requested
   unsigned flags;
   uint64_t address, pitch, slice; // dense
   bool level;                     // of a mipmap, which owns it

@@ -1,5 +1,5 @@
 // Every copy is a cudaMemcpy3DParms, every fill a ShimSet; this is where they are carried out. Host memory is
-// reached as it is, the device's through the emulator, which knows what is allocated.
+// reached as it is, the device's through the emulator, which checks it against the allocations.
 #include <string.h>
 
 #include "shim/shim.h"
@@ -24,7 +24,7 @@ static bool span(const Box *b, size_t pitch, size_t slice, uint64_t *out) {
 
 typedef enum Place { ANYWHERE, ON_DEVICE } Place;
 
-static void tell_bad(const char *side, uint64_t address, uint64_t bytes, const char *why) {
+static void report_bad(const char *side, uint64_t address, uint64_t bytes, const char *why) {
   shim_note("copy: %s [0x%llx, +%llu) %s", side, (unsigned long long)address, (unsigned long long)bytes, why);
 }
 
@@ -35,9 +35,9 @@ static uint8_t *reach(uint64_t base, uint64_t address, uint64_t bytes, Place pla
   SolEmuRange range;
   bool known = sol_emu_range(shim.emu, address, &range);
   if (!known && (place == ON_DEVICE || sol_emu_owns(shim.emu, address) || sol_emu_owns(shim.emu, base)))
-    return tell_bad(side, address, bytes, "is not device memory that is allocated"), NULL;
+    return report_bad(side, address, bytes, "is not allocated device memory"), NULL;
   if (known && bytes > range.bytes - (address - range.address) && (!range.mapped || place == ON_DEVICE))
-    return tell_bad(side, address, bytes, "goes beyond its allocation"), NULL;
+    return report_bad(side, address, bytes, "goes beyond its allocation"), NULL;
   return known && !range.mapped ? sol_emu_host(shim.emu, address, bytes) : shim_pointer(address);
 }
 

@@ -5,7 +5,7 @@
 #include "shim/shim.h"
 
 static int whole(SolFigure f) {
-  return sol_known(f) && f.value <= INT32_MAX ? (int)f.value : 0; // 0: nobody has published it
+  return sol_known(f) && f.value <= INT32_MAX ? (int)f.value : 0; // 0: not published
 }
 
 static int khz(SolFigure f) {
@@ -221,7 +221,7 @@ static cudaError_t limit(int which, size_t *get, const size_t *set) {
   static const size_t usual[] = {1024, 8650752, 8 << 20, 2, 2048, 64, 0, 0};
   if (which < 0 || which >= (int)SOL_COUNT(usual) || (!get && !set)) return cudaErrorInvalidValue;
   if (which == cudaLimitDevRuntimeSyncDepth) return cudaErrorUnsupportedLimit;
-  size_t *kept = &shim.limits[which]; // 0: as usual, else one more
+  size_t *kept = &shim.limits[which]; // 0: the default; otherwise the value plus one
   if (get) *get = *kept ? *kept - 1 : usual[which];
   if (set) *kept = *set + 1;
   if (set && which == cudaLimitMallocHeapSize) sol_emu_set_heap(shim.emu, *set);
@@ -264,7 +264,7 @@ cudaError_t cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config) {
   SHIM_CALL((unsigned)config > cudaSharedMemBankSizeEightByte ? cudaErrorInvalidValue : cudaSuccess);
 }
 
-// ---- waiting, starting anew ----
+// ---- synchronisation and reset ----
 
 static cudaError_t synchronize(void) {
   if (shim_capturing())
@@ -280,7 +280,7 @@ cudaError_t cudaDeviceSynchronize(void) {
   return shim_leave(error ? error : synchronize());
 }
 
-// Starts anew after a fault. Memory and handles stay as they are: nobody may use them after this.
+// Resets after a fault. Memory and handles are kept, but a program may not use them after this.
 static cudaError_t reset(void) {
   shim_show_printed();
   shim.fault = cudaSuccess;

@@ -148,7 +148,7 @@ static void tell_observers(const ShimKernelWork *w, const SolEmuResult *result) 
     if (o->launch) o->launch(o->ctx, &launch);
 }
 
-// Seconds until launches are to end; none left is as short as can be.
+// Seconds until launches are to end; once they are over, the shortest limit there is.
 static double seconds_left(void) {
   if (shim.streams.deadline <= 0) return 0;
   double left = shim.streams.deadline - sol_thread_clock();
@@ -224,7 +224,7 @@ cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 bl
 }
 SHIM_ALIAS(cudaLaunchCooperativeKernel, cudaLaunchCooperativeKernel_ptsz);
 
-// Attributes that say how to schedule, not what to compute, change nothing here.
+// Attributes that affect scheduling, not results, change nothing here.
 static cudaError_t launch_extended(const cudaLaunchConfig_t *c, const void *function, void **args) {
   if (!c || (c->numAttrs && !c->attrs)) return cudaErrorInvalidValue;
   dim3 cluster = {0, 0, 0};

@@ -52,7 +52,7 @@ static SolStatus add_source(Sources *s, const SolFatEntry *entry) {
   return SOL_OK;
 }
 
-// The machine code is kept for what it alone says; whatever is wrong with it does not matter.
+// The machine code is kept for its registers and stack; errors in it are ignored.
 static void keep_elf(ShimBinary *b, const SolFatbin *fat) {
   SolFatEntry entry;
   if (!b->elf && sol_fatbin_choose_elf(fat, device_cc(), &entry) &&
@@ -87,7 +87,7 @@ static SolStatus gather(ShimBinary *b, Sources *s) {
     return sol_fail(&s->err, SOL_ERR_NOT_FOUND, "they were unloaded before their first use");
   if (!w || w->magic != WRAPPER_MAGIC) return add_unit(b, s, w ? b->wrapper : b->image);
   if (w->version != WRAPPER_LINKED || !w->more) return add_unit(b, s, w->data);
-  SolFatbin linked; // registers stand in what was linked, not in the units
+  SolFatbin linked; // register counts are in the linked code, not in the units
   if (!sol_fatbin_open(w->data, sol_fatbin_size(w->data), &linked, NULL)) keep_elf(b, &linked);
   SolStatus status = SOL_OK;
   for (int i = 0; i < MOST_UNITS && w->more[i] && !status; i++) status = add_unit(b, s, w->more[i]);

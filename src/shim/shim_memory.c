@@ -22,7 +22,7 @@ cudaError_t shim_free(void *memory) {
   if (!sol_emu_range(shim.emu, shim_address(memory), &range) || range.variable) return cudaErrorInvalidValue;
   if (sol_emu_free(shim.emu, shim_address(memory), NULL)) return cudaErrorInvalidValue;
   shim_pool_forget(memory, range.bytes);
-  shim_tell_memory(true, memory, range.bytes); // the next owner's
+  shim_observe_memory(true, memory, range.bytes); // the next owner's
   return cudaSuccess;
 }
 
@@ -70,7 +70,7 @@ cudaError_t cudaMalloc3D(struct cudaPitchedPtr *out, struct cudaExtent extent) {
   SHIM_CALL(alloc_box(out, extent));
 }
 
-// ---- questions ----
+// ---- queries ----
 
 // Free is what both the emulated GPU and this machine have left.
 static cudaError_t info(size_t *left, size_t *total) {

@@ -15,15 +15,16 @@ void shim_pool_forget(void *memory, uint64_t bytes); // pool.c: it was freed, an
 typedef enum ShimShared { SHIM_PINNED, SHIM_MANAGED, SHIM_REGISTERED } ShimShared;
 typedef struct ShimHost {
   void *memory;
-  size_t bytes, room; // room: as carved out; 0: not ours
+  size_t bytes, room; // room: size of the block it was taken from; 0: not allocated by the shim
   ShimShared kind;
   unsigned flags;
 } ShimHost;
 cudaError_t shim_host_alloc(size_t bytes, ShimShared kind, unsigned flags, void **out);
 void *shim_host_take(size_t bytes, size_t *room); // zeroed memory at a place kernels can have it too
 void shim_host_give(void *memory, size_t room);
-size_t shim_host_available(void);  // bytes this machine has left
-bool shim_fits_here(size_t bytes); // whether it has so many; asked of the system only for large ones
+size_t shim_host_available(void); // bytes this machine has left
+// Whether this machine has so many left; the system is queried only for large ones.
+bool shim_fits_here(size_t bytes);
 
 typedef struct ShimPools { // of the one `shim`
   struct ShimPool *pool, *current_pool;

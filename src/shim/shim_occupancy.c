@@ -68,7 +68,7 @@ static cudaError_t set_attribute(const void *function, enum cudaFuncAttribute wh
     return cudaSuccess;
   case cudaFuncAttributeNonPortableClusterSizeAllowed: k->big_clusters = value != 0; return cudaSuccess;
   case cudaFuncAttributeClusterSchedulingPolicyPreference: return cudaSuccess;
-  default: return cudaErrorInvalidValue; // the kernel's own declaration says it
+  default: return cudaErrorInvalidValue; // set by the kernel's own declaration
   }
 }
 

@@ -43,9 +43,9 @@ struct ShimBinary {
   cudaError_t failed;   // why it cannot be loaded
   ShimKernel *kernels;
   ShimVariable *variables;
-  char *elf; // machine code, for what only that says; NULL
+  char *elf; // machine code, for registers and stack; NULL: none
   size_t elf_size;
-  uint32_t number; // tells binaries apart, from 1
+  uint32_t number; // distinguishes binaries, from 1
   void *handle[1]; // what the program gets as void **
 };
 

@@ -119,7 +119,7 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t *out, const struct cudaR
 static cudaError_t destroy(unsigned long long handle, ShimKind kind) {
   if (!handle) return cudaSuccess;
   Object *o = shim_find(shim_pointer(handle), kind);
-  if (!o) return cudaSuccess; // a GPU's driver does not mind
+  if (!o) return cudaSuccess; // as a GPU's driver answers
   sol_emu_object_destroy(shim.emu, handle, NULL);
   shim_remove(shim_pointer(handle), kind);
   free(o);
@@ -154,7 +154,7 @@ cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surface) {
   SHIM_CALL(destroy(surface, SHIM_SURFACE));
 }
 
-// ---- what an object was made of ----
+// ---- descriptors of objects ----
 
 static cudaError_t describe(unsigned long long handle, ShimKind kind, struct cudaResourceDesc *resource,
                             struct cudaTextureDesc *texture, struct cudaResourceViewDesc *view) {

@@ -18,15 +18,15 @@ typedef struct ShimObserver {
 } ShimObserver;
 // Registers an observer, which is called for each later launch. The caller owns the observer.
 void shim_observe(ShimObserver *observer);
-void shim_tell_memory(bool wrote, const void *at, size_t bytes);
-void shim_report_open(void); // report.c: observes where SOL_SHIM_REPORT or SOL_SHIM_AUDIT asks for it
+void shim_observe_memory(bool wrote, const void *at, size_t bytes);
+void shim_report_open(void); // report.c: observes if SOL_SHIM_REPORT or SOL_SHIM_AUDIT is set
 
 typedef struct ShimWatch { // of the one `shim`
   ShimObserver *observers;
-  bool patterns;                                               // an observer wants them
+  bool patterns;                                               // an observer needs them
   uint32_t sample;                                             // waves of a launch that run; 0: all
   struct SolBuffer *printed;                                   // by kernels, not yet shown
-  void (*progress)(void *ctx, const SolEmuProgress *progress); // NULL: nobody waits for a launch
+  void (*progress)(void *ctx, const SolEmuProgress *progress); // NULL: no progress is shown
   void *progress_ctx;
 } ShimWatch;
 

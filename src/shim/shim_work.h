@@ -99,7 +99,7 @@ double shim_copy_seconds(const struct cudaMemcpy3DParms *copy);
 double shim_set_seconds(const ShimSet *set);
 struct AuditLaunch;
 void shim_describe(const ShimKernelWork *work,
-                   struct AuditLaunch *out); // all that the emulator does not know
+                   struct AuditLaunch *out); // what the emulator's result does not have
 
 // shim_launch.c
 cudaError_t shim_make_launch(const void *function, dim3 grid, dim3 block, size_t shared, void **args,

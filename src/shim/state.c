@@ -94,7 +94,7 @@ void shim_call_out(void (*function)(void *), void *argument) {
   pthread_mutex_lock(&shim.lock);
 }
 
-void shim_tell_memory(bool wrote, const void *at, size_t bytes) {
+void shim_observe_memory(bool wrote, const void *at, size_t bytes) {
   for (ShimObserver *o = shim.watch.observers; o; o = o->next)
     if (o->memory) o->memory(o->ctx, wrote, at, bytes);
 }

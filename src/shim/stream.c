@@ -1,5 +1,5 @@
 // Streams, and work put into them. The modelled clock: each stream has the time its work so far ends, the
-// host the time it has waited until; work starts when both have come. The legacy stream waits for all
+// host the time it has waited until; work starts at the later of the two. The legacy stream waits for all
 // blocking streams, and they for it.
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 static _Thread_local ShimStream *thread_stream; // cudaStreamPerThread, once it is used
 
-// A stream that nothing uses any more. No function of the host's that runs on the way finds it.
+// A stream that nothing uses any more. It is removed first, so that a host function that runs meanwhile does not find it.
 static void drop_stream(ShimStream *s) {
   shim_remove(s, SHIM_STREAM);
   if (s->capture && s->capture->origin == s)
@@ -135,14 +135,14 @@ static cudaError_t run_copy(const struct cudaMemcpy3DParms *c) {
   struct cudaExtent e = c->extent;
   size_t from = e.depth * e.height * (c->srcPtr.pitch ? c->srcPtr.pitch : e.width);
   size_t to = e.depth * e.height * (c->dstPtr.pitch ? c->dstPtr.pitch : e.width);
-  if (!c->srcArray) shim_tell_memory(false, c->srcPtr.ptr, from);
-  if (!c->dstArray) shim_tell_memory(true, c->dstPtr.ptr, to);
+  if (!c->srcArray) shim_observe_memory(false, c->srcPtr.ptr, from);
+  if (!c->dstArray) shim_observe_memory(true, c->dstPtr.ptr, to);
   return cudaSuccess;
 }
 
 static cudaError_t run_set(const ShimSet *set) {
   cudaError_t error = shim_run_set(set);
-  if (!error) shim_tell_memory(true, set->to, set->depth * set->height * set->width * set->element);
+  if (!error) shim_observe_memory(true, set->to, set->depth * set->height * set->width * set->element);
   return error;
 }
 
@@ -189,7 +189,7 @@ cudaError_t shim_submit(cudaStream_t handle, const ShimWork *w) {
   return error;
 }
 
-// ---- making and asking ----
+// ---- creation and queries ----
 
 static cudaError_t create_stream(cudaStream_t *out, unsigned flags, int priority) {
   if (!out || flags & ~(unsigned)cudaStreamNonBlocking) return cudaErrorInvalidValue;
@@ -244,7 +244,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 SHIM_ALIAS(cudaStreamQuery, cudaStreamQuery_ptsz);
 
 typedef enum StreamFact { STREAM_PRIORITY, STREAM_FLAGS, STREAM_DEVICE, STREAM_ID } StreamFact;
-static cudaError_t tell(cudaStream_t handle, StreamFact fact, void *out) {
+static cudaError_t query(cudaStream_t handle, StreamFact fact, void *out) {
   ShimStream *s = shim_stream(handle);
   if (!out) return cudaErrorInvalidValue;
   if (!s) return cudaErrorInvalidResourceHandle;
@@ -261,18 +261,18 @@ static cudaError_t tell(cudaStream_t handle, StreamFact fact, void *out) {
 }
 
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
-  SHIM_CALL(tell(stream, STREAM_PRIORITY, priority));
+  SHIM_CALL(query(stream, STREAM_PRIORITY, priority));
 }
 SHIM_ALIAS(cudaStreamGetPriority, cudaStreamGetPriority_ptsz);
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned *flags) {
-  SHIM_CALL(tell(stream, STREAM_FLAGS, flags));
+  SHIM_CALL(query(stream, STREAM_FLAGS, flags));
 }
 SHIM_ALIAS(cudaStreamGetFlags, cudaStreamGetFlags_ptsz);
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
-  SHIM_CALL(tell(stream, STREAM_DEVICE, device));
+  SHIM_CALL(query(stream, STREAM_DEVICE, device));
 }
 SHIM_ALIAS(cudaStreamGetDevice, cudaStreamGetDevice_ptsz);
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
-  SHIM_CALL(tell(stream, STREAM_ID, id));
+  SHIM_CALL(query(stream, STREAM_ID, id));
 }
 SHIM_ALIAS(cudaStreamGetId, cudaStreamGetId_ptsz);

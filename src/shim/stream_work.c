@@ -56,7 +56,7 @@ cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *memory, size_t l
 }
 SHIM_ALIAS(cudaStreamAttachMemAsync, cudaStreamAttachMemAsync_ptsz);
 
-// ---- attributes: kept and given back; none changes what is computed ----
+// ---- attributes: stored and returned; none changes what is computed ----
 
 static cudaError_t get_attribute(cudaStream_t handle, cudaLaunchAttributeID id,
                                  cudaLaunchAttributeValue *out) {

@@ -1,11 +1,11 @@
 // Entry points of the runtime that are not implemented: each prints its name, once, and fails. So a program that
-// links but never calls them runs, and one that calls them says why it fails.
+// links but never calls them runs, and one that calls them prints why it fails.
 #include "shim/shim.h"
 
-static cudaError_t missing(const char *name, char *told) {
+static cudaError_t missing(const char *name, char *warned) {
   shim_lock();
-  if (!*told) shim_note("this program calls %s, which the emulator does not support yet", name);
-  *told = 1;
+  if (!*warned) shim_note("this program calls %s, which the emulator does not support yet", name);
+  *warned = 1;
   return shim_leave(cudaErrorNotSupported);
 }
 
@@ -14,7 +14,7 @@ static cudaError_t missing(const char *name, char *told) {
 #define SHIM_MISSING(entry)                                                                                  \
   __attribute__((visibility("default"))) cudaError_t missing_##entry(void) __asm__(#entry);                  \
   cudaError_t missing_##entry(void) {                                                                        \
-    static char told;                                                                                        \
-    return missing(#entry, &told);                                                                           \
+    static char warned;                                                                                      \
+    return missing(#entry, &warned);                                                                         \
   }
 #include "shim/shim_missing.def"
