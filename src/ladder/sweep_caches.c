@@ -139,7 +139,8 @@ typedef struct Step {
 } Step;
 
 static Step step_of(const LadderRung *rung) {
-  return rung->x > SWEEP_BLOCK / 32 ? (Step){SWEEP_BLOCK / 32, 0} : (Step){0, SWEEP_BLOCK / 32};
+  enum { WARPS = SWEEP_BLOCK / 32 };
+  return rung->x > WARPS ? (Step){WARPS, 0} : (Step){0, WARPS};
 }
 
 static void image_expect(const LadderHost *h, int buffer, int64_t first, int64_t count, double *out) {

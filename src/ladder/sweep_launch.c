@@ -220,8 +220,8 @@ static Ceiling ceiling_of(const LadderRung *rung) {
 
 static double ceiling_bytes(const LadderCase *c, const LadderRung *rung) {
   Ceiling k = ceiling_of(rung);
-  double sums = k == READ ? (double)read_blocks(c) * (SWEEP_BLOCK / 32) : 0;
-  return 4.0 * ((double)c->dim[0] * (ceilings[k].reads + ceilings[k].writes) + sums);
+  int64_t sums = k == READ ? read_blocks(c) * SWEEP_BLOCK / 32 : 0;
+  return 4.0 * ((double)c->dim[0] * (ceilings[k].reads + ceilings[k].writes) + (double)sums);
 }
 
 // The sum that warp w of the reading kernel comes to.
