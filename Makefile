@@ -37,7 +37,6 @@ TOOL_SRC  := $(call sources,$(TOOL_DIRS))
 TEST_SRC  := $(sort $(wildcard tests/test_*.c))
 FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 BENCH_SRC := $(sort $(wildcard bench/bench_*.c))
-C_FILES   := $(sort $(wildcard include/sol/*.h src/*/*.[ch] src/*/*/*.[ch] tests/*.[ch] tests/fuzz/*.[ch] bench/*.[ch] examples/*.[ch]))
 
 # Hot instruction handlers are compiled once more for AVX2 and chosen at run time (src/emu/isa/isa.h): a plain x86-64
 # build runs everywhere. Sanitized builds have the plain ones alone, so that the tests run both.
@@ -125,12 +124,12 @@ fuzz-merge: ## take into tests/fuzz/corpus what fuzzing found and no seed reache
 	@+$(FUZZ)
 	@scripts/fuzz.sh --merge $(FUZZERS:$(B)/%=$(B)/fuzz/%)
 
-lint: check-layers ## clang-format, clang-tidy, cppcheck, shellcheck
+lint: check-layers ## clang-format, clang-tidy with the static analyzer, cppcheck and shellcheck on everything
 	@scripts/setup.sh lint
-	@scripts/lint.sh $(C_FILES)
+	@scripts/lint.sh
 
 format: ## format every C file in place
-	clang-format -i $(C_FILES)
+	scripts/lint.sh files | xargs clang-format -i
 
 bench: $(BENCHES) ## run the benchmarks
 	@for bench in $(BENCHES); do echo "== $$bench" && $$bench || exit 1; done

@@ -52,9 +52,8 @@ survey() {
     want 'clang lld' 'the wasm build and what clang alone finds' has_wasm
     want nodejs 'running the wasm build' command -v node
     want pkg-config 'the test of an installed copy' command -v pkg-config
-    want shellcheck 'the check of the shell scripts' command -v shellcheck
   fi
-  if at lint; then
+  if at lint || at test; then
     for tool in clang-format clang-tidy cppcheck shellcheck; do want $tool "$tool's findings" command -v $tool; done
   fi
   if at fuzz; then want "$(fuzzer_package)" 'fuzzing' has_fuzzer; fi

@@ -56,8 +56,7 @@ static const char *const hostile_memory[] = {
     "red.<global.|>add.<u32|f32> [$A],$r;",
     "red.shared.<min|max>.s32 [$S],$r;",
     "red.global.add.f64 [$G],$e;",
-    "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.<add.u32 [$S],$r|add.u64 "
-    "[$S],$d|inc.u32 [$S],$r>,[$S];",
+    "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.<add.u32 [$S],$r|add.u64 [$S],$d|inc.u32 [$S],$r>,[$S];",
     "createpolicy.range.global.L2::evict_last.L2::evict_unchanged.b64 $d,[$G],$I,$I;",
     "isspacep.<global|shared|local|const|param> $p,$J;",
     "cvta.to.<shared|global|local>.u64 $d,$A;",
@@ -76,13 +75,10 @@ static const char *const hostile_copies[] = {
     "cp.async.mbarrier.arrive.b64 [$A];",
     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$S],[$G],$Z,[$S];",
     "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [$S],[$G],$Z,[$S];",
-    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
-    "[$S],[$G],$Z,[$S],$h;",
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [$S],[$G],$Z,[$S],$h;",
     "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [$S],[$S],$Z,[$S];",
     "cp.async.bulk.global.shared::cta.bulk_group [$G],[$S],$Z;",
-    "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.<and.b32|add.u32|add.u64|"
-    "max.s32|inc.u32> "
-    "[$S],[$S],$Z,[$S];",
+    "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.<and.b32|add.u32|add.u64|max.s32|inc.u32> [$S],[$S],$Z,[$S];",
     "cp.reduce.async.bulk.global.shared::cta.bulk_group.<or.b64|add.f32|add.f64|add.noftz.f16|min.s64|dec."
     "u32> [$G],[$S],$Z;",
     "cp.async.bulk.prefetch.L2.global [$G],$Z;",

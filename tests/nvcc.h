@@ -3,10 +3,10 @@
 #ifndef TESTS_NVCC_H
 #define TESTS_NVCC_H
 
+#include <stdio.h>
 #ifndef _POSIX_C_SOURCE
 #error "define _POSIX_C_SOURCE 200809L before the first include"
 #endif
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

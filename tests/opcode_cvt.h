@@ -124,7 +124,7 @@ static inline void ref_cvt(const OpcodeCase *c, const OpcodeIn *in, OpcodeOut *o
   uint64_t code = in->s[0];
   if (ff) {
     code = cut(code, ff->bits);
-    if (ftz && ff->mbits == 23 && strcmp(to, "f16"))
+    if (ftz && ff->mbits == 23 && strcmp(to, "f16") != 0)
       code = ref_flush(code, ff); // to f16 an H200 does not flush
     v = ref_decode(code, ff);
   }
@@ -203,7 +203,7 @@ static inline uint64_t ref_to_half(const OpcodeCase *c, float v, const RefFormat
 }
 static inline uint64_t ref_to_exponent(const OpcodeCase *c, float v) { // ue8m0: a power of two
   if (isnan(v)) return 255;
-  double mag = fabs(v), limit = 0x1p127;
+  double mag = fabs((double)v), limit = 0x1p127;
   int e = mag == 0 ? -127 : ilogb(mag);
   if (!strcmp(c->rnd, "rp") && mag > ldexp(1, e)) e++;
   if (e < -127) e = -127;

@@ -4,6 +4,7 @@
 #define OPCODE_GPU_H
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,8 @@
 # Runs suites and adds them up: tests/run.sh GROUP... with B (the build folder) and CC, CXX, CLANG in the environment.
 #   unit       every tests/test_*.c and tests/test_*.sh, and the commands that the docs show
 #   sanitized  the same programs and the fuzz corpora, built with ASan and UBSan under B/asan
-#   house      this runner, headers, layers, scripts, nvcc, examples, wasm, install
+#   house      lint of what changed since the release point, this runner, headers, layers, scripts, nvcc, examples, wasm,
+#              install
 # A suite is a program. Its last line "N passed, N failed" counts; without one it counts as one test. Exit code 77:
 # skipped, as many tests as the last line counts, or one with what it says for a reason. SUITE_SECONDS (7200) is the most
 # that it gets: a net against hangs, so wide that it says nothing about the speed of the machine. A failing suite's output
@@ -124,7 +125,8 @@ sanitized() {
 
 house() {
   jobs=1 # they build and install
-  for check in runner headers layers scripts cuda examples wasm install; do suite "$check" bash "tests/$check.sh"; done
+  suite lint scripts/lint.sh changed
+  for check in linters runner headers layers scripts cuda examples wasm install; do suite "$check" bash "tests/$check.sh"; done
 }
 
 for group in "$@"; do

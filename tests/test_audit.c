@@ -142,7 +142,8 @@ TEST(pipes_have_their_rates) {
                {offsetof(AuditWork, fp64), 34e12 / 64 / 132 / 1980e6}};
   for (size_t i = 0; i < SOL_COUNT(pipes); i++) {
     AuditWork w = full();
-    *(double *)((char *)&w + pipes[i].field) = 132e6;
+    const double warps = 132e6;
+    memcpy((char *)&w + pipes[i].field, &warps, sizeof warps);
     CHECK_NEAR(time_of(&w).seconds[AUDIT_ISSUE], 1e6 / pipes[i].per_clock / clock_rate, 1e-9);
   }
   AuditWork w = full();

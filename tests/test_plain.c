@@ -101,12 +101,13 @@ TEST(facts_are_clean) {
 
 // A program can write lines of its own into the report that sol audit reads.
 TEST(names_from_the_wire_are_clean) {
-  static const char line[] = "{\"launch\": 1, \"name\": \"k\\u001b[31m\\u202e\xff\", \"unit\": 0, \"grid\": "
-                             "[1,1,1], \"block\": [32,1,1], "
-                             "\"cluster\": [0,0,0], \"numbers\": [0,0,0,0,8,0,0,1,1], "
-                             "\"new\": [[0, 1, 0, 0, 0, 0, 0, \"f\\u001b[31m\\u0007.cu\", \"ld\\u009b31m\"]], "
-                             "\"insts\": [[0, 0, [32, 1], []]], "
-                             "\"touches\": [], \"faults\": [\"went\\u001b[31mwrong\"]}";
+  static const char line[] =
+      "{\"launch\": 1, \"name\": \"k\\u001b[31m\\u202e\xff\", \"unit\": 0, \"grid\": "
+      "[1,1,1], \"block\": [32,1,1], "
+      "\"cluster\": [0,0,0], \"numbers\": [0,0,0,0,8,0,0,1,1], "
+      "\"new\": [[0, 1, 0, 0, 0, 0, 0, \"f\\u001b[31m\\u0007.cu\", \"ld\\u009b31m\"]], "
+      "\"insts\": [[0, 0, [32, 1], []]], "
+      "\"touches\": [], \"faults\": [\"went\\u001b[31mwrong\"]}";
   AuditReader reader = {0};
   AuditMessage heard;
   AuditProgram program = {0};

@@ -62,8 +62,11 @@ static char *audit(const char *program, size_t *length) {
   char *text = NULL;
   size_t n = 0, cap = 0;
   while (p && !feof(p)) {
-    if (n + 4096 > cap) text = realloc(text, cap = cap * 2 + 8192);
-    if (!text) break;
+    if (n + 4096 > cap) {
+      char *more = realloc(text, cap = cap * 2 + 8192);
+      if (!more) break;
+      text = more;
+    }
     n += fread(text + n, 1, cap - n - 1, p);
   }
   if (p) pclose(p);
@@ -224,7 +227,12 @@ static void put_docs(FILE *out) {
 
 TEST(the_page_is_the_rules) {
   FILE *page = fopen("docs/rules.md", "r"), *made = tmpfile();
-  if (!CHECK(page && made)) return;
+  CHECK(page && made);
+  if (!page || !made) {
+    if (page) fclose(page);
+    if (made) fclose(made);
+    return;
+  }
   put_docs(made);
   rewind(made);
   int a, b;

@@ -25,6 +25,7 @@ static void reset(SolError *err, SolStatus status, const char *format, va_list a
     if (*p == '\n') *p = ' ';
 }
 
+#undef sol_fail // here is the function, not what error.h shows the analyzer
 SolStatus sol_fail(SolError *err, SolStatus status, const char *format, ...) {
   if (!err) return status;
   va_list args;

@@ -59,7 +59,7 @@ int cli_error(const Cli *cli, const SolError *err, const char *source, const cha
   if (source) sol_buffer_puts(&out, ": ");
   put_message(&out, err->message, sol_text_columns(out.text ? out.text : "", out.length));
   int64_t place = place_of(err, text, length);
-  if (place >= 0) { // the line concerned, cut to what fits, and a caret under the place
+  if (text && place >= 0) { // the line concerned, cut to what fits, and a caret under the place
     size_t show = cli_columns(2) - 2;
     size_t at = (size_t)place, begin = at, end = at;
     while (begin > 0 && text[begin - 1] != '\n' && at - begin < show / 2) begin--;

@@ -4,6 +4,8 @@
 
 #include "shim/shim_programs.h"
 
+#include <pthread.h>
+
 typedef struct ShimGraph ShimGraph;
 typedef struct ShimNode ShimNode;
 typedef struct ShimEvent ShimEvent;
