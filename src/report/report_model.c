@@ -40,9 +40,10 @@ static void write_value(char *out, size_t cap, const MachineConstant *c) {
 }
 
 static void write_source(char *out, size_t cap, const MachineConstant *c) {
-  const char *from = c->from && c->basis == MACHINE_ASSUMED ? "as of " : "";
-  sol_format(out, cap, "%s. %s%s%s%s", c->label, from, c->from ? c->from : "", c->from ? ": " : "",
-             c->source);
+  if (c->from)
+    sol_format(out, cap, "%s; of %s: %s", c->label, c->from, c->source);
+  else
+    sol_format(out, cap, "%s; %s", c->label, c->source);
 }
 
 void report_model_table(Fact *parent, const SolDevice *device) {
