@@ -101,9 +101,9 @@ static void count_facts(Fact *o, const AuditKernel *k) {
 }
 
 // The time in two parts: what ncu and nsys show of a kernel, and what lies between it and the one before.
-static void launch_facts(Fact *o, const AuditTime *t) {
-  number(o, "kernel_us", UNIT_US, BASIS_MODELLED, (t->total - t->gap) * 1e6);
-  number(o, "gap_us", UNIT_US, BASIS_MODELLED, t->gap * 1e6);
+static void launch_facts(Fact *o, const AuditTime *t, bool shown) {
+  fact_number(o, "kernel_us", shown ? "  in kernels" : 0, UNIT_US, BASIS_MODELLED, (t->total - t->gap) * 1e6);
+  fact_number(o, "gap_us", shown ? "  between them" : 0, UNIT_US, BASIS_MODELLED, t->gap * 1e6);
 }
 
 static void shape_facts(Fact *o, const AuditKernel *k) {
@@ -117,7 +117,7 @@ static void shape_facts(Fact *o, const AuditKernel *k) {
     number(row, "launches", UNIT_PLAIN, BASIS_EXACT, s->launches);
     number(row, "waves", UNIT_PLAIN, BASIS_MODELLED, s->time.waves);
     number(row, "time_us", UNIT_US, BASIS_MODELLED, s->time.total * 1e6);
-    launch_facts(row, &s->time);
+    launch_facts(row, &s->time, false);
     number(row, "floor_bytes", UNIT_BYTES, report_audit_basis(k), s->floor_bytes);
   }
 }
@@ -176,11 +176,6 @@ static void sectors_text(SolBuffer *b, const char *what, const SolEmuCounts *c) 
 
 static void summary(Fact *o, const AuditKernel *k) {
   SolBuffer b = {0};
-  number_text(&b, UNIT_US, (k->time.total - k->time.gap) * 1e6);
-  sol_buffer_puts(&b, " in kernels, as ncu shows it; ");
-  number_text(&b, UNIT_US, k->time.gap * 1e6);
-  sol_buffer_puts(&b, " between launches");
-  say(o, "of which", &b);
   sol_buffer_format(&b, "%s", audit_resource_name(k->time.bound));
   left_out_text(&b, k);
   say(o, "bound by", &b);
@@ -264,7 +259,7 @@ static void kernel_facts(Fact *list, const AuditKernel *k, const AuditView *view
   number(o, "launches", UNIT_PLAIN, BASIS_EXACT, k->launches);
   number(o, "sampled", UNIT_PLAIN, BASIS_NONE, k->scale);
   fact_number(o, "time_us", "time", UNIT_US, BASIS_MODELLED, k->time.total * 1e6);
-  launch_facts(o, &k->time);
+  launch_facts(o, &k->time, true);
   fact_number(o, "light_us", "light", UNIT_US, BASIS_MODELLED, k->light * 1e6);
   fact_number(o, "tax", "tax", UNIT_TIMES, BASIS_MODELLED, k->tax);
   fact_text(o, "bound", 0, audit_resource_key(k->time.bound));
