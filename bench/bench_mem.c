@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "driver/driver.h"
 #include "mem/banks.h"
 #include "mem/l1.h"
 #include "mem/l2.h"
@@ -101,7 +102,9 @@ static double with_l1(const Pattern *p, SolL1 *l1, SolLog *log, double *l2_ns, S
 }
 
 static void bench_global(const char *only) {
-  SolL2Config config = {.bytes = 60u << 20};
+  const SolDevice *h200 = NULL;
+  if (sol_device_find("h200", &h200, NULL)) exit(1);
+  SolL2Config config = sol_driver_machine(h200).l2;
   SolL1 l1;
   SolL2 *l2 = must_alloc(sizeof *l2);
   SolLog log;

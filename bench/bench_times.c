@@ -111,7 +111,8 @@ static void run_case(SolContext *ctx, Times *t, SolJson row, double most, Sum *s
     printf("%-12s %-5s %-12s %s\n", op, dtype, shape, err.message);
     return;
   }
-  double us = t->seconds * 1e6, light = audit_light(t->device, t->floor, t->launches, t->launches) * 1e6;
+  MachineModel model = machine_model(t->device);
+  double us = t->seconds * 1e6, light = machine_light(&model, t->floor, t->launches, t->launches) * 1e6;
   printf("%-12s %-5s %-12s %8.2f %9.2f %6.2f %8.2f %9.2f  %s%s\n", op, dtype, shape, measured, us,
          us / measured, get_number(row, "light_us"), light, audit_resource_name(t->longest.bound),
          t->by_emulator ? " *" : "");

@@ -1,6 +1,6 @@
 // What the time model's less common units cost, measured: starting blocks and clusters, clusters' barriers and reads of
 // each other's shared memory, fences after stores, match, atomics on one line, partial writes, constant memory,
-// each by itself. Prints a line of JSON a figure; src/audit/time.c cites them.
+// each by itself. Prints a line of JSON a figure; src/machine/machine.def cites them.
 //   nvcc -std=c++17 -O3 -arch=sm_90a bench/probe_units.cu -o probe_units && ./probe_units
 #include <algorithm>
 #include <cstdint>

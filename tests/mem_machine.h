@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "driver/driver.h"
 #include "mem/l1.h"
 #include "mem/l2.h"
 
@@ -19,6 +20,15 @@ typedef struct Machine {
   SolL1Counts l1_counts[MACHINE_IDS];
   SolL2Counts l2_counts[MACHINE_IDS + 1];
 } Machine;
+
+// The L2 that an H200 is emulated with; bytes: of that size instead, unless 0.
+static inline SolL2Config machine_l2(uint64_t bytes) {
+  const SolDevice *h200 = NULL;
+  if (sol_device_find("h200", &h200, NULL)) abort();
+  SolL2Config config = sol_driver_machine(h200).l2;
+  if (bytes) config.bytes = bytes;
+  return config;
+}
 
 // Dies where memory runs out or a size is refused: no test goes on from there.
 static inline Machine *machine_new(uint64_t l1_bytes, const SolL2Config *l2, uint32_t log_capacity) {

@@ -6,7 +6,7 @@
 
 #include "check.h"
 
-#include "emu/emu.h"
+#include "driver/driver.h"
 
 enum { BUFFER = 1 << 20 };
 
@@ -45,7 +45,10 @@ static inline void run(const Job *j, Seen *s) {
   SolEmuModule *module = NULL;
   *s = (Seen){0};
   snprintf(text, sizeof text, head, j->body);
-  SolEmuMachine machine = {.sms = 4, .workers = j->workers ? j->workers : 1, .blocks_per_sm = 2};
+  const SolDevice *h200 = NULL;
+  if (sol_device_find("h200", &h200, NULL)) exit(1);
+  SolEmuMachine machine = sol_driver_machine(h200); // a small one of the kind
+  machine.sms = 4, machine.workers = j->workers ? j->workers : 1, machine.blocks_per_sm = 2;
   bool ok = !sol_emu_create(&machine, &s->emu, &s->err) &&
             !sol_emu_load(s->emu, &(SolPtxSource){"k.ptx", text, strlen(text)}, 1, &module, &s->err) &&
             !sol_emu_alloc(s->emu, BUFFER, "in", &s->in, &s->err) &&

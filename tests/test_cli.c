@@ -76,6 +76,32 @@ TEST(devices) {
   CHECK(!strchr(output, '\033'));
 }
 
+// What predictions for a GPU rest on: counts by basis, and each constant with its source.
+TEST(devices_model) {
+  SolJson root, v, c;
+  if (!run_json("devices a100 l4 h200 --model --json", &root)) return;
+  SolJsonIter it = {root, 0};
+  for (int n = 0; sol_json_next(&it, NULL, &v); n++) {
+    double all = number_at(v, "model.published") + number_at(v, "model.measured") +
+                 number_at(v, "model.compiler") + number_at(v, "model.assumed");
+    SolJson model, constants;
+    if (!CHECK(sol_json_get(v, "model", &model) && sol_json_get(model, "constants", &constants))) return;
+    CHECK_NEAR(all, count_items(constants), 0);
+    CHECK(n == 2 ? number_at(v, "model.measured") > number_at(v, "model.assumed")
+                 : number_at(v, "model.measured") == 0 && number_at(v, "model.assumed") > 20);
+    SolJsonIter each = {constants, 0};
+    while (sol_json_next(&each, NULL, &c))
+      has_keys(c, (const char *const[]){"name", "value", "unit", "basis", "source", NULL});
+  }
+  CHECK_INT(run("devices a100 --model"), 0);
+  CHECK_HAS(output, "fence_clocks");
+  CHECK_HAS(output, "; of h200");
+  CHECK_HAS(output, "assumed (sol devices a100");
+  CHECK_INT(run("devices --model"), 0);
+  CHECK_HAS(output, "assumed");
+  CHECK_HAS(output, "l4");
+}
+
 TEST(roofline_keys) {
   SolJson r;
   if (!run_json("roofline --bytes 40e6 --flops 5e6 --launches 3 --dtype bf16 --json", &r)) return;

@@ -3,6 +3,7 @@
 #include "check.h"
 #include "driver/driver.h"
 #include "fake_cuda.h"
+#include "machine/machine.h"
 
 static FakeCuda *fake;
 static const char source[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
@@ -146,6 +147,26 @@ TEST(cuda_windows_and_copies) {
   CHECK_INT(info.smem_per_block, 227 << 10);
   sol_driver_stream_close(d, stream);
   sol_driver_close(d);
+}
+
+// The emulator gets the machine's constants, each applied once: of L2 the part that holds distinct data, clocks by which
+// warps are compared, the compiler's limits.
+TEST(the_emulator_gets_the_machines_constants) {
+  for (int i = 0; i < sol_device_count(); i++) {
+    const SolDevice *d = sol_device_at(i);
+    MachineModel m = machine_model(d);
+    SolEmuMachine e = sol_driver_machine(d);
+    CHECK_NEAR((double)e.l2.bytes, d->l2_size.value, 0);
+    CHECK_NEAR(e.l2.usable_percent, m.l2_usable * 100, 0.5);
+    CHECK_NEAR(e.l2.dirty_percent, m.l2_dirty * 100, 0.5);
+    CHECK_NEAR(e.l2.partial_percent, m.l2_partial * 100, 0.5);
+    CHECK_NEAR(e.clocks.fences, m.fence_clocks, 0.5);
+    CHECK_NEAR(e.clocks.store_fences, m.store_fence_clocks, 0.5);
+    CHECK_NEAR(e.near_in_flight, m.near_in_flight, 0);
+    CHECK_NEAR(e.guard_loads, m.guard_loads, 0);
+    CHECK_NEAR(e.atomic_bytes, m.atomic_bytes, 0);
+    CHECK_NEAR(e.cluster_blocks, m.cluster_blocks, 0);
+  }
 }
 
 int main(int argc, char **argv) {

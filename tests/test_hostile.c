@@ -80,7 +80,7 @@ static bool machine_open(Machine *m, Hostile *h) {
                            .workers = 1 + (int)hostile_below(h, 2),
                            .heap_bytes = 16384u << hostile_below(h, 4),
                            .stack_bytes = 512 << 10,
-                           .l2_bytes = 1 << 20,
+                           .l2 = {.bytes = 1 << 20},
                            .mem_bytes = 64 << 20,
                            .track_init = hostile_below(h, 2)};
   SolError err;

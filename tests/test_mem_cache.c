@@ -1,11 +1,11 @@
 // L1, the log and L2, assumption by assumption. test_mem_dram.c sets DRAM bytes beside a GPU's counters.
 #include "mem_machine.h"
 
-static const SolL2Config h200 = {.bytes = 60u << 20};
 #define LINE(n) (UINT64_C(0x40000000) + (uint64_t)(n)*128)
 
 // One SM is enough here.
 static Machine *small(uint64_t l1_bytes) {
+  SolL2Config h200 = machine_l2(0);
   return machine_new(l1_bytes, &h200, 1024);
 }
 
@@ -178,21 +178,26 @@ TEST(sizes_are_checked) {
   CHECK_INT(sol_l1_init(&l1, 256 << 10, memory, 100, &err), SOL_ERR_NO_SPACE);
   CHECK_HAS(err.message, "262144");
   CHECK_INT(sol_l1_init(&l1, 1024, NULL, 1 << 20, &err), SOL_ERR_NO_SPACE);
-  CHECK_INT(sol_l2_init(l2, &(SolL2Config){.bytes = 1024}, memory, sizeof memory, &err), SOL_ERR_ARGUMENT);
-  CHECK_INT(sol_l2_init(l2, &(SolL2Config){.bytes = 1 << 20, .dram_bytes = 48}, memory, 1 << 30, &err),
-            SOL_ERR_ARGUMENT);
-  CHECK_INT(sol_l2_init(l2, &(SolL2Config){.bytes = 1 << 20, .dirty_percent = 101}, memory, 1, &err),
-            SOL_ERR_ARGUMENT);
-  CHECK_INT(sol_l2_init(l2, &(SolL2Config){.bytes = 1 << 16, .usable_percent = 1}, memory, 1, &err),
-            SOL_ERR_ARGUMENT);
+  SolL2Config h200 = machine_l2(0), bad[] = {machine_l2(1024),
+                                             machine_l2(1 << 20),
+                                             machine_l2(1 << 20),
+                                             machine_l2(1 << 16),
+                                             {.bytes = 1 << 20}};
+  bad[1].dram_bytes = 48;
+  bad[2].dirty_percent = 101;
+  bad[3].usable_percent = 1;
+  for (size_t i = 0; i < SOL_COUNT(bad); i++) {
+    CHECK_INT(sol_l2_init(l2, &bad[i], memory, 1 << 30, &err), SOL_ERR_ARGUMENT);
+    CHECK_INT(sol_l2_bytes(&bad[i]), 0);
+  }
   CHECK_INT(sol_l2_init(l2, &h200, memory, sizeof memory, &err), SOL_ERR_NO_SPACE);
-  CHECK_INT(sol_l2_bytes(&(SolL2Config){.bytes = 1024}), 0);
   CHECK_MSG(sol_l2_bytes(&h200) < 20u << 20, "an H200's L2 takes %zu bytes", sol_l2_bytes(&h200));
   free(l2);
 }
 
 // ---- The log ----
 TEST(a_full_log_changes_nothing) {
+  SolL2Config h200 = machine_l2(0);
   Machine *m = machine_new(1 << 14, &h200, SOL_MAX_RECORDS + 1);
   SolCoalesced c;
   SolL1Counts counts = {0};
@@ -244,7 +249,8 @@ TEST(sorting_keeps_the_order_of_a_shard) {
 }
 
 TEST(an_emptied_log_has_nothing_to_drain) { // an SM that is done sorts its log no more
-  Machine *m = machine_new(64 << 10, &(SolL2Config){.bytes = 1 << 20}, 4096);
+  SolL2Config config = machine_l2(1 << 20);
+  Machine *m = machine_new(64 << 10, &config, 4096);
   machine_strided(m, 0, LINE(8), 4, 4, SOL_MEM_LOAD, 0);
   machine_drain(m);
   CHECK_INT(m->l2_counts[0].reads, 4);
@@ -257,7 +263,7 @@ TEST(an_emptied_log_has_nothing_to_drain) { // an SM that is done sorts its log 
 // ---- L2 ----
 
 TEST(shards_are_emptied_one_by_one) {
-  SolL2Config config = {.bytes = 1 << 20};
+  SolL2Config config = machine_l2(1 << 20);
   Machine *m = machine_new(64 << 10, &config, 4096);
   machine_strided(m, 0, LINE(8), 4, 4, SOL_MEM_LOAD_L2, 0);
   machine_drain(m);
@@ -297,7 +303,9 @@ TEST(a_read_miss_fetches_its_half_of_the_line) {
   touch(m, 2, 0, 1, SOL_MEM_LOAD, 0);
   CHECK_INT(dram_read(m), 288);
   machine_free(m);
-  m = machine_new(0, &(SolL2Config){.bytes = 1 << 20, .dram_bytes = 32}, 1024);
+  SolL2Config sectors = machine_l2(1 << 20);
+  sectors.dram_bytes = 32;
+  m = machine_new(0, &sectors, 1024);
   touch(m, 0, 0, 1, SOL_MEM_LOAD, 0);
   CHECK_INT(dram_read(m), 32);
   machine_free(m);
@@ -406,8 +414,9 @@ TEST(logs_are_taken_in_turn) {
 // cache.
 TEST(results_do_not_depend_on_the_workers) {
   uint64_t seed = 1;
-  Machine *one = machine_new(1 << 13, &(SolL2Config){.bytes = 1 << 20}, 2048);
-  Machine *three = machine_new(1 << 13, &(SolL2Config){.bytes = 1 << 20}, 2048);
+  SolL2Config config = machine_l2(1 << 20);
+  Machine *one = machine_new(1 << 13, &config, 2048);
+  Machine *three = machine_new(1 << 13, &config, 2048);
   SolL2Counts worker[3][MACHINE_IDS + 1] = {0};
   for (int wave = 0; wave < 20; wave++) {
     for (int n = 0; n < 1500; n++) {

@@ -2,8 +2,6 @@
 // them.
 #include "mem_machine.h"
 
-static const SolL2Config h200 = {.bytes = 60u << 20};
-
 // The kernels that were measured write nothing else, yet a kernel that only reads shows DRAM writes once it
 // has read 40 MiB: 2.1 to 2.5 MB of lines that were dirty before it. The model has none.
 #define FOREIGN_WRITES 2.5e6
@@ -55,6 +53,7 @@ static bool run(Machine *m, const Row *r) {
 }
 
 static SolL2Counts model(const Row *r, uint64_t *dirty) {
+  SolL2Config h200 = machine_l2(0);
   Machine *m = machine_new(248 << 10, &h200, 2048);
   CHECK_MSG(run(m, r), "unknown kernel '%s'", r->kernel);
   SolL2Counts t = machine_sum(m);

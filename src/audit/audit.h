@@ -17,90 +17,31 @@
 
 #include "base/arena.h"
 #include "emu/emu.h"
+#include "machine/work.h"
 #include "sol/device.h"
 #include "sol/occupancy.h"
 
 typedef struct AuditKernel AuditKernel;
 typedef struct AuditProgram AuditProgram;
 
-// ---- the time model's input ----
+// ---- the time model's input and result (machine/work.h) ----
 
-// The demands of launches of one shape on the GPU, summed over those launches. X(field) are doubles that a rule
-// may lower (or raise, where its fix costs something) in a copy. Sectors have 32 bytes.
-#define AUDIT_DEMANDS(X)                                                                                     \
-  X(dram_read)         /* bytes; modelled */                                                                 \
-  X(dram_scattered)    /* of dram_read: by lanes at scattered addresses */                                   \
-  X(dram_write)        /* bytes, with what is left dirty in L2 at the end; modelled */                       \
-  X(l2_reads)          /* sectors that L1 requested from L2; modelled */                                     \
-  X(l2_writes)         /* sectors written to L2 */                                                           \
-  X(l2_atomics)        /* sectors of atomics sent to L2 */                                                   \
-  X(l2_requests)       /* to L2, each for sectors of one line; modelled */                                   \
-  X(l2_packets)        /* sent to L2 by stores */                                                            \
-  X(atomic_turns)      /* lanes of atomics on the sector with the most contention */                         \
-  X(atomic_clocks)     /* of L2, for the serialised atomics on its busiest 512 bytes */                      \
-  X(constant_turns)    /* words of constant loads, which are served one by one */                            \
-  X(match_turns)       /* distinct values of matches, which are served one by one */                         \
-  X(l1_wavefronts)     /* of global, local and texture requests in L1: one a clock and SM */                 \
-  X(shared_wavefronts) /* of shared memory: one a clock and SM */                                            \
-  X(issues)            /* warp instructions, counted in PTX */                                               \
-  X(fp32)              /* warp instructions of each pipe, counted in PTX */                                  \
-  X(fp16)                                                                                                    \
-  X(fp64)                                                                                                    \
-  X(integer)                                                                                                 \
-  X(special) /* sin, exp, rsqrt ...: the special function unit */                                            \
-  X(convert)                                                                                                 \
-  X(tensor_flops)     /* of mma and wmma, in units of the fp16 rate: tf32 counts twice, fp8 half */          \
-  X(barriers)         /* executions by a warp of a block-wide barrier */                                     \
-  X(load_waits)       /* times a warp waits for global, local or texture loads (SolEmuFlight.waits) */       \
-  X(load_wait_clocks) /* clocks of those waits, each by where its sectors came from; modelled */             \
-  X(shared_waits)     /* times a warp waits for shared memory */
-
-typedef struct AuditWork {
-  // Per launch; means, where launches of several shapes were added up.
-  double launches;
-  double graph_launches; // of those: in a CUDA graph, where a launch costs less
-  double early_launches; // of those: by programmatic dependent launch
-  double blocks;         // of one launch
-  double warps_per_block;
-  double blocks_per_sm;      // resident blocks: the occupancy
-  double blocks_per_cluster; // 0 or 1: no clusters
-  double chain; // length of a block's critical path over the path of an average warp; 0: taken as 1
-#define AUDIT_DEMAND_FIELD(name) double name;
-  AUDIT_DEMANDS(AUDIT_DEMAND_FIELD)
-#undef AUDIT_DEMAND_FIELD
-} AuditWork;
-
-// ---- the time model's result ----
-
-typedef enum AuditResource {
-  AUDIT_LAUNCH, // launch overhead
-  AUDIT_DRAM,   // memory bandwidth
-  AUDIT_L2,     // L2 bandwidth, and the bandwidth from L2 to an SM
-  AUDIT_L1,     // wavefronts of L1 and shared memory, which share a pipe
-  AUDIT_ISSUE,  // issue slots and arithmetic pipes
-  AUDIT_TENSOR,
-  AUDIT_ATOMICS, // contention of atomics
-  AUDIT_BLOCKS,  // starting blocks
-  AUDIT_LATENCY, // exposed latency: too few bytes in flight, too few blocks, barriers
-  AUDIT_RESOURCES
-} AuditResource;
-const char *audit_resource_name(AuditResource resource); // "DRAM bandwidth"
-const char *audit_resource_key(AuditResource resource);  // "dram": JSON's `bound`
-
-typedef struct AuditTime {
-  double seconds[AUDIT_RESOURCES]; // of each resource alone, all launches
-  double total;                    // launch overhead plus the others combined
-  AuditResource bound;             // the largest
-  unsigned left_out;               // bit per resource: a device figure is unknown, so its time is taken as 0
-  double waves;                    // of blocks per launch: 1.2 means a full wave and a tail of 20%
-} AuditTime;
-
-// SOL_ERR_UNKNOWN where the device lacks a required figure. time.c lists the assumptions of the model.
-SolStatus audit_time(const SolDevice *device, const AuditWork *work, AuditTime *out, SolError *err);
-// Bandwidth of a plain copy, in bytes per second.
-double audit_copy_rate(const SolDevice *device);
-// The "light": seconds to move the bytes once at the bandwidth of a plain copy, and to launch the kernels.
-double audit_light(const SolDevice *device, double bytes, double launches, double graph_launches);
+typedef MachineWork AuditWork;
+typedef MachineTime AuditTime;
+typedef MachineResource AuditResource;
+#define AUDIT_DEMANDS       MACHINE_DEMANDS
+#define AUDIT_LAUNCH        MACHINE_LAUNCH
+#define AUDIT_DRAM          MACHINE_DRAM
+#define AUDIT_L2            MACHINE_L2
+#define AUDIT_L1            MACHINE_L1
+#define AUDIT_ISSUE         MACHINE_ISSUE
+#define AUDIT_TENSOR        MACHINE_TENSOR
+#define AUDIT_ATOMICS       MACHINE_ATOMICS
+#define AUDIT_BLOCKS        MACHINE_BLOCKS
+#define AUDIT_LATENCY       MACHINE_LATENCY
+#define AUDIT_RESOURCES     MACHINE_RESOURCES
+#define audit_resource_name machine_resource_name
+#define audit_resource_key  machine_resource_key
 
 // ---- counts ----
 
@@ -221,6 +162,7 @@ struct AuditKernel {
 
 struct AuditProgram {
   const SolDevice *device;
+  MachineModel machine; // of the device
   AuditKernel *kernels; // order of first launch
   uint32_t kernel_count, kernel_cap;
   AuditFlow *flows;

@@ -22,9 +22,9 @@ bool audit_grow(void **items, uint32_t count, uint32_t *cap, size_t size) {
 }
 
 SolStatus audit_start(AuditProgram *p, const SolDevice *device, SolError *err) {
-  *p = (AuditProgram){.device = device};
+  *p = (AuditProgram){.device = device, .machine = machine_model(device)};
   AuditTime time; // says what is unknown before anything runs
-  SolStatus status = audit_time(device, &(AuditWork){0}, &time, err);
+  SolStatus status = machine_time(&p->machine, &(AuditWork){0}, &time, err);
   if (status) return status;
   p->state = sol_arena_alloc(&p->arena, sizeof *p->state);
   return p->state ? SOL_OK : sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
@@ -88,22 +88,23 @@ static AuditShape *shape_of(AuditKernel *k, const AuditLaunch *l) {
 }
 
 // Where the machine's figures do not let such a block in, it is taken to be alone on its SM: it did run.
-static void hold_clusters(SolOccupancy *o) {
-  if (o->blocks_per_sm <= SOL_EMU_CLUSTER_BLOCKS) return;
-  o->blocks_per_sm = o->blocks_by_slots = SOL_EMU_CLUSTER_BLOCKS;
+static void hold_clusters(SolOccupancy *o, int most) {
+  if (o->blocks_per_sm <= most) return;
+  o->blocks_per_sm = o->blocks_by_slots = most;
   o->warps_per_sm = o->blocks_per_sm * o->warps_per_block;
   o->occupancy = (double)o->warps_per_sm / o->max_warps_per_sm;
   o->limiter = SOL_LIMIT_BLOCKS;
 }
 
-static void find_occupancy(const SolDevice *d, const AuditLaunch *l, AuditShape *s) {
+static void find_occupancy(const MachineModel *m, const AuditLaunch *l, AuditShape *s) {
+  const SolDevice *d = m->device;
   SolKernelShape shape = {.threads = (int64_t)l->block[0] * l->block[1] * l->block[2],
                           .regs = l->registers,
                           .smem = (int64_t)(l->static_shared + l->dynamic_shared)};
   if (sol_known(d->max_regs_per_thread) && (double)shape.regs > d->max_regs_per_thread.value)
     shape.regs = (int64_t)d->max_regs_per_thread.value;
   if (!sol_occupancy(d, &shape, &s->occupancy, NULL)) {
-    if (l->cluster[0]) hold_clusters(&s->occupancy);
+    if (l->cluster[0]) hold_clusters(&s->occupancy, (int)m->cluster_blocks);
     return;
   }
   int warps = (int)((shape.threads + 31) / 32), most = (int)d->max_warps_per_sm.value;
@@ -252,7 +253,7 @@ static double blocks_of(const AuditLaunch *l) {
   return (double)l->grid[0] * l->grid[1] * l->grid[2];
 }
 
-static AuditWork work_of(const SolDevice *device, const AuditLaunch *l, const AuditShape *s, double scale,
+static AuditWork work_of(const MachineModel *m, const AuditLaunch *l, const AuditShape *s, double scale,
                          double written) {
   AuditWork w = {.launches = 1,
                  .graph_launches = l->graph ? 1 : 0,
@@ -262,20 +263,20 @@ static AuditWork work_of(const SolDevice *device, const AuditLaunch *l, const Au
                  .blocks = blocks_of(l),
                  .warps_per_block = s->occupancy.warps_per_block,
                  .blocks_per_sm = s->occupancy.blocks_per_sm};
-  AuditWaits waits = audit_waits(device, l->insts, l->inst_count, &l->flight);
+  AuditWaits waits = audit_waits(m->device, l->insts, l->inst_count, &l->flight);
   double executions = 0;
   for (uint32_t i = 0; i < l->inst_count; i++) {
     const AuditInst *in = &l->insts[i];
-    audit_demand(in, &waits, scale, &w);
+    audit_demand(m, in, &waits, scale, &w);
     executions += (double)in->counts.executions * scale;
-    double turns = (double)in->pattern.hottest * scale, clocks = audit_atomic_clocks(in) * scale;
+    double turns = (double)in->pattern.hottest * scale, clocks = audit_atomic_clocks(m, in) * scale;
     if (turns > w.atomic_turns) w.atomic_turns = turns;
     if (clocks > w.atomic_clocks) w.atomic_clocks = clocks;
   }
   if (w.dram_write < written) w.dram_write = written;
-  AuditWork spills = audit_spills(audit_spilled(l->registers_from, l->stack_bytes, l->local_array_bytes),
-                                  w.blocks * w.warps_per_block, w.blocks_per_sm * w.warps_per_block * 32);
-  w.chain = audit_chain(device, &w, &waits, &l->chain, scale, executions);
+  AuditWork spills = machine_spills(m, audit_spilled(l->registers_from, l->stack_bytes, l->local_array_bytes),
+                                    w.blocks * w.warps_per_block, w.blocks_per_sm * w.warps_per_block * 32);
+  w.chain = audit_chain(m, &w, &waits, &l->chain, scale, executions);
 #define ADD_SPILLS(name) w.name += spills.name;
   AUDIT_DEMANDS(ADD_SPILLS)
 #undef ADD_SPILLS
@@ -290,23 +291,24 @@ static double scale_of(const AuditLaunch *l) {
 
 SolStatus audit_launch_time(const SolDevice *device, const AuditLaunch *l, AuditTime *out, SolError *err) {
   AuditShape shape = {0};
+  MachineModel model = machine_model(device);
   double scale = scale_of(l), written = 0;
-  find_occupancy(device, l, &shape);
+  find_occupancy(&model, l, &shape);
   for (uint32_t i = 0; i < l->touch_count; i++)
     written += most(l->touches[i].written, scale, l->touches[i].bytes);
-  AuditWork work = work_of(device, l, &shape, scale, written);
-  return audit_time(device, &work, out, err);
+  AuditWork work = work_of(&model, l, &shape, scale, written);
+  return machine_time(&model, &work, out, err);
 }
 
 SolStatus audit_add(AuditProgram *p, const AuditLaunch *l, SolError *err) {
   double scale = scale_of(l), written = 0;
   AuditKernel *k = kernel_of(p, l);
   AuditShape *s = k ? shape_of(k, l) : NULL;
-  if (s && s->launches < 1) find_occupancy(p->device, l, s);
+  if (s && s->launches < 1) find_occupancy(&p->machine, l, s);
   if (!s || !add_insts(p, k, l, scale) || !add_touches(p, k, l, scale, s, &written) || !add_faults(p, k, l))
     return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
-  AuditWork work = work_of(p->device, l, s, scale, written);
-  audit_work_add(&s->work, &work);
+  AuditWork work = work_of(&p->machine, l, s, scale, written);
+  machine_work_add(&s->work, &work);
   s->launches++;
   k->launches++;
   k->graph_launches += l->graph ? 1 : 0;

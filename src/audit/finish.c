@@ -10,6 +10,7 @@ static double larger(double a, double b) {
 static void add_time(AuditTime *to, const AuditTime *from) {
   for (int r = 0; r < AUDIT_RESOURCES; r++) to->seconds[r] += from->seconds[r];
   to->total += from->total;
+  to->gap += from->gap;
   to->left_out |= from->left_out;
   for (int r = 0; r < AUDIT_RESOURCES; r++)
     if (to->seconds[r] > to->seconds[to->bound]) to->bound = (AuditResource)r;
@@ -29,16 +30,16 @@ static SolStatus finish_kernel(AuditProgram *p, AuditKernel *k, SolError *err) {
   double slowest = -1;
   for (uint32_t i = 0; i < k->shape_count; i++) {
     AuditShape *s = &k->shapes[i];
-    SolStatus status = audit_time(p->device, &s->work, &s->time, err);
+    SolStatus status = machine_time(&p->machine, &s->work, &s->time, err);
     if (status) return status;
-    audit_work_add(&k->work, &s->work);
+    machine_work_add(&k->work, &s->work);
     add_time(&k->time, &s->time);
     if (s->time.total <= slowest) continue;
     slowest = s->time.total;
     k->occupancy = s->occupancy;
     k->time.waves = s->time.waves;
   }
-  k->light = audit_light(p->device, k->floor_bytes, k->launches, k->graph_launches);
+  k->light = machine_light(&p->machine, k->floor_bytes, k->launches, k->graph_launches);
   k->tax = k->light > 0 ? k->time.total / k->light : 0;
   return gather_insts(p, k, err);
 }
@@ -94,7 +95,7 @@ double audit_seconds_with(const AuditProgram *p, const AuditKernel *k, const Aud
 #undef CHANGE
     if (w.graph_launches > w.launches) w.graph_launches = w.launches;
     AuditTime time;
-    if (audit_time(p->device, &w, &time, NULL)) return 0;
+    if (machine_time(&p->machine, &w, &time, NULL)) return 0;
     seconds += time.total;
   }
   return seconds;

@@ -16,18 +16,15 @@ typedef struct AuditWaits {
 AuditWaits audit_waits(const SolDevice *device, const AuditInst *insts, uint32_t count,
                        const SolEmuFlight *flight);
 // Adds the demands of the instruction, its counts times `scale`.
-void audit_demand(const AuditInst *inst, const AuditWaits *waits, double scale, AuditWork *work);
-// Clocks that all warps wait and issue, summed, as if no warp waited for another; and the ratio of a block's
-// critical path to that of an average warp.
-double audit_wait_clocks(const SolDevice *device, const AuditWork *work);
-double audit_chain(const SolDevice *device, const AuditWork *work, const AuditWaits *waits,
+void audit_demand(const MachineModel *model, const AuditInst *inst, const AuditWaits *waits, double scale,
+                  AuditWork *work);
+// The ratio of a block's critical path to that of an average warp.
+double audit_chain(const MachineModel *model, const AuditWork *work, const AuditWaits *waits,
                    const SolEmuChain *chain, double scale, double executions);
-// Clocks of L2 for the instruction's atomics on the busiest 512 bytes.
-double audit_atomic_clocks(const AuditInst *inst);
-// Bytes per thread that ptxas spilled, as far as known; and their demands, with so many threads resident.
+// Clocks of L2 for the instruction's atomics on the busiest `atomic_bytes`.
+double audit_atomic_clocks(const MachineModel *model, const AuditInst *inst);
+// Bytes per thread that ptxas spilled, as far as known.
 double audit_spilled(AuditSource from, uint64_t stack_bytes, uint64_t local_array_bytes);
-AuditWork audit_spills(double bytes, double warps, double resident);
-void audit_work_add(AuditWork *to, const AuditWork *from); // sums demands and launches, averages the geometry
 
 // ---- flows.c: which kernel reads what another wrote ----
 

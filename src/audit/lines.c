@@ -39,13 +39,13 @@ static double cost_of(const AuditProgram *p, const AuditKernel *k, const AuditWa
                  .chain = k->work.chain};
   for (uint32_t i = 0; i < line->count; i++) {
     const AuditInst *in = &k->insts[k->by_line[line->first + i]];
-    audit_demand(in, waits, 1, &w);
-    double clocks = audit_atomic_clocks(in);
+    audit_demand(&p->machine, in, waits, 1, &w);
+    double clocks = audit_atomic_clocks(&p->machine, in);
     if (clocks > w.atomic_clocks) w.atomic_clocks = clocks;
   }
   if (k->work.l2_writes > 0) w.dram_write = k->work.dram_write * (w.l2_writes / k->work.l2_writes);
   AuditTime time;
-  if (audit_time(p->device, &w, &time, NULL)) return 0;
+  if (machine_time(&p->machine, &w, &time, NULL)) return 0;
   return time.total - time.seconds[AUDIT_LAUNCH];
 }
 

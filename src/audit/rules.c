@@ -157,7 +157,7 @@ static bool look_at(Rules *r, AuditProgram *program, AuditKernel *kernel) {
   if (!r->demands || !r->access) return false;
   AuditWaits waits = audit_waits(program->device, kernel->insts, kernel->inst_count, &kernel->flight);
   for (uint32_t i = 0; i < kernel->inst_count; i++)
-    audit_demand(&kernel->insts[i], &waits, 1, &r->demands[i]);
+    audit_demand(&program->machine, &kernel->insts[i], &waits, 1, &r->demands[i]);
   spread_rest(r);
   rules_classify_accesses(r);
   return true;

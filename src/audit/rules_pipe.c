@@ -249,8 +249,8 @@ static void report_hidden_spills(Rules *r) {
   double bytes = audit_spilled(k->registers_from, k->stack_bytes, k->local_array_bytes);
   if (bytes <= 0) return;
   double warps = rule_warps(k);
-  AuditWork after = k->work,
-            spills = audit_spills(bytes, warps, k->work.blocks_per_sm * k->work.warps_per_block * 32);
+  AuditWork after = k->work, spills = machine_spills(&r->program->machine, bytes, warps,
+                                                     k->work.blocks_per_sm * k->work.warps_per_block * 32);
   rule_remove(&after, &spills, 1);
   RuleWords w = {{0}, {0}, {0}};
   sol_format(

@@ -147,6 +147,7 @@ static void in_brief(Fact *root, const SolDevice *d) {
 static int run(Cli *cli, void *arguments) {
   DevicesArgs *args = arguments;
   if (args->measure) return cli_devices_measure(cli, args);
+  if (args->model) return cli_devices_model(cli, args);
   static const FactColumn columns[] = {{"id", 0},         {"bandwidth", 0},  {"size", 0},   {"L2", 0},
                                        {"fp32", 0},       {"bf16 dense", 0}, {"SMs", 0},    {"arch", 0},
                                        {"bf16 ridge", 0}, {"boost", 0},      {"memory", 0}, {0}};
@@ -169,11 +170,13 @@ static int run(Cli *cli, void *arguments) {
 static const Option options[] = {
     {"measure", OPTION_FLAG, offsetof(DevicesArgs, measure), 0, 0, 0,
      "measure this machine's GPU (its CPU where there is none), and keep the figures"},
+    {"model", OPTION_FLAG, offsetof(DevicesArgs, model), 0, 0, 0,
+     "the constants that predictions rest on, each published, measured or assumed"},
     COMMON_OPTIONS};
 
 const Command cmd_devices = {
     .name = "devices",
-    .usage = "[NAME...] [--measure] [--json]",
+    .usage = "[NAME...] [--measure|--model] [--json]",
     .summary = "GPUs and their figures, each with its source",
     .details =
         "With no name: a table of all devices. With names: each in full, with the source of every figure "
@@ -181,13 +184,18 @@ const Command cmd_devices = {
         "--measure takes some seconds: bandwidths of memory, L2 and shared memory, fp32 and tensor "
         "arithmetic, launches, latencies, shown next to the datasheet's. They are kept in the user's cache "
         "folder (sol/devices) and used wherever a command is given '--device this', and by 'sol profile'.\n\n"
+        "--model lists what the time model knows of a GPU beyond these figures, with where each constant is "
+        "from; what was measured on another GPU is assumed. With no name, how many of each there are.\n\n"
         "JSON: an array, one object a device: schema, id, name, family, arch, mem_type, every figure under "
-        "its field name in plain SI units (null: unknown), sources {field: text}, ridge {dtype: FLOP/byte}.",
+        "its field name in plain SI units (null: unknown), sources {field: text}, ridge {dtype: FLOP/byte}. With "
+        "--model: schema, id, model {published, measured, compiler, assumed, constants [{name, value, unit, "
+        "basis, from, source}]}.",
     .examples = "sol devices             # the table\n"
                 "sol devices h100        # one in full\n"
                 "sol devices h200 b200   # two in full\n"
                 "sol devices --measure   # what this machine's GPU really gives\n"
                 "sol devices this        # its row, with the figures measured\n"
+                "sol devices a100 --model\n"
                 "sol devices --json      # as JSON",
     .positional = "devices",
     .options = options,

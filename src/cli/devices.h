@@ -6,12 +6,14 @@
 
 typedef struct DevicesArgs {
   CommonArgs common;
-  bool measure;
+  bool measure, model;
 } DevicesArgs;
 
 FactUnit cli_devices_unit(const char *unit); // of a figure, in text
 // devices_measure.c: --measure.
 int cli_devices_measure(Cli *cli, const DevicesArgs *args);
+// devices_model.c: --model.
+int cli_devices_model(Cli *cli, const DevicesArgs *args);
 // "this" where no GPU was measured but the CPU was: shows what --measure kept. false: that is not so.
 bool devices_this_cpu(Cli *cli, int *code);
 

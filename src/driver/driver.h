@@ -16,6 +16,9 @@ typedef struct SolDriverOptions {
   int workers;             // emu: threads; 0: as many as the host has cores
 } SolDriverOptions;
 
+// The emulator's machine for a device: its figures, and what src/machine knows of its caches and of its compiler.
+SolEmuMachine sol_driver_machine(const SolDevice *device);
+
 // SOL_ERR_UNSUPPORTED where the backend is not to be had here: no driver library, or no GPU.
 SolStatus sol_driver_open(const SolDriverOptions *options, SolDriver **out, SolError *err);
 void sol_driver_close(SolDriver *driver); // with everything it holds; NULL is fine

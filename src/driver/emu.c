@@ -1,35 +1,72 @@
 // The emulator as a backend.
 #include "base/error.h"
 #include "driver/driver.h"
-
-// Of the L2, what holds distinct data: its halves keep copies of each other's. sol ladder working_set: at 48
-// MiB most reads of an H200 miss its 50 MB.
-#define L2_SHARE 0.85
 #include "emu/texture.h"
+#include "machine/machine.h"
 
 // A figure that nobody has published leaves the emulator's own default.
 static double known_or_zero(SolFigure figure) {
   return sol_known(figure) ? figure.value : 0;
 }
 
+static uint32_t whole(double value) {
+  return (uint32_t)(value + 0.5);
+}
+
+static uint32_t percent(double share) {
+  return whole(share * 100);
+}
+
+// Loads that miss L1 are served by L2 or by DRAM: half of them each.
+static SolEmuClocks clocks_of(const MachineModel *m) {
+  const SolDevice *d = m->device;
+  double l2 = known_or_zero(d->l2_latency), dram = known_or_zero(d->mem_latency);
+  return (SolEmuClocks){.issues = whole(m->issue_clocks),
+                        .l1_waits = whole(known_or_zero(d->l1_latency)),
+                        .far_waits = whole(l2 > 0 && dram > 0 ? (l2 + dram) / 2 : l2 + dram),
+                        .shared_waits = whole(known_or_zero(d->smem_latency)),
+                        .other_waits = whole(m->other_shared_clocks),
+                        .barriers = whole(m->barrier_clocks),
+                        .cluster_barriers = whole(m->cluster_barrier_clocks),
+                        .fences = whole(m->fence_clocks),
+                        .store_fences = whole(m->store_fence_clocks)};
+}
+
+SolEmuMachine sol_driver_machine(const SolDevice *d) {
+  MachineModel m = machine_model(d);
+  return (SolEmuMachine){
+      .sms = (int)known_or_zero(d->sms),
+      .cc = d->cc_major * 10 + d->cc_minor,
+      .max_threads_per_sm = (int)(known_or_zero(d->max_warps_per_sm) * known_or_zero(d->warp_size)),
+      .max_blocks_per_sm = (int)known_or_zero(d->max_blocks_per_sm),
+      .cluster_blocks = (int)m.cluster_blocks,
+      .smem_per_sm = (uint64_t)known_or_zero(d->smem_per_sm),
+      .smem_per_block = (uint64_t)known_or_zero(d->smem_per_block),
+      .l1_bytes = (uint64_t)known_or_zero(d->l1_size),
+      .l2 = {.bytes = (uint64_t)known_or_zero(d->l2_size),
+             .usable_percent = percent(m.l2_usable),
+             .dirty_percent = percent(m.l2_dirty),
+             .partial_percent = percent(m.l2_partial),
+             .dram_bytes = whole(m.dram_bytes)},
+      .clock = known_or_zero(d->boost_clock),
+      .mem_bytes = (uint64_t)known_or_zero(d->mem_size),
+      .clocks = clocks_of(&m),
+      .near_in_flight = whole(m.near_in_flight),
+      .guard_loads = whole(m.guard_loads),
+      .guard_plain = whole(m.guard_plain),
+      .atomic_bytes = whole(m.atomic_bytes),
+      .atomic_words = whole(m.atomic_words),
+  };
+}
+
 static SolStatus open_emu(const SolDriverOptions *options, void **state, SolError *err) {
-  const SolDevice *d = options->device;
-  SolEmuMachine machine = {.workers = options->workers};
-  if (d) {
-    machine.sms = (int)known_or_zero(d->sms);
-    machine.cc = d->cc_major * 10 + d->cc_minor;
-    machine.max_threads_per_sm = (int)(known_or_zero(d->max_warps_per_sm) * known_or_zero(d->warp_size));
-    machine.max_blocks_per_sm = (int)known_or_zero(d->max_blocks_per_sm);
-    machine.smem_per_sm = (uint64_t)known_or_zero(d->smem_per_sm);
-    machine.smem_per_block = (uint64_t)known_or_zero(d->smem_per_block);
-    machine.l1_bytes = (uint64_t)known_or_zero(d->l1_size);
-    machine.l2_bytes = (uint64_t)known_or_zero(d->l2_size);
-    machine.l2_holds = (uint64_t)(known_or_zero(d->l2_size) * L2_SHARE);
-    machine.clock = known_or_zero(d->boost_clock);
-    machine.mem_bytes = (uint64_t)known_or_zero(d->mem_size);
-  }
+  const SolDevice *device = options->device;
+  SolStatus status = device ? SOL_OK : sol_device_find("h100-sxm", &device, err);
+  if (status) return status;
+  SolEmuMachine machine = sol_driver_machine(device);
+  machine.workers = options->workers;
   SolEmu *emu;
-  SolStatus status = sol_emu_create(&machine, &emu, err);
+  status = sol_emu_create(&machine, &emu, err);
   if (!status) *state = emu;
   return status;
 }

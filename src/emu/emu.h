@@ -14,6 +14,7 @@
 #define SOL_EMU_H
 
 #include "base/port.h"
+#include "mem/l2.h"
 #include "ptx/ptx.h"
 #include "sol/status.h"
 
@@ -24,27 +25,63 @@ typedef struct SolEmuResult SolEmuResult;
 
 // ---- the machine ----
 
-// The most resident blocks per SM in a cluster launch, whatever their size: cudaOccupancyMaxActiveClusters
-// reports it on an H200 for blocks of 32 threads, and bench/probe_units.cu measures the same.
-enum { SOL_EMU_CLUSTER_BLOCKS = 8 };
+// The critical path of each block, summed over the blocks that ran: what its slowest warp executes in sequence,
+// and what other warps executed that it waited for. At a barrier of the block or the cluster every warp takes
+// over the longest path that reached it. Paths are compared by SolEmuMachine.clocks, which serve for
+// nothing else. A wait for loads is as in SolEmuFlight, if the warp has any in flight, and counts as
+// beyond L1 if one of them missed L1; of loads from shared or local memory a warp has near_in_flight before it
+// waits. Modelled, as L1 is.
+#define SOL_EMU_CHAIN(X)                                                                                     \
+  X(issues)           /* instructions */                                                                     \
+  X(l1_waits)         /* waits for global, local or texture loads that hit L1 */                             \
+  X(far_waits)        /* waits for those that missed L1 */                                                   \
+  X(shared_waits)     /* waits for shared memory and shuffles */                                             \
+  X(other_waits)      /* waits for distributed shared memory */                                              \
+  X(barriers)         /* of the block */                                                                     \
+  X(cluster_barriers) /* of the cluster */                                                                   \
+  X(fences) /* of wider scope than the block, and arrivals at the cluster's barrier that are not relaxed */  \
+  X(store_fences) /* of those: with stores to global memory in flight */
+typedef struct SolEmuChain {
+#define SOL_EMU_CHAIN_FIELD(name) double name;
+  SOL_EMU_CHAIN(SOL_EMU_CHAIN_FIELD)
+#undef SOL_EMU_CHAIN_FIELD
+} SolEmuChain;
 
-typedef struct SolEmuMachine { // a field that is 0 has the default in its comment
-  int sms;                     // 132
-  int cc;                      // compute capability times ten: 90; %smid and limits do not depend on it
-  int blocks_per_sm;           // 0: as many as threads, blocks and shared memory allow
-  int max_threads_per_sm;      // 2048
-  int max_blocks_per_sm;       // 32
-  uint64_t smem_per_sm;        // 228 KiB
-  uint64_t smem_per_block;     // 227 KiB
-  uint64_t l1_bytes;           // 256 KiB, shared memory included
-  uint64_t l2_bytes;           // 50 MiB
-  uint64_t l2_holds;           // bytes of distinct data that L2 can hold: l2_bytes
-  double clock;                // Hz, for %clock and %globaltimer: 1.755e9
-  uint64_t mem_bytes;          // device memory that can be allocated: 80 GiB
-  uint64_t heap_bytes;         // heap of malloc in kernels: 8 MiB
-  uint64_t stack_bytes;        // local memory of a thread: 512 KiB
-  int workers;                 // host threads that emulate: one per host core
-  bool track_init;             // tracks which bytes were written, for SOL_EMU_CHECK_INIT
+// What one of each takes, in clocks, to tell which of several warps arrived last; all 0: one clock each.
+typedef struct SolEmuClocks {
+#define SOL_EMU_CLOCKS_FIELD(name) uint32_t name;
+  SOL_EMU_CHAIN(SOL_EMU_CLOCKS_FIELD)
+#undef SOL_EMU_CLOCKS_FIELD
+} SolEmuClocks;
+
+// The machine to emulate. A field that is 0 has the default in its comment: an H100's size, and an L2 and a compiler
+// of no particular GPU. sol_driver_machine (driver/driver.h) fills in what is known of a device.
+typedef struct SolEmuMachine {
+  int sms;                 // 132
+  int cc;                  // compute capability times ten: 90; %smid and limits do not depend on it
+  int blocks_per_sm;       // 0: as many as threads, blocks and shared memory allow
+  int max_threads_per_sm;  // 2048
+  int max_blocks_per_sm;   // 32
+  int cluster_blocks;      // the most resident blocks per SM in a cluster launch; 0: no limit of their own
+  uint64_t smem_per_sm;    // 228 KiB
+  uint64_t smem_per_block; // 227 KiB
+  uint64_t l1_bytes;       // 256 KiB, shared memory included
+  SolL2Config l2;       // 50 MiB, all of which may be used, dirty and partly written; 32-byte reads of DRAM
+  double clock;         // Hz, for %clock and %globaltimer: 1.755e9
+  uint64_t mem_bytes;   // device memory that can be allocated: 80 GiB
+  uint64_t heap_bytes;  // heap of malloc in kernels: 8 MiB
+  uint64_t stack_bytes; // local memory of a thread: 512 KiB
+  int workers;          // host threads that emulate: one per host core
+  bool track_init;      // tracks which bytes were written, for SOL_EMU_CHECK_INIT
+  // For SolEmuLaunch.observe:
+  SolEmuClocks clocks;
+  uint32_t
+      near_in_flight; // loads from shared or local memory that a warp has in flight before it waits; at most 16: 1
+  uint32_t
+      guard_loads; // instructions that the compiler predicates a branch over, with a global load among them: 0
+  uint32_t guard_plain;  // and without: 0
+  uint32_t atomic_bytes; // for SolEmuPattern.queue_...: bytes on which atomics are serialised: 32
+  uint32_t atomic_words; // and the most addresses of a line that are counted: 32
 } SolEmuMachine;
 
 SolStatus sol_emu_create(const SolEmuMachine *machine, SolEmu **out, SolError *err);
@@ -234,9 +271,9 @@ typedef struct SolEmuPattern {
   uint64_t same;         // atomics: lanes at the commonest address, summed over all executions
   uint64_t hottest; // global atomics: lanes on the busiest 32-byte sector of the launch. Sectors are hashed
                     // into 1024 bins, so this is an upper bound
-  // Global atomics to the busiest 512 bytes of the launch (hashed into bins like sectors), summed over requests
-  // and lines: lanes after the first at the address that most of them share, and distinct addresses, five at
-  // most.
+  // Global atomics to the busiest atomic_bytes of the launch (hashed into bins like sectors), summed over requests
+  // and lines: lanes after the first at the address that most of them share, and distinct addresses, atomic_words
+  // at most.
   uint64_t queue_lanes, queue_words;
   uint64_t allocation; // global: address of the allocation accessed (SolEmuTouch.address); 0: none
   bool several;        // more than one allocation; `allocation` is the one with the lowest address
@@ -281,28 +318,6 @@ typedef struct SolEmuFlight {
   uint64_t async_bytes; // of `bytes`: by cp.async and bulk copies
   double waits;         // times a warp waited for any of them
 } SolEmuFlight;
-
-// The critical path of each block, summed over the blocks that ran: what its slowest warp executes in sequence,
-// and what other warps executed that it waited for. At a barrier of the block or the cluster every warp takes
-// over the longest path that reached it. Paths are compared by approximate clocks (emu/watch/chain.c), which
-// serve for nothing else. A wait for loads is as in SolEmuFlight, if the warp has any in flight, and counts as
-// beyond L1 if one of them missed L1; of loads from shared or local memory a warp has four in flight before it
-// waits. Modelled, as L1 is.
-#define SOL_EMU_CHAIN(X)                                                                                     \
-  X(issues)           /* instructions */                                                                     \
-  X(l1_waits)         /* waits for global, local or texture loads that hit L1 */                             \
-  X(far_waits)        /* waits for those that missed L1 */                                                   \
-  X(shared_waits)     /* waits for shared memory and shuffles */                                             \
-  X(other_waits)      /* waits for distributed shared memory */                                              \
-  X(barriers)         /* of the block */                                                                     \
-  X(cluster_barriers) /* of the cluster */                                                                   \
-  X(fences) /* of wider scope than the block, and arrivals at the cluster's barrier that are not relaxed */  \
-  X(store_fences) /* of those: with stores to global memory in flight */
-typedef struct SolEmuChain {
-#define SOL_EMU_CHAIN_FIELD(name) double name;
-  SOL_EMU_CHAIN(SOL_EMU_CHAIN_FIELD)
-#undef SOL_EMU_CHAIN_FIELD
-} SolEmuChain;
 
 typedef enum SolEmuFindingKind {
   SOL_EMU_OUT_OF_BOUNDS,

@@ -109,6 +109,7 @@ SolStatus ladder_emulate(LadderRun *run, const LadderRung *rung, LadderFigures *
     }
   }
   double bytes = run->ladder->bytes(&run->c, rung);
-  if (bytes > 0) f->light_us = audit_light(s->options.device, bytes, 1, 1) * 1e6;
+  MachineModel model = machine_model(s->options.device);
+  if (bytes > 0) f->light_us = machine_light(&model, bytes, 1, 1) * 1e6;
   return status;
 }

@@ -14,10 +14,6 @@ typedef struct Work {
   uint32_t ids;
 } Work;
 
-static uint32_t percent(uint32_t given, uint32_t otherwise) {
-  return given ? given : otherwise;
-}
-
 static uint64_t lines_per_shard(const SolL2Config *c, uint32_t part) {
   return c->bytes / SOL_LINE_BYTES * part / 100 / SOL_SHARDS;
 }
@@ -25,8 +21,7 @@ static uint64_t lines_per_shard(const SolL2Config *c, uint32_t part) {
 static bool config_is_sound(const SolL2Config *c) {
   return c->bytes >= MIN_BYTES && c->bytes <= MAX_BYTES && c->usable_percent <= 100 &&
          c->dirty_percent <= 100 && c->partial_percent <= 100 &&
-         (c->dram_bytes == 0 || c->dram_bytes == 32 || c->dram_bytes == 64) &&
-         lines_per_shard(c, percent(c->usable_percent, 75)) > 0;
+         (c->dram_bytes == 32 || c->dram_bytes == 64) && lines_per_shard(c, c->usable_percent) > 0;
 }
 
 static size_t bytes_per_shard(SolSetLayout layout) {
@@ -36,7 +31,7 @@ static size_t bytes_per_shard(SolSetLayout layout) {
 
 size_t sol_l2_bytes(const SolL2Config *config) {
   if (!config_is_sound(config)) return 0;
-  uint64_t lines = lines_per_shard(config, percent(config->usable_percent, 75));
+  uint64_t lines = lines_per_shard(config, config->usable_percent);
   return SOL_SHARDS * bytes_per_shard(sol_set_layout(lines)) + ALIGN;
 }
 
@@ -56,12 +51,12 @@ SolStatus sol_l2_lay_out(SolL2 *l2, const SolL2Config *config, void *memory, siz
   if (!memory || size < need)
     return sol_fail(err, SOL_ERR_NO_SPACE, "an L2 of %llu bytes needs %zu bytes, not %zu",
                     (unsigned long long)config->bytes, need, size);
-  uint64_t dirty = lines_per_shard(config, percent(config->dirty_percent, 43));
-  l2->layout = sol_set_layout(lines_per_shard(config, percent(config->usable_percent, 75)));
+  uint64_t dirty = lines_per_shard(config, config->dirty_percent);
+  l2->layout = sol_set_layout(lines_per_shard(config, config->usable_percent));
   l2->dirty.bits = l2->layout.bits;
   l2->dirty.ways = (uint32_t)(dirty >> l2->layout.bits);
   l2->dirty.extra = (uint32_t)(dirty & ((UINT64_C(1) << l2->layout.bits) - 1));
-  l2->max_partial = (uint32_t)lines_per_shard(config, percent(config->partial_percent, 11));
+  l2->max_partial = (uint32_t)lines_per_shard(config, config->partial_percent);
   l2->pairs = config->dram_bytes != 32;
   size_t sets = (size_t)1 << l2->layout.bits;
   char *at = (char *)(((uintptr_t)memory + ALIGN - 1) / ALIGN * ALIGN);

@@ -12,8 +12,8 @@
 // - Dirty sectors are written back, 32 bytes each, when their line is evicted; a sector that is still partial is
 //   read first. Sectors that are dirty at the end of a launch stay in L2 and have not been written back:
 //   sol_l2_dirty_bytes returns their size.
-// - 75 % of its size is usable capacity (an H200 keeps part of the data in both halves of its L2), 43 % may be
-//   dirty (beyond that the set's oldest dirty line is written back and stays, clean), and 11 % of its lines may
+// - Part of its size is usable capacity (an H200 keeps part of the data in both halves of its L2), part may be
+//   dirty (beyond that the set's oldest dirty line is written back and stays, clean), and part of its lines may
 //   be partly written (beyond that the oldest is completed from DRAM and written back, and stays).
 // - Cache and eviction hints have no effect; on the H200 a copy with streaming hints moved the same bytes.
 #ifndef SOL_MEM_L2_H
@@ -23,13 +23,13 @@
 #include "mem/traffic.h"
 #include "sol/status.h"
 
-// A field that is 0 has the default in its comment.
+// Shares are in percent of `bytes`. What holds for a GPU is the caller's to know (src/machine).
 typedef struct SolL2Config {
   uint64_t bytes;           // the device's L2; at least 64 KiB, at most 1 GiB
-  uint32_t usable_percent;  // 75
-  uint32_t dirty_percent;   // 43
-  uint32_t partial_percent; // 11
-  uint32_t dram_bytes;      // the most that a read miss fetches: 32 or 64; default 64
+  uint32_t usable_percent;  // of it, what holds distinct data; at least a line a shard
+  uint32_t dirty_percent;   // of it, what may be dirty
+  uint32_t partial_percent; // of its lines, those that may be partly written
+  uint32_t dram_bytes;      // the most that a read miss fetches: 32 or 64
 } SolL2Config;
 
 // Counts of one id, in sectors unless the comment says otherwise.

@@ -5,6 +5,7 @@
 
 #include "audit/rules.h"
 #include "base/format.h"
+#include "report/report_model.h"
 
 static const char *end_name(SolEmuEnd end) {
   static const char *const names[] = {"done", "fault", "instruction limit", "time limit", "interrupted"};
@@ -99,6 +100,12 @@ static void count_facts(Fact *o, const AuditKernel *k) {
   number(o, "floor_bytes", UNIT_BYTES, basis, k->floor_bytes);
 }
 
+// The time in two parts: what ncu and nsys show of a kernel, and what lies between it and the one before.
+static void launch_facts(Fact *o, const AuditTime *t, bool shown) {
+  fact_number(o, "kernel_us", shown ? "  in kernels" : 0, UNIT_US, BASIS_MODELLED, (t->total - t->gap) * 1e6);
+  fact_number(o, "gap_us", shown ? "  between them" : 0, UNIT_US, BASIS_MODELLED, t->gap * 1e6);
+}
+
 static void shape_facts(Fact *o, const AuditKernel *k) {
   Fact *list = fact_list(o, "shapes", 0);
   for (uint32_t i = 0; i < k->shape_count; i++) {
@@ -110,6 +117,7 @@ static void shape_facts(Fact *o, const AuditKernel *k) {
     number(row, "launches", UNIT_PLAIN, BASIS_EXACT, s->launches);
     number(row, "waves", UNIT_PLAIN, BASIS_MODELLED, s->time.waves);
     number(row, "time_us", UNIT_US, BASIS_MODELLED, s->time.total * 1e6);
+    launch_facts(row, &s->time, false);
     number(row, "floor_bytes", UNIT_BYTES, report_audit_basis(k), s->floor_bytes);
   }
 }
@@ -251,6 +259,7 @@ static void kernel_facts(Fact *list, const AuditKernel *k, const AuditView *view
   number(o, "launches", UNIT_PLAIN, BASIS_EXACT, k->launches);
   number(o, "sampled", UNIT_PLAIN, BASIS_NONE, k->scale);
   fact_number(o, "time_us", "time", UNIT_US, BASIS_MODELLED, k->time.total * 1e6);
+  launch_facts(o, &k->time, true);
   fact_number(o, "light_us", "light", UNIT_US, BASIS_MODELLED, k->light * 1e6);
   fact_number(o, "tax", "tax", UNIT_TIMES, BASIS_MODELLED, k->tax);
   fact_text(o, "bound", 0, audit_resource_key(k->time.bound));
@@ -263,6 +272,17 @@ static void kernel_facts(Fact *list, const AuditKernel *k, const AuditView *view
   finding_facts(o, k);
 }
 
+static void sum_note(Fact *root, const AuditProgram *p) {
+  SolBuffer b = {0};
+  sol_buffer_format(&b, "All %u kernels one after another: ", p->kernel_count);
+  number_text(&b, UNIT_US, p->time * 1e6);
+  sol_buffer_puts(&b, ", light ");
+  number_text(&b, UNIT_US, p->light * 1e6);
+  sol_buffer_format(&b, ", tax %.2fx.", p->tax);
+  if (b.text) fact_note(root, "%s", b.text);
+  sol_buffer_free(&b);
+}
+
 void report_audit_facts(Fact *root, const AuditProgram *p, const AuditView *view) {
   fact_text(root, "device", 0, p->device->id);
   Fact *list = fact_list(root, "kernels", "");
@@ -273,15 +293,11 @@ void report_audit_facts(Fact *root, const AuditProgram *p, const AuditView *view
   number(root, "time_us", UNIT_US, BASIS_MODELLED, p->time * 1e6);
   number(root, "light_us", UNIT_US, BASIS_MODELLED, p->light * 1e6);
   number(root, "tax", UNIT_TIMES, BASIS_MODELLED, p->tax);
-  if (count < 2) return;
-  SolBuffer b = {0};
-  sol_buffer_format(&b, "All %u kernels one after another: ", p->kernel_count);
-  number_text(&b, UNIT_US, p->time * 1e6);
-  sol_buffer_puts(&b, ", light ");
-  number_text(&b, UNIT_US, p->light * 1e6);
-  sol_buffer_format(&b, ", tax %.2fx.", p->tax);
-  if (b.text) fact_note(root, "%s", b.text);
-  sol_buffer_free(&b);
+  report_model_facts(root, p->device);
+  if (count > 1) sum_note(root, p);
+  char model[200];
+  report_model_sentence(model, sizeof model, p->device);
+  fact_note(root, "%s", model);
 }
 
 void report_audit_devices_facts(Fact *root, const AuditProgram *programs, int count, const AuditView *view) {

@@ -33,9 +33,8 @@ double shim_kernel_seconds(const ShimKernelWork *w, const SolEmuResult *result) 
   return seconds;
 }
 
-// One direction of 16 lanes, bytes a second, by the generation of PCI Express that the architecture introduced.
-static double host_rate(void) {
-  double rate = shim.device->cc_major >= 9 ? 63e9 : shim.device->cc_major >= 8 ? 31.5e9 : 15.75e9;
+static double host_rate(const MachineModel *model) {
+  double rate = model->host_bandwidth;
   SolFigure link = shim.device->link_bandwidth; // between GPUs: slower than that only where it is PCIe itself
   return sol_known(link) && link.value < rate ? link.value : rate;
 }
@@ -49,12 +48,14 @@ double shim_copy_seconds(const struct cudaMemcpy3DParms *c) {
   double bytes = (double)c->extent.width * (double)c->extent.height * (double)c->extent.depth;
   bool from = c->srcArray || on_device(c->srcPtr.ptr), to = c->dstArray || on_device(c->dstPtr.ptr);
   if (!sol_known(shim.device->mem_bandwidth)) return shim_launch_seconds();
-  double rate = from && to ? audit_copy_rate(shim.device) / 2 : host_rate();
+  MachineModel model = machine_model(shim.device);
+  double rate = from && to ? machine_copy_rate(&model) / 2 : host_rate(&model);
   return shim_launch_seconds() + bytes / rate;
 }
 
 double shim_set_seconds(const ShimSet *s) {
   double bytes = (double)s->width * s->element * (double)s->height * (double)s->depth;
   if (!sol_known(shim.device->mem_bandwidth)) return shim_launch_seconds();
-  return shim_launch_seconds() + bytes / audit_copy_rate(shim.device);
+  MachineModel model = machine_model(shim.device);
+  return shim_launch_seconds() + bytes / machine_copy_rate(&model);
 }

@@ -85,7 +85,7 @@ static cudaError_t properties(struct cudaDeviceProp *p, int device) {
   p->major = d->cc_major;
   p->minor = d->cc_minor;
   p->memoryBusWidth = whole(d->mem_bus_bits);
-  p->l2CacheSize = (int)sol_emu_machine(shim.emu)->l2_bytes;
+  p->l2CacheSize = (int)sol_emu_machine(shim.emu)->l2.bytes;
   p->asyncEngineCount = 1;
   p->canMapHostMemory = p->concurrentKernels = p->unifiedAddressing = p->streamPrioritiesSupported = 1;
   p->globalL1CacheSupported = p->localL1CacheSupported = p->managedMemory = p->concurrentManagedAccess = 1;

@@ -208,7 +208,8 @@ static cudaError_t active_clusters(int *out, const void *function, const cudaLau
   if (error) return error;
   unsigned size = cluster_of(c, k);
   if (!size || size > (k->big_clusters ? 16 : 8)) return cudaErrorInvalidClusterSize;
-  if (blocks > SOL_EMU_CLUSTER_BLOCKS) blocks = SOL_EMU_CLUSTER_BLOCKS;
+  int most = sol_emu_machine(shim.emu)->cluster_blocks;
+  if (most && blocks > most) blocks = most;
   *out = blocks * sol_emu_machine(shim.emu)->sms / (int)size;
   return cudaSuccess;
 }

@@ -29,6 +29,7 @@ static EmuBlock *make_block(const EmuRun *run) {
   b->shared = carve(&at, (size_t)run->shared_bytes);
   if (steps) b->steps = (uint64_t *)(void *)carve(&at, steps);
   if (paths) b->paths = (EmuPath *)(void *)carve(&at, paths);
+  b->clocks = &run->emu->machine.clocks;
   b->warp_count = run->warps;
   b->shared_bytes = run->shared_bytes;
   for (uint32_t t = 0; t < n * EMU_LANES; t++) {

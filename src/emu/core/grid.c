@@ -112,7 +112,8 @@ static SolStatus check_units(EmuRun *run, SolError *err) {
   if (run->shared_bytes && m->smem_per_sm / (run->shared_bytes + 1024) < fit)
     fit = m->smem_per_sm / (run->shared_bytes + 1024);
   if (m->blocks_per_sm && (uint64_t)m->blocks_per_sm < fit) fit = (uint64_t)m->blocks_per_sm;
-  if (run->explicit_cluster && fit > SOL_EMU_CLUSTER_BLOCKS) fit = SOL_EMU_CLUSTER_BLOCKS;
+  uint64_t in_clusters = (uint64_t)m->cluster_blocks;
+  if (run->explicit_cluster && in_clusters && fit > in_clusters) fit = in_clusters;
   fit /= run->cluster_size;
   run->units_per_sm = fit ? (uint32_t)fit : 1;
   run->sm_count = (uint32_t)m->sms;

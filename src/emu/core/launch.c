@@ -222,11 +222,10 @@ static SolStatus make_caches(EmuRun *run, SolError *err) {
   if (!run->counting) return SOL_OK;
   uint64_t used = (run->shared_bytes ? run->shared_bytes + 1024 : 0) * run->cluster_size * run->units_per_sm;
   uint64_t l1 = m->l1_bytes > used ? m->l1_bytes - used : 0;
-  SolL2Config config = {.bytes = m->l2_holds};
   size_t l1_size = (sol_l1_bytes(l1) + 63) / 64 * 64;
-  size_t log_size = sizeof(SolRecord) * LOG_RECORDS, l2_size = sol_l2_bytes(&config);
+  size_t log_size = sizeof(SolRecord) * LOG_RECORDS, l2_size = sol_l2_bytes(&m->l2);
   if (!l2_size)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "an L2 of %llu bytes", (unsigned long long)m->l2_bytes);
+    return sol_fail(err, SOL_ERR_ARGUMENT, "an L2 of %llu bytes", (unsigned long long)m->l2.bytes);
   size_t total = (l1_size + log_size) * run->sm_count + log_size * run->worker_count + l2_size + EMU_APART;
   run->l2 = sol_heap_alloc(sizeof *run->l2);
   if (!keep_memory(&emu->cache_memory, &emu->cache_bytes, total) || !run->l2)
@@ -243,7 +242,7 @@ static SolStatus make_caches(EmuRun *run, SolError *err) {
   run->l1_size = l1_size;
   SolStatus status =
       sol_l1_init(&run->sms[0].l1, l1, run->sms[0].l1_memory, l1_size, err); // says if it cannot be
-  return status ? status : sol_l2_lay_out(run->l2, &config, at, l2_size, err);
+  return status ? status : sol_l2_lay_out(run->l2, &m->l2, at, l2_size, err);
 }
 
 static bool make_shapes(EmuWorker *w, uint32_t count) {

@@ -12,13 +12,25 @@ static void defaults(SolEmuMachine *m) {
   DEFAULT(smem_per_sm, 228 * 1024);
   DEFAULT(smem_per_block, 227 * 1024);
   DEFAULT(l1_bytes, 256 * 1024);
-  DEFAULT(l2_bytes, 50 << 20);
-  DEFAULT(l2_holds, m->l2_bytes);
+  DEFAULT(l2.bytes, 50 << 20);
+  DEFAULT(l2.usable_percent, 100);
+  DEFAULT(l2.dirty_percent, 100);
+  DEFAULT(l2.partial_percent, 100);
+  DEFAULT(l2.dram_bytes, 32);
+  DEFAULT(near_in_flight, 1);
+  DEFAULT(atomic_bytes, SOL_SECTOR_BYTES);
+  DEFAULT(atomic_words, EMU_LANES);
   DEFAULT(mem_bytes, UINT64_C(80) << 30);
   DEFAULT(heap_bytes, 8 << 20);
   DEFAULT(stack_bytes, 512 * 1024);
   DEFAULT(workers, sol_thread_cores());
 #undef DEFAULT
+  static const SolEmuClocks unknown;
+#define ONE_CLOCK(name) m->clocks.name = 1;
+  if (memcmp(&m->clocks, &unknown, sizeof unknown) == 0) {
+    SOL_EMU_CHAIN(ONE_CLOCK)
+  }
+#undef ONE_CLOCK
   if (!(m->clock > 0)) m->clock = 1.755e9;
 }
 
@@ -26,7 +38,8 @@ SolStatus sol_emu_create(const SolEmuMachine *machine, SolEmu **out, SolError *e
   SolEmuMachine m = machine ? *machine : (SolEmuMachine){0};
   defaults(&m);
   if (m.sms < 1 || m.sms > 1024 || m.workers < 1 || m.max_blocks_per_sm < 1 || m.blocks_per_sm < 0 ||
-      m.smem_per_block > 1u << EMU_RANK_SHIFT || m.stack_bytes > 1 << 24 || m.l1_bytes > SOL_L1_MAX_BYTES)
+      m.smem_per_block > 1u << EMU_RANK_SHIFT || m.stack_bytes > 1 << 24 || m.l1_bytes > SOL_L1_MAX_BYTES ||
+      m.near_in_flight > 16 || m.cluster_blocks < 0)
     return sol_fail(err, SOL_ERR_ARGUMENT, "no such machine can be emulated");
   SolEmu *emu = sol_heap_alloc(sizeof *emu);
   if (!emu) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");

@@ -200,12 +200,13 @@ struct EmuBlock {
   uint32_t warp_count, warps_live, turn;
   uint8_t *consts; // EMU_BANK_BLOCK
   uint8_t *warp_consts;
-  struct EmuPath *paths;    // chain.c: one per warp, then one per barrier; NULL: not observed
-  uint64_t *steps;          // address of each instruction's last access, by warp; NULL: not observed
-  uint8_t **local;          // local memory by warp; NULL until used
-  uint64_t *local_cap;      // bytes per thread in it
-  uint32_t slot;            // of its SM, for local addresses
-  struct EmuShadow *shadow; // for race and initialisation checks on shared memory
+  struct EmuPath *paths;      // chain.c: one per warp, then one per barrier; NULL: not observed
+  const SolEmuClocks *clocks; // by which paths are compared
+  uint64_t *steps;            // address of each instruction's last access, by warp; NULL: not observed
+  uint8_t **local;            // local memory by warp; NULL until used
+  uint64_t *local_cap;        // bytes per thread in it
+  uint32_t slot;              // of its SM, for local addresses
+  struct EmuShadow *shadow;   // for race and initialisation checks on shared memory
   EmuBarrier barriers[EMU_BARRIERS];
   EmuBlock *next; // free list
   void *memory;   // one allocation for all but local memory and fibers

@@ -1,18 +1,14 @@
-// The critical path of a block: see SolEmuChain. The weights are clocks, roughly those of a Hopper GPU; they
-// decide which of several warps arrived last at a barrier, and nothing else.
+// The critical path of a block: see SolEmuChain. SolEmuMachine.clocks decide which of several warps arrived last at
+// a barrier, and nothing else.
 #include "emu/watch/observe.h"
 
-enum { ISSUE_CLOCKS = 2, L1_CLOCKS = 35, FAR_CLOCKS = 500, SHARED_CLOCKS = 30, BARRIER_CLOCKS = 30 };
-enum { OTHER_CLOCKS = 200, CLUSTER_BARRIER_CLOCKS = 130, FENCE_CLOCKS = 300, STORE_FENCE_CLOCKS = 350 };
-enum { IN_FLIGHT = 4 }; // loads from shared and local memory that a warp has in flight before it waits
-
-static uint64_t weight(const EmuPath *p) {
-  return (p->issues * ISSUE_CLOCKS + p->barriers * BARRIER_CLOCKS +
-          p->cluster_barriers * CLUSTER_BARRIER_CLOCKS + p->fences * FENCE_CLOCKS +
-          p->store_fences * STORE_FENCE_CLOCKS) *
+static uint64_t weight(const EmuBlock *block, const EmuPath *p) {
+  const SolEmuClocks *c = block->clocks;
+  return (p->issues * c->issues + p->barriers * c->barriers + p->cluster_barriers * c->cluster_barriers +
+          p->fences * c->fences + p->store_fences * c->store_fences) *
              EMU_WAIT +
-         p->l1_waits * L1_CLOCKS + p->far_waits * FAR_CLOCKS + p->shared_waits * SHARED_CLOCKS +
-         p->other_waits * OTHER_CLOCKS;
+         p->l1_waits * c->l1_waits + p->far_waits * c->far_waits + p->shared_waits * c->shared_waits +
+         p->other_waits * c->other_waits;
 }
 
 // ---- of a warp ----
@@ -28,17 +24,18 @@ void emu_path_wait(EmuPath *path, uint32_t parts) {
 void emu_path_access(EmuCtx *x, const EmuInst *i, EmuReach reach, SolMemOp op) {
   EmuPath *path = &x->block->paths[x->warp->index];
   bool own = reach == EMU_REACH_SHARED, far = reach == EMU_REACH_FAR;
+  uint64_t part = EMU_WAIT / x->launch->emu->machine.near_in_flight; // of a wait
   if (op == SOL_MEM_STORE || op == SOL_MEM_COPY_STORE) {
     if (!own && reach != EMU_REACH_OTHERS && i->space != PTX_SPACE_LOCAL) path->stored = 1;
     return;
   }
-  if (own) path->shared_waits += EMU_WAIT / IN_FLIGHT;
+  if (own) path->shared_waits += part;
   if (own || !(x->launch->statics->paths[i->index] & EMU_PATH_LOAD)) return;
   EmuPending pending = far                         ? EMU_PENDING_FAR
                        : reach == EMU_REACH_OTHERS ? EMU_PENDING_OTHER
                                                    : EMU_PENDING_NEAR;
   if (i->space == PTX_SPACE_LOCAL)
-    *(far ? &path->far_waits : &path->l1_waits) += EMU_WAIT / IN_FLIGHT;
+    *(far ? &path->far_waits : &path->l1_waits) += part;
   else if (pending > path->pending)
     path->pending = pending;
 }
@@ -74,7 +71,7 @@ void emu_path_arrive(const EmuBlock *block, uint32_t warp, const EmuBlock *at, u
   if (!block->paths) return;
   EmuPath *there = &at->paths[at->warp_count + barrier];
   const EmuPath *own = &block->paths[warp];
-  if (weight(own) > weight(there)) *there = *own;
+  if (weight(block, own) > weight(block, there)) *there = *own;
 }
 
 // The warp's own loads stay in flight. Where other lanes of the warp have continued, its path may be longer.
@@ -83,7 +80,7 @@ void emu_path_leave(const EmuBlock *block, uint32_t warp, const EmuBlock *at, ui
   const EmuPath *there = &at->paths[at->warp_count + barrier];
   EmuPath *own = &block->paths[warp];
   uint64_t pending = own->pending, stored = own->stored;
-  if (weight(there) >= weight(own)) *own = *there;
+  if (weight(block, there) >= weight(block, own)) *own = *there;
   own->pending = pending;
   own->stored = stored;
   if (barrier == EMU_SYNC_PAST)
@@ -120,7 +117,7 @@ void emu_path_end(const EmuBlock *block, EmuPath *sum) {
   if (!block->paths) return;
   const EmuPath *longest = block->paths;
   for (uint32_t w = 1; w < block->warp_count; w++)
-    if (weight(&block->paths[w]) > weight(longest)) longest = &block->paths[w];
+    if (weight(block, &block->paths[w]) > weight(block, longest)) longest = &block->paths[w];
   add(sum, longest);
 }
 

@@ -359,7 +359,8 @@ static void find_moving(const PtxFunction *fn, uint64_t *written, uint64_t *movi
     }
 }
 
-bool emu_flight_find(const PtxFunction *fn, uint8_t *loads, uint8_t *waits, uint8_t *follow) {
+bool emu_flight_find(const SolEmuMachine *m, const PtxFunction *fn, uint8_t *loads, uint8_t *waits,
+                     uint8_t *follow) {
   if (!fn->block_count || !fn->reg_count) return true;
   enum { PASSES = 8 }; // pending sets only grow; if they have not converged by then, the last is used
   uint32_t words = (fn->reg_count + 63) / 64;
@@ -373,7 +374,7 @@ bool emu_flight_find(const PtxFunction *fn, uint8_t *loads, uint8_t *waits, uint
   find_moving(fn, out, moving);
   uint32_t *level = (uint32_t *)(void *)(moving + words);
   uint8_t *guarded = (uint8_t *)(level + fn->reg_count);
-  emu_guarded_find(fn, guarded);
+  emu_guarded_find(m, fn, guarded);
   Block b = {.fn = fn,
              .level = level,
              .loads = loads,

@@ -3,10 +3,6 @@
 // EmuGuarded.
 #include "emu/watch/observe.h"
 
-// The most instructions that ptxas of CUDA 13 predicates, found by trial: with a load from global memory among
-// them, and without.
-enum { WITH_LOADS = 20, WITHOUT = 4 };
-
 static void count_way(const PtxFunction *fn, uint32_t to, uint8_t *ways) {
   if (to < fn->block_count && ways[to] < 3) ways[to]++;
 }
@@ -35,7 +31,7 @@ static bool is_plain(const PtxInst *in) {
 }
 
 // Block n ends in a branch around the next, which nothing else leads to, to the one after that.
-static bool is_short_branch(const PtxFunction *fn, uint32_t n, const uint8_t *ways) {
+static bool is_short_branch(const SolEmuMachine *m, const PtxFunction *fn, uint32_t n, const uint8_t *ways) {
   if (fn->block_count - n < 3) return false;
   const PtxBlock *head = &fn->blocks[n], *skipped = head + 1;
   const PtxInst *last = &fn->insts[head->first + head->count - 1];
@@ -51,16 +47,16 @@ static bool is_short_branch(const PtxFunction *fn, uint32_t n, const uint8_t *wa
     count += sol_emu_class(in) != SOL_EMU_CLASS_NAME;
     loads = loads || (in->code->op == PTX_OP_LD && in->code->space == PTX_SPACE_GLOBAL);
   }
-  return count <= (loads ? WITH_LOADS : WITHOUT);
+  return count <= (loads ? m->guard_loads : m->guard_plain);
 }
 
-void emu_guarded_find(const PtxFunction *fn, uint8_t *of_block) {
+void emu_guarded_find(const SolEmuMachine *m, const PtxFunction *fn, uint8_t *of_block) {
   memset(of_block, 0, fn->block_count);
   count_ways(fn, of_block);
   uint32_t n = 0;
   of_block[0] = EMU_BLOCK_OWN;
   while (n + 1 < fn->block_count) // ways to a block are read before its kind takes their place
-    if (is_short_branch(fn, n, of_block)) {
+    if (is_short_branch(m, fn, n, of_block)) {
       of_block[n + 1] = EMU_BLOCK_GUARDED;
       of_block[n + 2] = EMU_BLOCK_JOINS;
       n += 2;

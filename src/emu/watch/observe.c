@@ -183,6 +183,7 @@ _Static_assert(EMU_BINS == 1 << 10, "bin_of gives ten bits");
 
 void emu_observe_atomic(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
   EmuSite *g = site_of(x, i);
+  const SolEmuMachine *m = &x->launch->emu->machine;
   uint32_t global = acc->mask & ~acc->shared;
   if (!g) return;
   if (acc->shared) g->sum.same += most_at_one_address(acc, acc->shared, 0, NULL);
@@ -201,9 +202,9 @@ void emu_observe_atomic(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
     for (int l = 0; l < EMU_LANES; l++) here |= (uint32_t)(acc->addr[l] / SOL_LINE_BYTES == line) << l;
     here &= left;
     left &= ~here;
-    EmuBin *bin = &g->bins[bin_of(line * SOL_LINE_BYTES / EMU_QUEUE_BYTES)];
+    EmuBin *bin = &g->bins[bin_of(line * SOL_LINE_BYTES / m->atomic_bytes)];
     uint32_t words;
-    bin->queue_lanes += most_at_one_address(acc, here, EMU_QUEUE_WORDS, &words) - 1;
+    bin->queue_lanes += most_at_one_address(acc, here, m->atomic_words, &words) - 1;
     bin->queue_words += words;
   }
 }

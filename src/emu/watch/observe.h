@@ -40,10 +40,10 @@ typedef enum EmuLayoutKind {
   EMU_LAYOUT_SCATTERED
 } EmuLayoutKind;
 
-enum { EMU_BINS = 1024, EMU_QUEUE_BYTES = 512, EMU_QUEUE_WORDS = 5 };
+enum { EMU_BINS = 1024 };
 typedef struct EmuBin {              // for SolEmuPattern.hottest and .queue_...
   uint64_t lanes;                    // by sector
-  uint64_t queue_lanes, queue_words; // by EMU_QUEUE_BYTES
+  uint64_t queue_lanes, queue_words; // by SolEmuMachine.atomic_bytes
 } EmuBin;
 
 typedef struct EmuLayout { // the lane addresses of one execution
@@ -65,7 +65,8 @@ typedef struct EmuSite { // one memory instruction, on one worker
 // ---- static analysis of a program ----
 
 // flight.c: waits and loads of one function, and which of its stores directly follow an adjacent one
-bool emu_flight_find(const PtxFunction *fn, uint8_t *loads, uint8_t *waits, uint8_t *follows);
+bool emu_flight_find(const SolEmuMachine *m, const PtxFunction *fn, uint8_t *loads, uint8_t *waits,
+                     uint8_t *follows);
 uint32_t emu_block_at(const PtxFunction *fn, uint32_t inst);
 // Basic blocks that ptxas merges into one by predication: a block that ends in a short forward branch, the block
 // that the branch skips, and its target.
@@ -74,6 +75,7 @@ typedef enum EmuGuarded {
   EMU_BLOCK_GUARDED, // continues it, predicated by the branch before
   EMU_BLOCK_JOINS    // continues it, for all lanes
 } EmuGuarded;
-void emu_guarded_find(const PtxFunction *fn, uint8_t *of_block); // EmuGuarded, by block
+void emu_guarded_find(const SolEmuMachine *m, const PtxFunction *fn,
+                      uint8_t *of_block); // EmuGuarded, by block
 
 #endif

@@ -96,7 +96,8 @@ SolStatus emu_statics_make(EmuProgram *p, SolError *err) {
   for (uint32_t f = 0; ok && f < p->function_count; f++) {
     uint32_t first = p->functions[f].first;
     ok = find_floats(p->functions[f].fn, s->floats + first) &&
-         emu_flight_find(p->functions[f].fn, s->loads + first, s->waits + first, s->paths + first);
+         emu_flight_find(&p->module->emu->machine, p->functions[f].fn, s->loads + first, s->waits + first,
+                         s->paths + first);
   }
   for (uint32_t pc = 0; ok && pc < p->count; pc++)
     if (p->source[pc])

@@ -1,0 +1,46 @@
+// Demands that follow from other demands, and sums of them.
+//
+// A thread stores and loads each spilled word once. Spills stay in L1 as far as the stacks of an SM's resident
+// threads fit into `spill_bytes`; the rest goes to DRAM.
+#include "machine/work.h"
+
+static double larger(double a, double b) {
+  return a > b ? a : b;
+}
+
+double machine_wait_clocks(const MachineModel *m, const MachineWork *w) {
+  double clocks = w->load_wait_clocks + w->barriers * m->barrier_clocks + w->issues * m->issue_clocks;
+  SolFigure shared = m->device->smem_latency;
+  return sol_known(shared) ? clocks + w->shared_waits * shared.value : clocks;
+}
+
+MachineWork machine_spills(const MachineModel *m, double bytes, double warps, double resident) {
+  double words = bytes / 4, trips = 2 * words * warps,
+         away = larger(1 - m->spill_bytes / larger(bytes * resident, 1), 0);
+  double sectors = words * warps * 4; // each way
+  return (MachineWork){.issues = trips,
+                       .l1_wavefronts = trips,
+                       .l2_writes = sectors,
+                       .l2_packets = sectors,
+                       .l2_reads = sectors * away,
+                       .l2_requests = sectors / 4 * away,
+                       .dram_write = sectors * 32 * away,
+                       .dram_read = sectors * 32 * away};
+}
+
+void machine_work_add(MachineWork *to, const MachineWork *from) {
+  double launches = to->launches + from->launches;
+  if (launches <= 0) return;
+  double old = to->launches / launches, new = from->launches / launches;
+  to->blocks = to->blocks * old + from->blocks * new;
+  to->warps_per_block = to->warps_per_block * old + from->warps_per_block * new;
+  to->blocks_per_sm = to->blocks_per_sm * old + from->blocks_per_sm * new;
+  to->blocks_per_cluster = to->blocks_per_cluster * old + from->blocks_per_cluster * new;
+  to->chain = to->chain * old + from->chain * new;
+  to->launches = launches;
+  to->graph_launches += from->graph_launches;
+  to->early_launches += from->early_launches;
+#define ADD_DEMAND(name) to->name += from->name;
+  MACHINE_DEMANDS(ADD_DEMAND)
+#undef ADD_DEMAND
+}

@@ -1,0 +1,239 @@
+// The time model. The same model for every kernel; no constant is fitted to one kernel. Names of constants are those of
+// machine.def. Assumptions, each with a test in tests/test_machine.c:
+//
+//  1. Time is the launch overhead plus busy and waiting time. Resources overlap, but not perfectly: their times
+//     combine as the fourth root of the sum of fourth powers, so that the busiest dominates, and two equally
+//     busy ones take 19% longer than one. Waiting overlaps with busy time as sqrt(busy^2 + wait^2). With the
+//     H200's latency of 689 clocks that gives 97% of its bandwidth at 48 KiB in flight per SM, as measured.
+//  2. DRAM serves reads and writes at copy_share of the published bandwidth, which a plain copy reaches.
+//     Scattered reads reach scatter_share of that: each opens a DRAM row of its own.
+//  3. L2 gives its measured bandwidth to all SMs together; one SM receives at most l2_fill_bytes a clock, in at
+//     most l2_read_rate requests, each for sectors of one line. L2 accepts l2_packet_rate a clock and SM from stores,
+//     from whichever SMs they come. Reads and writes overlap as busy time and waiting do.
+//  4. L1 and shared memory share one pipe of an SM: one wavefront of 128 bytes a clock, or half where the device's
+//     shared memory is half as wide.
+//  5. An SM issues 4 warp instructions a clock; pipes have the rates of the CUDA guide's table of
+//     arithmetic throughput (fp32, fp64 and tensor: of the published peaks). PTX instructions are counted as
+//     machine instructions, except moves, parameter loads and address conversions, which ptxas removes.
+//  6. Blocks are distributed evenly: the busiest SM has ceil(blocks / SMs) of them, and the work of SMs takes
+//     as long as on that one. DRAM and L2 are shared by all SMs; but the blocks of a tail wave move their
+//     bytes no faster than their own SMs can, l2_fill_bytes a clock.
+//  7. A warp's critical path is its waits for loads, each with the latency of the memory that serves it, for
+//     shared memory, barriers and fences, and issue_clocks per instruction; a block takes block_clocks to
+//     start and end. Resident blocks wait at the same time; waves wait one after another. An SM holds at most
+//     cluster_blocks blocks of clusters.
+//  8. A launch costs the device's published figure, in a stream or in a graph; early_share of that with
+//     programmatic dependent launch. The figure was measured with a kernel of one block that waits for L2
+//     once, so neither is counted again. Of that cost kernel_start_us lie within the kernel's own duration, as
+//     ncu and nsys show it; the rest is the gap before it.
+//  9. The GPU starts a block in start_clocks; a cluster takes the time of cluster_starts blocks more.
+// 10. Atomics to the same memory are serialised: see audit/work.c.
+#include "machine/work.h"
+
+#include "base/error.h"
+
+const char *machine_resource_name(MachineResource resource) {
+  static const char *const names[] = {
+      "launches",     "DRAM bandwidth", "L2 bandwidth",    "L1 and shared memory", "instructions",
+      "tensor cores", "atomics",        "starting blocks", "waiting (latency)"};
+  _Static_assert(SOL_COUNT(names) == MACHINE_RESOURCES, "a name for each");
+  return (unsigned)resource < MACHINE_RESOURCES ? names[resource] : "?";
+}
+
+const char *machine_resource_key(MachineResource resource) {
+  static const char *const keys[] = {"launch", "dram",    "l2",     "l1",     "issue",
+                                     "tensor", "atomics", "blocks", "latency"};
+  _Static_assert(SOL_COUNT(keys) == MACHINE_RESOURCES, "a key for each");
+  return (unsigned)resource < MACHINE_RESOURCES ? keys[resource] : "?";
+}
+
+static double larger(double a, double b) {
+  return a > b ? a : b;
+}
+
+// Combines times that overlap, but not perfectly.
+static double together(double a, double b) {
+  return __builtin_sqrt(a * a + b * b);
+}
+
+// What a launch costs, in us.
+static double stream_us(const MachineModel *m) {
+  return m->device->launch_us.value;
+}
+static double graph_us(const MachineModel *m) {
+  SolFigure us = m->device->graph_launch_us;
+  return sol_known(us) ? us.value : stream_us(m);
+}
+
+static double launch_seconds(const MachineModel *m, double launches, double graph_launches) {
+  return ((launches - graph_launches) * stream_us(m) + graph_launches * graph_us(m)) * 1e-6;
+}
+
+static double work_launch_seconds(const MachineModel *m, const MachineWork *w) {
+  double all = launch_seconds(m, w->launches, w->graph_launches);
+  return all * (1 - w->early_launches / w->launches * (1 - m->early_share));
+}
+
+// Of a launch that costs so much, before the kernel's own duration, in us; `early`: the part of launches that
+// start while their predecessor runs.
+static double gap_us(const MachineModel *m, double cost, double early) {
+  return larger(cost - m->kernel_start_us, 0) * (1 - early) +
+         larger(cost * m->early_share - m->kernel_start_us, 0) * early;
+}
+
+static double gap_seconds(const MachineModel *m, const MachineWork *w) {
+  double early = w->early_launches / w->launches;
+  return ((w->launches - w->graph_launches) * gap_us(m, stream_us(m), early) +
+          w->graph_launches * gap_us(m, graph_us(m), early)) *
+         1e-6;
+}
+
+double machine_copy_rate(const MachineModel *m) {
+  const SolDevice *d = m->device;
+  return sol_known(d->mem_copy) ? d->mem_copy.value : d->mem_bandwidth.value * m->copy_share;
+}
+
+double machine_light(const MachineModel *m, double bytes, double launches, double graph_launches) {
+  return bytes / machine_copy_rate(m) + launch_seconds(m, launches, graph_launches);
+}
+
+// How one launch of the work is distributed over the SMs.
+typedef struct Spread {
+  const MachineModel *model;
+  const SolDevice *d;
+  double clock, sms;
+  double share; // of all the SMs' work: the busiest one's; 1 / sms where blocks are many
+  double waves; // whole ones
+} Spread;
+
+static Spread spread_of(const MachineModel *model, const MachineWork *w) {
+  const SolDevice *d = model->device;
+  Spread m = {model, d, d->boost_clock.value, d->sms.value, 1 / d->sms.value, 1};
+  double blocks = larger(w->blocks, 1), slots = larger(w->blocks_per_sm, 1) * m.sms;
+  m.share = __builtin_ceil(blocks / m.sms) / blocks;
+  m.waves = __builtin_ceil(blocks / slots);
+  return m;
+}
+
+// Seconds of an amount of SM work at a rate per clock.
+static double sm_seconds(const Spread *m, double work, double per_clock) {
+  return work * m->share / per_clock / m->clock;
+}
+
+static double l2_seconds(const Spread *m, const MachineWork *w, MachineTime *out) {
+  const MachineModel *c = m->model;
+  double sectors = w->l2_reads + w->l2_writes + c->l2_atomic_passes * w->l2_atomics;
+  double fill = sm_seconds(m, (w->l2_reads + w->l2_writes + w->l2_atomics) * 32, c->l2_fill_bytes);
+  double reads = sm_seconds(m, w->l2_requests, c->l2_read_rate),
+         writes = w->l2_packets / c->l2_packet_rate / m->sms / m->clock;
+  fill = larger(fill, together(reads, writes));
+  if (sol_known(m->d->l2_bandwidth)) return larger(sectors * 32 / m->d->l2_bandwidth.value, fill);
+  out->left_out |= 1u << MACHINE_L2;
+  return fill;
+}
+
+static double l1_seconds(const Spread *m, const MachineWork *w) {
+  SolFigure bytes = m->d->smem_bytes_per_clock;
+  double passes =
+      sm_seconds(m, w->l1_wavefronts + w->shared_wavefronts, sol_known(bytes) ? bytes.value / 128 : 1);
+  double constants = sm_seconds(m, w->constant_turns, 1 / m->model->constant_clocks);
+  return larger(passes, larger(constants, sm_seconds(m, w->match_turns, 1 / m->model->match_clocks)));
+}
+
+// Converts a peak in FLOP/s to warp instructions a clock and SM; flops: of one warp instruction.
+static double peak_rate(const Spread *m, SolFigure peak, double flops) {
+  return sol_known(peak) ? peak.value / flops / m->sms / m->clock : m->model->issue_rate;
+}
+
+static double issue_seconds(const Spread *m, const MachineWork *w) {
+  double busiest = sm_seconds(m, w->issues, m->model->issue_rate);
+  busiest = larger(busiest, sm_seconds(m, w->fp32, peak_rate(m, m->d->peak_fp32, 64)));
+  busiest = larger(busiest, sm_seconds(m, w->fp16, peak_rate(m, m->d->peak_fp16_vector, 128)));
+  busiest = larger(busiest, sm_seconds(m, w->fp64, peak_rate(m, m->d->peak_fp64, 64)));
+  busiest = larger(busiest, sm_seconds(m, w->integer, m->model->integer_rate));
+  busiest = larger(busiest, sm_seconds(m, w->special, m->model->special_rate));
+  return larger(busiest, sm_seconds(m, w->convert, m->model->convert_rate));
+}
+
+static double tensor_seconds(const Spread *m, const MachineWork *w, MachineTime *out) {
+  if (w->tensor_flops <= 0) return 0;
+  if (sol_known(m->d->peak_fp16)) return w->tensor_flops / m->d->peak_fp16.value * m->sms * m->share;
+  out->left_out |= 1u << MACHINE_TENSOR;
+  return 0;
+}
+
+// Latency of all launches: the critical path of a block times the number of waves.
+static double latency_seconds(const Spread *m, const MachineWork *w, double warps, MachineTime *out) {
+  bool known = sol_known(m->d->mem_latency) && sol_known(m->d->smem_latency);
+  if (!known) out->left_out |= 1u << MACHINE_LATENCY;
+  double clocks = machine_wait_clocks(m->model, w) * (w->chain > 1 ? w->chain : 1);
+  double between = m->model->block_clocks * (m->waves - 1);
+  double chain = (clocks / warps * m->waves + between) * w->launches / m->clock;
+  double counted = sol_known(m->d->l2_latency) ? m->d->l2_latency.value * w->launches / m->clock : 0;
+  return larger(chain - counted, 0);
+}
+
+static double start_seconds(const Spread *m, const MachineWork *w) {
+  double blocks = w->blocks * w->launches;
+  double clusters = w->blocks_per_cluster > 1 ? blocks / w->blocks_per_cluster : 0;
+  return (blocks + clusters * m->model->cluster_starts) * m->model->start_clocks / m->clock;
+}
+
+// The tail effect: how much longer the last wave takes than its share of DRAM's time, since its few SMs cannot
+// use the whole bandwidth.
+static double tail_seconds(const Spread *m, const MachineWork *w, double dram) {
+  double slots = larger(w->blocks_per_sm, 1) * m->sms,
+         rest = w->blocks - __builtin_floor(w->blocks / slots) * slots;
+  if (rest <= 0 || w->blocks <= 0) return 0;
+  double bytes = (w->l2_reads + w->l2_writes) * 32 / w->blocks; // of a block, all launches
+  double alone = bytes * __builtin_ceil(rest / m->sms) / m->model->l2_fill_bytes / m->clock;
+  return larger(alone - dram * rest / w->blocks, 0);
+}
+
+static double dram_seconds(const Spread *m, const MachineWork *w) {
+  double scattered = w->dram_scattered * (1 / m->model->scatter_share - 1);
+  double seconds = (w->dram_read + w->dram_write + scattered) / machine_copy_rate(m->model);
+  return seconds + tail_seconds(m, w, seconds);
+}
+
+static SolStatus check_device(const SolDevice *d, SolError *err) {
+  const struct {
+    SolFigure figure;
+    const char *what;
+  } needs[] = {{d->sms, "number of SMs"},
+               {d->boost_clock, "clock"},
+               {d->mem_bandwidth, "memory bandwidth"},
+               {d->launch_us, "launch cost"}};
+  for (size_t i = 0; i < SOL_COUNT(needs); i++)
+    if (!sol_known(needs[i].figure) || !(needs[i].figure.value > 0))
+      return sol_fail(err, SOL_ERR_UNKNOWN, "predicting time on %.60s needs its %s, which is unknown", d->id,
+                      needs[i].what);
+  return SOL_OK;
+}
+
+SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineTime *out, SolError *err) {
+  SolStatus status = check_device(model->device, err);
+  if (status) return status;
+  *out = (MachineTime){0};
+  if (w->launches <= 0) return SOL_OK;
+  Spread m = spread_of(model, w);
+  double warps = larger(w->launches * w->blocks * w->warps_per_block, 1), *s = out->seconds;
+  s[MACHINE_LAUNCH] = work_launch_seconds(model, w);
+  s[MACHINE_DRAM] = dram_seconds(&m, w);
+  s[MACHINE_L2] = l2_seconds(&m, w, out);
+  s[MACHINE_L1] = l1_seconds(&m, w);
+  s[MACHINE_ISSUE] = issue_seconds(&m, w);
+  s[MACHINE_TENSOR] = tensor_seconds(&m, w, out);
+  s[MACHINE_ATOMICS] = w->atomic_clocks / m.clock;
+  s[MACHINE_BLOCKS] = start_seconds(&m, w);
+  s[MACHINE_LATENCY] = latency_seconds(&m, w, warps, out);
+  double busy = 0;
+  for (int r = MACHINE_DRAM; r < MACHINE_LATENCY; r++) busy += s[r] * s[r] * s[r] * s[r];
+  busy = __builtin_sqrt(__builtin_sqrt(busy));
+  out->total = s[MACHINE_LAUNCH] + together(busy, s[MACHINE_LATENCY]);
+  out->gap = gap_seconds(model, w);
+  for (int r = 0; r < MACHINE_RESOURCES; r++)
+    if (s[r] > s[out->bound]) out->bound = (MachineResource)r;
+  out->waves = larger(w->blocks, 1) / (larger(w->blocks_per_sm, 1) * m.sms);
+  return SOL_OK;
+}

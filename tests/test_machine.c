@@ -1,0 +1,331 @@
+// The table of constants, and the time model's assumptions, one by one. Constants are read from the model.
+#include <math.h>
+
+#include "machine/work.h"
+
+#include "check.h"
+
+static const SolDevice *gpu(const char *name) {
+  const SolDevice *d = NULL;
+  if (sol_device_find(name, &d, NULL)) abort();
+  return d;
+}
+
+static MachineTime time_of(const MachineWork *w) {
+  MachineTime t = {0};
+  MachineModel model = machine_model(gpu("h200"));
+  CHECK_INT(machine_time(&model, w, &t, NULL), SOL_OK);
+  return t;
+}
+
+// A launch that fills an H200; what it demands is the caller's.
+static MachineWork full(void) {
+  return (MachineWork){.launches = 1, .blocks = 132 * 8, .warps_per_block = 8, .blocks_per_sm = 8};
+}
+
+static MachineModel h200(void) {
+  return machine_model(gpu("h200"));
+}
+static double copy_rate(void) {
+  MachineModel model = h200();
+  return machine_copy_rate(&model);
+}
+static double clock_rate(void) {
+  return gpu("h200")->boost_clock.value;
+}
+static double latency(void) { // of L2: what a launch costs holds it already
+  return gpu("h200")->l2_latency.value;
+}
+
+TEST(time_is_launches_plus_the_busiest_with_waiting_at_a_right_angle) {
+  MachineWork w = full();
+  double launch = gpu("h200")->launch_us.value * 1e-6;
+  CHECK_NEAR(time_of(&w).total, launch + time_of(&w).seconds[MACHINE_BLOCKS], 1e-12);
+  CHECK_INT(time_of(&w).bound, MACHINE_LAUNCH);
+  w.dram_read = 1e9;
+  w.l2_reads = 1e6; // less than DRAM takes: it changes nothing
+  CHECK_NEAR(time_of(&w).total, launch + 1e9 / copy_rate(), 1e-6);
+  CHECK_INT(time_of(&w).bound, MACHINE_DRAM);
+  w.load_wait_clocks = 1e9;
+  MachineTime t = time_of(&w);
+  CHECK_NEAR(t.total - launch, sqrt(pow(t.seconds[MACHINE_DRAM], 2) + pow(t.seconds[MACHINE_LATENCY], 2)),
+             1e-6);
+}
+
+// 48 KiB in flight per SM are what it takes to saturate an H200, by measurement: 97% there, 71% at a quarter.
+TEST(bytes_in_flight_decide_the_bandwidth) {
+  for (int i = 0; i < 2; i++) {
+    double in_flight = i ? 48 * 1024 : 12.6 * 1024, warps = 64; // of an SM
+    MachineWork w = {.launches = 1, .blocks = 132, .warps_per_block = 64, .blocks_per_sm = 1};
+    w.dram_read = in_flight * 132 * 1000; // each round brings what is in flight
+    w.load_waits = 132 * 1000 * warps;    // and waits once
+    w.load_wait_clocks = w.load_waits * gpu("h200")->mem_latency.value;
+    MachineTime t = time_of(&w);
+    double share = t.seconds[MACHINE_DRAM] / (t.total - t.seconds[MACHINE_LAUNCH]);
+    CHECK_MSG(i ? share > 0.95 && share < 0.99 : share > 0.66 && share < 0.76, "%d: %.3f of the bandwidth", i,
+              share);
+  }
+}
+
+TEST(dram_takes_reads_and_writes_alike_and_light_is_a_copy) {
+  MachineWork a = full(), b = full();
+  a.dram_read = 2e9;
+  b.dram_read = b.dram_write = 1e9;
+  CHECK_NEAR(time_of(&a).total, time_of(&b).total, 1e-12);
+  MachineModel model = h200();
+  b.dram_scattered = 6e8; // of the 1e9 that are read
+  CHECK_NEAR(time_of(&b).seconds[MACHINE_DRAM], (1.4e9 + 6e8 / model.scatter_share) / copy_rate(), 1e-9);
+  CHECK_NEAR(machine_light(&model, 2e9, 1, 0), time_of(&a).total, 1e-6);
+  CHECK_NEAR(machine_light(&model, 0, 3, 2),
+             (gpu("h200")->launch_us.value + 2 * gpu("h200")->graph_launch_us.value) * 1e-6, 1e-12);
+}
+
+TEST(l2_gives_all_sms_its_bandwidth_and_one_its_fill_rate) {
+  MachineWork w = full();
+  w.l2_reads = 1e9;
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_L2], 32e9 / gpu("h200")->l2_bandwidth.value, 1e-9);
+  w.blocks = 1; // all of it through one SM
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_L2], 32e9 / h200().l2_fill_bytes / clock_rate(), 1e-9);
+}
+
+TEST(requests_to_read_and_to_write_overlap) {
+  MachineWork w = full();
+  w.l2_requests = 132 * h200().l2_read_rate * 3e6;
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_L2], 3e6 / clock_rate(), 1e-9);
+  w.l2_packets = 132 * h200().l2_packet_rate * 4e6;
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_L2], 5e6 / clock_rate(), 1e-9);
+  w.l2_requests = 0;
+  w.blocks = 1; // L2's own limit, whoever writes
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_L2], 4e6 / clock_rate(), 1e-9);
+}
+
+TEST(what_is_taken_one_by_one_keeps_an_sm_busy) {
+  MachineWork w = full();
+  w.constant_turns = 132e6;
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_L1], h200().constant_clocks * 1e6 / clock_rate(), 1e-9);
+  w.match_turns = 264e6;
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_L1], 2 * h200().match_clocks * 1e6 / clock_rate(), 1e-9);
+}
+
+TEST(blocks_and_clusters_are_started_one_after_another) {
+  MachineWork w = full();
+  w.blocks = 8e6;
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_BLOCKS], 8e6 * h200().start_clocks / clock_rate(), 1e-9);
+  w.blocks_per_cluster = 2;
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_BLOCKS],
+             (8e6 + 4e6 * h200().cluster_starts) * h200().start_clocks / clock_rate(), 1e-9);
+}
+
+TEST(a_last_wave_is_no_faster_than_its_sms) {
+  MachineWork w = full();
+  w.blocks_per_sm = 1;
+  w.blocks = 132;
+  w.dram_read = 132e6;
+  w.l2_reads = w.dram_read / 32;
+  double full_wave = time_of(&w).seconds[MACHINE_DRAM];
+  CHECK_NEAR(full_wave, 132e6 / copy_rate(), 1e-9);
+  w.blocks = 133;
+  w.dram_read += 1e6;
+  w.l2_reads = w.dram_read / 32;
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_DRAM], full_wave + 1e6 / h200().l2_fill_bytes / clock_rate(), 1e-9);
+}
+
+TEST(resources_that_are_alike_get_in_each_others_way) {
+  MachineWork w = full();
+  w.dram_read = copy_rate();
+  double alone = time_of(&w).total;
+  w.l1_wavefronts = 132 * clock_rate();
+  CHECK_NEAR(time_of(&w).total / alone, sqrt(sqrt(2)), 1e-3);
+}
+
+TEST(l1_and_shared_memory_share_a_pipe) {
+  MachineWork w = full();
+  w.l1_wavefronts = 132e6;
+  w.shared_wavefronts = 264e6;
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_L1], 3e6 / clock_rate(), 1e-9);
+  CHECK_INT(time_of(&w).bound, MACHINE_L1);
+}
+
+TEST(pipes_have_their_rates) {
+  MachineModel m = h200();
+  double clocks = 132 * clock_rate();
+  const struct {
+    size_t field;
+    double per_clock; // warp instructions of an SM
+  } pipes[] = {{offsetof(MachineWork, issues), m.issue_rate},
+               {offsetof(MachineWork, integer), m.integer_rate},
+               {offsetof(MachineWork, special), m.special_rate},
+               {offsetof(MachineWork, convert), m.convert_rate},
+               {offsetof(MachineWork, fp32), m.device->peak_fp32.value / 64 / clocks},
+               {offsetof(MachineWork, fp64), m.device->peak_fp64.value / 64 / clocks}};
+  for (size_t i = 0; i < SOL_COUNT(pipes); i++) {
+    MachineWork w = full();
+    *(double *)((char *)&w + pipes[i].field) = 132e6;
+    CHECK_NEAR(time_of(&w).seconds[MACHINE_ISSUE], 1e6 / pipes[i].per_clock / clock_rate(), 1e-9);
+  }
+  MachineWork w = full();
+  w.tensor_flops = gpu("h200")->peak_fp16.value;
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_TENSOR], 1, 1e-9);
+}
+
+TEST(the_busiest_sm_decides_and_dram_is_everybodys) {
+  MachineWork w = full();
+  w.l1_wavefronts = w.dram_read = 133e6;
+  w.blocks = 133; // one SM has two
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_L1], 2e6 / clock_rate(), 1e-9);
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_DRAM], 133e6 / copy_rate(), 1e-9);
+  w.blocks = 66; // half of the SMs
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_L1], 133e6 / 66 / clock_rate(), 1e-9);
+}
+
+TEST(warps_wait_together_and_waves_one_after_another) {
+  MachineWork w = full();
+  w.blocks = 132 * 8;
+  double warps = w.blocks * w.warps_per_block;
+  w.load_wait_clocks = warps * 10000;
+  double one = time_of(&w).seconds[MACHINE_LATENCY];
+  CHECK_NEAR(one, (10000 - latency()) / clock_rate(), 1e-9); // the launch's figure has waited for L2 already
+  w.chain = 3;                                               // some warps work while others wait
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_LATENCY], (30000 - latency()) / clock_rate(), 1e-9);
+  w.chain = 1;
+  w.blocks *= 2;
+  w.load_wait_clocks *= 2;
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_LATENCY], (20000 + h200().block_clocks - latency()) / clock_rate(),
+             1e-9);
+  CHECK_NEAR(time_of(&w).waves, 2, 1e-12);
+  w = full();
+  warps = w.blocks * w.warps_per_block;
+  w.barriers = w.shared_waits = w.issues = 100 * warps;
+  MachineModel m = h200();
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_LATENCY],
+             ((m.barrier_clocks + gpu("h200")->smem_latency.value + m.issue_clocks) * 100 - latency()) /
+                 clock_rate(),
+             1e-9);
+}
+
+TEST(launches_of_a_graph_cost_less) {
+  MachineWork w = full();
+  w.launches = 10;
+  double blocks = time_of(&w).seconds[MACHINE_BLOCKS];
+  double stream = gpu("h200")->launch_us.value * 1e-6, graph = gpu("h200")->graph_launch_us.value * 1e-6;
+  CHECK_NEAR(time_of(&w).total, 10 * stream + blocks, 1e-9);
+  w.graph_launches = 10;
+  CHECK_NEAR(time_of(&w).total, 10 * graph + blocks, 1e-9);
+  w.early_launches = 10;
+  CHECK_NEAR(time_of(&w).total, 10 * graph * h200().early_share + blocks, 1e-9);
+}
+
+TEST(atomics_to_one_address_are_serialised) {
+  MachineWork w = full();
+  w.atomic_clocks = clock_rate();
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_ATOMICS], 1, 1e-9);
+  CHECK_INT(time_of(&w).bound, MACHINE_ATOMICS);
+}
+
+TEST(what_ptxas_spills_goes_to_dram_where_l1_is_too_small) {
+  MachineModel model = h200();
+  double fit = model.spill_bytes / 1000; // bytes a thread with a thousand of them resident
+  MachineWork w = machine_spills(&model, fit, 1000, 1000);
+  CHECK_NEAR(w.issues, 2 * fit / 4 * 1000, 0);
+  CHECK_NEAR(w.l2_writes, fit * 1000, 0);
+  CHECK_NEAR(w.dram_read + w.dram_write, 0, 0);
+  w = machine_spills(&model, 2 * fit, 1000, 1000);
+  CHECK_NEAR(w.dram_write, 2 * fit * 32 * 1000 * 0.5, 1e-9);
+}
+
+TEST(what_is_unknown_of_a_gpu_is_left_out_and_said) {
+  SolDevice d = *gpu("h200");
+  MachineTime t;
+  MachineWork w = full();
+  w.l2_reads = w.load_wait_clocks = 1e9;
+  d.l2_bandwidth.source = d.mem_latency.source = NULL;
+  MachineModel model = machine_model(&d);
+  CHECK_INT(machine_time(&model, &w, &t, NULL), SOL_OK);
+  CHECK_INT(t.left_out, 1 << MACHINE_L2 | 1 << MACHINE_LATENCY);
+  d.mem_bandwidth.source = NULL;
+  SolError err = {0};
+  CHECK_INT(machine_time(&model, &w, &t, &err), SOL_ERR_UNKNOWN);
+  CHECK_HAS(err.message, "memory bandwidth");
+  for (int i = 0; i < sol_device_count(); i++) { // every GPU of the table has what it takes
+    model = machine_model(sol_device_at(i));
+    CHECK_MSG(machine_time(&model, &w, &t, &err) == SOL_OK, "%s: %s", sol_device_at(i)->id, err.message);
+  }
+}
+
+// ---- the table ----
+
+static MachineConstant constant(const char *device, const char *name) {
+  MachineConstant c = {0};
+  for (int i = 0; machine_constant(gpu(device), i, &c); i++)
+    if (!strcmp(c.name, name)) return c;
+  CHECK_MSG(false, "no constant %s", name);
+  return c;
+}
+
+TEST(every_constant_has_a_value_and_a_source_on_every_gpu) {
+  for (int d = 0; d < sol_device_count(); d++) {
+    const SolDevice *device = sol_device_at(d);
+    MachineTally t = machine_tally(device);
+    MachineConstant c;
+    int n = 0;
+    for (; machine_constant(device, n, &c); n++) {
+      CHECK_MSG(c.value > 0 && c.source && *c.source, "%s: %s", device->id, c.name);
+      CHECK_MSG(c.basis != MACHINE_MEASURED || !c.from, "%s: %s", device->id, c.name);
+    }
+    CHECK_INT(n, t.all);
+    CHECK_INT(t.of[MACHINE_PUBLISHED] + t.of[MACHINE_MEASURED] + t.of[MACHINE_COMPILER] +
+                  t.of[MACHINE_ASSUMED],
+              t.all);
+  }
+}
+
+TEST(what_was_measured_on_another_gpu_is_assumed_from_it) {
+  MachineConstant here = constant("h200", "fence_clocks"), there = constant("a100", "fence_clocks");
+  CHECK(here.basis == MACHINE_MEASURED && !here.from);
+  CHECK(there.basis == MACHINE_ASSUMED);
+  CHECK_STR(there.from, "h200");
+  CHECK_NEAR(there.value, here.value, 0);
+  CHECK_INT(constant("h100", "fence_clocks").basis, MACHINE_ASSUMED); // the same architecture is another GPU
+  CHECK(machine_tally(gpu("h200")).of[MACHINE_MEASURED] > 25);
+  CHECK_INT(machine_tally(gpu("l4")).of[MACHINE_MEASURED], 0);
+}
+
+TEST(what_is_published_for_another_capability_is_assumed_from_it) {
+  CHECK_INT(constant("a100", "special_rate").basis, MACHINE_PUBLISHED);
+  CHECK_INT(constant("b200", "special_rate").basis, MACHINE_ASSUMED);
+  CHECK_STR(constant("b200", "special_rate").from, "sm_90");
+  CHECK_INT(constant("rtx5090", "integer_rate").basis, MACHINE_PUBLISHED);
+  CHECK_NEAR(constant("l4", "convert_rate").value * 4, constant("h200", "convert_rate").value, 0);
+  CHECK_NEAR(constant("b200", "convert_rate").value, constant("h200", "convert_rate").value, 0);
+}
+
+TEST(the_compilers_hold_for_every_gpu) {
+  CHECK_INT(constant("l4", "guard_loads").basis, MACHINE_COMPILER);
+  CHECK_STR(constant("l4", "guard_loads").from, "ptxas of CUDA 13");
+}
+
+TEST(what_nobody_measured_is_assumed_on_the_h200_too) {
+  MachineConstant c = constant("h200", "issue_clocks");
+  CHECK(c.basis == MACHINE_ASSUMED && !c.from && *c.source);
+}
+
+// ---- launches ----
+
+// A kernel's own duration holds its start and end; what else a launch costs lies between kernels.
+TEST(a_launch_is_a_gap_and_a_kernels_start) {
+  MachineWork w = full();
+  MachineModel m = h200();
+  double stream = m.device->launch_us.value, graph = m.device->graph_launch_us.value;
+  w.launches = 4;
+  w.dram_read = 1e9;
+  MachineTime t = time_of(&w);
+  CHECK_NEAR(t.gap, 4 * (stream - m.kernel_start_us) * 1e-6, 1e-12);
+  double busy = t.total - t.seconds[MACHINE_LAUNCH];
+  CHECK_NEAR(t.total - t.gap, busy + 4 * m.kernel_start_us * 1e-6, 1e-12);
+  w.graph_launches = 4;
+  CHECK_NEAR(time_of(&w).gap, 4 * (graph - m.kernel_start_us) * 1e-6, 1e-12);
+  w.early_launches = 4; // the start overlaps with the predecessor's end: no gap at all
+  CHECK_NEAR(time_of(&w).gap, 0, 0);
+}
+
+CHECK_MAIN
