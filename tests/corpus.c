@@ -515,7 +515,7 @@ static int by_text(const void *a, const void *b) {
 // The printed lines are the expected ones, in any order: blocks and warps print when they get there.
 static bool same_lines(const CorpusProgram *program, const char *printed, Line *line) {
   enum { MOST = CORPUS_MAX_PRINTS + 1 };
-  CorpusText want[MOST], got[MOST];
+  CorpusText want[MOST], got[MOST] = {0};
   int count = 0;
   memcpy(want, program->prints, sizeof program->prints);
   for (CorpusText left = {printed, strlen(printed)}; left.length && count < MOST; count++) {

@@ -112,8 +112,8 @@ static char *read_file(const char *path, size_t *length, CorpusMessage *message)
   char *text = NULL;
   long size = -1;
   if (file && fseek(file, 0, SEEK_END) == 0) size = ftell(file);
-  if (size >= 0 && fseek(file, 0, SEEK_SET) == 0) text = calloc((size_t)size + 1, 1);
-  *length = text ? fread(text, 1, (size_t)size, file) : 0;
+  if (file && size >= 0 && fseek(file, 0, SEEK_SET) == 0) text = calloc((size_t)size + 1, 1);
+  *length = file && text ? fread(text, 1, (size_t)size, file) : 0;
   if (text && *length != (size_t)size) free(text), text = NULL;
   if (!text) say(message, path, strerror(errno));
   if (file) fclose(file);

@@ -373,7 +373,7 @@ static inline void hostile_kernel(Hostile *h) {
           h,
           "{.param .b64 a; .param .b64 r; mov.u64 %%rd7,%u; st.param.b64 [a],%%rd7; call (r),malloc,(a); "
           "ld.param.b64 %%rd%d,[r];}\n",
-          16 << hostile_below(h, 4), i);
+          16u << hostile_below(h, 4), i);
   HOSTILE_SAY(h, "B:\n");
   hostile_block(h, (int)hostile_below(h, 6), 2 + (int)hostile_below(h, 10), 0);
   HOSTILE_SAY(h, "E:\nret;\n}\n");

@@ -79,8 +79,7 @@ static const char *const hostile_copies[] = {
     "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [$S],[$S],$Z,[$S];",
     "cp.async.bulk.global.shared::cta.bulk_group [$G],[$S],$Z;",
     "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.<and.b32|add.u32|add.u64|max.s32|inc.u32> [$S],[$S],$Z,[$S];",
-    "cp.reduce.async.bulk.global.shared::cta.bulk_group.<or.b64|add.f32|add.f64|add.noftz.f16|min.s64|dec."
-    "u32> [$G],[$S],$Z;",
+    "cp.reduce.async.bulk.global.shared::cta.bulk_group.<or.b64|add.f32|add.f64|add.noftz.f16|min.s64|dec.u32> [$G],[$S],$Z;",
     "cp.async.bulk.prefetch.L2.global [$G],$Z;",
     "cp.async.bulk.commit_group;",
     "cp.async.bulk.wait_group.read <0|3>;",
@@ -200,31 +199,22 @@ static const char *const hostile_arithmetic[] = {
 // Calls, allocations, printing; each is several instructions.
 static const char *const hostile_calls[] = {
     "{.param .b64 a; .param .b64 r; st.param.b64 [a],$J; call (r),malloc,(a); ld.param.b64 %rd<8|9|10>,[r];}",
-    "{.param .b64 a; .param .b64 r; mov.u64 %rd11,$n; st.param.b64 [a],%rd11; call (r),malloc,(a); "
-    "ld.param.b64 %rd<8|9|10>,[r];}",
+    "{.param .b64 a; .param .b64 r; mov.u64 %rd11,$n; st.param.b64 [a],%rd11; call (r),malloc,(a); ld.param.b64 %rd<8|9|10>,[r];}",
     "{.param .b64 a; st.param.b64 [a],%rd<8|9|10>; call free,(a);}",
     "{.param .b64 a; st.param.b64 [a],$A; call free,(a);}",
     "st.u64 [%rd<8|9|10>+$n],$J;",
     "st.u64 [%rd<8|9|10>-<8|16|24|32>],$J;",
     "st.global.v2.u64 [%rd<8|9|10>+<48|64|112|256>],{$J,$J};",
     "ld.u64 $d,[%rd<8|9|10>-<8|16>];",
-    "{.param .b64 a; .param .b64 b; .param .b32 r; st.param.b64 [a],$A; st.param.b64 [b],$A; call "
-    "(r),vprintf,(a,b);}",
-    "{.param .b64 a; .param .b64 b; .param .b32 r; mov.u64 %rd11,<fm0|fm1|fm2|fm3>; cvta.global.u64 "
-    "%rd11,%rd11; st.param.b64 [a],%rd11; "
-    "st.param.b64 [b],$A; call (r),vprintf,(a,b);}",
-    "{.param .b64 a; .param .b64 b; .param .b32 r; mov.u64 %rd11,<fm0|fm1|fm2|fm3>; cvta.global.u64 "
-    "%rd11,%rd11; st.param.b64 [a],%rd11; "
-    "mov.u64 %rd12,big; cvta.global.u64 %rd12,%rd12; st.param.b64 [b],%rd12; call (r),vprintf,(a,b);}",
+    "{.param .b64 a; .param .b64 b; .param .b32 r; st.param.b64 [a],$A; st.param.b64 [b],$A; call (r),vprintf,(a,b);}",
+    "{.param .b64 a; .param .b64 b; .param .b32 r; mov.u64 %rd11,<fm0|fm1|fm2|fm3>; cvta.global.u64 %rd11,%rd11; st.param.b64 [a],%rd11; st.param.b64 [b],$A; call (r),vprintf,(a,b);}",
+    "{.param .b64 a; .param .b64 b; .param .b32 r; mov.u64 %rd11,<fm0|fm1|fm2|fm3>; cvta.global.u64 %rd11,%rd11; st.param.b64 [a],%rd11; mov.u64 %rd12,big; cvta.global.u64 %rd12,%rd12; st.param.b64 [b],%rd12; call (r),vprintf,(a,b);}",
     "{.param .b64 a; st.param.b64 [a],$J; call f0,(a);}",
-    "{.param .b32 a; .param .b64 b; .param .b32 r; st.param.b32 [a],$I; st.param.b64 [b],$A; call "
-    "(r),f1,(a,b); ld.param.b32 $r,[r];}",
+    "{.param .b32 a; .param .b64 b; .param .b32 r; st.param.b32 [a],$I; st.param.b64 [b],$A; call (r),f1,(a,b); ld.param.b32 $r,[r];}",
     "{.param .b32 a; .param .b32 r; st.param.b32 [a],$I; call (r),f2,(a); ld.param.b32 $r,[r];}",
     "{.param .b64 a; st.param.b64 [a],$J; mov.u64 %rd11,<f0|f1|f2|k|malloc>; call %rd11,(a),proto0;}",
     "{.param .b64 a; st.param.b64 [a],$J; call $A,(a),proto0;}",
-    "{.param .b32 a; .param .b64 b; .param .b32 r; st.param.b32 [a],$I; st.param.b64 [b],$J; mov.u64 "
-    "%rd11,<f0|f1|f2|k>; "
-    "call (r),%rd11,(a,b),proto1;}",
+    "{.param .b32 a; .param .b64 b; .param .b32 r; st.param.b32 [a],$I; st.param.b64 [b],$J; mov.u64 %rd11,<f0|f1|f2|k>; call (r),%rd11,(a,b),proto1;}",
     "{.param .align 16 .b8 s[32]; st.param.b64 [s+$n],$J; call f3,(s);}",
     "alloca.u64 $d,$J,<4|16|128>;",
     "alloca.u64 $d,$J; st.local.u32 [$d+$n],$r;",
@@ -232,9 +222,7 @@ static const char *const hostile_calls[] = {
     "stackrestore.u64 %rd13;",
     "stackrestore.u64 $J;",
     "brx.idx $I,targets;",
-    "{.param .b64 a; .param .b64 b; .param .b32 c; .param .b64 e; .param .b64 g; st.param.b64 [a],$A; "
-    "st.param.b64 [b],$A; "
-    "st.param.b32 [c],$I; st.param.b64 [e],$A; st.param.b64 [g],$J; call __assertfail,(a,b,c,e,g);}",
+    "{.param .b64 a; .param .b64 b; .param .b32 c; .param .b64 e; .param .b64 g; st.param.b64 [a],$A; st.param.b64 [b],$A; st.param.b32 [c],$I; st.param.b64 [e],$A; st.param.b64 [g],$J; call __assertfail,(a,b,c,e,g);}",
 };
 
 #endif

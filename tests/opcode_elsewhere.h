@@ -41,7 +41,9 @@ static inline char *elsewhere_texts(void) {
       FILE *file = fopen(found.gl_pathv[i], "rb");
       char buffer[4096];
       for (size_t n; file && (n = fread(buffer, 1, sizeof buffer, file));) {
-        all = realloc(all, total + n + 1);
+        char *more = realloc(all, total + n + 1);
+        if (!more) break;
+        all = more;
         memcpy(all + total, buffer, n);
         all[total += n] = 0;
       }

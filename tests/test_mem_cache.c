@@ -53,8 +53,7 @@ static int l1_kib_beside(int shared_kib) {
 
 TEST(h200_l1_sequences) {
   FILE *f = fopen("tests/data/h200-l1-probe.csv", "r");
-  CHECK(f != NULL);
-  if (!f) return;
+  if (!CHECK(f != NULL)) return;
   char line[256], text[128];
   int sequences = 0, sizes = 0;
   while (fgets(line, sizeof line, f)) {

@@ -17,7 +17,7 @@ static const char *const metrics[] = {
 };
 
 static uint64_t passes_of(const Counters *c, const char *raw) {
-  size_t at[64];
+  size_t at[64] = {0};
   NVPW_Config_GetRawCounterInfo_Params p = {.structSize = NVPW_Config_GetRawCounterInfo_Params_STRUCT_SIZE,
                                             .pConfig = c->image,
                                             .configSize = c->image_size,
