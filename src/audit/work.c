@@ -16,7 +16,8 @@
 //     additions (bench/results/2026-11-15-h200-units.json).
 //  6. A thread stores and loads each spilled word once. Spills stay in L1 as far as the stacks of an SM's
 //     resident threads fit into LOCAL_ROOM; the rest goes to DRAM.
-//  7. Bytes that a launch leaves dirty in L2 are written back later: DRAM writes every byte once.
+//  7. DRAM serves what moves during the launch: what it leaves dirty in L2 costs nothing, what earlier launches
+//     left and it evicts does.
 #include "audit/inside.h"
 
 #define SHARED_IN_FLIGHT 4.0

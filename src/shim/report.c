@@ -1,8 +1,8 @@
 // SOL_SHIM_REPORT=FILE: one line of JSON per launch is added to FILE as soon as it has ended, so that a
 // program that dies leaves what it did so far. Lines are written whole: children may write to the same file.
-// SOL_SHIM_AUDIT=FILE does the same with all that `sol audit` wants to know (audit/audit_wire.h). SOL_SHIM_SAMPLE
-// and SOL_SHIM_SECONDS are how it asks for a part of each launch, and for an end; SOL_SHIM_PROGRESS for lines
-// that say how far a launch is.
+// SOL_SHIM_AUDIT=FILE does the same with all that `sol audit` wants to know (audit/audit_wire.h). SOL_SHIM_SAMPLE,
+// SOL_SHIM_COLD and SOL_SHIM_SECONDS are how it asks for a part of each launch, for an L2 that is empty before each,
+// and for an end; SOL_SHIM_PROGRESS for lines that say how far a launch is.
 #include <stdlib.h>
 
 #include "audit/audit_wire.h"
@@ -211,6 +211,7 @@ static void open_audit(void) {
   shim.watch.patterns = true;
   const char *sample = getenv("SOL_SHIM_SAMPLE"), *seconds = getenv("SOL_SHIM_SECONDS");
   if (getenv("SOL_SHIM_PROGRESS")) shim.watch.progress = audit_progress, shim.watch.progress_ctx = audit;
+  shim.watch.cold = getenv("SOL_SHIM_COLD");
   if (sample) shim.watch.sample = (uint32_t)strtoul(sample, NULL, 10);
   if (seconds && atof(seconds) > 0) shim.streams.deadline = sol_thread_clock() + atof(seconds);
 }

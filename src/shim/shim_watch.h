@@ -18,13 +18,17 @@ typedef struct ShimObserver {
 } ShimObserver;
 // Registers an observer, which is called for each later launch. The caller owns the observer.
 void shim_observe(ShimObserver *observer);
+bool shim_counts(void); // launches are counted: somebody observes them, or asks for times
 void shim_tell_memory(bool wrote, const void *at, size_t bytes);
+// Copies and fills go through L2, so that the next kernel may find there what they left.
+void shim_tell_l2(SolL2Use use, const void *at, size_t bytes);
 void shim_report_open(void); // report.c: observes where SOL_SHIM_REPORT or SOL_SHIM_AUDIT asks for it
 
 typedef struct ShimWatch { // of the one `shim`
   ShimObserver *observers;
   bool patterns;                                               // an observer wants them
   uint32_t sample;                                             // waves of a launch that run; 0: all
+  bool cold;                                                   // L2 is empty at the start of each launch
   struct SolBuffer *printed;                                   // by kernels, not yet shown
   void (*progress)(void *ctx, const SolEmuProgress *progress); // NULL: nobody waits for a launch
   void *progress_ctx;
