@@ -433,7 +433,7 @@ TEST(atomics_change_l2) {
 static void check_partial_lines(const Machine *m) {
   for (uint32_t i = 0; i < SOL_SHARDS; i++) {
     uint32_t lines = 0;
-    for (uint32_t k = 0; k < UINT32_C(1) << m->l2.layout.bits; k++)
+    for (uint32_t k = 0; k < UINT32_C(1) << m->l2.bits; k++)
       for (uint32_t way = 0; way < SOL_WAYS; way++) lines += m->l2.shard[i].sets[k].partial[way] != 0;
     if (!CHECK_INT(m->l2.shard[i].partial_lines, lines) || !CHECK(lines <= m->l2.max_partial)) return;
   }

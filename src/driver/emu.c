@@ -1,10 +1,6 @@
 // The emulator as a backend.
 #include "base/error.h"
 #include "driver/driver.h"
-
-// Of the L2, what holds distinct data: its halves keep copies of each other's. sol ladder working_set: at 48
-// MiB most reads of an H200 miss its 50 MB.
-#define L2_SHARE 0.85
 #include "emu/texture.h"
 
 // A figure that nobody has published leaves the emulator's own default.
@@ -24,7 +20,6 @@ static SolStatus open_emu(const SolDriverOptions *options, void **state, SolErro
     machine.smem_per_block = (uint64_t)known_or_zero(d->smem_per_block);
     machine.l1_bytes = (uint64_t)known_or_zero(d->l1_size);
     machine.l2_bytes = (uint64_t)known_or_zero(d->l2_size);
-    machine.l2_holds = (uint64_t)(known_or_zero(d->l2_size) * L2_SHARE);
     machine.clock = known_or_zero(d->boost_clock);
     machine.mem_bytes = (uint64_t)known_or_zero(d->mem_size);
   }

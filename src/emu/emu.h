@@ -91,6 +91,9 @@ void sol_emu_managed_from(SolEmu *emu, void *(*get)(void *ctx, uint64_t bytes), 
 // memory itself is not changed. SOL_L2_FREES: nobody will read it any more.
 void sol_emu_l2_use(SolEmu *emu, SolL2Use use, uint64_t address, uint64_t bytes);
 
+// For l2_dirty_before: what ncu's flush leaves dirty on such a machine.
+uint64_t sol_emu_ncu_leaves(const SolEmu *emu);
+
 // ---- modules ----
 
 SolStatus sol_emu_load(SolEmu *emu, const SolPtxSource *sources, int count, SolEmuModule **out,
@@ -141,6 +144,7 @@ typedef struct SolEmuLaunch {
   // (what was dirty has been written back, and counts nowhere); so it always is where sample_waves leaves blocks
   // out, and for the launch after that. Launches with no_counts leave L2 as it is.
   bool keep_l2;
+  uint64_t l2_dirty_before; // without keep_l2: bytes of something else that are dirty in L2 when the launch starts
   // Runs only the blocks of this many waves, spread evenly over the grid; 0: all blocks. A wave is the blocks
   // that are resident at once; clusters stay whole, and cooperative launches run in full. Scale the counts by
   // blocks_in_grid / blocks of the result. Only the blocks that ran change memory; where they wait for a block

@@ -26,8 +26,8 @@
 // A field that is 0 has the default in its comment.
 typedef struct SolL2Config {
   uint64_t bytes;           // the device's L2; at least 64 KiB, at most 1 GiB
-  uint32_t usable_percent;  // 75
-  uint32_t dirty_percent;   // 43
+  uint32_t usable_percent;  // 71
+  uint32_t dirty_percent;   // 47
   uint32_t partial_percent; // 11
   uint32_t dram_bytes;      // the most that a read miss fetches: 32 or 64; default 64
 } SolL2Config;
@@ -55,19 +55,25 @@ typedef struct SolL2Shard {
   uint32_t *bytes; // per set, way and sector: the bytes of a partial sector
   uint32_t *owner; // per set and way: the id that wrote last; SOL_NO_ID: not an id of this launch
   uint32_t *queue; // a ring of set * 16 + way of partly written lines, oldest first
+  uint8_t *most_dirty; // per set: lines that may be dirty
   uint8_t *left;   // per set and way: age << 4 | sectors from before this launch that it has not used yet
   uint32_t queue_first, queue_count, partial_lines;
   uint32_t own_dirty; // sectors of lines with an owner
   SolL2Earlier earlier;
-  uint32_t apart[18]; // padding: shards are drained in parallel and must not share cache lines of the host
+  uint32_t apart[16]; // padding: shards are drained in parallel and must not share cache lines of the host
 } SolL2Shard;
 
 typedef struct SolL2 {
-  SolSetLayout layout, dirty; // of each shard; dirty.ways and .extra: how many lines of a set may be dirty
+  uint32_t bits;               // a shard has 2^bits sets
+  uint64_t lines, dirty_lines; // of a shard; those that may be dirty
   uint32_t max_partial;       // lines of a shard that may be partial
   bool pairs;                 // DRAM is read 64 bytes at a time
   SolL2Shard shard[SOL_SHARDS];
 } SolL2;
+
+// Of L2's size, what ncu leaves dirty when it flushes L2 before a kernel: kernels that only read show its write-back
+// (2.1 to 2.5 MB on an H200: `read` and `rounds` in tests/data/h200-dram-probe.csv).
+enum { SOL_L2_NCU_PERMILLE = 38 };
 
 // No id.
 #define SOL_NO_ID UINT32_MAX

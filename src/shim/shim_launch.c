@@ -170,6 +170,7 @@ cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
                          .no_counts = !counted,
                          .observe = shim.watch.patterns || shim.streams.timed,
                          .keep_l2 = !shim.watch.cold,
+                         .l2_dirty_before = shim.watch.cold ? sol_emu_ncu_leaves(shim.emu) : 0,
                          .sample_waves = shim.watch.sample,
                          .max_seconds = seconds_left(),
                          .print = shim_print,

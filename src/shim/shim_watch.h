@@ -20,7 +20,10 @@ typedef struct ShimObserver {
 void shim_observe(ShimObserver *observer);
 bool shim_counts(void); // launches are counted: somebody observes them, or asks for times
 void shim_tell_memory(bool wrote, const void *at, size_t bytes);
-// Copies and fills go through L2, so that the next kernel may find there what they left.
+// Fills, and copies from device memory to device memory, use L2 as kernels do, so that the next kernel may find
+// there what they left. Copies from and to the host change nothing: they bring nothing into L2, and update what
+// is in it. What is left of freed memory is never written back while a kernel runs. So it was measured on an H200
+// (docs/memory-model.md).
 void shim_tell_l2(SolL2Use use, const void *at, size_t bytes);
 void shim_report_open(void); // report.c: observes where SOL_SHIM_REPORT or SOL_SHIM_AUDIT asks for it
 

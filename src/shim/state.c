@@ -104,11 +104,8 @@ void shim_tell_memory(bool wrote, const void *at, size_t bytes) {
 }
 
 void shim_tell_l2(SolL2Use use, const void *at, size_t bytes) {
-  SolEmuRange range;
-  uint64_t address = shim_address(at);
-  if (!shim_counts() || shim.watch.cold) return;
-  if (use == SOL_L2_FREES || (sol_emu_range(shim.emu, address, &range) && !range.mapped))
-    sol_emu_l2_use(shim.emu, use, address, bytes);
+  if (shim_counts() && !shim.watch.cold && (use == SOL_L2_FREES || shim_on_device(at)))
+    sol_emu_l2_use(shim.emu, use, shim_address(at), bytes);
 }
 
 void shim_observe(ShimObserver *observer) {

@@ -135,8 +135,12 @@ static cudaError_t run_copy(const struct cudaMemcpy3DParms *c) {
   struct cudaExtent e = c->extent;
   size_t from = e.depth * e.height * (c->srcPtr.pitch ? c->srcPtr.pitch : e.width);
   size_t to = e.depth * e.height * (c->dstPtr.pitch ? c->dstPtr.pitch : e.width);
-  if (!c->srcArray) shim_tell_memory(false, c->srcPtr.ptr, from), shim_tell_l2(SOL_L2_READS, c->srcPtr.ptr, from);
-  if (!c->dstArray) shim_tell_memory(true, c->dstPtr.ptr, to), shim_tell_l2(SOL_L2_WRITES, c->dstPtr.ptr, to);
+  if (!c->srcArray) shim_tell_memory(false, c->srcPtr.ptr, from);
+  if (!c->dstArray) shim_tell_memory(true, c->dstPtr.ptr, to);
+  if (c->srcArray || c->dstArray || !shim_on_device(c->srcPtr.ptr) || !shim_on_device(c->dstPtr.ptr))
+    return cudaSuccess;
+  shim_tell_l2(SOL_L2_READS, c->srcPtr.ptr, from);
+  shim_tell_l2(SOL_L2_WRITES, c->dstPtr.ptr, to);
   return cudaSuccess;
 }
 

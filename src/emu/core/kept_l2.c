@@ -27,6 +27,10 @@ SolStatus emu_l2_open(EmuRun *run, SolError *err) {
   // What the blocks left out would have evicted is not known, so a sampled launch has L2 for itself.
   run->l2_kept = emu->l2_filled && run->launch->keep_l2 && !run->sample_waves;
   if (!run->l2_kept) emu->l2_filled = false;
+  if (status || run->l2_kept || !run->launch->l2_dirty_before) return status;
+  sol_l2_empty(emu->l2);
+  sol_l2_use(emu->l2, SOL_L2_WRITES, EMU_OTHERS_BILLED, run->launch->l2_dirty_before);
+  run->l2_kept = true;
   return status;
 }
 
@@ -51,6 +55,10 @@ void emu_l2_result(EmuRun *run) {
   r->dirty_limit = sol_l2_dirty_limit(run->emu->l2);
   for (uint32_t k = 0; k < run->worker_count; k++)
     r->earlier_read += emu_worker(&run->workers[k])->l2_counts[run->program->count].dram_read_bytes;
+}
+
+uint64_t sol_emu_ncu_leaves(const SolEmu *emu) {
+  return emu->machine.l2_bytes * SOL_L2_NCU_PERMILLE / 1000;
 }
 
 void sol_emu_l2_use(SolEmu *emu, SolL2Use use, uint64_t address, uint64_t bytes) {
