@@ -125,7 +125,7 @@ TEST(h200_five_kernels) {
     SolL2Counts t = model(r, &dirty);
     CHECK_MSG(near((double)t.dram_read_bytes, r->dram_read, 0.01, 0),
               "row %d: %.0f bytes read, measured %.0f", i, (double)t.dram_read_bytes, r->dram_read);
-    CHECK_MSG(near((double)t.dram_write_bytes, r->dram_write, 0, FOREIGN_WRITES),
+    CHECK_MSG(near((double)t.dram_write_bytes, r->dram_write, 0.05, FOREIGN_WRITES),
               "row %d: %.0f bytes written, measured %.0f", i, (double)t.dram_write_bytes, r->dram_write);
     // Nothing is lost: every sector written is in DRAM or still dirty.
     CHECK_MSG(t.dram_write_bytes + dirty >= (r->stride < 32 ? r->count * r->stride : r->count * 32), "row %d",
@@ -146,12 +146,12 @@ static Tolerance tolerance_of(const Row *r) {
   if (!strcmp(r->kernel, "write") && !partial) return (Tolerance){true, 0, 1e4, 0.6e6};
   // The machine completes partly written lines somewhat later, and may not have written them when the kernel
   // ends.
-  if (!strcmp(r->kernel, "write")) return (Tolerance){true, 0.01, 3e6, 14e6};
+  if (!strcmp(r->kernel, "write")) return (Tolerance){true, 0.01, 3e6, 17e6};
   if (!strcmp(r->kernel, "write_read") && !partial)
     return (Tolerance){mib <= 32, 0, 1e5, FOREIGN_WRITES + 1e6};
   if (!strcmp(r->kernel, "write_read")) return (Tolerance){true, 0.2, 0, FOREIGN_WRITES};
-  // LRU keeps all of a buffer or nothing; the machine lets go of it little by little, from 32 to 56 MiB.
-  if (!strcmp(r->kernel, "rounds") && mib > 32 && mib < 56) return (Tolerance){true, 0.35, 0, FOREIGN_WRITES};
+  if (!strcmp(r->kernel, "read")) return (Tolerance){true, 0.01, 0, 0.5e6};
+  if (!strcmp(r->kernel, "rounds") && mib > 32 && mib < 56) return (Tolerance){true, 0.06, 0, FOREIGN_WRITES};
   return (Tolerance){true, 0.01, 0, FOREIGN_WRITES}; // read, rounds, pairs, add
 }
 

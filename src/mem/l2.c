@@ -31,8 +31,8 @@ static bool config_is_sound(const SolL2Config *c) {
 
 // Sets differ in size, so that L2 loses a buffer little by little as it outgrows it: in percent of the mean, for
 // every 32 sets, as the H200 reads buffers of 32 to 60 MiB again (`rounds` in tests/data/h200-dram-probe.csv).
-static const uint8_t set_percent[] = {70, 95, 105, 95, 105, 76, 101, 114, 95, 105, 86, 105, 114, 95, 105, 86, 105, 114, 95, 105, 86, 105, 114, 95, 105, 95, 105, 124, 95, 105, 95, 105};
-enum { KINDS = sizeof set_percent, KINDS_PERCENT = 100 * KINDS, LARGEST_PERCENT = 124 };
+static const uint8_t set_percent[] = {76, 95, 105, 95, 105, 76, 101, 114, 95, 105, 86, 105, 114, 95, 105, 86, 105, 114, 95, 105, 86, 105, 114, 95, 105, 95, 105, 118, 95, 105, 95, 105};
+enum { KINDS = sizeof set_percent, KINDS_PERCENT = 100 * KINDS, LARGEST_PERCENT = 118 };
 
 static uint32_t set_bits(uint64_t lines) {
   uint32_t bits = sol_set_layout(lines).bits;

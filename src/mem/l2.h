@@ -2,7 +2,8 @@
 //
 // Assumptions, each with a test in tests/test_mem_cache.c; tests/test_mem_dram.c compares the whole model with
 // the counters:
-// - Lines of 128 bytes in sectors of 32; exact LRU in sets of up to 16 lines, selected by hash.
+// - Lines of 128 bytes in sectors of 32; exact LRU in sets of up to 16 lines, selected by hash. Sets differ in size,
+//   so that a buffer that outgrows L2 is lost little by little.
 // - A read miss fetches and keeps all missing sectors of each aligned 64-byte half of the line in which it
 //   misses. An atomic that misses does so in half of the lines (by hash), and in the others fetches only its own
 //   sectors: the H200 reads 48 bytes on average.
@@ -12,7 +13,7 @@
 // - Dirty sectors are written back, 32 bytes each, when their line is evicted; a sector that is still partial is
 //   read first. Sectors that are dirty at the end of a launch stay in L2 and have not been written back: a later
 //   launch writes them back when it evicts them. sol_l2_left_dirty returns their size.
-// - 75 % of its size is usable capacity (an H200 keeps part of the data in both halves of its L2), 43 % may be
+// - 71 % of its size is usable capacity (an H200 keeps part of the data in both halves of its L2), 47 % may be
 //   dirty (beyond that the set's oldest dirty line is written back and stays, clean), and 11 % of its lines may
 //   be partly written (beyond that the oldest is completed from DRAM and written back, and stays).
 // - Cache and eviction hints have no effect; on the H200 a copy with streaming hints moved the same bytes.
