@@ -162,7 +162,8 @@ TEST(l2_keeps_its_contents_where_a_launch_asks_for_it) {
     CHECK(r->total.dram_read == 800000 && r->earlier.found[1] == 800000 && r->left_dirty == 800000);
     sol_emu_l2_use(m.emu, SOL_L2_FREES, args.a, 400000);
     RUN(&m, kept, 391, 256, args);
-    CHECK(r->total.dram_read == 1200000 && r->earlier.found[2] == 400000); // b was brought by the first launch
+    CHECK(r->total.dram_read == 1200000 &&
+          r->earlier.found[2] == 400000); // b was brought by the first launch
     RUN(&m, cold, 391, 256, args);
     CHECK(r->total.dram_read == 2000000 && r->earlier.found[1] == 800000);
     RUN(&m, sample, 391, 256, args);
@@ -172,7 +173,8 @@ TEST(l2_keeps_its_contents_where_a_launch_asks_for_it) {
     CHECK(r->total.dram_read == before + 800000 && r->earlier.found[1] == 800000);
     if (workers == 1) first = *r;
     CHECK(memcmp(&first.total, &r->total, sizeof first.total) == 0);
-    CHECK(memcmp(&first.earlier, &r->earlier, sizeof first.earlier) == 0 && first.left_dirty == r->left_dirty);
+    CHECK(memcmp(&first.earlier, &r->earlier, sizeof first.earlier) == 0 &&
+          first.left_dirty == r->left_dirty);
     stop(&m);
   }
 }

@@ -369,7 +369,7 @@ TEST(a_launch_knows_what_it_found_of_earlier_ones) {
   touch(m, 0, 0, 8, SOL_MEM_LOAD_L2, 0);  // one sector
   touch(m, 0, 0, 32, SOL_MEM_LOAD_L2, 0); // all four: the first is not counted again
   touch(m, 1, 0, 32, SOL_MEM_LOAD_L2, 0);
-  touch(m, 2, 0, 16, SOL_MEM_STORE, 0);   // two sectors are overwritten, and no longer of before
+  touch(m, 2, 0, 16, SOL_MEM_STORE, 0); // two sectors are overwritten, and no longer of before
   touch(m, 2, 0, 32, SOL_MEM_LOAD_L2, 0);
   touch(m, 3, 0, 32, SOL_MEM_LOAD_L2, 0);
   SolL2Earlier e = sol_l2_earlier(&m->l2);

@@ -6,8 +6,8 @@ static const SolL2Config h200 = {.bytes = 60u << 20};
 
 // A kernel that only reads shows DRAM writes once it has read 40 MiB: 2.1 to 2.5 MB of lines that ncu's flush left
 // dirty before it. Without ncu's flush there are none (tests/data/h200-kept-probe.csv).
-#define FOREIGN_BYTES ((UINT64_C(60) << 20) * SOL_L2_NCU_PERMILLE / 1000)
-#define FOREIGN_BASE  UINT64_C(0xf00000000)
+#define FOREIGN_BYTES  ((UINT64_C(60) << 20) * SOL_L2_NCU_PERMILLE / 1000)
+#define FOREIGN_BASE   UINT64_C(0xf00000000)
 #define FOREIGN_WRITES 2.5e6
 
 typedef struct Row {

@@ -215,7 +215,7 @@ struct AuditKernel {
   // What L2 carries from launch to launch; bytes, modelled.
   double left_dirty;      // written by these launches, and at the end of each still in L2 alone
   double earlier_written; // of work.dram_write: written back for earlier launches
-  double found;           // read out of L2, where earlier launches and copies had left them; each once a launch
+  double found; // read out of L2, where earlier launches and copies had left them; each once a launch
   // From audit_finish:
   SolOccupancy occupancy; // of the shape that takes longest
   AuditWork work;         // of all launches together
@@ -267,8 +267,8 @@ typedef struct AuditLaunch {
   uint64_t dynamic_shared, static_shared, stack_bytes, local_array_bytes;
   int registers;
   AuditSource registers_from;
-  bool graph; // launched as part of a CUDA graph
-  bool early; // by programmatic dependent launch
+  bool graph;  // launched as part of a CUDA graph
+  bool early;  // by programmatic dependent launch
   bool steady; // one of many alike on other memory: what it leaves dirty, as much was left to it
   SolEmuEnd end;
   uint64_t blocks; // that ran; counts are scaled from them to the whole grid

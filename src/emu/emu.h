@@ -144,7 +144,8 @@ typedef struct SolEmuLaunch {
   // (what was dirty has been written back, and counts nowhere); so it always is where sample_waves leaves blocks
   // out, and for the launch after that. Launches with no_counts leave L2 as it is.
   bool keep_l2;
-  uint64_t l2_dirty_before; // without keep_l2: bytes of something else that are dirty in L2 when the launch starts
+  uint64_t
+      l2_dirty_before; // without keep_l2: bytes of something else that are dirty in L2 when the launch starts
   // Runs only the blocks of this many waves, spread evenly over the grid; 0: all blocks. A wave is the blocks
   // that are resident at once; clusters stay whole, and cooperative launches run in full. Scale the counts by
   // blocks_in_grid / blocks of the result. Only the blocks that ran change memory; where they wait for a block

@@ -64,7 +64,8 @@ static void add_counts(LadderCounts *to, const SolEmuResult *r) {
 
 static void launched(void *ctx, const SolDriverLaunch *l, const SolEmuResult *result) {
   Emulated *e = ctx;
-  AuditLaunch launch = {.dynamic_shared = l->dynamic_shared, .graph = e->graph, .early = l->early, .steady = true};
+  AuditLaunch launch = {
+      .dynamic_shared = l->dynamic_shared, .graph = e->graph, .early = l->early, .steady = true};
   AuditTime time = {0};
   SolArena arena = {0};
   int stack = 0;

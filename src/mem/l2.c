@@ -31,7 +31,9 @@ static bool config_is_sound(const SolL2Config *c) {
 
 // Sets differ in size, so that L2 loses a buffer little by little as it outgrows it: in percent of the mean, for
 // every 32 sets, as the H200 reads buffers of 32 to 60 MiB again (`rounds` in tests/data/h200-dram-probe.csv).
-static const uint8_t set_percent[] = {76, 95, 105, 95, 105, 76, 101, 114, 95, 105, 86, 105, 114, 95, 105, 86, 105, 114, 95, 105, 86, 105, 114, 95, 105, 95, 105, 118, 95, 105, 95, 105};
+static const uint8_t set_percent[] = {76,  95,  105, 95,  105, 76,  101, 114, 95,  105, 86,
+                                      105, 114, 95,  105, 86,  105, 114, 95,  105, 86,  105,
+                                      114, 95,  105, 95,  105, 118, 95,  105, 95,  105};
 enum { KINDS = sizeof set_percent, KINDS_PERCENT = 100 * KINDS, LARGEST_PERCENT = 118 };
 
 static uint32_t set_bits(uint64_t lines) {
@@ -299,8 +301,8 @@ void sol_l2_next_launch(SolL2 *l2, uint32_t shard) {
   for (uint32_t slot = 0; slot < slot_count(l2); slot++) {
     uint32_t age = h->left[slot] >> 4;
     h->owner[slot] = SOL_NO_ID;
-    h->left[slot] = (uint8_t)((age < SOL_OLDEST ? age + 1 : age) << 4 |
-                              h->sets[slot / SOL_WAYS].valid[slot % SOL_WAYS]);
+    h->left[slot] =
+        (uint8_t)((age < SOL_OLDEST ? age + 1 : age) << 4 | h->sets[slot / SOL_WAYS].valid[slot % SOL_WAYS]);
   }
   h->own_dirty = 0;
   h->earlier = (SolL2Earlier){0};
@@ -353,7 +355,8 @@ static void use_line(Work *w, SolL2Use use, uint64_t line, uint32_t sectors) {
 
 void sol_l2_use(SolL2 *l2, SolL2Use use, uint64_t address, uint64_t bytes) {
   SolL2Counts nowhere = {0};
-  uint64_t first = address / SOL_SECTOR_BYTES, end = (address + bytes + SOL_SECTOR_BYTES - 1) / SOL_SECTOR_BYTES;
+  uint64_t first = address / SOL_SECTOR_BYTES,
+           end = (address + bytes + SOL_SECTOR_BYTES - 1) / SOL_SECTOR_BYTES;
   while (bytes && first < end) {
     uint64_t line = first / SOL_LINE_SECTORS, past = (line + 1) * SOL_LINE_SECTORS;
     uint32_t from = (uint32_t)(first % SOL_LINE_SECTORS), to = (uint32_t)((end < past ? end : past) - first);

@@ -53,11 +53,11 @@ typedef struct SolL2Earlier {
 
 typedef struct SolL2Shard {
   SolSet *sets;
-  uint32_t *bytes; // per set, way and sector: the bytes of a partial sector
-  uint32_t *owner; // per set and way: the id that wrote last; SOL_NO_ID: not an id of this launch
-  uint32_t *queue; // a ring of set * 16 + way of partly written lines, oldest first
+  uint32_t *bytes;     // per set, way and sector: the bytes of a partial sector
+  uint32_t *owner;     // per set and way: the id that wrote last; SOL_NO_ID: not an id of this launch
+  uint32_t *queue;     // a ring of set * 16 + way of partly written lines, oldest first
   uint8_t *most_dirty; // per set: lines that may be dirty
-  uint8_t *left;   // per set and way: age << 4 | sectors from before this launch that it has not used yet
+  uint8_t *left;       // per set and way: age << 4 | sectors from before this launch that it has not used yet
   uint32_t queue_first, queue_count, partial_lines;
   uint32_t own_dirty; // sectors of lines with an owner
   SolL2Earlier earlier;
@@ -67,8 +67,8 @@ typedef struct SolL2Shard {
 typedef struct SolL2 {
   uint32_t bits;               // a shard has 2^bits sets
   uint64_t lines, dirty_lines; // of a shard; those that may be dirty
-  uint32_t max_partial;       // lines of a shard that may be partial
-  bool pairs;                 // DRAM is read 64 bytes at a time
+  uint32_t max_partial;        // lines of a shard that may be partial
+  bool pairs;                  // DRAM is read 64 bytes at a time
   SolL2Shard shard[SOL_SHARDS];
 } SolL2;
 

@@ -217,7 +217,8 @@ static void found_text(SolBuffer *b, const AuditProgram *p, const AuditKernel *k
   sol_buffer_puts(b, ", ");
   if (most->found < k->found) number_text(b, UNIT_BYTES, most->found);
   sol_buffer_format(b, "%sleft there by %s", most->found < k->found ? " " : "",
-                    most->from < p->kernel_count ? p->kernels[most->from].title : "copies or launches long before");
+                    most->from < p->kernel_count ? p->kernels[most->from].title
+                                                 : "copies or launches long before");
 }
 
 static void summary(Fact *o, const AuditProgram *p, const AuditKernel *k) {

@@ -59,7 +59,7 @@ struct SolEmu {
   size_t cache_bytes;
   SolL2 *l2; // of kept_l2.c; NULL until a launch counts
   void *l2_memory;
-  bool l2_filled; // it holds what earlier launches and copies left
+  bool l2_filled;  // it holds what earlier launches and copies left
   void *sm_memory; // of EmuSm
   size_t sm_bytes;
   struct EmuSpare *spare_maps; // of touch.c, for the next launch
@@ -255,7 +255,7 @@ struct EmuRun {
   uint64_t units_in_grid; // unit_count without sampling
   bool explicit_cluster;
   EmuSm *sms;
-  SolLog *logs; // one per SM
+  SolLog *logs;   // one per SM
   size_t l1_size; // of its memory
   uint64_t l1_bytes;
   bool l2_kept, l2_started; // L2 keeps what was in it; its shards are ready for this launch
