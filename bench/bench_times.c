@@ -38,7 +38,8 @@ static int registers_of(Times *t, const char *kernel) {
 
 static void launched(void *ctx, const SolDriverLaunch *l, const SolEmuResult *result) {
   Times *t = ctx;
-  AuditLaunch launch = {.dynamic_shared = l->dynamic_shared, .graph = true, .early = l->early};
+  AuditLaunch launch = {
+      .dynamic_shared = l->dynamic_shared, .graph = true, .early = l->early, .steady = true};
   AuditTime time;
   SolArena arena = {0};
   memcpy(launch.grid, l->grid, sizeof launch.grid);

@@ -166,6 +166,8 @@ TEST(launches_of_a_kernel_are_summed_and_shapes_kept_apart) {
   AuditInst in = load_inst(1000, 32000);
   AuditTouch t[] = {buffer(0x1000, 1e6, 0), buffer(0x900000, 0, 5e5)};
   AuditLaunch l = launch_of("_Z3addPfPKfi", &in, t, 2);
+  l.left_dirty = 500000;
+  l.dirty_limit = 1200000;
   CHECK_INT(audit_add(&p, &l, NULL), SOL_OK);
   CHECK_INT(audit_add(&p, &l, NULL), SOL_OK);
   l.grid[0] = 264;
@@ -190,9 +192,57 @@ TEST(launches_of_a_kernel_are_summed_and_shapes_kept_apart) {
   CHECK_INT(k->lines[0].line, 7);
   CHECK_NEAR(k->lines[0].wasted_bytes, 32.0 * 28000 * 6, 0);
   CHECK_NEAR(k->active_lanes, 32, 0);
-  // Written bytes reach DRAM sooner or later.
-  CHECK_NEAR(k->work.dram_write, 2 * 5e5 + 1048576, 1e-12);
+  // What stays in L2 is not written during the launch; of the sampled one no more can stay than there is room for.
+  CHECK_NEAR(k->left_dirty, 2 * 5e5 + 1.2e6, 1e-12);
+  CHECK_NEAR(k->work.dram_write, 4 * 5e5 - 1.2e6, 1e-12);
   audit_free(&p);
+}
+
+static const AuditLeft *left_of(const AuditProgram *p, uint32_t from, uint32_t to) {
+  for (uint32_t i = 0; i < p->left_count; i++)
+    if (p->lefts[i].from == from && p->lefts[i].to == to) return &p->lefts[i];
+  return NULL;
+}
+
+TEST(what_l2_carries_from_launch_to_launch_is_known_by_kernel) {
+  AuditProgram p;
+  AuditInst in = load_inst(1000, 4000);
+  AuditLaunch a = launch_of("a", &in, NULL, 0), b = launch_of("b", &in, NULL, 0);
+  CHECK_INT(audit_start(&p, gpu("h200"), NULL), SOL_OK);
+  a.left_dirty = 3200;
+  CHECK_INT(audit_add(&p, &a, NULL), SOL_OK);
+  b.earlier.found[1] = 640; // of a
+  CHECK_INT(audit_add(&p, &b, NULL), SOL_OK);
+  b.earlier.found[1] = 64; // of b
+  b.earlier.found[2] = 32; // of a
+  b.earlier.found[SOL_OLDEST] = 96;
+  b.earlier.written[2] = 1600;
+  b.earlier_read = 32;
+  CHECK_INT(audit_add(&p, &b, NULL), SOL_OK);
+  CHECK_INT(audit_finish(&p, NULL), SOL_OK);
+  const AuditLeft *of_a = left_of(&p, 0, 1), *of_b = left_of(&p, 1, 1), *old = left_of(&p, UINT32_MAX, 1);
+  CHECK(of_a && of_a->found == 672 && of_a->written == 1600);
+  CHECK(of_b && of_b->found == 64 && of_b->written == 0);
+  CHECK(old && old->found == 96);
+  CHECK(p.kernels[1].found == 832 && p.kernels[1].earlier_written == 1600);
+  CHECK_NEAR(p.kernels[0].work.dram_write, 0, 0);
+  CHECK_NEAR(p.kernels[1].work.dram_write, 1600, 0);
+  CHECK_NEAR(p.kernels[1].work.dram_read, 2 * (double)in.counts.dram_read + 32, 0);
+  audit_free(&p);
+}
+
+// One of many on other memory: it writes back for the one before what it leaves to the next.
+TEST(steady_launches_write_back_what_they_leave) {
+  AuditInst in = load_inst(1000, 4000);
+  AuditLaunch l = launch_of("a", &in, NULL, 0);
+  AuditTime alone, steady;
+  in.counts.dram_read = 0;
+  l.left_dirty = l.dirty_limit = 20000000;
+  CHECK_INT(audit_launch_time(gpu("h200"), &l, &alone, NULL), SOL_OK);
+  l.steady = true;
+  CHECK_INT(audit_launch_time(gpu("h200"), &l, &steady, NULL), SOL_OK);
+  CHECK(alone.seconds[AUDIT_DRAM] < 1e-7);
+  CHECK_NEAR(steady.seconds[AUDIT_DRAM], 2e7 / audit_copy_rate(gpu("h200")), 1e-9);
 }
 
 // The longest chain of a block over that of a warp on average, scaled where only some of the blocks ran.

@@ -63,7 +63,7 @@ json "k['name'] == 'column_scale' and k['launches'] == 1 and k['instructions'] >
 json "k['global_store'] == {'requests': 16384, 'sectors': 16384 * 32, 'ideal_sectors': 16384 * 4}"
 json "k['global_load']['requests'] == 2 * 16384 and k['shared_load']['wavefronts'] == 0"
 json "all(x in k['local'] for x in ('requests', 'sectors', 'ideal_sectors'))"
-json "k['floor_bytes'] == 2 * 2048 * 256 * 4 + 256 * 4 and k['dram_bytes'] >= k['floor_bytes']"
+json "k['floor_bytes'] == 2 * 2048 * 256 * 4 + 256 * 4 and k['dram_bytes'] + k['left_dirty_bytes'] >= k['floor_bytes']"
 json "k['occupancy'] == 1 and k['registers_from'] == 'ptxas' and k['l2_bytes'] > 0"
 json "abs(k['tax'] - k['time_us'] / k['light_us']) < 1e-9 and k['bound'] in k['terms']"
 json "abs(k['kernel_us'] + k['gap_us'] - k['time_us']) < 1e-9 and k['gap_us'] > 0"
@@ -101,6 +101,28 @@ says out 'st\.global\.f32' '1024 B'
 run 0 "$bin/column" --sample 1 --json -- 65536 64
 json "k['sampled'] > 1 and k['global_store']['requests'] == 65536 * 64 / 32 and len(d['notes']) == 1"
 json "d['basis']['kernels[].global_store.sectors'] == 'modelled' and d['basis']['kernels[].launches'] == 'exact'"
+
+# ---- L2 from launch to launch ----
+build kept tests/shim/kept.cu -cudart shared -arch=sm_90
+of() { echo "next(x for x in d['kernels'] if x['name'] == '$1')"; }
+run 0 "$bin/kept" --device h200 --json
+json "$(of fill)['dram_bytes'] == 0 and $(of fill)['left_dirty_bytes'] == 1 << 20"
+json "$(of use)['dram_bytes'] == 0 and $(of use)['l2_reused_bytes'] == 1 << 20"
+json "$(of use)['l2_left_by'] == [{'kernel': 'fill', 'reused_bytes': 1 << 20, 'written_bytes': 0}]"
+json "$(of use_zeros)['dram_read_bytes'] == 0 and $(of use_zeros)['l2_left_by'][0]['kernel'] is None"
+json "$(of use_input)['dram_read_bytes'] == 1 << 20 and $(of use_input)['l2_reused_bytes'] == 0"
+json "$(of sweep)['earlier_write_bytes'] == 3 << 20 and $(of sweep)['dram_write_bytes'] > $(of sweep)['earlier_write_bytes']"
+json "sum(x['written_bytes'] for x in $(of sweep)['l2_left_by']) == 3 << 20"
+json "any(f['rule'] == 'round_trip' and '0 B of them out of DRAM' in f['message'] for f in $(of use)['findings'])"
+cp "$scratch/out" "$scratch/kept.json"
+run 0 "$bin/kept" --device h200 --json --workers 1
+json "d['kernels'] == json.load(open('$scratch/kept.json'))['kernels']"
+run 0 "$bin/kept" --device h200
+says out '1\.049 MB written and left in L2' 'found in L2 .*1\.049 MB of 1\.049 MB, left there by fill' \
+  '3\.146 MB of it written back for earlier kernels'
+run 0 "$bin/kept" --device h200 --json --cold
+json "$(of use)['dram_read_bytes'] == 1 << 20 and $(of use)['l2_reused_bytes'] == 0"
+json "2.3e6 < $(of sweep)['earlier_write_bytes'] < 2.5e6" # what ncu's flush leaves
 
 run 2 "$bin/column" --device v100
 says err 'does not compile programs for'

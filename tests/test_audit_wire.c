@@ -26,6 +26,10 @@ TEST(a_launch_survives_the_wire) {
                    .blocks = 132,
                    .flight = {.loads = 10, .waits = 2.5},
                    .chain = {.issues = 7, .far_waits = 1.25, .barriers = 3, .store_fences = 2},
+                   .left_dirty = 11,
+                   .dirty_limit = 12,
+                   .earlier_read = 13,
+                   .earlier = {.found = {[1] = 14, [SOL_OLDEST] = 15}, .written = {[2] = 16}},
                    .insts = &in,
                    .inst_count = 1,
                    .touches = t,
@@ -62,6 +66,8 @@ TEST(a_launch_survives_the_wire) {
       CHECK(h->fault_count == 1 && strcmp(h->faults[0], faults[0]) == 0);
       CHECK_NEAR(h->flight.waits, 2.5, 0);
       CHECK(memcmp(&h->chain, &l.chain, sizeof l.chain) == 0);
+      CHECK(h->left_dirty == 11 && h->dirty_limit == 12 && h->earlier_read == 13);
+      CHECK(memcmp(&h->earlier, &l.earlier, sizeof l.earlier) == 0);
     }
     if (round) CHECK(line.length < 900);
     for (size_t cut = 0; cut < line.length - 1; cut += 7) // cut anywhere, it is refused and nothing breaks

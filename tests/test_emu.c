@@ -147,6 +147,73 @@ TEST(counts_do_not_depend_on_workers_or_ranges) {
   stop(&m);
 }
 
+// Reads 800000 bytes and writes 400000; what the results say of DRAM and L2 is the same for any number of workers.
+TEST(l2_keeps_its_contents_where_a_launch_asks_for_it) {
+  SolEmuLaunch kept = {.keep_l2 = true}, cold = {0}, sample = {.keep_l2 = true, .sample_waves = 4};
+  SolEmuResult first = {0};
+  for (int workers = 1; workers <= 3; workers++) {
+    Machine m;
+    if (!start(&m, add_text, (SolEmuMachine){.workers = workers, .sms = 4, .blocks_per_sm = 2})) return;
+    const SolEmuResult *r = &m.result;
+    AddArgs args = add_args(&m, 100000);
+    RUN(&m, kept, 391, 256, args);
+    CHECK(r->total.dram_read == 800000 && r->total.dram_write == 0 && r->left_dirty == 400000);
+    RUN(&m, kept, 391, 256, args);
+    CHECK(r->total.dram_read == 800000 && r->earlier.found[1] == 800000 && r->left_dirty == 800000);
+    sol_emu_l2_use(m.emu, SOL_L2_FREES, args.a, 400000);
+    RUN(&m, kept, 391, 256, args);
+    CHECK(r->total.dram_read == 1200000 &&
+          r->earlier.found[2] == 400000); // b was brought by the first launch
+    RUN(&m, cold, 391, 256, args);
+    CHECK(r->total.dram_read == 2000000 && r->earlier.found[1] == 800000);
+    RUN(&m, sample, 391, 256, args);
+    CHECK(r->earlier.found[1] == 800000);
+    uint64_t before = r->total.dram_read;
+    RUN(&m, kept, 391, 256, args); // what the sample left is not what the whole would have
+    CHECK(r->total.dram_read == before + 800000 && r->earlier.found[1] == 800000);
+    if (workers == 1) first = *r;
+    CHECK(memcmp(&first.total, &r->total, sizeof first.total) == 0);
+    CHECK(memcmp(&first.earlier, &r->earlier, sizeof first.earlier) == 0 &&
+          first.left_dirty == r->left_dirty);
+    stop(&m);
+  }
+}
+
+static const SolL2Config small_l2 = {
+    .bytes = 1 << 20, .usable_percent = 70, .dirty_percent = 45, .partial_percent = 10, .dram_bytes = 64};
+
+// With an L2 of 1 MiB: the second launch, on other memory, evicts what the first left dirty.
+TEST(a_launch_writes_back_what_earlier_ones_left) {
+  uint64_t first = 0;
+  for (int workers = 1; workers <= 3; workers++) {
+    Machine m;
+    if (!start(&m, add_text, (SolEmuMachine){.workers = workers, .l2 = small_l2})) return;
+    AddArgs a = add_args(&m, 50000), b = add_args(&m, 200000);
+    RUN(&m, (SolEmuLaunch){.keep_l2 = true}, 196, 256, a);
+    uint64_t left = m.result.left_dirty;
+    CHECK(left > 100000 && left + m.result.total.dram_write == 200000);
+    RUN(&m, (SolEmuLaunch){.keep_l2 = true}, 782, 256, b);
+    CHECK_INT(m.result.earlier.written[1], left);
+    CHECK_INT(m.result.left_dirty - left + m.result.total.dram_write, 800000 + 200000 - left);
+    if (workers == 1) first = m.result.total.dram_write;
+    CHECK_INT(m.result.total.dram_write, first);
+    CHECK(m.result.left_dirty - left <= m.result.dirty_limit);
+    stop(&m);
+  }
+}
+
+TEST(what_ncu_leaves_dirty_is_written_back_by_who_evicts_it) {
+  Machine m;
+  if (!start(&m, add_text, (SolEmuMachine){.l2 = small_l2})) return;
+  AddArgs args = add_args(&m, 200000);
+  uint64_t bytes = sol_emu_ncu_leaves(m.emu) / 32 * 32;
+  CHECK(bytes > 30000 && bytes < 50000);
+  RUN(&m, (SolEmuLaunch){.l2_dirty_before = bytes}, 782, 256, args);
+  CHECK_INT(m.result.earlier.written[SOL_OLDEST], bytes);
+  CHECK_INT(m.result.left_dirty + m.result.total.dram_write, 800000);
+  stop(&m);
+}
+
 // Each thread calls fib, itself recursive, by address: even lanes fib, odd lanes twice.
 static const char call_text[] = HEADER
     ".func (.param .b32 out) twice(.param .b32 n) {\n"

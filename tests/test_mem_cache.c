@@ -354,9 +354,75 @@ TEST(write_back_counts_for_the_last_writer) {
   CHECK(m->l2_counts[3].dram_write_bytes == 32 && m->l2_counts[3].dram_read_bytes == 32);
   CHECK_INT(sol_l2_dirty_bytes(&m->l2), 0);
   touch(m, 2, 0, 32, SOL_MEM_STORE, 2);
-  sol_l2_disown(&m->l2); // another launch
+  for (uint32_t s = 0; s < SOL_SHARDS; s++) sol_l2_next_launch(&m->l2, s);
   for (uint32_t s = 0; s < SOL_SHARDS; s++) sol_l2_flush(&m->l2, s, m->l2_counts, MACHINE_IDS);
   CHECK(m->l2_counts[2].dram_write_bytes == 128 && m->l2_counts[MACHINE_IDS].dram_write_bytes == 128);
+  machine_free(m);
+}
+
+static void next_launch(Machine *m) {
+  for (uint32_t s = 0; s < SOL_SHARDS; s++) sol_l2_next_launch(&m->l2, s);
+}
+
+TEST(a_launch_knows_what_it_found_of_earlier_ones) {
+  Machine *m = small(0);
+  touch(m, 0, 0, 32, SOL_MEM_LOAD_L2, 0);
+  touch(m, 1, 0, 32, SOL_MEM_STORE, 1);
+  CHECK_INT(sol_l2_left_dirty(&m->l2), 128);
+  next_launch(m);
+  CHECK_INT(sol_l2_left_dirty(&m->l2), 0);
+  touch(m, 2, 0, 32, SOL_MEM_LOAD_L2, 0);
+  next_launch(m);
+  uint64_t before = dram_read(m);
+  touch(m, 0, 0, 8, SOL_MEM_LOAD_L2, 0);  // one sector
+  touch(m, 0, 0, 32, SOL_MEM_LOAD_L2, 0); // all four: the first is not counted again
+  touch(m, 1, 0, 32, SOL_MEM_LOAD_L2, 0);
+  touch(m, 2, 0, 16, SOL_MEM_STORE, 0); // two sectors are overwritten, and no longer of before
+  touch(m, 2, 0, 32, SOL_MEM_LOAD_L2, 0);
+  touch(m, 3, 0, 32, SOL_MEM_LOAD_L2, 0);
+  SolL2Earlier e = sol_l2_earlier(&m->l2);
+  CHECK_INT(dram_read(m) - before, 128);
+  CHECK(e.found[2] == 256 && e.found[1] == 0 && e.found[SOL_OLDEST] == 64);
+  CHECK_INT(sol_l2_left_dirty(&m->l2), 64); // not what the first launch wrote
+  for (int i = 0; i < 20; i++) next_launch(m);
+  touch(m, 3, 0, 32, SOL_MEM_LOAD_L2, 0);
+  e = sol_l2_earlier(&m->l2);
+  CHECK(e.found[SOL_OLDEST] == 128);
+  machine_free(m);
+}
+
+TEST(write_backs_for_earlier_launches_are_counted_apart) {
+  Machine *m = machine_new(0, &(SolL2Config){.bytes = 1 << 20}, 1024);
+  for (uint64_t i = 0; i < 100; i++) touch(m, i, 0, 32, SOL_MEM_STORE, 0);
+  CHECK_INT(sol_l2_left_dirty(&m->l2), 12800);
+  next_launch(m);
+  touch(m, 0, 0, 32, SOL_MEM_STORE, 3); // now this launch's
+  for (uint64_t i = 1000; i < 1000 + (2 << 20) / 128; i++) touch(m, i, 0, 32, SOL_MEM_LOAD_L2, 1);
+  SolL2Earlier e = sol_l2_earlier(&m->l2);
+  CHECK_INT(e.written[1], 99 * 128);
+  CHECK_INT(m->l2_counts[MACHINE_IDS].dram_write_bytes, 99 * 128);
+  CHECK(m->l2_counts[3].dram_write_bytes == 128 && m->l2_counts[1].dram_write_bytes == 0);
+  CHECK_INT(sol_l2_left_dirty(&m->l2), 0);
+  machine_free(m);
+}
+
+TEST(copies_between_launches_go_through_l2) {
+  Machine *m = small(0);
+  touch(m, 0, 0, 32, SOL_MEM_STORE, 0);
+  touch(m, 9, 0, 32, SOL_MEM_STORE, 0);
+  sol_l2_use(&m->l2, SOL_L2_WRITES, LINE(1) + 32, 256); // from a line's second sector to the first of another
+  sol_l2_use(&m->l2, SOL_L2_READS, LINE(5), 128);
+  sol_l2_use(&m->l2, SOL_L2_FREES, LINE(9), 128);
+  sol_l2_use(&m->l2, SOL_L2_WRITES, LINE(7), 0);
+  CHECK_INT(sol_l2_dirty_bytes(&m->l2), 128 + 256);
+  CHECK_INT(dram_read(m), 0); // a copy's own traffic is nobody's
+  next_launch(m);
+  for (uint64_t i = 1; i < 10; i++) touch(m, i, 0, 32, SOL_MEM_LOAD_L2, 0);
+  SolL2Earlier e = sol_l2_earlier(&m->l2);
+  CHECK(e.found[1] == 0 && e.found[SOL_OLDEST] == 256 + 128);
+  for (uint32_t s = 0; s < SOL_SHARDS; s++) sol_l2_flush(&m->l2, s, m->l2_counts, MACHINE_IDS);
+  e = sol_l2_earlier(&m->l2);
+  CHECK(e.written[1] == 128 && e.written[SOL_OLDEST] == 256);
   machine_free(m);
 }
 
@@ -375,7 +441,7 @@ TEST(atomics_change_l2) {
 static void check_partial_lines(const Machine *m) {
   for (uint32_t i = 0; i < SOL_SHARDS; i++) {
     uint32_t lines = 0;
-    for (uint32_t k = 0; k < UINT32_C(1) << m->l2.layout.bits; k++)
+    for (uint32_t k = 0; k < UINT32_C(1) << m->l2.bits; k++)
       for (uint32_t way = 0; way < SOL_WAYS; way++) lines += m->l2.shard[i].sets[k].partial[way] != 0;
     if (!CHECK_INT(m->l2.shard[i].partial_lines, lines) || !CHECK(lines <= m->l2.max_partial)) return;
   }

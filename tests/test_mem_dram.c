@@ -2,8 +2,10 @@
 // them.
 #include "mem_machine.h"
 
-// The kernels that were measured write nothing else, yet a kernel that only reads shows DRAM writes once it
-// has read 40 MiB: 2.1 to 2.5 MB of lines that were dirty before it. The model has none.
+// A kernel that only reads shows DRAM writes once it has read 40 MiB: 2.1 to 2.5 MB of lines that ncu's flush left
+// dirty before it. Without ncu's flush there are none (tests/data/h200-kept-probe.csv).
+#define FOREIGN_BYTES  ((UINT64_C(60) << 20) * SOL_L2_NCU_PERMILLE / 1000)
+#define FOREIGN_BASE   UINT64_C(0xf00000000)
 #define FOREIGN_WRITES 2.5e6
 
 typedef struct Row {
@@ -55,6 +57,8 @@ static bool run(Machine *m, const Row *r) {
 static SolL2Counts model(const Row *r, uint64_t *dirty) {
   SolL2Config h200 = machine_l2(0);
   Machine *m = machine_new(248 << 10, &h200, 2048);
+  sol_l2_use(&m->l2, SOL_L2_WRITES, FOREIGN_BASE, FOREIGN_BYTES);
+  for (uint32_t s = 0; s < SOL_SHARDS; s++) sol_l2_next_launch(&m->l2, s);
   CHECK_MSG(run(m, r), "unknown kernel '%s'", r->kernel);
   SolL2Counts t = machine_sum(m);
   *dirty = sol_l2_dirty_bytes(&m->l2);
@@ -120,7 +124,7 @@ TEST(h200_five_kernels) {
     SolL2Counts t = model(r, &dirty);
     CHECK_MSG(near((double)t.dram_read_bytes, r->dram_read, 0.01, 0),
               "row %d: %.0f bytes read, measured %.0f", i, (double)t.dram_read_bytes, r->dram_read);
-    CHECK_MSG(near((double)t.dram_write_bytes, r->dram_write, 0, FOREIGN_WRITES),
+    CHECK_MSG(near((double)t.dram_write_bytes, r->dram_write, 0.05, FOREIGN_WRITES),
               "row %d: %.0f bytes written, measured %.0f", i, (double)t.dram_write_bytes, r->dram_write);
     // Nothing is lost: every sector written is in DRAM or still dirty.
     CHECK_MSG(t.dram_write_bytes + dirty >= (r->stride < 32 ? r->count * r->stride : r->count * 32), "row %d",
@@ -141,12 +145,12 @@ static Tolerance tolerance_of(const Row *r) {
   if (!strcmp(r->kernel, "write") && !partial) return (Tolerance){true, 0, 1e4, 0.6e6};
   // The machine completes partly written lines somewhat later, and may not have written them when the kernel
   // ends.
-  if (!strcmp(r->kernel, "write")) return (Tolerance){true, 0.01, 3e6, 14e6};
+  if (!strcmp(r->kernel, "write")) return (Tolerance){true, 0.01, 3e6, 17e6};
   if (!strcmp(r->kernel, "write_read") && !partial)
     return (Tolerance){mib <= 32, 0, 1e5, FOREIGN_WRITES + 1e6};
   if (!strcmp(r->kernel, "write_read")) return (Tolerance){true, 0.2, 0, FOREIGN_WRITES};
-  // LRU keeps all of a buffer or nothing; the machine lets go of it little by little, from 32 to 56 MiB.
-  if (!strcmp(r->kernel, "rounds") && mib > 32 && mib < 56) return (Tolerance){true, 0.35, 0, FOREIGN_WRITES};
+  if (!strcmp(r->kernel, "read")) return (Tolerance){true, 0.01, 0, 0.5e6};
+  if (!strcmp(r->kernel, "rounds") && mib > 32 && mib < 56) return (Tolerance){true, 0.06, 0, FOREIGN_WRITES};
   return (Tolerance){true, 0.01, 0, FOREIGN_WRITES}; // read, rounds, pairs, add
 }
 

@@ -109,6 +109,12 @@ typedef struct AuditFlow {
   bool only;         // `to` is the only reader so far: fusing saves the write as well
 } AuditFlow;
 
+// What launches of `to` found in L2 of launches of `from`, and wrote back for them.
+typedef struct AuditLeft {
+  uint32_t from, to;     // AuditProgram.kernels; from UINT32_MAX: a copy, or a launch long before
+  double found, written; // bytes; modelled
+} AuditLeft;
+
 typedef enum AuditSource { AUDIT_FROM_PTXAS, AUDIT_FROM_EMULATOR } AuditSource;
 
 typedef struct AuditFinding {
@@ -147,6 +153,10 @@ struct AuditKernel {
   AuditTouch *touches;
   uint32_t touch_count, touch_cap;
   double floor_bytes; // compulsory traffic: each byte read first, once, and each byte written, once
+  // What L2 carries from launch to launch; bytes, modelled.
+  double left_dirty;      // written by these launches, and at the end of each still in L2 alone
+  double earlier_written; // of work.dram_write: written back for earlier launches
+  double found; // read out of L2, where earlier launches and copies had left them; each once a launch
   // From audit_finish:
   SolOccupancy occupancy; // of the shape that takes longest
   AuditWork work;         // of all launches together
@@ -167,6 +177,8 @@ struct AuditProgram {
   uint32_t kernel_count, kernel_cap;
   AuditFlow *flows;
   uint32_t flow_count, flow_cap;
+  AuditLeft *lefts;
+  uint32_t left_count, left_cap;
   double time, light, tax;  // of all launches in sequence; from audit_finish
   SolArena arena;           // owns everything that the program points to
   struct AuditState *state; // internal, see inside.h
@@ -197,12 +209,15 @@ typedef struct AuditLaunch {
   uint64_t dynamic_shared, static_shared, stack_bytes, local_array_bytes;
   int registers;
   AuditSource registers_from;
-  bool graph; // launched as part of a CUDA graph
-  bool early; // by programmatic dependent launch
+  bool graph;  // launched as part of a CUDA graph
+  bool early;  // by programmatic dependent launch
+  bool steady; // one of many alike on other memory: what it leaves dirty, as much was left to it
   SolEmuEnd end;
   uint64_t blocks; // that ran; counts are scaled from them to the whole grid
   SolEmuFlight flight;
   SolEmuChain chain;
+  uint64_t left_dirty, dirty_limit, earlier_read; // as in SolEmuResult
+  SolL2Earlier earlier;
   const AuditInst *insts; // those executed, by rising position; counts of this launch only, unscaled
   uint32_t inst_count;
   const AuditTouch *touches;

@@ -1,5 +1,5 @@
 // Writing: numbers in arrays, zeros at their ends left out.
-//   {"launch":ID,"name":..,"unit":..,"grid":[..],.., "new":[[place,line,unit,flags,flops,base,offset,"file","text"],..],
+//   {"launch":ID,"name":..,"unit":..,"grid":[..],..,.. "new":[[place,line,unit,flags,flops,base,offset,"file","text"],..],
 //    "insts":[[place,kind,[counts],[pattern]],..],"touches":[[address,bytes,variable,..,"label"],..],"faults":[..]}
 //   {"outside":0,"address":..,"bytes":..}
 //   {"progress":0.25,"instructions":..,"kernel":".."}
@@ -97,22 +97,28 @@ void audit_write_launch(const AuditLaunch *l, uint32_t id, AuditSent *sent, SolB
   put_dims(out, "grid", l->grid);
   put_dims(out, "block", l->block);
   put_dims(out, "cluster", l->cluster);
-  const double numbers[] = {(double)l->dynamic_shared,
-                            (double)l->static_shared,
-                            (double)l->stack_bytes,
-                            (double)l->local_array_bytes,
-                            l->registers,
-                            l->registers_from,
-                            l->graph,
-                            l->end,
-                            (double)l->blocks,
-                            (double)l->flight.loads,
-                            (double)l->flight.bytes,
-                            (double)l->flight.async_bytes,
-                            l->flight.waits,
+  double numbers[AUDIT_LAUNCH_NUMBERS] = {(double)l->dynamic_shared,
+                                          (double)l->static_shared,
+                                          (double)l->stack_bytes,
+                                          (double)l->local_array_bytes,
+                                          l->registers,
+                                          l->registers_from,
+                                          l->graph,
+                                          l->end,
+                                          (double)l->blocks,
+                                          (double)l->flight.loads,
+                                          (double)l->flight.bytes,
+                                          (double)l->flight.async_bytes,
+                                          l->flight.waits,
 #define CHAIN_VALUE(name) l->chain.name,
-                            SOL_EMU_CHAIN(CHAIN_VALUE)};
+                                          SOL_EMU_CHAIN(CHAIN_VALUE)(double) l->left_dirty,
+                                          (double)l->dirty_limit,
+                                          (double)l->earlier_read};
 #undef CHAIN_VALUE
+  for (uint32_t age = 0; age < SOL_AGES; age++) {
+    numbers[AUDIT_LAUNCH_FOUND + age] = (double)l->earlier.found[age];
+    numbers[AUDIT_LAUNCH_FOUND + SOL_AGES + age] = (double)l->earlier.written[age];
+  }
   sol_buffer_puts(out, ",\"numbers\":");
   put_numbers(out, numbers, SOL_COUNT(numbers));
   put_new(l, sent, out);

@@ -41,6 +41,11 @@ SolStatus audit_read_line(AuditReader *reader, const char *line, size_t length, 
                           SolError *err);
 void audit_reader_free(AuditReader *reader);
 
+// Numbers of a launch: 13 of its own, its chain, three of L2, and SolL2Earlier.
+enum {
+  AUDIT_LAUNCH_FOUND = 16 + (int)(sizeof(SolEmuChain) / sizeof(double)),
+  AUDIT_LAUNCH_NUMBERS = AUDIT_LAUNCH_FOUND + 2 * SOL_AGES
+};
 // Numbers of a pattern, in the order in which they are sent.
 #define AUDIT_PATTERN_NUMBERS(X)                                                                             \
   X(width)                                                                                                   \

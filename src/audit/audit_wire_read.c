@@ -204,7 +204,7 @@ static bool read_lists(AuditReader *r, struct AuditReadKernel *k, SolJson line, 
 
 static bool read_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l) {
   SolJson name;
-  double n[13 + sizeof(SolEmuChain) / sizeof(double)], unit;
+  double n[AUDIT_LAUNCH_NUMBERS], unit;
   SolJson value;
   if (!(id >= 0 && id < UINT32_MAX) || !sol_json_get(line, "name", &name)) return false;
   if (!sol_json_get(line, "unit", &value) || !sol_json_number(value, &unit)) return false;
@@ -230,6 +230,13 @@ static bool read_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l)
 #define TAKE_CHAIN(name) l->chain.name = n[at] >= 0 && n[at] <= SOL_EXACT ? n[at] : 0, at++;
   SOL_EMU_CHAIN(TAKE_CHAIN)
 #undef TAKE_CHAIN
+  l->left_dirty = count_of(n[at]);
+  l->dirty_limit = count_of(n[at + 1]);
+  l->earlier_read = count_of(n[at + 2]);
+  for (uint32_t age = 0; age < SOL_AGES; age++) {
+    l->earlier.found[age] = count_of(n[AUDIT_LAUNCH_FOUND + age]);
+    l->earlier.written[age] = count_of(n[AUDIT_LAUNCH_FOUND + SOL_AGES + age]);
+  }
   return read_lists(r, k, line, l);
 }
 

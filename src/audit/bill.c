@@ -206,7 +206,7 @@ static double most(double bytes, double scale, uint64_t limit) {
 }
 
 static bool add_touches(AuditProgram *p, AuditKernel *k, const AuditLaunch *l, double scale,
-                        AuditShape *shape, double *written) {
+                        AuditShape *shape) {
   for (uint32_t i = 0; i < l->touch_count; i++) {
     const AuditTouch *from = &l->touches[i];
     uint32_t at = 0;
@@ -235,7 +235,6 @@ static bool add_touches(AuditProgram *p, AuditKernel *k, const AuditLaunch *l, d
     to->launches++;
     shape->floor_bytes += first + wrote;
     k->floor_bytes += first + wrote;
-    *written += wrote;
   }
   return true;
 }
@@ -253,8 +252,25 @@ static double blocks_of(const AuditLaunch *l) {
   return (double)l->grid[0] * l->grid[1] * l->grid[2];
 }
 
-static AuditWork work_of(const MachineModel *m, const AuditLaunch *l, const AuditShape *s, double scale,
-                         double written) {
+static double sum_of(const uint64_t *by_age) {
+  double sum = 0;
+  for (uint32_t age = 0; age < SOL_AGES; age++) sum += (double)by_age[age];
+  return sum;
+}
+
+// What the whole grid leaves dirty: of a sample, as much as it would write, but no more than can be.
+static double left_dirty(const AuditLaunch *l, double scale) {
+  return scale > 1 ? most((double)l->left_dirty, scale, l->dirty_limit) : (double)l->left_dirty;
+}
+
+static void add_l2(const AuditLaunch *l, double scale, AuditWork *w) {
+  double left = left_dirty(l, scale);
+  w->dram_read += (double)l->earlier_read;
+  w->dram_write += sum_of(l->earlier.written) + (double)l->left_dirty * scale - left;
+  if (l->steady) w->dram_write += left;
+}
+
+static AuditWork work_of(const MachineModel *m, const AuditLaunch *l, const AuditShape *s, double scale) {
   AuditWork w = {.launches = 1,
                  .graph_launches = l->graph ? 1 : 0,
                  .early_launches = l->early ? 1 : 0,
@@ -273,7 +289,7 @@ static AuditWork work_of(const MachineModel *m, const AuditLaunch *l, const Audi
     if (turns > w.atomic_turns) w.atomic_turns = turns;
     if (clocks > w.atomic_clocks) w.atomic_clocks = clocks;
   }
-  if (w.dram_write < written) w.dram_write = written;
+  add_l2(l, scale, &w);
   AuditWork spills = machine_spills(m, audit_spilled(l->registers_from, l->stack_bytes, l->local_array_bytes),
                                     w.blocks * w.warps_per_block, w.blocks_per_sm * w.warps_per_block * 32);
   w.chain = audit_chain(m, &w, &waits, &l->chain, scale, executions);
@@ -292,22 +308,19 @@ static double scale_of(const AuditLaunch *l) {
 SolStatus audit_launch_time(const SolDevice *device, const AuditLaunch *l, AuditTime *out, SolError *err) {
   AuditShape shape = {0};
   MachineModel model = machine_model(device);
-  double scale = scale_of(l), written = 0;
   find_occupancy(&model, l, &shape);
-  for (uint32_t i = 0; i < l->touch_count; i++)
-    written += most(l->touches[i].written, scale, l->touches[i].bytes);
-  AuditWork work = work_of(&model, l, &shape, scale, written);
+  AuditWork work = work_of(&model, l, &shape, scale_of(l));
   return machine_time(&model, &work, out, err);
 }
 
 SolStatus audit_add(AuditProgram *p, const AuditLaunch *l, SolError *err) {
-  double scale = scale_of(l), written = 0;
+  double scale = scale_of(l);
   AuditKernel *k = kernel_of(p, l);
   AuditShape *s = k ? shape_of(k, l) : NULL;
   if (s && s->launches < 1) find_occupancy(&p->machine, l, s);
-  if (!s || !add_insts(p, k, l, scale) || !add_touches(p, k, l, scale, s, &written) || !add_faults(p, k, l))
+  if (!s || !add_insts(p, k, l, scale) || !add_touches(p, k, l, scale, s) || !add_faults(p, k, l))
     return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
-  AuditWork work = work_of(&p->machine, l, s, scale, written);
+  AuditWork work = work_of(&p->machine, l, s, scale);
   machine_work_add(&s->work, &work);
   s->launches++;
   k->launches++;
@@ -322,6 +335,10 @@ SolStatus audit_add(AuditProgram *p, const AuditLaunch *l, SolError *err) {
   k->flight.bytes += scaled(l->flight.bytes, scale);
   k->flight.waits += l->flight.waits * scale;
   k->end = l->end;
+  k->left_dirty += left_dirty(l, scale);
+  k->earlier_written += sum_of(l->earlier.written);
+  k->found += sum_of(l->earlier.found);
   audit_flows_launch(p, k->index, l);
+  audit_lefts_launch(p, k->index, l);
   return SOL_OK;
 }

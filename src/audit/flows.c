@@ -63,6 +63,29 @@ void audit_flows_launch(AuditProgram *p, uint32_t kernel, const AuditLaunch *l) 
   }
 }
 
+static AuditLeft *left_of(AuditProgram *p, uint32_t from, uint32_t to) {
+  for (uint32_t i = 0; i < p->left_count; i++)
+    if (p->lefts[i].from == from && p->lefts[i].to == to) return &p->lefts[i];
+  void *room = p->lefts;
+  if (!audit_grow(&room, p->left_count, &p->left_cap, sizeof *p->lefts)) return NULL;
+  p->lefts = room;
+  p->lefts[p->left_count] = (AuditLeft){.from = from, .to = to};
+  return &p->lefts[p->left_count++];
+}
+
+void audit_lefts_launch(AuditProgram *p, uint32_t kernel, const AuditLaunch *l) {
+  uint32_t *last = p->state->last;
+  for (uint32_t age = 1; age < SOL_AGES; age++) {
+    if (!l->earlier.found[age] && !l->earlier.written[age]) continue;
+    AuditLeft *left = left_of(p, age < SOL_OLDEST && last[age] ? last[age] - 1 : NOBODY, kernel);
+    if (!left) return;
+    left->found += (double)l->earlier.found[age];
+    left->written += (double)l->earlier.written[age];
+  }
+  for (uint32_t age = SOL_AGES - 1; age > 1; age--) last[age] = last[age - 1];
+  last[1] = kernel + 1;
+}
+
 void audit_outside(AuditProgram *p, AuditOutside what, uint64_t address, uint64_t bytes) {
   AuditState *s = p->state;
   for (uint32_t i = 0; s && i < s->buffer_count; i++) {
@@ -80,4 +103,5 @@ void audit_outside(AuditProgram *p, AuditOutside what, uint64_t address, uint64_
 void audit_flows_free(AuditProgram *p) {
   if (p->state) sol_heap_free(p->state->buffers);
   sol_heap_free(p->flows);
+  sol_heap_free(p->lefts);
 }

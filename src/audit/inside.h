@@ -29,6 +29,7 @@ double audit_spilled(AuditSource from, uint64_t stack_bytes, uint64_t local_arra
 // ---- flows.c: which kernel reads what another wrote ----
 
 void audit_flows_launch(AuditProgram *program, uint32_t kernel, const AuditLaunch *launch);
+void audit_lefts_launch(AuditProgram *program, uint32_t kernel, const AuditLaunch *launch);
 void audit_flows_free(AuditProgram *program);
 
 // ---- lines.c: sums by source line ----
@@ -60,6 +61,7 @@ typedef struct AuditState {
   uint32_t slot_cap;
   AuditBuffer *buffers;
   uint32_t buffer_count, buffer_cap;
+  uint32_t last[SOL_AGES]; // kernels of the last launches by age, plus 1; 0: none
 } AuditState;
 
 #endif

@@ -136,20 +136,6 @@ double rule_report(Rules *r, RuleId rule, const AuditInst *at, const AuditWork *
 
 // ---- all of them ----
 
-// What the kernel as a whole demands beyond its instructions (bytes left dirty in L2) is its global stores'.
-static void spread_rest(Rules *r) {
-  const AuditKernel *k = r->kernel;
-  double known = 0, writes = 0;
-  for (uint32_t i = 0; i < k->inst_count; i++) {
-    known += r->demands[i].dram_write;
-    if (k->insts[i].kind == SOL_EMU_KIND_GLOBAL_STORE) writes += r->demands[i].l2_writes;
-  }
-  double rest = k->work.dram_write - known;
-  for (uint32_t i = 0; i < k->inst_count && rest > 0 && writes > 0; i++)
-    if (k->insts[i].kind == SOL_EMU_KIND_GLOBAL_STORE)
-      r->demands[i].dram_write += rest * r->demands[i].l2_writes / writes;
-}
-
 static bool look_at(Rules *r, AuditProgram *program, AuditKernel *kernel) {
   *r = (Rules){.program = program, .kernel = kernel};
   r->demands = sol_arena_alloc(&program->arena, (kernel->inst_count + 1) * sizeof *r->demands);
@@ -158,7 +144,6 @@ static bool look_at(Rules *r, AuditProgram *program, AuditKernel *kernel) {
   AuditWaits waits = audit_waits(program->device, kernel->insts, kernel->inst_count, &kernel->flight);
   for (uint32_t i = 0; i < kernel->inst_count; i++)
     audit_demand(&program->machine, &kernel->insts[i], &waits, 1, &r->demands[i]);
-  spread_rest(r);
   rules_classify_accesses(r);
   return true;
 }

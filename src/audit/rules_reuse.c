@@ -139,9 +139,8 @@ static void without(const AuditKernel *k, const AuditTouch *t, SolEmuKind kind, 
     after->l2_requests -= share * (double)c->l2_requests;
     after->l1_wavefronts -= share * rule_most((double)c->requests, (double)c->sectors / 4);
     after->dram_read -= share * (double)c->dram_read;
+    after->dram_write -= share * (double)c->dram_write;
   }
-  if (kind == SOL_EMU_KIND_GLOBAL_STORE)
-    after->dram_write -= share * rule_least(t->written, after->dram_write);
   after->load_waits *= 1 - share * rule_ratio(waits, all);
   after->load_wait_clocks *= 1 - share * rule_ratio(waits, all);
 }
@@ -158,8 +157,19 @@ static const AuditInst *first_load(const AuditKernel *k, uint64_t address) {
   return NULL;
 }
 
+// What `to` writes back of the allocation that `from` left dirty in L2, as part of all that `from` wrote.
+static double written_for(const AuditProgram *p, const AuditKernel *from, const AuditKernel *to,
+                          const AuditTouch *made) {
+  double written = 0, all = 0;
+  for (uint32_t i = 0; i < p->left_count; i++)
+    if (p->lefts[i].from == from->index && p->lefts[i].to == to->index) written = p->lefts[i].written;
+  for (uint32_t i = 0; i < from->touch_count; i++) all += from->touches[i].written;
+  return written * rule_ratio(made->written, all);
+}
+
 // The allocations that flow from one kernel to the other; false where one does not pass straight through.
-static bool fuse(const AuditFlow *f, const AuditKernel *from, const AuditKernel *to, Fusion *out) {
+static bool fuse(const AuditProgram *p, const AuditFlow *f, Fusion *out) {
+  const AuditKernel *from = &p->kernels[f->from], *to = &p->kernels[f->to];
   double made_times = rule_least(f->times / from->launches, 1),
          used_times = rule_least(f->times / to->launches, 1);
   *out = (Fusion){.from = from->work, .to = to->work};
@@ -173,10 +183,15 @@ static bool fuse(const AuditFlow *f, const AuditKernel *from, const AuditKernel 
     if (!a.plain || !b.plain || b.loads > READ_ONCE * used->read || a.stores > READ_ONCE * made->written)
       return false;
     if (f->only) without(from, made, SOL_EMU_KIND_GLOBAL_STORE, made_times, &out->from);
+    if (f->only) out->to.dram_write -= written_for(p, from, to, made);
     without(to, used, SOL_EMU_KIND_GLOBAL_LOAD, used_times, &out->to);
     if (!out->at) out->at = first_load(to, used->address);
   }
   return out->at != NULL;
+}
+
+static double dram_of(const AuditWork *w) {
+  return w->dram_read + w->dram_write;
 }
 
 // Reported at the reader, once for each intermediate.
@@ -184,16 +199,18 @@ static void report_flow(Rules *r, const AuditFlow *f) {
   const AuditProgram *p = r->program;
   const AuditKernel *from = &p->kernels[f->from], *to = r->kernel;
   Fusion fused;
-  if (f->times <= 0 || (!is_pointwise(from) && !is_pointwise(to)) || !fuse(f, from, to, &fused)) return;
+  if (f->times <= 0 || (!is_pointwise(from) && !is_pointwise(to)) || !fuse(p, f, &fused)) return;
   double starting = to->time.seconds[AUDIT_LAUNCH] * rule_least(f->times / to->launches, 1);
   double before = from->time.total + to->time.total;
   double after = audit_seconds_with(p, from, &fused.from) + audit_seconds_with(p, to, &fused.to) - starting;
+  double dram = dram_of(&from->work) + dram_of(&to->work) - dram_of(&fused.from) - dram_of(&fused.to);
   RuleWords w = {{0}, {0}, {0}};
   sol_format(
       w.message, sizeof w.message,
-      "%.120s writes %s that this kernel reads back%s, each byte once: fused, %s stay out of memory%s.",
+      "%.120s writes %s that this kernel reads back%s, each byte once: fused, %s stay out of L2, and %s of them "
+      "out of DRAM%s.",
       from->title, rule_bytes(f->bytes / f->times).text, f->times > 1 ? " each time" : "",
-      rule_bytes(f->bytes * (f->only ? 2 : 1)).text,
+      rule_bytes(f->bytes * (f->only ? 2 : 1)).text, rule_bytes(rule_most(dram, 0)).text,
       f->only ? "" : " (others read it too, so it has to be written all the same)");
   sol_format(w.evidence, sizeof w.evidence, "%.0f time%s, and as many launches saved", f->times,
              f->times == 1 ? "" : "s");

@@ -182,6 +182,10 @@ SolStatus audit_take(const SolPtxModule *ptx, const SolEmuResult *r, SolArena *a
   out->blocks = r->blocks;
   out->flight = r->flight;
   out->chain = r->chain;
+  out->left_dirty = r->left_dirty;
+  out->dirty_limit = r->dirty_limit;
+  out->earlier = r->earlier;
+  out->earlier_read = r->earlier_read;
   uint32_t ran = 0;
   for (uint32_t i = 0; i < r->inst_count; i++) ran += r->insts[i].counts.executions != 0;
   AuditInst *insts = sol_arena_alloc(arena, (ran + 1) * sizeof *insts);

@@ -14,7 +14,8 @@
 //  5. Atomics to the same 512 bytes of memory are serialised in L2: per request and line one clock per word,
 //     five at most, and atomic_int_clocks for every further lane at one address, atomic_real_clocks for floating-point
 //     additions (bench/results/2026-11-15-h200-units.json).
-//  6. Bytes that a launch leaves dirty in L2 are written back later: DRAM writes every byte once.
+//  6. DRAM serves what moves during the launch: what it leaves dirty in L2 costs nothing, what earlier launches
+//     left and it evicts does.
 #include "audit/inside.h"
 
 static double larger(double a, double b) {

@@ -11,6 +11,7 @@ typedef struct AuditArgs {
   const char *device, *sarif, *baseline;
   TextList nvcc, source_dirs;
   int64_t sample, top;
+  bool cold;
   double max_tax, max_sectors;
   int by;
 } AuditArgs;

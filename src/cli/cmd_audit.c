@@ -218,6 +218,8 @@ static const Option options[] = {
     DEVICE_OPTION(AuditArgs, device, 1),
     {"sample", OPTION_COUNT, offsetof(AuditArgs, sample), "WAVES", 0, 1,
      "run only the blocks of WAVES waves of each launch, and scale their counts"},
+    {"cold", OPTION_FLAG, offsetof(AuditArgs, cold), 0, 0, 0,
+     "L2 is flushed and empty before each launch, as ncu measures; else it keeps what was left in it"},
     {"top", OPTION_COUNT, offsetof(AuditArgs, top), "N", 0, 1,
      "lines shown of a kernel (default 10; JSON: all)"},
     {"by", OPTION_CHOICE, offsetof(AuditArgs, by), "WHAT", "line|instruction", 0,
@@ -250,11 +252,13 @@ const Command cmd_audit = {
         "\n\n" KERNEL_ARG_HELP "\n"
         "Light is each byte once at the speed of a copy, and the launches; tax is the predicted time over "
         "that. Requests, sectors and wavefronts are exact for the PTX; hits, DRAM bytes, occupancy and "
-        "times are modelled. What the program prints goes to standard error. If the program or a kernel "
+        "times are modelled. L2 keeps its contents from launch to launch, and what copies leave in it; --cold "
+        "empties it before each. A single kernel finds it empty. What the program prints goes to standard error. If the program or a kernel "
         "fails (exit code 4) the bill covers what ran before that.\n\n"
         "JSON: kernels [{name, launches, instructions, global_load {requests, sectors, ideal_sectors}, "
         "global_store, shared_load {requests, wavefronts, ideal_wavefronts}, shared_store, local, l2_bytes, "
-        "dram_bytes, floor_bytes, occupancy, bound, time_us, light_us, tax, lines [{file, line, ...}], "
+        "dram_bytes, earlier_write_bytes, left_dirty_bytes, l2_reused_bytes, l2_left_by [{kernel, reused_bytes, "
+        "written_bytes}], floor_bytes, occupancy, bound, time_us, light_us, tax, lines [{file, line, ...}], "
         "findings [{rule, file, line, message, fix, gain}]}], gate [...]; several GPUs: an array.",
     .examples = "sol audit examples/column_scale.cu\n"
                 "sol audit examples/column_scale.cu --device h100,h200,b200\n"

@@ -240,7 +240,8 @@ const Command cmd_ladder = {
     .details =
         "With no name: the list. Each rung is a different kernel for the same job; its result is checked, "
         "then it is counted and its time predicted on the emulator, or measured on a GPU over rotating sets "
-        "of arrays. Light is our own copy of the same bytes. A sweep varies one parameter of one kernel.\n\n"
+        "of arrays; so on the emulator L2 is empty before each launch, and what a launch leaves dirty in it "
+        "counts as written. Light is our own copy of the same bytes. A sweep varies one parameter of one kernel.\n\n"
         "RESULTS.json is what an earlier --json printed: --compare and --markdown take measured figures "
         "from it, so that no GPU is needed. Ctrl-C (or SIGTERM) stops after the current rung and shows the "
         "results so far. Exit code 1: a rung failed, or its result was wrong; the others are shown all the "

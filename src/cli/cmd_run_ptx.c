@@ -200,7 +200,8 @@ const Command cmd_run_ptx = {
     .summary = "run one kernel of a PTX file on the emulator (or a GPU) and count its memory transactions",
     .details = KERNEL_ARG_HELP
     "\n"
-    "Requests, sectors and wavefronts are exact for the PTX; cache hits and DRAM bytes are modelled. "
+    "Requests, sectors and wavefronts are exact for the PTX; cache hits and DRAM bytes are modelled: "
+    "caches are empty at the start, and what stays dirty in L2 is not written. "
     "What the kernel prints goes to standard error. Exit code 4: the kernel faulted, hung or was "
     "stopped.\n\n"
     "JSON: schema, kernel, backend, device, end, blocks, warp_instructions, thread_instructions, "

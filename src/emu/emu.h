@@ -123,6 +123,13 @@ void sol_emu_set_heap(SolEmu *emu, uint64_t bytes);
 // same address and that lives as long as the emulator. Without it they are placed in device memory.
 void sol_emu_managed_from(SolEmu *emu, void *(*get)(void *ctx, uint64_t bytes), void *ctx);
 
+// A copy or a fill between launches uses [address, +bytes) through L2, which matters to launches with keep_l2;
+// memory itself is not changed. SOL_L2_FREES: nobody will read it any more.
+void sol_emu_l2_use(SolEmu *emu, SolL2Use use, uint64_t address, uint64_t bytes);
+
+// For l2_dirty_before: what ncu's flush leaves dirty on such a machine.
+uint64_t sol_emu_ncu_leaves(const SolEmu *emu);
+
 // ---- modules ----
 
 SolStatus sol_emu_load(SolEmu *emu, const SolPtxSource *sources, int count, SolEmuModule **out,
@@ -169,6 +176,12 @@ typedef struct SolEmuLaunch {
   bool keep_going;                  // after memory findings: a bad load returns 0, a bad store is dropped
   bool no_counts;                   // does not model memory: only executions and lanes are counted
   bool observe;                     // collects patterns, touches and flight; memory is then always modelled
+  // L2 keeps what earlier launches and sol_emu_l2_use left in it. Without this it is empty when the launch starts
+  // (what was dirty has been written back, and counts nowhere); so it always is where sample_waves leaves blocks
+  // out, and for the launch after that. Launches with no_counts leave L2 as it is.
+  bool keep_l2;
+  uint64_t
+      l2_dirty_before; // without keep_l2: bytes of something else that are dirty in L2 when the launch starts
   // Runs only the blocks of this many waves, spread evenly over the grid; 0: all blocks. A wave is the blocks
   // that are resident at once; clusters stay whole, and cooperative launches run in full. Scale the counts by
   // blocks_in_grid / blocks of the result. Only the blocks that ran change memory; where they wait for a block
@@ -372,7 +385,13 @@ struct SolEmuResult { // freed with sol_emu_result_free; counts accumulate over 
   uint32_t touch_count, touch_cap;
   SolEmuFlight flight;
   SolEmuChain chain;
-  double seconds; // on the host
+  // Beside the counts of instructions, where memory is modelled; summed over launches, and not scaled for
+  // sample_waves. Modelled.
+  uint64_t left_dirty;   // bytes that the launch wrote and that at its end are in L2 alone
+  uint64_t dirty_limit;  // the most that can be
+  SolL2Earlier earlier;  // what it found of earlier launches, and wrote back for them
+  uint64_t earlier_read; // bytes read from DRAM to complete sectors that earlier launches wrote in part
+  double seconds;        // on the host
 };
 
 // Returns SOL_OK also where a finding or a limit ended the launch: check result->end. An error means that the

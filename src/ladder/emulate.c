@@ -55,14 +55,13 @@ static void add_counts(LadderCounts *to, const SolEmuResult *r) {
   }
   to->dram_read += (double)r->total.dram_read;
   // What is dirty in L2 at the end is written back during the next call: it counts here.
-  double evicted = (double)r->total.dram_write, written = 0;
-  for (uint32_t i = 0; i < r->touch_count; i++) written += (double)r->touches[i].written;
-  to->dram_write += evicted > written ? evicted : written;
+  to->dram_write += (double)(r->total.dram_write + r->left_dirty);
 }
 
 static void launched(void *ctx, const SolDriverLaunch *l, const SolEmuResult *result) {
   Emulated *e = ctx;
-  AuditLaunch launch = {.dynamic_shared = l->dynamic_shared, .graph = e->graph, .early = l->early};
+  AuditLaunch launch = {
+      .dynamic_shared = l->dynamic_shared, .graph = e->graph, .early = l->early, .steady = true};
   AuditTime time = {0};
   SolArena arena = {0};
   int stack = 0;

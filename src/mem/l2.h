@@ -2,7 +2,8 @@
 //
 // Assumptions, each with a test in tests/test_mem_cache.c; tests/test_mem_dram.c compares the whole model with
 // the counters:
-// - Lines of 128 bytes in sectors of 32; exact LRU in sets of up to 16 lines, selected by hash.
+// - Lines of 128 bytes in sectors of 32; exact LRU in sets of up to 16 lines, selected by hash. Sets differ in size,
+//   so that a buffer that outgrows L2 is lost little by little.
 // - A read miss fetches and keeps all missing sectors of each aligned 64-byte half of the line in which it
 //   misses. An atomic that misses does so in half of the lines (by hash), and in the others fetches only its own
 //   sectors: the H200 reads 48 bytes on average.
@@ -10,8 +11,8 @@
 //   when all its bytes were written, or when a read or an atomic needs it, which reads the sector's 32 bytes
 //   from DRAM.
 // - Dirty sectors are written back, 32 bytes each, when their line is evicted; a sector that is still partial is
-//   read first. Sectors that are dirty at the end of a launch stay in L2 and have not been written back:
-//   sol_l2_dirty_bytes returns their size.
+//   read first. Sectors that are dirty at the end of a launch stay in L2 and have not been written back: a later
+//   launch writes them back when it evicts them. sol_l2_left_dirty returns their size.
 // - Part of its size is usable capacity (an H200 keeps part of the data in both halves of its L2), part may be
 //   dirty (beyond that the set's oldest dirty line is written back and stays, clean), and part of its lines may
 //   be partly written (beyond that the oldest is completed from DRAM and written back, and stays).
@@ -42,21 +43,38 @@ typedef struct SolL2Counts {
   uint64_t dram_write_bytes; // write-backs of lines that it was the last to write
 } SolL2Counts;
 
+// What a launch found of earlier ones, in bytes by age: [1] is the launch before it, [2] the one before that;
+// [SOL_OLDEST] are all that are older, and copies.
+enum { SOL_OLDEST = 15, SOL_AGES };
+typedef struct SolL2Earlier {
+  uint64_t found[SOL_AGES];   // distinct sectors read out of L2 that the launch of that age brought or wrote
+  uint64_t written[SOL_AGES]; // write-backs of lines that the launch of that age was the last to write
+} SolL2Earlier;
+
 typedef struct SolL2Shard {
   SolSet *sets;
-  uint32_t *bytes; // per set, way and sector: the bytes of a partial sector
-  uint32_t *owner; // per set and way: the id that wrote last
-  uint32_t *queue; // a ring of set * 16 + way of partly written lines, oldest first
+  uint32_t *bytes;     // per set, way and sector: the bytes of a partial sector
+  uint32_t *owner;     // per set and way: the id that wrote last; SOL_NO_ID: not an id of this launch
+  uint32_t *queue;     // a ring of set * 16 + way of partly written lines, oldest first
+  uint8_t *most_dirty; // per set: lines that may be dirty
+  uint8_t *left;       // per set and way: age << 4 | sectors from before this launch that it has not used yet
   uint32_t queue_first, queue_count, partial_lines;
-  uint32_t apart[21]; // padding: shards are drained in parallel and must not share cache lines of the host
+  uint32_t own_dirty; // sectors of lines with an owner
+  SolL2Earlier earlier;
+  uint32_t apart[16]; // padding: shards are drained in parallel and must not share cache lines of the host
 } SolL2Shard;
 
 typedef struct SolL2 {
-  SolSetLayout layout, dirty; // of each shard; dirty.ways and .extra: how many lines of a set may be dirty
-  uint32_t max_partial;       // lines of a shard that may be partial
-  bool pairs;                 // DRAM is read 64 bytes at a time
+  uint32_t bits;               // a shard has 2^bits sets
+  uint64_t lines, dirty_lines; // of a shard; those that may be dirty
+  uint32_t max_partial;        // lines of a shard that may be partial
+  bool pairs;                  // DRAM is read 64 bytes at a time
   SolL2Shard shard[SOL_SHARDS];
 } SolL2;
+
+// Of L2's size, what ncu leaves dirty when it flushes L2 before a kernel: kernels that only read show its write-back
+// (2.1 to 2.5 MB on an H200: `read` and `rounds` in tests/data/h200-dram-probe.csv).
+enum { SOL_L2_NCU_PERMILLE = 38 };
 
 // No id.
 #define SOL_NO_ID UINT32_MAX
@@ -75,9 +93,25 @@ enum { SOL_TURN = 32 };
 void sol_l2_drain(SolL2 *l2, uint32_t shard, const SolLog *logs, uint32_t log_count, SolL2Counts *counts,
                   uint32_t ids);
 
-// Call between launches that keep the cache: lines that are dirty now belong to no id of the next launch.
-void sol_l2_disown(SolL2 *l2);
-uint64_t sol_l2_dirty_bytes(const SolL2 *l2);
+// Call between launches that keep the cache: what is in it now is from before the next launch, and belongs to no
+// id of it. Shards may be done in parallel.
+void sol_l2_next_launch(SolL2 *l2, uint32_t shard);
+// Since the last sol_l2_next_launch or sol_l2_empty: what was found of earlier launches, and the bytes that are
+// dirty in lines last written since then.
+SolL2Earlier sol_l2_earlier(const SolL2 *l2);
+uint64_t sol_l2_left_dirty(const SolL2 *l2);
+uint64_t sol_l2_dirty_limit(const SolL2 *l2); // the most bytes that can be dirty
+
+// Between launches, something other than a kernel (a copy, a fill) uses [address, +bytes). The write-backs that it
+// causes are counted nowhere.
+typedef enum SolL2Use {
+  SOL_L2_READS,  // what is missing is brought in
+  SOL_L2_WRITES, // all of it is in L2 then, dirty
+  SOL_L2_FREES   // its lines are dropped without write-back
+} SolL2Use;
+void sol_l2_use(SolL2 *l2, SolL2Use use, uint64_t address, uint64_t bytes);
+
+uint64_t sol_l2_dirty_bytes(const SolL2 *l2); // of all lines
 // Writes back all dirty sectors of a shard.
 void sol_l2_flush(SolL2 *l2, uint32_t shard, SolL2Counts *counts, uint32_t ids);
 

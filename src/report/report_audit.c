@@ -97,6 +97,9 @@ static void count_facts(Fact *o, const AuditKernel *k) {
   number(o, "dram_bytes", UNIT_BYTES, BASIS_MODELLED, dram_bytes(k));
   number(o, "dram_read_bytes", UNIT_BYTES, BASIS_MODELLED, k->work.dram_read);
   number(o, "dram_write_bytes", UNIT_BYTES, BASIS_MODELLED, k->work.dram_write);
+  number(o, "earlier_write_bytes", UNIT_BYTES, BASIS_MODELLED, k->earlier_written);
+  number(o, "left_dirty_bytes", UNIT_BYTES, BASIS_MODELLED, k->left_dirty);
+  number(o, "l2_reused_bytes", UNIT_BYTES, BASIS_MODELLED, k->found);
   number(o, "floor_bytes", UNIT_BYTES, basis, k->floor_bytes);
 }
 
@@ -104,6 +107,18 @@ static void count_facts(Fact *o, const AuditKernel *k) {
 static void launch_facts(Fact *o, const AuditTime *t, bool shown) {
   fact_number(o, "kernel_us", shown ? "  in kernels" : 0, UNIT_US, BASIS_MODELLED, (t->total - t->gap) * 1e6);
   fact_number(o, "gap_us", shown ? "  between them" : 0, UNIT_US, BASIS_MODELLED, t->gap * 1e6);
+}
+
+static void left_facts(Fact *o, const AuditProgram *p, const AuditKernel *k) {
+  Fact *list = fact_list(o, "l2_left_by", 0);
+  for (uint32_t i = 0; i < p->left_count; i++) {
+    const AuditLeft *l = &p->lefts[i];
+    if (l->to != k->index) continue;
+    Fact *row = fact_object(list, 0, 0);
+    fact_text(row, "kernel", 0, l->from < p->kernel_count ? p->kernels[l->from].title : NULL);
+    number(row, "reused_bytes", UNIT_BYTES, BASIS_MODELLED, l->found);
+    number(row, "written_bytes", UNIT_BYTES, BASIS_MODELLED, l->written);
+  }
 }
 
 static void shape_facts(Fact *o, const AuditKernel *k) {
@@ -174,7 +189,47 @@ static void sectors_text(SolBuffer *b, const char *what, const SolEmuCounts *c) 
                     ratio((double)c->sectors_ideal, (double)c->requests));
 }
 
-static void summary(Fact *o, const AuditKernel *k) {
+// Less than this share of what a kernel moves is not worth a line.
+static bool matters(double bytes, const AuditKernel *k) {
+  return bytes >= 0.01 * k->floor_bytes && bytes > 0;
+}
+
+static void dram_text(SolBuffer *b, const AuditKernel *k) {
+  number_text(b, UNIT_BYTES, dram_bytes(k));
+  sol_buffer_puts(b, ", where each byte once would be ");
+  number_text(b, UNIT_BYTES, k->floor_bytes);
+  if (k->floor_bytes > 0) sol_buffer_format(b, " (%.2fx)", dram_bytes(k) / k->floor_bytes);
+  if (matters(k->earlier_written, k)) {
+    sol_buffer_puts(b, "; ");
+    number_text(b, UNIT_BYTES, k->earlier_written);
+    sol_buffer_puts(b, " of it written back for earlier kernels");
+  }
+  if (matters(k->left_dirty, k)) {
+    sol_buffer_puts(b, "; ");
+    number_text(b, UNIT_BYTES, k->left_dirty);
+    sol_buffer_puts(b, " written and left in L2");
+  }
+}
+
+// The one that left most; the others' share is small, or theirs is a long list.
+static void found_text(SolBuffer *b, const AuditProgram *p, const AuditKernel *k) {
+  const AuditLeft *most = NULL;
+  double read = 0;
+  for (uint32_t i = 0; i < p->left_count; i++)
+    if (p->lefts[i].to == k->index && (!most || p->lefts[i].found > most->found)) most = &p->lefts[i];
+  for (uint32_t i = 0; i < k->touch_count; i++) read += k->touches[i].read_first;
+  number_text(b, UNIT_BYTES, k->found);
+  sol_buffer_puts(b, " of ");
+  number_text(b, UNIT_BYTES, read > k->found ? read : k->found);
+  if (!most) return;
+  sol_buffer_puts(b, ", ");
+  if (most->found < k->found) number_text(b, UNIT_BYTES, most->found);
+  sol_buffer_format(b, "%sleft there by %s", most->found < k->found ? " " : "",
+                    most->from < p->kernel_count ? p->kernels[most->from].title
+                                                 : "copies or launches long before");
+}
+
+static void summary(Fact *o, const AuditProgram *p, const AuditKernel *k) {
   SolBuffer b = {0};
   sol_buffer_format(&b, "%s", audit_resource_name(k->time.bound));
   left_out_text(&b, k);
@@ -190,11 +245,12 @@ static void summary(Fact *o, const AuditKernel *k) {
   sol_buffer_puts(&b, " shared");
   if (k->stack_bytes) sol_buffer_format(&b, ", %llu B stack", (unsigned long long)k->stack_bytes);
   say(o, "occupancy", &b);
-  number_text(&b, UNIT_BYTES, dram_bytes(k));
-  sol_buffer_puts(&b, ", where each byte once would be ");
-  number_text(&b, UNIT_BYTES, k->floor_bytes);
-  if (k->floor_bytes > 0) sol_buffer_format(&b, " (%.2fx)", dram_bytes(k) / k->floor_bytes);
+  dram_text(&b, k);
   say(o, "DRAM bytes", &b);
+  if (matters(k->found, k)) {
+    found_text(&b, p, k);
+    say(o, "found in L2", &b);
+  }
   const SolEmuCounts *l = &k->kinds[SOL_EMU_KIND_GLOBAL_LOAD], *s = &k->kinds[SOL_EMU_KIND_GLOBAL_STORE];
   if (l->requests) sectors_text(&b, "loads", l);
   if (l->requests && s->requests) sol_buffer_puts(&b, ", ");
@@ -251,7 +307,7 @@ static void fault_facts(Fact *o, const AuditKernel *k) {
   for (uint32_t i = 0; i < k->fault_count; i++) fact_text(list, 0, "", k->faults[i]);
 }
 
-static void kernel_facts(Fact *list, const AuditKernel *k, const AuditView *view) {
+static void kernel_facts(Fact *list, const AuditProgram *p, const AuditKernel *k, const AuditView *view) {
   Fact *o = fact_object(list, 0, 0);
   fact_title(o, "%s", k->title);
   fact_text(o, "name", 0, k->title);
@@ -263,9 +319,10 @@ static void kernel_facts(Fact *list, const AuditKernel *k, const AuditView *view
   fact_number(o, "light_us", "light", UNIT_US, BASIS_MODELLED, k->light * 1e6);
   fact_number(o, "tax", "tax", UNIT_TIMES, BASIS_MODELLED, k->tax);
   fact_text(o, "bound", 0, audit_resource_key(k->time.bound));
-  summary(o, k);
+  summary(o, p, k);
   resource_facts(o, k);
   count_facts(o, k);
+  left_facts(o, p, k);
   shape_facts(o, k);
   fault_facts(o, k);
   report_audit_line_facts(o, k, view);
@@ -289,7 +346,7 @@ void report_audit_facts(Fact *root, const AuditProgram *p, const AuditView *view
   SolArena *arena = root ? root->arena : NULL;
   const AuditKernel **order = arena ? sol_arena_alloc(arena, (p->kernel_count + 1) * sizeof *order) : NULL;
   uint32_t count = order ? report_audit_sorted(view, p, order) : 0;
-  for (uint32_t i = 0; i < count; i++) kernel_facts(list, order[i], view);
+  for (uint32_t i = 0; i < count; i++) kernel_facts(list, p, order[i], view);
   number(root, "time_us", UNIT_US, BASIS_MODELLED, p->time * 1e6);
   number(root, "light_us", UNIT_US, BASIS_MODELLED, p->light * 1e6);
   number(root, "tax", UNIT_TIMES, BASIS_MODELLED, p->tax);

@@ -39,14 +39,14 @@ static double host_rate(const MachineModel *model) {
   return sol_known(link) && link.value < rate ? link.value : rate;
 }
 
-static bool on_device(const void *pointer) {
+bool shim_on_device(const void *pointer) {
   SolEmuRange range;
   return sol_emu_range(shim.emu, shim_address(pointer), &range) && !range.mapped;
 }
 
 double shim_copy_seconds(const struct cudaMemcpy3DParms *c) {
   double bytes = (double)c->extent.width * (double)c->extent.height * (double)c->extent.depth;
-  bool from = c->srcArray || on_device(c->srcPtr.ptr), to = c->dstArray || on_device(c->dstPtr.ptr);
+  bool from = c->srcArray || shim_on_device(c->srcPtr.ptr), to = c->dstArray || shim_on_device(c->dstPtr.ptr);
   if (!sol_known(shim.device->mem_bandwidth)) return shim_launch_seconds();
   MachineModel model = machine_model(shim.device);
   double rate = from && to ? machine_copy_rate(&model) / 2 : host_rate(&model);

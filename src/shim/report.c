@@ -1,8 +1,8 @@
 // SOL_SHIM_REPORT=FILE: one line of JSON per launch is added to FILE as soon as it has ended, so that a
 // program that crashes leaves what it did so far. Lines are written whole: children may write to the same file.
-// SOL_SHIM_AUDIT=FILE does the same with everything that `sol audit` needs (audit/audit_wire.h). SOL_SHIM_SAMPLE
-// and SOL_SHIM_SECONDS select a part of each launch and a time limit; SOL_SHIM_PROGRESS adds lines
-// with the progress of a launch.
+// SOL_SHIM_AUDIT=FILE does the same with everything that `sol audit` needs (audit/audit_wire.h). SOL_SHIM_SAMPLE,
+// SOL_SHIM_COLD and SOL_SHIM_SECONDS select a part of each launch, an L2 that is empty before each, and a time
+// limit; SOL_SHIM_PROGRESS adds lines with the progress of a launch.
 #include <stdlib.h>
 
 #include "audit/audit_wire.h"
@@ -211,6 +211,7 @@ static void open_audit(void) {
   shim.watch.patterns = true;
   const char *sample = getenv("SOL_SHIM_SAMPLE"), *seconds = getenv("SOL_SHIM_SECONDS");
   if (getenv("SOL_SHIM_PROGRESS")) shim.watch.progress = audit_progress, shim.watch.progress_ctx = audit;
+  shim.watch.cold = getenv("SOL_SHIM_COLD");
   if (sample) shim.watch.sample = (uint32_t)strtoul(sample, NULL, 10);
   if (seconds && atof(seconds) > 0) shim.streams.deadline = sol_thread_clock() + atof(seconds);
 }

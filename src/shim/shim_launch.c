@@ -158,7 +158,7 @@ static double seconds_left(void) {
 cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
   *seconds = shim_launch_seconds();
   if (shim.fault) return shim.fault;
-  bool counted = shim.watch.observers || shim.streams.timed;
+  bool counted = shim_counts();
   SolEmuLaunch launch = {.kernel = w->kernel->emu,
                          .grid = {w->grid.x, w->grid.y, w->grid.z},
                          .block = {w->block.x, w->block.y, w->block.z},
@@ -169,6 +169,8 @@ cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
                          .cooperative = w->cooperative,
                          .no_counts = !counted,
                          .observe = shim.watch.patterns || shim.streams.timed,
+                         .keep_l2 = !shim.watch.cold,
+                         .l2_dirty_before = shim.watch.cold ? sol_emu_ncu_leaves(shim.emu) : 0,
                          .sample_waves = shim.watch.sample,
                          .max_seconds = seconds_left(),
                          .print = shim_print,

@@ -18,13 +18,20 @@ typedef struct ShimObserver {
 } ShimObserver;
 // Registers an observer, which is called for each later launch. The caller owns the observer.
 void shim_observe(ShimObserver *observer);
+bool shim_counts(void); // launches are counted: somebody observes them, or asks for times
 void shim_observe_memory(bool wrote, const void *at, size_t bytes);
+// Fills, and copies from device memory to device memory, use L2 as kernels do, so that the next kernel may find
+// there what they left. Copies from and to the host change nothing: they bring nothing into L2, and update what
+// is in it. What is left of freed memory is never written back while a kernel runs. So it was measured on an H200
+// (docs/memory-model.md).
+void shim_tell_l2(SolL2Use use, const void *at, size_t bytes);
 void shim_report_open(void); // report.c: observes if SOL_SHIM_REPORT or SOL_SHIM_AUDIT is set
 
 typedef struct ShimWatch { // of the one `shim`
   ShimObserver *observers;
   bool patterns;                                               // an observer needs them
   uint32_t sample;                                             // waves of a launch that run; 0: all
+  bool cold;                                                   // L2 is empty at the start of each launch
   struct SolBuffer *printed;                                   // by kernels, not yet shown
   void (*progress)(void *ctx, const SolEmuProgress *progress); // NULL: no progress is shown
   void *progress_ctx;

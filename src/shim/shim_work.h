@@ -97,6 +97,7 @@ void shim_capture_forget(const ShimNode *node); // it is destroyed: later captur
 // device's published figure, or a microsecond where none is known.
 double shim_launch_seconds(void);
 double shim_kernel_seconds(const ShimKernelWork *work, const SolEmuResult *result);
+bool shim_on_device(const void *pointer); // memory of the device, not mapped memory of the host
 double shim_copy_seconds(const struct cudaMemcpy3DParms *copy);
 double shim_set_seconds(const ShimSet *set);
 struct AuditLaunch;

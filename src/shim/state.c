@@ -94,9 +94,18 @@ void shim_call_out(void (*function)(void *), void *argument) {
   pthread_mutex_lock(&shim.lock);
 }
 
+bool shim_counts(void) {
+  return shim.watch.observers || shim.streams.timed;
+}
+
 void shim_observe_memory(bool wrote, const void *at, size_t bytes) {
   for (ShimObserver *o = shim.watch.observers; o; o = o->next)
     if (o->memory) o->memory(o->ctx, wrote, at, bytes);
+}
+
+void shim_tell_l2(SolL2Use use, const void *at, size_t bytes) {
+  if (shim_counts() && !shim.watch.cold && (use == SOL_L2_FREES || shim_on_device(at)))
+    sol_emu_l2_use(shim.emu, use, shim_address(at), bytes);
 }
 
 void shim_observe(ShimObserver *observer) {

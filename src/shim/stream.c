@@ -137,13 +137,20 @@ static cudaError_t run_copy(const struct cudaMemcpy3DParms *c) {
   size_t to = e.depth * e.height * (c->dstPtr.pitch ? c->dstPtr.pitch : e.width);
   if (!c->srcArray) shim_observe_memory(false, c->srcPtr.ptr, from);
   if (!c->dstArray) shim_observe_memory(true, c->dstPtr.ptr, to);
+  if (c->srcArray || c->dstArray || !shim_on_device(c->srcPtr.ptr) || !shim_on_device(c->dstPtr.ptr))
+    return cudaSuccess;
+  shim_tell_l2(SOL_L2_READS, c->srcPtr.ptr, from);
+  shim_tell_l2(SOL_L2_WRITES, c->dstPtr.ptr, to);
   return cudaSuccess;
 }
 
 static cudaError_t run_set(const ShimSet *set) {
   cudaError_t error = shim_run_set(set);
-  if (!error) shim_observe_memory(true, set->to, set->depth * set->height * set->width * set->element);
-  return error;
+  size_t bytes = set->depth * set->height * set->width * set->element;
+  if (error) return error;
+  shim_observe_memory(true, set->to, bytes);
+  shim_tell_l2(SOL_L2_WRITES, set->to, bytes);
+  return cudaSuccess;
 }
 
 static cudaError_t run_kernel(ShimStream *s, const ShimKernelWork *w, double start) {

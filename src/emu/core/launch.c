@@ -125,8 +125,8 @@ static void work_shards(void *ctx, int worker) {
   for (;;) {
     uint32_t s = __atomic_fetch_add(&run->next_sm, 1, __ATOMIC_RELAXED);
     if (s >= SOL_SHARDS) return;
-    if (!run->l2_filled) sol_l2_empty_shard(run->l2, s);
-    sol_l2_drain(run->l2, s, run->logs, run->sm_count, w->l2_counts, run->program->count);
+    if (!run->l2_started) emu_l2_start_shard(run, s);
+    sol_l2_drain(run->emu->l2, s, run->logs, run->sm_count, w->l2_counts, run->program->count);
   }
 }
 
@@ -175,7 +175,7 @@ static void rounds(EmuRun *run, SolPool *pool, EmuIdle *idle) {
     if (run->counting) {
       run->next_sm = 0;
       sol_pool_run(pool, work_shards, run);
-      run->l2_filled = true;
+      run->l2_started = true;
       for (uint32_t s = 0; s < run->sm_count; s++) sol_log_empty(&run->logs[s]);
     }
     if (emu_stopping(run)) return;
@@ -223,12 +223,9 @@ static SolStatus make_caches(EmuRun *run, SolError *err) {
   uint64_t used = (run->shared_bytes ? run->shared_bytes + 1024 : 0) * run->cluster_size * run->units_per_sm;
   uint64_t l1 = m->l1_bytes > used ? m->l1_bytes - used : 0;
   size_t l1_size = (sol_l1_bytes(l1) + 63) / 64 * 64;
-  size_t log_size = sizeof(SolRecord) * LOG_RECORDS, l2_size = sol_l2_bytes(&m->l2);
-  if (!l2_size)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "an L2 of %llu bytes", (unsigned long long)m->l2.bytes);
-  size_t total = (l1_size + log_size) * run->sm_count + log_size * run->worker_count + l2_size + EMU_APART;
-  run->l2 = sol_heap_alloc(sizeof *run->l2);
-  if (!keep_memory(&emu->cache_memory, &emu->cache_bytes, total) || !run->l2)
+  size_t log_size = sizeof(SolRecord) * LOG_RECORDS;
+  size_t total = (l1_size + log_size) * run->sm_count + log_size * run->worker_count + EMU_APART;
+  if (!keep_memory(&emu->cache_memory, &emu->cache_bytes, total))
     return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   uint8_t *at = aligned(emu->cache_memory);
   for (uint32_t s = 0; s < run->sm_count; s++, at += l1_size + log_size) {
@@ -242,7 +239,7 @@ static SolStatus make_caches(EmuRun *run, SolError *err) {
   run->l1_size = l1_size;
   SolStatus status =
       sol_l1_init(&run->sms[0].l1, l1, run->sms[0].l1_memory, l1_size, err); // says if it cannot be
-  return status ? status : sol_l2_lay_out(run->l2, &m->l2, at, l2_size, err);
+  return status ? status : emu_l2_open(run, err);
 }
 
 static bool make_shapes(EmuWorker *w, uint32_t count) {
@@ -323,7 +320,6 @@ static void clean(EmuRun *run) {
   sol_heap_free(run->worker_memory);
   sol_heap_free(run->const_memory);
   sol_heap_free(run->logs);
-  sol_heap_free(run->l2);
 }
 
 SolStatus sol_emu_launch(SolEmu *emu, const SolEmuLaunch *launch, SolEmuResult *result, SolError *err) {
@@ -353,6 +349,7 @@ SolStatus sol_emu_launch(SolEmu *emu, const SolEmuLaunch *launch, SolEmuResult *
     rounds(&run, pool, &idle);
     emu_idle_free(&idle);
     emu_result_add(&run);
+    if (run.counting) emu_l2_result(&run);
     status = emu_touch_sum(&run, err);
   }
   clean(&run);

@@ -59,6 +59,8 @@ void sol_emu_destroy(SolEmu *emu) {
   }
   sol_heap_free(emu->allocs);
   sol_heap_free(emu->cache_memory);
+  sol_heap_free(emu->l2_memory);
+  sol_heap_free(emu->l2);
   sol_heap_free(emu->sm_memory);
   emu_textures_free(emu->textures);
   emu_touch_free(emu);

@@ -21,6 +21,7 @@
 #define EMU_PARAM_WINDOW  UINT64_C(0x0000730000000000)
 #define EMU_CODE_WINDOW   UINT64_C(0x0000740000000000)
 #define EMU_LOCAL_BILLED  UINT64_C(0x0000750000000000) // addresses of local memory in the cache model
+#define EMU_OTHERS_BILLED UINT64_C(0x0000760000000000) // in the cache model: memory of nobody's kernels
 #define EMU_WINDOW_BYTES  UINT64_C(0x0000010000000000)
 enum { EMU_RANK_SHIFT = 24, EMU_CODE_STEP = 16, EMU_MAX_RANKS = 16 };
 
@@ -54,8 +55,11 @@ struct SolEmu {
   uint64_t launches;
   void *(*managed)(void *ctx, uint64_t bytes); // sol_emu_managed_from
   void *managed_ctx;
-  void *cache_memory; // the state and the logs of the caches
+  void *cache_memory; // the state of the L1s, and the logs
   size_t cache_bytes;
+  SolL2 *l2; // of kept_l2.c; NULL until a launch counts
+  void *l2_memory;
+  bool l2_filled;  // it holds what earlier launches and copies left
   void *sm_memory; // of EmuSm
   size_t sm_bytes;
   struct EmuSpare *spare_maps; // of touch.c, for the next launch
@@ -252,11 +256,10 @@ struct EmuRun {
   uint64_t units_in_grid; // unit_count without sampling
   bool explicit_cluster;
   EmuSm *sms;
-  SolLog *logs; // one per SM
-  SolL2 *l2;
+  SolLog *logs;   // one per SM
   size_t l1_size; // of its memory
   uint64_t l1_bytes;
-  bool l2_filled; // L2 is no longer empty
+  bool l2_kept, l2_started; // L2 keeps what was in it; its shards are ready for this launch
   EmuCtx *workers;
   uint32_t worker_count;
   double started;
@@ -384,6 +387,10 @@ void emu_count_as(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t by
 void emu_count_shape(EmuCtx *x, const EmuInst *i, EmuShape *shape, uint64_t first, SolMemOp op,
                      SolSharedOp shared);
 void emu_log_room(EmuCtx *x);
+// kept_l2.c
+SolStatus emu_l2_open(EmuRun *run, SolError *err);
+void emu_l2_start_shard(EmuRun *run, uint32_t shard); // before the launch's first traffic
+void emu_l2_result(EmuRun *run);
 // grid.c
 SolStatus emu_lay_out(EmuRun *run, SolError *err);   // checks the launch's dimensions and sizes
 uint64_t emu_unit_at(const EmuRun *run, uint64_t n); // index in the grid of the n-th unit that runs
