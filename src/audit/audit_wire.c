@@ -1,6 +1,6 @@
 // Writing: numbers in arrays, zeros at their ends left out.
-//   {"launch":ID,"name":..,"unit":..,"grid":[..],.., "new":[[place,line,unit,flags,flops,base,offset,"file","text"],..],
-//    "insts":[[place,kind,[counts],[pattern]],..],"touches":[[address,bytes,variable,..,"label"],..],"faults":[..]}
+//   {"launch":ID,"name":..,"unit":..,"grid":[..],.., "new":[[place,line,unit,flags,flops,base,offset,ptx line,"file","text"],..],
+//    "insts":[[place,kind,[counts],[pattern],[machine]],..],"touches":[[address,bytes,variable,..,"label"],..],"faults":[..]}
 //   {"outside":0,"address":..,"bytes":..}
 //   {"progress":0.25,"instructions":..,"kernel":".."}
 #include "audit/audit_wire.h"
@@ -49,7 +49,8 @@ static void put_new(const AuditLaunch *l, AuditSent *sent, SolBuffer *out) {
                 in->follows << 5 | in->real << 6 | in->read_only << 7;
     sol_buffer_format(out, "%s[%u,%u,%d,%d,", comma, in->place, in->line, (int)in->unit, flags);
     sol_json_add_number(out, in->flops);
-    sol_buffer_format(out, ",%llu,%lld,", (unsigned long long)in->base, (long long)in->offset);
+    sol_buffer_format(out, ",%llu,%lld,%u,", (unsigned long long)in->base, (long long)in->offset,
+                      in->ptx_line);
     sol_json_add_text(out, in->file);
     sol_buffer_puts(out, ",");
     sol_json_add_text(out, in->text);
@@ -72,6 +73,11 @@ static void put_inst(const AuditInst *in, SolBuffer *out) {
   put_numbers(out, counts, SOL_COUNT(counts));
   sol_buffer_puts(out, ",");
   put_numbers(out, pattern, SOL_COUNT(pattern));
+#define MACHINE_VALUE(name) in->machine.name,
+  const double machine[] = {AUDIT_MACHINE(MACHINE_VALUE)};
+#undef MACHINE_VALUE
+  sol_buffer_puts(out, ",");
+  put_numbers(out, machine, SOL_COUNT(machine));
   sol_buffer_puts(out, "]");
 }
 
@@ -110,6 +116,7 @@ void audit_write_launch(const AuditLaunch *l, uint32_t id, AuditSent *sent, SolB
                             (double)l->flight.bytes,
                             (double)l->flight.async_bytes,
                             l->flight.waits,
+                            l->machine,
 #define CHAIN_VALUE(name) l->chain.name,
                             SOL_EMU_CHAIN(CHAIN_VALUE)};
 #undef CHAIN_VALUE

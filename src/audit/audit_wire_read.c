@@ -82,7 +82,7 @@ static struct AuditReadKernel *kernel_of(AuditReader *r, uint32_t id, SolJson na
 }
 
 static bool read_new(AuditReader *r, struct AuditReadKernel *k, SolJson row) {
-  enum { NUMBERS = 7, PARTS = 9 };
+  enum { NUMBERS = 8, PARTS = 10 };
   SolJson part[PARTS];
   SolJsonIter it = {.container = row};
   double n[NUMBERS];
@@ -114,21 +114,23 @@ static bool read_new(AuditReader *r, struct AuditReadKernel *k, SolJson row) {
                                 .flops = n[4],
                                 .base = count_of(n[5]),
                                 .offset = offset_of(n[6]),
-                                .file = keep_text(&r->arena, part[7]),
-                                .text = keep_text(&r->arena, part[8])};
+                                .ptx_line = (uint32_t)(count_of(n[7]) & UINT32_MAX),
+                                .file = keep_text(&r->arena, part[8]),
+                                .text = keep_text(&r->arena, part[9])};
   return k->insts[place].file && k->insts[place].text;
 }
 
 static bool read_inst(const struct AuditReadKernel *k, SolJson row, AuditInst *out) {
-  enum { COUNTS = sizeof(SolEmuCounts) / 8, PATTERN = 24 };
-  SolJson part[4];
+  enum { COUNTS = sizeof(SolEmuCounts) / 8, PATTERN = 24, MACHINE = sizeof(AuditMachine) / sizeof(double) };
+  SolJson part[5];
   SolJsonIter it = {.container = row};
-  double place, kind, counts[COUNTS], pattern[PATTERN];
-  for (int i = 0; i < 4; i++)
+  double place, kind, counts[COUNTS], pattern[PATTERN], machine[MACHINE];
+  for (int i = 0; i < 5; i++)
     if (!sol_json_next(&it, NULL, &part[i])) return false;
   if (!sol_json_number(part[0], &place) || !sol_json_number(part[1], &kind)) return false;
   if (!(place >= 0 && place < k->count) || !(kind >= 0 && kind < SOL_EMU_KIND_COUNT)) return false;
   if (!numbers_of(part[2], counts, COUNTS) || !numbers_of(part[3], pattern, PATTERN)) return false;
+  if (!numbers_of(part[4], machine, MACHINE)) return false;
   *out = k->insts[(uint32_t)place];
   if (!out->text || (unsigned)out->unit >= SOL_EMU_CLASS_COUNT) return false;
   out->kind = (SolEmuKind)kind;
@@ -143,6 +145,10 @@ static bool read_inst(const struct AuditReadKernel *k, SolJson row, AuditInst *o
     if (pattern[i] < 0 && i != 2 && i != 10) return false; // stride and step have a sign
   if (pattern[0] > UINT32_MAX) return false;               // the width
   AUDIT_PATTERN_NUMBERS(TAKE_PATTERN)
+  at = 0;
+#define TAKE_MACHINE(name) out->machine.name = machine[at] >= 0 && machine[at] <= SOL_EXACT ? machine[at] : 0, at++;
+  AUDIT_MACHINE(TAKE_MACHINE)
+#undef TAKE_MACHINE
 #undef TAKE_COUNT
 #undef TAKE_PATTERN
   out->width = out->pattern.width;
@@ -186,6 +192,7 @@ static bool read_lists(AuditReader *r, struct AuditReadKernel *k, SolJson line, 
   AuditInst *insts = sol_arena_alloc(&r->scratch, (length_of(list) + 1) * sizeof *insts);
   for (SolJsonIter it = {.container = list}; insts && sol_json_next(&it, NULL, &row); l->inst_count++) {
     if (!read_inst(k, row, &insts[l->inst_count])) return false;
+    insts[l->inst_count].by_machine = l->machine;
     if (l->inst_count && insts[l->inst_count].place <= insts[l->inst_count - 1].place) return false;
   }
   if (!sol_json_get(line, "touches", &list)) return false;
@@ -204,7 +211,7 @@ static bool read_lists(AuditReader *r, struct AuditReadKernel *k, SolJson line, 
 
 static bool read_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l) {
   SolJson name;
-  double n[13 + sizeof(SolEmuChain) / sizeof(double)], unit;
+  double n[14 + sizeof(SolEmuChain) / sizeof(double)], unit;
   SolJson value;
   if (!(id >= 0 && id < UINT32_MAX) || !sol_json_get(line, "name", &name)) return false;
   if (!sol_json_get(line, "unit", &value) || !sol_json_number(value, &unit)) return false;
@@ -226,7 +233,8 @@ static bool read_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l)
   l->end = n[7] >= 0 && n[7] <= SOL_EMU_INTERRUPTED ? (SolEmuEnd)n[7] : SOL_EMU_FAULT;
   l->blocks = count_of(n[8]);
   l->flight = (SolEmuFlight){count_of(n[9]), count_of(n[10]), count_of(n[11]), n[12]};
-  size_t at = 13;
+  l->machine = n[13] != 0;
+  size_t at = 14;
 #define TAKE_CHAIN(name) l->chain.name = n[at] >= 0 && n[at] <= SOL_EXACT ? n[at] : 0, at++;
   SOL_EMU_CHAIN(TAKE_CHAIN)
 #undef TAKE_CHAIN

@@ -27,6 +27,8 @@ double audit_atomic_clocks(const AuditInst *inst);
 // Bytes per thread that ptxas spilled, as far as known; and their demands, with so many threads resident.
 double audit_spilled(AuditSource from, uint64_t stack_bytes, uint64_t local_array_bytes);
 AuditWork audit_spills(double bytes, double warps, double resident);
+// The same by the machine code, which has so many 4-byte accesses of warps to them among its instructions.
+AuditWork audit_spills_counted(double bytes, double accesses, double resident);
 void audit_work_add(AuditWork *to, const AuditWork *from); // sums demands and launches, averages the geometry
 
 // ---- flows.c: which kernel reads what another wrote ----

@@ -14,7 +14,7 @@
 //  5. Atomics to the same 512 bytes of memory are serialised in L2: per request and line one clock per word,
 //     five at most, and INT_CLOCKS for every further lane at one address, REAL_CLOCKS for floating-point
 //     additions (bench/results/2026-11-15-h200-units.json).
-//  6. A thread stores and loads each spilled word once. Spills stay in L1 as far as the stacks of an SM's
+//  6. A thread stores and loads each spilled word once, unless the machine code says how often. Spills stay in L1 as far as the stacks of an SM's
 //     resident threads fit into LOCAL_ROOM; the rest goes to DRAM.
 //  7. Bytes that a launch leaves dirty in L2 are written back later: DRAM writes every byte once.
 #include "audit/inside.h"
@@ -116,12 +116,22 @@ static void add_global(const AuditInst *in, const AuditWaits *waits, double scal
   w->load_wait_clocks += times * waits->clocks;
 }
 
+static void add_machine(const AuditMachine *m, double scale, AuditWork *w) {
+  w->issues += m->issues * scale;
+  w->fp32 += m->fp32 * scale;
+  w->fp16 += m->fp16 * scale;
+  w->fp64 += m->fp64 * scale;
+  w->integer += m->integer * scale;
+  w->special += m->special * scale;
+  w->convert += m->convert * scale;
+}
+
 void audit_demand(const AuditInst *in, const AuditWaits *waits, double scale, AuditWork *w) {
   const SolEmuCounts *c = &in->counts;
   double executions = (double)c->executions * scale;
+  if (in->by_machine) add_machine(&in->machine, scale, w);
   if (in->unit == SOL_EMU_CLASS_NAME && !c->requests) return;
-  w->issues += executions;
-  add_pipe(in->unit, executions, w);
+  if (!in->by_machine) w->issues += executions, add_pipe(in->unit, executions, w);
   if (in->flops > 0) w->tensor_flops += in->flops * executions;
   if (in->barrier) w->barriers += executions;
   w->shared_wavefronts += (double)c->wavefronts * scale;
@@ -168,18 +178,23 @@ double audit_spilled(AuditSource from, uint64_t stack_bytes, uint64_t local_arra
              : 0;
 }
 
-AuditWork audit_spills(double bytes, double warps, double resident) {
-  double words = bytes / 4, trips = 2 * words * warps,
-         away = larger(1 - LOCAL_ROOM / larger(bytes * resident, 1), 0);
-  double sectors = words * warps * 4; // each way
-  return (AuditWork){.issues = trips,
-                     .l1_wavefronts = trips,
+AuditWork audit_spills_counted(double bytes, double trips, double resident) {
+  double away = larger(1 - LOCAL_ROOM / larger(bytes * resident, 1), 0);
+  double sectors = trips / 2 * 4; // each way
+  return (AuditWork){.l1_wavefronts = trips,
                      .l2_writes = sectors,
                      .l2_packets = sectors,
                      .l2_reads = sectors * away,
                      .l2_requests = sectors / 4 * away,
                      .dram_write = sectors * 32 * away,
                      .dram_read = sectors * 32 * away};
+}
+
+AuditWork audit_spills(double bytes, double warps, double resident) {
+  double trips = 2 * bytes / 4 * warps;
+  AuditWork w = audit_spills_counted(bytes, trips, resident);
+  w.issues = trips;
+  return w;
 }
 
 void audit_work_add(AuditWork *to, const AuditWork *from) {

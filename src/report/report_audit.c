@@ -78,6 +78,8 @@ static void count_facts(Fact *o, const AuditKernel *k) {
   const SolEmuCounts *c = k->kinds;
   FactBasis basis = report_audit_basis(k);
   number(o, "instructions", UNIT_PLAIN, basis, (double)k->total.executions);
+  number(o, "issued", UNIT_PLAIN, BASIS_MODELLED, k->work.issues);
+  fact_text(o, "instructions_from", 0, k->machine ? "machine code" : "ptx");
   put_sectors(o, basis, "global_load", &c[SOL_EMU_KIND_GLOBAL_LOAD], NULL);
   put_sectors(o, basis, "global_store", &c[SOL_EMU_KIND_GLOBAL_STORE], NULL);
   put_sectors(o, basis, "global_atomic", &c[SOL_EMU_KIND_GLOBAL_ATOMIC], NULL);
