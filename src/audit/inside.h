@@ -31,6 +31,12 @@ AuditWork audit_spills(double bytes, double warps, double resident);
 AuditWork audit_spills_counted(double bytes, double accesses, double resident);
 void audit_work_add(AuditWork *to, const AuditWork *from); // sums demands and launches, averages the geometry
 
+// ---- merged.c: accesses that ptxas changed ----
+
+// inst_of: by machine instruction, the PTX instruction that it comes from; SASS_NONE. False: out of memory.
+bool audit_merged(const SassCode *code, AuditInst *insts, uint32_t count, const uint32_t *inst_of,
+                  SolArena *arena);
+
 // ---- flows.c: which kernel reads what another wrote ----
 
 void audit_flows_launch(AuditProgram *program, uint32_t kernel, const AuditLaunch *launch);

@@ -19,6 +19,7 @@ typedef struct Line { // a line of PTX that was executed
   uint32_t line, first; // first: index of its first instruction
   double executions;
   double fitted; // executions by the blocks' own
+  uint32_t blocks; // that hold it
   uint8_t strength; // of its vote
 } Line;
 
@@ -34,6 +35,7 @@ typedef struct Fit {
   Line *lines;
   uint32_t line_count;
   uint32_t *line_of; // by machine instruction: index of lines; SASS_NONE
+  uint32_t *inst_of; // the same: index of insts
   Vote *votes;
   uint32_t *first_vote; // by block, and one more
   double *times;        // by block: executions
@@ -79,7 +81,10 @@ static bool make_lines(Fit *f, SolArena *arena) {
   f->lines = sol_arena_alloc(arena, (f->count + 1) * sizeof *f->lines);
   if (!f->lines) return false;
   for (uint32_t i = 0; i < f->count; i++) { // by insertion: nearly in order already
-    Line line = {f->insts[i].ptx_line, i, (double)f->insts[i].counts.executions, 0, strength_of(&f->insts[i])};
+    Line line = {.line = f->insts[i].ptx_line,
+                 .first = i,
+                 .executions = (double)f->insts[i].counts.executions,
+                 .strength = strength_of(&f->insts[i])};
     uint32_t at = f->line_count;
     while (at && f->lines[at - 1].line > line.line) at--;
     if (at && f->lines[at - 1].line == line.line) {
@@ -109,10 +114,12 @@ static uint32_t find_line(const Fit *f, uint32_t line) {
 
 // Whether the machine instruction is the one that a PTX instruction of that kind has one of.
 static bool is_main(const AuditInst *in, const SassInst *m) {
+  if (m->kind == SASS_KIND_MOVE) return false;
   switch (in->unit) {
   case SOL_EMU_CLASS_MEMORY: return m->unit == SASS_UNIT_MEMORY;
   case SOL_EMU_CLASS_BARRIER: return m->kind == SASS_KIND_BARRIER;
   case SOL_EMU_CLASS_FLOAT: return m->unit == SASS_UNIT_FP32 || m->unit == SASS_UNIT_INT;
+  case SOL_EMU_CLASS_INT: return m->unit == SASS_UNIT_MAD || m->unit == SASS_UNIT_INT;
   case SOL_EMU_CLASS_DOUBLE: return m->unit == SASS_UNIT_FP64;
   case SOL_EMU_CLASS_TENSOR: return m->unit == SASS_UNIT_TENSOR;
   default: return true;
@@ -122,7 +129,7 @@ static bool is_main(const AuditInst *in, const SassInst *m) {
 static void add_vote(Fit *f, uint32_t *count, uint32_t first, uint32_t line, bool counts) {
   uint32_t at = first;
   while (at < *count && f->votes[at].line != line) at++;
-  if (at == *count) f->votes[(*count)++] = (Vote){line, 0, f->lines[line].strength};
+  if (at == *count) f->votes[(*count)++] = (Vote){line, 0, f->lines[line].strength}, f->lines[line].blocks++;
   f->votes[at].copies += counts;
 }
 
@@ -148,13 +155,17 @@ static void vote_of_block(Fit *f, uint32_t b, uint32_t *count) {
 static bool make_votes(Fit *f, SolArena *arena) {
   const SassCode *c = f->code;
   f->line_of = sol_arena_alloc(arena, (c->count + 1) * sizeof *f->line_of);
+  f->inst_of = sol_arena_alloc(arena, (c->count + 1) * sizeof *f->inst_of);
   f->votes = sol_arena_alloc(arena, (c->count + 1) * sizeof *f->votes);
   f->first_vote = sol_arena_alloc(arena, (c->block_count + 2) * sizeof *f->first_vote);
   f->times = sol_arena_alloc(arena, (c->block_count + 1) * sizeof *f->times);
   f->strength = sol_arena_alloc(arena, c->block_count + 1);
   f->never = sol_arena_alloc(arena, c->block_count + 1);
-  if (!f->line_of || !f->votes || !f->first_vote || !f->times || !f->strength || !f->never) return false;
-  for (uint32_t i = 0; i < c->count; i++) f->line_of[i] = c->insts[i].line ? find_line(f, c->insts[i].line) : SASS_NONE;
+  if (!f->line_of || !f->inst_of || !f->votes || !f->first_vote || !f->times || !f->strength || !f->never) return false;
+  for (uint32_t i = 0; i < c->count; i++) {
+    f->line_of[i] = c->insts[i].line ? find_line(f, c->insts[i].line) : SASS_NONE;
+    f->inst_of[i] = f->line_of[i] == SASS_NONE ? SASS_NONE : f->lines[f->line_of[i]].first;
+  }
   uint32_t count = 0;
   for (uint32_t b = 0; b < c->block_count; b++) {
     f->first_vote[b] = count;
@@ -176,7 +187,7 @@ static double median(const double *ratios, const double *weights, uint32_t count
       if (ratios[j] < ratios[i]) below += weights[j];
       if (ratios[j] == ratios[i]) here += weights[j];
     }
-    if (below <= half && below + here >= half) best = ratios[i];
+    if (below <= half && below + here >= half && ratios[i] > best) best = ratios[i];
   }
   return best;
 }
@@ -192,6 +203,19 @@ static double vote_block(const Fit *f, uint32_t b) {
     weights[n++] = weight[f->votes[i].strength];
   }
   return n ? median(ratios, weights, n) : 1;
+}
+
+// Of a block none of whose lines votes: the executions of the lines that it alone holds; negative: there are none.
+static double guess_block(const Fit *f, uint32_t b) {
+  double times[MOST_VOTES], weights[MOST_VOTES];
+  uint32_t n = 0;
+  for (uint32_t i = f->first_vote[b]; i < f->first_vote[b + 1] && n < MOST_VOTES; i++) {
+    const Line *line = &f->lines[f->votes[i].line];
+    if (line->blocks != 1) continue;
+    times[n] = line->executions;
+    weights[n++] = 1;
+  }
+  return n ? median(times, weights, n) : -1;
 }
 
 static void fit_lines(Fit *f) {
@@ -262,6 +286,13 @@ static void flow_into_calls(const Fit *f, Inflow *in) {
     }
 }
 
+static double guess_flow(const Fit *f, uint32_t b, const Inflow *in, double start) {
+  double guess = guess_block(f, b);
+  if (!in) return start;
+  if (guess < 0 || f->code->blocks[b].subroutine) return in->passed;
+  return in->any && !in->loop && guess > in->all ? in->all : guess;
+}
+
 static bool fit_blocks(Fit *f, SolArena *arena) {
   const SassCode *c = f->code;
   Inflow *in = sol_arena_alloc(arena, (c->block_count + 1) * sizeof *in);
@@ -279,7 +310,7 @@ static bool fit_blocks(Fit *f, SolArena *arena) {
       if (f->never[b])
         f->times[b] = 0;
       else if (!f->strength[b] || c->blocks[b].subroutine)
-        f->times[b] = b ? in[b].passed : start;
+        f->times[b] = guess_flow(f, b, b ? &in[b] : NULL, start);
       else if (b && in[b].any && !in[b].loop && f->times[b] > in[b].all && turn > 1)
         f->times[b] = in[b].all;
     }
@@ -325,7 +356,7 @@ static void spread(Fit *f) {
   for (uint32_t b = 0; b < f->code->block_count; b++)
     for (uint32_t i = f->code->blocks[b].first; i < f->code->blocks[b].first + f->code->blocks[b].count; i++) {
       const SassInst *m = &f->code->insts[i];
-      AuditInst *in = &f->insts[f->line_of[i] == SASS_NONE ? 0 : f->lines[f->line_of[i]].first];
+      AuditInst *in = &f->insts[f->inst_of[i] == SASS_NONE ? 0 : f->inst_of[i]];
       in->machine.issues += f->times[b];
       add_pipe((SassUnit)m->unit, f->times[b], heavy, &in->machine);
       bool own = in->kind == SOL_EMU_KIND_LOCAL_LOAD || in->kind == SOL_EMU_KIND_LOCAL_STORE;
@@ -338,5 +369,5 @@ bool audit_machine_code(const SassCode *code, AuditInst *insts, uint32_t count, 
   if (!count || !code->count) return true;
   if (!make_lines(&f, arena) || !make_votes(&f, arena) || !fit_blocks(&f, arena)) return false;
   spread(&f);
-  return true;
+  return audit_merged(code, insts, count, f.inst_of, arena);
 }

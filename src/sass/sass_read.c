@@ -34,6 +34,13 @@ static uint8_t width_of(uint64_t high) {
   return widths[high >> 9 & 7];
 }
 
+// ptxas moves by products with the zero register (255), which are additions of the third operand: a in bits 24 to 31, b in
+// 32 to 39.
+static bool is_move(uint8_t unit, uint64_t low) {
+  bool zero_a = (low >> 24 & 255) == 255, zero_b = (low >> 32 & 255) == 255;
+  return (unit == SASS_UNIT_MAD && zero_a && zero_b) || (unit == SASS_UNIT_FP16 && zero_a);
+}
+
 // From the instruction behind the branch.
 static int64_t distance_of(int arch, uint64_t low, uint64_t high) {
   uint64_t words = low >> 34 | (high & 0x3ffff) << 30; // 48 bits
@@ -57,6 +64,7 @@ static void decode(int arch, const SassSection *s, SassInst *insts, uint32_t cou
     if (!op) continue;
     insts[i].unit = op->unit;
     insts[i].kind = op->kind;
+    if (is_move(op->unit, low)) insts[i].kind = SASS_KIND_MOVE;
     if (op->unit == SASS_UNIT_MEMORY) insts[i].width = width_of(high);
     if (op->kind == SASS_KIND_BRANCH || op->kind == SASS_KIND_CALL)
       insts[i].target = target_of(i, distance_of(arch, low, high), count);
