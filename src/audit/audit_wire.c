@@ -1,6 +1,7 @@
 // Writing: numbers in arrays, zeros at their ends left out.
-//   {"launch":ID,"name":..,"unit":..,"grid":[..],.., "new":[[place,line,unit,flags,flops,base,offset,ptx line,"file","text"],..],
+//   {"launch":ID,"name":..,"unit":..,"grid":[..],.., "new":[[place,line,unit,flags,flops,base,offset,"file","text",ptx line],..],
 //    "insts":[[place,kind,[counts],[pattern],[machine]],..],"touches":[[address,bytes,variable,..,"label"],..],"faults":[..]}
+//   {"module":UNIT,"ptx":".."}
 //   {"outside":0,"address":..,"bytes":..}
 //   {"progress":0.25,"instructions":..,"kernel":".."}
 #include "audit/audit_wire.h"
@@ -49,12 +50,11 @@ static void put_new(const AuditLaunch *l, AuditSent *sent, SolBuffer *out) {
                 in->follows << 5 | in->real << 6 | in->read_only << 7;
     sol_buffer_format(out, "%s[%u,%u,%d,%d,", comma, in->place, in->line, (int)in->unit, flags);
     sol_json_add_number(out, in->flops);
-    sol_buffer_format(out, ",%llu,%lld,%u,", (unsigned long long)in->base, (long long)in->offset,
-                      in->ptx_line);
+    sol_buffer_format(out, ",%llu,%lld,", (unsigned long long)in->base, (long long)in->offset);
     sol_json_add_text(out, in->file);
     sol_buffer_puts(out, ",");
     sol_json_add_text(out, in->text);
-    sol_buffer_puts(out, "]");
+    sol_buffer_format(out, ",%u]", in->ptx_line);
     comma = ",";
   }
   sol_buffer_puts(out, "]");
@@ -116,9 +116,8 @@ void audit_write_launch(const AuditLaunch *l, uint32_t id, AuditSent *sent, SolB
                             (double)l->flight.bytes,
                             (double)l->flight.async_bytes,
                             l->flight.waits,
-                            l->machine,
 #define CHAIN_VALUE(name) l->chain.name,
-                            SOL_EMU_CHAIN(CHAIN_VALUE)};
+                            SOL_EMU_CHAIN(CHAIN_VALUE) l->machine};
 #undef CHAIN_VALUE
   sol_buffer_puts(out, ",\"numbers\":");
   put_numbers(out, numbers, SOL_COUNT(numbers));
@@ -139,6 +138,12 @@ void audit_write_launch(const AuditLaunch *l, uint32_t id, AuditSent *sent, SolB
     sol_json_add_text(out, l->faults[i]);
   }
   sol_buffer_puts(out, "]}\n");
+}
+
+void audit_write_module(uint32_t unit, const char *ptx, SolBuffer *out) {
+  sol_buffer_format(out, "{\"module\":%u,\"ptx\":", unit);
+  sol_json_add_text(out, ptx);
+  sol_buffer_puts(out, "}\n");
 }
 
 void audit_write_outside(AuditOutside what, uint64_t address, uint64_t bytes, SolBuffer *out) {

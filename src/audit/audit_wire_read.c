@@ -82,7 +82,7 @@ static struct AuditReadKernel *kernel_of(AuditReader *r, uint32_t id, SolJson na
 }
 
 static bool read_new(AuditReader *r, struct AuditReadKernel *k, SolJson row) {
-  enum { NUMBERS = 8, PARTS = 10 };
+  enum { NUMBERS = 7, PARTS = 9 };
   SolJson part[PARTS];
   SolJsonIter it = {.container = row};
   double n[NUMBERS];
@@ -90,6 +90,9 @@ static bool read_new(AuditReader *r, struct AuditReadKernel *k, SolJson row) {
     if (!sol_json_next(&it, NULL, &part[i])) return false;
     if (i < NUMBERS && !sol_json_number(part[i], &n[i])) return false;
   }
+  SolJson last;
+  double ptx_line = 0;
+  if (sol_json_next(&it, NULL, &last) && !sol_json_number(last, &ptx_line)) return false;
   if (!(n[0] >= 0 && n[0] < MOST_PLACES)) return false;
   uint32_t place = (uint32_t)n[0];
   if (place >= k->count) {
@@ -114,9 +117,9 @@ static bool read_new(AuditReader *r, struct AuditReadKernel *k, SolJson row) {
                                 .flops = n[4],
                                 .base = count_of(n[5]),
                                 .offset = offset_of(n[6]),
-                                .ptx_line = (uint32_t)(count_of(n[7]) & UINT32_MAX),
-                                .file = keep_text(&r->arena, part[8]),
-                                .text = keep_text(&r->arena, part[9])};
+                                .ptx_line = (uint32_t)(count_of(ptx_line) & UINT32_MAX),
+                                .file = keep_text(&r->arena, part[7]),
+                                .text = keep_text(&r->arena, part[8])};
   return k->insts[place].file && k->insts[place].text;
 }
 
@@ -124,13 +127,13 @@ static bool read_inst(const struct AuditReadKernel *k, SolJson row, AuditInst *o
   enum { COUNTS = sizeof(SolEmuCounts) / 8, PATTERN = 24, MACHINE = sizeof(AuditMachine) / sizeof(double) };
   SolJson part[5];
   SolJsonIter it = {.container = row};
-  double place, kind, counts[COUNTS], pattern[PATTERN], machine[MACHINE];
-  for (int i = 0; i < 5; i++)
+  double place, kind, counts[COUNTS], pattern[PATTERN], machine[MACHINE] = {0};
+  for (int i = 0; i < 4; i++)
     if (!sol_json_next(&it, NULL, &part[i])) return false;
   if (!sol_json_number(part[0], &place) || !sol_json_number(part[1], &kind)) return false;
   if (!(place >= 0 && place < k->count) || !(kind >= 0 && kind < SOL_EMU_KIND_COUNT)) return false;
   if (!numbers_of(part[2], counts, COUNTS) || !numbers_of(part[3], pattern, PATTERN)) return false;
-  if (!numbers_of(part[4], machine, MACHINE)) return false;
+  if (sol_json_next(&it, NULL, &part[4]) && !numbers_of(part[4], machine, MACHINE)) return false;
   *out = k->insts[(uint32_t)place];
   if (!out->text || (unsigned)out->unit >= SOL_EMU_CLASS_COUNT) return false;
   out->kind = (SolEmuKind)kind;
@@ -233,15 +236,25 @@ static bool read_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l)
   l->end = n[7] >= 0 && n[7] <= SOL_EMU_INTERRUPTED ? (SolEmuEnd)n[7] : SOL_EMU_FAULT;
   l->blocks = count_of(n[8]);
   l->flight = (SolEmuFlight){count_of(n[9]), count_of(n[10]), count_of(n[11]), n[12]};
-  l->machine = n[13] != 0;
-  size_t at = 14;
+  size_t at = 13;
 #define TAKE_CHAIN(name) l->chain.name = n[at] >= 0 && n[at] <= SOL_EXACT ? n[at] : 0, at++;
   SOL_EMU_CHAIN(TAKE_CHAIN)
 #undef TAKE_CHAIN
+  l->machine = n[at] != 0;
   return read_lists(r, k, line, l);
 }
 
 enum { PROGRESS_NAME = 128 }; // a longer one is cut
+
+// The text is no longer than the line that holds it.
+static bool read_module(AuditReader *r, SolJson line, double unit, size_t length, AuditMessage *out) {
+  SolJson value;
+  char *text = sol_arena_alloc(&r->scratch, length + 1);
+  out->unit = (uint32_t)count_of(unit);
+  out->ptx = text;
+  return text && unit >= 0 && unit < UINT32_MAX && sol_json_get(line, "ptx", &value) &&
+         sol_json_string(value, text, length + 1);
+}
 
 SolStatus audit_read_line(AuditReader *r, const char *text, size_t length, AuditMessage *out, SolError *err) {
   SolJson line, value;
@@ -255,6 +268,9 @@ SolStatus audit_read_line(AuditReader *r, const char *text, size_t length, Audit
   if (sol_json_get(line, "launch", &value) && sol_json_number(value, &number)) {
     out->kind = AUDIT_LINE_LAUNCH;
     fine = read_launch(r, line, number, &out->launch);
+  } else if (sol_json_get(line, "module", &value) && sol_json_number(value, &number)) {
+    out->kind = AUDIT_LINE_MODULE;
+    fine = read_module(r, line, number, length, out);
   } else if (sol_json_get(line, "outside", &value) && sol_json_number(value, &number)) {
     out->kind = AUDIT_LINE_OUTSIDE;
     out->what = number != 0 ? AUDIT_OUTSIDE_READ : AUDIT_OUTSIDE_WROTE;

@@ -168,6 +168,13 @@ static void audit_launch(void *ctx, const ShimLaunch *l) {
   sol_arena_free(&arena);
 }
 
+static void audit_module(void *ctx, uint32_t unit, const char *ptx) {
+  SolBuffer line = {0};
+  audit_write_module(unit, ptx, &line);
+  if (!line.failed) write_line(&((Audit *)ctx)->output, line.text, line.length);
+  sol_buffer_free(&line);
+}
+
 static void audit_memory(void *ctx, bool wrote, const void *at, size_t bytes) {
   SolBuffer line = {0};
   audit_write_outside(wrote ? AUDIT_OUTSIDE_WROTE : AUDIT_OUTSIDE_READ, shim_address(at), bytes, &line);
@@ -206,7 +213,8 @@ static void open_audit(void) {
     free(audit);
     return;
   }
-  audit->observer = (ShimObserver){.launch = audit_launch, .memory = audit_memory, .ctx = audit};
+  audit->observer = (ShimObserver){
+      .launch = audit_launch, .memory = audit_memory, .module = audit_module, .ctx = audit};
   shim_observe(&audit->observer);
   shim.watch.patterns = true;
   const char *sample = getenv("SOL_SHIM_SAMPLE"), *seconds = getenv("SOL_SHIM_SECONDS");

@@ -164,9 +164,10 @@ cudaError_t shim_load(ShimBinary *b) {
     b->failed = load_sources(b, &s);
   b->lined = s.count == 1 && sass_arch(b->elf, b->elf_size) == device_cc() &&
              sass_is_of(b->elf, b->elf_size, s.list[0].text, s.list[0].length);
-  free_sources(&s);
   if (!b->failed) set_managed(b);
   if (!b->failed) b->number = ++shim.programs.loaded;
+  if (!b->failed && !b->lined && s.count == 1) shim_tell_module(b->number, s.list[0].text);
+  free_sources(&s);
   return b->failed;
 }
 

@@ -104,6 +104,11 @@ void shim_observe(ShimObserver *observer) {
   shim.watch.observers = observer;
 }
 
+void shim_tell_module(uint32_t unit, const char *ptx) {
+  for (ShimObserver *o = shim.watch.observers; o; o = o->next)
+    if (o->module) o->module(o->ctx, unit, ptx);
+}
+
 // ---- errors ----
 
 void shim_set_fault(cudaError_t error) {
