@@ -239,6 +239,18 @@ typedef struct Inflow {
   bool loop, any;     // loop: some of it comes from behind
 } Inflow;
 
+static void add_flow(Inflow *to, double all, double passed) {
+  to->all += all;
+  to->passed += passed;
+}
+
+// What ends in a branch back is left as often as the loop is entered.
+static double leaves(const Fit *f, const Inflow *in, uint32_t b, double times) {
+  uint32_t back = f->code->blocks[b].branch;
+  double entered = back != SASS_NONE && back <= b ? in[back].all : 0;
+  return entered > 0 && entered < times ? entered : times;
+}
+
 static void flow(const Fit *f, Inflow *in) {
   const SassCode *c = f->code;
   memset(in, 0, c->block_count * sizeof *in);
@@ -249,7 +261,7 @@ static void flow(const Fit *f, Inflow *in) {
       Inflow *next = &in[to[i]];
       next->any = true;
       next->loop |= to[i] <= b;
-      if (to[i] > b) next->all += f->times[b], next->passed += passes(f, b, to[i]);
+      if (to[i] > b) add_flow(next, leaves(f, in, b, f->times[b]), leaves(f, in, b, passes(f, b, to[i])));
     }
   }
 }

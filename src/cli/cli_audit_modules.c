@@ -29,7 +29,9 @@ typedef struct Code {
 
 typedef struct Module {
   uint32_t unit;
-  pid_t pid; // 0: ptxas has ended
+  uint64_t hash; // of the PTX: processes of one program count their modules each on its own
+  bool several;  // of them had this number
+  pid_t pid;     // 0: ptxas has ended
   double since;
   const char *cubin;
   char *elf; // NULL: none
@@ -84,12 +86,22 @@ static void become(const char *const *argv) {
   _exit(127);
 }
 
+static uint64_t hash_of(const char *text) {
+  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+  for (; *text; text++) hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+  return hash;
+}
+
 void audit_modules_add(AuditModules *m, uint32_t unit, const char *ptx) {
-  if (!m || m->count == MOST_MODULES || module_of(m, unit) || strlen(ptx) > MOST_PTX) return;
-  Module *one = &m->list[m->count];
+  Module *one = module_of(m, unit);
+  uint64_t hash = hash_of(ptx);
+  if (one) one->several |= one->hash != hash;
+  if (!m || one || m->count == MOST_MODULES || strlen(ptx) > MOST_PTX) return;
+  one = &m->list[m->count];
   const char *text = scratch_path(m->run->cli, "module-%d-%d.ptx", m->cc, m->count);
   char arch[24];
   *one = (Module){.unit = unit,
+                  .hash = hash,
                   .since = sol_thread_clock(),
                   .cubin = scratch_path(m->run->cli, "module-%d-%d.cubin", m->cc, m->count)};
   choose_arch(ptx, m->cc, arch, sizeof arch);
@@ -139,7 +151,7 @@ static Code *code_of(AuditModules *m, Module *one, const char *kernel) {
 
 void audit_modules_apply(AuditModules *m, AuditLaunch *l, SolArena *arena) {
   Module *one = l->machine ? NULL : module_of(m, l->unit);
-  Code *c = one && one->elf ? code_of(m, one, l->name) : NULL;
+  Code *c = one && one->elf && !one->several ? code_of(m, one, l->name) : NULL;
   if (!c || !c->code.count) return;
   int registers = sol_cubin_registers(one->elf, one->length, l->name);
   if (l->registers_from == AUDIT_FROM_EMULATOR && registers) {

@@ -177,6 +177,9 @@ static void summary(Fact *o, const AuditKernel *k) {
   shape_text(&b, k);
   if (k->scale > 1) sol_buffer_format(&b, "; sampled: one block in %.3g ran, counts are scaled", k->scale);
   say(o, "launches", &b);
+  number_text(&b, UNIT_PLAIN, k->work.issues);
+  sol_buffer_puts(&b, k->machine ? " issued, by the machine code" : " issued, counted in PTX");
+  say(o, "instructions", &b);
   sol_buffer_format(&b, "%.0f%%, limited by %s; %d registers (%s), ", k->occupancy.occupancy * 100,
                     sol_limiter_name(k->occupancy.limiter), k->registers,
                     k->registers_from == AUDIT_FROM_PTXAS ? "ptxas" : "the emulator's estimate");

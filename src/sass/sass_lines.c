@@ -2,7 +2,12 @@
 // the function they lie in.
 #include "sass/sass_elf.h"
 
-enum { RELOCATION = 24, INSTRUCTION = 16 };
+enum { INSTRUCTION = 16 };
+
+typedef struct Relocations {
+  SassSection table;
+  uint64_t entry; // bytes of one: 24 with an addend, 16 without
+} Relocations;
 
 typedef struct Program {
   const uint8_t *at, *end;
@@ -35,12 +40,12 @@ static uint64_t take_leb(Program *p, bool is_signed) {
 }
 
 // The section that an address at this place of the line table lies in, and what is added to it.
-static uint64_t section_of(const SassElf *e, const SassSection *relocations, uint64_t place, uint64_t *address) {
-  for (uint64_t i = 0; i < relocations->size / RELOCATION; i++) {
-    const uint8_t *r = relocations->data + i * RELOCATION;
+static uint64_t section_of(const SassElf *e, const Relocations *relocations, uint64_t place, uint64_t *address) {
+  for (uint64_t i = 0; i < relocations->table.size / relocations->entry; i++) {
+    const uint8_t *r = relocations->table.data + i * relocations->entry;
     SassSymbol symbol;
     if (sass_number(r, 8) != place || !sass_elf_symbol(e, sass_number(r + 12, 4), &symbol)) continue;
-    *address = symbol.value + sass_number(r + 16, 8);
+    *address = symbol.value + (relocations->entry == 24 ? sass_number(r + 16, 8) : 0);
     return symbol.section;
   }
   return 0;
@@ -91,7 +96,7 @@ typedef struct State {
   uint64_t address, line, section;
 } State;
 
-static void take_extended(Program *p, const SassElf *e, const SassSection *relocations, uint64_t wanted, State *s,
+static void take_extended(Program *p, const SassElf *e, const Relocations *relocations, uint64_t wanted, State *s,
                           Table *t) {
   uint64_t bytes = take_leb(p, false);
   if (!bytes || bytes > (uint64_t)(p->end - p->at)) {
@@ -110,7 +115,7 @@ static void take_extended(Program *p, const SassElf *e, const SassSection *reloc
   p->at = next;
 }
 
-static void run(Program *p, const Form *f, const SassElf *e, const SassSection *relocations, uint64_t wanted, Table *t) {
+static void run(Program *p, const Form *f, const SassElf *e, const Relocations *relocations, uint64_t wanted, Table *t) {
   State s = {.line = 1};
   while (p->at < p->end && !p->bad) {
     uint64_t op = take(p, 1);
@@ -137,9 +142,13 @@ static void run(Program *p, const Form *f, const SassElf *e, const SassSection *
 }
 
 bool sass_lines(const SassElf *e, uint64_t section, SassInst *insts, uint32_t count) {
-  SassSection lines, relocations = {0};
+  SassSection lines;
+  Relocations relocations = {.entry = 24};
   if (!section || !sass_elf_find(e, ".nv_debug_line_sass", &lines)) return false;
-  if (!sass_elf_find(e, ".rela.nv_debug_line_sass", &relocations)) return false;
+  if (!sass_elf_find(e, ".rela.nv_debug_line_sass", &relocations.table)) {
+    relocations.entry = 16;
+    if (!sass_elf_find(e, ".rel.nv_debug_line_sass", &relocations.table)) return false;
+  }
   Table t = {.insts = insts, .count = count};
   for (uint64_t at = 0; lines.size - at > 10;) {
     uint64_t bytes = sass_number(lines.data + at, 4);

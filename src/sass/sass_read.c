@@ -151,11 +151,11 @@ static uint64_t kernel_section(const SassElf *e, const char *kernel) {
 
 static bool calls_out(const SassElf *e, const char *kernel) {
   SassSection s;
-  static const char start[] = ".rela.text.";
-  for (uint64_t i = 0; i < e->section_count; i++)
-    if (sass_elf_section(e, i, &s) && s.size && starts_with(s.name, start) &&
-        strcmp(s.name + sizeof start - 1, kernel) == 0)
-      return true;
+  for (uint64_t i = 0; i < e->section_count; i++) {
+    if (!sass_elf_section(e, i, &s) || !s.size || !starts_with(s.name, ".rel")) continue;
+    const char *name = s.name + (s.name[4] == 'a' ? 5 : 4);
+    if (starts_with(name, ".text.") && strcmp(name + strlen(".text."), kernel) == 0) return true;
+  }
   return false;
 }
 
