@@ -298,8 +298,8 @@ typedef struct AuditLaunch {
 SolStatus audit_take(const SolPtxModule *ptx, const SolEmuResult *result, SolArena *arena, AuditLaunch *out,
                      SolError *err);
 
-// machine_code.c: what the machine executes for the instructions of a launch; and their counts, where ptxas merged or
-// dropped accesses. False: out of memory.
+// machine_code.c: what the machine executes for the instructions of a launch; and their counts, where ptxas
+// merged or dropped accesses. False: out of memory.
 bool audit_machine_code(const SassCode *code, AuditInst *insts, uint32_t count, SolArena *arena);
 
 // SOL_ERR_UNKNOWN where the device lacks a figure that the time model requires.

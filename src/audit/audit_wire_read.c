@@ -149,7 +149,8 @@ static bool read_inst(const struct AuditReadKernel *k, SolJson row, AuditInst *o
   if (pattern[0] > UINT32_MAX) return false;               // the width
   AUDIT_PATTERN_NUMBERS(TAKE_PATTERN)
   at = 0;
-#define TAKE_MACHINE(name) out->machine.name = machine[at] >= 0 && machine[at] <= SOL_EXACT ? machine[at] : 0, at++;
+#define TAKE_MACHINE(name)                                                                                   \
+  out->machine.name = machine[at] >= 0 && machine[at] <= SOL_EXACT ? machine[at] : 0, at++;
   AUDIT_MACHINE(TAKE_MACHINE)
 #undef TAKE_MACHINE
 #undef TAKE_COUNT

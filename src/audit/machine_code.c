@@ -1,25 +1,29 @@
 // What the machine executes, from its code and from how often each PTX instruction was executed.
 //
-// ptxas unrolls, merges, moves and predicates, so that an instruction of the machine comes from one line of PTX, but a line may
-// have several, in several basic blocks. How often a block is executed is estimated:
-//  1. A line whose kind of instruction the machine has once for each of the PTX's (loads, stores, barriers, floating-point
-//     arithmetic, 32-bit integers) votes for the blocks that hold it: its executions over the sum of its copies, each times the
-//     executions of their blocks. A block takes the median of its votes, memory and barriers first; blocks are fitted in turns,
-//     since copies of a line in several blocks (a loop that is unrolled, and what is left of it) share its executions.
+// ptxas unrolls, merges, moves and predicates: an instruction of the machine comes from one line of PTX, but a
+// line may have several, in several basic blocks. How often a block is executed is estimated:
+//  1. A line whose kind of instruction the machine has once for each of the PTX's (loads, stores, barriers,
+//     floating-point arithmetic, 32-bit integers) votes for the blocks that hold it: its executions over the
+//     sum of its copies, each times the executions of their blocks. A block takes the median of its votes, in
+//     which memory and barriers weigh most. Blocks are fitted in turns, since copies of a line in several blocks
+//     (a loop that is unrolled, and what is left of it) share its executions.
 //  2. A guarded instruction has no vote: it takes its slot whether its lanes are active or not.
-//  3. A block without votes (part of a division, say) is executed as often as the blocks before it lead to it.
-//  4. Functions of ptxas's own, for the rare cases of divisions and roots, are not executed, nor the blocks that call them
-//     where a branch avoids them.
-//  5. A block that is no loop is executed no more often than the blocks before it together.
+//  3. A block without votes (part of a division, say) is executed as often as the lines that it alone holds, or
+//     else as often as the blocks before it lead to it.
+//  4. Functions of ptxas's own, for the rare cases of divisions and roots, are not executed, nor the blocks that
+//     call them where a branch avoids them.
+//  5. A block that is no loop is executed no more often than the blocks before it together; a loop is left as
+//     often as it is entered.
+//  6. Copies of an instruction in blocks of lines that were not executed do not count.
 #include "audit/inside.h"
 
 enum { TURNS = 24, MOST_VOTES = 64 };
 
-typedef struct Line { // a line of PTX that was executed
+typedef struct Line {   // a line of PTX that was executed
   uint32_t line, first; // first: index of its first instruction
   double executions;
-  double fitted; // executions by the blocks' own
-  uint32_t blocks; // that hold it
+  double fitted;    // executions by the blocks' own
+  uint32_t blocks;  // that hold it
   uint8_t strength; // of its vote
 } Line;
 
@@ -39,6 +43,7 @@ typedef struct Fit {
   Vote *votes;
   uint32_t *first_vote; // by block, and one more
   double *times;        // by block: executions
+  double *before;       // the same, a turn earlier
   uint8_t *strength;    // by block: of its strongest votes
   bool *never;
 } Fit;
@@ -66,12 +71,14 @@ static const char *opcode_of(const AuditInst *in) {
 
 // How far the machine can be taken to have one instruction for each of it: 3 surely, 0 not at all.
 static uint8_t strength_of(const AuditInst *in) {
-  static const char *const wide[] = {"div", "rem", "sqrt", "rcp", "mad.hi", "mul.hi", "bfi", "bfe", "dp", "call", "sin", "cos"};
+  static const char *const wide[] = {"div", "rem", "sqrt", "rcp",  "mad.hi", "mul.hi",
+                                     "bfi", "bfe", "dp",   "call", "sin",    "cos"};
   const char *op = opcode_of(in);
   for (size_t i = 0; i < SOL_COUNT(wide); i++)
     if (starts(op, wide[i])) return 0;
   if (in->barrier || in->unit == SOL_EMU_CLASS_TENSOR) return 3;
-  if (in->unit == SOL_EMU_CLASS_MEMORY) return in->kind == SOL_EMU_KIND_OTHER || in->kind == SOL_EMU_KIND_CONST_LOAD ? 0 : 3;
+  if (in->unit == SOL_EMU_CLASS_MEMORY)
+    return in->kind == SOL_EMU_KIND_OTHER || in->kind == SOL_EMU_KIND_CONST_LOAD ? 0 : 3;
   if (in->unit == SOL_EMU_CLASS_FLOAT || in->unit == SOL_EMU_CLASS_DOUBLE) return has(op, ".f") ? 2 : 0;
   if (in->unit == SOL_EMU_CLASS_INT) return has(op, "64") ? 0 : 1;
   return 0;
@@ -141,7 +148,8 @@ static void vote_of_block(Fit *f, uint32_t b, uint32_t *count) {
     const SassInst *m = &f->code->insts[i];
     uint32_t line = f->line_of[i];
     if (line == SASS_NONE && m->line && m->line != f->code->insts[0].line) absent++;
-    if (line == SASS_NONE || (m->guarded && m->kind != SASS_KIND_BRANCH && m->kind != SASS_KIND_EXIT)) continue;
+    if (line == SASS_NONE || (m->guarded && m->kind != SASS_KIND_BRANCH && m->kind != SASS_KIND_EXIT))
+      continue;
     if (*count - first < MOST_VOTES || f->lines[line].strength == 3)
       add_vote(f, count, first, line, is_main(&f->insts[f->lines[line].first], m));
   }
@@ -161,7 +169,8 @@ static bool make_votes(Fit *f, SolArena *arena) {
   f->times = sol_arena_alloc(arena, (c->block_count + 1) * sizeof *f->times);
   f->strength = sol_arena_alloc(arena, c->block_count + 1);
   f->never = sol_arena_alloc(arena, c->block_count + 1);
-  if (!f->line_of || !f->inst_of || !f->votes || !f->first_vote || !f->times || !f->strength || !f->never) return false;
+  if (!f->line_of || !f->inst_of || !f->votes || !f->first_vote || !f->times || !f->strength || !f->never)
+    return false;
   for (uint32_t i = 0; i < c->count; i++) {
     f->line_of[i] = c->insts[i].line ? find_line(f, c->insts[i].line) : SASS_NONE;
     f->inst_of[i] = f->line_of[i] == SASS_NONE ? SASS_NONE : f->lines[f->line_of[i]].first;
@@ -177,45 +186,48 @@ static bool make_votes(Fit *f, SolArena *arena) {
 
 // ---- executions of blocks ----
 
-// The median of the ratios of a block's lines, by the weight of their votes.
-static double median(const double *ratios, const double *weights, uint32_t count) {
-  double half = 0, best = 0;
-  for (uint32_t i = 0; i < count; i++) half += weights[i] / 2;
-  for (uint32_t i = 0; i < count; i++) {
-    double below = 0, here = 0;
-    for (uint32_t j = 0; j < count; j++) {
-      if (ratios[j] < ratios[i]) below += weights[j];
-      if (ratios[j] == ratios[i]) here += weights[j];
-    }
-    if (below <= half && below + here >= half && ratios[i] > best) best = ratios[i];
-  }
-  return best;
+typedef struct Ballot {
+  double value[MOST_VOTES], weight[MOST_VOTES]; // by rising value
+  uint32_t count;
+} Ballot;
+
+static void cast(Ballot *b, double value, double weight) {
+  if (b->count == MOST_VOTES) return;
+  uint32_t at = b->count++;
+  for (; at && b->value[at - 1] > value; at--)
+    b->value[at] = b->value[at - 1], b->weight[at] = b->weight[at - 1];
+  b->value[at] = value;
+  b->weight[at] = weight;
+}
+
+// The median by weight; of two the larger.
+static double median(const Ballot *b) {
+  double half = 0, above = 0;
+  for (uint32_t i = 0; i < b->count; i++) half += b->weight[i] / 2;
+  for (uint32_t i = b->count; i-- > 0;)
+    if ((above += b->weight[i]) >= half) return b->value[i];
+  return 0;
 }
 
 static double vote_block(const Fit *f, uint32_t b) {
   static const double weight[] = {0, 1, 2, 4};
-  double ratios[MOST_VOTES], weights[MOST_VOTES];
-  uint32_t n = 0;
-  for (uint32_t i = f->first_vote[b]; i < f->first_vote[b + 1] && n < MOST_VOTES; i++) {
+  Ballot ballot = {.count = 0};
+  for (uint32_t i = f->first_vote[b]; i < f->first_vote[b + 1]; i++) {
     const Line *line = &f->lines[f->votes[i].line];
-    if (!f->votes[i].strength || line->fitted <= 0) continue;
-    ratios[n] = line->executions / line->fitted;
-    weights[n++] = weight[f->votes[i].strength];
+    if (f->votes[i].strength && line->fitted > 0)
+      cast(&ballot, line->executions / line->fitted, weight[f->votes[i].strength]);
   }
-  return n ? median(ratios, weights, n) : 1;
+  return ballot.count ? median(&ballot) : 1;
 }
 
-// Of a block none of whose lines votes: the executions of the lines that it alone holds; negative: there are none.
+// Of a block none of whose lines votes: the executions of the lines that it alone holds; negative: none.
 static double guess_block(const Fit *f, uint32_t b) {
-  double times[MOST_VOTES], weights[MOST_VOTES];
-  uint32_t n = 0;
-  for (uint32_t i = f->first_vote[b]; i < f->first_vote[b + 1] && n < MOST_VOTES; i++) {
+  Ballot ballot = {.count = 0};
+  for (uint32_t i = f->first_vote[b]; i < f->first_vote[b + 1]; i++) {
     const Line *line = &f->lines[f->votes[i].line];
-    if (line->blocks != 1) continue;
-    times[n] = line->executions;
-    weights[n++] = 1;
+    if (line->blocks == 1) cast(&ballot, line->executions, 1);
   }
-  return n ? median(times, weights, n) : -1;
+  return ballot.count ? median(&ballot) : -1;
 }
 
 static void fit_lines(Fit *f) {
@@ -255,7 +267,8 @@ static void flow(const Fit *f, Inflow *in) {
   const SassCode *c = f->code;
   memset(in, 0, c->block_count * sizeof *in);
   for (uint32_t b = 0; b < c->block_count; b++) {
-    const uint32_t to[] = {c->blocks[b].next, c->blocks[b].branch == c->blocks[b].next ? SASS_NONE : c->blocks[b].branch};
+    const uint32_t to[] = {c->blocks[b].next,
+                           c->blocks[b].branch == c->blocks[b].next ? SASS_NONE : c->blocks[b].branch};
     for (int i = 0; i < 2; i++) {
       if (to[i] == SASS_NONE) continue;
       Inflow *next = &in[to[i]];
@@ -305,28 +318,39 @@ static double guess_flow(const Fit *f, uint32_t b, const Inflow *in, double star
   return in->any && !in->loop && guess > in->all ? in->all : guess;
 }
 
+// One turn; whether it changed anything worth another.
+static bool fit_turn(Fit *f, Inflow *in, double start, bool clamp) {
+  const SassCode *c = f->code;
+  bool changed = false;
+  memcpy(f->before, f->times, c->block_count * sizeof *f->times);
+  fit_lines(f);
+  for (uint32_t b = 0; b < c->block_count; b++)
+    if (f->strength[b]) f->times[b] *= vote_block(f, b);
+  flow(f, in);
+  flow_into_calls(f, in);
+  for (uint32_t b = 0; b < c->block_count; b++) {
+    if (f->never[b])
+      f->times[b] = 0;
+    else if (!f->strength[b] || c->blocks[b].subroutine)
+      f->times[b] = guess_flow(f, b, b ? &in[b] : NULL, start);
+    else if (clamp && b && in[b].any && !in[b].loop && f->times[b] > in[b].all)
+      f->times[b] = in[b].all;
+    double apart = f->times[b] - f->before[b];
+    changed |= (apart < 0 ? -apart : apart) > 1e-6 * f->before[b];
+  }
+  return changed;
+}
+
 static bool fit_blocks(Fit *f, SolArena *arena) {
   const SassCode *c = f->code;
   Inflow *in = sol_arena_alloc(arena, (c->block_count + 1) * sizeof *in);
-  if (!in) return false;
+  f->before = sol_arena_alloc(arena, (c->block_count + 1) * sizeof *f->before);
+  if (!in || !f->before) return false;
   find_rare(f);
-  double start = f->count ? (double)f->insts[0].counts.executions : 0;
+  double start = (double)f->insts[0].counts.executions;
   for (uint32_t b = 0; b < c->block_count; b++) f->times[b] = f->never[b] || !f->strength[b] ? 0 : 1;
-  for (int turn = 0; turn < TURNS; turn++) {
-    fit_lines(f);
-    for (uint32_t b = 0; b < c->block_count; b++)
-      if (f->strength[b]) f->times[b] *= vote_block(f, b);
-    flow(f, in);
-    flow_into_calls(f, in);
-    for (uint32_t b = 0; b < c->block_count; b++) {
-      if (f->never[b])
-        f->times[b] = 0;
-      else if (!f->strength[b] || c->blocks[b].subroutine)
-        f->times[b] = guess_flow(f, b, b ? &in[b] : NULL, start);
-      else if (b && in[b].any && !in[b].loop && f->times[b] > in[b].all && turn > 1)
-        f->times[b] = in[b].all;
-    }
-  }
+  for (int turn = 0; turn < TURNS; turn++)
+    if (!fit_turn(f, in, start, turn > 1) && turn > 2) break;
   return true;
 }
 
@@ -349,8 +373,8 @@ static bool is_local(uint8_t kind) {
   return kind == SASS_KIND_LOCAL_LOAD || kind == SASS_KIND_LOCAL_STORE;
 }
 
-// Integer products have half of the FMA pipe alone: the work of both halves is the larger of the products' twice and of the
-// sum.
+// Integer products have half of the FMA pipe alone: the work of both halves is the larger of the products'
+// twice and of the sum.
 static double mad_weight(const Fit *f) {
   double mads = 0, others = 0;
   for (uint32_t b = 0; b < f->code->block_count; b++)
@@ -366,7 +390,8 @@ static void spread(Fit *f) {
   double heavy = mad_weight(f);
   for (uint32_t i = 0; i < f->count; i++) f->insts[i].by_machine = true;
   for (uint32_t b = 0; b < f->code->block_count; b++)
-    for (uint32_t i = f->code->blocks[b].first; i < f->code->blocks[b].first + f->code->blocks[b].count; i++) {
+    for (uint32_t i = f->code->blocks[b].first; i < f->code->blocks[b].first + f->code->blocks[b].count;
+         i++) {
       const SassInst *m = &f->code->insts[i];
       AuditInst *in = &f->insts[f->inst_of[i] == SASS_NONE ? 0 : f->inst_of[i]];
       in->machine.issues += f->times[b];

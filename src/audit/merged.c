@@ -1,11 +1,12 @@
 // Accesses that ptxas changed: their counts become those of the machine.
-//  1. Loads (or stores) of shared memory at neighbouring offsets from one register become one that is 8 or 16 bytes wide. It takes
-//     as many wavefronts as the worst of them, but at least one for each half (8 bytes) or quarter (16) of the warp with active
-//     lanes; loads, of which two such groups at one address share a wavefront, half of that.
-//  2. A load that the machine does not have, and whose address another one reads, has been dropped; so has every access to a
-//     local array that the machine keeps in registers.
-//  3. Atomics by a whole warp on one address: the machine adds up the warp's values first (it votes, or reduces), and one lane
-//     executes the atomic.
+//  1. Loads (or stores) of shared memory at neighbouring offsets from one register become one that is 8 or 16
+//     bytes wide. It takes as many wavefronts as the worst of them, but at least one for each half (8 bytes) or
+//     quarter (16) of the warp with active lanes; loads, of which two such groups at one address share a
+//     wavefront, half of that.
+//  2. A load that the machine does not have, and whose address another one reads, has been dropped; so has every
+//     access to a local array that the machine keeps in registers.
+//  3. Atomics by a whole warp on one address: the machine adds up the warp's values first (it votes, or
+//     reduces), and one lane executes the atomic.
 #include "audit/inside.h"
 
 typedef struct Own { // what the machine has for a PTX instruction
@@ -27,14 +28,15 @@ static double per_request(const AuditInst *in) {
 }
 
 static void drop(AuditInst *in) {
-  SolEmuCounts kept = {.executions = in->counts.executions, .lanes = in->counts.lanes, .divergent = in->counts.divergent};
+  SolEmuCounts kept = {
+      .executions = in->counts.executions, .lanes = in->counts.lanes, .divergent = in->counts.divergent};
   in->counts = kept;
 }
 
 static bool neighbours(const AuditInst *a, const AuditInst *b, uint32_t bytes) {
   int64_t apart = b->offset - a->offset;
-  return a->base && a->base == b->base && a->kind == b->kind && a->width == b->width && apart > -(int64_t)bytes &&
-         apart < (int64_t)bytes;
+  return a->base && a->base == b->base && a->kind == b->kind && a->width == b->width &&
+         apart > -(int64_t)bytes && apart < (int64_t)bytes;
 }
 
 static double least_of(const AuditInst *in, uint32_t bytes, bool store) {
@@ -49,14 +51,16 @@ static void merge(AuditInst *insts, uint32_t count, const Own *own, uint32_t at)
   uint32_t bytes = own[at].narrowest, parts = bytes / in->width;
   double worst = per_request(in), least = least_of(in, bytes, store);
   for (uint32_t i = 0, taken = 1; i < count && taken < parts; i++) {
-    if (i == at || own[i].accesses || !neighbours(in, &insts[i], bytes) || !insts[i].counts.shared_requests) continue;
+    if (i == at || own[i].accesses || !neighbours(in, &insts[i], bytes) || !insts[i].counts.shared_requests)
+      continue;
     if (per_request(&insts[i]) > worst) worst = per_request(&insts[i]);
     drop(&insts[i]);
     taken++;
   }
   if (worst < least) worst = least;
   in->counts.wavefronts = (uint64_t)(worst * (double)in->counts.shared_requests + 0.5);
-  if (in->counts.wavefronts_ideal < in->counts.shared_requests) in->counts.wavefronts_ideal = in->counts.shared_requests;
+  if (in->counts.wavefronts_ideal < in->counts.shared_requests)
+    in->counts.wavefronts_ideal = in->counts.shared_requests;
 }
 
 static bool read_elsewhere(const AuditInst *insts, uint32_t count, const Own *own, uint32_t at) {
@@ -67,7 +71,8 @@ static bool read_elsewhere(const AuditInst *insts, uint32_t count, const Own *ow
 
 // One lane for each request; what is left is one address a request.
 static void combine(AuditInst *in) {
-  double lanes = (double)in->counts.atomics, share = lanes > 0 ? (double)(in->counts.requests + in->counts.shared_requests) / lanes : 1;
+  double lanes = (double)in->counts.atomics,
+         share = lanes > 0 ? (double)(in->counts.requests + in->counts.shared_requests) / lanes : 1;
   if (share > 1) return;
   in->counts.atomics = in->counts.requests + in->counts.shared_requests;
   in->pattern.hottest = (uint64_t)((double)in->pattern.hottest * share + 0.5);
@@ -78,16 +83,19 @@ static void combine(AuditInst *in) {
 
 static void change(AuditInst *insts, uint32_t count, const Own *own, uint32_t at) {
   AuditInst *in = &insts[at];
-  bool load = in->kind == SOL_EMU_KIND_GLOBAL_LOAD || in->kind == SOL_EMU_KIND_SHARED_LOAD, atomic = in->counts.atomics != 0;
+  bool load = in->kind == SOL_EMU_KIND_GLOBAL_LOAD || in->kind == SOL_EMU_KIND_SHARED_LOAD,
+       atomic = in->counts.atomics != 0;
   if (is_shared(in->kind) && own[at].accesses && in->width && own[at].narrowest >= 2 * in->width)
     merge(insts, count, own, at);
-  else if (!own[at].accesses && (is_local(in->kind) || (load && !in->async && read_elsewhere(insts, count, own, at))))
+  else if (!own[at].accesses &&
+           (is_local(in->kind) || (load && !in->async && read_elsewhere(insts, count, own, at))))
     drop(in);
   else if (atomic && own[at].votes)
     combine(in);
 }
 
-bool audit_merged(const SassCode *code, AuditInst *insts, uint32_t count, const uint32_t *inst_of, SolArena *arena) {
+bool audit_merged(const SassCode *code, AuditInst *insts, uint32_t count, const uint32_t *inst_of,
+                  SolArena *arena) {
   Own *own = sol_arena_alloc(arena, (count + 1) * sizeof *own);
   if (!own) return false;
   for (uint32_t i = 0; i < code->count; i++) {

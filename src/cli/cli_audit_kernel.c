@@ -14,9 +14,10 @@ static bool ends_with(const char *text, const char *end) {
   return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-// ptxas's word on registers, stack and machine code, where there is a compiler; else the emulator's estimate stays.
-static void ask_ptxas(AuditRun *r, const KernelRun *k, const SolDevice *device, AuditLaunch *launch, SassCode *code,
-                       SolArena *arena) {
+// ptxas's word on registers, stack and machine code, where there is a compiler; else the emulator's estimate
+// stays.
+static void ask_ptxas(AuditRun *r, const KernelRun *k, const SolDevice *device, AuditLaunch *launch,
+                      SassCode *code, SolArena *arena) {
   char nvcc[CHILD_PATH], arch[24];
   const char *name = sol_driver_function(k->kernel)->name;
   int cc = device->cc_major * 10 + device->cc_minor, target = sol_driver_ptx(k->module)->target;
@@ -30,8 +31,15 @@ static void ask_ptxas(AuditRun *r, const KernelRun *k, const SolDevice *device, 
   const char *cubin = scratch_path(r->cli, "kernel.cubin"), *simple = scratch_path(r->cli, "audited.ptx");
   if (cli_write_file(simple, k->sources[0].text, k->sources[0].length, NULL)) return;
   sol_format(arch, sizeof arch, "-arch=sm_%d%s", cc, cc == 90 ? "a" : "");
-  const char *const argv[] = {audit_simple_nvcc(r, nvcc), "-cubin", arch, "-lineinfo", "-Wno-deprecated-gpu-targets",
-                              simple, "-o", cubin, NULL};
+  const char *const argv[] = {audit_simple_nvcc(r, nvcc),
+                              "-cubin",
+                              arch,
+                              "-lineinfo",
+                              "-Wno-deprecated-gpu-targets",
+                              simple,
+                              "-o",
+                              cubin,
+                              NULL};
   size_t length = 0;
   if (cli_audit_call(argv, true)) return;
   char *elf = cli_read_file(cubin, (size_t)1 << 30, &length, NULL);

@@ -1,5 +1,5 @@
-// Reads the machine code of a kernel from a cubin that was made with -lineinfo: its instructions in basic blocks,
-// and the line of the PTX text that each instruction was made from (section .nv_debug_line_sass).
+// Reads the machine code of a kernel from a cubin that was made with -lineinfo: its instructions in basic
+// blocks, and the line of the PTX text that each instruction was made from (section .nv_debug_line_sass).
 //
 //   SassCode code;
 //   if (sass_is_of(elf, size, ptx, length) && !sass_read(elf, size, "kernel", &arena, &code, &err)) ...
@@ -74,7 +74,8 @@ typedef struct SassCode { // a kernel, and the functions of the module that it m
 } SassCode;
 
 // SOL_ERR_NOT_FOUND: no such kernel, or no lines; SOL_ERR_SYNTAX: damaged. *out lies in the arena.
-SolStatus sass_read(const void *elf, size_t size, const char *kernel, SolArena *arena, SassCode *out, SolError *err);
+SolStatus sass_read(const void *elf, size_t size, const char *kernel, SolArena *arena, SassCode *out,
+                    SolError *err);
 int sass_arch(const void *elf, size_t size); // 90: for sm_90; 0: this is no cubin
 // Whether the cubin was made from that very text: only then its lines are that text's.
 bool sass_is_of(const void *elf, size_t size, const char *ptx, size_t length);

@@ -40,7 +40,8 @@ bool sass_elf_open(const void *elf, size_t size, SassElf *out) {
   uint64_t table = sass_number(file + 40, 8), count = sass_number(file + 60, 2);
   if (table > size || count > (size - table) / SECTION_HEADER) return false;
   *out = (SassElf){.file = file, .size = size, .section_count = count, .arch = file[file[8] >= 8 ? 49 : 48]};
-  return sass_elf_find(out, ".symtab", &out->symbols) && sass_elf_section(out, out->symbols.link, &out->strings);
+  return sass_elf_find(out, ".symtab", &out->symbols) &&
+         sass_elf_section(out, out->symbols.link, &out->strings);
 }
 
 int sass_arch(const void *elf, size_t size) {

@@ -1,5 +1,5 @@
-// The line table: a DWARF 2 line-number program whose file is the PTX text. Addresses are relocated by the symbol of
-// the function they lie in.
+// The line table: a DWARF 2 line-number program whose file is the PTX text. Addresses are relocated by the
+// symbol of the function they lie in.
 #include "sass/sass_elf.h"
 
 enum { INSTRUCTION = 16 };
@@ -40,7 +40,8 @@ static uint64_t take_leb(Program *p, bool is_signed) {
 }
 
 // The section that an address at this place of the line table lies in, and what is added to it.
-static uint64_t section_of(const SassElf *e, const Relocations *relocations, uint64_t place, uint64_t *address) {
+static uint64_t section_of(const SassElf *e, const Relocations *relocations, uint64_t place,
+                           uint64_t *address) {
   for (uint64_t i = 0; i < relocations->table.size / relocations->entry; i++) {
     const uint8_t *r = relocations->table.data + i * relocations->entry;
     SassSymbol symbol;
@@ -84,20 +85,31 @@ static bool take_header(Program *p, Form *f) {
   f->line_range = take(p, 1);
   f->opcode_base = take(p, 1);
   f->lengths = p->at;
-  if (p->bad || !f->line_range || !f->opcode_base || (uint64_t)(p->end - p->at) < f->opcode_base - 1) return false;
+  if (p->bad || !f->line_range || !f->opcode_base || (uint64_t)(p->end - p->at) < f->opcode_base - 1)
+    return false;
   p->at = body + bytes;
   return true;
 }
 
-enum { COPY = 1, ADVANCE_PC, ADVANCE_LINE, SET_FILE, SET_COLUMN, NEGATE, BASIC_BLOCK, CONST_ADD_PC, FIXED_ADVANCE_PC };
+enum {
+  COPY = 1,
+  ADVANCE_PC,
+  ADVANCE_LINE,
+  SET_FILE,
+  SET_COLUMN,
+  NEGATE,
+  BASIC_BLOCK,
+  CONST_ADD_PC,
+  FIXED_ADVANCE_PC
+};
 enum { END_SEQUENCE = 1, SET_ADDRESS };
 
 typedef struct State {
   uint64_t address, line, section;
 } State;
 
-static void take_extended(Program *p, const SassElf *e, const Relocations *relocations, uint64_t wanted, State *s,
-                          Table *t) {
+static void take_extended(Program *p, const SassElf *e, const Relocations *relocations, uint64_t wanted,
+                          State *s, Table *t) {
   uint64_t bytes = take_leb(p, false);
   if (!bytes || bytes > (uint64_t)(p->end - p->at)) {
     p->bad = true;
@@ -115,7 +127,8 @@ static void take_extended(Program *p, const SassElf *e, const Relocations *reloc
   p->at = next;
 }
 
-static void run(Program *p, const Form *f, const SassElf *e, const Relocations *relocations, uint64_t wanted, Table *t) {
+static void run(Program *p, const Form *f, const SassElf *e, const Relocations *relocations, uint64_t wanted,
+                Table *t) {
   State s = {.line = 1};
   while (p->at < p->end && !p->bad) {
     uint64_t op = take(p, 1);

@@ -1,6 +1,6 @@
-// Instructions have 128 bits: the opcode in bits 0 to 11, the predicate in 12 to 15 (7 is true), the width of an access in
-// 73 to 75. A branch counts words of 4 bytes from the instruction behind it, in bits 34 to 81; since sm_90 the eight
-// lowest bits of it are in 16 to 23.
+// Instructions have 128 bits: the opcode in bits 0 to 11, the predicate in 12 to 15 (7 is true), the width of an
+// access in 73 to 75. A branch counts words of 4 bytes from the instruction behind it, in bits 34 to 81; since
+// sm_90 the eight lowest bits of it are in 16 to 23.
 #include "base/error.h"
 #include "sass/sass_elf.h"
 
@@ -34,8 +34,8 @@ static uint8_t width_of(uint64_t high) {
   return widths[high >> 9 & 7];
 }
 
-// ptxas moves by products with the zero register (255), which are additions of the third operand: a in bits 24 to 31, b in
-// 32 to 39.
+// ptxas moves by products with the zero register (255), which are additions of the third operand: a in bits 24
+// to 31, b in 32 to 39.
 static bool is_move(uint8_t unit, uint64_t low) {
   bool zero_a = (low >> 24 & 255) == 255, zero_b = (low >> 32 & 255) == 255;
   return (unit == SASS_UNIT_MAD && zero_a && zero_b) || (unit == SASS_UNIT_FP16 && zero_a);
@@ -50,7 +50,8 @@ static int64_t distance_of(int arch, uint64_t low, uint64_t high) {
 }
 
 static uint32_t target_of(int64_t from, int64_t distance, uint32_t count) {
-  if (distance % INSTRUCTION || distance < -(int64_t)UINT32_MAX || distance > (int64_t)UINT32_MAX) return SASS_NONE;
+  if (distance % INSTRUCTION || distance < -(int64_t)UINT32_MAX || distance > (int64_t)UINT32_MAX)
+    return SASS_NONE;
   int64_t at = from + 1 + distance / INSTRUCTION;
   return at >= 0 && at < (int64_t)count ? (uint32_t)at : SASS_NONE;
 }
@@ -60,7 +61,8 @@ static void decode(int arch, const SassSection *s, SassInst *insts, uint32_t cou
     uint64_t low = sass_number(s->data + (uint64_t)i * INSTRUCTION, 8),
              high = sass_number(s->data + (uint64_t)i * INSTRUCTION + 8, 8);
     const Opcode *op = opcode_of(low & 0x1ff);
-    insts[i] = (SassInst){.opcode = low & 0x1ff, .target = SASS_NONE, .guarded = (low >> 12 & 15) != NO_PREDICATE};
+    insts[i] =
+        (SassInst){.opcode = low & 0x1ff, .target = SASS_NONE, .guarded = (low >> 12 & 15) != NO_PREDICATE};
     if (!op) continue;
     insts[i].unit = op->unit;
     insts[i].kind = op->kind;
@@ -103,7 +105,8 @@ static bool make_blocks(SassCode *c, const uint8_t *marks, SolArena *arena) {
   for (uint32_t b = 0; b < c->block_count; b++) {
     SassBlock *block = &c->blocks[b];
     const SassInst *last = &c->insts[block->first + block->count - 1];
-    block->branch = last->kind == SASS_KIND_BRANCH && last->target != SASS_NONE ? block_of[last->target] : SASS_NONE;
+    block->branch =
+        last->kind == SASS_KIND_BRANCH && last->target != SASS_NONE ? block_of[last->target] : SASS_NONE;
     bool falls = !ends_block(last) || last->guarded;
     block->next = falls && b + 1 < c->block_count ? b + 1 : SASS_NONE;
   }
@@ -182,7 +185,8 @@ static void move_targets(SassInst *insts, uint32_t count, uint32_t by) {
     if (insts[i].target != SASS_NONE) insts[i].target += by;
 }
 
-SolStatus sass_read(const void *elf, size_t size, const char *kernel, SolArena *arena, SassCode *out, SolError *err) {
+SolStatus sass_read(const void *elf, size_t size, const char *kernel, SolArena *arena, SassCode *out,
+                    SolError *err) {
   SassElf e;
   *out = (SassCode){0};
   if (!sass_elf_open(elf, size, &e)) return sol_fail(err, SOL_ERR_SYNTAX, "this is no cubin");

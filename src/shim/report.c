@@ -213,8 +213,8 @@ static void open_audit(void) {
     free(audit);
     return;
   }
-  audit->observer = (ShimObserver){
-      .launch = audit_launch, .memory = audit_memory, .module = audit_module, .ctx = audit};
+  audit->observer =
+      (ShimObserver){.launch = audit_launch, .memory = audit_memory, .module = audit_module, .ctx = audit};
   shim_observe(&audit->observer);
   shim.watch.patterns = true;
   const char *sample = getenv("SOL_SHIM_SAMPLE"), *seconds = getenv("SOL_SHIM_SECONDS");

@@ -48,7 +48,7 @@ struct ShimBinary {
   ShimVariable *variables;
   char *elf; // machine code, for what only that says; NULL
   size_t elf_size;
-  bool lined; // the machine code is this GPU's, and has the lines of the PTX that is emulated
+  bool lined;      // the machine code is this GPU's, and has the lines of the PTX that is emulated
   uint32_t number; // tells binaries apart, from 1
   void *handle[1]; // what the program gets as void **
 };

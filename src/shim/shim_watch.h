@@ -13,8 +13,9 @@ typedef struct ShimObserver {
   struct ShimObserver *next;
   void (*launch)(void *ctx, const ShimLaunch *launch);                 // after each, with the lock held
   void (*memory)(void *ctx, bool wrote, const void *at, size_t bytes); // other work wrote or read it; or NULL
-  void (*module)(void *ctx, uint32_t unit, const char *ptx); // one was loaded whose machine code is not known; or NULL
-  void (*end)(void *ctx);                                              // once, when the process exits
+  void (*module)(void *ctx, uint32_t unit,
+                 const char *ptx); // one was loaded whose machine code is not known; or NULL
+  void (*end)(void *ctx);          // once, when the process exits
   void *ctx;
 } ShimObserver;
 // Registers an observer, which is called for each later launch. The caller owns the observer.
