@@ -351,6 +351,8 @@ static bool fit_blocks(Fit *f, SolArena *arena) {
   for (uint32_t b = 0; b < c->block_count; b++) f->times[b] = f->never[b] || !f->strength[b] ? 0 : 1;
   for (int turn = 0; turn < TURNS; turn++)
     if (!fit_turn(f, in, start, turn > 1) && turn > 2) break;
+  // In few digits: the figures are sent from process to process.
+  for (uint32_t b = 0; b < c->block_count; b++) f->times[b] = __builtin_floor(f->times[b] * 64 + 0.5) / 64;
   return true;
 }
 

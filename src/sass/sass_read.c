@@ -46,7 +46,7 @@ static int64_t distance_of(int arch, uint64_t low, uint64_t high) {
   uint64_t words = low >> 34 | (high & 0x3ffff) << 30; // 48 bits
   if (arch >= SPLIT_BRANCH) words = words << 8 | (low >> 16 & 255);
   unsigned unused = arch >= SPLIT_BRANCH ? 8 : 16;
-  return (int64_t)(words << unused) >> unused << 2;
+  return ((int64_t)(words << unused) >> unused) * 4;
 }
 
 static uint32_t target_of(int64_t from, int64_t distance, uint32_t count) {
@@ -190,7 +190,7 @@ SolStatus sass_read(const void *elf, size_t size, const char *kernel, SolArena *
   SassElf e;
   *out = (SassCode){0};
   if (!sass_elf_open(elf, size, &e)) return sol_fail(err, SOL_ERR_SYNTAX, "this is no cubin");
-  Part *parts = sol_arena_alloc(arena, (e.section_count + 1) * sizeof *parts);
+  Part *parts = sol_arena_alloc(arena, ((size_t)e.section_count + 1) * sizeof *parts);
   uint32_t part_count = parts ? find_parts(&e, kernel, parts, &out->count) : 0;
   if (parts && (!part_count || !parts[0].count))
     return sol_fail(err, SOL_ERR_NOT_FOUND, "the cubin has no kernel %.100s", kernel);

@@ -16,7 +16,6 @@ void shim_describe(const ShimKernelWork *w, AuditLaunch *out) {
                        .stack_bytes = (uint64_t)w->kernel->stack,
                        .registers = w->kernel->registers,
                        .registers_from = w->kernel->by_ptxas ? AUDIT_FROM_PTXAS : AUDIT_FROM_EMULATOR,
-                       .code = w->kernel->code.count ? &w->kernel->code : NULL,
                        .unit = w->kernel->binary->number,
                        .graph = shim.streams.in_graph};
 }
