@@ -252,7 +252,7 @@ const Command cmd_audit = {
         "that. Requests, sectors and wavefronts are exact for the PTX; hits, DRAM bytes, occupancy and "
         "times are modelled. What the program prints goes to standard error. Where the program or a "
         "kernel fails (exit code 4) the bill covers what ran before that.\n\n"
-        "JSON: kernels [{name, launches, instructions, global_load {requests, sectors, ideal_sectors}, "
+        "JSON: kernels [{name, launches, instructions, issued, instructions_from, global_load {requests, sectors, ideal_sectors}, "
         "global_store, shared_load {requests, wavefronts, ideal_wavefronts}, shared_store, local, l2_bytes, "
         "dram_bytes, floor_bytes, occupancy, bound, time_us, light_us, tax, lines [{file, line, ...}], "
         "findings [{rule, file, line, message, fix, gain}]}], gate [...]; several GPUs: an array.",
