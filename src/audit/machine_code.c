@@ -84,23 +84,36 @@ static uint8_t strength_of(const AuditInst *in) {
   return 0;
 }
 
+static bool comes_before(const Line *a, const Line *b) {
+  return a->line != b->line ? a->line < b->line : a->first < b->first;
+}
+
+// Shell sort: no libc here, and they are nearly in order.
+static void sort_lines(Line *lines, uint32_t count) {
+  for (uint32_t gap = count / 2; gap; gap /= 2)
+    for (uint32_t i = gap; i < count; i++) {
+      Line line = lines[i];
+      uint32_t at = i;
+      for (; at >= gap && comes_before(&line, &lines[at - gap]); at -= gap) lines[at] = lines[at - gap];
+      lines[at] = line;
+    }
+}
+
 static bool make_lines(Fit *f, SolArena *arena) {
   f->lines = sol_arena_alloc(arena, (f->count + 1) * sizeof *f->lines);
   if (!f->lines) return false;
-  for (uint32_t i = 0; i < f->count; i++) { // by insertion: nearly in order already
-    Line line = {.line = f->insts[i].ptx_line,
-                 .first = i,
-                 .executions = (double)f->insts[i].counts.executions,
-                 .strength = strength_of(&f->insts[i])};
-    uint32_t at = f->line_count;
-    while (at && f->lines[at - 1].line > line.line) at--;
-    if (at && f->lines[at - 1].line == line.line) {
-      f->lines[at - 1].strength = 0; // several instructions
-      continue;
-    }
-    memmove(f->lines + at + 1, f->lines + at, (f->line_count - at) * sizeof line);
-    f->lines[at] = line;
-    f->line_count++;
+  for (uint32_t i = 0; i < f->count; i++)
+    f->lines[i] = (Line){.line = f->insts[i].ptx_line,
+                         .first = i,
+                         .executions = (double)f->insts[i].counts.executions,
+                         .strength = strength_of(&f->insts[i])};
+  sort_lines(f->lines, f->count);
+  for (uint32_t i = 0; i < f->count; i++) {
+    Line *last = f->line_count ? &f->lines[f->line_count - 1] : NULL;
+    if (last && last->line == f->lines[i].line)
+      last->strength = 0; // several instructions
+    else
+      f->lines[f->line_count++] = f->lines[i];
   }
   return true;
 }

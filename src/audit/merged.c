@@ -94,8 +94,11 @@ static void change(AuditInst *insts, uint32_t count, const Own *own, uint32_t at
     combine(in);
 }
 
+enum { MOST_INSTS = 1 << 15 }; // of a kernel: each may be compared with each
+
 bool audit_merged(const SassCode *code, AuditInst *insts, uint32_t count, const uint32_t *inst_of,
                   SolArena *arena) {
+  if (count > MOST_INSTS) return true;
   Own *own = sol_arena_alloc(arena, (count + 1) * sizeof *own);
   if (!own) return false;
   for (uint32_t i = 0; i < code->count; i++) {
