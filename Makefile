@@ -14,8 +14,8 @@ JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 # The folders in their dependency order; scripts/check-layers holds the includes to it.
 # src/emu itself holds the headers that other folders include.
 EMU_DIRS  := emu emu/core emu/watch emu/isa
-LIB_DIRS  := base image device machine roofline ptx mem $(EMU_DIRS) audit driver ops measure
-WASM_DIRS := base device machine roofline ptx mem $(EMU_DIRS) audit
+LIB_DIRS  := base image device machine roofline ptx mem $(EMU_DIRS) sass audit driver ops measure
+WASM_DIRS := base device machine roofline ptx mem $(EMU_DIRS) sass audit
 TOOL_DIRS := ladder profile report cli
 
 VERSION   := $(shell sed -n 's/^.define SOL_VERSION "\(.*\)"/\1/p' include/sol/version.h)
@@ -47,7 +47,7 @@ AVX2_OBJ  := $(if $(HAS_AVX2),$(AVX2_OPS:%=$(B)/obj/src/emu/isa/ops_%_avx2.o))
 # The runtime on the emulator takes the toolkit's headers.
 SHIM_SRC  := $(call sources,shim)
 SHIM_OBJ  := $(SHIM_SRC:%.c=$(B)/obj/%.o)
-SHIM_LIB  := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(WASM_ONLY),$(call sources,base image device machine roofline ptx mem $(EMU_DIRS) audit driver))) $(AVX2_OBJ)
+SHIM_LIB  := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(WASM_ONLY),$(call sources,base image device machine roofline ptx mem $(EMU_DIRS) sass audit driver))) $(AVX2_OBJ)
 SHIM      := $(if $(CUDA_INC),$(B)/shim/libcudart.so.13 $(B)/shim/libcublas.so.13 $(B)/shim/libcublasLt.so.13)
 
 # What the driver loads into a program under `sol profile`: hidden but for one name, with its own copy of what it uses.

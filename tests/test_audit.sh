@@ -96,6 +96,10 @@ run 0 "$bin/column" --device h100,h200,b200 -- 512 256
 says out 'Side by side' 'h200 .*us' 'b200 .*us'
 run 0 "$bin/column" --device h100,h200 --json -- 512 256
 json "[b['device'] for b in d] == ['h100-sxm', 'h200']"
+run 0 "$bin/column" --json -- 512 256 # built with -lineinfo for sm_90
+json "k['instructions_from'] == 'machine code' and 0 < k['issued'] < k['instructions']"
+run 0 "$bin/column" --device b200 --json -- 512 256 # whose machine code it does not hold: ptxas makes it
+json "k['instructions_from'] == 'machine code' and 0 < k['issued'] < k['instructions']"
 run 0 "$bin/column" --by instruction -- 512 256
 says out 'st\.global\.f32' '1024 B'
 run 0 "$bin/column" --sample 1 --json -- 65536 64

@@ -17,6 +17,8 @@ TEST(a_launch_survives_the_wire) {
   in.flops = 0.5;
   in.waits = in.follows = in.real = in.read_only = true;
   in.base = UINT64_C(1) << 32 | 5;
+  in.ptx_line = 42;
+  in.machine = (AuditMachine){.issues = 1250.5, .fp32 = 3, .spills = 2};
   in.offset = -16;
   AuditTouch t[] = {{.address = 0x7f0000001000, .bytes = 1 << 20, .label = "", .read = 1e6, .written = 5e5}};
   const char *faults[] = {"quote \" and \n line"};
@@ -37,6 +39,7 @@ TEST(a_launch_survives_the_wire) {
   l.faults = faults;
   l.fault_count = 1;
   l.graph = true;
+  l.machine = true;
   l.registers_from = AUDIT_FROM_EMULATOR;
   l.end = SOL_EMU_TIME_LIMIT;
   AuditSent told = {0};
@@ -58,6 +61,8 @@ TEST(a_launch_survives_the_wire) {
         CHECK_STR(got->file, in.file);
         CHECK(memcmp(&got->counts, &in.counts, sizeof in.counts) == 0);
         CHECK(got->pattern.stride == -4096 && got->pattern.step == 4 && got->pattern.zeros == 2);
+        CHECK(got->by_machine && got->ptx_line == 42 && got->machine.issues == 1250.5 &&
+              got->machine.spills == 2);
         CHECK(got->real && got->read_only && got->base == in.base && got->offset == -16);
         CHECK(got->waits && got->follows && got->is_load && !got->barrier && got->flops == 0.5 &&
               got->line == 7);
@@ -76,6 +81,22 @@ TEST(a_launch_survives_the_wire) {
   }
   audit_sent_free(&told);
   audit_reader_free(&reader);
+}
+
+TEST(the_text_of_a_module_survives_the_wire) {
+  static const char text[] = ".version 9.0\n\t// \"quoted\" \\ text\n.target sm_90\n";
+  SolBuffer line = {0};
+  AuditReader reader = {0};
+  AuditMessage heard;
+  audit_write_module(7, text, &line);
+  CHECK(line.length && line.text[line.length - 1] == '\n' && !memchr(line.text, '\n', line.length - 1));
+  CHECK(!audit_read_line(&reader, line.text, line.length, &heard, NULL));
+  CHECK(heard.kind == AUDIT_LINE_MODULE && heard.unit == 7);
+  CHECK_STR(heard.ptx, text);
+  static const char bad[] = "{\"module\":7,\"ptx\":3}";
+  CHECK(audit_read_line(&reader, bad, sizeof bad - 1, &heard, NULL) != SOL_OK);
+  audit_reader_free(&reader);
+  sol_buffer_free(&line);
 }
 
 TEST(progress_survives_the_wire) {

@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "emu/emu.h"
 #include "machine/work.h"
+#include "sass/sass_code.h"
 #include "sol/device.h"
 #include "sol/occupancy.h"
 
@@ -45,6 +46,23 @@ typedef MachineResource AuditResource;
 
 // ---- counts ----
 
+// What the machine executes for a PTX instruction, in warp instructions: issue slots, and those of each pipe.
+// Modelled: executions of a basic block of the machine code are estimated from those of the PTX.
+#define AUDIT_MACHINE(X)                                                                                     \
+  X(issues)                                                                                                  \
+  X(fp32) /* with integer products, which run on the same pipe */                                            \
+  X(fp16)                                                                                                    \
+  X(fp64)                                                                                                    \
+  X(integer)                                                                                                 \
+  X(special)                                                                                                 \
+  X(convert)                                                                                                 \
+  X(spills) /* 4-byte accesses to local memory that the PTX does not have */
+typedef struct AuditMachine {
+#define AUDIT_MACHINE_FIELD(name) double name;
+  AUDIT_MACHINE(AUDIT_MACHINE_FIELD)
+#undef AUDIT_MACHINE_FIELD
+} AuditMachine;
+
 typedef struct AuditInst { // a PTX instruction that was executed
   const char *file;        // the source file by -lineinfo; without it the PTX file
   uint32_t line;
@@ -65,6 +83,9 @@ typedef struct AuditInst { // a PTX instruction that was executed
   double flops;          // tensor instructions: of one execution, in units of the fp16 rate
   SolEmuCounts counts;   // of all launches
   SolEmuPattern pattern; // of all launches
+  uint32_t ptx_line;     // of the PTX text
+  bool by_machine;       // the machine code was read:
+  AuditMachine machine;  // of all launches
 } AuditInst;
 
 typedef struct AuditLine { // the instructions of one source line
@@ -138,6 +159,7 @@ struct AuditKernel {
   uint32_t shape_count, shape_cap;
   int registers;
   AuditSource registers_from;
+  bool machine; // instructions, pipes and merged accesses are those of the machine code; else of the PTX
   uint64_t static_shared;
   uint64_t stack_bytes;       // of a thread, as ptxas reports: spills and local arrays; 0: none or unknown
   uint64_t local_array_bytes; // of that: .local variables of the PTX
@@ -209,9 +231,11 @@ typedef struct AuditLaunch {
   uint64_t dynamic_shared, static_shared, stack_bytes, local_array_bytes;
   int registers;
   AuditSource registers_from;
-  bool graph;  // launched as part of a CUDA graph
-  bool early;  // by programmatic dependent launch
-  bool steady; // one of many alike on other memory: what it leaves dirty, as much was left to it
+  const SassCode *code; // set before audit_take: the kernel's machine code; NULL: unknown
+  bool machine;         // AuditInst.machine is filled in
+  bool graph;           // launched as part of a CUDA graph
+  bool early;           // by programmatic dependent launch
+  bool steady;          // one of many alike on other memory: what it leaves dirty, as much was left to it
   SolEmuEnd end;
   uint64_t blocks; // that ran; counts are scaled from them to the whole grid
   SolEmuFlight flight;
@@ -230,6 +254,10 @@ typedef struct AuditLaunch {
 // *out points into the module, the result and the arena.
 SolStatus audit_take(const SolPtxModule *ptx, const SolEmuResult *result, SolArena *arena, AuditLaunch *out,
                      SolError *err);
+
+// machine_code.c: what the machine executes for the instructions of a launch; and their counts, where ptxas
+// merged or dropped accesses. False: out of memory.
+bool audit_machine_code(const SassCode *code, AuditInst *insts, uint32_t count, SolArena *arena);
 
 // SOL_ERR_UNKNOWN where the device lacks a figure that the time model requires.
 SolStatus audit_start(AuditProgram *program, const SolDevice *device, SolError *err);

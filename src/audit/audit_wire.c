@@ -1,6 +1,7 @@
 // Writing: numbers in arrays, zeros at their ends left out.
-//   {"launch":ID,"name":..,"unit":..,"grid":[..],..,.. "new":[[place,line,unit,flags,flops,base,offset,"file","text"],..],
-//    "insts":[[place,kind,[counts],[pattern]],..],"touches":[[address,bytes,variable,..,"label"],..],"faults":[..]}
+//   {"launch":ID,"name":..,"unit":..,"grid":[..],.., "new":[[place,line,unit,flags,flops,base,offset,"file","text",ptx line],..],
+//    "insts":[[place,kind,[counts],[pattern],[machine]],..],"touches":[[address,bytes,variable,..,"label"],..],"faults":[..]}
+//   {"module":UNIT,"ptx":".."}
 //   {"outside":0,"address":..,"bytes":..}
 //   {"progress":0.25,"instructions":..,"kernel":".."}
 #include "audit/audit_wire.h"
@@ -53,7 +54,7 @@ static void put_new(const AuditLaunch *l, AuditSent *sent, SolBuffer *out) {
     sol_json_add_text(out, in->file);
     sol_buffer_puts(out, ",");
     sol_json_add_text(out, in->text);
-    sol_buffer_puts(out, "]");
+    sol_buffer_format(out, ",%u]", in->ptx_line);
     comma = ",";
   }
   sol_buffer_puts(out, "]");
@@ -72,6 +73,11 @@ static void put_inst(const AuditInst *in, SolBuffer *out) {
   put_numbers(out, counts, SOL_COUNT(counts));
   sol_buffer_puts(out, ",");
   put_numbers(out, pattern, SOL_COUNT(pattern));
+#define MACHINE_VALUE(name) in->machine.name,
+  const double machine[] = {AUDIT_MACHINE(MACHINE_VALUE)};
+#undef MACHINE_VALUE
+  sol_buffer_puts(out, ",");
+  put_numbers(out, machine, SOL_COUNT(machine));
   sol_buffer_puts(out, "]");
 }
 
@@ -111,7 +117,8 @@ void audit_write_launch(const AuditLaunch *l, uint32_t id, AuditSent *sent, SolB
                                           (double)l->flight.async_bytes,
                                           l->flight.waits,
 #define CHAIN_VALUE(name) l->chain.name,
-                                          SOL_EMU_CHAIN(CHAIN_VALUE)(double) l->left_dirty,
+                                          SOL_EMU_CHAIN(CHAIN_VALUE) l->machine,
+                                          (double)l->left_dirty,
                                           (double)l->dirty_limit,
                                           (double)l->earlier_read};
 #undef CHAIN_VALUE
@@ -138,6 +145,12 @@ void audit_write_launch(const AuditLaunch *l, uint32_t id, AuditSent *sent, SolB
     sol_json_add_text(out, l->faults[i]);
   }
   sol_buffer_puts(out, "]}\n");
+}
+
+void audit_write_module(uint32_t unit, const char *ptx, SolBuffer *out) {
+  sol_buffer_format(out, "{\"module\":%u,\"ptx\":", unit);
+  sol_json_add_text(out, ptx);
+  sol_buffer_puts(out, "}\n");
 }
 
 void audit_write_outside(AuditOutside what, uint64_t address, uint64_t bytes, SolBuffer *out) {

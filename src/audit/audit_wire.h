@@ -17,6 +17,8 @@ void audit_sent_free(AuditSent *sent);
 
 // Appends one line, '\n' included. `id` identifies the kernel in the program.
 void audit_write_launch(const AuditLaunch *launch, uint32_t id, AuditSent *sent, SolBuffer *out);
+// The PTX of a module whose machine code is not known: the auditor may have it compiled.
+void audit_write_module(uint32_t unit, const char *ptx, SolBuffer *out);
 void audit_write_outside(AuditOutside what, uint64_t address, uint64_t bytes, SolBuffer *out);
 // The progress of the running launch.
 void audit_write_progress(const SolEmuProgress *progress, SolBuffer *out);
@@ -28,10 +30,17 @@ typedef struct AuditReader {
   struct AuditReadKernel *kernels;
   uint32_t count, cap;
 } AuditReader;
-typedef enum AuditLineKind { AUDIT_LINE_LAUNCH, AUDIT_LINE_OUTSIDE, AUDIT_LINE_PROGRESS } AuditLineKind;
+typedef enum AuditLineKind {
+  AUDIT_LINE_LAUNCH,
+  AUDIT_LINE_MODULE,
+  AUDIT_LINE_OUTSIDE,
+  AUDIT_LINE_PROGRESS
+} AuditLineKind;
 typedef struct AuditMessage {
   AuditLineKind kind;
-  AuditLaunch launch; // valid until the next line
+  AuditLaunch launch; // valid until the next line; its instructions may be changed
+  uint32_t unit;      // the module, AuditLaunch.unit
+  const char *ptx;    // its text; valid until the next line
   AuditOutside what;
   uint64_t address, bytes;
   SolEmuProgress progress; // its kernel's name is valid until the next line
@@ -41,9 +50,9 @@ SolStatus audit_read_line(AuditReader *reader, const char *line, size_t length, 
                           SolError *err);
 void audit_reader_free(AuditReader *reader);
 
-// Numbers of a launch: 13 of its own, its chain, three of L2, and SolL2Earlier.
+// Numbers of a launch: 13 of its own, its chain, whether it is priced by machine code, three of L2, and SolL2Earlier.
 enum {
-  AUDIT_LAUNCH_FOUND = 16 + (int)(sizeof(SolEmuChain) / sizeof(double)),
+  AUDIT_LAUNCH_FOUND = 17 + (int)(sizeof(SolEmuChain) / sizeof(double)),
   AUDIT_LAUNCH_NUMBERS = AUDIT_LAUNCH_FOUND + 2 * SOL_AGES
 };
 // Numbers of a pattern, in the order in which they are sent.

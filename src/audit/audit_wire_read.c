@@ -90,6 +90,9 @@ static bool read_new(AuditReader *r, struct AuditReadKernel *k, SolJson row) {
     if (!sol_json_next(&it, NULL, &part[i])) return false;
     if (i < NUMBERS && !sol_json_number(part[i], &n[i])) return false;
   }
+  SolJson last;
+  double ptx_line = 0;
+  if (sol_json_next(&it, NULL, &last) && !sol_json_number(last, &ptx_line)) return false;
   if (!(n[0] >= 0 && n[0] < MOST_PLACES)) return false;
   uint32_t place = (uint32_t)n[0];
   if (place >= k->count) {
@@ -114,21 +117,23 @@ static bool read_new(AuditReader *r, struct AuditReadKernel *k, SolJson row) {
                                 .flops = n[4],
                                 .base = count_of(n[5]),
                                 .offset = offset_of(n[6]),
+                                .ptx_line = (uint32_t)(count_of(ptx_line) & UINT32_MAX),
                                 .file = keep_text(&r->arena, part[7]),
                                 .text = keep_text(&r->arena, part[8])};
   return k->insts[place].file && k->insts[place].text;
 }
 
 static bool read_inst(const struct AuditReadKernel *k, SolJson row, AuditInst *out) {
-  enum { COUNTS = sizeof(SolEmuCounts) / 8, PATTERN = 24 };
-  SolJson part[4];
+  enum { COUNTS = sizeof(SolEmuCounts) / 8, PATTERN = 24, MACHINE = sizeof(AuditMachine) / sizeof(double) };
+  SolJson part[5];
   SolJsonIter it = {.container = row};
-  double place, kind, counts[COUNTS], pattern[PATTERN];
+  double place, kind, counts[COUNTS], pattern[PATTERN], machine[MACHINE] = {0};
   for (int i = 0; i < 4; i++)
     if (!sol_json_next(&it, NULL, &part[i])) return false;
   if (!sol_json_number(part[0], &place) || !sol_json_number(part[1], &kind)) return false;
   if (!(place >= 0 && place < k->count) || !(kind >= 0 && kind < SOL_EMU_KIND_COUNT)) return false;
   if (!numbers_of(part[2], counts, COUNTS) || !numbers_of(part[3], pattern, PATTERN)) return false;
+  if (sol_json_next(&it, NULL, &part[4]) && !numbers_of(part[4], machine, MACHINE)) return false;
   *out = k->insts[(uint32_t)place];
   if (!out->text || (unsigned)out->unit >= SOL_EMU_CLASS_COUNT) return false;
   out->kind = (SolEmuKind)kind;
@@ -143,6 +148,11 @@ static bool read_inst(const struct AuditReadKernel *k, SolJson row, AuditInst *o
     if (pattern[i] < 0 && i != 2 && i != 10) return false; // stride and step have a sign
   if (pattern[0] > UINT32_MAX) return false;               // the width
   AUDIT_PATTERN_NUMBERS(TAKE_PATTERN)
+  at = 0;
+#define TAKE_MACHINE(name)                                                                                   \
+  out->machine.name = machine[at] >= 0 && machine[at] <= SOL_EXACT ? machine[at] : 0, at++;
+  AUDIT_MACHINE(TAKE_MACHINE)
+#undef TAKE_MACHINE
 #undef TAKE_COUNT
 #undef TAKE_PATTERN
   out->width = out->pattern.width;
@@ -186,6 +196,7 @@ static bool read_lists(AuditReader *r, struct AuditReadKernel *k, SolJson line, 
   AuditInst *insts = sol_arena_alloc(&r->scratch, (length_of(list) + 1) * sizeof *insts);
   for (SolJsonIter it = {.container = list}; insts && sol_json_next(&it, NULL, &row); l->inst_count++) {
     if (!read_inst(k, row, &insts[l->inst_count])) return false;
+    insts[l->inst_count].by_machine = l->machine;
     if (l->inst_count && insts[l->inst_count].place <= insts[l->inst_count - 1].place) return false;
   }
   if (!sol_json_get(line, "touches", &list)) return false;
@@ -230,6 +241,7 @@ static bool read_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l)
 #define TAKE_CHAIN(name) l->chain.name = n[at] >= 0 && n[at] <= SOL_EXACT ? n[at] : 0, at++;
   SOL_EMU_CHAIN(TAKE_CHAIN)
 #undef TAKE_CHAIN
+  l->machine = n[at++] != 0;
   l->left_dirty = count_of(n[at]);
   l->dirty_limit = count_of(n[at + 1]);
   l->earlier_read = count_of(n[at + 2]);
@@ -241,6 +253,16 @@ static bool read_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l)
 }
 
 enum { PROGRESS_NAME = 128 }; // a longer one is cut
+
+// The text is no longer than the line that holds it.
+static bool read_module(AuditReader *r, SolJson line, double unit, size_t length, AuditMessage *out) {
+  SolJson value;
+  char *text = sol_arena_alloc(&r->scratch, length + 1);
+  out->unit = (uint32_t)count_of(unit);
+  out->ptx = text;
+  return text && unit >= 0 && unit < UINT32_MAX && sol_json_get(line, "ptx", &value) &&
+         sol_json_string(value, text, length + 1);
+}
 
 SolStatus audit_read_line(AuditReader *r, const char *text, size_t length, AuditMessage *out, SolError *err) {
   SolJson line, value;
@@ -254,6 +276,9 @@ SolStatus audit_read_line(AuditReader *r, const char *text, size_t length, Audit
   if (sol_json_get(line, "launch", &value) && sol_json_number(value, &number)) {
     out->kind = AUDIT_LINE_LAUNCH;
     fine = read_launch(r, line, number, &out->launch);
+  } else if (sol_json_get(line, "module", &value) && sol_json_number(value, &number)) {
+    out->kind = AUDIT_LINE_MODULE;
+    fine = read_module(r, line, number, length, out);
   } else if (sol_json_get(line, "outside", &value) && sol_json_number(value, &number)) {
     out->kind = AUDIT_LINE_OUTSIDE;
     out->what = number != 0 ? AUDIT_OUTSIDE_READ : AUDIT_OUTSIDE_WROTE;

@@ -183,6 +183,7 @@ static bool add_insts(AuditProgram *p, AuditKernel *k, const AuditLaunch *l, dou
       *to = *from;
       to->counts = counts;
       to->pattern = pattern;
+      to->machine = (AuditMachine){0};
       to->text = audit_keep(p, from->text ? from->text : "");
       to->file = audit_keep(p, from->file ? from->file : "");
       if (!to->text || !to->file) return false;
@@ -195,6 +196,9 @@ static bool add_insts(AuditProgram *p, AuditKernel *k, const AuditLaunch *l, dou
     if ((unsigned)from->unit < SOL_EMU_CLASS_COUNT)
       k->classes[from->unit] += (double)from->counts.executions * scale;
     add_pattern(&to->pattern, &from->pattern, scale);
+#define ADD_MACHINE(name) to->machine.name += from->machine.name * scale;
+    AUDIT_MACHINE(ADD_MACHINE)
+#undef ADD_MACHINE
   }
   return true;
 }
@@ -280,9 +284,10 @@ static AuditWork work_of(const MachineModel *m, const AuditLaunch *l, const Audi
                  .warps_per_block = s->occupancy.warps_per_block,
                  .blocks_per_sm = s->occupancy.blocks_per_sm};
   AuditWaits waits = audit_waits(m->device, l->insts, l->inst_count, &l->flight);
-  double executions = 0;
+  double executions = 0, accesses = 0;
   for (uint32_t i = 0; i < l->inst_count; i++) {
     const AuditInst *in = &l->insts[i];
+    accesses += in->machine.spills * scale;
     audit_demand(m, in, &waits, scale, &w);
     executions += (double)in->counts.executions * scale;
     double turns = (double)in->pattern.hottest * scale, clocks = audit_atomic_clocks(m, in) * scale;
@@ -290,8 +295,10 @@ static AuditWork work_of(const MachineModel *m, const AuditLaunch *l, const Audi
     if (clocks > w.atomic_clocks) w.atomic_clocks = clocks;
   }
   add_l2(l, scale, &w);
-  AuditWork spills = machine_spills(m, audit_spilled(l->registers_from, l->stack_bytes, l->local_array_bytes),
-                                    w.blocks * w.warps_per_block, w.blocks_per_sm * w.warps_per_block * 32);
+  double spilled = audit_spilled(l->registers_from, l->stack_bytes, l->local_array_bytes),
+         resident = w.blocks_per_sm * w.warps_per_block * 32;
+  AuditWork spills = l->machine ? machine_spills_counted(m, spilled, accesses, resident)
+                                : machine_spills(m, spilled, w.blocks * w.warps_per_block, resident);
   w.chain = audit_chain(m, &w, &waits, &l->chain, scale, executions);
 #define ADD_SPILLS(name) w.name += spills.name;
   AUDIT_DEMANDS(ADD_SPILLS)
@@ -328,6 +335,7 @@ SolStatus audit_add(AuditProgram *p, const AuditLaunch *l, SolError *err) {
   if (scale > k->scale) k->scale = scale;
   if (l->registers > k->registers) k->registers = l->registers;
   k->registers_from = l->registers_from;
+  k->machine = l->machine;
   k->static_shared = l->static_shared;
   k->stack_bytes = l->stack_bytes;
   k->local_array_bytes = l->local_array_bytes;

@@ -26,6 +26,12 @@ double audit_atomic_clocks(const MachineModel *model, const AuditInst *inst);
 // Bytes per thread that ptxas spilled, as far as known.
 double audit_spilled(AuditSource from, uint64_t stack_bytes, uint64_t local_array_bytes);
 
+// ---- merged.c: accesses that ptxas changed ----
+
+// inst_of: by machine instruction, the PTX instruction that it comes from; SASS_NONE. False: out of memory.
+bool audit_merged(const SassCode *code, AuditInst *insts, uint32_t count, const uint32_t *inst_of,
+                  SolArena *arena);
+
 // ---- flows.c: which kernel reads what another wrote ----
 
 void audit_flows_launch(AuditProgram *program, uint32_t kernel, const AuditLaunch *launch);

@@ -122,6 +122,7 @@ static bool take_inst(const SolPtxModule *ptx, const SolEmuInstCounts *from, uin
   sol_ptx_format_inst(ptx, f, in, text, TEXT);
   *to = (AuditInst){.text = text, .place = place, .counts = from->counts, .pattern = from->pattern};
   find_place(ptx, f, in, to);
+  to->ptx_line = in->line;
   to->kind = kind_of(in->code, &from->counts);
   to->unit = sol_emu_class(in);
   to->width = from->pattern.width;
@@ -196,6 +197,7 @@ SolStatus audit_take(const SolPtxModule *ptx, const SolEmuResult *r, SolArena *a
     if (r->insts[i].counts.executions)
       fine = take_inst(ptx, &r->insts[i], i, arena, &insts[out->inst_count++]);
   for (uint32_t i = 0; fine && i < r->finding_count; i++) faults[i] = r->findings[i].message;
+  if (fine && out->code) fine = out->machine = audit_machine_code(out->code, insts, out->inst_count, arena);
   out->insts = insts;
   out->faults = faults;
   out->fault_count = r->finding_count;

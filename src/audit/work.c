@@ -97,13 +97,23 @@ static void add_global(const MachineModel *m, const AuditInst *in, const AuditWa
   w->load_wait_clocks += times * waits->clocks;
 }
 
+static void add_machine(const AuditMachine *m, double scale, AuditWork *w) {
+  w->issues += m->issues * scale;
+  w->fp32 += m->fp32 * scale;
+  w->fp16 += m->fp16 * scale;
+  w->fp64 += m->fp64 * scale;
+  w->integer += m->integer * scale;
+  w->special += m->special * scale;
+  w->convert += m->convert * scale;
+}
+
 void audit_demand(const MachineModel *m, const AuditInst *in, const AuditWaits *waits, double scale,
                   AuditWork *w) {
   const SolEmuCounts *c = &in->counts;
   double executions = (double)c->executions * scale;
+  if (in->by_machine) add_machine(&in->machine, scale, w);
   if (in->unit == SOL_EMU_CLASS_NAME && !c->requests) return;
-  w->issues += executions;
-  add_pipe(in->unit, executions, w);
+  if (!in->by_machine) w->issues += executions, add_pipe(in->unit, executions, w);
   if (in->flops > 0) w->tensor_flops += in->flops * executions;
   if (in->barrier) w->barriers += executions;
   w->shared_wavefronts += (double)c->wavefronts * scale;

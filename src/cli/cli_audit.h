@@ -72,6 +72,15 @@ const char *audit_simple_nvcc(AuditRun *run, const char *nvcc); // the name to c
 // The name of a file as the user has it; in the arena where it is another.
 const char *audit_real_name(const AuditRun *run, SolArena *arena, const char *file);
 
+// cli_audit_modules.c: the machine code of a program's modules, by ptxas, which runs beside the program.
+typedef struct AuditModules AuditModules;
+AuditModules *audit_modules_create(AuditRun *run, const SolDevice *device); // NULL: there is no ptxas
+void audit_modules_free(AuditModules *modules);                             // NULL is fine
+void audit_modules_add(AuditModules *modules, uint32_t unit, const char *ptx);
+bool audit_modules_running(AuditModules *modules, uint32_t unit); // its launches have to wait
+// Fills in what the machine code says; as it is where there is none.
+void audit_modules_apply(AuditModules *modules, AuditLaunch *launch, SolArena *arena);
+
 // cli_audit_program.c: a whole program, run on the emulator; audit_add for every launch.
 int cli_audit_program(AuditRun *run, const SolDevice *device, const char *path, AuditProgram *out);
 // cli_audit_elf.c: whether a program can be run so; prints why not.

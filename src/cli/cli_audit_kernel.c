@@ -14,8 +14,10 @@ static bool ends_with(const char *text, const char *end) {
   return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-// ptxas's registers and stack, where there is a compiler; else the emulator's estimate stays.
-static void ask_ptxas(AuditRun *r, const KernelRun *k, const SolDevice *device, AuditLaunch *launch) {
+// Registers, stack and machine code by ptxas, where there is a compiler; else the emulator's estimate
+// stays.
+static void ask_ptxas(AuditRun *r, const KernelRun *k, const SolDevice *device, AuditLaunch *launch,
+                      SassCode *code, SolArena *arena) {
   char nvcc[CHILD_PATH], arch[24];
   const char *name = sol_driver_function(k->kernel)->name;
   int cc = device->cc_major * 10 + device->cc_minor, target = sol_driver_ptx(k->module)->target;
@@ -29,8 +31,15 @@ static void ask_ptxas(AuditRun *r, const KernelRun *k, const SolDevice *device, 
   const char *cubin = scratch_path(r->cli, "kernel.cubin"), *simple = scratch_path(r->cli, "audited.ptx");
   if (cli_write_file(simple, k->sources[0].text, k->sources[0].length, NULL)) return;
   sol_format(arch, sizeof arch, "-arch=sm_%d%s", cc, cc == 90 ? "a" : "");
-  const char *const argv[] = {
-      audit_simple_nvcc(r, nvcc), "-cubin", arch, "-Wno-deprecated-gpu-targets", simple, "-o", cubin, NULL};
+  const char *const argv[] = {audit_simple_nvcc(r, nvcc),
+                              "-cubin",
+                              arch,
+                              "-lineinfo",
+                              "-Wno-deprecated-gpu-targets",
+                              simple,
+                              "-o",
+                              cubin,
+                              NULL};
   size_t length = 0;
   if (cli_audit_call(argv, true)) return;
   char *elf = cli_read_file(cubin, (size_t)1 << 30, &length, NULL);
@@ -40,6 +49,7 @@ static void ask_ptxas(AuditRun *r, const KernelRun *k, const SolDevice *device, 
     launch->registers_from = AUDIT_FROM_PTXAS;
     launch->stack_bytes = (uint64_t)sol_cubin_stack(elf, length, name);
   }
+  if (elf && !sass_read(elf, length, name, arena, code, NULL)) launch->code = code;
   free(elf);
 }
 
@@ -50,8 +60,9 @@ static int bill(AuditRun *r, const KernelRun *k, const SolDevice *device, AuditP
   memcpy(launch.cluster, k->launch.cluster, sizeof launch.cluster);
   SolArena arena = {0};
   SolError err = {0};
+  SassCode code;
+  ask_ptxas(r, k, device, &launch, &code, &arena);
   SolStatus status = audit_take(sol_driver_ptx(k->module), &k->result, &arena, &launch, &err);
-  ask_ptxas(r, k, device, &launch);
   if (!status) status = audit_add(out, &launch, &err);
   sol_arena_free(&arena);
   return status ? cli_error(r->cli, &err, 0, 0, 0) : EXIT_OK;

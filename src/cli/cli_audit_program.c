@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "audit/audit_names.h"
@@ -25,6 +26,9 @@ typedef struct Watch {
   AuditRun *run;
   AuditProgram *program;
   AuditReader reader;
+  AuditModules *modules;
+  bool held;      // by a module whose machine code is still being made: its launches are not taken yet
+  uint32_t unit;  // that module
   SolBuffer text; // read, not yet taken: the last line may be cut
   int file;
   uint64_t launches, bad_lines;
@@ -81,26 +85,37 @@ static void take_progress(Watch *w, const SolEmuProgress *p) {
   audit_title(p->kernel, w->at_kernel, sizeof w->at_kernel);
 }
 
-static void take_line(Watch *w, const char *line, size_t length) {
+static void take_launch(Watch *w, AuditLaunch *launch) {
+  SolError err = {0};
+  w->launches++;
+  w->at.kernel = NULL;
+  audit_modules_apply(w->modules, launch, &w->reader.scratch);
+  if (audit_add(w->program, launch, &err)) w->failed = err.status;
+}
+
+// False: not yet.
+static bool take_line(Watch *w, const char *line, size_t length) {
   AuditMessage message;
   SolError err = {0};
   SolStatus status = audit_read_line(&w->reader, line, length, &message, &err);
   if (status == SOL_ERR_NO_SPACE) w->failed = status;
   if (status) {
     w->bad_lines++;
-    return;
+    return true;
   }
-  if (message.kind == AUDIT_LINE_OUTSIDE) {
-    audit_outside(w->program, message.what, message.address, message.bytes);
-    return;
+  switch (message.kind) {
+  case AUDIT_LINE_OUTSIDE: audit_outside(w->program, message.what, message.address, message.bytes); break;
+  case AUDIT_LINE_PROGRESS: take_progress(w, &message.progress); break;
+  case AUDIT_LINE_MODULE:
+    if (!w->modules) w->modules = audit_modules_create(w->run, w->program->device);
+    audit_modules_add(w->modules, message.unit, message.ptx);
+    break;
+  default:
+    w->unit = message.launch.unit;
+    w->held = !message.launch.machine && audit_modules_running(w->modules, w->unit);
+    if (!w->held) take_launch(w, &message.launch);
   }
-  if (message.kind == AUDIT_LINE_PROGRESS) {
-    take_progress(w, &message.progress);
-    return;
-  }
-  w->launches++;
-  w->at.kernel = NULL;
-  if (audit_add(w->program, &message.launch, &err)) w->failed = err.status;
+  return !w->held;
 }
 
 static void take_lines(Watch *w) {
@@ -108,7 +123,7 @@ static void take_lines(Watch *w) {
   for (const char *end;
        from < w->text.length && (end = memchr(w->text.text + from, '\n', w->text.length - from));) {
     size_t length = (size_t)(end - (w->text.text + from));
-    if (length) take_line(w, w->text.text + from, length);
+    if (length && !take_line(w, w->text.text + from, length)) break;
     from += length + 1;
   }
   if (!from) return;
@@ -123,7 +138,8 @@ static bool read_more(void *ctx) {
   char *room = malloc(chunk);
   ssize_t n = 0;
   bool any = false;
-  while (room && (n = read(w->file, room, chunk)) > 0) {
+  if (w->held && !audit_modules_running(w->modules, w->unit)) w->held = false, take_lines(w);
+  while (room && !w->held && (n = read(w->file, room, chunk)) > 0) {
     sol_buffer_put(&w->text, room, (size_t)n);
     any = true;
     take_lines(w);
@@ -132,6 +148,12 @@ static bool read_more(void *ctx) {
   free(room);
   if (w->text.failed) w->failed = SOL_ERR_NO_SPACE;
   return any;
+}
+
+// Once it has ended: what waits for its machine code.
+static void read_later(Watch *w) {
+  struct timespec pause = {0, 2000000};
+  if (!read_more(w)) nanosleep(&pause, NULL);
 }
 
 // ---- its end ----
@@ -221,9 +243,11 @@ int cli_audit_program(AuditRun *r, const SolDevice *device, const char *path, Au
     return cli_error(r->cli, &err, 0, 0, 0);
   }
   cli_child_wait(&child);
+  while (w.held) read_later(&w);
   judge_end(&w, &child);
   close(w.file);
   audit_reader_free(&w.reader);
+  audit_modules_free(w.modules);
   sol_buffer_free(&w.text);
   if (w.failed) return cli_fail(r->cli, "out of memory");
   return w.launches ? EXIT_OK : no_launch(r);

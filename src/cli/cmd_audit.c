@@ -255,7 +255,7 @@ const Command cmd_audit = {
         "times are modelled. L2 keeps its contents from launch to launch, and what copies leave in it; --cold "
         "empties it before each. A single kernel finds it empty. What the program prints goes to standard error. If the program or a kernel "
         "fails (exit code 4) the bill covers what ran before that.\n\n"
-        "JSON: kernels [{name, launches, instructions, global_load {requests, sectors, ideal_sectors}, "
+        "JSON: kernels [{name, launches, instructions, issued, instructions_from, global_load {requests, sectors, ideal_sectors}, "
         "global_store, shared_load {requests, wavefronts, ideal_wavefronts}, shared_store, local, l2_bytes, "
         "dram_bytes, earlier_write_bytes, left_dirty_bytes, l2_reused_bytes, l2_left_by [{kernel, reused_bytes, "
         "written_bytes}], floor_bytes, occupancy, bound, time_us, light_us, tax, lines [{file, line, ...}], "

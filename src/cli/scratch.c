@@ -169,7 +169,7 @@ const char *scratch_path(Cli *cli, const char *format, ...) {
 
 // ---- programs ----
 
-pid_t scratch_fork(bool apart) {
+static pid_t fork_child(bool apart) {
   pid_t parent = getpid();
   fflush(NULL);
   pid_t pid = fork();
@@ -180,8 +180,17 @@ pid_t scratch_fork(bool apart) {
     return 0;
   }
   if (pid > 0 && apart) setpgid(pid, pid); // both do, since either may run first
+  return pid;
+}
+
+pid_t scratch_fork(bool apart) {
+  pid_t pid = fork_child(apart);
   if (pid > 0) notify_keeper(apart ? -pid : pid);
   return pid;
+}
+
+pid_t scratch_fork_beside(void) {
+  return fork_child(true);
 }
 
 void scratch_ended(void) {

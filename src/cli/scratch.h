@@ -22,6 +22,8 @@ void scratch_drop(void); // with what is in it; also where there is none
 
 // fork(), for a program that ends when sol does. `apart`: in a separate process group.
 pid_t scratch_fork(bool apart);
+// The same for a program that runs beside that one and starts none itself: the kernel ends it when we end.
+pid_t scratch_fork_beside(void);
 void scratch_ended(void); // that program was waited for
 
 #endif

@@ -1,6 +1,6 @@
 // Demands that follow from other demands, and sums of them.
 //
-// A thread stores and loads each spilled word once. Spills stay in L1 as far as the stacks of an SM's resident
+// A thread stores and loads each spilled word once, unless the machine code says how often. Spills stay in L1 as far as the stacks of an SM's resident
 // threads fit into `spill_bytes`; the rest goes to DRAM.
 #include "machine/work.h"
 
@@ -14,18 +14,23 @@ double machine_wait_clocks(const MachineModel *m, const MachineWork *w) {
   return sol_known(shared) ? clocks + w->shared_waits * shared.value : clocks;
 }
 
-MachineWork machine_spills(const MachineModel *m, double bytes, double warps, double resident) {
-  double words = bytes / 4, trips = 2 * words * warps,
-         away = larger(1 - m->spill_bytes / larger(bytes * resident, 1), 0);
-  double sectors = words * warps * 4; // each way
-  return (MachineWork){.issues = trips,
-                       .l1_wavefronts = trips,
+MachineWork machine_spills_counted(const MachineModel *m, double bytes, double accesses, double resident) {
+  double away = larger(1 - m->spill_bytes / larger(bytes * resident, 1), 0);
+  double sectors = accesses / 2 * 4; // each way
+  return (MachineWork){.l1_wavefronts = accesses,
                        .l2_writes = sectors,
                        .l2_packets = sectors,
                        .l2_reads = sectors * away,
                        .l2_requests = sectors / 4 * away,
                        .dram_write = sectors * 32 * away,
                        .dram_read = sectors * 32 * away};
+}
+
+MachineWork machine_spills(const MachineModel *m, double bytes, double warps, double resident) {
+  double accesses = 2 * bytes / 4 * warps;
+  MachineWork w = machine_spills_counted(m, bytes, accesses, resident);
+  w.issues = accesses;
+  return w;
 }
 
 void machine_work_add(MachineWork *to, const MachineWork *from) {

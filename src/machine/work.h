@@ -94,6 +94,8 @@ double machine_light(const MachineModel *model, double bytes, double launches, d
 double machine_wait_clocks(const MachineModel *model, const MachineWork *work);
 // The demands of so many bytes a thread that ptxas spilled, with so many threads resident on an SM.
 MachineWork machine_spills(const MachineModel *model, double bytes, double warps, double resident);
+// The same where the machine code has so many 4-byte accesses of warps to them, which its instructions include.
+MachineWork machine_spills_counted(const MachineModel *model, double bytes, double accesses, double resident);
 void machine_work_add(MachineWork *to,
                       const MachineWork *from); // sums demands and launches, averages the geometry
 

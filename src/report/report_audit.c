@@ -79,6 +79,8 @@ static void count_facts(Fact *o, const AuditKernel *k) {
   const SolEmuCounts *c = k->kinds;
   FactBasis basis = report_audit_basis(k);
   number(o, "instructions", UNIT_PLAIN, basis, (double)k->total.executions);
+  number(o, "issued", UNIT_PLAIN, BASIS_MODELLED, k->work.issues);
+  fact_text(o, "instructions_from", 0, k->machine ? "machine code" : "ptx");
   put_sectors(o, basis, "global_load", &c[SOL_EMU_KIND_GLOBAL_LOAD], NULL);
   put_sectors(o, basis, "global_store", &c[SOL_EMU_KIND_GLOBAL_STORE], NULL);
   put_sectors(o, basis, "global_atomic", &c[SOL_EMU_KIND_GLOBAL_ATOMIC], NULL);
@@ -238,6 +240,9 @@ static void summary(Fact *o, const AuditProgram *p, const AuditKernel *k) {
   shape_text(&b, k);
   if (k->scale > 1) sol_buffer_format(&b, "; sampled: one block in %.3g ran, counts are scaled", k->scale);
   say(o, "launches", &b);
+  number_text(&b, UNIT_PLAIN, k->work.issues);
+  sol_buffer_puts(&b, k->machine ? " issued, by the machine code" : " issued, counted in PTX");
+  say(o, "instructions", &b);
   sol_buffer_format(&b, "%.0f%%, limited by %s; %d registers (%s), ", k->occupancy.occupancy * 100,
                     sol_limiter_name(k->occupancy.limiter), k->registers,
                     k->registers_from == AUDIT_FROM_PTXAS ? "ptxas" : "the emulator's estimate");

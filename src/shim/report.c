@@ -158,6 +158,7 @@ static void audit_launch(void *ctx, const ShimLaunch *l) {
   SolBuffer line = {0};
   AuditLaunch launch;
   shim_describe(l->work, &launch);
+  if (l->work->kernel->code.count) launch.code = &l->work->kernel->code;
   bool taken = sent && !audit_take(sol_emu_ptx(l->module), l->result, &arena, &launch, NULL);
   if (taken) audit_write_launch(&launch, sent->id, &sent->sent, &line);
   if (taken && !line.failed)
@@ -166,6 +167,13 @@ static void audit_launch(void *ctx, const ShimLaunch *l) {
     shim_note("SOL_SHIM_AUDIT: out of memory");
   sol_buffer_free(&line);
   sol_arena_free(&arena);
+}
+
+static void audit_module(void *ctx, uint32_t unit, const char *ptx) {
+  SolBuffer line = {0};
+  audit_write_module(unit, ptx, &line);
+  if (!line.failed) write_line(&((Audit *)ctx)->output, line.text, line.length);
+  sol_buffer_free(&line);
 }
 
 static void audit_memory(void *ctx, bool wrote, const void *at, size_t bytes) {
@@ -206,7 +214,8 @@ static void open_audit(void) {
     free(audit);
     return;
   }
-  audit->observer = (ShimObserver){.launch = audit_launch, .memory = audit_memory, .ctx = audit};
+  audit->observer =
+      (ShimObserver){.launch = audit_launch, .memory = audit_memory, .module = audit_module, .ctx = audit};
   shim_observe(&audit->observer);
   shim.watch.patterns = true;
   const char *sample = getenv("SOL_SHIM_SAMPLE"), *seconds = getenv("SOL_SHIM_SECONDS");

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/heap.h"
 #include "image/fatbin.h"
+#include "sass/sass_code.h"
 #include "shim/shim.h"
 
 #define WRAPPER_MAGIC 0x466243b1u
@@ -161,9 +162,12 @@ cudaError_t shim_load(ShimBinary *b) {
     b->failed = shim_refuse(cudaErrorInvalidKernelImage, "cannot read this program's kernels", &s.err);
   else
     b->failed = load_sources(b, &s);
-  free_sources(&s);
+  b->lined = s.count == 1 && sass_arch(b->elf, b->elf_size) == device_cc() &&
+             sass_is_of(b->elf, b->elf_size, s.list[0].text, s.list[0].length);
   if (!b->failed) set_managed(b);
   if (!b->failed) b->number = ++shim.programs.loaded;
+  if (!b->failed && !b->lined && s.count == 1) shim_observe_module(b->number, s.list[0].text);
+  free_sources(&s);
   return b->failed;
 }
 
@@ -181,5 +185,6 @@ cudaError_t shim_kernel_load(ShimKernel *k) {
   k->registers = counted ? counted : (int)sol_emu_kernel_registers(k->emu);
   k->by_ptxas = counted > 0;
   k->stack = k->binary->elf ? sol_cubin_stack(k->binary->elf, k->binary->elf_size, k->name) : 0;
+  if (k->binary->lined) sass_read(k->binary->elf, k->binary->elf_size, k->name, &k->arena, &k->code, NULL);
   return cudaSuccess;
 }

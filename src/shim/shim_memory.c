@@ -23,7 +23,7 @@ cudaError_t shim_free(void *memory) {
   if (sol_emu_free(shim.emu, shim_address(memory), NULL)) return cudaErrorInvalidValue;
   shim_pool_forget(memory, range.bytes);
   shim_observe_memory(true, memory, range.bytes); // the next owner's
-  shim_tell_l2(SOL_L2_FREES, memory, (size_t)range.bytes);
+  shim_use_l2(SOL_L2_FREES, memory, (size_t)range.bytes);
   return cudaSuccess;
 }
 

@@ -3,6 +3,7 @@
 #define SOL_SHIM_PROGRAMS_H
 
 #include "driver/driver.h"
+#include "sass/sass_code.h"
 
 #pragma GCC visibility push(default) // what the toolkit's headers declare is what this library exports
 #include <cuda_runtime_api.h>
@@ -19,6 +20,8 @@ typedef struct ShimKernel {
   int registers;          // as ptxas or, where there is no machine code, the emulator counts them
   int stack;              // bytes of a thread's, as ptxas laid it out; 0: none, or not known
   bool by_ptxas;          // registers and stack are its
+  SassCode code;          // the machine code; .count 0: none that belongs to this PTX and this GPU
+  SolArena arena;         // of the code
   size_t dynamic_allowed; // cudaFuncAttributeMaxDynamicSharedMemorySize
   int carveout;
   bool big_clusters; // cudaFuncAttributeNonPortableClusterSizeAllowed
@@ -45,6 +48,7 @@ struct ShimBinary {
   ShimVariable *variables;
   char *elf; // machine code, for registers and stack; NULL: none
   size_t elf_size;
+  bool lined;      // the machine code is this GPU's, and has the lines of the PTX that is emulated
   uint32_t number; // distinguishes binaries, from 1
   void *handle[1]; // what the program gets as void **
 };

@@ -13,7 +13,9 @@ typedef struct ShimObserver {
   struct ShimObserver *next;
   void (*launch)(void *ctx, const ShimLaunch *launch);                 // after each, with the lock held
   void (*memory)(void *ctx, bool wrote, const void *at, size_t bytes); // other work wrote or read it; or NULL
-  void (*end)(void *ctx);                                              // once, when the process exits
+  void (*module)(void *ctx, uint32_t unit,
+                 const char *ptx); // one was loaded whose machine code is not known; or NULL
+  void (*end)(void *ctx);          // once, when the process exits
   void *ctx;
 } ShimObserver;
 // Registers an observer, which is called for each later launch. The caller owns the observer.
@@ -24,7 +26,8 @@ void shim_observe_memory(bool wrote, const void *at, size_t bytes);
 // there what they left. Copies from and to the host change nothing: they bring nothing into L2, and update what
 // is in it. What is left of freed memory is never written back while a kernel runs. So it was measured on an H200
 // (docs/memory-model.md).
-void shim_tell_l2(SolL2Use use, const void *at, size_t bytes);
+void shim_use_l2(SolL2Use use, const void *at, size_t bytes);
+void shim_observe_module(uint32_t unit, const char *ptx);
 void shim_report_open(void); // report.c: observes if SOL_SHIM_REPORT or SOL_SHIM_AUDIT is set
 
 typedef struct ShimWatch { // of the one `shim`

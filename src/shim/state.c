@@ -103,7 +103,7 @@ void shim_observe_memory(bool wrote, const void *at, size_t bytes) {
     if (o->memory) o->memory(o->ctx, wrote, at, bytes);
 }
 
-void shim_tell_l2(SolL2Use use, const void *at, size_t bytes) {
+void shim_use_l2(SolL2Use use, const void *at, size_t bytes) {
   if (shim_counts() && !shim.watch.cold && (use == SOL_L2_FREES || shim_on_device(at)))
     sol_emu_l2_use(shim.emu, use, shim_address(at), bytes);
 }
@@ -111,6 +111,11 @@ void shim_tell_l2(SolL2Use use, const void *at, size_t bytes) {
 void shim_observe(ShimObserver *observer) {
   observer->next = shim.watch.observers;
   shim.watch.observers = observer;
+}
+
+void shim_observe_module(uint32_t unit, const char *ptx) {
+  for (ShimObserver *o = shim.watch.observers; o; o = o->next)
+    if (o->module) o->module(o->ctx, unit, ptx);
 }
 
 // ---- errors ----

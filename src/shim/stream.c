@@ -139,8 +139,8 @@ static cudaError_t run_copy(const struct cudaMemcpy3DParms *c) {
   if (!c->dstArray) shim_observe_memory(true, c->dstPtr.ptr, to);
   if (c->srcArray || c->dstArray || !shim_on_device(c->srcPtr.ptr) || !shim_on_device(c->dstPtr.ptr))
     return cudaSuccess;
-  shim_tell_l2(SOL_L2_READS, c->srcPtr.ptr, from);
-  shim_tell_l2(SOL_L2_WRITES, c->dstPtr.ptr, to);
+  shim_use_l2(SOL_L2_READS, c->srcPtr.ptr, from);
+  shim_use_l2(SOL_L2_WRITES, c->dstPtr.ptr, to);
   return cudaSuccess;
 }
 
@@ -149,7 +149,7 @@ static cudaError_t run_set(const ShimSet *set) {
   size_t bytes = set->depth * set->height * set->width * set->element;
   if (error) return error;
   shim_observe_memory(true, set->to, bytes);
-  shim_tell_l2(SOL_L2_WRITES, set->to, bytes);
+  shim_use_l2(SOL_L2_WRITES, set->to, bytes);
   return cudaSuccess;
 }
 

@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!audit_read_line(&reader, line, length, &heard, NULL)) {
       if (heard.kind == AUDIT_LINE_LAUNCH)
         audit_add(&program, &heard.launch, NULL);
-      else
+      else if (heard.kind == AUDIT_LINE_OUTSIDE)
         audit_outside(&program, heard.what, heard.address, heard.bytes);
     }
     from += length + 1;

@@ -1,0 +1,425 @@
+// What the machine executes, from its code and from how often each PTX instruction was executed.
+//
+// ptxas unrolls, merges, moves and predicates: an instruction of the machine comes from one line of PTX, but a
+// line may have several, in several basic blocks. How often a block is executed is estimated:
+//  1. A line whose kind of instruction the machine has once for each of the PTX's (loads, stores, barriers,
+//     floating-point arithmetic, 32-bit integers) votes for the blocks that hold it: its executions over the
+//     sum of its copies, each times the executions of their blocks. A block takes the median of its votes, in
+//     which memory and barriers weigh most. Blocks are fitted in turns, since copies of a line in several blocks
+//     (a loop that is unrolled, and what is left of it) share its executions.
+//  2. A guarded instruction has no vote: it takes its slot whether its lanes are active or not.
+//  3. A block without votes (part of a division, say) is executed as often as the lines that it alone holds, or
+//     else as often as the blocks before it lead to it.
+//  4. Functions of ptxas's own, for the rare cases of divisions and roots, are not executed, nor the blocks that
+//     call them where a branch avoids them.
+//  5. A block that is no loop is executed no more often than the blocks before it together; a loop is left as
+//     often as it is entered.
+//  6. Copies of an instruction in blocks of lines that were not executed do not count.
+#include "audit/inside.h"
+
+enum { TURNS = 24, MOST_VOTES = 64 };
+
+typedef struct Line {   // a line of PTX that was executed
+  uint32_t line, first; // first: index of its first instruction
+  double executions;
+  double fitted;    // executions by the blocks' own
+  uint32_t blocks;  // that hold it
+  uint8_t strength; // of its vote
+} Line;
+
+typedef struct Vote { // a line in a block
+  uint32_t line, copies;
+  uint8_t strength;
+} Vote;
+
+typedef struct Fit {
+  const SassCode *code;
+  AuditInst *insts;
+  uint32_t count;
+  Line *lines;
+  uint32_t line_count;
+  uint32_t *line_of; // by machine instruction: index of lines; SASS_NONE
+  uint32_t *inst_of; // the same: index of insts
+  Vote *votes;
+  uint32_t *first_vote; // by block, and one more
+  double *times;        // by block: executions
+  double *before;       // the same, a turn earlier
+  uint8_t *strength;    // by block: of its strongest votes
+  bool *never;
+} Fit;
+
+// ---- lines ----
+
+static bool starts(const char *text, const char *word) {
+  while (*word && *text == *word) text++, word++;
+  return !*word;
+}
+
+static bool has(const char *text, const char *part) {
+  for (; *text && *text != ' '; text++)
+    if (starts(text, part)) return true;
+  return false;
+}
+
+static const char *opcode_of(const AuditInst *in) {
+  const char *text = in->text;
+  if (*text == '@')
+    while (*text && *text++ != ' ') {
+    }
+  return text;
+}
+
+// How far the machine can be taken to have one instruction for each of it: 3 surely, 0 not at all.
+static uint8_t strength_of(const AuditInst *in) {
+  static const char *const wide[] = {"div", "rem", "sqrt", "rcp",  "mad.hi", "mul.hi",
+                                     "bfi", "bfe", "dp",   "call", "sin",    "cos"};
+  const char *op = opcode_of(in);
+  for (size_t i = 0; i < SOL_COUNT(wide); i++)
+    if (starts(op, wide[i])) return 0;
+  if (in->barrier || in->unit == SOL_EMU_CLASS_TENSOR) return 3;
+  if (in->unit == SOL_EMU_CLASS_MEMORY)
+    return in->kind == SOL_EMU_KIND_OTHER || in->kind == SOL_EMU_KIND_CONST_LOAD ? 0 : 3;
+  if (in->unit == SOL_EMU_CLASS_FLOAT || in->unit == SOL_EMU_CLASS_DOUBLE) return has(op, ".f") ? 2 : 0;
+  if (in->unit == SOL_EMU_CLASS_INT) return has(op, "64") ? 0 : 1;
+  return 0;
+}
+
+static bool comes_before(const Line *a, const Line *b) {
+  return a->line != b->line ? a->line < b->line : a->first < b->first;
+}
+
+// Shell sort: no libc here, and they are nearly in order.
+static void sort_lines(Line *lines, uint32_t count) {
+  for (uint32_t gap = count / 2; gap; gap /= 2)
+    for (uint32_t i = gap; i < count; i++) {
+      Line line = lines[i];
+      uint32_t at = i;
+      for (; at >= gap && comes_before(&line, &lines[at - gap]); at -= gap) lines[at] = lines[at - gap];
+      lines[at] = line;
+    }
+}
+
+static bool make_lines(Fit *f, SolArena *arena) {
+  f->lines = sol_arena_alloc(arena, (f->count + 1) * sizeof *f->lines);
+  if (!f->lines) return false;
+  for (uint32_t i = 0; i < f->count; i++)
+    f->lines[i] = (Line){.line = f->insts[i].ptx_line,
+                         .first = i,
+                         .executions = (double)f->insts[i].counts.executions,
+                         .strength = strength_of(&f->insts[i])};
+  sort_lines(f->lines, f->count);
+  for (uint32_t i = 0; i < f->count; i++) {
+    Line *last = f->line_count ? &f->lines[f->line_count - 1] : NULL;
+    if (last && last->line == f->lines[i].line)
+      last->strength = 0; // several instructions
+    else
+      f->lines[f->line_count++] = f->lines[i];
+  }
+  return true;
+}
+
+static uint32_t find_line(const Fit *f, uint32_t line) {
+  uint32_t low = 0, high = f->line_count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (f->lines[middle].line < line)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < f->line_count && f->lines[low].line == line ? low : SASS_NONE;
+}
+
+// ---- votes ----
+
+// Whether the machine instruction is the one that a PTX instruction of that kind has one of.
+static bool is_main(const AuditInst *in, const SassInst *m) {
+  if (m->kind == SASS_KIND_MOVE) return false;
+  switch (in->unit) {
+  case SOL_EMU_CLASS_MEMORY: return m->unit == SASS_UNIT_MEMORY;
+  case SOL_EMU_CLASS_BARRIER: return m->kind == SASS_KIND_BARRIER;
+  case SOL_EMU_CLASS_FLOAT: return m->unit == SASS_UNIT_FP32 || m->unit == SASS_UNIT_INT;
+  case SOL_EMU_CLASS_INT: return m->unit == SASS_UNIT_MAD || m->unit == SASS_UNIT_INT;
+  case SOL_EMU_CLASS_DOUBLE: return m->unit == SASS_UNIT_FP64;
+  case SOL_EMU_CLASS_TENSOR: return m->unit == SASS_UNIT_TENSOR;
+  default: return true;
+  }
+}
+
+static void add_vote(Fit *f, uint32_t *count, uint32_t first, uint32_t line, bool counts) {
+  uint32_t at = first;
+  while (at < *count && f->votes[at].line != line) at++;
+  if (at == *count) f->votes[(*count)++] = (Vote){line, 0, f->lines[line].strength}, f->lines[line].blocks++;
+  f->votes[at].copies += counts;
+}
+
+static void vote_of_block(Fit *f, uint32_t b, uint32_t *count) {
+  const SassBlock *block = &f->code->blocks[b];
+  uint32_t first = *count;
+  uint32_t absent = 0;
+  for (uint32_t i = block->first; i < block->first + block->count; i++) {
+    const SassInst *m = &f->code->insts[i];
+    uint32_t line = f->line_of[i];
+    if (line == SASS_NONE && m->line && m->line != f->code->insts[0].line) absent++;
+    if (line == SASS_NONE || (m->guarded && m->kind != SASS_KIND_BRANCH && m->kind != SASS_KIND_EXIT))
+      continue;
+    if (*count - first < MOST_VOTES || f->lines[line].strength == 3)
+      add_vote(f, count, first, line, is_main(&f->insts[f->lines[line].first], m));
+  }
+  for (uint32_t i = first; i < *count; i++) {
+    if (!f->votes[i].copies) f->votes[i].strength = 0;
+    if (f->votes[i].strength > f->strength[b]) f->strength[b] = f->votes[i].strength;
+  }
+  if (absent > *count - first) f->never[b] = true; // lines that were not executed
+}
+
+static bool make_votes(Fit *f, SolArena *arena) {
+  const SassCode *c = f->code;
+  f->line_of = sol_arena_alloc(arena, (c->count + 1) * sizeof *f->line_of);
+  f->inst_of = sol_arena_alloc(arena, (c->count + 1) * sizeof *f->inst_of);
+  f->votes = sol_arena_alloc(arena, (c->count + 1) * sizeof *f->votes);
+  f->first_vote = sol_arena_alloc(arena, (c->block_count + 2) * sizeof *f->first_vote);
+  f->times = sol_arena_alloc(arena, (c->block_count + 1) * sizeof *f->times);
+  f->strength = sol_arena_alloc(arena, c->block_count + 1);
+  f->never = sol_arena_alloc(arena, c->block_count + 1);
+  if (!f->line_of || !f->inst_of || !f->votes || !f->first_vote || !f->times || !f->strength || !f->never)
+    return false;
+  for (uint32_t i = 0; i < c->count; i++) {
+    f->line_of[i] = c->insts[i].line ? find_line(f, c->insts[i].line) : SASS_NONE;
+    f->inst_of[i] = f->line_of[i] == SASS_NONE ? SASS_NONE : f->lines[f->line_of[i]].first;
+  }
+  uint32_t count = 0;
+  for (uint32_t b = 0; b < c->block_count; b++) {
+    f->first_vote[b] = count;
+    vote_of_block(f, b, &count);
+  }
+  f->first_vote[c->block_count] = count;
+  return true;
+}
+
+// ---- executions of blocks ----
+
+typedef struct Ballot {
+  double value[MOST_VOTES], weight[MOST_VOTES]; // by rising value
+  uint32_t count;
+} Ballot;
+
+static void cast(Ballot *b, double value, double weight) {
+  if (b->count == MOST_VOTES) return;
+  uint32_t at = b->count++;
+  for (; at && b->value[at - 1] > value; at--)
+    b->value[at] = b->value[at - 1], b->weight[at] = b->weight[at - 1];
+  b->value[at] = value;
+  b->weight[at] = weight;
+}
+
+// The median by weight; of two the larger.
+static double median(const Ballot *b) {
+  double half = 0, above = 0;
+  for (uint32_t i = 0; i < b->count; i++) half += b->weight[i] / 2;
+  for (uint32_t i = b->count; i-- > 0;)
+    if ((above += b->weight[i]) >= half) return b->value[i];
+  return 0;
+}
+
+static double vote_block(const Fit *f, uint32_t b) {
+  static const double weight[] = {0, 1, 2, 4};
+  Ballot ballot = {.count = 0};
+  for (uint32_t i = f->first_vote[b]; i < f->first_vote[b + 1]; i++) {
+    const Line *line = &f->lines[f->votes[i].line];
+    if (f->votes[i].strength && line->fitted > 0)
+      cast(&ballot, line->executions / line->fitted, weight[f->votes[i].strength]);
+  }
+  return ballot.count ? median(&ballot) : 1;
+}
+
+// Of a block none of whose lines votes: the executions of the lines that it alone holds; negative: none.
+static double guess_block(const Fit *f, uint32_t b) {
+  Ballot ballot = {.count = 0};
+  for (uint32_t i = f->first_vote[b]; i < f->first_vote[b + 1]; i++) {
+    const Line *line = &f->lines[f->votes[i].line];
+    if (line->blocks == 1) cast(&ballot, line->executions, 1);
+  }
+  return ballot.count ? median(&ballot) : -1;
+}
+
+static void fit_lines(Fit *f) {
+  for (uint32_t i = 0; i < f->line_count; i++) f->lines[i].fitted = 0;
+  for (uint32_t b = 0; b < f->code->block_count; b++)
+    for (uint32_t i = f->first_vote[b]; i < f->first_vote[b + 1]; i++)
+      f->lines[f->votes[i].line].fitted += f->votes[i].copies * f->times[b];
+}
+
+// What a block passes on to one of the two that may follow it.
+static double passes(const Fit *f, uint32_t from, uint32_t to) {
+  const SassBlock *p = &f->code->blocks[from];
+  uint32_t other = p->next == to ? p->branch : p->next;
+  if (other == SASS_NONE || other == to || f->never[other]) return f->times[from];
+  if (!f->strength[other]) return f->times[from] / 2;
+  return f->times[other] < f->times[from] ? f->times[from] - f->times[other] : 0;
+}
+
+typedef struct Inflow {
+  double all, passed; // all: as if every branch were taken each way
+  bool loop, any;     // loop: some of it comes from behind
+} Inflow;
+
+static void add_flow(Inflow *to, double all, double passed) {
+  to->all += all;
+  to->passed += passed;
+}
+
+// What ends in a branch back is left as often as the loop is entered.
+static double leaves(const Fit *f, const Inflow *in, uint32_t b, double times) {
+  uint32_t back = f->code->blocks[b].branch;
+  double entered = back != SASS_NONE && back <= b ? in[back].all : 0;
+  return entered > 0 && entered < times ? entered : times;
+}
+
+static void flow(const Fit *f, Inflow *in) {
+  const SassCode *c = f->code;
+  memset(in, 0, c->block_count * sizeof *in);
+  for (uint32_t b = 0; b < c->block_count; b++) {
+    const uint32_t to[] = {c->blocks[b].next,
+                           c->blocks[b].branch == c->blocks[b].next ? SASS_NONE : c->blocks[b].branch};
+    for (int i = 0; i < 2; i++) {
+      if (to[i] == SASS_NONE) continue;
+      Inflow *next = &in[to[i]];
+      next->any = true;
+      next->loop |= to[i] <= b;
+      if (to[i] > b) add_flow(next, leaves(f, in, b, f->times[b]), leaves(f, in, b, passes(f, b, to[i])));
+    }
+  }
+}
+
+// Calls lead to functions of ptxas's own.
+static uint32_t called(const Fit *f, uint32_t b, uint32_t at) {
+  const SassInst *m = &f->code->insts[f->code->blocks[b].first + at];
+  if (m->kind != SASS_KIND_CALL || m->target == SASS_NONE) return SASS_NONE;
+  uint32_t low = 0, high = f->code->block_count;
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    if (f->code->blocks[middle].first <= m->target)
+      low = middle;
+    else
+      high = middle;
+  }
+  return f->code->blocks[low].subroutine ? low : SASS_NONE;
+}
+
+static void find_rare(Fit *f) {
+  const SassCode *c = f->code;
+  for (uint32_t b = 1; b < c->block_count; b++) {
+    bool avoided = c->blocks[b - 1].next == b && c->blocks[b - 1].branch != SASS_NONE;
+    for (uint32_t i = 0; i < c->blocks[b].count && avoided; i++)
+      if (called(f, b, i) != SASS_NONE) f->never[b] = true;
+  }
+}
+
+static void flow_into_calls(const Fit *f, Inflow *in) {
+  for (uint32_t b = 0; b < f->code->block_count; b++)
+    for (uint32_t i = 0; i < f->code->blocks[b].count; i++) {
+      uint32_t to = called(f, b, i);
+      if (to != SASS_NONE) in[to].any = true, in[to].passed += f->times[b];
+    }
+}
+
+static double guess_flow(const Fit *f, uint32_t b, const Inflow *in, double start) {
+  double guess = guess_block(f, b);
+  if (!in) return start;
+  if (guess < 0 || f->code->blocks[b].subroutine) return in->passed;
+  return in->any && !in->loop && guess > in->all ? in->all : guess;
+}
+
+// One turn; whether it changed anything worth another.
+static bool fit_turn(Fit *f, Inflow *in, double start, bool clamp) {
+  const SassCode *c = f->code;
+  bool changed = false;
+  memcpy(f->before, f->times, c->block_count * sizeof *f->times);
+  fit_lines(f);
+  for (uint32_t b = 0; b < c->block_count; b++)
+    if (f->strength[b]) f->times[b] *= vote_block(f, b);
+  flow(f, in);
+  flow_into_calls(f, in);
+  for (uint32_t b = 0; b < c->block_count; b++) {
+    if (f->never[b])
+      f->times[b] = 0;
+    else if (!f->strength[b] || c->blocks[b].subroutine)
+      f->times[b] = guess_flow(f, b, b ? &in[b] : NULL, start);
+    else if (clamp && b && in[b].any && !in[b].loop && f->times[b] > in[b].all)
+      f->times[b] = in[b].all;
+    double apart = f->times[b] - f->before[b];
+    changed |= (apart < 0 ? -apart : apart) > 1e-6 * f->before[b];
+  }
+  return changed;
+}
+
+static bool fit_blocks(Fit *f, SolArena *arena) {
+  const SassCode *c = f->code;
+  Inflow *in = sol_arena_alloc(arena, (c->block_count + 1) * sizeof *in);
+  f->before = sol_arena_alloc(arena, (c->block_count + 1) * sizeof *f->before);
+  if (!in || !f->before) return false;
+  find_rare(f);
+  double start = (double)f->insts[0].counts.executions;
+  for (uint32_t b = 0; b < c->block_count; b++) f->times[b] = f->never[b] || !f->strength[b] ? 0 : 1;
+  for (int turn = 0; turn < TURNS; turn++)
+    if (!fit_turn(f, in, start, turn > 1) && turn > 2) break;
+  // In few digits: the figures are sent from process to process.
+  for (uint32_t b = 0; b < c->block_count; b++) f->times[b] = __builtin_floor(f->times[b] * 64 + 0.5) / 64;
+  return true;
+}
+
+// ---- what comes of it ----
+
+static void add_pipe(SassUnit unit, double times, double heavy, AuditMachine *m) {
+  switch (unit) {
+  case SASS_UNIT_FP32: m->fp32 += times; break;
+  case SASS_UNIT_MAD: m->fp32 += times * heavy; break;
+  case SASS_UNIT_FP16: m->fp16 += times; break;
+  case SASS_UNIT_FP64: m->fp64 += times; break;
+  case SASS_UNIT_INT: m->integer += times; break;
+  case SASS_UNIT_SPECIAL: m->special += times; break;
+  case SASS_UNIT_CONVERT: m->convert += times; break;
+  default: break;
+  }
+}
+
+static bool is_local(uint8_t kind) {
+  return kind == SASS_KIND_LOCAL_LOAD || kind == SASS_KIND_LOCAL_STORE;
+}
+
+// Integer products have half of the FMA pipe alone: the work of both halves is the larger of the products'
+// twice and of the sum.
+static double mad_weight(const Fit *f) {
+  double mads = 0, others = 0;
+  for (uint32_t b = 0; b < f->code->block_count; b++)
+    for (uint32_t i = 0; i < f->code->blocks[b].count; i++) {
+      uint8_t unit = f->code->insts[f->code->blocks[b].first + i].unit;
+      if (unit == SASS_UNIT_MAD) mads += f->times[b];
+      if (unit == SASS_UNIT_FP32) others += f->times[b];
+    }
+  return mads > others ? 1 + (mads - others) / mads : 1;
+}
+
+static void spread(Fit *f) {
+  double heavy = mad_weight(f);
+  for (uint32_t i = 0; i < f->count; i++) f->insts[i].by_machine = true;
+  for (uint32_t b = 0; b < f->code->block_count; b++)
+    for (uint32_t i = f->code->blocks[b].first; i < f->code->blocks[b].first + f->code->blocks[b].count;
+         i++) {
+      const SassInst *m = &f->code->insts[i];
+      AuditInst *in = &f->insts[f->inst_of[i] == SASS_NONE ? 0 : f->inst_of[i]];
+      in->machine.issues += f->times[b];
+      add_pipe((SassUnit)m->unit, f->times[b], heavy, &in->machine);
+      bool own = in->kind == SOL_EMU_KIND_LOCAL_LOAD || in->kind == SOL_EMU_KIND_LOCAL_STORE;
+      if (is_local(m->kind) && !own) in->machine.spills += f->times[b] * m->width / 4;
+    }
+}
+
+bool audit_machine_code(const SassCode *code, AuditInst *insts, uint32_t count, SolArena *arena) {
+  Fit f = {.code = code, .insts = insts, .count = count};
+  if (!count || !code->count) return true;
+  if (!make_lines(&f, arena) || !make_votes(&f, arena) || !fit_blocks(&f, arena)) return false;
+  spread(&f);
+  return audit_merged(code, insts, count, f.inst_of, arena);
+}

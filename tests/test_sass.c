@@ -1,0 +1,314 @@
+// Machine code (src/sass), and what the audit makes of it (src/audit/machine_code.c, merged.c).
+#define _POSIX_C_SOURCE 200809L
+
+#include "check.h"
+
+#include "audit/audit.h"
+#include "sass/sass_code.h"
+
+typedef struct File {
+  char *data;
+  size_t size;
+} File;
+
+static File read_file(const char *path) {
+  File out = {0};
+  FILE *f = fopen(path, "rb");
+  if (!CHECK_MSG(f != NULL, "cannot open %s", path)) return out;
+  fseek(f, 0, SEEK_END);
+  out.size = (size_t)ftell(f);
+  rewind(f);
+  out.data = malloc(out.size + 1);
+  if (fread(out.data, 1, out.size, f) == out.size) out.data[out.size] = 0;
+  fclose(f);
+  return out;
+}
+
+static const int archs[] = {75, 90};
+
+static File tile_cubin(int arch) {
+  char path[64];
+  snprintf(path, sizeof path, "tests/data/sass/tile.sm_%d.cubin", arch);
+  return read_file(path);
+}
+
+// ---- reading ----
+
+TEST(every_instruction_has_its_line_and_block) {
+  File ptx = read_file("tests/data/sass/tile.ptx");
+  for (size_t a = 0; a < SOL_COUNT(archs); a++) {
+    File cubin = tile_cubin(archs[a]);
+    SolArena arena = {0};
+    SassCode c;
+    CHECK_INT(sass_arch(cubin.data, cubin.size), archs[a]);
+    CHECK(sass_is_of(cubin.data, cubin.size, ptx.data, ptx.size));
+    if (CHECK_INT(sass_read(cubin.data, cubin.size, "tile", &arena, &c, NULL), SOL_OK)) {
+      uint32_t at = 0, lines = 0, loops = 0, wide = 0, subroutines = 0;
+      for (uint32_t b = 0; b < c.block_count; b++) {
+        CHECK_INT(c.blocks[b].first, at);
+        at += c.blocks[b].count;
+        loops += c.blocks[b].branch <= b && c.blocks[b].count > 1;
+        subroutines += c.blocks[b].subroutine;
+      }
+      for (uint32_t i = 0; i < c.count; i++) {
+        lines += c.insts[i].line > 0;
+        wide += c.insts[i].kind == SASS_KIND_SHARED_LOAD && c.insts[i].width == 16;
+        if (c.insts[i].kind == SASS_KIND_BRANCH) CHECK(c.insts[i].target != SASS_NONE);
+      }
+      CHECK_INT(at, c.count);
+      CHECK(lines * 10 > c.count * 8);
+      CHECK(loops >= 1 && wide >= 4 && subroutines > 1);
+    }
+    CHECK_INT(sass_read(cubin.data, cubin.size, "other", &arena, &c, NULL), SOL_ERR_NOT_FOUND);
+    sol_arena_free(&arena);
+    free(cubin.data);
+  }
+  free(ptx.data);
+}
+
+TEST(another_text_is_told_apart) {
+  File ptx = read_file("tests/data/sass/tile.ptx"), cubin = tile_cubin(90);
+  char *add = strstr(ptx.data, "st.shared.f32");
+  CHECK(add != NULL);
+  add[3] = 'X';
+  CHECK(!sass_is_of(cubin.data, cubin.size, ptx.data, ptx.size));
+  CHECK(!sass_is_of(cubin.data, cubin.size, "", 0));
+  free(ptx.data);
+  free(cubin.data);
+}
+
+TEST(a_cut_cubin_is_refused) {
+  File cubin = tile_cubin(90);
+  uint64_t table; // of the sections, which stands behind what it tells of
+  memcpy(&table, cubin.data + 40, sizeof table);
+  for (size_t size = 0; size < table; size += 61) {
+    SolArena arena = {0};
+    SassCode c;
+    char *part = malloc(size + 1); // so that a sanitizer sees a byte too much
+    memcpy(part, cubin.data, size);
+    CHECK(sass_read(part, size, "tile", &arena, &c, NULL) != SOL_OK);
+    free(part);
+    sol_arena_free(&arena);
+  }
+  free(cubin.data);
+}
+
+static FILE *disassemble(const char *cubin) {
+  static const char *const places[] = {"nvdisasm", "/usr/local/cuda/bin/nvdisasm", "build/cuda/bin/nvdisasm"};
+  for (size_t i = 0; i < SOL_COUNT(places); i++) {
+    char command[256];
+    snprintf(command, sizeof command, "%s --version >/dev/null 2>&1", places[i]);
+    if (system(command)) continue;
+    snprintf(command, sizeof command, "%s -c -ndf %s", places[i], cubin);
+    return popen(command, "r");
+  }
+  return NULL;
+}
+
+TEST(names_are_nvdisasms) {
+  for (size_t a = 0; a < SOL_COUNT(archs); a++) {
+    char path[64], line[512], name[32];
+    snprintf(path, sizeof path, "tests/data/sass/tile.sm_%d.cubin", archs[a]);
+    FILE *listing = disassemble(path);
+    if (!listing) SKIP("no nvdisasm");
+    File cubin = tile_cubin(archs[a]);
+    SolArena arena = {0};
+    SassCode c;
+    uint32_t seen = 0;
+    if (sass_read(cubin.data, cubin.size, "tile", &arena, &c, NULL)) c.count = 0;
+    while (fgets(line, sizeof line, listing)) {
+      unsigned at;
+      const char *rest = strstr(line, "*/");
+      if (!rest || sscanf(line, " /*%x*/", &at) != 1 || at / 16 >= c.count) continue;
+      rest += 2 + strspn(rest + 2, " {");
+      bool guarded = *rest == '@';
+      if (guarded) rest += strcspn(rest, " "), rest += strspn(rest, " ");
+      snprintf(name, sizeof name, "%.*s", (int)strspn(rest, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"), rest);
+      const char *ours = sass_opcode_name(c.insts[at / 16].opcode);
+      CHECK_INT(c.insts[at / 16].guarded, guarded);
+      CHECK_MSG(strncmp(ours, name, strlen(ours)) == 0, "%s is nvdisasm's %s", ours,
+                name); // RED is REDG since sm_90
+      seen++;
+    }
+    CHECK_INT(seen, c.count);
+    pclose(listing);
+    sol_arena_free(&arena);
+    free(cubin.data);
+  }
+}
+
+// ---- executions ----
+
+// The tile kernel on the emulator: `n` turns of its loop by one block of eight warps.
+static const AuditInst *launch_tile(int n, const SassCode *code, SolArena *arena, AuditLaunch *out) {
+  File ptx = read_file("tests/data/sass/tile.ptx");
+  SolPtxSource source = {"tile.ptx", ptx.data, ptx.size};
+  SolEmu *emu = NULL;
+  SolEmuModule *module = NULL;
+  uint64_t result, input, count;
+  SolError err = {0};
+  CHECK(!sol_emu_create(&(SolEmuMachine){.workers = 1}, &emu, &err));
+  if (!CHECK_MSG(!sol_emu_load(emu, &source, 1, &module, &err), "%s", err.message)) return NULL;
+  CHECK(!sol_emu_alloc(emu, 1024, "out", &result, &err) && !sol_emu_alloc(emu, 4, "large", &count, &err));
+  CHECK(!sol_emu_alloc(emu, (uint64_t)n * 1024, "a", &input, &err));
+  for (int i = 0; i < n * 256; i++) {
+    float one = 1;
+    sol_emu_write(emu, input + (uint64_t)i * 4, &one, 4, &err);
+  }
+  struct {
+    uint64_t out, a;
+    int n, pad;
+    uint64_t large;
+  } args = {result, input, n, 0, count};
+  SolEmuLaunch launch = {.kernel = sol_emu_kernel(module, "tile"),
+                         .grid = {1, 1, 1},
+                         .block = {16, 16, 1},
+                         .params = &args,
+                         .param_bytes = sizeof args,
+                         .observe = true};
+  SolEmuResult r = {0};
+  CHECK(!sol_emu_launch(emu, &launch, &r, &err));
+  CHECK_INT(r.end, SOL_EMU_DONE);
+  *out = (AuditLaunch){.code = code};
+  CHECK(!audit_take(sol_emu_ptx(module), &r, arena, out, &err));
+  return out->insts; // texts are in the arena; files are not looked at
+}
+
+static double sum_of(const AuditLaunch *l, const char *start, size_t field) {
+  double sum = 0;
+  for (uint32_t i = 0; i < l->inst_count; i++)
+    if (strncmp(l->insts[i].text, start, strlen(start)) == 0)
+      sum += *(const double *)((const char *)&l->insts[i].machine + field);
+  return sum;
+}
+
+static uint64_t wavefronts_of(const AuditLaunch *l, SolEmuKind kind) {
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < l->inst_count; i++)
+    if (l->insts[i].kind == kind) sum += l->insts[i].counts.wavefronts;
+  return sum;
+}
+
+TEST(an_unrolled_loop_is_counted_as_often_as_it_runs) {
+  const int turns[] = {3, 8, 64};
+  for (size_t a = 0; a < SOL_COUNT(archs); a++)
+    for (size_t t = 0; t < SOL_COUNT(turns); t++) {
+      File cubin = tile_cubin(archs[a]);
+      SolArena arena = {0};
+      SassCode code;
+      AuditLaunch l;
+      CHECK(!sass_read(cubin.data, cubin.size, "tile", &arena, &code, NULL));
+      if (!launch_tile(turns[t], &code, &arena, &l)) return;
+      CHECK(l.machine);
+      double warps = 8, n = turns[t];
+      CHECK_NEAR(sum_of(&l, "fma.rn.f32", offsetof(AuditMachine, fp32)), 16 * n * warps, 0.01);
+      // Of 32 loads a turn the 16 broadcast ones are four of 16 bytes, two wavefronts each.
+      CHECK_INT(wavefronts_of(&l, SOL_EMU_KIND_SHARED_LOAD), (int)((16 + 4 * 2) * n * warps));
+      CHECK_INT(wavefronts_of(&l, SOL_EMU_KIND_SHARED_STORE), (int)(n * warps));
+      for (uint32_t i = 0; i < l.inst_count; i++)
+        if (l.insts[i].kind == SOL_EMU_KIND_GLOBAL_ATOMIC) {
+          CHECK_INT(l.insts[i].counts.atomics, (int)warps); // one lane of each
+          CHECK_INT(l.insts[i].pattern.queue_lanes, 0);
+        }
+      sol_arena_free(&arena);
+      free(cubin.data);
+    }
+}
+
+// A kernel made by hand: its machine instructions, each with a line, and what the PTX of those lines did.
+typedef struct Made {
+  SassInst insts[32];
+  SassBlock blocks[8];
+  SassCode code;
+  AuditInst ptx[8];
+} Made;
+
+static void add_block(Made *m, uint32_t count, uint32_t next, uint32_t branch) {
+  SassBlock *last = m->code.block_count ? &m->blocks[m->code.block_count - 1] : NULL;
+  m->blocks[m->code.block_count++] = (SassBlock){
+      .first = last ? last->first + last->count : 0, .count = count, .next = next, .branch = branch};
+}
+
+static void add_inst(Made *m, uint32_t line, SassUnit unit, SassKind kind, bool guarded) {
+  m->insts[m->code.count++] = (SassInst){.line = line,
+                                         .target = SASS_NONE,
+                                         .unit = (uint8_t)unit,
+                                         .kind = (uint8_t)kind,
+                                         .width = unit == SASS_UNIT_MEMORY ? 4 : 0,
+                                         .guarded = guarded};
+}
+
+static AuditInst did(uint32_t line, const char *text, SolEmuClass unit, SolEmuKind kind,
+                     uint64_t executions) {
+  return (AuditInst){.ptx_line = line,
+                     .text = text,
+                     .unit = unit,
+                     .kind = kind,
+                     .counts = {.executions = executions, .lanes = 32 * executions}};
+}
+
+static void read_made(Made *m, uint32_t count) {
+  SolArena arena = {0};
+  m->code.insts = m->insts;
+  m->code.blocks = m->blocks;
+  CHECK(audit_machine_code(&m->code, m->ptx, count, &arena));
+  sol_arena_free(&arena);
+}
+
+// A branch over a load is a guard: the load takes its slot in every warp.
+TEST(a_guarded_instruction_takes_its_slot) {
+  Made m = {0};
+  m.ptx[0] = did(10, "ld.global.f32 %f1, [%rd1];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_GLOBAL_LOAD, 1000);
+  m.ptx[1] = did(12, "ld.global.f32 %f2, [%rd2];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_GLOBAL_LOAD, 10);
+  add_inst(&m, 10, SASS_UNIT_MEMORY, SASS_KIND_GLOBAL_LOAD, false);
+  add_inst(&m, 12, SASS_UNIT_MEMORY, SASS_KIND_GLOBAL_LOAD, true);
+  add_inst(&m, 10, SASS_UNIT_OTHER, SASS_KIND_EXIT, false);
+  add_block(&m, 3, SASS_NONE, SASS_NONE);
+  read_made(&m, 2);
+  CHECK_NEAR(m.ptx[1].machine.issues, 1000, 1e-9);
+}
+
+// What is left of an unrolled loop is reached once a warp at most.
+TEST(the_rest_of_a_loop_is_no_loop) {
+  Made m = {0};
+  m.ptx[0] = did(1, "bar.sync 0;", SOL_EMU_CLASS_BARRIER, SOL_EMU_KIND_OTHER, 10);
+  m.ptx[0].barrier = true;
+  m.ptx[1] = did(2, "add.f32 %f1, %f1, %f2;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 410);
+  add_inst(&m, 1, SASS_UNIT_OTHER, SASS_KIND_BARRIER, false);
+  add_block(&m, 1, 1, SASS_NONE);
+  for (int i = 0; i < 4; i++) add_inst(&m, 2, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+  add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_BRANCH, true);
+  add_block(&m, 5, 2, 1);
+  add_inst(&m, 2, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+  add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_EXIT, false);
+  add_block(&m, 2, SASS_NONE, SASS_NONE);
+  read_made(&m, 2);
+  CHECK_NEAR(m.ptx[1].machine.fp32, 410, 0.01); // 100 times four, and ten
+  CHECK_NEAR(m.ptx[0].machine.issues, 10 + 100 + 100 * 0 + 10, 0.15);
+}
+
+TEST(spills_and_dropped_accesses) {
+  Made m = {0};
+  m.ptx[0] = did(1, "ld.global.f32 %f1, [%rd1];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_GLOBAL_LOAD, 100);
+  m.ptx[1] = did(2, "ld.global.f32 %f2, [%rd1];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_GLOBAL_LOAD, 100);
+  m.ptx[2] = did(3, "ld.local.f32 %f3, [%rd3];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_LOCAL_LOAD, 100);
+  m.ptx[3] = did(4, "ld.global.f32 %f4, [%rd4];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_GLOBAL_LOAD, 100);
+  for (int i = 0; i < 4; i++) {
+    m.ptx[i].counts.requests = m.ptx[i].counts.sectors = 100;
+    m.ptx[i].width = 4;
+    m.ptx[i].base = i < 2 ? 7 : 8 + (uint64_t)i;
+  }
+  add_inst(&m, 1, SASS_UNIT_MEMORY, SASS_KIND_GLOBAL_LOAD, false);
+  add_inst(&m, 1, SASS_UNIT_MEMORY, SASS_KIND_LOCAL_STORE, false);
+  add_inst(&m, 4, SASS_UNIT_MEMORY, SASS_KIND_LOCAL_LOAD, false);
+  add_inst(&m, 4, SASS_UNIT_OTHER, SASS_KIND_EXIT, false);
+  add_block(&m, 4, SASS_NONE, SASS_NONE);
+  read_made(&m, 4);
+  CHECK_NEAR(m.ptx[0].machine.spills + m.ptx[3].machine.spills, 200, 0.01);
+  CHECK_INT(m.ptx[0].counts.requests, 100);
+  CHECK_INT(m.ptx[1].counts.requests, 0); // the same address as the first
+  CHECK_INT(m.ptx[2].counts.requests, 0); // the array is in registers
+  CHECK_INT(m.ptx[3].counts.requests, 100);
+}
+
+CHECK_MAIN
