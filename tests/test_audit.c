@@ -242,7 +242,7 @@ TEST(steady_launches_write_back_what_they_leave) {
   l.steady = true;
   CHECK_INT(audit_launch_time(gpu("h200"), &l, &steady, NULL), SOL_OK);
   CHECK(alone.seconds[AUDIT_DRAM] < 1e-7);
-  CHECK_NEAR(steady.seconds[AUDIT_DRAM], 2e7 / audit_copy_rate(gpu("h200")), 1e-9);
+  CHECK_NEAR(steady.seconds[AUDIT_DRAM], 2e7 / machine_copy_rate(h200()), 1e-9);
 }
 
 // The longest chain of a block over that of a warp on average, scaled where only some of the blocks ran.
