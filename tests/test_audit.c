@@ -277,7 +277,8 @@ TEST(chains_wait_for_fences_and_clusters) {
   const MachineModel *m = h200();
   double mean = (far_clocks() + m->issue_clocks) * 132;
   double each = m->other_shared_clocks + m->cluster_barrier_clocks + m->fence_clocks + m->store_fence_clocks;
-  CHECK_NEAR(audit_chain(m, &w, &waits, &c, 1, 1056), 132e3 * each / mean, 1e-9);
+  AuditPtx ptx = {.executions = 1056};
+  CHECK_NEAR(audit_chain(m, &w, &waits, &c, &ptx, 1), 132e3 * each / mean, 1e-9);
 }
 
 // In clusters an SM holds fewer blocks, however small.

@@ -121,7 +121,7 @@ json "any(f['rule'] == 'round_trip' and '0 B of them out of DRAM' in f['message'
 cp "$scratch/out" "$scratch/kept.json"
 run 0 "$bin/kept" --device h200 --json --workers 1
 json "d['kernels'] == json.load(open('$scratch/kept.json'))['kernels']"
-run 0 "$bin/kept" --device h200
+run 0 "$bin/kept" --device h200 --wide
 says out '1\.049 MB written and left in L2' 'found in L2 .*1\.049 MB of 1\.049 MB, left there by fill' \
   '3\.146 MB of it written back for earlier kernels'
 run 0 "$bin/kept" --device h200 --json --cold

@@ -392,7 +392,8 @@ TEST(a_launch_knows_what_it_found_of_earlier_ones) {
 }
 
 TEST(write_backs_for_earlier_launches_are_counted_apart) {
-  Machine *m = machine_new(0, &(SolL2Config){.bytes = 1 << 20}, 1024);
+  SolL2Config config = machine_l2(1 << 20);
+  Machine *m = machine_new(0, &config, 1024);
   for (uint64_t i = 0; i < 100; i++) touch(m, i, 0, 32, SOL_MEM_STORE, 0);
   CHECK_INT(sol_l2_left_dirty(&m->l2), 12800);
   next_launch(m);

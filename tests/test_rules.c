@@ -56,7 +56,7 @@ static const char *preload(void) {
 
 static char *audit(const char *program, size_t *length) {
   char command[1024];
-  snprintf(command, sizeof command, "%s'%s' audit --device h200 --json '%s' 2>/dev/null", preload(),
+  snprintf(command, sizeof command, "%s'%s' audit --device h200 --cold --json '%s' 2>/dev/null", preload(),
            env_or("SOL", "build/sol"), program);
   FILE *p = popen(command, "r");
   char *text = NULL;

@@ -56,7 +56,11 @@ typedef MachineResource AuditResource;
   X(integer)                                                                                                 \
   X(special)                                                                                                 \
   X(convert)                                                                                                 \
-  X(spills) /* 4-byte accesses to local memory that the PTX does not have */
+  X(spills)       /* 4-byte accesses to local memory that the PTX does not have */                           \
+  X(clocks)       /* of its warps, issuing: each instruction with the stall that ptxas put behind it */      \
+  X(load_waits)   /* times a warp waits for global or texture loads, by the part of their latency */         \
+  X(shared_waits) /* for shared memory and shuffles */                                                       \
+  X(unit_waits)   /* for other results of variable latency: special functions, conversions, constants */
 typedef struct AuditMachine {
 #define AUDIT_MACHINE_FIELD(name) double name;
   AUDIT_MACHINE(AUDIT_MACHINE_FIELD)

@@ -284,12 +284,15 @@ static AuditWork work_of(const MachineModel *m, const AuditLaunch *l, const Audi
                  .warps_per_block = s->occupancy.warps_per_block,
                  .blocks_per_sm = s->occupancy.blocks_per_sm};
   AuditWaits waits = audit_waits(m->device, l->insts, l->inst_count, &l->flight);
-  double executions = 0, accesses = 0;
+  AuditPtx ptx = {.load_waits = l->machine ? l->flight.waits * scale : 0};
+  double accesses = 0, clocks_issuing = 0;
   for (uint32_t i = 0; i < l->inst_count; i++) {
     const AuditInst *in = &l->insts[i];
     accesses += in->machine.spills * scale;
     audit_demand(m, in, &waits, scale, &w);
-    executions += (double)in->counts.executions * scale;
+    ptx.executions += (double)in->counts.executions * scale;
+    ptx.shared_waits += l->machine ? audit_shared_waits(m, in) * scale : 0;
+    clocks_issuing += in->machine.clocks * scale;
     double turns = (double)in->pattern.hottest * scale, clocks = audit_atomic_clocks(m, in) * scale;
     if (turns > w.atomic_turns) w.atomic_turns = turns;
     if (clocks > w.atomic_clocks) w.atomic_clocks = clocks;
@@ -299,7 +302,8 @@ static AuditWork work_of(const MachineModel *m, const AuditLaunch *l, const Audi
          resident = w.blocks_per_sm * w.warps_per_block * 32;
   AuditWork spills = l->machine ? machine_spills_counted(m, spilled, accesses, resident)
                                 : machine_spills(m, spilled, w.blocks * w.warps_per_block, resident);
-  w.chain = audit_chain(m, &w, &waits, &l->chain, scale, executions);
+  if (l->machine && w.issues > 0) w.stall = clocks_issuing / w.issues;
+  w.chain = audit_chain(m, &w, &waits, &l->chain, &ptx, scale);
 #define ADD_SPILLS(name) w.name += spills.name;
   AUDIT_DEMANDS(ADD_SPILLS)
 #undef ADD_SPILLS

@@ -19,12 +19,23 @@ AuditWaits audit_waits(const SolDevice *device, const AuditInst *insts, uint32_t
 void audit_demand(const MachineModel *model, const AuditInst *inst, const AuditWaits *waits, double scale,
                   AuditWork *work);
 // The ratio of a block's critical path to that of an average warp.
+typedef struct AuditPtx { // of a launch, as its PTX has them
+  double executions, load_waits, shared_waits;
+} AuditPtx;
 double audit_chain(const MachineModel *model, const AuditWork *work, const AuditWaits *waits,
-                   const SolEmuChain *chain, double scale, double executions);
+                   const SolEmuChain *chain, const AuditPtx *ptx, double scale);
+// Times that warps wait for shared memory and shuffles, by the PTX.
+double audit_shared_waits(const MachineModel *model, const AuditInst *inst);
 // Clocks of L2 for the instruction's atomics on the busiest `atomic_bytes`.
 double audit_atomic_clocks(const MachineModel *model, const AuditInst *inst);
 // Bytes per thread that ptxas spilled, as far as known.
 double audit_spilled(AuditSource from, uint64_t stack_bytes, uint64_t local_array_bytes);
+
+// ---- scoreboards.c: where warps wait, by the machine code ----
+
+// times: executions of each basic block; inst_of as for audit_merged. False: out of memory.
+bool audit_scoreboards(const SassCode *code, AuditInst *insts, const double *times, const uint32_t *inst_of,
+                       SolArena *arena);
 
 // ---- merged.c: accesses that ptxas changed ----
 

@@ -421,5 +421,6 @@ bool audit_machine_code(const SassCode *code, AuditInst *insts, uint32_t count, 
   if (!count || !code->count) return true;
   if (!make_lines(&f, arena) || !make_votes(&f, arena) || !fit_blocks(&f, arena)) return false;
   spread(&f);
-  return audit_merged(code, insts, count, f.inst_of, arena);
+  return audit_scoreboards(code, insts, f.times, f.inst_of, arena) &&
+         audit_merged(code, insts, count, f.inst_of, arena);
 }

@@ -205,6 +205,17 @@ static double saved_of(double now, double share, double least) {
   return now - rule_least(now, rule_most(now * share, least));
 }
 
+// Of the waits for loads, those for DRAM become fewer with the bytes that it is read for.
+static void shorten_waits(const Rules *r, double saved, AuditWork *after) {
+  const AuditWork *now = &r->kernel->work;
+  const SolDevice *d = r->program->device;
+  double longer = d->mem_latency.value - d->l2_latency.value;
+  if (!(now->load_waits > 0 && now->dram_read > 0 && longer > 0)) return;
+  double far = (now->load_wait_clocks / now->load_waits - d->l2_latency.value) / longer;
+  if (far > 0)
+    after->load_wait_clocks -= now->load_waits * rule_least(far, 1) * saved / now->dram_read * longer;
+}
+
 static void lay_out_well(const Rules *r, const Group *g, AuditWork *after) {
   for (uint32_t m = 0; m < g->count; m++) {
     const AuditInst *in = &r->kernel->insts[g->member[m]];
@@ -227,9 +238,10 @@ static void lay_out_well(const Rules *r, const Group *g, AuditWork *after) {
     after->dram_scattered -= s.dram_scattered;
     after->dram_write -= saved_of(s.dram_write, share, distinct);
     // What a store reads fills up sectors; whole ones need none.
-    after->dram_read -= in->kind == SOL_EMU_KIND_GLOBAL_STORE
-                            ? s.dram_read
-                            : saved_of(s.dram_read, share, least_read(r, in, &s, distinct));
+    bool store = in->kind == SOL_EMU_KIND_GLOBAL_STORE;
+    double saved = store ? s.dram_read : saved_of(s.dram_read, share, least_read(r, in, &s, distinct));
+    after->dram_read -= saved;
+    if (!store) shorten_waits(r, saved, after);
   }
 }
 

@@ -24,17 +24,20 @@ static double larger(double a, double b) {
 
 AuditWaits audit_waits(const SolDevice *d, const AuditInst *insts, uint32_t count,
                        const SolEmuFlight *flight) {
-  double near = 0, l2 = 0, dram = 0;
+  double near = 0, l2 = 0, dram = 0, requests = 0, load_waits = 0;
   for (uint32_t i = 0; i < count; i++) {
+    load_waits += insts[i].machine.load_waits;
     if (!insts[i].is_load) continue;
     const SolEmuCounts *c = &insts[i].counts;
     double sectors = (double)(c->l2_hits + c->l2_misses), far = (double)c->dram_read / 32;
     if (far > sectors) far = sectors;
     near += (double)c->l1_hits;
+    requests += (double)c->requests;
     l2 += sectors - far;
     dram += far;
   }
   AuditWaits w = {.per_load = flight->loads ? flight->waits / (double)flight->loads : 1};
+  if (count && insts[0].by_machine && requests > 0) w.per_load = load_waits / requests;
   double all = near + l2 + dram;
   if (all <= 0) return w;
   // The slowest load of a wait: the probabilities that all of them hit L1, or that none misses L2.
@@ -91,13 +94,19 @@ static void add_global(const MachineModel *m, const AuditInst *in, const AuditWa
     w->dram_scattered +=
         (double)c->dram_read * scale * (double)in->pattern.scattered / (double)in->pattern.seen;
   w->dram_write += (double)c->dram_write * scale;
-  if (!in->is_load) return;
+  if (!in->is_load || in->by_machine) return;
   double times = (double)c->requests * waits->per_load * scale;
   w->load_waits += times;
   w->load_wait_clocks += times * waits->clocks;
 }
 
-static void add_machine(const AuditMachine *m, double scale, AuditWork *w) {
+static void add_machine(const MachineModel *model, const AuditMachine *m, const AuditWaits *waits,
+                        double scale, AuditWork *w) {
+  SolFigure shared = model->device->smem_latency;
+  double units = sol_known(shared) ? model->unit_clocks / shared.value : 1;
+  w->load_waits += m->load_waits * scale;
+  w->load_wait_clocks += m->load_waits * waits->clocks * scale;
+  w->shared_waits += (m->shared_waits + m->unit_waits * units) * scale;
   w->issues += m->issues * scale;
   w->fp32 += m->fp32 * scale;
   w->fp16 += m->fp16 * scale;
@@ -107,23 +116,31 @@ static void add_machine(const AuditMachine *m, double scale, AuditWork *w) {
   w->convert += m->convert * scale;
 }
 
+double audit_shared_waits(const MachineModel *m, const AuditInst *in) {
+  double executions = (double)in->counts.executions;
+  if (in->unit == SOL_EMU_CLASS_WARP) return executions;
+  bool near = in->kind == SOL_EMU_KIND_SHARED_LOAD || in->kind == SOL_EMU_KIND_SHARED_ATOMIC;
+  return near ? executions / m->near_in_flight : 0;
+}
+
 void audit_demand(const MachineModel *m, const AuditInst *in, const AuditWaits *waits, double scale,
                   AuditWork *w) {
   const SolEmuCounts *c = &in->counts;
   double executions = (double)c->executions * scale;
-  if (in->by_machine) add_machine(&in->machine, scale, w);
+  if (in->by_machine) add_machine(m, &in->machine, waits, scale, w);
   if (in->unit == SOL_EMU_CLASS_NAME && !c->requests) return;
   if (!in->by_machine) w->issues += executions, add_pipe(in->unit, executions, w);
   if (in->flops > 0) w->tensor_flops += in->flops * executions;
   if (in->barrier) w->barriers += executions;
   w->shared_wavefronts += (double)c->wavefronts * scale;
-  if (in->kind == SOL_EMU_KIND_SHARED_LOAD || in->kind == SOL_EMU_KIND_SHARED_ATOMIC)
-    w->shared_waits += executions / m->near_in_flight;
+  if (!in->by_machine) w->shared_waits += audit_shared_waits(m, in) * scale;
   // Floating-point additions to shared memory are a compare-and-swap loop, serialised by lane, in which the
   // warps of a block contend.
-  if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC && in->real)
+  // The machine code has the loop's first round.
+  if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC && in->real && in->by_machine)
+    w->shared_waits += m->shared_cas_waits * larger((double)(in->pattern.same - c->requests), 0) * scale;
+  else if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC && in->real)
     w->shared_waits += m->shared_cas_waits * (double)in->pattern.same * scale * larger(w->warps_per_block, 1);
-  if (in->unit == SOL_EMU_CLASS_WARP) w->shared_waits += executions;
   if (in->unit == SOL_EMU_CLASS_WARP && c->turns)
     w->match_turns += (double)c->turns * scale + m->match_setup * executions;
   if (in->kind == SOL_EMU_KIND_CONST_LOAD)
@@ -132,13 +149,17 @@ void audit_demand(const MachineModel *m, const AuditInst *in, const AuditWaits *
   add_global(m, in, waits, scale, w);
 }
 
+// The chain follows the PTX's waits; where the machine code has fewer or more of them, so does the chain.
 double audit_chain(const MachineModel *m, const AuditWork *w, const AuditWaits *waits,
-                   const SolEmuChain *chain, double scale, double executions) {
+                   const SolEmuChain *chain, const AuditPtx *ptx, double scale) {
   const SolDevice *d = m->device;
-  double machine = executions > 0 ? w->issues / executions : 1; // of PTX instructions, those that it has
   double mean = machine_wait_clocks(m, w) / larger(w->warps_per_block, 1); // of the warps of all blocks
-  double longest = chain->issues * machine * m->issue_clocks + chain->l1_waits * d->l1_latency.value +
-                   chain->far_waits * waits->far + chain->shared_waits * d->smem_latency.value +
+  double loads = ptx->load_waits > 0 ? w->load_waits / ptx->load_waits : 1,
+         shared = ptx->shared_waits > 0 ? w->shared_waits / ptx->shared_waits : 1,
+         issues = ptx->executions > 0 ? w->issues / ptx->executions : 1;
+  double longest = chain->issues * issues * machine_stall(m, w) +
+                   (chain->l1_waits * d->l1_latency.value + chain->far_waits * waits->far) * loads +
+                   chain->shared_waits * d->smem_latency.value * shared +
                    chain->barriers * m->barrier_clocks + chain->other_waits * m->other_shared_clocks +
                    chain->cluster_barriers * m->cluster_barrier_clocks + chain->fences * m->fence_clocks +
                    chain->store_fences * m->store_fence_clocks;

@@ -8,8 +8,12 @@ static double larger(double a, double b) {
   return a > b ? a : b;
 }
 
+double machine_stall(const MachineModel *m, const MachineWork *w) {
+  return w->stall > 0 ? w->stall : m->issue_clocks;
+}
+
 double machine_wait_clocks(const MachineModel *m, const MachineWork *w) {
-  double clocks = w->load_wait_clocks + w->barriers * m->barrier_clocks + w->issues * m->issue_clocks;
+  double clocks = w->load_wait_clocks + w->barriers * m->barrier_clocks + w->issues * machine_stall(m, w);
   SolFigure shared = m->device->smem_latency;
   return sol_known(shared) ? clocks + w->shared_waits * shared.value : clocks;
 }
@@ -41,6 +45,7 @@ void machine_work_add(MachineWork *to, const MachineWork *from) {
   to->warps_per_block = to->warps_per_block * old + from->warps_per_block * new;
   to->blocks_per_sm = to->blocks_per_sm * old + from->blocks_per_sm * new;
   to->blocks_per_cluster = to->blocks_per_cluster * old + from->blocks_per_cluster * new;
+  to->stall = to->stall * old + from->stall * new;
   to->chain = to->chain * old + from->chain * new;
   to->launches = launches;
   to->graph_launches += from->graph_launches;

@@ -56,6 +56,13 @@ static double together(double a, double b) {
   return __builtin_sqrt(a * a + b * b);
 }
 
+// The same of several resources: the busiest dominates.
+static double combined(const double *seconds, size_t count) {
+  double sum = 0;
+  for (size_t i = 0; i < count; i++) sum += seconds[i] * seconds[i] * seconds[i] * seconds[i];
+  return __builtin_sqrt(__builtin_sqrt(sum));
+}
+
 // What a launch costs, in us.
 static double stream_us(const MachineModel *m) {
   return m->device->launch_us.value;
@@ -145,14 +152,16 @@ static double peak_rate(const Spread *m, SolFigure peak, double flops) {
   return sol_known(peak) ? peak.value / flops / m->sms / m->clock : m->model->issue_rate;
 }
 
+// Pipes overlap with each other and with the issue slots, but not perfectly, as resources do.
 static double issue_seconds(const Spread *m, const MachineWork *w) {
-  double busiest = sm_seconds(m, w->issues, m->model->issue_rate);
-  busiest = larger(busiest, sm_seconds(m, w->fp32, peak_rate(m, m->d->peak_fp32, 64)));
-  busiest = larger(busiest, sm_seconds(m, w->fp16, peak_rate(m, m->d->peak_fp16_vector, 128)));
-  busiest = larger(busiest, sm_seconds(m, w->fp64, peak_rate(m, m->d->peak_fp64, 64)));
-  busiest = larger(busiest, sm_seconds(m, w->integer, m->model->integer_rate));
-  busiest = larger(busiest, sm_seconds(m, w->special, m->model->special_rate));
-  return larger(busiest, sm_seconds(m, w->convert, m->model->convert_rate));
+  const double parts[] = {sm_seconds(m, w->issues, m->model->issue_rate),
+                          sm_seconds(m, w->fp32, peak_rate(m, m->d->peak_fp32, 64)),
+                          sm_seconds(m, w->fp16, peak_rate(m, m->d->peak_fp16_vector, 128)),
+                          sm_seconds(m, w->fp64, peak_rate(m, m->d->peak_fp64, 64)),
+                          sm_seconds(m, w->integer, m->model->integer_rate),
+                          sm_seconds(m, w->special, m->model->special_rate),
+                          sm_seconds(m, w->convert, m->model->convert_rate)};
+  return combined(parts, SOL_COUNT(parts));
 }
 
 static double tensor_seconds(const Spread *m, const MachineWork *w, MachineTime *out) {
@@ -227,9 +236,7 @@ SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineT
   s[MACHINE_ATOMICS] = w->atomic_clocks / m.clock;
   s[MACHINE_BLOCKS] = start_seconds(&m, w);
   s[MACHINE_LATENCY] = latency_seconds(&m, w, warps, out);
-  double busy = 0;
-  for (int r = MACHINE_DRAM; r < MACHINE_LATENCY; r++) busy += s[r] * s[r] * s[r] * s[r];
-  busy = __builtin_sqrt(__builtin_sqrt(busy));
+  double busy = combined(s + MACHINE_DRAM, MACHINE_LATENCY - MACHINE_DRAM);
   out->total = s[MACHINE_LAUNCH] + together(busy, s[MACHINE_LATENCY]);
   out->gap = gap_seconds(model, w);
   for (int r = 0; r < MACHINE_RESOURCES; r++)

@@ -49,6 +49,7 @@ typedef struct MachineWork {
   double warps_per_block;
   double blocks_per_sm;      // resident blocks: the occupancy
   double blocks_per_cluster; // 0 or 1: no clusters
+  double stall; // clocks between a warp's instructions, by the machine code, mean; 0: `issue_clocks`
   double chain; // length of a block's critical path over the path of an average warp; 0: taken as 1
 #define MACHINE_DEMAND_FIELD(name) double name;
   MACHINE_DEMANDS(MACHINE_DEMAND_FIELD)
@@ -90,6 +91,7 @@ double machine_light(const MachineModel *model, double bytes, double launches, d
 
 // ---- demands.c ----
 
+double machine_stall(const MachineModel *model, const MachineWork *work); // clocks between instructions
 // Clocks that all warps wait and issue, summed, as if no warp waited for another.
 double machine_wait_clocks(const MachineModel *model, const MachineWork *work);
 // The demands of so many bytes a thread that ptxas spilled, with so many threads resident on an SM.

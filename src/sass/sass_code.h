@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "sol/status.h"
 
-enum { SASS_NONE = 0xffffffffu };
+enum { SASS_NONE = 0xffffffffu, SASS_SCOREBOARDS = 6 };
 
 typedef enum SassUnit {
   SASS_UNIT_OTHER, // takes an issue slot alone: control, uniform registers, constants, barriers
@@ -58,6 +58,9 @@ typedef struct SassInst {
   uint8_t unit, kind;
   uint8_t width; // bytes that a lane loads or stores
   bool guarded;  // by a predicate: it takes its issue slot also where it does nothing
+  uint8_t stall; // clocks until the warp may issue the next, at least 1
+  uint8_t sets;  // the scoreboard, 0 to 5, that is released when its result has arrived; 7: none
+  uint8_t waits; // bit per scoreboard that must have been released before it issues
 } SassInst;
 
 typedef struct SassBlock { // a basic block: a call does not end one

@@ -1,5 +1,6 @@
 // Instructions have 128 bits: the opcode in bits 0 to 11, the predicate in 12 to 15 (7 is true), the width of an
-// access in 73 to 75. A branch counts words of 4 bytes from the instruction behind it, in bits 34 to 81; since
+// access in 73 to 75. ptxas schedules: the clocks until the next instruction are in 105 to 108, the scoreboard of
+// its result in 110 to 112, those that it waits for in 116 to 121. A branch counts words of 4 bytes from the instruction behind it, in bits 34 to 81; since
 // sm_90 the eight lowest bits of it are in 16 to 23.
 #include "base/error.h"
 #include "sass/sass_elf.h"
@@ -61,8 +62,12 @@ static void decode(int arch, const SassSection *s, SassInst *insts, uint32_t cou
     uint64_t low = sass_number(s->data + (uint64_t)i * INSTRUCTION, 8),
              high = sass_number(s->data + (uint64_t)i * INSTRUCTION + 8, 8);
     const Opcode *op = opcode_of(low & 0x1ff);
-    insts[i] =
-        (SassInst){.opcode = low & 0x1ff, .target = SASS_NONE, .guarded = (low >> 12 & 15) != NO_PREDICATE};
+    insts[i] = (SassInst){.opcode = low & 0x1ff,
+                          .target = SASS_NONE,
+                          .guarded = (low >> 12 & 15) != NO_PREDICATE,
+                          .stall = (high >> 41 & 15) ? (high >> 41 & 15) : 1,
+                          .sets = high >> 46 & 7,
+                          .waits = high >> 52 & 63};
     if (!op) continue;
     insts[i].unit = op->unit;
     insts[i].kind = op->kind;

@@ -1,0 +1,105 @@
+// Where warps wait, by the machine code. Results of variable latency (loads, special functions) get one of six
+// scoreboards, which the instructions that need them name; for results of fixed latency ptxas writes the clocks
+// until the next instruction may issue. Both are read from the instructions, so that loads which ptxas moved together,
+// or into the iteration before, are waited for once, and as long as on the machine.
+//
+// A wait counts as the part of the latency that has not passed by then, issuing and in waits for others. A wait for
+// several scoreboards is as long as the longest. What is pending where blocks join is the longest of
+// what any of the blocks before leaves pending.
+#include "audit/inside.h"
+
+typedef enum Pending { NOTHING, UNIT, SHARED, LOAD } Pending; // by rising latency
+
+typedef struct Board {
+  Pending what;
+  double age; // clocks since it was set
+} Board;
+
+typedef struct State {
+  Board boards[SASS_SCOREBOARDS];
+} State;
+
+// Clocks until a result arrives, to tell which part of a wait others have hidden; what a wait costs is the model's.
+static const double latency[] = {[UNIT] = 20, [SHARED] = 30, [LOAD] = 500};
+
+static Pending pending_of(const SassInst *m, const AuditInst *in) {
+  switch (m->kind) {
+  case SASS_KIND_GLOBAL_LOAD:
+  case SASS_KIND_GENERIC_LOAD:
+  case SASS_KIND_ATOMIC: return LOAD;
+  default: break;
+  }
+  if (m->unit == SASS_UNIT_MEMORY) return SHARED;                 // local memory, too: it is mostly in L1
+  return in->is_load && m->unit == SASS_UNIT_OTHER ? LOAD : UNIT; // textures
+}
+
+static void set_board(Board *b, Pending what) {
+  if (what >= b->what) *b = (Board){what, 0};
+}
+
+static void join(State *to, const State *from) {
+  for (int i = 0; i < SASS_SCOREBOARDS; i++) {
+    Board *a = &to->boards[i];
+    const Board *b = &from->boards[i];
+    if (b->what > a->what || (b->what == a->what && b->age < a->age)) *a = *b;
+  }
+}
+
+static double left_of(const Board *b) {
+  double left = b->what ? latency[b->what] - b->age : 0;
+  return left > 0 ? left : 0;
+}
+
+// Releases those that the instruction waits for; returns what it waited for longest, and how many clocks.
+static Pending await(State *s, uint8_t waits, double *clocks) {
+  Pending longest = NOTHING;
+  *clocks = 0;
+  for (int i = 0; i < SASS_SCOREBOARDS; i++) {
+    Board *b = &s->boards[i];
+    if (!(waits >> i & 1)) continue;
+    if (left_of(b) > *clocks) longest = b->what, *clocks = left_of(b);
+    *b = (Board){NOTHING, 0};
+  }
+  return longest;
+}
+
+static void count_wait(Pending what, double waits, AuditMachine *to) {
+  if (what == LOAD) to->load_waits += waits;
+  if (what == SHARED) to->shared_waits += waits;
+  if (what == UNIT) to->unit_waits += waits;
+}
+
+static void pass_time(State *s, double clocks) {
+  for (int i = 0; i < SASS_SCOREBOARDS; i++) s->boards[i].age += clocks;
+}
+
+static void pass_block(const SassCode *c, const SassBlock *block, State *s, double times, AuditInst *insts,
+                       const uint32_t *inst_of, bool count) {
+  for (uint32_t i = block->first; i < block->first + block->count; i++) {
+    const SassInst *m = &c->insts[i];
+    AuditInst *in = &insts[inst_of[i] == SASS_NONE ? 0 : inst_of[i]];
+    double clocks;
+    Pending what = await(s, m->waits, &clocks);
+    if (count && what) count_wait(what, times * clocks / latency[what], &in->machine);
+    if (count) in->machine.clocks += times * m->stall;
+    pass_time(s, clocks + m->stall);
+    if (m->sets < SASS_SCOREBOARDS) set_board(&s->boards[m->sets], pending_of(m, in));
+  }
+}
+
+bool audit_scoreboards(const SassCode *code, AuditInst *insts, const double *times, const uint32_t *inst_of,
+                       SolArena *arena) {
+  State *before = sol_arena_alloc(arena, (code->block_count + 1) * sizeof *before);
+  if (!before) return false;
+  memset(before, 0, (code->block_count + 1) * sizeof *before);
+  for (int turn = 0; turn < 2; turn++) // the first finds what loops leave pending for their next iteration
+    for (uint32_t b = 0; b < code->block_count; b++) {
+      const SassBlock *block = &code->blocks[b];
+      if (!(times[b] > 0)) continue;
+      State s = before[b];
+      pass_block(code, block, &s, times[b], insts, inst_of, turn > 0);
+      if (block->next != SASS_NONE) join(&before[block->next], &s);
+      if (block->branch != SASS_NONE) join(&before[block->branch], &s);
+    }
+  return true;
+}
