@@ -16,7 +16,7 @@
 typedef struct Times {
   const SolDevice *device;
   double seconds, floor;
-  AuditTime longest;
+  MachineTime longest;
   int launches, by_emulator;
   char *elf[64]; // machine code of each image, unpacked when first wanted
   size_t elf_size[64];
@@ -40,7 +40,7 @@ static void launched(void *ctx, const SolDriverLaunch *l, const SolEmuResult *re
   Times *t = ctx;
   AuditLaunch launch = {
       .dynamic_shared = l->dynamic_shared, .graph = true, .early = l->early, .steady = true};
-  AuditTime time;
+  MachineTime time;
   SolArena arena = {0};
   memcpy(launch.grid, l->grid, sizeof launch.grid);
   memcpy(launch.block, l->block, sizeof launch.block);
@@ -115,7 +115,7 @@ static void run_case(SolContext *ctx, Times *t, SolJson row, double most, Sum *s
   MachineModel model = machine_model(t->device);
   double us = t->seconds * 1e6, light = machine_light(&model, t->floor, t->launches, t->launches) * 1e6;
   printf("%-12s %-5s %-12s %8.2f %9.2f %6.2f %8.2f %9.2f  %s%s\n", op, dtype, shape, measured, us,
-         us / measured, get_number(row, "light_us"), light, audit_resource_name(t->longest.bound),
+         us / measured, get_number(row, "light_us"), light, machine_resource_name(t->longest.bound),
          t->by_emulator ? " *" : "");
   fflush(stdout);
   sum->logs += us > measured ? us / measured : measured / us;

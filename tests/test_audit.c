@@ -54,29 +54,29 @@ static AuditInst load_inst(uint64_t requests, uint64_t sectors) {
 TEST(a_request_passes_l1_once_for_every_line) {
   AuditWaits waits = {.per_load = 1, .clocks = 100};
   AuditInst in = load_inst(1000, 4000);
-  AuditWork w = {0};
+  MachineWork w = {0};
   audit_demand(h200(), &in, &waits, 1, &w);
   CHECK_NEAR(w.l1_wavefronts, 1000, 0);
   CHECK_NEAR(w.load_wait_clocks, 100000, 0);
   CHECK_NEAR(w.l2_reads, 4000, 0);
   in = load_inst(1000, 32000);
-  w = (AuditWork){0};
+  w = (MachineWork){0};
   audit_demand(h200(), &in, &waits, 2, &w);
   CHECK_NEAR(w.l1_wavefronts, 16000, 0);
   CHECK_NEAR(w.dram_read, 2 * 32000 * 32, 0);
   in.counts.lines = 32000; // a sector of each
-  w = (AuditWork){0};
+  w = (MachineWork){0};
   audit_demand(h200(), &in, &waits, 1, &w);
   CHECK_NEAR(w.l1_wavefronts, 32000, 0);
   in.counts.l2_writes = 32000;
   in.counts.l2_packets = 64000;
-  w = (AuditWork){0};
+  w = (MachineWork){0};
   audit_demand(h200(), &in, &waits, 1, &w);
   CHECK_NEAR(w.l1_wavefronts, 32000 * h200()->store_passes, 0);
   CHECK_NEAR(w.l2_packets, 64000, 0);
   in.kind = SOL_EMU_KIND_CONST_LOAD; // elsewhere
   in.counts.turns = 9000;
-  w = (AuditWork){0};
+  w = (MachineWork){0};
   audit_demand(h200(), &in, &waits, 1, &w);
   CHECK_NEAR(w.constant_turns, 9000, 0);
   CHECK_NEAR(w.l1_wavefronts + w.l2_reads + w.load_waits, 0, 0);
@@ -89,15 +89,15 @@ TEST(stores_that_follow_others_are_joined_with_them) {
                   .counts = {.executions = 100, .requests = 100, .l2_writes = 2400}};
   in.counts.l2_packets = 3000;
   in.counts.lines = (uint64_t)(100 * h200()->join_lines);
-  AuditWork w = {0};
+  MachineWork w = {0};
   audit_demand(h200(), &in, &waits, 1, &w);
   CHECK_NEAR(w.l2_packets, 3000, 0);
   in.follows = true;
-  w = (AuditWork){0};
+  w = (MachineWork){0};
   audit_demand(h200(), &in, &waits, 1, &w);
   CHECK_NEAR(w.l2_packets, 3000 * h200()->join_share, 0);
   in.counts.lines += 100; // a line a request more: too many
-  w = (AuditWork){0};
+  w = (MachineWork){0};
   audit_demand(h200(), &in, &waits, 1, &w);
   CHECK_NEAR(w.l2_packets, 3000, 0);
 }
@@ -127,7 +127,7 @@ TEST(shared_memory_and_shuffles_are_waited_for) {
   AuditInst shuffle = {.unit = SOL_EMU_CLASS_WARP, .counts = {.executions = 10}};
   AuditInst barrier = {.unit = SOL_EMU_CLASS_BARRIER, .barrier = true, .counts = {.executions = 5}};
   AuditWaits waits = {0};
-  AuditWork w = {0};
+  MachineWork w = {0};
   audit_demand(h200(), &shared, &waits, 1, &w);
   audit_demand(h200(), &shuffle, &waits, 1, &w);
   audit_demand(h200(), &barrier, &waits, 1, &w);
@@ -235,14 +235,14 @@ TEST(what_l2_carries_from_launch_to_launch_is_known_by_kernel) {
 TEST(steady_launches_write_back_what_they_leave) {
   AuditInst in = load_inst(1000, 4000);
   AuditLaunch l = launch_of("a", &in, NULL, 0);
-  AuditTime alone, steady;
+  MachineTime alone, steady;
   in.counts.dram_read = 0;
   l.left_dirty = l.dirty_limit = 20000000;
   CHECK_INT(audit_launch_time(gpu("h200"), &l, &alone, NULL), SOL_OK);
   l.steady = true;
   CHECK_INT(audit_launch_time(gpu("h200"), &l, &steady, NULL), SOL_OK);
-  CHECK(alone.seconds[AUDIT_DRAM] < 1e-7);
-  CHECK_NEAR(steady.seconds[AUDIT_DRAM], 2e7 / machine_copy_rate(h200()), 1e-9);
+  CHECK(alone.seconds[MACHINE_DRAM] < 1e-7);
+  CHECK_NEAR(steady.seconds[MACHINE_DRAM], 2e7 / machine_copy_rate(h200()), 1e-9);
 }
 
 // The longest chain of a block over that of a warp on average, scaled where only some of the blocks ran.
@@ -271,7 +271,7 @@ TEST(chains_are_a_factor) {
 TEST(chains_wait_for_fences_and_clusters) {
   AuditInst in = load_inst(1056, 4224);
   AuditWaits waits = {.per_load = 1, .clocks = far_clocks(), .far = far_clocks()};
-  AuditWork w = {.warps_per_block = 8};
+  MachineWork w = {.warps_per_block = 8};
   SolEmuChain c = {.other_waits = 132e3, .cluster_barriers = 132e3, .fences = 132e3, .store_fences = 132e3};
   audit_demand(h200(), &in, &waits, 1, &w);
   const MachineModel *m = h200();
@@ -334,14 +334,14 @@ TEST(without_its_waste_a_kernel_takes_less) {
   CHECK_INT(audit_add(&p, &l, NULL), SOL_OK);
   CHECK_INT(audit_finish(&p, NULL), SOL_OK);
   const AuditKernel *k = &p.kernels[0];
-  AuditWork after = k->work;
+  MachineWork after = k->work;
   CHECK_NEAR(audit_gain(&p, k, &after), 1, 1e-9);
   after.dram_read /= 8;
   after.l2_reads /= 8;
   after.l1_wavefronts /= 8;
   double gain = audit_gain(&p, k, &after);
   CHECK_MSG(gain > 1.5 && gain <= 8, "gain %g", gain);
-  after = (AuditWork){0}; // nothing at all, not even launches
+  after = (MachineWork){0}; // nothing at all, not even launches
   CHECK_NEAR(audit_seconds_with(&p, k, &after), 0, 0);
   audit_free(&p);
 }

@@ -133,7 +133,7 @@ TEST(a_good_kernel) {
   start(&r);
   const ProfileDiagnosis *d = judge(&r);
   CHECK_STR(d->kind, "memory");
-  CHECK_INT(d->bound, AUDIT_DRAM);
+  CHECK_INT(d->bound, MACHINE_DRAM);
   CHECK_INT(d->band, PROFILE_EXCELLENT);
   CHECK_NEAR(d->share, 4.2e12 / 4.8e12, 1e-9);
   CHECK_NEAR(d->dram_rate, 4.2e12, 1e-9);
@@ -189,7 +189,7 @@ TEST(compute_latency_and_both) {
   v[PROFILE_l2_pct] = v[PROFILE_dram_pct] = v[PROFILE_memory_pct] = 5, v[PROFILE_sm_pct] = 85;
   const ProfileDiagnosis *d = judge(&r);
   CHECK_STR(d->kind, "compute");
-  CHECK_INT(d->bound, AUDIT_ISSUE);
+  CHECK_INT(d->bound, MACHINE_ISSUE);
   CHECK_INT(d->band, PROFILE_EXCELLENT);
   profile_free(&r.p);
   v[PROFILE_tensor_pct] = 84, v[PROFILE_issue_pct] = 20;
@@ -197,14 +197,14 @@ TEST(compute_latency_and_both) {
   start(&t);
   t.l = r.l;
   d = judge(&t);
-  CHECK_INT(d->bound, AUDIT_TENSOR);
+  CHECK_INT(d->bound, MACHINE_TENSOR);
   profile_free(&t.p);
   start(&t);
   t.l = r.l;
   t.l.values[PROFILE_tensor_pct] = 0, t.l.values[PROFILE_sm_pct] = 20, t.l.values[PROFILE_l1_pct] = 10;
   d = judge(&t);
   CHECK_STR(d->kind, "latency");
-  CHECK_INT(d->bound, AUDIT_LATENCY);
+  CHECK_INT(d->bound, MACHINE_LATENCY);
   CHECK_INT(d->band, PROFILE_POOR);
   CHECK(has(d, "in_flight"));
   CHECK_INT(d->steps[PROFILE_STEP_BOUND].verdict, PROFILE_BAD);
@@ -224,7 +224,7 @@ TEST(units_that_were_not_counted) {
   v[PROFILE_dram_read] = v[PROFILE_dram_write] = 1e8, v[PROFILE_dram_pct] = 4, v[PROFILE_memory_pct] = 90;
   const ProfileDiagnosis *d = judge(&r);
   CHECK_STR(d->kind, "memory");
-  CHECK_INT(profile_bound(d), AUDIT_RESOURCES);
+  CHECK_INT(profile_bound(d), MACHINE_RESOURCES);
   CHECK_HAS(d->steps[PROFILE_STEP_BOUND].text, "which unit was not counted");
   profile_free(&r.p);
   start(&r);
@@ -249,7 +249,7 @@ TEST(a_busy_cache_is_judged_by_what_passes) {
   v[PROFILE_l2_pct] = 90;
   ProfileLaunch clean = r.l;
   const ProfileDiagnosis *d = judge(&r);
-  CHECK_INT(d->bound, AUDIT_L2);
+  CHECK_INT(d->bound, MACHINE_L2);
   CHECK_INT(d->band, PROFILE_EXCELLENT); // all of each sector is used
   profile_free(&r.p);
   for (int how = 0; how < 4; how++) {
@@ -261,9 +261,9 @@ TEST(a_busy_cache_is_judged_by_what_passes) {
     if (how == 3)
       r.l.values[PROFILE_shared_load_wavefronts] = 10, r.l.values[PROFILE_shared_load_conflicts] = 5;
     d = judge(&r);
-    CHECK_INT(d->bound, AUDIT_L2);
+    CHECK_INT(d->bound, MACHINE_L2);
     CHECK_INT(d->band, PROFILE_POOR);
-    CHECK_INT(d->roof_of, AUDIT_DRAM);
+    CHECK_INT(d->roof_of, MACHINE_DRAM);
     profile_free(&r.p);
   }
 }

@@ -25,25 +25,6 @@
 typedef struct AuditKernel AuditKernel;
 typedef struct AuditProgram AuditProgram;
 
-// ---- the time model's input and result (machine/work.h) ----
-
-typedef MachineWork AuditWork;
-typedef MachineTime AuditTime;
-typedef MachineResource AuditResource;
-#define AUDIT_DEMANDS       MACHINE_DEMANDS
-#define AUDIT_LAUNCH        MACHINE_LAUNCH
-#define AUDIT_DRAM          MACHINE_DRAM
-#define AUDIT_L2            MACHINE_L2
-#define AUDIT_L1            MACHINE_L1
-#define AUDIT_ISSUE         MACHINE_ISSUE
-#define AUDIT_TENSOR        MACHINE_TENSOR
-#define AUDIT_ATOMICS       MACHINE_ATOMICS
-#define AUDIT_BLOCKS        MACHINE_BLOCKS
-#define AUDIT_LATENCY       MACHINE_LATENCY
-#define AUDIT_RESOURCES     MACHINE_RESOURCES
-#define audit_resource_name machine_resource_name
-#define audit_resource_key  machine_resource_key
-
 // ---- counts ----
 
 // What the machine executes for a PTX instruction, in warp instructions: issue slots, and those of each pipe.
@@ -121,8 +102,8 @@ typedef struct AuditShape { // launches of one geometry
   double launches;
   double floor_bytes; // compulsory traffic, summed over launches
   SolOccupancy occupancy;
-  AuditWork work;
-  AuditTime time;
+  MachineWork work;
+  MachineTime time;
 } AuditShape;
 
 // Kernel `from` writes memory that kernel `to` reads next, with nothing but `from` having written it since.
@@ -185,8 +166,8 @@ struct AuditKernel {
   double found; // read out of L2, where earlier launches and copies had left them; each once a launch
   // From audit_finish:
   SolOccupancy occupancy; // of the shape that takes longest
-  AuditWork work;         // of all launches together
-  AuditTime time;         // of all launches, summed over the shapes
+  MachineWork work;       // of all launches together
+  MachineTime time;       // of all launches, summed over the shapes
   double light, tax;      // seconds; time.total / light
   AuditFinding *findings; // in order of seconds saved
   uint32_t finding_count, finding_cap;
@@ -215,9 +196,9 @@ struct AuditProgram {
 // The time of the kernel's launches with the demands `after` (a changed copy of kernel->work): the demands of
 // each shape are changed in proportion. Changes of geometry and of the number of launches count too. The result
 // is finite; 0: the model cannot predict it.
-double audit_seconds_with(const AuditProgram *program, const AuditKernel *kernel, const AuditWork *after);
+double audit_seconds_with(const AuditProgram *program, const AuditKernel *kernel, const MachineWork *after);
 // The speedup, kernel->time.total over that time: 1 is no gain.
-double audit_gain(const AuditProgram *program, const AuditKernel *kernel, const AuditWork *after);
+double audit_gain(const AuditProgram *program, const AuditKernel *kernel, const MachineWork *after);
 
 // Adds a finding to a kernel; texts are copied into the program's arena. `gain` and `saved` are not recomputed.
 void audit_find(AuditProgram *program, AuditKernel *kernel, const AuditFinding *finding);
@@ -267,7 +248,7 @@ bool audit_machine_code(const SassCode *code, AuditInst *insts, uint32_t count, 
 SolStatus audit_start(AuditProgram *program, const SolDevice *device, SolError *err);
 SolStatus audit_add(AuditProgram *program, const AuditLaunch *launch, SolError *err);
 // The predicted time of a single launch.
-SolStatus audit_launch_time(const SolDevice *device, const AuditLaunch *launch, AuditTime *out,
+SolStatus audit_launch_time(const SolDevice *device, const AuditLaunch *launch, MachineTime *out,
                             SolError *err);
 // Call between launches when something other than a kernel (a copy, the host) wrote or read [address, +bytes):
 // fusing the kernels around it then saves less, or nothing.

@@ -23,8 +23,8 @@ bool audit_grow(void **items, uint32_t count, uint32_t *cap, size_t size) {
 
 SolStatus audit_start(AuditProgram *p, const SolDevice *device, SolError *err) {
   *p = (AuditProgram){.device = device, .machine = machine_model(device)};
-  AuditTime time; // says what is unknown before anything runs
-  SolStatus status = machine_time(&p->machine, &(AuditWork){0}, &time, err);
+  MachineTime time; // says what is unknown before anything runs
+  SolStatus status = machine_time(&p->machine, &(MachineWork){0}, &time, err);
   if (status) return status;
   p->state = sol_arena_alloc(&p->arena, sizeof *p->state);
   return p->state ? SOL_OK : sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
@@ -267,22 +267,22 @@ static double left_dirty(const AuditLaunch *l, double scale) {
   return scale > 1 ? most((double)l->left_dirty, scale, l->dirty_limit) : (double)l->left_dirty;
 }
 
-static void add_l2(const AuditLaunch *l, double scale, AuditWork *w) {
+static void add_l2(const AuditLaunch *l, double scale, MachineWork *w) {
   double left = left_dirty(l, scale);
   w->dram_read += (double)l->earlier_read;
   w->dram_write += sum_of(l->earlier.written) + (double)l->left_dirty * scale - left;
   if (l->steady) w->dram_write += left;
 }
 
-static AuditWork work_of(const MachineModel *m, const AuditLaunch *l, const AuditShape *s, double scale) {
-  AuditWork w = {.launches = 1,
-                 .graph_launches = l->graph ? 1 : 0,
-                 .early_launches = l->early ? 1 : 0,
-                 .blocks_per_cluster =
-                     l->cluster[0] ? (double)l->cluster[0] * l->cluster[1] * l->cluster[2] : 0,
-                 .blocks = blocks_of(l),
-                 .warps_per_block = s->occupancy.warps_per_block,
-                 .blocks_per_sm = s->occupancy.blocks_per_sm};
+static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const AuditShape *s, double scale) {
+  MachineWork w = {.launches = 1,
+                   .graph_launches = l->graph ? 1 : 0,
+                   .early_launches = l->early ? 1 : 0,
+                   .blocks_per_cluster =
+                       l->cluster[0] ? (double)l->cluster[0] * l->cluster[1] * l->cluster[2] : 0,
+                   .blocks = blocks_of(l),
+                   .warps_per_block = s->occupancy.warps_per_block,
+                   .blocks_per_sm = s->occupancy.blocks_per_sm};
   AuditWaits waits = audit_waits(m->device, l->insts, l->inst_count, &l->flight);
   AuditPtx ptx = {.load_waits = l->machine ? l->flight.waits * scale : 0};
   double accesses = 0, clocks_issuing = 0;
@@ -300,12 +300,12 @@ static AuditWork work_of(const MachineModel *m, const AuditLaunch *l, const Audi
   add_l2(l, scale, &w);
   double spilled = audit_spilled(l->registers_from, l->stack_bytes, l->local_array_bytes),
          resident = w.blocks_per_sm * w.warps_per_block * 32;
-  AuditWork spills = l->machine ? machine_spills_counted(m, spilled, accesses, resident)
-                                : machine_spills(m, spilled, w.blocks * w.warps_per_block, resident);
+  MachineWork spills = l->machine ? machine_spills_counted(m, spilled, accesses, resident)
+                                  : machine_spills(m, spilled, w.blocks * w.warps_per_block, resident);
   if (l->machine && w.issues > 0) w.stall = clocks_issuing / w.issues;
   w.chain = audit_chain(m, &w, &waits, &l->chain, &ptx, scale);
 #define ADD_SPILLS(name) w.name += spills.name;
-  AUDIT_DEMANDS(ADD_SPILLS)
+  MACHINE_DEMANDS(ADD_SPILLS)
 #undef ADD_SPILLS
   return w;
 }
@@ -316,11 +316,11 @@ static double scale_of(const AuditLaunch *l) {
   return whole && (double)l->blocks < blocks_of(l) ? blocks_of(l) / (double)l->blocks : 1;
 }
 
-SolStatus audit_launch_time(const SolDevice *device, const AuditLaunch *l, AuditTime *out, SolError *err) {
+SolStatus audit_launch_time(const SolDevice *device, const AuditLaunch *l, MachineTime *out, SolError *err) {
   AuditShape shape = {0};
   MachineModel model = machine_model(device);
   find_occupancy(&model, l, &shape);
-  AuditWork work = work_of(&model, l, &shape, scale_of(l));
+  MachineWork work = work_of(&model, l, &shape, scale_of(l));
   return machine_time(&model, &work, out, err);
 }
 
@@ -331,7 +331,7 @@ SolStatus audit_add(AuditProgram *p, const AuditLaunch *l, SolError *err) {
   if (s && s->launches < 1) find_occupancy(&p->machine, l, s);
   if (!s || !add_insts(p, k, l, scale) || !add_touches(p, k, l, scale, s) || !add_faults(p, k, l))
     return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
-  AuditWork work = work_of(&p->machine, l, s, scale);
+  MachineWork work = work_of(&p->machine, l, s, scale);
   machine_work_add(&s->work, &work);
   s->launches++;
   k->launches++;

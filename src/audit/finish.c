@@ -7,13 +7,13 @@ static double larger(double a, double b) {
   return a > b ? a : b;
 }
 
-static void add_time(AuditTime *to, const AuditTime *from) {
-  for (int r = 0; r < AUDIT_RESOURCES; r++) to->seconds[r] += from->seconds[r];
+static void add_time(MachineTime *to, const MachineTime *from) {
+  for (int r = 0; r < MACHINE_RESOURCES; r++) to->seconds[r] += from->seconds[r];
   to->total += from->total;
   to->gap += from->gap;
   to->left_out |= from->left_out;
-  for (int r = 0; r < AUDIT_RESOURCES; r++)
-    if (to->seconds[r] > to->seconds[to->bound]) to->bound = (AuditResource)r;
+  for (int r = 0; r < MACHINE_RESOURCES; r++)
+    if (to->seconds[r] > to->seconds[to->bound]) to->bound = (MachineResource)r;
 }
 
 // The instructions that ran, close together.
@@ -79,14 +79,14 @@ static double changed(double part, double before, double after, double share) {
   return before > 0 ? larger(part * (after / before), 0) : part + after * share;
 }
 
-double audit_seconds_with(const AuditProgram *p, const AuditKernel *k, const AuditWork *after) {
+double audit_seconds_with(const AuditProgram *p, const AuditKernel *k, const MachineWork *after) {
   double seconds = 0;
   for (uint32_t i = 0; i < k->shape_count; i++) {
     const AuditShape *s = &k->shapes[i];
-    AuditWork w = s->work;
+    MachineWork w = s->work;
     double share = k->work.launches > 0 ? s->work.launches / k->work.launches : 0;
 #define CHANGE(name) w.name = changed(w.name, k->work.name, after->name, share);
-    AUDIT_DEMANDS(CHANGE)
+    MACHINE_DEMANDS(CHANGE)
     CHANGE(launches)
     CHANGE(graph_launches)
     CHANGE(blocks)
@@ -94,14 +94,14 @@ double audit_seconds_with(const AuditProgram *p, const AuditKernel *k, const Aud
     CHANGE(blocks_per_sm)
 #undef CHANGE
     if (w.graph_launches > w.launches) w.graph_launches = w.launches;
-    AuditTime time;
+    MachineTime time;
     if (machine_time(&p->machine, &w, &time, NULL)) return 0;
     seconds += time.total;
   }
   return seconds;
 }
 
-double audit_gain(const AuditProgram *p, const AuditKernel *k, const AuditWork *after) {
+double audit_gain(const AuditProgram *p, const AuditKernel *k, const MachineWork *after) {
   double seconds = audit_seconds_with(p, k, after);
   return seconds > 0 ? k->time.total / seconds : 1;
 }

@@ -17,12 +17,12 @@ AuditWaits audit_waits(const SolDevice *device, const AuditInst *insts, uint32_t
                        const SolEmuFlight *flight);
 // Adds the demands of the instruction, its counts times `scale`.
 void audit_demand(const MachineModel *model, const AuditInst *inst, const AuditWaits *waits, double scale,
-                  AuditWork *work);
+                  MachineWork *work);
 // The ratio of a block's critical path to that of an average warp.
 typedef struct AuditPtx { // of a launch, as its PTX has them
   double executions, load_waits, shared_waits;
 } AuditPtx;
-double audit_chain(const MachineModel *model, const AuditWork *work, const AuditWaits *waits,
+double audit_chain(const MachineModel *model, const MachineWork *work, const AuditWaits *waits,
                    const SolEmuChain *chain, const AuditPtx *ptx, double scale);
 // Times that warps wait for shared memory and shuffles, by the PTX.
 double audit_shared_waits(const MachineModel *model, const AuditInst *inst);

@@ -31,12 +31,12 @@ static void add_kind(AuditLine *line, const AuditInst *in) {
 // Seconds that the line's own demands take, launches aside. DRAM writes are the kernel's, by its stores.
 static double cost_of(const AuditProgram *p, const AuditKernel *k, const AuditWaits *waits,
                       const AuditLine *line) {
-  AuditWork w = {.launches = k->work.launches,
-                 .blocks = k->work.blocks,
-                 .warps_per_block = k->work.warps_per_block,
-                 .blocks_per_sm = k->work.blocks_per_sm,
-                 .blocks_per_cluster = k->work.blocks_per_cluster,
-                 .chain = k->work.chain};
+  MachineWork w = {.launches = k->work.launches,
+                   .blocks = k->work.blocks,
+                   .warps_per_block = k->work.warps_per_block,
+                   .blocks_per_sm = k->work.blocks_per_sm,
+                   .blocks_per_cluster = k->work.blocks_per_cluster,
+                   .chain = k->work.chain};
   for (uint32_t i = 0; i < line->count; i++) {
     const AuditInst *in = &k->insts[k->by_line[line->first + i]];
     audit_demand(&p->machine, in, waits, 1, &w);
@@ -44,9 +44,9 @@ static double cost_of(const AuditProgram *p, const AuditKernel *k, const AuditWa
     if (clocks > w.atomic_clocks) w.atomic_clocks = clocks;
   }
   if (k->work.l2_writes > 0) w.dram_write = k->work.dram_write * (w.l2_writes / k->work.l2_writes);
-  AuditTime time;
+  MachineTime time;
   if (machine_time(&p->machine, &w, &time, NULL)) return 0;
-  return time.total - time.seconds[AUDIT_LAUNCH];
+  return time.total - time.seconds[MACHINE_LAUNCH];
 }
 
 typedef struct Lanes {

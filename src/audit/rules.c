@@ -36,9 +36,9 @@ RuleSize rule_kib(double bytes) {
 
 // ---- what rules ask about a kernel ----
 
-void rule_remove(AuditWork *work, const AuditWork *demands, double share) {
+void rule_remove(MachineWork *work, const MachineWork *demands, double share) {
 #define REMOVE(name) work->name = rule_most(work->name - demands->name * share, 0);
-  AUDIT_DEMANDS(REMOVE)
+  MACHINE_DEMANDS(REMOVE)
 #undef REMOVE
 }
 
@@ -80,8 +80,8 @@ bool rule_is_global(const AuditInst *in) {
 
 bool rule_waits(const AuditKernel *k) {
   double busiest = 0;
-  for (int i = AUDIT_DRAM; i < AUDIT_LATENCY; i++) busiest = rule_most(busiest, k->time.seconds[i]);
-  return k->time.seconds[AUDIT_LATENCY] >= busiest / 2;
+  for (int i = MACHINE_DRAM; i < MACHINE_LATENCY; i++) busiest = rule_most(busiest, k->time.seconds[i]);
+  return k->time.seconds[MACHINE_LATENCY] >= busiest / 2;
 }
 
 const AuditShape *rule_main_shape(const AuditKernel *k) {
@@ -128,7 +128,7 @@ double rule_report_seconds(Rules *r, RuleId rule, const AuditInst *at, double be
   return gain;
 }
 
-double rule_report(Rules *r, RuleId rule, const AuditInst *at, const AuditWork *after,
+double rule_report(Rules *r, RuleId rule, const AuditInst *at, const MachineWork *after,
                    const RuleWords *words) {
   double seconds = audit_seconds_with(r->program, r->kernel, after);
   return rule_report_seconds(r, rule, at, r->kernel->time.total, seconds, words);

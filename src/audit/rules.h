@@ -26,7 +26,7 @@ const RuleText *audit_rule(uint32_t i); // NULL: i is past the last
 typedef struct Rules { // the kernel that the rules examine
   AuditProgram *program;
   AuditKernel *kernel;
-  AuditWork *demands;       // of each instruction: their sum is the kernel's
+  MachineWork *demands;     // of each instruction: their sum is the kernel's
   uint8_t *access;          // of each instruction: the rule for its access pattern, or RULE_NONE
   double shown[RULE_COUNT]; // largest gain each rule has reported for this kernel; 0: none
 } Rules;
@@ -38,14 +38,14 @@ typedef struct RuleWords {
 
 // Reports a finding with the gain of `after`, unless the gain is too small; returns the gain in both cases. `at`
 // is NULL for a finding about the whole kernel.
-double rule_report(Rules *r, RuleId rule, const AuditInst *at, const AuditWork *after,
+double rule_report(Rules *r, RuleId rule, const AuditInst *at, const MachineWork *after,
                    const RuleWords *words);
 // The same for a rule that computes the seconds before and after itself.
 double rule_report_seconds(Rules *r, RuleId rule, const AuditInst *at, double before, double after,
                            const RuleWords *words);
 
 // Removes a share (0 to 1) of an instruction's demands from `work`.
-void rule_remove(AuditWork *work, const AuditWork *demands, double share);
+void rule_remove(MachineWork *work, const MachineWork *demands, double share);
 // The allocation that an instruction accesses; NULL: unknown, or more than one.
 const AuditTouch *rule_touch(const AuditKernel *kernel, const AuditInst *inst);
 // The same; where it is NULL, the sum of all the kernel's allocations.

@@ -160,7 +160,7 @@ static Stream stream_of(const Rules *r, const Group *g, const AuditInst *in) {
   Stream s = {0};
   for (uint32_t m = 0; m < g->count; m++) {
     const AuditInst *other = &r->kernel->insts[g->member[m]];
-    const AuditWork *d = &r->demands[g->member[m]];
+    const MachineWork *d = &r->demands[g->member[m]];
     if (!same_stream(in, other)) continue;
     s.sectors += (double)other->counts.sectors;
     s.ideal += (double)other->counts.sectors_ideal;
@@ -206,8 +206,8 @@ static double saved_of(double now, double share, double least) {
 }
 
 // Of the waits for loads, those for DRAM become fewer with the bytes that it is read for.
-static void shorten_waits(const Rules *r, double saved, AuditWork *after) {
-  const AuditWork *now = &r->kernel->work;
+static void shorten_waits(const Rules *r, double saved, MachineWork *after) {
+  const MachineWork *now = &r->kernel->work;
   const SolDevice *d = r->program->device;
   double longer = d->mem_latency.value - d->l2_latency.value;
   if (!(now->load_waits > 0 && now->dram_read > 0 && longer > 0)) return;
@@ -216,7 +216,7 @@ static void shorten_waits(const Rules *r, double saved, AuditWork *after) {
     after->load_wait_clocks -= now->load_waits * rule_least(far, 1) * saved / now->dram_read * longer;
 }
 
-static void lay_out_well(const Rules *r, const Group *g, AuditWork *after) {
+static void lay_out_well(const Rules *r, const Group *g, MachineWork *after) {
   for (uint32_t m = 0; m < g->count; m++) {
     const AuditInst *in = &r->kernel->insts[g->member[m]];
     const SolEmuCounts *c = &in->counts;
@@ -272,7 +272,7 @@ static void report_groups(Rules *r, RuleId rule, Describe *describe) {
   if (!g.member || !g.taken) return;
   while (next_group(r, rule, &g)) {
     RuleWords words = {{0}, {0}, {0}};
-    AuditWork after = r->kernel->work;
+    MachineWork after = r->kernel->work;
     put_evidence(&g, &words);
     describe(r, &g, &words);
     if (rule == RULE_partial_write)

@@ -47,7 +47,7 @@ void rule_bank_conflict(Rules *r) {
     for (uint32_t b = 0; b < i && first; b++)
       first = !(conflicts(&k->insts[b]) && same_line(in, &k->insts[b]));
     if (!first) continue;
-    AuditWork after = k->work;
+    MachineWork after = k->work;
     double requests = 0, passes = 0, ideal = 0;
     for (uint32_t m = i; m < k->inst_count; m++) {
       const AuditInst *other = &k->insts[m];
@@ -92,7 +92,7 @@ static void report_global_atomics(Rules *r) {
   double words =
       rule_least(__builtin_ceil(0.9 * lanes / same), SECTOR_WORDS); // that share the busiest sector
   double left = rule_least(turns, blocks * words);
-  AuditWork after = k->work;
+  MachineWork after = k->work;
   after.atomic_turns = left;
   after.atomic_clocks *= left / turns;
   after.l2_requests -= after.l2_atomics * (1 - left / turns);
@@ -110,7 +110,7 @@ static void report_global_atomics(Rules *r) {
 }
 
 static void report_shared_atomic(Rules *r, const AuditInst *in) {
-  AuditWork after = r->kernel->work;
+  MachineWork after = r->kernel->work;
   double extra = (double)in->counts.wavefronts - (double)in->counts.wavefronts_ideal;
   if (extra <= 0) return;
   after.shared_wavefronts -= extra;
@@ -154,14 +154,14 @@ static const AuditInst *branch_before(const AuditKernel *k, uint32_t at) {
 void rule_divergence(Rules *r) {
   const AuditKernel *k = r->kernel;
   if (!k->total.divergent) return;
-  AuditWork after = k->work;
+  MachineWork after = k->work;
   double full = lanes_in_warp(k), idle = 0, most = 0;
   uint32_t worst = 0;
   for (uint32_t i = 0; i < k->inst_count; i++) {
     const SolEmuCounts *c = &k->insts[i].counts;
     double share = rule_ratio((double)c->lanes, (double)c->executions * full), empty = 1 - share;
     if (share >= MIXED_LANES || k->insts[i].barrier) continue;
-    const AuditWork *d = &r->demands[i];
+    const MachineWork *d = &r->demands[i];
     after.issues -= d->issues * empty;
     after.fp32 -= d->fp32 * empty;
     after.fp16 -= d->fp16 * empty;
@@ -213,7 +213,7 @@ void rule_shared_detour(Rules *r) {
   const AuditKernel *k = r->kernel;
   const AuditInst *worst = NULL;
   double bytes = 0;
-  AuditWork after = k->work;
+  MachineWork after = k->work;
   for (uint32_t i = 0; i < k->inst_count; i++) {
     const AuditInst *in = &k->insts[i];
     if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC) return;
@@ -249,8 +249,8 @@ static void report_hidden_spills(Rules *r) {
   double bytes = audit_spilled(k->registers_from, k->stack_bytes, k->local_array_bytes);
   if (bytes <= 0) return;
   double warps = rule_warps(k);
-  AuditWork after = k->work, spills = machine_spills(&r->program->machine, bytes, warps,
-                                                     k->work.blocks_per_sm * k->work.warps_per_block * 32);
+  MachineWork after = k->work, spills = machine_spills(&r->program->machine, bytes, warps,
+                                                       k->work.blocks_per_sm * k->work.warps_per_block * 32);
   rule_remove(&after, &spills, 1);
   RuleWords w = {{0}, {0}, {0}};
   sol_format(
@@ -268,7 +268,7 @@ void rule_spill(Rules *r) {
   const AuditKernel *k = r->kernel;
   const AuditInst *worst = NULL;
   double sectors = 0;
-  AuditWork after = k->work;
+  MachineWork after = k->work;
   for (uint32_t i = 0; i < k->inst_count; i++) {
     const AuditInst *in = &k->insts[i];
     if (in->kind != SOL_EMU_KIND_LOCAL_LOAD && in->kind != SOL_EMU_KIND_LOCAL_STORE) continue;

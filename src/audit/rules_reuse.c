@@ -41,7 +41,7 @@ static Reads sum_reads(const Rules *r, const AuditTouch *t) {
 }
 
 // DRAM could give each byte once; L2 and L1 as much less as a load serves more results.
-static double read_less(const Rules *r, const AuditTouch *t, const Reads *s, AuditWork *after) {
+static double read_less(const Rules *r, const AuditTouch *t, const Reads *s, MachineWork *after) {
   double times = 1;
   // DRAM gives 64 bytes at a time: more of them than were asked of L2 are not a second reading.
   double again = rule_least(s->dram, s->l2);
@@ -62,14 +62,15 @@ static double read_less(const Rules *r, const AuditTouch *t, const Reads *s, Aud
 static void report_reread(Rules *r, const AuditTouch *t) {
   Reads s = sum_reads(r, t);
   if (!s.worst || t->read <= 0) return;
-  AuditWork after = r->kernel->work;
+  MachineWork after = r->kernel->work;
   double times = read_less(r, t, &s, &after);
   RuleWords w = {{0}, {0}, {0}};
   sol_format(w.message, sizeof w.message, "The %s read here are read %.0f times: %s from L2, %s from DRAM.",
              rule_bytes(t->read).text, s.asked / t->read, rule_bytes(s.l2).text, rule_bytes(s.dram).text);
   sol_format(w.evidence, sizeof w.evidence,
              "each byte %.1f times from any level, %.1f from L2, %.1f from DRAM; bound by %s",
-             s.asked / t->read, s.l2 / t->read, s.dram / t->read, audit_resource_name(r->kernel->time.bound));
+             s.asked / t->read, s.l2 / t->read, s.dram / t->read,
+             machine_resource_name(r->kernel->time.bound));
   if (s.asked >= L1_AGAIN * t->read)
     sol_format(
         w.fix, sizeof w.fix,
@@ -86,8 +87,8 @@ static void report_reread(Rules *r, const AuditTouch *t) {
 
 void rule_reread(Rules *r) {
   const AuditKernel *k = r->kernel;
-  AuditResource bound = k->time.bound;
-  if (bound != AUDIT_DRAM && bound != AUDIT_L2 && bound != AUDIT_L1) return;
+  MachineResource bound = k->time.bound;
+  if (bound != MACHINE_DRAM && bound != MACHINE_L2 && bound != MACHINE_L1) return;
   for (uint32_t i = 0; i < k->touch_count; i++) report_reread(r, &k->touches[i]);
   AuditTouch all = rule_touch_or_all(k, NULL);
   report_reread(r, &all);
@@ -125,7 +126,7 @@ static bool is_pointwise(const AuditKernel *k) {
 
 // Takes a share of a kernel's loads (or stores) of an allocation out.
 static void without(const AuditKernel *k, const AuditTouch *t, SolEmuKind kind, double share,
-                    AuditWork *after) {
+                    MachineWork *after) {
   double all = 0, waits = 0;
   for (uint32_t i = 0; i < k->inst_count; i++) {
     const AuditInst *in = &k->insts[i];
@@ -146,7 +147,7 @@ static void without(const AuditKernel *k, const AuditTouch *t, SolEmuKind kind, 
 }
 
 typedef struct Fusion { // of two kernels: what would be left of each, and the first load that would go
-  AuditWork from, to;
+  MachineWork from, to;
   const AuditInst *at;
 } Fusion;
 
@@ -190,7 +191,7 @@ static bool fuse(const AuditProgram *p, const AuditFlow *f, Fusion *out) {
   return out->at != NULL;
 }
 
-static double dram_of(const AuditWork *w) {
+static double dram_of(const MachineWork *w) {
   return w->dram_read + w->dram_write;
 }
 
@@ -200,7 +201,7 @@ static void report_flow(Rules *r, const AuditFlow *f) {
   const AuditKernel *from = &p->kernels[f->from], *to = r->kernel;
   Fusion fused;
   if (f->times <= 0 || (!is_pointwise(from) && !is_pointwise(to)) || !fuse(p, f, &fused)) return;
-  double starting = to->time.seconds[AUDIT_LAUNCH] * rule_least(f->times / to->launches, 1);
+  double starting = to->time.seconds[MACHINE_LAUNCH] * rule_least(f->times / to->launches, 1);
   double before = from->time.total + to->time.total;
   double after = audit_seconds_with(p, from, &fused.from) + audit_seconds_with(p, to, &fused.to) - starting;
   double dram = dram_of(&from->work) + dram_of(&to->work) - dram_of(&fused.from) - dram_of(&fused.to);
@@ -234,7 +235,7 @@ void rule_wide_type(Rules *r) {
   double values = 0, bytes = 0;
   bool fp16 = true, bf16 = true;
   const AuditInst *worst = NULL;
-  AuditWork after = k->work;
+  MachineWork after = k->work;
   for (uint32_t i = 0; i < k->inst_count; i++) {
     const AuditInst *in = &k->insts[i];
     const SolEmuPattern *p = &in->pattern;
@@ -242,7 +243,7 @@ void rule_wide_type(Rules *r) {
     if (in->kind != SOL_EMU_KIND_GLOBAL_LOAD || (double)p->values < FEW_VALUES || !fits ||
         (double)p->zeros > MANY_ZEROS * (double)p->values || p->uniform * 2 > p->seen)
       continue;
-    const AuditWork *d = &r->demands[i];
+    const MachineWork *d = &r->demands[i];
     after.dram_read -= d->dram_read / 2;
     after.l2_reads -= d->l2_reads / 2;
     after.l2_requests -= d->l2_requests / 2;

@@ -32,7 +32,7 @@ void rule_small_grid(Rules *r) {
   const AuditShape *s = rule_main_shape(k);
   double sms = r->program->device->sms.value;
   if (!s || rule_blocks(s) >= sms) return;
-  AuditWork after = k->work;
+  MachineWork after = k->work;
   after.blocks = rule_least(k->work.blocks * splits(k, s), sms * rule_most(k->work.blocks_per_sm, 1));
   // Blocks that were split without a loop to share out have fewer warps each; their number stays.
   double turns = rule_most(rule_loads_per_warp(k), 1), times = after.blocks / k->work.blocks;
@@ -87,13 +87,13 @@ static Streams streams_of(const AuditKernel *k) {
 }
 
 // Each thread does `times` neighbouring elements: accesses, their waits, and what is done once a thread.
-static void widen(const Rules *r, const Streams *s, double times, AuditWork *after) {
+static void widen(const Rules *r, const Streams *s, double times, MachineWork *after) {
   const AuditKernel *k = r->kernel;
   double gone = 1 - 1 / times;
   bool floats = k->work.fp32 + k->work.fp16 + k->work.fp64 > 0; // then integers are mostly indices
   for (uint32_t i = 0; i < k->inst_count; i++) {
     const AuditInst *in = &k->insts[i];
-    const AuditWork *d = &r->demands[i];
+    const MachineWork *d = &r->demands[i];
     bool once = in->unit == SOL_EMU_CLASS_CONTROL || (floats && in->unit == SOL_EMU_CLASS_INT);
     if (!can_widen(in) && !once) continue;
     after->issues -= d->issues * gone;
@@ -114,7 +114,7 @@ void rule_narrow(Rules *r) {
   if (!s.worst || s.bytes < STREAM_SHARE * s.all_bytes) return;
   double times = __builtin_floor(WIDEST / s.widest);
   if (times < 2) return;
-  AuditWork after = k->work;
+  MachineWork after = k->work;
   widen(r, &s, times, &after);
   double wide = times * s.worst->width; // less than the widest where another access has wider elements
   RuleWords w = {{0}, {0}, {0}};
@@ -126,7 +126,7 @@ void rule_narrow(Rules *r) {
       rule_ratio((double)k->flight.bytes, k->flight.waits));
   sol_format(w.evidence, sizeof w.evidence,
              "%.0f%% of the global bytes are accessed contiguously at less than 16 bytes a lane; bound by %s",
-             100 * rule_ratio(s.bytes, s.all_bytes), audit_resource_name(k->time.bound));
+             100 * rule_ratio(s.bytes, s.all_bytes), machine_resource_name(k->time.bound));
   sol_format(w.fix, sizeof w.fix,
              "Let each thread access %.0f neighbouring elements with one access of %.0f bytes%s, and "
              "handle the rest at the end of the array one by one. Addresses must be multiples of that.",
@@ -163,7 +163,7 @@ static int64_t most_for(const SolDevice *d, SolKernelShape shape, bool regs, int
 }
 
 static double seconds_at(const Rules *r, double blocks_per_sm) {
-  AuditWork after = r->kernel->work;
+  MachineWork after = r->kernel->work;
   after.blocks_per_sm = blocks_per_sm;
   return audit_seconds_with(r->program, r->kernel, &after);
 }
@@ -211,7 +211,7 @@ void rule_occupancy(Rules *r) {
     return; // no block waits for a place
   RuleWords w = {{0}, {0}, {0}};
   int most = o->blocks_by_warps < o->blocks_by_slots ? o->blocks_by_warps : o->blocks_by_slots, blocks;
-  AuditWork after = k->work;
+  MachineWork after = k->work;
   if (o->limiter == SOL_LIMIT_REGISTERS && k->registers_from != AUDIT_FROM_PTXAS)
     return; // too rough an estimate
   if (o->limiter == SOL_LIMIT_REGISTERS || o->limiter == SOL_LIMIT_SMEM) {
@@ -239,7 +239,7 @@ void rule_occupancy(Rules *r) {
              "busy %.1f us",
              k->registers, k->registers_from == AUDIT_FROM_PTXAS ? "ptxas" : "an estimate",
              rule_kib((double)(k->static_shared + s->dynamic_shared)).text, rule_threads(s),
-             k->time.seconds[AUDIT_LATENCY] * 1e6, k->time.seconds[AUDIT_DRAM] * 1e6);
+             k->time.seconds[MACHINE_LATENCY] * 1e6, k->time.seconds[MACHINE_DRAM] * 1e6);
   rule_report(r, RULE_occupancy, NULL, &after, &w);
 }
 
@@ -257,7 +257,7 @@ static const AuditInst *busiest_load(const AuditKernel *k) {
   return most;
 }
 
-static double seconds_in_flight(const Rules *r, double times, AuditWork *after) {
+static double seconds_in_flight(const Rules *r, double times, MachineWork *after) {
   *after = r->kernel->work;
   after->load_waits /= times;
   after->load_wait_clocks /= times;
@@ -277,7 +277,7 @@ static void describe_flight(const Rules *r, const AuditInst *load, double now, d
   sol_format(w->evidence, sizeof w->evidence,
              "%.1f executions of this load a warp, %u bytes a lane; waiting %.1f us, DRAM busy %.1f us",
              rule_ratio((double)load->counts.requests, rule_warps(k)), load->width,
-             k->time.seconds[AUDIT_LATENCY] * 1e6, k->time.seconds[AUDIT_DRAM] * 1e6);
+             k->time.seconds[MACHINE_LATENCY] * 1e6, k->time.seconds[MACHINE_DRAM] * 1e6);
   sol_format(
       w->fix, sizeof w->fix,
       "Issue %.0f independent loads before the first is used: #pragma unroll %.0f on the loop, or prefetch the "
@@ -296,7 +296,7 @@ void rule_in_flight(Rules *r) {
   double turns = rule_ratio((double)load->counts.requests, rule_warps(k));
   double most = rule_least(rule_least(turns, MOST_AT_ONCE), MOST_AT_ONCE / now), times = 2;
   if (turns < FEWEST_PER_WARP || most < 2) return;
-  AuditWork after;
+  MachineWork after;
   double best = seconds_in_flight(r, most, &after);
   while (times * 2 <= most && seconds_in_flight(r, times, &after) > best * NEARLY) times *= 2;
   seconds_in_flight(r, times, &after);
@@ -315,7 +315,7 @@ void rule_tail(Rules *r) {
   double slots = sms * s->occupancy.blocks_per_sm, waves = rule_blocks(s) / slots;
   double whole = __builtin_floor(waves);
   if (whole < 1 || waves == whole || waves - whole > LAST_WAVE) return;
-  AuditWork after = k->work;
+  MachineWork after = k->work;
   after.blocks = k->work.blocks * (whole * slots) / rule_blocks(s);
   RuleWords w = {{0}, {0}, {0}};
   sol_format(w.message, sizeof w.message,
@@ -336,12 +336,13 @@ void rule_tail(Rules *r) {
 
 void rule_launch_bound(Rules *r) {
   const AuditKernel *k = r->kernel;
-  double plain = k->work.launches - k->work.graph_launches, starting = k->time.seconds[AUDIT_LAUNCH], all = 0;
+  double plain = k->work.launches - k->work.graph_launches, starting = k->time.seconds[MACHINE_LAUNCH],
+         all = 0;
   for (uint32_t i = 0; i < r->program->kernel_count; i++)
     all += r->program->kernels[i].work.launches - r->program->kernels[i].work.graph_launches;
   if ((plain < LAUNCHES && all < ALL_LAUNCHES) || plain <= 0 || starting < LAUNCH_BOUND * k->time.total)
     return;
-  AuditWork after = k->work;
+  MachineWork after = k->work;
   after.graph_launches = after.launches;
   RuleWords w = {{0}, {0}, {0}};
   double each = k->time.total / k->work.launches;

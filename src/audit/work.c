@@ -53,7 +53,7 @@ AuditWaits audit_waits(const SolDevice *d, const AuditInst *insts, uint32_t coun
   return w;
 }
 
-static void add_pipe(SolEmuClass unit, double executions, AuditWork *w) {
+static void add_pipe(SolEmuClass unit, double executions, MachineWork *w) {
   switch (unit) {
   case SOL_EMU_CLASS_FLOAT: w->fp32 += executions; break;
   case SOL_EMU_CLASS_HALF: w->fp16 += executions; break;
@@ -73,7 +73,7 @@ static double packets_of(const MachineModel *m, const AuditInst *in) {
 }
 
 static void add_global(const MachineModel *m, const AuditInst *in, const AuditWaits *waits, double scale,
-                       AuditWork *w) {
+                       MachineWork *w) {
   const SolEmuCounts *c = &in->counts;
   double at_l2 = (double)(c->l2_hits + c->l2_misses) * scale;
   double passes = larger((double)c->requests, (double)c->sectors / 4);
@@ -101,7 +101,7 @@ static void add_global(const MachineModel *m, const AuditInst *in, const AuditWa
 }
 
 static void add_machine(const MachineModel *model, const AuditMachine *m, const AuditWaits *waits,
-                        double scale, AuditWork *w) {
+                        double scale, MachineWork *w) {
   SolFigure shared = model->device->smem_latency;
   double units = sol_known(shared) ? model->unit_clocks / shared.value : 1;
   w->load_waits += m->load_waits * scale;
@@ -124,7 +124,7 @@ double audit_shared_waits(const MachineModel *m, const AuditInst *in) {
 }
 
 void audit_demand(const MachineModel *m, const AuditInst *in, const AuditWaits *waits, double scale,
-                  AuditWork *w) {
+                  MachineWork *w) {
   const SolEmuCounts *c = &in->counts;
   double executions = (double)c->executions * scale;
   if (in->by_machine) add_machine(m, &in->machine, waits, scale, w);
@@ -150,7 +150,7 @@ void audit_demand(const MachineModel *m, const AuditInst *in, const AuditWaits *
 }
 
 // The chain follows the PTX's waits; where the machine code has fewer or more of them, so does the chain.
-double audit_chain(const MachineModel *m, const AuditWork *w, const AuditWaits *waits,
+double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits *waits,
                    const SolEmuChain *chain, const AuditPtx *ptx, double scale) {
   const SolDevice *d = m->device;
   double mean = machine_wait_clocks(m, w) / larger(w->warps_per_block, 1); // of the warps of all blocks

@@ -151,10 +151,10 @@ static int write_sarif(AuditRun *r, const AuditProgram *p, const AuditView *view
 static void note_left_out(AuditRun *r, const AuditProgram *p) {
   unsigned out = 0;
   for (uint32_t i = 0; i < p->kernel_count; i++) out |= p->kernels[i].time.left_out;
-  for (int resource = 0; resource < AUDIT_RESOURCES; resource++)
+  for (int resource = 0; resource < MACHINE_RESOURCES; resource++)
     if (out >> resource & 1)
       cli_audit_note(r, "%s: %s is left out, since a figure of the GPU is unknown.", p->device->id,
-                     audit_resource_name((AuditResource)resource));
+                     machine_resource_name((MachineResource)resource));
 }
 
 static int answer(AuditRun *r, AuditProgram *programs, int count) {

@@ -62,7 +62,7 @@ static void launched(void *ctx, const SolDriverLaunch *l, const SolEmuResult *re
   Emulated *e = ctx;
   AuditLaunch launch = {
       .dynamic_shared = l->dynamic_shared, .graph = e->graph, .early = l->early, .steady = true};
-  AuditTime time = {0};
+  MachineTime time = {0};
   SolArena arena = {0};
   int stack = 0;
   memcpy(launch.grid, l->grid, sizeof launch.grid);

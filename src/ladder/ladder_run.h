@@ -53,10 +53,10 @@ typedef struct LadderFigures {
   double launches;
   const char *kernel; // the first that it launched; NULL: it has none of the ladder's, or did not run
   // emulator
-  AuditResource bound; // of the launch that takes longest
-  double bound_us;     // of that launch
-  int registers;       // of its kernel
-  bool guessed;        // registers by the emulator's estimate, not ptxas's number
+  MachineResource bound; // of the launch that takes longest
+  double bound_us;       // of that launch
+  int registers;         // of its kernel
+  bool guessed;          // registers by the emulator's estimate, not ptxas's number
   // GPU
   double spread, least_us, most_us;
   int rounds, calls, sets;

@@ -104,7 +104,7 @@ static void step_coalescing(Judge *j) {
 static void step_throughput(Judge *j) {
   ProfileDiagnosis *d = j->out;
   ProfileStep *s = &d->steps[PROFILE_STEP_THROUGHPUT];
-  double share = d->shares[AUDIT_DRAM];
+  double share = d->shares[MACHINE_DRAM];
   judge_look(j, s, PROFILE_dram_read), judge_look(j, s, PROFILE_dram_write), judge_look(j, s, PROFILE_time);
   if (!profile_known(d->dram_rate) && !profile_known(share)) {
     s->verdict = PROFILE_NOT_COUNTED;
@@ -143,7 +143,7 @@ static void step_throughput(Judge *j) {
     }
   }
   bool busy_elsewhere =
-      d->kind && d->bound != AUDIT_DRAM && d->busiest >= JUDGE_BINDS; // the roof is another one
+      d->kind && d->bound != MACHINE_DRAM && d->busiest >= JUDGE_BINDS; // the roof is another one
   s->verdict = profile_known(share) && share < 0.6 && !busy_elsewhere ? PROFILE_BAD : PROFILE_FINE;
   s->text = judge_keep(j, text);
 }
@@ -232,11 +232,11 @@ SolStatus profile_diagnose(Profile *p, const ProfileRoofs *roofs, SolError *err)
                .kernel = &p->kernels[i],
                .out = d,
                .profile = p};
-    d->bound = AUDIT_LATENCY;
+    d->bound = MACHINE_LATENCY;
     d->band = PROFILE_NO_BAND;
     d->share = d->busiest = d->dram_rate = d->l2_rate = d->load_sectors = d->store_sectors = PROFILE_UNKNOWN;
     d->conflicts = d->local_sectors = d->flops = d->intensity = d->attainable = PROFILE_UNKNOWN;
-    for (int r = 0; r < AUDIT_RESOURCES; r++) d->shares[r] = PROFILE_UNKNOWN;
+    for (int r = 0; r < MACHINE_RESOURCES; r++) d->shares[r] = PROFILE_UNKNOWN;
     judge_bound(&j);
     step_coalescing(&j);
     step_throughput(&j);

@@ -56,15 +56,16 @@ typedef struct ProfileStep {
 typedef struct ProfileDiagnosis {
   ProfileStep steps[PROFILE_STEPS];
   // What binds: the unit that is busiest.
-  const char *kind;    // "memory", "compute", "both", "latency"; NULL: not counted
-  AuditResource bound; // with `kind`; AUDIT_LATENCY where none is busy; AUDIT_RESOURCES: not known which
-  double shares[AUDIT_RESOURCES]; // of each roof that is reached; unknown where it was not counted
-  double busiest;                 // the largest
+  const char *kind; // "memory", "compute", "both", "latency"; NULL: not counted
+  MachineResource
+      bound; // with `kind`; MACHINE_LATENCY where none is busy; MACHINE_RESOURCES: not known which
+  double shares[MACHINE_RESOURCES]; // of each roof that is reached; unknown where it was not counted
+  double busiest;                   // the largest
   // The verdict: how much of a roof worth reaching is reached. L1 and L2 are one only where nothing that
   // passes through them is known to be waste; else it is DRAM's, or arithmetic's.
   ProfileBand band;
   double share;
-  AuditResource roof_of;
+  MachineResource roof_of;
   const char *roof;                   // "DRAM bandwidth, 4.52 TB/s (measured on this GPU)"
   double dram_rate, l2_rate;          // B/s
   double load_sectors, store_sectors; // a request
@@ -76,9 +77,9 @@ typedef struct ProfileDiagnosis {
   uint32_t finding_count, finding_cap;
 } ProfileDiagnosis;
 
-// What binds; AUDIT_RESOURCES: not known.
-static inline AuditResource profile_bound(const ProfileDiagnosis *d) {
-  return d->kind ? d->bound : AUDIT_RESOURCES;
+// What binds; MACHINE_RESOURCES: not known.
+static inline MachineResource profile_bound(const ProfileDiagnosis *d) {
+  return d->kind ? d->bound : MACHINE_RESOURCES;
 }
 
 // After profile_finish: fills kernel->diagnosis of every kernel.

@@ -36,14 +36,14 @@ static void reach_dram(Judge *j, ProfileStep *s) {
   j->dram_roof = dram_roof(j, read, write);
   double share = over(d->dram_rate, j->dram_roof);
   j->by_rate = profile_known(share);
-  d->shares[AUDIT_DRAM] = j->by_rate ? share : pct / 100;
+  d->shares[MACHINE_DRAM] = j->by_rate ? share : pct / 100;
 }
 
 static void reach_l2(Judge *j, ProfileStep *s) {
   ProfileDiagnosis *d = j->out;
   double sectors = judge_look(j, s, PROFILE_l2_sectors), pct = judge_look(j, s, PROFILE_l2_pct) / 100;
   d->l2_rate = 32 * sectors / counted_seconds(j->kernel);
-  d->shares[AUDIT_L2] = larger(over(d->l2_rate, j->roofs->l2), pct);
+  d->shares[MACHINE_L2] = larger(over(d->l2_rate, j->roofs->l2), pct);
 }
 
 // Counters "of active clocks" are scaled to the whole time, where the idle clocks are known.
@@ -59,22 +59,22 @@ static void reach_sm(Judge *j, ProfileStep *s) {
   double active = active_share(j), sm = judge_look(j, s, PROFILE_sm_pct) / 100;
   double tensor = profile_value(j->kernel, PROFILE_tensor_pct) / 100 * active;
   double issue = profile_value(j->kernel, PROFILE_issue_pct) / 100 * active;
-  d->shares[AUDIT_L1] = judge_look(j, s, PROFILE_l1_pct) / 100 * active;
-  d->shares[AUDIT_TENSOR] = tensor;
-  d->shares[AUDIT_ISSUE] = larger(issue, sm);
+  d->shares[MACHINE_L1] = judge_look(j, s, PROFILE_l1_pct) / 100 * active;
+  d->shares[MACHINE_TENSOR] = tensor;
+  d->shares[MACHINE_ISSUE] = larger(issue, sm);
   // The SM's figure is that of its busiest pipe: where that is the tensor pipe, it is not the others'.
-  if (profile_known(tensor) && profile_known(sm) && tensor > 0.9 * sm) d->shares[AUDIT_ISSUE] = issue;
+  if (profile_known(tensor) && profile_known(sm) && tensor > 0.9 * sm) d->shares[MACHINE_ISSUE] = issue;
 }
 
-static bool is_memory(AuditResource r) {
-  return r == AUDIT_DRAM || r == AUDIT_L2 || r == AUDIT_L1;
+static bool is_memory(MachineResource r) {
+  return r == MACHINE_DRAM || r == MACHINE_L2 || r == MACHINE_L1;
 }
 
-static double best_of(const ProfileDiagnosis *d, bool memory, AuditResource *which) {
+static double best_of(const ProfileDiagnosis *d, bool memory, MachineResource *which) {
   double best = PROFILE_UNKNOWN;
-  for (int r = AUDIT_DRAM; r <= AUDIT_TENSOR; r++) {
-    if (is_memory((AuditResource)r) != memory || !profile_known(d->shares[r])) continue;
-    if (!profile_known(best) || d->shares[r] > best) best = d->shares[r], *which = (AuditResource)r;
+  for (int r = MACHINE_DRAM; r <= MACHINE_TENSOR; r++) {
+    if (is_memory((MachineResource)r) != memory || !profile_known(d->shares[r])) continue;
+    if (!profile_known(best) || d->shares[r] > best) best = d->shares[r], *which = (MachineResource)r;
   }
   return best;
 }
@@ -91,25 +91,25 @@ ProfileBand judge_band(double share) {
 
 typedef struct Busy {
   double memory, compute; // shares of the busiest unit of each; unknown: not counted
-  AuditResource memory_unit, compute_unit;
+  MachineResource memory_unit, compute_unit;
   bool covered; // all of DRAM, L2 and L1 were looked at
 } Busy;
 
 static Busy look_at_units(Judge *j, ProfileStep *s) {
   const ProfileDiagnosis *d = j->out;
-  Busy b = {.memory_unit = AUDIT_RESOURCES, .compute_unit = AUDIT_ISSUE};
+  Busy b = {.memory_unit = MACHINE_RESOURCES, .compute_unit = MACHINE_ISSUE};
   double all = judge_look(j, s, PROFILE_memory_pct) / 100, best = best_of(d, true, &b.memory_unit);
   b.memory = larger(best, all);
   b.compute = best_of(d, false, &b.compute_unit);
   // A busier one that has no separate counter in the file.
-  if (!(best > all - 0.05) && profile_known(all)) b.memory_unit = AUDIT_RESOURCES;
+  if (!(best > all - 0.05) && profile_known(all)) b.memory_unit = MACHINE_RESOURCES;
   b.covered =
-      profile_known(all) || (profile_known(d->shares[AUDIT_L2]) && profile_known(d->shares[AUDIT_L1]));
+      profile_known(all) || (profile_known(d->shares[MACHINE_L2]) && profile_known(d->shares[MACHINE_L1]));
   return b;
 }
 
-static const char *unit_name(AuditResource unit) {
-  return unit == AUDIT_RESOURCES ? "which unit was not counted" : audit_resource_name(unit);
+static const char *unit_name(MachineResource unit) {
+  return unit == MACHINE_RESOURCES ? "which unit was not counted" : machine_resource_name(unit);
 }
 
 static void say_bound(Judge *j, ProfileStep *s, const Busy *b, double best) {
@@ -147,7 +147,7 @@ void judge_bound(Judge *j) {
   double best = larger(b.memory, b.compute);
   bool by_memory = !compute || b.memory >= b.compute;
   d->busiest = best;
-  d->bound = best < JUDGE_IDLE ? AUDIT_LATENCY : by_memory ? b.memory_unit : b.compute_unit;
+  d->bound = best < JUDGE_IDLE ? MACHINE_LATENCY : by_memory ? b.memory_unit : b.compute_unit;
   if (!compute) {
     if (b.memory >= JUDGE_BINDS) d->kind = "memory"; // however busy the SMs are
     return;
@@ -169,24 +169,24 @@ static bool is_clean(const ProfileStep *steps) {
 void judge_verdict(Judge *j) {
   ProfileDiagnosis *d = j->out;
   bool clean = is_clean(d->steps) && !j->partly;
-  for (int r = AUDIT_DRAM; r <= AUDIT_TENSOR; r++) {
-    bool cache = r == AUDIT_L2 || r == AUDIT_L1;
-    bool idle = !is_memory((AuditResource)r) && d->shares[r] < JUDGE_IDLE;
+  for (int r = MACHINE_DRAM; r <= MACHINE_TENSOR; r++) {
+    bool cache = r == MACHINE_L2 || r == MACHINE_L1;
+    bool idle = !is_memory((MachineResource)r) && d->shares[r] < JUDGE_IDLE;
     if ((cache && !clean) || idle || !profile_known(d->shares[r]) || d->shares[r] <= d->share) continue;
     d->share = d->shares[r];
-    d->roof_of = (AuditResource)r;
+    d->roof_of = (MachineResource)r;
   }
   // Without DRAM's share nothing can be said of memory, and without the SMs' nothing of arithmetic.
-  if (!profile_known(d->shares[AUDIT_DRAM])) d->share = PROFILE_UNKNOWN;
+  if (!profile_known(d->shares[MACHINE_DRAM])) d->share = PROFILE_UNKNOWN;
   d->band = judge_band(d->share);
   if (d->band == PROFILE_NO_BAND) return;
   char text[160], rate[32];
-  if (d->roof_of == AUDIT_DRAM && j->by_rate) {
+  if (d->roof_of == MACHINE_DRAM && j->by_rate) {
     judge_rate(rate, sizeof rate, j->dram_roof.value);
-    sol_format(text, sizeof text, "%s, %s (%s)", audit_resource_name(d->roof_of), rate,
+    sol_format(text, sizeof text, "%s, %s (%s)", machine_resource_name(d->roof_of), rate,
                j->roofs->measured ? "measured on this GPU" : "datasheet");
   } else {
-    sol_format(text, sizeof text, "%s, by the counters", audit_resource_name(d->roof_of));
+    sol_format(text, sizeof text, "%s, by the counters", machine_resource_name(d->roof_of));
   }
   d->roof = judge_keep(j, text);
 }

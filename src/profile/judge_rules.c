@@ -69,7 +69,7 @@ static void judge_narrow(Judge *j) {
   double lanes = value(j, PROFILE_lanes), use = value(j, PROFILE_load_use);
   bool four = d->load_sectors > 3.9 && d->load_sectors < 4.1 && !(use < 28.8);
   bool room = d->kind && d->busiest < 0.8 &&
-              (d->bound == AUDIT_DRAM || d->bound == AUDIT_LATENCY || d->bound == AUDIT_ISSUE);
+              (d->bound == MACHINE_DRAM || d->bound == MACHINE_LATENCY || d->bound == MACHINE_ISSUE);
   if (!four || !room || lanes < 31) return;
   char evidence[120];
   sol_format(evidence, sizeof evidence, "loads: %.2f sectors a request", d->load_sectors);
@@ -181,7 +181,7 @@ static void judge_tail(Judge *j) {
 static void judge_waiting(Judge *j, bool small) {
   const ProfileDiagnosis *d = j->out;
   double occupancy = value(j, PROFILE_occupancy), wait = value(j, PROFILE_wait_load);
-  if (small || !d->kind || !(d->busiest < 0.6) || d->bound == AUDIT_TENSOR) return;
+  if (small || !d->kind || !(d->busiest < 0.6) || d->bound == MACHINE_TENSOR) return;
   char message[200], evidence[160], more[160] = "";
   SolOccupancy o;
   bool known = fits(j, &o);

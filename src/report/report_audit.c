@@ -106,7 +106,7 @@ static void count_facts(Fact *o, const AuditKernel *k) {
 }
 
 // The time in two parts: what ncu and nsys show of a kernel, and what lies between it and the one before.
-static void launch_facts(Fact *o, const AuditTime *t, bool shown) {
+static void launch_facts(Fact *o, const MachineTime *t, bool shown) {
   fact_number(o, "kernel_us", shown ? "  in kernels" : 0, UNIT_US, BASIS_MODELLED, (t->total - t->gap) * 1e6);
   fact_number(o, "gap_us", shown ? "  between them" : 0, UNIT_US, BASIS_MODELLED, t->gap * 1e6);
 }
@@ -141,8 +141,9 @@ static void shape_facts(Fact *o, const AuditKernel *k) {
 
 static void resource_facts(Fact *o, const AuditKernel *k) {
   Fact *terms = fact_object(o, "terms", 0);
-  for (int r = 0; r < AUDIT_RESOURCES; r++)
-    number(terms, audit_resource_key((AuditResource)r), UNIT_US, BASIS_MODELLED, k->time.seconds[r] * 1e6);
+  for (int r = 0; r < MACHINE_RESOURCES; r++)
+    number(terms, machine_resource_key((MachineResource)r), UNIT_US, BASIS_MODELLED,
+           k->time.seconds[r] * 1e6);
   number(o, "registers", UNIT_PLAIN, BASIS_NONE, k->registers);
   fact_text(o, "registers_from", 0, k->registers_from == AUDIT_FROM_PTXAS ? "ptxas" : "emulator's estimate");
   number(o, "static_shared", UNIT_SIZE, BASIS_NONE, (double)k->static_shared);
@@ -172,10 +173,10 @@ static void shape_text(SolBuffer *b, const AuditKernel *k) {
 
 static void left_out_text(SolBuffer *b, const AuditKernel *k) {
   bool any = false;
-  for (int r = 0; r < AUDIT_RESOURCES; r++) {
+  for (int r = 0; r < MACHINE_RESOURCES; r++) {
     if (!(k->time.left_out >> r & 1)) continue;
     sol_buffer_format(b, "%s%s", any ? ", " : "; left out, since a figure of the GPU is unknown: ",
-                      audit_resource_name((AuditResource)r));
+                      machine_resource_name((MachineResource)r));
     any = true;
   }
 }
@@ -233,7 +234,7 @@ static void found_text(SolBuffer *b, const AuditProgram *p, const AuditKernel *k
 
 static void summary(Fact *o, const AuditProgram *p, const AuditKernel *k) {
   SolBuffer b = {0};
-  sol_buffer_format(&b, "%s", audit_resource_name(k->time.bound));
+  sol_buffer_format(&b, "%s", machine_resource_name(k->time.bound));
   left_out_text(&b, k);
   say(o, "bound by", &b);
   sol_buffer_format(&b, "%.0f, ", k->launches);
@@ -323,7 +324,7 @@ static void kernel_facts(Fact *list, const AuditProgram *p, const AuditKernel *k
   launch_facts(o, &k->time, true);
   fact_number(o, "light_us", "light", UNIT_US, BASIS_MODELLED, k->light * 1e6);
   fact_number(o, "tax", "tax", UNIT_TIMES, BASIS_MODELLED, k->tax);
-  fact_text(o, "bound", 0, audit_resource_key(k->time.bound));
+  fact_text(o, "bound", 0, machine_resource_key(k->time.bound));
   summary(o, p, k);
   resource_facts(o, k);
   count_facts(o, k);
@@ -383,6 +384,6 @@ void report_audit_devices_facts(Fact *root, const AuditProgram *programs, int co
       fact_number(row, 0, "light", UNIT_US, BASIS_MODELLED, k->light * 1e6);
       fact_number(row, 0, "tax", UNIT_TIMES, BASIS_MODELLED, k->tax);
       fact_number(row, 0, "occupancy", UNIT_SHARE, BASIS_MODELLED, k->occupancy.occupancy);
-      fact_text(row, 0, "bound by", audit_resource_name(k->time.bound));
+      fact_text(row, 0, "bound by", machine_resource_name(k->time.bound));
     }
 }

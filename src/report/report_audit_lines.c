@@ -127,7 +127,8 @@ void report_audit_line_facts(Fact *kernel, const AuditKernel *k, const AuditView
   Columns show = columns_of(k);
   double all = whole_cost(k);
   // Lines without an access matter where instructions do.
-  bool busy = k->time.bound == AUDIT_ISSUE || k->time.bound == AUDIT_TENSOR || k->time.bound == AUDIT_LATENCY;
+  bool busy =
+      k->time.bound == MACHINE_ISSUE || k->time.bound == MACHINE_TENSOR || k->time.bound == MACHINE_LATENCY;
   Fact *list = fact_list(kernel, "lines", "By source line, costliest first");
   fact_columns(list, line_columns);
   for (uint32_t i = 0; i < k->line_count; i++) {

@@ -133,7 +133,7 @@ static void figure_keys(Fact *parent, const LadderAnswer *a, const LadderRow *ro
     fact_number(o, "sets", 0, UNIT_PLAIN, BASIS_NONE, f->sets);
   } else {
     fact_number(o, "launches", 0, UNIT_PLAIN, BASIS_EXACT, f->launches);
-    fact_text(o, "bound", 0, audit_resource_key(f->bound));
+    fact_text(o, "bound", 0, machine_resource_key(f->bound));
     fact_number(o, "registers", 0, UNIT_PLAIN, f->guessed ? BASIS_MODELLED : BASIS_EXACT, f->registers);
   }
   count_keys(o, &f->counts, gpu);
@@ -254,7 +254,7 @@ static void time_cells(Fact *row, const LadderAnswer *a, const LadderRow *r, boo
   }
   if (!a->ladder->sweep) cell(row, "over before", UNIT_TIMES, basis, then ? then->us / us : NAN);
   cell(row, "over first", UNIT_TIMES, basis, first ? first->us / us : NAN);
-  if (!gpu) fact_text(row, 0, "bound by", f ? audit_resource_name(f->bound) : "");
+  if (!gpu) fact_text(row, 0, "bound by", f ? machine_resource_name(f->bound) : "");
 }
 
 static void times_table(Fact *parent, const LadderAnswer *a, bool gpu) {

@@ -37,8 +37,8 @@ static bool read_figures(SolJson rung, const char *key, LadderFigures *f) {
   f->rounds = (int)number_or_zero(o, "rounds");
   f->calls = (int)number_or_zero(o, "calls");
   f->sets = (int)number_or_zero(o, "sets");
-  for (int r = 0; r < AUDIT_RESOURCES; r++)
-    if (sol_json_text_is(o, "bound", audit_resource_key((AuditResource)r))) f->bound = (AuditResource)r;
+  for (int r = 0; r < MACHINE_RESOURCES; r++)
+    if (sol_json_text_is(o, "bound", machine_resource_key((MachineResource)r))) f->bound = (MachineResource)r;
 #define LADDER_READ(name) f->counts.name = number_of(o, #name);
   LADDER_COUNTS(LADDER_READ)
 #undef LADDER_READ

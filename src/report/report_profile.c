@@ -93,8 +93,8 @@ static void counters_facts(Fact *o, const ProfileKernel *k) {
 
 static void shares_facts(Fact *o, const ProfileDiagnosis *d) {
   Fact *shares = fact_object(o, "shares", 0);
-  for (int r = AUDIT_DRAM; r <= AUDIT_TENSOR; r++)
-    measured(shares, audit_resource_key((AuditResource)r), UNIT_SHARE, d->shares[r]);
+  for (int r = MACHINE_DRAM; r <= MACHINE_TENSOR; r++)
+    measured(shares, machine_resource_key((MachineResource)r), UNIT_SHARE, d->shares[r]);
 }
 
 static void roofline_facts(Fact *o, const ProfileKernel *k, const ProfileDiagnosis *d) {
@@ -152,7 +152,7 @@ static void kernel_facts(Fact *list, const ProfileKernel *k) {
   measured(o, "most_us", UNIT_US, k->most * 1e6);
   measured(o, "share", UNIT_SHARE, k->share);
   fact_text(o, "kind", 0, d->kind);
-  fact_text(o, "bound", 0, profile_bound(d) == AUDIT_RESOURCES ? NULL : audit_resource_key(d->bound));
+  fact_text(o, "bound", 0, profile_bound(d) == MACHINE_RESOURCES ? NULL : machine_resource_key(d->bound));
   fact_text(o, "band", 0, profile_band_name(d->band));
   measured(o, "busiest", UNIT_SHARE, d->busiest);
   measured(o, "roof_share", UNIT_SHARE, d->share);
@@ -204,14 +204,15 @@ static void table(Fact *root, const Profile *p, bool any_counter) {
       fact_unknown(row, 0, "time");
     share_cell(row, "share", k->share);
     if (!any_counter) continue;
-    share_cell(row, "DRAM", d->shares[AUDIT_DRAM]);
-    share_cell(row, "L2", d->shares[AUDIT_L2]);
-    share_cell(row, "L1", d->shares[AUDIT_L1]);
+    share_cell(row, "DRAM", d->shares[MACHINE_DRAM]);
+    share_cell(row, "L2", d->shares[MACHINE_L2]);
+    share_cell(row, "L1", d->shares[MACHINE_L1]);
     ratio_cell(row, "ld s/r", d->load_sectors);
     ratio_cell(row, "st s/r", d->store_sectors);
     share_cell(row, "conflicts", d->conflicts);
     share_cell(row, "occupancy", value(k, PROFILE_occupancy) / 100);
-    fact_text(row, 0, "bound by", profile_bound(d) == AUDIT_RESOURCES ? "" : audit_resource_name(d->bound));
+    fact_text(row, 0, "bound by",
+              profile_bound(d) == MACHINE_RESOURCES ? "" : machine_resource_name(d->bound));
     fact_text(row, 0, "verdict", d->band == PROFILE_NO_BAND ? "" : profile_band_name(d->band));
   }
   if (p->kernel_count > ROWS)

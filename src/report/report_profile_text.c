@@ -64,12 +64,12 @@ static void pair(Fact *o, const char *label, SolBuffer *b) {
 static void verdict_text(SolBuffer *b, const ProfileDiagnosis *d) {
   if (d->band == PROFILE_NO_BAND || !d->roof) return;
   sol_buffer_format(b, "%s: %.0f%% of %s", profile_band_name(d->band), d->share * 100, d->roof);
-  AuditResource bound = profile_bound(d);
-  if (bound != AUDIT_RESOURCES && bound != d->roof_of && bound != AUDIT_LATENCY)
-    sol_buffer_format(b, "; busiest is %s, %.0f%%", audit_resource_name(bound), d->busiest * 100);
+  MachineResource bound = profile_bound(d);
+  if (bound != MACHINE_RESOURCES && bound != d->roof_of && bound != MACHINE_LATENCY)
+    sol_buffer_format(b, "; busiest is %s, %.0f%%", machine_resource_name(bound), d->busiest * 100);
   if (d->band == PROFILE_POOR) {
     bool pattern =
-        d->load_sectors > 16.05 || d->store_sectors > 16.05 || bound == AUDIT_L1 || bound == AUDIT_L2;
+        d->load_sectors > 16.05 || d->store_sectors > 16.05 || bound == MACHINE_L1 || bound == MACHINE_L2;
     sol_buffer_puts(b, pattern ? "; an access-pattern problem"
                                : "; an access-pattern problem, or too few bytes in flight");
   }

@@ -22,7 +22,7 @@ void shim_describe(const ShimKernelWork *w, AuditLaunch *out) {
 
 double shim_kernel_seconds(const ShimKernelWork *w, const SolEmuResult *result) {
   AuditLaunch launch;
-  AuditTime time;
+  MachineTime time;
   SolArena arena = {0};
   shim_describe(w, &launch);
   double seconds = shim_launch_seconds();
