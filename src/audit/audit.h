@@ -40,6 +40,7 @@ typedef struct AuditProgram AuditProgram;
   X(spills)       /* 4-byte accesses to local memory that the PTX does not have */                           \
   X(clocks)       /* of its warps, issuing: each instruction with the stall that ptxas put behind it */      \
   X(load_waits)   /* times a warp waits for global or texture loads, by the part of their latency */         \
+  X(shuffles)     /* each is a wavefront of the pipe of L1 and shared memory */                              \
   X(shared_waits) /* for shared memory and shuffles */                                                       \
   X(unit_waits)   /* for other results of variable latency: special functions, conversions, constants */
 typedef struct AuditMachine {

@@ -410,6 +410,7 @@ static void spread(Fit *f) {
       const SassInst *m = &f->code->insts[i];
       AuditInst *in = &f->insts[f->inst_of[i] == SASS_NONE ? 0 : f->inst_of[i]];
       in->machine.issues += f->times[b];
+      if (m->kind == SASS_KIND_SHUFFLE) in->machine.shuffles += f->times[b];
       add_pipe((SassUnit)m->unit, f->times[b], heavy, &in->machine);
       bool own = in->kind == SOL_EMU_KIND_LOCAL_LOAD || in->kind == SOL_EMU_KIND_LOCAL_STORE;
       if (is_local(m->kind) && !own) in->machine.spills += f->times[b] * m->width / 4;

@@ -107,6 +107,7 @@ static void add_machine(const MachineModel *model, const AuditMachine *m, const 
   w->load_waits += m->load_waits * scale;
   w->load_wait_clocks += m->load_waits * waits->clocks * scale;
   w->shared_waits += (m->shared_waits + m->unit_waits * units) * scale;
+  w->shared_wavefronts += m->shuffles * scale;
   w->issues += m->issues * scale;
   w->fp32 += m->fp32 * scale;
   w->fp16 += m->fp16 * scale;

@@ -26,6 +26,7 @@
 //     programmatic dependent launch. The figure was measured with a kernel of one block that waits for L2
 //     once, so neither is counted again. Of that cost kernel_start_us lie within the kernel's own duration, as
 //     ncu and nsys show it; the rest is the gap before it.
+//     Blocks that wait do not keep others from being started: both overlap as resources do.
 //  9. The GPU starts a block in start_clocks; a cluster takes the time of cluster_starts blocks more.
 // 10. Atomics to the same memory are serialised: see audit/work.c.
 #include "machine/work.h"
@@ -236,8 +237,9 @@ SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineT
   s[MACHINE_ATOMICS] = w->atomic_clocks / m.clock;
   s[MACHINE_BLOCKS] = start_seconds(&m, w);
   s[MACHINE_LATENCY] = latency_seconds(&m, w, warps, out);
-  double busy = combined(s + MACHINE_DRAM, MACHINE_LATENCY - MACHINE_DRAM);
-  out->total = s[MACHINE_LAUNCH] + together(busy, s[MACHINE_LATENCY]);
+  double busy = combined(s + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM);
+  const double parts[] = {together(busy, s[MACHINE_LATENCY]), s[MACHINE_BLOCKS]};
+  out->total = s[MACHINE_LAUNCH] + combined(parts, SOL_COUNT(parts));
   out->gap = gap_seconds(model, w);
   for (int r = 0; r < MACHINE_RESOURCES; r++)
     if (s[r] > s[out->bound]) out->bound = (MachineResource)r;
