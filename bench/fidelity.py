@@ -200,6 +200,9 @@ def main():
         cold = sol.audit(source, row, ["--cold"]) if sol.cold else warm
         if "failed" in warm:
             failed.append(f"{corpus.key(row)}: {warm['failed']}")
+        if any("was stopped after" in (bill.get("ended") or "") for bill in (warm, cold)):  # its last launches are in part
+            failed.append(f"{corpus.key(row)}: cut off after {a.seconds} s, left out")
+            continue
         results += compare(rows, warm, cold)
         print(f"\r{len(results)} kernels", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)

@@ -36,7 +36,6 @@ typedef struct AuditProgram AuditProgram;
   X(fp64)                                                                                                    \
   X(integer)                                                                                                 \
   X(special)                                                                                                 \
-  X(convert)                                                                                                 \
   X(spills)       /* 4-byte accesses to local memory that the PTX does not have */                           \
   X(clocks)       /* of its warps, issuing: each instruction with the stall that ptxas put behind it */      \
   X(load_waits)   /* times a warp waits for global or texture loads, by the part of their latency */         \

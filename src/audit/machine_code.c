@@ -379,7 +379,6 @@ static void add_pipe(SassUnit unit, double times, double heavy, AuditMachine *m)
   case SASS_UNIT_FP64: m->fp64 += times; break;
   case SASS_UNIT_INT: m->integer += times; break;
   case SASS_UNIT_SPECIAL: m->special += times; break;
-  case SASS_UNIT_CONVERT: m->convert += times; break;
   default: break;
   }
 }

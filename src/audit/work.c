@@ -114,7 +114,6 @@ static void add_machine(const MachineModel *model, const AuditMachine *m, const 
   w->fp64 += m->fp64 * scale;
   w->integer += m->integer * scale;
   w->special += m->special * scale;
-  w->convert += m->convert * scale;
 }
 
 double audit_shared_waits(const MachineModel *m, const AuditInst *in) {
@@ -169,7 +168,8 @@ double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits
 
 double audit_atomic_clocks(const MachineModel *m, const AuditInst *in) {
   double lanes = (double)in->pattern.queue_lanes, words = (double)in->pattern.queue_words;
-  return words + (in->real ? m->atomic_real_clocks : m->atomic_int_clocks) * lanes;
+  double real = in->width == 8 ? m->atomic_double_clocks : m->atomic_real_clocks;
+  return words + (in->real ? real : m->atomic_int_clocks) * lanes;
 }
 
 double audit_spilled(AuditSource from, uint64_t stack_bytes, uint64_t local_array_bytes) {

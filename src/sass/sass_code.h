@@ -21,8 +21,7 @@ typedef enum SassUnit {
   SASS_UNIT_FP32,
   SASS_UNIT_FP16,
   SASS_UNIT_FP64,
-  SASS_UNIT_SPECIAL, // MUFU, POPC, conversions from and to 64 bits
-  SASS_UNIT_CONVERT,
+  SASS_UNIT_SPECIAL, // MUFU, POPC, and conversions but those of the ALU (I2FP, F2FP): ncu counts them as XU's
   SASS_UNIT_TENSOR,
   SASS_UNIT_MEMORY,
   SASS_UNITS
