@@ -244,6 +244,8 @@ static AuditInst did(uint32_t line, const char *text, SolEmuClass unit, SolEmuKi
                      .text = text,
                      .unit = unit,
                      .kind = kind,
+                     .barrier = unit == SOL_EMU_CLASS_BARRIER,
+                     .machine_likeness = unit == SOL_EMU_CLASS_FLOAT ? 2 : 3,
                      .counts = {.executions = executions, .lanes = 32 * executions}};
 }
 
@@ -253,6 +255,30 @@ static void read_made(Made *m, uint32_t count) {
   m->code.blocks = m->blocks;
   CHECK(audit_machine_code(&m->code, m->ptx, count, &arena));
   sol_arena_free(&arena);
+}
+
+// Two loads with scoreboards 0 and 1, then what needs the first, then what needs the second: it has arrived by
+// then. In a loop the wait of the second iteration is for the load of the first.
+TEST(waits_are_the_scoreboards) {
+  Made m = {0};
+  m.ptx[0] = did(1, "ld.global.f32 %f1, [%rd1];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_GLOBAL_LOAD, 100);
+  m.ptx[1] = did(2, "ld.global.f32 %f2, [%rd2];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_GLOBAL_LOAD, 100);
+  m.ptx[2] = did(3, "add.f32 %f3, %f1, %f4;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100);
+  m.ptx[3] = did(4, "add.f32 %f3, %f2, %f3;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100);
+  m.ptx[0].is_load = m.ptx[1].is_load = true;
+  for (uint32_t i = 0; i < 4; i++) {
+    add_inst(&m, i + 1, i < 2 ? SASS_UNIT_MEMORY : SASS_UNIT_FP32,
+             i < 2 ? SASS_KIND_GLOBAL_LOAD : SASS_KIND_NONE, false);
+    m.insts[i].stall = 5;
+    m.insts[i].sets = i < 2 ? (uint8_t)i : 7;
+    m.insts[i].waits = i < 2 ? 0 : (uint8_t)(1 << (i - 2));
+  }
+  add_block(&m, 4, SASS_NONE, SASS_NONE);
+  read_made(&m, 4);
+  CHECK(m.ptx[2].machine.load_waits > 90 &&
+        m.ptx[2].machine.load_waits < 100); // less what the second load took
+  CHECK(m.ptx[3].machine.load_waits < 2);
+  CHECK_NEAR(m.ptx[0].machine.clocks, 500, 1e-9);
 }
 
 // A branch over a load is a guard: the load takes its slot in every warp.

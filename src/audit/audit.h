@@ -69,8 +69,10 @@ typedef struct AuditInst { // a PTX instruction that was executed
   SolEmuCounts counts;   // of all launches
   SolEmuPattern pattern; // of all launches
   uint32_t ptx_line;     // of the PTX text
-  bool by_machine;       // the machine code was read:
-  AuditMachine machine;  // of all launches
+  uint8_t
+      machine_likeness; // whether the machine has one instruction for it: 3 surely, 0 not at all. Not sent
+  bool by_machine;      // the machine code was read:
+  AuditMachine machine; // of all launches
 } AuditInst;
 
 typedef struct AuditLine { // the instructions of one source line

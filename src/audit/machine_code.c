@@ -50,40 +50,6 @@ typedef struct Fit {
 
 // ---- lines ----
 
-static bool starts(const char *text, const char *word) {
-  while (*word && *text == *word) text++, word++;
-  return !*word;
-}
-
-static bool has(const char *text, const char *part) {
-  for (; *text && *text != ' '; text++)
-    if (starts(text, part)) return true;
-  return false;
-}
-
-static const char *opcode_of(const AuditInst *in) {
-  const char *text = in->text;
-  if (*text == '@')
-    while (*text && *text++ != ' ') {
-    }
-  return text;
-}
-
-// How far the machine can be taken to have one instruction for each of it: 3 surely, 0 not at all.
-static uint8_t strength_of(const AuditInst *in) {
-  static const char *const wide[] = {"div", "rem", "sqrt", "rcp",  "mad.hi", "mul.hi",
-                                     "bfi", "bfe", "dp",   "call", "sin",    "cos"};
-  const char *op = opcode_of(in);
-  for (size_t i = 0; i < SOL_COUNT(wide); i++)
-    if (starts(op, wide[i])) return 0;
-  if (in->barrier || in->unit == SOL_EMU_CLASS_TENSOR) return 3;
-  if (in->unit == SOL_EMU_CLASS_MEMORY)
-    return in->kind == SOL_EMU_KIND_OTHER || in->kind == SOL_EMU_KIND_CONST_LOAD ? 0 : 3;
-  if (in->unit == SOL_EMU_CLASS_FLOAT || in->unit == SOL_EMU_CLASS_DOUBLE) return has(op, ".f") ? 2 : 0;
-  if (in->unit == SOL_EMU_CLASS_INT) return has(op, "64") ? 0 : 1;
-  return 0;
-}
-
 static bool comes_before(const Line *a, const Line *b) {
   return a->line != b->line ? a->line < b->line : a->first < b->first;
 }
@@ -106,7 +72,7 @@ static bool make_lines(Fit *f, SolArena *arena) {
     f->lines[i] = (Line){.line = f->insts[i].ptx_line,
                          .first = i,
                          .executions = (double)f->insts[i].counts.executions,
-                         .strength = strength_of(&f->insts[i])};
+                         .strength = f->insts[i].machine_likeness};
   sort_lines(f->lines, f->count);
   for (uint32_t i = 0; i < f->count; i++) {
     Line *last = f->line_count ? &f->lines[f->line_count - 1] : NULL;

@@ -102,6 +102,41 @@ static bool is_real(const PtxCode *code) {
          type == PTX_F32X2;
 }
 
+// Instructions that the machine has several for, or shares with others.
+static bool is_made_of_several(const PtxCode *code) {
+  switch (code->op) {
+  case PTX_OP_DIV:
+  case PTX_OP_FDIV:
+  case PTX_OP_REM:
+  case PTX_OP_RCP:
+  case PTX_OP_SQRT:
+  case PTX_OP_SIN:
+  case PTX_OP_COS:
+  case PTX_OP_BFE:
+  case PTX_OP_BFI:
+  case PTX_OP_BFIND:
+  case PTX_OP_DP2A:
+  case PTX_OP_DP4A:
+  case PTX_OP_CALL: return true;
+  case PTX_OP_MUL:
+  case PTX_OP_MAD: return code->fn == PTX_FN_HI;
+  default: return false;
+  }
+}
+
+// AuditInst.machine_likeness
+static uint8_t likeness_of(const PtxCode *code, const AuditInst *in) {
+  PtxType type = (PtxType)code->type[0];
+  if (is_made_of_several(code)) return 0;
+  if (in->barrier || in->unit == SOL_EMU_CLASS_TENSOR) return 3;
+  if (in->unit == SOL_EMU_CLASS_MEMORY)
+    return in->kind == SOL_EMU_KIND_OTHER || in->kind == SOL_EMU_KIND_CONST_LOAD ? 0 : 3;
+  if (in->unit == SOL_EMU_CLASS_FLOAT || in->unit == SOL_EMU_CLASS_DOUBLE)
+    return sol_ptx_type_class(type) == PTX_CLASS_FLOAT ? 2 : 0;
+  if (in->unit == SOL_EMU_CLASS_INT) return sol_ptx_type_bits(type) == 64 ? 0 : 1;
+  return 0;
+}
+
 static void take_address(const PtxInst *in, AuditInst *to) {
   const PtxOperand *o = in->operands, *end = o + in->operand_count;
   while (o < end && o->kind != PTX_ARG_MEM) o++;
@@ -135,6 +170,7 @@ static bool take_inst(const SolPtxModule *ptx, const SolEmuInstCounts *from, uin
   to->read_only = PTX_HAS(in->code, NC);
   to->real =
       is_real(in->code) && (to->kind == SOL_EMU_KIND_GLOBAL_ATOMIC || to->kind == SOL_EMU_KIND_SHARED_ATOMIC);
+  to->machine_likeness = likeness_of(in->code, to);
   take_address(in, to);
   if (to->unit == SOL_EMU_CLASS_TENSOR) to->flops = tensor_flops(in->code);
   return true;
