@@ -250,7 +250,9 @@ static void read_seed(const char *path) {
   if (length == 0 || length == LARGEST) return;
   char *copy = malloc(length);
   if (!copy) abort();
-  seeds[seed_count++] = (Seed){memcpy(copy, text, length), length};
+  memcpy(copy, text, length);
+  seeds[seed_count].text = copy;
+  seeds[seed_count++].length = length;
 }
 
 static void read_seeds(const char *folder) {

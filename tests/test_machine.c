@@ -160,7 +160,8 @@ TEST(pipes_have_their_rates) {
                {offsetof(MachineWork, fp64), m.device->peak_fp64.value / 64 / clocks}};
   for (size_t i = 0; i < SOL_COUNT(pipes); i++) {
     MachineWork w = full();
-    *(double *)((char *)&w + pipes[i].field) = 132e6;
+    const double warps = 132e6;
+    memcpy((char *)&w + pipes[i].field, &warps, sizeof warps);
     CHECK_NEAR(time_of(&w).seconds[MACHINE_ISSUE], 1e6 / pipes[i].per_clock / clock_rate(), 1e-9);
   }
   MachineWork w = full();

@@ -334,7 +334,8 @@ TEST(malformed) {
   fails("==PROF== Connected\n==ERROR== ERR_NVGPUCTRPERM - The user does not have permission\n", 0,
         "not allowed", "NVreg_RestrictProfilingToAdminUsers=0");
   fails("==WARNING== No kernels were profiled.\n", 0, "no kernels", "filters");
-  fails("  k (8, 1, 1)x(64, 1, 1)\n    Section: GPU Speed Of Light Throughput\n", 0, "plain text output", "--csv");
+  fails("  k (8, 1, 1)x(64, 1, 1)\n    Section: GPU Speed Of Light Throughput\n", 0, "plain text output",
+        "--csv");
   Profile p;
   SolError err;
   CHECK(import(&p, "\xff\xfe\"\0I\0", 6, &err));

@@ -177,8 +177,11 @@ static const AuditInst *launch_tile(int n, const SassCode *code, SolArena *arena
 static double sum_of(const AuditLaunch *l, const char *start, size_t field) {
   double sum = 0;
   for (uint32_t i = 0; i < l->inst_count; i++)
-    if (strncmp(l->insts[i].text, start, strlen(start)) == 0)
-      sum += *(const double *)((const char *)&l->insts[i].machine + field);
+    if (strncmp(l->insts[i].text, start, strlen(start)) == 0) {
+      double value;
+      memcpy(&value, (const char *)&l->insts[i].machine + field, sizeof value);
+      sum += value;
+    }
   return sum;
 }
 

@@ -93,6 +93,10 @@ static size_t widest(const SolBuffer *text, char *which, size_t cap) {
   return most;
 }
 
+#define SCALE                                                                                                 \
+  "examples/scale.ptx --kernel column_scale --arg out:f32[128*64] --arg f32[128*64] --arg f32[64] --arg 128 " \
+  "--arg 64"
+
 static const char *const lines[] = {
     "--help",
     "help",
@@ -124,10 +128,8 @@ static const char *const lines[] = {
     "occupancy --sweep regs",
     "occupancy --sweep smem",
     "audit --help",
-    "audit examples/scale.ptx --kernel column_scale --arg out:f32[128*64] --arg f32[128*64] --arg f32[64] "
-    "--arg 128 --arg 64 --by instruction",
-    "audit examples/scale.ptx --kernel column_scale --arg out:f32[128*64] --arg f32[128*64] --arg f32[64] "
-    "--arg 128 --arg 64 --device h100,l4,b200 --max-tax 1.01",
+    ("audit " SCALE " --by instruction"),
+    ("audit " SCALE " --device h100,l4,b200 --max-tax 1.01"),
     "run-ptx --help",
     "run-ptx examples/scale.ptx --list",
     "run-ptx examples/scale.ptx --kernel column_scale --grid 1,64 --block 128 --by line --show out "
