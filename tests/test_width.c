@@ -132,10 +132,10 @@ static const char *const lines[] = {
     ("audit " SCALE " --device h100,l4,b200 --max-tax 1.01"),
     "run-ptx --help",
     "run-ptx examples/scale.ptx --list",
-    "run-ptx examples/scale.ptx --kernel column_scale --grid 1,64 --block 128 --by line --show out "
-    "--arg out:f32[128*64] --arg f32[128*64]=iota --arg f32[64]=2 --arg 128 --arg 64",
-    "run-ptx examples/scale.ptx --kernel column_scale --grid 1,64 --block 128 --by instruction "
-    "--arg out:f32[128*64] --arg f32[128*64]=iota --arg f32[64]=2 --arg 128 --arg 64",
+    ("run-ptx examples/scale.ptx --kernel column_scale --grid 1,64 --block 128 --by line --show out "
+     "--arg out:f32[128*64] --arg f32[128*64]=iota --arg f32[64]=2 --arg 128 --arg 64"),
+    ("run-ptx examples/scale.ptx --kernel column_scale --grid 1,64 --block 128 --by instruction "
+    "--arg out:f32[128*64] --arg f32[128*64]=iota --arg f32[64]=2 --arg 128 --arg 64"),
     "profile --help",
     "profile --import tests/data/ncu/h200-full-raw.csv",
     "profile --import tests/data/ncu/h200-basic.csv --device h200",
