@@ -135,7 +135,7 @@ static const char *const lines[] = {
     ("run-ptx examples/scale.ptx --kernel column_scale --grid 1,64 --block 128 --by line --show out "
      "--arg out:f32[128*64] --arg f32[128*64]=iota --arg f32[64]=2 --arg 128 --arg 64"),
     ("run-ptx examples/scale.ptx --kernel column_scale --grid 1,64 --block 128 --by instruction "
-    "--arg out:f32[128*64] --arg f32[128*64]=iota --arg f32[64]=2 --arg 128 --arg 64"),
+     "--arg out:f32[128*64] --arg f32[128*64]=iota --arg f32[64]=2 --arg 128 --arg 64"),
     "profile --help",
     "profile --import tests/data/ncu/h200-full-raw.csv",
     "profile --import tests/data/ncu/h200-basic.csv --device h200",
