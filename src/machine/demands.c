@@ -1,7 +1,7 @@
 // Demands that follow from other demands, and sums of them.
 //
-// A thread stores and loads each spilled word once, unless the machine code says how often. Spills stay in L1 as far as the stacks of an SM's resident
-// threads fit into `spill_bytes`; the rest goes to DRAM.
+// A thread stores and loads each spilled word once, unless the machine code says how often. Spills stay in L1 as
+// far as the stacks of an SM's resident threads fit into `spill_bytes`; the rest goes to DRAM.
 #include "machine/work.h"
 
 static double larger(double a, double b) {

@@ -26,8 +26,8 @@
 //     programmatic dependent launch. The figure was measured with a kernel of one block that waits for L2
 //     once, so neither is counted again. Of that cost kernel_start_us lie within the kernel's own duration, as
 //     ncu and nsys show it; the rest is the gap before it.
-//     Blocks that wait do not keep others from being started: both overlap as resources do.
 //  9. The GPU starts a block in start_clocks; a cluster takes the time of cluster_starts blocks more.
+//     Blocks that wait do not keep others from being started: both overlap as resources do.
 // 10. Atomics to the same memory are serialised: see audit/work.c.
 #include "machine/work.h"
 
