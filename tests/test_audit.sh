@@ -13,13 +13,15 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 passed=0 failed=0
 
-# Under ASan the audited program's own start must already have it; nvcc does not live with that.
+# Under ASan the audited program's own start must already have it; nvcc and ptxas do not live with that.
 preload=
 if nm -D "$(dirname "$sol")/shim/libcudart.so.13" | grep -q ' U __asan_init'; then
   preload=$(${CC:-cc} -print-file-name=libasan.so)
   export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0:verify_asan_link_order=0"
-  printf '#!/bin/sh\nunset LD_PRELOAD\nexec "%s" "$@"\n' "$NVCC" >"$scratch/nvcc"
-  chmod +x "$scratch/nvcc"
+  for tool in nvcc ptxas; do
+    printf '#!/bin/sh\nunset LD_PRELOAD\nexec "%s" "$@"\n' "$(dirname "$NVCC")/$tool" >"$scratch/$tool"
+  done
+  chmod +x "$scratch/nvcc" "$scratch/ptxas"
   NVCC=$scratch/nvcc
 fi
 

@@ -171,6 +171,9 @@ static const AuditInst *launch_tile(int n, const SassCode *code, SolArena *arena
   CHECK_INT(r.end, SOL_EMU_DONE);
   *out = (AuditLaunch){.code = code};
   CHECK(!audit_take(sol_emu_ptx(module), &r, arena, out, &err));
+  sol_emu_result_free(&r);
+  sol_emu_destroy(emu);
+  free(ptx.data);
   return out->insts; // texts are in the arena; files are not looked at
 }
 

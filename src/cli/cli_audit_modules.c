@@ -48,17 +48,29 @@ struct AuditModules {
   int count;
 };
 
+static bool ptxas_beside(const char *nvcc, char *out, size_t cap) {
+  const char *name = strrchr(nvcc, '/');
+  sol_format(out, cap, "%.*sptxas", name ? (int)(name - nvcc) + 1 : 0, nvcc);
+  return access(out, X_OK) == 0;
+}
+
+// Beside nvcc, or beside what that is a link to.
+static bool find_ptxas(char *out, size_t cap) {
+  char nvcc[CHILD_PATH];
+  if (cli_audit_look_for_nvcc(nvcc, sizeof nvcc) < 13) return false;
+  if (ptxas_beside(nvcc, out, cap)) return true;
+  char *real = realpath(nvcc, NULL);
+  bool found = real && ptxas_beside(real, out, cap);
+  free(real);
+  return found;
+}
+
 AuditModules *audit_modules_create(AuditRun *r, const SolDevice *device) {
   AuditModules *m = calloc(1, sizeof *m);
   if (!m) return NULL;
   m->run = r;
   m->cc = device->cc_major * 10 + device->cc_minor;
-  char nvcc[CHILD_PATH];
-  if (cli_audit_look_for_nvcc(nvcc, sizeof nvcc) >= 13) {
-    const char *name = strrchr(nvcc, '/');
-    sol_format(m->ptxas, sizeof m->ptxas, "%.*sptxas", name ? (int)(name - nvcc) + 1 : 0, nvcc);
-    if (access(m->ptxas, X_OK) == 0) return m;
-  }
+  if (find_ptxas(m->ptxas, sizeof m->ptxas)) return m;
   free(m);
   return NULL;
 }
