@@ -65,6 +65,27 @@ import json, sys
 rows = json.load(open('$scratch/out'))['rows']
 sys.exit(not (len(rows) > 10 and all(not r['possible'] and r['why'] for r in rows)))"; then ok; else bad 'an impossible target is met'; fi
 
+# ---- devices of other makers, and of a file ----
+run 0 llama-3-8b --device mi300x,tpu-v6e,m4-max --json
+if python3 -c "
+import json, sys
+a, b, c = json.load(open('$scratch/out'))['rows']
+sys.exit(not (a['possible'] and b['possible'] and 'vector' in b['why'] and not c['possible'] and 'bf16' in c['why']))"; then ok; else bad 'other makers'; fi
+echo '{"id": "mine", "base": "h100", "mem_bandwidth": {"value": 6.7e12, "source": "a dream"}}' >"$scratch/mine.json"
+run 0 llama-3-8b --phase decode --device "$scratch/mine.json" --json
+cp "$scratch/out" "$scratch/mine"
+run 0 llama-3-8b --phase decode --device h100 --json
+if python3 -c "
+import json, sys
+fast, slow = json.load(open('$scratch/mine')), json.load(open('$scratch/out'))
+ratio = (slow['total_us'] - slow['launch_us']) / (fast['total_us'] - fast['launch_us'])
+sys.exit(not (fast['device'] == 'mine' and abs(ratio - 6.7e12 / 3.352e12) < 0.01))"; then ok; else bad 'a device of a file'; fi
+for text in '[1]' '{"warp_speed": 9}' '{"base": "h1000000"}' '{"mem_bandwidth": -1}' '{"mem_bandwidth": "fast"}' '{"id": 7}' '{'; do
+  echo "$text" >"$scratch/mine.json"
+  refused . llama-3-8b --device "$scratch/mine.json"
+done
+refused . llama-3-8b --device "$scratch/none.json"
+
 refused 'takes a time above 0' llama-3-8b --ttft 20parsec
 refused 'takes a time above 0' llama-3-8b --tpot -3ms
 refused 'batch=, context= or tp=' llama-3-8b --sweep layers=1..3

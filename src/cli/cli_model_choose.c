@@ -124,7 +124,7 @@ static int read_offers(Cli *cli, const char *option, const TextList *list, Offer
     if (!equals || sol_parse_number(equals + 1, strlen(equals + 1), &value, &err) || !(value > 0))
       return cli_fail(cli, "--%s takes GPU=NUMBER with a number above 0, such as h100=2.5, not '%.40s'",
                       option, text);
-    if (sol_device_find(name, &device, &err)) return cli_error(cli, &err, option, 0, 0);
+    if (sol_accelerator_find(name, &device, &err)) return cli_error(cli, &err, option, 0, 0);
     int used = 0;
     for (int d = 0; d < count; d++)
       if (offers[d].device == device) memcpy((char *)&offers[d] + field, &value, sizeof value), used++;
@@ -239,7 +239,9 @@ static void put_row(Fact *list, const Choice *c, const Offer *offer, const Outco
   if (o->possible) time_facts(row, o);
   if (o->possible) money_facts(row, c, offer, &o->decode);
   memory_facts(row, o);
-  fact_text(row, "why", "remark", o->why);
+  bool vector = o->possible && o->decode.vector_unknown;
+  fact_text(row, "why", "remark",
+            vector ? "vector arithmetic not counted: its peak is not published" : o->why);
 }
 
 // With targets: the fewest GPUs that meet them, with their largest batch; else every case asked for.

@@ -189,6 +189,10 @@ static int print_report(Cli *cli, const SolDevice *d, const SolModelConfig *conf
   if (code) return code;
   fact_text(root, "assumed", 0, config->assumed);
   if (config->assumed[0]) fact_note(root, "Assumed: %s.", config->assumed);
+  if (r.vector_unknown)
+    fact_note(
+        root,
+        "The peak of the vector units is not published: norms and the like are taken at the memory roof.");
   if (r.memory_bytes > 0 && !r.fits)
     fact_note(
         root,
@@ -207,7 +211,7 @@ static int run(Cli *cli, void *arguments) {
   if (code) return code;
   const SolDevice *devices[MAX_DEVICES];
   int count;
-  code = cli_devices(cli, args->device, devices, MAX_DEVICES, &count);
+  code = cli_accelerators(cli, args->device, devices, MAX_DEVICES, &count);
   if (code) return code;
   SolModelRun run = {.phase = (SolPhase)args->phase,
                      .batch = args->batch,

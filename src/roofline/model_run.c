@@ -68,6 +68,13 @@ void sol_model_add(SolModelPass *p, SolKernelName name, double count, SolCost co
   work.launches = 0;
   SolRoofline r;
   p->status = sol_roofline(p->device, &work, 0, &r, p->err);
+  if (p->status == SOL_ERR_UNKNOWN && cost.unit == SOL_UNIT_VECTOR && !p->device->cc_major) {
+    work.flops =
+        0; // the rate of its vector units is not published: such kernels are bound by memory elsewhere
+    p->status = sol_roofline(p->device, &work, 0, &r, p->err);
+    work.flops = cost.flops;
+    p->out->vector_unknown = 1;
+  }
   SolModelKernel *k = append(p, name, count);
   if (!k) return;
   k->bytes = work.bytes;
