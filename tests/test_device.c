@@ -341,6 +341,31 @@ TEST(other_makers_are_named_and_nothing_is_offered) {
   }
 }
 
+TEST(devices_of_other_makers_serve_the_accountant_alone) {
+  CHECK(sol_accelerator_count() > sol_device_count() && !sol_accelerator_at(sol_accelerator_count()));
+  CHECK(!sol_accelerator_at(-1));
+  for (int i = 0; i < sol_accelerator_count(); i++) {
+    const SolDevice *d = sol_accelerator_at(i), *found = 0, *nvidia = 0;
+    CHECK(!sol_accelerator_find(d->id, &found, 0) && found == d);
+    CHECK_MSG(sol_known(d->mem_bandwidth) && d->mem_bandwidth.value > 50e9 && sol_known(d->launch_us), "%s",
+              d->id);
+    if (i < sol_device_count()) continue;
+    CHECK_INT(d->cc_major, 0);
+    CHECK_MSG(sol_device_find(d->id, &nvidia, 0) == SOL_ERR_NOT_FOUND && !nvidia, "%s", d->id);
+    for (int k = 0; k < sol_device_figure_count(); k++) {
+      SolFigure figure = sol_device_figure(d, k, 0);
+      CHECK(!sol_known(figure) || figure.source[0]);
+    }
+  }
+  const SolDevice *d = 0;
+  CHECK(!sol_accelerator_find("AMD Instinct MI300X", &d, 0) && strcmp(d->id, "mi300x") == 0);
+  SolError err = {0};
+  double peak;
+  CHECK(!sol_accelerator_find("m4-max", &d, 0));
+  CHECK_INT(sol_device_peak(d, SOL_BF16, SOL_UNIT_DEFAULT, &peak, 0, &err), SOL_ERR_UNKNOWN);
+  CHECK_HAS(err.message, "not published");
+}
+
 TEST(unknown_names_offer_the_nearest) {
   static const char *pairs[][2] = {
       {"h1000", "h100"}, {"h100-sxm6x", "h100-sxm"}, {"rtx309", "rtx3090"}, {"a100-80g", "a100-80gb"},

@@ -271,6 +271,21 @@ TEST(dtypes_from_the_file) {
                   &c, &err),
             SOL_OK);
   CHECK_INT(c.weight_dtype, SOL_INT8);
+  CHECK_INT(parse("{" LLAMA
+                  ",\"quantization_config\":{\"quant_method\":\"fp8\",\"weight_block_size\":[128,64]}}",
+                  &c, &err),
+            SOL_OK);
+  CHECK(c.weight_dtype == SOL_FP8 && c.scale_block == 128 * 64 && c.narrow_products);
+  CHECK_INT(parse("{" LLAMA
+                  ",\"quantization_config\":{\"quant_method\":\"fp8\",\"weight_block_size\":[1e99,-1]}}",
+                  &c, &err),
+            SOL_OK);
+  CHECK_INT(c.scale_block, 0);
+  CHECK_INT(parse("{" LLAMA
+                  ",\"quantization_config\":{\"quant_method\":\"awq\",\"bits\":4,\"group_size\":128}}",
+                  &c, &err),
+            SOL_OK);
+  CHECK(c.weight_dtype == SOL_FP4 && c.scale_block == 128 && c.scale_bits == 20);
   CHECK_INT(parse("{" LLAMA ",\"quantization_config\":{\"quant_method\":\"odd\"}}", &c, &err), SOL_OK);
   CHECK_INT(c.weight_dtype, SOL_DTYPE_DEFAULT);
   CHECK_HAS(c.assumed, "(odd) is not understood");

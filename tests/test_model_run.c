@@ -120,7 +120,9 @@ TEST(tensor_parallel) {
   const SolModelKernel *k = kernel(&r, "mlp all-reduce");
   double sent = 2.0 * 3 / 4 * 16 * 4096 * 2, rate = device("h100")->link_bandwidth.value;
   CHECK(k && k->count == 32 && k->bytes == sent && strcmp(k->part, "link") == 0);
-  CHECK_NEAR(k->time_us, 32 * sent / rate * 1e6, 1e-12);
+  // Small: NCCL's LL protocol, half of whose bytes are flags, in six steps round the ring of four.
+  CHECK_NEAR(k->time_us, 32 * (6.6 + 6 * 0.6 + 2 * sent / rate * 1e6), 1e-12);
+  CHECK(r.link_us > 64 * k->time_us / 32 && r.link_us < r.total_us);
   CHECK_INT(r.kv_bytes_per_token, 131072 / 4);
   // Fewer kv heads than GPUs: a copy each, no fewer bytes than one head's.
   r = run_preset("h100", "qwen3-30b-a3b", (SolModelRun){.phase = SOL_PHASE_DECODE, .tp = 8});
@@ -129,6 +131,38 @@ TEST(tensor_parallel) {
   SolModelConfig j = find("gpt-j-6b");
   run("h100", &j, (SolModelRun){.phase = SOL_PHASE_DECODE, .context = 10, .tp = 2});
   CHECK(kernel(&report, "block all-reduce") && !kernel(&report, "attention all-reduce"));
+}
+
+TEST(a_large_sum_is_bound_by_the_link) {
+  SolModelReport r = run_preset("h100", "llama-3-8b", (SolModelRun){.batch = 8, .context = 8192, .tp = 4});
+  const SolModelKernel *k = kernel(&r, "mlp all-reduce");
+  double sent = 2.0 * 3 / 4 * 8 * 8192 * 4096 * 2, rate = device("h100")->link_bandwidth.value;
+  CHECK_NEAR(k->time_us / 32, 8.4 + 6 * 3.4 + sent / rate * 1e6, 1e-12);
+}
+
+// The sizes of the published files: bytes of the tensors, "total_size" in their index.
+TEST(checkpoints_have_their_published_size) {
+  SolModelReport r = run_preset("h200", "gpt-oss-20b", (SolModelRun){0});
+  CHECK_NEAR(r.weight_bytes, 13761264768.0, 1e-12);
+  r = run_preset("h200", "gpt-oss-120b", (SolModelRun){0});
+  CHECK_NEAR(r.weight_bytes, 65248815744.0, 1e-12);
+  CHECK(r.fits);
+  // DeepSeek-V3's layers are fp8, its embedding, head and router bf16; a type asked for counts for every weight.
+  r = run_preset("h200", "deepseek-v3", (SolModelRun){.tp = 8});
+  CHECK(r.fits && r.run.weight_dtype == SOL_FP8);
+  SolModelReport all = run_preset("h200", "deepseek-v3", (SolModelRun){.weight_dtype = SOL_FP8});
+  CHECK_NEAR(all.weight_bytes, 671026419200.0, 1e-12);
+}
+
+TEST(products_of_quantised_activations_run_at_the_narrow_peak) {
+  SolModelRun options = {.batch = 1, .context = 8192, .tp = 8};
+  SolModelReport hopper = run_preset("h200", "deepseek-v3", options);
+  options.weight_dtype = SOL_BF16;
+  SolModelReport wide = run_preset("h200", "deepseek-v3", options);
+  double ratio = kernel(&wide, "output projection")->time_us / kernel(&hopper, "output projection")->time_us;
+  CHECK_NEAR(ratio, device("h200")->peak_fp8.value / device("h200")->peak_bf16.value, 1e-9);
+  SolModelReport ampere = run_preset("a100", "deepseek-v3", (SolModelRun){.context = 8192, .tp = 8});
+  CHECK_INT(kernel(&ampere, "output projection")->bound, SOL_BOUND_COMPUTE); // at bf16's peak: it has no fp8
 }
 
 TEST(tensor_parallel_refusals) {

@@ -90,6 +90,12 @@ SOL_API const SolDevice *sol_device_at(int i);
 // By id, alias or name, any case; '-', '_' and spaces are alike. Unknown: the nearest ids are in err->hint.
 SOL_API SolStatus sol_device_find(const char *name, const SolDevice **out, SolError *err);
 
+// The same with accelerators and CPUs of other makers behind NVIDIA's GPUs: for sol_roofline() and sol_model_run(),
+// which need no more than published figures. What emulates or occupies an SM refuses them (cc_major 0).
+SOL_API int sol_accelerator_count(void);
+SOL_API const SolDevice *sol_accelerator_at(int i);
+SOL_API SolStatus sol_accelerator_find(const char *name, const SolDevice **out, SolError *err);
+
 // Dense peak in FLOP/s (OP/s for integers) for arithmetic on `dtype`. On success *used says which unit
 // it belongs to (may be NULL). SOL_ERR_UNSUPPORTED where the device has no such unit.
 SOL_API SolStatus sol_device_peak(const SolDevice *device, SolDtype dtype, SolUnit unit, double *flops_per_s,

@@ -31,6 +31,13 @@ typedef enum SolQkNorm {
   SOL_QK_NORM_WIDTH // weights over all heads (OLMo 2)
 } SolQkNorm;
 
+// Which weights have weight_dtype; the others have the type of the activations.
+typedef enum SolQuantised {
+  SOL_QUANTISED_ALL = 0,
+  SOL_QUANTISED_LAYERS, // the layers' matrices, not router, norms, biases, embedding and head
+  SOL_QUANTISED_EXPERTS // the experts' matrices alone (gpt-oss)
+} SolQuantised;
+
 // A decoder. Zero means none, off or "as usual", as the comments say.
 typedef struct SolModelConfig {
   char name[64];
@@ -65,6 +72,10 @@ typedef struct SolModelConfig {
   int64_t kv_lora_rank;
   // Type of the stored weights by the file; SOL_DTYPE_DEFAULT where it has none.
   SolDtype dtype, weight_dtype;
+  SolQuantised quantised;
+  int64_t scale_block; // quantised weights that share a scale; 0: scales are not counted
+  int scale_bits;      // of one scale, and of its zero point where there is one
+  int narrow_products; // activations are quantised too: products run at weight_dtype's peak where there is one
   int64_t published_params; // from the model's card, presets only; 0: unknown
   const char *source;       // of the preset's figures; NULL for a parsed file
   char assumed[256];        // what sol_model_parse had to take for granted; empty: nothing
@@ -92,7 +103,7 @@ typedef struct SolModelRun {
   int64_t context; // tokens; 4096
   int64_t tp;      // tensor-parallel GPUs; 1
   SolDtype dtype;  // activations and arithmetic; the config's where that is fp16, else bf16
-  SolDtype weight_dtype; // every weight; the config's where its weights are quantised, else dtype
+  SolDtype weight_dtype; // every weight, without scales; 0: as the checkpoint stores them, or dtype
   SolDtype kv_dtype;     // dtype
   int fused;             // 1: fuse what libraries fuse (docs/model.md has the list)
   int graph;             // 1: launches cost what they cost inside a CUDA graph
@@ -125,8 +136,10 @@ typedef struct SolModelReport {
   double launch_stream_us, launch_graph_us;
   double bytes, flops; // of the pass, on one GPU; what crosses the link is not memory traffic and left out
   double link_bytes;   // sent by one GPU
+  double link_us;      // of the collectives over the link, launches left out
   double layer_us;     // one average layer, launches left out
   double total_us;     // kernels and launch_us
+  int vector_unknown;  // 1: kernels on vector units are taken at the memory roof, their arithmetic rate is unknown
   double tokens;       // processed (prefill) or made (decode) by the pass
   double tokens_per_s;
 } SolModelReport;

@@ -152,8 +152,13 @@ void cli_put_error(const char *text);
 // The command as typed and the date, for results that are kept.
 void cli_say_command(const Cli *cli, struct Fact *root);
 
+// device_file.c: a device by the figures in a JSON file, in the command's arena.
+SolStatus cli_device_file(Cli *cli, const char *path, const SolDevice **out, SolError *err);
+
 // "h100,h200", "all", "this" (this machine's GPU, as measured): up to cap devices. EXIT_OK or EXIT_USAGE.
 int cli_devices(Cli *cli, const char *list, const SolDevice **out, int cap, int *count);
+// The same for the accountant: devices of other makers too, and "my.json", a file of figures.
+int cli_accelerators(Cli *cli, const char *list, const SolDevice **out, int cap, int *count);
 #define DEFAULT_DEVICE "h100-sxm"
 #define DEVICE_OPTION(type, field, several)                                                                  \
   {                                                                                                          \

@@ -134,8 +134,9 @@ static void in_brief(Fact *root, const SolDevice *d) {
     fact_number(row, 0, "bf16 dense", UNIT_FLOPS_PER_S, BASIS_NONE, bf16.peak);
     fact_number(row, 0, "bf16 ridge", UNIT_PLAIN, BASIS_NONE, bf16.ridge);
   } else {
-    fact_text(row, 0, "bf16 dense", "none");
-    fact_text(row, 0, "bf16 ridge", "none");
+    const char *none = d->cc_major ? "none" : "unknown";
+    fact_text(row, 0, "bf16 dense", none);
+    fact_text(row, 0, "bf16 ridge", none);
   }
   if (ridge_of(d, SOL_FP32, &fp32)) fact_number(row, 0, "fp32 ridge", UNIT_PLAIN, BASIS_NONE, fp32.ridge);
   ridges(row, d);
@@ -154,13 +155,13 @@ static int run(Cli *cli, void *arguments) {
   Fact *root = facts_root(&cli->arena, FACT_LIST);
   fact_columns(root, columns);
   if (!args->common.positional_count)
-    for (int i = 0; i < sol_device_count(); i++) in_brief(root, sol_device_at(i));
+    for (int i = 0; i < sol_accelerator_count(); i++) in_brief(root, sol_accelerator_at(i));
   for (int i = 0; i < args->common.positional_count; i++) {
     const SolDevice *devices[64];
     int count = 0, shown = EXIT_OK;
     bool this = strcmp(args->common.positional[i], "this") == 0;
     if (this && args->common.positional_count == 1 && devices_this_cpu(cli, &shown)) return shown;
-    int code = cli_devices(cli, args->common.positional[i], devices, 64, &count);
+    int code = cli_accelerators(cli, args->common.positional[i], devices, 64, &count);
     if (code) return code;
     for (int k = 0; k < count; k++) in_full(root, devices[k]);
   }
@@ -180,7 +181,9 @@ const Command cmd_devices = {
     .summary = "GPUs and their figures, each with its source",
     .details =
         "With no name: a table of all devices. With names: each in full, with the source of every figure "
-        "and the ridge point of every dtype. All peaks are dense. Figures that are not published are unknown.\n\n"
+        "and the ridge point of every dtype. All peaks are dense. Figures that are not published are unknown. "
+        "Devices of other makers than NVIDIA serve 'sol roofline' and 'sol model' alone; a name ending in .json "
+        "is a file of figures (docs/devices.md).\n\n"
         "--measure takes some seconds: bandwidths of memory, L2 and shared memory, fp32 and tensor "
         "arithmetic, launches, latencies, shown next to the datasheet's. They are kept in the user's cache "
         "folder (sol/devices) and used wherever a command is given '--device this', and by 'sol profile'.\n\n"

@@ -4,19 +4,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "cli/cli.h"
-#include "sol/model.h"
+#include "cli/cli_model.h"
 
-typedef struct ModelArgs {
-  CommonArgs common;
-  const char *device;
-  int phase;
-  int64_t batch, context, tp;
-  SolDtype dtype, weight_dtype, kv_dtype;
-  bool fused, graph, list;
-} ModelArgs;
-
-enum { MAX_CONFIG = 4 << 20 };
+enum { MAX_CONFIG = 4 << 20, MAX_DEVICES = 64 };
 
 // A preset by name; anything with a slash or ending in .json is a file.
 static int find_model(Cli *cli, const char *name, SolModelConfig *out) {
@@ -199,6 +189,10 @@ static int print_report(Cli *cli, const SolDevice *d, const SolModelConfig *conf
   if (code) return code;
   fact_text(root, "assumed", 0, config->assumed);
   if (config->assumed[0]) fact_note(root, "Assumed: %s.", config->assumed);
+  if (r.vector_unknown)
+    fact_note(
+        root,
+        "The peak of the vector units is not published: norms and the like are taken at the memory roof.");
   if (r.memory_bytes > 0 && !r.fits)
     fact_note(
         root,
@@ -215,9 +209,9 @@ static int run(Cli *cli, void *arguments) {
   SolModelConfig config;
   int code = find_model(cli, args->common.positional[0], &config);
   if (code) return code;
-  const SolDevice *d;
+  const SolDevice *devices[MAX_DEVICES];
   int count;
-  code = cli_devices(cli, args->device, &d, 1, &count);
+  code = cli_accelerators(cli, args->device, devices, MAX_DEVICES, &count);
   if (code) return code;
   SolModelRun run = {.phase = (SolPhase)args->phase,
                      .batch = args->batch,
@@ -228,7 +222,10 @@ static int run(Cli *cli, void *arguments) {
                      .kv_dtype = args->kv_dtype,
                      .fused = args->fused,
                      .graph = args->graph};
-  return print_report(cli, d, &config, &run);
+  if (!cli_model_chooses(args, count)) return print_report(cli, devices[0], &config, &run);
+  if (cli_given(cli, "phase"))
+    return cli_fail(cli, "--phase is for one GPU and one case: the table shows both");
+  return cli_model_choose(cli, args, &config, &run, devices, count);
 }
 
 static const Option options[] = {
@@ -237,13 +234,22 @@ static const Option options[] = {
     {"batch", OPTION_COUNT, offsetof(ModelArgs, batch), "N", 0, 1, "sequences (default 1)"},
     {"context", OPTION_COUNT, offsetof(ModelArgs, context), "N", 0, 1,
      "prompt tokens, or tokens in the cache (default 4096)"},
-    DEVICE_OPTION(ModelArgs, device, 0),
+    DEVICE_OPTION(ModelArgs, device, 1),
     {"tp", OPTION_COUNT, offsetof(ModelArgs, tp), "N", 0, 1, "tensor-parallel GPUs (default 1)"},
     {"dtype", OPTION_DTYPE, offsetof(ModelArgs, dtype), "DTYPE", 0, 0,
      "activations and arithmetic (default: the model's, or bf16)"},
     {"weight-dtype", OPTION_DTYPE, offsetof(ModelArgs, weight_dtype), "DTYPE", 0, 0,
-     "weights (default: the model's, or dtype)"},
+     "every weight (default: as the checkpoint stores them, or dtype)"},
     {"kv-dtype", OPTION_DTYPE, offsetof(ModelArgs, kv_dtype), "DTYPE", 0, 0, "KV cache (default: dtype)"},
+    {"sweep", OPTION_TEXTS, offsetof(ModelArgs, sweeps), "FIELD=VALUES", 0, 0,
+     "a row for each value of batch, context or tp: batch=1..256 (doubled), context=1024,8192"},
+    {"ttft", OPTION_TEXT, offsetof(ModelArgs, ttft), "TIME", 0, 0,
+     "target for the first token, 200ms: the fewest GPUs and the largest batch that meet it"},
+    {"tpot", OPTION_TEXT, offsetof(ModelArgs, tpot), "TIME", 0, 0, "target for each further token, 20ms"},
+    {"price", OPTION_TEXTS, offsetof(ModelArgs, prices), "GPU=NUMBER", 0, 0,
+     "what one GPU costs an hour, h100=2.5: adds the price of a million tokens"},
+    {"watts", OPTION_TEXTS, offsetof(ModelArgs, watts), "GPU=NUMBER", 0, 0,
+     "what one GPU draws, h100=700: adds joules per token"},
     {"fused", OPTION_FLAG, offsetof(ModelArgs, fused), 0, 0, 0, "fuse what libraries fuse"},
     {"graph", OPTION_FLAG, offsetof(ModelArgs, graph), 0, 0, 0, "launch through a CUDA graph"},
     {"list", OPTION_FLAG, offsetof(ModelArgs, list), 0, 0, 0, "list the presets"},
@@ -251,7 +257,8 @@ static const Option options[] = {
 
 const Command cmd_model = {
     .name = "model",
-    .usage = "NAME|config.json [--phase prefill|decode] [--batch N] [--context N] [--device NAME] [options]",
+    .usage =
+        "NAME|config.json [--phase prefill|decode] [--batch N] [--context N] [--device NAME,...] [options]",
     .summary = "every kernel of a transformer's forward pass: bytes, FLOPs, roof, time, share",
     .details =
         "A preset, or a Hugging Face config.json given by its path. Bytes and FLOPs are counted, times "
@@ -260,11 +267,17 @@ const Command cmd_model = {
         "JSON: schema, model, device, phase, batch, context, tp, kernels [{name, part, count, bytes, flops, "
         "intensity, bound, time_us, share, bytes_each, flops_each, time_each_us}] (bytes, flops and time_us "
         "of all `count` launches), launches, launch_us, launch_stream_us, launch_graph_us, total_us, "
-        "tokens_per_s, memory {...}, what_if [...].",
+        "tokens_per_s, memory {...}, what_if [...].\n\n"
+        "Several GPUs, a sweep, a target or a price make a table with a row for each case; what a GPU cannot "
+        "do is a row that says why. JSON: schema, model, rows [{device, tp, batch, context, possible, why, "
+        "ttft_us, tpot_us, tokens_per_s, tokens_per_s_per_gpu, weight_bytes, kv_bytes, activation_bytes, "
+        "free_bytes, price_per_million_tokens, joules_per_token}].",
     .examples = "sol model llama-3-8b --phase decode --batch 32 --context 4096 --device h100\n"
                 "sol model llama-3-70b --phase prefill --context 8192 --tp 8 --device h200\n"
                 "sol model mixtral-8x7b --phase decode --batch 8 --fused --graph\n"
                 "sol model ./config.json --phase decode\n"
+                "sol model llama-3-70b --device h100,h200,b200 --tp 2 --sweep batch=1..256\n"
+                "sol model gpt-oss-120b --device all --ttft 500ms --tpot 20ms --price h100=2.5\n"
                 "sol model --list",
     .positional = "models",
     .options = options,

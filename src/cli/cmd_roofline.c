@@ -325,7 +325,7 @@ static int run(Cli *cli, void *arguments) {
   int code = args->common.positional_count ? ask_op(cli, args, &q) : ask_raw(cli, args, &q);
   const SolDevice *devices[64];
   int count = 0;
-  if (!code) code = cli_devices(cli, args->device, devices, 64, &count);
+  if (!code) code = cli_accelerators(cli, args->device, devices, 64, &count);
   if (code) return code;
   if (count == 1) return in_full(cli, args, devices[0], &q);
   if (args->unfused) return cli_fail(cli, "--unfused shows one device; name one with --device");

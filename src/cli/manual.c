@@ -193,7 +193,8 @@ void cli_man(const Command *c, SolBuffer *out) {
 static void words(const char *source, SolBuffer *out) {
   if (!source) return;
   if (strcmp(source, "devices") == 0) {
-    for (int i = 0; i < sol_device_count(); i++) sol_buffer_format(out, "%s ", sol_device_at(i)->id);
+    for (int i = 0; i < sol_accelerator_count(); i++)
+      sol_buffer_format(out, "%s ", sol_accelerator_at(i)->id);
     sol_buffer_puts(out, "all");
   } else if (strcmp(source, "ops") == 0) {
     for (int i = 0; i < sol_op_count(); i++) sol_buffer_format(out, "%s ", sol_op_info(i)->name);

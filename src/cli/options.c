@@ -192,22 +192,37 @@ bool cli_given(const Cli *cli, const char *option) {
   return false;
 }
 
-int cli_devices(Cli *cli, const char *list, const SolDevice **out, int cap, int *count) {
+typedef struct DeviceTable {
+  int (*count)(void);
+  const SolDevice *(*at)(int);
+  SolStatus (*find)(const char *name, const SolDevice **out, SolError *err);
+  bool files;
+} DeviceTable;
+
+static SolStatus find_device(Cli *cli, const DeviceTable *table, const char *name, const SolDevice **out,
+                             SolError *err) {
+  size_t n = strlen(name);
+  if (strcmp(name, "this") == 0) return cli_ceilings_this_device(cli, out, err);
+  if (table->files && n > 5 && strcmp(name + n - 5, ".json") == 0)
+    return cli_device_file(cli, name, out, err);
+  return table->find(name, out, err);
+}
+
+static int take_devices(Cli *cli, const DeviceTable *table, const char *list, const SolDevice **out, int cap,
+                        int *count) {
   *count = 0;
   if (!list) list = DEFAULT_DEVICE;
   if (strcmp(list, "all") == 0) {
-    for (; *count < sol_device_count() && *count < cap; ++*count) out[*count] = sol_device_at(*count);
+    for (; *count < table->count() && *count < cap; ++*count) out[*count] = table->at(*count);
     return EXIT_OK;
   }
   for (const char *p = list;; p++) {
     size_t n = strcspn(p, ",");
-    char name[64];
-    sol_format(name, sizeof name, "%.*s", (int)(n < 60 ? n : 60), p);
+    char name[256];
+    sol_format(name, sizeof name, "%.*s", (int)(n < 250 ? n : 250), p);
     SolError err = {0};
     if (*count == cap) return cli_fail(cli, cap == 1 ? "--device takes one GPU here" : "too many devices");
-    bool this = strcmp(name, "this") == 0;
-    if (this ? cli_ceilings_this_device(cli, &out[*count], &err)
-             : sol_device_find(name, &out[*count], &err)) {
+    if (find_device(cli, table, name, &out[*count], &err)) {
       if (!err.hint[0]) sol_hint(&err, "'sol devices' lists them");
       return cli_error(cli, &err, "--device", 0, 0);
     }
@@ -215,4 +230,14 @@ int cli_devices(Cli *cli, const char *list, const SolDevice **out, int cap, int 
     p += n;
     if (!*p) return EXIT_OK;
   }
+}
+
+int cli_devices(Cli *cli, const char *list, const SolDevice **out, int cap, int *count) {
+  static const DeviceTable table = {sol_device_count, sol_device_at, sol_device_find, false};
+  return take_devices(cli, &table, list, out, cap, count);
+}
+
+int cli_accelerators(Cli *cli, const char *list, const SolDevice **out, int cap, int *count) {
+  static const DeviceTable table = {sol_accelerator_count, sol_accelerator_at, sol_accelerator_find, true};
+  return take_devices(cli, &table, list, out, cap, count);
 }

@@ -32,6 +32,12 @@ static const SolDevice devices[] = {
 #include "device/devices.def"
 };
 
+#define ARCH_OTHER(family_, arch_) .family = family_, .arch = arch_,
+#define OTHER_LAUNCH               FIG(launch_us, 2.5, SRC_LAUNCH_DEFAULT) FIG(graph_launch_us, 1.3, SRC_GRAPH_DEFAULT)
+static const SolDevice others[] = {
+#include "device/others.def"
+};
+
 int sol_device_count(void) {
   return (int)SOL_COUNT(devices);
 }
@@ -96,7 +102,9 @@ static SolStatus fail_unknown(SolError *err, const char *name) {
   if (!err) return status;
   const char *maker = other_maker(name);
   if (maker) {
-    sol_hint(err, "the table has no devices of %s: it holds NVIDIA's alone", maker);
+    sol_hint(err,
+             "a device of %s serves sol roofline and sol model alone, where the table has it: sol devices",
+             maker);
     return status;
   }
   enum { OFFER = 3 };
@@ -154,4 +162,19 @@ SolFigure sol_device_figure(const SolDevice *device, int i, SolFigureInfo *info)
   if (info) *info = figure_infos[i];
   if (device) memcpy(&figure, (const char *)device + offsets[i], sizeof figure);
   return figure;
+}
+
+int sol_accelerator_count(void) {
+  return sol_device_count() + (int)SOL_COUNT(others);
+}
+
+const SolDevice *sol_accelerator_at(int i) {
+  int n = sol_device_count();
+  return i < n ? sol_device_at(i) : i < sol_accelerator_count() ? &others[i - n] : 0;
+}
+
+SolStatus sol_accelerator_find(const char *name, const SolDevice **out, SolError *err) {
+  for (size_t i = 0; name && out && i < SOL_COUNT(others); i++)
+    if (is_named(&others[i], name)) return *out = &others[i], SOL_OK;
+  return sol_device_find(name, out, err);
 }

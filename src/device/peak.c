@@ -60,6 +60,8 @@ static bool tensor_cores_take(const SolDevice *device, SolDtype dtype) {
 
 static SolStatus no_tensor_peak(const SolDevice *device, SolDtype dtype, SolError *err) {
   const char *name = sol_dtype_name(dtype);
+  if (!device->cc_major) // of another maker, whose units this table does not list
+    return sol_fail(err, SOL_ERR_UNKNOWN, "a %s peak of %s is not published", name, device->id);
   if (tensor_cores_take(device, dtype))
     return sol_fail(err, SOL_ERR_UNKNOWN, "the %s tensor peak of %s is not published", name, device->id);
   SolStatus status = sol_fail(err, SOL_ERR_UNSUPPORTED, "%s has no %s tensor cores", device->id, name);

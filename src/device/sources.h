@@ -53,6 +53,14 @@
 #define SRC_RTXB_FP32A        "NVIDIA RTX Blackwell whitepaper V1.1, appendix A, dense, fp32 accumulation"
 #define SRC_PCIE_OF(gen)      "datasheet: no NVLink, PCIe " gen ", half of both directions together"
 
+// Other makers.
+#define SRC_AMD_OF(card)   "AMD Instinct data sheet, " card
+#define SRC_GAUDI3         "Intel Gaudi 3 AI accelerator white paper"
+#define SRC_INTEL_MAX      "Intel Data Center GPU Max 1550 product brief"
+#define SRC_TPU_OF(card)   "Google Cloud TPU documentation, " card ", per chip"
+#define SRC_APPLE_OF(chip) "Apple newsroom and technical specifications, " chip
+#define SRC_CPU_CALL       "a call of a function: nothing is launched"
+
 // What drivers report.
 #define SRC_DRIVER_B200  "reported by the driver on B200s (pytorch/ao pull request 4002 and others)"
 #define SRC_DRIVER_GB200 "reported by the driver on GB200s (public benchmark logs)"

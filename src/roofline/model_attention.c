@@ -64,7 +64,7 @@ static void store_fused(SolModelPass *p) {
     SolCost q = sol_model_norm_cost(p, n.q_rows, n.q_width, SOL_NORM_RMS);
     SolCost k = sol_model_norm_cost(p, n.k_rows, n.k_width, SOL_NORM_RMS);
     cost.flops += q.flops + k.flops;
-    cost.bytes_read += sol_model_bytes((double)(n.q_width + n.k_width), p->run->weight_dtype);
+    cost.bytes_read += sol_model_bytes((double)(n.q_width + n.k_width), sol_model_other_dtype(p));
   }
   // Of q only what changes: all of it where it is normed, else what is rotated.
   double width = (double)(normed ? p->c->head_dim : p->s.rope_dim);
@@ -120,7 +120,8 @@ static void attend(SolModelPass *p, SolOpArgs args, bool values_in_keys) {
 
 // One half of the kv up projection, head by head: `in` columns of each head become `out`.
 static void per_head(SolModelPass *p, const char *name, int64_t in, int64_t out) {
-  SolCost cost = sol_model_cost(p, "gemm", (SolOpArgs){.dim = {p->tokens, out, in}});
+  SolDtype dtype = sol_model_matrix_dtype(p, SOL_MATRIX_KV_UP);
+  SolCost cost = sol_model_cost(p, "gemm", (SolOpArgs){.dim = {p->tokens, out, in}, .weight_dtype = dtype});
   double heads = (double)p->s.heads;
   cost.bytes_read *= heads;
   cost.bytes_written *= heads;

@@ -300,29 +300,71 @@ static void set_switches(Parse *p) {
   if (c->parallel_block) c->parallel_block = (int)COUNT_OF(PARALLEL_NORMS, c->parallel_block);
 }
 
-// Weights narrower than the activations. The scales and whatever the method leaves wider are not counted.
+static double quantization_number(Parse *p, const char *key) {
+  SolJson value;
+  double number = 0;
+  if (sol_json_get(VALUE(QUANTIZATION), key, &value)) sol_json_number(value, &number);
+  return number;
+}
+
+static bool quantization_flag(Parse *p, const char *key) {
+  SolJson value;
+  bool on = false;
+  if (sol_json_get(VALUE(QUANTIZATION), key, &value)) sol_json_bool(value, &on);
+  return on;
+}
+
+// Weights that share a scale by "weight_block_size": [128, 128]; 0: none, or it makes no sense.
+static int64_t block_of(Parse *p) {
+  SolJson list, item;
+  double side, product = 1;
+  if (!sol_json_get(VALUE(QUANTIZATION), "weight_block_size", &list)) return 0;
+  SolJsonIter it = {.container = list};
+  for (int i = 0; i < 2; i++, product *= side)
+    if (!sol_json_next(&it, 0, &item) || !sol_json_number(item, &side) || side < 1 || side > 65536) return 0;
+  return (int64_t)product;
+}
+
+static void set_quantised(SolModelConfig *c, SolDtype dtype, int64_t block, int bits) {
+  c->weight_dtype = dtype;
+  c->quantised = SOL_QUANTISED_LAYERS;
+  c->scale_block = block;
+  c->scale_bits = bits;
+}
+
+// GPTQ and AWQ keep a 16-bit scale and a zero point of the weights' width for each group.
+static void set_grouped(Parse *p, SolDtype dtype, int width) {
+  double group = quantization_number(p, "group_size");
+  set_quantised(p->c, dtype, group >= 1 && group <= 65536 ? (int64_t)group : 0, 16 + width);
+}
+
+// Weights narrower than the activations, as the methods store them: the layers' matrices with their scales.
 static void set_dtypes(Parse *p) {
   SolModelConfig *c = p->c;
   char text[40];
   sol_config_text(VALUE(DTYPE), text, sizeof text);
   if (text[0]) sol_dtype_find(text, &c->dtype, 0);
-  SolJson method, bits;
+  SolJson method;
   if (!HAS(QUANTIZATION) || !sol_json_get(VALUE(QUANTIZATION), "quant_method", &method)) return;
   sol_config_text(method, text, sizeof text);
-  double width = 0;
-  bool eight = false, four = false;
-  if (sol_json_get(VALUE(QUANTIZATION), "load_in_8bit", &bits)) sol_json_bool(bits, &eight);
-  if (sol_json_get(VALUE(QUANTIZATION), "load_in_4bit", &bits)) sol_json_bool(bits, &four);
-  if (sol_json_get(VALUE(QUANTIZATION), "bits", &bits)) sol_json_number(bits, &width);
-  if (sol_name_in_list(text, "fp8 fbgemm_fp8"))
-    c->weight_dtype = SOL_FP8;
-  else if (sol_same_name(text, "mxfp4") || four || width == 4)
-    c->weight_dtype = SOL_FP4;
-  else if (eight || width == 8)
-    c->weight_dtype = SOL_INT8;
+  double width = quantization_number(p, "bits");
+  if (sol_name_in_list(text, "fp8 fbgemm_fp8")) {
+    set_quantised(c, SOL_FP8, block_of(p), 32);
+    c->narrow_products = 1;
+  } else if (sol_same_name(text, "mxfp4")) {
+    set_quantised(c, SOL_FP4, 32, 8);
+    if (c->experts) c->quantised = SOL_QUANTISED_EXPERTS;
+  } else if (quantization_flag(p, "load_in_4bit")) {
+    set_quantised(c, SOL_FP4, 64, 32); // bitsandbytes' block and scale
+  } else if (width == 4) {
+    set_grouped(p, SOL_FP4, 4);
+  } else if (quantization_flag(p, "load_in_8bit") || width == 8) {
+    set_grouped(p, SOL_INT8, 8);
+  }
   if (c->weight_dtype)
-    note(c, "every weight %d bits wide, as quantization_config (%s) says of most",
-         sol_dtype_bits(c->weight_dtype), text);
+    note(c, "the %s matrices %d bits wide as in quantization_config (%s), the rest as dtype says",
+         c->quantised == SOL_QUANTISED_EXPERTS ? "experts'" : "layers'", sol_dtype_bits(c->weight_dtype),
+         text);
   else
     note(c, "quantization_config (%s) is not understood and left out", text);
 }

@@ -167,6 +167,10 @@ static SolStatus check_fields(const SolModelConfig *c, SolError *err) {
                     "norm, norm_place, qk_norm or parallel_block is none of its values");
   if (c->learned_positions < 0 || c->learned_positions > 4294967296)
     return sol_fail(err, SOL_ERR_ARGUMENT, "learned_positions must be from 0 to 2^32");
+  if ((unsigned)c->quantised > SOL_QUANTISED_EXPERTS || c->scale_block < 0 || c->scale_block > 4294967296 ||
+      c->scale_bits < 0 || c->scale_bits > 64)
+    return sol_fail(err, SOL_ERR_ARGUMENT,
+                    "quantised, scale_block (up to 2^32) or scale_bits (up to 64) is out of range");
   return SOL_OK;
 }
 

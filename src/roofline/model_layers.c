@@ -2,11 +2,21 @@
 // residual add into the norm that follows it, and the first norm into the embedding.
 #include "roofline/model_pass.h"
 
+// Activations are quantised as they are loaded, where the GPU has products of that type.
+static void narrow(const SolModelPass *p, SolCost *cost, SolDtype dtype) {
+  double peak;
+  if (!sol_device_peak(p->device, dtype, SOL_UNIT_TENSOR, &peak, 0, 0)) cost->math = dtype;
+}
+
 SolCost sol_model_gemm_cost(SolModelPass *p, SolMatrixId id, int64_t rows) {
   const SolModelMatrix *m = &p->s.matrix[id];
-  SolCost cost = sol_model_cost(p, "gemm", (SolOpArgs){.dim = {rows, m->out, m->in}});
+  SolDtype dtype = sol_model_matrix_dtype(p, id);
+  double weights = (double)m->out * (double)m->in;
+  SolCost cost = sol_model_cost(p, "gemm", (SolOpArgs){.dim = {rows, m->out, m->in}, .weight_dtype = dtype});
+  cost.bytes_read += sol_model_matrix_bytes(p, id, weights) - sol_model_bytes(weights, dtype); // scales
+  if (p->c->narrow_products && dtype == p->c->weight_dtype && p->scales) narrow(p, &cost, dtype);
   if (!m->bias) return cost;
-  cost.bytes_read += sol_model_bytes((double)m->out, p->run->weight_dtype);
+  cost.bytes_read += sol_model_bytes((double)m->out, sol_model_other_dtype(p));
   cost.flops += (double)rows * (double)m->out;
   return cost;
 }
@@ -24,7 +34,7 @@ SolCost sol_model_norm_cost(SolModelPass *p, int64_t rows, int64_t width, SolNor
       sol_model_cost(p, norm == SOL_NORM_RMS ? "rmsnorm" : "layernorm", (SolOpArgs){.dim = {rows, width}});
   // layernorm counts a weight and a bias; what the model lacks of them is neither read nor applied.
   int absent = norm == SOL_NORM_LAYER_PLAIN ? 2 : norm == SOL_NORM_LAYER_WEIGHT;
-  cost.bytes_read -= absent * sol_model_bytes((double)width, p->run->weight_dtype);
+  cost.bytes_read -= absent * sol_model_bytes((double)width, sol_model_other_dtype(p));
   cost.flops -= absent * (double)rows * (double)width;
   return cost;
 }
@@ -83,11 +93,11 @@ static void embed(SolModelPass *p, bool with_norm) {
       1, cost, 2 * n);
 }
 
-// Sent by each GPU of a ring: every byte of the sum goes round twice, less what each GPU starts and ends
-// with.
 static void reduce(SolModelPass *p, const char *name, double count) {
-  double n = (double)p->run->tp, bytes = sol_model_bytes(stream(p), p->run->dtype);
-  sol_model_add_link(p, (SolKernelName){name, "link", "all_reduce"}, count, 2 * (n - 1) / n * bytes);
+  double bytes = sol_model_bytes(stream(p), p->run->dtype);
+  if (p->run->tp > 1)
+    sol_model_add_link(p, (SolKernelName){name, "link", "all_reduce"}, count,
+                       sol_fabric_all_reduce(p->device, p->run->tp, bytes));
 }
 
 void sol_model_embedding(SolModelPass *p) {
@@ -147,10 +157,11 @@ void sol_model_head(SolModelPass *p) {
   // Only the last position of each sequence is looked at.
   int64_t rows = p->run->batch;
   sol_model_gemm(p, SOL_MATRIX_HEAD, rows);
-  double n = (double)p->run->tp, logits = (double)rows * (double)p->s.vocab;
+  double logits = (double)rows * (double)p->s.vocab;
   sol_model_add(p, (SolKernelName){"argmax", "head", "argmax"}, 1,
                 sol_model_cost(p, "argmax", (SolOpArgs){.dim = {rows, p->s.vocab}}), logits);
   // Each GPU sends its best value and where it was, per row.
-  sol_model_add_link(p, (SolKernelName){"argmax all-gather", "link", "all_gather"}, 1,
-                     (n - 1) * (double)rows * 8);
+  if (p->run->tp > 1)
+    sol_model_add_link(p, (SolKernelName){"argmax all-gather", "link", "all_gather"}, 1,
+                       sol_fabric_all_gather(p->device, p->run->tp, (double)rows * 8));
 }

@@ -26,8 +26,8 @@ static SolCost activation_cost(SolModelPass *p, int64_t rows, int64_t width) {
 static SolCost grouped_cost(SolModelPass *p, SolMatrixId id, int64_t rows, double reached) {
   const SolModelMatrix *m = &p->s.matrix[id];
   SolCost cost = sol_model_gemm_cost(p, id, rows);
-  double weights = (double)m->out * (double)m->in + (m->bias ? (double)m->out : 0);
-  cost.bytes_read += (reached - 1) * sol_model_bytes(weights, p->run->weight_dtype);
+  double bias = m->bias ? sol_model_bytes((double)m->out, sol_model_other_dtype(p)) : 0;
+  cost.bytes_read += (reached - 1) * (sol_model_matrix_bytes(p, id, (double)m->out * (double)m->in) + bias);
   return cost;
 }
 

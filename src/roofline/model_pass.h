@@ -2,6 +2,7 @@
 #ifndef SOL_ROOFLINE_MODEL_PASS_H
 #define SOL_ROOFLINE_MODEL_PASS_H
 
+#include "roofline/fabric.h"
 #include "roofline/model_parts.h"
 
 typedef struct SolModelPass {
@@ -9,10 +10,12 @@ typedef struct SolModelPass {
   const SolModelConfig *c;
   const SolModelRun *run; // defaults filled in
   SolModelShape s;
-  int64_t tokens;    // rows of every activation
-  int64_t kv_length; // tokens in the cache when attention runs, new ones included
-  double live;       // the most bytes of activations that one kernel reads and writes
-  double layers_us;  // time of the kernels added while in_layer
+  SolQuantised quantised; // which weights have run->weight_dtype
+  bool scales;            // are counted: the checkpoint's own, not a type asked for
+  int64_t tokens;         // rows of every activation
+  int64_t kv_length;      // tokens in the cache when attention runs, new ones included
+  double live;            // the most bytes of activations that one kernel reads and writes
+  double layers_us;       // time of the kernels added while in_layer
   bool in_layer;
   SolModelReport *out;
   SolStatus status; // the first failure; the rest is then ignored
@@ -26,14 +29,18 @@ typedef struct SolKernelName {
 
 // Bytes of a tensor.
 double sol_model_bytes(double elements, SolDtype dtype);
+// Type and bytes of the weights of a matrix, scales included; of all that is no matrix of a layer.
+SolDtype sol_model_matrix_dtype(const SolModelPass *p, SolMatrixId id);
+double sol_model_matrix_bytes(const SolModelPass *p, SolMatrixId id, double weights);
+SolDtype sol_model_other_dtype(const SolModelPass *p);
 // Cost of a library operation; dtypes not set in `args` are the run's.
 SolCost sol_model_cost(SolModelPass *p, const char *op, SolOpArgs args);
 // Cost of what the library has no operation for, on the vector units.
 SolCost sol_model_raw(const SolModelPass *p, double read, double written, double flops);
 // Adds `count` launches; `live`: elements of the activations it reads and writes.
 void sol_model_add(SolModelPass *p, SolKernelName name, double count, SolCost cost, double live);
-// Adds what crosses the link: `sent` bytes by each GPU.
-void sol_model_add_link(SolModelPass *p, SolKernelName name, double count, double sent);
+// Adds what crosses the link.
+void sol_model_add_link(SolModelPass *p, SolKernelName name, double count, SolFabricTime time);
 
 // The parts of a pass, in model_layers.c, model_attention.c and model_mlp.c.
 void sol_model_embedding(SolModelPass *p);

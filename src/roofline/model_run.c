@@ -7,13 +7,31 @@ double sol_model_bytes(double elements, SolDtype dtype) {
   return __builtin_ceil(elements * (double)sol_dtype_bits(dtype) / 8);
 }
 
+SolDtype sol_model_other_dtype(const SolModelPass *p) {
+  return p->quantised == SOL_QUANTISED_ALL ? p->run->weight_dtype : p->run->dtype;
+}
+
+SolDtype sol_model_matrix_dtype(const SolModelPass *p, SolMatrixId id) {
+  bool experts = id == SOL_MATRIX_EXPERT_UP || id == SOL_MATRIX_EXPERT_DOWN;
+  bool wide = id == SOL_MATRIX_HEAD || id == SOL_MATRIX_ROUTER || id == SOL_MATRIX_SHARED_GATE;
+  if (experts || (p->quantised == SOL_QUANTISED_LAYERS && !wide)) return p->run->weight_dtype;
+  return sol_model_other_dtype(p);
+}
+
+double sol_model_matrix_bytes(const SolModelPass *p, SolMatrixId id, double weights) {
+  SolDtype dtype = sol_model_matrix_dtype(p, id);
+  double bytes = sol_model_bytes(weights, dtype);
+  if (!p->scales || !p->c->scale_block || dtype != p->c->weight_dtype) return bytes;
+  return bytes + __builtin_ceil(weights / (double)p->c->scale_block * p->c->scale_bits / 8);
+}
+
 SolCost sol_model_cost(SolModelPass *p, const char *op, SolOpArgs args) {
   SolCost cost = {0};
   if (!p->status) p->status = sol_op_find(op, &args.op, p->err);
   if (p->status) return cost;
   unsigned takes = sol_op_info(args.op)->options;
   if (!args.dtype) args.dtype = p->run->dtype;
-  if (!args.weight_dtype && (takes & SOL_TAKES_WEIGHT_DTYPE)) args.weight_dtype = p->run->weight_dtype;
+  if (!args.weight_dtype && (takes & SOL_TAKES_WEIGHT_DTYPE)) args.weight_dtype = sol_model_other_dtype(p);
   if (!args.kv_dtype && (takes & SOL_TAKES_KV_DTYPE)) args.kv_dtype = p->run->kv_dtype;
   p->status = sol_op_cost(&args, &cost, p->err);
   return cost;
@@ -50,6 +68,13 @@ void sol_model_add(SolModelPass *p, SolKernelName name, double count, SolCost co
   work.launches = 0;
   SolRoofline r;
   p->status = sol_roofline(p->device, &work, 0, &r, p->err);
+  if (p->status == SOL_ERR_UNKNOWN && cost.unit == SOL_UNIT_VECTOR && !p->device->cc_major) {
+    work.flops =
+        0; // the rate of its vector units is not published: such kernels are bound by memory elsewhere
+    p->status = sol_roofline(p->device, &work, 0, &r, p->err);
+    work.flops = cost.flops;
+    p->out->vector_unknown = 1;
+  }
   SolModelKernel *k = append(p, name, count);
   if (!k) return;
   k->bytes = work.bytes;
@@ -63,13 +88,13 @@ void sol_model_add(SolModelPass *p, SolKernelName name, double count, SolCost co
   if (bytes > p->live) p->live = bytes;
 }
 
-void sol_model_add_link(SolModelPass *p, SolKernelName name, double count, double sent) {
-  if (p->run->tp == 1) return;
+void sol_model_add_link(SolModelPass *p, SolKernelName name, double count, SolFabricTime time) {
   SolModelKernel *k = append(p, name, count);
   if (!k) return;
-  k->bytes = sent;
-  p->out->link_bytes += sent * count;
-  add_time(p, k, sent / p->device->link_bandwidth.value * 1e6);
+  k->bytes = time.sent;
+  p->out->link_bytes += time.sent * count;
+  p->out->link_us += time.us * count;
+  add_time(p, k, time.us);
 }
 
 static SolStatus check_limit(const char *what, int64_t value, int64_t most, SolError *err) {
@@ -123,6 +148,18 @@ static double kv_bytes_a_layer(const SolModelPass *p) {
   return sol_model_bytes((double)elements, p->run->kv_dtype);
 }
 
+static double weight_bytes(const SolModelPass *p, const SolModelWeights *held) {
+  double matrices = 0, bytes = 0;
+  for (int i = 0; i < SOL_MATRICES; i++) {
+    const SolModelMatrix *m = &p->s.matrix[i];
+    double one = (double)m->out * (double)m->in, all = one * (double)m->copies * (double)m->layers;
+    if (i == SOL_MATRIX_HEAD && p->c->tied_embeddings) continue;
+    matrices += all;
+    bytes += sol_model_matrix_bytes(p, (SolMatrixId)i, all);
+  }
+  return bytes + sol_model_bytes(held->params - matrices, sol_model_other_dtype(p));
+}
+
 static SolStatus sum_memory(SolModelPass *p) {
   SolModelReport *out = p->out;
   SolModelWeights held;
@@ -131,7 +168,7 @@ static SolStatus sum_memory(SolModelPass *p) {
   double one = kv_bytes_a_layer(p), length = (double)p->kv_length, batch = (double)p->run->batch;
   double window = (double)p->c->sliding_window, windowed = (double)p->c->sliding_layers;
   double seen = window > 0 && window < length ? window : length;
-  out->weight_bytes = sol_model_bytes(held.params, p->run->weight_dtype);
+  out->weight_bytes = weight_bytes(p, &held);
   out->kv_bytes_per_token = one * (double)p->c->layers;
   out->kv_bytes = batch * one * (((double)p->c->layers - windowed) * length + windowed * seen);
   // The residual stream is live in every kernel of the pass.
@@ -169,7 +206,15 @@ SolStatus sol_model_run(const SolDevice *device, const SolModelConfig *config, c
   *out = (SolModelReport){0};
   SolStatus status = sol_model_check(config, err);
   if (!status) status = fill_run(config, run, &out->run, err);
-  SolModelPass pass = {.device = device, .c = config, .run = &out->run, .out = out, .err = err}, *p = &pass;
+  bool asked = run->weight_dtype; // by the caller, for every weight
+  SolModelPass pass = {.device = device,
+                       .c = config,
+                       .run = &out->run,
+                       .quantised = asked ? SOL_QUANTISED_ALL : config->quantised,
+                       .scales = !asked,
+                       .out = out,
+                       .err = err},
+               *p = &pass;
   if (!status) status = sol_model_shape(config, out->run.tp, &p->s, err);
   if (status) return status;
   if (out->run.tp > 1 && !sol_known(device->link_bandwidth))
