@@ -189,7 +189,7 @@ TEST(iteration) {
   SolJson key, value;
   static const SolJsonKind kinds[] = {SOL_JSON_NUMBER, SOL_JSON_ARRAY, SOL_JSON_OBJECT, SOL_JSON_STRING};
   int n = 0;
-  while (sol_json_next(&it, NULL, &value) && n < 5) CHECK_INT(sol_json_kind(value), kinds[n++]);
+  while (n < 4 && sol_json_next(&it, NULL, &value)) CHECK_INT(sol_json_kind(value), kinds[n++]);
   CHECK_INT(n, 4);
   CHECK(!sol_json_next(&it, NULL, &value)); // stays at the end
 

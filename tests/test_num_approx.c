@@ -33,7 +33,7 @@ static Worst worst(float (*f)(float), double (*exact)(double), float low, float 
                    bool both) {
   Worst w = {0, 0, 0};
   for (uint64_t u = num_bits_f32(low); u <= num_bits_f32(high); u += stride) {
-    for (int sign = 0; sign <= both; sign++) {
+    for (int sign = 0; sign < (both ? 2 : 1); sign++) {
       float x = num_f32((uint32_t)u | (uint32_t)sign << 31), got = f(x);
       double want = exact((double)x), off = fabs((double)got - want), ulps = in_ulps(got, want);
       if (!(ulps <= w.ulps)) w.ulps = ulps;

@@ -27,6 +27,12 @@ static void *put(SolContext *ctx, const void *from, size_t bytes) {
   return at;
 }
 
+static void *take(size_t bytes) {
+  void *memory = calloc(1, bytes);
+  if (!memory) abort();
+  return memory;
+}
+
 static void get(SolContext *ctx, void *to, void *from, size_t bytes) {
   CHECK(sol_context_read(ctx, to, from, bytes, NULL) == SOL_OK);
 }
@@ -35,9 +41,8 @@ static void get(SolContext *ctx, void *to, void *from, size_t bytes) {
 static void equals(SolContext *ctx, SolDtype dtype, int n, float low, float high, const int (*pairs)[2],
                    int m) {
   size_t size = dtype == SOL_FP32 ? 4 : 2, bytes = size * (size_t)(m * n);
-  char *x = malloc(bytes);
-  int32_t *y = malloc(sizeof *y * (size_t)m);
-  if (!CHECK(x && y)) return;
+  char *x = take(bytes);
+  int32_t *y = take(sizeof *y * (size_t)m);
   for (int i = 0; i < m * n; i++) {
     float f = i % n == pairs[i / n][0] || i % n == pairs[i / n][1] ? high : low;
     cpu_store(dtype, x, i, 1, &f);
@@ -125,8 +130,7 @@ TEST(histogram_borders) {
 // An infinity in the middle reaches as far as the radius along each axis, and not an element further.
 static void reach(SolContext *ctx, int m, int n, int radius) {
   size_t bytes = sizeof(float) * (size_t)(m * n);
-  float *x = calloc(1, bytes), *y = calloc(1, bytes);
-  if (!CHECK(x && y)) return;
+  float *x = take(bytes), *y = take(bytes);
   int row = m / 2, column = n / 2;
   x[row * n + column] = INFINITY;
   SolStencil a = {.y = put(ctx, NULL, bytes),
@@ -197,9 +201,8 @@ static void fp8_weights(SolContext *ctx, int n, float weight, SolScaling scaling
   static const uint8_t codes[] = {0x7e, 0xf6, 0x6e, 0, 0xfe}; // 448, -224, 112, 0, -448
   int blocks = scaling == SOL_SCALE_BLOCK ? (n + 127) / 128 : 1;
   size_t count = (size_t)(ROWS * n), scale_bytes = sizeof(float) * (size_t)(ROWS * blocks);
-  float *x = malloc(count * sizeof *x), *w = malloc((size_t)n * sizeof *w), *scales = malloc(scale_bytes);
-  uint8_t *y = malloc(count);
-  if (!CHECK(x && w && scales && y)) return;
+  float *x = take(count * sizeof *x), *w = take((size_t)n * sizeof *w), *scales = take(scale_bytes);
+  uint8_t *y = take(count);
   double squares = 0;
   for (int i = 0; i < ROWS * n; i++) {
     int j = i % n;
@@ -271,9 +274,8 @@ TEST(fp8_scales_of_infinities) {
 // from `at` on.
 static void layer_far(SolContext *ctx, SolDtype dtype, int n, float level, float out, int at, int far) {
   size_t size = dtype == SOL_FP32 ? 4 : 2;
-  float *f = malloc((size_t)n * sizeof *f), *one = malloc((size_t)n * sizeof *one);
-  char *x = malloc((size_t)n * size), *w = malloc((size_t)n * size);
-  if (!CHECK(f && one && x && w)) return;
+  float *f = take((size_t)n * sizeof *f), *one = take((size_t)n * sizeof *one);
+  char *x = take((size_t)n * size), *w = take((size_t)n * size);
   double mean = 0, squares = 0, top = 0, worst = 0;
   for (int i = 0; i < n; i++) {
     f[i] = level + (float)(i * 7 % 5 - 2) + (i >= at && i < at + far ? out : 0), one[i] = 1;

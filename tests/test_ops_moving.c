@@ -60,9 +60,9 @@ TEST(order_is_by_id_and_stable) {
     int wrong = 0;
     for (int i = 1; i < COUNT; i++) {
       int64_t a = order[i - 1], b = order[i];
-      if (ids[a] > ids[b] || (ids[a] == ids[b] && a >= b)) wrong++;
+      if (ids[a] > ids[b] || (a >= b && ids[a] == ids[b])) wrong++;
       int32_t c = order32[i - 1], d = order32[i];
-      if (ids32[c] > ids32[d] || (ids32[c] == ids32[d] && c >= d)) wrong++;
+      if (ids32[c] > ids32[d] || (c >= d && ids32[c] == ids32[d])) wrong++;
     }
     CHECK_INT(wrong, 0); // strictly ascending pairs of (id, position): a permutation, too
   }

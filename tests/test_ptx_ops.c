@@ -301,7 +301,7 @@ static void write_line(Line *l) {
     if (l->chosen[i])
       snprintf(l->opcode + strlen(l->opcode), sizeof l->opcode - strlen(l->opcode), ".%s", l->chosen[i]);
   snprintf(l->text, sizeof l->text, "%s", l->opcode);
-  Words operands;
+  Words operands = {0};
   cut(&operands, l->form->operands, ' ');
   bool first = true;
   for (int i = 0; i < operands.count; i++) put_operand(l, operands.word[i], &first);

@@ -192,7 +192,7 @@ cudaError_t shim_submit(cudaStream_t handle, const ShimWork *w) {
         return c->broken = true, cudaErrorStreamCaptureImplicit;
   s->running++;
   cudaError_t error = shim_run(s, w);
-  if (!--s->running && s->destroyed) free(s);
+  if (!--s->running && s->destroyed && s != &shim.streams.legacy) free(s);
   return error;
 }
 
