@@ -139,8 +139,8 @@ typedef struct SolModelReport {
   double link_us;      // of the collectives over the link, launches left out
   double layer_us;     // one average layer, launches left out
   double total_us;     // kernels and launch_us
-  int vector_unknown;  // 1: kernels on vector units are taken at the memory roof, their arithmetic rate is unknown
-  double tokens;       // processed (prefill) or made (decode) by the pass
+  int vector_unknown; // 1: kernels on vector units are taken at the memory roof, their arithmetic rate is unknown
+  double tokens;      // processed (prefill) or made (decode) by the pass
   double tokens_per_s;
 } SolModelReport;
 
