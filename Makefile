@@ -48,7 +48,7 @@ AVX2_OBJ  := $(if $(HAS_AVX2),$(AVX2_OPS:%=$(B)/obj/src/emu/isa/ops_%_avx2.o))
 SHIM_SRC  := $(call sources,shim)
 SHIM_OBJ  := $(SHIM_SRC:%.c=$(B)/obj/%.o)
 SHIM_LIB  := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(WASM_ONLY),$(call sources,base image device machine roofline ptx mem $(EMU_DIRS) sass audit driver))) $(AVX2_OBJ)
-SHIM      := $(if $(CUDA_INC),$(B)/shim/libcudart.so.13 $(B)/shim/libcublas.so.13 $(B)/shim/libcublasLt.so.13)
+SHIM      := $(if $(CUDA_INC),$(B)/shim/libcudart.so.13 $(B)/shim/libcudart.so.12 $(B)/shim/libsolredirect.so $(B)/shim/libcublas.so.13 $(B)/shim/libcublasLt.so.13)
 
 # What the driver loads into a program under `sol profile`: hidden but for one name, with its own copy of what it uses.
 INJECT_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(call sources,inject))
@@ -152,7 +152,7 @@ $(KERNELS)/stamp/%: FORCE
 STAMP_flags   = $(CC) $(LIB_FLAGS) $(LDFLAGS)
 STAMP_tests   = $(STAMP_flags) $(CUDA_INC)
 STAMP_wasm    = $(CLANG) $(WASM_FLAGS)
-STAMP_objects = $(LIB_OBJ) $(TOOL_OBJ) $(SHIM_OBJ) $(INJECT_OBJ)
+STAMP_objects = $(LIB_OBJ) $(TOOL_OBJ) $(SHIM_OBJ) $(SHIM12_OBJ) $(INJECT_OBJ)
 STAMP_modules = $(MODULES)
 STAMP_rungs   = $(RUNGS)
 STAMP_nvcc    = $(NVCC) $(NVCC_FLAGS)
@@ -177,6 +177,23 @@ $(B)/shim/libcudart.so.13: $(SHIM_OBJ) $(SHIM_LIB) src/shim/shim_exports.map
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -Wl,-soname,libcudart.so.13 -Wl,--version-script,src/shim/shim_exports.map $(CFLAGS) $(LDFLAGS) \
 	  $(SHIM_OBJ) $(SHIM_LIB) $(LIBS) -o $@
+
+# The same under CUDA 12's name: what both have alike is a jump into the other.
+SHIM12_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(call sources,shim12))
+$(SHIM12_OBJ): EXTRA := -D_GNU_SOURCE $(CUDA_INC:%=-isystem %)
+$(B)/obj/src/shim12/forward.o: $(B)/shim/libcudart.so.13 $(SHIM12_OBJ) scripts/forward12.sh src/shim12/shim12_forward.S
+	@scripts/forward12.sh $< $(SHIM12_OBJ) > $(@:.o=.S)
+	$(Q)$(CC) -Isrc -c $(@:.o=.S) -o $@
+
+$(B)/shim/libcudart.so.12: $(SHIM12_OBJ) $(B)/obj/src/shim12/forward.o $(B)/shim/libcudart.so.13 src/shim12/shim12_exports.map
+	$(Q)$(CC) -shared -Wl,-soname,libcudart.so.12 -Wl,--version-script,src/shim12/shim12_exports.map -Wl,-z,defs -Wl,-rpath,'$$ORIGIN' \
+	  $(CFLAGS) $(LDFLAGS) $(SHIM12_OBJ) $(B)/obj/src/shim12/forward.o $(B)/shim/libcudart.so.13 -o $@
+
+# The loader keeps it in a namespace of its own, where no sanitizer works: its flags are fixed.
+REDIRECT_SRC := $(call sources,redirect)
+$(B)/shim/libsolredirect.so: $(REDIRECT_SRC) src/redirect/redirect.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(FLAGS) -fvisibility=hidden -fPIC -O2 -g -ffile-prefix-map='$(CURDIR)'=. -shared -Wl,-soname,libsolredirect.so -Wl,-z,defs $(REDIRECT_SRC) -o $@
 
 $(B)/shim/libcublas.so.13: src/blas/blas.c src/blas/blas_missing.def src/blas/blas_missing_lt.def src/blas/blas_exports.map $(B)/stamp/flags
 	@mkdir -p $(@D)
@@ -337,4 +354,4 @@ clean: ## remove everything built; what set-up installed under build/ stays
 distclean: ## remove the build folder whole
 	rm -rf $(B)
 
--include $(wildcard $(addsuffix .d,$(LIB_OBJ) $(TOOL_OBJ) $(SHIM_OBJ) $(INJECT_OBJ) $(MAIN_OBJ) $(WASM_OBJ) $(TESTS) $(REPLAYS) $(FUZZERS) $(BENCHES) $(FAKE_CUDA) $(FAKE_GPU))) $(wildcard $(patsubst %,$(KERNELS)/%.d,$(MODULES) $(RUNGS)))
+-include $(wildcard $(addsuffix .d,$(LIB_OBJ) $(TOOL_OBJ) $(SHIM_OBJ) $(SHIM12_OBJ) $(INJECT_OBJ) $(MAIN_OBJ) $(WASM_OBJ) $(TESTS) $(REPLAYS) $(FUZZERS) $(BENCHES) $(FAKE_CUDA) $(FAKE_GPU))) $(wildcard $(patsubst %,$(KERNELS)/%.d,$(MODULES) $(RUNGS)))

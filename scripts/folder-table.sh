@@ -3,7 +3,7 @@
 # which scripts/check-layers names them. Fails where a folder of src/ has no ABOUT.
 # usage: scripts/folder-table.sh [--write]    --write: puts it into docs/architecture.md
 cd "$(dirname "$0")/.." || exit 2
-order=$(sed -n 's/^ *arrow(".* -> \([a-z/]*\)")$/src\/\1/p' scripts/check-layers)
+order=$(sed -n 's/^ *arrow(".* -> \([a-z0-9/]*\)")$/src\/\1/p' scripts/check-layers)
 table() {
   printf '| place | holds |\n|---|---|\n'
   for folder in include/sol src/base $order kernels tests bench; do

@@ -84,7 +84,7 @@ void audit_modules_apply(AuditModules *modules, AuditLaunch *launch, SolArena *a
 // cli_audit_program.c: a whole program, run on the emulator; audit_add for every launch.
 int cli_audit_program(AuditRun *run, const SolDevice *device, const char *path, AuditProgram *out);
 // cli_audit_elf.c: whether a program can be run so; prints why not.
-int cli_audit_check_program(AuditRun *run, const SolDevice *device, const char *path, bool *has_rpath);
+int cli_audit_check_program(AuditRun *run, const SolDevice *device, const char *path);
 // cli_audit_kernel.c: a single kernel.
 int cli_audit_kernel(AuditRun *run, const SolDevice *device, AuditProgram *out);
 // cli_audit_gate.c: complaints about what passes the limits, or is worse than the baseline.

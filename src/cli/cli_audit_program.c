@@ -46,13 +46,24 @@ static void set_number(const char *name, const char *format, double value) {
   setenv(name, text, 1);
 }
 
-static void become(const AuditRun *r, const SolDevice *device, const char *path, const char *shim,
-                   const char *report, bool has_rpath) {
-  char folder[CHILD_PATH];
+// Puts Sol's libraries in front: found first by the loader, loaded before the program's own search path is used, and
+// with the auditor (src/redirect) for runtimes that are linked into objects.
+static void put_in_front(const char *shim) {
+  static const char *const others[] = {"LD_PRELOAD", "libcudart.so.12", "LD_AUDIT", "libsolredirect.so"};
+  char folder[CHILD_PATH], file[CHILD_PATH];
   sol_format(folder, sizeof folder, "%s", shim);
   *strrchr(folder, '/') = 0;
+  for (size_t i = 0; i < SOL_COUNT(others); i += 2) {
+    size_t n = sol_format(file, sizeof file, "%s/%s", folder, others[i + 1]);
+    if (n < sizeof file && access(file, R_OK) == 0) cli_child_set_first(others[i], file);
+  }
+  cli_child_set_first("LD_PRELOAD", shim);
   cli_child_set_first("LD_LIBRARY_PATH", folder);
-  if (has_rpath) cli_child_set_first("LD_PRELOAD", shim); // its own search path would win
+}
+
+static void become(const AuditRun *r, const SolDevice *device, const char *path, const char *shim,
+                   const char *report) {
+  put_in_front(shim);
   setenv("SOL_SHIM_AUDIT", report, 1);
   setenv("SOL_DEVICE", device->id, 1);
   if (cli_wants_progress(r->cli)) setenv("SOL_SHIM_PROGRESS", "1", 1);
@@ -210,8 +221,7 @@ static const char *simple_shim(AuditRun *r, const char *shim) {
 
 int cli_audit_program(AuditRun *r, const SolDevice *device, const char *path, AuditProgram *out) {
   char shim[CHILD_PATH];
-  bool has_rpath;
-  int code = cli_audit_check_program(r, device, path, &has_rpath);
+  int code = cli_audit_check_program(r, device, path);
   if (!code) code = scratch_make(r->cli, "audit");
   if (code) return code;
   SolError err = {0};
@@ -237,7 +247,7 @@ int cli_audit_program(AuditRun *r, const SolDevice *device, const char *path, Au
                  .progress = cli_wants_progress(r->cli) ? progress : NULL,
                  .ctx = &w};
   child.pid = -1;
-  if (w.file >= 0 && child_fork(&child) == 0) become(r, device, path, runtime, report, has_rpath);
+  if (w.file >= 0 && child_fork(&child) == 0) become(r, device, path, runtime, report);
   if (child.pid < 0) {
     sol_fail(&err, SOL_ERR_IO, "cannot start '%.100s': %s", path, strerror(errno));
     return cli_error(r->cli, &err, 0, 0, 0);

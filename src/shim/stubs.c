@@ -18,3 +18,12 @@ static cudaError_t missing(const char *name, char *warned) {
     return missing(#entry, &warned);                                                                         \
   }
 #include "shim/shim_missing.def"
+
+// Where src/redirect leads calls of entry points that neither this file nor any other has: those of a newer runtime
+// that is linked into the program.
+__attribute__((visibility("default"))) cudaError_t __cudaSolMissing(const char *name);
+cudaError_t __cudaSolMissing(const char *name) {
+  shim_lock();
+  shim_note("this program calls %s, which the emulator does not support yet", name);
+  return shim_leave(cudaErrorNotSupported);
+}
