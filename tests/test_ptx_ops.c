@@ -229,7 +229,8 @@ static void put_fragment(Line *l, char matrix, PtxType explicit_type) {
       type = chosen_type(l, 1);
     else
       type = chosen_type(l, matrix == 'D' ? 1 : matrix - 'A' + 2);
-    int elements = (which == 'A' ? m * k : which == 'B' ? k * n : m * n) / 32;
+    int warps = !strncmp(l->form->root, "wgmma", 5) ? 4 : 1;
+    int elements = (which == 'A' ? m * k : which == 'B' ? k * n : m * n) / 32 / warps;
     int bits = sol_ptx_type_bits(type);
     if (wmma && type == PTX_F16 && (which == 'A' || which == 'B')) elements = 16;
     if (!wmma && m == 8 && k == 4 && chosen_type(l, 2) == PTX_F16)
@@ -250,6 +251,7 @@ static const char *constant_for(const Line *l) {
   case PTX_OP_CP_ASYNC: return "16";
   case PTX_OP_ST_BULK: return "0";
   case PTX_OP_SETMAXNREG: return "40";
+  case PTX_OP_WGMMA: return "1"; // a scale, or that it is transposed
   case PTX_OP_DISCARD:
   case PTX_OP_APPLYPRIORITY:
   case PTX_OP_FENCE_PROXY: return "128";

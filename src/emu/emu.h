@@ -174,6 +174,9 @@ typedef struct SolEmuLaunch {
   const volatile bool *interrupt;   // the launch ends soon after it becomes true; may be NULL
   unsigned checks;                  // SOL_EMU_CHECK_...
   bool keep_going;                  // after memory findings: a bad load returns 0, a bad store is dropped
+  // When asynchronous copies and wgmma complete. 0: when they are issued. Else as late as they can, those that a
+  // wait completes in an order drawn from this seed: what does not wait for them does not see them.
+  uint64_t async_order;
   bool no_counts;                   // does not model memory: only executions and lanes are counted
   bool observe;                     // collects patterns, touches and flight; memory is then always modelled
   // L2 keeps what earlier launches and sol_emu_l2_use left in it. Without this it is empty when the launch starts
@@ -248,7 +251,7 @@ typedef enum SolEmuClass {
   SOL_EMU_CLASS_DOUBLE,  // f64
   SOL_EMU_CLASS_SPECIAL, // approximate functions: rcp, sqrt, sin, ex2, tanh ...
   SOL_EMU_CLASS_CONVERT, // cvt between kinds of numbers
-  SOL_EMU_CLASS_TENSOR,  // mma, wmma.mma
+  SOL_EMU_CLASS_TENSOR,  // mma, wmma.mma, wgmma
   SOL_EMU_CLASS_MEMORY,  // ld, st, atom, copies, textures, ldmatrix ...
   SOL_EMU_CLASS_WARP,    // shuffles, votes, matches, redux
   SOL_EMU_CLASS_BARRIER, // barriers of warps, blocks and clusters, mbarriers, fences

@@ -272,6 +272,7 @@ static void read_slot(Text word, const PtxCode *code, Slot *slot) {
     case '~': slot->wider = true; break;
     case '&': slot->address = true; break;
     case '#': slot->constant = true; break;
+    case '^': slot->descriptor = true; break;
     default: break;
     }
   }

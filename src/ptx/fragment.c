@@ -21,8 +21,14 @@ static PtxFragment matrix_fragment(const PtxCode *c, char matrix, PtxType type) 
   return elements(rows * columns / 32, type);
 }
 
+// Of wgmma: a warp has 16 of the 64 rows.
+static PtxFragment group_fragment(const PtxCode *c, char matrix) {
+  return matrix == 'A' ? elements(c->m * c->k / 128, c->type[1]) : elements(c->m * c->n / 128, c->type[0]);
+}
+
 PtxFragment sol_ptx_fragment(const PtxCode *c, char matrix) {
   switch (c->op) {
+  case PTX_OP_WGMMA: return group_fragment(c, matrix);
   case PTX_OP_LDMATRIX: return (PtxFragment){c->vec * (c->n == 16 ? 2 : 1), PTX_B32};
   case PTX_OP_STMATRIX: return (PtxFragment){c->vec, PTX_B32};
   case PTX_OP_WMMA_LOAD:

@@ -274,7 +274,16 @@ static uint32_t vector_size(const Match *m, const Raw *raw) {
   return sol_ptx_find_reg(m->p, raw->name, &b) == PTX_NONE ? 1 : b->vec;
 }
 
+static bool match_descriptor(const Match *m, const Raw *raw, uint32_t place) {
+  const Slot slot = {.type = PTX_B64, .count = 1};
+  PtxOperand operand;
+  if (!sol_ptx_match_simple(m, &slot, raw, &operand, place)) return false;
+  *VEC_AT(&m->p->operands, PtxOperand, place) = operand;
+  return true;
+}
+
 bool sol_ptx_match_plain(const Match *m, const Slot *slot, const Raw *raw, uint32_t place) {
+  if (slot->descriptor && raw->kind != RAW_VEC) return match_descriptor(m, raw, place);
   bool vector = slot->count > 1 || slot->fragment;
   if (raw->kind == RAW_VEC && !vector && !slot->parts && raw->count == 1)
     raw = &m->list->elements[raw->first]; // {a} for a

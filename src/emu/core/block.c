@@ -1,6 +1,7 @@
 // Blocks: their memory, warps and constants. All blocks of a launch have the same size, so the memory of one
 // that has ended is reused.
 #include "base/heap.h"
+#include "emu/core/async.h"
 #include "emu/core/hooks.h"
 
 static uint8_t *carve(uint8_t **at, size_t bytes) {
@@ -167,6 +168,7 @@ EmuUnit *emu_start_unit(EmuCtx *x, EmuSm *sm, uint64_t id, uint32_t slot) {
 
 void emu_end_unit(EmuCtx *x, EmuUnit *u) {
   EmuWorker *w = emu_worker(x);
+  emu_async_drop(x, u);
   for (uint32_t k = 0; k < u->count; k++) return_block(x, u->blocks[k]);
   u->next = w->free_units;
   w->free_units = u;

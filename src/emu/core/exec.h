@@ -42,6 +42,7 @@ typedef struct EmuFiber EmuFiber;
 typedef struct EmuFrame EmuFrame;
 typedef struct EmuBlock EmuBlock;
 typedef struct EmuRun EmuRun;
+typedef struct EmuAsync EmuAsync;
 typedef struct Lower Lower;
 
 typedef void EmuHandler(EmuCtx *x, const EmuInst *i, uint32_t mask);
@@ -147,6 +148,8 @@ struct EmuWarp {
   uint32_t carry;           // the CC register's CF, a bit per lane
   uint32_t cluster_arrived; // lanes that have arrived at the cluster's barrier in this phase
   uint8_t *consts;          // EMU_BANK_WARP
+  // Groups committed so far: of cp.async and of bulk copies, by lane; of wgmma.
+  uint32_t copy_groups[EMU_LANES], bulk_groups[EMU_LANES], wgmma_groups;
 };
 
 // What one worker writes often has a page of its own, to avoid false sharing: the host's prefetchers fetch

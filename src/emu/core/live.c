@@ -34,6 +34,22 @@ static void visit_inst(Live *v, uint32_t at, bool writes, Visit *visit, void *ct
   const PtxInst *in = &v->fn->insts[at];
   if (!writes && in->guard != PTX_NONE) visit(v, in->guard, false, at, ctx);
   for (uint32_t k = 0; k < in->operand_count; k++) visit_operand(v, &in->operands[k], false, at, visit, ctx);
+  const PtxOperand *d = in->operands; // an accumulator is read as well
+  for (uint32_t k = 0; in->code->op == PTX_OP_WGMMA && k < d->count; k++)
+    if (d->elems[k].kind == PTX_ARG_REG) visit(v, d->elems[k].index, false, at, ctx);
+}
+
+static void keep_whole(Live *v, uint32_t reg, bool written, uint32_t at, void *ctx) {
+  (void)written, (void)at, (void)ctx;
+  v->start[reg] = 0, v->end[reg] = v->fn->inst_count - 1;
+}
+
+// The registers of a wgmma are read and written until its group is waited for, wherever that is.
+static void keep_asynchronous(Live *v) {
+  for (uint32_t at = 0; at < v->fn->inst_count; at++)
+    for (uint32_t k = 0; v->fn->insts[at].code->op == PTX_OP_WGMMA && k < 2; k++)
+      if (v->fn->insts[at].operands[k].kind == PTX_ARG_VEC)
+        visit_operand(v, &v->fn->insts[at].operands[k], false, at, keep_whole, NULL);
 }
 
 typedef struct Local {
@@ -139,6 +155,7 @@ static bool intervals(Live *v, uint64_t *out) {
     out_of(v, b, out);
     extend_set(v, out, block->first + block->count - 1);
   }
+  keep_asynchronous(v);
   // Formals in registers are written and read by the call itself.
   for (int side = 0; side < 2; side++) {
     const uint32_t *regs = side ? fn->result_regs : fn->param_regs;

@@ -1,5 +1,6 @@
 // The scheduler: a fiber runs until it waits, ends or has used its time slice; then the next warp of the block
 // runs, and after all warps the next block.
+#include "emu/core/async.h"
 #include "emu/core/hooks.h"
 
 void emu_stop(EmuRun *run, SolEmuEnd end) {
@@ -141,13 +142,16 @@ static EmuTurn run_block(EmuCtx *x, EmuBlock *b) {
     w->progress = w->progress || progress;
     if (!b->warps_live) return EMU_TURN_DONE;
     if (progress) continue;
+    if (b->unit->count == 1 && emu_async_force(x, b->unit)) {
+      w->progress = true;
+      continue;
+    }
     if (b->unit->count > 1 || !all_wait(b) || !any_waits_for_lanes(x, b)) return EMU_TURN_STUCK;
     w->progress = true;
   }
 }
 
-EmuTurn emu_run_unit(EmuCtx *x, EmuUnit *unit) {
-  check_time(x->launch); // a unit that spins has many short turns
+static EmuTurn run_blocks(EmuCtx *x, EmuUnit *unit) {
   if (unit->count == 1) return run_block(x, unit->blocks[0]);
   EmuWorker *w = emu_worker(x);
   for (;;) {
@@ -168,6 +172,14 @@ EmuTurn emu_run_unit(EmuCtx *x, EmuUnit *unit) {
     bool progress = w->progress;
     w->progress = w->progress || before;
     if (!live) return EMU_TURN_DONE;
-    if (!progress) return EMU_TURN_STUCK;
+    if (!progress && !emu_async_force(x, unit)) return EMU_TURN_STUCK;
+    w->progress = true;
   }
+}
+
+EmuTurn emu_run_unit(EmuCtx *x, EmuUnit *unit) {
+  check_time(x->launch); // a unit that spins has many short turns
+  EmuTurn turn = run_blocks(x, unit);
+  if (turn == EMU_TURN_DONE) emu_async_finish(x, unit);
+  return turn;
 }

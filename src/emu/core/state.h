@@ -223,6 +223,10 @@ typedef struct EmuUnit { // a cluster, or a block without one; runs on one worke
   uint64_t id;
   uint32_t slot; // on its SM
   struct EmuUnit *next;
+  // async.c: asynchronous operations that are not complete, the last one's `next`, and what draws their order.
+  EmuAsync *asyncs, **last_async;
+  uint32_t async_count;
+  uint64_t random;
 } EmuUnit;
 
 typedef struct EmuSm {

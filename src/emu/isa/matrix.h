@@ -8,6 +8,7 @@
 // The matrix product that an instruction computes, or that its fragment belongs to. False: no such element type.
 bool matrix_num(const PtxCode *code, NumMma *num);
 bool lower_mma(Lower *l, const PtxInst *in, EmuInst *out);         // ops_mma.c: mma, wmma.mma
+bool lower_wgmma(Lower *l, const PtxInst *in, EmuInst *out);       // ops_wgmma.c
 bool lower_wmma_memory(Lower *l, const PtxInst *in, EmuInst *out); // ops_wmma.c: wmma.load, wmma.store
 
 #endif

@@ -1,5 +1,5 @@
-// Asynchronous copies. They complete when they are issued, which is one of the orders that PTX allows: groups
-// are never pending, and mbarrier transactions complete at once.
+// Asynchronous copies. When they complete is async.h's.
+#include "emu/core/async.h"
 #include "emu/core/hooks.h"
 #include "emu/core/lower.h"
 
@@ -9,12 +9,53 @@ typedef struct Copy {
   uint8_t type, fn; // of a reduction
 } Copy;
 
-static void nothing(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  (void)x, (void)i, (void)mask;
-}
-
 static void places(const EmuCtx *x, const EmuAddress *p, uint64_t *addr) {
   for (int l = 0; l < EMU_LANES; l++) addr[l] = emu_lane_address(x, p, l);
+}
+
+typedef struct Words { // of a cp.async, by lane; what `bytes` leaves of i->bytes is zeros
+  uint8_t *to[EMU_LANES];
+  const uint8_t *from[EMU_LANES];
+  uint8_t bytes[EMU_LANES];
+} Words;
+
+static void copy_words(EmuCtx *x, const EmuInst *i, uint32_t mask, const void *what) {
+  const Words *w = what;
+  (void)x;
+  for (; mask; mask &= mask - 1) {
+    int l = emu_first(mask);
+    uint32_t n = w->bytes[l];
+    if (n) memmove(w->to[l], w->from[l], n);
+    memset(w->to[l] + n, 0, i->bytes - n);
+  }
+}
+
+// Lanes that have committed as many groups issue together.
+static void issue_words(EmuCtx *x, const EmuInst *i, uint32_t mask, const Words *words) {
+  while (mask) {
+    uint32_t same = 0, group = x->warp->copy_groups[emu_first(mask)];
+    for (uint32_t left = mask; left; left &= left - 1)
+      if (x->warp->copy_groups[emu_first(left)] == group) same |= left & (0u - left);
+    emu_async(x, i, EMU_ASYNC_COPY, same, group, NULL, copy_words, words, sizeof *words);
+    mask &= ~same;
+  }
+}
+
+static void commit_copies(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  uint32_t *groups = i->fn ? x->warp->bulk_groups : x->warp->copy_groups;
+  for (; mask; mask &= mask - 1) groups[emu_first(mask)]++;
+}
+
+// wait_all, whose i->vec is 1, takes those that no group has yet as well.
+static void wait_copies(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  if (!x->block->unit->asyncs) return;
+  const uint32_t *groups = i->fn ? x->warp->bulk_groups : x->warp->copy_groups;
+  for (; mask; mask &= mask - 1) {
+    int l = emu_first(mask);
+    uint64_t left = (uint64_t)i->offset, made = groups[l];
+    uint32_t before = i->vec ? UINT32_MAX : made > left ? (uint32_t)(made - left) : 0;
+    emu_async_wait(x, x->warp, i->fn ? EMU_ASYNC_BULK : EMU_ASYNC_COPY, 1u << l, before);
+  }
 }
 
 // cp.async: i->bytes a lane, from global to shared memory.
@@ -31,12 +72,14 @@ static void copy_async(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   }
   if (emu_resolve(x, i, mask, i->bytes, true, &to) != mask) return;
   emu_resolve_at(x, i, reads, addr, PTX_SPACE_GLOBAL, i->bytes, false, &from);
+  Words words;
   for (uint32_t left = mask; left; left &= left - 1) {
     int l = emu_first(left);
-    uint32_t n = from.mask >> l & 1 ? (c->has_size && size[l] < i->bytes ? size[l] : i->bytes) : 0;
-    if (n) memmove(to.host[l], from.host[l], n);
-    memset(to.host[l] + n, 0, i->bytes - n);
+    words.to[l] = to.host[l], words.from[l] = from.host[l];
+    words.bytes[l] =
+        (uint8_t)(from.mask >> l & 1 ? (c->has_size && size[l] < i->bytes ? size[l] : i->bytes) : 0);
   }
+  issue_words(x, i, mask, &words);
   x->fiber->spin = 0;
   if (x->launch->checking) {
     emu_check_access(x, i, &to, i->bytes, EMU_USE_STORE);
@@ -104,67 +147,79 @@ static void bulk_move(EmuCtx *x, const Copy *c, uint8_t *to, const uint8_t *from
   emu_spend(x, bytes);
 }
 
-static void bulk_to_shared(EmuCtx *x, const EmuInst *i, int l, const uint8_t *from, uint64_t to,
-                           uint64_t barrier, uint32_t bytes) {
-  const Copy *c = i->more;
-  uint8_t *host = emu_range(x, i, l, to, PTX_SPACE_SHARED_CLUSTER, bytes, BULK_ALIGN, true);
-  uint8_t *bar = emu_range(x, i, l, barrier, PTX_SPACE_SHARED_CLUSTER, 8, 8, true);
-  if (!host || !bar) return;
-  if (x->launch->checking)
-    emu_check_bulk(x, i, l, host, 0, bytes, c->reduces ? EMU_USE_ATOMIC : EMU_USE_STORE);
-  bulk_move(x, c, host, from, bytes);
-  emu_mbarrier_bytes(x, i, l, bar, bytes);
+typedef struct Bulk {
+  uint64_t to, from; // addresses, those of shared memory without the window
+  uint8_t *barrier;  // NULL: a group
+  uint32_t bytes;
+  bool counts; // reads global memory; of a multicast the first block's
+} Bulk;
+
+static const uint8_t *bulk_source(EmuCtx *x, const EmuInst *i, int l, const Bulk *b) {
+  bool global = i->vec == PTX_SPACE_GLOBAL;
+  const uint8_t *from = emu_range(x, i, l, b->from, global ? PTX_SPACE_GLOBAL : PTX_SPACE_SHARED_CLUSTER,
+                                  b->bytes, BULK_ALIGN, false);
+  if (from && x->launch->checking) emu_check_bulk(x, i, l, from, b->from, b->bytes, EMU_USE_LOAD);
+  return from;
 }
 
-static void bulk_to_global(EmuCtx *x, const EmuInst *i, int l, const uint8_t *from, uint64_t to,
-                           uint32_t bytes) {
+static void bulk_run(EmuCtx *x, const EmuInst *i, uint32_t mask, const void *what) {
   const Copy *c = i->more;
-  uint8_t *host = emu_range(x, i, l, to, PTX_SPACE_GLOBAL, bytes, BULK_ALIGN, true);
-  if (!host) return;
+  const Bulk *b = what;
+  int l = emu_first(mask);
+  bool global = in_global(i->space);
+  const uint8_t *from = bulk_source(x, i, l, b);
+  uint8_t *to = from ? emu_range(x, i, l, b->to, global ? PTX_SPACE_GLOBAL : PTX_SPACE_SHARED_CLUSTER,
+                                 b->bytes, BULK_ALIGN, true)
+                     : NULL;
+  if (!to) return;
   if (x->launch->checking)
-    emu_check_bulk(x, i, l, host, to, bytes, c->reduces ? EMU_USE_ATOMIC : EMU_USE_STORE);
-  bulk_move(x, c, host, from, bytes);
-  bulk_count(x, i, to, bytes, c->reduces ? SOL_MEM_ATOMIC : SOL_MEM_COPY_STORE);
+    emu_check_bulk(x, i, l, to, global ? b->to : 0, b->bytes, c->reduces ? EMU_USE_ATOMIC : EMU_USE_STORE);
+  bulk_move(x, c, to, from, b->bytes);
+  if (b->counts) bulk_count(x, i, b->from, b->bytes, SOL_MEM_COPY_LOAD);
+  if (global) bulk_count(x, i, b->to, b->bytes, c->reduces ? SOL_MEM_ATOMIC : SOL_MEM_COPY_STORE);
+  if (b->barrier) emu_mbarrier_bytes(x, i, l, b->barrier, b->bytes);
 }
 
-static void bulk_to_ranks(EmuCtx *x, const EmuInst *i, int l, const uint8_t *from, uint64_t to,
-                          uint32_t bytes) {
+static void bulk_to_shared(EmuCtx *x, const EmuInst *i, int l, Bulk b, uint64_t barrier) {
+  bool fits = emu_range(x, i, l, b.to, PTX_SPACE_SHARED_CLUSTER, b.bytes, BULK_ALIGN, true) != NULL;
+  b.barrier = fits ? emu_range(x, i, l, barrier, PTX_SPACE_SHARED_CLUSTER, 8, 8, true) : NULL;
+  if (b.barrier) emu_async(x, i, EMU_ASYNC_BARRIER, 1u << l, 0, b.barrier, bulk_run, &b, sizeof b);
+}
+
+static void bulk_to_ranks(EmuCtx *x, const EmuInst *i, int l, Bulk b) {
   const Copy *c = i->more;
-  uint64_t barrier = shared_address(emu_lane_address(x, &c->barrier, l));
-  to = shared_address(to);
+  uint64_t barrier = shared_address(emu_lane_address(x, &c->barrier, l)), to = shared_address(b.to);
+  b.to = to;
   if (!c->multicast) {
-    bulk_to_shared(x, i, l, from, to, barrier, bytes);
+    bulk_to_shared(x, i, l, b, barrier);
     return;
   }
   for (uint32_t ranks = EMU_IN(uint16_t, i->c)[l]; ranks; ranks &= ranks - 1) {
     uint32_t rank = (uint32_t)emu_first(ranks);
-    bulk_to_shared(x, i, l, from, in_rank(to, rank), in_rank(barrier, rank), bytes);
+    b.to = in_rank(to, rank);
+    bulk_to_shared(x, i, l, b, in_rank(barrier, rank));
+    b.counts = false;
   }
 }
 
 static void copy_bulk(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   const Copy *c = i->more;
   const uint32_t *size = EMU_IN(uint32_t, i->b);
-  bool global_from = i->vec == PTX_SPACE_GLOBAL;
-  int space = global_from ? PTX_SPACE_GLOBAL : PTX_SPACE_SHARED_CLUSTER;
   EmuAddress dst = {.base = i->a, .abytes = i->abytes, .offset = i->offset};
   x->fiber->spin = 0;
   for (uint32_t left = mask; left; left &= left - 1) {
     int l = emu_first(left);
-    uint64_t to = emu_lane_address(x, &dst, l), source = emu_lane_address(x, &c->from, l);
-    if (!bulk_size(x, i, l, size[l])) continue;
-    if (!global_from) source = shared_address(source);
-    const uint8_t *from = emu_range(x, i, l, source, space, size[l], BULK_ALIGN, false);
-    if (!from) continue;
-    if (x->launch->checking) emu_check_bulk(x, i, l, from, source, size[l], EMU_USE_LOAD);
-    if (global_from) {
-      bulk_count(x, i, source, size[l], SOL_MEM_COPY_LOAD);
+    Bulk b = {.to = emu_lane_address(x, &dst, l), .from = emu_lane_address(x, &c->from, l), .bytes = size[l]};
+    if (!bulk_size(x, i, l, b.bytes)) continue;
+    b.counts = i->vec == PTX_SPACE_GLOBAL;
+    if (b.counts)
       emu_path_bulk(x);
-    }
-    if (in_global(i->space))
-      bulk_to_global(x, i, l, from, to, size[l]);
     else
-      bulk_to_ranks(x, i, l, from, to, size[l]);
+      b.from = shared_address(b.from);
+    if (in_global(i->space))
+      emu_async(x, i, EMU_ASYNC_BULK, 1u << l, x->warp->bulk_groups[l], NULL, bulk_run, &b, sizeof b);
+    else
+      bulk_to_ranks(x, i, l, b);
   }
 }
 
@@ -233,9 +288,17 @@ bool lower_async_copy(Lower *l, const PtxInst *in, EmuInst *out) {
   case PTX_OP_CP_ASYNC_BULK:
   case PTX_OP_CP_REDUCE_ASYNC_BULK: return lower_bulk(l, in, c, out);
   case PTX_OP_CP_ASYNC_COMMIT:
-  case PTX_OP_CP_ASYNC_WAIT:
   case PTX_OP_CP_ASYNC_BULK_COMMIT:
-  case PTX_OP_CP_ASYNC_BULK_WAIT: out->run = nothing; return true;
+    out->fn = in->code->op == PTX_OP_CP_ASYNC_BULK_COMMIT;
+    out->run = commit_copies;
+    return true;
+  case PTX_OP_CP_ASYNC_WAIT:
+  case PTX_OP_CP_ASYNC_BULK_WAIT:
+    out->fn = in->code->op == PTX_OP_CP_ASYNC_BULK_WAIT;
+    out->vec = in->operands[0].kind == PTX_ARG_NONE; // wait_all
+    out->offset = (int64_t)in->operands[0].value;
+    out->run = wait_copies;
+    return true;
   default: return false;
   }
 }

@@ -132,6 +132,6 @@ bool lower_matrix(Lower *l, const PtxInst *in, EmuInst *out) {
   case PTX_OP_WMMA_MMA: return lower_mma(l, in, out);
   case PTX_OP_WMMA_LOAD:
   case PTX_OP_WMMA_STORE: return lower_wmma_memory(l, in, out);
-  default: return false;
+  default: return lower_wgmma(l, in, out);
   }
 }

@@ -2,6 +2,7 @@
 // as the machine's is opaque: pending arrivals in bits 0-19, expected ones in 20-39, awaited bytes (two's
 // complement) in 40-61, in 62 that it is initialised, the phase in 63. A phase ends when no arrival and no
 // byte is pending. Not counted as traffic: on sm_90 a unit of its own does them.
+#include "emu/core/async.h"
 #include "emu/core/hooks.h"
 #include "emu/core/lower.h"
 
@@ -183,6 +184,7 @@ static void wait(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     int l = emu_first(left);
     if (!read_barrier(x, i, l, acc.host[l], &b)) return;
     bool asked = i->fn & 1 ? EMU_IN(uint32_t, i->b)[l] & 1 : (EMU_IN(uint64_t, i->b)[l] & PHASE) != 0;
+    if (b.phase == asked && emu_async_poll(x, acc.host[l]) && !read_barrier(x, i, l, acc.host[l], &b)) return;
     if (b.phase != asked) done |= 1u << l;
   }
   emu_set_pred(x, i->d, mask, done);
@@ -202,16 +204,33 @@ static void pending_count(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   [emu_first(mask)] = unpack_barrier(EMU_IN(uint64_t, i->a)[emu_first(mask)]).pending;
 }
 
-// Copies are done as soon as they are asked for: with noinc it is an arrival, without one a rise and fall.
+typedef struct Arrival {
+  uint8_t *host;
+} Arrival;
+
+// When all copies of the thread are done. (Those that it issued later may be by then.)
+static void copies_done(EmuCtx *x, const EmuInst *i, uint32_t mask, const void *what) {
+  const Arrival *a = what;
+  emu_async_wait(x, x->warp, EMU_ASYNC_COPY, mask, UINT32_MAX);
+  arrive_one(x, i, emu_first(mask), a->host, 1);
+}
+
+// cp.async.mbarrier.arrive: without noinc one more arrival is expected for it.
 static void copies_arrive(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   EmuAccess acc;
   Barrier b;
-  if (i->fn) {
-    arrive(x, i, mask);
-    return;
+  for (uint32_t left = emu_resolve(x, i, mask, 8, true, &acc); left; left &= left - 1) {
+    int l = emu_first(left);
+    if (!read_barrier(x, i, l, acc.host[l], &b)) return;
+    if (!i->fn && ++b.pending > COUNT_MASK) {
+      misuse(x, i, l, "an mbarrier has more pending arrivals than 1048575");
+      return;
+    }
+    if (!i->fn) write_barrier(x, acc.host[l], b);
+    emu_async(x, i, EMU_ASYNC_ARRIVAL, 1u << l, 0, acc.host[l], copies_done, &(Arrival){acc.host[l]},
+              sizeof(Arrival));
   }
-  for (uint32_t left = emu_resolve(x, i, mask, 8, true, &acc); left; left &= left - 1)
-    if (!read_barrier(x, i, emu_first(left), acc.host[emu_first(left)], &b)) return;
+  emu_shadow_barrier(x->block);
 }
 
 bool lower_mbarrier(Lower *l, const PtxInst *in, EmuInst *out) {

@@ -68,7 +68,11 @@ SolEmuClass sol_emu_class(const PtxInst *inst) {
   case PTX_OP_LD:
   case PTX_OP_ST: return code->space == PTX_SPACE_PARAM ? SOL_EMU_CLASS_NAME : class;
   case PTX_OP_MMA:
-  case PTX_OP_WMMA_MMA: return SOL_EMU_CLASS_TENSOR;
+  case PTX_OP_WMMA_MMA:
+  case PTX_OP_WGMMA: return SOL_EMU_CLASS_TENSOR;
+  case PTX_OP_WGMMA_FENCE:
+  case PTX_OP_WGMMA_COMMIT:
+  case PTX_OP_WGMMA_WAIT: return SOL_EMU_CLASS_BARRIER;
   case PTX_OP_MOVMATRIX: return SOL_EMU_CLASS_WARP;
   case PTX_OP_PREFETCH:
   case PTX_OP_CP_ASYNC_BULK_PREFETCH: return SOL_EMU_CLASS_MEMORY;

@@ -1,0 +1,275 @@
+// wgmma: products of four warps. Each warp of a warpgroup executes the instruction and computes its own 16 of the
+// 64 rows, as so many mma of m16n8: registers of A and D lie as there. The arithmetic is num_mma.h's.
+//
+// A wait_group goes on when all four warps have committed the groups that it waits for, since what one warp's wait
+// allows, such as filling the shared memory again, the others' products must not see.
+#include "emu/core/async.h"
+#include "emu/isa/matrix.h"
+#include "emu/isa/smem_matrix.h"
+
+enum { GROUP_WARPS = 4, TILE_ROWS = 8, TILE_BYTES = 32, MOST_D = 128, A_REGS = 4, B_REGS = 2 };
+
+typedef uint8_t Tile[TILE_ROWS][TILE_BYTES]; // eight rows of A, or columns of B, by all of k
+
+typedef struct Wgmma {
+  NumMmaPlan num; // of m16n8
+  EmuLoc d[MOST_D], a[A_REGS];
+  bool a_in_registers, a_turned, b_turned;
+  uint32_t a_sign, b_sign;  // xored into the registers of what is negated
+  uint32_t columns, d_regs; // N; registers of D for eight columns
+  uint16_t a_at[A_REGS][EMU_LANES],
+      b_at[B_REGS][EMU_LANES]; // where a register's bytes are in two or one Tile
+} Wgmma;
+
+typedef struct Product { // what an execution of it works on
+  uint64_t a, b;
+  bool adds;
+} Product;
+
+// ---- operands in shared memory ----
+
+static void count_pieces(EmuCtx *x, const EmuInst *i, const uint64_t *addr) {
+  SolEmuCounts *c = &x->counts[i->index];
+  c->shared_requests++;
+  c->bytes += (uint64_t)TILE_ROWS * TILE_BYTES;
+  if (!x->launch->counting) return;
+  for (int half = 0; half < 2; half++) { // a core matrix each
+    uint64_t rows[EMU_LANES] = {0};
+    memcpy(rows, addr + half * 8, 8 * sizeof *addr);
+    SolWavefronts passes = sol_banks(rows, 0xff, 16, SOL_SHARED_LOAD);
+    c->wavefronts += passes.wavefronts;
+    c->wavefronts_ideal += passes.ideal;
+  }
+}
+
+static const uint8_t *piece_at(EmuCtx *x, const EmuInst *i, uint32_t address) {
+  const uint8_t *host = emu_range(x, i, 0, address, PTX_SPACE_SHARED, 16, 16, false);
+  if (host && x->launch->checking) emu_check_bulk(x, i, 0, host, 0, 16, EMU_USE_LOAD);
+  return host;
+}
+
+static void place_piece(Tile tile, const SmemMatrix *m, uint32_t along, const uint8_t *from) {
+  if (!m->mn_major) {
+    memcpy(tile[along % 8] + along / 8 * 16, from, 16);
+    return;
+  }
+  for (uint32_t row = 0; row < TILE_ROWS; row++) memcpy(tile[row] + along * 2, from + row * 2, 2);
+}
+
+static bool read_tile(EmuCtx *x, const EmuInst *i, const SmemMatrix *m, uint32_t row, bool counts,
+                      Tile tile) {
+  uint64_t addr[16];
+  for (uint32_t along = 0; along < 16; along++) {
+    addr[along] = smem_piece(m, row, along);
+    const uint8_t *from = piece_at(x, i, (uint32_t)addr[along]);
+    if (!from) return false;
+    place_piece(tile, m, along, from);
+  }
+  if (counts) count_pieces(x, i, addr);
+  return true;
+}
+
+static void pack(uint32_t *const regs[], int count, const uint16_t at[][EMU_LANES], const uint8_t *tiles,
+                 uint32_t sign) {
+  for (int r = 0; r < count; r++)
+    for (int l = 0; l < EMU_LANES; l++) {
+      uint32_t v;
+      memcpy(&v, tiles + at[r][l], 4);
+      regs[r][l] = v ^ sign;
+    }
+}
+
+// ---- the product ----
+
+static bool read_a(EmuCtx *x, const EmuInst *i, const Wgmma *w, uint64_t descriptor, uint32_t *const regs[]) {
+  Tile tiles[2];
+  const SmemMatrix m = smem_matrix(descriptor, w->a_turned);
+  uint32_t row = x->warp->index % GROUP_WARPS * 16;
+  if (!read_tile(x, i, &m, row, true, tiles[0]) || !read_tile(x, i, &m, row + 8, true, tiles[1]))
+    return false;
+  pack(regs, A_REGS, w->a_at, tiles[0][0], w->a_sign);
+  return true;
+}
+
+static void take_a(const EmuCtx *x, const Wgmma *w, uint32_t *const regs[]) {
+  for (int r = 0; r < A_REGS; r++)
+    for (int l = 0; l < EMU_LANES; l++) regs[r][l] = EMU_IN(uint32_t, w->a[r])[l] ^ w->a_sign;
+}
+
+// Eight columns of D from column `at` on.
+static void multiply(EmuCtx *x, const Wgmma *w, uint32_t at, bool adds, uint32_t mask, const void *const a[],
+                     const void *const b[]) {
+  static const _Alignas(64) uint32_t zeros[EMU_LANES];
+  uint32_t sum[4][EMU_LANES];
+  const void *c[4];
+  void *to[4];
+  for (uint32_t r = 0; r < w->d_regs; r++) {
+    c[r] = adds ? emu_at(x, w->d[at / 8 * w->d_regs + r]) : (const void *)zeros;
+    to[r] = sum[r];
+  }
+  sol_num_mma(&w->num, to, a, b, c);
+  for (uint32_t r = 0; r < w->d_regs; r++) {
+    uint32_t *d = EMU_OUT(uint32_t, w->d[at / 8 * w->d_regs + r]);
+    for (uint32_t left = mask; left; left &= left - 1) d[emu_first(left)] = sum[r][emu_first(left)];
+  }
+}
+
+static void run_product(EmuCtx *x, const EmuInst *i, uint32_t mask, const void *what) {
+  const Wgmma *w = i->more;
+  const Product *p = what;
+  const SmemMatrix m = smem_matrix(p->b, w->b_turned);
+  uint32_t rows[A_REGS + B_REGS][EMU_LANES], *regs[A_REGS + B_REGS];
+  const void *a[A_REGS], *b[B_REGS];
+  for (int r = 0; r < A_REGS + B_REGS; r++) regs[r] = rows[r];
+  for (int r = 0; r < A_REGS; r++) a[r] = rows[r];
+  for (int r = 0; r < B_REGS; r++) b[r] = rows[A_REGS + r];
+  if (w->a_in_registers)
+    take_a(x, w, regs);
+  else if (!read_a(x, i, w, p->a, regs))
+    return;
+  bool counts = x->warp->index % GROUP_WARPS == 0; // the four warps read B together
+  for (uint32_t at = 0; at < w->columns; at += 8) {
+    Tile tile;
+    if (!read_tile(x, i, &m, at, counts, tile)) return;
+    pack(regs + A_REGS, B_REGS, w->b_at, tile[0], w->b_sign);
+    multiply(x, w, at, p->adds, mask, a, b);
+  }
+  emu_spend(x, (uint64_t)w->columns * 1024);
+}
+
+// ---- warpgroups ----
+
+static bool in_group(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  if (x->warp->index / GROUP_WARPS * GROUP_WARPS + GROUP_WARPS <= x->block->warp_count) return true;
+  emu_find(x, i, mask, SOL_EMU_BAD_USE, 0, 0, "a warpgroup is four warps: the block has %u",
+           x->block->warp_count);
+  emu_stop(x->launch, SOL_EMU_FAULT);
+  x->budget = 0;
+  return false;
+}
+
+static void issue(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  mask = emu_sync_lanes(x, i, mask, i->f);
+  if (!mask || !in_group(x, i, mask)) return;
+  int l = emu_first(mask);
+  const Product p = {EMU_IN(uint64_t, i->a)[l], EMU_IN(uint64_t, i->b)[l], emu_pred(x, i->c) >> l & 1};
+  emu_async(x, i, EMU_ASYNC_WGMMA, mask, x->warp->wgmma_groups, NULL, run_product, &p, sizeof p);
+}
+
+static void fence(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  mask = emu_sync_lanes(x, i, mask, i->f);
+  if (mask) in_group(x, i, mask);
+}
+
+static void commit(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  mask = emu_sync_lanes(x, i, mask, i->f);
+  if (mask && in_group(x, i, mask)) x->warp->wgmma_groups++;
+}
+
+// The instruction is executed again when other warps have run; it counts once.
+static void again(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  x->counts[i->index].executions--;
+  x->counts[i->index].lanes -= emu_popc(mask);
+  x->pc = i->index;
+  x->fiber->spin += EMU_SPIN;
+  x->budget = 0;
+}
+
+static void wait(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  uint32_t together = emu_sync_lanes(x, i, mask, i->f);
+  if (!together || !in_group(x, i, together)) return;
+  uint64_t left = (uint64_t)i->offset, made = x->warp->wgmma_groups;
+  uint32_t before = made > left ? (uint32_t)(made - left) : 0;
+  EmuWarp *first = x->warp - x->warp->index % GROUP_WARPS;
+  for (int k = 0; k < GROUP_WARPS; k++)
+    if (first[k].wgmma_groups < before && !x->sync_lanes) {
+      again(x, i, mask);
+      return;
+    }
+  for (int k = 0; k < GROUP_WARPS; k++) emu_async_wait(x, &first[k], EMU_ASYNC_WGMMA, EMU_ALL, before);
+}
+
+// ---- lowering ----
+
+static bool take_registers(Lower *l, const PtxOperand *o, uint32_t count, EmuLoc *to) {
+  const EmuLoc *list = lower_list(l, o);
+  if (!list || o->kind != PTX_ARG_VEC || o->count != count) return false;
+  memcpy(to, list, sizeof *to * count);
+  return true;
+}
+
+// A register holds elements that follow each other along k.
+static void place_registers(const NumFragment *f, int regs, bool is_b, uint16_t at[][EMU_LANES]) {
+  for (int r = 0; r < regs; r++)
+    for (int l = 0; l < EMU_LANES; l++) {
+      int place = f->lane[l] + f->slot[r * f->per_reg], major = place / f->stride, minor = place % f->stride;
+      int row = is_b ? minor : major, k = is_b ? major : minor;
+      at[r][l] = (uint16_t)(row * TILE_BYTES + k * f->bits / 8);
+    }
+}
+
+static uint32_t sign_of(const PtxOperand *scale, uint8_t type) {
+  if (scale->kind != PTX_ARG_IMM || scale->value == 1) return 0;
+  return type == PTX_TF32 ? 0x80000000 : sol_ptx_type_bits((PtxType)type) == 16 ? 0x80008000 : 0x80808080;
+}
+
+static bool scales_hold(Lower *l, const PtxOperand *o) {
+  for (int k = 4; k < 8; k++) {
+    if (o[k].kind == PTX_ARG_NONE) continue;
+    bool scale = k < 6;
+    if (o[k].value == 1 || o[k].value == (scale ? UINT32_MAX : 0)) continue;
+    return lower_refuse(l, scale ? "imm-scale-a and imm-scale-b are 1 or -1"
+                                 : "imm-trans-a and imm-trans-b are 0 or 1");
+  }
+  return true;
+}
+
+static bool turns(Lower *l, const PtxOperand *o, Wgmma *w) {
+  bool both = o[7].kind != PTX_ARG_NONE;
+  if (o[6].kind == PTX_ARG_NONE) return true;
+  if (both == w->a_in_registers)
+    return lower_refuse(l, "imm-trans-a is there if and only if A is in shared memory");
+  w->a_turned = both && o[6].value;
+  w->b_turned = o[both ? 7 : 6].value != 0;
+  return true;
+}
+
+static bool lower_product(Lower *l, const PtxInst *in, EmuInst *out) {
+  const PtxOperand *o = in->operands;
+  Wgmma *w = lower_alloc(l, sizeof *w);
+  NumMma num;
+  if (!w) return false;
+  if (!matrix_num(in->code, &num) || !sol_num_mma_plan(&num, &w->num))
+    return lower_refuse(l, "PTX has no product of these types and this shape");
+  w->columns = in->code->n;
+  w->d_regs = (uint32_t)w->num.d.regs;
+  w->a_in_registers = o[1].kind == PTX_ARG_VEC;
+  w->a_sign = sign_of(&o[4], in->code->type[1]);
+  w->b_sign = sign_of(&o[5], in->code->type[2]);
+  place_registers(&w->num.a, A_REGS, false, w->a_at);
+  place_registers(&w->num.b, B_REGS, true, w->b_at);
+  if (!scales_hold(l, o) || !turns(l, o, w)) return false;
+  if (!take_registers(l, &o[0], w->columns / 8 * w->d_regs, w->d)) return false;
+  if (w->a_in_registers && !take_registers(l, &o[1], A_REGS, w->a)) return false;
+  out->a = w->a_in_registers ? lower_const(l, 0, 8) : lower_read(l, &o[1]);
+  out->b = lower_read(l, &o[2]);
+  out->c = lower_read(l, &o[3]);
+  out->kind = SOL_EMU_KIND_SHARED_LOAD;
+  out->more = w;
+  out->run = issue;
+  return true;
+}
+
+bool lower_wgmma(Lower *l, const PtxInst *in, EmuInst *out) {
+  out->f = lower_const(l, EMU_ALL, 4);
+  switch (in->code->op) {
+  case PTX_OP_WGMMA: return lower_product(l, in, out);
+  case PTX_OP_WGMMA_FENCE: out->run = fence; return true;
+  case PTX_OP_WGMMA_COMMIT: out->run = commit; return true;
+  case PTX_OP_WGMMA_WAIT:
+    out->offset = (int64_t)in->operands[0].value;
+    out->run = wait;
+    return true;
+  default: return false;
+  }
+}
