@@ -66,8 +66,11 @@ EMBED_OBJ := $(B)/obj/kernels/images.o
 RUNGS_OBJ := $(B)/obj/kernels/ladder_images.o
 RUNG_TEXTS := $(sort $(wildcard kernels/*/rungs.cu kernels/sweeps/*.cu))
 TEXTS_OBJ := $(B)/obj/kernels/ladder_sources.o
+# What HTML reports are made of (src/report/html.h).
+WEB_TEXTS := $(sort $(wildcard web/*.html web/*.css web/*.js))
+WEB_OBJ   := $(B)/obj/web/web_sources.o
 LIB_OBJ   := $(LIB_SRC:%.c=$(B)/obj/%.o) $(AVX2_OBJ) $(EMBED_OBJ)
-TOOL_OBJ  := $(filter-out $(MAIN_OBJ),$(TOOL_SRC:%.c=$(B)/obj/%.o)) $(RUNGS_OBJ) $(TEXTS_OBJ)
+TOOL_OBJ  := $(filter-out $(MAIN_OBJ),$(TOOL_SRC:%.c=$(B)/obj/%.o)) $(RUNGS_OBJ) $(TEXTS_OBJ) $(WEB_OBJ)
 WASM_OBJ  := $(patsubst %.c,$(B)/wasm/%.o,$(filter-out $(HOST_ONLY),$(call sources,$(WASM_DIRS))))
 TESTS     := $(TEST_SRC:tests/%.c=$(B)/tests/%)
 REPLAYS   := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=$(B)/tests/replay_%)
@@ -240,7 +243,12 @@ $(RUNGS_OBJ): $(foreach m,$(RUNGS),$(KERNELS)/$(m).fatbin) scripts/embed-kernels
 # `sol ladder --source` shows the rungs' code wherever the tool is installed.
 $(TEXTS_OBJ): $(RUNG_TEXTS) scripts/embed-sources.sh
 	@mkdir -p $(@D)
-	$(Q)scripts/embed-sources.sh $(RUNG_TEXTS) > $(@:.o=.S)
+	$(Q)scripts/embed-sources.sh ladder $(RUNG_TEXTS) > $(@:.o=.S)
+	@$(CC) -c $(@:.o=.S) -o $@
+
+$(WEB_OBJ): $(WEB_TEXTS) scripts/embed-sources.sh
+	@mkdir -p $(@D)
+	$(Q)scripts/embed-sources.sh web $(WEB_TEXTS) > $(@:.o=.S)
 	@$(CC) -c $(@:.o=.S) -o $@
 
 $(B)/libsol.a: $(LIB_OBJ) $(B)/stamp/objects

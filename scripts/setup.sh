@@ -22,6 +22,7 @@ has_fuzzer() {
     ${CLANG:-clang} -fsanitize=fuzzer,address -xc - -o "$scratch/fuzzer"
 }
 has_cuda() { scripts/cuda-env nvcc; }
+has_browser() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
 has_zstd() { PATH=$PATH:/sbin:/usr/sbin ldconfig -p | grep -q 'libzstd\.so\.1 '; }
 has_venv() { python3 -c 'import venv, ensurepip'; }
 fuzzer_package() { # libFuzzer's package carries clang's version in its name
@@ -51,6 +52,7 @@ survey() {
   if at test; then
     want 'clang lld' 'the wasm build and what clang alone finds' has_wasm
     want nodejs 'running the wasm build' command -v node
+    want chromium 'opening reports and the page in a browser' has_browser
     want pkg-config 'the test of an installed copy' command -v pkg-config
   fi
   if at lint || at test; then

@@ -48,7 +48,8 @@ enum { MAX_POSITIONAL = 32 };
 // Every command's arguments start with these.
 typedef struct CommonArgs {
   bool json, wide, help;
-  int colour; // index into "auto|always|never"
+  const char *html; // HTML_OPTION
+  int colour;       // index into "auto|always|never"
   const char *positional[MAX_POSITIONAL];
   int positional_count;
   uint64_t given; // bit i: option i of the command's table was on the command line
@@ -73,6 +74,10 @@ typedef struct CommonArgs {
   {                                                                                                          \
     "help", OPTION_FLAG, offsetof(CommonArgs, help), 0, 0, 0, "show this help"                               \
   }
+
+// Of commands whose answer has pictures.
+#define HTML_OPTION                                                                                          \
+  { "html", OPTION_TEXT, offsetof(CommonArgs, html), "FILE", 0, 0, "write a report with pictures as well" }
 
 typedef struct Cli Cli;
 
@@ -112,8 +117,9 @@ int cli_error(const Cli *cli, const SolError *err, const char *source, const cha
 // The same for an error with no text.
 int cli_fail(const Cli *cli, const char *format, ...) SOL_PRINTF(2, 3);
 
-// Renders to standard output by the arguments; returns the exit code.
+// Renders to standard output by the arguments, and with --html into that file; returns the exit code.
 int cli_print(Cli *cli, const Fact *root);
+int cli_print_html(Cli *cli, const Fact *root); // the file alone
 int cli_write(const SolBuffer *text);
 // Columns of a terminal: $COLUMNS, or the terminal that `file` (1, 2) is, or 80.
 size_t cli_columns(int file);

@@ -4,6 +4,7 @@
 
 #include "cli/kernel.h"
 #include "report/report_audit.h"
+#include "report/report_source.h"
 
 typedef struct AuditArgs {
   CommonArgs common;
@@ -21,7 +22,8 @@ enum {
   MAX_COMPLAINTS = 64,
   MAX_NOTES = 16,
   MAX_ALIASES = 2 * MAX_POSITIONAL,
-  MAX_PLACES = 256
+  MAX_PLACES = 256,
+  MAX_FILES = 64 // of source text
 };
 
 // A folder whose files may be shown as source; `flat`: without those in its folders.
@@ -45,7 +47,9 @@ typedef struct AuditRun {
   AuditPlace places[MAX_PLACES];
   int place_count;
   bool toolkit_added;
-  int hidden_sources; // files that exist and were not read
+  int hidden_sources;          // files that exist and were not read
+  SourceText texts[MAX_FILES]; // around the lines of the bill
+  int text_count;
   AuditComplaint complaints[MAX_COMPLAINTS];
   size_t complaint_count;
   char notes[MAX_NOTES][240]; // text under the bill

@@ -7,12 +7,13 @@
 #include "base/plain.h"
 #include "cli/cli_audit.h"
 
-enum { MAX_SOURCE = 16 << 20, MAX_FILES = 64, SHOWN = 200 };
+enum { MAX_SOURCE = 16 << 20, SHOWN = 200 };
 
 typedef struct File {
   const char *name; // as the bill has it
   char *text;       // NULL: not found
   size_t length;
+  uint32_t first, last; // lines of the bill
 } File;
 typedef struct Files {
   File file[MAX_FILES];
@@ -46,7 +47,7 @@ static char *open_source(AuditRun *r, const char *name, size_t *length) {
   return text;
 }
 
-static const File *file_of(AuditRun *r, Files *files, const char *name) {
+static File *file_of(AuditRun *r, Files *files, const char *name) {
   for (int i = 0; i < files->count; i++)
     if (strcmp(files->file[i].name, name) == 0) return &files->file[i];
   if (files->count == MAX_FILES) return NULL;
@@ -96,18 +97,32 @@ static void name_files(const AuditRun *r, AuditProgram *p) {
   }
 }
 
+// The lines of the bill with those between and a few around them; of several GPUs the first's.
+static void keep_text(AuditRun *r, const File *f) {
+  for (int i = 0; i < r->text_count; i++)
+    if (strcmp(r->texts[i].file, f->name) == 0) return;
+  if (!f->text || r->text_count == MAX_FILES) return;
+  SourceText *to = &r->texts[r->text_count];
+  if (report_source_cut(&r->cli->arena, f->name, f->text, f->length, f->first, f->last, to)) r->text_count++;
+}
+
 void cli_audit_sources(AuditRun *r, AuditProgram *p) {
   name_files(r, p);
   Files *files = calloc(1, sizeof *files);
   for (uint32_t i = 0; files && i < p->kernel_count; i++)
     for (uint32_t l = 0; l < p->kernels[i].line_count; l++) {
       AuditLine *line = &p->kernels[i].lines[l];
-      const File *f = file_of(r, files, line->file);
+      File *f = file_of(r, files, line->file);
       if (strstr(line->file, " ptx "))
         cli_audit_note(r, "Lines are those of the PTX: the program was built without -lineinfo.");
       if (f && f->text) line->source = line_text(&p->arena, f, line->line);
+      if (f && (!f->first || line->line < f->first)) f->first = line->line;
+      if (f && line->line > f->last) f->last = line->line;
       if (!line->source) line->source = first_access(&p->kernels[i], line);
     }
-  for (int i = 0; files && i < files->count; i++) free(files->file[i].text);
+  for (int i = 0; files && i < files->count; i++) {
+    keep_text(r, &files->file[i]);
+    free(files->file[i].text);
+  }
   free(files);
 }

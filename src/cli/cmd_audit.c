@@ -133,6 +133,7 @@ static void title_of(AuditRun *r, Fact *root, const AuditProgram *p) {
   fact_title(root, "%s on %s, by emulation", r->args->common.positional[0], p->device->name);
   fact_number(root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
   fact_text(root, "input", 0, r->args->common.positional[0]);
+  report_source_facts(root, r->texts, r->text_count);
 }
 
 static int write_sarif(AuditRun *r, const AuditProgram *p, const AuditView *view) {
@@ -157,6 +158,30 @@ static void note_left_out(AuditRun *r, const AuditProgram *p) {
                      machine_resource_name((MachineResource)resource));
 }
 
+// An object for each GPU.
+static Fact *all_facts(AuditRun *r, const AuditProgram *programs, int count, const AuditView *view) {
+  Fact *root = facts_root(&r->cli->arena, FACT_LIST);
+  for (int d = 0; d < count; d++) {
+    Fact *object = fact_object(root, 0, 0);
+    title_of(r, object, &programs[d]);
+    report_audit_facts(object, &programs[d], view);
+    end_facts(r, object);
+  }
+  return root;
+}
+
+static int print_all(AuditRun *r, const AuditProgram *programs, int count, const AuditView *view) {
+  if (count > 1 && r->args->common.json) return cli_print(r->cli, all_facts(r, programs, count, view));
+  Fact *root = facts_root(&r->cli->arena, FACT_OBJECT);
+  title_of(r, root, &programs[0]);
+  report_audit_facts(root, &programs[0], view);
+  if (count > 1) report_audit_devices_facts(root, programs, count, view);
+  end_facts(r, root);
+  int code = cli_print(r->cli, root);
+  if (code || count == 1 || !r->args->common.html) return code;
+  return cli_print_html(r->cli, all_facts(r, programs, count, view)); // in place of the first GPU's
+}
+
 static int answer(AuditRun *r, AuditProgram *programs, int count) {
   AuditView view = view_of(r);
   bool any = false;
@@ -169,20 +194,7 @@ static int answer(AuditRun *r, AuditProgram *programs, int count) {
     code = cli_audit_gate(r, &programs[d], &view);
   }
   if (code) return code;
-  Fact *root = facts_root(&r->cli->arena, count > 1 && r->args->common.json ? FACT_LIST : FACT_OBJECT);
-  for (int d = 0; d < count && root && root->kind == FACT_LIST; d++) {
-    Fact *object = fact_object(root, 0, 0);
-    title_of(r, object, &programs[d]);
-    report_audit_facts(object, &programs[d], &view);
-    end_facts(r, object);
-  }
-  if (root && root->kind == FACT_OBJECT) {
-    title_of(r, root, &programs[0]);
-    report_audit_facts(root, &programs[0], &view);
-    if (count > 1) report_audit_devices_facts(root, programs, count, &view);
-    end_facts(r, root);
-  }
-  code = cli_print(r->cli, root);
+  code = print_all(r, programs, count, &view);
   if (!code && r->args->sarif) code = write_sarif(r, &programs[0], &view);
   if (code) return code;
   return r->went_wrong ? EXIT_PROGRAM : r->complaint_count ? EXIT_GATE : EXIT_OK;
@@ -237,6 +249,7 @@ static const Option options[] = {
     {"source-dir", OPTION_TEXTS, offsetof(AuditArgs, source_dirs), "DIR", 0, 0,
      "one more folder whose files may be shown as source"},
     KERNEL_OPTIONS(AuditArgs, kernel),
+    HTML_OPTION,
     COMMON_OPTIONS};
 
 const Command cmd_audit = {

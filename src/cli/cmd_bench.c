@@ -203,6 +203,7 @@ static const Option options[] = {
     {"against-light", OPTION_FLAG, offsetof(BenchArgs, against_light), 0, 0, 0, "farthest from light first"},
     {"baseline", OPTION_TEXT, offsetof(BenchArgs, baseline), "FILE", 0, 0,
      "an earlier --json: show what changed, and mark what changed beyond the spread"},
+    HTML_OPTION,
     COMMON_OPTIONS};
 
 static const char op_names[] =

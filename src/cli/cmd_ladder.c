@@ -226,6 +226,7 @@ static const Option options[] = {
      "show each rung's code under what it changes"},
     {"markdown", OPTION_FLAG, offsetof(LadderArgs, markdown), 0, 0, 0,
      "print the page of docs/ladders, or docs/accuracy.md's table"},
+    HTML_OPTION,
     COMMON_OPTIONS};
 
 static const char ladder_names[] = "all ladders sweeps "

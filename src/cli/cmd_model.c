@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/cli_model.h"
+#include "report/report_roofs.h"
 
 enum { MAX_CONFIG = 4 << 20, MAX_DEVICES = 64 };
 
@@ -162,6 +163,7 @@ static int print_report(Cli *cli, const SolDevice *d, const SolModelConfig *conf
   fact_number(root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
   fact_text(root, "model", 0, config->name);
   fact_text(root, "device", 0, d->id);
+  report_roofs_facts(root, d);
   fact_text(root, "phase", 0, phases[r.run.phase]);
   fact_number(root, "batch", "batch", UNIT_PLAIN, BASIS_NONE, (double)r.run.batch);
   fact_number(root, "context", "context", UNIT_PLAIN, BASIS_NONE, (double)r.run.context);
@@ -253,6 +255,7 @@ static const Option options[] = {
     {"fused", OPTION_FLAG, offsetof(ModelArgs, fused), 0, 0, 0, "fuse what libraries fuse"},
     {"graph", OPTION_FLAG, offsetof(ModelArgs, graph), 0, 0, 0, "launch through a CUDA graph"},
     {"list", OPTION_FLAG, offsetof(ModelArgs, list), 0, 0, 0, "list the presets"},
+    HTML_OPTION,
     COMMON_OPTIONS};
 
 const Command cmd_model = {

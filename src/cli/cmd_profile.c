@@ -165,6 +165,7 @@ static const Option options[] = {
     {"top", OPTION_COUNT, offsetof(ProfileArgs, top), "N", 0, 1, "kernels shown in full (default 5)"},
     {"device", OPTION_TEXT, offsetof(ProfileArgs, device), "NAME", "devices", 0,
      "the GPU of a file that does not name it (default: as the file or the driver reports)"},
+    HTML_OPTION,
     COMMON_OPTIONS};
 
 const Command cmd_profile = {

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "report/plot.h"
+#include "report/report_roofs.h"
 
 typedef struct RooflineArgs {
   CommonArgs common;
@@ -61,6 +62,7 @@ static void identity_facts(Fact *row, const SolDevice *d, const Question *q, con
   fact_text(row, "level", 0, sol_level_name(r->level));
   fact_text(row, "dtype", 0, sol_dtype_name(r->dtype));
   fact_text(row, "unit", 0, sol_unit_name(r->unit));
+  report_roofs_facts(row, d);
 }
 
 // One line of the table over several devices.
@@ -369,6 +371,7 @@ static const Option options[] = {
     {"no-plot", OPTION_FLAG, offsetof(RooflineArgs, no_plot), 0, 0, 0, "leave the drawing out"},
     {"list", OPTION_FLAG, offsetof(RooflineArgs, list), 0, 0, 0,
      "list the operations and how each is counted"},
+    HTML_OPTION,
     COMMON_OPTIONS};
 
 const Command cmd_roofline = {

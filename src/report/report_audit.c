@@ -5,7 +5,9 @@
 
 #include "audit/rules.h"
 #include "base/format.h"
+#include "report/report_access.h"
 #include "report/report_model.h"
+#include "report/report_roofs.h"
 
 static const char *end_name(SolEmuEnd end) {
   static const char *const names[] = {"done", "fault", "instruction limit", "time limit", "interrupted"};
@@ -103,6 +105,7 @@ static void count_facts(Fact *o, const AuditKernel *k) {
   number(o, "left_dirty_bytes", UNIT_BYTES, BASIS_MODELLED, k->left_dirty);
   number(o, "l2_reused_bytes", UNIT_BYTES, BASIS_MODELLED, k->found);
   number(o, "floor_bytes", UNIT_BYTES, basis, k->floor_bytes);
+  number(o, "flops", UNIT_FLOPS, basis, report_flops(k));
 }
 
 // The time in two parts: what ncu and nsys show of a kernel, and what lies between it and the one before.
@@ -348,6 +351,7 @@ static void sum_note(Fact *root, const AuditProgram *p) {
 
 void report_audit_facts(Fact *root, const AuditProgram *p, const AuditView *view) {
   fact_text(root, "device", 0, p->device->id);
+  report_roofs_facts(root, p->device);
   Fact *list = fact_list(root, "kernels", "");
   SolArena *arena = root ? root->arena : NULL;
   const AuditKernel **order = arena ? sol_arena_alloc(arena, (p->kernel_count + 1) * sizeof *order) : NULL;

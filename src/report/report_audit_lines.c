@@ -3,6 +3,7 @@
 
 #include "base/format.h"
 #include "base/plain.h"
+#include "report/report_access.h"
 #include "report/report_audit.h"
 
 static double ratio(double a, double b) {
@@ -150,6 +151,7 @@ void report_audit_line_facts(Fact *kernel, const AuditKernel *k, const AuditView
     fact_number(row, "line", 0, UNIT_PLAIN, BASIS_NONE, line->line);
     if (people) fact_textf(row, 0, "line", "%s:%u", base_name(line->file), line->line);
     fact_text(row, "source", 0, line->source);
+    report_access_facts(row, k, line);
     if (people && line->source) fact_text(row, 0, "source", line->source);
   }
   if (view->instructions) instruction_facts(kernel, k, view, show);

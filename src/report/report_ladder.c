@@ -158,6 +158,7 @@ static void rung_keys(Fact *parent, const LadderAnswer *a, const LadderWhere *wh
     if (kernel_of(row) && ladder_source(a->ladder, kernel_of(row), &at)) {
       fact_text(o, "file", 0, at.path);
       if (at.line) fact_number(o, "line", 0, UNIT_PLAIN, BASIS_NONE, at.line);
+      if (at.text) fact_textf(o, "code", 0, "%.*s", (int)at.length, at.text);
     }
     if (!a->ladder->sweep) fact_text(o, "story", 0, stories[row->rung->story]);
     if (row->rung->against) fact_text(o, "against", 0, row->rung->against);
