@@ -139,7 +139,7 @@ void audit_demand(const MachineModel *m, const AuditInst *in, const AuditWaits *
   // The machine code has the loop's first round.
   if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC && in->real && in->by_machine)
     w->shared_waits +=
-        m->shared_cas_waits * larger((double)in->pattern.same - (double)c->requests, 0) * scale;
+        m->shared_cas_waits * larger((double)in->pattern.same - (double)c->shared_requests, 0) * scale;
   else if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC && in->real)
     w->shared_waits += m->shared_cas_waits * (double)in->pattern.same * scale * larger(w->warps_per_block, 1);
   if (in->unit == SOL_EMU_CLASS_WARP && c->turns)
