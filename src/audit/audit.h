@@ -218,11 +218,12 @@ typedef struct AuditLaunch {
   uint64_t dynamic_shared, static_shared, stack_bytes, local_array_bytes;
   int registers;
   AuditSource registers_from;
-  const SassCode *code; // set before audit_take: the kernel's machine code; NULL: unknown
-  bool machine;         // AuditInst.machine is filled in
-  bool graph;           // launched as part of a CUDA graph
-  bool early;           // by programmatic dependent launch
-  bool steady;          // one of many alike on other memory: what it leaves dirty, as much was left to it
+  const SassCode *code;    // set before audit_take: the kernel's machine code; NULL: unknown
+  const SolDevice *device; // the same: the GPU whose latencies its waits have
+  bool machine;            // AuditInst.machine is filled in
+  bool graph;              // launched as part of a CUDA graph
+  bool early;              // by programmatic dependent launch
+  bool steady;             // one of many alike on other memory: what it leaves dirty, as much was left to it
   SolEmuEnd end;
   uint64_t blocks; // that ran; counts are scaled from them to the whole grid
   SolEmuFlight flight;
@@ -244,7 +245,8 @@ SolStatus audit_take(const SolPtxModule *ptx, const SolEmuResult *result, SolAre
 
 // machine_code.c: what the machine executes for the instructions of a launch; and their counts, where ptxas
 // merged or dropped accesses. False: out of memory.
-bool audit_machine_code(const SassCode *code, AuditInst *insts, uint32_t count, SolArena *arena);
+bool audit_machine_code(const SassCode *code, const SolDevice *device, AuditInst *insts, uint32_t count,
+                        SolArena *arena);
 
 // SOL_ERR_UNKNOWN where the device lacks a figure that the time model requires.
 SolStatus audit_start(AuditProgram *program, const SolDevice *device, SolError *err);

@@ -382,11 +382,13 @@ static void spread(Fit *f) {
     }
 }
 
-bool audit_machine_code(const SassCode *code, AuditInst *insts, uint32_t count, SolArena *arena) {
+bool audit_machine_code(const SassCode *code, const SolDevice *device, AuditInst *insts, uint32_t count,
+                        SolArena *arena) {
   Fit f = {.code = code, .insts = insts, .count = count};
   if (!count || !code->count) return true;
   if (!make_lines(&f, arena) || !make_votes(&f, arena) || !fit_blocks(&f, arena)) return false;
   spread(&f);
-  return audit_scoreboards(code, insts, f.times, f.inst_of, arena) &&
+  MachineModel model = machine_model(device);
+  return audit_scoreboards(code, &model, insts, f.times, f.inst_of, arena) &&
          audit_merged(code, insts, count, f.inst_of, arena);
 }

@@ -1,7 +1,7 @@
 // The machine code of modules whose programs do not hold it with lines of the PTX: ptxas makes it from the PTX
 // that the emulator executes, in the private folder, while the program runs. Without ptxas, or where it takes
 // too long, the bill counts PTX instructions.
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,6 +41,7 @@ typedef struct Module {
 
 struct AuditModules {
   AuditRun *run;
+  const SolDevice *device;
   int cc;
   char ptxas[CHILD_PATH];
   SolArena arena;
@@ -69,6 +70,7 @@ AuditModules *audit_modules_create(AuditRun *r, const SolDevice *device) {
   AuditModules *m = calloc(1, sizeof *m);
   if (!m) return NULL;
   m->run = r;
+  m->device = device;
   m->cc = device->cc_major * 10 + device->cc_minor;
   if (find_ptxas(m->ptxas, sizeof m->ptxas)) return m;
   free(m);
@@ -172,7 +174,7 @@ void audit_modules_apply(AuditModules *m, AuditLaunch *l, SolArena *arena) {
     l->stack_bytes = (uint64_t)sol_cubin_stack(one->elf, one->length, l->name);
   }
   AuditInst *insts = (AuditInst *)(uintptr_t)l->insts; // the reader's, and ours to change
-  l->machine = audit_machine_code(&c->code, insts, l->inst_count, arena);
+  l->machine = audit_machine_code(&c->code, m->device, insts, l->inst_count, arena);
 }
 
 void audit_modules_free(AuditModules *m) {

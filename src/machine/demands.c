@@ -12,6 +12,12 @@ double machine_stall(const MachineModel *m, const MachineWork *w) {
   return w->stall > 0 ? w->stall : m->issue_clocks;
 }
 
+double machine_far_clocks(const MachineModel *m) {
+  SolFigure l2 = m->device->l2_latency, dram = m->device->mem_latency;
+  if (sol_known(l2) && sol_known(dram)) return (l2.value + dram.value) / 2;
+  return sol_known(l2) ? l2.value : sol_known(dram) ? dram.value : 0;
+}
+
 double machine_wait_clocks(const MachineModel *m, const MachineWork *w) {
   double clocks = w->load_wait_clocks + w->barriers * m->barrier_clocks + w->issues * machine_stall(m, w);
   SolFigure shared = m->device->smem_latency;
