@@ -188,7 +188,7 @@ static double sum_of(const AuditLaunch *l, const char *start, size_t field) {
   for (uint32_t i = 0; i < l->inst_count; i++)
     if (strncmp(l->insts[i].text, start, strlen(start)) == 0) {
       double value;
-      memcpy(&value, (const char *)&l->insts[i].machine + field, sizeof value);
+      memcpy(&value, (const char *)&l->insts[i].executed + field, sizeof value);
       sum += value;
     }
   return sum;
@@ -213,7 +213,7 @@ TEST(an_unrolled_loop_is_counted_as_often_as_it_runs) {
       if (!launch_tile(turns[t], &code, &arena, &l)) return;
       CHECK(l.machine);
       double warps = 8, n = turns[t];
-      CHECK_NEAR(sum_of(&l, "fma.rn.f32", offsetof(AuditMachine, fp32)), 16 * n * warps, 0.01);
+      CHECK_NEAR(sum_of(&l, "fma.rn.f32", offsetof(AuditExecuted, fp32)), 16 * n * warps, 0.01);
       // Of 32 loads a turn the 16 broadcast ones are four of 16 bytes, two wavefronts each.
       CHECK_INT(wavefronts_of(&l, SOL_EMU_KIND_SHARED_LOAD), (int)((16 + 4 * 2) * n * warps));
       CHECK_INT(wavefronts_of(&l, SOL_EMU_KIND_SHARED_STORE), (int)(n * warps));
@@ -297,9 +297,9 @@ TEST(waits_are_the_scoreboards) {
     MachineModel model = machine_model(gpu(names[i]));
     Made m = loads_waited_for(model.device);
     double far = machine_far_clocks(&model);
-    CHECK_NEAR(m.ptx[2].machine.load_waits, 100 * (far - 5) / far, 1e-9);
-    CHECK(m.ptx[3].machine.load_waits < 2);
-    CHECK_NEAR(m.ptx[0].machine.clocks, 500, 1e-9);
+    CHECK_NEAR(m.ptx[2].executed.load_waits, 100 * (far - 5) / far, 1e-9);
+    CHECK(m.ptx[3].executed.load_waits < 2);
+    CHECK_NEAR(m.ptx[0].executed.clocks, 500, 1e-9);
   }
 }
 
@@ -313,7 +313,7 @@ TEST(a_guarded_instruction_takes_its_slot) {
   add_inst(&m, 10, SASS_UNIT_OTHER, SASS_KIND_EXIT, false);
   add_block(&m, 3, SASS_NONE, SASS_NONE);
   read_made(&m, gpu("h200"), 2);
-  CHECK_NEAR(m.ptx[1].machine.issues, 1000, 1e-9);
+  CHECK_NEAR(m.ptx[1].executed.issues, 1000, 1e-9);
 }
 
 // What is left of an unrolled loop is reached once a warp at most.
@@ -331,8 +331,8 @@ TEST(the_rest_of_a_loop_is_no_loop) {
   add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_EXIT, false);
   add_block(&m, 2, SASS_NONE, SASS_NONE);
   read_made(&m, gpu("h200"), 2);
-  CHECK_NEAR(m.ptx[1].machine.fp32, 410, 0.01); // 100 times four, and ten
-  CHECK_NEAR(m.ptx[0].machine.issues, 10 + 100 + 100 * 0 + 10, 0.15);
+  CHECK_NEAR(m.ptx[1].executed.fp32, 410, 0.01); // 100 times four, and ten
+  CHECK_NEAR(m.ptx[0].executed.issues, 10 + 100 + 100 * 0 + 10, 0.15);
 }
 
 TEST(spills_and_dropped_accesses) {
@@ -352,7 +352,7 @@ TEST(spills_and_dropped_accesses) {
   add_inst(&m, 4, SASS_UNIT_OTHER, SASS_KIND_EXIT, false);
   add_block(&m, 4, SASS_NONE, SASS_NONE);
   read_made(&m, gpu("h200"), 4);
-  CHECK_NEAR(m.ptx[0].machine.spills + m.ptx[3].machine.spills, 200, 0.01);
+  CHECK_NEAR(m.ptx[0].executed.spills + m.ptx[3].executed.spills, 200, 0.01);
   CHECK_INT(m.ptx[0].counts.requests, 100);
   CHECK_INT(m.ptx[1].counts.requests, 0); // the same address as the first
   CHECK_INT(m.ptx[2].counts.requests, 0); // the array is in registers

@@ -42,11 +42,11 @@ typedef struct AuditProgram AuditProgram;
   X(shuffles)     /* each is a wavefront of the pipe of L1 and shared memory */                              \
   X(shared_waits) /* for shared memory and shuffles */                                                       \
   X(unit_waits)   /* for other results of variable latency: special functions, conversions, constants */
-typedef struct AuditMachine {
+typedef struct AuditExecuted {
 #define AUDIT_MACHINE_FIELD(name) double name;
   AUDIT_MACHINE(AUDIT_MACHINE_FIELD)
 #undef AUDIT_MACHINE_FIELD
-} AuditMachine;
+} AuditExecuted;
 
 typedef struct AuditInst { // a PTX instruction that was executed
   const char *file;        // the source file by -lineinfo; without it the PTX file
@@ -70,9 +70,9 @@ typedef struct AuditInst { // a PTX instruction that was executed
   SolEmuPattern pattern; // of all launches
   uint32_t ptx_line;     // of the PTX text
   uint8_t
-      machine_likeness; // whether the machine has one instruction for it: 3 surely, 0 not at all. Not sent
-  bool by_machine;      // the machine code was read:
-  AuditMachine machine; // of all launches
+      machine_likeness;   // whether the machine has one instruction for it: 3 surely, 0 not at all. Not sent
+  bool by_machine;        // the machine code was read:
+  AuditExecuted executed; // of all launches
 } AuditInst;
 
 typedef struct AuditLine { // the instructions of one source line
@@ -220,7 +220,7 @@ typedef struct AuditLaunch {
   AuditSource registers_from;
   const SassCode *code;    // set before audit_take: the kernel's machine code; NULL: unknown
   const SolDevice *device; // the same: the GPU whose latencies its waits have
-  bool machine;            // AuditInst.machine is filled in
+  bool machine;            // AuditInst.executed is filled in
   bool graph;              // launched as part of a CUDA graph
   bool early;              // by programmatic dependent launch
   bool steady;             // one of many alike on other memory: what it leaves dirty, as much was left to it

@@ -68,7 +68,7 @@ static Pending await(const Launch *l, State *s, uint8_t waits, double *clocks) {
   return longest;
 }
 
-static void count_wait(Pending what, double waits, AuditMachine *to) {
+static void count_wait(Pending what, double waits, AuditExecuted *to) {
   if (what == LOAD) to->load_waits += waits;
   if (what == SHARED) to->shared_waits += waits;
   if (what == UNIT) to->unit_waits += waits;
@@ -84,8 +84,8 @@ static void pass_block(const Launch *l, const SassBlock *block, State *s, double
     AuditInst *in = &l->insts[l->inst_of[i] == SASS_NONE ? 0 : l->inst_of[i]];
     double clocks;
     Pending what = await(l, s, m->waits, &clocks);
-    if (count && what) count_wait(what, times * clocks / l->latency[what], &in->machine);
-    if (count) in->machine.clocks += times * m->stall;
+    if (count && what) count_wait(what, times * clocks / l->latency[what], &in->executed);
+    if (count) in->executed.clocks += times * m->stall;
     pass_time(s, clocks + m->stall);
     if (m->sets < SASS_SCOREBOARDS) set_board(&s->boards[m->sets], pending_of(m, in));
   }
