@@ -21,11 +21,15 @@ typedef struct Machine {
   SolL2Counts l2_counts[MACHINE_IDS + 1];
 } Machine;
 
+static inline SolEmuMachine machine_of(const char *gpu) {
+  const SolDevice *device = NULL;
+  if (sol_device_find(gpu, &device, NULL)) abort();
+  return sol_driver_machine(device);
+}
+
 // The L2 that an H200 is emulated with; bytes: of that size instead, unless 0.
 static inline SolL2Config machine_l2(uint64_t bytes) {
-  const SolDevice *h200 = NULL;
-  if (sol_device_find("h200", &h200, NULL)) abort();
-  SolL2Config config = sol_driver_machine(h200).l2;
+  SolL2Config config = machine_of("h200").l2;
   if (bytes) config.bytes = bytes;
   return config;
 }

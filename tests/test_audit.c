@@ -136,6 +136,23 @@ TEST(shared_memory_and_shuffles_are_waited_for) {
   CHECK_NEAR(w.barriers, 5, 0);
 }
 
+// The machine code has the first round of a compare-and-swap loop; each further lane at the address adds a round.
+TEST(the_first_round_of_a_shared_atomic_is_the_machine_codes) {
+  AuditInst in = {.text = "",
+                  .kind = SOL_EMU_KIND_SHARED_ATOMIC,
+                  .real = true,
+                  .by_machine = true,
+                  .counts = {.executions = 100, .shared_requests = 100, .wavefronts = 100},
+                  .pattern = {.same = 100}};
+  AuditWaits waits = {0};
+  MachineWork w = {.warps_per_block = 8};
+  audit_demand(h200(), &in, &waits, 1, &w);
+  CHECK_NEAR(w.shared_waits, 0, 0); // no two lanes at one address
+  in.pattern.same = 300;
+  audit_demand(h200(), &in, &waits, 1, &w);
+  CHECK_NEAR(w.shared_waits, h200()->shared_cas_waits * 200, 0);
+}
+
 // ---- the bill ----
 
 static AuditTouch buffer(uint64_t address, double read, double written) {

@@ -18,7 +18,7 @@ TEST(a_launch_survives_the_wire) {
   in.waits = in.follows = in.real = in.read_only = true;
   in.base = UINT64_C(1) << 32 | 5;
   in.ptx_line = 42;
-  in.machine = (AuditMachine){.issues = 1250.5, .fp32 = 3, .spills = 2};
+  in.executed = (AuditExecuted){.issues = 1250.5, .fp32 = 3, .spills = 2};
   in.offset = -16;
   AuditTouch t[] = {{.address = 0x7f0000001000, .bytes = 1 << 20, .label = "", .read = 1e6, .written = 5e5}};
   const char *faults[] = {"quote \" and \n line"};
@@ -61,8 +61,8 @@ TEST(a_launch_survives_the_wire) {
         CHECK_STR(got->file, in.file);
         CHECK(memcmp(&got->counts, &in.counts, sizeof in.counts) == 0);
         CHECK(got->pattern.stride == -4096 && got->pattern.step == 4 && got->pattern.zeros == 2);
-        CHECK(got->by_machine && got->ptx_line == 42 && got->machine.issues == 1250.5 &&
-              got->machine.spills == 2);
+        CHECK(got->by_machine && got->ptx_line == 42 && got->executed.issues == 1250.5 &&
+              got->executed.spills == 2);
         CHECK(got->real && got->read_only && got->base == in.base && got->offset == -16);
         CHECK(got->waits && got->follows && got->is_load && !got->barrier && got->flops == 0.5 &&
               got->line == 7);

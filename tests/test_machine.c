@@ -4,6 +4,7 @@
 #include "machine/work.h"
 
 #include "check.h"
+#include "mem/l2.h"
 
 static const SolDevice *gpu(const char *name) {
   const SolDevice *d = NULL;
@@ -35,6 +36,19 @@ static double clock_rate(void) {
 }
 static double latency(void) { // of L2: what a launch costs holds it already
   return gpu("h200")->l2_latency.value;
+}
+
+// What the table of sets is summed up as in the list of constants; none is larger than src/mem has room for.
+TEST(sets_of_l2_are_as_uneven_as_the_constant_says) {
+  double sum = 0, squares = 0;
+  for (int i = 0; i < MACHINE_L2_SETS; i++) {
+    sum += machine_l2_sets[i];
+    squares += (machine_l2_sets[i] - 100.0) * (machine_l2_sets[i] - 100.0);
+    CHECK(machine_l2_sets[i] <= SOL_SET_MOST);
+  }
+  CHECK_INT(MACHINE_L2_SETS, SOL_SET_KINDS);
+  CHECK_INT(sum, 100 * MACHINE_L2_SETS);
+  CHECK_NEAR(sqrt(squares / MACHINE_L2_SETS) / 100, h200().l2_set_spread, 0.01);
 }
 
 TEST(time_is_launches_plus_the_busiest_with_waiting_at_a_right_angle) {

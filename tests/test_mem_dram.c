@@ -4,7 +4,6 @@
 
 // A kernel that only reads shows DRAM writes once it has read 40 MiB: 2.1 to 2.5 MB of lines that ncu's flush left
 // dirty before it. Without ncu's flush there are none (tests/data/h200-kept-probe.csv).
-#define FOREIGN_BYTES  ((UINT64_C(60) << 20) * SOL_L2_NCU_PERMILLE / 1000)
 #define FOREIGN_BASE   UINT64_C(0xf00000000)
 #define FOREIGN_WRITES 2.5e6
 
@@ -57,7 +56,7 @@ static bool run(Machine *m, const Row *r) {
 static SolL2Counts model(const Row *r, uint64_t *dirty) {
   SolL2Config h200 = machine_l2(0);
   Machine *m = machine_new(248 << 10, &h200, 2048);
-  sol_l2_use(&m->l2, SOL_L2_WRITES, FOREIGN_BASE, FOREIGN_BYTES);
+  sol_l2_use(&m->l2, SOL_L2_WRITES, FOREIGN_BASE, machine_of("h200").ncu_dirty);
   for (uint32_t s = 0; s < SOL_SHARDS; s++) sol_l2_next_launch(&m->l2, s);
   CHECK_MSG(run(m, r), "unknown kernel '%s'", r->kernel);
   SolL2Counts t = machine_sum(m);

@@ -1,4 +1,5 @@
 // Names and numbers as people type them (src/base/text.c).
+#include "base/sort.h"
 #include "base/text.h"
 #include "check.h"
 
@@ -6,6 +7,24 @@ static double number(const char *text) {
   double v = -1;
   SolError err;
   return sol_parse_number(text, strlen(text), &v, &err) ? -1 : v;
+}
+
+static bool is_less(const void *a, const void *b) {
+  return *(const uint16_t *)a < *(const uint16_t *)b;
+}
+
+TEST(sorts_any_number_of_items) {
+  uint16_t items[101];
+  for (uint32_t count = 0; count <= 101; count += 3 - count % 2) {
+    for (uint32_t i = 0; i < count; i++) items[i] = (uint16_t)(i * 7919 % 1009);
+    sol_sort(items, count, sizeof *items, is_less);
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < count; i++) {
+      CHECK(!i || items[i - 1] <= items[i]);
+      sum += items[i] - i * 7919 % 1009;
+    }
+    CHECK_INT(sum, 0);
+  }
 }
 
 TEST(numbers) {

@@ -42,11 +42,11 @@ typedef struct AuditProgram AuditProgram;
   X(shuffles)     /* each is a wavefront of the pipe of L1 and shared memory */                              \
   X(shared_waits) /* for shared memory and shuffles */                                                       \
   X(unit_waits)   /* for other results of variable latency: special functions, conversions, constants */
-typedef struct AuditMachine {
+typedef struct AuditExecuted {
 #define AUDIT_MACHINE_FIELD(name) double name;
   AUDIT_MACHINE(AUDIT_MACHINE_FIELD)
 #undef AUDIT_MACHINE_FIELD
-} AuditMachine;
+} AuditExecuted;
 
 typedef struct AuditInst { // a PTX instruction that was executed
   const char *file;        // the source file by -lineinfo; without it the PTX file
@@ -70,9 +70,9 @@ typedef struct AuditInst { // a PTX instruction that was executed
   SolEmuPattern pattern; // of all launches
   uint32_t ptx_line;     // of the PTX text
   uint8_t
-      machine_likeness; // whether the machine has one instruction for it: 3 surely, 0 not at all. Not sent
-  bool by_machine;      // the machine code was read:
-  AuditMachine machine; // of all launches
+      machine_likeness;   // whether the machine has one instruction for it: 3 surely, 0 not at all. Not sent
+  bool by_machine;        // the machine code was read:
+  AuditExecuted executed; // of all launches
 } AuditInst;
 
 typedef struct AuditLine { // the instructions of one source line
@@ -218,11 +218,12 @@ typedef struct AuditLaunch {
   uint64_t dynamic_shared, static_shared, stack_bytes, local_array_bytes;
   int registers;
   AuditSource registers_from;
-  const SassCode *code; // set before audit_take: the kernel's machine code; NULL: unknown
-  bool machine;         // AuditInst.machine is filled in
-  bool graph;           // launched as part of a CUDA graph
-  bool early;           // by programmatic dependent launch
-  bool steady;          // one of many alike on other memory: what it leaves dirty, as much was left to it
+  const SassCode *code;    // set before audit_take: the kernel's machine code; NULL: unknown
+  const SolDevice *device; // the same: the GPU whose latencies its waits have
+  bool machine;            // AuditInst.executed is filled in
+  bool graph;              // launched as part of a CUDA graph
+  bool early;              // by programmatic dependent launch
+  bool steady;             // one of many alike on other memory: what it leaves dirty, as much was left to it
   SolEmuEnd end;
   uint64_t blocks; // that ran; counts are scaled from them to the whole grid
   SolEmuFlight flight;
@@ -244,7 +245,8 @@ SolStatus audit_take(const SolPtxModule *ptx, const SolEmuResult *result, SolAre
 
 // machine_code.c: what the machine executes for the instructions of a launch; and their counts, where ptxas
 // merged or dropped accesses. False: out of memory.
-bool audit_machine_code(const SassCode *code, AuditInst *insts, uint32_t count, SolArena *arena);
+bool audit_machine_code(const SassCode *code, const SolDevice *device, AuditInst *insts, uint32_t count,
+                        SolArena *arena);
 
 // SOL_ERR_UNKNOWN where the device lacks a figure that the time model requires.
 SolStatus audit_start(AuditProgram *program, const SolDevice *device, SolError *err);

@@ -73,7 +73,7 @@ static void put_inst(const AuditInst *in, SolBuffer *out) {
   put_numbers(out, counts, SOL_COUNT(counts));
   sol_buffer_puts(out, ",");
   put_numbers(out, pattern, SOL_COUNT(pattern));
-#define MACHINE_VALUE(name) in->machine.name,
+#define MACHINE_VALUE(name) in->executed.name,
   const double machine[] = {AUDIT_MACHINE(MACHINE_VALUE)};
 #undef MACHINE_VALUE
   sol_buffer_puts(out, ",");

@@ -124,7 +124,7 @@ static bool read_new(AuditReader *r, struct AuditReadKernel *k, SolJson row) {
 }
 
 static bool read_inst(const struct AuditReadKernel *k, SolJson row, AuditInst *out) {
-  enum { COUNTS = sizeof(SolEmuCounts) / 8, PATTERN = 24, MACHINE = sizeof(AuditMachine) / sizeof(double) };
+  enum { COUNTS = sizeof(SolEmuCounts) / 8, PATTERN = 24, MACHINE = sizeof(AuditExecuted) / sizeof(double) };
   SolJson part[5];
   SolJsonIter it = {.container = row};
   double place, kind, counts[COUNTS], pattern[PATTERN], machine[MACHINE] = {0};
@@ -150,7 +150,7 @@ static bool read_inst(const struct AuditReadKernel *k, SolJson row, AuditInst *o
   AUDIT_PATTERN_NUMBERS(TAKE_PATTERN)
   at = 0;
 #define TAKE_MACHINE(name)                                                                                   \
-  out->machine.name = machine[at] >= 0 && machine[at] <= SOL_EXACT ? machine[at] : 0, at++;
+  out->executed.name = machine[at] >= 0 && machine[at] <= SOL_EXACT ? machine[at] : 0, at++;
   AUDIT_MACHINE(TAKE_MACHINE)
 #undef TAKE_MACHINE
 #undef TAKE_COUNT

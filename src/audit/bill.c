@@ -183,7 +183,7 @@ static bool add_insts(AuditProgram *p, AuditKernel *k, const AuditLaunch *l, dou
       *to = *from;
       to->counts = counts;
       to->pattern = pattern;
-      to->machine = (AuditMachine){0};
+      to->executed = (AuditExecuted){0};
       to->text = audit_keep(p, from->text ? from->text : "");
       to->file = audit_keep(p, from->file ? from->file : "");
       if (!to->text || !to->file) return false;
@@ -196,7 +196,7 @@ static bool add_insts(AuditProgram *p, AuditKernel *k, const AuditLaunch *l, dou
     if ((unsigned)from->unit < SOL_EMU_CLASS_COUNT)
       k->classes[from->unit] += (double)from->counts.executions * scale;
     add_pattern(&to->pattern, &from->pattern, scale);
-#define ADD_MACHINE(name) to->machine.name += from->machine.name * scale;
+#define ADD_MACHINE(name) to->executed.name += from->executed.name * scale;
     AUDIT_MACHINE(ADD_MACHINE)
 #undef ADD_MACHINE
   }
@@ -288,11 +288,11 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
   double accesses = 0, clocks_issuing = 0;
   for (uint32_t i = 0; i < l->inst_count; i++) {
     const AuditInst *in = &l->insts[i];
-    accesses += in->machine.spills * scale;
+    accesses += in->executed.spills * scale;
     audit_demand(m, in, &waits, scale, &w);
     ptx.executions += (double)in->counts.executions * scale;
     ptx.shared_waits += l->machine ? audit_shared_waits(m, in) * scale : 0;
-    clocks_issuing += in->machine.clocks * scale;
+    clocks_issuing += in->executed.clocks * scale;
     double turns = (double)in->pattern.hottest * scale, clocks = audit_atomic_clocks(m, in) * scale;
     if (turns > w.atomic_turns) w.atomic_turns = turns;
     if (clocks > w.atomic_clocks) w.atomic_clocks = clocks;

@@ -3,10 +3,6 @@
 #include "base/error.h"
 #include "base/heap.h"
 
-static double larger(double a, double b) {
-  return a > b ? a : b;
-}
-
 static void add_time(MachineTime *to, const MachineTime *from) {
   for (int r = 0; r < MACHINE_RESOURCES; r++) to->seconds[r] += from->seconds[r];
   to->total += from->total;
@@ -76,7 +72,7 @@ SolStatus audit_finish(AuditProgram *p, SolError *err) {
 
 // A shape's part of a quantity that the kernel has `before` of and would have `after`.
 static double changed(double part, double before, double after, double share) {
-  return before > 0 ? larger(part * (after / before), 0) : part + after * share;
+  return before > 0 ? sol_larger(part * (after / before), 0) : part + after * share;
 }
 
 double audit_seconds_with(const AuditProgram *p, const AuditKernel *k, const MachineWork *after) {

@@ -34,8 +34,8 @@ double audit_spilled(AuditSource from, uint64_t stack_bytes, uint64_t local_arra
 // ---- scoreboards.c: where warps wait, by the machine code ----
 
 // times: executions of each basic block; inst_of as for audit_merged. False: out of memory.
-bool audit_scoreboards(const SassCode *code, AuditInst *insts, const double *times, const uint32_t *inst_of,
-                       SolArena *arena);
+bool audit_scoreboards(const SassCode *code, const MachineModel *model, AuditInst *insts, const double *times,
+                       const uint32_t *inst_of, SolArena *arena);
 
 // ---- merged.c: accesses that ptxas changed ----
 

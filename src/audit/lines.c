@@ -1,6 +1,7 @@
 // Instructions summed by the source line they come from, the costliest first.
 #include "audit/inside.h"
 #include "base/error.h"
+#include "base/sort.h"
 
 static AuditLine *line_of(AuditKernel *k, const AuditInst *in) {
   for (uint32_t i = k->line_count; i-- > 0;) // the latest first: instructions of a line stand together
@@ -92,21 +93,11 @@ static void find_lanes(AuditKernel *k) {
   k->active_lanes = mean_lanes(&all);
 }
 
-static bool before(const AuditLine *a, const AuditLine *b) {
+static bool before(const void *x, const void *y) {
+  const AuditLine *a = x, *b = y;
   if (a->cost != b->cost) return a->cost > b->cost;
   if (a->counts.executions != b->counts.executions) return a->counts.executions > b->counts.executions;
   return a->line < b->line;
-}
-
-// Shell sort: no libc here, and a few hundred lines at most.
-static void sort_lines(AuditLine *lines, uint32_t count) {
-  for (uint32_t gap = count / 2; gap; gap /= 2)
-    for (uint32_t i = gap; i < count; i++) {
-      AuditLine line = lines[i];
-      uint32_t at = i;
-      for (; at >= gap && before(&line, &lines[at - gap]); at -= gap) lines[at] = lines[at - gap];
-      lines[at] = line;
-    }
 }
 
 SolStatus audit_lines(AuditProgram *p, AuditKernel *k, SolError *err) {
@@ -134,6 +125,6 @@ SolStatus audit_lines(AuditProgram *p, AuditKernel *k, SolError *err) {
   AuditWaits waits = audit_waits(p->device, k->insts, k->inst_count, &k->flight);
   for (uint32_t i = 0; i < k->line_count; i++) k->lines[i].cost = cost_of(p, k, &waits, &k->lines[i]);
   find_lanes(k);
-  sort_lines(k->lines, k->line_count);
+  sol_sort(k->lines, k->line_count, sizeof *k->lines, before);
   return SOL_OK;
 }

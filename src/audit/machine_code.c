@@ -16,6 +16,7 @@
 //     often as it is entered.
 //  6. Copies of an instruction in blocks of lines that were not executed do not count.
 #include "audit/inside.h"
+#include "base/sort.h"
 
 enum { TURNS = 24, MOST_VOTES = 64 };
 
@@ -50,19 +51,9 @@ typedef struct Fit {
 
 // ---- lines ----
 
-static bool comes_before(const Line *a, const Line *b) {
+static bool comes_before(const void *x, const void *y) {
+  const Line *a = x, *b = y;
   return a->line != b->line ? a->line < b->line : a->first < b->first;
-}
-
-// Shell sort: no libc here, and they are nearly in order.
-static void sort_lines(Line *lines, uint32_t count) {
-  for (uint32_t gap = count / 2; gap; gap /= 2)
-    for (uint32_t i = gap; i < count; i++) {
-      Line line = lines[i];
-      uint32_t at = i;
-      for (; at >= gap && comes_before(&line, &lines[at - gap]); at -= gap) lines[at] = lines[at - gap];
-      lines[at] = line;
-    }
 }
 
 static bool make_lines(Fit *f, SolArena *arena) {
@@ -73,7 +64,7 @@ static bool make_lines(Fit *f, SolArena *arena) {
                          .first = i,
                          .executions = (double)f->insts[i].counts.executions,
                          .strength = f->insts[i].machine_likeness};
-  sort_lines(f->lines, f->count);
+  sol_sort(f->lines, f->count, sizeof *f->lines, comes_before);
   for (uint32_t i = 0; i < f->count; i++) {
     Line *last = f->line_count ? &f->lines[f->line_count - 1] : NULL;
     if (last && last->line == f->lines[i].line)
@@ -337,7 +328,7 @@ static bool fit_blocks(Fit *f, SolArena *arena) {
 
 // ---- what comes of it ----
 
-static void add_pipe(SassUnit unit, double times, double heavy, AuditMachine *m) {
+static void add_pipe(SassUnit unit, double times, double heavy, AuditExecuted *m) {
   switch (unit) {
   case SASS_UNIT_FP32: m->fp32 += times; break;
   case SASS_UNIT_MAD: m->fp32 += times * heavy; break;
@@ -374,19 +365,21 @@ static void spread(Fit *f) {
          i++) {
       const SassInst *m = &f->code->insts[i];
       AuditInst *in = &f->insts[f->inst_of[i] == SASS_NONE ? 0 : f->inst_of[i]];
-      in->machine.issues += f->times[b];
-      if (m->kind == SASS_KIND_SHUFFLE) in->machine.shuffles += f->times[b];
-      add_pipe((SassUnit)m->unit, f->times[b], heavy, &in->machine);
+      in->executed.issues += f->times[b];
+      if (m->kind == SASS_KIND_SHUFFLE) in->executed.shuffles += f->times[b];
+      add_pipe((SassUnit)m->unit, f->times[b], heavy, &in->executed);
       bool own = in->kind == SOL_EMU_KIND_LOCAL_LOAD || in->kind == SOL_EMU_KIND_LOCAL_STORE;
-      if (is_local(m->kind) && !own) in->machine.spills += f->times[b] * m->width / 4;
+      if (is_local(m->kind) && !own) in->executed.spills += f->times[b] * m->width / 4;
     }
 }
 
-bool audit_machine_code(const SassCode *code, AuditInst *insts, uint32_t count, SolArena *arena) {
+bool audit_machine_code(const SassCode *code, const SolDevice *device, AuditInst *insts, uint32_t count,
+                        SolArena *arena) {
   Fit f = {.code = code, .insts = insts, .count = count};
   if (!count || !code->count) return true;
   if (!make_lines(&f, arena) || !make_votes(&f, arena) || !fit_blocks(&f, arena)) return false;
   spread(&f);
-  return audit_scoreboards(code, insts, f.times, f.inst_of, arena) &&
+  MachineModel model = machine_model(device);
+  return audit_scoreboards(code, &model, insts, f.times, f.inst_of, arena) &&
          audit_merged(code, insts, count, f.inst_of, arena);
 }

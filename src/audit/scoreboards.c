@@ -19,8 +19,13 @@ typedef struct State {
   Board boards[SASS_SCOREBOARDS];
 } State;
 
-// Clocks until a result arrives, to tell which part of a wait others have hidden; what a wait costs is the model's.
-static const double latency[] = {[UNIT] = 20, [SHARED] = 30, [LOAD] = 500};
+// The launch, and clocks until a result arrives, which tell the part of a wait that others have hidden.
+typedef struct Launch {
+  const SassCode *code;
+  AuditInst *insts;
+  const uint32_t *inst_of;
+  double latency[LOAD + 1];
+} Launch;
 
 static Pending pending_of(const SassInst *m, const AuditInst *in) {
   switch (m->kind) {
@@ -45,25 +50,25 @@ static void join(State *to, const State *from) {
   }
 }
 
-static double left_of(const Board *b) {
-  double left = b->what ? latency[b->what] - b->age : 0;
+static double left_of(const Launch *l, const Board *b) {
+  double left = l->latency[b->what] - b->age;
   return left > 0 ? left : 0;
 }
 
 // Releases those that the instruction waits for; returns what it waited for longest, and how many clocks.
-static Pending await(State *s, uint8_t waits, double *clocks) {
+static Pending await(const Launch *l, State *s, uint8_t waits, double *clocks) {
   Pending longest = NOTHING;
   *clocks = 0;
   for (int i = 0; i < SASS_SCOREBOARDS; i++) {
     Board *b = &s->boards[i];
     if (!(waits >> i & 1)) continue;
-    if (left_of(b) > *clocks) longest = b->what, *clocks = left_of(b);
+    if (left_of(l, b) > *clocks) longest = b->what, *clocks = left_of(l, b);
     *b = (Board){NOTHING, 0};
   }
   return longest;
 }
 
-static void count_wait(Pending what, double waits, AuditMachine *to) {
+static void count_wait(Pending what, double waits, AuditExecuted *to) {
   if (what == LOAD) to->load_waits += waits;
   if (what == SHARED) to->shared_waits += waits;
   if (what == UNIT) to->unit_waits += waits;
@@ -73,22 +78,26 @@ static void pass_time(State *s, double clocks) {
   for (int i = 0; i < SASS_SCOREBOARDS; i++) s->boards[i].age += clocks;
 }
 
-static void pass_block(const SassCode *c, const SassBlock *block, State *s, double times, AuditInst *insts,
-                       const uint32_t *inst_of, bool count) {
+static void pass_block(const Launch *l, const SassBlock *block, State *s, double times, bool count) {
   for (uint32_t i = block->first; i < block->first + block->count; i++) {
-    const SassInst *m = &c->insts[i];
-    AuditInst *in = &insts[inst_of[i] == SASS_NONE ? 0 : inst_of[i]];
+    const SassInst *m = &l->code->insts[i];
+    AuditInst *in = &l->insts[l->inst_of[i] == SASS_NONE ? 0 : l->inst_of[i]];
     double clocks;
-    Pending what = await(s, m->waits, &clocks);
-    if (count && what) count_wait(what, times * clocks / latency[what], &in->machine);
-    if (count) in->machine.clocks += times * m->stall;
+    Pending what = await(l, s, m->waits, &clocks);
+    if (count && what) count_wait(what, times * clocks / l->latency[what], &in->executed);
+    if (count) in->executed.clocks += times * m->stall;
     pass_time(s, clocks + m->stall);
     if (m->sets < SASS_SCOREBOARDS) set_board(&s->boards[m->sets], pending_of(m, in));
   }
 }
 
-bool audit_scoreboards(const SassCode *code, AuditInst *insts, const double *times, const uint32_t *inst_of,
-                       SolArena *arena) {
+bool audit_scoreboards(const SassCode *code, const MachineModel *model, AuditInst *insts, const double *times,
+                       const uint32_t *inst_of, SolArena *arena) {
+  SolFigure shared = model->device->smem_latency;
+  Launch l = {.code = code, .insts = insts, .inst_of = inst_of};
+  l.latency[UNIT] = model->unit_clocks;
+  l.latency[SHARED] = sol_known(shared) ? shared.value : 0;
+  l.latency[LOAD] = machine_far_clocks(model);
   State *before = sol_arena_alloc(arena, (code->block_count + 1) * sizeof *before);
   if (!before) return false;
   memset(before, 0, (code->block_count + 1) * sizeof *before);
@@ -97,7 +106,7 @@ bool audit_scoreboards(const SassCode *code, AuditInst *insts, const double *tim
       const SassBlock *block = &code->blocks[b];
       if (!(times[b] > 0)) continue;
       State s = before[b];
-      pass_block(code, block, &s, times[b], insts, inst_of, turn > 0);
+      pass_block(&l, block, &s, times[b], turn > 0);
       if (block->next != SASS_NONE) join(&before[block->next], &s);
       if (block->branch != SASS_NONE) join(&before[block->branch], &s);
     }

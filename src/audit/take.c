@@ -233,7 +233,8 @@ SolStatus audit_take(const SolPtxModule *ptx, const SolEmuResult *r, SolArena *a
     if (r->insts[i].counts.executions)
       fine = take_inst(ptx, &r->insts[i], i, arena, &insts[out->inst_count++]);
   for (uint32_t i = 0; fine && i < r->finding_count; i++) faults[i] = r->findings[i].message;
-  if (fine && out->code) fine = out->machine = audit_machine_code(out->code, insts, out->inst_count, arena);
+  if (fine && out->code)
+    fine = out->machine = audit_machine_code(out->code, out->device, insts, out->inst_count, arena);
   out->insts = insts;
   out->faults = faults;
   out->fault_count = r->finding_count;

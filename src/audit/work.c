@@ -18,15 +18,11 @@
 //     left and it evicts does.
 #include "audit/inside.h"
 
-static double larger(double a, double b) {
-  return a > b ? a : b;
-}
-
 AuditWaits audit_waits(const SolDevice *d, const AuditInst *insts, uint32_t count,
                        const SolEmuFlight *flight) {
   double near = 0, l2 = 0, dram = 0, requests = 0, load_waits = 0;
   for (uint32_t i = 0; i < count; i++) {
-    load_waits += insts[i].machine.load_waits;
+    load_waits += insts[i].executed.load_waits;
     if (!insts[i].is_load) continue;
     const SolEmuCounts *c = &insts[i].counts;
     double sectors = (double)(c->l2_hits + c->l2_misses), far = (double)c->dram_read / 32;
@@ -69,16 +65,16 @@ static void add_pipe(SolEmuClass unit, double executions, MachineWork *w) {
 static double packets_of(const MachineModel *m, const AuditInst *in) {
   const SolEmuCounts *c = &in->counts;
   bool joins = in->follows && (double)c->lines <= m->join_lines * (double)c->requests;
-  return larger((double)c->l2_packets, (double)c->l2_writes) * (joins ? m->join_share : 1);
+  return sol_larger((double)c->l2_packets, (double)c->l2_writes) * (joins ? m->join_share : 1);
 }
 
 static void add_global(const MachineModel *m, const AuditInst *in, const AuditWaits *waits, double scale,
                        MachineWork *w) {
   const SolEmuCounts *c = &in->counts;
   double at_l2 = (double)(c->l2_hits + c->l2_misses) * scale;
-  double passes = larger((double)c->requests, (double)c->sectors / 4);
+  double passes = sol_larger((double)c->requests, (double)c->sectors / 4);
   if (in->kind != SOL_EMU_KIND_TEXTURE)
-    passes = larger(passes, (double)c->lines * (c->l2_writes ? m->store_passes : 1));
+    passes = sol_larger(passes, (double)c->lines * (c->l2_writes ? m->store_passes : 1));
   w->l1_wavefronts += passes * scale;
   if (in->kind == SOL_EMU_KIND_GLOBAL_ATOMIC)
     w->l2_atomics += at_l2;
@@ -100,7 +96,7 @@ static void add_global(const MachineModel *m, const AuditInst *in, const AuditWa
   w->load_wait_clocks += times * waits->clocks;
 }
 
-static void add_machine(const MachineModel *model, const AuditMachine *m, const AuditWaits *waits,
+static void add_machine(const MachineModel *model, const AuditExecuted *m, const AuditWaits *waits,
                         double scale, MachineWork *w) {
   SolFigure shared = model->device->smem_latency;
   double units = sol_known(shared) ? model->unit_clocks / shared.value : 1;
@@ -127,7 +123,7 @@ void audit_demand(const MachineModel *m, const AuditInst *in, const AuditWaits *
                   MachineWork *w) {
   const SolEmuCounts *c = &in->counts;
   double executions = (double)c->executions * scale;
-  if (in->by_machine) add_machine(m, &in->machine, waits, scale, w);
+  if (in->by_machine) add_machine(m, &in->executed, waits, scale, w);
   if (in->unit == SOL_EMU_CLASS_NAME && !c->requests) return;
   if (!in->by_machine) w->issues += executions, add_pipe(in->unit, executions, w);
   if (in->flops > 0) w->tensor_flops += in->flops * executions;
@@ -139,13 +135,14 @@ void audit_demand(const MachineModel *m, const AuditInst *in, const AuditWaits *
   // The machine code has the loop's first round.
   if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC && in->real && in->by_machine)
     w->shared_waits +=
-        m->shared_cas_waits * larger((double)in->pattern.same - (double)c->requests, 0) * scale;
+        m->shared_cas_waits * sol_larger((double)in->pattern.same - (double)c->shared_requests, 0) * scale;
   else if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC && in->real)
-    w->shared_waits += m->shared_cas_waits * (double)in->pattern.same * scale * larger(w->warps_per_block, 1);
+    w->shared_waits +=
+        m->shared_cas_waits * (double)in->pattern.same * scale * sol_larger(w->warps_per_block, 1);
   if (in->unit == SOL_EMU_CLASS_WARP && c->turns)
     w->match_turns += (double)c->turns * scale + m->match_setup * executions;
   if (in->kind == SOL_EMU_KIND_CONST_LOAD)
-    w->constant_turns += larger((double)c->turns, m->constant_least * (double)c->requests) * scale;
+    w->constant_turns += sol_larger((double)c->turns, m->constant_least * (double)c->requests) * scale;
   if (in->kind == SOL_EMU_KIND_OTHER || in->kind == SOL_EMU_KIND_CONST_LOAD || !c->requests) return;
   add_global(m, in, waits, scale, w);
 }
@@ -154,7 +151,7 @@ void audit_demand(const MachineModel *m, const AuditInst *in, const AuditWaits *
 double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits *waits,
                    const SolEmuChain *chain, const AuditPtx *ptx, double scale) {
   const SolDevice *d = m->device;
-  double mean = machine_wait_clocks(m, w) / larger(w->warps_per_block, 1); // of the warps of all blocks
+  double mean = machine_wait_clocks(m, w) / sol_larger(w->warps_per_block, 1); // of the warps of all blocks
   double loads = ptx->load_waits > 0 ? w->load_waits / ptx->load_waits : 1,
          shared = ptx->shared_waits > 0 ? w->shared_waits / ptx->shared_waits : 1,
          issues = ptx->executions > 0 ? w->issues / ptx->executions : 1;

@@ -17,4 +17,8 @@ int strcmp(const char *a, const char *b);
 #define SOL_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #define SOL_COUNT(array)        (sizeof(array) / sizeof((array)[0]))
 
+static inline double sol_larger(double a, double b) {
+  return a > b ? a : b;
+}
+
 #endif

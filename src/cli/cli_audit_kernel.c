@@ -49,7 +49,7 @@ static void ask_ptxas(AuditRun *r, const KernelRun *k, const SolDevice *device, 
     launch->registers_from = AUDIT_FROM_PTXAS;
     launch->stack_bytes = (uint64_t)sol_cubin_stack(elf, length, name);
   }
-  if (elf && !sass_read(elf, length, name, arena, code, NULL)) launch->code = code;
+  if (elf && !sass_read(elf, length, name, arena, code, NULL)) launch->code = code, launch->device = device;
   free(elf);
 }
 

@@ -41,6 +41,7 @@ typedef struct Module {
 
 struct AuditModules {
   AuditRun *run;
+  const SolDevice *device;
   int cc;
   char ptxas[CHILD_PATH];
   SolArena arena;
@@ -69,6 +70,7 @@ AuditModules *audit_modules_create(AuditRun *r, const SolDevice *device) {
   AuditModules *m = calloc(1, sizeof *m);
   if (!m) return NULL;
   m->run = r;
+  m->device = device;
   m->cc = device->cc_major * 10 + device->cc_minor;
   if (find_ptxas(m->ptxas, sizeof m->ptxas)) return m;
   free(m);
@@ -172,7 +174,7 @@ void audit_modules_apply(AuditModules *m, AuditLaunch *l, SolArena *arena) {
     l->stack_bytes = (uint64_t)sol_cubin_stack(one->elf, one->length, l->name);
   }
   AuditInst *insts = (AuditInst *)(uintptr_t)l->insts; // the reader's, and ours to change
-  l->machine = audit_machine_code(&c->code, insts, l->inst_count, arena);
+  l->machine = audit_machine_code(&c->code, m->device, insts, l->inst_count, arena);
 }
 
 void audit_modules_free(AuditModules *m) {

@@ -145,6 +145,20 @@ static void in_brief(Fact *root, const SolDevice *d) {
     if (f->kind == FACT_LIST) f->label = 0;
 }
 
+int cli_devices_show(Cli *cli, const DevicesArgs *args, Fact *root, DevicesShow *brief, DevicesShow *full) {
+  if (!args->common.positional_count)
+    for (int i = 0; i < (args->model ? sol_device_count() : sol_accelerator_count()); i++)
+      brief(root, sol_accelerator_at(i));
+  for (int i = 0; i < args->common.positional_count; i++) {
+    const SolDevice *devices[64];
+    int count = 0, code = (args->model ? cli_devices : cli_accelerators)(cli, args->common.positional[i],
+                                                                         devices, 64, &count);
+    if (code) return code;
+    for (int k = 0; k < count; k++) full(root, devices[k]);
+  }
+  return cli_print(cli, root);
+}
+
 static int run(Cli *cli, void *arguments) {
   DevicesArgs *args = arguments;
   if (args->measure) return cli_devices_measure(cli, args);
@@ -154,18 +168,10 @@ static int run(Cli *cli, void *arguments) {
                                        {"bf16 ridge", 0}, {"boost", 0},      {"memory", 0}, {0}};
   Fact *root = facts_root(&cli->arena, FACT_LIST);
   fact_columns(root, columns);
-  if (!args->common.positional_count)
-    for (int i = 0; i < sol_accelerator_count(); i++) in_brief(root, sol_accelerator_at(i));
-  for (int i = 0; i < args->common.positional_count; i++) {
-    const SolDevice *devices[64];
-    int count = 0, shown = EXIT_OK;
-    bool this = strcmp(args->common.positional[i], "this") == 0;
-    if (this && args->common.positional_count == 1 && devices_this_cpu(cli, &shown)) return shown;
-    int code = cli_accelerators(cli, args->common.positional[i], devices, 64, &count);
-    if (code) return code;
-    for (int k = 0; k < count; k++) in_full(root, devices[k]);
-  }
-  return cli_print(cli, root);
+  int shown = EXIT_OK;
+  bool this = args->common.positional_count == 1 && strcmp(args->common.positional[0], "this") == 0;
+  if (this && devices_this_cpu(cli, &shown)) return shown;
+  return cli_devices_show(cli, args, root, in_brief, in_full);
 }
 
 static const Option options[] = {

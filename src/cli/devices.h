@@ -10,6 +10,10 @@ typedef struct DevicesArgs {
 } DevicesArgs;
 
 FactUnit cli_devices_unit(const char *unit); // of a figure, in text
+// Prints `root` with the devices that are named, each in full; without names all, each in brief.
+typedef void DevicesShow(Fact *root, const SolDevice *device);
+int cli_devices_show(Cli *cli, const DevicesArgs *args, Fact *root, DevicesShow *in_brief,
+                     DevicesShow *in_full);
 // devices_measure.c: --measure.
 int cli_devices_measure(Cli *cli, const DevicesArgs *args);
 // devices_model.c: --model.

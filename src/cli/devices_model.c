@@ -30,13 +30,5 @@ int cli_devices_model(Cli *cli, const DevicesArgs *args) {
       {"id", 0}, {"arch", 0}, {"published", 0}, {"measured", 0}, {"compiler", 0}, {"assumed", 0}, {0}};
   Fact *root = facts_root(&cli->arena, FACT_LIST);
   fact_columns(root, columns);
-  if (!args->common.positional_count)
-    for (int i = 0; i < sol_device_count(); i++) in_brief(root, sol_device_at(i));
-  for (int i = 0; i < args->common.positional_count; i++) {
-    const SolDevice *devices[64];
-    int count = 0, code = cli_devices(cli, args->common.positional[i], devices, 64, &count);
-    if (code) return code;
-    for (int k = 0; k < count; k++) in_full(root, devices[k]);
-  }
-  return cli_print(cli, root);
+  return cli_devices_show(cli, args, root, in_brief, in_full);
 }

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "driver/driver.h"
 #include "emu/texture.h"
-#include "machine/machine.h"
+#include "machine/work.h"
 
 // A figure that nobody has published leaves the emulator's own default.
 static double known_or_zero(SolFigure figure) {
@@ -17,13 +17,11 @@ static uint32_t percent(double share) {
   return whole(share * 100);
 }
 
-// Loads that miss L1 are served by L2 or by DRAM: half of them each.
 static SolEmuClocks clocks_of(const MachineModel *m) {
   const SolDevice *d = m->device;
-  double l2 = known_or_zero(d->l2_latency), dram = known_or_zero(d->mem_latency);
   return (SolEmuClocks){.issues = whole(m->issue_clocks),
                         .l1_waits = whole(known_or_zero(d->l1_latency)),
-                        .far_waits = whole(l2 > 0 && dram > 0 ? (l2 + dram) / 2 : l2 + dram),
+                        .far_waits = whole(machine_far_clocks(m)),
                         .shared_waits = whole(known_or_zero(d->smem_latency)),
                         .other_waits = whole(m->other_shared_clocks),
                         .barriers = whole(m->barrier_clocks),
@@ -47,7 +45,9 @@ SolEmuMachine sol_driver_machine(const SolDevice *d) {
              .usable_percent = percent(m.l2_usable),
              .dirty_percent = percent(m.l2_dirty),
              .partial_percent = percent(m.l2_partial),
-             .dram_bytes = whole(m.dram_bytes)},
+             .dram_bytes = whole(m.dram_bytes),
+             .set_percent = machine_l2_sets},
+      .ncu_dirty = (uint64_t)(known_or_zero(d->l2_size) * m.l2_ncu_dirty),
       .clock = known_or_zero(d->boost_clock),
       .mem_bytes = (uint64_t)known_or_zero(d->mem_size),
       .clocks = clocks_of(&m),

@@ -67,6 +67,7 @@ typedef struct SolEmuMachine {
   uint64_t smem_per_block; // 227 KiB
   uint64_t l1_bytes;       // 256 KiB, shared memory included
   SolL2Config l2;       // 50 MiB, all of which may be used, dirty and partly written; 32-byte reads of DRAM
+  uint64_t ncu_dirty;   // bytes that ncu's flush before a kernel leaves dirty in L2: 0
   double clock;         // Hz, for %clock and %globaltimer: 1.755e9
   uint64_t mem_bytes;   // device memory that can be allocated: 80 GiB
   uint64_t heap_bytes;  // heap of malloc in kernels: 8 MiB

@@ -4,12 +4,14 @@
 // far as the stacks of an SM's resident threads fit into `spill_bytes`; the rest goes to DRAM.
 #include "machine/work.h"
 
-static double larger(double a, double b) {
-  return a > b ? a : b;
-}
-
 double machine_stall(const MachineModel *m, const MachineWork *w) {
   return w->stall > 0 ? w->stall : m->issue_clocks;
+}
+
+double machine_far_clocks(const MachineModel *m) {
+  SolFigure l2 = m->device->l2_latency, dram = m->device->mem_latency;
+  if (sol_known(l2) && sol_known(dram)) return (l2.value + dram.value) / 2;
+  return sol_known(l2) ? l2.value : sol_known(dram) ? dram.value : 0;
 }
 
 double machine_wait_clocks(const MachineModel *m, const MachineWork *w) {
@@ -19,7 +21,7 @@ double machine_wait_clocks(const MachineModel *m, const MachineWork *w) {
 }
 
 MachineWork machine_spills_counted(const MachineModel *m, double bytes, double accesses, double resident) {
-  double away = larger(1 - m->spill_bytes / larger(bytes * resident, 1), 0);
+  double away = sol_larger(1 - m->spill_bytes / sol_larger(bytes * resident, 1), 0);
   double sectors = accesses / 2 * 4; // each way
   return (MachineWork){.l1_wavefronts = accesses,
                        .l2_writes = sectors,

@@ -33,6 +33,10 @@ static const struct {
 #undef CONSTANT
 };
 
+const uint8_t machine_l2_sets[MACHINE_L2_SETS] = {76,  95,  105, 95,  105, 76,  101, 114, 95,  105, 86,
+                                                  105, 114, 95,  105, 86,  105, 114, 95,  105, 86,  105,
+                                                  114, 95,  105, 95,  105, 118, 95,  105, 95,  105};
+
 const char *machine_basis_name(MachineBasis basis) {
   static const char *const names[] = {"published", "measured", "compiler", "assumed"};
   return (unsigned)basis < MACHINE_BASES ? names[basis] : "?";

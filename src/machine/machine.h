@@ -29,6 +29,11 @@ typedef struct MachineModel {
 #undef CONSTANT
 } MachineModel;
 
+// Sizes of L2's sets in percent of their mean, for every 32 of them: those with which L2 loses a buffer that outgrows
+// it little by little, as measured (`l2_set_spread`).
+enum { MACHINE_L2_SETS = 32 };
+extern const uint8_t machine_l2_sets[MACHINE_L2_SETS];
+
 // The device must stay as long as the model is used.
 MachineModel machine_model(const SolDevice *device);
 

@@ -48,10 +48,6 @@ const char *machine_resource_key(MachineResource resource) {
   return (unsigned)resource < MACHINE_RESOURCES ? keys[resource] : "?";
 }
 
-static double larger(double a, double b) {
-  return a > b ? a : b;
-}
-
 // Combines times that overlap, but not perfectly.
 static double together(double a, double b) {
   return __builtin_sqrt(a * a + b * b);
@@ -85,8 +81,8 @@ static double work_launch_seconds(const MachineModel *m, const MachineWork *w) {
 // Of a launch that costs so much, before the kernel's own duration, in us; `early`: the part of launches that
 // start while their predecessor runs.
 static double gap_us(const MachineModel *m, double cost, double early) {
-  return larger(cost - m->kernel_start_us, 0) * (1 - early) +
-         larger(cost * m->early_share - m->kernel_start_us, 0) * early;
+  return sol_larger(cost - m->kernel_start_us, 0) * (1 - early) +
+         sol_larger(cost * m->early_share - m->kernel_start_us, 0) * early;
 }
 
 static double gap_seconds(const MachineModel *m, const MachineWork *w) {
@@ -117,7 +113,7 @@ typedef struct Spread {
 static Spread spread_of(const MachineModel *model, const MachineWork *w) {
   const SolDevice *d = model->device;
   Spread m = {model, d, d->boost_clock.value, d->sms.value, 1 / d->sms.value, 1};
-  double blocks = larger(w->blocks, 1), slots = larger(w->blocks_per_sm, 1) * m.sms;
+  double blocks = sol_larger(w->blocks, 1), slots = sol_larger(w->blocks_per_sm, 1) * m.sms;
   m.share = __builtin_ceil(blocks / m.sms) / blocks;
   m.waves = __builtin_ceil(blocks / slots);
   return m;
@@ -134,8 +130,8 @@ static double l2_seconds(const Spread *m, const MachineWork *w, MachineTime *out
   double fill = sm_seconds(m, (w->l2_reads + w->l2_writes + w->l2_atomics) * 32, c->l2_fill_bytes);
   double reads = sm_seconds(m, w->l2_requests, c->l2_read_rate),
          writes = w->l2_packets / c->l2_packet_rate / m->sms / m->clock;
-  fill = larger(fill, together(reads, writes));
-  if (sol_known(m->d->l2_bandwidth)) return larger(sectors * 32 / m->d->l2_bandwidth.value, fill);
+  fill = sol_larger(fill, together(reads, writes));
+  if (sol_known(m->d->l2_bandwidth)) return sol_larger(sectors * 32 / m->d->l2_bandwidth.value, fill);
   out->left_out |= 1u << MACHINE_L2;
   return fill;
 }
@@ -145,7 +141,7 @@ static double l1_seconds(const Spread *m, const MachineWork *w) {
   double passes =
       sm_seconds(m, w->l1_wavefronts + w->shared_wavefronts, sol_known(bytes) ? bytes.value / 128 : 1);
   double constants = sm_seconds(m, w->constant_turns, 1 / m->model->constant_clocks);
-  return larger(passes, larger(constants, sm_seconds(m, w->match_turns, 1 / m->model->match_clocks)));
+  return sol_larger(passes, sol_larger(constants, sm_seconds(m, w->match_turns, 1 / m->model->match_clocks)));
 }
 
 // Converts a peak in FLOP/s to warp instructions a clock and SM; flops: of one warp instruction.
@@ -180,7 +176,7 @@ static double latency_seconds(const Spread *m, const MachineWork *w, double warp
   double between = m->model->block_clocks * (m->waves - 1);
   double chain = (clocks / warps * m->waves + between) * w->launches / m->clock;
   double counted = sol_known(m->d->l2_latency) ? m->d->l2_latency.value * w->launches / m->clock : 0;
-  return larger(chain - counted, 0);
+  return sol_larger(chain - counted, 0);
 }
 
 static double start_seconds(const Spread *m, const MachineWork *w) {
@@ -192,12 +188,12 @@ static double start_seconds(const Spread *m, const MachineWork *w) {
 // The tail effect: how much longer the last wave takes than its share of DRAM's time, since its few SMs cannot
 // use the whole bandwidth.
 static double tail_seconds(const Spread *m, const MachineWork *w, double dram) {
-  double slots = larger(w->blocks_per_sm, 1) * m->sms,
+  double slots = sol_larger(w->blocks_per_sm, 1) * m->sms,
          rest = w->blocks - __builtin_floor(w->blocks / slots) * slots;
   if (rest <= 0 || w->blocks <= 0) return 0;
   double bytes = (w->l2_reads + w->l2_writes) * 32 / w->blocks; // of a block, all launches
   double alone = bytes * __builtin_ceil(rest / m->sms) / m->model->l2_fill_bytes / m->clock;
-  return larger(alone - dram * rest / w->blocks, 0);
+  return sol_larger(alone - dram * rest / w->blocks, 0);
 }
 
 static double dram_seconds(const Spread *m, const MachineWork *w) {
@@ -227,7 +223,7 @@ SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineT
   *out = (MachineTime){0};
   if (w->launches <= 0) return SOL_OK;
   Spread m = spread_of(model, w);
-  double warps = larger(w->launches * w->blocks * w->warps_per_block, 1), *s = out->seconds;
+  double warps = sol_larger(w->launches * w->blocks * w->warps_per_block, 1), *s = out->seconds;
   s[MACHINE_LAUNCH] = work_launch_seconds(model, w);
   s[MACHINE_DRAM] = dram_seconds(&m, w);
   s[MACHINE_L2] = l2_seconds(&m, w, out);
@@ -243,6 +239,6 @@ SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineT
   out->gap = gap_seconds(model, w);
   for (int r = 0; r < MACHINE_RESOURCES; r++)
     if (s[r] > s[out->bound]) out->bound = (MachineResource)r;
-  out->waves = larger(w->blocks, 1) / (larger(w->blocks_per_sm, 1) * m.sms);
+  out->waves = sol_larger(w->blocks, 1) / (sol_larger(w->blocks_per_sm, 1) * m.sms);
   return SOL_OK;
 }

@@ -92,6 +92,9 @@ double machine_light(const MachineModel *model, double bytes, double launches, d
 // ---- demands.c ----
 
 double machine_stall(const MachineModel *model, const MachineWork *work); // clocks between instructions
+// Clocks until a load that misses L1 arrives, where it is not known what serves it: L2 or DRAM, half of them each. 0:
+// nobody has measured it.
+double machine_far_clocks(const MachineModel *model);
 // Clocks that all warps wait and issue, summed, as if no warp waited for another.
 double machine_wait_clocks(const MachineModel *model, const MachineWork *work);
 // The demands of so many bytes a thread that ptxas spilled, with so many threads resident on an SM.

@@ -24,25 +24,19 @@ static bool config_is_sound(const SolL2Config *c) {
          (c->dram_bytes == 32 || c->dram_bytes == 64) && lines_per_shard(c, c->usable_percent) > 0;
 }
 
-// Sets differ in size, so that L2 loses a buffer little by little as it outgrows it: in percent of the mean, for
-// every 32 sets, as the H200 reads buffers of 32 to 60 MiB again (`rounds` in tests/data/h200-dram-probe.csv).
-static const uint8_t set_percent[] = {76,  95,  105, 95,  105, 76,  101, 114, 95,  105, 86,
-                                      105, 114, 95,  105, 86,  105, 114, 95,  105, 86,  105,
-                                      114, 95,  105, 95,  105, 118, 95,  105, 95,  105};
-enum { KINDS = sizeof set_percent, KINDS_PERCENT = 100 * KINDS, LARGEST_PERCENT = 118 };
-
 static uint32_t set_bits(uint64_t lines) {
   uint32_t bits = sol_set_layout(lines).bits;
-  bool room = lines * LARGEST_PERCENT < (UINT64_C(100) * (SOL_WAYS - 1)) << bits;
+  bool room = lines * SOL_SET_MOST < (UINT64_C(100) * (SOL_WAYS - 1)) << bits;
   return room || bits < 5 ? bits : bits + 1;
 }
 
 // A set's part of so many lines: the parts of all sets add up to them.
-static uint32_t part_of(uint64_t lines, uint32_t bits, uint32_t set) {
-  uint64_t sets = UINT64_C(1) << bits, before = set / KINDS * KINDS_PERCENT;
-  if (sets < KINDS) return (uint32_t)(lines * (set + 1) / sets - lines * set / sets);
-  for (uint32_t k = 0; k < set % KINDS; k++) before += set_percent[k];
-  uint64_t after = before + set_percent[set % KINDS];
+static uint32_t part_of(const SolL2 *l2, uint64_t lines, uint32_t set) {
+  uint64_t sets = UINT64_C(1) << l2->bits, before = UINT64_C(100) * (set / SOL_SET_KINDS * SOL_SET_KINDS);
+  if (sets < SOL_SET_KINDS || !l2->set_percent)
+    return (uint32_t)(lines * (set + 1) / sets - lines * set / sets);
+  for (uint32_t k = 0; k < set % SOL_SET_KINDS; k++) before += l2->set_percent[k];
+  uint64_t after = before + l2->set_percent[set % SOL_SET_KINDS];
   return (uint32_t)(lines * after / (100 * sets) - lines * before / (100 * sets));
 }
 
@@ -78,6 +72,7 @@ SolStatus sol_l2_lay_out(SolL2 *l2, const SolL2Config *config, void *memory, siz
   l2->bits = set_bits(l2->lines);
   l2->max_partial = (uint32_t)lines_per_shard(config, config->partial_percent);
   l2->pairs = config->dram_bytes != 32;
+  l2->set_percent = config->set_percent;
   size_t sets = (size_t)1 << l2->bits;
   char *at = (char *)(((uintptr_t)memory + ALIGN - 1) / ALIGN * ALIGN);
   for (uint32_t i = 0; i < SOL_SHARDS; i++, at += bytes_per_shard(l2->bits)) {
@@ -103,8 +98,8 @@ void sol_l2_empty(SolL2 *l2) {
 void sol_l2_empty_shard(SolL2 *l2, uint32_t shard) {
   SolL2Shard *h = &l2->shard[shard];
   for (uint32_t k = 0; k < UINT32_C(1) << l2->bits; k++) {
-    sol_set_clear(&h->sets[k], part_of(l2->lines, l2->bits, k));
-    h->most_dirty[k] = (uint8_t)part_of(l2->dirty_lines, l2->bits, k);
+    sol_set_clear(&h->sets[k], part_of(l2, l2->lines, k));
+    h->most_dirty[k] = (uint8_t)part_of(l2, l2->dirty_lines, k);
   }
   h->queue_first = h->queue_count = h->partial_lines = h->own_dirty = 0;
   memset(h->left, 0, slot_count(l2));

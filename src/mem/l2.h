@@ -24,6 +24,8 @@
 #include "mem/traffic.h"
 #include "sol/status.h"
 
+enum { SOL_SET_KINDS = 32, SOL_SET_MOST = 118 };
+
 // Shares are in percent of `bytes`. What holds for a GPU is the caller's to know (src/machine).
 typedef struct SolL2Config {
   uint64_t bytes;           // the device's L2; at least 64 KiB, at most 1 GiB
@@ -31,6 +33,8 @@ typedef struct SolL2Config {
   uint32_t dirty_percent;   // of it, what may be dirty
   uint32_t partial_percent; // of its lines, those that may be partly written
   uint32_t dram_bytes;      // the most that a read miss fetches: 32 or 64
+  const uint8_t
+      *set_percent; // sizes of SOL_SET_KINDS sets in turn, of the mean, SOL_SET_MOST at most; NULL: all alike
 } SolL2Config;
 
 // Counts of one id, in sectors unless the comment says otherwise.
@@ -69,12 +73,9 @@ typedef struct SolL2 {
   uint64_t lines, dirty_lines; // of a shard; those that may be dirty
   uint32_t max_partial;        // lines of a shard that may be partial
   bool pairs;                  // DRAM is read 64 bytes at a time
+  const uint8_t *set_percent;  // as in the configuration
   SolL2Shard shard[SOL_SHARDS];
 } SolL2;
-
-// Of L2's size, what ncu leaves dirty when it flushes L2 before a kernel: kernels that only read show its write-back
-// (2.1 to 2.5 MB on an H200: `read` and `rounds` in tests/data/h200-dram-probe.csv).
-enum { SOL_L2_NCU_PERMILLE = 38 };
 
 // No id.
 #define SOL_NO_ID UINT32_MAX

@@ -1,5 +1,6 @@
 // Where code comes from: .file, .loc and the strings in .section .debug_str.
 #include "base/heap.h"
+#include "base/sort.h"
 #include "ptx/internal.h"
 
 // .file 1 "name.cu" [, time, size]
@@ -154,17 +155,8 @@ bool sol_ptx_parse_section(Parser *p) {
   return true;
 }
 
-// Shell sort: numbers come in order almost always.
-static void sort_files(Parser *p) {
-  FileEntry *f = p->source_files.data;
-  uint32_t n = p->source_files.count;
-  for (uint32_t gap = n / 2; gap; gap /= 2)
-    for (uint32_t i = gap; i < n; i++) {
-      FileEntry entry = f[i];
-      uint32_t at = i;
-      for (; at >= gap && f[at - gap].number > entry.number; at -= gap) f[at] = f[at - gap];
-      f[at] = entry;
-    }
+static bool has_lower_number(const void *a, const void *b) {
+  return ((const FileEntry *)a)->number < ((const FileEntry *)b)->number;
 }
 
 static uint32_t file_index(const Parser *p, uint32_t number) {
@@ -194,7 +186,7 @@ static const char *debug_name(Parser *p, const LocExtra *extra) {
 }
 
 bool sol_ptx_finish_locs(Parser *p, uint32_t first) {
-  sort_files(p);
+  sol_sort(p->source_files.data, p->source_files.count, sizeof(FileEntry), has_lower_number);
   for (uint32_t i = first; i < p->locs.count; i++) {
     PtxLoc *loc = VEC_AT(&p->locs, PtxLoc, i);
     loc->file = file_index(p, loc->file);

@@ -4,10 +4,6 @@
 #include "base/error.h"
 #include "base/port.h"
 
-static double larger(double a, double b) {
-  return a > b ? a : b;
-}
-
 static double smaller(double a, double b) {
   return a < b ? a : b;
 }
@@ -97,7 +93,7 @@ SolStatus sol_roofline(const SolDevice *device, const SolWork *work, const SolRo
 
   if (r.bytes > 0) r.memory_us = r.bytes / r.bandwidth * 1e6;
   if (r.flops > 0) r.compute_us = r.flops / r.peak * 1e6;
-  double busy_us = larger(r.memory_us, r.compute_us);
+  double busy_us = sol_larger(r.memory_us, r.compute_us);
   r.time_us = busy_us + r.launch_us;
   r.intensity = r.bytes > 0 ? r.flops / r.bytes : __builtin_inf();
   if (!__builtin_isfinite(r.time_us) || (r.bytes > 0 && !__builtin_isfinite(r.intensity)))

@@ -158,7 +158,7 @@ static void audit_launch(void *ctx, const ShimLaunch *l) {
   SolBuffer line = {0};
   AuditLaunch launch;
   shim_describe(l->work, &launch);
-  if (l->work->kernel->code.count) launch.code = &l->work->kernel->code;
+  if (l->work->kernel->code.count) launch.code = &l->work->kernel->code, launch.device = shim.device;
   bool taken = sent && !audit_take(sol_emu_ptx(l->module), l->result, &arena, &launch, NULL);
   if (taken) audit_write_launch(&launch, sent->id, &sent->sent, &line);
   if (taken && !line.failed)

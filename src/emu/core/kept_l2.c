@@ -58,7 +58,7 @@ void emu_l2_result(EmuRun *run) {
 }
 
 uint64_t sol_emu_ncu_leaves(const SolEmu *emu) {
-  return emu->machine.l2.bytes * SOL_L2_NCU_PERMILLE / 1000;
+  return emu->machine.ncu_dirty;
 }
 
 void sol_emu_l2_use(SolEmu *emu, SolL2Use use, uint64_t address, uint64_t bytes) {
