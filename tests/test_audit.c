@@ -215,6 +215,22 @@ TEST(launches_of_a_kernel_are_summed_and_shapes_kept_apart) {
   audit_free(&p);
 }
 
+// A title cuts template arguments that are too long; what differs in them alone is told apart all the same.
+TEST(instances_of_a_template_have_different_titles) {
+  AuditProgram p;
+  AuditInst in = load_inst(1000, 4000);
+  CHECK_INT(audit_start(&p, gpu("h200"), NULL), SOL_OK);
+  const char *const names[] = {"_Z1kIfEvPT_", "_Z1kIdEvPT_", "_Z3addPfPKfi", "_Z3addPfPKfj"};
+  for (size_t i = 0; i < SOL_COUNT(names); i++) {
+    AuditLaunch l = launch_of(names[i], &in, NULL, 0);
+    CHECK_INT(audit_add(&p, &l, NULL), SOL_OK);
+  }
+  CHECK_INT(audit_finish(&p, NULL), SOL_OK);
+  const char *const titles[] = {"k<float>", "k<double>", "add", "add (instance 2)"};
+  for (uint32_t i = 0; i < 4; i++) CHECK_STR(p.kernels[i].title, titles[i]);
+  audit_free(&p);
+}
+
 static const AuditLeft *left_of(const AuditProgram *p, uint32_t from, uint32_t to) {
   for (uint32_t i = 0; i < p->left_count; i++)
     if (p->lefts[i].from == from && p->lefts[i].to == to) return &p->lefts[i];

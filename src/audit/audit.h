@@ -17,6 +17,7 @@
 
 #include "base/arena.h"
 #include "emu/emu.h"
+#include "machine/roofs.h"
 #include "machine/work.h"
 #include "sass/sass_code.h"
 #include "sol/device.h"
@@ -63,6 +64,8 @@ typedef struct AuditInst { // a PTX instruction that was executed
   bool follows;          // a store directly after a store to adjacent addresses
   bool real;             // atomics: on floating-point numbers
   bool read_only;        // ld.global.nc: the compiler knows that no store changes what it reads
+  bool indexing;         // computes or compares addresses alone, see indexing.c
+  const char *inlined;   // positions from the kernel to the function inlined here: "k.cu:9 > a.h:3"; "": none
   uint64_t base;         // identifies the base register or symbol of its address; 0: none
   int64_t offset;        // bytes from the base
   double flops;          // tensor instructions: of one execution, in units of the fp16 rate
@@ -81,10 +84,11 @@ typedef struct AuditLine { // the instructions of one source line
   const char *source; // its text, filled in by the caller; NULL: the file was not found
   SolEmuCounts counts;
   SolEmuCounts global_load, global_store, atomic, shared, local;
-  double active_lanes; // mean, without branches: the lanes of a guarded branch are those that take it
-  uint32_t worst;      // insts[worst] has the most sectors per request; UINT32_MAX: none accesses sectors
-  double wasted_bytes; // of sectors beyond the fewest possible
-  double cost; // seconds of the line's demands alone on the resource that binds; lines are sorted by it
+  double active_lanes;   // mean, without branches: the lanes of a guarded branch are those that take it
+  uint32_t worst;        // insts[worst] has the most sectors per request; UINT32_MAX: none accesses sectors
+  double wasted_bytes;   // of sectors beyond the fewest possible
+  double cost;           // seconds: its share of the kernel's time (line_costs.c); lines are sorted by it
+  const char *inlined;   // as AuditInst.inlined; "": nothing was inlined
   uint32_t first, count; // its instructions: insts[by_line[first ... first + count)]
 } AuditLine;
 
@@ -125,6 +129,12 @@ typedef struct AuditLeft {
 
 typedef enum AuditSource { AUDIT_FROM_PTXAS, AUDIT_FROM_EMULATOR } AuditSource;
 
+// The least time of a kernel's launches by what they need, in seconds; audit_light.c says how.
+typedef struct AuditLights {
+  double memory, compute, launch;
+  MachinePipe pipe; // of compute
+} AuditLights;
+
 typedef struct AuditFinding {
   const char *rule; // its id in rules.def: "uncoalesced"
   const char *file; // NULL: the whole kernel
@@ -136,9 +146,12 @@ typedef struct AuditFinding {
   double saved;         // seconds, of all launches
 } AuditFinding;
 
+// Follows the title of a kernel that has the same as an earlier one: "scan<...> (instance 2)".
+#define AUDIT_INSTANCE " (instance "
+
 struct AuditKernel {
   const char *name;  // mangled
-  const char *title; // demangled, for output
+  const char *title; // demangled, for output; unlike every other kernel's
   uint32_t index;    // in AuditProgram.kernels: order of first launch
   double launches, graph_launches;
   double scale;       // blocks of the grids over blocks that ran: 1 unless sampled; counts are already scaled
@@ -167,10 +180,13 @@ struct AuditKernel {
   double earlier_written; // of work.dram_write: written back for earlier launches
   double found; // read out of L2, where earlier launches and copies had left them; each once a launch
   // From audit_finish:
-  SolOccupancy occupancy; // of the shape that takes longest
-  MachineWork work;       // of all launches together
-  MachineTime time;       // of all launches, summed over the shapes
-  double light, tax;      // seconds; time.total / light
+  SolOccupancy occupancy;          // of the shape that takes longest
+  MachineWork work;                // of all launches together
+  MachineTime time;                // of all launches, summed over the shapes
+  double parts[MACHINE_RESOURCES]; // of time.total by resource; they add up to it
+  double unowned;                  // seconds of time.total that neither a line nor a launch costs
+  AuditLights lights;
+  double light, tax;      // the longer of memory and compute, and the launches; time.total / light
   AuditFinding *findings; // in order of seconds saved
   uint32_t finding_count, finding_cap;
   // How its launches ended.

@@ -90,9 +90,11 @@ static bool read_new(AuditReader *r, struct AuditReadKernel *k, SolJson row) {
     if (!sol_json_next(&it, NULL, &part[i])) return false;
     if (i < NUMBERS && !sol_json_number(part[i], &n[i])) return false;
   }
-  SolJson last;
+  SolJson last, inlined;
   double ptx_line = 0;
   if (sol_json_next(&it, NULL, &last) && !sol_json_number(last, &ptx_line)) return false;
+  const char *chain = sol_json_next(&it, NULL, &inlined) ? keep_text(&r->arena, inlined) : "";
+  if (!chain) return false;
   if (!(n[0] >= 0 && n[0] < MOST_PLACES)) return false;
   uint32_t place = (uint32_t)n[0];
   if (place >= k->count) {
@@ -114,6 +116,8 @@ static bool read_new(AuditReader *r, struct AuditReadKernel *k, SolJson row) {
                                 .follows = flags >> 5 & 1,
                                 .real = flags >> 6 & 1,
                                 .read_only = flags >> 7 & 1,
+                                .indexing = flags >> 8 & 1,
+                                .inlined = chain,
                                 .flops = n[4],
                                 .base = count_of(n[5]),
                                 .offset = offset_of(n[6]),

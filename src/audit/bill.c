@@ -1,8 +1,11 @@
 // Builds the bill from launches: sums by kernel and by geometry, then predicted times and tax.
 #include "audit/inside.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/heap.h"
 #include "base/text.h"
+
+enum { TITLE = 200 };
 
 const char *audit_keep(AuditProgram *p, const char *text) {
   if (!text) return NULL;
@@ -47,6 +50,19 @@ void audit_free(AuditProgram *p) {
 
 // ---- adding a launch ----
 
+// A title cuts long template arguments: instances that differ in those alone are numbered.
+static void unique_title(const AuditProgram *p, const char *name, char title[TITLE]) {
+  char other[TITLE];
+  unsigned alike = 1;
+  audit_title(name, title, TITLE);
+  for (uint32_t i = 0; i < p->kernel_count; i++) {
+    audit_title(p->kernels[i].name, other, sizeof other);
+    alike += strcmp(other, title) == 0;
+  }
+  size_t n = strlen(title);
+  if (alike > 1) sol_format(title + n, TITLE - n, AUDIT_INSTANCE "%u)", alike);
+}
+
 static AuditKernel *kernel_of(AuditProgram *p, const AuditLaunch *l) {
   AuditState *s = p->state;
   for (uint32_t i = 0; i < p->kernel_count; i++)
@@ -56,8 +72,8 @@ static AuditKernel *kernel_of(AuditProgram *p, const AuditLaunch *l) {
   p->kernels = kernels;
   fine = fine && audit_grow(&slots, p->kernel_count, &s->slot_cap, sizeof *s->slots);
   s->slots = slots;
-  char title[160];
-  audit_title(l->name, title, sizeof title);
+  char title[TITLE];
+  unique_title(p, l->name, title);
   AuditKernel k = {.name = audit_keep(p, l->name), .title = audit_keep(p, title), .index = p->kernel_count};
   if (!fine || !k.name || !k.title) return NULL;
   s->slots[p->kernel_count] = (AuditSlots){.unit = l->unit};
@@ -186,7 +202,8 @@ static bool add_insts(AuditProgram *p, AuditKernel *k, const AuditLaunch *l, dou
       to->executed = (AuditExecuted){0};
       to->text = audit_keep(p, from->text ? from->text : "");
       to->file = audit_keep(p, from->file ? from->file : "");
-      if (!to->text || !to->file) return false;
+      to->inlined = audit_keep(p, from->inlined ? from->inlined : "");
+      if (!to->text || !to->file || !to->inlined) return false;
     }
     if (to->kind == SOL_EMU_KIND_OTHER) to->kind = from->kind;
     if (from->width > to->width) to->width = from->width;

@@ -13,13 +13,12 @@ static void add_time(MachineTime *to, const MachineTime *from) {
 }
 
 // The instructions that ran, close together.
-static SolStatus gather_insts(AuditProgram *p, AuditKernel *k, SolError *err) {
+static void gather_insts(const AuditProgram *p, AuditKernel *k) {
   const AuditSlots *s = &p->state->slots[k->index];
   k->inst_count = 0;
   k->insts = s->insts;
   for (uint32_t i = 0; i < s->count; i++)
     if (s->insts[i].text) k->insts[k->inst_count++] = s->insts[i];
-  return audit_lines(p, k, err);
 }
 
 static SolStatus finish_kernel(AuditProgram *p, AuditKernel *k, SolError *err) {
@@ -35,9 +34,9 @@ static SolStatus finish_kernel(AuditProgram *p, AuditKernel *k, SolError *err) {
     k->occupancy = s->occupancy;
     k->time.waves = s->time.waves;
   }
-  k->light = machine_light(&p->machine, k->floor_bytes, k->launches, k->graph_launches);
-  k->tax = k->light > 0 ? k->time.total / k->light : 0;
-  return gather_insts(p, k, err);
+  gather_insts(p, k);
+  audit_find_light(p, k);
+  return audit_lines(p, k, err);
 }
 
 // Few and mostly in order: insertion keeps equal ones as the rules gave them.

@@ -43,6 +43,19 @@ bool audit_scoreboards(const SassCode *code, const MachineModel *model, AuditIns
 bool audit_merged(const SassCode *code, AuditInst *insts, uint32_t count, const uint32_t *inst_of,
                   SolArena *arena);
 
+// ---- indexing.c, audit_light.c ----
+
+// By instruction of the function: whether it computes addresses alone. False: out of memory.
+bool audit_indexing(const PtxFunction *function, uint8_t *indexing, SolArena *arena);
+
+typedef struct AuditNeeds { // of a kernel, now or after a change
+  double bytes, launches, graph_launches;
+} AuditNeeds;
+AuditNeeds audit_needs(const AuditKernel *kernel);
+// The light of the kernel's arithmetic with these bytes and launches; after audit_find_light.
+double audit_light(const AuditProgram *program, const AuditKernel *kernel, const AuditNeeds *needs);
+void audit_find_light(const AuditProgram *program, AuditKernel *kernel); // .lights, .light, .tax
+
 // ---- flows.c: which kernel reads what another wrote ----
 
 void audit_flows_launch(AuditProgram *program, uint32_t kernel, const AuditLaunch *launch);
@@ -52,6 +65,8 @@ void audit_flows_free(AuditProgram *program);
 // ---- lines.c: sums by source line ----
 
 SolStatus audit_lines(AuditProgram *program, AuditKernel *kernel, SolError *err);
+// line_costs.c: AuditLine.cost, .parts, .unowned.
+void audit_line_costs(const AuditProgram *program, AuditKernel *kernel);
 
 // ---- bill.c ----
 

@@ -29,27 +29,6 @@ static void add_kind(AuditLine *line, const AuditInst *in) {
   if (c->sectors > c->sectors_ideal) line->wasted_bytes += 32.0 * (double)(c->sectors - c->sectors_ideal);
 }
 
-// Seconds that the line's own demands take, launches aside. DRAM writes are the kernel's, by its stores.
-static double cost_of(const AuditProgram *p, const AuditKernel *k, const AuditWaits *waits,
-                      const AuditLine *line) {
-  MachineWork w = {.launches = k->work.launches,
-                   .blocks = k->work.blocks,
-                   .warps_per_block = k->work.warps_per_block,
-                   .blocks_per_sm = k->work.blocks_per_sm,
-                   .blocks_per_cluster = k->work.blocks_per_cluster,
-                   .chain = k->work.chain};
-  for (uint32_t i = 0; i < line->count; i++) {
-    const AuditInst *in = &k->insts[k->by_line[line->first + i]];
-    audit_demand(&p->machine, in, waits, 1, &w);
-    double clocks = audit_atomic_clocks(&p->machine, in);
-    if (clocks > w.atomic_clocks) w.atomic_clocks = clocks;
-  }
-  if (k->work.l2_writes > 0) w.dram_write = k->work.dram_write * (w.l2_writes / k->work.l2_writes);
-  MachineTime time;
-  if (machine_time(&p->machine, &w, &time, NULL)) return 0;
-  return time.total - time.seconds[MACHINE_LAUNCH];
-}
-
 typedef struct Lanes {
   double lanes, executions;
 } Lanes;
@@ -78,6 +57,18 @@ static void find_worst(AuditKernel *k, AuditLine *line) {
   }
 }
 
+// How the line came into the kernel: of the instructions inlined there, the one executed most.
+static void find_chain(const AuditKernel *k, AuditLine *line) {
+  uint64_t most = 0;
+  line->inlined = "";
+  for (uint32_t i = 0; i < line->count; i++) {
+    const AuditInst *in = &k->insts[k->by_line[line->first + i]];
+    if (!in->inlined || !*in->inlined || in->counts.executions <= most) continue;
+    most = in->counts.executions;
+    line->inlined = in->inlined;
+  }
+}
+
 static void find_lanes(AuditKernel *k) {
   Lanes all = {0};
   for (uint32_t i = 0; i < k->line_count; i++) {
@@ -89,6 +80,7 @@ static void find_lanes(AuditKernel *k) {
     }
     k->lines[i].active_lanes = mean_lanes(&own);
     find_worst(k, &k->lines[i]);
+    find_chain(k, &k->lines[i]);
   }
   k->active_lanes = mean_lanes(&all);
 }
@@ -122,8 +114,7 @@ SolStatus audit_lines(AuditProgram *p, AuditKernel *k, SolError *err) {
     AuditLine *line = &k->lines[owner[i]];
     k->by_line[line->first + line->count++] = i;
   }
-  AuditWaits waits = audit_waits(p->device, k->insts, k->inst_count, &k->flight);
-  for (uint32_t i = 0; i < k->line_count; i++) k->lines[i].cost = cost_of(p, k, &waits, &k->lines[i]);
+  audit_line_costs(p, k);
   find_lanes(k);
   sol_sort(k->lines, k->line_count, sizeof *k->lines, before);
   return SOL_OK;

@@ -1,10 +1,14 @@
 // Converts the emulator's result of a launch for the bill: every executed instruction with its source line, its
 // kind of access, and the pipe that executes it.
-#include "audit/audit.h"
+#include "audit/inside.h"
 #include "base/error.h"
 #include "base/format.h"
 
-enum { TEXT = 96 }; // of an instruction; the rest is cut
+enum {
+  TEXT = 96,       // of an instruction; the rest is cut
+  MAX_FRAMES = 16, // of functions inlined into each other
+  CHAIN = 400      // of the positions of all of them
+};
 
 static bool has(const char *text, const char *part) {
   size_t n = strlen(part), length = strlen(text);
@@ -25,16 +29,51 @@ static bool is_toolkit(const char *file) {
   return false;
 }
 
-static void find_place(const SolPtxModule *ptx, const PtxFunction *f, const PtxInst *in, AuditInst *out) {
+static const char *base_name(const char *path) {
+  const char *name = path;
+  for (const char *c = path; *c; c++)
+    if (*c == '/') name = c + 1;
+  return name;
+}
+
+// The positions from the kernel down to the innermost function; "" where nothing was inlined.
+static const char *chain_of(const SolPtxModule *ptx, const PtxLoc *const *frames, uint32_t count,
+                            SolArena *arena) {
+  char *text = count > 1 ? sol_arena_alloc(arena, CHAIN) : NULL;
+  size_t n = 0;
+  if (!text) return "";
+  for (uint32_t i = count; i-- > 0 && n + 1 < CHAIN;)
+    n += sol_format(text + n, CHAIN - n, "%s%.100s:%u", i + 1 < count ? " > " : "",
+                    base_name(ptx->files[frames[i]->file]), frames[i]->line);
+  return text;
+}
+
+// The innermost position outside the compiler's own files. A kernel that is the compiler's own altogether has the
+// innermost of all: its outermost, the call of its one large function, would be charged with everything.
+static void find_place(const SolPtxModule *ptx, const PtxFunction *f, const PtxInst *in, SolArena *arena,
+                       AuditInst *out) {
+  const PtxLoc *frames[MAX_FRAMES];
+  uint32_t count = 0, own = 0;
   out->file = ptx->sources[f->source];
   out->line = in->line;
-  for (uint32_t at = in->loc; at != PTX_NONE; at = ptx->locs[at].inlined_at) {
-    const PtxLoc *loc = &ptx->locs[at];
-    if (loc->file == PTX_NONE) continue;
-    out->file = ptx->files[loc->file];
-    out->line = loc->line;
-    if (!is_toolkit(out->file)) return;
-  }
+  for (uint32_t at = in->loc; at != PTX_NONE && count < MAX_FRAMES; at = ptx->locs[at].inlined_at)
+    if (ptx->locs[at].file != PTX_NONE) frames[count++] = &ptx->locs[at];
+  out->inlined = chain_of(ptx, frames, count, arena);
+  if (!count) return;
+  while (own + 1 < count && is_toolkit(ptx->files[frames[own]->file])) own++;
+  if (is_toolkit(ptx->files[frames[own]->file])) own = 0;
+  out->file = ptx->files[frames[own]->file];
+  out->line = frames[own]->line;
+}
+
+// Of each instruction of a function, whether it is indexing; functions are looked at once a launch.
+static const uint8_t *indexing_of(const SolPtxModule *ptx, uint32_t function, const uint8_t **known,
+                                  SolArena *arena) {
+  const PtxFunction *f = &ptx->functions[function];
+  if (known[function]) return known[function];
+  uint8_t *marks = sol_arena_alloc(arena, f->inst_count + 1);
+  if (!marks || !audit_indexing(f, marks, arena)) return NULL;
+  return known[function] = marks;
 }
 
 // By its words; an access through a generic address counts where it went.
@@ -149,14 +188,16 @@ static void take_address(const PtxInst *in, AuditInst *to) {
 }
 
 static bool take_inst(const SolPtxModule *ptx, const SolEmuInstCounts *from, uint32_t place, SolArena *arena,
-                      AuditInst *to) {
+                      const uint8_t **indexing, AuditInst *to) {
   const PtxFunction *f = &ptx->functions[from->function];
+  const uint8_t *marks = indexing_of(ptx, from->function, indexing, arena);
   const PtxInst *in = &f->insts[from->inst];
   char *text = sol_arena_alloc(arena, TEXT);
-  if (!text) return false;
+  if (!text || !marks) return false;
   sol_ptx_format_inst(ptx, f, in, text, TEXT);
   *to = (AuditInst){.text = text, .place = place, .counts = from->counts, .pattern = from->pattern};
-  find_place(ptx, f, in, to);
+  find_place(ptx, f, in, arena, to);
+  to->indexing = marks[from->inst];
   to->ptx_line = in->line;
   to->kind = kind_of(in->code, &from->counts);
   to->unit = sol_emu_class(in);
@@ -227,11 +268,13 @@ SolStatus audit_take(const SolPtxModule *ptx, const SolEmuResult *r, SolArena *a
   for (uint32_t i = 0; i < r->inst_count; i++) ran += r->insts[i].counts.executions != 0;
   AuditInst *insts = sol_arena_alloc(arena, (ran + 1) * sizeof *insts);
   const char **faults = sol_arena_alloc(arena, (r->finding_count + 1) * sizeof *faults);
-  bool fine = insts && faults && take_touches(r, arena, out);
+  const uint8_t **indexing = sol_arena_alloc(arena, (ptx->function_count + 1) * sizeof *indexing);
+  bool fine = insts && faults && indexing && take_touches(r, arena, out);
+  if (indexing) memset(indexing, 0, (ptx->function_count + 1) * sizeof *indexing);
   out->inst_count = 0;
   for (uint32_t i = 0; fine && i < r->inst_count; i++)
     if (r->insts[i].counts.executions)
-      fine = take_inst(ptx, &r->insts[i], i, arena, &insts[out->inst_count++]);
+      fine = take_inst(ptx, &r->insts[i], i, arena, indexing, &insts[out->inst_count++]);
   for (uint32_t i = 0; fine && i < r->finding_count; i++) faults[i] = r->findings[i].message;
   if (fine && out->code)
     fine = out->machine = audit_machine_code(out->code, out->device, insts, out->inst_count, arena);

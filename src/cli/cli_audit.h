@@ -9,12 +9,12 @@
 typedef struct AuditArgs {
   CommonArgs common;
   KernelArgs kernel;
-  const char *device, *sarif, *baseline;
+  const char *device, *sarif, *baseline, *files;
   TextList nvcc, source_dirs;
   int64_t sample, top;
   bool cold;
   double max_tax, max_sectors;
-  int by;
+  int by, sort;
 } AuditArgs;
 
 enum {

@@ -1,7 +1,7 @@
 // The machine code of modules whose programs do not hold it with lines of the PTX: ptxas makes it from the PTX
 // that the emulator executes, in the private folder, while the program runs. Without ptxas, or where it takes
 // too long, the bill counts PTX instructions.
-#define _XOPEN_SOURCE 700
+#define _XOPEN_SOURCE 700 // realpath
 
 #include <errno.h>
 #include <fcntl.h>

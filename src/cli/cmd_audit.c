@@ -126,7 +126,9 @@ static AuditView view_of(const AuditRun *r) {
                      .top = r->args->top           ? (size_t)r->args->top
                             : r->args->common.json ? SIZE_MAX
                                                    : 10,
-                     .instructions = r->args->by == 1};
+                     .instructions = r->args->by == 1,
+                     .sort = (AuditSort)r->args->sort,
+                     .files = r->args->files};
 }
 
 static void title_of(AuditRun *r, Fact *root, const AuditProgram *p) {
@@ -187,7 +189,9 @@ static int answer(AuditRun *r, AuditProgram *programs, int count) {
   bool any = false;
   for (uint32_t i = 0; i < programs[0].kernel_count; i++)
     any |= report_audit_wanted(&view, &programs[0].kernels[i]);
-  if (!any) return cli_fail(r->cli, "--kernel: no kernel that was launched is called '%.80s'", view.kernels);
+  if (!any && view.kernels)
+    return cli_fail(r->cli, "--kernel: no kernel that was launched is called '%.80s'", view.kernels);
+  if (!any) return cli_fail(r->cli, "--file: no kernel that was launched has a line of '%.80s'", view.files);
   int code = EXIT_OK;
   for (int d = 0; d < count && !code; d++) {
     if (count > 1) note_left_out(r, &programs[d]);
@@ -236,6 +240,10 @@ static const Option options[] = {
      "lines shown of a kernel (default 10; JSON: all)"},
     {"by", OPTION_CHOICE, offsetof(AuditArgs, by), "WHAT", "line|instruction", 0,
      "source lines alone (default), or PTX instructions as well"},
+    {"sort", OPTION_CHOICE, offsetof(AuditArgs, sort), "BY", "time|tax|bytes|waste|launches", 0,
+     "order of kernels: time (default), tax, bytes of DRAM, wasted bytes, launches"},
+    {"file", OPTION_TEXT, offsetof(AuditArgs, files), "PATTERN", 0, 0,
+     "only lines of files that match ('*.cuh', 'src/*'), and kernels that have some"},
     {"max-tax", OPTION_NUMBER, offsetof(AuditArgs, max_tax), "X", 0, 0,
      "gate: exit code 3 if a kernel takes more than X times light"},
     {"max-sectors-per-request", OPTION_NUMBER, offsetof(AuditArgs, max_sectors), "N", 0, 0,
@@ -263,15 +271,17 @@ const Command cmd_audit = {
         "guessed, and the guess is printed. With a program, --kernel shows only the kernels of that name "
         "('name,name', 'name*')."
         "\n\n" KERNEL_ARG_HELP "\n"
-        "Light is each byte once at the speed of a copy, and the launches; tax is the predicted time over "
-        "that. Requests, sectors and wavefronts are exact for the PTX; hits, DRAM bytes, occupancy and "
+        "Light is the longer of memory light (each byte once at the speed of a copy) and compute light (the "
+        "arithmetic executed, at the peak of its pipe), and the launches; tax is the predicted time over "
+        "that. A line's cost is its share of the time: all rows add up to it. Requests, sectors and wavefronts are exact for the PTX; hits, DRAM bytes, occupancy and "
         "times are modelled. L2 keeps its contents from launch to launch, and what copies leave in it; --cold "
         "empties it before each. A single kernel finds it empty. What the program prints goes to standard error. If the program or a kernel "
         "fails (exit code 4) the bill covers what ran before that.\n\n"
         "JSON: kernels [{name, launches, instructions, issued, instructions_from, global_load {requests, sectors, ideal_sectors}, "
         "global_store, shared_load {requests, wavefronts, ideal_wavefronts}, shared_store, local, l2_bytes, "
         "dram_bytes, earlier_write_bytes, left_dirty_bytes, l2_reused_bytes, l2_left_by [{kernel, reused_bytes, "
-        "written_bytes}], floor_bytes, occupancy, bound, time_us, light_us, tax, lines [{file, line, ...}], "
+        "written_bytes}], floor_bytes, occupancy, bound, time_us, light_us, memory_light_us, compute_light_us, launch_light_us, "
+        "tax, terms {...}, parts {...}, lines [{file, line, cost_us, ...}], launch_cost_us, unowned_cost_us, "
         "findings [{rule, file, line, message, fix, gain}]}], gate [...]; several GPUs: an array.",
     .examples = "sol audit examples/column_scale.cu\n"
                 "sol audit examples/column_scale.cu --device h100,h200,b200\n"

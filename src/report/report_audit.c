@@ -1,6 +1,8 @@
 // The bill as facts: for each kernel its time and what bounds it, its lines, its findings.
+#define _POSIX_C_SOURCE 200809L
 #include "report/report_audit.h"
 
+#include <fnmatch.h>
 #include <string.h>
 
 #include "audit/rules.h"
@@ -9,18 +11,38 @@
 #include "report/report_model.h"
 #include "report/report_roofs.h"
 
+#define SMALLEST_TERM 0.02 // share of the time: a smaller one is not shown
+
 static const char *end_name(SolEmuEnd end) {
   static const char *const names[] = {"done", "fault", "instruction limit", "time limit", "interrupted"};
   return (unsigned)end < SOL_COUNT(names) ? names[end] : "?";
 }
 
 static bool matches(const char *pattern, size_t n, const char *text) {
-  size_t length = strlen(text), plain = strcspn(text, "<");
+  const char *instance = strstr(text, AUDIT_INSTANCE);
+  size_t length = instance ? (size_t)(instance - text) : strlen(text), plain = strcspn(text, "<");
   if (n && pattern[n - 1] == '*') return strncmp(text, pattern, n - 1) == 0;
   return (length == n || plain == n) && strncmp(text, pattern, n) == 0;
 }
 
+// The pattern is for the whole path, or for the end of it.
+bool report_audit_file_wanted(const AuditView *view, const char *file) {
+  if (!view->files) return true;
+  for (const char *part = file; part; part = strchr(part, '/')) {
+    part += *part == '/';
+    if (fnmatch(view->files, part, 0) == 0) return true;
+  }
+  return false;
+}
+
+static bool has_wanted_line(const AuditView *view, const AuditKernel *k) {
+  for (uint32_t i = 0; i < k->line_count; i++)
+    if (report_audit_file_wanted(view, k->lines[i].file)) return true;
+  return !k->line_count;
+}
+
 bool report_audit_wanted(const AuditView *view, const AuditKernel *k) {
+  if (!has_wanted_line(view, k)) return false;
   if (!view->kernels) return true;
   for (const char *p = view->kernels;; p++) {
     size_t n = strcspn(p, ",");
@@ -30,13 +52,26 @@ bool report_audit_wanted(const AuditView *view, const AuditKernel *k) {
   }
 }
 
+static double rank(const AuditView *view, const AuditKernel *k) {
+  double wasted = 0;
+  switch (view->sort) {
+  case AUDIT_SORT_TAX: return k->tax;
+  case AUDIT_SORT_BYTES: return k->work.dram_read + k->work.dram_write;
+  case AUDIT_SORT_LAUNCHES: return k->launches;
+  case AUDIT_SORT_WASTE:
+    for (uint32_t i = 0; i < k->line_count; i++) wasted += k->lines[i].wasted_bytes;
+    return wasted;
+  default: return k->time.total;
+  }
+}
+
 uint32_t report_audit_sorted(const AuditView *view, const AuditProgram *p, const AuditKernel **out) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < p->kernel_count; i++) {
     const AuditKernel *k = &p->kernels[i];
     if (!report_audit_wanted(view, k)) continue;
     uint32_t at = count++;
-    for (; at > 0 && out[at - 1]->time.total < k->time.total; at--) out[at] = out[at - 1];
+    for (; at > 0 && rank(view, out[at - 1]) < rank(view, k); at--) out[at] = out[at - 1];
     out[at] = k;
   }
   return count;
@@ -114,6 +149,16 @@ static void launch_facts(Fact *o, const MachineTime *t, bool shown) {
   fact_number(o, "gap_us", shown ? "  between them" : 0, UNIT_US, BASIS_MODELLED, t->gap * 1e6);
 }
 
+// Light is the longer of the first two, and the third.
+static void light_facts(Fact *o, const AuditKernel *k) {
+  const AuditLights *l = &k->lights;
+  fact_number(o, "light_us", "light", UNIT_US, BASIS_MODELLED, k->light * 1e6);
+  fact_number(o, "memory_light_us", "  memory light", UNIT_US, BASIS_MODELLED, l->memory * 1e6);
+  fact_number(o, "compute_light_us", "  compute light", UNIT_US, BASIS_MODELLED, l->compute * 1e6);
+  fact_number(o, "launch_light_us", "  launches", UNIT_US, BASIS_MODELLED, l->launch * 1e6);
+  fact_text(o, "compute_pipe", 0, l->compute > 0 ? machine_pipe_name(l->pipe) : "none");
+}
+
 static void left_facts(Fact *o, const AuditProgram *p, const AuditKernel *k) {
   Fact *list = fact_list(o, "l2_left_by", 0);
   for (uint32_t i = 0; i < p->left_count; i++) {
@@ -143,10 +188,12 @@ static void shape_facts(Fact *o, const AuditKernel *k) {
 }
 
 static void resource_facts(Fact *o, const AuditKernel *k) {
-  Fact *terms = fact_object(o, "terms", 0);
-  for (int r = 0; r < MACHINE_RESOURCES; r++)
+  Fact *terms = fact_object(o, "terms", 0), *parts = fact_object(o, "parts", 0);
+  for (int r = 0; r < MACHINE_RESOURCES; r++) {
     number(terms, machine_resource_key((MachineResource)r), UNIT_US, BASIS_MODELLED,
            k->time.seconds[r] * 1e6);
+    number(parts, machine_resource_key((MachineResource)r), UNIT_US, BASIS_MODELLED, k->parts[r] * 1e6);
+  }
   number(o, "registers", UNIT_PLAIN, BASIS_NONE, k->registers);
   fact_text(o, "registers_from", 0, k->registers_from == AUDIT_FROM_PTXAS ? "ptxas" : "emulator's estimate");
   number(o, "static_shared", UNIT_SIZE, BASIS_NONE, (double)k->static_shared);
@@ -156,6 +203,25 @@ static void resource_facts(Fact *o, const AuditKernel *k) {
 }
 
 // ---- for people ----
+
+// What each resource would take alone, as a bar from zero to the time, and its part of the time.
+static void term_table(Fact *o, const AuditKernel *k) {
+  enum { COLUMNS = 30 };
+  static const FactColumn columns[] = {{"resource", 0}, {"alone", 0}, {"part", 0}, {"of the time", 0}, {0}};
+  Fact *list = fact_list(o, 0, "By resource: alone, and its part of the time; alone they overlap");
+  fact_columns(list, columns);
+  for (int r = 0; r < MACHINE_RESOURCES; r++) {
+    double share = ratio(k->time.seconds[r], k->time.total);
+    int length = (int)(share * COLUMNS + 0.5);
+    if (share < SMALLEST_TERM) continue;
+    Fact *row = fact_object(list, 0, 0);
+    fact_text(row, 0, "resource", machine_resource_name((MachineResource)r));
+    fact_number(row, 0, "alone", UNIT_US, BASIS_MODELLED, k->time.seconds[r] * 1e6);
+    fact_number(row, 0, "part", UNIT_SHARE, BASIS_MODELLED, ratio(k->parts[r], k->time.total));
+    fact_textf(row, 0, "of the time", "%.*s", length < COLUMNS ? length : COLUMNS,
+               "##############################");
+  }
+}
 
 static void number_text(SolBuffer *b, FactUnit unit, double value) {
   char text[48];
@@ -325,7 +391,7 @@ static void kernel_facts(Fact *list, const AuditProgram *p, const AuditKernel *k
   number(o, "sampled", UNIT_PLAIN, BASIS_NONE, k->scale);
   fact_number(o, "time_us", "time", UNIT_US, BASIS_MODELLED, k->time.total * 1e6);
   launch_facts(o, &k->time, true);
-  fact_number(o, "light_us", "light", UNIT_US, BASIS_MODELLED, k->light * 1e6);
+  light_facts(o, k);
   fact_number(o, "tax", "tax", UNIT_TIMES, BASIS_MODELLED, k->tax);
   fact_text(o, "bound", 0, machine_resource_key(k->time.bound));
   summary(o, p, k);
@@ -334,6 +400,7 @@ static void kernel_facts(Fact *list, const AuditProgram *p, const AuditKernel *k
   left_facts(o, p, k);
   shape_facts(o, k);
   fault_facts(o, k);
+  term_table(o, k);
   report_audit_line_facts(o, k, view);
   finding_facts(o, k);
 }

@@ -5,10 +5,20 @@
 #include "audit/audit.h"
 #include "report/facts.h"
 
+typedef enum AuditSort { // the largest first
+  AUDIT_SORT_TIME,
+  AUDIT_SORT_TAX,
+  AUDIT_SORT_BYTES, // of DRAM
+  AUDIT_SORT_WASTE, // sectors beyond the fewest
+  AUDIT_SORT_LAUNCHES
+} AuditSort;
+
 typedef struct AuditView {
   const char *kernels; // those selected, "name,name", as written or as mangled; NULL: all
   size_t top;          // lines shown of each
   bool instructions;   // PTX instructions too
+  AuditSort sort;      // of kernels
+  const char *files;   // lines shown: of these files, a pattern as of a shell ("*.cuh", "src/*"); NULL: all
 } AuditView;
 
 // The basis of the kernel's counts: they are not exact where they were scaled from a sample.
@@ -16,8 +26,9 @@ static inline FactBasis report_audit_basis(const AuditKernel *kernel) {
   return kernel->scale > 1 ? BASIS_MODELLED : BASIS_EXACT;
 }
 
+bool report_audit_file_wanted(const AuditView *view, const char *file);
 bool report_audit_wanted(const AuditView *view, const AuditKernel *kernel);
-// The selected kernels, the one that takes longest first; out holds program->kernel_count of them.
+// The selected kernels in the order asked for, the one that takes longest first where none is; out holds program->kernel_count of them.
 uint32_t report_audit_sorted(const AuditView *view, const AuditProgram *program, const AuditKernel **out);
 
 // Everything about a finished program, into an object.

@@ -71,17 +71,15 @@ static void place(Fact *row, const char *file, uint32_t line) {
   fact_textf(row, 0, "line", "%s:%u", base_name(file), line);
 }
 
-static double whole_cost(const AuditKernel *k) {
-  double all = 0;
-  for (uint32_t i = 0; i < k->line_count; i++) all += k->lines[i].cost;
-  return all;
-}
+// Less than this share of the time is not worth a row of its own.
+#define SMALL_SHARE 0.01
 
 static const FactColumn line_columns[] = {{"cost", 0},
                                           {"line", 0},
                                           {"sectors (ideal)", 0},
                                           {"wavefronts (ideal)", 0},
                                           {"source", FIT_CUT_CODE},
+                                          {"inlined", FIT_CUT},
                                           {"wasted", 0},
                                           {"local sectors", 0},
                                           {"DRAM", 0},
@@ -124,35 +122,76 @@ static void instruction_facts(Fact *kernel, const AuditKernel *k, const AuditVie
   }
 }
 
-void report_audit_line_facts(Fact *kernel, const AuditKernel *k, const AuditView *view) {
+// ---- the table of lines ----
+
+static void line_numbers(Fact *row, const AuditKernel *k, const AuditLine *line, Columns show) {
+  const AuditInst *worst = line->worst == UINT32_MAX ? NULL : &k->insts[line->worst];
+  FactBasis basis = report_audit_basis(k);
+  counts(row, &line->counts, line->active_lanes, worst, show, basis);
+  fact_number(row, "wasted_bytes", show.sectors ? "wasted" : 0, UNIT_BYTES, basis, line->wasted_bytes);
+  fact_number(row, "local_sectors", show.local ? "local sectors" : 0, UNIT_COUNT, basis,
+              (double)line->local.sectors);
+}
+
+static void json_row(Fact *list, const AuditKernel *k, const AuditLine *line) {
+  Fact *row = fact_object(list, 0, 0);
+  fact_number(row, "cost_us", 0, UNIT_US, BASIS_MODELLED, line->cost * 1e6);
+  fact_number(row, "share", 0, UNIT_SHARE, BASIS_MODELLED, ratio(line->cost, k->time.total));
+  line_numbers(row, k, line, (Columns){0});
+  fact_text(row, "file", 0, line->file);
+  fact_number(row, "line", 0, UNIT_PLAIN, BASIS_NONE, line->line);
+  fact_text(row, "source", 0, line->source);
+  fact_text(row, "inlined", 0, line->inlined);
+  report_access_facts(row, k, line);
+}
+
+static void text_row(Fact *list, const AuditKernel *k, const AuditLine *line, Columns show) {
+  Fact *row = fact_object(list, 0, 0);
+  fact_number(row, 0, "cost", UNIT_SHARE, BASIS_MODELLED, ratio(line->cost, k->time.total));
+  line_numbers(row, k, line, show);
+  fact_textf(row, 0, "line", "%s:%u", base_name(line->file), line->line);
+  if (line->source) fact_text(row, 0, "source", line->source);
+  if (line->inlined && *line->inlined) fact_text(row, 0, "inlined", line->inlined);
+}
+
+static void sum_row(Fact *list, const AuditKernel *k, double seconds, const char *what) {
+  Fact *row = fact_object(list, 0, 0);
+  fact_number(row, 0, "cost", UNIT_SHARE, BASIS_MODELLED, ratio(seconds, k->time.total));
+  fact_text(row, 0, "line", what);
+}
+
+// Lines without an access are shown where they cost something.
+static bool worth_showing(const AuditKernel *k, const AuditLine *line) {
+  bool memory = line->counts.requests || line->counts.shared_requests || line->counts.divergent;
+  return line->cost > (memory ? 0 : SMALL_SHARE * k->time.total);
+}
+
+static void text_table(Fact *kernel, const AuditKernel *k, const AuditView *view) {
   Columns show = columns_of(k);
-  double all = whole_cost(k);
-  // Lines without an access matter where instructions do.
-  bool busy =
-      k->time.bound == MACHINE_ISSUE || k->time.bound == MACHINE_TENSOR || k->time.bound == MACHINE_LATENCY;
-  Fact *list = fact_list(kernel, "lines", "By source line, costliest first");
+  Fact *list = fact_list(kernel, 0, "By source line, costliest first; the rows add up to the time");
+  double rest = 0;
+  size_t shown = 0, left = 0;
   fact_columns(list, line_columns);
   for (uint32_t i = 0; i < k->line_count; i++) {
     const AuditLine *line = &k->lines[i];
-    // Past the top, lines are for JSON alone.
-    bool memory = line->counts.requests || line->counts.shared_requests || line->counts.divergent;
-    bool people = i < view->top && line->cost > (memory ? 0 : busy ? 0.03 : 0.25) * all;
-    Fact *row = fact_object(list, 0, 0);
-    fact_number(row, "cost_us", 0, UNIT_US, BASIS_MODELLED, line->cost * 1e6);
-    fact_number(row, "share", people ? "cost" : 0, UNIT_SHARE, BASIS_MODELLED, ratio(line->cost, all));
-    Columns none = {0};
-    const AuditInst *worst = line->worst == UINT32_MAX ? NULL : &k->insts[line->worst];
-    counts(row, &line->counts, line->active_lanes, worst, people ? show : none, report_audit_basis(k));
-    fact_number(row, "wasted_bytes", people && show.sectors ? "wasted" : 0, UNIT_BYTES, report_audit_basis(k),
-                line->wasted_bytes);
-    fact_number(row, "local_sectors", people && show.local ? "local sectors" : 0, UNIT_COUNT,
-                report_audit_basis(k), (double)line->local.sectors);
-    fact_text(row, "file", 0, line->file);
-    fact_number(row, "line", 0, UNIT_PLAIN, BASIS_NONE, line->line);
-    if (people) fact_textf(row, 0, "line", "%s:%u", base_name(line->file), line->line);
-    fact_text(row, "source", 0, line->source);
-    report_access_facts(row, k, line);
-    if (people && line->source) fact_text(row, 0, "source", line->source);
+    if (shown < view->top && worth_showing(k, line) && report_audit_file_wanted(view, line->file))
+      text_row(list, k, line, show), shown++;
+    else
+      rest += line->cost, left += line->cost > 0;
   }
-  if (view->instructions) instruction_facts(kernel, k, view, show);
+  char what[48];
+  sol_format(what, sizeof what, "%zu more line%s", left, left == 1 ? "" : "s");
+  if (left) sum_row(list, k, rest, what);
+  sum_row(list, k, k->parts[MACHINE_LAUNCH], "launch");
+  if (k->unowned > 0) sum_row(list, k, k->unowned, "no line");
+}
+
+void report_audit_line_facts(Fact *kernel, const AuditKernel *k, const AuditView *view) {
+  Fact *list = fact_list(kernel, "lines", 0);
+  for (uint32_t i = 0; i < k->line_count; i++)
+    if (report_audit_file_wanted(view, k->lines[i].file)) json_row(list, k, &k->lines[i]);
+  fact_number(kernel, "launch_cost_us", 0, UNIT_US, BASIS_MODELLED, k->parts[MACHINE_LAUNCH] * 1e6);
+  fact_number(kernel, "unowned_cost_us", 0, UNIT_US, BASIS_MODELLED, k->unowned * 1e6);
+  text_table(kernel, k, view);
+  if (view->instructions) instruction_facts(kernel, k, view, columns_of(k));
 }
