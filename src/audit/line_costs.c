@@ -123,7 +123,7 @@ static Use use_of(const Weights *w, const AuditInst *in, const AuditWaits *waits
   MachineWork d = {.warps_per_block = all->warps_per_block};
   audit_demand(m, in, waits, 1, &d);
   double mine = larger(all->dram_write - w->kernel->earlier_written, 0) * ratio(d.l2_writes, all->l2_writes);
-  double issuing = in->by_machine ? in->machine.clocks : d.issues * machine_stall(m, all);
+  double issuing = in->by_machine ? in->executed.clocks : d.issues * machine_stall(m, all);
   return (Use){.of = {[MACHINE_DRAM] = dram_use(w, &d, mine),
                       [MACHINE_L2] = d.l2_reads + d.l2_writes + m->l2_atomic_passes * d.l2_atomics,
                       [MACHINE_L1] = w->wavefronts * (d.l1_wavefronts + d.shared_wavefronts) +
