@@ -43,11 +43,10 @@ static bool in_small(int shape, size_t type, size_t variation) {
          (variations[variation].options.in_place ? variations[variation].pad : variation == 0);
 }
 
-// The emulator is slow: where rows are long, operations' other options take a third of the variations by
-// turns.
+// The emulator is slow: large shapes take a third of the variations by turns, and the plain one.
 static bool in_turn(SolBackend backend, const int64_t dim[4], int shape, int option, size_t variation) {
-  enum { LONG = 16384 };
-  if (backend != SOL_BACKEND_EMU || !option || dim[0] * dim[1] <= LONG) return true;
+  enum { LARGE = 16384 };
+  if (backend != SOL_BACKEND_EMU || dim[0] * dim[1] <= LARGE || (!option && !variation)) return true;
   return (variation + (size_t)shape + (size_t)option) % 3 == 0;
 }
 
