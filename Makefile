@@ -48,7 +48,7 @@ AVX2_OBJ  := $(if $(HAS_AVX2),$(AVX2_OPS:%=$(B)/obj/src/emu/isa/ops_%_avx2.o))
 SHIM_SRC  := $(call sources,shim libcuda)
 SHIM_OBJ  := $(SHIM_SRC:%.c=$(B)/obj/%.o)
 SHIM_LIB  := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(WASM_ONLY),$(call sources,base image device machine roofline ptx mem $(EMU_DIRS) sass audit driver))) $(AVX2_OBJ)
-SHIM      := $(if $(CUDA_INC),$(B)/shim/libcudart.so.13 $(B)/shim/libcudart.so.12 $(B)/shim/libcuda.so.1 $(B)/shim/libsolredirect.so $(B)/shim/libcublas.so.13 $(B)/shim/libcublasLt.so.13)
+SHIM      := $(if $(CUDA_INC),$(B)/shim/libcudart.so.13 $(B)/shim/libcudart.so.12 $(B)/shim/libcuda.so.1 $(B)/shim/libnvJitLink.so.13 $(B)/shim/libsolredirect.so $(B)/shim/libcublas.so.13 $(B)/shim/libcublasLt.so.13)
 
 # What the driver loads into a program under `sol profile`: hidden but for one name, with its own copy of what it uses.
 INJECT_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(call sources,inject))
@@ -192,6 +192,12 @@ $(B)/obj/src/shim12/forward.o: $(B)/shim/libcudart.so.13 $(SHIM12_OBJ) scripts/f
 $(B)/shim/libcudart.so.12: $(SHIM12_OBJ) $(B)/obj/src/shim12/forward.o $(B)/shim/libcudart.so.13 src/shim12/shim12_exports.map
 	$(Q)$(CC) -shared -Wl,-soname,libcudart.so.12 -Wl,--version-script,src/shim12/shim12_exports.map -Wl,-z,defs -Wl,-rpath,'$$ORIGIN' \
 	  $(CFLAGS) $(LDFLAGS) $(SHIM12_OBJ) $(B)/obj/src/shim12/forward.o $(B)/shim/libcudart.so.13 -o $@
+
+JITLINK_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(WASM_ONLY),$(call sources,jitlink image base)))
+$(B)/shim/libnvJitLink.so.13: $(JITLINK_OBJ) src/jitlink/jitlink_exports.map
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared -Wl,-soname,libnvJitLink.so.13 -Wl,--version-script,src/jitlink/jitlink_exports.map $(CFLAGS) $(LDFLAGS) \
+	  $(JITLINK_OBJ) $(LIBS) -o $@
 
 # The loader keeps it in a namespace of its own, where no sanitizer works: its flags are fixed.
 REDIRECT_SRC := $(call sources,redirect)

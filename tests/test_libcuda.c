@@ -222,6 +222,48 @@ TEST(linker) {
   OK(CU(cuMemFree)(to));
 }
 
+// Sol's stand-in for nvJitLink joins units as the driver's linker does.
+TEST(jitlink) {
+  typedef void *Handle;
+  static const char *const options[] = {"-arch=sm_90"};
+  char path[4096], log[512] = "";
+  Handle link = NULL;
+  size_t size = 0;
+  CUmodule module;
+  CUfunction function;
+  Dl_info self;
+  CHECK(dladdr(find("cuInit"), &self));
+  snprintf(path, sizeof path, "%.*s/libnvJitLink.so.13", (int)(strrchr(self.dli_fname, '/') - self.dli_fname),
+           self.dli_fname);
+  void *linker = dlopen(path, RTLD_NOW);
+  CHECK_MSG(linker, "no %s", path);
+  if (!linker) return;
+#define JIT(name, types) ((int(*) types)dlsym(linker, "nvJitLink" #name))
+  CHECK_INT(JIT(Create, (Handle *, unsigned, const char *const *))(&link, 0, NULL), 2); // no architecture
+  OK(JIT(Create, (Handle *, unsigned, const char *const *))(&link, 1, options));
+  OK(JIT(AddData, (Handle, int, const void *, size_t, const char *))(link, 2, caller_ptx, sizeof caller_ptx,
+                                                                     "caller"));
+  CHECK_INT(JIT(AddData, (Handle, int, const void *, size_t, const char *))(link, 1, "\177ELF", 5, "code"),
+            8);
+  OK(JIT(GetErrorLogSize, (Handle, size_t *))(link, &size));
+  CHECK(size <= sizeof log);
+  OK(JIT(GetErrorLog, (Handle, char *))(link, log));
+  CHECK_HAS(log, "code: it is machine code");
+  OK(JIT(AddData, (Handle, int, const void *, size_t, const char *))(link, 2, seven_ptx, sizeof seven_ptx,
+                                                                     "seven"));
+  OK(JIT(Complete, (Handle))(link));
+  OK(JIT(GetLinkedCubinSize, (Handle, size_t *))(link, &size));
+  void *image = malloc(size);
+  OK(JIT(GetLinkedCubin, (Handle, void *))(link, image));
+  OK(JIT(Destroy, (Handle *))(&link));
+  CHECK(!link);
+  begin();
+  OK(CU(cuModuleLoadData)(&module, image));
+  OK(CU(cuModuleGetFunction)(&function, module, "store"));
+  OK(CU(cuModuleUnload)(module));
+  free(image);
+}
+
 // ---- memory ----
 
 TEST(memory) {
@@ -333,6 +375,9 @@ TEST(names) {
   CHECK(entry == dlsym(library, "cuCtxCreate_v2"));
   OK(CU(cuGetProcAddress)("cuCtxCreate", &entry, 13000, 0, NULL));
   CHECK(entry == dlsym(library, "cuCtxCreate_v4"));
+  OK(CU(cuGetProcAddress)("cuCtxGetDevice", &entry, 13000, 0,
+                          NULL)); // whose second version has that name alone
+  CHECK(entry == dlsym(library, "cuCtxGetDevice"));
   CHECK_INT(CU(cuGetProcAddress)("cuNoSuchThing", &entry, 13000, 0, &status), CUDA_ERROR_NOT_FOUND);
   CHECK(!entry && status == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
   CHECK_INT(CU(cuGetExportTable)(&table, &id), CUDA_ERROR_NOT_FOUND);

@@ -244,6 +244,14 @@ CUresult cuCtxGetDevice(CUdevice *out) {
   LOCKED(CU_CONTEXT, give((unsigned *)out, 0));
 }
 
+static CUresult device_of(CUcontext c, CUdevice *out) {
+  CUresult result = check(c ? c : &primary);
+  return result ? result : give((unsigned *)out, 0);
+}
+CUresult cuCtxGetDevice_v2(CUdevice *out, CUcontext context) {
+  LOCKED(CU_INIT, device_of(context, out));
+}
+
 static CUresult version_of(CUcontext c, unsigned *out) {
   CUresult result = check(c ? c : &primary);
   return result ? result : give(out, 3020); // of the interface, not of CUDA
@@ -274,6 +282,7 @@ CUresult cuStreamGetCtx(CUstream stream, CUcontext *out) {
 }
 
 CU_PASS(cuCtxSynchronize, (void), cudaDeviceSynchronize())
+CU_PASS(cuCtxSynchronize_v2, (CUcontext context), ((void)context, cudaDeviceSynchronize()))
 CU_PASS(cuCtxSetLimit, (CUlimit limit, size_t value), cudaDeviceSetLimit((enum cudaLimit)limit, value))
 CU_PASS(cuCtxGetLimit, (size_t * out, CUlimit limit), cudaDeviceGetLimit(out, (enum cudaLimit)limit))
 CU_PASS(cuCtxGetCacheConfig, (CUfunc_cache * out), cudaDeviceGetCacheConfig((enum cudaFuncCache *)out))

@@ -1,17 +1,13 @@
-// JIT linking. The emulator runs PTX, so what is linked stays PTX: one unit as it is, several behind each other, each
-// after the byte SHIM_UNIT_MARK (shim_load.c links them). Programs may keep the result in files.
+// JIT linking. The emulator runs PTX, so what is linked stays PTX (image/units.h). Programs may keep the result in files.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buffer.h"
-#include "base/heap.h"
-#include "image/fatbin.h"
+#include "image/units.h"
 #include "libcuda/cu.h"
 
 struct CUlinkState_st {
-  SolBuffer text;
-  unsigned units;
+  SolUnits units;
 };
 
 static CUlinkState find_link(CUlinkState state) {
@@ -27,28 +23,15 @@ static cudaError_t create(CUlinkState *out) {
 }
 
 static cudaError_t add_text(CUlinkState state, const char *text, size_t length) {
-  static const char mark = SHIM_UNIT_MARK;
-  while (length && !text[length - 1]) length--;
-  if (!length || memchr(text, 0, length) || memchr(text, mark, length)) return cudaErrorInvalidPtx;
-  sol_buffer_put(&state->text, &mark, 1);
-  sol_buffer_put(&state->text, text, length);
-  state->units++;
-  return state->text.failed ? cudaErrorMemoryAllocation : cudaSuccess;
+  SolStatus status = sol_units_add(&state->units, text, length);
+  return status == SOL_ERR_NO_SPACE ? cudaErrorMemoryAllocation : status ? cudaErrorInvalidPtx : cudaSuccess;
 }
 
 static cudaError_t add_fat(CUlinkState state, const void *data, size_t size) {
-  SolFatbin fat;
-  SolFatEntry entry;
   SolError err = {0};
-  char *text;
-  size_t length;
-  if (sol_fatbin_open(data, size, &fat, &err) ||
-      sol_fatbin_choose_ptx(&fat, shim.device->cc_major * 10 + shim.device->cc_minor, &entry, &err) ||
-      sol_fatbin_text(&entry, &text, &length, &err))
-    return shim_refuse(cudaErrorNoKernelImageForDevice, "cuLinkAddData", &err);
-  cudaError_t error = add_text(state, text, length);
-  sol_heap_free(text);
-  return error;
+  int cc = shim.device->cc_major * 10 + shim.device->cc_minor;
+  if (!sol_units_add_fat(&state->units, data, size, cc, &err)) return cudaSuccess;
+  return shim_refuse(cudaErrorNoKernelImageForDevice, "cuLinkAddData", &err);
 }
 
 // The device runtime's archive has nothing that the emulator would need.
@@ -86,10 +69,11 @@ static cudaError_t add_file(CUlinkState handle, CUjitInputType type, const char 
 static cudaError_t complete(CUlinkState handle, void **out, size_t *size) {
   CUlinkState state = find_link(handle);
   if (!state) return cudaErrorInvalidResourceHandle;
-  if (!out || !state->units) return cudaErrorInvalidValue;
-  size_t skip = state->units == 1; // a single unit needs no mark
-  *out = state->text.text + skip;
-  if (size) *size = state->text.length - skip + 1; // with the NUL
+  size_t bytes;
+  const char *image = sol_units_image(&state->units, &bytes);
+  if (!out || !image) return cudaErrorInvalidValue;
+  *out = (void *)(uintptr_t)image;
+  if (size) *size = bytes;
   return cudaSuccess;
 }
 
@@ -97,7 +81,7 @@ static cudaError_t destroy(CUlinkState handle) {
   CUlinkState state = find_link(handle);
   if (!state) return cudaErrorInvalidResourceHandle;
   shim_remove(handle, SHIM_LINK);
-  sol_buffer_free(&state->text);
+  sol_buffer_free(&state->units.text);
   free(state);
   return cudaSuccess;
 }

@@ -12,16 +12,20 @@ typedef struct Since {
   const char *name;
   int version, cuda;
 } Since;
+enum { NEVER = 1 << 30 }; // the version is named
 static const Since sinces[] = {
     {"cuCtxCreate", 3, 11040},
     {"cuCtxCreate", 4, 12050},
+    {"cuCtxGetDevice", 2, NEVER},
+    {"cuCtxSynchronize", 2, NEVER},
+    {"cuGetProcAddress", 2, 12000},
+    {"cuGraphAddDependencies", 2, 12030},
+    {"cuGraphInstantiate", 2, 11000},
     {"cuMemAdvise", 2, 12020},
     {"cuMemPrefetchAsync", 2, 12020},
     {"cuStreamGetCaptureInfo", 2, 11030},
     {"cuStreamGetCaptureInfo", 3, 12030},
-    {"cuGraphAddDependencies", 2, 12030},
-    {"cuGetProcAddress", 2, 12000},
-    {"cuGraphInstantiate", 2, 11000},
+    {"cuStreamGetCtx", 2, NEVER},
 };
 
 static bool is_old_enough(const char *name, int version, int cuda) {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/heap.h"
 #include "image/fatbin.h"
+#include "image/units.h"
 #include "sass/sass_code.h"
 #include "shim/shim.h"
 
@@ -87,12 +88,12 @@ static SolStatus add_text(Sources *s, const char *text, size_t length) {
   return SOL_OK;
 }
 
-// One unit, or several that the driver's linker has joined (libcuda/cu_link.c).
+// One unit, or several that a linker has joined.
 static SolStatus add_texts(Sources *s, const char *text) {
-  static const char mark[] = {SHIM_UNIT_MARK, 0};
+  static const char mark[] = {SOL_UNIT_MARK, 0};
   SolStatus status = SOL_OK;
   do {
-    text += *text == SHIM_UNIT_MARK;
+    text += *text == SOL_UNIT_MARK;
     size_t length = strcspn(text, mark);
     status = add_text(s, text, length);
     text += length;

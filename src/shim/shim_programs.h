@@ -9,8 +9,6 @@
 #include <cuda_runtime_api.h>
 #pragma GCC visibility pop
 
-enum { SHIM_UNIT_MARK = 1 }; // a byte before each unit of PTX, where a library's text has several
-
 typedef struct ShimBinary ShimBinary;
 typedef struct ShimKernel {
   struct ShimKernel *next;
