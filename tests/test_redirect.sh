@@ -97,8 +97,8 @@ home=$(scripts/cuda-env home)
 nvrtc=$(find -L "$home/lib64" "$home/lib" -name 'libnvrtc.so*' 2>/dev/null | head -n 1)
 if [ -n "$nvrtc" ]; then
   [ "$bin/nvrtc" -nt tests/shim/nvrtc.c ] ||
-    ${CC:-cc} -O1 -isystem "$home/include" tests/shim/nvrtc.c -Wl,--no-as-needed "$here/libcuda.so.1" "$nvrtc" \
-      -Wl,--unresolved-symbols=ignore-all "-Wl,-rpath,$(dirname "$nvrtc")" -o "$bin/nvrtc" || bad 'nvrtc does not compile'
+    ${CC:-cc} -O1 -isystem "$home/include" tests/shim/nvrtc.c -Wl,--no-as-needed "$here/libcuda.so.1" "$here/libcudart.so.13" \
+      "$nvrtc" "-Wl,-rpath,$(dirname "$nvrtc")" -o "$bin/nvrtc" || bad 'nvrtc does not compile'
   audit 0 "$bin/nvrtc" --json
   says out '"name": "saxpy"'
 else
