@@ -45,10 +45,10 @@ HAS_AVX2  := $(if $(findstring -fsanitize,$(CFLAGS)),,$(findstring x86_64,$(shel
 AVX2_OBJ  := $(if $(HAS_AVX2),$(AVX2_OPS:%=$(B)/obj/src/emu/isa/ops_%_avx2.o))
 
 # The runtime on the emulator takes the toolkit's headers.
-SHIM_SRC  := $(call sources,shim)
+SHIM_SRC  := $(call sources,shim libcuda)
 SHIM_OBJ  := $(SHIM_SRC:%.c=$(B)/obj/%.o)
 SHIM_LIB  := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(WASM_ONLY),$(call sources,base image device machine roofline ptx mem $(EMU_DIRS) sass audit driver))) $(AVX2_OBJ)
-SHIM      := $(if $(CUDA_INC),$(B)/shim/libcudart.so.13 $(B)/shim/libcudart.so.12 $(B)/shim/libsolredirect.so $(B)/shim/libcublas.so.13 $(B)/shim/libcublasLt.so.13)
+SHIM      := $(if $(CUDA_INC),$(B)/shim/libcudart.so.13 $(B)/shim/libcudart.so.12 $(B)/shim/libcuda.so.1 $(B)/shim/libnvJitLink.so.13 $(B)/shim/libsolredirect.so $(B)/shim/libcublas.so.13 $(B)/shim/libcublasLt.so.13)
 
 # What the driver loads into a program under `sol profile`: hidden but for one name, with its own copy of what it uses.
 INJECT_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(call sources,inject))
@@ -175,11 +175,15 @@ $(B)/obj/src/emu/isa/%_avx2.o: src/emu/isa/%.c $(B)/stamp/flags
 
 $(SHIM_OBJ): EXTRA := -D_GNU_SOURCE -Wno-deprecated-declarations $(CUDA_INC:%=-isystem %)
 
-# Hidden but for the runtime's names, which carry the version that programs ask for. Its own copy of the library.
+# Hidden but for the runtime's names, which carry the version that programs ask for, and the driver's. Its own copy of the library.
 $(B)/shim/libcudart.so.13: $(SHIM_OBJ) $(SHIM_LIB) src/shim/shim_exports.map
 	@mkdir -p $(@D)
-	$(Q)$(CC) -shared -Wl,-soname,libcudart.so.13 -Wl,--version-script,src/shim/shim_exports.map $(CFLAGS) $(LDFLAGS) \
+	$(Q)$(CC) -shared -Wl,-soname,libcudart.so.13 -Wl,--version-script,src/shim/shim_exports.map -Wl,-Bsymbolic-functions $(CFLAGS) $(LDFLAGS) \
 	  $(SHIM_OBJ) $(SHIM_LIB) $(LIBS) -o $@
+
+# The driver is in the same library, so that there is one emulated device: this name only leads there.
+$(B)/shim/libcuda.so.1: $(B)/shim/libcudart.so.13
+	$(Q)$(CC) -shared -xc /dev/null -xnone -Wl,-soname,libcuda.so.1 -Wl,--no-as-needed -Wl,-rpath,'$$ORIGIN' $(CFLAGS) $(LDFLAGS) $< -o $@
 
 # The same under CUDA 12's name: what both have alike is a jump into the other.
 SHIM12_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(call sources,shim12))
@@ -191,6 +195,12 @@ $(B)/obj/src/shim12/forward.o: $(B)/shim/libcudart.so.13 $(SHIM12_OBJ) scripts/f
 $(B)/shim/libcudart.so.12: $(SHIM12_OBJ) $(B)/obj/src/shim12/forward.o $(B)/shim/libcudart.so.13 src/shim12/shim12_exports.map
 	$(Q)$(CC) -shared -Wl,-soname,libcudart.so.12 -Wl,--version-script,src/shim12/shim12_exports.map -Wl,-z,defs -Wl,-rpath,'$$ORIGIN' \
 	  $(CFLAGS) $(LDFLAGS) $(SHIM12_OBJ) $(B)/obj/src/shim12/forward.o $(B)/shim/libcudart.so.13 -o $@
+
+JITLINK_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(WASM_ONLY),$(call sources,jitlink image base)))
+$(B)/shim/libnvJitLink.so.13: $(JITLINK_OBJ) src/jitlink/jitlink_exports.map
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared -Wl,-soname,libnvJitLink.so.13 -Wl,--version-script,src/jitlink/jitlink_exports.map $(CFLAGS) $(LDFLAGS) \
+	  $(JITLINK_OBJ) $(LIBS) -o $@
 
 # The loader keeps it in a namespace of its own, where no sanitizer works: its flags are fixed.
 REDIRECT_SRC := $(call sources,redirect)

@@ -92,6 +92,19 @@ says out '"name": "twice"'
 audit 0 /bin/sh --json -- -c "'$bin/static' && '$bin/static'" # each process adds its own
 says out '"launches": 4' # two of pack in each
 
+# ---- kernels that the program compiles by itself ----
+home=$(scripts/cuda-env home)
+nvrtc=$(find -L "$home/lib64" "$home/lib" -name 'libnvrtc.so*' 2>/dev/null | head -n 1)
+if [ -n "$nvrtc" ]; then
+  [ "$bin/nvrtc" -nt tests/shim/nvrtc.c ] ||
+    ${CC:-cc} -O1 -isystem "$home/include" tests/shim/nvrtc.c -Wl,--no-as-needed "$here/libcuda.so.1" "$here/libcudart.so.13" \
+      "$nvrtc" "-Wl,-rpath,$(dirname "$nvrtc")" -o "$bin/nvrtc" || bad 'nvrtc does not compile'
+  audit 0 "$bin/nvrtc" --json
+  says out '"name": "saxpy"'
+else
+  echo "skipped: no NVRTC here" && skipped=$((skipped + 1))
+fi
+
 # ---- where it cannot be ----
 cp "$bin/static" "$scratch/stripped" && strip "$scratch/stripped"
 audit 2 "$scratch/stripped"

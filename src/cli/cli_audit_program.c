@@ -59,6 +59,8 @@ static void put_in_front(const char *shim) {
   }
   cli_child_set_first("LD_PRELOAD", shim);
   cli_child_set_first("LD_LIBRARY_PATH", folder);
+  setenv("CUPY_COMPILE_WITH_PTX", "1", 0); // CuPy makes machine code otherwise,
+  setenv("CUPY_ACCELERATORS", "", 0);      // and uses kernels of its own that hold PTX of one architecture
 }
 
 static void become(const AuditRun *r, const SolDevice *device, const char *path, const char *shim,
@@ -201,7 +203,7 @@ static int no_launch(AuditRun *r) {
   sol_hint(
       &err,
       "its messages are above, also where its report was lost; kernels that a library such as cuBLAS launches "
-      "as machine code, or through the driver's API, are not seen");
+      "as machine code are not seen");
   cli_error(r->cli, &err, 0, 0, 0);
   return EXIT_PROGRAM;
 }

@@ -163,7 +163,8 @@ unsigned la_version(unsigned version) {
 
 // Libraries of CUDA's that Sol has are taken from its folder, also where a program names them with a path of their own.
 char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag) {
-  static const char *const ours[] = {"libcudart.so.12", "libcudart.so.13", "libcuda.so.1"};
+  static const char *const ours[] = {"libcudart.so.12", "libcudart.so.13", "libcuda.so.1",
+                                     "libnvJitLink.so.13"};
   static char path[sizeof state.folder];
   const char *file = base_name(name);
   (void)cookie;

@@ -66,6 +66,15 @@ static void put_named(uint8_t *at, uint64_t target, const char *name) {
 #error "jumps are written for aarch64 and x86-64"
 #endif
 
+// A function without room for a jump that ends in a return does no more than return a constant: it may stay.
+static bool only_returns(const RedirectJump *j) {
+#if defined(__x86_64__)
+  return j->room > 0 && j->room < SHORT && j->from[j->room - 1] == 0xc3;
+#else
+  return !j; // every instruction has room for one
+#endif
+}
+
 // ---- code ----
 
 // A mapping of a file in memory needs no page that can be both written and executed.
@@ -171,7 +180,7 @@ RedirectEnd redirect_write(const RedirectJump *jumps, size_t count, RedirectVene
       put_short(at, veneers + i * VENEER - jumps[i].from);
     else if (!jumps[i].name && jumps[i].room >= LONG)
       put_long(at, jumps[i].target);
-    else
+    else if (!only_returns(&jumps[i]))
       end = REDIRECT_TOO_SHORT;
   }
   if (bytes && !put_code(old, bytes, text.to - text.from)) end = REDIRECT_REFUSED;

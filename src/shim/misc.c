@@ -64,28 +64,29 @@ cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *out, cudaIpcEventHandle_t handle
   SHIM_CALL(no_sharing(out));
 }
 
-// ---- the driver's interface is not here ----
+// ---- the driver's interface ----
 
-static cudaError_t no_entry(const char *symbol, void **out, enum cudaDriverEntryPointQueryResult *result) {
+static cudaError_t driver_entry(const char *symbol, void **out, unsigned version,
+                                enum cudaDriverEntryPointQueryResult *result) {
   if (!symbol || !out) return cudaErrorInvalidValue;
-  *out = NULL;
-  if (result) *result = cudaDriverEntryPointSymbolNotFound;
-  shim_note("this program requests the driver's %s; only the runtime API is emulated", symbol);
-  return result ? cudaSuccess : cudaErrorSymbolNotFound; // no error where the caller gets the result code
+  *out = shim_driver_entry(symbol, (int)version);
+  if (result) *result = *out ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return *out || result ? cudaSuccess
+                        : cudaErrorSymbolNotFound; // no error where the caller gets the result code
 }
 
 cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **out, unsigned long long flags,
                                     enum cudaDriverEntryPointQueryResult *result) {
   (void)flags;
-  SHIM_CALL(no_entry(symbol, out, result));
+  SHIM_CALL(driver_entry(symbol, out, CUDART_VERSION, result));
 }
 SHIM_ALIAS(cudaGetDriverEntryPoint, cudaGetDriverEntryPoint_ptsz);
 
 cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **out, unsigned version,
                                              unsigned long long flags,
                                              enum cudaDriverEntryPointQueryResult *result) {
-  (void)flags, (void)version;
-  SHIM_CALL(no_entry(symbol, out, result));
+  (void)flags;
+  SHIM_CALL(driver_entry(symbol, out, version, result));
 }
 SHIM_ALIAS(cudaGetDriverEntryPointByVersion, cudaGetDriverEntryPointByVersion_ptsz);
 

@@ -29,12 +29,20 @@ typedef struct Shim {
   size_t limits[8];
   unsigned device_flags;
   pid_t owner;
+  bool runtime_used; // by other calls than the driver's: the primary context is current where none else is
+  unsigned long long contexts; // of the driver's interface, made so far
   ShimPrograms programs;
   ShimStreams streams;
   ShimPools pools;
   ShimWatch watch;
 } Shim;
 extern Shim shim;
+
+// Above 0 while this thread is in a call of the driver's interface (src/libcuda): what the runtime does for it leaves no
+// last error behind.
+extern _Thread_local int shim_driver_calls;
+// libcuda/cu_proc.c: the driver's function of that name as CUDA `version` has it (13000); NULL: there is none.
+void *shim_driver_entry(const char *symbol, int version);
 
 cudaError_t shim_enter(void); // locks; returns the error that the call must return at once, or cudaSuccess
 void shim_lock(void);         // without opening the device

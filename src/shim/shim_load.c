@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/heap.h"
 #include "image/fatbin.h"
+#include "image/units.h"
 #include "sass/sass_code.h"
 #include "shim/shim.h"
 
@@ -34,14 +35,18 @@ static const void *container_of(const void *unit) {
   return w->magic == WRAPPER_MAGIC ? w->data : unit;
 }
 
+static bool make_room(Sources *s) {
+  if (s->count < s->cap) return true;
+  int cap = s->cap ? s->cap * 2 : 8;
+  SolPtxSource *grown = realloc(s->list, sizeof *grown * (size_t)cap);
+  if (!grown) return false;
+  s->list = grown;
+  s->cap = cap;
+  return true;
+}
+
 static SolStatus add_source(Sources *s, const SolFatEntry *entry) {
-  if (s->count == s->cap) {
-    int cap = s->cap ? s->cap * 2 : 8;
-    SolPtxSource *grown = realloc(s->list, sizeof *grown * (size_t)cap);
-    if (!grown) return SOL_ERR_NO_SPACE;
-    s->list = grown;
-    s->cap = cap;
-  }
+  if (!make_room(s)) return SOL_ERR_NO_SPACE;
   char *text;
   size_t length;
   SolStatus status = sol_fatbin_text(entry, &text, &length, &s->err);
@@ -74,15 +79,30 @@ static SolStatus add_unit(ShimBinary *b, Sources *s, const void *unit) {
   return status ? status : add_source(s, &entry);
 }
 
+static SolStatus add_text(Sources *s, const char *text, size_t length) {
+  char *copy = sol_heap_alloc(length + 1);
+  if (!copy || !make_room(s)) return sol_heap_free(copy), SOL_ERR_NO_SPACE;
+  memcpy(copy, text, length);
+  copy[length] = 0;
+  s->list[s->count++] = (SolPtxSource){strdup("library"), copy, length};
+  return SOL_OK;
+}
+
+// One unit, or several that a linker has joined.
+static SolStatus add_texts(Sources *s, const char *text) {
+  static const char mark[] = {SOL_UNIT_MARK, 0};
+  SolStatus status = SOL_OK;
+  do {
+    text += *text == SOL_UNIT_MARK;
+    size_t length = strcspn(text, mark);
+    status = add_text(s, text, length);
+    text += length;
+  } while (*text && !status);
+  return status;
+}
+
 static SolStatus gather(ShimBinary *b, Sources *s) {
-  if (b->text) {
-    char *copy = sol_heap_alloc(b->text_length + 1);
-    s->list = malloc(sizeof *s->list);
-    if (!copy || !s->list) return SOL_ERR_NO_SPACE;
-    memcpy(copy, b->text, b->text_length + 1);
-    s->list[s->count++] = (SolPtxSource){strdup("library"), copy, b->text_length};
-    return SOL_OK;
-  }
+  if (b->text) return add_texts(s, b->text);
   const Wrapper *w = b->wrapper;
   if (!w && !b->image)
     return sol_fail(&s->err, SOL_ERR_NOT_FOUND, "they were unloaded before their first use");

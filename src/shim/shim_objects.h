@@ -24,7 +24,10 @@ typedef enum ShimKind {
   SHIM_POOL,
   SHIM_POOLED,       // start of an allocation from a pool: ShimPool
   SHIM_GRAPH_MEMORY, // start of what a graph's node allocates: that graph
-  SHIM_USER_OBJECT
+  SHIM_USER_OBJECT,
+  SHIM_CONTEXT, // the driver's interface: contexts, what they own (start of memory), linker states
+  SHIM_OWNED,
+  SHIM_LINK
 } ShimKind;
 typedef struct ShimEntry {
   const void *key;

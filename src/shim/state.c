@@ -9,6 +9,7 @@
 
 Shim shim = {.lock = PTHREAD_MUTEX_INITIALIZER, .streams.next_id = 1};
 static _Thread_local cudaError_t last_error;
+_Thread_local int shim_driver_calls;
 
 void shim_note(const char *format, ...) {
   char line[1024];
@@ -73,6 +74,7 @@ void shim_lock(void) {
 
 cudaError_t shim_enter(void) {
   pthread_mutex_lock(&shim.lock);
+  if (!shim_driver_calls) shim.runtime_used = true;
   if (!shim.opened) {
     shim.opened = true;
     shim.refused = open_device();
@@ -83,7 +85,7 @@ cudaError_t shim_enter(void) {
 }
 
 cudaError_t shim_leave(cudaError_t error) {
-  if (error && error != cudaErrorNotReady) last_error = error;
+  if (error && error != cudaErrorNotReady && !shim_driver_calls) last_error = error;
   pthread_mutex_unlock(&shim.lock);
   return error;
 }

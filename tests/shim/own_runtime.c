@@ -4,7 +4,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { ENTERED = 77, NOT_SUPPORTED = 801 };
+enum { NOT_SUPPORTED = 801 };
+static volatile int entered = 77; // which no compiler foresees
 #define HIDDEN __attribute__((visibility("hidden"), noinline))
 
 int cudaCheckMine(void);
@@ -22,11 +23,11 @@ __attribute__((section(".text.unlikely"))) HIDDEN int cudaCheckMine(void) {
 
 HIDDEN int cudaMalloc(void **out, size_t bytes) {
   *out = (void *)(uintptr_t)bytes;
-  return ENTERED;
+  return entered;
 }
 
 HIDDEN int cudaSomethingNewer(int a, int b) {
-  return ENTERED + a - b;
+  return entered + a - b;
 }
 
 // The shortest that has room for a jump, and what follows at once.
@@ -42,11 +43,11 @@ __asm__(".text\n.globl cudaGetLastError\n.hidden cudaGetLastError\n.type cudaGet
 );
 
 HIDDEN int cudaFree(void *memory) {
-  return memory ? ENTERED : ENTERED + 1;
+  return memory ? entered : entered + 1;
 }
 
 HIDDEN void **__cudaRegisterFatBinary(void *wrapper) {
-  return wrapper;
+  return entered ? wrapper : NULL;
 }
 
 static int wrong(const char *what, int value) {

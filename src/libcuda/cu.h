@@ -1,0 +1,47 @@
+// The CUDA driver's interface on the emulator: contexts and error codes are its own, and memory, streams, events, graphs
+// and kernels are those of the runtime (src/shim), so that a program may use both on the same handles.
+//
+// An entry point is CU_CALL(what it needs, a cudaError_t): the need is checked as the driver checks it, then the
+// runtime's entry point does the work, without becoming the runtime's last error. cuda.h renames most functions to
+// their newest version: cuMemAlloc here defines cuMemAlloc_v2.
+#ifndef SOL_LIBCUDA_CU_H
+#define SOL_LIBCUDA_CU_H
+
+#include "shim/shim.h"
+
+#pragma GCC visibility push(default) // what the toolkit's headers declare is what this library exports
+#include <cuda.h>
+#pragma GCC visibility pop
+
+typedef enum CuNeed { CU_NOTHING, CU_INIT, CU_CONTEXT } CuNeed;
+CUresult cu_begin(CuNeed need); // each with a cu_end, whatever it returns
+CUresult cu_end(CUresult result);
+CUresult cu_result(cudaError_t error);
+#define CU_CALL(need, work)                                                                                  \
+  do {                                                                                                       \
+    CUresult cu_result_ = cu_begin(need);                                                                    \
+    if (!cu_result_) cu_result_ = cu_result(work);                                                           \
+    return cu_end(cu_result_);                                                                               \
+  } while (0)
+// A whole entry point whose work is one call.
+#define CU_PASS(name, parameters, work)                                                                      \
+  CUresult name parameters {                                                                                 \
+    CU_CALL(CU_CONTEXT, work);                                                                               \
+  }
+
+struct CUctx_st {
+  bool primary, destroyed;
+  unsigned flags, retained; // retained: of the primary one
+  unsigned long long id;
+};
+CUcontext cu_current(void); // NULL: none
+// Memory that a context other than the primary one allocated is freed with it.
+void cu_own(void *memory);
+void cu_disown(void *memory);
+
+static inline void *cu_memory(CUdeviceptr address) {
+  return shim_pointer((uint64_t)address);
+}
+ShimKernel *cu_kernel(const void *handle); // with the lock held; NULL: none
+
+#endif
