@@ -8,7 +8,7 @@
 typedef struct AuditArgs {
   CommonArgs common;
   KernelArgs kernel;
-  const char *device, *sarif, *baseline;
+  const char *device, *sarif, *baseline, *cubin;
   TextList nvcc, source_dirs;
   int64_t sample, top;
   bool cold;
