@@ -22,7 +22,9 @@ except ModuleNotFoundError:  # Python 3.10: pip has a copy
     import pip._vendor.tomli as tomllib  # type: ignore[no-redef]
 
 HERE = pathlib.Path(__file__).resolve().parent
-BUNDLED = ("sol", "libsol.so.0", "shim/libcudart.so.13", "shim/libcublas.so.13", "inject/libsolprofile.so")
+BUNDLED = (
+    "sol", "libsol.so.0", "shim/libcudart.so.13", "shim/libcublas.so.13", "shim/libcublasLt.so.13", "inject/libsolprofile.so",
+)
 
 
 def _project() -> dict[str, Any]:

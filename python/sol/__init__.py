@@ -13,7 +13,7 @@ from .accountant import Device, Model, ModelKernel, Occupancy, Roofline, devices
 from .auditing import Audit, audit
 from .bill import Bill, Finding, Kernel, Line
 from .errors import ArgumentError, BillError, Error, KernelFault, MissingError, UnsupportedError
-from .gate import assert_bill, gate
+from .gates import assert_bill, gate
 from .ops import (
     add_rmsnorm,
     argmax,

@@ -7,9 +7,9 @@ import dataclasses
 from .bill import Kernel
 
 TRITON = {
-    "uncoalesced": "Let the fastest-moving tl.arange of the pointer block run along the dimension with stride 1. Where strides are "
-    "arguments, pass the contiguous one as a constant 1 (an argument equal to 1 is specialised) or state it with tl.multiple_of "
-    "and tl.max_contiguous, so that the compiler gives neighbouring lanes neighbouring elements.",
+    "uncoalesced": "Where lanes are 16 bytes apart, each thread has neighbouring elements that the compiler could not access at "
+    "once: let sizes in masks and strides be multiples of 16 (an argument that is one is specialised), or state it with "
+    "tl.multiple_of and tl.max_contiguous. Otherwise let the tl.arange of the dimension with stride 1 run fastest in the block.",
     "aos": "Keep each field in a tensor of its own, or load whole records: a last dimension of the block that covers the record.",
     "column_walk": "The block's contiguous dimension is walked by rows. Swap the roles of the two tl.arange (offsets[:, None] and "
     "offsets[None, :]), or change the order of the block pointer (order=(1, 0)); for a transpose load along rows and tl.trans the block.",

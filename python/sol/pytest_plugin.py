@@ -6,13 +6,13 @@ from typing import Any, Callable
 
 import pytest
 
-from . import auditing, gate
+from . import auditing, gates
 
 
 @pytest.fixture
 def assert_bill() -> Callable[..., None]:
     """``assert_bill(bill, max_tax=1.3)``"""
-    return gate.assert_bill
+    return gates.assert_bill
 
 
 @pytest.fixture
