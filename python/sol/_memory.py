@@ -34,15 +34,15 @@ class Memory:
     """Bytes of this machine, kept alive by ``owner``."""
 
     address: int
-    bytes: int
+    size: int
     writable: bool
     owner: Any = field(repr=False, compare=False)
 
     def read(self) -> bytes:
-        return ctypes.string_at(self.address, self.bytes)
+        return ctypes.string_at(self.address, self.size)
 
     def write(self, data: bytes) -> None:
-        ctypes.memmove(self.address, data, self.bytes)
+        ctypes.memmove(self.address, data, self.size)
 
 
 def _extent(array: Any) -> tuple[int, int]:
@@ -78,7 +78,7 @@ class Array:
         self.source = source
         self.memory = _torch_memory(source) if hasattr(source, "untyped_storage") else _numpy_memory(source)
         address = source.data_ptr() if hasattr(source, "data_ptr") else source.ctypes.data
-        self.offset = address - self.memory.address if self.memory.bytes else 0
+        self.offset = address - self.memory.address if self.memory.size else 0
 
     def data_ptr(self) -> int:
         return _ADDRESS + self.offset
@@ -112,7 +112,7 @@ class Buffers:
 
     def pointer(self, array: Array, name: str) -> str:
         """``@x+64``: the argument that points to the array."""
-        key = (array.memory.address, array.memory.bytes)
+        key = (array.memory.address, array.memory.size)
         if key not in self._made:
             self._make(key, array.memory, name)
         label = self._made[key][0]
@@ -156,6 +156,6 @@ class Buffers:
                 continue
             if label in self._read_only:
                 raise ArgumentError(f"{kernel} writes to {self._read_only[label]}, which is read-only")
-            if len(after) != memory.bytes:
-                raise Error(f"{kernel}: {label} came back with {len(after)} bytes, not {memory.bytes}")
+            if len(after) != memory.size:
+                raise Error(f"{kernel}: {label} came back with {len(after)} bytes, not {memory.size}")
             memory.write(after)

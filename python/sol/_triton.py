@@ -128,7 +128,7 @@ def registers_of(cubin: bytes) -> int:
         while at + 4 <= end:
             form, attribute, length = struct.unpack_from("<BBH", cubin, at)
             if form == 4 and attribute == 0x2F:
-                return struct.unpack_from("<I", cubin, at + 8)[0] & 1023
+                return int(struct.unpack_from("<I", cubin, at + 8)[0]) & 1023
             at += 4 + (length if form == 4 else 0)
     return 0
 
@@ -214,8 +214,8 @@ class Launcher:
         paths = {pathlib.Path(path).suffix: path for path in group.values()}
         if ".ptx" not in paths:
             raise Error(f"Triton's cache has no PTX of {self.src.name}; unset TRITON_STORE_BINARY_ONLY")
-        source = getattr(getattr(self.src, "fn", None), "file_name", None) or getattr(self.src.fn.fn.__code__, "co_filename", "")
-        return own_lines(pathlib.Path(paths[".ptx"]).read_text()), paths.get(".cubin", ""), source
+        source = str(self.src.fn.fn.__code__.co_filename)
+        return own_lines(pathlib.Path(paths[".ptx"]).read_text()), str(paths.get(".cubin", "")), source
 
     def __call__(self, x: int, y: int, z: int, stream: Any, function: Any, packed: Any, launch_metadata: Any,
                  enter: Any, leave: Any, *args: Any) -> None:

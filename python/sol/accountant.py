@@ -15,7 +15,7 @@ Shape = Union[str, int, Sequence[int]]
 def _read(kind: type[_T], data: Mapping[str, Any], **more: Any) -> _T:
     """The fields of a dataclass that the JSON has; all of it under ``json``."""
     names = {f.name for f in dataclasses.fields(kind)} - more.keys()  # type: ignore[arg-type]
-    return kind(**{name: data[name] for name in names if name in data}, json=data, **more)
+    return kind(**{name: data[name] for name in names if name in data}, **{"json": data, **more})
 
 
 @dataclass(frozen=True)

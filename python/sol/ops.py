@@ -35,14 +35,16 @@ def _in(value: Any) -> Any:
     return _np().ascontiguousarray(array)
 
 
-def _out(out: Any, shape: Sequence[int], dtype: Any, name: str = "out") -> Any:
+def _out(out: Any, shape: Sequence[int], dtype: Any, name: str = "out") -> Array:
     if out is None:
-        return _np().empty(shape, dtype)
+        made: Array = _np().empty(shape, dtype)
+        return made
     if not isinstance(out, _np().ndarray):
         raise TypeError(f"{name} must be a NumPy array, not {type(out).__name__}")
-    if not out.flags.writeable:
+    given: Array = out
+    if not given.flags.writeable:
         raise ArgumentError(f"{name} is read-only")
-    return out
+    return given
 
 
 def _ids_in_range(bad: Any, name: str) -> None:

@@ -218,6 +218,43 @@ class Launches(Case):
         self.assertEqual(bill.kernels[0].registers, compiled.n_regs)
 
 
+class Torch(Case):
+    """CPU tensors in place of NumPy arrays."""
+
+    def setUp(self):
+        super().setUp()
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("torch is not installed")
+        self.torch = torch
+
+    def test_tensors(self):
+        torch = self.torch
+        for dtype in (torch.float32, torch.bfloat16):
+            both = torch.randn(3, 512).to(dtype)
+            before = both.clone()
+            with sol.audit(device="h100") as bill:
+                kernels.vector_add[(1,)](both[0], both[1], both[2], 512, BLOCK=512)
+            self.assertTrue(torch.equal(both[2], before[0] + before[1]))
+            self.assertTrue(torch.equal(both[:2], before[:2]))
+            self.assertEqual(bill.kernels[0].floor_bytes, 3 * 512 * both.element_size())
+
+    def test_autotune_resets_tensors(self):
+        x, count = self.torch.randn(4096), self.torch.full((1,), 99, dtype=self.torch.int32)
+        out = self.torch.zeros_like(x)
+        with sol.audit() as bill:
+            kernels.tuned_scale[lambda meta: grid(4096, meta["BLOCK"])](x, out, count, 4096)
+        self.assertTrue(self.torch.equal(out, 3 * x))
+        self.assertEqual(int(count[0]), 4096 // bill.best_config.kwargs["BLOCK"])
+
+    def test_other_devices_are_refused(self):
+        with self.assertRaisesRegex(sol.ArgumentError, "a tensor is on meta"):
+            with sol.audit():
+                x = self.torch.empty(8, device="meta")
+                kernels.vector_add[(1,)](x, x, x, 8, BLOCK=16)
+
+
 class Gate(Case):
     def test_limits(self):
         with sol.audit() as bill:
