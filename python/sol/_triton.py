@@ -76,9 +76,18 @@ def _word(kind: str, value: Any, name: str, buffers: Buffers) -> str:
 
 # ---- PTX ----
 
-_LOC = re.compile(r"^(\s*\.loc\s+)(\d+)\s+(\d+)\s+(\d+)(, function_name \S+, inlined_at (\d+) (\d+) (\d+))?")
+_LOC = re.compile(r"(?m)^(\s*\.loc\s+)(\d+)\s+(\d+)\s+(\d+)(, function_name \S+, inlined_at (\d+) (\d+) (\d+))?")
 _DEEPEST = 64  # calls of the library within each other
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.M)
+
+
+def _own_file(ptx: str, source: str) -> str:
+    """Triton's cache may have the PTX of the same kernel in another file: the file of its first line is ``source``."""
+    if set(source) & set('"\\\n'):
+        return ptx  # no name that PTX could hold
+    first = _LOC.search(ptx)
+    number = first.group(2) if first else "1"
+    return re.sub(rf'^(\s*\.file\s+{number}\s+)"[^"]*"', lambda found: f'{found.group(1)}"{source}"', ptx, flags=re.M)
 
 
 def own_lines(ptx: str) -> str:
@@ -215,7 +224,7 @@ class Launcher:
         if ".ptx" not in paths:
             raise Error(f"Triton's cache has no PTX of {self.src.name}; unset TRITON_STORE_BINARY_ONLY")
         source = str(self.src.fn.fn.__code__.co_filename)
-        return own_lines(pathlib.Path(paths[".ptx"]).read_text()), str(paths.get(".cubin", "")), source
+        return own_lines(_own_file(pathlib.Path(paths[".ptx"]).read_text(), source)), str(paths.get(".cubin", "")), source
 
     def __call__(self, x: int, y: int, z: int, stream: Any, function: Any, packed: Any, launch_metadata: Any,
                  enter: Any, leave: Any, *args: Any) -> None:

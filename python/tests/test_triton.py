@@ -1,3 +1,4 @@
+import importlib.util
 import inspect
 import os
 import tempfile
@@ -202,6 +203,24 @@ class Launches(Case):
             with self.assertRaisesRegex(sol.Error, "do not nest"):
                 with sol.audit():
                     pass
+
+    def test_the_same_kernel_in_another_file(self):
+        """Triton's cache knows the text of a kernel, not its file."""
+        x = normal(64)
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("first.py", "second.py"):
+                path = os.path.join(folder, name)
+                with open(path, "w") as file:
+                    file.write("import triton\nimport triton.language as tl\n@triton.jit\ndef twice(x_ptr):\n"
+                               "    i = tl.arange(0, 64)\n    tl.store(x_ptr + i, tl.load(x_ptr + i) * 2)\n")
+                spec = importlib.util.spec_from_file_location(name[:-3], path)
+                module = importlib.util.module_from_spec(spec)
+                spec.loader.exec_module(module)
+                with sol.audit() as bill:
+                    module.twice[(1,)](x)
+                self.assertEqual({line.file for line in bill.lines}, {path})
+                self.assertIn("tl.store", max(bill.lines, key=lambda line: line.requests).source)
+        near(x, 4 * normal(64))
 
     def test_compiled_ahead(self):
         """kernel.warmup, registers and a launch of what was compiled, as the softmax tutorial does."""
