@@ -24,7 +24,7 @@ from triton.runtime.jit import JITFunction
 
 from . import _tool
 from ._memory import Array, Buffers, wrap
-from .accountant import Device, devices
+from .accountant import Device
 from .advice import in_triton_words
 from .auditing import Audit, call
 from .errors import ArgumentError, Error, UnsupportedError
@@ -281,20 +281,13 @@ def _wrap_all(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any]
 class Session:
     """One audit: sets Triton's driver and lets arrays in, and undoes both."""
 
-    def __init__(self, audit: Audit) -> None:
-        device = devices(audit.device)[0]
-        self.bill, self.options = audit.bill, {**audit.options, "device": device.id}
-        self.arch = audit.arch or device.cc
-        if self.arch > device.cc:
-            raise ArgumentError(f"arch={self.arch}: a {device.id} is {device.arch} and does not run that")
-        self.driver = Driver(device, self.arch, self.benchmark)
+    def __init__(self, audit: Audit, device: Device, arch: int) -> None:
+        self.bill, self.options, self.arch = audit.bill, {**audit.options, "device": device.id}, arch
+        self.driver = Driver(device, arch, self.benchmark)
         self.trial: list[float] | None = None  # predicted times of the launches that an autotuner makes
         self.caches: dict[int, Any] = {}
-        self.bill.device = device.id
 
     def start(self) -> None:
-        if _session.get() is not None:
-            raise Error("an audit is on already; audits do not nest")
         try:
             self._before = triton.runtime.driver.active
         except RuntimeError:  # there is no GPU

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextvars
 import json
 import os
+import sys
 import tempfile
 from types import TracebackType
 from typing import Any, Mapping, Sequence, Union, overload
 
 from . import _tool
 from ._memory import Array, Buffers, is_array, plain
+from .accountant import devices
 from .bill import Bill, Kernel
-from .errors import KernelFault
+from .errors import ArgumentError, Error, KernelFault
 
 Dims = Union[int, Sequence[int]]
 
@@ -61,8 +64,8 @@ def audit(source: Any = None, *, device: str = "h100", arch: int | None = None, 
           workers: int | None = None, **options: Any) -> Any:
     """What a kernel pays for memory, by source line, on a GPU that need not be there.
 
-    ``with sol.audit(device="h100") as bill:`` runs every Triton kernel launched inside on the emulator, with NumPy
-    arrays or CPU tensors, which get the results. ``arch`` is the compute capability that Triton compiles for, where
+    ``with sol.audit(device="h100") as bill:`` runs every Triton or Numba kernel launched inside on the emulator, with
+    NumPy arrays or CPU tensors, which get the results. ``arch`` is the compute capability that is compiled for, where
     it is to be older than the device's (80).
 
     ``sol.audit("prog.cu", args=["4096"])`` compiles and runs a program (nvcc of CUDA 13); ``sol.audit("k.ptx",
@@ -77,7 +80,7 @@ def audit(source: Any = None, *, device: str = "h100", arch: int | None = None, 
     if source is None:
         return Audit(device, arch, common)
     if arch is not None:
-        raise TypeError("arch is for Triton kernels; a .cu file takes nvcc='-arch=sm_80'")
+        raise TypeError("arch is for kernels of Triton and Numba; a .cu file takes nvcc='-arch=sm_80'")
     text = os.fspath(source)
     bill = Bill()
     with tempfile.TemporaryDirectory(prefix="sol-") as folder:
@@ -99,20 +102,45 @@ def audit(source: Any = None, *, device: str = "h100", arch: int | None = None, 
     return bill
 
 
+_on: contextvars.ContextVar[bool] = contextvars.ContextVar("sol_audit_on", default=False)
+
+
 class Audit:
-    """The context that ``sol.audit()`` gives: Triton kernels launched inside run on the emulator, and are billed."""
+    """The context that ``sol.audit()`` gives: Triton's and Numba's kernels launched inside run on the emulator."""
 
     def __init__(self, device: str, arch: int | None, options: Mapping[str, Any]) -> None:
         self.device, self.arch, self.options = device, arch, options
         self.bill = Bill()
-        self._session: Any = None
+        self._sessions: list[Any] = []
+
+    def _make_sessions(self) -> None:
+        device = devices(self.device)[0]
+        arch = self.arch or device.cc
+        if arch > device.cc:
+            raise ArgumentError(f"arch={arch}: a {device.id} is {device.arch} and does not run that")
+        self.bill.device = device.id
+        if "triton" in sys.modules:
+            from . import _triton
+
+            self._sessions.append(_triton.Session(self, device, arch))
+        if "numba.cuda" in sys.modules:
+            from . import _numba
+
+            self._sessions.append(_numba.Session(self, device, arch))
+        if not self._sessions:
+            raise Error("import triton or numba.cuda before the audit: its kernels are what is audited")
 
     def __enter__(self) -> Bill:
-        from . import _triton
-
-        self._session = _triton.Session(self)
-        self._session.start()
+        if _on.get():
+            raise Error("an audit is on already; audits do not nest")
+        self._make_sessions()
+        self._token = _on.set(True)
+        for session in self._sessions:
+            session.start()
         return self.bill
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._session.stop()
+        for session in reversed(self._sessions):
+            session.stop()
+        self._sessions.clear()
+        _on.reset(self._token)
