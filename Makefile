@@ -89,7 +89,7 @@ Q = $(if $(filter-out 0,$(V)),,@echo '  $@';)
 export B CC CXX CLANG CUDA_INC
 export DIRS := $(LIB_DIRS) $(TOOL_DIRS)
 
-.PHONY: all no-shim help setup demo test asan tests sanitized fuzz fuzz-merge fuzzers lint format bench wasm check-layers install uninstall clean distclean FORCE
+.PHONY: all no-shim help setup demo test asan tests sanitized fuzz fuzz-merge fuzzers lint format bench wasm wheel check-layers install uninstall clean distclean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -138,6 +138,10 @@ bench: $(BENCHES) ## run the benchmarks
 	@for bench in $(BENCHES); do echo "== $$bench" && $$bench || exit 1; done
 
 wasm: $(B)/sol.wasm ## build the accountant as freestanding wasm32 (needs clang and lld)
+
+wheel: all ## pack the tool and the library into a Python wheel under build/wheel (any Python 3.10 or newer)
+	@rm -rf $(B)/wheel && mkdir -p $(B)/wheel
+	@SOL_BUNDLE=1 SOL_BUILD=$(abspath $(B)) python3 python/backend.py $(B)/wheel
 
 check-layers: ## check the includes against the dependency order
 	@scripts/check-layers

@@ -24,6 +24,10 @@ has_fuzzer() {
 has_cuda() { scripts/cuda-env nvcc; }
 has_browser() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
 has_zstd() { PATH=$PATH:/sbin:/usr/sbin ldconfig -p | grep -q 'libzstd\.so\.1 '; }
+has_numpy() {
+  for python in python3 build/venv/bin/python /usr/bin/python3; do $python -c 'import numpy' && return; done
+  return 1
+}
 has_venv() { python3 -c 'import venv, ensurepip'; }
 fuzzer_package() { # libFuzzer's package carries clang's version in its name
   local major
@@ -54,6 +58,7 @@ survey() {
     want nodejs 'running the wasm build' command -v node
     want chromium 'opening reports and the page in a browser' has_browser
     want pkg-config 'the test of an installed copy' command -v pkg-config
+    want python3-numpy 'the operators of the Python package' has_numpy
   fi
   if at lint || at test; then
     for tool in clang-format clang-tidy cppcheck shellcheck; do want $tool "$tool's findings" command -v $tool; done

@@ -38,6 +38,14 @@ TEST(numbers) {
   CHECK_INT((int)a.rest_length, 6);
 }
 
+TEST(pointers) {
+  SolKernelArg a;
+  CHECK_INT(parse("@x", &a, NULL), SOL_OK);
+  CHECK(a.pointer && !a.buffer && !a.is_whole && a.whole == 0 && a.rest_length == 1 && a.rest[0] == 'x');
+  CHECK_INT(parse("@weight+64Ki", &a, NULL), SOL_OK);
+  CHECK(a.pointer && a.whole == 65536 && a.rest_length == 6 && memcmp(a.rest, "weight", 6) == 0);
+}
+
 TEST(bad_text_is_refused_with_the_place) {
   static const struct {
     const char *text;
@@ -49,7 +57,8 @@ TEST(bad_text_is_refused_with_the_place) {
              {"f32[1e13]", 5}, {"hex:0", 6},    {"hex:0g", 6},
              {"q:5", 1},       {"f32:", 5},     {"s32[4]=random:0", 15},
              {"--5", 2},       {"f32[-4]", 5},  {"f32[4]]", 7},
-             {"f32[2.5]", 5}};
+             {"f32[2.5]", 5},  {"@", 2},        {"@+4", 2},
+             {"@x+", 4},       {"@x+-4", 4}};
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     SolKernelArg a;
     SolError err = {0};
@@ -115,6 +124,10 @@ TEST(packing) {
   a.address = 0x123456789abcULL;
   CHECK_INT(sol_arg_pack(f, m, 0, &a, params, &err), SOL_OK);
   CHECK_INT(sol_arg_pack(f, m, 1, &a, params, &err), SOL_ERR_ARGUMENT); // a buffer is no u32
+  CHECK_INT(parse("@x+4", &a, NULL), SOL_OK);
+  a.address = 0x123456789abcULL;
+  CHECK_INT(sol_arg_pack(f, m, 0, &a, params, &err), SOL_OK);
+  CHECK_INT(sol_arg_pack(f, m, 1, &a, params, &err), SOL_ERR_ARGUMENT);
   CHECK_INT(parse("7", &a, NULL), SOL_OK);
   CHECK_INT(sol_arg_pack(f, m, 1, &a, params, &err), SOL_OK);
   CHECK_INT(sol_arg_pack(f, m, 2, &a, params, &err), SOL_OK); // a whole number for a float

@@ -144,6 +144,19 @@ run 0 examples/scale.ptx --kernel contiguous_scale --block 128 --arg 'out:f32[40
 says out 'The grid was guessed .*--grid 32,1,1'
 run 0 examples/scale.ptx --kernel column_scale --device v100,b200 "${args[@]}"
 says out 'Side by side' 'b200 .*us' '^b200: .* is left out, since a figure of the GPU is unknown'
+# Machine code that is there already: no compiler is asked.
+"$NVCC" -cubin -arch=sm_90a -lineinfo examples/scale.ptx -o "$scratch/scale.cubin" 2>/dev/null || bad "scale.ptx: no cubin"
+run 0 examples/scale.ptx --kernel column_scale "${args[@]}" --json
+json "k['instructions_from'] == 'machine code'"
+cp "$scratch/out" "$scratch/by-nvcc"
+printf '#!/bin/sh\ntouch "%s/called"\necho release 13.0\n' "$scratch" >"$scratch/watched"
+chmod +x "$scratch/watched"
+NVCC=$scratch/watched run 0 examples/scale.ptx --kernel column_scale "${args[@]}" --json --cubin "$scratch/scale.cubin"
+if cmp -s "$scratch/out" "$scratch/by-nvcc"; then ok; else bad 'the bill by --cubin is another than by nvcc'; fi
+if [ ! -e "$scratch/called" ]; then ok; else bad 'nvcc was called in spite of --cubin'; fi
+run 2 examples/scale.ptx --kernel column_scale "${args[@]}" --cubin examples/scale.ptx
+says err 'no machine code of column_scale'
+run 2 examples/scale.ptx --kernel column_scale "${args[@]}" --cubin "$scratch/nix"
 run 2 examples/scale.ptx --arg 1
 says err 'name one with --kernel: column_scale, contiguous_scale'
 run 2 examples/scale.ptx --kernel column_scale --arg 1

@@ -47,6 +47,24 @@ TEST(counts) {
   CHECK(sol_json_get(root, "lines", &lines));
 }
 
+#define SCALE "examples/scale.ptx --kernel contiguous_scale --grid 1 --block 64 "
+
+// Arguments may overlap: y and x are parts of one buffer here, and y in place of x in the next.
+TEST(pointers_into_a_buffer) {
+  CHECK_INT(run(SCALE
+                "--buffer 'all:f32[128]=iota' --arg @all --arg @all+256 --arg 'f32[64]=2' --arg 64 --arg 64 "
+                "--show all"),
+            0);
+  CHECK_HAS(output, "128 130 132");
+  CHECK_INT(run(SCALE "--arg @x --arg 'x:f32[64]=iota' --arg 'f32[64]=3' --arg 64 --arg 64 --show x"), 0);
+  CHECK_HAS(output, "0 3 6 9");
+  CHECK_INT(run(SCALE "--arg @y --arg 'x:f32[64]' --arg 'f32[64]' --arg 64 --arg 64 2>&1"), 2);
+  CHECK_HAS(output, "no buffer is called 'y'");
+  CHECK_INT(run(SCALE "--buffer 'f32[64]' --arg 1 --arg 1 --arg 1 --arg 64 --arg 64 2>&1"), 2);
+  CHECK_HAS(output, "NAME:TYPE[COUNT]");
+  CHECK_INT(run(SCALE "--arg @x+4 --arg 'x:f32[64]' --arg 'f32[64]=3' --arg 64 --arg 64 2>&1"), 4);
+}
+
 TEST(results_and_workers) {
   CHECK_INT(run(COLUMN "--show out"), 0);
   CHECK_HAS(output, "0 2 4 6 8 10");

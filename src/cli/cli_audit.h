@@ -9,7 +9,7 @@
 typedef struct AuditArgs {
   CommonArgs common;
   KernelArgs kernel;
-  const char *device, *sarif, *baseline, *files;
+  const char *device, *sarif, *baseline, *files, *cubin;
   TextList nvcc, source_dirs;
   int64_t sample, top;
   bool cold;

@@ -9,27 +9,24 @@
 #include "cli/scratch.h"
 #include "image/fatbin.h"
 
+enum { MAX_CUBIN = 1 << 30 };
+
 static bool ends_with(const char *text, const char *end) {
   size_t n = strlen(text), m = strlen(end);
   return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-// Registers, stack and machine code by ptxas, where there is a compiler; else the emulator's estimate
-// stays.
-static void ask_ptxas(AuditRun *r, const KernelRun *k, const SolDevice *device, AuditLaunch *launch,
-                      SassCode *code, SolArena *arena) {
+// The kernel's machine code as nvcc makes it of the PTX; NULL: there is no compiler, or it does not take it.
+static char *compile_ptx(AuditRun *r, const KernelRun *k, const SolDevice *device, size_t *length) {
   char nvcc[CHILD_PATH], arch[24];
-  const char *name = sol_driver_function(k->kernel)->name;
   int cc = device->cc_major * 10 + device->cc_minor, target = sol_driver_ptx(k->module)->target;
   if (cc < target) cc = target;
   if (cc < 75) cc = 75;
-  launch->registers = (int)sol_emu_kernel_registers(k->result.kernel);
-  launch->registers_from = AUDIT_FROM_EMULATOR;
   if (k->source_count != 1 || cli_audit_look_for_nvcc(nvcc, sizeof nvcc) < 13 ||
       scratch_make(r->cli, "audit"))
-    return;
+    return NULL;
   const char *cubin = scratch_path(r->cli, "kernel.cubin"), *simple = scratch_path(r->cli, "audited.ptx");
-  if (cli_write_file(simple, k->sources[0].text, k->sources[0].length, NULL)) return;
+  if (cli_write_file(simple, k->sources[0].text, k->sources[0].length, NULL)) return NULL;
   sol_format(arch, sizeof arch, "-arch=sm_%d%s", cc, cc == 90 ? "a" : "");
   const char *const argv[] = {audit_simple_nvcc(r, nvcc),
                               "-cubin",
@@ -40,9 +37,21 @@ static void ask_ptxas(AuditRun *r, const KernelRun *k, const SolDevice *device, 
                               "-o",
                               cubin,
                               NULL};
+  if (cli_audit_call(argv, true)) return NULL;
+  return cli_read_file(cubin, MAX_CUBIN, length, NULL);
+}
+
+// Registers, stack and machine code by ptxas, from --cubin or where there is a compiler; else the emulator's
+// estimate stays.
+static int take_code(AuditRun *r, const KernelRun *k, const SolDevice *device, AuditLaunch *launch,
+                     SassCode *code, SolArena *arena) {
+  const char *name = sol_driver_function(k->kernel)->name, *given = r->args->cubin;
+  SolError err = {0};
   size_t length = 0;
-  if (cli_audit_call(argv, true)) return;
-  char *elf = cli_read_file(cubin, (size_t)1 << 30, &length, NULL);
+  launch->registers = (int)sol_emu_kernel_registers(k->result.kernel);
+  launch->registers_from = AUDIT_FROM_EMULATOR;
+  char *elf = given ? cli_read_file(given, MAX_CUBIN, &length, &err) : compile_ptx(r, k, device, &length);
+  if (given && !elf) return cli_error(r->cli, &err, 0, 0, 0);
   int registers = elf ? sol_cubin_registers(elf, length, name) : 0;
   if (registers) {
     launch->registers = registers;
@@ -51,6 +60,9 @@ static void ask_ptxas(AuditRun *r, const KernelRun *k, const SolDevice *device, 
   }
   if (elf && !sass_read(elf, length, name, arena, code, NULL)) launch->code = code, launch->device = device;
   free(elf);
+  if (given && !registers)
+    return cli_fail(r->cli, "--cubin: '%.120s' has no machine code of %.80s", given, name);
+  return EXIT_OK;
 }
 
 static int bill(AuditRun *r, const KernelRun *k, const SolDevice *device, AuditProgram *out) {
@@ -60,12 +72,12 @@ static int bill(AuditRun *r, const KernelRun *k, const SolDevice *device, AuditP
   memcpy(launch.cluster, k->launch.cluster, sizeof launch.cluster);
   SolArena arena = {0};
   SolError err = {0};
-  SassCode code;
-  ask_ptxas(r, k, device, &launch, &code, &arena);
-  SolStatus status = audit_take(sol_driver_ptx(k->module), &k->result, &arena, &launch, &err);
-  if (!status) status = audit_add(out, &launch, &err);
+  SassCode machine;
+  int code = take_code(r, k, device, &launch, &machine, &arena);
+  SolStatus status = code ? SOL_OK : audit_take(sol_driver_ptx(k->module), &k->result, &arena, &launch, &err);
+  if (!code && !status) status = audit_add(out, &launch, &err);
   sol_arena_free(&arena);
-  return status ? cli_error(r->cli, &err, 0, 0, 0) : EXIT_OK;
+  return status ? cli_error(r->cli, &err, 0, 0, 0) : code;
 }
 
 static int run_kernel(AuditRun *r, KernelRun *k, const SolDevice *device, AuditProgram *out) {

@@ -256,6 +256,8 @@ static const Option options[] = {
      "further flags for compiling a .cu file"},
     {"source-dir", OPTION_TEXTS, offsetof(AuditArgs, source_dirs), "DIR", 0, 0,
      "one more folder whose files may be shown as source"},
+    {"cubin", OPTION_TEXT, offsetof(AuditArgs, cubin), "FILE", 0, 0,
+     "a single kernel's machine code (ptxas -lineinfo), where nvcc is not to make it of the PTX"},
     KERNEL_OPTIONS(AuditArgs, kernel),
     HTML_OPTION,
     COMMON_OPTIONS};

@@ -108,8 +108,7 @@ int cli_kernel_pick(KernelRun *r) {
 
 // ---- arguments ----
 
-static int make_buffer(KernelRun *r, int i) {
-  SolKernelArg *a = &r->arg[i];
+static int make_buffer(KernelRun *r, SolKernelArg *a, int i) {
   SolError err = {0};
   uint64_t seed = (uint64_t)i + 1;
   size_t length = (size_t)a->bytes;
@@ -143,6 +142,37 @@ static int make_buffer(KernelRun *r, int i) {
   return status ? cli_error(r->cli, &err, 0, 0, 0) : EXIT_OK;
 }
 
+static int parse_arg(KernelRun *r, const char *option, const char *text, SolKernelArg *out) {
+  SolError err = {0};
+  SolStatus status = sol_arg_parse(text, strlen(text), out, &err);
+  return status ? cli_error(r->cli, &err, option, text, strlen(text)) : EXIT_OK;
+}
+
+static int make_buffers(KernelRun *r) {
+  const TextList *given = &r->args->buffers;
+  int code = EXIT_OK;
+  for (int i = 0; i < given->count && !code; i++) {
+    SolKernelArg *a = &r->buffer[i];
+    code = parse_arg(r, "--buffer", given->text[i], a);
+    if (!code && (!a->buffer || !a->name[0]))
+      code = cli_fail(r->cli, "--buffer: expected NAME:TYPE[COUNT], not '%.60s'", given->text[i]);
+    if (!code) code = make_buffer(r, a, MAX_TEXTS + i);
+  }
+  return code;
+}
+
+// Pointers may name any buffer, also one of a later argument.
+static int point(KernelRun *r) {
+  for (int i = 0; i < r->args->args.count; i++) {
+    SolKernelArg *a = &r->arg[i];
+    if (!a->pointer) continue;
+    const SolKernelArg *to = cli_kernel_buffer(r, a->rest, a->rest_length);
+    if (!to) return cli_fail(r->cli, "--arg: no buffer is called '%.*s'", (int)a->rest_length, a->rest);
+    a->address = to->address + (uint64_t)a->whole;
+  }
+  return EXIT_OK;
+}
+
 int cli_kernel_make_args(KernelRun *r) {
   const PtxFunction *f = sol_driver_function(r->kernel);
   const SolPtxModule *ptx = sol_driver_ptx(r->module);
@@ -152,15 +182,15 @@ int cli_kernel_make_args(KernelRun *r) {
                     f->param_count == 1 ? "" : "s", given->count);
   r->params = calloc(1, (size_t)f->param_size + 1);
   if (!r->params) return cli_fail(r->cli, "out of memory");
+  int code = make_buffers(r);
+  for (int i = 0; i < given->count && !code; i++) {
+    code = parse_arg(r, "--arg", given->text[i], &r->arg[i]);
+    if (!code && r->arg[i].buffer) code = make_buffer(r, &r->arg[i], i);
+  }
+  if (!code) code = point(r);
+  if (code) return code;
   for (int i = 0; i < given->count; i++) {
     SolError err = {0};
-    const char *text = given->text[i];
-    if (sol_arg_parse(text, strlen(text), &r->arg[i], &err))
-      return cli_error(r->cli, &err, "--arg", text, strlen(text));
-    if (r->arg[i].buffer) {
-      int code = make_buffer(r, i);
-      if (code) return code;
-    }
     if (sol_arg_pack(f, ptx, i, &r->arg[i], r->params, &err)) return cli_error(r->cli, &err, 0, 0, 0);
   }
   r->launch.params = r->params;
@@ -239,8 +269,8 @@ const char *cli_kernel_end_text(SolEmuEnd end) {
 }
 
 const SolKernelArg *cli_kernel_buffer(const KernelRun *r, const char *name, size_t length) {
-  for (int i = 0; length && i < r->args->args.count; i++) {
-    const SolKernelArg *a = &r->arg[i];
+  for (int i = 0; length && i < 2 * MAX_TEXTS; i++) { // those that are not used are zero
+    const SolKernelArg *a = i < MAX_TEXTS ? &r->arg[i] : &r->buffer[i - MAX_TEXTS];
     if (a->buffer && strlen(a->name) == length && strncmp(a->name, name, length) == 0) return a;
   }
   return NULL;

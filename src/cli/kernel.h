@@ -14,7 +14,7 @@
 
 typedef struct KernelArgs {
   const char *kernel, *grid, *block, *cluster;
-  TextList args, save;
+  TextList args, buffers, save;
   int64_t smem, max_instructions, workers;
   double seconds;
   bool cooperative;
@@ -32,6 +32,13 @@ typedef struct KernelArgs {
       {"block", OPTION_TEXT, offsetof(type, field.block), "X,Y,Z", 0, 0, "threads per block"},               \
       {"cluster", OPTION_TEXT, offsetof(type, field.cluster), "X,Y,Z", 0, 0, "blocks per cluster"},          \
       {"arg", OPTION_TEXTS, offsetof(type, field.args), "ARG", 0, 0, "an argument, in order, as above"},     \
+      {"buffer",                                                                                             \
+       OPTION_TEXTS,                                                                                         \
+       offsetof(type, field.buffers),                                                                        \
+       "NAME:TYPE[COUNT]",                                                                                   \
+       0,                                                                                                    \
+       0,                                                                                                    \
+       "a buffer that is no argument itself; --arg @NAME+BYTES points into it"},                             \
       {"smem", OPTION_COUNT, offsetof(type, field.smem), "BYTES", 0, 0, "dynamic shared memory"},            \
       {"cooperative",                                                                                        \
        OPTION_FLAG,                                                                                          \
@@ -62,7 +69,7 @@ typedef struct KernelArgs {
   "Arguments: [NAME:]TYPE[COUNT][=INIT] is a buffer: f32[8192*1024], out:f32[1Mi], "                         \
   "ids:s32[64]=random:100. TYPE: f16 bf16 f32 f64 u8 u16 u32 u64 s8 s16 s32 s64. INIT: random (default), "   \
   "random:N, iota, zero, a number, @FILE. A buffer named out... starts as zero. [TYPE:]VALUE is a number; "  \
-  "hex:BYTES a structure.\n"
+  "hex:BYTES a structure; @NAME+BYTES points into another buffer.\n"
 
 // All that a run holds, so that it can be let go in one place.
 typedef struct KernelRun {
@@ -73,7 +80,7 @@ typedef struct KernelRun {
   SolDriver *driver;
   SolDriverModule *module;
   SolDriverKernel *kernel;
-  SolKernelArg arg[MAX_TEXTS];
+  SolKernelArg arg[MAX_TEXTS], buffer[MAX_TEXTS];
   uint8_t *params;
   SolDriverLaunch launch;
   SolEmuLaunch emu; // limits and the like: the caller's to add to
@@ -86,7 +93,7 @@ void cli_kernel_close(KernelRun *run);
 int cli_kernel_read(KernelRun *run, const char *const *paths, int count);
 int cli_kernel_open(KernelRun *run, SolBackend backend, const SolDevice *device); // loads the sources
 int cli_kernel_pick(KernelRun *run);      // --kernel, as mangled or as written; or the only one
-int cli_kernel_make_args(KernelRun *run); // --arg
+int cli_kernel_make_args(KernelRun *run); // --buffer, --arg
 // --grid, --block, --cluster. `guess`: missing ones are guessed, and `guessed` describes the guess
 // (guess.c).
 int cli_kernel_geometry(KernelRun *run, bool guess);

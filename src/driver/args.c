@@ -122,8 +122,23 @@ static SolStatus parse_buffer(const char *text, size_t length, size_t name_end, 
   return parse_init(text, length, close + 2, out, err);
 }
 
+// "@NAME" or "@NAME+BYTES"
+static SolStatus parse_pointer(const char *text, size_t length, SolKernelArg *out, SolError *err) {
+  size_t plus = find(text, length, '+');
+  out->pointer = true;
+  out->rest = text + 1;
+  out->rest_length = plus - 1;
+  if (!out->rest_length)
+    return sol_fail_at(err, SOL_ERR_SYNTAX, text, length, 1, "expected a buffer's name after '@'");
+  if (plus == length) return SOL_OK;
+  SolStatus status = sol_parse_count(text + plus + 1, length - plus - 1, 0, &out->whole, NULL);
+  if (!status) return SOL_OK;
+  return sol_fail_at(err, status, text, length, plus + 1, "expected a number of bytes after '+'");
+}
+
 SolStatus sol_arg_parse(const char *text, size_t length, SolKernelArg *out, SolError *err) {
   *out = (SolKernelArg){.init = SOL_INIT_VALUE};
+  if (length && text[0] == '@') return parse_pointer(text, length, out, err);
   size_t colon = find(text, length, ':'), bracket = find(text, length, '['), equals = find(text, length, '=');
   if (bracket < length && bracket < equals)
     return parse_buffer(text, length, colon < bracket ? colon : 0, bracket, out, err);
@@ -233,7 +248,7 @@ SolStatus sol_arg_pack(const PtxFunction *f, const SolPtxModule *ptx, int i, con
                        void *params, SolError *err) {
   const PtxSymbol *p = &ptx->symbols[f->params[i]];
   uint8_t *at = (uint8_t *)params + (p->offset - f->param_offset);
-  if (arg->rest && !arg->buffer) {
+  if (arg->rest && !arg->buffer && !arg->pointer) {
     if (arg->rest_length / 2 != p->size)
       return sol_fail(err, SOL_ERR_ARGUMENT, "argument %d is %llu bytes, %s has %llu", i + 1,
                       (unsigned long long)(arg->rest_length / 2), p->name, (unsigned long long)p->size);
@@ -241,7 +256,7 @@ SolStatus sol_arg_pack(const PtxFunction *f, const SolPtxModule *ptx, int i, con
       at[k / 2] = (uint8_t)(nibble(arg->rest[k]) << 4 | nibble(arg->rest[k + 1]));
     return SOL_OK;
   }
-  if (arg->buffer) {
+  if (arg->buffer || arg->pointer) {
     if (p->size != 8)
       return sol_fail(err, SOL_ERR_ARGUMENT, "argument %d is a buffer, but %s takes %llu bytes, no pointer",
                       i + 1, p->name, (unsigned long long)p->size);

@@ -3,6 +3,7 @@
 //   [NAME:]TYPE[COUNT][=INIT]     a buffer: f32[8192*1024], out:f32[1Mi], ids:s32[4096]=random:128256
 //   [TYPE:]VALUE                  a number; without a type, that of the kernel's parameter
 //   hex:00ff12..                  raw bytes, for structures passed by value
+//   @NAME[+BYTES]                 a pointer into a buffer of that name, for arrays that overlap
 //
 // TYPE: f16 bf16 f32 f64, u8 u16 u32 u64, s8 s16 s32 s64. COUNT: a number or a product of numbers.
 // INIT: random (default; floats in [-1, 1), whole numbers in [0, 2^31) or what fits), random:N (whole numbers
@@ -18,15 +19,16 @@ typedef enum SolArgInit { SOL_INIT_RANDOM, SOL_INIT_IOTA, SOL_INIT_VALUE, SOL_IN
 typedef struct SolKernelArg {
   char name[32]; // of a buffer; "" for none
   bool buffer;
+  bool pointer;   // into the buffer `rest`, `whole` bytes from its start
   PtxType type;   // PTX_TYPE_NONE: as the parameter
   uint64_t count; // elements of a buffer
   SolArgInit init;
   double value;  // SOL_INIT_VALUE; SOL_INIT_RANDOM: the bound, 0 for none
   int64_t whole; // a number written as a whole one, exact
   bool is_whole;
-  const char *rest; // in the text given: FILE's path, or hex's digits
+  const char *rest; // in the text given: FILE's path, hex's digits, or a buffer's name
   size_t rest_length;
-  uint64_t address, bytes; // of a buffer, once made
+  uint64_t address, bytes; // of a buffer, once made; a pointer has an address alone
 } SolKernelArg;
 
 SolStatus sol_arg_parse(const char *text, size_t length, SolKernelArg *out, SolError *err);

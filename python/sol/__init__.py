@@ -1,0 +1,45 @@
+"""Sol: how fast could a GPU kernel be, why is it slower, and what would fixing it buy. No GPU is needed.
+
+>>> import sol
+>>> sol.roofline("rmsnorm", (8192, 4096), device="h100").time_us
+>>> with sol.audit(device="h100") as bill:      # a Triton kernel on NumPy arrays
+...     kernel[grid](x, y, n, BLOCK=1024)
+>>> print(bill)
+
+The accountant and the audit call the ``sol`` tool; operators (``sol.rmsnorm``) call ``libsol``. See docs/python.md.
+"""
+
+from .accountant import Device, Model, ModelKernel, Occupancy, Roofline, devices, model, occupancy, roofline
+from .auditing import Audit, audit
+from .bill import Bill, Finding, Kernel, Line
+from .errors import ArgumentError, BillError, Error, KernelFault, MissingError, UnsupportedError
+from .gates import assert_bill, gate
+from .ops import (
+    add_rmsnorm,
+    argmax,
+    bias_gelu,
+    bias_relu_scale,
+    copy,
+    embed_rmsnorm,
+    embedding,
+    gather,
+    kv_append,
+    layernorm,
+    log_softmax,
+    reduce,
+    rmsnorm,
+    rope,
+    scale_columns,
+    silu_mul,
+    softmax,
+    transpose,
+)
+
+__version__ = "0.1.0"
+__all__ = [
+    "ArgumentError", "Audit", "Bill", "BillError", "Device", "Error", "Finding", "Kernel", "KernelFault", "Line",
+    "MissingError", "Model", "ModelKernel", "Occupancy", "Roofline", "UnsupportedError", "add_rmsnorm", "argmax",
+    "assert_bill", "audit", "bias_gelu", "bias_relu_scale", "copy", "devices", "embed_rmsnorm", "embedding", "gate",
+    "gather", "kv_append", "layernorm", "log_softmax", "model", "occupancy", "reduce", "rmsnorm", "roofline", "rope",
+    "scale_columns", "silu_mul", "softmax", "transpose",
+]

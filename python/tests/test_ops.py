@@ -1,0 +1,166 @@
+import threading
+import unittest
+
+import common
+import sol
+from common import near, needs_numpy, numpy as np
+
+
+def rows(*shape, dtype="f4", seed=1):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def rms(x, eps):
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps)
+
+
+def soft(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+@needs_numpy
+class Results(unittest.TestCase):
+    """Every operator beside NumPy's own arithmetic."""
+
+    def test_norms(self):
+        x, w, b = rows(5, 7, 64), rows(64, seed=2), rows(64, seed=3)
+        near(sol.rmsnorm(x, w, eps=1e-5), rms(x, 1e-5) * w)
+        near(sol.rmsnorm(x, w, weight_offset=1), rms(x, 1e-6) * (w + 1))
+        near(sol.rmsnorm(x), rms(x, 1e-6))
+        y, s = sol.add_rmsnorm(x, 2 * x, w)
+        near(s, 3 * x)
+        near(y, rms(3 * x, 1e-6) * w)
+        centred = x - x.mean(-1, keepdims=True)
+        near(sol.layernorm(x, w, b), rms(centred, 1e-5) * w + b)
+
+    def test_softmax(self):
+        x = rows(6, 100)
+        near(sol.softmax(x), soft(x))
+        near(sol.log_softmax(x), np.log(soft(x)))
+
+    def test_tables(self):
+        table, ids, w = rows(10, 16), np.array([[1, 9], [0, 1]]), rows(16, seed=2)
+        near(sol.embedding(table, ids), table[ids])
+        near(sol.gather(table.astype("f2"), ids.astype("i4")), table.astype("f2")[ids])
+        y, found = sol.embed_rmsnorm(table, ids, w)
+        near(found, table[ids])
+        near(y, rms(table[ids], 1e-6) * w)
+
+    def test_elementwise(self):
+        x, up, b = rows(8, 32), rows(8, 32, seed=2), rows(32, seed=3)
+        near(sol.silu_mul(x, up), x * sigmoid(x) * up)
+        near(sol.scale_columns(x, b), x * b)
+        near(sol.bias_relu_scale(x, b, scale=0.5), np.maximum(x + b, 0) * 0.5)
+        z = x + b
+        near(sol.bias_gelu(x, b), 0.5 * z * (1 + np.tanh(np.sqrt(2 / np.pi) * (z + 0.044715 * z**3))))
+
+    def test_moves(self):
+        x = rows(3, 5, 7)
+        near(sol.transpose(x), x.swapaxes(1, 2))
+        near(sol.transpose(x[0].astype("i4")), x[0].astype("i4").T)
+        near(sol.copy(x), x)
+        near(sol.copy(x, out=np.empty(x.shape, "f2")), x.astype("f2"))
+
+    def test_reductions(self):
+        x = rows(9, 33)
+        near(sol.reduce(x), x.sum(1))
+        near(sol.reduce(x, "max", axis="columns"), x.max(0))
+        near(sol.reduce(x, "sum_squares", axis="all"), [(x * x).sum()], 1e-4)
+        np.testing.assert_array_equal(sol.argmax(x), x.argmax(1))
+
+    def test_rope(self):
+        x, angle = rows(4, 2, 8), rows(6, 4)
+        positions = np.array([5, 0, 1, 1])
+        c, s = np.cos(angle)[positions][:, None], np.sin(angle)[positions][:, None]
+        low, high = x[..., :4], x[..., 4:]
+        near(sol.rope(x, np.cos(angle), np.sin(angle), positions), np.concatenate([low * c - high * s, high * c + low * s], -1))
+
+    def test_kv_append(self):
+        k, v = rows(3, 2, 8), rows(3, 2, 8, seed=2)
+        caches = np.zeros((2, 4, 2, 8), "f4"), np.zeros((2, 4, 2, 8), "f4")
+        self.assertIsNone(sol.kv_append(*caches, k, v, np.array([5, -1, 0])))
+        near(caches[0].reshape(8, 2, 8)[[5, 0]], k[[0, 2]])
+        near(caches[1].reshape(8, 2, 8)[[5, 0]], v[[0, 2]])
+        self.assertEqual(np.count_nonzero(caches[0].any((2, 3))), 2)
+
+
+@needs_numpy
+class Arrays(unittest.TestCase):
+    def test_layouts(self):
+        x = rows(12, 5, 40)
+        for view in [x[::2, :, ::-1], x[:, ::3, 1::2], x[0], x[0][:, :20], x[0].T, x[0][::-1], np.broadcast_to(x[0][:1], (4, 40))]:
+            near(sol.softmax(view), soft(view))
+
+    def test_out(self):
+        x, big = rows(4, 8), np.zeros((4, 16), "f4")
+        self.assertIs(sol.softmax(x, out=(y := big[:, :8])), y)  # rows of another stride
+        near(big[:, :8], soft(x))
+        self.assertFalse(big[:, 8:].any())
+        near(sol.softmax(x, out=np.empty((4, 8), "f2")), soft(x), 1e-3)
+        y = x.copy()
+        near(sol.softmax(y, out=y), soft(x))
+
+    def test_empty(self):
+        self.assertEqual(sol.softmax(np.zeros((0, 8), "f4")).shape, (0, 8))
+
+    def test_refusals(self):
+        x = rows(4, 8)
+        fixed = np.zeros((4, 8), "f4")
+        fixed.flags.writeable = False
+        cases = [
+            (lambda: sol.rmsnorm(x, x[0][:3]), "rmsnorm: weight has 3 elements, not 8"),
+            (lambda: sol.softmax(x.astype("f8")), "fp64"),
+            (lambda: sol.softmax(x.astype("c8")), "complex64"),
+            (lambda: sol.softmax(x.astype(">f4")), ">f4"),
+            (lambda: sol.softmax(x, out=np.empty((2, 2), "f4")), "y is 2 x 2, x is 4 x 8"),
+            (lambda: sol.softmax(x, out=np.empty((4, 16), "f4")[:, ::2]), "the last axis of y must be contiguous"),
+            (lambda: sol.softmax(x, out=fixed), "read-only"),
+            (lambda: sol.softmax(x[:, :4], out=x[:, 2:6]), "overlap"),
+            (lambda: sol.kv_append(fixed, fixed, x, x, [0]), "k_cache is read-only"),
+            (lambda: sol.embedding(x, [1, 4]), "outside the table"),
+            (lambda: sol.embedding(x, [-1]), "outside the table"),
+            (lambda: sol.embedding(x, [0.5]), "embedding: "),
+            (lambda: sol.transpose(x[0]), "1 axes"),
+            (lambda: sol.reduce(x, "median"), "sum_squares"),
+        ]
+        for call, words in cases:
+            with self.subTest(words), self.assertRaisesRegex(sol.ArgumentError, words):
+                call()
+        with self.assertRaisesRegex(TypeError, "NumPy array"):
+            sol.softmax(x, out=[])
+
+    def test_threads(self):
+        """Errors are the thread's own."""
+        x, wrong = rows(64, 64), []
+
+        def work(i):
+            for _ in range(50):
+                try:
+                    sol.rmsnorm(x, x[0][: i + 1])
+                except sol.ArgumentError as error:
+                    if f"weight has {i + 1} elements" not in str(error):
+                        wrong.append(str(error))
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_bfloat16(self):
+        try:
+            import ml_dtypes
+        except ImportError:
+            self.skipTest("ml_dtypes is not installed")
+        x = rows(4, 64).astype(ml_dtypes.bfloat16)
+        near(sol.softmax(x).astype("f4"), soft(x.astype("f4")), 1e-2)
+
+
+if __name__ == "__main__":
+    unittest.main()
