@@ -64,11 +64,15 @@ cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *out, cudaIpcEventHandle_t handle
   SHIM_CALL(no_sharing(out));
 }
 
-// ---- the driver's interface is not here ----
+// ---- of the driver's interface only tensor maps are here ----
 
-static cudaError_t no_entry(const char *symbol, void **out, enum cudaDriverEntryPointQueryResult *result) {
+static cudaError_t find_entry(const char *symbol, void **out, enum cudaDriverEntryPointQueryResult *result) {
   if (!symbol || !out) return cudaErrorInvalidValue;
-  *out = NULL;
+  *out = shim_driver_entry(symbol);
+  if (*out) {
+    if (result) *result = cudaDriverEntryPointSuccess;
+    return cudaSuccess;
+  }
   if (result) *result = cudaDriverEntryPointSymbolNotFound;
   shim_note("this program requests the driver's %s; only the runtime API is emulated", symbol);
   return result ? cudaSuccess : cudaErrorSymbolNotFound; // no error where the caller gets the result code
@@ -77,7 +81,7 @@ static cudaError_t no_entry(const char *symbol, void **out, enum cudaDriverEntry
 cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **out, unsigned long long flags,
                                     enum cudaDriverEntryPointQueryResult *result) {
   (void)flags;
-  SHIM_CALL(no_entry(symbol, out, result));
+  SHIM_CALL(find_entry(symbol, out, result));
 }
 SHIM_ALIAS(cudaGetDriverEntryPoint, cudaGetDriverEntryPoint_ptsz);
 
@@ -85,7 +89,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **out, uns
                                              unsigned long long flags,
                                              enum cudaDriverEntryPointQueryResult *result) {
   (void)flags, (void)version;
-  SHIM_CALL(no_entry(symbol, out, result));
+  SHIM_CALL(find_entry(symbol, out, result));
 }
 SHIM_ALIAS(cudaGetDriverEntryPointByVersion, cudaGetDriverEntryPointByVersion_ptsz);
 
