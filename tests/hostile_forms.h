@@ -102,6 +102,19 @@ static const char *const hostile_copies[] = {
     "mbarrier.try_wait.parity.shared.b64 $p,[$S],$I,$I;",
     "mbarrier.try_wait.shared.b64 $p,[$S],$d;",
     "mbarrier.pending_count.b64 $r,$J;",
+    "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [$S],[$A,{$I}],[$S];",
+    "cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [$S],[$A,{$I,$I}],[$S];",
+    "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+    "[$S],[$A,{$I,$I,$I,$I,$I}],[$S],$h;",
+    "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes "
+    "[$S],[$A,{$I,$I,$I,$I,$I}],[$S];",
+    "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [$A,{$I,$I,$I}],[$S];",
+    "cp.reduce.async.bulk.tensor.2d.global.shared::cta.<add|min|xor>.bulk_group [$A,{$I,$I}],[$S];",
+    "cp.async.bulk.prefetch.tensor.2d.L2.global [$A,{$I,$I}];",
+    "tensormap.replace.tile.<global_address|global_stride>.global.b1024.b64 [$G],<|0,>$J;",
+    "tensormap.replace.tile.<rank|box_dim|global_dim>.shared::cta.b1024.b32 [$S],<|0,|4,|5,>$I;",
+    "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [$G],[$S],128;",
+    "prefetch.tensormap [$A];",
 };
 static const char *const hostile_warps[] = {
     "shfl.sync.<up|down|bfly|idx>.b32 $r|$p,$r,$I,$I,$I;",
@@ -146,6 +159,11 @@ static const char *const hostile_warps[] = {
     "wmma.store.d.sync.aligned.<row|col>.m16n16k16.<global.|>f32 [$A],{$f,$f,$f,$f,$f,$f,$f,$f},$I;",
     "wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [$S],{$r,$r,$r,$r};",
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {$f,$f,$f,$f},{$r,$r,$r,$r},{$r,$r},{$f,$f,$f,$f};",
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.<f16.f16|bf16.bf16> {$f,$f,$f,$f},$J,$J,$p,1,<1|-1>,<0|1>,<0|1>;",
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {$f,$f,$f,$f},{$r,$r,$r,$r},$J,$p,1,1,<0|1>;",
+    "wgmma.mma_async.sync.aligned.m64n16k32.s32.<s8.u8|u8.u8> {$r,$r,$r,$r,$r,$r,$r,$r},$J,$J,1;",
+    "wgmma.<fence|commit_group>.sync.aligned;",
+    "wgmma.wait_group.sync.aligned <0|1|7>;",
 };
 static const char *const hostile_objects[] = {
     "tex.1d.v4.<f32|u32>.s32 {$r,$r,$r,$r},[$T,{$I}];",

@@ -104,7 +104,7 @@ static void machine_close(Machine *m) {
 }
 
 static void launch_kernel(Machine *m, const SolEmuKernel *kernel, Hostile *h, Progress *p) {
-  static const uint32_t blocks[] = {1, 32, 48, 64, 96};
+  static const uint32_t blocks[] = {1, 32, 48, 64, 96, 128};
   const PtxFunction *f = sol_emu_kernel_function(kernel);
   uint32_t printed = 0, cluster = hostile_below(h, 4) ? 0 : 2;
   if (f->param_size > sizeof m->params) return;
@@ -118,6 +118,7 @@ static void launch_kernel(Machine *m, const SolEmuKernel *kernel, Hostile *h, Pr
                          .max_instructions = MOST_INSTRUCTIONS,
                          .checks = hostile_below(h, 8),
                          .keep_going = hostile_below(h, 2),
+                         .async_order = hostile_below(h, 3),
                          .no_counts = hostile_below(h, 3) == 0,
                          .observe = hostile_below(h, 3) == 0,
                          .cooperative = hostile_below(h, 8) == 0,

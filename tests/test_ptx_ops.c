@@ -188,7 +188,8 @@ static void put_address(Line *l, const char *word) {
                      : !strcmp(space, "const")  ? "[c]"
                                                 : "[%d1]";
   if (word[3] == 'm') name = "[s]";
-  if (!strcmp(space, "param") && strncmp(l->form->root, "ld", 2) != 0)
+  bool reads = !strncmp(l->form->root, "ld", 2) || !strncmp(l->form->root, "prefetch", 8);
+  if (!strcmp(space, "param") && !reads)
     name = "[call]"; // a kernel's own cannot be written
   else if (!strcmp(space, "param"))
     name = "[a]";
@@ -197,6 +198,13 @@ static void put_address(Line *l, const char *word) {
     return;
   }
   const char *geom = chosen_word(l, "geom");
+  if (strstr(l->form->root, "tensor")) {
+    int count = strstr(chosen_word(l, "fn"), "4") ? 5 : geom[0] - '0';
+    put(l, "[%d1, {");
+    for (int i = 0; i < count; i++) put(l, i ? ", %r1" : "%r1");
+    put(l, "}]");
+    return;
+  }
   bool real = chosen_type(l, 2) == PTX_F32;
   if (!geom[0])
     put(l, "[%d1]");
@@ -254,7 +262,9 @@ static const char *constant_for(const Line *l) {
   case PTX_OP_WGMMA: return "1"; // a scale, or that it is transposed
   case PTX_OP_DISCARD:
   case PTX_OP_APPLYPRIORITY:
+  case PTX_OP_TENSORMAP_COPY:
   case PTX_OP_FENCE_PROXY: return "128";
+  case PTX_OP_TENSORMAP_REPLACE: return "0";
   default: return "4";
   }
 }
@@ -488,7 +498,7 @@ TEST(ptxas_takes_every_line) {
       if (form->op == PTX_OP_CVT && !strcmp(m->kind, "rnd") && m->optional) line.chosen[i] = NULL;
       if (m->optional && !strcmp(m->kind, "edge")) line.chosen[i] = m->words.word[0];
       if (form->op == PTX_OP_CVTA && !strcmp(m->kind, "t1")) line.chosen[i] = "u64";
-      bool bulk = strstr(form->root, "async.bulk") != NULL;
+      bool bulk = strstr(form->root, "async.bulk") || strstr(form->root, "tensormap");
       if (bulk && line.chosen[i] && !strcmp(line.chosen[i], "shared")) line.chosen[i] = "shared::cta";
     }
     write_line(&line);

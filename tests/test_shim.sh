@@ -58,11 +58,26 @@ for name in vector_add streams managed symbols copies textures cooperative graph
   build $name "tests/shim/$name.cu" -arch=sm_90
 done
 build rdc -arch=sm_90 -rdc=true tests/shim/rdc_main.cu tests/shim/rdc_other.cu
+build hopper_gemm -gencode 'arch=compute_90a,code=[compute_90a,sm_90a]' tests/shim/hopper_gemm.cu
 build sort --extended-lambda -arch=sm_90 tests/shim/sort.cu
 
 for name in vector_add streams managed symbols copies textures cooperative graphs pools device threads rdc library sort; do
   [ -x "$bin/$name" ] && passes $name
 done
+
+# Tensor copies and wgmma; with a missing wait, a wrong phase or a wrong descriptor, whatever the order of completion.
+if [ -x "$bin/hopper_gemm" ]; then
+  for order in 0 1 2 3; do
+    export SOL_ASYNC_ORDER=$order
+    passes hopper_gemm
+    for broken in 1 2 3 4; do
+      run hopper_gemm $broken
+      # At once is one of the orders: then only the wait for wgmma is not missed.
+      if [ $rc != 0 ] || [ $order$broken = 01 ]; then ok; else bad "hopper_gemm $broken, order $order: not noticed"; fi
+    done
+  done
+  unset SOL_ASYNC_ORDER
+fi
 
 # The emulator as an H200 answers as CUDA on an H200 did.
 for part in device memory launches kernels streams; do

@@ -103,7 +103,10 @@ static SolEmuKind kind_of(const PtxCode *code, const SolEmuCounts *c) {
   case PTX_OP_WMMA_STORE: return shared ? SOL_EMU_KIND_SHARED_STORE : SOL_EMU_KIND_GLOBAL_STORE;
   case PTX_OP_CP_ASYNC_BULK:
     return code->space2 == PTX_SPACE_GLOBAL ? SOL_EMU_KIND_GLOBAL_LOAD : SOL_EMU_KIND_GLOBAL_STORE;
-  case PTX_OP_CP_REDUCE_ASYNC_BULK: return SOL_EMU_KIND_GLOBAL_STORE;
+  case PTX_OP_CP_REDUCE_ASYNC_BULK:
+  case PTX_OP_CP_TENSOR_STORE:
+  case PTX_OP_CP_TENSOR_REDUCE: return SOL_EMU_KIND_GLOBAL_STORE;
+  case PTX_OP_CP_TENSOR: return SOL_EMU_KIND_GLOBAL_LOAD;
   case PTX_OP_CP_ASYNC: return SOL_EMU_KIND_GLOBAL_LOAD;
   default: return shared ? SOL_EMU_KIND_SHARED_LOAD : SOL_EMU_KIND_GLOBAL_LOAD;
   }
@@ -111,7 +114,8 @@ static SolEmuKind kind_of(const PtxCode *code, const SolEmuCounts *c) {
 
 // FLOPs of one matrix instruction, as many as fp16 would take in the same time.
 static double tensor_flops(const PtxCode *code) {
-  double flops = 2.0 * code->m * code->n * code->k;
+  double flops =
+      2.0 * code->m * code->n * code->k / (code->op == PTX_OP_WGMMA ? 4 : 1); // of one of four warps
   switch (code->type[1]) {
   case PTX_F64: return flops * 16;
   case PTX_TF32: return flops * 2;
@@ -122,7 +126,7 @@ static double tensor_flops(const PtxCode *code) {
 }
 
 static bool is_async(const PtxCode *code) {
-  return code->op == PTX_OP_CP_ASYNC || code->op == PTX_OP_CP_ASYNC_BULK;
+  return code->op == PTX_OP_CP_ASYNC || code->op == PTX_OP_CP_ASYNC_BULK || code->op == PTX_OP_CP_TENSOR;
 }
 
 static bool loads_value(const PtxCode *code, SolEmuKind kind) {

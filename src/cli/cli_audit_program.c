@@ -72,6 +72,7 @@ static void become(const AuditRun *r, const SolDevice *device, const char *path,
   if (r->args->sample) set_number("SOL_SHIM_SAMPLE", "%.0f", (double)r->args->sample);
   if (r->args->cold) setenv("SOL_SHIM_COLD", "1", 1);
   if (r->args->kernel.seconds > 0) set_number("SOL_SHIM_SECONDS", "%g", r->args->kernel.seconds);
+  if (r->args->kernel.async_order) set_number("SOL_ASYNC_ORDER", "%.0f", (double)r->args->kernel.async_order);
   if (r->args->kernel.workers) set_number("SOL_WORKERS", "%.0f", (double)r->args->kernel.workers);
   char **argv = calloc((size_t)r->cli->rest_count + 2, sizeof *argv);
   if (!argv) _exit(126);

@@ -243,6 +243,7 @@ int cli_kernel_launch(KernelRun *r) {
   r->launch.cooperative = r->args->cooperative;
   r->emu.max_instructions = (uint64_t)r->args->max_instructions;
   r->emu.max_seconds = r->args->seconds;
+  r->emu.async_order = (uint64_t)r->args->async_order;
   r->emu.interrupt = &interrupted;
   r->emu.print = print_text;
   CliLaunch shown = {.cli = r->cli};

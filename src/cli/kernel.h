@@ -15,7 +15,7 @@
 typedef struct KernelArgs {
   const char *kernel, *grid, *block, *cluster;
   TextList args, buffers, save;
-  int64_t smem, max_instructions, workers;
+  int64_t smem, max_instructions, workers, async_order;
   double seconds;
   bool cooperative;
 } KernelArgs;
@@ -54,6 +54,13 @@ typedef struct KernelArgs {
        0,                                                                                                    \
        1,                                                                                                    \
        "stop after N warp instructions"},                                                                    \
+      {"async-order",                                                                                        \
+       OPTION_COUNT,                                                                                         \
+       offsetof(type, field.async_order),                                                                    \
+       "N",                                                                                                  \
+       0,                                                                                                    \
+       1,                                                                                                    \
+       "asynchronous copies and wgmma complete as late as they may, in an order drawn from N"},              \
       {"seconds", OPTION_NUMBER, offsetof(type, field.seconds), "S", 0, 0, "stop after S seconds"},          \
       {"workers",                                                                                            \
        OPTION_COUNT,                                                                                         \

@@ -3,13 +3,22 @@
 
 // ---- textures and surfaces ----
 
+static bool is_tensor(const PtxCode *code) {
+  return code->op == PTX_OP_CP_TENSOR || code->op == PTX_OP_CP_TENSOR_STORE ||
+         code->op == PTX_OP_CP_TENSOR_REDUCE || code->op == PTX_OP_CP_TENSOR_PREFETCH;
+}
+
 static uint32_t coordinates_of(const PtxCode *code) {
+  // A column and four rows.
+  if (is_tensor(code) && (code->fn == PTX_FN_GATHER4 || code->fn == PTX_FN_SCATTER4)) return 5;
   switch (code->geom) {
   case PTX_GEOM_1D: return 1;
   case PTX_GEOM_2D:
   case PTX_GEOM_A1D: return 2;
   case PTX_GEOM_3D:
   case PTX_GEOM_A2D: return 3;
+  case PTX_GEOM_4D: return 4;
+  case PTX_GEOM_5D: return 5;
   default: return 0;
   }
 }
@@ -38,7 +47,7 @@ static bool match_texture(const Match *m, const Raw *raw, uint32_t place) {
     return sol_ptx_mismatch(m, raw, "a texture or surface in brackets is needed here");
   }
   handle.kind = RAW_NAME;
-  if (have < need || have > 4)
+  if (have < need || have > (is_tensor(code) ? need : 4) || (sampler && is_tensor(code)))
     return sol_ptx_mismatch(m, raw, "another number of coordinates is needed here");
   if (!sol_ptx_add_operands(m->p, 2 + have, &first)) return false;
   PtxOperand operand;

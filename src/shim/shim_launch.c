@@ -172,6 +172,7 @@ cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
                          .keep_l2 = !shim.watch.cold,
                          .l2_dirty_before = shim.watch.cold ? sol_emu_ncu_leaves(shim.emu) : 0,
                          .sample_waves = shim.watch.sample,
+                         .async_order = shim.watch.async_order,
                          .max_seconds = seconds_left(),
                          .print = shim_print,
                          .progress = shim.watch.progress,

@@ -33,6 +33,7 @@ void shim_report_open(void); // report.c: observes if SOL_SHIM_REPORT or SOL_SHI
 typedef struct ShimWatch { // of the one `shim`
   ShimObserver *observers;
   bool patterns;                                               // an observer needs them
+  uint64_t async_order;                                        // SolEmuLaunch.async_order
   uint32_t sample;                                             // waves of a launch that run; 0: all
   bool cold;                                                   // L2 is empty at the start of each launch
   struct SolBuffer *printed;                                   // by kernels, not yet shown

@@ -58,6 +58,8 @@ static cudaError_t open_device(void) {
     }
     options.workers = (int)count;
   }
+  const char *order = getenv("SOL_ASYNC_ORDER");
+  if (order) shim.watch.async_order = strtoull(order, NULL, 10);
   if (sol_driver_open(&options, &shim.driver, &err))
     return shim_refuse(cudaErrorInitializationError, "the emulator", &err);
   shim.emu = sol_driver_emu(shim.driver);

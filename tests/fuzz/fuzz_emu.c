@@ -56,7 +56,8 @@ static void run_kernel(const Device *d, SolEmuKernel *kernel, uint32_t cluster) 
   fill_params(d, f, params);
   SolEmuLaunch launch = {.kernel = kernel,
                          .grid = {2, 1, 1},
-                         .block = {48, 1, 1}, // a full warp and half a one
+                         .block = {cluster ? 128 : 48, 1, 1}, // a warpgroup, or a full warp and half a one
+                         .async_order = cluster,
                          .cluster = {cluster, cluster ? 1 : 0, cluster ? 1 : 0},
                          .params = params,
                          .param_bytes = f->param_size,

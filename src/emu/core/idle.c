@@ -43,6 +43,11 @@ static uint8_t effect_of(const EmuProgram *p, const PtxInst *in) {
   case PTX_OP_CP_ASYNC: return EMU_WRITES_NEAR;
   case PTX_OP_CP_ASYNC_BULK:
   case PTX_OP_CP_REDUCE_ASYNC_BULK:
+  case PTX_OP_CP_TENSOR:
+  case PTX_OP_CP_TENSOR_STORE:
+  case PTX_OP_CP_TENSOR_REDUCE:
+  case PTX_OP_TENSORMAP_REPLACE:
+  case PTX_OP_TENSORMAP_COPY:
   case PTX_OP_SUST:
   case PTX_OP_SURED: return EMU_WRITES_FAR;
   case PTX_OP_CALL: // of printf, malloc ...

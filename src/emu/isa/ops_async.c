@@ -2,6 +2,7 @@
 #include "emu/core/async.h"
 #include "emu/core/hooks.h"
 #include "emu/core/lower.h"
+#include "emu/isa/bulk.h"
 
 typedef struct Copy {
   EmuAddress from, barrier;
@@ -102,23 +103,11 @@ static bool in_global(int space) {
   return space == PTX_SPACE_GLOBAL || space == PTX_SPACE_GENERIC;
 }
 
-// One request, whatever its length; 512 bytes at a time go through the model.
 static void bulk_count(EmuCtx *x, const EmuInst *i, uint64_t address, uint32_t bytes, SolMemOp op) {
-  EmuWorker *w = emu_worker(x);
-  x->counts[i->index].bytes += bytes;
-  if (!x->launch->counting) return;
-  SolL1Counts *c = &w->l1_counts[i->index];
-  uint64_t requests = c->requests + 1;
-  for (uint32_t at = 0; at < bytes; at += 512) {
-    uint64_t addr[EMU_LANES];
-    uint32_t lanes = (bytes - at) / 16 < EMU_LANES ? (bytes - at) / 16 : EMU_LANES;
-    for (uint32_t l = 0; l < EMU_LANES; l++) addr[l] = address + at + (uint64_t)l * 16;
-    sol_coalesce(addr, lanes == EMU_LANES ? EMU_ALL : (1u << lanes) - 1, 16, &w->coalesced);
-    sol_l1_access(&w->sm->l1, &w->coalesced, op, i->index, c, w->sm->log);
-    if (x->launch->observing) emu_touch_any(x, &w->coalesced, op);
-  }
-  c->requests = requests;
-  emu_log_room(x);
+  BulkTraffic t;
+  bulk_traffic_begin(x, i, op, &t);
+  bulk_traffic_add(x, i, &t, address, bytes);
+  bulk_traffic_end(x, i, &t);
 }
 
 static bool bulk_size(EmuCtx *x, const EmuInst *i, int lane, uint64_t bytes) {
@@ -127,15 +116,6 @@ static bool bulk_size(EmuCtx *x, const EmuInst *i, int lane, uint64_t bytes) {
            "a bulk copy of %llu bytes, which is no multiple of 16", (unsigned long long)bytes);
   emu_fault(x);
   return false;
-}
-
-// The address at the same offset in the shared memory of the block of that rank.
-static uint64_t in_rank(uint64_t address, uint32_t rank) {
-  return (address & ((1u << EMU_RANK_SHIFT) - 1)) + ((uint64_t)(rank + 1) << EMU_RANK_SHIFT);
-}
-
-static uint64_t shared_address(uint64_t address) {
-  return address >= EMU_SHARED_WINDOW ? address - EMU_SHARED_WINDOW : address;
 }
 
 // A copy inside of shared memory may overlap itself.
@@ -188,7 +168,7 @@ static void bulk_to_shared(EmuCtx *x, const EmuInst *i, int l, Bulk b, uint64_t 
 
 static void bulk_to_ranks(EmuCtx *x, const EmuInst *i, int l, Bulk b) {
   const Copy *c = i->more;
-  uint64_t barrier = shared_address(emu_lane_address(x, &c->barrier, l)), to = shared_address(b.to);
+  uint64_t barrier = bulk_shared_address(emu_lane_address(x, &c->barrier, l)), to = bulk_shared_address(b.to);
   b.to = to;
   if (!c->multicast) {
     bulk_to_shared(x, i, l, b, barrier);
@@ -196,8 +176,8 @@ static void bulk_to_ranks(EmuCtx *x, const EmuInst *i, int l, Bulk b) {
   }
   for (uint32_t ranks = EMU_IN(uint16_t, i->c)[l]; ranks; ranks &= ranks - 1) {
     uint32_t rank = (uint32_t)emu_first(ranks);
-    b.to = in_rank(to, rank);
-    bulk_to_shared(x, i, l, b, in_rank(barrier, rank));
+    b.to = bulk_in_rank(to, rank);
+    bulk_to_shared(x, i, l, b, bulk_in_rank(barrier, rank));
     b.counts = false;
   }
 }
@@ -215,7 +195,10 @@ static void copy_bulk(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     if (b.counts)
       emu_path_bulk(x);
     else
-      b.from = shared_address(b.from);
+      b.from = bulk_shared_address(b.from);
+    if (!emu_range(x, i, l, b.from, b.counts ? PTX_SPACE_GLOBAL : PTX_SPACE_SHARED_CLUSTER, b.bytes,
+                   BULK_ALIGN, false))
+      continue;
     if (in_global(i->space))
       emu_async(x, i, EMU_ASYNC_BULK, 1u << l, x->warp->bulk_groups[l], NULL, bulk_run, &b, sizeof b);
     else
@@ -229,7 +212,7 @@ static void zero_bulk(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   for (; mask; mask &= mask - 1) {
     int l = emu_first(mask);
     EmuAddress dst = {.base = i->a, .abytes = i->abytes, .offset = i->offset};
-    uint64_t to = shared_address(emu_lane_address(x, &dst, l));
+    uint64_t to = bulk_shared_address(emu_lane_address(x, &dst, l));
     if (!bulk_size(x, i, l, size[l])) continue;
     uint8_t *host = emu_range(x, i, l, to, PTX_SPACE_SHARED, size[l], BULK_ALIGN, true);
     if (!host) continue;
@@ -299,6 +282,6 @@ bool lower_async_copy(Lower *l, const PtxInst *in, EmuInst *out) {
     out->offset = (int64_t)in->operands[0].value;
     out->run = wait_copies;
     return true;
-  default: return false;
+  default: return lower_tensor(l, in, out);
   }
 }

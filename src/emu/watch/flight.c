@@ -168,6 +168,7 @@ static uint32_t step(Block *b, uint32_t at, uint32_t level) {
   case PTX_OP_TLD4:
   case PTX_OP_SULD: b->loads[at] = 1; return max(level, b->order) + 1;
   case PTX_OP_CP_ASYNC: b->loads[at] = 2; return level;
+  case PTX_OP_CP_TENSOR: b->loads[at] = 2; return level;
   case PTX_OP_CP_ASYNC_BULK:
     if (c->space2 == PTX_SPACE_GLOBAL) b->loads[at] = 2;
     return level;

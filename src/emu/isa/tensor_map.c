@@ -1,0 +1,97 @@
+// The layout of a tensor map in memory, and what makes one usable.
+#include "emu/tensor_map.h"
+
+typedef struct Packed {
+  char magic[8];
+  uint64_t base;
+  uint32_t dims[SOL_TENSOR_DIMS]; // less 1: there may be 2^32
+  uint32_t steps;                 // four bits each
+  uint64_t strides[SOL_TENSOR_DIMS - 1];
+  uint16_t box[SOL_TENSOR_DIMS];
+  uint8_t rank, type, swizzle, interleave, nan_fill, zero[41];
+} Packed;
+_Static_assert(sizeof(Packed) == SOL_TENSOR_MAP_BYTES, "as long as CUtensorMap");
+static const char magic[8] = {'S', 'o', 'l', 't', 'm', 'a', 'p', '1'};
+
+uint32_t sol_tensor_type_bytes(unsigned type) {
+  static const uint8_t bytes[SOL_TENSOR_TYPES] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
+  return type < SOL_TENSOR_TYPES ? bytes[type] : 0;
+}
+
+uint32_t sol_tensor_count(const SolTensorMap *m, uint32_t dim) {
+  return dim ? (m->box[dim] + m->steps[dim] - 1) / m->steps[dim] : m->box[0];
+}
+
+uint64_t sol_tensor_box_bytes(const SolTensorMap *m) {
+  uint64_t bytes = sol_tensor_type_bytes(m->type);
+  for (uint32_t k = 0; k < m->rank; k++) bytes *= sol_tensor_count(m, k);
+  return bytes;
+}
+
+uint32_t sol_tensor_pattern(const SolTensorMap *m) {
+  return m->swizzle ? (1u << m->swizzle) - 1 : 0;
+}
+
+static bool is_float(uint8_t type) {
+  return type >= SOL_TENSOR_F16;
+}
+
+static const char *dimension_problem(const SolTensorMap *m, uint32_t k) {
+  if (!m->dims[k] || m->dims[k] > UINT64_C(1) << 32) return "a dimension is not 1 to 2^32";
+  if (!m->box[k] || m->box[k] > SOL_TENSOR_BOX) return "a box dimension is not 1 to 256";
+  if (!m->steps[k] || m->steps[k] > 8) return "an element stride is not 1 to 8";
+  if (k && (m->strides[k] % 16 || m->strides[k] >> 40)) return "a stride is no multiple of 16 below 2^40";
+  return NULL;
+}
+
+const char *sol_tensor_map_problem(const SolTensorMap *m) {
+  if (m->type >= SOL_TENSOR_TYPES) return "its data type is not supported";
+  if (!m->rank || m->rank > SOL_TENSOR_DIMS) return "its rank is not 1 to 5";
+  if (m->interleave) return "interleaved layouts are not supported";
+  if (m->swizzle >= SOL_TENSOR_SWIZZLES) return "its swizzle is not supported";
+  if (m->base % 16) return "its address is no multiple of 16";
+  if (m->nan_fill && !is_float(m->type)) return "only floating-point types can be filled with NaN";
+  for (uint32_t k = 0; k < m->rank; k++) {
+    const char *why = dimension_problem(m, k);
+    if (why) return why;
+  }
+  uint32_t inner = m->box[0] * sol_tensor_type_bytes(m->type);
+  if (inner % 16) return "the bytes of its box's inner dimension are no multiple of 16";
+  if (m->swizzle && inner > 16u << m->swizzle) return "its box's inner dimension is longer than its swizzle";
+  return NULL;
+}
+
+void sol_tensor_map_pack(const SolTensorMap *m, uint8_t out[SOL_TENSOR_MAP_BYTES]) {
+  Packed p = {.base = m->base,
+              .rank = (uint8_t)m->rank,
+              .type = m->type,
+              .swizzle = m->swizzle,
+              .interleave = m->interleave,
+              .nan_fill = m->nan_fill};
+  memcpy(p.magic, magic, sizeof magic);
+  for (uint32_t k = 0; k < SOL_TENSOR_DIMS; k++) {
+    p.dims[k] = (uint32_t)(m->dims[k] - 1);
+    p.box[k] = (uint16_t)m->box[k];
+    p.steps |= (m->steps[k] & 15) << 4 * k;
+    if (k) p.strides[k - 1] = m->strides[k];
+  }
+  memcpy(out, &p, sizeof p);
+}
+
+bool sol_tensor_map_unpack(const uint8_t bytes[SOL_TENSOR_MAP_BYTES], SolTensorMap *m) {
+  Packed p;
+  memcpy(&p, bytes, sizeof p);
+  *m = (SolTensorMap){.base = p.base,
+                      .rank = p.rank,
+                      .type = p.type,
+                      .swizzle = p.swizzle,
+                      .interleave = p.interleave,
+                      .nan_fill = p.nan_fill != 0};
+  for (uint32_t k = 0; k < SOL_TENSOR_DIMS; k++) {
+    m->dims[k] = (uint64_t)p.dims[k] + 1;
+    m->box[k] = p.box[k];
+    m->steps[k] = p.steps >> 4 * k & 15;
+    m->strides[k] = k ? p.strides[k - 1] : sol_tensor_type_bytes(p.type);
+  }
+  return memcmp(p.magic, magic, sizeof magic) == 0;
+}

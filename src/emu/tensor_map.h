@@ -1,0 +1,66 @@
+// Tensor maps: the 128 bytes that describe a tensor in global memory to tensor copies (cp.async.bulk.tensor). CUDA's
+// are opaque; the layout in memory here is our own. A kernel can write any bytes there: whoever takes one from memory
+// asks sol_tensor_map_problem before using it.
+//
+//   SolTensorMap m = {.type = SOL_TENSOR_F16, .rank = 2, .base = address, .dims = {cols, rows}, .strides = {2, pitch},
+//                     .box = {64, 128}, .steps = {1, 1}, .swizzle = SOL_TENSOR_SWIZZLE_128B};
+//   const char *why = sol_tensor_map_problem(&m);        NULL: it may be used
+//   sol_tensor_map_pack(&m, bytes);
+#ifndef SOL_EMU_TENSOR_MAP_H
+#define SOL_EMU_TENSOR_MAP_H
+
+#include "base/port.h"
+
+enum { SOL_TENSOR_MAP_BYTES = 128, SOL_TENSOR_DIMS = 5, SOL_TENSOR_BOX = 256 };
+
+typedef enum SolTensorType { // numbered as CUtensorMapDataType
+  SOL_TENSOR_U8,
+  SOL_TENSOR_U16,
+  SOL_TENSOR_U32,
+  SOL_TENSOR_S32,
+  SOL_TENSOR_U64,
+  SOL_TENSOR_S64,
+  SOL_TENSOR_F16,
+  SOL_TENSOR_F32,
+  SOL_TENSOR_F64,
+  SOL_TENSOR_BF16,
+  SOL_TENSOR_F32_FTZ,
+  SOL_TENSOR_TF32,
+  SOL_TENSOR_TF32_FTZ,
+  SOL_TENSOR_TYPES
+} SolTensorType;
+
+typedef enum SolTensorSwizzle { // as CUtensorMapSwizzle
+  SOL_TENSOR_SWIZZLE_NONE,
+  SOL_TENSOR_SWIZZLE_32B,
+  SOL_TENSOR_SWIZZLE_64B,
+  SOL_TENSOR_SWIZZLE_128B,
+  SOL_TENSOR_SWIZZLES
+} SolTensorSwizzle;
+
+typedef struct SolTensorMap {
+  uint64_t base;                     // address in global memory
+  uint64_t dims[SOL_TENSOR_DIMS];    // elements, the innermost first
+  uint64_t strides[SOL_TENSOR_DIMS]; // bytes from one to the next; the innermost is the element's size
+  uint32_t box[SOL_TENSOR_DIMS];     // elements that a copy spans
+  uint32_t steps[SOL_TENSOR_DIMS];   // of which every so many is copied; of the innermost dimension all are
+  uint32_t rank;
+  uint8_t type, swizzle; // SolTensorType, SolTensorSwizzle
+  uint8_t interleave;    // as CUtensorMapInterleave; only none, 0, is supported
+  bool nan_fill;         // floats outside of the tensor are NaN, not zero
+} SolTensorMap;
+
+uint32_t sol_tensor_type_bytes(unsigned type); // 0: no such type
+// Why copies cannot use it; NULL: they can.
+const char *sol_tensor_map_problem(const SolTensorMap *map);
+void sol_tensor_map_pack(const SolTensorMap *map, uint8_t out[SOL_TENSOR_MAP_BYTES]);
+// False: the bytes are not a tensor map. What they say is not checked.
+bool sol_tensor_map_unpack(const uint8_t bytes[SOL_TENSOR_MAP_BYTES], SolTensorMap *out);
+
+// Elements along a dimension that a copy moves, and bytes of the box in shared memory.
+uint32_t sol_tensor_count(const SolTensorMap *map, uint32_t dim);
+uint64_t sol_tensor_box_bytes(const SolTensorMap *map);
+// The 16-byte pieces of shared memory that swizzling exchanges: address bits 4-6 are xored with bits 7-9 under this.
+uint32_t sol_tensor_pattern(const SolTensorMap *map);
+
+#endif
