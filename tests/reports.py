@@ -3,12 +3,14 @@
 request leaves the file, keys and 360 pixels suffice, texts do not overlap, long lists render.
 usage: tests/reports.py SOL [SCREENSHOTS]    SCREENSHOTS: a folder for pictures of every report"""
 import json
+import math
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+import xml.etree.ElementTree
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import browser  # noqa: E402
@@ -213,6 +215,27 @@ def test_stored(page, root):
         check(page.ask('document.querySelectorAll(".scatter circle").length') > 5, f'{name}: a scatter')
 
 
+def test_svg(page):
+    """--svg: well-formed, texts neither cut off nor on each other; points at the heights of their rates."""
+    for words in (('roofline', 'rmsnorm', '8192x4096', '--device', 'h200'), ('roofline', 'gemm', '4096x4096x4096', '--device', 'h100,t4'), AUDIT, ('ladder', 'transpose', '--small')):
+        done = sol(*words, '--json', '--svg', 'picture.svg')
+        same(done.returncode, 0, f'{words} --svg')
+        tree = xml.etree.ElementTree.parse('picture.svg')
+        texts = [node.text for node in tree.iter('{http://www.w3.org/2000/svg}text')]
+        page.open('file://' + os.path.abspath('picture.svg'), ready='true')
+        same(page.ask(OVERLAPS.replace('document.querySelectorAll', '[document.documentElement].concat').replace("('svg')", '([])')), [], f'{words}: texts of the SVG')
+        data = json.loads(done.stdout)
+        if words[0] == 'ladder':
+            for rung in data['ladders'][0]['rungs']:
+                check(f'{rung["predicted"]["of_light"] * 100:.1f}%' in texts, f'{rung["rung"]}: its share is not in the SVG')
+        elif isinstance(data, dict) and 'work' in data:
+            heights = [(t.text, float(t.get('y'))) for t in tree.iter('{http://www.w3.org/2000/svg}text')]
+            ten, one = dict(heights)['10 TB/s'], dict(heights)['1 TB/s']
+            want = one + (ten - one) * math.log10(data['bytes'] / data['time_us'] * 1e6 / 1e12)
+            check(any(name == '1' and abs(y - want) < 0.2 for name, y in heights), f'{words}: the point is not at {want}')
+    same(sol('ladder', '--svg', 'none.svg').returncode, 2, '--svg of a list')
+
+
 def test_profile(page, root):
     data = result('profile', '--import', os.path.join(root, 'tests/data/ncu/h200-full-raw.csv'))
     look(page, 'profile')
@@ -314,7 +337,7 @@ def in_browser(root):
     page = browser.Browser()
     try:
         for test in (test_audit, test_line_link, test_roofline, test_devices, test_model, test_ladder, test_hostile, test_policy,
-                     test_odd_shapes, test_keyboard, test_large):
+                     test_odd_shapes, test_keyboard, test_large, test_svg):
             test(page)
         test_stored(page, root)
         test_profile(page, root)

@@ -6,6 +6,7 @@
 #include "base/json_read.h"
 #include "cli/cli.h"
 #include "report/html.h"
+#include "report/svg.h"
 
 typedef struct ViewArgs {
   CommonArgs common;
@@ -24,7 +25,17 @@ static int write_html(Cli *cli, const char *path, const HtmlPart *parts, int cou
   return status ? cli_error(cli, &err, 0, 0, 0) : EXIT_OK;
 }
 
-int cli_print_html(Cli *cli, const Fact *root) {
+static int print_svg(Cli *cli, const Fact *root) {
+  SolBuffer out = {0};
+  SolError err = {0};
+  SolStatus status = !report_svg(root, &out) ? sol_fail(&err, SOL_ERR_UNSUPPORTED,
+                                                        "--svg: this answer has no roofline and no ladder")
+                                             : cli_write_file(cli->args->svg, out.text, out.length, &err);
+  sol_buffer_free(&out);
+  return status ? cli_error(cli, &err, 0, 0, 0) : EXIT_OK;
+}
+
+static int print_html(Cli *cli, const Fact *root) {
   SolBuffer json = {0};
   int code = EXIT_OK;
   if (!facts_render_json(root, &json))
@@ -33,6 +44,11 @@ int cli_print_html(Cli *cli, const Fact *root) {
     code = write_html(cli, cli->args->html, &(HtmlPart){cli->command->name, json.text, json.length}, 1);
   sol_buffer_free(&json);
   return code;
+}
+
+int cli_print_pictures(Cli *cli, const Fact *root) {
+  int code = cli->args->html ? print_html(cli, root) : EXIT_OK;
+  return code || !cli->args->svg ? code : print_svg(cli, root);
 }
 
 // Every answer of Sol's has a schema; a list has it in each element.
