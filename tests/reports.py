@@ -6,6 +6,8 @@ import json
 import math
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -89,6 +91,103 @@ def test_self_contained():
     for word in ('src=', 'href=', '@import', 'url(h'):
         head = page.split('<main', 1)[0]
         check(word not in head, f'the head has {word}')
+
+
+# ---- sol serve ----
+
+
+class Served:
+    """sol serve of a folder with results, and with what must not be shown."""
+    def __init__(self):
+        os.makedirs('served/inner', exist_ok=True)
+        for path in ('served/roof.json', 'outside.json', 'served/.hidden.json', 'served/inner/deep.json', 'served/a <b>&"\u202e.json'):
+            with open(path, 'wb') as file:
+                file.write(sol('roofline', 'softmax', '64x64', '--json').stdout)
+        for path, content in (('served/plain.txt', 'secret'), ('served/broken.json', '{'), ('served/other.json', '{"a": 1}')):
+            with open(path, 'w', encoding='utf-8') as file:
+                file.write(content)
+        if not os.path.islink('served/link.json'):
+            os.symlink('../outside.json', 'served/link.json')
+            os.mkfifo('served/pipe.json')
+        self.process = subprocess.Popen([SOL, 'serve', 'served', '--port', '0', '--json'], stdout=subprocess.PIPE)
+        text = b''
+        while b'}' not in text:
+            text += self.process.stdout.readline()
+        self.address = json.loads(text)['address']
+        self.port = int(self.address.rstrip('/').rsplit(':', 1)[1])
+
+    def raw(self, request):
+        with socket.create_connection(('127.0.0.1', self.port)) as to:
+            to.sendall(request)
+            answer = b''
+            while piece := to.recv(65536):
+                answer += piece
+        return answer
+
+    def get(self, path, host=None, more=''):
+        answer = self.raw(f'GET {path} HTTP/1.1\r\nHost: {host or "127.0.0.1:%d" % self.port}\r\n{more}\r\n'.encode())
+        return int(answer.split(b' ', 2)[1]) if answer else 0, answer
+
+    def close(self):
+        self.process.send_signal(signal.SIGINT)
+        code = self.process.wait()
+        self.process.stdout.close()
+        return code
+
+
+def test_serve():
+    served = Served()
+    code, answer = served.get('/')
+    same(code, 200, 'the list')
+    for name in (b'roof.json', b'a%20%3cb%3e%26%22%e2%80%ae.json', b'a &#60;b>&#38;&#34;\\u202e.json'):
+        check(name in answer, f'the list has no {name}')
+    for name in (b'hidden', b'link.json', b'pipe.json', b'plain', b'deep', b'<b>'):
+        check(name not in answer, f'the list has {name}')
+    code, answer = served.get('/roof.json')
+    check(code == 200 and b'softmax 64x64' in answer and b"connect-src 'self'" in answer, 'a report')
+    for header in (b'nosniff', b'X-Frame-Options: DENY', b'same-origin', b'no-store'):
+        check(header in answer, f'no {header}')
+    same(served.get('/a%20%3Cb%3E%26%22%E2%80%AE.json')[0], 200, 'a hostile name')
+    same(served.get('/stamp/roof.json')[0], 200, 'a stamp')
+    for path in ('/../outside.json', '/%2e%2e/outside.json', '/%2e%2e%2foutside.json', '/inner/deep.json', '/inner%2fdeep.json', '/link.json', '/pipe.json',
+                 '/.hidden.json', '/plain.txt', '//etc/passwd', '/..', '/.', '/stamp/../outside.json', '/stamp/plain.txt', '/stamp/', '/' + 'a' * 300 + '.json',
+                 os.path.abspath('outside.json')):
+        code, answer = served.get(path)
+        check(code in (400, 404) and b'softmax' not in answer and b'secret' not in answer, f'{path}: {answer[:200]}')
+    same(served.get('/broken.json')[0], 422, 'a broken file')
+    same(served.get('/other.json')[0], 422, 'JSON that is no result')
+    for host in ('evil.example', f'evil.example:{served.port}', '127.0.0.1', f'127.0.0.1:{served.port}.evil.example', ''):
+        same(served.get('/roof.json', host=host or ' ')[0], 403, f'Host: {host}')
+    same(served.get('/', more='Host: evil.example\r\n')[0], 403, 'two hosts')
+    same(served.get('/', host=f'localhost:{served.port}')[0], 200, 'localhost')
+    for site, want in (('cross-site', 403), ('same-site', 403), ('same-origin', 200), ('none', 200)):
+        same(served.get('/roof.json', more=f'Sec-Fetch-Site: {site}\r\n')[0], want, f'Sec-Fetch-Site: {site}')
+    for request in (b'POST / HTTP/1.1', b'GET http://evil.example/ HTTP/1.1', b'GET /%zz.json HTTP/1.1', b'GET /a%00.json HTTP/1.1', b'GET /', b'\x16\x03\x01'):
+        answer = served.raw(request + f'\r\nHost: 127.0.0.1:{served.port}\r\n\r\n'.encode())
+        check(b' 400 ' in answer.split(b'\r\n')[0], f'{request}: {answer[:80]}')
+    same(served.raw(b'GET / HTTP/1.1\r\n' + b'X: ' + b'y' * 7000 + b'\r\n' * 2)[:12], b'HTTP/1.1 403', 'a request without a host')
+    with open('/proc/net/tcp', encoding='ascii') as file:
+        places = [line.split()[1] for line in file if line.split()[3] == '0A']
+    same([p for p in places if p.endswith(f':{served.port:04X}')], [f'0100007F:{served.port:04X}'], 'where it listens')
+    same(served.close(), 0, 'Ctrl-C ends it')
+    same(sol('serve', 'no-such-folder').returncode, 2, 'no such folder')
+    same(sol('serve').returncode, 2, 'no folder named')
+
+
+def test_live(page):
+    served = Served()
+    page.open(served.address + 'roof.json')
+    same(figures(page, 'flops')[0], json.loads(sol('roofline', 'softmax', '64x64', '--json').stdout)['flops'], 'a served report')
+    changed = sol('roofline', 'softmax', '128x128', '--json').stdout
+    page.ask('new Promise(done => setTimeout(done, 1500))')  # it has seen the first one
+    with open('served/new.json', 'wb') as file:
+        file.write(changed)
+    os.rename('served/new.json', 'served/roof.json')
+    end = time.monotonic() + 120
+    while '128x128' not in page.ask('document.title') and time.monotonic() < end:
+        time.sleep(0.1)
+    check('128x128' in page.ask('document.title'), 'a changed file is drawn again')
+    served.close()
 
 
 # ---- in the browser ----
@@ -341,6 +440,7 @@ def in_browser(root):
             test(page)
         test_stored(page, root)
         test_profile(page, root)
+        test_live(page)
     finally:
         page.close()
 
@@ -354,6 +454,7 @@ def main():
         os.chdir(folder)
         test_errors()
         test_self_contained()
+        test_serve()
         if os.path.basename(os.path.dirname(SOL)) == 'asan':
             view(hostile_bill(), hostile_bill())  # the sanitizers watch the tool, not the browser
         elif browser.program():
