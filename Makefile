@@ -67,11 +67,16 @@ RUNGS_OBJ := $(B)/obj/kernels/ladder_images.o
 RUNG_TEXTS := $(sort $(wildcard kernels/*/rungs.cu kernels/sweeps/*.cu))
 TEXTS_OBJ := $(B)/obj/kernels/ladder_sources.o
 # What HTML reports are made of (src/report/html.h).
-WEB_TEXTS := $(sort $(wildcard web/*.html web/*.css web/*.js))
+WEB_TEXTS := $(filter-out web/page.% web/expression.%,$(sort $(wildcard web/*.html web/*.css web/*.js)))
 WEB_OBJ   := $(B)/obj/web/web_sources.o
 LIB_OBJ   := $(LIB_SRC:%.c=$(B)/obj/%.o) $(AVX2_OBJ) $(EMBED_OBJ)
 TOOL_OBJ  := $(filter-out $(MAIN_OBJ),$(TOOL_SRC:%.c=$(B)/obj/%.o)) $(RUNGS_OBJ) $(TEXTS_OBJ) $(WEB_OBJ)
 WASM_OBJ  := $(patsubst %.c,$(B)/wasm/%.o,$(filter-out $(HOST_ONLY),$(call sources,$(WASM_DIRS))))
+# The page: the accountant with the questions that web/page.js asks, and what renders the answers.
+PAGE_SRC  := $(wildcard src/page/*.c) src/driver/args.c src/driver/emu.c \
+             $(patsubst %,src/report/%.c,facts json report_access report_audit report_audit_lines report_model report_roofs report_source)
+PAGE_OBJ  := $(PAGE_SRC:%.c=$(B)/wasm/%.o)
+PAGE_HOST := $(filter-out $(WASM_ONLY),$(wildcard src/page/*.c))
 TESTS     := $(TEST_SRC:tests/%.c=$(B)/tests/%)
 REPLAYS   := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=$(B)/tests/replay_%)
 FUZZERS   := $(patsubst tests/fuzz/%.c,$(B)/%,$(if $(SHIM),$(FUZZ_SRC),$(filter-out %/fuzz_shim.c,$(FUZZ_SRC))))
@@ -89,7 +94,7 @@ Q = $(if $(filter-out 0,$(V)),,@echo '  $@';)
 export B CC CXX CLANG CUDA_INC
 export DIRS := $(LIB_DIRS) $(TOOL_DIRS)
 
-.PHONY: all no-shim help setup demo test asan tests sanitized fuzz fuzz-merge fuzzers lint format bench wasm wheel check-layers install uninstall clean distclean FORCE
+.PHONY: all no-shim help setup demo test asan tests sanitized fuzz fuzz-merge fuzzers lint format bench wasm page wheel check-layers install uninstall clean distclean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -138,6 +143,8 @@ bench: $(BENCHES) ## run the benchmarks
 	@for bench in $(BENCHES); do echo "== $$bench" && $$bench || exit 1; done
 
 wasm: $(B)/sol.wasm ## build the accountant as freestanding wasm32 (needs clang and lld)
+
+page: $(B)/page.html ## build the page with the accountant and the emulator in it (needs clang and lld)
 
 wheel: all ## pack the tool and the library into a Python wheel under build/wheel (any Python 3.10 or newer)
 	@rm -rf $(B)/wheel && mkdir -p $(B)/wheel
@@ -288,7 +295,7 @@ $(B)/sol: $(MAIN_OBJ) $(B)/inside.a
 $(B)/share/made: $(B)/sol scripts/share.sh
 	$(Q)scripts/share.sh $(B)/sol $(B)/share
 
-tests: $(TESTS) $(REPLAYS) $(SOL) $(FAKE_CUDA) $(FAKE_GPU) $(SHIM) $(INJECT)
+tests: $(TESTS) $(REPLAYS) $(B)/tests/page_probe $(SOL) $(FAKE_CUDA) $(FAKE_GPU) $(SHIM) $(INJECT)
 
 # A CUDA driver that only keeps books, for tests without a GPU. They find it beside themselves.
 $(FAKE_CUDA): tests/fake_cuda.c $(B)/stamp/tests
@@ -322,6 +329,10 @@ $(B)/tests/replay_%: tests/fuzz/fuzz_%.c $(B)/obj/tests/fuzz/replay.o $(B)/insid
 $(B)/tests/test_shim_safety: WITH = $(if $(SHIM),$(B)/shim/libcudart.so.13 -Wl$(,)-rpath$(,)'$$ORIGIN/../shim')
 $(B)/tests/test_shim_safety: $(firstword $(SHIM))
 
+# The page's answers by the native build.
+$(B)/tests/page_probe: WITH = $(PAGE_HOST)
+$(B)/tests/page_probe: $(PAGE_HOST)
+
 $(B)/tests/%: tests/%.c $(B)/inside.a $(B)/stamp/tests | $(FAKE_CUDA)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) -Itests $(CUDA_INC:%=-isystem %) $(LDFLAGS) $< $(WITH) $(B)/inside.a $(LIBS) -o $@
@@ -346,6 +357,14 @@ $(B)/wasm/%.o: %.c $(B)/stamp/wasm
 $(B)/sol.wasm: $(WASM_OBJ) $(B)/stamp/wasm
 	$(Q)$(CLANG) $(WASM_LINK) $(WASM_OBJ) -o $@
 
+# src/report includes <string.h>: web/libc has what it uses.
+$(PAGE_OBJ): WASM_FLAGS += -isystem web/libc
+$(B)/page.wasm: $(PAGE_OBJ) $(WASM_OBJ) $(B)/stamp/wasm
+	$(Q)$(CLANG) $(WASM_LINK) $(PAGE_OBJ) $(WASM_OBJ) -o $@
+
+$(B)/page.html: $(B)/page.wasm $(wildcard web/*.*) examples/scale.ptx scripts/make-page.sh
+	$(Q)scripts/make-page.sh $(B)/page.wasm > $@
+
 $(B)/probe.wasm: $(B)/wasm/tests/wasm_probe.o $(WASM_OBJ)
 	$(Q)$(CLANG) $(WASM_LINK) $^ -o $@
 
@@ -362,9 +381,11 @@ install: all ## install under PREFIX (and DESTDIR)
 	$(if $(SOL),install -m 755 $(SOL) '$(to)/bin')
 	install -d '$(tolib)/sol' && install -m 755 $(SHIM) $(INJECT) '$(tolib)/sol'
 	$(if $(SOL),cd $(B)/share && find * -name made -o -type f -exec install -D -m 644 {} '$(to)/share/{}' ';')
+	$(if $(wildcard $(B)/page.html),install -D -m 644 $(B)/page.html '$(to)/share/sol/page.html')
 
 uninstall: all ## remove what install put there
 	rm -f $(patsubst %,'$(tolib)/sol/%',$(notdir $(SHIM) $(INJECT))) && rmdir '$(tolib)/sol'
+	rm -f '$(to)/share/sol/page.html' && { [ ! -d '$(to)/share/sol' ] || rmdir '$(to)/share/sol'; }
 	rm -f '$(to)/bin/sol' '$(tolib)'/libsol.a '$(tolib)'/libsol.so* '$(tolib)/pkgconfig/sol.pc'
 	cd include && find sol -type f -exec rm -f '$(to)/include/{}' ';'
 	rmdir '$(to)/include/sol'

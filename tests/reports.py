@@ -3,12 +3,16 @@
 request leaves the file, keys and 360 pixels suffice, texts do not overlap, long lists render.
 usage: tests/reports.py SOL [SCREENSHOTS]    SCREENSHOTS: a folder for pictures of every report"""
 import json
+import math
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+import xml.etree.ElementTree
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import browser  # noqa: E402
@@ -87,6 +91,103 @@ def test_self_contained():
     for word in ('src=', 'href=', '@import', 'url(h'):
         head = page.split('<main', 1)[0]
         check(word not in head, f'the head has {word}')
+
+
+# ---- sol serve ----
+
+
+class Served:
+    """sol serve of a folder with results, and with what must not be shown."""
+    def __init__(self):
+        os.makedirs('served/inner', exist_ok=True)
+        for path in ('served/roof.json', 'outside.json', 'served/.hidden.json', 'served/inner/deep.json', 'served/a <b>&"\u202e.json'):
+            with open(path, 'wb') as file:
+                file.write(sol('roofline', 'softmax', '64x64', '--json').stdout)
+        for path, content in (('served/plain.txt', 'secret'), ('served/broken.json', '{'), ('served/other.json', '{"a": 1}')):
+            with open(path, 'w', encoding='utf-8') as file:
+                file.write(content)
+        if not os.path.islink('served/link.json'):
+            os.symlink('../outside.json', 'served/link.json')
+            os.mkfifo('served/pipe.json')
+        self.process = subprocess.Popen([SOL, 'serve', 'served', '--port', '0', '--json'], stdout=subprocess.PIPE)
+        text = b''
+        while b'}' not in text:
+            text += self.process.stdout.readline()
+        self.address = json.loads(text)['address']
+        self.port = int(self.address.rstrip('/').rsplit(':', 1)[1])
+
+    def raw(self, request):
+        with socket.create_connection(('127.0.0.1', self.port)) as to:
+            to.sendall(request)
+            answer = b''
+            while piece := to.recv(65536):
+                answer += piece
+        return answer
+
+    def get(self, path, host=None, more=''):
+        answer = self.raw(f'GET {path} HTTP/1.1\r\nHost: {host or "127.0.0.1:%d" % self.port}\r\n{more}\r\n'.encode())
+        return int(answer.split(b' ', 2)[1]) if answer else 0, answer
+
+    def close(self):
+        self.process.send_signal(signal.SIGINT)
+        code = self.process.wait()
+        self.process.stdout.close()
+        return code
+
+
+def test_serve():
+    served = Served()
+    code, answer = served.get('/')
+    same(code, 200, 'the list')
+    for name in (b'roof.json', b'a%20%3cb%3e%26%22%e2%80%ae.json', b'a &#60;b>&#38;&#34;\\u202e.json'):
+        check(name in answer, f'the list has no {name}')
+    for name in (b'hidden', b'link.json', b'pipe.json', b'plain', b'deep', b'<b>'):
+        check(name not in answer, f'the list has {name}')
+    code, answer = served.get('/roof.json')
+    check(code == 200 and b'softmax 64x64' in answer and b"connect-src 'self'" in answer, 'a report')
+    for header in (b'nosniff', b'X-Frame-Options: DENY', b'same-origin', b'no-store'):
+        check(header in answer, f'no {header}')
+    same(served.get('/a%20%3Cb%3E%26%22%E2%80%AE.json')[0], 200, 'a hostile name')
+    same(served.get('/stamp/roof.json')[0], 200, 'a stamp')
+    for path in ('/../outside.json', '/%2e%2e/outside.json', '/%2e%2e%2foutside.json', '/inner/deep.json', '/inner%2fdeep.json', '/link.json', '/pipe.json',
+                 '/.hidden.json', '/plain.txt', '//etc/passwd', '/..', '/.', '/stamp/../outside.json', '/stamp/plain.txt', '/stamp/', '/' + 'a' * 300 + '.json',
+                 os.path.abspath('outside.json')):
+        code, answer = served.get(path)
+        check(code in (400, 404) and b'softmax' not in answer and b'secret' not in answer, f'{path}: {answer[:200]}')
+    same(served.get('/broken.json')[0], 422, 'a broken file')
+    same(served.get('/other.json')[0], 422, 'JSON that is no result')
+    for host in ('evil.example', f'evil.example:{served.port}', '127.0.0.1', f'127.0.0.1:{served.port}.evil.example', ''):
+        same(served.get('/roof.json', host=host or ' ')[0], 403, f'Host: {host}')
+    same(served.get('/', more='Host: evil.example\r\n')[0], 403, 'two hosts')
+    same(served.get('/', host=f'localhost:{served.port}')[0], 200, 'localhost')
+    for site, want in (('cross-site', 403), ('same-site', 403), ('same-origin', 200), ('none', 200)):
+        same(served.get('/roof.json', more=f'Sec-Fetch-Site: {site}\r\n')[0], want, f'Sec-Fetch-Site: {site}')
+    for request in (b'POST / HTTP/1.1', b'GET http://evil.example/ HTTP/1.1', b'GET /%zz.json HTTP/1.1', b'GET /a%00.json HTTP/1.1', b'GET /', b'\x16\x03\x01'):
+        answer = served.raw(request + f'\r\nHost: 127.0.0.1:{served.port}\r\n\r\n'.encode())
+        check(b' 400 ' in answer.split(b'\r\n')[0], f'{request}: {answer[:80]}')
+    same(served.raw(b'GET / HTTP/1.1\r\n' + b'X: ' + b'y' * 7000 + b'\r\n' * 2)[:12], b'HTTP/1.1 403', 'a request without a host')
+    with open('/proc/net/tcp', encoding='ascii') as file:
+        places = [line.split()[1] for line in file if line.split()[3] == '0A']
+    same([p for p in places if p.endswith(f':{served.port:04X}')], [f'0100007F:{served.port:04X}'], 'where it listens')
+    same(served.close(), 0, 'Ctrl-C ends it')
+    same(sol('serve', 'no-such-folder').returncode, 2, 'no such folder')
+    same(sol('serve').returncode, 2, 'no folder named')
+
+
+def test_live(page):
+    served = Served()
+    page.open(served.address + 'roof.json')
+    same(figures(page, 'flops')[0], json.loads(sol('roofline', 'softmax', '64x64', '--json').stdout)['flops'], 'a served report')
+    changed = sol('roofline', 'softmax', '128x128', '--json').stdout
+    page.ask('new Promise(done => setTimeout(done, 1500))')  # it has seen the first one
+    with open('served/new.json', 'wb') as file:
+        file.write(changed)
+    os.rename('served/new.json', 'served/roof.json')
+    end = time.monotonic() + 120
+    while '128x128' not in page.ask('document.title') and time.monotonic() < end:
+        time.sleep(0.1)
+    check('128x128' in page.ask('document.title'), 'a changed file is drawn again')
+    served.close()
 
 
 # ---- in the browser ----
@@ -213,6 +314,27 @@ def test_stored(page, root):
         check(page.ask('document.querySelectorAll(".scatter circle").length') > 5, f'{name}: a scatter')
 
 
+def test_svg(page):
+    """--svg: well-formed, texts neither cut off nor on each other; points at the heights of their rates."""
+    for words in (('roofline', 'rmsnorm', '8192x4096', '--device', 'h200'), ('roofline', 'gemm', '4096x4096x4096', '--device', 'h100,t4'), AUDIT, ('ladder', 'transpose', '--small')):
+        done = sol(*words, '--json', '--svg', 'picture.svg')
+        same(done.returncode, 0, f'{words} --svg')
+        tree = xml.etree.ElementTree.parse('picture.svg')
+        texts = [node.text for node in tree.iter('{http://www.w3.org/2000/svg}text')]
+        page.open('file://' + os.path.abspath('picture.svg'), ready='true')
+        same(page.ask(OVERLAPS.replace('document.querySelectorAll', '[document.documentElement].concat').replace("('svg')", '([])')), [], f'{words}: texts of the SVG')
+        data = json.loads(done.stdout)
+        if words[0] == 'ladder':
+            for rung in data['ladders'][0]['rungs']:
+                check(f'{rung["predicted"]["of_light"] * 100:.1f}%' in texts, f'{rung["rung"]}: its share is not in the SVG')
+        elif isinstance(data, dict) and 'work' in data:
+            heights = [(t.text, float(t.get('y'))) for t in tree.iter('{http://www.w3.org/2000/svg}text')]
+            ten, one = dict(heights)['10 TB/s'], dict(heights)['1 TB/s']
+            want = one + (ten - one) * math.log10(data['bytes'] / data['time_us'] * 1e6 / 1e12)
+            check(any(name == '1' and abs(y - want) < 0.2 for name, y in heights), f'{words}: the point is not at {want}')
+    same(sol('ladder', '--svg', 'none.svg').returncode, 2, '--svg of a list')
+
+
 def test_profile(page, root):
     data = result('profile', '--import', os.path.join(root, 'tests/data/ncu/h200-full-raw.csv'))
     look(page, 'profile')
@@ -314,10 +436,11 @@ def in_browser(root):
     page = browser.Browser()
     try:
         for test in (test_audit, test_line_link, test_roofline, test_devices, test_model, test_ladder, test_hostile, test_policy,
-                     test_odd_shapes, test_keyboard, test_large):
+                     test_odd_shapes, test_keyboard, test_large, test_svg):
             test(page)
         test_stored(page, root)
         test_profile(page, root)
+        test_live(page)
     finally:
         page.close()
 
@@ -331,7 +454,10 @@ def main():
         os.chdir(folder)
         test_errors()
         test_self_contained()
-        if browser.program():
+        test_serve()
+        if os.path.basename(os.path.dirname(SOL)) == 'asan':
+            view(hostile_bill(), hostile_bill())  # the sanitizers watch the tool, not the browser
+        elif browser.program():
             in_browser(root)
         else:
             skipped = 13

@@ -32,7 +32,7 @@ TEST(data_ends_no_script_and_stays_the_same) {
   const char *json = "{\"schema\":1,\"k\":\"</script><!--\xe2\x80\xa8|\xe2\x80\xa9\xe2\x80\"}";
   HtmlPart parts[] = {{"<b>\xe2\x80\xae\x01\xff\".json", json, strlen(json)}, {"", "{\"k\":\"\"}", 8}};
   SolBuffer out = {0};
-  report_html(&out, parts, 2);
+  report_html(&out, parts, 2, false);
   CHECK(!out.failed);
   char *data = data_of(&out), text[96];
   CHECK(data && !strchr(data, '<') && !strstr(data, "\xe2\x80\xa8") && !strstr(data, "\xe2\x80\xa9"));
@@ -50,11 +50,11 @@ TEST(data_ends_no_script_and_stays_the_same) {
 
 TEST(template_is_whole) {
   SolBuffer out = {0};
-  report_html(&out, &(HtmlPart){"x", "{}", 2}, 1);
+  report_html(&out, &(HtmlPart){"x", "{}", 2}, 1, false);
   CHECK(strstr(out.text, "default-src 'none'") && strstr(out.text, "[{\"name\":\"x\",\"json\":{}}]"));
   CHECK(!strstr(out.text, "{{"));
   for (int i = 0; i < web_source_count; i++)
-    if (strstr(web_sources[i].path, ".js") && !strstr(web_sources[i].path, "page"))
+    if (strstr(web_sources[i].path, ".js") && !strstr(web_sources[i].path, "live"))
       CHECK(strstr(out.text, web_sources[i].text) != NULL);
   sol_buffer_free(&out);
 }

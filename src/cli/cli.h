@@ -48,8 +48,8 @@ enum { MAX_POSITIONAL = 32 };
 // Every command's arguments start with these.
 typedef struct CommonArgs {
   bool json, wide, help;
-  const char *html; // HTML_OPTION
-  int colour;       // index into "auto|always|never"
+  const char *html, *svg; // HTML_OPTION, SVG_OPTION
+  int colour;             // index into "auto|always|never"
   const char *positional[MAX_POSITIONAL];
   int positional_count;
   uint64_t given; // bit i: option i of the command's table was on the command line
@@ -75,9 +75,14 @@ typedef struct CommonArgs {
     "help", OPTION_FLAG, offsetof(CommonArgs, help), 0, 0, 0, "show this help"                               \
   }
 
-// Of commands whose answer has pictures.
+// Of commands whose answer has pictures; SVG_OPTION: whose main one is also drawn by itself.
 #define HTML_OPTION                                                                                          \
   { "html", OPTION_TEXT, offsetof(CommonArgs, html), "FILE", 0, 0, "write a report with pictures as well" }
+#define SVG_OPTION                                                                                           \
+  {                                                                                                          \
+    "svg", OPTION_TEXT, offsetof(CommonArgs, svg), "FILE", 0, 0,                                             \
+        "write the roofline, or the bars of a ladder, as SVG as well"                                        \
+  }
 
 typedef struct Cli Cli;
 
@@ -117,9 +122,9 @@ int cli_error(const Cli *cli, const SolError *err, const char *source, const cha
 // The same for an error with no text.
 int cli_fail(const Cli *cli, const char *format, ...) SOL_PRINTF(2, 3);
 
-// Renders to standard output by the arguments, and with --html into that file; returns the exit code.
+// Renders to standard output by the arguments, and with --html and --svg into those files; returns the exit code.
 int cli_print(Cli *cli, const Fact *root);
-int cli_print_html(Cli *cli, const Fact *root); // the file alone
+int cli_print_pictures(Cli *cli, const Fact *root); // the files alone
 int cli_write(const SolBuffer *text);
 // Columns of a terminal: $COLUMNS, or the terminal that `file` (1, 2) is, or 80.
 size_t cli_columns(int file);

@@ -180,8 +180,8 @@ static int print_all(AuditRun *r, const AuditProgram *programs, int count, const
   if (count > 1) report_audit_devices_facts(root, programs, count, view);
   end_facts(r, root);
   int code = cli_print(r->cli, root);
-  if (code || count == 1 || !r->args->common.html) return code;
-  return cli_print_html(r->cli, all_facts(r, programs, count, view)); // in place of the first GPU's
+  if (code || count == 1) return code;
+  return cli_print_pictures(r->cli, all_facts(r, programs, count, view)); // in place of the first GPU's
 }
 
 static int answer(AuditRun *r, AuditProgram *programs, int count) {
@@ -260,6 +260,7 @@ static const Option options[] = {
      "a single kernel's machine code (ptxas -lineinfo), where nvcc is not to make it of the PTX"},
     KERNEL_OPTIONS(AuditArgs, kernel),
     HTML_OPTION,
+    SVG_OPTION,
     COMMON_OPTIONS};
 
 const Command cmd_audit = {

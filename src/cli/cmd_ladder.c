@@ -227,6 +227,7 @@ static const Option options[] = {
     {"markdown", OPTION_FLAG, offsetof(LadderArgs, markdown), 0, 0, 0,
      "print the page of docs/ladders, or docs/accuracy.md's table"},
     HTML_OPTION,
+    SVG_OPTION,
     COMMON_OPTIONS};
 
 static const char ladder_names[] = "all ladders sweeps "

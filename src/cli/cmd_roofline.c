@@ -372,6 +372,7 @@ static const Option options[] = {
     {"list", OPTION_FLAG, offsetof(RooflineArgs, list), 0, 0, 0,
      "list the operations and how each is counted"},
     HTML_OPTION,
+    SVG_OPTION,
     COMMON_OPTIONS};
 
 const Command cmd_roofline = {

@@ -4,27 +4,36 @@
 
 #include "base/error.h"
 #include "base/json_read.h"
-#include "cli/cli.h"
+#include "cli/cli_view.h"
 #include "report/html.h"
+#include "report/svg.h"
 
 typedef struct ViewArgs {
   CommonArgs common;
   const char *out;
 } ViewArgs;
 
-enum { MAX_RESULT = 256 << 20 };
-
 static int write_html(Cli *cli, const char *path, const HtmlPart *parts, int count) {
   SolBuffer out = {0};
   SolError err = {0};
-  report_html(&out, parts, count);
+  report_html(&out, parts, count, false);
   SolStatus status = out.failed ? sol_fail(&err, SOL_ERR_NO_SPACE, "out of memory")
                                 : cli_write_file(path, out.text, out.length, &err);
   sol_buffer_free(&out);
   return status ? cli_error(cli, &err, 0, 0, 0) : EXIT_OK;
 }
 
-int cli_print_html(Cli *cli, const Fact *root) {
+static int print_svg(Cli *cli, const Fact *root) {
+  SolBuffer out = {0};
+  SolError err = {0};
+  SolStatus status = !report_svg(root, &out) ? sol_fail(&err, SOL_ERR_UNSUPPORTED,
+                                                        "--svg: this answer has no roofline and no ladder")
+                                             : cli_write_file(cli->args->svg, out.text, out.length, &err);
+  sol_buffer_free(&out);
+  return status ? cli_error(cli, &err, 0, 0, 0) : EXIT_OK;
+}
+
+static int print_html(Cli *cli, const Fact *root) {
   SolBuffer json = {0};
   int code = EXIT_OK;
   if (!facts_render_json(root, &json))
@@ -35,8 +44,13 @@ int cli_print_html(Cli *cli, const Fact *root) {
   return code;
 }
 
+int cli_print_pictures(Cli *cli, const Fact *root) {
+  int code = cli->args->html ? print_html(cli, root) : EXIT_OK;
+  return code || !cli->args->svg ? code : print_svg(cli, root);
+}
+
 // Every answer of Sol's has a schema; a list has it in each element.
-static bool is_result(SolJson root) {
+bool cli_is_result(SolJson root) {
   SolJson first = root, schema;
   SolJsonIter it = {.container = root};
   if (sol_json_kind(root) == SOL_JSON_ARRAY && !sol_json_next(&it, NULL, &first)) return false;
@@ -52,7 +66,7 @@ static int read_part(Cli *cli, const char *path, HtmlPart *out) {
   out->name = path;
   out->json = text;
   if (sol_json_check(text, out->length, &root, &err)) return cli_error(cli, &err, path, text, out->length);
-  if (is_result(root)) return EXIT_OK;
+  if (cli_is_result(root)) return EXIT_OK;
   sol_fail(&err, SOL_ERR_ARGUMENT, "'%.120s' is JSON, but no result of Sol's: it has no schema", path);
   sol_hint(&err, "results are what a command prints with --json, such as 'sol audit prog.cu --json'");
   return cli_error(cli, &err, 0, 0, 0);

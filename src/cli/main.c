@@ -31,7 +31,7 @@ int cli_print(Cli *cli, const Fact *root) {
   if (!ok) out.failed = true;
   int code = cli_write(&out);
   sol_buffer_free(&out);
-  return code || !cli->args->html ? code : cli_print_html(cli, root);
+  return code ? code : cli_print_pictures(cli, root);
 }
 
 static const char *command_name_at(const void *ctx, int i) {

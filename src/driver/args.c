@@ -183,7 +183,7 @@ static void put_element(PtxType type, double value, int64_t whole, void *to) {
     break;
   }
   case PTX_F64: memcpy(to, &value, sizeof value); break;
-  default: memcpy(to, &whole, element_bytes(type)); // little-endian: the low bytes
+  default: memcpy(to, &whole, (size_t)element_bytes(type)); // little-endian: the low bytes
   }
 }
 
@@ -215,7 +215,7 @@ void sol_arg_fill(const SolKernelArg *arg, uint64_t seed, void *to) {
 
 size_t sol_arg_format(PtxType type, const void *element, char *out, size_t cap) {
   uint64_t bits = 0;
-  memcpy(&bits, element, element_bytes(type));
+  memcpy(&bits, element, (size_t)element_bytes(type));
   int width = sol_ptx_type_bits(type);
   switch (sol_ptx_type_class(type)) {
   case PTX_CLASS_FLOAT: {

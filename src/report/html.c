@@ -48,16 +48,26 @@ static const char *text_of(const char *name, size_t length) {
   return "";
 }
 
-// {{name}} in the template is the file of that name under web/, {{data}} the parts.
-void report_html(SolBuffer *out, const HtmlPart *parts, int count) {
+static bool is_mark(const char *mark, size_t length, const char *name) {
+  return strlen(name) == length && memcmp(mark, name, length) == 0;
+}
+
+// {{name}} in the template is the file of that name under web/, {{data}} the parts; {{policy}} and {{live}} are what a
+// report under sol serve has besides.
+void report_html(SolBuffer *out, const HtmlPart *parts, int count, bool live) {
   const char *at = text_of("report.html", strlen("report.html"));
   for (const char *mark; (mark = strstr(at, "{{")); at = strstr(mark, "}}") + 2) {
     sol_buffer_put(out, at, (size_t)(mark - at));
-    size_t length = (size_t)(strstr(mark, "}}") - mark) - 2;
-    if (length == 4 && memcmp(mark + 2, "data", 4) == 0)
+    mark += 2;
+    size_t length = (size_t)(strstr(mark, "}}") - mark);
+    if (is_mark(mark, length, "data"))
       put_parts(out, parts, count);
+    else if (is_mark(mark, length, "policy"))
+      sol_buffer_puts(out, live ? "; connect-src 'self'" : "");
+    else if (is_mark(mark, length, "live"))
+      sol_buffer_puts(out, live ? text_of("live.js", strlen("live.js")) : "");
     else
-      sol_buffer_puts(out, text_of(mark + 2, length));
+      sol_buffer_puts(out, text_of(mark, length));
   }
   sol_buffer_puts(out, at);
 }

@@ -17,7 +17,8 @@ typedef struct HtmlPart {
   size_t length;
 } HtmlPart;
 
-// Several parts are compared.
-void report_html(SolBuffer *out, const HtmlPart *parts, int count);
+// Several parts are compared. live: as sol serve shows it, which asks the server whether the file has changed; without
+// that the report may make no request at all.
+void report_html(SolBuffer *out, const HtmlPart *parts, int count, bool live);
 
 #endif

@@ -24,7 +24,7 @@ bool report_source_cut(SolArena *arena, const char *file, const char *text, size
   char *copy = sol_arena_alloc(arena, n + 1), *name = sol_arena_alloc(arena, strlen(file) + 1);
   if (!copy || !name) return false;
   memcpy(copy, text + from, n);
-  memcpy(name, file, strlen(file));
+  memcpy(name, file, strlen(file) + 1);
   *out = (SourceText){.file = name, .text = copy, .first = begin};
   return true;
 }

@@ -1,0 +1,82 @@
+#include "page/page.h"
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/heap.h"
+#include "base/json_write.h"
+#include "sol/op.h"
+
+char *page_room(size_t size) {
+  return sol_heap_alloc(size + 1);
+}
+
+const char *page_text(const PageAsk *ask, const char *key) {
+  SolJson value;
+  if (!sol_json_get(ask->question, key, &value) || sol_json_kind(value) != SOL_JSON_STRING) return "";
+  size_t cap = value.length - value.at + 1;
+  char *text = sol_arena_alloc(ask->root->arena, cap);
+  return text && sol_json_string(value, text, cap) ? text : "";
+}
+
+bool page_device(PageAsk *ask, const SolDevice **out) {
+  const char *name = page_text(ask, "device");
+  return !sol_device_find(*name ? name : "h100-sxm", out, &ask->err);
+}
+
+bool page_devices(PageAsk *ask) {
+  Fact *list = fact_list(ask->root, "devices", 0);
+  for (int i = 0; i < sol_device_count(); i++) {
+    Fact *row = fact_object(list, 0, 0);
+    fact_text(row, "id", 0, sol_device_at(i)->id);
+    fact_text(row, "name", 0, sol_device_at(i)->name);
+  }
+  list = fact_list(ask->root, "ops", 0);
+  for (int i = 0; i < sol_op_count(); i++) {
+    const SolOpInfo *op = sol_op_info(i);
+    Fact *row = fact_object(list, 0, 0);
+    fact_text(row, "name", 0, op->name);
+    fact_text(row, "shape", 0, op->shape);
+    fact_text(row, "summary", 0, op->summary);
+  }
+  list = fact_list(ask->root, "dtypes", 0);
+  for (int d = 1; d < SOL_DTYPE_COUNT; d++) fact_text(list, 0, 0, sol_dtype_name((SolDtype)d));
+  return true;
+}
+
+static const struct {
+  const char *name;
+  bool (*answer)(PageAsk *ask);
+} asks[] = {
+    {"devices", page_devices}, {"roofline", page_roofline}, {"memory", page_memory}, {"audit", page_audit}};
+
+static bool answer(PageAsk *ask, const char *question, size_t length) {
+  if (sol_json_check(question, length, &ask->question, &ask->err)) return false;
+  for (size_t i = 0; i < SOL_COUNT(asks); i++)
+    if (sol_json_text_is(ask->question, "ask", asks[i].name)) return asks[i].answer(ask);
+  sol_fail(&ask->err, SOL_ERR_ARGUMENT, "there is no such question");
+  return false;
+}
+
+static void put_error(SolBuffer *out, const SolError *err) {
+  SolJsonWriter w = {out, 0, false};
+  sol_json_open(&w, 0, '{');
+  sol_json_put_text(&w, "error", err->message);
+  sol_json_put_text(&w, "hint", err->hint[0] ? err->hint : 0);
+  if (err->line > 0) sol_json_put_number(&w, "line", err->line);
+  if (err->line > 0) sol_json_put_number(&w, "column", err->column);
+  sol_json_close(&w, '}');
+}
+
+const char *page_ask(const char *question, size_t length) {
+  SolArena arena = {0};
+  SolBuffer out = {0};
+  PageAsk ask = {.root = facts_root(&arena, FACT_OBJECT)};
+  fact_number(ask.root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
+  if (!ask.root || !answer(&ask, question, length) || !facts_render_json(ask.root, &out)) {
+    if (!ask.err.status) sol_fail(&ask.err, SOL_ERR_NO_SPACE, "out of memory");
+    out.length = 0;
+    put_error(&out, &ask.err);
+  }
+  sol_arena_free(&arena);
+  return out.failed || !out.text ? "{\"error\":\"out of memory\"}" : out.text;
+}
