@@ -25,6 +25,10 @@ TEST(atomics_to_one_address_wait_for_each_other) {
   CHECK_NEAR(audit_atomic_clocks(h200(), &in), 10 + h200()->atomic_int_clocks * 320, 1e-9);
   in.real = true;
   CHECK_NEAR(audit_atomic_clocks(h200(), &in), 10 + h200()->atomic_real_clocks * 320, 1e-9);
+  in.width = 8;
+  CHECK_NEAR(audit_atomic_clocks(h200(), &in),
+             10 / h200()->atomic_words * h200()->atomic_double_words + h200()->atomic_double_clocks * 320,
+             1e-9);
 }
 
 TEST(spills_are_what_ptxas_puts_on_the_stack) {
@@ -151,6 +155,12 @@ TEST(the_first_round_of_a_shared_atomic_is_the_machine_codes) {
   in.pattern.same = 300;
   audit_demand(h200(), &in, &waits, 1, &w);
   CHECK_NEAR(w.shared_waits, h200()->shared_cas_waits * 200, 0);
+  in.executed.issues = 500;
+  in.pattern.same = 3200;
+  w = (MachineWork){.warps_per_block = 8};
+  audit_demand(h200(), &in, &waits, 1, &w);
+  CHECK_NEAR(w.issues, 500 * 32, 1e-9);
+  CHECK_NEAR(w.shared_wavefronts, 100 * (32 * 33 / 2), 1e-9);
 }
 
 // ---- the bill ----

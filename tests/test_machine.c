@@ -237,6 +237,13 @@ TEST(atomics_to_one_address_are_serialised) {
   CHECK_INT(time_of(&w).bound, MACHINE_ATOMICS);
 }
 
+TEST(l2_serves_so_many_sectors_of_atomics) {
+  MachineWork w = full();
+  w.l2_atomics = h200().l2_atomic_rate * 132 * clock_rate();
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_L2], 1, 1e-9);
+  CHECK_INT(time_of(&w).bound, MACHINE_L2);
+}
+
 TEST(what_ptxas_spills_goes_to_dram_where_l1_is_too_small) {
   MachineModel model = h200();
   double fit = model.spill_bytes / 1000; // bytes a thread with a thousand of them resident

@@ -11,10 +11,12 @@
 //     of shared memory.
 //  4. Constant memory serves one word at a time, and takes at least as long as for constant_least of them; a
 //     match serves one value at a time, after match_setup.
-//  5. Atomics to the same 512 bytes of memory are serialised in L2: per request and line one clock per word,
+//  5. Floating-point atomics on shared memory are loops of a load and a compare-and-swap: in each round one lane of those
+//     at an address is done, and the swaps of those that are left take a wavefront each.
+//  6. Atomics to the same 512 bytes of memory are serialised in L2: per request and line one clock per word,
 //     five at most, and atomic_int_clocks for every further lane at one address, atomic_real_clocks for floating-point
 //     additions (bench/results/2026-11-15-h200-units.json).
-//  6. DRAM serves what moves during the launch: what it leaves dirty in L2 costs nothing, what earlier launches
+//  7. DRAM serves what moves during the launch: what it leaves dirty in L2 costs nothing, what earlier launches
 //     left and it evicts does.
 #include "audit/inside.h"
 
@@ -119,6 +121,22 @@ double audit_shared_waits(const MachineModel *m, const AuditInst *in) {
   return near ? executions / m->near_in_flight : 0;
 }
 
+// A floating-point atomic on shared memory, as many rounds as lanes have the address that most of them share. The
+// machine code has the first round; by the PTX alone, the warps of a block are taken to contend.
+static void add_swaps(const MachineModel *m, const AuditInst *in, double scale, MachineWork *w) {
+  double times = (double)in->counts.shared_requests, rounds = (double)in->pattern.same;
+  if (times <= 0) return;
+  double swaps = rounds * (rounds / times + 1) / 2; // 1 + 2 + ... + lanes
+  w->shared_wavefronts += sol_larger(swaps - (double)in->counts.wavefronts, 0) * scale;
+  double more = sol_larger(rounds - times, 0);
+  if (in->by_machine) {
+    w->shared_waits += m->shared_cas_waits * more * scale;
+    w->issues += in->executed.issues * (more / times) * scale;
+  } else {
+    w->shared_waits += m->shared_cas_waits * rounds * scale * sol_larger(w->warps_per_block, 1);
+  }
+}
+
 void audit_demand(const MachineModel *m, const AuditInst *in, const AuditWaits *waits, double scale,
                   MachineWork *w) {
   const SolEmuCounts *c = &in->counts;
@@ -130,15 +148,7 @@ void audit_demand(const MachineModel *m, const AuditInst *in, const AuditWaits *
   if (in->barrier) w->barriers += executions;
   w->shared_wavefronts += (double)c->wavefronts * scale;
   if (!in->by_machine) w->shared_waits += audit_shared_waits(m, in) * scale;
-  // Floating-point additions to shared memory are a compare-and-swap loop, serialised by lane, in which the
-  // warps of a block contend.
-  // The machine code has the loop's first round.
-  if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC && in->real && in->by_machine)
-    w->shared_waits +=
-        m->shared_cas_waits * sol_larger((double)in->pattern.same - (double)c->shared_requests, 0) * scale;
-  else if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC && in->real)
-    w->shared_waits +=
-        m->shared_cas_waits * (double)in->pattern.same * scale * sol_larger(w->warps_per_block, 1);
+  if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC && in->real) add_swaps(m, in, scale, w);
   if (in->unit == SOL_EMU_CLASS_WARP && c->turns)
     w->match_turns += (double)c->turns * scale + m->match_setup * executions;
   if (in->kind == SOL_EMU_KIND_CONST_LOAD)
@@ -167,6 +177,7 @@ double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits
 double audit_atomic_clocks(const MachineModel *m, const AuditInst *in) {
   double lanes = (double)in->pattern.queue_lanes, words = (double)in->pattern.queue_words;
   double real = in->width == 8 ? m->atomic_double_clocks : m->atomic_real_clocks;
+  if (in->width == 8) words *= m->atomic_double_words / m->atomic_words;
   return words + (in->real ? real : m->atomic_int_clocks) * lanes;
 }
 
