@@ -64,9 +64,22 @@ static void rig_start(Rig *rig) {
                               .flight = {.loads = WARPS, .bytes = WARPS * 128, .waits = WARPS}};
 }
 
+// No change of a kernel alone makes it faster than light, and each says what it assumes.
+static void check_gains(const AuditKernel *k) {
+  for (uint32_t i = 0; i < k->finding_count; i++) {
+    const AuditFinding *f = &k->findings[i];
+    CHECK(f->assumes && f->assumes[0]);
+    bool lighter = strcmp(f->rule, "round_trip") == 0 || strcmp(f->rule, "launch_bound") == 0 ||
+                   strcmp(f->rule, "wide_type") == 0 || f->at_full_size;
+    if (k->tax > 1 && !lighter)
+      CHECK_MSG(f->gain <= k->tax * (1 + 1e-9), "%s: %g, the tax is %g", f->rule, f->gain, k->tax);
+  }
+}
+
 static const AuditKernel *rig_finish(Rig *rig) {
   CHECK_INT(audit_add(&rig->program, &rig->launch, NULL), SOL_OK);
   CHECK_INT(audit_finish(&rig->program, NULL), SOL_OK);
+  for (uint32_t i = 0; i < rig->program.kernel_count; i++) check_gains(&rig->program.kernels[i]);
   return &rig->program.kernels[0];
 }
 
@@ -205,7 +218,10 @@ TEST(findings_come_in_order_of_what_they_save) {
   in->pattern.values = in->pattern.as_fp16 = WARPS;
   const AuditKernel *k = rig_finish(&rig);
   CHECK(k->finding_count >= 2);
-  for (uint32_t i = 1; i < k->finding_count; i++) CHECK(k->findings[i].saved <= k->findings[i - 1].saved);
+  uint32_t last = k->finding_count - 1;
+  for (uint32_t i = 1; i < last; i++) CHECK(k->findings[i].saved <= k->findings[i - 1].saved);
+  CHECK_STR(k->findings[last].rule, "wide_type"); // it rests on the data of this run
+  CHECK_HAS(k->findings[last].assumes, "values of this run");
   for (uint32_t i = 0; i < k->finding_count; i++) {
     CHECK(k->findings[i].gain >= RULE_MIN_GAIN);
     CHECK_NEAR(k->time.total / (k->time.total - k->findings[i].saved), k->findings[i].gain, 1e-9);
@@ -307,7 +323,7 @@ TEST(one_width_in_all_words) {
   two->pattern.contiguous = two->pattern.seen;
   two->counts.executions /= 2, two->counts.requests /= 2, two->pattern.seen /= 2,
       two->pattern.contiguous /= 2;
-  one->counts.executions *= 8, one->counts.requests *= 8;
+  one->counts.executions *= 8, one->counts.requests *= 8, one->counts.lanes *= 8;
   const AuditFinding *f = find(rig_finish(&rig), "narrow");
   if (CHECK(f)) {
     CHECK_HAS(f->message, "2 of them could be one access of 8 bytes");
@@ -441,6 +457,7 @@ TEST(launches_in_graphs_are_cheap_enough) {
     AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
     in->counts = (SolEmuCounts){
         .executions = 8, .lanes = 256, .requests = 8, .bytes = 1024, .sectors = 32, .sectors_ideal = 32};
+    rig.touches[0].read = rig.touches[0].read_first = 1024;
     for (int i = 0; i < 20; i++) CHECK_INT(audit_add(&rig.program, &rig.launch, NULL), SOL_OK);
     CHECK_MSG(finds(&rig, "launch_bound") == (graph == 0), "graph %d", graph);
     audit_free(&rig.program);
@@ -492,6 +509,120 @@ TEST(scattered_atomics_do_not_queue) {
     CHECK_MSG(finds(&rig, "atomics") == (same == 1), "same %d", same);
     audit_free(&rig.program);
   }
+}
+
+// ---- what is no fault ----
+
+TEST(a_loop_that_waits_for_a_value_is_not_to_be_unrolled) {
+  for (int64_t step = 0; step < 8; step += 4) {
+    Rig rig;
+    rig_start(&rig);
+    AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 1, 4);
+    in->pattern.stride = 0, in->pattern.contiguous = 0, in->pattern.strided = 0, in->pattern.uniform = WARPS;
+    in->pattern.step = step, in->pattern.steps = in->pattern.step_times = WARPS;
+    in->counts.executions = in->counts.requests = WARPS * 8, in->counts.lanes = WARPS * 8 * 32;
+    in->counts.dram_read = 32 << 10, rig.touches[0].read = rig.touches[0].read_first = 32 << 10;
+    rig.launch.flight = (SolEmuFlight){.loads = WARPS * 8, .bytes = WARPS * 32, .waits = WARPS * 8};
+    CHECK_MSG(finds(&rig, "in_flight") == (step != 0), "step %lld", (long long)step);
+    audit_free(&rig.program);
+  }
+}
+
+TEST(idle_lanes_and_arithmetic_need_no_wider_accesses) {
+  for (int which = 0; which < 3; which++) {
+    Rig rig;
+    rig_start(&rig);
+    AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
+    if (which == 1) in->counts.lanes /= 2;
+    if (which == 2) {
+      AuditInst *fma = add_shared(&rig, SOL_EMU_KIND_OTHER, "fma.rn.f32 %f1, %f1, %f1, %f1;", 0, 0, 0);
+      fma->unit = SOL_EMU_CLASS_FLOAT;
+      fma->counts = (SolEmuCounts){.executions = (uint64_t)WARPS * 512, .lanes = (uint64_t)WARPS * 512 * 32};
+    }
+    CHECK_MSG(finds(&rig, "narrow") == (which == 0), "case %d", which);
+    audit_free(&rig.program);
+  }
+}
+
+TEST(two_operands_are_one_finding) {
+  for (int walk = 0; walk < 2; walk++) {
+    Rig rig;
+    rig_start(&rig);
+    for (uint32_t i = 0; i < 2; i++) {
+      AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, walk ? 32 : 4, walk ? 4096 : 4);
+      in->line = 10 + i;
+      if (!walk) rig.touches[i].read = rig.touches[i].read_first /= 64, rig.touches[i].read_sectors /= 64;
+    }
+    rig.launch.flight = (SolEmuFlight){.loads = WARPS * 2, .bytes = WARPS * 256, .waits = WARPS / 8};
+    const AuditKernel *k = rig_finish(&rig);
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < k->finding_count; i++)
+      found += strcmp(k->findings[i].rule, walk ? "column_walk" : "reread") == 0;
+    CHECK_MSG(found == 1, "walk %d: %u, bound by %s", walk, found, machine_resource_name(k->time.bound));
+    audit_free(&rig.program);
+  }
+}
+
+// One lane in 32 of a block reads the element left of its row: a column, but of the edge alone.
+TEST(the_edge_of_a_tile_is_no_column_walk) {
+  for (int edge = 0; edge < 2; edge++) {
+    Rig rig;
+    rig_start(&rig);
+    AuditInst *rows = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
+    AuditInst *column = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 32, 4096);
+    column->line = 11;
+    column->pattern.allocation = rows->pattern.allocation;
+    rig.launch.touch_count = 1;
+    if (edge) column->counts.lanes /= 8, column->counts.bytes /= 8;
+    CHECK_MSG(finds(&rig, "column_walk") == (edge == 0), "edge %d", edge);
+    audit_free(&rig.program);
+  }
+}
+
+TEST(what_many_launches_read_is_not_fused_into_them) {
+  for (int times = 1; times < 20; times += 18) {
+    Rig rig;
+    rig_start(&rig);
+    add_access(&rig, SOL_EMU_KIND_GLOBAL_STORE, 4, 4)->pattern.allocation = 4 * BUFFER;
+    rig.touches[0].address = 4 * BUFFER;
+    CHECK_INT(audit_add(&rig.program, &rig.launch, NULL), SOL_OK);
+    rig.launch.name = "reader";
+    rig.launch.inst_count = rig.launch.touch_count = 0;
+    add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4)->pattern.allocation = 4 * BUFFER;
+    rig.touches[0].address = 4 * BUFFER;
+    for (int i = 1; i < times; i++) CHECK_INT(audit_add(&rig.program, &rig.launch, NULL), SOL_OK);
+    rig_finish(&rig);
+    CHECK_MSG((find(&rig.program.kernels[1], "round_trip") != NULL) == (times == 1), "%d times", times);
+    audit_free(&rig.program);
+  }
+}
+
+// ---- small inputs ----
+
+// The same column walk by 8 blocks: the grid stands apart, the walk is worth what it is on a full GPU.
+TEST(a_small_input_is_priced_as_if_it_filled_the_gpu) {
+  double gain[2] = {0};
+  for (int small = 0; small < 2; small++) {
+    Rig rig;
+    rig_start(&rig);
+    AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 32, 4096);
+    in->pattern.steps = 1;
+    if (small) {
+      uint64_t *counts = (uint64_t *)&in->counts;
+      for (size_t i = 0; i < sizeof in->counts / sizeof *counts; i++) counts[i] /= 128;
+      rig.touches[0].read = rig.touches[0].read_first /= 128, rig.touches[0].read_sectors /= 128;
+      in->pattern.seen /= 128, in->pattern.strided /= 128, in->pattern.stride_times /= 128;
+      rig.launch.grid[0] = 8, rig.launch.blocks = 8;
+      rig.launch.flight = (SolEmuFlight){.loads = WARPS / 128, .bytes = WARPS, .waits = WARPS / 128};
+    }
+    const AuditKernel *k = rig_finish(&rig);
+    const AuditFinding *walk = find(k, "column_walk"), *grid = find(k, "small_grid");
+    CHECK((grid != NULL) == small);
+    if (grid) CHECK(grid->at_this_size && grid > walk);
+    if (CHECK(walk)) gain[small] = walk->gain, CHECK(walk->at_full_size == small && !walk->at_this_size);
+    audit_free(&rig.program);
+  }
+  CHECK_MSG(gain[1] > 0.6 * gain[0], "%g, and on a full GPU %g", gain[1], gain[0]);
 }
 
 CHECK_MAIN

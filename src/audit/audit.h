@@ -142,8 +142,12 @@ typedef struct AuditFinding {
   const char *message;  // what is wrong, with figures
   const char *fix;      // what to do about it
   const char *evidence; // the figures it rests on, "stride 4096 B, 32.0 sectors a request"
+  const char *assumes;  // what the gain rests on
   double gain;          // speedup: time of the kernel (or kernels) now over its time without the waste
   double saved;         // seconds, of all launches
+  double worth;         // seconds by which findings are ordered: `saved`, or what `gain` would save here
+  bool at_this_size;    // about the launch or the grid of an input that is too small for the GPU
+  bool at_full_size;    // `gain` is that of a grid which fills the GPU, `saved` that of this one
 } AuditFinding;
 
 // Follows the title of a kernel that has the same as an earlier one: "scan<...> (instance 2)".
@@ -217,6 +221,15 @@ struct AuditProgram {
 double audit_seconds_with(const AuditProgram *program, const AuditKernel *kernel, const MachineWork *after);
 // The speedup, kernel->time.total over that time: 1 is no gain.
 double audit_gain(const AuditProgram *program, const AuditKernel *kernel, const MachineWork *after);
+
+// What a kernel needs at least, now or after a change.
+typedef struct AuditNeeds {
+  double bytes, launches, graph_launches;
+  double times; // as much work: 0 and 1 both mean as much as now
+} AuditNeeds;
+AuditNeeds audit_needs(const AuditKernel *kernel);
+// The light of the kernel's arithmetic with these bytes and launches, which no change can beat.
+double audit_light(const AuditProgram *program, const AuditKernel *kernel, const AuditNeeds *needs);
 
 // Adds a finding to a kernel; texts are copied into the program's arena. `gain` and `saved` are not recomputed.
 void audit_find(AuditProgram *program, AuditKernel *kernel, const AuditFinding *finding);

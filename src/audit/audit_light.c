@@ -34,13 +34,14 @@ static void add_arithmetic(const AuditInst *in, MachineArithmetic *to) {
 }
 
 double audit_light(const AuditProgram *p, const AuditKernel *k, const AuditNeeds *needs) {
-  double memory = needs->bytes / machine_copy_rate(&p->machine), compute = k->lights.compute;
-  return (memory > compute ? memory : compute) +
+  double memory = needs->bytes / machine_copy_rate(&p->machine), compute = k->lights.compute,
+         times = needs->times > 1 ? needs->times : 1;
+  return (memory > compute ? memory : compute) * times +
          machine_light(&p->machine, 0, needs->launches, needs->graph_launches);
 }
 
 AuditNeeds audit_needs(const AuditKernel *k) {
-  return (AuditNeeds){k->floor_bytes, k->launches, k->graph_launches};
+  return (AuditNeeds){k->floor_bytes, k->launches, k->graph_launches, 1};
 }
 
 void audit_find_light(const AuditProgram *p, AuditKernel *k) {

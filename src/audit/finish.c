@@ -39,12 +39,23 @@ static SolStatus finish_kernel(AuditProgram *p, AuditKernel *k, SolError *err) {
   return audit_lines(p, k, err);
 }
 
+// What rests on the data of one run comes last, what is about this size before it.
+static int place_of(const AuditFinding *f) {
+  if (strcmp(f->rule, "wide_type") == 0) return 2;
+  return f->at_this_size ? 1 : 0;
+}
+
+static bool comes_before(const AuditFinding *a, const AuditFinding *b) {
+  int first = place_of(a), second = place_of(b);
+  return first != second ? first < second : a->worth > b->worth;
+}
+
 // Few and mostly in order: insertion keeps equal ones as the rules gave them.
 static void sort_findings(AuditKernel *k) {
   for (uint32_t i = 1; i < k->finding_count; i++) {
     AuditFinding f = k->findings[i];
     uint32_t at = i;
-    for (; at > 0 && k->findings[at - 1].saved < f.saved; at--) k->findings[at] = k->findings[at - 1];
+    for (; at > 0 && comes_before(&f, &k->findings[at - 1]); at--) k->findings[at] = k->findings[at - 1];
     k->findings[at] = f;
   }
 }
@@ -87,6 +98,7 @@ double audit_seconds_with(const AuditProgram *p, const AuditKernel *k, const Mac
     CHANGE(blocks)
     CHANGE(warps_per_block)
     CHANGE(blocks_per_sm)
+    CHANGE(chain)
 #undef CHANGE
     if (w.graph_launches > w.launches) w.graph_launches = w.launches;
     MachineTime time;
@@ -115,4 +127,5 @@ void audit_find(AuditProgram *p, AuditKernel *k, const AuditFinding *finding) {
   f->message = audit_keep(p, finding->message);
   f->fix = audit_keep(p, finding->fix);
   f->evidence = audit_keep(p, finding->evidence);
+  f->assumes = audit_keep(p, finding->assumes);
 }

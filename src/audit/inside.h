@@ -48,12 +48,6 @@ bool audit_merged(const SassCode *code, AuditInst *insts, uint32_t count, const 
 // By instruction of the function: whether it computes addresses alone. False: out of memory.
 bool audit_indexing(const PtxFunction *function, uint8_t *indexing, SolArena *arena);
 
-typedef struct AuditNeeds { // of a kernel, now or after a change
-  double bytes, launches, graph_launches;
-} AuditNeeds;
-AuditNeeds audit_needs(const AuditKernel *kernel);
-// The light of the kernel's arithmetic with these bytes and launches; after audit_find_light.
-double audit_light(const AuditProgram *program, const AuditKernel *kernel, const AuditNeeds *needs);
 void audit_find_light(const AuditProgram *program, AuditKernel *kernel); // .lights, .light, .tax
 
 // ---- flows.c: which kernel reads what another wrote ----

@@ -5,7 +5,7 @@
 
 const RuleText *audit_rule(uint32_t i) {
   static const RuleText rules[] = {
-#define RULE(id, scope, title, meaning, fix) {#id, scope, title, meaning, fix},
+#define RULE(id, scope, title, meaning, fix, assumes) {#id, scope, title, meaning, fix, assumes},
 #include "audit/rules.def"
 #undef RULE
   };
@@ -108,33 +108,84 @@ static const AuditInst *with_line(const AuditKernel *k, const AuditInst *at) {
   return at;
 }
 
-double rule_report_seconds(Rules *r, RuleId rule, const AuditInst *at, double before, double after,
-                           const RuleWords *words) {
-  if (!(after > 0) || !(before > 0)) return 0;
-  double gain = before / after;
-  if (gain < RULE_MIN_GAIN || before - after < RULE_MIN_SHARE * r->program->time) return gain;
-  r->shown[rule] = rule_most(r->shown[rule], gain);
+static bool is_about_size(RuleId rule) {
+  return rule == RULE_small_grid || rule == RULE_tail || rule == RULE_launch_bound;
+}
+
+typedef struct Gain {
+  double gain, saved, worth; // worth: seconds of this program, for the order and the threshold
+} Gain;
+
+static void put_finding(Rules *r, RuleId rule, const AuditInst *at, Gain g, const RuleWords *words) {
+  if (g.gain < RULE_MIN_GAIN || g.worth < RULE_MIN_SHARE * r->program->time) return;
+  r->shown[rule] = rule_most(r->shown[rule], g.gain);
   if (at) at = with_line(r->kernel, at);
   const RuleText *text = audit_rule(rule);
+  bool toy = r->full > 1;
   AuditFinding finding = {.rule = text->id,
                           .file = at ? at->file : NULL,
                           .line = at ? at->line : 0,
                           .message = words->message,
                           .fix = words->fix[0] ? words->fix : text->fix,
                           .evidence = words->evidence,
-                          .gain = gain,
-                          .saved = before - after};
+                          .assumes = text->assumes,
+                          .gain = g.gain,
+                          .saved = g.saved,
+                          .worth = g.worth,
+                          .at_this_size = toy && is_about_size(rule),
+                          .at_full_size = toy && g.saved != g.worth};
   audit_find(r->program, r->kernel, &finding);
-  return gain;
+}
+
+double rule_report_seconds(Rules *r, RuleId rule, const AuditInst *at, double before, double after,
+                           const RuleWords *words) {
+  if (!(after > 0) || !(before > 0)) return 0;
+  put_finding(r, rule, at, (Gain){before / after, before - after, before - after}, words);
+  return before / after;
+}
+
+// The same work for a grid so many times as large.
+static MachineWork at_full_size(const MachineWork *work, double times) {
+  MachineWork w = *work;
+#define TIMES(name) w.name *= times;
+  MACHINE_DEMANDS(TIMES)
+#undef TIMES
+  w.blocks *= times;
+  return w;
+}
+
+// Where a kernel takes less than light already, because its bytes stay in L2, light is that of the other bytes.
+static double seconds_after(const Rules *r, const MachineWork *after, double times) {
+  MachineWork work = at_full_size(after, times);
+  AuditNeeds needs = r->needs;
+  needs.times = times;
+  if (r->kernel->tax <= 1) needs.bytes = rule_most(needs.bytes - r->kernel->found - r->kernel->left_dirty, 0);
+  double seconds = audit_seconds_with(r->program, r->kernel, &work);
+  return seconds > 0 ? rule_most(seconds, audit_light(r->program, r->kernel, &needs)) : 0;
 }
 
 double rule_report(Rules *r, RuleId rule, const AuditInst *at, const MachineWork *after,
                    const RuleWords *words) {
-  double seconds = audit_seconds_with(r->program, r->kernel, after);
-  return rule_report_seconds(r, rule, at, r->kernel->time.total, seconds, words);
+  double now = r->kernel->time.total, seconds = seconds_after(r, after, 1);
+  if (r->full <= 1 || is_about_size(rule)) return rule_report_seconds(r, rule, at, now, seconds, words);
+  MachineWork whole = at_full_size(&r->kernel->work, r->full);
+  double before = audit_seconds_with(r->program, r->kernel, &whole), least = seconds_after(r, after, r->full);
+  if (!(least > 0) || !(before > 0)) return 0;
+  double gain = before / least;
+  put_finding(r, rule, at, (Gain){gain, rule_most(now - seconds, 0), now * (1 - 1 / gain)}, words);
+  return gain;
 }
 
 // ---- all of them ----
+
+// An input is too small for the GPU where some SMs have no block, or the launch takes longer than the work.
+#define FULL_WAVES 8.0 // of blocks: then the last one does not matter
+static double full_times(const AuditProgram *p, const AuditKernel *k) {
+  const AuditShape *s = rule_main_shape(k);
+  double sms = p->device->sms.value;
+  if (!s || (rule_blocks(s) >= sms && k->time.seconds[MACHINE_LAUNCH] * 2 < k->time.total)) return 1;
+  return rule_most(FULL_WAVES * sms * rule_most(k->work.blocks_per_sm, 1) / rule_most(k->work.blocks, 1), 1);
+}
 
 static bool look_at(Rules *r, AuditProgram *program, AuditKernel *kernel) {
   *r = (Rules){.program = program, .kernel = kernel};
@@ -145,12 +196,13 @@ static bool look_at(Rules *r, AuditProgram *program, AuditKernel *kernel) {
   for (uint32_t i = 0; i < kernel->inst_count; i++)
     audit_demand(&program->machine, &kernel->insts[i], &waits, 1, &r->demands[i]);
   rules_classify_accesses(r);
+  r->full = full_times(program, kernel);
   return true;
 }
 
 void audit_rules_run(AuditProgram *program) {
   static void (*const rules[])(Rules *) = {
-#define RULE(id, scope, title, meaning, fix) rule_##id,
+#define RULE(id, scope, title, meaning, fix, assumes) rule_##id,
 #include "audit/rules.def"
 #undef RULE
   };
@@ -158,6 +210,9 @@ void audit_rules_run(AuditProgram *program) {
     Rules r;
     if (!(program->kernels[i].time.total > 0)) continue; // no time: nothing to gain by
     if (!look_at(&r, program, &program->kernels[i])) return;
-    for (size_t k = 0; k < SOL_COUNT(rules); k++) rules[k](&r);
+    for (size_t k = 0; k < SOL_COUNT(rules); k++) {
+      r.needs = audit_needs(r.kernel);
+      rules[k](&r);
+    }
   }
 }

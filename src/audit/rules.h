@@ -6,7 +6,7 @@
 #include "audit/audit.h"
 
 typedef enum RuleId {
-#define RULE(id, scope, title, meaning, fix) RULE_##id,
+#define RULE(id, scope, title, meaning, fix, assumes) RULE_##id,
 #include "audit/rules.def"
 #undef RULE
   RULE_COUNT,
@@ -14,7 +14,7 @@ typedef enum RuleId {
 } RuleId;
 
 typedef struct RuleText { // for documentation and --rules listings
-  const char *id, *scope, *title, *meaning, *fix;
+  const char *id, *scope, *title, *meaning, *fix, *assumes;
 } RuleText;
 const RuleText *audit_rule(uint32_t i); // NULL: i is past the last
 
@@ -29,6 +29,8 @@ typedef struct Rules { // the kernel that the rules examine
   MachineWork *demands;     // of each instruction: their sum is the kernel's
   uint8_t *access;          // of each instruction: the rule for its access pattern, or RULE_NONE
   double shown[RULE_COUNT]; // largest gain each rule has reported for this kernel; 0: none
+  AuditNeeds needs;         // of the kernel after the change; a rule whose change alters them sets them
+  double full;              // so many times the grid would fill the GPU several times over; 1: it does
 } Rules;
 
 // The text of a finding. Where `fix` is empty, the rule's text in rules.def is used.
@@ -37,10 +39,11 @@ typedef struct RuleWords {
 } RuleWords;
 
 // Reports a finding with the gain of `after`, unless the gain is too small; returns the gain in both cases. `at`
-// is NULL for a finding about the whole kernel.
+// is NULL for a finding about the whole kernel. No gain leads below the light of r->needs. Where the grid is too
+// small for the GPU, the gain is that of one which fills it, unless the rule is about the grid or the launch.
 double rule_report(Rules *r, RuleId rule, const AuditInst *at, const MachineWork *after,
                    const RuleWords *words);
-// The same for a rule that computes the seconds before and after itself.
+// The same for a rule that computes the seconds before and after itself, and their least.
 double rule_report_seconds(Rules *r, RuleId rule, const AuditInst *at, double before, double after,
                            const RuleWords *words);
 
@@ -75,10 +78,14 @@ static inline double rule_most(double a, double b) {
 static inline double rule_ratio(double a, double b) {
   return b > 0 ? a / b : 0;
 }
+static inline bool rule_same_line(const AuditInst *a, const AuditInst *b) {
+  if (a->line != b->line || !a->file || !b->file) return false;
+  return a->file == b->file || strcmp(a->file, b->file) == 0;
+}
 
 void rules_classify_accesses(Rules *r); // fills r->access
 
-#define RULE(id, scope, title, meaning, fix) void rule_##id(Rules *r);
+#define RULE(id, scope, title, meaning, fix, assumes) void rule_##id(Rules *r);
 #include "audit/rules.def"
 #undef RULE
 

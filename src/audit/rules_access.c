@@ -9,13 +9,10 @@
 #define RECORD_BYTES 256  // the largest structure that is looked for
 #define DENSE        0.75 // share of the touched sectors' bytes that the launch does use
 #define PARTIAL      0.25 // share of the written sectors that stay incomplete
+#define FILL         0.5  // of the bytes of needless sectors: less filling is not the main fault
+#define EDGE         0.25 // of the bytes read in rows: fewer by columns are the edge of a tile
 
 // ---- one instruction ----
-
-static bool same_line(const AuditInst *a, const AuditInst *b) {
-  if (a->line != b->line || !a->file || !b->file) return false;
-  return a->file == b->file || strcmp(a->file, b->file) == 0;
-}
 
 static uint64_t stride_of(const AuditInst *in) {
   int64_t s = in->pattern.stride;
@@ -36,6 +33,9 @@ static bool is_dense(const AuditKernel *k, const AuditInst *in) {
 static bool leaves_partial(const AuditKernel *k, const AuditInst *in) {
   if (in->kind != SOL_EMU_KIND_GLOBAL_STORE || !in->counts.dram_read) return false;
   AuditTouch t = rule_touch_or_all(k, in);
+  double wasted = 32 * ((double)in->counts.sectors - (double)in->counts.sectors_ideal);
+  if ((double)in->counts.dram_read < FILL * wasted)
+    return false; // more sectors than need be cost more than filling them
   return t.partial_sectors >= PARTIAL * t.written_sectors;
 }
 
@@ -66,10 +66,23 @@ static Record record_of(const AuditKernel *k, const AuditInst *in) {
     if (!in->base || in->base != other->base || apart == 0 || apart >= stride || apart <= -stride) continue;
     r.accesses++;
     r.bytes += other->width;
-    r.one_line = r.one_line && same_line(in, other);
+    r.one_line = r.one_line && rule_same_line(in, other);
     r.alike = r.alike && other->width == in->width;
   }
   return r;
+}
+
+// The column beside a tile that is otherwise read row by row: of a small part of the bytes, by a part of the lanes.
+static bool is_edge(const AuditKernel *k, const AuditInst *in) {
+  double rows = 0, own = (double)in->counts.bytes;
+  if (in->kind != SOL_EMU_KIND_GLOBAL_LOAD || in->counts.lanes >= 32 * in->counts.executions) return false;
+  for (uint32_t i = 0; i < k->inst_count; i++) {
+    const AuditInst *other = &k->insts[i];
+    if (other->kind == in->kind && other->pattern.allocation == in->pattern.allocation &&
+        (other->pattern.contiguous + other->pattern.rows) * 2 > other->pattern.seen)
+      rows += (double)other->counts.bytes;
+  }
+  return own < EDGE * rows;
 }
 
 static RuleId by_stride(const AuditKernel *k, const AuditInst *in) {
@@ -81,6 +94,7 @@ static RuleId by_stride(const AuditKernel *k, const AuditInst *in) {
     bool unrolled = record.one_line && record.alike && record.accesses >= 4 && record.bytes == stride;
     if (record.accesses >= 2 && !unrolled) return RULE_aos;
   }
+  if (stride >= ROW_BYTES && is_edge(k, in)) return RULE_NONE;
   return stride >= ROW_BYTES && is_dense(k, in) ? RULE_column_walk : RULE_uncoalesced;
 }
 
@@ -110,7 +124,10 @@ typedef struct Group {
 } Group;
 
 static bool belong_together(const AuditInst *a, const AuditInst *b) {
-  if (same_line(a, b)) return true;
+  if (rule_same_line(a, b)) return true;
+  if (a->kind == b->kind && a->pattern.stride == b->pattern.stride && a->width == b->width &&
+      a->pattern.strided)
+    return true; // two operands that are indexed alike
   return a->pattern.allocation && a->pattern.allocation == b->pattern.allocation && !a->pattern.several &&
          !b->pattern.several;
 }
@@ -275,10 +292,7 @@ static void report_groups(Rules *r, RuleId rule, Describe *describe) {
     MachineWork after = r->kernel->work;
     put_evidence(&g, &words);
     describe(r, &g, &words);
-    if (rule == RULE_partial_write)
-      for (uint32_t m = 0; m < g.count; m++) after.dram_read -= r->demands[g.member[m]].dram_read;
-    else
-      lay_out_well(r, &g, &after);
+    lay_out_well(r, &g, &after); // of a partial write the filling goes, too
     rule_report(r, rule, g.worst, &after, &words);
   }
 }

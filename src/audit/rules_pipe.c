@@ -6,11 +6,8 @@
 
 #define CONFLICT     1.1  // passes over the fewest possible: below, nothing is said
 #define MIXED_LANES  0.95 // share of lanes that are active: above, a warp counts as whole
+#define IN_L1        0.98 // share of hits: above, local memory costs little more than registers
 #define SECTOR_WORDS 8.0  // addresses of 4 bytes that share a sector, and so its turns
-
-static bool same_line(const AuditInst *a, const AuditInst *b) {
-  return a->line == b->line && a->file && b->file && strcmp(a->file, b->file) == 0;
-}
 
 // ---- bank_conflict ----
 
@@ -45,13 +42,13 @@ void rule_bank_conflict(Rules *r) {
     const AuditInst *in = &k->insts[i], *worst = in;
     bool first = conflicts(in);
     for (uint32_t b = 0; b < i && first; b++)
-      first = !(conflicts(&k->insts[b]) && same_line(in, &k->insts[b]));
+      first = !(conflicts(&k->insts[b]) && rule_same_line(in, &k->insts[b]));
     if (!first) continue;
     MachineWork after = k->work;
     double requests = 0, passes = 0, ideal = 0;
     for (uint32_t m = i; m < k->inst_count; m++) {
       const AuditInst *other = &k->insts[m];
-      if (!conflicts(other) || (other != in && !same_line(in, other))) continue;
+      if (!conflicts(other) || (other != in && !rule_same_line(in, other))) continue;
       requests += (double)other->counts.shared_requests;
       passes += (double)other->counts.wavefronts;
       ideal += (double)other->counts.wavefronts_ideal;
@@ -243,6 +240,11 @@ void rule_shared_detour(Rules *r) {
 
 // ---- spill ----
 
+// What L1 holds costs its wavefronts, and what is stored goes on to L2.
+static bool binds_local(const AuditKernel *k) {
+  return k->time.bound == MACHINE_L1 || k->time.bound == MACHINE_L2;
+}
+
 // ptxas's own spills are not in the PTX; the time holds a store and a load of each word and thread.
 static void report_hidden_spills(Rules *r) {
   const AuditKernel *k = r->kernel;
@@ -251,6 +253,7 @@ static void report_hidden_spills(Rules *r) {
   double warps = rule_warps(k);
   MachineWork after = k->work, spills = machine_spills(&r->program->machine, bytes, warps,
                                                        k->work.blocks_per_sm * k->work.warps_per_block * 32);
+  if (spills.l2_reads <= 0 && !binds_local(k)) return; // they stay in L1
   rule_remove(&after, &spills, 1);
   RuleWords w = {{0}, {0}, {0}};
   sol_format(
@@ -267,17 +270,19 @@ static void report_hidden_spills(Rules *r) {
 void rule_spill(Rules *r) {
   const AuditKernel *k = r->kernel;
   const AuditInst *worst = NULL;
-  double sectors = 0;
+  double sectors = 0, hits = 0, misses = 0;
   MachineWork after = k->work;
   for (uint32_t i = 0; i < k->inst_count; i++) {
     const AuditInst *in = &k->insts[i];
+    if (in->kind == SOL_EMU_KIND_LOCAL_LOAD)
+      hits += (double)in->counts.l1_hits, misses += (double)in->counts.l1_misses;
     if (in->kind != SOL_EMU_KIND_LOCAL_LOAD && in->kind != SOL_EMU_KIND_LOCAL_STORE) continue;
     rule_remove(&after, &r->demands[i], 1);
     sectors += (double)in->counts.sectors;
     if (!worst || in->counts.sectors > worst->counts.sectors) worst = in;
   }
   report_hidden_spills(r);
-  if (!worst) return;
+  if (!worst || (hits >= IN_L1 * (hits + misses) && !binds_local(k))) return;
   RuleWords w = {{0}, {0}, {0}};
   sol_format(w.message, sizeof w.message,
              "%s are moved to and from local memory, for values of a thread that are not in registers.",

@@ -59,39 +59,68 @@ static double read_less(const Rules *r, const AuditTouch *t, const Reads *s, Mac
   return times;
 }
 
-static void report_reread(Rules *r, const AuditTouch *t) {
+typedef struct Rereads { // of all allocations that are read more than once
+  Reads sum;
+  double distinct, times;
+  uint32_t count;
+} Rereads;
+
+// False: it is not read so often that it would help.
+static bool add_reread(const Rules *r, const AuditTouch *touch, Rereads *to, MachineWork *after) {
+  AuditTouch whole = *touch,
+             *t = &whole; // memory gives whole sectors: what was not asked of them is not read again
+  t->read = rule_most(t->read, 32 * t->read_sectors);
   Reads s = sum_reads(r, t);
-  if (!s.worst || t->read <= 0) return;
-  MachineWork after = r->kernel->work;
-  double times = read_less(r, t, &s, &after);
+  if (!s.worst || t->read <= 0) return false;
+  MachineWork tried = *after;
+  double times = read_less(r, t, &s, &tried);
+  if (times <= 1 && tried.dram_read >= after->dram_read) return false;
+  *after = tried;
+  to->sum.asked += s.asked, to->sum.l2 += s.l2, to->sum.dram += s.dram;
+  to->distinct += t->read;
+  to->times = rule_most(to->times, times);
+  to->count++;
+  if (!to->sum.worst || s.worst->counts.sectors > to->sum.worst->counts.sectors) to->sum.worst = s.worst;
+  return true;
+}
+
+static void report_reread(Rules *r, const Rereads *all, const MachineWork *after) {
+  const Reads *s = &all->sum;
   RuleWords w = {{0}, {0}, {0}};
-  sol_format(w.message, sizeof w.message, "The %s read here are read %.0f times: %s from L2, %s from DRAM.",
-             rule_bytes(t->read).text, s.asked / t->read, rule_bytes(s.l2).text, rule_bytes(s.dram).text);
+  char arrays[40] = "";
+  if (all->count > 1) sol_format(arrays, sizeof arrays, " of %u arrays", all->count);
+  sol_format(w.message, sizeof w.message, "The %s%s read here are read %.0f times: %s from L2, %s from DRAM.",
+             rule_bytes(all->distinct).text, arrays, s->asked / all->distinct, rule_bytes(s->l2).text,
+             rule_bytes(s->dram).text);
   sol_format(w.evidence, sizeof w.evidence,
              "each byte %.1f times from any level, %.1f from L2, %.1f from DRAM; bound by %s",
-             s.asked / t->read, s.l2 / t->read, s.dram / t->read,
+             s->asked / all->distinct, s->l2 / all->distinct, s->dram / all->distinct,
              machine_resource_name(r->kernel->time.bound));
-  if (s.asked >= L1_AGAIN * t->read)
+  if (s->asked >= L1_AGAIN * all->distinct)
     sol_format(
         w.fix, sizeof w.fix,
         "Use what was read for more results: with %.0f outputs a thread or block for each load (tiles in "
         "registers or shared memory) a quarter of the reads remain.",
-        times);
+        all->times);
   else
     sol_format(
         w.fix, sizeof w.fix,
         "Keep the data in registers or shared memory between the passes, or do in one pass what needs it "
         "(a sum and a sum of squares, a running maximum); smaller pieces may stay in cache.");
-  rule_report(r, RULE_reread, s.worst, &after, &w);
+  rule_report(r, RULE_reread, s->worst, after, &w);
 }
 
+// One finding for all operands: they are used together, and tiles serve all of them.
 void rule_reread(Rules *r) {
   const AuditKernel *k = r->kernel;
   MachineResource bound = k->time.bound;
+  Rereads all = {.times = 1};
+  MachineWork after = k->work;
   if (bound != MACHINE_DRAM && bound != MACHINE_L2 && bound != MACHINE_L1) return;
-  for (uint32_t i = 0; i < k->touch_count; i++) report_reread(r, &k->touches[i]);
-  AuditTouch all = rule_touch_or_all(k, NULL);
-  report_reread(r, &all);
+  for (uint32_t i = 0; i < k->touch_count; i++) add_reread(r, &k->touches[i], &all, &after);
+  AuditTouch rest = rule_touch_or_all(k, NULL);
+  add_reread(r, &rest, &all, &after);
+  if (all.count) report_reread(r, &all, &after);
 }
 
 // ---- round_trip ----
@@ -195,15 +224,29 @@ static double dram_of(const MachineWork *w) {
   return w->dram_read + w->dram_write;
 }
 
+// What both kernels need once the intermediate is in registers: neither its reading, nor its writing where
+// nobody else reads it, nor the second launch.
+static double fused_light(const AuditProgram *p, const AuditFlow *f, const AuditKernel *from,
+                          const AuditKernel *to) {
+  AuditNeeds a = audit_needs(from), b = audit_needs(to);
+  double share = rule_least(f->times / to->launches, 1);
+  a.bytes = rule_most(a.bytes - (f->only ? f->bytes : 0), 0);
+  b.bytes = rule_most(b.bytes - f->bytes, 0);
+  b.launches *= 1 - share, b.graph_launches *= 1 - share;
+  return audit_light(p, from, &a) + audit_light(p, to, &b);
+}
+
 // Reported at the reader, once for each intermediate.
 static void report_flow(Rules *r, const AuditFlow *f) {
   const AuditProgram *p = r->program;
   const AuditKernel *from = &p->kernels[f->from], *to = r->kernel;
   Fusion fused;
+  if (f->times > from->launches) return; // one result is read by several launches, as in a loop over them
   if (f->times <= 0 || (!is_pointwise(from) && !is_pointwise(to)) || !fuse(p, f, &fused)) return;
   double starting = to->time.seconds[MACHINE_LAUNCH] * rule_least(f->times / to->launches, 1);
   double before = from->time.total + to->time.total;
   double after = audit_seconds_with(p, from, &fused.from) + audit_seconds_with(p, to, &fused.to) - starting;
+  after = rule_most(after, fused_light(p, f, from, to));
   double dram = dram_of(&from->work) + dram_of(&to->work) - dram_of(&fused.from) - dram_of(&fused.to);
   RuleWords w = {{0}, {0}, {0}};
   sol_format(
@@ -266,5 +309,6 @@ void rule_wide_type(Rules *r) {
              "%llu of %llu exact in fp16, %llu in bf16, %llu zero (this line, this run)",
              (unsigned long long)worst->pattern.as_fp16, (unsigned long long)worst->pattern.values,
              (unsigned long long)worst->pattern.as_bf16, (unsigned long long)worst->pattern.zeros);
+  r->needs.bytes -= rule_least(bytes, r->needs.bytes) / 2;
   rule_report(r, RULE_wide_type, worst, &after, &w);
 }

@@ -17,12 +17,19 @@
 
 // ---- small_grid ----
 
+static double arrays_read(const AuditKernel *k) {
+  double count = 0;
+  for (uint32_t i = 0; i < k->touch_count; i++) count += k->touches[i].read > 0;
+  return count;
+}
+
 // How many times over the blocks could be split: a thread's loop into its turns, a block into smaller ones.
 static double splits(const AuditKernel *k, const AuditShape *s) {
   double turns = 1;
   for (uint32_t i = 0; i < k->inst_count; i++)
     if (rule_is_global(&k->insts[i]))
       turns = rule_most(turns, rule_ratio((double)k->insts[i].counts.requests, rule_warps(k)));
+  turns = rule_most(turns, rule_loads_per_warp(k) / rule_most(arrays_read(k), 1)); // a loop that was unrolled
   double smaller = k->work.barriers > 0 ? 1 : rule_most(rule_threads(s) / SMALLEST_BLOCK, 1);
   return __builtin_floor(turns * smaller);
 }
@@ -66,7 +73,9 @@ static bool can_widen(const AuditInst *in) {
   const SolEmuPattern *p = &in->pattern;
   return rule_is_global(in) && in->width < WIDEST && p->seen &&
          (double)p->contiguous >= 0.9 * (double)p->seen && p->stride == (int64_t)in->width &&
-         (double)p->misaligned <= 0.1 * (double)p->seen && !in->async;
+         (double)p->misaligned <= 0.1 * (double)p->seen && !in->async &&
+         (double)in->counts.lanes >=
+             0.9 * 32 * (double)in->counts.executions; // lanes that idle have nothing to take
 }
 
 static Streams streams_of(const AuditKernel *k) {
@@ -90,11 +99,10 @@ static Streams streams_of(const AuditKernel *k) {
 static void widen(const Rules *r, const Streams *s, double times, MachineWork *after) {
   const AuditKernel *k = r->kernel;
   double gone = 1 - 1 / times;
-  bool floats = k->work.fp32 + k->work.fp16 + k->work.fp64 > 0; // then integers are mostly indices
   for (uint32_t i = 0; i < k->inst_count; i++) {
     const AuditInst *in = &k->insts[i];
     const MachineWork *d = &r->demands[i];
-    bool once = in->unit == SOL_EMU_CLASS_CONTROL || (floats && in->unit == SOL_EMU_CLASS_INT);
+    bool once = in->unit == SOL_EMU_CLASS_CONTROL || in->indexing;
     if (!can_widen(in) && !once) continue;
     after->issues -= d->issues * gone;
     after->integer -= d->integer * gone;
@@ -111,6 +119,10 @@ static void widen(const Rules *r, const Streams *s, double times, MachineWork *a
 void rule_narrow(Rules *r) {
   const AuditKernel *k = r->kernel;
   Streams s = streams_of(k);
+  // Wider accesses help neither arithmetic nor atomics; and blocks of too few threads come first.
+  if (k->lights.compute > k->lights.memory || k->time.bound == MACHINE_ATOMICS ||
+      r->shown[RULE_tiny_blocks] > 0)
+    return;
   if (!s.worst || s.bytes < STREAM_SHARE * s.all_bytes) return;
   double times = __builtin_floor(WIDEST / s.widest);
   if (times < 2) return;
@@ -252,6 +264,7 @@ static const AuditInst *busiest_load(const AuditKernel *k) {
   for (uint32_t i = 0; i < k->inst_count; i++) {
     const AuditInst *in = &k->insts[i];
     if (in->kind != SOL_EMU_KIND_GLOBAL_LOAD || in->pattern.step_times * 2 <= in->pattern.steps) continue;
+    if (in->pattern.step == 0) continue; // it waits for a value to change
     if (!most || in->counts.executions > most->counts.executions) most = in;
   }
   return most;
@@ -344,6 +357,7 @@ void rule_launch_bound(Rules *r) {
     return;
   MachineWork after = k->work;
   after.graph_launches = after.launches;
+  r->needs.graph_launches = r->needs.launches;
   RuleWords w = {{0}, {0}, {0}};
   double each = k->time.total / k->work.launches;
   sol_format(w.message, sizeof w.message,
