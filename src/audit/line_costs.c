@@ -11,10 +11,6 @@
 //     bytes written back for earlier kernels, and what ptxas spills.
 #include "audit/inside.h"
 
-static double larger(double a, double b) {
-  return a > b ? a : b;
-}
-
 static double ratio(double a, double b) {
   return b > 0 ? a / b : 0;
 }
@@ -35,7 +31,7 @@ static void add_parts(const MachineTime *t, double parts[MACHINE_RESOURCES]) {
   own[MACHINE_BLOCKS] = fourth(s[MACHINE_BLOCKS]);
   for (int r = 0; r < MACHINE_RESOURCES; r++) sum += own[r];
   for (int r = 0; r < MACHINE_RESOURCES; r++)
-    parts[r] += ratio(own[r], sum) * larger(t->total - s[MACHINE_LAUNCH], 0);
+    parts[r] += ratio(own[r], sum) * sol_larger(t->total - s[MACHINE_LAUNCH], 0);
 }
 
 // ---- how much of each resource an instruction uses ----
@@ -117,15 +113,21 @@ static bool only_returns(const AuditInst *in) {
   return strcmp(text, "ret;") == 0 || strcmp(text, "exit;") == 0;
 }
 
+// In sectors of reads; one of an atomic takes L2 as long as several.
+static double l2_use(const MachineModel *m, const MachineWork *w) {
+  double atomic = sol_larger(m->l2_fill_bytes / 32 / m->l2_atomic_rate, 1);
+  return w->l2_reads + w->l2_writes + atomic * w->l2_atomics;
+}
+
 static Use use_of(const Weights *w, const AuditInst *in, const AuditWaits *waits) {
   const MachineModel *m = &w->program->machine;
   const MachineWork *all = &w->kernel->work;
   MachineWork d = {.warps_per_block = all->warps_per_block};
   audit_demand(m, in, waits, 1, &d);
-  double mine = larger(all->dram_write - w->kernel->earlier_written, 0) * ratio(d.l2_writes, all->l2_writes);
+  double mine = sol_larger(all->dram_write - w->kernel->earlier_written, 0) * ratio(d.l2_writes, all->l2_writes);
   double issuing = in->by_machine ? in->executed.clocks : d.issues * machine_stall(m, all);
   return (Use){.of = {[MACHINE_DRAM] = dram_use(w, &d, mine),
-                      [MACHINE_L2] = d.l2_reads + d.l2_writes + m->l2_atomic_passes * d.l2_atomics,
+                      [MACHINE_L2] = l2_use(m, &d),
                       [MACHINE_L1] = w->wavefronts * (d.l1_wavefronts + d.shared_wavefronts) +
                                      w->constants * d.constant_turns + w->matches * d.match_turns,
                       [MACHINE_ISSUE] = issue_use(w, &d),
@@ -147,12 +149,12 @@ static Use whole_use(const Weights *w, const Use *sum) {
   Use use = *sum;
   double whole[MACHINE_RESOURCES] = {
       [MACHINE_DRAM] = dram_use(w, all, all->dram_write),
-      [MACHINE_L2] = all->l2_reads + all->l2_writes + m->l2_atomic_passes * all->l2_atomics,
+      [MACHINE_L2] = l2_use(m, all),
       [MACHINE_L1] = w->wavefronts * (all->l1_wavefronts + all->shared_wavefronts) +
                      w->constants * all->constant_turns + w->matches * all->match_turns,
       [MACHINE_ISSUE] = issue_use(w, all),
       [MACHINE_LATENCY] = other_waits(w, all, all->issues * machine_stall(m, all))};
-  for (int r = 0; r < MACHINE_RESOURCES; r++) use.of[r] = larger(use.of[r], whole[r]);
+  for (int r = 0; r < MACHINE_RESOURCES; r++) use.of[r] = sol_larger(use.of[r], whole[r]);
   return use;
 }
 
@@ -194,5 +196,5 @@ void audit_line_costs(const AuditProgram *p, AuditKernel *k) {
     }
     owned += line->cost;
   }
-  k->unowned = larger(k->time.total - k->parts[MACHINE_LAUNCH] - owned, 0);
+  k->unowned = sol_larger(k->time.total - k->parts[MACHINE_LAUNCH] - owned, 0);
 }
