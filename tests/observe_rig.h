@@ -123,6 +123,8 @@ static inline void same(const Job *j, const Seen *a, const Seen *b, const char *
     FIELD(as_bf16);
     FIELD(zeros);
 #undef FIELD
+    CHECK_MSG(!memcmp(&p->example, &q->example, sizeof p->example), "%s: the example of %u differs with %s",
+              j->body, k, what);
   }
   CHECK_INT(b->r.touch_count, a->r.touch_count);
   for (uint32_t k = 0; k < a->r.touch_count && k < b->r.touch_count; k++)

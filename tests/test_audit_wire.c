@@ -14,6 +14,8 @@ TEST(a_launch_survives_the_wire) {
                   .counts = {.executions = 1000, .lanes = 32000, .sectors = 32000, .dram_write = 1ull << 40}};
   in.pattern =
       (SolEmuPattern){.width = 4, .seen = 9, .stride = -4096, .stride_times = 8, .step = 4, .zeros = 2};
+  in.pattern.example =
+      (SolEmuExample){.block = 77, .mask = 0x80000003, .sectors = 3, .lane = {4, [31] = UINT32_MAX}};
   in.flops = 0.5;
   in.waits = in.follows = in.real = in.read_only = true;
   in.base = UINT64_C(1) << 32 | 5;
@@ -61,6 +63,7 @@ TEST(a_launch_survives_the_wire) {
         CHECK_STR(got->file, in.file);
         CHECK(memcmp(&got->counts, &in.counts, sizeof in.counts) == 0);
         CHECK(got->pattern.stride == -4096 && got->pattern.step == 4 && got->pattern.zeros == 2);
+        CHECK(memcmp(&got->pattern.example, &in.pattern.example, sizeof in.pattern.example) == 0);
         CHECK(got->by_machine && got->ptx_line == 42 && got->executed.issues == 1250.5 &&
               got->executed.spills == 2);
         CHECK(got->real && got->read_only && got->base == in.base && got->offset == -16);

@@ -89,6 +89,32 @@ TEST(lanes_of_shared_memory_and_vectors) {
   done(&s);
 }
 
+// Block b reads words b * b + 3 * lane: some of them begin at the end of a sector, and take one sector more.
+TEST(an_example_is_the_execution_with_the_most_sectors) {
+  Seen s;
+  see(&(Job){.body = AT("mul.lo.u32 %r1, %b, %b; mad.lo.u32 %r1, %l, 3, %r1;") LOAD,
+             .blocks = 8,
+             .threads = 32},
+      &s);
+  const SolEmuExample *e = &inst(&s, "ld.global", 0)->pattern.example;
+  uint32_t most = 0, first = 0;
+  for (uint32_t b = 0; b < 8; b++) {
+    uint32_t from = b * b * 4, to = from + 31 * 12 + 3, sectors = to / 32 - from / 32 + 1;
+    if (sectors > most) most = sectors, first = b;
+  }
+  CHECK_INT(e->mask, UINT32_MAX);
+  CHECK_INT(e->sectors, most);
+  CHECK_INT(e->block, first);
+  for (uint32_t l = 0; l < 32; l++) CHECK_INT(e->lane[l], (first * first * 4) % 128 + 12 * l);
+  done(&s);
+  see(&(Job){.body = AT("mul.lo.u32 %r1, %l, %l;") "setp.lt.u32 %p1, %l, 9; @%p1 " LOAD, .threads = 32}, &s);
+  e = &inst(&s, "ld.global", 0)->pattern.example;
+  CHECK_INT(e->mask, 511);
+  CHECK_INT(e->lane[8], 256);
+  CHECK_INT(e->lane[9], 0);
+  done(&s);
+}
+
 TEST(an_instruction_may_use_several_allocations) {
   Seen s;
   see(&(Job){.body = "setp.lt.u32 %p1, %l, 16; selp.b64 %rd3, %out, %in, %p1; mul.wide.u32 %rd1, %i, 4;\n"

@@ -68,8 +68,10 @@ function sourceList(rows, linkOf, onLine) {
 
 // ---- one access of a warp ----
 
-// Where lanes are a constant stride apart their addresses are known up to where the first one is.
+// Those of one execution; in JSON that has none, by the stride, as if the first lane were at the start of a line.
 function laneAddresses(access) {
+  if (Array.isArray(access.lane_offsets) && access.lane_offsets.some(isNumber))
+    return Array.from({length: 32}, (_, lane) => isNumber(access.lane_offsets[lane]) && access.lane_offsets[lane] >= 0 ? Math.floor(access.lane_offsets[lane]) : null);
   if (access.layout === 'uniform') return Array(32).fill(0);
   if (access.layout !== 'strided' || !isNumber(access.stride_bytes)) return null;
   const lowest = Math.min(0, 31 * access.stride_bytes);
@@ -161,6 +163,7 @@ function accessPanel(row) {
     figure(what + ' of a request: solid are needed, dashed are not', w => drawCounts(moved, ideal, w)),
     lanes && figure(shared ? 'Words in each of the 32 banks, by lane (bank numbers above)' : 'Memory that the warp touches, by lane',
       w => shared ? drawBanks(lanes, width, w) : drawSectors(lanes, width, w),
-      'Most executions have this stride; drawn as if lane 0 were at the start of a line' + (number(access.misaligned) > 0 ? ', though ' + show.share(access.misaligned) + ' of them are not' : '') + '.'),
-    !lanes && el('p', {class: 'soft'}, 'Its lanes have no constant stride, so that single addresses are not known.'));
+      !Array.isArray(access.lane_offsets) ? 'Most executions have this stride; drawn as if lane 0 were at the start of a line.'
+        : shared ? 'The first execution of the first block.' : 'The execution with the most sectors, of the first block that has it.'),
+    !lanes && el('p', {class: 'soft'}, 'Where its lanes are is not in the JSON.'));
 }

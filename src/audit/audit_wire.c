@@ -1,6 +1,6 @@
 // Writing: numbers in arrays, zeros at their ends left out.
 //   {"launch":ID,"name":..,"unit":..,"grid":[..],.., "new":[[place,line,unit,flags,flops,base,offset,"file","text",ptx line],..],
-//    "insts":[[place,kind,[counts],[pattern],[machine]],..],"touches":[[address,bytes,variable,..,"label"],..],"faults":[..]}
+//    "insts":[[place,kind,[counts],[pattern],[machine],[example]],..],"touches":[[address,bytes,variable,..,"label"],..],"faults":[..]}
 //   {"module":UNIT,"ptx":".."}
 //   {"outside":0,"address":..,"bytes":..}
 //   {"progress":0.25,"instructions":..,"kernel":".."}
@@ -62,6 +62,14 @@ static void put_new(const AuditLaunch *l, AuditSent *sent, SolBuffer *out) {
   sol_buffer_puts(out, "]");
 }
 
+static void put_example(const SolEmuExample *e, SolBuffer *out) {
+  double numbers[AUDIT_EXAMPLE_NUMBERS] = {(double)e->block, e->mask, e->sectors};
+  if (!e->mask) return;
+  for (int lane = 0; lane < 32; lane++) numbers[3 + lane] = e->lane[lane];
+  sol_buffer_puts(out, ",");
+  put_numbers(out, numbers, SOL_COUNT(numbers));
+}
+
 static void put_inst(const AuditInst *in, SolBuffer *out) {
   const SolEmuCounts *c = &in->counts;
   const SolEmuPattern *p = &in->pattern;
@@ -80,6 +88,7 @@ static void put_inst(const AuditInst *in, SolBuffer *out) {
 #undef MACHINE_VALUE
   sol_buffer_puts(out, ",");
   put_numbers(out, machine, SOL_COUNT(machine));
+  put_example(&p->example, out);
   sol_buffer_puts(out, "]");
 }
 

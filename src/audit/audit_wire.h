@@ -55,6 +55,8 @@ enum {
   AUDIT_LAUNCH_FOUND = 17 + (int)(sizeof(SolEmuChain) / sizeof(double)),
   AUDIT_LAUNCH_NUMBERS = AUDIT_LAUNCH_FOUND + 2 * SOL_AGES
 };
+// Numbers of an example of an access, where there is one: block, mask, sectors, lanes.
+enum { AUDIT_EXAMPLE_NUMBERS = 3 + 32 };
 // Numbers of a pattern, in the order in which they are sent.
 #define AUDIT_PATTERN_NUMBERS(X)                                                                             \
   X(width)                                                                                                   \

@@ -127,9 +127,19 @@ static bool read_new(AuditReader *r, struct AuditReadKernel *k, SolJson row) {
   return k->insts[place].file && k->insts[place].text;
 }
 
+static bool read_example(SolJson list, SolEmuExample *out) {
+  double n[AUDIT_EXAMPLE_NUMBERS];
+  if (!numbers_of(list, n, AUDIT_EXAMPLE_NUMBERS) || !(n[0] >= 0 && n[0] <= SOL_EXACT)) return false;
+  for (int i = 1; i < AUDIT_EXAMPLE_NUMBERS; i++)
+    if (!(n[i] >= 0 && n[i] <= UINT32_MAX)) return false;
+  *out = (SolEmuExample){.block = (uint64_t)n[0], .mask = (uint32_t)n[1], .sectors = (uint32_t)n[2]};
+  for (int lane = 0; lane < 32; lane++) out->lane[lane] = (uint32_t)n[3 + lane];
+  return true;
+}
+
 static bool read_inst(const struct AuditReadKernel *k, SolJson row, AuditInst *out) {
   enum { COUNTS = sizeof(SolEmuCounts) / 8, PATTERN = 24, MACHINE = sizeof(AuditExecuted) / sizeof(double) };
-  SolJson part[5];
+  SolJson part[6];
   SolJsonIter it = {.container = row};
   double place, kind, counts[COUNTS], pattern[PATTERN], machine[MACHINE] = {0};
   for (int i = 0; i < 4; i++)
@@ -139,6 +149,7 @@ static bool read_inst(const struct AuditReadKernel *k, SolJson row, AuditInst *o
   if (!numbers_of(part[2], counts, COUNTS) || !numbers_of(part[3], pattern, PATTERN)) return false;
   if (sol_json_next(&it, NULL, &part[4]) && !numbers_of(part[4], machine, MACHINE)) return false;
   *out = k->insts[(uint32_t)place];
+  if (sol_json_next(&it, NULL, &part[5]) && !read_example(part[5], &out->pattern.example)) return false;
   if (!out->text || (unsigned)out->unit >= SOL_EMU_CLASS_COUNT) return false;
   out->kind = (SolEmuKind)kind;
   size_t at = 0;

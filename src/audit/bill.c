@@ -156,6 +156,7 @@ static void add_pattern(SolEmuPattern *to, const SolEmuPattern *from, double sca
   else if (steps > to->step_times)
     to->step = from->step, to->step_times = steps;
   if (from->width > to->width) to->width = from->width;
+  if (sol_emu_example_better(&from->example, &to->example)) to->example = from->example;
   uint64_t hottest = scaled(from->hottest, scale);
   if (hottest > to->hottest) to->hottest = hottest;
   uint64_t lanes = scaled(from->queue_lanes, scale), words = scaled(from->queue_words, scale);

@@ -263,6 +263,17 @@ typedef enum SolEmuClass {
 SolEmuClass sol_emu_class(const PtxInst *inst);
 const char *sol_emu_class_name(SolEmuClass class); // "float"
 
+// The lanes of one execution, as an example for pictures: in global memory one with the most sectors, in shared memory
+// any; of equals that of the block with the lowest index. Exact.
+typedef struct SolEmuExample {
+  uint64_t block;
+  uint32_t mask;    // lanes; 0: no execution was seen
+  uint32_t sectors; // 0: shared memory
+  uint32_t
+      lane[32]; // bytes from the 128-byte line of the lowest address; lanes beyond 4 GiB are not in the mask
+} SolEmuExample;
+bool sol_emu_example_better(const SolEmuExample *a, const SolEmuExample *b);
+
 // The access pattern of an instruction's lanes over its executions, in global and shared memory (for shared
 // memory addresses are offsets in the block's), not in local, constant or parameter memory. Collected with
 // SolEmuLaunch.observe. Fields count executions unless their comment says otherwise, and are exact unless it
@@ -298,6 +309,7 @@ typedef struct SolEmuPattern {
   // larger ones a sample, one in eight 128-byte lines by hash), and how many of them are exactly representable
   // in fp16, in bf16, and zero (which is both).
   uint64_t values, as_fp16, as_bf16, zeros;
+  SolEmuExample example;
 } SolEmuPattern;
 
 typedef struct SolEmuInstCounts {

@@ -44,6 +44,13 @@ void report_access_facts(Fact *row, const AuditKernel *k, const AuditLine *line)
   fact_text(o, "layout", 0, layout_of(p));
   fact_number(o, "stride_bytes", 0, UNIT_BYTES, basis, (double)p->stride);
   fact_number(o, "misaligned", 0, UNIT_SHARE, basis, ratio(p->misaligned, p->seen));
+  Fact *list = fact_list(o, "lane_offsets", 0);
+  for (int lane = 0; lane < 32 && p->example.mask; lane++) {
+    if (p->example.mask >> lane & 1)
+      fact_number(list, 0, 0, UNIT_BYTES, BASIS_NONE, p->example.lane[lane]);
+    else
+      fact_unknown(list, 0, 0);
+  }
   fact_number(o, "lanes", 0, UNIT_PLAIN, basis, ratio(c->lanes, c->executions));
   if (c->requests) {
     fact_number(o, "sectors_per_request", 0, UNIT_PLAIN, basis, ratio(c->sectors, c->requests));

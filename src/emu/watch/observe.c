@@ -111,6 +111,35 @@ static void add_allocation(EmuSite *g, const EmuAlloc *a) {
   if (!p->allocation || a->base < p->allocation) p->allocation = a->base;
 }
 
+// ---- an example ----
+
+bool sol_emu_example_better(const SolEmuExample *a, const SolEmuExample *b) {
+  if (!a->mask || !b->mask) return a->mask != 0 && !b->mask;
+  return a->sectors > b->sectors || (a->sectors == b->sectors && a->block < b->block);
+}
+
+static bool wants_example(const EmuCtx *x, const EmuSite *g, uint32_t mask, uint32_t sectors) {
+  SolEmuExample now = {.block = x->block->id, .mask = mask, .sectors = sectors};
+  return sol_emu_example_better(&now, &g->sum.example);
+}
+
+// delta: bytes from `first`, the first active lane's address.
+static void keep_example(const EmuCtx *x, EmuSite *g, const int64_t *delta, uint32_t mask, uint64_t first,
+                         uint32_t sectors) {
+  SolEmuExample *e = &g->sum.example;
+  int64_t low = 0;
+  *e = (SolEmuExample){.block = x->block->id, .sectors = sectors};
+  for (uint32_t left = mask; left; left &= left - 1)
+    if (delta[emu_first(left)] < low) low = delta[emu_first(left)];
+  low -= (int64_t)((first + (uint64_t)low) % SOL_LINE_BYTES);
+  for (uint32_t left = mask; left; left &= left - 1) {
+    uint64_t offset = (uint64_t)delta[emu_first(left)] - (uint64_t)low;
+    if (offset > UINT32_MAX) continue;
+    e->lane[emu_first(left)] = (uint32_t)offset;
+    e->mask |= 1u << emu_first(left);
+  }
+}
+
 void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first, SolMemOp op) {
   EmuSite *g = site_of(x, i);
   bool shared = i->space == PTX_SPACE_SHARED;
@@ -124,6 +153,12 @@ void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first,
   }
   add_execution(g, &g->now, first, shared);
   add_step(x, g, first, s->mask);
+  uint32_t sectors = shared ? 0 : s->coalesced->sectors;
+  if (wants_example(x, g, s->mask, sectors)) {
+    int64_t delta[EMU_LANES];
+    for (int l = 0; l < EMU_LANES; l++) delta[l] = s->delta[l];
+    keep_example(x, g, delta, s->mask, first, sectors);
+  }
   emu_path_access(x, i, shared ? EMU_REACH_SHARED : reach_of(x, i, g), op);
   if (shared) return;
   EmuAlloc *a = emu_worker(x)->last[i->index];
@@ -148,6 +183,8 @@ void emu_observe_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint3
   EmuLayout now = look(delta, mask, bytes);
   add_execution(g, &now, first, !global);
   add_step(x, g, first, mask);
+  uint32_t sectors = global ? w->coalesced.sectors : 0;
+  if (wants_example(x, g, mask, sectors)) keep_example(x, g, delta, mask, first, sectors);
   const EmuAlloc *a = NULL;
   for (uint32_t left = global; left; left &= left - 1) {
     uint64_t at = acc->addr[emu_first(left)];
@@ -285,6 +322,7 @@ static void add_commonest(EmuTally *t, int64_t *key, uint64_t *times) {
 }
 
 static void add_sums(SolEmuPattern *to, const SolEmuPattern *p) {
+  if (sol_emu_example_better(&p->example, &to->example)) to->example = p->example;
   if (p->width) to->width = p->width;
   to->seen += p->seen;
   to->strided += p->strided;
