@@ -99,6 +99,19 @@ TEST(the_text_of_a_module_survives_the_wire) {
   sol_buffer_free(&line);
 }
 
+TEST(what_is_missing_survives_the_wire) {
+  AuditReader reader = {0};
+  AuditMessage heard;
+  SolBuffer line = {0};
+  audit_write_missing("kernels of \"lib\".so", &line);
+  CHECK_INT(audit_read_line(&reader, line.text, line.length, &heard, NULL), SOL_OK);
+  CHECK_INT(heard.kind, AUDIT_LINE_MISSING);
+  CHECK_STR(heard.missing, "kernels of \"lib\".so");
+  CHECK_INT(audit_read_line(&reader, "{\"missing\":3}", 13, &heard, NULL), SOL_ERR_SYNTAX);
+  audit_reader_free(&reader);
+  sol_buffer_free(&line);
+}
+
 TEST(progress_survives_the_wire) {
   SolEmuProgress progress = {.kernel = "_Z5scalePfi", .done = 0.25, .instructions = 123456789012};
   AuditReader reader = {0};

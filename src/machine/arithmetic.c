@@ -1,5 +1,5 @@
-// The roofs of arithmetic: peaks of the device's table, and machine.def's rates where it has none.
-#include "machine/roofs.h"
+// Peaks of arithmetic: those of the device's table, and machine.def's rates where it has none.
+#include "machine/arithmetic.h"
 
 const char *machine_pipe_name(MachinePipe pipe) {
   static const char *const names[] = {"fp32",        "fp16",        "fp64", "integers", "special functions",
