@@ -15,7 +15,8 @@ TEST(a_launch_survives_the_wire) {
   in.pattern =
       (SolEmuPattern){.width = 4, .seen = 9, .stride = -4096, .stride_times = 8, .step = 4, .zeros = 2};
   in.flops = 0.5;
-  in.waits = in.follows = in.real = in.read_only = true;
+  in.waits = in.follows = in.real = in.read_only = in.indexing = true;
+  in.inlined = "k.cu:3 > block.cuh:9";
   in.base = UINT64_C(1) << 32 | 5;
   in.ptx_line = 42;
   in.machine = (AuditMachine){.issues = 1250.5, .fp32 = 3, .spills = 2};
@@ -63,6 +64,8 @@ TEST(a_launch_survives_the_wire) {
         CHECK(got->pattern.stride == -4096 && got->pattern.step == 4 && got->pattern.zeros == 2);
         CHECK(got->by_machine && got->ptx_line == 42 && got->machine.issues == 1250.5 &&
               got->machine.spills == 2);
+        CHECK(got->indexing);
+        CHECK_STR(got->inlined, in.inlined);
         CHECK(got->real && got->read_only && got->base == in.base && got->offset == -16);
         CHECK(got->waits && got->follows && got->is_load && !got->barrier && got->flops == 0.5 &&
               got->line == 7);
