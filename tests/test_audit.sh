@@ -266,6 +266,7 @@ run 0 "$scratch/blas" --against "$scratch/old.json"
 says out 'Nothing changed' 'unchanged kernels +1'
 sed 's/= 1;/= 1 + x[threadIdx.x * 16];/' "$scratch/blas.cu" >"$scratch/blas2.cu"
 run 0 "$scratch/blas2.cu" --against "$scratch/old.json" --device h100 --nvcc "-Xlinker $shim/libcublas.so.13" --markdown
+# shellcheck disable=SC2016 # Markdown's own backticks
 says out '^\| `one` \| \+[0-9.]+% \|' '^#### `one`'
 run 2 "$scratch/blas" --markdown
 run 2 "$scratch/blas" --against "$scratch/blas.cu"

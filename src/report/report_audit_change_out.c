@@ -40,7 +40,7 @@ static Cell sectors_cell(const ChangeLine *l) {
 }
 
 static Cell place_cell(const ChangeLine *l) {
-  Cell c;
+  Cell c = {""};
   double line = l->after.there ? l->after.line : l->before.line;
   sol_format(c.text, sizeof c.text, "%.36s:%.0f", l->file, line);
   return c;
