@@ -82,7 +82,7 @@ json "k['global_store']['sectors'] == k['global_store']['ideal_sectors']"
 json "k['tax'] < json.load(open('$scratch/bad.json'))['kernels'][0]['tax']"
 run 0 examples/column_scale.cu -- 512 256
 says out 'column_scale.cu on NVIDIA H100' 'time .* us' 'tax .*x' 'bound by' 'limited by' '32\.0 \(4\.0\)' \
-  'column_scale.cu:11 .*if \(row < rows\)' 'faster, saves .* us: column_walk' 'Fix: ' '^exact: .*modelled: '
+  'column_scale.cu:11 .*if \(row < rows\)' 'faster.*, saves .* us here: column_walk' 'Fix: ' '^exact: .*modelled: '
 
 # ---- a program that was built elsewhere ----
 build column examples/column_scale.cu -cudart shared -arch=sm_90
@@ -249,6 +249,44 @@ import json, re, sys
 k = json.load(open('$scratch/out'))['kernels'][0]
 us = float(re.search(r'10 launches: ([0-9.]+) us', open('$scratch/err').read()).group(1))
 sys.exit(abs(us - k['time_us'] / k['launches'] * 10) > 0.01 * us)"; then ok; else bad 'event times'; fi
+# ---- what did not run, and what changed ----
+
+cat >"$scratch/blas.cu" <<'C'
+extern "C" int cublasSgemm_v2(void *);
+extern "C" int cublasDgemm_v2(void *);
+__global__ void one(float *x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 1; }
+int main(int argc, char **) {
+  float *x;
+  if (cudaMalloc(&x, 65536 * 4)) return 1;
+  one<<<256, 256>>>(x);
+  if (argc > 1) cublasSgemm_v2(0), cublasSgemm_v2(0), cublasDgemm_v2(0);
+  return cudaDeviceSynchronize();
+}
+C
+shim=$(cd "$(dirname "$sol")/shim" && pwd)
+"$NVCC" -lineinfo -arch=sm_90 -cudart shared "$scratch/blas.cu" -Xlinker "$shim/libcublas.so.13" -o "$scratch/blas" ||
+  bad 'blas.cu does not compile'
+run 5 "$scratch/blas" --json -- call
+json "d['incomplete'] and d['missing'] == ['cublasSgemm_v2', 'cublasDgemm_v2'] and k['name'] == 'one'"
+run 5 "$scratch/blas" -- call
+says out 'Incomplete: .*cublasSgemm_v2, cublasDgemm_v2'
+run 3 "$scratch/blas" --max-tax 0.01 -- call # a gate comes first
+run 0 "$scratch/blas" --json
+json "not d['incomplete'] and d['missing'] == []"
+cp "$scratch/out" "$scratch/old.json"
+run 0 "$scratch/blas" --against "$scratch/old.json"
+says out 'Nothing changed' 'unchanged kernels +1'
+sed 's/= 1;/= 1 + x[threadIdx.x * 16];/' "$scratch/blas.cu" >"$scratch/blas2.cu"
+run 0 "$scratch/blas2.cu" --against "$scratch/old.json" --device h100 --nvcc "-Xlinker $shim/libcublas.so.13" --markdown
+# shellcheck disable=SC2016 # Markdown's own backticks
+says out '^\| `one` \| \+[0-9.]+% \|' '^#### `one`'
+run 2 "$scratch/blas" --markdown
+run 2 "$scratch/blas" --against "$scratch/blas.cu"
+run 0 "$scratch/blas" --sort tax --top 1 --file '*.cu'
+says out 'By resource' '#' ' launch$'
+run 2 "$scratch/blas" --file 'nix*'
+says err '--file: no kernel'
+
 echo 'int main() { int x = ; }' >"$scratch/error.cu"
 run 2 "$scratch/error.cu"
 says err 'error: expected an expression' 'nvcc could not compile'

@@ -17,7 +17,8 @@ TEST(a_launch_survives_the_wire) {
   in.pattern.example =
       (SolEmuExample){.block = 77, .mask = 0x80000003, .sectors = 3, .lane = {4, [31] = UINT32_MAX}};
   in.flops = 0.5;
-  in.waits = in.follows = in.real = in.read_only = true;
+  in.waits = in.follows = in.real = in.read_only = in.indexing = true;
+  in.inlined = "k.cu:3 > block.cuh:9";
   in.base = UINT64_C(1) << 32 | 5;
   in.ptx_line = 42;
   in.executed = (AuditExecuted){.issues = 1250.5, .fp32 = 3, .spills = 2};
@@ -66,6 +67,8 @@ TEST(a_launch_survives_the_wire) {
         CHECK(memcmp(&got->pattern.example, &in.pattern.example, sizeof in.pattern.example) == 0);
         CHECK(got->by_machine && got->ptx_line == 42 && got->executed.issues == 1250.5 &&
               got->executed.spills == 2);
+        CHECK(got->indexing);
+        CHECK_STR(got->inlined, in.inlined);
         CHECK(got->real && got->read_only && got->base == in.base && got->offset == -16);
         CHECK(got->waits && got->follows && got->is_load && !got->barrier && got->flops == 0.5 &&
               got->line == 7);
@@ -98,6 +101,19 @@ TEST(the_text_of_a_module_survives_the_wire) {
   CHECK_STR(heard.ptx, text);
   static const char bad[] = "{\"module\":7,\"ptx\":3}";
   CHECK(audit_read_line(&reader, bad, sizeof bad - 1, &heard, NULL) != SOL_OK);
+  audit_reader_free(&reader);
+  sol_buffer_free(&line);
+}
+
+TEST(what_is_missing_survives_the_wire) {
+  AuditReader reader = {0};
+  AuditMessage heard;
+  SolBuffer line = {0};
+  audit_write_missing("kernels of \"lib\".so", &line);
+  CHECK_INT(audit_read_line(&reader, line.text, line.length, &heard, NULL), SOL_OK);
+  CHECK_INT(heard.kind, AUDIT_LINE_MISSING);
+  CHECK_STR(heard.missing, "kernels of \"lib\".so");
+  CHECK_INT(audit_read_line(&reader, "{\"missing\":3}", 13, &heard, NULL), SOL_ERR_SYNTAX);
   audit_reader_free(&reader);
   sol_buffer_free(&line);
 }

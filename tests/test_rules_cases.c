@@ -166,6 +166,26 @@ TEST(fields_are_told_from_a_loop) {
   }
 }
 
+// Two fields are loaded and one of them stored: one finding, whose gain is that of both.
+TEST(a_store_of_a_field_belongs_to_the_structure) {
+  Rig rig;
+  rig_start(&rig);
+  for (int i = 0; i < 3; i++) {
+    AuditInst *in = add_access(&rig, i < 2 ? SOL_EMU_KIND_GLOBAL_LOAD : SOL_EMU_KIND_GLOBAL_STORE, 32, 32);
+    in->offset = i % 2 * 12;
+    in->line = i < 2 ? 10 : 11;
+    in->pattern.allocation = BUFFER;
+  }
+  rig.launch.touch_count = 1;
+  rig.touches[0].written = rig.touches[0].read / 2, rig.touches[0].written_sectors = rig.touches[0].read / 4;
+  rig.touches[0].read_sectors = rig.touches[0].read / 4;
+  const AuditKernel *k = rig_finish(&rig);
+  const AuditFinding *f = find(k, "aos");
+  CHECK(f && !find(k, "uncoalesced") && !find(k, "partial_write"));
+  if (f) CHECK_MSG(f->gain > 2, "%g", f->gain);
+  audit_free(&rig.program);
+}
+
 TEST(values_of_no_interest_are_not_called_fp16) {
   // All zero; a handful; one that does not fit. And all that fit: that is the finding.
   static const struct {

@@ -17,7 +17,7 @@
 
 #include "base/arena.h"
 #include "emu/emu.h"
-#include "machine/light_roofs.h"
+#include "machine/arithmetic.h"
 #include "machine/work.h"
 #include "sass/sass_code.h"
 #include "sol/device.h"

@@ -169,6 +169,12 @@ void audit_write_outside(AuditOutside what, uint64_t address, uint64_t bytes, So
                     (unsigned long long)address, (unsigned long long)bytes);
 }
 
+void audit_write_missing(const char *what, SolBuffer *out) {
+  sol_buffer_puts(out, "{\"missing\":");
+  sol_json_add_text(out, what);
+  sol_buffer_puts(out, "}\n");
+}
+
 void audit_write_progress(const SolEmuProgress *p, SolBuffer *out) {
   sol_buffer_format(out, "{\"progress\":%.4f,\"instructions\":%llu,\"kernel\":\"%.100s\"}\n", p->done,
                     (unsigned long long)p->instructions, p->kernel); // a PTX name needs no escapes

@@ -20,6 +20,8 @@ void audit_write_launch(const AuditLaunch *launch, uint32_t id, AuditSent *sent,
 // The PTX of a module whose machine code is not known: the auditor may have it compiled.
 void audit_write_module(uint32_t unit, const char *ptx, SolBuffer *out);
 void audit_write_outside(AuditOutside what, uint64_t address, uint64_t bytes, SolBuffer *out);
+// A call or kernels that did not run here: "cublasSgemm_v2", "kernels of libcufft.so.12".
+void audit_write_missing(const char *what, SolBuffer *out);
 // The progress of the running launch.
 void audit_write_progress(const SolEmuProgress *progress, SolBuffer *out);
 
@@ -34,6 +36,7 @@ typedef enum AuditLineKind {
   AUDIT_LINE_LAUNCH,
   AUDIT_LINE_MODULE,
   AUDIT_LINE_OUTSIDE,
+  AUDIT_LINE_MISSING,
   AUDIT_LINE_PROGRESS
 } AuditLineKind;
 typedef struct AuditMessage {
@@ -42,6 +45,7 @@ typedef struct AuditMessage {
   uint32_t unit;      // the module, AuditLaunch.unit
   const char *ptx;    // its text; valid until the next line
   AuditOutside what;
+  const char *missing; // valid until the next line
   uint64_t address, bytes;
   SolEmuProgress progress; // its kernel's name is valid until the next line
 } AuditMessage;

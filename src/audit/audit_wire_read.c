@@ -301,6 +301,10 @@ SolStatus audit_read_line(AuditReader *r, const char *text, size_t length, Audit
            sol_json_get(line, "bytes", &value) && sol_json_number(value, &n[1]);
     out->address = fine ? count_of(n[0]) : 0;
     out->bytes = fine ? count_of(n[1]) : 0;
+  } else if (sol_json_get(line, "missing", &value)) {
+    out->kind = AUDIT_LINE_MISSING;
+    out->missing = keep_text(&r->scratch, value);
+    fine = out->missing != NULL;
   } else if (sol_json_get(line, "progress", &value) && sol_json_number(value, &number)) {
     out->kind = AUDIT_LINE_PROGRESS;
     char *name = sol_arena_alloc(&r->scratch, PROGRESS_NAME);

@@ -154,12 +154,15 @@ static MachineWork at_full_size(const MachineWork *work, double times) {
   return w;
 }
 
-// Where a kernel takes less than light already, because its bytes stay in L2, light is that of the other bytes.
+double rule_in_l2(const AuditKernel *k) {
+  return k->tax <= 1 ? k->found + k->left_dirty : 0;
+}
+
 static double seconds_after(const Rules *r, const MachineWork *after, double times) {
   MachineWork work = at_full_size(after, times);
   AuditNeeds needs = r->needs;
   needs.times = times;
-  if (r->kernel->tax <= 1) needs.bytes = rule_most(needs.bytes - r->kernel->found - r->kernel->left_dirty, 0);
+  needs.bytes = rule_most(needs.bytes - rule_in_l2(r->kernel), 0);
   double seconds = audit_seconds_with(r->program, r->kernel, &work);
   return seconds > 0 ? rule_most(seconds, audit_light(r->program, r->kernel, &needs)) : 0;
 }

@@ -56,6 +56,8 @@ AuditTouch rule_touch_or_all(const AuditKernel *kernel, const AuditInst *inst);
 double rule_warps(const AuditKernel *kernel); // warps of all launches
 // Loads from global memory that a warp executes.
 double rule_loads_per_warp(const AuditKernel *kernel);
+// Bytes that stay in L2 where the kernel takes less than light because of that: light is then that of the others.
+double rule_in_l2(const AuditKernel *kernel);
 bool rule_is_global(const AuditInst *inst); // a load from or store to global memory
 // Latency-bound: waiting takes at least half as long as the busiest resource.
 bool rule_waits(const AuditKernel *kernel);

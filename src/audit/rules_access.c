@@ -109,9 +109,23 @@ static RuleId access_rule(const AuditKernel *k, const AuditInst *in) {
   return most(p->uniform, p->seen) ? RULE_NONE : RULE_uncoalesced;
 }
 
+// Another access to the structures that some loads take fields of: a store of one field, say.
+static bool is_field(const Rules *r, const AuditInst *in) {
+  for (uint32_t i = 0; i < r->kernel->inst_count; i++) {
+    const AuditInst *other = &r->kernel->insts[i];
+    if (r->access[i] == RULE_aos && in->pattern.allocation && stride_of(in) == stride_of(other) &&
+        in->pattern.allocation == other->pattern.allocation && !in->pattern.several)
+      return true;
+  }
+  return false;
+}
+
 void rules_classify_accesses(Rules *r) {
-  for (uint32_t i = 0; i < r->kernel->inst_count; i++)
-    r->access[i] = (uint8_t)access_rule(r->kernel, &r->kernel->insts[i]);
+  const AuditKernel *k = r->kernel;
+  for (uint32_t i = 0; i < k->inst_count; i++) r->access[i] = (uint8_t)access_rule(k, &k->insts[i]);
+  for (uint32_t i = 0; i < k->inst_count; i++)
+    if ((r->access[i] == RULE_uncoalesced || r->access[i] == RULE_partial_write) && is_field(r, &k->insts[i]))
+      r->access[i] = RULE_aos;
 }
 
 // ---- findings: groups of instructions ----

@@ -230,8 +230,8 @@ static double fused_light(const AuditProgram *p, const AuditFlow *f, const Audit
                           const AuditKernel *to) {
   AuditNeeds a = audit_needs(from), b = audit_needs(to);
   double share = rule_least(f->times / to->launches, 1);
-  a.bytes = rule_most(a.bytes - (f->only ? f->bytes : 0), 0);
-  b.bytes = rule_most(b.bytes - f->bytes, 0);
+  a.bytes = rule_most(a.bytes - (f->only ? f->bytes : 0) - rule_in_l2(from), 0);
+  b.bytes = rule_most(b.bytes - f->bytes - rule_in_l2(to), 0);
   b.launches *= 1 - share, b.graph_launches *= 1 - share;
   return audit_light(p, from, &a) + audit_light(p, to, &b);
 }

@@ -10,10 +10,11 @@
 // Exit codes.
 enum {
   EXIT_OK = 0,
-  EXIT_FAILED = 1,  // could not read, write or allocate; or a rung or a case failed
-  EXIT_USAGE = 2,   // bad input
-  EXIT_GATE = 3,    // a requested limit was exceeded
-  EXIT_PROGRAM = 4, // the program failed or was stopped, or a result is wrong
+  EXIT_FAILED = 1,     // could not read, write or allocate; or a rung or a case failed
+  EXIT_USAGE = 2,      // bad input
+  EXIT_GATE = 3,       // a requested limit was exceeded
+  EXIT_PROGRAM = 4,    // the program failed or was stopped, or a result is wrong
+  EXIT_INCOMPLETE = 5, // part of the program did not run here, and its bill lacks it
 };
 
 typedef enum OptionKind {

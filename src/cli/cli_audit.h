@@ -9,10 +9,10 @@
 typedef struct AuditArgs {
   CommonArgs common;
   KernelArgs kernel;
-  const char *device, *sarif, *baseline, *files, *cubin;
+  const char *device, *sarif, *baseline, *files, *cubin, *against;
   TextList nvcc, source_dirs;
   int64_t sample, top;
-  bool cold;
+  bool cold, markdown;
   double max_tax, max_sectors;
   int by, sort;
 } AuditArgs;
@@ -21,6 +21,7 @@ enum {
   MAX_AUDIT_DEVICES = 32,
   MAX_COMPLAINTS = 64,
   MAX_NOTES = 16,
+  MAX_MISSING = 32,
   MAX_ALIASES = 2 * MAX_POSITIONAL,
   MAX_PLACES = 256,
   MAX_FILES = 64 // of source text
@@ -54,10 +55,17 @@ typedef struct AuditRun {
   size_t complaint_count;
   char notes[MAX_NOTES][240]; // text under the bill
   int note_count;
+  char missing[MAX_MISSING][160]; // calls and kernels that did not run
+  int missing_count;
   bool went_wrong;  // the program or a kernel
   char ended[160];  // how the program ended; "" where a kernel ran alone
   int program_exit; // its exit code; -1: it has none
 } AuditRun;
+
+// Audits a program or a source for the first GPU named, and writes its bill as JSON.
+typedef int AuditBillOf(AuditRun *run, const char *path, SolBuffer *out);
+// cli_audit_against.c: --against.
+int cli_audit_against(AuditRun *run, AuditBillOf *bill_of);
 
 void cli_audit_note(AuditRun *run, const char *format, ...) SOL_PRINTF(2, 3);
 void cli_audit_complain(AuditRun *run, const AuditKernel *kernel, const AuditLine *line, const char *format,

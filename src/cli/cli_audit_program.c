@@ -107,6 +107,13 @@ static void take_launch(Watch *w, AuditLaunch *launch) {
   if (audit_add(w->program, launch, &err)) w->failed = err.status;
 }
 
+static void take_missing(AuditRun *r, const char *what) {
+  for (int i = 0; i < r->missing_count; i++)
+    if (strcmp(r->missing[i], what) == 0) return;
+  if (r->missing_count < MAX_MISSING)
+    sol_format(r->missing[r->missing_count++], sizeof r->missing[0], "%s", what);
+}
+
 // False: not yet.
 static bool take_line(Watch *w, const char *line, size_t length) {
   AuditMessage message;
@@ -119,6 +126,7 @@ static bool take_line(Watch *w, const char *line, size_t length) {
   }
   switch (message.kind) {
   case AUDIT_LINE_OUTSIDE: audit_outside(w->program, message.what, message.address, message.bytes); break;
+  case AUDIT_LINE_MISSING: take_missing(w->run, message.missing); break;
   case AUDIT_LINE_PROGRESS: take_progress(w, &message.progress); break;
   case AUDIT_LINE_MODULE:
     if (!w->modules) w->modules = audit_modules_create(w->run, w->program->device);
@@ -200,13 +208,15 @@ static void judge_end(Watch *w, const Child *child) {
 
 static int no_launch(AuditRun *r) {
   SolError err = {0};
-  sol_fail(&err, SOL_ERR_ARGUMENT, "no kernel was launched: %s", r->ended);
+  sol_fail(&err, SOL_ERR_ARGUMENT, "no kernel was launched: %s%s%s", r->ended,
+           r->missing_count ? "; it called what does not run here: " : "",
+           r->missing_count ? r->missing[0] : "");
   sol_hint(
       &err,
       "its messages are above, also where its report was lost; kernels that a library such as cuBLAS launches "
       "as machine code are not seen");
   cli_error(r->cli, &err, 0, 0, 0);
-  return EXIT_PROGRAM;
+  return r->missing_count && r->program_exit == 0 ? EXIT_INCOMPLETE : EXIT_PROGRAM;
 }
 
 // The loader cuts its lists of paths at colons, semicolons and spaces, and reads '$' as its own: a folder
@@ -242,6 +252,7 @@ int cli_audit_program(AuditRun *r, const SolDevice *device, const char *path, Au
   }
   const char *report = scratch_path(r->cli, "report-%s", device->id);
   Watch w = {.run = r, .program = out};
+  unlink(report); // another program's, with which this one is compared
   w.file = open(report, O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
   // The launch that runs when the time is up is ended first, and reported.
   Child child = {.limit = r->args->kernel.seconds,

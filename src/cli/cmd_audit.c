@@ -90,6 +90,21 @@ static int audit_device(AuditRun *r, const SolDevice *device, AuditProgram *out)
 
 // ---- the answer ----
 
+// What the program called and did not run: its time is in no kernel's bill.
+static void missing_facts(AuditRun *r, Fact *root) {
+  SolBuffer names = {0};
+  Fact *list = fact_list(root, "missing", 0);
+  fact_bool(root, "incomplete", 0, r->missing_count > 0);
+  for (int i = 0; i < r->missing_count; i++) {
+    fact_text(list, 0, 0, r->missing[i]);
+    sol_buffer_format(&names, "%s%s", i ? ", " : "", r->missing[i]);
+  }
+  if (r->missing_count)
+    fact_note(root, "Incomplete: did not run here, and is not in this bill: %s.",
+              names.text ? names.text : "");
+  sol_buffer_free(&names);
+}
+
 static void end_facts(AuditRun *r, Fact *root) {
   Fact *list = fact_list(root, "gate", r->complaint_count ? "Past the limits" : 0);
   static const FactColumn columns[] = {{"what", FIT_WRAP}, {"where", 0}, {0}};
@@ -113,6 +128,7 @@ static void end_facts(AuditRun *r, Fact *root) {
     if (r->went_wrong)
       fact_note(root, "Went wrong: %s%s. This is the bill so far.", kernel ? "a kernel; " : "", r->ended);
   }
+  missing_facts(r, root);
   Fact *notes = fact_list(root, "notes", 0);
   for (int i = 0; i < r->note_count; i++) {
     fact_text(notes, 0, 0, r->notes[i]);
@@ -201,10 +217,13 @@ static int answer(AuditRun *r, AuditProgram *programs, int count) {
   code = print_all(r, programs, count, &view);
   if (!code && r->args->sarif) code = write_sarif(r, &programs[0], &view);
   if (code) return code;
-  return r->went_wrong ? EXIT_PROGRAM : r->complaint_count ? EXIT_GATE : EXIT_OK;
+  if (r->went_wrong) return EXIT_PROGRAM;
+  return r->complaint_count ? EXIT_GATE : r->missing_count ? EXIT_INCOMPLETE : EXIT_OK;
 }
 
 static int audit_all(AuditRun *r) {
+  if (r->args->markdown)
+    return cli_fail(r->cli, "--markdown is the form of a comparison: name one with --against");
   const SolDevice *devices[MAX_AUDIT_DEVICES];
   AuditProgram programs[MAX_AUDIT_DEVICES];
   int count = 0, made = 0;
@@ -219,13 +238,40 @@ static int audit_all(AuditRun *r) {
   return code;
 }
 
+// One side of a comparison, with the same options and arguments.
+static int bill_of(AuditRun *r, const char *path, SolBuffer *out) {
+  const SolDevice *device;
+  int count = 0;
+  AuditProgram program = {0};
+  AuditRun *own = calloc(1, sizeof *own);
+  AuditArgs args = *r->args;
+  if (!own) return cli_fail(r->cli, "out of memory");
+  args.common.positional[0] = path;
+  if (path != r->args->common.positional[0]) args.common.positional_count = 1;
+  *own = (AuditRun){.cli = r->cli, .args = &args, .program_exit = -1};
+  int code = cli_devices(r->cli, args.device, &device, 1, &count);
+  if (!code) code = audit_device(own, device, &program);
+  if (!code) {
+    AuditView view = view_of(own);
+    Fact *root = facts_root(&r->cli->arena, FACT_OBJECT);
+    title_of(own, root, &program);
+    report_audit_facts(root, &program, &view);
+    end_facts(own, root);
+    if (!facts_render_json(root, out)) code = cli_fail(r->cli, "out of memory");
+  }
+  if (!code && own->went_wrong) code = cli_fail(r->cli, "'%.120s' went wrong: %.100s", path, own->ended);
+  audit_free(&program);
+  free(own);
+  return code;
+}
+
 static int run(Cli *cli, void *arguments) {
   AuditRun *r = calloc(1, sizeof *r);
   if (!r) return cli_fail(cli, "out of memory");
   r->cli = cli;
   r->args = arguments;
   r->program_exit = -1;
-  int code = audit_all(r);
+  int code = r->args->against ? cli_audit_against(r, bill_of) : audit_all(r);
   free(r);
   return code;
 }
@@ -250,6 +296,10 @@ static const Option options[] = {
      "gate: exit code 3 if a line needs more"},
     {"baseline", OPTION_TEXT, offsetof(AuditArgs, baseline), "BILL.json", 0, 0,
      "gate: exit code 3 if a line is worse than in that bill"},
+    {"against", OPTION_TEXT, offsetof(AuditArgs, against), "BILL.json|PROG", 0, 0,
+     "what changed since that bill, or against that build, by kernel and line"},
+    {"markdown", OPTION_FLAG, offsetof(AuditArgs, markdown), 0, 0, 0,
+     "print the comparison of --against as Markdown, for a pull request"},
     {"sarif", OPTION_TEXT, offsetof(AuditArgs, sarif), "FILE", 0, 0,
      "write the findings as SARIF 2.1.0 (code review) as well"},
     {"nvcc", OPTION_TEXTS, offsetof(AuditArgs, nvcc), "FLAGS", 0, 0,
@@ -265,7 +315,8 @@ static const Option options[] = {
 
 const Command cmd_audit = {
     .name = "audit",
-    .usage = "PROG.cu | ./PROG | KERNELS.cu|.ptx --kernel NAME --arg ARG... [options] [-- ARGS]",
+    .usage =
+        "PROG.cu | ./PROG | KERNELS.cu|.ptx --kernel NAME --arg ARG... | BILL.json --against BILL.json [options] [-- ARGS]",
     .summary = "what a CUDA program pays for memory, line by line, and what to change first; no GPU needed",
     .details =
         "PROG.cu is compiled (nvcc of CUDA 13) and run on the emulator with what follows '--' as its "
@@ -279,13 +330,14 @@ const Command cmd_audit = {
         "that. A line's cost is its share of the time: all rows add up to it. Requests, sectors and wavefronts are exact for the PTX; hits, DRAM bytes, occupancy and "
         "times are modelled. L2 keeps its contents from launch to launch, and what copies leave in it; --cold "
         "empties it before each. A single kernel finds it empty. What the program prints goes to standard error. If the program or a kernel "
-        "fails (exit code 4) the bill covers what ran before that.\n\n"
+        "fails (exit code 4) the bill covers what ran before that. If it calls a library that does not run here (cuBLAS, "
+        "cuFFT and other machine code alone) the bill is marked incomplete, names the calls, and the exit code is 5.\n\n"
         "JSON: kernels [{name, launches, instructions, issued, instructions_from, global_load {requests, sectors, ideal_sectors}, "
         "global_store, shared_load {requests, wavefronts, ideal_wavefronts}, shared_store, local, l2_bytes, "
         "dram_bytes, earlier_write_bytes, left_dirty_bytes, l2_reused_bytes, l2_left_by [{kernel, reused_bytes, "
         "written_bytes}], floor_bytes, occupancy, bound, time_us, light_us, memory_light_us, compute_light_us, launch_light_us, "
         "tax, terms {...}, parts {...}, lines [{file, line, cost_us, ...}], launch_cost_us, unowned_cost_us, "
-        "findings [{rule, file, line, message, fix, gain}]}], gate [...]; several GPUs: an array.",
+        "findings [{rule, file, line, message, fix, gain}]}], gate [...], incomplete, missing [...]; several GPUs: an array.",
     .examples = "sol audit examples/column_scale.cu\n"
                 "sol audit examples/column_scale.cu --device h100,h200,b200\n"
                 "sol audit ./prog --max-tax 1.5 --sarif audit.sarif -- --size 64\n"

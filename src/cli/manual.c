@@ -67,6 +67,7 @@ static const char *const exit_codes[] = {
     "bad input",
     "a requested limit was exceeded (audit's gates)",
     "the program or a kernel failed or was stopped, or a result is wrong",
+    "the bill is incomplete: a library that the program calls does not run here (audit)",
 };
 
 static void help_exit_codes(size_t width, SolBuffer *out) {

@@ -155,11 +155,10 @@ static const char *base_name(const char *path) {
 
 static void finding_lines(Fact *o, const AuditFinding *f, uint32_t number) {
   SolBuffer b = {0};
-  sol_buffer_format(&b, "%u. %.2fx faster, ", number, f->gain);
-  if (f->at_full_size) sol_buffer_puts(&b, "once the grid fills the GPU; here it ");
-  sol_buffer_puts(&b, "saves ");
+  sol_buffer_format(&b, "%u. %.2fx faster%s, saves ", number, f->gain,
+                    f->at_full_size ? " where the grid fills the GPU" : "");
   number_text(&b, UNIT_US, f->saved * 1e6);
-  sol_buffer_format(&b, ": %s", f->rule);
+  sol_buffer_format(&b, "%s: %s", f->at_full_size ? " here" : "", f->rule);
   if (f->file) sol_buffer_format(&b, ", %s:%u", base_name(f->file), f->line);
   fact_line(o, 2, true, "%s", b.text ? b.text : "");
   fact_line(o, 5, false, "%s", f->message);

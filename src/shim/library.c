@@ -25,6 +25,7 @@ static cudaError_t add_kernels(ShimBinary *b) {
 static cudaError_t take_code(ShimBinary *b, const void *code) {
   if (!memcmp(code, "\177ELF", 4)) {
     shim_note("cannot load a library of machine code alone; give PTX or a fat binary that holds some");
+    shim_observe_missing("a library of machine code alone");
     return cudaErrorNoKernelImageForDevice;
   }
   uint32_t magic;

@@ -183,6 +183,13 @@ static void audit_memory(void *ctx, bool wrote, const void *at, size_t bytes) {
   sol_buffer_free(&line);
 }
 
+static void audit_missing(void *ctx, const char *what) {
+  SolBuffer line = {0};
+  audit_write_missing(what, &line);
+  if (!line.failed) write_line(&((Audit *)ctx)->output, line.text, line.length);
+  sol_buffer_free(&line);
+}
+
 // At most five times a second, for the progress display of the auditor.
 static void audit_progress(void *ctx, const SolEmuProgress *progress) {
   Audit *audit = ctx;
@@ -214,8 +221,11 @@ static void open_audit(void) {
     free(audit);
     return;
   }
-  audit->observer =
-      (ShimObserver){.launch = audit_launch, .memory = audit_memory, .module = audit_module, .ctx = audit};
+  audit->observer = (ShimObserver){.launch = audit_launch,
+                                   .memory = audit_memory,
+                                   .module = audit_module,
+                                   .missing = audit_missing,
+                                   .ctx = audit};
   shim_observe(&audit->observer);
   shim.watch.patterns = true;
   const char *sample = getenv("SOL_SHIM_SAMPLE"), *seconds = getenv("SOL_SHIM_SECONDS");

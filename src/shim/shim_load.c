@@ -1,4 +1,5 @@
 // From a registered fat binary to a module of the emulator's.
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,9 +153,24 @@ static void *managed_memory(void *ctx, uint64_t bytes) {
   return memory;
 }
 
+// A library such as cuFFT registers machine code alone: its file says whose it is.
+static void name_missing(const ShimBinary *b) {
+  Dl_info where;
+  char what[160] = "kernels of machine code alone";
+  if (b->wrapper && dladdr(b->wrapper, &where) && where.dli_fname) {
+    const char *slash = strrchr(where.dli_fname, '/');
+    snprintf(what, sizeof what, "kernels of %.120s (machine code alone)",
+             slash ? slash + 1 : where.dli_fname);
+  }
+  shim_observe_missing(what);
+}
+
 static cudaError_t load_sources(ShimBinary *b, Sources *s) {
   SolError err = {0};
-  if (!s->count) return shim_refuse(cudaErrorNoKernelImageForDevice, "cannot run this program", &s->err);
+  if (!s->count) {
+    name_missing(b);
+    return shim_refuse(cudaErrorNoKernelImageForDevice, "cannot run this program", &s->err);
+  }
   sol_emu_managed_from(shim.emu, managed_memory, NULL);
   SolStatus status = sol_emu_load(shim.emu, s->list, s->count, &b->module, &err);
   if (!status) return cudaSuccess;

@@ -122,6 +122,11 @@ void shim_observe_module(uint32_t unit, const char *ptx) {
     if (o->module) o->module(o->ctx, unit, ptx);
 }
 
+void shim_observe_missing(const char *what) {
+  for (ShimObserver *o = shim.watch.observers; o; o = o->next)
+    if (o->missing) o->missing(o->ctx, what);
+}
+
 // ---- errors ----
 
 void shim_set_fault(cudaError_t error) {

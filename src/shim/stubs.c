@@ -5,6 +5,7 @@
 static cudaError_t missing(const char *name, char *warned) {
   shim_lock();
   if (!*warned) shim_note("this program calls %s, which the emulator does not support yet", name);
+  if (!*warned) shim_observe_missing(name);
   *warned = 1;
   return shim_leave(cudaErrorNotSupported);
 }

@@ -3,8 +3,8 @@
 //   MachineArithmetic work = {.of = {[MACHINE_FP32] = 2.0 * m * n * k}};
 //   MachinePipe pipe;
 //   double seconds = machine_compute_light(&model, &work, &pipe);     pipe: the one that takes longest
-#ifndef SOL_MACHINE_LIGHT_ROOFS_H
-#define SOL_MACHINE_LIGHT_ROOFS_H
+#ifndef SOL_MACHINE_ARITHMETIC_H
+#define SOL_MACHINE_ARITHMETIC_H
 
 #include "machine/machine.h"
 
