@@ -117,6 +117,7 @@ json "$(of use)['l2_left_by'] == [{'kernel': 'fill', 'reused_bytes': 1 << 20, 'w
 json "$(of use_zeros)['dram_read_bytes'] == 0 and $(of use_zeros)['l2_left_by'][0]['kernel'] is None"
 json "$(of use_input)['dram_read_bytes'] == 1 << 20 and $(of use_input)['l2_reused_bytes'] == 0"
 json "$(of sweep)['earlier_write_bytes'] == 3 << 20 and $(of sweep)['dram_write_bytes'] > $(of sweep)['earlier_write_bytes']"
+json "$(of use_kept)['dram_read_bytes'] == 0 and $(of use_reset)['dram_read_bytes'] == 1 << 20"
 json "sum(x['written_bytes'] for x in $(of sweep)['l2_left_by']) == 3 << 20"
 json "any(f['rule'] == 'round_trip' and '0 B of them out of DRAM' in f['message'] for f in $(of use)['findings'])"
 cp "$scratch/out" "$scratch/kept.json"

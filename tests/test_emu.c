@@ -202,6 +202,43 @@ TEST(a_launch_writes_back_what_earlier_ones_left) {
   }
 }
 
+// An array of 100 KB in a window, then 2.4 MB of other data, then the array again; L2 has 1 MiB.
+static uint64_t read_again(SolL2Window window, uint64_t set_aside, bool reset) {
+  Machine m;
+  if (!start(&m, add_text, (SolEmuMachine){.l2 = small_l2, .l2_persisting = 512 << 10})) return 0;
+  AddArgs a = add_args(&m, 25600), others = add_args(&m, 200000);
+  window.address = a.a;
+  sol_emu_l2_set_aside(m.emu, set_aside);
+  SolEmuLaunch launch = {.keep_l2 = true};
+  launch.l2_window = window;
+  RUN(&m, launch, 100, 256, a);
+  if (reset) sol_emu_l2_reset(m.emu);
+  RUN(&m, (SolEmuLaunch){.keep_l2 = true}, 782, 256, others);
+  uint64_t before = m.result.total.dram_read;
+  RUN(&m, (SolEmuLaunch){.keep_l2 = true}, 100, 256, a);
+  uint64_t read = m.result.total.dram_read - before;
+  stop(&m);
+  return read;
+}
+
+TEST(a_persisting_window_stays_in_l2) {
+  const uint64_t array = 25600 * 4;
+  SolL2Window all = {.bytes = array,
+                     .hit_permille = 1000,
+                     .hit = SOL_L2_PERSISTING,
+                     .miss = SOL_L2_STREAMING},
+              half = all, streaming = all;
+  half.hit_permille = 500;
+  streaming.hit = SOL_L2_STREAMING;
+  CHECK_INT(read_again((SolL2Window){0}, 1 << 20, false), 2 * array);
+  CHECK_INT(read_again(all, 1 << 20, false), array);
+  CHECK_INT(read_again(all, 1 << 20, true), 2 * array); // reset
+  CHECK_INT(read_again(streaming, 1 << 20, false), 2 * array);
+  CHECK_NEAR((double)read_again(half, 1 << 20, false), 1.5 * (double)array, 0.1);
+  CHECK_NEAR((double)read_again(all, array / 2, false), 1.5 * (double)array,
+             0.1); // half fits into the set-aside
+}
+
 TEST(what_ncu_leaves_dirty_is_written_back_by_who_evicts_it) {
   Machine m;
   if (!start(&m, add_text, (SolEmuMachine){.l2 = small_l2, .ncu_dirty = 40000})) return;

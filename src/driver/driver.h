@@ -49,8 +49,8 @@ typedef struct SolDriverLaunch {
   uint64_t param_bytes;
   bool cooperative;
   bool early; // cuda: may start before its predecessor in the stream has ended (it waits by griddepcontrol)
-  // cuda: what the kernel reads in [window, window + window_bytes) is to stay in the part of L2 that
-  // sol_driver_persist set apart; 0 bytes: none. emu: without meaning, the launch runs plainly.
+  // What the kernel reads in [window, window + window_bytes) is to stay in the part of L2 that
+  // sol_driver_persist set apart; 0 bytes: none.
   uint64_t window, window_bytes;
   const SolEmuLaunch *emu; // emu alone: limits, checks, printing; the fields above win; NULL: none
 } SolDriverLaunch;
@@ -71,7 +71,7 @@ SolStatus sol_driver_allow_shared(SolDriverKernel *kernel, uint64_t bytes, SolEr
 SolStatus sol_driver_enqueue_copy(SolDriver *driver, uint64_t to, uint64_t from, uint64_t bytes,
                                   SolStream stream, SolError *err);
 // Sets so much of L2 apart for windows of launches (SolDriverLaunch.window), or as much as the GPU lets; 0:
-// none any more, and what was kept there is let go. emu: without meaning.
+// none any more, and what was kept there is let go.
 SolStatus sol_driver_persist(SolDriver *driver, uint64_t bytes, SolError *err);
 SolStatus sol_driver_sync(SolDriver *driver, SolError *err);
 // SOL_ERR_ARGUMENT where the address is not memory that kernels can reach.

@@ -47,6 +47,7 @@ SolEmuMachine sol_driver_machine(const SolDevice *d) {
              .partial_percent = percent(m.l2_partial),
              .dram_bytes = whole(m.dram_bytes),
              .set_percent = machine_l2_sets},
+      .l2_persisting = (uint64_t)(known_or_zero(d->l2_size) * m.l2_persisting),
       .ncu_dirty = (uint64_t)(known_or_zero(d->l2_size) * m.l2_ncu_dirty),
       .clock = known_or_zero(d->boost_clock),
       .mem_bytes = (uint64_t)known_or_zero(d->mem_size),
@@ -126,6 +127,12 @@ static SolStatus launch_emu(void *state, void *kernel, const SolDriverLaunch *la
   l.params = launch->params;
   l.param_bytes = launch->param_bytes;
   l.cooperative = launch->cooperative;
+  if (launch->window_bytes)
+    l.l2_window = (SolL2Window){.address = launch->window,
+                                .bytes = launch->window_bytes,
+                                .hit_permille = 1000,
+                                .hit = SOL_L2_PERSISTING,
+                                .miss = SOL_L2_STREAMING};
   SolEmuResult scratch = {0};
   SolStatus status = sol_emu_launch(state, &l, result ? result : &scratch, err);
   sol_emu_result_free(&scratch);
@@ -161,7 +168,9 @@ static SolStatus enqueue_copy_emu(void *state, uint64_t to, uint64_t from, uint6
 }
 
 static SolStatus persist_emu(void *state, uint64_t bytes, SolError *err) {
-  (void)state, (void)bytes, (void)err; // its L2 has no such part
+  (void)err;
+  sol_emu_l2_set_aside(state, bytes);
+  if (!bytes) sol_emu_l2_reset(state);
   return SOL_OK;
 }
 

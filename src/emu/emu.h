@@ -66,14 +66,15 @@ typedef struct SolEmuMachine {
   uint64_t smem_per_sm;    // 228 KiB
   uint64_t smem_per_block; // 227 KiB
   uint64_t l1_bytes;       // 256 KiB, shared memory included
-  SolL2Config l2;       // 50 MiB, all of which may be used, dirty and partly written; 32-byte reads of DRAM
-  uint64_t ncu_dirty;   // bytes that ncu's flush before a kernel leaves dirty in L2: 0
-  double clock;         // Hz, for %clock and %globaltimer: 1.755e9
-  uint64_t mem_bytes;   // device memory that can be allocated: 80 GiB
-  uint64_t heap_bytes;  // heap of malloc in kernels: 8 MiB
-  uint64_t stack_bytes; // local memory of a thread: 512 KiB
-  int workers;          // host threads that emulate: one per host core
-  bool track_init;      // tracks which bytes were written, for SOL_EMU_CHECK_INIT
+  SolL2Config l2;         // 50 MiB, all of which may be used, dirty and partly written; 32-byte reads of DRAM
+  uint64_t l2_persisting; // the most bytes of L2 that can be set aside for persisting lines: 0
+  uint64_t ncu_dirty;     // bytes that ncu's flush before a kernel leaves dirty in L2: 0
+  double clock;           // Hz, for %clock and %globaltimer: 1.755e9
+  uint64_t mem_bytes;     // device memory that can be allocated: 80 GiB
+  uint64_t heap_bytes;    // heap of malloc in kernels: 8 MiB
+  uint64_t stack_bytes;   // local memory of a thread: 512 KiB
+  int workers;            // host threads that emulate: one per host core
+  bool track_init;        // tracks which bytes were written, for SOL_EMU_CHECK_INIT
   // For SolEmuLaunch.observe:
   SolEmuClocks clocks;
   uint32_t
@@ -127,6 +128,11 @@ void sol_emu_managed_from(SolEmu *emu, void *(*get)(void *ctx, uint64_t bytes), 
 // A copy or a fill between launches uses [address, +bytes) through L2, which matters to launches with keep_l2;
 // memory itself is not changed. SOL_L2_FREES: nobody will read it any more.
 void sol_emu_l2_use(SolEmu *emu, SolL2Use use, uint64_t address, uint64_t bytes);
+
+// So many bytes of L2 are for persisting lines of launches' windows, at most what the machine lets (l2_persisting);
+// and: none persist any more.
+void sol_emu_l2_set_aside(SolEmu *emu, uint64_t bytes);
+void sol_emu_l2_reset(SolEmu *emu);
 
 // For l2_dirty_before: what ncu's flush leaves dirty on such a machine.
 uint64_t sol_emu_ncu_leaves(const SolEmu *emu);
@@ -184,6 +190,7 @@ typedef struct SolEmuLaunch {
   // (what was dirty has been written back, and counts nowhere); so it always is where sample_waves leaves blocks
   // out, and for the launch after that. Launches with no_counts leave L2 as it is.
   bool keep_l2;
+  SolL2Window l2_window; // of the launch: an access policy window
   uint64_t
       l2_dirty_before; // without keep_l2: bytes of something else that are dirty in L2 when the launch starts
   // Runs only the blocks of this many waves, spread evenly over the grid; 0: all blocks. A wave is the blocks

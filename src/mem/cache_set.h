@@ -21,10 +21,11 @@ typedef struct SolSet {
   uint8_t valid[SOL_WAYS];   // sectors present with all their bytes
   uint8_t partial[SOL_WAYS]; // sectors of which only the written bytes are present
   uint8_t dirty[SOL_WAYS];   // L2: sectors not yet written back to DRAM
-  uint16_t ways;             // the number of ways of this set, up to 16
+  uint8_t ways;              // the number of ways of this set, up to 16
+  uint8_t dirty_ways;        // L2: the number of ways with a dirty sector
   uint16_t empty;            // ways that hold no line, a bit each
   uint16_t queued;           // L2: ways in the queue of partly written lines, a bit each
-  uint16_t dirty_ways;       // L2: the number of ways with a dirty sector
+  uint16_t kept;             // L2: ways that persist (mem/window.h), a bit each
 } SolSet;
 _Static_assert(sizeof(SolSet) == 128, "SolSet fills two cache lines");
 
@@ -63,9 +64,10 @@ static inline void sol_set_clear(SolSet *s, uint32_t ways) {
   memset(s->valid, 0, sizeof s->valid);
   memset(s->partial, 0, sizeof s->partial);
   memset(s->dirty, 0, sizeof s->dirty);
-  s->ways = (uint16_t)ways;
+  s->ways = (uint8_t)ways;
   s->empty = (uint16_t)sol_low_bits(ways);
-  s->queued = s->dirty_ways = 0;
+  s->queued = s->kept = 0;
+  s->dirty_ways = 0;
 }
 
 // The way that holds the tag, or SOL_WAYS.
@@ -103,6 +105,7 @@ static inline uint32_t sol_set_victim(const SolSet *s) {
 static inline void sol_set_take(SolSet *s, uint32_t way, uint32_t tag) {
   s->tag[way] = tag;
   s->empty = (uint16_t)(s->empty & ~(1u << way));
+  s->kept = (uint16_t)(s->kept & ~(1u << way));
   s->valid[way] = s->partial[way] = 0;
 }
 

@@ -41,7 +41,7 @@ static uint32_t part_of(const SolL2 *l2, uint64_t lines, uint32_t set) {
 }
 
 static size_t bytes_per_shard(uint32_t bits) {
-  size_t per_set = sizeof(SolSet) + (BYTES_PER_SET + 2 * SOL_WAYS) * sizeof(uint32_t) + SOL_WAYS + 1;
+  size_t per_set = sizeof(SolSet) + (BYTES_PER_SET + 2 * SOL_WAYS) * sizeof(uint32_t) + SOL_WAYS + 2;
   return (((size_t)1 << bits) * per_set + ALIGN - 1) / ALIGN * ALIGN;
 }
 
@@ -73,6 +73,7 @@ SolStatus sol_l2_lay_out(SolL2 *l2, const SolL2Config *config, void *memory, siz
   l2->max_partial = (uint32_t)lines_per_shard(config, config->partial_percent);
   l2->pairs = config->dram_bytes != 32;
   l2->set_percent = config->set_percent;
+  l2->window = (SolL2Window){0};
   size_t sets = (size_t)1 << l2->bits;
   char *at = (char *)(((uintptr_t)memory + ALIGN - 1) / ALIGN * ALIGN);
   for (uint32_t i = 0; i < SOL_SHARDS; i++, at += bytes_per_shard(l2->bits)) {
@@ -83,6 +84,7 @@ SolStatus sol_l2_lay_out(SolL2 *l2, const SolL2Config *config, void *memory, siz
     h->queue = h->owner + sets * SOL_WAYS;
     h->left = (uint8_t *)(h->queue + sets * SOL_WAYS);
     h->most_dirty = h->left + sets * SOL_WAYS;
+    h->most_kept = h->most_dirty + sets;
   }
   return SOL_OK;
 }
@@ -176,7 +178,7 @@ static inline void soil(Work *w, SolSet *s, uint32_t way, uint32_t sectors, uint
     h->own_dirty += sol_sector_count(h->owner[slot] == SOL_NO_ID ? dirty : dirty & ~s->dirty[way]);
   h->owner[slot] = id;
   h->left[slot] &= (uint8_t)~sectors & 15;
-  s->dirty_ways = (uint16_t)(s->dirty_ways + !s->dirty[way]);
+  s->dirty_ways = (uint8_t)(s->dirty_ways + !s->dirty[way]);
   s->dirty[way] = (uint8_t)dirty;
 }
 
@@ -192,7 +194,7 @@ static inline void limit_dirty(Work *w, SolSet *s) {
 }
 
 static inline uint32_t take_way(Work *w, SolSet *s, uint32_t tag) {
-  uint32_t way = sol_set_victim(s);
+  uint32_t way = sol_window_victim(s);
   uint32_t slot = slot_of(w->shard, s, way);
   if (s->dirty[way]) write_back(w, s, way);
   sol_set_take(s, way, tag);
@@ -249,8 +251,11 @@ static inline void apply(Work *w, const SolRecord *r) {
   SolSet *s = &w->shard->sets[at.set];
   uint32_t way = sol_set_find(s, at.tag), sectors = r->what & 15, count = sol_sector_count(sectors);
   SolTraffic kind = (SolTraffic)(r->what >> 4);
+  SolL2Property property =
+      w->l2->window.bytes ? sol_window_property(&w->l2->window, line) : SOL_L2_NO_PROPERTY;
   if (way == SOL_WAYS) way = take_way(w, s, at.tag);
-  sol_set_touch(s, way);
+  sol_window_mark(s, way, property, w->shard->most_kept[at.set]);
+  if (property != SOL_L2_STREAMING) sol_set_touch(s, way);
   SolL2Counts *c = counts_of(w, r->id);
   c->requests += kind == SOL_TRAFFIC_WRITE && r->bytes != UINT32_MAX ? count : 1;
   if (kind == SOL_TRAFFIC_READ) {
@@ -268,6 +273,22 @@ static inline void apply(Work *w, const SolRecord *r) {
     write_line(w, s, way, sectors, r->bytes, r->id);
   }
   limit_dirty(w, s);
+}
+
+void sol_l2_set_window(SolL2 *l2, const SolL2Window *window, uint64_t set_aside) {
+  l2->window = window ? *window : (SolL2Window){0};
+  if (!l2->window.bytes) return;
+  uint64_t lines = set_aside / SOL_LINE_BYTES / SOL_SHARDS;
+  for (uint32_t i = 0; i < SOL_SHARDS; i++)
+    for (uint32_t k = 0; k < UINT32_C(1) << l2->bits; k++) {
+      uint32_t most = part_of(l2, lines, k), ways = part_of(l2, l2->lines, k);
+      l2->shard[i].most_kept[k] = (uint8_t)(most < ways ? most : ways - 1); // a way is left for other data
+    }
+}
+
+void sol_l2_reset_persisting(SolL2 *l2) {
+  for (uint32_t i = 0; i < SOL_SHARDS; i++)
+    for (uint32_t k = 0; k < UINT32_C(1) << l2->bits; k++) l2->shard[i].sets[k].kept = 0;
 }
 
 void sol_l2_drain(SolL2 *l2, uint32_t shard, const SolLog *logs, uint32_t log_count, SolL2Counts *counts,
@@ -320,7 +341,7 @@ uint64_t sol_l2_dirty_limit(const SolL2 *l2) {
 
 static void drop(SolL2Shard *h, SolSet *s, uint32_t way) {
   h->partial_lines -= s->partial[way] != 0;
-  s->dirty_ways = (uint16_t)(s->dirty_ways - (s->dirty[way] != 0));
+  s->dirty_ways = (uint8_t)(s->dirty_ways - (s->dirty[way] != 0));
   s->dirty[way] = 0;
   sol_set_drop(s, way);
 }

@@ -16,12 +16,14 @@
 // - Part of its size is usable capacity (an H200 keeps part of the data in both halves of its L2), part may be
 //   dirty (beyond that the set's oldest dirty line is written back and stays, clean), and part of its lines may
 //   be partly written (beyond that the oldest is completed from DRAM and written back, and stays).
-// - Cache and eviction hints have no effect; on the H200 a copy with streaming hints moved the same bytes.
+// - Access policy windows: mem/window.h. Other cache and eviction hints have no effect; on the H200 a copy with streaming
+//   hints moved the same bytes.
 #ifndef SOL_MEM_L2_H
 #define SOL_MEM_L2_H
 
 #include "mem/cache_set.h"
 #include "mem/traffic.h"
+#include "mem/window.h"
 #include "sol/status.h"
 
 enum { SOL_SET_KINDS = 32, SOL_SET_MOST = 118 };
@@ -61,6 +63,7 @@ typedef struct SolL2Shard {
   uint32_t *owner;     // per set and way: the id that wrote last; SOL_NO_ID: not an id of this launch
   uint32_t *queue;     // a ring of set * 16 + way of partly written lines, oldest first
   uint8_t *most_dirty; // per set: lines that may be dirty
+  uint8_t *most_kept;  // per set: lines that may persist
   uint8_t *left;       // per set and way: age << 4 | sectors from before this launch that it has not used yet
   uint32_t queue_first, queue_count, partial_lines;
   uint32_t own_dirty; // sectors of lines with an owner
@@ -74,6 +77,7 @@ typedef struct SolL2 {
   uint32_t max_partial;        // lines of a shard that may be partial
   bool pairs;                  // DRAM is read 64 bytes at a time
   const uint8_t *set_percent;  // as in the configuration
+  SolL2Window window;          // of the launch
   SolL2Shard shard[SOL_SHARDS];
 } SolL2;
 
@@ -86,6 +90,11 @@ SolStatus sol_l2_init(SolL2 *l2, const SolL2Config *config, void *memory, size_t
 SolStatus sol_l2_lay_out(SolL2 *l2, const SolL2Config *config, void *memory, size_t size, SolError *err);
 void sol_l2_empty(SolL2 *l2); // invalidates all lines, without write-back
 void sol_l2_empty_shard(SolL2 *l2, uint32_t shard);
+
+// Lines of accesses from now on have the properties of the window; NULL: none have. Of persisting lines at most
+// `set_aside` bytes are kept.
+void sol_l2_set_window(SolL2 *l2, const SolL2Window *window, uint64_t set_aside);
+void sol_l2_reset_persisting(SolL2 *l2); // no line persists any more
 
 // Applies the records of one shard from all the logs, SOL_TURN records of each log in turn, since SMs run in
 // parallel. The logs must be sorted. counts has ids + 1 entries: ids past the end, and lines that another launch

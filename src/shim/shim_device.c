@@ -86,6 +86,8 @@ static cudaError_t properties(struct cudaDeviceProp *p, int device) {
   p->minor = d->cc_minor;
   p->memoryBusWidth = whole(d->mem_bus_bits);
   p->l2CacheSize = (int)sol_emu_machine(shim.emu)->l2.bytes;
+  p->persistingL2CacheMaxSize = (int)sol_emu_machine(shim.emu)->l2_persisting;
+  p->accessPolicyMaxWindowSize = 2 * p->l2CacheSize;
   p->asyncEngineCount = 1;
   p->canMapHostMemory = p->concurrentKernels = p->unifiedAddressing = p->streamPrioritiesSupported = 1;
   p->globalL1CacheSupported = p->localL1CacheSupported = p->managedMemory = p->concurrentManagedAccess = 1;
@@ -224,6 +226,7 @@ static cudaError_t limit(int which, size_t *get, const size_t *set) {
   size_t *kept = &shim.limits[which]; // 0: the default; otherwise the value plus one
   if (get) *get = *kept ? *kept - 1 : usual[which];
   if (set) *kept = *set + 1;
+  if (set && which == cudaLimitPersistingL2CacheSize) sol_emu_l2_set_aside(shim.emu, *set);
   if (set && which == cudaLimitMallocHeapSize) sol_emu_set_heap(shim.emu, *set);
   return cudaSuccess;
 }

@@ -155,6 +155,20 @@ static double seconds_left(void) {
   return left > 1e-3 ? left : 1e-3;
 }
 
+static SolL2Property property_of(enum cudaAccessProperty property) {
+  if (property == cudaAccessPropertyPersisting) return SOL_L2_PERSISTING;
+  return property == cudaAccessPropertyStreaming ? SOL_L2_STREAMING : SOL_L2_NORMAL;
+}
+
+static SolL2Window window_of(const struct cudaAccessPolicyWindow *w) {
+  float share = w->hitRatio > 0 ? w->hitRatio < 1 ? w->hitRatio : 1 : 0;
+  return (SolL2Window){.address = (uint64_t)(uintptr_t)w->base_ptr,
+                       .bytes = w->num_bytes,
+                       .hit_permille = (uint32_t)(share * 1000 + 0.5f),
+                       .hit = property_of(w->hitProp),
+                       .miss = property_of(w->missProp)};
+}
+
 cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
   *seconds = shim_launch_seconds();
   if (shim.fault) return shim.fault;
@@ -170,6 +184,7 @@ cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
                          .no_counts = !counted,
                          .observe = shim.watch.patterns || shim.streams.timed,
                          .keep_l2 = !shim.watch.cold,
+                         .l2_window = window_of(&w->window),
                          .l2_dirty_before = shim.watch.cold ? sol_emu_ncu_leaves(shim.emu) : 0,
                          .sample_waves = shim.watch.sample,
                          .async_order = shim.watch.async_order,
@@ -196,13 +211,22 @@ cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
 
 // ---- entry points ----
 
+// What launch attributes say; `window`: NULL for the stream's.
+typedef struct Attributes {
+  dim3 cluster;
+  bool cooperative;
+  const struct cudaAccessPolicyWindow *window;
+} Attributes;
+
 static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **args, size_t shared,
-                          cudaStream_t stream, dim3 cluster, bool cooperative) {
+                          cudaStream_t stream, const Attributes *a) {
   ShimWork work;
   cudaError_t error = shim_make_launch(function, grid, block, shared, args, &work);
   if (error) return error;
-  work.kernel.cluster = cluster;
-  work.kernel.cooperative = cooperative;
+  ShimStream *s = shim_stream(stream);
+  work.kernel.cluster = a->cluster;
+  work.kernel.cooperative = a->cooperative;
+  if (a->window || s) work.kernel.window = a->window ? *a->window : s->window.accessPolicyWindow;
   error = shim_check_launch(&work.kernel);
   if (!error) error = shim_submit(stream, &work);
   shim_drop_work(&work);
@@ -211,36 +235,35 @@ static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **ar
 
 cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared,
                              cudaStream_t stream) {
-  SHIM_CALL(launch(function, grid, block, args, shared, stream, (dim3){0, 0, 0}, false));
+  SHIM_CALL(launch(function, grid, block, args, shared, stream, &(Attributes){0}));
 }
 SHIM_ALIAS(cudaLaunchKernel, cudaLaunchKernel_ptsz);
 
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared,
                                cudaStream_t stream) {
-  SHIM_CALL(launch(kernel, grid, block, args, shared, stream, (dim3){0, 0, 0}, false));
+  SHIM_CALL(launch(kernel, grid, block, args, shared, stream, &(Attributes){0}));
 }
 SHIM_ALIAS(__cudaLaunchKernel, __cudaLaunchKernel_ptsz);
 
 cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, void **args,
                                         size_t shared, cudaStream_t stream) {
-  SHIM_CALL(launch(function, grid, block, args, shared, stream, (dim3){0, 0, 0}, true));
+  SHIM_CALL(launch(function, grid, block, args, shared, stream, &(Attributes){.cooperative = true}));
 }
 SHIM_ALIAS(cudaLaunchCooperativeKernel, cudaLaunchCooperativeKernel_ptsz);
 
-// Attributes that affect scheduling, not results, change nothing here.
+// Other attributes that affect scheduling, not results, change nothing here.
 static cudaError_t launch_extended(const cudaLaunchConfig_t *c, const void *function, void **args) {
   if (!c || (c->numAttrs && !c->attrs)) return cudaErrorInvalidValue;
-  dim3 cluster = {0, 0, 0};
-  bool cooperative = false;
+  Attributes a = {0};
   for (unsigned i = 0; i < c->numAttrs; i++) {
     const cudaLaunchAttributeValue *v = &c->attrs[i].val;
-    if (c->attrs[i].id == cudaLaunchAttributeCooperative) cooperative = v->cooperative != 0;
+    if (c->attrs[i].id == cudaLaunchAttributeCooperative) a.cooperative = v->cooperative != 0;
+    if (c->attrs[i].id == cudaLaunchAttributeAccessPolicyWindow) a.window = &v->accessPolicyWindow;
     if (c->attrs[i].id != cudaLaunchAttributeClusterDimension) continue;
-    cluster = (dim3){v->clusterDim.x, v->clusterDim.y, v->clusterDim.z};
-    if (!cluster.x || !cluster.y || !cluster.z) return cudaErrorInvalidClusterSize;
+    a.cluster = (dim3){v->clusterDim.x, v->clusterDim.y, v->clusterDim.z};
+    if (!a.cluster.x || !a.cluster.y || !a.cluster.z) return cudaErrorInvalidClusterSize;
   }
-  return launch(function, c->gridDim, c->blockDim, args, c->dynamicSmemBytes, c->stream, cluster,
-                cooperative);
+  return launch(function, c->gridDim, c->blockDim, args, c->dynamicSmemBytes, c->stream, &a);
 }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **args) {

@@ -15,8 +15,9 @@ typedef struct ShimKernelWork {
   dim3 grid, block, cluster; // cluster: zeros for none
   size_t shared;
   bool cooperative;
-  uint8_t *params; // as the kernel takes them; owned
-  void **args;     // into params, one each; owned
+  struct cudaAccessPolicyWindow window; // no bytes: none
+  uint8_t *params;                      // as the kernel takes them; owned
+  void **args;                          // into params, one each; owned
 } ShimKernelWork;
 typedef struct ShimSet {
   char *to;

@@ -56,7 +56,7 @@ cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *memory, size_t l
 }
 SHIM_ALIAS(cudaStreamAttachMemAsync, cudaStreamAttachMemAsync_ptsz);
 
-// ---- attributes: stored and returned; none changes what is computed ----
+// ---- attributes: stored and returned; a window of L2 changes counts, none changes what is computed ----
 
 static cudaError_t get_attribute(cudaStream_t handle, cudaLaunchAttributeID id,
                                  cudaLaunchAttributeValue *out) {
@@ -108,6 +108,11 @@ cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
 }
 SHIM_ALIAS(cudaStreamCopyAttributes, cudaStreamCopyAttributes_ptsz);
 
+static cudaError_t reset_persisting(void) {
+  sol_emu_l2_reset(shim.emu);
+  return cudaSuccess;
+}
+
 cudaError_t cudaCtxResetPersistingL2Cache(void) {
-  SHIM_CALL(cudaSuccess);
+  SHIM_CALL(reset_persisting());
 }

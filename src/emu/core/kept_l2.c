@@ -27,6 +27,7 @@ SolStatus emu_l2_open(EmuRun *run, SolError *err) {
   // What the blocks left out would have evicted is not known, so a sampled launch has L2 for itself.
   run->l2_kept = emu->l2_filled && run->launch->keep_l2 && !run->sample_waves;
   if (!run->l2_kept) emu->l2_filled = false;
+  if (!status) sol_l2_set_window(emu->l2, &run->launch->l2_window, emu->l2_aside);
   if (status || run->l2_kept || !run->launch->l2_dirty_before) return status;
   sol_l2_empty(emu->l2);
   sol_l2_use(emu->l2, SOL_L2_WRITES, EMU_OTHERS_BILLED, run->launch->l2_dirty_before);
@@ -51,10 +52,19 @@ void emu_l2_result(EmuRun *run) {
   run->emu->l2_filled = !run->sample_waves;
   add(r->earlier.found, earlier.found);
   add(r->earlier.written, earlier.written);
+  sol_l2_set_window(run->emu->l2, NULL, 0);
   r->left_dirty += sol_l2_left_dirty(run->emu->l2);
   r->dirty_limit = sol_l2_dirty_limit(run->emu->l2);
   for (uint32_t k = 0; k < run->worker_count; k++)
     r->earlier_read += emu_worker(&run->workers[k])->l2_counts[run->program->count].dram_read_bytes;
+}
+
+void sol_emu_l2_set_aside(SolEmu *emu, uint64_t bytes) {
+  emu->l2_aside = bytes < emu->machine.l2_persisting ? bytes : emu->machine.l2_persisting;
+}
+
+void sol_emu_l2_reset(SolEmu *emu) {
+  if (emu->l2 && emu->l2_filled) sol_l2_reset_persisting(emu->l2);
 }
 
 uint64_t sol_emu_ncu_leaves(const SolEmu *emu) {

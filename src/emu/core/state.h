@@ -59,8 +59,9 @@ struct SolEmu {
   size_t cache_bytes;
   SolL2 *l2; // of kept_l2.c; NULL until a launch counts
   void *l2_memory;
-  bool l2_filled;  // it holds what earlier launches and copies left
-  void *sm_memory; // of EmuSm
+  uint64_t l2_aside; // bytes of it for lines that persist
+  bool l2_filled;    // it holds what earlier launches and copies left
+  void *sm_memory;   // of EmuSm
   size_t sm_bytes;
   struct EmuSpare *spare_maps; // of touch.c, for the next launch
   uint32_t spare_map_count;
