@@ -114,10 +114,7 @@ static void free_owned(CUcontext c) {
     const ShimEntry *e = &shim.table.entries[i];
     if (e->kind == SHIM_OWNED && e->value == c) owned[count++] = (void *)(uintptr_t)e->key;
   }
-  for (size_t i = 0; i < count; i++) { // by now, since removing moves entries
-    shim_remove(owned[i], SHIM_OWNED);
-    shim_free(owned[i]);
-  }
+  for (size_t i = 0; i < count; i++) shim_free(owned[i]); // only now, since removing moves entries
   free(owned);
 }
 
@@ -171,12 +168,6 @@ void cu_own(void *memory) {
   shim_lock();
   CUcontext c = cu_current();
   if (c && !c->primary && memory) shim_put(memory, SHIM_OWNED, c);
-  shim_leave(cudaSuccess);
-}
-
-void cu_disown(void *memory) {
-  shim_lock();
-  shim_remove(memory, SHIM_OWNED);
   shim_leave(cudaSuccess);
 }
 
