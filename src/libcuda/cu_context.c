@@ -118,13 +118,23 @@ static void free_owned(CUcontext c) {
   free(owned);
 }
 
-// What is left is a mark by which later uses are recognized.
+// Of the contexts that were destroyed last a mark is left, by which later uses are recognized.
+static void leave_mark(CUcontext c) {
+  static CUcontext marks[64]; // guarded by the shim's lock
+  static unsigned next;
+  CUcontext *place = &marks[next++ % SOL_COUNT(marks)];
+  if (*place) shim_remove(*place, SHIM_CONTEXT);
+  free(*place);
+  *place = c;
+}
+
 static CUresult destroy(CUcontext c) {
   CUresult result = c && c != &primary ? check(c) : CUDA_ERROR_INVALID_CONTEXT;
   if (result) return result;
   c->destroyed = true;
   free_owned(c);
   if (stacked && stack[stacked - 1] == c) stacked--;
+  leave_mark(c);
   return CUDA_SUCCESS;
 }
 
