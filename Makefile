@@ -79,7 +79,7 @@ PAGE_OBJ  := $(PAGE_SRC:%.c=$(B)/wasm/%.o)
 PAGE_HOST := $(filter-out $(WASM_ONLY),$(wildcard src/page/*.c))
 TESTS     := $(TEST_SRC:tests/%.c=$(B)/tests/%)
 REPLAYS   := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=$(B)/tests/replay_%)
-FUZZERS   := $(patsubst tests/fuzz/%.c,$(B)/%,$(if $(SHIM),$(FUZZ_SRC),$(filter-out %/fuzz_shim.c,$(FUZZ_SRC))))
+FUZZERS   := $(patsubst tests/fuzz/%.c,$(B)/%,$(if $(SHIM),$(FUZZ_SRC),$(filter-out %/fuzz_shim.c %/fuzz_libcuda.c,$(FUZZ_SRC))))
 BENCHES   := $(BENCH_SRC:bench/%.c=$(B)/bench/%)
 FAKE_CUDA := $(B)/tests/fake/libcuda.so.1
 FAKE_GPU  := $(B)/tests/gpu/libcuda.so.1 $(B)/tests/gpu/program
@@ -318,8 +318,8 @@ sanitized:
 	  $(MAKE) --no-print-directory B=$(B)/asan KERNELS=$(KERNELS) CFLAGS="$(SANITIZE)" tests; else rm -rf $(B)/asan; fi
 
 # The runtime on the emulator is part of its fuzz target.
-$(B)/tests/replay_shim $(B)/fuzz_shim: WITH = $(CUDA_INC:%=-isystem %) $(if $(SHIM),$(SHIM_OBJ))
-$(B)/tests/replay_shim $(B)/fuzz_shim: $(if $(SHIM),$(SHIM_OBJ))
+$(B)/tests/replay_shim $(B)/fuzz_shim $(B)/tests/replay_libcuda $(B)/fuzz_libcuda: WITH = $(CUDA_INC:%=-isystem %) $(if $(SHIM),$(SHIM_OBJ))
+$(B)/tests/replay_shim $(B)/fuzz_shim $(B)/tests/replay_libcuda $(B)/fuzz_libcuda: $(if $(SHIM),$(SHIM_OBJ))
 
 $(B)/tests/replay_%: tests/fuzz/fuzz_%.c $(B)/obj/tests/fuzz/replay.o $(B)/inside.a
 	@mkdir -p $(@D)

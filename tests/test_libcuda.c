@@ -399,6 +399,15 @@ TEST(runtime) {
   CHECK(context);
   OK(CU(cuMemAlloc)(&p, 64));
   OK(CU(cuMemFree)(p));
+  // What the runtime frees is no longer its context's: the next owner of the address keeps it.
+  enum { MANY = 5000 }; // after which addresses are used again
+  static void *others[MANY];
+  OK(CU(cuCtxCreate)(&context, NULL, 0, 0));
+  OK(CU(cuMemAlloc)(&p, 64));
+  CHECK_INT(((int (*)(void *))find("cudaFree"))((void *)(uintptr_t)p), 0);
+  for (int i = 0; i < MANY; i++) CHECK_INT(((int (*)(void **, size_t))find("cudaMalloc"))(&others[i], 64), 0);
+  OK(CU(cuCtxDestroy)(context));
+  for (int i = 0; i < MANY; i++) CHECK_INT(((int (*)(void *))find("cudaFree"))(others[i]), 0);
 }
 
 TEST(fault) {

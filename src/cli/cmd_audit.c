@@ -320,7 +320,7 @@ const Command cmd_audit = {
     .summary = "what a CUDA program pays for memory, line by line, and what to change first; no GPU needed",
     .details =
         "PROG.cu is compiled (nvcc of CUDA 13) and run on the emulator with what follows '--' as its "
-        "arguments; ./PROG was built with 'nvcc -cudart shared -lineinfo'. With --arg (or --grid, --block, "
+        "arguments; ./PROG was built with 'nvcc -lineinfo'. With --arg (or --grid, --block, "
         "or a .ptx file) a single kernel is run without a host program; a missing --grid or --block is "
         "guessed, and the guess is printed. With a program, --kernel shows only the kernels of that name "
         "('name,name', 'name*')."

@@ -35,9 +35,7 @@ struct CUctx_st {
   unsigned long long id;
 };
 CUcontext cu_current(void); // NULL: none
-// Memory that a context other than the primary one allocated is freed with it.
-void cu_own(void *memory);
-void cu_disown(void *memory);
+void cu_own(void *memory);  // what a context other than the primary one allocates is freed with it
 
 static inline void *cu_memory(CUdeviceptr address) {
   return shim_pointer((uint64_t)address);

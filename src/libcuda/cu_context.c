@@ -114,20 +114,27 @@ static void free_owned(CUcontext c) {
     const ShimEntry *e = &shim.table.entries[i];
     if (e->kind == SHIM_OWNED && e->value == c) owned[count++] = (void *)(uintptr_t)e->key;
   }
-  for (size_t i = 0; i < count; i++) { // by now, since removing moves entries
-    shim_remove(owned[i], SHIM_OWNED);
-    shim_free(owned[i]);
-  }
+  for (size_t i = 0; i < count; i++) shim_free(owned[i]); // only now, since removing moves entries
   free(owned);
 }
 
-// What is left is a mark by which later uses are recognized.
+// Of the contexts that were destroyed last a mark is left, by which later uses are recognized.
+static void leave_mark(CUcontext c) {
+  static CUcontext marks[64]; // guarded by the shim's lock
+  static unsigned next;
+  CUcontext *place = &marks[next++ % SOL_COUNT(marks)];
+  if (*place) shim_remove(*place, SHIM_CONTEXT);
+  free(*place);
+  *place = c;
+}
+
 static CUresult destroy(CUcontext c) {
   CUresult result = c && c != &primary ? check(c) : CUDA_ERROR_INVALID_CONTEXT;
   if (result) return result;
   c->destroyed = true;
   free_owned(c);
   if (stacked && stack[stacked - 1] == c) stacked--;
+  leave_mark(c);
   return CUDA_SUCCESS;
 }
 
@@ -171,12 +178,6 @@ void cu_own(void *memory) {
   shim_lock();
   CUcontext c = cu_current();
   if (c && !c->primary && memory) shim_put(memory, SHIM_OWNED, c);
-  shim_leave(cudaSuccess);
-}
-
-void cu_disown(void *memory) {
-  shim_lock();
-  shim_remove(memory, SHIM_OWNED);
   shim_leave(cudaSuccess);
 }
 

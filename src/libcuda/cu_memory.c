@@ -28,12 +28,7 @@ static cudaError_t alloc_rows(CUdeviceptr *out, size_t *pitch, size_t width, siz
 CU_PASS(cuMemAllocPitch, (CUdeviceptr * out, size_t *pitch, size_t width, size_t height, unsigned element),
         alloc_rows(out, pitch, width, height, element))
 
-static cudaError_t release(CUdeviceptr address) {
-  cudaError_t error = cudaFree(cu_memory(address));
-  if (!error) cu_disown(cu_memory(address));
-  return error;
-}
-CU_PASS(cuMemFree, (CUdeviceptr address), release(address))
+CU_PASS(cuMemFree, (CUdeviceptr address), cudaFree(cu_memory(address)))
 
 static cudaError_t managed(CUdeviceptr *out, size_t bytes, unsigned flags) {
   void *memory = NULL;

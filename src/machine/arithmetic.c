@@ -1,10 +1,5 @@
-<<<<<<<< HEAD:src/machine/light_roofs.c
-// The roofs of arithmetic: peaks of the device's table, and machine.def's rates where it has none.
-#include "machine/light_roofs.h"
-========
 // Peaks of arithmetic: those of the device's table, and machine.def's rates where it has none.
 #include "machine/arithmetic.h"
->>>>>>>> 64f3eca100e951c4c57c0631601cb04e63db489a:src/machine/arithmetic.c
 
 const char *machine_pipe_name(MachinePipe pipe) {
   static const char *const names[] = {"fp32",        "fp16",        "fp64", "integers", "special functions",

@@ -15,6 +15,7 @@ cudaError_t shim_alloc(size_t bytes, void **out) {
 
 cudaError_t shim_free(void *memory) {
   if (!memory) return cudaSuccess;
+  shim_remove(memory, SHIM_OWNED);
   ShimHost *h = shim_find(memory, SHIM_HOST);
   if (h) return h->kind == SHIM_MANAGED ? shim_free_host(memory) : cudaErrorInvalidValue;
   if (shim_find(memory, SHIM_GRAPH_MEMORY)) return cudaSuccess; // the next launch allocates it again, there
