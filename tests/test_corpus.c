@@ -3,6 +3,7 @@
 //   test_corpus [NAME]           files whose name holds NAME
 //   CORPUS_ARCHS="90" test_corpus    these architectures alone (75 80 90 100)
 //   CORPUS_WORKERS=1 test_corpus     so many threads (2)
+//   CORPUS_ASYNC_ORDER=3 test_corpus  SolEmuLaunch.async_order (0)
 //   CORPUS_COUNTS=1 test_corpus      also prints each launch's counts, in the form of
 //   tests/ptx/h200-counts.csv
 #define _GNU_SOURCE
@@ -67,6 +68,8 @@ static bool launch_one(Session *s, int i, SolEmuResult *result, CorpusMessage *m
   SolError err = {0};
   bool ok = args && corpus_pack(s->program, i, s->address, args, m);
   SolEmuLaunch launch = {.kernel = sol_emu_kernel(s->module, l->kernel), .dynamic_shared = l->smem};
+  const char *order = getenv("CORPUS_ASYNC_ORDER");
+  if (order) launch.async_order = strtoull(order, NULL, 10);
   if (ok && !launch.kernel) ok = not_ok(m, l->kernel, "no such kernel");
   if (ok) {
     memcpy(launch.grid, l->grid, sizeof launch.grid);

@@ -3,7 +3,7 @@
 #include "emu_body.h"
 
 COVERS(CP_TENSOR, CP_TENSOR_STORE, CP_TENSOR_REDUCE, CP_TENSOR_PREFETCH, PREFETCH_TENSORMAP,
-       TENSORMAP_REPLACE, TENSORMAP_COPY)
+       TENSORMAP_REPLACE, TENSORMAP_COPY, CLUSTER_TRY_CANCEL, CLUSTER_QUERY_CANCEL)
 
 enum { TENSOR = 1 << 20, SHARED = 32 << 10, BOX_AT = 1024 };
 
@@ -455,6 +455,29 @@ TEST(fields_are_replaced) { // the map is copied to shared memory, changed there
   fill_tensor();
   Ran r = run_job(&j);
   if (body_ok(&r, j.body)) CHECK_INT(wrong_after_load(&j, tensor), 0);
+}
+
+TEST(cluster_launch_control_grants_nothing) {
+  for (uint64_t order = 0; order < 3; order++) {
+    Job j = {.map = matrix(SOL_TENSOR_F16, 64, 16), .order = order, .cluster = 2};
+    j.body =
+        "@%one mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 16;\n"
+        "barrier.cluster.arrive; barrier.cluster.wait; setp.eq.u32 %p, %rank, 1; and.pred %p, %p, %one;\n"
+        "@%p clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes."
+        "multicast::cluster::all.b128 [%box+16], [%bar];\n" AWAIT(
+            "0") ".reg .b128 %q; .reg .pred %got; .reg .b32 %x, %y;\n"
+                 "ld.shared.b128 %q, [%box+16]; clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %got, %q;\n"
+                 "clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %x, %q;\n"
+                 "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r4,%r5,%r6,_}, %q;\n"
+                 "selp.u32 %y, 7, 8, %got; add.u32 %y, %y, %x; add.u32 %y, %y, %r5; @%one st.shared.u32 [%box], %y;\n"
+                 "barrier.cluster.arrive; barrier.cluster.wait;\n";
+    Ran r = run_job(&j);
+    if (!body_ok(&r, j.body)) continue;
+    for (int rank = 0; rank < 2; rank++) {
+      const uint8_t *got = shared_out + rank * SHARED;
+      CHECK(got[0] == 8 && !got[1] && !got[16] && !got[31] && got[32] == filled(32));
+    }
+  }
 }
 
 TEST(hostile_maps_end_in_findings) {

@@ -40,6 +40,7 @@ static uint8_t effect_of(const EmuProgram *p, const PtxInst *in) {
   case PTX_OP_ST_ASYNC:
   case PTX_OP_ST_BULK:
   case PTX_OP_STMATRIX:
+  case PTX_OP_CLUSTER_TRY_CANCEL:
   case PTX_OP_CP_ASYNC: return EMU_WRITES_NEAR;
   case PTX_OP_CP_ASYNC_BULK:
   case PTX_OP_CP_REDUCE_ASYNC_BULK:

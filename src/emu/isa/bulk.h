@@ -24,6 +24,7 @@ void bulk_traffic_begin(EmuCtx *x, const EmuInst *i, SolMemOp op, BulkTraffic *t
 void bulk_traffic_add(EmuCtx *x, const EmuInst *i, BulkTraffic *t, uint64_t address, uint64_t bytes);
 void bulk_traffic_end(EmuCtx *x, const EmuInst *i, BulkTraffic *t);
 
-bool lower_tensor(Lower *l, const PtxInst *in, EmuInst *out); // ops_tensor.c
+bool lower_tensor(Lower *l, const PtxInst *in, EmuInst *out);         // ops_tensor.c
+bool lower_cluster_launch(Lower *l, const PtxInst *in, EmuInst *out); // ops_cluster_launch.c
 
 #endif

@@ -350,6 +350,6 @@ bool lower_tensor(Lower *l, const PtxInst *in, EmuInst *out) {
   case PTX_OP_PREFETCH_TENSORMAP: out->run = nothing; return true;
   case PTX_OP_TENSORMAP_REPLACE: return lower_replace(l, in, out);
   case PTX_OP_TENSORMAP_COPY: return lower_map_copy(l, in, out);
-  default: return false;
+  default: return lower_cluster_launch(l, in, out);
   }
 }
