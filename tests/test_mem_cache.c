@@ -278,6 +278,22 @@ TEST(shards_are_emptied_one_by_one) {
   CHECK_INT(sol_l2_dirty_bytes(&m->l2), 0);
   machine_free(m);
 }
+
+// Twice over more than L2 holds, a line to each SM in turn: nothing is there the second time, however much of it the
+// SMs' logs hold at once.
+TEST(long_logs_do_not_reorder_what_sms_read) {
+  SolL2Config config = machine_l2(16 << 20);
+  config.set_percent = NULL;
+  Machine *m = machine_new(64 << 10, &config, 4096);
+  const uint64_t lines = 24 << 13;
+  for (uint64_t i = 0; i < 2 * lines; i++)
+    machine_strided(m, (int)(i % lines % MACHINE_SMS), LINE(i % lines), 4, 4, SOL_MEM_LOAD_L2, 0);
+  machine_drain(m);
+  CHECK_INT(m->l2_counts[0].reads, 2 * lines * 4);
+  CHECK_INT(m->l2_counts[0].read_hits, 0);
+  machine_free(m);
+}
+
 static void touch(Machine *m, uint64_t line, int first_lane, int lanes, SolMemOp op, uint32_t id) {
   uint64_t addr[32];
   for (uint64_t a = 0; a < 32; a++) addr[a] = LINE(line) + 4 * a;

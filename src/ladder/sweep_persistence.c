@@ -89,8 +89,7 @@ const Ladder ladder_persistence = {
     .about = "Each thread reads 128 bytes of a long stream and one vector from a random place of a "
              "table; the stream would evict the table from L2. With the window on, L2 keeps the table "
              "(an access policy window of the launch, and as much of L2 set aside for persisting "
-             "accesses); off, the two compete. The emulator does not model the window: its prediction "
-             "is the same for both, that of off.",
+             "accesses); off, the two compete.",
     .module = "sweeps_persistence",
     SWEEP_OF("table, MiB"),
     .shape = "MIB",

@@ -98,8 +98,9 @@ void sol_l2_reset_persisting(SolL2 *l2); // no line persists any more
 
 // Applies the records of one shard from all the logs, SOL_TURN records of each log in turn, since SMs run in
 // parallel. The logs must be sorted. counts has ids + 1 entries: ids past the end, and lines that another launch
-// wrote, are counted in the last.
-enum { SOL_TURN = 32 };
+// wrote, are counted in the last. A turn is short: of each of the shards so many records are taken from a log before the
+// next log's, and all logs' together must be far less than L2 holds.
+enum { SOL_TURN = 4 };
 void sol_l2_drain(SolL2 *l2, uint32_t shard, const SolLog *logs, uint32_t log_count, SolL2Counts *counts,
                   uint32_t ids);
 
