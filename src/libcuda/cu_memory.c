@@ -89,7 +89,7 @@ static cudaError_t find_range(uint64_t address, SolEmuRange *out) {
 }
 
 static cudaError_t address_range(CUdeviceptr *base, size_t *size, CUdeviceptr address) {
-  SolEmuRange range;
+  SolEmuRange range = {0};
   cudaError_t error = find_range(address, &range);
   if (error) return error == cudaErrorInvalidValue ? cudaErrorSymbolNotFound : error; // "not found"
   if (base) *base = range.address;
@@ -124,7 +124,7 @@ static bool put_attribute(void *out, CUpointer_attribute what, const struct cuda
 
 static cudaError_t pointer_attribute(void *out, CUpointer_attribute what, CUdeviceptr address) {
   struct cudaPointerAttributes a;
-  SolEmuRange range;
+  SolEmuRange range = {0};
   if (!out) return cudaErrorInvalidValue;
   cudaError_t error = find_range(address, &range);
   if (!error) error = cudaPointerGetAttributes(&a, cu_memory(address));

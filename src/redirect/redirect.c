@@ -58,22 +58,23 @@ static bool is_entry(const char *name) {
   return n && name[n] >= 'A' && name[n] <= 'Z';
 }
 
-static void add_jump(Copy *c, const RedirectSymbol *s, uint64_t target, const char *name) {
+// False: it is there already, or memory is short.
+static bool add_jump(Copy *c, const RedirectSymbol *s, uint64_t target, const char *name) {
   uint8_t *from = (uint8_t *)(uintptr_t)(c->base + s->value);
   for (size_t i = 0; i < c->count; i++) // another name of the same function
-    if (c->jumps[i].from == from) return;
+    if (c->jumps[i].from == from) return false;
   size_t check = s->size < 16 ? (size_t)s->size : 16;
   const uint8_t *bytes = redirect_loaded(&c->file, s->value, check);
   if (!bytes || memcmp(bytes, from, check) != 0) c->unlike = true; // the file is not what was loaded
   if (c->count == c->cap) {
     size_t cap = c->cap ? c->cap * 2 : 512;
     RedirectJump *grown = realloc(c->jumps, cap * sizeof *grown);
-    if (!grown) c->failed = true;
-    if (!grown) return;
+    if (!grown) return c->failed = true, false;
     c->jumps = grown;
     c->cap = cap;
   }
   c->jumps[c->count++] = (RedirectJump){from, s->size, target, name};
+  return true;
 }
 
 static void add_known(void *ctx, const RedirectSymbol *s) {
@@ -93,7 +94,8 @@ static void add_missing(void *ctx, const RedirectSymbol *s) {
       !is_entry(s->name) || export_of(c->runtime, s->name))
     return;
   char *name = strdup(s->name); // the file is closed later
-  if (name) add_jump(c, s, c->missing, name);
+  // Its veneer refers to it as long as the object is there.
+  if (!name || !add_jump(c, s, c->missing, name)) free(name); // NOLINT(clang-analyzer-unix.Malloc)
 }
 
 static const char *advice = "link it with the shared runtime: nvcc -cudart shared, or in CMake "
@@ -131,12 +133,13 @@ static void redirect_copy(Copy *c, const char *name, RedirectVeneers *veneers) {
 }
 
 static void take(Object *o) {
-  const char *path = o->map->l_name && *o->map->l_name ? o->map->l_name : "/proc/self/exe";
+  bool named = o->map->l_name && *o->map->l_name; // all but the program itself
+  const char *path = named ? o->map->l_name : "/proc/self/exe";
   Copy c = {.base = o->map->l_addr};
   o->done = true;
   if (o->map == state.of12.map || o->map == state.of13.map || !redirect_open(path, &c.file)) return;
   redirect_symbols(&c.file, find_release, &c);
-  if (c.runtime) redirect_copy(&c, *o->map->l_name ? path : "the program", &o->veneers);
+  if (c.runtime) redirect_copy(&c, named ? path : "the program", &o->veneers);
   free(c.jumps);
   redirect_close(&c.file);
 }
