@@ -12,12 +12,15 @@ static double ratio(double a, double b) {
 
 // Which columns this kernel needs.
 typedef struct Columns {
-  bool sectors, wavefronts, local, lanes;
+  bool sectors, wavefronts, local, lanes, chains;
 } Columns;
 
 static Columns columns_of(const AuditKernel *k) {
   const SolEmuCounts *c = k->kinds;
+  bool chains = false;
+  for (uint32_t i = 0; i < k->line_count; i++) chains |= k->lines[i].inlined && *k->lines[i].inlined;
   return (Columns){
+      .chains = chains,
       .sectors = k->total.requests > 0,
       .wavefronts = k->total.shared_requests > 0,
       .local = c[SOL_EMU_KIND_LOCAL_LOAD].requests + c[SOL_EMU_KIND_LOCAL_STORE].requests > 0,
@@ -51,6 +54,8 @@ static void counts(Fact *row, const SolEmuCounts *c, double lanes, const AuditIn
     fact_textf(row, 0, "wavefronts (ideal)", "%.1f (%.1f)",
                ratio((double)c->wavefronts, (double)c->shared_requests),
                ratio((double)c->wavefronts_ideal, (double)c->shared_requests));
+  else if (show.wavefronts)
+    fact_text(row, 0, "wavefronts (ideal)", ""); // a table has the columns of its fullest row
   NUMBER(sectors, "l1_hit", "L1 hits", UNIT_SHARE, BASIS_MODELLED,
          ratio((double)c->l1_hits, (double)(c->l1_hits + c->l1_misses)));
   NUMBER(sectors, "l2_hit", "L2 hits", UNIT_SHARE, BASIS_MODELLED,
@@ -151,7 +156,7 @@ static void text_row(Fact *list, const AuditKernel *k, const AuditLine *line, Co
   line_numbers(row, k, line, show);
   fact_textf(row, 0, "line", "%s:%u", base_name(line->file), line->line);
   if (line->source) fact_text(row, 0, "source", line->source);
-  if (line->inlined && *line->inlined) fact_text(row, 0, "inlined", line->inlined);
+  if (show.chains) fact_text(row, 0, "inlined", line->inlined);
 }
 
 static void sum_row(Fact *list, const AuditKernel *k, double seconds, const char *what) {
