@@ -56,7 +56,12 @@ def _extent(array: Any) -> tuple[int, int]:
     return array.ctypes.data + low, high - low + array.itemsize
 
 
+_KINDS, _NAMES = "fiub", ("bfloat16", "float8_e4m3fn", "float8_e5m2")
+
+
 def _numpy_memory(array: Any) -> Memory:
+    if array.dtype.kind not in _KINDS and array.dtype.name not in _NAMES or not array.dtype.isnative:
+        raise ArgumentError(f"an array is of {array.dtype}, which kernels do not have")
     owner = array
     while is_array(owner.base):
         owner = owner.base

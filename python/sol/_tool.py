@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import signal
 import subprocess
 import sys
-from typing import Any, NamedTuple, Sequence
+import threading
+from typing import Any, Iterator, NamedTuple, Sequence
 
 from . import _find
 from .errors import ArgumentError, Error, UnsupportedError
 
 BAD_INPUT, WENT_WRONG = 2, 4  # exit codes of the tool
 _END_SECONDS = 10.0
+_POPEN: dict[str, Any] = {
+    "stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8", "errors": "replace",
+    "start_new_session": True,
+}
 
 
 class Answer(NamedTuple):
@@ -30,24 +37,36 @@ def _end(process: "subprocess.Popen[str]") -> None:
         process.communicate()
 
 
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C waits until the block ends: inside Popen it would leave a process that nobody knows."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    came: list[Any] = []
+    signal.signal(signal.SIGINT, lambda *how: came.append(how))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came:
+            before(*came[0])
+
+
 def run(arguments: Sequence[str]) -> Answer:
     """Runs it to its end. An exception meanwhile, as KeyboardInterrupt, ends the tool before it goes on.
 
     The tool has a session of its own, so that Ctrl-C in a terminal reaches Python alone.
     """
-    process = subprocess.Popen(
-        [str(_find.tool()), *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        errors="replace",
-        start_new_session=True,
-    )
+    command, process = [str(_find.tool()), *arguments], None
     try:
+        with _interrupts_held():
+            process = subprocess.Popen(command, **_POPEN)
         out, err = process.communicate()
     except BaseException:
-        _end(process)
+        if process is not None:
+            _end(process)
         raise
     return Answer(process.returncode, out, err)
 

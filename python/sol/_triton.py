@@ -6,13 +6,13 @@ While an audit is on, its driver is the active one, and ``run`` of kernels and a
 
 from __future__ import annotations
 
-import contextvars
 import functools
 import os
 import pathlib
 import re
 import struct
 import tempfile
+import threading
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import triton
@@ -29,7 +29,6 @@ from .advice import in_triton_words
 from .auditing import Audit, call
 from .errors import ArgumentError, Error, UnsupportedError
 
-_session: contextvars.ContextVar["Session | None"] = contextvars.ContextVar("sol_session", default=None)
 _PACKAGE = os.path.dirname(os.path.abspath(triton.__file__))
 _FORMATS = {
     "i1": "b", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u1": "B", "u8": "B", "u16": "H", "u32": "I", "u64": "Q",
@@ -175,7 +174,7 @@ class Driver(DriverBase):
 
     @classmethod
     def is_active(cls) -> bool:
-        return _session.get() is not None
+        return Session.on is not None
 
     def get_current_target(self) -> GPUTarget:
         return GPUTarget("cuda", self.arch, 32)
@@ -228,12 +227,13 @@ class Launcher:
 
     def __call__(self, x: int, y: int, z: int, stream: Any, function: Any, packed: Any, launch_metadata: Any,
                  enter: Any, leave: Any, *args: Any) -> None:
-        session = _session.get()
+        session = Session.on
         if session is None:
             raise Error(f"{self.metadata.name} was compiled under sol.audit and can only be launched there")
         if enter is not None:
             enter(launch_metadata)
-        session.launch(self, (x, y, z), args)
+        with session.lock:
+            session.launch(self, (x, y, z), args)
         if leave is not None:
             leave(launch_metadata)
 
@@ -281,11 +281,14 @@ def _wrap_all(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any]
 class Session:
     """One audit: sets Triton's driver and lets arrays in, and undoes both."""
 
+    on: "Session | None" = None  # Triton keeps launchers for longer than an audit
+
     def __init__(self, audit: Audit, device: Device, arch: int) -> None:
         self.bill, self.options, self.arch = audit.bill, {**audit.options, "device": device.id}, arch
         self.driver = Driver(device, arch, self.benchmark)
         self.trial: list[float] | None = None  # predicted times of the launches that an autotuner makes
         self.caches: dict[int, Any] = {}
+        self.lock = threading.Lock()
 
     def start(self) -> None:
         try:
@@ -293,14 +296,14 @@ class Session:
         except RuntimeError:  # there is no GPU
             self._before = None
         self._runs = (JITFunction.run, Autotuner.run)
-        self._token = _session.set(self)
+        Session.on = self
         triton.runtime.driver.set_active(self.driver)
         JITFunction.run, Autotuner.run = self._jit_run(), self._tuner_run()
 
     def stop(self) -> None:
         JITFunction.run, Autotuner.run = self._runs
         triton.runtime.driver.set_active(self._before)
-        _session.reset(self._token)
+        Session.on = None
 
     def _jit_run(self) -> Callable[..., Any]:
         run = self._runs[0]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextvars
 import json
 import os
 import sys
 import tempfile
+import threading
 from types import TracebackType
 from typing import Any, Mapping, Sequence, Union, overload
 
@@ -102,11 +102,10 @@ def audit(source: Any = None, *, device: str = "h100", arch: int | None = None, 
     return bill
 
 
-_on: contextvars.ContextVar[bool] = contextvars.ContextVar("sol_audit_on", default=False)
-
-
 class Audit:
     """The context that ``sol.audit()`` gives: Triton's and Numba's kernels launched inside run on the emulator."""
+
+    _one = threading.Lock()  # Triton and Numba have one driver and one dispatcher for all threads
 
     def __init__(self, device: str, arch: int | None, options: Mapping[str, Any]) -> None:
         self.device, self.arch, self.options = device, arch, options
@@ -131,10 +130,13 @@ class Audit:
             raise Error("import triton or numba.cuda before the audit: its kernels are what is audited")
 
     def __enter__(self) -> Bill:
-        if _on.get():
+        if not Audit._one.acquire(blocking=False):
             raise Error("an audit is on already; audits do not nest")
-        self._make_sessions()
-        self._token = _on.set(True)
+        try:
+            self._make_sessions()
+        except BaseException:
+            Audit._one.release()
+            raise
         for session in self._sessions:
             session.start()
         return self.bill
@@ -143,4 +145,4 @@ class Audit:
         for session in reversed(self._sessions):
             session.stop()
         self._sessions.clear()
-        _on.reset(self._token)
+        Audit._one.release()

@@ -6,6 +6,7 @@ import tempfile
 import textwrap
 import time
 import unittest
+from unittest import mock
 
 import common
 import sol
@@ -104,6 +105,20 @@ class Errors(unittest.TestCase):
             self.assertEqual(child.returncode, 0)
             self._wait_for(lambda: not self._tools(spin))
             self._wait_for(lambda: not os.listdir(kept))
+
+    def test_interrupt_while_the_tool_starts(self):
+        """SIGINT before Popen has returned: the process that it made is ended all the same."""
+        made, start = [], subprocess.Popen
+
+        def interrupted(*args, **options):
+            made.append(start(*args, **options))
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0)  # a handler runs here at the latest
+            return made[0]
+
+        with mock.patch.object(subprocess, "Popen", interrupted), self.assertRaises(KeyboardInterrupt):
+            sol.devices()
+        self.assertIsNotNone(made[0].returncode)
 
     def _wait_for(self, happened):
         """A net against hangs: how long it takes says nothing."""

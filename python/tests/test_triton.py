@@ -2,6 +2,7 @@ import importlib.util
 import inspect
 import os
 import tempfile
+import threading
 import unittest
 import warnings
 
@@ -176,6 +177,9 @@ class Launches(Case):
         with self.assertRaisesRegex(sol.KernelFault, "vector_add: out of bounds.*past the end of x_ptr.*triton_kernels.py:%d" % line_of("add load x")):
             with sol.audit():
                 kernels.vector_add[(1,)](x[:32].copy(), x, np.zeros(64, "f4"), 64, BLOCK=64)
+        with self.assertRaisesRegex(sol.ArgumentError, "an array is of complex64"):
+            with sol.audit():
+                kernels.vector_add[(1,)](x.astype("c8"), x, np.zeros(64, "f4"), 64, BLOCK=64)
         with self.assertRaisesRegex(sol.ArgumentError, "h100-sxm is sm_90"):
             with sol.audit(arch=100):
                 pass
@@ -221,6 +225,18 @@ class Launches(Case):
                 self.assertEqual({line.file for line in bill.lines}, {path})
                 self.assertIn("tl.store", max(bill.lines, key=lambda line: line.requests).source)
         near(x, 4 * normal(64))
+
+    def test_threads(self):
+        """Launches of other threads are part of the audit."""
+        outs = [np.zeros(64, "f4") for _ in range(3)]
+        with sol.audit() as bill:
+            threads = [threading.Thread(target=lambda to: kernels.vector_add[(1,)](to, to + 1, to, 64, BLOCK=64), args=(o,)) for o in outs]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(len(bill.kernels), 3)
+        near(np.array(outs), np.ones((3, 64)))
 
     def test_compiled_ahead(self):
         """kernel.warmup, registers and a launch of what was compiled, as the softmax tutorial does."""
