@@ -63,7 +63,7 @@ TEST(devices) {
   SolJson root, v;
   if (!run_json("devices --json", &root)) return;
   CHECK_INT(sol_json_kind(root), SOL_JSON_ARRAY);
-  CHECK_INT(count_items(root), sol_device_count());
+  CHECK_INT(count_items(root), sol_accelerator_count());
   SolJsonIter it = {root, 0};
   while (sol_json_next(&it, NULL, &v))
     has_keys(v, (const char *const[]){"schema", "id", "name", "arch", "sms", "mem_bandwidth", "peak_bf16",
@@ -172,7 +172,7 @@ TEST(every_operation_on_every_device) {
     SolJson root;
     snprintf(arguments, sizeof arguments, "roofline %s %s --json --device all", op->name,
              shapes[op->rank_max - 1]);
-    if (run_json(arguments, &root)) CHECK_INT(count_items(root), sol_device_count());
+    if (run_json(arguments, &root)) CHECK_INT(count_items(root), sol_accelerator_count());
     snprintf(arguments, sizeof arguments, "roofline %s %s --dtype fp16 --device h200%s", op->name,
              shapes[op->rank_max - 1], op->fusable ? " --unfused" : "");
     CHECK_MSG(run(arguments) == 0, "sol %s", arguments);

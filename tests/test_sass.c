@@ -283,7 +283,7 @@ static Made loads_waited_for(const SolDevice *device) {
              i < 2 ? SASS_KIND_GLOBAL_LOAD : SASS_KIND_NONE, false);
     m.insts[i].stall = 5;
     m.insts[i].sets = i < 2 ? (uint8_t)i : 7;
-    m.insts[i].waits = i < 2 ? 0 : (uint8_t)(1 << (i - 2));
+    m.insts[i].waits = (uint8_t)(i < 2 ? 0 : 1 << (i - 2));
   }
   add_block(&m, 4, SASS_NONE, SASS_NONE);
   read_made(&m, device, 4);

@@ -144,7 +144,7 @@ static const char *from_octal(SolArena *arena, const char *file) {
   if (!name) return file;
   while (*file) {
     bool octal = file[0] == '\\' && file[1] >= '2' && file[1] <= '3' && strspn(file + 2, "01234567") >= 2;
-    *to++ = octal ? (char)((file[1] - '0') << 6 | (file[2] - '0') << 3 | (file[3] - '0')) : *file;
+    *to++ = (char)(octal ? (file[1] - '0') << 6 | (file[2] - '0') << 3 | (file[3] - '0') : *file);
     file += octal ? 4 : 1;
   }
   *to = 0;
