@@ -104,10 +104,8 @@ static const char *const hostile_copies[] = {
     "mbarrier.pending_count.b64 $r,$J;",
     "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [$S],[$A,{$I}],[$S];",
     "cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [$S],[$A,{$I,$I}],[$S];",
-    "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
-    "[$S],[$A,{$I,$I,$I,$I,$I}],[$S],$h;",
-    "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes "
-    "[$S],[$A,{$I,$I,$I,$I,$I}],[$S];",
+    "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [$S],[$A,{$I,$I,$I,$I,$I}],[$S],$h;",
+    "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes [$S],[$A,{$I,$I,$I,$I,$I}],[$S];",
     "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [$A,{$I,$I,$I}],[$S];",
     "cp.reduce.async.bulk.tensor.2d.global.shared::cta.<add|min|xor>.bulk_group [$A,{$I,$I}],[$S];",
     "cp.async.bulk.prefetch.tensor.2d.L2.global [$A,{$I,$I}];",

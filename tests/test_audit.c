@@ -160,7 +160,7 @@ TEST(the_first_round_of_a_shared_atomic_is_the_machine_codes) {
   w = (MachineWork){.warps_per_block = 8};
   audit_demand(h200(), &in, &waits, 1, &w);
   CHECK_NEAR(w.issues, 500 * 32, 1e-9);
-  CHECK_NEAR(w.shared_wavefronts, 100 * (32 * 33 / 2), 1e-9);
+  CHECK_NEAR(w.shared_wavefronts, 100.0 * 32 * 33 / 2, 1e-9);
 }
 
 // ---- the bill ----

@@ -225,12 +225,12 @@ nvcc=$(scripts/cuda-env nvcc)
 if [ -n "$nvcc" ] && [ -e "$home/shim/libcudart.so.13" ] && ! nm -D "$home/shim/libcudart.so.13" | grep -q __asan_init; then
   cat >"$scratch/both.cu" <<'CU'
 extern "C" int cuInit(unsigned);
-extern "C" void fake_launch(const char *, unsigned, unsigned, int);
+extern "C" __attribute__((weak)) void fake_launch(const char *, unsigned, unsigned, int); // not in the emulator's driver
 __global__ void scale(float *x) { x[blockIdx.x * blockDim.x + threadIdx.x] *= 2; }
 int main() {
   float *x;
   cuInit(0);
-  fake_launch("_Z5scalePf", 4, 256, 0);
+  if (fake_launch) fake_launch("_Z5scalePf", 4, 256, 0);
   if (cudaMalloc(&x, 4096)) return 1;
   scale<<<4, 256>>>(x);
   return cudaDeviceSynchronize();

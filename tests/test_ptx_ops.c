@@ -323,7 +323,7 @@ static void write_line(Line *l) {
 static void read_line(const PtxFormRow *form, Line *l) {
   memset(l, 0, sizeof *l);
   l->form = form;
-  Words mods;
+  Words mods = {0};
   cut(&mods, form->modifiers, ' ');
   for (int i = 0; i < mods.count; i++) {
     Modifier *m = &l->modifiers[l->modifier_count++];

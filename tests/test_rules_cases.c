@@ -573,7 +573,7 @@ TEST(two_operands_are_one_finding) {
       in->line = 10 + i;
       if (!walk) rig.touches[i].read = rig.touches[i].read_first /= 64, rig.touches[i].read_sectors /= 64;
     }
-    rig.launch.flight = (SolEmuFlight){.loads = WARPS * 2, .bytes = WARPS * 256, .waits = WARPS / 8};
+    rig.launch.flight = (SolEmuFlight){.loads = WARPS * 2, .bytes = WARPS * 256, .waits = WARPS / 8.0};
     const AuditKernel *k = rig_finish(&rig);
     uint32_t found = 0;
     for (uint32_t i = 0; i < k->finding_count; i++)
@@ -633,7 +633,7 @@ TEST(a_small_input_is_priced_as_if_it_filled_the_gpu) {
       rig.touches[0].read = rig.touches[0].read_first /= 128, rig.touches[0].read_sectors /= 128;
       in->pattern.seen /= 128, in->pattern.strided /= 128, in->pattern.stride_times /= 128;
       rig.launch.grid[0] = 8, rig.launch.blocks = 8;
-      rig.launch.flight = (SolEmuFlight){.loads = WARPS / 128, .bytes = WARPS, .waits = WARPS / 128};
+      rig.launch.flight = (SolEmuFlight){.loads = WARPS / 128.0, .bytes = WARPS, .waits = WARPS / 128.0};
     }
     const AuditKernel *k = rig_finish(&rig);
     const AuditFinding *walk = find(k, "column_walk"), *grid = find(k, "small_grid");

@@ -124,7 +124,8 @@ static Use use_of(const Weights *w, const AuditInst *in, const AuditWaits *waits
   const MachineWork *all = &w->kernel->work;
   MachineWork d = {.warps_per_block = all->warps_per_block};
   audit_demand(m, in, waits, 1, &d);
-  double mine = sol_larger(all->dram_write - w->kernel->earlier_written, 0) * ratio(d.l2_writes, all->l2_writes);
+  double mine =
+      sol_larger(all->dram_write - w->kernel->earlier_written, 0) * ratio(d.l2_writes, all->l2_writes);
   double issuing = in->by_machine ? in->executed.clocks : d.issues * machine_stall(m, all);
   return (Use){.of = {[MACHINE_DRAM] = dram_use(w, &d, mine),
                       [MACHINE_L2] = l2_use(m, &d),

@@ -184,8 +184,8 @@ typedef struct SolEmuLaunch {
   // When asynchronous copies and wgmma complete. 0: when they are issued. Else as late as they can, those that a
   // wait completes in an order drawn from this seed: what does not wait for them does not see them.
   uint64_t async_order;
-  bool no_counts;                   // does not model memory: only executions and lanes are counted
-  bool observe;                     // collects patterns, touches and flight; memory is then always modelled
+  bool no_counts; // does not model memory: only executions and lanes are counted
+  bool observe;   // collects patterns, touches and flight; memory is then always modelled
   // L2 keeps what earlier launches and sol_emu_l2_use left in it. Without this it is empty when the launch starts
   // (what was dirty has been written back, and counts nowhere); so it always is where sample_waves leaves blocks
   // out, and for the launch after that. Launches with no_counts leave L2 as it is.

@@ -278,10 +278,11 @@ static inline void apply(Work *w, const SolRecord *r) {
 void sol_l2_set_window(SolL2 *l2, const SolL2Window *window, uint64_t set_aside) {
   l2->window = window ? *window : (SolL2Window){0};
   if (!l2->window.bytes) return;
+  // Ways are set aside, so that even little room has one in every set.
   uint64_t lines = set_aside / SOL_LINE_BYTES / SOL_SHARDS;
   for (uint32_t i = 0; i < SOL_SHARDS; i++)
     for (uint32_t k = 0; k < UINT32_C(1) << l2->bits; k++) {
-      uint32_t most = part_of(l2, lines, k), ways = part_of(l2, l2->lines, k);
+      uint64_t ways = part_of(l2, l2->lines, k), most = (ways * lines + l2->lines - 1) / l2->lines;
       l2->shard[i].most_kept[k] = (uint8_t)(most < ways ? most : ways - 1); // a way is left for other data
     }
 }

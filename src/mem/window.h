@@ -7,6 +7,7 @@
 #define SOL_MEM_WINDOW_H
 
 #include "mem/cache_set.h"
+#include "mem/coalesce.h"
 
 typedef enum SolL2Property {
   SOL_L2_NO_PROPERTY,

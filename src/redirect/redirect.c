@@ -95,8 +95,8 @@ static void add_missing(void *ctx, const RedirectSymbol *s) {
     return;
   char *name = strdup(s->name); // the file is closed later
   // Its veneer refers to it as long as the object is there.
-  if (!name || !add_jump(c, s, c->missing, name)) free(name); // NOLINT(clang-analyzer-unix.Malloc)
-}
+  if (!name || !add_jump(c, s, c->missing, name)) free(name);
+} // NOLINT(clang-analyzer-unix.Malloc)
 
 static const char *advice = "link it with the shared runtime: nvcc -cudart shared, or in CMake "
                             "set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)";

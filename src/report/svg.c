@@ -87,12 +87,13 @@ static void scale(Picture *p, double bottom) {
 
 static void draw_axes(SolBuffer *out, const Picture *p, double bottom) {
   char label[32];
-  for (double v = p->x.least; v <= p->x.most * 1.01; v *= 10) {
+  double v = p->x.least;
+  for (; v <= p->x.most * 1.01; v *= 10) {
     svg_line(out, svg_at(&p->x, v), TOP, svg_at(&p->x, v), bottom, GRID);
     sol_format(label, sizeof label, "%g", v);
     svg_text(out, svg_at(&p->x, v), bottom + 16, SVG_MIDDLE, label);
   }
-  for (double v = p->y.least; v <= p->y.most * 1.01; v *= 10) {
+  for (v = p->y.least; v <= p->y.most * 1.01; v *= 10) {
     svg_line(out, LEFT, svg_at(&p->y, v), RIGHT, svg_at(&p->y, v), GRID);
     fact_write_number(label, sizeof label, UNIT_BYTES_PER_S, v);
     svg_text(out, LEFT - 6, svg_at(&p->y, v) + 4, SVG_END, label);

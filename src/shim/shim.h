@@ -63,7 +63,6 @@ void shim_note(const char *format, ...) SOL_PRINTF(1, 2); // "sol: ..." on stand
 // For an unsupported call: prints the emulator's message and returns the error.
 cudaError_t shim_refuse(cudaError_t error, const char *what, const SolError *err);
 
-
 // The same entry point for programs built with a default stream per thread.
 #define SHIM_ALIAS(name, other)                                                                              \
   extern __typeof__(name) other __attribute__((alias(#name), visibility("default")))

@@ -43,7 +43,7 @@ OF13(cudaPointerGetAttributes);
 ENTRY12(cudaPointerGetAttributes, Pointer12 *out, const void *pointer) {
   struct cudaPointerAttributes a;
   cudaError_t error = of13_cudaPointerGetAttributes(out ? &a : NULL, pointer);
-  if (!error) *out = (Pointer12){a.type, a.device, a.devicePointer, a.hostPointer};
+  if (!error && out) *out = (Pointer12){a.type, a.device, a.devicePointer, a.hostPointer};
   return error;
 }
 

@@ -34,7 +34,7 @@ OF13(cudaGetTextureObjectResourceDesc);
 ENTRY12(cudaGetTextureObjectResourceDesc, void *out, cudaTextureObject_t texture) {
   struct cudaResourceDesc r;
   cudaError_t error = of13_cudaGetTextureObjectResourceDesc(out ? &r : NULL, texture);
-  if (!error) memcpy(out, &r, RESOURCE12);
+  if (!error && out) memcpy(out, &r, RESOURCE12);
   return error;
 }
 
@@ -42,7 +42,7 @@ OF13(cudaGetSurfaceObjectResourceDesc);
 ENTRY12(cudaGetSurfaceObjectResourceDesc, void *out, cudaSurfaceObject_t surface) {
   struct cudaResourceDesc r;
   cudaError_t error = of13_cudaGetSurfaceObjectResourceDesc(out ? &r : NULL, surface);
-  if (!error) memcpy(out, &r, RESOURCE12);
+  if (!error && out) memcpy(out, &r, RESOURCE12);
   return error;
 }
 
@@ -50,6 +50,6 @@ OF13(cudaGetTextureObjectResourceViewDesc);
 ENTRY12(cudaGetTextureObjectResourceViewDesc, void *out, cudaTextureObject_t texture) {
   struct cudaResourceViewDesc v;
   cudaError_t error = of13_cudaGetTextureObjectResourceViewDesc(out ? &v : NULL, texture);
-  if (!error) memcpy(out, &v, VIEW12);
+  if (!error && out) memcpy(out, &v, VIEW12);
   return error;
 }
