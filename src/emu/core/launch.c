@@ -44,7 +44,8 @@ static void finish(EmuCtx *x, EmuSm *sm, EmuUnit **at) {
   EmuUnit *u = *at;
   *at = u->next;
   sm->resident--;
-  emu_worker(x)->units_done++;
+  uint64_t *done = &emu_worker(x)->units_done; // others read it for the progress
+  __atomic_store_n(done, *done + 1, __ATOMIC_RELAXED);
   for (uint32_t k = 0; k < u->count && emu_worker(x)->chains; k++)
     emu_path_end(u->blocks[k], emu_worker(x)->chains);
   emu_end_unit(x, u);
@@ -155,14 +156,15 @@ static bool no_progress_possible(EmuRun *run, EmuIdle *idle, uint32_t *parts) {
   return emu_idle_round(run, idle);
 }
 
-static void tell_progress(EmuRun *run) {
+void emu_tell_progress(EmuRun *run) {
   const SolEmuLaunch *launch = run->launch;
   if (!launch->progress) return;
   uint64_t done = 0;
-  for (uint32_t k = 0; k < run->worker_count; k++) done += emu_worker(&run->workers[k])->units_done;
+  for (uint32_t k = 0; k < run->worker_count; k++)
+    done += __atomic_load_n(&emu_worker(&run->workers[k])->units_done, __ATOMIC_RELAXED);
   SolEmuProgress progress = {.kernel = launch->kernel->fn->name,
                              .done = (double)done / (double)run->unit_count,
-                             .instructions = run->instructions};
+                             .instructions = __atomic_load_n(&run->instructions, __ATOMIC_RELAXED)};
   launch->progress(launch->progress_ctx, &progress);
 }
 
@@ -182,7 +184,7 @@ static void rounds(EmuRun *run, SolPool *pool, EmuIdle *idle) {
     bool done = true;
     for (uint32_t s = 0; s < run->sm_count; s++) done = done && run->sms[s].done;
     if (done) return;
-    tell_progress(run);
+    emu_tell_progress(run);
     if (run->progress) {
       parts = 0;
       idle->rounds = 0;

@@ -101,6 +101,7 @@ static void poll(EmuCtx *x) {
   w->instructions = 0;
   if (launch->max_instructions && total > launch->max_instructions) emu_stop(run, SOL_EMU_INSTRUCTION_LIMIT);
   check_time(run);
+  if (x == run->workers) emu_tell_progress(run); // a block may run for long
 }
 
 static bool any_waits_for_lanes(EmuCtx *x, EmuBlock *b) {

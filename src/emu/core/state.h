@@ -405,6 +405,8 @@ typedef enum EmuTurn { EMU_TURN_MORE, EMU_TURN_STUCK, EMU_TURN_DONE } EmuTurn;
 EmuTurn emu_run_unit(EmuCtx *x, EmuUnit *unit);
 void emu_stop(EmuRun *run, SolEmuEnd end);
 bool emu_stopping(const EmuRun *run);
+// launch.c; by the thread that launched, whose worker is the first
+void emu_tell_progress(EmuRun *run);
 // idle.c: detects livelock, where all warps only spin
 enum { EMU_DOES_NOTHING, EMU_WRITES_NEAR, EMU_WRITES_FAR, EMU_CHANGES, EMU_READS_CLOCK, EMU_EFFECTS };
 typedef struct EmuEffectAt {
