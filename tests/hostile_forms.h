@@ -113,8 +113,7 @@ static const char *const hostile_copies[] = {
     "tensormap.replace.tile.<rank|box_dim|global_dim>.shared::cta.b1024.b32 [$S],<|0,|4,|5,>$I;",
     "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [$G],[$S],128;",
     "prefetch.tensormap [$A];",
-    "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes<|.multicast::cluster::all>.b128 "
-    "[$S],[$S];",
+    "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes<|.multicast::cluster::all>.b128 [$S],[$S];",
 };
 static const char *const hostile_warps[] = {
     "shfl.sync.<up|down|bfly|idx>.b32 $r|$p,$r,$I,$I,$I;",

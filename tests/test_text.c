@@ -101,4 +101,19 @@ TEST(names) {
   CHECK(sol_name_distance("norm", "rmsnorm") < sol_name_distance("norm", "copy"));
 }
 
+TEST(patterns) {
+  static const char *const good[][2] = {{"*.cuh", "block.cuh"},
+                                        {"src/*", "src/a/b.cu"},
+                                        {"?.cu", "k.cu"},
+                                        {"*a*b*", "xxaybbz"},
+                                        {"", ""},
+                                        {"**", ""},
+                                        {"a*", "a"}};
+  static const char *const bad[][2] = {{"*.cuh", "block.cu"}, {"src/*", "lib/src"}, {"?", ""}, {"a", "ab"},
+                                       {"ab", "a"},           {"*a*b", "ba"},       {"", "a"}};
+  for (size_t i = 0; i < SOL_COUNT(good); i++)
+    CHECK_MSG(sol_matches(good[i][0], good[i][1]), "%s", good[i][0]);
+  for (size_t i = 0; i < SOL_COUNT(bad); i++) CHECK_MSG(!sol_matches(bad[i][0], bad[i][1]), "%s", bad[i][0]);
+}
+
 CHECK_MAIN

@@ -181,3 +181,22 @@ SolStatus sol_parse_shape(const char *text, size_t length, int most, int64_t *di
     at++;
   }
 }
+
+bool sol_matches(const char *pattern, const char *text) {
+  const char *star = 0, *from = 0; // the last '*', and where what it stands for ends so far
+  while (*text) {
+    if (*pattern == '*') {
+      star = pattern++;
+      from = text;
+    } else if (*pattern && (*pattern == '?' || *pattern == *text)) {
+      pattern++, text++;
+    } else if (star) {
+      pattern = star + 1;
+      text = ++from;
+    } else {
+      return false;
+    }
+  }
+  while (*pattern == '*') pattern++;
+  return !*pattern;
+}

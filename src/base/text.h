@@ -9,6 +9,8 @@
 bool sol_same_name(const char *a, const char *b);
 // Whether `name` is one of the space-separated words of `list`, by the same rule.
 bool sol_name_in_list(const char *name, const char *list);
+// Whether the whole text is as the pattern says, in which '*' stands for any characters and '?' for one.
+bool sol_matches(const char *pattern, const char *text);
 // How far apart two names are: edits (a swap of neighbours is one), case aside; a name that starts with or
 // holds the other is near. Only for ranking.
 int sol_name_distance(const char *a, const char *b);

@@ -1,12 +1,11 @@
 // The bill as facts: for each kernel its time and what bounds it, its lines, its findings.
-#define _POSIX_C_SOURCE 200809L
 #include "report/report_audit.h"
 
-#include <fnmatch.h>
 #include <string.h>
 
 #include "audit/rules.h"
 #include "base/format.h"
+#include "base/text.h"
 #include "report/report_access.h"
 #include "report/report_model.h"
 #include "report/report_roofs.h"
@@ -28,7 +27,7 @@ bool report_audit_file_wanted(const AuditView *view, const char *file) {
   if (!view->files) return true;
   for (const char *part = file; part; part = strchr(part, '/')) {
     part += *part == '/';
-    if (fnmatch(view->files, part, 0) == 0) return true;
+    if (sol_matches(view->files, part)) return true;
   }
   return false;
 }

@@ -85,15 +85,24 @@ static void scale(Picture *p, double bottom) {
   widen(&p->y, roof(p->bandwidth, p->vector, p->x.most));
 }
 
+// How many powers of ten an axis has, its ends included.
+static int ticks(SvgAxis a) {
+  int n = 0;
+  for (double v = a.least; n < 64; n++, v *= 10)
+    if (v > a.most * 1.01) break;
+  return n;
+}
+
 static void draw_axes(SolBuffer *out, const Picture *p, double bottom) {
   char label[32];
   double v = p->x.least;
-  for (; v <= p->x.most * 1.01; v *= 10) {
+  for (int i = ticks(p->x); i > 0; i--, v *= 10) {
     svg_line(out, svg_at(&p->x, v), TOP, svg_at(&p->x, v), bottom, GRID);
     sol_format(label, sizeof label, "%g", v);
     svg_text(out, svg_at(&p->x, v), bottom + 16, SVG_MIDDLE, label);
   }
-  for (v = p->y.least; v <= p->y.most * 1.01; v *= 10) {
+  v = p->y.least;
+  for (int i = ticks(p->y); i > 0; i--, v *= 10) {
     svg_line(out, LEFT, svg_at(&p->y, v), RIGHT, svg_at(&p->y, v), GRID);
     fact_write_number(label, sizeof label, UNIT_BYTES_PER_S, v);
     svg_text(out, LEFT - 6, svg_at(&p->y, v) + 4, SVG_END, label);

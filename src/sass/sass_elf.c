@@ -81,9 +81,9 @@ bool sass_is_of(const void *elf, size_t size, const char *ptx, size_t length) {
   SassSection s;
   if (!sass_elf_open(elf, size, &e) || !sass_elf_find(&e, ".nv_debug_ptx_txt", &s) || !s.size) return false;
   const char *kept = (const char *)s.data;
-  size_t at = 0;
-  for (size_t from = 0; from < s.size;) {
-    size_t to = line_end(kept, from, s.size), end = line_end(ptx, at, length);
+  size_t at = 0, bytes = (size_t)s.size;
+  for (size_t from = 0; from < bytes;) {
+    size_t to = line_end(kept, from, bytes), end = line_end(ptx, at, length);
     if (to > from && !same_line(kept + from, to - from, ptx + at, end - at)) return false;
     at = end < length ? end + 1 : end;
     from = to + 1;
