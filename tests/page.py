@@ -11,7 +11,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import browser  # noqa: E402
-from reports import COUNT, OVERLAPS, check, figures, same  # noqa: E402
+from reports import COUNT, OVERLAPS, check, figures, fits, same  # noqa: E402
 
 BUILD = os.path.abspath(sys.argv[1])
 PAGE = 'file://' + BUILD + '/page.html'
@@ -244,14 +244,8 @@ def test_bad_ptx(page):
 def test_look(page):
     for address in ('', '#t=memory', '#t=memory&space=shared&index=lane%2B0', '#t=kernel', '#t=no-such-tab', '#%', '#t=__proto__'):
         open_page(page, address, anew=True)
-        for width in (360, 1000):
-            page.size(width)
-            page.settle()
-            wide = page.ask('document.documentElement.scrollWidth')
-            check(wide <= width, f'{address}: {wide} pixels wide at {width}')
-            same(page.ask(OVERLAPS), [], f'{address}: texts at {width} pixels')
-            if len(sys.argv) > 2:
-                page.shot(os.path.join(sys.argv[2], f'page{address.replace("#", "-").replace("&", "-").replace("%", "")}-{width}.png'))
+        name = 'page' + address.replace('#', '-').replace('&', '-').replace('%', '')
+        fits(page, address, sys.argv[2] if len(sys.argv) > 2 else None, name)
         same(page.errors(), [], f'{address}: errors')
         same([url for url in page.requests() if url != 'about:blank'][1:], [], f'{address}: requests')
 

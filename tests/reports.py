@@ -211,17 +211,22 @@ def figures(page, key, within='document'):
     return page.ask(f'[...{within}.querySelectorAll(\'[data-key="{key}"]\')].map(n => Number(n.dataset.value))')
 
 
-def look(page, what):
-    """What holds for every report, at both widths."""
-    page.open('file://' + os.path.abspath('report.html'))
+def fits(page, what, shots, name):
+    """Nothing is cut off or overlaps, on a phone and on a screen; pictures go to the folder `shots` where there is one."""
     for width in (360, 1000):
         page.size(width)
         page.settle()
         wide = page.ask('document.documentElement.scrollWidth')
         check(wide <= width, f'{what}: {wide} pixels wide at {width}')
         same(page.ask(OVERLAPS), [], f'{what}: texts at {width} pixels')
-        if SHOTS:
-            page.shot(os.path.join(SHOTS, f'{what.replace(" ", "-")}-{width}.png'))
+        if shots:
+            page.shot(os.path.join(shots, f'{name}-{width}.png'))
+
+
+def look(page, what):
+    """What holds for every report."""
+    page.open('file://' + os.path.abspath('report.html'))
+    fits(page, what, SHOTS, what.replace(' ', '-'))
     same(page.requests()[1:] if page.requests()[:1] == ['about:blank'] else page.requests(),
          ['file://' + os.path.abspath('report.html')], f'{what}: requests')
     same(page.errors(), [], f'{what}: errors')

@@ -4,7 +4,7 @@
 
 static CUresult missing(const char *name, char *warned) {
   shim_lock();
-  if (!*warned) shim_note("this program calls %s, which the emulator does not support yet", name);
+  if (!*warned) shim_note_missing(name);
   *warned = 1;
   shim_leave(cudaSuccess);
   return CUDA_ERROR_NOT_SUPPORTED;

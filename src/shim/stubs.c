@@ -2,9 +2,13 @@
 // links but never calls them runs, and one that calls them prints why it fails.
 #include "shim/shim.h"
 
+void shim_note_missing(const char *name) {
+  shim_note("this program calls %s, which the emulator does not support yet", name);
+}
+
 static cudaError_t missing(const char *name, char *warned) {
   shim_lock();
-  if (!*warned) shim_note("this program calls %s, which the emulator does not support yet", name);
+  if (!*warned) shim_note_missing(name);
   if (!*warned) shim_observe_missing(name);
   *warned = 1;
   return shim_leave(cudaErrorNotSupported);
@@ -25,6 +29,6 @@ static cudaError_t missing(const char *name, char *warned) {
 __attribute__((visibility("default"))) cudaError_t __cudaSolMissing(const char *name);
 cudaError_t __cudaSolMissing(const char *name) {
   shim_lock();
-  shim_note("this program calls %s, which the emulator does not support yet", name);
+  shim_note_missing(name);
   return shim_leave(cudaErrorNotSupported);
 }
