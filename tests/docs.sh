@@ -35,7 +35,11 @@ prepare() {
   cp examples/scale.cu examples/scale.ptx "$scratch"
   cp tests/data/llama-3-8b.json "$scratch/config.json"
   cp tests/data/ncu/h200-full-raw.csv "$scratch/report.csv"
-  have_nvcc || return
+  if ! have_nvcc; then
+    (cd "$scratch" && "$sol" audit scale.ptx --kernel column_scale --arg 'out:f32[128*64]' --arg 'f32[128*64]' --arg 'f32[64]' \
+      --arg 128 --arg 64 --json >bill.json)
+    return
+  fi
   PATH=$(dirname "$(scripts/cuda-env nvcc)"):$PATH
   (cd "$scratch" && nvcc -cudart shared -lineinfo -arch=sm_90 prog.cu -o prog && "$sol" audit prog.cu --json >bill.json 2>/dev/null)
 }
@@ -45,7 +49,8 @@ codes() { if [[ $1 == *--max-* || $1 == *--baseline* ]]; then echo '0 3'; else e
 
 run() { # WHERE COMMAND: its output goes to out
   local where=$1 command=$2 rc=0
-  if [[ $command =~ (prog|nvcc|\.cu) ]] && ! have_nvcc; then skip "$where: no nvcc: $command" && return 1; fi
+  # Without nvcc the library has no kernels for `sol ladder` and `sol bench` to run.
+  if [[ $command =~ (prog|nvcc|\.cu|sol\ (ladder|bench)\ [a-z]) ]] && ! have_nvcc; then skip "$where: no nvcc: $command" && return 1; fi
   (cd "$scratch" && LC_ALL=C.UTF-8 COLUMNS=80 PATH=$scratch/bin:$PATH timeout 900 bash -c "$command") >"$scratch/out" 2>"$scratch/err" </dev/null || rc=$?
   if [[ " $(codes "$command") " == *" $rc "* ]]; then pass && return; fi
   fail "$where: exit code $rc: $command"
