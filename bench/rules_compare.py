@@ -59,7 +59,7 @@ def audit(sol, program):
                              os.path.join(ROOT, "examples", program + ".cu")) if os.path.exists(p)), None)
     if not path:
         return None
-    done = subprocess.run([sol, "audit", path, "--device", "h200", "--json"], stdout=subprocess.PIPE,
+    done = subprocess.run([sol, "audit", path, "--device", "h200", "--json", "--cold"], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, check=False)
     if done.returncode:
         sys.exit(f"{program}: sol audit: exit code {done.returncode}\n{done.stderr.decode()[-2000:]}")

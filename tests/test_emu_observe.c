@@ -300,6 +300,31 @@ TEST(values_that_fit_smaller) {
 }
 
 // Without being asked for, nothing is kept; counts are the same.
+// Eight blocks fit: four SMs of two. The loop's rounds are the block's number, or the same for all.
+#define ROUNDS(count) count " mov.u32 %r2, 0; L: add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, %r1; @%p1 bra L;"
+
+TEST(blocks_that_differ_are_told_apart_from_blocks_that_are_alike) {
+  Seen s;
+  see(&(Job){.body = ROUNDS("mov.u32 %r1, 1000;")}, &s);
+  CHECK_NEAR(s.r.balance.longest, 1, 1e-12);
+  CHECK_NEAR(s.r.balance.busiest, 1, 1e-12);
+  done(&s);
+  // One of eight does all: it ends eight times as late as the mean, on an SM that has a fourth of equal blocks.
+  see(&(Job){.body = ROUNDS("setp.eq.u32 %p2, %b, 3; selp.u32 %r1, 100000, 0, %p2;"), .blocks = 8}, &s);
+  CHECK_NEAR(s.r.balance.longest, 8, 0.02);
+  CHECK_NEAR(s.r.balance.busiest, 4, 0.02);
+  done(&s);
+  // The same among 800: whoever is free takes the next ones, and the long one is as long as a hundred waves of the mean.
+  see(&(Job){.body = ROUNDS("setp.eq.u32 %p2, %b, 3; selp.u32 %r1, 100000, 0, %p2;"), .blocks = 800}, &s);
+  CHECK_NEAR(s.r.balance.longest, 8, 0.5);
+  done(&s);
+  // Every second block works: they balance out.
+  see(&(Job){.body = ROUNDS("and.b32 %r1, %b, 1; mul.lo.u32 %r1, %r1, 10000;"), .blocks = 800}, &s);
+  CHECK_NEAR(s.r.balance.longest, 1, 0.1);
+  CHECK_NEAR(s.r.balance.busiest, 1, 0.1);
+  done(&s);
+}
+
 TEST(not_observed) {
   Seen s, plain = {0};
   run(&(Job){.body = OWN "ld.global.u32 %r1, [%rd2]; st.global.u32 [%rd3], %r1;"}, &s);

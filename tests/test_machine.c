@@ -193,6 +193,20 @@ TEST(the_busiest_sm_decides_and_dram_is_everybodys) {
   CHECK_NEAR(time_of(&w).seconds[MACHINE_L1], 133e6 / 66 / clock_rate(), 1e-9);
 }
 
+TEST(uneven_blocks_keep_one_sm_busy_and_end_late) {
+  MachineWork w = full();
+  w.l1_wavefronts = 132e6;
+  w.load_wait_clocks = w.blocks * w.warps_per_block * 10000;
+  MachineTime even = time_of(&w);
+  w.busiest = 3;
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_L1], 3 * even.seconds[MACHINE_L1], 1e-9);
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_LATENCY], even.seconds[MACHINE_LATENCY], 1e-12);
+  w.busiest = 1;
+  w.longest = 2;
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_L1], even.seconds[MACHINE_L1], 1e-12);
+  CHECK(time_of(&w).seconds[MACHINE_LATENCY] > 1.9 * even.seconds[MACHINE_LATENCY]);
+}
+
 TEST(warps_wait_together_and_waves_one_after_another) {
   MachineWork w = full();
   w.blocks = 132 * 8;
@@ -235,6 +249,19 @@ TEST(atomics_to_one_address_are_serialised) {
   w.atomic_clocks = clock_rate();
   CHECK_NEAR(time_of(&w).seconds[MACHINE_ATOMICS], 1, 1e-9);
   CHECK_INT(time_of(&w).bound, MACHINE_ATOMICS);
+}
+
+TEST(atomics_at_the_end_of_one_wave_come_behind_the_rest) {
+  MachineWork w = full();
+  w.blocks = 132 * w.blocks_per_sm;
+  w.dram_read = copy_rate(); // a second
+  w.atomic_clocks = clock_rate() / 2;
+  double beside = time_of(&w).total;
+  w.atomic_end_clocks = w.atomic_clocks;
+  double behind = time_of(&w).total, launch = time_of(&w).seconds[MACHINE_LAUNCH];
+  CHECK_NEAR(behind - launch, 1.5 - 0.5 * h200().end_overlap, 1e-3);
+  w.blocks *= 2; // blocks of the second wave start while others are at their atomics
+  CHECK_NEAR(time_of(&w).total, beside, 1e-3);
 }
 
 TEST(l2_serves_so_many_sectors_of_atomics) {

@@ -257,6 +257,7 @@ typedef struct AuditLaunch {
   uint64_t blocks; // that ran; counts are scaled from them to the whole grid
   SolEmuFlight flight;
   SolEmuChain chain;
+  SolEmuBalance balance;
   uint64_t left_dirty, dirty_limit, earlier_read; // as in SolEmuResult
   SolL2Earlier earlier;
   const AuditInst *insts; // those executed, by rising position; counts of this launch only, unscaled

@@ -131,7 +131,9 @@ void audit_write_launch(const AuditLaunch *l, uint32_t id, AuditSent *sent, SolB
                                           SOL_EMU_CHAIN(CHAIN_VALUE) l->machine,
                                           (double)l->left_dirty,
                                           (double)l->dirty_limit,
-                                          (double)l->earlier_read};
+                                          (double)l->earlier_read,
+                                          l->balance.longest,
+                                          l->balance.busiest};
 #undef CHAIN_VALUE
   for (uint32_t age = 0; age < SOL_AGES; age++) {
     numbers[AUDIT_LAUNCH_FOUND + age] = (double)l->earlier.found[age];

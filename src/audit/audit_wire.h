@@ -54,9 +54,10 @@ SolStatus audit_read_line(AuditReader *reader, const char *line, size_t length, 
                           SolError *err);
 void audit_reader_free(AuditReader *reader);
 
-// Numbers of a launch: 13 of its own, its chain, whether it is priced by machine code, three of L2, and SolL2Earlier.
+// Numbers of a launch: 13 of its own, its chain, whether it is priced by machine code, three of L2, its balance, and
+// SolL2Earlier.
 enum {
-  AUDIT_LAUNCH_FOUND = 17 + (int)(sizeof(SolEmuChain) / sizeof(double)),
+  AUDIT_LAUNCH_FOUND = 19 + (int)(sizeof(SolEmuChain) / sizeof(double)),
   AUDIT_LAUNCH_NUMBERS = AUDIT_LAUNCH_FOUND + 2 * SOL_AGES
 };
 // Numbers of an example of an access, where there is one: block, mask, sectors, lanes.

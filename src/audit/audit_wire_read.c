@@ -260,6 +260,7 @@ static bool read_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l)
   l->left_dirty = count_of(n[at]);
   l->dirty_limit = count_of(n[at + 1]);
   l->earlier_read = count_of(n[at + 2]);
+  l->balance = (SolEmuBalance){n[at + 3], n[at + 4]};
   for (uint32_t age = 0; age < SOL_AGES; age++) {
     l->earlier.found[age] = count_of(n[AUDIT_LAUNCH_FOUND + age]);
     l->earlier.written[age] = count_of(n[AUDIT_LAUNCH_FOUND + SOL_AGES + age]);

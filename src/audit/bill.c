@@ -313,7 +313,8 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
     clocks_issuing += in->executed.clocks * scale;
     double turns = (double)in->pattern.hottest * scale, clocks = audit_atomic_clocks(m, in) * scale;
     if (turns > w.atomic_turns) w.atomic_turns = turns;
-    if (clocks > w.atomic_clocks) w.atomic_clocks = clocks;
+    bool once = (double)in->counts.executions * scale <= w.blocks * w.warps_per_block;
+    if (clocks > w.atomic_clocks) w.atomic_clocks = clocks, w.atomic_end_clocks = once ? clocks : 0;
   }
   add_l2(l, scale, &w);
   double spilled = audit_spilled(l->registers_from, l->stack_bytes, l->local_array_bytes),
@@ -322,6 +323,8 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
                                   : machine_spills(m, spilled, w.blocks * w.warps_per_block, resident);
   if (l->machine && w.issues > 0) w.stall = clocks_issuing / w.issues;
   w.chain = audit_chain(m, &w, &waits, &l->chain, &ptx, scale);
+  w.longest = l->balance.longest;
+  w.busiest = l->balance.busiest;
 #define ADD_SPILLS(name) w.name += spills.name;
   MACHINE_DEMANDS(ADD_SPILLS)
 #undef ADD_SPILLS

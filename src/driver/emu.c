@@ -41,6 +41,7 @@ SolEmuMachine sol_driver_machine(const SolDevice *d) {
       .smem_per_sm = (uint64_t)known_or_zero(d->smem_per_sm),
       .smem_per_block = (uint64_t)known_or_zero(d->smem_per_block),
       .l1_bytes = (uint64_t)known_or_zero(d->l1_size),
+      .l1_overhead = (uint64_t)m.l1_overhead,
       .l2 = {.bytes = (uint64_t)known_or_zero(d->l2_size),
              .usable_percent = percent(m.l2_usable),
              .dirty_percent = percent(m.l2_dirty),

@@ -47,6 +47,12 @@ typedef struct SolEmuChain {
 #undef SOL_EMU_CHAIN_FIELD
 } SolEmuChain;
 
+// How evenly a launch's blocks kept the SMs busy; both 1 where all blocks do the same.
+typedef struct SolEmuBalance {
+  double longest; // until the last block ended, over what as many equal blocks take
+  double busiest; // instructions of the SM that had most of them, over its share of equal blocks
+} SolEmuBalance;
+
 // What one of each takes, in clocks, to tell which of several warps arrived last; all 0: one clock each.
 typedef struct SolEmuClocks {
 #define SOL_EMU_CLOCKS_FIELD(name) uint32_t name;
@@ -66,6 +72,7 @@ typedef struct SolEmuMachine {
   uint64_t smem_per_sm;    // 228 KiB
   uint64_t smem_per_block; // 227 KiB
   uint64_t l1_bytes;       // 256 KiB, shared memory included
+  uint64_t l1_overhead;    // of those: that hold neither
   SolL2Config l2;         // 50 MiB, all of which may be used, dirty and partly written; 32-byte reads of DRAM
   uint64_t l2_persisting; // the most bytes of L2 that can be set aside for persisting lines: 0
   uint64_t ncu_dirty;     // bytes that ncu's flush before a kernel leaves dirty in L2: 0
@@ -408,6 +415,7 @@ struct SolEmuResult { // freed with sol_emu_result_free; counts accumulate over 
   uint32_t touch_count, touch_cap;
   SolEmuFlight flight;
   SolEmuChain chain;
+  SolEmuBalance balance; // of the last launch
   // Beside the counts of instructions, where memory is modelled; summed over launches, and not scaled for
   // sample_waves. Modelled.
   uint64_t left_dirty;   // bytes that the launch wrote and that at its end are in L2 alone

@@ -49,6 +49,8 @@ void machine_work_add(MachineWork *to, const MachineWork *from) {
   to->blocks_per_cluster = to->blocks_per_cluster * old + from->blocks_per_cluster * new;
   to->stall = to->stall * old + from->stall * new;
   to->chain = to->chain * old + from->chain * new;
+  to->longest = to->longest * old + from->longest * new;
+  to->busiest = to->busiest * old + from->busiest * new;
   to->launches = launches;
   to->graph_launches += from->graph_launches;
   to->early_launches += from->early_launches;

@@ -15,8 +15,8 @@
 //  5. An SM issues 4 warp instructions a clock; pipes have the rates of the CUDA guide's table of
 //     arithmetic throughput (fp32, fp64 and tensor: of the published peaks). PTX instructions are counted as
 //     machine instructions, except moves, parameter loads and address conversions, which ptxas removes.
-//  6. Blocks are distributed evenly: the busiest SM has ceil(blocks / SMs) of them, and the work of SMs takes
-//     as long as on that one. DRAM and L2 are shared by all SMs; but the blocks of a tail wave move their
+//  6. The busiest SM has ceil(blocks / SMs) of equal blocks, and the work of SMs takes as long as on that one. Where
+//     blocks differ, the emulator says how much more it has, and how much later the last block ends. DRAM and L2 are shared by all SMs; but the blocks of a tail wave move their
 //     bytes no faster than their own SMs can, l2_fill_bytes a clock.
 //  7. A warp's critical path is its waits for loads, each with the latency of the memory that serves it, for
 //     shared memory, barriers and fences, and issue_clocks per instruction; a block takes block_clocks to
@@ -51,6 +51,11 @@ const char *machine_resource_key(MachineResource resource) {
 // Combines times that overlap, but not perfectly.
 static double together(double a, double b) {
   return __builtin_sqrt(a * a + b * b);
+}
+
+// Of one thing behind another, to which some warps come earlier than others: a part of the shorter one overlaps.
+static double behind(const MachineModel *m, double a, double b) {
+  return a + b - m->end_overlap * (a < b ? a : b);
 }
 
 // The same of several resources: the busiest dominates.
@@ -107,15 +112,15 @@ typedef struct Spread {
   const SolDevice *d;
   double clock, sms;
   double share; // of all the SMs' work: the busiest one's; 1 / sms where blocks are many
-  double waves; // whole ones
+  double waves; // that wait one after another, as long as waves of equal blocks
 } Spread;
 
 static Spread spread_of(const MachineModel *model, const MachineWork *w) {
   const SolDevice *d = model->device;
   Spread m = {model, d, d->boost_clock.value, d->sms.value, 1 / d->sms.value, 1};
   double blocks = sol_larger(w->blocks, 1), slots = sol_larger(w->blocks_per_sm, 1) * m.sms;
-  m.share = __builtin_ceil(blocks / m.sms) / blocks;
-  m.waves = __builtin_ceil(blocks / slots);
+  m.share = __builtin_ceil(blocks / m.sms) / blocks * (w->busiest > 0 ? w->busiest : 1);
+  m.waves = __builtin_ceil(blocks / slots) * (w->longest > 0 ? w->longest : 1);
   return m;
 }
 
@@ -203,6 +208,11 @@ static double dram_seconds(const Spread *m, const MachineWork *w) {
   return seconds + tail_seconds(m, w, seconds);
 }
 
+// Atomics at the end of the only wave: all its warps come to them at about the same time, and little else is left to do.
+static double end_seconds(const Spread *m, const MachineWork *w) {
+  return w->blocks <= sol_larger(w->blocks_per_sm, 1) * m->sms ? w->atomic_end_clocks / m->clock : 0;
+}
+
 static SolStatus check_device(const SolDevice *d, SolError *err) {
   const struct {
     SolFigure figure;
@@ -234,9 +244,12 @@ SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineT
   s[MACHINE_ATOMICS] = w->atomic_clocks / m.clock;
   s[MACHINE_BLOCKS] = start_seconds(&m, w);
   s[MACHINE_LATENCY] = latency_seconds(&m, w, warps, out);
-  double busy = combined(s + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM);
+  double at_end = end_seconds(&m, w), rest[MACHINE_RESOURCES];
+  for (int r = 0; r < MACHINE_RESOURCES; r++) rest[r] = s[r];
+  rest[MACHINE_ATOMICS] -= at_end;
+  double busy = combined(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM);
   const double parts[] = {together(busy, s[MACHINE_LATENCY]), s[MACHINE_BLOCKS]};
-  out->total = s[MACHINE_LAUNCH] + combined(parts, SOL_COUNT(parts));
+  out->total = s[MACHINE_LAUNCH] + behind(model, combined(parts, SOL_COUNT(parts)), at_end);
   out->gap = gap_seconds(model, w);
   for (int r = 0; r < MACHINE_RESOURCES; r++)
     if (s[r] > s[out->bound]) out->bound = (MachineResource)r;

@@ -23,6 +23,7 @@
   X(l2_packets)        /* sent to L2 by stores */                                                            \
   X(atomic_turns)      /* lanes of atomics on the sector with the most contention */                         \
   X(atomic_clocks)     /* of L2, for the serialised atomics on its busiest 512 bytes */                      \
+  X(atomic_end_clocks) /* of those: by atomics that each warp executes once, so at the end of its work */        \
   X(constant_turns)    /* words of constant loads, which are served one by one */                            \
   X(match_turns)       /* distinct values of matches, which are served one by one */                         \
   X(l1_wavefronts)     /* of global, local and texture requests in L1: one a clock and SM */                 \
@@ -49,8 +50,10 @@ typedef struct MachineWork {
   double warps_per_block;
   double blocks_per_sm;      // resident blocks: the occupancy
   double blocks_per_cluster; // 0 or 1: no clusters
-  double stall; // clocks between a warp's instructions, by the machine code, mean; 0: `issue_clocks`
-  double chain; // length of a block's critical path over the path of an average warp; 0: taken as 1
+  double stall;   // clocks between a warp's instructions, by the machine code, mean; 0: `issue_clocks`
+  double chain;   // length of a block's critical path over the path of an average warp; 0: taken as 1
+  double longest; // time until the last block ends over that of as many equal ones; 0: taken as 1
+  double busiest; // work of the busiest SM over its share of equal blocks; 0: taken as 1
 #define MACHINE_DEMAND_FIELD(name) double name;
   MACHINE_DEMANDS(MACHINE_DEMAND_FIELD)
 #undef MACHINE_DEMAND_FIELD

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "machine/machine.h"
 #include "shim/shim.h"
 #include "shim/shim_graph.h"
 
@@ -129,6 +130,14 @@ static cudaError_t run_host(ShimStream *s, const struct cudaHostNodeParams *host
   return cudaSuccess;
 }
 
+// A copy between host and GPU passes a small part of L2, which keeps the end of what was copied.
+static void use_l2_end(SolL2Use use, const void *at, size_t bytes) {
+  MachineModel model = machine_model(shim.device);
+  size_t most = sol_known(shim.device->l2_size) ? (size_t)(shim.device->l2_size.value * model.l2_copied) : 0;
+  size_t kept = bytes < most ? bytes : most;
+  if (kept) shim_use_l2(use, (const uint8_t *)at + (bytes - kept), kept);
+}
+
 static cudaError_t run_copy(const struct cudaMemcpy3DParms *c) {
   cudaError_t error = shim_run_copy(c);
   if (error) return error;
@@ -137,10 +146,11 @@ static cudaError_t run_copy(const struct cudaMemcpy3DParms *c) {
   size_t to = e.depth * e.height * (c->dstPtr.pitch ? c->dstPtr.pitch : e.width);
   if (!c->srcArray) shim_observe_memory(false, c->srcPtr.ptr, from);
   if (!c->dstArray) shim_observe_memory(true, c->dstPtr.ptr, to);
-  if (c->srcArray || c->dstArray || !shim_on_device(c->srcPtr.ptr) || !shim_on_device(c->dstPtr.ptr))
-    return cudaSuccess;
-  shim_use_l2(SOL_L2_READS, c->srcPtr.ptr, from);
-  shim_use_l2(SOL_L2_WRITES, c->dstPtr.ptr, to);
+  if (c->srcArray || c->dstArray) return cudaSuccess;
+  bool within = shim_on_device(c->srcPtr.ptr) && shim_on_device(c->dstPtr.ptr);
+  void (*use)(SolL2Use, const void *, size_t) = within ? shim_use_l2 : use_l2_end;
+  use(SOL_L2_READS, c->srcPtr.ptr, from);
+  use(SOL_L2_WRITES, c->dstPtr.ptr, to);
   return cudaSuccess;
 }
 

@@ -86,8 +86,12 @@ void emu_path_fence(EmuCtx *x);  // a fence of wider scope than the block
 void emu_path_arrive(const EmuBlock *block, uint32_t warp, const EmuBlock *at, uint32_t barrier);
 void emu_path_leave(const EmuBlock *block, uint32_t warp, const EmuBlock *at, uint32_t barrier);
 void emu_path_clear(const EmuBlock *at, uint32_t barrier);
-void emu_path_pass(const EmuBlock *at);                 // the cluster's barrier has completed
-void emu_path_end(const EmuBlock *block, EmuPath *sum); // adds the block's longest path
-void emu_path_sum(EmuRun *run, SolEmuChain *to);        // of all blocks, also of those that have not ended
+void emu_path_pass(const EmuBlock *at); // the cluster's barrier has completed
+uint64_t emu_path_end(const EmuBlock *block,
+                      EmuPath *sum);             // adds the block's longest path; returns its weight
+void emu_path_sum(EmuRun *run, SolEmuChain *to); // of all blocks, also of those that have not ended
+// balance.c: room for the work of each unit (false: out of memory), and how evenly it was distributed.
+bool emu_balance_make(EmuRun *run);
+SolEmuBalance emu_balance(const EmuRun *run);
 
 #endif

@@ -31,6 +31,8 @@ static bool start_next(EmuCtx *x, EmuSm *sm) {
     return false;
   }
   u->slot = slot;
+  u->number = sm->next_unit;
+  u->instructions = 0;
   u->next = NULL;
   EmuUnit **end = &sm->units;
   while (*end) end = &(*end)->next;
@@ -46,8 +48,12 @@ static void finish(EmuCtx *x, EmuSm *sm, EmuUnit **at) {
   sm->resident--;
   uint64_t *done = &emu_worker(x)->units_done; // others read it for the progress
   __atomic_store_n(done, *done + 1, __ATOMIC_RELAXED);
-  for (uint32_t k = 0; k < u->count && emu_worker(x)->chains; k++)
-    emu_path_end(u->blocks[k], emu_worker(x)->chains);
+  uint64_t longest = 0;
+  for (uint32_t k = 0; k < u->count && emu_worker(x)->chains; k++) {
+    uint64_t path = emu_path_end(u->blocks[k], emu_worker(x)->chains);
+    if (path > longest) longest = path;
+  }
+  if (x->launch->units) x->launch->units[u->number] = (EmuUnitWork){longest, u->instructions};
   emu_end_unit(x, u);
 }
 
@@ -213,8 +219,19 @@ static bool keep_memory(void **memory, size_t *bytes, size_t wanted) {
   return *memory;
 }
 
-static SolStatus make_caches(EmuRun *run, SolError *err) {
+// What is left of an SM's memory for L1: the driver sets aside for shared memory the smallest size of the list that holds that
+// of the blocks which fit, with the system's 1 KiB of each, and L1 itself needs some.
+static uint64_t l1_left(const EmuRun *run) {
+  static const uint16_t kib[] = {8, 16, 32, 64, 100, 132, 164, 196, 228};
   const SolEmuMachine *m = &run->emu->machine;
+  uint64_t used = (run->shared_bytes + 1024) * run->cluster_size * run->units_per_sm, aside = m->smem_per_sm;
+  for (size_t i = sizeof kib / sizeof *kib; i-- > 0;)
+    if ((uint64_t)kib[i] * 1024 >= used && (uint64_t)kib[i] * 1024 < aside) aside = (uint64_t)kib[i] * 1024;
+  aside += m->l1_overhead;
+  return m->l1_bytes > aside ? m->l1_bytes - aside : 0;
+}
+
+static SolStatus make_caches(EmuRun *run, SolError *err) {
   SolEmu *emu = run->emu;
   bool room = keep_memory(&emu->sm_memory, &emu->sm_bytes, sizeof *run->sms * run->sm_count + EMU_APART);
   run->logs = sol_heap_alloc(sizeof *run->logs * run->sm_count);
@@ -222,8 +239,7 @@ static SolStatus make_caches(EmuRun *run, SolError *err) {
   run->sms = aligned(emu->sm_memory);
   for (uint32_t s = 0; s < run->sm_count; s++) run->sms[s] = (EmuSm){.index = s, .next_unit = s};
   if (!run->counting) return SOL_OK;
-  uint64_t used = (run->shared_bytes ? run->shared_bytes + 1024 : 0) * run->cluster_size * run->units_per_sm;
-  uint64_t l1 = m->l1_bytes > used ? m->l1_bytes - used : 0;
+  uint64_t l1 = l1_left(run);
   size_t l1_size = (sol_l1_bytes(l1) + 63) / 64 * 64;
   size_t log_size = sizeof(SolRecord) * LOG_RECORDS;
   size_t total = (l1_size + log_size) * run->sm_count + log_size * run->worker_count + EMU_APART;

@@ -92,7 +92,7 @@ void emu_result_add(EmuRun *run) {
       r->classes[sol_emu_class(p->source[pc])] += c.executions;
       if (run->observing) add_observed(run, pc, &c, &r->insts[at]);
     }
-  if (run->observing) emu_path_sum(run, &r->chain);
+  if (run->observing) emu_path_sum(run, &r->chain), r->balance = emu_balance(run);
   uint64_t units = 0;
   for (uint32_t k = 0; k < run->worker_count; k++) units += emu_worker(&run->workers[k])->units_done;
   r->blocks += units * run->cluster_size;

@@ -57,10 +57,16 @@ static bool run_fiber(EmuCtx *x, EmuFiber *f) {
   emu_reconverge(x);
   if (f->state != EMU_READY) return true;
   x->budget = EMU_QUANTUM;
-  w->instructions += x->launch->observing ? execute_observed(x) : execute(x);
-  if (f->state == EMU_ENDED) return true;
+  EmuPath *path = x->launch->observing ? &x->block->paths[x->warp->index] : NULL, before = {0};
+  if (path) before = *path;
+  uint64_t done = path ? execute_observed(x) : execute(x);
+  w->instructions += done;
+  bool ended = f->state == EMU_ENDED, spins = !ended && f->spin >= EMU_SPIN;
+  // How long a GPU's warps spin depends on when the others come, which is not known here.
+  if (!spins) x->block->unit->instructions += done;
+  if (spins && path) *path = before;
+  if (ended) return true;
   if (f->state == EMU_READY) emu_store_top(x);
-  bool spins = f->spin >= EMU_SPIN;
   if (spins && f->state == EMU_READY && f->lanes != x->active) emu_split(x, x->active);
   return !spins;
 }

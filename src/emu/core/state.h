@@ -217,11 +217,17 @@ struct EmuBlock {
   void *memory;   // one allocation for all but local memory and fibers
 };
 
+typedef struct EmuUnitWork {
+  uint64_t path, instructions; // of its critical path, as chain.c weighs it; of all its warps
+} EmuUnitWork;
+
 typedef struct EmuUnit { // a cluster, or a block without one; runs on one worker at a time
   EmuBlock **blocks;
   uint32_t count, blocks_live, turn;
   uint32_t cluster_arrived, cluster_phase; // threads
   uint64_t id;
+  uint64_t number; // in the order in which units start
+  uint64_t instructions;
   uint32_t slot; // on its SM
   struct EmuUnit *next;
   // async.c: asynchronous operations that are not complete, the last one's `next`, and what draws their order.
@@ -271,6 +277,7 @@ struct EmuRun {
   bool counting, checking; // models the memory hierarchy; keeps shadow memory for the checks
   bool observing;          // collects patterns and touches
   const struct EmuStatics *statics;
+  EmuUnitWork *units; // by EmuUnit.number: of those that ended; NULL: not observed
   int stop; // SolEmuEnd, or 0
   // Written by workers; on a page of its own, as the fields above are read by all of them.
   _Alignas(EMU_APART) uint32_t next_sm;

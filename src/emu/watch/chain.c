@@ -113,12 +113,13 @@ static void add(EmuPath *to, const EmuPath *from) {
   to->store_fences += from->store_fences;
 }
 
-void emu_path_end(const EmuBlock *block, EmuPath *sum) {
-  if (!block->paths) return;
+uint64_t emu_path_end(const EmuBlock *block, EmuPath *sum) {
+  if (!block->paths) return 0;
   const EmuPath *longest = block->paths;
   for (uint32_t w = 1; w < block->warp_count; w++)
     if (weight(block, &block->paths[w]) > weight(block, longest)) longest = &block->paths[w];
   add(sum, longest);
+  return weight(block, longest);
 }
 
 void emu_path_sum(EmuRun *run, SolEmuChain *to) {

@@ -294,10 +294,12 @@ bool emu_observe_make(EmuRun *run) {
     memset(w->sites, 0, bytes);
     *w->chains = (EmuPath){0};
   }
-  return true;
+  return emu_balance_make(run);
 }
 
 void emu_observe_free(EmuRun *run) {
+  sol_heap_free(run->units);
+  run->units = NULL;
   for (uint32_t k = 0; k < run->worker_count; k++) {
     EmuSite *g = emu_worker(&run->workers[k])->sites;
     for (uint32_t n = 0; g && n < run->statics->site_count; n++) {
