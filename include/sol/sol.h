@@ -5,6 +5,7 @@
 #include "sol/context.h"
 #include "sol/device.h"
 #include "sol/dtype.h"
+#include "sol/fabric.h"
 #include "sol/model.h"
 #include "sol/occupancy.h"
 #include "sol/op.h"
