@@ -2,7 +2,7 @@
 #ifndef SOL_ROOFLINE_MODEL_PASS_H
 #define SOL_ROOFLINE_MODEL_PASS_H
 
-#include "roofline/fabric.h"
+#include "roofline/collectives.h"
 #include "roofline/model_parts.h"
 
 typedef struct SolModelPass {

@@ -6,7 +6,7 @@
 // four of data, LL128 one of eight with every 120, Simple none. Over machines a sum is made inside each, then between
 // them of each GPU's part, then spread inside: as many steps of each level as its ring or tree has. A one-shot sum is
 // no NCCL: every GPU writes its whole vector to all others, as the kernels of vLLM and TensorRT-LLM do.
-#include "roofline/fabric.h"
+#include "roofline/collectives.h"
 
 #include "base/format.h"
 #include "base/port.h"

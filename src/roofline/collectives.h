@@ -1,6 +1,6 @@
 // What crosses the links between GPUs: bytes, steps and time.
-#ifndef SOL_ROOFLINE_FABRIC_H
-#define SOL_ROOFLINE_FABRIC_H
+#ifndef SOL_ROOFLINE_COLLECTIVES_H
+#define SOL_ROOFLINE_COLLECTIVES_H
 
 #include "sol/fabric.h"
 
