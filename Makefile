@@ -86,6 +86,7 @@ REPLAYS   := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=$(B)/tests/replay_%)
 FUZZERS   := $(patsubst tests/fuzz/%.c,$(B)/%,$(if $(SHIM),$(FUZZ_SRC),$(filter-out %/fuzz_shim.c %/fuzz_libcuda.c,$(FUZZ_SRC))))
 BENCHES   := $(BENCH_SRC:bench/%.c=$(B)/bench/%)
 FAKE_CUDA := $(B)/tests/fake/libcuda.so.1
+FAKE_NCCL := $(B)/tests/fake/libnccl.so.2
 FAKE_GPU  := $(B)/tests/gpu/libcuda.so.1 $(B)/tests/gpu/program
 SOL       := $(if $(MAIN_OBJ),$(B)/sol)
 SHARE     := $(if $(MAIN_OBJ),$(B)/share/made)
@@ -303,12 +304,17 @@ $(B)/sol: $(MAIN_OBJ) $(B)/inside.a
 $(B)/share/made: $(B)/sol scripts/share.sh
 	$(Q)scripts/share.sh $(B)/sol $(B)/share
 
-tests: $(TESTS) $(REPLAYS) $(B)/tests/page_probe $(SOL) $(FAKE_CUDA) $(FAKE_GPU) $(SHIM) $(INJECT) $(FLEET)
+tests: $(TESTS) $(REPLAYS) $(B)/tests/page_probe $(SOL) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_GPU) $(SHIM) $(INJECT) $(FLEET)
 
 # A CUDA driver that only keeps books, for tests without a GPU. They find it beside themselves.
 $(FAKE_CUDA): tests/fake_cuda.c $(B)/stamp/tests
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 $< -o $@
+
+# An NCCL of two ranks that hold the same.
+$(FAKE_NCCL): tests/fake_nccl.c $(B)/stamp/tests
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) $(LDFLAGS) -shared -Wl,-soname,libnccl.so.2 $< -o $@
 
 # A driver and a CUPTI in one, and a program for them: `sol profile` without a GPU.
 $(B)/tests/gpu/libcuda.so.1: tests/fake_gpu.c $(B)/stamp/tests
@@ -341,7 +347,7 @@ $(B)/tests/test_shim_safety: $(firstword $(SHIM))
 $(B)/tests/page_probe: WITH = $(PAGE_HOST)
 $(B)/tests/page_probe: $(PAGE_HOST)
 
-$(B)/tests/%: tests/%.c $(B)/inside.a $(B)/stamp/tests | $(FAKE_CUDA)
+$(B)/tests/%: tests/%.c $(B)/inside.a $(B)/stamp/tests | $(FAKE_CUDA) $(FAKE_NCCL)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) -Itests $(CUDA_INC:%=-isystem %) $(LDFLAGS) $< $(WITH) $(B)/inside.a $(LIBS) -o $@
 
@@ -405,4 +411,4 @@ clean: ## remove everything built; what set-up installed under build/ stays
 distclean: ## remove the build folder whole
 	rm -rf $(B)
 
--include $(wildcard $(addsuffix .d,$(LIB_OBJ) $(TOOL_OBJ) $(SHIM_OBJ) $(SHIM12_OBJ) $(INJECT_OBJ) $(MAIN_OBJ) $(WASM_OBJ) $(TESTS) $(REPLAYS) $(FUZZERS) $(BENCHES) $(FAKE_CUDA) $(FAKE_GPU))) $(wildcard $(patsubst %,$(KERNELS)/%.d,$(MODULES) $(RUNGS)))
+-include $(wildcard $(addsuffix .d,$(LIB_OBJ) $(TOOL_OBJ) $(SHIM_OBJ) $(SHIM12_OBJ) $(INJECT_OBJ) $(MAIN_OBJ) $(WASM_OBJ) $(TESTS) $(REPLAYS) $(FUZZERS) $(BENCHES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_GPU))) $(wildcard $(patsubst %,$(KERNELS)/%.d,$(MODULES) $(RUNGS)))

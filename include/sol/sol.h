@@ -2,6 +2,7 @@
 #ifndef SOL_SOL_H
 #define SOL_SOL_H
 
+#include "sol/collective.h"
 #include "sol/context.h"
 #include "sol/device.h"
 #include "sol/dtype.h"

@@ -13,9 +13,6 @@ typedef struct FleetLink {
   void (*send)(int to, const void *piece, size_t length);
   // A piece that has arrived, of whichever rank, and its length; 0: none has.
   size_t (*receive)(int *from, void *piece);
-  // Sum over all ranks, in place, in the order of the ranks; and everybody's `count` floats, one rank's after the other's.
-  void (*all_reduce)(float *values, size_t count);
-  void (*all_gather)(const float *mine, size_t count, float *all);
   // Ends this rank's part; `all_there`: no rank has died, so that MPI can wait for everybody.
   void (*close)(bool all_there);
 } FleetLink;
