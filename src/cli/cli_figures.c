@@ -137,7 +137,7 @@ static double field(SolJson object, const char *name) {
 
 // The median rate of an operation's cases that move enough bytes.
 static double rate_of(SolJson cases, const char *op) {
-  double rates[MOST_RATES];
+  double rates[MOST_RATES] = {0};
   size_t n = 0;
   SolJsonIter it = {.container = cases};
   SolJson row;

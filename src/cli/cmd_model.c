@@ -244,7 +244,7 @@ static int run(Cli *cli, void *arguments) {
   if (code) return code;
   const SolDevice *devices[MAX_DEVICES];
   int count;
-  Figures figures;
+  Figures figures = {0};
   code = take_devices(cli, args, devices, &count);
   if (!code) code = cli_figures(cli, &args->figures, devices, count, &figures);
   if (code) return code;
