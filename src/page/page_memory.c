@@ -43,6 +43,7 @@ static void put(Fact *o, const char *key, uint32_t value) {
 bool page_memory(PageAsk *ask) {
   Access a = {0};
   if (!read_lanes(ask, &a)) return false;
+  page_schema(ask);
   if (is_on(ask, "shared")) {
     SolWavefronts w =
         sol_banks(a.address, a.mask, a.width, is_on(ask, "store") ? SOL_SHARED_STORE : SOL_SHARED_LOAD);
