@@ -67,7 +67,7 @@ RUNGS_OBJ := $(B)/obj/kernels/ladder_images.o
 RUNG_TEXTS := $(sort $(wildcard kernels/*/rungs.cu kernels/sweeps/*.cu))
 TEXTS_OBJ := $(B)/obj/kernels/ladder_sources.o
 # What HTML reports are made of (src/report/html.h).
-WEB_TEXTS := $(filter-out web/page.% web/expression.%,$(sort $(wildcard web/*.html web/*.css web/*.js)))
+WEB_TEXTS := $(filter-out web/page% web/expression.%,$(sort $(wildcard web/*.html web/*.css web/*.js)))
 WEB_OBJ   := $(B)/obj/web/web_sources.o
 LIB_OBJ   := $(LIB_SRC:%.c=$(B)/obj/%.o) $(AVX2_OBJ) $(EMBED_OBJ)
 TOOL_OBJ  := $(filter-out $(MAIN_OBJ),$(TOOL_SRC:%.c=$(B)/obj/%.o)) $(RUNGS_OBJ) $(TEXTS_OBJ) $(WEB_OBJ)
@@ -362,7 +362,7 @@ $(PAGE_OBJ): WASM_FLAGS += -isystem web/libc
 $(B)/page.wasm: $(PAGE_OBJ) $(WASM_OBJ) $(B)/stamp/wasm
 	$(Q)$(CLANG) $(WASM_LINK) $(PAGE_OBJ) $(WASM_OBJ) -o $@
 
-$(B)/page.html: $(B)/page.wasm $(wildcard web/*.*) examples/scale.ptx scripts/make-page.sh
+$(B)/page.html: $(B)/page.wasm $(wildcard web/*.*) $(wildcard examples/*.ptx) scripts/make-page.sh
 	$(Q)scripts/make-page.sh $(B)/page.wasm > $@
 
 $(B)/probe.wasm: $(B)/wasm/tests/wasm_probe.o $(WASM_OBJ)

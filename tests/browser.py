@@ -97,7 +97,7 @@ class Browser:
         self.ask('new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0))))')
 
     def key(self, name, **more):
-        codes = {'Tab': 9, 'Enter': 13, 'Space': 32}
+        codes = {'Tab': 9, 'Enter': 13, 'Space': 32, 'ArrowLeft': 37, 'ArrowUp': 38, 'ArrowRight': 39, 'ArrowDown': 40}
         press = {'key': ' ' if name == 'Space' else name, 'code': name, 'windowsVirtualKeyCode': codes[name], **more}
         self.call('Input.dispatchKeyEvent', type='keyDown', text='\r' if name == 'Enter' else '', **press)
         self.call('Input.dispatchKeyEvent', type='keyUp', **press)

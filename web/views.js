@@ -7,6 +7,7 @@ const KINDS = {
   ladder: doc => Array.isArray(doc.ladders) && list(doc.ladders).some(ladder => Array.isArray(ladder.rungs)),
   bench: doc => Array.isArray(doc.cases),
   roofline: doc => 'terms' in doc && 'work' in doc,
+  occupancy: doc => 'blocks_by' in doc || Array.isArray(doc.sweep),
 };
 const kindOf = doc => Object.keys(KINDS).find(kind => KINDS[kind](doc)) || 'other';
 
@@ -35,6 +36,7 @@ const POINTS = {
   })),
   bench: doc => list(doc.cases).map(c => ({name: caseName(c), flops: 0, bytes: number(c.bytes), us: number(c.time_us), bareUs: number(c.time_us)})),
   roofline: doc => [{name: text(doc.work) + (doc.device ? ' on ' + text(doc.device) : ''), flops: number(doc.flops), bytes: number(doc.bytes), us: number(doc.time_us), bareUs: number(doc.time_us) - number(object(doc.terms).launch_us)}],
+  occupancy: () => [],
   other: () => [],
 };
 const caseName = c => [c.op, c.option, c.dtype, c.shape].map(text).filter(Boolean).join(' ');
@@ -214,13 +216,13 @@ function modelView(doc) {
 
 // ---- rooflines ----
 
-function rooflineView(doc) {
-  const terms = object(doc.terms), unfused = object(doc.unfused);
+function rooflineView(doc, state) {
+  const terms = object(doc.terms);
   return [el('div', {class: 'cards'}, card('time', 'time_us', doc.time_us, show.us), words('bound by', doc.bound), card('bytes', 'bytes', doc.bytes, show.bytes), card('FLOPs', 'flops', doc.flops, show.flops), card('FLOP/byte', 'intensity', doc.intensity), card('ridge', 'ridge', doc.ridge)),
-    rooflineChart(numbered(POINTS.roofline(doc)), roofsOf(doc), 'Roofline'),
+    rooflineChart(numbered(POINTS.roofline(doc)), roofsOf(doc), 'Roofline', state.move),
     barChart('Each term alone', [{name: 'memory', values: [terms.memory_us]}, {name: 'compute', values: [terms.compute_us]}, {name: 'launch', values: [terms.launch_us]}], ['time'], show.us, 'time (us)', undefined, 'The longer of memory and compute counts, and the launch.'),
-    list(unfused.kernels).length && [stackChart('As separate kernels', list(unfused.kernels).map(k => ({name: text(k.name), value: number(k.time_us)})), show.us, 'unfused_us'), el('p', {}, 'One kernel is ', figureOf('gain', unfused.gain, show.times), ' as fast.')],
+    ...tripsView(doc),
     list(object(doc.advice).steps).length && table('What to do', [['step', s => text(s.kind)], ['', s => text(s.what)], ['bytes', s => show.bytes(s.bytes), true], ['time', s => show.us(s.time_us), true], ['gain', s => figureOf('gain', s.gain, show.times), true]], list(object(doc.advice).steps))];
 }
 
-const VIEWS = {audit: auditView, profile: profileView, model: modelView, ladder: ladderView, bench: benchView, roofline: rooflineView, other: () => []};
+const VIEWS = {audit: auditView, profile: profileView, model: modelView, ladder: ladderView, bench: benchView, roofline: rooflineView, occupancy: occupancyView, other: () => []};

@@ -40,8 +40,16 @@ static bool op_work(PageAsk *ask, const char *op, RooflineQuestion *w) {
   return true;
 }
 
+static SolUnit unit_of(PageAsk *ask) {
+  const char *text = page_text(ask, "unit");
+  return strcmp(text, "tensor") == 0   ? SOL_UNIT_TENSOR
+         : strcmp(text, "vector") == 0 ? SOL_UNIT_VECTOR
+                                       : SOL_UNIT_DEFAULT;
+}
+
 static bool raw_work(PageAsk *ask, RooflineQuestion *w) {
   w->work.launches = 1;
+  w->work.unit = unit_of(ask);
   if (!page_number(ask, "bytes", &w->work.bytes) || !page_number(ask, "flops", &w->work.flops) ||
       !page_number(ask, "launches", &w->work.launches) || !page_dtype(ask, "dtype", &w->work.dtype))
     return false;
