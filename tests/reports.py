@@ -19,6 +19,7 @@ import browser  # noqa: E402
 
 SOL = os.path.abspath(sys.argv[1])
 SHOTS = sys.argv[2] if len(sys.argv) > 2 else None
+ROOT = os.getcwd()
 COUNT = {'passed': 0, 'failed': 0}
 
 
@@ -274,10 +275,48 @@ def test_roofline(page):
     for key in ('time_us', 'bytes', 'flops', 'intensity', 'ridge'):
         same(figures(page, key)[:1], [data[key]], f'roofline: {key}')
     check(data['roofs']['hbm'] == data['bandwidth'], 'the roof is the bandwidth')
-    page.ask('document.querySelectorAll(".roofline button")[0].click()')
-    same(page.ask('document.querySelectorAll(".roofline button")[0].getAttribute("aria-pressed")'), 'true', 'roofline by bytes')
+    page.ask('document.querySelector(".roofline [data-view=bytes]").click()')
+    same(page.ask('document.querySelector(".roofline [data-view=bytes]").getAttribute("aria-pressed")'), 'true', 'roofline by bytes')
     page.settle()
     same(page.ask(OVERLAPS), [], 'roofline by bytes')
+    page.ask('document.querySelectorAll(".roofline button[data-view=launch]")[0].click()')
+    page.settle()
+    page.settle()
+    same(page.ask(OVERLAPS), [], 'roofline by launch cost')
+    where = page.ask('(() => { const p = document.querySelector(".roofline .point"); return [p.getAttribute("cx"), p.getAttribute("cy")].map(Number); })()')
+    ticks = {t: x for t, x in page.ask('[...document.querySelectorAll(".roofline .tick[text-anchor=middle]")].map(t => [t.textContent, Number(t.getAttribute("x"))])')}
+    bare = data['time_us'] - data['terms']['launch_us']
+    want = ticks['10 us'] + (ticks['100 us'] - ticks['10 us']) * (math.log10(bare) - 1)
+    check(abs(where[0] - want) < 0.5, f'the point of the launch cost is at {where[0]}, not at {want}')
+    page.open(page.ask('location.href'))
+    same(page.ask('document.querySelector("[data-view=launch]").getAttribute("aria-pressed")'), 'true', 'the view is in the address')
+
+
+def test_occupancy(page):
+    for words in (('--threads', '256', '--regs', '64'), ('--sweep', 'smem')):
+        view(json.loads(sol('occupancy', *words, '--json').stdout))
+        look(page, 'occupancy' + words[0])
+        check(page.ask('document.querySelectorAll("[data-taken], [data-steps]").length') == 1, f'occupancy {words}: a picture')
+
+
+def test_unfused(page):
+    data = result('roofline', 'add_rmsnorm', '8192x4096', '--unfused')
+    look(page, 'unfused')
+    same(page.ask('[...document.querySelectorAll("[data-trip]")].reduce((sum, t) => sum + Number(t.dataset.bytes), 0)'), data['unfused']['bytes'] + data['bytes'], 'trips through memory')
+
+
+def test_printed(page):
+    """On paper lists are whole, whatever was scrolled to, and the paper is white."""
+    kernels = [{'name': f'kernel_{i}', 'time_us': 500 - i, 'kernel_us': 400 - i, 'light_us': 1, 'tax': 2, 'bound': 'dram', 'flops': i, 'dram_bytes': i + 1, 'lines': [], 'findings': []} for i in range(450)]
+    view({'schema': 1, 'input': 'big.cu', 'device': 'h200', 'kernels': kernels, 'gate': [], 'roofs': {'hbm': 3e12, 'vector_fp32': 6e13}})
+    page.open('file://' + os.path.abspath('report.html'))
+    page.ask('document.querySelector("#theme").click()')
+    page.call('Page.printToPDF')
+    same(page.ask('document.querySelectorAll("[data-kernel]").length'), 450, 'kernels on paper')
+    page.call('Emulation.setEmulatedMedia', media='print')
+    page.ask('dispatchEvent(new Event("beforeprint"))')
+    same(page.ask('[getComputedStyle(document.querySelector(".kernels")).overflow, getComputedStyle(document.body).backgroundColor]'), ['visible', 'rgb(255, 255, 255)'], 'on paper')
+    page.call('Emulation.setEmulatedMedia', media='')
 
 
 def test_devices(page):
@@ -321,7 +360,8 @@ def test_stored(page, root):
 
 def test_svg(page):
     """--svg: well-formed, texts neither cut off nor on each other; points at the heights of their rates."""
-    for words in (('roofline', 'rmsnorm', '8192x4096', '--device', 'h200'), ('roofline', 'gemm', '4096x4096x4096', '--device', 'h100,t4'), AUDIT, ('ladder', 'transpose', '--small')):
+    for words in (('roofline', 'rmsnorm', '8192x4096', '--device', 'h200'), ('roofline', 'gemm', '4096x4096x4096', '--device', 'h100,t4'), AUDIT, ('ladder', 'transpose', '--small'),
+                  ('model', 'llama-3-8b', '--phase', 'decode'), ('bench', 'softmax', '--backend', 'emu', '--shape', '64x1024'), ('profile', '--import', os.path.join(ROOT, 'tests/data/ncu/h200-full-raw.csv'))):
         done = sol(*words, '--json', '--svg', 'picture.svg')
         same(done.returncode, 0, f'{words} --svg')
         tree = xml.etree.ElementTree.parse('picture.svg')
@@ -332,6 +372,12 @@ def test_svg(page):
         if words[0] == 'ladder':
             for rung in data['ladders'][0]['rungs']:
                 check(f'{rung["predicted"]["of_light"] * 100:.1f}%' in texts, f'{rung["rung"]}: its share is not in the SVG')
+        elif words[0] == 'model':
+            wide = [float(node.get('width')) for node in list(tree.iter('{http://www.w3.org/2000/svg}rect'))[1:]]
+            check(abs(sum(wide) - 740) < 1, f'the parts of the pass are {sum(wide)} pixels')
+            check(abs(wide[5] - 740 * data['kernels'][5]['time_us'] / data['total_us']) < 0.1, 'the width of a part')
+        elif words[0] == 'bench':
+            same(texts.count('1.00x'), len([c for c in data['cases'] if c['to_ideal'] == 1]), 'cases of a benchmark')
         elif isinstance(data, dict) and 'work' in data:
             heights = [(t.text, float(t.get('y'))) for t in tree.iter('{http://www.w3.org/2000/svg}text')]
             ten, one = dict(heights)['10 TB/s'], dict(heights)['1 TB/s']
@@ -440,7 +486,7 @@ def test_large(page):
 def in_browser(root):
     page = browser.Browser()
     try:
-        for test in (test_audit, test_line_link, test_roofline, test_devices, test_model, test_ladder, test_hostile, test_policy,
+        for test in (test_audit, test_line_link, test_roofline, test_unfused, test_occupancy, test_printed, test_devices, test_model, test_ladder, test_hostile, test_policy,
                      test_odd_shapes, test_keyboard, test_large, test_svg):
             test(page)
         test_stored(page, root)
@@ -465,7 +511,7 @@ def main():
         elif browser.program():
             in_browser(root)
         else:
-            skipped = 13
+            skipped = 16
             print('skipped: no chromium to open reports in')
         os.chdir(root)
     print(f'{COUNT["passed"]} passed, {COUNT["failed"]} failed' + (f', {skipped} skipped' if skipped else ''))

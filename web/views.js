@@ -195,6 +195,7 @@ function benchView(doc) {
   const worst = timed.slice().sort((a, b) => b.to_light - a.to_light).slice(0, 20);
   return [el('div', {class: 'cards'}, card('cases', 'case_count', cases.length), card('to light, mean', 'to_light', summary.to_light, show.times), card('to light, large', 'to_light_large', summary.to_light_large, show.times), card('failed', 'failed', summary.failed)),
     worst.length && barChart('Farthest from light', worst.map(c => ({name: caseName(c), values: [c.to_light]})), ['time over light'], show.times, 'time over that of a copy of the same bytes', {at: 1, name: 'light'}),
+    !worst.length && cases.some(c => isNumber(c.to_ideal)) && barChart('Sectors against the fewest possible', cases.filter(c => isNumber(c.to_ideal)).sort((a, b) => b.to_ideal - a.to_ideal).slice(0, 20).map(c => ({name: caseName(c), values: [c.to_ideal]})), ['sectors'], show.times, 'sectors over the fewest possible', {at: 1, name: 'fewest'}),
     scatterChart('Each case against a copy of its bytes', timed.map(c => ({name: caseName(c), x: number(c.light_us), y: number(c.time_us)})), show.us, ['light', 'time']),
     table('Cases', [['operation', c => caseName(c)], ['bytes', c => figureOf('bytes', c.bytes, show.bytes), true], ['time', c => figureOf('time_us', c.time_us, show.us), true], ['rate', c => show.rate(c.bytes_per_s), true],
       ['light', c => show.us(c.light_us), true], ['to light', c => figureOf('to_light', c.to_light, show.times), true], ['sectors to ideal', c => show.times(c.to_ideal), true], ['', c => text(c.error || c.verdict)]], cases)];

@@ -204,6 +204,7 @@ static const Option options[] = {
     {"baseline", OPTION_TEXT, offsetof(BenchArgs, baseline), "FILE", 0, 0,
      "an earlier --json: show what changed, and mark what changed beyond the spread"},
     HTML_OPTION,
+    SVG_OPTION,
     COMMON_OPTIONS};
 
 static const char op_names[] =

@@ -115,6 +115,7 @@ static const Option options[] = {
     {"graph", OPTION_FLAG, offsetof(ModelArgs, graph), 0, 0, 0, "launch through a CUDA graph"},
     {"list", OPTION_FLAG, offsetof(ModelArgs, list), 0, 0, 0, "list the presets"},
     HTML_OPTION,
+    SVG_OPTION,
     COMMON_OPTIONS};
 
 const Command cmd_model = {

@@ -26,9 +26,9 @@ static int write_html(Cli *cli, const char *path, const HtmlPart *parts, int cou
 static int print_svg(Cli *cli, const Fact *root) {
   SolBuffer out = {0};
   SolError err = {0};
-  SolStatus status = !report_svg(root, &out) ? sol_fail(&err, SOL_ERR_UNSUPPORTED,
-                                                        "--svg: this answer has no roofline and no ladder")
-                                             : cli_write_file(cli->args->svg, out.text, out.length, &err);
+  SolStatus status = !report_svg(root, &out)
+                         ? sol_fail(&err, SOL_ERR_UNSUPPORTED, "--svg: this answer has no picture")
+                         : cli_write_file(cli->args->svg, out.text, out.length, &err);
   sol_buffer_free(&out);
   return status ? cli_error(cli, &err, 0, 0, 0) : EXIT_OK;
 }
