@@ -49,15 +49,6 @@ int cli_print_pictures(Cli *cli, const Fact *root) {
   return code || !cli->args->svg ? code : print_svg(cli, root);
 }
 
-// Every answer of Sol's has a schema; a list has it in each element.
-bool cli_is_result(SolJson root) {
-  SolJson first = root, schema;
-  SolJsonIter it = {.container = root};
-  if (sol_json_kind(root) == SOL_JSON_ARRAY && !sol_json_next(&it, NULL, &first)) return false;
-  double number;
-  return sol_json_get(first, "schema", &schema) && sol_json_number(schema, &number);
-}
-
 static int read_part(Cli *cli, const char *path, HtmlPart *out) {
   SolError err = {0};
   SolJson root;
