@@ -94,7 +94,7 @@ Q = $(if $(filter-out 0,$(V)),,@echo '  $@';)
 export B CC CXX CLANG CUDA_INC
 export DIRS := $(LIB_DIRS) $(TOOL_DIRS)
 
-.PHONY: all no-shim help setup demo test asan tests sanitized fuzz fuzz-merge fuzzers lint format bench wasm page wheel check-layers install uninstall clean distclean FORCE
+.PHONY: all no-shim help setup demo test asan tests sanitized fuzz fuzz-merge fuzzers lint format bench wasm page site wheel check-layers install uninstall clean distclean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -145,6 +145,10 @@ bench: $(BENCHES) ## run the benchmarks
 wasm: $(B)/sol.wasm ## build the accountant as freestanding wasm32 (needs clang and lld)
 
 page: $(B)/page.html ## build the page with the accountant and the emulator in it (needs clang and lld)
+
+site: $(SOL) ## build the documentation, the page, the ladders and a gallery of reports as HTML under build/site (needs python3)
+	@$(SUBMAKE) page || echo 'the site has no page: it needs clang with lld'
+	@python3 scripts/make-site.py $(B)
 
 wheel: all ## pack the tool and the library into a Python wheel under build/wheel (any Python 3.10 or newer)
 	@rm -rf $(B)/wheel && mkdir -p $(B)/wheel

@@ -2,6 +2,7 @@
 """The page in a headless Chromium: its figures are the command line's and the native build's on random questions, its
 address brings back what was shown, and what is malformed leaves a message and a working page.
 usage: tests/page.py BUILD [SCREENSHOTS]"""
+import html.parser
 import json
 import os
 import random
@@ -449,9 +450,73 @@ def test_keyboard(page):
     same(page.ask('readAddress().t'), 'occupancy', 'Enter opens a tab')
 
 
+# ---- the site ----
+
+
+class Links(html.parser.HTMLParser):
+    """What a page links to and loads, and the anchors it has."""
+    def __init__(self, path):
+        super().__init__()
+        self.links, self.anchors, self.loaded = [], set(), []
+        with open(path, encoding='utf-8') as file:
+            self.feed(file.read())
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        self.anchors.add(values.get('id'))
+        if tag in ('a', 'form'):
+            self.links.append(values.get('href') or values.get('action') or '')
+        elif tag in ('img', 'script', 'link', 'iframe') and (values.get('src') or values.get('href')):
+            self.loaded.append(values.get('src') or values.get('href'))
+
+
+def test_site_links():
+    """Every link of the site leads to a file and an anchor that are there; nothing is loaded from elsewhere."""
+    site, pages = os.path.join(BUILD, 'site'), {}
+    for folder, _, names in os.walk(site):
+        for name in names:
+            path = os.path.join(folder, name)
+            if name.endswith('.html') and '/reports/' not in path and name != 'page.html':
+                pages[path] = Links(path)
+    check(len(pages) > 50, f'only {len(pages)} pages')
+    for path, page in pages.items():
+        for link in page.links + page.loaded:
+            where, _, anchor = link.partition('#')
+            there = os.path.normpath(os.path.join(os.path.dirname(path), urllib.parse.unquote(where))) if where else path
+            good = link.startswith('http') and link in page.links or os.path.isfile(there) and (not anchor or there not in pages or anchor in pages[there].anchors)
+            if not good:
+                check(False, f'{os.path.relpath(path, site)}: {link} leads nowhere')
+    sources = [name for name in os.listdir('docs') if name.endswith('.md')]
+    same([name for name in sources if not os.path.isfile(os.path.join(site, name[:-3] + '.html'))], [], 'every page of docs/ is on the site')
+    with open(os.path.join(site, 'gallery.html'), encoding='utf-8') as file:
+        shown = file.read()
+    same(shown.count('<figure><svg'), shown.count('<section id='), 'a picture for each report of the gallery')
+
+
+def test_site(page):
+    test_site_links()
+    site = 'file://' + BUILD + '/site/'
+    for name in ('index', 'docs', 'roofline', 'ladders/transpose', 'gallery', 'search'):
+        page.size(360)
+        page.open(site + name + '.html', ready='true')
+        wide = page.ask('document.documentElement.scrollWidth')
+        check(wide <= 360, f'{name}.html is {wide} pixels wide at 360')
+        same([page.errors(), [url for url in page.requests() if not url.startswith(('file://' + BUILD, 'about:'))]], [[], []], f'{name}.html: errors and requests')
+    page.size(1000)
+    page.open(site + 'index.html', ready='true')
+    page.ask('document.querySelector("[name=q]").focus()')
+    page.call('Input.insertText', text='bank_conflict <img src=x>')
+    page.press('Enter')
+    page.arrive('document.title === "Search"')
+    same(page.ask('document.querySelectorAll("#found li, #found img").length'), 0, 'nothing has all these words')
+    page.open(site + 'search.html?q=bank_conflict+shared', ready='true')
+    links = page.ask('[...document.querySelectorAll("#found a")].map(a => a.getAttribute("href"))')
+    check('rules.html#bank_conflict-shared-memory-bank-conflicts' in links, f'found {links}')
+
+
 def main():
     if not browser.program():
-        print('skipped: no chromium to open the page in\n0 passed, 0 failed, 18 skipped')
+        print('skipped: no chromium to open the page in\n0 passed, 0 failed, 19 skipped')
         return 77
     page, native = browser.Browser(), Native()
     try:
@@ -473,6 +538,7 @@ def main():
         test_saved(page)
         test_look(page)
         test_keyboard(page)
+        test_site(page)
     finally:
         native.close()
         page.close()

@@ -244,6 +244,9 @@ def test_audit(page):
     shown = {line: share for line, share in page.ask(
         '[...document.querySelectorAll("[data-line]")].map(r => [Number(r.dataset.line), Number(r.querySelector("[data-key=share]").dataset.value)])')}
     same(shown, {line['line']: line['share'] for line in kernel['lines']}, 'shares of the lines')
+    spent = figures(page, 'part_of_time')
+    same(spent, sorted((us for us in kernel['parts'].values() if us > 0), reverse=True), 'the parts of the time')
+    check(abs(sum(spent) - kernel['time_us']) < 1e-6 * kernel['time_us'], 'the parts add up to the time')
     same(figures(page, 'saved_us'), [f['saved_us'] for f in kernel['findings']], 'findings in order of gain')
     worst = max((line for line in kernel['lines'] if 'access' in line), key=lambda line: line['share'])
     same(figures(page, 'sectors_per_request'), [worst['access']['sectors_per_request']], 'the access of the costliest line')
@@ -332,6 +335,13 @@ def test_model(page):
     same(figures(page, 'time_us'), [k['time_us'] for k in data['kernels']], 'model: times')
     pass_us = figures(page, 'kernel_us')
     check(abs(sum(pass_us) - data['total_us']) < 1e-6 * data['total_us'], 'the stacked pass is the total')
+
+
+def test_choice(page):
+    data = result('model', 'llama-3-8b', '--device', 'h100,h200,t4', '--sweep', 'batch=1..4')
+    look(page, 'choice')
+    same([v for v in figures(page, 'tokens_per_s') if v is not None], [r['tokens_per_s'] for r in data['rows'] if r.get('tokens_per_s') is not None], 'tokens a second')
+    same(page.ask('document.querySelectorAll("figure")[2].querySelectorAll("[data-bar]").length'), len([r for r in data['rows'] if r['possible']]), 'a bar for each case')
 
 
 def test_ladder(page):
@@ -486,7 +496,7 @@ def test_large(page):
 def in_browser(root):
     page = browser.Browser()
     try:
-        for test in (test_audit, test_line_link, test_roofline, test_unfused, test_occupancy, test_printed, test_devices, test_model, test_ladder, test_hostile, test_policy,
+        for test in (test_audit, test_line_link, test_roofline, test_unfused, test_occupancy, test_printed, test_devices, test_model, test_choice, test_ladder, test_hostile, test_policy,
                      test_odd_shapes, test_keyboard, test_large, test_svg):
             test(page)
         test_stored(page, root)
@@ -511,7 +521,7 @@ def main():
         elif browser.program():
             in_browser(root)
         else:
-            skipped = 16
+            skipped = 17
             print('skipped: no chromium to open reports in')
         os.chdir(root)
     print(f'{COUNT["passed"]} passed, {COUNT["failed"]} failed' + (f', {skipped} skipped' if skipped else ''))

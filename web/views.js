@@ -7,6 +7,7 @@ const KINDS = {
   ladder: doc => Array.isArray(doc.ladders) && list(doc.ladders).some(ladder => Array.isArray(ladder.rungs)),
   bench: doc => Array.isArray(doc.cases),
   roofline: doc => 'terms' in doc && 'work' in doc,
+  choice: doc => 'model' in doc && list(doc.rows).some(row => 'possible' in row),
   occupancy: doc => 'blocks_by' in doc || Array.isArray(doc.sweep),
 };
 const kindOf = doc => Object.keys(KINDS).find(kind => KINDS[kind](doc)) || 'other';
@@ -36,14 +37,16 @@ const POINTS = {
   })),
   bench: doc => list(doc.cases).map(c => ({name: caseName(c), flops: 0, bytes: number(c.bytes), us: number(c.time_us), bareUs: number(c.time_us)})),
   roofline: doc => [{name: text(doc.work) + (doc.device ? ' on ' + text(doc.device) : ''), flops: number(doc.flops), bytes: number(doc.bytes), us: number(doc.time_us), bareUs: number(doc.time_us) - number(object(doc.terms).launch_us)}],
+  choice: doc => list(doc.rows).filter(r => r.possible).map(r => ({name: choiceName(r), flops: 0, bytes: 0, us: number(r.tpot_us), bareUs: number(r.tpot_us)})),
   occupancy: () => [],
   other: () => [],
 };
+const choiceName = r => text(r.device) + (number(r.tp) > 1 ? ' x' + r.tp : '') + ', batch ' + text(r.batch) + ', context ' + text(r.context);
 const caseName = c => [c.op, c.option, c.dtype, c.shape].map(text).filter(Boolean).join(' ');
 
 function titleOf(doc, kind) {
   const on = text(doc.device) || text(doc.gpu && typeof doc.gpu === 'object' ? doc.gpu.name : doc.gpu);
-  const what = {audit: doc.input, profile: doc.input, model: text(doc.model) + ' ' + text(doc.phase), roofline: doc.work, ladder: doc.command, bench: doc.command}[kind];
+  const what = {audit: doc.input, profile: doc.input, model: text(doc.model) + ' ' + text(doc.phase), choice: doc.model, roofline: doc.work, ladder: doc.command, bench: doc.command}[kind];
   return kind + (what ? ': ' + text(what) : '') + (on ? ' on ' + on : '');
 }
 
@@ -71,6 +74,12 @@ function termBars(terms, bound) {
   const rows = Object.entries(object(terms)).filter(([, us]) => number(us) > 0).sort((a, b) => b[1] - a[1])
     .map(([key, us]) => ({name: (TERM_NAMES[key] || key) + (key === bound ? ' (binds)' : ''), values: [us]}));
   return rows.length ? barChart('Each resource alone', rows, ['time'], show.us, 'time (us)', undefined, 'They overlap: the longest bounds the kernel.') : null;
+}
+
+// Unlike what each resource alone would take, these parts add up to the time.
+function timeStack(kernel) {
+  const parts = Object.entries(object(kernel.parts)).map(([key, us]) => ({name: TERM_NAMES[key] || key, value: number(us)})).sort((a, b) => b.value - a.value);
+  return parts.length ? stackChart('Its time, by what it is spent on', parts, show.us, 'part_of_time') : null;
 }
 
 function findingList(kernel, linkOf) {
@@ -103,7 +112,8 @@ function auditKernel(doc, state) {
       words('bound by', TERM_NAMES[kernel.bound] || kernel.bound), card('launches', 'launches', kernel.launches), card('occupancy', 'occupancy', kernel.occupancy, show.share),
       card('registers', 'registers', kernel.registers), card('DRAM bytes', 'dram_bytes', kernel.dram_bytes, show.bytes), card('bytes at least', 'floor_bytes', kernel.floor_bytes, show.bytes)),
     list(kernel.faults).length ? el('div', {class: 'error'}, kernel.faults.map(fault => el('p', {}, text(fault)))) : '',
-    stackChart('Its time', [{name: 'in the kernel', value: number(kernel.kernel_us)}, {name: 'between launches', value: number(kernel.gap_us)}], show.us, 'time_part'),
+    timeStack(kernel),
+    stackChart('In and between kernels', [{name: 'in the kernel', value: number(kernel.kernel_us)}, {name: 'between launches', value: number(kernel.gap_us)}], show.us, 'time_part'),
     termBars(kernel.terms, kernel.bound),
     ...findingList(kernel, linkOf),
     el('h3', {}, 'Source, with what each line costs'),
@@ -215,6 +225,17 @@ function modelView(doc) {
     list(doc.what_if).length && barChart('What fusing and CUDA graphs would buy', list(doc.what_if).map(w => ({name: [w.fused ? 'fused' : 'not fused', w.graph ? 'in a graph' : 'in a stream'].join(', '), values: [w.total_us]})), ['time'], show.us, 'time of one pass (us)')];
 }
 
+// ---- several GPUs for a model ----
+
+function choiceView(doc) {
+  const rows = list(doc.rows), fine = rows.filter(r => r.possible);
+  const bars = (title, key, format, axis) => fine.some(r => isNumber(r[key])) ? barChart(title, fine.filter(r => isNumber(r[key])).map(r => ({name: choiceName(r), values: [r[key]]})), [title], format, axis) : null;
+  return [bars('First token', 'ttft_us', show.us, 'time to the first token (us)'), bars('Each further token', 'tpot_us', show.us, 'time of each further token (us)'), bars('Tokens a second', 'tokens_per_s', show.plain, 'tokens a second, all sequences'),
+    bars('Price of a million tokens', 'price_per_million_tokens', show.plain, 'price of a million tokens'), bars('Energy of a token', 'joules_per_token', show.plain, 'joules a token'),
+    table('All of them', [['', r => choiceName(r)], ['first token', r => figureOf('ttft_us', r.ttft_us, show.us), true], ['each further', r => figureOf('tpot_us', r.tpot_us, show.us), true], ['tokens/s', r => figureOf('tokens_per_s', r.tokens_per_s), true],
+      ['weights', r => show.bytes(r.weight_bytes), true], ['KV cache', r => show.bytes(r.kv_bytes), true], ['free', r => show.bytes(r.free_bytes), true], ['', r => text(r.why)]], rows)];
+}
+
 // ---- rooflines ----
 
 function rooflineView(doc, state) {
@@ -226,4 +247,4 @@ function rooflineView(doc, state) {
     list(object(doc.advice).steps).length && table('What to do', [['step', s => text(s.kind)], ['', s => text(s.what)], ['bytes', s => show.bytes(s.bytes), true], ['time', s => show.us(s.time_us), true], ['gain', s => figureOf('gain', s.gain, show.times), true]], list(object(doc.advice).steps))];
 }
 
-const VIEWS = {audit: auditView, profile: profileView, model: modelView, ladder: ladderView, bench: benchView, roofline: rooflineView, occupancy: occupancyView, other: () => []};
+const VIEWS = {audit: auditView, profile: profileView, model: modelView, choice: choiceView, ladder: ladderView, bench: benchView, roofline: rooflineView, occupancy: occupancyView, other: () => []};
