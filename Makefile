@@ -94,7 +94,7 @@ Q = $(if $(filter-out 0,$(V)),,@echo '  $@';)
 export B CC CXX CLANG CUDA_INC
 export DIRS := $(LIB_DIRS) $(TOOL_DIRS)
 
-.PHONY: all no-shim help setup demo test asan tests sanitized fuzz fuzz-merge fuzzers lint format bench wasm page site wheel check-layers install uninstall clean distclean FORCE
+.PHONY: all no-shim help setup demo test asan tests sanitized fuzz fuzz-merge fuzzers lint format bench wasm page site pictures wheel check-layers install uninstall clean distclean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -149,6 +149,11 @@ page: $(B)/page.html ## build the page with the accountant and the emulator in i
 site: $(SOL) ## build the documentation, the page, the ladders and a gallery of reports as HTML under build/site (needs python3)
 	@$(SUBMAKE) page || echo 'the site has no page: it needs clang with lld'
 	@python3 scripts/make-site.py $(B)
+
+pictures: $(SOL) page site $(B)/tests/page_probe ## make the pictures of docs/pictures anew, by the tests (needs chromium)
+	@mkdir -p docs/pictures
+	@DOC_PICTURES=docs/pictures python3 tests/page.py $(B)
+	@DOC_PICTURES=docs/pictures python3 tests/reports.py $(SOL)
 
 wheel: all ## pack the tool and the library into a Python wheel under build/wheel (any Python 3.10 or newer)
 	@rm -rf $(B)/wheel && mkdir -p $(B)/wheel

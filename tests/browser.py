@@ -115,11 +115,11 @@ class Browser:
             time.sleep(0.02)
         raise TimeoutError(f'never: {ready}')
 
-    def shot(self, path):
+    def shot(self, path, most=8000):
         height = self.ask('document.documentElement.scrollHeight')
         width = self.ask('innerWidth')
         data = self.call('Page.captureScreenshot', captureBeyondViewport=True,
-                         clip={'x': 0, 'y': 0, 'width': width, 'height': min(height, 8000), 'scale': 1})['data']
+                         clip={'x': 0, 'y': 0, 'width': width, 'height': min(height, most), 'scale': 1})['data']
         with open(path, 'wb') as file:
             file.write(base64.b64decode(data))
 

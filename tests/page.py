@@ -14,7 +14,7 @@ import xml.etree.ElementTree
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import browser  # noqa: E402
-from reports import COUNT, OVERLAPS, check, figures, fits, same  # noqa: E402
+from reports import COUNT, OVERLAPS, check, figures, fits, picture, same  # noqa: E402
 
 BUILD = os.path.abspath(sys.argv[1])
 PAGE = 'file://' + BUILD + '/page.html'
@@ -427,11 +427,16 @@ def test_saved(page):
     check('intensity (FLOP/byte)' in texts and '.roof' in picture and 'function' not in picture, 'an SVG of its own')
 
 
+PICTURES = {'#t=roofline&op=add_rmsnorm': 'page-roofline', '#t=model': 'page-model', '#t=occupancy': 'page-occupancy', '#t=memory': 'page-memory', '#t=kernel': 'page-kernel'}
+
+
 def test_look(page):
-    for address in ('', '#t=roofline&op=add_rmsnorm&v=launch', '#t=model', '#t=occupancy', '#t=memory', '#t=memory&space=shared&index=lane%2B0', '#t=kernel', '#t=no-such-tab', '#%', '#t=__proto__'):
+    for address in ('', '#t=roofline&op=add_rmsnorm', '#t=roofline&op=add_rmsnorm&v=launch', '#t=model', '#t=occupancy', '#t=memory', '#t=memory&space=shared&index=lane%2B0', '#t=kernel', '#t=no-such-tab', '#%', '#t=__proto__'):
         open_page(page, address, anew=True)
         name = 'page' + address.replace('#', '-').replace('&', '-').replace('%', '')
         fits(page, address, sys.argv[2] if len(sys.argv) > 2 else None, name)
+        if address in PICTURES:
+            picture(page, PICTURES[address])
         same(page.errors(), [], f'{address}: errors')
         same([url for url in page.requests() if url != 'about:blank'][1:], [], f'{address}: requests')
 

@@ -224,10 +224,21 @@ def fits(page, what, shots, name):
             page.shot(os.path.join(shots, f'{name}-{width}.png'))
 
 
+def picture(page, name):
+    """For the documentation, where DOC_PICTURES names its folder: the top of what is shown."""
+    folder = os.environ.get('DOC_PICTURES')
+    if folder:
+        page.size(1000)
+        page.settle()
+        page.shot(os.path.join(ROOT, folder, name + '.png'), 1300)
+
+
 def look(page, what):
     """What holds for every report."""
     page.open('file://' + os.path.abspath('report.html'))
     fits(page, what, SHOTS, what.replace(' ', '-'))
+    if what in ('audit', 'ladder', 'model', 'bench'):
+        picture(page, 'report-' + what)
     same(page.requests()[1:] if page.requests()[:1] == ['about:blank'] else page.requests(),
          ['file://' + os.path.abspath('report.html')], f'{what}: requests')
     same(page.errors(), [], f'{what}: errors')
@@ -437,6 +448,9 @@ def test_odd_shapes(page):
     for doc in ({'schema': 1, 'kernels': 5, 'gate': 1}, {'schema': 1, 'kernels': [None, 3, 'x', {'lines': [1, None, {'line': 'x'}]}]},
                 {'schema': 1, 'ladders': [{'rungs': [{'code': 5, 'predicted': 'x'}]}]}, {'schema': 1, 'cases': [1, None, {'to_light': 'x'}]},
                 {'schema': 1, 'terms': None, 'work': []}, {'schema': 1, 'kernels': [], 'phase': 1}, {'schema': 1},
+                {'schema': 1, 'blocks_by': 5, 'max_warps_per_sm': 1e12, 'warps_per_block': -3, 'sweeps': {'regs': [{'regs': -5}, {'regs': 1e308, 'occupancy': 'x'}]}}, {'schema': 1, 'sweep': [1, None, {}]},
+                {'schema': 1, 'model': {}, 'rows': [{'possible': 1, 'ttft_us': -1, 'device': HOSTILE[0]}, {'possible': 'x', 'tpot_us': 1e300}]},
+                {'schema': 1, 'work': HOSTILE[0], 'terms': {}, 'unfused': {'kernels': [{}, {'name': HOSTILE[1], 'bytes_read': 1e300, 'bytes_written': -1}], 'bytes': 'x'}},
                 {'schema': 1, 'kernels': [{'time_us': 1e308, 'dram_bytes': 1e-300, 'flops': -5, 'lines': [], 'findings': [{}]}], 'roofs': {'hbm': 1e300}}):
         view(doc)
         page.open('file://' + os.path.abspath('report.html'))

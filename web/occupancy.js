@@ -2,7 +2,7 @@
 
 // Slots of an SM, 16 a row; those that are taken have the number of their block.
 function drawSlots(doc, width) {
-  const most = number(doc.max_warps_per_sm), each = Math.max(1, number(doc.warps_per_block)), taken = number(doc.warps_per_sm);
+  const most = Math.max(0, Math.min(256, Math.floor(number(doc.max_warps_per_sm)))), each = Math.max(1, number(doc.warps_per_block)), taken = number(doc.warps_per_sm);
   const cell = Math.min(44, Math.floor((width - 2) / 16)), rows = Math.ceil(most / 16), height = rows * 24 + 4;
   return svg('svg', {width, height, viewBox: `0 0 ${width} ${height}`, role: 'img', 'data-slots': most, 'data-taken': taken, 'aria-label': `${taken} of ${most} warp slots taken`},
     hatches(), Array.from({length: most}, (_, i) => {

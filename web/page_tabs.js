@@ -60,7 +60,7 @@ const KERNELS = [['scale down columns', {...SCALED, kernel: 'column_scale', grid
   ['transpose, naive', {...TRANSPOSED, kernel: 'transpose_naive'}], ['transpose through a tile', {...TRANSPOSED, kernel: 'transpose_tile'}], ['through a padded tile', {...TRANSPOSED, kernel: 'transpose_padded'}]];
 
 const example = name => text(JSON.parse(document.getElementById('examples').textContent)[name]);
-const examples = (state, cases) => el('p', {}, 'Try: ', cases.map(([name, fields]) => [el('a', {href: addressOf({...state, place: {}, ...fields, ...(fields.ptx ? {ptx: example(fields.ptx)} : {})})}, name), ' ']));
+const examples = (state, cases) => el('p', {}, 'Try: ', cases.map(([name, fields], i) => [i ? ', ' : '', el('a', {href: addressOf({...state, place: {}, ...fields, ...(fields.ptx ? {ptx: example(fields.ptx)} : {})})}, name)]));
 
 // The same question of every GPU, and a bar for each that answers.
 async function everyDevice(question, key, axis, nameOf) {

@@ -24,7 +24,7 @@ const shorten = (name, room) => name.length > room ? name.slice(0, Math.max(1, M
 
 // The kernels of `unfused` against the one of the document.
 function tripsView(doc) {
-  const unfused = object(doc.unfused), kernels = list(unfused.kernels);
+  const unfused = object(doc.unfused), kernels = list(unfused.kernels).slice(0, 100);
   if (!kernels.length) return [];
   const fused = [{name: text(doc.work), bytes_read: number(doc.bytes_read), bytes_written: number(doc.bytes_written)}];
   const most = Math.max(...[...kernels, ...fused].flatMap(k => [number(k.bytes_read), number(k.bytes_written)]), 1);

@@ -228,7 +228,7 @@ function modelView(doc) {
 // ---- several GPUs for a model ----
 
 function choiceView(doc) {
-  const rows = list(doc.rows), fine = rows.filter(r => r.possible);
+  const rows = list(doc.rows).slice(0, 2000), fine = rows.filter(r => r.possible).slice(0, 60);
   const bars = (title, key, format, axis) => fine.some(r => isNumber(r[key])) ? barChart(title, fine.filter(r => isNumber(r[key])).map(r => ({name: choiceName(r), values: [r[key]]})), [title], format, axis) : null;
   return [bars('First token', 'ttft_us', show.us, 'time to the first token (us)'), bars('Each further token', 'tpot_us', show.us, 'time of each further token (us)'), bars('Tokens a second', 'tokens_per_s', show.plain, 'tokens a second, all sequences'),
     bars('Price of a million tokens', 'price_per_million_tokens', show.plain, 'price of a million tokens'), bars('Energy of a token', 'joules_per_token', show.plain, 'joules a token'),
