@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")/.."
 # {"scale": "...", ...}
 examples() {
-  local file comma={
+  local file comma='{'
   for file in examples/*.ptx; do
     printf '%s"%s":"' "$comma" "$(basename "$file" .ptx)"
     sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/\t/\\t/g' -e 's/</\\u003c/g' -e 's/$/\\n/' "$file" | tr -d '\r\n'
