@@ -119,7 +119,9 @@ static void name_peak(SolBuffer *out, const Picture *p, const char *name, double
   char label[64];
   size_t n = sol_format(label, sizeof label, "%s ", name);
   fact_write_number(label + n, sizeof label - n, UNIT_FLOPS_PER_S, peak);
-  svg_text(out, RIGHT - 60, svg_at(&p->y, roof(p->bandwidth, peak, p->x.most)) - 2, SVG_END, label);
+  // Below the end of its line: what is further left is higher.
+  double y = svg_at(&p->y, roof(p->bandwidth, peak, p->x.most)) + 16, lowest = p->y.from - 6;
+  svg_text(out, RIGHT, y < lowest ? y : lowest, SVG_END, label);
 }
 
 static void draw_roofs(SolBuffer *out, const Picture *p) {
