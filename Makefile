@@ -16,7 +16,7 @@ JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 EMU_DIRS  := emu emu/core emu/watch emu/isa
 LIB_DIRS  := base image device machine roofline ptx mem $(EMU_DIRS) sass audit driver ops measure
 WASM_DIRS := base device machine roofline ptx mem $(EMU_DIRS) sass audit
-TOOL_DIRS := ladder profile report cli
+TOOL_DIRS := ladder profile report fleet cli
 
 VERSION   := $(shell sed -n 's/^.define SOL_VERSION "\(.*\)"/\1/p' include/sol/version.h)
 SONAME    := libsol.so.$(firstword $(subst ., ,$(VERSION)))
@@ -33,7 +33,11 @@ sources    = $(sort $(foreach d,$(1),$(wildcard src/$(d)/*.c)))
 HOST_ONLY := $(wildcard src/*/*_host.c src/*/*/*_host.c) # they need a C library
 WASM_ONLY := $(wildcard src/*/*_wasm.c src/*/*/*_wasm.c)
 LIB_SRC   := $(filter-out $(WASM_ONLY),$(call sources,$(LIB_DIRS)))
-TOOL_SRC  := $(call sources,$(TOOL_DIRS))
+# fleet_mpi.c alone is compiled against MPI, as a library that the tool loads under mpirun.
+TOOL_SRC  := $(filter-out src/fleet/fleet_mpi.c,$(call sources,$(TOOL_DIRS)))
+MPI_FLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags ompi-c 2>/dev/null || mpicc --showme:compile 2>/dev/null))
+MPI_LIBS  := $(shell pkg-config --libs ompi-c 2>/dev/null || mpicc --showme:link 2>/dev/null)
+FLEET     := $(if $(MPI_LIBS),$(B)/fleet/libsolfleet.so)
 TEST_SRC  := $(sort $(wildcard tests/test_*.c))
 FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 BENCH_SRC := $(sort $(wildcard bench/bench_*.c))
@@ -82,6 +86,7 @@ REPLAYS   := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=$(B)/tests/replay_%)
 FUZZERS   := $(patsubst tests/fuzz/%.c,$(B)/%,$(if $(SHIM),$(FUZZ_SRC),$(filter-out %/fuzz_shim.c %/fuzz_libcuda.c,$(FUZZ_SRC))))
 BENCHES   := $(BENCH_SRC:bench/%.c=$(B)/bench/%)
 FAKE_CUDA := $(B)/tests/fake/libcuda.so.1
+FAKE_NCCL := $(B)/tests/fake/libnccl.so.2
 FAKE_GPU  := $(B)/tests/gpu/libcuda.so.1 $(B)/tests/gpu/program
 SOL       := $(if $(MAIN_OBJ),$(B)/sol)
 SHARE     := $(if $(MAIN_OBJ),$(B)/share/made)
@@ -98,7 +103,7 @@ export DIRS := $(LIB_DIRS) $(TOOL_DIRS)
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(SOL) $(B)/libsol.so $(B)/libsol.a $(SHARE) $(if $(SHIM),$(SHIM),no-shim) $(INJECT) ## build the tool and the library (default)
+all: $(SOL) $(B)/libsol.so $(B)/libsol.a $(SHARE) $(if $(SHIM),$(SHIM),no-shim) $(INJECT) $(FLEET) ## build the tool and the library (default)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -240,6 +245,10 @@ $(INJECT): $(INJECT_OBJ) $(B)/inside.a src/inject/inject_exports.map
 	$(Q)$(CC) -shared -Wl,-soname,libsolprofile.so -Wl,--version-script,src/inject/inject_exports.map -Wl,-z,nodelete $(CFLAGS) \
 	  $(LDFLAGS) $(INJECT_OBJ) $(B)/inside.a $(LIBS) -o $@
 
+$(B)/fleet/libsolfleet.so: src/fleet/fleet_mpi.c src/fleet/fleet_link.h $(B)/stamp/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(FLAGS) -fvisibility=hidden -fPIC -O2 -g -ffile-prefix-map='$(CURDIR)'=. $(MPI_FLAGS) -shared -Wl,-soname,libsolfleet.so $< $(MPI_LIBS) -o $@
+
 no-shim:
 	@echo "  shim: not built; it needs CUDA 13's headers (make setup, or NVCC=/path/to/nvcc)"
 
@@ -304,12 +313,17 @@ $(B)/sol: $(MAIN_OBJ) $(B)/inside.a
 $(B)/share/made: $(B)/sol scripts/share.sh
 	$(Q)scripts/share.sh $(B)/sol $(B)/share
 
-tests: $(TESTS) $(REPLAYS) $(B)/tests/page_probe $(SOL) $(FAKE_CUDA) $(FAKE_GPU) $(SHIM) $(INJECT)
+tests: $(TESTS) $(REPLAYS) $(B)/tests/page_probe $(SOL) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_GPU) $(SHIM) $(INJECT) $(FLEET)
 
 # A CUDA driver that only keeps books, for tests without a GPU. They find it beside themselves.
 $(FAKE_CUDA): tests/fake_cuda.c $(B)/stamp/tests
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 $< -o $@
+
+# An NCCL of two ranks that hold the same.
+$(FAKE_NCCL): tests/fake_nccl.c $(B)/stamp/tests
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) $(LDFLAGS) -shared -Wl,-soname,libnccl.so.2 $< -o $@
 
 # A driver and a CUPTI in one, and a program for them: `sol profile` without a GPU.
 $(B)/tests/gpu/libcuda.so.1: tests/fake_gpu.c $(B)/stamp/tests
@@ -342,7 +356,7 @@ $(B)/tests/test_shim_safety: $(firstword $(SHIM))
 $(B)/tests/page_probe: WITH = $(PAGE_HOST)
 $(B)/tests/page_probe: $(PAGE_HOST)
 
-$(B)/tests/%: tests/%.c $(B)/inside.a $(B)/stamp/tests | $(FAKE_CUDA)
+$(B)/tests/%: tests/%.c $(B)/inside.a $(B)/stamp/tests | $(FAKE_CUDA) $(FAKE_NCCL)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) -Itests $(CUDA_INC:%=-isystem %) $(LDFLAGS) $< $(WITH) $(B)/inside.a $(LIBS) -o $@
 
@@ -388,12 +402,12 @@ install: all ## install under PREFIX (and DESTDIR)
 	ln -sf $(SONAME) '$(tolib)/libsol.so'
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' packaging/sol.pc.in > '$(tolib)/pkgconfig/sol.pc'
 	$(if $(SOL),install -m 755 $(SOL) '$(to)/bin')
-	install -d '$(tolib)/sol' && install -m 755 $(SHIM) $(INJECT) '$(tolib)/sol'
+	install -d '$(tolib)/sol' && install -m 755 $(SHIM) $(INJECT) $(FLEET) '$(tolib)/sol'
 	$(if $(SOL),cd $(B)/share && find * -name made -o -type f -exec install -D -m 644 {} '$(to)/share/{}' ';')
 	$(if $(wildcard $(B)/page.html),install -D -m 644 $(B)/page.html '$(to)/share/sol/page.html')
 
 uninstall: all ## remove what install put there
-	rm -f $(patsubst %,'$(tolib)/sol/%',$(notdir $(SHIM) $(INJECT))) && rmdir '$(tolib)/sol'
+	rm -f $(patsubst %,'$(tolib)/sol/%',$(notdir $(SHIM) $(INJECT) $(FLEET))) && rmdir '$(tolib)/sol'
 	rm -f '$(to)/share/sol/page.html' && { [ ! -d '$(to)/share/sol' ] || rmdir '$(to)/share/sol'; }
 	rm -f '$(to)/bin/sol' '$(tolib)'/libsol.a '$(tolib)'/libsol.so* '$(tolib)/pkgconfig/sol.pc'
 	cd include && find sol -type f -exec rm -f '$(to)/include/{}' ';'
@@ -406,4 +420,4 @@ clean: ## remove everything built; what set-up installed under build/ stays
 distclean: ## remove the build folder whole
 	rm -rf $(B)
 
--include $(wildcard $(addsuffix .d,$(LIB_OBJ) $(TOOL_OBJ) $(SHIM_OBJ) $(SHIM12_OBJ) $(INJECT_OBJ) $(MAIN_OBJ) $(WASM_OBJ) $(TESTS) $(REPLAYS) $(FUZZERS) $(BENCHES) $(FAKE_CUDA) $(FAKE_GPU))) $(wildcard $(patsubst %,$(KERNELS)/%.d,$(MODULES) $(RUNGS)))
+-include $(wildcard $(addsuffix .d,$(LIB_OBJ) $(TOOL_OBJ) $(SHIM_OBJ) $(SHIM12_OBJ) $(INJECT_OBJ) $(MAIN_OBJ) $(WASM_OBJ) $(TESTS) $(REPLAYS) $(FUZZERS) $(BENCHES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_GPU))) $(wildcard $(patsubst %,$(KERNELS)/%.d,$(MODULES) $(RUNGS)))

@@ -28,6 +28,7 @@ has_numpy() {
   for python in python3 build/venv/bin/python /usr/bin/python3; do $python -c 'import numpy' && return; done
   return 1
 }
+has_mpi() { command -v mpirun && { pkg-config --exists ompi-c || command -v mpicc; }; }
 has_venv() { python3 -c 'import venv, ensurepip'; }
 fuzzer_package() { # libFuzzer's package carries clang's version in its name
   local major
@@ -58,6 +59,7 @@ survey() {
     want nodejs 'running the wasm build' command -v node
     want chromium 'opening reports and the page in a browser' has_browser
     want pkg-config 'the test of an installed copy' command -v pkg-config
+    want 'libopenmpi-dev openmpi-bin' 'the fleet over MPI' has_mpi
     want python3-numpy 'the operators of the Python package' has_numpy
   fi
   if at lint || at test; then

@@ -221,6 +221,9 @@ def slide(page, name, step):
 def random_model(rng, known):
     question = {'ask': 'model', 'model': rng.choice(known['models'])['name'], 'device': rng.choice(known['devices'])['id'], 'phase': rng.choice(['prefill', 'decode']),
                 'batch': str(rng.randrange(1, 300)), 'context': str(rng.randrange(1, 20000)), 'tp': rng.choice(['1', '2', '4', '8', '3'])}
+    for key in ('ep', 'pp', 'cp', 'dp'):
+        question[key] = rng.choice(['', '', '', '1', '2'])
+    question['fabric'] = rng.choice(['', '', 'nvlink4', 'pcie5', 'nvlink4,ib400'])
     for key in ('dtype', 'weight_dtype', 'kv_dtype'):
         question[key] = rng.choice(['', '', 'bf16', 'fp16', 'fp8_e4m3'])
     for key in ('fused', 'graph'):
@@ -232,16 +235,16 @@ def test_models(page):
     rng = random.Random(SEED + 2)
     open_page(page)
     known = page.ask('known')
-    questions, answered = [random_model(rng, known) for _ in range(40)], 0
+    questions, answered = [random_model(rng, known) for _ in range(60)], 0
     for question, answer in zip(questions, asked(page, questions)):
-        words = [w for key in ('device', 'phase', 'batch', 'context', 'tp', 'dtype', 'weight_dtype', 'kv_dtype') if question[key] for w in ('--' + key.replace('_', '-'), question[key])]
+        words = [w for key in ('device', 'phase', 'batch', 'context', 'tp', 'ep', 'pp', 'cp', 'dp', 'fabric', 'dtype', 'weight_dtype', 'kv_dtype') if question[key] for w in ('--' + key.replace('_', '-'), question[key])]
         line = sol(BUILD + '/sol', 'model', question['model'], '--json', *words, *[f'--{key}' for key in ('fused', 'graph') if question[key]])
         if 'error' in answer or 'error' in line:
             check('error' in answer and 'error' in line and answer['error'] in line['error'], f'{question}: {answer} but {line}')
             continue
         answered += 1
         same(alike(answer, line), None, str(question))
-    check(answered > 15, f'only {answered} of 40 models could be answered')
+    check(answered > 15, f'only {answered} of 60 models could be answered')
     config = {'model_type': 'llama', 'num_hidden_layers': 4, 'hidden_size': 256, 'intermediate_size': 512, 'num_attention_heads': 4, 'vocab_size': 1000}
     with open(os.path.join(BUILD, 'page-config.json'), 'w', encoding='utf-8') as file:
         json.dump(config, file)

@@ -23,7 +23,8 @@ const TABS = {
     fields: () => [{name: 'model', label: 'model', value: 'llama-3-8b', choices: [['', 'a config.json, pasted'], ...known.models.map(m => [m.name, m.name])]}, deviceField(),
       {name: 'phase', label: 'phase', value: 'decode', choices: [['prefill', 'prefill'], ['decode', 'decode']]},
       {name: 'batch', label: 'batch', value: '32', size: 5, steps: doubled(1, 1024)}, {name: 'context', label: 'context', value: '4096', size: 7, steps: doubled(128, 1 << 20)},
-      {name: 'tp', label: 'tensor-parallel GPUs', value: '1', size: 3, steps: doubled(1, 64)},
+      ...[['tp', 'GPUs, tensor parallel'], ['ep', 'expert parallel'], ['pp', 'pipeline stages'], ['cp', 'context parallel'], ['dp', 'data parallel']].map(([name, label]) => ({name, label, value: '1', size: 3, steps: doubled(1, 64)})),
+      {name: 'fabric', label: 'fabric, if not its own (nvlink4,ib400)', size: 12},
       dtypeField('dtype', 'arithmetic'), dtypeField('weight_dtype', 'weights'), dtypeField('kv_dtype', 'KV cache'), yesField('fused', 'fused'), yesField('graph', 'CUDA graph'),
       {name: 'config', label: 'config.json', rows: 8, wide: true, when: state => !state.model}],
     show: showModel,
@@ -101,7 +102,7 @@ async function showModel(state) {
   const question = questionOf('model', state), answer = await ask(question);
   if (answer.error) return [problem(answer)];
   const room = object(answer.memory);
-  return [el('h2', {}, [answer.model, answer.phase, 'on', answer.tp > 1 ? answer.tp + ' x' : '', answer.device].map(text).filter(Boolean).join(' ')),
+  return [el('h2', {}, [answer.model, answer.phase, 'on', answer.gpus > 1 ? answer.gpus + ' x' : '', answer.device].map(text).filter(Boolean).join(' ')),
     room.fits === false && el('p', {class: 'error'}, 'This does not fit the memory of the GPU: more GPUs, a narrower type or a smaller batch.'),
     answer.assumed && el('p', {class: 'soft'}, 'Assumed: ' + text(answer.assumed)),
     modelView(answer), await everyDevice(question, 'total_us', 'time of one pass (us)', o => o.name + (object(o.answer.memory).fits === false ? ' (does not fit)' : ''))];

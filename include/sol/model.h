@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 
+#include "sol/fabric.h"
 #include "sol/roofline.h"
 
 #ifdef __cplusplus
@@ -96,13 +97,30 @@ typedef struct SolModelWeights {
 } SolModelWeights;
 SOL_API SolStatus sol_model_weights(const SolModelConfig *config, SolModelWeights *out, SolError *err);
 
+// What an operation was measured to reach, in place of the memory roof.
+typedef struct SolMeasuredOp {
+  char op[32];
+  double bytes_per_s;
+} SolMeasuredOp;
+
 // Zero means the default in the comment.
 typedef struct SolModelRun {
   SolPhase phase;  // prefill: `context` new tokens a sequence; decode: one, after `context` in the cache
   int64_t batch;   // sequences; 1
   int64_t context; // tokens; 4096
-  int64_t tp;      // tensor-parallel GPUs; 1
-  SolDtype dtype;  // activations and arithmetic; the config's where that is fp16, else bf16
+  // GPUs that split: heads and columns (tp), whole experts (ep), layers (pp), the tokens of a sequence (cp), the
+  // batch (dp); 1 each. tp x pp x cp x dp GPUs in all: those of ep are among them.
+  int64_t tp, ep, pp, cp, dp;
+  int64_t microbatches;        // parts of the batch that follow each other through the stages of pp; pp
+  const SolFabric *fabric;     // what joins the GPUs; NULL: the device's own link, inside one machine
+  int64_t prefix;              // of a prompt's context: tokens whose keys and values are in the cache already
+  int64_t chunk;               // prompt tokens of a sequence in one pass; 0: all of them
+  int64_t draft_tokens;        // speculative decoding: tokens proposed for each sequence and step; 0: none
+  double acceptance;           // share of proposed tokens that are accepted, each alike; 0.7
+  const SolModelConfig *draft; // the model that proposes them; NULL: it costs nothing
+  const SolMeasuredOp *measured; // `measured_count` operations' rates; NULL: none
+  int measured_count;
+  SolDtype dtype;        // activations and arithmetic; the config's where that is fp16, else bf16
   SolDtype weight_dtype; // every weight, without scales; 0: as the checkpoint stores them, or dtype
   SolDtype kv_dtype;     // dtype
   int fused;             // 1: fuse what libraries fuse (docs/model.md has the list)
@@ -113,12 +131,15 @@ enum { SOL_MAX_MODEL_KERNELS = 64 };
 typedef struct SolModelKernel {
   const char *name;    // "qkv projection"
   const char *op;      // "gemm"
-  const char *part;    // "embedding", "norm", "attention", "mlp", "head", "link"
+  const char *part;    // "embedding", "norm", "attention", "mlp", "head", "link", "pipeline", "draft"
+  const char *how;     // "link" kernels: algorithm and protocol; else NULL
   double count;        // launches in the whole pass
   double bytes, flops; // of one launch, on one GPU; "link": bytes each GPU sends
   double intensity;    // FLOP/byte
-  SolBound bound;      // "link" kernels: memory
+  SolBound bound;      // "link" kernels: the link
   double time_us;      // of all `count` launches together, launch cost left out
+  double hidden_us;    // of time_us: overlapped by other kernels, and not in total_us
+  int measured;        // its rate is measured, not the roof
   double share;        // of total_us
 } SolModelKernel;
 
@@ -136,7 +157,12 @@ typedef struct SolModelReport {
   double launch_stream_us, launch_graph_us;
   double bytes, flops; // of the pass, on one GPU; what crosses the link is not memory traffic and left out
   double link_bytes;   // sent by one GPU
-  double link_us;      // of the collectives over the link, launches left out
+  double link_us;      // of the collectives over the links, hidden ones too, launches left out
+  double bubble_us;    // stages of the pipeline that wait
+  double imbalance;    // rows of the GPU whose experts get the most, over the mean; 0: no expert parallelism
+  double gpus;         // of the whole model
+  double draft_us;     // of the draft model, launches left out
+  double accepted;     // expected tokens of one sequence in a step: 1 without speculation
   double layer_us;     // one average layer, launches left out
   double total_us;     // kernels and launch_us
   int vector_unknown; // 1: kernels on vector units are taken at the memory roof, their arithmetic rate is unknown
@@ -144,8 +170,8 @@ typedef struct SolModelReport {
   double tokens_per_s;
 } SolModelReport;
 
-// SOL_ERR_UNSUPPORTED where tp does not divide the model, SOL_ERR_UNKNOWN where the device lacks a figure
-// this needs (link bandwidth for tp > 1).
+// SOL_ERR_UNSUPPORTED where the model cannot be split so, SOL_ERR_UNKNOWN where the device lacks a figure
+// this needs (link bandwidth for several GPUs without a fabric).
 SOL_API SolStatus sol_model_run(const SolDevice *device, const SolModelConfig *config, const SolModelRun *run,
                                 SolModelReport *out, SolError *err);
 

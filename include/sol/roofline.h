@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 typedef enum SolLevel { SOL_LEVEL_HBM = 0, SOL_LEVEL_L2, SOL_LEVEL_SMEM } SolLevel;
-typedef enum SolBound { SOL_BOUND_MEMORY = 0, SOL_BOUND_COMPUTE, SOL_BOUND_LAUNCH } SolBound;
+typedef enum SolBound { SOL_BOUND_MEMORY = 0, SOL_BOUND_COMPUTE, SOL_BOUND_LAUNCH, SOL_BOUND_LINK } SolBound;
 
 typedef struct SolWork {
   double bytes, flops; // through the chosen memory level; finite, not negative, not both zero

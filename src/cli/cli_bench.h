@@ -14,7 +14,7 @@ typedef struct BenchArgs {
   int64_t misalign, workers;
   const char *baseline, *option;
   int backend, check;
-  bool quick, against_light;
+  bool quick, against_light, fleet;
 } BenchArgs;
 
 typedef struct BenchRun {

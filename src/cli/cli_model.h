@@ -3,13 +3,18 @@
 #define SOL_CLI_MODEL_H
 
 #include "cli/cli.h"
+#include "cli/cli_figures.h"
 #include "sol/model.h"
 
 typedef struct ModelArgs {
   CommonArgs common;
-  const char *device;
+  const char *device, *device_file;
+  FigureArgs figures;
   int phase;
-  int64_t batch, context, tp;
+  int64_t batch, context, tp, ep, pp, cp, dp, microbatches;
+  int64_t prefix, chunk, draft_tokens;
+  const char *fabric, *draft;
+  double acceptance;
   SolDtype dtype, weight_dtype, kv_dtype;
   bool fused, graph, list;
   const char *ttft, *tpot;
@@ -19,6 +24,12 @@ typedef struct ModelArgs {
 // Several GPUs, sweeps, targets or prices: one row for each case instead of one report.
 bool cli_model_chooses(const ModelArgs *args, int device_count);
 int cli_model_choose(Cli *cli, const ModelArgs *args, const SolModelConfig *config, const SolModelRun *run,
-                     const SolDevice *const *devices, int device_count);
+                     const SolDevice *const *devices, int device_count, const Figures *figures);
+
+// A preset by name, or a config.json by its path.
+int cli_model_find(Cli *cli, const char *name, SolModelConfig *out);
+
+// cli_model_split.c: how the pass is split over GPUs, draft models and prompts.
+int cli_model_split(Cli *cli, const ModelArgs *args, SolModelRun *run);
 
 #endif

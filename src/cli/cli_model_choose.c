@@ -16,6 +16,7 @@ typedef struct Values {
 typedef struct Choice {
   Cli *cli;
   const SolModelConfig *config;
+  const Figures *figures;
   SolModelRun run; // batch, context and tp are each case's
   Values batches, contexts, gpus;
   double ttft_us, tpot_us; // 0: no such target
@@ -127,7 +128,8 @@ static int read_offers(Cli *cli, const char *option, const TextList *list, Offer
     if (sol_accelerator_find(name, &device, &err)) return cli_error(cli, &err, option, 0, 0);
     int used = 0;
     for (int d = 0; d < count; d++)
-      if (offers[d].device == device) memcpy((char *)&offers[d] + field, &value, sizeof value), used++;
+      if (strcmp(offers[d].device->id, device->id) == 0)
+        memcpy((char *)&offers[d] + field, &value, sizeof value), used++;
     if (!used)
       return cli_fail(cli, "--%s names %s, which is not among the GPUs asked for", option, device->id);
   }
@@ -144,6 +146,11 @@ static bool impossible(Outcome *o, const char *format, ...) {
   va_end(args);
   o->possible = false;
   return false;
+}
+
+// Of one token of a sequence: a step may make several.
+static double step_us(const SolModelReport *r) {
+  return r->total_us / r->accepted;
 }
 
 static double used_bytes(const SolModelReport *r) {
@@ -166,8 +173,8 @@ static bool try_case(const Choice *c, const SolDevice *d, Outcome *o) {
                       o->decode.memory_bytes / 1e9);
   if (c->ttft_us > 0 && o->ttft_us > c->ttft_us)
     return impossible(o, "the first token takes %.4g ms", o->ttft_us / 1e3);
-  if (c->tpot_us > 0 && o->decode.total_us > c->tpot_us)
-    return impossible(o, "a token takes %.4g ms at batch %lld", o->decode.total_us / 1e3,
+  if (c->tpot_us > 0 && step_us(&o->decode) > c->tpot_us)
+    return impossible(o, "a token takes %.4g ms at batch %lld", step_us(&o->decode) / 1e3,
                       (long long)o->decode.run.batch);
   return true;
 }
@@ -194,7 +201,7 @@ static bool largest_batch(const Choice *c, const SolDevice *d, Outcome *o) {
 // ---- rows ----
 
 static void money_facts(Fact *row, const Choice *c, const Offer *offer, const SolModelReport *r) {
-  double gpus = (double)r->run.tp, per_s = r->tokens_per_s;
+  double gpus = r->gpus, per_s = r->tokens_per_s;
   if (c->priced && offer->price > 0) {
     fact_number(row, "price_per_hour", 0, UNIT_PLAIN, BASIS_NONE, offer->price * gpus);
     fact_number(row, "price_per_million_tokens", "price per 1M tokens", UNIT_PLAIN, BASIS_MODELLED,
@@ -221,18 +228,25 @@ static void memory_facts(Fact *row, const Outcome *o) {
 static void time_facts(Fact *row, const Outcome *o) {
   const SolModelReport *r = &o->decode;
   fact_number(row, "ttft_us", "first token", UNIT_US, BASIS_MODELLED, o->ttft_us);
-  fact_number(row, "tpot_us", "per token", UNIT_US, BASIS_MODELLED, r->total_us);
+  fact_number(row, "tpot_us", "per token", UNIT_US, BASIS_MODELLED, step_us(r));
   fact_number(row, "link_us", 0, UNIT_US, BASIS_MODELLED, r->link_us);
   fact_number(row, "tokens_per_s", "tokens/s", UNIT_PLAIN, BASIS_MODELLED, r->tokens_per_s);
-  fact_number(row, "tokens_per_s_per_gpu", "per GPU", UNIT_PLAIN, BASIS_MODELLED,
-              r->tokens_per_s / (double)r->run.tp);
+  fact_number(row, "tokens_per_s_per_gpu", "per GPU", UNIT_PLAIN, BASIS_MODELLED, r->tokens_per_s / r->gpus);
+}
+
+static double gpus_asked(const SolModelRun *run) {
+  const int64_t ways[] = {run->tp, run->pp, run->cp, run->dp};
+  double all = 1;
+  for (size_t i = 0; i < SOL_COUNT(ways); i++) all *= ways[i] ? (double)ways[i] : 1;
+  return all;
 }
 
 static void put_row(Fact *list, const Choice *c, const Offer *offer, const Outcome *o) {
   const SolModelRun *run = &o->decode.run;
   Fact *row = fact_object(list, 0, 0);
   fact_text(row, "device", "GPU", offer->device->id);
-  fact_number(row, "tp", "GPUs", UNIT_PLAIN, BASIS_NONE, (double)run->tp);
+  fact_number(row, "tp", 0, UNIT_PLAIN, BASIS_NONE, (double)run->tp);
+  fact_number(row, "gpus", "GPUs", UNIT_PLAIN, BASIS_NONE, gpus_asked(run));
   fact_number(row, "batch", "batch", UNIT_PLAIN, BASIS_NONE, (double)run->batch);
   fact_number(row, "context", "context", UNIT_PLAIN, BASIS_NONE, (double)run->context);
   fact_bool(row, "possible", 0, o->possible);
@@ -285,6 +299,8 @@ static int print_table(Choice *c, const Offer *offers, int count) {
   for (int d = 0; d < count; d++) put_device(list, c, &offers[d]);
   fact_text(root, "assumed", 0, c->config->assumed);
   if (c->config->assumed[0]) fact_note(root, "Assumed: %s.", c->config->assumed);
+  fact_text(root, "figures", 0, c->figures->said);
+  if (c->figures->said[0]) fact_note(root, "Not the published roofs alone: %s.", c->figures->said);
   fact_note(
       root,
       "First token: one prompt of the context's length. Per token: one decoding step of the batch. Both at "
@@ -303,9 +319,10 @@ static void fill_defaults(Choice *c, bool targets, bool tp_given) {
 }
 
 int cli_model_choose(Cli *cli, const ModelArgs *args, const SolModelConfig *config, const SolModelRun *run,
-                     const SolDevice *const *devices, int device_count) {
+                     const SolDevice *const *devices, int device_count, const Figures *figures) {
   Choice c = {.cli = cli,
               .config = config,
+              .figures = figures,
               .run = *run,
               .priced = args->prices.count > 0,
               .powered = args->watts.count > 0};

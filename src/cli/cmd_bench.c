@@ -9,6 +9,7 @@
 
 #include "base/format.h"
 #include "cli/cli_bench.h"
+#include "cli/cli_fleet.h"
 
 enum { MAX_BASELINE = 64 << 20 };
 static const double small_bytes = 2 << 20; // what the reference gets through in a moment
@@ -171,6 +172,7 @@ static int run_bench(BenchRun *r) {
 
 static int run(Cli *cli, void *arguments) {
   BenchRun r = {.cli = cli, .args = arguments};
+  if (r.args->fleet) return cli_fleet_same(cli);
   int code = run_bench(&r);
   if (r.bench) bench_close(r.bench);
   free(r.bench);
@@ -203,6 +205,7 @@ static const Option options[] = {
     {"against-light", OPTION_FLAG, offsetof(BenchArgs, against_light), 0, 0, 0, "farthest from light first"},
     {"baseline", OPTION_TEXT, offsetof(BenchArgs, baseline), "FILE", 0, 0,
      "an earlier --json: show what changed, and mark what changed beyond the spread"},
+    FLEET_OPTION(BenchArgs, fleet),
     HTML_OPTION,
     SVG_OPTION,
     COMMON_OPTIONS};

@@ -3,6 +3,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "cli/cli_fleet.h"
 
 FactUnit cli_devices_unit(const char *unit) {
   static const struct {
@@ -161,6 +162,8 @@ int cli_devices_show(Cli *cli, const DevicesArgs *args, Fact *root, DevicesShow 
 
 static int run(Cli *cli, void *arguments) {
   DevicesArgs *args = arguments;
+  if (args->fleet && !args->measure) return cli_fail(cli, "--fleet is for --measure");
+  if (args->fleet) return cli_fleet_same(cli);
   if (args->measure) return cli_devices_measure(cli, args);
   if (args->model) return cli_devices_model(cli, args);
   static const FactColumn columns[] = {{"id", 0},         {"bandwidth", 0},  {"size", 0},   {"L2", 0},
@@ -177,6 +180,7 @@ static int run(Cli *cli, void *arguments) {
 static const Option options[] = {
     {"measure", OPTION_FLAG, offsetof(DevicesArgs, measure), 0, 0, 0,
      "measure this machine's GPU (its CPU where there is none), and keep the figures"},
+    FLEET_OPTION(DevicesArgs, fleet),
     {"model", OPTION_FLAG, offsetof(DevicesArgs, model), 0, 0, 0,
      "the constants that predictions rest on, each published, measured or assumed"},
     COMMON_OPTIONS};

@@ -10,7 +10,7 @@
 enum { MAX_CONFIG = 4 << 20, MAX_DEVICES = 64 };
 
 // A preset by name; anything with a slash or ending in .json is a file.
-static int find_model(Cli *cli, const char *name, SolModelConfig *out) {
+int cli_model_find(Cli *cli, const char *name, SolModelConfig *out) {
   SolError err = {0};
   size_t n = strlen(name);
   bool file = strchr(name, '/') || (n > 5 && strcmp(name + n - 5, ".json") == 0);
@@ -54,11 +54,25 @@ static int list_presets(Cli *cli) {
   return cli_print(cli, root);
 }
 
-static int print_report(Cli *cli, const SolDevice *d, const SolModelConfig *config, const SolModelRun *run) {
+static int print_report(Cli *cli, const SolDevice *d, const SolModelConfig *config, const SolModelRun *run,
+                        const Figures *figures) {
   SolError err = {0};
   Fact *root = facts_root(&cli->arena, FACT_OBJECT);
-  if (report_pass_facts(root, d, config, run, &err)) return cli_error(cli, &err, 0, 0, 0);
+  if (report_pass_facts(root, d, config, run, figures->said, &err)) return cli_error(cli, &err, 0, 0, 0);
   return cli_print(cli, root);
+}
+
+// Those of --device, and that of --device-file.
+static int take_devices(Cli *cli, const ModelArgs *args, const SolDevice **out, int *count) {
+  SolError err = {0};
+  int code = EXIT_OK;
+  *count = 0;
+  if (args->device || !args->device_file)
+    code = cli_accelerators(cli, args->device, out, MAX_DEVICES - 1, count);
+  if (code || !args->device_file) return code;
+  if (cli_device_file(cli, args->device_file, &out[*count], &err)) return cli_error(cli, &err, 0, 0, 0);
+  ++*count;
+  return EXIT_OK;
 }
 
 static int run(Cli *cli, void *arguments) {
@@ -68,11 +82,13 @@ static int run(Cli *cli, void *arguments) {
   if (args->common.positional_count > 1)
     return cli_fail(cli, "unexpected argument '%.60s'", args->common.positional[1]);
   SolModelConfig config;
-  int code = find_model(cli, args->common.positional[0], &config);
+  int code = cli_model_find(cli, args->common.positional[0], &config);
   if (code) return code;
   const SolDevice *devices[MAX_DEVICES];
   int count;
-  code = cli_accelerators(cli, args->device, devices, MAX_DEVICES, &count);
+  Figures figures;
+  code = take_devices(cli, args, devices, &count);
+  if (!code) code = cli_figures(cli, &args->figures, devices, count, &figures);
   if (code) return code;
   SolModelRun run = {.phase = (SolPhase)args->phase,
                      .batch = args->batch,
@@ -82,11 +98,14 @@ static int run(Cli *cli, void *arguments) {
                      .weight_dtype = args->weight_dtype,
                      .kv_dtype = args->kv_dtype,
                      .fused = args->fused,
-                     .graph = args->graph};
-  if (!cli_model_chooses(args, count)) return print_report(cli, devices[0], &config, &run);
+                     .graph = args->graph,
+                     .measured = figures.ops,
+                     .measured_count = figures.op_count};
+  if ((code = cli_model_split(cli, args, &run))) return code;
+  if (!cli_model_chooses(args, count)) return print_report(cli, devices[0], &config, &run, &figures);
   if (cli_given(cli, "phase"))
     return cli_fail(cli, "--phase is for one GPU and one case: the table shows both");
-  return cli_model_choose(cli, args, &config, &run, devices, count);
+  return cli_model_choose(cli, args, &config, &run, devices, count, &figures);
 }
 
 static const Option options[] = {
@@ -96,7 +115,29 @@ static const Option options[] = {
     {"context", OPTION_COUNT, offsetof(ModelArgs, context), "N", 0, 1,
      "prompt tokens, or tokens in the cache (default 4096)"},
     DEVICE_OPTION(ModelArgs, device, 1),
+    {"device-file", OPTION_TEXT, offsetof(ModelArgs, device_file), "FILE", 0, 0,
+     "a device by its figures in a JSON file, as in docs/devices.md"},
+    FIGURE_OPTIONS(ModelArgs, figures),
     {"tp", OPTION_COUNT, offsetof(ModelArgs, tp), "N", 0, 1, "tensor-parallel GPUs (default 1)"},
+    {"ep", OPTION_COUNT, offsetof(ModelArgs, ep), "N", 0, 1,
+     "GPUs that share the experts, whole ones each (default 1): divides tp, or is a multiple that divides tp x dp"},
+    {"pp", OPTION_COUNT, offsetof(ModelArgs, pp), "N", 0, 1, "pipeline stages (default 1)"},
+    {"cp", OPTION_COUNT, offsetof(ModelArgs, cp), "N", 0, 1,
+     "GPUs that share each sequence's tokens (default 1)"},
+    {"dp", OPTION_COUNT, offsetof(ModelArgs, dp), "N", 0, 1, "replicas that share the batch (default 1)"},
+    {"microbatches", OPTION_COUNT, offsetof(ModelArgs, microbatches), "N", 0, 1,
+     "parts of the batch that follow each other through the pipeline (default: as many as stages)"},
+    {"fabric", OPTION_TEXT, offsetof(ModelArgs, fabric), "NAME|FILE", 0, 0,
+     "what joins the GPUs: nvlink4, pcie5, nvlink4,ib400 (inside and between machines), or a JSON file"},
+    {"prefix", OPTION_COUNT, offsetof(ModelArgs, prefix), "N", 0, 0,
+     "prompt tokens whose keys and values are in the cache already"},
+    {"chunk", OPTION_COUNT, offsetof(ModelArgs, chunk), "N", 0, 1,
+     "process the prompt in passes of N tokens"},
+    {"draft-tokens", OPTION_COUNT, offsetof(ModelArgs, draft_tokens), "N", 0, 1,
+     "speculative decoding: tokens proposed for each sequence and step"},
+    {"draft", OPTION_TEXT, offsetof(ModelArgs, draft), "MODEL", "models", 0, "the model that proposes them"},
+    {"acceptance", OPTION_NUMBER, offsetof(ModelArgs, acceptance), "SHARE", 0, 0,
+     "share of the proposed tokens that are accepted (default 0.7)"},
     {"dtype", OPTION_DTYPE, offsetof(ModelArgs, dtype), "DTYPE", 0, 0,
      "activations and arithmetic (default: the model's, or bf16)"},
     {"weight-dtype", OPTION_DTYPE, offsetof(ModelArgs, weight_dtype), "DTYPE", 0, 0,
@@ -127,21 +168,25 @@ const Command cmd_model = {
         "A preset, or a Hugging Face config.json given by its path. Bytes and FLOPs are counted, times "
         "modelled: each kernel at its roof, so this is how fast the model could be, not how fast a "
         "framework runs it.\n\n"
-        "JSON: schema, model, device, phase, batch, context, tp, kernels [{name, part, count, bytes, flops, "
-        "intensity, bound, time_us, share, bytes_each, flops_each, time_each_us}] (bytes, flops and time_us "
+        "JSON: schema, model, device, phase, batch, context, tp, ep, pp, cp, dp, gpus, kernels [{name, part, "
+        "count, bytes, flops, intensity, bound, time_us, share, bytes_each, flops_each, time_each_us, by, "
+        "hidden_us}] (bytes, flops and time_us "
         "of all `count` launches), launches, launch_us, launch_stream_us, launch_graph_us, total_us, "
         "tokens_per_s, memory {...}, what_if [...].\n\n"
         "Several GPUs, a sweep, a target or a price make a table with a row for each case; what a GPU cannot "
         "do is a row that says why. JSON: schema, model, rows [{device, tp, batch, context, possible, why, "
         "ttft_us, tpot_us, tokens_per_s, tokens_per_s_per_gpu, weight_bytes, kv_bytes, activation_bytes, "
         "free_bytes, price_per_million_tokens, joules_per_token}].",
-    .examples = "sol model llama-3-8b --phase decode --batch 32 --context 4096 --device h100\n"
-                "sol model llama-3-70b --phase prefill --context 8192 --tp 8 --device h200\n"
-                "sol model mixtral-8x7b --phase decode --batch 8 --fused --graph\n"
-                "sol model ./config.json --phase decode\n"
-                "sol model llama-3-70b --device h100,h200,b200 --tp 2 --sweep batch=1..256\n"
-                "sol model gpt-oss-120b --device all --ttft 500ms --tpot 20ms --price h100=2.5\n"
-                "sol model --list",
+    .examples =
+        "sol model llama-3-8b --phase decode --batch 32 --context 4096 --device h100\n"
+        "sol model llama-3-70b --phase prefill --context 8192 --tp 8 --device h200\n"
+        "sol model mixtral-8x7b --phase decode --batch 8 --fused --graph\n"
+        "sol model ./config.json --phase decode\n"
+        "sol model llama-3-70b --device h100,h200,b200 --tp 2 --sweep batch=1..256\n"
+        "sol model gpt-oss-120b --device all --ttft 500ms --tpot 20ms --price h100=2.5\n"
+        "sol model deepseek-v3 --device h200 --tp 8 --dp 4 --ep 32 --fabric nvlink4,ib400 --phase decode --batch 512\n"
+        "sol model llama-3.1-70b --draft llama-3.2-1b --draft-tokens 4 --acceptance 0.8 --phase decode --tp 4\n"
+        "sol model --list",
     .positional = "models",
     .options = options,
     .option_count = (int)SOL_COUNT(options),

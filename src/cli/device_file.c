@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "base/json_read.h"
 #include "cli/cli.h"
+#include "cli/device_figure.h"
 
 enum { MOST_FILE = 1 << 20, MOST_TEXT = 200 };
 
@@ -30,7 +31,7 @@ static SolStatus bad(DeviceFile *f, const char *key, const char *what) {
   return sol_fail(f->err, SOL_ERR_ARGUMENT, "'%.100s': %.60s %s", f->path, key, what);
 }
 
-static SolFigure *figure_named(SolDevice *d, const char *name) {
+SolFigure *cli_device_figure(SolDevice *d, const char *name) {
 #define IS_FIELD(field, unit, label)                                                                         \
   if (strcmp(name, #field) == 0) return &d->field;
   SOL_DEVICE_FIGURES(IS_FIELD)
@@ -39,7 +40,7 @@ static SolFigure *figure_named(SolDevice *d, const char *name) {
 }
 
 static SolStatus take_figure(DeviceFile *f, const char *name, SolJson value) {
-  SolFigure *figure = figure_named(&f->device, name);
+  SolFigure *figure = cli_device_figure(&f->device, name);
   char source[MOST_TEXT] = "";
   SolJson part;
   double number;

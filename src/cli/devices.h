@@ -6,7 +6,7 @@
 
 typedef struct DevicesArgs {
   CommonArgs common;
-  bool measure, model;
+  bool measure, model, fleet;
 } DevicesArgs;
 
 FactUnit cli_devices_unit(const char *unit); // of a figure, in text

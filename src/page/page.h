@@ -6,7 +6,7 @@
 //   roofline  {device, bandwidth, peak, launch_us, op, shape, dtype, bytes, flops, launches, unit, level}
 //   memory    {addresses [32 numbers or null], width, shared, store}  one access of a warp
 //   occupancy {device, threads, regs, smem}                           with sweeps {regs [], threads [], smem []}
-//   model     {device, model or config (a config.json), phase, batch, context, tp, dtype, weight_dtype, kv_dtype,
+//   model     {device, model or config (a config.json), phase, batch, context, tp, ep, pp, cp, dp, fabric, dtype, weight_dtype, kv_dtype,
 //              fused, graph}                                          the two last "yes" or ""
 //   audit     {device, ptx, kernel, grid, block, smem, args [text]}   the bill of one launch
 #ifndef SOL_PAGE_PAGE_H

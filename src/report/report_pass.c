@@ -5,9 +5,19 @@
 
 static void kernel_rows(Fact *root, const SolModelReport *r) {
   Fact *list = fact_list(root, "kernels", "Kernels of the pass");
-  static const FactColumn columns[] = {
-      {"kernel", FIT_CUT}, {"time", 0},       {"share", 0},     {"count", 0}, {"bound", 0}, {"bytes each", 0},
-      {"time each", 0},    {"FLOPs each", 0}, {"intensity", 0}, {"part", 0},  {0}};
+  static const FactColumn columns[] = {{"kernel", FIT_CUT},
+                                       {"time", 0},
+                                       {"share", 0},
+                                       {"count", 0},
+                                       {"bound", 0},
+                                       {"bytes each", 0},
+                                       {"time each", 0},
+                                       {"hidden", 0},
+                                       {"by", FIT_CUT},
+                                       {"FLOPs each", 0},
+                                       {"intensity", 0},
+                                       {"part", 0},
+                                       {0}};
   fact_columns(list, columns);
   for (int i = 0; i < r->count; i++) {
     const SolModelKernel *k = &r->kernels[i];
@@ -26,6 +36,8 @@ static void kernel_rows(Fact *root, const SolModelReport *r) {
                 k->count > 0 ? k->time_us / k->count : 0);
     fact_number(row, "time_us", "time", UNIT_US, BASIS_MODELLED, k->time_us);
     fact_number(row, "share", "share", UNIT_SHARE, BASIS_MODELLED, k->share);
+    if (k->hidden_us > 0) fact_number(row, "hidden_us", "hidden", UNIT_US, BASIS_MODELLED, k->hidden_us);
+    if (k->how || k->measured) fact_text(row, "by", "by", k->how ? k->how : "measured rate");
   }
   // The launches, as a separate row in text; in JSON they are launch_us.
   static const FactColumn launch_columns[] = {
@@ -99,16 +111,62 @@ static SolStatus what_if(Fact *root, const SolDevice *d, const SolModelConfig *c
   return SOL_OK;
 }
 
+static void split_facts(Fact *root, const SolModelReport *r) {
+  const SolModelRun *run = &r->run;
+  const struct {
+    const char *key, *label;
+    int64_t value;
+  } ways[] = {{"tp", "tensor parallel", run->tp},
+              {"ep", "expert parallel", run->ep},
+              {"pp", "pipeline stages", run->pp},
+              {"cp", "context parallel", run->cp},
+              {"dp", "data parallel", run->dp},
+              {"microbatches", "microbatches", run->pp > 1 ? run->microbatches : 1},
+              {"prefix", "prompt tokens in the cache", run->prefix},
+              {"chunk", "prompt tokens in one pass", run->chunk},
+              {"draft_tokens", "proposed tokens", run->draft_tokens}};
+  for (size_t i = 0; i < SOL_COUNT(ways); i++)
+    fact_number(root, ways[i].key, ways[i].value > (i < 6) ? ways[i].label : 0, UNIT_PLAIN, BASIS_NONE,
+                (double)ways[i].value);
+  fact_number(root, "gpus", "GPUs", UNIT_PLAIN, BASIS_NONE, r->gpus);
+  fact_text(root, "fabric", run->fabric ? "fabric" : 0, run->fabric ? run->fabric->name : NULL);
+  if (!run->draft_tokens) return;
+  fact_number(root, "acceptance", "accepted, of each", UNIT_SHARE, BASIS_NONE, run->acceptance);
+  fact_number(root, "accepted", "tokens a sequence and step", UNIT_PLAIN, BASIS_MODELLED, r->accepted);
+}
+
+static void split_notes(Fact *root, const SolModelReport *r) {
+  fact_number(root, "imbalance", 0, UNIT_TIMES, BASIS_MODELLED, r->imbalance);
+  fact_number(root, "bubble_us", 0, UNIT_US, BASIS_MODELLED, r->bubble_us);
+  fact_number(root, "link_us", 0, UNIT_US, BASIS_MODELLED, r->link_us);
+  if (r->imbalance > 0)
+    fact_note(
+        root,
+        "Assumed: tokens choose experts evenly and at random; the fullest of %lld GPUs then gets %.2f times the "
+        "mean. A router that favours some experts is worse.",
+        (long long)r->run.ep, r->imbalance);
+  if (r->run.draft_tokens && r->run.phase == SOL_PHASE_DECODE)
+    fact_note(
+        root,
+        "Assumed: each proposed token is accepted with probability %g, whatever came before; proposing costs %s.",
+        r->run.acceptance,
+        r->run.draft ? "the draft model's passes" : "nothing (--draft MODEL counts a model)");
+  if (r->run.pp > 1)
+    fact_note(root, "A GPU of the last stage is shown: it has the most layers, and the head.");
+}
+
 SolStatus report_pass_facts(Fact *root, const SolDevice *d, const SolModelConfig *config,
-                            const SolModelRun *run, SolError *err) {
+                            const SolModelRun *run, const char *figures, SolError *err) {
   static const char *const phases[] = {"prefill", "decode"};
   SolModelReport r;
   SolModelWeights w;
   SolStatus status = sol_model_weights(config, &w, err);
   if (!status) status = sol_model_run(d, config, run, &r, err);
   if (status) return status;
-  fact_title(root, "%s on %s%s, %s", config->name, d->name, r.run.tp > 1 ? " (tensor parallel)" : "",
-             phases[r.run.phase]);
+  if (r.gpus > 1)
+    fact_title(root, "%s on %.0f x %s, %s", config->name, r.gpus, d->name, phases[r.run.phase]);
+  else
+    fact_title(root, "%s on %s, %s", config->name, d->name, phases[r.run.phase]);
   fact_number(root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
   fact_text(root, "model", 0, config->name);
   fact_text(root, "device", 0, d->id);
@@ -116,7 +174,7 @@ SolStatus report_pass_facts(Fact *root, const SolDevice *d, const SolModelConfig
   fact_text(root, "phase", 0, phases[r.run.phase]);
   fact_number(root, "batch", "batch", UNIT_PLAIN, BASIS_NONE, (double)r.run.batch);
   fact_number(root, "context", "context", UNIT_PLAIN, BASIS_NONE, (double)r.run.context);
-  fact_number(root, "tp", "GPUs", UNIT_PLAIN, BASIS_NONE, (double)r.run.tp);
+  split_facts(root, &r);
   fact_text(root, "dtype", "dtype", sol_dtype_name(r.run.dtype));
   fact_text(root, "weight_dtype", "weights in", sol_dtype_name(r.run.weight_dtype));
   fact_text(root, "kv_dtype", "KV cache in", sol_dtype_name(r.run.kv_dtype));
@@ -140,6 +198,9 @@ SolStatus report_pass_facts(Fact *root, const SolDevice *d, const SolModelConfig
   if (status) return status;
   fact_text(root, "assumed", 0, config->assumed);
   if (config->assumed[0]) fact_note(root, "Assumed: %s.", config->assumed);
+  split_notes(root, &r);
+  fact_text(root, "figures", 0, figures);
+  if (figures[0]) fact_note(root, "Not the published roofs alone: %s.", figures);
   if (r.vector_unknown)
     fact_note(
         root,

@@ -11,6 +11,10 @@ static SolKernelName named(const char *name, const char *op) {
   return (SolKernelName){name, "attention", op};
 }
 
+static SolKernelName named_link(const char *name, const char *op) {
+  return (SolKernelName){name, "link", op};
+}
+
 static double layers(const SolModelPass *p) {
   return (double)p->c->layers;
 }
@@ -96,11 +100,50 @@ static void store(SolModelPass *p) {
   sol_model_add(p, named("kv append", "kv_append"), layers(p), append_cost(p), q_and_kv(p));
 }
 
+// What the GPUs that share a sequence tell each other, in each of `count` layers. Of a prompt the keys and values go
+// round behind attention; of a decoding step the partial results are gathered, with their maxima and sums, in fp32.
+static void share_sequence(SolModelPass *p, double count, int64_t cached, int64_t heads, int64_t v_dim) {
+  SolFabricGroup g = sol_model_cp_group(p);
+  double attention_us = p->last_us, others = (double)(g.gpus - 1);
+  if (g.gpus < 2) return;
+  if (p->run->phase == SOL_PHASE_DECODE) {
+    double each = 4 * (double)p->tokens * (double)heads * (double)(v_dim + 2);
+    sol_model_add_link(p, named_link("gather partial attention", "all_gather"), count,
+                       sol_fabric_all_gather(&g, each), 0);
+    return;
+  }
+  int64_t a_token = p->c->kv_lora_rank ? p->c->kv_lora_rank + p->s.rope_dim
+                                       : p->s.kv_heads * (p->c->head_dim + p->s.v_head_dim);
+  double tokens = (double)p->batch * (double)((cached + g.gpus - 1) / g.gpus);
+  SolFabricTime one = sol_fabric_send(&g, sol_model_bytes(tokens * (double)a_token, p->run->kv_dtype));
+  SolFabricTime round = {one.sent * others, one.us * others, one.how};
+  sol_model_add_link(p, named_link("pass keys and values round", "send"), count, round,
+                     round.us < attention_us ? round.us : attention_us);
+}
+
+// Of a prompt each GPU has its part of the queries and sees all keys; of a decoding step it has part of the cache.
+static SolCost part_of_sequence(SolModelPass *p, SolOpArgs args) {
+  int64_t cp = p->run->cp;
+  if (p->run->phase == SOL_PHASE_DECODE) {
+    args.dim[2] = (args.dim[2] + cp - 1) / cp;
+    if (args.dim[2] < args.queries) args.dim[2] = args.queries;
+    return sol_model_cost(p, "attention", args);
+  }
+  SolCost cost = sol_model_cost(p, "attention", args);
+  double q =
+      sol_model_bytes((double)(args.dim[0] * args.dim[1] * p->queries) * (double)args.dim[3], p->run->dtype);
+  cost.bytes_read -= q - q / (double)cp;
+  cost.bytes_written /= (double)cp;
+  cost.flops /= (double)cp;
+  return cost;
+}
+
 // softmax(q k') v, layers with and without a window apart.
 static void attend(SolModelPass *p, SolOpArgs args, bool values_in_keys) {
   double windowed = (double)p->c->sliding_layers;
-  args.phase = p->run->phase;
-  args.dim[0] = p->run->batch;
+  args.phase = SOL_PHASE_DECODE; // `queries` new tokens after those in the cache: of a prompt, perhaps none
+  args.queries = p->queries;
+  args.dim[0] = p->batch;
   args.dim[2] = p->kv_length;
   double width = (double)(args.dim[3] + (args.v_dim ? args.v_dim : args.dim[3]));
   double live = (double)p->tokens * (double)args.dim[1] * width;
@@ -108,13 +151,15 @@ static void attend(SolModelPass *p, SolOpArgs args, bool values_in_keys) {
     double count = window ? windowed : layers(p) - windowed;
     if (count <= 0) continue;
     args.window = window && p->c->sliding_window < p->kv_length ? p->c->sliding_window : 0;
-    SolCost cost = sol_model_cost(p, "attention", args);
-    if (values_in_keys) {
-      int64_t seen = args.window ? args.window : p->kv_length;
-      cost.bytes_read -=
-          sol_model_bytes((double)p->run->batch * (double)seen * (double)args.v_dim, p->run->kv_dtype);
-    }
+    int64_t v_dim = args.v_dim ? args.v_dim : args.dim[3];
+    SolCost cost = part_of_sequence(p, args);
+    int64_t seen = args.window ? args.window : p->kv_length;
+    if (values_in_keys)
+      cost.bytes_read -= sol_model_bytes((double)p->batch * (double)((seen + p->run->cp - 1) / p->run->cp) *
+                                             (double)args.v_dim,
+                                         p->run->kv_dtype);
     sol_model_add(p, named(window ? "attention, windowed" : "attention", "attention"), count, cost, live);
+    share_sequence(p, count, seen, args.dim[1], v_dim);
   }
 }
 
@@ -139,7 +184,8 @@ static void latent_attention(SolModelPass *p) {
   head_norm(p, "latent norm", p->tokens, c->kv_lora_rank);
   store(p);
   if (p->run->phase == SOL_PHASE_PREFILL) {
-    sol_model_gemm(p, SOL_MATRIX_KV_UP, p->tokens);
+    // Of what is in the cache already too.
+    sol_model_gemm(p, SOL_MATRIX_KV_UP, p->batch * ((p->kv_length + p->run->cp - 1) / p->run->cp));
     // Keys and values just made, in the type of the activations.
     attend(
         p,

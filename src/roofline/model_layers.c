@@ -95,9 +95,10 @@ static void embed(SolModelPass *p, bool with_norm) {
 
 static void reduce(SolModelPass *p, const char *name, double count) {
   double bytes = sol_model_bytes(stream(p), p->run->dtype);
-  if (p->run->tp > 1)
-    sol_model_add_link(p, (SolKernelName){name, "link", "all_reduce"}, count,
-                       sol_fabric_all_reduce(p->device, p->run->tp, bytes));
+  if (p->run->tp < 2) return;
+  SolFabricGroup g = sol_model_tp_group(p);
+  SolFabricTime t = sol_fabric_all_reduce(&g, bytes);
+  sol_model_add_link(p, (SolKernelName){name, "link", "all_reduce"}, count, t, t.us * p->fabric->overlap);
 }
 
 void sol_model_embedding(SolModelPass *p) {
@@ -106,8 +107,7 @@ void sol_model_embedding(SolModelPass *p) {
   embed(p, p->run->fused && before && !learned && !split);
   reduce(p, "embedding all-reduce", 1);
   if (learned) {
-    bool decode = p->run->phase == SOL_PHASE_DECODE;
-    SolOpArgs args = {.dim = {p->tokens, p->c->hidden}, .vocab = decode ? 1 : p->run->context};
+    SolOpArgs args = {.dim = {p->tokens, p->c->hidden}, .vocab = p->queries};
     sol_model_add(p, (SolKernelName){"position embedding", "embedding", "embedding"}, 1,
                   sol_model_cost(p, "embedding", args), stream(p));
   }
@@ -154,14 +154,16 @@ void sol_model_layers(SolModelPass *p) {
 }
 
 void sol_model_head(SolModelPass *p) {
-  // Only the last position of each sequence is looked at.
-  int64_t rows = p->run->batch;
+  // Of a prompt only the last position of each sequence is looked at; of a decoding step all.
+  int64_t rows = p->run->phase == SOL_PHASE_DECODE ? p->tokens : p->batch;
+  if (!p->last) return;
   sol_model_gemm(p, SOL_MATRIX_HEAD, rows);
   double logits = (double)rows * (double)p->s.vocab;
   sol_model_add(p, (SolKernelName){"argmax", "head", "argmax"}, 1,
                 sol_model_cost(p, "argmax", (SolOpArgs){.dim = {rows, p->s.vocab}}), logits);
   // Each GPU sends its best value and where it was, per row.
+  SolFabricGroup g = sol_model_tp_group(p);
   if (p->run->tp > 1)
     sol_model_add_link(p, (SolKernelName){"argmax all-gather", "link", "all_gather"}, 1,
-                       sol_fabric_all_gather(p->device, p->run->tp, (double)rows * 8));
+                       sol_fabric_all_gather(&g, (double)rows * 8), 0);
 }

@@ -13,9 +13,31 @@ static double power(double base, int64_t exponent) {
   return result;
 }
 
+// On one GPU, by the tokens of all that share the experts.
 static double experts_reached(const SolModelPass *p) {
   double n = (double)p->c->experts, k = (double)p->c->experts_per_token;
-  return n * (1 - power(1 - k / n, p->tokens));
+  return n / (double)p->run->ep * (1 - power(1 - k / n, (int64_t)sol_model_expert_tokens(p)));
+}
+
+// Rows that the fullest GPU's experts get.
+static int64_t expert_rows(SolModelPass *p) {
+  double k = (double)p->c->experts_per_token, ep = (double)p->run->ep;
+  if (p->run->ep == 1) return p->tokens * p->c->experts_per_token;
+  double over = sol_model_imbalance(p);
+  if (over > p->out->imbalance) p->out->imbalance = over;
+  return (int64_t)__builtin_ceil(sol_model_expert_tokens(p) * k / ep * over);
+}
+
+// A token goes once to each GPU that has experts of its own: to g (1 - (1 - 1/g)^k) of g. The GPUs of a tensor-parallel
+// group share the sending.
+static void exchange(SolModelPass *p, const char *name, double count) {
+  if (!sol_model_exchanges_tokens(p)) return;
+  SolFabricGroup g = sol_model_ep_group(p);
+  double n = (double)g.gpus, reached = (n - 1) * (1 - power(1 - 1 / n, p->c->experts_per_token));
+  double bytes =
+      sol_model_bytes((double)p->tokens * (double)p->c->hidden * reached, p->run->dtype) / (double)p->run->tp;
+  SolFabricTime t = sol_fabric_all_to_all(&g, bytes);
+  sol_model_add_link(p, (SolKernelName){name, "link", "all_to_all"}, count, t, t.us * p->fabric->overlap);
 }
 
 static SolCost activation_cost(SolModelPass *p, int64_t rows, int64_t width) {
@@ -41,7 +63,7 @@ typedef struct Mlp {
 static void up_activate_down(SolModelPass *p, Mlp mlp) {
   const SolModelMatrix *up = &p->s.matrix[mlp.up], *down = &p->s.matrix[mlp.down];
   if (!up->out) return;
-  bool gated = p->c->gated_mlp, grouped = up->copies > 1;
+  bool gated = p->c->gated_mlp, grouped = mlp.up == SOL_MATRIX_EXPERT_UP;
   double count = (double)up->layers, rows = (double)mlp.rows, width = (double)mlp.width;
   SolCost project = grouped_cost(p, mlp.up, mlp.rows, mlp.reached),
           act = activation_cost(p, mlp.rows, mlp.width);
@@ -88,15 +110,17 @@ static void combine(SolModelPass *p, double count, int64_t rows) {
 
 static void mixture(SolModelPass *p) {
   double count = (double)p->s.moe_layers;
-  int64_t rows = p->tokens * p->c->experts_per_token;
+  int64_t rows = expert_rows(p);
   sol_model_gemm(p, SOL_MATRIX_ROUTER, p->tokens);
   choose(p, count);
+  exchange(p, "dispatch to experts", count);
   if (!p->run->fused) sort_tokens(p, count, rows);
   up_activate_down(p, (Mlp){SOL_MATRIX_EXPERT_UP, SOL_MATRIX_EXPERT_DOWN, rows, p->s.expert_intermediate,
                             experts_reached(p), "experts, activation"});
   up_activate_down(p, (Mlp){SOL_MATRIX_SHARED_UP, SOL_MATRIX_SHARED_DOWN, p->tokens, p->s.shared_intermediate,
                             1, "shared expert, activation"});
   sol_model_gemm(p, SOL_MATRIX_SHARED_GATE, p->tokens);
+  exchange(p, "return from experts", count);
   combine(p, count, rows);
 }
 

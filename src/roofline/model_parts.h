@@ -37,7 +37,7 @@ typedef struct SolModelMatrix {
 } SolModelMatrix;
 
 typedef struct SolModelShape {
-  int64_t tp;
+  int64_t tp, ep;
   int64_t heads, kv_heads; // of one GPU; kv heads fewer than tp are held by several
   int64_t intermediate, expert_intermediate, shared_intermediate, vocab;
   int64_t v_head_dim, rope_dim, nope_dim; // rope_dim 0: no rotation; nope_dim: the rest of head_dim
@@ -46,8 +46,9 @@ typedef struct SolModelShape {
   SolModelMatrix matrix[SOL_MATRICES];
 } SolModelShape;
 
-// Checks the config; SOL_ERR_UNSUPPORTED where tp does not divide what has to be split.
-SolStatus sol_model_shape(const SolModelConfig *config, int64_t tp, SolModelShape *out, SolError *err);
+// Checks the config; SOL_ERR_UNSUPPORTED where tp or ep does not divide what has to be split.
+SolStatus sol_model_shape(const SolModelConfig *config, int64_t tp, int64_t ep, SolModelShape *out,
+                          SolError *err);
 // The weights one GPU holds.
 SolStatus sol_model_count(const SolModelConfig *config, const SolModelShape *shape, SolModelWeights *out,
                           SolError *err);

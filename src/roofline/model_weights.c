@@ -2,22 +2,23 @@
 #include "base/text.h"
 #include "roofline/model_parts.h"
 
-// `total` split over tp GPUs, or why not.
-static SolStatus split(const char *what, int64_t total, int64_t tp, int64_t *part, SolError *err) {
-  if (total % tp)
-    return sol_fail(err, SOL_ERR_UNSUPPORTED, "%lld %s cannot be split evenly over %lld GPUs",
-                    (long long)total, what, (long long)tp);
-  *part = total / tp;
+// `total` split over as many GPUs, or why not.
+static SolStatus split(const char *by, const char *what, int64_t total, int64_t gpus, int64_t *part,
+                       SolError *err) {
+  if (total % gpus)
+    return sol_fail(err, SOL_ERR_UNSUPPORTED, "%s: %lld %s cannot be split evenly over %lld GPUs", by,
+                    (long long)total, what, (long long)gpus);
+  *part = total / gpus;
   return SOL_OK;
 }
 
 static SolStatus split_heads(const SolModelConfig *c, int64_t tp, SolModelShape *s, SolError *err) {
-  SolStatus status = split("attention heads", c->heads, tp, &s->heads, err);
+  SolStatus status = split("tp", "attention heads", c->heads, tp, &s->heads, err);
   if (status) return status;
-  if (c->kv_heads >= tp) return split("kv heads", c->kv_heads, tp, &s->kv_heads, err);
+  if (c->kv_heads >= tp) return split("tp", "kv heads", c->kv_heads, tp, &s->kv_heads, err);
   if (tp % c->kv_heads)
-    return sol_fail(err, SOL_ERR_UNSUPPORTED, "%lld GPUs cannot share %lld kv heads evenly", (long long)tp,
-                    (long long)c->kv_heads);
+    return sol_fail(err, SOL_ERR_UNSUPPORTED, "tp: %lld GPUs cannot share %lld kv heads evenly",
+                    (long long)tp, (long long)c->kv_heads);
   s->kv_heads = 1; // each GPU keeps a copy of the one its query heads read
   return SOL_OK;
 }
@@ -68,11 +69,12 @@ static void mlp_matrices(const SolModelConfig *c, SolModelShape *s) {
                                              "mlp",
                                              wide * s->expert_intermediate,
                                              c->hidden,
-                                             c->experts,
+                                             c->experts / s->ep,
                                              s->moe_layers,
                                              c->mlp_bias};
-  m[SOL_MATRIX_EXPERT_DOWN] = (SolModelMatrix){
-      "experts, down", "mlp", c->hidden, s->expert_intermediate, c->experts, s->moe_layers, c->mlp_bias};
+  m[SOL_MATRIX_EXPERT_DOWN] =
+      (SolModelMatrix){"experts, down",    "mlp",         c->hidden,  s->expert_intermediate,
+                       c->experts / s->ep, s->moe_layers, c->mlp_bias};
   if (!s->shared_intermediate) return;
   m[SOL_MATRIX_SHARED_UP] =
       (SolModelMatrix){c->gated_mlp ? "shared expert, gate and up" : "shared expert, up",
@@ -89,12 +91,12 @@ static void mlp_matrices(const SolModelConfig *c, SolModelShape *s) {
         (SolModelMatrix){"shared expert gate", "mlp", 1, c->hidden, 1, s->moe_layers, 0};
 }
 
-SolStatus sol_model_shape(const SolModelConfig *c, int64_t tp, SolModelShape *s, SolError *err) {
+SolStatus sol_model_shape(const SolModelConfig *c, int64_t tp, int64_t ep, SolModelShape *s, SolError *err) {
   SolStatus status = sol_model_check(c, err);
   if (status) return status;
   if (tp < 1 || tp > 65536)
     return sol_fail(err, SOL_ERR_ARGUMENT, "tp must be 1 to 65536, not %lld", (long long)tp);
-  *s = (SolModelShape){.tp = tp};
+  *s = (SolModelShape){.tp = tp, .ep = ep};
   s->v_head_dim = c->v_head_dim ? c->v_head_dim : c->head_dim;
   s->rope_dim = c->no_rope ? 0 : c->rope_dim ? c->rope_dim : c->head_dim;
   s->nope_dim = c->head_dim - s->rope_dim;
@@ -104,13 +106,18 @@ SolStatus sol_model_shape(const SolModelConfig *c, int64_t tp, SolModelShape *s,
   // The vocabulary is padded up to a multiple of tp, as the serving libraries do.
   s->vocab = (c->vocab + tp - 1) / tp;
   if ((status = split_heads(c, tp, s, err))) return status;
-  if (s->dense_layers && (status = split("columns of the MLP", c->intermediate, tp, &s->intermediate, err)))
+  if (s->dense_layers &&
+      (status = split("tp", "columns of the MLP", c->intermediate, tp, &s->intermediate, err)))
     return status;
   if (s->moe_layers) {
-    if ((status = split("columns of an expert", c->expert_intermediate, tp, &s->expert_intermediate, err)))
+    // Whole experts first; the GPUs that are left over split each one's columns.
+    int64_t columns = ep < tp ? tp / ep : 1, each;
+    if ((status = split("ep", "experts", c->experts, ep, &each, err))) return status;
+    if ((status = split("tp", "columns of an expert", c->expert_intermediate, columns,
+                        &s->expert_intermediate, err)))
       return status;
-    if ((status =
-             split("columns of the shared expert", c->shared_intermediate, tp, &s->shared_intermediate, err)))
+    if ((status = split("tp", "columns of the shared expert", c->shared_intermediate, tp,
+                        &s->shared_intermediate, err)))
       return status;
   }
   attention_matrices(c, s);
@@ -158,6 +165,6 @@ SolStatus sol_model_count(const SolModelConfig *c, const SolModelShape *s, SolMo
 SolStatus sol_model_weights(const SolModelConfig *config, SolModelWeights *out, SolError *err) {
   if (!config || !out) return sol_fail(err, SOL_ERR_ARGUMENT, "config and out must not be NULL");
   SolModelShape shape;
-  SolStatus status = sol_model_shape(config, 1, &shape, err);
+  SolStatus status = sol_model_shape(config, 1, 1, &shape, err);
   return status ? status : sol_model_count(config, &shape, out, err);
 }

@@ -132,6 +132,7 @@ const char *sol_bound_name(SolBound bound) {
   case SOL_BOUND_MEMORY: return "memory";
   case SOL_BOUND_COMPUTE: return "compute";
   case SOL_BOUND_LAUNCH: return "launch";
+  case SOL_BOUND_LINK: return "link";
   }
   return "?";
 }
