@@ -297,6 +297,12 @@ def test_memory(page, native):
         if not question['shared']:
             touched = {(a + i) // 32 for a in question['addresses'] if a is not None for i in range(question['width'])}
             same(answer['sectors'], len(touched), f'{question}: sectors, counted one by one')
+            drawn = {line['address'] // 32 + k: lanes for line in answer['touched'] for k, lanes in enumerate(line['sectors']) if lanes}
+            same([sorted(drawn), sum(len(lanes) for lanes in drawn.values()) >= sum(a is not None for a in question['addresses'])], [sorted(touched), True], f'{question}: sectors that light up')
+        elif question['store']:
+            # What lights up is what was counted: stores take a pass for each word of the fullest bank, group by group.
+            passes = [max((len({w['word'] for w in answer['words'] if (w['group'], w['bank']) == (g, b)}) for b in range(32)), default=0) for g in range(8)]
+            same(sum(passes), answer['wavefronts'], f'{question}: words that light up')
     for index, space, width, key, count in (('lane', 'global', 4, 'sectors', 4), ('lane*2', 'global', 4, 'sectors', 8), ('lane * 32', 'global', 4, 'sectors', 32),
                                             ('lane + 1', 'global', 4, 'sectors', 5), ('lane', 'global', 16, 'sectors', 16), ('lane * 32', 'shared', 4, 'wavefronts', 32),
                                             ('lane * 33', 'shared', 4, 'wavefronts', 1), ('lane * 32 + (lane ^ tile)', 'shared', 4, 'wavefronts', 1),

@@ -443,17 +443,23 @@ def test_hostile(page):
     check(HOSTILE[0] in title and HOSTILE[1] in title, f'title {title!r}')
 
 
+ODD_ACCESSES = [{'instruction': 'x', 'memory': m, 'width': w, 'lane_offsets': o, 'layout': 'strided', 'stride_bytes': 1e300}
+                for m in ('shared', 'global') for w in (1e15, -4) for o in ([1e300, -5, 'x', None], None)]
+
+
 def test_odd_shapes(page):
     """JSON of the wrong shape leaves a message or an empty view, and the tree of all figures."""
     for doc in ({'schema': 1, 'kernels': 5, 'gate': 1}, {'schema': 1, 'kernels': [None, 3, 'x', {'lines': [1, None, {'line': 'x'}]}]},
                 {'schema': 1, 'ladders': [{'rungs': [{'code': 5, 'predicted': 'x'}]}]}, {'schema': 1, 'cases': [1, None, {'to_light': 'x'}]},
                 {'schema': 1, 'terms': None, 'work': []}, {'schema': 1, 'kernels': [], 'phase': 1}, {'schema': 1},
+                {'schema': 1, 'kernels': [{'lines': [{'file': 'a', 'line': i, 'access': a} for i, a in enumerate(ODD_ACCESSES)]}], 'gate': []},
                 {'schema': 1, 'blocks_by': 5, 'max_warps_per_sm': 1e12, 'warps_per_block': -3, 'sweeps': {'regs': [{'regs': -5}, {'regs': 1e308, 'occupancy': 'x'}]}}, {'schema': 1, 'sweep': [1, None, {}]},
                 {'schema': 1, 'model': {}, 'rows': [{'possible': 1, 'ttft_us': -1, 'device': HOSTILE[0]}, {'possible': 'x', 'tpot_us': 1e300}]},
                 {'schema': 1, 'work': HOSTILE[0], 'terms': {}, 'unfused': {'kernels': [{}, {'name': HOSTILE[1], 'bytes_read': 1e300, 'bytes_written': -1}], 'bytes': 'x'}},
                 {'schema': 1, 'kernels': [{'time_us': 1e308, 'dram_bytes': 1e-300, 'flops': -5, 'lines': [], 'findings': [{}]}], 'roofs': {'hbm': 1e300}}):
         view(doc)
         page.open('file://' + os.path.abspath('report.html'))
+        page.ask("document.querySelectorAll(\"[data-line]\").forEach(line => line.click())")
         check('All figures' in page.ask('document.body.textContent'), f'{doc}: nothing is shown')
         same(page.errors(), [], f'{doc}: errors')
 

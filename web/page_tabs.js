@@ -125,11 +125,9 @@ async function showMemory(state) {
   }
   const shared = state.space === 'shared', answer = await ask({ask: 'memory', addresses, width, shared, store: state.op === 'store'});
   if (answer.error) return [problem(answer)];
-  const lowest = Math.min(...addresses.filter(a => a !== null), Infinity), start = Number.isFinite(lowest) ? Math.floor(lowest / 128) * 128 : 0;
-  const near = addresses.map(a => a === null ? null : a - (shared ? 0 : start));
   const counts = shared ? ['wavefronts', 'ideal_wavefronts'] : ['sectors', 'ideal_sectors', 'lines', 'bytes'];
   return [el('div', {class: 'cards'}, counts.map(key => card(key.replace('ideal_', '') + (key.startsWith('ideal') ? ' at least' : ''), key, answer[key]))),
-    figure(shared ? 'Words in each of the 32 banks, by lane (bank numbers above)' : 'Memory that the warp touches, by lane', w => shared ? drawBanks(near, width, w) : drawSectors(near, width, w)),
+    figure(shared ? 'Words in each of the 32 banks, by lane (bank numbers above)' : 'Memory that the warp touches, by lane', w => shared ? drawBanks(answer.words, w) : drawSectors(answer.touched, w)),
     examples(state, ACCESSES)];
 }
 
