@@ -71,14 +71,14 @@ RUNGS_OBJ := $(B)/obj/kernels/ladder_images.o
 RUNG_TEXTS := $(sort $(wildcard kernels/*/rungs.cu kernels/sweeps/*.cu))
 TEXTS_OBJ := $(B)/obj/kernels/ladder_sources.o
 # What HTML reports are made of (src/report/html.h).
-WEB_TEXTS := $(filter-out web/page.% web/expression.%,$(sort $(wildcard web/*.html web/*.css web/*.js)))
+WEB_TEXTS := $(filter-out web/page% web/expression.%,$(sort $(wildcard web/*.html web/*.css web/*.js)))
 WEB_OBJ   := $(B)/obj/web/web_sources.o
 LIB_OBJ   := $(LIB_SRC:%.c=$(B)/obj/%.o) $(AVX2_OBJ) $(EMBED_OBJ)
 TOOL_OBJ  := $(filter-out $(MAIN_OBJ),$(TOOL_SRC:%.c=$(B)/obj/%.o)) $(RUNGS_OBJ) $(TEXTS_OBJ) $(WEB_OBJ)
 WASM_OBJ  := $(patsubst %.c,$(B)/wasm/%.o,$(filter-out $(HOST_ONLY),$(call sources,$(WASM_DIRS))))
 # The page: the accountant with the questions that web/page.js asks, and what renders the answers.
 PAGE_SRC  := $(wildcard src/page/*.c) src/driver/args.c src/driver/emu.c \
-             $(patsubst %,src/report/%.c,facts json report_access report_audit report_audit_words report_audit_lines report_model report_roofs report_source)
+             $(patsubst %,src/report/%.c,facts json report_access report_audit report_audit_words report_audit_lines report_model report_occupancy report_pass report_roofline report_roofs report_source)
 PAGE_OBJ  := $(PAGE_SRC:%.c=$(B)/wasm/%.o)
 PAGE_HOST := $(filter-out $(WASM_ONLY),$(wildcard src/page/*.c))
 TESTS     := $(TEST_SRC:tests/%.c=$(B)/tests/%)
@@ -99,7 +99,7 @@ Q = $(if $(filter-out 0,$(V)),,@echo '  $@';)
 export B CC CXX CLANG CUDA_INC
 export DIRS := $(LIB_DIRS) $(TOOL_DIRS)
 
-.PHONY: all no-shim help setup demo test asan tests sanitized fuzz fuzz-merge fuzzers lint format bench wasm page wheel check-layers install uninstall clean distclean FORCE
+.PHONY: all no-shim help setup demo test asan tests sanitized fuzz fuzz-merge fuzzers lint format bench wasm page site pictures wheel check-layers install uninstall clean distclean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -150,6 +150,15 @@ bench: $(BENCHES) ## run the benchmarks
 wasm: $(B)/sol.wasm ## build the accountant as freestanding wasm32 (needs clang and lld)
 
 page: $(B)/page.html ## build the page with the accountant and the emulator in it (needs clang and lld)
+
+site: $(SOL) ## build the documentation, the page, the ladders and a gallery of reports as HTML under build/site (needs python3)
+	@$(SUBMAKE) page || echo 'the site has no page: it needs clang with lld'
+	@python3 scripts/make-site.py $(B)
+
+pictures: $(SOL) page site $(B)/tests/page_probe ## make the pictures of docs/pictures anew, by the tests (needs chromium)
+	@mkdir -p docs/pictures
+	@DOC_PICTURES=docs/pictures python3 tests/page.py $(B)
+	@DOC_PICTURES=docs/pictures python3 tests/reports.py $(SOL)
 
 wheel: all ## pack the tool and the library into a Python wheel under build/wheel (any Python 3.10 or newer)
 	@rm -rf $(B)/wheel && mkdir -p $(B)/wheel
@@ -376,7 +385,7 @@ $(PAGE_OBJ): WASM_FLAGS += -isystem web/libc
 $(B)/page.wasm: $(PAGE_OBJ) $(WASM_OBJ) $(B)/stamp/wasm
 	$(Q)$(CLANG) $(WASM_LINK) $(PAGE_OBJ) $(WASM_OBJ) -o $@
 
-$(B)/page.html: $(B)/page.wasm $(wildcard web/*.*) examples/scale.ptx scripts/make-page.sh
+$(B)/page.html: $(B)/page.wasm $(wildcard web/*.*) $(wildcard examples/*.ptx) scripts/make-page.sh
 	$(Q)scripts/make-page.sh $(B)/page.wasm > $@
 
 $(B)/probe.wasm: $(B)/wasm/tests/wasm_probe.o $(WASM_OBJ)

@@ -86,28 +86,40 @@ class Browser:
         self.events.clear()
         self.call('Page.navigate', url='about:blank')
         self.call('Page.navigate', url=url)
-        end = time.monotonic() + 300
-        while not self.ask(f'document.readyState === "complete" && location.href !== "about:blank" && ({ready})'):
-            if time.monotonic() > end:
-                raise TimeoutError(f'{url} is not ready')
-            time.sleep(0.02)
+        self.arrive(f'location.href !== "about:blank" && ({ready})')
         self.settle()
 
     def settle(self):
         self.ask('new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0))))')
 
     def key(self, name, **more):
-        codes = {'Tab': 9, 'Enter': 13, 'Space': 32}
+        self.press(name, **more)
+        self.settle()
+
+    def press(self, name, **more):
+        """A key that may lead to another page."""
+        codes = {'Tab': 9, 'Enter': 13, 'Space': 32, 'ArrowLeft': 37, 'ArrowUp': 38, 'ArrowRight': 39, 'ArrowDown': 40}
         press = {'key': ' ' if name == 'Space' else name, 'code': name, 'windowsVirtualKeyCode': codes[name], **more}
         self.call('Input.dispatchKeyEvent', type='keyDown', text='\r' if name == 'Enter' else '', **press)
         self.call('Input.dispatchKeyEvent', type='keyUp', **press)
-        self.settle()
 
-    def shot(self, path):
+    def arrive(self, ready):
+        """Waits until `ready` holds on whichever page there is by then."""
+        end = time.monotonic() + 300
+        while time.monotonic() < end:
+            try:
+                if self.ask(f'document.readyState === "complete" && ({ready})'):
+                    return
+            except RuntimeError:  # it was asked of the page that is left
+                pass
+            time.sleep(0.02)
+        raise TimeoutError(f'never: {ready}')
+
+    def shot(self, path, most=8000):
         height = self.ask('document.documentElement.scrollHeight')
         width = self.ask('innerWidth')
         data = self.call('Page.captureScreenshot', captureBeyondViewport=True,
-                         clip={'x': 0, 'y': 0, 'width': width, 'height': min(height, 8000), 'scale': 1})['data']
+                         clip={'x': 0, 'y': 0, 'width': width, 'height': min(height, most), 'scale': 1})['data']
         with open(path, 'wb') as file:
             file.write(base64.b64decode(data))
 

@@ -19,8 +19,8 @@ import browser  # noqa: E402
 
 SOL = os.path.abspath(sys.argv[1])
 SHOTS = sys.argv[2] if len(sys.argv) > 2 else None
-COUNT = {'passed': 0, 'failed': 0, 'skipped': 0}
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+COUNT = {'passed': 0, 'failed': 0, 'skipped': 0}
 
 
 def check(good, what):
@@ -224,10 +224,21 @@ def fits(page, what, shots, name):
             page.shot(os.path.join(shots, f'{name}-{width}.png'))
 
 
+def picture(page, name):
+    """For the documentation, where DOC_PICTURES names its folder: the top of what is shown."""
+    folder = os.environ.get('DOC_PICTURES')
+    if folder:
+        page.size(1000)
+        page.settle()
+        page.shot(os.path.join(ROOT, folder, name + '.png'), 1300)
+
+
 def look(page, what):
     """What holds for every report."""
     page.open('file://' + os.path.abspath('report.html'))
     fits(page, what, SHOTS, what.replace(' ', '-'))
+    if what in ('audit', 'ladder', 'model', 'bench'):
+        picture(page, 'report-' + what)
     same(page.requests()[1:] if page.requests()[:1] == ['about:blank'] else page.requests(),
          ['file://' + os.path.abspath('report.html')], f'{what}: requests')
     same(page.errors(), [], f'{what}: errors')
@@ -244,6 +255,9 @@ def test_audit(page):
     shown = {line: share for line, share in page.ask(
         '[...document.querySelectorAll("[data-line]")].map(r => [Number(r.dataset.line), Number(r.querySelector("[data-key=share]").dataset.value)])')}
     same(shown, {line['line']: line['share'] for line in kernel['lines']}, 'shares of the lines')
+    spent = figures(page, 'part_of_time')
+    same(spent, sorted((us for us in kernel['parts'].values() if us > 0), reverse=True), 'the parts of the time')
+    check(abs(sum(spent) - kernel['time_us']) < 1e-6 * kernel['time_us'], 'the parts add up to the time')
     same(figures(page, 'saved_us'), [f['saved_us'] for f in kernel['findings']], 'findings in order of gain')
     worst = max((line for line in kernel['lines'] if 'access' in line), key=lambda line: line['share'])
     same(figures(page, 'sectors_per_request'), [worst['access']['sectors_per_request']], 'the access of the costliest line')
@@ -275,10 +289,48 @@ def test_roofline(page):
     for key in ('time_us', 'bytes', 'flops', 'intensity', 'ridge'):
         same(figures(page, key)[:1], [data[key]], f'roofline: {key}')
     check(data['roofs']['hbm'] == data['bandwidth'], 'the roof is the bandwidth')
-    page.ask('document.querySelectorAll(".roofline button")[0].click()')
-    same(page.ask('document.querySelectorAll(".roofline button")[0].getAttribute("aria-pressed")'), 'true', 'roofline by bytes')
+    page.ask('document.querySelector(".roofline [data-view=bytes]").click()')
+    same(page.ask('document.querySelector(".roofline [data-view=bytes]").getAttribute("aria-pressed")'), 'true', 'roofline by bytes')
     page.settle()
     same(page.ask(OVERLAPS), [], 'roofline by bytes')
+    page.ask('document.querySelectorAll(".roofline button[data-view=launch]")[0].click()')
+    page.settle()
+    page.settle()
+    same(page.ask(OVERLAPS), [], 'roofline by launch cost')
+    where = page.ask('(() => { const p = document.querySelector(".roofline .point"); return [p.getAttribute("cx"), p.getAttribute("cy")].map(Number); })()')
+    ticks = {t: x for t, x in page.ask('[...document.querySelectorAll(".roofline .tick[text-anchor=middle]")].map(t => [t.textContent, Number(t.getAttribute("x"))])')}
+    bare = data['time_us'] - data['terms']['launch_us']
+    want = ticks['10 us'] + (ticks['100 us'] - ticks['10 us']) * (math.log10(bare) - 1)
+    check(abs(where[0] - want) < 0.5, f'the point of the launch cost is at {where[0]}, not at {want}')
+    page.open(page.ask('location.href'))
+    same(page.ask('document.querySelector("[data-view=launch]").getAttribute("aria-pressed")'), 'true', 'the view is in the address')
+
+
+def test_occupancy(page):
+    for words in (('--threads', '256', '--regs', '64'), ('--sweep', 'smem')):
+        view(json.loads(sol('occupancy', *words, '--json').stdout))
+        look(page, 'occupancy' + words[0])
+        check(page.ask('document.querySelectorAll("[data-taken], [data-steps]").length') == 1, f'occupancy {words}: a picture')
+
+
+def test_unfused(page):
+    data = result('roofline', 'add_rmsnorm', '8192x4096', '--unfused')
+    look(page, 'unfused')
+    same(page.ask('[...document.querySelectorAll("[data-trip]")].reduce((sum, t) => sum + Number(t.dataset.bytes), 0)'), data['unfused']['bytes'] + data['bytes'], 'trips through memory')
+
+
+def test_printed(page):
+    """On paper lists are whole, whatever was scrolled to, and the paper is white."""
+    kernels = [{'name': f'kernel_{i}', 'time_us': 500 - i, 'kernel_us': 400 - i, 'light_us': 1, 'tax': 2, 'bound': 'dram', 'flops': i, 'dram_bytes': i + 1, 'lines': [], 'findings': []} for i in range(450)]
+    view({'schema': 1, 'input': 'big.cu', 'device': 'h200', 'kernels': kernels, 'gate': [], 'roofs': {'hbm': 3e12, 'vector_fp32': 6e13}})
+    page.open('file://' + os.path.abspath('report.html'))
+    page.ask('document.querySelector("#theme").click()')
+    page.call('Page.printToPDF')
+    same(page.ask('document.querySelectorAll("[data-kernel]").length'), 450, 'kernels on paper')
+    page.call('Emulation.setEmulatedMedia', media='print')
+    page.ask('dispatchEvent(new Event("beforeprint"))')
+    same(page.ask('[getComputedStyle(document.querySelector(".kernels")).overflow, getComputedStyle(document.body).backgroundColor]'), ['visible', 'rgb(255, 255, 255)'], 'on paper')
+    page.call('Emulation.setEmulatedMedia', media='')
 
 
 def test_devices(page):
@@ -303,6 +355,13 @@ def has_kernels():
         COUNT['skipped'] += 1
         print('skipped: no nvcc: the library has no kernels for a ladder to run')
     return found
+
+
+def test_choice(page):
+    data = result('model', 'llama-3-8b', '--device', 'h100,h200,t4', '--sweep', 'batch=1..4')
+    look(page, 'choice')
+    same([v for v in figures(page, 'tokens_per_s') if v is not None], [r['tokens_per_s'] for r in data['rows'] if r.get('tokens_per_s') is not None], 'tokens a second')
+    same(page.ask('document.querySelectorAll("figure")[2].querySelectorAll("[data-bar]").length'), len([r for r in data['rows'] if r['possible']]), 'a bar for each case')
 
 
 def test_ladder(page):
@@ -333,8 +392,9 @@ def test_stored(page, root):
 
 def test_svg(page):
     """--svg: well-formed, texts neither cut off nor on each other; points at the heights of their rates."""
-    ladder = [('ladder', 'transpose', '--small')] if has_kernels() else []
-    for words in [('roofline', 'rmsnorm', '8192x4096', '--device', 'h200'), ('roofline', 'gemm', '4096x4096x4096', '--device', 'h100,t4'), AUDIT, *ladder]:
+    made = [('ladder', 'transpose', '--small'), ('bench', 'softmax', '--backend', 'emu', '--shape', '64x1024')] if has_kernels() else []
+    for words in [('roofline', 'rmsnorm', '8192x4096', '--device', 'h200'), ('roofline', 'gemm', '4096x4096x4096', '--device', 'h100,t4'), AUDIT, *made,
+                  ('model', 'llama-3-8b', '--phase', 'decode'), ('profile', '--import', os.path.join(ROOT, 'tests/data/ncu/h200-full-raw.csv'))]:
         done = sol(*words, '--json', '--svg', 'picture.svg')
         same(done.returncode, 0, f'{words} --svg')
         tree = xml.etree.ElementTree.parse('picture.svg')
@@ -345,6 +405,12 @@ def test_svg(page):
         if words[0] == 'ladder':
             for rung in data['ladders'][0]['rungs']:
                 check(f'{rung["predicted"]["of_light"] * 100:.1f}%' in texts, f'{rung["rung"]}: its share is not in the SVG')
+        elif words[0] == 'model':
+            wide = [float(node.get('width')) for node in list(tree.iter('{http://www.w3.org/2000/svg}rect'))[1:]]
+            check(abs(sum(wide) - 740) < 1, f'the parts of the pass are {sum(wide)} pixels')
+            check(abs(wide[5] - 740 * data['kernels'][5]['time_us'] / data['total_us']) < 0.1, 'the width of a part')
+        elif words[0] == 'bench':
+            same(texts.count('1.00x'), len([c for c in data['cases'] if c['to_ideal'] == 1]), 'cases of a benchmark')
         elif isinstance(data, dict) and 'work' in data:
             heights = [(t.text, float(t.get('y'))) for t in tree.iter('{http://www.w3.org/2000/svg}text')]
             ten, one = dict(heights)['10 TB/s'], dict(heights)['1 TB/s']
@@ -389,14 +455,23 @@ def test_hostile(page):
     check(HOSTILE[0] in title and HOSTILE[1] in title, f'title {title!r}')
 
 
+ODD_ACCESSES = [{'instruction': 'x', 'memory': m, 'width': w, 'lane_offsets': o, 'layout': 'strided', 'stride_bytes': 1e300}
+                for m in ('shared', 'global') for w in (1e15, -4) for o in ([1e300, -5, 'x', None], None)]
+
+
 def test_odd_shapes(page):
     """JSON of the wrong shape leaves a message or an empty view, and the tree of all figures."""
     for doc in ({'schema': 1, 'kernels': 5, 'gate': 1}, {'schema': 1, 'kernels': [None, 3, 'x', {'lines': [1, None, {'line': 'x'}]}]},
                 {'schema': 1, 'ladders': [{'rungs': [{'code': 5, 'predicted': 'x'}]}]}, {'schema': 1, 'cases': [1, None, {'to_light': 'x'}]},
                 {'schema': 1, 'terms': None, 'work': []}, {'schema': 1, 'kernels': [], 'phase': 1}, {'schema': 1},
+                {'schema': 1, 'kernels': [{'lines': [{'file': 'a', 'line': i, 'access': a} for i, a in enumerate(ODD_ACCESSES)]}], 'gate': []},
+                {'schema': 1, 'blocks_by': 5, 'max_warps_per_sm': 1e12, 'warps_per_block': -3, 'sweeps': {'regs': [{'regs': -5}, {'regs': 1e308, 'occupancy': 'x'}]}}, {'schema': 1, 'sweep': [1, None, {}]},
+                {'schema': 1, 'model': {}, 'rows': [{'possible': 1, 'ttft_us': -1, 'device': HOSTILE[0]}, {'possible': 'x', 'tpot_us': 1e300}]},
+                {'schema': 1, 'work': HOSTILE[0], 'terms': {}, 'unfused': {'kernels': [{}, {'name': HOSTILE[1], 'bytes_read': 1e300, 'bytes_written': -1}], 'bytes': 'x'}},
                 {'schema': 1, 'kernels': [{'time_us': 1e308, 'dram_bytes': 1e-300, 'flops': -5, 'lines': [], 'findings': [{}]}], 'roofs': {'hbm': 1e300}}):
         view(doc)
         page.open('file://' + os.path.abspath('report.html'))
+        page.ask("document.querySelectorAll(\"[data-line]\").forEach(line => line.click())")
         check('All figures' in page.ask('document.body.textContent'), f'{doc}: nothing is shown')
         same(page.errors(), [], f'{doc}: errors')
 
@@ -453,7 +528,7 @@ def test_large(page):
 def in_browser(root):
     page = browser.Browser()
     try:
-        for test in (test_audit, test_line_link, test_roofline, test_devices, test_model, test_ladder, test_hostile, test_policy,
+        for test in (test_audit, test_line_link, test_roofline, test_unfused, test_occupancy, test_printed, test_devices, test_model, test_choice, test_ladder, test_hostile, test_policy,
                      test_odd_shapes, test_keyboard, test_large, test_svg):
             test(page)
         test_stored(page, root)
@@ -477,7 +552,7 @@ def main():
         elif browser.program():
             in_browser(root)
         else:
-            COUNT['skipped'] += 13
+            COUNT['skipped'] += 17
             print('skipped: no chromium to open reports in')
         os.chdir(root)
     print(f'{COUNT["passed"]} passed, {COUNT["failed"]} failed' + (f', {COUNT["skipped"]} skipped' if COUNT['skipped'] else ''))

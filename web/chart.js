@@ -1,8 +1,26 @@
 // Charts as SVG, drawn at the width there is, so that text keeps its size. Axes carry their units; what colour
 // tells is also told by a pattern, a number or a text.
 
+// A picture as a file of its own: the styles go with it, in the colours that are shown.
+function svgFile(picture) {
+  const copy = picture.cloneNode(true), theme = document.documentElement.dataset.theme;
+  copy.setAttribute('xmlns', 'http://www.w3.org/2000/svg');
+  if (theme) copy.setAttribute('data-theme', theme);
+  copy.prepend(svg('style', {}), svg('rect', {width: '100%', height: '100%', style: 'fill:var(--paper)'}));
+  copy.firstChild.textContent = document.querySelector('style').textContent;
+  return new XMLSerializer().serializeToString(copy);
+}
+
+function saveSvg(holder, title) {
+  const link = el('a', {download: title.replace(/[^A-Za-z0-9]+/g, '-').slice(0, 60) + '.svg'});
+  link.href = URL.createObjectURL(new Blob([svgFile(holder.querySelector('svg'))], {type: 'image/svg+xml'}));
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
 function figure(title, draw, note) {
   const holder = el('div', {class: 'canvas'});
+  const save = el('button', {type: 'button', class: 'save', 'aria-label': 'Save as SVG: ' + title, click: () => saveSvg(holder, title)}, 'SVG');
   let width = 0;
   new ResizeObserver(() => {
     const now = Math.round(Math.min(960, Math.max(300, holder.clientWidth)));
@@ -10,7 +28,7 @@ function figure(title, draw, note) {
     width = now;
     holder.replaceChildren(draw(now));
   }).observe(holder);
-  return el('figure', {}, el('figcaption', {}, title), note && el('p', {class: 'soft'}, note), holder);
+  return el('figure', {}, el('figcaption', {}, title, ' ', save), note && el('p', {class: 'soft'}, note), holder);
 }
 
 const logScale = (least, most, from, to) => {
@@ -65,26 +83,78 @@ function labeller(box) {
 }
 
 // points: {name, group, flops, bytes, us, bareUs}: bareUs leaves the launches out. roofs: {memory: [[name, B/s]],
-// peak: [[name, FLOP/s]]}. Under `bytes` the roof is flat up to the ridge, and work without FLOPs has a place as well.
-function rooflineChart(points, roofs, title) {
+// peak: [[name, FLOP/s]]}. Under `bytes` the roof is flat up to the ridge, and work without FLOPs has a place as well;
+// `launch` sets the cost of launches against the time without them. move: {start(), by(x, y)}: a point can be dragged, by
+// so many powers of ten to the right and upwards.
+const ROOFLINE_VIEWS = [['bytes', 'bytes a second'], ['flops', 'FLOPs a second'], ['launch', 'launch cost']];
+function rooflineChart(points, roofs, title, move) {
   const fine = points.filter(p => p.us > 0 && (p.bytes > 0 || p.flops > 0));
   const memory = roofs.memory.filter(([, rate]) => rate > 0), peak = roofs.peak.filter(([, rate]) => rate > 0);
   if (!memory.length) return null;
-  const state = {bytes: fine.some(p => !p.flops)};
+  const launched = fine.filter(p => p.bareUs > 0 && p.us > p.bareUs);
+  const views = ROOFLINE_VIEWS.filter(([by]) => by !== 'launch' || launched.length);
+  let by = views.some(([name]) => name === chosenView()) ? chosenView() : fine.some(p => !p.flops) ? 'bytes' : 'flops';
   const note = el('p', {class: 'note soft', 'aria-live': 'polite'});
   const body = el('div');
-  const redraw = () => body.replaceChildren(figure(title, width => drawRoofline(fine, memory, peak, state.bytes, width, note),
-    'A filled point is the time with its launches, the hollow one above it without. Numbers are those of the table.'));
-  const choose = bytes => { state.bytes = bytes; redraw(); press(); };
-  const byBytes = el('button', {type: 'button', click: () => choose(true)}, 'bytes a second');
-  const byFlops = el('button', {type: 'button', click: () => choose(false)}, 'FLOPs a second');
-  const press = () => { byBytes.setAttribute('aria-pressed', state.bytes); byFlops.setAttribute('aria-pressed', !state.bytes); };
+  const redraw = () => body.replaceChildren(by === 'launch'
+    ? figure(title + ': the cost of launches', width => drawLaunches(launched, width, note), 'A point above the solid line spends more time on launches than in kernels. Numbers are those of the table.')
+    : figure(title, width => drawRoofline(fine, memory, peak, by === 'bytes', width, note, move), 'A filled point is the time with its launches, the hollow one above it without. Numbers are those of the table.'));
+  const buttons = views.map(([name, label]) => el('button', {type: 'button', 'data-view': name, click: () => { by = name; keepView(by); redraw(); press(); }}, label));
+  const press = () => buttons.forEach(button => button.setAttribute('aria-pressed', button.dataset.view === by));
   redraw();
   press();
-  return el('section', {class: 'roofline'}, body, el('div', {}, byBytes, ' ', byFlops), note);
+  return el('section', {class: 'roofline'}, body, el('div', {}, buttons.flatMap(button => [button, ' '])), note);
 }
 
-function drawRoofline(points, memory, peak, bytes, width, note) {
+const tellPoint = p => plain(`${p.label}. ${p.name}: ${show.flops(p.flops)}, ${show.bytes(p.bytes)}, ${show.us(p.us)}, of that launches ${show.us(p.us - p.bareUs)}; ${show.plain(p.flops / p.bytes)} FLOP/byte, ${show.rate(p.bytes / p.us * 1e6)}, ${show.flopRate(p.flops / p.us * 1e6)}.`);
+// Attributes of a point that tells its figures where it is pointed at, or reached by keys.
+const telling = (p, i, note) => {
+  const tell = () => { note.textContent = tellPoint(p); };
+  return {class: 'd' + number(p.group) % 3, tabindex: i < 40 ? 0 : undefined, role: 'img', 'aria-label': p.label + '. ' + p.name + ', ' + show.us(p.us), 'data-point': p.label, mouseenter: tell, focus: tell, click: tell};
+};
+
+function drawLaunches(points, width, note) {
+  const height = Math.round(Math.min(440, Math.max(300, width * 0.6))), box = {left: 74, right: width - 24, top: 26, bottom: height - 42};
+  const [x1, x2] = decades(points.map(p => p.bareUs)), [y1, y2] = decades([...points.map(p => p.us - p.bareUs), x1, Math.min(x2, 1e3)]);
+  const x = {at: logScale(x1, x2, box.left, box.right), ticks: powers(x1, x2, width / 70), show: show.us};
+  const y = {at: logScale(y1, y2, box.bottom, box.top), ticks: powers(y1, y2, height / 40), show: show.us};
+  const put = labeller(box);
+  // Where launches are `share` of the whole time.
+  const line = (share, name, label) => {
+    const factor = share / (1 - share), from = Math.max(x1, y1 / factor), to = Math.min(x2, y2 / factor);
+    const px = x.at(from) + 10, py = y.at(from * factor), rise = (y.at(from * factor) - y.at(to * factor)) / (x.at(to) - x.at(from));
+    return from < to && [svg('line', {class: name, x1: x.at(from), y1: y.at(from * factor), x2: x.at(to), y2: y.at(to * factor)}),
+      svg('text', {x: px, y: py - 10 * rise - 6, transform: `rotate(${-Math.atan(rise) * 180 / Math.PI} ${px} ${py - 10 * rise})`}, label)];
+  };
+  return svg('svg', {width, height, viewBox: `0 0 ${width} ${height}`, role: 'group', 'aria-label': 'cost of launches'},
+    axes(box, x, y, ['time without launches (us)', 'cost of launches (us)']), line(0.5, 'roof', 'half of the time'), line(0.1, 'roof lower', 'a tenth'),
+    points.map((p, i) => svg('g', telling(p, i, note), svg('title', {}, p.name), svg('circle', {class: 'point', cx: x.at(p.bareUs), cy: y.at(p.us - p.bareUs), r: 5}), i < 40 && put(x.at(p.bareUs), y.at(p.us - p.bareUs), p.label))));
+}
+
+// Dragging, by pointer and by arrow keys; the listeners are the window's, since the picture is drawn anew meanwhile.
+function dragging(move, perX, perY) {
+  if (!move) return {};
+  const keys = {ArrowLeft: [-0.1, 0], ArrowRight: [0.1, 0], ArrowUp: [0, 0.1], ArrowDown: [0, -0.1]};
+  return {
+    pointerdown: event => {
+      event.preventDefault();
+      move.start();
+      const by = e => move.by((e.clientX - event.clientX) / perX, (event.clientY - e.clientY) / perY);
+      const end = () => { window.removeEventListener('pointermove', by); window.removeEventListener('pointerup', end); window.removeEventListener('pointercancel', end); };
+      window.addEventListener('pointermove', by);
+      window.addEventListener('pointerup', end);
+      window.addEventListener('pointercancel', end);
+    },
+    keydown: event => {
+      if (!Object.hasOwn(keys, event.key)) return;
+      event.preventDefault();
+      move.start();
+      move.by(...keys[event.key]);
+    },
+  };
+}
+
+function drawRoofline(points, memory, peak, bytes, width, note, move) {
   const height = Math.round(Math.min(440, Math.max(300, width * 0.6)));
   const box = {left: 74, right: width - 24, top: 26, bottom: height - 42};
   const ridge = peak.length ? peak[0][1] / memory[0][1] : 1;
@@ -118,16 +188,14 @@ function drawRoofline(points, memory, peak, bytes, width, note) {
       const at = x2 / 1.02, label = name + ' ' + show.flopRate(top);
       return put(x.at(at) - label.length * 7 - 10, y.at(roof(memory[0][1], top, at)) + (bytes ? 14 : -9), label);
     })];
-  const tell = p => { note.textContent = plain(`${p.label}. ${p.name}: ${show.flops(p.flops)}, ${show.bytes(p.bytes)}, ${show.us(p.us)}, of that launches ${show.us(p.us - p.bareUs)}; ${show.plain(p.flops / p.bytes)} FLOP/byte, ${show.rate(p.bytes / p.us * 1e6)}, ${show.flopRate(p.flops / p.us * 1e6)}.`); };
   const marks = points.map((p, i) => {
     const px = x.at(p.bytes > 0 ? p.flops / p.bytes : x2), py = y.at(rateOf(p, p.us)), bare = y.at(rateOf(p, p.bareUs > 0 ? p.bareUs : p.us));
     const far = bare < py - 4;
-    return svg('g', {class: 'd' + number(p.group) % 3, tabindex: i < 40 ? 0 : undefined, role: 'img', 'aria-label': p.label + '. ' + p.name + ', ' + show.us(p.us), 'data-point': p.label,
-      mouseenter: () => tell(p), focus: () => tell(p), click: () => tell(p)},
+    return svg('g', {...telling(p, i, note), ...dragging(move, (box.right - box.left) / Math.log10(x2 / x1), (box.bottom - box.top) / Math.log10(y2 / y1)), style: move ? 'cursor:grab;touch-action:none' : undefined},
       svg('title', {}, p.name),
       far && svg('line', {class: 'drop', x1: px, x2: px, y1: py, y2: bare}),
       far && svg('circle', {class: 'hollow', cx: px, cy: bare, r: 4}),
-      svg('circle', {class: 'point', cx: px, cy: py, r: 5}),
+      svg('circle', {class: 'point', cx: px, cy: py, r: move ? 7 : 5}),
       i < 40 && put(px, py, p.label));
   });
   return svg('svg', {width, height, viewBox: `0 0 ${width} ${height}`, role: 'group', 'aria-label': 'roofline'},
@@ -183,7 +251,7 @@ function barChart(title, rows, series, format, axis, mark, note) {
           block(s, left, top + i * step + 20 + s * each, at(value) - left, each - 3),
           svg('text', {class: 'tick', x: at(value) + 5, y: top + i * step + 20 + s * each + 10}, format(value))]))),
       mark && svg('line', {class: 'mark', x1: at(mark.at), x2: at(mark.at), y1: top, y2: bottom}),
-      mark && svg('text', {x: at(mark.at), y: top - 8, 'text-anchor': 'end'}, mark.name));
+      mark && svg('text', {x: at(mark.at), y: top - 8, 'text-anchor': at(mark.at) > 80 ? 'end' : 'start'}, mark.name));
   }, series.length > 1 ? 'From above: ' + series.join(', ') + '.' : note);
 }
 

@@ -1,6 +1,13 @@
-// What is shown is in the address: #d=DOCUMENT&k=KERNEL&f=FILE&l=LINE, so that a link shows what you see.
+// What is shown is in the address: #d=DOCUMENT&k=KERNEL&f=FILE&l=LINE&v=VIEW, so that a link shows what you see. VIEW is
+// which of its pictures a roofline is: bytes, flops or launch.
 
-let documents = [];
+let documents = [], view;
+
+const chosenView = () => view;
+function keepView(by) {
+  view = by;
+  history.replaceState(null, '', linkTo(readState()));
+}
 
 function readState() {
   const fields = new URLSearchParams(location.hash.slice(1));
@@ -18,6 +25,7 @@ function linkTo(state) {
   put('k', state.kernel);
   put('f', state.file);
   put('l', state.line);
+  put('v', view);
   return '#' + fields.toString();
 }
 
@@ -59,6 +67,7 @@ function showTabs(current) {
 }
 
 function render() {
+  view = new URLSearchParams(location.hash.slice(1)).get('v') || view;
   const state = readState(), several = documents.length > 1;
   const at = state.doc !== undefined && state.doc < documents.length ? state.doc : several ? -1 : 0;
   const main = document.getElementById('main'), entry = documents[at];

@@ -70,10 +70,11 @@ function sourceList(rows, linkOf, onLine) {
 
 // Those of one execution; in JSON that has none, by the stride, as if the first lane were at the start of a line.
 function laneAddresses(access) {
+  const most = 2 ** 40; // beyond, neighbouring numbers may be the same
   if (Array.isArray(access.lane_offsets) && access.lane_offsets.some(isNumber))
-    return Array.from({length: 32}, (_, lane) => isNumber(access.lane_offsets[lane]) && access.lane_offsets[lane] >= 0 ? Math.floor(access.lane_offsets[lane]) : null);
+    return Array.from({length: 32}, (_, lane) => isNumber(access.lane_offsets[lane]) && access.lane_offsets[lane] >= 0 && access.lane_offsets[lane] <= most ? Math.floor(access.lane_offsets[lane]) : null);
   if (access.layout === 'uniform') return Array(32).fill(0);
-  if (access.layout !== 'strided' || !isNumber(access.stride_bytes)) return null;
+  if (access.layout !== 'strided' || !isNumber(access.stride_bytes) || Math.abs(access.stride_bytes) > most) return null;
   const lowest = Math.min(0, 31 * access.stride_bytes);
   return Array.from({length: 32}, (_, lane) => lane * access.stride_bytes - lowest);
 }
@@ -88,57 +89,61 @@ function ranges(lanes) {
   return out.join(' ');
 }
 
-// Each line of 128 bytes that is touched, as four sectors with the lanes in them.
-function drawSectors(lanes, bytes, width) {
-  const sectors = new Map();
+// What lanes touch, as the page's C code says it (src/page/page_memory.c): here from the offsets that a report has.
+function touchedBy(lanes, bytes) {
+  const lines = new Map();
   lanes.forEach((address, lane) => {
     if (address === null) return;
     for (let s = Math.floor(address / 32); s <= Math.floor((address + bytes - 1) / 32); s++) {
-      if (!sectors.has(s)) sectors.set(s, []);
-      sectors.get(s).push(lane);
+      const line = Math.floor(s / 4);
+      if (!lines.has(line)) lines.set(line, {address: line * 128, sectors: [[], [], [], []]});
+      lines.get(line).sectors[s % 4].push(lane);
     }
   });
-  const lines = [...new Set([...sectors.keys()].map(s => Math.floor(s / 4)))].sort((a, b) => a - b);
+  return [...lines.values()].sort((a, b) => a.address - b.address);
+}
+
+function wordsOf(lanes, bytes) {
+  const group = bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8, words = [];
+  lanes.forEach((address, lane) => {
+    for (let word = Math.floor(address / 4); address !== null && word <= Math.floor((address + bytes - 1) / 4); word++) words.push({group: Math.floor(lane / group), bank: word % 32, word, lane});
+  });
+  return words;
+}
+
+// Each line of 128 bytes that is touched, as four sectors with the lanes in them; addresses from the first line on.
+function drawSectors(touched, width) {
+  const first = touched.length ? touched[0].address : 0, count = touched.reduce((sum, line) => sum + line.sectors.filter(s => s.length).length, 0);
   const cell = 46, label = 76, group = label + 4 * cell + 16, columns = Math.max(1, Math.floor(width / group));
-  const down = Math.ceil(lines.length / columns), height = down * 22 + 24;
-  return svg('svg', {width, height, viewBox: `0 0 ${width} ${height}`, role: 'img', 'data-sectors': sectors.size, 'data-lines': lines.length,
-    'aria-label': `${sectors.size} sectors in ${lines.length} lines`},
-    Array.from({length: Math.min(columns, lines.length)}, (_, c) => svg('text', {class: 'tick', x: c * group + label, y: 12}, 'lanes in each 32-byte sector')),
-    lines.map((line, i) => {
+  const down = Math.ceil(touched.length / columns), height = down * 22 + 24;
+  return svg('svg', {width, height, viewBox: `0 0 ${width} ${height}`, role: 'img', 'data-sectors': count, 'data-lines': touched.length,
+    'aria-label': `${count} sectors in ${touched.length} lines`},
+    Array.from({length: Math.min(columns, touched.length)}, (_, c) => svg('text', {class: 'tick', x: c * group + label, y: 12}, 'lanes in each 32-byte sector')),
+    touched.map((line, i) => {
       const x = Math.floor(i / down) * group, y = 18 + i % down * 22;
-      return svg('g', {}, svg('text', {class: 'tick', x: x + label - 6, y: y + 14, 'text-anchor': 'end'}, '+' + line * 128 + ' B'),
-        [0, 1, 2, 3].map(s => {
-          const hit = sectors.get(line * 4 + s);
-          return [svg('rect', {class: hit ? 'cell hit' : 'cell', x: x + label + s * cell, y, width: cell - 2, height: 19}),
-            hit && svg('text', {class: 'small', x: x + label + s * cell + cell / 2 - 1, y: y + 13, 'text-anchor': 'middle'}, ranges(hit).slice(0, 9))];
-        }));
+      return svg('g', {}, svg('text', {class: 'tick', x: x + label - 6, y: y + 14, 'text-anchor': 'end'}, '+' + (line.address - first) + ' B'),
+        line.sectors.map((hit, s) => [svg('rect', {class: hit.length ? 'cell hit' : 'cell', x: x + label + s * cell, y, width: cell - 2, height: 19}),
+          hit.length > 0 && svg('text', {class: 'small', x: x + label + s * cell + cell / 2 - 1, y: y + 13, 'text-anchor': 'middle'}, ranges(hit).slice(0, 9))]));
     }));
 }
 
-// 32 banks of 4 bytes; a cell is a word, with a lane that accesses it. 8 bytes a lane go by half-warps, 16 by quarters.
-function drawBanks(lanes, bytes, width) {
-  const group = bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8, parts = [];
-  for (let at = 0; at < 32; at += group) {
-    const banks = Array.from({length: 32}, () => new Map());
-    for (let lane = at; lane < at + group; lane++) {
-      if (lanes[lane] === null || lanes[lane] === undefined) continue;
-      for (let word = Math.floor(lanes[lane] / 4); word <= Math.floor((lanes[lane] + bytes - 1) / 4); word++)
-        if (!banks[word % 32].has(word)) banks[word % 32].set(word, lane);
-    }
-    parts.push(banks);
+// 32 banks of 4 bytes; a cell is a word, with the first lane that accesses it. Groups of lanes below each other.
+function drawBanks(words, width) {
+  const parts = [];
+  for (const {group, bank, word, lane} of words) {
+    while (parts.length <= group) parts.push(Array.from({length: 32}, () => new Map()));
+    if (!parts[group][bank].has(word)) parts[group][bank].set(word, lane);
   }
-  const cell = Math.floor((width - 4) / 32), row = 16;
+  const cell = Math.floor((width - 4) / 32), row = 16, deepest = parts.map(banks => Math.max(...banks.map(bank => bank.size)));
   let y = 16;
-  const rows = parts.map(banks => {
-    const deep = Math.max(...banks.map(bank => bank.size));
+  const rows = parts.map((banks, part) => {
     const drawn = banks.map((bank, b) => [...bank.values()].map((lane, i) => [
       svg('rect', {class: 'cell hit', x: b * cell, y: y + i * row, width: cell - 1, height: row - 2}),
       svg('text', {class: 'small', x: b * cell + cell / 2, y: y + i * row + 10, 'text-anchor': 'middle'}, lane)]));
-    y += deep * row + 8;
+    y += deepest[part] * row + 8;
     return drawn;
   });
-  return svg('svg', {width, height: y + 4, viewBox: `0 0 ${width} ${y + 4}`, role: 'img', 'aria-label': 'words in each bank',
-    'data-deepest': Math.max(...parts.map(banks => Math.max(...banks.map(bank => bank.size))))},
+  return svg('svg', {width, height: y + 4, viewBox: `0 0 ${width} ${y + 4}`, role: 'img', 'aria-label': 'words in each bank', 'data-deepest': Math.max(...deepest, 0), 'data-rows': deepest.reduce((sum, n) => sum + n, 0)},
     Array.from({length: 8}, (_, i) => svg('text', {class: 'tick', x: i * 4 * cell, y: 11}, i * 4)), rows);
 }
 
@@ -156,13 +161,13 @@ function accessPanel(row) {
   if (!access.instruction) return el('div', {class: 'access'}, head, el('p', {class: 'soft'}, 'This line has no access to global or shared memory in the JSON.'));
   const shared = access.memory === 'shared', what = shared ? 'wavefronts' : 'sectors';
   const moved = number(access[what + '_per_request']), ideal = number(access['ideal_' + what + '_per_request']);
-  const lanes = laneAddresses(access), width = number(access.width) || 4;
+  const lanes = laneAddresses(access), width = Math.max(1, Math.min(32, Math.floor(number(access.width) || 4)));
   return el('div', {class: 'access'}, head, el('p', {}, 'Its costliest access: ', el('code', {}, text(access.instruction))),
     el('p', {}, figureOf(what + '_per_request', moved), ' ' + what + ' a request, where ', figureOf('ideal_' + what + '_per_request', ideal),
       ' would do; ' + width + ' bytes a lane, lanes ' + (access.layout === 'strided' ? access.stride_bytes + ' bytes apart' : text(access.layout)) + '.'),
     figure(what + ' of a request: solid are needed, dashed are not', w => drawCounts(moved, ideal, w)),
     lanes && figure(shared ? 'Words in each of the 32 banks, by lane (bank numbers above)' : 'Memory that the warp touches, by lane',
-      w => shared ? drawBanks(lanes, width, w) : drawSectors(lanes, width, w),
+      w => shared ? drawBanks(wordsOf(lanes, width), w) : drawSectors(touchedBy(lanes, width), w),
       !Array.isArray(access.lane_offsets) ? 'Most executions have this stride; drawn as if lane 0 were at the start of a line.'
         : shared ? 'The first execution of the first block.' : 'The execution with the most sectors, of the first block that has it.'),
     !lanes && el('p', {class: 'soft'}, 'Where its lanes are is not in the JSON.'));

@@ -7,6 +7,8 @@ const KINDS = {
   ladder: doc => Array.isArray(doc.ladders) && list(doc.ladders).some(ladder => Array.isArray(ladder.rungs)),
   bench: doc => Array.isArray(doc.cases),
   roofline: doc => 'terms' in doc && 'work' in doc,
+  choice: doc => 'model' in doc && list(doc.rows).some(row => 'possible' in row),
+  occupancy: doc => 'blocks_by' in doc || Array.isArray(doc.sweep),
 };
 const kindOf = doc => Object.keys(KINDS).find(kind => KINDS[kind](doc)) || 'other';
 
@@ -35,13 +37,16 @@ const POINTS = {
   })),
   bench: doc => list(doc.cases).map(c => ({name: caseName(c), flops: 0, bytes: number(c.bytes), us: number(c.time_us), bareUs: number(c.time_us)})),
   roofline: doc => [{name: text(doc.work) + (doc.device ? ' on ' + text(doc.device) : ''), flops: number(doc.flops), bytes: number(doc.bytes), us: number(doc.time_us), bareUs: number(doc.time_us) - number(object(doc.terms).launch_us)}],
+  choice: doc => list(doc.rows).filter(r => r.possible).map(r => ({name: choiceName(r), flops: 0, bytes: 0, us: number(r.tpot_us), bareUs: number(r.tpot_us)})),
+  occupancy: () => [],
   other: () => [],
 };
+const choiceName = r => text(r.device) + (number(r.tp) > 1 ? ' x' + r.tp : '') + ', batch ' + text(r.batch) + ', context ' + text(r.context);
 const caseName = c => [c.op, c.option, c.dtype, c.shape].map(text).filter(Boolean).join(' ');
 
 function titleOf(doc, kind) {
   const on = text(doc.device) || text(doc.gpu && typeof doc.gpu === 'object' ? doc.gpu.name : doc.gpu);
-  const what = {audit: doc.input, profile: doc.input, model: text(doc.model) + ' ' + text(doc.phase), roofline: doc.work, ladder: doc.command, bench: doc.command}[kind];
+  const what = {audit: doc.input, profile: doc.input, model: text(doc.model) + ' ' + text(doc.phase), choice: doc.model, roofline: doc.work, ladder: doc.command, bench: doc.command}[kind];
   return kind + (what ? ': ' + text(what) : '') + (on ? ' on ' + on : '');
 }
 
@@ -69,6 +74,12 @@ function termBars(terms, bound) {
   const rows = Object.entries(object(terms)).filter(([, us]) => number(us) > 0).sort((a, b) => b[1] - a[1])
     .map(([key, us]) => ({name: (TERM_NAMES[key] || key) + (key === bound ? ' (binds)' : ''), values: [us]}));
   return rows.length ? barChart('Each resource alone', rows, ['time'], show.us, 'time (us)', undefined, 'They overlap: the longest bounds the kernel.') : null;
+}
+
+// Unlike what each resource alone would take, these parts add up to the time.
+function timeStack(kernel) {
+  const parts = Object.entries(object(kernel.parts)).map(([key, us]) => ({name: TERM_NAMES[key] || key, value: number(us)})).sort((a, b) => b.value - a.value);
+  return parts.length ? stackChart('Its time, by what it is spent on', parts, show.us, 'part_of_time') : null;
 }
 
 function findingList(kernel, linkOf) {
@@ -101,7 +112,8 @@ function auditKernel(doc, state) {
       words('bound by', TERM_NAMES[kernel.bound] || kernel.bound), card('launches', 'launches', kernel.launches), card('occupancy', 'occupancy', kernel.occupancy, show.share),
       card('registers', 'registers', kernel.registers), card('DRAM bytes', 'dram_bytes', kernel.dram_bytes, show.bytes), card('bytes at least', 'floor_bytes', kernel.floor_bytes, show.bytes)),
     list(kernel.faults).length ? el('div', {class: 'error'}, kernel.faults.map(fault => el('p', {}, text(fault)))) : '',
-    stackChart('Its time', [{name: 'in the kernel', value: number(kernel.kernel_us)}, {name: 'between launches', value: number(kernel.gap_us)}], show.us, 'time_part'),
+    timeStack(kernel),
+    stackChart('In and between kernels', [{name: 'in the kernel', value: number(kernel.kernel_us)}, {name: 'between launches', value: number(kernel.gap_us)}], show.us, 'time_part'),
     termBars(kernel.terms, kernel.bound),
     ...findingList(kernel, linkOf),
     el('h3', {}, 'Source, with what each line costs'),
@@ -193,6 +205,7 @@ function benchView(doc) {
   const worst = timed.slice().sort((a, b) => b.to_light - a.to_light).slice(0, 20);
   return [el('div', {class: 'cards'}, card('cases', 'case_count', cases.length), card('to light, mean', 'to_light', summary.to_light, show.times), card('to light, large', 'to_light_large', summary.to_light_large, show.times), card('failed', 'failed', summary.failed)),
     worst.length && barChart('Farthest from light', worst.map(c => ({name: caseName(c), values: [c.to_light]})), ['time over light'], show.times, 'time over that of a copy of the same bytes', {at: 1, name: 'light'}),
+    !worst.length && cases.some(c => isNumber(c.to_ideal)) && barChart('Sectors against the fewest possible', cases.filter(c => isNumber(c.to_ideal)).sort((a, b) => b.to_ideal - a.to_ideal).slice(0, 20).map(c => ({name: caseName(c), values: [c.to_ideal]})), ['sectors'], show.times, 'sectors over the fewest possible', {at: 1, name: 'fewest'}),
     scatterChart('Each case against a copy of its bytes', timed.map(c => ({name: caseName(c), x: number(c.light_us), y: number(c.time_us)})), show.us, ['light', 'time']),
     table('Cases', [['operation', c => caseName(c)], ['bytes', c => figureOf('bytes', c.bytes, show.bytes), true], ['time', c => figureOf('time_us', c.time_us, show.us), true], ['rate', c => show.rate(c.bytes_per_s), true],
       ['light', c => show.us(c.light_us), true], ['to light', c => figureOf('to_light', c.to_light, show.times), true], ['sectors to ideal', c => show.times(c.to_ideal), true], ['', c => text(c.error || c.verdict)]], cases)];
@@ -212,15 +225,26 @@ function modelView(doc) {
     list(doc.what_if).length && barChart('What fusing and CUDA graphs would buy', list(doc.what_if).map(w => ({name: [w.fused ? 'fused' : 'not fused', w.graph ? 'in a graph' : 'in a stream'].join(', '), values: [w.total_us]})), ['time'], show.us, 'time of one pass (us)')];
 }
 
+// ---- several GPUs for a model ----
+
+function choiceView(doc) {
+  const rows = list(doc.rows).slice(0, 2000), fine = rows.filter(r => r.possible).slice(0, 60);
+  const bars = (title, key, format, axis) => fine.some(r => isNumber(r[key])) ? barChart(title, fine.filter(r => isNumber(r[key])).map(r => ({name: choiceName(r), values: [r[key]]})), [title], format, axis) : null;
+  return [bars('First token', 'ttft_us', show.us, 'time to the first token (us)'), bars('Each further token', 'tpot_us', show.us, 'time of each further token (us)'), bars('Tokens a second', 'tokens_per_s', show.plain, 'tokens a second, all sequences'),
+    bars('Price of a million tokens', 'price_per_million_tokens', show.plain, 'price of a million tokens'), bars('Energy of a token', 'joules_per_token', show.plain, 'joules a token'),
+    table('All of them', [['', r => choiceName(r)], ['first token', r => figureOf('ttft_us', r.ttft_us, show.us), true], ['each further', r => figureOf('tpot_us', r.tpot_us, show.us), true], ['tokens/s', r => figureOf('tokens_per_s', r.tokens_per_s), true],
+      ['weights', r => show.bytes(r.weight_bytes), true], ['KV cache', r => show.bytes(r.kv_bytes), true], ['free', r => show.bytes(r.free_bytes), true], ['', r => text(r.why)]], rows)];
+}
+
 // ---- rooflines ----
 
-function rooflineView(doc) {
-  const terms = object(doc.terms), unfused = object(doc.unfused);
+function rooflineView(doc, state) {
+  const terms = object(doc.terms);
   return [el('div', {class: 'cards'}, card('time', 'time_us', doc.time_us, show.us), words('bound by', doc.bound), card('bytes', 'bytes', doc.bytes, show.bytes), card('FLOPs', 'flops', doc.flops, show.flops), card('FLOP/byte', 'intensity', doc.intensity), card('ridge', 'ridge', doc.ridge)),
-    rooflineChart(numbered(POINTS.roofline(doc)), roofsOf(doc), 'Roofline'),
+    rooflineChart(numbered(POINTS.roofline(doc)), roofsOf(doc), 'Roofline', state.move),
     barChart('Each term alone', [{name: 'memory', values: [terms.memory_us]}, {name: 'compute', values: [terms.compute_us]}, {name: 'launch', values: [terms.launch_us]}], ['time'], show.us, 'time (us)', undefined, 'The longer of memory and compute counts, and the launch.'),
-    list(unfused.kernels).length && [stackChart('As separate kernels', list(unfused.kernels).map(k => ({name: text(k.name), value: number(k.time_us)})), show.us, 'unfused_us'), el('p', {}, 'One kernel is ', figureOf('gain', unfused.gain, show.times), ' as fast.')],
+    ...tripsView(doc),
     list(object(doc.advice).steps).length && table('What to do', [['step', s => text(s.kind)], ['', s => text(s.what)], ['bytes', s => show.bytes(s.bytes), true], ['time', s => show.us(s.time_us), true], ['gain', s => figureOf('gain', s.gain, show.times), true]], list(object(doc.advice).steps))];
 }
 
-const VIEWS = {audit: auditView, profile: profileView, model: modelView, ladder: ladderView, bench: benchView, roofline: rooflineView, other: () => []};
+const VIEWS = {audit: auditView, profile: profileView, model: modelView, choice: choiceView, ladder: ladderView, bench: benchView, roofline: rooflineView, occupancy: occupancyView, other: () => []};

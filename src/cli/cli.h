@@ -82,7 +82,7 @@ typedef struct CommonArgs {
 #define SVG_OPTION                                                                                           \
   {                                                                                                          \
     "svg", OPTION_TEXT, offsetof(CommonArgs, svg), "FILE", 0, 0,                                             \
-        "write the roofline, or the bars of a ladder, as SVG as well"                                        \
+        "write its main picture (a roofline, or bars) as SVG as well"                                        \
   }
 
 typedef struct Cli Cli;

@@ -29,9 +29,7 @@ int cli_model_choose(Cli *cli, const ModelArgs *args, const SolModelConfig *conf
 // A preset by name, or a config.json by its path.
 int cli_model_find(Cli *cli, const char *name, SolModelConfig *out);
 
-// cli_model_split.c: how the pass is split over GPUs, draft models and prompts; what the answer says of it.
+// cli_model_split.c: how the pass is split over GPUs, draft models and prompts.
 int cli_model_split(Cli *cli, const ModelArgs *args, SolModelRun *run);
-void cli_model_say_split(Fact *root, const SolModelReport *report);
-void cli_model_split_notes(Fact *root, const SolModelReport *report);
 
 #endif

@@ -207,6 +207,7 @@ static const Option options[] = {
      "an earlier --json: show what changed, and mark what changed beyond the spread"},
     FLEET_OPTION(BenchArgs, fleet),
     HTML_OPTION,
+    SVG_OPTION,
     COMMON_OPTIONS};
 
 static const char op_names[] =

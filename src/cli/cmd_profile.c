@@ -166,6 +166,7 @@ static const Option options[] = {
     {"device", OPTION_TEXT, offsetof(ProfileArgs, device), "NAME", "devices", 0,
      "the GPU of a file that does not name it (default: as the file or the driver reports)"},
     HTML_OPTION,
+    SVG_OPTION,
     COMMON_OPTIONS};
 
 const Command cmd_profile = {

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "report/plot.h"
-#include "report/report_roofs.h"
+#include "report/report_roofline.h"
 
 typedef struct RooflineArgs {
   CommonArgs common;
@@ -16,220 +16,25 @@ typedef struct RooflineArgs {
   bool graph, unfused, list, no_plot;
 } RooflineArgs;
 
-// The work to place: an operation with its shape, or raw bytes and FLOPs.
-typedef struct Question {
-  bool by_op;
-  char name[160]; // "rmsnorm 8192x4096 bf16"
-  SolCost cost;
-  SolWork work;
-  SolRooflineOptions options;
-} Question;
-
-static void schema(Fact *root) {
-  fact_number(root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
-}
-
-static void work_facts(Fact *row, const Question *q, bool labelled) {
-  fact_number(row, "bytes", labelled ? "bytes" : 0, UNIT_BYTES, BASIS_EXACT, q->work.bytes);
-  if (q->by_op) {
-    fact_number(row, "bytes_read", labelled ? "  read" : 0, UNIT_BYTES, BASIS_EXACT, q->cost.bytes_read);
-    fact_number(row, "bytes_written", labelled ? "  written" : 0, UNIT_BYTES, BASIS_EXACT,
-                q->cost.bytes_written);
-  }
-  fact_number(row, "flops", labelled ? "FLOPs" : 0, UNIT_FLOPS, BASIS_EXACT, q->work.flops);
-  double launches = q->options.no_launch ? 0 : q->work.launches;
-  fact_number(row, "launches", labelled ? "launches" : 0, UNIT_PLAIN, BASIS_EXACT, launches);
-}
-
-static void terms_facts(Fact *row, const SolRoofline *r) {
-  Fact *terms = fact_object(row, "terms", 0);
-  fact_number(terms, "memory_us", 0, UNIT_US, BASIS_MODELLED, r->memory_us);
-  fact_number(terms, "compute_us", 0, UNIT_US, BASIS_MODELLED, r->compute_us);
-  fact_number(terms, "launch_us", 0, UNIT_US, BASIS_MODELLED, r->launch_us);
-}
-
-static void ridge_fact(Fact *row, const char *label, FactUnit unit, const SolRoofline *r) {
-  if (r->peak > 0)
-    fact_number(row, "ridge", label, unit, BASIS_PUBLISHED, r->ridge);
-  else
-    fact_unknown(row, "ridge", label);
-}
-
-static void identity_facts(Fact *row, const SolDevice *d, const Question *q, const SolRoofline *r) {
-  schema(row);
-  fact_text(row, "device", 0, d->id);
-  fact_text(row, "work", 0, q->name);
-  fact_text(row, "level", 0, sol_level_name(r->level));
-  fact_text(row, "dtype", 0, sol_dtype_name(r->dtype));
-  fact_text(row, "unit", 0, sol_unit_name(r->unit));
-  report_roofs_facts(row, d);
-}
-
-// One line of the table over several devices.
-static void brief(Fact *root, const SolDevice *d, const Question *q, const SolRoofline *r,
-                  const SolError *err) {
-  Fact *row = fact_object(root, 0, 0);
-  fact_text(row, 0, "device", d->id);
-  if (err->status) { // this device has no such unit or figure: its row says so, the others are computed
-    schema(row);
-    fact_text(row, "device", 0, d->id);
-    fact_text(row, "error", "bound", err->message);
-    return;
-  }
-  identity_facts(row, d, q, r);
-  work_facts(row, q, false);
-  fact_number(row, "intensity", "intensity", UNIT_PLAIN, BASIS_EXACT, r->intensity);
-  ridge_fact(row, "ridge", UNIT_PLAIN, r);
-  fact_text(row, "bound", "bound", sol_bound_name(r->bound));
-  fact_number(row, 0, "memory", UNIT_US, BASIS_MODELLED, r->memory_us);
-  fact_number(row, 0, "compute", UNIT_US, BASIS_MODELLED, r->compute_us);
-  fact_number(row, 0, "launch", UNIT_US, BASIS_MODELLED, r->launch_us);
-  fact_number(row, "time_us", "time", UNIT_US, BASIS_MODELLED, r->time_us);
-  fact_number(row, "attainable_flops", "attainable", UNIT_FLOPS_PER_S, BASIS_MODELLED, r->attainable_flops);
-  fact_number(row, "attainable_bytes", 0, UNIT_BYTES_PER_S, BASIS_MODELLED, r->attainable_bytes);
-  terms_facts(row, r);
-}
-
-static const char *response_text(SolResponse response) {
-  switch (response) {
-  case SOL_RESPONSE_RAISE_INTENSITY: return "raise the intensity: move fewer bytes for the same arithmetic";
-  case SOL_RESPONSE_SATURATE_MEMORY:
-    return "saturate the memory roof: the bytes are as few as they get, so run at full bandwidth";
-  case SOL_RESPONSE_SATURATE_COMPUTE: return "saturate the compute roof: keep the arithmetic units busy";
-  case SOL_RESPONSE_LAUNCH_LESS: return "launch less: the launch costs more than the work";
-  }
-  return "";
-}
-
-static void advice_facts(Fact *root, const SolRoofline *r, const SolAdvice *a) {
-  Fact *advice = fact_object(root, "advice", "What to do");
-  fact_text(advice, "response", 0, sol_response_name(a->response));
-  fact_text(advice, 0, "response", response_text(a->response));
-  if (r->bound == SOL_BOUND_MEMORY && a->reuse_to_ridge > 1 && __builtin_isfinite(a->reuse_to_ridge)) {
-    fact_number(advice, "reuse_to_ridge", 0, UNIT_TIMES, BASIS_NONE, a->reuse_to_ridge);
-    fact_textf(advice, 0, "to the ridge", "%.4g times fewer bytes per FLOP", a->reuse_to_ridge);
-  }
-  static const FactColumn columns[] = {{"what", FIT_WRAP}, {"gain", 0},  {"time", 0},      {"step", 0},
-                                       {"bytes", 0},       {"bound", 0}, {"intensity", 0}, {0}};
-  Fact *list = fact_list(advice, "steps", "");
-  fact_columns(list, columns);
-  bool fuses = false;
-  for (int i = 0; i < a->count; i++) {
-    const SolStep *s = &a->steps[i];
-    fuses |= strcmp(s->kind, "fuse") == 0;
-    Fact *row = fact_object(list, 0, 0);
-    fact_text(row, "kind", "step", s->kind);
-    fact_text(row, "what", "what", s->what);
-    fact_number(row, "bytes", "bytes", UNIT_BYTES, BASIS_EXACT, s->after.bytes);
-    fact_number(row, "intensity", "intensity", UNIT_PLAIN, BASIS_EXACT, s->after.intensity);
-    fact_text(row, "bound", "bound", sol_bound_name(s->after.bound));
-    fact_number(row, "time_us", "time", UNIT_US, BASIS_MODELLED, s->after.time_us);
-    fact_number(row, "gain", "gain", UNIT_TIMES, BASIS_MODELLED, s->gain);
-  }
-  if (fuses)
-    fact_note(
-        advice,
-        "A fusion's bytes and time are those of the one kernel; its gain is against the two run apart.");
-}
-
-static void pass_row(Fact *list, const char *name, const SolCost *c, const SolRoofline *r) {
-  Fact *row = fact_object(list, 0, 0);
-  fact_text(row, "name", "kernel", name);
-  fact_number(row, "trips", "trips", UNIT_PLAIN, BASIS_EXACT, c->trips);
-  fact_number(row, "bytes", "bytes", UNIT_BYTES, BASIS_EXACT, r->bytes);
-  fact_number(row, "flops", "FLOPs", UNIT_FLOPS, BASIS_EXACT, r->flops);
-  fact_number(row, "launches", "launches", UNIT_PLAIN, BASIS_EXACT, r->launches);
-  fact_number(row, "time_us", "time", UNIT_US, BASIS_MODELLED, r->time_us);
-}
-
-// The operation's separate kernels, one a row, their sum, and the fused one below.
-static SolStatus unfused_facts(Fact *root, const SolDevice *d, const SolOpArgs *op, const Question *q,
-                               const SolRoofline *fused, SolError *err) {
-  SolPass passes[SOL_MAX_PASSES];
-  int count = 0;
-  SolStatus status = sol_op_unfused(op, passes, &count, err);
-  if (status) return status;
-  Fact *object = fact_object(root, "unfused", "Unfused: the same work as separate kernels");
-  static const FactColumn columns[] = {{"kernel", FIT_WRAP}, {"time", 0},  {"bytes", 0}, {"launches", 0},
-                                       {"FLOPs", 0},         {"trips", 0}, {0}};
-  Fact *list = fact_list(object, "kernels", "");
-  fact_columns(list, columns);
-  SolCost total = {0};
-  SolRoofline sum = {0};
-  for (int i = 0; i < count; i++) {
-    SolWork work = sol_work_of_cost(&passes[i].cost);
-    SolRoofline r;
-    status = sol_roofline(d, &work, &q->options, &r, err);
-    if (status) return status;
-    pass_row(list, passes[i].name, &passes[i].cost, &r);
-    total.trips += passes[i].cost.trips;
-    sum.bytes += r.bytes;
-    sum.flops += r.flops;
-    sum.launches += r.launches;
-    sum.time_us += r.time_us;
-  }
-  Fact *people = fact_list(object, 0, "Together, against the fused kernel");
-  fact_columns(people, columns);
-  pass_row(people, "all of them", &total, &sum);
-  pass_row(people, "fused", &q->cost, fused);
-  fact_number(object, "trips", 0, UNIT_PLAIN, BASIS_EXACT, total.trips);
-  fact_number(object, "bytes", 0, UNIT_BYTES, BASIS_EXACT, sum.bytes);
-  fact_number(object, "flops", 0, UNIT_FLOPS, BASIS_EXACT, sum.flops);
-  fact_number(object, "launches", 0, UNIT_PLAIN, BASIS_EXACT, sum.launches);
-  fact_number(object, "time_us", 0, UNIT_US, BASIS_MODELLED, sum.time_us);
-  fact_number(object, "fused_trips", 0, UNIT_PLAIN, BASIS_EXACT, q->cost.trips);
-  fact_number(object, "gain", "fusing is faster by", UNIT_TIMES, BASIS_MODELLED,
-              sum.time_us / fused->time_us);
-  return SOL_OK;
-}
-
-static int in_full(Cli *cli, const RooflineArgs *args, const SolDevice *d, const Question *q) {
+static int in_full(Cli *cli, const RooflineArgs *args, const SolDevice *d, const RooflineQuestion *q) {
   SolRoofline r;
   SolError err = {0};
   if (sol_roofline(d, &q->work, &q->options, &r, &err)) return cli_error(cli, &err, 0, 0, 0);
   Fact *root = facts_root(&cli->arena, FACT_OBJECT);
-  fact_title(root, "%s on %s, memory level %s", q->name, d->name, sol_level_name(r.level));
-  identity_facts(root, d, q, &r);
-  work_facts(root, q, true);
-  fact_number(root, "intensity", "intensity", UNIT_INTENSITY, BASIS_EXACT, r.intensity);
-  ridge_fact(root, "ridge", UNIT_INTENSITY, &r);
-  fact_number(root, "bandwidth", "bandwidth", UNIT_BYTES_PER_S, BASIS_PUBLISHED, r.bandwidth);
-  if (r.peak > 0) {
-    fact_number(root, "peak", 0, UNIT_FLOPS_PER_S, BASIS_PUBLISHED, r.peak);
-    char peak[32];
-    fact_write_number(peak, sizeof peak, UNIT_FLOPS_PER_S, r.peak);
-    fact_textf(root, 0, "peak", "%s (%s, %s units, dense)", peak, sol_dtype_name(r.dtype),
-               sol_unit_name(r.unit));
-  } else {
-    fact_unknown(root, "peak", 0);
-  }
-  fact_number(root, 0, "memory term", UNIT_US, BASIS_MODELLED, r.memory_us);
-  fact_number(root, 0, "compute term", UNIT_US, BASIS_MODELLED, r.compute_us);
-  fact_number(root, 0, "launch term", UNIT_US, BASIS_MODELLED, r.launch_us);
-  fact_number(root, "time_us", "time", UNIT_US, BASIS_MODELLED, r.time_us);
-  fact_text(root, "bound", "bound by", sol_bound_name(r.bound));
-  // Work without arithmetic has a rate in bytes alone.
-  fact_number(root, "attainable_flops", r.flops > 0 ? "attainable" : 0, UNIT_FLOPS_PER_S, BASIS_MODELLED,
-              r.attainable_flops);
-  fact_number(root, "attainable_bytes", r.flops > 0 ? 0 : "attainable", UNIT_BYTES_PER_S, BASIS_MODELLED,
-              r.attainable_bytes);
-  terms_facts(root, &r);
+  report_roofline_facts(root, d, q, &r);
   if (!args->no_plot) {
     SolBuffer plot = {0};
     report_plot_roofline(&r, cli_style(cli).width, &plot);
     if (plot.text) fact_block(root, plot.text);
     sol_buffer_free(&plot);
   }
-  if (args->unfused && unfused_facts(root, d, &args->op, q, &r, &err)) return cli_error(cli, &err, 0, 0, 0);
-  SolAdvice advice;
-  SolStatus status = q->by_op ? sol_advise_op(d, &args->op, &q->options, &advice, &err)
-                              : sol_advise_work(d, &q->work, &q->options, &advice, &err);
-  if (status) return cli_error(cli, &err, 0, 0, 0);
-  advice_facts(root, &r, &advice);
+  if ((args->unfused && report_roofline_unfused(root, d, q, &r, &err)) ||
+      report_roofline_advice(root, d, q, &r, &err))
+    return cli_error(cli, &err, 0, 0, 0);
   return cli_print(cli, root);
 }
 
-static int side_by_side(Cli *cli, const SolDevice **devices, int count, const Question *q) {
+static int side_by_side(Cli *cli, const SolDevice **devices, int count, const RooflineQuestion *q) {
   static const FactColumn columns[] = {
       {"device", 0}, {"time", 0},    {"bound", FIT_WRAP}, {"attainable", 0}, {"ridge", 0},
       {"memory", 0}, {"compute", 0}, {"launch", 0},       {"intensity", 0},  {0}};
@@ -239,14 +44,14 @@ static int side_by_side(Cli *cli, const SolDevice **devices, int count, const Qu
     SolRoofline r = {0};
     SolError err = {0};
     sol_roofline(devices[i], &q->work, &q->options, &r, &err);
-    brief(root, devices[i], q, &r, &err);
+    report_roofline_row(root, devices[i], q, &r, &err);
   }
   return cli_print(cli, root);
 }
 
 static int list_ops(Cli *cli) {
   Fact *root = facts_root(&cli->arena, FACT_OBJECT);
-  schema(root);
+  fact_number(root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
   static const FactColumn columns[] = {{"operation", 0},
                                        {"computes", FIT_WRAP},
                                        {"shape", FIT_CUT},
@@ -265,7 +70,7 @@ static int list_ops(Cli *cli) {
   return cli_print(cli, root);
 }
 
-static int ask_op(Cli *cli, RooflineArgs *args, Question *q) {
+static int ask_op(Cli *cli, RooflineArgs *args, RooflineQuestion *q) {
   const char *const *word = args->common.positional;
   SolError err = {0};
   if (cli_given(cli, "bytes") || cli_given(cli, "flops"))
@@ -289,6 +94,7 @@ static int ask_op(Cli *cli, RooflineArgs *args, Question *q) {
   args->op.axis = (SolAxis)args->axis;
   if (sol_op_cost(&args->op, &q->cost, &err)) return cli_error(cli, &err, 0, 0, 0);
   q->by_op = true;
+  q->op = args->op;
   q->work = sol_work_of_cost(&q->cost);
   // An operation is one kernel; its launch may be left out, not multiplied.
   if (cli_given(cli, "launches") && args->launches > 1)
@@ -299,7 +105,7 @@ static int ask_op(Cli *cli, RooflineArgs *args, Question *q) {
   return EXIT_OK;
 }
 
-static int ask_raw(Cli *cli, RooflineArgs *args, Question *q) {
+static int ask_raw(Cli *cli, RooflineArgs *args, RooflineQuestion *q) {
   if (!cli_given(cli, "bytes") && !cli_given(cli, "flops"))
     return cli_fail(cli, "name an operation and its shape, or give --bytes and --flops");
   if (args->unfused) return cli_fail(cli, "--unfused goes with an operation");
@@ -323,7 +129,7 @@ static int ask_raw(Cli *cli, RooflineArgs *args, Question *q) {
 static int run(Cli *cli, void *arguments) {
   RooflineArgs *args = arguments;
   if (args->list) return list_ops(cli);
-  Question q = {.options = {.level = (SolLevel)args->level, .graph = args->graph}};
+  RooflineQuestion q = {.options = {.level = (SolLevel)args->level, .graph = args->graph}};
   int code = args->common.positional_count ? ask_op(cli, args, &q) : ask_raw(cli, args, &q);
   const SolDevice *devices[64];
   int count = 0;

@@ -26,9 +26,9 @@ static int write_html(Cli *cli, const char *path, const HtmlPart *parts, int cou
 static int print_svg(Cli *cli, const Fact *root) {
   SolBuffer out = {0};
   SolError err = {0};
-  SolStatus status = !report_svg(root, &out) ? sol_fail(&err, SOL_ERR_UNSUPPORTED,
-                                                        "--svg: this answer has no roofline and no ladder")
-                                             : cli_write_file(cli->args->svg, out.text, out.length, &err);
+  SolStatus status = !report_svg(root, &out)
+                         ? sol_fail(&err, SOL_ERR_UNSUPPORTED, "--svg: this answer has no picture")
+                         : cli_write_file(cli->args->svg, out.text, out.length, &err);
   sol_buffer_free(&out);
   return status ? cli_error(cli, &err, 0, 0, 0) : EXIT_OK;
 }
@@ -47,15 +47,6 @@ static int print_html(Cli *cli, const Fact *root) {
 int cli_print_pictures(Cli *cli, const Fact *root) {
   int code = cli->args->html ? print_html(cli, root) : EXIT_OK;
   return code || !cli->args->svg ? code : print_svg(cli, root);
-}
-
-// Every answer of Sol's has a schema; a list has it in each element.
-bool cli_is_result(SolJson root) {
-  SolJson first = root, schema;
-  SolJsonIter it = {.container = root};
-  if (sol_json_kind(root) == SOL_JSON_ARRAY && !sol_json_next(&it, NULL, &first)) return false;
-  double number;
-  return sol_json_get(first, "schema", &schema) && sol_json_number(schema, &number);
 }
 
 static int read_part(Cli *cli, const char *path, HtmlPart *out) {

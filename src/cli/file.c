@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/plain.h"
-#include "cli/cli.h"
+#include "cli/cli_view.h"
 
 enum { PIPE_FILES = 0x50495045, DEVICE_MOST = 1 << 20 }; // PIPEFS_MAGIC of linux/magic.h
 
@@ -168,4 +168,13 @@ void cli_put_error(const char *text) {
   sol_buffer_plain(&plain, text, strlen(text), true);
   if (plain.text && !plain.failed) fputs(plain.text, stderr);
   sol_buffer_free(&plain);
+}
+
+// Every answer of Sol's has a schema; a list has it in each element.
+bool cli_is_result(SolJson root) {
+  SolJson first = root, schema;
+  SolJsonIter it = {.container = root};
+  if (sol_json_kind(root) == SOL_JSON_ARRAY && !sol_json_next(&it, NULL, &first)) return false;
+  double number;
+  return sol_json_get(first, "schema", &schema) && sol_json_number(schema, &number);
 }

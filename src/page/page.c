@@ -4,7 +4,8 @@
 #include "base/error.h"
 #include "base/heap.h"
 #include "base/json_write.h"
-#include "sol/op.h"
+#include "base/text.h"
+#include "sol/model.h"
 
 char *page_room(size_t size) {
   return sol_heap_alloc(size + 1);
@@ -18,18 +19,60 @@ const char *page_text(const PageAsk *ask, const char *key) {
   return text && sol_json_string(value, text, cap) ? text : "";
 }
 
+void page_schema(PageAsk *ask) {
+  fact_number(ask->root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
+}
+
 bool page_device(PageAsk *ask, const SolDevice **out) {
   const char *name = page_text(ask, "device");
   return !sol_device_find(*name ? name : "h100-sxm", out, &ask->err);
 }
 
+bool page_accelerator(PageAsk *ask, const SolDevice **out) {
+  const char *name = page_text(ask, "device");
+  return !sol_accelerator_find(*name ? name : "h100-sxm", out, &ask->err);
+}
+
+bool page_number(PageAsk *ask, const char *key, double *out) {
+  const char *text = page_text(ask, key);
+  if (!*text) return true;
+  SolError err = {0};
+  if (!sol_parse_number(text, strlen(text), out, &err)) return true;
+  sol_fail(&ask->err, err.status, "%s: %s", key, err.message);
+  return false;
+}
+
+bool page_count(PageAsk *ask, const char *key, int64_t least, int64_t *out) {
+  const char *text = page_text(ask, key);
+  if (!*text) return true;
+  SolError err = {0};
+  if (!sol_parse_count(text, strlen(text), least, out, &err)) return true;
+  sol_fail(&ask->err, err.status, "%s: %s", key, err.message);
+  return false;
+}
+
+bool page_dtype(PageAsk *ask, const char *key, SolDtype *out) {
+  const char *text = page_text(ask, key);
+  return !*text || !sol_dtype_find(text, out, &ask->err);
+}
+
+static void list_models(PageAsk *ask) {
+  Fact *list = fact_list(ask->root, "models", 0);
+  for (int i = 0; i < sol_model_preset_count(); i++)
+    fact_text(fact_object(list, 0, 0), "name", 0, sol_model_preset(i)->name);
+}
+
 bool page_devices(PageAsk *ask) {
+  page_schema(ask);
   Fact *list = fact_list(ask->root, "devices", 0);
-  for (int i = 0; i < sol_device_count(); i++) {
+  for (int i = 0; i < sol_accelerator_count(); i++) {
+    const SolDevice *d = sol_accelerator_at(i);
     Fact *row = fact_object(list, 0, 0);
-    fact_text(row, "id", 0, sol_device_at(i)->id);
-    fact_text(row, "name", 0, sol_device_at(i)->name);
+    fact_text(row, "id", 0, d->id);
+    fact_text(row, "name", 0, d->name);
+    fact_bool(row, "cuda", 0, d->cc_major > 0);
   }
+  list_models(ask);
   list = fact_list(ask->root, "ops", 0);
   for (int i = 0; i < sol_op_count(); i++) {
     const SolOpInfo *op = sol_op_info(i);
@@ -46,8 +89,8 @@ bool page_devices(PageAsk *ask) {
 static const struct {
   const char *name;
   bool (*answer)(PageAsk *ask);
-} asks[] = {
-    {"devices", page_devices}, {"roofline", page_roofline}, {"memory", page_memory}, {"audit", page_audit}};
+} asks[] = {{"devices", page_devices}, {"roofline", page_roofline},   {"memory", page_memory},
+            {"audit", page_audit},     {"occupancy", page_occupancy}, {"model", page_model}};
 
 static bool answer(PageAsk *ask, const char *question, size_t length) {
   if (sol_json_check(question, length, &ask->question, &ask->err)) return false;
@@ -71,7 +114,6 @@ const char *page_ask(const char *question, size_t length) {
   SolArena arena = {0};
   SolBuffer out = {0};
   PageAsk ask = {.root = facts_root(&arena, FACT_OBJECT)};
-  fact_number(ask.root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
   if (!ask.root || !answer(&ask, question, length) || !facts_render_json(ask.root, &out)) {
     if (!ask.err.status) sol_fail(&ask.err, SOL_ERR_NO_SPACE, "out of memory");
     out.length = 0;

@@ -167,6 +167,7 @@ static bool bill(Run *r, const SolDevice *device, AuditProgram *program) {
       audit_add(program, &l, &ask->err) || audit_finish(program, &ask->err))
     return false;
   name_lines(program);
+  page_schema(ask);
   fact_text(ask->root, "input", 0, PTX_NAME);
   report_source_facts(ask->root, &(SourceText){PTX_NAME, page_text(ask, "ptx"), 1}, 1);
   report_audit_facts(ask->root, program, &(AuditView){.top = SIZE_MAX});

@@ -5,29 +5,10 @@
 
 #include "base/format.h"
 
-#define GRID   "stroke=\"#ccc\""
-#define ROOF   "stroke=\"#000\" stroke-width=\"2\""
-#define DASHED "stroke=\"#000\" stroke-dasharray=\"5 3\""
+#define GRID "stroke=\"#ccc\""
+#define ROOF "stroke=\"#000\" stroke-width=\"2\""
 
-enum { WIDTH = 760, LEFT = 90, RIGHT = WIDTH - 30, TOP = 50, MAX_POINTS = 64, MAX_LABELS = 40 };
-
-// ---- looking facts up ----
-
-static const Fact *find(const Fact *parent, const char *key) {
-  for (const Fact *f = parent ? parent->first : NULL; f; f = f->next)
-    if (f->key && strcmp(f->key, key) == 0) return f;
-  return NULL;
-}
-
-static double number(const Fact *parent, const char *key) {
-  const Fact *f = find(parent, key);
-  return f && f->kind == FACT_NUMBER && isfinite(f->number) ? f->number : 0;
-}
-
-static const char *text(const Fact *parent, const char *key) {
-  const Fact *f = find(parent, key);
-  return f && f->kind == FACT_TEXT && f->text ? f->text : "";
-}
+enum { LEFT = 90, RIGHT = SVG_WIDTH - 30, TOP = 50, MAX_POINTS = 64, MAX_LABELS = 40 };
 
 // ---- rooflines ----
 
@@ -49,15 +30,25 @@ static void add_point(Picture *p, Point point) {
   if (p->count < MAX_POINTS && point.us > 0 && point.bytes > 0) p->points[p->count++] = point;
 }
 
+// What was predicted and what was measured go by different names.
+static double either(const Fact *parent, const char *one, const char *other) {
+  return svg_fact(parent, one) ? svg_number(parent, one) : svg_number(parent, other);
+}
+
 static void add_answer(Picture *p, const Fact *o) {
-  if (!p->roofs) p->roofs = find(o, "roofs"), p->device = text(o, "device");
-  if (find(o, "work"))
-    add_point(p, (Point){text(o, "work"), text(o, "device"), number(o, "flops"), number(o, "bytes"),
-                         number(o, "time_us"), number(o, "time_us") - number(find(o, "terms"), "launch_us")});
-  const Fact *kernels = find(o, "kernels");
+  if (!p->roofs)
+    p->roofs = svg_fact(o, "roofs"),
+    p->device = svg_fact(o, "gpu") ? svg_label(svg_fact(o, "gpu"), "name") : svg_label(o, "device");
+  if (svg_fact(o, "work"))
+    add_point(p, (Point){svg_label(o, "work"), svg_label(o, "device"), svg_number(o, "flops"),
+                         svg_number(o, "bytes"), svg_number(o, "time_us"),
+                         svg_number(o, "time_us") - svg_number(svg_fact(o, "terms"), "launch_us")});
+  const Fact *kernels = svg_fact(o, "kernels");
   for (const Fact *k = kernels ? kernels->first : NULL; k; k = k->next)
-    add_point(p, (Point){text(k, "name"), text(o, "device"), number(k, "flops"), number(k, "dram_bytes"),
-                         number(k, "time_us"), number(k, "kernel_us")});
+    add_point(p, (Point){svg_label(k, "name"), p->device,
+                         svg_number(svg_fact(k, "roofline") ? svg_fact(k, "roofline") : k, "flops"),
+                         svg_number(k, "dram_bytes"), svg_number(k, "time_us"),
+                         either(k, "kernel_us", "time_us")});
 }
 
 // In bytes a second a roof is flat up to the ridge, and then falls: so work without FLOPs has a place.
@@ -76,7 +67,7 @@ static void scale(Picture *p, double bottom) {
   p->x = (SvgAxis){0.1, 100, LEFT, RIGHT};
   p->y = (SvgAxis){1e11, 1e12, bottom, TOP};
   widen(&p->y, p->bandwidth * 1.6);
-  widen(&p->y, number(p->roofs, "l2") * 1.6);
+  widen(&p->y, svg_number(p->roofs, "l2") * 1.6);
   for (int i = 0; i < p->count; i++) {
     widen(&p->x, p->points[i].flops / p->points[i].bytes);
     widen(&p->y, p->points[i].bytes / p->points[i].us * 1e6);
@@ -128,22 +119,23 @@ static void name_peak(SolBuffer *out, const Picture *p, const char *name, double
   char label[64];
   size_t n = sol_format(label, sizeof label, "%s ", name);
   fact_write_number(label + n, sizeof label - n, UNIT_FLOPS_PER_S, peak);
-  svg_text(out, RIGHT - 60, svg_at(&p->y, roof(p->bandwidth, peak, p->x.most)) - 2, SVG_END, label);
+  // Below the end of its line: what is further left is higher.
+  double y = svg_at(&p->y, roof(p->bandwidth, peak, p->x.most)) + 16, lowest = p->y.from - 6;
+  svg_text(out, RIGHT, y < lowest ? y : lowest, SVG_END, label);
 }
 
 static void draw_roofs(SolBuffer *out, const Picture *p) {
   char label[96];
-  double l2 = number(p->roofs, "l2"), peak = p->tensor > 0 ? p->tensor : p->vector;
+  double l2 = svg_number(p->roofs, "l2"), peak = p->tensor > 0 ? p->tensor : p->vector;
   sol_format(label, sizeof label, "roofs of %.60s", p->device);
   svg_text(out, RIGHT, TOP - 10, SVG_END, label);
-  if (l2 > 0) draw_roof(out, p, l2, peak, DASHED);
-  if (l2 > 0) name_roof(out, p, "L2", l2);
+  if (l2 > 0) draw_roof(out, p, l2, peak, SVG_DASHED);
   draw_roof(out, p, p->bandwidth, peak, ROOF);
+  if (p->tensor > 0) draw_roof(out, p, p->bandwidth, p->vector, SVG_DASHED);
+  if (l2 > 0) name_roof(out, p, "L2", l2);
   name_roof(out, p, "DRAM", p->bandwidth);
   if (p->vector > 0) name_peak(out, p, "fp32", p->vector);
-  if (!(p->tensor > 0)) return;
-  name_peak(out, p, "tensor bf16", p->tensor);
-  draw_roof(out, p, p->bandwidth, p->vector, DASHED);
+  if (p->tensor > 0) name_peak(out, p, "tensor bf16", p->tensor);
 }
 
 // A point that lies on others has its number to the right of theirs.
@@ -182,12 +174,12 @@ static void draw_points(SolBuffer *out, const Picture *p, double bottom) {
 static bool draw_roofline(Picture *p, SolBuffer *out) {
   double bottom = 400;
   int labels = p->count < MAX_LABELS ? p->count : MAX_LABELS;
-  p->bandwidth = number(p->roofs, "hbm");
-  p->vector = number(p->roofs, "vector_fp32");
-  p->tensor = number(p->roofs, "tensor_bf16");
+  p->bandwidth = either(p->roofs, "hbm", "read");
+  p->vector = either(p->roofs, "vector_fp32", "fp32");
+  p->tensor = either(p->roofs, "tensor_bf16", "tensor");
   if (!p->count || !(p->bandwidth > 0)) return false;
   scale(p, bottom);
-  svg_open(out, WIDTH, bottom + 70 + 16 * labels, "roofline");
+  svg_open(out, SVG_WIDTH, bottom + 70 + 16 * labels, "roofline");
   draw_axes(out, p, bottom);
   draw_roofs(out, p);
   draw_points(out, p, bottom);
@@ -195,58 +187,15 @@ static bool draw_roofline(Picture *p, SolBuffer *out) {
   return !out->failed;
 }
 
-// ---- ladders ----
-
-enum { ROW = 42, FULL = 620 }; // of a rung, in pixels; of light
-
-static double draw_bar(SolBuffer *out, double y, const Fact *figures, const char *fill) {
-  char label[48];
-  double share = number(figures, "of_light");
-  if (!(share > 0)) return y;
-  double width = share > 1.1 ? 1.1 * FULL : share * FULL;
-  svg_box(out, 10, y, width, 9, fill);
-  if (*fill == 'u') svg_box(out, 10, y, width, 9, "none");
-  fact_write_number(label, sizeof label, UNIT_SHARE, share);
-  svg_text(out, 10 + width + 5, y + 9, SVG_START, label);
-  return y + 12;
-}
-
-static double draw_ladder(SolBuffer *out, double y, const Fact *ladder) {
-  char label[200];
-  sol_format(label, sizeof label, "%.80s %.60s %.20s: share of the speed of a copy (%%)",
-             text(ladder, "name"), text(ladder, "shape"), text(ladder, "dtype"));
-  svg_text(out, 10, y, SVG_START, label);
-  double top = y + 8;
-  for (const Fact *r = find(ladder, "rungs") ? find(ladder, "rungs")->first : NULL; r; r = r->next) {
-    y += ROW;
-    svg_text(out, 10, y - 17, SVG_START, text(r, "rung"));
-    draw_bar(out, draw_bar(out, y - 13, find(r, "predicted"), "#0072b2"), find(r, "measured"), "url(#hatch)");
-  }
-  svg_line(out, 10 + FULL, top, 10 + FULL, y + 12, DASHED);
-  svg_text(out, 10 + FULL, y + 26, SVG_MIDDLE, "light");
-  return y + 56;
-}
-
-static bool draw_ladders(const Fact *ladders, SolBuffer *out) {
-  double height = 60;
-  for (const Fact *l = ladders->first; l; l = l->next) {
-    height += 56;
-    for (const Fact *r = find(l, "rungs") ? find(l, "rungs")->first : NULL; r; r = r->next) height += ROW;
-  }
-  double y = 44;
-  svg_open(out, WIDTH, height, "ladders");
-  svg_text(out, 10, 18, SVG_START, "Plain bars are predicted, hatched ones measured.");
-  for (const Fact *l = ladders->first; l; l = l->next) y = draw_ladder(out, y, l);
-  svg_close(out);
-  return !out->failed;
-}
-
 bool report_svg(const Fact *root, SolBuffer *out) {
   Picture p = {0};
   if (!root || root->arena->failed) return false;
-  const Fact *ladders = find(root, "ladders");
-  const Fact *rungs = ladders ? find(ladders->first, "rungs") : NULL; // in the list of ladders, their number
-  if (rungs && rungs->kind == FACT_LIST) return draw_ladders(ladders, out);
+  const Fact *ladders = svg_fact(root, "ladders");
+  const Fact *rungs =
+      ladders ? svg_fact(ladders->first, "rungs") : NULL; // in the list of ladders, their number
+  if (rungs && rungs->kind == FACT_LIST) return svg_ladders(ladders, out);
+  if (svg_fact(root, "phase")) return svg_pass(root, out);
+  if (svg_fact(root, "cases")) return svg_bench(svg_fact(root, "cases"), out);
   if (root->kind == FACT_OBJECT) add_answer(&p, root);
   for (const Fact *o = root->kind == FACT_LIST ? root->first : NULL; o; o = o->next) add_answer(&p, o);
   return draw_roofline(&p, out);

@@ -4,6 +4,22 @@
 #include "base/plain.h"
 #include "report/svg.h"
 
+const Fact *svg_fact(const Fact *parent, const char *key) {
+  for (const Fact *f = parent ? parent->first : NULL; f; f = f->next)
+    if (f->key && strcmp(f->key, key) == 0) return f;
+  return NULL;
+}
+
+double svg_number(const Fact *parent, const char *key) {
+  const Fact *f = svg_fact(parent, key);
+  return f && f->kind == FACT_NUMBER && isfinite(f->number) ? f->number : 0;
+}
+
+const char *svg_label(const Fact *parent, const char *key) {
+  const Fact *f = svg_fact(parent, key);
+  return f && f->kind == FACT_TEXT && f->text ? f->text : "";
+}
+
 static void put_escaped(SolBuffer *out, const char *text) {
   SolBuffer plain = {0};
   sol_buffer_plain(&plain, text, strlen(text), false);
@@ -42,7 +58,10 @@ void svg_close(SolBuffer *out) {
 
 void svg_text(SolBuffer *out, double x, double y, SvgAnchor anchor, const char *text) {
   static const char *const anchors[] = {"start", "middle", "end"};
-  sol_buffer_format(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchors[anchor]);
+  sol_buffer_format(
+      out,
+      "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" paint-order=\"stroke\" stroke=\"#fff\" stroke-width=\"3\">",
+      x, y, anchors[anchor]);
   put_escaped(out, text);
   sol_buffer_puts(out, "</text>\n");
 }
