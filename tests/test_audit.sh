@@ -227,7 +227,7 @@ kill -TERM $started
 rc=0
 wait $started || rc=$?
 if [ $rc = 4 ]; then ok; else bad "stopped: exit code $rc, not 4"; fi
-says out 'was interrupted' '^add$'
+says out 'was interrupted' '^add$' '^hang$' 'ended +interrupted' 'incomplete +it is billed as far as it came'
 if [ -z "$(ls "$scratch/tmp")" ]; then ok; else bad 'a folder stays behind'; fi
 run 4 "$bin/wrong" -- crash
 says out 'signal 11' '^add$'
@@ -250,6 +250,37 @@ import json, re, sys
 k = json.load(open('$scratch/out'))['kernels'][0]
 us = float(re.search(r'10 launches: ([0-9.]+) us', open('$scratch/err').read()).group(1))
 sys.exit(abs(us - k['time_us'] / k['launches'] * 10) > 0.01 * us)"; then ok; else bad 'event times'; fi
+
+# ---- programs that repeat ----
+build repeats tests/shim/repeats.cu -cudart shared -arch=sm_90
+run 0 "$bin/repeats" --json -- same 1000
+says err '1000 launches: all right'
+json "k['launches'] == 1000 and 3 <= k['counted_launches'] < 60 and k['unlike_launches'] == 0"
+json "k['global_load']['sectors'] == 1000 * 2 * 4 * 512 and d['basis']['kernels[].global_load.sectors'] == 'modelled'"
+cp "$scratch/out" "$scratch/repeats.json"
+run 0 "$bin/repeats" --all --json -- same 1000
+json "k['counted_launches'] == 1000 and d['basis']['kernels[].global_load.sectors'] == 'exact'"
+json "all(abs(k[x] - json.load(open('$scratch/repeats.json'))['kernels'][0][x]) <= 1e-9 * k[x]
+          for x in ('time_us', 'light_us', 'dram_bytes', 'floor_bytes', 'left_dirty_bytes', 'l2_reused_bytes', 'issued'))"
+run 0 "$bin/repeats" -- same 100
+says out 'launches +100, .*of them counted, the others billed by these'
+# Each launch executes something else: all are counted.
+run 0 "$bin/repeats" --json -- rounds 100
+json "k['counted_launches'] == 100 and k['unlike_launches'] == 0"
+# Another half way: one launch is billed by what went before, then they are counted again.
+run 0 "$bin/repeats" --json -- late 200
+json "k['unlike_launches'] == 1 and k['counted_launches'] < 60"
+cp "$scratch/out" "$scratch/late.json"
+run 0 "$bin/repeats" --all --json -- late 200
+json "abs(json.load(open('$scratch/late.json'))['kernels'][0]['instructions'] / k['instructions'] - 1) < 0.01"
+# The same instructions with other accesses: found when one is counted again.
+run 0 "$bin/repeats" --json -- stride 400
+says err 'all right'
+json "k['counted_launches'] < 100 and k['global_load']['sectors'] / k['global_load']['requests'] > 8"
+# Parameters that take turns.
+run 0 "$bin/repeats" --json -- swap 400
+says err 'all right'
+json "k['counted_launches'] < 60"
 # ---- what did not run, and what changed ----
 
 cat >"$scratch/blas.cu" <<'C'

@@ -105,6 +105,42 @@ TEST(the_text_of_a_module_survives_the_wire) {
   sol_buffer_free(&line);
 }
 
+TEST(a_launch_that_is_not_counted_is_billed_by_its_key) {
+  AuditProgram p;
+  const SolDevice *device;
+  AuditReader reader = {0};
+  AuditSent told = {0};
+  AuditMessage heard;
+  SolBuffer line = {0}, again = {0};
+  AuditInst in = {.text = "ld", .file = "a.cu", .line = 1, .counts = {.executions = 8, .lanes = 256}};
+  AuditLaunch l = {
+      .name = "k", .grid = {8, 1, 1}, .block = {32, 1, 1}, .blocks = 8, .insts = &in, .inst_count = 1};
+  CHECK(!sol_device_find("h200", &device, NULL) && !audit_start(&p, device, NULL));
+  l.key = UINT64_C(123456) << 20 | 7;
+  audit_write_launch(&l, 1, &told, &line);
+  audit_write_again(l.key, true, true, &again);
+  CHECK(!audit_read_line(&reader, again.text, again.length, &heard, NULL));
+  CHECK_INT(audit_add_again(&p, &heard.again, NULL), SOL_ERR_NOT_FOUND); // nothing has this key yet
+  CHECK(!audit_read_line(&reader, line.text, line.length, &heard, NULL) && heard.launch.key == l.key);
+  CHECK(!audit_add(&p, &heard.launch, NULL));
+  for (int i = 0; i < 3; i++) {
+    CHECK(!audit_read_line(&reader, again.text, again.length, &heard, NULL) &&
+          heard.kind == AUDIT_LINE_AGAIN);
+    CHECK(heard.again.key == l.key && heard.again.graph && heard.again.unlike);
+    CHECK(!audit_add_again(&p, &heard.again, NULL));
+  }
+  const AuditKernel *k = &p.kernels[0];
+  CHECK(k->launches == 4 && k->counted == 1 && k->unlike == 3 && k->graph_launches == 3);
+  CHECK(k->total.executions == 32 && k->total.lanes == 1024);
+  static const char bad[] = "{\"again\":1,\"graph\":\"x\",\"unlike\":0}";
+  CHECK(audit_read_line(&reader, bad, sizeof bad - 1, &heard, NULL) != SOL_OK);
+  audit_free(&p);
+  audit_sent_free(&told);
+  audit_reader_free(&reader);
+  sol_buffer_free(&line);
+  sol_buffer_free(&again);
+}
+
 TEST(what_is_missing_survives_the_wire) {
   AuditReader reader = {0};
   AuditMessage heard;

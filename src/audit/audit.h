@@ -158,6 +158,8 @@ struct AuditKernel {
   const char *title; // demangled, for output; unlike every other kernel's
   uint32_t index;    // in AuditProgram.kernels: order of first launch
   double launches, graph_launches;
+  double counted;     // of the launches; the others are billed by one of these (audit_add_again)
+  double unlike;      // of those that were not counted: they executed something else
   double scale;       // blocks of the grids over blocks that ran: 1 unless sampled; counts are already scaled
   AuditShape *shapes; // each geometry, in order of first launch
   uint32_t shape_count, shape_cap;
@@ -243,6 +245,7 @@ void audit_rules_run(AuditProgram *program);
 typedef struct AuditLaunch {
   const char *name;
   uint32_t unit; // the module: distinguishes kernels of the same name
+  uint64_t key;  // others may be billed by this launch: it is kept under this number; 0: none
   uint32_t grid[3], block[3], cluster[3];
   uint64_t dynamic_shared, static_shared, stack_bytes, local_array_bytes;
   int registers;
@@ -280,6 +283,13 @@ bool audit_machine_code(const SassCode *code, const SolDevice *device, AuditInst
 // SOL_ERR_UNKNOWN where the device lacks a figure that the time model requires.
 SolStatus audit_start(AuditProgram *program, const SolDevice *device, SolError *err);
 SolStatus audit_add(AuditProgram *program, const AuditLaunch *launch, SolError *err);
+// Adds a launch that was not counted, as the last one that was added with this key. SOL_ERR_NOT_FOUND: none was.
+typedef struct AuditAgain {
+  uint64_t key;
+  bool graph;  // launched as part of a CUDA graph
+  bool unlike; // it executed something else than the launch that it is billed by
+} AuditAgain;
+SolStatus audit_add_again(AuditProgram *program, const AuditAgain *again, SolError *err);
 // The predicted time of a single launch.
 SolStatus audit_launch_time(const SolDevice *device, const AuditLaunch *launch, MachineTime *out,
                             SolError *err);

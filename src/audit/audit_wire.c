@@ -1,6 +1,7 @@
 // Writing: numbers in arrays, zeros at their ends left out.
 //   {"launch":ID,"name":..,"unit":..,"grid":[..],.., "new":[[place,line,unit,flags,flops,base,offset,"file","text",ptx line],..],
 //    "insts":[[place,kind,[counts],[pattern],[machine],[example]],..],"touches":[[address,bytes,variable,..,"label"],..],"faults":[..]}
+//   {"again":KEY,"graph":0,"unlike":0}
 //   {"module":UNIT,"ptx":".."}
 //   {"outside":0,"address":..,"bytes":..}
 //   {"progress":0.25,"instructions":..,"kernel":".."}
@@ -137,6 +138,7 @@ void audit_write_launch(const AuditLaunch *l, uint32_t id, AuditSent *sent, SolB
     numbers[AUDIT_LAUNCH_FOUND + age] = (double)l->earlier.found[age];
     numbers[AUDIT_LAUNCH_FOUND + SOL_AGES + age] = (double)l->earlier.written[age];
   }
+  if (l->key) sol_buffer_format(out, ",\"key\":%llu", (unsigned long long)l->key);
   sol_buffer_puts(out, ",\"numbers\":");
   put_numbers(out, numbers, SOL_COUNT(numbers));
   put_new(l, sent, out);
@@ -162,6 +164,11 @@ void audit_write_module(uint32_t unit, const char *ptx, SolBuffer *out) {
   sol_buffer_format(out, "{\"module\":%u,\"ptx\":", unit);
   sol_json_add_text(out, ptx);
   sol_buffer_puts(out, "}\n");
+}
+
+void audit_write_again(uint64_t key, bool graph, bool unlike, SolBuffer *out) {
+  sol_buffer_format(out, "{\"again\":%llu,\"graph\":%d,\"unlike\":%d}\n", (unsigned long long)key, graph,
+                    unlike);
 }
 
 void audit_write_outside(AuditOutside what, uint64_t address, uint64_t bytes, SolBuffer *out) {

@@ -240,6 +240,9 @@ static bool read_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l)
     return false;
   struct AuditReadKernel *k = kernel_of(r, (uint32_t)id, name);
   if (!k) return false;
+  double key = 0;
+  if (sol_json_get(line, "key", &value) && !sol_json_number(value, &key)) return false;
+  l->key = count_of(key);
   l->name = k->name;
   l->unit = (uint32_t)count_of(unit);
   l->dynamic_shared = count_of(n[0]);
@@ -267,6 +270,15 @@ static bool read_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l)
   return read_lists(r, k, line, l);
 }
 
+static bool read_again(SolJson line, double key, AuditAgain *out) {
+  SolJson value;
+  double graph, unlike;
+  bool fine = sol_json_get(line, "graph", &value) && sol_json_number(value, &graph) &&
+              sol_json_get(line, "unlike", &value) && sol_json_number(value, &unlike);
+  if (fine) *out = (AuditAgain){.key = count_of(key), .graph = graph != 0, .unlike = unlike != 0};
+  return fine && out->key;
+}
+
 enum { PROGRESS_NAME = 128 }; // a longer one is cut
 
 // The text is no longer than the line that holds it.
@@ -291,6 +303,9 @@ SolStatus audit_read_line(AuditReader *r, const char *text, size_t length, Audit
   if (sol_json_get(line, "launch", &value) && sol_json_number(value, &number)) {
     out->kind = AUDIT_LINE_LAUNCH;
     fine = read_launch(r, line, number, &out->launch);
+  } else if (sol_json_get(line, "again", &value) && sol_json_number(value, &number)) {
+    out->kind = AUDIT_LINE_AGAIN;
+    fine = read_again(line, number, &out->again);
   } else if (sol_json_get(line, "module", &value) && sol_json_number(value, &number)) {
     out->kind = AUDIT_LINE_MODULE;
     fine = read_module(r, line, number, length, out);

@@ -42,6 +42,7 @@ void audit_free(AuditProgram *p) {
     sol_heap_free(p->state->slots[i].insts);
   }
   audit_flows_free(p);
+  audit_kept_free(p);
   if (p->state) sol_heap_free(p->state->slots);
   sol_heap_free(p->kernels);
   sol_arena_free(&p->arena);
@@ -342,7 +343,7 @@ SolStatus audit_launch_time(const SolDevice *device, const AuditLaunch *l, Machi
   return machine_time(&model, &work, out, err);
 }
 
-SolStatus audit_add(AuditProgram *p, const AuditLaunch *l, SolError *err) {
+SolStatus audit_add_launch(AuditProgram *p, const AuditLaunch *l, AuditKernel **kernel, SolError *err) {
   double scale = scale_of(l);
   AuditKernel *k = kernel_of(p, l);
   AuditShape *s = k ? shape_of(k, l) : NULL;
@@ -370,5 +371,14 @@ SolStatus audit_add(AuditProgram *p, const AuditLaunch *l, SolError *err) {
   k->found += sum_of(l->earlier.found);
   audit_flows_launch(p, k->index, l);
   audit_lefts_launch(p, k->index, l);
+  *kernel = k;
   return SOL_OK;
+}
+
+SolStatus audit_add(AuditProgram *p, const AuditLaunch *l, SolError *err) {
+  AuditKernel *k;
+  SolStatus status = audit_add_launch(p, l, &k, err);
+  if (status) return status;
+  k->counted++;
+  return l->key ? audit_keep_launch(p, k, l, err) : SOL_OK;
 }

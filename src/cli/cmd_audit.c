@@ -282,6 +282,8 @@ static const Option options[] = {
      "run only the blocks of WAVES waves of each launch, and scale their counts"},
     {"cold", OPTION_FLAG, offsetof(AuditArgs, cold), 0, 0, 0,
      "L2 is flushed and empty before each launch, as ncu measures; else it keeps what was left in it"},
+    {"all", OPTION_FLAG, offsetof(AuditArgs, all), 0, 0, 0,
+     "count every launch; else launches that repeat with equal counts are billed by those that were counted"},
     {"top", OPTION_COUNT, offsetof(AuditArgs, top), "N", 0, 1,
      "lines shown of a kernel (default 10; JSON: all)"},
     {"by", OPTION_CHOICE, offsetof(AuditArgs, by), "WHAT", "line|instruction", 0,
@@ -332,7 +334,7 @@ const Command cmd_audit = {
         "empties it before each. A single kernel finds it empty. What the program prints goes to standard error. If the program or a kernel "
         "fails (exit code 4) the bill covers what ran before that. If it calls a library that does not run here (cuBLAS, "
         "cuFFT and other machine code alone) the bill is marked incomplete, names the calls, and the exit code is 5.\n\n"
-        "JSON: kernels [{name, launches, instructions, issued, instructions_from, global_load {requests, sectors, ideal_sectors}, "
+        "JSON: kernels [{name, launches, counted_launches, unlike_launches, instructions, issued, instructions_from, global_load {requests, sectors, ideal_sectors}, "
         "global_store, shared_load {requests, wavefronts, ideal_wavefronts}, shared_store, local, l2_bytes, "
         "dram_bytes, earlier_write_bytes, left_dirty_bytes, l2_reused_bytes, l2_left_by [{kernel, reused_bytes, "
         "written_bytes}], floor_bytes, occupancy, bound, time_us, light_us, memory_light_us, compute_light_us, launch_light_us, "

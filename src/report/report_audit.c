@@ -201,6 +201,10 @@ static void resource_facts(Fact *o, const AuditKernel *k) {
 
 static void fault_facts(Fact *o, const AuditKernel *k) {
   fact_text(o, "end", k->end == SOL_EMU_DONE ? 0 : "ended", end_name(k->end));
+  if (k->end != SOL_EMU_DONE)
+    fact_text(o, 0, "incomplete",
+              k->counted > 1 ? "its last launch is billed as far as it came"
+                             : "it is billed as far as it came");
   Fact *list = fact_list(o, "faults", k->fault_count ? "Went wrong" : 0);
   for (uint32_t i = 0; i < k->fault_count; i++) fact_text(list, 0, "", k->faults[i]);
 }
@@ -211,6 +215,8 @@ static void kernel_facts(Fact *list, const AuditProgram *p, const AuditKernel *k
   fact_text(o, "name", 0, k->title);
   fact_text(o, "symbol", 0, k->name);
   number(o, "launches", UNIT_PLAIN, BASIS_EXACT, k->launches);
+  number(o, "counted_launches", UNIT_PLAIN, BASIS_EXACT, k->counted);
+  number(o, "unlike_launches", UNIT_PLAIN, BASIS_EXACT, k->unlike);
   number(o, "sampled", UNIT_PLAIN, BASIS_NONE, k->scale);
   fact_number(o, "time_us", "time", UNIT_US, BASIS_MODELLED, k->time.total * 1e6);
   launch_facts(o, &k->time, true);
