@@ -46,7 +46,7 @@ says() { # FILE PATTERN...: each is in it
 }
 json() { # PYTHON: an expression over d, the bill; k its first kernel
   if python3 -c "
-import json, sys
+import json, re, sys
 d = json.load(open(sys.argv[1]))
 k = (d[0] if isinstance(d, list) else d)['kernels'][0]
 sys.exit(0 if ($1) else 1)" "$scratch/out" 2>>"$scratch/err"; then ok; else bad "not so: $1"; fi
@@ -232,7 +232,7 @@ if [ -z "$(ls "$scratch/tmp")" ]; then ok; else bad 'a folder stays behind'; fi
 run 4 "$bin/wrong" -- crash
 says out 'signal 11' '^add$'
 run 4 "$bin/wrong" -- exit
-says out 'exit code 7' '^add$'
+says out 'exit code 7' '^add$' 'check race,init,sync may tell'
 run 4 "$bin/wrong" -- none
 says err 'no kernel was launched'
 run 0 "$bin/wrong" --json -- fork
@@ -281,6 +281,35 @@ json "k['counted_launches'] < 100 and k['global_load']['sectors'] / k['global_lo
 run 0 "$bin/repeats" --json -- swap 400
 says err 'all right'
 json "k['counted_launches'] < 60"
+
+# ---- checks: each error with its line, thread and allocation, and the program goes on ----
+build checks tests/shim/checks.cu -cudart shared -arch=sm_90
+checked() { # WHAT LINE KIND THREADS PATTERN: on the wrong program; nothing on the right one
+  run 4 "$bin/checks" --check race,init,sync,mem --json -- "$1"
+  json "any(f['kind'] == '$3' and f['line'] == $2 and f['threads'] == $4 and f['file'].endswith('checks.cu')
+            for k in d['kernels'] for f in k['checks'])"
+  json "any(re.search(r'$5', f['message']) for k in d['kernels'] for f in k['checks'])"
+  json "d['kernels'][-1]['name'] == 'unwritten' or d['kernels'][0]['name'] == 'unwritten'"
+  run 0 "$bin/checks" --check race,init,sync,mem --json -- "$1" right
+  json "not any(k['checks'] for k in d['kernels']) and 'Checks (mem,race,init,sync): nothing found.' in d['notes']"
+}
+checked block_race 14 race 31 'shared memory .part., which thread \(1,0,0\) wrote at checks.cu:9 .*thread \(0,0,0\)'
+checked warp_race 22 race 32 'which thread \(31,0,0\) wrote at checks.cu:20'
+checked overwrite 30 race 32 'write of 4 bytes.*which thread .* read at checks.cu:28'
+checked values 35 race 31 'lanes 0 and 1 of the warp write different values to the same 4 bytes'
+checked unwritten 38 uninitialised 280 '16 bytes into the allocation of 4096 bytes at 0x[0-9a-f]+, never written.*thread \(4,0,0\)'
+checked divergent 41 'divergent barrier' 16 'only lanes 0x0000ffff of the warp'
+checked mask 45 'out of step' 1 'the mask 0x0000ffff leaves out the calling lanes 0x00010000.*thread \(16,0,0\)'
+checked mask 46 'out of step' 1 'leaves out'
+checked memory 50 misaligned 32 'no multiple of 4'
+checked memory 51 'out of bounds' 32 '0 bytes past the end of the allocation of 4096 bytes'
+run 4 "$bin/checks" --check sync -- mask
+says out 'checks.cu:45$' '^Checks \(sync\): 2 findings \(2 threads\)'
+run 0 "$bin/checks" --check sync -- warp_race
+run 4 "$bin/checks" -- memory # without a check the first error ends it
+says out 'ended +fault'
+run 2 "$bin/checks" --check rase -- memory
+says err "'rase' is none of race, init, sync, mem"
 # ---- what did not run, and what changed ----
 
 cat >"$scratch/blas.cu" <<'C'

@@ -51,6 +51,7 @@ static bool copy(const AuditKernel *k, const AuditLaunch *l, struct AuditKept *t
   to->launch.code = NULL;
   to->launch.faults = NULL;
   to->launch.fault_count = 0;
+  to->launch.faults_left_out = 0;
   return true;
 }
 
@@ -78,6 +79,8 @@ SolStatus audit_add_again(AuditProgram *p, const AuditAgain *again, SolError *er
   launch.graph = again->graph;
   AuditKernel *k;
   SolStatus status = audit_add_launch(p, &launch, &k, err);
-  if (!status) k->unlike += again->unlike ? 1 : 0;
-  return status;
+  if (status) return status;
+  k->unlike += again->unlike ? 1 : 0;
+  bool fine = audit_add_faults(p, k, again->faults, again->fault_count, again->faults_left_out);
+  return fine ? SOL_OK : sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
 }

@@ -63,6 +63,8 @@ SolStatus audit_add_launch(AuditProgram *program, const AuditLaunch *launch, Aud
 // Keeps what audit_add_again needs of a launch that was added to the kernel.
 SolStatus audit_keep_launch(AuditProgram *program, const AuditKernel *kernel, const AuditLaunch *launch,
                             SolError *err);
+bool audit_add_faults(AuditProgram *program, AuditKernel *kernel, const AuditFault *faults, uint32_t count,
+                      uint64_t left_out); // false: out of memory
 void audit_kept_free(AuditProgram *program);
 
 // ---- lines.c: sums by source line ----

@@ -254,6 +254,35 @@ static bool take_touches(const SolEmuResult *r, SolArena *arena, AuditLaunch *ou
   return true;
 }
 
+static AuditFault fault_of(const SolPtxModule *ptx, const SolEmuFinding *f, SolArena *arena) {
+  AuditInst at = {.file = ""};
+  if (f->function < ptx->function_count && f->inst < ptx->functions[f->function].inst_count)
+    find_place(ptx, &ptx->functions[f->function], &ptx->functions[f->function].insts[f->inst], arena, &at);
+  AuditFault fault = {.message = f->message,
+                      .kind = sol_emu_finding_name(f->kind),
+                      .file = at.file,
+                      .line = at.line,
+                      .function = f->function,
+                      .inst = f->inst,
+                      .address = f->address,
+                      .bytes = f->bytes,
+                      .times = f->times,
+                      .launches = 1};
+  memcpy(fault.block, f->block, sizeof fault.block);
+  memcpy(fault.thread, f->thread, sizeof fault.thread);
+  return fault;
+}
+
+bool audit_take_faults(const SolPtxModule *ptx, const SolEmuResult *r, SolArena *arena, AuditLaunch *out) {
+  AuditFault *faults = sol_arena_alloc(arena, (r->finding_count + 1) * sizeof *faults);
+  if (!faults) return false;
+  for (uint32_t i = 0; i < r->finding_count; i++) faults[i] = fault_of(ptx, &r->findings[i], arena);
+  out->faults = faults;
+  out->fault_count = r->finding_count;
+  out->faults_left_out = r->findings_dropped;
+  return true;
+}
+
 SolStatus audit_take(const SolPtxModule *ptx, const SolEmuResult *r, SolArena *arena, AuditLaunch *out,
                      SolError *err) {
   const PtxFunction *f = sol_emu_kernel_function(r->kernel);
@@ -271,19 +300,15 @@ SolStatus audit_take(const SolPtxModule *ptx, const SolEmuResult *r, SolArena *a
   uint32_t ran = 0;
   for (uint32_t i = 0; i < r->inst_count; i++) ran += r->insts[i].counts.executions != 0;
   AuditInst *insts = sol_arena_alloc(arena, (ran + 1) * sizeof *insts);
-  const char **faults = sol_arena_alloc(arena, (r->finding_count + 1) * sizeof *faults);
   const uint8_t **indexing = sol_arena_alloc(arena, (ptx->function_count + 1) * sizeof *indexing);
-  bool fine = insts && faults && indexing && take_touches(r, arena, out);
+  bool fine = insts && indexing && audit_take_faults(ptx, r, arena, out) && take_touches(r, arena, out);
   if (indexing) memset(indexing, 0, (ptx->function_count + 1) * sizeof *indexing);
   out->inst_count = 0;
   for (uint32_t i = 0; fine && i < r->inst_count; i++)
     if (r->insts[i].counts.executions)
       fine = take_inst(ptx, &r->insts[i], i, arena, indexing, &insts[out->inst_count++]);
-  for (uint32_t i = 0; fine && i < r->finding_count; i++) faults[i] = r->findings[i].message;
   if (fine && out->code)
     fine = out->machine = audit_machine_code(out->code, out->device, insts, out->inst_count, arena);
   out->insts = insts;
-  out->faults = faults;
-  out->fault_count = r->finding_count;
   return fine ? SOL_OK : sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
 }

@@ -88,6 +88,7 @@ static void become(const AuditRun *r, const SolDevice *device, const char *path,
   if (r->args->sample) set_number("SOL_SHIM_SAMPLE", "%.0f", (double)r->args->sample);
   if (r->args->cold) setenv("SOL_SHIM_COLD", "1", 1);
   if (r->args->all) setenv("SOL_SHIM_ALL", "1", 1);
+  if (r->checks[0]) setenv("SOL_SHIM_CHECK", r->checks, 1);
   setenv("SOL_SHIM_STOP", stop_file(report, stop, sizeof stop), 1);
   if (isatty(0)) signal(SIGINT, SIG_IGN); // in sol's process group: sol ends it, once its launch is reported
   if (r->args->kernel.seconds > 0) set_number("SOL_SHIM_SECONDS", "%g", r->args->kernel.seconds);

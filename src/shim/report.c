@@ -3,8 +3,9 @@
 // SOL_SHIM_AUDIT=FILE does the same with everything that `sol audit` needs (audit/audit_wire.h). SOL_SHIM_SAMPLE,
 // SOL_SHIM_COLD and SOL_SHIM_SECONDS select a part of each launch, an L2 that is empty before each, and a time
 // limit; SOL_SHIM_PROGRESS adds lines with the progress of a launch; SOL_SHIM_ALL counts launches that repeat
-// (repeat.c), too. Once the file SOL_SHIM_STOP exists, the running launch ends, and is reported.
+// (repeat.c), too; SOL_SHIM_CHECK=race,init,sync,mem lets launches go on after errors, and looks for more. Once the file SOL_SHIM_STOP exists, the running launch ends, and is reported.
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "audit/audit_wire.h"
@@ -157,9 +158,22 @@ static Sent *sent_of(Audit *audit, const ShimKernel *kernel) {
 
 static void audit_again(Audit *audit, const ShimLaunch *l) {
   SolBuffer line = {0};
-  audit_write_again(l->again.key, shim.streams.in_graph, l->again.unlike, &line);
-  if (!line.failed) write_line(&audit->output, line.text, line.length);
+  SolArena arena = {0};
+  AuditLaunch found = {0};
+  bool taken = audit_take_faults(sol_emu_ptx(l->module), l->result, &arena, &found);
+  AuditAgain again = {.key = l->again.key,
+                      .graph = shim.streams.in_graph,
+                      .unlike = l->again.unlike,
+                      .faults = found.faults,
+                      .fault_count = found.fault_count,
+                      .faults_left_out = found.faults_left_out};
+  if (taken) audit_write_again(&again, &line);
+  if (taken && !line.failed)
+    write_line(&audit->output, line.text, line.length);
+  else
+    shim_note("SOL_SHIM_AUDIT: out of memory");
   sol_buffer_free(&line);
+  sol_arena_free(&arena);
 }
 
 static void audit_launch(void *ctx, const ShimLaunch *l) {
@@ -233,6 +247,17 @@ static void open_report(void) {
   shim_observe(&report->observer);
 }
 
+// "race,init,sync,mem"
+static void read_checks(const char *list) {
+  static const struct {
+    const char *name;
+    unsigned bit;
+  } all[] = {{"init", SOL_EMU_CHECK_INIT}, {"race", SOL_EMU_CHECK_RACE}, {"sync", SOL_EMU_CHECK_SYNC}};
+  shim.watch.keep_going = list;
+  for (size_t i = 0; list && i < SOL_COUNT(all); i++)
+    if (strstr(list, all[i].name)) shim.watch.checks |= all[i].bit;
+}
+
 static void open_audit(void) {
   Audit *audit = calloc(1, sizeof *audit);
   if (!audit || !open_output(&audit->output, "SOL_SHIM_AUDIT")) {
@@ -254,6 +279,7 @@ static void open_audit(void) {
   shim.watch.repeat =
       !getenv("SOL_SHIM_ALL") && !getenv("SOL_SHIM_REPORT"); // which has every launch's counts
   shim.watch.cold = getenv("SOL_SHIM_COLD");
+  read_checks(getenv("SOL_SHIM_CHECK"));
   if (sample) shim.watch.sample = (uint32_t)strtoul(sample, NULL, 10);
   if (seconds && atof(seconds) > 0) shim.streams.deadline = sol_thread_clock() + atof(seconds);
 }

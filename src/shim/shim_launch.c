@@ -200,6 +200,8 @@ cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
                          .l2_window = window_of(&w->window),
                          .l2_dirty_before = shim.watch.cold ? sol_emu_ncu_leaves(shim.emu) : 0,
                          .sample_waves = shim.watch.sample,
+                         .checks = shim.watch.checks,
+                         .keep_going = shim.watch.keep_going,
                          .async_order = shim.watch.async_order,
                          .max_seconds = seconds_left(),
                          .interrupt = &shim.watch.interrupt,
@@ -214,7 +216,7 @@ cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
     error = status == SOL_ERR_NO_SPACE ? cudaErrorMemoryAllocation : cudaErrorInvalidConfiguration;
     shim_refuse(error, w->kernel->name, &err);
   } else {
-    tell_findings(&result);
+    if (!shim.watch.keep_going) tell_findings(&result);
     *seconds = account(w, &result, repeat, counted);
     shim_set_fault(fault_error(&result)); // the launch itself has succeeded
   }

@@ -59,6 +59,8 @@ typedef struct ShimWatch { // of the one `shim`
   void (*progress)(void *ctx, const SolEmuProgress *progress); // NULL: no progress is shown
   void *progress_ctx;
   volatile bool interrupt; // the running launch is to end
+  unsigned checks;         // SolEmuLaunch.checks
+  bool keep_going;         // after errors, which the audit reports
   bool repeat;             // launches that repeat are counted only at first
   ShimRepeat *repeats;
   uint64_t repeat_keys;
