@@ -22,7 +22,8 @@ typedef struct Reads {            // loads of one allocation
 static bool reads_of(const Rules *r, uint32_t i, const AuditTouch *t) {
   const AuditInst *in = &r->kernel->insts[i];
   uint64_t of = in->pattern.several ? 0 : in->pattern.allocation;
-  return in->kind == SOL_EMU_KIND_GLOBAL_LOAD && r->access[i] == RULE_NONE && of == t->address;
+  return in->kind == SOL_EMU_KIND_GLOBAL_LOAD &&
+         (r->access[i] == RULE_NONE || r->access[i] == RULE_async_line) && of == t->address;
 }
 
 static Reads sum_reads(const Rules *r, const AuditTouch *t) {
