@@ -66,6 +66,7 @@ has out "L1 hits"
 
 # A report of ncu's own is read by ncu.
 cp $data/h200-full-raw.csv "$tmp/one.ncu-rep"
+# shellcheck disable=SC2016 # the script's own variables
 printf '#!/bin/sh\n[ "$*" = "--import %s --csv --page raw" ] && exec cat "$2"\nexit 3\n' "$tmp/one.ncu-rep" >"$tmp/ncu"
 chmod +x "$tmp/ncu"
 NCU=$tmp/ncu run 0 profile --import "$tmp/one.ncu-rep" --json

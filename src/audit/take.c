@@ -48,6 +48,14 @@ static const char *chain_of(const SolPtxModule *ptx, const PtxLoc *const *frames
   return text;
 }
 
+// Where the instruction comes from. The compiler gives line 0 to what it adds of its own: that belongs to the line
+// before.
+static uint32_t real_loc(const SolPtxModule *ptx, const PtxFunction *f, const PtxInst *in) {
+  for (const PtxInst *at = in; at >= f->insts; at--)
+    if (at->loc == PTX_NONE || ptx->locs[at->loc].line) return at->loc;
+  return in->loc;
+}
+
 // The innermost position outside the compiler's own files. A kernel that is the compiler's own altogether has the
 // innermost of all: its outermost, the call of its one large function, would be charged with everything.
 static void find_place(const SolPtxModule *ptx, const PtxFunction *f, const PtxInst *in, SolArena *arena,
@@ -56,7 +64,7 @@ static void find_place(const SolPtxModule *ptx, const PtxFunction *f, const PtxI
   uint32_t count = 0, own = 0;
   out->file = ptx->sources[f->source];
   out->line = in->line;
-  for (uint32_t at = in->loc; at != PTX_NONE && count < MAX_FRAMES; at = ptx->locs[at].inlined_at)
+  for (uint32_t at = real_loc(ptx, f, in); at != PTX_NONE && count < MAX_FRAMES; at = ptx->locs[at].inlined_at)
     if (ptx->locs[at].file != PTX_NONE) frames[count++] = &ptx->locs[at];
   out->inlined = chain_of(ptx, frames, count, arena);
   if (!count) return;
