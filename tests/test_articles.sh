@@ -47,6 +47,7 @@ for name in list(rungs)[2:3] if os.environ['PRELOADED'] else rungs:
     check(run.returncode == 0, f'{name}: exit code {run.returncode}: {run.stderr}')
     if run.returncode:
         continue
+    check(all(l['line'] > 0 for l in json.loads(run.stdout)['kernels'][0]['lines']), f'{name}: something is charged to line 0')
     first = json.loads(run.stdout)['kernels'][0]['findings'][0]
     rule, line = advice[name]
     check(first['rule'] == rule, f"{name}: first advice is {first['rule']}, not {rule}")

@@ -366,6 +366,21 @@ static void describe_aos(const Rules *r, const Group *g, RuleWords *w) {
       "sectors where %.1f would do.",
       (unsigned long long)size, verb(g), (unsigned long long)(record.bytes < size ? record.bytes : size),
       rule_ratio(g->sectors, g->requests), rule_ratio(g->ideal, g->requests));
+  if (record.bytes < size || size > 16 || size % g->worst->width) return;
+  sol_format(
+      w->message, sizeof w->message,
+      "Each lane %ss %llu neighbouring bytes in several accesses: a request touches %.1f sectors where %.1f would do.",
+      verb(g), (unsigned long long)size, rule_ratio(g->sectors, g->requests),
+      rule_ratio(g->ideal, g->requests));
+  sol_format(
+      w->fix, sizeof w->fix,
+      "Take the %llu bytes with one access (%s), or let adjacent threads take adjacent elements: threadIdx.x + k * "
+      "blockDim.x in place of %llu * threadIdx.x + k.",
+      (unsigned long long)size,
+      size == 16  ? "float4, uint4"
+      : size == 8 ? "float2, uint2"
+                  : "a vector type",
+      (unsigned long long)size / g->worst->width);
 }
 
 void rule_aos(Rules *r) {
