@@ -353,7 +353,7 @@ TEST(a_launch_that_was_cut_short_is_billed_for_what_it_did) {
   CHECK_INT(audit_start(&p, gpu("h200"), NULL), SOL_OK);
   AuditInst in = load_inst(1000, 4000);
   AuditLaunch l = launch_of("k", &in, NULL, 0);
-  const char *faults[] = {"out of bounds"};
+  AuditFault faults[] = {{.message = "out of bounds: here", .kind = "out of bounds", .file = "", .times = 3}};
   l.blocks = 1;
   l.end = SOL_EMU_FAULT;
   l.faults = faults;
@@ -362,7 +362,7 @@ TEST(a_launch_that_was_cut_short_is_billed_for_what_it_did) {
   CHECK_INT(audit_finish(&p, NULL), SOL_OK);
   CHECK_INT(p.kernels[0].insts[0].counts.requests, 1000);
   CHECK_INT(p.kernels[0].fault_count, 1);
-  CHECK_STR(p.kernels[0].faults[0], "out of bounds");
+  CHECK_STR(p.kernels[0].faults[0].message, "out of bounds: here");
   audit_free(&p);
 }
 

@@ -46,7 +46,7 @@ says() { # FILE PATTERN...: each is in it
 }
 json() { # PYTHON: an expression over d, the bill; k its first kernel
   if python3 -c "
-import json, sys
+import json, re, sys
 d = json.load(open(sys.argv[1]))
 k = (d[0] if isinstance(d, list) else d)['kernels'][0]
 sys.exit(0 if ($1) else 1)" "$scratch/out" 2>>"$scratch/err"; then ok; else bad "not so: $1"; fi
@@ -228,12 +228,12 @@ kill -TERM $started
 rc=0
 wait $started || rc=$?
 if [ $rc = 4 ]; then ok; else bad "stopped: exit code $rc, not 4"; fi
-says out 'was interrupted' '^add$'
+says out 'was interrupted' '^add$' '^hang$' 'ended +interrupted' 'incomplete +it is billed as far as it came'
 if [ -z "$(ls "$scratch/tmp")" ]; then ok; else bad 'a folder stays behind'; fi
 run 4 "$bin/wrong" -- crash
 says out 'signal 11' '^add$'
 run 4 "$bin/wrong" -- exit
-says out 'exit code 7' '^add$'
+says out 'exit code 7' '^add$' 'check race,init,sync may tell'
 run 4 "$bin/wrong" -- none
 says err 'no kernel was launched'
 run 0 "$bin/wrong" --json -- fork
@@ -251,6 +251,66 @@ import json, re, sys
 k = json.load(open('$scratch/out'))['kernels'][0]
 us = float(re.search(r'10 launches: ([0-9.]+) us', open('$scratch/err').read()).group(1))
 sys.exit(abs(us - k['time_us'] / k['launches'] * 10) > 0.01 * us)"; then ok; else bad 'event times'; fi
+
+# ---- programs that repeat ----
+build repeats tests/shim/repeats.cu -cudart shared -arch=sm_90
+run 0 "$bin/repeats" --json -- same 1000
+says err '1000 launches: all right'
+json "k['launches'] == 1000 and 3 <= k['counted_launches'] < 60 and k['unlike_launches'] == 0"
+json "k['global_load']['sectors'] == 1000 * 2 * 4 * 512 and d['basis']['kernels[].global_load.sectors'] == 'modelled'"
+cp "$scratch/out" "$scratch/repeats.json"
+run 0 "$bin/repeats" --all --json -- same 1000
+json "k['counted_launches'] == 1000 and d['basis']['kernels[].global_load.sectors'] == 'exact'"
+json "all(abs(k[x] - json.load(open('$scratch/repeats.json'))['kernels'][0][x]) <= 1e-9 * k[x]
+          for x in ('time_us', 'light_us', 'dram_bytes', 'floor_bytes', 'left_dirty_bytes', 'l2_reused_bytes', 'issued'))"
+run 0 "$bin/repeats" -- same 100
+says out 'launches +100, .*of them counted, the others billed by these'
+# Each launch executes something else: all are counted.
+run 0 "$bin/repeats" --json -- rounds 100
+json "k['counted_launches'] == 100 and k['unlike_launches'] == 0"
+# Another half way: one launch is billed by what went before, then they are counted again.
+run 0 "$bin/repeats" --json -- late 200
+json "k['unlike_launches'] == 1 and k['counted_launches'] < 60"
+cp "$scratch/out" "$scratch/late.json"
+run 0 "$bin/repeats" --all --json -- late 200
+json "abs(json.load(open('$scratch/late.json'))['kernels'][0]['instructions'] / k['instructions'] - 1) < 0.01"
+# The same instructions with other accesses: found when one is counted again.
+run 0 "$bin/repeats" --json -- stride 400
+says err 'all right'
+json "k['counted_launches'] < 100 and k['global_load']['sectors'] / k['global_load']['requests'] > 8"
+# Parameters that take turns.
+run 0 "$bin/repeats" --json -- swap 400
+says err 'all right'
+json "k['counted_launches'] < 60"
+
+# ---- checks: each error with its line, thread and allocation, and the program goes on ----
+build checks tests/shim/checks.cu -cudart shared -arch=sm_90
+checked() { # WHAT LINE KIND THREADS PATTERN: on the wrong program; nothing on the right one
+  run 4 "$bin/checks" --check race,init,sync,mem --json -- "$1"
+  json "any(f['kind'] == '$3' and f['line'] == $2 and f['threads'] == $4 and f['file'].endswith('checks.cu')
+            for k in d['kernels'] for f in k['checks'])"
+  json "any(re.search(r'$5', f['message']) for k in d['kernels'] for f in k['checks'])"
+  json "d['kernels'][-1]['name'] == 'unwritten' or d['kernels'][0]['name'] == 'unwritten'"
+  run 0 "$bin/checks" --check race,init,sync,mem --json -- "$1" right
+  json "not any(k['checks'] for k in d['kernels']) and 'Checks (mem,race,init,sync): nothing found.' in d['notes']"
+}
+checked block_race 14 race 31 'shared memory .part., which thread \(1,0,0\) wrote at checks.cu:9 .*thread \(0,0,0\)'
+checked warp_race 22 race 32 'which thread \(31,0,0\) wrote at checks.cu:20'
+checked overwrite 30 race 32 'write of 4 bytes.*which thread .* read at checks.cu:28'
+checked values 35 race 31 'lanes 0 and 1 of the warp write different values to the same 4 bytes'
+checked unwritten 38 uninitialised 280 '16 bytes into the allocation of 4096 bytes at 0x[0-9a-f]+, never written.*thread \(4,0,0\)'
+checked divergent 41 'divergent barrier' 16 'only lanes 0x0000ffff of the warp'
+checked mask 45 'out of step' 1 'the mask 0x0000ffff leaves out the calling lanes 0x00010000.*thread \(16,0,0\)'
+checked mask 46 'out of step' 1 'leaves out'
+checked memory 50 misaligned 32 'no multiple of 4'
+checked memory 51 'out of bounds' 32 '0 bytes past the end of the allocation of 4096 bytes'
+run 4 "$bin/checks" --check sync -- mask
+says out 'checks.cu:45$' '^Checks \(sync\): 2 findings \(2 threads\)'
+run 0 "$bin/checks" --check sync -- warp_race
+run 4 "$bin/checks" -- memory # without a check the first error ends it
+says out 'ended +fault'
+run 2 "$bin/checks" --check rase -- memory
+says err "'rase' is none of race, init, sync, mem"
 # ---- what did not run, and what changed ----
 
 cat >"$scratch/blas.cu" <<'C'

@@ -163,4 +163,59 @@ TEST(bulk_copies_and_global_memory) {
   }
 }
 
+// One warp; %r20: this thread's word of the tile, %r21: that of the lane 31 - lane.
+#define WORDS                                                                                                \
+  "mov.u32 %r20, tile; mad.lo.u32 %r21, %t, -4, %r20; add.u32 %r21, %r21, 124; mad.lo.u32 %r20, %t, 4, %r20;\n"
+#define SYNC_WARP "bar.warp.sync 0xffffffff;\n"
+#define SWAP      "ld.shared.u32 %r1, [%r21]; st.global.u32 [%out], %r1;\n"
+
+TEST(races_between_lanes_of_a_warp) {
+  static const struct {
+    const char *ptx, *finding; // NULL: none
+    unsigned checks;
+  } cases[] = {
+      {WORDS "st.shared.u32 [%r20], %t;" SWAP, "wrote at", SOL_EMU_CHECK_RACE},
+      {WORDS "st.shared.u32 [%r20], %t;" SYNC_WARP SWAP, NULL, SOL_EMU_CHECK_RACE},
+      {WORDS "st.shared.u32 [%r20], %t; bar.sync 0;" SWAP, NULL, SOL_EMU_CHECK_RACE},
+      // A write after others' reads; after their own.
+      {WORDS "st.shared.u32 [%r20], %t;" SYNC_WARP SWAP "st.shared.u32 [%r20], %t;", "read at",
+       SOL_EMU_CHECK_RACE},
+      {WORDS "st.shared.u32 [%r20], %t;" SYNC_WARP SWAP SYNC_WARP "st.shared.u32 [%r20], %t;", NULL,
+       SOL_EMU_CHECK_RACE},
+      {WORDS "st.shared.u32 [%r20], %t; ld.shared.u32 %r1, [%r20]; st.shared.u32 [%r20], %r1;", NULL,
+       SOL_EMU_CHECK_RACE},
+      // Atomics and volatile accesses do not race with each other.
+      {WORDS "st.shared.u32 [%r20], %t;" SYNC_WARP
+             "red.shared.add.u32 [tile], 1; red.shared.add.u32 [tile], 1;",
+       NULL, SOL_EMU_CHECK_RACE},
+      {WORDS "st.volatile.shared.u32 [%r20], %t; ld.volatile.shared.u32 %r1, [%r21];", NULL,
+       SOL_EMU_CHECK_RACE},
+      // One address: one value, and several.
+      {WORDS "st.shared.u32 [tile], 7;", NULL, SOL_EMU_CHECK_RACE},
+      {WORDS "st.shared.u32 [tile], %t;", "lanes 0 and 1 of the warp write different values",
+       SOL_EMU_CHECK_RACE},
+      // Masks that leave out the caller.
+      {"redux.sync.add.s32 %r1, %t, 0x7fffffff;", "leaves out the calling lanes 0x80000000",
+       SOL_EMU_CHECK_SYNC},
+      {"redux.sync.add.s32 %r1, %t, 0xffffffff;", NULL, SOL_EMU_CHECK_SYNC},
+      {"vote.sync.ballot.b32 %r1, 1, 0xfffffffe;", "leaves out the calling lanes 0x00000001",
+       SOL_EMU_CHECK_SYNC},
+      {"shfl.sync.idx.b32 %r1, %t, 4, 31, 0xffff;", "leaves out the calling lanes 0xffff0000",
+       SOL_EMU_CHECK_SYNC},
+  };
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    static uint8_t out[1024];
+    Ran r = run_body(&(Body){.ptx = cases[k].ptx,
+                             .out = out,
+                             .out_bytes = sizeof out,
+                             .out_stride = 4,
+                             .checks = cases[k].checks,
+                             .keep_going = true});
+    if (!cases[k].finding)
+      CHECK_MSG(!r.status && !r.findings, "%s: %s%s", cases[k].ptx, r.err.message, r.finding.message);
+    else if (CHECK_MSG(!r.status && r.findings > 0, "%s: no finding %s", cases[k].ptx, r.err.message))
+      CHECK_HAS(r.finding.message, cases[k].finding);
+  }
+}
+
 CHECK_MAIN

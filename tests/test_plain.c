@@ -107,7 +107,7 @@ TEST(names_from_the_wire_are_clean) {
       "\"cluster\": [0,0,0], \"numbers\": [0,0,0,0,8,0,0,1,1], "
       "\"new\": [[0, 1, 0, 0, 0, 0, 0, \"f\\u001b[31m\\u0007.cu\", \"ld\\u009b31m\"]], "
       "\"insts\": [[0, 0, [32, 1], []]], "
-      "\"touches\": [], \"faults\": [\"went\\u001b[31mwrong\"]}";
+      "\"touches\": [], \"faults\": [[\"went\\u001b[31mwrong\", \"race\", \"\", []]]}";
   AuditReader reader = {0};
   AuditMessage heard;
   AuditProgram program = {0};

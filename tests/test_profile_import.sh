@@ -55,6 +55,32 @@ has out "on NVIDIA H200, measured"
 run 2 profile --import $data/h200-basic.csv --device a100
 has err "sm_80, but the kernels ran on sm_90"
 
+# L1 hits and busy pipes, and nothing wider than the terminal.
+COLUMNS=80 run 0 profile --import $data/h200-full-raw.csv
+has out "cache hits    L1 0%, L2 50%"
+has out "busy          issue slots"
+has out "fp32 "
+if awk 'length($0) > 80 { exit 1 }' "$tmp/out"; then ok; else bad "$what: a line is wider than 80 columns"; fi
+run 0 profile --import $data/h200-full-raw.csv
+has out "L1 hits"
+
+# A report of ncu's own is read by ncu.
+cp $data/h200-full-raw.csv "$tmp/one.ncu-rep"
+# shellcheck disable=SC2016 # the script's own variables
+printf '#!/bin/sh\n[ "$*" = "--import %s --csv --page raw" ] && exec cat "$2"\nexit 3\n' "$tmp/one.ncu-rep" >"$tmp/ncu"
+chmod +x "$tmp/ncu"
+NCU=$tmp/ncu run 0 profile --import "$tmp/one.ncu-rep" --json
+json "d['input'].endswith('one.ncu-rep') and d['kernels'][0]['counters']['dram__bytes_read.sum'] == 16780544"
+PATH=$tmp:$PATH run 0 profile --import "$tmp/one.ncu-rep"
+has out "one.ncu-rep on NVIDIA H200, measured"
+NCU=$tmp/none run 2 profile --import "$tmp/one.ncu-rep"
+has err "Nsight Compute's ncu, which alone can read"
+has err "ncu --import FILE --csv --page raw"
+cp "$tmp/one.ncu-rep" "$tmp/two.ncu-rep"
+NCU=$tmp/ncu run 1 profile --import "$tmp/two.ncu-rep"
+has err "exit code 3"
+run 1 profile --import "$tmp/three.ncu-rep"
+
 # What cannot be read is an error with its place.
 head -c 6000 $data/h200-basic.csv >"$tmp/cut.csv"
 run 2 profile --import "$tmp/cut.csv"

@@ -150,6 +150,18 @@ typedef struct AuditFinding {
   bool at_full_size;    // `gain` is that of a grid which fills the GPU, `saved` that of this one
 } AuditFinding;
 
+typedef struct AuditFault { // what the emulator found wrong at an instruction
+  const char *message;      // all of it in one line
+  const char *kind;         // "race"
+  const char *file;         // of the source line; "": unknown
+  uint32_t line;
+  uint32_t function, inst; // as in SolEmuFinding
+  uint32_t block[3], thread[3];
+  uint64_t address, bytes;
+  uint64_t times;    // threads, of all launches
+  uint64_t launches; // that had it
+} AuditFault;
+
 // Follows the title of a kernel that has the same as an earlier one: "scan<...> (instance 2)".
 #define AUDIT_INSTANCE " (instance "
 
@@ -158,6 +170,8 @@ struct AuditKernel {
   const char *title; // demangled, for output; unlike every other kernel's
   uint32_t index;    // in AuditProgram.kernels: order of first launch
   double launches, graph_launches;
+  double counted;     // of the launches; the others are billed by one of these (audit_add_again)
+  double unlike;      // of those that were not counted: they executed something else
   double scale;       // blocks of the grids over blocks that ran: 1 unless sampled; counts are already scaled
   AuditShape *shapes; // each geometry, in order of first launch
   uint32_t shape_count, shape_cap;
@@ -194,9 +208,10 @@ struct AuditKernel {
   AuditFinding *findings; // in order of seconds saved
   uint32_t finding_count, finding_cap;
   // How its launches ended.
-  SolEmuEnd end;       // of the last launch
-  const char **faults; // the emulator's findings in the first launch that had any
-  uint32_t fault_count;
+  SolEmuEnd end;      // of the last launch
+  AuditFault *faults; // one for each source line and kind
+  uint32_t fault_count, fault_cap;
+  uint64_t faults_left_out; // beyond the most that are kept
 };
 
 struct AuditProgram {
@@ -243,6 +258,7 @@ void audit_rules_run(AuditProgram *program);
 typedef struct AuditLaunch {
   const char *name;
   uint32_t unit; // the module: distinguishes kernels of the same name
+  uint64_t key;  // others may be billed by this launch: it is kept under this number; 0: none
   uint32_t grid[3], block[3], cluster[3];
   uint64_t dynamic_shared, static_shared, stack_bytes, local_array_bytes;
   int registers;
@@ -264,8 +280,9 @@ typedef struct AuditLaunch {
   uint32_t inst_count;
   const AuditTouch *touches;
   uint32_t touch_count;
-  const char *const *faults;
+  const AuditFault *faults;
   uint32_t fault_count;
+  uint64_t faults_left_out;
 } AuditLaunch;
 
 // Converts the emulator's result of one launch. The caller fills in geometry, registers, stack, unit and graph.
@@ -278,9 +295,23 @@ SolStatus audit_take(const SolPtxModule *ptx, const SolEmuResult *result, SolAre
 bool audit_machine_code(const SassCode *code, const SolDevice *device, AuditInst *insts, uint32_t count,
                         SolArena *arena);
 
+// The emulator's findings alone, into .faults; false: out of memory.
+bool audit_take_faults(const SolPtxModule *ptx, const SolEmuResult *result, SolArena *arena,
+                       AuditLaunch *out);
+
 // SOL_ERR_UNKNOWN where the device lacks a figure that the time model requires.
 SolStatus audit_start(AuditProgram *program, const SolDevice *device, SolError *err);
 SolStatus audit_add(AuditProgram *program, const AuditLaunch *launch, SolError *err);
+// Adds a launch that was not counted, as the last one that was added with this key. SOL_ERR_NOT_FOUND: none was.
+typedef struct AuditAgain {
+  uint64_t key;
+  bool graph;  // launched as part of a CUDA graph
+  bool unlike; // it executed something else than the launch that it is billed by
+  const AuditFault *faults;
+  uint32_t fault_count;
+  uint64_t faults_left_out;
+} AuditAgain;
+SolStatus audit_add_again(AuditProgram *program, const AuditAgain *again, SolError *err);
 // The predicted time of a single launch.
 SolStatus audit_launch_time(const SolDevice *device, const AuditLaunch *launch, MachineTime *out,
                             SolError *err);

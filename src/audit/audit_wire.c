@@ -1,6 +1,7 @@
 // Writing: numbers in arrays, zeros at their ends left out.
 //   {"launch":ID,"name":..,"unit":..,"grid":[..],.., "new":[[place,line,unit,flags,flops,base,offset,"file","text",ptx line],..],
 //    "insts":[[place,kind,[counts],[pattern],[machine],[example]],..],"touches":[[address,bytes,variable,..,"label"],..],"faults":[..]}
+//   {"again":KEY,"graph":0,"unlike":0,"faults":[["message","kind","file",[numbers]],..]}
 //   {"module":UNIT,"ptx":".."}
 //   {"outside":0,"address":..,"bytes":..}
 //   {"progress":0.25,"instructions":..,"kernel":".."}
@@ -103,6 +104,30 @@ static void put_touch(const AuditTouch *t, SolBuffer *out) {
   sol_buffer_puts(out, "]");
 }
 
+static void put_fault(const AuditFault *f, SolBuffer *out) {
+  const double numbers[AUDIT_FAULT_NUMBERS] = {
+      f->line,      f->function,  f->inst,      f->block[0],        f->block[1],      f->block[2],
+      f->thread[0], f->thread[1], f->thread[2], (double)f->address, (double)f->bytes, (double)f->times};
+  sol_buffer_puts(out, "[");
+  sol_json_add_text(out, f->message);
+  sol_buffer_puts(out, ",");
+  sol_json_add_text(out, f->kind);
+  sol_buffer_puts(out, ",");
+  sol_json_add_text(out, f->file);
+  sol_buffer_puts(out, ",");
+  put_numbers(out, numbers, SOL_COUNT(numbers));
+  sol_buffer_puts(out, "]");
+}
+
+static void put_faults(const AuditFault *faults, uint32_t count, uint64_t left_out, SolBuffer *out) {
+  sol_buffer_format(out, "\"left_out\":%llu,\"faults\":[", (unsigned long long)left_out);
+  for (uint32_t i = 0; i < count; i++) {
+    if (i) sol_buffer_puts(out, ",");
+    put_fault(&faults[i], out);
+  }
+  sol_buffer_puts(out, "]");
+}
+
 void audit_write_launch(const AuditLaunch *l, uint32_t id, AuditSent *sent, SolBuffer *out) {
   if (!make_room(sent, l->inst_count ? l->insts[l->inst_count - 1].place + 1 : 0)) {
     out->failed = true;
@@ -139,6 +164,7 @@ void audit_write_launch(const AuditLaunch *l, uint32_t id, AuditSent *sent, SolB
     numbers[AUDIT_LAUNCH_FOUND + age] = (double)l->earlier.found[age];
     numbers[AUDIT_LAUNCH_FOUND + SOL_AGES + age] = (double)l->earlier.written[age];
   }
+  if (l->key) sol_buffer_format(out, ",\"key\":%llu", (unsigned long long)l->key);
   sol_buffer_puts(out, ",\"numbers\":");
   put_numbers(out, numbers, SOL_COUNT(numbers));
   put_new(l, sent, out);
@@ -152,17 +178,21 @@ void audit_write_launch(const AuditLaunch *l, uint32_t id, AuditSent *sent, SolB
     if (i) sol_buffer_puts(out, ",");
     put_touch(&l->touches[i], out);
   }
-  sol_buffer_puts(out, "],\"faults\":[");
-  for (uint32_t i = 0; i < l->fault_count; i++) {
-    if (i) sol_buffer_puts(out, ",");
-    sol_json_add_text(out, l->faults[i]);
-  }
-  sol_buffer_puts(out, "]}\n");
+  sol_buffer_puts(out, "],");
+  put_faults(l->faults, l->fault_count, l->faults_left_out, out);
+  sol_buffer_puts(out, "}\n");
 }
 
 void audit_write_module(uint32_t unit, const char *ptx, SolBuffer *out) {
   sol_buffer_format(out, "{\"module\":%u,\"ptx\":", unit);
   sol_json_add_text(out, ptx);
+  sol_buffer_puts(out, "}\n");
+}
+
+void audit_write_again(const AuditAgain *a, SolBuffer *out) {
+  sol_buffer_format(out, "{\"again\":%llu,\"graph\":%d,\"unlike\":%d,", (unsigned long long)a->key, a->graph,
+                    a->unlike);
+  put_faults(a->faults, a->fault_count, a->faults_left_out, out);
   sol_buffer_puts(out, "}\n");
 }
 

@@ -19,6 +19,8 @@ void audit_sent_free(AuditSent *sent);
 void audit_write_launch(const AuditLaunch *launch, uint32_t id, AuditSent *sent, SolBuffer *out);
 // The PTX of a module whose machine code is not known: the auditor may have it compiled.
 void audit_write_module(uint32_t unit, const char *ptx, SolBuffer *out);
+// A launch that was not counted: as the one that was sent with this key.
+void audit_write_again(const AuditAgain *again, SolBuffer *out);
 void audit_write_outside(AuditOutside what, uint64_t address, uint64_t bytes, SolBuffer *out);
 // A call or kernels that did not run here: "cublasSgemm_v2", "kernels of libcufft.so.12".
 void audit_write_missing(const char *what, SolBuffer *out);
@@ -34,6 +36,7 @@ typedef struct AuditReader {
 } AuditReader;
 typedef enum AuditLineKind {
   AUDIT_LINE_LAUNCH,
+  AUDIT_LINE_AGAIN,
   AUDIT_LINE_MODULE,
   AUDIT_LINE_OUTSIDE,
   AUDIT_LINE_MISSING,
@@ -42,6 +45,7 @@ typedef enum AuditLineKind {
 typedef struct AuditMessage {
   AuditLineKind kind;
   AuditLaunch launch; // valid until the next line; its instructions may be changed
+  AuditAgain again;   // the same
   uint32_t unit;      // the module, AuditLaunch.unit
   const char *ptx;    // its text; valid until the next line
   AuditOutside what;
@@ -60,6 +64,7 @@ enum {
   AUDIT_LAUNCH_FOUND = 19 + (int)(sizeof(SolEmuChain) / sizeof(double)),
   AUDIT_LAUNCH_NUMBERS = AUDIT_LAUNCH_FOUND + 2 * SOL_AGES
 };
+enum { AUDIT_FAULT_NUMBERS = 12 };
 // Numbers of an example of an access, where there is one: block, mask, sectors, lanes.
 enum { AUDIT_EXAMPLE_NUMBERS = 3 + 32 };
 // Numbers of a pattern, in the order in which they are sent.

@@ -202,6 +202,45 @@ static uint32_t length_of(SolJson array) {
   return n;
 }
 
+static uint32_t small(double value) {
+  return (uint32_t)(count_of(value) & UINT32_MAX);
+}
+
+static bool read_fault(AuditReader *r, SolJson row, AuditFault *out) {
+  SolJson part[4];
+  SolJsonIter it = {.container = row};
+  double n[AUDIT_FAULT_NUMBERS];
+  for (int i = 0; i < 4; i++)
+    if (!sol_json_next(&it, NULL, &part[i])) return false;
+  if (!numbers_of(part[3], n, AUDIT_FAULT_NUMBERS)) return false;
+  *out = (AuditFault){.message = keep_text(&r->scratch, part[0]),
+                      .kind = keep_text(&r->scratch, part[1]),
+                      .file = keep_text(&r->scratch, part[2]),
+                      .line = small(n[0]),
+                      .function = small(n[1]),
+                      .inst = small(n[2]),
+                      .block = {small(n[3]), small(n[4]), small(n[5])},
+                      .thread = {small(n[6]), small(n[7]), small(n[8])},
+                      .address = count_of(n[9]),
+                      .bytes = count_of(n[10]),
+                      .times = count_of(n[11])};
+  return out->message && out->kind && out->file;
+}
+
+static bool read_faults(AuditReader *r, SolJson line, const AuditFault **out, uint32_t *count,
+                        uint64_t *left_out) {
+  SolJson list, row, value;
+  double number = 0;
+  if (!sol_json_get(line, "faults", &list)) return false;
+  if (sol_json_get(line, "left_out", &value) && !sol_json_number(value, &number)) return false;
+  AuditFault *faults = sol_arena_alloc(&r->scratch, (length_of(list) + 1) * sizeof *faults);
+  for (SolJsonIter it = {.container = list}; faults && sol_json_next(&it, NULL, &row); (*count)++)
+    if (!read_fault(r, row, &faults[*count])) return false;
+  *out = faults;
+  *left_out = count_of(number);
+  return faults != NULL;
+}
+
 static bool read_lists(AuditReader *r, struct AuditReadKernel *k, SolJson line, AuditLaunch *l) {
   SolJson list, row;
   if (!sol_json_get(line, "new", &list)) return false;
@@ -218,14 +257,9 @@ static bool read_lists(AuditReader *r, struct AuditReadKernel *k, SolJson line, 
   AuditTouch *touches = sol_arena_alloc(&r->scratch, (length_of(list) + 1) * sizeof *touches);
   for (SolJsonIter it = {.container = list}; touches && sol_json_next(&it, NULL, &row); l->touch_count++)
     if (!read_touch(r, row, &touches[l->touch_count])) return false;
-  if (!sol_json_get(line, "faults", &list)) return false;
-  const char **faults = sol_arena_alloc(&r->scratch, (length_of(list) + 1) * sizeof *faults);
-  for (SolJsonIter it = {.container = list}; faults && sol_json_next(&it, NULL, &row); l->fault_count++)
-    if (!(faults[l->fault_count] = keep_text(&r->scratch, row))) return false;
   l->insts = insts;
   l->touches = touches;
-  l->faults = faults;
-  return insts && touches && faults;
+  return insts && touches && read_faults(r, line, &l->faults, &l->fault_count, &l->faults_left_out);
 }
 
 static bool read_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l) {
@@ -240,6 +274,9 @@ static bool read_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l)
     return false;
   struct AuditReadKernel *k = kernel_of(r, (uint32_t)id, name);
   if (!k) return false;
+  double key = 0;
+  if (sol_json_get(line, "key", &value) && !sol_json_number(value, &key)) return false;
+  l->key = count_of(key);
   l->name = k->name;
   l->unit = (uint32_t)count_of(unit);
   l->dynamic_shared = count_of(n[0]);
@@ -268,6 +305,15 @@ static bool read_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l)
   return read_lists(r, k, line, l);
 }
 
+static bool read_again(AuditReader *r, SolJson line, double key, AuditAgain *out) {
+  SolJson value;
+  double graph, unlike;
+  bool fine = sol_json_get(line, "graph", &value) && sol_json_number(value, &graph) &&
+              sol_json_get(line, "unlike", &value) && sol_json_number(value, &unlike);
+  if (fine) *out = (AuditAgain){.key = count_of(key), .graph = graph != 0, .unlike = unlike != 0};
+  return fine && out->key && read_faults(r, line, &out->faults, &out->fault_count, &out->faults_left_out);
+}
+
 enum { PROGRESS_NAME = 128 }; // a longer one is cut
 
 // The text is no longer than the line that holds it.
@@ -292,6 +338,9 @@ SolStatus audit_read_line(AuditReader *r, const char *text, size_t length, Audit
   if (sol_json_get(line, "launch", &value) && sol_json_number(value, &number)) {
     out->kind = AUDIT_LINE_LAUNCH;
     fine = read_launch(r, line, number, &out->launch);
+  } else if (sol_json_get(line, "again", &value) && sol_json_number(value, &number)) {
+    out->kind = AUDIT_LINE_AGAIN;
+    fine = read_again(r, line, number, &out->again);
   } else if (sol_json_get(line, "module", &value) && sol_json_number(value, &number)) {
     out->kind = AUDIT_LINE_MODULE;
     fine = read_module(r, line, number, length, out);

@@ -5,7 +5,7 @@
 #include "base/heap.h"
 #include "base/text.h"
 
-enum { TITLE = 200 };
+enum { TITLE = 200, MOST_FAULTS = 256 };
 
 const char *audit_keep(AuditProgram *p, const char *text) {
   if (!text) return NULL;
@@ -39,9 +39,11 @@ void audit_free(AuditProgram *p) {
     sol_heap_free(k->shapes);
     sol_heap_free(k->touches);
     sol_heap_free(k->findings);
+    sol_heap_free(k->faults);
     sol_heap_free(p->state->slots[i].insts);
   }
   audit_flows_free(p);
+  audit_kept_free(p);
   if (p->state) sol_heap_free(p->state->slots);
   sol_heap_free(p->kernels);
   sol_arena_free(&p->arena);
@@ -261,12 +263,42 @@ static bool add_touches(AuditProgram *p, AuditKernel *k, const AuditLaunch *l, d
   return true;
 }
 
-static bool add_faults(AuditProgram *p, AuditKernel *k, const AuditLaunch *l) {
-  if (k->fault_count || !l->fault_count) return true;
-  k->faults = sol_arena_alloc(&p->arena, l->fault_count * sizeof *k->faults);
-  if (!k->faults) return false;
-  for (; k->fault_count < l->fault_count; k->fault_count++)
-    k->faults[k->fault_count] = audit_keep(p, l->faults[k->fault_count]);
+// The instructions of an unrolled loop have one line.
+static bool same_place(const AuditFault *a, const AuditFault *b) {
+  if (a->file[0] && b->file[0]) return a->line == b->line && strcmp(a->file, b->file) == 0;
+  return a->function == b->function && a->inst == b->inst;
+}
+
+static AuditFault *fault_of(AuditProgram *p, AuditKernel *k, const AuditFault *f) {
+  for (uint32_t i = 0; i < k->fault_count; i++)
+    if (same_place(&k->faults[i], f) && strcmp(k->faults[i].kind, f->kind) == 0) return &k->faults[i];
+  void *room = k->faults;
+  if (k->fault_count == MOST_FAULTS || !audit_grow(&room, k->fault_count, &k->fault_cap, sizeof *f))
+    return NULL;
+  k->faults = room;
+  AuditFault *to = &k->faults[k->fault_count++];
+  *to = *f;
+  to->times = to->launches = 0;
+  to->message = audit_keep(p, f->message);
+  to->kind = audit_keep(p, f->kind);
+  to->file = audit_keep(p, f->file);
+  return to->message && to->kind && to->file ? to : NULL;
+}
+
+// The first launch that had one describes it.
+bool audit_add_faults(AuditProgram *p, AuditKernel *k, const AuditFault *faults, uint32_t count,
+                      uint64_t left_out) {
+  k->faults_left_out += left_out;
+  for (uint32_t i = 0; i < count; i++) {
+    AuditFault *to = fault_of(p, k, &faults[i]);
+    if (!to && k->fault_count < MOST_FAULTS) return false;
+    if (!to) {
+      k->faults_left_out++;
+      continue;
+    }
+    to->times += faults[i].times;
+    to->launches++;
+  }
   return true;
 }
 
@@ -345,12 +377,13 @@ SolStatus audit_launch_time(const SolDevice *device, const AuditLaunch *l, Machi
   return machine_time(&model, &work, out, err);
 }
 
-SolStatus audit_add(AuditProgram *p, const AuditLaunch *l, SolError *err) {
+SolStatus audit_add_launch(AuditProgram *p, const AuditLaunch *l, AuditKernel **kernel, SolError *err) {
   double scale = scale_of(l);
   AuditKernel *k = kernel_of(p, l);
   AuditShape *s = k ? shape_of(k, l) : NULL;
   if (s && s->launches < 1) find_occupancy(&p->machine, l, s);
-  if (!s || !add_insts(p, k, l, scale) || !add_touches(p, k, l, scale, s) || !add_faults(p, k, l))
+  if (!s || !add_insts(p, k, l, scale) || !add_touches(p, k, l, scale, s) ||
+      !audit_add_faults(p, k, l->faults, l->fault_count, l->faults_left_out))
     return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   MachineWork work = work_of(&p->machine, l, s, scale);
   machine_work_add(&s->work, &work);
@@ -373,5 +406,14 @@ SolStatus audit_add(AuditProgram *p, const AuditLaunch *l, SolError *err) {
   k->found += sum_of(l->earlier.found);
   audit_flows_launch(p, k->index, l);
   audit_lefts_launch(p, k->index, l);
+  *kernel = k;
   return SOL_OK;
+}
+
+SolStatus audit_add(AuditProgram *p, const AuditLaunch *l, SolError *err) {
+  AuditKernel *k;
+  SolStatus status = audit_add_launch(p, l, &k, err);
+  if (status) return status;
+  k->counted++;
+  return l->key ? audit_keep_launch(p, k, l, err) : SOL_OK;
 }

@@ -56,6 +56,17 @@ void audit_flows_launch(AuditProgram *program, uint32_t kernel, const AuditLaunc
 void audit_lefts_launch(AuditProgram *program, uint32_t kernel, const AuditLaunch *launch);
 void audit_flows_free(AuditProgram *program);
 
+// ---- bill.c, again.c: launches ----
+
+SolStatus audit_add_launch(AuditProgram *program, const AuditLaunch *launch, AuditKernel **kernel,
+                           SolError *err);
+// Keeps what audit_add_again needs of a launch that was added to the kernel.
+SolStatus audit_keep_launch(AuditProgram *program, const AuditKernel *kernel, const AuditLaunch *launch,
+                            SolError *err);
+bool audit_add_faults(AuditProgram *program, AuditKernel *kernel, const AuditFault *faults, uint32_t count,
+                      uint64_t left_out); // false: out of memory
+void audit_kept_free(AuditProgram *program);
+
 // ---- lines.c: sums by source line ----
 
 SolStatus audit_lines(AuditProgram *program, AuditKernel *kernel, SolError *err);
@@ -87,6 +98,8 @@ typedef struct AuditState {
   uint32_t slot_cap;
   AuditBuffer *buffers;
   uint32_t buffer_count, buffer_cap;
+  struct AuditKept *kept; // of again.c
+  uint32_t kept_count, kept_cap;
   uint32_t last[SOL_AGES]; // kernels of the last launches by age, plus 1; 0: none
 } AuditState;
 

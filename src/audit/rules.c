@@ -112,6 +112,11 @@ static bool is_about_size(RuleId rule) {
   return rule == RULE_small_grid || rule == RULE_tail || rule == RULE_launch_bound;
 }
 
+// What is removed is waste whatever the size of the grid: sectors, passes, waiting for one lane.
+static bool is_needless(RuleId rule) {
+  return rule <= RULE_bank_conflict || rule == RULE_one_lane;
+}
+
 typedef struct Gain {
   double gain, saved, worth; // worth: seconds of this program, for the order and the threshold
 } Gain;
@@ -175,6 +180,9 @@ double rule_report(Rules *r, RuleId rule, const AuditInst *at, const MachineWork
   double before = audit_seconds_with(r->program, r->kernel, &whole), least = seconds_after(r, after, r->full);
   if (!(least > 0) || !(before > 0)) return 0;
   double gain = before / least;
+  // What would bind a full grid, such as one hot atomic, does not bind this one.
+  if (is_needless(rule) && seconds > 0 && now / seconds > gain)
+    return rule_report_seconds(r, rule, at, now, seconds, words);
   put_finding(r, rule, at, (Gain){gain, rule_most(now - seconds, 0), now * (1 - 1 / gain)}, words);
   return gain;
 }

@@ -98,8 +98,25 @@ static RuleId by_stride(const AuditKernel *k, const AuditInst *in) {
   return stride >= ROW_BYTES && is_dense(k, in) ? RULE_column_walk : RULE_uncoalesced;
 }
 
+// The fewest lines that could hold what one request copies.
+static double fewest_lines(const AuditInst *in) {
+  double bytes = rule_ratio((double)in->counts.bytes, (double)in->counts.requests);
+  uint64_t whole = (uint64_t)((bytes + 127) / 128);
+  return (double)in->counts.requests * (double)(whole ? whole : 1);
+}
+
+// Lanes side by side, or one lane that copies all.
+static bool is_off_line(const AuditInst *in) {
+  const SolEmuPattern *p = &in->pattern;
+  if (!in->async || in->kind != SOL_EMU_KIND_GLOBAL_LOAD || !in->counts.requests) return false;
+  if (most(p->seen, in->counts.requests) && !most(p->contiguous, p->seen)) return false;
+  if ((double)in->counts.sectors >= WASTE * (double)in->counts.sectors_ideal) return false;
+  return (double)in->counts.lines >= WASTE * fewest_lines(in);
+}
+
 static RuleId access_rule(const AuditKernel *k, const AuditInst *in) {
   const SolEmuPattern *p = &in->pattern;
+  if (is_off_line(in)) return RULE_async_line;
   if (!rule_is_global(in) || !most(p->seen, in->counts.requests)) return RULE_NONE;
   if (leaves_partial(k, in)) return RULE_partial_write;
   if ((double)in->counts.sectors < WASTE * (double)in->counts.sectors_ideal) return RULE_NONE;
@@ -349,6 +366,21 @@ static void describe_aos(const Rules *r, const Group *g, RuleWords *w) {
       "sectors where %.1f would do.",
       (unsigned long long)size, verb(g), (unsigned long long)(record.bytes < size ? record.bytes : size),
       rule_ratio(g->sectors, g->requests), rule_ratio(g->ideal, g->requests));
+  if (record.bytes < size || size > 16 || size % g->worst->width) return;
+  sol_format(
+      w->message, sizeof w->message,
+      "Each lane %ss %llu neighbouring bytes in several accesses: a request touches %.1f sectors where %.1f would do.",
+      verb(g), (unsigned long long)size, rule_ratio(g->sectors, g->requests),
+      rule_ratio(g->ideal, g->requests));
+  sol_format(
+      w->fix, sizeof w->fix,
+      "Take the %llu bytes with one access (%s), or let adjacent threads take adjacent elements: threadIdx.x + k * "
+      "blockDim.x in place of %llu * threadIdx.x + k.",
+      (unsigned long long)size,
+      size == 16  ? "float4, uint4"
+      : size == 8 ? "float2, uint2"
+                  : "a vector type",
+      (unsigned long long)size / g->worst->width);
 }
 
 void rule_aos(Rules *r) {
@@ -382,6 +414,20 @@ static void describe_misaligned(const Rules *r, const Group *g, RuleWords *w) {
 
 void rule_misaligned(Rules *r) {
   report_groups(r, RULE_misaligned, describe_misaligned);
+}
+
+static void describe_async_line(const Rules *r, const Group *g, RuleWords *w) {
+  (void)r;
+  const AuditInst *in = g->worst;
+  double requests = (double)in->counts.requests;
+  sol_format(
+      w->message, sizeof w->message,
+      "This asynchronous copy does not start on a 128-byte line: a request touches %.1f lines where %.1f would do.",
+      (double)in->counts.lines / requests, fewest_lines(in) / requests);
+}
+
+void rule_async_line(Rules *r) {
+  report_groups(r, RULE_async_line, describe_async_line);
 }
 
 static void describe_gather(const Rules *r, const Group *g, RuleWords *w) {

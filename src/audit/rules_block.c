@@ -4,6 +4,7 @@
 
 #define ALONE       1.5   // lanes of an execution: no more is taken as one lane
 #define PATH_SHARE  0.25  // of a block's longest path: less is not what the block waits for
+#define MAIN_SHARE  0.5   // likewise: as much is most of it
 #define EXCHANGES   10.0  // of a warp, to combine what all threads found
 #define BARRIERS    2.0   // likewise
 #define LANES_USED  0.75  // of a block's warps: above, idle lanes are not worth a word
@@ -65,7 +66,11 @@ void rule_one_lane(Rules *r) {
   after.barriers += BARRIERS * whole;
   after.shared_waits += EXCHANGES * whole;
   double mean = machine_wait_clocks(m, &after) / warps, added = mean - (all - alone + alone / 32) / warps;
-  double path = longest - alone + alone / 32 / warps + rule_most(added, 0);
+  // Where that lane is most of the path, the others are taken to have equal parts of the rest: both clocks are
+  // estimates, and the difference of two long ones says little about what is short.
+  double rest = longest - alone;
+  if (alone >= MAIN_SHARE * longest) rest = rule_least(rest, (all - alone) / warps);
+  double path = rest + alone / 32 / warps + rule_most(added, 0);
   after.chain = rule_most(rule_ratio(path, mean), 1);
   RuleWords w = {{0}, {0}, {0}};
   sol_format(

@@ -5,6 +5,7 @@
 #include "base/format.h"
 
 #define CONFLICT     1.1  // passes over the fewest possible: below, nothing is said
+#define OFTEN        0.05 // of the executions of a branch diverge: fewer are not what leaves lanes idle
 #define MIXED_LANES  0.95 // share of lanes that are active: above, a warp counts as whole
 #define IN_L1        0.98 // share of hits: above, local memory costs little more than registers
 #define SECTOR_WORDS 8.0  // addresses of 4 bytes that share a sector, and so its turns
@@ -29,11 +30,27 @@ static void name_padding(const SolEmuPattern *p, uint32_t width, RuleWords *w) {
   }
   if (p->strided * 2 < p->seen || stride <= width || stride % 4)
     return; // no one stride: the rule's own advice
+  if (stride <= 16 && stride % width == 0 && width >= 4) {
+    sol_format(
+        w->fix, sizeof w->fix,
+        "Lanes are %llu bytes apart: let adjacent threads take adjacent elements (threadIdx.x + k * blockDim.x), or "
+        "let each take its %llu bytes with one access.",
+        (unsigned long long)stride, (unsigned long long)stride);
+    return;
+  }
   sol_format(w->fix, sizeof w->fix,
              "Lanes are %llu bytes apart. Pad rows by %u bytes, to %llu (one more column: [%llu] instead of "
              "[%llu] elements of %u bytes), or swizzle: store column c of row r at c ^ (r %% %u).",
              (unsigned long long)stride, pad, (unsigned long long)(stride + pad),
              (unsigned long long)((stride + pad) / pad), (unsigned long long)(stride / pad), pad, 128 / pad);
+}
+
+// The same layout conflicts wherever it is accessed: one finding.
+static bool conflict_alike(const AuditInst *a, const AuditInst *b) {
+  const SolEmuPattern *p = &a->pattern, *q = &b->pattern;
+  if (a == b || rule_same_line(a, b)) return true;
+  return a->width == b->width && p->stride == q->stride && p->stride && p->strided * 2 > p->seen &&
+         q->strided * 2 > q->seen;
 }
 
 void rule_bank_conflict(Rules *r) {
@@ -42,13 +59,13 @@ void rule_bank_conflict(Rules *r) {
     const AuditInst *in = &k->insts[i], *worst = in;
     bool first = conflicts(in);
     for (uint32_t b = 0; b < i && first; b++)
-      first = !(conflicts(&k->insts[b]) && rule_same_line(in, &k->insts[b]));
+      first = !(conflicts(&k->insts[b]) && conflict_alike(in, &k->insts[b]));
     if (!first) continue;
     MachineWork after = k->work;
     double requests = 0, passes = 0, ideal = 0;
     for (uint32_t m = i; m < k->inst_count; m++) {
       const AuditInst *other = &k->insts[m];
-      if (!conflicts(other) || (other != in && !rule_same_line(in, other))) continue;
+      if (!conflicts(other) || !conflict_alike(in, other)) continue;
       requests += (double)other->counts.shared_requests;
       passes += (double)other->counts.wavefronts;
       ideal += (double)other->counts.wavefronts_ideal;
@@ -141,11 +158,17 @@ static double lanes_in_warp(const AuditKernel *k) {
   return threads / __builtin_ceil(threads / 32);
 }
 
-// The divergent branch that stands closest before the instruction.
+// The branch that stands closest before the instruction and diverges often; else, as loops put branches after what they
+// repeat, the one that diverges most.
 static const AuditInst *branch_before(const AuditKernel *k, uint32_t at) {
+  const AuditInst *most = NULL;
   for (uint32_t i = at; i-- > 0;)
-    if (k->insts[i].counts.divergent) return &k->insts[i];
-  return NULL;
+    if ((double)k->insts[i].counts.divergent > OFTEN * (double)k->insts[i].counts.executions)
+      return &k->insts[i];
+  for (uint32_t i = 0; i < k->inst_count; i++)
+    if (k->insts[i].counts.divergent && (!most || k->insts[i].counts.divergent > most->counts.divergent))
+      most = &k->insts[i];
+  return most;
 }
 
 void rule_divergence(Rules *r) {

@@ -6,6 +6,8 @@
 #define DRAM_AGAIN 1.5  // likewise from DRAM
 #define L1_AGAIN   8.0  // likewise from L1, where it is cheap
 #define REUSE      4.0  // times as many results that a load is advised to serve
+#define FEW_BYTES  128  // that one kernel leaves to the next: a result of all of its threads, not of each
+#define ALIKE      8.0  // times as many warps: more do not fit into one grid
 #define READ_ONCE  1.25 // a consumer that asks for each byte at most so often takes it as it comes
 #define FEW_VALUES 1024.0
 #define MANY_ZEROS 0.5
@@ -22,7 +24,8 @@ typedef struct Reads {            // loads of one allocation
 static bool reads_of(const Rules *r, uint32_t i, const AuditTouch *t) {
   const AuditInst *in = &r->kernel->insts[i];
   uint64_t of = in->pattern.several ? 0 : in->pattern.allocation;
-  return in->kind == SOL_EMU_KIND_GLOBAL_LOAD && r->access[i] == RULE_NONE && of == t->address;
+  return in->kind == SOL_EMU_KIND_GLOBAL_LOAD &&
+         (r->access[i] == RULE_NONE || r->access[i] == RULE_async_line) && of == t->address;
 }
 
 static Reads sum_reads(const Rules *r, const AuditTouch *t) {
@@ -236,12 +239,30 @@ static double fused_light(const AuditProgram *p, const AuditFlow *f, const Audit
   return audit_light(p, from, &a) + audit_light(p, to, &b);
 }
 
+// The second kernel also reads a few bytes that the first wrote, such as a sum over all of its threads: then it cannot
+// begin before the first has ended.
+static bool waits_for_all(const AuditProgram *p, const AuditFlow *f) {
+  for (uint32_t i = 0; i < p->flow_count; i++) {
+    const AuditFlow *g = &p->flows[i];
+    if (g != f && g->from == f->from && g->to == f->to && g->times > 0 && g->bytes <= FEW_BYTES * g->times)
+      return true;
+  }
+  return false;
+}
+
+// Fused, both run as one grid: where one has many more threads, the other's would have to do its work.
+static bool alike_in_size(const AuditKernel *a, const AuditKernel *b) {
+  double first = rule_ratio(rule_warps(a), a->launches), second = rule_ratio(rule_warps(b), b->launches);
+  return first <= ALIKE * second && second <= ALIKE * first;
+}
+
 // Reported at the reader, once for each intermediate.
 static void report_flow(Rules *r, const AuditFlow *f) {
   const AuditProgram *p = r->program;
   const AuditKernel *from = &p->kernels[f->from], *to = r->kernel;
   Fusion fused;
   if (f->times > from->launches) return; // one result is read by several launches, as in a loop over them
+  if (waits_for_all(p, f) || !alike_in_size(from, to)) return;
   if (f->times <= 0 || (!is_pointwise(from) && !is_pointwise(to)) || !fuse(p, f, &fused)) return;
   double starting = to->time.seconds[MACHINE_LAUNCH] * rule_least(f->times / to->launches, 1);
   double before = from->time.total + to->time.total;

@@ -95,10 +95,40 @@ static Streams streams_of(const AuditKernel *k) {
   return s;
 }
 
+// Elements of one array that a thread takes, the most: trips of a loop, unrolled or not.
+static double trips_of(const AuditKernel *k) {
+  double most = 0;
+  for (uint32_t i = 0; i < k->inst_count; i++) {
+    const AuditInst *in = &k->insts[i];
+    double here = 0;
+    for (uint32_t j = 0; can_widen(in) && j < k->inst_count; j++) {
+      const AuditInst *other = &k->insts[j];
+      if (can_widen(other) && rule_same_line(in, other) && in->kind == other->kind &&
+          in->pattern.allocation == other->pattern.allocation)
+        here += (double)other->counts.executions;
+    }
+    most = rule_most(most, here);
+  }
+  return rule_ratio(most, rule_warps(k));
+}
+
+// Where there are fewer elements than a thread would take, fewer warps do the work: with fewer of them, lanes and warps
+// exchange less.
+static void use_fewer_warps(const Rules *r, double times, MachineWork *after) {
+  const AuditKernel *k = r->kernel;
+  double trips = trips_of(k), gone = 1 - trips / times;
+  if (trips < 2 || gone <= 0) return;
+  for (uint32_t i = 0; i < k->inst_count; i++) {
+    SolEmuClass unit = k->insts[i].unit;
+    if (unit == SOL_EMU_CLASS_WARP || unit == SOL_EMU_CLASS_BARRIER) rule_remove(after, &r->demands[i], gone);
+  }
+}
+
 // Each thread does `times` neighbouring elements: accesses, their waits, and what is done once a thread.
 static void widen(const Rules *r, const Streams *s, double times, MachineWork *after) {
   const AuditKernel *k = r->kernel;
   double gone = 1 - 1 / times;
+  use_fewer_warps(r, times, after);
   for (uint32_t i = 0; i < k->inst_count; i++) {
     const AuditInst *in = &k->insts[i];
     const MachineWork *d = &r->demands[i];

@@ -48,6 +48,14 @@ static const char *chain_of(const SolPtxModule *ptx, const PtxLoc *const *frames
   return text;
 }
 
+// Where the instruction comes from. The compiler gives line 0 to what it adds of its own: that belongs to the line
+// before.
+static uint32_t real_loc(const SolPtxModule *ptx, const PtxFunction *f, const PtxInst *in) {
+  for (const PtxInst *at = in; at >= f->insts; at--)
+    if (at->loc == PTX_NONE || ptx->locs[at->loc].line) return at->loc;
+  return in->loc;
+}
+
 // The innermost position outside the compiler's own files. A kernel that is the compiler's own altogether has the
 // innermost of all: its outermost, the call of its one large function, would be charged with everything.
 static void find_place(const SolPtxModule *ptx, const PtxFunction *f, const PtxInst *in, SolArena *arena,
@@ -56,7 +64,7 @@ static void find_place(const SolPtxModule *ptx, const PtxFunction *f, const PtxI
   uint32_t count = 0, own = 0;
   out->file = ptx->sources[f->source];
   out->line = in->line;
-  for (uint32_t at = in->loc; at != PTX_NONE && count < MAX_FRAMES; at = ptx->locs[at].inlined_at)
+  for (uint32_t at = real_loc(ptx, f, in); at != PTX_NONE && count < MAX_FRAMES; at = ptx->locs[at].inlined_at)
     if (ptx->locs[at].file != PTX_NONE) frames[count++] = &ptx->locs[at];
   out->inlined = chain_of(ptx, frames, count, arena);
   if (!count) return;
@@ -254,6 +262,35 @@ static bool take_touches(const SolEmuResult *r, SolArena *arena, AuditLaunch *ou
   return true;
 }
 
+static AuditFault fault_of(const SolPtxModule *ptx, const SolEmuFinding *f, SolArena *arena) {
+  AuditInst at = {.file = ""};
+  if (f->function < ptx->function_count && f->inst < ptx->functions[f->function].inst_count)
+    find_place(ptx, &ptx->functions[f->function], &ptx->functions[f->function].insts[f->inst], arena, &at);
+  AuditFault fault = {.message = f->message,
+                      .kind = sol_emu_finding_name(f->kind),
+                      .file = at.file,
+                      .line = at.line,
+                      .function = f->function,
+                      .inst = f->inst,
+                      .address = f->address,
+                      .bytes = f->bytes,
+                      .times = f->times,
+                      .launches = 1};
+  memcpy(fault.block, f->block, sizeof fault.block);
+  memcpy(fault.thread, f->thread, sizeof fault.thread);
+  return fault;
+}
+
+bool audit_take_faults(const SolPtxModule *ptx, const SolEmuResult *r, SolArena *arena, AuditLaunch *out) {
+  AuditFault *faults = sol_arena_alloc(arena, (r->finding_count + 1) * sizeof *faults);
+  if (!faults) return false;
+  for (uint32_t i = 0; i < r->finding_count; i++) faults[i] = fault_of(ptx, &r->findings[i], arena);
+  out->faults = faults;
+  out->fault_count = r->finding_count;
+  out->faults_left_out = r->findings_dropped;
+  return true;
+}
+
 SolStatus audit_take(const SolPtxModule *ptx, const SolEmuResult *r, SolArena *arena, AuditLaunch *out,
                      SolError *err) {
   const PtxFunction *f = sol_emu_kernel_function(r->kernel);
@@ -272,19 +309,15 @@ SolStatus audit_take(const SolPtxModule *ptx, const SolEmuResult *r, SolArena *a
   uint32_t ran = 0;
   for (uint32_t i = 0; i < r->inst_count; i++) ran += r->insts[i].counts.executions != 0;
   AuditInst *insts = sol_arena_alloc(arena, (ran + 1) * sizeof *insts);
-  const char **faults = sol_arena_alloc(arena, (r->finding_count + 1) * sizeof *faults);
   const uint8_t **indexing = sol_arena_alloc(arena, (ptx->function_count + 1) * sizeof *indexing);
-  bool fine = insts && faults && indexing && take_touches(r, arena, out);
+  bool fine = insts && indexing && audit_take_faults(ptx, r, arena, out) && take_touches(r, arena, out);
   if (indexing) memset(indexing, 0, (ptx->function_count + 1) * sizeof *indexing);
   out->inst_count = 0;
   for (uint32_t i = 0; fine && i < r->inst_count; i++)
     if (r->insts[i].counts.executions)
       fine = take_inst(ptx, &r->insts[i], i, arena, indexing, &insts[out->inst_count++]);
-  for (uint32_t i = 0; fine && i < r->finding_count; i++) faults[i] = r->findings[i].message;
   if (fine && out->code)
     fine = out->machine = audit_machine_code(out->code, out->device, insts, out->inst_count, arena);
   out->insts = insts;
-  out->faults = faults;
-  out->fault_count = r->finding_count;
   return fine ? SOL_OK : sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
 }

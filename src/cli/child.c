@@ -34,13 +34,20 @@ static void check_time(Child *c, double ran) {
   c->stopped = true;
 }
 
-// An interrupt of sol ends the program too; it has a second to do so by itself.
+// An interrupt of sol ends the program too; it has a second to do so by itself, and before that a second to report.
 static void check_interrupt(Child *c, double now, double *since) {
   if (!interrupted) return;
   c->interrupted = true;
-  if (*since <= 0 && c->apart && interrupted == SIGINT) end_by(c, SIGINT); // a terminal's does not reach it
-  if (*since <= 0) *since = now;
-  if (now - *since > 1) end_by(c, now - *since < 4 ? SIGTERM : SIGKILL);
+  if (*since <= 0) {
+    *since = now;
+    if (c->interrupt) c->interrupt(c->ctx);
+  }
+  double late = now - *since - (c->interrupt ? 1 : 0);
+  if (late >= 0 && c->apart && interrupted == SIGINT && !c->told) { // a terminal's does not reach it
+    c->told = true;
+    end_by(c, SIGINT);
+  }
+  if (late > 1) end_by(c, late < 4 ? SIGTERM : SIGKILL);
 }
 
 static void show(const Child *c, double ran, double *shown) {

@@ -14,13 +14,15 @@ typedef struct Child {
   bool apart;              // in a separate process group
   double limit, grace;     // seconds after which it is ended; limit 0: never. grace: for it to end by itself
   bool (*read)(void *ctx); // reads what it has reported since; true: there was something
+  void (*interrupt)(
+      void *ctx); // sol was interrupted: asks the program to report what it is at; NULL: it cannot
   void (*progress)(void *ctx, double seconds, char *out, size_t cap); // a line for a terminal
   void *ctx;
   // From cli_child_wait:
-  int status; // as waitpid has it
-  int code;   // its exit code; -1: it has none
-  bool stopped, interrupted;
-  char ended[160]; // "the program ended with exit code 3"
+  int status;                      // as waitpid has it
+  int code;                        // its exit code; -1: it has none
+  bool stopped, interrupted, told; // told: it was sent the interrupt
+  char ended[160];                 // "the program ended with exit code 3"
 } Child;
 
 pid_t child_fork(Child *child); // as fork(); the child ends when sol does

@@ -10,9 +10,9 @@ typedef struct AuditArgs {
   CommonArgs common;
   KernelArgs kernel;
   const char *device, *sarif, *baseline, *files, *cubin, *against;
-  TextList nvcc, source_dirs;
+  TextList nvcc, source_dirs, check;
   int64_t sample, top;
-  bool cold, markdown;
+  bool cold, all, markdown;
   double max_tax, max_sectors;
   int by, sort;
 } AuditArgs;
@@ -57,6 +57,7 @@ typedef struct AuditRun {
   int note_count;
   char missing[MAX_MISSING][160]; // calls and kernels that did not run
   int missing_count;
+  char checks[80];  // of --check: "race,init"; "": none
   bool went_wrong;  // the program or a kernel
   char ended[160];  // how the program ended; "" where a kernel ran alone
   int program_exit; // its exit code; -1: it has none
@@ -66,6 +67,12 @@ typedef struct AuditRun {
 typedef int AuditBillOf(AuditRun *run, const char *path, SolBuffer *out);
 // cli_audit_against.c: --against.
 int cli_audit_against(AuditRun *run, AuditBillOf *bill_of);
+
+// cli_audit_check.c: --check, into .checks.
+int cli_audit_checks(AuditRun *run);
+unsigned cli_audit_check_bits(const char *list); // SOL_EMU_CHECK_...
+// What they found, under the bill; and where to look if a program failed without them.
+void cli_audit_check_note(AuditRun *run, const AuditProgram *program);
 
 void cli_audit_note(AuditRun *run, const char *format, ...) SOL_PRINTF(2, 3);
 void cli_audit_complain(AuditRun *run, const AuditKernel *kernel, const AuditLine *line, const char *format,

@@ -103,6 +103,8 @@ static int run_kernel(AuditRun *r, KernelRun *k, const SolDevice *device, AuditP
   if (!code) code = cli_kernel_make_args(k);
   if (!code) code = cli_kernel_geometry(k, true);
   k->emu.observe = true;
+  k->emu.checks = cli_audit_check_bits(r->checks);
+  k->emu.keep_going = r->checks[0];
   k->emu.sample_waves = (uint32_t)r->args->sample;
   if (!code) code = cli_kernel_launch(k);
   if (code) return code;

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,7 @@ typedef struct Watch {
   uint32_t unit;  // that module
   SolBuffer text; // read, not yet taken: the last line may be cut
   int file;
+  const char *report; // its name
   uint64_t launches, bad_lines;
   SolEmuProgress at; // the current launch; .kernel NULL: no progress was reported yet
   char at_kernel[128];
@@ -63,14 +65,32 @@ static void put_in_front(const char *shim) {
   setenv("CUPY_ACCELERATORS", "", 0);      // and uses kernels of its own that hold PTX of one architecture
 }
 
+// While this file exists, launches of the program end at once.
+static const char *stop_file(const char *report, char *out, size_t cap) {
+  sol_format(out, cap, "%s-stop", report);
+  return out;
+}
+
+static void end_launch(void *ctx) {
+  const Watch *w = ctx;
+  char stop[CHILD_PATH];
+  int file = open(stop_file(w->report, stop, sizeof stop), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (file >= 0) close(file);
+}
+
 static void become(const AuditRun *r, const SolDevice *device, const char *path, const char *shim,
                    const char *report) {
+  char stop[CHILD_PATH];
   put_in_front(shim);
   setenv("SOL_SHIM_AUDIT", report, 1);
   setenv("SOL_DEVICE", device->id, 1);
   if (cli_wants_progress(r->cli)) setenv("SOL_SHIM_PROGRESS", "1", 1);
   if (r->args->sample) set_number("SOL_SHIM_SAMPLE", "%.0f", (double)r->args->sample);
   if (r->args->cold) setenv("SOL_SHIM_COLD", "1", 1);
+  if (r->args->all) setenv("SOL_SHIM_ALL", "1", 1);
+  if (r->checks[0]) setenv("SOL_SHIM_CHECK", r->checks, 1);
+  setenv("SOL_SHIM_STOP", stop_file(report, stop, sizeof stop), 1);
+  if (isatty(0)) signal(SIGINT, SIG_IGN); // in sol's process group: sol ends it, once its launch is reported
   if (r->args->kernel.seconds > 0) set_number("SOL_SHIM_SECONDS", "%g", r->args->kernel.seconds);
   if (r->args->kernel.async_order) set_number("SOL_ASYNC_ORDER", "%.0f", (double)r->args->kernel.async_order);
   if (r->args->kernel.workers) set_number("SOL_WORKERS", "%.0f", (double)r->args->kernel.workers);
@@ -107,6 +127,17 @@ static void take_launch(Watch *w, AuditLaunch *launch) {
   if (audit_add(w->program, launch, &err)) w->failed = err.status;
 }
 
+static void take_again(Watch *w, const AuditAgain *again) {
+  SolError err = {0};
+  w->launches++;
+  w->at.kernel = NULL;
+  if (!audit_add_again(w->program, again, &err)) return;
+  if (err.status == SOL_ERR_NOT_FOUND)
+    w->bad_lines++;
+  else
+    w->failed = err.status;
+}
+
 static void take_missing(AuditRun *r, const char *what) {
   for (int i = 0; i < r->missing_count; i++)
     if (strcmp(r->missing[i], what) == 0) return;
@@ -125,6 +156,7 @@ static bool take_line(Watch *w, const char *line, size_t length) {
     return true;
   }
   switch (message.kind) {
+  case AUDIT_LINE_AGAIN: take_again(w, &message.again); break;
   case AUDIT_LINE_OUTSIDE: audit_outside(w->program, message.what, message.address, message.bytes); break;
   case AUDIT_LINE_MISSING: take_missing(w->run, message.missing); break;
   case AUDIT_LINE_PROGRESS: take_progress(w, &message.progress); break;
@@ -251,13 +283,16 @@ int cli_audit_program(AuditRun *r, const SolDevice *device, const char *path, Au
     return cli_error(r->cli, &err, 0, 0, 0);
   }
   const char *report = scratch_path(r->cli, "report-%s", device->id);
-  Watch w = {.run = r, .program = out};
+  Watch w = {.run = r, .program = out, .report = report};
+  char stop[CHILD_PATH];
   unlink(report); // another program's, with which this one is compared
+  unlink(stop_file(report, stop, sizeof stop));
   w.file = open(report, O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
   // The launch that runs when the time is up is ended first, and reported.
   Child child = {.limit = r->args->kernel.seconds,
                  .grace = 3,
                  .read = read_more,
+                 .interrupt = end_launch,
                  .progress = cli_wants_progress(r->cli) ? progress : NULL,
                  .ctx = &w};
   child.pid = -1;

@@ -32,4 +32,8 @@ int cli_profile_program(ProfileRun *run, Profile *out);
 // NULL: there is none. The profile has a note either way.
 const char *cli_profile_emulate(ProfileRun *run, Profile *profile);
 
+// cli_profile_ncu.c: a .ncu-rep, as CSV in a file of the scratch folder, where Nsight Compute is installed.
+bool cli_profile_is_report(const char *path);
+int cli_profile_read_report(ProfileRun *run, const char *report, const char **csv);
+
 #endif

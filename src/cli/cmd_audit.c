@@ -84,6 +84,7 @@ static int audit_device(AuditRun *r, const SolDevice *device, AuditProgram *out)
   if (audit_finish(out, &err)) return cli_error(r->cli, &err, 0, 0, 0);
   for (uint32_t i = 0; i < out->kernel_count; i++)
     if (out->kernels[i].end != SOL_EMU_DONE || out->kernels[i].fault_count) r->went_wrong = true;
+  cli_audit_check_note(r, out);
   cli_audit_sources(r, out);
   return EXIT_OK;
 }
@@ -125,7 +126,7 @@ static void end_facts(AuditRun *r, Fact *root) {
   if (r->ended[0]) {
     fact_text(root, "ended", 0, r->ended);
     bool kernel = r->program_exit == 0; // then a kernel failed, and its error is above
-    if (r->went_wrong)
+    if (r->went_wrong && !(kernel && r->checks[0])) // where it went on after errors, all of it is billed
       fact_note(root, "Went wrong: %s%s. This is the bill so far.", kernel ? "a kernel; " : "", r->ended);
   }
   missing_facts(r, root);
@@ -271,7 +272,8 @@ static int run(Cli *cli, void *arguments) {
   r->cli = cli;
   r->args = arguments;
   r->program_exit = -1;
-  int code = r->args->against ? cli_audit_against(r, bill_of) : audit_all(r);
+  int code = cli_audit_checks(r);
+  if (!code) code = r->args->against ? cli_audit_against(r, bill_of) : audit_all(r);
   free(r);
   return code;
 }
@@ -282,6 +284,10 @@ static const Option options[] = {
      "run only the blocks of WAVES waves of each launch, and scale their counts"},
     {"cold", OPTION_FLAG, offsetof(AuditArgs, cold), 0, 0, 0,
      "L2 is flushed and empty before each launch, as ncu measures; else it keeps what was left in it"},
+    {"all", OPTION_FLAG, offsetof(AuditArgs, all), 0, 0, 0,
+     "count every launch; else launches that repeat with equal counts are billed by those that were counted"},
+    {"check", OPTION_TEXTS, offsetof(AuditArgs, check), "LIST", "race|init|sync|mem", 0,
+     "look for errors as well, and go on after each: race,init,sync,mem"},
     {"top", OPTION_COUNT, offsetof(AuditArgs, top), "N", 0, 1,
      "lines shown of a kernel (default 10; JSON: all)"},
     {"by", OPTION_CHOICE, offsetof(AuditArgs, by), "WHAT", "line|instruction", 0,
@@ -330,14 +336,15 @@ const Command cmd_audit = {
         "that. A line's cost is its share of the time: all rows add up to it. Requests, sectors and wavefronts are exact for the PTX; hits, DRAM bytes, occupancy and "
         "times are modelled. L2 keeps its contents from launch to launch, and what copies leave in it; --cold "
         "empties it before each. A single kernel finds it empty. What the program prints goes to standard error. If the program or a kernel "
-        "fails (exit code 4) the bill covers what ran before that. If it calls a library that does not run here (cuBLAS, "
+        "fails, or --check finds an error (exit code 4) the bill covers what ran before that. If it calls a library that does not run here (cuBLAS, "
         "cuFFT and other machine code alone) the bill is marked incomplete, names the calls, and the exit code is 5.\n\n"
-        "JSON: kernels [{name, launches, instructions, issued, instructions_from, global_load {requests, sectors, ideal_sectors}, "
+        "JSON: kernels [{name, launches, counted_launches, unlike_launches, instructions, issued, instructions_from, global_load {requests, sectors, ideal_sectors}, "
         "global_store, shared_load {requests, wavefronts, ideal_wavefronts}, shared_store, local, l2_bytes, "
         "dram_bytes, earlier_write_bytes, left_dirty_bytes, l2_reused_bytes, l2_left_by [{kernel, reused_bytes, "
         "written_bytes}], floor_bytes, occupancy, bound, time_us, light_us, memory_light_us, compute_light_us, launch_light_us, "
         "tax, terms {...}, parts {...}, lines [{file, line, cost_us, ...}], launch_cost_us, unowned_cost_us, "
-        "findings [{rule, file, line, message, fix, gain}]}], gate [...], incomplete, missing [...]; several GPUs: an array.",
+        "findings [{rule, file, line, message, fix, gain}], checks [{kind, file, line, block, thread, address, "
+        "bytes, threads, launches, message}]}], gate [...], incomplete, missing [...]; several GPUs: an array.",
     .examples = "sol audit examples/column_scale.cu\n"
                 "sol audit examples/column_scale.cu --device h100,h200,b200\n"
                 "sol audit ./prog --max-tax 1.5 --sarif audit.sarif -- --size 64\n"

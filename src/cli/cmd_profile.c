@@ -43,6 +43,10 @@ static int import(ProfileRun *r, Profile *p) {
   SolError err = {0};
   size_t length = 0;
   const char *path = r->args->import;
+  if (cli_profile_is_report(path)) {
+    int code = cli_profile_read_report(r, path, &path);
+    if (code) return code;
+  }
   char *text = cli_read_file(path, MAX_CSV, &length, &err);
   if (!text) return cli_error(r->cli, &err, "--import", 0, 0);
   int code = EXIT_OK;
@@ -147,8 +151,8 @@ static int run(Cli *cli, void *arguments) {
 }
 
 static const Option options[] = {
-    {"import", OPTION_TEXT, offsetof(ProfileArgs, import), "REPORT.csv", 0, 0,
-     "read what 'ncu --csv' printed; no GPU needed"},
+    {"import", OPTION_TEXT, offsetof(ProfileArgs, import), "REPORT.csv|.ncu-rep", 0, 0,
+     "read what 'ncu --csv' printed, or where ncu is installed its report; no GPU needed"},
     {"against", OPTION_TEXT, offsetof(ProfileArgs, against), "BILL.json", 0, 0,
      "compare every counter with the bill of 'sol audit --json'"},
     {"kernel", OPTION_TEXT, offsetof(ProfileArgs, kernel), "NAME,...", 0, 0,
@@ -171,14 +175,14 @@ static const Option options[] = {
 
 const Command cmd_profile = {
     .name = "profile",
-    .usage = "./PROG [options] [-- ARGS] | --import REPORT.csv",
+    .usage = "./PROG [options] [-- ARGS] | --import REPORT.csv|REPORT.ncu-rep",
     .summary = "what a program's kernels pay for memory, measured on a GPU, and what to change first",
     .details =
         "./PROG is run with what follows '--' as its arguments, and counted kernel by kernel: the first 8 "
         "launches of a kernel and shape (with --launch-skip or --launch-count all that they select). The "
         "rest is timed. While kernels of a CUDA graph are counted, its nodes are launched one by one. "
         "REPORT.csv is what 'ncu --csv' printed: the details page or the raw page, any sections or metrics; "
-        "steps whose metrics it lacks say so.\n\n"
+        "steps whose metrics it lacks say so. A .ncu-rep is read by ncu itself ($NCU, PATH, the toolkit's).\n\n"
         "Each kernel is diagnosed in five steps: memory, compute or latency; coalescing; throughput; "
         "shared-memory conflicts; spills. Each step shows the counters it uses. The verdict is how much "
         "of the roof worth reaching is reached: over 80% excellent, from 60% good, from 30% wasteful, below "

@@ -14,6 +14,7 @@ typedef struct SolDriverOptions {
   SolBackend backend;      // cuda, or else emu
   const SolDevice *device; // emu: the GPU to stand for; NULL: h100-sxm. cuda: ignored
   int workers;             // emu: threads; 0: as many as the host has cores
+  bool track_init;         // emu: for SOL_EMU_CHECK_INIT of global memory
 } SolDriverOptions;
 
 // The emulator's machine for a device: its figures, and what src/machine knows of its caches and of its compiler.

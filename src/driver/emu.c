@@ -67,6 +67,7 @@ static SolStatus open_emu(const SolDriverOptions *options, void **state, SolErro
   if (status) return status;
   SolEmuMachine machine = sol_driver_machine(device);
   machine.workers = options->workers;
+  machine.track_init = options->track_init;
   SolEmu *emu;
   status = sol_emu_create(&machine, &emu, err);
   if (!status) *state = emu;

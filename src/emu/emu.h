@@ -110,6 +110,9 @@ SolStatus sol_emu_fill(SolEmu *emu, uint64_t to, const void *pattern, uint32_t p
                        SolError *err);
 SolStatus sol_emu_copy(SolEmu *emu, uint64_t to, uint64_t from, uint64_t bytes,
                        SolError *err); // device to device
+// For SOL_EMU_CHECK_INIT, after the host has written [to, +bytes) through sol_emu_host: copied from device memory at
+// `from`, of which it is as much written; 0: from elsewhere.
+void sol_emu_wrote(SolEmu *emu, uint64_t to, uint64_t from, uint64_t bytes);
 // The host pointer to [address, address + bytes), or NULL where the range is not inside one allocation.
 void *sol_emu_host(SolEmu *emu, uint64_t address, uint64_t bytes);
 
@@ -163,8 +166,9 @@ SolStatus sol_emu_symbol(const SolEmuModule *module, const char *name, uint64_t 
 
 enum SolEmuCheck {
   SOL_EMU_CHECK_INIT = 1, // reads of uninitialised memory
-  SOL_EMU_CHECK_RACE = 2, // data races in shared memory between barriers
-  SOL_EMU_CHECK_SYNC = 4  // divergent barriers, shuffles from inactive lanes
+  SOL_EMU_CHECK_RACE =
+      2, // data races in shared memory between barriers; lanes that write different values to one address
+  SOL_EMU_CHECK_SYNC = 4 // divergent barriers, shuffles from inactive lanes, masks that leave out the caller
 };
 
 // Progress of a running launch.
@@ -387,7 +391,7 @@ typedef struct SolEmuFinding { // the first of its kind at an instruction; `time
   uint32_t block[3], thread[3];
   uint64_t address, bytes;
   uint64_t times;    // threads
-  char message[320]; // the whole finding as one line of text
+  char message[400]; // the whole finding as one line of text
 } SolEmuFinding;
 
 typedef enum SolEmuEnd {

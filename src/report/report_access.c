@@ -1,5 +1,7 @@
 #include "report/report_access.h"
 
+#include "report/report_audit.h"
+
 #include <string.h>
 
 static double ratio(uint64_t a, uint64_t b) {
@@ -35,7 +37,7 @@ void report_access_facts(Fact *row, const AuditKernel *k, const AuditLine *line)
   if (!in) return;
   const SolEmuPattern *p = &in->pattern;
   const SolEmuCounts *c = &in->counts;
-  FactBasis basis = k->scale > 1 ? BASIS_MODELLED : BASIS_EXACT;
+  FactBasis basis = report_audit_basis(k);
   Fact *o = fact_object(row, "access", 0);
   fact_text(o, "instruction", 0, in->text);
   fact_text(o, "memory", 0, c->requests ? "global" : "shared");

@@ -199,10 +199,64 @@ static void resource_facts(Fact *o, const AuditKernel *k) {
   fact_text(o, "occupancy_limiter", 0, sol_limiter_name(k->occupancy.limiter));
 }
 
+static void dims(Fact *o, const char *key, const uint32_t d[3]) {
+  Fact *list = fact_list(o, key, 0);
+  for (int i = 0; i < 3; i++) fact_number(list, 0, 0, UNIT_PLAIN, BASIS_NONE, d[i]);
+}
+
+static void check_facts(Fact *o, const AuditKernel *k) {
+  Fact *list = fact_list(o, "checks", 0);
+  for (uint32_t i = 0; i < k->fault_count; i++) {
+    const AuditFault *f = &k->faults[i];
+    Fact *row = fact_object(list, 0, 0);
+    fact_text(row, "kind", 0, f->kind);
+    fact_text(row, "file", 0, f->file);
+    number(row, "line", UNIT_PLAIN, BASIS_NONE, f->line);
+    dims(row, "block", f->block);
+    dims(row, "thread", f->thread);
+    number(row, "address", UNIT_PLAIN, BASIS_NONE, (double)f->address);
+    number(row, "bytes", UNIT_PLAIN, BASIS_NONE, (double)f->bytes);
+    number(row, "threads", UNIT_PLAIN, BASIS_EXACT, (double)f->times);
+    number(row, "launches", UNIT_PLAIN, BASIS_EXACT, (double)f->launches);
+    fact_text(row, "message", 0, f->message);
+  }
+}
+
+// The message names the innermost line; in a header of the toolkit it helps nobody.
+static void caller_text(const AuditFault *f, char *out, size_t cap) {
+  char place[200];
+  size_t n = sol_format(place, sizeof place, "%s:%u", f->file, f->line), length = strlen(f->message);
+  *out = 0;
+  if (!f->file[0] || n >= sizeof place || (length >= n && strcmp(f->message + length - n, place) == 0))
+    return;
+  sol_format(out, cap, ", from %s", place);
+}
+
+static void fault_line(Fact *list, const AuditFault *f) {
+  char from[240];
+  caller_text(f, from, sizeof from);
+  if (f->times > 1 && f->launches > 1)
+    fact_textf(list, 0, "", "%s%s (%llu threads, %llu launches)", f->message, from,
+               (unsigned long long)f->times, (unsigned long long)f->launches);
+  else if (f->times > 1)
+    fact_textf(list, 0, "", "%s%s (%llu threads)", f->message, from, (unsigned long long)f->times);
+  else
+    fact_textf(list, 0, "", "%s%s", f->message, from);
+}
+
 static void fault_facts(Fact *o, const AuditKernel *k) {
   fact_text(o, "end", k->end == SOL_EMU_DONE ? 0 : "ended", end_name(k->end));
-  Fact *list = fact_list(o, "faults", k->fault_count ? "Went wrong" : 0);
-  for (uint32_t i = 0; i < k->fault_count; i++) fact_text(list, 0, "", k->faults[i]);
+  if (k->end != SOL_EMU_DONE)
+    fact_text(o, 0, "incomplete",
+              k->counted > 1 ? "its last launch is billed as far as it came"
+                             : "it is billed as far as it came");
+  enum { SHOWN = 20 };
+  Fact *texts = fact_list(o, "faults", 0), *list = fact_list(o, 0, k->fault_count ? "Went wrong" : 0);
+  for (uint32_t i = 0; i < k->fault_count; i++) fact_text(texts, 0, 0, k->faults[i].message);
+  for (uint32_t i = 0; i < k->fault_count && i < SHOWN; i++) fault_line(list, &k->faults[i]);
+  uint64_t more = k->faults_left_out + (k->fault_count > SHOWN ? k->fault_count - SHOWN : 0);
+  if (more) fact_textf(list, 0, "", "and %llu more", (unsigned long long)more);
+  check_facts(o, k);
 }
 
 static void kernel_facts(Fact *list, const AuditProgram *p, const AuditKernel *k, const AuditView *view) {
@@ -211,6 +265,8 @@ static void kernel_facts(Fact *list, const AuditProgram *p, const AuditKernel *k
   fact_text(o, "name", 0, k->title);
   fact_text(o, "symbol", 0, k->name);
   number(o, "launches", UNIT_PLAIN, BASIS_EXACT, k->launches);
+  number(o, "counted_launches", UNIT_PLAIN, BASIS_EXACT, k->counted);
+  number(o, "unlike_launches", UNIT_PLAIN, BASIS_EXACT, k->unlike);
   number(o, "sampled", UNIT_PLAIN, BASIS_NONE, k->scale);
   fact_number(o, "time_us", "time", UNIT_US, BASIS_MODELLED, k->time.total * 1e6);
   launch_facts(o, &k->time, true);

@@ -21,9 +21,9 @@ typedef struct AuditView {
   const char *files;   // lines shown: of these files, a pattern as of a shell ("*.cuh", "src/*"); NULL: all
 } AuditView;
 
-// The basis of the kernel's counts: they are not exact where they were scaled from a sample.
+// The basis of the kernel's counts: they are not exact where they were scaled from a sample, or only some launches were counted.
 static inline FactBasis report_audit_basis(const AuditKernel *kernel) {
-  return kernel->scale > 1 ? BASIS_MODELLED : BASIS_EXACT;
+  return kernel->scale > 1 || kernel->counted < kernel->launches ? BASIS_MODELLED : BASIS_EXACT;
 }
 
 bool report_audit_file_wanted(const AuditView *view, const char *file);

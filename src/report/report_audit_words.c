@@ -113,6 +113,12 @@ static void found_text(SolBuffer *b, const AuditProgram *p, const AuditKernel *k
                                                  : "copies or launches long before");
 }
 
+static void repeats_text(SolBuffer *b, const AuditKernel *k) {
+  if (k->counted >= k->launches) return;
+  sol_buffer_format(b, "; %.0f of them counted, the others billed by these", k->counted);
+  if (k->unlike > 0) sol_buffer_format(b, ", although %.0f executed something else", k->unlike);
+}
+
 void report_audit_summary(Fact *o, const AuditProgram *p, const AuditKernel *k) {
   SolBuffer b = {0};
   sol_buffer_format(&b, "%s", machine_resource_name(k->time.bound));
@@ -121,6 +127,7 @@ void report_audit_summary(Fact *o, const AuditProgram *p, const AuditKernel *k) 
   sol_buffer_format(&b, "%.0f, ", k->launches);
   shape_text(&b, k);
   if (k->scale > 1) sol_buffer_format(&b, "; sampled: one block in %.3g ran, counts are scaled", k->scale);
+  repeats_text(&b, k);
   say(o, "launches", &b);
   number_text(&b, UNIT_PLAIN, k->work.issues);
   sol_buffer_puts(&b, k->machine ? " issued, by the machine code" : " issued, counted in PTX");

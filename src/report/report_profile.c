@@ -43,12 +43,12 @@ static void wavefront_facts(Fact *o, const char *key, double requests, double wa
   measured(part, "conflicts", UNIT_PLAIN, conflicts);
 }
 
-static double l1_hit(const ProfileKernel *k) {
+double report_profile_l1_hit(const ProfileKernel *k) {
   double hits = value(k, PROFILE_load_hits), sectors = value(k, PROFILE_load_sectors);
   return sectors > 0 && profile_known(hits) ? hits / sectors : value(k, PROFILE_l1_hit_pct) / 100;
 }
 
-static double l2_hit(const ProfileKernel *k) {
+double report_profile_l2_hit(const ProfileKernel *k) {
   double hits = value(k, PROFILE_l2_hits), sectors = value(k, PROFILE_l2_sectors);
   return sectors > 0 && profile_known(hits) ? hits / sectors : value(k, PROFILE_l2_hit_pct) / 100;
 }
@@ -68,8 +68,8 @@ static void bill_facts(Fact *o, const ProfileKernel *k) {
   measured(local, "sectors", UNIT_PLAIN,
            value(k, PROFILE_local_load_sectors) + value(k, PROFILE_local_store_sectors));
   measured(o, "active_lanes", UNIT_PLAIN, value(k, PROFILE_lanes));
-  measured(o, "l1_hit", UNIT_SHARE, l1_hit(k));
-  measured(o, "l2_hit", UNIT_SHARE, l2_hit(k));
+  measured(o, "l1_hit", UNIT_SHARE, report_profile_l1_hit(k));
+  measured(o, "l2_hit", UNIT_SHARE, report_profile_l2_hit(k));
   measured(o, "l2_bytes", UNIT_BYTES, 32 * value(k, PROFILE_l2_sectors));
   measured(o, "dram_bytes", UNIT_BYTES, value(k, PROFILE_dram_read) + value(k, PROFILE_dram_write));
   measured(o, "dram_read_bytes", UNIT_BYTES, value(k, PROFILE_dram_read));
@@ -187,9 +187,9 @@ static void ratio_cell(Fact *row, const char *label, double ratio) {
 static void table(Fact *root, const Profile *p, bool any_counter) {
   enum { ROWS = 40 };
   static const FactColumn columns[] = {
-      {"kernel", FIT_CUT}, {"time", 0}, {"share", 0}, {"verdict", 0}, {"bound by", FIT_CUT}, {"DRAM", 0},
-      {"launches", 0},     {"L2", 0},   {"L1", 0},    {"ld s/r", 0},  {"st s/r", 0},         {"occupancy", 0},
-      {"conflicts", 0},    {0}};
+      {"kernel", FIT_CUT}, {"time", 0},      {"share", 0},     {"verdict", 0}, {"bound by", FIT_CUT},
+      {"DRAM", 0},         {"launches", 0},  {"L2", 0},        {"L1", 0},      {"ld s/r", 0},
+      {"st s/r", 0},       {"occupancy", 0}, {"conflicts", 0}, {"L1 hits", 0}, {0}};
   Fact *list = fact_list(root, 0, "");
   fact_columns(list, columns);
   for (uint32_t i = 0; i < p->kernel_count && i < ROWS; i++) {
@@ -210,6 +210,7 @@ static void table(Fact *root, const Profile *p, bool any_counter) {
     ratio_cell(row, "ld s/r", d->load_sectors);
     ratio_cell(row, "st s/r", d->store_sectors);
     share_cell(row, "conflicts", d->conflicts);
+    share_cell(row, "L1 hits", report_profile_l1_hit(k));
     share_cell(row, "occupancy", value(k, PROFILE_occupancy) / 100);
     fact_text(row, 0, "bound by",
               profile_bound(d) == MACHINE_RESOURCES ? "" : machine_resource_name(d->bound));

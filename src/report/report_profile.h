@@ -18,4 +18,8 @@ void report_profile_kernel_text(Fact *list, const ProfileKernel *kernel);
 // Measured and emulated counters compared.
 void report_against_facts(Fact *root, const Against *against);
 
+// Shares of sectors; unknown where they were not counted.
+double report_profile_l1_hit(const ProfileKernel *kernel);
+double report_profile_l2_hit(const ProfileKernel *kernel);
+
 #endif

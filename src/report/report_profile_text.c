@@ -118,6 +118,25 @@ static void dram_text(SolBuffer *b, const ProfileKernel *k, const ProfileDiagnos
   sol_buffer_format(b, "%s%s", b->length ? ", " : "", rate);
 }
 
+static void share_text(SolBuffer *b, const char *name, double share) {
+  if (profile_known(share)) sol_buffer_format(b, "%s%s %.0f%%", b->length ? ", " : "", name, share * 100);
+}
+
+static void hits_text(SolBuffer *b, const ProfileKernel *k) {
+  share_text(b, "L1", report_profile_l1_hit(k));
+  share_text(b, "L2", report_profile_l2_hit(k));
+}
+
+// Of what each can sustain.
+static void pipes_text(SolBuffer *b, const ProfileKernel *k, const ProfileDiagnosis *d) {
+  share_text(b, "issue slots", value(k, PROFILE_issue_pct) / 100);
+  share_text(b, "fp32", value(k, PROFILE_fma_pct) / 100);
+  share_text(b, "tensor cores", value(k, PROFILE_tensor_pct) / 100);
+  share_text(b, "L1 and shared memory", d->shares[MACHINE_L1]);
+  share_text(b, "L2", d->shares[MACHINE_L2]);
+  share_text(b, "DRAM", d->shares[MACHINE_DRAM]);
+}
+
 static void point_text(SolBuffer *b, const ProfileKernel *k, const ProfileDiagnosis *d) {
   char rate[32], roof[32];
   if (!(d->intensity > 0)) return;
@@ -141,6 +160,10 @@ void report_profile_kernel_text(Fact *list, const ProfileKernel *k) {
   pair(o, "launches", &b);
   dram_text(&b, k, d);
   pair(o, "DRAM", &b);
+  hits_text(&b, k);
+  pair(o, "cache hits", &b);
+  pipes_text(&b, k, d);
+  pair(o, "busy", &b);
   occupancy_text(&b, k);
   pair(o, "occupancy", &b);
   point_text(&b, k, d);

@@ -2,8 +2,11 @@
 // program that crashes leaves what it did so far. Lines are written whole: children may write to the same file.
 // SOL_SHIM_AUDIT=FILE does the same with everything that `sol audit` needs (audit/audit_wire.h). SOL_SHIM_SAMPLE,
 // SOL_SHIM_COLD and SOL_SHIM_SECONDS select a part of each launch, an L2 that is empty before each, and a time
-// limit; SOL_SHIM_PROGRESS adds lines with the progress of a launch.
+// limit; SOL_SHIM_PROGRESS adds lines with the progress of a launch; SOL_SHIM_ALL counts launches that repeat
+// (repeat.c), too; SOL_SHIM_CHECK=race,init,sync,mem lets launches go on after errors, and looks for more. Once the file SOL_SHIM_STOP exists, the running launch ends, and is reported.
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "audit/audit_wire.h"
 #include "base/channel.h"
@@ -139,7 +142,9 @@ typedef struct Audit {
   Output output;
   uint32_t kernels;
   Sent *sent;
-  double sent_progress; // when, by the host's clock
+  double looked;    // when, by the host's clock: progress and SOL_SHIM_STOP
+  bool progress;    // is wanted
+  const char *stop; // SOL_SHIM_STOP; NULL: not set
 } Audit;
 
 static Sent *sent_of(Audit *audit, const ShimKernel *kernel) {
@@ -151,13 +156,38 @@ static Sent *sent_of(Audit *audit, const ShimKernel *kernel) {
   return audit->sent = t;
 }
 
+static void audit_again(Audit *audit, const ShimLaunch *l) {
+  SolBuffer line = {0};
+  SolArena arena = {0};
+  AuditLaunch found = {0};
+  bool taken = audit_take_faults(sol_emu_ptx(l->module), l->result, &arena, &found);
+  AuditAgain again = {.key = l->again.key,
+                      .graph = shim.streams.in_graph,
+                      .unlike = l->again.unlike,
+                      .faults = found.faults,
+                      .fault_count = found.fault_count,
+                      .faults_left_out = found.faults_left_out};
+  if (taken) audit_write_again(&again, &line);
+  if (taken && !line.failed)
+    write_line(&audit->output, line.text, line.length);
+  else
+    shim_note("SOL_SHIM_AUDIT: out of memory");
+  sol_buffer_free(&line);
+  sol_arena_free(&arena);
+}
+
 static void audit_launch(void *ctx, const ShimLaunch *l) {
   Audit *audit = ctx;
+  if (l->again.key) {
+    audit_again(audit, l);
+    return;
+  }
   Sent *sent = sent_of(audit, l->work->kernel);
   SolArena arena = {0};
   SolBuffer line = {0};
   AuditLaunch launch;
   shim_describe(l->work, &launch);
+  launch.key = l->key;
   if (l->work->kernel->code.count) launch.code = &l->work->kernel->code, launch.device = shim.device;
   bool taken = sent && !audit_take(sol_emu_ptx(l->module), l->result, &arena, &launch, NULL);
   if (taken) audit_write_launch(&launch, sent->id, &sent->sent, &line);
@@ -190,12 +220,14 @@ static void audit_missing(void *ctx, const char *what) {
   sol_buffer_free(&line);
 }
 
-// At most five times a second, for the progress display of the auditor.
+// At most five times a second, for the progress display of the auditor, and for it to end the launch.
 static void audit_progress(void *ctx, const SolEmuProgress *progress) {
   Audit *audit = ctx;
   double now = sol_thread_clock();
-  if (now - audit->sent_progress < 0.2) return;
-  audit->sent_progress = now;
+  if (now - audit->looked < 0.2) return;
+  audit->looked = now;
+  if (audit->stop && access(audit->stop, F_OK) == 0) shim.watch.interrupt = true;
+  if (!audit->progress) return;
   SolBuffer line = {0};
   audit_write_progress(progress, &line);
   if (!line.failed) write_line(&audit->output, line.text, line.length);
@@ -215,6 +247,17 @@ static void open_report(void) {
   shim_observe(&report->observer);
 }
 
+// "race,init,sync,mem"
+static void read_checks(const char *list) {
+  static const struct {
+    const char *name;
+    unsigned bit;
+  } all[] = {{"init", SOL_EMU_CHECK_INIT}, {"race", SOL_EMU_CHECK_RACE}, {"sync", SOL_EMU_CHECK_SYNC}};
+  shim.watch.keep_going = list;
+  for (size_t i = 0; list && i < SOL_COUNT(all); i++)
+    if (strstr(list, all[i].name)) shim.watch.checks |= all[i].bit;
+}
+
 static void open_audit(void) {
   Audit *audit = calloc(1, sizeof *audit);
   if (!audit || !open_output(&audit->output, "SOL_SHIM_AUDIT")) {
@@ -229,8 +272,14 @@ static void open_audit(void) {
   shim_observe(&audit->observer);
   shim.watch.patterns = true;
   const char *sample = getenv("SOL_SHIM_SAMPLE"), *seconds = getenv("SOL_SHIM_SECONDS");
-  if (getenv("SOL_SHIM_PROGRESS")) shim.watch.progress = audit_progress, shim.watch.progress_ctx = audit;
+  audit->progress = getenv("SOL_SHIM_PROGRESS");
+  audit->stop = getenv("SOL_SHIM_STOP");
+  shim.watch.progress = audit_progress;
+  shim.watch.progress_ctx = audit;
+  shim.watch.repeat =
+      !getenv("SOL_SHIM_ALL") && !getenv("SOL_SHIM_REPORT"); // which has every launch's counts
   shim.watch.cold = getenv("SOL_SHIM_COLD");
+  read_checks(getenv("SOL_SHIM_CHECK"));
   if (sample) shim.watch.sample = (uint32_t)strtoul(sample, NULL, 10);
   if (seconds && atof(seconds) > 0) shim.streams.deadline = sol_thread_clock() + atof(seconds);
 }

@@ -8,6 +8,7 @@
 typedef struct Side {
   uint8_t *at; // where the host finds it
   size_t pitch, slice;
+  uint64_t address; // as the program has it
 } Side;
 typedef struct Box {
   size_t width, height, depth; // bytes, rows, slices
@@ -51,7 +52,8 @@ static bool array_side(const ShimArray *a, struct cudaPos pos, const Box *b, Sid
   out->slice = (size_t)a->slice;
   uint64_t bytes;
   if (!span(b, out->pitch, out->slice, &bytes)) return false;
-  out->at = sol_emu_host(shim.emu, a->address + pos.z * a->slice + pos.y * a->pitch + x, bytes);
+  out->address = a->address + pos.z * a->slice + pos.y * a->pitch + x;
+  out->at = sol_emu_host(shim.emu, out->address, bytes);
   return out->at != NULL;
 }
 
@@ -63,6 +65,7 @@ static bool linear_side(struct cudaPitchedPtr p, struct cudaPos pos, const Box *
   if (__builtin_mul_overflow(out->pitch, p.ysize ? p.ysize : b->height, &out->slice)) return false;
   if (!p.ptr || !span(b, out->pitch, out->slice, &bytes)) return false;
   uint64_t address = shim_address(p.ptr) + pos.z * out->slice + pos.y * out->pitch + pos.x;
+  out->address = address;
   out->at = reach(shim_address(p.ptr), address, bytes, place, name);
   return out->at != NULL;
 }
@@ -109,8 +112,11 @@ cudaError_t shim_run_copy(const struct cudaMemcpy3DParms *c) {
           : linear_side(c->dstPtr, c->dstPos, &b, place_of(c->kind, false), "its destination", &d);
   if (!ok) return cudaErrorInvalidValue;
   for (size_t z = 0; z < b.depth; z++)
-    for (size_t y = 0; y < b.height; y++)
-      memmove(d.at + z * d.slice + y * d.pitch, s.at + z * s.slice + y * s.pitch, b.width);
+    for (size_t y = 0; y < b.height; y++) {
+      size_t to_row = z * d.slice + y * d.pitch, from_row = z * s.slice + y * s.pitch;
+      memmove(d.at + to_row, s.at + from_row, b.width);
+      sol_emu_wrote(shim.emu, d.address + to_row, s.address + from_row, b.width);
+    }
   return cudaSuccess;
 }
 
@@ -136,6 +142,7 @@ cudaError_t shim_run_set(const ShimSet *s) {
       if (s->element == 1) memset(row, (int)(s->value & 255), b.width);
       for (size_t x = 0; s->element > 1 && x < b.width; x += s->element)
         memcpy(row + x, &s->value, s->element);
+      sol_emu_wrote(shim.emu, shim_address(s->to) + z * s->slice + y * s->pitch, 0, b.width);
     }
   return cudaSuccess;
 }

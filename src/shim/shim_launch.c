@@ -142,10 +142,9 @@ static void tell_findings(const SolEmuResult *r) {
   if (r->findings_dropped) shim_note("and %llu more", (unsigned long long)r->findings_dropped);
 }
 
-static void tell_observers(const ShimKernelWork *w, const SolEmuResult *result) {
-  ShimLaunch launch = {w, w->kernel->binary->module, result};
+static void tell_observers(const ShimLaunch *launch) {
   for (ShimObserver *o = shim.watch.observers; o; o = o->next)
-    if (o->launch) o->launch(o->ctx, &launch);
+    if (o->launch) o->launch(o->ctx, launch);
 }
 
 // Seconds until launches are to end; once they are over, the shortest limit there is.
@@ -169,10 +168,24 @@ static SolL2Window window_of(const struct cudaAccessPolicyWindow *w) {
                        .miss = property_of(w->missProp)};
 }
 
+// What the launch took on the modelled clock, and who wants to know of it.
+static double account(const ShimKernelWork *w, const SolEmuResult *result, ShimRepeat *repeat, bool counted) {
+  ShimLaunch launch = {w, w->kernel->binary->module, result, 0, {0}};
+  double seconds = counted ? shim_kernel_seconds(w, result) : shim_launch_seconds();
+  if (counted && repeat) launch.key = shim_repeat_learn(repeat, w, result, seconds);
+  if (!counted && repeat && result->end == SOL_EMU_DONE) {
+    launch.again = shim_repeat_again(repeat, w, result);
+    seconds = launch.again.seconds;
+  }
+  tell_observers(&launch);
+  return seconds;
+}
+
 cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
   *seconds = shim_launch_seconds();
   if (shim.fault) return shim.fault;
-  bool counted = shim_counts();
+  ShimRepeat *repeat = shim.watch.repeat ? shim_repeat_of(w) : NULL;
+  bool counted = shim_counts() && !(repeat && shim_repeat_known(repeat, w));
   SolEmuLaunch launch = {.kernel = w->kernel->emu,
                          .grid = {w->grid.x, w->grid.y, w->grid.z},
                          .block = {w->block.x, w->block.y, w->block.z},
@@ -182,13 +195,16 @@ cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
                          .param_bytes = w->kernel->fn->param_size,
                          .cooperative = w->cooperative,
                          .no_counts = !counted,
-                         .observe = shim.watch.patterns || shim.streams.timed,
+                         .observe = counted && (shim.watch.patterns || shim.streams.timed),
                          .keep_l2 = !shim.watch.cold,
                          .l2_window = window_of(&w->window),
                          .l2_dirty_before = shim.watch.cold ? sol_emu_ncu_leaves(shim.emu) : 0,
                          .sample_waves = shim.watch.sample,
+                         .checks = shim.watch.checks,
+                         .keep_going = shim.watch.keep_going,
                          .async_order = shim.watch.async_order,
                          .max_seconds = seconds_left(),
+                         .interrupt = &shim.watch.interrupt,
                          .print = shim_print,
                          .progress = shim.watch.progress,
                          .progress_ctx = shim.watch.progress_ctx};
@@ -200,9 +216,8 @@ cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
     error = status == SOL_ERR_NO_SPACE ? cudaErrorMemoryAllocation : cudaErrorInvalidConfiguration;
     shim_refuse(error, w->kernel->name, &err);
   } else {
-    tell_findings(&result);
-    tell_observers(w, &result);
-    if (counted) *seconds = shim_kernel_seconds(w, &result);
+    if (!shim.watch.keep_going) tell_findings(&result);
+    *seconds = account(w, &result, repeat, counted);
     shim_set_fault(fault_error(&result)); // the launch itself has succeeded
   }
   sol_emu_result_free(&result);

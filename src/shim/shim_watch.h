@@ -4,10 +4,27 @@
 
 #include "shim/shim_work.h"
 
+// repeat.c: launches that repeat are not counted again. One for each geometry of a kernel; NULL: too many.
+typedef struct ShimRepeat ShimRepeat;
+typedef struct ShimAgain { // a launch that was not counted
+  uint64_t key;            // of the counted one that it is billed by; 0: it was counted
+  bool unlike;             // it executed something else
+  double seconds;
+} ShimAgain;
+ShimRepeat *shim_repeat_of(const ShimKernelWork *work);
+bool shim_repeat_known(ShimRepeat *repeat, const ShimKernelWork *work); // it need not be counted
+// After a launch that was counted: its key; 0: it did not go through.
+uint64_t shim_repeat_learn(ShimRepeat *repeat, const ShimKernelWork *work, const SolEmuResult *result,
+                           double seconds);
+// After one that was known, and not counted.
+ShimAgain shim_repeat_again(ShimRepeat *repeat, const ShimKernelWork *work, const SolEmuResult *result);
+
 typedef struct ShimLaunch {
   const ShimKernelWork *work;
   const SolEmuModule *module;
   const SolEmuResult *result; // of this launch alone
+  uint64_t key;               // of a counted launch that others may be billed by; 0: none are
+  ShimAgain again;
 } ShimLaunch;
 typedef struct ShimObserver {
   struct ShimObserver *next;
@@ -41,6 +58,12 @@ typedef struct ShimWatch { // of the one `shim`
   struct SolBuffer *printed;                                   // by kernels, not yet shown
   void (*progress)(void *ctx, const SolEmuProgress *progress); // NULL: no progress is shown
   void *progress_ctx;
+  volatile bool interrupt; // the running launch is to end
+  unsigned checks;         // SolEmuLaunch.checks
+  bool keep_going;         // after errors, which the audit reports
+  bool repeat;             // launches that repeat are counted only at first
+  ShimRepeat *repeats;
+  uint64_t repeat_keys;
 } ShimWatch;
 
 #endif

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
@@ -48,7 +49,9 @@ static cudaError_t open_device(void) {
   const char *name = getenv("SOL_DEVICE"), *workers = getenv("SOL_WORKERS");
   if (sol_device_find(name && *name ? name : "h100-sxm", &shim.device, &err))
     return shim_refuse(cudaErrorNoDevice, "SOL_DEVICE", &err);
-  SolDriverOptions options = {.backend = SOL_BACKEND_EMU, .device = shim.device};
+  const char *checks = getenv("SOL_SHIM_CHECK");
+  SolDriverOptions options = {
+      .backend = SOL_BACKEND_EMU, .device = shim.device, .track_init = checks && strstr(checks, "init")};
   if (workers && *workers) {
     char *end;
     long count = strtol(workers, &end, 10);

@@ -17,6 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!audit_read_line(&reader, line, length, &heard, NULL)) {
       if (heard.kind == AUDIT_LINE_LAUNCH)
         audit_add(&program, &heard.launch, NULL);
+      else if (heard.kind == AUDIT_LINE_AGAIN)
+        audit_add_again(&program, &heard.again, NULL);
       else if (heard.kind == AUDIT_LINE_OUTSIDE)
         audit_outside(&program, heard.what, heard.address, heard.bytes);
     }

@@ -86,7 +86,14 @@ uint32_t emu_sync_lanes(EmuCtx *x, const EmuInst *i, uint32_t mask, EmuLoc membe
   if (x->sync_lanes) return x->sync_lanes;
   const uint32_t *row = EMU_IN(uint32_t, members);
   uint32_t need = 0;
-  for (uint32_t left = mask; left; left &= left - 1) need |= row[emu_first(left)];
+  uint32_t left_out = 0;
+  for (uint32_t left = mask; left; left &= left - 1) {
+    need |= row[emu_first(left)];
+    left_out |= (left & (0u - left)) & ~row[emu_first(left)];
+  }
+  if (left_out && x->launch->launch->checks & SOL_EMU_CHECK_SYNC)
+    emu_find(x, i, left_out, SOL_EMU_BAD_SYNC, 0, 0, "the mask 0x%08x leaves out the calling lanes 0x%08x",
+             row[emu_first(left_out)], left_out);
   need &= x->warp->live;
   if (!(need & ~mask)) return mask;
   if (!emu_split(x, mask)) {
@@ -141,7 +148,10 @@ static void release_synced(EmuCtx *x, EmuFiber *first, EmuWarp *warp) {
     emu_stop(x->launch, SOL_EMU_FAULT);
     return;
   }
-  if (one_frame) run_synced(x, first, lanes);
+  if (one_frame)
+    run_synced(x, first, lanes);
+  else
+    emu_shadow_warp_barrier(warp->block, warp->index);
   const EmuFiber key = *first;
   for (EmuFiber *g = warp->fibers; g; g = g->next) {
     if (!same_sync(&key, g)) continue;

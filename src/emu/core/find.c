@@ -74,6 +74,49 @@ static void describe_place(EmuRun *run, SolEmuFinding *f, const PtxInst *in) {
   if (loc->file != PTX_NONE) put(out, cap, at, ", %s:%u", ptx->files[loc->file], loc->line);
 }
 
+static const char *base_name(const char *path) {
+  const char *name = path;
+  for (const char *c = path; *c; c++)
+    if (*c == '/') name = c + 1;
+  return name;
+}
+
+void emu_place(const EmuRun *run, uint32_t pc, char *out, size_t cap) {
+  const SolPtxModule *ptx = run->program->module->ptx;
+  const PtxInst *in = run->program->source[pc];
+  const PtxLoc *loc = in && in->loc != PTX_NONE ? &ptx->locs[in->loc] : NULL;
+  *out = 0;
+  if (loc && loc->file != PTX_NONE)
+    sol_format(out, cap, "%s:%u", base_name(ptx->files[loc->file]), loc->line);
+  else if (in)
+    sol_format(out, cap, "%s:%u",
+               ptx->sources[ptx->functions[emu_function_at(run->program, pc)->index].source], in->line);
+}
+
+// Of a variable of a function, "_ZZ4scanPiE4tile", its own name.
+static const char *local_name(const char *name) {
+  const char *own = name;
+  if (strlen(name) < 3 || memcmp(name, "_ZZ", 3) != 0) return name;
+  for (const char *c = name; *c; c++) {
+    size_t n = 0;
+    const char *digits = c + 1;
+    while (*c == 'E' && *digits >= '0' && *digits <= '9' && n < 1000) n = n * 10 + (size_t)(*digits++ - '0');
+    if (n && strlen(digits) == n) own = digits;
+  }
+  return own;
+}
+
+void emu_shared_name(const EmuRun *run, uint64_t at, char *out, size_t cap) {
+  const PtxFunction *fn = run->launch->kernel->fn;
+  const SolPtxModule *ptx = run->program->module->ptx;
+  *out = 0;
+  for (uint32_t i = 0; i < fn->shared_count; i++) {
+    const PtxSymbol *s = &ptx->symbols[fn->shared[i].symbol];
+    if (at - fn->shared[i].offset < s->size) sol_format(out, cap, " (%s)", local_name(s->name));
+  }
+  if (run->launch->dynamic_shared && at >= run->dynamic_offset) sol_format(out, cap, " (dynamic)");
+}
+
 void emu_find(EmuCtx *x, const EmuInst *i, uint32_t lanes, SolEmuFindingKind kind, uint64_t address,
               uint64_t bytes, const char *format, ...) {
   EmuRun *run = x->launch;

@@ -114,6 +114,25 @@ static void mark(EmuAlloc *a, uint64_t from, uint64_t bytes) {
   }
 }
 
+// Of what was not written, the copy is not either.
+static void mark_copy(EmuAlloc *a, uint64_t to, const EmuAlloc *b, uint64_t from, uint64_t bytes) {
+  if (!a->init) return;
+  for (uint64_t k = 0; k < bytes; k++) {
+    uint64_t d = to + k, s = from + k;
+    unsigned written = b->init ? b->init[s / 8] >> s % 8 & 1 : 1;
+    a->init[d / 8] = (uint8_t)((a->init[d / 8] & ~(1u << d % 8)) | written << d % 8);
+  }
+}
+
+void sol_emu_wrote(SolEmu *emu, uint64_t to, uint64_t from, uint64_t bytes) {
+  EmuAlloc *a = emu->machine.track_init ? range(emu, to, bytes, NULL) : NULL;
+  EmuAlloc *b = a && from ? range(emu, from, bytes, NULL) : NULL;
+  if (b)
+    mark_copy(a, to - a->base, b, from - b->base, bytes);
+  else if (a)
+    mark(a, to - a->base, bytes);
+}
+
 SolStatus sol_emu_write(SolEmu *emu, uint64_t to, const void *from, uint64_t bytes, SolError *err) {
   if (!bytes) return SOL_OK;
   EmuAlloc *a = range(emu, to, bytes, err);
@@ -148,6 +167,6 @@ SolStatus sol_emu_copy(SolEmu *emu, uint64_t to, uint64_t from, uint64_t bytes, 
   EmuAlloc *a = range(emu, to, bytes, err), *b = range(emu, from, bytes, err);
   if (!a || !b) return SOL_ERR_ARGUMENT;
   memmove(a->host + (to - a->base), b->host + (from - b->base), (size_t)bytes);
-  mark(a, to - a->base, bytes);
+  mark_copy(a, to - a->base, b, from - b->base, bytes);
   return SOL_OK;
 }

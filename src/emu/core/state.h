@@ -372,6 +372,7 @@ bool emu_grow_local(EmuCtx *x, EmuBlock *block, uint32_t warp, uint64_t bytes);
 void emu_fill_consts(EmuRun *run);
 // check.c: shadow memory of shared memory
 void emu_shadow_barrier(EmuBlock *block);
+void emu_shadow_warp_barrier(EmuBlock *block, uint32_t warp);
 void emu_shadow_reset(EmuBlock *block);
 void emu_shadow_free(EmuBlock *block);
 typedef enum EmuUse { // strong (volatile, relaxed ...) accesses do not race with each other or with atomics
@@ -382,6 +383,9 @@ typedef enum EmuUse { // strong (volatile, relaxed ...) accesses do not race wit
   EMU_USE_STRONG_STORE
 } EmuUse;
 void emu_check_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, EmuUse use);
+// The values that lanes write, `stride` bytes apart: different ones to one address are a race.
+void emu_check_values(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes,
+                      const uint8_t *values, size_t stride);
 // The same for one lane's access of any length, inside one allocation or one block's shared memory; address: in
 // global memory.
 void emu_check_bulk(EmuCtx *x, const EmuInst *i, int lane, const uint8_t *host, uint64_t address,
@@ -433,6 +437,10 @@ typedef struct EmuIdle {
 bool emu_idle_round(EmuRun *run, EmuIdle *idle);
 void emu_idle_free(EmuIdle *idle);
 // find.c
+void emu_place(const EmuRun *run, uint32_t pc, char *out,
+               size_t cap); // "scale.cu:12", or the line of the PTX
+// " (tile)": the variable at that offset of shared memory; "" where none has it.
+void emu_shared_name(const EmuRun *run, uint64_t at, char *out, size_t cap);
 void emu_find_launch(EmuRun *run, SolEmuFindingKind kind, const char *message);
 void emu_report_deadlock(EmuRun *run);
 // result.c

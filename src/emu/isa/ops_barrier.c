@@ -118,7 +118,7 @@ static void bar_arrive(EmuCtx *x, const EmuInst *i, uint32_t mask) {
 }
 
 static void warp_sync(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  emu_sync_lanes(x, i, mask, i->a);
+  if (emu_sync_lanes(x, i, mask, i->a)) emu_shadow_warp_barrier(x->block, x->warp->index);
 }
 
 // ---- clusters ----

@@ -135,6 +135,17 @@ static void load(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   if (x->launch->observing) emu_observe_values(x, i, m->regs, mask, at.address);
 }
 
+static void check_values(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
+  enum { MOST = 32 }; // bytes of a lane
+  const Mover *m = i->more;
+  uint8_t values[EMU_LANES][MOST], *host[EMU_LANES];
+  uint32_t bytes = (uint32_t)i->bytes * i->vec;
+  if (bytes > MOST) return;
+  for (int l = 0; l < EMU_LANES; l++) host[l] = values[l];
+  for (uint32_t k = 0; k < i->vec; k++) m->scatter(emu_at(x, m->regs[k]), host, k * i->bytes, acc->mask);
+  emu_check_values(x, i, acc, bytes, values[0], MOST);
+}
+
 static void store_lanes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   const Mover *m = i->more;
   EmuAccess acc;
@@ -143,6 +154,8 @@ static void store_lanes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   x->fiber->spin = 0;
   for (uint32_t k = 0; k < i->vec; k++) m->scatter(emu_at(x, m->regs[k]), acc.host, k * i->bytes, acc.mask);
   if (i->flags & EMU_FLAG_STRONG) __atomic_thread_fence(__ATOMIC_RELEASE);
+  if (x->launch->launch->checks & SOL_EMU_CHECK_RACE && !(i->flags & EMU_FLAG_STRONG))
+    check_values(x, i, &acc);
   if (x->launch->checking)
     emu_check_access(x, i, &acc, bytes, i->flags & EMU_FLAG_STRONG ? EMU_USE_STRONG_STORE : EMU_USE_STORE);
   emu_count_as(x, i, &acc, bytes, SOL_MEM_STORE, SOL_SHARED_STORE);
