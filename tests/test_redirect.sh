@@ -44,7 +44,7 @@ audit() { # CODE ARGS...
 }
 
 # ---- what a C compiler alone can build ----
-for name in own_runtime hardened plugin_main; do
+for name in own_runtime hardened plugin_main driver_missing; do
   [ "$bin/$name" -nt tests/shim/$name.c ] || ${CC:-cc} -O1 tests/shim/$name.c -ldl -o "$bin/$name" || bad "$name does not compile"
 done
 [ "$bin/own_fixed" -nt tests/shim/own_runtime.c ] || ${CC:-cc} -O1 -no-pie -fno-pie tests/shim/own_runtime.c -o "$bin/own_fixed"
@@ -53,6 +53,12 @@ says err 'this program calls cudaSomethingNewer, which the emulator does not sup
 run 0 "$bin/own_fixed" # at a fixed address
 cp "$bin/own_runtime" "$scratch/stripped" && strip "$scratch/stripped"
 run 1 "$scratch/stripped" # nothing is known of it, and nothing is changed
+
+# ---- a bill that lacks what did not run says so ----
+audit 5 "$bin/own_runtime"
+says err 'it called what does not run here: cudaSomethingNewer'
+audit 5 "$bin/driver_missing"
+says err 'it called what does not run here: cuMulticastCreate'
 
 # ---- systems that let no code be written ----
 if "$bin/hardened" 1 /bin/true; then
