@@ -61,5 +61,18 @@ audit 0 "$bin/library_blas" --json -- one
 says out '"name": "cublasSgemm"' '"calls": 3' '"bytes_read": 98304' '"bytes_written": 49152' '"flops": 1572864' '"incomplete": false'
 audit 2 "$bin/library_blas" --kernel nix -- one
 
+# cuRAND's host generators are those of curand_kernel.h, bit for bit: kernels on the emulator draw the same numbers.
+if nvcc=$(scripts/cuda-env nvcc) && [ -e "$include/curand_kernel.h" ]; then
+  [ "$bin/library_rand" -nt tests/library/rand.cu ] ||
+    "$nvcc" -std=c++17 -arch=sm_90 -cudart shared tests/library/rand.cu -o "$bin/library_rand" \
+      -Xlinker "$shim/libcurand.so.10,--unresolved-symbols=ignore-in-shared-libs" >"$scratch/out" 2>"$scratch/err" || bad 'rand does not compile'
+  run 0 "$bin/library_rand"
+  says out '[0-9]+ checks, 0 wrong'
+  audit 0 "$bin/library_rand"
+  says out 'curandGenerateUniformDouble'
+else
+  echo "skipped: no CUDA 13 compiler, or no cuRAND headers"
+fi
+
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
