@@ -68,7 +68,7 @@ if nvcc=$(scripts/cuda-env nvcc) && [ -e "$include/curand_kernel.h" ]; then
       -Xlinker "$shim/libcurand.so.10,--unresolved-symbols=ignore-in-shared-libs" >"$scratch/out" 2>"$scratch/err" || bad 'rand does not compile'
   run 0 "$bin/library_rand"
   says out '[0-9]+ checks, 0 wrong'
-  audit 0 "$bin/library_rand"
+  audit 0 "$bin/library_rand" --json
   says out 'curandGenerateUniformDouble'
 else
   echo "skipped: no CUDA 13 compiler, or no cuRAND headers"
