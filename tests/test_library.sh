@@ -61,6 +61,12 @@ audit 0 "$bin/library_blas" --json -- one
 says out '"name": "cublasSgemm"' '"calls": 3' '"bytes_read": 98304' '"bytes_written": 49152' '"flops": 1572864' '"incomplete": false'
 audit 2 "$bin/library_blas" --kernel nix -- one
 
+build sparse libcusparse.so.12
+run 0 "$bin/library_sparse"
+says out '[0-9]+ checks, 0 wrong'
+audit 0 "$bin/library_sparse" --json
+says out '"name": "cusparseSpMM"'
+
 # cuRAND's host generators are those of curand_kernel.h, bit for bit: kernels on the emulator draw the same numbers.
 if nvcc=$(scripts/cuda-env nvcc) && [ -e "$include/curand_kernel.h" ]; then
   [ "$bin/library_rand" -nt tests/library/rand.cu ] ||
