@@ -48,7 +48,7 @@ AVX2_OBJ  := $(if $(HAS_AVX2),$(AVX2_OPS:%=$(B)/obj/src/emu/isa/ops_%_avx2.o))
 SHIM_SRC  := $(call sources,shim libcuda)
 SHIM_OBJ  := $(SHIM_SRC:%.c=$(B)/obj/%.o)
 SHIM_LIB  := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(WASM_ONLY),$(call sources,base image device machine roofline ptx mem $(EMU_DIRS) sass audit driver))) $(AVX2_OBJ)
-SHIM      := $(if $(CUDA_INC),$(B)/shim/libcudart.so.13 $(B)/shim/libcudart.so.12 $(B)/shim/libcuda.so.1 $(B)/shim/libnvJitLink.so.13 $(B)/shim/libsolredirect.so $(patsubst %,$(B)/shim/lib%,cublas.so.13 cublas.so.12 cublasLt.so.13 cublasLt.so.12 curand.so.10 cusparse.so.12))
+SHIM      := $(if $(CUDA_INC),$(B)/shim/libcudart.so.13 $(B)/shim/libcudart.so.12 $(B)/shim/libcuda.so.1 $(B)/shim/libnvJitLink.so.13 $(B)/shim/libsolredirect.so $(patsubst %,$(B)/shim/lib%,cublas.so.13 cublas.so.12 cublasLt.so.13 cublasLt.so.12 curand.so.10 cusparse.so.12 cufft.so.12 cufft.so.11))
 
 # What the driver loads into a program under `sol profile`: hidden but for one name, with its own copy of what it uses.
 INJECT_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(call sources,inject))
@@ -166,7 +166,7 @@ $(KERNELS)/stamp/%: FORCE
 STAMP_flags   = $(CC) $(LIB_FLAGS) $(LDFLAGS)
 STAMP_tests   = $(STAMP_flags) $(CUDA_INC)
 STAMP_wasm    = $(CLANG) $(WASM_FLAGS)
-STAMP_objects = $(LIB_OBJ) $(TOOL_OBJ) $(SHIM_OBJ) $(SHIM12_OBJ) $(BLAS_OBJ) $(RAND_OBJ) $(SPARSE_OBJ) $(INJECT_OBJ)
+STAMP_objects = $(LIB_OBJ) $(TOOL_OBJ) $(SHIM_OBJ) $(SHIM12_OBJ) $(BLAS_OBJ) $(RAND_OBJ) $(SPARSE_OBJ) $(FFT_OBJ) $(INJECT_OBJ)
 STAMP_modules = $(MODULES)
 STAMP_rungs   = $(RUNGS)
 STAMP_nvcc    = $(NVCC) $(NVCC_FLAGS)
@@ -224,6 +224,8 @@ $(B)/shim/libsolredirect.so: $(REDIRECT_SRC) src/redirect/redirect.h
 BLAS_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(call sources,blas))
 $(BLAS_OBJ): CFLAGS += -O3 -ffp-contract=fast -fcx-limited-range -fno-math-errno
 RAND_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(call sources,rand))
+FFT_OBJ   := $(patsubst %.c,$(B)/obj/%.o,$(call sources,fft))
+$(FFT_OBJ): CFLAGS += -O3 -fcx-limited-range -fno-math-errno
 SPARSE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(call sources,sparse))
 BLAS_PARTS := $(patsubst %,$(B)/obj/src/blas/blas_%.o,elements call)
 define STAND_IN # name, major version, objects, its exports
@@ -235,6 +237,7 @@ endef
 $(foreach v,13 12,$(eval $(call STAND_IN,cublas,$(v),$(BLAS_OBJ),src/blas/blas_exports.map)))
 $(eval $(call STAND_IN,curand,10,$(RAND_OBJ),src/rand/rand_exports.map))
 $(eval $(call STAND_IN,cusparse,12,$(SPARSE_OBJ) $(BLAS_PARTS),src/sparse/sparse_exports.map))
+$(foreach v,12 11,$(eval $(call STAND_IN,cufft,$(v),$(FFT_OBJ),src/fft/fft_exports.map)))
 $(B)/shim/libcublasLt.so.%: $(B)/shim/libcublas.so.%
 	@ln -sf $(<F) $@
 
@@ -409,4 +412,4 @@ clean: ## remove everything built; what set-up installed under build/ stays
 distclean: ## remove the build folder whole
 	rm -rf $(B)
 
--include $(wildcard $(addsuffix .d,$(LIB_OBJ) $(TOOL_OBJ) $(SHIM_OBJ) $(SHIM12_OBJ) $(BLAS_OBJ) $(RAND_OBJ) $(SPARSE_OBJ) $(INJECT_OBJ) $(MAIN_OBJ) $(WASM_OBJ) $(TESTS) $(REPLAYS) $(FUZZERS) $(BENCHES) $(FAKE_CUDA) $(FAKE_GPU))) $(wildcard $(patsubst %,$(KERNELS)/%.d,$(MODULES) $(RUNGS)))
+-include $(wildcard $(addsuffix .d,$(LIB_OBJ) $(TOOL_OBJ) $(SHIM_OBJ) $(SHIM12_OBJ) $(BLAS_OBJ) $(RAND_OBJ) $(SPARSE_OBJ) $(FFT_OBJ) $(INJECT_OBJ) $(MAIN_OBJ) $(WASM_OBJ) $(TESTS) $(REPLAYS) $(FUZZERS) $(BENCHES) $(FAKE_CUDA) $(FAKE_GPU))) $(wildcard $(patsubst %,$(KERNELS)/%.d,$(MODULES) $(RUNGS)))

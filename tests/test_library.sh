@@ -67,6 +67,10 @@ says out '[0-9]+ checks, 0 wrong'
 audit 0 "$bin/library_sparse" --json
 says out '"name": "cusparseSpMM"'
 
+build fft libcufft.so.12
+run 0 "$bin/library_fft"
+says out '[0-9]+ checks, 0 wrong'
+
 # cuRAND's host generators are those of curand_kernel.h, bit for bit: kernels on the emulator draw the same numbers.
 if nvcc=$(scripts/cuda-env nvcc) && [ -e "$include/curand_kernel.h" ]; then
   [ "$bin/library_rand" -nt tests/library/rand.cu ] ||

@@ -393,8 +393,10 @@ typedef enum SolEmuEnd {
   SOL_EMU_INTERRUPTED
 } SolEmuEnd;
 
-typedef struct SolEmuChild { // a launch by a kernel, to be run after it
-  const SolEmuKernel *kernel;
+typedef struct SolEmuChild {  // a launch by a kernel, to be run after it
+  const SolEmuKernel *kernel; // NULL: a copy or a fill
+  uint64_t to, from, bytes;   // of a copy; from 0: a fill
+  uint8_t value;
   uint32_t grid[3], block[3];
   uint64_t dynamic_shared;
   void *params;

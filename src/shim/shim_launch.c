@@ -177,7 +177,21 @@ static ShimKernel *kernel_named(ShimBinary *b, const char *name) {
   return shim_add_kernel(b, NULL, name);
 }
 
+static cudaError_t run_transfer(const SolEmuChild *c, double *seconds) {
+  void *to = shim_pointer(c->to);
+  if (c->from) {
+    struct cudaMemcpy3DParms copy =
+        shim_flat_copy(to, shim_pointer(c->from), c->bytes, cudaMemcpyDeviceToDevice);
+    *seconds = shim_copy_seconds(&copy);
+    return shim_run_copy(&copy);
+  }
+  ShimSet set = {.to = to, .value = c->value, .element = 1, .width = c->bytes, .height = 1, .depth = 1};
+  *seconds = shim_set_seconds(&set);
+  return shim_run_set(&set);
+}
+
 static cudaError_t run_child(ShimBinary *b, const SolEmuChild *c, double *seconds) {
+  if (!c->kernel) return run_transfer(c, seconds);
   ShimKernel *k = kernel_named(b, sol_emu_kernel_function(c->kernel)->name);
   cudaError_t error = k ? shim_kernel_load(k) : cudaErrorMemoryAllocation;
   if (error) return error;

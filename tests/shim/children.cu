@@ -28,6 +28,10 @@ __global__ void parent(int *x) {
     add<<<1, 1, 16, s>>>(x, 1000);
     cudaStreamDestroy(s);
     wide<<<1, 1>>>('a', Wide{3, 40.5}, &x[3]);
+    cudaMemsetAsync(&x[5], 1, 4, 0);
+    cudaMemcpyAsync(&x[6], &x[5], 4, cudaMemcpyDeviceToDevice, 0); // in order
+    int *own;
+    if (cudaMalloc(&own, 64) == cudaSuccess) own[3] = 1, cudaFree(own);
     x[4] = (int)cudaGetLastError();
   }
   add<<<2, 4>>>(x, 10);
@@ -35,13 +39,13 @@ __global__ void parent(int *x) {
 
 int main() {
   int *x, wrong = 0;
-  cudaMallocManaged(&x, 5 * sizeof(int));
-  for (int i = 0; i < 5; i++) x[i] = i == 4 ? 9 : 0;
+  cudaMallocManaged(&x, 7 * sizeof(int));
+  for (int i = 0; i < 7; i++) x[i] = i == 4 ? 9 : 0;
   parent<<<2, 3>>>(x);
   tree<<<1, 1>>>(x + 2, 5);
   wrong += cudaDeviceSynchronize() != cudaSuccess;
-  const int want[] = {6 * 92 + 1000, 6 * 92 + 1000, 32, 'a' + 3 + 40, 0};
-  for (int i = 0; i < 5; i++)
+  const int want[] = {6 * 92 + 1000, 6 * 92 + 1000, 32, 'a' + 3 + 40, 0, 0x01010101, 0x01010101};
+  for (int i = 0; i < 7; i++)
     if (x[i] != want[i]) wrong++, printf("x[%d] is %d, not %d\n", i, x[i], want[i]);
   return wrong;
 }

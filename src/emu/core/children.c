@@ -13,7 +13,7 @@ struct EmuChild { // a list, under EmuRun.lock
   bool launched;
 };
 
-enum { TAIL_STREAM = 3, INVALID_VALUE = 1, INVALID_DEVICE_FUNCTION = 98 }; // cudaStreamTailLaunch, cudaError
+enum { TAIL_STREAM = 3, INVALID_VALUE = 1 }; // cudaStreamTailLaunch, cudaErrorInvalidValue
 
 // ---- arguments ----
 
@@ -119,17 +119,77 @@ static void launch_device(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   for (; mask; mask &= mask - 1) answer(x, i, emu_first(mask), launch_child(x, i, emu_first(mask)));
 }
 
+// Copies and fills wait for their turn as launches do. False: out of memory.
+static bool add_transfer(EmuCtx *x, SolEmuChild transfer) {
+  struct EmuChild *child = sol_heap_alloc(sizeof *child);
+  if (!child) return false;
+  *child = (struct EmuChild){.launch = transfer, .block = x->block->id, .launched = true};
+  sol_spin_lock(&x->launch->lock);
+  child->launch.order = x->launch->children_launched++;
+  child->next = x->launch->children;
+  x->launch->children = child;
+  sol_spin_unlock(&x->launch->lock);
+  return true;
+}
+
+// (to, from, bytes, kind, stream)
+static void copy_async(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  for (; mask; mask &= mask - 1) {
+    int l = emu_first(mask);
+    SolEmuChild c = {.to = word_argument(x, i, 0, l),
+                     .from = word_argument(x, i, 1, l),
+                     .bytes = word_argument(x, i, 2, l)};
+    c.tail = word_argument(x, i, 4, l) == TAIL_STREAM;
+    answer(x, i, l, c.from && add_transfer(x, c) ? 0 : INVALID_VALUE);
+  }
+}
+
+// (to, value, bytes, stream)
+static void set_async(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  for (; mask; mask &= mask - 1) {
+    int l = emu_first(mask);
+    SolEmuChild c = {.to = word_argument(x, i, 0, l),
+                     .value = (uint8_t)word_argument(x, i, 1, l),
+                     .bytes = word_argument(x, i, 2, l)};
+    c.tail = word_argument(x, i, 3, l) == TAIL_STREAM;
+    answer(x, i, l, add_transfer(x, c) ? 0 : INVALID_VALUE);
+  }
+}
+
+static bool store_word(EmuCtx *x, const EmuInst *i, int lane, uint64_t to, uint64_t value) {
+  uint64_t address[EMU_LANES];
+  EmuAccess acc;
+  address[lane] = to;
+  if (!emu_resolve_at(x, i, 1u << lane, address, PTX_SPACE_GENERIC, 8, true, &acc)) return false;
+  memcpy(acc.host[lane], &value, 8);
+  return true;
+}
+
+// (where to put the address, bytes): from the heap of malloc.
+static void device_malloc(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  enum { NO_MEMORY = 2 };
+  for (; mask; mask &= mask - 1) {
+    int l = emu_first(mask);
+    uint64_t memory = emu_heap_malloc(x, word_argument(x, i, 1, l));
+    bool stored = store_word(x, i, l, word_argument(x, i, 0, l), memory);
+    answer(x, i, l, !stored ? INVALID_VALUE : memory ? 0 : NO_MEMORY);
+  }
+}
+
+static void device_free(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  for (; mask; mask &= mask - 1) {
+    int l = emu_first(mask);
+    emu_heap_free(x, i, l, word_argument(x, i, 0, l));
+    answer(x, i, l, 0);
+  }
+}
+
 // (where to put it, flags): work is run in the order in which it was launched, so that one stream serves.
 static void create_stream(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  static const uint64_t stream = 0x10;
+  enum { STREAM = 0x10 };
   for (; mask; mask &= mask - 1) {
-    int lane = emu_first(mask);
-    uint64_t address[EMU_LANES];
-    EmuAccess acc;
-    address[lane] = word_argument(x, i, 0, lane);
-    bool there = emu_resolve_at(x, i, 1u << lane, address, PTX_SPACE_GENERIC, 8, true, &acc) != 0;
-    if (there) memcpy(acc.host[lane], &stream, 8);
-    answer(x, i, lane, there ? 0 : INVALID_VALUE);
+    int l = emu_first(mask);
+    answer(x, i, l, store_word(x, i, l, word_argument(x, i, 0, l), STREAM) ? 0 : INVALID_VALUE);
   }
 }
 
@@ -145,6 +205,10 @@ EmuHandler *emu_child_builtin(const char *name) {
              {"__cudaCDP2LaunchDeviceV2", launch_device},
              {"__cudaCDP2StreamCreateWithFlags", create_stream},
              {"__cudaCDP2StreamDestroy", succeed},
+             {"__cudaCDP2MemcpyAsync", copy_async},
+             {"__cudaCDP2MemsetAsync", set_async},
+             {EMU_CHILD_MALLOC, device_malloc},
+             {"__cudaCDP2Free", device_free},
              {"__cudaCDP2GetLastError", succeed},
              {"__cudaCDP2PeekAtLastError", succeed}};
   for (size_t k = 0; k < SOL_COUNT(all); k++)

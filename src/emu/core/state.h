@@ -448,6 +448,7 @@ bool emu_heap_holds(const EmuAlloc *heap, uint64_t address, uint64_t bytes);
 bool emu_heap_nearest(const EmuAlloc *heap, uint64_t address, EmuAlloc *piece);
 // children.c
 #define EMU_CHILD_BUFFER "__cudaCDP2GetParameterBufferV2"
+#define EMU_CHILD_MALLOC "__cudaCDP2Malloc"
 EmuHandler *emu_child_builtin(const char *name);
 bool emu_children_result(EmuRun *run); // moves the list to the result; false: out of memory
 void emu_children_free(SolEmuResult *result);
