@@ -52,7 +52,7 @@ AVX2_OBJ  := $(if $(HAS_AVX2),$(AVX2_OPS:%=$(B)/obj/src/emu/isa/ops_%_avx2.o))
 SHIM_SRC  := $(call sources,shim libcuda)
 SHIM_OBJ  := $(SHIM_SRC:%.c=$(B)/obj/%.o)
 SHIM_LIB  := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(WASM_ONLY),$(call sources,base image device machine roofline ptx mem $(EMU_DIRS) sass audit driver))) $(AVX2_OBJ)
-SHIM      := $(if $(CUDA_INC),$(B)/shim/libcudart.so.13 $(B)/shim/libcudart.so.12 $(B)/shim/libcuda.so.1 $(B)/shim/libnvJitLink.so.13 $(B)/shim/libsolredirect.so $(B)/shim/libcublas.so.13 $(B)/shim/libcublasLt.so.13)
+SHIM      := $(if $(CUDA_INC),$(B)/shim/libcudart.so.13 $(B)/shim/libcudart.so.12 $(B)/shim/libcuda.so.1 $(B)/shim/libnvJitLink.so.13 $(B)/shim/libsolredirect.so $(patsubst %,$(B)/shim/lib%,cublas.so.13 cublas.so.12 cublasLt.so.13 cublasLt.so.12 curand.so.10 cusparse.so.12 cufft.so.12 cufft.so.11))
 
 # What the driver loads into a program under `sol profile`: hidden but for one name, with its own copy of what it uses.
 INJECT_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(call sources,inject))
@@ -78,7 +78,7 @@ TOOL_OBJ  := $(filter-out $(MAIN_OBJ),$(TOOL_SRC:%.c=$(B)/obj/%.o)) $(RUNGS_OBJ)
 WASM_OBJ  := $(patsubst %.c,$(B)/wasm/%.o,$(filter-out $(HOST_ONLY),$(call sources,$(WASM_DIRS))))
 # The page: the accountant with the questions that web/page.js asks, and what renders the answers.
 PAGE_SRC  := $(wildcard src/page/*.c) src/driver/args.c src/driver/emu.c \
-             $(patsubst %,src/report/%.c,facts json report_access report_audit report_audit_words report_audit_lines report_model report_occupancy report_pass report_roofline report_roofs report_source)
+             $(patsubst %,src/report/%.c,facts json report_access report_audit report_audit_words report_audit_library report_audit_lines report_model report_occupancy report_pass report_roofline report_roofs report_source)
 PAGE_OBJ  := $(PAGE_SRC:%.c=$(B)/wasm/%.o)
 PAGE_HOST := $(filter-out $(WASM_ONLY),$(wildcard src/page/*.c))
 TESTS     := $(TEST_SRC:tests/%.c=$(B)/tests/%)
@@ -180,7 +180,7 @@ $(KERNELS)/stamp/%: FORCE
 STAMP_flags   = $(CC) $(LIB_FLAGS) $(LDFLAGS)
 STAMP_tests   = $(STAMP_flags) $(CUDA_INC)
 STAMP_wasm    = $(CLANG) $(WASM_FLAGS)
-STAMP_objects = $(LIB_OBJ) $(TOOL_OBJ) $(SHIM_OBJ) $(SHIM12_OBJ) $(INJECT_OBJ)
+STAMP_objects = $(LIB_OBJ) $(TOOL_OBJ) $(SHIM_OBJ) $(SHIM12_OBJ) $(BLAS_OBJ) $(RAND_OBJ) $(SPARSE_OBJ) $(FFT_OBJ) $(INJECT_OBJ)
 STAMP_modules = $(MODULES)
 STAMP_rungs   = $(RUNGS)
 STAMP_nvcc    = $(NVCC) $(NVCC_FLAGS)
@@ -233,12 +233,27 @@ $(B)/shim/libsolredirect.so: $(REDIRECT_SRC) src/redirect/redirect.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(FLAGS) -fvisibility=hidden -fPIC -O2 -g -ffile-prefix-map='$(CURDIR)'=. -shared -Wl,-soname,libsolredirect.so -Wl,-z,defs $(REDIRECT_SRC) -o $@
 
-$(B)/shim/libcublas.so.13: src/blas/blas.c src/blas/blas_missing.def src/blas/blas_missing_lt.def src/blas/blas_exports.map $(B)/stamp/flags
-	@mkdir -p $(@D)
-	$(Q)$(CC) -shared -Wl,-soname,libcublas.so.13 -Wl,--version-script,src/blas/blas_exports.map $(LIB_FLAGS) $(LDFLAGS) $< -o $@
-
-$(B)/shim/libcublasLt.so.13: $(B)/shim/libcublas.so.13
-	@ln -sf libcublas.so.13 $@
+# Libraries that compute on the host, each under the names that programs of CUDA 13 and 12 ask for: of the same
+# functions, with the symbol versions of those names. They reach the emulated device through libcudart.so.13.
+BLAS_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(call sources,blas))
+$(BLAS_OBJ): CFLAGS += -O3 -ffp-contract=fast -fcx-limited-range -fno-math-errno
+RAND_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(call sources,rand))
+FFT_OBJ   := $(patsubst %.c,$(B)/obj/%.o,$(call sources,fft))
+$(FFT_OBJ): CFLAGS += -O3 -fcx-limited-range -fno-math-errno
+SPARSE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(call sources,sparse))
+BLAS_PARTS := $(patsubst %,$(B)/obj/src/blas/blas_%.o,elements call)
+define STAND_IN # name, major version, objects, its exports
+$(B)/shim/lib$(1).so.$(2): $(3) $(4) $(B)/shim/libcudart.so.13
+	@mkdir -p $$(@D) && sed 's/@/$(2)/' $(4) > $(B)/stamp/$(1).$(2).map
+	$$(Q)$$(CC) -shared -Wl,-soname,lib$(1).so.$(2) -Wl,--version-script,$(B)/stamp/$(1).$(2).map -Wl,-z,defs -Wl,-rpath,'$$$$ORIGIN' \
+	  $$(CFLAGS) $$(LDFLAGS) $(3) $(B)/shim/libcudart.so.13 -lm -o $$@
+endef
+$(foreach v,13 12,$(eval $(call STAND_IN,cublas,$(v),$(BLAS_OBJ),src/blas/blas_exports.map)))
+$(eval $(call STAND_IN,curand,10,$(RAND_OBJ),src/rand/rand_exports.map))
+$(eval $(call STAND_IN,cusparse,12,$(SPARSE_OBJ) $(BLAS_PARTS),src/sparse/sparse_exports.map))
+$(foreach v,12 11,$(eval $(call STAND_IN,cufft,$(v),$(FFT_OBJ),src/fft/fft_exports.map)))
+$(B)/shim/libcublasLt.so.%: $(B)/shim/libcublas.so.%
+	@ln -sf $(<F) $@
 
 $(INJECT): $(INJECT_OBJ) $(B)/inside.a src/inject/inject_exports.map
 	@mkdir -p $(@D)
@@ -420,4 +435,4 @@ clean: ## remove everything built; what set-up installed under build/ stays
 distclean: ## remove the build folder whole
 	rm -rf $(B)
 
--include $(wildcard $(addsuffix .d,$(LIB_OBJ) $(TOOL_OBJ) $(SHIM_OBJ) $(SHIM12_OBJ) $(INJECT_OBJ) $(MAIN_OBJ) $(WASM_OBJ) $(TESTS) $(REPLAYS) $(FUZZERS) $(BENCHES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_GPU))) $(wildcard $(patsubst %,$(KERNELS)/%.d,$(MODULES) $(RUNGS)))
+-include $(wildcard $(addsuffix .d,$(LIB_OBJ) $(TOOL_OBJ) $(SHIM_OBJ) $(SHIM12_OBJ) $(BLAS_OBJ) $(RAND_OBJ) $(SPARSE_OBJ) $(FFT_OBJ) $(INJECT_OBJ) $(MAIN_OBJ) $(WASM_OBJ) $(TESTS) $(REPLAYS) $(FUZZERS) $(BENCHES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_GPU))) $(wildcard $(patsubst %,$(KERNELS)/%.d,$(MODULES) $(RUNGS)))

@@ -10,8 +10,8 @@
 #include "opcode_case.h"
 
 static const char *const elsewhere_families[] = {
-    "control",  "move", "address", "load",   "store", "fence",  "barrier", "async_copy",
-    "mbarrier", "hint", "stack",   "atomic", "warp",  "matrix", "texture", "surface"};
+    "control", "move",  "address", "load", "store",  "fence",   "barrier", "async_copy", "mbarrier",
+    "hint",    "stack", "atomic",  "warp", "matrix", "texture", "surface", "video"};
 
 // No test names these; the corpus of nvcc's programs (tests/ptx) reaches some of them.
 static const char *const elsewhere_untested[] = {

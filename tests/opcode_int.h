@@ -98,21 +98,17 @@ static inline int byte_of(uint64_t v, int n, bool is_signed) {
   return is_signed ? (int8_t)(v >> 8 * n) : (uint8_t)(v >> 8 * n);
 }
 static inline uint64_t ref_dot(const OpcodeCase *c, const uint64_t s[3]) {
-  bool video = opcode_is(c, "VABSDIFF4"), two = opcode_is(c, "DP2A");
-  bool as = opcode_signed(c->type[video]), bs = opcode_signed(c->type[video + 1]);
+  bool two = opcode_is(c, "DP2A"), as = opcode_signed(c->type[0]), bs = opcode_signed(c->type[1]);
   long long r = (long long)(uint32_t)s[2];
-  uint64_t packed = 0;
   for (int n = 0; n < (two ? 2 : 4); n++) {
     if (two) {
       int half = as ? (int16_t)(s[0] >> 16 * n) : (uint16_t)(s[0] >> 16 * n);
       r += (long long)half * byte_of(s[1], n + (!strcmp(c->fn, "hi") ? 2 : 0), bs);
       continue;
     }
-    int a = byte_of(s[0], n, as), b = byte_of(s[1], n, bs);
-    r += video ? llabs((long long)a - b) : (long long)a * b;
-    packed |= (uint64_t)(uint8_t)abs(a - b) << 8 * n;
+    r += (long long)byte_of(s[0], n, as) * byte_of(s[1], n, bs);
   }
-  return video && !c->fn[0] ? packed : (uint32_t)r;
+  return (uint32_t)r;
 }
 
 static inline uint64_t ref_prmt(const OpcodeCase *c, const uint64_t s[3]) {

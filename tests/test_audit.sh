@@ -314,14 +314,14 @@ says err "'rase' is none of race, init, sync, mem"
 # ---- what did not run, and what changed ----
 
 cat >"$scratch/blas.cu" <<'C'
-extern "C" int cublasSgemm_v2(void *);
-extern "C" int cublasDgemm_v2(void *);
+extern "C" int cublasStbmv_v2(void *);
+extern "C" int cublasDtbmv_v2(void *);
 __global__ void one(float *x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 1; }
 int main(int argc, char **) {
   float *x;
   if (cudaMalloc(&x, 65536 * 4)) return 1;
   one<<<256, 256>>>(x);
-  if (argc > 1) cublasSgemm_v2(0), cublasSgemm_v2(0), cublasDgemm_v2(0);
+  if (argc > 1) cublasStbmv_v2(0), cublasStbmv_v2(0), cublasDtbmv_v2(0);
   return cudaDeviceSynchronize();
 }
 C
@@ -329,9 +329,9 @@ shim=$(cd "$(dirname "$sol")/shim" && pwd)
 "$NVCC" -lineinfo -arch=sm_90 -cudart shared "$scratch/blas.cu" -Xlinker "$shim/libcublas.so.13" -o "$scratch/blas" ||
   bad 'blas.cu does not compile'
 run 5 "$scratch/blas" --json -- call
-json "d['incomplete'] and d['missing'] == ['cublasSgemm_v2', 'cublasDgemm_v2'] and k['name'] == 'one'"
+json "d['incomplete'] and d['missing'] == ['cublasStbmv_v2', 'cublasDtbmv_v2'] and k['name'] == 'one'"
 run 5 "$scratch/blas" -- call
-says out 'Incomplete: .*cublasSgemm_v2, cublasDgemm_v2'
+says out 'Incomplete: .*cublasStbmv_v2, cublasDtbmv_v2'
 run 3 "$scratch/blas" --max-tax 0.01 -- call # a gate comes first
 run 0 "$scratch/blas" --json
 json "not d['incomplete'] and d['missing'] == []"

@@ -219,4 +219,47 @@ TEST(lines_that_are_none_are_refused) {
   audit_reader_free(&reader);
 }
 
+static SolStatus read_text(AuditReader *reader, const char *text, AuditMessage *heard) {
+  SolError err = {0};
+  return audit_read_line(reader, text, strlen(text), heard, &err);
+}
+
+TEST(a_library_call_survives_the_wire) {
+  AuditLibraryCall c = {
+      .name = "cublasGemmEx", .read = 1e9, .written = 4096, .flops = 2e12, .dtype = SOL_BF16, .tensor = true};
+  AuditReader reader = {0};
+  AuditMessage heard;
+  SolBuffer line = {0};
+  audit_write_library(&c, &line);
+  if (CHECK(line.text && !read_text(&reader, line.text, &heard)) &&
+      CHECK_INT(heard.kind, AUDIT_LINE_LIBRARY)) {
+    CHECK_STR(heard.library.name, c.name);
+    CHECK(heard.library.read == 1e9 && heard.library.written == 4096 && heard.library.flops == 2e12);
+    CHECK(heard.library.dtype == SOL_BF16 && heard.library.tensor);
+  }
+  CHECK(read_text(&reader, "{\"library\":\"x\",\"numbers\":[1,2,3,99,0]}", &heard));
+  CHECK(read_text(&reader, "{\"library\":\"x\",\"numbers\":[-1,2,3,1,0]}", &heard));
+  CHECK(read_text(&reader, "{\"library\":3,\"numbers\":[1,2,3,1,0]}", &heard));
+  sol_buffer_free(&line);
+  audit_reader_free(&reader);
+}
+
+// Each call takes the longer of its bytes and its FLOPs, and a launch; rows are by function and dtype.
+TEST(library_calls_are_summed_at_their_roof) {
+  const SolDevice *device;
+  AuditProgram p;
+  if (!CHECK(!sol_device_find("h100-sxm", &device, NULL) && !audit_start(&p, device, NULL))) return;
+  AuditLibraryCall small = {.name = "a", .read = 3e9, .flops = 1, .dtype = SOL_FP32};
+  AuditLibraryCall large = {.name = "a", .read = 4, .flops = 1e15, .dtype = SOL_FP16, .tensor = true};
+  for (int i = 0; i < 2; i++) CHECK(!audit_library(&p, &small, NULL));
+  CHECK(!audit_library(&p, &large, NULL));
+  if (CHECK_INT(p.call_count, 2)) {
+    double launch = machine_light(&p.machine, 0, 1, 0);
+    CHECK(p.calls[0].times == 2 && p.calls[0].read == 6e9 && p.calls[0].memory > p.calls[0].compute);
+    CHECK_NEAR(p.calls[0].seconds, 6e9 / machine_copy_rate(&p.machine) + 2 * launch, 1e-12);
+    CHECK_NEAR(p.calls[1].seconds, 1e15 / device->peak_fp16.value + launch, 1e-9);
+  }
+  audit_free(&p);
+}
+
 CHECK_MAIN

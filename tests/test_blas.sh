@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The stand-in for cuBLAS: handles work, the rest says its name and is not supported, and it exports what the
+# The stand-in for cuBLAS: handles work, what is not computed says its name, and it exports what the
 # toolkit's library does.
 set -u
 sol=${SOL:-build/sol}
@@ -26,8 +26,8 @@ cat >"$scratch/use.c" <<'C'
 #include <stdio.h>
 int cublasCreate_v2(void **), cublasDestroy_v2(void *), cublasSetStream_v2(void *, void *);
 int cublasGetStream_v2(void *, void **), cublasSetMathMode(void *, int), cublasGetMathMode(void *, int *);
-int cublasSgemm_v2(void *), cublasGetVersion_v2(void *, int *), cublasLtCreate(void **), cublasLtDestroy(void *);
-int cublasLtMatmul(void *), cublasSetWorkspace_v2(void *, void *, size_t);
+int cublasStbmv_v2(void *), cublasGetVersion_v2(void *, int *), cublasLtCreate(void **), cublasLtDestroy(void *);
+int cublasLtMatrixTransform(void *), cublasSetWorkspace_v2(void *, void *, size_t);
 const char *cublasGetStatusName(int);
 int main(void) {
   void *blas = NULL, *lt = NULL, *stream = NULL;
@@ -38,7 +38,7 @@ int main(void) {
   wrong += cublasSetMathMode(blas, 3) || cublasGetMathMode(blas, &math) || math != 3;
   wrong += cublasSetMathMode(NULL, 3) != 1 || cublasGetMathMode(blas, NULL) != 7;
   wrong += cublasSetWorkspace_v2(blas, NULL, 0) || cublasGetVersion_v2(blas, &version) || version < 130000;
-  wrong += cublasSgemm_v2(blas) != 15 || cublasSgemm_v2(blas) != 15 || cublasLtMatmul(lt) != 15;
+  wrong += cublasStbmv_v2(blas) != 15 || cublasStbmv_v2(blas) != 15 || cublasLtMatrixTransform(lt) != 15;
   puts(cublasGetStatusName(15));
   wrong += cublasDestroy_v2(blas) || cublasLtDestroy(lt) || cublasDestroy_v2(NULL) != 1;
   return wrong;
@@ -47,8 +47,8 @@ C
 check "the program links" "${CC:-cc}" "${flags[@]}" "$scratch/use.c" "$shim/libcublas.so.13" "$shim/libcublasLt.so.13" -o "$scratch/use"
 check "handles and their settings" run
 check "a status has its name" grep -q CUBLAS_STATUS_NOT_SUPPORTED "$scratch/out"
-check "what is missing is named once" test "$(grep -c cublasSgemm_v2 "$scratch/err")" = 1
-check "of cuBLASLt, too" grep -q cublasLtMatmul "$scratch/err"
+check "what is missing is named once" test "$(grep -c cublasStbmv_v2 "$scratch/err")" = 1
+check "of cuBLASLt, too" grep -q cublasLtMatrixTransform "$scratch/err"
 
 home=$(scripts/cuda-env home 2>/dev/null)
 theirs=()

@@ -44,7 +44,7 @@ audit() { # CODE ARGS...
 }
 
 # ---- what a C compiler alone can build ----
-for name in own_runtime hardened plugin_main; do
+for name in own_runtime hardened plugin_main driver_missing; do
   [ "$bin/$name" -nt tests/shim/$name.c ] || ${CC:-cc} -O1 tests/shim/$name.c -ldl -o "$bin/$name" || bad "$name does not compile"
 done
 [ "$bin/own_fixed" -nt tests/shim/own_runtime.c ] || ${CC:-cc} -O1 -no-pie -fno-pie tests/shim/own_runtime.c -o "$bin/own_fixed"
@@ -53,6 +53,12 @@ says err 'this program calls cudaSomethingNewer, which the emulator does not sup
 run 0 "$bin/own_fixed" # at a fixed address
 cp "$bin/own_runtime" "$scratch/stripped" && strip "$scratch/stripped"
 run 1 "$scratch/stripped" # nothing is known of it, and nothing is changed
+
+# ---- a bill that lacks what did not run says so ----
+audit 5 "$bin/own_runtime"
+says err 'it called what does not run here: cudaSomethingNewer'
+audit 5 "$bin/driver_missing"
+says err 'it called what does not run here: cuMulticastCreate'
 
 # ---- systems that let no code be written ----
 if "$bin/hardened" 1 /bin/true; then
@@ -75,6 +81,7 @@ build shared tests/shim/vector_add.cu -cudart shared -arch=sm_90
 build static tests/shim/vector_add.cu -arch=sm_90
 build static_fixed tests/shim/vector_add.cu -arch=sm_90 -Xcompiler -no-pie,-fno-pie
 build static_rdc tests/shim/rdc_main.cu tests/shim/rdc_other.cu -arch=sm_90 -rdc=true
+build children tests/shim/children.cu -arch=sm_90 -rdc=true
 build plugin.so tests/shim/plugin.cu -arch=sm_90 -shared -Xcompiler -fPIC
 build no_kernel tests/shim/no_kernel.cu -gencode arch=compute_90,code=sm_90
 
@@ -87,6 +94,8 @@ for name in static static_fixed; do
   if sed '/^  "input"/d' "$scratch/out" | cmp -s - "$scratch/shared.json"; then ok; else bad "$name: another bill than with the shared runtime"; fi
 done
 audit 0 "$bin/static_rdc"
+audit 0 "$bin/children" --json # kernels that launch kernels
+says out '"name": "parent"' '"name": "tree"' '"launches": 63'
 audit 0 "$bin/plugin_main" --json -- "$bin/plugin.so"
 says out '"name": "twice"'
 audit 0 /bin/sh --json -- -c "'$bin/static' && '$bin/static'" # each process adds its own

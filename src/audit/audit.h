@@ -127,6 +127,18 @@ typedef struct AuditLeft {
   double found, written; // bytes; modelled
 } AuditLeft;
 
+// Calls of one function of a library that computes (cuBLAS and others), whose kernels nobody sees: what it has to read,
+// write and compute at least, and the time that takes at the roof of its dtype.
+typedef struct AuditLibraryCall {
+  const char *name; // "cublasSgemm_v2"
+  double times;
+  double read, written, flops; // of all calls; bytes
+  SolDtype dtype;              // of the arithmetic
+  bool tensor;                 // on tensor cores, where the device has them for it
+  double memory, compute,
+      seconds; // of all calls: each resource alone; the longer of each call's, and its launch
+} AuditLibraryCall;
+
 typedef enum AuditSource { AUDIT_FROM_PTXAS, AUDIT_FROM_EMULATOR } AuditSource;
 
 // The least time of a kernel's launches by what they need, in seconds; audit_light.c says how.
@@ -223,6 +235,8 @@ struct AuditProgram {
   uint32_t flow_count, flow_cap;
   AuditLeft *lefts;
   uint32_t left_count, left_cap;
+  AuditLibraryCall *calls; // order of first call
+  uint32_t call_count, call_cap;
   double time, light, tax;  // of all launches in sequence; from audit_finish
   SolArena arena;           // owns everything that the program points to
   struct AuditState *state; // internal, see inside.h
@@ -319,6 +333,10 @@ SolStatus audit_launch_time(const SolDevice *device, const AuditLaunch *launch, 
 // fusing the kernels around it then saves less, or nothing.
 typedef enum AuditOutside { AUDIT_OUTSIDE_WROTE, AUDIT_OUTSIDE_READ } AuditOutside;
 void audit_outside(AuditProgram *program, AuditOutside what, uint64_t address, uint64_t bytes);
+// One call of a library; `times` and the times are not read.
+SolStatus audit_library(AuditProgram *program, const AuditLibraryCall *call, SolError *err);
+// The time of one call.
+double audit_library_seconds(const MachineModel *model, AuditLibraryCall *call);
 // Call once, after the last launch.
 SolStatus audit_finish(AuditProgram *program, SolError *err);
 void audit_free(AuditProgram *program);

@@ -207,6 +207,13 @@ void audit_write_missing(const char *what, SolBuffer *out) {
   sol_buffer_puts(out, "}\n");
 }
 
+void audit_write_library(const AuditLibraryCall *c, SolBuffer *out) {
+  sol_buffer_puts(out, "{\"library\":");
+  sol_json_add_text(out, c->name);
+  sol_buffer_format(out, ",\"numbers\":[%.0f,%.0f,%.0f,%d,%d]}\n", c->read, c->written, c->flops,
+                    (int)c->dtype, c->tensor);
+}
+
 void audit_write_progress(const SolEmuProgress *p, SolBuffer *out) {
   sol_buffer_format(out, "{\"progress\":%.4f,\"instructions\":%llu,\"kernel\":\"%.100s\"}\n", p->done,
                     (unsigned long long)p->instructions, p->kernel); // a PTX name needs no escapes

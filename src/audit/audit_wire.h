@@ -24,6 +24,8 @@ void audit_write_again(const AuditAgain *again, SolBuffer *out);
 void audit_write_outside(AuditOutside what, uint64_t address, uint64_t bytes, SolBuffer *out);
 // A call or kernels that did not run here: "cublasSgemm_v2", "kernels of libcufft.so.12".
 void audit_write_missing(const char *what, SolBuffer *out);
+// One call of a library that computed.
+void audit_write_library(const AuditLibraryCall *call, SolBuffer *out);
 // The progress of the running launch.
 void audit_write_progress(const SolEmuProgress *progress, SolBuffer *out);
 
@@ -40,6 +42,7 @@ typedef enum AuditLineKind {
   AUDIT_LINE_MODULE,
   AUDIT_LINE_OUTSIDE,
   AUDIT_LINE_MISSING,
+  AUDIT_LINE_LIBRARY,
   AUDIT_LINE_PROGRESS
 } AuditLineKind;
 typedef struct AuditMessage {
@@ -49,7 +52,8 @@ typedef struct AuditMessage {
   uint32_t unit;      // the module, AuditLaunch.unit
   const char *ptx;    // its text; valid until the next line
   AuditOutside what;
-  const char *missing; // valid until the next line
+  const char *missing;      // valid until the next line
+  AuditLibraryCall library; // its name is valid until the next line
   uint64_t address, bytes;
   SolEmuProgress progress; // its kernel's name is valid until the next line
 } AuditMessage;

@@ -326,6 +326,21 @@ static bool read_module(AuditReader *r, SolJson line, double unit, size_t length
          sol_json_string(value, text, length + 1);
 }
 
+static bool read_library(AuditReader *r, SolJson line, SolJson name, AuditLibraryCall *out) {
+  double n[5];
+  if (!get_numbers(line, "numbers", n, SOL_COUNT(n)) || !(n[3] > SOL_DTYPE_DEFAULT && n[3] < SOL_DTYPE_COUNT))
+    return false;
+  for (int i = 0; i < 3; i++)
+    if (!(n[i] >= 0 && n[i] <= 1e18)) return false;
+  *out = (AuditLibraryCall){.name = keep_text(&r->scratch, name),
+                            .read = n[0],
+                            .written = n[1],
+                            .flops = n[2],
+                            .dtype = (SolDtype)n[3],
+                            .tensor = n[4] != 0};
+  return out->name != NULL;
+}
+
 SolStatus audit_read_line(AuditReader *r, const char *text, size_t length, AuditMessage *out, SolError *err) {
   SolJson line, value;
   *out = (AuditMessage){0};
@@ -355,6 +370,9 @@ SolStatus audit_read_line(AuditReader *r, const char *text, size_t length, Audit
     out->kind = AUDIT_LINE_MISSING;
     out->missing = keep_text(&r->scratch, value);
     fine = out->missing != NULL;
+  } else if (sol_json_get(line, "library", &value)) {
+    out->kind = AUDIT_LINE_LIBRARY;
+    fine = read_library(r, line, value, &out->library);
   } else if (sol_json_get(line, "progress", &value) && sol_json_number(value, &number)) {
     out->kind = AUDIT_LINE_PROGRESS;
     char *name = sol_arena_alloc(&r->scratch, PROGRESS_NAME);

@@ -46,6 +46,7 @@ void audit_free(AuditProgram *p) {
   audit_kept_free(p);
   if (p->state) sol_heap_free(p->state->slots);
   sol_heap_free(p->kernels);
+  sol_heap_free(p->calls);
   sol_arena_free(&p->arena);
   *p = (AuditProgram){0};
 }

@@ -159,6 +159,9 @@ static bool take_line(Watch *w, const char *line, size_t length) {
   case AUDIT_LINE_AGAIN: take_again(w, &message.again); break;
   case AUDIT_LINE_OUTSIDE: audit_outside(w->program, message.what, message.address, message.bytes); break;
   case AUDIT_LINE_MISSING: take_missing(w->run, message.missing); break;
+  case AUDIT_LINE_LIBRARY:
+    if (audit_library(w->program, &message.library, &err)) w->failed = err.status;
+    break;
   case AUDIT_LINE_PROGRESS: take_progress(w, &message.progress); break;
   case AUDIT_LINE_MODULE:
     if (!w->modules) w->modules = audit_modules_create(w->run, w->program->device);
@@ -309,5 +312,5 @@ int cli_audit_program(AuditRun *r, const SolDevice *device, const char *path, Au
   audit_modules_free(w.modules);
   sol_buffer_free(&w.text);
   if (w.failed) return cli_fail(r->cli, "out of memory");
-  return w.launches ? EXIT_OK : no_launch(r);
+  return w.launches || out->call_count ? EXIT_OK : no_launch(r);
 }

@@ -206,6 +206,7 @@ static int answer(AuditRun *r, AuditProgram *programs, int count) {
   bool any = false;
   for (uint32_t i = 0; i < programs[0].kernel_count; i++)
     any |= report_audit_wanted(&view, &programs[0].kernels[i]);
+  any |= programs[0].call_count && !view.kernels && !view.files;
   if (!any && view.kernels)
     return cli_fail(r->cli, "--kernel: no kernel that was launched is called '%.80s'", view.kernels);
   if (!any) return cli_fail(r->cli, "--file: no kernel that was launched has a line of '%.80s'", view.files);

@@ -209,6 +209,8 @@ typedef struct SolEmuLaunch {
   // blocks_in_grid / blocks of the result. Only the blocks that ran change memory; where they wait for a block
   // that was left out, the launch ends with the finding SOL_EMU_DEADLOCK.
   uint32_t sample_waves;
+  bool
+      children; // the caller runs SolEmuResult.children; without this a kernel that launches ends with a finding
   void (*print)(void *ctx, const char *text, size_t length); // output of printf; NULL: discarded
   void *print_ctx;
   // Called on the launching thread from time to time; NULL: no progress is reported.
@@ -402,6 +404,17 @@ typedef enum SolEmuEnd {
   SOL_EMU_INTERRUPTED
 } SolEmuEnd;
 
+typedef struct SolEmuChild {  // a launch by a kernel, to be run after it
+  const SolEmuKernel *kernel; // NULL: a copy or a fill
+  uint64_t to, from, bytes;   // of a copy; from 0: a fill
+  uint8_t value;
+  uint32_t grid[3], block[3];
+  uint64_t dynamic_shared;
+  void *params;
+  uint64_t param_bytes, order;
+  bool tail; // after all that the others launch
+} SolEmuChild;
+
 struct SolEmuResult { // freed with sol_emu_result_free; counts accumulate over launches of the same kernel
   const SolEmuKernel *kernel;
   SolEmuEnd end;
@@ -427,6 +440,8 @@ struct SolEmuResult { // freed with sol_emu_result_free; counts accumulate over 
   SolL2Earlier earlier;  // what it found of earlier launches, and wrote back for them
   uint64_t earlier_read; // bytes read from DRAM to complete sectors that earlier launches wrote in part
   double seconds;        // on the host
+  SolEmuChild *children; // in the order in which they are to run
+  uint32_t child_count;
 };
 
 // Returns SOL_OK also where a finding or a limit ended the launch: check result->end. An error means that the

@@ -2,19 +2,12 @@
 // programs that are built with a default stream per thread call those that are.
 #include "libcuda/cu.h"
 
-static CUresult missing(const char *name, char *warned) {
-  shim_lock();
-  if (!*warned) shim_note_missing(name);
-  *warned = 1;
-  shim_leave(cudaSuccess);
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-
 #define CU_MISSING(entry)                                                                                    \
   __attribute__((visibility("default"))) CUresult missing_##entry(void) __asm__(#entry);                     \
   CUresult missing_##entry(void) {                                                                           \
     static char warned;                                                                                      \
-    return missing(#entry, &warned);                                                                         \
+    shim_missing(#entry, &warned);                                                                           \
+    return CUDA_ERROR_NOT_SUPPORTED;                                                                         \
   }
 
 #if defined(__aarch64__)

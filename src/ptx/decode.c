@@ -272,6 +272,8 @@ static void read_slot(Text word, const PtxCode *code, Slot *slot) {
     case '~': slot->wider = true; break;
     case '&': slot->address = true; break;
     case '#': slot->constant = true; break;
+    case '%': slot->part = true; break;
+    case '-': slot->minus = true; break;
     case '^': slot->descriptor = true; break;
     default: break;
     }

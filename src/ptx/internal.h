@@ -89,6 +89,7 @@ typedef struct Slot {
   uint8_t count; // elements of a vector
   bool written, optional, joined, wider, parts, address, constant, fragment;
   bool label, table;
+  bool part, minus; // registers of video instructions: parts, a sign
   bool descriptor; // a fragment in whose place one 64-bit register may be
 } Slot;
 

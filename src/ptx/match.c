@@ -113,6 +113,27 @@ static bool is_sreg(const Name *name) {
   return sreg == PTX_SREG_ENVREG ? name->number < 32 : sreg == PTX_SREG_PM && name->number < 8;
 }
 
+// Parts of a word for the scalar video instructions; for the others which parts are written, or for each part which of
+// the parts of both sources.
+static bool part_fits(const Code *code, const Slot *slot, unsigned part) {
+  size_t root = 0;
+  while (code->pub.text[root] != '.') root++;
+  char ways = code->pub.text[root - 1];
+  unsigned count = PTX_PART_COUNT(part), bytes = PTX_PART_BYTES(part), last = 8;
+  if (!slot->part) return false;
+  if (ways != '2' && ways != '4') return count == 1 && PTX_PART_DIGIT(part, 0) < (bytes ? 4u : 2u);
+  if (bytes != (ways == '4')) return false;
+  unsigned most = bytes ? 4 : 2;
+  for (unsigned i = 0; slot->written && i < count; i++) { // from the highest on, each once
+    unsigned digit = PTX_PART_DIGIT(part, count - 1 - i);
+    if (digit >= most || digit >= last) return false;
+    last = digit;
+  }
+  for (unsigned i = 0; !slot->written && i < count; i++)
+    if (PTX_PART_DIGIT(part, i) >= 2 * most) return false;
+  return slot->written ? count <= most : count == most;
+}
+
 static bool set_reg(const Match *m, const Slot *slot, const Raw *raw, uint32_t reg, const Binding *b,
                     PtxOperand *out) {
   if (raw->offset || raw->indexed) return sol_ptx_mismatch(m, raw, "a register takes no offset here");
@@ -120,11 +141,15 @@ static bool set_reg(const Match *m, const Slot *slot, const Raw *raw, uint32_t r
       (b->vec == 1 && raw->component >= 0))
     return sol_ptx_mismatch(m, raw, "this register has no such part");
   if (!sol_ptx_type_fits(slot->type, b->type, slot->wider)) return type_mismatch(m, raw, slot->type, b->type);
-  if (raw->negated && (slot->type != PTX_PRED || slot->written))
+  if (raw->minus && !slot->minus) return sol_ptx_mismatch(m, raw, "a register takes no '-' here");
+  if (raw->negated && !raw->minus && (slot->type != PTX_PRED || slot->written))
     return sol_ptx_mismatch(m, raw, "only a predicate that is read takes a '!'");
+  if (raw->part && !part_fits(m->code, slot, raw->part))
+    return sol_ptx_mismatch(m, raw, "this operand has no such part");
   out->kind = PTX_ARG_REG;
   out->index = reg + (raw->component > 0 ? (uint32_t)raw->component : 0);
   out->negated = raw->negated;
+  out->value = raw->part;
   return true;
 }
 

@@ -102,12 +102,24 @@ static bool wrong_count(const Match *m, size_t at) {
                       m->code->pub.text, least, most, m->list->count);
 }
 
+static bool is_scalar_video(const PtxCode *code) {
+  return code->op >= PTX_OP_VADD && code->op <= PTX_OP_VSET;
+}
+
 // What depends on the operands themselves.
 static bool check_operands(const Match *m, uint32_t first, size_t at) {
   const PtxCode *code = &m->code->pub;
   if ((code->op == PTX_OP_FMIN || code->op == PTX_OP_FMAX) && PTX_HAS(code, ABS) && !PTX_HAS(code, XORSIGN) &&
       VEC_AT(&m->p->operands, PtxOperand, first + 3)->kind == PTX_ARG_NONE)
     return sol_ptx_fail(m->p, SOL_ERR_SYNTAX, at, "'%.80s': .abs of two operands needs .xorsign", code->text);
+  const PtxOperand *o = VEC_AT(&m->p->operands, PtxOperand, first);
+  if (is_scalar_video(code) && !code->fn && (o[3].kind == PTX_ARG_NONE) == (o[0].value != 0))
+    return sol_ptx_fail(m->p, SOL_ERR_SYNTAX, at,
+                        "'%.80s' takes a fourth operand exactly where a part of the first is written",
+                        code->text);
+  if (code->op == PTX_OP_VMAD && (o[1].negated != o[2].negated) && o[3].negated)
+    return sol_ptx_fail(m->p, SOL_ERR_SYNTAX, at, "'%.80s' negates the product or the addend, not both",
+                        code->text);
   if (code->op != PTX_OP_CP_ASYNC) return true;
   uint64_t size = VEC_AT(&m->p->operands, PtxOperand, first + 2)->value;
   if (size == 16 || (code->cop == PTX_COP_CA && (size == 4 || size == 8))) return true;

@@ -27,7 +27,22 @@ static bool is_component(const Parser *p, int *component) {
   return false;
 }
 
-// name, name.x, name+4, name[4]
+// name.b0, name.h10, name.b3210: at most four digits up to 7.
+static bool take_part(Parser *p, Raw *raw) {
+  const Token *t = &p->lex.token;
+  const char *text = p->lex.text + t->at;
+  unsigned count = (unsigned)t->length - 1, digits = 0;
+  if (t->kind != TOKEN_WORD || count < 1 || count > 4 || (text[0] != 'b' && text[0] != 'h')) return false;
+  for (unsigned i = 1; i <= count; i++) {
+    if (text[i] < '0' || text[i] > '7') return false;
+    digits = digits << 3 | (unsigned)(text[i] - '0');
+  }
+  raw->part = (uint16_t)PTX_PART(text[0] == 'b', count, digits);
+  sol_ptx_next(&p->lex);
+  return true;
+}
+
+// name, name.x, name.b0, name+4, name[4]
 static bool parse_named(Parser *p, Raw *raw) {
   raw->kind = RAW_NAME;
   raw->component = -1;
@@ -38,6 +53,7 @@ static bool parse_named(Parser *p, Raw *raw) {
     return true;
   }
   if (is_component(p, &raw->component)) sol_ptx_next(&p->lex);
+  if (take_part(p, raw)) return true;
   if (sol_ptx_take(p, '[')) {
     Constant c;
     if (!sol_ptx_constant(p, &c)) return false;
@@ -58,14 +74,15 @@ static bool is_name(const Parser *p) {
 static bool parse_simple(Parser *p, Raw *raw) {
   *raw = (Raw){.at = p->lex.token.at, .component = -1};
   if (is_name(p)) return parse_named(p, raw);
-  if (sol_ptx_is_mark(p, '!')) {
+  if (sol_ptx_is_mark(p, '!') || sol_ptx_is_mark(p, '-')) {
     Lexer before = p->lex;
+    raw->minus = sol_ptx_is_mark(p, '-');
     sol_ptx_next(&p->lex);
     if (is_name(p)) {
       raw->negated = true;
       return parse_named(p, raw);
     }
-    p->lex = before; // the '!' of a constant expression
+    p->lex = before; // the sign of a constant expression
   }
   raw->kind = RAW_NUMBER;
   return sol_ptx_constant(p, &raw->constant);

@@ -8,7 +8,9 @@ typedef enum RawKind { RAW_NAME, RAW_NUMBER, RAW_SINK, RAW_MEM, RAW_ABSOLUTE, RA
 
 typedef struct Raw {
   uint8_t kind;         // RawKind
-  bool negated, joined; // joined: written after a '|'
+  bool negated, joined; // negated: by '!' or '-'; joined: written after a '|'
+  bool minus;           // negated by '-'
+  uint16_t part;        // of a video instruction: PTX_PART; 0: none
   bool offset, indexed; // name+constant, name[constant]
   int component;        // of a vector register; -1: none
   size_t at;

@@ -40,6 +40,11 @@ static void put_immediate(Out *o, const PtxOperand *a) {
     put(o, "%lld", (long long)(int64_t)(a->value << (64 - bits)) >> (64 - bits));
 }
 
+static void put_part(Out *o, unsigned part) {
+  if (part) put(o, ".%c", PTX_PART_BYTES(part) ? 'b' : 'h');
+  for (unsigned i = PTX_PART_COUNT(part); i-- > 0;) put(o, "%u", PTX_PART_DIGIT(part, i));
+}
+
 static void put_operand(Out *o, const PtxOperand *a);
 
 static void put_list(Out *o, const PtxOperand *a, uint32_t from, char open, char close) {
@@ -52,10 +57,13 @@ static void put_list(Out *o, const PtxOperand *a, uint32_t from, char open, char
 }
 
 static void put_operand(Out *o, const PtxOperand *a) {
-  if (a->negated) put(o, "!");
+  if (a->negated) put(o, a->type == PTX_PRED ? "!" : "-");
   switch ((PtxArgKind)a->kind) {
   case PTX_ARG_NONE: break;
-  case PTX_ARG_REG: put_reg(o, a->index); break;
+  case PTX_ARG_REG:
+    put_reg(o, a->index);
+    put_part(o, (unsigned)a->value);
+    break;
   case PTX_ARG_IMM: put_immediate(o, a); break;
   case PTX_ARG_SREG:
     put(o, "%s", sol_ptx_sreg_name((PtxSreg)a->sreg));

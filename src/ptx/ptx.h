@@ -140,17 +140,23 @@ typedef enum PtxArgKind {
   PTX_ARG_SINK   // `_`: a destination whose result is discarded. Any destination may be one
 } PtxArgKind;
 
+// Parts of the registers of video instructions, r.b0 or r.h32: how many digits, and the digits, the last one lowest.
+#define PTX_PART(bytes, count, digits) ((unsigned)(bytes) << 15 | (count) << 12 | (digits))
+#define PTX_PART_BYTES(part)           ((unsigned)(part) >> 15 & 1)
+#define PTX_PART_COUNT(part)           ((unsigned)(part) >> 12 & 7)
+#define PTX_PART_DIGIT(part, i)        ((unsigned)(part) >> 3 * (i)&7)
+
 typedef struct PtxOperand {
   uint8_t kind;    // PtxArgKind
   uint8_t type;    // PtxType the instruction reads or writes it as; a REG may be of another type of the same
                    // width, or wider where ops.def has '~'; vectors: of an element; MEM: none
-  bool negated;    // !p: any predicate that is read may be
+  bool negated;    // !p: any predicate that is read may be; vmad: -r
   bool written;    // a destination
   uint8_t sreg;    // PtxSreg
   uint16_t count;  // VEC, TEX
   uint32_t index;  // register, symbol, function, instruction or table; MEM: base register or PTX_NONE
   uint32_t symbol; // MEM: base symbol or PTX_NONE
-  uint64_t value;  // IMM: bits; SYMBOL, MEM: offset (two's complement)
+  uint64_t value;  // IMM: bits; SYMBOL, MEM: offset (two's complement); REG: PTX_PART of it, 0: the whole
   const struct PtxOperand *elems;
 } PtxOperand;
 

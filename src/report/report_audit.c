@@ -312,6 +312,7 @@ void report_audit_facts(Fact *root, const AuditProgram *p, const AuditView *view
   number(root, "time_us", UNIT_US, BASIS_MODELLED, p->time * 1e6);
   number(root, "light_us", UNIT_US, BASIS_MODELLED, p->light * 1e6);
   number(root, "tax", UNIT_TIMES, BASIS_MODELLED, p->tax);
+  report_audit_library_facts(root, p);
   report_model_facts(root, p->device);
   if (count > 1) sum_note(root, p);
   char model[200];

@@ -39,6 +39,9 @@ void report_audit_devices_facts(Fact *root, const AuditProgram *programs, int co
 // report_audit_lines.c: the table of a kernel's lines, and of its instructions.
 void report_audit_line_facts(Fact *kernel, const AuditKernel *k, const AuditView *view);
 
+// report_audit_library.c: calls of libraries that compute.
+void report_audit_library_facts(Fact *root, const AuditProgram *program);
+
 // report_audit_words.c: a kernel's summary, its resources as bars, its findings.
 void report_audit_summary(Fact *kernel, const AuditProgram *program, const AuditKernel *k);
 void report_audit_terms(Fact *kernel, const AuditKernel *k);

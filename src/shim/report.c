@@ -220,6 +220,13 @@ static void audit_missing(void *ctx, const char *what) {
   sol_buffer_free(&line);
 }
 
+static void audit_library_call(void *ctx, const AuditLibraryCall *call) {
+  SolBuffer line = {0};
+  audit_write_library(call, &line);
+  if (!line.failed) write_line(&((Audit *)ctx)->output, line.text, line.length);
+  sol_buffer_free(&line);
+}
+
 // At most five times a second, for the progress display of the auditor, and for it to end the launch.
 static void audit_progress(void *ctx, const SolEmuProgress *progress) {
   Audit *audit = ctx;
@@ -268,6 +275,7 @@ static void open_audit(void) {
                                    .memory = audit_memory,
                                    .module = audit_module,
                                    .missing = audit_missing,
+                                   .library = audit_library_call,
                                    .ctx = audit};
   shim_observe(&audit->observer);
   shim.watch.patterns = true;

@@ -60,7 +60,9 @@ void shim_set_fault(cudaError_t error);
 void shim_show_printed(void);
 void shim_print(void *ctx, const char *text, size_t length);
 void shim_note(const char *format, ...) SOL_PRINTF(1, 2); // "sol: ..." on standard error
-void shim_note_missing(const char *name);                 // of an entry point that is not implemented
+// An entry point that is not implemented was called: notes it, once, and tells the audit. Takes the lock, and opens the
+// device where this call is the first.
+void shim_missing(const char *name, char *warned);
 // For an unsupported call: prints the emulator's message and returns the error.
 cudaError_t shim_refuse(cudaError_t error, const char *what, const SolError *err);
 

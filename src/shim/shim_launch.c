@@ -181,6 +181,61 @@ static double account(const ShimKernelWork *w, const SolEmuResult *result, ShimR
   return seconds;
 }
 
+// ---- what kernels launch ----
+
+static ShimKernel *kernel_named(ShimBinary *b, const char *name) {
+  for (ShimKernel *k = b->kernels; k; k = k->next)
+    if (strcmp(k->name, name) == 0) return k;
+  return shim_add_kernel(b, NULL, name);
+}
+
+static cudaError_t run_transfer(const SolEmuChild *c, double *seconds) {
+  void *to = shim_pointer(c->to);
+  if (c->from) {
+    struct cudaMemcpy3DParms copy =
+        shim_flat_copy(to, shim_pointer(c->from), c->bytes, cudaMemcpyDeviceToDevice);
+    *seconds = shim_copy_seconds(&copy);
+    return shim_run_copy(&copy);
+  }
+  ShimSet set = {.to = to, .value = c->value, .element = 1, .width = c->bytes, .height = 1, .depth = 1};
+  *seconds = shim_set_seconds(&set);
+  return shim_run_set(&set);
+}
+
+static cudaError_t run_child(ShimBinary *b, const SolEmuChild *c, double *seconds) {
+  if (!c->kernel) return run_transfer(c, seconds);
+  ShimKernel *k = kernel_named(b, sol_emu_kernel_function(c->kernel)->name);
+  cudaError_t error = k ? shim_kernel_load(k) : cudaErrorMemoryAllocation;
+  if (error) return error;
+  ShimKernelWork w = {.kernel = k,
+                      .grid = {c->grid[0], c->grid[1], c->grid[2]},
+                      .block = {c->block[0], c->block[1], c->block[2]},
+                      .shared = c->dynamic_shared,
+                      .params = c->params};
+  error = shim_check_launch(&w);
+  return error ? error : shim_run_kernel(&w, seconds);
+}
+
+enum { MOST_DEPTH = 24 }; // as on a GPU
+
+// Work that a kernel launched is done before the kernel counts as done: each after the one before.
+static void run_children(const ShimKernelWork *w, const SolEmuResult *r, double *seconds) {
+  if (shim.streams.depth == MOST_DEPTH) {
+    shim_note("%s: kernels launched %d levels deep; what it launches does not run", w->kernel->name,
+              MOST_DEPTH);
+    shim_set_fault(cudaErrorLaunchMaxDepthExceeded);
+    return;
+  }
+  shim.streams.depth++;
+  for (uint32_t i = 0; i < r->child_count && !shim.fault; i++) {
+    double own = 0;
+    cudaError_t error = run_child(w->kernel->binary, &r->children[i], &own);
+    if (error) shim_note("%s: what it launches does not run: %s", w->kernel->name, cudaGetErrorString(error));
+    *seconds += own;
+  }
+  shim.streams.depth--;
+}
+
 cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
   *seconds = shim_launch_seconds();
   if (shim.fault) return shim.fault;
@@ -205,6 +260,7 @@ cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
                          .async_order = shim.watch.async_order,
                          .max_seconds = seconds_left(),
                          .interrupt = &shim.watch.interrupt,
+                         .children = true,
                          .print = shim_print,
                          .progress = shim.watch.progress,
                          .progress_ctx = shim.watch.progress_ctx};
@@ -219,6 +275,7 @@ cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
     if (!shim.watch.keep_going) tell_findings(&result);
     *seconds = account(w, &result, repeat, counted);
     shim_set_fault(fault_error(&result)); // the launch itself has succeeded
+    if (result.child_count) run_children(w, &result, seconds);
   }
   sol_emu_result_free(&result);
   return error;

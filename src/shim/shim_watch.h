@@ -26,6 +26,7 @@ typedef struct ShimLaunch {
   uint64_t key;               // of a counted launch that others may be billed by; 0: none are
   ShimAgain again;
 } ShimLaunch;
+struct AuditLibraryCall;
 typedef struct ShimObserver {
   struct ShimObserver *next;
   void (*launch)(void *ctx, const ShimLaunch *launch);                 // after each, with the lock held
@@ -33,7 +34,8 @@ typedef struct ShimObserver {
   void (*module)(void *ctx, uint32_t unit,
                  const char *ptx);              // one was loaded whose machine code is not known; or NULL
   void (*missing)(void *ctx, const char *what); // was called, and cannot run here; or NULL
-  void (*end)(void *ctx);                       // once, when the process exits
+  void (*library)(void *ctx, const struct AuditLibraryCall *call); // one computed; or NULL
+  void (*end)(void *ctx);                                          // once, when the process exits
   void *ctx;
 } ShimObserver;
 // Registers an observer, which is called for each later launch. The caller owns the observer.
@@ -47,6 +49,7 @@ void shim_observe_memory(bool wrote, const void *at, size_t bytes);
 void shim_use_l2(SolL2Use use, const void *at, size_t bytes);
 void shim_observe_module(uint32_t unit, const char *ptx);
 void shim_observe_missing(const char *what);
+void shim_observe_library(const struct AuditLibraryCall *call);
 void shim_report_open(void); // report.c: observes if SOL_SHIM_REPORT or SOL_SHIM_AUDIT is set
 
 typedef struct ShimWatch { // of the one `shim`

@@ -125,6 +125,7 @@ typedef struct ShimStreams { // of the one `shim`
   unsigned long long next_id;
   double time;                  // the host's place on the modelled clock
   bool timed;                   // the program has timing events: launches are counted, for the time model
+  int depth;                    // of the running kernel: launched by a kernel that a kernel launched ...
   bool in_graph;                // the running work belongs to a graph
   double deadline;              // of the host's clock, when launches are ended; 0: never
   pthread_key_t thread_streams; // for each thread's cudaStreamPerThread to go with it

@@ -130,6 +130,11 @@ void shim_observe_missing(const char *what) {
     if (o->missing) o->missing(o->ctx, what);
 }
 
+void shim_observe_library(const struct AuditLibraryCall *call) {
+  for (ShimObserver *o = shim.watch.observers; o; o = o->next)
+    if (o->library) o->library(o->ctx, call);
+}
+
 // ---- errors ----
 
 void shim_set_fault(cudaError_t error) {

@@ -2,15 +2,19 @@
 // links but never calls them runs, and one that calls them prints why it fails.
 #include "shim/shim.h"
 
-void shim_note_missing(const char *name) {
+void shim_missing(const char *name, char *warned) {
+  if (__atomic_exchange_n(warned, 1, __ATOMIC_RELAXED)) return;
+  shim_driver_calls++; // it may be the program's first call of all, and is not the runtime's
+  shim_enter();
   shim_note("this program calls %s, which the emulator does not support yet", name);
+  shim_observe_missing(name);
+  shim_leave(cudaSuccess);
+  shim_driver_calls--;
 }
 
 static cudaError_t missing(const char *name, char *warned) {
+  shim_missing(name, warned);
   shim_lock();
-  if (!*warned) shim_note_missing(name);
-  if (!*warned) shim_observe_missing(name);
-  *warned = 1;
   return shim_leave(cudaErrorNotSupported);
 }
 
@@ -28,7 +32,6 @@ static cudaError_t missing(const char *name, char *warned) {
 // that is linked into the program.
 __attribute__((visibility("default"))) cudaError_t __cudaSolMissing(const char *name);
 cudaError_t __cudaSolMissing(const char *name) {
-  shim_lock();
-  shim_note_missing(name);
-  return shim_leave(cudaErrorNotSupported);
+  char warned = 0;
+  return missing(name, &warned);
 }

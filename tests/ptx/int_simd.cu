@@ -2,7 +2,7 @@
 //! alloc y 300*4 random-u32
 //! alloc errors 32 zero
 //! launch int_simd grid=3 block=100 args=x,y,errors
-//! checks 6600
+//! checks 7200
 // Packed arithmetic on bytes and halves in a word: the __v...2 and __v...4 intrinsics against loops.
 #include "check.cuh"
 
@@ -57,6 +57,12 @@ extern "C" __global__ void int_simd(const unsigned *x, const unsigned *y, unsign
   int sum = 0;
   for (int k = 0; k < 4; k++) sum += abs(lane_of(a, k, 8, false) - lane_of(b, k, 8, false));
   EXPECT_EQ(i, (int)__vsadu4(a, b), sum);
+  int halves = 0;
+  for (int k = 0; k < 2; k++) halves += abs(lane_of(a, k, 16, false) - lane_of(b, k, 16, false));
+  EXPECT_EQ(i, (int)__vsadu2(a, b), halves);
+  halves = 0;
+  for (int k = 0; k < 2; k++) halves += abs(lane_of(a, k, 16, true) - lane_of(b, k, 16, true));
+  EXPECT_EQ(i, (int)__vsads2(a, b), halves);
   EXPECT_EQ(i, __vimax3_s32((int)a, (int)b, 5), max(max((int)a, (int)b), 5));
   EXPECT_EQ(i, __vimin_s32_relu((int)a, (int)b), max(min((int)a, (int)b), 0));
   EXPECT_EQ(i, __viaddmax_u32(a, b, 1000u), max(a + b, 1000u));

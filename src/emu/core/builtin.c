@@ -301,5 +301,5 @@ EmuHandler *emu_builtin(const char *name) {
       {"vprintf", do_vprintf}, {"malloc", do_malloc}, {"free", do_free}, {"__assertfail", assert_fail}};
   for (size_t k = 0; k < SOL_COUNT(all); k++)
     if (strcmp(all[k].name, name) == 0) return all[k].run;
-  return NULL;
+  return emu_child_builtin(name);
 }

@@ -370,6 +370,7 @@ SolStatus sol_emu_launch(SolEmu *emu, const SolEmuLaunch *launch, SolEmuResult *
     if (run.counting) emu_l2_result(&run);
     status = emu_touch_sum(&run, err);
   }
+  if (!emu_children_result(&run) && !status) status = sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   clean(&run);
   sol_pool_destroy(pool);
   return status;

@@ -206,6 +206,8 @@ static SolStatus build(SolEmuModule *m, const SolPtxSource *sources, int count, 
   if (status) return status;
   relocate(m);
   const PtxFunction *heap_user = sol_ptx_find_function(m->ptx, "malloc");
+  if (!heap_user) heap_user = sol_ptx_find_function(m->ptx, EMU_CHILD_BUFFER);
+  if (!heap_user) heap_user = sol_ptx_find_function(m->ptx, EMU_CHILD_MALLOC);
   if (heap_user && !heap_user->defined && !m->emu->heap) {
     m->emu->heap = emu_add_alloc(m->emu, m->emu->machine.heap_bytes, "device heap");
     if (!m->emu->heap) return sol_fail(err, SOL_ERR_NO_SPACE, "no memory for the device heap");

@@ -172,7 +172,7 @@ static EmuLoc read_symbol(Lower *l, const PtxOperand *o) {
 EmuLoc lower_read(Lower *l, const PtxOperand *o) {
   bool pred = o->type == PTX_PRED;
   switch (o->kind) {
-  case PTX_ARG_REG: return l->function->reg_loc[o->index] | (o->negated ? EMU_NOT : 0);
+  case PTX_ARG_REG: return l->function->reg_loc[o->index] | (pred && o->negated ? EMU_NOT : 0);
   case PTX_ARG_IMM:
     return pred ? lower_const_pred((o->value != 0) != o->negated)
                 : lower_const(l, o->value, lane_bytes_of_type(o->type));

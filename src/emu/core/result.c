@@ -10,6 +10,7 @@ void sol_emu_counts_add(SolEmuCounts *to, const SolEmuCounts *from) {
 }
 
 void sol_emu_result_free(SolEmuResult *result) {
+  emu_children_free(result);
   sol_heap_free(result->insts);
   sol_heap_free(result->findings);
   sol_heap_free(result->touches);

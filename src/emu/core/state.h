@@ -283,8 +283,10 @@ struct EmuRun {
   _Alignas(EMU_APART) uint32_t next_sm;
   SolSpin lock, print_lock; // of findings; of printing
   uint64_t instructions;
-  struct EmuMaps *touched; // of all allocations touched
-  bool progress;           // in this round a warp executed something else than a spin loop
+  struct EmuMaps *touched;   // of all allocations touched
+  struct EmuChild *children; // launched by its threads, or about to be
+  uint64_t children_launched;
+  bool progress; // in this round a warp executed something else than a spin loop
 };
 
 // The lane addresses of an ld or st relative to its first active lane, as last executed, and what was computed
@@ -459,6 +461,12 @@ void emu_heap_free(EmuCtx *x, const EmuInst *i, int lane, uint64_t address);
 bool emu_heap_holds(const EmuAlloc *heap, uint64_t address, uint64_t bytes);
 // The allocation of malloc, live or freed, nearest to an address: fills in base, size, label, freed.
 bool emu_heap_nearest(const EmuAlloc *heap, uint64_t address, EmuAlloc *piece);
+// children.c
+#define EMU_CHILD_BUFFER "__cudaCDP2GetParameterBufferV2"
+#define EMU_CHILD_MALLOC "__cudaCDP2Malloc"
+EmuHandler *emu_child_builtin(const char *name);
+bool emu_children_result(EmuRun *run); // moves the list to the result; false: out of memory
+void emu_children_free(SolEmuResult *result);
 // builtin.c
 EmuHandler *emu_builtin(const char *name);
 

@@ -7,6 +7,7 @@ enum {
   CLASS_int_carry = SOL_EMU_CLASS_INT,
   CLASS_int_mul = SOL_EMU_CLASS_INT,
   CLASS_int_dot = SOL_EMU_CLASS_INT,
+  CLASS_video = SOL_EMU_CLASS_INT,
   CLASS_bits = SOL_EMU_CLASS_INT,
   CLASS_shift = SOL_EMU_CLASS_INT,
   CLASS_float_arith = SOL_EMU_CLASS_FLOAT,

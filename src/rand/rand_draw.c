@@ -1,0 +1,93 @@
+// The generators' next numbers, and distributions made of them as curand_kernel.h makes them.
+#include <math.h>
+#include <string.h>
+
+#include "rand/rand.h"
+
+static uint32_t xorwow(uint32_t v[6]) {
+  uint32_t t = v[0] ^ v[0] >> 2, last = v[4];
+  memmove(v, v + 1, 4 * sizeof *v);
+  v[4] = last ^ last << 4 ^ t ^ t << 1;
+  v[5] += 362437;
+  return v[4] + v[5];
+}
+
+// 1 to 4294967087.
+static double mrg32k3a(uint32_t v[6]) {
+  const uint64_t mod1 = 4294967087, mod2 = 4294944443;
+  uint64_t p1 = (1403580 * (uint64_t)v[1] + 810728 * (mod1 - v[0])) % mod1;
+  uint64_t p2 = (527612 * (uint64_t)v[5] + 1370589 * (mod2 - v[3])) % mod2;
+  v[0] = v[1], v[1] = v[2], v[2] = (uint32_t)p1;
+  v[3] = v[4], v[4] = v[5], v[5] = (uint32_t)p2;
+  return (double)(p1 > p2 ? p1 - p2 : p1 + mod1 - p2);
+}
+
+static void philox_block(uint64_t seed, uint64_t counter, uint32_t out[4]) {
+  uint32_t c[4] = {(uint32_t)counter, (uint32_t)(counter >> 32), 0, 0}, k0 = (uint32_t)seed,
+           k1 = (uint32_t)(seed >> 32);
+  for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
+    uint64_t a = UINT64_C(0xd2511f53) * c[0], b = UINT64_C(0xcd9e8d57) * c[2];
+    uint32_t next[4] = {(uint32_t)(b >> 32) ^ c[1] ^ k0, (uint32_t)b, (uint32_t)(a >> 32) ^ c[3] ^ k1,
+                        (uint32_t)a};
+    memcpy(c, next, sizeof c);
+  }
+  memcpy(out, c, sizeof c);
+}
+
+static uint32_t philox(RandState *s) {
+  if (s->counter % 4 == 0 || !s->has_block) philox_block(s->seed, s->counter / 4, s->block);
+  s->has_block = true;
+  return s->block[s->counter++ % 4];
+}
+
+uint32_t rand_bits(RandState *s, uint32_t lane) {
+  switch (s->kind) {
+  case RAND_XORWOW: return xorwow(s->lanes[lane].v);
+  case RAND_MRG32K3A: return (uint32_t)(mrg32k3a(s->lanes[lane].v) * 1.000000048662);
+  default: return philox(s);
+  }
+}
+
+static const float inverse32 = 2.3283064e-10f;
+static const double inverse53 = 1.1102230246251565e-16, mrg_norm = 2.3283065498378288e-10;
+
+float rand_uniform(RandState *s, uint32_t lane) {
+  if (s->kind == RAND_MRG32K3A) return (float)(mrg32k3a(s->lanes[lane].v) * mrg_norm);
+  return (float)rand_bits(s, lane) * inverse32 + inverse32 / 2;
+}
+
+// 53 of the bits of two draws.
+static double two_draws(RandState *s, uint32_t lane) {
+  uint64_t low = rand_bits(s, lane), high = rand_bits(s, lane);
+  return (double)(low ^ high << 21);
+}
+
+double rand_uniform_double(RandState *s, uint32_t lane) {
+  if (s->kind == RAND_MRG32K3A) return mrg32k3a(s->lanes[lane].v) * mrg_norm;
+  return two_draws(s, lane) * inverse53 + inverse53 / 2;
+}
+
+// Box and Muller's.
+void rand_normal(RandState *s, uint32_t lane, float out[2]) {
+  const float around = 6.2831855f;
+  float u, v;
+  if (s->kind == RAND_MRG32K3A) {
+    u = rand_uniform(s, lane);
+    v = rand_uniform(s, lane) * around;
+  } else {
+    u = rand_uniform(s, lane);
+    v = (float)rand_bits(s, lane) * (inverse32 * around) + inverse32 * around / 2;
+  }
+  float r = sqrtf(-2 * logf(u));
+  out[0] = sinf(v) * r;
+  out[1] = cosf(v) * r;
+}
+
+void rand_normal_double(RandState *s, uint32_t lane, double out[2]) {
+  double u = rand_uniform_double(s, lane);
+  double v = s->kind == RAND_MRG32K3A ? rand_uniform_double(s, lane) * 2
+                                      : two_draws(s, lane) * (inverse53 * 2) + inverse53;
+  double r = sqrt(-2 * log(u));
+  out[0] = sin(v * 3.1415926535897932) * r;
+  out[1] = cos(v * 3.1415926535897932) * r;
+}
