@@ -24,7 +24,7 @@
     if (e_) printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(e_)), exit(2);                      \
   } while (0)
 
-template <class T> __global__ void __launch_bounds__(GEMM_THREADS) gemm(const __grid_constant__ GemmTiledParams p) {
+template <class T> __global__ void __launch_bounds__(GEMM_THREADS, 1) gemm(const __grid_constant__ GemmTiledParams p) {
   T::run(p);
 }
 

@@ -37,6 +37,9 @@ typedef struct GemmAnyParams {
   int in_kind;
 } GemmAnyParams;
 
+#define GEMM_ANY_THREADS 128
+#define GEMM_SKINNY_THREADS 256
+
 // A block of gemm_wgmma.cuh: 128 threads that copy and two warpgroups of 64 * tall rows each.
 #define GEMM_THREADS 384
 #define GEMM_K 64 // elements along k of a stage: 128 bytes

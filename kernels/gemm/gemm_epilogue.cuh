@@ -3,6 +3,8 @@
 #ifndef SOL_KERNELS_GEMM_EPILOGUE_CUH
 #define SOL_KERNELS_GEMM_EPILOGUE_CUH
 
+#include <limits.h>
+
 #include "common.cuh"
 #include "gemm/gemm.h"
 
@@ -16,8 +18,12 @@ INLINE float gemm_silu(float u) {
   return __fdividef(u, 1 + __expf(-u));
 }
 
+INLINE float gemm_relu(float v) {
+  return v < 0 ? 0 : v; // NaN stays NaN
+}
+
 INLINE float gemm_activate(float v, int activation) {
-  return activation == GEMM_RELU ? fmaxf(v, 0) : activation == GEMM_GELU ? gemm_gelu(v) : v;
+  return activation == GEMM_RELU ? gemm_relu(v) : activation == GEMM_GELU ? gemm_gelu(v) : v;
 }
 
 // Where a thread's accumulators are in C.
@@ -27,20 +33,25 @@ typedef struct GemmPlace {
   int64_t gated; // columns more that the second half of the registers is off: with GEMM_SILU_MUL; otherwise 0
 } GemmPlace;
 
-template <int regs> INLINE int64_t gemm_row(const GemmPlace *at, int i) {
+INLINE int64_t gemm_row(const GemmPlace *at, int i) {
   return at->row + i / 2 % 2 * 8;
 }
 template <int regs> INLINE int64_t gemm_column(const GemmPlace *at, int i) {
   return at->column + i / 4 * 8 + i % 2 + (i >= regs / 2 ? at->gated : 0);
 }
 
-// d += by * x
+// d += by * x, whose rows are `stride` elements apart: `bytes`, of an element, is a literal.
 template <int regs>
-INLINE void gemm_add(float (&d)[regs], const GemmPlace *at, const void *x, int64_t stride, int64_t batch, int kind, float by) {
+INLINE void gemm_add(float (&d)[regs], const GemmPlace *at, const char *x, int kind, int bytes, int64_t stride, float by) {
+  const char *rows[2] = {x + (at->row * stride + at->column) * bytes, x + ((at->row + 8) * stride + at->column) * bytes};
+  int left = (int)min(at->n - at->column, (int64_t)INT_MAX), in[2];
+  in[0] = at->row < at->m ? left : 0, in[1] = at->row + 8 < at->m ? left : 0;
 #pragma unroll
   for (int i = 0; i < regs; i++) {
-    int64_t row = gemm_row<regs>(at, i), column = gemm_column<regs>(at, i);
-    if (row < at->m && column < at->n) d[i] += by * load_one(x, at->batch * batch + row * stride + column, kind);
+    int column = i / 4 * 8 + i % 2;
+    if (column >= in[i / 2 % 2]) continue;
+    const char *from = rows[i / 2 % 2] + column * bytes;
+    d[i] += by * (bytes == 4 ? *(const float *)from : widen2(*(const uint16_t *)from, kind).x);
   }
 }
 
@@ -55,24 +66,36 @@ template <int regs> INLINE void gemm_bias(float (&d)[regs], const GemmPlace *at,
 }
 
 // With GEMM_SILU_MUL the result is in the first half of the registers.
+template <int regs> INLINE void gemm_apply(float (&d)[regs], int activation) {
+  if (activation == GEMM_SILU_MUL) {
+#pragma unroll
+    for (int i = 0; i < regs / 2; i++) d[i] = gemm_silu(d[i]) * d[i + regs / 2];
+  } else if (activation == GEMM_GELU) {
+#pragma unroll
+    for (int i = 0; i < regs; i++) d[i] = gemm_gelu(d[i]);
+  } else if (activation == GEMM_RELU) {
+#pragma unroll
+    for (int i = 0; i < regs; i++) d[i] = gemm_relu(d[i]);
+  }
+}
+
+// First C is added, then the residual, by the same code: there is much of it, unrolled over the registers.
 template <int regs> INLINE void gemm_finish(float (&d)[regs], const GemmEpilogue *e, const GemmPlace *at) {
-  bool gated = e->activation == GEMM_SILU_MUL;
+  bool wide = e->out_kind == KIND_FP32;
   if (e->alpha != 1)
 #pragma unroll
     for (int i = 0; i < regs; i++) d[i] *= e->alpha;
-  if (e->beta != 0) gemm_add(d, at, e->c, e->c_stride, e->c_batch_stride, e->out_kind, e->beta);
-  if (e->bias) gemm_bias(d, at, e->bias, e->bias_kind, gated ? 2 * at->n : at->n);
-  if (gated) {
-#pragma unroll
-    for (int i = 0; i < regs / 2; i++) d[i] = gemm_silu(d[i]) * d[i + regs / 2];
-  } else if (e->activation == GEMM_GELU) {
-#pragma unroll
-    for (int i = 0; i < regs; i++) d[i] = gemm_gelu(d[i]);
-  } else if (e->activation == GEMM_RELU) {
-#pragma unroll
-    for (int i = 0; i < regs; i++) d[i] = fmaxf(d[i], 0);
+#pragma unroll 1
+  for (int turn = 0; turn < 2; turn++) {
+    const char *x = (const char *)(turn ? e->residual : e->beta != 0 ? e->c : nullptr);
+    int64_t stride = turn ? e->residual_stride : e->c_stride, batch = turn ? e->residual_batch_stride : e->c_batch_stride;
+    x = x ? x + at->batch * batch * (wide ? 4 : 2) : nullptr;
+    if (x && wide) gemm_add(d, at, x, KIND_FP32, 4, stride, turn ? 1 : e->beta);
+    else if (x) gemm_add(d, at, x, e->out_kind, 2, stride, turn ? 1 : e->beta);
+    if (turn) break;
+    if (e->bias) gemm_bias(d, at, e->bias, e->bias_kind, e->activation == GEMM_SILU_MUL ? 2 * at->n : at->n);
+    gemm_apply(d, e->activation);
   }
-  if (e->residual) gemm_add(d, at, e->residual, e->residual_stride, e->residual_batch_stride, e->out_kind, 1);
 }
 
 // One element, for kernels that keep no tile in registers. up: the second factor of GEMM_SILU_MUL.

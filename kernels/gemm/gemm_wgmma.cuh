@@ -77,14 +77,15 @@ template <int KIND, int A_TURNED, int B_TURNED, int TALL, int WIDE, int STAGES, 
     }
   }
 
-  static __device__ __forceinline__ void multiply(float (&d)[TALL][REGS], uint32_t a, uint32_t b, bool first) {
+  // a, b: descriptors of the first stage.
+  static __device__ __forceinline__ void multiply(float (&d)[TALL][REGS], uint64_t a, uint64_t b, int stage, bool first) {
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < GEMM_K / 16; i++)
 #pragma unroll
       for (int t = 0; t < TALL; t++) {
-        uint64_t of_a = matrix_descriptor(a + t * BOX + i * (A_TURNED ? 2048 : 32), BOX);
-        uint64_t of_b = matrix_descriptor(b + i * (B_TURNED ? 2048 : 32) + (GEMM_BROKEN == GEMM_WRONG_DESCRIPTOR) * 16, BOX);
+        uint64_t of_a = a + (stage * A_BYTES + t * BOX + i * (A_TURNED ? 2048 : 32)) / 16;
+        uint64_t of_b = b + (stage * B_BYTES + i * (B_TURNED ? 2048 : 32)) / 16;
         wgmma<REGS, KIND, A_TURNED, B_TURNED>(d[t], of_a, of_b, !first || i);
       }
     wgmma_commit();
@@ -96,10 +97,12 @@ template <int KIND, int A_TURNED, int B_TURNED, int TALL, int WIDE, int STAGES, 
   }
 
   static __device__ __forceinline__ void consume(Shared *s, float (&d)[TALL][REGS], Ring &ring, int steps, int group, int thread) {
-    int before = 0;
+    int before = 0, wrong = GEMM_BROKEN == GEMM_WRONG_DESCRIPTOR ? 16 : 0;
+    uint64_t a = matrix_descriptor(shared_address(s->a[0]) + group * TALL * BOX, BOX);
+    uint64_t b = matrix_descriptor(shared_address(s->b[0]) + wrong, BOX);
     for (int step = 0; step < steps; step++, ring.next()) {
       if (GEMM_BROKEN != GEMM_NO_WAIT) barrier_wait(&s->full[ring.stage], ring.parity ^ (GEMM_BROKEN == GEMM_WRONG_PHASE));
-      multiply(d, shared_address(s->a[ring.stage]) + group * TALL * BOX, shared_address(s->b[ring.stage]), step == 0);
+      multiply(d, a, b, ring.stage, step == 0);
       wgmma_wait<1>(); // the step before has been multiplied
       if (step) release(s, before, thread);
       before = ring.stage;
@@ -166,7 +169,8 @@ template <int KIND, int A_TURNED, int B_TURNED, int TALL, int WIDE, int STAGES, 
   }
 
   static __device__ __forceinline__ void compute(Shared *s, const GemmTiledParams &p, int tiles, uint32_t rank) {
-    int group = (int)threadIdx.x / 128 - 1, thread = threadIdx.x % 128, steps = (p.k + GEMM_K - 1) / GEMM_K, turn = 0;
+    // The same in all lanes, said so that the compiler knows it.
+    int group = __shfl_sync(~0u, (int)threadIdx.x / 128 - 1, 0), thread = threadIdx.x % 128, steps = (p.k + GEMM_K - 1) / GEMM_K, turn = 0;
     Ring ring;
     float d[TALL][REGS];
     for (int index = blockIdx.x / CLUSTER; index < tiles; index += gridDim.x / CLUSTER) {
