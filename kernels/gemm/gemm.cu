@@ -2,13 +2,13 @@
 #include "gemm/gemm_skinny.cuh"
 #if __CUDA_ARCH_FEAT_SM90_ALL
 #include "gemm/gemm_wgmma.cuh"
-#define TILED(kind, a, b, tall, wide, stages, cluster)                                                       \
+#define TILED(kind, a, b, tall, wide, stages, cluster, rate)                                                    \
   KERNEL __launch_bounds__(GEMM_THREADS, 1)                                                                  \
       sol_gemm_##kind##_##a##b##_##tall##x##wide##x##stages##_##cluster(const __grid_constant__ GemmTiledParams p) { \
     GemmWgmma<kind, a, b, tall, wide, stages, cluster>::run(p);                                              \
   }
 #else
-#define TILED(kind, a, b, tall, wide, stages, cluster)
+#define TILED(kind, a, b, tall, wide, stages, cluster, rate)
 #endif
 #if __CUDA_ARCH__ >= 800
 #define SKINNY(kind, eights)                                                                                 \

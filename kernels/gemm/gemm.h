@@ -34,11 +34,14 @@ typedef struct GemmAnyParams {
   const void *a, *b;
   GemmEpilogue end;
   int64_t m, n, k, batch, a_down, a_across, a_batch, b_down, b_across, b_batch;
-  int in_kind;
 } GemmAnyParams;
 
+// Blocks of gemm_any.cuh and gemm_skinny.cuh: threads, and rows and columns of the tile.
 #define GEMM_ANY_THREADS 128
+#define GEMM_ANY_TILE 64
 #define GEMM_SKINNY_THREADS 256
+#define GEMM_SKINNY_ROWS 16
+#define GEMM_SKINNY_COLUMNS 16
 
 // A block of gemm_wgmma.cuh: 128 threads that copy and two warpgroups of 64 * tall rows each.
 #define GEMM_THREADS 384

@@ -6,7 +6,7 @@
 
 #include "gemm/gemm_epilogue.cuh"
 
-enum { ANY_TILE = 64, ANY_K = 32, ANY_PITCH = ANY_K + 8, ANY_EACH = ANY_TILE * ANY_K / GEMM_ANY_THREADS };
+enum { ANY_TILE = GEMM_ANY_TILE, ANY_K = 32, ANY_PITCH = ANY_K + 8, ANY_EACH = ANY_TILE * ANY_K / GEMM_ANY_THREADS };
 
 // A tile of an operand: 64 rows (of A, columns of B) by 32 k, two-byte elements.
 typedef uint16_t AnyTile[ANY_TILE][ANY_PITCH];

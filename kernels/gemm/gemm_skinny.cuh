@@ -8,7 +8,7 @@
 #include "gemm/gemm_any.cuh"
 
 #if __CUDA_ARCH__ >= 800
-enum { SKINNY_WARPS = GEMM_SKINNY_THREADS / 32, SKINNY_COLUMNS = 16, SKINNY_K = 32, SKINNY_DEEP = 4 };
+enum { SKINNY_WARPS = GEMM_SKINNY_THREADS / 32, SKINNY_COLUMNS = GEMM_SKINNY_COLUMNS, SKINNY_K = 32, SKINNY_DEEP = 4 };
 
 INLINE uint4 skinny_load(const uint16_t *row, int64_t k, int64_t end) {
   return row && k < end ? *(const uint4 *)(row + k) : make_uint4(0, 0, 0, 0);
