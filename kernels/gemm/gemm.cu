@@ -11,14 +11,14 @@
 #define TILED(kind, a, b, tall, wide, stages, cluster, rate)
 #endif
 #if __CUDA_ARCH__ >= 800
-#define SKINNY(kind, eights)                                                                                 \
-  KERNEL __launch_bounds__(GEMM_SKINNY_THREADS) sol_gemm_##kind##_skinny_##eights(const __grid_constant__ GemmAnyParams p) { \
+#define SKINNY(kind, eights, warps, deep)                                                                           \
+  KERNEL __launch_bounds__(warps * 32) sol_gemm_##kind##_skinny_##eights(const __grid_constant__ GemmAnyParams p) { \
     let_successor_start();                                                                                   \
     wait_for_predecessor();                                                                                  \
-    gemm_skinny<eights>(p, kind);                                                                            \
+    gemm_skinny<eights, warps, deep>(p, kind);                                                                            \
   }
 #else
-#define SKINNY(kind, eights)
+#define SKINNY(kind, eights, warps, deep)
 #endif
 #define ANY(kind)                                                                                            \
   KERNEL __launch_bounds__(GEMM_ANY_THREADS) sol_gemm_##kind##_any(const __grid_constant__ GemmAnyParams p) { \

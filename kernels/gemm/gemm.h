@@ -36,10 +36,9 @@ typedef struct GemmAnyParams {
   int64_t m, n, k, batch, a_down, a_across, a_batch, b_down, b_across, b_batch;
 } GemmAnyParams;
 
-// Blocks of gemm_any.cuh and gemm_skinny.cuh: threads, and rows and columns of the tile.
+// Blocks of gemm_any.cuh and gemm_skinny.cuh: rows and columns of the tile.
 #define GEMM_ANY_THREADS 128
 #define GEMM_ANY_TILE 64
-#define GEMM_SKINNY_THREADS 256
 #define GEMM_SKINNY_ROWS 16
 #define GEMM_SKINNY_COLUMNS 16
 

@@ -11,12 +11,11 @@
 #include "gemm/gemm_epilogue.cuh"
 #include "hopper.cuh"
 
-#ifndef GEMM_BROKEN // bench and tests alone: what is left out or wrong, to see it noticed
-#define GEMM_BROKEN 0
-#endif
-enum { GEMM_NO_WAIT = 1, GEMM_WRONG_PHASE, GEMM_WRONG_DESCRIPTOR };
+// Tests alone: what is left out or wrong, to see it noticed.
+enum { GEMM_RIGHT = 0, GEMM_NO_WAIT, GEMM_WRONG_PHASE, GEMM_WRONG_DESCRIPTOR, GEMM_EARLY_RELEASE };
 
-template <int KIND, int A_TURNED, int B_TURNED, int TALL, int WIDE, int STAGES, int CLUSTER> struct GemmWgmma {
+template <int KIND, int A_TURNED, int B_TURNED, int TALL, int WIDE, int STAGES, int CLUSTER, int BROKEN = GEMM_RIGHT>
+struct GemmWgmma {
   enum { ROWS = GEMM_ROWS(TALL), REGS = WIDE / 2, A_BYTES = ROWS * 128, B_BYTES = WIDE * 128, BOX = 64 * 128 };
   struct Shared { // tiles begin at multiples of 1024
     uint8_t a[STAGES][A_BYTES], b[STAGES][B_BYTES], c[2][2][GEMM_PIECE_BYTES];
@@ -97,13 +96,13 @@ template <int KIND, int A_TURNED, int B_TURNED, int TALL, int WIDE, int STAGES, 
   }
 
   static __device__ __forceinline__ void consume(Shared *s, float (&d)[TALL][REGS], Ring &ring, int steps, int group, int thread) {
-    int before = 0, wrong = GEMM_BROKEN == GEMM_WRONG_DESCRIPTOR ? 16 : 0;
+    int before = 0, wrong = BROKEN == GEMM_WRONG_DESCRIPTOR ? 16 : 0;
     uint64_t a = matrix_descriptor(shared_address(s->a[0]) + group * TALL * BOX, BOX);
     uint64_t b = matrix_descriptor(shared_address(s->b[0]) + wrong, BOX);
     for (int step = 0; step < steps; step++, ring.next()) {
-      if (GEMM_BROKEN != GEMM_NO_WAIT) barrier_wait(&s->full[ring.stage], ring.parity ^ (GEMM_BROKEN == GEMM_WRONG_PHASE));
+      if (BROKEN != GEMM_NO_WAIT) barrier_wait(&s->full[ring.stage], ring.parity ^ (BROKEN == GEMM_WRONG_PHASE));
       multiply(d, a, b, ring.stage, step == 0);
-      wgmma_wait<1>(); // the step before has been multiplied
+      if (BROKEN != GEMM_EARLY_RELEASE) wgmma_wait<1>(); // the step before has been multiplied
       if (step) release(s, before, thread);
       before = ring.stage;
     }

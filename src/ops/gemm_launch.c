@@ -7,25 +7,26 @@
 const char *const gemm_kernels[GEMM_KERNELS] = {
 #define TILED(kind, a, b, tall, wide, stages, cluster, rate)                                                           \
   "sol_gemm_" #kind "_" #a #b "_" #tall "x" #wide "x" #stages "_" #cluster,
-#define SKINNY(kind, eights) "sol_gemm_" #kind "_skinny_" #eights,
+#define SKINNY(kind, eights, warps, deep) "sol_gemm_" #kind "_skinny_" #eights,
 #define ANY(kind)            "sol_gemm_" #kind "_any",
 #include "kernels/gemm/gemm.def"
 };
 
 const uint32_t gemm_shared[GEMM_KERNELS] = {
 #define TILED(kind, a, b, tall, wide, stages, cluster, rate) GEMM_SHARED(tall, wide, stages),
-#define SKINNY(kind, eights)                                 0,
+#define SKINNY(kind, eights, warps, deep)                    0,
 #define ANY(kind)                                            0,
 #include "kernels/gemm/gemm.def"
 };
 
 typedef struct Variant {
   int kind, a_turned, b_turned, tall, wide, cluster, rate; // rate 0: not tiled
+  uint32_t threads;                                        // not tiled
 } Variant;
 static const Variant variants[GEMM_KERNELS] = {
 #define TILED(kind, a, b, tall, wide, stages, cluster, rate) {kind, a, b, tall, wide, cluster, rate},
-#define SKINNY(kind, eights)                                 {0},
-#define ANY(kind)                                            {0},
+#define SKINNY(kind, eights, warps, deep)                    {.threads = (warps) * 32},
+#define ANY(kind)                                            {.threads = GEMM_ANY_THREADS},
 #include "kernels/gemm/gemm.def"
 };
 
@@ -167,8 +168,7 @@ static bool is_skinny(const SolContext *ctx, const SolGemm *a) {
          (!a->a_columns || a->a_stride == 1) && reaches(a->b, a->b_stride, a->b_batch_stride, a->batch, size);
 }
 
-static SolStatus launch_any(SolContext *ctx, const SolGemm *a, int kernel, int tall, int wide, uint32_t threads,
-                            SolStream stream) {
+static SolStatus launch_any(SolContext *ctx, const SolGemm *a, int kernel, int tall, int wide, SolStream stream) {
   GemmAnyParams p = {.a = a->a,
                      .b = a->b,
                      .end = epilogue_of(a),
@@ -182,7 +182,7 @@ static SolStatus launch_any(SolContext *ctx, const SolGemm *a, int kernel, int t
                      .b_down = a->b_columns ? 1 : a->b_stride,
                      .b_across = a->b_columns ? a->b_stride : 1,
                      .b_batch = a->b_batch_stride};
-  OpsLaunch l = {.kernel = kernel, .block = threads, .early = true, .params = &p, .bytes = sizeof p};
+  OpsLaunch l = {.kernel = kernel, .block = variants[kernel].threads, .early = true, .params = &p, .bytes = sizeof p};
   ops_grid(l.grid, (uint64_t)(ops_ceil_div(a->m, tall) * ops_ceil_div(a->n, tile_width(a, wide)) * a->batch), 1);
   return ops_launch(ctx, &ops_gemm, &l, stream);
 }
@@ -194,8 +194,8 @@ SolStatus gemm_launch(SolContext *ctx, const void *args, SolStream stream) {
   if (is_skinny(ctx, &a)) {
     int kernel = half ? few ? GEMM_SKINNY_1_1 : GEMM_SKINNY_1_2 : few ? GEMM_SKINNY_2_1 : GEMM_SKINNY_2_2;
     if (ops_has_kernel(ctx, &ops_gemm, kernel))
-      return launch_any(ctx, &a, kernel, GEMM_SKINNY_ROWS, GEMM_SKINNY_COLUMNS, GEMM_SKINNY_THREADS, stream);
+      return launch_any(ctx, &a, kernel, GEMM_SKINNY_ROWS, GEMM_SKINNY_COLUMNS, stream);
   }
   if (pick_tile(ctx, &a, &plan)) return launch_tiled(ctx, &a, &plan, stream);
-  return launch_any(ctx, &a, half ? GEMM_ANY_1 : GEMM_ANY_2, GEMM_ANY_TILE, GEMM_ANY_TILE, GEMM_ANY_THREADS, stream);
+  return launch_any(ctx, &a, half ? GEMM_ANY_1 : GEMM_ANY_2, GEMM_ANY_TILE, GEMM_ANY_TILE, stream);
 }

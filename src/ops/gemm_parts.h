@@ -7,7 +7,7 @@
 
 enum {
 #define TILED(kind, a, b, tall, wide, stages, cluster, rate) GEMM_TILED_##kind##_##a##b##_##tall##_##wide##_##cluster,
-#define SKINNY(kind, eights)                                 GEMM_SKINNY_##kind##_##eights,
+#define SKINNY(kind, eights, warps, deep)                    GEMM_SKINNY_##kind##_##eights,
 #define ANY(kind)                                            GEMM_ANY_##kind,
 #include "kernels/gemm/gemm.def"
   GEMM_KERNELS
