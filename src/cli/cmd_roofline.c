@@ -13,6 +13,7 @@ typedef struct RooflineArgs {
   int64_t launches;
   SolOpArgs op;
   int unit, level, phase, axis;
+  const char *tile;
   bool graph, unfused, list, no_plot;
 } RooflineArgs;
 
@@ -23,6 +24,8 @@ typedef struct Question {
   SolCost cost;
   SolWork work;
   SolRooflineOptions options;
+  bool tiled; // a gemm's bytes at a level below hbm
+  SolTile tile;
 } Question;
 
 static void schema(Fact *root) {
@@ -31,7 +34,7 @@ static void schema(Fact *root) {
 
 static void work_facts(Fact *row, const Question *q, bool labelled) {
   fact_number(row, "bytes", labelled ? "bytes" : 0, UNIT_BYTES, BASIS_EXACT, q->work.bytes);
-  if (q->by_op) {
+  if (q->by_op && !(q->tiled && q->options.level)) {
     fact_number(row, "bytes_read", labelled ? "  read" : 0, UNIT_BYTES, BASIS_EXACT, q->cost.bytes_read);
     fact_number(row, "bytes_written", labelled ? "  written" : 0, UNIT_BYTES, BASIS_EXACT,
                 q->cost.bytes_written);
@@ -183,6 +186,24 @@ static SolStatus unfused_facts(Fact *root, const SolDevice *d, const SolOpArgs *
   return SOL_OK;
 }
 
+// What the tiles move at every level, and how long that takes.
+static void level_facts(Fact *root, const SolDevice *d, const SolOpArgs *op, const Question *q) {
+  static const FactColumn columns[] = {{"level", 0}, {"time", 0}, {"bytes", 0}, {"intensity", 0}, {0}};
+  Fact *list = fact_list(root, "levels", "By level");
+  fact_columns(list, columns);
+  for (int level = SOL_LEVEL_HBM; level <= SOL_LEVEL_SMEM; level++) {
+    SolRooflineOptions o = {.level = (SolLevel)level, .no_launch = 1};
+    SolWork work = q->work;
+    SolRoofline r;
+    if (sol_gemm_bytes(op, &q->tile, o.level, &work.bytes, NULL) || sol_roofline(d, &work, &o, &r, NULL)) continue;
+    Fact *row = fact_object(list, 0, 0);
+    fact_text(row, "level", "level", sol_level_name(o.level));
+    fact_number(row, "memory_us", "time", UNIT_US, BASIS_MODELLED, r.memory_us);
+    fact_number(row, "bytes", "bytes", UNIT_BYTES, BASIS_EXACT, work.bytes);
+    fact_number(row, "intensity", "intensity", UNIT_PLAIN, BASIS_EXACT, r.intensity);
+  }
+}
+
 static int in_full(Cli *cli, const RooflineArgs *args, const SolDevice *d, const Question *q) {
   SolRoofline r;
   SolError err = {0};
@@ -214,6 +235,7 @@ static int in_full(Cli *cli, const RooflineArgs *args, const SolDevice *d, const
   fact_number(root, "attainable_bytes", r.flops > 0 ? 0 : "attainable", UNIT_BYTES_PER_S, BASIS_MODELLED,
               r.attainable_bytes);
   terms_facts(root, &r);
+  if (q->tiled) level_facts(root, d, &args->op, q);
   if (!args->no_plot) {
     SolBuffer plot = {0};
     report_plot_roofline(&r, cli_style(cli).width, &plot);
@@ -222,7 +244,9 @@ static int in_full(Cli *cli, const RooflineArgs *args, const SolDevice *d, const
   }
   if (args->unfused && unfused_facts(root, d, &args->op, q, &r, &err)) return cli_error(cli, &err, 0, 0, 0);
   SolAdvice advice;
-  SolStatus status = q->by_op ? sol_advise_op(d, &args->op, &q->options, &advice, &err)
+  // Advice on an operation counts its bytes in hbm.
+  bool in_hbm = q->by_op && !(q->tiled && q->options.level);
+  SolStatus status = in_hbm ? sol_advise_op(d, &args->op, &q->options, &advice, &err)
                               : sol_advise_work(d, &q->work, &q->options, &advice, &err);
   if (status) return cli_error(cli, &err, 0, 0, 0);
   advice_facts(root, &r, &advice);
@@ -265,6 +289,22 @@ static int list_ops(Cli *cli) {
   return cli_print(cli, root);
 }
 
+// A gemm's bytes below hbm are those of its tiles.
+static int ask_tiles(Cli *cli, const RooflineArgs *args, const char *op, Question *q) {
+  SolError err = {0};
+  int64_t sides[3] = {0};
+  int rank = 0;
+  bool gemm = strcmp(op, "gemm") == 0;
+  if (args->tile && !gemm) return cli_fail(cli, "--tile goes with gemm");
+  if (args->tile && (sol_parse_shape(args->tile, strlen(args->tile), 3, sides, &rank, &err) || rank != 3))
+    return cli_fail(cli, "--tile is MxNxK, as 128x256x64, not %.60s", args->tile);
+  q->tile = (SolTile){sides[0], sides[1], sides[2]};
+  q->tiled = gemm && (args->tile || args->level);
+  if (q->tiled && sol_gemm_bytes(&args->op, &q->tile, (SolLevel)args->level, &q->work.bytes, &err))
+    return cli_error(cli, &err, "tile", args->tile, args->tile ? strlen(args->tile) : 0);
+  return EXIT_OK;
+}
+
 static int ask_op(Cli *cli, RooflineArgs *args, Question *q) {
   const char *const *word = args->common.positional;
   SolError err = {0};
@@ -296,13 +336,18 @@ static int ask_op(Cli *cli, RooflineArgs *args, Question *q) {
   q->options.no_launch = cli_given(cli, "launches") && args->launches == 0;
   SolDtype dtype = args->op.dtype ? args->op.dtype : SOL_BF16;
   sol_format(q->name, sizeof q->name, "%s %s %s", info->name, word[1], sol_dtype_name(dtype));
-  return EXIT_OK;
+  const char *tile = args->tile ? args->tile : "128x256x64";
+  int code = ask_tiles(cli, args, info->name, q);
+  if (q->tiled)
+    sol_format(q->name, sizeof q->name, "%s %s %s, tiles of %.60s", info->name, word[1], sol_dtype_name(dtype), tile);
+  return code;
 }
 
 static int ask_raw(Cli *cli, RooflineArgs *args, Question *q) {
   if (!cli_given(cli, "bytes") && !cli_given(cli, "flops"))
     return cli_fail(cli, "name an operation and its shape, or give --bytes and --flops");
   if (args->unfused) return cli_fail(cli, "--unfused goes with an operation");
+  if (args->tile) return cli_fail(cli, "--tile goes with gemm");
   for (int i = 0; i < cli->command->option_count; i++) {
     const Option *o = &cli->command->options[i];
     bool op_only = o->offset >= offsetof(RooflineArgs, op) && o->offset < offsetof(RooflineArgs, unit) &&
@@ -364,6 +409,8 @@ static const Option options[] = {
      "with --flops: which units compute"},
     {"level", OPTION_CHOICE, offsetof(RooflineArgs, level), "LEVEL", "hbm|l2|smem", 0,
      "memory the bytes move through"},
+    {"tile", OPTION_TEXT, offsetof(RooflineArgs, tile), "MxNxK", 0, 0,
+     "gemm: what it computes at a time, for l2 and smem (default 128x256x64)"},
     {"graph", OPTION_FLAG, offsetof(RooflineArgs, graph), 0, 0, 0,
      "launches cost what they cost in a CUDA graph"},
     {"unfused", OPTION_FLAG, offsetof(RooflineArgs, unfused), 0, 0, 0,
@@ -385,9 +432,10 @@ const Command cmd_roofline = {
         "figures.\n\n"
         "JSON, one device: schema, device, bytes, flops, launches, intensity, ridge, bound "
         "(memory|compute|launch), time_us, terms {memory_us, compute_us, launch_us}, attainable_flops, "
-        "attainable_bytes, advice {response, steps}, unfused {...}; several devices: an array of these.",
+        "attainable_bytes, levels [...] (gemm in tiles), advice {response, steps}, unfused {...}; several devices: an array of these.",
     .examples = "sol roofline rmsnorm 8192x4096 --dtype bf16\n"
                 "sol roofline gemm 4096x4096x4096 --dtype fp16 --device all\n"
+                "sol roofline gemm 8192x8192x8192 --tile 128x256x64 --level smem --device h100\n"
                 "sol roofline embedding 8192x4096 --vocab 128256\n"
                 "sol roofline attention 8x32x4096x128 --kv-heads 8 --phase decode\n"
                 "sol roofline bias_relu_scale 1000x4000 --unfused\n"

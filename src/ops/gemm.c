@@ -35,11 +35,16 @@ static bool make(const OpsCase *c, void *args) {
   if (o == 4) a->activation = SOL_ACTIVATION_GELU, a->alpha = 0.25f;
   if (o == 5) a->activation = SOL_ACTIVATION_SILU_MUL;
   if (o == 6) a->activation = SOL_ACTIVATION_RELU, a->beta = -0.5f;
-  if (o == 7) a->batch = 2;
   if (c->pad) {
     SolGemm full = gemm_filled(a);
     a->c_stride = full.c_stride + c->pad, a->a_stride = full.a_stride + 2 * c->pad;
     a->b_stride = full.b_stride + c->pad, a->residual_stride = full.residual_stride + 3 * c->pad;
+  }
+  if (o == 7) { // where the matrices lie does not depend on how many rows there are
+    SolGemm full = gemm_filled(a);
+    a->batch = 2;
+    a->c_batch_stride = full.c_batch_stride, a->a_batch_stride = full.a_batch_stride;
+    a->b_batch_stride = full.b_batch_stride, a->residual_batch_stride = full.residual_batch_stride;
   }
   return true;
 }

@@ -21,10 +21,10 @@ const uint32_t gemm_shared[GEMM_KERNELS] = {
 
 typedef struct Variant {
   int kind, a_turned, b_turned, tall, wide, cluster, rate; // rate 0: not tiled
-  uint32_t threads;                                        // not tiled
+  uint32_t threads;
 } Variant;
 static const Variant variants[GEMM_KERNELS] = {
-#define TILED(kind, a, b, tall, wide, stages, cluster, rate) {kind, a, b, tall, wide, cluster, rate},
+#define TILED(kind, a, b, tall, wide, stages, cluster, rate) {kind, a, b, tall, wide, cluster, rate, GEMM_THREADS},
 #define SKINNY(kind, eights, warps, deep)                    {.threads = (warps) * 32},
 #define ANY(kind)                                            {.threads = GEMM_ANY_THREADS},
 #include "kernels/gemm/gemm.def"
@@ -87,7 +87,8 @@ static double waves_time(const Plan *p) {
   return (double)ops_ceil_div(p->tiles, p->at_a_time) * v->tall * v->wide / v->rate;
 }
 
-static bool fits(const Variant *v, const SolGemm *a) {
+bool gemm_tile_fits(const SolGemm *a, int kernel) {
+  const Variant *v = &variants[kernel];
   bool gated = a->activation == SOL_ACTIVATION_SILU_MUL;
   return v->rate && v->kind == ops_kind(a->dtype) && v->a_turned == !!a->a_columns && v->b_turned == !a->b_columns &&
          (!gated || v->wide >= 128);
@@ -97,7 +98,7 @@ static bool pick_tile(SolContext *ctx, const SolGemm *a, Plan *best) {
   bool found = false;
   if (ctx->cc < 90 || !can_tile(a)) return false;
   for (int i = 0; i < GEMM_KERNELS; i++) {
-    if (!fits(&variants[i], a) || !ops_has_kernel(ctx, &ops_gemm, i)) continue;
+    if (!gemm_tile_fits(a, i) || !ops_has_kernel(ctx, &ops_gemm, i)) continue;
     Plan p = plan_of(ctx, a, i);
     if (!found || waves_time(&p) < waves_time(best)) *best = p, found = true;
   }
@@ -149,13 +150,19 @@ static SolStatus launch_tiled(SolContext *ctx, const SolGemm *a, const Plan *pla
   int64_t clusters = plan->tiles < plan->at_a_time ? plan->tiles : plan->at_a_time;
   OpsLaunch l = {.kernel = plan->kernel,
                  .grid = {(uint32_t)(clusters * v->cluster), 1, 1},
-                 .block = GEMM_THREADS,
+                 .block = v->threads,
                  .cluster = (uint32_t)v->cluster,
                  .shared = gemm_shared[plan->kernel],
                  .early = true,
                  .params = &p,
                  .bytes = sizeof p};
   return ops_launch(ctx, &ops_gemm, &l, stream);
+}
+
+SolStatus gemm_launch_tile(SolContext *ctx, const SolGemm *args, int kernel, SolStream stream) {
+  SolGemm a = gemm_filled(args);
+  Plan plan = plan_of(ctx, &a, kernel);
+  return launch_tiled(ctx, &a, &plan, stream);
 }
 
 // ---- few rows, and any ----

@@ -30,5 +30,9 @@ static inline SolDtype gemm_bias_type(const SolGemm *a) {
 
 SolStatus gemm_cpu(SolContext *ctx, const void *args);
 SolStatus gemm_launch(SolContext *ctx, const void *args, SolStream stream);
+// For tests: one of the tiled kernels, whether or not it is the best. It must fit the types and the layout, and tensor
+// copies must reach the tensors.
+bool gemm_tile_fits(const SolGemm *a, int kernel);
+SolStatus gemm_launch_tile(SolContext *ctx, const SolGemm *args, int kernel, SolStream stream);
 
 #endif
