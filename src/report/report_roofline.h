@@ -13,6 +13,8 @@ typedef struct RooflineQuestion {
   SolCost cost;   // likewise
   SolWork work;
   SolRooflineOptions options;
+  bool tiled; // a gemm's bytes at a level below hbm
+  SolTile tile;
 } RooflineQuestion;
 
 // Under one device: everything but advice and comparison, which follow.
