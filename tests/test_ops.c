@@ -43,11 +43,11 @@ static bool in_small(int shape, size_t type, size_t variation) {
          (variations[variation].options.in_place ? variations[variation].pad : variation == 0);
 }
 
-// The emulator is slow: large shapes take a third of the variations by turns, and the plain one.
+// The emulator is slow: large shapes take a fifth of the variations by turns, and the plain one.
 static bool in_turn(SolBackend backend, const int64_t dim[4], int shape, int option, size_t variation) {
-  enum { LARGE = 16384 };
+  enum { LARGE = 8192 };
   if (backend != SOL_BACKEND_EMU || dim[0] * dim[1] <= LARGE || (!option && !variation)) return true;
-  return (variation + (size_t)shape + (size_t)option) % 3 == 0;
+  return (variation + (size_t)shape + (size_t)option) % 5 == 0;
 }
 
 static void say_case(const OpsDef *def, SolContext *ctx, const OpsCase *c, const char *variation,
