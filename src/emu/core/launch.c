@@ -79,7 +79,8 @@ static void end_counting(EmuRun *run, EmuSm *sm) {
   run->logs[sm->index] = *sm->log;
 }
 
-// Runs what is resident, in order; the next unit starts only when all that are there wait for others.
+// Runs what is resident, in order; the next unit starts only when all that are there wait for others, or, where units run
+// by turns, as soon as there is room.
 static void run_sm(EmuCtx *x, EmuSm *sm) {
   EmuRun *run = x->launch;
   EmuWorker *w = emu_worker(x);
@@ -89,6 +90,7 @@ static void run_sm(EmuCtx *x, EmuSm *sm) {
   for (bool again = true; again && !emu_stopping(run);) {
     again = false;
     if (!sm->units) start_next(x, sm);
+    while (run->by_turns && start_next(x, sm)) {}
     for (EmuUnit **at = &sm->units; *at && !emu_stopping(run);) {
       w->progress = false;
       EmuTurn turn = emu_run_unit(x, *at);
@@ -100,6 +102,9 @@ static void run_sm(EmuCtx *x, EmuSm *sm) {
       } else if (turn == EMU_TURN_MORE) {
         if (!w->progress) put_last(at);
         goto out;
+      } else if (turn == EMU_TURN_YIELD) {
+        again = true;
+        at = &(*at)->next;
       } else {
         again = again || w->progress;
         at = &(*at)->next;
@@ -328,6 +333,12 @@ static SolStatus make_workspace(EmuRun *run, SolError *err) {
   return SOL_OK;
 }
 
+// Whether threads have arrays in local memory, not only a few words there.
+static bool local_array(const EmuProgram *p) {
+  enum { FEW = 64 }; // bytes
+  return p->local_bytes > FEW;
+}
+
 static void clean(EmuRun *run) {
   emu_touch_clear(run);
   emu_observe_free(run);
@@ -348,8 +359,12 @@ SolStatus sol_emu_launch(SolEmu *emu, const SolEmuLaunch *launch, SolEmuResult *
   run.observing = launch->observe;
   run.counting = !launch->no_counts || run.observing;
   run.checking = launch->checks || emu->machine.track_init;
+  run.quantum = EMU_QUANTUM;
   run.started = sol_thread_clock();
   SolStatus status = emu_lay_out(&run, err);
+  // The arrays of all resident threads share L1: what one block would find there, many do not.
+  run.by_turns = run.counting && run.cluster_size == 1 && run.units_per_sm > 1 && local_array(run.program);
+  if (run.by_turns) run.quantum = EMU_SHORT_QUANTUM;
   if (!status && run.observing) status = emu_statics_make(launch->kernel->program, err);
   if (status) return status;
   run.statics = run.program->statics;

@@ -53,10 +53,10 @@ static bool run_fiber(EmuCtx *x, EmuFiber *f) {
   x->fiber = f;
   f->spin = 0;
   w->turn_effort = 0;
-  x->budget = EMU_QUANTUM;
+  x->budget = x->launch->quantum;
   emu_reconverge(x);
   if (f->state != EMU_READY) return true;
-  x->budget = EMU_QUANTUM;
+  x->budget = x->launch->quantum;
   EmuPath *path = x->launch->observing ? &x->block->paths[x->warp->index] : NULL, before = {0};
   if (path) before = *path;
   uint64_t done = path ? execute_observed(x) : execute(x);
@@ -148,6 +148,7 @@ static EmuTurn run_block(EmuCtx *x, EmuBlock *b) {
     }
     w->progress = w->progress || progress;
     if (!b->warps_live) return EMU_TURN_DONE;
+    if (progress && x->launch->by_turns) return EMU_TURN_YIELD;
     if (progress) continue;
     if (b->unit->count == 1 && emu_async_force(x, b->unit)) {
       w->progress = true;

@@ -276,6 +276,8 @@ struct EmuRun {
   double started;
   bool counting, checking; // models the memory hierarchy; keeps shadow memory for the checks
   bool observing;          // collects patterns and touches
+  bool by_turns;           // the resident blocks of an SM run by turns, not one after another
+  int32_t quantum;         // instructions of a warp's time slice
   const struct EmuStatics *statics;
   EmuUnitWork *units; // by EmuUnit.number: of those that ended; NULL: not observed
   int stop; // SolEmuEnd, or 0
@@ -413,8 +415,8 @@ void emu_l2_result(EmuRun *run);
 SolStatus emu_lay_out(EmuRun *run, SolError *err);   // checks the launch's dimensions and sizes
 uint64_t emu_unit_at(const EmuRun *run, uint64_t n); // index in the grid of the n-th unit that runs
 // run.c
-enum { EMU_QUANTUM = 4096 };
-typedef enum EmuTurn { EMU_TURN_MORE, EMU_TURN_STUCK, EMU_TURN_DONE } EmuTurn;
+enum { EMU_QUANTUM = 4096, EMU_SHORT_QUANTUM = 128 }; // of EmuRun.quantum; the short one where blocks run by turns
+typedef enum EmuTurn { EMU_TURN_MORE, EMU_TURN_STUCK, EMU_TURN_DONE, EMU_TURN_YIELD } EmuTurn;
 EmuTurn emu_run_unit(EmuCtx *x, EmuUnit *unit);
 void emu_stop(EmuRun *run, SolEmuEnd end);
 bool emu_stopping(const EmuRun *run);

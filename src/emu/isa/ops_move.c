@@ -27,7 +27,7 @@ static void mov_pred(EmuCtx *x, const EmuInst *i, uint32_t mask) {
 // Time, in clocks of the SM: what it has executed so far.
 static uint64_t clock_now(const EmuCtx *x) {
   const EmuWorker *w = emu_worker(x);
-  return w->sm->clock + w->instructions + (uint64_t)(EMU_QUANTUM - x->budget);
+  return w->sm->clock + w->instructions + (uint64_t)(x->launch->quantum - x->budget);
 }
 static void mov_clock(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   uint64_t now = clock_now(x);
