@@ -294,6 +294,19 @@ ENTRY cuTexObjectDestroy(unsigned long long handle) {
   return handle ? OK : BAD_VALUE;
 }
 
+// The strides are of all dimensions but the first.
+ENTRY cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *base, const uint64_t *dims,
+                             const uint64_t *strides, const unsigned *box, const unsigned *steps, int interleave,
+                             int swizzle, int promotion, int fill) {
+  (void)type, (void)interleave, (void)swizzle, (void)promotion, (void)fill;
+  CALLED(tensor_map_encode);
+  if ((uintptr_t)map % 64 || (uintptr_t)base % 16 || !rank || rank > 5) return BAD_VALUE;
+  for (unsigned i = 0; i < rank; i++)
+    if (!dims[i] || !box[i] || box[i] > 256 || !steps[i] || (i && strides[i - 1] % 16)) return BAD_VALUE;
+  memset(map, 0, 128);
+  return OK;
+}
+
 // ---- modules and launches ----
 
 ENTRY cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options, void **values) {

@@ -94,7 +94,7 @@ def random_roofline(rng, known):
                 'launches': str(rng.randrange(4)), 'dtype': rng.choice(['fp32', 'bf16', 'fp16']), 'level': rng.choice(['hbm', 'l2'])}
     op = rng.choice([op for op in known['ops'] if '[' not in op['shape']])
     shape = 'x'.join(str(2 ** rng.randrange(4, 12)) for _ in op['shape'].split('x'))
-    return {'ask': 'roofline', 'device': device, 'op': op['name'], 'shape': shape, 'dtype': rng.choice(['fp32', 'bf16', 'fp16']), 'level': 'hbm'}
+    return {'ask': 'roofline', 'device': device, 'op': op['name'], 'shape': shape, 'dtype': rng.choice(['fp32', 'bf16', 'fp16']), 'level': rng.choice(['hbm', 'hbm', 'l2', 'smem'])}
 
 
 def by_command_line(question, more=()):

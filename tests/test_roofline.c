@@ -71,6 +71,30 @@ TEST(terms) {
   CHECK_INT(sol_roofline(&round_device, &work, 0, &r, 0), SOL_OK);
 }
 
+static double gemm_bytes(SolLevel level, SolTile tile) {
+  SolOpArgs args = {.dim = {200, 300, 100}, .dtype = SOL_BF16, .out_dtype = SOL_FP32};
+  double bytes = 0;
+  CHECK(!sol_op_find("gemm", &args.op, NULL));
+  CHECK(!sol_gemm_bytes(&args, &tile, level, &bytes, NULL));
+  return bytes;
+}
+
+// 200 x 300 in tiles of 128 x 256: two rows and two columns of them; k of 100 in two steps of 64.
+TEST(levels_of_a_tiled_gemm) {
+  const SolTile tile = {128, 256, 64}, standard = {0};
+  CHECK_NEAR(gemm_bytes(SOL_LEVEL_HBM, tile), 200 * 100 * 2 + 300 * 100 * 2 + 200 * 300 * 4, 0);
+  CHECK_NEAR(gemm_bytes(SOL_LEVEL_L2, tile), 2 * 200 * 100 * 2 + 2 * 300 * 100 * 2 + 200 * 300 * 4, 0);
+  // Of each tile: A written and read, B written and read by two warpgroups, C written and read.
+  double each = 2 * 128 * 128 * 2 + 3 * 256 * 128 * 2 + 2 * 128 * 256 * 4;
+  CHECK_NEAR(gemm_bytes(SOL_LEVEL_SMEM, tile), 4 * each, 0);
+  CHECK_NEAR(gemm_bytes(SOL_LEVEL_SMEM, standard), 4 * each, 0);
+  SolOpArgs other = {.dim = {8, 8}};
+  double bytes;
+  SolError err;
+  CHECK(!sol_op_find("rmsnorm", &other.op, NULL));
+  CHECK_INT(sol_gemm_bytes(&other, &tile, SOL_LEVEL_L2, &bytes, &err), SOL_ERR_UNSUPPORTED);
+}
+
 TEST(levels) {
   SolWork work = {.bytes = 1e6, .flops = 1e6};
   CHECK_NEAR(roofline(&round_device, work, (SolRooflineOptions){.level = SOL_LEVEL_L2}).bandwidth, 4e12,

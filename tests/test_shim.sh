@@ -19,12 +19,13 @@ bad() {
   [ $# = 0 ] || cat "$@"
 }
 
-# build NAME SOURCES AND FLAGS...: the program, where a source is newer than it.
+# build NAME SOURCES AND FLAGS...: the program, where a source (or one of headers) is newer than it.
+headers=()
 build() {
   local name=$1 newest
   shift
   # shellcheck disable=SC2012 # names of ours
-  newest=$(ls -t "$bin/$name" tests/shim/check.h tests/shim/*.cu 2>/dev/null | head -n 1)
+  newest=$(ls -t "$bin/$name" tests/shim/check.h tests/shim/*.cu "${headers[@]}" 2>/dev/null | head -n 1)
   [ "$newest" = "$bin/$name" ] && return
   "$nvcc" -std=c++17 -cudart shared -lineinfo -Wno-deprecated-gpu-targets "$@" -o "$bin/$name" \
     >"$scratch/build.log" 2>&1 || { bad "$name does not compile" "$scratch/build.log" && return 1; }
@@ -59,25 +60,31 @@ for name in vector_add streams managed symbols copies textures cooperative graph
 done
 build rdc -arch=sm_90 -rdc=true tests/shim/rdc_main.cu tests/shim/rdc_other.cu
 build hopper_gemm -gencode 'arch=compute_90a,code=[compute_90a,sm_90a]' tests/shim/hopper_gemm.cu
+headers=(kernels/gemm/*.cuh kernels/gemm/gemm.h kernels/hopper.cuh)
+build gemm_twins -gencode 'arch=compute_90a,code=[compute_90a,sm_90a]' -Ikernels tests/shim/gemm_twins.cu
+headers=()
 build sort --extended-lambda -arch=sm_90 tests/shim/sort.cu
 
 for name in vector_add streams managed symbols copies textures cooperative graphs pools device threads rdc library sort; do
   [ -x "$bin/$name" ] && passes $name
 done
 
-# Tensor copies and wgmma; with a missing wait, a wrong phase or a wrong descriptor, whatever the order of completion.
-if [ -x "$bin/hopper_gemm" ]; then
+# Tensor copies and wgmma: right in every order of completion; with a missing wait, a wrong phase or a wrong descriptor
+# wrong in every order. At once is one of the orders (0): then only the wait for wgmma is not missed.
+twins() { # PROGRAM UNNOTICED: which of its four faults order 0 does not show
+  [ -x "$bin/$1" ] || return
   for order in 0 1 2 3; do
     export SOL_ASYNC_ORDER=$order
-    passes hopper_gemm
+    passes "$1"
     for broken in 1 2 3 4; do
-      run hopper_gemm $broken
-      # At once is one of the orders: then only the wait for wgmma is not missed.
-      if [ $rc != 0 ] || [ $order$broken = 01 ]; then ok; else bad "hopper_gemm $broken, order $order: not noticed"; fi
+      run "$1" $broken
+      if [ $rc != 0 ] || [ $order$broken = "0$2" ]; then ok; else bad "$1 $broken, order $order: not noticed"; fi
     done
   done
   unset SOL_ASYNC_ORDER
-fi
+}
+twins hopper_gemm 1
+twins gemm_twins 4
 
 # The emulator as an H200 answers as CUDA on an H200 did.
 for part in device memory launches kernels streams; do

@@ -294,6 +294,35 @@ typedef struct SolKvAppend {
 SOL_API SolStatus sol_kv_append(SolContext *context, const SolKvAppend *args, SolStream stream);
 SOL_API SolStatus sol_kv_append_cost(const SolKvAppend *args, SolCost *out, SolError *err);
 
+// What sol_gemm does to a sum before it is written.
+typedef enum SolActivation {
+  SOL_ACTIVATION_NONE = 0,
+  SOL_ACTIVATION_RELU,
+  SOL_ACTIVATION_GELU,    // the tanh form
+  SOL_ACTIVATION_SILU_MUL // B and bias have 2N columns, gate then up; C = silu(gate) * up
+} SolActivation;
+
+// C = activation(alpha A B + beta C + bias) + residual, for each matrix of a batch. Sums are in fp32. C may be fp32, fp16
+// or bf16; A and B are fp16 or bf16, both of dtype. Nothing is read from C where beta is 0. On Hopper the fast kernels
+// take tensors whose addresses and strides are multiples of 16 bytes, and of up to 16 rows of A (decoding) those where
+// b_columns is set. The results of rows 1 to 16 do not depend on how many rows there are.
+typedef struct SolGemm {
+  void *c;              // (batch, M, N)
+  const void *a;        // (batch, M, K); with a_columns (batch, K, M)
+  const void *b;        // (batch, K, N); with b_columns (batch, N, K), as weights usually are
+  const void *bias;     // (N) or NULL
+  const void *residual; // (batch, M, N) in C's type, or NULL
+  int64_t batch, m, n, k; // batch 0 means 1
+  int64_t c_stride, a_stride, b_stride, residual_stride;
+  int64_t c_batch_stride, a_batch_stride, b_batch_stride, residual_batch_stride; // 0: dense
+  SolDtype dtype, out_dtype, weight_dtype;                                       // weight_dtype: of bias
+  float alpha, beta;                                                             // alpha 0 means 1
+  SolActivation activation;
+  int a_columns, b_columns; // 1: the matrix lies column by column
+} SolGemm;
+SOL_API SolStatus sol_gemm(SolContext *context, const SolGemm *args, SolStream stream);
+SOL_API SolStatus sol_gemm_cost(const SolGemm *args, SolCost *out, SolError *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -46,6 +46,15 @@ SOL_API SolStatus sol_roofline(const SolDevice *device, const SolWork *work,
                                const SolRooflineOptions *options, SolRoofline *out, SolError *err);
 SOL_API SolWork sol_work_of_cost(const SolCost *cost);
 
+// The bytes of a gemm at each level of memory, computed in tiles of C that stay in registers while A's and B's go through
+// shared memory to the tensor cores. hbm: each tensor once, as sol_op_cost has it. l2: A for every column of tiles, B for
+// every row of them, C once. smem: tiles as they are written there and read by wgmma, 64 rows at a time.
+typedef struct SolTile {
+  int64_t m, n, k; // zeros: 128x256x64
+} SolTile;
+SOL_API SolStatus sol_gemm_bytes(const SolOpArgs *args, const SolTile *tile, SolLevel level, double *bytes,
+                                 SolError *err);
+
 // What could be done about it. Below the ridge there are two responses: raise the intensity, or accept the
 // memory roof and saturate it; above it, keep the arithmetic units busy; under launches, launch less.
 typedef enum SolResponse {

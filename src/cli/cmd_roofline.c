@@ -13,6 +13,7 @@ typedef struct RooflineArgs {
   int64_t launches;
   SolOpArgs op;
   int unit, level, phase, axis;
+  const char *tile;
   bool graph, unfused, list, no_plot;
 } RooflineArgs;
 
@@ -70,6 +71,15 @@ static int list_ops(Cli *cli) {
   return cli_print(cli, root);
 }
 
+// A gemm's bytes below hbm are those of its tiles.
+static int ask_tiles(Cli *cli, const RooflineArgs *args, RooflineQuestion *q) {
+  SolError err = {0};
+  if (args->tile && strcmp(sol_op_info(q->op.op)->name, "gemm") != 0)
+    return cli_fail(cli, "--tile goes with gemm");
+  if (!report_roofline_tiles(q, args->tile ? args->tile : "", &err)) return EXIT_OK;
+  return cli_error(cli, &err, "tile", args->tile, args->tile ? strlen(args->tile) : 0);
+}
+
 static int ask_op(Cli *cli, RooflineArgs *args, RooflineQuestion *q) {
   const char *const *word = args->common.positional;
   SolError err = {0};
@@ -102,13 +112,14 @@ static int ask_op(Cli *cli, RooflineArgs *args, RooflineQuestion *q) {
   q->options.no_launch = cli_given(cli, "launches") && args->launches == 0;
   SolDtype dtype = args->op.dtype ? args->op.dtype : SOL_BF16;
   sol_format(q->name, sizeof q->name, "%s %s %s", info->name, word[1], sol_dtype_name(dtype));
-  return EXIT_OK;
+  return ask_tiles(cli, args, q);
 }
 
 static int ask_raw(Cli *cli, RooflineArgs *args, RooflineQuestion *q) {
   if (!cli_given(cli, "bytes") && !cli_given(cli, "flops"))
     return cli_fail(cli, "name an operation and its shape, or give --bytes and --flops");
   if (args->unfused) return cli_fail(cli, "--unfused goes with an operation");
+  if (args->tile) return cli_fail(cli, "--tile goes with gemm");
   for (int i = 0; i < cli->command->option_count; i++) {
     const Option *o = &cli->command->options[i];
     bool op_only = o->offset >= offsetof(RooflineArgs, op) && o->offset < offsetof(RooflineArgs, unit) &&
@@ -170,6 +181,8 @@ static const Option options[] = {
      "with --flops: which units compute"},
     {"level", OPTION_CHOICE, offsetof(RooflineArgs, level), "LEVEL", "hbm|l2|smem", 0,
      "memory the bytes move through"},
+    {"tile", OPTION_TEXT, offsetof(RooflineArgs, tile), "MxNxK", 0, 0,
+     "gemm: what it computes at a time, for l2 and smem (default 128x256x64)"},
     {"graph", OPTION_FLAG, offsetof(RooflineArgs, graph), 0, 0, 0,
      "launches cost what they cost in a CUDA graph"},
     {"unfused", OPTION_FLAG, offsetof(RooflineArgs, unfused), 0, 0, 0,
@@ -191,9 +204,10 @@ const Command cmd_roofline = {
         "figures.\n\n"
         "JSON, one device: schema, device, bytes, flops, launches, intensity, ridge, bound "
         "(memory|compute|launch), time_us, terms {memory_us, compute_us, launch_us}, attainable_flops, "
-        "attainable_bytes, advice {response, steps}, unfused {...}; several devices: an array of these.",
+        "attainable_bytes, levels [...] (gemm in tiles), advice {response, steps}, unfused {...}; several devices: an array of these.",
     .examples = "sol roofline rmsnorm 8192x4096 --dtype bf16\n"
                 "sol roofline gemm 4096x4096x4096 --dtype fp16 --device all\n"
+                "sol roofline gemm 8192x8192x8192 --tile 128x256x64 --level smem --device h100\n"
                 "sol roofline embedding 8192x4096 --vocab 128256\n"
                 "sol roofline attention 8x32x4096x128 --kv-heads 8 --phase decode\n"
                 "sol roofline bias_relu_scale 1000x4000 --unfused\n"

@@ -98,6 +98,7 @@ enum {
   RESOURCE_ARRAY = 0,
   RESOURCE_ROWS = 3, // CU_RESOURCE_TYPE_PITCH2D
   EDGE_CLAMP = 1,
+  PROMOTE_256 = 3, // CU_TENSOR_MAP_L2_PROMOTION_L2_256B
   ERROR_NO_CONTEXT = 201, // CUDA_ERROR_INVALID_CONTEXT
   STREAM_NON_BLOCKING = 1,
   CAPTURE_RELAXED = 2, // other threads, and calls that a recording would forbid, are let be
@@ -163,7 +164,10 @@ enum {
   X(copy_2d, "cuMemcpy2DUnaligned_v2", (const CuCopy2d *))                                                   \
   X(texture_create, "cuTexObjectCreate",                                                                     \
     (unsigned long long *, const CuResource *, const CuSampler *, const void *))                             \
-  X(texture_destroy, "cuTexObjectDestroy", (unsigned long long))
+  X(texture_destroy, "cuTexObjectDestroy", (unsigned long long))                                             \
+  X(tensor_map_encode, "cuTensorMapEncodeTiled",                                                             \
+    (void *, int, unsigned, void *, const uint64_t *, const uint64_t *, const unsigned *, const unsigned *,  \
+     int, int, int, int))
 
 typedef struct Cuda {
   void *library, *context, *begin, *end;
@@ -200,5 +204,6 @@ extern const SolDriverTiming sol_driver_cuda_timing;
 SolStatus sol_cuda_texture(void *state, const SolDriverImage *image, SolDriverTexture *out, SolError *err);
 SolStatus sol_cuda_texture_copy(void *state, const SolDriverImage *image, void *array, SolError *err);
 void sol_cuda_texture_free(void *state, SolDriverTexture *texture);
+SolStatus sol_cuda_tensor_map(void *state, const SolTensorMap *map, uint8_t *out, SolError *err);
 
 #endif

@@ -344,6 +344,7 @@ const SolDriverTable sol_driver_cuda_table = {
     .texture = sol_cuda_texture,
     .texture_copy = sol_cuda_texture_copy,
     .texture_free = sol_cuda_texture_free,
+    .tensor_map = sol_cuda_tensor_map,
     .sync = sync_cuda,
     .check_pointer = check_pointer_cuda,
     .info = info_cuda,

@@ -1,4 +1,4 @@
-// Textures of the CUDA backend: over plain rows, or over an array that holds a copy of them.
+// Textures of the CUDA backend, over plain rows or over an array that holds a copy of them; and tensor maps.
 #include "driver/cuda.h"
 
 static size_t row_bytes(const SolDriverImage *image) {
@@ -60,4 +60,15 @@ void sol_cuda_texture_free(void *state, SolDriverTexture *texture) {
   c->texture_destroy(texture->handle);
   if (texture->array) c->array_destroy(texture->array);
   cuda_leave(c, entered);
+}
+
+SolStatus sol_cuda_tensor_map(void *state, const SolTensorMap *m, uint8_t *out, SolError *err) {
+  Cuda *c = state;
+  if (!c->tensor_map_encode)
+    return sol_fail(err, SOL_ERR_UNSUPPORTED, "the CUDA driver is too old: it lacks tensor maps");
+  // SolTensorMap numbers types and swizzles as CUDA does. The innermost dimension's stride is not given.
+  CuResult result =
+      c->tensor_map_encode(out, m->type, m->rank, (void *)(uintptr_t)m->base, m->dims, m->strides + 1, m->box,
+                           m->steps, m->interleave, m->swizzle, PROMOTE_256, m->nan_fill);
+  return cuda_check(c, result, "a tensor map", err);
 }

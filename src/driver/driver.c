@@ -264,6 +264,13 @@ SolStatus sol_driver_persist(SolDriver *d, uint64_t bytes, SolError *err) {
   return d->table->persist(d->state, bytes, err);
 }
 
+SolStatus sol_driver_tensor_map(SolDriver *d, const SolTensorMap *map, uint8_t out[SOL_TENSOR_MAP_BYTES],
+                                SolError *err) {
+  const char *why = sol_tensor_map_problem(map);
+  if (why) return sol_fail(err, SOL_ERR_ARGUMENT, "a tensor map cannot be used: %s", why);
+  return d->table->tensor_map(d->state, map, out, err);
+}
+
 static SolStatus make_texture(SolDriver *d, const SolDriverImage *image, Texture **out, SolError *err) {
   if (!image->width || !image->height)
     return sol_fail(err, SOL_ERR_ARGUMENT, "a texture has at least one texel");

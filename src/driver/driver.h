@@ -4,6 +4,7 @@
 #define SOL_DRIVER_DRIVER_H
 
 #include "emu/emu.h"
+#include "emu/tensor_map.h"
 #include "sol/context.h"
 
 typedef struct SolDriver SolDriver;
@@ -131,6 +132,11 @@ typedef struct SolDriverImage {
 } SolDriverImage;
 SolStatus sol_driver_texture(SolDriver *driver, const SolDriverImage *image, uint64_t *handle, SolError *err);
 
+// The 128 bytes that kernels on this backend take for a tensor map; they are a parameter, 64-byte aligned.
+// SOL_ERR_ARGUMENT: tensor copies cannot use it.
+SolStatus sol_driver_tensor_map(SolDriver *driver, const SolTensorMap *map, uint8_t out[SOL_TENSOR_MAP_BYTES],
+                                SolError *err);
+
 SolEmu *sol_driver_emu(SolDriver *driver); // NULL for cuda
 
 // A texture as a backend made it.
@@ -165,6 +171,7 @@ typedef struct SolDriverTable {
   // Brings the array up to date; called where there is one.
   SolStatus (*texture_copy)(void *state, const SolDriverImage *image, void *array, SolError *err);
   void (*texture_free)(void *state, SolDriverTexture *texture);
+  SolStatus (*tensor_map)(void *state, const SolTensorMap *map, uint8_t *out, SolError *err);
   SolStatus (*sync)(void *state, SolError *err);
   SolStatus (*check_pointer)(void *state, uint64_t address, uint64_t bytes, SolError *err);
   SolStatus (*info)(void *state, SolDriverInfo *out, SolError *err);

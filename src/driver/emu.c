@@ -195,6 +195,12 @@ static void texture_free_emu(void *state, SolDriverTexture *texture) {
   sol_emu_object_destroy(state, texture->handle, NULL);
 }
 
+static SolStatus tensor_map_emu(void *state, const SolTensorMap *map, uint8_t *out, SolError *err) {
+  (void)state, (void)err;
+  sol_tensor_map_pack(map, out);
+  return SOL_OK;
+}
+
 static SolStatus sync_emu(void *state, SolError *err) {
   (void)state, (void)err; // every launch has ended already
   return SOL_OK;
@@ -233,6 +239,7 @@ const SolDriverTable sol_driver_emu_table = {
     .persist = persist_emu,
     .texture = texture_emu,
     .texture_free = texture_free_emu,
+    .tensor_map = tensor_map_emu,
     .sync = sync_emu,
     .check_pointer = check_pointer_emu,
     .info = info_emu,

@@ -191,6 +191,7 @@ SolStatus ops_cost(const OpsDef *def, const void *args, SolCost *out, SolError *
   def->cost(args, &op);
   op.op = index;
   status = sol_op_cost(&op, out, err);
+  if (!status && def->cost_more) def->cost_more(args, out);
   return status ? status : add_extra_outputs(def, args, out, err);
 }
 

@@ -74,6 +74,8 @@ typedef struct OpsDef {
   void (*reference)(const void *args, double *const *at);
   // The arguments as sol_op_cost takes them, for bytes and FLOPs; op->op is set by the caller.
   void (*cost)(const void *args, SolOpArgs *op);
+  // Adds what the accountant's operation does not have, an epilogue's tensors for example; may be NULL.
+  void (*cost_more)(const void *args, SolCost *out);
   // |got - reference| may be rounding of the output's type plus this times 2^-24 times the row's largest
   // value.
   double slack;

@@ -3,15 +3,23 @@
 
 #include <string.h>
 
+#include "base/error.h"
+#include "base/format.h"
+#include "base/text.h"
 #include "report/report_roofs.h"
 
 static void schema(Fact *root) {
   fact_number(root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
 }
 
+// Whether the bytes are the operation's tensors, each once.
+static bool in_hbm(const RooflineQuestion *q) {
+  return q->by_op && !(q->tiled && q->options.level);
+}
+
 static void work_facts(Fact *row, const RooflineQuestion *q, bool labelled) {
   fact_number(row, "bytes", labelled ? "bytes" : 0, UNIT_BYTES, BASIS_EXACT, q->work.bytes);
-  if (q->by_op) {
+  if (in_hbm(q)) {
     fact_number(row, "bytes_read", labelled ? "  read" : 0, UNIT_BYTES, BASIS_EXACT, q->cost.bytes_read);
     fact_number(row, "bytes_written", labelled ? "  written" : 0, UNIT_BYTES, BASIS_EXACT,
                 q->cost.bytes_written);
@@ -165,6 +173,25 @@ SolStatus report_roofline_unfused(Fact *root, const SolDevice *d, const Roofline
   return SOL_OK;
 }
 
+// What the tiles move at every level, and how long that takes.
+static void level_facts(Fact *root, const SolDevice *d, const RooflineQuestion *q) {
+  static const FactColumn columns[] = {{"level", 0}, {"time", 0}, {"bytes", 0}, {"intensity", 0}, {0}};
+  Fact *list = fact_list(root, "levels", "By level");
+  fact_columns(list, columns);
+  for (int level = SOL_LEVEL_HBM; level <= SOL_LEVEL_SMEM; level++) {
+    SolRooflineOptions o = {.level = (SolLevel)level, .no_launch = 1};
+    SolWork work = q->work;
+    SolRoofline r;
+    if (sol_gemm_bytes(&q->op, &q->tile, o.level, &work.bytes, NULL) || sol_roofline(d, &work, &o, &r, NULL))
+      continue;
+    Fact *row = fact_object(list, 0, 0);
+    fact_text(row, "level", "level", sol_level_name(o.level));
+    fact_number(row, "memory_us", "time", UNIT_US, BASIS_MODELLED, r.memory_us);
+    fact_number(row, "bytes", "bytes", UNIT_BYTES, BASIS_EXACT, work.bytes);
+    fact_number(row, "intensity", "intensity", UNIT_PLAIN, BASIS_EXACT, r.intensity);
+  }
+}
+
 void report_roofline_facts(Fact *root, const SolDevice *d, const RooflineQuestion *q, const SolRoofline *r) {
   fact_title(root, "%s on %s, memory level %s", q->name, d->name, sol_level_name(r->level));
   identity_facts(root, d, q, r);
@@ -192,13 +219,29 @@ void report_roofline_facts(Fact *root, const SolDevice *d, const RooflineQuestio
   fact_number(root, "attainable_bytes", r->flops > 0 ? 0 : "attainable", UNIT_BYTES_PER_S, BASIS_MODELLED,
               r->attainable_bytes);
   terms_facts(root, r);
+  if (q->tiled) level_facts(root, d, q);
 }
 
 SolStatus report_roofline_advice(Fact *root, const SolDevice *d, const RooflineQuestion *q,
                                  const SolRoofline *r, SolError *err) {
   SolAdvice advice;
-  SolStatus status = q->by_op ? sol_advise_op(d, &q->op, &q->options, &advice, err)
-                              : sol_advise_work(d, &q->work, &q->options, &advice, err);
+  // Advice on an operation counts its bytes in hbm.
+  SolStatus status = in_hbm(q) ? sol_advise_op(d, &q->op, &q->options, &advice, err)
+                               : sol_advise_work(d, &q->work, &q->options, &advice, err);
   if (!status) put_advice(root, r, &advice);
   return status;
+}
+
+SolStatus report_roofline_tiles(RooflineQuestion *q, const char *tile, SolError *err) {
+  int64_t sides[3] = {0};
+  int rank = 0;
+  bool gemm = strcmp(sol_op_info(q->op.op)->name, "gemm") == 0;
+  if (!gemm || !(*tile || q->options.level)) return SOL_OK;
+  if (*tile && (sol_parse_shape(tile, strlen(tile), 3, sides, &rank, err) || rank != 3))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "a tile is MxNxK, as 128x256x64, not %.60s", tile);
+  q->tiled = true;
+  q->tile = (SolTile){sides[0], sides[1], sides[2]};
+  size_t n = strlen(q->name);
+  sol_format(q->name + n, sizeof q->name - n, ", tiles of %.60s", *tile ? tile : "128x256x64");
+  return sol_gemm_bytes(&q->op, &q->tile, q->options.level, &q->work.bytes, err);
 }

@@ -13,7 +13,13 @@ typedef struct RooflineQuestion {
   SolCost cost;   // likewise
   SolWork work;
   SolRooflineOptions options;
+  bool tiled; // a gemm's bytes at a level below hbm
+  SolTile tile;
 } RooflineQuestion;
+
+// A gemm in tiles, "128x256x64" or "" for these, where one is given or a level below hbm is asked for: its bytes and its
+// name. The operation, its work, its name and the level are set already.
+SolStatus report_roofline_tiles(RooflineQuestion *q, const char *tile, SolError *err);
 
 // Under one device: everything but advice and comparison, which follow.
 void report_roofline_facts(Fact *root, const SolDevice *d, const RooflineQuestion *q, const SolRoofline *r);

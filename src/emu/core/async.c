@@ -99,15 +99,23 @@ static bool is_wanted(const EmuAsync *a, const Wanted *w) {
   return !w->warp || (a->warp == w->warp && a->kind == w->kind && a->mask & w->mask && a->group < w->groups);
 }
 
+// A warp's wgmma complete in order: one that overwrites its registers does so before the next adds to them.
+static EmuAsync **first_before(EmuUnit *unit, EmuAsync **chosen) {
+  const EmuAsync *a = *chosen;
+  EmuAsync **at = &unit->asyncs;
+  if (a->kind != EMU_ASYNC_WGMMA) return chosen;
+  while ((*at)->kind != EMU_ASYNC_WGMMA || (*at)->warp != a->warp) at = &(*at)->next;
+  return at;
+}
+
 static bool complete_one(EmuCtx *x, EmuUnit *unit, const Wanted *w) {
   uint64_t count = 0;
   for (const EmuAsync *a = unit->asyncs; a; a = a->next) count += is_wanted(a, w);
   if (!count) return false;
-  bool in_order = w->warp && w->kind == EMU_ASYNC_WGMMA;
-  uint64_t skip = in_order ? 0 : draw(unit) % count;
+  uint64_t skip = draw(unit) % count;
   EmuAsync **at = &unit->asyncs;
   while (!is_wanted(*at, w) || skip--) at = &(*at)->next;
-  complete(x, unit, at);
+  complete(x, unit, first_before(unit, at));
   return true;
 }
 

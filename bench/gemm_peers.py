@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""sol_gemm, with the library's own choice of kernel, against torch.matmul (cuBLAS), in one process on the same buffers.
+
+A lies by rows, B by columns, as a model's weights do. Calls are captured into CUDA graphs over several sets of A, B and C
+(400 MB at least), which are replayed by turns; the median of the rounds counts. Results are held against torch in fp32
+first. Shapes: those of models, and random ones, drawn from --seed, that nobody has looked at before; and few rows, as in
+decoding, where the bytes a second count.
+
+    make && python3 bench/gemm_peers.py --seed 20261116 --json gemm-peers.json
+"""
+
+import argparse
+import json
+import math
+import os
+import random
+import statistics
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+sys.dont_write_bytecode = True
+import torch  # noqa: E402
+from sol_c import Sol  # noqa: E402
+
+HIDDEN = [(4096, 4096), (6144, 4096), (28672, 4096), (4096, 14336), (10240, 8192), (8192, 28672)]
+MODEL = [(m, n, k) for n, k in HIDDEN for m in (128, 512, 2048, 4096, 8192)]
+FEW = [(m, n, k) for n, k in HIDDEN for m in (1, 8, 16)]
+
+
+def random_shapes(seed, count=30):
+    """Sizes over three decades; K and N are multiples of 8, or a third of the time of 64."""
+    draw, out = random.Random(seed), []
+    while len(out) < count:
+        m = int(2 ** draw.uniform(5, 13.5))
+        n, k = (int(2 ** draw.uniform(8, 14)) // s * s or s for s in (draw.choice((8, 8, 64)),) * 2)
+        if 2e9 < 2.0 * m * n * k < 4e12:
+            out.append((m, n, k))
+    return out
+
+
+class Case:
+    def __init__(self, sol, m, n, k):
+        self.sol, self.shape = sol, (m, n, k)
+        self.bytes = 2 * (m * k + n * k + m * n)
+        sets = max(2, min(32, math.ceil(400e6 / self.bytes)))
+        make = lambda *size: [torch.randn(*size, device="cuda").bfloat16() for _ in range(sets)]
+        self.a, self.b, self.c = make(m, k), make(n, k), make(m, n)
+        self.args = [
+            sol.struct("SolGemm", c=c.data_ptr(), a=a.data_ptr(), b=b.data_ptr(), m=m, n=n, k=k, dtype=sol.SOL_BF16, b_columns=1)
+            for a, b, c in zip(self.a, self.b, self.c)
+        ]
+
+    def ours(self, i):
+        self.sol.call("sol_gemm", self.args[i % len(self.args)], torch.cuda.current_stream().cuda_stream)
+
+    def theirs(self, i):
+        i %= len(self.a)
+        torch.matmul(self.a[i], self.b[i].t(), out=self.c[i])
+
+    def check(self):
+        rows = min(self.shape[0], 256)
+        self.c[0].fill_(float("nan"))
+        self.ours(0)
+        want = self.a[0][-rows:].float() @ self.b[0].t().float()
+        got = self.c[0].float()
+        if torch.isnan(got).any():
+            return math.inf
+        return ((got[-rows:] - want).norm() / want.norm()).item()
+
+
+def captured(call, calls):
+    for i in range(2):
+        call(i)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for i in range(calls):
+            call(i)
+    graph.replay()
+    return graph
+
+
+def rounds(graphs, calls, count=7):
+    """Microseconds a call of each graph, in turns."""
+    times = [[] for _ in graphs]
+    for turn in range(count):
+        for graph, mine in zip(graphs, times):
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            graph.replay()
+            end.record()
+            end.synchronize()
+            if turn:
+                mine.append(start.elapsed_time(end) * 1000 / calls)
+    return [statistics.median(t) for t in times]
+
+
+def measure(sol, shape, few):
+    case = Case(sol, *shape)
+    error = case.check()
+    flops = 2.0 * shape[0] * shape[1] * shape[2]
+    calls = max(len(case.a), min(40, int(3e-3 / max(flops / 6e14, case.bytes / 4e12))))
+    ours, theirs = rounds([captured(case.ours, calls), captured(case.theirs, calls)], calls)
+    row = {"shape": "x".join(map(str, shape)), "us": round(ours, 2), "torch_us": round(theirs, 2), "to_torch": round(theirs / ours, 3),
+           "tflops": round(flops / ours * 1e-6, 1), "gb_per_s": round(case.bytes / ours * 1e-3), "error": float(f"{error:.2g}")}
+    what = f"{row['gb_per_s']:5d} GB/s" if few else f"{row['tflops']:6.1f} TFLOP/s"
+    print(f"{row['shape']:>18} {what} {row['us']:9.2f} us, torch {row['torch_us']:9.2f}: {row['to_torch']:.3f}"
+          + ("" if error < 4e-3 else f"  WRONG {error}"), flush=True)
+    return row
+
+
+def main():
+    p = argparse.ArgumentParser(description="sol_gemm against torch.matmul; see the top of this file.")
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--lib", default=os.path.join(HERE, "..", "build", "libsol.so"))
+    p.add_argument("--json")
+    args = p.parse_args()
+    sol, out = Sol(args.lib, trust_pointers=True), {"schema": 1, "gpu": torch.cuda.get_device_name(), "seed": args.seed}
+    for name, shapes in (("model", MODEL), ("random", random_shapes(args.seed)), ("few", FEW)):
+        print(f"{name}: sol_gemm, and how many times torch's speed")
+        rows = out[name] = [measure(sol, s, name == "few") for s in shapes]
+        ratios = [r["to_torch"] for r in rows]
+        print(f"{name}: geometric mean {statistics.geometric_mean(ratios):.3f}, least {min(ratios):.3f}, most {max(ratios):.3f}")
+        if args.json:
+            with open(args.json, "w") as f:
+                json.dump(out, f, indent=1)
+    return any(r["error"] >= 4e-3 for name in ("model", "random", "few") for r in out[name])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

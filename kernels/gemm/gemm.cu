@@ -1,0 +1,29 @@
+// C = f(alpha A B + beta C + bias) + residual. README.md says which kernel is for what.
+#include "gemm/gemm_skinny.cuh"
+#if __CUDA_ARCH_FEAT_SM90_ALL
+#include "gemm/gemm_wgmma.cuh"
+#define TILED(kind, a, b, tall, wide, stages, cluster, rate)                                                    \
+  KERNEL __launch_bounds__(GEMM_THREADS, 1)                                                                  \
+      sol_gemm_##kind##_##a##b##_##tall##x##wide##x##stages##_##cluster(const __grid_constant__ GemmTiledParams p) { \
+    GemmWgmma<kind, a, b, tall, wide, stages, cluster>::run(p);                                              \
+  }
+#else
+#define TILED(kind, a, b, tall, wide, stages, cluster, rate)
+#endif
+#if __CUDA_ARCH__ >= 800
+#define SKINNY(kind, eights, warps, deep)                                                                           \
+  KERNEL __launch_bounds__(warps * 32) sol_gemm_##kind##_skinny_##eights(const __grid_constant__ GemmAnyParams p) { \
+    let_successor_start();                                                                                   \
+    wait_for_predecessor();                                                                                  \
+    gemm_skinny<eights, warps, deep>(p, kind);                                                                            \
+  }
+#else
+#define SKINNY(kind, eights, warps, deep)
+#endif
+#define ANY(kind)                                                                                            \
+  KERNEL __launch_bounds__(GEMM_ANY_THREADS) sol_gemm_##kind##_any(const __grid_constant__ GemmAnyParams p) { \
+    let_successor_start();                                                                                   \
+    wait_for_predecessor();                                                                                  \
+    gemm_any(p, kind);                                                                                       \
+  }
+#include "gemm/gemm.def"

@@ -1,0 +1,56 @@
+// What the GEMM kernels and their launcher share. C = f(alpha A B + beta C + bias) + residual.
+#ifndef SOL_KERNELS_GEMM_H
+#define SOL_KERNELS_GEMM_H
+
+#include <stdint.h>
+
+enum { GEMM_LINEAR = 0, GEMM_RELU, GEMM_GELU, GEMM_SILU_MUL }; // as SolActivation
+
+// A CUtensorMap: three dimensions, the contiguous one first, the batch last; swizzled over 128 bytes.
+typedef struct __attribute__((aligned(64))) GemmMap {
+  uint64_t words[16];
+} GemmMap;
+
+// The epilogue's part, the same for every kernel. n: columns of C. With GEMM_SILU_MUL B has 2n columns, gate then up,
+// and so has the bias.
+typedef struct GemmEpilogue {
+  void *c;
+  const void *bias, *residual; // or NULL
+  int64_t c_stride, c_batch_stride, residual_stride, residual_batch_stride; // elements
+  float alpha, beta;
+  int activation, out_kind, bias_kind;
+} GemmEpilogue;
+
+// gemm_wgmma.cuh
+typedef struct GemmTiledParams {
+  GemmMap a, b, c;
+  GemmEpilogue end;
+  int m, n, k, batch;
+  int rows, columns, group; // clusters' tiles down and across; rows of them that go together
+} GemmTiledParams;
+
+// gemm_any.cuh, gemm_skinny.cuh: element (i, j) of A is at i * a_down + j * a_across.
+typedef struct GemmAnyParams {
+  const void *a, *b;
+  GemmEpilogue end;
+  int64_t m, n, k, batch, a_down, a_across, a_batch, b_down, b_across, b_batch;
+} GemmAnyParams;
+
+// Blocks of gemm_any.cuh and gemm_skinny.cuh: rows and columns of the tile.
+#define GEMM_ANY_THREADS 128
+#define GEMM_ANY_TILE 64
+#define GEMM_SKINNY_ROWS 16
+#define GEMM_SKINNY_COLUMNS 16
+
+// A block of gemm_wgmma.cuh: 128 threads that copy and two warpgroups of 64 * tall rows each.
+#define GEMM_THREADS 384
+#define GEMM_K 64 // elements along k of a stage: 128 bytes
+#define GEMM_ROWS(tall) (128 * (tall))
+#define GEMM_STAGE_BYTES(tall, wide) ((GEMM_ROWS(tall) + (wide)) * GEMM_K * 2)
+#define GEMM_PIECE_BYTES 8192 // what is stored at a time: 64 rows of 128 bytes
+#define GEMM_SHARED(tall, wide, stages) ((stages) * GEMM_STAGE_BYTES(tall, wide) + 4 * GEMM_PIECE_BYTES + 16 * (stages))
+// Rows of the box of a tensor map, the contiguous dimension first: of A and B, 64 by this many.
+#define GEMM_BOX_A(turned) ((turned) ? GEMM_K : 128)
+#define GEMM_BOX_B(turned, wide) ((turned) ? GEMM_K : (wide) / 2)
+
+#endif

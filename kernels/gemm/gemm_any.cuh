@@ -1,0 +1,136 @@
+// GEMM of any sizes, strides and alignment, on any GPU: blocks of 64 by 64, four warps of 16 rows each, by mma.sync
+// (before sm_80, which has none for bf16, by multiplications). A thread's sums are where wgmma's would be, so the
+// epilogue is the same.
+#ifndef SOL_KERNELS_GEMM_ANY_CUH
+#define SOL_KERNELS_GEMM_ANY_CUH
+
+#include "gemm/gemm_epilogue.cuh"
+
+enum { ANY_TILE = GEMM_ANY_TILE, ANY_K = 32, ANY_PITCH = ANY_K + 8, ANY_EACH = ANY_TILE * ANY_K / GEMM_ANY_THREADS };
+
+// A tile of an operand: 64 rows (of A, columns of B) by 32 k, two-byte elements.
+typedef uint16_t AnyTile[ANY_TILE][ANY_PITCH];
+
+// An operand from its row `first` on; rows from `half` on are `apart` further.
+typedef struct AnyOperand {
+  const uint16_t *at;
+  int64_t row_stride, k_stride, first, rows, k, apart;
+} AnyOperand;
+
+// Element i of this thread: neighbouring threads have neighbouring addresses.
+INLINE void any_place(const AnyOperand *o, int i, int *row, int *k) {
+  int t = threadIdx.x;
+  bool along_k = o->k_stride == 1;
+  *row = along_k ? t / ANY_K + i * (GEMM_ANY_THREADS / ANY_K) : t % ANY_TILE;
+  *k = along_k ? t % ANY_K : t / ANY_TILE + i * (GEMM_ANY_THREADS / ANY_TILE);
+}
+
+INLINE void any_fetch(const AnyOperand *o, int64_t k0, uint16_t (&held)[ANY_EACH]) {
+#pragma unroll
+  for (int i = 0; i < ANY_EACH; i++) {
+    int row, k;
+    any_place(o, i, &row, &k);
+    int64_t r = o->first + row + (row >= ANY_TILE / 2 ? o->apart : 0);
+    held[i] = r < o->rows && k0 + k < o->k ? o->at[r * o->row_stride + (k0 + k) * o->k_stride] : 0;
+  }
+}
+
+INLINE void any_put(const AnyOperand *o, const uint16_t (&held)[ANY_EACH], AnyTile tile) {
+#pragma unroll
+  for (int i = 0; i < ANY_EACH; i++) {
+    int row, k;
+    any_place(o, i, &row, &k);
+    tile[row][k] = held[i];
+  }
+}
+
+#if __CUDA_ARCH__ >= 800
+INLINE void matrix_load(uint32_t (&r)[4], const uint16_t *row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"((uint32_t)__cvta_generic_to_shared(row)));
+}
+
+// d += 16 rows by 8 columns of 16 k
+INLINE void mma_16x8(float *d, const uint32_t (&a)[4], uint32_t b0, uint32_t b1, int kind) {
+#define MMA_16X8(type)                                                                                       \
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 {%0, %1, %2, %3}, "              \
+               "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                                               \
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                              \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
+  if (kind == KIND_FP16) MMA_16X8("f16");
+  else MMA_16X8("bf16");
+#undef MMA_16X8
+}
+
+INLINE void any_multiply(float (&d)[32], AnyTile a, AnyTile b, int kind) {
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+#pragma unroll
+  for (int k = 0; k < ANY_K; k += 16) {
+    uint32_t of_a[4], of_b[4];
+    matrix_load(of_a, &a[warp * 16 + lane % 16][k + lane / 16 * 8]);
+#pragma unroll
+    for (int j = 0; j < 8; j += 2) { // 16 columns
+      matrix_load(of_b, &b[j * 8 + lane / 16 * 8 + lane % 8][k + lane / 8 % 2 * 8]);
+      mma_16x8(d + j * 4, of_a, of_b[0], of_b[1], kind);
+      mma_16x8(d + j * 4 + 4, of_a, of_b[2], of_b[3], kind);
+    }
+  }
+}
+#else
+INLINE void any_multiply(float (&d)[32], AnyTile a, AnyTile b, int kind) {
+  int row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4, column = threadIdx.x % 4 * 2;
+  for (int k = 0; k < ANY_K; k++) {
+    float of_a[2] = {load_one(a[row], k, kind), load_one(a[row + 8], k, kind)};
+#pragma unroll
+    for (int i = 0; i < 32; i++) d[i] += of_a[i / 2 % 2] * load_one(b[column + i / 4 * 8 + i % 2], k, kind);
+  }
+}
+#endif
+
+INLINE void any_store(const float (&d)[32], const GemmEpilogue *e, const GemmPlace *at) {
+  int count = e->activation == GEMM_SILU_MUL ? 16 : 32;
+#pragma unroll
+  for (int i = 0; i < 32; i++) {
+    int64_t row = gemm_row(at, i), column = at->column + i / 4 * 8 + i % 2;
+    if (i < count && row < at->m && column < at->n)
+      store_one(e->c, at->batch * e->c_batch_stride + row * e->c_stride + column, e->out_kind, d[i]);
+  }
+}
+
+INLINE void any_sum(float (&d)[32], const AnyOperand *a, const AnyOperand *b, AnyTile tile_a, AnyTile tile_b, int kind) {
+  uint16_t held_a[ANY_EACH], held_b[ANY_EACH];
+  any_fetch(a, 0, held_a);
+  any_fetch(b, 0, held_b);
+  for (int64_t k = 0; k < a->k; k += ANY_K) {
+    __syncthreads(); // the tiles before have been read
+    any_put(a, held_a, tile_a);
+    any_put(b, held_b, tile_b);
+    __syncthreads();
+    any_fetch(a, k + ANY_K, held_a);
+    any_fetch(b, k + ANY_K, held_b);
+    any_multiply(d, tile_a, tile_b, kind);
+  }
+}
+
+INLINE void gemm_any(const GemmAnyParams &p, int kind) {
+  __shared__ __align__(16) AnyTile tile_a, tile_b;
+  bool gated = p.end.activation == GEMM_SILU_MUL;
+  int wide = gated ? ANY_TILE / 2 : ANY_TILE;
+  uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, rows = (p.m + ANY_TILE - 1) / ANY_TILE,
+           columns = (p.n + wide - 1) / wide, in_batch, z, row, column;
+  if (block >= rows * columns * p.batch) return;
+  split(block, rows * columns, &z, &in_batch);
+  split(in_batch, rows, &column, &row);
+  AnyOperand a = {(const uint16_t *)p.a + z * p.a_batch, p.a_down, p.a_across, (int64_t)row * ANY_TILE, p.m, p.k, 0};
+  AnyOperand b = {(const uint16_t *)p.b + z * p.b_batch, p.b_across, p.b_down, (int64_t)column * wide,
+                  gated ? 2 * p.n : p.n, p.k, gated ? p.n - wide : 0};
+  float d[32] = {0};
+  any_sum(d, &a, &b, tile_a, tile_b, kind);
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  GemmPlace at = {a.first + warp * 16 + lane / 4, b.first + lane % 4 * 2, (int64_t)z, p.m, p.n, b.apart};
+  gemm_finish(d, &p.end, &at);
+  any_store(d, &p.end, &at);
+}
+
+#endif

@@ -1,0 +1,117 @@
+// The epilogue on the accumulators of a warpgroup's 64 rows: one pass over the registers for each thing that is asked
+// for. Register i of a thread is in row i / 2 % 2 * 8 and column i / 4 * 8 + i % 2 from the thread's own first.
+#ifndef SOL_KERNELS_GEMM_EPILOGUE_CUH
+#define SOL_KERNELS_GEMM_EPILOGUE_CUH
+
+#include <limits.h>
+
+#include "common.cuh"
+#include "gemm/gemm.h"
+
+// u / (1 + exp(-2 z)), z = sqrt(2 / pi) (u + 0.044715 u^3)
+INLINE float gemm_gelu(float u) {
+  float z = u * (0.7978845608f + 0.0356774081f * u * u);
+  return __fdividef(u, 1 + __expf(-2 * z));
+}
+
+INLINE float gemm_silu(float u) {
+  return __fdividef(u, 1 + __expf(-u));
+}
+
+INLINE float gemm_relu(float v) {
+  return v < 0 ? 0 : v; // NaN stays NaN
+}
+
+INLINE float gemm_activate(float v, int activation) {
+  return activation == GEMM_RELU ? gemm_relu(v) : activation == GEMM_GELU ? gemm_gelu(v) : v;
+}
+
+// Where a thread's accumulators are in C.
+typedef struct GemmPlace {
+  int64_t row, column, batch; // of the thread's first
+  int64_t m, n;
+  int64_t gated; // columns more that the second half of the registers is off: with GEMM_SILU_MUL; otherwise 0
+} GemmPlace;
+
+INLINE int64_t gemm_row(const GemmPlace *at, int i) {
+  return at->row + i / 2 % 2 * 8;
+}
+template <int regs> INLINE int64_t gemm_column(const GemmPlace *at, int i) {
+  return at->column + i / 4 * 8 + i % 2 + (i >= regs / 2 ? at->gated : 0);
+}
+
+// d += by * x, whose rows are `stride` elements apart: `bytes`, of an element, is a literal.
+template <int regs>
+INLINE void gemm_add(float (&d)[regs], const GemmPlace *at, const char *x, int kind, int bytes, int64_t stride, float by) {
+  const char *rows[2] = {x + (at->row * stride + at->column) * bytes, x + ((at->row + 8) * stride + at->column) * bytes};
+  int left = (int)min(at->n - at->column, (int64_t)INT_MAX), in[2];
+  in[0] = at->row < at->m ? left : 0, in[1] = at->row + 8 < at->m ? left : 0;
+#pragma unroll
+  for (int i = 0; i < regs; i++) {
+    int column = i / 4 * 8 + i % 2;
+    if (column >= in[i / 2 % 2]) continue;
+    const char *from = rows[i / 2 % 2] + column * bytes;
+    d[i] += by * (bytes == 4 ? *(const float *)from : widen2(*(const uint16_t *)from, kind).x);
+  }
+}
+
+template <int regs> INLINE void gemm_bias(float (&d)[regs], const GemmPlace *at, const void *bias, int kind, int64_t columns) {
+#pragma unroll
+  for (int i = 0; i < regs; i += 4) {
+    int64_t column = gemm_column<regs>(at, i);
+    float b0 = column < columns ? load_one(bias, column, kind) : 0;
+    float b1 = column + 1 < columns ? load_one(bias, column + 1, kind) : 0;
+    d[i] += b0, d[i + 1] += b1, d[i + 2] += b0, d[i + 3] += b1;
+  }
+}
+
+// With GEMM_SILU_MUL the result is in the first half of the registers.
+template <int regs> INLINE void gemm_apply(float (&d)[regs], int activation) {
+  if (activation == GEMM_SILU_MUL) {
+#pragma unroll
+    for (int i = 0; i < regs / 2; i++) d[i] = gemm_silu(d[i]) * d[i + regs / 2];
+  } else if (activation == GEMM_GELU) {
+#pragma unroll
+    for (int i = 0; i < regs; i++) d[i] = gemm_gelu(d[i]);
+  } else if (activation == GEMM_RELU) {
+#pragma unroll
+    for (int i = 0; i < regs; i++) d[i] = gemm_relu(d[i]);
+  }
+}
+
+// First C is added, then the residual, by the same code: there is much of it, unrolled over the registers.
+template <int regs> INLINE void gemm_finish(float (&d)[regs], const GemmEpilogue *e, const GemmPlace *at) {
+  bool wide = e->out_kind == KIND_FP32;
+  if (e->alpha != 1)
+#pragma unroll
+    for (int i = 0; i < regs; i++) d[i] *= e->alpha;
+#pragma unroll 1
+  for (int turn = 0; turn < 2; turn++) {
+    const char *x = (const char *)(turn ? e->residual : e->beta != 0 ? e->c : nullptr);
+    int64_t stride = turn ? e->residual_stride : e->c_stride, batch = turn ? e->residual_batch_stride : e->c_batch_stride;
+    x = x ? x + at->batch * batch * (wide ? 4 : 2) : nullptr;
+    if (x && wide) gemm_add(d, at, x, KIND_FP32, 4, stride, turn ? 1 : e->beta);
+    else if (x) gemm_add(d, at, x, e->out_kind, 2, stride, turn ? 1 : e->beta);
+    if (turn) break;
+    if (e->bias) gemm_bias(d, at, e->bias, e->bias_kind, e->activation == GEMM_SILU_MUL ? 2 * at->n : at->n);
+    gemm_apply(d, e->activation);
+  }
+}
+
+// One element, for kernels that keep no tile in registers. up: the second factor of GEMM_SILU_MUL.
+INLINE void gemm_finish_one(const GemmEpilogue *e, int64_t batch, int64_t row, int64_t column, int64_t n, float v, float up) {
+  int64_t at = batch * e->c_batch_stride + row * e->c_stride + column;
+  v *= e->alpha;
+  if (e->beta != 0) v += e->beta * load_one(e->c, at, e->out_kind);
+  if (e->bias) v += load_one(e->bias, column, e->bias_kind);
+  if (e->activation == GEMM_SILU_MUL) {
+    up *= e->alpha;
+    if (e->bias) up += load_one(e->bias, n + column, e->bias_kind);
+    v = gemm_silu(v) * up;
+  } else
+    v = gemm_activate(v, e->activation);
+  if (e->residual) v += load_one(e->residual, batch * e->residual_batch_stride + row * e->residual_stride + column, e->out_kind);
+  store_one(e->c, at, e->out_kind, v);
+}
+
+#endif

@@ -1,0 +1,169 @@
+// C = activation(alpha A B + beta C + bias) + residual
+#include <math.h>
+
+#include "base/error.h"
+#include "ops/gemm_parts.h"
+
+SolGemm gemm_filled(const SolGemm *args) {
+  SolGemm a = *args;
+  int64_t wide = gemm_b_width(&a);
+  if (!a.batch) a.batch = 1;
+  if (a.alpha == 0) a.alpha = 1;
+  if (!a.c_stride) a.c_stride = a.n;
+  if (!a.a_stride) a.a_stride = a.a_columns ? a.m : a.k;
+  if (!a.b_stride) a.b_stride = a.b_columns ? a.k : wide;
+  if (!a.residual_stride) a.residual_stride = a.n;
+  if (!a.c_batch_stride) a.c_batch_stride = a.m * a.c_stride;
+  if (!a.a_batch_stride) a.a_batch_stride = (a.a_columns ? a.k : a.m) * a.a_stride;
+  if (!a.b_batch_stride) a.b_batch_stride = (a.b_columns ? wide : a.k) * a.b_stride;
+  if (!a.residual_batch_stride) a.residual_batch_stride = a.m * a.residual_stride;
+  return a;
+}
+
+// Layouts and epilogues; fp16 takes the first two, and no fp32.
+static const char *const option_names[] = {"B by columns",        "both by rows", "A by columns", "both by columns",
+                                           "gelu, alpha",         "silu_mul",     "relu, beta",   "batch of 2"};
+
+static bool make(const OpsCase *c, void *args) {
+  SolGemm *a = args;
+  int o = c->option;
+  if (c->dtype == SOL_FP32 || (c->dtype == SOL_FP16 && o > 1)) return false;
+  *a = (SolGemm){.m = c->dim[0], .n = c->dim[1], .k = c->dim[2], .dtype = c->dtype, .out_dtype = c->out_dtype,
+                 .weight_dtype = c->weight_dtype};
+  a->b_columns = o != 1 && o != 2;
+  a->a_columns = o == 2 || o == 3;
+  if (o == 4) a->activation = SOL_ACTIVATION_GELU, a->alpha = 0.25f;
+  if (o == 5) a->activation = SOL_ACTIVATION_SILU_MUL;
+  if (o == 6) a->activation = SOL_ACTIVATION_RELU, a->beta = -0.5f;
+  if (c->pad) {
+    SolGemm full = gemm_filled(a);
+    a->c_stride = full.c_stride + c->pad, a->a_stride = full.a_stride + 2 * c->pad;
+    a->b_stride = full.b_stride + c->pad, a->residual_stride = full.residual_stride + 3 * c->pad;
+  }
+  if (o == 7) { // where the matrices lie does not depend on how many rows there are
+    SolGemm full = gemm_filled(a);
+    a->batch = 2;
+    a->c_batch_stride = full.c_batch_stride, a->a_batch_stride = full.a_batch_stride;
+    a->b_batch_stride = full.b_batch_stride, a->residual_batch_stride = full.residual_batch_stride;
+  }
+  return true;
+}
+
+static int views(const void *args, OpsView *v) {
+  const SolGemm *a = args;
+  int64_t wide = gemm_b_width(a);
+  v[0] = OPS_VIEW(SolGemm, c, gemm_out(a), a->beta == 0 ? OPS_OUT : OPS_INOUT, .batch = a->batch, .rows = a->m,
+                  .cols = a->n, .stride = a->c_stride, .batch_stride = a->c_batch_stride);
+  v[1] = OPS_VIEW(SolGemm, a, a->dtype, OPS_IN, .batch = a->batch, .rows = a->a_columns ? a->k : a->m,
+                  .cols = a->a_columns ? a->m : a->k, .stride = a->a_stride, .batch_stride = a->a_batch_stride);
+  v[2] = OPS_VIEW(SolGemm, b, a->dtype, OPS_IN, .batch = a->batch, .rows = a->b_columns ? wide : a->k,
+                  .cols = a->b_columns ? a->k : wide, .stride = a->b_stride, .batch_stride = a->b_batch_stride);
+  v[3] = OPS_VIEW(SolGemm, bias, gemm_bias_type(a), OPS_IN, .optional = true, .rows = 1, .cols = wide);
+  v[4] = OPS_VIEW(SolGemm, residual, gemm_out(a), OPS_IN, .optional = true, .batch = a->batch, .rows = a->m,
+                  .cols = a->n, .stride = a->residual_stride, .batch_stride = a->residual_batch_stride);
+  return 5;
+}
+
+static SolStatus check(const void *args, SolError *err) {
+  const SolGemm *a = args;
+  SolDtype bias = gemm_bias_type(a);
+  if (a->dtype != SOL_FP16 && a->dtype != SOL_BF16)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "A and B must be fp16 or bf16, not %s", sol_dtype_name(a->dtype));
+  if (!ops_is_real(gemm_out(a)))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "C must be fp32, fp16 or bf16, not %s", sol_dtype_name(gemm_out(a)));
+  if (bias != a->dtype && bias != SOL_FP32)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "bias must be %s or fp32, not %s", sol_dtype_name(a->dtype),
+                    sol_dtype_name(bias));
+  if (a->batch < 0 || a->m < 0 || a->n < 0 || a->k < 0)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "a size is negative");
+  if ((unsigned)a->activation > SOL_ACTIVATION_SILU_MUL)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "no such activation: %d", (int)a->activation);
+  if (a->activation == SOL_ACTIVATION_SILU_MUL && a->beta != 0)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "beta must be 0 with silu_mul, whose C is half as wide as A B");
+  return SOL_OK;
+}
+
+// ---- the reference ----
+
+static double element(const double *x, bool turned, int64_t row, int64_t column, int64_t rows, int64_t columns) {
+  return turned ? x[column * rows + row] : x[row * columns + column];
+}
+
+static double sum_of(const SolGemm *a, double *const *at, int64_t z, int64_t i, int64_t j, int64_t wide) {
+  const double *x = at[1] + z * a->m * a->k, *y = at[2] + z * wide * a->k;
+  double sum = 0;
+  for (int64_t k = 0; k < a->k; k++)
+    sum += element(x, a->a_columns, i, k, a->m, a->k) * element(y, a->b_columns, k, j, a->k, wide);
+  return sum * (double)a->alpha + (at[3] ? at[3][j] : 0);
+}
+
+// exp(-x) beyond fp32 is infinite here, too: 0 times an infinite second factor is NaN.
+static double silu(double x) {
+  return x / (1 + (x < -88.7 ? INFINITY : exp(-x)));
+}
+
+static double activate(double x, SolActivation activation) {
+  if (activation == SOL_ACTIVATION_RELU) return x < 0 ? 0 : x;
+  if (activation != SOL_ACTIVATION_GELU) return x;
+  return x / (1 + exp(-2 * 0.79788456080286536 * (x + 0.044715 * x * x * x)));
+}
+
+static void reference(const void *args, double *const *at) {
+  SolGemm a = gemm_filled(args);
+  int64_t wide = gemm_b_width(&a);
+  for (int64_t at_c = 0; at_c < a.batch * a.m * a.n; at_c++) {
+    int64_t j = at_c % a.n, i = at_c / a.n % a.m, z = at_c / a.n / a.m;
+    double x = sum_of(&a, at, z, i, j, wide);
+    if (a.beta != 0) x += (double)a.beta * at[0][at_c];
+    if (a.activation == SOL_ACTIVATION_SILU_MUL)
+      x = silu(x) * sum_of(&a, at, z, i, j + a.n, wide);
+    else
+      x = activate(x, a.activation);
+    at[0][at_c] = x + (at[4] ? at[4][at_c] : 0);
+  }
+}
+
+// ---- the cost ----
+
+static void cost(const void *args, SolOpArgs *op) {
+  const SolGemm *a = args;
+  *op = (SolOpArgs){.dim = {a->m, a->n, a->k}, .dtype = a->dtype, .out_dtype = a->out_dtype};
+}
+
+static void cost_more(const void *args, SolCost *out) {
+  const SolGemm *a = args;
+  double c = (double)a->m * (double)a->n, in = ops_size(a->dtype), to = ops_size(gemm_out(a));
+  if (a->activation == SOL_ACTIVATION_SILU_MUL) {
+    out->bytes_read += (double)a->n * (double)a->k * in;
+    out->flops *= 2;
+  }
+  if (a->beta != 0) out->bytes_read += c * to;
+  if (a->residual) out->bytes_read += c * to;
+  double batch = a->batch ? (double)a->batch : 1;
+  out->bytes_read *= batch, out->bytes_written *= batch, out->flops *= batch;
+  if (a->bias) out->bytes_read += (double)gemm_b_width(a) * ops_size(gemm_bias_type(a));
+}
+
+// Tiles of 128 by 256 and 128 by 128 with a second, ragged one; one row and up to 16; nothing; no k.
+static const int64_t shapes[][4] = {{1, 40, 72}, {9, 72, 136}, {72, 24, 264}, {200, 264, 72}, {3, 7, 5}, {0, 8, 8}, {5, 8, 0}};
+// Decoding, which reading B bounds; then a large one, which is bound by arithmetic.
+static const int64_t bench[][4] = {{1, 4096, 4096},  {4, 4096, 4096},   {16, 4096, 4096}, {1, 28672, 8192},
+                                   {8, 28672, 8192}, {16, 28672, 8192}, {512, 4096, 4096}};
+
+const OpsDef ops_gemm = {
+    .name = "gemm",
+    OPS_ARGS(SolGemm, "MxNxK"),
+    OPS_OPTIONS(option_names),
+    .make = make,
+    .views = views,
+    .check = check,
+    .cpu = gemm_cpu,
+    .launch = gemm_launch,
+    .reference = reference,
+    .cost = cost,
+    .cost_more = cost_more,
+    .slack = 64,
+    OPS_CASES(shapes, bench),
+    OPS_KERNELS("gemm", gemm_kernels),
+    .shared = gemm_shared,
+};

@@ -1,0 +1,119 @@
+// sol_gemm beyond what test_ops tries: every tiled kernel by itself, over several tiles, on the emulator; the same bits for
+// a row however many rows are decoded at a time; arguments that are refused.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "measure/trial.h"
+#include "ops/gemm_parts.h"
+
+enum { M = 264, N = 264, K = 136, DECODED = 16 };
+
+static SolContext *open_backend(SolBackend backend) {
+  SolContext *ctx = NULL;
+  if (sol_context_create(&(SolContextOptions){.backend = backend}, &ctx, NULL)) return NULL;
+  ctx->checks = SOL_EMU_CHECK_SYNC | SOL_EMU_CHECK_INIT;
+  return ctx;
+}
+
+// A case of test_ops whose kernel is given. false: it is for other types or another layout.
+static bool try_tile(SolContext *ctx, int kernel, int option, SolDtype dtype, SolDtype out) {
+  OpsCase c = {.dim = {M, N, K}, .dtype = dtype, .out_dtype = out, .option = option};
+  Trial t;
+  SolError err = {0};
+  SolStatus status = trial_open(&t, ctx, &ops_gemm, &c, &(TrialOptions){.seed = 5}, &err);
+  bool fits = !status && gemm_tile_fits((const SolGemm *)t.args, kernel);
+  for (int k = 0; fits && !status && k < t.count; k++)
+    if (t.memory[k]) status = sol_context_write(ctx, t.memory[k], t.host[k], t.bytes[k], &err);
+  if (fits && !status) status = gemm_launch_tile(ctx, (const SolGemm *)t.args, kernel, NULL);
+  if (fits && status) printf("%s\n", sol_last_error()->message);
+  if (fits && !status) status = trial_check(&t, NULL, &err);
+  if (fits && status) printf("%s, option %d: %s\n", gemm_kernels[kernel], option, err.message);
+  CHECK(!fits || !status);
+  trial_close(&t);
+  return fits;
+}
+
+TEST(every_tile_is_right) {
+  if (!ops_image_count) SKIP("built without nvcc: no kernels");
+  SolContext *ctx = open_backend(SOL_BACKEND_EMU);
+  CHECK(ctx);
+  for (int kernel = 0; ctx && kernel < GEMM_KERNELS; kernel++) {
+    if (!ops_has_kernel(ctx, &ops_gemm, kernel) || gemm_shared[kernel] == 0) continue;
+    int ran = 0;
+    for (int option = 0; option < 8; option++) { // each layout once in one of the output types; each epilogue once
+      bool epilogue = option > 3;
+      if (epilogue && kernel % 4 != option % 4) continue;
+      ran += try_tile(ctx, kernel, option, SOL_BF16, option % 2 ? SOL_FP32 : SOL_BF16);
+      ran += !epilogue && try_tile(ctx, kernel, option, SOL_FP16, SOL_FP16);
+    }
+    CHECK(ran > 0 || !strstr(gemm_kernels[kernel], "_2_"));
+  }
+  sol_context_destroy(ctx);
+}
+
+static void random_values(uint16_t *to, int count, unsigned seed) { // bf16, -2 to 2
+  for (int i = 0; i < count; i++) {
+    seed = seed * 1664525 + 1013904223;
+    to[i] = (uint16_t)((seed >> 31) << 15 | (0x3f00 + (seed >> 20 & 0xff)));
+  }
+}
+
+// Decodes the first m of the rows; out: the bits of C.
+static void decode(SolContext *ctx, int m, const uint16_t *a, const uint16_t *b, uint16_t *out) {
+  void *at[3] = {0};
+  size_t bytes[3] = {(size_t)m * N * 2, (size_t)m * K * 2, (size_t)N * K * 2};
+  for (int i = 0; i < 3; i++) CHECK(!sol_context_alloc(ctx, bytes[i], &at[i], NULL));
+  CHECK(!sol_context_write(ctx, at[1], a, bytes[1], NULL) && !sol_context_write(ctx, at[2], b, bytes[2], NULL));
+  SolGemm g = {.c = at[0], .a = at[1], .b = at[2], .m = m, .n = N, .k = K, .dtype = SOL_BF16, .b_columns = 1};
+  CHECK(!sol_gemm(ctx, &g, NULL));
+  CHECK(!sol_context_sync(ctx, NULL) && !sol_context_read(ctx, out, at[0], bytes[0], NULL));
+  for (int i = 0; i < 3; i++) sol_context_free(ctx, at[i], NULL);
+}
+
+TEST(rows_do_not_depend_on_how_many_are_decoded) {
+  if (!ops_image_count) SKIP("built without nvcc: no kernels");
+  static uint16_t a[DECODED * K], b[N * K], all[DECODED * N], few[DECODED * N];
+  SolContext *ctx = open_backend(SOL_BACKEND_EMU);
+  CHECK(ctx);
+  if (!ctx) return;
+  random_values(a, DECODED * K, 1);
+  random_values(b, N * K, 2);
+  decode(ctx, DECODED, a, b, all);
+  for (int m = 1; m < DECODED; m += 6) {
+    decode(ctx, m, a, b, few);
+    CHECK(!memcmp(all, few, (size_t)m * N * 2));
+  }
+  sol_context_destroy(ctx);
+}
+
+TEST(bad_arguments_are_refused) {
+  static uint16_t a[64], b[128], c[64];
+  SolContext *ctx = open_backend(SOL_BACKEND_CPU);
+  const SolGemm good = {.c = c, .a = a, .b = b, .m = 8, .n = 8, .k = 8, .dtype = SOL_BF16};
+  SolGemm bad[9];
+  for (int i = 0; i < 9; i++) bad[i] = good;
+  bad[0].dtype = SOL_FP32;
+  bad[1].out_dtype = SOL_INT8;
+  bad[2].activation = SOL_ACTIVATION_SILU_MUL, bad[2].beta = 1;
+  bad[3].n = -1;
+  bad[4].c = a;
+  bad[5].weight_dtype = SOL_FP16;
+  bad[6].activation = (SolActivation)9;
+  bad[7].n = INT64_MAX / 2 + 2, bad[7].activation = SOL_ACTIVATION_SILU_MUL;
+  bad[8].b = NULL;
+  CHECK(!sol_gemm(ctx, &good, NULL));
+  for (int i = 0; i < 9; i++) CHECK(sol_gemm(ctx, &bad[i], NULL));
+  sol_context_destroy(ctx);
+}
+
+TEST(costs) {
+  SolGemm g = {.m = 32, .n = 64, .k = 128, .batch = 3, .dtype = SOL_BF16, .activation = SOL_ACTIVATION_SILU_MUL};
+  SolCost cost;
+  CHECK(!sol_gemm_cost(&g, &cost, NULL));
+  CHECK(cost.flops == 3 * 2.0 * 32 * 128 * 128);
+  CHECK(cost.bytes_read == 3 * (32.0 * 128 + 128 * 128) * 2 && cost.bytes_written == 3 * 32.0 * 64 * 2);
+}
+
+CHECK_MAIN
