@@ -2,13 +2,14 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/text.h"
-#include "cli/cli.h"
+#include "cli/cli_figures.h"
 #include "report/plot.h"
 #include "report/report_roofs.h"
 
 typedef struct RooflineArgs {
   CommonArgs common;
   const char *device;
+  FigureArgs figures;
   double bytes, flops;
   int64_t launches;
   SolOpArgs op;
@@ -23,6 +24,7 @@ typedef struct Question {
   SolCost cost;
   SolWork work;
   SolRooflineOptions options;
+  Figures figures;
 } Question;
 
 static void schema(Fact *root) {
@@ -226,6 +228,7 @@ static int in_full(Cli *cli, const RooflineArgs *args, const SolDevice *d, const
                               : sol_advise_work(d, &q->work, &q->options, &advice, &err);
   if (status) return cli_error(cli, &err, 0, 0, 0);
   advice_facts(root, &r, &advice);
+  cli_figures_note(root, &q->figures);
   return cli_print(cli, root);
 }
 
@@ -241,6 +244,7 @@ static int side_by_side(Cli *cli, const SolDevice **devices, int count, const Qu
     sol_roofline(devices[i], &q->work, &q->options, &r, &err);
     brief(root, devices[i], q, &r, &err);
   }
+  if (q->figures.said[0]) fact_note(root, "Not the published roofs alone: %s.", q->figures.said);
   return cli_print(cli, root);
 }
 
@@ -327,7 +331,7 @@ static int run(Cli *cli, void *arguments) {
   int code = args->common.positional_count ? ask_op(cli, args, &q) : ask_raw(cli, args, &q);
   const SolDevice *devices[64];
   int count = 0;
-  if (!code) code = cli_accelerators(cli, args->device, devices, 64, &count);
+  if (!code) code = cli_figures(cli, &args->figures, args->device, devices, 64, &count, &q.figures);
   if (code) return code;
   if (count == 1) return in_full(cli, args, devices[0], &q);
   if (args->unfused) return cli_fail(cli, "--unfused shows one device; name one with --device");
@@ -342,6 +346,7 @@ static const Option options[] = {
     {"launches", OPTION_COUNT, offsetof(RooflineArgs, launches), "N", 0, 0,
      "kernel launches (default 1; 0 leaves the term out)"},
     DEVICE_OPTION(RooflineArgs, device, 1),
+    FIGURE_OPTIONS(RooflineArgs, figures),
     {"dtype", OPTION_DTYPE, OP_FIELD(dtype), "DTYPE", 0, 0, "element type (default bf16)"},
     {"out-dtype", OPTION_DTYPE, OP_FIELD(out_dtype), "DTYPE", 0, 0, "of the output (default: dtype)"},
     {"weight-dtype", OPTION_DTYPE, OP_FIELD(weight_dtype), "DTYPE", 0, 0,
