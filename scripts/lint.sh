@@ -11,6 +11,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 export LC_ALL=C B=${B:-build} CC=${CC:-cc} CUDA_INC=${CUDA_INC-$(scripts/cuda-env include 2>/dev/null)}
+export MPI_INC=${MPI_INC-$(pkg-config --variable=includedir ompi-c 2>/dev/null)}
 lint=$B/lint
 
 # The two headers left out are CUDA C++; nvcc compiles them with the programs that include them.
@@ -27,7 +28,7 @@ flags() { # FILE: what decides how the Makefile's compiler reads it
   local flags='-std=c17 -I. -Iinclude -Isrc -Itests'
   case $1 in
   *_wasm.c) echo "-ffreestanding $flags" ;;
-  *) echo "$flags -D_GNU_SOURCE ${CUDA_INC:+-isystem $CUDA_INC}" ;;
+  *) echo "$flags -D_GNU_SOURCE ${CUDA_INC:+-isystem $CUDA_INC} ${MPI_INC:+-isystem $MPI_INC}" ;;
   esac
 }
 # shellcheck disable=SC2046 # flags are a list
@@ -106,7 +107,7 @@ settings() { # TOOL: what its verdicts depend on beside the sources
   "$(program "$1")" --version | grep -v 'Host CPU'
   cat .clang-format .clang-tidy 2>/dev/null
   declare -f look tidy flags
-  echo "$CUDA_INC"
+  echo "$CUDA_INC $MPI_INC"
 }
 # Removes the checksums kept for a tool and file when one of them no longer holds.
 forget() {
@@ -141,10 +142,11 @@ tools_for() { # FILE
   *) echo shellcheck ;;
   esac
 }
-# What takes headers of CUDA's that are not there: only its format can be looked at.
+# What takes headers of CUDA's or MPI's that are not there: only its format can be looked at.
 out_of_reach() {
   local header
   if [ -z "$CUDA_INC" ] && { [[ $1 == src/shim/* ]] || grep -q '^#include "shim/' "$1"; }; then return 0; fi
+  if [ ! -e "$MPI_INC/mpi.h" ] && grep -q '^#include <mpi.h>' "$1"; then return 0; fi
   for header in $(sed -nE 's/^#include <((cu|nv)[a-z_]*\.h)>.*/\1/p' "$1"); do
     [ -e "$CUDA_INC/$header" ] || return 0
   done
@@ -170,7 +172,7 @@ while read -r file; do
   for tool in $(tools_for "$file"); do
     reason=${unasked[$tool]}
     if [ -z "$reason" ] && [[ $file == *.[ch] && $tool != clang-format ]] && out_of_reach "$file"; then
-      reason="CUDA's headers are not there"
+      reason="CUDA's or MPI's headers are not there"
     fi
     if [ -n "$reason" ]; then
       reasons[$reason]=1 skipped=$((skipped + 1))

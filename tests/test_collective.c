@@ -144,7 +144,7 @@ TEST(nccl) {
   if (!CHECK_MSG(!sol_transport_nccl(&id, 1, 2, &t, &err), "%s", err.message)) return;
   CHECK(t.rank == 1 && t.size == 2 && t.backend == SOL_BACKEND_CUDA);
   SolContext *ctx = cpu();
-  float x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, residual[8] = {0}, y[8], all[16];
+  float x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, residual[8] = {0}, y[8], all[16] = {0};
   SolAddRmsnorm args = {.y = y, .x = x, .residual = residual, .m = 2, .n = 4, .dtype = SOL_FP32};
   CHECK_INT(sol_all_reduce_rmsnorm(ctx, &t, &args, NULL), SOL_ERR_UNSUPPORTED); // a context of cpu
   CHECK_HAS(sol_last_error()->message, "contexts of cuda, not of cpu");

@@ -78,7 +78,7 @@ TEST(messages_come_whole) {
   FleetResult sent = {.exit = 3, .signal = 0, .seconds = 1.5}, got = {0};
   SolBuffer text = {0}, *message;
   FleetKind kind;
-  int from, job, wholes = 0;
+  int from, job = -1, wholes = 0;
   bool heard = true;
   mail.first = mail.count = 0;
   CHECK(fleet_inbox_open(&box, 1));

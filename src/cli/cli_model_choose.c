@@ -299,8 +299,7 @@ static int print_table(Choice *c, const Offer *offers, int count) {
   for (int d = 0; d < count; d++) put_device(list, c, &offers[d]);
   fact_text(root, "assumed", 0, c->config->assumed);
   if (c->config->assumed[0]) fact_note(root, "Assumed: %s.", c->config->assumed);
-  fact_text(root, "figures", 0, c->figures->said);
-  if (c->figures->said[0]) fact_note(root, "Not the published roofs alone: %s.", c->figures->said);
+  cli_figures_note(root, c->figures);
   fact_note(
       root,
       "First token: one prompt of the context's length. Per token: one decoding step of the batch. Both at "

@@ -114,7 +114,7 @@ static void share_sequence(SolModelPass *p, double count, int64_t cached, int64_
   }
   int64_t a_token = p->c->kv_lora_rank ? p->c->kv_lora_rank + p->s.rope_dim
                                        : p->s.kv_heads * (p->c->head_dim + p->s.v_head_dim);
-  double tokens = (double)p->batch * (double)((cached + g.gpus - 1) / g.gpus);
+  double tokens = (double)p->batch * (double)sol_model_part(cached, g.gpus);
   SolFabricTime one = sol_fabric_send(&g, sol_model_bytes(tokens * (double)a_token, p->run->kv_dtype));
   SolFabricTime round = {one.sent * others, one.us * others, one.how};
   sol_model_add_link(p, named_link("pass keys and values round", "send"), count, round,
@@ -125,13 +125,13 @@ static void share_sequence(SolModelPass *p, double count, int64_t cached, int64_
 static SolCost part_of_sequence(SolModelPass *p, SolOpArgs args) {
   int64_t cp = p->run->cp;
   if (p->run->phase == SOL_PHASE_DECODE) {
-    args.dim[2] = (args.dim[2] + cp - 1) / cp;
+    args.dim[2] = sol_model_part(args.dim[2], cp);
     if (args.dim[2] < args.queries) args.dim[2] = args.queries;
     return sol_model_cost(p, "attention", args);
   }
   SolCost cost = sol_model_cost(p, "attention", args);
-  double q =
-      sol_model_bytes((double)(args.dim[0] * args.dim[1] * p->queries) * (double)args.dim[3], p->run->dtype);
+  double q = sol_model_bytes(
+      (double)args.dim[0] * (double)args.dim[1] * (double)p->queries * (double)args.dim[3], p->run->dtype);
   cost.bytes_read -= q - q / (double)cp;
   cost.bytes_written /= (double)cp;
   cost.flops /= (double)cp;
@@ -155,9 +155,8 @@ static void attend(SolModelPass *p, SolOpArgs args, bool values_in_keys) {
     SolCost cost = part_of_sequence(p, args);
     int64_t seen = args.window ? args.window : p->kv_length;
     if (values_in_keys)
-      cost.bytes_read -= sol_model_bytes((double)p->batch * (double)((seen + p->run->cp - 1) / p->run->cp) *
-                                             (double)args.v_dim,
-                                         p->run->kv_dtype);
+      cost.bytes_read -= sol_model_bytes(
+          (double)p->batch * (double)sol_model_part(seen, p->run->cp) * (double)args.v_dim, p->run->kv_dtype);
     sol_model_add(p, named(window ? "attention, windowed" : "attention", "attention"), count, cost, live);
     share_sequence(p, count, seen, args.dim[1], v_dim);
   }
@@ -185,7 +184,7 @@ static void latent_attention(SolModelPass *p) {
   store(p);
   if (p->run->phase == SOL_PHASE_PREFILL) {
     // Of what is in the cache already too.
-    sol_model_gemm(p, SOL_MATRIX_KV_UP, p->batch * ((p->kv_length + p->run->cp - 1) / p->run->cp));
+    sol_model_gemm(p, SOL_MATRIX_KV_UP, p->batch * sol_model_part(p->kv_length, p->run->cp));
     // Keys and values just made, in the type of the activations.
     attend(
         p,

@@ -115,13 +115,13 @@ SolStatus sol_model_fill_split(const SolModelConfig *c, const SolDevice *device,
 }
 
 static int64_t share(int64_t part, int64_t stage, int64_t layers) {
-  int64_t up = (part * stage + layers - 1) / layers;
+  int64_t up = sol_model_part(part * stage, layers);
   return up < stage ? up : stage;
 }
 
 SolModelConfig sol_model_stage(const SolModelConfig *config, int64_t stages) {
   SolModelConfig c = *config;
-  c.layers = (config->layers + stages - 1) / stages;
+  c.layers = sol_model_part(config->layers, stages);
   c.sliding_layers = share(config->sliding_layers, c.layers, config->layers);
   c.moe_layers = share(config->moe_layers, c.layers, config->layers);
   return c;
@@ -140,7 +140,7 @@ void sol_model_stage_send(SolModelPass *p) {
 void sol_model_pipeline(SolModelPass *p, double units) {
   SolModelReport *out = p->out;
   double stages = (double)p->run->pp;
-  double parts = (double)((p->held + p->batch - 1) / p->batch); // microbatches that have sequences
+  double parts = (double)sol_model_part(p->held, p->batch); // microbatches that have sequences
   if (p->run->pp < 2) return;
   double waits = p->run->phase == SOL_PHASE_PREFILL ? stages - 1 : parts < stages ? stages - parts : 0;
   out->bubble_us = waits * out->total_us / units;

@@ -34,6 +34,11 @@ typedef struct SolKernelName {
   const char *name, *part, *op;
 } SolKernelName;
 
+// A part of `total`, rounded up.
+static inline int64_t sol_model_part(int64_t total, int64_t parts) {
+  return (total + parts - 1) / parts;
+}
+
 // Bytes of a tensor.
 double sol_model_bytes(double elements, SolDtype dtype);
 // Type and bytes of the weights of a matrix, scales included; of all that is no matrix of a layer.

@@ -297,7 +297,7 @@ static void one_pass(SolModelPass *p, int64_t cached, int64_t queries) {
   int64_t cp = p->run->phase == SOL_PHASE_PREFILL ? p->run->cp : 1;
   p->queries = queries;
   p->kv_length = cached + queries;
-  p->tokens = p->batch * ((queries + cp - 1) / cp);
+  p->tokens = p->batch * sol_model_part(queries, cp);
   sol_model_embedding(p);
   sol_model_layers(p);
   sol_model_head(p);
@@ -323,10 +323,6 @@ static double all_passes(SolModelPass *p) {
   return passes;
 }
 
-static int64_t divided(int64_t total, int64_t parts) {
-  return (total + parts - 1) / parts;
-}
-
 SolStatus sol_model_run(const SolDevice *device, const SolModelConfig *config, const SolModelRun *run,
                         SolModelReport *out, SolError *err) {
   if (!device || !config || !run || !out)
@@ -348,8 +344,8 @@ SolStatus sol_model_run(const SolDevice *device, const SolModelConfig *config, c
                        .err = err},
                *p = &pass;
   if ((status = sol_model_shape(&stage, out->run.tp, out->run.ep, &p->s, err))) return status;
-  p->held = divided(out->run.batch, out->run.dp);
-  p->batch = divided(p->held, out->run.pp > 1 ? out->run.microbatches : 1);
+  p->held = sol_model_part(out->run.batch, out->run.dp);
+  p->batch = sol_model_part(p->held, out->run.pp > 1 ? out->run.microbatches : 1);
   double passes = all_passes(p);
   propose(p);
   if (!p->status) p->status = sum_memory(p);
