@@ -195,7 +195,8 @@ static void level_facts(Fact *root, const SolDevice *d, const SolOpArgs *op, con
     SolRooflineOptions o = {.level = (SolLevel)level, .no_launch = 1};
     SolWork work = q->work;
     SolRoofline r;
-    if (sol_gemm_bytes(op, &q->tile, o.level, &work.bytes, NULL) || sol_roofline(d, &work, &o, &r, NULL)) continue;
+    if (sol_gemm_bytes(op, &q->tile, o.level, &work.bytes, NULL) || sol_roofline(d, &work, &o, &r, NULL))
+      continue;
     Fact *row = fact_object(list, 0, 0);
     fact_text(row, "level", "level", sol_level_name(o.level));
     fact_number(row, "memory_us", "time", UNIT_US, BASIS_MODELLED, r.memory_us);
@@ -247,7 +248,7 @@ static int in_full(Cli *cli, const RooflineArgs *args, const SolDevice *d, const
   // Advice on an operation counts its bytes in hbm.
   bool in_hbm = q->by_op && !(q->tiled && q->options.level);
   SolStatus status = in_hbm ? sol_advise_op(d, &args->op, &q->options, &advice, &err)
-                              : sol_advise_work(d, &q->work, &q->options, &advice, &err);
+                            : sol_advise_work(d, &q->work, &q->options, &advice, &err);
   if (status) return cli_error(cli, &err, 0, 0, 0);
   advice_facts(root, &r, &advice);
   return cli_print(cli, root);
@@ -339,7 +340,8 @@ static int ask_op(Cli *cli, RooflineArgs *args, Question *q) {
   const char *tile = args->tile ? args->tile : "128x256x64";
   int code = ask_tiles(cli, args, info->name, q);
   if (q->tiled)
-    sol_format(q->name, sizeof q->name, "%s %s %s, tiles of %.60s", info->name, word[1], sol_dtype_name(dtype), tile);
+    sol_format(q->name, sizeof q->name, "%s %s %s, tiles of %.60s", info->name, word[1],
+               sol_dtype_name(dtype), tile);
   return code;
 }
 
