@@ -397,6 +397,7 @@ $(B)/sol.wasm: $(WASM_OBJ) $(B)/stamp/wasm
 
 # src/report includes <string.h>: web/libc has what it uses.
 $(PAGE_OBJ): WASM_FLAGS += -isystem web/libc
+-include $(wildcard $(PAGE_OBJ:=.d))
 $(B)/page.wasm: $(PAGE_OBJ) $(WASM_OBJ) $(B)/stamp/wasm
 	$(Q)$(CLANG) $(WASM_LINK) $(PAGE_OBJ) $(WASM_OBJ) -o $@
 

@@ -121,28 +121,28 @@ template <int left> INLINE void wgmma_wait(void) {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(left) : "memory");
 }
 
-#define WGMMA_64(type)                                                                                         \
+#define WGMMA_64(k, type, turns, extra)                                                                                 \
   asm volatile(                                                                                                \
       "{\n.reg .pred adds;\nsetp.ne.b32 adds, %34, 0;\n"                                                       \
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {"                                         \
+      "wgmma.mma_async.sync.aligned.m64n64k" k ".f32." type "." type " {"                                      \
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, "   \
       "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31 "                                                      \
-      "}, %32, %33, adds, 1, 1, %35, %36;\n}"                                                                  \
+      "}, %32, %33, adds, 1, 1" turns ";\n}"                                                                \
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),        \
         "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),               \
         "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),             \
         "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]),             \
         "+f"(d[29]), "+f"(d[30]), "+f"(d[31])                                                                  \
-      : "l"(a), "l"(b), "r"(adds), "n"(a_turned), "n"(b_turned))
-#define WGMMA_128(type)                                                                                        \
+      : "l"(a), "l"(b), "r"(adds)extra)
+#define WGMMA_128(k, type, turns, extra)                                                                                \
   asm volatile(                                                                                                \
       "{\n.reg .pred adds;\nsetp.ne.b32 adds, %66, 0;\n"                                                       \
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " {"                                        \
+      "wgmma.mma_async.sync.aligned.m64n128k" k ".f32." type "." type " {"                                     \
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, "   \
       "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, "   \
       "%42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, "   \
       "%62, %63 "                                                                                              \
-      "}, %64, %65, adds, 1, 1, %67, %68;\n}"                                                                  \
+      "}, %64, %65, adds, 1, 1" turns ";\n}"                                                               \
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),        \
         "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),               \
         "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),             \
@@ -152,11 +152,11 @@ template <int left> INLINE void wgmma_wait(void) {
         "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]),             \
         "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]),             \
         "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])              \
-      : "l"(a), "l"(b), "r"(adds), "n"(a_turned), "n"(b_turned))
-#define WGMMA_256(type)                                                                                        \
+      : "l"(a), "l"(b), "r"(adds)extra)
+#define WGMMA_256(k, type, turns, extra)                                                                                \
   asm volatile(                                                                                                \
       "{\n.reg .pred adds;\nsetp.ne.b32 adds, %130, 0;\n"                                                      \
-      "wgmma.mma_async.sync.aligned.m64n256k16.f32." type "." type " {"                                        \
+      "wgmma.mma_async.sync.aligned.m64n256k" k ".f32." type "." type " {"                                     \
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, "   \
       "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, "   \
       "%42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, "   \
@@ -164,7 +164,7 @@ template <int left> INLINE void wgmma_wait(void) {
       "%82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, "       \
       "%101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, "       \
       "%117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127 "                                      \
-      "}, %128, %129, adds, 1, 1, %131, %132;\n}"                                                              \
+      "}, %128, %129, adds, 1, 1" turns ";\n}"                                                             \
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),        \
         "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),               \
         "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),             \
@@ -184,18 +184,29 @@ template <int left> INLINE void wgmma_wait(void) {
         "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),      \
         "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]),      \
         "+f"(d[127])                                                                                           \
-      : "l"(a), "l"(b), "r"(adds), "n"(a_turned), "n"(b_turned))
+      : "l"(a), "l"(b), "r"(adds)extra)
+#define WGMMA_TURNED , "n"(a_turned), "n"(b_turned)
+#define WGMMA_NONE
+#define WGMMA_HALF(n, type, turns) WGMMA_##n("16", type, turns, WGMMA_TURNED)
 
-// d = A B + (adds ? d : 0) of 64 rows, 2 * regs columns and 16 k. kind: of A and B. turned: MN-major.
+// d = A B + (adds ? d : 0) of 64 rows, 2 * regs columns and 32 bytes of k. kind: of A and B. turned: MN-major, which fp8
+// has not.
 template <int regs, int kind, int a_turned, int b_turned>
 INLINE void wgmma(float (&d)[regs], uint64_t a, uint64_t b, int adds) {
-  if constexpr (regs == 32 && kind == KIND_BF16) WGMMA_64("bf16");
-  else if constexpr (regs == 32) WGMMA_64("f16");
-  else if constexpr (regs == 64 && kind == KIND_BF16) WGMMA_128("bf16");
-  else if constexpr (regs == 64) WGMMA_128("f16");
-  else if constexpr (kind == KIND_BF16) WGMMA_256("bf16");
-  else WGMMA_256("f16");
+  static_assert(kind != KIND_FP8 || (!a_turned && !b_turned), "fp8 lies along k");
+  if constexpr (regs == 32 && kind == KIND_BF16) WGMMA_HALF(64, "bf16", ", %35, %36");
+  else if constexpr (regs == 32 && kind == KIND_FP16) WGMMA_HALF(64, "f16", ", %35, %36");
+  else if constexpr (regs == 32) WGMMA_64("32", "e4m3", "", WGMMA_NONE);
+  else if constexpr (regs == 64 && kind == KIND_BF16) WGMMA_HALF(128, "bf16", ", %67, %68");
+  else if constexpr (regs == 64 && kind == KIND_FP16) WGMMA_HALF(128, "f16", ", %67, %68");
+  else if constexpr (regs == 64) WGMMA_128("32", "e4m3", "", WGMMA_NONE);
+  else if constexpr (kind == KIND_BF16) WGMMA_HALF(256, "bf16", ", %131, %132");
+  else if constexpr (kind == KIND_FP16) WGMMA_HALF(256, "f16", ", %131, %132");
+  else WGMMA_256("32", "e4m3", "", WGMMA_NONE);
 }
+#undef WGMMA_HALF
+#undef WGMMA_TURNED
+#undef WGMMA_NONE
 #undef WGMMA_64
 #undef WGMMA_128
 #undef WGMMA_256

@@ -296,8 +296,8 @@ ENTRY cuTexObjectDestroy(unsigned long long handle) {
 
 // The strides are of all dimensions but the first.
 ENTRY cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *base, const uint64_t *dims,
-                             const uint64_t *strides, const unsigned *box, const unsigned *steps, int interleave,
-                             int swizzle, int promotion, int fill) {
+                             const uint64_t *strides, const unsigned *box, const unsigned *steps,
+                             int interleave, int swizzle, int promotion, int fill) {
   (void)type, (void)interleave, (void)swizzle, (void)promotion, (void)fill;
   CALLED(tensor_map_encode);
   if ((uintptr_t)map % 64 || (uintptr_t)base % 16 || !rank || rank > 5) return BAD_VALUE;

@@ -94,7 +94,7 @@ def random_roofline(rng, known):
                 'launches': str(rng.randrange(4)), 'dtype': rng.choice(['fp32', 'bf16', 'fp16']), 'level': rng.choice(['hbm', 'l2'])}
     op = rng.choice([op for op in known['ops'] if '[' not in op['shape']])
     shape = 'x'.join(str(2 ** rng.randrange(4, 12)) for _ in op['shape'].split('x'))
-    return {'ask': 'roofline', 'device': device, 'op': op['name'], 'shape': shape, 'dtype': rng.choice(['fp32', 'bf16', 'fp16']), 'level': 'hbm'}
+    return {'ask': 'roofline', 'device': device, 'op': op['name'], 'shape': shape, 'dtype': rng.choice(['fp32', 'bf16', 'fp16']), 'level': rng.choice(['hbm', 'hbm', 'l2', 'smem'])}
 
 
 def by_command_line(question, more=()):
@@ -427,6 +427,17 @@ def test_addresses(page):
     check('v=bytes' in page.ask('location.hash'), 'the view of a roofline is in the address')
 
 
+def test_malformed(page):
+    """What cannot be answered leaves a message, and the next question an answer."""
+    for address in ('#t=model&batch=abc', '#t=model&model=<img%20src=x%20onerror=taken=1>', '#t=model&model=&config={"a":[', '#t=model&tp=7&model=llama-3-8b', '#t=model&fabric=%E2%80%AE',
+                    '#t=occupancy&threads=-1', '#t=occupancy&smem=99999999999999999999', '#t=occupancy&device=m1', '#t=roofline&op=&bytes=1e999', '#t=roofline&op=gemm&shape=8', '#t=roofline&op=gemm&shape=8x8x8&tile=x',
+                    '#t=roofline&device=constructor', '#t=memory&width=3', '#t=kernel&grid=0'):
+        open_page(page, address)
+        same([page.ask('document.querySelectorAll("main .error").length'), page.errors(), page.ask('typeof window.taken')], [1, [], 'undefined'], f'{address}: a message')
+    open_page(page, '#t=model&v=constructor&k=-1&l=%00')
+    check(len(figures(page, 'total_us')) == 1, 'and it works again')
+
+
 def test_saved(page):
     """A picture as a file of its own has its styles with it, and nothing of the page."""
     open_page(page, '#t=roofline')
@@ -530,7 +541,7 @@ def test_site(page):
 
 def main():
     if not browser.program():
-        print('skipped: no chromium to open the page in\n0 passed, 0 failed, 19 skipped')
+        print('skipped: no chromium to open the page in\n0 passed, 0 failed, 20 skipped')
         return 77
     page, native = browser.Browser(), Native()
     try:
@@ -549,6 +560,7 @@ def main():
         test_dropped(page)
         test_examples(page)
         test_addresses(page)
+        test_malformed(page)
         test_saved(page)
         test_look(page)
         test_keyboard(page)

@@ -123,6 +123,37 @@ TEST(one_rank_needs_no_transport) {
   sol_context_destroy(ctx);
 }
 
+// The real NCCL with one rank: what it is given comes back, and the operations run on the same stream.
+TEST(nccl_on_a_gpu) {
+  enum { COUNT = 4096 };
+  static float x[COUNT], back[COUNT];
+  SolContext *ctx = NULL;
+  SolNcclId id;
+  SolTransport t;
+  SolError err = {0};
+  void *there[3] = {0};
+  if (sol_context_create(&(SolContextOptions){.backend = SOL_BACKEND_CUDA}, &ctx, &err)) SKIP("no GPU");
+  if (sol_nccl_id(&id, &err)) {
+    sol_context_destroy(ctx);
+    SKIP("no NCCL");
+  }
+  for (int i = 0; i < COUNT; i++) x[i] = value_of(0, i);
+  for (int i = 0; i < 3; i++) CHECK_INT(sol_context_alloc(ctx, sizeof x, &there[i], &err), SOL_OK);
+  CHECK_MSG(!sol_transport_nccl(&id, 0, 1, &t, &err), "%s", err.message);
+  CHECK_INT(sol_context_write(ctx, there[0], x, sizeof x, &err), SOL_OK);
+  CHECK_INT(t.all_reduce(t.state, there[0], COUNT, SOL_FP32, NULL), SOL_OK);
+  CHECK_INT(t.all_gather(t.state, there[0], there[1], sizeof x, NULL), SOL_OK);
+  SolAddRmsnorm args = {
+      .y = there[2], .x = there[1], .residual = there[0], .m = 4, .n = COUNT / 4, .dtype = SOL_FP32};
+  CHECK_INT(sol_all_reduce_rmsnorm(ctx, &t, &args, NULL), SOL_OK);
+  CHECK_INT(sol_context_sync(ctx, &err), SOL_OK);
+  CHECK_INT(sol_context_read(ctx, back, there[0], sizeof back, &err), SOL_OK);
+  for (int i = 0; i < COUNT; i++) CHECK(back[i] == 2 * x[i]); // residual + x, which are equal
+  sol_transport_close(&t);
+  for (int i = 0; i < 3; i++) sol_context_free(ctx, there[i], &err);
+  sol_context_destroy(ctx);
+}
+
 static bool use_fake(void) {
   char own[4096], path[4200];
   ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);

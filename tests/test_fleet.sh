@@ -87,6 +87,13 @@ holds 'set(map(int, lines("log"))) == set(range(1, 41)) and len(lines("log")) < 
 "$sol" fleet "$scratch/deadly.txt" --journal "$scratch/journal" --json >"$scratch/out" 2>"$scratch/err"
 holds 'a["results"] == b["results"] and b["ranks"][0]["jobs"] == 0'
 
+# Without rank 0 the others end, and say why.
+recovery=(--enable-recovery)
+echo "sh -c '[ \$PPID != \$(cat $scratch/pid.0) ] || kill -KILL \$PPID; sleep 0.1'" >"$scratch/beheaded.txt"
+ranks 3 fleet "$scratch/beheaded.txt" --silence 1 --json
+if grep -q 'heard nothing from rank 0' "$scratch/err" && [ ! -s "$scratch/out" ]; then ok; else bad 'ranks without rank 0'; fi
+recovery=()
+
 # ---- the same command on every rank ----
 ranks 3 bench rmsnorm --shape 64x64 --dtype fp32 --backend cpu --workers 1 --quick --fleet --json
 holds 'len(b["results"]) == 3 and all(r["output"]["cases"] for r in b["results"]) and sorted(r["rank"] for r in b["runs"]) == [0, 1, 2]'

@@ -42,7 +42,8 @@ TEST(every_tile_is_right) {
   for (int kernel = 0; ctx && kernel < GEMM_KERNELS; kernel++) {
     if (!ops_has_kernel(ctx, &ops_gemm, kernel) || gemm_shared[kernel] == 0) continue;
     int ran = 0;
-    for (int option = 0; option < 8; option++) { // each layout once in one of the output types; each epilogue once
+    for (int option = 0; option < 8;
+         option++) { // each layout once in one of the output types; each epilogue once
       bool epilogue = option > 3;
       if (epilogue && kernel % 4 != option % 4) continue;
       ran += try_tile(ctx, kernel, option, SOL_BF16, option % 2 ? SOL_FP32 : SOL_BF16);
@@ -65,7 +66,8 @@ static void decode(SolContext *ctx, int m, const uint16_t *a, const uint16_t *b,
   void *at[3] = {0};
   size_t bytes[3] = {(size_t)m * N * 2, (size_t)m * K * 2, (size_t)N * K * 2};
   for (int i = 0; i < 3; i++) CHECK(!sol_context_alloc(ctx, bytes[i], &at[i], NULL));
-  CHECK(!sol_context_write(ctx, at[1], a, bytes[1], NULL) && !sol_context_write(ctx, at[2], b, bytes[2], NULL));
+  CHECK(!sol_context_write(ctx, at[1], a, bytes[1], NULL) &&
+        !sol_context_write(ctx, at[2], b, bytes[2], NULL));
   SolGemm g = {.c = at[0], .a = at[1], .b = at[2], .m = m, .n = N, .k = K, .dtype = SOL_BF16, .b_columns = 1};
   CHECK(!sol_gemm(ctx, &g, NULL));
   CHECK(!sol_context_sync(ctx, NULL) && !sol_context_read(ctx, out, at[0], bytes[0], NULL));
@@ -109,7 +111,8 @@ TEST(bad_arguments_are_refused) {
 }
 
 TEST(costs) {
-  SolGemm g = {.m = 32, .n = 64, .k = 128, .batch = 3, .dtype = SOL_BF16, .activation = SOL_ACTIVATION_SILU_MUL};
+  SolGemm g = {
+      .m = 32, .n = 64, .k = 128, .batch = 3, .dtype = SOL_BF16, .activation = SOL_ACTIVATION_SILU_MUL};
   SolCost cost;
   CHECK(!sol_gemm_cost(&g, &cost, NULL));
   CHECK(cost.flops == 3 * 2.0 * 32 * 128 * 128);

@@ -59,6 +59,9 @@ more = case(best[0]['batch'] + 1, best[0]['tp'])
 assert not more['possible'] or more['tpot_us'] > 40e3, more
 assert best[0]['tp'] == 2 and not case(1, 1)['possible'], best # 141 GB of weights are too many for one
 PY
+# A sweep is drawn: a line for each case that is possible.
+run 0 llama-3-8b --device h100 --sweep batch=1..64
+if [ "$(grep -c '^ *h100-sxm batch [0-9]' "$scratch/out")" = 7 ]; then ok; else bad 'the sweep is not drawn'; fi
 run 0 gpt-oss-120b --device all --ttft 1us --json
 if python3 -c "
 import json, sys

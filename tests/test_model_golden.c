@@ -24,8 +24,9 @@ TEST(every_preset_is_listed) {
 }
 
 static SolModelReport stored(const Golden *g, SolDtype weights, SolDtype kv) {
-  return run_preset("b200", g->name,
-                    (SolModelRun){.phase = SOL_PHASE_DECODE, .context = 1000, .weight_dtype = weights, .kv_dtype = kv});
+  return run_preset(
+      "b200", g->name,
+      (SolModelRun){.phase = SOL_PHASE_DECODE, .context = 1000, .weight_dtype = weights, .kv_dtype = kv});
 }
 
 TEST(parameters_bytes_and_cache) {
@@ -62,7 +63,8 @@ TEST(checkpoints) {
   }
 #define GOLDEN(...)
 #define LATENT(...)
-#define CHECKPOINT(name, bytes) CHECK_NEAR(run_preset("h200", name, (SolModelRun){0}).weight_bytes, bytes, 1e-12);
+#define CHECKPOINT(name, bytes)                                                                              \
+  CHECK_NEAR(run_preset("h200", name, (SolModelRun){0}).weight_bytes, bytes, 1e-12);
 #include "model_golden.def"
 }
 

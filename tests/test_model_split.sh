@@ -70,6 +70,16 @@ holds "d['device'] == 'mine' and d['roofs']['hbm'] == 6.7e12"
 run 0 llama-3-8b --device h100 --device-file "$scratch/mine.json" --json
 holds "[r['device'] for r in d['rows']] == ['h100-sxm', 'mine']"
 
+roofline() { "$sol" roofline rmsnorm 8192x4096 "$@" >"$scratch/out" 2>"$scratch/err" </dev/null || bad "sol roofline $*"; }
+roofline --device h100 --bandwidth 1e12 --json
+holds "d['bandwidth'] == 1e12 and 'given' in d['figures']"
+roofline --device h100,h200 --bandwidth 1e12 --json
+holds "len(d) == 2 and all(abs(r['terms']['memory_us'] - r['bytes'] / 1e12 * 1e6) < 1e-9 for r in d)"
+roofline --device h100,h200 --bandwidth 1e12
+if grep -q 'Not the published roofs alone' "$scratch/out"; then ok; else bad 'a table does not say what was given'; fi
+roofline --device-file "$scratch/mine.json" --json
+holds "d['device'] == 'mine'"
+
 # ---- measured ----
 measured=bench/results/2026-11-15-h200-measure.json bench=bench/results/2026-11-15-h200-bench.json
 run 0 llama-3-8b --phase decode --device h200 --measured $measured --measured $bench --json

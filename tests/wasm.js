@@ -23,7 +23,7 @@ const place = (sol, bytes) => { // room past the program's own data
 
 // Exported: every public function, and nothing else but memory.
 // The library's operations need a machine: they are no part of the accountant.
-const hostOnly = ['context.h', 'ops.h', 'dlpack.h'];
+const hostOnly = ['context.h', 'ops.h', 'dlpack.h', 'collective.h'];
 const declared = fs.readdirSync('include/sol').filter(name => !hostOnly.includes(name)).flatMap(name =>
   [...fs.readFileSync('include/sol/' + name, 'utf8').matchAll(/^SOL_API [^;(]*?(sol_\w+)\(/gm)].map(m => m[1]));
 const exported = Object.keys(load(solFile)).filter(name => name !== 'memory' && name !== '__heap_base');

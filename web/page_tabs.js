@@ -12,7 +12,7 @@ const TABS = {
     fields: () => [deviceField(),
       {name: 'bandwidth', label: 'bandwidth (B/s), if not its own', size: 8}, {name: 'peak', label: 'peak (FLOP/s), if not its own', size: 8}, {name: 'launch_us', label: 'launch cost (us), if not its own', size: 5, steps: evenly(0, 20, 0.25)},
       {name: 'op', label: 'operation', value: 'rmsnorm', choices: [['', 'none: bytes and FLOPs'], ...known.ops.map(op => [op.name, op.name + ' ' + op.shape])]},
-      {name: 'shape', label: 'shape', value: '8192x4096', size: 12, when: state => state.op}, dtypeField('dtype', 'type', 'bf16'),
+      {name: 'shape', label: 'shape', value: '8192x4096', size: 12, when: state => state.op}, {name: 'tile', label: 'tile (MxNxK)', size: 10, when: state => state.op === 'gemm'}, dtypeField('dtype', 'type', 'bf16'),
       {name: 'bytes', label: 'bytes', value: '40e6', size: 8, when: state => !state.op}, {name: 'flops', label: 'FLOPs', value: '5e6', size: 8, when: state => !state.op}, {name: 'launches', label: 'launches', value: '1', size: 4, when: state => !state.op},
       {name: 'unit', label: 'units', value: 'default', choices: ['default', 'tensor', 'vector'].map(u => [u, u]), when: state => !state.op},
       {name: 'level', label: 'memory', value: 'hbm', choices: [['hbm', 'DRAM'], ['l2', 'L2'], ['smem', 'shared']]}],

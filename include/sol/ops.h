@@ -303,15 +303,18 @@ typedef enum SolActivation {
 } SolActivation;
 
 // C = activation(alpha A B + beta C + bias) + residual, for each matrix of a batch. Sums are in fp32. C may be fp32, fp16
-// or bf16; A and B are fp16 or bf16, both of dtype. Nothing is read from C where beta is 0. On Hopper the fast kernels
-// take tensors whose addresses and strides are multiples of 16 bytes, and of up to 16 rows of A (decoding) those where
+// or bf16; A and B are fp16, bf16 or fp8 (e4m3), both of dtype; of fp8 C and bias are bf16 by default, and alpha is multiplied
+// by a_scale and b_scale. Sums of fp8 keep about 13 bits of the largest product on Hopper. Nothing is read from C where beta is 0. On Hopper the fast kernels
+// take tensors whose addresses and strides are multiples of 16 bytes (fp8: along k), and of up to 16 rows of A (decoding) those where
 // b_columns is set. The results of rows 1 to 16 do not depend on how many rows there are.
 typedef struct SolGemm {
-  void *c;              // (batch, M, N)
-  const void *a;        // (batch, M, K); with a_columns (batch, K, M)
-  const void *b;        // (batch, K, N); with b_columns (batch, N, K), as weights usually are
-  const void *bias;     // (N) or NULL
-  const void *residual; // (batch, M, N) in C's type, or NULL
+  void *c;                // (batch, M, N)
+  const void *a;          // (batch, M, K); with a_columns (batch, K, M)
+  const void *b;          // (batch, K, N); with b_columns (batch, N, K), as weights usually are
+  const void *bias;       // (N) or NULL
+  const void *residual;   // (batch, M, N) in C's type, or NULL
+  const float *a_scale;   // fp8: (1) or NULL
+  const float *b_scale;   // fp8: (1) or NULL
   int64_t batch, m, n, k; // batch 0 means 1
   int64_t c_stride, a_stride, b_stride, residual_stride;
   int64_t c_batch_stride, a_batch_stride, b_batch_stride, residual_batch_stride; // 0: dense

@@ -20,6 +20,11 @@
 #else
 #define SKINNY(kind, eights, warps, deep)
 #endif
+#if __CUDA_ARCH__ >= 890
+#define SKINNY_89(kind, eights, warps, deep) SKINNY(kind, eights, warps, deep)
+#else
+#define SKINNY_89(kind, eights, warps, deep)
+#endif
 #define ANY(kind)                                                                                            \
   KERNEL __launch_bounds__(GEMM_ANY_THREADS) sol_gemm_##kind##_any(const __grid_constant__ GemmAnyParams p) { \
     let_successor_start();                                                                                   \

@@ -17,6 +17,7 @@ typedef struct GemmEpilogue {
   void *c;
   const void *bias, *residual; // or NULL
   int64_t c_stride, c_batch_stride, residual_stride, residual_batch_stride; // elements
+  const float *a_scale, *b_scale; // (1) each or NULL: alpha is multiplied by them
   float alpha, beta;
   int activation, out_kind, bias_kind;
 } GemmEpilogue;
@@ -44,13 +45,12 @@ typedef struct GemmAnyParams {
 
 // A block of gemm_wgmma.cuh: 128 threads that copy and two warpgroups of 64 * tall rows each.
 #define GEMM_THREADS 384
-#define GEMM_K 64 // elements along k of a stage: 128 bytes
 #define GEMM_ROWS(tall) (128 * (tall))
-#define GEMM_STAGE_BYTES(tall, wide) ((GEMM_ROWS(tall) + (wide)) * GEMM_K * 2)
+#define GEMM_STAGE_BYTES(tall, wide) ((GEMM_ROWS(tall) + (wide)) * 128)
 #define GEMM_PIECE_BYTES 8192 // what is stored at a time: 64 rows of 128 bytes
 #define GEMM_SHARED(tall, wide, stages) ((stages) * GEMM_STAGE_BYTES(tall, wide) + 4 * GEMM_PIECE_BYTES + 16 * (stages))
-// Rows of the box of a tensor map, the contiguous dimension first: of A and B, 64 by this many.
-#define GEMM_BOX_A(turned) ((turned) ? GEMM_K : 128)
-#define GEMM_BOX_B(turned, wide) ((turned) ? GEMM_K : (wide) / 2)
+// Rows of the box of a tensor map, whose contiguous dimension is 128 bytes. A stage holds 128 bytes along k.
+#define GEMM_BOX_A(turned) ((turned) ? 64 : 128)
+#define GEMM_BOX_B(turned, wide) ((turned) ? 64 : (wide) / 2)
 
 #endif

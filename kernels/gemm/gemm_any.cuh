@@ -13,7 +13,7 @@ typedef uint16_t AnyTile[ANY_TILE][ANY_PITCH];
 
 // An operand from its row `first` on; rows from `half` on are `apart` further.
 typedef struct AnyOperand {
-  const uint16_t *at;
+  const void *at;
   int64_t row_stride, k_stride, first, rows, k, apart;
 } AnyOperand;
 
@@ -25,13 +25,27 @@ INLINE void any_place(const AnyOperand *o, int i, int *row, int *k) {
   *k = along_k ? t % ANY_K : t / ANY_TILE + i * (GEMM_ANY_THREADS / ANY_TILE);
 }
 
-INLINE void any_fetch(const AnyOperand *o, int64_t k0, uint16_t (&held)[ANY_EACH]) {
+// fp8 as fp16, which holds every value of it.
+#if __CUDA_ARCH__ >= 890
+INLINE
+#else
+static __device__ __noinline__ // many instructions
+#endif
+uint16_t any_widen(uint8_t v) {
+  return __nv_cvt_fp8_to_halfraw(v, __NV_E4M3).x;
+}
+
+INLINE uint16_t any_load(const void *x, int64_t i, int kind) {
+  return kind == KIND_FP8 ? any_widen(((const uint8_t *)x)[i]) : ((const uint16_t *)x)[i];
+}
+
+INLINE void any_fetch(const AnyOperand *o, int64_t k0, int kind, uint16_t (&held)[ANY_EACH]) {
 #pragma unroll
   for (int i = 0; i < ANY_EACH; i++) {
     int row, k;
     any_place(o, i, &row, &k);
     int64_t r = o->first + row + (row >= ANY_TILE / 2 ? o->apart : 0);
-    held[i] = r < o->rows && k0 + k < o->k ? o->at[r * o->row_stride + (k0 + k) * o->k_stride] : 0;
+    held[i] = r < o->rows && k0 + k < o->k ? any_load(o->at, r * o->row_stride + (k0 + k) * o->k_stride, kind) : 0;
   }
 }
 
@@ -51,15 +65,18 @@ INLINE void matrix_load(uint32_t (&r)[4], const uint16_t *row) {
                : "r"((uint32_t)__cvta_generic_to_shared(row)));
 }
 
-// d += 16 rows by 8 columns of 16 k
+// d += 16 rows by 8 columns of 32 bytes of k; fp8: from sm_89 on.
 INLINE void mma_16x8(float *d, const uint32_t (&a)[4], uint32_t b0, uint32_t b1, int kind) {
-#define MMA_16X8(type)                                                                                       \
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 {%0, %1, %2, %3}, "              \
+#define MMA_16X8(k, type)                                                                                    \
+  asm volatile("mma.sync.aligned.m16n8k" k ".row.col.f32." type "." type ".f32 {%0, %1, %2, %3}, "              \
                "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                                               \
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                              \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
-  if (kind == KIND_FP16) MMA_16X8("f16");
-  else MMA_16X8("bf16");
+  if (kind == KIND_FP16) MMA_16X8("16", "f16");
+#if __CUDA_ARCH__ >= 890
+  else if (kind == KIND_FP8) MMA_16X8("32", "e4m3");
+#endif
+  else MMA_16X8("16", "bf16");
 #undef MMA_16X8
 }
 
@@ -100,16 +117,16 @@ INLINE void any_store(const float (&d)[32], const GemmEpilogue *e, const GemmPla
 
 INLINE void any_sum(float (&d)[32], const AnyOperand *a, const AnyOperand *b, AnyTile tile_a, AnyTile tile_b, int kind) {
   uint16_t held_a[ANY_EACH], held_b[ANY_EACH];
-  any_fetch(a, 0, held_a);
-  any_fetch(b, 0, held_b);
+  any_fetch(a, 0, kind, held_a);
+  any_fetch(b, 0, kind, held_b);
   for (int64_t k = 0; k < a->k; k += ANY_K) {
     __syncthreads(); // the tiles before have been read
     any_put(a, held_a, tile_a);
     any_put(b, held_b, tile_b);
     __syncthreads();
-    any_fetch(a, k + ANY_K, held_a);
-    any_fetch(b, k + ANY_K, held_b);
-    any_multiply(d, tile_a, tile_b, kind);
+    any_fetch(a, k + ANY_K, kind, held_a);
+    any_fetch(b, k + ANY_K, kind, held_b);
+    any_multiply(d, tile_a, tile_b, kind == KIND_FP8 ? KIND_FP16 : kind);
   }
 }
 
@@ -122,8 +139,9 @@ INLINE void gemm_any(const GemmAnyParams &p, int kind) {
   if (block >= rows * columns * p.batch) return;
   split(block, rows * columns, &z, &in_batch);
   split(in_batch, rows, &column, &row);
-  AnyOperand a = {(const uint16_t *)p.a + z * p.a_batch, p.a_down, p.a_across, (int64_t)row * ANY_TILE, p.m, p.k, 0};
-  AnyOperand b = {(const uint16_t *)p.b + z * p.b_batch, p.b_across, p.b_down, (int64_t)column * wide,
+  int size = kind == KIND_FP8 ? 1 : 2;
+  AnyOperand a = {(const char *)p.a + z * p.a_batch * size, p.a_down, p.a_across, (int64_t)row * ANY_TILE, p.m, p.k, 0};
+  AnyOperand b = {(const char *)p.b + z * p.b_batch * size, p.b_across, p.b_down, (int64_t)column * wide,
                   gated ? 2 * p.n : p.n, p.k, gated ? p.n - wide : 0};
   float d[32] = {0};
   any_sum(d, &a, &b, tile_a, tile_b, kind);

@@ -26,6 +26,10 @@ INLINE float gemm_activate(float v, int activation) {
   return activation == GEMM_RELU ? gemm_relu(v) : activation == GEMM_GELU ? gemm_gelu(v) : v;
 }
 
+INLINE float gemm_alpha(const GemmEpilogue *e) {
+  return e->alpha * (e->a_scale ? *e->a_scale : 1) * (e->b_scale ? *e->b_scale : 1);
+}
+
 // Where a thread's accumulators are in C.
 typedef struct GemmPlace {
   int64_t row, column, batch; // of the thread's first
@@ -82,9 +86,10 @@ template <int regs> INLINE void gemm_apply(float (&d)[regs], int activation) {
 // First C is added, then the residual, by the same code: there is much of it, unrolled over the registers.
 template <int regs> INLINE void gemm_finish(float (&d)[regs], const GemmEpilogue *e, const GemmPlace *at) {
   bool wide = e->out_kind == KIND_FP32;
-  if (e->alpha != 1)
+  float alpha = gemm_alpha(e);
+  if (alpha != 1)
 #pragma unroll
-    for (int i = 0; i < regs; i++) d[i] *= e->alpha;
+    for (int i = 0; i < regs; i++) d[i] *= alpha;
 #pragma unroll 1
   for (int turn = 0; turn < 2; turn++) {
     const char *x = (const char *)(turn ? e->residual : e->beta != 0 ? e->c : nullptr);
@@ -101,11 +106,12 @@ template <int regs> INLINE void gemm_finish(float (&d)[regs], const GemmEpilogue
 // One element, for kernels that keep no tile in registers. up: the second factor of GEMM_SILU_MUL.
 INLINE void gemm_finish_one(const GemmEpilogue *e, int64_t batch, int64_t row, int64_t column, int64_t n, float v, float up) {
   int64_t at = batch * e->c_batch_stride + row * e->c_stride + column;
-  v *= e->alpha;
+  float alpha = gemm_alpha(e);
+  v *= alpha;
   if (e->beta != 0) v += e->beta * load_one(e->c, at, e->out_kind);
   if (e->bias) v += load_one(e->bias, column, e->bias_kind);
   if (e->activation == GEMM_SILU_MUL) {
-    up *= e->alpha;
+    up *= alpha;
     if (e->bias) up += load_one(e->bias, n + column, e->bias_kind);
     v = gemm_silu(v) * up;
   } else

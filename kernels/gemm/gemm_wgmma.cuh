@@ -16,7 +16,7 @@ enum { GEMM_RIGHT = 0, GEMM_NO_WAIT, GEMM_WRONG_PHASE, GEMM_WRONG_DESCRIPTOR, GE
 
 template <int KIND, int A_TURNED, int B_TURNED, int TALL, int WIDE, int STAGES, int CLUSTER, int BROKEN = GEMM_RIGHT>
 struct GemmWgmma {
-  enum { ROWS = GEMM_ROWS(TALL), REGS = WIDE / 2, A_BYTES = ROWS * 128, B_BYTES = WIDE * 128, BOX = 64 * 128 };
+  enum { DEEP = 128 / (KIND == KIND_FP8 ? 1 : 2), ROWS = GEMM_ROWS(TALL), REGS = WIDE / 2, A_BYTES = ROWS * 128, B_BYTES = WIDE * 128, BOX = 64 * 128 };
   struct Shared { // tiles begin at multiples of 1024
     uint8_t a[STAGES][A_BYTES], b[STAGES][B_BYTES], c[2][2][GEMM_PIECE_BYTES];
     uint64_t full[STAGES], empty[STAGES];
@@ -67,7 +67,7 @@ struct GemmWgmma {
     Ring ring;
     for (int index = blockIdx.x / CLUSTER; index < tiles; index += gridDim.x / CLUSTER) {
       Tile t = tile_at(p, index, rank);
-      for (int k = 0; k < p.k; k += GEMM_K, ring.next()) {
+      for (int k = 0; k < p.k; k += DEEP, ring.next()) {
         barrier_wait(&s->empty[ring.stage], ring.parity ^ 1);
         barrier_expect(&s->full[ring.stage], A_BYTES + B_BYTES);
         load_a(s, p, ring.stage, t, k);
@@ -80,7 +80,7 @@ struct GemmWgmma {
   static __device__ __forceinline__ void multiply(float (&d)[TALL][REGS], uint64_t a, uint64_t b, int stage, bool first) {
     wgmma_fence();
 #pragma unroll
-    for (int i = 0; i < GEMM_K / 16; i++)
+    for (int i = 0; i < 4; i++) // 32 bytes along k each
 #pragma unroll
       for (int t = 0; t < TALL; t++) {
         uint64_t of_a = a + (stage * A_BYTES + t * BOX + i * (A_TURNED ? 2048 : 32)) / 16;
@@ -169,7 +169,7 @@ struct GemmWgmma {
 
   static __device__ __forceinline__ void compute(Shared *s, const GemmTiledParams &p, int tiles, uint32_t rank) {
     // The same in all lanes, said so that the compiler knows it.
-    int group = __shfl_sync(~0u, (int)threadIdx.x / 128 - 1, 0), thread = threadIdx.x % 128, steps = (p.k + GEMM_K - 1) / GEMM_K, turn = 0;
+    int group = __shfl_sync(~0u, (int)threadIdx.x / 128 - 1, 0), thread = threadIdx.x % 128, steps = (p.k + DEEP - 1) / DEEP, turn = 0;
     Ring ring;
     float d[TALL][REGS];
     for (int index = blockIdx.x / CLUSTER; index < tiles; index += gridDim.x / CLUSTER) {

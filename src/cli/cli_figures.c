@@ -205,12 +205,26 @@ static bool copy_devices(Changes *c) {
   return true;
 }
 
-int cli_figures(Cli *cli, const FigureArgs *args, const SolDevice **devices, int count, Figures *out) {
-  Changes c = {cli, devices, count, out};
-  *out = (Figures){0};
-  if (!args->bandwidth && !args->peaks.count && !args->sets.count && !args->measured.count) return EXIT_OK;
-  if (!copy_devices(&c)) return cli_fail(cli, "out of memory");
+static int take_devices(Cli *cli, const FigureArgs *args, const char *list, const SolDevice **out, int cap,
+                        int *count) {
+  SolError err = {0};
   int code = EXIT_OK;
+  *count = 0;
+  if (list || !args->device_file) code = cli_accelerators(cli, list, out, cap - 1, count);
+  if (code || !args->device_file) return code;
+  if (cli_device_file(cli, args->device_file, &out[*count], &err)) return cli_error(cli, &err, 0, 0, 0);
+  ++*count;
+  return EXIT_OK;
+}
+
+int cli_figures(Cli *cli, const FigureArgs *args, const char *list, const SolDevice **devices, int cap,
+                int *count, Figures *out) {
+  *out = (Figures){0};
+  int code = take_devices(cli, args, list, devices, cap, count);
+  Changes c = {cli, devices, *count, out};
+  if (code || (!args->bandwidth && !args->peaks.count && !args->sets.count && !args->measured.count))
+    return code;
+  if (!copy_devices(&c)) return cli_fail(cli, "out of memory");
   for (int i = 0; !code && i < args->measured.count; i++) code = take_measured(&c, args->measured.text[i]);
   if (!code && args->bandwidth) code = change_bandwidth(&c, args->bandwidth);
   for (int i = 0; !code && i < args->peaks.count; i++)
@@ -218,4 +232,10 @@ int cli_figures(Cli *cli, const FigureArgs *args, const SolDevice **devices, int
   for (int i = 0; !code && i < args->sets.count; i++)
     code = change_named(&c, "set", args->sets.text[i], false);
   return code;
+}
+
+void cli_figures_note(Fact *root, const Figures *figures) {
+  if (!figures->said[0]) return;
+  fact_text(root, "figures", 0, figures->said);
+  fact_note(root, "Not the published roofs alone: %s.", figures->said);
 }

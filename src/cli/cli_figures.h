@@ -8,6 +8,7 @@
 enum { MOST_MEASURED_OPS = 64 };
 
 typedef struct FigureArgs {
+  const char *device_file;
   const char *bandwidth; // "4e12" or "85%"
   TextList peaks;        // "bf16=9e14", "70%"
   TextList sets;         // "mem_size=96e9"
@@ -15,13 +16,20 @@ typedef struct FigureArgs {
 } FigureArgs;
 
 #define FIGURE_OPTIONS(type, field)                                                                          \
-  {"bandwidth",                                                                                              \
+  {"device-file",                                                                                            \
    OPTION_TEXT,                                                                                              \
-   offsetof(type, field.bandwidth),                                                                          \
-   "B/S|N%",                                                                                                 \
+   offsetof(type, field.device_file),                                                                        \
+   "FILE",                                                                                                   \
    0,                                                                                                        \
    0,                                                                                                        \
-   "memory bandwidth instead of the published one, or a share of it: 4.2e12, 85%"},                          \
+   "a device by its figures in a JSON file, as in docs/devices.md"},                                         \
+      {"bandwidth",                                                                                          \
+       OPTION_TEXT,                                                                                          \
+       offsetof(type, field.bandwidth),                                                                      \
+       "B/S|N%",                                                                                             \
+       0,                                                                                                    \
+       0,                                                                                                    \
+       "memory bandwidth instead of the published one, or a share of it: 4.2e12, 85%"},                      \
       {"peak",                                                                                               \
        OPTION_TEXTS,                                                                                         \
        offsetof(type, field.peaks),                                                                          \
@@ -48,7 +56,11 @@ typedef struct Figures {
   char said[400]; // "memory bandwidth 4.55 TB/s (measured, x.json)"; empty: nothing was changed
 } Figures;
 
-// Replaces devices by changed copies in the command's arena. EXIT_OK or EXIT_USAGE.
-int cli_figures(Cli *cli, const FigureArgs *args, const SolDevice **devices, int count, Figures *out);
+// The devices of --device, `list`, and of --device-file, up to cap; where figures are changed, copies in the command's
+// arena. EXIT_OK or EXIT_USAGE.
+int cli_figures(Cli *cli, const FigureArgs *args, const char *list, const SolDevice **devices, int cap,
+                int *count, Figures *out);
+// Says what was changed, where anything was.
+void cli_figures_note(Fact *root, const Figures *figures);
 
 #endif

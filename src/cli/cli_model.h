@@ -8,7 +8,7 @@
 
 typedef struct ModelArgs {
   CommonArgs common;
-  const char *device, *device_file;
+  const char *device;
   FigureArgs figures;
   int phase;
   int64_t batch, context, tp, ep, pp, cp, dp, microbatches;

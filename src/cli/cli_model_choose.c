@@ -5,8 +5,9 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "cli/cli_model.h"
+#include "report/plot.h"
 
-enum { MOST_VALUES = 64, MOST_GPUS = 8, MOST_BATCH = 1 << 20 };
+enum { MOST_VALUES = 64, MOST_POINTS = 48, MOST_GPUS = 8, MOST_BATCH = 1 << 20 };
 
 typedef struct Values {
   int64_t list[MOST_VALUES];
@@ -19,7 +20,9 @@ typedef struct Choice {
   const Figures *figures;
   SolModelRun run; // batch, context and tp are each case's
   Values batches, contexts, gpus;
-  double ttft_us, tpot_us; // 0: no such target
+  double ttft_us, tpot_us;       // 0: no such target
+  PlotPoint points[MOST_POINTS]; // tokens/s of the cases that are possible
+  int point_count;
   bool priced, powered;
 } Choice;
 
@@ -241,7 +244,28 @@ static double gpus_asked(const SolModelRun *run) {
   return all;
 }
 
-static void put_row(Fact *list, const Choice *c, const Offer *offer, const Outcome *o) {
+static void add_point(Choice *c, const Offer *offer, const SolModelReport *r) {
+  char *label = sol_arena_alloc(&c->cli->arena, 80);
+  if (!label || c->point_count == MOST_POINTS) return;
+  size_t n = sol_format(label, 80, "%.30s", offer->device->id);
+  if (c->gpus.count > 1) n += sol_format(label + n, 80 - n, " x%lld", (long long)r->run.tp);
+  if (c->batches.count > 1) n += sol_format(label + n, 80 - n, " batch %lld", (long long)r->run.batch);
+  if (c->contexts.count > 1) sol_format(label + n, 80 - n, " at %lld", (long long)r->run.context);
+  c->points[c->point_count++] = (PlotPoint){label, 0, r->tokens_per_s};
+}
+
+// A sweep is drawn as well.
+static void draw_points(Fact *root, const Choice *c) {
+  bool swept = c->batches.count > 1 || c->contexts.count > 1 || c->gpus.count > 1;
+  SolBuffer plot = {0};
+  if (!swept || c->ttft_us > 0 || c->tpot_us > 0 || c->point_count < 2) return;
+  sol_buffer_puts(&plot, "tokens/s\n");
+  report_plot_bars(c->points, c->point_count, UNIT_PLAIN, cli_columns(1), &plot);
+  if (plot.text) fact_block(root, plot.text);
+  sol_buffer_free(&plot);
+}
+
+static void put_row(Fact *list, Choice *c, const Offer *offer, const Outcome *o) {
   const SolModelRun *run = &o->decode.run;
   Fact *row = fact_object(list, 0, 0);
   fact_text(row, "device", "GPU", offer->device->id);
@@ -252,6 +276,7 @@ static void put_row(Fact *list, const Choice *c, const Offer *offer, const Outco
   fact_bool(row, "possible", 0, o->possible);
   if (o->possible) time_facts(row, o);
   if (o->possible) money_facts(row, c, offer, &o->decode);
+  if (o->possible) add_point(c, offer, &o->decode);
   memory_facts(row, o);
   bool vector = o->possible && o->decode.vector_unknown;
   fact_text(row, "why", "remark",
@@ -297,10 +322,10 @@ static int print_table(Choice *c, const Offer *offers, int count) {
   Fact *list = fact_list(root, "rows", "");
   fact_columns(list, columns);
   for (int d = 0; d < count; d++) put_device(list, c, &offers[d]);
+  draw_points(root, c);
   fact_text(root, "assumed", 0, c->config->assumed);
   if (c->config->assumed[0]) fact_note(root, "Assumed: %s.", c->config->assumed);
-  fact_text(root, "figures", 0, c->figures->said);
-  if (c->figures->said[0]) fact_note(root, "Not the published roofs alone: %s.", c->figures->said);
+  cli_figures_note(root, c->figures);
   fact_note(
       root,
       "First token: one prompt of the context's length. Per token: one decoding step of the batch. Both at "

@@ -58,21 +58,9 @@ static int print_report(Cli *cli, const SolDevice *d, const SolModelConfig *conf
                         const Figures *figures) {
   SolError err = {0};
   Fact *root = facts_root(&cli->arena, FACT_OBJECT);
-  if (report_pass_facts(root, d, config, run, figures->said, &err)) return cli_error(cli, &err, 0, 0, 0);
+  if (report_pass_facts(root, d, config, run, &err)) return cli_error(cli, &err, 0, 0, 0);
+  cli_figures_note(root, figures);
   return cli_print(cli, root);
-}
-
-// Those of --device, and that of --device-file.
-static int take_devices(Cli *cli, const ModelArgs *args, const SolDevice **out, int *count) {
-  SolError err = {0};
-  int code = EXIT_OK;
-  *count = 0;
-  if (args->device || !args->device_file)
-    code = cli_accelerators(cli, args->device, out, MAX_DEVICES - 1, count);
-  if (code || !args->device_file) return code;
-  if (cli_device_file(cli, args->device_file, &out[*count], &err)) return cli_error(cli, &err, 0, 0, 0);
-  ++*count;
-  return EXIT_OK;
 }
 
 static int run(Cli *cli, void *arguments) {
@@ -87,8 +75,7 @@ static int run(Cli *cli, void *arguments) {
   const SolDevice *devices[MAX_DEVICES];
   int count;
   Figures figures = {0};
-  code = take_devices(cli, args, devices, &count);
-  if (!code) code = cli_figures(cli, &args->figures, devices, count, &figures);
+  code = cli_figures(cli, &args->figures, args->device, devices, MAX_DEVICES, &count, &figures);
   if (code) return code;
   SolModelRun run = {.phase = (SolPhase)args->phase,
                      .batch = args->batch,
@@ -115,8 +102,6 @@ static const Option options[] = {
     {"context", OPTION_COUNT, offsetof(ModelArgs, context), "N", 0, 1,
      "prompt tokens, or tokens in the cache (default 4096)"},
     DEVICE_OPTION(ModelArgs, device, 1),
-    {"device-file", OPTION_TEXT, offsetof(ModelArgs, device_file), "FILE", 0, 0,
-     "a device by its figures in a JSON file, as in docs/devices.md"},
     FIGURE_OPTIONS(ModelArgs, figures),
     {"tp", OPTION_COUNT, offsetof(ModelArgs, tp), "N", 0, 1, "tensor-parallel GPUs (default 1)"},
     {"ep", OPTION_COUNT, offsetof(ModelArgs, ep), "N", 0, 1,

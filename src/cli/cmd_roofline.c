@@ -2,13 +2,14 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/text.h"
-#include "cli/cli.h"
+#include "cli/cli_figures.h"
 #include "report/plot.h"
 #include "report/report_roofline.h"
 
 typedef struct RooflineArgs {
   CommonArgs common;
   const char *device;
+  FigureArgs figures;
   double bytes, flops;
   int64_t launches;
   SolOpArgs op;
@@ -17,7 +18,8 @@ typedef struct RooflineArgs {
   bool graph, unfused, list, no_plot;
 } RooflineArgs;
 
-static int in_full(Cli *cli, const RooflineArgs *args, const SolDevice *d, const RooflineQuestion *q) {
+static int in_full(Cli *cli, const RooflineArgs *args, const SolDevice *d, const RooflineQuestion *q,
+                   const Figures *figures) {
   SolRoofline r;
   SolError err = {0};
   if (sol_roofline(d, &q->work, &q->options, &r, &err)) return cli_error(cli, &err, 0, 0, 0);
@@ -32,10 +34,12 @@ static int in_full(Cli *cli, const RooflineArgs *args, const SolDevice *d, const
   if ((args->unfused && report_roofline_unfused(root, d, q, &r, &err)) ||
       report_roofline_advice(root, d, q, &r, &err))
     return cli_error(cli, &err, 0, 0, 0);
+  cli_figures_note(root, figures);
   return cli_print(cli, root);
 }
 
-static int side_by_side(Cli *cli, const SolDevice **devices, int count, const RooflineQuestion *q) {
+static int side_by_side(Cli *cli, const SolDevice **devices, int count, const RooflineQuestion *q,
+                        const Figures *figures) {
   static const FactColumn columns[] = {
       {"device", 0}, {"time", 0},    {"bound", FIT_WRAP}, {"attainable", 0}, {"ridge", 0},
       {"memory", 0}, {"compute", 0}, {"launch", 0},       {"intensity", 0},  {0}};
@@ -47,6 +51,7 @@ static int side_by_side(Cli *cli, const SolDevice **devices, int count, const Ro
     sol_roofline(devices[i], &q->work, &q->options, &r, &err);
     report_roofline_row(root, devices[i], q, &r, &err);
   }
+  if (figures->said[0]) fact_note(root, "Not the published roofs alone: %s.", figures->said);
   return cli_print(cli, root);
 }
 
@@ -72,19 +77,12 @@ static int list_ops(Cli *cli) {
 }
 
 // A gemm's bytes below hbm are those of its tiles.
-static int ask_tiles(Cli *cli, const RooflineArgs *args, const char *op, RooflineQuestion *q) {
+static int ask_tiles(Cli *cli, const RooflineArgs *args, RooflineQuestion *q) {
   SolError err = {0};
-  int64_t sides[3] = {0};
-  int rank = 0;
-  bool gemm = strcmp(op, "gemm") == 0;
-  if (args->tile && !gemm) return cli_fail(cli, "--tile goes with gemm");
-  if (args->tile && (sol_parse_shape(args->tile, strlen(args->tile), 3, sides, &rank, &err) || rank != 3))
-    return cli_fail(cli, "--tile is MxNxK, as 128x256x64, not %.60s", args->tile);
-  q->tile = (SolTile){sides[0], sides[1], sides[2]};
-  q->tiled = gemm && (args->tile || args->level);
-  if (q->tiled && sol_gemm_bytes(&args->op, &q->tile, (SolLevel)args->level, &q->work.bytes, &err))
-    return cli_error(cli, &err, "tile", args->tile, args->tile ? strlen(args->tile) : 0);
-  return EXIT_OK;
+  if (args->tile && strcmp(sol_op_info(q->op.op)->name, "gemm") != 0)
+    return cli_fail(cli, "--tile goes with gemm");
+  if (!report_roofline_tiles(q, args->tile ? args->tile : "", &err)) return EXIT_OK;
+  return cli_error(cli, &err, "tile", args->tile, args->tile ? strlen(args->tile) : 0);
 }
 
 static int ask_op(Cli *cli, RooflineArgs *args, RooflineQuestion *q) {
@@ -119,12 +117,7 @@ static int ask_op(Cli *cli, RooflineArgs *args, RooflineQuestion *q) {
   q->options.no_launch = cli_given(cli, "launches") && args->launches == 0;
   SolDtype dtype = args->op.dtype ? args->op.dtype : SOL_BF16;
   sol_format(q->name, sizeof q->name, "%s %s %s", info->name, word[1], sol_dtype_name(dtype));
-  const char *tile = args->tile ? args->tile : "128x256x64";
-  int code = ask_tiles(cli, args, info->name, q);
-  if (q->tiled)
-    sol_format(q->name, sizeof q->name, "%s %s %s, tiles of %.60s", info->name, word[1],
-               sol_dtype_name(dtype), tile);
-  return code;
+  return ask_tiles(cli, args, q);
 }
 
 static int ask_raw(Cli *cli, RooflineArgs *args, RooflineQuestion *q) {
@@ -156,11 +149,12 @@ static int run(Cli *cli, void *arguments) {
   int code = args->common.positional_count ? ask_op(cli, args, &q) : ask_raw(cli, args, &q);
   const SolDevice *devices[64];
   int count = 0;
-  if (!code) code = cli_accelerators(cli, args->device, devices, 64, &count);
+  Figures figures = {0};
+  if (!code) code = cli_figures(cli, &args->figures, args->device, devices, 64, &count, &figures);
   if (code) return code;
-  if (count == 1) return in_full(cli, args, devices[0], &q);
+  if (count == 1) return in_full(cli, args, devices[0], &q, &figures);
   if (args->unfused) return cli_fail(cli, "--unfused shows one device; name one with --device");
-  return side_by_side(cli, devices, count, &q);
+  return side_by_side(cli, devices, count, &q, &figures);
 }
 
 #define OP_FIELD(field) offsetof(RooflineArgs, op.field)
@@ -171,6 +165,7 @@ static const Option options[] = {
     {"launches", OPTION_COUNT, offsetof(RooflineArgs, launches), "N", 0, 0,
      "kernel launches (default 1; 0 leaves the term out)"},
     DEVICE_OPTION(RooflineArgs, device, 1),
+    FIGURE_OPTIONS(RooflineArgs, figures),
     {"dtype", OPTION_DTYPE, OP_FIELD(dtype), "DTYPE", 0, 0, "element type (default bf16)"},
     {"out-dtype", OPTION_DTYPE, OP_FIELD(out_dtype), "DTYPE", 0, 0, "of the output (default: dtype)"},
     {"weight-dtype", OPTION_DTYPE, OP_FIELD(weight_dtype), "DTYPE", 0, 0,
@@ -216,8 +211,7 @@ const Command cmd_roofline = {
         "figures.\n\n"
         "JSON, one device: schema, device, bytes, flops, launches, intensity, ridge, bound "
         "(memory|compute|launch), time_us, terms {memory_us, compute_us, launch_us}, attainable_flops, "
-        "attainable_bytes, levels [...] (gemm in tiles), advice {response, steps}, unfused {...}; several "
-        "devices: an array of these.",
+        "attainable_bytes, levels [...] (gemm in tiles), advice {response, steps}, unfused {...}; several devices: an array of these.",
     .examples = "sol roofline rmsnorm 8192x4096 --dtype bf16\n"
                 "sol roofline gemm 4096x4096x4096 --dtype fp16 --device all\n"
                 "sol roofline gemm 8192x8192x8192 --tile 128x256x64 --level smem --device h100\n"

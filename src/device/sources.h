@@ -54,29 +54,30 @@
 #define SRC_PCIE_OF(gen)      "datasheet: no NVLink, PCIe " gen ", half of both directions together"
 
 // Other makers.
-#define SRC_MI210          "AMD's figures as AnandTech 17326 (March 2022) prints them"
-#define SRC_MI250X         "AMD's table at the launch of the MI200 series (November 2021), MI250X"
-#define SRC_MI250_LINK     "ROCm documentation, MI250 microarchitecture: 50 GB/s one way for each link"
-#define SRC_MI300X         "AMD's figures as hmc-tech's comparison of the MI300X prints them"
-#define SRC_MI300_MEMORY   "AMD ROCm blog, inference on MI300X: 192 GB at 5.3 TB/s"
-#define SRC_MI300_LINK     "Infinity Fabric of an MI300X: seven links, 128 GB/s in both directions each, 448 GB/s one way"
-#define SRC_MI325X         "AMD's figures as awesomeagents.ai prints them, MI325X"
-#define SRC_MI325X_AS_300  "as the MI300X, whose compute units it has: awesomeagents.ai, MI325X"
+#define SRC_MI210        "AMD's figures as AnandTech 17326 (March 2022) prints them"
+#define SRC_MI250X       "AMD's table at the launch of the MI200 series (November 2021), MI250X"
+#define SRC_MI250_LINK   "ROCm documentation, MI250 microarchitecture: 50 GB/s one way for each link"
+#define SRC_MI300X       "AMD's figures as hmc-tech's comparison of the MI300X prints them"
+#define SRC_MI300_MEMORY "AMD ROCm blog, inference on MI300X: 192 GB at 5.3 TB/s"
+#define SRC_MI300_LINK                                                                                       \
+  "Infinity Fabric of an MI300X: seven links, 128 GB/s in both directions each, 448 GB/s one way"
+#define SRC_MI325X        "AMD's figures as awesomeagents.ai prints them, MI325X"
+#define SRC_MI325X_AS_300 "as the MI300X, whose compute units it has: awesomeagents.ai, MI325X"
 #define SRC_MI355X_RATE                                                                                      \
   "AMD at ISSCC 2026: 8 x 32 compute units of 8192 FP8 FLOP a clock; AMD at Hot Chips 2025: 2.4 GHz"
-#define SRC_MI355X_CLOCK  "AMD at Hot Chips 2025 (wccftech): 2.4 GHz"
-#define SRC_MI355X_MEMORY "AMD Advancing AI 2025 (hyper.ai): 288 GB at 8 TB/s"
-#define SRC_GAUDI3        "Intel at Hot Chips 2024, Gaudi 3"
-#define SRC_PVC_ARK       "Intel ARK, Data Center GPU Max 1550 (as quoted by G. Lockwood)"
-#define SRC_PVC_HC34      "Intel at Hot Chips 34, Ponte Vecchio with two stacks (tweaktown)"
-#define SRC_TPU_OF(card)  "Google Cloud documentation, TPU " card ", per chip"
-#define SRC_TPU_ICI(card) "Google Cloud documentation, TPU " card ": half of its bidirectional ICI bandwidth"
-#define SRC_APPLE_OF(chip) "Apple's announcement of the " chip ", as reported"
-#define SRC_APPLE_M1_BUS   "128 bits of LPDDR4X-4266; Apple says that an M1 Max has almost six times it"
+#define SRC_MI355X_CLOCK      "AMD at Hot Chips 2025 (wccftech): 2.4 GHz"
+#define SRC_MI355X_MEMORY     "AMD Advancing AI 2025 (hyper.ai): 288 GB at 8 TB/s"
+#define SRC_GAUDI3            "Intel at Hot Chips 2024, Gaudi 3"
+#define SRC_PVC_ARK           "Intel ARK, Data Center GPU Max 1550 (as quoted by G. Lockwood)"
+#define SRC_PVC_HC34          "Intel at Hot Chips 34, Ponte Vecchio with two stacks (tweaktown)"
+#define SRC_TPU_OF(card)      "Google Cloud documentation, TPU " card ", per chip"
+#define SRC_TPU_ICI(card)     "Google Cloud documentation, TPU " card ": half of its bidirectional ICI bandwidth"
+#define SRC_APPLE_OF(chip)    "Apple's announcement of the " chip ", as reported"
+#define SRC_APPLE_M1_BUS      "128 bits of LPDDR4X-4266; Apple says that an M1 Max has almost six times it"
 #define SRC_CHANNELS_OF(what) "computed: " what
 // Not found anywhere to compare with: use --set, or a device file, where it matters.
 #define SRC_NOT_FOUND "from memory; no copy of the maker's data sheet was found to check it"
-#define SRC_CPU_CALL       "a call of a function: nothing is launched"
+#define SRC_CPU_CALL  "a call of a function: nothing is launched"
 
 // What drivers report.
 #define SRC_DRIVER_B200  "reported by the driver on B200s (pytorch/ao pull request 4002 and others)"

@@ -212,6 +212,7 @@ double trial_error(SolDtype d, double slack, double got, double want, double row
 static SolStatus compare(Trial *t, int k, const unsigned char *now, const double *want, double *worst,
                          SolError *err) {
   const OpsView *v = &t->view[k];
+  double slack = t->def->slack_of ? t->def->slack_of(t->args) : t->def->slack;
   int64_t i = 0;
   for (int64_t b = 0; b < v->batch; b++) {
     for (int64_t r = 0; r < v->rows; r++) {
@@ -220,7 +221,7 @@ static SolStatus compare(Trial *t, int k, const unsigned char *now, const double
         if (isfinite(want[i + c])) row_max = fmax(row_max, fabs(want[i + c]));
       for (int64_t c = 0; c < v->cols; c++, i++) {
         double got = trial_element(v->dtype, now, place(v, b, r, c));
-        double share = trial_error(v->dtype, t->def->slack, got, want[i], row_max);
+        double share = trial_error(v->dtype, slack, got, want[i], row_max);
         if (share > *worst) *worst = share;
         if (share > 1)
           return sol_fail(

@@ -6,7 +6,10 @@
 void cpu_load(SolDtype dtype, const void *base, int64_t index, int64_t count, float *restrict out) {
   if (dtype == SOL_FP32)
     memcpy(out, (const float *)base + index, (size_t)count * 4);
-  else {
+  else if (dtype == SOL_FP8) {
+    const uint8_t *restrict in = (const uint8_t *)base + index;
+    for (int64_t i = 0; i < count; i++) out[i] = num_cvt_f32_small(in[i], NUM_E4M3);
+  } else {
     const uint16_t *restrict in = (const uint16_t *)base + index;
     if (dtype == SOL_BF16)
       for (int64_t i = 0; i < count; i++) out[i] = num_cvt_f32_bf16(in[i]);

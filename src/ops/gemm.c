@@ -21,14 +21,19 @@ SolGemm gemm_filled(const SolGemm *args) {
 }
 
 // Layouts and epilogues; fp16 takes the first two, and no fp32.
-static const char *const option_names[] = {"B by columns",        "both by rows", "A by columns", "both by columns",
-                                           "gelu, alpha",         "silu_mul",     "relu, beta",   "batch of 2"};
+static const char *const option_names[] = {"B by columns",    "both by rows", "A by columns",
+                                           "both by columns", "gelu, alpha",  "silu_mul",
+                                           "relu, beta",      "batch of 2",   "fp8"};
 
 static bool make(const OpsCase *c, void *args) {
   SolGemm *a = args;
   int o = c->option;
   if (c->dtype == SOL_FP32 || (c->dtype == SOL_FP16 && o > 1)) return false;
-  *a = (SolGemm){.m = c->dim[0], .n = c->dim[1], .k = c->dim[2], .dtype = c->dtype, .out_dtype = c->out_dtype,
+  *a = (SolGemm){.m = c->dim[0],
+                 .n = c->dim[1],
+                 .k = c->dim[2],
+                 .dtype = c->dtype,
+                 .out_dtype = c->out_dtype,
                  .weight_dtype = c->weight_dtype};
   a->b_columns = o != 1 && o != 2;
   a->a_columns = o == 2 || o == 3;
@@ -40,6 +45,7 @@ static bool make(const OpsCase *c, void *args) {
     a->c_stride = full.c_stride + c->pad, a->a_stride = full.a_stride + 2 * c->pad;
     a->b_stride = full.b_stride + c->pad, a->residual_stride = full.residual_stride + 3 * c->pad;
   }
+  if (o == 8) a->dtype = SOL_FP8;
   if (o == 7) { // where the matrices lie does not depend on how many rows there are
     SolGemm full = gemm_filled(a);
     a->batch = 2;
@@ -52,27 +58,37 @@ static bool make(const OpsCase *c, void *args) {
 static int views(const void *args, OpsView *v) {
   const SolGemm *a = args;
   int64_t wide = gemm_b_width(a);
-  v[0] = OPS_VIEW(SolGemm, c, gemm_out(a), a->beta == 0 ? OPS_OUT : OPS_INOUT, .batch = a->batch, .rows = a->m,
-                  .cols = a->n, .stride = a->c_stride, .batch_stride = a->c_batch_stride);
-  v[1] = OPS_VIEW(SolGemm, a, a->dtype, OPS_IN, .batch = a->batch, .rows = a->a_columns ? a->k : a->m,
-                  .cols = a->a_columns ? a->m : a->k, .stride = a->a_stride, .batch_stride = a->a_batch_stride);
-  v[2] = OPS_VIEW(SolGemm, b, a->dtype, OPS_IN, .batch = a->batch, .rows = a->b_columns ? wide : a->k,
-                  .cols = a->b_columns ? a->k : wide, .stride = a->b_stride, .batch_stride = a->b_batch_stride);
+  v[0] = OPS_VIEW(SolGemm, c, gemm_out(a), a->beta == 0 ? OPS_OUT : OPS_INOUT, .batch = a->batch,
+                  .rows = a->m, .cols = a->n, .stride = a->c_stride, .batch_stride = a->c_batch_stride);
+  v[1] =
+      OPS_VIEW(SolGemm, a, a->dtype, OPS_IN, .batch = a->batch, .rows = a->a_columns ? a->k : a->m,
+               .cols = a->a_columns ? a->m : a->k, .stride = a->a_stride, .batch_stride = a->a_batch_stride);
+  v[2] =
+      OPS_VIEW(SolGemm, b, a->dtype, OPS_IN, .batch = a->batch, .rows = a->b_columns ? wide : a->k,
+               .cols = a->b_columns ? a->k : wide, .stride = a->b_stride, .batch_stride = a->b_batch_stride);
   v[3] = OPS_VIEW(SolGemm, bias, gemm_bias_type(a), OPS_IN, .optional = true, .rows = 1, .cols = wide);
   v[4] = OPS_VIEW(SolGemm, residual, gemm_out(a), OPS_IN, .optional = true, .batch = a->batch, .rows = a->m,
                   .cols = a->n, .stride = a->residual_stride, .batch_stride = a->residual_batch_stride);
-  return 5;
+  v[5] = OPS_VIEW(SolGemm, a_scale, SOL_FP32, OPS_IN, .optional = true, .rows = a->dtype == SOL_FP8,
+                  .cols = 1, .fill = OPS_FILL_POSITIVE);
+  v[6] = OPS_VIEW(SolGemm, b_scale, SOL_FP32, OPS_IN, .optional = true, .rows = a->dtype == SOL_FP8,
+                  .cols = 1, .fill = OPS_FILL_POSITIVE);
+  return 7;
 }
 
 static SolStatus check(const void *args, SolError *err) {
   const SolGemm *a = args;
   SolDtype bias = gemm_bias_type(a);
-  if (a->dtype != SOL_FP16 && a->dtype != SOL_BF16)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "A and B must be fp16 or bf16, not %s", sol_dtype_name(a->dtype));
+  if (a->dtype != SOL_FP16 && a->dtype != SOL_BF16 && a->dtype != SOL_FP8)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "A and B must be fp16, bf16 or fp8, not %s",
+                    sol_dtype_name(a->dtype));
   if (!ops_is_real(gemm_out(a)))
-    return sol_fail(err, SOL_ERR_ARGUMENT, "C must be fp32, fp16 or bf16, not %s", sol_dtype_name(gemm_out(a)));
-  if (bias != a->dtype && bias != SOL_FP32)
-    return sol_fail(err, SOL_ERR_ARGUMENT, "bias must be %s or fp32, not %s", sol_dtype_name(a->dtype),
+    return sol_fail(err, SOL_ERR_ARGUMENT, "C must be fp32, fp16 or bf16, not %s",
+                    sol_dtype_name(gemm_out(a)));
+  if ((a->a_scale || a->b_scale) && a->dtype != SOL_FP8)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "scales go with fp8, not with %s", sol_dtype_name(a->dtype));
+  if (bias != gemm_wide(a) && bias != SOL_FP32)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "bias must be %s or fp32, not %s", sol_dtype_name(gemm_wide(a)),
                     sol_dtype_name(bias));
   if (a->batch < 0 || a->m < 0 || a->n < 0 || a->k < 0)
     return sol_fail(err, SOL_ERR_ARGUMENT, "a size is negative");
@@ -85,7 +101,8 @@ static SolStatus check(const void *args, SolError *err) {
 
 // ---- the reference ----
 
-static double element(const double *x, bool turned, int64_t row, int64_t column, int64_t rows, int64_t columns) {
+static double element(const double *x, bool turned, int64_t row, int64_t column, int64_t rows,
+                      int64_t columns) {
   return turned ? x[column * rows + row] : x[row * columns + column];
 }
 
@@ -94,7 +111,8 @@ static double sum_of(const SolGemm *a, double *const *at, int64_t z, int64_t i, 
   double sum = 0;
   for (int64_t k = 0; k < a->k; k++)
     sum += element(x, a->a_columns, i, k, a->m, a->k) * element(y, a->b_columns, k, j, a->k, wide);
-  return sum * (double)a->alpha + (at[3] ? at[3][j] : 0);
+  sum *= (double)a->alpha * (at[5] ? at[5][0] : 1) * (at[6] ? at[6][0] : 1);
+  return sum + (at[3] ? at[3][j] : 0);
 }
 
 // exp(-x) beyond fp32 is infinite here, too: 0 times an infinite second factor is NaN.
@@ -127,7 +145,7 @@ static void reference(const void *args, double *const *at) {
 
 static void cost(const void *args, SolOpArgs *op) {
   const SolGemm *a = args;
-  *op = (SolOpArgs){.dim = {a->m, a->n, a->k}, .dtype = a->dtype, .out_dtype = a->out_dtype};
+  *op = (SolOpArgs){.dim = {a->m, a->n, a->k}, .dtype = a->dtype, .out_dtype = gemm_out(a)};
 }
 
 static void cost_more(const void *args, SolCost *out) {
@@ -141,11 +159,19 @@ static void cost_more(const void *args, SolCost *out) {
   if (a->residual) out->bytes_read += c * to;
   double batch = a->batch ? (double)a->batch : 1;
   out->bytes_read *= batch, out->bytes_written *= batch, out->flops *= batch;
+  out->bytes_read += a->a_scale ? 4 : 0;
+  out->bytes_read += a->b_scale ? 4 : 0;
   if (a->bias) out->bytes_read += (double)gemm_b_width(a) * ops_size(gemm_bias_type(a));
 }
 
+// Sums of fp8 are rounded to about 13 bits of the largest product at each step.
+static double slack_of(const void *args) {
+  return ((const SolGemm *)args)->dtype == SOL_FP8 ? 16384 : 64;
+}
+
 // Tiles of 128 by 256 and 128 by 128 with a second, ragged one; one row and up to 16; nothing; no k.
-static const int64_t shapes[][4] = {{1, 40, 72}, {9, 72, 136}, {72, 24, 264}, {200, 264, 72}, {3, 7, 5}, {0, 8, 8}, {5, 8, 0}};
+static const int64_t shapes[][4] = {{1, 40, 72}, {9, 72, 136}, {72, 24, 264}, {200, 264, 72},
+                                    {3, 7, 5},   {0, 8, 8},    {5, 8, 0}};
 // Decoding, which reading B bounds; then a large one, which is bound by arithmetic.
 static const int64_t bench[][4] = {{1, 4096, 4096},  {4, 4096, 4096},   {16, 4096, 4096}, {1, 28672, 8192},
                                    {8, 28672, 8192}, {16, 28672, 8192}, {512, 4096, 4096}};
@@ -162,7 +188,7 @@ const OpsDef ops_gemm = {
     .reference = reference,
     .cost = cost,
     .cost_more = cost_more,
-    .slack = 64,
+    .slack_of = slack_of,
     OPS_CASES(shapes, bench),
     OPS_KERNELS("gemm", gemm_kernels),
     .shared = gemm_shared,

@@ -11,8 +11,8 @@ typedef struct Panels {
 } Panels;
 
 // Into `to`, whose rows are `pitch` apart, from element (row, column) on; turned: the matrix lies column by column.
-static void load_panel(SolDtype dtype, const void *from, int64_t first, int64_t stride, bool turned, int64_t rows,
-                       int64_t columns, float *to, int64_t pitch) {
+static void load_panel(SolDtype dtype, const void *from, int64_t first, int64_t stride, bool turned,
+                       int64_t rows, int64_t columns, float *to, int64_t pitch) {
   float line[COLUMNS];
   for (int64_t i = 0; i < (turned ? columns : rows); i++) {
     cpu_load(dtype, from, first + i * stride, turned ? rows : columns, turned ? line : to + i * pitch);
@@ -34,7 +34,8 @@ static void multiply(Panels *p, int64_t rows, int64_t columns, int64_t deep) {
 }
 
 // The sums of `rows` by `columns` of A B from (i, j) on.
-static void sum_panel(const SolGemm *a, Panels *p, int64_t z, int64_t i, int64_t j, int64_t rows, int64_t columns) {
+static void sum_panel(const SolGemm *a, Panels *p, int64_t z, int64_t i, int64_t j, int64_t rows,
+                      int64_t columns) {
   memset(p->sum, 0, sizeof p->sum);
   for (int64_t k = 0; k < a->k; k += DEEP) {
     int64_t deep = cpu_min(DEEP, a->k - k);
@@ -59,7 +60,8 @@ static float activate(float x, SolActivation activation) {
 // One row's sums become alpha times them plus what is added before the activation.
 static void add_before(const SolGemm *a, float *sum, int64_t row, int64_t column, int64_t count) {
   float other[COLUMNS];
-  for (int64_t j = 0; j < count; j++) sum[j] *= a->alpha;
+  float alpha = a->alpha * (a->a_scale ? *a->a_scale : 1) * (a->b_scale ? *a->b_scale : 1);
+  for (int64_t j = 0; j < count; j++) sum[j] *= alpha;
   if (a->beta != 0) {
     cpu_load(gemm_out(a), a->c, row + column, count, other);
     for (int64_t j = 0; j < count; j++) sum[j] += a->beta * other[j];
@@ -78,13 +80,14 @@ static void write_row(const SolGemm *a, float *sum, int64_t to, int64_t residual
   cpu_store(gemm_out(a), a->c, to, count, sum);
 }
 
-static void write_panel(const SolGemm *a, Panels *p, const Panels *up, int64_t z, int64_t i0, int64_t j0, int64_t rows,
-                        int64_t columns) {
+static void write_panel(const SolGemm *a, Panels *p, const Panels *up, int64_t z, int64_t i0, int64_t j0,
+                        int64_t rows, int64_t columns) {
   for (int64_t i = 0; i < rows; i++) {
     int64_t row = z * a->c_batch_stride + (i0 + i) * a->c_stride;
     float *sum = p->sum[i];
     add_before(a, sum, row, j0, columns);
-    for (int64_t j = 0; j < columns; j++) sum[j] = up ? silu(sum[j]) * up->sum[i][j] : activate(sum[j], a->activation);
+    for (int64_t j = 0; j < columns; j++)
+      sum[j] = up ? silu(sum[j]) * up->sum[i][j] : activate(sum[j], a->activation);
     write_row(a, sum, row + j0, z * a->residual_batch_stride + (i0 + i) * a->residual_stride + j0, columns);
   }
 }

@@ -6,9 +6,11 @@
 #include "ops/operation.h"
 
 enum {
-#define TILED(kind, a, b, tall, wide, stages, cluster, rate) GEMM_TILED_##kind##_##a##b##_##tall##_##wide##_##cluster,
-#define SKINNY(kind, eights, warps, deep)                    GEMM_SKINNY_##kind##_##eights,
-#define ANY(kind)                                            GEMM_ANY_##kind,
+#define TILED(kind, a, b, tall, wide, stages, cluster, rate)                                                 \
+  GEMM_TILED_##kind##_##a##b##_##tall##_##wide##_##cluster,
+#define SKINNY(kind, eights, warps, deep)    GEMM_SKINNY_##kind##_##eights,
+#define SKINNY_89(kind, eights, warps, deep) SKINNY(kind, eights, warps, deep)
+#define ANY(kind)                            GEMM_ANY_##kind,
 #include "kernels/gemm/gemm.def"
   GEMM_KERNELS
 };
@@ -21,11 +23,14 @@ SolGemm gemm_filled(const SolGemm *args);
 static inline int64_t gemm_b_width(const SolGemm *a) {
   return a->activation == SOL_ACTIVATION_SILU_MUL ? (int64_t)((uint64_t)a->n * 2) : a->n;
 }
+static inline SolDtype gemm_wide(const SolGemm *a) {
+  return a->dtype == SOL_FP8 ? SOL_BF16 : a->dtype;
+}
 static inline SolDtype gemm_out(const SolGemm *a) {
-  return ops_or(a->out_dtype, a->dtype);
+  return ops_or(a->out_dtype, gemm_wide(a));
 }
 static inline SolDtype gemm_bias_type(const SolGemm *a) {
-  return ops_or(a->weight_dtype, a->dtype);
+  return ops_or(a->weight_dtype, gemm_wide(a));
 }
 
 SolStatus gemm_cpu(SolContext *ctx, const void *args);

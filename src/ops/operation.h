@@ -79,7 +79,8 @@ typedef struct OpsDef {
   // |got - reference| may be rounding of the output's type plus this times 2^-24 times the row's largest
   // value.
   double slack;
-  const int64_t (*shapes)[4]; // tests add dtypes, alignment, strides and special values
+  double (*slack_of)(const void *args); // where that depends on the arguments; NULL: it does not
+  const int64_t (*shapes)[4];           // tests add dtypes, alignment, strides and special values
   int shape_count;
   const int64_t (*bench)[4];
   int bench_count;

@@ -3,7 +3,7 @@
 // "error", "hint", "line" and "column".
 //
 //   devices   {}     devices [{id, name, cuda}], ops [{name, shape, ...}], dtypes [text], models [{name}]
-//   roofline  {device, bandwidth, peak, launch_us, op, shape, dtype, bytes, flops, launches, unit, level}
+//   roofline  {device, bandwidth, peak, launch_us, op, shape, tile, dtype, bytes, flops, launches, unit, level}
 //   memory    {addresses [32 numbers or null], width, shared, store}  one access of a warp
 //   occupancy {device, threads, regs, smem}                           with sweeps {regs [], threads [], smem []}
 //   model     {device, model or config (a config.json), phase, batch, context, tp, ep, pp, cp, dp, fabric, dtype, weight_dtype, kv_dtype,

@@ -31,5 +31,5 @@ bool page_model(PageAsk *ask) {
   SolModelRun run;
   SolFabric fabric;
   return page_accelerator(ask, &d) && config_of(ask, &config) && run_of(ask, &run) &&
-         fabric_of(ask, &fabric, &run) && !report_pass_facts(ask->root, d, &config, &run, "", &ask->err);
+         fabric_of(ask, &fabric, &run) && !report_pass_facts(ask->root, d, &config, &run, &ask->err);
 }

@@ -37,7 +37,7 @@ static bool op_work(PageAsk *ask, const char *op, RooflineQuestion *w) {
   w->work = sol_work_of_cost(&w->cost);
   sol_format(w->name, sizeof w->name, "%s %.60s %s", info->name, shape,
              sol_dtype_name(w->op.dtype ? w->op.dtype : SOL_BF16));
-  return true;
+  return !report_roofline_tiles(w, page_text(ask, "tile"), &ask->err);
 }
 
 static SolUnit unit_of(PageAsk *ask) {

@@ -156,7 +156,7 @@ static void split_notes(Fact *root, const SolModelReport *r) {
 }
 
 SolStatus report_pass_facts(Fact *root, const SolDevice *d, const SolModelConfig *config,
-                            const SolModelRun *run, const char *figures, SolError *err) {
+                            const SolModelRun *run, SolError *err) {
   static const char *const phases[] = {"prefill", "decode"};
   SolModelReport r;
   SolModelWeights w;
@@ -199,8 +199,6 @@ SolStatus report_pass_facts(Fact *root, const SolDevice *d, const SolModelConfig
   fact_text(root, "assumed", 0, config->assumed);
   if (config->assumed[0]) fact_note(root, "Assumed: %s.", config->assumed);
   split_notes(root, &r);
-  fact_text(root, "figures", 0, figures);
-  if (figures[0]) fact_note(root, "Not the published roofs alone: %s.", figures);
   if (r.vector_unknown)
     fact_note(
         root,

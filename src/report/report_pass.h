@@ -5,8 +5,7 @@
 #include "report/facts.h"
 #include "sol/model.h"
 
-// figures: which figures are not the published ones, as a sentence says it; "": none.
 SolStatus report_pass_facts(Fact *root, const SolDevice *d, const SolModelConfig *config,
-                            const SolModelRun *run, const char *figures, SolError *err);
+                            const SolModelRun *run, SolError *err);
 
 #endif

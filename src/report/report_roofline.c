@@ -3,13 +3,16 @@
 
 #include <string.h>
 
+#include "base/error.h"
+#include "base/format.h"
+#include "base/text.h"
 #include "report/report_roofs.h"
 
 static void schema(Fact *root) {
   fact_number(root, "schema", 0, UNIT_PLAIN, BASIS_NONE, 1);
 }
 
-// Whether the bytes are the operation's own: each input read and each output written once.
+// Whether the bytes are the operation's tensors, each once.
 static bool in_hbm(const RooflineQuestion *q) {
   return q->by_op && !(q->tiled && q->options.level);
 }
@@ -222,8 +225,23 @@ void report_roofline_facts(Fact *root, const SolDevice *d, const RooflineQuestio
 SolStatus report_roofline_advice(Fact *root, const SolDevice *d, const RooflineQuestion *q,
                                  const SolRoofline *r, SolError *err) {
   SolAdvice advice;
+  // Advice on an operation counts its bytes in hbm.
   SolStatus status = in_hbm(q) ? sol_advise_op(d, &q->op, &q->options, &advice, err)
                                : sol_advise_work(d, &q->work, &q->options, &advice, err);
   if (!status) put_advice(root, r, &advice);
   return status;
+}
+
+SolStatus report_roofline_tiles(RooflineQuestion *q, const char *tile, SolError *err) {
+  int64_t sides[3] = {0};
+  int rank = 0;
+  bool gemm = strcmp(sol_op_info(q->op.op)->name, "gemm") == 0;
+  if (!gemm || !(*tile || q->options.level)) return SOL_OK;
+  if (*tile && (sol_parse_shape(tile, strlen(tile), 3, sides, &rank, err) || rank != 3))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "a tile is MxNxK, as 128x256x64, not %.60s", tile);
+  q->tiled = true;
+  q->tile = (SolTile){sides[0], sides[1], sides[2]};
+  size_t n = strlen(q->name);
+  sol_format(q->name + n, sizeof q->name - n, ", tiles of %.60s", *tile ? tile : "128x256x64");
+  return sol_gemm_bytes(&q->op, &q->tile, q->options.level, &q->work.bytes, err);
 }

@@ -17,6 +17,10 @@ typedef struct RooflineQuestion {
   SolTile tile;
 } RooflineQuestion;
 
+// A gemm in tiles, "128x256x64" or "" for these, where one is given or a level below hbm is asked for: its bytes and its
+// name. The operation, its work, its name and the level are set already.
+SolStatus report_roofline_tiles(RooflineQuestion *q, const char *tile, SolError *err);
+
 // Under one device: everything but advice and comparison, which follow.
 void report_roofline_facts(Fact *root, const SolDevice *d, const RooflineQuestion *q, const SolRoofline *r);
 // The operation's separate kernels against the fused one; SOL_ERR_UNSUPPORTED where it is a single pass anyhow.

@@ -304,6 +304,8 @@ bool facts_render_text(const Fact *root, const TextStyle *style, SolBuffer *out)
   if (style->width && style->width < PEN_PROSE) pen.prose = style->width;
   if (root->kind == FACT_LIST) {
     render_list(&pen, root);
+    for (const Fact *f = root->first; f; f = f->next)
+      if (f->kind == FACT_NOTE) render_part(&pen, f, NULL);
   } else {
     render_object(&pen, root);
   }

@@ -130,8 +130,8 @@ static SolCost part_of_sequence(SolModelPass *p, SolOpArgs args) {
     return sol_model_cost(p, "attention", args);
   }
   SolCost cost = sol_model_cost(p, "attention", args);
-  double q =
-      sol_model_bytes((double)(args.dim[0] * args.dim[1] * p->queries) * (double)args.dim[3], p->run->dtype);
+  double q = sol_model_bytes(
+      (double)args.dim[0] * (double)args.dim[1] * (double)p->queries * (double)args.dim[3], p->run->dtype);
   cost.bytes_read -= q - q / (double)cp;
   cost.bytes_written /= (double)cp;
   cost.flops /= (double)cp;

@@ -43,7 +43,10 @@ double sol_model_expert_tokens(const SolModelPass *p) {
 // ln(x), x >= 1, by ln(x) = k ln 2 + 2 artanh((y - 1) / (y + 1)) with y = x / 2^k below 2.
 static double natural_log(double x) {
   double sum = 0, power, square;
-  for (; x >= 2; x /= 2) sum += 0.69314718055994531;
+  while (x >= 2) {
+    x /= 2;
+    sum += 0.69314718055994531;
+  }
   double t = (x - 1) / (x + 1);
   power = t, square = t * t;
   for (int n = 1; n < 40; n += 2, power *= square) sum += 2 * power / n;

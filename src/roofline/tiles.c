@@ -13,8 +13,8 @@ static double bytes_of(SolDtype dtype) {
 }
 
 typedef struct Gemm {
-  double m, n, k;         // elements
-  double in, weight, out; // bytes of an element of A, B, C
+  double m, n, k;          // elements
+  double in, weight, out;  // bytes of an element of A, B, C
   double tall, wide, deep; // of a tile
 } Gemm;
 
@@ -40,7 +40,8 @@ static SolStatus check_tile(const SolTile *t, SolError *err) {
   return SOL_OK;
 }
 
-SolStatus sol_gemm_bytes(const SolOpArgs *args, const SolTile *tile, SolLevel level, double *bytes, SolError *err) {
+SolStatus sol_gemm_bytes(const SolOpArgs *args, const SolTile *tile, SolLevel level, double *bytes,
+                         SolError *err) {
   SolTile t = tile ? *tile : (SolTile){0};
   SolCost cost;
   if (!args || !bytes) return sol_fail(err, SOL_ERR_ARGUMENT, "args and bytes must not be NULL");

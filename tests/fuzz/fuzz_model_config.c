@@ -48,5 +48,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     MUST(status == SOL_OK || status == SOL_ERR_RANGE || (run.tp > 1 && status == SOL_ERR_UNSUPPORTED));
     if (!status) check_report(&report);
   }
+  // Split over GPUs, in chunks, with speculation: only the split can be refused.
+  static const SolModelRun splits[] = {
+      {.pp = 2, .batch = 3},
+      {.cp = 3, .batch = 2},
+      {.dp = 4, .ep = 2, .phase = SOL_PHASE_DECODE, .batch = 5},
+      {.context = 20, .prefix = 7, .chunk = 4},
+      {.phase = SOL_PHASE_DECODE, .context = 9, .draft_tokens = 3, .cp = 2, .pp = 2}};
+  for (size_t i = 0; i < sizeof splits / sizeof splits[0]; i++) {
+    status = sol_model_run(device, &config, &splits[i], &report, &err);
+    MUST(status == SOL_OK || status == SOL_ERR_RANGE || status == SOL_ERR_UNSUPPORTED ||
+         status == SOL_ERR_ARGUMENT);
+    if (!status) check_report(&report);
+  }
   return 0;
 }
