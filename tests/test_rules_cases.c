@@ -656,10 +656,11 @@ TEST(what_would_bind_a_full_grid_hides_no_waste) {
   in->pattern.steps = 1;
   in->counts.dram_read = in->counts.l2_misses = 0;
   in->counts.l1_misses = WARPS / 16, in->counts.l1_hits = in->counts.sectors - WARPS / 16;
+  uint64_t n = 4096;
   atomic->counts =
-      (SolEmuCounts){.executions = 64, .lanes = 64 * 32, .requests = 64, .sectors = 64, .sectors_ideal = 64};
-  atomic->counts.atomics = atomic->pattern.same = atomic->pattern.hottest = 64 * 32;
-  atomic->pattern.queue_lanes = 64 * 32, atomic->pattern.queue_words = 64;
+      (SolEmuCounts){.executions = n, .lanes = n * 32, .requests = n, .sectors = n, .sectors_ideal = n};
+  atomic->counts.atomics = atomic->pattern.same = atomic->pattern.hottest = n * 32;
+  atomic->pattern.queue_lanes = n * 32, atomic->pattern.queue_words = n;
   rig.launch.grid[0] = 8, rig.launch.blocks = 8;
   rig.launch.flight = (SolEmuFlight){.loads = WARPS, .bytes = WARPS * 128, .waits = WARPS / 16.0};
   const AuditKernel *k = rig_finish(&rig);
