@@ -645,4 +645,144 @@ TEST(a_small_input_is_priced_as_if_it_filled_the_gpu) {
   CHECK_MSG(gain[1] > 0.6 * gain[0], "%g, and on a full GPU %g", gain[1], gain[0]);
 }
 
+// ---- what reading bills against their sources showed (docs/audit-review.md) ----
+
+// One atomic on one address would bind a full grid; by 8 blocks the walk costs most, and is told.
+TEST(what_would_bind_a_full_grid_hides_no_waste) {
+  Rig rig;
+  rig_start(&rig);
+  AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 32, 4096);
+  AuditInst *atomic = add_access(&rig, SOL_EMU_KIND_GLOBAL_ATOMIC, 1, 4);
+  in->pattern.steps = 1;
+  in->counts.dram_read = in->counts.l2_misses = 0;
+  in->counts.l1_misses = WARPS / 16, in->counts.l1_hits = in->counts.sectors - WARPS / 16;
+  uint64_t n = 4096;
+  atomic->counts =
+      (SolEmuCounts){.executions = n, .lanes = n * 32, .requests = n, .sectors = n, .sectors_ideal = n};
+  atomic->counts.atomics = atomic->pattern.same = atomic->pattern.hottest = n * 32;
+  atomic->pattern.queue_lanes = n * 32, atomic->pattern.queue_words = n;
+  rig.launch.grid[0] = 8, rig.launch.blocks = 8;
+  rig.launch.flight = (SolEmuFlight){.loads = WARPS, .bytes = WARPS * 128, .waits = WARPS / 16.0};
+  const AuditKernel *k = rig_finish(&rig);
+  const AuditFinding *f = find(k, "column_walk");
+  if (CHECK(f)) CHECK_MSG(f->gain > 1.5 && !f->at_this_size, "%g", f->gain);
+  audit_free(&rig.program);
+}
+
+// Two kernels of which the second reads what the first wrote. `sum`: also a few bytes that all of the first made;
+// `few`: the second has one block alone.
+static bool fuses(bool sum, bool few) {
+  Rig rig;
+  rig_start(&rig);
+  for (int reader = 0; reader < 2; reader++) {
+    SolEmuKind kind = reader ? SOL_EMU_KIND_GLOBAL_LOAD : SOL_EMU_KIND_GLOBAL_STORE;
+    if (reader) CHECK_INT(audit_add(&rig.program, &rig.launch, NULL), SOL_OK);
+    rig.launch.name = reader ? "reader" : "writer";
+    rig.launch.inst_count = rig.launch.touch_count = 0;
+    add_access(&rig, kind, 4, 4)->pattern.allocation = 4 * BUFFER;
+    rig.touches[0].address = 4 * BUFFER;
+    if (sum) {
+      rig.touches[1] = (AuditTouch){.address = 8 * BUFFER, .bytes = 4, .label = "sum", .launches = 1};
+      rig.touches[1].written = reader ? 0 : 4;
+      rig.touches[1].read_first = rig.touches[1].read = reader ? 4 : 0;
+      rig.launch.touch_count = 2;
+    }
+    if (reader && few) rig.launch.grid[0] = 1, rig.launch.blocks = 1;
+  }
+  rig_finish(&rig);
+  bool found = find(&rig.program.kernels[1], "round_trip") != NULL;
+  audit_free(&rig.program);
+  return found;
+}
+
+TEST(kernels_are_fused_neither_over_a_result_of_all_nor_into_a_small_grid) {
+  CHECK(fuses(false, false));
+  CHECK(!fuses(true, false));
+  CHECK(!fuses(false, true));
+}
+
+TEST(divergence_is_told_at_the_branch_that_diverges) {
+  Rig rig;
+  rig_start(&rig);
+  for (int i = 0; i < 3;
+       i++) { // a guard that nearly never diverges, arithmetic, and the loop's branch behind it
+    AuditInst *in = add_shared(&rig, SOL_EMU_KIND_OTHER, "@%p1 bra L;", 0, 0, 0);
+    in->line = 10 + (uint32_t)i;
+    in->branch = i != 1;
+    uint64_t n = i ? (uint64_t)WARPS * 1024 : WARPS;
+    in->unit = i == 1 ? SOL_EMU_CLASS_FLOAT : SOL_EMU_CLASS_CONTROL;
+    in->counts = (SolEmuCounts){.executions = n,
+                                .lanes = n * (i ? 8 : 32),
+                                .divergent = i == 1 ? 0
+                                             : i    ? n / 2
+                                                    : 1};
+  }
+  const AuditFinding *f = find(rig_finish(&rig), "divergence");
+  if (CHECK(f)) {
+    CHECK_INT(f->line, 12);
+    CHECK_HAS(f->message, "50% of the branches");
+  }
+  audit_free(&rig.program);
+}
+
+TEST(conflicts_of_one_layout_are_one_finding) {
+  Rig rig;
+  rig_start(&rig);
+  add_shared(&rig, SOL_EMU_KIND_SHARED_LOAD, "ld.shared.f32 %f1, [%r1];", 2, 8, 4)->line = 79;
+  add_shared(&rig, SOL_EMU_KIND_SHARED_STORE, "st.shared.f32 [%r1], %f1;", 2, 8, 4)->line = 85;
+  const AuditKernel *k = rig_finish(&rig);
+  uint32_t found = 0;
+  for (uint32_t i = 0; i < k->finding_count; i++) found += strcmp(k->findings[i].rule, "bank_conflict") == 0;
+  CHECK_INT(found, 1);
+  const AuditFinding *f = find(k, "bank_conflict");
+  if (f) CHECK_HAS(f->fix, "its 8 bytes with one access");
+  audit_free(&rig.program);
+}
+
+TEST(all_of_a_small_structure_is_taken_at_once) {
+  Rig rig;
+  rig_start(&rig);
+  add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 8, 8);
+  AuditInst *b = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 8, 8);
+  b->offset = 4;
+  b->pattern.allocation = BUFFER;
+  rig.launch.touch_count = 1;
+  const AuditFinding *f = find(rig_finish(&rig), "aos");
+  if (CHECK(f)) CHECK_HAS(f->fix, "float2");
+  audit_free(&rig.program);
+}
+
+// Waiting warps of 8 blocks: loads in flight, not fewer threads with wider ones.
+TEST(a_grid_that_leaves_sms_idle_needs_loads_in_flight) {
+  Rig rig;
+  rig_start(&rig);
+  AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
+  in->pattern.step = 4096, in->pattern.steps = in->pattern.step_times = WARPS;
+  rig.launch.grid[0] = 8, rig.launch.blocks = 8;
+  const AuditKernel *k = rig_finish(&rig);
+  CHECK(!find(k, "narrow"));
+  CHECK(find(k, "in_flight"));
+  audit_free(&rig.program);
+}
+
+// An asynchronous copy of whole sectors, 16 bytes off a line: five lines where four would do.
+TEST(asynchronous_copies_off_a_line) {
+  for (int off = 0; off < 2; off++) {
+    Rig rig;
+    rig_start(&rig);
+    AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 16, 16);
+    in->width = in->pattern.width = 16;
+    in->async = true;
+    in->pattern.contiguous = WARPS;
+    in->counts.bytes *= 4, in->counts.sectors_ideal *= 4;
+    in->counts.lines = (uint64_t)WARPS * (off ? 5 : 4);
+    in->counts.l1_hits = in->counts.l1_misses; // L1 binds
+    in->counts.dram_read = in->counts.l1_misses = in->counts.l2_misses = 0;
+    rig.touches[0].read = rig.touches[0].read_first = 1 << 20;
+    rig.launch.flight.waits = WARPS / 64.0;
+    CHECK_MSG(finds(&rig, "async_line") == (off == 1), "off %d", off);
+    audit_free(&rig.program);
+  }
+}
+
 CHECK_MAIN

@@ -119,10 +119,15 @@ static bool is_needless(RuleId rule) {
 
 typedef struct Gain {
   double gain, saved, worth; // worth: seconds of this program, for the order and the threshold
+  bool at_this_size;
 } Gain;
 
+static bool is_worth_it(const Rules *r, const Gain *g) {
+  return g->gain >= RULE_MIN_GAIN && g->worth >= RULE_MIN_SHARE * r->program->time;
+}
+
 static void put_finding(Rules *r, RuleId rule, const AuditInst *at, Gain g, const RuleWords *words) {
-  if (g.gain < RULE_MIN_GAIN || g.worth < RULE_MIN_SHARE * r->program->time) return;
+  if (!is_worth_it(r, &g)) return;
   r->shown[rule] = rule_most(r->shown[rule], g.gain);
   if (at) at = with_line(r->kernel, at);
   const RuleText *text = audit_rule(rule);
@@ -137,7 +142,7 @@ static void put_finding(Rules *r, RuleId rule, const AuditInst *at, Gain g, cons
                           .gain = g.gain,
                           .saved = g.saved,
                           .worth = g.worth,
-                          .at_this_size = toy && is_about_size(rule),
+                          .at_this_size = g.at_this_size || (toy && is_about_size(rule)),
                           .at_full_size = toy && g.saved != g.worth};
   audit_find(r->program, r->kernel, &finding);
 }
@@ -145,7 +150,7 @@ static void put_finding(Rules *r, RuleId rule, const AuditInst *at, Gain g, cons
 double rule_report_seconds(Rules *r, RuleId rule, const AuditInst *at, double before, double after,
                            const RuleWords *words) {
   if (!(after > 0) || !(before > 0)) return 0;
-  put_finding(r, rule, at, (Gain){before / after, before - after, before - after}, words);
+  put_finding(r, rule, at, (Gain){before / after, before - after, before - after, false}, words);
   return before / after;
 }
 
@@ -183,7 +188,11 @@ double rule_report(Rules *r, RuleId rule, const AuditInst *at, const MachineWork
   // What would bind a full grid, such as one hot atomic, does not bind this one.
   if (is_needless(rule) && seconds > 0 && now / seconds > gain)
     return rule_report_seconds(r, rule, at, now, seconds, words);
-  put_finding(r, rule, at, (Gain){gain, rule_most(now - seconds, 0), now * (1 - 1 / gain)}, words);
+  Gain full = {gain, rule_most(now - seconds, 0), now * (1 - 1 / gain), false};
+  // Warps that a full grid has hide what these few wait for: loads in flight are then a matter of this size.
+  if (rule == RULE_in_flight && seconds > 0 && !is_worth_it(r, &full))
+    full = (Gain){now / seconds, now - seconds, now - seconds, true};
+  put_finding(r, rule, at, full, words);
   return gain;
 }
 

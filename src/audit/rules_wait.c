@@ -153,6 +153,9 @@ void rule_narrow(Rules *r) {
   if (k->lights.compute > k->lights.memory || k->time.bound == MACHINE_ATOMICS ||
       r->shown[RULE_tiny_blocks] > 0)
     return;
+  // Of a grid that leaves SMs idle, wider accesses would use even fewer threads: more loads in flight come first.
+  const AuditShape *shape = rule_main_shape(k);
+  if (shape && rule_blocks(shape) < r->program->device->sms.value && rule_waits(k)) return;
   if (!s.worst || s.bytes < STREAM_SHARE * s.all_bytes) return;
   double times = __builtin_floor(WIDEST / s.widest);
   if (times < 2) return;

@@ -64,7 +64,8 @@ static void find_place(const SolPtxModule *ptx, const PtxFunction *f, const PtxI
   uint32_t count = 0, own = 0;
   out->file = ptx->sources[f->source];
   out->line = in->line;
-  for (uint32_t at = real_loc(ptx, f, in); at != PTX_NONE && count < MAX_FRAMES; at = ptx->locs[at].inlined_at)
+  for (uint32_t at = real_loc(ptx, f, in); at != PTX_NONE && count < MAX_FRAMES;
+       at = ptx->locs[at].inlined_at)
     if (ptx->locs[at].file != PTX_NONE) frames[count++] = &ptx->locs[at];
   out->inlined = chain_of(ptx, frames, count, arena);
   if (!count) return;

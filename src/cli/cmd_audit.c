@@ -125,7 +125,7 @@ static void end_facts(AuditRun *r, Fact *root) {
   }
   if (r->ended[0]) {
     fact_text(root, "ended", 0, r->ended);
-    bool kernel = r->program_exit == 0; // then a kernel failed, and its error is above
+    bool kernel = r->program_exit == 0;             // then a kernel failed, and its error is above
     if (r->went_wrong && !(kernel && r->checks[0])) // where it went on after errors, all of it is billed
       fact_note(root, "Went wrong: %s%s. This is the bill so far.", kernel ? "a kernel; " : "", r->ended);
   }

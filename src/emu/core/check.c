@@ -213,7 +213,7 @@ static uint32_t unlike_lanes(const EmuAccess *acc, int lane, uint32_t bytes, con
   for (uint32_t left = acc->mask & ((1u << lane) - 1); left; left &= left - 1) {
     int l = emu_first(left);
     if (acc->host[l] == acc->host[lane] &&
-        memcmp(values + stride * (size_t)l, values + stride * (size_t)lane, bytes))
+        memcmp(values + stride * (size_t)l, values + stride * (size_t)lane, bytes) != 0)
       unlike |= 1u << l;
   }
   return unlike;
