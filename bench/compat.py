@@ -89,12 +89,17 @@ def build_sample(program, own, home, seconds):
     text = open(cmake, encoding="utf-8").read() if os.path.exists(cmake) else ""
     common = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(program.folder))), "Common")
     sources = [f for f in os.listdir(own) if f.endswith((".cu", ".cpp"))]
+    nvcc = [os.path.join(home, "bin", "nvcc"), "-std=c++17", "-arch=sm_90", "-I", common, "-I", own]
+    for kernels in [f for f in sources if f.endswith("_kernel.cu") and re.search(r"fatbin", text)]:  # loaded by the program as it runs
+        sources.remove(kernels)
+        run([*nvcc, "-fatbin", kernels, "-o", kernels[: -len(".cu")] + "64.fatbin"], seconds, own)
+    if "nvrtc" in text:  # kernels that the program compiles as it runs
+        sources = [f for f in sources if not f.endswith("_kernel.cu")]
     flags = ["-rdc=true"] if "SEPARABLE_COMPILATION ON" in text else []
     if "OpenMP" in text:
         flags += ["-Xcompiler", "-fopenmp"]
     binary = os.path.join(own, "sol-program")
-    line = [os.path.join(home, "bin", "nvcc"), "-std=c++17", "-arch=sm_90", "-I", common, "-I", own, *flags, *sources, *needs(text), "-o", binary]
-    code, said = run(line, seconds, own)
+    code, said = run([*nvcc, *flags, *sources, *needs(text), "-o", binary], seconds, own)
     return (binary, "") if code == 0 else (None, said)
 
 

@@ -245,6 +245,7 @@ cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
                          .async_order = shim.watch.async_order,
                          .max_seconds = seconds_left(),
                          .children = true,
+                         .set_conditional = shim_set_conditional,
                          .print = shim_print,
                          .progress = shim.watch.progress,
                          .progress_ctx = shim.watch.progress_ctx};
