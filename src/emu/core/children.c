@@ -102,9 +102,9 @@ static uint64_t launch_child(EmuCtx *x, const EmuInst *i, int lane) {
   struct EmuChild *c = find_child(x->launch, buffer);
   if (!c || !heap) return INVALID_VALUE;
   uint64_t bytes = c->launch.param_bytes;
-  c->launch.params = sol_heap_alloc(bytes + 1);
+  c->launch.params = sol_heap_alloc((size_t)bytes + 1);
   if (!c->launch.params || !emu_heap_holds(heap, buffer, bytes ? bytes : 1)) return INVALID_VALUE;
-  memcpy(c->launch.params, heap->host + (buffer - heap->base), bytes);
+  memcpy(c->launch.params, heap->host + (buffer - heap->base), (size_t)bytes);
   c->launch.tail = word_argument(x, i, 1, lane) == TAIL_STREAM;
   sol_spin_lock(&x->launch->lock);
   c->launched = true;
