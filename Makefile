@@ -239,8 +239,8 @@ BLAS_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(call sources,blas))
 $(BLAS_OBJ): CFLAGS += -O3 -ffp-contract=fast -fcx-limited-range -fno-math-errno
 RAND_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(call sources,rand))
 FFT_OBJ   := $(patsubst %.c,$(B)/obj/%.o,$(call sources,fft))
-$(FFT_OBJ): CFLAGS += -O3 -fcx-limited-range -fno-math-errno
 SPARSE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(call sources,sparse))
+$(FFT_OBJ) $(SPARSE_OBJ): CFLAGS += -O3 -fcx-limited-range -fno-math-errno
 BLAS_PARTS := $(patsubst %,$(B)/obj/src/blas/blas_%.o,elements call)
 define STAND_IN # name, major version, objects, its exports
 $(B)/shim/lib$(1).so.$(2): $(3) $(4) $(B)/shim/libcudart.so.13

@@ -77,6 +77,10 @@ def place_for(program, work):
     return own
 
 
+def says(own, files):
+    return "".join(open(os.path.join(own, f), encoding="utf-8", errors="replace").read() for f in files)
+
+
 def needs(text):
     """Libraries of a CMakeLists.txt, as nvcc takes them."""
     wanted = {"cublas": "cublas", "cublasLt": "cublasLt", "curand": "curand", "cusparse": "cusparse", "cufft": "cufft", "cusolver": "cusolver",
@@ -89,12 +93,19 @@ def build_sample(program, own, home, seconds):
     text = open(cmake, encoding="utf-8").read() if os.path.exists(cmake) else ""
     common = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(program.folder))), "Common")
     sources = [f for f in os.listdir(own) if f.endswith((".cu", ".cpp"))]
+    nvcc = [os.path.join(home, "bin", "nvcc"), "-std=c++17", "-arch=sm_90", "-I", common, "-I", own]
+    for kind in ("fatbin", "ptx"):  # files that the program loads as it runs
+        for kernels in [f for f in sources if f.endswith("_kernel.cu") and re.search(rf"64\.{kind}|-{kind}\b", text)]:
+            sources.remove(kernels)
+            run([*nvcc, f"-{kind}", kernels, "-o", kernels[: -len(".cu")] + f"64.{kind}"], seconds, own)
+    sources += [os.path.join(common, f) for f in ("helper_multiprocess.cpp", "multithreading.cpp") if f in text or f[:-4] + ".h" in says(own, sources)]
+    if "nvrtc" in text:  # kernels that the program compiles as it runs
+        sources = [f for f in sources if not f.endswith("_kernel.cu")]
     flags = ["-rdc=true"] if "SEPARABLE_COMPILATION ON" in text else []
     if "OpenMP" in text:
         flags += ["-Xcompiler", "-fopenmp"]
     binary = os.path.join(own, "sol-program")
-    line = [os.path.join(home, "bin", "nvcc"), "-std=c++17", "-arch=sm_90", "-I", common, "-I", own, *flags, *sources, *needs(text), "-o", binary]
-    code, said = run(line, seconds, own)
+    code, said = run([*nvcc, *flags, *sources, *needs(text), "-o", binary], seconds, own)
     return (binary, "") if code == 0 else (None, said)
 
 

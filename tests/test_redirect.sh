@@ -82,6 +82,7 @@ build static tests/shim/vector_add.cu -arch=sm_90
 build static_fixed tests/shim/vector_add.cu -arch=sm_90 -Xcompiler -no-pie,-fno-pie
 build static_rdc tests/shim/rdc_main.cu tests/shim/rdc_other.cu -arch=sm_90 -rdc=true
 build children tests/shim/children.cu -arch=sm_90 -rdc=true
+build conditional tests/shim/conditional.cu -arch=sm_90 -rdc=true
 build plugin.so tests/shim/plugin.cu -arch=sm_90 -shared -Xcompiler -fPIC
 build no_kernel tests/shim/no_kernel.cu -gencode arch=compute_90,code=sm_90
 
@@ -96,6 +97,7 @@ done
 audit 0 "$bin/static_rdc"
 audit 0 "$bin/children" --json # kernels that launch kernels
 says out '"name": "parent"' '"name": "tree"' '"launches": 63'
+audit 0 "$bin/conditional"
 audit 0 "$bin/plugin_main" --json -- "$bin/plugin.so"
 says out '"name": "twice"'
 audit 0 /bin/sh --json -- -c "'$bin/static' && '$bin/static'" # each process adds its own

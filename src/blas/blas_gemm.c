@@ -187,7 +187,7 @@ static int typed(const BlasHandle *h, Gemm *g, int compute) {
               stride_a,                                                                                      \
               stride_b,                                                                                      \
               stride_c,                                                                                      \
-              .batches = count};                                                                                        \
+              .batches = count};                                                                             \
     (void)algo;                                                                                              \
     return typed(h, &g, compute);                                                                            \
   }                                                                                                          \

@@ -47,35 +47,30 @@ static void blas_finish(const BlasProduct *p, int64_t i, int64_t j, BlasNumber s
 #define PRODUCT   product_float
 #define TO_T(x)   ((float)creal(x))
 #define FROM_T(x) ((double)(x))
-#define ROUND(x)  SAME(x)
 #include "blas/blas_product_of.h"
 
 #define T         double
 #define PRODUCT   product_double
 #define TO_T(x)   creal(x)
 #define FROM_T(x) SAME(x)
-#define ROUND(x)  SAME(x)
 #include "blas/blas_product_of.h"
 
 #define T         float _Complex
 #define PRODUCT   product_cfloat
 #define TO_T(x)   ((float _Complex)(x))
 #define FROM_T(x) CMPLX((double)crealf(x), (double)cimagf(x))
-#define ROUND(x)  SAME(x)
 #include "blas/blas_product_of.h"
 
 #define T         double _Complex
 #define PRODUCT   product_cdouble
 #define TO_T(x)   SAME(x)
 #define FROM_T(x) SAME(x)
-#define ROUND(x)  SAME(x)
 #include "blas/blas_product_of.h"
 
 #define T         uint32_t // wraps as the machine's sum of products of bytes does
 #define PRODUCT   product_int
 #define TO_T(x)   ((uint32_t)(int32_t)creal(x))
 #define FROM_T(x) ((double)(int32_t)(x))
-#define ROUND(x)  SAME(x)
 #include "blas/blas_product_of.h"
 
 bool blas_product(const BlasProduct *p) {

@@ -1,5 +1,5 @@
 // C = alpha A B + beta C accumulated in T; blas_product.c includes this for each T, with
-//   T, PRODUCT (the function's name), TO_T(BlasNumber), FROM_T(T), ROUND(T): every 16 products the sum is rounded so
+//   T, PRODUCT (the function's name), TO_T(BlasNumber), FROM_T(T); ROUND(T), if every 16 products the sum is rounded so
 // B is taken in bands of columns, so that a band and a row of sums stay in the caches.
 static bool PRODUCT(const BlasProduct *p) {
   enum { BAND = 256, CHUNK = 16 };
@@ -16,7 +16,9 @@ static bool PRODUCT(const BlasProduct *p) {
         int64_t last = first + CHUNK < p->k ? first + CHUNK : p->k;
         for (int64_t l = first; l < last; l++)
           for (int64_t j = 0; j < width; j++) sum[j] += row[l] * band[l * BAND + j];
+#ifdef ROUND
         for (int64_t j = 0; j < width; j++) sum[j] = ROUND(sum[j]);
+#endif
       }
       for (int64_t j = 0; j < width; j++) blas_finish(p, i, from + j, FROM_T(sum[j]));
     }

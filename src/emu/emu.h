@@ -211,6 +211,9 @@ typedef struct SolEmuLaunch {
   uint32_t sample_waves;
   bool
       children; // the caller runs SolEmuResult.children; without this a kernel that launches ends with a finding
+  // A kernel sets the value of a conditional node of a graph, one at a time; NULL: ignored.
+  void (*set_conditional)(void *ctx, uint64_t handle, uint32_t value);
+  void *conditional_ctx;
   void (*print)(void *ctx, const char *text, size_t length); // output of printf; NULL: discarded
   void *print_ctx;
   // Called on the launching thread from time to time; NULL: no progress is reported.

@@ -25,9 +25,9 @@ static bool transform(const FftNumber *in, int64_t step, FftNumber *out, int64_t
 static bool by_convolution(const FftNumber *in, int64_t step, FftNumber *out, int64_t n, int sign) {
   int64_t m = 1;
   while (m < 2 * n - 1) m *= 2;
-  FftNumber *memory = calloc((size_t)(4 * m + n), sizeof *memory), *a = memory, *b = a + m, *fa = b + m,
-            *fb = fa + m, *y = fb + m;
+  FftNumber *memory = calloc((size_t)(4 * m + n), sizeof *memory);
   if (!memory) return false;
+  FftNumber *a = memory, *b = a + m, *fa = b + m, *fb = fa + m, *y = fb + m;
   for (int64_t j = 0; j < n; j++) {
     y[j] = root((int64_t)((__int128)j * j % (2 * n)), 2 * n, sign);
     a[j] = in[j * step] * y[j];

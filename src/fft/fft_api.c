@@ -230,6 +230,15 @@ API int cufftExecZ2D(int plan, void *in, void *out) {
   return execute("cufftExecZ2D", plan, Z2D, in, out, 1);
 }
 
+// Whatever the plan's kind is.
+API int cufftXtExec(int handle, void *in, void *out, int sign) {
+  pthread_mutex_lock(&lock);
+  const Plan *p = plan_of(handle);
+  int type = p ? p->type : C2C;
+  pthread_mutex_unlock(&lock);
+  return execute("cufftXtExec", handle, type, in, out, real_in(type) ? -1 : real_out(type) ? 1 : sign);
+}
+
 // ---- plans ----
 
 API int cufftCreate(int *handle) {
@@ -299,6 +308,31 @@ API int cufftMakePlanMany(int plan, int dims, const int *n, const int *in_embed,
                           int batch, size_t *bytes) {
   if (dims < 1 || dims > FFT_MOST_DIMS || !n) return BAD_VALUE;
   Plan p = many(dims, n, in_embed, in_stride, in_distance, out_embed, out_stride, out_distance, type, batch);
+  return make(plan, &p, bytes);
+}
+
+// The same with 64-bit sizes, and types as cudaDataType has them: 0 and 1 real, 4 and 5 complex, of float and double.
+static int kind_of(int in, int out) {
+  static const int kinds[][3] = {{4, 4, C2C}, {0, 4, R2C}, {4, 0, C2R},
+                                 {5, 5, Z2Z}, {1, 5, D2Z}, {5, 1, Z2D}};
+  for (size_t i = 0; i < SOL_COUNT(kinds); i++)
+    if (kinds[i][0] == in && kinds[i][1] == out) return kinds[i][2];
+  return -1;
+}
+API int cufftXtMakePlanMany(int plan, int dims, const long long *n, const long long *in_embed,
+                            long long in_stride, long long in_distance, int in_type,
+                            const long long *out_embed, long long out_stride, long long out_distance,
+                            int out_type, long long batch, size_t *bytes, int type) {
+  (void)type;
+  if (dims < 1 || dims > FFT_MOST_DIMS || !n) return BAD_VALUE;
+  bool given = in_embed && out_embed;
+  Plan p = {.type = kind_of(in_type, out_type), .dims = dims, .batch = batch};
+  p.in = (Layout){.given = given, .stride = in_stride, .distance = in_distance};
+  p.out = (Layout){.given = given, .stride = out_stride, .distance = out_distance};
+  for (int d = 0; d < dims; d++) {
+    p.n[d] = n[d];
+    if (given) p.in.embed[d] = in_embed[d], p.out.embed[d] = out_embed[d];
+  }
   return make(plan, &p, bytes);
 }
 

@@ -90,7 +90,7 @@ typedef struct Slot {
   bool written, optional, joined, wider, parts, address, constant, fragment;
   bool label, table;
   bool part, minus; // registers of video instructions: parts, a sign
-  bool descriptor; // a fragment in whose place one 64-bit register may be
+  bool descriptor;  // a fragment in whose place one 64-bit register may be
 } Slot;
 
 typedef struct Code {

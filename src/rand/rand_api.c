@@ -67,8 +67,8 @@ static void make_pair(const Request *r, size_t i) {
   uint32_t lane = rand_take_turn(s);
   bool wide = r->what == NORMAL64 || r->what == LOG_NORMAL64,
        logs = r->what == LOG_NORMAL || r->what == LOG_NORMAL64;
-  float f[2];
-  double d[2];
+  float f[2] = {0};
+  double d[2] = {0};
   if (wide)
     rand_normal_double(s, lane, d);
   else

@@ -109,6 +109,7 @@ cudaError_t shim_graph_run(ShimStream *stream, ShimGraph *g) {
   if (error) return error;
   size_t count = g->count;
   bool outer = shim.streams.in_graph;
+  if (!outer) shim_conditionals_start(g);
   g->running++;
   for (size_t i = 0; i < count && !error; i++) {
     shim.streams.in_graph = true; // a host callback may have launched other graphs

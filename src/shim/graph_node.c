@@ -310,12 +310,22 @@ cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *out) {
   SHIM_CALL(free_params(node, out));
 }
 
+// The bodies of a conditional node are the node's, for the program to fill.
+static cudaError_t add_any(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGraphNode_t *needs,
+                           size_t count, struct cudaGraphNodeParams *params) {
+  ShimWork w = {0};
+  cudaError_t error = add(shim_any_node(params, &w), out, graph, needs, count, &w);
+  if (!error && params->type == cudaGraphNodeTypeConditional)
+    params->conditional.phGraph_out =
+        (cudaGraph_t *)(void *)((ShimNode *)(void *)*out)->work.branches->bodies;
+  return error;
+}
+
 cudaError_t cudaGraphAddNode(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGraphNode_t *needs,
                              const cudaGraphEdgeData *edges, size_t count,
                              struct cudaGraphNodeParams *params) {
   (void)edges;
-  ShimWork w = {0};
-  SHIM_CALL(add(shim_any_node(params, &w), out, graph, needs, count, &w));
+  SHIM_CALL(add_any(out, graph, needs, count, params));
 }
 
 cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, struct cudaGraphNodeParams *params) {

@@ -133,6 +133,7 @@ cudaError_t shim_any_node(struct cudaGraphNodeParams *p, ShimWork *out) {
     p->alloc.dptr = a.dptr;
     return error;
   }
+  case cudaGraphNodeTypeConditional: return shim_conditional_node(&p->conditional, out);
   default:
     shim_note("graph nodes of kind %d are not in the emulator yet", (int)p->type);
     return cudaErrorNotSupported;

@@ -19,6 +19,7 @@ cudaError_t shim_child_node(cudaGraph_t child, ShimWork *out);
 cudaError_t shim_event_node(enum cudaGraphNodeType type, cudaEvent_t event, ShimWork *out);
 cudaError_t shim_alloc_node(struct cudaMemAllocNodeParams *params, ShimWork *out);
 cudaError_t shim_free_node(void *memory, ShimWork *out);
+cudaError_t shim_conditional_node(const struct cudaConditionalNodeParams *params, ShimWork *out);
 cudaError_t shim_any_node(struct cudaGraphNodeParams *params, ShimWork *out);
 
 #endif

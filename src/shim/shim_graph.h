@@ -29,6 +29,7 @@ void shim_graph_free_memory(const ShimGraph *graph);
 ShimGraph *shim_graph_clone(const ShimGraph *graph);
 cudaError_t shim_graph_add(ShimGraph *graph, ShimNode *const *needs, size_t count, const ShimWork *work,
                            ShimNode **out);
+void shim_conditionals_start(const ShimGraph *graph); // conditional.c: values that a launch begins with
 cudaError_t shim_graph_run(ShimStream *stream, ShimGraph *graph);
 cudaError_t shim_graph_order(ShimGraph *graph, ShimNode ***out); // sorted, count of the graph; free() it
 

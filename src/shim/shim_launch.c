@@ -261,6 +261,7 @@ cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
                          .max_seconds = seconds_left(),
                          .interrupt = &shim.watch.interrupt,
                          .children = true,
+                         .set_conditional = shim_set_conditional,
                          .print = shim_print,
                          .progress = shim.watch.progress,
                          .progress_ctx = shim.watch.progress_ctx};

@@ -23,6 +23,7 @@ typedef enum ShimKind {
   SHIM_SURFACE,
   SHIM_POOL,
   SHIM_POOLED,       // start of an allocation from a pool: ShimPool
+  SHIM_CONDITIONAL,  // value of a conditional node
   SHIM_GRAPH_MEMORY, // start of what a graph's node allocates: that graph
   SHIM_USER_OBJECT,
   SHIM_CONTEXT, // the driver's interface: contexts, what they own (start of memory), linker states

@@ -24,6 +24,13 @@ typedef struct ShimSet {
   uint32_t value, element;                   // element: bytes, 1, 2 or 4
   size_t width, height, depth, pitch, slice; // width in elements, pitch and slice in bytes
 } ShimSet;
+typedef struct ShimConditional ShimConditional;
+typedef struct ShimBranches { // of a conditional node; bodies NULL: made when the node is
+  ShimConditional *conditional;
+  enum cudaGraphConditionalNodeType type;
+  unsigned count;
+  ShimGraph *bodies[];
+} ShimBranches;
 typedef struct ShimWork {
   enum cudaGraphNodeType type;
   ShimKernelWork kernel;
@@ -34,6 +41,7 @@ typedef struct ShimWork {
   struct cudaMemAllocNodeParams alloc;
   void *freed;
   ShimGraph *child;
+  ShimBranches *branches;
 } ShimWork;
 
 typedef struct ShimNodeList {
@@ -76,6 +84,12 @@ struct ShimEvent {
 
 void shim_event_keep(ShimEvent *event);
 void shim_event_drop(ShimEvent *event); // NULL: none
+
+// conditional.c
+ShimBranches *shim_branches_clone(const ShimBranches *branches); // NULL: out of memory
+void shim_branches_free(ShimBranches *branches);
+cudaError_t shim_run_branches(ShimStream *stream, const ShimBranches *branches);
+void shim_set_conditional(void *ctx, uint64_t handle, uint32_t value);
 
 // The stream behind a handle; NULL: none.
 ShimStream *shim_stream(cudaStream_t handle);

@@ -93,6 +93,8 @@ bool shim_copy_work(ShimWork *to, const ShimWork *from) {
       k->args[i] = k->params + ((uint8_t *)from->kernel.args[i] - from->kernel.params);
   } else if (from->type == cudaGraphNodeTypeGraph)
     to->child = shim_graph_clone(from->child);
+  else if (from->type == cudaGraphNodeTypeConditional)
+    return (to->branches = shim_branches_clone(from->branches)) != NULL;
   else if (from->event)
     shim_event_keep(from->event);
   return from->type != cudaGraphNodeTypeGraph || to->child;
@@ -107,6 +109,9 @@ void shim_drop_work(ShimWork *w) {
   } else if (w->type == cudaGraphNodeTypeGraph) {
     shim_graph_free(w->child);
     w->child = NULL;
+  } else if (w->type == cudaGraphNodeTypeConditional) {
+    shim_branches_free(w->branches);
+    w->branches = NULL;
   } else {
     shim_event_drop(w->event);
     w->event = NULL;
@@ -179,6 +184,7 @@ cudaError_t shim_run(ShimStream *s, const ShimWork *w) {
   case cudaGraphNodeTypeMemset: s->time = start + shim_set_seconds(&w->set); return run_set(&w->set);
   case cudaGraphNodeTypeHost: return run_host(s, &w->host);
   case cudaGraphNodeTypeGraph: return shim_graph_run(s, w->child);
+  case cudaGraphNodeTypeConditional: return shim_run_branches(s, w->branches);
   case cudaGraphNodeTypeWaitEvent:
   case cudaGraphNodeTypeEventRecord: return run_event(s, w);
   default: return cudaSuccess; // empty ones; memory of graphs is there all the time

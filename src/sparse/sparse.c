@@ -166,6 +166,31 @@ API int cusparseSpMatGetSize(const SparseMatrix *m, int64_t *rows, int64_t *colu
   return SPARSE_OK;
 }
 
+// Of the older interface, whose matrices these describe: kept, and given back.
+typedef struct SparseKind {
+  int values[4];
+} SparseKind;
+API int cusparseCreateMatDescr(void **out) {
+  return keep(calloc(1, sizeof(SparseKind)), out);
+}
+API int cusparseDestroyMatDescr(SparseKind *k) {
+  free(k);
+  return SPARSE_OK;
+}
+#define SETTING(name, place)                                                                                 \
+  API int cusparseSetMat##name(SparseKind *k, int value) {                                                   \
+    if (!k) return SPARSE_BAD_VALUE;                                                                         \
+    k->values[place] = value;                                                                                \
+    return SPARSE_OK;                                                                                        \
+  }                                                                                                          \
+  API int cusparseGetMat##name(const SparseKind *k) {                                                        \
+    return k ? k->values[place] : 0;                                                                         \
+  }
+SETTING(Type, 0)
+SETTING(FillMode, 1)
+SETTING(DiagType, 2)
+SETTING(IndexBase, 3)
+
 // ---- products ----
 
 static int product(const SparseHandle *h, SparseProduct p, const void *alpha, const SparseMatrix *a,

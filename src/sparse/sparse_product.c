@@ -22,7 +22,7 @@ static int64_t index_at(const Indices *x, int64_t i) {
 
 typedef struct Found { // where the host finds a product's arrays
   Indices starts, indices;
-  BlasView values, b, c;
+  BlasView values, b, c; // b: op(B)
 } Found;
 
 static int64_t start_count(const SparseMatrix *a) {
@@ -60,7 +60,9 @@ static bool find(const SparseProduct *p, Found *f) {
   if (a->count &&
       !(f->values.at = __cudaSolLibraryMemory(p->name, a->values, (size_t)a->count * blas_bytes(a->type))))
     return false;
-  return find_dense(p->name, &p->b, &f->b) && find_dense(p->name, &p->c, &f->c);
+  if (!find_dense(p->name, &p->b, &f->b)) return false;
+  f->b = blas_op(f->b, p->trans_b);
+  return find_dense(p->name, &p->c, &f->c);
 }
 
 typedef struct Sums { // of C's rows by columns, in double
@@ -75,8 +77,7 @@ static bool add_element(const SparseProduct *p, const Found *f, Sums *s, int64_t
   BlasNumber x = blas_get(&f->values, at, 0);
   int64_t i = p->trans_a ? column : row, k = p->trans_a ? row : column;
   if (p->trans_a == 2) x = conj(x);
-  BlasView b = blas_op(f->b, p->trans_b);
-  for (int64_t j = 0; j < s->columns; j++) s->of[i * s->columns + j] += x * blas_get(&b, k, j);
+  for (int64_t j = 0; j < s->columns; j++) s->of[i * s->columns + j] += x * blas_get(&f->b, k, j);
   return true;
 }
 

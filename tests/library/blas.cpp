@@ -289,6 +289,34 @@ static void batched(cublasHandle_t h) {
   cudaFree(lists);
 }
 
+// P A = L U, of two matrices; the second one is singular.
+static void factors(cublasHandle_t h) {
+  const int n = 5;
+  Device<double> a(2 * n * n);
+  std::vector<double> before = a.host;
+  for (int i = 0; i < n; i++) a.host[(size_t)(n * n + i)] = before[(size_t)(n * n + i)] = 0; // a column of zeros
+  a.put();
+  double *list[] = {a.at, a.at + n * n}, **lists;
+  int *numbers, got[3 * n];
+  cudaMalloc((void **)&lists, sizeof list), cudaMalloc((void **)&numbers, sizeof got);
+  cudaMemcpy(lists, list, sizeof list, cudaMemcpyHostToDevice);
+  OK(cublasDgetrfBatched(h, n, lists, n, numbers, numbers + 2 * n, 2));
+  cudaMemcpy(got, numbers, sizeof got, cudaMemcpyDeviceToHost);
+  cudaMemcpy(a.host.data(), a.at, a.host.size() * 8, cudaMemcpyDeviceToHost);
+  expect(got[2 * n] == 0 && got[2 * n + 1] == 1, "which diagonal is 0");
+  for (int k = 0; k < n; k++)
+    for (int j = 0; j < n; j++) std::swap(before[(size_t)(k + j * n)], before[(size_t)(got[k] - 1 + j * n)]);
+  bool fine = true;
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) {
+      double sum = 0;
+      for (int k = 0; k <= std::min(i, j); k++) sum += (k == i ? 1 : a.host[(size_t)(i + k * n)]) * a.host[(size_t)(k + j * n)];
+      fine &= std::fabs(sum - before[(size_t)(i + j * n)]) < 1e-12;
+    }
+  expect(fine, "L U is A with its rows exchanged");
+  cudaFree(lists), cudaFree(numbers);
+}
+
 // 16-bit inputs and sums in float, as training has it; and cublasLt with a bias and ReLU.
 static void mixed(cublasHandle_t h) {
   const int m = 8, n = 5, k = 12;
@@ -360,7 +388,7 @@ int main(int argc, char **argv) {
   level1(h), device_pointers(h), level2(h), level3(h);
   check_gemm<float>(h, "gemm of float"), check_gemm<double>(h, "gemm of double");
   check_gemm<C>(h, "gemm of complex float"), check_gemm<Z>(h, "gemm of complex double");
-  batched(h), mixed(h), misuse(h);
+  batched(h), factors(h), mixed(h), misuse(h);
   std::vector<float> rows = {1, 2, 3, 4, 5, 6}, back(6);
   Device<float> r(12);
   OK(cublasSetMatrix(2, 3, 4, rows.data(), 2, r.at, 4));

@@ -1,4 +1,4 @@
-// Launches by kernels (dynamic parallelism): the functions of CUDA's device runtime that nvcc calls for <<<>>> in device
+// Launches by kernels (dynamic parallelism), and values of conditional nodes that they set: the functions of CUDA's device runtime that nvcc calls for <<<>>> in device
 // code. A thread gets memory for the parameters from the device heap, fills it and launches; what it launched is a list
 // in the launch's result, for the caller to run when the grid has ended. That is one of the orders that CUDA allows: a
 // kernel cannot wait for what it launches, and its writes before the launch are there.
@@ -102,9 +102,9 @@ static uint64_t launch_child(EmuCtx *x, const EmuInst *i, int lane) {
   struct EmuChild *c = find_child(x->launch, buffer);
   if (!c || !heap) return INVALID_VALUE;
   uint64_t bytes = c->launch.param_bytes;
-  c->launch.params = sol_heap_alloc(bytes + 1);
+  c->launch.params = sol_heap_alloc((size_t)bytes + 1);
   if (!c->launch.params || !emu_heap_holds(heap, buffer, bytes ? bytes : 1)) return INVALID_VALUE;
-  memcpy(c->launch.params, heap->host + (buffer - heap->base), bytes);
+  memcpy(c->launch.params, heap->host + (buffer - heap->base), (size_t)bytes);
   c->launch.tail = word_argument(x, i, 1, lane) == TAIL_STREAM;
   sol_spin_lock(&x->launch->lock);
   c->launched = true;
@@ -193,6 +193,16 @@ static void create_stream(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   }
 }
 
+// (handle, value)
+static void set_conditional(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  const SolEmuLaunch *launch = x->launch->launch;
+  sol_spin_lock(&x->launch->lock);
+  for (; mask && launch->set_conditional; mask &= mask - 1)
+    launch->set_conditional(launch->conditional_ctx, word_argument(x, i, 0, emu_first(mask)),
+                            (uint32_t)word_argument(x, i, 1, emu_first(mask)));
+  sol_spin_unlock(&x->launch->lock);
+}
+
 static void succeed(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   for (; mask; mask &= mask - 1) answer(x, i, emu_first(mask), 0);
 }
@@ -209,6 +219,8 @@ EmuHandler *emu_child_builtin(const char *name) {
              {"__cudaCDP2MemsetAsync", set_async},
              {EMU_CHILD_MALLOC, device_malloc},
              {"__cudaCDP2Free", device_free},
+             {"cudaGraphSetConditional", set_conditional},
+             {"__cudaCDP2GetErrorString", succeed}, // no text: of what fails, the host is told
              {"__cudaCDP2GetLastError", succeed},
              {"__cudaCDP2PeekAtLastError", succeed}};
   for (size_t k = 0; k < SOL_COUNT(all); k++)

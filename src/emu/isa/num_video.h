@@ -109,7 +109,7 @@ static inline uint32_t num_vmad(const NumVideo *v, uint32_t a, uint32_t b, uint3
   uint64_t add = (uint64_t)num_video_part(v->negate_c ? ~c : c, 0, 32, is_signed);
   uint64_t one = v->plus_one || v->negate_product || v->negate_c;
   uint64_t sum = low + add, whole = sum + one;
-  high += (is_signed ? (uint64_t)((int64_t)add >> 63) : 0) + (sum < low) + (whole < sum);
+  high += (is_signed ? 0 - (add >> 63) : 0) + (sum < low) + (whole < sum);
   uint64_t r = v->scale ? whole >> v->scale | high << (64 - v->scale) : whole;
   if (!v->sat) return (uint32_t)r;
   if (is_signed) return (uint32_t)num_video_clamp((int64_t)r, 32, true);
