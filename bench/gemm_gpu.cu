@@ -42,9 +42,10 @@ static const Variant timed[] = {
     VARIANT(KIND_BF16, 0, 0, 2, 128, 4, 1, 8), VARIANT(KIND_BF16, 0, 0, 1, 128, 6, 2, 8),
     VARIANT(KIND_BF16, 0, 0, 1, 128, 6, 1, 16), VARIANT(KIND_BF16, 0, 0, 1, 64, 8, 1, 16),
 };
-static const Variant layouts[] = {
+static const Variant layouts[] = { // after the first three they are checked alone
     VARIANT(KIND_BF16, 0, 1, 1, 256, 4, 2, 8), VARIANT(KIND_BF16, 1, 0, 1, 256, 4, 2, 8),
-    VARIANT(KIND_BF16, 1, 1, 2, 128, 4, 2, 8), VARIANT(KIND_FP16, 0, 0, 1, 256, 4, 2, 8),
+    VARIANT(KIND_FP8, 0, 0, 1, 256, 4, 2, 4),  VARIANT(KIND_BF16, 1, 1, 2, 128, 4, 2, 8),
+    VARIANT(KIND_FP16, 0, 0, 1, 256, 4, 2, 8),
 };
 
 typedef CUresult Encode(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *, const cuuint64_t *,
@@ -53,11 +54,12 @@ typedef CUresult Encode(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, 
 static Encode *encode;
 
 static void make_map(GemmMap *map, int kind, void *base, int64_t x, int64_t y, int64_t batch, int box_y) {
-  int size = kind == KIND_FP32 ? 4 : 2;
+  int size = kind == KIND_FP32 ? 4 : kind == KIND_FP8 ? 1 : 2;
   cuuint64_t dims[] = {(cuuint64_t)x, (cuuint64_t)y, (cuuint64_t)batch},
              strides[] = {(cuuint64_t)(x * size), (cuuint64_t)(x * y * size)};
   cuuint32_t box[] = {(cuuint32_t)(128 / size), (cuuint32_t)box_y, 1}, steps[] = {1, 1, 1};
   CUtensorMapDataType type = kind == KIND_FP32   ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
+                             : kind == KIND_FP8  ? CU_TENSOR_MAP_DATA_TYPE_UINT8
                              : kind == KIND_FP16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
                                                  : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
   CUresult r = encode((CUtensorMap *)map, type, 3, base, dims, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
@@ -74,6 +76,10 @@ struct Problem {
 
 static int sms;
 
+__host__ __device__ static int wide_kind(int kind) { // of C and the bias
+  return kind == KIND_FP8 ? KIND_BF16 : kind;
+}
+
 static GemmTiledParams prepare(const Variant &v, const Problem &q) {
   GemmTiledParams p = {};
   bool gated = q.activation == GEMM_SILU_MUL;
@@ -82,7 +88,7 @@ static GemmTiledParams prepare(const Variant &v, const Problem &q) {
   make_map(&p.b, v.kind, q.b, v.b_turned ? bn : q.k, v.b_turned ? q.k : bn, q.batch, GEMM_BOX_B(v.b_turned, v.wide));
   make_map(&p.c, q.out_kind, q.c, q.n, q.m, q.batch, 64);
   p.end = {q.c, q.bias ? q.v : NULL, q.residual ? q.r : NULL, q.n, (int64_t)q.m * q.n, q.n, (int64_t)q.m * q.n,
-           q.alpha, q.beta, q.activation, q.out_kind, v.kind};
+           NULL, NULL, q.alpha, q.beta, q.activation, q.out_kind, wide_kind(v.kind)};
   p.m = q.m, p.n = q.n, p.k = q.k, p.batch = q.batch;
   p.rows = (q.m + tall - 1) / tall, p.columns = (q.n + wide - 1) / wide, p.group = v.group;
   CHECK(cudaFuncSetAttribute(v.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, GEMM_SHARED(v.tall, v.wide, v.stages)));
@@ -115,7 +121,8 @@ __global__ void fill(void *to, int64_t count, int kind, uint32_t seed) {
 }
 
 __device__ static double value(const void *x, int64_t i, int kind) {
-  return (double)load_one(x, i, kind);
+  if (kind != KIND_FP8) return (double)load_one(x, i, kind);
+  return (double)__half2float(__nv_cvt_fp8_to_halfraw(((const __nv_fp8_storage_t *)x)[i], __NV_E4M3));
 }
 
 __device__ static double dot(const Variant &v, const Problem &q, int64_t z, int64_t row, int64_t column, int64_t bn) {
@@ -135,16 +142,17 @@ __global__ void compare(Variant v, Problem q, int samples, int *worst) {
   int64_t column = i % q.n, row = i / q.n % q.m, z = i / q.n / q.m, bn = q.activation == GEMM_SILU_MUL ? 2 * q.n : q.n;
   double x = q.alpha * dot(v, q, z, row, column, bn);
   if (q.beta) x += q.beta * value(q.c0, i, q.out_kind);
-  if (q.bias) x += value(q.v, column, v.kind);
+  if (q.bias) x += value(q.v, column, wide_kind(v.kind));
   if (q.activation == GEMM_RELU) x = x > 0 ? x : 0;
   if (q.activation == GEMM_GELU) x = x / (1 + exp(-2 * 0.7978845608 * (x + 0.044715 * x * x * x)));
   if (q.activation == GEMM_SILU_MUL) {
-    double up = q.alpha * dot(v, q, z, row, column + q.n, bn) + (q.bias ? value(q.v, column + q.n, v.kind) : 0);
+    double up = q.alpha * dot(v, q, z, row, column + q.n, bn) + (q.bias ? value(q.v, column + q.n, wide_kind(v.kind)) : 0);
     x = x / (1 + exp(-x)) * up;
   }
   if (q.residual) x += value(q.r, i, q.out_kind);
   double error = fabs(value(q.c, i, q.out_kind) - x), scale = fabs(x) + sqrt((double)q.k) * 0.02;
-  double limit = scale * (q.out_kind == KIND_FP32 ? 3e-5 : q.out_kind == KIND_FP16 ? 6e-4 : 4.2e-3);
+  if (v.kind == KIND_FP8) scale += sqrt((double)q.k) * 0.05; // its sums keep about 13 bits of the largest product
+  double limit = scale * (v.kind == KIND_FP8 ? 4.2e-3 : q.out_kind == KIND_FP32 ? 3e-5 : q.out_kind == KIND_FP16 ? 6e-4 : 4.2e-3);
   atomicMax(worst, error <= limit * 2000 ? (int)(error / limit * 1000) : 2000000);
 }
 
@@ -170,7 +178,7 @@ static void fill_problem(const Problem &q, int kind) {
   fill<<<1056, 256>>>(q.b, (int64_t)q.batch * 2 * q.n * q.k, kind, 0x9e3779b9);
   fill<<<1056, 256>>>(q.c0, (int64_t)q.batch * q.m * q.n, q.out_kind, 77);
   fill<<<1056, 256>>>(q.r, (int64_t)q.batch * q.m * q.n, q.out_kind, 555);
-  fill<<<64, 256>>>(q.v, 2 * q.n, kind, 33);
+  fill<<<64, 256>>>(q.v, 2 * q.n, wide_kind(kind), 33);
 }
 
 // The largest error in units of what is allowed.
@@ -204,7 +212,7 @@ static int check_all(bool few) {
   all.insert(all.end(), timed, timed + sizeof timed / sizeof *timed);
   for (const Variant &v : all)
     for (int i = 0; i < (few ? 2 : 7); i++) {
-      Problem q = make_problem(few ? 200 : 400 + 8 * i, few ? 72 : 520 + 8 * i, few ? 136 : 328, i == 0 ? 2 : 1, i % 3 == 0 ? KIND_FP32 : v.kind);
+      Problem q = make_problem(few ? 200 : 400 + 8 * i, few ? 72 : 520 + 8 * i, few ? 144 : 336, i == 0 ? 2 : 1, i % 3 == 0 ? KIND_FP32 : wide_kind(v.kind));
       q.activation = i == 1 ? GEMM_SILU_MUL : i == 2 ? GEMM_GELU : i == 3 ? GEMM_RELU : GEMM_LINEAR;
       q.bias = i == 1 || i == 2, q.residual = i == 3 || i == 4, q.alpha = i == 5 ? 0.5f : 1, q.beta = i == 5 || i == 0 ? -2.0f : 0;
       if (q.activation == GEMM_SILU_MUL && v.wide == 64) { // half of it is less than a piece
@@ -246,10 +254,11 @@ static double median(std::vector<double> x) {
 static int time_shape(int m, int n, int k, bool each_layout) {
   Problem q = make_problem(m, n, k, 1, KIND_BF16);
   std::vector<Variant> v(timed, timed + sizeof timed / sizeof *timed);
-  if (each_layout) v.insert(v.end(), layouts, layouts + 2);
+  if (each_layout) v.insert(v.end(), layouts, layouts + 3); // the third, fp8, multiplies other numbers: the same bytes
   fill_problem(q, KIND_BF16);
   int wrong = 0;
-  for (const Variant &each : v) wrong += report("shape", each, q, check(each, q, 2048));
+  for (const Variant &each : v)
+    if (each.kind == KIND_BF16) wrong += report("shape", each, q, check(each, q, 2048));
   double flops = 2.0 * m * n * k;
   int rounds = (int)std::min(200.0, std::max(3.0, 8e-3 / (flops / 6e14)));
   std::vector<std::vector<double>> times(v.size() + 1);

@@ -6,9 +6,9 @@
 
 #include "gemm/gemm_epilogue.cuh"
 
-enum { ANY_TILE = GEMM_ANY_TILE, ANY_K = 32, ANY_PITCH = ANY_K + 8, ANY_EACH = ANY_TILE * ANY_K / GEMM_ANY_THREADS };
+enum { ANY_TILE = GEMM_ANY_TILE, ANY_K = 16, ANY_PITCH = ANY_K + 8, ANY_EACH = ANY_TILE * ANY_K / GEMM_ANY_THREADS };
 
-// A tile of an operand: 64 rows (of A, columns of B) by 32 k, two-byte elements.
+// A tile of an operand: 64 rows (of A, columns of B) by 16 k, two-byte elements.
 typedef uint16_t AnyTile[ANY_TILE][ANY_PITCH];
 
 // An operand from its row `first` on; rows from `half` on are `apart` further.
@@ -39,13 +39,19 @@ INLINE uint16_t any_load(const void *x, int64_t i, int kind) {
   return kind == KIND_FP8 ? any_widen(((const uint8_t *)x)[i]) : ((const uint16_t *)x)[i];
 }
 
+// Of the thread's elements, one is `step` further than the one before; in the second half of the rows `apart` is added.
 INLINE void any_fetch(const AnyOperand *o, int64_t k0, int kind, uint16_t (&held)[ANY_EACH]) {
+  enum { ROWS = GEMM_ANY_THREADS / ANY_K, DEEP = GEMM_ANY_THREADS / ANY_TILE };
+  bool along_k = o->k_stride == 1;
+  int row, k;
+  any_place(o, 0, &row, &k);
+  int64_t r = o->first + row + (row >= ANY_TILE / 2 ? o->apart : 0), at = r * o->row_stride + (k0 + k) * o->k_stride;
+  int64_t step = along_k ? ROWS * o->row_stride : DEEP * o->k_stride;
 #pragma unroll
   for (int i = 0; i < ANY_EACH; i++) {
-    int row, k;
-    any_place(o, i, &row, &k);
-    int64_t r = o->first + row + (row >= ANY_TILE / 2 ? o->apart : 0);
-    held[i] = r < o->rows && k0 + k < o->k ? any_load(o->at, r * o->row_stride + (k0 + k) * o->k_stride, kind) : 0;
+    int64_t more = along_k && i >= ANY_EACH / 2 ? o->apart : 0;
+    int64_t row_left = o->rows - r - more - (along_k ? i * ROWS : 0), k_left = o->k - k0 - k - (along_k ? 0 : i * DEEP);
+    held[i] = row_left > 0 && k_left > 0 ? any_load(o->at, at + i * step + more * o->row_stride, kind) : 0;
   }
 }
 
@@ -106,12 +112,19 @@ INLINE void any_multiply(float (&d)[32], AnyTile a, AnyTile b, int kind) {
 #endif
 
 INLINE void any_store(const float (&d)[32], const GemmEpilogue *e, const GemmPlace *at) {
-  int count = e->activation == GEMM_SILU_MUL ? 16 : 32;
+  int64_t size = e->out_kind == KIND_FP32 ? 4 : 2, first = at->batch * e->c_batch_stride + at->row * e->c_stride + at->column;
+  int count = e->activation == GEMM_SILU_MUL ? 16 : 32, left = (int)min(at->n - at->column, (int64_t)ANY_TILE);
+  char *to = (char *)e->c + first * size;
+#pragma unroll 1
+  for (int half = 0; half < 2; half++, to += 8 * e->c_stride * size) {
+    if (at->row + half * 8 >= at->m) break;
 #pragma unroll
-  for (int i = 0; i < 32; i++) {
-    int64_t row = gemm_row(at, i), column = at->column + i / 4 * 8 + i % 2;
-    if (i < count && row < at->m && column < at->n)
-      store_one(e->c, at->batch * e->c_batch_stride + row * e->c_stride + column, e->out_kind, d[i]);
+    for (int i = 0; i < 32; i += 4) {
+      if (i >= count) break;
+#pragma unroll
+      for (int j = 0; j < 2; j++)
+        if (i * 2 + j < left) store_one(to, i * 2 + j, e->out_kind, half ? d[i + 2 + j] : d[i + j]);
+    }
   }
 }
 

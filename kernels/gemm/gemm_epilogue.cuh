@@ -37,13 +37,6 @@ typedef struct GemmPlace {
   int64_t gated; // columns more that the second half of the registers is off: with GEMM_SILU_MUL; otherwise 0
 } GemmPlace;
 
-INLINE int64_t gemm_row(const GemmPlace *at, int i) {
-  return at->row + i / 2 % 2 * 8;
-}
-template <int regs> INLINE int64_t gemm_column(const GemmPlace *at, int i) {
-  return at->column + i / 4 * 8 + i % 2 + (i >= regs / 2 ? at->gated : 0);
-}
-
 // d += by * x, whose rows are `stride` elements apart: `bytes`, of an element, is a literal.
 template <int regs>
 INLINE void gemm_add(float (&d)[regs], const GemmPlace *at, const char *x, int kind, int bytes, int64_t stride, float by) {
@@ -59,14 +52,20 @@ INLINE void gemm_add(float (&d)[regs], const GemmPlace *at, const char *x, int k
   }
 }
 
+// columns: of the bias.
 template <int regs> INLINE void gemm_bias(float (&d)[regs], const GemmPlace *at, const void *bias, int kind, int64_t columns) {
+  const char *halves[2] = {(const char *)bias + at->column * (kind == KIND_FP32 ? 4 : 2), nullptr};
+  int left[2] = {(int)min(columns - at->column, (int64_t)INT_MAX), 0};
+  halves[1] = halves[0] + at->gated * (kind == KIND_FP32 ? 4 : 2);
+  left[1] = (int)min(columns - at->column - at->gated, (int64_t)INT_MAX);
 #pragma unroll
-  for (int i = 0; i < regs; i += 4) {
-    int64_t column = gemm_column<regs>(at, i);
-    float b0 = column < columns ? load_one(bias, column, kind) : 0;
-    float b1 = column + 1 < columns ? load_one(bias, column + 1, kind) : 0;
-    d[i] += b0, d[i + 1] += b1, d[i + 2] += b0, d[i + 3] += b1;
-  }
+  for (int i = 0; i < regs; i += 4)
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+      int column = i / 4 * 8 + j;
+      float b = column < left[i >= regs / 2] ? load_one(halves[i >= regs / 2], column, kind) : 0;
+      d[i + j] += b, d[i + 2 + j] += b;
+    }
 }
 
 // With GEMM_SILU_MUL the result is in the first half of the registers.
