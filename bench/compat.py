@@ -166,7 +166,7 @@ def attempt(program, arguments, args, home):
     own = place_for(program, os.path.abspath(args.work))
     binary, said = build_sample(program, own, home, 300) if program.collection == "cuda-samples" else build_hecbench(own, home, 300)
     if not binary:
-        return arguments, "does not build", first_error(said)
+        return arguments, "does not build", first_error(said) if said else "not built after 300 s"
     if arguments is None:
         arguments = default_arguments(own)
     try:
