@@ -24,8 +24,8 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DOC = os.path.join(ROOT, "docs", "compatibility.md")
 ROW = re.compile(r"^\| ([\w.-]+) \| ([\w/.+-]+) \| (?:`([^|]*)`)? ?\| (passes|runs|refused|too slow|fails|does not build|waived|not tried) \| (.*?) ?\|$")
-GOOD = re.compile(r"\bpass(ed|es)?\b|success|verif(ied|ication)|correct|results? match|test ok|\bok\b|=\s*0\.0+\b", re.I)
-BAD = re.compile(r"\bfail(ed|ure)?\b|incorrect|mismatch|\berror\b", re.I)
+GOOD = re.compile(r"\bpass(ed|es)?\b|\bsuccess(ful|fully)?\b|\bcorrect\b|results? match|\bok\b|\b(0|no) (errors?|mismatch(es)?|fail(ed|ures?))\b|\berror\b[\w ]*[=:] *0\.0+\b", re.I)
+BAD = re.compile(r"\bfail(s|ed|ures?)?\b|\b(in|not )correct\b|\bwrong\b|mismatch|\berrors?\b|\bnot ok\b|unsuccessful", re.I)
 CLASSES = ("passes", "runs", "refused", "too slow", "fails", "does not build", "waived", "not tried")
 
 
@@ -157,8 +157,10 @@ def judge(code, said):
         waived = re.search(r"ended with exit code 2\b", said) and re.search(r"waiv", said, re.I)
         lines = [line for line in printed.splitlines() if BAD.search(line)] or [line for line in said.splitlines() if line.startswith("sol")]
         return ("waived" if waived else "fails"), plain(lines[0] if lines else found.group(0) if found else f"exit code {code}")
-    if BAD.search(printed) and not GOOD.search(printed):
-        return "fails", plain(next(line for line in printed.splitlines() if BAD.search(line)))
+    # A line that says both ("error = 0.00, SUCCESS") is good, unless it is a negation. One bad line outweighs all others.
+    for line in printed.splitlines():
+        if BAD.search(line) and (not GOOD.search(line) or re.search(r"\bnot (correct|ok|pass)|incorrect|unsuccessful", line, re.I)):
+            return "fails", plain(line)
     return ("passes", "") if GOOD.search(printed) else ("runs", "prints no check of its own")
 
 
@@ -166,7 +168,7 @@ def attempt(program, arguments, args, home):
     own = place_for(program, os.path.abspath(args.work))
     binary, said = build_sample(program, own, home, 300) if program.collection == "cuda-samples" else build_hecbench(own, home, 300)
     if not binary:
-        return arguments, "does not build", first_error(said)
+        return arguments, "does not build", first_error(said) if said else "not built after 300 s"
     if arguments is None:
         arguments = default_arguments(own)
     try:
