@@ -323,7 +323,7 @@ int main(int argc, char **argv) {
   printf(" (rows x columns of a tile: 128 * the first by the second; s stages, c cluster, g group)\n");
   for (int i = 1; i < argc; i++) {
     int m, n, k;
-    if (sscanf(argv[i], "%dx%dx%d", &m, &n, &k) == 3) wrong += time_shape(m, n, k, false);
+    if (sscanf(argv[i], "%dx%dx%d", &m, &n, &k) == 3) wrong += time_shape(m, n, k, true);
   }
   for (const int *s : shapes)
     if (argc == 1) wrong += time_shape(s[0], s[1], s[2], s[0] == s[1] && s[1] == s[2] && s[0] >= 4096);

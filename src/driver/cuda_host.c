@@ -183,7 +183,9 @@ static SolStatus enqueue_cuda(void *state, void *kernel, const SolDriverLaunch *
   size_t bytes = (size_t)l->param_bytes;
   void *extra[] = {LAUNCH_BUFFER, (void *)(uintptr_t)l->params, LAUNCH_BUFFER_SIZE, &bytes, LAUNCH_END};
   bool entered = cuda_enter(c);
-  CuResult result = c->launch(&config, kernel, NULL, bytes ? extra : NULL);
+  void *one[] = {(void *)(uintptr_t)l->params};
+  CuResult result = l->one_param ? c->launch(&config, kernel, one, NULL)
+                                 : c->launch(&config, kernel, NULL, bytes ? extra : NULL);
   cuda_leave(c, entered);
   return cuda_check(c, result, "launching", err);
 }

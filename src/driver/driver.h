@@ -49,6 +49,9 @@ typedef struct SolDriverLaunch {
   uint64_t dynamic_shared;
   const void *params; // laid out as the kernel's parameters are
   uint64_t param_bytes;
+  // params is the kernel's only parameter, and needs more than 16-byte alignment (a tensor map): where in its parameter
+  // space such a parameter begins is known to the CUDA driver alone.
+  bool one_param;
   bool cooperative;
   bool early; // cuda: may start before its predecessor in the stream has ended (it waits by griddepcontrol)
   // What the kernel reads in [window, window + window_bytes) is to stay in the part of L2 that

@@ -14,9 +14,11 @@ typedef struct Panels {
 static void load_panel(SolDtype dtype, const void *from, int64_t first, int64_t stride, bool turned,
                        int64_t rows, int64_t columns, float *to, int64_t pitch) {
   float line[COLUMNS];
-  for (int64_t i = 0; i < (turned ? columns : rows); i++) {
-    cpu_load(dtype, from, first + i * stride, turned ? rows : columns, turned ? line : to + i * pitch);
-    for (int64_t j = 0; turned && j < rows; j++) to[j * pitch + i] = line[j];
+  for (int64_t i = 0; i < rows && !turned; i++)
+    cpu_load(dtype, from, first + i * stride, columns, to + i * pitch);
+  for (int64_t i = 0; i < columns && turned; i++) {
+    cpu_load(dtype, from, first + i * stride, rows, line);
+    for (int64_t j = 0; j < rows; j++) to[j * pitch + i] = line[j];
   }
 }
 

@@ -164,6 +164,7 @@ static SolStatus launch_tiled(SolContext *ctx, const SolGemm *a, const Plan *pla
                  .cluster = (uint32_t)v->cluster,
                  .shared = gemm_shared[plan->kernel],
                  .early = true,
+                 .one_param = true,
                  .params = &p,
                  .bytes = sizeof p};
   return ops_launch(ctx, &ops_gemm, &l, stream);

@@ -224,6 +224,7 @@ SolStatus ops_launch(SolContext *ctx, const OpsDef *def, const OpsLaunch *l, Sol
                             .dynamic_shared = l->shared,
                             .params = l->params,
                             .param_bytes = l->bytes,
+                            .one_param = l->one_param,
                             .early = l->early && waits,
                             .emu = &(SolEmuLaunch){.checks = ctx->checks}};
   for (int i = 0; i < 3; i++) launch.grid[i] = l->grid[i] ? l->grid[i] : 1;

@@ -141,6 +141,7 @@ typedef struct OpsLaunch {
   bool early; // programmatic dependent launch: the kernel waits for its predecessor itself
   const void *params;
   size_t bytes;
+  bool one_param; // SolDriverLaunch.one_param
 } OpsLaunch;
 SolStatus ops_launch(SolContext *ctx, const OpsDef *def, const OpsLaunch *launch, SolStream stream);
 // A grid, along x and y, of at least `threads` threads; kernels get a thread's number from thread_index().
