@@ -135,21 +135,25 @@ static cudaError_t run_host(ShimStream *s, const struct cudaHostNodeParams *host
   return cudaSuccess;
 }
 
-// A copy between host and GPU passes a small part of L2, which keeps the end of what was copied. Of no bytes there may be
-// no address.
+// A copy between host and GPU passes a small part of L2, which keeps the end of what was copied.
 static void use_l2_end(SolL2Use use, const void *at, size_t bytes) {
   MachineModel model = machine_model(shim.device);
   size_t most = sol_known(shim.device->l2_size) ? (size_t)(shim.device->l2_size.value * model.l2_copied) : 0;
   size_t kept = bytes < most ? bytes : most;
-  if (kept && at) shim_use_l2(use, (const uint8_t *)at + (bytes - kept), kept);
+  if (kept) shim_use_l2(use, (const uint8_t *)at + (bytes - kept), kept);
+}
+
+// From the first byte of a copy to its last. The pitch counts between rows alone: of a single row it may be anything.
+static size_t span_of(const struct cudaPitchedPtr *p, struct cudaExtent e) {
+  size_t rows = e.depth * e.height;
+  return rows && e.width ? (rows - 1) * (p->pitch ? p->pitch : e.width) + e.width : 0;
 }
 
 static cudaError_t run_copy(const struct cudaMemcpy3DParms *c) {
   cudaError_t error = shim_run_copy(c);
   if (error) return error;
   struct cudaExtent e = c->extent;
-  size_t from = e.depth * e.height * (c->srcPtr.pitch ? c->srcPtr.pitch : e.width);
-  size_t to = e.depth * e.height * (c->dstPtr.pitch ? c->dstPtr.pitch : e.width);
+  size_t from = span_of(&c->srcPtr, e), to = span_of(&c->dstPtr, e);
   if (!c->srcArray) shim_observe_memory(false, c->srcPtr.ptr, from);
   if (!c->dstArray) shim_observe_memory(true, c->dstPtr.ptr, to);
   if (c->srcArray || c->dstArray) return cudaSuccess;
