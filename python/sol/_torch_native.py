@@ -1,0 +1,217 @@
+"""Torch tensors to libsol without copies: each operation's argument structure is packed in one go, on the current stream.
+
+The layouts are those of include/sol/ops.h (tests/abi.sh holds them). A call costs a few microseconds: nothing is looked
+up twice, and the library itself allocates and waits for nothing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import struct
+from typing import Any
+
+import torch
+
+from . import _native
+from .errors import Error
+
+_CUDA_BACKEND, _CPU_BACKEND = 3, 1
+REALS = {torch.float32: 2, torch.float16: 4, torch.bfloat16: 5}  # SolDtype
+_IDS = {torch.int32: 9, torch.int64: 10}
+# The structures of sol/ops.h, as struct.pack writes them: P a pointer, q an int64, i an enumeration, f a float; 0q ends each as C does.
+LAYOUTS = {
+    "rmsnorm": "4P 4q 3i 2f i 0q", "add_rmsnorm": "5P 6q 3i 2f 0q", "layernorm": "4P 4q 3i 2f 0q", "softmax": "2P 4q 2i 0q",
+    "log_softmax": "2P 4q 2i 0q", "silu_mul": "4P 5q 3i 0q", "bias_gelu": "3P 4q 3i f 0q", "rope": "5P 7q 5i 0q",
+    "embedding": "4P 5q 3i i 0q",
+}
+
+
+class _Call:
+    """``sol_<name>(context, arguments, stream)``."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.pack = name, struct.Struct("@" + LAYOUTS[name]).pack
+        self.function = getattr(_native._library(), f"sol_{name}")
+        self.function.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+
+    def __call__(self, device: Any, *values: Any) -> None:
+        if device.type == "cuda":
+            index = device.index
+            if index != torch._C._cuda_getDevice():
+                with torch.cuda.device(index):
+                    return self(device, *values)
+            status = self.function(_cuda(os.getpid(), index), self.pack(*values), torch._C._cuda_getCurrentRawStream(index))
+        else:
+            status = self.function(_native._context(os.getpid()), self.pack(*values), None)
+        if status:
+            _native._raise(_native._library().sol_last_error().contents, self.name)
+        return None
+
+
+@functools.lru_cache(maxsize=None)
+def _call(name: str) -> _Call:
+    return _Call(name)
+
+
+@functools.lru_cache(maxsize=None)
+def _cuda(process: int, index: int) -> ctypes.c_void_p:
+    """A context for each GPU, in the CUDA context that torch has made; tensors are torch's, so pointers are not looked up again."""
+    torch.cuda.init()
+    torch.empty(1, device=f"cuda:{index}")
+    context, error = ctypes.c_void_p(), _native._SolError()
+    options = _native._Options(backend=_CUDA_BACKEND, trust_pointers=1)
+    if _native._library().sol_context_create(ctypes.byref(options), ctypes.byref(context), ctypes.byref(error)):
+        _native._raise(error, "sol_context_create")
+    return context
+
+
+@functools.lru_cache(maxsize=None)
+def has_device(kind: str) -> bool:
+    """Whether libsol runs there: on the CPU, and on NVIDIA GPUs where its kernels are built in."""
+    if kind == "cpu":
+        return True
+    if kind != "cuda" or torch.version.cuda is None:
+        return False
+    try:
+        _cuda(os.getpid(), torch.cuda.current_device())
+    except Error:
+        return False
+    return True
+
+
+def takes(x: Any, *others: Any) -> bool:
+    """Whether the library has this type and device; otherwise torch's own formula is used."""
+    if x.dtype not in REALS or not has_device(x.device.type):
+        return False
+    return all(o is None or o.device == x.device and o.dtype in (x.dtype, torch.float32) for o in others)
+
+
+def _rows(x: Any) -> tuple[Any, int, int, int]:
+    """x (..., N) as M rows of N elements with a stride; copied where its axes do not allow that."""
+    shape = x.shape
+    n = shape[-1]
+    if x.is_contiguous():
+        return x, x.numel() // n if n else 0, n, n
+    steps = x.stride()
+    if steps[-1] == 1 and steps[-2] >= n and all(steps[i - 1] == steps[i] * shape[i] for i in range(1, len(shape) - 1)):
+        return x, x.numel() // n if n else 0, n, steps[-2]
+    return _rows(x.contiguous())
+
+
+def _weight(weight: Any) -> tuple[Any, int, int]:
+    """The tensor, which has to be kept until the call, its address and type."""
+    if weight is None:
+        return None, 0, 0
+    weight = weight.contiguous()
+    return weight, weight.data_ptr(), REALS[weight.dtype]
+
+
+def _check_columns(name: str, x: Any, *weights: Any) -> None:
+    for weight in weights:
+        if weight is not None and weight.numel() != x.shape[-1]:
+            raise _native.ArgumentError(f"{name}: rows have {x.shape[-1]} elements and the weight {weight.numel()}")
+
+
+def rmsnorm(x: Any, weight: Any, eps: float, weight_offset: float) -> Any:
+    _check_columns("rmsnorm", x, weight)
+    x, m, n, stride = _rows(x)
+    y, (kept, w, kind) = torch.empty(x.shape, dtype=x.dtype, device=x.device), _weight(weight)
+    dtype = REALS[x.dtype]
+    _call("rmsnorm")(x.device, y.data_ptr(), x.data_ptr(), w, 0, m, n, n, stride, dtype, dtype, kind, eps, weight_offset, 0)
+    return y
+
+
+def add_rmsnorm(x: Any, residual: Any, weight: Any, eps: float, weight_offset: float) -> tuple[Any, Any]:
+    _check_columns("add_rmsnorm", x, weight)
+    _check_same("add_rmsnorm", x, residual)
+    x, m, n, stride = _rows(x)
+    residual, _, _, old = _rows(residual)
+    y, s = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for _ in range(2))
+    (kept, w, kind), dtype = _weight(weight), REALS[x.dtype]
+    _call("add_rmsnorm")(x.device, y.data_ptr(), x.data_ptr(), residual.data_ptr(), s.data_ptr(), w, m, n, n, stride, old, n,
+                         dtype, dtype, kind, eps, weight_offset)
+    return y, s
+
+
+def layernorm(x: Any, weight: Any, bias: Any, eps: float) -> Any:
+    _check_columns("layernorm", x, weight, bias)
+    x, m, n, stride = _rows(x)
+    y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    (kept, w, kind), (kept_bias, b, bias_kind), dtype = _weight(weight), _weight(bias), REALS[x.dtype]
+    if weight is not None and bias is not None and kind != bias_kind:
+        raise _native.ArgumentError("layernorm: weight and bias have different types")
+    _call("layernorm")(x.device, y.data_ptr(), x.data_ptr(), w, b, m, n, n, stride, dtype, dtype, kind or bias_kind, eps, 0.0)
+    return y
+
+
+def _by_rows(name: str, x: Any) -> Any:
+    x, m, n, stride = _rows(x)
+    y, dtype = torch.empty(x.shape, dtype=x.dtype, device=x.device), REALS[x.dtype]
+    _call(name)(x.device, y.data_ptr(), x.data_ptr(), m, n, n, stride, dtype, dtype)
+    return y
+
+
+def softmax(x: Any) -> Any:
+    return _by_rows("softmax", x)
+
+
+def log_softmax(x: Any) -> Any:
+    return _by_rows("log_softmax", x)
+
+
+def _check_same(name: str, x: Any, other: Any) -> None:
+    if other.shape != x.shape or other.dtype != x.dtype:
+        raise _native.ArgumentError(f"{name}: {list(x.shape)} of {x.dtype} and {list(other.shape)} of {other.dtype}; they must be alike")
+
+
+def silu_mul(gate: Any, up: Any) -> Any:
+    _check_same("silu_mul", gate, up)
+    gate, m, n, stride = _rows(gate)
+    up, _, _, up_stride = _rows(up)
+    y, dtype = torch.empty(gate.shape, dtype=gate.dtype, device=gate.device), REALS[gate.dtype]
+    _call("silu_mul")(gate.device, y.data_ptr(), gate.data_ptr(), up.data_ptr(), 0, m, n, n, stride, up_stride, dtype, dtype, 0)
+    return y
+
+
+def bias_gelu(x: Any, bias: Any) -> Any:
+    _check_columns("bias_gelu", x, bias)
+    x, m, n, stride = _rows(x)
+    y, (kept, b, kind), dtype = torch.empty(x.shape, dtype=x.dtype, device=x.device), _weight(bias), REALS[x.dtype]
+    _call("bias_gelu")(x.device, y.data_ptr(), x.data_ptr(), b, m, n, n, stride, dtype, dtype, kind, 0.0)
+    return y
+
+
+def rope(x: Any, cos: Any, sin: Any, interleaved: bool) -> Any:
+    """x (..., T, H, D) with cos and sin (rows, rotary / 2), a row for each token, counted over all axes before H."""
+    *tokens, h, d = x.shape
+    flat = x if x.is_contiguous() else _tokens_dense(x)
+    t, rotary = flat.numel() // (h * d) if h * d else 0, 2 * cos.shape[-1]
+    if cos.shape != sin.shape or cos.numel() != t * (rotary // 2) or rotary > d or cos.dtype != sin.dtype:
+        raise _native.ArgumentError(f"rope: {t} tokens with {d} elements a head, cos {list(cos.shape)} and sin {list(sin.shape)}")
+    y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    (kept, c, kind), (kept_sin, s, _), dtype = _weight(cos), _weight(sin), REALS[x.dtype]
+    stride = flat.stride(-3) if flat.dim() > 2 else h * d
+    _call("rope")(x.device, y.data_ptr(), flat.data_ptr(), c, s, 0, t, h, d, rotary, t, h * d, stride, dtype, dtype, kind, 0, int(interleaved))
+    return y
+
+
+def _tokens_dense(x: Any) -> Any:
+    """x where heads are dense within a token and tokens have one stride; else a copy."""
+    *tokens, h, d = x.shape
+    steps = x.stride()
+    dense = steps[-1] == 1 and steps[-2] == d and (x.dim() < 3 or steps[-3] >= h * d)
+    return x if dense and all(steps[i - 1] == steps[i] * x.shape[i] for i in range(1, x.dim() - 2)) else x.contiguous()
+
+
+def embedding(table: Any, ids: Any) -> Any:
+    if ids.device != table.device or ids.dtype not in _IDS:
+        raise _native.ArgumentError(f"embedding: ids are {ids.dtype} on {ids.device}; they must be int32 or int64 on {table.device}")
+    ids = ids.contiguous()
+    table, vocab, n, stride = _rows(table)
+    y = torch.empty((*ids.shape, n), dtype=table.dtype, device=table.device)
+    dtype = REALS[table.dtype]
+    _call("embedding")(table.device, y.data_ptr(), table.data_ptr(), ids.data_ptr(), 0, ids.numel(), n, vocab, n, stride, dtype, dtype,
+                       _IDS[ids.dtype], 0)
+    return y
