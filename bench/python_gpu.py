@@ -39,13 +39,17 @@ def dl(tensor):
     return _native._Tensor(tensor.data_ptr(), 2, tensor.get_device(), tensor.dim(), code, bits, 1, sizes(*tensor.shape), sizes(*tensor.stride()), 0)
 
 
+def gpu_context():
+    return ctypes.c_void_p(_torch_native._contexts.get(0) or _torch_native._make_context(0))
+
+
 def by_c(name, like, *values):
     """sol_<name>_dl into a new tensor, on the current stream."""
     y = torch.empty(like.shape, dtype=like.dtype, device='cuda')
     given = [ctypes.byref(dl(v)) if isinstance(v, torch.Tensor) else ctypes.c_float(v) if isinstance(v, float) else ctypes.c_int(v)
              if isinstance(v, int) else ctypes.c_void_p() for v in (y, *values)]
     function = getattr(_native._library(), f'sol_{name}_dl')
-    context = _torch_native._cuda(os.getpid(), 0)
+    context = gpu_context()
     status = function(context, *given, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
     assert status == 0, (name, _native._library().sol_last_error().contents.message)
     return y
@@ -150,9 +154,9 @@ def overhead():
         library = os.path.join(folder, 'loop.so')
         subprocess.run(['cc', '-O2', '-shared', '-fPIC', '-xc', '-', '-o', library], input=LOOP, text=True, check=True)
         loop = ctypes.CDLL(library).loop
-    call = _torch_native._call('rmsnorm')
+    call = _torch_native.CALLS['rmsnorm']
     args = call.pack(y.data_ptr(), x.data_ptr(), w.data_ptr(), 0, 1, 512, 512, 512, 5, 5, 5, 1e-6, 0.0, 0)
-    context, stream = _torch_native._cuda(os.getpid(), 0), ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+    context, stream = gpu_context(), ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
     with torch.no_grad():
         st.rmsnorm(x, w)
         found = {

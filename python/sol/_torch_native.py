@@ -17,7 +17,7 @@ import torch
 from . import _native
 from .errors import Error
 
-_CUDA_BACKEND, _CPU_BACKEND = 3, 1
+_CUDA_BACKEND = 3
 REALS = {torch.float32: 2, torch.float16: 4, torch.bfloat16: 5}  # SolDtype
 _IDS = {torch.int32: 9, torch.int64: 10}
 # The structures of sol/ops.h, as struct.pack writes them: P a pointer, q an int64, i an enumeration, f a float; 0q ends each as C does.
@@ -33,16 +33,20 @@ class _Call:
 
     def __init__(self, name: str) -> None:
         self.name, self.pack = name, struct.Struct("@" + LAYOUTS[name]).pack
-        self.function = getattr(_native._library(), f"sol_{name}")
-        self.function.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 
-    def __call__(self, device: Any, *values: Any) -> None:
-        if device.type == "cuda":
-            index = device.index
+    @functools.cached_property
+    def function(self) -> Any:
+        function = getattr(_native._library(), f"sol_{self.name}")
+        function.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return function
+
+    def __call__(self, x: Any, *values: Any) -> None:
+        if x.is_cuda:
+            index = x.get_device()
             if index != torch._C._cuda_getDevice():
                 with torch.cuda.device(index):
-                    return self(device, *values)
-            status = self.function(_cuda(os.getpid(), index), self.pack(*values), torch._C._cuda_getCurrentRawStream(index))
+                    return self(x, *values)
+            status = self.function(_contexts.get(index) or _make_context(index), self.pack(*values), torch._C._cuda_getCurrentRawStream(index))
         else:
             status = self.function(_native._context(os.getpid()), self.pack(*values), None)
         if status:
@@ -50,42 +54,42 @@ class _Call:
         return None
 
 
-@functools.lru_cache(maxsize=None)
-def _call(name: str) -> _Call:
-    return _Call(name)
+CALLS = {name: _Call(name) for name in LAYOUTS}
+_contexts: dict[int, int] = {}  # of each GPU, in the CUDA context that torch has made; a child process makes its own
+os.register_at_fork(after_in_child=_contexts.clear)
+
+
+def _make_context(index: int) -> int:
+    """Tensors are torch's, so the library need not ask the driver what each pointer points to."""
+    with torch.cuda.device(index):
+        torch.empty(1, device="cuda")
+        context, error = ctypes.c_void_p(), _native._SolError()
+        options = _native._Options(backend=_CUDA_BACKEND, trust_pointers=1)
+        if _native._library().sol_context_create(ctypes.byref(options), ctypes.byref(context), ctypes.byref(error)):
+            _native._raise(error, "sol_context_create")
+    _contexts[index] = context.value or 0
+    return _contexts[index]
 
 
 @functools.lru_cache(maxsize=None)
-def _cuda(process: int, index: int) -> ctypes.c_void_p:
-    """A context for each GPU, in the CUDA context that torch has made; tensors are torch's, so pointers are not looked up again."""
-    torch.cuda.init()
-    torch.empty(1, device=f"cuda:{index}")
-    context, error = ctypes.c_void_p(), _native._SolError()
-    options = _native._Options(backend=_CUDA_BACKEND, trust_pointers=1)
-    if _native._library().sol_context_create(ctypes.byref(options), ctypes.byref(context), ctypes.byref(error)):
-        _native._raise(error, "sol_context_create")
-    return context
-
-
-@functools.lru_cache(maxsize=None)
-def has_device(kind: str) -> bool:
-    """Whether libsol runs there: on the CPU, and on NVIDIA GPUs where its kernels are built in."""
-    if kind == "cpu":
-        return True
-    if kind != "cuda" or torch.version.cuda is None:
-        return False
+def _has_gpu_kernels() -> bool:
+    """libsol runs on NVIDIA's GPUs where it was built with nvcc."""
     try:
-        _cuda(os.getpid(), torch.cuda.current_device())
+        return torch.version.cuda is not None and bool(_make_context(torch.cuda.current_device()))
     except Error:
         return False
-    return True
 
 
 def takes(x: Any, *others: Any) -> bool:
-    """Whether the library has this type and device; otherwise torch's own formula is used."""
-    if x.dtype not in REALS or not has_device(x.device.type):
+    """Whether the library has these types, on one device; otherwise torch's own formula is used."""
+    kind, on_cpu = x.dtype, x.is_cpu
+    if kind not in REALS or not (on_cpu or x.is_cuda and _has_gpu_kernels()):
         return False
-    return all(o is None or o.device == x.device and o.dtype in (x.dtype, torch.float32) for o in others)
+    place = x.get_device()
+    for other in others:
+        if other is not None and (other.is_cpu is not on_cpu or other.get_device() != place or other.dtype not in (kind, torch.float32)):
+            return False
+    return True
 
 
 def _rows(x: Any) -> tuple[Any, int, int, int]:
@@ -100,56 +104,53 @@ def _rows(x: Any) -> tuple[Any, int, int, int]:
     return _rows(x.contiguous())
 
 
-def _weight(weight: Any) -> tuple[Any, int, int]:
+def _dense_like(x: Any, n: int, stride: int) -> Any:
+    """empty_like costs a quarter of empty, and keeps the layout: it serves what is dense."""
+    return torch.empty_like(x) if stride == n else torch.empty(x.shape, dtype=x.dtype, device=x.device)
+
+
+def _weight(weight: Any, n: int, name: str) -> tuple[Any, int, int]:
     """The tensor, which has to be kept until the call, its address and type."""
     if weight is None:
         return None, 0, 0
+    if weight.numel() != n:
+        raise _native.ArgumentError(f"{name}: rows have {n} elements and the weight {weight.numel()}")
     weight = weight.contiguous()
     return weight, weight.data_ptr(), REALS[weight.dtype]
 
 
-def _check_columns(name: str, x: Any, *weights: Any) -> None:
-    for weight in weights:
-        if weight is not None and weight.numel() != x.shape[-1]:
-            raise _native.ArgumentError(f"{name}: rows have {x.shape[-1]} elements and the weight {weight.numel()}")
-
-
 def rmsnorm(x: Any, weight: Any, eps: float, weight_offset: float) -> Any:
-    _check_columns("rmsnorm", x, weight)
     x, m, n, stride = _rows(x)
-    y, (kept, w, kind) = torch.empty(x.shape, dtype=x.dtype, device=x.device), _weight(weight)
-    dtype = REALS[x.dtype]
-    _call("rmsnorm")(x.device, y.data_ptr(), x.data_ptr(), w, 0, m, n, n, stride, dtype, dtype, kind, eps, weight_offset, 0)
+    y, (kept, w, kind), dtype = _dense_like(x, n, stride), _weight(weight, n, "rmsnorm"), REALS[x.dtype]
+    CALLS["rmsnorm"](x, y.data_ptr(), x.data_ptr(), w, 0, m, n, n, stride, dtype, dtype, kind, eps, weight_offset, 0)
     return y
 
 
 def add_rmsnorm(x: Any, residual: Any, weight: Any, eps: float, weight_offset: float) -> tuple[Any, Any]:
-    _check_columns("add_rmsnorm", x, weight)
     _check_same("add_rmsnorm", x, residual)
     x, m, n, stride = _rows(x)
     residual, _, _, old = _rows(residual)
-    y, s = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for _ in range(2))
-    (kept, w, kind), dtype = _weight(weight), REALS[x.dtype]
-    _call("add_rmsnorm")(x.device, y.data_ptr(), x.data_ptr(), residual.data_ptr(), s.data_ptr(), w, m, n, n, stride, old, n,
-                         dtype, dtype, kind, eps, weight_offset)
+    y, s = _dense_like(x, n, stride), _dense_like(x, n, stride)
+    (kept, w, kind), dtype = _weight(weight, n, "add_rmsnorm"), REALS[x.dtype]
+    CALLS["add_rmsnorm"](x, y.data_ptr(), x.data_ptr(), residual.data_ptr(), s.data_ptr(), w, m, n, n, stride, old, n, dtype, dtype, kind,
+                         eps, weight_offset)
     return y, s
 
 
 def layernorm(x: Any, weight: Any, bias: Any, eps: float) -> Any:
-    _check_columns("layernorm", x, weight, bias)
     x, m, n, stride = _rows(x)
-    y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    (kept, w, kind), (kept_bias, b, bias_kind), dtype = _weight(weight), _weight(bias), REALS[x.dtype]
+    y, dtype = _dense_like(x, n, stride), REALS[x.dtype]
+    (kept, w, kind), (kept_bias, b, bias_kind) = _weight(weight, n, "layernorm"), _weight(bias, n, "layernorm")
     if weight is not None and bias is not None and kind != bias_kind:
         raise _native.ArgumentError("layernorm: weight and bias have different types")
-    _call("layernorm")(x.device, y.data_ptr(), x.data_ptr(), w, b, m, n, n, stride, dtype, dtype, kind or bias_kind, eps, 0.0)
+    CALLS["layernorm"](x, y.data_ptr(), x.data_ptr(), w, b, m, n, n, stride, dtype, dtype, kind or bias_kind, eps, 0.0)
     return y
 
 
 def _by_rows(name: str, x: Any) -> Any:
     x, m, n, stride = _rows(x)
-    y, dtype = torch.empty(x.shape, dtype=x.dtype, device=x.device), REALS[x.dtype]
-    _call(name)(x.device, y.data_ptr(), x.data_ptr(), m, n, n, stride, dtype, dtype)
+    y, dtype = _dense_like(x, n, stride), REALS[x.dtype]
+    CALLS[name](x, y.data_ptr(), x.data_ptr(), m, n, n, stride, dtype, dtype)
     return y
 
 
@@ -170,16 +171,15 @@ def silu_mul(gate: Any, up: Any) -> Any:
     _check_same("silu_mul", gate, up)
     gate, m, n, stride = _rows(gate)
     up, _, _, up_stride = _rows(up)
-    y, dtype = torch.empty(gate.shape, dtype=gate.dtype, device=gate.device), REALS[gate.dtype]
-    _call("silu_mul")(gate.device, y.data_ptr(), gate.data_ptr(), up.data_ptr(), 0, m, n, n, stride, up_stride, dtype, dtype, 0)
+    y, dtype = _dense_like(gate, n, stride), REALS[gate.dtype]
+    CALLS["silu_mul"](gate, y.data_ptr(), gate.data_ptr(), up.data_ptr(), 0, m, n, n, stride, up_stride, dtype, dtype, 0)
     return y
 
 
 def bias_gelu(x: Any, bias: Any) -> Any:
-    _check_columns("bias_gelu", x, bias)
     x, m, n, stride = _rows(x)
-    y, (kept, b, kind), dtype = torch.empty(x.shape, dtype=x.dtype, device=x.device), _weight(bias), REALS[x.dtype]
-    _call("bias_gelu")(x.device, y.data_ptr(), x.data_ptr(), b, m, n, n, stride, dtype, dtype, kind, 0.0)
+    y, (kept, b, kind), dtype = _dense_like(x, n, stride), _weight(bias, n, "bias_gelu"), REALS[x.dtype]
+    CALLS["bias_gelu"](x, y.data_ptr(), x.data_ptr(), b, m, n, n, stride, dtype, dtype, kind, 0.0)
     return y
 
 
@@ -191,9 +191,10 @@ def rope(x: Any, cos: Any, sin: Any, interleaved: bool) -> Any:
     if cos.shape != sin.shape or cos.numel() != t * (rotary // 2) or rotary > d or cos.dtype != sin.dtype:
         raise _native.ArgumentError(f"rope: {t} tokens with {d} elements a head, cos {list(cos.shape)} and sin {list(sin.shape)}")
     y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    (kept, c, kind), (kept_sin, s, _), dtype = _weight(cos), _weight(sin), REALS[x.dtype]
+    size = cos.numel()
+    (kept, c, kind), (kept_sin, s, _), dtype = _weight(cos, size, "rope"), _weight(sin, size, "rope"), REALS[x.dtype]
     stride = flat.stride(-3) if flat.dim() > 2 else h * d
-    _call("rope")(x.device, y.data_ptr(), flat.data_ptr(), c, s, 0, t, h, d, rotary, t, h * d, stride, dtype, dtype, kind, 0, int(interleaved))
+    CALLS["rope"](x, y.data_ptr(), flat.data_ptr(), c, s, 0, t, h, d, rotary, t, h * d, stride, dtype, dtype, kind, 0, int(interleaved))
     return y
 
 
@@ -212,6 +213,6 @@ def embedding(table: Any, ids: Any) -> Any:
     table, vocab, n, stride = _rows(table)
     y = torch.empty((*ids.shape, n), dtype=table.dtype, device=table.device)
     dtype = REALS[table.dtype]
-    _call("embedding")(table.device, y.data_ptr(), table.data_ptr(), ids.data_ptr(), 0, ids.numel(), n, vocab, n, stride, dtype, dtype,
+    CALLS["embedding"](table, y.data_ptr(), table.data_ptr(), ids.data_ptr(), 0, ids.numel(), n, vocab, n, stride, dtype, dtype,
                        _IDS[ids.dtype], 0)
     return y

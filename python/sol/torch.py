@@ -152,14 +152,17 @@ for _each in _OPERATORS:
     _register(_each)
 
 
+_PLAIN = (_Tensor, torch.nn.Parameter)
+
+
 def _direct(x: Any, *others: Any) -> bool:
     """Whether nobody looks on: no compiler, no gradient, no mode, no tensor of another kind. Then torch's dispatch is left out."""
     if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() or torch._C._functorch.peek_interpreter_stack() is not None:
         return False
-    needs = torch.is_grad_enabled()
-    for tensor in (x, *others):
-        if tensor is not None and (type(tensor) not in (_Tensor, torch.nn.Parameter) or needs and tensor.requires_grad):
-            return False
+    if torch.is_grad_enabled() and (x.requires_grad or any(o is not None and o.requires_grad for o in others)):
+        return False
+    if type(x) not in _PLAIN or others and not all(o is None or type(o) in _PLAIN for o in others):
+        return False
     return _native.takes(x, *others)
 
 
