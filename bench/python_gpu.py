@@ -70,6 +70,7 @@ def operators():
                 cases = {
                     'rmsnorm': (st.rmsnorm(x, w), by_c('rmsnorm', x, x, w, 1e-6, 0.0)),
                     'layernorm': (st.layernorm(x, w, b), by_c('layernorm', x, x, w, b, 1e-5, 0.0)),
+                    'rmsnorm by DLPack': (sol.rmsnorm(x, w), by_c('rmsnorm', x, x, w, 1e-6, 0.0)),
                     'softmax': (st.softmax(x), by_c('softmax', x, x)),
                     'log_softmax': (st.log_softmax(x), by_c('log_softmax', x, x)),
                     'silu_mul': (st.silu_mul(gate, up), by_c('silu_mul', gate, gate, up)),

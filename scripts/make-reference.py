@@ -117,6 +117,8 @@ def python_page():
     for path in sorted(glob.glob(os.path.join(folder, '*.py'))):
         stem, module = os.path.basename(path)[:-3], ast.parse(read(path))
         own = stem in ('torch', 'pytest_plugin')  # modules that are imported by their own names
+        if stem == 'torch':  # patch is defined beside it
+            module.body += ast.parse(read(os.path.join(folder, '_torch_patch.py'))).body
         nodes = public(module, listed_names(module if own else package)) if not stem.startswith('_') else []
         if nodes:
             page += [f'## `sol.{stem}`' if own else f'## {stem}', '', *doc(ast.get_docstring(module))]

@@ -63,11 +63,7 @@ def _make_context(index: int) -> int:
     """Tensors are torch's, so the library need not ask the driver what each pointer points to."""
     with torch.cuda.device(index):
         torch.empty(1, device="cuda")
-        context, error = ctypes.c_void_p(), _native._SolError()
-        options = _native._Options(backend=_CUDA_BACKEND, trust_pointers=1)
-        if _native._library().sol_context_create(ctypes.byref(options), ctypes.byref(context), ctypes.byref(error)):
-            _native._raise(error, "sol_context_create")
-    _contexts[index] = context.value or 0
+        _contexts[index] = _native.make_context(_CUDA_BACKEND, trust_pointers=1).value or 0
     return _contexts[index]
 
 
