@@ -159,6 +159,17 @@ def _rotary(own: Callable[..., Any]) -> Callable[..., Any]:
     return apply_rotary_pos_emb
 
 
+def _is_same(own: Callable[..., Any], new: Callable[..., Any]) -> bool:
+    """Whether both turn the same pairs: some models pair neighbours under the same names."""
+    draw = torch.Generator().manual_seed(1)
+    q, k, table = (torch.randn(shape, generator=draw) for shape in ((1, 2, 3, 8), (1, 1, 3, 8), (2, 1, 3, 4)))
+    cos, sin = torch.cat((table, table), -1)
+    try:
+        return all(torch.allclose(a, b, 1e-4, 1e-5) for a, b in zip(own(q, k, cos, sin), new(q, k, cos, sin)))
+    except (TypeError, ValueError, RuntimeError):  # it takes other arguments
+        return False
+
+
 def _patch_rope(module: Any, patched: Patched) -> None:
     name = type(module).__module__
     home = sys.modules.get(name)
@@ -166,6 +177,8 @@ def _patch_rope(module: Any, patched: Patched) -> None:
     if home is None or own is None or not hasattr(home, "rotate_half") or hasattr(own, "__sol__"):
         return
     new = _rotary(own)
+    if not _is_same(own, new):
+        return
     new.__sol__ = True  # type: ignore[attr-defined]
     setattr(home, _ROPE, new)
     patched.add(name, _ROPE, "rope", lambda: setattr(home, _ROPE, own))

@@ -253,6 +253,18 @@ class Patch(Case):
             undo()
         self.near(grads[1], grads[0], 1e-4)
 
+    def test_other_rotations_are_left_alone(self):
+        """The same names, but neighbours are the pairs (as in Cohere's and GLM's models)."""
+
+        def neighbours(x):
+            return torch.stack((-x[..., 1::2], x[..., ::2]), -1).flatten(-2)
+
+        with mock.patch.object(self.module, "rotate_half", neighbours):
+            patched = st.patch(self.model)
+            self.addCleanup(patched.undo)
+        self.assertNotIn("rope", {now for _, _, now in patched.replaced})
+        self.assertGreater(len(patched), 0)
+
     def test_unknown_models(self):
         self.assertIn("nothing was replaced", str(st.patch(nn.Linear(2, 2))))
 
