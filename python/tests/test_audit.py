@@ -1,5 +1,6 @@
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from unittest import mock
 import common
 import sol
 from common import SCALE, needs_numpy, numpy as np
+from sol.advice import TRITON
 
 SPIN = """
 import sol, sys
@@ -154,6 +156,14 @@ class Errors(unittest.TestCase):
             if b"audit" in words and spin.encode() in words:
                 found.append(pid)
         return found
+
+
+class Advice(unittest.TestCase):
+    def test_every_rule_has_tritons_words(self):
+        with open(os.path.join(common.TREE, "src", "audit", "rules.def")) as file:
+            rules = set(re.findall(r"^RULE\((\w+)", file.read(), re.M))
+        self.assertEqual(rules, set(TRITON))
+        self.assertFalse([rule for rule, text in TRITON.items() if "threadIdx" in text or "blockDim" in text])
 
 
 @needs_numpy
