@@ -6,6 +6,8 @@ CFLAGS  ?= -O2 -g
 LDFLAGS ?=
 PREFIX  ?= /usr/local
 LIBDIR  ?= $(PREFIX)/lib
+# What the tool alone loads: the shim and the libraries for `sol profile` and `sol fleet`.
+PRIVATE ?= $(LIBDIR)/sol
 DESTDIR ?=
 FUZZ_SECONDS ?= 60
 V       ?= 0
@@ -99,7 +101,7 @@ Q = $(if $(filter-out 0,$(V)),,@echo '  $@';)
 export B CC CXX CLANG CUDA_INC
 export DIRS := $(LIB_DIRS) $(TOOL_DIRS)
 
-.PHONY: all no-shim help setup demo test asan tests sanitized fuzz fuzz-merge fuzzers lint format bench wasm page site pictures wheel check-layers install uninstall clean distclean FORCE
+.PHONY: all no-shim help setup demo test asan tests sanitized fuzz fuzz-merge fuzzers lint format bench wasm page site pictures reference wheel deb dist check-layers install uninstall clean distclean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -163,6 +165,17 @@ pictures: $(SOL) page site $(B)/tests/page_probe ## make the pictures of docs/pi
 wheel: all ## pack the tool and the library into a Python wheel under build/wheel (any Python 3.10 or newer)
 	@rm -rf $(B)/wheel && mkdir -p $(B)/wheel
 	@SOL_BUNDLE=1 SOL_BUILD=$(abspath $(B)) python3 python/backend.py $(B)/wheel
+
+deb: all ## pack an installed copy into a Debian package under build/deb
+	@scripts/make-deb.sh $(B)
+
+dist: ## pack the last commit's sources under build/dist
+	@mkdir -p $(B)/dist
+	@git archive --format=tar --prefix=sol-$(VERSION)/ HEAD | gzip -9n > $(B)/dist/sol-$(VERSION).tar.gz
+	@cd $(B)/dist && sha256sum sol-$(VERSION).tar.gz | tee sol-$(VERSION).tar.gz.sha256
+
+reference: ## write the reference of the C and Python interfaces, from headers and docstrings, under build/reference (needs python3)
+	@python3 scripts/make-reference.py $(B)/reference
 
 check-layers: ## check the includes against the dependency order
 	@scripts/check-layers
@@ -309,8 +322,8 @@ $(B)/libsol.a: $(LIB_OBJ) $(B)/stamp/objects
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $(LIB_OBJ)
 
-$(B)/libsol.so.$(VERSION): $(LIB_OBJ) $(B)/stamp/objects
-	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs $(CFLAGS) $(LDFLAGS) $(LIB_OBJ) $(LIBS) -o $@
+$(B)/libsol.so.$(VERSION): $(LIB_OBJ) $(B)/stamp/objects packaging/sol_exports.map
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,packaging/sol_exports.map -Wl,-z,defs $(CFLAGS) $(LDFLAGS) $(LIB_OBJ) $(LIBS) -o $@
 
 $(B)/libsol.so: $(B)/libsol.so.$(VERSION)
 	@ln -sf $(<F) $(B)/$(SONAME)
@@ -409,21 +422,26 @@ $(B)/probe.wasm: $(B)/wasm/tests/wasm_probe.o $(WASM_OBJ)
 
 to = $(DESTDIR)$(PREFIX)
 tolib = $(DESTDIR)$(LIBDIR)
+topriv = $(DESTDIR)$(PRIVATE)
+fill = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@SONAME@|$(SONAME)|' \
+  -e "s|@UP@|$$(realpath -ms --relative-to='$(LIBDIR)/cmake/Sol' '$(PREFIX)')|"
 install: all ## install under PREFIX (and DESTDIR)
-	install -d '$(to)/include/sol' '$(tolib)/pkgconfig' '$(to)/bin'
+	install -d '$(to)/include/sol' '$(tolib)/pkgconfig' '$(tolib)/cmake/Sol' '$(to)/bin'
 	install -m 644 include/sol/*.h '$(to)/include/sol'
 	install -m 644 $(B)/libsol.a '$(tolib)'
 	install -m 755 $(B)/libsol.so.$(VERSION) '$(tolib)'
 	ln -sf libsol.so.$(VERSION) '$(tolib)/$(SONAME)'
 	ln -sf $(SONAME) '$(tolib)/libsol.so'
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' packaging/sol.pc.in > '$(tolib)/pkgconfig/sol.pc'
+	$(fill) packaging/sol.pc.in > '$(tolib)/pkgconfig/sol.pc'
+	for file in SolConfig SolConfigVersion; do $(fill) packaging/$$file.cmake.in > '$(tolib)/cmake/Sol/'$$file.cmake || exit 1; done
 	$(if $(SOL),install -m 755 $(SOL) '$(to)/bin')
-	install -d '$(tolib)/sol' && install -m 755 $(SHIM) $(INJECT) $(FLEET) '$(tolib)/sol'
+	install -d '$(topriv)' && install -m 755 $(SHIM) $(INJECT) $(FLEET) '$(topriv)'
 	$(if $(SOL),cd $(B)/share && find * -name made -o -type f -exec install -D -m 644 {} '$(to)/share/{}' ';')
 	$(if $(wildcard $(B)/page.html),install -D -m 644 $(B)/page.html '$(to)/share/sol/page.html')
 
 uninstall: all ## remove what install put there
-	rm -f $(patsubst %,'$(tolib)/sol/%',$(notdir $(SHIM) $(INJECT) $(FLEET))) && rmdir '$(tolib)/sol'
+	rm -f $(patsubst %,'$(topriv)/%',$(notdir $(SHIM) $(INJECT) $(FLEET))) && rmdir '$(topriv)'
+	rm -f '$(tolib)'/cmake/Sol/SolConfig.cmake '$(tolib)'/cmake/Sol/SolConfigVersion.cmake && rmdir '$(tolib)/cmake/Sol'
 	rm -f '$(to)/share/sol/page.html' && { [ ! -d '$(to)/share/sol' ] || rmdir '$(to)/share/sol'; }
 	rm -f '$(to)/bin/sol' '$(tolib)'/libsol.a '$(tolib)'/libsol.so* '$(tolib)/pkgconfig/sol.pc'
 	cd include && find sol -type f -exec rm -f '$(to)/include/{}' ';'

@@ -426,13 +426,10 @@ TEST(problems_are_named) {
   BAD((m.type = SOL_TENSOR_U16, m.nan_fill = true), "NaN");
 }
 
-TEST(fields_are_replaced) { // the map is copied to shared memory, changed there and used from global memory
+// The map is copied to shared memory, changed there and used from global memory.
+static void replace_in(const uint8_t raw[SOL_TENSOR_MAP_BYTES]) {
   Job j = {.map = matrix(SOL_TENSOR_F16, 64, 16), .at = {8, 3, 0, 0, 0}};
   j.map.box[1] = 9, j.map.dims[1] = 10, j.map.strides[1] = 1600;
-  SolTensorMap start = matrix(SOL_TENSOR_F32, 32, 16);
-  uint8_t raw[SOL_TENSOR_MAP_BYTES];
-  start.rank = 3;
-  sol_tensor_map_pack(&start, raw);
   j.body =
       ".reg .b32 %m; .reg .b64 %g; add.u32 %m, %bar, 128; add.u64 %g, %out, 61440; setp.lt.u32 %p, %t, 32; "
       "shl.b32 %r1, %t, 2; add.u32 %r2, %m, %r1; cvt.u64.u32 %rd1, %r1; add.u64 %rd1, %rd1, %map;\n"
@@ -443,7 +440,10 @@ TEST(fields_are_replaced) { // the map is copied to shared memory, changed there
       "@%one tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%m], 6;\n"
       "@%one tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%m], 0, 64;\n"
       "@%one tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%m], 1, 9;\n"
+      "@%one tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%m], 0, 300;\n"
       "@%one tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%m], 1, 10;\n"
+      "@%one tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%m], 0, 1;\n"
+      "@%one tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%m], 1, 1;\n"
       "@%one tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%m], 0, 1600;\n"
       "bar.sync 0; @%p tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
       "[%g], [%m], 128;\n"
@@ -455,6 +455,19 @@ TEST(fields_are_replaced) { // the map is copied to shared memory, changed there
   fill_tensor();
   Ran r = run_job(&j);
   if (body_ok(&r, j.body)) CHECK_INT(wrong_after_load(&j, tensor), 0);
+}
+
+TEST(fields_are_replaced) {
+  SolTensorMap start = matrix(SOL_TENSOR_F32, 32, 16);
+  uint8_t raw[SOL_TENSOR_MAP_BYTES];
+  start.rank = 3;
+  sol_tensor_map_pack(&start, raw);
+  replace_in(raw);
+}
+
+TEST(a_map_is_made_of_zeros) { // as Triton does for a descriptor that a kernel makes
+  static const uint8_t zeros[SOL_TENSOR_MAP_BYTES];
+  replace_in(zeros);
 }
 
 TEST(cluster_launch_control_grants_nothing) {

@@ -34,12 +34,13 @@ from .ops import (
     softmax,
     transpose,
 )
+from .profiling import ModuleTime, Profile, profile
 
 __version__ = "0.1.0"
 __all__ = [
     "ArgumentError", "Audit", "Bill", "BillError", "Device", "Error", "Finding", "Kernel", "KernelFault", "Line",
-    "MissingError", "Model", "ModelKernel", "Occupancy", "Roofline", "UnsupportedError", "add_rmsnorm", "argmax",
+    "MissingError", "Model", "ModelKernel", "ModuleTime", "Occupancy", "Profile", "Roofline", "UnsupportedError", "add_rmsnorm", "argmax",
     "assert_bill", "audit", "bias_gelu", "bias_relu_scale", "copy", "devices", "embed_rmsnorm", "embedding", "gate",
-    "gather", "kv_append", "layernorm", "log_softmax", "model", "occupancy", "reduce", "rmsnorm", "roofline", "rope",
+    "gather", "kv_append", "layernorm", "log_softmax", "model", "occupancy", "profile", "reduce", "rmsnorm", "roofline", "rope",
     "scale_columns", "silu_mul", "softmax", "transpose",
 ]

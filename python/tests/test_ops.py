@@ -1,8 +1,12 @@
+import ctypes
 import threading
+import types
 import unittest
+from unittest import mock
 
 import common
 import sol
+from sol import _dlpack, _native
 from common import near, needs_numpy, numpy as np
 
 
@@ -160,6 +164,76 @@ class Arrays(unittest.TestCase):
             self.skipTest("ml_dtypes is not installed")
         x = rows(4, 64).astype(ml_dtypes.bfloat16)
         near(sol.softmax(x).astype("f4"), soft(x.astype("f4")), 1e-2)
+
+
+class EmulatedArray:
+    """An array in the memory of an emulated GPU, as a library on a GPU would export it."""
+
+    context = None
+
+    def __init__(self, host, columns=None):
+        self.host, self.shape, self.dtype, self.streams = host, host[..., :columns].shape, host.dtype, []
+        self.pointer, error = ctypes.c_void_p(), _native._SolError()
+        library = _native._library()
+        assert library.sol_context_alloc(self.context, ctypes.c_size_t(host.nbytes), ctypes.byref(self.pointer), ctypes.byref(error)) == 0
+        assert library.sol_context_write(self.context, self.pointer, ctypes.c_void_p(host.ctypes.data), ctypes.c_size_t(host.nbytes), ctypes.byref(error)) == 0
+
+    def numpy(self):
+        error = _native._SolError()
+        assert _native._library().sol_context_read(self.context, ctypes.c_void_p(self.host.ctypes.data), self.pointer, ctypes.c_size_t(self.host.nbytes), ctypes.byref(error)) == 0
+        return self.host[..., : self.shape[-1]]
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+    def __dlpack__(self, stream=None):
+        self.streams.append(stream)
+        self.tensor = _native._tensor(self.host[..., : self.shape[-1]], "test")
+        self.tensor.data, self.tensor.device_type = self.pointer, 2
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self.tensor), b"dltensor", None)
+
+
+@needs_numpy
+class OnAGpu(unittest.TestCase):
+    """Arrays that speak DLPack, on the emulator in the place of a GPU."""
+
+    def setUp(self):
+        try:
+            EmulatedArray.context = EmulatedArray.context or _native.make_context(2)
+            patcher = mock.patch.object(_dlpack, "_context", lambda *_: EmulatedArray.context)
+            patcher.start()
+            self.addCleanup(patcher.stop)
+            sol.copy(EmulatedArray(rows(1, 4)), out=EmulatedArray(rows(1, 4)))
+        except sol.UnsupportedError:
+            self.skipTest("the library was built without nvcc")
+
+    def test_results(self):
+        x, w, y = EmulatedArray(rows(3, 48), columns=40), EmulatedArray(rows(40, seed=2)), EmulatedArray(np.zeros((3, 40), "f4"))
+        self.assertIs(sol.rmsnorm(x, w, out=y), y)
+        near(y.numpy(), rms(x.numpy(), 1e-6) * w.numpy())
+        self.assertEqual((x.streams, w.streams), ([1], [1]))  # the default stream, as DLPack numbers it
+
+    def test_the_current_stream_and_new_arrays(self):
+        """Of CuPy, by its documented functions: the stream is asked for, and results are arrays of its own."""
+        made = []
+        cupy = types.SimpleNamespace(cuda=types.SimpleNamespace(get_current_stream=lambda: types.SimpleNamespace(ptr=77)),
+                                     empty=lambda shape, dtype: made.append(EmulatedArray(np.zeros(shape, dtype))) or made[-1])
+        ids, table = EmulatedArray(np.array([2, 0, 9], "i4")), EmulatedArray(rows(5, 16))
+        with mock.patch.dict("sys.modules", cupy=cupy), mock.patch.object(EmulatedArray, "__module__", "cupy.core"):
+            found = sol.embedding(table, ids)
+            best = sol.argmax(table)
+        near(found.numpy(), np.vstack([table.host[[2, 0]], np.zeros(16)]))  # nobody waits to say that an id is outside
+        near(best.numpy(), table.host.argmax(1))
+        self.assertEqual((made[0] is found, best.dtype, ids.streams), (True, np.dtype("int64"), [77]))
+
+    def test_what_is_refused(self):
+        x = EmulatedArray(rows(3, 8))
+        with self.assertRaisesRegex(sol.ArgumentError, "some arrays are on a GPU and a ndarray is not"):
+            sol.rmsnorm(x, np.ones(8, "f4"), out=EmulatedArray(rows(3, 8)))
+        with self.assertRaisesRegex(sol.ArgumentError, "give out="):
+            sol.softmax(x)
 
 
 if __name__ == "__main__":

@@ -252,6 +252,12 @@ static bool set_field(SolTensorMap *m, uint8_t field, uint64_t k, uint64_t value
   }
 }
 
+// Kernels also make a map by themselves: of zeros, every field replaced. What a copy cannot use is found at the copy.
+static bool unpack_or_empty(const uint8_t *bytes, SolTensorMap *m) {
+  static const uint8_t zeros[SOL_TENSOR_MAP_BYTES];
+  return sol_tensor_map_unpack(bytes, m) || memcmp(bytes, zeros, sizeof zeros) == 0;
+}
+
 static void replace(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   EmuAddress place = {.base = i->a, .abytes = i->abytes, .offset = i->offset};
   for (; mask; mask &= mask - 1) {
@@ -261,7 +267,7 @@ static void replace(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     uint64_t value = i->lane_bytes == 8 ? EMU_IN(uint64_t, i->b)[l] : EMU_IN(uint32_t, i->b)[l];
     uint8_t *bytes = emu_range(x, i, l, address, i->space, SOL_TENSOR_MAP_BYTES, MAP_ALIGN, true);
     if (!bytes) continue;
-    if (!sol_tensor_map_unpack(bytes, &m))
+    if (!unpack_or_empty(bytes, &m))
       bad_map(x, i, l, address, "these bytes are none that cuTensorMapEncodeTiled made");
     else if (!set_field(&m, i->fn, EMU_IN(uint32_t, i->c)[l], value))
       bad_map(x, i, l, address, "this field cannot have this value");
