@@ -26,30 +26,31 @@ static SolStatus light_of(Bench *b, const OpsCase *c, int misalign, Timing *out,
   return status;
 }
 
-static int64_t largest_power(int64_t n) { // of two that divides it
-  return n & -n;
+static int64_t apart(const OpsView *v) { // elements between the end of a row and the next
+  return v->rows > 1 && v->stride ? v->stride - v->cols : 0;
 }
 
-// The widest tensor whose rows do not all start at 16-byte boundaries; NULL: there is none.
-static const OpsView *odd_view(const Sets *s) {
+// The widest tensor that no contiguous, aligned copy stands for: its rows are apart, or it starts between
+// 16-byte boundaries. NULL: there is none.
+static const OpsView *scattered_view(const Sets *s) {
   const OpsView *best = NULL;
   for (int k = 0; k < s->view_count; k++) {
     const OpsView *v = &s->view[k];
-    int64_t size = sol_dtype_bits(v->dtype) / 8, stride = v->stride ? v->stride : v->cols;
-    bool odd = (v->rows > 1 && stride * size % 16) || s->misalign * size % 16;
-    if (odd && s->step[k] && v->rows > 0 && v->cols > 1 && (!best || v->cols > best->cols)) best = v;
+    bool odd = s->misalign * (sol_dtype_bits(v->dtype) / 8) % 16;
+    if ((apart(v) || odd) && s->step[k] && v->rows > 0 && (!best || v->cols > best->cols)) best = v;
   }
   return best;
 }
 
-// Rows as long as the operation's, just as far from a 16-byte boundary, and padded so that they cannot be
-// taken for one long row. The copy's second stride is wider by twice as much: the power of two in it stays.
+// Rows as long as the operation's and as far apart, or one contiguous row. Rows of odd lengths that are dense
+// need no copy of their own: as one row they can be copied as fast as any bytes.
 static bool rows_case(const Sets *s, OpsCase *c) {
-  const OpsView *v = odd_view(s);
+  const OpsView *v = scattered_view(s);
   if (!v) return false;
-  double rows = s->bytes * 4 / ((double)v->cols * sol_dtype_bits(v->dtype)); // half the bytes
-  *c = (OpsCase){
-      .dim = {rows < 1 ? 1 : (int64_t)rows, v->cols}, .dtype = v->dtype, .pad = 2 * largest_power(v->cols)};
+  double elements = s->bytes * 4 / sol_dtype_bits(v->dtype); // half the bytes
+  int64_t cols = apart(v) ? v->cols : elements < 1 ? 1 : (int64_t)elements;
+  double rows = elements / (double)cols;
+  *c = (OpsCase){.dim = {rows < 1 ? 1 : (int64_t)rows, cols}, .dtype = v->dtype, .pad = apart(v)};
   return true;
 }
 

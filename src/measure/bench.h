@@ -22,7 +22,7 @@ typedef struct BenchResult {
   OpsCase c;
   Timing time;
   Timing light;      // a copy of the same bytes, dense and aligned; half of them read, half written
-  Timing rows_light; // where rows are not 16-byte aligned: a copy by rows with the same alignment
+  Timing rows_light; // where rows are further apart than dense, or not aligned: a copy of such rows
   bool has_rows_light;
 } BenchResult;
 
