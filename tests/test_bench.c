@@ -240,8 +240,10 @@ TEST(draws) {
     CHECK_INT(draw_case(ctx, &ops_copy, 8, i, &limits, &again, &cost, &err), SOL_OK);
     CHECK(memcmp(&c, &again, sizeof c) != 0);
   }
-  CHECK(odd > COUNT / 3 && odd < COUNT * 3 / 4 && real > COUNT / 100 && apart > COUNT / 8 && apart < COUNT / 2);
-  CHECK(wide > COUNT / 10 && tall > COUNT / 10 && bf16 > COUNT / 3 && bf16 < COUNT * 2 / 3 && other > COUNT / 20);
+  CHECK(odd > COUNT / 3 && odd < COUNT * 3 / 4 && real > COUNT / 100 && apart > COUNT / 8 &&
+        apart < COUNT / 2);
+  CHECK(wide > COUNT / 10 && tall > COUNT / 10 && bf16 > COUNT / 3 && bf16 < COUNT * 2 / 3 &&
+        other > COUNT / 20);
   for (int op = 0; op < OPS_COUNT; op++) {
     OpsCase c;
     SolCost cost;
@@ -346,7 +348,8 @@ TEST(command_random) {
   if (!CHECK_MSG(!sol_json_check(output, strlen(output), &root, &err), "%s", err.message)) return;
   CHECK(number(root, "seed") == 3);
   if (!CHECK(sol_json_get(root, "distribution", &spread))) return;
-  double mean = number(spread, "geometric_mean"), p90 = number(spread, "p90"), worst = number(spread, "worst");
+  double mean = number(spread, "geometric_mean"), p90 = number(spread, "p90"),
+         worst = number(spread, "worst");
   CHECK(number(spread, "cases") == 6 && mean > 0 && mean <= worst && p90 <= worst);
   if (!CHECK(sol_json_get(spread, "worst_cases", &v))) return;
   SolJsonIter it = {v, 0};

@@ -38,7 +38,8 @@ int cli_bench_draw(BenchRun *r) {
   for (int64_t i = 0; i < r->args->random && !code; i++) {
     SolError err = {0};
     BenchRow row = {.def = defs[i % count], .misalign = (int)r->args->misalign, .number = i};
-    SolStatus status = draw_case(r->ctx, row.def, (uint64_t)r->args->seed, i, &limits, &row.c, &row.cost, &err);
+    SolStatus status =
+        draw_case(r->ctx, row.def, (uint64_t)r->args->seed, i, &limits, &row.c, &row.cost, &err);
     if (status == SOL_ERR_NOT_FOUND)
       r->left_out++;
     else

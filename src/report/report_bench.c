@@ -47,8 +47,7 @@ void report_bench_before(BenchRow *row, SolJson root) {
         !sol_json_text_is(each, "dtype", sol_dtype_name(row->c.dtype)) ||
         !sol_json_text_is(each, "out_dtype", sol_dtype_name(out_dtype_of(row))) ||
         !sol_json_text_is(each, "option", report_bench_option(row)) ||
-        (int)number_of(each, "misalign") != row->misalign ||
-        (int64_t)number_of(each, "pad") != row->c.pad)
+        (int)number_of(each, "misalign") != row->misalign || (int64_t)number_of(each, "pad") != row->c.pad)
       continue;
     row->before_us = number_of(each, "time_us");
     row->before_spread = number_of(each, "spread");
@@ -149,35 +148,23 @@ static void machine_cells(Fact *f, const BenchRow *row) {
 }
 
 void report_bench_rows(Fact *root, const BenchRow *rows, int count, bool before) {
-  static const FactColumn columns[] = {{"op", 0},
-                                       {"dtype", 0},
-                                       {"shape", FIT_CUT},
-                                       {"time", 0},
-                                       {"time / light", 0},
-                                       {"time / that", 0},
-                                       {"change", 0},
-                                       {"", 0},
-                                       {"sectors", 0},
-                                       {"sectors / ideal", 0},
-                                       {"result", 0},
-                                       {"spread", 0},
-                                       {"note", FIT_WRAP},
-                                       {"to", 0},
-                                       {"option", 0},
-                                       {"apart", 0},
-                                       {"rate", 0},
-                                       {"bytes", 0},
-                                       {"light", 0},
-                                       {"launches", 0},
-                                       {"wavefronts", 0},
-                                       {"ideal", 0},
-                                       {"light, rows", 0},
-                                       {"before", 0},
-                                       {"requests", 0},
-                                       {0}};
+  static const FactColumn columns[] = {{"op", 0},           {"dtype", 0},
+                                       {"shape", FIT_CUT},  {"time", 0},
+                                       {"time / light", 0}, {"time / that", 0},
+                                       {"change", 0},       {"", 0},
+                                       {"sectors", 0},      {"sectors / ideal", 0},
+                                       {"result", 0},       {"spread", 0},
+                                       {"note", FIT_WRAP},  {"to", 0},
+                                       {"option", 0},       {"apart", 0},
+                                       {"rate", 0},         {"bytes", 0},
+                                       {"light", 0},        {"launches", 0},
+                                       {"wavefronts", 0},   {"ideal", 0},
+                                       {"light, rows", 0},  {"before", 0},
+                                       {"requests", 0},     {0}};
   Fact *list = fact_list(root, "cases", "");
   fact_columns(list, columns);
-  bool odd = false, any_option = false, padded = false, mixed = false, timed = false, noted = false, counted = false;
+  bool odd = false, any_option = false, padded = false, mixed = false, timed = false, noted = false,
+       counted = false;
   for (int i = 0; i < count; i++) {
     odd |= rows[i].timed && rows[i].result.has_rows_light;
     any_option |= report_bench_option(&rows[i])[0] != 0;

@@ -16,7 +16,7 @@ typedef struct BenchRow {
   char message[256];
   bool timed, checked, wrong, counted;
   int64_t number; // drawn at random: which of the seed's
-  double worst; // checked: the largest error as a share of what is allowed
+  double worst;   // checked: the largest error as a share of what is allowed
   BenchResult result;
   SolDriverCounts counts;          // counted: on the emulator
   double before_us, before_spread; // of an earlier run; 0: it does not have this case
