@@ -164,6 +164,7 @@ static int run_bench(BenchRun *r) {
     if (!r->bench) return cli_fail(r->cli, "out of memory");
     if (bench_open(r->bench, r->ctx, r->args->quick, &err)) return cli_error(r->cli, &err, 0, 0, 0);
     r->bench->timer.device_only = r->args->random;
+    r->bench->places = r->args->random && sol_context_backend(r->ctx) == SOL_BACKEND_CUDA;
   }
   signal(SIGINT, on_interrupt);
   signal(SIGTERM, on_interrupt);

@@ -54,6 +54,40 @@ static bool rows_case(const Sets *s, OpsCase *c) {
   return true;
 }
 
+// The same call on buffers in another place: memory is taken before theirs.
+static SolStatus time_elsewhere(Bench *b, int place, const OpsDef *def, const OpsCase *c, int misalign,
+                                Timing *out, SolError *err) {
+  void *before = NULL;
+  SolStatus status = sol_context_alloc(b->timer.ctx, (size_t)place * (37 << 20), &before, err);
+  if (!status) status = timer_time(&b->timer, def, c, misalign, out, err);
+  if (before) sol_context_free(b->timer.ctx, before, NULL);
+  return status;
+}
+
+static Timing middle_of(const Timing t[BENCH_PLACES]) {
+  int low = t[1].us.median < t[0].us.median, high = !low;
+  if (t[2].us.median < t[low].us.median) return t[low];
+  return t[2].us.median > t[high].us.median ? t[high] : t[2];
+}
+
+static SolStatus time_places(Bench *b, const OpsDef *def, const OpsCase *c, int misalign, Timing *out,
+                             SolError *err) {
+  Timing t[BENCH_PLACES] = {*out};
+  SolStatus status = SOL_OK;
+  for (int place = 1; place < BENCH_PLACES && !status; place++)
+    status = time_elsewhere(b, place, def, c, misalign, &t[place], err);
+  if (!status) *out = middle_of(t);
+  return status;
+}
+
+// Where buffers lie changes the time of large calls by up to 12% on an H200, a copy's too. A case that is not
+// at light is timed again in two more places, and its light as well; the middle one of each counts.
+static bool is_unsure(const Bench *b, const BenchResult *r, double bytes) {
+  static const double large = 64 << 20, near = 1.03;
+  double ratio = r->time.us.median / (r->has_rows_light ? r->rows_light.us.median : r->light.us.median);
+  return b->places && bytes >= large && (ratio > near || ratio < 1 / near);
+}
+
 SolStatus bench_case(Bench *b, const OpsDef *def, const OpsCase *c, int misalign, BenchResult *out,
                      SolError *err) {
   *out = (BenchResult){.def = def, .c = *c};
@@ -69,6 +103,12 @@ SolStatus bench_case(Bench *b, const OpsDef *def, const OpsCase *c, int misalign
     status = light_of(b, &rows, misalign, &out->rows_light, err);
     out->has_rows_light = !status;
   }
+  if (status || !is_unsure(b, out, s.bytes)) return status;
+  status = time_places(b, def, c, misalign, &out->time, err);
+  if (!status && out->has_rows_light)
+    status = time_places(b, &ops_copy, &rows, misalign, &out->rows_light, err);
+  else if (!status)
+    status = time_places(b, &ops_copy, &light, 0, &out->light, err);
   return status;
 }
 
