@@ -368,6 +368,13 @@ TEST(command_random) {
   CHECK(!strstr(output, "\"gemm\"") && strstr(output, "\"kv_append\""));
 }
 
+// Results of the GPU's kernels on shapes, types and strides that nobody chose.
+TEST(command_random_results) {
+  if (!ops_image_count) SKIP("built without nvcc: no kernels");
+  CHECK_INT(run("--random 42 --seed 5 --backend emu --max-bytes 16Ki --check all --json"), 0);
+  CHECK(strstr(output, "\"checked\": true") && !strstr(output, "\"checked\": false"));
+}
+
 static int count_of(const char *part) {
   int n = 0;
   for (const char *p = output; (p = strstr(p, part)); p += strlen(part)) n++;

@@ -127,8 +127,8 @@ static int find_kind(int64_t size, Kind kind) {
   return kernel;
 }
 
-// A block has at least so much of each long row, and no more than this in all: then an SM has several blocks.
-enum { NARROW_ROW_BYTES = 128, NARROW_BYTES = 24 << 10, NARROW_BATCHES = 65535 };
+// A block has so much of each long row, from least to most, and no more in all: an SM has several blocks.
+enum { NARROW_ROW_BYTES = 128, NARROW_MOST = 1024, NARROW_BYTES = 24 << 10, NARROW_BATCHES = 65535 };
 
 // What kernels for a short side want: that side dense, and not too long for their shared memory.
 static bool is_narrow(const SolTranspose *a, Kind kind) {
@@ -189,7 +189,10 @@ static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kerne
                                SolStream stream) {
   int64_t size = size_of(a), thin = tiles[kernel].kind == FEW_ROWS ? a->m : a->n, wide = a->m + a->n - thin;
   int64_t bytes = NARROW_BYTES / thin / NARROW_ROW_BYTES * NARROW_ROW_BYTES;
-  if (bytes > 1024) bytes = 1024;
+  // Of small tensors less, so that every SM has two blocks.
+  int64_t share = ops_ceil_div(ops_ceil_div(wide * size, NARROW_ROW_BYTES) * a->batch, 2 * (int64_t)ctx->sms);
+  if (bytes > NARROW_MOST) bytes = NARROW_MOST;
+  if (bytes > share * NARROW_ROW_BYTES) bytes = share * NARROW_ROW_BYTES;
   p->span = (int32_t)(bytes / size);
   p->pitch = (int32_t)((bytes / 16 + 2) | 1) * 16; // an odd number of chunks: rows start in different banks
   OpsLaunch l = {.kernel = kernel,
