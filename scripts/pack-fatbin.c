@@ -70,7 +70,8 @@ static Match longest(Chains *c, size_t at) {
     if (n > best.length) best = (Match){n, at - (size_t)seen};
     seen = c->before[seen];
   }
-  return best.length < LEAST ? (Match){0} : best;
+  if (best.length < LEAST) best.length = 0;
+  return best;
 }
 
 // ---- the block ----
