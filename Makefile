@@ -27,6 +27,7 @@ FLAGS     := -std=c17 $(WARN) -Iinclude -Isrc -I.
 LIB_FLAGS  = $(FLAGS) -fvisibility=hidden -fPIC -ffile-prefix-map='$(CURDIR)'=. $(CFLAGS)
 DEPS       = -MMD -MP -MF $@.d -MT $@
 LIBS      := -lm -ldl -lpthread
+PACK_DEBUG := -Wl,--compress-debug-sections=zlib # a third of the size; debuggers read it so
 SANITIZE  := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 CUDA_INC  := $(shell scripts/cuda-env include)
 NVCC      := $(shell scripts/cuda-env nvcc)
@@ -297,12 +298,21 @@ $(foreach m,$(MODULES),$(eval $(call MODULE_RULE,$(m),kernels/$(m)/$(m).cu,$(NVC
 rung_source = $(if $(filter sweeps_%,$(1)),$(1:sweeps_%=kernels/sweeps/%.cu),$(1:%_rungs=kernels/%/rungs.cu))
 $(foreach m,$(RUNGS),$(eval $(call MODULE_RULE,$(m),$(call rung_source,$(m)),$(RUNG_FLAGS),nvcc-rungs)))
 
-$(EMBED_OBJ): $(foreach m,$(MODULES),$(KERNELS)/$(m).fatbin) scripts/embed-kernels.sh $(B)/stamp/modules
+# What is embedded: the same images, machine code packed as well. The tool is named after this machine, since folders of
+# images are copied between machines.
+PACK := $(B)/pack-fatbin.$(shell uname -m)
+$(PACK): scripts/pack-fatbin.c $(addprefix src/,image/fatbin.c image/lz4.c image/zstd_host.c base/error.c base/format.c base/heap_host.c base/text.c)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(FLAGS) -O2 $^ $(LIBS) -o $@
+$(KERNELS)/%.packed: $(KERNELS)/%.fatbin scripts/pack-fatbin.c | $(PACK)
+	@$(PACK) $< $@
+
+$(EMBED_OBJ): $(foreach m,$(MODULES),$(KERNELS)/$(m).packed) scripts/embed-kernels.sh $(B)/stamp/modules
 	@mkdir -p $(@D)
 	$(Q)scripts/embed-kernels.sh ops $(KERNELS) $(MODULES) > $(@:.o=.S)
 	@$(CC) -c $(@:.o=.S) -o $@
 
-$(RUNGS_OBJ): $(foreach m,$(RUNGS),$(KERNELS)/$(m).fatbin) scripts/embed-kernels.sh $(B)/stamp/rungs
+$(RUNGS_OBJ): $(foreach m,$(RUNGS),$(KERNELS)/$(m).packed) scripts/embed-kernels.sh $(B)/stamp/rungs
 	@mkdir -p $(@D)
 	$(Q)scripts/embed-kernels.sh ladder $(KERNELS) $(RUNGS) > $(@:.o=.S)
 	@$(CC) -c $(@:.o=.S) -o $@
@@ -323,7 +333,7 @@ $(B)/libsol.a: $(LIB_OBJ) $(B)/stamp/objects
 	$(Q)$(AR) rcs $@ $(LIB_OBJ)
 
 $(B)/libsol.so.$(VERSION): $(LIB_OBJ) $(B)/stamp/objects packaging/sol_exports.map
-	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,packaging/sol_exports.map -Wl,-z,defs $(CFLAGS) $(LDFLAGS) $(LIB_OBJ) $(LIBS) -o $@
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,packaging/sol_exports.map -Wl,-z,defs $(PACK_DEBUG) $(CFLAGS) $(LDFLAGS) $(LIB_OBJ) $(LIBS) -o $@
 
 $(B)/libsol.so: $(B)/libsol.so.$(VERSION)
 	@ln -sf $(<F) $(B)/$(SONAME)
@@ -335,7 +345,7 @@ $(B)/inside.a: $(LIB_OBJ) $(TOOL_OBJ) $(B)/stamp/objects
 	$(Q)$(AR) rcs $@ $(LIB_OBJ) $(TOOL_OBJ)
 
 $(B)/sol: $(MAIN_OBJ) $(B)/inside.a
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MAIN_OBJ) $(B)/inside.a $(LIBS) -o $@
+	$(Q)$(CC) $(PACK_DEBUG) $(CFLAGS) $(LDFLAGS) $(MAIN_OBJ) $(B)/inside.a $(LIBS) -o $@
 
 # Man pages and completion, printed by the tool from its own option tables, laid out as under PREFIX/share.
 $(B)/share/made: $(B)/sol scripts/share.sh
