@@ -18,7 +18,7 @@ static SolContext *open_backend(SolBackend backend) {
 }
 
 // A case of test_ops whose kernel is given. false: it is for other types or another layout.
-static bool try_tile(SolContext *ctx, int kernel, int option, SolDtype dtype, SolDtype out) {
+static bool try_tile(SolContext *ctx, int kernel, int parts, int option, SolDtype dtype, SolDtype out) {
   OpsCase c = {.dim = {M, N, K}, .dtype = dtype, .out_dtype = out, .option = option};
   Trial t;
   SolError err = {0};
@@ -26,15 +26,16 @@ static bool try_tile(SolContext *ctx, int kernel, int option, SolDtype dtype, So
   bool fits = !status && gemm_tile_fits((const SolGemm *)t.args, kernel);
   for (int k = 0; fits && !status && k < t.count; k++)
     if (t.memory[k]) status = sol_context_write(ctx, t.memory[k], t.host[k], t.bytes[k], &err);
-  if (fits && !status) status = gemm_launch_tile(ctx, (const SolGemm *)t.args, kernel, NULL);
+  if (fits && !status) status = gemm_launch_tile(ctx, (const SolGemm *)t.args, kernel, parts, NULL);
   if (fits && status) printf("%s\n", sol_last_error()->message);
   if (fits && !status) status = trial_check(&t, NULL, &err);
-  if (fits && status) printf("%s, option %d: %s\n", gemm_kernels[kernel], option, err.message);
+  if (fits && status) printf("%s in %d, option %d: %s\n", gemm_kernels[kernel], parts, option, err.message);
   CHECK(!fits || !status);
   trial_close(&t);
   return fits;
 }
 
+// Each layout once in one of the output types; each epilogue once; k shared out among 1 to 3 blocks.
 TEST(every_tile_is_right) {
   if (!ops_image_count) SKIP("built without nvcc: no kernels");
   SolContext *ctx = open_backend(SOL_BACKEND_EMU);
@@ -42,12 +43,12 @@ TEST(every_tile_is_right) {
   for (int kernel = 0; ctx && kernel < GEMM_KERNELS; kernel++) {
     if (!ops_has_kernel(ctx, &ops_gemm, kernel) || gemm_shared[kernel] == 0) continue;
     int ran = 0;
-    for (int option = 0; option < 8;
-         option++) { // each layout once in one of the output types; each epilogue once
+    for (int option = 0; option < 8; option++) {
       bool epilogue = option > 3;
+      int parts = gemm_variants[kernel].split ? 1 + (kernel + option) % 3 : 1;
       if (epilogue && kernel % 4 != option % 4) continue;
-      ran += try_tile(ctx, kernel, option, SOL_BF16, option % 2 ? SOL_FP32 : SOL_BF16);
-      ran += !epilogue && try_tile(ctx, kernel, option, SOL_FP16, SOL_FP16);
+      ran += try_tile(ctx, kernel, parts, option, SOL_BF16, option % 2 ? SOL_FP32 : SOL_BF16);
+      ran += !epilogue && try_tile(ctx, kernel, parts, option, SOL_FP16, SOL_FP16);
     }
     CHECK(ran > 0 || !strstr(gemm_kernels[kernel], "_2_"));
   }

@@ -1,14 +1,22 @@
 // C = f(alpha A B + beta C + bias) + residual. README.md says which kernel is for what.
 #include "gemm/gemm_skinny.cuh"
 #if __CUDA_ARCH_FEAT_SM90_ALL
+#include "gemm/gemm_split.cuh"
 #include "gemm/gemm_wgmma.cuh"
-#define TILED(kind, a, b, tall, wide, stages, cluster, rate)                                                    \
+#define TILED(kind, a, b, tall, wide, stages, down, across)                                                  \
   KERNEL __launch_bounds__(GEMM_THREADS, 1)                                                                  \
-      sol_gemm_##kind##_##a##b##_##tall##x##wide##x##stages##_##cluster(const __grid_constant__ GemmTiledParams p) { \
-    GemmWgmma<kind, a, b, tall, wide, stages, cluster>::run(p);                                              \
+      sol_gemm_##kind##_##a##b##_##tall##x##wide##x##stages##_##down##x##across(                             \
+          const __grid_constant__ GemmTiledParams p) {                                                       \
+    GemmWgmma<kind, a, b, tall, wide, stages, down, across>::run(p);                                         \
+  }
+#define SPLIT(kind, a, b, wide, stages, swapped, per_sm)                                                     \
+  KERNEL __launch_bounds__(GEMM_THREADS, per_sm)                                                             \
+      sol_gemm_##kind##_##a##b##_split_##wide##x##stages##_##swapped(const __grid_constant__ GemmTiledParams p) { \
+    GemmSplit<kind, swapped ? b : a, swapped ? a : b, wide, stages, swapped>::run(p);                        \
   }
 #else
-#define TILED(kind, a, b, tall, wide, stages, cluster, rate)
+#define TILED(kind, a, b, tall, wide, stages, down, across)
+#define SPLIT(kind, a, b, wide, stages, swapped, per_sm)
 #endif
 #if __CUDA_ARCH__ >= 800
 #define SKINNY(kind, eights, warps, deep)                                                                           \

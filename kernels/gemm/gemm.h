@@ -22,7 +22,7 @@ typedef struct GemmEpilogue {
   int activation, out_kind, bias_kind;
 } GemmEpilogue;
 
-// gemm_wgmma.cuh
+// gemm_wgmma.cuh, gemm_split.cuh
 typedef struct GemmTiledParams {
   GemmMap a, b, c;
   GemmEpilogue end;
@@ -43,14 +43,29 @@ typedef struct GemmAnyParams {
 #define GEMM_SKINNY_ROWS 16
 #define GEMM_SKINNY_COLUMNS 16
 
-// A block of gemm_wgmma.cuh: 128 threads that copy and two warpgroups of 64 * tall rows each.
+// A block of gemm_loop.cuh: 128 threads that copy and two warpgroups of 64 * tall rows each.
 #define GEMM_THREADS 384
 #define GEMM_ROWS(tall) (128 * (tall))
 #define GEMM_STAGE_BYTES(tall, wide) ((GEMM_ROWS(tall) + (wide)) * 128)
-#define GEMM_PIECE_BYTES 8192 // what is stored at a time: 64 rows of 128 bytes
-#define GEMM_SHARED(tall, wide, stages) ((stages) * GEMM_STAGE_BYTES(tall, wide) + 4 * GEMM_PIECE_BYTES + 16 * (stages))
+#define GEMM_RING_BYTES(tall, wide, stages) ((stages) * (GEMM_STAGE_BYTES(tall, wide) + 16))
 // Rows of the box of a tensor map, whose contiguous dimension is 128 bytes. A stage holds 128 bytes along k.
-#define GEMM_BOX_A(turned) ((turned) ? 64 : 128)
-#define GEMM_BOX_B(turned, wide) ((turned) ? 64 : (wide) / 2)
+#define GEMM_BOX_A 64
+#define GEMM_BOX_B(turned, wide, down) ((turned) ? 64 : (wide) < 64 ? (wide) : (wide) / ((down) > 2 ? (down) : 2))
+
+// gemm_wgmma.cuh stores pieces of 64 rows of 128 bytes. Of places for them a warpgroup has two, and more where shared
+// memory is left, up to what a tile of 2-byte elements takes.
+#define GEMM_PIECE_BYTES 8192
+#define GEMM_BLOCK_SHARED 232448
+#define GEMM_PIECES_LEFT(tall, wide, stages) ((GEMM_BLOCK_SHARED - GEMM_RING_BYTES(tall, wide, stages)) / (2 * GEMM_PIECE_BYTES))
+#define GEMM_PIECES_MOST(tall, wide) ((tall) * (wide) / 64 > 2 ? (tall) * (wide) / 64 : 2)
+#define GEMM_PIECES(tall, wide, stages)                                           \
+  (GEMM_PIECES_LEFT(tall, wide, stages) < GEMM_PIECES_MOST(tall, wide)            \
+       ? GEMM_PIECES_LEFT(tall, wide, stages)                                     \
+       : GEMM_PIECES_MOST(tall, wide))
+#define GEMM_SHARED(tall, wide, stages) \
+  (2 * GEMM_PIECES(tall, wide, stages) * GEMM_PIECE_BYTES + GEMM_RING_BYTES(tall, wide, stages))
+
+// gemm_split.cuh: the most blocks that share out k.
+#define GEMM_PARTS 8
 
 #endif

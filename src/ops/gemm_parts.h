@@ -6,8 +6,9 @@
 #include "ops/operation.h"
 
 enum {
-#define TILED(kind, a, b, tall, wide, stages, cluster, rate)                                                 \
-  GEMM_TILED_##kind##_##a##b##_##tall##_##wide##_##cluster,
+#define TILED(kind, a, b, tall, wide, stages, down, across)                                                  \
+  GEMM_TILED_##kind##_##a##b##_##tall##_##wide##_##stages##_##down##_##across,
+#define SPLIT(kind, a, b, wide, stages, swapped, per_sm) GEMM_SPLIT_##kind##_##a##b##_##wide##_##stages##_##swapped,
 #define SKINNY(kind, eights, warps, deep)    GEMM_SKINNY_##kind##_##eights,
 #define SKINNY_89(kind, eights, warps, deep) SKINNY(kind, eights, warps, deep)
 #define ANY(kind)                            GEMM_ANY_##kind,
@@ -35,9 +36,31 @@ static inline SolDtype gemm_bias_type(const SolGemm *a) {
 
 SolStatus gemm_cpu(SolContext *ctx, const void *args);
 SolStatus gemm_launch(SolContext *ctx, const void *args, SolStream stream);
-// For tests: one of the tiled kernels, whether or not it is the best. It must fit the types and the layout, and tensor
-// copies must reach the tensors.
-bool gemm_tile_fits(const SolGemm *a, int kernel);
-SolStatus gemm_launch_tile(SolContext *ctx, const SolGemm *args, int kernel, SolStream stream);
+
+// What the launch rule knows of a kernel of gemm_wgmma.cuh or gemm_split.cuh; tall 0: it is another.
+typedef struct GemmVariant {
+  int kind, a_turned, b_turned, tall, wide, stages, down, across;
+  bool split, swapped;
+  int per_sm; // blocks
+  uint32_t threads;
+} GemmVariant;
+extern const GemmVariant gemm_variants[GEMM_KERNELS];
+
+// Tiles of a kernel: rows and columns of clusters' tiles; parts: blocks that share out k.
+typedef struct GemmPlan {
+  int kernel, parts;
+  int64_t rows, columns, tiles, at_a_time;
+} GemmPlan;
+
+// gemm_rule.c
+bool gemm_can_tile(const SolGemm *a);
+bool gemm_tile_fits(const SolGemm *a, int kernel); // the types and the layout; tensor copies must reach the tensors, too
+GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, int kernel, int parts);
+double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p); // microseconds
+bool gemm_pick(SolContext *ctx, const SolGemm *a, GemmPlan *best);                // false: none can
+bool gemm_reaches(const void *at, int64_t stride, int64_t batch_stride, int64_t batch, int size);
+
+// For tests: one of these kernels, whether or not it is the best. parts: 1 where it does not split.
+SolStatus gemm_launch_tile(SolContext *ctx, const SolGemm *args, int kernel, int parts, SolStream stream);
 
 #endif

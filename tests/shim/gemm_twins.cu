@@ -12,7 +12,7 @@
 enum { WIDE = 128, STAGES = 2, CLUSTER = 2, M = 296, N = 136, K = 200 }; // whole tiles of none
 
 template <int broken> __global__ void __launch_bounds__(GEMM_THREADS, 1) gemm(const __grid_constant__ GemmTiledParams p) {
-  GemmWgmma<KIND_BF16, 0, 1, 1, WIDE, STAGES, CLUSTER, broken>::run(p);
+  GemmWgmma<KIND_BF16, 0, 1, 1, WIDE, STAGES, CLUSTER, 1, broken>::run(p);
 }
 
 typedef CUresult Encode(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *, const cuuint64_t *,
@@ -43,8 +43,8 @@ int main(int argc, char **argv) {
   for (int i = 0; i < M * K; i++) a[i] = __float2bfloat16(number(i / K, i % K));
   for (int i = 0; i < K * N; i++) b[i] = __float2bfloat16(number(i / N, i % N + 3));
   GemmTiledParams p = {};
-  make_map(encode, &p.a, a, 2, K, M, GEMM_BOX_A(0));
-  make_map(encode, &p.b, b, 2, N, K, GEMM_BOX_B(1, WIDE));
+  make_map(encode, &p.a, a, 2, K, M, GEMM_BOX_A);
+  make_map(encode, &p.b, b, 2, N, K, GEMM_BOX_B(1, WIDE, CLUSTER));
   make_map(encode, &p.c, c, 4, N, M, 64);
   p.end.c = c, p.end.c_stride = N, p.end.alpha = 1;
   p.m = M, p.n = N, p.k = K, p.batch = 1, p.rows = 2, p.columns = 2, p.group = 2;
