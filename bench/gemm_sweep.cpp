@@ -30,13 +30,15 @@ struct Variant {
   int kind, tall, wide, stages, down, across, split, swapped, per_sm;
   CUfunction kernel;
 };
-#define TILED(kind, a, b, tall, wide, stages, down, across)                                                  \
-  {"sol_gemm_" #kind "_" #a #b "_" #tall "x" #wide "x" #stages "_" #down "x" #across, a || b ? 0 : kind, tall, wide, stages, down, across, 0, 0, 1, NULL},
+#define TILED(kind, a, b, tall, wide, stages, down, across, per_sm)                                          \
+  {"sol_gemm_" #kind "_" #a #b "_" #tall "x" #wide "x" #stages "_" #down "x" #across, a || b ? 0 : kind, tall, wide, stages, down, across, 0, 0, per_sm, NULL},
 #define SPLIT(kind, a, b, wide, stages, swapped, per_sm)                                                     \
   {"sol_gemm_" #kind "_" #a #b "_split_" #wide "x" #stages "_" #swapped, a || b ? 0 : kind, 1, wide, stages, 1, 1, 1, swapped, per_sm, NULL},
 #define SKINNY(kind, eights, warps, deep)
 #define SKINNY_89(kind, eights, warps, deep)
 #define ANY(kind)
+#define WEIGHTS(kind, bits, stages)
+#define ANY_WEIGHTS(kind, bits)
 static Variant variants[] = {
 #include "gemm/gemm.def"
 };
@@ -53,7 +55,7 @@ static long ceil_div(long a, long b) {
 }
 
 static int shared_of(const Variant &v) {
-  return v.split ? GEMM_RING_BYTES(1, v.wide, v.stages) : GEMM_SHARED(v.tall, v.wide, v.stages);
+  return v.split ? GEMM_RING_BYTES(1, v.wide, v.stages) : GEMM_SHARED(v.tall, v.wide, v.stages, v.per_sm);
 }
 
 static long clusters_of(int size, int per_sm) {
@@ -88,7 +90,7 @@ static void launch(const Variant &v, int parts, long m, long n, long k, const Se
   at[1].value.programmaticStreamSerializationAllowed = 1;
   CUlaunchConfig config = {};
   config.gridDimX = (unsigned)(clusters * size), config.gridDimY = config.gridDimZ = 1;
-  config.blockDimX = GEMM_THREADS, config.blockDimY = config.blockDimZ = 1;
+  config.blockDimX = GEMM_THREADS(v.per_sm), config.blockDimY = config.blockDimZ = 1;
   config.sharedMemBytes = (unsigned)shared_of(v), config.hStream = stream, config.attrs = at, config.numAttrs = 2;
   void *params[] = {&p};
   CHECK(cuLaunchKernelEx(&config, v.kernel, params, NULL));
@@ -235,7 +237,7 @@ int main(int argc, char **argv) {
       at.value.clusterDim = {(unsigned)(v.down * v.across * parts), 1, 1};
       CUlaunchConfig config = {};
       config.gridDimX = (unsigned)(v.down * v.across * parts), config.gridDimY = config.gridDimZ = 1;
-      config.blockDimX = GEMM_THREADS, config.blockDimY = config.blockDimZ = 1, config.sharedMemBytes = (unsigned)shared_of(v);
+      config.blockDimX = GEMM_THREADS(v.per_sm), config.blockDimY = config.blockDimZ = 1, config.sharedMemBytes = (unsigned)shared_of(v);
       config.attrs = &at, config.numAttrs = 1;
       int most = 0;
       CHECK(cuOccupancyMaxActiveClusters(&most, v.kernel, &config));

@@ -51,7 +51,7 @@ struct GemmLoop {
   };
 
   static __device__ __forceinline__ void start(Ring *r, const GemmTiledParams &p) {
-    if (threadIdx.x == 0) {
+    if (threadIdx.x == GEMM_CONSUMERS) {
       tensor_prefetch_map(&p.a), tensor_prefetch_map(&p.b);
       for (int i = 0; i < STAGES; i++) barrier_init(&r->full[i], 1), barrier_init(&r->empty[i], 2 * REACHED);
       barrier_init_done();
@@ -115,10 +115,10 @@ struct GemmLoop {
     wgmma_commit();
   }
 
-  // The first lanes of the warpgroup's warps tell one block each: those of this one's column, then the others of its row.
+  // Every sixteenth thread of the warpgroup tells one block: those of this one's column, then the others of its row.
   static __device__ __forceinline__ void release(Ring *r, int stage, int thread, int rank) {
-    int i = thread / 32, other = i - DOWN;
-    if (thread % 32 || i >= REACHED) return;
+    int i = thread / 16, other = i - DOWN;
+    if (thread % 16 || i >= REACHED) return;
     if (REACHED == 1) barrier_arrive_here(&r->empty[stage]);
     else
       barrier_arrive(&r->empty[stage],

@@ -6,10 +6,11 @@
 #include "gemm/gemm_epilogue.cuh"
 #include "gemm/gemm_loop.cuh"
 
-template <int KIND, int A_TURNED, int B_TURNED, int TALL, int WIDE, int STAGES, int DOWN, int ACROSS, int BROKEN = GEMM_RIGHT>
+template <int KIND, int A_TURNED, int B_TURNED, int TALL, int WIDE, int STAGES, int DOWN, int ACROSS, int PER_SM = 1,
+          int BROKEN = GEMM_RIGHT>
 struct GemmWgmma {
   typedef GemmLoop<KIND, A_TURNED, B_TURNED, TALL, WIDE, STAGES, DOWN, ACROSS, BROKEN> Loop;
-  enum { CLUSTER = DOWN * ACROSS, REGS = Loop::REGS, PIECES = GEMM_PIECES(TALL, WIDE, STAGES) };
+  enum { CLUSTER = DOWN * ACROSS, REGS = Loop::REGS, PIECES = GEMM_PIECES(TALL, WIDE, STAGES, PER_SM) };
   struct Shared {
     uint8_t c[2][PIECES][GEMM_PIECE_BYTES]; // each warpgroup's
     typename Loop::Ring ring;
@@ -94,7 +95,7 @@ struct GemmWgmma {
 
   static __device__ __forceinline__ void compute(Shared *s, const GemmTiledParams &p, int tiles, int rank) {
     // The same in all lanes, said so that the compiler knows it.
-    int group = __shfl_sync(~0u, (int)threadIdx.x / 128 - 1, 0), thread = threadIdx.x % 128, stored = 0;
+    int group = __shfl_sync(~0u, (int)threadIdx.x / 128, 0), thread = threadIdx.x % 128, stored = 0;
     int steps = (p.k + Loop::DEEP - 1) / Loop::DEEP;
     typename Loop::Turn turn;
     float d[TALL][REGS];
@@ -111,16 +112,16 @@ struct GemmWgmma {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
     int rank = CLUSTER > 1 ? (int)block_rank() : 0, tiles = p.rows * p.columns * p.batch;
-    if (threadIdx.x == 0) tensor_prefetch_map(&p.c);
+    if (threadIdx.x == GEMM_CONSUMERS) tensor_prefetch_map(&p.c);
     Loop::start(&s->ring, p);
     let_successor_start();
     wait_for_predecessor();
-    if (threadIdx.x < 128) {
-      asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-      if (threadIdx.x == 0) produce(s, p, tiles, rank);
+    if (threadIdx.x >= GEMM_CONSUMERS) {
+      if (PER_SM == 1) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+      if (threadIdx.x == GEMM_CONSUMERS) produce(s, p, tiles, rank);
       __syncwarp();
     } else {
-      asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+      if (PER_SM == 1) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
       compute(s, p, tiles, rank);
     }
     if (CLUSTER > 1) cluster_sync(); // no block ends while another's copies or arrivals may still reach it

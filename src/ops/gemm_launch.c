@@ -5,26 +5,30 @@
 #include "ops/gemm_parts.h"
 
 const char *const gemm_kernels[GEMM_KERNELS] = {
-#define TILED(kind, a, b, tall, wide, stages, down, across)                                                  \
+#define TILED(kind, a, b, tall, wide, stages, down, across, per_sm)                                          \
   "sol_gemm_" #kind "_" #a #b "_" #tall "x" #wide "x" #stages "_" #down "x" #across,
 #define SPLIT(kind, a, b, wide, stages, swapped, per_sm)                                                     \
   "sol_gemm_" #kind "_" #a #b "_split_" #wide "x" #stages "_" #swapped,
 #define SKINNY(kind, eights, warps, deep)    "sol_gemm_" #kind "_skinny_" #eights,
 #define SKINNY_89(kind, eights, warps, deep) SKINNY(kind, eights, warps, deep)
 #define ANY(kind)                            "sol_gemm_" #kind "_any",
+#define WEIGHTS(kind, bits, stages)          "sol_gemm_" #kind "_weights_" #bits,
+#define ANY_WEIGHTS(kind, bits)              "sol_gemm_" #kind "_any_weights_" #bits,
 #include "kernels/gemm/gemm.def"
 };
 
 const uint32_t gemm_shared[GEMM_KERNELS] = {
-#define TILED(kind, a, b, tall, wide, stages, down, across) GEMM_SHARED(tall, wide, stages),
-#define SPLIT(kind, a, b, wide, stages, swapped, per_sm)    GEMM_RING_BYTES(1, wide, stages),
-#define SKINNY(kind, eights, warps, deep)                   0,
-#define SKINNY_89(kind, eights, warps, deep)                0,
-#define ANY(kind)                                           0,
+#define TILED(kind, a, b, tall, wide, stages, down, across, per_sm) GEMM_SHARED(tall, wide, stages, per_sm),
+#define SPLIT(kind, a, b, wide, stages, swapped, per_sm)            GEMM_RING_BYTES(1, wide, stages),
+#define SKINNY(kind, eights, warps, deep)                           0,
+#define SKINNY_89(kind, eights, warps, deep)                        0,
+#define ANY(kind)                                                   0,
+#define WEIGHTS(kind, bits, stages)                                 GEMM_WEIGHTS_SHARED(bits, stages),
+#define ANY_WEIGHTS(kind, bits)                                     0,
 #include "kernels/gemm/gemm.def"
 };
 
-static GemmEpilogue epilogue_of(const SolGemm *a) {
+GemmEpilogue gemm_epilogue_of(const SolGemm *a) {
   return (GemmEpilogue){.c = a->c,
                         .bias = a->bias,
                         .residual = a->residual,
@@ -41,14 +45,10 @@ static GemmEpilogue epilogue_of(const SolGemm *a) {
                         .bias_kind = ops_kind(gemm_bias_type(a))};
 }
 
-static int64_t tile_width(const SolGemm *a, int wide) {
-  return a->activation == SOL_ACTIVATION_SILU_MUL ? wide / 2 : wide;
-}
-
 // ---- tiles ----
 
-static SolStatus make_map(SolContext *ctx, SolDtype dtype, const void *at, int64_t x, int64_t y,
-                          int64_t batch, int64_t stride, int64_t batch_stride, int box_y, GemmMap *out) {
+SolStatus gemm_make_map(SolContext *ctx, SolDtype dtype, const void *at, int64_t x, int64_t y, int64_t batch,
+                        int64_t stride, int64_t batch_stride, int box_y, GemmMap *out) {
   static const uint8_t types[] = {SOL_TENSOR_F32, SOL_TENSOR_F16, SOL_TENSOR_BF16, SOL_TENSOR_U8};
   uint64_t size = (uint64_t)ops_size(dtype);
   SolTensorMap m = {
@@ -69,16 +69,16 @@ static SolStatus make_map(SolContext *ctx, SolDtype dtype, const void *at, int64
 static SolStatus make_maps(SolContext *ctx, const SolGemm *a, const GemmVariant *v, GemmTiledParams *p) {
   int64_t wide = gemm_b_width(a);
   int box = GEMM_BOX_B(v->swapped ? v->a_turned : v->b_turned, v->wide, v->down);
-  SolStatus status = make_map(ctx, a->dtype, a->a, a->a_columns ? a->m : a->k, a->a_columns ? a->k : a->m,
-                              a->batch, a->a_stride, a->a_batch_stride, v->swapped ? box : GEMM_BOX_A,
-                              v->swapped ? &p->b : &p->a);
+  SolStatus status = gemm_make_map(ctx, a->dtype, a->a, a->a_columns ? a->m : a->k,
+                                   a->a_columns ? a->k : a->m, a->batch, a->a_stride, a->a_batch_stride,
+                                   v->swapped ? box : GEMM_BOX_A, v->swapped ? &p->b : &p->a);
   if (!status)
-    status = make_map(ctx, a->dtype, a->b, a->b_columns ? a->k : wide, a->b_columns ? wide : a->k, a->batch,
-                      a->b_stride, a->b_batch_stride, v->swapped ? GEMM_BOX_A : box,
-                      v->swapped ? &p->a : &p->b);
+    status = gemm_make_map(ctx, a->dtype, a->b, a->b_columns ? a->k : wide, a->b_columns ? wide : a->k,
+                           a->batch, a->b_stride, a->b_batch_stride, v->swapped ? GEMM_BOX_A : box,
+                           v->swapped ? &p->a : &p->b);
   if (!status && !v->split)
-    status =
-        make_map(ctx, gemm_out(a), a->c, a->n, a->m, a->batch, a->c_stride, a->c_batch_stride, 64, &p->c);
+    status = gemm_make_map(ctx, gemm_out(a), a->c, a->n, a->m, a->batch, a->c_stride, a->c_batch_stride, 64,
+                           &p->c);
   return status;
 }
 
@@ -87,7 +87,7 @@ static SolStatus launch_tiled(SolContext *ctx, const SolGemm *a, const GemmPlan 
   const GemmVariant *v = &gemm_variants[plan->kernel];
   int tall = GEMM_ROWS(v->tall) * v->down;
   int64_t size = v->down * v->across * plan->parts;
-  GemmTiledParams p = {.end = epilogue_of(a),
+  GemmTiledParams p = {.end = gemm_epilogue_of(a),
                        .m = (int)a->m,
                        .n = (int)a->n,
                        .k = (int)a->k,
@@ -128,37 +128,51 @@ static bool is_skinny(const SolContext *ctx, const SolGemm *a) {
          gemm_reaches(a->b, a->b_stride, a->b_batch_stride, a->batch, size);
 }
 
+GemmAnyParams gemm_any_params(const SolGemm *a) {
+  return (GemmAnyParams){.a = a->a,
+                         .b = a->b,
+                         .end = gemm_epilogue_of(a),
+                         .m = a->m,
+                         .n = a->n,
+                         .k = a->k,
+                         .batch = a->batch,
+                         .a_down = a->a_columns ? 1 : a->a_stride,
+                         .a_across = a->a_columns ? a->a_stride : 1,
+                         .a_batch = a->a_batch_stride,
+                         .b_down = a->b_columns ? 1 : a->b_stride,
+                         .b_across = a->b_columns ? a->b_stride : 1,
+                         .b_batch = a->b_batch_stride};
+}
+
+void gemm_any_grid(const SolGemm *a, int tall, int wide, uint32_t grid[3]) {
+  int64_t width = a->activation == SOL_ACTIVATION_SILU_MUL ? wide / 2 : wide;
+  ops_grid(grid, (uint64_t)(ops_ceil_div(a->m, tall) * ops_ceil_div(a->n, width) * a->batch), 1);
+}
+
 static SolStatus launch_any(SolContext *ctx, const SolGemm *a, int kernel, int tall, int wide,
                             SolStream stream) {
-  GemmAnyParams p = {.a = a->a,
-                     .b = a->b,
-                     .end = epilogue_of(a),
-                     .m = a->m,
-                     .n = a->n,
-                     .k = a->k,
-                     .batch = a->batch,
-                     .a_down = a->a_columns ? 1 : a->a_stride,
-                     .a_across = a->a_columns ? a->a_stride : 1,
-                     .a_batch = a->a_batch_stride,
-                     .b_down = a->b_columns ? 1 : a->b_stride,
-                     .b_across = a->b_columns ? a->b_stride : 1,
-                     .b_batch = a->b_batch_stride};
-  OpsLaunch l = {
-      .kernel = kernel, .block = gemm_variants[kernel].threads, .early = true, .params = &p, .bytes = sizeof p};
-  ops_grid(l.grid, (uint64_t)(ops_ceil_div(a->m, tall) * ops_ceil_div(a->n, tile_width(a, wide)) * a->batch),
-           1);
+  GemmAnyParams p = gemm_any_params(a);
+  OpsLaunch l = {.kernel = kernel,
+                 .block = gemm_variants[kernel].threads,
+                 .early = true,
+                 .params = &p,
+                 .bytes = sizeof p};
+  gemm_any_grid(a, tall, wide, l.grid);
   return ops_launch(ctx, &ops_gemm, &l, stream);
 }
 
-// On Hopper: as many blocks as there is room for, whatever the rows, so that a row's sums are always made in the same order.
+int gemm_few_parts(const SolContext *ctx, int64_t tiles, int64_t steps) {
+  int64_t parts = tiles ? 2 * ctx->sms / tiles : 1, most = steps < GEMM_PARTS ? steps : GEMM_PARTS;
+  return parts < 1 ? 1 : parts < most ? (int)parts : (int)most;
+}
+
 static bool plan_few(SolContext *ctx, SolGemm *a, GemmPlan *plan) {
   static const int few[] = {GEMM_SPLIT_1_00_16_6_1, GEMM_SPLIT_2_00_16_6_1, GEMM_SPLIT_3_00_16_6_1};
   int kernel = few[ops_kind(a->dtype) - 1];
   if (a->a_columns) a->a_columns = 0, a->a_stride = a->k; // one row
   if (ctx->cc < 90 || !gemm_can_tile(a) || !ops_has_kernel(ctx, &ops_gemm, kernel)) return false;
   *plan = gemm_plan(ctx, a, kernel, 1);
-  int64_t parts = plan->tiles ? ctx->sms * gemm_variants[kernel].per_sm / plan->tiles : 1;
-  *plan = gemm_plan(ctx, a, kernel, parts < 1 ? 1 : parts < GEMM_PARTS ? (int)parts : GEMM_PARTS);
+  *plan = gemm_plan(ctx, a, kernel, gemm_few_parts(ctx, plan->tiles, GEMM_PARTS));
   return true;
 }
 
@@ -170,6 +184,7 @@ SolStatus gemm_launch(SolContext *ctx, const void *args, SolStream stream) {
   static const int any[] = {GEMM_ANY_1, GEMM_ANY_2, GEMM_ANY_3};
   int kind = ops_kind(a.dtype) - 1;
   GemmPlan plan = {0};
+  if (a.weights) return gemm_launch_weights(ctx, &a, stream);
   if (is_skinny(ctx, &a)) {
     int kernel = skinny[kind][a.m > 8];
     if (plan_few(ctx, &a, &plan)) return launch_tiled(ctx, &a, &plan, stream);

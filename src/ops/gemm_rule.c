@@ -5,13 +5,15 @@
 #include "ops/gemm_parts.h"
 
 const GemmVariant gemm_variants[GEMM_KERNELS] = {
-#define TILED(kind, a, b, tall, wide, stages, down, across)                                                  \
-  {kind, a, b, tall, wide, stages, down, across, false, false, 1, GEMM_THREADS},
+#define TILED(kind, a, b, tall, wide, stages, down, across, per_sm)                                          \
+  {kind, a, b, tall, wide, stages, down, across, false, false, per_sm, GEMM_THREADS(per_sm)},
 #define SPLIT(kind, a, b, wide, stages, swapped, per_sm)                                                     \
-  {kind, a, b, 1, wide, stages, 1, 1, true, swapped, per_sm, GEMM_THREADS},
+  {kind, a, b, 1, wide, stages, 1, 1, true, swapped, per_sm, GEMM_THREADS(per_sm)},
 #define SKINNY(kind, eights, warps, deep)    {.threads = (warps)*32},
 #define SKINNY_89(kind, eights, warps, deep) SKINNY(kind, eights, warps, deep)
 #define ANY(kind)                            {.threads = GEMM_ANY_THREADS},
+#define WEIGHTS(kind, bits, stages)          {.threads = GEMM_THREADS(2)},
+#define ANY_WEIGHTS(kind, bits)              {.threads = GEMM_ANY_THREADS},
 #include "kernels/gemm/gemm.def"
 };
 
@@ -35,8 +37,8 @@ bool gemm_tile_fits(const SolGemm *a, int kernel) {
   bool gated = a->activation == SOL_ACTIVATION_SILU_MUL;
   return v->tall && v->kind == ops_kind(a->dtype) && v->a_turned == !!a->a_columns &&
          v->b_turned == !a->b_columns &&
-         (v->split || ((!gated || v->wide % 128 == 0) && gemm_reaches(a->c, a->c_stride, a->c_batch_stride,
-                                                                      a->batch, ops_size(gemm_out(a)))));
+         (v->split || ((!gated || v->wide % 128 == 0) &&
+                       gemm_reaches(a->c, a->c_stride, a->c_batch_stride, a->batch, ops_size(gemm_out(a)))));
 }
 
 static int64_t steps_of(const SolGemm *a) {
@@ -77,7 +79,8 @@ static double step_time(const SolContext *ctx, const SolGemm *a, const GemmVaria
   double ghz = 1.6 - 0.22 * fmin(1, flops / 2e11); // large ones run at lower clocks
   double multiply = GEMM_ROWS(v->tall) * v->wide * 64 / 2048.0 / ghz * 1e-3 * v->per_sm;
   double of_a = GEMM_ROWS(v->tall) / (double)v->across, of_b = v->wide / (double)v->down;
-  int64_t stride_a = v->swapped ? a->b_stride : a->a_stride, stride_b = v->swapped ? a->a_stride : a->b_stride;
+  int64_t stride_a = v->swapped ? a->b_stride : a->a_stride,
+          stride_b = v->swapped ? a->a_stride : a->b_stride;
   double lines = of_a * lines_of(stride_a * size) + of_b * lines_of(stride_b * size);
   double load = lines * (1.08 + 0.49 * fmax(0, busy - 0.5) * 2) * 1e-3 * v->per_sm;
   (void)ctx;
@@ -85,7 +88,8 @@ static double step_time(const SolContext *ctx, const SolGemm *a, const GemmVaria
 }
 
 static double bytes_of(const SolGemm *a) {
-  double m = (double)a->m, n = (double)a->n, k = (double)a->k, in = ops_size(a->dtype), out = ops_size(gemm_out(a));
+  double m = (double)a->m, n = (double)a->n, k = (double)a->k, in = ops_size(a->dtype),
+         out = ops_size(gemm_out(a));
   return (double)a->batch * (in * k * (m + (double)gemm_b_width(a)) + out * m * n);
 }
 
