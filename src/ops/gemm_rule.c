@@ -67,48 +67,57 @@ GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, int kernel, int part
 
 // ---- the estimate ----
 
+// Microseconds, unless they say otherwise; fitted to what bench/gemm_sweep.cpp measured on an H200 (kernels/gemm/README.md).
+static const double clock_ghz = 1.6, clock_less = 0.22;               // less: of what takes long, for power
+static const double line_ns = 1.08, line_more = 0.49;                 // a line of L2; more: when all SMs load
+static const double call_us = 2.2, tile_us = 0.2, tile_area_us = 1.8; // a call; a tile's end, and by its size
+static const double split_us = 0.8, few_us = 0.5,
+                    split_area_us = 2.6;              // the end of one that was split; few: swapped
+static const double memory_us = 2.5, memory_tb = 4.3; // DRAM: before it is busy; TB/s
+
 // L2's lines of 128 bytes that a row's 128 bytes are in, on average over rows `bytes` apart.
 static double lines_of(int64_t bytes) {
   return bytes % 128 == 0 ? 1 : bytes % 64 == 0 ? 1.5 : bytes % 32 == 0 ? 1.75 : 1.9;
 }
 
-// What a block's stage takes: multiplying it, or loading its own part of it, a line after the other.
-static double step_time(const SolContext *ctx, const SolGemm *a, const GemmVariant *v, double busy) {
-  int size = ops_size(a->dtype);
-  double flops = 2.0 * (double)a->m * (double)a->n * (double)a->k * (double)a->batch;
-  double ghz = 1.6 - 0.22 * fmin(1, flops / 2e11); // large ones run at lower clocks
-  double multiply = GEMM_ROWS(v->tall) * v->wide * 64 / 2048.0 / ghz * 1e-3 * v->per_sm;
-  double of_a = GEMM_ROWS(v->tall) / (double)v->across, of_b = v->wide / (double)v->down;
-  int64_t stride_a = v->swapped ? a->b_stride : a->a_stride,
-          stride_b = v->swapped ? a->a_stride : a->b_stride;
-  double lines = of_a * lines_of(stride_a * size) + of_b * lines_of(stride_b * size);
-  double load = lines * (1.08 + 0.49 * fmax(0, busy - 0.5) * 2) * 1e-3 * v->per_sm;
-  (void)ctx;
-  return pow(pow(multiply, 5) + pow(load, 5), 0.2);
+// What a block's step takes: multiplying a stage, or loading its own part of it. busy: the share of the SMs that load.
+static double step_time(const SolGemm *a, const GemmVariant *v, double busy) {
+  int64_t size = ops_size(a->dtype), rows = GEMM_ROWS(v->tall);
+  double flops = 2.0 * (double)a->m * (double)gemm_b_width(a) * (double)a->k * (double)a->batch;
+  double clock = clock_ghz - clock_less * fmin(1, flops / (2e11 * 2 / (double)size));
+  double multiply = (double)(rows * v->wide) * 64 / 2048 / clock;
+  int64_t first = v->swapped ? a->b_stride : a->a_stride, second = v->swapped ? a->a_stride : a->b_stride;
+  double lines =
+      (double)rows / v->across * lines_of(first * size) + (double)v->wide / v->down * lines_of(second * size);
+  return fmax(multiply, lines * (line_ns + line_more * fmax(0, 2 * busy - 1))) * 1e-3;
 }
 
 static double bytes_of(const SolGemm *a) {
-  double m = (double)a->m, n = (double)a->n, k = (double)a->k, in = ops_size(a->dtype),
-         out = ops_size(gemm_out(a));
-  return (double)a->batch * (in * k * (m + (double)gemm_b_width(a)) + out * m * n);
+  double m = (double)a->m, n = (double)a->n, k = (double)a->k, out = ops_size(gemm_out(a));
+  return (double)a->batch * (ops_size(a->dtype) * k * (m + (double)gemm_b_width(a)) + out * m * n);
 }
 
+// Blocks that share an SM take turns at its tensor cores; their ends overlap.
 double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p) {
   const GemmVariant *v = &gemm_variants[p->kernel];
-  int64_t size = v->down * v->across * p->parts, waves = ops_ceil_div(p->tiles, p->at_a_time);
-  double slots = (double)ctx->sms * v->per_sm, busy = fmin(1, (double)(p->tiles * size) / slots);
+  int64_t blocks = p->tiles * v->down * v->across * p->parts, waves = ops_ceil_div(p->tiles, p->at_a_time);
+  int64_t turns = ops_ceil_div(p->tiles * v->per_sm, p->at_a_time);
   double area = GEMM_ROWS(v->tall) * v->wide / 32768.0, steps = (double)ops_ceil_div(steps_of(a), p->parts);
-  double tile = steps * step_time(ctx, a, v, busy) + 2 * area;
-  if (v->split) tile += 0.6 + 2.6 * area * (p->parts - 1) / p->parts;
-  double time = 2.2 + (double)waves * tile, memory = 2.5 + bytes_of(a) / 4.3e6;
-  return pow(pow(time, 8) + pow(memory, 8), 0.125);
+  double end =
+      v->split ? (v->swapped ? few_us : split_us) + split_area_us * area : tile_us + tile_area_us * area;
+  double step = step_time(a, v, fmin(1, (double)blocks / ctx->sms));
+  return fmax(call_us + (double)turns * steps * step + (double)waves * end,
+              memory_us + bytes_of(a) / (memory_tb * 1e6));
 }
 
-// Splitting k for few rows must not depend on how many there are: a row's sums are always made in the same order.
-static int most_parts(const SolGemm *a, int kernel) {
-  int64_t steps = steps_of(a);
-  if (!gemm_variants[kernel].split) return 1;
-  return steps < GEMM_PARTS ? (int)steps : GEMM_PARTS;
+// More blocks than two for each place gain nothing.
+static int most_parts(const SolContext *ctx, const SolGemm *a, int kernel) {
+  const GemmVariant *v = &gemm_variants[kernel];
+  if (!v->split) return 1;
+  int64_t tiles = gemm_plan(ctx, a, kernel, 1).tiles, steps = steps_of(a) / 2;
+  int64_t room = tiles ? 2 * ctx->sms * v->per_sm / tiles : 1;
+  int64_t most = room < steps ? room : steps;
+  return most < 1 ? 1 : most < GEMM_PARTS ? (int)most : GEMM_PARTS;
 }
 
 bool gemm_pick(SolContext *ctx, const SolGemm *a, GemmPlan *best) {
@@ -117,7 +126,7 @@ bool gemm_pick(SolContext *ctx, const SolGemm *a, GemmPlan *best) {
   if (ctx->cc < 90 || !gemm_can_tile(a)) return false;
   for (int i = 0; i < GEMM_KERNELS; i++) {
     if (!gemm_tile_fits(a, i) || !ops_has_kernel(ctx, &ops_gemm, i)) continue;
-    for (int parts = 1; parts <= most_parts(a, i); parts++) {
+    for (int parts = most_parts(ctx, a, i); parts > 0; parts--) {
       GemmPlan p = gemm_plan(ctx, a, i, parts);
       double time = gemm_estimate(ctx, a, &p);
       if (!found || time < least) *best = p, least = time, found = true;
