@@ -138,6 +138,29 @@ TEST(rows_do_not_depend_on_how_many_are_decoded) {
   sol_context_destroy(cpu);
 }
 
+// Of a product in bf16, A by rows and B by columns, on this machine's emulated GPU.
+static GemmPlan picked(SolContext *ctx, int64_t m, int64_t n, int64_t k) {
+  GemmPlan plan = {.kernel = -1};
+  SolGemm g = {.m = m, .n = n, .k = k, .dtype = SOL_BF16, .b_columns = 1};
+  g = gemm_filled(&g);
+  CHECK(gemm_pick(ctx, &g, &plan) && gemm_estimate(ctx, &g, &plan) > 0);
+  return plan;
+}
+
+TEST(the_rule_takes_what_fits_the_size) {
+  if (!ops_image_count) SKIP("built without nvcc: no kernels");
+  SolContext *ctx = open_backend(SOL_BACKEND_EMU);
+  CHECK(ctx && !ops_load(ctx, ops_index(ctx, &ops_gemm), NULL));
+  if (!ctx) return;
+  GemmPlan many = picked(ctx, 8192, 8192, 8192), few = picked(ctx, 24, 14048, 13912),
+           deep = picked(ctx, 240, 512, 16384);
+  CHECK(!gemm_variants[many.kernel].split && many.tiles > many.at_a_time);
+  CHECK(gemm_variants[few.kernel].swapped);                  // no products for rows that are not there
+  CHECK(gemm_variants[deep.kernel].split && deep.parts > 1); // too few tiles for the SMs
+  CHECK_INT(picked(ctx, 240, 512, 64).parts, 1);             // nothing to share out
+  sol_context_destroy(ctx);
+}
+
 TEST(bad_arguments_are_refused) {
   static uint16_t a[64], b[128], c[64];
   static const float scales[8];

@@ -106,8 +106,9 @@ double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p)
   double end =
       v->split ? (v->swapped ? few_us : split_us) + split_area_us * area : tile_us + tile_area_us * area;
   double step = step_time(a, v, fmin(1, (double)blocks / ctx->sms));
-  return fmax(call_us + (double)turns * steps * step + (double)waves * end,
-              memory_us + bytes_of(a) / (memory_tb * 1e6));
+  double time = call_us + (double)turns * steps * step + (double)waves * end;
+  double memory = memory_us + bytes_of(a) / (memory_tb * 1e6);
+  return fmax(time, memory) + 0.1 * fmin(time, memory); // they do not overlap as a whole
 }
 
 // More blocks than two for each place gain nothing.
