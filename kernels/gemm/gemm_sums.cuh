@@ -53,15 +53,14 @@ template <int DOWN, int ACROSS, int SWAPPED> struct GemmSums {
 
   // Four columns at a time of this block's part of the tile, whose first row and column of C are given.
   __device__ __forceinline__ void finish(const GemmEpilogue *e, int64_t m, int64_t n, int row, int column, int batch, int rank, int parts) {
-    bool gated = e->activation == GEMM_SILU_MUL;
+    bool gated = e->activation == GEMM_SILU_MUL, at_once = gemm_stores_four(e);
+    float alpha = gemm_alpha(e);
     int across = gated ? ACROSS / 2 : ACROSS, quads = (int)min((int64_t)DOWN, m - row) * across / 4;
     for (int q = quads * rank / parts + (int)threadIdx.x; q < quads * (rank + 1) / parts; q += GEMM_CONSUMERS) {
       int r = q * 4 / across, c = q * 4 % across;
       float4 v = sum(r, c, parts), up = gated ? sum(r, c + across, parts) : v;
       float sums[4] = {v.x, v.y, v.z, v.w}, ups[4] = {up.x, up.y, up.z, up.w};
-#pragma unroll
-      for (int i = 0; i < 4; i++)
-        if (column + c + i < n) gemm_finish_one(e, batch, row + r, column + c + i, n, sums[i], ups[i]);
+      gemm_finish_four(e, alpha, at_once, batch, row + r, column + c, n, sums, ups);
     }
   }
 };
