@@ -9,7 +9,7 @@
 #include "measure/trial.h"
 #include "ops/gemm_parts.h"
 
-enum { M = 264, N = 264, K = 136, DECODED = 16, DEEP = 544, GROUPS = 5 }; // DEEP: K of what is decoded
+enum { M = 264, N = 264, K = 144, DECODED = 16, DEEP = 544, GROUPS = 5 }; // DEEP: K of what is decoded
 
 static SolContext *open_backend(SolBackend backend) {
   SolContext *ctx = NULL;
@@ -44,14 +44,14 @@ TEST(every_tile_is_right) {
   for (int kernel = 0; ctx && kernel < GEMM_KERNELS; kernel++) {
     if (!ops_has_kernel(ctx, &ops_gemm, kernel) || !gemm_variants[kernel].tall) continue;
     int ran = 0;
-    for (int option = 0; option < 8; option++) {
-      bool epilogue = option > 3;
+    for (int option = 0; option <= 8; option++) {
+      bool epilogue = option > 3 && option < 8;
       int parts = gemm_variants[kernel].split ? 1 + (kernel + option) % 3 : 1;
       if (epilogue && kernel % 4 != option % 4) continue;
       ran += try_tile(ctx, kernel, parts, option, SOL_BF16, option % 2 ? SOL_FP32 : SOL_BF16);
       ran += !epilogue && try_tile(ctx, kernel, parts, option, SOL_FP16, SOL_FP16);
     }
-    CHECK(ran > 0 || !strstr(gemm_kernels[kernel], "_2_"));
+    CHECK(ran > 0);
   }
   sol_context_destroy(ctx);
 }
