@@ -302,11 +302,18 @@ typedef enum SolActivation {
   SOL_ACTIVATION_SILU_MUL // B and bias have 2N columns, gate then up; C = silu(gate) * up
 } SolActivation;
 
+// How B is stored, if not as A is, for reading weights of fewer bits, as decoding is bound to; b_columns must be set.
+typedef enum SolWeights {
+  SOL_WEIGHTS_AS_A = 0,
+  SOL_WEIGHTS_FP8, // e4m3; alpha is multiplied by b_scale
+  SOL_WEIGHTS_INT4 // -8 to 7, two in a byte, the first in the low bits; sums of 128 k times b_scales. K, b_stride, b_batch_stride even
+} SolWeights;
+
 // C = activation(alpha A B + beta C + bias) + residual, for each matrix of a batch. Sums are in fp32. C may be fp32, fp16
 // or bf16; A and B are fp16, bf16 or fp8 (e4m3), both of dtype; of fp8 C and bias are bf16 by default, and alpha is multiplied
 // by a_scale and b_scale. Sums of fp8 keep about 13 bits of the largest product on Hopper. Nothing is read from C where beta is 0. On Hopper the fast kernels
 // take tensors whose addresses and strides are multiples of 16 bytes (fp8: along k), and of up to 16 rows of A (decoding) those where
-// b_columns is set. The results of rows 1 to 16 do not depend on how many rows there are.
+// b_columns is set. Weights of fewer bits are read again for every 16 rows. The results of rows 1 to 16 do not depend on how many rows there are.
 typedef struct SolGemm {
   void *c;                // (batch, M, N)
   const void *a;          // (batch, M, K); with a_columns (batch, K, M)
@@ -315,6 +322,7 @@ typedef struct SolGemm {
   const void *residual;   // (batch, M, N) in C's type, or NULL
   const float *a_scale;   // fp8: (1) or NULL
   const float *b_scale;   // fp8: (1) or NULL
+  const float *b_scales;  // int4: (batch, N, K / 128), rounded up: each for 128 k of a column; otherwise NULL
   int64_t batch, m, n, k; // batch 0 means 1
   int64_t c_stride, a_stride, b_stride, residual_stride;
   int64_t c_batch_stride, a_batch_stride, b_batch_stride, residual_batch_stride; // 0: dense
@@ -322,6 +330,7 @@ typedef struct SolGemm {
   float alpha, beta;                                                             // alpha 0 means 1
   SolActivation activation;
   int a_columns, b_columns; // 1: the matrix lies column by column
+  SolWeights weights;
 } SolGemm;
 SOL_API SolStatus sol_gemm(SolContext *context, const SolGemm *args, SolStream stream);
 SOL_API SolStatus sol_gemm_cost(const SolGemm *args, SolCost *out, SolError *err);
