@@ -6,7 +6,7 @@
 
 #include "common.cuh"
 
-#if __CUDA_ARCH__ >= 800
+#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 
 // Where piece `piece` of row `row` is, in bytes from the tile's start; a row has ROW_BYTES, a multiple of 64.
 template <int ROW_BYTES> INLINE uint32_t tile_place(int row, int piece) {
@@ -128,10 +128,26 @@ template <int tiles> INLINE void softmax_tile(float (&s)[tiles][4], Softmax *x, 
   }
 }
 
-// cap * tanh(x / cap): through powers of two, exact to fp32's rounding for what softmax needs.
-INLINE float soft_capped(float x, float cap) {
-  float e = exp_two(x * (2 * 1.4426950408889634f) / cap);
-  return cap * (1 - __fdividef(2, e + 1));
+// cap * tanh(x), where `twice` is 2 x / log 2: through a power of two, which is exact enough for exponents.
+INLINE float soft_capped(float twice, float cap) {
+  return cap - __fdividef(2 * cap, exp_two(twice) + 1);
+}
+
+template <int tiles> INLINE void cap_scores(float (&s)[tiles][4], float before, float cap) {
+#pragma unroll
+  for (int i = 0; i < tiles; i++)
+#pragma unroll
+    for (int j = 0; j < 4; j++) s[i][j] = soft_capped(s[i][j] * before, cap);
+}
+// Leaves out scores whose column, counted from the thread's first, is not from `from` to `to` - 1 of its row.
+template <int tiles> INLINE void mask_scores(float (&s)[tiles][4], const int (&from)[2], const int (&to)[2]) {
+#pragma unroll
+  for (int i = 0; i < tiles; i++)
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+      int column = i * 8 + j % 2;
+      s[i][j] = column >= from[j / 2] && column < to[j / 2] ? s[i][j] : -INFINITY;
+    }
 }
 
 #endif

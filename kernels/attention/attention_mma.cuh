@@ -6,7 +6,7 @@
 #include "attention/attention_parts.cuh"
 #include "mma.cuh"
 
-#if __CUDA_ARCH__ >= 800
+#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 template <int KIND, int D> struct AttentionMma {
   enum { KEYS = ATTENTION_KEYS(D), ROWS = ATTENTION_ROWS, THREADS = ATTENTION_THREADS, TILES = KEYS / 8, ROW_BYTES = D * 2, PIECES = D / 8 };
   struct Shared {
@@ -59,14 +59,9 @@ template <int KIND, int D> struct AttentionMma {
 
   // Caps scores and leaves out those of keys that a row does not see. first: the tile's first key, of this thread.
   static __device__ __forceinline__ void mask(float (&s)[TILES][4], const ScoreUnit &u, const Seen (&seen)[2], int first) {
-#pragma unroll
-    for (int i = 0; i < TILES; i++)
-#pragma unroll
-      for (int j = 0; j < 4; j++) {
-        int key = first + i * 8 + j % 2;
-        float x = u.cap != 0 ? soft_capped(s[i][j] * u.before, u.cap) : s[i][j];
-        s[i][j] = key >= seen[j / 2].from && key < seen[j / 2].to ? x : -INFINITY;
-      }
+    int from[2] = {seen[0].from - first, seen[1].from - first}, to[2] = {seen[0].to - first, seen[1].to - first};
+    if (u.cap != 0) cap_scores(s, u.before, u.cap);
+    mask_scores(s, from, to);
   }
 
   static __device__ __forceinline__ void store(const AttentionParams &p, const Sequence &q, const float (&o)[D / 8][4], const Softmax &x,

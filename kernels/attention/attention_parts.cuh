@@ -35,14 +35,14 @@ INLINE Seen attention_seen(const AttentionParams &p, const Sequence &s, int i) {
   return {p.window ? min(max(next - p.window, 0), to) : 0, to};
 }
 
-// What a score is multiplied by so that 2^x is its exponential, and how it is capped before that.
+// What a score is multiplied by so that 2^x is its exponential, and how it is capped before that: soft_capped(score * before, cap).
 typedef struct ScoreUnit {
   float unit, before, cap; // cap 0: none, and `before` is not used
 } ScoreUnit;
 
 INLINE ScoreUnit score_unit(float scale, float cap) {
   float log2_e = 1.4426950408889634f;
-  return {cap != 0 ? log2_e : scale * log2_e, scale, cap};
+  return {cap != 0 ? log2_e : scale * log2_e, cap != 0 ? 2 * log2_e * scale / cap : 0, cap};
 }
 
 // log(sum of exp(scores)) of a row.

@@ -12,10 +12,8 @@
 #include "attention/attention_parts.cuh"
 #include "mma.cuh"
 
-template <int KIND, int D, int TURNS = 1> struct AttentionWgmma {
+template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), int STAGES = ATTENTION_STAGES> struct AttentionWgmma {
   enum {
-    KEYS = ATTENTION_TILED_KEYS(D),
-    STAGES = ATTENTION_STAGES,
     ROWS = 64,  // of a warpgroup
     BOXES = D / 64,
     TILES = KEYS / 8,
@@ -143,14 +141,9 @@ template <int KIND, int D, int TURNS = 1> struct AttentionWgmma {
   static __device__ __forceinline__ void softmax(Scores &sc, const Sight &w, Softmax *x, float (&by)[2], int tile, int thread) {
     if (tile * KEYS < w.whole_from || (tile + 1) * KEYS > w.whole_to) {
       int first = tile * KEYS + thread % 4 * 2;
-#pragma unroll
-      for (int i = 0; i < TILES; i++)
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-          int key = first + i * 8 + j % 2;
-          float v = w.unit.cap != 0 ? soft_capped(sc[i][j] * w.unit.before, w.unit.cap) : sc[i][j];
-          sc[i][j] = key >= w.seen[j / 2].from && key < w.seen[j / 2].to ? v : -INFINITY;
-        }
+      int from[2] = {w.seen[0].from - first, w.seen[1].from - first}, to[2] = {w.seen[0].to - first, w.seen[1].to - first};
+      if (w.unit.cap != 0) cap_scores(sc, w.unit.before, w.unit.cap);
+      mask_scores(sc, from, to);
     }
     softmax_tile(sc, x, w.unit.unit, by);
   }
@@ -278,7 +271,7 @@ template <int KIND, int D, int TURNS = 1> struct AttentionWgmma {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
     int total = p.rows * p.all.batch * p.all.heads;
-    static_assert(sizeof(Shared) <= ATTENTION_TILED_SHARED(D), "as the launcher has it");
+    static_assert(KEYS != ATTENTION_TILED_KEYS(D) || STAGES != ATTENTION_STAGES || sizeof(Shared) <= ATTENTION_TILED_SHARED(D), "as the launcher has it");
     if (threadIdx.x == 0) {
       tensor_prefetch_map(&p.q), tensor_prefetch_map(&p.k), tensor_prefetch_map(&p.v);
       for (int i = 0; i < 2; i++) barrier_init(&s->q_full[i], 1), barrier_init(&s->q_empty[i], 1);

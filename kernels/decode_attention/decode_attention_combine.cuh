@@ -4,7 +4,7 @@
 
 #include "decode_attention/decode_attention_split.cuh"
 
-#if __CUDA_ARCH__ >= 800
+#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 // The threads are `SLOTS` times a row of V, lane l of which has columns l, l + LANES and so on; slot i has parts i, i + SLOTS and so on.
 template <int V> struct DecodeCombine {
   enum { EACH = 4, LANES = V / EACH, SLOTS = DECODE_THREADS / LANES };

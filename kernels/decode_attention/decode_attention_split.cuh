@@ -11,16 +11,14 @@
 #include "decode_attention/decode_attention.h"
 #include "mma.cuh"
 
-#if __CUDA_ARCH__ >= 800
+#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 
 // KIND: of Q and O; fp8: the cache is. With an fp8 cache the products are of fp16, which holds every value of it.
-template <int KIND, int FP8, int D, int V> struct DecodeSplit {
+template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), int STAGES = DECODE_STAGES> struct DecodeSplit {
   enum {
     BYTES = FP8 ? 1 : 2,
-    KEYS = DECODE_KEYS(D, BYTES),
     LATENT = D == DECODE_LATENT,
     MATH = FP8 ? (int)KIND_FP16 : KIND,
-    STAGES = DECODE_STAGES,
     THREADS = DECODE_THREADS,
     WARPS = THREADS / 32,
     K_ROW = D * BYTES,
@@ -332,7 +330,8 @@ template <int KIND, int FP8, int D, int V> struct DecodeSplit {
   static __device__ __forceinline__ void run(const DecodeParams &p) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
-    static_assert(KEYS <= THREADS && sizeof(Shared) <= DECODE_SHARED(D, V, BYTES), "as the launcher has it");
+    static_assert(KEYS <= THREADS && (KEYS != DECODE_KEYS(D, BYTES) || STAGES != DECODE_STAGES || sizeof(Shared) <= DECODE_SHARED(D, V, BYTES)),
+                  "as the launcher has it");
     for (int first = 0; first < p.batch; first += DECODE_SEQUENCES) {
       int64_t items = (int64_t)count_parts(s, p, first, min(p.batch - first, DECODE_SEQUENCES)) * p.kv_heads * p.tiles;
       int64_t begin = items * blockIdx.x / gridDim.x, end = items * (blockIdx.x + 1) / gridDim.x;

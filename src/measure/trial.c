@@ -55,6 +55,7 @@ static double start_value(const OpsView *v, uint64_t k, uint64_t bits) {
 // Element k: of distinct ids the k-th of a permutation, otherwise at random.
 static double element_value(const OpsView *v, const TrialOptions *o, uint64_t k, uint64_t bits) {
   if (v->fill == OPS_FILL_STARTS) return start_value(v, k, bits);
+  if (v->fill == OPS_FILL_LIMIT) return (double)v->limit;
   double value = fill_value(v, o, bits);
   if (v->fill < OPS_FILL_DISTINCT || value < 0 || value >= (double)v->limit) return value;
   uint64_t limit = (uint64_t)v->limit, step = limit * 5 / 8 + 1;

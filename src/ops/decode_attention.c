@@ -26,7 +26,7 @@ SolDecodeAttention decode_filled(const SolDecodeAttention *args) {
   return a;
 }
 
-static const char *const option_names[] = {"paged", "contiguous", "grouped queries, soft cap", "window",
+static const char *const option_names[] = {"paged, full", "contiguous", "grouped queries, soft cap", "window",
                                            "fp8"};
 
 // Dimensions: sequences, heads, the most tokens, elements of a head.
@@ -38,8 +38,8 @@ static bool make(const OpsCase *c, void *args) {
     return false;
   *a = (SolDecodeAttention){.batch = c->dim[0], .heads = c->dim[1], .d = d, .dtype = c->dtype};
   a->table_pages = ops_ceil_div(c->dim[2], PAGE), a->page_size = PAGE;
-  a->pages = a->table_pages * 2 + 3;
-  a->max_length = c->dim[2];
+  a->pages = a->table_pages * a->batch + 3;
+  if (c->option) a->max_length = c->dim[2];
   if (d == DECODE_LATENT) a->kv_heads = 1, a->v_dim = DECODE_LATENT_V;
   if (c->option == 1) a->table_pages = 0, a->page_size = c->dim[2], a->pages = a->batch;
   if (c->option == 2) a->kv_heads = a->heads % 2 ? 1 : a->heads / 2, a->soft_cap = 3, a->scale = 0.2f;
@@ -70,9 +70,10 @@ static int views(const void *args, OpsView *v) {
   v[3] = OPS_VIEW(SolDecodeAttention, v_cache, cache, OPS_IN, .rows = is_latent(a) ? 0 : rows,
                   .cols = ops_times(kv, v_dim), .finite = true);
   v[4] = OPS_VIEW(SolDecodeAttention, table, SOL_INT32, OPS_IN, .rows = a->table_pages ? a->batch : 0,
-                  .cols = a->table_pages, .fill = OPS_FILL_IDS, .limit = a->pages);
+                  .cols = a->table_pages, .fill = OPS_FILL_DISTINCT, .limit = a->pages);
   v[5] = OPS_VIEW(SolDecodeAttention, lengths, SOL_INT32, OPS_IN, .rows = a->batch != 0, .cols = a->batch,
-                  .fill = OPS_FILL_IDS, .limit = limit < INT_MAX ? limit + 1 : limit);
+                  .fill = a->max_length ? OPS_FILL_IDS : OPS_FILL_LIMIT, // tests: ragged, or full
+                  .limit = limit < INT_MAX && a->max_length ? limit + 1 : limit);
   v[6] = OPS_VIEW(SolDecodeAttention, lse, SOL_FP32, OPS_OUT, .optional = true, .extra = true,
                   .rows = a->batch, .cols = a->heads);
   v[7] = OPS_VIEW(SolDecodeAttention, workspace, SOL_FP32, OPS_OUT, .rows = any,

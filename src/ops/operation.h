@@ -22,7 +22,8 @@ typedef enum OpsFill {
   OPS_FILL_IDS,        // whole numbers, 0..limit-1
   OPS_FILL_DISTINCT,   // the same, all different; limit is at least their number
   OPS_FILL_ORDER,      // a permutation of 0..limit-1; tests put no bad ids into it
-  OPS_FILL_STARTS      // ascending from 0 to limit; nor into it
+  OPS_FILL_STARTS,     // ascending from 0 to limit; nor into it
+  OPS_FILL_LIMIT       // limit, all of them; nor into it
 } OpsFill;
 
 // A tensor of a call: batch x rows x cols, the last axis contiguous, strides in elements.
