@@ -13,7 +13,7 @@ typedef struct DecodeParams {
   // log 2, and as many sums of 2^(score - largest).
   float *sums, *mosts, *weights;
   int64_t o_row, q_row, rows; // rows: of the cache, all pages together
-  int batch, heads, kv_heads, group, tiles;       // tiles: of up to 16 heads that share one of K
+  int batch, heads, kv_heads, group, tiles;       // tiles: blocks' shares of the heads that share one of K
   int page_size, table_pages, capacity, window;   // capacity: the most tokens of a sequence; window: 0 for none
   int part, parts;                                // tokens of a part; parts that a sequence may have
   int aligned, kind;
@@ -29,10 +29,15 @@ typedef struct DecodeParams {
 // bytes: of an element of the cache. What a token has in the cache, of one head; tokens of a stage.
 #define DECODE_ROW_BYTES(d, v, bytes) (((d) + ((d) == DECODE_LATENT ? 0 : (v))) * (bytes))
 #define DECODE_KEYS(d, bytes) ((d) == DECODE_LATENT ? 64 / (bytes) : (d) == 64 ? 128 : 16384 / ((d) * (bytes)))
-// Stages, queries, scores, the tokens' rows in the cache, the sequences' parts. Two blocks have room in an SM, of MLA one.
-#define DECODE_SHARED(d, v, bytes)                                                                           \
-  (DECODE_STAGES * DECODE_KEYS(d, bytes) * DECODE_ROW_BYTES(d, v, bytes) + DECODE_ROWS * (d) * 2 +           \
-   DECODE_ROWS * (DECODE_KEYS(d, bytes) + 8) * 4 + (DECODE_STAGES + 1) * DECODE_KEYS(d, bytes) * 4 +         \
-   (DECODE_SEQUENCES + 8) * 4)
+// Stages, queries, scores, the tokens' rows in the cache, the sequences' parts; rows: heads of a block. Two blocks have room in an SM, of
+// MLA one.
+#define DECODE_SHARED(rows, d, v, bytes)                                                                     \
+  (DECODE_STAGES * DECODE_KEYS(d, bytes) * DECODE_ROW_BYTES(d, v, bytes) + (rows) * (d) * 2 +                \
+   (rows) * (DECODE_KEYS(d, bytes) + 8) * 4 + (DECODE_STAGES + 1) * DECODE_KEYS(d, bytes) * 4 +              \
+   (DECODE_SEQUENCES + 16) * 4)
+// Blocks for many heads that share one of K: groups of four warps, tiles of 16 heads of each.
+#define DECODE_MANY_GROUPS 2
+#define DECODE_MANY_TALL 2
+#define DECODE_MANY_ROWS (DECODE_ROWS * DECODE_MANY_GROUPS * DECODE_MANY_TALL)
 
 #endif

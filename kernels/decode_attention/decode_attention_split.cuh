@@ -3,7 +3,8 @@
 // block has neighbouring items. It goes over their tokens a tile at a time, copies of the next tiles, of the next item too, under way.
 //
 // Of a tile each warp has the scores of a fourth of the tokens, and, once they are in shared memory, a fourth of the columns of V; each
-// does the whole softmax. A token of which nothing is to be read (past the end, a bad page) has row -1.
+// does the whole softmax. A token of which nothing is to be read (past the end, a bad page) has row -1. Where many heads share one of K
+// (MLA), a block has GROUPS times four warps, each of which has TALL times 16 heads.
 #ifndef SOL_KERNELS_DECODE_ATTENTION_SPLIT_CUH
 #define SOL_KERNELS_DECODE_ATTENTION_SPLIT_CUH
 
@@ -14,13 +15,14 @@
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 
 // KIND: of Q and O; fp8: the cache is. With an fp8 cache the products are of fp16, which holds every value of it.
-template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), int STAGES = DECODE_STAGES> struct DecodeSplit {
+template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), int STAGES = DECODE_STAGES, int GROUPS = 1, int TALL = 1> struct DecodeSplit {
   enum {
     BYTES = FP8 ? 1 : 2,
     LATENT = D == DECODE_LATENT,
     MATH = FP8 ? (int)KIND_FP16 : KIND,
-    THREADS = DECODE_THREADS,
-    WARPS = THREADS / 32,
+    THREADS = DECODE_THREADS * GROUPS,
+    WARPS = DECODE_THREADS / 32, // of a group
+    ROWS = DECODE_ROWS * GROUPS * TALL,
     K_ROW = D * BYTES,
     V_ROW = LATENT ? D * BYTES : V * BYTES,
     K_BYTES = KEYS * K_ROW,
@@ -33,10 +35,10 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
     HELD = D <= 128 ? D / 16 : 1 // steps of Q that stay in registers
   };
   struct Shared {
-    uint8_t stage[STAGES][STAGE_BYTES], q[DECODE_ROWS * Q_ROW];
-    float scores[DECODE_ROWS * PITCH];
+    uint8_t stage[STAGES][STAGE_BYTES], q[ROWS * Q_ROW];
+    float scores[ROWS * PITCH];
     int rows[STAGES + 1][KEYS];
-    int parts[DECODE_SEQUENCES + 8]; // before sequence i; after the last one the warps' sums
+    int parts[DECODE_SEQUENCES + 16]; // before sequence i; after the last one the warps' sums
   };
 
   // ---- items ----
@@ -77,7 +79,7 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
     __syncthreads();
     before -= sum;
     int all = 0;
-    for (int w = 0; w < WARPS; w++) {
+    for (int w = 0; w < THREADS / 32; w++) {
       before += w < warp ? warps[w] : 0;
       all += warps[w];
     }
@@ -145,8 +147,8 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
   }
 
   static __device__ __forceinline__ void load_queries(Shared *s, const DecodeParams &p, const Item &item) {
-    for (int i = threadIdx.x; i < DECODE_ROWS * D; i += THREADS) {
-      int row = i / D, d = i % D, in_group = item.tile * DECODE_ROWS + row, at = q_column(d);
+    for (int i = threadIdx.x; i < ROWS * D; i += THREADS) {
+      int row = i / D, d = i % D, in_group = item.tile * ROWS + row, at = q_column(d);
       float x = in_group < p.group ? load_one(p.q, item.b * p.q_row + (int64_t)(item.kv * p.group + in_group) * D + d, KIND) : 0;
       *(uint16_t *)(s->q + tile_place<Q_ROW>(row, at / 8) + at % 8 * 2) = narrow_one(x, MATH);
     }
@@ -159,22 +161,31 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
     return (uint32_t)h.y << 16 | h.x;
   }
 
-  static __device__ __forceinline__ void load_q(uint32_t (&a)[4], const Shared *s, int step, int lane) {
-    load_matrices(a, tile_address(s->q) + tile_place<Q_ROW>(lane % 16, step * 2 + lane / 16));
+  // This warp's, among those of its group; and the first row of Q that the group has.
+  static __device__ __forceinline__ int warp_of(void) {
+    return threadIdx.x / 32 % WARPS;
+  }
+  static __device__ __forceinline__ int first_row(void) {
+    return threadIdx.x / DECODE_THREADS * TALL * DECODE_ROWS;
+  }
+
+  static __device__ __forceinline__ void load_q(uint32_t (&a)[4], const Shared *s, int row, int step, int lane) {
+    load_matrices(a, tile_address(s->q) + tile_place<Q_ROW>(row + lane % 16, step * 2 + lane / 16));
   }
 
   // Scores of this warp's tokens, in units of log 2, to shared memory.
   static __device__ __forceinline__ void score(Shared *s, const uint32_t (&held)[HELD][4], const ScoreUnit &u, int stage, const int *rows) {
-    enum { MINE = TILES / WARPS, STEPS = FP8 ? 4 : 2 }; // STEPS: of 16 k that one ldmatrix has
-    int lane = threadIdx.x % 32, first = threadIdx.x / 32 * MINE * 8;
+    // STEPS: of 16 k that one ldmatrix has. CHAINS: sums of which none waits for another, where a warp has but one tile.
+    enum { MINE = TILES / WARPS, STEPS = FP8 ? 4 : 2, CHAINS = MINE == 1 ? 4 / TALL : 1 };
+    int lane = threadIdx.x % 32, first = warp_of() * MINE * 8, top = first_row();
     uint32_t k = tile_address(s->stage[stage]);
-    float d[MINE][4] = {};
+    float d[TALL][CHAINS][MINE][4] = {};
 #pragma unroll
     for (int i = 0; i < D / 16; i += STEPS) {
-      uint32_t a[STEPS][4];
+      uint32_t a[TALL][STEPS][4];
       if (HELD == 1)
 #pragma unroll
-        for (int j = 0; j < STEPS; j++) load_q(a[j], s, i + j, lane);
+        for (int j = 0; j < STEPS * TALL; j++) load_q(a[j / STEPS][j % STEPS], s, top + j / STEPS * DECODE_ROWS, i + j % STEPS, lane);
 #pragma unroll
       for (int t = 0; t < MINE; t++) {
         uint32_t b[4];
@@ -182,73 +193,86 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
 #pragma unroll
         for (int j = 0; j < STEPS; j++) {
           uint32_t b0 = FP8 ? halves(b[j] & 0xffff) : b[j * 2 % 4], b1 = FP8 ? halves(b[j] >> 16) : b[(j * 2 + 1) % 4];
-          if (HELD == 1) multiply_16x8(d[t], a[j], b0, b1, MATH);
-          else multiply_16x8(d[t], held[(i + j) % HELD], b0, b1, MATH);
+#pragma unroll
+          for (int m = 0; m < TALL; m++) {
+            if (HELD == 1) multiply_16x8(d[m][(i + j) % CHAINS][t], a[m][j], b0, b1, MATH);
+            else multiply_16x8(d[m][(i + j) % CHAINS][t], held[(i + j) % HELD], b0, b1, MATH);
+          }
         }
       }
     }
 #pragma unroll
-    for (int t = 0; t < MINE; t++) {
-      int column = first + t * 8 + lane % 4 * 2;
+    for (int m = 0; m < TALL * MINE; m++) {
+      int t = m % MINE, column = first + t * 8 + lane % 4 * 2, row = top + m / MINE * DECODE_ROWS + lane / 4;
 #pragma unroll
       for (int j = 0; j < 4; j++) {
-        float x = u.cap != 0 ? soft_capped(d[t][j] * u.before, u.cap) * u.unit : d[t][j] * u.unit;
-        s->scores[(lane / 4 + j / 2 * 8) * PITCH + column + j % 2] = rows[column + j % 2] < 0 ? -INFINITY : x;
+        float sum = 0;
+#pragma unroll
+        for (int c = 0; c < CHAINS; c++) sum += d[m / MINE][c][t][j];
+        float x = (u.cap != 0 ? soft_capped(sum * u.before, u.cap) : sum) * u.unit;
+        s->scores[(row + j / 2 * 8) * PITCH + column + j % 2] = rows[column + j % 2] < 0 ? -INFINITY : x;
       }
     }
   }
 
-  static __device__ __forceinline__ void add_values(const Shared *s, float (&o)[O_TILES][4], float (&x)[TILES][4], int stage) {
-    int lane = threadIdx.x % 32, piece = threadIdx.x / 32 * COLUMNS * BYTES / 16;
+  typedef float Sums[TALL][O_TILES][4];
+  static __device__ __forceinline__ void add_values(const Shared *s, Sums &o, float (&x)[TALL][TILES][4], int stage) {
+    int lane = threadIdx.x % 32, piece = warp_of() * COLUMNS * BYTES / 16;
     uint32_t v = tile_address(s->stage[stage]) + (LATENT ? 0 : K_BYTES);
 #pragma unroll
     for (int step = 0; step < KEYS / 16; step++) {
-      uint32_t a[4];
-      as_left_operand(a, x[step * 2], x[step * 2 + 1], MATH);
+      uint32_t a[TALL][4];
+#pragma unroll
+      for (int m = 0; m < TALL; m++) as_left_operand(a[m], x[m][step * 2], x[m][step * 2 + 1], MATH);
 #pragma unroll
       for (int i = 0; i < O_TILES; i += 2) {
         if (FP8) {
           uint32_t b[2];
           load_two_turned(b, v + tile_place<V_ROW>(step * 16 + lane % 16, piece + i / 2));
           uint32_t low = __byte_perm(b[0], 0, 0x3120), high = __byte_perm(b[1], 0, 0x3120); // even columns, then odd ones
-          multiply_16x8(o[i], a, halves(low & 0xffff), halves(high & 0xffff), MATH);
-          multiply_16x8(o[i + 1], a, halves(low >> 16), halves(high >> 16), MATH);
+#pragma unroll
+          for (int m = 0; m < TALL; m++) {
+            multiply_16x8(o[m][i], a[m], halves(low & 0xffff), halves(high & 0xffff), MATH);
+            multiply_16x8(o[m][i + 1], a[m], halves(low >> 16), halves(high >> 16), MATH);
+          }
         } else {
           uint32_t b[4];
           load_matrices_turned(b, v + tile_place<V_ROW>(step * 16 + lane % 16, piece + i + lane / 16));
-          multiply_16x8(o[i], a, b[0], b[1], MATH);
-          multiply_16x8(o[i + 1], a, b[2], b[3], MATH);
+#pragma unroll
+          for (int m = 0; m < TALL; m++) {
+            multiply_16x8(o[m][i], a[m], b[0], b[1], MATH);
+            multiply_16x8(o[m][i + 1], a[m], b[2], b[3], MATH);
+          }
         }
       }
     }
   }
 
-  static __device__ __forceinline__ void attend(const Shared *s, float (&o)[O_TILES][4], Softmax *x, int stage) {
-    int lane = threadIdx.x % 32;
-    float p[TILES][4], by[2];
+  static __device__ __forceinline__ void attend(const Shared *s, Sums &o, Softmax (&x)[TALL], int stage) {
+    int lane = threadIdx.x % 32, top = first_row() + lane / 4;
+    float p[TALL][TILES][4], by[2];
 #pragma unroll
-    for (int t = 0; t < TILES; t++)
+    for (int m = 0; m < TALL; m++) {
 #pragma unroll
-      for (int half = 0; half < 2; half++) {
-        float2 two = *(const float2 *)&s->scores[(lane / 4 + half * 8) * PITCH + t * 8 + lane % 4 * 2];
-        p[t][half * 2] = two.x, p[t][half * 2 + 1] = two.y;
+      for (int t = 0; t < TILES * 2; t++) {
+        float2 two = *(const float2 *)&s->scores[(top + m * DECODE_ROWS + t % 2 * 8) * PITCH + t / 2 * 8 + lane % 4 * 2];
+        p[m][t / 2][t % 2 * 2] = two.x, p[m][t / 2][t % 2 * 2 + 1] = two.y;
       }
-    softmax_tile(p, x, 1, by);
+      softmax_tile(p[m], &x[m], 1, by);
 #pragma unroll
-    for (int i = 0; i < O_TILES; i++)
-#pragma unroll
-      for (int j = 0; j < 4; j++) o[i][j] *= by[j / 2];
+      for (int i = 0; i < O_TILES * 4; i++) o[m][i / 4][i % 4] *= by[i % 4 / 2];
+    }
     add_values(s, o, p, stage);
   }
 
   // ---- results ----
 
   // The only part of its sequence is finished; of more, the combining kernel does that.
-  static __device__ __forceinline__ void finish(const DecodeParams &p, const Item &item, const float (&o)[O_TILES][4], const Softmax &x) {
-    int lane = threadIdx.x % 32, first = threadIdx.x / 32 * COLUMNS;
+  static __device__ __forceinline__ void finish(const DecodeParams &p, const Item &item, const float (&o)[O_TILES][4], const Softmax &x, int top) {
+    int lane = threadIdx.x % 32, first = warp_of() * COLUMNS;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-      int in_group = item.tile * DECODE_ROWS + lane / 4 + half * 8, head = item.kv * p.group + in_group;
+      int in_group = item.tile * ROWS + top + lane / 4 + half * 8, head = item.kv * p.group + in_group;
       float sum = quad_sum(x.sum[half]), by = item.parts > 1 ? 1 : sum == 0 ? 0 : p.v_scale / sum;
       if (in_group >= p.group) continue;
       int64_t to = item.b * p.o_row + (int64_t)head * V, part = ((int64_t)item.b * p.heads + head) * p.parts + item.part;
@@ -261,7 +285,7 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
           if (item.parts > 1) p.sums[part * V + column] = value;
           else store_one(p.o, to + column, KIND, value);
         }
-      if (threadIdx.x / 32 || lane % 4) continue;
+      if (warp_of() || lane % 4) continue;
       if (item.parts > 1) p.mosts[part] = x.most[half], p.weights[part] = sum;
       else if (p.lse) p.lse[(int64_t)item.b * p.heads + head] = log_sum(x.most[half], 1, sum);
     }
@@ -278,8 +302,8 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
     find(s, p, first, &now);
     ahead = later = now;
     uint32_t held[HELD][4];
-    float o[O_TILES][4];
-    Softmax x;
+    Sums o;
+    Softmax x[TALL];
     int turn = 0; // of the tile after the copied one, among the rows
     for (int i = 0; i < STAGES; i++) { // the first rows, and copies of all but the last of them
       if (later.index < end)
@@ -302,15 +326,16 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
       next(s, p, first, end, &ahead);
       if (starts) {
         load_queries(s, p, now);
-        x = softmax_start();
 #pragma unroll
-        for (int i = 0; i < O_TILES; i++)
+        for (int m = 0; m < TALL; m++) {
+          x[m] = softmax_start();
 #pragma unroll
-          for (int j = 0; j < 4; j++) o[i][j] = 0;
+          for (int i = 0; i < O_TILES * 4; i++) o[m][i / 4][i % 4] = 0;
+        }
         __syncthreads();
         if (HELD > 1)
 #pragma unroll
-          for (int i = 0; i < HELD; i++) load_q(held[i], s, i, threadIdx.x % 32);
+          for (int i = 0; i < HELD; i++) load_q(held[i], s, 0, i, threadIdx.x % 32);
       }
       int row = -1, after = turn ? turn - 1 : STAGES; // the place of the rows of `later`
       if (later.index < end && threadIdx.x < KEYS) row = row_of(p, later, later.key + threadIdx.x);
@@ -318,11 +343,13 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
       if (threadIdx.x < KEYS) s->rows[after][threadIdx.x] = row;
       next(s, p, first, end, &later);
       __syncthreads(); // the scores are there
-      attend(s, o, &x, stage);
+      attend(s, o, x, stage);
       Item done = now;
       next(s, p, first, end, &now);
       starts = now.index != done.index;
-      if (starts) finish(p, done, o, x);
+      if (starts)
+#pragma unroll
+        for (int m = 0; m < TALL; m++) finish(p, done, o[m], x[m], first_row() + m * DECODE_ROWS);
     }
     copy_wait<0>();
   }
@@ -330,7 +357,7 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
   static __device__ __forceinline__ void run(const DecodeParams &p) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
-    static_assert(KEYS <= THREADS && (KEYS != DECODE_KEYS(D, BYTES) || STAGES != DECODE_STAGES || sizeof(Shared) <= DECODE_SHARED(D, V, BYTES)),
+    static_assert((HELD == 1 || ROWS == DECODE_ROWS) && KEYS <= THREADS && (ROWS != DECODE_ROWS || KEYS != DECODE_KEYS(D, BYTES) || STAGES != DECODE_STAGES || sizeof(Shared) <= DECODE_SHARED(ROWS, D, V, BYTES)),
                   "as the launcher has it");
     for (int first = 0; first < p.batch; first += DECODE_SEQUENCES) {
       int64_t items = (int64_t)count_parts(s, p, first, min(p.batch - first, DECODE_SEQUENCES)) * p.kv_heads * p.tiles;

@@ -88,11 +88,6 @@ static SolStatus launch_mma(SolContext *ctx, const SolAttention *a, SolStream st
   return ops_launch(ctx, &ops_attention, &l, stream);
 }
 
-SolStatus attention_launch_mma(SolContext *ctx, const SolAttention *args, SolStream stream) {
-  SolAttention a = attention_filled(args);
-  return launch_mma(ctx, &a, stream);
-}
-
 // ---- tiles ----
 
 static bool reaches(int64_t row, int64_t batch) { // strides of tensor maps have 40 bits

@@ -18,8 +18,6 @@ extern const uint32_t attention_shared[ATTENTION_KERNELS]; // bytes
 SolAttention attention_filled(const SolAttention *args);
 SolStatus attention_cpu(SolContext *ctx, const void *args);
 SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream);
-// For tests: the kernel for any alignment, where the one with tensor copies would be taken.
-SolStatus attention_launch_mma(SolContext *ctx, const SolAttention *args, SolStream stream);
 
 // The tokens of sequence b: `count` from `first` on, kept within the tensor.
 void attention_sequence(const int32_t *starts, int64_t b, int64_t tokens, int64_t most, int64_t *first,

@@ -29,12 +29,14 @@ SolDecodeAttention decode_filled(const SolDecodeAttention *args) {
 static const char *const option_names[] = {"paged, full", "contiguous", "grouped queries, soft cap", "window",
                                            "fp8"};
 
-// Dimensions: sequences, heads, the most tokens, elements of a head.
+// Dimensions: sequences, heads, the most tokens, elements of a head. fp16 and strides take the first option and
+// fp8's.
 static bool make(const OpsCase *c, void *args) {
   enum { PAGE = 16 };
   SolDecodeAttention *a = args;
   int64_t d = c->dim[3];
-  if (c->dtype == SOL_FP32 || c->out_dtype || (d != 64 && d != 128 && d != 256 && d != DECODE_LATENT))
+  if (c->dtype == SOL_FP32 || c->out_dtype || ((c->dtype == SOL_FP16 || c->pad) && c->option % 4) ||
+      (d != 64 && d != 128 && d != 256 && d != DECODE_LATENT))
     return false;
   *a = (SolDecodeAttention){.batch = c->dim[0], .heads = c->dim[1], .d = d, .dtype = c->dtype};
   a->table_pages = ops_ceil_div(c->dim[2], PAGE), a->page_size = PAGE;
@@ -258,8 +260,9 @@ static double slack_of(const void *args) {
 }
 
 // Ragged; one part and several; heads of more than one tile; MLA; nothing.
-static const int64_t shapes[][4] = {{3, 2, 20, 64},  {2, 4, 140, 128}, {2, 2, 300, 256}, {3, 2, 530, 128},
-                                    {2, 20, 40, 64}, {2, 3, 70, 576},  {1, 1, 1, 64},    {0, 2, 8, 64}};
+static const int64_t shapes[][4] = {{3, 2, 20, 64},   {2, 4, 70, 128}, {2, 1, 270, 256},
+                                    {2, 2, 290, 128}, {1, 20, 40, 64}, {2, 3, 40, 576},
+                                    {1, 35, 40, 576}, {1, 1, 1, 64},   {0, 2, 8, 64}};
 static const int64_t bench[][4] = {
     {1, 8, 16384, 128}, {64, 8, 1024, 128}, {16, 8, 8192, 128}, {1, 8, 131072, 128}};
 

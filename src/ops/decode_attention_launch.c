@@ -3,30 +3,33 @@
 
 const char *const decode_kernels[DECODE_KERNELS] = {
 #define SPLIT(kind, fp8, d, v) "sol_decode_attention_" #kind "_" #fp8 "_" #d,
+#define MANY(kind, fp8, d, v)  "sol_decode_attention_many_" #kind "_" #fp8 "_" #d,
 #define COMBINE(v)             "sol_decode_attention_combine_" #v,
 #include "kernels/decode_attention/decode_attention.def"
 };
 
 const uint32_t decode_shared[DECODE_KERNELS] = {
-#define SPLIT(kind, fp8, d, v) DECODE_SHARED(d, v, 2 - (fp8)),
+#define SPLIT(kind, fp8, d, v) DECODE_SHARED(DECODE_ROWS, d, v, 2 - (fp8)),
+#define MANY(kind, fp8, d, v)  DECODE_SHARED(DECODE_MANY_ROWS, d, v, 2 - (fp8)),
 #define COMBINE(v)             0,
 #include "kernels/decode_attention/decode_attention.def"
 };
 
 typedef struct Variant {
   int kind, fp8;
-  int64_t d, v_dim; // kind 0: adds up the parts
+  int64_t rows, d, v_dim; // rows: heads of a block; kind 0: adds up the parts
 } Variant;
 static const Variant variants[DECODE_KERNELS] = {
-#define SPLIT(kind, fp8, d, v) {kind, fp8, d, v},
-#define COMBINE(v)             {0, 0, 0, v},
+#define SPLIT(kind, fp8, d, v) {kind, fp8, DECODE_ROWS, d, v},
+#define MANY(kind, fp8, d, v)  {kind, fp8, DECODE_MANY_ROWS, d, v},
+#define COMBINE(v)             {0, 0, 0, 0, v},
 #include "kernels/decode_attention/decode_attention.def"
 };
 
-static int kernel_for(int kind, int fp8, int64_t d, int64_t v_dim) {
+static int kernel_for(int kind, int fp8, int64_t rows, int64_t d, int64_t v_dim) {
   for (int i = 0; i < DECODE_KERNELS; i++) {
     const Variant *v = &variants[i];
-    if (v->kind == kind && v->fp8 == fp8 && v->d == d && v->v_dim == v_dim) return i;
+    if (v->kind == kind && v->fp8 == fp8 && v->rows == rows && v->d == d && v->v_dim == v_dim) return i;
   }
   return 0; // the checks leave no other shapes
 }
@@ -52,6 +55,11 @@ int64_t decode_workspace(const SolDecodeAttention *a) {
   return parts > 1 ? parts * a->batch * a->heads * (a->v_dim + 2) * 4 : 0;
 }
 
+// Heads of a block.
+static int rows_of(const SolDecodeAttention *a) {
+  return a->d == DECODE_LATENT && a->heads / a->kv_heads > DECODE_ROWS ? DECODE_MANY_ROWS : DECODE_ROWS;
+}
+
 static DecodeParams params_of(const SolDecodeAttention *a) {
   int64_t parts = parts_of(a), all = parts * a->batch * a->heads, group = a->heads / a->kv_heads;
   float *sums = a->workspace;
@@ -73,7 +81,7 @@ static DecodeParams params_of(const SolDecodeAttention *a) {
                         .heads = (int)a->heads,
                         .kv_heads = (int)a->kv_heads,
                         .group = (int)group,
-                        .tiles = (int)ops_ceil_div(group, DECODE_ROWS),
+                        .tiles = (int)ops_ceil_div(group, rows_of(a)),
                         .page_size = (int)a->page_size,
                         .table_pages = (int)a->table_pages,
                         .capacity = (int)a->max_length,
@@ -105,16 +113,17 @@ SolStatus decode_launch(SolContext *ctx, const void *args, SolStream stream) {
   int fp8 = decode_cache_type(&a) == SOL_FP8;
   int64_t items = a.batch * a.kv_heads * p.tiles * (p.parts ? p.parts : 1),
           blocks = (int64_t)ctx->sms * (a.d == DECODE_LATENT ? 1 : 2);
-  OpsLaunch l = {.kernel = kernel_for(p.kind, fp8, a.d, a.v_dim),
+  OpsLaunch l = {.kernel = kernel_for(p.kind, fp8, rows_of(&a), a.d, a.v_dim),
                  .block = DECODE_THREADS,
                  .early = true,
                  .params = &p,
                  .bytes = sizeof p};
   l.shared = decode_shared[l.kernel];
+  if (rows_of(&a) > DECODE_ROWS) l.block = DECODE_THREADS * DECODE_MANY_GROUPS;
   l.grid[0] = (uint32_t)(items < blocks ? items : blocks);
   status = ops_launch(ctx, &ops_decode_attention, &l, stream);
   if (status || p.parts < 2) return status;
-  l.kernel = kernel_for(0, 0, 0, a.v_dim), l.shared = 0;
+  l.kernel = kernel_for(0, 0, 0, 0, a.v_dim), l.shared = 0, l.block = DECODE_THREADS;
   ops_grid(l.grid, (uint64_t)(a.batch * a.heads), 1);
   return ops_launch(ctx, &ops_decode_attention, &l, stream);
 }

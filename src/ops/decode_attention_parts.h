@@ -7,6 +7,7 @@
 
 enum {
 #define SPLIT(kind, fp8, d, v) DECODE_SPLIT_##kind##_##fp8##_##d,
+#define MANY(kind, fp8, d, v)  DECODE_MANY_##kind##_##fp8##_##d,
 #define COMBINE(v)             DECODE_COMBINE_##v,
 #include "kernels/decode_attention/decode_attention.def"
   DECODE_KERNELS
