@@ -14,12 +14,12 @@
 
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 
-// KIND: of Q and O; fp8: the cache is. With an fp8 cache the products are of fp16, which holds every value of it.
+// KIND: of the products; FP8: the cache is. With an fp8 cache the products are of fp16, which holds every value of it, and Q and O may be
+// either (p.kind); otherwise they are KIND.
 template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), int STAGES = DECODE_STAGES, int GROUPS = 1, int TALL = 1> struct DecodeSplit {
   enum {
     BYTES = FP8 ? 1 : 2,
     LATENT = D == DECODE_LATENT,
-    MATH = FP8 ? (int)KIND_FP16 : KIND,
     THREADS = DECODE_THREADS * GROUPS,
     WARPS = DECODE_THREADS / 32, // of a group
     ROWS = DECODE_ROWS * GROUPS * TALL,
@@ -40,6 +40,10 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
     int rows[STAGES + 1][KEYS];
     int parts[DECODE_SEQUENCES + 16]; // before sequence i; after the last one the warps' sums
   };
+
+  static __device__ __forceinline__ int kind_of(const DecodeParams &p) {
+    return FP8 ? p.kind : KIND;
+  }
 
   // ---- items ----
 
@@ -149,8 +153,8 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
   static __device__ __forceinline__ void load_queries(Shared *s, const DecodeParams &p, const Item &item) {
     for (int i = threadIdx.x; i < ROWS * D; i += THREADS) {
       int row = i / D, d = i % D, in_group = item.tile * ROWS + row, at = q_column(d);
-      float x = in_group < p.group ? load_one(p.q, item.b * p.q_row + (int64_t)(item.kv * p.group + in_group) * D + d, KIND) : 0;
-      *(uint16_t *)(s->q + tile_place<Q_ROW>(row, at / 8) + at % 8 * 2) = narrow_one(x, MATH);
+      float x = in_group < p.group ? load_one(p.q, item.b * p.q_row + (int64_t)(item.kv * p.group + in_group) * D + d, kind_of(p)) : 0;
+      *(uint16_t *)(s->q + tile_place<Q_ROW>(row, at / 8) + at % 8 * 2) = narrow_one(x, KIND);
     }
   }
 
@@ -195,8 +199,8 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
           uint32_t b0 = FP8 ? halves(b[j] & 0xffff) : b[j * 2 % 4], b1 = FP8 ? halves(b[j] >> 16) : b[(j * 2 + 1) % 4];
 #pragma unroll
           for (int m = 0; m < TALL; m++) {
-            if (HELD == 1) multiply_16x8(d[m][(i + j) % CHAINS][t], a[m][j], b0, b1, MATH);
-            else multiply_16x8(d[m][(i + j) % CHAINS][t], held[(i + j) % HELD], b0, b1, MATH);
+            if (HELD == 1) multiply_16x8(d[m][(i + j) % CHAINS][t], a[m][j], b0, b1, KIND);
+            else multiply_16x8(d[m][(i + j) % CHAINS][t], held[(i + j) % HELD], b0, b1, KIND);
           }
         }
       }
@@ -223,7 +227,7 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
     for (int step = 0; step < KEYS / 16; step++) {
       uint32_t a[TALL][4];
 #pragma unroll
-      for (int m = 0; m < TALL; m++) as_left_operand(a[m], x[m][step * 2], x[m][step * 2 + 1], MATH);
+      for (int m = 0; m < TALL; m++) as_left_operand(a[m], x[m][step * 2], x[m][step * 2 + 1], KIND);
 #pragma unroll
       for (int i = 0; i < O_TILES; i += 2) {
         if (FP8) {
@@ -232,16 +236,16 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
           uint32_t low = __byte_perm(b[0], 0, 0x3120), high = __byte_perm(b[1], 0, 0x3120); // even columns, then odd ones
 #pragma unroll
           for (int m = 0; m < TALL; m++) {
-            multiply_16x8(o[m][i], a[m], halves(low & 0xffff), halves(high & 0xffff), MATH);
-            multiply_16x8(o[m][i + 1], a[m], halves(low >> 16), halves(high >> 16), MATH);
+            multiply_16x8(o[m][i], a[m], halves(low & 0xffff), halves(high & 0xffff), KIND);
+            multiply_16x8(o[m][i + 1], a[m], halves(low >> 16), halves(high >> 16), KIND);
           }
         } else {
           uint32_t b[4];
           load_matrices_turned(b, v + tile_place<V_ROW>(step * 16 + lane % 16, piece + i + lane / 16));
 #pragma unroll
           for (int m = 0; m < TALL; m++) {
-            multiply_16x8(o[m][i], a[m], b[0], b[1], MATH);
-            multiply_16x8(o[m][i + 1], a[m], b[2], b[3], MATH);
+            multiply_16x8(o[m][i], a[m], b[0], b[1], KIND);
+            multiply_16x8(o[m][i + 1], a[m], b[2], b[3], KIND);
           }
         }
       }
@@ -283,7 +287,7 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
           int n = lane % 4 * 2 + j, column = first + (FP8 ? i / 2 * 16 + n * 2 + i % 2 : i * 8 + n);
           float value = o[i][half * 2 + j] * by;
           if (item.parts > 1) p.sums[part * V + column] = value;
-          else store_one(p.o, to + column, KIND, value);
+          else store_one(p.o, to + column, kind_of(p), value);
         }
       if (warp_of() || lane % 4) continue;
       if (item.parts > 1) p.mosts[part] = x.most[half], p.weights[part] = sum;

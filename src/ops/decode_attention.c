@@ -56,8 +56,7 @@ static bool make(const OpsCase *c, void *args) {
 
 static int views(const void *args, OpsView *v) {
   const SolDecodeAttention *a = args;
-  int64_t kv = a->kv_heads ? a->kv_heads : a->heads, v_dim = a->v_dim ? a->v_dim : a->d,
-          rows = ops_times(a->pages, a->page_size);
+  int64_t kv = a->kv_heads ? a->kv_heads : a->heads, v_dim = a->v_dim ? a->v_dim : a->d;
   int64_t limit = a->max_length    ? a->max_length
                   : a->table_pages ? ops_times(a->table_pages, a->page_size)
                                    : a->page_size;
@@ -67,10 +66,11 @@ static int views(const void *args, OpsView *v) {
                   .cols = ops_times(a->heads, v_dim), .stride = a->o_stride);
   v[1] = OPS_VIEW(SolDecodeAttention, q, a->dtype, OPS_IN, .rows = a->batch,
                   .cols = ops_times(a->heads, a->d), .stride = a->q_stride);
-  v[2] = OPS_VIEW(SolDecodeAttention, k_cache, cache, OPS_IN, .rows = rows, .cols = ops_times(kv, a->d),
+  v[2] = OPS_VIEW(SolDecodeAttention, k_cache, cache, OPS_IN, .batch = a->pages,
+                  .rows = a->pages ? a->page_size : 0, .cols = ops_times(kv, a->d), .finite = true);
+  v[3] = OPS_VIEW(SolDecodeAttention, v_cache, cache, OPS_IN, .batch = a->pages,
+                  .rows = a->pages && !is_latent(a) ? a->page_size : 0, .cols = ops_times(kv, v_dim),
                   .finite = true);
-  v[3] = OPS_VIEW(SolDecodeAttention, v_cache, cache, OPS_IN, .rows = is_latent(a) ? 0 : rows,
-                  .cols = ops_times(kv, v_dim), .finite = true);
   v[4] = OPS_VIEW(SolDecodeAttention, table, SOL_INT32, OPS_IN, .rows = a->table_pages ? a->batch : 0,
                   .cols = a->table_pages, .fill = OPS_FILL_DISTINCT, .limit = a->pages);
   v[5] = OPS_VIEW(SolDecodeAttention, lengths, SOL_INT32, OPS_IN, .rows = a->batch != 0, .cols = a->batch,

@@ -1,4 +1,5 @@
 // How sequences are cut into parts, and the two kernels: one for the parts, one that adds them up.
+#include "kernels/common.h"
 #include "ops/decode_attention_parts.h"
 
 const char *const decode_kernels[DECODE_KERNELS] = {
@@ -113,7 +114,7 @@ SolStatus decode_launch(SolContext *ctx, const void *args, SolStream stream) {
   int fp8 = decode_cache_type(&a) == SOL_FP8;
   int64_t items = a.batch * a.kv_heads * p.tiles * (p.parts ? p.parts : 1),
           blocks = (int64_t)ctx->sms * (a.d == DECODE_LATENT ? 1 : 2);
-  OpsLaunch l = {.kernel = kernel_for(p.kind, fp8, rows_of(&a), a.d, a.v_dim),
+  OpsLaunch l = {.kernel = kernel_for(fp8 ? KIND_FP16 : p.kind, fp8, rows_of(&a), a.d, a.v_dim),
                  .block = DECODE_THREADS,
                  .early = true,
                  .params = &p,
