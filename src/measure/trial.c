@@ -25,11 +25,11 @@ static double uniform(uint64_t bits) { // 0..1
 static double fill_value(const OpsView *v, const TrialOptions *o, uint64_t bits) {
   double u = uniform(bits), w = uniform(mix(bits));
   if (v->fill >= OPS_FILL_IDS) {
-    if (o->bad_ids && v->fill != OPS_FILL_ORDER && w < 0.2)
+    if (o->bad_ids && v->fill < OPS_FILL_ORDER && w < 0.2)
       return w < 0.1 ? -1.0 - floor(u * 1000) : (double)v->limit + floor(u * 1e6);
     return floor(u * (double)v->limit);
   }
-  if (o->specials && v->role != OPS_OUT && w < 0.02)
+  if (o->specials && v->role != OPS_OUT && !v->finite && w < 0.02)
     return w < 0.004 ? NAN : w < 0.008 ? INFINITY : w < 0.012 ? -INFINITY : w < 0.016 ? -6e4 : 0;
   if (v->fill == OPS_FILL_UNIT) return 2 * u - 1;
   if (v->fill == OPS_FILL_POSITIVE) return 0.1 + 0.9 * u;
@@ -45,8 +45,17 @@ static uint64_t common_divisor(uint64_t a, uint64_t b) {
   return a;
 }
 
+// The k-th of a vector of starts: 0, then within the k-th of equal parts, at the end the limit.
+static double start_value(const OpsView *v, uint64_t k, uint64_t bits) {
+  uint64_t parts = (uint64_t)v->cols - 1;
+  if (k == 0 || k == parts) return k ? (double)v->limit : 0;
+  return floor((double)v->limit * ((double)k - uniform(bits)) / (double)parts);
+}
+
 // Element k: of distinct ids the k-th of a permutation, otherwise at random.
 static double element_value(const OpsView *v, const TrialOptions *o, uint64_t k, uint64_t bits) {
+  if (v->fill == OPS_FILL_STARTS) return start_value(v, k, bits);
+  if (v->fill == OPS_FILL_LIMIT) return (double)v->limit;
   double value = fill_value(v, o, bits);
   if (v->fill < OPS_FILL_DISTINCT || value < 0 || value >= (double)v->limit) return value;
   uint64_t limit = (uint64_t)v->limit, step = limit * 5 / 8 + 1;
