@@ -179,6 +179,7 @@ void audit_write_launch(const AuditLaunch *l, uint32_t id, AuditSent *sent, SolB
     put_touch(&l->touches[i], out);
   }
   sol_buffer_puts(out, "],");
+  if (l->trace) audit_write_trace(l->trace, out);
   put_faults(l->faults, l->fault_count, l->faults_left_out, out);
   sol_buffer_puts(out, "}\n");
 }

@@ -302,6 +302,7 @@ static bool read_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l)
     l->earlier.found[age] = count_of(n[AUDIT_LAUNCH_FOUND + age]);
     l->earlier.written[age] = count_of(n[AUDIT_LAUNCH_FOUND + SOL_AGES + age]);
   }
+  if (sol_json_get(line, "trace", &value) && !audit_read_trace(&r->scratch, value, &l->trace)) return false;
   return read_lists(r, k, line, l);
 }
 

@@ -31,6 +31,7 @@ static SolStatus finish_kernel(AuditProgram *p, AuditKernel *k, SolError *err) {
     add_time(&k->time, &s->time);
     if (s->time.total <= slowest) continue;
     slowest = s->time.total;
+    k->slowest = s;
     k->occupancy = s->occupancy;
     k->time.waves = s->time.waves;
   }

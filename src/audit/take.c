@@ -303,6 +303,7 @@ SolStatus audit_take(const SolPtxModule *ptx, const SolEmuResult *r, SolArena *a
   out->flight = r->flight;
   out->chain = r->chain;
   out->balance = r->balance;
+  out->trace = r->trace.events ? &r->trace : NULL;
   out->left_dirty = r->left_dirty;
   out->dirty_limit = r->dirty_limit;
   out->earlier = r->earlier;

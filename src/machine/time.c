@@ -28,7 +28,9 @@
 //     ncu and nsys show it; the rest is the gap before it.
 //  9. The GPU starts a block in start_clocks; a cluster takes the time of cluster_starts blocks more.
 //     Blocks that wait do not keep others from being started: both overlap as resources do.
-// 10. Atomics to the same memory are serialised: see audit/work.c.
+// 10. Tensor cores reach tensor_share of their peak. Where a block that uses them was replayed (replay.c), what its life is
+//     longer than its busiest unit is busy comes after the busy time, and the other resident blocks use it.
+// 11. Atomics to the same memory are serialised: see audit/work.c.
 #include "machine/work.h"
 
 #include "base/error.h"
@@ -169,7 +171,8 @@ static double issue_seconds(const Spread *m, const MachineWork *w) {
 
 static double tensor_seconds(const Spread *m, const MachineWork *w, MachineTime *out) {
   if (w->tensor_flops <= 0) return 0;
-  if (sol_known(m->d->peak_fp16)) return w->tensor_flops / m->d->peak_fp16.value * m->sms * m->share;
+  if (sol_known(m->d->peak_fp16))
+    return w->tensor_flops / (m->d->peak_fp16.value * m->model->tensor_share) * m->sms * m->share;
   out->left_out |= 1u << MACHINE_TENSOR;
   return 0;
 }
@@ -183,6 +186,13 @@ static double latency_seconds(const Spread *m, const MachineWork *w, double warp
   double chain = (clocks / warps * m->waves + between) * w->launches / m->clock;
   double counted = sol_known(m->d->l2_latency) ? m->d->l2_latency.value * w->launches / m->clock : 0;
   return sol_larger(chain - counted, 0);
+}
+
+// What replayed blocks wait, one wave after another, and no other resident block has work for.
+static double exposed_seconds(const Spread *m, const MachineWork *w, double busy) {
+  double resident = w->blocks / m->sms < w->blocks_per_sm ? w->blocks / m->sms : w->blocks_per_sm;
+  double all = (w->exposed * m->waves + m->model->block_clocks * (m->waves - 1)) * w->launches / m->clock;
+  return sol_larger(resident > 1 ? all - busy * (resident - 1) / resident : all, 0);
 }
 
 static double start_seconds(const Spread *m, const MachineWork *w) {
@@ -248,7 +258,10 @@ SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineT
   for (int r = 0; r < MACHINE_RESOURCES; r++) rest[r] = s[r];
   rest[MACHINE_ATOMICS] -= at_end;
   double busy = combined(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM);
-  const double parts[] = {together(busy, s[MACHINE_LATENCY]), s[MACHINE_BLOCKS]};
+  out->replayed = w->replayed > 0.5;
+  if (out->replayed) s[MACHINE_LATENCY] = exposed_seconds(&m, w, busy);
+  double work = out->replayed ? busy + s[MACHINE_LATENCY] : together(busy, s[MACHINE_LATENCY]);
+  const double parts[] = {work, s[MACHINE_BLOCKS]};
   out->total = s[MACHINE_LAUNCH] + behind(model, combined(parts, SOL_COUNT(parts)), at_end);
   out->gap = gap_seconds(model, w);
   for (int r = 0; r < MACHINE_RESOURCES; r++)

@@ -2,8 +2,8 @@
 // dimension; rows are packed in shared memory, and swizzled there by the bits of its addresses. What is outside of the
 // tensor is zero (or NaN) in shared memory and is not written to the tensor; the mbarrier counts the whole box.
 #include "emu/core/async.h"
-#include "emu/core/hooks.h"
 #include "emu/core/lower.h"
+#include "emu/core/trace.h"
 #include "emu/isa/bulk.h"
 #include "emu/isa/smem_matrix.h"
 #include "emu/tensor_map.h"
@@ -187,6 +187,8 @@ static bool take_map(EmuCtx *x, const EmuInst *i, int l, SolTensorMap *m) {
 static void issue_to_shared(EmuCtx *x, const EmuInst *i, int l, TensorCopy *c, uint64_t barrier) {
   if (!box_in_shared(x, i, l, c)) return;
   c->barrier = emu_range(x, i, l, barrier, PTX_SPACE_SHARED_CLUSTER, 8, 8, true);
+  if (c->barrier && emu_traced(x))
+    emu_trace_copy(x, c->barrier, c->counts ? shared_bytes(i->more, &c->map, false) : 0);
   if (c->barrier) emu_async(x, i, EMU_ASYNC_BARRIER, 1u << l, 0, c->barrier, run_copy, c, sizeof *c);
 }
 
@@ -217,8 +219,11 @@ static void issue(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     c.shared = bulk_shared_address(emu_lane_address(x, &t->shared, l));
     if (!t->stores)
       issue_load(x, i, l, &c);
-    else if (box_in_shared(x, i, l, &c))
+    else if (box_in_shared(x, i, l, &c)) {
+      if (emu_traced(x))
+        emu_trace_grouped(x, EMU_TRACE_STORES, SOL_EMU_STEP_COPY, (uint32_t)shared_bytes(t, &c.map, false));
       emu_async(x, i, EMU_ASYNC_BULK, 1u << l, x->warp->bulk_groups[l], NULL, run_copy, &c, sizeof c);
+    }
   }
 }
 
