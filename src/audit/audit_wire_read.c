@@ -117,6 +117,7 @@ static bool read_new(AuditReader *r, struct AuditReadKernel *k, SolJson row) {
                                 .real = flags >> 6 & 1,
                                 .read_only = flags >> 7 & 1,
                                 .indexing = flags >> 8 & 1,
+                                .bulk = flags >> 9 & 1,
                                 .inlined = chain,
                                 .flops = n[4],
                                 .base = count_of(n[5]),

@@ -13,8 +13,8 @@ void audit_write_trace(const SolEmuTrace *t, SolBuffer *out) {
   sol_buffer_puts(out, "],[");
   for (uint32_t i = 0; i < t->ends[t->warps - 1]; i++) {
     const SolEmuEvent *e = &t->events[i];
-    sol_buffer_format(out, "%s%u,%u,%u,%u,%u,%u,", i ? "," : "", e->step, e->detail, e->inst, e->token, e->count,
-                      e->issues);
+    sol_buffer_format(out, "%s%u,%u,%u,%u,%u,%u,", i ? "," : "", e->step, e->detail, e->inst, e->token,
+                      e->count, e->issues);
     sol_json_add_number(out, (double)e->waits);
   }
   sol_buffer_puts(out, "]],");
@@ -28,7 +28,8 @@ static bool next_number(SolJsonIter *it, double most, double *out) {
 
 static bool read_event(SolJsonIter *it, uint32_t tokens, SolEmuEvent *e) {
   double n[EVENT_NUMBERS];
-  static const double most[EVENT_NUMBERS] = {SOL_EMU_STEPS - 1, 2, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, 1e9};
+  static const double most[EVENT_NUMBERS] = {SOL_EMU_STEPS - 1, 2,          UINT32_MAX, UINT32_MAX,
+                                             UINT32_MAX,        UINT32_MAX, 1e9};
   for (int k = 0; k < EVENT_NUMBERS; k++)
     if (!next_number(it, most[k], &n[k])) return false;
   *e = (SolEmuEvent){.step = (uint8_t)n[0],

@@ -327,8 +327,8 @@ static void add_l2(const AuditLaunch *l, double scale, MachineWork *w) {
 
 // The life of a block: for the timeline, and for the time where tensor cores are used. A part of a life says nothing about
 // the whole, nor does the life of a block that was ended.
-static void add_replay(const MachineModel *m, const AuditLaunch *l, const AuditWaits *waits, double scale, MachineWork *w,
-                       MachineTimeline *line) {
+static void add_replay(const MachineModel *m, const AuditLaunch *l, const AuditWaits *waits, double scale,
+                       MachineWork *w, MachineTimeline *line) {
   w->replayed = l->replayed;
   w->exposed = l->exposed;
   bool prices = l->trace && !l->trace->cut && l->end == SOL_EMU_DONE && audit_trace_multiplies(l->trace);

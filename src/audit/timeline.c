@@ -29,7 +29,8 @@ static MachineEvent event_of(const AuditLaunch *l, const SolEmuEvent *e, double 
     to.wavefronts = (double)in->counts.wavefronts / (double)in->counts.executions * e->count;
   return to;
 }
-_Static_assert((int)MACHINE_STEPS == (int)SOL_EMU_STEPS && (int)MACHINE_STEP_FENCE == (int)SOL_EMU_STEP_FENCE &&
+_Static_assert((int)MACHINE_STEPS == (int)SOL_EMU_STEPS &&
+                   (int)MACHINE_STEP_FENCE == (int)SOL_EMU_STEP_FENCE &&
                    (int)MACHINE_STEP_TENSOR == (int)SOL_EMU_STEP_TENSOR,
                "steps have one order");
 

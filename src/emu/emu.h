@@ -51,27 +51,27 @@ typedef struct SolEmuChain {
 // operations complete what tokens stand for (a phase of an mbarrier, a group, a barrier); a wait goes on when all events with
 // its token, but for waits, have completed. Times are not known here: src/machine/replay.h computes them.
 typedef enum SolEmuStep {
-  SOL_EMU_STEP_END,    // nothing but the instructions before it
-  SOL_EMU_STEP_LOAD,   // a load into registers; count: bytes, detail: 0 L1, 1 beyond it, 2 another block's shared memory
+  SOL_EMU_STEP_END, // nothing but the instructions before it
+  SOL_EMU_STEP_LOAD, // a load into registers; count: bytes, detail: 0 L1, 1 beyond it, 2 another block's shared memory
   SOL_EMU_STEP_LOADED, // waits for all loads
-  SOL_EMU_STEP_COPY,   // an asynchronous copy; count: bytes, 0: those of the copy before it arrive at a further token;
-                       // detail: 1 from shared memory to global
+  SOL_EMU_STEP_COPY, // an asynchronous copy; count: bytes, 0: those of the copy before it arrive at a further token;
+                     // detail: 1 from shared memory to global
   SOL_EMU_STEP_TENSOR, // count: matrix instructions; with a token, of a group of wgmma
   SOL_EMU_STEP_ARRIVE, // at a barrier or an mbarrier; detail: 1 another block's, 2 when the copies before it have arrived
-  SOL_EMU_STEP_WAIT,   // for a token; 0: for nothing; detail: 1 until copies have read their sources
-  SOL_EMU_STEP_FENCE,  // of wider scope than the block; count: 1 with stores in flight
+  SOL_EMU_STEP_WAIT,  // for a token; 0: for nothing; detail: 1 until copies have read their sources
+  SOL_EMU_STEP_FENCE, // of wider scope than the block; count: 1 with stores in flight
   SOL_EMU_STEPS
 } SolEmuStep;
 typedef struct SolEmuEvent {
-  uint32_t inst;   // SolEmuResult.insts
-  uint32_t token;  // 0: none
+  uint32_t inst;  // SolEmuResult.insts
+  uint32_t token; // 0: none
   uint32_t count;
   uint32_t issues; // instructions since the warp's event before, with its own
   float waits;     // for shared memory and shuffles among them
   uint8_t step, detail;
 } SolEmuEvent;
 typedef struct SolEmuTrace {
-  SolEmuEvent *events; // warp by warp, of the first block first
+  SolEmuEvent *events;  // warp by warp, of the first block first
   const uint32_t *ends; // by warp: where its events end
   uint32_t warps, warps_per_block, tokens;
   uint64_t block; // the first one's number in the grid

@@ -2,7 +2,7 @@
 //
 //  1. A warp issues its instructions `issue` clocks apart; the warps of one of the SM's four parts share its issue slot, one a
 //     clock. A warp belongs to part number % 4, whose tensor core executes its matrix instructions in order, each for its FLOPs
-//     at tensor_share of the peak, or for as long as shared memory takes to give their operands.
+//     at tensor_share of the peak, or for as long as shared memory takes to give all four their operands.
 //  2. mma and wmma keep the warp until the tensor core takes them; wgmma does not. A wait for a group of them lasts until the
 //     last has been executed, and tensor_clocks longer.
 //  3. Copies and loads that miss L1 are transferred one after another at the SM's share of what L2 and DRAM give, and arrive a
@@ -14,7 +14,10 @@
 #include "base/heap.h"
 #include "machine/work.h"
 
-enum { PARTS = 4, FINE = MACHINE_BUCKETS * 32 }; // cells of time in which copies and tensor cores are held against each other
+enum {
+  PARTS = 4,
+  FINE = MACHINE_BUCKETS * 32
+}; // cells of time in which copies and tensor cores are held against each other
 
 const char *machine_unit_key(MachineUnit unit) {
   static const char *const keys[] = {"copy", "tensor", "cuda"};
@@ -31,24 +34,26 @@ const char *machine_state_key(MachineState state) {
 MachineCosts machine_costs(const MachineModel *m, const MachineServed *s) {
   const SolDevice *d = m->device;
   double all = s->sms * d->boost_clock.value; // clocks of all busy SMs in a second
-  double byte = 1 / m->l2_fill_bytes;
-  if (sol_known(d->l2_bandwidth)) byte = sol_larger(byte, all / d->l2_bandwidth.value);
-  return (MachineCosts){.issue = s->stall,
-                        .shared = sol_known(d->smem_latency) ? d->smem_latency.value : 0,
-                        .l1 = sol_known(d->l1_latency) ? d->l1_latency.value : 0,
-                        .far = s->far,
-                        .others = m->other_shared_clocks,
-                        .barrier = m->barrier_clocks,
-                        .fence = m->fence_clocks,
-                        .store_fence = m->store_fence_clocks,
-                        .copy = s->far + m->tma_clocks,
-                        .byte = sol_larger(byte, s->dram * all / machine_copy_rate(m)),
-                        .stored_byte = byte,
-                        .flop = sol_known(d->peak_fp16)
-                                    ? d->sms.value * d->boost_clock.value * PARTS / (d->peak_fp16.value * m->tensor_share)
-                                    : 0,
-                        .tensor = m->tensor_clocks,
-                        .wavefront = sol_known(d->smem_bytes_per_clock) ? 128 / d->smem_bytes_per_clock.value : 1};
+  double byte = sol_known(d->l2_bandwidth) ? all / d->l2_bandwidth.value : 0,
+         dram = s->dram * all / machine_copy_rate(m);
+  return (MachineCosts){
+      .issue = s->stall,
+      .shared = sol_known(d->smem_latency) ? d->smem_latency.value : 0,
+      .l1 = sol_known(d->l1_latency) ? d->l1_latency.value : 0,
+      .far = s->far,
+      .others = m->other_shared_clocks,
+      .barrier = m->barrier_clocks,
+      .fence = m->fence_clocks,
+      .store_fence = m->store_fence_clocks,
+      .copy = s->far + m->tma_clocks,
+      .byte = sol_larger(sol_larger(1 / m->bulk_fill_bytes, byte), dram),
+      .loaded_byte = sol_larger(sol_larger(1 / m->l2_fill_bytes, byte), dram),
+      .stored_byte = sol_larger(1 / m->bulk_fill_bytes, byte),
+      .flop = sol_known(d->peak_fp16)
+                  ? d->sms.value * d->boost_clock.value * PARTS / (d->peak_fp16.value * m->tensor_share)
+                  : 0,
+      .tensor = m->tensor_clocks,
+      .wavefront = sol_known(d->smem_bytes_per_clock) ? 128 / d->smem_bytes_per_clock.value : 1};
 }
 
 // ---- the state of a replay ----
@@ -62,11 +67,12 @@ typedef struct Token {
 typedef struct Warp {
   double clock, loaded, copied, copied_read;
   uint32_t at, end, role;
-  bool blocked;
+  bool issued;  // the instructions before its next event
+  bool blocked; // by that event
 } Warp;
 
 typedef struct Sm {
-  double slot[PARTS], tensor[PARTS], shared, in, out; // when each is free
+  double slot[PARTS], tensor[PARTS], in, out; // when each is free
   double slot_busy[PARTS], tensor_busy[PARTS], shared_busy, in_busy, out_busy;
 } Sm;
 
@@ -140,13 +146,15 @@ static void issue(Sim *s, uint32_t warp, const MachineEvent *e) {
   sm->slot[part] = from + e->issues;
   sm->slot_busy[part] += e->issues;
   use_unit(s, warp, MACHINE_CORES, from, from + e->issues, 1.0 / PARTS);
-  spend(s, warp, MACHINE_ISSUES, sol_larger(s->warps[warp].clock + e->issues * c->issue, sm->slot[part]), e->place);
+  spend(s, warp, MACHINE_ISSUES, sol_larger(s->warps[warp].clock + e->issues * c->issue, sm->slot[part]),
+        e->place);
   spend(s, warp, MACHINE_FOR_MEMORY, s->warps[warp].clock + e->shared * c->shared, e->place);
+  s->warps[warp].issued = true;
 }
 
-static double transfer(Sim *s, uint32_t warp, double bytes, bool out) {
+static double transfer(Sim *s, uint32_t warp, double clocks, bool out) {
   Sm *sm = &s->sms[warp / s->r->warps_per_block];
-  double *way = out ? &sm->out : &sm->in, clocks = bytes * (out ? s->r->costs.stored_byte : s->r->costs.byte);
+  double *way = out ? &sm->out : &sm->in;
   *way = sol_larger(*way, s->warps[warp].clock) + clocks;
   *(out ? &sm->out_busy : &sm->in_busy) += clocks;
   return *way;
@@ -157,17 +165,19 @@ static void load(Sim *s, uint32_t warp, const MachineEvent *e) {
   Warp *w = &s->warps[warp];
   double done = w->clock + (e->detail == MACHINE_OF_OTHERS ? c->others : c->l1);
   if (e->detail == MACHINE_BEYOND_L1) {
-    done = transfer(s, warp, e->amount, false) + c->far;
+    done = transfer(s, warp, e->amount * c->loaded_byte, false) + c->far;
     use_unit(s, warp, MACHINE_COPIES, w->clock, done, 1);
   }
   w->loaded = sol_larger(w->loaded, done);
 }
 
 static void copy(Sim *s, uint32_t warp, const MachineEvent *e) {
+  const MachineCosts *c = &s->r->costs;
   Warp *w = &s->warps[warp];
   if (e->amount > 0) {
-    w->copied_read = transfer(s, warp, e->amount, e->detail == MACHINE_OUT);
-    w->copied = w->copied_read + s->r->costs.copy;
+    bool out = e->detail == MACHINE_OUT;
+    w->copied_read = transfer(s, warp, e->amount * (out ? c->stored_byte : c->byte), out);
+    w->copied = w->copied_read + c->copy;
     use_unit(s, warp, MACHINE_COPIES, w->clock, w->copied, 1);
   }
   complete(s, e->token, w->copied, w->copied_read, MACHINE_FOR_COPY);
@@ -177,10 +187,10 @@ static void multiply(Sim *s, uint32_t warp, const MachineEvent *e) {
   const MachineCosts *c = &s->r->costs;
   Sm *sm = &s->sms[warp / s->r->warps_per_block];
   uint32_t part = warp % PARTS;
-  double from = sol_larger(s->warps[warp].clock, sm->tensor[part]), clocks = e->amount * c->flop;
-  sm->shared = sol_larger(sm->shared, from) + e->wavefronts * c->wavefront;
-  sm->shared_busy += e->wavefronts * c->wavefront;
-  sm->tensor[part] = sol_larger(from + clocks, e->wavefronts > 0 ? sm->shared : 0);
+  double from = sol_larger(s->warps[warp].clock, sm->tensor[part]), clocks = e->amount * c->flop,
+         operands = e->wavefronts * c->wavefront;
+  sm->shared_busy += operands;
+  sm->tensor[part] = from + sol_larger(clocks, operands * PARTS);
   sm->tensor_busy[part] += clocks;
   use_unit(s, warp, MACHINE_TENSORS, from, from + clocks, 1.0 / PARTS);
   if (e->token)
@@ -209,7 +219,6 @@ static void fence(Sim *s, uint32_t warp, const MachineEvent *e) {
   spend(s, warp, MACHINE_FOR_MEMORY, s->warps[warp].clock + clocks, e->place);
 }
 
-// The instructions before an event have been issued when it is first looked at.
 static void step(Sim *s, uint32_t warp) {
   Warp *w = &s->warps[warp];
   const MachineEvent *e = &s->r->events[w->at];
@@ -223,7 +232,8 @@ static void step(Sim *s, uint32_t warp) {
   case MACHINE_STEP_FENCE: fence(s, warp, e); break;
   default: break;
   }
-  if (++w->at < w->end) issue(s, warp, &s->r->events[w->at]);
+  w->at++;
+  w->issued = false;
 }
 
 // The warp that is farthest behind of those that can go on; none: of those that cannot, whose wait is given up.
@@ -252,8 +262,6 @@ static void start(Sim *s) {
       if (r->events[e].step != MACHINE_STEP_WAIT) s->tokens[r->events[e].token].left++;
   }
   s->tokens[0].left = 0;
-  for (uint32_t w = 0; w < r->warps; w++)
-    if (s->warps[w].at < s->warps[w].end) issue(s, w, &r->events[s->warps[w].at]);
 }
 
 // Returns when the last warp of the first block ends.
@@ -261,8 +269,12 @@ static double simulate(Sim *s) {
   start(s);
   for (uint32_t w; (w = next_warp(s)) != UINT32_MAX;) {
     const MachineEvent *e = &s->r->events[s->warps[w].at];
-    s->warps[w].blocked = e->step == MACHINE_STEP_WAIT && s->tokens[e->token].left;
-    if (!s->warps[w].blocked) step(s, w);
+    s->warps[w].blocked = s->warps[w].issued && e->step == MACHINE_STEP_WAIT && s->tokens[e->token].left;
+    if (s->warps[w].blocked) continue;
+    if (s->warps[w].issued)
+      step(s, w);
+    else
+      issue(s, w, e);
   }
   double last = 0;
   for (uint32_t w = 0; w < s->r->warps_per_block; w++) last = sol_larger(last, s->warps[w].clock);
@@ -289,9 +301,11 @@ static void find_roles(Sim *s, MachineTimeline *t) {
   for (uint32_t w = 0; w < s->r->warps_per_block; w++) {
     Does d = does(s->r, w);
     MachineRole *last = t->role_count ? &t->roles[t->role_count - 1] : NULL;
-    bool same = last && last->copies == d.copies && last->multiplies == d.multiplies && (d.copies || !d.multiplies || w % 4);
+    bool same = last && last->copies == d.copies && last->multiplies == d.multiplies &&
+                (d.copies || !d.multiplies || w % 4);
     if (!same && t->role_count < MACHINE_ROLES)
-      t->roles[t->role_count++] = (MachineRole){.first = w, .copies = d.copies, .multiplies = d.multiplies}, same = true;
+      t->roles[t->role_count++] = (MachineRole){.first = w, .copies = d.copies, .multiplies = d.multiplies},
+      same = true;
     s->warps[w].role = same ? t->role_count - 1 : MACHINE_ROLES;
     if (same) t->roles[t->role_count - 1].warps++;
   }
@@ -314,7 +328,8 @@ static void sum_units(const Sim *s, MachineTimeline *t) {
       t->unit[u][i / (FINE / MACHINE_BUCKETS)] += (float)(part[u] * MACHINE_BUCKETS / FINE);
       t->busy[u] += part[u] / FINE;
     }
-    both += (part[MACHINE_COPIES] < part[MACHINE_TENSORS] ? part[MACHINE_COPIES] : part[MACHINE_TENSORS]) / FINE;
+    both +=
+        (part[MACHINE_COPIES] < part[MACHINE_TENSORS] ? part[MACHINE_COPIES] : part[MACHINE_TENSORS]) / FINE;
   }
   t->overlap = both;
   t->hidden = t->busy[MACHINE_COPIES] > 0 ? both / t->busy[MACHINE_COPIES] : 0;
@@ -362,8 +377,12 @@ bool machine_replay(const MachineReplay *r, MachineTimeline *out) {
   uint8_t *room = sol_heap_alloc(tokens + warps + sms + MACHINE_UNITS * fine);
   if (!room) return false;
   memset(room, 0, tokens + warps + sms + MACHINE_UNITS * fine);
-  Sim s = {.r = r, .tokens = (Token *)(void *)room, .warps = (Warp *)(void *)(room + tokens), .sms = (Sm *)(void *)(room + tokens + warps)};
-  for (int u = 0; u < MACHINE_UNITS; u++) s.fine[u] = (float *)(void *)(room + tokens + warps + sms + (size_t)u * fine);
+  Sim s = {.r = r,
+           .tokens = (Token *)(void *)room,
+           .warps = (Warp *)(void *)(room + tokens),
+           .sms = (Sm *)(void *)(room + tokens + warps)};
+  for (int u = 0; u < MACHINE_UNITS; u++)
+    s.fine[u] = (float *)(void *)(room + tokens + warps + sms + (size_t)u * fine);
   find_roles(&s, out);
   replay_twice(&s, out);
   sol_heap_free(room);

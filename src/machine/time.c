@@ -8,7 +8,7 @@
 //  2. DRAM serves reads and writes at copy_share of the published bandwidth, which a plain copy reaches.
 //     Scattered reads reach scatter_share of that: each opens a DRAM row of its own.
 //  3. L2 gives its measured bandwidth to all SMs together; one SM receives at most l2_fill_bytes a clock, in at
-//     most l2_read_rate requests, each for sectors of one line. L2 accepts l2_packet_rate a clock and SM from stores,
+//     most l2_read_rate requests, each for sectors of one line; by bulk and tensor copies bulk_fill_bytes. L2 accepts l2_packet_rate a clock and SM from stores,
 //     from whichever SMs they come, and l2_atomic_rate sectors of atomics. Reads and writes overlap as busy time and waiting do.
 //  4. L1 and shared memory share one pipe of an SM: one wavefront of 128 bytes a clock, or half where the device's
 //     shared memory is half as wide.
@@ -28,8 +28,9 @@
 //     ncu and nsys show it; the rest is the gap before it.
 //  9. The GPU starts a block in start_clocks; a cluster takes the time of cluster_starts blocks more.
 //     Blocks that wait do not keep others from being started: both overlap as resources do.
-// 10. Tensor cores reach tensor_share of their peak. Where a block that uses them was replayed (replay.c), what its life is
-//     longer than its busiest unit is busy comes after the busy time, and the other resident blocks use it.
+// 10. Tensor cores reach tensor_share of their peak. Where a block that uses them was replayed (replay.c), which has
+//     how units overlap, the busiest resource counts alone; what the block's life is longer comes after it, as far as no other
+//     resident block uses it.
 // 11. Atomics to the same memory are serialised: see audit/work.c.
 #include "machine/work.h"
 
@@ -65,6 +66,12 @@ static double combined(const double *seconds, size_t count) {
   double sum = 0;
   for (size_t i = 0; i < count; i++) sum += seconds[i] * seconds[i] * seconds[i] * seconds[i];
   return __builtin_sqrt(__builtin_sqrt(sum));
+}
+
+static double longest(const double *seconds, size_t count) {
+  double most = 0;
+  for (size_t i = 0; i < count; i++) most = sol_larger(most, seconds[i]);
+  return most;
 }
 
 // What a launch costs, in us.
@@ -131,10 +138,16 @@ static double sm_seconds(const Spread *m, double work, double per_clock) {
   return work * m->share / per_clock / m->clock;
 }
 
+// Clocks between L2 and an SM, of all the work.
+static double fill_clocks(const MachineModel *c, const MachineWork *w) {
+  double bulk = w->l2_bulk * 32, others = (w->l2_reads + w->l2_writes + w->l2_atomics) * 32 - bulk;
+  return others / c->l2_fill_bytes + bulk / c->bulk_fill_bytes;
+}
+
 static double l2_seconds(const Spread *m, const MachineWork *w, MachineTime *out) {
   const MachineModel *c = m->model;
   double sectors = w->l2_reads + w->l2_writes + w->l2_atomics;
-  double fill = sm_seconds(m, (w->l2_reads + w->l2_writes + w->l2_atomics) * 32, c->l2_fill_bytes);
+  double fill = sm_seconds(m, fill_clocks(c, w), 1);
   double reads = sm_seconds(m, w->l2_requests, c->l2_read_rate),
          writes = w->l2_packets / c->l2_packet_rate / m->sms / m->clock;
   fill = sol_larger(fill, together(reads, writes));
@@ -207,8 +220,8 @@ static double tail_seconds(const Spread *m, const MachineWork *w, double dram) {
   double slots = sol_larger(w->blocks_per_sm, 1) * m->sms,
          rest = w->blocks - __builtin_floor(w->blocks / slots) * slots;
   if (rest <= 0 || w->blocks <= 0) return 0;
-  double bytes = (w->l2_reads + w->l2_writes) * 32 / w->blocks; // of a block, all launches
-  double alone = bytes * __builtin_ceil(rest / m->sms) / m->model->l2_fill_bytes / m->clock;
+  double clocks = fill_clocks(m->model, w) / w->blocks; // of a block, all launches
+  double alone = clocks * __builtin_ceil(rest / m->sms) / m->clock;
   return sol_larger(alone - dram * rest / w->blocks, 0);
 }
 
@@ -259,6 +272,7 @@ SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineT
   rest[MACHINE_ATOMICS] -= at_end;
   double busy = combined(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM);
   out->replayed = w->replayed > 0.5;
+  if (out->replayed) busy = longest(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM);
   if (out->replayed) s[MACHINE_LATENCY] = exposed_seconds(&m, w, busy);
   double work = out->replayed ? busy + s[MACHINE_LATENCY] : together(busy, s[MACHINE_LATENCY]);
   const double parts[] = {work, s[MACHINE_BLOCKS]};

@@ -18,6 +18,7 @@
   X(dram_write)        /* bytes, with what is left dirty in L2 at the end; modelled */                       \
   X(l2_reads)          /* sectors that L1 requested from L2; modelled */                                     \
   X(l2_writes)         /* sectors written to L2 */                                                           \
+  X(l2_bulk)           /* of both: by bulk and tensor copies */                                              \
   X(l2_atomics)        /* sectors of atomics sent to L2 */                                                   \
   X(l2_requests)       /* to L2, each for sectors of one line; modelled */                                   \
   X(l2_packets)        /* sent to L2 by stores */                                                            \

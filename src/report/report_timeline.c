@@ -33,7 +33,8 @@ static double mean_share(const AuditKernel *k, const MachineTimeline *t, const M
 }
 
 static const char *state_words(MachineState state) {
-  static const char *const words[] = {"issuing", "copies", "tensor cores", "other warps", "loads and shared memory"};
+  static const char *const words[] = {"issuing", "copies", "tensor cores", "other warps",
+                                      "loads and shared memory"};
   _Static_assert(SOL_COUNT(words) == MACHINE_STATES, "words for each");
   return words[state];
 }
@@ -66,10 +67,34 @@ static void role_facts(Fact *o, const MachineTimeline *t) {
   }
 }
 
+static bool same_line(const AuditInst *a, const AuditInst *b) {
+  return a && b && a->line == b->line && strcmp(a->file, b->file) == 0 &&
+         strcmp(a->inlined ? a->inlined : "", b->inlined ? b->inlined : "") == 0;
+}
+
+// Waits by source line, longest first: loops are unrolled.
+static uint32_t by_line(const AuditKernel *k, const MachineTimeline *t, MachineWait *out) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < t->wait_count; i++) {
+    uint32_t at = 0;
+    while (at < count && (out[at].what != t->waits[i].what ||
+                          !same_line(inst_at(k, out[at].place), inst_at(k, t->waits[i].place))))
+      at++;
+    if (at == count) out[count++] = (MachineWait){.place = t->waits[i].place, .what = t->waits[i].what};
+    out[at].clocks += t->waits[i].clocks;
+    out[at].times += t->waits[i].times;
+    for (MachineWait w = out[at]; at > 0 && out[at - 1].clocks < w.clocks; at--)
+      out[at] = out[at - 1], out[at - 1] = w;
+  }
+  return count;
+}
+
 static void wait_facts(Fact *o, const AuditKernel *k, const MachineTimeline *t) {
   Fact *list = fact_list(o, "waits", 0);
-  for (uint32_t i = 0; i < t->wait_count; i++) {
-    const MachineWait *w = &t->waits[i];
+  MachineWait waits[MACHINE_WAITS];
+  uint32_t count = by_line(k, t, waits);
+  for (uint32_t i = 0; i < count; i++) {
+    const MachineWait *w = &waits[i];
     const AuditInst *in = inst_at(k, w->place);
     Fact *row = fact_object(list, 0, 0);
     fact_text(row, "for", 0, machine_state_key(w->what));
@@ -139,15 +164,29 @@ static const char *base_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
+// The place of a wait and the call of it, where it is inlined.
+static const char *place_of(const AuditInst *in, char *out, size_t cap) {
+  const char *at = in->inlined ? in->inlined : "", *last = at, *before = at;
+  for (const char *next; (next = strstr(last, " > ")); last = next + 3) before = last;
+  if (*at)
+    sol_format(out, cap, "%s", before);
+  else
+    sol_format(out, cap, "%s:%u", base_name(in->file), in->line);
+  return out;
+}
+
 static void wait_lines(Fact *o, const AuditKernel *k, const MachineTimeline *t) {
   enum { NAMED = 6 };
   const double least = 0.01; // of the warps' time
-  for (uint32_t i = 0; i < t->wait_count && i < NAMED; i++) {
-    const MachineWait *w = &t->waits[i];
+  MachineWait waits[MACHINE_WAITS];
+  uint32_t count = by_line(k, t, waits);
+  for (uint32_t i = 0; i < count && i < NAMED; i++) {
+    const MachineWait *w = &waits[i];
     const AuditInst *in = inst_at(k, w->place);
     if (mean_share(k, t, w) < least || !in) break;
-    fact_line(o, 2, false, "%.0f%% of the warps' time: waits for %s, %s:%u (%.40s)", 100 * mean_share(k, t, w),
-              state_words(w->what), base_name(in->file), in->line, in->text);
+    char place[200];
+    fact_line(o, 2, false, "%.0f%% of the warps' time: waits for %s, %s", 100 * mean_share(k, t, w),
+              state_words(w->what), place_of(in, place, sizeof place));
   }
 }
 
@@ -156,11 +195,15 @@ static void text_facts(Fact *o, const AuditKernel *k, const MachineTimeline *t, 
   fact_line(o, 0, true, "Timeline of block %llu%s: %.0f clocks, %.2f us (predicted)",
             (unsigned long long)s->timeline_block, s->timeline_cut ? ", its beginning" : "", t->clocks, us);
   picture(o, t);
-  fact_line(o, 2, false,
-            "Units: ' ' idle . : + # busy. Warps: # issue, wait for c copies, t tensor cores, w other warps, m loads and shared memory.");
-  fact_line(o, 2, false, "Copies are in flight %.0f%% of the time (bytes move in %.0f%%), tensor cores multiply %.0f%%, both together %.0f%%: "
-            "%.0f%% of the copies' time is hidden behind products.", 100 * t->busy[MACHINE_COPIES], 100 * t->transfer,
-            100 * t->busy[MACHINE_TENSORS], 100 * t->overlap, 100 * t->hidden);
+  fact_line(
+      o, 2, false,
+      "Units: ' ' idle . : + # busy. Warps: # issue, wait for c copies, t tensor cores, w other warps, m loads and shared memory.");
+  fact_line(
+      o, 2, false,
+      "Copies are in flight %.0f%% of the time (bytes move in %.0f%%), tensor cores multiply %.0f%%, both together %.0f%%: "
+      "%.0f%% of the copies' time is hidden behind products.",
+      100 * t->busy[MACHINE_COPIES], 100 * t->transfer, 100 * t->busy[MACHINE_TENSORS], 100 * t->overlap,
+      100 * t->hidden);
   wait_lines(o, k, t);
 }
 

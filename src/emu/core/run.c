@@ -19,7 +19,8 @@ void emu_expand(EmuCtx *x, uint32_t mask) {
 }
 
 // `path`: of the warp; NULL: the launch is not observed. `trace`: NULL: the unit is not traced.
-static inline __attribute__((always_inline)) uint64_t execute_on(EmuCtx *x, EmuPath *path, EmuTraceWarp *trace) {
+static inline __attribute__((always_inline)) uint64_t execute_on(EmuCtx *x, EmuPath *path,
+                                                                 EmuTraceWarp *trace) {
   const EmuInst *code = x->launch->program->code;
   SolEmuCounts *counts = x->counts;
   uint64_t done = 0;

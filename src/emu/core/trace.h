@@ -24,7 +24,12 @@ EmuTraceWarp *emu_trace_warp(const EmuBlock *block, uint32_t warp); // NULL: the
 void emu_trace_put(EmuCtx *x, SolEmuStep step, uint32_t count, uint8_t detail); // without a token
 
 // Asynchronous operations that complete by groups of a warp.
-typedef enum EmuTraceGroup { EMU_TRACE_COPIES, EMU_TRACE_STORES, EMU_TRACE_WGMMA, EMU_TRACE_GROUPS } EmuTraceGroup;
+typedef enum EmuTraceGroup {
+  EMU_TRACE_COPIES,
+  EMU_TRACE_STORES,
+  EMU_TRACE_WGMMA,
+  EMU_TRACE_GROUPS
+} EmuTraceGroup;
 void emu_trace_grouped(EmuCtx *x, EmuTraceGroup kind, SolEmuStep step, uint32_t count);
 void emu_trace_commit(EmuCtx *x, EmuTraceGroup kind);
 // Waits until at most `left` groups are pending; all: none, and nothing that is not committed. read: only sources.

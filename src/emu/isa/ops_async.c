@@ -84,7 +84,8 @@ static void copy_async(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     words.bytes[l] =
         (uint8_t)(from.mask >> l & 1 ? (c->has_size && size[l] < i->bytes ? size[l] : i->bytes) : 0);
   }
-  if (emu_traced(x)) emu_trace_grouped(x, EMU_TRACE_COPIES, SOL_EMU_STEP_COPY, emu_popc(from.mask) * i->bytes);
+  if (emu_traced(x))
+    emu_trace_grouped(x, EMU_TRACE_COPIES, SOL_EMU_STEP_COPY, emu_popc(from.mask) * i->bytes);
   issue_words(x, i, mask, &words);
   x->fiber->spin = 0;
   if (x->launch->checking) {
@@ -168,7 +169,8 @@ static void bulk_run(EmuCtx *x, const EmuInst *i, uint32_t mask, const void *wha
 static void bulk_to_shared(EmuCtx *x, const EmuInst *i, int l, Bulk b, uint64_t barrier) {
   bool fits = emu_range(x, i, l, b.to, PTX_SPACE_SHARED_CLUSTER, b.bytes, BULK_ALIGN, true) != NULL;
   b.barrier = fits ? emu_range(x, i, l, barrier, PTX_SPACE_SHARED_CLUSTER, 8, 8, true) : NULL;
-  if (b.barrier && emu_traced(x)) emu_trace_copy(x, b.barrier, b.counts || i->vec != PTX_SPACE_GLOBAL ? b.bytes : 0);
+  if (b.barrier && emu_traced(x))
+    emu_trace_copy(x, b.barrier, b.counts || i->vec != PTX_SPACE_GLOBAL ? b.bytes : 0);
   if (b.barrier) emu_async(x, i, EMU_ASYNC_BARRIER, 1u << l, 0, b.barrier, bulk_run, &b, sizeof b);
 }
 

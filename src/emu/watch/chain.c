@@ -32,7 +32,9 @@ static void trace_access(EmuCtx *x, const EmuInst *i, EmuReach reach, SolMemOp o
     return;
   t->loading = true;
   emu_trace_put(x, SOL_EMU_STEP_LOAD, (uint32_t)i->bytes * i->vec * EMU_LANES,
-                reach == EMU_REACH_FAR ? 1 : reach == EMU_REACH_OTHERS ? 2 : 0);
+                reach == EMU_REACH_FAR      ? 1
+                : reach == EMU_REACH_OTHERS ? 2
+                                            : 0);
 }
 
 void emu_path_access(EmuCtx *x, const EmuInst *i, EmuReach reach, SolMemOp op) {

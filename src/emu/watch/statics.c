@@ -109,7 +109,7 @@ SolStatus emu_statics_make(EmuProgram *p, SolError *err) {
   for (uint32_t pc = 0; ok && pc < p->count; pc++)
     if (p->source[pc])
       s->paths[pc] = (uint8_t)(path_of(p->source[pc], s->loads[pc]) | trace_of(p->source[pc]) |
-                                (s->paths[pc] ? EMU_PATH_FOLLOWS : 0));
+                               (s->paths[pc] ? EMU_PATH_FOLLOWS : 0));
   if (!ok) {
     sol_heap_free(s);
     return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");

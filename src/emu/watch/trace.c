@@ -2,8 +2,8 @@
 // what warps wait for: a phase of an mbarrier, one use of a barrier, a group of copies or of wgmma. Whether an operation
 // contributes to one phase or to the next does not depend on the order in which warps are emulated, as phases follow each
 // other by waits; a program for which it does is wrong.
-#include "base/heap.h"
 #include "emu/core/trace.h"
+#include "base/heap.h"
 
 enum { MOST_EVENTS = 1 << 17, MOST_BARRIERS = 1024, GROUPS = 64 };
 
@@ -14,7 +14,8 @@ typedef struct TraceBarrier { // an mbarrier
 
 typedef struct TraceGroups { // of a warp and a kind of asynchronous operation
   uint32_t open;             // token of those that are not committed; 0: there are none
-  uint32_t made[GROUPS];     // by the number of the group, modulo GROUPS; a group of none has the token of the one before
+  uint32_t made
+      [GROUPS]; // by the number of the group, modulo GROUPS; a group of none has the token of the one before
   uint32_t count;
 } TraceGroups;
 
