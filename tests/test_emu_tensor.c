@@ -251,7 +251,7 @@ static uint32_t walk(const SolTensorMap *m, int32_t pixels[MOST_WALKED][5]) {
   }
   for (int32_t n = 0; n < (int32_t)m->dims[m->rank - 1] + 2; n++) // two images beyond the last
     for (int64_t d = first[2]; d < end[2]; d += m->steps[3])
-      for (int64_t h = first[1]; h < end[1]; h += m->rank > 3 ? m->steps[2] : 1)
+      for (int64_t h = first[1]; h<end[1]; h += m->rank> 3 ? m->steps[2] : 1)
         for (int64_t w = first[0]; w < end[0] && count < MOST_WALKED; w += m->steps[1], count++) {
           int32_t all[5] = {0, (int32_t)w, (int32_t)h, (int32_t)d, 0};
           all[m->rank - 1] = n;
@@ -274,7 +274,8 @@ static SolTensorMap draw_pixels(uint64_t *random, uint32_t rank) {
   return m;
 }
 
-static int wrong_pixels(const Job *j, int32_t pixels[MOST_WALKED][5], uint32_t first, const uint32_t *offsets) {
+static int wrong_pixels(const Job *j, int32_t pixels[MOST_WALKED][5], uint32_t first,
+                        const uint32_t *offsets) {
   const SolTensorMap *m = &j->map;
   SolTensorMap one = *m; // a box of one pixel, of a tiled map
   uint32_t size = sol_tensor_type_bytes(m->type);
@@ -303,23 +304,29 @@ TEST(im2col_takes_pixel_after_pixel) {
   uint64_t random = 71;
   fill_tensor();
   for (int k = 0; k < 90; k++) {
-    Job j = {.map = draw_pixels(&random, 3 + (uint32_t)k % 3), .order = (uint64_t)k % 3, .checks = SOL_EMU_CHECK_RACE};
-    uint32_t rank = j.map.rank, count = walk(&j.map, pixels), last = count > j.map.box[1] ? count - j.map.box[1] : 0,
-             first = below(&random, last + 1), offsets[] = {below(&random, 4), below(&random, 3), 3};
+    Job j = {.map = draw_pixels(&random, 3 + (uint32_t)k % 3),
+             .order = (uint64_t)k % 3,
+             .checks = SOL_EMU_CHECK_RACE};
+    uint32_t rank = j.map.rank, count = walk(&j.map, pixels),
+             last = count > j.map.box[1] ? count - j.map.box[1] : 0, first = below(&random, last + 1),
+             offsets[] = {below(&random, 4), below(&random, 3), 3};
     if (count < j.map.box[1]) continue;
     memcpy(j.at, pixels[first], sizeof j.at);
     j.at[0] = (int32_t)below(&random, 5) - 2;
     char body[1024];
-    snprintf(body, sizeof body,
-             "mov.b16 %%h0, %u; mov.b16 %%h1, %u;\n" EXPECT
-             "@%%one cp.async.bulk.tensor.%ud.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%%box], [%%map, %s], "
-             "[%%bar], %s;\n@%%one cp.async.bulk.prefetch.tensor.%ud.L2.global.im2col [%%map, %s], %s;\n" AWAIT("0"),
-             offsets[0], offsets[1], rank, coordinates[rank], offsets_of[rank], rank, coordinates[rank], offsets_of[rank]);
+    snprintf(
+        body, sizeof body,
+        "mov.b16 %%h0, %u; mov.b16 %%h1, %u;\n%s"
+        "@%%one cp.async.bulk.tensor.%ud.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%%box], [%%map, %s], "
+        "[%%bar], %s;\n@%%one cp.async.bulk.prefetch.tensor.%ud.L2.global.im2col [%%map, %s], %s;\n%s",
+        offsets[0], offsets[1], EXPECT, rank, coordinates[rank], offsets_of[rank], rank, coordinates[rank],
+        offsets_of[rank], AWAIT("0"));
     j.body = body;
     const char *why = sol_tensor_map_problem(&j.map);
     if (!CHECK_MSG(!why, "map %d: %s", k, why)) continue;
     Ran r = run_job(&j);
-    if (body_ok(&r, body)) CHECK_MSG(!wrong_pixels(&j, pixels, first, offsets), "case %d of rank %u", k, rank);
+    if (body_ok(&r, body))
+      CHECK_MSG(!wrong_pixels(&j, pixels, first, offsets), "case %d of rank %u", k, rank);
   }
 }
 
@@ -340,13 +347,15 @@ TEST(im2col_stores_have_no_offsets) {
       for (uint32_t e = 0; e < j.map.box[0]; e++) {
         int64_t to = in_tensor(&one, pixels[p], e, size);
         uint64_t element = (uint64_t)p * j.map.box[0] + e;
-        for (uint32_t b = 0; to >= 0 && b < size; b++) want[to + b] = filled(in_shared(&j.map, element, size) + b);
+        for (uint32_t b = 0; to >= 0 && b < size; b++)
+          want[to + b] = filled(in_shared(&j.map, element, size) + b);
       }
     char body[512];
-    snprintf(body, sizeof body,
-             "@%%one cp.async.bulk.tensor.%ud.global.shared::cta.im2col_no_offs.bulk_group [%%map, %s], [%%box];\n"
-             "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\n",
-             rank, coordinates[rank]);
+    snprintf(
+        body, sizeof body,
+        "@%%one cp.async.bulk.tensor.%ud.global.shared::cta.im2col_no_offs.bulk_group [%%map, %s], [%%box];\n"
+        "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\n",
+        rank, coordinates[rank]);
     j.body = body;
     Ran r = run_job(&j);
     if (body_ok(&r, body)) CHECK_MSG(!memcmp(want, tensor, TENSOR), "store %d of rank %u", k, rank);

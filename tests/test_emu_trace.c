@@ -26,7 +26,8 @@ static Traced trace_of(const char *ptx, uint32_t threads, uint32_t blocks, uint6
                          .observe = true,
                          .async_order = order};
   if (!status) status = sol_emu_launch(t.emu, &launch, &t.result, &err);
-  CHECK_MSG(!status && t.result.end == SOL_EMU_DONE, "status %d: %s", status, err.message);
+  CHECK_MSG(!status && t.result.end == SOL_EMU_DONE, "status %d: %s%s", status, err.message,
+            t.result.finding_count ? t.result.findings[0].message : "");
   t.trace = t.result.trace;
   free(text);
   return t;
@@ -45,20 +46,21 @@ static const SolEmuEvent *first_of(const SolEmuTrace *t, uint32_t warp, SolEmuSt
 }
 
 // Thread 0 copies 256 bytes into `tile` twice, waiting in between until warp 1 has read them; warp 1 waits for each.
-static const char twice[] = "mov.u32 %r1, tile;\nadd.u32 %r2, %r1, 1024;\nadd.u32 %r3, %r1, 1032;\n"
-                            "setp.ne.u32 %p1, %t, 0;\n@%p1 bra made;\n"
-                            "mbarrier.init.shared.b64 [%r2], 1;\nmbarrier.init.shared.b64 [%r3], 32;\n"
-                            "made: bar.sync 0;\nsetp.ge.u32 %p2, %t, 32;\n@%p2 bra reads;\n@%p1 bra over;\n"
-                            "mbarrier.arrive.expect_tx.shared.b64 %rd1, [%r2], 256;\n"
-                            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%base], 256, [%r2];\n"
-                            "empty: mbarrier.try_wait.parity.shared.b64 %p3, [%r3], 0;\n@!%p3 bra empty;\n"
-                            "mbarrier.arrive.expect_tx.shared.b64 %rd1, [%r2], 256;\n"
-                            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%base], 256, [%r2];\n"
-                            "bra over;\n"
-                            "reads: mbarrier.try_wait.parity.shared.b64 %p4, [%r2], 0;\n@!%p4 bra reads;\n"
-                            "mbarrier.arrive.shared.b64 %rd2, [%r3];\n"
-                            "again: mbarrier.try_wait.parity.shared.b64 %p5, [%r2], 1;\n@!%p5 bra again;\n"
-                            "over: ";
+static const char twice[] =
+    "mov.u32 %r1, tile;\nadd.u32 %r2, %r1, 1024;\nadd.u32 %r3, %r1, 1032;\n"
+    "setp.ne.u32 %p1, %t, 0;\n@%p1 bra made;\n"
+    "mbarrier.init.shared.b64 [%r2], 1;\nmbarrier.init.shared.b64 [%r3], 32;\n"
+    "made: bar.sync 0;\nsetp.ge.u32 %p2, %t, 32;\n@%p2 bra reads;\n@%p1 bra over;\n"
+    "mbarrier.arrive.expect_tx.shared.b64 %rd1, [%r2], 256;\n"
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%base], 256, [%r2];\n"
+    "empty: mbarrier.try_wait.parity.shared.b64 %p3, [%r3], 0;\n@!%p3 bra empty;\n"
+    "mbarrier.arrive.expect_tx.shared.b64 %rd1, [%r2], 256;\n"
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%base], 256, [%r2];\n"
+    "bra over;\n"
+    "reads: mbarrier.try_wait.parity.shared.b64 %p4, [%r2], 0;\n@!%p4 bra reads;\n"
+    "mbarrier.arrive.shared.b64 %rd2, [%r3];\n"
+    "again: mbarrier.try_wait.parity.shared.b64 %p5, [%r2], 1;\n@!%p5 bra again;\n"
+    "over: ";
 
 TEST(waits_have_the_tokens_of_what_they_wait_for) {
   for (uint64_t order = 0; order < 4; order++) {
@@ -67,7 +69,8 @@ TEST(waits_have_the_tokens_of_what_they_wait_for) {
     CHECK_INT(r->warps, 2);
     CHECK_INT(r->block, 2); // the middle of the grid
     CHECK(!r->cut);
-    uint32_t first = first_of(r, 0, SOL_EMU_STEP_COPY, 0)->token, second = first_of(r, 0, SOL_EMU_STEP_COPY, 1)->token,
+    uint32_t first = first_of(r, 0, SOL_EMU_STEP_COPY, 0)->token,
+             second = first_of(r, 0, SOL_EMU_STEP_COPY, 1)->token,
              empty = first_of(r, 1, SOL_EMU_STEP_ARRIVE, 1)->token;
     CHECK_INT(first_of(r, 0, SOL_EMU_STEP_COPY, 0)->count, 256);
     CHECK(first && second && empty && first != second && empty != first && empty != second);
@@ -87,7 +90,8 @@ TEST(asking_again_is_not_counted) {
   Traced at_once = trace_of(twice, 64, 1, 0), late = trace_of(twice, 64, 1, 1);
   for (uint32_t w = 0; w < 2; w++)
     for (int k = 0; k < 3 - (w == 0); k++)
-      CHECK_INT(first_of(&at_once.trace, w, SOL_EMU_STEP_WAIT, k)->issues, first_of(&late.trace, w, SOL_EMU_STEP_WAIT, k)->issues);
+      CHECK_INT(first_of(&at_once.trace, w, SOL_EMU_STEP_WAIT, k)->issues,
+                first_of(&late.trace, w, SOL_EMU_STEP_WAIT, k)->issues);
   CHECK_INT(at_once.trace.ends[1], late.trace.ends[1]);
   drop(&at_once), drop(&late);
 }
@@ -102,7 +106,8 @@ TEST(groups_of_copies_and_loads) {
                             "ld.shared.u32 %r5, [%r1];\nmembar.gl;\n";
   Traced t = trace_of(ptx, 32, 1, 0);
   const SolEmuTrace *r = &t.trace;
-  uint32_t first = first_of(r, 0, SOL_EMU_STEP_COPY, 0)->token, second = first_of(r, 0, SOL_EMU_STEP_COPY, 1)->token;
+  uint32_t first = first_of(r, 0, SOL_EMU_STEP_COPY, 0)->token,
+           second = first_of(r, 0, SOL_EMU_STEP_COPY, 1)->token;
   CHECK_INT(first_of(r, 0, SOL_EMU_STEP_COPY, 0)->count, 512);
   CHECK(first != second);
   CHECK_INT(first_of(r, 0, SOL_EMU_STEP_WAIT, 0)->token, first);
@@ -117,14 +122,16 @@ TEST(groups_of_copies_and_loads) {
 }
 
 TEST(matrix_instructions_and_the_groups_of_wgmma) {
-  static const char ptx[] = "mov.b64 %rd1, 0;\nwgmma.fence.sync.aligned;\n"
-                            "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3,%f4}, %rd1, %rd1, 1, 1, 1, 0, 0;\n"
-                            "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3,%f4}, %rd1, %rd1, 1, 1, 1, 0, 0;\n"
-                            "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"
-                            "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3}, {%f1,%f2,%f3,%f4};\n";
+  static const char ptx[] =
+      "mov.u32 %r9, tile;\nshr.u32 %r9, %r9, 4;\ncvt.u64.u32 %rd1, %r9;\nwgmma.fence.sync.aligned;\n"
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3,%f4}, %rd1, %rd1, 1, 1, 1, 0, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3,%f4}, %rd1, %rd1, 1, 1, 1, 0, 0;\n"
+      "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"
+      "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3}, {%f1,%f2,%f3,%f4};\n";
   Traced t = trace_of(ptx, 128, 1, 0);
   for (uint32_t w = 0; w < 4; w++) {
-    const SolEmuEvent *a = first_of(&t.trace, w, SOL_EMU_STEP_TENSOR, 0), *b = first_of(&t.trace, w, SOL_EMU_STEP_TENSOR, 1);
+    const SolEmuEvent *a = first_of(&t.trace, w, SOL_EMU_STEP_TENSOR, 0),
+                      *b = first_of(&t.trace, w, SOL_EMU_STEP_TENSOR, 1);
     CHECK(a->token && a->token == b->token && a->inst != b->inst);
     CHECK_INT(first_of(&t.trace, w, SOL_EMU_STEP_WAIT, 0)->token, a->token);
     CHECK_INT(first_of(&t.trace, w, SOL_EMU_STEP_TENSOR, 2)->token, 0);
@@ -134,7 +141,8 @@ TEST(matrix_instructions_and_the_groups_of_wgmma) {
 }
 
 TEST(a_long_life_is_cut) {
-  static const char ptx[] = "mov.u32 %r1, 0;\nloop: bar.sync 0;\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 40000;\n@%p1 bra loop;\n";
+  static const char ptx[] =
+      "mov.u32 %r1, 0;\nloop: bar.sync 0;\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 40000;\n@%p1 bra loop;\n";
   Traced t = trace_of(ptx, 64, 1, 0);
   CHECK(t.trace.cut && t.trace.ends[1] > 100000 && t.trace.ends[1] <= 1 << 17);
   drop(&t);

@@ -52,7 +52,8 @@ static MachineEvent waits(uint32_t token, uint32_t place) {
 
 static MachineTimeline replay_of(const Script *s, uint32_t warps_per_block) {
   MachineTimeline t;
-  MachineReplay r = {s->events, s->ends, s->warps, warps_per_block ? warps_per_block : s->warps, s->tokens, costs};
+  MachineReplay r = {s->events, s->ends, s->warps, warps_per_block ? warps_per_block : s->warps,
+                     s->tokens, costs};
   CHECK(machine_replay(&r, &t));
   return t;
 }
@@ -163,7 +164,8 @@ TEST(states_add_up_and_pictures_have_their_shares) {
 
 TEST(loads_are_waited_for_and_fences_take_their_time) {
   Script s = {0}, fenced = {0}, near = {0};
-  MachineEvent load = {.step = MACHINE_STEP_LOAD, .amount = 1000, .detail = MACHINE_BEYOND_L1}, loaded = {.step = MACHINE_STEP_LOADED};
+  MachineEvent load = {.step = MACHINE_STEP_LOAD, .amount = 1000, .detail = MACHINE_BEYOND_L1},
+               loaded = {.step = MACHINE_STEP_LOADED};
   add(&s, load), add(&s, loaded), end_warp(&s);
   CHECK_NEAR(replay_of(&s, 0).clocks, 200 + costs.far, 1e-9);
   load.detail = 0;
@@ -187,7 +189,8 @@ TEST(a_wait_that_nothing_ends_is_given_up) {
 
 TEST(each_block_of_a_cluster_has_an_sm_of_its_own) {
   Script s = {0};
-  for (int b = 0; b < 2; b++) add(&s, multiplies((uint32_t)b + 1, 1000)), add(&s, waits((uint32_t)b + 1, 5)), end_warp(&s);
+  for (int b = 0; b < 2; b++)
+    add(&s, multiplies((uint32_t)b + 1, 1000)), add(&s, waits((uint32_t)b + 1, 5)), end_warp(&s);
   CHECK_NEAR(replay_of(&s, 1).clocks, 1000 + costs.tensor + costs.barrier, 1e-9);
   MachineEvent far = arrives(3);
   far.detail = MACHINE_AT_OTHERS;

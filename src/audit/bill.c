@@ -325,20 +325,6 @@ static void add_l2(const AuditLaunch *l, double scale, MachineWork *w) {
   if (l->steady) w->dram_write += left;
 }
 
-// The life of a block: for the timeline, and for the time where tensor cores are used. A part of a life says nothing about
-// the whole, nor does the life of a block that was ended.
-static void add_replay(const MachineModel *m, const AuditLaunch *l, const AuditWaits *waits, double scale,
-                       MachineWork *w, MachineTimeline *line) {
-  w->replayed = l->replayed;
-  w->exposed = l->exposed;
-  bool prices = l->trace && !l->trace->cut && l->end == SOL_EMU_DONE && audit_trace_multiplies(l->trace);
-  if (!l->trace || (!prices && !line)) return;
-  MachineTimeline *out = line ? line : sol_heap_alloc(sizeof *out);
-  if (out && audit_replay(m, l, w, waits, scale, out) && prices && out->clocks > 0)
-    w->replayed = 1, w->exposed = out->exposed;
-  if (!line) sol_heap_free(out);
-}
-
 // line: filled in with the timeline of a block; NULL: not asked for.
 static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const AuditShape *s, double scale,
                            MachineTimeline *line) {
@@ -374,7 +360,7 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
   w.chain = audit_chain(m, &w, &waits, &l->chain, &ptx, scale);
   w.longest = l->balance.longest;
   w.busiest = l->balance.busiest;
-  add_replay(m, l, &waits, scale, &w, line);
+  audit_add_replay(m, l, &waits, scale, line, &w);
 #define ADD_SPILLS(name) w.name += spills.name;
   MACHINE_DEMANDS(ADD_SPILLS)
 #undef ADD_SPILLS

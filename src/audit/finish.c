@@ -8,6 +8,7 @@ static void add_time(MachineTime *to, const MachineTime *from) {
   to->total += from->total;
   to->gap += from->gap;
   to->left_out |= from->left_out;
+  to->replayed |= from->replayed;
   for (int r = 0; r < MACHINE_RESOURCES; r++)
     if (to->seconds[r] > to->seconds[to->bound]) to->bound = (MachineResource)r;
 }

@@ -33,10 +33,9 @@ double audit_spilled(AuditSource from, uint64_t stack_bytes, uint64_t local_arra
 
 // ---- timeline.c: a block's life ----
 
-bool audit_trace_multiplies(const SolEmuTrace *trace); // it uses tensor cores; NULL is allowed
-// False: out of memory.
-bool audit_replay(const MachineModel *model, const AuditLaunch *launch, const MachineWork *work,
-                  const AuditWaits *waits, double scale, MachineTimeline *out);
+// Replays the launch's trace, where it has one: for `line` (NULL: not asked for), and for the time where it uses tensor cores.
+void audit_add_replay(const MachineModel *model, const AuditLaunch *launch, const AuditWaits *waits,
+                      double scale, MachineTimeline *line, MachineWork *work);
 
 // ---- scoreboards.c: where warps wait, by the machine code ----
 

@@ -34,7 +34,7 @@ _Static_assert((int)MACHINE_STEPS == (int)SOL_EMU_STEPS &&
                    (int)MACHINE_STEP_TENSOR == (int)SOL_EMU_STEP_TENSOR,
                "steps have one order");
 
-bool audit_trace_multiplies(const SolEmuTrace *t) {
+static bool multiplies(const SolEmuTrace *t) {
   for (uint32_t i = 0; t && i < t->ends[t->warps - 1]; i++)
     if (t->events[i].step == SOL_EMU_STEP_TENSOR) return true;
   return false;
@@ -56,8 +56,8 @@ static MachineServed served(const MachineModel *m, const MachineWork *w, const A
                          .stall = machine_stall(m, w)};
 }
 
-bool audit_replay(const MachineModel *m, const AuditLaunch *l, const MachineWork *w, const AuditWaits *waits,
-                  double scale, MachineTimeline *out) {
+static bool replay_of(const MachineModel *m, const AuditLaunch *l, const MachineWork *w,
+                      const AuditWaits *waits, double scale, MachineTimeline *out) {
   const SolEmuTrace *t = l->trace;
   uint32_t count = t->ends[t->warps - 1];
   MachineEvent *events = sol_heap_alloc(sizeof *events * (count + 1));
@@ -74,4 +74,17 @@ bool audit_replay(const MachineModel *m, const AuditLaunch *l, const MachineWork
   bool fine = machine_replay(&replay, out);
   sol_heap_free(events);
   return fine;
+}
+
+// A part of a life says nothing about the whole, nor does the life of a block that was ended.
+void audit_add_replay(const MachineModel *m, const AuditLaunch *l, const AuditWaits *waits, double scale,
+                      MachineTimeline *line, MachineWork *w) {
+  w->replayed = l->replayed;
+  w->exposed = l->exposed;
+  bool prices = l->trace && !l->trace->cut && l->end == SOL_EMU_DONE && multiplies(l->trace);
+  if (!l->trace || (!prices && !line)) return;
+  MachineTimeline *out = line ? line : sol_heap_alloc(sizeof *out);
+  if (out && replay_of(m, l, w, waits, scale, out) && prices && out->clocks > 0)
+    w->replayed = 1, w->exposed = out->exposed;
+  if (!line) sol_heap_free(out);
 }

@@ -133,7 +133,8 @@ static void complete(Sim *s, uint32_t token, double done, double read, MachineSt
   if (!token) return;
   if (done >= t->done) t->done = done, t->what = what;
   t->read = sol_larger(t->read, read);
-  if (--t->left) return;
+  if (t->left) t->left--; // 0: a wait for it was given up
+  if (t->left) return;
   for (uint32_t w = 0; w < s->r->warps; w++)
     if (s->warps[w].blocked && s->r->events[s->warps[w].at].token == token) s->warps[w].blocked = false;
 }
