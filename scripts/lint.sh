@@ -147,8 +147,8 @@ out_of_reach() {
   local header
   # The compiler says which headers a file takes, also those behind others.
   if [ -z "$CUDA_INC" ]; then
-    "${CC:-cc}" -x c -MM -Isrc -Iinclude -Itests ${MPI_INC:+-I"$MPI_INC"} "$1" 2>&1 >/dev/null |
-      grep -qE 'fatal error: (cu|nv)[a-z_]*\.h' && return 0
+    header=$("${CC:-cc}" -x c -E -D_GNU_SOURCE -Isrc -Iinclude -Itests ${MPI_INC:+-I"$MPI_INC"} "$1" 2>&1 >/dev/null || true)
+    if grep -qE 'fatal error: (cu|nv)[a-z_]*\.h' <<<"$header"; then return 0; fi
   fi
   if [ ! -e "$MPI_INC/mpi.h" ] && grep -q '^#include <mpi.h>' "$1"; then return 0; fi
   for header in $(sed -nE 's/^#include <((cu|nv)[a-z_]*\.h)>.*/\1/p' "$1"); do

@@ -135,12 +135,13 @@ static cudaError_t run_host(ShimStream *s, const struct cudaHostNodeParams *host
   return cudaSuccess;
 }
 
-// A copy between host and GPU passes a small part of L2, which keeps the end of what was copied.
+// A copy between host and GPU passes a small part of L2, which keeps the end of what was copied. Of no bytes there may be
+// no address.
 static void use_l2_end(SolL2Use use, const void *at, size_t bytes) {
   MachineModel model = machine_model(shim.device);
   size_t most = sol_known(shim.device->l2_size) ? (size_t)(shim.device->l2_size.value * model.l2_copied) : 0;
   size_t kept = bytes < most ? bytes : most;
-  if (kept) shim_use_l2(use, (const uint8_t *)at + (bytes - kept), kept);
+  if (kept && at) shim_use_l2(use, (const uint8_t *)at + (bytes - kept), kept);
 }
 
 static cudaError_t run_copy(const struct cudaMemcpy3DParms *c) {
