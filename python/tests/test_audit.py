@@ -126,6 +126,7 @@ class Errors(unittest.TestCase):
     def test_interrupt_while_the_tool_starts(self):
         """SIGINT before Popen has returned: the process that it made is ended all the same."""
         made, start = [], subprocess.Popen
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
 
         def interrupted(*args, **options):
             made.append(start(*args, **options))
