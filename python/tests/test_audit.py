@@ -15,7 +15,8 @@ from common import SCALE, needs_numpy, numpy as np
 from sol.advice import TRITON
 
 SPIN = """
-import sol, sys
+import signal, sol, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 print("ready", flush=True)
 try:
     sol.audit(sys.argv[1], kernel="spin", grid=1, block=32, args=[])
@@ -125,6 +126,7 @@ class Errors(unittest.TestCase):
     def test_interrupt_while_the_tool_starts(self):
         """SIGINT before Popen has returned: the process that it made is ended all the same."""
         made, start = [], subprocess.Popen
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
 
         def interrupted(*args, **options):
             made.append(start(*args, **options))
