@@ -34,13 +34,14 @@ INLINE Vec narrow_load(NarrowRange r, int chunk, const char *first, const char *
   return v;
 }
 
-INLINE void narrow_store(NarrowRange r, int chunk, Vec v, int size) {
+// from: the 16 bytes, of which those outside the range are not read.
+INLINE void narrow_store(NarrowRange r, int chunk, const char *from, int size) {
   char *at = r.at - r.off + chunk * 16, *end = r.at + r.bytes;
-  if (at >= r.at && at + 16 <= end) *(uint4 *)at = v.v;
+  if (at >= r.at && at + 16 <= end) *(uint4 *)at = *(const uint4 *)from;
   else
 #pragma unroll
     for (int i = 0; i < 16; i += size)
-      if (at + i >= r.at && at + i < end) move_one(at + i, v.b + i, size);
+      if (at + i >= r.at && at + i < end) move_one(at + i, from + i, size);
 }
 
 // The long rows' parts that are a block's. A row may be read `before` and `after` them.
@@ -87,7 +88,7 @@ INLINE void narrow_rows_out(int size, NarrowRows rows, const char *tile, int pit
     int k, chunk;
     NarrowRange row;
     if (narrow_turn(rows, turn, &k, &chunk, &row))
-      narrow_store(row, chunk, *(const Vec *)(tile + k * pitch + chunk * 16), size);
+      narrow_store(row, chunk, tile + k * pitch + chunk * 16, size);
   }
 }
 
@@ -108,7 +109,7 @@ INLINE void narrow_packed(int size, bool in, char *packed, NarrowRows rows, char
       if (inside && !in) move_one(v.b + i, there, size);
       if (++k == thin) k = 0, along++;
     }
-    if (!in) narrow_store(range, chunk, v, size);
+    if (!in) narrow_store(range, chunk, (const char *)v.b, size);
   }
 }
 
