@@ -146,7 +146,10 @@ tools_for() { # FILE
 out_of_reach() {
   local header
   # The compiler says which headers a file takes, also those behind others.
-  if [ -z "$CUDA_INC" ] && ! "${CC:-cc}" -x c -MM -Isrc -Iinclude -Itests ${MPI_INC:+-I"$MPI_INC"} "$1" >/dev/null 2>&1; then return 0; fi
+  if [ -z "$CUDA_INC" ]; then
+    "${CC:-cc}" -x c -MM -Isrc -Iinclude -Itests ${MPI_INC:+-I"$MPI_INC"} "$1" 2>&1 >/dev/null |
+      grep -qE 'fatal error: (cu|nv)[a-z_]*\.h' && return 0
+  fi
   if [ ! -e "$MPI_INC/mpi.h" ] && grep -q '^#include <mpi.h>' "$1"; then return 0; fi
   for header in $(sed -nE 's/^#include <((cu|nv)[a-z_]*\.h)>.*/\1/p' "$1"); do
     [ -e "$CUDA_INC/$header" ] || return 0

@@ -65,7 +65,9 @@ json "k['name'] == 'column_scale' and k['launches'] == 1 and k['instructions'] >
 json "k['global_store'] == {'requests': 16384, 'sectors': 16384 * 32, 'ideal_sectors': 16384 * 4}"
 json "k['global_load']['requests'] == 2 * 16384 and k['shared_load']['wavefronts'] == 0"
 json "all(x in k['local'] for x in ('requests', 'sectors', 'ideal_sectors'))"
-json "k['floor_bytes'] == 2 * 2048 * 256 * 4 + 256 * 4 and k['dram_bytes'] + k['left_dirty_bytes'] >= k['floor_bytes']"
+json "k['floor_bytes'] == 2 * 2048 * 256 * 4 + 256 * 4"
+# What the program copied in is still in L2.
+json "k['dram_bytes'] + k['l2_reused_bytes'] + k['left_dirty_bytes'] >= k['floor_bytes'] and k['l2_left_by'][0]['kernel'] is None"
 json "k['occupancy'] == 1 and k['registers_from'] == 'ptxas' and k['l2_bytes'] > 0"
 json "abs(k['tax'] - k['time_us'] / k['light_us']) < 1e-9 and k['bound'] in k['terms']"
 json "abs(k['kernel_us'] + k['gap_us'] - k['time_us']) < 1e-9 and k['gap_us'] > 0"
@@ -104,7 +106,8 @@ json "k['instructions_from'] == 'machine code' and 0 < k['issued'] < k['instruct
 run 0 "$bin/column" --by instruction -- 512 256
 says out 'st\.global\.f32' '1024 B'
 run 0 "$bin/column" --sample 1 --json -- 65536 64
-json "k['sampled'] > 1 and k['global_store']['requests'] == 65536 * 64 / 32 and len(d['notes']) == 1"
+json "k['sampled'] > 1 and k['global_store']['requests'] == 65536 * 64 / 32"
+json "sum('--sample' in n for n in d['notes']) == 1"
 json "d['basis']['kernels[].global_store.sectors'] == 'modelled' and d['basis']['kernels[].launches'] == 'exact'"
 
 # ---- L2 from launch to launch ----
@@ -217,16 +220,21 @@ done
 if [ $rc = 4 ]; then ok; else bad "--seconds: exit code $rc, not 4"; fi
 says out 'ended +time limit' '^add$'
 # Whoever stops sol itself gets the bill so far, and neither program nor folder stays behind.
+# The second kernel may not have begun on a slow machine: then it gets longer.
 mkdir -p "$scratch/tmp"
-LD_PRELOAD=$preload TMPDIR=$scratch/tmp "$sol" audit "$bin/wrong" -- hang >"$scratch/out" 2>"$scratch/err" </dev/null &
-started=$!
-until grep -qs '"launch"\|add' "$scratch"/tmp/*/report-*; do
-  kill -0 $started 2>/dev/null || break
-  sleep 0.1
+for seconds in 0 1 4 16 64 256; do
+  LD_PRELOAD=$preload TMPDIR=$scratch/tmp "$sol" audit "$bin/wrong" -- hang >"$scratch/out" 2>"$scratch/err" </dev/null &
+  started=$!
+  until grep -qs '"launch"\|add' "$scratch"/tmp/*/report-*; do
+    kill -0 $started 2>/dev/null || break
+    sleep 0.1
+  done
+  sleep $seconds
+  kill -TERM $started
+  rc=0
+  wait $started || rc=$?
+  grep -q '^hang$' "$scratch/out" && break
 done
-kill -TERM $started
-rc=0
-wait $started || rc=$?
 if [ $rc = 4 ]; then ok; else bad "stopped: exit code $rc, not 4"; fi
 says out 'was interrupted' '^add$' '^hang$' 'ended +interrupted' 'incomplete +it is billed as far as it came'
 if [ -z "$(ls "$scratch/tmp")" ]; then ok; else bad 'a folder stays behind'; fi

@@ -67,6 +67,43 @@ static uint32_t strided_sectors(uint64_t base, uint64_t stride, uint32_t width) 
   return c.sectors;
 }
 
+// What cp.async counts: the sum over the parts of 128 bytes.
+static void check_copy(const uint64_t addr[32], uint32_t mask, uint32_t width) {
+  SolCoalesced all, part, copy;
+  uint32_t lanes = 128 / width, lines = 0, sectors = 0;
+  sol_coalesce(addr, mask, width, &all);
+  sol_coalesce_copy(addr, mask, width, &copy);
+  for (uint32_t first = 0; first < 32; first += lanes) {
+    sol_coalesce(addr, lanes < 32 ? mask & ((1u << lanes) - 1) << first : mask, width, &part);
+    for (uint32_t i = 0; i < part.lines; i++)
+      CHECK(!memcmp(&copy.line[lines + i], &part.line[i], sizeof part.line[i]));
+    lines += part.lines, sectors += part.sectors;
+  }
+  CHECK_INT(copy.lines, lines);
+  CHECK_INT(copy.sectors, sectors);
+  CHECK_INT(copy.ideal_sectors, all.ideal_sectors);
+  CHECK_INT(copy.bytes, all.bytes);
+}
+
+TEST(copies) {
+  static const struct {
+    uint64_t base;
+    uint32_t width, lines, sectors;
+  } known[] = {{4096, 4, 1, 4},      {4096, 8, 2, 8},        {4096, 16, 4, 16},     {4096 + 4, 4, 2, 5},
+               {4096 + 8, 8, 4, 10}, {4096 + 16, 16, 8, 20}, {4096 + 32, 16, 8, 16}};
+  for (size_t k = 0; k < SOL_COUNT(known); k++) {
+    uint64_t addr[32];
+    SolCoalesced c;
+    for (uint64_t i = 0; i < 32; i++) addr[i] = known[k].base + i * known[k].width;
+    sol_coalesce_copy(addr, UINT32_MAX, known[k].width, &c);
+    CHECK_INT(c.lines, known[k].lines);
+    CHECK_INT(c.sectors, known[k].sectors);
+    check_copy(addr, UINT32_MAX, known[k].width);
+    check_copy(addr, 0x5a0ff017, known[k].width);
+    check_copy(addr, 0, known[k].width);
+  }
+}
+
 TEST(known_counts) {
   CHECK_INT(strided_sectors(4096, 4, 4), 4);
   CHECK_INT(strided_sectors(4096, 8, 8), 8);

@@ -217,7 +217,8 @@ static bool takes(const OpsDef *def, const char *field, int type) {
   if (!strcmp(field, "weight_dtype")) return type == 0 || type == SOL_FP32 || type == SOL_BF16;
   if (!strcmp(field, "dtype")) {
     if (any) return sol_dtype_bits((SolDtype)type) >= 8;
-    return real || (type == SOL_INT32 && !strcmp(def->name, "histogram"));
+    return real || (type == SOL_INT32 && !strcmp(def->name, "histogram")) ||
+           (type == SOL_FP8 && !strcmp(def->name, "gemm"));
   }
   bool fp8 =
       !strcmp(def->name, "rmsnorm") || !strcmp(def->name, "silu_mul") || !strcmp(def->name, "kv_append");

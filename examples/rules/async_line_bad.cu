@@ -1,5 +1,5 @@
 // Tiles of a table that stays in L2 are copied into shared memory by cp.async, 16 bytes a lane, after a header of 16
-// bytes: the 512 bytes of a warp lie on five lines instead of four.
+// bytes: each of the four parts of 128 bytes that a warp copies lies on two lines.
 #include <cuda_pipeline.h>
 
 #include "check.h"

@@ -110,7 +110,6 @@ static bool is_off_line(const AuditInst *in) {
   const SolEmuPattern *p = &in->pattern;
   if (!in->async || in->kind != SOL_EMU_KIND_GLOBAL_LOAD || !in->counts.requests) return false;
   if (most(p->seen, in->counts.requests) && !most(p->contiguous, p->seen)) return false;
-  if ((double)in->counts.sectors >= WASTE * (double)in->counts.sectors_ideal) return false;
   return (double)in->counts.lines >= WASTE * fewest_lines(in);
 }
 

@@ -20,6 +20,13 @@
 //     left and it evicts does.
 #include "audit/inside.h"
 
+// The probability that all of n loads are as one is with probability p; n is rounded.
+static double power(double p, double n) {
+  double all = 1;
+  for (int i = 0; i < 64 && i + 0.5 < n; i++) all *= p;
+  return all;
+}
+
 AuditWaits audit_waits(const SolDevice *d, const AuditInst *insts, uint32_t count,
                        const SolEmuFlight *flight) {
   double near = 0, l2 = 0, dram = 0, requests = 0, load_waits = 0;
@@ -39,12 +46,8 @@ AuditWaits audit_waits(const SolDevice *d, const AuditInst *insts, uint32_t coun
   double all = near + l2 + dram;
   if (all <= 0) return w;
   // The slowest load of a wait: the probabilities that all of them hit L1, or that none misses L2.
-  double in_l1 = 1, in_l2 = 1;
   double together = w.per_load > 0 ? 1 / w.per_load : 1;
-  for (int i = 0; i < 64 && i + 0.5 < together; i++) {
-    in_l1 *= near / all;
-    in_l2 *= (near + l2) / all;
-  }
+  double in_l1 = power(near / all, together), in_l2 = power((near + l2) / all, together);
   w.clocks = in_l1 * d->l1_latency.value + (in_l2 - in_l1) * d->l2_latency.value +
              (1 - in_l2) * d->mem_latency.value;
   w.far = in_l1 < 1 ? (w.clocks - in_l1 * d->l1_latency.value) / (1 - in_l1) : 0;
@@ -157,6 +160,13 @@ void audit_demand(const MachineModel *m, const AuditInst *in, const AuditWaits *
   add_global(m, in, waits, scale, w);
 }
 
+// Of waits that the machine joins, one is beyond L1 if any of them is.
+static double far_of(const SolEmuChain *chain, double joined) {
+  double all = chain->l1_waits + chain->far_waits;
+  if (!(joined > 0 && joined < 1) || all <= 0) return chain->far_waits * joined;
+  return all * joined * (1 - power(chain->l1_waits / all, 1 / joined));
+}
+
 // The chain follows the PTX's waits; where the machine code has fewer or more of them, so does the chain.
 double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits *waits,
                    const SolEmuChain *chain, const AuditPtx *ptx, double scale) {
@@ -165,9 +175,9 @@ double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits
   double loads = ptx->load_waits > 0 ? w->load_waits / ptx->load_waits : 1,
          shared = ptx->shared_waits > 0 ? w->shared_waits / ptx->shared_waits : 1,
          issues = ptx->executions > 0 ? w->issues / ptx->executions : 1;
-  double longest = chain->issues * issues * machine_stall(m, w) +
-                   (chain->l1_waits * d->l1_latency.value + chain->far_waits * waits->far) * loads +
-                   chain->shared_waits * d->smem_latency.value * shared +
+  double far = far_of(chain, loads), near = (chain->l1_waits + chain->far_waits) * loads - far;
+  double longest = chain->issues * issues * machine_stall(m, w) + near * d->l1_latency.value +
+                   far * waits->far + chain->shared_waits * d->smem_latency.value * shared +
                    chain->barriers * m->barrier_clocks + chain->other_waits * m->other_shared_clocks +
                    chain->cluster_barriers * m->cluster_barrier_clocks + chain->fences * m->fence_clocks +
                    chain->store_fences * m->store_fence_clocks;

@@ -41,37 +41,37 @@ static void blas_finish(const BlasProduct *p, int64_t i, int64_t j, BlasNumber s
 #define TO_T(x)   ((float)creal(x))
 #define FROM_T(x) ((double)(x))
 #define ROUND(x)  num_cvt_f32_f16(num_cvt_f16_f32(x, NUM_RN))
-#include "blas/blas_product_of.h"
+#include "blas/blas_product_of.def"
 
 #define T         float
 #define PRODUCT   product_float
 #define TO_T(x)   ((float)creal(x))
 #define FROM_T(x) ((double)(x))
-#include "blas/blas_product_of.h"
+#include "blas/blas_product_of.def"
 
 #define T         double
 #define PRODUCT   product_double
 #define TO_T(x)   creal(x)
 #define FROM_T(x) SAME(x)
-#include "blas/blas_product_of.h"
+#include "blas/blas_product_of.def"
 
 #define T         float _Complex
 #define PRODUCT   product_cfloat
 #define TO_T(x)   ((float _Complex)(x))
 #define FROM_T(x) CMPLX((double)crealf(x), (double)cimagf(x))
-#include "blas/blas_product_of.h"
+#include "blas/blas_product_of.def"
 
 #define T         double _Complex
 #define PRODUCT   product_cdouble
 #define TO_T(x)   SAME(x)
 #define FROM_T(x) SAME(x)
-#include "blas/blas_product_of.h"
+#include "blas/blas_product_of.def"
 
 #define T         uint32_t // wraps as the machine's sum of products of bytes does
 #define PRODUCT   product_int
 #define TO_T(x)   ((uint32_t)(int32_t)creal(x))
 #define FROM_T(x) ((double)(int32_t)(x))
-#include "blas/blas_product_of.h"
+#include "blas/blas_product_of.def"
 
 bool blas_product(const BlasProduct *p) {
   switch (p->compute) {

@@ -23,7 +23,7 @@
   X(l2_packets)        /* sent to L2 by stores */                                                            \
   X(atomic_turns)      /* lanes of atomics on the sector with the most contention */                         \
   X(atomic_clocks)     /* of L2, for the serialised atomics on its busiest 512 bytes */                      \
-  X(atomic_end_clocks) /* of those: by atomics that each warp executes once, so at the end of its work */        \
+  X(atomic_end_clocks) /* of those: by atomics that each warp executes once, so at the end of its work */    \
   X(constant_turns)    /* words of constant loads, which are served one by one */                            \
   X(match_turns)       /* distinct values of matches, which are served one by one */                         \
   X(l1_wavefronts)     /* of global, local and texture requests in L1: one a clock and SM */                 \

@@ -139,3 +139,17 @@ void sol_coalesce(const uint64_t addr[SOL_LANES], uint32_t mask, uint32_t width,
   }
   gather(addr, mask, width, out);
 }
+
+void sol_coalesce_copy(const uint64_t addr[SOL_LANES], uint32_t mask, uint32_t width, SolCoalesced *out) {
+  sol_coalesce(addr, mask, width, out);
+  uint32_t lanes = SOL_LINE_BYTES / (width ? width : 1);
+  if (lanes >= SOL_LANES || !out->lines) return;
+  SolCoalesced part;
+  out->lines = out->sectors = 0;
+  for (uint32_t first = 0; first < SOL_LANES; first += lanes) {
+    sol_coalesce(addr, mask & sol_low_bits(lanes) << first, width, &part);
+    memcpy(out->line + out->lines, part.line, part.lines * sizeof *part.line);
+    out->lines += part.lines;
+    out->sectors += part.sectors;
+  }
+}

@@ -40,6 +40,11 @@ typedef struct SolCoalesced {
 // lane: all counts are 0. Lines past out->lines are left as they were. Addresses wrap round at 2^64.
 void sol_coalesce(const uint64_t addr[SOL_LANES], uint32_t mask, uint32_t width, SolCoalesced *out);
 
+// The same for an asynchronous copy into shared memory (cp.async): as many lanes as make 128 bytes go together, and what
+// two such parts both touch counts twice, as an H200's counters show (async_line_bad of tests/data/h200-rules.csv). The
+// ideal is that of all lanes.
+void sol_coalesce_copy(const uint64_t addr[SOL_LANES], uint32_t mask, uint32_t width, SolCoalesced *out);
+
 // Whether lane i is at addr[0] + i * step for the first `lanes` lanes: then no search for lines is needed.
 bool sol_lanes_in_step(const uint64_t addr[SOL_LANES], uint32_t lanes, uint64_t step);
 

@@ -269,6 +269,14 @@ static uint32_t distinct_words(const uint64_t *addr, uint32_t mask) {
   return words;
 }
 
+// What EmuWorker.coalesced holds of an access.
+static void count_coalesced(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, SolMemOp op) {
+  EmuWorker *w = emu_worker(x);
+  sol_l1_access(&w->sm->l1, &w->coalesced, op, i->index, &w->l1_counts[i->index], w->sm->log);
+  emu_log_room(x);
+  if (x->launch->observing) emu_observe_access(x, i, acc, bytes, op);
+}
+
 void emu_count_as(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, SolMemOp op,
                   SolSharedOp shared) {
   SolEmuCounts *c = &x->counts[i->index];
@@ -292,9 +300,14 @@ void emu_count_as(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t by
     return;
   }
   sol_coalesce(acc->addr, rest, bytes, &w->coalesced);
-  sol_l1_access(&w->sm->l1, &w->coalesced, op, i->index, &w->l1_counts[i->index], w->sm->log);
-  emu_log_room(x);
-  if (x->launch->observing) emu_observe_access(x, i, acc, bytes, op);
+  count_coalesced(x, i, acc, bytes, op);
+}
+
+void emu_count_copy(EmuCtx *x, const EmuInst *i, const EmuAccess *from, SolMemOp op) {
+  x->counts[i->index].bytes += (uint64_t)emu_popc(from->mask) * i->bytes;
+  if (!x->launch->counting) return;
+  sol_coalesce_copy(from->addr, from->mask, i->bytes, &emu_worker(x)->coalesced);
+  count_coalesced(x, i, from, i->bytes, op);
 }
 
 // Counts again what depends on the shape; `first` is the first active lane's address.

@@ -90,7 +90,8 @@ static void run_sm(EmuCtx *x, EmuSm *sm) {
   for (bool again = true; again && !emu_stopping(run);) {
     again = false;
     if (!sm->units) start_next(x, sm);
-    while (run->by_turns && start_next(x, sm)) {}
+    while (run->by_turns && start_next(x, sm)) {
+    }
     for (EmuUnit **at = &sm->units; *at && !emu_stopping(run);) {
       w->progress = false;
       EmuTurn turn = emu_run_unit(x, *at);

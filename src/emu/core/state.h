@@ -280,7 +280,7 @@ struct EmuRun {
   int32_t quantum;         // instructions of a warp's time slice
   const struct EmuStatics *statics;
   EmuUnitWork *units; // by EmuUnit.number: of those that ended; NULL: not observed
-  int stop; // SolEmuEnd, or 0
+  int stop;           // SolEmuEnd, or 0
   // Written by workers; on a page of its own, as the fields above are read by all of them.
   _Alignas(EMU_APART) uint32_t next_sm;
   SolSpin lock, print_lock; // of findings; of printing
@@ -404,6 +404,7 @@ void emu_fault(EmuCtx *x);       // after a finding: ends the launch, unless it 
 enum { EMU_LOG_RESERVE = 4096 }; // records that must be free before an instruction: a bulk copy adds many
 void emu_count_as(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, SolMemOp op,
                   SolSharedOp shared);
+void emu_count_copy(EmuCtx *x, const EmuInst *i, const EmuAccess *from, SolMemOp op); // cp.async
 void emu_count_shape(EmuCtx *x, const EmuInst *i, EmuShape *shape, uint64_t first, SolMemOp op,
                      SolSharedOp shared);
 void emu_log_room(EmuCtx *x);
@@ -415,7 +416,10 @@ void emu_l2_result(EmuRun *run);
 SolStatus emu_lay_out(EmuRun *run, SolError *err);   // checks the launch's dimensions and sizes
 uint64_t emu_unit_at(const EmuRun *run, uint64_t n); // index in the grid of the n-th unit that runs
 // run.c
-enum { EMU_QUANTUM = 4096, EMU_SHORT_QUANTUM = 128 }; // of EmuRun.quantum; the short one where blocks run by turns
+enum {
+  EMU_QUANTUM = 4096,
+  EMU_SHORT_QUANTUM = 128
+}; // of EmuRun.quantum; the short one where blocks run by turns
 typedef enum EmuTurn { EMU_TURN_MORE, EMU_TURN_STUCK, EMU_TURN_DONE, EMU_TURN_YIELD } EmuTurn;
 EmuTurn emu_run_unit(EmuCtx *x, EmuUnit *unit);
 void emu_stop(EmuRun *run, SolEmuEnd end);

@@ -86,7 +86,7 @@ static void copy_async(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     emu_check_access(x, i, &to, i->bytes, EMU_USE_STORE);
     emu_check_access(x, i, &from, i->bytes, EMU_USE_LOAD);
   }
-  emu_count_as(x, i, &from, i->bytes, (SolMemOp)i->fn, SOL_SHARED_LOAD);
+  emu_count_copy(x, i, &from, (SolMemOp)i->fn);
   if (!x->launch->counting || !to.mask) return;
   SolWavefronts passes = sol_banks(to.addr, to.mask, i->bytes, SOL_SHARED_STORE);
   SolEmuCounts *counts = &x->counts[i->index];

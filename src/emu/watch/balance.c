@@ -51,6 +51,12 @@ static double schedule(const EmuRun *run, Slot *slots, uint32_t count, double *s
   return last;
 }
 
+// How often `at_once` of them run until all have.
+static double rounds(uint64_t count, uint64_t at_once) {
+  uint64_t full = count / at_once;
+  return (double)(full + (count % at_once != 0));
+}
+
 static SolEmuBalance balance_of(const EmuRun *run, double last, const double *sm_work) {
   uint64_t slots = (uint64_t)run->units_per_sm * run->sm_count, count = run->unit_count;
   double path = 0, instructions = 0, busiest = 0;
@@ -58,8 +64,7 @@ static SolEmuBalance balance_of(const EmuRun *run, double last, const double *sm
     path += (double)run->units[u].path, instructions += (double)run->units[u].instructions;
   for (uint32_t s = 0; s < run->sm_count; s++)
     if (sm_work[s] > busiest) busiest = sm_work[s];
-  double waves = (double)((count + slots - 1) / slots),
-         per_sm = (double)((count + run->sm_count - 1) / run->sm_count);
+  double waves = rounds(count, slots), per_sm = rounds(count, run->sm_count);
   return (SolEmuBalance){.longest = path > 0 ? last * (double)count / (path * waves) : 1,
                          .busiest = instructions > 0 ? busiest * (double)count / (instructions * per_sm) : 1};
 }
