@@ -9,7 +9,7 @@
 #include "measure/trial.h"
 #include "ops/gemm_parts.h"
 
-enum { M = 264, N = 264, K = 144, DECODED = 16, DEEP = 544, GROUPS = 5 }; // DEEP: K of what is decoded
+enum { M = 136, N = 264, K = 144, DECODED = 16, DEEP = 544, GROUPS = 5 }; // DEEP: K of what is decoded
 
 static SolContext *open_backend(SolBackend backend) {
   SolContext *ctx = NULL;

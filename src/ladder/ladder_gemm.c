@@ -245,8 +245,10 @@ static const LadderRung rungs[] = {
      .min_cc = 90},
     {.name = "library",
      .change = "sol_gemm: the same, its tiles chosen for the size by an estimate of their time",
-     .why = "For this size it takes the tile of the rung before or one that is as good.",
-     .story = LADDER_SAME,
+     .why =
+         "Where tiles of the rung before are fewer than the SMs, it takes smaller ones, or shares out k among the "
+         "blocks of a cluster. Where there are many it is that rung, or as good.",
+     .story = LADDER_FASTER,
      .go = library},
 };
 
@@ -260,7 +262,7 @@ const Ladder ladder_gemm = {
         "waiting to the units that are made for them.",
     .module = "gemm_rungs",
     .shape = "MxNxK",
-    .size = {1024, 1024, 512},
+    .size = {1024, 1024, 256},
     .small = {256, 256, 64},
     .dtypes = {SOL_BF16},
     LADDER_RUNGS(rungs),

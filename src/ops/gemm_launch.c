@@ -162,8 +162,9 @@ static SolStatus launch_any(SolContext *ctx, const SolGemm *a, int kernel, int t
 }
 
 int gemm_few_parts(const SolContext *ctx, int64_t tiles, int64_t steps) {
-  int64_t parts = tiles ? 2 * ctx->sms / tiles : 1, most = steps < GEMM_PARTS ? steps : GEMM_PARTS;
-  return parts < 1 ? 1 : parts < most ? (int)parts : (int)most;
+  int parts = 1;
+  while (2 * parts <= GEMM_PARTS && 2 * parts <= steps && 2 * parts * tiles <= 2 * ctx->sms) parts *= 2;
+  return parts;
 }
 
 static bool plan_few(SolContext *ctx, SolGemm *a, GemmPlan *plan) {
@@ -172,7 +173,7 @@ static bool plan_few(SolContext *ctx, SolGemm *a, GemmPlan *plan) {
   if (a->a_columns) a->a_columns = 0, a->a_stride = a->k; // one row
   if (ctx->cc < 90 || !gemm_can_tile(a) || !ops_has_kernel(ctx, &ops_gemm, kernel)) return false;
   *plan = gemm_plan(ctx, a, kernel, 1);
-  *plan = gemm_plan(ctx, a, kernel, gemm_few_parts(ctx, plan->tiles, GEMM_PARTS));
+  *plan = gemm_plan(ctx, a, kernel, gemm_few_parts(ctx, plan->tiles, gemm_steps(a)));
   return true;
 }
 

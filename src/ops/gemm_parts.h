@@ -31,6 +31,10 @@ static inline int64_t gemm_b_width(const SolGemm *a) {
 static inline int64_t gemm_groups(const SolGemm *a) {
   return a->k / GEMM_GROUP + (a->k % GEMM_GROUP != 0);
 }
+// Of a tiled kernel: 128 bytes along k each.
+static inline int64_t gemm_steps(const SolGemm *a) {
+  return ops_ceil_div(a->k * ops_size(a->dtype), 128);
+}
 static inline SolDtype gemm_wide(const SolGemm *a) {
   return a->dtype == SOL_FP8 ? SOL_BF16 : a->dtype;
 }
@@ -55,7 +59,7 @@ void gemm_any_grid(const SolGemm *a, int tall, int wide, uint32_t grid[3]);
 SolStatus gemm_make_map(SolContext *ctx, SolDtype dtype, const void *at, int64_t x, int64_t y, int64_t batch,
                         int64_t stride, int64_t batch_stride, int box_y, GemmMap *out);
 // Of a kernel for few rows: as many blocks as there is room for, whatever the rows, so that a row's sums are always made in
-// the same order.
+// the same order. A power of two, as gemm_pick's are: clusters of other sizes have not run on a GPU.
 int gemm_few_parts(const SolContext *ctx, int64_t tiles, int64_t steps);
 
 // What the launch rule knows of a kernel of gemm_wgmma.cuh or gemm_split.cuh; tall 0: it is another.

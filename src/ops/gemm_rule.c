@@ -41,10 +41,6 @@ bool gemm_tile_fits(const SolGemm *a, int kernel) {
                        gemm_reaches(a->c, a->c_stride, a->c_batch_stride, a->batch, ops_size(gemm_out(a)))));
 }
 
-static int64_t steps_of(const SolGemm *a) {
-  return ops_ceil_div(a->k * ops_size(a->dtype), 128);
-}
-
 // Clusters that run at a time. An SM's neighbours within a GPC are at least 16: clusters do not go beyond it.
 static int64_t clusters_of(const SolContext *ctx, int size, int per_sm) {
   int64_t blocks = (int64_t)ctx->sms * per_sm, each = 16 * per_sm;
@@ -55,7 +51,7 @@ static int64_t clusters_of(const SolContext *ctx, int size, int per_sm) {
 GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, int kernel, int parts) {
   const GemmVariant *v = &gemm_variants[kernel];
   bool gated = a->activation == SOL_ACTIVATION_SILU_MUL;
-  int64_t tall = GEMM_ROWS(v->tall) * v->down, wide = v->wide * v->across, steps = steps_of(a);
+  int64_t tall = GEMM_ROWS(v->tall) * v->down, wide = v->wide * v->across, steps = gemm_steps(a);
   int64_t down = v->swapped ? a->n : a->m, across = v->swapped ? a->m : a->n;
   GemmPlan p = {.kernel = kernel, .parts = parts < steps ? parts : (int)steps};
   p.rows = ops_ceil_div(down, gated && v->swapped ? tall / 2 : tall);
@@ -102,7 +98,7 @@ double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p)
   const GemmVariant *v = &gemm_variants[p->kernel];
   int64_t blocks = p->tiles * v->down * v->across * p->parts, waves = ops_ceil_div(p->tiles, p->at_a_time);
   int64_t turns = ops_ceil_div(p->tiles * v->per_sm, p->at_a_time);
-  double area = GEMM_ROWS(v->tall) * v->wide / 32768.0, steps = (double)ops_ceil_div(steps_of(a), p->parts);
+  double area = GEMM_ROWS(v->tall) * v->wide / 32768.0, steps = (double)ops_ceil_div(gemm_steps(a), p->parts);
   double end =
       v->split ? (v->swapped ? few_us : split_us) + split_area_us * area : tile_us + tile_area_us * area;
   double step = step_time(a, v, fmin(1, (double)blocks / ctx->sms));
@@ -115,7 +111,7 @@ double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p)
 static int most_parts(const SolContext *ctx, const SolGemm *a, int kernel) {
   const GemmVariant *v = &gemm_variants[kernel];
   if (!v->split) return 1;
-  int64_t tiles = gemm_plan(ctx, a, kernel, 1).tiles, steps = steps_of(a) / 2;
+  int64_t tiles = gemm_plan(ctx, a, kernel, 1).tiles, steps = gemm_steps(a) / 2;
   int64_t room = tiles ? 2 * ctx->sms * v->per_sm / tiles : 1;
   int64_t most = room < steps ? room : steps;
   return most < 1 ? 1 : most < GEMM_PARTS ? (int)most : GEMM_PARTS;
@@ -127,7 +123,7 @@ bool gemm_pick(SolContext *ctx, const SolGemm *a, GemmPlan *best) {
   if (ctx->cc < 90 || !gemm_can_tile(a)) return false;
   for (int i = 0; i < GEMM_KERNELS; i++) {
     if (!gemm_tile_fits(a, i) || !ops_has_kernel(ctx, &ops_gemm, i)) continue;
-    for (int parts = most_parts(ctx, a, i); parts > 0; parts--) {
+    for (int parts = 1; parts <= most_parts(ctx, a, i); parts *= 2) {
       GemmPlan p = gemm_plan(ctx, a, i, parts);
       double time = gemm_estimate(ctx, a, &p);
       if (!found || time < least) *best = p, least = time, found = true;
