@@ -109,6 +109,7 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
   }
 
   static __device__ __forceinline__ void start_values(Sums &o, const uint32_t (&left)[TILES / 2][4], uint64_t v, int stage) {
+    wgmma_fence();
 #pragma unroll
     for (int i = 0; i < TILES / 2; i++) wgmma_left<O_TILES * 4, KIND>(flat(o), left[i], v + (stage * KV_BYTES + i * 2048) / 16);
     wgmma_commit();
@@ -195,7 +196,6 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
     if (OWN_PLACE) release(&s->q_empty[group], thread);
     as_left(left, sc);
     barrier_wait(&s->v_full[ring.stage], ring.parity);
-    wgmma_fence();
     start_values(o, left, v, ring.stage);
     wgmma_wait<0>();
     settle(flat(o));
