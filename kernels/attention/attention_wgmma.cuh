@@ -1,4 +1,4 @@
-// The fast attention, on sm_90a: a persistent grid of blocks that each have one thread copying queries, keys and values by tensor
+// Attention on sm_90a: a persistent grid of blocks that each have one thread copying queries, keys and values by tensor
 // copies, and two warpgroups of 64 queries each that multiply by wgmma. A warpgroup starts the next tile's scores and the product of
 // this one's with V, and does the next softmax while the tensor cores work; the two warpgroups take turns at starting their
 // products, so that one's softmax goes on beside the other's products.
