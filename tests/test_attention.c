@@ -17,7 +17,7 @@ static SolContext *open_backend(SolBackend backend) {
 // |got - want| over |want|, of a whole tensor, beyond the rounding of each element to its type; INFINITY: a NaN.
 static double error_of(const OpsView *v, const unsigned char *got, const double *want) {
   double wrong = 0, all = 0;
-  for (int64_t i = 0; i < v->rows * v->cols; i++) {
+  for (int64_t i = 0; i < v->batch * v->rows * v->cols; i++) {
     double x = trial_element(v->dtype, got, i),
            rounding = fabs(want[i]) * (v->dtype == SOL_BF16 ? 0x1p-9 : 0x1p-12);
     double off = fmax(fabs(x - want[i]) - rounding, 0);
@@ -37,7 +37,7 @@ static void try_error(SolContext *ctx, const OpsDef *def, const OpsCase *c, doub
   if (!status) status = trial_run(&t, &err);
   for (int k = 0; k < t.count && !status; k++) {
     const OpsView *v = &t.view[k];
-    int64_t count = v->rows * v->cols;
+    int64_t count = v->batch * v->rows * v->cols;
     if (!v->at) continue;
     want[k] = calloc((size_t)count, sizeof(double));
     for (int64_t i = 0; i < count && v->role == OPS_IN; i++)

@@ -343,20 +343,20 @@ SOL_API SolStatus sol_gemm_cost(const SolGemm *args, SolCost *out, SolError *err
 // P is rounded to dtype before it is multiplied by V; sums are kept in fp32. A NaN or an infinity in V may reach queries
 // that do not see its key.
 typedef struct SolAttention {
-  void *o;                          // as q
-  const void *q;                    // (batch, queries, heads, D); with q_starts (q_tokens, heads, D)
-  const void *k, *v;                // (batch, keys, kv_heads, D); with kv_starts (kv_tokens, kv_heads, D)
-  float *lse;                       // log of the sum of exp(scores), (batch, heads, queries) or (heads, q_tokens); or NULL
-  const int32_t *q_starts;          // (batch + 1) or NULL
-  const int32_t *kv_starts;         // (batch + 1) or NULL
-  int64_t batch, heads, kv_heads;   // kv_heads divides heads; 0: as many as heads
-  int64_t queries, keys, d;         // of a sequence, with starts at most; d: 64, 128 or 256
-  int64_t q_tokens, kv_tokens;      // of all sequences, where starts are given
-  int64_t o_stride, q_stride, k_stride, v_stride;                         // from token to token; 0: dense
+  void *o;           // as q
+  const void *q;     // (batch, queries, heads, D); with q_starts (q_tokens, heads, D)
+  const void *k, *v; // (batch, keys, kv_heads, D); with kv_starts (kv_tokens, kv_heads, D)
+  float *lse;        // log of the sum of exp(scores), (batch, heads, queries) or (heads, q_tokens); or NULL
+  const int32_t *q_starts;                        // (batch + 1) or NULL
+  const int32_t *kv_starts;                       // (batch + 1) or NULL
+  int64_t batch, heads, kv_heads;                 // kv_heads divides heads; 0: as many as heads
+  int64_t queries, keys, d;                       // of a sequence, with starts at most; d: 64, 128 or 256
+  int64_t q_tokens, kv_tokens;                    // of all sequences, where starts are given
+  int64_t o_stride, q_stride, k_stride, v_stride; // from token to token; 0: dense
   int64_t o_batch_stride, q_batch_stride, k_batch_stride, v_batch_stride; // without starts; 0: dense
-  int64_t window;                   // with causal: keys that a query sees, its own included; 0: all before it
-  SolDtype dtype;                   // fp16 or bf16, of all four
-  float scale, soft_cap;            // scale 0: 1 / sqrt(D). soft_cap c: scores become c tanh(score / c); 0: they do not
+  int64_t window;        // with causal: keys that a query sees, its own included; 0: all before it
+  SolDtype dtype;        // fp16 or bf16, of all four
+  float scale, soft_cap; // scale 0: 1 / sqrt(D). soft_cap c: scores become c tanh(score / c); 0: they do not
   int causal;
 } SolAttention;
 SOL_API SolStatus sol_attention(SolContext *context, const SolAttention *args, SolStream stream);
@@ -368,24 +368,24 @@ SOL_API SolStatus sol_attention_cost(const SolAttention *args, SolCost *out, Sol
 // shape of a head alone: its result is the same bits whatever the batch is. Without v_cache, V is the first v_dim elements of each
 // row of k_cache: MLA's latent, which all heads share. With an fp8 cache Q is rounded to fp16.
 typedef struct SolDecodeAttention {
-  void *o;                              // (batch, heads, v_dim)
-  const void *q;                        // (batch, heads, D)
-  const void *k_cache;                  // (pages, page_size, kv_heads, D)
-  const void *v_cache;                  // (pages, page_size, kv_heads, v_dim), or NULL: in k_cache
-  const int32_t *table;                 // (batch, table_pages) or NULL
-  const int32_t *lengths;               // (batch): tokens, the new one included
-  float *lse;                           // (batch, heads) or NULL
-  void *workspace;                      // sol_decode_attention_workspace says how many bytes (0: none)
+  void *o;                // (batch, heads, v_dim)
+  const void *q;          // (batch, heads, D)
+  const void *k_cache;    // (pages, page_size, kv_heads, D)
+  const void *v_cache;    // (pages, page_size, kv_heads, v_dim), or NULL: in k_cache
+  const int32_t *table;   // (batch, table_pages) or NULL
+  const int32_t *lengths; // (batch): tokens, the new one included
+  float *lse;             // (batch, heads) or NULL
+  void *workspace;        // sol_decode_attention_workspace says how many bytes (0: none)
   int64_t workspace_bytes;
-  int64_t batch, heads, kv_heads;       // kv_heads divides heads; 0: as many as heads
-  int64_t d, v_dim;                     // 64, 128 or 256, both; or 576 and 512 without v_cache. v_dim 0: as D
+  int64_t batch, heads, kv_heads; // kv_heads divides heads; 0: as many as heads
+  int64_t d, v_dim;               // 64, 128 or 256, both; or 576 and 512 without v_cache. v_dim 0: as D
   int64_t pages, page_size, table_pages;
-  int64_t max_length;                   // no sequence has more tokens; 0: as many as its pages hold
-  int64_t o_stride, q_stride;           // from token to token; 0: dense
-  int64_t window;                       // tokens that are seen, the new one included; 0: all
-  SolDtype dtype, kv_dtype;             // dtype fp16 or bf16; kv_dtype: dtype, or fp8
-  float scale, soft_cap;                // as SolAttention's
-  float k_scale, v_scale;               // fp8: what is stored times this is the value; 0 means 1
+  int64_t max_length;         // no sequence has more tokens; 0: as many as its pages hold
+  int64_t o_stride, q_stride; // from token to token; 0: dense
+  int64_t window;             // tokens that are seen, the new one included; 0: all
+  SolDtype dtype, kv_dtype;   // dtype fp16 or bf16; kv_dtype: dtype, or fp8
+  float scale, soft_cap;      // as SolAttention's
+  float k_scale, v_scale;     // fp8: what is stored times this is the value; 0 means 1
 } SolDecodeAttention;
 SOL_API int64_t sol_decode_attention_workspace(const SolContext *context, const SolDecodeAttention *args);
 SOL_API SolStatus sol_decode_attention(SolContext *context, const SolDecodeAttention *args, SolStream stream);

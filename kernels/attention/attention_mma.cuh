@@ -13,15 +13,24 @@ template <int KIND, int D> struct AttentionMma {
     uint8_t q[ROWS * ROW_BYTES], k[2][KEYS * ROW_BYTES], v[2][KEYS * ROW_BYTES];
   };
 
+  template <int count> static __device__ __noinline__ void load_elements(uint32_t to, const void *from, int64_t stride, int there) {
+#pragma unroll 1
+    for (int i = threadIdx.x; i < count * PIECES; i += THREADS) {
+      int row = i / PIECES, piece = i % PIECES;
+      const uint16_t *at = (const uint16_t *)from + (row < there ? row * stride + piece * 8 : 0);
+      copy_elements(to + tile_place<ROW_BYTES>(row, piece), at, row < there, 2);
+    }
+  }
+
   // `count` rows, of which the first `there` exist.
   template <int count> static __device__ __forceinline__ void load(uint8_t *tile, const void *from, int64_t stride, int there, bool aligned) {
     uint32_t to = tile_address(tile);
+    if (!aligned) return load_elements<count>(to, from, stride, there);
 #pragma unroll 4
     for (int i = threadIdx.x; i < count * PIECES; i += THREADS) {
       int row = i / PIECES, piece = i % PIECES;
       const uint16_t *at = (const uint16_t *)from + (row < there ? row * stride + piece * 8 : 0);
-      if (aligned) copy_async(to + tile_place<ROW_BYTES>(row, piece), at, row < there);
-      else copy_elements(to + tile_place<ROW_BYTES>(row, piece), at, row < there, 2);
+      copy_async(to + tile_place<ROW_BYTES>(row, piece), at, row < there);
     }
   }
 

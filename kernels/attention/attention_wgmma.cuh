@@ -1,4 +1,4 @@
-// The fast attention, on sm_90a: a persistent grid of blocks that each have one thread copying queries, keys and values by tensor
+// Attention on sm_90a: a persistent grid of blocks that each have one thread copying queries, keys and values by tensor
 // copies, and two warpgroups of 64 queries each that multiply by wgmma. A warpgroup starts the next tile's scores and the product of
 // this one's with V, and does the next softmax while the tensor cores work; the two warpgroups take turns at starting their
 // products, so that one's softmax goes on beside the other's products.
@@ -109,6 +109,7 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
   }
 
   static __device__ __forceinline__ void start_values(Sums &o, const uint32_t (&left)[TILES / 2][4], uint64_t v, int stage) {
+    wgmma_fence();
 #pragma unroll
     for (int i = 0; i < TILES / 2; i++) wgmma_left<O_TILES * 4, KIND>(flat(o), left[i], v + (stage * KV_BYTES + i * 2048) / 16);
     wgmma_commit();
@@ -195,7 +196,6 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
     if (OWN_PLACE) release(&s->q_empty[group], thread);
     as_left(left, sc);
     barrier_wait(&s->v_full[ring.stage], ring.parity);
-    wgmma_fence();
     start_values(o, left, v, ring.stage);
     wgmma_wait<0>();
     settle(flat(o));
