@@ -81,7 +81,7 @@ TOOL_OBJ  := $(filter-out $(MAIN_OBJ),$(TOOL_SRC:%.c=$(B)/obj/%.o)) $(RUNGS_OBJ)
 WASM_OBJ  := $(patsubst %.c,$(B)/wasm/%.o,$(filter-out $(HOST_ONLY),$(call sources,$(WASM_DIRS))))
 # The page: the accountant with the questions that web/page.js asks, and what renders the answers.
 PAGE_SRC  := $(wildcard src/page/*.c) src/driver/args.c src/driver/emu.c \
-             $(patsubst %,src/report/%.c,facts json report_access report_audit report_audit_words report_audit_library report_audit_lines report_model report_occupancy report_pass report_roofline report_roofs report_source)
+             $(patsubst %,src/report/%.c,facts json report_access report_audit report_audit_words report_audit_library report_audit_lines report_model report_occupancy report_pass report_roofline report_roofs report_source report_timeline)
 PAGE_OBJ  := $(PAGE_SRC:%.c=$(B)/wasm/%.o)
 PAGE_HOST := $(filter-out $(WASM_ONLY),$(wildcard src/page/*.c))
 TESTS     := $(TEST_SRC:tests/%.c=$(B)/tests/%)

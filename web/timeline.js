@@ -4,7 +4,14 @@ const UNIT_NAMES = {copy: 'copies in flight', tensor: 'tensor cores', cuda: 'CUD
 const STATE_NAMES = {issue: 'issues', copy: 'waits for copies', tensor: 'waits for tensor cores', warps: 'waits for other warps', memory: 'waits for loads or shared memory'};
 const STATE_KEYS = Object.keys(STATE_NAMES);
 
+const shares = value => Array.isArray(value) ? value.slice(0, 1000).map(number) : [];
+
 const roleName = role => (number(role.warps) > 1 ? `warps ${role.first_warp}-${role.first_warp + role.warps - 1}` : `warp ${role.first_warp}`) + ': ' + text(role.does);
+
+const stacksOf = states => {
+  const parts = STATE_KEYS.map(key => shares(states[key]));
+  return parts[0].map((_, i) => parts.map((part, s) => [s, part[i]]));
+};
 
 // A lane of columns; each is a stack of shares, from below.
 function lane(stacks, left, width, top, height) {
@@ -23,8 +30,8 @@ function drawTimeline(timeline, width) {
   const units = list(timeline.units), roles = list(timeline.roles), step = 46, top = 4, height = top + (units.length + roles.length) * step + 22;
   const left = 2, room = width - 60;
   const rows = [
-    ...units.map(u => ({name: UNIT_NAMES[u.unit] || text(u.unit), busy: u.busy, stacks: list(u.shares).slice(0, 1000).map(share => [[0, share]])})),
-    ...roles.map(r => ({name: roleName(r), stacks: list(object(r.shares).issue).slice(0, 1000).map((_, i) => STATE_KEYS.map((key, s) => [s, list(object(r.shares)[key])[i]]))}))];
+    ...units.map(u => ({name: UNIT_NAMES[u.unit] || text(u.unit), busy: u.busy, stacks: shares(u.shares).map(share => [[0, share]])})),
+    ...roles.map(r => ({name: roleName(r), stacks: stacksOf(object(r.shares))}))];
   return svg('svg', {width, height, viewBox: `0 0 ${width} ${height}`, role: 'group', 'aria-label': 'life of a block'}, hatches(),
     rows.map((row, i) => svg('g', {'data-lane': row.name},
       svg('text', {x: left, y: top + i * step + 12}, row.name),
