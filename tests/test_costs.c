@@ -24,6 +24,8 @@ static const struct Golden {
     {"bias_gelu", {.dim = {8, 6}}, 96 + 12, 96, 432, 2},
     {"silu_mul", {.dim = {8, 6}}, 192, 96, 192, 3},
     {"silu_mul", {.dim = {8, 6}, .out_dtype = SOL_FP8}, 192, 48, 192, 3},
+    {"gated_mul", {.dim = {8, 6}}, 192, 96, 432, 3},
+    {"cast", {.dim = {8, 6}, .out_dtype = SOL_FP8}, 96, 48, 48, 2},
     {"rope", {.dim = {5, 3, 4}}, 120 + 40, 120, 180, 2},
     {"rope", {.dim = {5, 3, 4}, .weight_dtype = SOL_FP32}, 120 + 80, 120, 180, 2},
     {"particles", {.dim = {10}, .dtype = SOL_FP32}, 240, 120, 60, 3},

@@ -101,6 +101,22 @@ TEST(row_operations) {
   sol_context_destroy(ctx);
 }
 
+TEST(elementwise_operations) {
+  SolContext *ctx = cpu_context();
+  DLTensor *yt = D2(y, M, N), *xt = D2(x, M, N), *zt = D2(z, M, N), *st = D1(w, 1);
+  SolGatedMul gated = {.y = want, .gate = x, .up = z, .m = M, .n = N, .dtype = SOL_FP32};
+  gated.activation = SOL_GATE_RELU;
+  same("gated_mul", sol_gated_mul_dl(ctx, yt, xt, zt, NULL, SOL_GATE_RELU, NULL),
+       sol_gated_mul(ctx, &gated, NULL));
+  SolAdd add = {.y = want, .a = x, .b = z, .m = M, .n = N, .dtype = SOL_FP32};
+  same("add", sol_add_dl(ctx, yt, xt, zt, NULL), sol_add(ctx, &add, NULL));
+  SolRelu relu = {.y = want, .x = x, .m = M, .n = N, .dtype = SOL_FP32};
+  same("relu", sol_relu_dl(ctx, yt, xt, NULL), sol_relu(ctx, &relu, NULL));
+  SolCast cast = {.y = want, .x = x, .y_scale = w, .m = M, .n = N, .dtype = SOL_FP32};
+  same("cast", sol_cast_dl(ctx, yt, xt, NULL, st, NULL), sol_cast(ctx, &cast, NULL));
+  sol_context_destroy(ctx);
+}
+
 TEST(operations_with_ids) {
   SolContext *ctx = cpu_context();
   enum { VOCAB = 8 };

@@ -16,6 +16,7 @@ TEST(unfused_by_hand) {
       {"bias_relu_scale", {.dim = {8, 6}}, 3, 6 * 96 + 12, 144, 6, "add bias", "scale"},
       {"bias_gelu", {.dim = {8, 6}}, 2, 4 * 96 + 12, 432, 4, "add bias", "gelu"},
       {"silu_mul", {.dim = {8, 6}}, 2, 5 * 96, 192, 5, "silu", "multiply"},
+      {"gated_mul", {.dim = {8, 6}}, 2, 5 * 96, 432, 5, "gelu", "multiply"},
       {"rope", {.dim = {5, 3, 4}}, 4, 9 * 120 + 2 * 40, 180, 9, "rotate half", "add"},
       {"rmsnorm", {.dim = {8, 6}}, 5, 7 * 96 + 4 * 16 + 12, 192 + 16, 7, "square", "multiply by weight"},
       {"add_rmsnorm", {.dim = {8, 6}}, 2, 5 * 96 + 12, 240, 5, "add", "rmsnorm"},

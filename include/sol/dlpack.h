@@ -100,6 +100,15 @@ SOL_API SolStatus sol_bias_gelu_dl(SolContext *context, const DLTensor *y, const
 // All (..., N)
 SOL_API SolStatus sol_silu_mul_dl(SolContext *context, const DLTensor *y, const DLTensor *gate,
                                   const DLTensor *up, SolStream stream);
+SOL_API SolStatus sol_gated_mul_dl(SolContext *context, const DLTensor *y, const DLTensor *gate,
+                                   const DLTensor *up, const DLTensor *scale, SolGate activation,
+                                   SolStream stream);
+SOL_API SolStatus sol_add_dl(SolContext *context, const DLTensor *y, const DLTensor *a, const DLTensor *b,
+                             SolStream stream);
+SOL_API SolStatus sol_relu_dl(SolContext *context, const DLTensor *y, const DLTensor *x, SolStream stream);
+// y, x (..., N); x_scale, y_scale: one fp32, or NULL
+SOL_API SolStatus sol_cast_dl(SolContext *context, const DLTensor *y, const DLTensor *x,
+                              const DLTensor *x_scale, const DLTensor *y_scale, SolStream stream);
 // y, x (..., H, D), heads dense within a token; cos, sin (table rows, rotary / 2); positions (...) or NULL
 SOL_API SolStatus sol_rope_dl(SolContext *context, const DLTensor *y, const DLTensor *x, const DLTensor *cos,
                               const DLTensor *sin, const DLTensor *positions, int interleaved,

@@ -177,6 +177,56 @@ typedef struct SolSiluMul {
 SOL_API SolStatus sol_silu_mul(SolContext *context, const SolSiluMul *args, SolStream stream);
 SOL_API SolStatus sol_silu_mul_cost(const SolSiluMul *args, SolCost *out, SolError *err);
 
+// What the gate of sol_gated_mul goes through; gelu is the tanh form.
+typedef enum SolGate { SOL_GATE_GELU = 0, SOL_GATE_RELU, SOL_GATE_SIGMOID, SOL_GATE_SILU } SolGate;
+// y = activation(gate) * up, as sol_silu_mul.
+typedef struct SolGatedMul {
+  void *y;            // (M, N)
+  const void *gate;   // (M, N)
+  const void *up;     // (M, N)
+  const float *scale; // (1) or NULL: y = round(value / scale); out_dtype fp8 or int8 alone
+  int64_t m, n, y_stride, gate_stride, up_stride;
+  SolDtype dtype, out_dtype; // out_dtype may also be fp8 or int8
+  SolGate activation;
+} SolGatedMul;
+SOL_API SolStatus sol_gated_mul(SolContext *context, const SolGatedMul *args, SolStream stream);
+SOL_API SolStatus sol_gated_mul_cost(const SolGatedMul *args, SolCost *out, SolError *err);
+
+// y = a + b. y may be a where the types agree.
+typedef struct SolAdd {
+  void *y;       // (M, N)
+  const void *a; // (M, N)
+  const void *b; // (M, N)
+  int64_t m, n, y_stride, a_stride, b_stride;
+  SolDtype dtype, out_dtype;
+} SolAdd;
+SOL_API SolStatus sol_add(SolContext *context, const SolAdd *args, SolStream stream);
+SOL_API SolStatus sol_add_cost(const SolAdd *args, SolCost *out, SolError *err);
+
+// y = max(x, 0), NaN kept. y may be x where the types agree.
+typedef struct SolRelu {
+  void *y;       // (M, N)
+  const void *x; // (M, N)
+  int64_t m, n, y_stride, x_stride;
+  SolDtype dtype, out_dtype;
+} SolRelu;
+SOL_API SolStatus sol_relu(SolContext *context, const SolRelu *args, SolStream stream);
+SOL_API SolStatus sol_relu_cost(const SolRelu *args, SolCost *out, SolError *err);
+
+// y = x * x_scale / y_scale, between any two of fp64, fp32, fp16, bf16, fp8 (e4m3), int8, int32 and int64. Computed in fp32, or in
+// fp64 where one of them is fp64, int32 or int64. fp8 saturates to +-448; integers are rounded to the nearest, ties to even,
+// and saturate, a NaN becomes 0. y may be x where the types agree.
+typedef struct SolCast {
+  void *y;              // (M, N)
+  const void *x;        // (M, N)
+  const float *x_scale; // (1) or NULL: what x was divided by
+  const float *y_scale; // (1) or NULL: what y is to be divided by
+  int64_t m, n, y_stride, x_stride;
+  SolDtype dtype, out_dtype;
+} SolCast;
+SOL_API SolStatus sol_cast(SolContext *context, const SolCast *args, SolStream stream);
+SOL_API SolStatus sol_cast_cost(const SolCast *args, SolCost *out, SolError *err);
+
 // Rotary position embedding of the first `rotary` elements of every head; the rest is copied. Pairs are (i, i
 // + rotary/2), or (2i, 2i+1) where interleaved. Row positions[t] of cos and sin is used; NULL: row t. y may
 // be x.

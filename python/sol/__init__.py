@@ -15,18 +15,22 @@ from .bill import Bill, Finding, Kernel, Line
 from .errors import ArgumentError, BillError, Error, KernelFault, MissingError, UnsupportedError
 from .gates import assert_bill, gate
 from .ops import (
+    add,
     add_rmsnorm,
     argmax,
     bias_gelu,
     bias_relu_scale,
+    cast,
     copy,
     embed_rmsnorm,
     embedding,
+    gated_mul,
     gather,
     kv_append,
     layernorm,
     log_softmax,
     reduce,
+    relu,
     rmsnorm,
     rope,
     scale_columns,
@@ -38,8 +42,8 @@ from .ops import (
 __version__ = "0.1.0"
 __all__ = [
     "ArgumentError", "Audit", "Bill", "BillError", "Device", "Error", "Finding", "Kernel", "KernelFault", "Line",
-    "MissingError", "Model", "ModelKernel", "Occupancy", "Roofline", "UnsupportedError", "add_rmsnorm", "argmax",
-    "assert_bill", "audit", "bias_gelu", "bias_relu_scale", "copy", "devices", "embed_rmsnorm", "embedding", "gate",
-    "gather", "kv_append", "layernorm", "log_softmax", "model", "occupancy", "reduce", "rmsnorm", "roofline", "rope",
-    "scale_columns", "silu_mul", "softmax", "transpose",
+    "MissingError", "Model", "ModelKernel", "Occupancy", "Roofline", "UnsupportedError", "add", "add_rmsnorm",
+    "argmax", "assert_bill", "audit", "bias_gelu", "bias_relu_scale", "cast", "copy", "devices", "embed_rmsnorm",
+    "embedding", "gate", "gated_mul", "gather", "kv_append", "layernorm", "log_softmax", "model", "occupancy",
+    "reduce", "relu", "rmsnorm", "roofline", "rope", "scale_columns", "silu_mul", "softmax", "transpose",
 ]

@@ -173,6 +173,47 @@ def silu_mul(gate: Any, up: Any, *, out: Array | None = None) -> Array:
     return y
 
 
+_GATES = ("gelu", "relu", "sigmoid", "silu")
+
+
+def gated_mul(gate: Any, up: Any, activation: str = "gelu", *, scale: Any = None, out: Array | None = None) -> Array:
+    """activation(gate) * up, gelu in its tanh form; divided by ``scale`` where ``out`` is fp8 or int8."""
+    if activation not in _GATES:
+        raise ArgumentError(f"gated_mul: activation is one of {', '.join(_GATES)}")
+    gate, up = _in(gate), _in(up)
+    y = _out(out, gate.shape, gate.dtype)
+    _native.call("gated_mul", y, gate, up, _scale(scale), _GATES.index(activation))
+    return y
+
+
+def _scale(value: Any) -> Any:
+    return None if value is None else _np().asarray(value, "float32").reshape(1)
+
+
+def add(a: Any, b: Any, *, out: Array | None = None) -> Array:
+    """a + b, of one shape."""
+    a, b = _in(a), _in(b)
+    y = _out(out, a.shape, a.dtype)
+    _native.call("add", y, a, b)
+    return y
+
+
+def relu(x: Any, *, out: Array | None = None) -> Array:
+    """max(x, 0)."""
+    x = _in(x)
+    y = _out(out, x.shape, x.dtype)
+    _native.call("relu", y, x)
+    return y
+
+
+def cast(x: Any, dtype: Any = None, *, x_scale: Any = None, y_scale: Any = None, out: Array | None = None) -> Array:
+    """x * x_scale / y_scale in another type; integers are rounded to the nearest and saturate."""
+    x = _in(x)
+    y = _out(out, x.shape, x.dtype if dtype is None else dtype)
+    _native.call("cast", y, x, _scale(x_scale), _scale(y_scale))
+    return y
+
+
 def rope(x: Any, cos: Any, sin: Any, positions: Any = None, *, interleaved: bool = False, out: Array | None = None) -> Array:
     """Rotary position embedding of x (..., H, D); cos and sin are (rows, rotary / 2), positions (...) or None."""
     x = _np().ascontiguousarray(x)

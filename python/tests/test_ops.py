@@ -54,6 +54,12 @@ class Results(unittest.TestCase):
     def test_elementwise(self):
         x, up, b = rows(8, 32), rows(8, 32, seed=2), rows(32, seed=3)
         near(sol.silu_mul(x, up), x * sigmoid(x) * up)
+        near(sol.gated_mul(x, up), 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) * up)
+        near(sol.gated_mul(x, up, "relu"), np.maximum(x, 0) * up)
+        near(sol.add(x, up), x + up)
+        near(sol.relu(x), np.maximum(x, 0))
+        np.testing.assert_array_equal(sol.cast(x, "i1", y_scale=0.25), np.clip(np.rint(x / 0.25), -128, 127))
+        near(sol.cast(np.array([3, -7], "i8"), "f4", x_scale=0.5), np.array([1.5, -3.5]))
         near(sol.scale_columns(x, b), x * b)
         near(sol.bias_relu_scale(x, b, scale=0.5), np.maximum(x + b, 0) * 0.5)
         z = x + b

@@ -61,12 +61,24 @@ void sol_cost_bias_gelu(SolLedger *l) {
   map_columns(l, "bias_gelu", "bias", 9);
 }
 
-void sol_cost_silu_mul(SolLedger *l) {
-  sol_pass(l, "silu_mul");
+static void gated(SolLedger *l, const char *name, double flops_per_element) {
+  sol_pass(l, name);
   sol_reads(l, "gate", volume(l), l->dtype);
   sol_reads(l, "up", volume(l), l->dtype);
   sol_writes(l, "y", volume(l), l->out);
-  sol_flops(l, 4 * volume(l));
+  sol_flops(l, flops_per_element * volume(l));
+}
+
+void sol_cost_silu_mul(SolLedger *l) {
+  gated(l, "silu_mul", 4);
+}
+
+void sol_cost_gated_mul(SolLedger *l) {
+  gated(l, "gated_mul", 9);
+}
+
+void sol_cost_cast(SolLedger *l) {
+  map(l, "cast", 1);
 }
 
 void sol_cost_rope(SolLedger *l) {

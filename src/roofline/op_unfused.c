@@ -66,6 +66,11 @@ void sol_unfused_silu_mul(SolLedger *l) {
   combine(l, "multiply", l->out);
 }
 
+void sol_unfused_gated_mul(SolLedger *l) {
+  map(l, "gelu", l->dtype, 8);
+  combine(l, "multiply", l->out);
+}
+
 // Frameworks keep cos and sin at full width, each half twice.
 void sol_unfused_rope(SolLedger *l) {
   map(l, "rotate half", l->dtype, 0);
