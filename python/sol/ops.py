@@ -113,6 +113,60 @@ def log_softmax(x: Any, *, out: Array | None = None) -> Array:
     return y
 
 
+def group_norm(x: Any, groups: int, weight: Any = None, bias: Any = None, *, eps: float = 1e-5, out: Array | None = None) -> Array:
+    """x (batch, C, ...) normalised over each of `groups` groups of channels, then times weight (C) plus bias (C)."""
+    x = _np().ascontiguousarray(x)
+    y = _out(out, x.shape, x.dtype)
+    _native.call("group_norm", y, x, _in(weight), _in(bias), int(groups), float(eps))
+    return y
+
+
+def cross_entropy(x: Any, targets: Any, *, gradient: Array | None = None, scale: float = 1.0) -> Array:
+    """The loss of each row of logits x (..., N); ``gradient`` gets (softmax(x) - onehot) * scale, and may be x itself.
+
+    A target outside 0..N-1 is ignored: its loss and gradient are 0.
+    """
+    x, targets = _in(x), _np().ascontiguousarray(targets)
+    loss = _np().empty(x.shape[:-1], "float32")
+    into = None if gradient is None else _out(gradient, (), None, "gradient")
+    _native.call("cross_entropy", loss, x, targets, into, float(scale))
+    return loss
+
+
+def topk(x: Any, k: int) -> tuple[Array, Array]:
+    """The k largest of each row of x (..., N), the largest first, and their columns."""
+    x = _in(x)
+    values, ids = _np().empty((*x.shape[:-1], k), x.dtype), _np().empty((*x.shape[:-1], k), "int64")
+    _native.call("topk", values, ids, x)
+    return values, ids
+
+
+def sample(x: Any, seeds: Any, *, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0, step: int = 0) -> Array:
+    """A column of each row of logits x (..., N), by softmax(x / temperature) among the top_k and top_p largest.
+
+    It follows from the row, its seed and the step; temperature 0 takes the largest.
+    """
+    x, seeds = _in(x), _np().ascontiguousarray(seeds, "int64")
+    ids = _np().empty(x.shape[:-1], "int64")
+    _native.call("sample", ids, x, seeds, float(temperature), int(top_k), float(top_p), int(step))
+    return ids
+
+
+_FORMATS = ("int8_row", "int8_block", "fp8_row", "fp8_block", "mxfp8", "nvfp4")
+
+
+def quantize(x: Any, format: str = "int8_row", *, tensor_scale: Any = None) -> tuple[Array, Array]:
+    """Gives (y, scales) of x (..., N): int8, fp8 as bytes, or nvfp4 as bytes of two columns; fp32 scales, or bytes (docs/ops.md)."""
+    if format not in _FORMATS:
+        raise ArgumentError(f"quantize: format is one of {', '.join(_FORMATS)}")
+    x, which = _in(x), _FORMATS.index(format)
+    group = (x.shape[-1], 128, x.shape[-1], 128, 32, 16)[which]
+    y = _np().empty((*x.shape[:-1], x.shape[-1] // 2 if format == "nvfp4" else x.shape[-1]), "int8")
+    scales = _np().empty((*x.shape[:-1], -(-x.shape[-1] // max(group, 1))), "float32" if which < 4 else "int8")
+    _native.call("quantize", _native.Fp8(y) if "fp8" in format else y, x, scales, _scale(tensor_scale), which)
+    return y, scales
+
+
 def embedding(table: Any, ids: Any, *, out: Array | None = None) -> Array:
     """table[ids]; an id outside the table is an ArgumentError."""
     table, ids, bad = _in(table), _np().ascontiguousarray(ids), _np().zeros(1, "int32")
@@ -226,13 +280,14 @@ _REDUCTIONS, _AXES = ("sum", "max", "mean", "sum_squares"), ("rows", "columns", 
 
 
 def reduce(x: Any, reduction: str = "sum", *, axis: str = "rows", out: Array | None = None) -> Array:
-    """Sum, max, mean or sum_squares of x (M, N) over each row, each column, or all."""
+    """Sum, max, mean or sum_squares of x (M, N) over each row, each column, or all; of x (B, M, N) by columns for each of B."""
     x = _in(x)
     if reduction not in _REDUCTIONS or axis not in _AXES:
         raise ArgumentError(f"reduce: reduction is one of {', '.join(_REDUCTIONS)}, axis one of {', '.join(_AXES)}")
-    if x.ndim != 2:
-        raise ArgumentError(f"reduce: x has {x.ndim} axes; it takes (M, N)")
-    y = _out(out, {"rows": x.shape[:1], "columns": x.shape[1:], "all": (1,)}[axis], x.dtype)
+    if x.ndim != 2 and (x.ndim != 3 or axis != "columns"):
+        raise ArgumentError(f"reduce: x has {x.ndim} axes; it takes (M, N), and by columns (B, M, N)")
+    columns = (*x.shape[:-2], x.shape[-1])
+    y = _out(out, {"rows": x.shape[:1], "columns": columns, "all": (1,)}[axis], x.dtype)
     _native.call("reduce", y, x, None, _REDUCTIONS.index(reduction), _AXES.index(axis))
     return y
 

@@ -127,6 +127,14 @@ void sol_unfused_log_softmax(SolLedger *l) {
   map_rows(l, "subtract log", l->out);
 }
 
+void sol_unfused_cross_entropy(SolLedger *l) {
+  sol_unfused_log_softmax(l);
+  sol_pass(l, "pick the target's");
+  sol_reads_side(l, "logarithms", l->d[0], l->dtype);
+  sol_reads_side(l, "targets", l->d[0], l->id);
+  sol_writes_side(l, "loss", l->d[0], SOL_FP32);
+}
+
 // The score matrix goes through memory whole: what the mask hides is computed, stored and read as well.
 void sol_unfused_attention(SolLedger *l) {
   double b = l->d[0], h = l->d[1], s = l->d[2], d = l->d[3];
