@@ -1,5 +1,5 @@
 // y = a + b
-#include "ops/map.h"
+#include "ops/op_map.h"
 
 static Map map_of(const SolAdd *a) {
   return (Map){MAP_OF(a),   .a = a->a, .b = a->b, .a_stride = a->a_stride, .b_stride = a->b_stride,

@@ -1,6 +1,6 @@
 // y = x * x_scale / y_scale, in another type
 #include "base/error.h"
-#include "ops/map.h"
+#include "ops/op_map.h"
 
 enum { OPTIONS = 10 };
 static const char *const option_names[OPTIONS] = {"",           "to fp8",   "from fp8",   "to int8",

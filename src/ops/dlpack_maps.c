@@ -1,4 +1,4 @@
-// The elementwise operations of map.h on DLPack tensors.
+// The elementwise operations of op_map.h on DLPack tensors.
 #include "ops/dlpack_inside.h"
 
 // One fp32 number, or NULL.

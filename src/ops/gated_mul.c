@@ -1,6 +1,6 @@
 // y = activation(gate) * up, also as fp8 or int8
 #include "base/error.h"
-#include "ops/map.h"
+#include "ops/op_map.h"
 
 enum { GATES = SOL_GATE_SILU + 1, OPTIONS = GATES + 2 };
 static const char *const option_names[OPTIONS] = {"gelu", "relu",        "sigmoid",

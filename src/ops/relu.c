@@ -1,5 +1,5 @@
 // y = max(x, 0)
-#include "ops/map.h"
+#include "ops/op_map.h"
 
 static Map map_of(const SolRelu *a) {
   return (Map){MAP_OF(a), .a = a->x, .a_stride = a->x_stride, .f = MAP_RELU};

@@ -1,4 +1,4 @@
-#include "ops/map.h"
+#include "ops/op_map.h"
 
 #include <math.h>
 
@@ -11,7 +11,7 @@ enum {
   KERNEL_WIDE,
   KERNEL_COUNT
 };
-_Static_assert((int)KERNEL_COUNT == (int)MAP_KERNELS, "map.h and kernels/map/map.def disagree");
+_Static_assert((int)KERNEL_COUNT == (int)MAP_KERNELS, "op_map.h and kernels/map/map.def disagree");
 const char *const map_kernels[MAP_KERNELS] = {
 #define MAP(in, out) "sol_map_" #in "_" #out,
 #include "kernels/map/map.def"

@@ -1,6 +1,6 @@
 // What add, relu, gated_mul and cast share: y = f(a * a_scale, b) / y_scale, element by element.
-#ifndef SOL_OPS_MAP_H
-#define SOL_OPS_MAP_H
+#ifndef SOL_OPS_OP_MAP_H
+#define SOL_OPS_OP_MAP_H
 
 #include "kernels/map/map.h"
 #include "ops/cpu.h"
