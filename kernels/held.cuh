@@ -77,12 +77,17 @@ INLINE void held_fill(const Held &h) {
 #endif
 }
 
+INLINE uint4 held_vector(const Held &h, int k) {
+  return k < h.kept ? h.mine[32 * k] : ((const uint4 *)h.x.body)[h.first + 32 * k];
+}
+INLINE int64_t held_column(const Held &h, int k, int in) { return h.x.head + (h.first + 32 * k) * (16 / in); }
+
 // This thread's chunk k as floats, and its first column.
 INLINE int64_t held_chunk(const Held &h, int k, int kind, int in, float *f) {
   Vec v;
-  v.v = k < h.kept ? h.mine[32 * k] : ((const uint4 *)h.x.body)[h.first + 32 * k];
+  v.v = held_vector(h, k);
   widen(&v, kind, in, f);
-  return h.x.head + (h.first + 32 * k) * (16 / in);
+  return held_column(h, k, in);
 }
 
 // The column of this thread's edge; -1: it has none.
@@ -90,15 +95,30 @@ INLINE int64_t held_edge(const Held &h) {
   return h.rank == 0 && threadIdx.x < h.x.edges ? span_edge(&h.x, threadIdx.x) : -1;
 }
 
-// each(value, column) for all elements of this thread.
-template <class Each> INLINE void held_each(const Held &h, int kind, int in, Each each) {
-  float f[8];
+// each(value, column) for the elements of a chunk, a word at a time: for functions that are long, not to be repeated for
+// each element.
+template <class Each> INLINE void chunk_each(uint4 v, int64_t column, int kind, int in, Each each) {
 #pragma unroll 1
-  for (int k = 0; k < h.count; k++) {
-    int64_t column = held_chunk(h, k, kind, in, f);
-#pragma unroll
-    for (int j = 0; j < 16 / in; j++) each(f[j], column + j);
+  for (int i = 0; i < 4; i++) {
+    uint32_t word = v.x;
+    v.x = v.y, v.y = v.z, v.z = v.w;
+    if (in == 4) {
+      each(__uint_as_float(word), column + i);
+    } else {
+      float2 two = widen2(word, kind);
+      each(two.x, column + 2 * i);
+      each(two.y, column + 2 * i + 1);
+    }
   }
+}
+
+// The same for all chunks of this thread, and for all its elements.
+template <class Each> INLINE void held_each_chunk(const Held &h, int kind, int in, Each each) {
+#pragma unroll 1
+  for (int k = 0; k < h.count; k++) chunk_each(held_vector(h, k), held_column(h, k, in), kind, in, each);
+}
+template <class Each> INLINE void held_each(const Held &h, int kind, int in, Each each) {
+  held_each_chunk(h, kind, in, each);
   int64_t edge = held_edge(h);
   if (edge >= 0) each(load_one(h.x.at, edge, kind), edge);
 }

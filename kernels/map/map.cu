@@ -2,6 +2,7 @@
 #include "map.h"
 
 #include "elementwise.cuh"
+#include "fp8.cuh"
 
 INLINE float map_apply(int f, float a, float b) {
   if (f == MAP_ADD) return __fadd_rn(a, b);
@@ -21,6 +22,12 @@ INLINE uint32_t int8_of(float f) {
   return (uint32_t)i & 255;
 }
 
+// e4m3: an fp16 whose exponent is 8 too low, but for its NaN.
+INLINE float e4m3_value(uint32_t byte) {
+  float f = __half2float(__ushort_as_half((uint16_t)((byte & 128) << 8 | (byte & 127) << 7))) * 256;
+  return (byte & 127) == 127 ? NAN : f;
+}
+
 // Between elements as they are stored and floats, `per` of them, of one byte, too.
 INLINE void map_widen(const uint32_t *w, int per, int size, int kind, float *f) {
   if (size > 1) {
@@ -30,19 +37,20 @@ INLINE void map_widen(const uint32_t *w, int per, int size, int kind, float *f) 
 #pragma unroll
   for (int i = 0; i < per; i++) {
     uint32_t byte = w[i / 4] >> i % 4 * 8 & 255;
-    f[i] = kind == KIND_INT8 ? (float)(int8_t)byte
-                             : __half2float(__half(__nv_cvt_fp8_to_halfraw((__nv_fp8_storage_t)byte, __NV_E4M3)));
+    f[i] = kind == KIND_INT8 ? (float)(int8_t)byte : e4m3_value(byte);
   }
 }
 
 INLINE void map_narrow(const float *f, int per, int size, int kind, uint32_t *w) {
-  if (size > 1 || kind == KIND_FP8) {
+  if (size > 1) {
     from_floats(f, per, kind_of(size, kind), w);
     return;
   }
 #pragma unroll
-  for (int i = 0; i < per / 4; i++)
-    w[i] = int8_of(f[4 * i]) | int8_of(f[4 * i + 1]) << 8 | int8_of(f[4 * i + 2]) << 16 | int8_of(f[4 * i + 3]) << 24;
+  for (int i = 0; i < per; i += 2) {
+    uint32_t two = kind == KIND_FP8 ? fp8_pair(f[i], f[i + 1]) : int8_of(f[i]) | int8_of(f[i + 1]) << 8;
+    w[i / 4] = i % 4 ? w[i / 4] | two << 16 : two;
+  }
 }
 
 // Everything between loading and storing a chunk.
@@ -54,9 +62,11 @@ INLINE void map_chunk(const MapParams &p, int per, int in, int out, const uint32
 #pragma unroll
     for (int j = 0; j < per; j++) f[j] = __fmul_rn(f[j], scale);
   }
-  if (p.b) map_widen(b, per, in, p.a_kind, g);
+  if (in > 1 && p.b) map_widen(b, per, in, p.a_kind, g);
+  if (in > 1 && p.f != MAP_SELF) { // bytes are cast alone
 #pragma unroll
-  for (int j = 0; j < per; j++) f[j] = map_apply(p.f, f[j], g[j]);
+    for (int j = 0; j < per; j++) f[j] = map_apply(p.f, f[j], g[j]);
+  }
   if (p.y_scale) {
     float scale = __ldg(p.y_scale), inverse = __frcp_rn(scale);
 #pragma unroll
@@ -77,10 +87,10 @@ INLINE void map_body(int in, int out, const MapParams &p) {
   char *y = (char *)p.y + (int64_t)c.row * p.y_stride * out;
   if (c.full) {
     load_chunk(x, c.first, p.spread.length, per, in, 0, &a);
-    if (p.b) load_chunk(z, c.first, p.spread.length, per, in, 0, &b);
+    if (in > 1 && p.b) load_chunk(z, c.first, p.spread.length, per, in, 0, &b);
   } else {
     load_some(x, c.first, p.spread.length, per, in, &a);
-    if (p.b) load_some(z, c.first, p.spread.length, per, in, &b);
+    if (in > 1 && p.b) load_some(z, c.first, p.spread.length, per, in, &b);
   }
   map_chunk(p, per, in, out, a.w, b.w, w);
   if (c.full) store_aligned(y + c.first * out, per * out / 4, w);
@@ -99,7 +109,7 @@ INLINE double load_wide(const void *p, int64_t i, int kind) {
   if (kind == KIND_INT64) return (double)((const int64_t *)p)[i];
   if (kind == KIND_INT8) return (double)((const int8_t *)p)[i];
   if (kind == KIND_FP8)
-    return (double)__half2float(__half(__nv_cvt_fp8_to_halfraw(((const __nv_fp8_storage_t *)p)[i], __NV_E4M3)));
+    return (double)e4m3_value(((const uint8_t *)p)[i]);
   return (double)load_one(p, i, kind);
 }
 

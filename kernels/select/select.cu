@@ -82,41 +82,48 @@ INLINE uint64_t warp_total(uint64_t v) {
   return v;
 }
 
+// What a lane has of a piece of the row: up to 16 bytes of elements from `column` on.
+typedef struct Piece {
+  uint4 v;
+  int64_t column;
+  int count; // of elements, the first of the piece; 0: none
+} Piece;
+
 // Of one warp: the column in which what is measured, in order, passes `wanted`, for the one lane that has it; else -1.
-// A lane has `per` elements from `column` on, or none. `wanted` is reduced by all of it; ~0 once it was passed.
-template <int in, int per>
-INLINE int64_t pass_in(const Select &s, const Measure &m, const float *f, bool has, int64_t column, uint64_t *wanted) {
-  uint64_t one[per], v = 0;
-#pragma unroll
-  for (int j = 0; j < per; j++) v += one[j] = has ? measure(m, f[j], key_of<in>(s, f[j]), column + j) : 0;
+// `wanted` is reduced by all of it; ~0 once it was passed.
+CALLED int64_t pass_in(const Select &s, const Measure &m, Piece p, uint64_t *wanted) {
+  uint64_t v = 0;
+  chunk_each(p.v, p.column, s.kind, in, [&](float f, int64_t c) {
+    if (c < p.column + p.count) v += measure(m, f, key_of<in>(s, f), c);
+  });
   uint64_t before = lanes_before(v), all = warp_total(v), left = *wanted - before;
-  bool here = *wanted >= before && *wanted < before + v;
   int64_t found = -1;
-#pragma unroll
-  for (int j = 0; j < per; j++) {
-    if (here && found < 0 && left < one[j]) found = column + j;
-    left -= one[j];
-  }
+  if (*wanted >= before && left < v)
+    chunk_each(p.v, p.column, s.kind, in, [&](float f, int64_t c) {
+      uint64_t one = c < p.column + p.count ? measure(m, f, key_of<in>(s, f), c) : 0;
+      if (found < 0 && left < one) found = c;
+      left -= one;
+    });
   *wanted = *wanted < all ? ~0ull : *wanted - all;
   return found;
 }
 
 // The same of `count` edges from `first` on, a lane each; all warps do it alike.
 CALLED int64_t pass_in_edges(const Select &s, const Measure &m, int first, int count, uint64_t *wanted) {
-  int lane = threadIdx.x % 32;
-  int64_t column = lane < count ? span_edge(&s.h.x, first + lane) : 0;
-  float f = lane < count ? load_one(s.h.x.at, column, s.kind) : 0;
-  return pass_in<in, 1>(s, m, &f, lane < count, column, wanted);
+  Piece p = {make_uint4(0, 0, 0, 0), 0, threadIdx.x % 32 < count};
+  if (p.count) {
+    p.column = span_edge(&s.h.x, first + threadIdx.x % 32);
+    p.v.x = in == 4 ? ((const uint32_t *)s.h.x.at)[p.column] : ((const uint16_t *)s.h.x.at)[p.column];
+  }
+  return pass_in<in>(s, m, p, wanted);
 }
 
 // The same of this warp's chunks.
 CALLED int64_t pass_in_chunks(const Select &s, const Measure &m, uint64_t wanted) {
-  float f[8];
   for (int k = 0;; k++) {
-    int64_t column = 0;
-    bool has = k < s.h.count;
-    if (has) column = held_chunk(s.h, k, s.kind, in, f);
-    int64_t found = pass_in<in, 16 / in>(s, m, f, has, column, &wanted);
+    Piece p = {make_uint4(0, 0, 0, 0), 0, k < s.h.count ? 16 / in : 0};
+    if (p.count) p.v = held_vector(s.h, k), p.column = held_column(s.h, k, in);
+    int64_t found = pass_in<in>(s, m, p, &wanted);
     if (wanted == ~0ull) return found;
   }
 }
@@ -126,14 +133,8 @@ CALLED int64_t pass_in_chunks(const Select &s, const Measure &m, uint64_t wanted
 CALLED int64_t pick(Select &s, const Measure &m, uint64_t wanted) {
   const Held &h = s.h;
   uint64_t mine = 0, before = 0, v[3] = {0, 0, 0};
-  float f[8];
   int64_t found = pass_in_edges<in>(s, m, 0, h.x.head, &wanted);
-#pragma unroll 1
-  for (int k = 0; k < h.count; k++) {
-    int64_t column = held_chunk(h, k, s.kind, in, f);
-#pragma unroll
-    for (int j = 0; j < 16 / in; j++) mine += measure(m, f[j], key_of<in>(s, f[j]), column + j);
-  }
+  held_each_chunk(h, s.kind, in, [&](float f, int64_t c) { mine += measure(m, f, key_of<in>(s, f), c); });
   mine = warp_total(mine);
   // What the warps and blocks before this one have: the fold leaves it in shared memory.
   int t = h.turn;
