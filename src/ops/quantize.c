@@ -143,8 +143,8 @@ static float row_largest(const SolQuantize *a, int64_t from) {
 static void cpu_row(const SolQuantize *a, int64_t row) {
   int64_t from = row * ops_stride(a->x_stride, a->n), group = format_of(a)->group;
   float f[CPU_CHUNK], all = is_packed(a) ? tensor_scale_of(a) : 1;
-  Scale s = group ? (Scale){0} : scale_of(a, row_largest(a, from), all);
-  if (!group) store_scale(a, row, s);
+  Scale s = {0, 0};
+  if (!group) s = scale_of(a, row_largest(a, from), all), store_scale(a, row, s);
   CPU_CHUNKS(at, c, a->n) {
     cpu_load(a->dtype, a->x, from + at, c, f);
     for (int64_t g = 0, wide; g < c; g += wide) { // groups divide a chunk
