@@ -79,7 +79,22 @@ def _tensor(array: "numpy.ndarray[Any, Any]", what: str) -> _Tensor:
     return _Tensor(array.ctypes.data, _DL_CPU, 0, array.ndim, _code(array.dtype, what), 8 * array.itemsize, 1, shape, strides, 0)
 
 
+class Fp8:
+    """An array of bytes that are fp8 (e4m3): NumPy has no such type of its own."""
+
+    def __init__(self, array: "numpy.ndarray[Any, Any]") -> None:
+        self.array = array
+
+
+def _fp8_tensor(array: "numpy.ndarray[Any, Any]", what: str) -> _Tensor:
+    tensor = _tensor(array, what)
+    tensor.code = _NAMED_CODES["float8_e4m3fn"]
+    return tensor
+
+
 def _argument(value: Any, what: str, gpu: Any) -> Any:
+    if isinstance(value, Fp8):
+        return ctypes.byref(_fp8_tensor(value.array, what))
     if value is None:
         return ctypes.c_void_p()
     if isinstance(value, float):

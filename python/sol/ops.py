@@ -127,6 +127,63 @@ def log_softmax(x: Any, *, out: Array | None = None) -> Array:
     return y
 
 
+def group_norm(x: Any, groups: int, weight: Any = None, bias: Any = None, *, eps: float = 1e-5, out: Array | None = None) -> Array:
+    """x (batch, C, ...) normalised over each of `groups` groups of channels, then times weight (C) plus bias (C)."""
+    x = _dense(x)
+    y = _out(out, x)
+    _native.call("group_norm", y, x, _in(weight), _in(bias), int(groups), float(eps))
+    return y
+
+
+def cross_entropy(x: Any, targets: Any, *, gradient: Array | None = None, scale: float = 1.0) -> Array:
+    """The loss of each row of logits x (..., N); ``gradient`` gets (softmax(x) - onehot) * scale, and may be x itself.
+
+    A target outside 0..N-1 is ignored: its loss and gradient are 0.
+    """
+    x, targets = _in(x), _dense(targets)
+    loss = _out(None, x, x.shape[:-1], "float32")
+    into = None if gradient is None else _out(gradient, x, name="gradient")
+    _native.call("cross_entropy", loss, x, targets, into, float(scale))
+    return loss
+
+
+def topk(x: Any, k: int) -> tuple[Array, Array]:
+    """The k largest of each row of x (..., N), the largest first, and their columns."""
+    x = _in(x)
+    shape = (*x.shape[:-1], k)
+    values, ids = _out(None, x, shape), _out(None, x, shape, "int64")
+    _native.call("topk", values, ids, x)
+    return values, ids
+
+
+def sample(x: Any, seeds: Any, *, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0, step: int = 0) -> Array:
+    """A column of each row of logits x (..., N), by softmax(x / temperature) among the top_k and top_p largest.
+
+    It follows from the row, its seed and the step; temperature 0 takes the largest.
+    """
+    x = _in(x)
+    seeds = seeds if _dlpack.on_gpu(seeds) else _np().ascontiguousarray(seeds, "int64")
+    ids = _out(None, x, x.shape[:-1], "int64")
+    _native.call("sample", ids, x, seeds, float(temperature), int(top_k), float(top_p), int(step))
+    return ids
+
+
+_FORMATS = ("int8_row", "int8_block", "fp8_row", "fp8_block", "mxfp8", "nvfp4")
+
+
+def quantize(x: Any, format: str = "int8_row", *, tensor_scale: Any = None) -> tuple[Array, Array]:
+    """Gives (y, scales) of x (..., N): int8, fp8 as bytes, or nvfp4 as bytes of two columns; fp32 scales, or bytes (docs/ops.md)."""
+    if format not in _FORMATS:
+        raise ArgumentError(f"quantize: format is one of {', '.join(_FORMATS)}")
+    x, which = _in(x), _FORMATS.index(format)
+    group = (x.shape[-1], 128, x.shape[-1], 128, 32, 16)[which]
+    columns, fp8, gpu = x.shape[-1], "fp8" in format, _dlpack.on_gpu(x)
+    y = _out(None, x, (*x.shape[:-1], columns // 2 if format == "nvfp4" else columns), "float8_e4m3fn" if fp8 and gpu else "int8")
+    scales = _out(None, x, (*x.shape[:-1], -(-columns // max(group, 1))), "float32" if which < 4 else "int8")
+    _native.call("quantize", _native.Fp8(y) if fp8 and not gpu else y, x, scales, _scale(tensor_scale), which)
+    return y, scales
+
+
 def embedding(table: Any, ids: Any, *, out: Array | None = None) -> Array:
     """table[ids]; an id outside the table is an ArgumentError."""
     table, ids = _in(table), _dense(ids)
@@ -189,6 +246,47 @@ def silu_mul(gate: Any, up: Any, *, out: Array | None = None) -> Array:
     return y
 
 
+_GATES = ("gelu", "relu", "sigmoid", "silu")
+
+
+def gated_mul(gate: Any, up: Any, activation: str = "gelu", *, scale: Any = None, out: Array | None = None) -> Array:
+    """activation(gate) * up, gelu in its tanh form; divided by ``scale`` where ``out`` is fp8 or int8."""
+    if activation not in _GATES:
+        raise ArgumentError(f"gated_mul: activation is one of {', '.join(_GATES)}")
+    gate, up = _in(gate), _in(up)
+    y = _out(out, gate)
+    _native.call("gated_mul", y, gate, up, _scale(scale), _GATES.index(activation))
+    return y
+
+
+def _scale(value: Any) -> Any:
+    return value if value is None or _dlpack.on_gpu(value) else _np().asarray(value, "float32").reshape(1)
+
+
+def add(a: Any, b: Any, *, out: Array | None = None) -> Array:
+    """a + b, of one shape."""
+    a, b = _in(a), _in(b)
+    y = _out(out, a)
+    _native.call("add", y, a, b)
+    return y
+
+
+def relu(x: Any, *, out: Array | None = None) -> Array:
+    """max(x, 0)."""
+    x = _in(x)
+    y = _out(out, x)
+    _native.call("relu", y, x)
+    return y
+
+
+def cast(x: Any, dtype: Any = None, *, x_scale: Any = None, y_scale: Any = None, out: Array | None = None) -> Array:
+    """x * x_scale / y_scale in another type; integers are rounded to the nearest and saturate."""
+    x = _in(x)
+    y = _out(out, x, dtype=dtype)
+    _native.call("cast", y, x, _scale(x_scale), _scale(y_scale))
+    return y
+
+
 def rope(x: Any, cos: Any, sin: Any, positions: Any = None, *, interleaved: bool = False, out: Array | None = None) -> Array:
     """Rotary position embedding of x (..., H, D); cos and sin are (rows, rotary / 2), positions (...) or None."""
     x = _dense(x)
@@ -201,13 +299,14 @@ _REDUCTIONS, _AXES = ("sum", "max", "mean", "sum_squares"), ("rows", "columns", 
 
 
 def reduce(x: Any, reduction: str = "sum", *, axis: str = "rows", out: Array | None = None) -> Array:
-    """Sum, max, mean or sum_squares of x (M, N) over each row, each column, or all."""
+    """Sum, max, mean or sum_squares of x (M, N) over each row, each column, or all; of x (B, M, N) by columns for each of B."""
     x = _in(x)
     if reduction not in _REDUCTIONS or axis not in _AXES:
         raise ArgumentError(f"reduce: reduction is one of {', '.join(_REDUCTIONS)}, axis one of {', '.join(_AXES)}")
-    if x.ndim != 2:
-        raise ArgumentError(f"reduce: x has {x.ndim} axes; it takes (M, N)")
-    y = _out(out, x, {"rows": x.shape[:1], "columns": x.shape[1:], "all": (1,)}[axis])
+    if x.ndim != 2 and (x.ndim != 3 or axis != "columns"):
+        raise ArgumentError(f"reduce: x has {x.ndim} axes; it takes (M, N), and by columns (B, M, N)")
+    columns = (*x.shape[:-2], x.shape[-1])
+    y = _out(out, x, {"rows": x.shape[:1], "columns": columns, "all": (1,)}[axis])
     _native.call("reduce", y, x, None, _REDUCTIONS.index(reduction), _AXES.index(axis))
     return y
 

@@ -47,6 +47,39 @@ class Results(unittest.TestCase):
         near(sol.softmax(x), soft(x))
         near(sol.log_softmax(x), np.log(soft(x)))
 
+    def test_losses_and_choices(self):
+        x, targets = rows(6, 100), np.array([3, 0, 99, -100, 7, 7])
+        gradient = np.empty_like(x)
+        loss = sol.cross_entropy(x, targets, gradient=gradient, scale=0.5)
+        used = targets >= 0
+        near(loss[used], -np.log(soft(x))[used, targets[used]])
+        self.assertEqual(loss[3], 0)
+        want = (soft(x) - np.eye(100)[np.clip(targets, 0, 99)]) * 0.5 * used[:, None]
+        near(gradient, want)
+        values, ids = sol.topk(x, 5)
+        np.testing.assert_array_equal(ids, np.argsort(-x, axis=1, kind="stable")[:, :5])
+        near(values, np.take_along_axis(x, ids, 1))
+        np.testing.assert_array_equal(sol.sample(x, np.arange(6), temperature=0), x.argmax(1))
+        first = sol.sample(x, np.arange(6), top_k=5)
+        np.testing.assert_array_equal(first, sol.sample(x, np.arange(6), top_k=5))
+        self.assertTrue(all(c in row for c, row in zip(first, ids)))
+
+    def test_quantize_and_groups(self):
+        x = rows(4, 256)
+        y, scales = sol.quantize(x)
+        near(scales[:, 0], np.abs(x).max(1) / 127)
+        near(y * scales, x, 0.02)
+        y, scales = sol.quantize(x, "nvfp4")
+        self.assertEqual((y.shape, scales.shape), ((4, 128), (4, 16)))
+        y, scales = sol.quantize(x, "mxfp8")
+        self.assertEqual((y.shape, scales.shape), ((4, 256), (4, 8)))
+        z, w, b = rows(2, 6, 5), rows(6, seed=2), rows(6, seed=3)
+        grouped = z.reshape(2, 3, -1)
+        centred = grouped - grouped.mean(-1, keepdims=True)
+        want = rms(centred, 1e-5).reshape(z.shape) * w[:, None] + b[:, None]
+        near(sol.group_norm(z, 3, w, b), want)
+        near(sol.reduce(z, axis="columns"), z.sum(1))
+
     def test_tables(self):
         table, ids, w = rows(10, 16), np.array([[1, 9], [0, 1]]), rows(16, seed=2)
         near(sol.embedding(table, ids), table[ids])
@@ -58,6 +91,12 @@ class Results(unittest.TestCase):
     def test_elementwise(self):
         x, up, b = rows(8, 32), rows(8, 32, seed=2), rows(32, seed=3)
         near(sol.silu_mul(x, up), x * sigmoid(x) * up)
+        near(sol.gated_mul(x, up), 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) * up)
+        near(sol.gated_mul(x, up, "relu"), np.maximum(x, 0) * up)
+        near(sol.add(x, up), x + up)
+        near(sol.relu(x), np.maximum(x, 0))
+        np.testing.assert_array_equal(sol.cast(x, "i1", y_scale=0.25), np.clip(np.rint(x / 0.25), -128, 127))
+        near(sol.cast(np.array([3, -7], "i8"), "f4", x_scale=0.5), np.array([1.5, -3.5]))
         near(sol.scale_columns(x, b), x * b)
         near(sol.bias_relu_scale(x, b, scale=0.5), np.maximum(x + b, 0) * 0.5)
         z = x + b

@@ -84,7 +84,7 @@ static void put(SolDtype d, void *at, int64_t i, double x) {
   case SOL_FP16: ((uint16_t *)at)[i] = num_cvt_f16_f32_rn((float)x); break;
   case SOL_BF16: ((uint16_t *)at)[i] = num_cvt_bf16_f32_rn((float)x); break;
   case SOL_FP8: ((uint8_t *)at)[i] = (uint8_t)num_cvt_small_f32((float)x, NUM_E4M3, false); break;
-  case SOL_INT8: ((int8_t *)at)[i] = (int8_t)x; break;
+  case SOL_INT8: ((int8_t *)at)[i] = (int8_t)(fabs(x) < 128 ? x : 0); break; // a NaN, too
   case SOL_INT32: ((int32_t *)at)[i] = (int32_t)x; break;
   case SOL_INT64: ((int64_t *)at)[i] = (int64_t)x; break;
   default: break;
@@ -196,10 +196,12 @@ static void rounding(SolDtype d, double *relative, double *step, double *largest
               : d == SOL_BF16 ? 0x1p-8
               : d == SOL_FP8  ? 0x1p-3
                               : 0;
+  // int8 is what reals are rounded to, and its reference is not rounded; other integers must be met exactly.
   *step = d == SOL_FP32   ? 0x1p-140
           : d == SOL_FP16 ? 0x1p-24
           : d == SOL_BF16 ? 0x1p-133
           : d == SOL_FP8  ? 0x1p-9
+          : d == SOL_INT8 ? 0.5
                           : 0;
   *largest = d == SOL_FP16 ? 65504 : d == SOL_FP8 ? 448 : d == SOL_BF16 ? 3.3895e38 : 3.4028e38;
 }
@@ -207,6 +209,7 @@ static void rounding(SolDtype d, double *relative, double *step, double *largest
 double trial_error(SolDtype d, double slack, double got, double want, double row_max) {
   double relative, step, largest;
   rounding(d, &relative, &step, &largest);
+  if (d == SOL_INT8) want = isnan(want) ? 0 : fmin(fmax(want, -128), 127);
   if (isnan(want) || isnan(got)) return isnan(want) && isnan(got) ? 0 : INFINITY;
   if (d == SOL_FP8 && fabs(want) > largest) want = want > 0 ? largest : -largest;
   double room = slack * 0x1p-24 * (isfinite(row_max) ? row_max : 0);
@@ -214,7 +217,7 @@ double trial_error(SolDtype d, double slack, double got, double want, double row
   if (isinf(got) && d != SOL_FP8 && fabs(want) + allowed >= largest)
     return (got > 0) == (want > 0) ? 0 : INFINITY;
   if (isinf(want) || isinf(got)) return got == want ? 0 : INFINITY;
-  if (relative == 0) return got == want ? 0 : INFINITY; // whole numbers
+  if (relative == 0 && step == 0) return got == want ? 0 : INFINITY; // whole numbers
   return fabs(got - want) / allowed;
 }
 
