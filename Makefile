@@ -6,6 +6,8 @@ CFLAGS  ?= -O2 -g
 LDFLAGS ?=
 PREFIX  ?= /usr/local
 LIBDIR  ?= $(PREFIX)/lib
+# What the tool alone loads: the shim and the libraries for `sol profile` and `sol fleet`.
+PRIVATE ?= $(LIBDIR)/sol
 DESTDIR ?=
 FUZZ_SECONDS ?= 60
 V       ?= 0
@@ -25,6 +27,7 @@ FLAGS     := -std=c17 $(WARN) -Iinclude -Isrc -I.
 LIB_FLAGS  = $(FLAGS) -fvisibility=hidden -fPIC -ffile-prefix-map='$(CURDIR)'=. $(CFLAGS)
 DEPS       = -MMD -MP -MF $@.d -MT $@
 LIBS      := -lm -ldl -lpthread
+PACK_DEBUG := -Wl,--compress-debug-sections=zlib # a third of the size; debuggers read it so
 SANITIZE  := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 CUDA_INC  := $(shell scripts/cuda-env include)
 NVCC      := $(shell scripts/cuda-env nvcc)
@@ -78,7 +81,7 @@ TOOL_OBJ  := $(filter-out $(MAIN_OBJ),$(TOOL_SRC:%.c=$(B)/obj/%.o)) $(RUNGS_OBJ)
 WASM_OBJ  := $(patsubst %.c,$(B)/wasm/%.o,$(filter-out $(HOST_ONLY),$(call sources,$(WASM_DIRS))))
 # The page: the accountant with the questions that web/page.js asks, and what renders the answers.
 PAGE_SRC  := $(wildcard src/page/*.c) src/driver/args.c src/driver/emu.c \
-             $(patsubst %,src/report/%.c,facts json report_access report_audit report_audit_words report_audit_library report_audit_lines report_model report_occupancy report_pass report_roofline report_roofs report_source)
+             $(patsubst %,src/report/%.c,facts json report_access report_audit report_audit_words report_audit_library report_audit_lines report_model report_occupancy report_pass report_roofline report_roofs report_source report_timeline)
 PAGE_OBJ  := $(PAGE_SRC:%.c=$(B)/wasm/%.o)
 PAGE_HOST := $(filter-out $(WASM_ONLY),$(wildcard src/page/*.c))
 TESTS     := $(TEST_SRC:tests/%.c=$(B)/tests/%)
@@ -99,7 +102,7 @@ Q = $(if $(filter-out 0,$(V)),,@echo '  $@';)
 export B CC CXX CLANG CUDA_INC
 export DIRS := $(LIB_DIRS) $(TOOL_DIRS)
 
-.PHONY: all no-shim help setup demo test asan tests sanitized fuzz fuzz-merge fuzzers lint format bench wasm page site pictures wheel check-layers install uninstall clean distclean FORCE
+.PHONY: all no-shim help setup demo test asan tests sanitized fuzz fuzz-merge fuzzers lint format bench wasm page site pictures reference wheel deb dist check-layers install uninstall clean distclean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -163,6 +166,17 @@ pictures: $(SOL) page site $(B)/tests/page_probe ## make the pictures of docs/pi
 wheel: all ## pack the tool and the library into a Python wheel under build/wheel (any Python 3.10 or newer)
 	@rm -rf $(B)/wheel && mkdir -p $(B)/wheel
 	@SOL_BUNDLE=1 SOL_BUILD=$(abspath $(B)) python3 python/backend.py $(B)/wheel
+
+deb: all ## pack an installed copy into a Debian package under build/deb
+	@scripts/make-deb.sh $(B)
+
+dist: ## pack the last commit's sources under build/dist
+	@mkdir -p $(B)/dist
+	@git archive --format=tar --prefix=sol-$(VERSION)/ HEAD | gzip -9n > $(B)/dist/sol-$(VERSION).tar.gz
+	@cd $(B)/dist && sha256sum sol-$(VERSION).tar.gz | tee sol-$(VERSION).tar.gz.sha256
+
+reference: ## write the reference of the C and Python interfaces, from headers and docstrings, under build/reference (needs python3)
+	@python3 scripts/make-reference.py $(B)/reference
 
 check-layers: ## check the includes against the dependency order
 	@scripts/check-layers
@@ -284,12 +298,21 @@ $(foreach m,$(MODULES),$(eval $(call MODULE_RULE,$(m),kernels/$(m)/$(m).cu,$(NVC
 rung_source = $(if $(filter sweeps_%,$(1)),$(1:sweeps_%=kernels/sweeps/%.cu),$(1:%_rungs=kernels/%/rungs.cu))
 $(foreach m,$(RUNGS),$(eval $(call MODULE_RULE,$(m),$(call rung_source,$(m)),$(RUNG_FLAGS),nvcc-rungs)))
 
-$(EMBED_OBJ): $(foreach m,$(MODULES),$(KERNELS)/$(m).fatbin) scripts/embed-kernels.sh $(B)/stamp/modules
+# What is embedded: the same images, machine code packed as well. The tool is named after this machine, since folders of
+# images are copied between machines.
+PACK := $(B)/pack-fatbin.$(shell uname -m)
+$(PACK): scripts/pack-fatbin.c $(addprefix src/,image/fatbin.c image/lz4.c image/zstd_host.c base/error.c base/format.c base/heap_host.c base/text.c)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(FLAGS) -O2 $^ $(LIBS) -o $@
+$(KERNELS)/%.packed: $(KERNELS)/%.fatbin scripts/pack-fatbin.c | $(PACK)
+	@$(PACK) $< $@
+
+$(EMBED_OBJ): $(foreach m,$(MODULES),$(KERNELS)/$(m).packed) scripts/embed-kernels.sh $(B)/stamp/modules
 	@mkdir -p $(@D)
 	$(Q)scripts/embed-kernels.sh ops $(KERNELS) $(MODULES) > $(@:.o=.S)
 	@$(CC) -c $(@:.o=.S) -o $@
 
-$(RUNGS_OBJ): $(foreach m,$(RUNGS),$(KERNELS)/$(m).fatbin) scripts/embed-kernels.sh $(B)/stamp/rungs
+$(RUNGS_OBJ): $(foreach m,$(RUNGS),$(KERNELS)/$(m).packed) scripts/embed-kernels.sh $(B)/stamp/rungs
 	@mkdir -p $(@D)
 	$(Q)scripts/embed-kernels.sh ladder $(KERNELS) $(RUNGS) > $(@:.o=.S)
 	@$(CC) -c $(@:.o=.S) -o $@
@@ -309,8 +332,8 @@ $(B)/libsol.a: $(LIB_OBJ) $(B)/stamp/objects
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $(LIB_OBJ)
 
-$(B)/libsol.so.$(VERSION): $(LIB_OBJ) $(B)/stamp/objects
-	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs $(CFLAGS) $(LDFLAGS) $(LIB_OBJ) $(LIBS) -o $@
+$(B)/libsol.so.$(VERSION): $(LIB_OBJ) $(B)/stamp/objects packaging/sol_exports.map
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,packaging/sol_exports.map -Wl,-z,defs $(PACK_DEBUG) $(CFLAGS) $(LDFLAGS) $(LIB_OBJ) $(LIBS) -o $@
 
 $(B)/libsol.so: $(B)/libsol.so.$(VERSION)
 	@ln -sf $(<F) $(B)/$(SONAME)
@@ -322,7 +345,7 @@ $(B)/inside.a: $(LIB_OBJ) $(TOOL_OBJ) $(B)/stamp/objects
 	$(Q)$(AR) rcs $@ $(LIB_OBJ) $(TOOL_OBJ)
 
 $(B)/sol: $(MAIN_OBJ) $(B)/inside.a
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MAIN_OBJ) $(B)/inside.a $(LIBS) -o $@
+	$(Q)$(CC) $(PACK_DEBUG) $(CFLAGS) $(LDFLAGS) $(MAIN_OBJ) $(B)/inside.a $(LIBS) -o $@
 
 # Man pages and completion, printed by the tool from its own option tables, laid out as under PREFIX/share.
 $(B)/share/made: $(B)/sol scripts/share.sh
@@ -409,21 +432,26 @@ $(B)/probe.wasm: $(B)/wasm/tests/wasm_probe.o $(WASM_OBJ)
 
 to = $(DESTDIR)$(PREFIX)
 tolib = $(DESTDIR)$(LIBDIR)
+topriv = $(DESTDIR)$(PRIVATE)
+fill = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@SONAME@|$(SONAME)|' \
+  -e "s|@UP@|$$(realpath -ms --relative-to='$(LIBDIR)/cmake/Sol' '$(PREFIX)')|"
 install: all ## install under PREFIX (and DESTDIR)
-	install -d '$(to)/include/sol' '$(tolib)/pkgconfig' '$(to)/bin'
+	install -d '$(to)/include/sol' '$(tolib)/pkgconfig' '$(tolib)/cmake/Sol' '$(to)/bin'
 	install -m 644 include/sol/*.h '$(to)/include/sol'
 	install -m 644 $(B)/libsol.a '$(tolib)'
 	install -m 755 $(B)/libsol.so.$(VERSION) '$(tolib)'
 	ln -sf libsol.so.$(VERSION) '$(tolib)/$(SONAME)'
 	ln -sf $(SONAME) '$(tolib)/libsol.so'
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' packaging/sol.pc.in > '$(tolib)/pkgconfig/sol.pc'
+	$(fill) packaging/sol.pc.in > '$(tolib)/pkgconfig/sol.pc'
+	for file in SolConfig SolConfigVersion; do $(fill) packaging/$$file.cmake.in > '$(tolib)/cmake/Sol/'$$file.cmake || exit 1; done
 	$(if $(SOL),install -m 755 $(SOL) '$(to)/bin')
-	install -d '$(tolib)/sol' && install -m 755 $(SHIM) $(INJECT) $(FLEET) '$(tolib)/sol'
+	install -d '$(topriv)' && install -m 755 $(SHIM) $(INJECT) $(FLEET) '$(topriv)'
 	$(if $(SOL),cd $(B)/share && find * -name made -o -type f -exec install -D -m 644 {} '$(to)/share/{}' ';')
 	$(if $(wildcard $(B)/page.html),install -D -m 644 $(B)/page.html '$(to)/share/sol/page.html')
 
 uninstall: all ## remove what install put there
-	rm -f $(patsubst %,'$(tolib)/sol/%',$(notdir $(SHIM) $(INJECT) $(FLEET))) && rmdir '$(tolib)/sol'
+	rm -f $(patsubst %,'$(topriv)/%',$(notdir $(SHIM) $(INJECT) $(FLEET))) && rmdir '$(topriv)'
+	rm -f '$(tolib)'/cmake/Sol/SolConfig.cmake '$(tolib)'/cmake/Sol/SolConfigVersion.cmake && rmdir '$(tolib)/cmake/Sol'
 	rm -f '$(to)/share/sol/page.html' && { [ ! -d '$(to)/share/sol' ] || rmdir '$(to)/share/sol'; }
 	rm -f '$(to)/bin/sol' '$(tolib)'/libsol.a '$(tolib)'/libsol.so* '$(tolib)/pkgconfig/sol.pc'
 	cd include && find sol -type f -exec rm -f '$(to)/include/{}' ';'

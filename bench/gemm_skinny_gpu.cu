@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(warps * 32) skinny(const __grid_constant__ Gem
 #endif
 }
 __global__ void __launch_bounds__(GEMM_ANY_THREADS) any(const __grid_constant__ GemmAnyParams p) {
-  gemm_any(p, KIND_BF16);
+  gemm_any(p, KIND_BF16, KIND_BF16, NULL, 0);
 }
 __global__ void copy(uint4 *to, const uint4 *from, int64_t count) {
   int64_t i = (int64_t)blockIdx.x * 1024 + threadIdx.x;

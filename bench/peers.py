@@ -11,6 +11,7 @@ against torch in double precision before anything is timed.
 
     make && python3 bench/peers.py --json peers.json
     python3 bench/peers.py --ops rmsnorm,softmax --shapes 8192x4096 --no-compile
+    python3 bench/peers.py --random 200 --seed 7      # shapes that nobody chose, as `sol bench --random` draws them
 
 --backend cpu runs the same on the CPU's clock, to try the script; its times mean nothing.
 """
@@ -44,6 +45,11 @@ def parse_arguments():
     p.add_argument("--dtypes", help="bf16, fp32 or both")
     p.add_argument("--shapes", help="some of the shapes: 8192x4096,1x4096")
     p.add_argument("--cases", default=os.path.join(HERE, "peers.csv"), help="the list of cases")
+    p.add_argument("--random", type=int, metavar="N", help="N cases drawn at random, in place of the list")
+    p.add_argument("--seed", type=int, default=0, help="what --random draws")
+    p.add_argument("--min-bytes", default="0", help="--random: cases that move at least that much (64Mi)")
+    p.add_argument("--max-bytes", default="1Gi", help="--random: at most that much")
+    p.add_argument("--sol", default=os.path.join(HERE, "..", "build", "sol"), help="the tool, which draws")
     p.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
     p.add_argument("--no-eager", action="store_true", help="leave torch eager out")
     p.add_argument("--budget", type=float, default=340, help="seconds; what does not fit is left out, and said")
@@ -122,6 +128,30 @@ def transpose_double(x):
     return x.t().double()
 
 
+def log_softmax(x):
+    return F.log_softmax(x, -1)
+
+
+def log_softmax_double(x):
+    return torch.log_softmax(x.double(), -1)
+
+
+def layer(x, w, b):
+    return F.layer_norm(x, (x.shape[-1],), w, b, EPS)
+
+
+def layer_double(x, w, b):
+    return F.layer_norm(x.double(), (x.shape[-1],), w.double(), b.double(), EPS)
+
+
+def silu_mul(x, r):
+    return F.silu(x) * r
+
+
+def silu_mul_double(x, r):
+    return F.silu(x.double()) * r.double()
+
+
 def embedding(ids, table):
     return F.embedding(ids, table)
 
@@ -153,24 +183,31 @@ OPS = {
                        ("sol_bias_relu_scale", "SolBias"), {"x": "x", "w": "bias", "y": "y"}, {"scale": SCALE}),
     "transpose": Op(["x"], [], ["yt"], transpose, transpose_double, True, ("sol_transpose", "SolTranspose"),
                     {"x": "x", "yt": "y"}, {}),
+    "log_softmax": Op(["x"], [], ["y"], log_softmax, log_softmax_double, True, ("sol_log_softmax", "SolSoftmax"),
+                      {"x": "x", "y": "y"}, {}),
+    "layernorm": Op(["x"], ["w", "b"], ["y"], layer, layer_double, True, ("sol_layernorm", "SolLayernorm"),
+                    {"x": "x", "w": "weight", "b": "bias", "y": "y"}, {"eps": EPS}),
+    "silu_mul": Op(["x", "r"], [], ["y"], silu_mul, silu_mul_double, False, ("sol_silu_mul", "SolSiluMul"),
+                   {"x": "gate", "r": "up", "y": "y"}, {}),
     "embedding": Op(["ids"], ["table"], ["y"], embedding, embedding_double, True, ("sol_embedding", "SolEmbedding"),
-                    {"ids": "ids", "table": "table", "y": "y"}, {"id_dtype": "SOL_INT64", "vocab": ARGS.vocab}),
+                    {"ids": "ids", "table": "table", "y": "y"}, {"id_dtype": "SOL_INT64"}),
     "embed+rms": Op(["ids"], ["table", "w"], ["y"], embed_rms, embed_rms_double, True,
                     ("sol_embed_rmsnorm", "SolEmbedRmsnorm"),
                     {"ids": "ids", "table": "table", "w": "weight", "y": "y"},
-                    {"id_dtype": "SOL_INT64", "vocab": ARGS.vocab, "eps": EPS}),
+                    {"id_dtype": "SOL_INT64", "eps": EPS}),
 }
 
 
 class Case:
-    def __init__(self, op, dtype, shape):
-        self.op, self.dtype, self.shape = op, dtype, shape
-        self.m, self.n = (int(d) for d in shape.split("x"))
+    def __init__(self, op, dtype, shape, pad=0):
+        self.op, self.dtype, self.shape, self.pad = op, dtype, shape, pad  # pad: elements between rows of inputs
+        dims = [int(d) for d in shape.split("x")] + [ARGS.vocab]
+        self.m, self.n, self.vocab = dims[:3]
         self.spec = OPS[op]
         self.size = 2 if dtype in ("bf16", "fp16") else 4
 
     def __str__(self):
-        return f"{self.op} {self.dtype} {self.shape}"
+        return f"{self.op} {self.dtype} {self.shape}" + (f" rows {self.pad} apart" if self.pad else "")
 
     def moved(self):  # bytes, roughly: for planning alone
         tensors = len(self.spec.outputs) + max(1, len(self.spec.inputs))
@@ -185,6 +222,31 @@ def read_cases():
             if wanted(ARGS.ops, row["op"]) and wanted(ARGS.dtypes, row["dtype"]) and wanted(ARGS.shapes, row["shape"]):
                 cases.append(Case(row["op"], row["dtype"], row["shape"]))
     return cases
+
+
+def drawn_case(row):
+    """A case as `sol bench --list` has it, or None where the peers have no such: other options, mixed types, batches."""
+    names = {spec.ours[0]: name for name, spec in OPS.items()}
+    op, ids = names.get("sol_" + row["op"]), row["shape"].count("x") > 1
+    plain = row["option_number"] == 0 and row["out_dtype"] == row["dtype"] and "weight_dtype" not in row
+    tables = op in ("embedding", "embed+rms")
+    if not op or not plain or ids != tables or (ids and row["pad"]):
+        return None
+    return Case(op, row["dtype"], row["shape"], int(row["pad"]))
+
+
+def draw_cases():
+    """As `sol bench --random` draws; the first N of those that the peers have."""
+    ops = ARGS.ops.split(",") if ARGS.ops else OPS
+    named = [OPS[op].ours[0].removeprefix("sol_") for op in ops]
+    dtypes = ["--dtype", ARGS.dtypes] if ARGS.dtypes else []
+    out = subprocess.run([ARGS.sol, "bench", *named, *dtypes, "--random", str(12 * ARGS.random), "--seed", str(ARGS.seed),
+                          "--min-bytes", ARGS.min_bytes, "--max-bytes", ARGS.max_bytes, "--list", "--json"],
+                         capture_output=True, text=True, check=False)
+    if out.returncode:
+        sys.exit(out.stderr or f"{ARGS.sol} bench --random ended with {out.returncode}")
+    cases = [case for case in map(drawn_case, json.loads(out.stdout)["cases"]) if case]
+    return cases[: ARGS.random]
 
 
 # ---- tensors ----
@@ -213,23 +275,24 @@ class Sets:
         self.case, self.count, self.spacers = case, count, []
         dtype, spec = DTYPES[case.dtype], case.spec
         shapes = {"x": (case.m, case.n), "r": (case.m, case.n), "y": (case.m, case.n), "s": (case.m, case.n),
-                  "yt": (case.n, case.m), "w": (case.n,), "table": (ARGS.vocab, case.n)}
+                  "yt": (case.n, case.m), "w": (case.n,), "b": (case.n,), "table": (case.vocab, case.n)}
         self.tensors = {}
         for name in spec.shared:
             self.tensors[name] = [torch.randn(shapes[name], device=DEVICE, dtype=dtype)] * count
         for name in spec.inputs + spec.outputs:
             if name == "ids":
-                ids = torch.randint(0, ARGS.vocab, (count, self.room(case.m, 8)), device=DEVICE, dtype=torch.int64)
+                ids = torch.randint(0, case.vocab, (count, self.room(case.m, 8)), device=DEVICE, dtype=torch.int64)
                 self.tensors[name] = [row[: case.m] for row in ids]
                 continue
             rows, cols = shapes[name]
+            stride = cols + (case.pad if name in spec.inputs else 0)
             self.spacers.append(spacer(place, len(self.spacers)))
-            all_sets = torch.empty((count, self.room(rows * cols, case.size)), device=DEVICE, dtype=dtype)
+            all_sets = torch.empty((count, self.room(rows * stride, case.size)), device=DEVICE, dtype=dtype)
             if name in spec.outputs:
                 all_sets.fill_(float("nan"))
             else:
                 all_sets.normal_()
-            self.tensors[name] = [row[: rows * cols].view(rows, cols) for row in all_sets]
+            self.tensors[name] = [row[: rows * stride].view(rows, stride)[:, :cols] for row in all_sets]
 
     @staticmethod
     def room(elements, size):
@@ -253,6 +316,10 @@ class Ours:
         if not sol.has(function):
             raise SolFailure(f"the library has no {function}")
         extra = {k: sol.constants[v] if isinstance(v, str) else v for k, v in case.spec.extra.items()}
+        if "ids" in case.spec.inputs:
+            extra["vocab"] = case.vocab
+        elif case.pad:
+            extra.update({case.spec.fields[name] + "_stride": case.n + case.pad for name in case.spec.inputs})
         self.arguments = []
         for i in range(sets.count):
             pointers = {field: sets.tensors[name][i].data_ptr() for name, field in case.spec.fields.items()}
@@ -450,14 +517,14 @@ class Light:
         return self.timed(n, moved, make)
 
     def by_rows(self, case, moved):
-        """Rows as long as the case's and just as badly aligned, not to be taken for one long row; None: aligned."""
+        """A copy of rows as far apart as the case's; None: they are dense, and a plain copy of the bytes is what to reach."""
         n, size = case.n, case.size
-        if n * size % 16 == 0:
+        if not case.pad:
             return None
-        rows, pad = max(1, moved // (2 * n * size)), 2 * (n & -n)
+        rows = max(1, moved // (2 * n * size))
         dtype = self.sol.constants["SOL_" + case.dtype.upper()]
-        make = lambda *where: Copy(self.sol, rows, n, n + pad, n + 2 * pad, dtype, size, *where, self.clock.handle())
-        return self.timed((rows, n, size), moved, make)
+        make = lambda *where: Copy(self.sol, rows, n, n + case.pad, n, dtype, size, *where, self.clock.handle())
+        return self.timed((rows, n, case.pad, size), moved, make)
 
 
 # ---- checking ----
@@ -486,11 +553,15 @@ def verify(sets, ours):
 
 def liger_calls():
     try:
+        from liger_kernel.ops.layer_norm import LigerLayerNormFunction
         from liger_kernel.ops.rms_norm import LigerRMSNormFunction
         from liger_kernel.ops.softmax import LigerSoftmaxFunction
+        from liger_kernel.ops.swiglu import LigerSiLUMulFunction
     except ImportError:
         return {}
-    return {"rmsnorm": lambda x, w: LigerRMSNormFunction.apply(x, w, EPS, 0.0, "llama", False),
+    return {"layernorm": lambda x, w, b: LigerLayerNormFunction.apply(x, w, b, EPS),
+            "silu_mul": lambda x, r: LigerSiLUMulFunction.apply(x, r),
+            "rmsnorm": lambda x, w: LigerRMSNormFunction.apply(x, w, EPS, 0.0, "llama", False),
             "softmax": lambda x: LigerSoftmaxFunction.apply(x)}
 
 
@@ -575,8 +646,9 @@ def time_ours(row, sets, plan, sol, clock):
 def time_peers(row, times, sets, plan, peers, clock):
     for name, function in peers.items():
         try:
-            times[name].append(clock.time(lambda i: function(*sets.inputs(i)), plan)[0])
-        except Exception as e:
+            us = clock.time(lambda i: function(*sets.inputs(i)), plan)[0]
+            times[name].append(us)
+        except Exception as e:  # a peer that refuses a case is left out of it
             row["errors"][name] = f"{type(e).__name__}: {e}".splitlines()[0][:200]
             if DEVICE == "cuda":
                 torch.cuda.synchronize()
@@ -584,7 +656,7 @@ def time_peers(row, times, sets, plan, peers, clock):
 
 def run_case(case, sol, clock, light):
     plan = plan_of(case.moved())
-    row = {"op": case.op, "dtype": case.dtype, "shape": case.shape, "peers": {}, "errors": {}, "sets": plan.sets,
+    row = {"op": case.op, "dtype": case.dtype, "shape": case.shape, "pad": case.pad, "peers": {}, "errors": {}, "sets": plan.sets,
            "calls": plan.calls, "places": places(case.moved()), "bytes": case.moved()}
     torch._dynamo.reset()
     peers, ours, times = peers_of(case), [], collections.defaultdict(list)
@@ -596,7 +668,7 @@ def run_case(case, sol, clock, light):
         forget_memory()
     if None not in ours:
         row["us"] = statistics.median(ours)
-    row["peers"] = {name: statistics.median(of) for name, of in times.items()}
+    row["peers"] = {name: statistics.median(of) for name, of in times.items() if name not in row["errors"]}
     row["light_us"] = light.dense(row["bytes"])
     row["rows_light_us"] = light.by_rows(case, row["bytes"])
     return row
@@ -616,9 +688,17 @@ def geomean(values):
     return math.exp(sum(map(math.log, values)) / len(values)) if values else None
 
 
+def distribution_of(rows, name):
+    """Time over light of cases drawn at random."""
+    far = sorted(rows, key=to_light, reverse=True)
+    return {"cases": len(far), "geometric_mean": geomean(map(to_light, far)), "p90": to_light(far[len(far) // 10]),
+            "worst": to_light(far[0]), "within_1_05": sum(to_light(r) <= 1.05 for r in far) / len(far),
+            "worst_cases": [[name(r), round(to_light(r), 4)] for r in far[:10]]}
+
+
 def summary_of(rows):
     timed = [r for r in rows if "us" in r]
-    name = lambda r: f"{r['op']} {r['dtype']} {r['shape']}"
+    name = lambda r: f"{r['op']} {r['dtype']} {r['shape']}" + (f" rows {r['pad']} apart" if r["pad"] else "")
     large = [r for r in timed if r["bytes"] >= LARGE]
     compared = [r for r in timed if r["peers"]]
     out = {
@@ -634,6 +714,10 @@ def summary_of(rows):
         "small_us": {name(r): round(r["us"], 3) for r in timed
                      if r["shape"] in ("1x4096", "8x4096") and r["op"] in ("rmsnorm", "embed+rms")},
     }
+    if ARGS.random and timed:
+        out["distribution"] = distribution_of(timed, name)
+        if large:
+            out["distribution_large"] = distribution_of(large, name)
     if large:
         worst = max(large, key=to_light)
         out["worst_to_light"], out["worst_to_light_case"] = to_light(worst), name(worst)
@@ -682,6 +766,13 @@ def print_summary(rows, left_out):
         print(f"  {ratio:.3f} {name} ({peer})")
     print(f"geometric means: best peer / ours {number(s['best_over_ours'])}, compile / ours "
           f"{number(s['compile_over_ours'])}, torch / ours {number(s['torch_over_ours'])}")
+    for key in ("distribution", "distribution_large"):
+        if key in s:
+            d = s[key]
+            print(f"{key}: {d['cases']} cases, time over light {d['geometric_mean']:.3f} (geometric mean), {d['p90']:.3f} (90th "
+                  f"percentile), {d['worst']:.3f} (worst); within 1.05: {d['within_1_05']:.1%}")
+            for case, ratio in d["worst_cases"]:
+                print(f"  {ratio:.3f} {case}")
     print("small shapes: " + ", ".join(f"{k} {v:.2f} us" for k, v in s["small_us"].items()))
     if "host_us_by_ctypes" in s:
         print(f"host time of a call, Python's included: {s['host_us_by_ctypes']:.2f} us (sol bench has it without)")
@@ -711,7 +802,7 @@ def header():
 
 
 def main():
-    cases = read_cases()
+    cases = draw_cases() if ARGS.random else read_cases()
     if not cases:
         sys.exit("no such case")
     if DEVICE == "cuda" and not torch.cuda.is_available():

@@ -22,9 +22,9 @@ except ModuleNotFoundError:  # Python 3.10: pip has a copy
     import pip._vendor.tomli as tomllib  # type: ignore[no-redef]
 
 HERE = pathlib.Path(__file__).resolve().parent
-BUNDLED = (
-    "sol", "libsol.so.0", "shim/libcudart.so.13", "shim/libcublas.so.13", "shim/libcublasLt.so.13", "inject/libsolprofile.so",
-)
+NEEDED = ("sol", "libsol.so.0")
+# Where they are built: every library that stands in for one of CUDA's, the profiler's, MPI's, and the page.
+TAKEN = ("shim/*.so*", "inject/*.so", "fleet/*.so", "page.html")
 
 
 def _project() -> dict[str, Any]:
@@ -42,11 +42,11 @@ def _glibc_of(data: bytes) -> int:
 
 def _bundle() -> dict[str, bytes]:
     folder = _build_folder()
-    found = {name: (folder / name).read_bytes() for name in BUNDLED if (folder / name).exists()}
-    for name in BUNDLED[:2]:
-        if name not in found:
+    for name in NEEDED:
+        if not (folder / name).exists():
             raise SystemExit(f"{folder / name} is not there: run make first")
-    return found
+    taken = sorted(path.relative_to(folder).as_posix() for pattern in TAKEN for path in folder.glob(pattern))
+    return {name: (folder / name).read_bytes() for name in (*NEEDED, *taken)}
 
 
 def _tag(bundle: dict[str, bytes]) -> str:

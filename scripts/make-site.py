@@ -115,6 +115,11 @@ def documents(site):
             target = name.endswith('.md') and page_of(source)
             if target:
                 pages.append((source, target, site.document(source, target)))
+    reference = os.path.join(BUILD, 'reference')
+    subprocess.run([sys.executable, os.path.join(ROOT, 'scripts/make-reference.py'), reference], check=True)
+    for name in ('c', 'python'):
+        target = f'reference-{name}.html'
+        pages.append(('docs/', target, site.document(os.path.join(reference, name + '.md'), target)))
     items = ''.join(f'<li><a href="{target}">{html.escape(title)}</a></li>' for source, target, title in pages if source.startswith('docs/') and '/ladders/' not in source)
     site.write('docs.html', 'Documentation', f'<h1>Documentation</h1>\n<ul class="list">{items}</ul>')
 

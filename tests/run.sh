@@ -3,7 +3,7 @@
 #   unit       every tests/test_*.c and tests/test_*.sh, and the commands that the docs show
 #   sanitized  the same programs and the fuzz corpora, built with ASan and UBSan under B/asan
 #   house      lint of what changed since the release point, this runner, headers, layers, scripts, nvcc, examples, wasm,
-#              the page, install
+#              the page, install, the ABI, packages
 # A suite is a program. Its last line "N passed, N failed" counts; without one it counts as one test. Exit code 77:
 # skipped, as many tests as the last line counts, or one with what it says for a reason. SUITE_SECONDS (7200) is the most
 # that it gets: a net against hangs, so wide that it says nothing about the speed of the machine. A failing suite's output
@@ -126,7 +126,7 @@ sanitized() {
 house() {
   jobs=1 # they build and install
   suite lint scripts/lint.sh changed
-  for check in linters runner headers layers scripts cuda examples wasm page install; do suite "$check" bash "tests/$check.sh"; done
+  for check in linters runner headers layers scripts cuda examples wasm page install abi packages; do suite "$check" bash "tests/$check.sh"; done
 }
 
 for group in "$@"; do

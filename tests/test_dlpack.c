@@ -101,6 +101,61 @@ TEST(row_operations) {
   sol_context_destroy(ctx);
 }
 
+TEST(elementwise_operations) {
+  SolContext *ctx = cpu_context();
+  DLTensor *yt = D2(y, M, N), *xt = D2(x, M, N), *zt = D2(z, M, N), *st = D1(w, 1);
+  SolGatedMul gated = {.y = want, .gate = x, .up = z, .m = M, .n = N, .dtype = SOL_FP32};
+  gated.activation = SOL_GATE_RELU;
+  same("gated_mul", sol_gated_mul_dl(ctx, yt, xt, zt, NULL, SOL_GATE_RELU, NULL),
+       sol_gated_mul(ctx, &gated, NULL));
+  SolAdd add = {.y = want, .a = x, .b = z, .m = M, .n = N, .dtype = SOL_FP32};
+  same("add", sol_add_dl(ctx, yt, xt, zt, NULL), sol_add(ctx, &add, NULL));
+  SolRelu relu = {.y = want, .x = x, .m = M, .n = N, .dtype = SOL_FP32};
+  same("relu", sol_relu_dl(ctx, yt, xt, NULL), sol_relu(ctx, &relu, NULL));
+  SolCast cast = {.y = want, .x = x, .y_scale = w, .m = M, .n = N, .dtype = SOL_FP32};
+  same("cast", sol_cast_dl(ctx, yt, xt, NULL, st, NULL), sol_cast(ctx, &cast, NULL));
+  sol_context_destroy(ctx);
+}
+
+TEST(losses_and_choices) {
+  SolContext *ctx = cpu_context();
+  DLTensor *xt = D2(x, M, N);
+  Tensor targets = dense(wide_ids, i64, 1, M, 0, 0, 0);
+  SolCrossEntropy ce = {.loss = want, .x = x, .targets = wide_ids, .gradient = want2, .m = M, .n = N};
+  ce.dtype = SOL_FP32, ce.id_dtype = SOL_INT64, ce.scale = 0.5f;
+  same("cross_entropy", sol_cross_entropy_dl(ctx, D1(y, M), xt, at(&targets), D2(out2, M, N), 0.5f, NULL),
+       sol_cross_entropy(ctx, &ce, NULL));
+
+  Tensor ids_t = dense(out2, i32, 2, M, 3, 0, 0);
+  SolTopk top = {.values = want, .x = x, .ids = want2, .m = M, .n = N, .k = 3, .dtype = SOL_FP32};
+  same("topk", sol_topk_dl(ctx, D2(y, M, 3), at(&ids_t), xt, NULL), sol_topk(ctx, &top, NULL));
+
+  Tensor chosen = dense(y, i32, 1, M, 0, 0, 0);
+  SolSample choice = {
+      .ids = want, .x = x, .seeds = wide_ids, .m = M, .n = N, .top_k = 5, .step = 2, .dtype = SOL_FP32};
+  choice.temperature = 1, choice.top_p = 0.9f;
+  same("sample", sol_sample_dl(ctx, at(&chosen), xt, at(&targets), 1, 5, 0.9f, 2, NULL),
+       sol_sample(ctx, &choice, NULL));
+
+  Tensor bytes = dense(y, (DLDataType){0, 8, 1}, 2, M, N, 0, 0);
+  SolQuantize quant = {.y = want, .x = x, .scales = want2, .m = M, .n = N, .dtype = SOL_FP32};
+  same("quantize", sol_quantize_dl(ctx, at(&bytes), xt, D1(out2, M), NULL, SOL_QUANT_INT8_ROW, NULL),
+       sol_quantize(ctx, &quant, NULL));
+
+  Tensor yt = dense(y, f32, 3, 2, M, N, 0), zt = dense(x, f32, 3, 2, M, N, 0);
+  SolGroupNorm group = {
+      .y = want, .x = x, .weight = w, .batch = 2, .c = M, .s = N, .groups = 3, .dtype = SOL_FP32};
+  group.eps = 1e-5f;
+  same("group_norm", sol_group_norm_dl(ctx, at(&yt), at(&zt), D1(w, M), NULL, 3, 1e-5f, NULL),
+       sol_group_norm(ctx, &group, NULL));
+  SolReduce sums = {
+      .y = want, .x = x, .batch = 2, .m = M, .n = N, .dtype = SOL_FP32, .axis = SOL_AXIS_COLUMNS};
+  same("reduce of a batch",
+       sol_reduce_dl(ctx, D2(y, 2, N), at(&zt), NULL, SOL_REDUCE_SUM, SOL_AXIS_COLUMNS, NULL),
+       sol_reduce(ctx, &sums, NULL));
+  sol_context_destroy(ctx);
+}
+
 TEST(operations_with_ids) {
   SolContext *ctx = cpu_context();
   enum { VOCAB = 8 };

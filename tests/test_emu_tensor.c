@@ -238,6 +238,148 @@ TEST(stores_write_what_is_inside) {
   }
 }
 
+// ---- im2col ----
+
+// All pixels' coordinates in the order in which copies take them, image by image; returns how many.
+enum { MOST_WALKED = 4096 };
+static uint32_t walk(const SolTensorMap *m, int32_t pixels[MOST_WALKED][5]) {
+  uint32_t count = 0;
+  int64_t end[3], first[3];
+  for (uint32_t k = 0; k < 3; k++) {
+    bool used = k + 2 < m->rank;
+    first[k] = used ? m->lower[k] : 0, end[k] = used ? (int64_t)m->dims[k + 1] + m->upper[k] : 1;
+  }
+  for (int32_t n = 0; n < (int32_t)m->dims[m->rank - 1] + 2; n++) // two images beyond the last
+    for (int64_t d = first[2]; d < end[2]; d += m->steps[3])
+      for (int64_t h = first[1]; h<end[1]; h += m->rank> 3 ? m->steps[2] : 1)
+        for (int64_t w = first[0]; w < end[0] && count < MOST_WALKED; w += m->steps[1], count++) {
+          int32_t all[5] = {0, (int32_t)w, (int32_t)h, (int32_t)d, 0};
+          all[m->rank - 1] = n;
+          memcpy(pixels[count], all, sizeof all);
+        }
+  return count;
+}
+
+static SolTensorMap draw_pixels(uint64_t *random, uint32_t rank) {
+  SolTensorMap m = draw_map(random, rank);
+  m.im2col = true;
+  for (uint32_t k = 1; k < rank; k++) m.box[k] = 1;
+  m.box[1] = 1 + below(random, 40);
+  for (uint32_t k = 1; k + 1 < rank; k++) {
+    m.lower[k - 1] = (int16_t)((int)below(random, 4) - 2);
+    m.upper[k - 1] = (int16_t)((int)below(random, 4) - 2);
+    while ((int64_t)m.dims[k] + m.upper[k - 1] <= m.lower[k - 1]) m.upper[k - 1]++;
+  }
+  m.steps[rank - 1] = 1;
+  return m;
+}
+
+static int wrong_pixels(const Job *j, int32_t pixels[MOST_WALKED][5], uint32_t first,
+                        const uint32_t *offsets) {
+  const SolTensorMap *m = &j->map;
+  SolTensorMap one = *m; // a box of one pixel, of a tiled map
+  uint32_t size = sol_tensor_type_bytes(m->type);
+  int wrong = 0;
+  for (uint32_t k = 1; k < SOL_TENSOR_DIMS; k++) one.box[k] = one.steps[k] = 1;
+  for (uint32_t p = 0; p < m->box[1]; p++) {
+    int32_t at[5];
+    memcpy(at, pixels[first + p], sizeof at);
+    at[0] = j->at[0];
+    for (uint32_t k = 1; k + 1 < m->rank; k++) at[k] += (int32_t)offsets[k - 1];
+    for (uint32_t e = 0; e < m->box[0]; e++) {
+      int64_t from = in_tensor(&one, at, e, size);
+      uint8_t zeros[8] = {0}, nan[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+      nan[size - 1] = 0x7f;
+      if (size > 1) nan[size - 2] = 0xf7;
+      const uint8_t *want = from >= 0 ? tensor + from : m->nan_fill ? nan : zeros;
+      wrong += memcmp(shared_out + in_shared(m, (uint64_t)p * m->box[0] + e, size), want, size) != 0;
+    }
+  }
+  return wrong;
+}
+
+TEST(im2col_takes_pixel_after_pixel) {
+  static int32_t pixels[MOST_WALKED][5];
+  static const char *const offsets_of[] = {"", "", "", "{%h0}", "{%h0,%h1}", "{%h0,%h1,3}"};
+  uint64_t random = 71;
+  fill_tensor();
+  for (int k = 0; k < 90; k++) {
+    Job j = {.map = draw_pixels(&random, 3 + (uint32_t)k % 3),
+             .order = (uint64_t)k % 3,
+             .checks = SOL_EMU_CHECK_RACE};
+    uint32_t rank = j.map.rank, count = walk(&j.map, pixels),
+             last = count > j.map.box[1] ? count - j.map.box[1] : 0, first = below(&random, last + 1),
+             offsets[] = {below(&random, 4), below(&random, 3), 3};
+    if (count < j.map.box[1]) continue;
+    memcpy(j.at, pixels[first], sizeof j.at);
+    j.at[0] = (int32_t)below(&random, 5) - 2;
+    char body[1024];
+    snprintf(
+        body, sizeof body,
+        "mov.b16 %%h0, %u; mov.b16 %%h1, %u;\n%s"
+        "@%%one cp.async.bulk.tensor.%ud.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%%box], [%%map, %s], "
+        "[%%bar], %s;\n@%%one cp.async.bulk.prefetch.tensor.%ud.L2.global.im2col [%%map, %s], %s;\n%s",
+        offsets[0], offsets[1], EXPECT, rank, coordinates[rank], offsets_of[rank], rank, coordinates[rank],
+        offsets_of[rank], AWAIT("0"));
+    j.body = body;
+    const char *why = sol_tensor_map_problem(&j.map);
+    if (!CHECK_MSG(!why, "map %d: %s", k, why)) continue;
+    Ran r = run_job(&j);
+    if (body_ok(&r, body))
+      CHECK_MSG(!wrong_pixels(&j, pixels, first, offsets), "case %d of rank %u", k, rank);
+  }
+}
+
+TEST(im2col_stores_have_no_offsets) {
+  static int32_t pixels[MOST_WALKED][5];
+  static uint8_t want[TENSOR];
+  uint64_t random = 73;
+  for (int k = 0; k < 30; k++) {
+    Job j = {.map = draw_pixels(&random, 3 + (uint32_t)k % 3), .order = (uint64_t)k % 2};
+    uint32_t rank = j.map.rank, size = sol_tensor_type_bytes(j.map.type), most = 1024 / (j.map.box[0] * size);
+    if (j.map.box[1] > most) j.map.box[1] = most; // `filled` holds for so many bytes
+    if (walk(&j.map, pixels) < j.map.box[1]) continue;
+    fill_tensor();
+    memcpy(want, tensor, TENSOR);
+    memcpy(j.at, pixels[0], sizeof j.at);
+    SolTensorMap one = j.map;
+    for (uint32_t d = 1; d < SOL_TENSOR_DIMS; d++) one.box[d] = one.steps[d] = 1;
+    for (uint32_t p = 0; p < j.map.box[1]; p++)
+      for (uint32_t e = 0; e < j.map.box[0]; e++) {
+        int64_t to = in_tensor(&one, pixels[p], e, size);
+        uint64_t element = (uint64_t)p * j.map.box[0] + e;
+        for (uint32_t b = 0; to >= 0 && b < size; b++)
+          want[to + b] = filled(in_shared(&j.map, element, size) + b);
+      }
+    char body[512];
+    snprintf(
+        body, sizeof body,
+        "@%%one cp.async.bulk.tensor.%ud.global.shared::cta.im2col_no_offs.bulk_group [%%map, %s], [%%box];\n"
+        "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\n",
+        rank, coordinates[rank]);
+    j.body = body;
+    Ran r = run_job(&j);
+    if (body_ok(&r, body)) CHECK_MSG(!memcmp(want, tensor, TENSOR), "store %d of rank %u", k, rank);
+  }
+}
+
+TEST(maps_of_pixels_and_of_tiles_are_told_apart) {
+  uint64_t random = 79;
+  Job j = {.map = draw_pixels(&random, 4)};
+  LOAD(&j, AWAIT("0"));
+  Ran r = run_job(&j);
+  CHECK_HAS(r.finding.message, "the copy is of tiles");
+  SolTensorMap m = j.map;
+  m.upper[0] = (int16_t)(m.lower[0] - (int)m.dims[1]);
+  CHECK_HAS(sol_tensor_map_problem(&m), "empty");
+  m = j.map, m.lower[1] = 128;
+  CHECK_HAS(sol_tensor_map_problem(&m), "corner");
+  m = j.map, m.rank = 2;
+  CHECK_HAS(sol_tensor_map_problem(&m), "3 to 5 dimensions");
+  m = j.map, m.box[1] = 1025;
+  CHECK_HAS(sol_tensor_map_problem(&m), "pixels of a column");
+}
+
 static SolTensorMap matrix(uint8_t type, uint32_t columns, uint32_t rows) {
   uint32_t size = sol_tensor_type_bytes(type);
   return (SolTensorMap){.rank = 2,
@@ -426,13 +568,10 @@ TEST(problems_are_named) {
   BAD((m.type = SOL_TENSOR_U16, m.nan_fill = true), "NaN");
 }
 
-TEST(fields_are_replaced) { // the map is copied to shared memory, changed there and used from global memory
+// The map is copied to shared memory, changed there and used from global memory.
+static void replace_in(const uint8_t raw[SOL_TENSOR_MAP_BYTES]) {
   Job j = {.map = matrix(SOL_TENSOR_F16, 64, 16), .at = {8, 3, 0, 0, 0}};
   j.map.box[1] = 9, j.map.dims[1] = 10, j.map.strides[1] = 1600;
-  SolTensorMap start = matrix(SOL_TENSOR_F32, 32, 16);
-  uint8_t raw[SOL_TENSOR_MAP_BYTES];
-  start.rank = 3;
-  sol_tensor_map_pack(&start, raw);
   j.body =
       ".reg .b32 %m; .reg .b64 %g; add.u32 %m, %bar, 128; add.u64 %g, %out, 61440; setp.lt.u32 %p, %t, 32; "
       "shl.b32 %r1, %t, 2; add.u32 %r2, %m, %r1; cvt.u64.u32 %rd1, %r1; add.u64 %rd1, %rd1, %map;\n"
@@ -443,7 +582,10 @@ TEST(fields_are_replaced) { // the map is copied to shared memory, changed there
       "@%one tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%m], 6;\n"
       "@%one tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%m], 0, 64;\n"
       "@%one tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%m], 1, 9;\n"
+      "@%one tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%m], 0, 300;\n"
       "@%one tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%m], 1, 10;\n"
+      "@%one tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%m], 0, 1;\n"
+      "@%one tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%m], 1, 1;\n"
       "@%one tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%m], 0, 1600;\n"
       "bar.sync 0; @%p tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
       "[%g], [%m], 128;\n"
@@ -455,6 +597,19 @@ TEST(fields_are_replaced) { // the map is copied to shared memory, changed there
   fill_tensor();
   Ran r = run_job(&j);
   if (body_ok(&r, j.body)) CHECK_INT(wrong_after_load(&j, tensor), 0);
+}
+
+TEST(fields_are_replaced) {
+  SolTensorMap start = matrix(SOL_TENSOR_F32, 32, 16);
+  uint8_t raw[SOL_TENSOR_MAP_BYTES];
+  start.rank = 3;
+  sol_tensor_map_pack(&start, raw);
+  replace_in(raw);
+}
+
+TEST(a_map_is_made_of_zeros) { // as Triton does for a descriptor that a kernel makes
+  static const uint8_t zeros[SOL_TENSOR_MAP_BYTES];
+  replace_in(zeros);
 }
 
 TEST(cluster_launch_control_grants_nothing) {

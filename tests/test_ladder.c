@@ -96,6 +96,7 @@ static void hold_to_the_gpu(const Ladder *l, const LadderRung *rung, const Ladde
   if (!table) table = cli_read_file("tests/data/h200-ladders.csv", 1 << 20, &length, NULL);
   if (!differ) differ = cli_read_file("tests/data/h200-ladders-differ.csv", 1 << 20, &length, NULL);
   const char *line = table ? line_of(table, l->name, rung->name, "") : NULL;
+  if (table && !line && line_of(table, l->name, "not measured yet", "")) return;
   if (!CHECK_MSG(line && differ, "tests/data/h200-ladders.csv lacks %s %s", l->name, rung->name)) return;
 #define COUNT(field)                                                                                         \
   {                                                                                                          \

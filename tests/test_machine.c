@@ -179,8 +179,36 @@ TEST(pipes_have_their_rates) {
     CHECK_NEAR(time_of(&w).seconds[MACHINE_ISSUE], 1e6 / pipes[i].per_clock / clock_rate(), 1e-9);
   }
   MachineWork w = full();
-  w.tensor_flops = gpu("h200")->peak_fp16.value;
+  w.tensor_flops = gpu("h200")->peak_fp16.value * h200().tensor_share;
   CHECK_NEAR(time_of(&w).seconds[MACHINE_TENSOR], 1, 1e-9);
+}
+
+// Of a replayed block the busiest unit counts, and then what it lives longer, as far as no other block is there.
+TEST(what_a_replayed_block_waits_comes_after_what_is_busy) {
+  MachineWork w = full();
+  w.blocks = 132, w.blocks_per_sm = 1;
+  w.tensor_flops = gpu("h200")->peak_fp16.value * h200().tensor_share; // a second
+  w.replayed = 1, w.exposed = clock_rate() / 2;
+  MachineTime one = time_of(&w);
+  CHECK(one.replayed);
+  CHECK_NEAR(one.seconds[MACHINE_LATENCY], 0.5, 1e-9);
+  CHECK_NEAR(one.total, 1.5, 1e-4);
+  w.l1_wavefronts =
+      132 * clock_rate() * 0.9; // less than the tensor cores take: the replay has how they overlap
+  CHECK_NEAR(time_of(&w).total, 1.5, 1e-4);
+  w.blocks = 264, w.blocks_per_sm = 2; // each waits while the other works
+  CHECK_NEAR(time_of(&w).total, 1, 1e-4);
+  w.exposed = clock_rate();
+  CHECK_NEAR(time_of(&w).total, 1.5, 1e-4);
+}
+
+TEST(bulk_copies_have_a_rate_of_their_own) {
+  MachineWork w = full();
+  w.blocks = 8, w.blocks_per_sm = 1; // L2 as a whole is not the bound
+  w.l2_reads = 1e6, w.l2_requests = 0;
+  double loads = time_of(&w).seconds[MACHINE_L2];
+  w.l2_bulk = 1e6;
+  CHECK_NEAR(loads / time_of(&w).seconds[MACHINE_L2], h200().bulk_fill_bytes / h200().l2_fill_bytes, 1e-9);
 }
 
 TEST(the_busiest_sm_decides_and_dram_is_everybodys) {

@@ -213,6 +213,9 @@ static bool takes(const OpsDef *def, const char *field, int type) {
   static const char *const movers[] = {"copy", "transpose", "gather", "kv_append"};
   bool any = false;
   for (size_t i = 0; i < SOL_COUNT(movers); i++) any |= !strcmp(def->name, movers[i]);
+  if (!strcmp(def->name, "cast"))
+    return (type == 0 && strcmp(field, "dtype") != 0) ||
+           (sol_dtype_bits((SolDtype)type) >= 8 && type != SOL_TF32);
   if (!strcmp(field, "id_dtype")) return type == 0 || type == SOL_INT32 || type == SOL_INT64;
   if (!strcmp(field, "weight_dtype")) return type == 0 || type == SOL_FP32 || type == SOL_BF16;
   if (!strcmp(field, "dtype")) {
@@ -222,7 +225,8 @@ static bool takes(const OpsDef *def, const char *field, int type) {
   }
   bool fp8 =
       !strcmp(def->name, "rmsnorm") || !strcmp(def->name, "silu_mul") || !strcmp(def->name, "kv_append");
-  return type == 0 || real || (fp8 && type == SOL_FP8);
+  bool byte = !strcmp(def->name, "gated_mul") && (type == SOL_FP8 || type == SOL_INT8);
+  return type == 0 || real || (fp8 && type == SOL_FP8) || byte;
 }
 
 static void try_types(Subject *s) {

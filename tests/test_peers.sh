@@ -60,7 +60,7 @@ tree = ast.parse(open("bench/peers.py", encoding="utf-8").read())
 ops = next(n.value for n in tree.body if isinstance(n, ast.Assign) and getattr(n.targets[0], "id", "") == "OPS")
 names = {key.value for key in ops.keys}
 rows = list(csv.DictReader(open("bench/peers.csv", encoding="utf-8")))
-assert len(rows) > 100 and {r["op"] for r in rows} == names
+assert len(rows) > 100 and {r["op"] for r in rows} <= names
 assert all(r["dtype"] in ("bf16", "fp32") and re.fullmatch(r"[1-9]\d*x[1-9]\d*", r["shape"]) for r in rows)
 PY
 }

@@ -228,7 +228,10 @@ static void put_fragment(Line *l, char matrix, PtxType explicit_type) {
   char which = matrix;
   PtxType type = explicit_type;
   int count = 0;
-  if (!strncmp(l->form->root, "ldmatrix", 8) || !strncmp(l->form->root, "stmatrix", 8)) {
+  if (matrix == 'I') {
+    count = chosen_word(l, "geom")[0] - '0' - 2;
+    type = PTX_B16;
+  } else if (!strncmp(l->form->root, "ldmatrix", 8) || !strncmp(l->form->root, "stmatrix", 8)) {
     count = (chosen_word(l, "vec")[1] - '0') * (n == 16 ? 2 : 1);
     type = PTX_B32;
   } else {

@@ -115,6 +115,7 @@ function auditKernel(doc, state) {
     timeStack(kernel),
     stackChart('In and between kernels', [{name: 'in the kernel', value: number(kernel.kernel_us)}, {name: 'between launches', value: number(kernel.gap_us)}], show.us, 'time_part'),
     termBars(kernel.terms, kernel.bound),
+    ...timelineView(kernel.timeline, linkOf),
     ...findingList(kernel, linkOf),
     el('h3', {}, 'Source, with what each line costs'),
     el('p', {class: 'soft'}, 'Sectors and wavefronts are those of a request, and (the fewest possible). Choose a line to see its costliest access.'),

@@ -100,11 +100,40 @@ SOL_API SolStatus sol_bias_gelu_dl(SolContext *context, const DLTensor *y, const
 // All (..., N)
 SOL_API SolStatus sol_silu_mul_dl(SolContext *context, const DLTensor *y, const DLTensor *gate,
                                   const DLTensor *up, SolStream stream);
+SOL_API SolStatus sol_gated_mul_dl(SolContext *context, const DLTensor *y, const DLTensor *gate,
+                                   const DLTensor *up, const DLTensor *scale, SolGate activation,
+                                   SolStream stream);
+SOL_API SolStatus sol_add_dl(SolContext *context, const DLTensor *y, const DLTensor *a, const DLTensor *b,
+                             SolStream stream);
+SOL_API SolStatus sol_relu_dl(SolContext *context, const DLTensor *y, const DLTensor *x, SolStream stream);
+// y, x (..., N); x_scale, y_scale: one fp32, or NULL
+SOL_API SolStatus sol_cast_dl(SolContext *context, const DLTensor *y, const DLTensor *x,
+                              const DLTensor *x_scale, const DLTensor *y_scale, SolStream stream);
+// x (..., N), y the same of int8 or fp8 (nvfp4: (..., N / 2) of int8), scales: dense, as many as SolQuant says, of fp32 (e8m0:
+// int8; e4m3: fp8 or int8), tensor_scale: one fp32, or NULL
+SOL_API SolStatus sol_quantize_dl(SolContext *context, const DLTensor *y, const DLTensor *x,
+                                  const DLTensor *scales, const DLTensor *tensor_scale, SolQuant format,
+                                  SolStream stream);
+// y, x (batch, C, ...), dense; weight, bias (C) or NULL
+SOL_API SolStatus sol_group_norm_dl(SolContext *context, const DLTensor *y, const DLTensor *x,
+                                    const DLTensor *weight, const DLTensor *bias, int groups, float eps,
+                                    SolStream stream);
+// loss (...) of fp32, x (..., N), targets (...), gradient (..., N) or NULL
+SOL_API SolStatus sol_cross_entropy_dl(SolContext *context, const DLTensor *loss, const DLTensor *x,
+                                       const DLTensor *targets, const DLTensor *gradient, float scale,
+                                       SolStream stream);
+// values, ids (..., k), x (..., N)
+SOL_API SolStatus sol_topk_dl(SolContext *context, const DLTensor *values, const DLTensor *ids,
+                              const DLTensor *x, SolStream stream);
+// ids (...), x (..., N), seeds (...) of int64
+SOL_API SolStatus sol_sample_dl(SolContext *context, const DLTensor *ids, const DLTensor *x,
+                                const DLTensor *seeds, float temperature, int top_k, float top_p, int step,
+                                SolStream stream);
 // y, x (..., H, D), heads dense within a token; cos, sin (table rows, rotary / 2); positions (...) or NULL
 SOL_API SolStatus sol_rope_dl(SolContext *context, const DLTensor *y, const DLTensor *x, const DLTensor *cos,
                               const DLTensor *sin, const DLTensor *positions, int interleaved,
                               SolStream stream);
-// x (M, N); y as many elements as axis leaves; workspace: any dense tensor of at least the bytes that
+// x (M, N), by columns also (batch, M, N); y as many elements as axis leaves; workspace: any dense tensor of at least the bytes that
 // sol_reduce_workspace says, or NULL
 SOL_API SolStatus sol_reduce_dl(SolContext *context, const DLTensor *y, const DLTensor *x,
                                 const DLTensor *workspace, SolReduction reduction, SolAxis axis,

@@ -22,7 +22,7 @@ typedef struct GemmEpilogue {
   int activation, out_kind, bias_kind;
 } GemmEpilogue;
 
-// gemm_wgmma.cuh
+// gemm_wgmma.cuh, gemm_split.cuh
 typedef struct GemmTiledParams {
   GemmMap a, b, c;
   GemmEpilogue end;
@@ -37,20 +37,58 @@ typedef struct GemmAnyParams {
   int64_t m, n, k, batch, a_down, a_across, a_batch, b_down, b_across, b_batch;
 } GemmAnyParams;
 
+// gemm_weights.cuh: tiled.a is the map of B, of bytes, whose columns lie along k. scales: of int4, (batch, columns of B,
+// groups), one for GEMM_GROUP k; NULL: fp8.
+#define GEMM_GROUP 128
+typedef struct GemmWeightsParams {
+  GemmTiledParams tiled;
+  const float *scales;
+  int groups;
+} GemmWeightsParams;
+
+// The same for gemm_any.cuh. B's strides are in elements.
+typedef struct GemmAnyWeightsParams {
+  GemmAnyParams any;
+  const float *scales;
+  int64_t groups;
+} GemmAnyWeightsParams;
+#define GEMM_INT4 16 // beside the kinds of common.h
+
 // Blocks of gemm_any.cuh and gemm_skinny.cuh: rows and columns of the tile.
 #define GEMM_ANY_THREADS 128
 #define GEMM_ANY_TILE 64
 #define GEMM_SKINNY_ROWS 16
 #define GEMM_SKINNY_COLUMNS 16
 
-// A block of gemm_wgmma.cuh: 128 threads that copy and two warpgroups of 64 * tall rows each.
-#define GEMM_THREADS 384
+// A block of gemm_loop.cuh: two warpgroups of 64 * tall rows each, then the thread that copies, with a warpgroup of its own
+// where registers are to move from it to the others, otherwise with a warp.
+#define GEMM_CONSUMERS 256
+#define GEMM_THREADS(per_sm) ((per_sm) == 1 ? 384 : 288)
 #define GEMM_ROWS(tall) (128 * (tall))
 #define GEMM_STAGE_BYTES(tall, wide) ((GEMM_ROWS(tall) + (wide)) * 128)
-#define GEMM_PIECE_BYTES 8192 // what is stored at a time: 64 rows of 128 bytes
-#define GEMM_SHARED(tall, wide, stages) ((stages) * GEMM_STAGE_BYTES(tall, wide) + 4 * GEMM_PIECE_BYTES + 16 * (stages))
+#define GEMM_RING_BYTES(tall, wide, stages) ((stages) * (GEMM_STAGE_BYTES(tall, wide) + 16))
 // Rows of the box of a tensor map, whose contiguous dimension is 128 bytes. A stage holds 128 bytes along k.
-#define GEMM_BOX_A(turned) ((turned) ? 64 : 128)
-#define GEMM_BOX_B(turned, wide) ((turned) ? 64 : (wide) / 2)
+#define GEMM_BOX_A 64
+#define GEMM_BOX_B(turned, wide, down) ((turned) ? 64 : (wide) < 64 ? (wide) : (wide) / ((down) > 2 ? (down) : 2))
+
+// gemm_wgmma.cuh stores pieces of 64 rows of 128 bytes. Of places for them a warpgroup has what shared memory is
+// left for, up to what a tile of 2-byte elements takes.
+#define GEMM_PIECE_BYTES 8192
+#define GEMM_BLOCK_SHARED(per_sm) ((per_sm) == 1 ? 232448 : 115712)
+#define GEMM_PIECES_LEFT(tall, wide, stages, per_sm) \
+  ((GEMM_BLOCK_SHARED(per_sm) - GEMM_RING_BYTES(tall, wide, stages)) / (2 * GEMM_PIECE_BYTES))
+#define GEMM_PIECES_MOST(tall, wide) ((tall) * (wide) / 64 > 2 ? (tall) * (wide) / 64 : 2)
+#define GEMM_PIECES(tall, wide, stages, per_sm)                                   \
+  (GEMM_PIECES_LEFT(tall, wide, stages, per_sm) < GEMM_PIECES_MOST(tall, wide)    \
+       ? GEMM_PIECES_LEFT(tall, wide, stages, per_sm)                             \
+       : GEMM_PIECES_MOST(tall, wide))
+#define GEMM_SHARED(tall, wide, stages, per_sm) \
+  (2 * GEMM_PIECES(tall, wide, stages, per_sm) * GEMM_PIECE_BYTES + GEMM_RING_BYTES(tall, wide, stages))
+
+// gemm_split.cuh, gemm_weights.cuh: the most blocks that share out k.
+#define GEMM_PARTS 8
+// gemm_weights.cuh: a stage is 128 bytes of 128 columns of B, and 16 rows of A as far along k.
+#define GEMM_WEIGHTS_BYTES(bits) (128 * 128 + 16 * 2048 / (bits))
+#define GEMM_WEIGHTS_SHARED(bits, stages) ((stages) * (GEMM_WEIGHTS_BYTES(bits) + 16))
 
 #endif

@@ -15,6 +15,7 @@ typedef uint16_t AnyTile[ANY_TILE][ANY_PITCH];
 typedef struct AnyOperand {
   const void *at;
   int64_t row_stride, k_stride, first, rows, k, apart;
+  int kind, to; // as it is stored, and as it is multiplied
 } AnyOperand;
 
 // Element i of this thread: neighbouring threads have neighbouring addresses.
@@ -35,12 +36,16 @@ uint16_t any_widen(uint8_t v) {
   return __nv_cvt_fp8_to_halfraw(v, __NV_E4M3).x;
 }
 
-INLINE uint16_t any_load(const void *x, int64_t i, int kind) {
-  return kind == KIND_FP8 ? any_widen(((const uint8_t *)x)[i]) : ((const uint16_t *)x)[i];
+// Two int4 are in a byte, the first in its low bits.
+INLINE uint16_t any_load(const void *x, int64_t i, const AnyOperand *o) {
+  if (o->kind == GEMM_INT4) return narrow_one((float)((int8_t)(((const uint8_t *)x)[i / 2] << (i % 2 ? 0 : 4)) >> 4), o->to);
+  if (o->kind != KIND_FP8) return ((const uint16_t *)x)[i];
+  uint16_t half = any_widen(((const uint8_t *)x)[i]);
+  return o->to == KIND_FP16 ? half : narrow_one(load_one(&half, 0, KIND_FP16), o->to);
 }
 
 // Of the thread's elements, one is `step` further than the one before; in the second half of the rows `apart` is added.
-INLINE void any_fetch(const AnyOperand *o, int64_t k0, int kind, uint16_t (&held)[ANY_EACH]) {
+INLINE void any_fetch(const AnyOperand *o, int64_t k0, uint16_t (&held)[ANY_EACH]) {
   enum { ROWS = GEMM_ANY_THREADS / ANY_K, DEEP = GEMM_ANY_THREADS / ANY_TILE };
   bool along_k = o->k_stride == 1;
   int row, k;
@@ -51,7 +56,7 @@ INLINE void any_fetch(const AnyOperand *o, int64_t k0, int kind, uint16_t (&held
   for (int i = 0; i < ANY_EACH; i++) {
     int64_t more = along_k && i >= ANY_EACH / 2 ? o->apart : 0;
     int64_t row_left = o->rows - r - more - (along_k ? i * ROWS : 0), k_left = o->k - k0 - k - (along_k ? 0 : i * DEEP);
-    held[i] = row_left > 0 && k_left > 0 ? any_load(o->at, at + i * step + more * o->row_stride, kind) : 0;
+    held[i] = row_left > 0 && k_left > 0 ? any_load(o->at, at + i * step + more * o->row_stride, o) : 0;
   }
 }
 
@@ -128,36 +133,53 @@ INLINE void any_store(const float (&d)[32], const GemmEpilogue *e, const GemmPla
   }
 }
 
-INLINE void any_sum(float (&d)[32], const AnyOperand *a, const AnyOperand *b, AnyTile tile_a, AnyTile tile_b, int kind) {
+// Sums of GEMM_GROUP k of int4 are multiplied by their columns' scales and added to the others.
+INLINE void any_fold(float (&d)[32], float (&part)[32], const AnyOperand *b, const float *scales, int64_t groups, int64_t group) {
+#pragma unroll
+  for (int i = 0; i < 32; i++) {
+    int64_t column = b->first + threadIdx.x % 4 * 2 + i / 4 * 8 + i % 2 + (i >= 16 ? b->apart : 0);
+    if (column < b->rows) d[i] += scales[column * groups + group] * part[i];
+    part[i] = 0;
+  }
+}
+
+// scales: of int4; otherwise NULL, a literal.
+INLINE void any_sum(float (&d)[32], const AnyOperand *a, const AnyOperand *b, AnyTile tile_a, AnyTile tile_b, const float *scales,
+                    int64_t groups) {
   uint16_t held_a[ANY_EACH], held_b[ANY_EACH];
-  any_fetch(a, 0, kind, held_a);
-  any_fetch(b, 0, kind, held_b);
+  float part[32] = {0};
+  any_fetch(a, 0, held_a);
+  any_fetch(b, 0, held_b);
   for (int64_t k = 0; k < a->k; k += ANY_K) {
     __syncthreads(); // the tiles before have been read
     any_put(a, held_a, tile_a);
     any_put(b, held_b, tile_b);
     __syncthreads();
-    any_fetch(a, k + ANY_K, kind, held_a);
-    any_fetch(b, k + ANY_K, kind, held_b);
-    any_multiply(d, tile_a, tile_b, kind == KIND_FP8 ? KIND_FP16 : kind);
+    any_fetch(a, k + ANY_K, held_a);
+    any_fetch(b, k + ANY_K, held_b);
+    any_multiply(b->kind == GEMM_INT4 ? part : d, tile_a, tile_b, a->to);
+    if (b->kind == GEMM_INT4 && (k + ANY_K >= a->k || (k + ANY_K) % GEMM_GROUP == 0))
+      any_fold(d, part, b, scales, groups, k / GEMM_GROUP);
   }
 }
 
-INLINE void gemm_any(const GemmAnyParams &p, int kind) {
+// kind: of A; of_b: of B.
+INLINE void gemm_any(const GemmAnyParams &p, int kind, int of_b, const float *scales, int64_t groups) {
   __shared__ __align__(16) AnyTile tile_a, tile_b;
   bool gated = p.end.activation == GEMM_SILU_MUL;
-  int wide = gated ? ANY_TILE / 2 : ANY_TILE;
+  int wide = gated ? ANY_TILE / 2 : ANY_TILE, to = kind == KIND_FP8 ? KIND_FP16 : kind;
   uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, rows = (p.m + ANY_TILE - 1) / ANY_TILE,
            columns = (p.n + wide - 1) / wide, in_batch, z, row, column;
   if (block >= rows * columns * p.batch) return;
   split(block, rows * columns, &z, &in_batch);
   split(in_batch, rows, &column, &row);
-  int size = kind == KIND_FP8 ? 1 : 2;
-  AnyOperand a = {(const char *)p.a + z * p.a_batch * size, p.a_down, p.a_across, (int64_t)row * ANY_TILE, p.m, p.k, 0};
-  AnyOperand b = {(const char *)p.b + z * p.b_batch * size, p.b_across, p.b_down, (int64_t)column * wide,
-                  gated ? 2 * p.n : p.n, p.k, gated ? p.n - wide : 0};
+  int64_t b_rows = gated ? 2 * p.n : p.n, b_bits = of_b == GEMM_INT4 ? 4 : of_b == KIND_FP8 ? 8 : 16;
+  AnyOperand a = {(const char *)p.a + z * p.a_batch * (kind == KIND_FP8 ? 1 : 2), p.a_down, p.a_across, (int64_t)row * ANY_TILE, p.m, p.k, 0,
+                  kind, to};
+  AnyOperand b = {(const char *)p.b + (int64_t)z * p.b_batch * b_bits / 8, p.b_across, p.b_down, (int64_t)column * wide, b_rows, p.k,
+                  gated ? p.n - wide : 0, of_b, to};
   float d[32] = {0};
-  any_sum(d, &a, &b, tile_a, tile_b, kind);
+  any_sum(d, &a, &b, tile_a, tile_b, of_b == GEMM_INT4 ? scales + (int64_t)z * b_rows * groups : nullptr, groups);
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   GemmPlace at = {a.first + warp * 16 + lane / 4, b.first + lane % 4 * 2, (int64_t)z, p.m, p.n, b.apart};
   gemm_finish(d, &p.end, &at);

@@ -103,11 +103,9 @@ template <int regs> INLINE void gemm_finish(float (&d)[regs], const GemmEpilogue
 }
 
 // One element, for kernels that keep no tile in registers. up: the second factor of GEMM_SILU_MUL.
-INLINE void gemm_finish_one(const GemmEpilogue *e, int64_t batch, int64_t row, int64_t column, int64_t n, float v, float up) {
-  int64_t at = batch * e->c_batch_stride + row * e->c_stride + column;
-  float alpha = gemm_alpha(e);
+INLINE float gemm_finished(const GemmEpilogue *e, float alpha, int64_t batch, int64_t row, int64_t column, int64_t n, float v, float up) {
   v *= alpha;
-  if (e->beta != 0) v += e->beta * load_one(e->c, at, e->out_kind);
+  if (e->beta != 0) v += e->beta * load_one(e->c, batch * e->c_batch_stride + row * e->c_stride + column, e->out_kind);
   if (e->bias) v += load_one(e->bias, column, e->bias_kind);
   if (e->activation == GEMM_SILU_MUL) {
     up *= alpha;
@@ -116,7 +114,34 @@ INLINE void gemm_finish_one(const GemmEpilogue *e, int64_t batch, int64_t row, i
   } else
     v = gemm_activate(v, e->activation);
   if (e->residual) v += load_one(e->residual, batch * e->residual_batch_stride + row * e->residual_stride + column, e->out_kind);
-  store_one(e->c, at, e->out_kind, v);
+  return v;
+}
+
+INLINE void gemm_finish_one(const GemmEpilogue *e, int64_t batch, int64_t row, int64_t column, int64_t n, float v, float up) {
+  float f = gemm_finished(e, gemm_alpha(e), batch, row, column, n, v, up);
+  store_one(e->c, batch * e->c_batch_stride + row * e->c_stride + column, e->out_kind, f);
+}
+
+// Whether four elements of C from a multiple of four columns on can be stored at once.
+INLINE bool gemm_stores_four(const GemmEpilogue *e) {
+  int64_t size = e->out_kind == KIND_FP32 ? 4 : 2;
+  return ((int64_t)(uintptr_t)e->c | e->c_stride * size | e->c_batch_stride * size) % (4 * size) == 0;
+}
+
+// Four elements of a row; at_once: they can be stored so.
+INLINE void gemm_finish_four(const GemmEpilogue *e, float alpha, bool at_once, int64_t batch, int64_t row, int64_t column, int64_t n,
+                             const float (&v)[4], const float (&up)[4]) {
+  int64_t at = batch * e->c_batch_stride + row * e->c_stride + column;
+  float f[4];
+#pragma unroll
+  for (int i = 0; i < 4; i++) f[i] = column + i < n ? gemm_finished(e, alpha, batch, row, column + i, n, v[i], up[i]) : 0;
+  if (at_once && column + 3 < n) {
+    if (e->out_kind == KIND_FP32) *(float4 *)((float *)e->c + at) = make_float4(f[0], f[1], f[2], f[3]);
+    else *(uint2 *)((uint16_t *)e->c + at) = make_uint2(narrow2(f[0], f[1], e->out_kind), narrow2(f[2], f[3], e->out_kind));
+  } else
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      if (column + i < n) store_one(e->c, at + i, e->out_kind, f[i]);
 }
 
 #endif

@@ -117,7 +117,7 @@ INLINE bool in_cluster(const ReduceParams *p) {
 #endif
 }
 
-INLINE uint32_t strip_of(void) {
+INLINE uint32_t strip_of_batch(void) {
   uint32_t strip = blockIdx.x;
 #if __CUDA_ARCH__ >= 900
   asm("mov.u32 %0, %%clusterid.x;" : "=r"(strip)); // without clusters the block's
@@ -125,9 +125,12 @@ INLINE uint32_t strip_of(void) {
   return strip;
 }
 
+INLINE uint32_t strip_of(const ReduceParams *p) { return strip_of_batch() % p->strips; }
+INLINE uint32_t batch_of(const ReduceParams *p) { return strip_of_batch() / p->strips; }
+
 INLINE int64_t column_of(const ReduceParams *p, int in, int wide, int j) {
   int per = 16 / in, lane = threadIdx.x & (p->lanes - 1);
-  int64_t first = (int64_t)strip_of() * p->lanes * per;
+  int64_t first = (int64_t)strip_of(p) * p->lanes * per;
   return first + (wide ? lane * per + j : j * p->lanes + lane);
 }
 
@@ -238,7 +241,7 @@ INLINE void reduce_columns(const ReduceParams *p, int in, int wide, ColumnsFold 
   float sum[8];
 #pragma unroll
   for (int j = 0; j < per; j++) sum[j] = nothing(how);
-  const char *at = (const char *)p->x + (int64_t)(begin + first) * p->x_stride;
+  const char *at = (const char *)p->x + batch_of(p) * p->x_batch + (int64_t)(begin + first) * p->x_stride;
   int64_t down = step * p->x_stride;
   if (in == 4) columns_sum(p, in, wide, at, down, (int)count, sum, KIND_FP32, how);
   else if (p->x_kind == KIND_FP16) columns_sum(p, in, wide, at, down, (int)count, sum, KIND_FP16, how);
@@ -248,8 +251,9 @@ INLINE void reduce_columns(const ReduceParams *p, int in, int wide, ColumnsFold 
     all = columns_collect(p, columns, shared, all, how);
     if (which) return;
   }
-  int64_t c = (int64_t)strip_of() * columns + threadIdx.x;
-  if (threadIdx.x < columns && c < p->n) finish(p, (in_cluster(p) ? 0 : blockIdx.y) * p->n + c, all);
+  int64_t c = (int64_t)strip_of(p) * columns + threadIdx.x;
+  int64_t part = in_cluster(p) ? batch_of(p) : (int64_t)batch_of(p) * gridDim.y + blockIdx.y;
+  if (threadIdx.x < columns && c < p->n) finish(p, part * p->n + c, all);
 }
 
 #define EACH_HOW(call_)                                                                                      \

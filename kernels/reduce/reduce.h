@@ -9,10 +9,12 @@ typedef struct ReduceParams {
   const void *x;
   uint64_t m;
   int64_t n, x_stride; // stride in bytes
-  int64_t rows;        // columns: of a block. Block row b writes y + b * n
+  int64_t x_batch;     // columns: bytes from a matrix of the batch to the next
+  int64_t rows;        // columns: of a block. Of a batch's matrix, block row b writes y + b * n
   uint64_t units;      // all: pieces of work, `per_row` for each row
   uint64_t per_row;
   int32_t x_kind, y_kind, how;
+  uint32_t strips; // columns: of blocks side by side, for each matrix of the batch
   int32_t lanes;   // columns: threads side by side, a power of two
   int32_t cluster; // columns: blocks of a cluster, which have all of a strip's rows; up to 1: none
   float divisor;   // of the result: the mean's count, or 1

@@ -1,5 +1,5 @@
 // y[b][j][i] = x[b][i][j]
-#include "transpose.cuh"
+#include "transpose_narrow.cuh"
 
 #define TILE_WIDE(size, tall, wide)   __shared__ __align__(16) char tile[(tall) * (wide) * (size)]
 #define TILE_ODD(size, tall, wide)                                                                           \
@@ -7,10 +7,14 @@
   __shared__ __align__(16) char tile[(tall) * TRANSPOSE_PITCH(size, wide)]
 #define TILE_PLAIN(size, tall, wide)  __shared__ __align__(16) char tile[(tall) * TRANSPOSE_PITCH(size, wide)]
 #define TILE_DIRECT(size, tall, wide) (void)0
+#define TILE_FEW_ROWS(size, tall, wide) (void)0
+#define TILE_FEW_COLUMNS(size, tall, wide) (void)0
 #define BODY_WIDE(shape)              transpose_wide(shape, &p, tile)
 #define BODY_ODD(shape)               transpose_odd(shape, &p, TRANSPOSE_SLACK(shape.size), tile)
 #define BODY_PLAIN(shape)             transpose_odd(shape, &p, 0, tile)
 #define BODY_DIRECT(shape)            transpose_direct(shape, &p)
+#define BODY_FEW_ROWS(shape)          transpose_narrow(shape.size, true, &p)
+#define BODY_FEW_COLUMNS(shape)       transpose_narrow(shape.size, false, &p)
 #define TRANSPOSE(name, size, kind, tall, wide, rows, least)                                                 \
   KERNEL __launch_bounds__(TRANSPOSE_THREADS_##kind(size, tall, wide, rows),                                 \
                            1024 / TRANSPOSE_THREADS_##kind(size, tall, wide, rows))                          \

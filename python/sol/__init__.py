@@ -15,31 +15,42 @@ from .bill import Bill, Finding, Kernel, Line
 from .errors import ArgumentError, BillError, Error, KernelFault, MissingError, UnsupportedError
 from .gates import assert_bill, gate
 from .ops import (
+    add,
     add_rmsnorm,
     argmax,
     bias_gelu,
     bias_relu_scale,
+    cast,
     copy,
+    cross_entropy,
     embed_rmsnorm,
     embedding,
+    gated_mul,
     gather,
+    group_norm,
     kv_append,
     layernorm,
     log_softmax,
+    quantize,
     reduce,
+    relu,
     rmsnorm,
     rope,
+    sample,
     scale_columns,
     silu_mul,
     softmax,
+    topk,
     transpose,
 )
+from .profiling import ModuleTime, Profile, profile
 
 __version__ = "0.1.0"
 __all__ = [
     "ArgumentError", "Audit", "Bill", "BillError", "Device", "Error", "Finding", "Kernel", "KernelFault", "Line",
-    "MissingError", "Model", "ModelKernel", "Occupancy", "Roofline", "UnsupportedError", "add_rmsnorm", "argmax",
-    "assert_bill", "audit", "bias_gelu", "bias_relu_scale", "copy", "devices", "embed_rmsnorm", "embedding", "gate",
-    "gather", "kv_append", "layernorm", "log_softmax", "model", "occupancy", "reduce", "rmsnorm", "roofline", "rope",
-    "scale_columns", "silu_mul", "softmax", "transpose",
+    "MissingError", "Model", "ModelKernel", "ModuleTime", "Occupancy", "Profile", "Roofline", "UnsupportedError", "add",
+    "add_rmsnorm", "argmax", "assert_bill", "audit", "bias_gelu", "bias_relu_scale", "cast", "copy", "cross_entropy",
+    "devices", "embed_rmsnorm", "embedding", "gate", "gated_mul", "gather", "group_norm", "kv_append", "layernorm",
+    "log_softmax", "model", "occupancy", "profile", "quantize", "reduce", "relu", "rmsnorm", "roofline", "rope",
+    "sample", "scale_columns", "silu_mul", "softmax", "topk", "transpose",
 ]

@@ -1,4 +1,4 @@
-"""libsol by ctypes: a context on the CPU, NumPy arrays as DLPack tensors, errors as exceptions."""
+"""libsol by ctypes: contexts, NumPy arrays as DLPack tensors, errors as exceptions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import functools
 import os
 from typing import TYPE_CHECKING, Any
 
-from . import _find
+from . import _dlpack, _find
 from .errors import ArgumentError, Error, UnsupportedError
 
 if TYPE_CHECKING:
@@ -55,8 +55,12 @@ def _library() -> ctypes.CDLL:
 @functools.lru_cache(maxsize=None)
 def _context(process: int) -> ctypes.c_void_p:
     """One for each process: its threads do not survive a fork."""
+    return make_context(_CPU_BACKEND)
+
+
+def make_context(backend: int, **more: int) -> ctypes.c_void_p:
     context, error = ctypes.c_void_p(), _SolError()
-    options = _Options(backend=_CPU_BACKEND)
+    options = _Options(backend=backend, **more)
     if _library().sol_context_create(ctypes.byref(options), ctypes.byref(context), ctypes.byref(error)):
         _raise(error, "sol_context_create")
     return context
@@ -75,17 +79,39 @@ def _tensor(array: "numpy.ndarray[Any, Any]", what: str) -> _Tensor:
     return _Tensor(array.ctypes.data, _DL_CPU, 0, array.ndim, _code(array.dtype, what), 8 * array.itemsize, 1, shape, strides, 0)
 
 
-def _argument(value: Any, what: str) -> Any:
+class Fp8:
+    """An array of bytes that are fp8 (e4m3): NumPy has no such type of its own."""
+
+    def __init__(self, array: "numpy.ndarray[Any, Any]") -> None:
+        self.array = array
+
+
+def _fp8_tensor(array: "numpy.ndarray[Any, Any]", what: str) -> _Tensor:
+    tensor = _tensor(array, what)
+    tensor.code = _NAMED_CODES["float8_e4m3fn"]
+    return tensor
+
+
+def _argument(value: Any, what: str, gpu: Any) -> Any:
+    if isinstance(value, Fp8):
+        return ctypes.byref(_fp8_tensor(value.array, what))
     if value is None:
         return ctypes.c_void_p()
     if isinstance(value, float):
         return ctypes.c_float(value)
-    return ctypes.c_int(value) if isinstance(value, int) else ctypes.byref(_tensor(value, what))
+    if isinstance(value, int):
+        return ctypes.c_int(value)
+    return gpu.tensor(value, what) if gpu else ctypes.byref(_tensor(value, what))
 
 
 def call(name: str, *arguments: Any) -> None:
-    """``sol_<name>_dl(context, arguments..., stream)``: arrays, None, floats and ints, in the header's order."""
-    given = [_argument(value, name) for value in arguments]
+    """``sol_<name>_dl(context, arguments..., stream)``: arrays, None, floats and ints, in the header's order.
+
+    The first array says where: NumPy's are on the CPU.
+    """
+    gpu = _dlpack.Call(arguments[0]) if _dlpack.on_gpu(arguments[0]) else None
+    given = [_argument(value, name, gpu) for value in arguments]
     function = getattr(_library(), f"sol_{name}_dl")
-    if function(_context(os.getpid()), *given, ctypes.c_void_p()):
+    context, stream = (gpu.context, ctypes.c_void_p(gpu.stream)) if gpu else (_context(os.getpid()), ctypes.c_void_p())
+    if function(context, *given, stream):
         _raise(_library().sol_last_error().contents, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -57,12 +58,13 @@ def _interrupts_held() -> Iterator[None]:
 def run(arguments: Sequence[str]) -> Answer:
     """Runs it to its end. An exception meanwhile, as KeyboardInterrupt, ends the tool before it goes on.
 
-    The tool has a session of its own, so that Ctrl-C in a terminal reaches Python alone.
+    The tool has a session of its own, so that Ctrl-C in a terminal reaches Python alone. SOL_PARENT has it end with
+    this process, even where that is killed.
     """
     command, process = [str(_find.tool()), *arguments], None
     try:
         with _interrupts_held():
-            process = subprocess.Popen(command, **_POPEN)
+            process = subprocess.Popen(command, env={**os.environ, "SOL_PARENT": str(os.getpid())}, **_POPEN)
         out, err = process.communicate()
     except BaseException:
         if process is not None:

@@ -15,6 +15,8 @@ TRITON = {
     "offsets[None, :]), or change the order of the block pointer (order=(1, 0)); for a transpose load along rows and tl.trans the block.",
     "misaligned": "Start every row on a multiple of 16 elements: pad the row stride, and tell the compiler with "
     "tl.multiple_of(stride, 16). A view that starts in the middle of a row is misaligned: pass the whole tensor and an offset.",
+    "async_line": "The pipeline's copies (num_stages) start off a line: pad the row stride so that every row of the block starts on a multiple "
+    "of 128 bytes, and pass pointers to the start of a tensor.",
     "gather": "Sort the indices, or gather whole rows: one program per index and a tl.arange along the row, not one element per index.",
     "partial_write": "Let masks end on multiples of 32 bytes: a BLOCK along the contiguous dimension that is a multiple of 16 "
     "elements, and a tensor padded to it.",
@@ -39,6 +41,9 @@ TRITON = {
     "tail": "Choose BLOCK so that the grid is a multiple of what fits on the GPU at once, or launch that many programs and loop "
     "over the work (a persistent kernel).",
     "round_trip": "Do both in one kernel: the value stays in the block, and tl.store followed by tl.load goes away.",
+    "one_lane": "A loop over single elements (tl.load without a tl.arange) is done by one lane while the others wait: load a BLOCK of them at a time, "
+    "and combine with tl.sum, tl.reduce or tl.associative_scan.",
+    "tiny_blocks": "Use a larger BLOCK, so that a program has work for more than a warp, and num_warps to match.",
     "launch_bound": "Do more in one launch, or record the launches in a CUDA graph.",
     "wide_type": "Store the tensor as float16 or bfloat16 and convert after the load: tl.load(...).to(tl.float32).",
 }

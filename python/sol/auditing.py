@@ -53,7 +53,7 @@ def _fault_text(bill: Bill, added: list[Kernel], printed: str) -> str:
 def audit(source: None = None, *, device: str = ..., arch: int | None = ..., sample: int | None = ...,
           seconds: float | None = ..., workers: int | None = ...) -> Audit: ...
 @overload
-def audit(source: str | os.PathLike[str], *, device: str = ..., kernel: str | None = ..., grid: Dims | None = ...,
+def audit(source: Any, *, device: str = ..., kernel: str | None = ..., grid: Dims | None = ...,
           block: Dims | None = ..., smem: int = ..., args: Sequence[Any] = ..., cubin: str | None = ...,
           sample: int | None = ..., seconds: float | None = ..., workers: int | None = ..., **options: Any) -> Bill: ...
 
@@ -73,6 +73,8 @@ def audit(source: Any = None, *, device: str = "h100", arch: int | None = None, 
     arguments are arrays, which get the results, numbers, or text as ``sol audit --arg`` takes it. Further options
     are the tool's, with underscores: ``cold=True``, ``nvcc="-Iinclude"``.
 
+    ``sol.audit(kernel, grid=32, block=256, args=[y, x, 8192])`` does the same for a CuPy RawKernel: its code and options.
+
     ``sample`` runs that many waves of blocks alone: faster, and results are then incomplete. ``seconds`` stops a
     kernel that takes longer. A kernel that faults raises KernelFault.
     """
@@ -81,13 +83,15 @@ def audit(source: Any = None, *, device: str = "h100", arch: int | None = None, 
         return Audit(device, arch, common)
     if arch is not None:
         raise TypeError("arch is for kernels of Triton and Numba; a .cu file takes nvcc='-arch=sm_80'")
-    text = os.fspath(source)
     bill = Bill()
     with tempfile.TemporaryDirectory(prefix="sol-") as folder:
+        if _is_raw_kernel(source):
+            kernel, text = source.name, _file_of(source, folder)
+            options["nvcc"] = " ".join([*filter(None, [options.get("nvcc")]), *source.options]) or None
+        else:
+            text = os.fspath(source)
         if "\n" in text:
-            with open(os.path.join(folder, "kernel.ptx"), "w") as file:
-                file.write(text)
-            text = file.name
+            text = _write(folder, "kernel.ptx", text)
         single = kernel is not None or grid is not None or block is not None or text.endswith(".ptx")
         words = [text, *_tool.options_of(**common, kernel=kernel, smem=smem or None, cubin=cubin, **options)]
         if not single:
@@ -100,6 +104,22 @@ def audit(source: Any = None, *, device: str = "h100", arch: int | None = None, 
         added = call(bill, [*words, *buffers.words])
         buffers.read_back(added[0].name)
     return bill
+
+
+def _is_raw_kernel(source: Any) -> bool:
+    """A CuPy RawKernel, which cannot be called without a GPU, but has all that is needed to compile it."""
+    return all(hasattr(source, name) for name in ("code", "name", "options", "file_path"))
+
+
+def _file_of(kernel: Any, folder: str) -> str:
+    return _write(folder, f"{kernel.name[:100]}.cu", kernel.code) if kernel.code else os.fspath(kernel.file_path)
+
+
+def _write(folder: str, name: str, text: str) -> str:
+    path = os.path.join(folder, name)
+    with open(path, "w") as file:
+        file.write(text)
+    return path
 
 
 class Audit:

@@ -1,6 +1,7 @@
 """Operators on NumPy arrays, by Sol's C library on the CPU: the same definitions as its GPU kernels (docs/ops.md).
 
-Inputs are anything ``numpy.asarray`` takes; rows may be strided, what is less regular is copied. ``out`` gets the
+Arrays on a GPU that speak DLPack (torch's, CuPy's) are taken where they are, on the current stream, and the result is one of theirs:
+nothing is copied and nothing waits, so ids outside a table give zeros there. On the CPU inputs are anything ``numpy.asarray`` takes; rows may be strided, what is less regular is copied. ``out`` gets the
 result where it is given: it must be writable, and its type may differ from the input's where the operation allows.
 bfloat16 is that of the package ml_dtypes. A shape or type that Sol does not take is an ArgumentError.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from . import _native
+from . import _dlpack, _native
 from .errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ def _np() -> Any:
 
 def _in(value: Any) -> Any:
     """As the library can read it: up to two axes with rows of any stride, otherwise dense."""
-    if value is None:
-        return None
+    if value is None or _dlpack.on_gpu(value):
+        return value
     array = _np().asarray(value)
     rows = array.ndim <= 2 and all(s > 0 and s % array.itemsize == 0 for s in array.strides)
     if rows and (array.ndim == 0 or array.shape[-1] == 1 or array.strides[-1] == array.itemsize):
@@ -35,27 +36,39 @@ def _in(value: Any) -> Any:
     return _np().ascontiguousarray(array)
 
 
-def _out(out: Any, shape: Sequence[int], dtype: Any, name: str = "out") -> Array:
+def _dense(value: Any) -> Any:
+    return value if _dlpack.on_gpu(value) else _np().ascontiguousarray(value)
+
+
+def _out(out: Any, like: Any, shape: Sequence[int] | None = None, dtype: Any = None, name: str = "out") -> Array:
+    """``out``, or a new array of ``like``'s kind, and of its shape and type where no other is given."""
+    gpu = _dlpack.on_gpu(like)
     if out is None:
-        made: Array = _np().empty(shape, dtype)
+        shape, dtype = like.shape if shape is None else shape, dtype or like.dtype
+        made: Array = _dlpack.empty(like, shape, dtype) if gpu else _np().empty(shape, dtype)
         return made
-    if not isinstance(out, _np().ndarray):
+    if not gpu and not isinstance(out, _np().ndarray):
         raise TypeError(f"{name} must be a NumPy array, not {type(out).__name__}")
     given: Array = out
-    if not given.flags.writeable:
+    if not gpu and not given.flags.writeable:
         raise ArgumentError(f"{name} is read-only")
     return given
 
 
+def _bad_flag(table: Any) -> Any:
+    """Where the library says that an id is outside; on a GPU reading it would wait."""
+    return None if _dlpack.on_gpu(table) else _np().zeros(1, "int32")
+
+
 def _ids_in_range(bad: Any, name: str) -> None:
-    if bad[0]:
+    if bad is not None and bad[0]:
         raise ArgumentError(f"{name}: an id is outside the table; its row is zeros")
 
 
 def copy(x: Any, *, out: Array | None = None) -> Array:
     """y = x, converted to the type of ``out``."""
     x = _in(x)
-    y = _out(out, x.shape, x.dtype)
+    y = _out(out, x)
     _native.call("copy", y, x)
     return y
 
@@ -63,7 +76,7 @@ def copy(x: Any, *, out: Array | None = None) -> Array:
 def rmsnorm(x: Any, weight: Any = None, *, eps: float = 1e-6, weight_offset: float = 0.0, out: Array | None = None) -> Array:
     """y = x / sqrt(mean(x^2) + eps) * (weight + weight_offset), by rows of x (..., N)."""
     x = _in(x)
-    y = _out(out, x.shape, x.dtype)
+    y = _out(out, x)
     _native.call("rmsnorm", y, x, _in(weight), float(eps), float(weight_offset))
     return y
 
@@ -72,7 +85,7 @@ def add_rmsnorm(x: Any, residual: Any, weight: Any = None, *, eps: float = 1e-6,
                 out: Array | None = None, residual_out: Array | None = None) -> tuple[Array, Array]:
     """s = x + residual; gives (rmsnorm(s), s). ``residual`` itself is not written."""
     x, residual = _in(x), _in(residual)
-    y, s = _out(out, x.shape, x.dtype), _out(residual_out, residual.shape, residual.dtype, "residual_out")
+    y, s = _out(out, x), _out(residual_out, residual, name="residual_out")
     _native.call("add_rmsnorm", y, x, residual, s, _in(weight), float(eps), float(weight_offset))
     return y, s
 
@@ -80,9 +93,10 @@ def add_rmsnorm(x: Any, residual: Any, weight: Any = None, *, eps: float = 1e-6,
 def embed_rmsnorm(table: Any, ids: Any, weight: Any = None, *, eps: float = 1e-6, weight_offset: float = 0.0,
                   out: Array | None = None) -> tuple[Array, Array]:
     """Gives (rmsnorm(table[ids]), table[ids])."""
-    table, ids, bad = _in(table), _np().ascontiguousarray(ids), _np().zeros(1, "int32")
+    table, ids = _in(table), _dense(ids)
+    bad = _bad_flag(table)
     shape = (*ids.shape, table.shape[-1])
-    y, rows = _out(out, shape, table.dtype), _np().empty(shape, table.dtype)
+    y, rows = _out(out, table, shape), _out(None, table, shape)
     _native.call("embed_rmsnorm", y, rows, table, ids, _in(weight), bad, float(eps), float(weight_offset))
     _ids_in_range(bad, "embed_rmsnorm")
     return y, rows
@@ -92,7 +106,7 @@ def layernorm(x: Any, weight: Any = None, bias: Any = None, *, eps: float = 1e-5
               out: Array | None = None) -> Array:
     """y = (x - mean) / sqrt(variance + eps) * (weight + weight_offset) + bias, by rows of x (..., N)."""
     x = _in(x)
-    y = _out(out, x.shape, x.dtype)
+    y = _out(out, x)
     _native.call("layernorm", y, x, _in(weight), _in(bias), float(eps), float(weight_offset))
     return y
 
@@ -100,7 +114,7 @@ def layernorm(x: Any, weight: Any = None, bias: Any = None, *, eps: float = 1e-5
 def softmax(x: Any, *, out: Array | None = None) -> Array:
     """exp(x - max) / sum(exp(x - max)), by rows."""
     x = _in(x)
-    y = _out(out, x.shape, x.dtype)
+    y = _out(out, x)
     _native.call("softmax", y, x)
     return y
 
@@ -108,15 +122,73 @@ def softmax(x: Any, *, out: Array | None = None) -> Array:
 def log_softmax(x: Any, *, out: Array | None = None) -> Array:
     """The logarithm of softmax, by rows."""
     x = _in(x)
-    y = _out(out, x.shape, x.dtype)
+    y = _out(out, x)
     _native.call("log_softmax", y, x)
     return y
 
 
+def group_norm(x: Any, groups: int, weight: Any = None, bias: Any = None, *, eps: float = 1e-5, out: Array | None = None) -> Array:
+    """x (batch, C, ...) normalised over each of `groups` groups of channels, then times weight (C) plus bias (C)."""
+    x = _dense(x)
+    y = _out(out, x)
+    _native.call("group_norm", y, x, _in(weight), _in(bias), int(groups), float(eps))
+    return y
+
+
+def cross_entropy(x: Any, targets: Any, *, gradient: Array | None = None, scale: float = 1.0) -> Array:
+    """The loss of each row of logits x (..., N); ``gradient`` gets (softmax(x) - onehot) * scale, and may be x itself.
+
+    A target outside 0..N-1 is ignored: its loss and gradient are 0.
+    """
+    x, targets = _in(x), _dense(targets)
+    loss = _out(None, x, x.shape[:-1], "float32")
+    into = None if gradient is None else _out(gradient, x, name="gradient")
+    _native.call("cross_entropy", loss, x, targets, into, float(scale))
+    return loss
+
+
+def topk(x: Any, k: int) -> tuple[Array, Array]:
+    """The k largest of each row of x (..., N), the largest first, and their columns."""
+    x = _in(x)
+    shape = (*x.shape[:-1], k)
+    values, ids = _out(None, x, shape), _out(None, x, shape, "int64")
+    _native.call("topk", values, ids, x)
+    return values, ids
+
+
+def sample(x: Any, seeds: Any, *, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0, step: int = 0) -> Array:
+    """A column of each row of logits x (..., N), by softmax(x / temperature) among the top_k and top_p largest.
+
+    It follows from the row, its seed and the step; temperature 0 takes the largest.
+    """
+    x = _in(x)
+    seeds = seeds if _dlpack.on_gpu(seeds) else _np().ascontiguousarray(seeds, "int64")
+    ids = _out(None, x, x.shape[:-1], "int64")
+    _native.call("sample", ids, x, seeds, float(temperature), int(top_k), float(top_p), int(step))
+    return ids
+
+
+_FORMATS = ("int8_row", "int8_block", "fp8_row", "fp8_block", "mxfp8", "nvfp4")
+
+
+def quantize(x: Any, format: str = "int8_row", *, tensor_scale: Any = None) -> tuple[Array, Array]:
+    """Gives (y, scales) of x (..., N): int8, fp8 as bytes, or nvfp4 as bytes of two columns; fp32 scales, or bytes (docs/ops.md)."""
+    if format not in _FORMATS:
+        raise ArgumentError(f"quantize: format is one of {', '.join(_FORMATS)}")
+    x, which = _in(x), _FORMATS.index(format)
+    group = (x.shape[-1], 128, x.shape[-1], 128, 32, 16)[which]
+    columns, fp8, gpu = x.shape[-1], "fp8" in format, _dlpack.on_gpu(x)
+    y = _out(None, x, (*x.shape[:-1], columns // 2 if format == "nvfp4" else columns), "float8_e4m3fn" if fp8 and gpu else "int8")
+    scales = _out(None, x, (*x.shape[:-1], -(-columns // max(group, 1))), "float32" if which < 4 else "int8")
+    _native.call("quantize", _native.Fp8(y) if fp8 and not gpu else y, x, scales, _scale(tensor_scale), which)
+    return y, scales
+
+
 def embedding(table: Any, ids: Any, *, out: Array | None = None) -> Array:
     """table[ids]; an id outside the table is an ArgumentError."""
-    table, ids, bad = _in(table), _np().ascontiguousarray(ids), _np().zeros(1, "int32")
-    y = _out(out, (*ids.shape, table.shape[-1]), table.dtype)
+    table, ids = _in(table), _dense(ids)
+    bad = _bad_flag(table)
+    y = _out(out, table, (*ids.shape, table.shape[-1]))
     _native.call("embedding", y, table, ids, bad)
     _ids_in_range(bad, "embedding")
     return y
@@ -124,8 +196,9 @@ def embedding(table: Any, ids: Any, *, out: Array | None = None) -> Array:
 
 def gather(x: Any, ids: Any, *, out: Array | None = None) -> Array:
     """x[ids] by rows of any type; an id outside is an ArgumentError."""
-    x, ids, bad = _in(x), _np().ascontiguousarray(ids), _np().zeros(1, "int32")
-    y = _out(out, (*ids.shape, x.shape[-1]), x.dtype)
+    x, ids = _in(x), _dense(ids)
+    bad = _bad_flag(x)
+    y = _out(out, x, (*ids.shape, x.shape[-1]))
     _native.call("gather", y, x, ids, None, bad)
     _ids_in_range(bad, "gather")
     return y
@@ -136,7 +209,7 @@ def transpose(x: Any, *, out: Array | None = None) -> Array:
     x = _in(x)
     if x.ndim not in (2, 3):
         raise ArgumentError(f"transpose: x has {x.ndim} axes; it takes (M, N) or (batch, M, N)")
-    y = _out(out, (*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
+    y = _out(out, x, (*x.shape[:-2], x.shape[-1], x.shape[-2]))
     _native.call("transpose", y, x)
     return y
 
@@ -144,7 +217,7 @@ def transpose(x: Any, *, out: Array | None = None) -> Array:
 def scale_columns(x: Any, scale: Any, *, out: Array | None = None) -> Array:
     """x * scale[column]."""
     x = _in(x)
-    y = _out(out, x.shape, x.dtype)
+    y = _out(out, x)
     _native.call("scale_columns", y, x, _in(scale))
     return y
 
@@ -152,7 +225,7 @@ def scale_columns(x: Any, scale: Any, *, out: Array | None = None) -> Array:
 def bias_relu_scale(x: Any, bias: Any = None, *, scale: float = 1.0, out: Array | None = None) -> Array:
     """max(x + bias[column], 0) * scale."""
     x = _in(x)
-    y = _out(out, x.shape, x.dtype)
+    y = _out(out, x)
     _native.call("bias_relu_scale", y, x, _in(bias), float(scale))
     return y
 
@@ -160,7 +233,7 @@ def bias_relu_scale(x: Any, bias: Any = None, *, scale: float = 1.0, out: Array 
 def bias_gelu(x: Any, bias: Any = None, *, out: Array | None = None) -> Array:
     """gelu(x + bias[column]), the tanh form."""
     x = _in(x)
-    y = _out(out, x.shape, x.dtype)
+    y = _out(out, x)
     _native.call("bias_gelu", y, x, _in(bias))
     return y
 
@@ -168,16 +241,57 @@ def bias_gelu(x: Any, bias: Any = None, *, out: Array | None = None) -> Array:
 def silu_mul(gate: Any, up: Any, *, out: Array | None = None) -> Array:
     """silu(gate) * up."""
     gate, up = _in(gate), _in(up)
-    y = _out(out, gate.shape, gate.dtype)
+    y = _out(out, gate)
     _native.call("silu_mul", y, gate, up)
+    return y
+
+
+_GATES = ("gelu", "relu", "sigmoid", "silu")
+
+
+def gated_mul(gate: Any, up: Any, activation: str = "gelu", *, scale: Any = None, out: Array | None = None) -> Array:
+    """activation(gate) * up, gelu in its tanh form; divided by ``scale`` where ``out`` is fp8 or int8."""
+    if activation not in _GATES:
+        raise ArgumentError(f"gated_mul: activation is one of {', '.join(_GATES)}")
+    gate, up = _in(gate), _in(up)
+    y = _out(out, gate)
+    _native.call("gated_mul", y, gate, up, _scale(scale), _GATES.index(activation))
+    return y
+
+
+def _scale(value: Any) -> Any:
+    return value if value is None or _dlpack.on_gpu(value) else _np().asarray(value, "float32").reshape(1)
+
+
+def add(a: Any, b: Any, *, out: Array | None = None) -> Array:
+    """a + b, of one shape."""
+    a, b = _in(a), _in(b)
+    y = _out(out, a)
+    _native.call("add", y, a, b)
+    return y
+
+
+def relu(x: Any, *, out: Array | None = None) -> Array:
+    """max(x, 0)."""
+    x = _in(x)
+    y = _out(out, x)
+    _native.call("relu", y, x)
+    return y
+
+
+def cast(x: Any, dtype: Any = None, *, x_scale: Any = None, y_scale: Any = None, out: Array | None = None) -> Array:
+    """x * x_scale / y_scale in another type; integers are rounded to the nearest and saturate."""
+    x = _in(x)
+    y = _out(out, x, dtype=dtype)
+    _native.call("cast", y, x, _scale(x_scale), _scale(y_scale))
     return y
 
 
 def rope(x: Any, cos: Any, sin: Any, positions: Any = None, *, interleaved: bool = False, out: Array | None = None) -> Array:
     """Rotary position embedding of x (..., H, D); cos and sin are (rows, rotary / 2), positions (...) or None."""
-    x = _np().ascontiguousarray(x)
-    y = _out(out, x.shape, x.dtype)
-    _native.call("rope", y, x, _in(cos), _in(sin), None if positions is None else _np().ascontiguousarray(positions), int(interleaved))
+    x = _dense(x)
+    y = _out(out, x)
+    _native.call("rope", y, x, _in(cos), _in(sin), None if positions is None else _dense(positions), int(interleaved))
     return y
 
 
@@ -185,13 +299,14 @@ _REDUCTIONS, _AXES = ("sum", "max", "mean", "sum_squares"), ("rows", "columns", 
 
 
 def reduce(x: Any, reduction: str = "sum", *, axis: str = "rows", out: Array | None = None) -> Array:
-    """Sum, max, mean or sum_squares of x (M, N) over each row, each column, or all."""
+    """Sum, max, mean or sum_squares of x (M, N) over each row, each column, or all; of x (B, M, N) by columns for each of B."""
     x = _in(x)
     if reduction not in _REDUCTIONS or axis not in _AXES:
         raise ArgumentError(f"reduce: reduction is one of {', '.join(_REDUCTIONS)}, axis one of {', '.join(_AXES)}")
-    if x.ndim != 2:
-        raise ArgumentError(f"reduce: x has {x.ndim} axes; it takes (M, N)")
-    y = _out(out, {"rows": x.shape[:1], "columns": x.shape[1:], "all": (1,)}[axis], x.dtype)
+    if x.ndim != 2 and (x.ndim != 3 or axis != "columns"):
+        raise ArgumentError(f"reduce: x has {x.ndim} axes; it takes (M, N), and by columns (B, M, N)")
+    columns = (*x.shape[:-2], x.shape[-1])
+    y = _out(out, x, {"rows": x.shape[:1], "columns": columns, "all": (1,)}[axis])
     _native.call("reduce", y, x, None, _REDUCTIONS.index(reduction), _AXES.index(axis))
     return y
 
@@ -199,13 +314,12 @@ def reduce(x: Any, reduction: str = "sum", *, axis: str = "rows", out: Array | N
 def argmax(x: Any, *, out: Array | None = None) -> Array:
     """The column of the largest element of each row, the first of equals; int64 unless ``out`` is int32."""
     x = _in(x)
-    y = _out(out, x.shape[:-1], "int64")
+    y = _out(out, x, x.shape[:-1], "int64")
     _native.call("argmax", y, x)
     return y
 
 
 def kv_append(k_cache: Array, v_cache: Array, k: Any, v: Any, slots: Any, *, k_scale: float = 1.0, v_scale: float = 1.0) -> None:
     """K and V of tokens (..., H, D) into caches (pages, page_size, H, D), in place; a negative slot skips its token."""
-    k_cache, v_cache = (_out(c, (), None, name) for c, name in ((k_cache, "k_cache"), (v_cache, "v_cache")))
-    dense = _np().ascontiguousarray
-    _native.call("kv_append", k_cache, v_cache, dense(k), dense(v), dense(slots), float(k_scale), float(v_scale))
+    k_cache, v_cache = (_out(c, c, (), name=name) for c, name in ((k_cache, "k_cache"), (v_cache, "v_cache")))
+    _native.call("kv_append", k_cache, v_cache, _dense(k), _dense(v), _dense(slots), float(k_scale), float(v_scale))

@@ -1,9 +1,10 @@
+import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
-import textwrap
 import time
 import unittest
 from unittest import mock
@@ -11,7 +12,17 @@ from unittest import mock
 import common
 import sol
 from common import SCALE, needs_numpy, numpy as np
+from sol.advice import TRITON
 
+SPIN = """
+import signal, sol, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
+print("ready", flush=True)
+try:
+    sol.audit(sys.argv[1], kernel="spin", grid=1, block=32, args=[])
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
 ARGS = ["out:f32[128*64]", "f32[128*64]", "f32[64]", 128, 64]
 
 
@@ -81,34 +92,41 @@ class Errors(unittest.TestCase):
         self.assertEqual(caught.exception.bill.kernels[0].name, "column_scale")
 
     def test_interrupt(self):
-        """SIGINT inside an audit: KeyboardInterrupt, no process and no file stays."""
-        with tempfile.TemporaryDirectory() as folder:
-            spin = os.path.join(folder, "spin.ptx")
-            with open(spin, "w") as file:
-                file.write(".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry spin()\n{\nA: bra A;\n}\n")
-            code = textwrap.dedent("""
-                import os, sol, sys
-                print("ready", flush=True)
-                try:
-                    sol.audit(sys.argv[1], kernel="spin", grid=1, block=32, args=[])
-                except KeyboardInterrupt:
-                    print("interrupted", flush=True)
-            """)
-            kept = os.path.join(folder, "tmp")
-            os.mkdir(kept)
-            child = subprocess.Popen([sys.executable, "-c", code, spin], stdout=subprocess.PIPE, text=True,
-                                     env={**os.environ, "TMPDIR": kept})
-            self.assertEqual(child.stdout.readline(), "ready\n")
-            self._wait_for(lambda: self._tools(spin))
+        """Ctrl-C inside an audit: KeyboardInterrupt, and the tool and its files are gone."""
+        with self._spinning() as (child, kept):
             child.send_signal(signal.SIGINT)
             self.assertEqual(child.communicate()[0], "interrupted\n")
             self.assertEqual(child.returncode, 0)
-            self._wait_for(lambda: not self._tools(spin))
             self._wait_for(lambda: not os.listdir(kept))
+
+    def test_killed(self):
+        """A Python that is killed takes its tool with it."""
+        with self._spinning() as (child, _):
+            child.kill()
+            child.communicate()
+
+    @contextlib.contextmanager
+    def _spinning(self):
+        """A Python that audits a kernel without an end, and its folder for temporary files; its tool must be gone afterwards."""
+        with tempfile.TemporaryDirectory() as folder:
+            spin, kept = os.path.join(folder, "spin.ptx"), os.path.join(folder, "tmp")
+            with open(spin, "w") as file:
+                file.write(".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry spin()\n{\nA: bra A;\n}\n")
+            os.mkdir(kept)
+            child = subprocess.Popen([sys.executable, "-c", SPIN, spin], stdout=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": kept})
+            self.assertEqual(child.stdout.readline(), "ready\n")
+            self._wait_for(lambda: self._tools(spin))
+            try:
+                yield child, kept
+                self._wait_for(lambda: not self._tools(spin))
+            finally:
+                for pid in self._tools(spin):
+                    os.kill(int(pid), signal.SIGKILL)
 
     def test_interrupt_while_the_tool_starts(self):
         """SIGINT before Popen has returned: the process that it made is ended all the same."""
         made, start = [], subprocess.Popen
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
 
         def interrupted(*args, **options):
             made.append(start(*args, **options))
@@ -140,6 +158,14 @@ class Errors(unittest.TestCase):
             if b"audit" in words and spin.encode() in words:
                 found.append(pid)
         return found
+
+
+class Advice(unittest.TestCase):
+    def test_every_rule_has_tritons_words(self):
+        with open(os.path.join(common.TREE, "src", "audit", "rules.def")) as file:
+            rules = set(re.findall(r"^RULE\((\w+)", file.read(), re.M))
+        self.assertEqual(rules, set(TRITON))
+        self.assertFalse([rule for rule, text in TRITON.items() if "threadIdx" in text or "blockDim" in text])
 
 
 @needs_numpy

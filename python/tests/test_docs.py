@@ -30,6 +30,15 @@ class Page(unittest.TestCase):
     def test_accountant(self):
         self.run_blocks(blocks()[:ACCOUNTANT])
 
+    def test_torch(self):
+        try:
+            import torch  # noqa: F401
+        except ImportError:
+            self.skipTest("torch is not installed")
+        printed = self.run_blocks(["import sol\n", *(block for block in blocks() if "sol.torch" in block)])
+        self.assertIn("1 x LayerNorm -> layernorm", printed)
+        self.assertIn("1 (Linear)", printed)
+
     def test_all(self):
         try:
             import numpy  # noqa: F401

@@ -1,8 +1,12 @@
+import ctypes
 import threading
+import types
 import unittest
+from unittest import mock
 
 import common
 import sol
+from sol import _dlpack, _native
 from common import near, needs_numpy, numpy as np
 
 
@@ -43,6 +47,39 @@ class Results(unittest.TestCase):
         near(sol.softmax(x), soft(x))
         near(sol.log_softmax(x), np.log(soft(x)))
 
+    def test_losses_and_choices(self):
+        x, targets = rows(6, 100), np.array([3, 0, 99, -100, 7, 7])
+        gradient = np.empty_like(x)
+        loss = sol.cross_entropy(x, targets, gradient=gradient, scale=0.5)
+        used = targets >= 0
+        near(loss[used], -np.log(soft(x))[used, targets[used]])
+        self.assertEqual(loss[3], 0)
+        want = (soft(x) - np.eye(100)[np.clip(targets, 0, 99)]) * 0.5 * used[:, None]
+        near(gradient, want)
+        values, ids = sol.topk(x, 5)
+        np.testing.assert_array_equal(ids, np.argsort(-x, axis=1, kind="stable")[:, :5])
+        near(values, np.take_along_axis(x, ids, 1))
+        np.testing.assert_array_equal(sol.sample(x, np.arange(6), temperature=0), x.argmax(1))
+        first = sol.sample(x, np.arange(6), top_k=5)
+        np.testing.assert_array_equal(first, sol.sample(x, np.arange(6), top_k=5))
+        self.assertTrue(all(c in row for c, row in zip(first, ids)))
+
+    def test_quantize_and_groups(self):
+        x = rows(4, 256)
+        y, scales = sol.quantize(x)
+        near(scales[:, 0], np.abs(x).max(1) / 127)
+        near(y * scales, x, 0.02)
+        y, scales = sol.quantize(x, "nvfp4")
+        self.assertEqual((y.shape, scales.shape), ((4, 128), (4, 16)))
+        y, scales = sol.quantize(x, "mxfp8")
+        self.assertEqual((y.shape, scales.shape), ((4, 256), (4, 8)))
+        z, w, b = rows(2, 6, 5), rows(6, seed=2), rows(6, seed=3)
+        grouped = z.reshape(2, 3, -1)
+        centred = grouped - grouped.mean(-1, keepdims=True)
+        want = rms(centred, 1e-5).reshape(z.shape) * w[:, None] + b[:, None]
+        near(sol.group_norm(z, 3, w, b), want)
+        near(sol.reduce(z, axis="columns"), z.sum(1))
+
     def test_tables(self):
         table, ids, w = rows(10, 16), np.array([[1, 9], [0, 1]]), rows(16, seed=2)
         near(sol.embedding(table, ids), table[ids])
@@ -54,6 +91,12 @@ class Results(unittest.TestCase):
     def test_elementwise(self):
         x, up, b = rows(8, 32), rows(8, 32, seed=2), rows(32, seed=3)
         near(sol.silu_mul(x, up), x * sigmoid(x) * up)
+        near(sol.gated_mul(x, up), 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) * up)
+        near(sol.gated_mul(x, up, "relu"), np.maximum(x, 0) * up)
+        near(sol.add(x, up), x + up)
+        near(sol.relu(x), np.maximum(x, 0))
+        np.testing.assert_array_equal(sol.cast(x, "i1", y_scale=0.25), np.clip(np.rint(x / 0.25), -128, 127))
+        near(sol.cast(np.array([3, -7], "i8"), "f4", x_scale=0.5), np.array([1.5, -3.5]))
         near(sol.scale_columns(x, b), x * b)
         near(sol.bias_relu_scale(x, b, scale=0.5), np.maximum(x + b, 0) * 0.5)
         z = x + b
@@ -160,6 +203,76 @@ class Arrays(unittest.TestCase):
             self.skipTest("ml_dtypes is not installed")
         x = rows(4, 64).astype(ml_dtypes.bfloat16)
         near(sol.softmax(x).astype("f4"), soft(x.astype("f4")), 1e-2)
+
+
+class EmulatedArray:
+    """An array in the memory of an emulated GPU, as a library on a GPU would export it."""
+
+    context = None
+
+    def __init__(self, host, columns=None):
+        self.host, self.shape, self.dtype, self.streams = host, host[..., :columns].shape, host.dtype, []
+        self.pointer, error = ctypes.c_void_p(), _native._SolError()
+        library = _native._library()
+        assert library.sol_context_alloc(self.context, ctypes.c_size_t(host.nbytes), ctypes.byref(self.pointer), ctypes.byref(error)) == 0
+        assert library.sol_context_write(self.context, self.pointer, ctypes.c_void_p(host.ctypes.data), ctypes.c_size_t(host.nbytes), ctypes.byref(error)) == 0
+
+    def numpy(self):
+        error = _native._SolError()
+        assert _native._library().sol_context_read(self.context, ctypes.c_void_p(self.host.ctypes.data), self.pointer, ctypes.c_size_t(self.host.nbytes), ctypes.byref(error)) == 0
+        return self.host[..., : self.shape[-1]]
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+    def __dlpack__(self, stream=None):
+        self.streams.append(stream)
+        self.tensor = _native._tensor(self.host[..., : self.shape[-1]], "test")
+        self.tensor.data, self.tensor.device_type = self.pointer, 2
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self.tensor), b"dltensor", None)
+
+
+@needs_numpy
+class OnAGpu(unittest.TestCase):
+    """Arrays that speak DLPack, on the emulator in the place of a GPU."""
+
+    def setUp(self):
+        try:
+            EmulatedArray.context = EmulatedArray.context or _native.make_context(2)
+            patcher = mock.patch.object(_dlpack, "_context", lambda *_: EmulatedArray.context)
+            patcher.start()
+            self.addCleanup(patcher.stop)
+            sol.copy(EmulatedArray(rows(1, 4)), out=EmulatedArray(rows(1, 4)))
+        except sol.UnsupportedError:
+            self.skipTest("the library was built without nvcc")
+
+    def test_results(self):
+        x, w, y = EmulatedArray(rows(3, 48), columns=40), EmulatedArray(rows(40, seed=2)), EmulatedArray(np.zeros((3, 40), "f4"))
+        self.assertIs(sol.rmsnorm(x, w, out=y), y)
+        near(y.numpy(), rms(x.numpy(), 1e-6) * w.numpy())
+        self.assertEqual((x.streams, w.streams), ([1], [1]))  # the default stream, as DLPack numbers it
+
+    def test_the_current_stream_and_new_arrays(self):
+        """Of CuPy, by its documented functions: the stream is asked for, and results are arrays of its own."""
+        made = []
+        cupy = types.SimpleNamespace(cuda=types.SimpleNamespace(get_current_stream=lambda: types.SimpleNamespace(ptr=77)),
+                                     empty=lambda shape, dtype: made.append(EmulatedArray(np.zeros(shape, dtype))) or made[-1])
+        ids, table = EmulatedArray(np.array([2, 0, 9], "i4")), EmulatedArray(rows(5, 16))
+        with mock.patch.dict("sys.modules", cupy=cupy), mock.patch.object(EmulatedArray, "__module__", "cupy.core"):
+            found = sol.embedding(table, ids)
+            best = sol.argmax(table)
+        near(found.numpy(), np.vstack([table.host[[2, 0]], np.zeros(16)]))  # nobody waits to say that an id is outside
+        near(best.numpy(), table.host.argmax(1))
+        self.assertEqual((made[0] is found, best.dtype, ids.streams), (True, np.dtype("int64"), [77]))
+
+    def test_what_is_refused(self):
+        x = EmulatedArray(rows(3, 8))
+        with self.assertRaisesRegex(sol.ArgumentError, "some arrays are on a GPU and a ndarray is not"):
+            sol.rmsnorm(x, np.ones(8, "f4"), out=EmulatedArray(rows(3, 8)))
+        with self.assertRaisesRegex(sol.ArgumentError, "give out="):
+            sol.softmax(x)
 
 
 if __name__ == "__main__":

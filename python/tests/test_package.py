@@ -86,14 +86,25 @@ class Wheel(unittest.TestCase):
             os.mkdir(made)
             with self.assertRaisesRegex(SystemExit, "run make first"):
                 self.build(folder, SOL_BUNDLE="1", SOL_BUILD=made)
-            for name, version in (("sol", b"2.17"), ("libsol.so.0", b"2.34")):
+            shim = [f"shim/lib{name}" for name in ("cudart.so.13", "cuda.so.1", "curand.so.10", "cufft.so.12", "solredirect.so")]
+            os.mkdir(os.path.join(made, "shim"))
+            for name, version in (("sol", b"2.17"), ("libsol.so.0", b"2.34"), *((name, b"2.17") for name in shim)):
                 with open(os.path.join(made, name), "wb") as file:
                     file.write(b"\x7fELF\0GLIBC_" + version + b"\0GLIBC_2.2.5\0")
             wheel = self.build(folder, SOL_BUNDLE="1", SOL_BUILD=made)
             self.assertRegex(wheel, r"-py3-none-manylinux_2_34_\w+\.whl$")
-            self.assertTrue({"sol/_bundle/sol", "sol/_bundle/libsol.so.0"} <= set(self.check_record(wheel)))
+            self.assertTrue({f"sol/_bundle/{name}" for name in ("sol", "libsol.so.0", *shim)} <= set(self.check_record(wheel)))
             with zipfile.ZipFile(wheel) as file:
                 self.assertEqual(file.getinfo("sol/_bundle/sol").external_attr >> 16, 0o100755)
+
+    def test_every_stand_in_is_bundled(self):
+        """What the Makefile builds beside the shim goes into the wheel."""
+        built = os.path.join(os.path.dirname(os.environ.get("SOL") or os.path.join(common.TREE, "build", "sol")), "shim")
+        if not os.path.isdir(built):
+            self.skipTest("the shim is not built")
+        with mock.patch.dict(os.environ, SOL_BUILD=os.path.dirname(built)):
+            bundled = {name for name in self.backend._bundle() if name.startswith("shim/")}
+        self.assertEqual(bundled, {f"shim/{name}" for name in os.listdir(built)})
 
     def test_versions_agree(self):
         with open(os.path.join(common.TREE, "include", "sol", "version.h")) as file:

@@ -94,26 +94,43 @@ class Tutorials(Case):
         self.assertEqual(len(bill.kernels), 3)
         self.assertAlmostEqual(bill.time_us, sum(k.time_us for k in bill.kernels))
 
-    def test_matmul(self):
-        a, b = normal(96, 64, dtype="f2"), normal(64, 80, dtype="f2")
-        c = np.zeros((96, 80), "f2")
-        with sol.audit(device="h100", arch=80) as bill:  # mma.sync
-            kernels.matmul[(2, 2)](a, b, c, 96, 80, 64, BM=64, BN=64, BK=32)
-        near(c, a.astype("f4") @ b.astype("f4"), 2e-2)
-        self.assertGreater(bill.kernels[0].json["terms"]["tensor"], 0)
+    def test_layer_norm_backward(self):
+        rows, columns, groups = 16, 100, 4
+        x, dy, w = normal(rows, columns), normal(rows, columns)[::-1].copy(), normal(columns)
+        mean, rstd = x.mean(1), 1 / np.sqrt(x.var(1) + 1e-5)
+        dx, dw, db = np.zeros_like(x), np.zeros((groups, columns), "f4"), np.zeros((groups, columns), "f4")
+        lock = np.zeros(2 * groups, "i4")
+        with sol.audit() as bill:
+            kernels.layer_norm_backward[(rows,)](dx, dy, dw, db, x, w, mean, rstd, lock, columns, GROUP=groups, BLOCK=128)
+        xhat, wdy = (x - mean[:, None]) * rstd[:, None], w * dy
+        c1, c2 = (xhat * wdy).mean(1, keepdims=True), wdy.mean(1, keepdims=True)
+        near(dx, (wdy - xhat * c1 - c2) * rstd[:, None], 1e-4)
+        near(dw.sum(0), (dy * xhat).sum(0), 1e-4)
+        near(db.sum(0), dy.sum(0), 1e-4)
+        self.assertGreater(bill.kernels[0].json["terms"]["atomics"], 0)
+        self.assertFalse(lock[:groups].any())
 
-    def test_matmul_of_hopper(self):
-        """Where the emulator has no wgmma the exception names it, and says what to do."""
-        a, b = normal(128, 64, dtype="f2"), normal(64, 64, dtype="f2")
-        c = np.zeros((128, 64), "f2")
-        try:
-            with sol.audit(device="h100"):
-                kernels.matmul[(2, 1)](a, b, c, 128, 64, 64, BM=64, BN=64, BK=64)
-        except sol.UnsupportedError as error:
-            self.assertRegex(str(error), "matmul, compiled for sm_90: .*wgmma")
-            self.assertIn("arch=80", str(error))
-        else:
+    def test_matmul(self):
+        """mma.sync on sm_80, wgmma on sm_90: the same result, and the tensor cores' part of the time."""
+        a, b = normal(128, 64, dtype="f2"), normal(64, 80, dtype="f2")
+        for arch in (80, 90):
+            c = np.zeros((128, 80), "f2")
+            with sol.audit(device="h100", arch=arch) as bill:
+                kernels.matmul[(2, 2)](a, b, c, 128, 80, 64, BM=64, BN=64, BK=32)
             near(c, a.astype("f4") @ b.astype("f4"), 2e-2)
+            self.assertGreater(bill.kernels[0].json["terms"]["tensor"], 0)
+
+    def test_matmul_by_tensor_descriptors(self):
+        """Made by the kernel: plain loads on sm_80, tensor copies on sm_90, where a copy of a box is one request."""
+        a, b = normal(192, 128, dtype="f2"), normal(128, 128, dtype="f2")
+        requests = []
+        for arch in (80, 90):
+            c = np.zeros((192, 128), "f2")
+            with sol.audit(device="h100", arch=arch) as bill:
+                kernels.matmul_tiles[(6,)](a, b, c, 192, 128, 128, BM=64, BN=64, BK=64, GROUP=2)
+            near(c, a.astype("f4") @ b.astype("f4"), 2e-2)
+            requests.append(bill.kernels[0].json["global_load"]["requests"])
+        self.assertLess(10 * requests[1], requests[0])
 
 
 class Launches(Case):

@@ -34,7 +34,8 @@ static const char *label_in(const AuditKernel *k, const AuditTouch *t) {
   return "";
 }
 
-static bool copy(const AuditKernel *k, const AuditLaunch *l, struct AuditKept *to) {
+// Of its trace nothing is kept but what came of it.
+static bool copy(const AuditState *s, const AuditKernel *k, const AuditLaunch *l, struct AuditKept *to) {
   size_t insts = sizeof *l->insts * l->inst_count, touches = sizeof *l->touches * l->touch_count;
   AuditInst *inst = sol_heap_alloc(insts + touches + 1);
   if (!inst) return false;
@@ -48,6 +49,9 @@ static bool copy(const AuditKernel *k, const AuditLaunch *l, struct AuditKept *t
   to->launch.name = k->name;
   to->launch.insts = inst;
   to->launch.touches = touch;
+  to->launch.trace = NULL;
+  to->launch.replayed = s->replayed;
+  to->launch.exposed = s->exposed;
   to->launch.code = NULL;
   to->launch.faults = NULL;
   to->launch.fault_count = 0;
@@ -69,7 +73,7 @@ SolStatus audit_keep_launch(AuditProgram *p, const AuditKernel *k, const AuditLa
   }
   sol_heap_free(kept->memory);
   kept->memory = NULL;
-  return copy(k, l, kept) ? SOL_OK : sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  return copy(s, k, l, kept) ? SOL_OK : sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
 }
 
 SolStatus audit_add_again(AuditProgram *p, const AuditAgain *again, SolError *err) {

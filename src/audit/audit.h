@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "emu/emu.h"
 #include "machine/arithmetic.h"
+#include "machine/replay.h"
 #include "machine/work.h"
 #include "sass/sass_code.h"
 #include "sol/device.h"
@@ -58,6 +59,7 @@ typedef struct AuditInst { // a PTX instruction that was executed
   SolEmuClass unit; // the pipe that executes it
   uint32_t width;   // bytes a lane accesses; 0: none
   bool async;       // an asynchronous copy (cp.async ...), which uses no registers
+  bool bulk;        // a bulk or tensor copy
   bool is_load;     // a value from global, local or texture memory that a warp may have to wait for
   bool barrier, branch;
   bool waits;            // here a warp waits for the global loads before it
@@ -110,6 +112,9 @@ typedef struct AuditShape { // launches of one geometry
   SolOccupancy occupancy;
   MachineWork work;
   MachineTime time;
+  const MachineTimeline *timeline; // of its first launch; NULL: none was traced
+  uint64_t timeline_block;         // the block's number
+  bool timeline_cut;               // it is only the beginning of the block's life
 } AuditShape;
 
 // Kernel `from` writes memory that kernel `to` reads next, with nothing but `from` having written it since.
@@ -210,7 +215,8 @@ struct AuditKernel {
   double earlier_written; // of work.dram_write: written back for earlier launches
   double found; // read out of L2, where earlier launches and copies had left them; each once a launch
   // From audit_finish:
-  SolOccupancy occupancy;          // of the shape that takes longest
+  const AuditShape *slowest;       // the shape that takes longest
+  SolOccupancy occupancy;          // of that shape
   MachineWork work;                // of all launches together
   MachineTime time;                // of all launches, summed over the shapes
   double parts[MACHINE_RESOURCES]; // of time.total by resource; they add up to it
@@ -288,6 +294,9 @@ typedef struct AuditLaunch {
   SolEmuFlight flight;
   SolEmuChain chain;
   SolEmuBalance balance;
+  const SolEmuTrace *trace; // NULL: none, or `exposed` is known already
+  bool replayed;            // without a trace: as in MachineWork
+  double exposed;
   uint64_t left_dirty, dirty_limit, earlier_read; // as in SolEmuResult
   SolL2Earlier earlier;
   const AuditInst *insts; // those executed, by rising position; counts of this launch only, unscaled

@@ -6,6 +6,7 @@
 
 #include "audit/audit.h"
 #include "base/buffer.h"
+#include "base/json_read.h"
 
 // The writer's record of which instructions of a kernel it has described. Starts as {0}; freed with
 // audit_sent_free.
@@ -17,6 +18,9 @@ void audit_sent_free(AuditSent *sent);
 
 // Appends one line, '\n' included. `id` identifies the kernel in the program.
 void audit_write_launch(const AuditLaunch *launch, uint32_t id, AuditSent *sent, SolBuffer *out);
+// audit_wire_trace.c: a member of a launch's object, with the comma behind it; and reading its value.
+void audit_write_trace(const SolEmuTrace *trace, SolBuffer *out);
+bool audit_read_trace(SolArena *arena, SolJson list, const SolEmuTrace **out);
 // The PTX of a module whose machine code is not known: the auditor may have it compiled.
 void audit_write_module(uint32_t unit, const char *ptx, SolBuffer *out);
 // A launch that was not counted: as the one that was sent with this key.

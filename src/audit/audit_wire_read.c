@@ -117,6 +117,7 @@ static bool read_new(AuditReader *r, struct AuditReadKernel *k, SolJson row) {
                                 .real = flags >> 6 & 1,
                                 .read_only = flags >> 7 & 1,
                                 .indexing = flags >> 8 & 1,
+                                .bulk = flags >> 9 & 1,
                                 .inlined = chain,
                                 .flops = n[4],
                                 .base = count_of(n[5]),
@@ -302,6 +303,7 @@ static bool read_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l)
     l->earlier.found[age] = count_of(n[AUDIT_LAUNCH_FOUND + age]);
     l->earlier.written[age] = count_of(n[AUDIT_LAUNCH_FOUND + SOL_AGES + age]);
   }
+  if (sol_json_get(line, "trace", &value) && !audit_read_trace(&r->scratch, value, &l->trace)) return false;
   return read_lists(r, k, line, l);
 }
 

@@ -325,7 +325,9 @@ static void add_l2(const AuditLaunch *l, double scale, MachineWork *w) {
   if (l->steady) w->dram_write += left;
 }
 
-static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const AuditShape *s, double scale) {
+// line: filled in with the timeline of a block; NULL: not asked for.
+static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const AuditShape *s, double scale,
+                           MachineTimeline *line) {
   MachineWork w = {.launches = 1,
                    .graph_launches = l->graph ? 1 : 0,
                    .early_launches = l->early ? 1 : 0,
@@ -358,6 +360,7 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
   w.chain = audit_chain(m, &w, &waits, &l->chain, &ptx, scale);
   w.longest = l->balance.longest;
   w.busiest = l->balance.busiest;
+  audit_add_replay(m, l, &waits, scale, line, &w);
 #define ADD_SPILLS(name) w.name += spills.name;
   MACHINE_DEMANDS(ADD_SPILLS)
 #undef ADD_SPILLS
@@ -374,7 +377,7 @@ SolStatus audit_launch_time(const SolDevice *device, const AuditLaunch *l, Machi
   AuditShape shape = {0};
   MachineModel model = machine_model(device);
   find_occupancy(&model, l, &shape);
-  MachineWork work = work_of(&model, l, &shape, scale_of(l));
+  MachineWork work = work_of(&model, l, &shape, scale_of(l), NULL);
   return machine_time(&model, &work, out, err);
 }
 
@@ -386,7 +389,12 @@ SolStatus audit_add_launch(AuditProgram *p, const AuditLaunch *l, AuditKernel **
   if (!s || !add_insts(p, k, l, scale) || !add_touches(p, k, l, scale, s) ||
       !audit_add_faults(p, k, l->faults, l->fault_count, l->faults_left_out))
     return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
-  MachineWork work = work_of(&p->machine, l, s, scale);
+  MachineTimeline *line = l->trace && !s->timeline ? sol_arena_alloc(&p->arena, sizeof *line) : NULL;
+  if (line) *line = (MachineTimeline){0};
+  MachineWork work = work_of(&p->machine, l, s, scale, line);
+  if (line) s->timeline = line, s->timeline_block = l->trace->block, s->timeline_cut = l->trace->cut;
+  p->state->replayed = work.replayed > 0;
+  p->state->exposed = work.exposed;
   machine_work_add(&s->work, &work);
   s->launches++;
   k->launches++;

@@ -8,6 +8,7 @@ static void add_time(MachineTime *to, const MachineTime *from) {
   to->total += from->total;
   to->gap += from->gap;
   to->left_out |= from->left_out;
+  to->replayed |= from->replayed;
   for (int r = 0; r < MACHINE_RESOURCES; r++)
     if (to->seconds[r] > to->seconds[to->bound]) to->bound = (MachineResource)r;
 }
@@ -31,6 +32,7 @@ static SolStatus finish_kernel(AuditProgram *p, AuditKernel *k, SolError *err) {
     add_time(&k->time, &s->time);
     if (s->time.total <= slowest) continue;
     slowest = s->time.total;
+    k->slowest = s;
     k->occupancy = s->occupancy;
     k->time.waves = s->time.waves;
   }

@@ -31,6 +31,12 @@ double audit_atomic_clocks(const MachineModel *model, const AuditInst *inst);
 // Bytes per thread that ptxas spilled, as far as known.
 double audit_spilled(AuditSource from, uint64_t stack_bytes, uint64_t local_array_bytes);
 
+// ---- timeline.c: a block's life ----
+
+// Replays the launch's trace, where it has one: for `line` (NULL: not asked for), and for the time where it uses tensor cores.
+void audit_add_replay(const MachineModel *model, const AuditLaunch *launch, const AuditWaits *waits,
+                      double scale, MachineTimeline *line, MachineWork *work);
+
 // ---- scoreboards.c: where warps wait, by the machine code ----
 
 // times: executions of each basic block; inst_of as for audit_merged. False: out of memory.
@@ -100,6 +106,8 @@ typedef struct AuditState {
   uint32_t buffer_count, buffer_cap;
   struct AuditKept *kept; // of again.c
   uint32_t kept_count, kept_cap;
+  bool replayed; // of the last launch, as in MachineWork
+  double exposed;
   uint32_t last[SOL_AGES]; // kernels of the last launches by age, plus 1; 0: none
 } AuditState;
 

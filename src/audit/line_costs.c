@@ -19,6 +19,15 @@ static double fourth(double x) {
   return x * x * x * x;
 }
 
+// The same where what a block waits comes after the busy time.
+static void add_behind(const double *s, double busy4, double own[MACHINE_RESOURCES]) {
+  double busy = 0;
+  for (int r = MACHINE_DRAM; r < MACHINE_BLOCKS; r++) busy = sol_larger(busy, s[r]);
+  double work = busy + s[MACHINE_LATENCY], work3 = work * work * work;
+  for (int r = MACHINE_DRAM; r < MACHINE_BLOCKS; r++) own[r] = work3 * busy * ratio(fourth(s[r]), busy4);
+  own[MACHINE_LATENCY] = work3 * s[MACHINE_LATENCY];
+}
+
 // Adds the resources' parts of a shape's time, launches aside.
 static void add_parts(const MachineTime *t, double parts[MACHINE_RESOURCES]) {
   const double *s = t->seconds;
@@ -28,6 +37,7 @@ static void add_parts(const MachineTime *t, double parts[MACHINE_RESOURCES]) {
   for (int r = MACHINE_DRAM; r < MACHINE_BLOCKS; r++)
     own[r] = work2 * ratio(fourth(s[r]), busy2); // busy's part of the work, and the resource's of busy
   own[MACHINE_LATENCY] = work2 * s[MACHINE_LATENCY] * s[MACHINE_LATENCY];
+  if (t->replayed) add_behind(s, busy4, own);
   own[MACHINE_BLOCKS] = fourth(s[MACHINE_BLOCKS]);
   for (int r = 0; r < MACHINE_RESOURCES; r++) sum += own[r];
   for (int r = 0; r < MACHINE_RESOURCES; r++)

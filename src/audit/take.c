@@ -138,6 +138,12 @@ static bool is_async(const PtxCode *code) {
   return code->op == PTX_OP_CP_ASYNC || code->op == PTX_OP_CP_ASYNC_BULK || code->op == PTX_OP_CP_TENSOR;
 }
 
+static bool is_bulk(const PtxCode *code) {
+  return code->op == PTX_OP_CP_ASYNC_BULK || code->op == PTX_OP_CP_REDUCE_ASYNC_BULK ||
+         code->op == PTX_OP_CP_TENSOR || code->op == PTX_OP_CP_TENSOR_STORE ||
+         code->op == PTX_OP_CP_TENSOR_REDUCE;
+}
+
 static bool loads_value(const PtxCode *code, SolEmuKind kind) {
   if (code->op == PTX_OP_PREFETCH || code->op == PTX_OP_CP_ASYNC_BULK_PREFETCH) return false;
   return kind == SOL_EMU_KIND_GLOBAL_LOAD || kind == SOL_EMU_KIND_LOCAL_LOAD ||
@@ -218,6 +224,7 @@ static bool take_inst(const SolPtxModule *ptx, const SolEmuInstCounts *from, uin
   to->waits = from->waits;
   to->follows = from->follows;
   to->async = is_async(in->code);
+  to->bulk = is_bulk(in->code);
   to->is_load = loads_value(in->code, to->kind);
   to->barrier = is_block_barrier(in->code);
   to->branch = in->diverges;
@@ -303,6 +310,7 @@ SolStatus audit_take(const SolPtxModule *ptx, const SolEmuResult *r, SolArena *a
   out->flight = r->flight;
   out->chain = r->chain;
   out->balance = r->balance;
+  out->trace = r->trace.events ? &r->trace : NULL;
   out->left_dirty = r->left_dirty;
   out->dirty_limit = r->dirty_limit;
   out->earlier = r->earlier;

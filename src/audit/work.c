@@ -86,9 +86,10 @@ static void add_global(const MachineModel *m, const AuditInst *in, const AuditWa
   else
     w->l2_reads += at_l2;
   w->l2_writes += (double)c->l2_writes * scale;
+  if (in->bulk) w->l2_bulk += at_l2 + (double)c->l2_writes * scale;
   if (c->l2_writes)
     w->l2_packets += packets_of(m, in) * scale;
-  else
+  else if (!in->bulk)
     w->l2_requests += (double)c->l2_requests * scale;
   w->dram_read += (double)c->dram_read * scale;
   if (in->pattern.seen)

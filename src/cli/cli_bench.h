@@ -14,7 +14,9 @@ typedef struct BenchArgs {
   int64_t misalign, workers;
   const char *baseline, *option;
   int backend, check;
-  bool quick, against_light, fleet;
+  int64_t random, seed;
+  double least_bytes, most_bytes;
+  bool quick, against_light, list, fleet;
 } BenchArgs;
 
 typedef struct BenchRun {
@@ -31,6 +33,12 @@ typedef struct BenchRun {
   SolError refused; // what the first case that an operation does not take was refused for
 } BenchRun;
 
+// A row more; what a call of the case costs is known.
+int cli_bench_add(BenchRun *r, const BenchRow *row);
+// Whether the operation is among those named on the command line.
+bool cli_bench_wanted(const BenchRun *r, const OpsDef *def);
+// Fills r->rows with cases drawn at random (--random). The exit code.
+int cli_bench_draw(BenchRun *r);
 // Fills r->rows with the cases selected; r->ctx is open. The exit code.
 int cli_bench_list(BenchRun *r);
 // What can be checked before a context is opened: names, types, sizes.

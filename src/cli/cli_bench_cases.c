@@ -29,7 +29,7 @@ static int check_names(const BenchRun *r) {
   return EXIT_OK;
 }
 
-static bool wanted(const BenchRun *r, const OpsDef *def) {
+bool cli_bench_wanted(const BenchRun *r, const OpsDef *def) {
   const CommonArgs *common = &r->args->common;
   for (int i = 0; i < common->positional_count; i++)
     if (sol_same_name(common->positional[i], def->name)) return true;
@@ -56,6 +56,17 @@ static int read_dtypes(BenchRun *r) {
   return EXIT_OK;
 }
 
+int cli_bench_add(BenchRun *r, const BenchRow *row) {
+  if (r->count == r->room) {
+    int more = r->room ? 2 * r->room : 64;
+    BenchRow *rows = realloc(r->rows, sizeof *rows * (size_t)more);
+    if (!rows) return cli_fail(r->cli, "out of memory");
+    r->rows = rows, r->room = more;
+  }
+  r->rows[r->count++] = *row;
+  return EXIT_OK;
+}
+
 static int add_case(BenchRun *r, const OpsDef *def, const OpsCase *c) {
   SolError err = {0};
   BenchRow row = {.def = def, .c = *c, .misalign = (int)r->args->misalign};
@@ -70,14 +81,7 @@ static int add_case(BenchRun *r, const OpsDef *def, const OpsCase *c) {
   double most = r->args->quick ? quick_bytes : backend == SOL_BACKEND_CPU ? cpu_bytes : 1e300;
   if (backend == SOL_BACKEND_EMU) most = emulated_bytes;
   if (bytes > most && !r->args->shapes.count) return r->left_out++, EXIT_OK;
-  if (r->count == r->room) {
-    int more = r->room ? 2 * r->room : 64;
-    BenchRow *rows = realloc(r->rows, sizeof *rows * (size_t)more);
-    if (!rows) return cli_fail(r->cli, "out of memory");
-    r->rows = rows, r->room = more;
-  }
-  r->rows[r->count++] = row;
-  return EXIT_OK;
+  return cli_bench_add(r, &row);
 }
 
 static bool has_option(const OpsDef *def, int option, const char *name) {
@@ -154,9 +158,10 @@ static int add_op(BenchRun *r, const OpsDef *def) {
 }
 
 int cli_bench_list(BenchRun *r) {
+  if (r->args->random) return cli_bench_draw(r);
   int code = EXIT_OK;
   for (int op = 0; op < OPS_COUNT && !code; op++)
-    if (wanted(r, ops_defs[op])) code = add_op(r, ops_defs[op]);
+    if (cli_bench_wanted(r, ops_defs[op])) code = add_op(r, ops_defs[op]);
   if (!code && !r->count) {
     if (r->left_out) return cli_fail(r->cli, "every case is too large here; name one with --shape");
     if (r->refused.status) return cli_error(r->cli, &r->refused, 0, 0, 0);
@@ -170,6 +175,15 @@ int cli_bench_check_args(BenchRun *r) {
   enum { MOST = 4096 };
   if (r->args->misalign > MOST) return cli_fail(r->cli, "--misalign: at most %d", MOST);
   if (r->args->workers > MOST) return cli_fail(r->cli, "--workers: at most %d", MOST);
+  const char *alone = r->args->shapes.count   ? "--shape"
+                      : r->args->option       ? "--option"
+                      : r->args->out_dtype    ? "--out-dtype"
+                      : r->args->weight_dtype ? "--weight-dtype"
+                                              : NULL;
+  if (r->args->random && alone) return cli_fail(r->cli, "--random draws that itself: leave out %s", alone);
+  bool limits = r->args->least_bytes > 0 || r->args->most_bytes > 0 || r->args->list;
+  if (!r->args->random && limits)
+    return cli_fail(r->cli, "--list, --min-bytes and --max-bytes go with --random");
   int code = check_names(r);
   return code ? code : read_dtypes(r);
 }

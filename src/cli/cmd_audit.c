@@ -145,6 +145,9 @@ static AuditView view_of(const AuditRun *r) {
                                                    : 10,
                      .instructions = r->args->by == 1,
                      .sort = (AuditSort)r->args->sort,
+                     .timeline = r->args->timeline      ? AUDIT_TIMELINE_SHOWN
+                                 : r->args->common.html ? AUDIT_TIMELINE_KEPT
+                                                        : AUDIT_NO_TIMELINE,
                      .files = r->args->files};
 }
 
@@ -293,6 +296,8 @@ static const Option options[] = {
      "lines shown of a kernel (default 10; JSON: all)"},
     {"by", OPTION_CHOICE, offsetof(AuditArgs, by), "WHAT", "line|instruction", 0,
      "source lines alone (default), or PTX instructions as well"},
+    {"timeline", OPTION_FLAG, offsetof(AuditArgs, timeline), 0, 0, 0,
+     "the life of one block: what copies, tensor cores and warps do when, and what waits are for"},
     {"sort", OPTION_CHOICE, offsetof(AuditArgs, sort), "BY", "time|tax|bytes|waste|launches", 0,
      "order of kernels: time (default), tax, bytes of DRAM, wasted bytes, launches"},
     {"file", OPTION_TEXT, offsetof(AuditArgs, files), "PATTERN", 0, 0,

@@ -23,6 +23,7 @@ static void on_interrupt(int signal_number) {
 static int open_context(BenchRun *r) {
   SolContextOptions options = {.backend = (SolBackend)r->args->backend, .workers = (int)r->args->workers};
   SolError err = {0};
+  if (r->args->list) options.backend = SOL_BACKEND_CPU; // nothing is run
   if (options.backend == SOL_BACKEND_AUTO) {
     options.backend = SOL_BACKEND_CUDA;
     if (!sol_context_create(&options, &r->ctx, &err)) return EXIT_OK;
@@ -121,7 +122,9 @@ static void say_notes(const BenchRun *r, Fact *root) {
               "Light: our own copy of the same bytes in the same run. Spread: the middle half of the "
               "samples over the median.",
               r->bench->timer.footprint / 1e6, r->bench->timer.rounds);
-  if (r->left_out)
+  if (r->left_out && r->args->random)
+    fact_note(root, "For %d of them no case of these sizes and types was found.", r->left_out);
+  else if (r->left_out)
     fact_note(root, "%d larger cases were left out%s; name one with --shape.", r->left_out,
               r->args->quick ? " (--quick)" : "");
   if (r->done < r->count) fact_note(root, "Stopped after %d of %d cases.", r->done, r->count);
@@ -133,9 +136,11 @@ static int print_answer(BenchRun *r) {
   cli_say_command(r->cli, root);
   say_machine(r, root);
   fact_bool(root, "complete", 0, r->done == r->count);
+  if (r->args->random) fact_number(root, "seed", "seed", UNIT_PLAIN, BASIS_NONE, (double)r->args->seed);
   if (r->args->against_light) qsort(r->rows, (size_t)r->done, sizeof *r->rows, farther_from_light);
   report_bench_rows(root, r->rows, r->done, r->has_baseline);
   report_bench_summary(root, r->rows, r->done, r->has_baseline);
+  if (r->args->random) report_bench_distribution(root, r->rows, r->done);
   say_notes(r, root);
   int code = cli_print(r->cli, root);
   for (int i = 0; i < r->done && !code; i++) {
@@ -152,11 +157,14 @@ static int run_bench(BenchRun *r) {
   if (!code) code = cli_bench_list(r);
   if (!code) code = read_baseline(r);
   if (code) return code;
+  if (r->args->list) return r->done = r->count, print_answer(r);
   if (sol_context_backend(r->ctx) != SOL_BACKEND_EMU) {
     SolError err = {0};
     r->bench = calloc(1, sizeof *r->bench);
     if (!r->bench) return cli_fail(r->cli, "out of memory");
     if (bench_open(r->bench, r->ctx, r->args->quick, &err)) return cli_error(r->cli, &err, 0, 0, 0);
+    r->bench->timer.device_only = r->args->random;
+    r->bench->places = r->args->random && sol_context_backend(r->ctx) == SOL_BACKEND_CUDA;
   }
   signal(SIGINT, on_interrupt);
   signal(SIGTERM, on_interrupt);
@@ -202,6 +210,14 @@ static const Option options[] = {
      "cases whose results are compared with the reference first (default: small)"},
     {"quick", OPTION_FLAG, offsetof(BenchArgs, quick), 0, 0, 0,
      "cases up to 64 MiB, the first option of each operation, fewer rounds"},
+    {"random", OPTION_COUNT, offsetof(BenchArgs, random), "N", 0, 1,
+     "N cases drawn at random, operations in turn, in place of their own shapes"},
+    {"seed", OPTION_COUNT, offsetof(BenchArgs, seed), "S", 0, 0, "what --random draws (default 0)"},
+    {"min-bytes", OPTION_NUMBER, offsetof(BenchArgs, least_bytes), "BYTES", 0, 0,
+     "--random: cases that move at least that much (64Mi)"},
+    {"max-bytes", OPTION_NUMBER, offsetof(BenchArgs, most_bytes), "BYTES", 0, 0,
+     "--random: at most that much (default: GPU 4Gi, CPU 16Mi, emulator 1Mi)"},
+    {"list", OPTION_FLAG, offsetof(BenchArgs, list), 0, 0, 0, "--random: list the cases and run none"},
     {"against-light", OPTION_FLAG, offsetof(BenchArgs, against_light), 0, 0, 0, "farthest from light first"},
     {"baseline", OPTION_TEXT, offsetof(BenchArgs, baseline), "FILE", 0, 0,
      "an earlier --json: show what changed, and mark what changed beyond the spread"},
@@ -221,22 +237,30 @@ const Command cmd_bench = {
     .summary = "time the library's operations against our own copy of the same bytes",
     .details =
         "With no name: every operation, at its own list of shapes. Light is our copy kernel's time for the "
-        "same bytes, read and written, in the same run; where rows are not 16-byte aligned a second copy "
-        "has rows with the same misalignment. The spread is the middle half of the samples over their "
+        "same bytes, read and written, in the same run; where rows are further apart than dense, or tensors not "
+        "aligned, a second copy has such rows. The spread is the middle half of the samples over their "
         "median.\n\n"
         "On a GPU: device events around CUDA-graph replays, over rotating inputs and outputs larger than "
         "three times the L2 together. On the CPU: the wall clock. The emulator counts memory transactions "
         "and has no times. Ctrl-C (or SIGTERM) stops after the current case and shows the results so far. "
         "Exit code 4: a result is wrong.\n\n"
+        "--random draws shapes, types, strides and options: rows and columns log-uniform from 1 to 2^22, a "
+        "third of the widths those of real models, a third odd, a quarter of the cases with rows apart; gemm "
+        "only where it is named. A "
+        "case depends on the seed, its number and the operations named, on nothing else. Beside the table: "
+        "geometric mean, 90th percentile and worst of time over light, and the worst ten by name.\n\n"
         "JSON: schema, command, date, backend, gpu, driver, cuda, l2_bytes, launch_us, complete, cases "
         "[{op, option, dtype, out_dtype, shape, bytes, time_us, bytes_per_s, light_us, to_light, "
         "rows_light_us, to_rows_light, spread, before_us, change, verdict, bytes_read, bytes_written, "
-        "misalign, checked, worst_error, error, least_us, most_us, host_us, host_over_us, rounds, calls, "
+        "misalign, pad, weight_dtype, id_dtype, option_number, number, "
+        " checked, worst_error, error, least_us, most_us, host_us, host_over_us, rounds, calls, "
         "sets, footprint_bytes}], summary {timed, failed, to_light, to_light_large, worst_large, "
-        "beyond_light, host_over_us, ...}.",
+        "beyond_light, host_over_us, ...}; with --random seed and distribution {cases, "
+        "geometric_mean, p90, worst, within_1_05, beyond_1_1, worst_cases [...]}.",
     .examples = "sol bench                                   # everything\n"
                 "sol bench rmsnorm softmax --dtype bf16      # two operations\n"
                 "sol bench rmsnorm --shape 8192x4096 --shape 1x4096\n"
+                "sol bench --random 200 --seed 7 --min-bytes 64Mi\n"
                 "sol bench --json > now.json; sol bench --baseline now.json",
     .positional = op_names,
     .options = options,

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -98,6 +100,17 @@ static void open_standard(void) {
     if (fcntl(i, F_GETFD) < 0 && errno == EBADF && open("/dev/null", ways[i]) != i) _exit(EXIT_FAILED);
 }
 
+// The Python package gives its process in SOL_PARENT: the tool ends when that ends, by whatever signal, and the
+// keeper (cli/scratch.h) ends what the tool has started.
+static void end_with_parent(void) {
+  const char *text = getenv("SOL_PARENT");
+  pid_t parent = text ? (pid_t)strtol(text, NULL, 10) : 0;
+  if (parent <= 0) return;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent && kill(parent, 0) != 0) _exit(EXIT_FAILED); // it had ended before prctl
+  unsetenv("SOL_PARENT"); // not for a sol that an audited program starts
+}
+
 static int run_command(const Command *command, int argc, char **argv) {
   Cli cli = {.command = command, .args = calloc(1, command->args_size), .argc = argc, .argv = argv};
   if (!cli.args) {
@@ -114,6 +127,7 @@ static int run_command(const Command *command, int argc, char **argv) {
 
 int main(int argc, char **argv) {
   open_standard();
+  end_with_parent();
   const char *name = argc > 1 ? argv[1] : 0;
   const char *next = argc > 2 ? argv[2] : 0;
   if (!name) {

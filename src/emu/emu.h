@@ -47,6 +47,37 @@ typedef struct SolEmuChain {
 #undef SOL_EMU_CHAIN_FIELD
 } SolEmuChain;
 
+// What the warps of one block do in sequence, or of one cluster's blocks: of those in the middle of the grid. Asynchronous
+// operations complete what tokens stand for (a phase of an mbarrier, a group, a barrier); a wait goes on when all events with
+// its token, but for waits, have completed. Times are not known here: src/machine/replay.h computes them.
+typedef enum SolEmuStep {
+  SOL_EMU_STEP_END, // nothing but the instructions before it
+  SOL_EMU_STEP_LOAD, // a load into registers; count: bytes, detail: 0 L1, 1 beyond it, 2 another block's shared memory
+  SOL_EMU_STEP_LOADED, // waits for all loads
+  SOL_EMU_STEP_COPY, // an asynchronous copy; count: bytes, 0: those of the copy before it arrive at a further token;
+                     // detail: 1 from shared memory to global
+  SOL_EMU_STEP_TENSOR, // count: matrix instructions; with a token, of a group of wgmma
+  SOL_EMU_STEP_ARRIVE, // at a barrier or an mbarrier; detail: 1 another block's, 2 when the copies before it have arrived
+  SOL_EMU_STEP_WAIT,  // for a token; 0: for nothing; detail: 1 until copies have read their sources
+  SOL_EMU_STEP_FENCE, // of wider scope than the block; count: 1 with stores in flight
+  SOL_EMU_STEPS
+} SolEmuStep;
+typedef struct SolEmuEvent {
+  uint32_t inst;  // SolEmuResult.insts
+  uint32_t token; // 0: none
+  uint32_t count;
+  uint32_t issues; // instructions since the warp's event before, with its own
+  float waits;     // for shared memory and shuffles among them
+  uint8_t step, detail;
+} SolEmuEvent;
+typedef struct SolEmuTrace {
+  SolEmuEvent *events;  // warp by warp, of the first block first
+  const uint32_t *ends; // by warp: where its events end
+  uint32_t warps, warps_per_block, tokens;
+  uint64_t block; // the first one's number in the grid
+  bool cut;       // there were more events than are kept
+} SolEmuTrace;
+
 // How evenly a launch's blocks kept the SMs busy; both 1 where all blocks do the same.
 typedef struct SolEmuBalance {
   double longest; // until the last block ended, over what as many equal blocks take
@@ -436,6 +467,7 @@ struct SolEmuResult { // freed with sol_emu_result_free; counts accumulate over 
   SolEmuFlight flight;
   SolEmuChain chain;
   SolEmuBalance balance; // of the last launch
+  SolEmuTrace trace;     // of the last launch; no events: none was observed
   // Beside the counts of instructions, where memory is modelled; summed over launches, and not scaled for
   // sample_waves. Modelled.
   uint64_t left_dirty;   // bytes that the launch wrote and that at its end are in L2 alone

@@ -11,7 +11,7 @@
 
 #include "base/port.h"
 
-enum { SOL_TENSOR_MAP_BYTES = 128, SOL_TENSOR_DIMS = 5, SOL_TENSOR_BOX = 256 };
+enum { SOL_TENSOR_MAP_BYTES = 128, SOL_TENSOR_DIMS = 5, SOL_TENSOR_BOX = 256, SOL_TENSOR_PIXELS = 1024 };
 
 typedef enum SolTensorType { // numbered as CUtensorMapDataType
   SOL_TENSOR_U8,
@@ -48,6 +48,11 @@ typedef struct SolTensorMap {
   uint8_t type, swizzle; // SolTensorType, SolTensorSwizzle
   uint8_t interleave;    // as CUtensorMapInterleave; only none, 0, is supported
   bool nan_fill;         // floats outside of the tensor are NaN, not zero
+  // im2col: the dimensions are channels, then one to three of space, then the image. A copy takes box[0] channels of box[1]
+  // pixels that follow each other, every steps[k] along dimension k, from lower[k - 1] to before dims[k] + upper[k - 1], then on in
+  // the next dimension; a copy's offsets are added to where it then reads. The rest of `box` is 1.
+  bool im2col;
+  int16_t lower[SOL_TENSOR_DIMS - 2], upper[SOL_TENSOR_DIMS - 2];
 } SolTensorMap;
 
 uint32_t sol_tensor_type_bytes(unsigned type); // 0: no such type

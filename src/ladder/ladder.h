@@ -129,6 +129,7 @@ typedef struct LadderGrid {
   uint32_t cluster;              // blocks along x; 0: none
   uint32_t shared;               // dynamic shared memory
   bool early;                    // programmatic dependent launch
+  bool one_param;                // SolDriverLaunch.one_param
   uint64_t window, window_bytes; // persisting window of L2 (SolDriverLaunch); 0 bytes: none
 } LadderGrid;
 

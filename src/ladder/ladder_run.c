@@ -128,6 +128,7 @@ SolStatus ladder_launch(const LadderCall *call, const char *kernel, const Ladder
                             .param_bytes = bytes,
                             // Code compiled from older PTX does not wait for the kernel before it.
                             .early = grid->early && ctx->cc >= 90,
+                            .one_param = grid->one_param,
                             .window = grid->window,
                             .window_bytes = grid->window_bytes,
                             .emu = &(SolEmuLaunch){.checks = ctx->checks,

@@ -51,6 +51,8 @@ void machine_work_add(MachineWork *to, const MachineWork *from) {
   to->chain = to->chain * old + from->chain * new;
   to->longest = to->longest * old + from->longest * new;
   to->busiest = to->busiest * old + from->busiest * new;
+  to->replayed = to->replayed * old + from->replayed * new;
+  to->exposed = to->exposed * old + from->exposed * new;
   to->launches = launches;
   to->graph_launches += from->graph_launches;
   to->early_launches += from->early_launches;

@@ -8,7 +8,7 @@
 //  2. DRAM serves reads and writes at copy_share of the published bandwidth, which a plain copy reaches.
 //     Scattered reads reach scatter_share of that: each opens a DRAM row of its own.
 //  3. L2 gives its measured bandwidth to all SMs together; one SM receives at most l2_fill_bytes a clock, in at
-//     most l2_read_rate requests, each for sectors of one line. L2 accepts l2_packet_rate a clock and SM from stores,
+//     most l2_read_rate requests, each for sectors of one line; by bulk and tensor copies bulk_fill_bytes. L2 accepts l2_packet_rate a clock and SM from stores,
 //     from whichever SMs they come, and l2_atomic_rate sectors of atomics. Reads and writes overlap as busy time and waiting do.
 //  4. L1 and shared memory share one pipe of an SM: one wavefront of 128 bytes a clock, or half where the device's
 //     shared memory is half as wide.
@@ -28,7 +28,10 @@
 //     ncu and nsys show it; the rest is the gap before it.
 //  9. The GPU starts a block in start_clocks; a cluster takes the time of cluster_starts blocks more.
 //     Blocks that wait do not keep others from being started: both overlap as resources do.
-// 10. Atomics to the same memory are serialised: see audit/work.c.
+// 10. Tensor cores reach tensor_share of their peak. Where a block that uses them was replayed (replay.c), which has
+//     how units overlap, the busiest resource counts alone; what the block's life is longer comes after it, as far as no other
+//     resident block uses it.
+// 11. Atomics to the same memory are serialised: see audit/work.c.
 #include "machine/work.h"
 
 #include "base/error.h"
@@ -63,6 +66,12 @@ static double combined(const double *seconds, size_t count) {
   double sum = 0;
   for (size_t i = 0; i < count; i++) sum += seconds[i] * seconds[i] * seconds[i] * seconds[i];
   return __builtin_sqrt(__builtin_sqrt(sum));
+}
+
+static double longest(const double *seconds, size_t count) {
+  double most = 0;
+  for (size_t i = 0; i < count; i++) most = sol_larger(most, seconds[i]);
+  return most;
 }
 
 // What a launch costs, in us.
@@ -129,10 +138,16 @@ static double sm_seconds(const Spread *m, double work, double per_clock) {
   return work * m->share / per_clock / m->clock;
 }
 
+// Clocks between L2 and an SM, of all the work.
+static double fill_clocks(const MachineModel *c, const MachineWork *w) {
+  double bulk = w->l2_bulk * 32, others = (w->l2_reads + w->l2_writes + w->l2_atomics) * 32 - bulk;
+  return others / c->l2_fill_bytes + bulk / c->bulk_fill_bytes;
+}
+
 static double l2_seconds(const Spread *m, const MachineWork *w, MachineTime *out) {
   const MachineModel *c = m->model;
   double sectors = w->l2_reads + w->l2_writes + w->l2_atomics;
-  double fill = sm_seconds(m, (w->l2_reads + w->l2_writes + w->l2_atomics) * 32, c->l2_fill_bytes);
+  double fill = sm_seconds(m, fill_clocks(c, w), 1);
   double reads = sm_seconds(m, w->l2_requests, c->l2_read_rate),
          writes = w->l2_packets / c->l2_packet_rate / m->sms / m->clock;
   fill = sol_larger(fill, together(reads, writes));
@@ -169,7 +184,8 @@ static double issue_seconds(const Spread *m, const MachineWork *w) {
 
 static double tensor_seconds(const Spread *m, const MachineWork *w, MachineTime *out) {
   if (w->tensor_flops <= 0) return 0;
-  if (sol_known(m->d->peak_fp16)) return w->tensor_flops / m->d->peak_fp16.value * m->sms * m->share;
+  if (sol_known(m->d->peak_fp16))
+    return w->tensor_flops / (m->d->peak_fp16.value * m->model->tensor_share) * m->sms * m->share;
   out->left_out |= 1u << MACHINE_TENSOR;
   return 0;
 }
@@ -185,6 +201,13 @@ static double latency_seconds(const Spread *m, const MachineWork *w, double warp
   return sol_larger(chain - counted, 0);
 }
 
+// What replayed blocks wait, one wave after another, and no other resident block has work for.
+static double exposed_seconds(const Spread *m, const MachineWork *w, double busy) {
+  double resident = w->blocks / m->sms < w->blocks_per_sm ? w->blocks / m->sms : w->blocks_per_sm;
+  double all = (w->exposed * m->waves + m->model->block_clocks * (m->waves - 1)) * w->launches / m->clock;
+  return sol_larger(resident > 1 ? all - busy * (resident - 1) / resident : all, 0);
+}
+
 static double start_seconds(const Spread *m, const MachineWork *w) {
   double blocks = w->blocks * w->launches;
   double clusters = w->blocks_per_cluster > 1 ? blocks / w->blocks_per_cluster : 0;
@@ -197,8 +220,8 @@ static double tail_seconds(const Spread *m, const MachineWork *w, double dram) {
   double slots = sol_larger(w->blocks_per_sm, 1) * m->sms,
          rest = w->blocks - __builtin_floor(w->blocks / slots) * slots;
   if (rest <= 0 || w->blocks <= 0) return 0;
-  double bytes = (w->l2_reads + w->l2_writes) * 32 / w->blocks; // of a block, all launches
-  double alone = bytes * __builtin_ceil(rest / m->sms) / m->model->l2_fill_bytes / m->clock;
+  double clocks = fill_clocks(m->model, w) / w->blocks; // of a block, all launches
+  double alone = clocks * __builtin_ceil(rest / m->sms) / m->clock;
   return sol_larger(alone - dram * rest / w->blocks, 0);
 }
 
@@ -248,7 +271,11 @@ SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineT
   for (int r = 0; r < MACHINE_RESOURCES; r++) rest[r] = s[r];
   rest[MACHINE_ATOMICS] -= at_end;
   double busy = combined(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM);
-  const double parts[] = {together(busy, s[MACHINE_LATENCY]), s[MACHINE_BLOCKS]};
+  out->replayed = w->replayed > 0.5;
+  if (out->replayed) busy = longest(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM);
+  if (out->replayed) s[MACHINE_LATENCY] = exposed_seconds(&m, w, busy);
+  double work = out->replayed ? busy + s[MACHINE_LATENCY] : together(busy, s[MACHINE_LATENCY]);
+  const double parts[] = {work, s[MACHINE_BLOCKS]};
   out->total = s[MACHINE_LAUNCH] + behind(model, combined(parts, SOL_COUNT(parts)), at_end);
   out->gap = gap_seconds(model, w);
   for (int r = 0; r < MACHINE_RESOURCES; r++)

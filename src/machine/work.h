@@ -18,6 +18,7 @@
   X(dram_write)        /* bytes, with what is left dirty in L2 at the end; modelled */                       \
   X(l2_reads)          /* sectors that L1 requested from L2; modelled */                                     \
   X(l2_writes)         /* sectors written to L2 */                                                           \
+  X(l2_bulk)           /* of both: by bulk and tensor copies */                                              \
   X(l2_atomics)        /* sectors of atomics sent to L2 */                                                   \
   X(l2_requests)       /* to L2, each for sectors of one line; modelled */                                   \
   X(l2_packets)        /* sent to L2 by stores */                                                            \
@@ -54,6 +55,8 @@ typedef struct MachineWork {
   double chain;   // length of a block's critical path over the path of an average warp; 0: taken as 1
   double longest; // time until the last block ends over that of as many equal ones; 0: taken as 1
   double busiest; // work of the busiest SM over its share of equal blocks; 0: taken as 1
+  double replayed; // 1: a block's life was replayed (replay.h); 0: it is made up of its waits
+  double exposed;  // of a replayed block's life, the clocks in which its busiest unit is not
 #define MACHINE_DEMAND_FIELD(name) double name;
   MACHINE_DEMANDS(MACHINE_DEMAND_FIELD)
 #undef MACHINE_DEMAND_FIELD
@@ -82,6 +85,7 @@ typedef struct MachineTime {
   double gap;   // of `total`: between launches, in no kernel's duration as ncu and nsys show it
   MachineResource bound; // the largest
   unsigned left_out;     // bit per resource: a device figure is unknown, so its time is taken as 0
+  bool replayed;         // the latency is that of a block's life, which was replayed
   double waves;          // of blocks per launch: 1.2 means a full wave and a tail of 20%
 } MachineTime;
 

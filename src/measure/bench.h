@@ -5,7 +5,7 @@
 
 #include "measure/timer.h"
 
-enum { BENCH_LIGHTS = 512 };
+enum { BENCH_LIGHTS = 512, BENCH_PLACES = 3 };
 
 typedef struct Bench {
   Timer timer;
@@ -15,6 +15,7 @@ typedef struct Bench {
     Timing time;
   } light[BENCH_LIGHTS]; // what was timed already
   int light_count;
+  bool places; // on a GPU: where a large call is not at light, buffers in other places are tried
 } Bench;
 
 typedef struct BenchResult {
@@ -22,7 +23,7 @@ typedef struct BenchResult {
   OpsCase c;
   Timing time;
   Timing light;      // a copy of the same bytes, dense and aligned; half of them read, half written
-  Timing rows_light; // where rows are not 16-byte aligned: a copy by rows with the same alignment
+  Timing rows_light; // where rows are further apart than dense, or not aligned: a copy of such rows
   bool has_rows_light;
 } BenchResult;
 

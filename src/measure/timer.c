@@ -88,8 +88,10 @@ static SolStatus time_gpu(Timer *t, Sets *s, Timing *out, SolError *err) {
     status = sol_driver_replay(t->ctx->driver, graphs, p.graphs, p.warm, t->rounds, t->stream, seconds, err);
   for (int g = 0; g < p.graphs; g++) sol_driver_graph_free(t->ctx->driver, graphs[g]);
   sol_heap_free(graphs);
-  if (!status) status = host_time(t, s, &out->host_us, err);
-  out->host_over_us = out->host_us - t->launch_us;
+  if (!status && !t->device_only) {
+    status = host_time(t, s, &out->host_us, err);
+    out->host_over_us = out->host_us - t->launch_us;
+  }
   if (status) return status;
   for (int i = 0; i < t->rounds; i++) seconds[i] *= 1e6 / p.calls;
   out->us = stats_of(seconds, t->rounds);

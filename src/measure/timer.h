@@ -14,6 +14,7 @@ typedef struct Timer {
   int rounds;         // samples a median is taken of
   double footprint;   // bytes that all sets together have at least
   double launch_us;   // cuda: host time of launching an empty kernel
+  bool device_only;   // the host's time of a call is not measured
 } Timer;
 
 typedef struct Timing {

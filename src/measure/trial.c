@@ -25,11 +25,11 @@ static double uniform(uint64_t bits) { // 0..1
 static double fill_value(const OpsView *v, const TrialOptions *o, uint64_t bits) {
   double u = uniform(bits), w = uniform(mix(bits));
   if (v->fill >= OPS_FILL_IDS) {
-    if (o->bad_ids && v->fill != OPS_FILL_ORDER && w < 0.2)
+    if (o->bad_ids && v->fill < OPS_FILL_ORDER && w < 0.2)
       return w < 0.1 ? -1.0 - floor(u * 1000) : (double)v->limit + floor(u * 1e6);
     return floor(u * (double)v->limit);
   }
-  if (o->specials && v->role != OPS_OUT && w < 0.02)
+  if (o->specials && v->role != OPS_OUT && !v->finite && w < 0.02)
     return w < 0.004 ? NAN : w < 0.008 ? INFINITY : w < 0.012 ? -INFINITY : w < 0.016 ? -6e4 : 0;
   if (v->fill == OPS_FILL_UNIT) return 2 * u - 1;
   if (v->fill == OPS_FILL_POSITIVE) return 0.1 + 0.9 * u;
@@ -45,8 +45,17 @@ static uint64_t common_divisor(uint64_t a, uint64_t b) {
   return a;
 }
 
+// The k-th of a vector of starts: 0, then within the k-th of equal parts, at the end the limit.
+static double start_value(const OpsView *v, uint64_t k, uint64_t bits) {
+  uint64_t parts = (uint64_t)v->cols - 1;
+  if (k == 0 || k == parts) return k ? (double)v->limit : 0;
+  return floor((double)v->limit * ((double)k - uniform(bits)) / (double)parts);
+}
+
 // Element k: of distinct ids the k-th of a permutation, otherwise at random.
 static double element_value(const OpsView *v, const TrialOptions *o, uint64_t k, uint64_t bits) {
+  if (v->fill == OPS_FILL_STARTS) return start_value(v, k, bits);
+  if (v->fill == OPS_FILL_LIMIT) return (double)v->limit;
   double value = fill_value(v, o, bits);
   if (v->fill < OPS_FILL_DISTINCT || value < 0 || value >= (double)v->limit) return value;
   uint64_t limit = (uint64_t)v->limit, step = limit * 5 / 8 + 1;
@@ -75,7 +84,7 @@ static void put(SolDtype d, void *at, int64_t i, double x) {
   case SOL_FP16: ((uint16_t *)at)[i] = num_cvt_f16_f32_rn((float)x); break;
   case SOL_BF16: ((uint16_t *)at)[i] = num_cvt_bf16_f32_rn((float)x); break;
   case SOL_FP8: ((uint8_t *)at)[i] = (uint8_t)num_cvt_small_f32((float)x, NUM_E4M3, false); break;
-  case SOL_INT8: ((int8_t *)at)[i] = (int8_t)x; break;
+  case SOL_INT8: ((int8_t *)at)[i] = (int8_t)(fabs(x) < 128 ? x : 0); break; // a NaN, too
   case SOL_INT32: ((int32_t *)at)[i] = (int32_t)x; break;
   case SOL_INT64: ((int64_t *)at)[i] = (int64_t)x; break;
   default: break;
@@ -187,10 +196,12 @@ static void rounding(SolDtype d, double *relative, double *step, double *largest
               : d == SOL_BF16 ? 0x1p-8
               : d == SOL_FP8  ? 0x1p-3
                               : 0;
+  // int8 is what reals are rounded to, and its reference is not rounded; other integers must be met exactly.
   *step = d == SOL_FP32   ? 0x1p-140
           : d == SOL_FP16 ? 0x1p-24
           : d == SOL_BF16 ? 0x1p-133
           : d == SOL_FP8  ? 0x1p-9
+          : d == SOL_INT8 ? 0.5
                           : 0;
   *largest = d == SOL_FP16 ? 65504 : d == SOL_FP8 ? 448 : d == SOL_BF16 ? 3.3895e38 : 3.4028e38;
 }
@@ -198,6 +209,7 @@ static void rounding(SolDtype d, double *relative, double *step, double *largest
 double trial_error(SolDtype d, double slack, double got, double want, double row_max) {
   double relative, step, largest;
   rounding(d, &relative, &step, &largest);
+  if (d == SOL_INT8) want = isnan(want) ? 0 : fmin(fmax(want, -128), 127);
   if (isnan(want) || isnan(got)) return isnan(want) && isnan(got) ? 0 : INFINITY;
   if (d == SOL_FP8 && fabs(want) > largest) want = want > 0 ? largest : -largest;
   double room = slack * 0x1p-24 * (isfinite(row_max) ? row_max : 0);
@@ -205,7 +217,7 @@ double trial_error(SolDtype d, double slack, double got, double want, double row
   if (isinf(got) && d != SOL_FP8 && fabs(want) + allowed >= largest)
     return (got > 0) == (want > 0) ? 0 : INFINITY;
   if (isinf(want) || isinf(got)) return got == want ? 0 : INFINITY;
-  if (relative == 0) return got == want ? 0 : INFINITY; // whole numbers
+  if (relative == 0 && step == 0) return got == want ? 0 : INFINITY; // whole numbers
   return fabs(got - want) / allowed;
 }
 

@@ -1,5 +1,7 @@
 #include "ops/cpu.h"
 
+#include <math.h>
+
 #include "emu/isa/num_cvt.h"
 #include "emu/isa/num_half.h"
 
@@ -9,6 +11,9 @@ void cpu_load(SolDtype dtype, const void *base, int64_t index, int64_t count, fl
   else if (dtype == SOL_FP8) {
     const uint8_t *restrict in = (const uint8_t *)base + index;
     for (int64_t i = 0; i < count; i++) out[i] = num_cvt_f32_small(in[i], NUM_E4M3);
+  } else if (dtype == SOL_INT8) {
+    const int8_t *restrict in = (const int8_t *)base + index;
+    for (int64_t i = 0; i < count; i++) out[i] = in[i];
   } else {
     const uint16_t *restrict in = (const uint16_t *)base + index;
     if (dtype == SOL_BF16)
@@ -24,6 +29,10 @@ void cpu_store(SolDtype dtype, void *base, int64_t index, int64_t count, const f
   else if (dtype == SOL_FP8) {
     uint8_t *restrict out = (uint8_t *)base + index;
     for (int64_t i = 0; i < count; i++) out[i] = (uint8_t)num_cvt_small_f32(in[i], NUM_E4M3, false);
+  } else if (dtype == SOL_INT8) {
+    int8_t *restrict out = (int8_t *)base + index;
+    for (int64_t i = 0; i < count; i++)
+      out[i] = in[i] != in[i] ? 0 : (int8_t)rintf(in[i] < -128 ? -128 : in[i] > 127 ? 127 : in[i]);
   } else {
     uint16_t *restrict out = (uint16_t *)base + index;
     if (dtype == SOL_BF16)

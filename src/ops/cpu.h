@@ -7,7 +7,8 @@
 
 enum { CPU_CHUNK = 1024 };
 
-// `count` elements from `index` on. Types: fp32, fp16, bf16 and fp8 (e4m3; stored saturating).
+// `count` elements from `index` on. Types: fp32, fp16, bf16, fp8 (e4m3; stored saturating) and int8 (stored rounded to the
+// nearest, saturating; a NaN as 0).
 void cpu_load(SolDtype dtype, const void *base, int64_t index, int64_t count, float *out);
 void cpu_store(SolDtype dtype, void *base, int64_t index, int64_t count, const float *in);
 // int32 or int64

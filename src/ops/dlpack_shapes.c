@@ -140,12 +140,15 @@ SolStatus sol_rope_dl(SolContext *ctx, const DLTensor *y, const DLTensor *x, con
 SolStatus sol_reduce_dl(SolContext *ctx, const DLTensor *y, const DLTensor *x, const DLTensor *workspace,
                         SolReduction reduction, SolAxis axis, SolStream stream) {
   Dl d = dl_begin(ctx, "reduce");
-  DlRows xr = dl_rows(&d, x, "x"), w = {0};
+  bool batch = x && x->ndim == 3 && axis == SOL_AXIS_COLUMNS;
+  DlRows xr = dl_view(&d, x, "x", 1, batch), w = {0};
+  int64_t columns = xr.cols * (batch ? xr.batch : 1); // a tensor in memory: that cannot overflow
   DlRows yr = dl_line(&d, y, "y",
                       axis == SOL_AXIS_ROWS      ? xr.rows
-                      : axis == SOL_AXIS_COLUMNS ? xr.cols
+                      : axis == SOL_AXIS_COLUMNS ? columns
                                                  : 1,
                       false);
+  if (!d.status && batch && !xr.batch) return SOL_OK; // below, 0 would mean 1
   if (workspace) w = dl_view(&d, workspace, "workspace", workspace->ndim, false);
   SolReduce a = {.y = yr.at,
                  .x = xr.at,
@@ -157,7 +160,9 @@ SolStatus sol_reduce_dl(SolContext *ctx, const DLTensor *y, const DLTensor *x, c
                  .dtype = xr.dtype,
                  .out_dtype = yr.dtype,
                  .reduction = reduction,
-                 .axis = axis};
+                 .axis = axis,
+                 .batch = batch ? xr.batch : 0,
+                 .x_batch_stride = batch ? xr.batch_stride : 0};
   return d.status ? d.status : sol_reduce(ctx, &a, stream);
 }
 

@@ -1,6 +1,6 @@
-// The embedded kernels. An image is a fat binary of nvcc: the driver loads it as it is; the emulator uses the
-// PTX in it, which is compressed with LZ4 (--compress-mode=speed), so that no library is needed to decompress
-// it.
+// The embedded kernels. An image is a fat binary: the driver loads it as it is; the emulator uses the PTX in
+// it. Both machine code and PTX are compressed with LZ4 (scripts/pack-fatbin.c), so that no library is needed
+// to decompress them.
 #include "base/error.h"
 #include "base/heap.h"
 #include "image/fatbin.h"

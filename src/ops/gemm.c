@@ -20,15 +20,16 @@ SolGemm gemm_filled(const SolGemm *args) {
   return a;
 }
 
-// Layouts and epilogues; fp16 takes the first two, and no fp32.
-static const char *const option_names[] = {"B by columns",    "both by rows", "A by columns",
-                                           "both by columns", "gelu, alpha",  "silu_mul",
-                                           "relu, beta",      "batch of 2",   "fp8"};
+// Layouts and epilogues; fp16 takes the layouts and the weights, fp32 nothing.
+static const char *const option_names[] = {"B by columns", "both by rows", "A by columns", "both by columns",
+                                           "gelu, alpha",  "silu_mul",     "relu, beta",   "batch of 2",
+                                           "fp8",          "fp8 weights",  "int4 weights"};
 
 static bool make(const OpsCase *c, void *args) {
   SolGemm *a = args;
   int o = c->option;
-  if (c->dtype == SOL_FP32 || (c->dtype == SOL_FP16 && o > 1)) return false;
+  if (c->dtype == SOL_FP32 || (c->dtype == SOL_FP16 && o > 3 && o < 9)) return false;
+  if (o == 10 && (c->dim[2] % 2 || c->pad % 2)) return false;
   *a = (SolGemm){.m = c->dim[0],
                  .n = c->dim[1],
                  .k = c->dim[2],
@@ -46,7 +47,8 @@ static bool make(const OpsCase *c, void *args) {
     a->b_stride = full.b_stride + c->pad, a->residual_stride = full.residual_stride + 3 * c->pad;
   }
   if (o == 8) a->dtype = SOL_FP8;
-  if (o == 7) { // where the matrices lie does not depend on how many rows there are
+  if (o > 8) a->weights = o == 9 ? SOL_WEIGHTS_FP8 : SOL_WEIGHTS_INT4;
+  if (o == 7 || o == 10) { // where the matrices lie does not depend on how many rows there are
     SolGemm full = gemm_filled(a);
     a->batch = 2;
     a->c_batch_stride = full.c_batch_stride, a->a_batch_stride = full.a_batch_stride;
@@ -55,25 +57,56 @@ static bool make(const OpsCase *c, void *args) {
   return true;
 }
 
+// Of int4 two are one element of this view.
+static OpsView view_of_b(const SolGemm *a) {
+  int64_t wide = gemm_b_width(a);
+  bool int4 = a->weights == SOL_WEIGHTS_INT4, fp8 = a->weights == SOL_WEIGHTS_FP8;
+  return OPS_VIEW(SolGemm, b,
+                  int4  ? SOL_INT8
+                  : fp8 ? SOL_FP8
+                        : a->dtype,
+                  OPS_IN, .batch = a->batch, .rows = a->b_columns ? wide : a->k,
+                  .cols = int4           ? a->k / 2
+                          : a->b_columns ? a->k
+                                         : wide,
+                  .stride = int4 ? a->b_stride / 2 : a->b_stride,
+                  .batch_stride = int4 ? a->b_batch_stride / 2 : a->b_batch_stride,
+                  .fill = int4 ? OPS_FILL_IDS : OPS_FILL_NORMAL, .limit = 128);
+}
+
 static int views(const void *args, OpsView *v) {
   const SolGemm *a = args;
   int64_t wide = gemm_b_width(a);
+  bool int4 = a->weights == SOL_WEIGHTS_INT4, scaled = a->dtype == SOL_FP8 || a->weights == SOL_WEIGHTS_FP8;
   v[0] = OPS_VIEW(SolGemm, c, gemm_out(a), a->beta == 0 ? OPS_OUT : OPS_INOUT, .batch = a->batch,
                   .rows = a->m, .cols = a->n, .stride = a->c_stride, .batch_stride = a->c_batch_stride);
   v[1] =
       OPS_VIEW(SolGemm, a, a->dtype, OPS_IN, .batch = a->batch, .rows = a->a_columns ? a->k : a->m,
                .cols = a->a_columns ? a->m : a->k, .stride = a->a_stride, .batch_stride = a->a_batch_stride);
-  v[2] =
-      OPS_VIEW(SolGemm, b, a->dtype, OPS_IN, .batch = a->batch, .rows = a->b_columns ? wide : a->k,
-               .cols = a->b_columns ? a->k : wide, .stride = a->b_stride, .batch_stride = a->b_batch_stride);
+  v[2] = view_of_b(a);
   v[3] = OPS_VIEW(SolGemm, bias, gemm_bias_type(a), OPS_IN, .optional = true, .rows = 1, .cols = wide);
   v[4] = OPS_VIEW(SolGemm, residual, gemm_out(a), OPS_IN, .optional = true, .batch = a->batch, .rows = a->m,
                   .cols = a->n, .stride = a->residual_stride, .batch_stride = a->residual_batch_stride);
   v[5] = OPS_VIEW(SolGemm, a_scale, SOL_FP32, OPS_IN, .optional = true, .rows = a->dtype == SOL_FP8,
                   .cols = 1, .fill = OPS_FILL_POSITIVE);
-  v[6] = OPS_VIEW(SolGemm, b_scale, SOL_FP32, OPS_IN, .optional = true, .rows = a->dtype == SOL_FP8,
-                  .cols = 1, .fill = OPS_FILL_POSITIVE);
-  return 7;
+  v[6] = OPS_VIEW(SolGemm, b_scale, SOL_FP32, OPS_IN, .optional = true, .rows = scaled, .cols = 1,
+                  .fill = OPS_FILL_POSITIVE);
+  v[7] = OPS_VIEW(SolGemm, b_scales, SOL_FP32, OPS_IN, .optional = !int4, .batch = a->batch,
+                  .rows = int4 ? wide : 0, .cols = gemm_groups(a), .fill = OPS_FILL_POSITIVE);
+  return 8;
+}
+
+static SolStatus check_weights(const SolGemm *a, SolError *err) {
+  if ((unsigned)a->weights > SOL_WEIGHTS_INT4)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "no such weights: %d", (int)a->weights);
+  if (a->b_scales && a->weights != SOL_WEIGHTS_INT4)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "b_scales go with int4 weights");
+  if (a->weights && (a->dtype == SOL_FP8 || !a->b_columns))
+    return sol_fail(err, SOL_ERR_ARGUMENT,
+                    "weights of fewer bits go with A of fp16 or bf16 and B by columns");
+  if (a->weights == SOL_WEIGHTS_INT4 && (a->k % 2 || a->b_stride % 2 || a->b_batch_stride % 2))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "of int4 weights K and B's strides must be even");
+  return SOL_OK;
 }
 
 static SolStatus check(const void *args, SolError *err) {
@@ -85,7 +118,8 @@ static SolStatus check(const void *args, SolError *err) {
   if (!ops_is_real(gemm_out(a)))
     return sol_fail(err, SOL_ERR_ARGUMENT, "C must be fp32, fp16 or bf16, not %s",
                     sol_dtype_name(gemm_out(a)));
-  if ((a->a_scale || a->b_scale) && a->dtype != SOL_FP8)
+  if ((a->a_scale && a->dtype != SOL_FP8) ||
+      (a->b_scale && a->dtype != SOL_FP8 && a->weights != SOL_WEIGHTS_FP8))
     return sol_fail(err, SOL_ERR_ARGUMENT, "scales go with fp8, not with %s", sol_dtype_name(a->dtype));
   if (bias != gemm_wide(a) && bias != SOL_FP32)
     return sol_fail(err, SOL_ERR_ARGUMENT, "bias must be %s or fp32, not %s", sol_dtype_name(gemm_wide(a)),
@@ -96,7 +130,7 @@ static SolStatus check(const void *args, SolError *err) {
     return sol_fail(err, SOL_ERR_ARGUMENT, "no such activation: %d", (int)a->activation);
   if (a->activation == SOL_ACTIVATION_SILU_MUL && a->beta != 0)
     return sol_fail(err, SOL_ERR_ARGUMENT, "beta must be 0 with silu_mul, whose C is half as wide as A B");
-  return SOL_OK;
+  return check_weights(a, err);
 }
 
 // ---- the reference ----
@@ -106,11 +140,25 @@ static double element(const double *x, bool turned, int64_t row, int64_t column,
   return turned ? x[column * rows + row] : x[row * columns + column];
 }
 
+// b: the view, of int4 two in an element.
+static double weight(const SolGemm *a, const double *b, int64_t z, int64_t k, int64_t j, int64_t wide) {
+  if (a->weights != SOL_WEIGHTS_INT4) return element(b + z * wide * a->k, a->b_columns, k, j, a->k, wide);
+  int byte = (int)b[(z * wide + j) * (a->k / 2) + k / 2], four = (byte >> k % 2 * 4) & 15;
+  return four > 7 ? four - 16 : four;
+}
+
+// What the sum of the 128 k that end here is multiplied by.
+static double scale_of(const SolGemm *a, double *const *at, int64_t z, int64_t k, int64_t j, int64_t wide) {
+  return at[7] ? at[7][(z * wide + j) * gemm_groups(a) + k / GEMM_GROUP] : 1;
+}
+
 static double sum_of(const SolGemm *a, double *const *at, int64_t z, int64_t i, int64_t j, int64_t wide) {
-  const double *x = at[1] + z * a->m * a->k, *y = at[2] + z * wide * a->k;
-  double sum = 0;
-  for (int64_t k = 0; k < a->k; k++)
-    sum += element(x, a->a_columns, i, k, a->m, a->k) * element(y, a->b_columns, k, j, a->k, wide);
+  const double *x = at[1] + z * a->m * a->k;
+  double sum = 0, part = 0;
+  for (int64_t k = 0; k < a->k; k++) {
+    part += element(x, a->a_columns, i, k, a->m, a->k) * weight(a, at[2], z, k, j, wide);
+    if (k + 1 == a->k || (k + 1) % GEMM_GROUP == 0) sum += part * scale_of(a, at, z, k, j, wide), part = 0;
+  }
   sum *= (double)a->alpha * (at[5] ? at[5][0] : 1) * (at[6] ? at[6][0] : 1);
   return sum + (at[3] ? at[3][j] : 0);
 }
@@ -155,6 +203,9 @@ static void cost_more(const void *args, SolCost *out) {
     out->bytes_read += (double)a->n * (double)a->k * in;
     out->flops *= 2;
   }
+  double wide = (double)gemm_b_width(a), bytes = a->weights == SOL_WEIGHTS_INT4 ? 0.5 : 1;
+  if (a->weights) out->bytes_read -= wide * (double)a->k * (in - bytes);
+  if (a->b_scales) out->bytes_read += wide * (double)gemm_groups(a) * 4;
   if (a->beta != 0) out->bytes_read += c * to;
   if (a->residual) out->bytes_read += c * to;
   double batch = a->batch ? (double)a->batch : 1;

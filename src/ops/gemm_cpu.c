@@ -4,10 +4,10 @@
 #include "ops/cpu.h"
 #include "ops/gemm_parts.h"
 
-enum { ROWS = 16, COLUMNS = 128, DEEP = 64 }; // of a panel
+enum { ROWS = 16, COLUMNS = 128, DEEP = GEMM_GROUP }; // of a panel
 
 typedef struct Panels {
-  float a[ROWS][DEEP], b[DEEP][COLUMNS], sum[ROWS][COLUMNS];
+  float a[ROWS][DEEP], b[DEEP][COLUMNS], sum[ROWS][COLUMNS], part[ROWS][COLUMNS]; // part: of int4, DEEP k
 } Panels;
 
 // Into `to`, whose rows are `pitch` apart, from element (row, column) on; turned: the matrix lies column by column.
@@ -22,30 +22,58 @@ static void load_panel(SolDtype dtype, const void *from, int64_t first, int64_t 
   }
 }
 
+// The same of int4 weights, which lie by columns.
+static void load_int4(const SolGemm *a, int64_t z, int64_t row, int64_t column, int64_t rows, int64_t columns,
+                      float *to) {
+  for (int64_t j = 0; j < columns; j++) {
+    const uint8_t *line = (const uint8_t *)a->b + (z * a->b_batch_stride + (column + j) * a->b_stride) / 2;
+    for (int64_t k = row; k < row + rows; k++) {
+      int four = line[k / 2] >> k % 2 * 4 & 15;
+      to[(k - row) * COLUMNS + j] = (float)(four > 7 ? four - 16 : four);
+    }
+  }
+}
+
 static int64_t place(bool turned, int64_t row, int64_t column, int64_t stride) {
   return turned ? column * stride + row : row * stride + column;
 }
 
-static void multiply(Panels *p, int64_t rows, int64_t columns, int64_t deep) {
+static void multiply(Panels *p, float (*to)[COLUMNS], int64_t rows, int64_t columns, int64_t deep) {
   for (int64_t i = 0; i < rows; i++)
     for (int64_t k = 0; k < deep; k++) {
-      float x = p->a[i][k], *restrict sum = p->sum[i];
+      float x = p->a[i][k], *restrict sum = to[i];
       const float *restrict y = p->b[k];
       for (int64_t j = 0; j < columns; j++) sum[j] += x * y[j];
     }
 }
 
+// The part of the sums from k on, times the columns' scales.
+static void add_scaled(const SolGemm *a, Panels *p, int64_t z, int64_t k, int64_t column, int64_t rows,
+                       int64_t columns) {
+  const float *scales = a->b_scales + (z * gemm_b_width(a) + column) * gemm_groups(a) + k / GEMM_GROUP;
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t j = 0; j < columns; j++) p->sum[i][j] += p->part[i][j] * scales[j * gemm_groups(a)];
+  memset(p->part, 0, sizeof p->part);
+}
+
 // The sums of `rows` by `columns` of A B from (i, j) on.
 static void sum_panel(const SolGemm *a, Panels *p, int64_t z, int64_t i, int64_t j, int64_t rows,
                       int64_t columns) {
+  bool int4 = a->weights == SOL_WEIGHTS_INT4;
   memset(p->sum, 0, sizeof p->sum);
+  if (int4) memset(p->part, 0, sizeof p->part);
   for (int64_t k = 0; k < a->k; k += DEEP) {
     int64_t deep = cpu_min(DEEP, a->k - k);
     load_panel(a->dtype, a->a, z * a->a_batch_stride + place(a->a_columns, i, k, a->a_stride), a->a_stride,
                a->a_columns, rows, deep, p->a[0], DEEP);
-    load_panel(a->dtype, a->b, z * a->b_batch_stride + place(a->b_columns, k, j, a->b_stride), a->b_stride,
-               a->b_columns, deep, columns, p->b[0], COLUMNS);
-    multiply(p, rows, columns, deep);
+    SolDtype of_b = a->weights == SOL_WEIGHTS_FP8 ? SOL_FP8 : a->dtype;
+    if (int4)
+      load_int4(a, z, k, j, deep, columns, p->b[0]);
+    else
+      load_panel(of_b, a->b, z * a->b_batch_stride + place(a->b_columns, k, j, a->b_stride), a->b_stride,
+                 a->b_columns, deep, columns, p->b[0], COLUMNS);
+    multiply(p, int4 ? p->part : p->sum, rows, columns, deep);
+    if (int4) add_scaled(a, p, z, k, j, rows, columns);
   }
 }
 

@@ -6,11 +6,15 @@
 #include "ops/operation.h"
 
 enum {
-#define TILED(kind, a, b, tall, wide, stages, cluster, rate)                                                 \
-  GEMM_TILED_##kind##_##a##b##_##tall##_##wide##_##cluster,
+#define TILED(kind, a, b, tall, wide, stages, down, across, per_sm)                                          \
+  GEMM_TILED_##kind##_##a##b##_##tall##_##wide##_##stages##_##down##_##across,
+#define SPLIT(kind, a, b, wide, stages, swapped, per_sm)                                                     \
+  GEMM_SPLIT_##kind##_##a##b##_##wide##_##stages##_##swapped,
 #define SKINNY(kind, eights, warps, deep)    GEMM_SKINNY_##kind##_##eights,
 #define SKINNY_89(kind, eights, warps, deep) SKINNY(kind, eights, warps, deep)
 #define ANY(kind)                            GEMM_ANY_##kind,
+#define WEIGHTS(kind, bits, stages)          GEMM_WEIGHTS_##kind##_##bits,
+#define ANY_WEIGHTS(kind, bits)              GEMM_ANY_WEIGHTS_##kind##_##bits,
 #include "kernels/gemm/gemm.def"
   GEMM_KERNELS
 };
@@ -22,6 +26,14 @@ SolGemm gemm_filled(const SolGemm *args);
 // Columns of B: twice C's with SOL_ACTIVATION_SILU_MUL.
 static inline int64_t gemm_b_width(const SolGemm *a) {
   return a->activation == SOL_ACTIVATION_SILU_MUL ? (int64_t)((uint64_t)a->n * 2) : a->n;
+}
+// Scales of a column of int4 weights.
+static inline int64_t gemm_groups(const SolGemm *a) {
+  return a->k / GEMM_GROUP + (a->k % GEMM_GROUP != 0);
+}
+// Of a tiled kernel: 128 bytes along k each.
+static inline int64_t gemm_steps(const SolGemm *a) {
+  return ops_ceil_div(a->k * ops_size(a->dtype), 128);
 }
 static inline SolDtype gemm_wide(const SolGemm *a) {
   return a->dtype == SOL_FP8 ? SOL_BF16 : a->dtype;
@@ -35,9 +47,46 @@ static inline SolDtype gemm_bias_type(const SolGemm *a) {
 
 SolStatus gemm_cpu(SolContext *ctx, const void *args);
 SolStatus gemm_launch(SolContext *ctx, const void *args, SolStream stream);
-// For tests: one of the tiled kernels, whether or not it is the best. It must fit the types and the layout, and tensor
-// copies must reach the tensors.
-bool gemm_tile_fits(const SolGemm *a, int kernel);
-SolStatus gemm_launch_tile(SolContext *ctx, const SolGemm *args, int kernel, SolStream stream);
+// gemm_weights.c: `a` is filled in, and a->weights is set.
+SolStatus gemm_launch_weights(SolContext *ctx, const SolGemm *a, SolStream stream);
+
+// For launching.
+GemmEpilogue gemm_epilogue_of(const SolGemm *a);
+GemmAnyParams gemm_any_params(const SolGemm *a);
+// The grid of a kernel of gemm_any.cuh or gemm_skinny.cuh.
+void gemm_any_grid(const SolGemm *a, int tall, int wide, uint32_t grid[3]);
+// x, y: elements and lines; a box is 128 bytes of box_y lines.
+SolStatus gemm_make_map(SolContext *ctx, SolDtype dtype, const void *at, int64_t x, int64_t y, int64_t batch,
+                        int64_t stride, int64_t batch_stride, int box_y, GemmMap *out);
+// Of a kernel for few rows: as many blocks as there is room for, whatever the rows, so that a row's sums are always made in
+// the same order. A power of two, as gemm_pick's are: clusters of other sizes have not run on a GPU.
+int gemm_few_parts(const SolContext *ctx, int64_t tiles, int64_t steps);
+
+// What the launch rule knows of a kernel of gemm_wgmma.cuh or gemm_split.cuh; tall 0: it is another.
+typedef struct GemmVariant {
+  int kind, a_turned, b_turned, tall, wide, stages, down, across;
+  bool split, swapped;
+  int per_sm; // blocks
+  uint32_t threads;
+} GemmVariant;
+extern const GemmVariant gemm_variants[GEMM_KERNELS];
+
+// Tiles of a kernel: rows and columns of clusters' tiles; parts: blocks that share out k.
+typedef struct GemmPlan {
+  int kernel, parts;
+  int64_t rows, columns, tiles, at_a_time;
+} GemmPlan;
+
+// gemm_rule.c
+bool gemm_can_tile(const SolGemm *a);
+bool gemm_tile_fits(const SolGemm *a,
+                    int kernel); // the types and the layout; tensor copies must reach the tensors, too
+GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, int kernel, int parts);
+double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p); // microseconds
+bool gemm_pick(SolContext *ctx, const SolGemm *a, GemmPlan *best);                // false: none can
+bool gemm_reaches(const void *at, int64_t stride, int64_t batch_stride, int64_t batch, int size);
+
+// For tests: one of these kernels, whether or not it is the best. parts: 1 where it does not split.
+SolStatus gemm_launch_tile(SolContext *ctx, const SolGemm *args, int kernel, int parts, SolStream stream);
 
 #endif

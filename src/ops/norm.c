@@ -275,7 +275,7 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
     rule = find_rule(unaligned_rules + skip, SOL_COUNT(unaligned_rules) - skip, chunks, clusters);
   } else
     rule = FIND(any_rules);
-  Rule loop = {INT64_MAX, unaligned ? NORM_f_striped_loop : NORM_f_loop, 2, 512, clusters ? 8 : 1};
+  Rule loop = {INT64_MAX, unaligned ? NORM_f_striped_loop : NORM_f_loop, 2, 512, clusters ? 16 : 1};
   if (!rule) rule = &loop;
 
   OpsLaunch l = {.early = clusters, .params = p, .bytes = sizeof *p};

@@ -186,7 +186,7 @@ SolStatus ops_cost(const OpsDef *def, const void *args, SolCost *out, SolError *
   SolOpArgs op = {0};
   int index = 0;
   SolStatus status = check_own(def, args, err);
-  if (!status) status = sol_op_find(def->name, &index, err);
+  if (!status) status = sol_op_find(def->cost_name ? def->cost_name : def->name, &index, err);
   if (status) return status;
   def->cost(args, &op);
   op.op = index;

@@ -21,7 +21,9 @@ typedef enum OpsFill {
   OPS_FILL_POSITIVE,   // 0.1..1
   OPS_FILL_IDS,        // whole numbers, 0..limit-1
   OPS_FILL_DISTINCT,   // the same, all different; limit is at least their number
-  OPS_FILL_ORDER       // a permutation of 0..limit-1; tests put no bad ids into it
+  OPS_FILL_ORDER,      // a permutation of 0..limit-1; tests put no bad ids into it
+  OPS_FILL_STARTS,     // ascending from 0 to limit; nor into it
+  OPS_FILL_LIMIT       // limit, all of them; nor into it
 } OpsFill;
 
 // A tensor of a call: batch x rows x cols, the last axis contiguous, strides in elements.
@@ -38,6 +40,7 @@ typedef struct OpsView {
   int alias;                    // 1 + the view it may coincide with exactly (in place); 0: none
   OpsFill fill;
   int64_t limit; // of ids
+  bool finite;   // tests put no NaN, infinities or huge values into it
   bool scratch;  // a workspace: written, but its contents after the call mean nothing
 } OpsView;
 // The view of the pointer `member` of the arguments `a`, a `type`; the rest: its dtype, its role, and so on.
@@ -53,7 +56,8 @@ typedef struct OpsCase {
 
 typedef struct OpsDef {
   const char *name;
-  const char *shape; // "MxN": what dim holds
+  const char *cost_name; // the accountant's operation where that has another name
+  const char *shape;     // "MxN": what dim holds
   size_t args_bytes;
   int options; // how many values OpsCase.option takes (0: 1)
   const char *const *option_names;

@@ -5,6 +5,7 @@
 #include "kernels/common.h"
 #include "kernels/reduce/reduce.h"
 #include "ops/cpu.h"
+#include "ops/elementwise.h"
 #include "ops/spans.h"
 
 enum {
@@ -22,10 +23,11 @@ static const char *const kernel_names[KERNEL_COUNT] = {
 };
 
 static const char *const option_names[] = {
-    "sum of rows",    "max of rows",    "mean of rows",    "squares of rows",
-    "sum of columns", "max of columns", "mean of columns", "squares of columns",
-    "sum of all",     "max of all",     "mean of all",     "squares of all",
+    "sum of rows",    "max of rows",     "mean of rows",       "squares of rows", "sum of columns",
+    "max of columns", "mean of columns", "squares of columns", "sum of all",      "max of all",
+    "mean of all",    "squares of all",  "columns of a batch",
 };
+enum { BATCH_OPTION = 12, BATCH_OF_CASE = 3 };
 
 static SolDtype out_of(const SolReduce *a) {
   return ops_or(a->out_dtype, a->dtype);
@@ -33,6 +35,14 @@ static SolDtype out_of(const SolReduce *a) {
 
 static int64_t stride_of(const SolReduce *a) {
   return ops_stride(a->x_stride, a->n);
+}
+
+static int64_t batch_of(const SolReduce *a) {
+  return a->batch ? a->batch : 1;
+}
+
+static int64_t batch_stride_of(const SolReduce *a) {
+  return ops_stride(a->x_batch_stride, a->m * stride_of(a));
 }
 
 // How a reduction is divided on a GPU. It depends on the shape alone: the same input gives the same bits on
@@ -95,7 +105,7 @@ static int64_t workspace_of(const SolReduce *a) {
   if (a->m <= 0 || a->n <= 0 || a->m > INT64_MAX / 16 / a->n) return 0;
   Plan p = plan_of(a);
   int64_t values = a->axis == SOL_AXIS_COLUMNS ? a->n : 1;
-  return p.parts > 1 ? p.parts * values * 4 : 0;
+  return p.parts > 1 ? ops_times(p.parts * values * 4, batch_of(a)) : 0;
 }
 
 int64_t sol_reduce_workspace(const SolContext *context, const SolReduce *args) {
@@ -107,6 +117,10 @@ static bool make(const OpsCase *c, void *args) {
   *a = (SolReduce){OPS_MATRIX_CASE(c), .reduction = (SolReduction)(c->option % 4),
                    .axis = (SolAxis)(c->option / 4)};
   if (c->pad) a->x_stride = a->n + c->pad;
+  if (c->option == BATCH_OPTION) {
+    a->reduction = SOL_REDUCE_SUM, a->axis = SOL_AXIS_COLUMNS, a->batch = BATCH_OF_CASE;
+    if (c->pad) a->x_batch_stride = a->m * a->x_stride + c->pad;
+  }
   a->workspace_bytes = workspace_of(a);
   return true;
 }
@@ -118,9 +132,11 @@ static int views(const void *args, OpsView *v) {
   // Signed terms may cancel, and then no relative error can be promised: tests sum positive ones.
   OpsFill fill =
       a->reduction == SOL_REDUCE_SUM || a->reduction == SOL_REDUCE_MEAN ? OPS_FILL_POSITIVE : OPS_FILL_NORMAL;
-  v[0] = OPS_VIEW(SolReduce, y, out_of(a), OPS_OUT, .rows = 1, .cols = any ? results : 0);
+  bool batch = a->axis == SOL_AXIS_COLUMNS;
+  v[0] = OPS_VIEW(SolReduce, y, out_of(a), OPS_OUT, .rows = batch && a->batch ? a->batch : 1,
+                  .cols = any ? results : 0);
   v[1] = OPS_VIEW(SolReduce, x, a->dtype, OPS_IN, .rows = a->m, .cols = a->n, .stride = a->x_stride,
-                  .fill = fill);
+                  .batch = batch ? a->batch : 0, .batch_stride = batch ? a->x_batch_stride : 0, .fill = fill);
   v[2] = OPS_VIEW(SolReduce, workspace, SOL_FP32, OPS_OUT, .rows = 1,
                   .cols = any ? a->workspace_bytes / 4 : 0, .scratch = true);
   return 3;
@@ -132,6 +148,9 @@ static SolStatus check(const void *args, SolError *err) {
     return sol_fail(err, SOL_ERR_ARGUMENT, "no such reduction: %d", (int)a->reduction);
   if ((unsigned)a->axis > SOL_AXIS_ALL)
     return sol_fail(err, SOL_ERR_ARGUMENT, "no such axis: %d", (int)a->axis);
+  if (a->batch > 1 && a->axis != SOL_AXIS_COLUMNS)
+    return sol_fail(err, SOL_ERR_ARGUMENT,
+                    "a batch is for sums of columns; rows of a batch are rows of one matrix");
   if (a->workspace_bytes < 0) return sol_fail(err, SOL_ERR_ARGUMENT, "workspace_bytes is negative");
   return ops_check_reals(a->dtype, out_of(a), err);
 }
@@ -185,19 +204,20 @@ enum { STRIP = 256 };
 
 static void cpu_strips(const void *args, int64_t begin, int64_t end) {
   const SolReduce *a = args;
+  int64_t strips = ops_ceil_div(a->n, STRIP);
   for (int64_t strip = begin; strip < end; strip++) {
-    int64_t first = strip * STRIP, c = cpu_min(a->n - first, STRIP);
+    int64_t batch = strip / strips, first = strip % strips * STRIP, c = cpu_min(a->n - first, STRIP);
     double sum[STRIP];
     float f[STRIP];
     for (int64_t i = 0; i < c; i++) sum[i] = nothing(a);
     for (int64_t row = 0; row < a->m; row++) {
-      cpu_load(a->dtype, a->x, row * stride_of(a) + first, c, f);
+      cpu_load(a->dtype, a->x, batch * batch_stride_of(a) + row * stride_of(a) + first, c, f);
       if (a->reduction == SOL_REDUCE_SUM_SQUARES)
         for (int64_t i = 0; i < c; i++) sum[i] += (double)f[i] * (double)f[i];
       else
         for (int64_t i = 0; i < c; i++) sum[i] = add(a, sum[i], (double)f[i]);
     }
-    for (int64_t i = 0; i < c; i++) cpu_result(a, first + i, sum[i]);
+    for (int64_t i = 0; i < c; i++) cpu_result(a, batch * a->n + first + i, sum[i]);
   }
 }
 
@@ -229,7 +249,7 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   if (a->axis == SOL_AXIS_ROWS)
     cpu_parallel(ctx, a->m, total, cpu_rows, a);
   else if (a->axis == SOL_AXIS_COLUMNS)
-    cpu_parallel(ctx, ops_ceil_div(a->n, STRIP), total, cpu_strips, a);
+    cpu_parallel(ctx, batch_of(a) * ops_ceil_div(a->n, STRIP), batch_of(a) * total, cpu_strips, a);
   else {
     double sums[CPU_PARTS], sum = nothing(a);
     Job job = {a, sums};
@@ -247,16 +267,20 @@ static SolStatus launch_rows(SolContext *ctx, ReduceParams *p, SolStream stream)
   return ops_launch(ctx, &ops_reduce, &l, stream);
 }
 
-static SolStatus launch_columns(SolContext *ctx, ReduceParams *p, int64_t parts, SolStream stream) {
+static SolStatus launch_columns(SolContext *ctx, ReduceParams *p, int64_t parts, int64_t batch,
+                                SolStream stream) {
   int in = p->x_kind == KIND_FP32 ? 4 : 2;
-  bool wide = ops_align(p->x, p->x_stride, 2) == 16;
+  bool wide = ops_align(p->x, p->x_stride | (batch > 1 ? p->x_batch : 0), 2) == 16;
   OpsLaunch l = {.kernel = in == 2 ? (wide ? KERNEL_sol_reduce_2_columns : KERNEL_sol_reduce_2_columns_apart)
                                    : (wide ? KERNEL_sol_reduce_4_columns : KERNEL_sol_reduce_4_columns_apart),
                  .block = THREADS,
                  .early = true,
                  .params = p,
                  .bytes = sizeof *p};
-  l.grid[0] = (uint32_t)ops_ceil_div(p->n, (int64_t)p->lanes * (16 / in));
+  p->strips = (uint32_t)ops_ceil_div(p->n, (int64_t)p->lanes * (16 / in));
+  if (batch > INT32_MAX / CLUSTER / p->strips)
+    return ops_fail(SOL_ERR_RANGE, "reduce: the batch is too large for a grid");
+  l.grid[0] = (uint32_t)batch * p->strips;
   if (p->cluster > 1)
     l.grid[0] *= (uint32_t)parts, l.cluster = (uint32_t)parts;
   else
@@ -264,7 +288,9 @@ static SolStatus launch_columns(SolContext *ctx, ReduceParams *p, int64_t parts,
   return ops_launch(ctx, &ops_reduce, &l, stream);
 }
 
-static SolStatus launch_all(SolContext *ctx, ReduceParams *p, int64_t parts, SolStream stream) {
+static SolStatus launch_all(SolContext *ctx, ReduceParams *p, int64_t parts, int64_t batch,
+                            SolStream stream) {
+  (void)batch;
   OpsLaunch l = {.kernel = p->x_kind == KIND_FP32 ? KERNEL_sol_reduce_4_all : KERNEL_sol_reduce_2_all,
                  .grid = {(uint32_t)parts},
                  .block = THREADS,
@@ -288,6 +314,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                        .m = (uint64_t)plan.m,
                        .n = plan.n,
                        .x_stride = stride_of(a) * in,
+                       .x_batch = batch_stride_of(a) * in,
                        .rows = plan.rows,
                        .per_row = (uint64_t)(plan.n / (16 / in) + 1),
                        .x_kind = ops_kind(a->dtype),
@@ -299,13 +326,13 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                        .divisor = a->reduction == SOL_REDUCE_MEAN ? (float)terms : 1};
   last.units = last.m * last.per_row;
   if (a->axis == SOL_AXIS_ROWS) return launch_rows(ctx, &last, stream);
-  SolStatus (*first)(SolContext *, ReduceParams *, int64_t, SolStream) =
+  SolStatus (*first)(SolContext *, ReduceParams *, int64_t, int64_t, SolStream) =
       a->axis == SOL_AXIS_COLUMNS ? launch_columns : launch_all;
   if (plan.cluster && ops_has_kernel(ctx, &ops_reduce, SPAN_4_512_8)) last.cluster = (int32_t)plan.parts;
-  if (plan.parts == 1 || last.cluster) return first(ctx, &last, plan.parts, stream);
+  if (plan.parts == 1 || last.cluster) return first(ctx, &last, plan.parts, batch_of(a), stream);
   ReduceParams parts = last;
   parts.y = a->workspace, parts.y_kind = KIND_FP32, parts.divisor = 1;
-  SolStatus status = first(ctx, &parts, plan.parts, stream);
+  SolStatus status = first(ctx, &parts, plan.parts, batch_of(a), stream);
   if (status) return status;
   last.x = a->workspace, last.x_kind = KIND_FP32;
   if (last.how == HOW_SQUARES) last.how = HOW_SUM;
@@ -314,20 +341,20 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     return launch_rows(ctx, &last, stream);
   }
   last.m = (uint64_t)plan.parts, last.rows = plan.parts, last.x_stride = plan.n * 4;
+  last.x_batch = plan.parts * plan.n * 4;
   last.lanes = lanes_for(ops_ceil_div(plan.n, 4), 8); // few columns per block, so that each has many threads
-  return launch_columns(ctx, &last, 1, stream);
+  return launch_columns(ctx, &last, 1, batch_of(a), stream);
 }
 
-static void reference(const void *args, double *const *at) {
-  const SolReduce *a = args;
+static void reference_matrix(const SolReduce *a, const double *from, double *to) {
   int64_t results = a->axis == SOL_AXIS_ROWS ? a->m : a->axis == SOL_AXIS_COLUMNS ? a->n : 1;
   double each = (double)a->m * (double)a->n / (double)results; // elements per result
   for (int64_t i = 0; i < results && a->m && a->n; i++)
-    at[0][i] = a->reduction == SOL_REDUCE_MAX ? -INFINITY : 0;
+    to[i] = a->reduction == SOL_REDUCE_MAX ? -INFINITY : 0;
   for (int64_t row = 0; row < a->m; row++)
     for (int64_t column = 0; column < a->n; column++) {
-      double x = at[1][row * a->n + column];
-      double *y = &at[0][a->axis == SOL_AXIS_ROWS ? row : a->axis == SOL_AXIS_COLUMNS ? column : 0];
+      double x = from[row * a->n + column];
+      double *y = &to[a->axis == SOL_AXIS_ROWS ? row : a->axis == SOL_AXIS_COLUMNS ? column : 0];
       switch (a->reduction) {
       case SOL_REDUCE_MAX: *y = isnan(*y) || isnan(x) ? NAN : fmax(*y, x); break;
       case SOL_REDUCE_SUM: *y += x; break;
@@ -337,9 +364,22 @@ static void reference(const void *args, double *const *at) {
     }
 }
 
+static void reference(const void *args, double *const *at) {
+  const SolReduce *a = args;
+  for (int64_t b = 0; a->m && a->n && b < batch_of(a); b++)
+    reference_matrix(a, at[1] + b * a->m * a->n, at[0] + b * a->n);
+}
+
 static void cost(const void *args, SolOpArgs *op) {
   const SolReduce *a = args;
   *op = (SolOpArgs){OPS_MATRIX_COST(a), .axis = a->axis};
+}
+
+// The accountant's shape is one matrix.
+static void cost_more(const void *args, SolCost *out) {
+  const SolReduce *a = args;
+  double batch = (double)batch_of(a);
+  out->bytes_read *= batch, out->bytes_written *= batch, out->flops *= batch;
 }
 
 static const int64_t shapes[][4] = {
@@ -353,6 +393,7 @@ const OpsDef ops_reduce = {
     OPS_ARGS(SolReduce, "MxN"),
     OPS_OPTIONS(option_names),
     OPS_OWN_FUNCTIONS,
+    .cost_more = cost_more,
     .slack = 32,
     OPS_CASES(shapes, bench),
     OPS_KERNELS("reduce", kernel_names),

@@ -3,7 +3,14 @@
 #include "base/error.h"
 #include "ops/cpu.h"
 
-typedef enum Kind { WIDE, ODD, PLAIN, DIRECT } Kind; // PLAIN: ODD, where there are few tiles
+typedef enum Kind {
+  WIDE,
+  ODD,
+  PLAIN,
+  DIRECT,
+  FEW_ROWS,
+  FEW_COLUMNS
+} Kind; // PLAIN: ODD, where there are few tiles
 typedef struct Tile {
   int size;
   Kind kind;
@@ -11,10 +18,12 @@ typedef struct Tile {
   uint32_t threads;
   int64_t least;
 } Tile;
-#define KEPT_WIDE(size, tall)   (tall)
-#define KEPT_ODD(size, tall)    ((tall)-TRANSPOSE_SLACK(size))
-#define KEPT_PLAIN(size, tall)  (tall)
-#define KEPT_DIRECT(size, tall) (tall)
+#define KEPT_WIDE(size, tall)        (tall)
+#define KEPT_ODD(size, tall)         ((tall)-TRANSPOSE_SLACK(size))
+#define KEPT_PLAIN(size, tall)       (tall)
+#define KEPT_DIRECT(size, tall)      (tall)
+#define KEPT_FEW_ROWS(size, tall)    (tall)
+#define KEPT_FEW_COLUMNS(size, tall) (tall)
 static const Tile tiles[] = {
 #define TRANSPOSE(name, size, kind, tall, wide, rows, least)                                                 \
   {size, kind, KEPT_##kind(size, tall), wide, TRANSPOSE_THREADS_##kind(size, tall, wide, rows), least},
@@ -106,9 +115,44 @@ static int64_t reach(const SolTranspose *a, const Tile *t) {
   return a->m + (t->kind == ODD ? TRANSPOSE_SLACK(t->size) - 1 : 0);
 }
 
-// The first kernel of the table that fits and has enough tiles.
+// How many places for elements the tiles have, by element.
+static double waste(const SolTranspose *a, const Tile *t) {
+  double down = (double)ops_ceil_div(reach(a, t), t->tall), across = (double)ops_ceil_div(a->n, t->wide);
+  return down * across * (double)(t->tall * t->wide) / ((double)a->m * (double)a->n);
+}
+
+static int find_kind(int64_t size, Kind kind) {
+  int kernel = 0;
+  while (tiles[kernel].size != size || tiles[kernel].kind != kind) kernel++;
+  return kernel;
+}
+
+// A block has so much of each long row, from least to most, and no more in all: an SM has several blocks.
+enum { NARROW_ROW_BYTES = 128, NARROW_MOST = 1024, NARROW_BYTES = 24 << 10, NARROW_BATCHES = 65535 };
+
+// What kernels for a short side want: that side dense, and not too long for their shared memory.
+static bool is_narrow(const SolTranspose *a, Kind kind) {
+  int64_t thin = kind == FEW_ROWS ? a->m : a->n;
+  bool packed = kind == FEW_ROWS ? a->y_stride == a->m : a->x_stride == a->n;
+  return packed && a->batch <= NARROW_BATCHES && thin * NARROW_ROW_BYTES <= NARROW_BYTES;
+}
+
+static int pick_tile(const SolTranspose *a);
+
+// A kernel of tiles, unless these are mostly empty and one side is so short that another kernel has no tiles.
 static int pick(const SolTranspose *a) {
+  const double worth = 1.4; // what single elements in shared memory cost, in places of tiles: an estimate
+  int kernel = pick_tile(a);
+  if (tiles[kernel].kind == DIRECT || waste(a, &tiles[kernel]) < worth) return kernel;
+  if (a->m <= a->n && is_narrow(a, FEW_ROWS)) return find_kind(size_of(a), FEW_ROWS);
+  if (a->n < a->m && is_narrow(a, FEW_COLUMNS)) return find_kind(size_of(a), FEW_COLUMNS);
+  return kernel;
+}
+
+// The first kernel of the table that fits and has enough tiles, unless another's are much less empty.
+static int pick_tile(const SolTranspose *a) {
   enum { FEW_VECTORS = 2 };
+  const double much = 1.5;
   int64_t size = size_of(a);
   int align = ops_align(a->x, a->x_stride * size, a->m) | ops_align(a->y, a->y_stride * size, a->n);
   align |= ops_align(a->x, a->x_batch_stride * size, a->batch);
@@ -122,7 +166,13 @@ static int pick(const SolTranspose *a) {
     int64_t down = ops_ceil_div(reach(a, t), t->tall), across = ops_ceil_div(a->n, t->wide);
     if ((double)down * (double)across * (double)a->batch >= (double)t->least) break;
   }
-  return kernel < KERNEL_COUNT ? kernel : last;
+  if (kernel == KERNEL_COUNT) kernel = last;
+  int best = kernel;
+  for (int i = 0; i < KERNEL_COUNT; i++)
+    if (tiles[i].size == size && (tiles[i].kind == PLAIN ? ODD : tiles[i].kind) == kind &&
+        waste(a, &tiles[i]) < waste(a, &tiles[best]))
+      best = i;
+  return waste(a, &tiles[kernel]) > much * waste(a, &tiles[best]) ? best : kernel;
 }
 
 // How many tiles ahead of its own a block prefetches, where there is enough data.
@@ -135,6 +185,27 @@ static void set_ahead(const SolTranspose *a, const Tile *t, int64_t down, Transp
   p->ahead_n = (uint32_t)(ahead / down);
 }
 
+static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kernel, TransposeParams *p,
+                               SolStream stream) {
+  int64_t size = size_of(a), thin = tiles[kernel].kind == FEW_ROWS ? a->m : a->n, wide = a->m + a->n - thin;
+  int64_t bytes = NARROW_BYTES / thin / NARROW_ROW_BYTES * NARROW_ROW_BYTES;
+  // Of small tensors less, so that every SM has two blocks.
+  int64_t share = ops_ceil_div(ops_ceil_div(wide * size, NARROW_ROW_BYTES) * a->batch, 2 * (int64_t)ctx->sms);
+  if (bytes > NARROW_MOST) bytes = NARROW_MOST;
+  if (bytes > share * NARROW_ROW_BYTES) bytes = share * NARROW_ROW_BYTES;
+  p->span = (int32_t)(bytes / size);
+  p->pitch = (int32_t)((bytes / 16 + 2) | 1) * 16; // an odd number of chunks: rows start in different banks
+  OpsLaunch l = {.kernel = kernel,
+                 .block = tiles[kernel].threads,
+                 .shared = (uint32_t)(p->pitch * thin),
+                 .early = true,
+                 .params = p,
+                 .bytes = sizeof *p};
+  l.grid[0] = (uint32_t)ops_ceil_div(wide, p->span);
+  l.grid[1] = (uint32_t)a->batch;
+  return ops_launch(ctx, &ops_transpose, &l, stream);
+}
+
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   SolTranspose a = filled(args);
   if ((a.m == 1 && a.y_stride == 1) || (a.n == 1 && a.x_stride == 1)) { // the elements stay in the same order
@@ -145,8 +216,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   enum { MOST = 65535 }; // blocks along y or z of a grid
   int kernel = pick(&a);
   const Tile *t = &tiles[kernel];
-  int64_t size = size_of(&a), down = ops_ceil_div(reach(&a, t), t->tall), across = ops_ceil_div(a.n, t->wide),
-          columns;
+  int64_t tall = t->tall ? t->tall : a.m, wide = t->wide ? t->wide : a.n, columns; // 0: no tiles
+  int64_t size = size_of(&a), down = ops_ceil_div(reach(&a, t), tall), across = ops_ceil_div(a.n, wide);
   if (down > INT32_MAX || __builtin_mul_overflow(across, a.batch, &columns) || columns > (int64_t)MOST * MOST)
     return ops_fail(SOL_ERR_RANGE, "transpose: more tiles than a grid has blocks");
   TransposeParams p = {.y = a.y,
@@ -159,6 +230,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                        .x_batch = a.x_batch_stride * size,
                        .batches = (uint32_t)a.batch,
                        .tiles_n = (uint32_t)across};
+  if (t->kind == FEW_ROWS || t->kind == FEW_COLUMNS) return launch_narrow(ctx, &a, kernel, &p, stream);
   set_ahead(&a, t, down, &p);
   OpsLaunch l = {.kernel = kernel, .block = t->threads, .early = true, .params = &p, .bytes = sizeof p};
   l.grid[0] = (uint32_t)down;
@@ -184,10 +256,11 @@ static void cost(const void *args, SolOpArgs *op) {
 // MxN, and a batch: single elements, partial tiles on either side, whole tiles, both odd, thin and long ones;
 // enough tiles for each kernel of 2 bytes.
 static const int64_t shapes[][4] = {
-    {1, 1},        {1, 64},       {64, 1},        {3, 5},        {31, 33},    {64, 64},  {128, 128},
-    {192, 320, 2}, {769, 131},    {100, 616},     {136, 24},     {8, 1024},   {1024, 8}, {2, 1037, 3},
-    {65537, 2},    {257, 129, 3}, {5, 7, 70},     {0, 64},       {64, 0},     {1, 1023}, {13, 200},
-    {640, 3000},   {1536, 2048},  {136, 24, 320}, {40, 72, 540}, {501, 1001},
+    {1, 1},        {1, 64},       {64, 1},        {3, 5},        {31, 33},    {64, 64},   {128, 128},
+    {192, 320, 2}, {769, 131},    {100, 616},     {136, 24},     {8, 1024},   {1024, 8},  {2, 1037, 3},
+    {65537, 2},    {257, 129, 3}, {5, 7, 70},     {0, 64},       {64, 0},     {1, 1023},  {13, 200},
+    {640, 3000},   {1536, 2048},  {136, 24, 320}, {40, 72, 540}, {501, 1001}, {20, 5003}, {5003, 20},
+    {3, 9001, 2},  {9001, 3, 2},  {33, 2048},
 };
 
 const OpsDef ops_transpose = {

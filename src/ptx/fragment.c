@@ -26,7 +26,12 @@ static PtxFragment group_fragment(const PtxCode *c, char matrix) {
   return matrix == 'A' ? elements(c->m * c->k / 128, c->type[1]) : elements(c->m * c->n / 128, c->type[0]);
 }
 
+int sol_ptx_tensor_rank(const PtxCode *c) {
+  return c->geom == PTX_GEOM_4D ? 4 : c->geom == PTX_GEOM_5D ? 5 : c->geom;
+}
+
 PtxFragment sol_ptx_fragment(const PtxCode *c, char matrix) {
+  if (matrix == 'I') return (PtxFragment){sol_ptx_tensor_rank(c) - 2, PTX_B16};
   switch (c->op) {
   case PTX_OP_WGMMA: return group_fragment(c, matrix);
   case PTX_OP_LDMATRIX: return (PtxFragment){c->vec * (c->n == 16 ? 2 : 1), PTX_B32};

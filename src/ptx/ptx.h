@@ -355,9 +355,10 @@ typedef struct PtxFragment {
   int regs;     // registers a lane holds
   PtxType type; // of each of them: B32 where they hold packed elements
 } PtxFragment;
-// The fragment of matrix 'A', 'B', 'C' or 'D' of mma and wmma.mma, or 'L', the matrix that ldmatrix, stmatrix,
+// The fragment of matrix 'A', 'B', 'C' or 'D' of mma and wmma.mma, 'I' the offsets of an im2col copy, or 'L', the matrix that ldmatrix, stmatrix,
 // wmma.load and wmma.store transfer.
 PtxFragment sol_ptx_fragment(const PtxCode *code, char matrix);
+int sol_ptx_tensor_rank(const PtxCode *code); // dimensions of the tensor that a copy is of
 
 // Formats the instruction as PTX text, "@%p1 ld.global.u32 %r1, [%rd2+4];". Returns the length like snprintf.
 size_t sol_ptx_format_inst(const SolPtxModule *module, const PtxFunction *function, const PtxInst *inst,

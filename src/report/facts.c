@@ -88,6 +88,12 @@ static DEFINE_PROSE(prose_block, FACT_BLOCK)
   prose_block(parent, "%s", text);
 }
 
+void fact_picture(Fact *parent, const char *text) {
+  Fact *last = parent ? parent->last : 0;
+  prose_block(parent, "%s", text);
+  if (parent && parent->last && parent->last != last) parent->last->kind = FACT_PICTURE;
+}
+
 void fact_line(Fact *parent, int indent, bool strong, const char *format, ...) {
   Fact *f = add(parent, strong ? FACT_STRONG : FACT_LINE, 0, "");
   va_list args;

@@ -46,7 +46,8 @@ typedef enum FactKind {
   FACT_LINE,   // a paragraph that starts `number` columns in
   FACT_STRONG, // the same, emphasised
   FACT_CODE,   // lines as they are, cut where they are too long
-  FACT_BLOCK
+  FACT_BLOCK,
+  FACT_PICTURE // lines of which what stands between bars is coloured by its characters, on a terminal
 } FactKind;
 
 // How a column is shortened where the table is wider than the terminal.
@@ -87,6 +88,7 @@ void fact_unknown(Fact *parent, const char *key, const char *label);
 void fact_title(Fact *parent, const char *format, ...) SOL_PRINTF(2, 3); // text only: once, at the top
 void fact_note(Fact *parent, const char *format, ...) SOL_PRINTF(2, 3);  // text only: a sentence
 void fact_block(Fact *parent, const char *text);                         // text only: preformatted
+void fact_picture(Fact *parent, const char *text);                       // text only: see FACT_PICTURE
 void fact_code(Fact *parent, const char *text, size_t length);           // text only: lines of a program
 // Text only: a paragraph, `indent` columns in; strong: a heading of those that follow.
 void fact_line(Fact *parent, int indent, bool strong, const char *format, ...) SOL_PRINTF(4, 5);

@@ -60,7 +60,8 @@ static void render(SolJsonWriter *w, const Fact *f, const char *name, bool answe
   case FACT_LINE:
   case FACT_STRONG:
   case FACT_CODE:
-  case FACT_BLOCK: break; // text only
+  case FACT_BLOCK:
+  case FACT_PICTURE: break; // text only
   }
 }
 

@@ -280,6 +280,7 @@ static void kernel_facts(Fact *list, const AuditProgram *p, const AuditKernel *k
   shape_facts(o, k);
   fault_facts(o, k);
   report_audit_terms(o, k);
+  report_timeline_facts(o, p, k, view);
   report_audit_line_facts(o, k, view);
   report_audit_finding_facts(o, k);
 }

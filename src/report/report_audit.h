@@ -13,12 +13,20 @@ typedef enum AuditSort { // the largest first
   AUDIT_SORT_LAUNCHES
 } AuditSort;
 
+// Of a block's life: nothing; in JSON, and so in reports; as text too.
+typedef enum AuditTimelineView {
+  AUDIT_NO_TIMELINE,
+  AUDIT_TIMELINE_KEPT,
+  AUDIT_TIMELINE_SHOWN
+} AuditTimelineView;
+
 typedef struct AuditView {
   const char *kernels; // those selected, "name,name", as written or as mangled; NULL: all
   size_t top;          // lines shown of each
   bool instructions;   // PTX instructions too
   AuditSort sort;      // of kernels
-  const char *files;   // lines shown: of these files, a pattern as of a shell ("*.cuh", "src/*"); NULL: all
+  AuditTimelineView timeline;
+  const char *files; // lines shown: of these files, a pattern as of a shell ("*.cuh", "src/*"); NULL: all
 } AuditView;
 
 // The basis of the kernel's counts: they are not exact where they were scaled from a sample, or only some launches were counted.
@@ -38,6 +46,10 @@ void report_audit_devices_facts(Fact *root, const AuditProgram *programs, int co
 
 // report_audit_lines.c: the table of a kernel's lines, and of its instructions.
 void report_audit_line_facts(Fact *kernel, const AuditKernel *k, const AuditView *view);
+
+// report_timeline.c: the life of a block.
+void report_timeline_facts(Fact *kernel, const AuditProgram *program, const AuditKernel *k,
+                           const AuditView *view);
 
 // report_audit_library.c: calls of libraries that compute.
 void report_audit_library_facts(Fact *root, const AuditProgram *program);

@@ -21,7 +21,7 @@ void report_bench_shape(const BenchRow *row, char *out, size_t cap) {
     n += sol_format(out + n, cap - n, "%s%lld", i ? "x" : "", (long long)row->c.dim[i]);
 }
 
-static const char *option_of(const BenchRow *row) {
+const char *report_bench_option(const BenchRow *row) {
   return row->def->option_names && row->def->options > row->c.option ? row->def->option_names[row->c.option]
                                                                      : "";
 }
@@ -46,8 +46,8 @@ void report_bench_before(BenchRow *row, SolJson root) {
     if (!sol_json_text_is(each, "op", row->def->name) || !sol_json_text_is(each, "shape", shape) ||
         !sol_json_text_is(each, "dtype", sol_dtype_name(row->c.dtype)) ||
         !sol_json_text_is(each, "out_dtype", sol_dtype_name(out_dtype_of(row))) ||
-        !sol_json_text_is(each, "option", option_of(row)) ||
-        (int)number_of(each, "misalign") != row->misalign)
+        !sol_json_text_is(each, "option", report_bench_option(row)) ||
+        (int)number_of(each, "misalign") != row->misalign || (int64_t)number_of(each, "pad") != row->c.pad)
       continue;
     row->before_us = number_of(each, "time_us");
     row->before_spread = number_of(each, "spread");
@@ -91,7 +91,7 @@ static void timed_cells(Fact *f, const BenchRow *row, bool odd, bool before) {
   cell(f, "light_us", "light", UNIT_US, BASIS_MEASURED, r->light.us.median, ok);
   cell(f, "to_light", "time / light", UNIT_TIMES, BASIS_MEASURED, ok ? us / r->light.us.median : 0, ok);
   bool has_odd = ok && r->has_rows_light;
-  cell(f, "rows_light_us", odd ? "light, odd rows" : 0, UNIT_US, BASIS_MEASURED, r->rows_light.us.median,
+  cell(f, "rows_light_us", odd ? "light, rows" : 0, UNIT_US, BASIS_MEASURED, r->rows_light.us.median,
        has_odd);
   cell(f, "to_rows_light", odd ? "time / that" : 0, UNIT_TIMES, BASIS_MEASURED,
        has_odd ? us / r->rows_light.us.median : 0, has_odd);
@@ -126,6 +126,11 @@ static void machine_cells(Fact *f, const BenchRow *row) {
   fact_number(f, "bytes_read", 0, UNIT_BYTES, BASIS_EXACT, row->cost.bytes_read);
   fact_number(f, "bytes_written", 0, UNIT_BYTES, BASIS_EXACT, row->cost.bytes_written);
   fact_number(f, "misalign", 0, UNIT_PLAIN, BASIS_NONE, row->misalign);
+  if (!row->c.pad) fact_number(f, "pad", 0, UNIT_PLAIN, BASIS_NONE, 0);
+  if (row->c.weight_dtype) fact_text(f, "weight_dtype", 0, sol_dtype_name(row->c.weight_dtype));
+  if (row->c.id_dtype) fact_text(f, "id_dtype", 0, sol_dtype_name(row->c.id_dtype));
+  fact_number(f, "option_number", 0, UNIT_PLAIN, BASIS_NONE, row->c.option);
+  fact_number(f, "number", 0, UNIT_PLAIN, BASIS_NONE, (double)row->number);
   fact_bool(f, "checked", 0, row->checked);
   if (row->checked) fact_number(f, "worst_error", 0, UNIT_PLAIN, BASIS_NONE, row->worst);
   if (row->message[0]) fact_text(f, "error", 0, row->message);
@@ -143,38 +148,28 @@ static void machine_cells(Fact *f, const BenchRow *row) {
 }
 
 void report_bench_rows(Fact *root, const BenchRow *rows, int count, bool before) {
-  static const FactColumn columns[] = {{"op", 0},
-                                       {"dtype", 0},
-                                       {"shape", FIT_CUT},
-                                       {"time", 0},
-                                       {"time / light", 0},
-                                       {"time / that", 0},
-                                       {"change", 0},
-                                       {"", 0},
-                                       {"sectors", 0},
-                                       {"sectors / ideal", 0},
-                                       {"result", 0},
-                                       {"spread", 0},
-                                       {"note", FIT_WRAP},
-                                       {"to", 0},
-                                       {"option", 0},
-                                       {"rate", 0},
-                                       {"bytes", 0},
-                                       {"light", 0},
-                                       {"launches", 0},
-                                       {"wavefronts", 0},
-                                       {"ideal", 0},
-                                       {"light, odd rows", 0},
-                                       {"before", 0},
-                                       {"requests", 0},
-                                       {0}};
+  static const FactColumn columns[] = {{"op", 0},           {"dtype", 0},
+                                       {"shape", FIT_CUT},  {"time", 0},
+                                       {"time / light", 0}, {"time / that", 0},
+                                       {"change", 0},       {"", 0},
+                                       {"sectors", 0},      {"sectors / ideal", 0},
+                                       {"result", 0},       {"spread", 0},
+                                       {"note", FIT_WRAP},  {"to", 0},
+                                       {"option", 0},       {"apart", 0},
+                                       {"rate", 0},         {"bytes", 0},
+                                       {"light", 0},        {"launches", 0},
+                                       {"wavefronts", 0},   {"ideal", 0},
+                                       {"light, rows", 0},  {"before", 0},
+                                       {"requests", 0},     {0}};
   Fact *list = fact_list(root, "cases", "");
   fact_columns(list, columns);
-  bool odd = false, any_option = false, mixed = false, timed = false, noted = false, counted = false;
+  bool odd = false, any_option = false, padded = false, mixed = false, timed = false, noted = false,
+       counted = false;
   for (int i = 0; i < count; i++) {
     odd |= rows[i].timed && rows[i].result.has_rows_light;
-    any_option |= option_of(&rows[i])[0] != 0;
+    any_option |= report_bench_option(&rows[i])[0] != 0;
     mixed |= out_dtype_of(&rows[i]) != rows[i].c.dtype;
+    padded |= rows[i].c.pad != 0;
     timed |= rows[i].timed;
     counted |= rows[i].counted;
     noted |= rows[i].message[0] != 0;
@@ -185,10 +180,11 @@ void report_bench_rows(Fact *root, const BenchRow *rows, int count, bool before)
     char shape[96];
     report_bench_shape(row, shape, sizeof shape);
     fact_text(f, "op", "op", row->def->name);
-    fact_text(f, "option", any_option ? "option" : 0, option_of(row));
+    fact_text(f, "option", any_option ? "option" : 0, report_bench_option(row));
     fact_text(f, "dtype", "dtype", sol_dtype_name(row->c.dtype));
     fact_text(f, "out_dtype", mixed ? "to" : 0, sol_dtype_name(out_dtype_of(row)));
     fact_text(f, "shape", "shape", shape);
+    if (padded) cell(f, "pad", "apart", UNIT_PLAIN, BASIS_NONE, (double)row->c.pad, row->c.pad != 0);
     fact_number(f, "bytes", "bytes", UNIT_BYTES, BASIS_EXACT, bytes_of(row));
     if (timed) timed_cells(f, row, odd, before);
     if (counted) counted_cells(f, row);

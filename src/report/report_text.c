@@ -149,6 +149,33 @@ static void render_note(Pen *p, const char *text) {
   sol_buffer_free(&plain);
 }
 
+// The colour of a character of a picture; NULL: none.
+static const char *colour_of(char c) {
+  switch (c) {
+  case '#':
+  case '+': return "\033[32m";
+  case ':':
+  case '.': return "\033[2;32m";
+  case 'c': return "\033[34m";
+  case 't': return "\033[35m";
+  case 'w': return "\033[33m";
+  case 'm': return "\033[31m";
+  default: return NULL;
+  }
+}
+
+static void render_picture(Pen *p, const char *text) {
+  const char *now = NULL;
+  bool inside = false;
+  for (; *text; text++) {
+    if (*text == '|') inside = !inside;
+    const char *want = p->style.colour && inside && *text != '|' ? colour_of(*text) : NULL;
+    if (want != now) sol_buffer_puts(p->out, want ? want : "\033[0m");
+    now = want;
+    sol_buffer_put(p->out, text, 1);
+  }
+}
+
 static void render_part(Pen *p, const Fact *f, const Fact *before) {
   switch (f->kind) {
   case FACT_TITLE:
@@ -169,6 +196,7 @@ static void render_part(Pen *p, const Fact *f, const Fact *before) {
     sol_buffer_puts(p->out, "\n");
     sol_buffer_puts(p->out, f->text);
     break;
+  case FACT_PICTURE: render_picture(p, f->text); break;
   case FACT_LIST:
     heading(p, f);
     render_list(p, f);

@@ -63,9 +63,10 @@ SolStatus sol_op_run(const SolOpArgs *args, SolCostHandler *handler, SolPass pas
 #define OP(name, ...) SolCostHandler sol_cost_##name;
 #include "roofline/costs.def"
 
-SolCostHandler sol_unfused_bias_relu_scale, sol_unfused_bias_gelu, sol_unfused_silu_mul, sol_unfused_rmsnorm,
-    sol_unfused_add_rmsnorm, sol_unfused_embed_rmsnorm, sol_unfused_layernorm, sol_unfused_softmax,
-    sol_unfused_log_softmax, sol_unfused_rope, sol_unfused_attention;
+SolCostHandler sol_unfused_bias_relu_scale, sol_unfused_bias_gelu, sol_unfused_silu_mul,
+    sol_unfused_gated_mul, sol_unfused_rmsnorm, sol_unfused_add_rmsnorm, sol_unfused_embed_rmsnorm,
+    sol_unfused_layernorm, sol_unfused_softmax, sol_unfused_log_softmax, sol_unfused_cross_entropy,
+    sol_unfused_rope, sol_unfused_attention;
 
 // Handlers of the kernels before or after an operation, and of those that do the work of both.
 SolCostHandler sol_producer, sol_in_producer, sol_fused_with_producer, sol_consumer, sol_in_consumer;

@@ -61,12 +61,28 @@ void sol_cost_bias_gelu(SolLedger *l) {
   map_columns(l, "bias_gelu", "bias", 9);
 }
 
-void sol_cost_silu_mul(SolLedger *l) {
-  sol_pass(l, "silu_mul");
+static void gated(SolLedger *l, const char *name, double flops_per_element) {
+  sol_pass(l, name);
   sol_reads(l, "gate", volume(l), l->dtype);
   sol_reads(l, "up", volume(l), l->dtype);
   sol_writes(l, "y", volume(l), l->out);
-  sol_flops(l, 4 * volume(l));
+  sol_flops(l, flops_per_element * volume(l));
+}
+
+void sol_cost_silu_mul(SolLedger *l) {
+  gated(l, "silu_mul", 4);
+}
+
+void sol_cost_gated_mul(SolLedger *l) {
+  gated(l, "gated_mul", 9);
+}
+
+void sol_cost_quantize(SolLedger *l) {
+  map(l, "quantize", 3);
+}
+
+void sol_cost_cast(SolLedger *l) {
+  map(l, "cast", 1);
 }
 
 void sol_cost_rope(SolLedger *l) {
@@ -118,12 +134,43 @@ void sol_cost_layernorm(SolLedger *l) {
   sol_reads_side(l, "bias", l->d[1], l->weight);
 }
 
+void sol_cost_group_norm(SolLedger *l) {
+  map(l, "group_norm", 7);
+  sol_reads_side(l, "weight", l->d[1], l->weight);
+  sol_reads_side(l, "bias", l->d[1], l->weight);
+}
+
 void sol_cost_softmax(SolLedger *l) {
   map(l, "softmax", 5);
 }
 
 void sol_cost_log_softmax(SolLedger *l) {
   map(l, "log_softmax", 5);
+}
+
+void sol_cost_cross_entropy(SolLedger *l) {
+  sol_pass(l, "cross_entropy");
+  sol_reads(l, "x", volume(l), l->dtype);
+  sol_reads_side(l, "targets", l->d[0], l->id);
+  sol_writes_side(l, "loss", l->d[0], SOL_FP32);
+  sol_flops(l, 4 * volume(l));
+}
+
+void sol_cost_topk(SolLedger *l) {
+  double kept = l->d[0] * l->d[2], all = l->d[0] * l->d[1];
+  sol_pass(l, "topk");
+  sol_reads(l, "x", all, l->dtype);
+  sol_writes_side(l, "values", kept, l->dtype);
+  sol_writes_side(l, "ids", kept, l->id);
+  sol_flops(l, all);
+}
+
+void sol_cost_sample(SolLedger *l) {
+  sol_pass(l, "sample");
+  sol_reads(l, "x", volume(l), l->dtype);
+  sol_reads_side(l, "seeds", l->d[0], SOL_INT64);
+  sol_writes_side(l, "ids", l->d[0], l->id);
+  sol_flops(l, 5 * volume(l));
 }
 
 static double results(const SolLedger *l) {

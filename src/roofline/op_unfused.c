@@ -66,6 +66,11 @@ void sol_unfused_silu_mul(SolLedger *l) {
   combine(l, "multiply", l->out);
 }
 
+void sol_unfused_gated_mul(SolLedger *l) {
+  map(l, "gelu", l->dtype, 8);
+  combine(l, "multiply", l->out);
+}
+
 // Frameworks keep cos and sin at full width, each half twice.
 void sol_unfused_rope(SolLedger *l) {
   map(l, "rotate half", l->dtype, 0);
@@ -120,6 +125,14 @@ void sol_unfused_log_softmax(SolLedger *l) {
   fold_rows(l, "sum");
   map_statistic(l, "log", 1);
   map_rows(l, "subtract log", l->out);
+}
+
+void sol_unfused_cross_entropy(SolLedger *l) {
+  sol_unfused_log_softmax(l);
+  sol_pass(l, "pick the target's");
+  sol_reads_side(l, "logarithms", l->d[0], l->dtype);
+  sol_reads_side(l, "targets", l->d[0], l->id);
+  sol_writes_side(l, "loss", l->d[0], SOL_FP32);
 }
 
 // The score matrix goes through memory whole: what the mask hides is computed, stored and read as well.

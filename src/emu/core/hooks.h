@@ -52,7 +52,10 @@ enum {                      // EmuStatics.paths
   EMU_PATH_LOAD = 1,        // a load or copy that the warp may have to wait for
   EMU_PATH_SHUFFLE = 2,     // waits for other lanes' values
   EMU_PATH_POLL = 4,        // tests an mbarrier: a wait only if the phase has not completed
-  EMU_PATH_FOLLOWS = 8      // a store directly after a store to adjacent addresses
+  EMU_PATH_FOLLOWS = 8,     // a store directly after a store to adjacent addresses
+  EMU_PATH_TENSOR = 16,     // a matrix instruction
+  EMU_PATH_GROUPED = 32,    // of wgmma: it completes with its group
+  EMU_PATH_NAME = 64        // ptxas removes it
 };
 typedef enum EmuPending { EMU_NONE_PENDING, EMU_PENDING_NEAR, EMU_PENDING_OTHER, EMU_PENDING_FAR } EmuPending;
 typedef struct EmuPath {

@@ -4,7 +4,7 @@
 // fixed order. So results do not depend on the number of workers, unless blocks communicate with each other.
 #include "base/error.h"
 #include "base/heap.h"
-#include "emu/core/hooks.h"
+#include "emu/core/trace.h"
 
 enum {
   LOG_RECORDS = 16384,
@@ -32,6 +32,7 @@ static bool start_next(EmuCtx *x, EmuSm *sm) {
   }
   u->slot = slot;
   u->number = sm->next_unit;
+  emu_trace_start(run, u);
   u->instructions = 0;
   u->next = NULL;
   EmuUnit **end = &sm->units;
@@ -346,6 +347,7 @@ static void clean(EmuRun *run) {
   if (run->workspace) emu_drop_alloc(run->emu, run->workspace);
   for (uint32_t s = 0; run->sms && run->workers && s < run->sm_count; s++)
     while (run->sms[s].units) finish(&run->workers[0], &run->sms[s], &run->sms[s].units);
+  emu_trace_free(run);
   for (uint32_t k = 0; k < run->worker_count; k++) emu_free_worker(&run->workers[k]);
   sol_heap_free(run->worker_memory);
   sol_heap_free(run->const_memory);

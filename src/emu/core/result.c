@@ -1,7 +1,7 @@
 // The result of a launch, summed over the workers.
 #include "base/error.h"
 #include "base/heap.h"
-#include "emu/core/hooks.h"
+#include "emu/core/trace.h"
 
 void sol_emu_counts_add(SolEmuCounts *to, const SolEmuCounts *from) {
 #define ADD(name) to->name += from->name;
@@ -14,6 +14,7 @@ void sol_emu_result_free(SolEmuResult *result) {
   sol_heap_free(result->insts);
   sol_heap_free(result->findings);
   sol_heap_free(result->touches);
+  sol_heap_free(result->trace.events);
   *result = (SolEmuResult){0};
 }
 
@@ -93,7 +94,7 @@ void emu_result_add(EmuRun *run) {
       r->classes[sol_emu_class(p->source[pc])] += c.executions;
       if (run->observing) add_observed(run, pc, &c, &r->insts[at]);
     }
-  if (run->observing) emu_path_sum(run, &r->chain), r->balance = emu_balance(run);
+  if (run->observing) emu_path_sum(run, &r->chain), r->balance = emu_balance(run), emu_trace_result(run);
   uint64_t units = 0;
   for (uint32_t k = 0; k < run->worker_count; k++) units += emu_worker(&run->workers[k])->units_done;
   r->blocks += units * run->cluster_size;

@@ -1,7 +1,7 @@
 // The scheduler: a fiber runs until it waits, ends or has used its time slice; then the next warp of the block
 // runs, and after all warps the next block.
 #include "emu/core/async.h"
-#include "emu/core/hooks.h"
+#include "emu/core/trace.h"
 
 void emu_stop(EmuRun *run, SolEmuEnd end) {
   int none = 0;
@@ -18,8 +18,9 @@ void emu_expand(EmuCtx *x, uint32_t mask) {
   for (int l = 0; l < EMU_LANES; l++) on[l] = -(int32_t)(mask >> l & 1);
 }
 
-// `path`: of the warp; NULL: the launch is not observed.
-static inline __attribute__((always_inline)) uint64_t execute_on(EmuCtx *x, EmuPath *path) {
+// `path`: of the warp; NULL: the launch is not observed. `trace`: NULL: the unit is not traced.
+static inline __attribute__((always_inline)) uint64_t execute_on(EmuCtx *x, EmuPath *path,
+                                                                 EmuTraceWarp *trace) {
   const EmuInst *code = x->launch->program->code;
   SolEmuCounts *counts = x->counts;
   uint64_t done = 0;
@@ -27,6 +28,7 @@ static inline __attribute__((always_inline)) uint64_t execute_on(EmuCtx *x, EmuP
     const EmuInst *i = &code[x->pc++];
     if (path) emu_path_step(x->launch->statics, path, i->index);
     uint32_t mask = x->active & emu_pred(x, i->guard);
+    if (trace) emu_trace_step(x, trace, i->index, mask);
     SolEmuCounts *c = &counts[i->index];
     c->executions++;
     c->lanes += emu_popc(mask);
@@ -40,11 +42,15 @@ static inline __attribute__((always_inline)) uint64_t execute_on(EmuCtx *x, EmuP
 }
 
 EMU_HOT static uint64_t execute(EmuCtx *x) {
-  return execute_on(x, NULL);
+  return execute_on(x, NULL, NULL);
 }
 
 EMU_HOT static uint64_t execute_observed(EmuCtx *x) {
-  return execute_on(x, &x->block->paths[x->warp->index]);
+  return execute_on(x, &x->block->paths[x->warp->index], NULL);
+}
+
+static uint64_t execute_traced(EmuCtx *x) {
+  return execute_on(x, &x->block->paths[x->warp->index], emu_trace_warp(x->block, x->warp->index));
 }
 
 // Whether it did anything but spin.
@@ -59,7 +65,7 @@ static bool run_fiber(EmuCtx *x, EmuFiber *f) {
   x->budget = x->launch->quantum;
   EmuPath *path = x->launch->observing ? &x->block->paths[x->warp->index] : NULL, before = {0};
   if (path) before = *path;
-  uint64_t done = path ? execute_observed(x) : execute(x);
+  uint64_t done = !path ? execute(x) : emu_traced(x) ? execute_traced(x) : execute_observed(x);
   w->instructions += done;
   bool ended = f->state == EMU_ENDED, spins = !ended && f->spin >= EMU_SPIN;
   // How long a GPU's warps spin depends on when the others come, which is not known here.

@@ -217,6 +217,8 @@ struct EmuBlock {
   void *memory;   // one allocation for all but local memory and fibers
 };
 
+typedef struct EmuTrace EmuTrace;
+
 typedef struct EmuUnitWork {
   uint64_t path, instructions; // of its critical path, as chain.c weighs it; of all its warps
 } EmuUnitWork;
@@ -234,6 +236,7 @@ typedef struct EmuUnit { // a cluster, or a block without one; runs on one worke
   EmuAsync *asyncs, **last_async;
   uint32_t async_count;
   uint64_t random;
+  struct EmuTrace *trace; // of trace.h; NULL: it is not the one that is traced
 } EmuUnit;
 
 typedef struct EmuSm {
@@ -279,6 +282,7 @@ struct EmuRun {
   bool by_turns;           // the resident blocks of an SM run by turns, not one after another
   int32_t quantum;         // instructions of a warp's time slice
   const struct EmuStatics *statics;
+  struct EmuTrace *trace; // of trace.h; NULL: not observed
   EmuUnitWork *units; // by EmuUnit.number: of those that ended; NULL: not observed
   int stop;           // SolEmuEnd, or 0
   // Written by workers; on a page of its own, as the fields above are read by all of them.

@@ -1,7 +1,7 @@
 // Asynchronous copies. When they complete is async.h's.
 #include "emu/core/async.h"
-#include "emu/core/hooks.h"
 #include "emu/core/lower.h"
+#include "emu/core/trace.h"
 #include "emu/isa/bulk.h"
 
 typedef struct Copy {
@@ -44,11 +44,15 @@ static void issue_words(EmuCtx *x, const EmuInst *i, uint32_t mask, const Words 
 
 static void commit_copies(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   uint32_t *groups = i->fn ? x->warp->bulk_groups : x->warp->copy_groups;
+  if (emu_traced(x)) emu_trace_commit(x, i->fn ? EMU_TRACE_STORES : EMU_TRACE_COPIES);
   for (; mask; mask &= mask - 1) groups[emu_first(mask)]++;
 }
 
 // wait_all, whose i->vec is 1, takes those that no group has yet as well.
 static void wait_copies(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  if (emu_traced(x))
+    emu_trace_wait_group(x, i->fn ? EMU_TRACE_STORES : EMU_TRACE_COPIES, (uint64_t)i->offset, i->vec,
+                         i->bytes);
   if (!x->block->unit->asyncs) return;
   const uint32_t *groups = i->fn ? x->warp->bulk_groups : x->warp->copy_groups;
   for (; mask; mask &= mask - 1) {
@@ -80,6 +84,8 @@ static void copy_async(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     words.bytes[l] =
         (uint8_t)(from.mask >> l & 1 ? (c->has_size && size[l] < i->bytes ? size[l] : i->bytes) : 0);
   }
+  if (emu_traced(x))
+    emu_trace_grouped(x, EMU_TRACE_COPIES, SOL_EMU_STEP_COPY, emu_popc(from.mask) * i->bytes);
   issue_words(x, i, mask, &words);
   x->fiber->spin = 0;
   if (x->launch->checking) {
@@ -163,6 +169,8 @@ static void bulk_run(EmuCtx *x, const EmuInst *i, uint32_t mask, const void *wha
 static void bulk_to_shared(EmuCtx *x, const EmuInst *i, int l, Bulk b, uint64_t barrier) {
   bool fits = emu_range(x, i, l, b.to, PTX_SPACE_SHARED_CLUSTER, b.bytes, BULK_ALIGN, true) != NULL;
   b.barrier = fits ? emu_range(x, i, l, barrier, PTX_SPACE_SHARED_CLUSTER, 8, 8, true) : NULL;
+  if (b.barrier && emu_traced(x))
+    emu_trace_copy(x, b.barrier, b.counts || i->vec != PTX_SPACE_GLOBAL ? b.bytes : 0);
   if (b.barrier) emu_async(x, i, EMU_ASYNC_BARRIER, 1u << l, 0, b.barrier, bulk_run, &b, sizeof b);
 }
 
@@ -199,10 +207,12 @@ static void copy_bulk(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     if (!emu_range(x, i, l, b.from, b.counts ? PTX_SPACE_GLOBAL : PTX_SPACE_SHARED_CLUSTER, b.bytes,
                    BULK_ALIGN, false))
       continue;
-    if (in_global(i->space))
-      emu_async(x, i, EMU_ASYNC_BULK, 1u << l, x->warp->bulk_groups[l], NULL, bulk_run, &b, sizeof b);
-    else
+    if (!in_global(i->space)) {
       bulk_to_ranks(x, i, l, b);
+      continue;
+    }
+    if (emu_traced(x)) emu_trace_grouped(x, EMU_TRACE_STORES, SOL_EMU_STEP_COPY, b.bytes);
+    emu_async(x, i, EMU_ASYNC_BULK, 1u << l, x->warp->bulk_groups[l], NULL, bulk_run, &b, sizeof b);
   }
 }
 
@@ -280,6 +290,7 @@ bool lower_async_copy(Lower *l, const PtxInst *in, EmuInst *out) {
     out->fn = in->code->op == PTX_OP_CP_ASYNC_BULK_WAIT;
     out->vec = in->operands[0].kind == PTX_ARG_NONE; // wait_all
     out->offset = (int64_t)in->operands[0].value;
+    out->bytes = PTX_HAS(in->code, READ); // sources alone
     out->run = wait_copies;
     return true;
   default: return lower_tensor(l, in, out);

@@ -3,8 +3,8 @@
 // complement) in 40-61, in 62 that it is initialised, the phase in 63. A phase ends when no arrival and no
 // byte is pending. Not counted as traffic: on sm_90 a unit of its own does them.
 #include "emu/core/async.h"
-#include "emu/core/hooks.h"
 #include "emu/core/lower.h"
+#include "emu/core/trace.h"
 
 enum { COUNT_BITS = 20, TX_SHIFT = 40, TX_BITS = 22 };
 #define COUNT_MASK ((UINT64_C(1) << COUNT_BITS) - 1)
@@ -27,10 +27,11 @@ static uint64_t pack_barrier(Barrier b) {
          ((uint64_t)(uint32_t)b.tx & ((UINT64_C(1) << TX_BITS) - 1)) << TX_SHIFT | IS_MADE |
          (b.phase ? PHASE : 0);
 }
-static void end_phase_if_complete(Barrier *b) {
+static void end_phase_if_complete(EmuCtx *x, const uint8_t *host, Barrier *b) {
   if (b->pending || b->tx) return;
   b->phase = !b->phase;
   b->pending = b->expected;
+  if (emu_traced(x)) emu_trace_phase(x, host, false);
 }
 
 static uint64_t load64(const uint8_t *host) {
@@ -91,7 +92,7 @@ static bool add_bytes(EmuCtx *x, const EmuInst *i, int lane, Barrier *b, int64_t
 static void add_tx(EmuCtx *x, const EmuInst *i, int lane, uint8_t *host, int64_t bytes) {
   Barrier b;
   if (!read_barrier(x, i, lane, host, &b) || !add_bytes(x, i, lane, &b, bytes)) return;
-  end_phase_if_complete(&b);
+  end_phase_if_complete(x, host, &b);
   write_barrier(x, host, b);
 }
 
@@ -104,8 +105,11 @@ void emu_mbarrier_complete(EmuCtx *x, const EmuInst *i, uint32_t mask, EmuLoc ba
   for (int l = 0; l < EMU_LANES; l++) addr[l] = emu_lane_address(x, &place, l);
   bool generic = addr[emu_first(mask)] >= EMU_SHARED_WINDOW;
   emu_resolve_at(x, i, mask, addr, generic ? PTX_SPACE_GENERIC : PTX_SPACE_SHARED_CLUSTER, 8, true, &acc);
-  for (uint32_t left = acc.mask; left; left &= left - 1)
-    add_tx(x, i, emu_first(left), acc.host[emu_first(left)], -(int64_t)bytes);
+  for (uint32_t left = acc.mask; left; left &= left - 1) {
+    uint8_t *host = acc.host[emu_first(left)];
+    if (emu_traced(x)) emu_trace_arrive(x, host, block_of(x, host) != x->block);
+    add_tx(x, i, emu_first(left), host, -(int64_t)bytes);
+  }
 }
 
 void emu_mbarrier_bytes(EmuCtx *x, const EmuInst *i, int lane, uint8_t *host, uint32_t bytes) {
@@ -125,6 +129,7 @@ static void init(EmuCtx *x, const EmuInst *i, uint32_t mask) {
       return;
     }
     write_barrier(x, acc.host[l], (Barrier){.pending = count[l], .expected = count[l]});
+    if (emu_traced(x)) emu_trace_phase(x, acc.host[l], true);
   }
   if (x->launch->checking) emu_check_access(x, i, &acc, 8, EMU_USE_STRONG_STORE);
 }
@@ -156,9 +161,10 @@ static bool arrive_one(EmuCtx *x, const EmuInst *i, int l, uint8_t *host, uint32
   uint32_t count = i->fn & ARRIVE_COUNT && !expects ? operand : 1;
   if (!read_barrier(x, i, l, host, &b) || (expects && !add_bytes(x, i, l, &b, operand))) return false;
   if (count > b.pending) return misuse(x, i, l, "more arrive at an mbarrier than it expects");
+  if (emu_traced(x)) emu_trace_arrive(x, host, block_of(x, host) != x->block);
   b.pending -= count;
   if (i->fn & ARRIVE_DROP) b.expected -= count < b.expected ? count : b.expected;
-  end_phase_if_complete(&b);
+  end_phase_if_complete(x, host, &b);
   write_barrier(x, host, b);
   return true;
 }
@@ -192,9 +198,11 @@ static void wait(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   if (done == mask) {
     x->fiber->spin = 0;
     emu_path_polled(x);
+    if (emu_traced(x)) emu_trace_passed(x, acc.host[emu_first(mask)]);
     return;
   }
   // Others must run for it to change. test_wait may be asked again and again; try_wait may as well wait now.
+  if (emu_traced(x)) emu_trace_spin(x);
   emu_spin(x);
   if (i->fn & 2) x->fiber->spin += EMU_SPIN, x->budget = 0;
 }

@@ -2,8 +2,8 @@
 // dimension; rows are packed in shared memory, and swizzled there by the bits of its addresses. What is outside of the
 // tensor is zero (or NaN) in shared memory and is not written to the tensor; the mbarrier counts the whole box.
 #include "emu/core/async.h"
-#include "emu/core/hooks.h"
 #include "emu/core/lower.h"
+#include "emu/core/trace.h"
 #include "emu/isa/bulk.h"
 #include "emu/isa/smem_matrix.h"
 #include "emu/tensor_map.h"
@@ -14,6 +14,9 @@ typedef struct Tensor { // the instruction
   EmuLoc map, at[SOL_TENSOR_DIMS], ranks;
   EmuAddress shared, barrier;
   uint32_t rank, coordinates;
+  bool im2col;
+  EmuLoc offsets[SOL_TENSOR_DIMS - 2]; // of im2col loads
+  bool has_offsets;
   bool four_rows; // gather4, scatter4: the coordinates are a column and four rows
   bool stores, reduces, prefetches, multicast;
   uint8_t fn; // of a reduction
@@ -22,6 +25,7 @@ typedef struct Tensor { // the instruction
 typedef struct TensorCopy { // one lane's execution of it
   SolTensorMap map;
   int32_t at[SOL_TENSOR_DIMS];
+  uint16_t offsets[SOL_TENSOR_DIMS - 2];
   uint64_t shared;
   uint8_t *barrier;
   bool counts; // of a multicast the first block's
@@ -36,19 +40,49 @@ typedef struct BoxRow {
 
 static uint64_t row_count(const Tensor *t, const SolTensorMap *m) {
   uint64_t rows = 1;
+  if (t->im2col) return m->box[1];
   for (uint32_t k = 1; k < m->rank; k++) rows *= sol_tensor_count(m, k);
   return t->four_rows ? 4 : rows;
 }
 
-static BoxRow box_row(const Tensor *t, const TensorCopy *c, uint64_t row) {
+// Where pixel `row` of an im2col copy is: along each dimension of space to the end of the pixels' box, then from its lower
+// corner on, one further in the next dimension.
+static void pixel_at(const TensorCopy *c, uint64_t row, int64_t *at) {
   const SolTensorMap *m = &c->map;
-  uint64_t address = m->base, left = row;
+  uint64_t left = row;
+  for (uint32_t k = 1; k + 1 < m->rank; k++) {
+    int64_t low = m->lower[k - 1], end = (int64_t)m->dims[k] + m->upper[k - 1], step = m->steps[k];
+    uint64_t all = (uint64_t)((end - low + step - 1) / step),
+             first = c->at[k] < end ? (uint64_t)((end - c->at[k] + step - 1) / step) : 1;
+    bool inside = left < first;
+    at[k] = (inside ? c->at[k] + (int64_t)left * step : low + (int64_t)((left - first) % all) * step) +
+            c->offsets[k - 1];
+    left = inside ? 0 : 1 + (left - first) / all;
+  }
+  at[m->rank - 1] = c->at[m->rank - 1] + (int64_t)left;
+}
+
+static void row_at(const Tensor *t, const TensorCopy *c, uint64_t row, int64_t *at) {
+  const SolTensorMap *m = &c->map;
+  uint64_t left = row;
   for (uint32_t k = 1; k < m->rank; k++) {
     uint32_t count = sol_tensor_count(m, k);
-    int64_t at = t->four_rows ? c->at[1 + row] : c->at[k] + (int64_t)(left % count * m->steps[k]);
-    if (at < 0 || (uint64_t)at >= m->dims[k]) return (BoxRow){0};
-    address += (uint64_t)at * m->strides[k];
+    at[k] = t->four_rows ? c->at[1 + row] : c->at[k] + (int64_t)(left % count * m->steps[k]);
     left /= count;
+  }
+}
+
+static BoxRow box_row(const Tensor *t, const TensorCopy *c, uint64_t row) {
+  const SolTensorMap *m = &c->map;
+  uint64_t address = m->base;
+  int64_t at[SOL_TENSOR_DIMS];
+  if (t->im2col)
+    pixel_at(c, row, at);
+  else
+    row_at(t, c, row, at);
+  for (uint32_t k = 1; k < m->rank; k++) {
+    if (at[k] < 0 || (uint64_t)at[k] >= m->dims[k]) return (BoxRow){0};
+    address += (uint64_t)at[k] * m->strides[k];
   }
   uint32_t size = sol_tensor_type_bytes(m->type);
   int64_t from = c->at[0], end = from + (int64_t)m->box[0], low = from < 0 ? 0 : from;
@@ -175,9 +209,13 @@ static bool take_map(EmuCtx *x, const EmuInst *i, int l, SolTensorMap *m) {
       emu_range(x, i, l, address, PTX_SPACE_GENERIC, SOL_TENSOR_MAP_BYTES, MAP_ALIGN, false);
   if (!bytes) return false;
   bool is_map = sol_tensor_map_unpack(bytes, m);
-  const char *why =
-      is_map ? sol_tensor_map_problem(m) : "these bytes are none that cuTensorMapEncodeTiled made";
+  const char *why = is_map
+                        ? sol_tensor_map_problem(m)
+                        : "these bytes are none that cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col made";
   if (!why && m->rank != t->rank) why = "it has another number of dimensions than the instruction";
+  if (!why && m->im2col != t->im2col)
+    why = m->im2col ? "it is one of cuTensorMapEncodeIm2col, and the copy is of tiles"
+                    : "it is one of cuTensorMapEncodeTiled, and the copy is im2col";
   if (!why && t->four_rows && m->box[1] != 1) why = "gather4 and scatter4 need a box of one row";
   if (!why && t->reduces && !emu_bulk_can_reduce(reduce_type(m->type, t->fn), t->fn))
     why = "there is no such reduction of its type";
@@ -187,6 +225,8 @@ static bool take_map(EmuCtx *x, const EmuInst *i, int l, SolTensorMap *m) {
 static void issue_to_shared(EmuCtx *x, const EmuInst *i, int l, TensorCopy *c, uint64_t barrier) {
   if (!box_in_shared(x, i, l, c)) return;
   c->barrier = emu_range(x, i, l, barrier, PTX_SPACE_SHARED_CLUSTER, 8, 8, true);
+  if (c->barrier && emu_traced(x))
+    emu_trace_copy(x, c->barrier, c->counts ? shared_bytes(i->more, &c->map, false) : 0);
   if (c->barrier) emu_async(x, i, EMU_ASYNC_BARRIER, 1u << l, 0, c->barrier, run_copy, c, sizeof *c);
 }
 
@@ -214,11 +254,16 @@ static void issue(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     TensorCopy c = {.counts = true};
     if (!take_map(x, i, l, &c.map) || t->prefetches) continue;
     for (uint32_t k = 0; k < t->coordinates; k++) c.at[k] = EMU_IN(int32_t, t->at[k])[l];
+    for (uint32_t k = 0; t->has_offsets && k + 2 < t->rank; k++)
+      c.offsets[k] = EMU_IN(uint16_t, t->offsets[k])[l];
     c.shared = bulk_shared_address(emu_lane_address(x, &t->shared, l));
     if (!t->stores)
       issue_load(x, i, l, &c);
-    else if (box_in_shared(x, i, l, &c))
+    else if (box_in_shared(x, i, l, &c)) {
+      if (emu_traced(x))
+        emu_trace_grouped(x, EMU_TRACE_STORES, SOL_EMU_STEP_COPY, (uint32_t)shared_bytes(t, &c.map, false));
       emu_async(x, i, EMU_ASYNC_BULK, 1u << l, x->warp->bulk_groups[l], NULL, run_copy, &c, sizeof c);
+    }
   }
 }
 
@@ -252,6 +297,12 @@ static bool set_field(SolTensorMap *m, uint8_t field, uint64_t k, uint64_t value
   }
 }
 
+// Kernels also make a map by themselves: of zeros, every field replaced. What a copy cannot use is found at the copy.
+static bool unpack_or_empty(const uint8_t *bytes, SolTensorMap *m) {
+  static const uint8_t zeros[SOL_TENSOR_MAP_BYTES];
+  return sol_tensor_map_unpack(bytes, m) || memcmp(bytes, zeros, sizeof zeros) == 0;
+}
+
 static void replace(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   EmuAddress place = {.base = i->a, .abytes = i->abytes, .offset = i->offset};
   for (; mask; mask &= mask - 1) {
@@ -261,8 +312,9 @@ static void replace(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     uint64_t value = i->lane_bytes == 8 ? EMU_IN(uint64_t, i->b)[l] : EMU_IN(uint32_t, i->b)[l];
     uint8_t *bytes = emu_range(x, i, l, address, i->space, SOL_TENSOR_MAP_BYTES, MAP_ALIGN, true);
     if (!bytes) continue;
-    if (!sol_tensor_map_unpack(bytes, &m))
-      bad_map(x, i, l, address, "these bytes are none that cuTensorMapEncodeTiled made");
+    if (!unpack_or_empty(bytes, &m))
+      bad_map(x, i, l, address,
+              "these bytes are none that cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col made");
     else if (!set_field(&m, i->fn, EMU_IN(uint32_t, i->c)[l], value))
       bad_map(x, i, l, address, "this field cannot have this value");
     else
@@ -296,10 +348,18 @@ static bool take_tensor(Lower *l, const PtxCode *code, const PtxOperand *o, Tens
     return lower_refuse(l, "a tensor map's generic address is in a register");
   t->map = lower_read(l, &o->elems[0]);
   t->coordinates = (uint32_t)o->count - 2;
-  t->rank = code->geom == PTX_GEOM_4D ? 4 : code->geom == PTX_GEOM_5D ? 5 : code->geom;
+  t->rank = (uint32_t)sol_ptx_tensor_rank(code);
   t->four_rows = t->coordinates != t->rank;
   for (uint32_t k = 0; k < t->coordinates; k++) t->at[k] = lower_read(l, &o->elems[2 + k]);
   return lower_lane_bytes(l, &o->elems[0]) == 8 || lower_refuse(l, "a tensor map's address has 64 bits");
+}
+
+// A load's or a prefetch's; a store has another operand there.
+static void take_offsets(Lower *l, const PtxOperand *o, Tensor *t) {
+  t->has_offsets = t->im2col && !t->stores;
+  for (uint32_t k = 0; t->has_offsets && k < SOL_TENSOR_DIMS - 2; k++)
+    if (o->kind == PTX_ARG_VEC ? k < o->count : k == 0)
+      t->offsets[k] = lower_read(l, o->kind == PTX_ARG_VEC ? &o->elems[k] : o);
 }
 
 static bool lower_box(Lower *l, const PtxInst *in, EmuInst *out) {
@@ -316,7 +376,10 @@ static bool lower_box(Lower *l, const PtxInst *in, EmuInst *out) {
   out->kind = load ? SOL_EMU_KIND_GLOBAL_LOAD : SOL_EMU_KIND_GLOBAL_STORE;
   out->more = t;
   out->run = issue;
-  if (t->multicast) t->ranks = lower_read(l, &o[3]);
+  if (t->multicast) t->ranks = lower_read(l, &o[4]);
+  t->im2col = code->fn == PTX_FN_IM2COL || code->fn == PTX_FN_IM2COL_NO_OFFS || PTX_HAS(code, IM2COL) ||
+              PTX_HAS(code, IM2COL_NO_OFFS);
+  take_offsets(l, &o[load ? 3 : 1], t);
   if (load && !lower_address_operand(l, &o[2], &t->barrier)) return false;
   if (!t->prefetches && !lower_address_operand(l, &o[load ? 0 : 1], &t->shared)) return false;
   return take_tensor(l, code, &o[load ? 1 : 0], t);

@@ -4,6 +4,7 @@
 // A wait_group goes on when all four warps have committed the groups that it waits for, since what one warp's wait
 // allows, such as filling the shared memory again, the others' products must not see.
 #include "emu/core/async.h"
+#include "emu/core/trace.h"
 #include "emu/isa/matrix.h"
 #include "emu/isa/smem_matrix.h"
 
@@ -163,7 +164,9 @@ static void fence(EmuCtx *x, const EmuInst *i, uint32_t mask) {
 
 static void commit(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   mask = emu_sync_lanes(x, i, mask, i->f);
-  if (mask && in_group(x, i, mask)) x->warp->wgmma_groups++;
+  if (!mask || !in_group(x, i, mask)) return;
+  x->warp->wgmma_groups++;
+  if (emu_traced(x)) emu_trace_commit(x, EMU_TRACE_WGMMA);
 }
 
 // The instruction is executed again when other warps have run; it counts once.
@@ -171,6 +174,7 @@ static void again(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   x->counts[i->index].executions--;
   x->counts[i->index].lanes -= emu_popc(mask);
   x->pc = i->index;
+  if (emu_traced(x)) emu_trace_spin(x);
   x->fiber->spin += EMU_SPIN;
   x->budget = 0;
 }
@@ -186,6 +190,7 @@ static void wait(EmuCtx *x, const EmuInst *i, uint32_t mask) {
       again(x, i, mask);
       return;
     }
+  if (emu_traced(x)) emu_trace_wait_group(x, EMU_TRACE_WGMMA, left, false, false);
   for (int k = 0; k < GROUP_WARPS; k++) emu_async_wait(x, &first[k], EMU_ASYNC_WGMMA, EMU_ALL, before);
 }
 

@@ -8,7 +8,9 @@ typedef struct Packed {
   uint32_t steps;                 // four bits each
   uint64_t strides[SOL_TENSOR_DIMS - 1];
   uint16_t box[SOL_TENSOR_DIMS];
-  uint8_t rank, type, swizzle, interleave, nan_fill, zero[41];
+  uint8_t rank, type, swizzle, interleave, nan_fill, im2col;
+  int16_t lower[SOL_TENSOR_DIMS - 2], upper[SOL_TENSOR_DIMS - 2];
+  uint8_t zero[28];
 } Packed;
 _Static_assert(sizeof(Packed) == SOL_TENSOR_MAP_BYTES, "as long as CUtensorMap");
 static const char magic[8] = {'S', 'o', 'l', 't', 'm', 'a', 'p', '1'};
@@ -24,6 +26,7 @@ uint32_t sol_tensor_count(const SolTensorMap *m, uint32_t dim) {
 
 uint64_t sol_tensor_box_bytes(const SolTensorMap *m) {
   uint64_t bytes = sol_tensor_type_bytes(m->type);
+  if (m->im2col) return bytes * m->box[0] * m->box[1];
   for (uint32_t k = 0; k < m->rank; k++) bytes *= sol_tensor_count(m, k);
   return bytes;
 }
@@ -38,9 +41,25 @@ static bool is_float(uint8_t type) {
 
 static const char *dimension_problem(const SolTensorMap *m, uint32_t k) {
   if (!m->dims[k] || m->dims[k] > UINT64_C(1) << 32) return "a dimension is not 1 to 2^32";
-  if (!m->box[k] || m->box[k] > SOL_TENSOR_BOX) return "a box dimension is not 1 to 256";
+  if (m->im2col && k == 1 && (!m->box[1] || m->box[1] > SOL_TENSOR_PIXELS))
+    return "pixels of a column are not 1 to 1024";
+  if (!(m->im2col && k == 1) && (!m->box[k] || m->box[k] > SOL_TENSOR_BOX))
+    return "a box dimension is not 1 to 256";
   if (!m->steps[k] || m->steps[k] > 8) return "an element stride is not 1 to 8";
   if (k && (m->strides[k] % 16 || m->strides[k] >> 40)) return "a stride is no multiple of 16 below 2^40";
+  return NULL;
+}
+
+// The corners have fewer bits the more of them there are.
+static const char *pixels_problem(const SolTensorMap *m) {
+  static const int32_t most[] = {[3] = 1 << 15, [4] = 1 << 7, [5] = 1 << 4};
+  if (m->rank < 3) return "an im2col map has 3 to 5 dimensions";
+  for (uint32_t k = 1; k + 1 < m->rank; k++) {
+    int32_t low = m->lower[k - 1], high = m->upper[k - 1];
+    if (low < -most[m->rank] || low >= most[m->rank] || high < -most[m->rank] || high >= most[m->rank])
+      return "a corner of its pixels' box is out of range";
+    if ((int64_t)m->dims[k] + high <= low) return "its pixels' box is empty";
+  }
   return NULL;
 }
 
@@ -55,6 +74,7 @@ const char *sol_tensor_map_problem(const SolTensorMap *m) {
     const char *why = dimension_problem(m, k);
     if (why) return why;
   }
+  if (m->im2col && pixels_problem(m)) return pixels_problem(m);
   uint32_t inner = m->box[0] * sol_tensor_type_bytes(m->type);
   if (inner % 16) return "the bytes of its box's inner dimension are no multiple of 16";
   if (m->swizzle && inner > 16u << m->swizzle) return "its box's inner dimension is longer than its swizzle";
@@ -67,7 +87,10 @@ void sol_tensor_map_pack(const SolTensorMap *m, uint8_t out[SOL_TENSOR_MAP_BYTES
               .type = m->type,
               .swizzle = m->swizzle,
               .interleave = m->interleave,
-              .nan_fill = m->nan_fill};
+              .nan_fill = m->nan_fill,
+              .im2col = m->im2col};
+  memcpy(p.lower, m->lower, sizeof p.lower);
+  memcpy(p.upper, m->upper, sizeof p.upper);
   memcpy(p.magic, magic, sizeof magic);
   for (uint32_t k = 0; k < SOL_TENSOR_DIMS; k++) {
     p.dims[k] = (uint32_t)(m->dims[k] - 1);
@@ -86,7 +109,10 @@ bool sol_tensor_map_unpack(const uint8_t bytes[SOL_TENSOR_MAP_BYTES], SolTensorM
                       .type = p.type,
                       .swizzle = p.swizzle,
                       .interleave = p.interleave,
-                      .nan_fill = p.nan_fill != 0};
+                      .nan_fill = p.nan_fill != 0,
+                      .im2col = p.im2col != 0};
+  memcpy(m->lower, p.lower, sizeof p.lower);
+  memcpy(m->upper, p.upper, sizeof p.upper);
   for (uint32_t k = 0; k < SOL_TENSOR_DIMS; k++) {
     m->dims[k] = (uint64_t)p.dims[k] + 1;
     m->box[k] = p.box[k];

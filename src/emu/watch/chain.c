@@ -1,5 +1,6 @@
 // The critical path of a block: see SolEmuChain. SolEmuMachine.clocks decide which of several warps arrived last at
 // a barrier, and nothing else.
+#include "emu/core/trace.h"
 #include "emu/watch/observe.h"
 
 static uint64_t weight(const EmuBlock *block, const EmuPath *p) {
@@ -21,7 +22,23 @@ void emu_path_wait(EmuPath *path, uint32_t parts) {
   path->pending = EMU_NONE_PENDING;
 }
 
+// The same for the trace of the unit.
+static void trace_access(EmuCtx *x, const EmuInst *i, EmuReach reach, SolMemOp op) {
+  EmuTraceWarp *t = emu_trace_warp(x->block, x->warp->index);
+  if (op == SOL_MEM_STORE || op == SOL_MEM_COPY_STORE) return;
+  if (reach == EMU_REACH_SHARED) t->waits += 1.0f / (float)x->launch->emu->machine.near_in_flight;
+  if (reach == EMU_REACH_SHARED || x->launch->statics->loads[i->index] == 2 ||
+      !(x->launch->statics->paths[i->index] & EMU_PATH_LOAD))
+    return;
+  t->loading = true;
+  emu_trace_put(x, SOL_EMU_STEP_LOAD, (uint32_t)i->bytes * i->vec * EMU_LANES,
+                reach == EMU_REACH_FAR      ? 1
+                : reach == EMU_REACH_OTHERS ? 2
+                                            : 0);
+}
+
 void emu_path_access(EmuCtx *x, const EmuInst *i, EmuReach reach, SolMemOp op) {
+  if (emu_traced(x)) trace_access(x, i, reach, op);
   EmuPath *path = &x->block->paths[x->warp->index];
   bool own = reach == EMU_REACH_SHARED, far = reach == EMU_REACH_FAR;
   uint64_t part = EMU_WAIT / x->launch->emu->machine.near_in_flight; // of a wait
@@ -44,6 +61,7 @@ void emu_path_access(EmuCtx *x, const EmuInst *i, EmuReach reach, SolMemOp op) {
 void emu_path_fence(EmuCtx *x) {
   if (!x->block->paths) return;
   EmuPath *path = &x->block->paths[x->warp->index];
+  if (emu_traced(x)) emu_trace_put(x, SOL_EMU_STEP_FENCE, (uint32_t)path->stored, 0);
   emu_path_wait(path, 1);
   path->fences++;
   path->store_fences += path->stored;
@@ -72,6 +90,7 @@ void emu_path_arrive(const EmuBlock *block, uint32_t warp, const EmuBlock *at, u
   EmuPath *there = &at->paths[at->warp_count + barrier];
   const EmuPath *own = &block->paths[warp];
   if (weight(block, own) > weight(block, there)) *there = *own;
+  emu_trace_sync(block, warp, at, barrier, false);
 }
 
 // The warp's own loads stay in flight. Where other lanes of the warp have continued, its path may be longer.
@@ -83,6 +102,7 @@ void emu_path_leave(const EmuBlock *block, uint32_t warp, const EmuBlock *at, ui
   if (weight(block, there) >= weight(block, own)) *own = *there;
   own->pending = pending;
   own->stored = stored;
+  emu_trace_sync(block, warp, at, barrier, true);
   if (barrier == EMU_SYNC_PAST)
     own->cluster_barriers++;
   else
@@ -90,13 +110,16 @@ void emu_path_leave(const EmuBlock *block, uint32_t warp, const EmuBlock *at, ui
 }
 
 void emu_path_clear(const EmuBlock *at, uint32_t barrier) {
-  if (at->paths) at->paths[at->warp_count + barrier] = (EmuPath){0};
+  if (!at->paths) return;
+  at->paths[at->warp_count + barrier] = (EmuPath){0};
+  emu_trace_sync_clear(at, barrier);
 }
 
 void emu_path_pass(const EmuBlock *at) {
   if (!at->paths) return;
   at->paths[at->warp_count + EMU_SYNC_PAST] = at->paths[at->warp_count + EMU_SYNC_CLUSTER];
-  emu_path_clear(at, EMU_SYNC_CLUSTER);
+  at->paths[at->warp_count + EMU_SYNC_CLUSTER] = (EmuPath){0};
+  emu_trace_sync_pass(at);
 }
 
 // ---- the sum ----

@@ -3,6 +3,7 @@
 #include "emu/watch/observe.h"
 
 #include "base/heap.h"
+#include "emu/core/trace.h"
 
 // ---- the pattern of one execution ----
 
@@ -294,7 +295,7 @@ bool emu_observe_make(EmuRun *run) {
     memset(w->sites, 0, bytes);
     *w->chains = (EmuPath){0};
   }
-  return emu_balance_make(run);
+  return emu_trace_make(run) && emu_balance_make(run);
 }
 
 void emu_observe_free(EmuRun *run) {

@@ -77,6 +77,13 @@ static uint8_t path_of(const PtxInst *in, uint8_t loads) {
   return loads ? EMU_PATH_LOAD : 0;
 }
 
+static uint8_t trace_of(const PtxInst *in) {
+  SolEmuClass class = sol_emu_class(in);
+  if (class == SOL_EMU_CLASS_NAME) return EMU_PATH_NAME;
+  if (class != SOL_EMU_CLASS_TENSOR) return 0;
+  return in->code->op == PTX_OP_WGMMA ? EMU_PATH_TENSOR | EMU_PATH_GROUPED : EMU_PATH_TENSOR;
+}
+
 // ---- all of it ----
 
 SolStatus emu_statics_make(EmuProgram *p, SolError *err) {
@@ -101,7 +108,8 @@ SolStatus emu_statics_make(EmuProgram *p, SolError *err) {
   }
   for (uint32_t pc = 0; ok && pc < p->count; pc++)
     if (p->source[pc])
-      s->paths[pc] = (uint8_t)(path_of(p->source[pc], s->loads[pc]) | (s->paths[pc] ? EMU_PATH_FOLLOWS : 0));
+      s->paths[pc] = (uint8_t)(path_of(p->source[pc], s->loads[pc]) | trace_of(p->source[pc]) |
+                               (s->paths[pc] ? EMU_PATH_FOLLOWS : 0));
   if (!ok) {
     sol_heap_free(s);
     return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");

@@ -1,0 +1,258 @@
+// Times every tiled kernel of kernels/gemm/gemm.def beside cuBLAS, for fitting and scoring the launch rule of
+// src/ops/gemm_rule.c: bf16, A by rows, B by columns, over sets of A, B and C that do not fit into L2, in CUDA graphs. One
+// JSON object a line: a shape, cuBLAS's microseconds, a copy's of as many bytes, and each plan's ("KERNEL/PARTS").
+// The results are held against cuBLAS's.
+//   g++ -std=c++17 -O2 -Ikernels -I$CUDA/include bench/gemm_sweep.cpp -L$CUDA/lib64 -lcublas -lcudart -lcuda -o gemm_sweep
+//   ./gemm_sweep build/kernels/gemm.fatbin MxNxK...
+#include <cublas_v2.h>
+#include <cuda.h>
+#include <cuda_runtime.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "common.h"
+#include "gemm/gemm.h"
+
+#define CHECK(call)                                                                                          \
+  do {                                                                                                       \
+    int e_ = (int)(call);                                                                                    \
+    if (e_) printf("%s:%d: error %d\n", __FILE__, __LINE__, e_), exit(2);                                    \
+  } while (0)
+
+struct Variant {
+  const char *name;
+  int kind, tall, wide, stages, down, across, split, swapped, per_sm;
+  CUfunction kernel;
+};
+#define TILED(kind, a, b, tall, wide, stages, down, across, per_sm)                                          \
+  {"sol_gemm_" #kind "_" #a #b "_" #tall "x" #wide "x" #stages "_" #down "x" #across, a || b ? 0 : kind, tall, wide, stages, down, across, 0, 0, per_sm, NULL},
+#define SPLIT(kind, a, b, wide, stages, swapped, per_sm)                                                     \
+  {"sol_gemm_" #kind "_" #a #b "_split_" #wide "x" #stages "_" #swapped, a || b ? 0 : kind, 1, wide, stages, 1, 1, 1, swapped, per_sm, NULL},
+#define SKINNY(kind, eights, warps, deep)
+#define SKINNY_89(kind, eights, warps, deep)
+#define ANY(kind)
+#define WEIGHTS(kind, bits, stages)
+#define ANY_WEIGHTS(kind, bits)
+static Variant variants[] = {
+#include "gemm/gemm.def"
+};
+
+struct Set {
+  char *a, *b, *c;
+};
+static int sms;
+static cudaStream_t stream;
+static cublasHandle_t blas;
+
+static long ceil_div(long a, long b) {
+  return (a + b - 1) / b;
+}
+
+static int shared_of(const Variant &v) {
+  return v.split ? GEMM_RING_BYTES(1, v.wide, v.stages) : GEMM_SHARED(v.tall, v.wide, v.stages, v.per_sm);
+}
+
+static long clusters_of(int size, int per_sm) {
+  long blocks = (long)sms * per_sm, each = 16 * per_sm;
+  return size <= 2 ? blocks / size : blocks / each * (each / size);
+}
+
+static void make_map(GemmMap *map, void *base, long x, long y, int box_y) {
+  cuuint64_t dims[] = {(cuuint64_t)x, (cuuint64_t)y, 1}, strides[] = {(cuuint64_t)x * 2, 16};
+  cuuint32_t box[] = {64, (cuuint32_t)box_y, 1}, steps[] = {1, 1, 1};
+  CHECK(cuTensorMapEncodeTiled((CUtensorMap *)map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, base, dims, strides, box, steps,
+                               CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+}
+
+static bool launch(const Variant &v, int parts, long m, long n, long k, const Set &s) {
+  GemmTiledParams p = {};
+  long down = v.swapped ? n : m, across = v.swapped ? m : n, size = (long)v.down * v.across * parts;
+  int box = GEMM_BOX_B(0, v.wide, v.down);
+  make_map(v.swapped ? &p.b : &p.a, s.a, k, m, v.swapped ? box : GEMM_BOX_A);
+  make_map(v.swapped ? &p.a : &p.b, s.b, k, n, v.swapped ? GEMM_BOX_A : box);
+  if (!v.split) make_map(&p.c, s.c, n, m, 64);
+  p.end.c = s.c, p.end.c_stride = n, p.end.alpha = 1, p.end.out_kind = p.end.bias_kind = KIND_BF16;
+  p.m = (int)m, p.n = (int)n, p.k = (int)k, p.batch = 1;
+  p.rows = (int)ceil_div(down, GEMM_ROWS(v.tall) * v.down), p.columns = (int)ceil_div(across, v.wide * v.across);
+  p.group = 1024 / (GEMM_ROWS(v.tall) * v.down);
+  long tiles = (long)p.rows * p.columns, clusters = v.split ? tiles : std::min(tiles, clusters_of((int)size, v.per_sm));
+  CUlaunchAttribute at[2] = {};
+  at[0].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  at[0].value.clusterDim = {(unsigned)size, 1, 1};
+  at[1].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  at[1].value.programmaticStreamSerializationAllowed = 1;
+  CUlaunchConfig config = {};
+  config.gridDimX = (unsigned)(clusters * size), config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = GEMM_THREADS(v.per_sm), config.blockDimY = config.blockDimZ = 1;
+  config.sharedMemBytes = (unsigned)shared_of(v), config.hStream = stream, config.attrs = at, config.numAttrs = 2;
+  void *params[] = {&p};
+  return cuLaunchKernelEx(&config, v.kernel, params, NULL) == CUDA_SUCCESS;
+}
+
+// Microseconds a call, the least of three graphs' replays after one.
+template <class F> static double time_of(int calls, F call) {
+  cudaGraph_t graph;
+  cudaGraphExec_t ready;
+  cudaEvent_t from, to;
+  double best = 1e30;
+  CHECK(cudaEventCreate(&from) || cudaEventCreate(&to));
+  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  for (int i = 0; i < calls; i++) call(i);
+  CHECK(cudaStreamEndCapture(stream, &graph));
+  CHECK(cudaGraphInstantiate(&ready, graph, 0));
+  for (int turn = 0; turn < 4; turn++) {
+    float ms;
+    CHECK(cudaEventRecord(from, stream) || cudaGraphLaunch(ready, stream) || cudaEventRecord(to, stream));
+    CHECK(cudaEventSynchronize(to) || cudaEventElapsedTime(&ms, from, to));
+    if (turn) best = std::min(best, (double)ms * 1000 / calls);
+  }
+  CHECK(cudaGraphExecDestroy(ready) || cudaGraphDestroy(graph) || cudaEventDestroy(from) || cudaEventDestroy(to));
+  return best;
+}
+
+static std::vector<uint16_t> rows_of(const Set &s, long m, long n) { // the first and the last 16 at most
+  long rows = std::min(m, 16L);
+  std::vector<uint16_t> out((size_t)(2 * rows * n));
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaMemcpy(out.data(), s.c, (size_t)(rows * n) * 2, cudaMemcpyDeviceToHost));
+  CHECK(cudaMemcpy(out.data() + rows * n, s.c + (m - rows) * n * 2, (size_t)(rows * n) * 2, cudaMemcpyDeviceToHost));
+  return out;
+}
+
+static float value(uint16_t x) {
+  uint32_t bits = (uint32_t)x << 16;
+  float f;
+  memcpy(&f, &bits, 4);
+  return f;
+}
+
+// The norm of the difference over that of `want`.
+static double error_of(const std::vector<uint16_t> &got, const std::vector<uint16_t> &want) {
+  double off = 0, all = 0;
+  for (size_t i = 0; i < got.size(); i++) {
+    double g = value(got[i]), w = value(want[i]);
+    off += (g - w) * (g - w), all += w * w;
+  }
+  return off == off ? sqrt(off / all) : 1e9;
+}
+
+static bool worth_timing(const Variant &v, int parts, long m, long n, long k) {
+  long down = v.swapped ? n : m, across = v.swapped ? m : n;
+  long tiles = ceil_div(down, GEMM_ROWS(v.tall) * v.down) * ceil_div(across, v.wide * v.across), room = (long)sms * v.per_sm;
+  if (parts > 1 && (ceil_div(k, 64) < 2 * parts || tiles * parts > 2.2 * room || (double)tiles * (parts - 1) > 1.2 * room)) return false;
+  if (v.swapped && m <= 16 && v.wide > 16) return false;
+  if (m <= 16 && !v.swapped) return false;
+  return !v.swapped || m <= v.wide * 2;
+}
+
+static int time_shape(long m, long n, long k, char *pool, size_t room) {
+  double bytes = 2.0 * (double)(m * k + n * k + m * n), light = bytes / 4e6;
+  int count = (int)std::max(2.0, std::min(32.0, 400e6 / bytes)), wrong = 0;
+  double guess = std::max(2.0 * m * n * k / 6e8, light);
+  int calls = std::max(count, std::min(20, (int)(1500 / guess)));
+  std::vector<Set> sets;
+  char *at = pool;
+  auto take = [&](long size) {
+    char *mine = at;
+    at += (size + 1023) / 1024 * 1024;
+    if (at > pool + room) at = pool, mine = at, at += (size + 1023) / 1024 * 1024;
+    return mine;
+  };
+  char *out = pool + room; // as much again for C
+  for (int i = 0; i < count; i++) {
+    Set s = {take(m * k * 2), take(n * k * 2), out};
+    out += (m * n * 2 + 1023) / 1024 * 1024;
+    sets.push_back(s);
+  }
+  float one = 1, zero = 0;
+  auto theirs = [&](int i) {
+    const Set &s = sets[(size_t)(i % count)];
+    CHECK(cublasGemmEx(blas, CUBLAS_OP_T, CUBLAS_OP_N, (int)n, (int)m, (int)k, &one, s.b, CUDA_R_16BF, (int)k, s.a, CUDA_R_16BF,
+                       (int)k, &zero, s.c, CUDA_R_16BF, (int)n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+  };
+  theirs(0);
+  std::vector<uint16_t> want = rows_of(sets[0], m, n);
+  double peer = time_of(calls, theirs);
+  size_t half = (size_t)(bytes / 2) / 256 * 256;
+  double copied = m > 64 ? 0 : time_of(calls, [&](int i) {
+    size_t from = (size_t)i * half % (room - half) / 256 * 256;
+    CHECK(cudaMemcpyAsync(pool + room + from % (room / 2), pool + from, half, cudaMemcpyDeviceToDevice, stream));
+  });
+  printf("{\"m\":%ld,\"n\":%ld,\"k\":%ld,\"cublas\":%.2f,\"copy\":%.2f,\"us\":{", m, n, k, peer, copied);
+  const char *comma = "";
+  for (const Variant &v : variants)
+    for (int parts : {1, 2, 3, 4, 5, 6, 8}) {
+      if (v.kind != KIND_BF16 || (parts > 1 && !v.split) || !worth_timing(v, parts, m, n, k)) continue;
+      CHECK(cudaMemsetAsync(sets[0].c, 0xff, (size_t)(m * n) * 2, stream));
+      if (!launch(v, parts, m, n, k, sets[0])) {
+        fprintf(stderr, "%s/%d: not launched\n", v.name, parts);
+        continue;
+      }
+      double error = error_of(rows_of(sets[0], m, n), want);
+      if (!(error < 4e-3)) fprintf(stderr, "WRONG %ldx%ldx%ld %s/%d: %g\n", m, n, k, v.name, parts, error), wrong++;
+      double t = time_of(calls, [&](int i) { launch(v, parts, m, n, k, sets[(size_t)(i % count)]); });
+      printf("%s\"%s/%d\":%.2f", comma, v.name + 9, parts, t), comma = ",";
+    }
+  printf("}}\n");
+  fflush(stdout);
+  return wrong;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) return printf("gemm_sweep FATBIN MxNxK...\n"), 2;
+  std::string image;
+  FILE *f = fopen(argv[1], "rb");
+  char piece[65536];
+  for (size_t got; f && (got = fread(piece, 1, sizeof piece, f)) > 0;) image.append(piece, got);
+  CHECK(!f || fclose(f));
+  size_t room = (size_t)4 << 30;
+  char *pool;
+  CUmodule module;
+  CHECK(cudaMalloc((void **)&pool, 2 * room));
+  CHECK(cudaStreamCreate(&stream));
+  CHECK(cublasCreate(&blas) || cublasSetStream(blas, stream));
+  void *workspace;
+  CHECK(cudaMalloc(&workspace, 64 << 20));
+  CHECK(cublasSetWorkspace(blas, workspace, 64 << 20));
+  CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
+  std::vector<uint16_t> some((size_t)64 << 20); // -1 to 1
+  uint32_t seed = 1;
+  for (uint16_t &x : some) seed = seed * 1664525 + 1013904223, x = (uint16_t)((seed >> 31) << 15 | (0x3e80 + (seed >> 20 & 0xff)));
+  for (size_t at = 0; at < room; at += some.size() * 2)
+    CHECK(cudaMemcpy(pool + at, some.data(), some.size() * 2, cudaMemcpyHostToDevice));
+  CHECK(cuModuleLoadData(&module, image.data()));
+  for (Variant &v : variants) {
+    if (v.kind != KIND_BF16) continue;
+    CHECK(cuModuleGetFunction(&v.kernel, module, v.name));
+    CHECK(cuFuncSetAttribute(v.kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_of(v)));
+    fprintf(stderr, "%s: clusters at a time", v.name);
+    for (int parts : {1, 2, 3, 4, 5, 6, 7, 8}) {
+      if (parts > 1 && !v.split) break;
+      CUlaunchAttribute at = {};
+      at.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+      at.value.clusterDim = {(unsigned)(v.down * v.across * parts), 1, 1};
+      CUlaunchConfig config = {};
+      config.gridDimX = (unsigned)(v.down * v.across * parts), config.gridDimY = config.gridDimZ = 1;
+      config.blockDimX = GEMM_THREADS(v.per_sm), config.blockDimY = config.blockDimZ = 1, config.sharedMemBytes = (unsigned)shared_of(v);
+      config.attrs = &at, config.numAttrs = 1;
+      int most = 0;
+      int failed = cuOccupancyMaxActiveClusters(&most, v.kernel, &config);
+      fprintf(stderr, " %d", failed ? -failed : most);
+    }
+    fprintf(stderr, "\n");
+  }
+  int wrong = 0;
+  for (int i = 2; i < argc; i++) {
+    long m, n, k;
+    if (sscanf(argv[i], "%ldx%ldx%ld", &m, &n, &k) == 3) wrong += time_shape(m, n, k, pool, room);
+  }
+  fprintf(stderr, wrong ? "%d WRONG\n" : "all right\n", wrong);
+  return wrong != 0;
+}

@@ -1,0 +1,23 @@
+// O = softmax(scores) V. README.md says which kernel is for what.
+#include "attention/attention_mma.cuh"
+#if __CUDA_ARCH_FEAT_SM90_ALL
+#include "attention/attention_wgmma.cuh"
+#define TILED(kind, d)                                                                                       \
+  KERNEL __launch_bounds__(ATTENTION_TILED_THREADS, 1)                                                       \
+      sol_attention_tiled_##kind##_##d(const __grid_constant__ AttentionTiledParams p) {                     \
+    AttentionWgmma<kind, d>::run(p);                                                                         \
+  }
+#else
+#define TILED(kind, d)
+#endif
+#if __CUDA_ARCH__ >= 800
+#define MMA(kind, d)                                                                                         \
+  KERNEL __launch_bounds__(ATTENTION_THREADS) sol_attention_##kind##_##d(const __grid_constant__ AttentionParams p) { \
+    let_successor_start();                                                                                   \
+    wait_for_predecessor();                                                                                  \
+    AttentionMma<kind, d>::run(p);                                                                           \
+  }
+#else
+#define MMA(kind, d)
+#endif
+#include "attention/attention.def"

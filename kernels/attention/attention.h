@@ -1,0 +1,47 @@
+// What the attention kernels and their launcher share.
+#ifndef SOL_KERNELS_ATTENTION_H
+#define SOL_KERNELS_ATTENTION_H
+
+#include <stdint.h>
+
+// Strides count elements. Sequence b's query i is at b * q_batch + i * q_row, or, with starts, at (q_starts[b] + i) * q_row.
+typedef struct AttentionParams {
+  void *o;
+  const void *q, *k, *v;
+  float *lse; // or NULL; sequence b, head h, query i: b * lse_batch + h * lse_head + i, with starts q_starts[b] more
+  const int32_t *q_starts, *kv_starts; // or NULL
+  int64_t o_row, q_row, k_row, v_row, o_batch, q_batch, k_batch, v_batch, lse_batch, lse_head;
+  int q_tokens, kv_tokens, queries, keys, batch, heads, group; // group: heads that share one of K
+  int causal, window;                                          // window: 0 for none
+  int aligned;                                                 // rows of all four begin at multiples of 16 bytes
+  float scale, soft_cap;
+} AttentionParams;
+
+// A CUtensorMap of four dimensions: a head's elements, tokens, heads, sequences; swizzled over 128 bytes.
+typedef struct __attribute__((aligned(64))) AttentionMap {
+  uint64_t words[16];
+} AttentionMap;
+
+typedef struct AttentionTiledParams {
+  AttentionMap q, k, v;
+  AttentionParams all;
+  int rows;   // tiles of queries of a sequence
+  int nearby; // heads, over all sequences, whose tiles go together: so many keys and values stay in L2
+} AttentionTiledParams;
+
+// attention_mma.cuh: blocks of 64 queries, 16 a warp.
+#define ATTENTION_THREADS 128
+#define ATTENTION_ROWS 64
+#define ATTENTION_KEYS(d) ((d) == 256 ? 32 : 64)
+#define ATTENTION_SHARED(d) ((ATTENTION_ROWS + 4 * ATTENTION_KEYS(d)) * (d) * 2)
+
+// attention_wgmma.cuh: a warpgroup that copies, and two of 64 queries each.
+#define ATTENTION_TILED_THREADS 384
+#define ATTENTION_TILED_ROWS 128
+#define ATTENTION_TILED_KEYS(d) ((d) == 256 ? 64 : 128)
+#define ATTENTION_STAGES 2
+// Queries, stages of keys and values, results (which for 256 take the queries' place), barriers.
+#define ATTENTION_TILED_SHARED(d)                                                                            \
+  (((d) == 256 ? 1 : 2) * ATTENTION_TILED_ROWS * (d) * 2 + 2 * ATTENTION_STAGES * ATTENTION_TILED_KEYS(d) * (d) * 2 + 256)
+
+#endif

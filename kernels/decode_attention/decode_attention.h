@@ -1,0 +1,43 @@
+// What the decode attention kernels and their launcher share.
+#ifndef SOL_KERNELS_DECODE_ATTENTION_H
+#define SOL_KERNELS_DECODE_ATTENTION_H
+
+#include <stdint.h>
+
+typedef struct DecodeParams {
+  void *o;
+  const void *q, *k_cache, *v_cache;
+  const int32_t *table, *lengths; // table: or NULL
+  float *lse;                     // or NULL
+  // Of sequences of more than one part: (batch, heads, parts, v_dim) sums, then (batch, heads, parts) largest scores, in units of
+  // log 2, and as many sums of 2^(score - largest).
+  float *sums, *mosts, *weights;
+  int64_t o_row, q_row, rows; // rows: of the cache, all pages together
+  int batch, heads, kv_heads, group, tiles;       // tiles: blocks' shares of the heads that share one of K
+  int page_size, table_pages, capacity, window;   // capacity: the most tokens of a sequence; window: 0 for none
+  int part, parts;                                // tokens of a part; parts that a sequence may have
+  int aligned, kind;
+  float scale, soft_cap, v_scale;
+} DecodeParams;
+
+#define DECODE_THREADS 128
+#define DECODE_ROWS 16       // heads of a tile
+#define DECODE_SEQUENCES 512 // whose lengths are looked at together
+#define DECODE_STAGES 3
+#define DECODE_LATENT 576 // elements of a row of MLA's cache, of which the first are V
+#define DECODE_LATENT_V 512
+// bytes: of an element of the cache. What a token has in the cache, of one head; tokens of a stage.
+#define DECODE_ROW_BYTES(d, v, bytes) (((d) + ((d) == DECODE_LATENT ? 0 : (v))) * (bytes))
+#define DECODE_KEYS(d, bytes) ((d) == DECODE_LATENT ? 64 / (bytes) : (d) == 64 ? 128 : 16384 / ((d) * (bytes)))
+// Stages, queries, scores, the tokens' rows in the cache, the sequences' parts; rows: heads of a block. Two blocks have room in an SM, of
+// MLA one.
+#define DECODE_SHARED(rows, d, v, bytes)                                                                     \
+  (DECODE_STAGES * DECODE_KEYS(d, bytes) * DECODE_ROW_BYTES(d, v, bytes) + (rows) * (d) * 2 +                \
+   (rows) * (DECODE_KEYS(d, bytes) + 8) * 4 + (DECODE_STAGES + 1) * DECODE_KEYS(d, bytes) * 4 +              \
+   (DECODE_SEQUENCES + 16) * 4)
+// Blocks for many heads that share one of K: groups of four warps, tiles of 16 heads of each.
+#define DECODE_MANY_GROUPS 2
+#define DECODE_MANY_TALL 2
+#define DECODE_MANY_ROWS (DECODE_ROWS * DECODE_MANY_GROUPS * DECODE_MANY_TALL)
+
+#endif

@@ -1,0 +1,17 @@
+#ifndef SOL_KERNELS_GROUP_NORM_H
+#define SOL_KERNELS_GROUP_NORM_H
+
+#include "../elementwise.h"
+
+typedef struct GroupNormParams {
+  void *y;
+  const void *x, *weight, *bias; // weight and bias: NULL: none
+  int64_t n;                     // elements of a group
+  uint64_t groups, channels;     // of a batch; channels of a group
+  Divider divider;               // by the elements of a channel
+  int32_t x_kind, y_kind, weight_kind, shared;
+  int32_t alike; // x and y are of one size and aligned alike
+  float eps;
+} GroupNormParams;
+
+#endif

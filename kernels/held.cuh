@@ -1,0 +1,203 @@
+// A row of any length at any address, held in the shared memory of the blocks of a cluster, or of one block: it is read
+// from global memory once, then as often as wanted. What does not fit into shared memory is read again each time.
+//
+// A row is a Span: 16-byte chunks, and single elements ("edges") before and after them. Warps of all blocks have
+// consecutive segments of the chunks, lanes of a warp neighbouring chunks of its segment; edges belong to the first
+// threads of the first block. A thread reads only what it has copied itself, so no barrier is needed. The number of
+// blocks and threads is known at run time: they follow from the row's length alone (src/ops/held.h), and with them the
+// order of every sum.
+#ifndef SOL_KERNELS_HELD_CUH
+#define SOL_KERNELS_HELD_CUH
+
+#include "held.h"
+#include "row.cuh"
+#include "span.cuh"
+
+typedef struct Held {
+  Span x;
+  uint4 *mine;   // this lane's chunks in shared memory, 32 apart
+  int64_t first; // its first chunk; those after it are 32 apart
+  int count, kept; // of its chunks; of those in shared memory
+  uint64_t row;
+  int rank, blocks, turn; // place in the cluster and its size; which half of HeldShared is next
+} Held;
+
+typedef struct HeldShared {
+  uint64_t warps[2][32][3];
+  uint64_t block[2][3];
+} HeldShared;
+
+INLINE int cluster_blocks(void) {
+  uint32_t n = 1;
+#if __CUDA_ARCH__ >= 900
+  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(n));
+#endif
+  return (int)n;
+}
+
+// The row of this block's cluster: x begins `stride` bytes after that of the row before. `shared`: bytes at `memory`.
+INLINE Held held_of(const void *x, int64_t stride, int64_t n, int in, uint4 *memory, int shared) {
+  Held h;
+  uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
+  int warps = blockDim.x / 32, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  h.blocks = cluster_blocks();
+  h.rank = 0;
+#if __CUDA_ARCH__ >= 900
+  if (h.blocks > 1) h.rank = (int)cluster_rank();
+#endif
+  h.row = block / h.blocks;
+  h.x = span_of((const char *)x + (int64_t)h.row * stride, n, in);
+  int64_t of_warp = (h.x.chunks + 32 * warps * h.blocks - 1) / (32 * warps * h.blocks); // times 32 lanes
+  int64_t room = shared / (512 * warps), begin = (h.rank * warps + warp) * of_warp * 32;
+  h.first = begin + lane;
+  int64_t end = min(begin + of_warp * 32, h.x.chunks);
+  h.count = h.first < end ? (int)((end - h.first + 31) / 32) : 0;
+  h.kept = min(h.count, (int)room);
+  h.mine = memory + warp * room * 32 + lane;
+  h.turn = 0;
+  return h;
+}
+
+// Copies this thread's chunks into shared memory; several loads are in flight.
+INLINE void held_fill(const Held &h) {
+#pragma unroll 8
+  for (int k = 0; k < h.kept; k++) {
+    const uint4 *from = (const uint4 *)h.x.body + h.first + 32 * k;
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                     (uint32_t)__cvta_generic_to_shared(h.mine + 32 * k)),
+                 "l"(from)
+                 : "memory");
+#else
+    h.mine[32 * k] = *from;
+#endif
+  }
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+INLINE uint4 held_vector(const Held &h, int k) {
+  return k < h.kept ? h.mine[32 * k] : ((const uint4 *)h.x.body)[h.first + 32 * k];
+}
+INLINE int64_t held_column(const Held &h, int k, int in) { return h.x.head + (h.first + 32 * k) * (16 / in); }
+
+// This thread's chunk k as floats, and its first column.
+INLINE int64_t held_chunk(const Held &h, int k, int kind, int in, float *f) {
+  Vec v;
+  v.v = held_vector(h, k);
+  widen(&v, kind, in, f);
+  return held_column(h, k, in);
+}
+
+// The column of this thread's edge; -1: it has none.
+INLINE int64_t held_edge(const Held &h) {
+  return h.rank == 0 && threadIdx.x < h.x.edges ? span_edge(&h.x, threadIdx.x) : -1;
+}
+
+// each(value, column) for the elements of a chunk, a word at a time: for functions that are long, not to be repeated for
+// each element.
+template <class Each> INLINE void chunk_each(uint4 v, int64_t column, int kind, int in, Each each) {
+#pragma unroll 1
+  for (int i = 0; i < 4; i++) {
+    uint32_t word = v.x;
+    v.x = v.y, v.y = v.z, v.z = v.w;
+    if (in == 4) {
+      each(__uint_as_float(word), column + i);
+    } else {
+      float2 two = widen2(word, kind);
+      each(two.x, column + 2 * i);
+      each(two.y, column + 2 * i + 1);
+    }
+  }
+}
+
+// The same for all chunks of this thread, and for all its elements.
+template <class Each> INLINE void held_each_chunk(const Held &h, int kind, int in, Each each) {
+#pragma unroll 1
+  for (int k = 0; k < h.count; k++) chunk_each(held_vector(h, k), held_column(h, k, in), kind, in, each);
+}
+template <class Each> INLINE void held_each(const Held &h, int kind, int in, Each each) {
+  held_each_chunk(h, kind, in, each);
+  int64_t edge = held_edge(h);
+  if (edge >= 0) each(load_one(h.x.at, edge, kind), edge);
+}
+
+INLINE void cluster_barrier(void) {
+  cluster_arrive();
+  cluster_wait();
+}
+
+// A variable of this block's shared memory as block `rank` of the cluster has it.
+INLINE uint64_t remote_word(const uint64_t *here, int rank) {
+  uint64_t v = *here;
+#if __CUDA_ARCH__ >= 900
+  uint32_t there;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(there)
+               : "r"((uint32_t)__cvta_generic_to_shared(here)), "r"(rank));
+  asm volatile("ld.shared::cluster.u64 %0, [%1];" : "=l"(v) : "r"(there) : "memory");
+#endif
+  return v;
+}
+
+// `words` values of all threads of the row together, join(a, b) word by word; every thread gets the result. Two halves of
+// shared memory by turns: one barrier is enough.
+template <int words, class Join> INLINE void held_fold(Held &h, HeldShared *s, uint64_t *v, uint64_t none, Join join) {
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, t = h.turn;
+  h.turn ^= 1;
+#pragma unroll
+  for (int w = 0; w < words; w++) {
+#pragma unroll
+    for (int o = 16; o; o >>= 1) v[w] = join(v[w], __shfl_xor_sync(~0u, v[w], o));
+    if (lane == 0) s->warps[t][warp][w] = v[w];
+  }
+  __syncthreads();
+#pragma unroll
+  for (int w = 0; w < words; w++) {
+    v[w] = lane < blockDim.x / 32 ? s->warps[t][lane][w] : none;
+#pragma unroll
+    for (int o = 16; o; o >>= 1) v[w] = join(v[w], __shfl_xor_sync(~0u, v[w], o));
+    if (h.blocks > 1 && threadIdx.x == 0) s->block[t][w] = v[w];
+  }
+  if (h.blocks == 1) return;
+  cluster_barrier();
+#pragma unroll
+  for (int w = 0; w < words; w++) {
+    v[w] = none;
+    for (int i = 0; i < h.blocks; i++) v[w] = join(v[w], remote_word(&s->block[t][w], i));
+  }
+}
+
+// No block of a cluster may end while others read its shared memory: held_leave comes after the last fold, held_end last.
+INLINE void held_leave(const Held &h) {
+  if (h.blocks > 1) cluster_arrive();
+}
+INLINE void held_end(const Held &h) {
+  if (h.blocks > 1) cluster_wait();
+}
+
+// Two floats in a word, for folds.
+INLINE uint64_t word_of(float2 v) { return (uint64_t)__float_as_uint(v.y) << 32 | __float_as_uint(v.x); }
+INLINE float2 floats_of(uint64_t v) {
+  return make_float2(__uint_as_float((uint32_t)v), __uint_as_float((uint32_t)(v >> 32)));
+}
+
+struct SoftmaxJoin {
+  __device__ uint64_t operator()(uint64_t a, uint64_t b) const {
+    return word_of(fold(floats_of(a), floats_of(b), FOLD_SOFTMAX));
+  }
+};
+struct SumJoin { // of two floats
+  __device__ uint64_t operator()(uint64_t a, uint64_t b) const {
+    return word_of(fold(floats_of(a), floats_of(b), FOLD_SUM));
+  }
+};
+struct CountJoin {
+  __device__ uint64_t operator()(uint64_t a, uint64_t b) const { return a + b; }
+};
+struct MostJoin {
+  __device__ uint64_t operator()(uint64_t a, uint64_t b) const { return a > b ? a : b; }
+};
+
+#endif

@@ -1,0 +1,135 @@
+// Narrow: a matrix with one short side, `thin`, whose tensor on that side is dense ("packed"): y where x has few rows,
+// x where it has few columns. The other tensor is `thin` long rows. A block takes `span` elements of every long row and
+// what belongs to them of the packed tensor, one contiguous range.
+//
+// Both are accessed in 16-byte chunks that are aligned to memory, wherever the rows start. Shared memory holds the long
+// rows, each as far from a 16-byte boundary as it is in memory: their chunks are copied as they are, and single elements
+// change places between there and the chunks of the packed range.
+#ifndef SOL_KERNELS_TRANSPOSE_NARROW_CUH
+#define SOL_KERNELS_TRANSPOSE_NARROW_CUH
+
+#include "transpose.cuh"
+
+// A range of memory: where it starts, its bytes, and how far the start is from a 16-byte boundary.
+typedef struct NarrowRange {
+  char *at;
+  int bytes, off;
+} NarrowRange;
+
+INLINE NarrowRange narrow_range(const void *at, int64_t bytes) {
+  NarrowRange r = {(char *)at, (int)bytes, (int)((uint32_t)(uintptr_t)at & 15)};
+  return r;
+}
+
+INLINE int narrow_chunks(NarrowRange r) { // that it touches
+  return (r.off + r.bytes + 15) / 16;
+}
+
+// first, end: of what may be read, the range and more.
+INLINE Vec narrow_load(NarrowRange r, int chunk, const char *first, const char *end, int size) {
+  const char *at = r.at - r.off + chunk * 16;
+  Vec v;
+  if (at >= first && at + 16 <= end) v.v = *(const uint4 *)at;
+  else v.v = load_singly(at, first, end, size);
+  return v;
+}
+
+// from: the 16 bytes, of which those outside the range are not read.
+INLINE void narrow_store(NarrowRange r, int chunk, const char *from, int size) {
+  char *at = r.at - r.off + chunk * 16, *end = r.at + r.bytes;
+  if (at >= r.at && at + 16 <= end) *(uint4 *)at = *(const uint4 *)from;
+  else
+#pragma unroll
+    for (int i = 0; i < 16; i += size)
+      if (at + i >= r.at && at + i < end) move_one(at + i, from + i, size);
+}
+
+// The long rows' parts that are a block's. A row may be read `before` and `after` them.
+typedef struct NarrowRows {
+  char *at;
+  int64_t stride, before, after;
+  int thin, bytes;
+} NarrowRows;
+
+// Row and chunk of a thread's turn. false: there is none.
+INLINE bool narrow_turn(NarrowRows rows, uint32_t turn, int *k, int *chunk, NarrowRange *row) {
+  uint32_t most = rows.bytes / 16 + 2; // chunks of a row
+  *k = (int)(turn / most), *chunk = (int)(turn % most);
+  *row = narrow_range(rows.at + *k * rows.stride, rows.bytes);
+  return *k < rows.thin && *chunk < narrow_chunks(*row);
+}
+
+// Long rows to shared memory; several chunks of a thread are in flight.
+INLINE void narrow_rows_in(int size, NarrowRows rows, char *tile, int pitch) {
+  enum { BATCH = 4 };
+  uint32_t all = rows.thin * (rows.bytes / 16 + 2);
+  for (uint32_t first = threadIdx.x; first < all; first += BATCH * blockDim.x) {
+    Vec v[BATCH];
+    char *to[BATCH];
+#pragma unroll
+    for (int b = 0; b < BATCH; b++) {
+      int k, chunk;
+      NarrowRange row;
+      to[b] = nullptr;
+      if (!narrow_turn(rows, first + b * blockDim.x, &k, &chunk, &row)) continue;
+      to[b] = tile + k * pitch + chunk * 16;
+      v[b] = narrow_load(row, chunk, row.at - rows.before, row.at + rows.bytes + rows.after, size);
+    }
+#pragma unroll
+    for (int b = 0; b < BATCH; b++)
+      if (to[b]) *(Vec *)to[b] = v[b];
+  }
+}
+
+INLINE void narrow_rows_out(int size, NarrowRows rows, const char *tile, int pitch) {
+  uint32_t all = rows.thin * (rows.bytes / 16 + 2);
+#pragma unroll 2
+  for (uint32_t turn = threadIdx.x; turn < all; turn += blockDim.x) {
+    int k, chunk;
+    NarrowRange row;
+    if (narrow_turn(rows, turn, &k, &chunk, &row))
+      narrow_store(row, chunk, tile + k * pitch + chunk * 16, size);
+  }
+}
+
+// Elements between shared memory and the packed range: chunk after chunk, `in` to shared memory.
+INLINE void narrow_packed(int size, bool in, char *packed, NarrowRows rows, char *tile, int pitch) {
+  NarrowRange range = narrow_range(packed, rows.bytes * rows.thin);
+  int all = narrow_chunks(range), start = (int)(uint32_t)(uintptr_t)rows.at, step = (int)rows.stride, thin = rows.thin;
+#pragma unroll 2
+  for (int chunk = threadIdx.x; chunk < all; chunk += blockDim.x) {
+    int at = chunk * 16 - range.off, along = at < 0 ? 0 : at / (thin * size), k = at < 0 ? at / size : at / size - along * thin;
+    Vec v;
+    if (in) v = narrow_load(range, chunk, range.at, range.at + range.bytes, size);
+#pragma unroll
+    for (int i = 0; i < 16; i += size) {
+      bool inside = at + i >= 0 && at + i < range.bytes;
+      char *there = tile + k * pitch + ((start + k * step) & 15) + along * size;
+      if (inside && in) move_one(there, v.b + i, size);
+      if (inside && !in) move_one(v.b + i, there, size);
+      if (++k == thin) k = 0, along++;
+    }
+    if (!in) narrow_store(range, chunk, (const char *)v.b, size);
+  }
+}
+
+// few_rows: x has the long rows, and y is packed; otherwise the other way round.
+INLINE void transpose_narrow(int size, bool few_rows, const TransposeParams *p) {
+  extern __shared__ __align__(16) char tile[];
+  let_successor_start();
+  int thin = (int)(few_rows ? p->m : p->n), pitch = p->pitch;
+  int64_t from = (int64_t)blockIdx.x * p->span, left = (few_rows ? p->n : p->m) - from;
+  int span = (int)(left < p->span ? left : p->span);
+  char *x = (char *)p->x + blockIdx.y * p->x_batch + from * (few_rows ? size : thin * size);
+  char *y = (char *)p->y + blockIdx.y * p->y_batch + from * (few_rows ? thin * size : size);
+  NarrowRows rows = {few_rows ? x : y, few_rows ? p->x_stride : p->y_stride, from * size, (left - span) * size, thin,
+                     span * size};
+  wait_for_predecessor();
+  if (few_rows) narrow_rows_in(size, rows, tile, pitch);
+  else narrow_packed(size, true, x, rows, tile, pitch);
+  __syncthreads();
+  if (few_rows) narrow_packed(size, false, y, rows, tile, pitch);
+  else narrow_rows_out(size, rows, tile, pitch);
+}
+
+#endif

@@ -1,0 +1,90 @@
+// Prices the trace of a block: the emulator's events with what the launch's instructions and memory cost.
+#include "audit/inside.h"
+#include "base/heap.h"
+
+static const AuditInst *inst_at(const AuditLaunch *l, uint32_t place) {
+  uint32_t low = 0, high = l->inst_count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (l->insts[middle].place < place)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < l->inst_count && l->insts[low].place == place ? &l->insts[low] : NULL;
+}
+
+// `issues`: machine instructions for each of the PTX's.
+static MachineEvent event_of(const AuditLaunch *l, const SolEmuEvent *e, double issues) {
+  MachineEvent to = {.token = e->token,
+                     .place = e->inst,
+                     .issues = e->issues * issues,
+                     .shared = (double)e->waits,
+                     .amount = e->count,
+                     .step = e->step,
+                     .detail = e->detail};
+  const AuditInst *in = e->step == SOL_EMU_STEP_TENSOR ? inst_at(l, e->inst) : NULL;
+  if (e->step == SOL_EMU_STEP_TENSOR) to.amount = in ? in->flops * e->count : 0;
+  if (in && in->counts.executions)
+    to.wavefronts = (double)in->counts.wavefronts / (double)in->counts.executions * e->count;
+  return to;
+}
+_Static_assert((int)MACHINE_STEPS == (int)SOL_EMU_STEPS &&
+                   (int)MACHINE_STEP_FENCE == (int)SOL_EMU_STEP_FENCE &&
+                   (int)MACHINE_STEP_TENSOR == (int)SOL_EMU_STEP_TENSOR,
+               "steps have one order");
+
+static bool multiplies(const SolEmuTrace *t) {
+  for (uint32_t i = 0; t && i < t->ends[t->warps - 1]; i++)
+    if (t->events[i].step == SOL_EMU_STEP_TENSOR) return true;
+  return false;
+}
+
+// PTX instructions that ptxas does not remove.
+static double issued_by_ptx(const AuditLaunch *l) {
+  double sum = 0;
+  for (uint32_t i = 0; i < l->inst_count; i++)
+    if (l->insts[i].unit != SOL_EMU_CLASS_NAME) sum += (double)l->insts[i].counts.executions;
+  return sum;
+}
+
+static MachineServed served(const MachineModel *m, const MachineWork *w, const AuditWaits *waits) {
+  double read = w->l2_reads * 32, sms = m->device->sms.value;
+  return (MachineServed){.far = waits->far > 0 ? waits->far : machine_far_clocks(m),
+                         .dram = read > 0 ? (w->dram_read < read ? w->dram_read / read : 1) : 0,
+                         .sms = w->blocks < sms ? w->blocks : sms,
+                         .stall = machine_stall(m, w)};
+}
+
+static bool replay_of(const MachineModel *m, const AuditLaunch *l, const MachineWork *w,
+                      const AuditWaits *waits, double scale, MachineTimeline *out) {
+  const SolEmuTrace *t = l->trace;
+  uint32_t count = t->ends[t->warps - 1];
+  MachineEvent *events = sol_heap_alloc(sizeof *events * (count + 1));
+  if (!events) return false;
+  double ptx = issued_by_ptx(l) * scale, ratio = l->machine && ptx > 0 ? w->issues / ptx : 1;
+  for (uint32_t i = 0; i < count; i++) events[i] = event_of(l, &t->events[i], ratio);
+  MachineServed how = served(m, w, waits);
+  MachineReplay replay = {.events = events,
+                          .ends = t->ends,
+                          .warps = t->warps,
+                          .warps_per_block = t->warps_per_block,
+                          .tokens = t->tokens,
+                          .costs = machine_costs(m, &how)};
+  bool fine = machine_replay(&replay, out);
+  sol_heap_free(events);
+  return fine;
+}
+
+// A part of a life says nothing about the whole, nor does the life of a block that was ended.
+void audit_add_replay(const MachineModel *m, const AuditLaunch *l, const AuditWaits *waits, double scale,
+                      MachineTimeline *line, MachineWork *w) {
+  w->replayed = l->replayed;
+  w->exposed = l->exposed;
+  bool prices = l->trace && !l->trace->cut && l->end == SOL_EMU_DONE && multiplies(l->trace);
+  if (!l->trace || (!prices && !line)) return;
+  MachineTimeline *out = line ? line : sol_heap_alloc(sizeof *out);
+  if (out && replay_of(m, l, w, waits, scale, out) && prices && out->clocks > 0)
+    w->replayed = 1, w->exposed = out->exposed;
+  if (!line) sol_heap_free(out);
+}

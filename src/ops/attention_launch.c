@@ -1,0 +1,169 @@
+// Which attention kernel runs: on Hopper, where tensor copies can reach the tensors, the one with them; otherwise mma.sync.
+#include <limits.h>
+
+#include "ops/attention_parts.h"
+
+const char *const attention_kernels[ATTENTION_KERNELS] = {
+#define TILED(kind, d) "sol_attention_tiled_" #kind "_" #d,
+#define MMA(kind, d)   "sol_attention_" #kind "_" #d,
+#include "kernels/attention/attention.def"
+};
+
+const uint32_t attention_shared[ATTENTION_KERNELS] = {
+#define TILED(kind, d) ATTENTION_TILED_SHARED(d),
+#define MMA(kind, d)   ATTENTION_SHARED(d),
+#include "kernels/attention/attention.def"
+};
+
+typedef struct Variant {
+  int kind, tiled;
+  int64_t d;
+} Variant;
+static const Variant variants[ATTENTION_KERNELS] = {
+#define TILED(kind, d) {kind, 1, d},
+#define MMA(kind, d)   {kind, 0, d},
+#include "kernels/attention/attention.def"
+};
+
+static int kernel_for(const SolAttention *a, int tiled) {
+  for (int i = 0; i < ATTENTION_KERNELS; i++)
+    if (variants[i].tiled == tiled && variants[i].d == a->d && variants[i].kind == ops_kind(a->dtype))
+      return i;
+  return 0; // the checks leave no other heads
+}
+
+static bool is_aligned(const void *at, int64_t row, int64_t batch) {
+  return !((uintptr_t)at % 16) && row % 8 == 0 && batch % 8 == 0;
+}
+
+static bool all_aligned(const SolAttention *a) {
+  return is_aligned(a->o, a->o_stride, a->o_batch_stride) &&
+         is_aligned(a->q, a->q_stride, a->q_batch_stride) &&
+         is_aligned(a->k, a->k_stride, a->k_batch_stride) && is_aligned(a->v, a->v_stride, a->v_batch_stride);
+}
+
+static AttentionParams params_of(const SolAttention *a) {
+  int64_t tokens = a->q_starts ? a->q_tokens : a->queries;
+  return (AttentionParams){.o = a->o,
+                           .q = a->q,
+                           .k = a->k,
+                           .v = a->v,
+                           .lse = a->lse,
+                           .q_starts = a->q_starts,
+                           .kv_starts = a->kv_starts,
+                           .o_row = a->o_stride,
+                           .q_row = a->q_stride,
+                           .k_row = a->k_stride,
+                           .v_row = a->v_stride,
+                           .o_batch = a->q_starts ? 0 : a->o_batch_stride,
+                           .q_batch = a->q_starts ? 0 : a->q_batch_stride,
+                           .k_batch = a->kv_starts ? 0 : a->k_batch_stride,
+                           .v_batch = a->kv_starts ? 0 : a->v_batch_stride,
+                           .lse_batch = a->q_starts ? 0 : a->heads * tokens,
+                           .lse_head = tokens,
+                           .q_tokens = (int)a->q_tokens,
+                           .kv_tokens = (int)a->kv_tokens,
+                           .queries = (int)a->queries,
+                           .keys = (int)a->keys,
+                           .batch = (int)a->batch,
+                           .heads = (int)a->heads,
+                           .group = (int)(a->heads / a->kv_heads),
+                           .causal = a->causal != 0,
+                           .window = (int)a->window,
+                           .aligned = all_aligned(a),
+                           .scale = a->scale,
+                           .soft_cap = a->soft_cap};
+}
+
+static SolStatus launch_mma(SolContext *ctx, const SolAttention *a, SolStream stream) {
+  AttentionParams p = params_of(a);
+  int kernel = kernel_for(a, 0);
+  OpsLaunch l = {.kernel = kernel,
+                 .block = ATTENTION_THREADS,
+                 .shared = attention_shared[kernel],
+                 .early = true,
+                 .params = &p,
+                 .bytes = sizeof p};
+  ops_grid(l.grid, (uint64_t)(ops_ceil_div(a->queries, ATTENTION_ROWS) * a->heads * a->batch), 1);
+  return ops_launch(ctx, &ops_attention, &l, stream);
+}
+
+// ---- tiles ----
+
+static bool reaches(int64_t row, int64_t batch) { // strides of tensor maps have 40 bits
+  return row < INT64_C(1) << 38 && batch < INT64_C(1) << 38;
+}
+
+// Whether tensor copies can: aligned, no sequence without keys, and tiles are counted in 31 bits.
+static bool can_tile(const SolAttention *a) {
+  double tiles = ((double)a->queries / ATTENTION_TILED_ROWS + 1) * (double)a->heads * (double)a->batch;
+  return all_aligned(a) && a->keys && tiles < INT_MAX / 2 && reaches(a->q_stride, a->q_batch_stride) &&
+         reaches(a->k_stride, a->k_batch_stride) && reaches(a->v_stride, a->v_batch_stride);
+}
+
+typedef struct Tensor {
+  const void *at;
+  int64_t heads, tokens, batch, row, batch_row; // strides, in elements
+} Tensor;
+
+static SolStatus make_map(SolContext *ctx, const SolAttention *a, const Tensor *t, int box,
+                          AttentionMap *out) {
+  enum { SIZE = 2, WIDE = 64 };
+  SolTensorMap m = {.base = (uintptr_t)t->at,
+                    .dims = {(uint64_t)a->d, (uint64_t)t->tokens, (uint64_t)t->heads, (uint64_t)t->batch, 1},
+                    .strides = {SIZE, (uint64_t)t->row * SIZE, (uint64_t)a->d * SIZE,
+                                t->batch > 1 ? (uint64_t)t->batch_row * SIZE : 16},
+                    .box = {WIDE, (uint32_t)box, 1, 1, 1},
+                    .steps = {1, 1, 1, 1, 1},
+                    .rank = 4,
+                    .type = a->dtype == SOL_FP16 ? SOL_TENSOR_F16 : SOL_TENSOR_BF16,
+                    .swizzle = SOL_TENSOR_SWIZZLE_128B};
+  SolError err;
+  SolStatus status = sol_driver_tensor_map(ctx->driver, &m, (uint8_t *)out, &err);
+  return status ? ops_fail(status, "attention: %s", err.message) : SOL_OK;
+}
+
+static SolStatus make_maps(SolContext *ctx, const SolAttention *a, AttentionTiledParams *p) {
+  int64_t q = a->q_starts ? a->q_tokens : a->queries, kv = a->kv_starts ? a->kv_tokens : a->keys;
+  int64_t q_batch = a->q_starts ? 1 : a->batch, kv_batch = a->kv_starts ? 1 : a->batch;
+  int keys = ATTENTION_TILED_KEYS(a->d);
+  Tensor of_q = {a->q, a->heads, q, q_batch, a->q_stride, a->q_batch_stride};
+  Tensor of_k = {a->k, a->kv_heads, kv, kv_batch, a->k_stride, a->k_batch_stride};
+  Tensor of_v = {a->v, a->kv_heads, kv, kv_batch, a->v_stride, a->v_batch_stride};
+  SolStatus status = make_map(ctx, a, &of_q, ATTENTION_TILED_ROWS / 2, &p->q);
+  if (!status) status = make_map(ctx, a, &of_k, keys, &p->k);
+  return status ? status : make_map(ctx, a, &of_v, keys, &p->v);
+}
+
+// Heads whose keys and values take about 32 MB.
+static int64_t nearby_heads(const SolAttention *a) {
+  int64_t all = a->batch * a->heads, group = a->heads / a->kv_heads;
+  double fit = 32e6 / ((double)a->keys * (double)a->d * 4);
+  int64_t heads = (fit < 1 ? 1 : fit > (double)all ? all : (int64_t)fit) * group;
+  return heads < all ? heads : all;
+}
+
+static SolStatus launch_tiled(SolContext *ctx, const SolAttention *a, int kernel, SolStream stream) {
+  AttentionTiledParams p = {.all = params_of(a), .rows = (int)ops_ceil_div(a->queries, ATTENTION_TILED_ROWS)};
+  p.nearby = (int)nearby_heads(a);
+  SolStatus status = make_maps(ctx, a, &p);
+  if (status) return status;
+  int64_t tiles = p.rows * a->batch * a->heads;
+  OpsLaunch l = {.kernel = kernel,
+                 .grid = {(uint32_t)(tiles < ctx->sms ? tiles : ctx->sms), 1, 1},
+                 .block = ATTENTION_TILED_THREADS,
+                 .shared = attention_shared[kernel],
+                 .early = true,
+                 .one_param = true,
+                 .params = &p,
+                 .bytes = sizeof p};
+  return ops_launch(ctx, &ops_attention, &l, stream);
+}
+
+SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream) {
+  SolAttention a = attention_filled(args);
+  int tiled = kernel_for(&a, 1);
+  if (ctx->cc >= 90 && can_tile(&a) && ops_has_kernel(ctx, &ops_attention, tiled))
+    return launch_tiled(ctx, &a, tiled, stream);
+  return launch_mma(ctx, &a, stream);
+}

@@ -1,0 +1,43 @@
+// What the files of attention and decode_attention share.
+#ifndef SOL_OPS_ATTENTION_PARTS_H
+#define SOL_OPS_ATTENTION_PARTS_H
+
+#include "kernels/attention/attention.h"
+#include "ops/operation.h"
+
+enum {
+#define TILED(kind, d) ATTENTION_TILED_##kind##_##d,
+#define MMA(kind, d)   ATTENTION_MMA_##kind##_##d,
+#include "kernels/attention/attention.def"
+  ATTENTION_KERNELS
+};
+extern const char *const attention_kernels[ATTENTION_KERNELS];
+extern const uint32_t attention_shared[ATTENTION_KERNELS]; // bytes
+
+// The arguments with every default filled in. Only after the checks, since its products could overflow.
+SolAttention attention_filled(const SolAttention *args);
+SolStatus attention_cpu(SolContext *ctx, const void *args);
+SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream);
+
+// The tokens of sequence b: `count` from `first` on, kept within the tensor.
+void attention_sequence(const int32_t *starts, int64_t b, int64_t tokens, int64_t most, int64_t *first,
+                        int64_t *count);
+// Keys that query i of `queries` sees: *from to *to - 1.
+void attention_seen(const SolAttention *a, int64_t queries, int64_t keys, int64_t i, int64_t *from,
+                    int64_t *to);
+double attention_capped(double score, double cap);
+
+// Softmax and its product with V over keys that come one by one, for up to ATTEND_ROWS queries at a time.
+enum { ATTEND_ROWS = 16, ATTEND_D = 576, ATTEND_V = 512 };
+typedef struct Attend {
+  int64_t rows, d, v_dim;
+  int64_t from[ATTEND_ROWS], to[ATTEND_ROWS]; // the keys that each sees
+  float scale, soft_cap;
+  float q[ATTEND_ROWS][ATTEND_D], o[ATTEND_ROWS][ATTEND_V], most[ATTEND_ROWS], sum[ATTEND_ROWS];
+} Attend;
+void attend_start(Attend *a);
+void attend_key(Attend *a, int64_t key, const float *k, const float *v);
+// O of a row, in place, times `by`; returns its log-sum-exp.
+float attend_finish(Attend *a, int64_t row, float by);
+
+#endif

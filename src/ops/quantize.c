@@ -1,0 +1,246 @@
+// y = x / scale in int8, fp8 or fp4, with scales of groups of columns
+#include <math.h>
+
+#include "base/error.h"
+#include "emu/isa/num_cvt.h"
+#include "kernels/quantize/quantize.h"
+#include "ops/cpu.h"
+#include "ops/elementwise.h"
+#include "ops/held.h"
+
+enum { KERNEL_BLOCKS_2, KERNEL_ROW_2, KERNEL_BLOCKS_4, KERNEL_ROW_4, KERNEL_COUNT };
+static const char *const kernel_names[KERNEL_COUNT] = {"sol_quantize_blocks_2", "sol_quantize_row_2",
+                                                       "sol_quantize_blocks_4", "sol_quantize_row_4"};
+static const uint32_t kernel_shared[KERNEL_COUNT] = {0, HELD_SHARED, 0, HELD_SHARED};
+
+// By SolQuant: how the kernels call it, the columns of a group (0: the row), the types of y and of the scales. e2m1 is in
+// bytes of two, and e8m0 in bytes; tests read both as int8.
+typedef struct Format {
+  const char *name;
+  int how, group;
+  SolDtype y, scales;
+} Format;
+static const Format formats[] = {
+    {"int8 by rows", QUANTIZE_INT8, 0, SOL_INT8, SOL_FP32},
+    {"int8 by blocks", QUANTIZE_INT8, 128, SOL_INT8, SOL_FP32},
+    {"fp8 by rows", QUANTIZE_FP8, 0, SOL_FP8, SOL_FP32},
+    {"fp8 by blocks", QUANTIZE_FP8, 128, SOL_FP8, SOL_FP32},
+    {"mxfp8", QUANTIZE_MXFP8, 32, SOL_FP8, SOL_INT8},
+    {"nvfp4", QUANTIZE_NVFP4, 16, SOL_INT8, SOL_FP8},
+};
+static const char *const option_names[] = {"int8 by rows",  "int8 by blocks", "fp8 by rows",
+                                           "fp8 by blocks", "mxfp8",          "nvfp4"};
+
+static const Format *format_of(const SolQuantize *a) {
+  return &formats[(unsigned)a->format < SOL_COUNT(formats) ? a->format : 0];
+}
+static bool is_packed(const SolQuantize *a) { // two columns a byte
+  return a->format == SOL_QUANT_NVFP4;
+}
+static int64_t groups_of(const SolQuantize *a) { // of a row
+  int64_t group = format_of(a)->group;
+  return group ? a->n / group + (a->n % group != 0) : 1;
+}
+
+static bool make(const OpsCase *c, void *args) {
+  SolQuantize *a = args;
+  *a = (SolQuantize){.m = c->dim[0], .n = c->dim[1], .dtype = c->dtype, .format = (SolQuant)c->option};
+  if (c->pad) a->x_stride = a->n + c->pad, a->y_stride = (is_packed(a) ? a->n / 2 : a->n) + c->pad;
+  return (!is_packed(a) || a->n % 2 == 0) && (!c->out_dtype || c->out_dtype == c->dtype || is_packed(a));
+}
+
+static int views(const void *args, OpsView *v) {
+  const SolQuantize *a = args;
+  const Format *f = format_of(a);
+  v[0] = OPS_VIEW(SolQuantize, y, f->y, OPS_OUT, .rows = a->m, .cols = is_packed(a) ? a->n / 2 : a->n,
+                  .stride = a->y_stride);
+  v[1] = OPS_VIEW(SolQuantize, x, a->dtype, OPS_IN, .rows = a->m, .cols = a->n, .stride = a->x_stride);
+  v[2] = OPS_VIEW(SolQuantize, scales, f->scales, OPS_OUT, .rows = a->m, .cols = a->n ? groups_of(a) : 0);
+  v[3] = OPS_VIEW(SolQuantize, tensor_scale, SOL_FP32, OPS_IN, .rows = 1, .cols = 1, .optional = true,
+                  .fill = OPS_FILL_POSITIVE);
+  return is_packed(a) ? 4 : 3;
+}
+
+static SolStatus check(const void *args, SolError *err) {
+  const SolQuantize *a = args;
+  if ((unsigned)a->format >= SOL_COUNT(formats))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "no such format: %d", (int)a->format);
+  if (!ops_is_real(a->dtype))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "x must be fp32, fp16 or bf16, not %s", sol_dtype_name(a->dtype));
+  if (is_packed(a) && a->n % 2)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "rows of %lld columns do not fill bytes of two", (long long)a->n);
+  if (a->tensor_scale && !is_packed(a))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "tensor_scale is for nvfp4 alone");
+  return SOL_OK;
+}
+
+static uint32_t bits_of(float f) {
+  uint32_t u;
+  memcpy(&u, &f, sizeof u);
+  return u;
+}
+
+// The scale of a group by its largest magnitude: as it is stored (a code, or a number), and what elements are multiplied
+// by.
+typedef struct Scale {
+  double stored;
+  float times;
+} Scale;
+
+static Scale scale_of(const SolQuantize *a, float most, float all) {
+  float scale = most / (format_of(a)->how == QUANTIZE_INT8 ? 127.0f : 448.0f);
+  if (a->format == SOL_QUANT_MXFP8) {
+    uint32_t code = quantize_e8m0(bits_of(scale));
+    return (Scale){(double)code, (float)ldexp(1, 127 - (int)code)};
+  }
+  if (is_packed(a)) {
+    float six = 6 * all;
+    uint32_t code = num_cvt_small_f32(most / six, NUM_E4M3, false);
+    scale = num_cvt_f32_small(code, NUM_E4M3) * all;
+    return (Scale){(double)code, scale > 0 ? 1 / scale : 0};
+  }
+  if (scale < 0x1p-126f) scale = 0;
+  return (Scale){(double)scale, scale > 0 ? 1 / scale : 0};
+}
+
+static float tensor_scale_of(const SolQuantize *a) {
+  return a->tensor_scale ? *a->tensor_scale : 1;
+}
+
+static void store_group(const SolQuantize *a, int64_t row, int64_t at, int64_t c, float *f, Scale s) {
+  int64_t ys = ops_stride(a->y_stride, is_packed(a) ? a->n / 2 : a->n);
+  for (int64_t i = 0; i < c; i++) f[i] *= s.times;
+  if (!is_packed(a)) {
+    cpu_store(format_of(a)->y, a->y, row * ys + at, c, f);
+    return;
+  }
+  uint8_t *y = (uint8_t *)a->y + row * ys + at / 2;
+  for (int64_t i = 0; i < c; i += 2) y[i / 2] = (uint8_t)(quantize_e2m1(f[i]) | quantize_e2m1(f[i + 1]) << 4);
+}
+
+static void store_scale(const SolQuantize *a, int64_t at, Scale s) {
+  if (format_of(a)->scales == SOL_FP32)
+    ((float *)a->scales)[at] = (float)s.stored;
+  else
+    ((uint8_t *)a->scales)[at] = (uint8_t)s.stored;
+}
+
+static float largest(const float *f, int64_t c) { // magnitude; a NaN does not count
+  float most = 0;
+  for (int64_t i = 0; i < c; i++) most = fabsf(f[i]) > most ? fabsf(f[i]) : most;
+  return most;
+}
+
+static float row_largest(const SolQuantize *a, int64_t from) {
+  float f[CPU_CHUNK], most = 0;
+  CPU_CHUNKS(at, c, a->n) {
+    cpu_load(a->dtype, a->x, from + at, c, f);
+    most = fmaxf(most, largest(f, c));
+  }
+  return most;
+}
+
+static void cpu_row(const SolQuantize *a, int64_t row) {
+  int64_t from = row * ops_stride(a->x_stride, a->n), group = format_of(a)->group;
+  float f[CPU_CHUNK], all = is_packed(a) ? tensor_scale_of(a) : 1;
+  Scale s = {0, 0};
+  if (!group) s = scale_of(a, row_largest(a, from), all), store_scale(a, row, s);
+  CPU_CHUNKS(at, c, a->n) {
+    cpu_load(a->dtype, a->x, from + at, c, f);
+    for (int64_t g = 0, wide; g < c; g += wide) { // groups divide a chunk
+      wide = cpu_min(group ? group : c, c - g);
+      if (group) s = scale_of(a, largest(f + g, wide), all);
+      if (group) store_scale(a, row * groups_of(a) + (at + g) / group, s);
+      store_group(a, row, at + g, wide, f + g, s);
+    }
+  }
+}
+
+static void cpu_rows(const void *args, int64_t begin, int64_t end) {
+  for (int64_t row = begin; row < end; row++) cpu_row(args, row);
+}
+
+static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
+  enum { EACH = 8, WHOLE = 128 / EACH }; // columns of a thread; threads of the largest group
+  const SolQuantize *a = args;
+  const Format *f = format_of(a);
+  int in = ops_size(a->dtype);
+  uint64_t per_row = (uint64_t)ops_ceil_div(a->n, 128) * WHOLE;
+  QuantizeParams p = {.y = a->y,
+                      .scales = a->scales,
+                      .x = a->x,
+                      .tensor_scale = is_packed(a) ? a->tensor_scale : NULL,
+                      .divider = elementwise_divider(per_row),
+                      .threads = per_row * (uint64_t)a->m,
+                      .n = a->n,
+                      .y_stride = ops_stride(a->y_stride, is_packed(a) ? a->n / 2 : a->n),
+                      .x_stride = ops_stride(a->x_stride, a->n) * in,
+                      .groups = groups_of(a),
+                      .lanes = f->group / EACH,
+                      .x_kind = ops_kind(a->dtype),
+                      .how = f->how};
+  OpsLaunch l = {.kernel = in == 4 ? KERNEL_BLOCKS_4 : KERNEL_BLOCKS_2,
+                 .block = 256,
+                 .early = true,
+                 .params = &p,
+                 .bytes = sizeof p};
+  ops_grid(l.grid, p.threads, l.block);
+  if (!f->group) {
+    l.kernel += KERNEL_ROW_2 - KERNEL_BLOCKS_2;
+    held_plan(ctx, a->m, a->n, in, true, &l);
+    p.shared = (int32_t)l.shared;
+  }
+  return ops_launch(ctx, &ops_quantize, &l, stream);
+}
+
+// One group. Scales and fp4 are exact, with single roundings in fp32 by definition; int8 and fp8 are not rounded here.
+static void reference_group(const SolQuantize *a, double *const *at, int64_t row, int64_t begin, int64_t end,
+                            int64_t g) {
+  const double *x = at[1] + row * a->n;
+  double most = 0;
+  for (int64_t c = begin; c < end; c++) most = fmax(most, fabs(x[c])); // passes over NaN
+  Scale s = scale_of(a, (float)most, is_packed(a) && at[3] ? (float)at[3][0] : 1);
+  double *scale = &at[2][row * groups_of(a) + g];
+  *scale = is_packed(a)                   ? (double)num_cvt_f32_small((uint32_t)s.stored, NUM_E4M3)
+           : a->format == SOL_QUANT_MXFP8 ? (double)(int8_t)(uint8_t)s.stored
+                                          : s.stored;
+  for (int64_t c = begin; c < end && !is_packed(a); c++) at[0][row * a->n + c] = x[c] * (double)s.times;
+  for (int64_t c = begin; c < end && is_packed(a); c += 2) {
+    uint32_t low = quantize_e2m1((float)x[c] * s.times), high = quantize_e2m1((float)x[c + 1] * s.times);
+    at[0][(row * a->n + c) / 2] = (double)(int8_t)(uint8_t)(low | high << 4);
+  }
+}
+
+static void reference(const void *args, double *const *at) {
+  const SolQuantize *a = args;
+  int64_t group = format_of(a)->group ? format_of(a)->group : a->n;
+  for (int64_t row = 0; row < a->m; row++)
+    for (int64_t begin = 0, g = 0; begin < a->n; begin += group, g++)
+      reference_group(a, at, row, begin, cpu_min(begin + group, a->n), g);
+}
+
+static void cost(const void *args, SolOpArgs *op) {
+  const SolQuantize *a = args;
+  *op = (SolOpArgs){
+      .dim = {a->m, a->n}, .dtype = a->dtype, .out_dtype = is_packed(a) ? SOL_FP4 : format_of(a)->y};
+}
+
+static void cost_more(const void *args, SolCost *out) {
+  const SolQuantize *a = args;
+  out->bytes_written += (double)a->m * (double)groups_of(a) * ops_size(format_of(a)->scales);
+}
+
+static const int64_t shapes[][4] = {{1, 1},    {5, 2},    {3, 15},    {33, 32},   {7, 128}, {3, 1024},
+                                    {2, 4098}, {2, 9001}, {1, 32768}, {1, 70002}, {0, 64},  {3, 0}};
+
+const OpsDef ops_quantize = {
+    .name = "quantize",
+    OPS_ARGS(SolQuantize, "MxN"),
+    OPS_OPTIONS(option_names),
+    OPS_OWN_ROWS,
+    .cost_more = cost_more,
+    .slack = 8,
+    OPS_CASES(shapes, ops_row_bench),
+    OPS_KERNELS("quantize", kernel_names),
+    .shared = kernel_shared,
+};

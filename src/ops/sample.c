@@ -1,0 +1,216 @@
+// A random column of each row, by the softmax of what top_k and top_p leave of it
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/heap.h"
+#include "kernels/select/weight.h"
+#include "ops/select.h"
+
+static const char *const kernel_names[SELECT_KERNELS] = {"sol_sample_2", "sol_sample_4"};
+enum { OPTIONS = 5 };
+static const char *const option_names[OPTIONS] = {"", "top_k", "top_p", "top_k top_p", "greedy"};
+
+static SolDtype id_of(const SolSample *a) {
+  return ops_or(a->id_dtype, SOL_INT32);
+}
+
+static bool make(const OpsCase *c, void *args) {
+  SolSample *a = args;
+  *a = (SolSample){.m = c->dim[0],
+                   .n = c->dim[1],
+                   .dtype = c->dtype,
+                   .id_dtype = c->id_dtype,
+                   .temperature = c->option == 4 ? 0 : 0.8f,
+                   .step = 3};
+  if (c->option == 1 || c->option == 3) a->top_k = 40;
+  if (c->option == 2 || c->option == 3) a->top_p = 0.9f;
+  if (c->pad) a->x_stride = a->n + c->pad;
+  return (!c->out_dtype || c->out_dtype == c->dtype) && (a->n <= SELECT_LONG || c->option == 3);
+}
+
+static int views(const void *args, OpsView *v) {
+  const SolSample *a = args;
+  v[0] = OPS_VIEW(SolSample, ids, id_of(a), OPS_OUT, .rows = 1, .cols = a->n ? a->m : 0);
+  v[1] = OPS_VIEW(SolSample, x, a->dtype, OPS_IN, .rows = a->m, .cols = a->n, .stride = a->x_stride);
+  v[2] = OPS_VIEW(SolSample, seeds, SOL_INT64, OPS_IN, .rows = 1, .cols = a->m, .fill = OPS_FILL_IDS,
+                  .limit = (int64_t)1 << 40);
+  return 3;
+}
+
+static SolStatus check(const void *args, SolError *err) {
+  const SolSample *a = args;
+  if (!ops_is_real(a->dtype))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "x must be fp32, fp16 or bf16, not %s", sol_dtype_name(a->dtype));
+  if (!(a->temperature >= 0) || isinf(a->temperature))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "temperature must be 0 (the largest alone) or more");
+  if (a->top_k < 0) return sol_fail(err, SOL_ERR_ARGUMENT, "top_k must not be negative; 0 means all");
+  if (!(a->top_p >= 0 && a->top_p <= 1))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "top_p must be from 0 to 1; 0 means 1");
+  if (a->n > INT32_MAX) return sol_fail(err, SOL_ERR_RANGE, "rows of more than 2^31 - 1 elements");
+  return ops_check_ids("ids", id_of(a), err);
+}
+
+// What the kernel and the CPU's code get of the arguments.
+static int64_t count_of(const SolSample *a) { // 0: all
+  int64_t k = a->temperature == 0 ? 1 : a->top_k;
+  return k < a->n ? k : 0;
+}
+static uint64_t share_of(const SolSample *a) {
+  double share = floor((double)a->top_p * 0x1p32);
+  return a->top_p > 0 && a->top_p < 1 ? (uint64_t)(share < 1 ? 1 : share) : 0;
+}
+static float per_of(const SolSample *a) {
+  return a->temperature == 0 ? 1 : 1.44269504f / a->temperature;
+}
+static uint64_t high_product(uint64_t a, uint64_t b) {
+  return (uint64_t)((unsigned __int128)a * b >> 64);
+}
+
+// CPU. Items are in order as far as `kept` goes; what comes at or before the last of them is kept.
+static uint64_t weigh(const SolSample *a, const SelectItem *items, int64_t kept, float top) {
+  uint64_t whole = 0;
+  for (int64_t i = 0; i < kept; i++) whole += select_weight(items[i].value, top, per_of(a));
+  return whole;
+}
+
+static int64_t cut_by_share(const SolSample *a, SelectItem *items, int64_t kept, float top) {
+  uint64_t target = high_product(weigh(a, items, kept, top), share_of(a) << 32), sum = 0;
+  select_first(items, kept, kept);
+  for (int64_t i = 0; i < kept; i++) {
+    sum += select_weight(items[i].value, top, per_of(a));
+    if (sum >= (target ? target : 1)) return i + 1;
+  }
+  return kept;
+}
+
+// The column at which the weights of what is kept, in order of the columns, pass `wanted`.
+static int64_t pass(const SolSample *a, const float *x, uint64_t last, float top, uint64_t wanted) {
+  for (int64_t c = 0; c < a->n; c++) {
+    uint64_t weight = select_order(x[c], false, c) >= last ? select_weight(x[c], top, per_of(a)) : 0;
+    if (wanted < weight) return c;
+    wanted -= weight;
+  }
+  return -1;
+}
+
+static int64_t choose(const SolSample *a, int64_t row, const float *x, SelectItem *items) {
+  int64_t kept = a->n;
+  float top = -INFINITY;
+  bool any = false;
+  for (int64_t c = 0; c < a->n; c++) {
+    items[c] = (SelectItem){select_order(x[c], false, c), x[c]};
+    if (x[c] == x[c]) top = x[c] > top ? x[c] : top, any = true;
+  }
+  if (!any) return -1;
+  if (count_of(a)) kept = count_of(a), select_first(items, a->n, kept);
+  if (share_of(a)) kept = cut_by_share(a, items, kept, top);
+  uint64_t last = kept < a->n ? items[kept - 1].order : 0, whole = weigh(a, items, kept, top);
+  uint64_t random = select_random((uint64_t)a->seeds[row], (uint64_t)a->step);
+  return pass(a, x, last, top, high_product(random, whole));
+}
+
+static SolStatus cpu(SolContext *ctx, const void *args) {
+  (void)ctx;
+  const SolSample *a = args;
+  SelectItem *items = sol_heap_alloc((sizeof *items + sizeof(float)) * (size_t)a->n);
+  if (!items) return ops_fail(SOL_ERR_NO_SPACE, "sample: out of memory");
+  float *x = (float *)(items + a->n);
+  for (int64_t row = 0; row < a->m; row++) {
+    cpu_load(a->dtype, a->x, row * ops_stride(a->x_stride, a->n), a->n, x);
+    int64_t id = choose(a, row, x, items);
+    if (id_of(a) == SOL_INT64)
+      ((int64_t *)a->ids)[row] = id;
+    else
+      ((int32_t *)a->ids)[row] = (int32_t)id;
+  }
+  sol_heap_free(items);
+  return SOL_OK;
+}
+
+static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
+  const SolSample *a = args;
+  int in = ops_size(a->dtype);
+  SampleParams p = {.ids = a->ids,
+                    .x = a->x,
+                    .seeds = a->seeds,
+                    .step = (uint64_t)a->step,
+                    .n = a->n,
+                    .k = count_of(a),
+                    .x_stride = ops_stride(a->x_stride, a->n) * in,
+                    .share = share_of(a),
+                    .per = per_of(a),
+                    .x_kind = ops_kind(a->dtype),
+                    .wide_ids = id_of(a) == SOL_INT64};
+  OpsLaunch l = {.kernel = in == 4, .early = true, .params = &p, .bytes = sizeof p};
+  held_plan(ctx, a->m, a->n, in, true, &l);
+  p.shared = (int32_t)l.shared;
+  return ops_launch(ctx, &ops_sample, &l, stream);
+}
+
+// The weights are whole numbers by definition (kernels/select/weight.h), so that there is one right column: all elements in
+// order, those that are kept, and of these, in order of their columns, the one that the random number falls on.
+typedef struct Place {
+  double value;
+  int64_t column;
+} Place;
+
+static int in_order(const void *a, const void *b) { // the larger first, then the lower column; NaN last
+  const Place *x = a, *y = b;
+  bool x_nan = isnan(x->value), y_nan = isnan(y->value);
+  if (x_nan != y_nan) return x_nan ? 1 : -1;
+  if (!x_nan && x->value != y->value) return x->value > y->value ? -1 : 1;
+  return x->column < y->column ? -1 : 1;
+}
+
+static int by_column(const void *a, const void *b) {
+  return ((const Place *)a)->column < ((const Place *)b)->column ? -1 : 1;
+}
+
+static uint64_t first_weights(const SolSample *a, const Place *places, int64_t count, double top) {
+  uint64_t sum = 0;
+  for (int64_t i = 0; i < count; i++) sum += select_weight((float)places[i].value, (float)top, per_of(a));
+  return sum;
+}
+
+static double reference_row(const SolSample *a, const double *x, uint64_t seed, Place *places) {
+  int64_t kept = count_of(a) ? count_of(a) : a->n, i = 0;
+  for (int64_t c = 0; c < a->n; c++) places[c] = (Place){x[c], c};
+  qsort(places, (size_t)a->n, sizeof *places, in_order);
+  double top = places[0].value;
+  if (isnan(top)) return -1;
+  uint64_t target = high_product(first_weights(a, places, kept, top), share_of(a) << 32), sum = 0;
+  while (share_of(a) && i < kept && sum < (target ? target : 1))
+    sum += first_weights(a, places + i++, 1, top);
+  if (share_of(a)) kept = i;
+  uint64_t wanted = high_product(select_random(seed, (uint64_t)a->step), first_weights(a, places, kept, top));
+  qsort(places, (size_t)kept, sizeof *places, by_column);
+  for (i = 0, sum = 0; i < kept; i++)
+    if ((sum += first_weights(a, places + i, 1, top)) > wanted) break;
+  return (double)places[i].column;
+}
+
+static void reference(const void *args, double *const *at) {
+  const SolSample *a = args;
+  Place *places = sol_heap_alloc(sizeof *places * (size_t)(a->n ? a->n : 1));
+  for (int64_t row = 0; places && a->n && row < a->m; row++)
+    at[0][row] = reference_row(a, at[1] + row * a->n, (uint64_t)(int64_t)at[2][row], places);
+  sol_heap_free(places);
+}
+
+static void cost(const void *args, SolOpArgs *op) {
+  const SolSample *a = args;
+  *op = (SolOpArgs){.dim = {a->m, a->n}, .dtype = a->dtype, .id_dtype = a->id_dtype};
+}
+
+static const int64_t bench[][4] = {{1, 128256}, {64, 128256}, {256, 32000}, {64, 50257}};
+
+const OpsDef ops_sample = {
+    .name = "sample",
+    OPS_ARGS(SolSample, "MxN"),
+    OPS_OPTIONS(option_names),
+    OPS_OWN_FUNCTIONS,
+    OPS_CASES(select_shapes, bench),
+    OPS_KERNELS("select", kernel_names),
+    .shared = select_shared,
+};

@@ -1,0 +1,27 @@
+// What topk and sample share: kernels/select.
+#ifndef SOL_OPS_SELECT_H
+#define SOL_OPS_SELECT_H
+
+#include "kernels/select/select.h"
+#include "ops/cpu.h"
+#include "ops/held.h"
+
+// Vectors that rows do not fill, several warps, clusters, more than shared memory holds.
+enum { SELECT_SHAPES = 9, SELECT_KERNELS = 2, SELECT_LONG = 100000 }; // beyond, one option is tested
+extern const int64_t select_shapes[SELECT_SHAPES][4];
+extern const uint32_t select_shared[SELECT_KERNELS];
+
+// An element's place in the order of a row: its value as a number that grows with it, then its column.
+typedef struct SelectItem {
+  uint64_t order; // the larger the earlier
+  float value;
+} SelectItem;
+// A NaN comes first, or last.
+uint64_t select_order(float value, bool nan_first, int64_t column);
+// Rearranges so that the first k of n items are those that come first, in order.
+void select_first(SelectItem *items, int64_t n, int64_t k);
+static inline int64_t select_column(SelectItem item) {
+  return (int64_t)(uint32_t)~item.order;
+}
+
+#endif

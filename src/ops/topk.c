@@ -1,0 +1,137 @@
+// The k largest elements of each row and their columns
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/heap.h"
+#include "ops/select.h"
+
+static const char *const kernel_names[SELECT_KERNELS] = {"sol_topk_2", "sol_topk_4"};
+
+static SolDtype id_of(const SolTopk *a) {
+  return ops_or(a->id_dtype, SOL_INT32);
+}
+
+static bool make(const OpsCase *c, void *args) {
+  SolTopk *a = args;
+  int64_t k = c->option == 0 ? 1 : c->option == 1 ? 50 : 1000;
+  *a = (SolTopk){.m = c->dim[0], .n = c->dim[1], .dtype = c->dtype, .id_dtype = c->id_dtype};
+  a->k = k < a->n ? k : a->n;
+  if (c->pad) a->x_stride = a->n + c->pad, a->values_stride = a->k + c->pad, a->ids_stride = a->k + 1;
+  return a->n > SELECT_LONG ? c->option == 1 : !c->option || k < a->n;
+}
+
+static int views(const void *args, OpsView *v) {
+  const SolTopk *a = args;
+  v[0] = OPS_VIEW(SolTopk, values, a->dtype, OPS_OUT, .rows = a->m, .cols = a->k, .stride = a->values_stride);
+  v[1] = OPS_VIEW(SolTopk, x, a->dtype, OPS_IN, .rows = a->m, .cols = a->n, .stride = a->x_stride);
+  v[2] = OPS_VIEW(SolTopk, ids, id_of(a), OPS_OUT, .rows = a->m, .cols = a->k, .stride = a->ids_stride);
+  return 3;
+}
+
+static SolStatus check(const void *args, SolError *err) {
+  const SolTopk *a = args;
+  if (!ops_is_real(a->dtype))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "x must be fp32, fp16 or bf16, not %s", sol_dtype_name(a->dtype));
+  if (a->k < 0 || a->k > TOPK_MOST || a->k > a->n)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "k is %lld; it may be up to %d, and up to the columns of x",
+                    (long long)a->k, TOPK_MOST);
+  if (a->n > INT32_MAX) return sol_fail(err, SOL_ERR_RANGE, "rows of more than 2^31 - 1 elements");
+  return ops_check_ids("ids", id_of(a), err);
+}
+
+static void store_id(SolDtype dtype, void *ids, int64_t at, int64_t id) {
+  if (dtype == SOL_INT64)
+    ((int64_t *)ids)[at] = id;
+  else
+    ((int32_t *)ids)[at] = (int32_t)id;
+}
+
+static void cpu_row(const SolTopk *a, int64_t row, SelectItem *items) {
+  int64_t xs = ops_stride(a->x_stride, a->n), size = ops_size(a->dtype);
+  float f[CPU_CHUNK];
+  CPU_CHUNKS(at, c, a->n) {
+    cpu_load(a->dtype, a->x, row * xs + at, c, f);
+    for (int64_t i = 0; i < c; i++) items[at + i].order = select_order(f[i], true, at + i);
+  }
+  select_first(items, a->n, a->k);
+  for (int64_t i = 0; i < a->k; i++) {
+    int64_t column = select_column(items[i]), to = row * ops_stride(a->values_stride, a->k) + i;
+    memcpy((char *)a->values + to * size, (const char *)a->x + (row * xs + column) * size, (size_t)size);
+    store_id(id_of(a), a->ids, row * ops_stride(a->ids_stride, a->k) + i, column);
+  }
+}
+
+static SolStatus cpu(SolContext *ctx, const void *args) {
+  (void)ctx;
+  const SolTopk *a = args;
+  SelectItem *items = sol_heap_alloc(sizeof *items * (size_t)a->n);
+  if (!items) return ops_fail(SOL_ERR_NO_SPACE, "topk: out of memory");
+  for (int64_t row = 0; row < a->m; row++) cpu_row(a, row, items);
+  sol_heap_free(items);
+  return SOL_OK;
+}
+
+static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
+  const SolTopk *a = args;
+  int in = ops_size(a->dtype);
+  TopkParams p = {.values = a->values,
+                  .ids = a->ids,
+                  .x = a->x,
+                  .n = a->n,
+                  .k = a->k,
+                  .values_stride = ops_stride(a->values_stride, a->k),
+                  .ids_stride = ops_stride(a->ids_stride, a->k),
+                  .x_stride = ops_stride(a->x_stride, a->n) * in,
+                  .x_kind = ops_kind(a->dtype),
+                  .wide_ids = id_of(a) == SOL_INT64};
+  OpsLaunch l = {.kernel = in == 4, .early = true, .params = &p, .bytes = sizeof p};
+  held_plan(ctx, a->m, a->n, in, true, &l);
+  p.shared = (int32_t)l.shared;
+  return ops_launch(ctx, &ops_topk, &l, stream);
+}
+
+typedef struct Place {
+  double value;
+  int64_t column;
+} Place;
+
+static int in_order(const void *a, const void *b) { // NaN first, then the larger, then the lower column
+  const Place *x = a, *y = b;
+  bool x_nan = isnan(x->value), y_nan = isnan(y->value);
+  if (x_nan != y_nan) return x_nan ? -1 : 1;
+  if (!x_nan && x->value != y->value) return x->value > y->value ? -1 : 1;
+  return x->column < y->column ? -1 : 1;
+}
+
+static void reference(const void *args, double *const *at) {
+  const SolTopk *a = args;
+  Place *places = sol_heap_alloc(sizeof *places * (size_t)(a->n ? a->n : 1));
+  for (int64_t row = 0; places && row < a->m; row++) {
+    for (int64_t c = 0; c < a->n; c++) places[c] = (Place){at[1][row * a->n + c], c};
+    qsort(places, (size_t)a->n, sizeof *places, in_order);
+    for (int64_t i = 0; i < a->k; i++) {
+      at[0][row * a->k + i] = places[i].value;
+      at[2][row * a->k + i] = (double)places[i].column;
+    }
+  }
+  sol_heap_free(places);
+}
+
+static void cost(const void *args, SolOpArgs *op) {
+  const SolTopk *a = args;
+  *op = (SolOpArgs){.dim = {a->m, a->n, a->k}, .dtype = a->dtype, .id_dtype = a->id_dtype};
+}
+
+static const char *const option_names[] = {"k 1", "k 50", "k 1000"};
+static const int64_t bench[][4] = {{1, 128256}, {64, 128256}, {256, 32000}, {64, 50257}, {4096, 4096}};
+
+const OpsDef ops_topk = {
+    .name = "topk",
+    OPS_ARGS(SolTopk, "MxN"),
+    OPS_OPTIONS(option_names),
+    OPS_OWN_FUNCTIONS,
+    OPS_CASES(select_shapes, bench),
+    OPS_KERNELS("select", kernel_names),
+    .shared = select_shared,
+};

@@ -1,0 +1,179 @@
+// What the shape lists of test_ops leave out of topk, sample, quantize and cast: ties, masked rows, rows of NaN; whether the
+// weights are those of a softmax and the choices follow them; codes against the emulator's conversions.
+#include <math.h>
+
+#include "check.h"
+#include "emu/isa/num_cvt.h"
+#include "kernels/quantize/quantize.h"
+#include "kernels/select/weight.h"
+#include "ops/operation.h"
+
+enum { WIDE = 40000, MOST = 64 };
+static float row[WIDE];
+
+static SolContext *open_on(SolBackend backend) {
+  SolContext *ctx = NULL;
+  CHECK_INT(sol_context_create(&(SolContextOptions){.backend = backend}, &ctx, NULL), SOL_OK);
+  return ctx;
+}
+
+static void *device_of(SolContext *ctx, const void *host, size_t bytes) {
+  void *at = NULL;
+  CHECK_INT(sol_context_alloc(ctx, bytes, &at, NULL), SOL_OK);
+  if (host) CHECK_INT(sol_context_write(ctx, at, host, bytes, NULL), SOL_OK);
+  return at;
+}
+
+// topk and sample of one row of fp32.
+static void topk_of(SolContext *ctx, int64_t n, int64_t k, int32_t *ids) {
+  void *x = device_of(ctx, row, (size_t)n * 4), *v = device_of(ctx, NULL, MOST * 4),
+       *i = device_of(ctx, NULL, MOST * 4);
+  SolTopk a = {.values = v, .x = x, .ids = i, .m = 1, .n = n, .k = k, .dtype = SOL_FP32};
+  CHECK_MSG(!sol_topk(ctx, &a, NULL), "%s", sol_last_error()->message);
+  CHECK_INT(sol_context_sync(ctx, NULL), SOL_OK);
+  CHECK_INT(sol_context_read(ctx, ids, i, (size_t)k * 4, NULL), SOL_OK);
+  sol_context_free(ctx, x, NULL), sol_context_free(ctx, v, NULL), sol_context_free(ctx, i, NULL);
+}
+
+static int32_t sample_of(SolContext *ctx, int64_t n, int64_t k, float p, float temperature, int64_t seed) {
+  void *x = device_of(ctx, row, (size_t)n * 4), *s = device_of(ctx, &seed, 8), *i = device_of(ctx, NULL, 4);
+  SolSample a = {.ids = i, .x = x, .seeds = s, .m = 1, .n = n, .top_k = k, .top_p = p, .dtype = SOL_FP32};
+  int32_t id = -2;
+  a.temperature = temperature;
+  CHECK_MSG(!sol_sample(ctx, &a, NULL), "%s", sol_last_error()->message);
+  CHECK_INT(sol_context_sync(ctx, NULL), SOL_OK);
+  CHECK_INT(sol_context_read(ctx, &id, i, 4, NULL), SOL_OK);
+  sol_context_free(ctx, x, NULL), sol_context_free(ctx, s, NULL), sol_context_free(ctx, i, NULL);
+  return id;
+}
+
+static void rows_of_one_value(SolContext *ctx) {
+  const float values[] = {0, -INFINITY, INFINITY, NAN, -1e30f};
+  int32_t ids[MOST];
+  for (size_t v = 0; v < SOL_COUNT(values); v++) {
+    for (int i = 0; i < 5003; i++) row[i] = values[v];
+    topk_of(ctx, 5003, 9, ids);
+    for (int i = 0; i < 9; i++) CHECK_INT(ids[i], i); // of equals the lowest columns
+    int32_t id = sample_of(ctx, 5003, 7, 0, 1, 11);
+    if (values[v] != values[v])
+      CHECK_INT(id, -1);
+    else
+      CHECK_MSG(id >= 0 && id < 7, "%d is not among the first 7 equals", id);
+  }
+}
+
+static void masked_rows(SolContext *ctx) { // as constrained decoding has them
+  for (int i = 0; i < WIDE; i++) row[i] = -INFINITY;
+  row[0] = NAN, row[123] = 1, row[9999] = 2, row[WIDE - 1] = 2;
+  int32_t ids[MOST];
+  topk_of(ctx, WIDE, 6, ids);
+  const int32_t want[] = {0, 9999, WIDE - 1, 123, 1, 2};
+  for (int i = 0; i < 6; i++) CHECK_INT(ids[i], want[i]);
+  for (int64_t seed = 0; seed < 6; seed++) {
+    int32_t id = sample_of(ctx, WIDE, 0, 0.95f, 1, seed);
+    CHECK_MSG(id == 123 || id == 9999 || id == WIDE - 1, "seed %lld chose %d", (long long)seed, id);
+    CHECK_INT(sample_of(ctx, WIDE, 0, 0, 0, seed), 9999); // temperature 0
+    id = sample_of(ctx, WIDE, 0, 0.5f, 1, seed);          // the first two have more than that
+    CHECK_MSG(id == 9999 || id == WIDE - 1, "top_p 0.5, seed %lld chose %d", (long long)seed, id);
+  }
+}
+
+TEST(ties_and_masks_on_cpu) {
+  SolContext *ctx = open_on(SOL_BACKEND_CPU);
+  rows_of_one_value(ctx);
+  masked_rows(ctx);
+  sol_context_destroy(ctx);
+}
+
+TEST(ties_and_masks_on_emu) {
+  if (!ops_image_count) SKIP("built without nvcc: no kernels");
+  SolContext *ctx = open_on(SOL_BACKEND_EMU);
+  rows_of_one_value(ctx);
+  masked_rows(ctx);
+  sol_context_destroy(ctx);
+}
+
+TEST(weights_are_those_of_a_softmax) {
+  for (int i = 0; i < 32 * 4096; i++) {
+    float d = (float)i / 4096;
+    double want = ldexp(exp2(-(double)d), 31), got = select_power(d);
+    if (!CHECK_MSG(fabs(got - want) <= want * 4e-9 + 1, "2^31 2^-%g is %.0f, not %.3f", (double)d, got, want))
+      break;
+    if (i && !CHECK(select_power(d) <= select_power((float)(i - 1) / 4096))) break;
+  }
+  CHECK_INT(select_power(32), 0);
+  CHECK_INT(select_power(NAN), 0);
+  CHECK_INT(select_weight(INFINITY, INFINITY, 1), select_power(0));
+}
+
+// A row of a few logits, drawn often: each comes out about as often as its probability says. Five deviations; the seeds
+// are fixed, so this passes always or never.
+static void distribution(float temperature, int64_t top_k, float top_p, const double *weights, int count) {
+  enum { DRAWS = 20000, LOGITS = 5 };
+  static float x[DRAWS * LOGITS];
+  static int64_t seeds[DRAWS];
+  static int32_t ids[DRAWS];
+  static const float logits[LOGITS] = {1, 3, 2, -1, 2};
+  SolContext *ctx = open_on(SOL_BACKEND_CPU);
+  for (int i = 0; i < DRAWS; i++) memcpy(x + LOGITS * i, logits, sizeof logits), seeds[i] = i;
+  SolSample a = {
+      .ids = ids, .x = x, .seeds = seeds, .m = DRAWS, .n = LOGITS, .top_k = top_k, .dtype = SOL_FP32};
+  a.temperature = temperature, a.top_p = top_p, a.step = 5;
+  CHECK_MSG(!sol_sample(ctx, &a, NULL), "%s", sol_last_error()->message);
+  double all = 0;
+  int seen[LOGITS] = {0};
+  for (int i = 0; i < DRAWS; i++) seen[ids[i]]++;
+  for (int c = 0; c < count; c++) all += weights[c];
+  for (int c = 0; c < count; c++) {
+    double p = weights[c] / all, far = 5 * sqrt(DRAWS * p * (1 - p));
+    CHECK_MSG(fabs(seen[c] - DRAWS * p) <= far, "column %d came %d times, not %.0f", c, seen[c], DRAWS * p);
+  }
+  sol_context_destroy(ctx);
+}
+
+TEST(choices_follow_the_probabilities) {
+  distribution(1, 0, 0, (double[]){exp(1), exp(3), exp(2), exp(-1), exp(2)}, 5);
+  distribution(0.5f, 0, 0, (double[]){exp(2), exp(6), exp(4), exp(-2), exp(4)}, 5);
+  distribution(1, 2, 0, (double[]){0, exp(3), exp(2), 0, 0}, 5); // of equals the lower column
+  distribution(1, 0, 0.7f, (double[]){0, exp(3), exp(2), 0, 0}, 5);
+  distribution(1, 0, 0.5f, (double[]){0, 1, 0, 0, 0}, 5);
+}
+
+TEST(codes_are_those_of_the_conversions) {
+  for (int i = -7000; i <= 7000; i++) {
+    float v = (float)i / 1000;
+    uint32_t want = num_cvt_small_f32(v, NUM_E2M1, false);
+    if (v != 0)
+      CHECK_MSG(quantize_e2m1(v) == want, "e2m1 of %g is %u, not %u", (double)v, quantize_e2m1(v), want);
+  }
+  CHECK_INT(quantize_e2m1(INFINITY), 7);
+  CHECK_INT(quantize_e2m1(NAN), 7);
+  static const uint32_t bits[][2] = {{0, 0},
+                                     {1, 0},
+                                     {0x400000, 0},
+                                     {0x400001, 1},
+                                     {0x800000, 1},
+                                     {0x800001, 2},
+                                     {0x3f800000, 127},
+                                     {0x3f800001, 128},
+                                     {0x7f7fffff, 254},
+                                     {0x7f800000, 254}};
+  for (size_t i = 0; i < SOL_COUNT(bits); i++) CHECK_INT(quantize_e8m0(bits[i][0]), bits[i][1]);
+}
+
+TEST(a_cast_to_the_same_type_keeps_every_bit) {
+  SolContext *ctx = open_on(SOL_BACKEND_CPU);
+  int64_t x[3] = {INT64_MAX, INT64_MIN + 1, (INT64_C(1) << 60) + 1}, y[3] = {0};
+  SolCast a = {.y = y, .x = x, .m = 1, .n = 3, .dtype = SOL_INT64};
+  CHECK_INT(sol_cast(ctx, &a, NULL), SOL_OK);
+  CHECK(!memcmp(x, y, sizeof x));
+  double reals[] = {1e300, -1e300, NAN, 2.5, -3.5};
+  int32_t whole[5];
+  a = (SolCast){.y = whole, .x = reals, .m = 1, .n = 5, .dtype = SOL_FP64, .out_dtype = SOL_INT32};
+  CHECK_INT(sol_cast(ctx, &a, NULL), SOL_OK);
+  const int32_t want[] = {INT32_MAX, INT32_MIN, 0, 2, -4};
+  for (int i = 0; i < 5; i++) CHECK_INT(whole[i], want[i]);
+  sol_context_destroy(ctx);
+}
+
+CHECK_MAIN
