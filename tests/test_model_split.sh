@@ -60,6 +60,9 @@ run 0 llama-3-8b --device h100 --peak bf16=2e15 --set mem_size=96e9 --set graph_
 holds "d['roofs']['tensor_bf16'] == 2e15 and d['memory']['device_bytes'] == 96e9 and 'given' in d['figures']"
 run 0 llama-3-8b --device h100,h200 --peak 50% --price h100=2
 if grep -q 'Not the published roofs alone' "$scratch/out"; then ok; else bad 'shares of peaks are not said'; fi
+run 0 llama-3-8b --phase decode --device h100 --host 4ms --json
+holds "d['host_us'] == 4000 and d['total_us'] > 4000 and d['kernels'][-1]['part'] == 'host'"
+refused 'takes a time above 0' llama-3-8b --host -4ms
 refused "'warp' is no dtype" llama-3-8b --peak warp=3
 refused "'speed' is no figure" llama-3-8b --set speed=3
 refused 'with a number above 0' llama-3-8b --bandwidth -3

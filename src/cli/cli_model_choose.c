@@ -46,8 +46,7 @@ bool cli_model_chooses(const ModelArgs *args, int device_count) {
 
 // ---- what was asked ----
 
-// "20ms", "0.2s", "1500us"; a bare number is in milliseconds.
-static int read_duration(Cli *cli, const char *option, const char *text, double *us) {
+int cli_model_duration(Cli *cli, const char *option, const char *text, double *us) {
   static const struct {
     const char *name;
     double us;
@@ -354,8 +353,8 @@ int cli_model_choose(Cli *cli, const ModelArgs *args, const SolModelConfig *conf
   Offer *offers = sol_arena_alloc(&cli->arena, sizeof *offers * (size_t)device_count);
   if (!offers) return cli_fail(cli, "out of memory");
   for (int d = 0; d < device_count; d++) offers[d] = (Offer){.device = devices[d]};
-  int code = read_duration(cli, "ttft", args->ttft, &c.ttft_us);
-  if (!code) code = read_duration(cli, "tpot", args->tpot, &c.tpot_us);
+  int code = cli_model_duration(cli, "ttft", args->ttft, &c.ttft_us);
+  if (!code) code = cli_model_duration(cli, "tpot", args->tpot, &c.tpot_us);
   if (!code) code = read_sweeps(&c, args);
   if (!code) code = read_offers(cli, "price", &args->prices, offers, device_count, offsetof(Offer, price));
   if (!code) code = read_offers(cli, "watts", &args->watts, offers, device_count, offsetof(Offer, watts));
