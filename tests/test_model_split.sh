@@ -51,6 +51,20 @@ refused 'ep: 8 experts' mixtral-8x7b --dp 16 --ep 16
 refused 'need --draft-tokens' llama-3-8b --phase decode --draft llama-3.2-1b
 refused 'above 0 and at most 1' llama-3-8b --phase decode --draft-tokens 3 --acceptance 2
 
+refused 'cp: 2 new tokens are too few for 3 GPUs' llama-3-8b --cp 3 --context 2
+refused 'dp: 4 sequences' llama-3-8b --dp 8 --batch 4
+refused 'microbatches: 3 are more than the 2' llama-3-8b --pp 4 --batch 2 --microbatches 3
+refused 'needs the stages' llama-3-8b --microbatches 4 --batch 8
+refused 'chunk is of prompts' llama-3-8b --phase decode --chunk 512
+refused 'prefix is of prompts' llama-3-8b --phase decode --prefix 512
+refused 'add --phase decode' llama-3-8b --draft-tokens 4
+refused 'joins no machines' llama-3-70b --tp 8 --fabric nvlink4,nvlink4
+echo '{"inside": {"bandwidth": 450e9, "bandwidth": 1}}' >"$scratch/fabric.json"
+refused 'inside.bandwidth is there twice' llama-3-8b --tp 2 --fabric "$scratch/fabric.json"
+echo '{"inside": {"bandwidth": 450e9}, "overlap": 0, "inside": {"bandwidth": 1}}' >"$scratch/fabric.json"
+refused 'inside is there twice' llama-3-8b --tp 2 --fabric "$scratch/fabric.json"
+refused "takes bytes a second, .*not '0%'" llama-3-8b --bandwidth 0%
+
 # ---- figures ----
 run 0 llama-3-8b --phase decode --device h100 --bandwidth 50% --json
 cp "$scratch/out" "$scratch/half"

@@ -65,9 +65,14 @@ static int change_named(Changes *c, const char *option, const char *text, bool p
   char name[48] = "";
   Value v;
   if (equals) sol_format(name, sizeof name, "%.*s", (int)(equals - text), text);
+  bool bandwidth = strcmp(option, "bandwidth") == 0;
   if (!read_value(equals ? equals + 1 : text, &v) || (!equals && !(peak && v.share)))
-    return cli_fail(c->cli, "--%s takes %s, with a number above 0 or a share such as 80%%, not '%.60s'",
-                    option, peak ? "DTYPE=NUMBER or a share" : "FIGURE=NUMBER", text);
+    return cli_fail(c->cli, "--%s takes %s with a number above 0 or a share such as 80%%, not '%.60s'",
+                    option,
+                    bandwidth ? "bytes a second,"
+                    : peak    ? "DTYPE=NUMBER or a share,"
+                              : "FIGURE=NUMBER,",
+                    bandwidth ? equals + 1 : text);
   for (int i = 0; i < c->count; i++) {
     SolDevice *d = (SolDevice *)c->devices[i];
     SolFigure *f = !equals ? NULL : peak ? peak_of(d, name) : cli_device_figure(d, name);

@@ -32,6 +32,9 @@ int cli_model_duration(Cli *cli, const char *option, const char *text, double *u
 // A preset by name, or a config.json by its path.
 int cli_model_find(Cli *cli, const char *name, SolModelConfig *out);
 
+// Refuses options that the one case asked for would leave unused.
+int cli_model_check_use(Cli *cli, const ModelArgs *args);
+
 // cli_model_split.c: how the pass is split over GPUs, draft models and prompts.
 int cli_model_split(Cli *cli, const ModelArgs *args, SolModelRun *run);
 

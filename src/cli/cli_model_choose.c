@@ -114,6 +114,14 @@ static int read_sweeps(Choice *c, const ModelArgs *args) {
   return EXIT_OK;
 }
 
+// The device that a price names: one that was asked for, of a file too, or of the table.
+static SolStatus find_offer(const char *name, const Offer *offers, int count, const SolDevice **out,
+                            SolError *err) {
+  for (int d = 0; d < count; d++)
+    if (strcmp(offers[d].device->id, name) == 0) return *out = offers[d].device, SOL_OK;
+  return sol_accelerator_find(name, out, err);
+}
+
 // "h100=2.5": for the device that is meant.
 static int read_offers(Cli *cli, const char *option, const TextList *list, Offer *offers, int count,
                        size_t field) {
@@ -122,16 +130,20 @@ static int read_offers(Cli *cli, const char *option, const TextList *list, Offer
     const SolDevice *device;
     SolError err = {0};
     char name[64];
-    double value;
+    double value, old;
     sol_format(name, sizeof name, "%.*s", equals ? (int)(equals - text) : 0, text);
-    if (!equals || sol_parse_number(equals + 1, strlen(equals + 1), &value, &err) || !(value > 0))
+    if (!equals || equals == text || sol_parse_number(equals + 1, strlen(equals + 1), &value, &err) ||
+        !(value > 0))
       return cli_fail(cli, "--%s takes GPU=NUMBER with a number above 0, such as h100=2.5, not '%.40s'",
                       option, text);
-    if (sol_accelerator_find(name, &device, &err)) return cli_error(cli, &err, option, 0, 0);
+    if (find_offer(name, offers, count, &device, &err)) return cli_error(cli, &err, option, 0, 0);
     int used = 0;
-    for (int d = 0; d < count; d++)
-      if (strcmp(offers[d].device->id, device->id) == 0)
-        memcpy((char *)&offers[d] + field, &value, sizeof value), used++;
+    for (int d = 0; d < count; d++) {
+      if (strcmp(offers[d].device->id, device->id) != 0) continue;
+      memcpy(&old, (char *)&offers[d] + field, sizeof old);
+      if (old > 0) return cli_fail(cli, "--%s names %s twice", option, device->id);
+      memcpy((char *)&offers[d] + field, &value, sizeof value), used++;
+    }
     if (!used)
       return cli_fail(cli, "--%s names %s, which is not among the GPUs asked for", option, device->id);
   }

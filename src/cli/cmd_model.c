@@ -54,11 +54,13 @@ static int list_presets(Cli *cli) {
   return cli_print(cli, root);
 }
 
-static int print_report(Cli *cli, const SolDevice *d, const SolModelConfig *config, const SolModelRun *run,
-                        const Figures *figures) {
+static int print_report(Cli *cli, const ModelArgs *args, const SolDevice *d, const SolModelConfig *config,
+                        const SolModelRun *run, const Figures *figures) {
   SolError err = {0};
   Fact *root = facts_root(&cli->arena, FACT_OBJECT);
   if (report_pass_facts(root, d, config, run, &err)) return cli_error(cli, &err, 0, 0, 0);
+  int code = cli_model_check_use(cli, args);
+  if (code) return code;
   cli_figures_note(root, figures);
   return cli_print(cli, root);
 }
@@ -91,7 +93,7 @@ static int run(Cli *cli, void *arguments) {
                      .measured_count = figures.op_count};
   if ((code = cli_model_split(cli, args, &run))) return code;
   if ((code = cli_model_duration(cli, "host", args->host, &run.host_us))) return code;
-  if (!cli_model_chooses(args, count)) return print_report(cli, devices[0], &config, &run, &figures);
+  if (!cli_model_chooses(args, count)) return print_report(cli, args, devices[0], &config, &run, &figures);
   if (cli_given(cli, "phase"))
     return cli_fail(cli, "--phase is for one GPU and one case: the table shows both");
   return cli_model_choose(cli, args, &config, &run, devices, count, &figures);

@@ -150,6 +150,9 @@ static SolStatus check_tokens(const SolModelRun *run, SolError *err) {
   if (run->phase == SOL_PHASE_PREFILL && run->prefix >= run->context)
     return sol_fail(err, SOL_ERR_ARGUMENT, "prefix: %lld tokens leave nothing of a context of %lld",
                     (long long)run->prefix, (long long)run->context);
+  if (run->phase == SOL_PHASE_PREFILL && run->cp > run->context - run->prefix)
+    return sol_fail(err, SOL_ERR_UNSUPPORTED, "cp: %lld new tokens are too few for %lld GPUs",
+                    (long long)(run->context - run->prefix), (long long)run->cp);
   if (run->chunk && (run->context - run->prefix) / run->chunk > MOST_CHUNKS)
     return sol_fail(err, SOL_ERR_RANGE, "chunk: %lld tokens make more than %d passes", (long long)run->chunk,
                     MOST_CHUNKS);
