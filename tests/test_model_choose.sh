@@ -93,6 +93,8 @@ for text in '[1]' '{"warp_speed": 9}' '{"base": "h1000000"}' '{"mem_bandwidth": 
 done
 refused . llama-3-8b --device "$scratch/none.json"
 
+refused 'can be given: --peak' llama-3-8b --device epyc-9755
+run 0 llama-3-8b --device epyc-9755 --peak bf16=10e12 --phase decode
 refused 'takes a time above 0' llama-3-8b --ttft 20parsec
 refused 'takes a time above 0' llama-3-8b --tpot -3ms
 refused 'batch=, context= or tp=' llama-3-8b --sweep layers=1..3

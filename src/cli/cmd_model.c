@@ -58,7 +58,13 @@ static int print_report(Cli *cli, const ModelArgs *args, const SolDevice *d, con
                         const SolModelRun *run, const Figures *figures) {
   SolError err = {0};
   Fact *root = facts_root(&cli->arena, FACT_OBJECT);
-  if (report_pass_facts(root, d, config, run, &err)) return cli_error(cli, &err, 0, 0, 0);
+  if (report_pass_facts(root, d, config, run, &err)) {
+    if (err.status == SOL_ERR_UNKNOWN && !err.hint[0])
+      sol_hint(
+          &err,
+          "what is not published can be given: --peak bf16=NUMBER, --bandwidth NUMBER, --set FIGURE=NUMBER");
+    return cli_error(cli, &err, 0, 0, 0);
+  }
   int code = cli_model_check_use(cli, args);
   if (code) return code;
   cli_figures_note(root, figures);
