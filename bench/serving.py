@@ -126,7 +126,8 @@ def predict(row, constants):
 
 
 def roof(row):
-    first, step = (sum(max(pair) for pair in pairs) + other for pairs, other in times_of(row, grouped=True))
+    """What no server can beat: the kernels at their roofs, launches and links at no cost."""
+    first, step = (sum(max(pair) for pair in pairs) for pairs, _ in times_of(row, grouped=True))
     return error_of(row, answer(row, first, step))
 
 

@@ -63,6 +63,17 @@ TEST(what_a_server_adds) {
   refused("llama-3-8b", (SolModelRun){.host_us = -1}, SOL_ERR_ARGUMENT, "host_us must not be negative");
 }
 
+TEST(sums_are_sent_in_16_bits_at_least) {
+  SolModelRun run = {.tp = 4, .dtype = SOL_FP8, .weight_dtype = SOL_FP8};
+  SolModelReport narrow = run_preset("h100", "llama-3-70b", run);
+  run.dtype = SOL_BF16;
+  SolModelReport wide = run_preset("h100", "llama-3-70b", run);
+  CHECK_NEAR(kernel(&narrow, "mlp all-reduce")->bytes, kernel(&wide, "mlp all-reduce")->bytes, 0);
+  run.dtype = SOL_FP32;
+  SolModelReport wider = run_preset("h100", "llama-3-70b", run);
+  CHECK_NEAR(kernel(&wider, "mlp all-reduce")->bytes, 2 * kernel(&wide, "mlp all-reduce")->bytes, 0);
+}
+
 TEST(bad_fabric_files_name_the_field) {
   static const struct {
     const char *text, *says;
