@@ -47,7 +47,7 @@ static SolStatus measure_copies(LinkRun *r, int senders, Ceiling which, SolError
   for (int i = -WARM; i < ROUNDS && !status; i++) {
     double start = sol_thread_clock();
     status = send_all(r, senders, err);
-    double bytes = (double)(r->bytes / 2) * COPIES * senders;
+    double bytes = (double)r->bytes / 2 * COPIES * senders;
     if (i >= 0) samples[i] = bytes / (sol_thread_clock() - start);
   }
   if (!status) keep_samples(r, which, samples);
