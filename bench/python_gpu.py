@@ -40,7 +40,7 @@ def dl(tensor):
 
 
 def gpu_context():
-    return ctypes.c_void_p(_torch_native._contexts.get(0) or _torch_native._make_context(0))
+    return ctypes.c_void_p(_torch_native._context(0))
 
 
 def by_c(name, like, *values):
@@ -155,15 +155,17 @@ def overhead():
         library = os.path.join(folder, 'loop.so')
         subprocess.run(['cc', '-O2', '-shared', '-fPIC', '-xc', '-', '-o', library], input=LOOP, text=True, check=True)
         loop = ctypes.CDLL(library).loop
-    call = _torch_native.CALLS['rmsnorm']
-    args = call.pack(y.data_ptr(), x.data_ptr(), w.data_ptr(), 0, 1, 512, 512, 512, 5, 5, 5, 1e-6, 0.0, 0)
+    call = _torch_native.OPERATIONS['rmsnorm']
+    args = call.pack((y.data_ptr(), x.data_ptr(), w.data_ptr()), (1, 512, 512, 512, 5, 5, 5, 1e-6, 0.0, 0))
     context, stream = gpu_context(), ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
     with torch.no_grad():
         st.rmsnorm(x, w)
         found = {
             'c_us': per_call(lambda n: loop(call.function, context, args, stream, n)),
             'sol_torch_us': per_call(repeat(lambda: st.rmsnorm(x, w))),
-            'empty_us': per_call(repeat(lambda: torch.empty(x.shape, dtype=x.dtype, device=x.device))),
+            'empty_like_us': per_call(repeat(lambda: torch.empty_like(x))),
+            'quick_us': per_call(repeat(lambda: call.quick(y, x, w, 1e-6, 0.0))),
+            'packed_us': per_call(repeat(lambda: call((x, w), (1e-6, 0.0)))),
             'torch_ops_us': per_call(repeat(lambda: torch.ops.sol.rmsnorm(x, w, 1e-6, 0.0))),
             'torch_rms_norm_us': per_call(repeat(lambda: nn.functional.rms_norm(x, (512,), w, 1e-6))),
             'loop_us': per_call(repeat(lambda: None)),

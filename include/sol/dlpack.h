@@ -149,6 +149,22 @@ SOL_API SolStatus sol_kv_append_dl(SolContext *context, const DLTensor *k_cache,
                                    const DLTensor *k, const DLTensor *v, const DLTensor *slots, float k_scale,
                                    float v_scale, SolStream stream);
 
+// Calls from Python with its arrays themselves, through the exchange functions that a library publishes for them
+// (__dlpack_c_exchange_api__ of torch 2.10): sol_python_call is a function that Python can call (METH_FASTCALL), self a
+// capsule named "sol" that holds a SolPythonCall, the arguments the operation's tensors (outputs first, None where one may be
+// absent) and then its numbers. It returns the status as a Python int; the stream is the library's current one.
+typedef struct SolPythonCall {
+  int64_t operation;    // of sol_python_operation
+  const void *exchange; // DLPack's DLPackExchangeAPI
+  SolContext *const
+      *contexts; // the first for the CPU, the others for GPUs 0, 1 ...; NULL where there is none
+  int64_t count; // of contexts
+} SolPythonCall;
+SOL_API void *sol_python_call(void *self, void *const *arguments, intptr_t count);
+// The number of an operation that can be called so, or -1: "rmsnorm", "add_rmsnorm", "layernorm", "softmax", "log_softmax", "silu_mul",
+// "gated_mul", "bias_gelu", "rope", "embedding", "cross_entropy".
+SOL_API int64_t sol_python_operation(const char *name);
+
 #ifdef __cplusplus
 }
 #endif
