@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The Python package on a GPU: operators against the C interface, under torch.compile and CUDA graphs, what a call costs beyond C,
 a small Llama patched, and predicted times of Triton kernels beside measured ones.
-usage: PYTHONPATH=python python3 bench/python_gpu.py [--json FILE] [PART...]     parts: operators compile overhead model triton
+usage: PYTHONPATH=python python3 bench/python_gpu.py [--json FILE] [PART...]     parts: operators compile overhead model triton liger
 Needs torch, Triton and NumPy, and Sol built (build/libsol.so, build/sol)."""
 import argparse
 import ctypes
@@ -313,10 +313,33 @@ def triton_cases():
 
 
 def predicted_us(kernel, grid, args, options):
+    """As the measurement is: one launch of many alike in a graph, each on other memory."""
     given = [v.cpu() if isinstance(v, torch.Tensor) else v for v in args]
-    with sol.audit(device='h200', sample=1) as bill:
+    with sol.audit(device='h200', sample=1, steady=True) as bill:
         kernel[grid](*given, **options)
     return bill.time_us, bill.kernels[0].bound
+
+
+def rotating_us(kernel, grid, args, options, launches=24):
+    """Of one launch in a CUDA graph over copies of all tensors, together more than 3 times L2 and at least three; the median of 9 replays."""
+    tensors = [v for v in args if isinstance(v, torch.Tensor)]
+    count = max(3, -(-200_000_000 // sum(v.nbytes for v in tensors)))
+    sets = [[v.clone() if isinstance(v, torch.Tensor) else v for v in args] for _ in range(count)]
+    kernel[grid](*sets[0], **options)
+    launches = -(-launches // count) * count
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for i in range(launches):
+            kernel[grid](*sets[i % count], **options)
+    graph.replay()
+    times = []
+    for _ in range(9):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda.synchronize()
+        start.record(), graph.replay(), end.record()
+        torch.cuda.synchronize()
+        times.append(1e3 * start.elapsed_time(end) / launches)
+    return statistics.median(times)
 
 
 def triton_times():
@@ -325,20 +348,75 @@ def triton_times():
     errors, found = [], {}
     for name, kernel, grid, args, options in triton_cases():
         try:
-            measured = 1e3 * do_bench(lambda: kernel[grid](*args, **options), warmup=10, rep=40, return_mode='median')
+            measured = rotating_us(kernel, grid, args, options)
+            flushed = 1e3 * do_bench(lambda: kernel[grid](*args, **options), warmup=5, rep=20, return_mode='median')
             predicted, bound = predicted_us(kernel, grid, args, options)
         except Exception as error:  # one kernel that fails must not hide the others
             print(f'triton: {name}: {type(error).__name__}: {str(error)[:300]}')
             found[name] = {'error': str(error)[:300]}
             continue
         errors.append(abs(predicted / measured - 1))
-        found[name] = {'measured_us': measured, 'predicted_us': predicted, 'bound': bound}
-        print(f'triton: {name:12s} measured {measured:8.2f} us, predicted {predicted:8.2f} us, {100 * (predicted / measured - 1):+6.1f}%, {bound}')
+        found[name] = {'measured_us': measured, 'predicted_us': predicted, 'bound': bound, 'do_bench_us': flushed}
+        print(f'triton: {name:12s} measured {measured:8.2f} us, predicted {predicted:8.2f} us, {100 * (predicted / measured - 1):+6.1f}%, {bound}; '
+              f'do_bench {flushed:.2f} us')
     FOUND['triton'] = {'kernels': found, 'median_error': statistics.median(errors) if errors else None}
     print(f'triton: median error {100 * statistics.median(errors):.1f}% of {len(errors)}' if errors else 'triton: none ran')
 
 
-PARTS = {'operators': operators, 'compile': compiled, 'overhead': overhead, 'model': model, 'triton': triton_times}
+# ---- Liger's kernels in the same model, in the same run ----
+
+
+def patch_liger(net):
+    """What apply_liger_kernel_to_llama does, without the transformers package; gives the undo."""
+    from liger_kernel.transformers.functional import liger_rms_norm, liger_swiglu
+    from liger_kernel.transformers.rope import liger_rotary_pos_emb
+
+    own, changed = globals()['apply_rotary_pos_emb'], []
+    for module in net.modules():
+        if isinstance(module, LlamaRMSNorm):
+            module.forward = lambda x, m=module: liger_rms_norm(x, m.weight, m.variance_epsilon, 0.0, 'llama', False)
+        elif isinstance(module, LlamaMLP):
+            module.forward = lambda x, m=module: m.down_proj(liger_swiglu(m.gate_proj(x), m.up_proj(x)))
+        else:
+            continue
+        changed.append(module)
+    globals()['apply_rotary_pos_emb'] = liger_rotary_pos_emb
+
+    def undo():
+        globals()['apply_rotary_pos_emb'] = own
+        for module in changed:
+            del module.forward
+
+    return undo
+
+
+@torch.no_grad()
+def liger():
+    try:
+        import liger_kernel  # noqa: F401
+    except ImportError:
+        FOUND['liger'] = {'skipped': 'liger_kernel is not installed'}
+        print('liger: liger_kernel is not installed')
+        return
+    torch.manual_seed(5)
+    net, found = LlamaModel().to('cuda', torch.bfloat16).eval(), {}
+    ways = {'torch': lambda: lambda: None, 'sol': lambda: st.patch(net).undo, 'liger': lambda: patch_liger(net)}
+    for name, shape in (('prefill 4x2048', (4, 2048)), ('decode 64x1', (64, 1))):
+        ids, row, expected = torch.randint(0, 32000, shape, device='cuda'), {}, None
+        for way in ('torch', 'sol', 'liger', 'liger', 'sol', 'torch'):  # forwards and back: the clock may move meanwhile
+            undo = ways[way]()
+            out = net(ids).float()
+            expected = out if expected is None else expected
+            row.setdefault(f'{way}_ms', []).append(graph_ms(lambda: net(ids)))
+            row.setdefault(f'{way}_eager_ms', []).append(event_ms(lambda: net(ids)))
+            row[f'{way}_difference'] = [float((out - expected).abs().max() / expected.abs().max())]
+            undo()
+        found[name] = {key: statistics.mean(values) for key, values in row.items()}
+        print(f'liger, {name}:', {key: round(value, 4) for key, value in found[name].items()})
+    FOUND['liger'] = found
+
+
+PARTS = {'operators': operators, 'compile': compiled, 'overhead': overhead, 'model': model, 'triton': triton_times, 'liger': liger}
 
 
 def main():
