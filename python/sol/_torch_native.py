@@ -59,7 +59,11 @@ class Operation:
 
     def __call__(self, tensors: Sequence[Any], numbers: Sequence[Any] = ()) -> Any:
         """The output, or NotImplemented where the library does not have this type or device."""
-        if not takes(*(t for t in tensors if t is not None)):
+        given = [t for t in tensors if t is not None]
+        places = {str(t.device): None for t in given}
+        if len(places) > 1:
+            raise ArgumentError(f"{self.name}: tensors are on {' and '.join(places)}")
+        if not takes(*given):
             return NotImplemented
         work = self.describe(*tensors, *numbers)
         x = work.tensors[0]
@@ -142,10 +146,10 @@ def _has_gpu_kernels() -> bool:
 
 
 def takes(x: Any, *others: Any) -> bool:
-    """Whether the library has these types, on one device; otherwise torch's own formula is used."""
+    """Whether the library has these types on this device; otherwise torch's own formula is used."""
     if x.dtype not in REALS or not (x.is_cpu or x.is_cuda and _has_gpu_kernels()):
         return False
-    return all(t.device == x.device and (t.dtype in (x.dtype, torch.float32) or t.dtype in _IDS) for t in others)
+    return all(t.dtype in (x.dtype, torch.float32) or t.dtype in _IDS for t in others)
 
 
 # ---- what each structure holds ----
@@ -180,8 +184,8 @@ def _check_same(name: str, x: Any, other: Any) -> None:
 
 
 def _check_ids(name: str, what: str, ids: Any, x: Any) -> int:
-    if ids.device != x.device or ids.dtype not in _IDS:
-        raise ArgumentError(f"{name}: {what} are {ids.dtype} on {ids.device}; they must be int32 or int64 on {x.device}")
+    if ids.dtype not in _IDS:
+        raise ArgumentError(f"{name}: {what} are {ids.dtype}; they must be int32 or int64")
     return _IDS[ids.dtype]
 
 

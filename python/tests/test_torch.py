@@ -162,6 +162,18 @@ class Operators(Case):
             st.rope(torch.zeros(6, 2, 8), torch.zeros(5, 4), torch.zeros(5, 4))
         with self.assertRaisesRegex(sol.ArgumentError, "ids are torch.float32"):
             st.embedding(torch.zeros(4, 8), torch.zeros(2))
+        with self.assertRaisesRegex(sol.ArgumentError, "the weight is torch.int64"):
+            st.rmsnorm(torch.zeros(2, 8), torch.ones(8, dtype=torch.int64))
+        with self.assertRaisesRegex(sol.ArgumentError, "targets have all axes but the last"):
+            st.cross_entropy(torch.zeros(2, 8), torch.zeros(3, dtype=torch.int64))
+        with self.assertRaisesRegex(sol.ArgumentError, "gelu, relu, sigmoid, silu"):
+            st.gated_mul(torch.zeros(2, 8), torch.zeros(2, 8), "tanh")
+        with self.assertRaisesRegex(sol.ArgumentError, "do not fit together"):
+            st.attention(*(torch.zeros(1, h, 2, 64).half() for h in (3, 2, 2)))
+        with self.assertRaisesRegex(sol.ArgumentError, "rmsnorm: tensors are on cpu and meta"):
+            st.rmsnorm(torch.zeros(2, 8), torch.ones(8, device="meta"))
+        with self.assertRaises((RuntimeError, TypeError)):
+            st.rmsnorm([1.0, 2.0])
 
 
 class Registered(Case):
