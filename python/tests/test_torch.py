@@ -242,6 +242,9 @@ if torch is not None:
         def forward(self, x):
             return self.down_proj(self.act_fn(self.gate_proj(x)) * self.up_proj(x))
 
+    class GemmaMLP(LlamaMLP):
+        pass
+
     def rotate_half(x):
         a, b = x.chunk(2, -1)
         return torch.cat((-b, a), -1)
@@ -271,13 +274,13 @@ if torch is not None:
             super().__init__()
             self.embed, self.norm, self.attention, self.mlp = nn.Embedding(32, size), LlamaRMSNorm(size), LlamaAttention(size), LlamaMLP(size)
             self.last, self.plain, self.act = GemmaRMSNorm(size), nn.LayerNorm(size), nn.GELU(approximate="tanh")
-            self.other, self.head = LlamaMLP(size, nn.ReLU()), nn.Linear(size, 32, bias=False)
+            self.gelu, self.other, self.head = GemmaMLP(size, nn.GELU(approximate="tanh")), LlamaMLP(size, nn.ReLU()), nn.Linear(size, 32, bias=False)
             self.loss_function = ForCausalLMLoss
 
         def forward(self, ids, labels=None):
             x = self.embed(ids)
             x = x + self.attention(self.norm(x))
-            x = x + self.mlp(self.plain(x)) + self.other(x)
+            x = x + self.mlp(self.plain(x)) + self.other(x) + self.gelu(x)
             logits = self.head(self.act(self.last(x)))
             return logits if labels is None else self.loss_function(logits, labels, 32)
 
@@ -298,7 +301,7 @@ class Patch(Case):
         names = {(where, now) for where, _, now in patched.replaced}
         self.assertEqual(names, {
             ("norm", "rmsnorm"), ("last", "rmsnorm, weight + 1"), ("mlp", "silu_mul"), ("plain", "layernorm"), ("act", "bias_gelu"),
-            (type(self).__module__, "rope"), ("model", "cross_entropy")})  # mlp with another activation is left alone
+            ("gelu", "gated_mul, gelu"), ("gelu.act_fn", "bias_gelu"), (type(self).__module__, "rope"), ("model", "cross_entropy")})  # mlp with another activation is left alone
         self.assertIn("1 x LlamaMLP -> silu_mul", str(patched))
         self.assertEqual(len(st.patch(self.model)), 0)  # once is enough
         patched.undo()
