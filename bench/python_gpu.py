@@ -164,6 +164,8 @@ def overhead():
             'c_us': per_call(lambda n: loop(call.function, context, args, stream, n)),
             'sol_torch_us': per_call(repeat(lambda: st.rmsnorm(x, w))),
             'empty_like_us': per_call(repeat(lambda: torch.empty_like(x))),
+            'allocation_us': per_call(repeat(lambda: st._empty(x))),
+            'unseen_us': per_call(repeat(lambda: st._unseen(x, w))),
             'quick_us': per_call(repeat(lambda: call.quick(y, x, w, 1e-6, 0.0))),
             'packed_us': per_call(repeat(lambda: call((x, w), (1e-6, 0.0)))),
             'torch_ops_us': per_call(repeat(lambda: torch.ops.sol.rmsnorm(x, w, 1e-6, 0.0))),
@@ -172,6 +174,12 @@ def overhead():
         }
     found['beyond_c_us'] = found['sol_torch_us'] - found['c_us'] - found['loop_us']
     FOUND['overhead'] = found
+    gate, up, heads, table = random(1, 512), random(1, 512), random(1, 4, 128), random(1, 64)
+    with torch.no_grad():
+        for name, call in {'softmax': lambda: st.softmax(x), 'silu_mul': lambda: st.silu_mul(gate, up), 'layernorm': lambda: st.layernorm(x, w, w),
+                           'rope': lambda: st.rope(heads, table, table), 'add_rmsnorm': lambda: st.add_rmsnorm(x, x, w)}.items():
+            call()
+            found[f'{name}_us'] = per_call(repeat(call))
     print('overhead:', {name: round(value, 2) for name, value in found.items()})
 
 

@@ -107,7 +107,8 @@ class _MethodDef(ctypes.Structure):  # PyMethodDef
     _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p)]
 
 
-_FASTCALL, _kept = 0x80, []  # METH_FASTCALL; what Python's functions point to, for as long as they live
+_FASTCALL = 0x80  # METH_FASTCALL
+_kept: list[Any] = []  # what functions of Python's own point to, for as long as they live
 _python = ctypes.pythonapi
 
 
@@ -295,7 +296,7 @@ def _attention(q: Any, k: Any, v: Any, causal: bool, scale: float) -> _Work:
     return _Work((q, k, v), (*sizes, REALS[q.dtype], scale, 0.0, int(causal)), q.shape)
 
 
-_DESCRIBE = {
+_DESCRIBE: dict[str, Callable[..., _Work]] = {
     "rmsnorm": _rmsnorm, "add_rmsnorm": _add_rmsnorm, "layernorm": _layernorm, "softmax": _by_rows, "log_softmax": _by_rows,
     "silu_mul": _silu_mul, "gated_mul": _gated_mul, "bias_gelu": _bias_gelu, "rope": _rope, "embedding": _embedding,
     "cross_entropy": _cross_entropy, "attention": _attention,

@@ -8,7 +8,7 @@ again in the backward pass. A type or device that libsol does not have takes the
 """
 
 import functools
-from typing import Any, Callable, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -75,7 +75,7 @@ def _embedding(table: Any, ids: Any) -> Any:
     return F.embedding(ids, table)
 
 
-_ACTIVATIONS = {"gelu": functools.partial(F.gelu, approximate="tanh"), "relu": F.relu, "sigmoid": torch.sigmoid, "silu": F.silu}
+_ACTIVATIONS: Dict[str, Callable[..., Any]] = {"gelu": functools.partial(F.gelu, approximate="tanh"), "relu": F.relu, "sigmoid": torch.sigmoid, "silu": F.silu}
 
 
 def _gated_mul(gate: Any, up: Any, activation: str) -> Any:
@@ -123,19 +123,31 @@ def _like_first(x: Any, *_: Any) -> Any:
     return torch.empty(x.shape, dtype=x.dtype, device=x.device)
 
 
+_guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
+_empty_strided: Any = getattr(_guards, "_empty_strided_cuda", None) if torch.cuda.device_count() == 1 else None
+
+
+def _empty(x: Any) -> _Tensor:
+    """torch.empty_like; where there is one GPU by what compiled code allocates with, which leaves the dispatcher out."""
+    if _empty_strided is not None and x.is_cuda and x.is_contiguous():
+        made: _Tensor = _empty_strided(x.shape, x.stride(), x.dtype)
+        return made
+    return torch.empty_like(x)
+
+
 def _native_of(name: str, tensors: int) -> Callable[..., Any]:
     """The library's operation on the first so many inputs as tensors and the others as numbers; its output is as the first."""
     operation = _native.OPERATIONS[name]
 
     def native(*inputs: Any) -> Any:
-        y = torch.empty_like(inputs[0])
+        y = _empty(inputs[0])
         return operation(inputs[:tensors], inputs[tensors:]) if operation.quick(y, *inputs) else y
 
     return native
 
 
 def _native_add_rmsnorm(x: Any, residual: Any, weight: Any, eps: float, weight_offset: float) -> Any:
-    operation, y, total = _native.OPERATIONS["add_rmsnorm"], torch.empty_like(x), torch.empty_like(x)
+    operation, y, total = _native.OPERATIONS["add_rmsnorm"], _empty(x), _empty(x)
     if not operation.quick(y, total, x, residual, weight, eps, weight_offset):
         return y, total
     total = torch.empty(x.shape, dtype=x.dtype, device=x.device)
@@ -149,7 +161,7 @@ def _native_embedding(table: Any, ids: Any) -> Any:
 
 
 def _native_gated_mul(gate: Any, up: Any, activation: str) -> Any:
-    operation, y = _native.OPERATIONS["gated_mul"], torch.empty_like(gate)
+    operation, y = _native.OPERATIONS["gated_mul"], _empty(gate)
     return operation((gate, up), (activation,)) if operation.quick(y, gate, up, _native.GATES[activation]) else y
 
 
@@ -243,7 +255,7 @@ def _backward_of_cross_entropy(ctx: Any, grad: Any) -> Any:
     return torch.ops.sol.cross_entropy_backward(grad, x, target), None
 
 
-_library = torch.library.Library("sol", "DEF")
+_library: Any = torch.library.Library("sol", "DEF")  # type: ignore[no-untyped-call]
 
 
 def _register(operator: _Operator) -> None:
@@ -261,87 +273,112 @@ for _each in _OPERATORS.values():
 
 
 _PLAIN = (_Tensor, torch.nn.Parameter)
-_is_compiling = torch.compiler.is_compiling
+_is_compiling = torch.compiler.is_dynamo_compiling  # what else compiles has a mode
 _modes, _transforms = torch._C._len_torch_dispatch_stack, torch._C._functorch.peek_interpreter_stack
 _is_grad_enabled = torch.is_grad_enabled
 
 
-def _public(name: str) -> Callable[..., Any]:
-    """What a user's call does, with inputs as the schema has them: it goes to the library directly, past torch's dispatch, unless
-    somebody looks on: a compiler, a mode, a transform, a gradient, a tensor of another kind."""
-    operator = _OPERATORS[name]
-    native, registered, tensors = operator.native, getattr(torch.ops.sol, name), _tensor_count(operator.schema)
+# ---- what users call: the library directly, past torch's dispatch, unless somebody looks on ----
 
-    def call(*inputs: Any) -> Any:
-        if _is_compiling() or _modes() or _transforms() is not None:
-            return registered(*inputs)
-        grad = _is_grad_enabled()
-        for t in inputs[:tensors]:
-            if t is not None and (type(t) not in _PLAIN or grad and t.requires_grad):
-                return registered(*inputs)
-        out = native(*inputs)
-        return registered(*inputs) if out is NotImplemented else out
-
-    return call
+_quick: Dict[str, Any] = {name: operation.quick for name, operation in _native.OPERATIONS.items()}
 
 
-# ---- what users call ----
+def _unseen(x: Any, a: Any = None, b: Any = None) -> bool:
+    """Whether nobody looks on: no compiler, no mode, no transform, no gradient, no tensor of another kind."""
+    if _is_compiling() or _modes() or _transforms() is not None:
+        return False
+    if type(x) not in _PLAIN or a is not None and type(a) not in _PLAIN or b is not None and type(b) not in _PLAIN:
+        return False
+    if not _is_grad_enabled():
+        return True
+    return not (x.requires_grad or a is not None and a.requires_grad or b is not None and b.requires_grad)
 
 
-_calls = {name: _public(name) for name in _OPERATORS}
+def _other_way(name: str, unseen: bool, *inputs: Any) -> Any:
+    """Not the quick way: with what has to be copied first, or through torch's dispatch."""
+    out = _OPERATORS[name].native(*inputs) if unseen else NotImplemented
+    return getattr(torch.ops.sol, name)(*inputs) if out is NotImplemented else out
 
 
 def rmsnorm(x: _Tensor, weight: Optional[_Tensor] = None, *, eps: float = 1e-6, weight_offset: float = 0.0) -> _Tensor:
     """x / sqrt(mean(x^2) + eps) * (weight + weight_offset), by rows of x (..., N)."""
-    return _calls["rmsnorm"](x, weight, eps, weight_offset)
+    if unseen := _unseen(x, weight):
+        y = _empty(x)
+        if not _quick["rmsnorm"](y, x, weight, eps, weight_offset):
+            return y
+    return _other_way("rmsnorm", unseen, x, weight, eps, weight_offset)  # type: ignore[no-any-return]
 
 
 def add_rmsnorm(x: _Tensor, residual: _Tensor, weight: Optional[_Tensor] = None, *, eps: float = 1e-6,
                 weight_offset: float = 0.0) -> Tuple[_Tensor, _Tensor]:
     """s = x + residual; gives (rmsnorm(s), s)."""
-    return _calls["add_rmsnorm"](x, residual, weight, eps, weight_offset)
+    return _other_way("add_rmsnorm", _unseen(x, residual, weight), x, residual, weight, eps, weight_offset)  # type: ignore[no-any-return]
 
 
 def layernorm(x: _Tensor, weight: Optional[_Tensor] = None, bias: Optional[_Tensor] = None, *, eps: float = 1e-5) -> _Tensor:
     """(x - mean) / sqrt(variance + eps) * weight + bias, by rows of x (..., N)."""
-    return _calls["layernorm"](x, weight, bias, eps)
+    if unseen := _unseen(x, weight, bias):
+        y = _empty(x)
+        if not _quick["layernorm"](y, x, weight, bias, eps):
+            return y
+    return _other_way("layernorm", unseen, x, weight, bias, eps)  # type: ignore[no-any-return]
 
 
 def softmax(x: _Tensor) -> _Tensor:
     """Over the last axis."""
-    return _calls["softmax"](x)
+    if unseen := _unseen(x):
+        y = _empty(x)
+        if not _quick["softmax"](y, x):
+            return y
+    return _other_way("softmax", unseen, x)  # type: ignore[no-any-return]
 
 
 def log_softmax(x: _Tensor) -> _Tensor:
     """Over the last axis."""
-    return _calls["log_softmax"](x)
+    if unseen := _unseen(x):
+        y = _empty(x)
+        if not _quick["log_softmax"](y, x):
+            return y
+    return _other_way("log_softmax", unseen, x)  # type: ignore[no-any-return]
 
 
 def silu_mul(gate: _Tensor, up: _Tensor) -> _Tensor:
     """silu(gate) * up. The halves of one row, x.chunk(2, -1), are not copied."""
-    return _calls["silu_mul"](gate, up)
+    if unseen := _unseen(gate, up):
+        y = _empty(gate)
+        if not _quick["silu_mul"](y, gate, up):
+            return y
+    return _other_way("silu_mul", unseen, gate, up)  # type: ignore[no-any-return]
 
 
 def gated_mul(gate: _Tensor, up: _Tensor, activation: str = "gelu") -> _Tensor:
     """activation(gate) * up: gelu (the tanh form), relu, sigmoid or silu."""
     if activation not in _ACTIVATIONS:
         raise ArgumentError(f"gated_mul: activation is one of {', '.join(_ACTIVATIONS)}")
-    return _calls["gated_mul"](gate, up, activation)
+    return _other_way("gated_mul", _unseen(gate, up), gate, up, activation)  # type: ignore[no-any-return]
 
 
 def bias_gelu(x: _Tensor, bias: Optional[_Tensor] = None) -> _Tensor:
     """gelu(x + bias), the tanh form."""
-    return _calls["bias_gelu"](x, bias)
+    if unseen := _unseen(x, bias):
+        y = _empty(x)
+        if not _quick["bias_gelu"](y, x, bias):
+            return y
+    return _other_way("bias_gelu", unseen, x, bias)  # type: ignore[no-any-return]
 
 
 def rope(x: _Tensor, cos: _Tensor, sin: _Tensor, *, interleaved: bool = False) -> _Tensor:
     """Rotary embedding of x (..., H, D); cos and sin (..., rotary / 2) have a row for each token."""
-    return _calls["rope"](x, cos, sin, interleaved)
+    if unseen := _unseen(x, cos, sin):
+        y = _empty(x)
+        if not _quick["rope"](y, x, cos, sin, interleaved):
+            return y
+    return _other_way("rope", unseen, x, cos, sin, interleaved)  # type: ignore[no-any-return]
 
 
 def embedding(table: _Tensor, ids: _Tensor) -> _Tensor:
     """table[ids]. An id outside the table gives zeros: nothing waits for the GPU to find out."""
-    return _calls["embedding"](table, ids)
+    return _other_way("embedding", _unseen(table, ids), table, ids)  # type: ignore[no-any-return]
 
 
 def attention(query: _Tensor, key: _Tensor, value: _Tensor, *, is_causal: bool = False, scale: Optional[float] = None) -> _Tensor:
@@ -351,7 +388,7 @@ def attention(query: _Tensor, key: _Tensor, value: _Tensor, *, is_causal: bool =
     the first). libsol has fp16 and bf16, heads of 64, 128 and 256; others take torch's.
     """
     q, k, v = (t.transpose(1, 2) for t in (query, key, value))
-    return _calls["attention"](q, k, v, is_causal, scale or 0.0).transpose(1, 2)
+    return _other_way("attention", _unseen(query, key, value), q, k, v, is_causal, scale or 0.0).transpose(1, 2)  # type: ignore[no-any-return]
 
 
 def cross_entropy(logits: _Tensor, target: _Tensor, *, ignore_index: int = -100, reduction: str = "mean") -> _Tensor:
@@ -364,7 +401,7 @@ def cross_entropy(logits: _Tensor, target: _Tensor, *, ignore_index: int = -100,
     if 0 <= ignore_index < logits.shape[-1]:
         target = target.where(target != ignore_index, -1)
         ignore_index = -1
-    loss = _calls["cross_entropy"](logits, target)
+    loss: _Tensor = _other_way("cross_entropy", _unseen(logits, target), logits, target)
     if reduction == "none":
         return loss
     return loss.sum() if reduction == "sum" else loss.sum() / (target != ignore_index).sum()

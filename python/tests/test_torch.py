@@ -312,9 +312,9 @@ class Patch(Case):
     def test_operators_are_called(self):
         patched = st.patch(self.model, loss=False)
         self.addCleanup(patched.undo)
-        with mock.patch.dict(st._calls, {"rope": mock.Mock(side_effect=st._calls["rope"])}), torch.no_grad():
+        with mock.patch.dict(st._quick, {"rope": mock.Mock(side_effect=st._quick["rope"])}), torch.no_grad():
             self.model(self.ids)
-            rope = st._calls["rope"]
+            rope = st._quick["rope"]
         self.assertEqual(rope.call_count, 2)
 
     def test_training(self):
