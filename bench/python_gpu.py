@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The Python package on a GPU: operators against the C interface, under torch.compile and CUDA graphs, what a call costs beyond C,
 a small Llama patched, and predicted times of Triton kernels beside measured ones.
-usage: PYTHONPATH=python python3 bench/python_gpu.py [--json FILE] [PART...]     parts: operators compile overhead model triton liger
+usage: PYTHONPATH=python python3 bench/python_gpu.py [--json FILE] [PART...]     parts: operators compile overhead model triton liger loss
 Needs torch, Triton and NumPy, and Sol built (build/libsol.so, build/sol)."""
 import argparse
 import ctypes
@@ -56,7 +56,7 @@ def by_c(name, like, *values):
 
 
 def operators():
-    wrong, count = [], 0
+    wrong, count, near = [], 0, {'add_rmsnorm', 'attention', 'gradient'}
     stream = torch.cuda.Stream()
     for dtype in (torch.float32, torch.float16, torch.bfloat16):
         for m, n in ((1, 4096), (33, 4096), (7, 1000), (512, 5120), (3, 128256)):
@@ -78,12 +78,25 @@ def operators():
                     'rope': (st.rope(q, cos.to(dtype), sin.to(dtype)), by_c('rope', q, q, cos.to(dtype), sin.to(dtype), None, 0)),
                     'embedding': (st.embedding(x, ids), by_c('embedding', x[ids], x, ids, None)),
                 }
+                target = torch.randint(-1, n, (m,), device='cuda')
+                cases['gated_mul'] = (st.gated_mul(gate, up, 'gelu'), st._gated_mul(gate, up, 'gelu'))
+                cases['cross_entropy'] = (st.cross_entropy(x, target, reduction='none', ignore_index=-1), st._cross_entropy(x, target))
+                near |= {'gated_mul', 'cross_entropy'}
             stream.synchronize()
             y, s = st.add_rmsnorm(x, r, w)
             cases['add_rmsnorm'] = (y, st._rmsnorm(s, w, 1e-6, 0.0))
+            if dtype != torch.float32:
+                a, c = random(2, 8, 33, 128, dtype=dtype), random(2, 2, 33, 128, dtype=dtype)
+                cases['attention'] = (st.attention(a, c, c, is_causal=True),
+                                      nn.functional.scaled_dot_product_attention(a, c, c, is_causal=True, enable_gqa=True))
+            logits = x.clone().requires_grad_()
+            st.cross_entropy(logits, target, ignore_index=-1).backward()
+            plain = x.clone().float().requires_grad_()
+            nn.functional.cross_entropy(plain, target, ignore_index=-1).backward()
+            cases['gradient'] = (n * logits.grad, n * plain.grad)
             for name, (got, expected) in cases.items():
                 count += 1
-                same = torch.allclose(got.float(), expected.float(), 2e-2, 2e-2) if name == 'add_rmsnorm' else torch.equal(got, expected)
+                same = torch.allclose(got.float(), expected.float(), 2e-2, 2e-2) if name in near else torch.equal(got, expected)
                 if not same:
                     wrong.append(f'{name} {m}x{n} {dtype}')
     FOUND['operators'] = {'cases': count, 'wrong': wrong}
@@ -424,7 +437,27 @@ def liger():
     FOUND['liger'] = found
 
 
-PARTS = {'operators': operators, 'compile': compiled, 'overhead': overhead, 'model': model, 'triton': triton_times, 'liger': liger}
+def loss():
+    """The loss of a language model and its gradient, bf16 logits: torch, Sol and, where it is installed, Liger."""
+    logits, target = random(8192, 32000), torch.randint(0, 32000, (8192,), device='cuda')
+    ways = {'torch': lambda x: nn.functional.cross_entropy(x.float(), target), 'sol': lambda x: st.cross_entropy(x, target)}
+    try:
+        from liger_kernel.transformers.functional import liger_cross_entropy
+        ways['liger'] = lambda x: liger_cross_entropy(x, target)
+    except ImportError:
+        pass
+    found = {}
+    for name, way in ways.items():
+        def run():
+            x = logits.detach().requires_grad_()
+            way(x.clone() if name == 'liger' else x).backward()  # Liger writes the gradient over the logits
+        found[name + '_ms'] = event_ms(run)
+    found['clone_ms'] = event_ms(logits.clone)  # part of Liger's time above
+    FOUND['loss'] = found
+    print('loss, 8192 x 32000, forward and backward:', {key: round(value, 4) for key, value in found.items()})
+
+
+PARTS = {'operators': operators, 'compile': compiled, 'overhead': overhead, 'model': model, 'triton': triton_times, 'liger': liger, 'loss': loss}
 
 
 def main():
