@@ -107,7 +107,7 @@ class _MethodDef(ctypes.Structure):  # PyMethodDef
     _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p)]
 
 
-_FASTCALL = 0x80  # METH_FASTCALL
+_FASTCALL, _DLPACK = 0x80, 1  # METH_FASTCALL; DLPack's major version, whose layouts sol_python_call has
 _kept: list[Any] = []  # what functions of Python's own point to, for as long as they live
 _python = ctypes.pythonapi
 
@@ -130,7 +130,10 @@ def _quick(name: str) -> Callable[..., int]:
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
     function.restype, function.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    call = _PythonCall(number, get(capsule, b"dlpack_exchange_api"), ctypes.addressof(_contexts), len(_contexts))
+    exchange = get(capsule, b"dlpack_exchange_api")
+    if ctypes.c_uint32.from_address(exchange).value != _DLPACK:
+        return _refused
+    call = _PythonCall(number, exchange, ctypes.addressof(_contexts), len(_contexts))
     method = _MethodDef(name.encode(), ctypes.cast(library.sol_python_call, ctypes.c_void_p), _FASTCALL, None)
     _kept.append((call, method))
     made: Callable[..., int] = function(ctypes.addressof(method), new(ctypes.addressof(call), b"sol", None), None)

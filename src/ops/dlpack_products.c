@@ -44,8 +44,11 @@ SolStatus sol_gemm_dl(SolContext *ctx, const DLTensor *c, const DLTensor *a, con
   check_size(&d, "the batch of b", br.batch, cr.batch);
   dl_same_type(&d, &ar, "a", &br, "b");
   DlRows w = dl_line(&d, bias, "bias", wide, true);
-  if (residual) dl_same_shape(&d, &r, "residual", &cr, "c");
-  if (residual) dl_same_type(&d, &r, "residual", &cr, "c");
+  if (residual) {
+    check_size(&d, "the batch of residual", r.batch, cr.batch);
+    dl_same_shape(&d, &r, "residual", &cr, "c");
+    dl_same_type(&d, &r, "residual", &cr, "c");
+  }
   SolGemm g = {.c = cr.at,
                .a = ar.at,
                .b = br.at,
