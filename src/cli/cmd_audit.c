@@ -73,6 +73,9 @@ static int audit_device(AuditRun *r, const SolDevice *device, AuditProgram *out)
     sol_hint(&err, "a single kernel can be audited for it: --kernel and --arg, or a .ptx file");
     return cli_error(r->cli, &err, 0, 0, 0);
   }
+  if (r->args->steady && way_of(r) != WAY_KERNEL)
+    return cli_fail(r->cli,
+                    "--steady is for a single kernel; a program's launches follow each other as they do");
   if (audit_start(out, device, &err)) return cli_error(r->cli, &err, 0, 0, 0);
   int code;
   switch (way_of(r)) {
