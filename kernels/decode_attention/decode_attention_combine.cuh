@@ -1,21 +1,35 @@
-// The parts of a sequence's head become one: a block for each. Sequences of one part are finished already.
+// The parts of a sequence's head become one. Sequences of one part are finished already.
 #ifndef SOL_KERNELS_DECODE_ATTENTION_COMBINE_CUH
 #define SOL_KERNELS_DECODE_ATTENTION_COMBINE_CUH
 
-#include "decode_attention/decode_attention_split.cuh"
+#include "decode_attention/decode_attention_items.cuh"
+#include "mma.cuh"
 
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
-// The threads are `SLOTS` times a row of V, lane l of which has columns l, l + LANES and so on; slot i has parts i, i + SLOTS and so on.
+// Slot i has parts i, i + SLOTS and so on, and the slots' sums are added in order: by a warp each (p.slots is SLOTS), or all
+// by one warp where there are no more parts than slots, with the same bits. Lane l has columns l, l + 32 and so on.
 template <int V> struct DecodeCombine {
-  enum { EACH = 4, LANES = V / EACH, SLOTS = DECODE_THREADS / LANES };
-  typedef DecodeSplit<KIND_BF16, 0, 64, 64> Any; // how parts are counted is the same for all
+  enum { EACH = V / 32, SLOTS = DECODE_WARPS };
 
-  static __device__ __forceinline__ void sum_parts(const DecodeParams &p, float (&sum)[EACH], int64_t first, int parts, float most, int lane, int slot) {
-#pragma unroll 4
-    for (int i = slot; i < parts; i += SLOTS) {
-      float by = exp_two(p.mosts[first + i] - most);
+  static __device__ __forceinline__ void sum_part(const DecodeParams &p, float (&sum)[EACH], int64_t part, float most) {
+    float by = exp_two(p.mosts[part] - most);
 #pragma unroll
-      for (int j = 0; j < EACH; j++) sum[j] += by * p.sums[(first + i) * V + lane + j * LANES];
+    for (int j = 0; j < EACH; j++) sum[j] = fmaf(by, p.sums[part * V + threadIdx.x % 32 + j * 32], sum[j]);
+  }
+
+  static __device__ __forceinline__ void sum_slot(const DecodeParams &p, float (&sum)[EACH], int64_t first, int parts, float most, int slot) {
+#pragma unroll(EACH > 8 ? 2 : 8)
+    for (int i = slot; i < parts; i += SLOTS) sum_part(p, sum, first + i, most);
+  }
+
+  // Of no more than SLOTS parts.
+  static __device__ __forceinline__ void sum_all(const DecodeParams &p, float (&all)[EACH], int64_t first, int parts, float most) {
+#pragma unroll
+    for (int i = 0; i < SLOTS; i++) {
+      float sum[EACH] = {};
+      if (i < parts) sum_part(p, sum, first + i, most);
+#pragma unroll
+      for (int j = 0; j < EACH; j++) all[j] = __fadd_rn(all[j], sum[j]);
     }
   }
 
@@ -30,28 +44,36 @@ template <int V> struct DecodeCombine {
     *weight = warp_sum(w);
   }
 
+  static __device__ __forceinline__ void store(const DecodeParams &p, const float (&sum)[EACH], int64_t row, int b, float most, float weight) {
+    int lane = threadIdx.x % 32;
+    float by = weight == 0 ? 0 : p.v_scale / weight;
+#pragma unroll
+    for (int j = 0; j < EACH; j++) store_one(p.o, b * p.o_row + (row - (int64_t)b * p.heads) * V + lane + j * 32, p.kind, sum[j] * by);
+    if (p.lse && lane == 0) p.lse[row] = log_sum(most, 1, weight);
+  }
+
   static __device__ __forceinline__ void run(const DecodeParams &p) {
     __shared__ float slots[SLOTS][V];
-    uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, b, head;
-    split(block, p.heads, &b, &head);
-    if (b >= p.batch) return;
-    int parts = Any::parts_of(p, Any::length_of(p, (int)b)), lane = threadIdx.x % LANES, slot = threadIdx.x / LANES;
+    int warp = threadIdx.x / 32, alone = p.slots == 1;
+    int64_t row = ((int64_t)blockIdx.y * gridDim.x + blockIdx.x) * (alone ? SLOTS : 1) + (alone ? warp : 0); // a head of a sequence
+    if (row >= (int64_t)p.batch * p.heads) return;
+    int b = (int)(row / p.heads), parts = decode_parts(p, decode_length(p, b));
     if (parts < 2) return;
-    int64_t first = (int64_t)block * p.parts;
-    float most, weight, sum[EACH] = {};
+    int64_t first = row * p.parts;
+    float most, weight, all[EACH] = {};
     weigh(p, first, parts, &most, &weight);
-    sum_parts(p, sum, first, parts, most, lane, slot);
+    if (alone) sum_all(p, all, first, parts, most);
+    else {
+      float sum[EACH] = {};
+      sum_slot(p, sum, first, parts, most, warp);
 #pragma unroll
-    for (int j = 0; j < EACH; j++) slots[slot][lane + j * LANES] = sum[j];
-    __syncthreads();
-    float by = weight == 0 ? 0 : p.v_scale / weight;
-    for (int column = threadIdx.x; column < V; column += DECODE_THREADS) {
-      float all = 0;
+      for (int j = 0; j < EACH; j++) slots[warp][threadIdx.x % 32 + j * 32] = sum[j];
+      __syncthreads();
+      if (warp) return;
 #pragma unroll
-      for (int i = 0; i < SLOTS; i++) all += slots[i][column];
-      store_one(p.o, b * p.o_row + head * V + column, p.kind, all * by);
+      for (int i = 0; i < SLOTS * EACH; i++) all[i % EACH] = __fadd_rn(all[i % EACH], slots[i / EACH][threadIdx.x + i % EACH * 32]);
     }
-    if (p.lse && threadIdx.x == 0) p.lse[block] = log_sum(most, 1, weight);
+    store(p, all, row, b, most, weight);
   }
 };
 #endif
