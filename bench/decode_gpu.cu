@@ -80,7 +80,7 @@ template <class T, int blocks> __global__ void __launch_bounds__(T::THREADS, blo
   wait_for_predecessor();
   T::run(p);
 }
-template <int V> __global__ void __launch_bounds__(DECODE_WARPS * 32) combine(const __grid_constant__ DecodeParams p) {
+template <int V> __global__ void __launch_bounds__(DECODE_SLOTS * 32, V > 128 ? 2 : 4) combine(const __grid_constant__ DecodeParams p) {
   let_successor_start();
   wait_for_predecessor();
   DecodeCombine<V>::run(p);
@@ -95,14 +95,15 @@ struct Variant {
 template <class T, int V, int blocks> static Variant variant(const char *name, int fp8, int d, int heads) {
   return {name, decode<T, blocks>, combine<V>, fp8, d, heads, T::THREADS, blocks, sizeof(typename T::Shared)};
 }
-#define WARPS(fp8, d, tiles, keys, blocks)                                                                   \
-  variant<DecodeWarps<fp8 ? KIND_FP16 : KIND_BF16, fp8, d, tiles, keys>, d, blocks>("tiles " #tiles " keys " #keys " blocks " #blocks, fp8, d, tiles * 8)
+#define WARPS(fp8, d, tiles, keys, warps, blocks)                                                            \
+  variant<DecodeWarps<fp8 ? KIND_FP16 : KIND_BF16, fp8, d, tiles, keys, warps>, d, blocks>("tiles " #tiles " keys " #keys " warps " #warps " blocks " #blocks, fp8, d, tiles * 8)
 static std::vector<Variant> variants() {
-  return {WARPS(0, 128, 1, 16, 2), WARPS(0, 128, 1, 32, 1), WARPS(0, 128, 1, 16, 1), WARPS(0, 128, 2, 16, 1), WARPS(0, 128, 2, 32, 1),
-          WARPS(1, 128, 1, 32, 2), WARPS(1, 128, 1, 16, 2), WARPS(1, 128, 2, 32, 1),
-          WARPS(0, 64, 1, 32, 2),  WARPS(0, 64, 1, 16, 2),  WARPS(1, 64, 1, 32, 2),
-          WARPS(0, 256, 1, 16, 1), WARPS(1, 256, 1, 16, 2), WARPS(1, 256, 1, 32, 1),
-          variant<DecodeLatent<KIND_BF16>, DECODE_LATENT_V, 1>("latent", 0, DECODE_LATENT, DECODE_WIDE_ROWS)};
+  return {WARPS(0, 128, 1, 16, 8, 2), WARPS(0, 128, 1, 32, 4, 2), WARPS(0, 128, 1, 16, 16, 1), WARPS(0, 128, 2, 16, 4, 2), WARPS(0, 128, 2, 32, 4, 2),
+          WARPS(1, 128, 1, 16, 8, 2), WARPS(1, 128, 1, 32, 4, 2), WARPS(1, 128, 1, 16, 4, 4), WARPS(1, 128, 2, 32, 4, 2), WARPS(1, 128, 2, 16, 4, 3),
+          WARPS(0, 64, 1, 32, 8, 2), WARPS(0, 64, 1, 16, 8, 3), WARPS(1, 64, 1, 32, 8, 3), WARPS(1, 64, 1, 16, 8, 3), WARPS(1, 64, 1, 32, 8, 2), WARPS(1, 64, 1, 16, 4, 6),
+          WARPS(0, 256, 1, 16, 4, 2), WARPS(1, 256, 1, 32, 4, 2), WARPS(1, 256, 1, 16, 4, 3),
+          variant<DecodeLatent<KIND_BF16, 64>, DECODE_LATENT_V, 1>("latent keys 64", 0, DECODE_LATENT, DECODE_WIDE_ROWS),
+          variant<DecodeLatent<KIND_BF16, 32>, DECODE_LATENT_V, 1>("latent keys 32", 0, DECODE_LATENT, DECODE_WIDE_ROWS)};
 }
 
 static void launch_early(void (*kernel)(const DecodeParams), const DecodeParams &p, int grid, int threads, size_t shared, cudaStream_t stream) {
@@ -218,16 +219,16 @@ static void time_decode(int batch, int heads, int kv_heads, int tokens, int d, i
          latent ? "512, 1024, 2048, 4096" : "128, 256, 512, 1024");
   std::vector<double> want((size_t)heads * wide);
   for (const Variant &f : variants()) {
-    if (f.d != d || f.fp8 != fp8 || (f.heads == 16 && heads / kv_heads <= 8)) continue;
+    if (f.d != d || f.fp8 != fp8 || (d != DECODE_LATENT && (f.heads == 16) != (heads / kv_heads > 8))) continue;
     CHECK(cudaFuncSetAttribute(f.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)f.shared));
-    printf("  %-26s", f.name);
+    printf("  %-34s", f.name);
     for (int part : latent ? std::vector<int>{512, 1024, 2048, 4096} : std::vector<int>{128, 256, 512, 1024}) {
       DecodeParams p = {};
-      p.o = o, p.q = q, p.table = (int32_t *)table, p.lengths = (int32_t *)lengths, p.o_row = heads * wide, p.q_row = heads * d, p.rows = (int64_t)pages * PAGE;
+      p.o = o, p.q = q, p.table = (int32_t *)table, p.lengths = (int32_t *)lengths, p.o_row = heads * wide, p.q_row = heads * d, p.pages = pages;
       p.batch = batch, p.heads = heads, p.kv_heads = kv_heads, p.group = heads / kv_heads, p.tiles = (p.group + f.heads - 1) / f.heads;
-      p.page_size = PAGE, p.table_pages = tokens / PAGE;
-      p.capacity = tokens, p.part = part, p.parts = (tokens + part - 1) / part, p.aligned = p.q_aligned = 1, p.kind = KIND_BF16;
-      p.scale = 1 / sqrtf((float)d), p.v_scale = 1, p.slots = p.parts > DECODE_WARPS ? DECODE_WARPS : 1;
+      p.page_size = PAGE, p.page_shift = 6, p.table_pages = tokens / PAGE;
+      p.capacity = tokens, p.whole = p.part = p.part_most = part, p.parts = (tokens + part - 1) / part, p.aligned = p.q_aligned = 1, p.kind = KIND_BF16;
+      p.scale = 1 / sqrtf((float)d), p.v_scale = 1, p.slots = p.parts > DECODE_SLOTS ? DECODE_SLOTS : 1;
       int64_t all = (int64_t)p.parts * batch * heads;
       p.sums = (float *)space, p.mosts = p.sums + all * wide, p.weights = p.mosts + all;
       if (want[0] == 0) {
@@ -244,8 +245,8 @@ static void time_decode(int batch, int heads, int kv_heads, int tokens, int d, i
       auto call = [&](int i, cudaStream_t s) {
         p.k_cache = k[i % sets], p.v_cache = v[i % sets];
         launch_early(f.kernel, p, grid, f.threads, f.shared, s);
-        int rows = p.slots == 1 ? (batch * heads + DECODE_WARPS - 1) / DECODE_WARPS : batch * heads;
-        if (p.parts > 1) launch_early(f.combine, p, rows, DECODE_WARPS * 32, 0, s);
+        int rows = p.slots == 1 ? (batch * heads + DECODE_SLOTS - 1) / DECODE_SLOTS : batch * heads;
+        if (p.parts > 1) launch_early(f.combine, p, rows, DECODE_SLOTS * 32, 0, s);
       };
       double t = median_time(calls, call);
       CHECK(cudaMemset(o, 0xff, (int64_t)batch * heads * wide * 2));
@@ -274,6 +275,7 @@ int main(int argc, char **argv) {
     return 0;
   }
   time_decode(1, 32, 8, 16384, 128, 0);
+  time_decode(16, 32, 8, 1024, 128, 0);
   time_decode(8, 32, 8, 8192, 128, 0);
   time_decode(64, 64, 8, 1024, 128, 0);
   time_decode(256, 32, 8, 1024, 128, 0);

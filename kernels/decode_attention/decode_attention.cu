@@ -16,15 +16,15 @@
 #else
 #define DECODE(...)
 #endif
-#define HEADS(kind, fp8, d, tiles, keys, blocks)                                                             \
-  DECODE(kind##_##fp8##_##d##_##tiles, DECODE_WARPS * 32, blocks, DecodeWarps<kind, fp8, d, tiles, keys>)
+#define HEADS(kind, fp8, d, tiles, keys, warps, blocks)                                                      \
+  DECODE(kind##_##fp8##_##d##_##tiles, warps * 32, blocks, DecodeWarps<kind, fp8, d, tiles, keys, warps>)
 #define LATENT(kind, fp8) DECODE(latent_##kind##_##fp8, DECODE_THREADS, 1, DecodeSplit<kind, fp8, 1, 1>)
 #define MANY(kind, fp8)                                                                                      \
   DECODE(many_##kind##_##fp8, DECODE_THREADS *DECODE_MANY_GROUPS, 1, DecodeSplit<kind, fp8, DECODE_MANY_GROUPS, DECODE_MANY_TALL>)
 #if __CUDA_ARCH_FEAT_SM90_ALL
-#define WIDE(kind) DECODE(wide_##kind, 256, 1, DecodeLatent<kind>)
+#define WIDE(kind, keys) DECODE(wide_##kind##_##keys, 256, 1, DecodeLatent<kind, keys>)
 #else
-#define WIDE(kind)
+#define WIDE(kind, keys)
 #endif
-#define COMBINE(v) DECODE(combine_##v, DECODE_WARPS * 32, 1, DecodeCombine<v>)
+#define COMBINE(v) DECODE(combine_##v, DECODE_SLOTS * 32, v > 128 ? 2 : 4, DecodeCombine<v>)
 #include "decode_attention/decode_attention.def"

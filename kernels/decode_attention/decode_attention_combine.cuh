@@ -9,39 +9,48 @@
 // Slot i has parts i, i + SLOTS and so on, and the slots' sums are added in order: by a warp each (p.slots is SLOTS), or all
 // by one warp where there are no more parts than slots, with the same bits. Lane l has columns l, l + 32 and so on.
 template <int V> struct DecodeCombine {
-  enum { EACH = V / 32, SLOTS = DECODE_WARPS };
+  enum { EACH = V / 32, SLOTS = DECODE_SLOTS };
 
-  static __device__ __forceinline__ void sum_part(const DecodeParams &p, float (&sum)[EACH], int64_t part, float most) {
-    float by = exp_two(p.mosts[part] - most);
+  static __device__ __forceinline__ void sum_slot(const DecodeParams &p, float (&sum)[EACH + 1], int64_t first, int parts, float most, int slot) {
+#pragma unroll(EACH > 4 ? 2 : 8)
+    for (int i = slot; i < parts; i += SLOTS) {
+      float by = exp_two(p.mosts[first + i] - most);
+      sum[EACH] = __fadd_rn(sum[EACH], __fmul_rn(p.weights[first + i], by));
 #pragma unroll
-    for (int j = 0; j < EACH; j++) sum[j] = fmaf(by, p.sums[part * V + threadIdx.x % 32 + j * 32], sum[j]);
-  }
-
-  static __device__ __forceinline__ void sum_slot(const DecodeParams &p, float (&sum)[EACH], int64_t first, int parts, float most, int slot) {
-#pragma unroll(EACH > 8 ? 2 : 8)
-    for (int i = slot; i < parts; i += SLOTS) sum_part(p, sum, first + i, most);
-  }
-
-  // Of no more than SLOTS parts.
-  static __device__ __forceinline__ void sum_all(const DecodeParams &p, float (&all)[EACH], int64_t first, int parts, float most) {
-#pragma unroll
-    for (int i = 0; i < SLOTS; i++) {
-      float sum[EACH] = {};
-      if (i < parts) sum_part(p, sum, first + i, most);
-#pragma unroll
-      for (int j = 0; j < EACH; j++) all[j] = __fadd_rn(all[j], sum[j]);
+      for (int j = 0; j < EACH; j++) sum[j] = __fadd_rn(sum[j], __fmul_rn(by, p.sums[(first + i) * V + threadIdx.x % 32 + j * 32]));
     }
   }
 
-  // most, weight: of all parts, the same in every warp. A part that sees nothing has -infinity and 0.
-  static __device__ __forceinline__ void weigh(const DecodeParams &p, int64_t first, int parts, float *most, float *weight) {
-    float m = -INFINITY, w = 0;
+  // Of no more than SLOTS parts: all loads at once.
+  static __device__ __forceinline__ void sum_all(const DecodeParams &p, float (&all)[EACH], int64_t first, int parts, float *most, float *weight) {
+    float x[SLOTS][EACH], m[SLOTS], w[SLOTS], top = -INFINITY;
+#pragma unroll
+    for (int i = 0; i < SLOTS; i++) {
+      bool there = i < parts;
+      m[i] = there ? p.mosts[first + i] : -INFINITY, w[i] = there ? p.weights[first + i] : 0;
+#pragma unroll
+      for (int j = 0; j < EACH; j++) x[i][j] = there ? p.sums[(first + i) * V + threadIdx.x % 32 + j * 32] : 0;
+    }
+#pragma unroll
+    for (int i = 0; i < SLOTS; i++) top = fmaxf(top, m[i]);
+    *most = top == -INFINITY ? 0 : top, *weight = 0;
+#pragma unroll
+    for (int i = 0; i < SLOTS; i++) {
+      float by = exp_two(m[i] - *most);
+      *weight = __fadd_rn(*weight, __fmul_rn(w[i], by));
+#pragma unroll
+      for (int j = 0; j < EACH; j++) all[j] = __fadd_rn(all[j], __fmul_rn(by, x[i][j]));
+    }
+  }
+
+  // The largest score of all parts, the same in every warp. A part that sees nothing has -infinity, and a weight of 0.
+  static __device__ __forceinline__ float most_of(const DecodeParams &p, int64_t first, int parts) {
+    float m = -INFINITY;
+#pragma unroll 4
     for (int i = threadIdx.x % 32; i < parts; i += 32) m = fmaxf(m, p.mosts[first + i]);
 #pragma unroll
     for (int o = 16; o; o /= 2) m = fmaxf(m, __shfl_xor_sync(~0u, m, o));
-    *most = m == -INFINITY ? 0 : m;
-    for (int i = threadIdx.x % 32; i < parts; i += 32) w += p.weights[first + i] * exp_two(p.mosts[first + i] - *most);
-    *weight = warp_sum(w);
+    return m == -INFINITY ? 0 : m;
   }
 
   static __device__ __forceinline__ void store(const DecodeParams &p, const float (&sum)[EACH], int64_t row, int b, float most, float weight) {
@@ -53,25 +62,30 @@ template <int V> struct DecodeCombine {
   }
 
   static __device__ __forceinline__ void run(const DecodeParams &p) {
-    __shared__ float slots[SLOTS][V];
-    int warp = threadIdx.x / 32, alone = p.slots == 1;
+    __shared__ float slots[SLOTS][V + 1];
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, alone = p.slots == 1;
     int64_t row = ((int64_t)blockIdx.y * gridDim.x + blockIdx.x) * (alone ? SLOTS : 1) + (alone ? warp : 0); // a head of a sequence
     if (row >= (int64_t)p.batch * p.heads) return;
     int b = (int)(row / p.heads), parts = decode_parts(p, decode_length(p, b));
     if (parts < 2) return;
     int64_t first = row * p.parts;
-    float most, weight, all[EACH] = {};
-    weigh(p, first, parts, &most, &weight);
-    if (alone) sum_all(p, all, first, parts, most);
+    float most, weight = 0, all[EACH] = {};
+    if (alone) sum_all(p, all, first, parts, &most, &weight);
     else {
-      float sum[EACH] = {};
+      float sum[EACH + 1] = {};
+      most = most_of(p, first, parts);
       sum_slot(p, sum, first, parts, most, warp);
 #pragma unroll
-      for (int j = 0; j < EACH; j++) slots[warp][threadIdx.x % 32 + j * 32] = sum[j];
+      for (int j = 0; j < EACH; j++) slots[warp][lane + j * 32] = sum[j];
+      if (lane == 0) slots[warp][V] = sum[EACH];
       __syncthreads();
       if (warp) return;
 #pragma unroll
-      for (int i = 0; i < SLOTS * EACH; i++) all[i % EACH] = __fadd_rn(all[i % EACH], slots[i / EACH][threadIdx.x + i % EACH * 32]);
+      for (int i = 0; i < SLOTS; i++) {
+        weight = __fadd_rn(weight, slots[i][V]);
+#pragma unroll
+        for (int j = 0; j < EACH; j++) all[j] = __fadd_rn(all[j], slots[i][lane + j * 32]);
+      }
     }
     store(p, all, row, b, most, weight);
   }

@@ -7,10 +7,18 @@
 #include "decode_attention/decode_attention.h"
 
 typedef struct DecodeItem {
-  int64_t index;
+  int64_t index, left;          // left: items of the same tile of heads from it on
   int b, part, parts, kv, tile; // tile: of heads
   int length, key, to;          // tokens of the sequence; of the part from where it is
 } DecodeItem;
+
+// Some of the batch's sequences, and a block's items of theirs. All items of a tile of heads come before those of the next: blocks far
+// apart read the same tokens at about the same time, and find them in L2.
+typedef struct DecodePlan {
+  const int *before; // parts of the sequences before each; in shared memory
+  int first, count;  // sequences
+  int64_t per_tile, begin, end;
+} DecodePlan;
 
 INLINE int decode_seen_from(const DecodeParams &p, int length) {
   return p.window && length > p.window ? length - p.window : 0;
@@ -18,8 +26,15 @@ INLINE int decode_seen_from(const DecodeParams &p, int length) {
 INLINE int decode_length(const DecodeParams &p, int b) {
   return min(max(p.lengths[b], 0), p.capacity);
 }
+// Tokens of a part of a sequence.
+INLINE int decode_part(const DecodeParams &p, int length) {
+  int seen = length - decode_seen_from(p, length), part = seen <= p.whole ? p.whole : p.part;
+  while (part < p.part_most && seen > part * DECODE_PARTS) part *= 2;
+  return part;
+}
 INLINE int decode_parts(const DecodeParams &p, int length) {
-  return max((length - decode_seen_from(p, length) + p.part - 1) / p.part, 1);
+  int part = decode_part(p, length);
+  return max((length - decode_seen_from(p, length) + part - 1) / part, 1);
 }
 
 // Sums of the parts of the sequences before each, of `count` from `first` on; DECODE_SEQUENCES + 1 of them, after which there is
@@ -55,37 +70,70 @@ template <int THREADS> INLINE int decode_count_parts(int *before, const DecodePa
 }
 
 INLINE void decode_start_part(const DecodeParams &p, DecodeItem *item) {
-  item->key = decode_seen_from(p, item->length) + item->part * p.part;
-  item->to = min(item->key + p.part, item->length);
+  int part = decode_part(p, item->length);
+  item->key = decode_seen_from(p, item->length) + item->part * part;
+  item->to = min(item->key + part, item->length);
 }
 
-INLINE DecodeItem decode_find(const int *before, const DecodeParams &p, int first, int64_t index) {
+template <int THREADS> INLINE DecodePlan decode_plan(int *before, const DecodeParams &p, int first) {
+  DecodePlan x = {before, first, min(p.batch - first, DECODE_SEQUENCES), 0, 0, 0};
+  x.per_tile = (int64_t)decode_count_parts<THREADS>(before, p, first, x.count) * p.kv_heads;
+  x.begin = x.per_tile * p.tiles * blockIdx.x / gridDim.x, x.end = x.per_tile * p.tiles * (blockIdx.x + 1) / gridDim.x;
+  return x;
+}
+
+INLINE DecodeItem decode_find(const DecodePlan &x, const DecodeParams &p, int64_t index) {
   DecodeItem item;
-  uint64_t at, in_part, kv, tile;
-  split(index, p.kv_heads * p.tiles, &at, &in_part);
-  split(in_part, p.tiles, &kv, &tile);
-  int low = 0, high = DECODE_SEQUENCES; // the last sequence that does not begin after it
+  uint64_t tile, in_tile, at, kv;
+  split(index, x.per_tile, &tile, &in_tile);
+  split(in_tile, p.kv_heads, &at, &kv);
+  int low = 0, high = x.count; // the last sequence that does not begin after it
   while (high - low > 1) {
     int middle = (low + high) / 2;
-    if (before[middle] <= (int)at) low = middle;
+    if (x.before[middle] <= (int)at) low = middle;
     else high = middle;
   }
-  item.index = index, item.kv = (int)kv, item.tile = (int)tile, item.b = first + low, item.part = (int)at - before[low];
+  item.index = index, item.left = x.per_tile - in_tile, item.kv = (int)kv, item.tile = (int)tile;
+  item.b = x.first + low, item.part = (int)at - x.before[low];
   item.length = decode_length(p, item.b), item.parts = decode_parts(p, item.length);
   decode_start_part(p, &item);
   return item;
 }
 
-// To the next item, which is there unless index is `end` then.
-INLINE void decode_next(const DecodeParams &p, int64_t end, DecodeItem *item) {
-  if (++item->index >= end) return;
-  if (++item->tile == p.tiles) item->tile = 0, item->kv++;
-  if (item->kv == p.kv_heads) item->kv = 0, item->part++;
+// To the next item, which is there unless index is the plan's end then.
+INLINE void decode_next(const DecodePlan &x, const DecodeParams &p, DecodeItem *item) {
+  if (++item->index >= x.end) return;
+  if (--item->left == 0) {
+    *item = decode_find(x, p, item->index);
+    return;
+  }
+  if (++item->kv == p.kv_heads) item->kv = 0, item->part++;
   if (item->part == item->parts) {
     item->part = 0;
     item->length = decode_length(p, ++item->b), item->parts = decode_parts(p, item->length);
   }
   decode_start_part(p, item);
+}
+
+// One token of a tile whose copies come next: its page's number is on its way from memory.
+typedef struct DecodePlace {
+  int page, kv;
+  unsigned in_page;
+  bool there;
+} DecodePlace;
+
+INLINE DecodePlace decode_look_up(const DecodePlan &plan, const DecodeParams &p, const DecodeItem &item, int key) {
+  DecodePlace x = {-1, item.kv, 0, false};
+  if (item.index >= plan.end || key >= item.to) return x;
+  unsigned page = p.page_shift >= 0 ? (unsigned)key >> p.page_shift : (unsigned)key / (unsigned)p.page_size;
+  x.in_page = (unsigned)key - page * (unsigned)p.page_size;
+  x.page = p.table ? p.table[(int64_t)item.b * p.table_pages + page] : item.b;
+  return x.there = true, x;
+}
+
+// In rows of one head; ~0 where nothing is to be read: past the end, a bad page.
+INLINE uint32_t decode_row(const DecodeParams &p, const DecodePlace &x) {
+  return x.there && (unsigned)x.page < (unsigned)p.pages ? ((unsigned)x.page * p.page_size + x.in_page) * p.kv_heads + x.kv : ~0u;
 }
 
 #endif

@@ -9,68 +9,57 @@
 #include "hopper.cuh"
 #include "mma.cuh"
 
-template <int KIND> struct DecodeLatent {
+// KEYS: tokens of a tile, 32 or 64.
+template <int KIND, int KEYS> struct DecodeLatent {
   enum {
     D = DECODE_LATENT,
     V = DECODE_LATENT_V,
     THREADS = 256,
     ROWS = DECODE_WIDE_ROWS,
-    KEYS = 64,
+    STAGES = 128 / KEYS,
     BOX = KEYS * 128, // 64 columns of a tile
-    BOXES = D / 64,
-    TILE = BOXES * BOX,
+    Q_BOX = ROWS * 128,
+    TILE = D / 64 * BOX,
+    SHARES = THREADS / KEYS, // of a token's row, each for a thread
     TILES = KEYS / 8,
     HALF = V / 2
   };
   struct Shared { // tiles begin at multiples of 1024
-    uint8_t stage[2][TILE], q[TILE], p[BOX];
+    uint8_t stage[STAGES][TILE], q[D / 64 * Q_BOX], p[Q_BOX];
     float by[ROWS];
-    uint8_t there[2][TILES]; // a bit for each token
+    uint8_t there[STAGES][THREADS / 32]; // a bit for each of a warp's tokens
     int before[DECODE_SEQUENCES + 16];
-  };
-  struct Place {
-    int page, kv;
-    unsigned in_page;
-    bool there;
   };
   typedef float Sums[HALF / 2];
   typedef float Scores[TILES][4];
 
-  static __device__ __forceinline__ uint32_t place_in(int row, int piece) {
-    return (uint32_t)(piece / 8 * BOX + row * 128 + ((piece ^ row) & 7) * 16);
+  static __device__ __forceinline__ uint32_t place_in(int box, int row, int piece) {
+    return (uint32_t)(piece / 8 * box + row * 128 + ((piece ^ row) & 7) * 16);
   }
 
-  // ---- copies: a thread has a fourth of the row of one token ----
+  // ---- copies ----
 
-  static __device__ __forceinline__ Place look_up(const DecodeParams &p, int64_t end, DecodeItem *item) {
-    Place x = {-1, item->kv, 0, false};
-    int key = item->key + threadIdx.x / 4;
-    if (item->index < end && key < item->to) {
-      unsigned page = (unsigned)key / (unsigned)p.page_size;
-      x.in_page = (unsigned)key - page * (unsigned)p.page_size;
-      x.page = p.table ? p.table[(int64_t)item->b * p.table_pages + page] : item->b;
-      x.there = true;
-    }
+  static __device__ __forceinline__ DecodePlace look_up(const DecodePlan &plan, const DecodeParams &p, DecodeItem *item) {
+    DecodePlace x = decode_look_up(plan, p, *item, item->key + threadIdx.x / SHARES);
     item->key += KEYS;
-    if (item->key >= item->to && item->index < end) decode_next(p, end, item);
+    if (item->key >= item->to && item->index < plan.end) decode_next(plan, p, item);
     return x;
   }
 
-  static __device__ __forceinline__ void copy(Shared *s, const DecodeParams &p, const Place &x, int stage) {
-    int64_t row = (int64_t)x.page * p.page_size + x.in_page;
-    bool there = x.there && x.page >= 0 && row < p.rows;
-    const char *from = (const char *)p.k_cache + (there ? row * p.kv_heads + x.kv : 0) * (D * 2);
-    uint32_t to = shared_address(s->stage[stage]);
+  static __device__ __forceinline__ void copy(Shared *s, const DecodeParams &p, const DecodePlace &x, int stage) {
+    uint32_t row = decode_row(p, x), to = shared_address(s->stage[stage]);
+    bool there = row != ~0u;
+    const char *from = (const char *)p.k_cache + (there ? (int64_t)row : 0) * (D * 2);
 #pragma unroll
-    for (int i = 0; i < D / 32; i++) {
-      int piece = i * 4 + threadIdx.x % 4;
-      if (p.aligned) copy_async(to + place_in(threadIdx.x / 4, piece), from + piece * 16, there);
-      else copy_elements(to + place_in(threadIdx.x / 4, piece), from + piece * 16, there, 2);
+    for (int i = 0; i < D / 8 / SHARES; i++) {
+      int piece = i * SHARES + threadIdx.x % SHARES;
+      if (p.aligned) copy_async(to + place_in(BOX, threadIdx.x / SHARES, piece), from + piece * 16, there);
+      else copy_elements(to + place_in(BOX, threadIdx.x / SHARES, piece), from + piece * 16, there, 2);
     }
     copy_commit();
     uint32_t all = __ballot_sync(~0u, there), bits = 0;
 #pragma unroll
-    for (int i = 0; i < 8; i++) bits |= (all >> i * 4 & 1) << i;
+    for (int i = 0; i < 32 / SHARES; i++) bits |= (all >> i * SHARES & 1) << i;
     if (threadIdx.x % 32 == 0) s->there[stage][threadIdx.x / 32] = (uint8_t)bits;
   }
 
@@ -83,7 +72,7 @@ template <int KIND> struct DecodeLatent {
       if (in_group < p.group && p.q_aligned) v = *(const Vec *)from;
       else if (in_group < p.group)
         for (int j = 0; j < 8; j++) v.h[j] = from[j];
-      *(uint4 *)(s->q + place_in(row, chunk)) = *(const uint4 *)&v;
+      *(uint4 *)(s->q + place_in(Q_BOX, row, chunk)) = *(const uint4 *)&v;
     }
   }
 
@@ -93,6 +82,20 @@ template <int KIND> struct DecodeLatent {
     return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
   }
 
+  // wgmma with 32 columns.
+  static __device__ __forceinline__ void multiply_by_32(float (&d)[16], uint64_t a, uint64_t b, int adds) {
+#define MULTIPLY(type)                                                                                       \
+  asm volatile("{.reg .pred p; setp.ne.b32 p, %18, 0;\n"                                                     \
+               "wgmma.mma_async.sync.aligned.m64n32k16.f32." type "." type " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, " \
+               "%12, %13, %14, %15}, %16, %17, p, 1, 1, 0, 0;}"                                              \
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), \
+                 "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])     \
+               : "l"(a), "l"(b), "r"(adds))
+    if (KIND == KIND_BF16) MULTIPLY("bf16");
+    else MULTIPLY("f16");
+#undef MULTIPLY
+  }
+
   // Weights of a tile, and what was added before is to be multiplied by.
   static __device__ __forceinline__ void weigh(Shared *s, const ScoreUnit &u, Softmax *x, int stage) {
     Scores sc;
@@ -100,8 +103,9 @@ template <int KIND> struct DecodeLatent {
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < D / 16; i++) {
-      int at = (i / 4 * BOX + i % 4 * 32) / 16;
-      wgmma<TILES * 4, KIND, 0, 0>(*(float(*)[TILES * 4]) & sc, q + at, k + at, i);
+      uint64_t left = q + (i / 4 * Q_BOX + i % 4 * 32) / 16, right = k + (i / 4 * BOX + i % 4 * 32) / 16;
+      if constexpr (KEYS == 64) wgmma<TILES * 4, KIND, 0, 0>(*(float(*)[TILES * 4]) & sc, left, right, i);
+      else multiply_by_32(*(float(*)[16]) & sc, left, right, i);
     }
     wgmma_commit();
     wgmma_wait<0>();
@@ -111,14 +115,15 @@ template <int KIND> struct DecodeLatent {
       float *one = &sc[i / 4][i % 4];
       asm volatile("" : "+f"(*one)::"memory");
       *one = (u.cap != 0 ? soft_capped(*one * u.before, u.cap) : *one) * u.unit;
-      if (!(s->there[stage][i / 4] >> (lane % 4 * 2 + i % 2) & 1)) *one = -INFINITY;
+      int key = i / 4 * 8 + lane % 4 * 2 + i % 2;
+      if (!(s->there[stage][key / (32 / SHARES)] >> key % (32 / SHARES) & 1)) *one = -INFINITY;
     }
     float by[2];
     softmax_tile(sc, x, 1, by);
 #pragma unroll
     for (int i = 0; i < TILES * 2; i++) {
       int r = row + i % 2 * 8;
-      *(uint32_t *)(s->p + place_in(r, i / 2) + lane % 4 * 4) = narrow2(sc[i / 2][i % 2 * 2], sc[i / 2][i % 2 * 2 + 1], KIND);
+      *(uint32_t *)(s->p + place_in(Q_BOX, r, i / 2) + lane % 4 * 4) = narrow2(sc[i / 2][i % 2 * 2], sc[i / 2][i % 2 * 2 + 1], KIND);
     }
     if (lane % 4 == 0) s->by[row] = by[0], s->by[row + 8] = by[1];
   }
@@ -175,35 +180,38 @@ template <int KIND> struct DecodeLatent {
 
   // ---- all of it ----
 
-  static __device__ __forceinline__ void run_items(Shared *s, const DecodeParams &p, int first, int64_t begin, int64_t end) {
+  static __device__ __forceinline__ void run_items(Shared *s, const DecodePlan &plan, const DecodeParams &p) {
     ScoreUnit u = score_unit(p.scale, p.soft_cap);
-    DecodeItem now = decode_find(s->before, p, first, begin), ahead = now;
-    copy(s, p, look_up(p, end, &ahead), 0);
-    Place next = look_up(p, end, &ahead);
+    DecodeItem now = decode_find(plan, p, plan.begin), ahead = now;
+    DecodePlace next = look_up(plan, p, &ahead);
+    for (int i = 0; i < STAGES - 1; i++) {
+      copy(s, p, next, i);
+      next = look_up(plan, p, &ahead);
+    }
     int stage = 0;
-    while (now.index < end) {
+    while (now.index < plan.end) {
       Sums o;
 #pragma unroll
       for (int i = 0; i < HALF / 2; i++) o[i] = 0;
       Softmax x = softmax_start();
       load_queries(s, p, now);
-      for (int key = now.key;; stage ^= 1) { // an empty part has one tile too, as in look_up
-        copy_wait<0>();
+      for (int key = now.key, more = 1; more;) { // an empty part has one tile too, as in look_up
+        copy_wait<STAGES - 2>();
         async_fence();
         __syncthreads(); // the tile is there, and what the one before had is free
-        copy(s, p, next, stage ^ 1);
-        next = look_up(p, end, &ahead);
+        copy(s, p, next, stage == 0 ? STAGES - 1 : stage - 1);
+        next = look_up(plan, p, &ahead);
         if (threadIdx.x < 128) {
           weigh(s, u, &x, stage);
           async_fence();
         }
         __syncthreads(); // the weights are there
         add_values(s, o, stage);
-        if ((key += KEYS) >= now.to) break;
+        key += KEYS, more = key < now.to;
+        stage = stage == STAGES - 1 ? 0 : stage + 1;
       }
-      stage ^= 1;
       finish(s, p, now, o, x);
-      decode_next(p, end, &now);
+      decode_next(plan, p, &now);
     }
     copy_wait<0>();
   }
@@ -212,10 +220,9 @@ template <int KIND> struct DecodeLatent {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
     static_assert(sizeof(Shared) <= DECODE_WIDE_SHARED, "as the launcher has it");
-    for (int at = 0; at < p.batch; at += DECODE_SEQUENCES) {
-      int64_t items = (int64_t)decode_count_parts<THREADS>(s->before, p, at, min(p.batch - at, DECODE_SEQUENCES)) * p.kv_heads * p.tiles;
-      int64_t begin = items * blockIdx.x / gridDim.x, end = items * (blockIdx.x + 1) / gridDim.x;
-      if (begin < end) run_items(s, p, at, begin, end);
+    for (int first = 0; first < p.batch; first += DECODE_SEQUENCES) {
+      DecodePlan plan = decode_plan<THREADS>(s->before, p, first);
+      if (plan.begin < plan.end) run_items(s, plan, p);
       __syncthreads();
     }
   }

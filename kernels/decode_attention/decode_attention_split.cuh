@@ -44,31 +44,27 @@ template <int KIND, int FP8, int GROUPS, int TALL> struct DecodeSplit {
   }
 
   typedef DecodeItem Item;
-  static __device__ __forceinline__ void next(const DecodeParams &p, int64_t end, Item *item) {
+  static __device__ __forceinline__ void next(const DecodePlan &plan, const DecodeParams &p, Item *item) {
     item->key += KEYS;
-    if (item->key >= item->to && item->index < end) decode_next(p, end, item);
+    if (item->key >= item->to && item->index < plan.end) decode_next(plan, p, item);
   }
 
   // ---- copies ----
 
-  // Where token `key` is, in rows of the cache.
-  static __device__ __forceinline__ int row_of(const DecodeParams &p, const Item &item, int key) {
-    if (key >= item.to) return -1;
-    unsigned page = (unsigned)key / (unsigned)p.page_size, in_page = (unsigned)key - page * (unsigned)p.page_size;
-    int number = p.table ? p.table[(int64_t)item.b * p.table_pages + page] : item.b;
-    int64_t row = (int64_t)number * p.page_size + in_page;
-    return number >= 0 && row < p.rows ? (int)row : -1;
+  // Where token `key` is, in rows of the cache's heads.
+  static __device__ __forceinline__ int row_of(const DecodePlan &plan, const DecodeParams &p, const Item &item, int key) {
+    return (int)decode_row(p, decode_look_up(plan, p, item, key));
   }
 
-  static __device__ __forceinline__ void copy(Shared *s, const DecodeParams &p, const Item &item, int stage, const int *rows) {
+  static __device__ __forceinline__ void copy(Shared *s, const DecodeParams &p, int stage, const int *rows) {
     enum { PIECES = ROW / 16 };
     uint32_t to = tile_address(s->stage[stage]);
 #pragma unroll 8
     for (int i = threadIdx.x; i < KEYS * PIECES; i += THREADS) {
       int key = i / PIECES, piece = i % PIECES, row = rows[key];
-      const char *from = (const char *)p.k_cache + ((int64_t)max(row, 0) * p.kv_heads + item.kv) * ROW + piece * 16;
-      if (p.aligned) copy_async(to + tile_place<ROW>(key, piece), from, row >= 0);
-      else copy_elements(to + tile_place<ROW>(key, piece), from, row >= 0, BYTES);
+      const char *from = (const char *)p.k_cache + (row == -1 ? 0 : (int64_t)(uint32_t)row) * ROW + piece * 16;
+      if (p.aligned) copy_async(to + tile_place<ROW>(key, piece), from, row != -1);
+      else copy_elements(to + tile_place<ROW>(key, piece), from, row != -1, BYTES);
     }
   }
 
@@ -145,7 +141,7 @@ template <int KIND, int FP8, int GROUPS, int TALL> struct DecodeSplit {
 #pragma unroll
         for (int c = 0; c < CHAINS; c++) sum += d[m / MINE][c][t][j];
         float x = (u.cap != 0 ? soft_capped(sum * u.before, u.cap) : sum) * u.unit;
-        s->scores[(row + j / 2 * 8) * PITCH + column + j % 2] = rows[column + j % 2] < 0 ? -INFINITY : x;
+        s->scores[(row + j / 2 * 8) * PITCH + column + j % 2] = rows[column + j % 2] == -1 ? -INFINITY : x;
       }
     }
   }
@@ -230,33 +226,33 @@ template <int KIND, int FP8, int GROUPS, int TALL> struct DecodeSplit {
 
   // Tiles one after the other: `now` is multiplied, `ahead` is copied, STAGES - 1 further on; the tile after that has its rows
   // looked up.
-  static __device__ __forceinline__ void run_items(Shared *s, const DecodeParams &p, int first, int64_t begin, int64_t end) {
+  static __device__ __forceinline__ void run_items(Shared *s, const DecodePlan &plan, const DecodeParams &p) {
     ScoreUnit u = score_unit(p.scale, p.soft_cap);
     Item now, ahead, later;
-    now = decode_find(s->parts, p, first, begin);
+    now = decode_find(plan, p, plan.begin);
     ahead = later = now;
     Sums o;
     Softmax x[TALL];
     int turn = 0; // of the tile after the copied one, among the rows
     for (int i = 0; i < STAGES; i++) { // the first rows, and copies of all but the last of them
-      if (later.index < end)
-        for (int k = threadIdx.x; k < KEYS; k += THREADS) s->rows[i][k] = row_of(p, later, later.key + k);
-      next(p, end, &later);
+      if (later.index < plan.end)
+        for (int k = threadIdx.x; k < KEYS; k += THREADS) s->rows[i][k] = row_of(plan, p, later, later.key + k);
+      next(plan, p, &later);
     }
     __syncthreads();
     for (int i = 0; i < STAGES - 1; i++) {
-      if (ahead.index < end) copy(s, p, ahead, i, s->rows[i]);
+      if (ahead.index < plan.end) copy(s, p, i, s->rows[i]);
       copy_commit();
-      next(p, end, &ahead);
+      next(plan, p, &ahead);
     }
     bool starts = true;
-    for (int stage = 0; now.index < end; stage = stage == STAGES - 1 ? 0 : stage + 1, turn = turn == STAGES ? 0 : turn + 1) {
+    for (int stage = 0; now.index < plan.end; stage = stage == STAGES - 1 ? 0 : stage + 1, turn = turn == STAGES ? 0 : turn + 1) {
       copy_wait<STAGES - 2>();
       __syncthreads(); // the tile is there, and what the one before had is free
       int to = stage == 0 ? STAGES - 1 : stage - 1, place = turn >= 2 ? turn - 2 : turn + STAGES - 1; // of the rows: of `ahead`
-      if (ahead.index < end) copy(s, p, ahead, to, s->rows[place]);
+      if (ahead.index < plan.end) copy(s, p, to, s->rows[place]);
       copy_commit();
-      next(p, end, &ahead);
+      next(plan, p, &ahead);
       if (starts) {
         load_queries(s, p, now);
 #pragma unroll
@@ -268,14 +264,14 @@ template <int KIND, int FP8, int GROUPS, int TALL> struct DecodeSplit {
         __syncthreads();
       }
       int row = -1, after = turn ? turn - 1 : STAGES; // the place of the rows of `later`
-      if (later.index < end && threadIdx.x < KEYS) row = row_of(p, later, later.key + threadIdx.x);
+      if (later.index < plan.end && threadIdx.x < KEYS) row = row_of(plan, p, later, later.key + threadIdx.x);
       score(s, u, stage, s->rows[turn]);
       if (threadIdx.x < KEYS) s->rows[after][threadIdx.x] = row;
-      next(p, end, &later);
+      next(plan, p, &later);
       __syncthreads(); // the scores are there
       attend(s, o, x, stage);
       Item done = now;
-      next(p, end, &now);
+      next(plan, p, &now);
       starts = now.index != done.index;
       if (starts)
 #pragma unroll
@@ -289,9 +285,8 @@ template <int KIND, int FP8, int GROUPS, int TALL> struct DecodeSplit {
     Shared *s = (Shared *)memory;
     static_assert(KEYS <= THREADS && sizeof(Shared) <= DECODE_LATENT_SHARED(ROWS, BYTES), "as the launcher has it");
     for (int first = 0; first < p.batch; first += DECODE_SEQUENCES) {
-      int64_t items = (int64_t)decode_count_parts<THREADS>(s->parts, p, first, min(p.batch - first, DECODE_SEQUENCES)) * p.kv_heads * p.tiles;
-      int64_t begin = items * blockIdx.x / gridDim.x, end = items * (blockIdx.x + 1) / gridDim.x;
-      if (begin < end) run_items(s, p, first, begin, end);
+      DecodePlan plan = decode_plan<THREADS>(s->parts, p, first);
+      if (plan.begin < plan.end) run_items(s, plan, p);
       __syncthreads();
     }
   }

@@ -14,12 +14,11 @@
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 
 // KIND: of the products; FP8: the cache is, and the products are of fp16, which holds every value of it, and Q and O may be either
-// (p.kind). D: elements of a head. TILES: of 8 heads. KEYS: tokens of a warp's tile.
-template <int KIND, int FP8, int D, int TILES, int KEYS> struct DecodeWarps {
+// (p.kind). D: elements of a head. TILES: of 8 heads. KEYS: tokens of a warp's tile; WARPS: of a block.
+template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS> struct DecodeWarps {
   enum {
     BYTES = FP8 ? 1 : 2,
     ROW = D * BYTES,
-    WARPS = DECODE_WARPS,
     THREADS = WARPS * 32,
     HEADS = TILES * 8,
     GROUPS = KEYS / 16,
@@ -29,22 +28,18 @@ template <int KIND, int FP8, int D, int TILES, int KEYS> struct DecodeWarps {
     V_EACH = V_PIECE / BYTES, // elements of a piece
     O_TILES = D / 16,
     PITCH = D + 4,
-    CHUNKS = HEADS * D / 8 // of Q
+    CHUNKS = HEADS * D / 8, // of Q
+    Q_EACH = (CHUNKS + THREADS - 1) / THREADS
   };
   struct Shared {
     float o[WARPS][HEADS][PITCH], most[WARPS][HEADS], sum[WARPS][HEADS];
     uint4 q[CHUNKS];
     int before[DECODE_SEQUENCES + 16];
   };
-  // A lane's token of a tile whose copies come next: where its page is stands in memory.
-  struct Place {
-    int page, kv;
-    unsigned in_page;
-    bool there;
-  };
   struct State {
     float o[TILES][O_TILES][4], most[TILES][2], sum[TILES][2];
   };
+  static constexpr uint32_t ALL = KEYS == 32 ? ~0u : 0xffffu; // tokens of a tile
   typedef uint32_t Keys[GROUPS][2][K_PIECES][4];
   typedef uint32_t Values[GROUPS][4][V_PIECES][V_PIECE / 4];
 
@@ -59,44 +54,36 @@ template <int KIND, int FP8, int D, int TILES, int KEYS> struct DecodeWarps {
     return (head / 8 * (D / 32) + round) * 32 + head % 8 * 4 + lane_in_row;
   }
 
-  static __device__ __forceinline__ Vec load_queries(const DecodeParams &p, const DecodeItem &item, int64_t end) {
-    Vec v = {};
-    int head = threadIdx.x / (D / 8), chunk = threadIdx.x % (D / 8), in_group = item.tile * HEADS + head;
-    if (item.index >= end || threadIdx.x >= CHUNKS || in_group >= p.group) return v;
-    const uint16_t *from = (const uint16_t *)p.q + item.b * p.q_row + (int64_t)(item.kv * p.group + in_group) * D + chunk * 8;
-    if (p.q_aligned) v = *(const Vec *)from;
-    else
+  typedef Vec Queries[Q_EACH];
+  static __device__ __forceinline__ void load_queries(Queries &q, const DecodeParams &p, const DecodeItem &item, int64_t end) {
 #pragma unroll
-      for (int i = 0; i < 8; i++) v.h[i] = from[i];
-    return v;
+    for (int i = 0; i < Q_EACH; i++) {
+      int n = threadIdx.x + i * THREADS, in_group = item.tile * HEADS + n / (D / 8);
+      q[i] = {};
+      if (item.index >= end || n >= CHUNKS || in_group >= p.group) continue;
+      const uint16_t *from = (const uint16_t *)p.q + item.b * p.q_row + (int64_t)(item.kv * p.group + in_group) * D + n % (D / 8) * 8;
+      if (p.q_aligned) q[i] = *(const Vec *)from;
+      else
+#pragma unroll
+        for (int j = 0; j < 8; j++) q[i].h[j] = from[j];
+    }
   }
 
-  static __device__ __forceinline__ void keep_queries(Shared *s, const DecodeParams &p, Vec v) {
-    if (threadIdx.x >= CHUNKS) return;
-    if (FP8 && p.kind != KIND_FP16) {
-      float f[8];
-      widen(&v, p.kind, 2, f);
-      narrow(&v, KIND_FP16, 2, f);
+  static __device__ __forceinline__ void keep_queries(Shared *s, const DecodeParams &p, Queries &q) {
+#pragma unroll
+    for (int i = 0; i < Q_EACH; i++) {
+      int n = threadIdx.x + i * THREADS;
+      if (n >= CHUNKS) continue;
+      if (FP8 && p.kind != KIND_FP16) {
+        float f[8];
+        widen(&q[i], p.kind, 2, f);
+        narrow(&q[i], KIND_FP16, 2, f);
+      }
+      s->q[chunk_place(n / (D / 8), n % (D / 8))] = *(const uint4 *)&q[i];
     }
-    s->q[chunk_place(threadIdx.x / (D / 8), threadIdx.x % (D / 8))] = *(const uint4 *)&v;
   }
 
   // ---- copies ----
-
-  static __device__ __forceinline__ Place place_of(const DecodeParams &p, const DecodeItem &item, int64_t end, int key) {
-    Place x = {-1, item.kv, 0, false};
-    if (item.index >= end || key >= item.to) return x;
-    unsigned page = (unsigned)key / (unsigned)p.page_size;
-    x.in_page = (unsigned)key - page * (unsigned)p.page_size;
-    x.page = p.table ? p.table[(int64_t)item.b * p.table_pages + page] : item.b;
-    return x.there = true, x;
-  }
-
-  // In rows of one head; -1 where nothing is to be read: past the end, a bad page.
-  static __device__ __forceinline__ uint32_t row_of(const DecodeParams &p, const Place &x) {
-    int64_t row = (int64_t)x.page * p.page_size + x.in_page;
-    return x.there && x.page >= 0 && row < p.rows ? (uint32_t)(row * p.kv_heads + x.kv) : ~0u;
-  }
 
   // What there is nothing of keeps its values.
   template <int WORDS> static __device__ __forceinline__ void load_piece(uint32_t (&v)[WORDS], const char *from, bool there, int aligned) {
@@ -207,7 +194,7 @@ template <int KIND, int FP8, int D, int TILES, int KEYS> struct DecodeWarps {
       int g = i / 4 % GROUPS;
       float *x = &s[i / (GROUPS * 4)][g][i % 4];
       *x = (u.cap != 0 ? soft_capped(*x * u.before, u.cap) : *x) * u.unit;
-      if (!(there >> (g * 16 + i % 4 / 2 * 8 + threadIdx.x % 32 / 4) & 1)) *x = -INFINITY;
+      if (there != ALL && !(there >> (g * 16 + i % 4 / 2 * 8 + threadIdx.x % 32 / 4) & 1)) *x = -INFINITY;
     }
   }
 
@@ -229,6 +216,7 @@ template <int KIND, int FP8, int D, int TILES, int KEYS> struct DecodeWarps {
           sum += *one = exp_two(*one - base);
         }
         x->sum[t][h] = x->sum[t][h] * by + sum, x->most[t][h] = most;
+        if (__any_sync(~0u, by != 1))
 #pragma unroll
         for (int i = 0; i < O_TILES * 2; i++) x->o[t][i / 2][i % 2 * 2 + h] *= by;
       }
@@ -346,47 +334,53 @@ template <int KIND, int FP8, int D, int TILES, int KEYS> struct DecodeWarps {
   // ---- all of it ----
 
   // A lane's token of the warp's tile that comes after those looked up so far.
-  static __device__ __forceinline__ Place look_up(const DecodeParams &p, int64_t end, DecodeItem *item) {
-    Place x = place_of(p, *item, end, item->key + threadIdx.x / 32 * KEYS + threadIdx.x % KEYS);
+  static __device__ __forceinline__ DecodePlace look_up(const DecodePlan &plan, const DecodeParams &p, DecodeItem *item) {
+    DecodePlace x = decode_look_up(plan, p, *item, item->key + threadIdx.x / 32 * KEYS + threadIdx.x % KEYS);
     item->key += WARPS * KEYS;
-    if (item->key >= item->to && item->index < end) decode_next(p, end, item);
+    if (item->key >= item->to && item->index < plan.end) decode_next(plan, p, item);
     return x;
   }
 
-  static __device__ __forceinline__ void run_items(Shared *s, const DecodeParams &p, int first, int64_t begin, int64_t end) {
+  static __device__ __forceinline__ void run_items(Shared *s, const DecodePlan &plan, const DecodeParams &p) {
     ScoreUnit u = score_unit(p.scale, p.soft_cap);
-    DecodeItem now = decode_find(s->before, p, first, begin), ahead = now;
+    DecodeItem now = decode_find(plan, p, plan.begin), ahead = now;
+    DecodePlace next = look_up(plan, p, &ahead);
+    Queries q;
+    load_queries(q, p, now, plan.end);
     Keys k = {};
     Values v = {};
-    Place next = look_up(p, end, &ahead);
     uint32_t there = 0;
-    keep_queries(s, p, load_queries(p, now, end));
-    __syncthreads();
     bool loaded = false; // the first tile is
-    while (now.index < end) {
+    while (now.index < plan.end) {
       State x;
       start(&x);
       DecodeItem after = now;
-      decode_next(p, end, &after);
-      Vec q = load_queries(p, after, end);
       for (int key = now.key, more = 1; more;) { // an empty part has one step too, as in look_up
         Scores scores;
         if (loaded) {
           multiply_keys(scores, s->q, k);
           in_units(scores, u, there);
         }
-        uint32_t row = row_of(p, next);
+        uint32_t row = decode_row(p, next);
         load_keys(k, p, row);
-        next = look_up(p, end, &ahead);
+        next = look_up(plan, p, &ahead);
         if (loaded) {
           weigh(scores, &x);
-          if (there != (KEYS == 32 ? ~0u : 0xffffu)) clear_values(v, there);
+          if (there != ALL) clear_values(v, there);
           add_values(&x, scores, v);
           key += WARPS * KEYS;
           more = key < now.to;
         }
         load_values(v, p, row);
-        there = __ballot_sync(~0u, row != ~0u) & (KEYS == 32 ? ~0u : 0xffffu);
+        there = __ballot_sync(~0u, row != ~0u) & ALL;
+        if (!loaded) {
+          keep_queries(s, p, q);
+          __syncthreads();
+        }
+        if (after.index == now.index) {
+          decode_next(plan, p, &after);
+          load_queries(q, p, after, plan.end);
+        }
         loaded = true;
       }
       int heads = min(p.group - now.tile * HEADS, HEADS);
@@ -402,11 +396,10 @@ template <int KIND, int FP8, int D, int TILES, int KEYS> struct DecodeWarps {
   static __device__ __forceinline__ void run(const DecodeParams &p) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
-    static_assert(sizeof(Shared) == DECODE_HEADS_SHARED(TILES, D) && CHUNKS <= THREADS, "as the launcher has it");
+    static_assert(sizeof(Shared) == DECODE_HEADS_SHARED(TILES, D, WARPS), "as the launcher has it");
     for (int first = 0; first < p.batch; first += DECODE_SEQUENCES) {
-      int64_t items = (int64_t)decode_count_parts<THREADS>(s->before, p, first, min(p.batch - first, DECODE_SEQUENCES)) * p.kv_heads * p.tiles;
-      int64_t begin = items * blockIdx.x / gridDim.x, end = items * (blockIdx.x + 1) / gridDim.x;
-      if (begin < end) run_items(s, p, first, begin, end);
+      DecodePlan plan = decode_plan<THREADS>(s->before, p, first);
+      if (plan.begin < plan.end) run_items(s, plan, p);
       __syncthreads();
     }
   }
