@@ -156,6 +156,7 @@ enum {
 #define CUDA_OPTIONAL_ENTRY_POINTS(X)                                                                        \
   X(function_load, "cuFuncLoad", (void *))                                                                   \
   X(device_uuid, "cuDeviceGetUuid_v2", (unsigned char *, int))                                               \
+  X(active_clusters, "cuOccupancyMaxActiveClusters", (int *, void *, const CuLaunchConfig *))                \
   X(set_limit, "cuCtxSetLimit", (int, size_t))                                                               \
   X(reset_persisting, "cuCtxResetPersistingL2Cache", (void))                                                 \
   X(address_range, "cuMemGetAddressRange_v2", (CuAddress *, size_t *, CuAddress))                            \
