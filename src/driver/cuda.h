@@ -160,6 +160,7 @@ enum {
   X(copy_peer, "cuMemcpyPeerAsync", (CuAddress, void *, CuAddress, void *, size_t, void *))                  \
   X(function_load, "cuFuncLoad", (void *))                                                                   \
   X(device_uuid, "cuDeviceGetUuid_v2", (unsigned char *, int))                                               \
+  X(active_clusters, "cuOccupancyMaxActiveClusters", (int *, void *, const CuLaunchConfig *))                \
   X(set_limit, "cuCtxSetLimit", (int, size_t))                                                               \
   X(reset_persisting, "cuCtxResetPersistingL2Cache", (void))                                                 \
   X(address_range, "cuMemGetAddressRange_v2", (CuAddress *, size_t *, CuAddress))                            \

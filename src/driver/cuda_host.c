@@ -156,11 +156,9 @@ static SolStatus kernel_cuda(void *state, void *module, const char *name, void *
   return cuda_check(c, result, name, err);
 }
 
-static SolStatus enqueue_cuda(void *state, void *kernel, const SolDriverLaunch *l, SolStream stream,
-                              SolError *err) {
-  Cuda *c = state;
-  CuLaunchAttribute attributes[4];
-  CuLaunchConfig config = {.shared = (unsigned)l->dynamic_shared, .stream = stream, .attributes = attributes};
+enum { ATTRIBUTES = 4 };
+static CuLaunchConfig config_of(const SolDriverLaunch *l, CuLaunchAttribute attributes[ATTRIBUTES]) {
+  CuLaunchConfig config = {.shared = (unsigned)l->dynamic_shared, .attributes = attributes};
   memcpy(config.grid, l->grid, sizeof config.grid);
   memcpy(config.block, l->block, sizeof config.block);
   if (l->cluster[0]) {
@@ -181,6 +179,15 @@ static SolStatus enqueue_cuda(void *state, void *kernel, const SolDriverLaunch *
                                              .share = 1,
                                              .hit = ACCESS_PERSISTING,
                                              .miss = ACCESS_STREAMING}};
+  return config;
+}
+
+static SolStatus enqueue_cuda(void *state, void *kernel, const SolDriverLaunch *l, SolStream stream,
+                              SolError *err) {
+  Cuda *c = state;
+  CuLaunchAttribute attributes[ATTRIBUTES];
+  CuLaunchConfig config = config_of(l, attributes);
+  config.stream = stream;
   size_t bytes = (size_t)l->param_bytes;
   void *extra[] = {LAUNCH_BUFFER, (void *)(uintptr_t)l->params, LAUNCH_BUFFER_SIZE, &bytes, LAUNCH_END};
   bool entered = cuda_enter(c);
@@ -189,6 +196,20 @@ static SolStatus enqueue_cuda(void *state, void *kernel, const SolDriverLaunch *
                                  : c->launch(&config, kernel, NULL, bytes ? extra : NULL);
   cuda_leave(c, entered);
   return cuda_check(c, result, "launching", err);
+}
+
+static SolStatus active_clusters_cuda(void *state, void *kernel, const SolDriverLaunch *l, int *out,
+                                      SolError *err) {
+  Cuda *c = state;
+  CuLaunchAttribute attributes[ATTRIBUTES];
+  CuLaunchConfig config = config_of(l, attributes);
+  if (!c->active_clusters)
+    return sol_fail(err, SOL_ERR_UNSUPPORTED,
+                    "this CUDA driver does not say how many clusters run at a time");
+  bool entered = cuda_enter(c);
+  CuResult result = c->active_clusters(out, kernel, &config);
+  cuda_leave(c, entered);
+  return cuda_check(c, result, "asking how many clusters run at a time", err);
 }
 
 // Above 48 KiB dynamic shared memory is opt-in.
@@ -371,6 +392,7 @@ const SolDriverTable sol_driver_cuda_table = {
     .launch = launch_cuda,
     .enqueue = enqueue_cuda,
     .allow_shared = allow_shared_cuda,
+    .active_clusters = active_clusters_cuda,
     .enqueue_copy = enqueue_copy_cuda,
     .persist = persist_cuda,
     .texture = sol_cuda_texture,

@@ -247,6 +247,13 @@ SolStatus sol_driver_enqueue(SolDriver *d, const SolDriverLaunch *launch, SolStr
   return status ? status : d->table->enqueue(d->state, launch->kernel->backend, launch, stream, err);
 }
 
+SolStatus sol_driver_active_clusters(SolDriver *d, const SolDriverLaunch *launch, int *out, SolError *err) {
+  if (!d->table->active_clusters)
+    return sol_fail(err, SOL_ERR_UNSUPPORTED, "%s does not say how many clusters run at a time",
+                    d->table->name);
+  return d->table->active_clusters(d->state, launch->kernel->backend, launch, out, err);
+}
+
 SolStatus sol_driver_allow_shared(SolDriverKernel *kernel, uint64_t bytes, SolError *err) {
   SolDriver *d = kernel->module->driver;
   SolStatus status = d->table->allow_shared(d->state, kernel->backend, bytes, err);

@@ -72,6 +72,10 @@ SolStatus sol_driver_enqueue(SolDriver *driver, const SolDriverLaunch *launch, S
                              SolError *err);
 enum { SOL_DRIVER_SHARED = 48 * 1024 };
 SolStatus sol_driver_allow_shared(SolDriverKernel *kernel, uint64_t bytes, SolError *err);
+// How many clusters of this launch, whose grid does not count, the GPU can run at a time: fewer than its SMs have room for,
+// since a cluster keeps to one GPC and GPCs have different numbers of SMs. emu: not known.
+SolStatus sol_driver_active_clusters(SolDriver *driver, const SolDriverLaunch *launch, int *out,
+                                     SolError *err);
 // A copy within the backend's memory, enqueued as launches are. cuda: the driver moves it, by the GPU's copy
 // engine or a kernel of its own.
 SolStatus sol_driver_enqueue_copy(SolDriver *driver, uint64_t to, uint64_t from, uint64_t bytes,
@@ -181,6 +185,9 @@ typedef struct SolDriverTable {
   SolStatus (*enqueue)(void *state, void *kernel, const SolDriverLaunch *launch, SolStream stream,
                        SolError *err);
   SolStatus (*allow_shared)(void *state, void *kernel, uint64_t bytes, SolError *err);
+  // NULL: not known.
+  SolStatus (*active_clusters)(void *state, void *kernel, const SolDriverLaunch *launch, int *out,
+                               SolError *err);
   SolStatus (*enqueue_copy)(void *state, uint64_t to, uint64_t from, uint64_t bytes, SolStream stream,
                             SolError *err);
   SolStatus (*persist)(void *state, uint64_t bytes, SolError *err);
