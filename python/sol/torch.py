@@ -174,9 +174,11 @@ def _native_cross_entropy(x: Any, target: Any) -> Any:
 
 def _native_cross_entropy_backward(grad: Any, x: Any, target: Any) -> Any:
     """One pass that reads the logits once, then the rows' own factors in place."""
-    gradient = torch.empty_like(x, memory_format=torch.contiguous_format)
-    loss = _native.OPERATIONS["cross_entropy"]((x, target, gradient))
-    return loss if loss is NotImplemented else gradient.mul_(grad.unsqueeze(-1).to(x.dtype))
+    operation, gradient = _native.OPERATIONS["cross_entropy"], torch.empty_like(x, memory_format=torch.contiguous_format)
+    loss = torch.empty(target.shape, dtype=torch.float32, device=x.device)
+    if operation.quick(loss, x, target, gradient) and operation((x, target, gradient)) is NotImplemented:
+        return NotImplemented
+    return gradient.mul_(grad.unsqueeze(-1).to(x.dtype))
 
 
 def _native_attention(q: Any, k: Any, v: Any, causal: bool, scale: float) -> Any:
