@@ -452,6 +452,11 @@ def loss():
             x = logits.detach().requires_grad_()
             way(x.clone() if name == 'liger' else x).backward()  # Liger writes the gradient over the logits
         found[name + '_ms'] = event_ms(run)
+    operation, rows, gradient = _torch_native.OPERATIONS['cross_entropy'], torch.empty(8192, device='cuda'), torch.empty_like(logits)
+    found['sol_c_loss_ms'] = event_ms(lambda: operation.quick(rows, logits, target, None))
+    found['sol_c_gradient_ms'] = event_ms(lambda: operation.quick(rows, logits, target, gradient))
+    found['mul_ms'] = event_ms(lambda: gradient.mul_(rows.unsqueeze(-1)))
+    found['mul_one_ms'] = event_ms(lambda: gradient.mul_(rows[0]))
     found['clone_ms'] = event_ms(logits.clone)  # part of Liger's time above
     FOUND['loss'] = found
     print('loss, 8192 x 32000, forward and backward:', {key: round(value, 4) for key, value in found.items()})

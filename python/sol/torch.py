@@ -124,15 +124,17 @@ def _like_first(x: Any, *_: Any) -> Any:
 
 
 _guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
-_empty_strided: Any = getattr(_guards, "_empty_strided_cuda", None) if torch.cuda.device_count() == 1 else None
+_empty_cpu: Any = getattr(_guards, "_empty_strided_cpu", None)
+_empty_cuda: Any = getattr(_guards, "_empty_strided_cuda", None) if torch.cuda.device_count() == 1 else None
 
 
 def _empty(x: Any) -> _Tensor:
-    """torch.empty_like; where there is one GPU by what compiled code allocates with, which leaves the dispatcher out."""
-    if _empty_strided is not None and x.is_cuda and x.is_contiguous():
-        made: _Tensor = _empty_strided(x.shape, x.stride(), x.dtype)
-        return made
-    return torch.empty_like(x)
+    """torch.empty_like, by what compiled code allocates with, which leaves the dispatcher out; on GPUs where there is one alone."""
+    make = _empty_cuda if x.is_cuda else _empty_cpu if x.is_cpu else None
+    if make is None or not x.is_contiguous():
+        return torch.empty_like(x)
+    made: _Tensor = make(tuple(x.shape), x.stride(), x.dtype)
+    return made
 
 
 def _native_of(name: str, tensors: int) -> Callable[..., Any]:
@@ -172,9 +174,11 @@ def _native_cross_entropy(x: Any, target: Any) -> Any:
 
 def _native_cross_entropy_backward(grad: Any, x: Any, target: Any) -> Any:
     """One pass that reads the logits once, then the rows' own factors in place."""
-    gradient = torch.empty_like(x, memory_format=torch.contiguous_format)
-    loss = _native.OPERATIONS["cross_entropy"]((x, target, gradient))
-    return loss if loss is NotImplemented else gradient.mul_(grad.unsqueeze(-1).to(x.dtype))
+    operation, gradient = _native.OPERATIONS["cross_entropy"], torch.empty_like(x, memory_format=torch.contiguous_format)
+    loss = torch.empty(target.shape, dtype=torch.float32, device=x.device)
+    if operation.quick(loss, x, target, gradient) and operation((x, target, gradient)) is NotImplemented:
+        return NotImplemented
+    return gradient.mul_(grad.unsqueeze(-1).to(x.dtype))
 
 
 def _native_attention(q: Any, k: Any, v: Any, causal: bool, scale: float) -> Any:
