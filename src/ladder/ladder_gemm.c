@@ -20,6 +20,16 @@ static double bytes(const LadderCase *c, const LadderRung *rung) {
   return 0;
 }
 
+static double terms(const LadderCase *c) {
+  return (double)c->dim[2];
+}
+
+// A part of a row: rows are long, and each element is a sum.
+static int64_t unit(const LadderCase *c, int buffer) {
+  (void)c, (void)buffer;
+  return 64;
+}
+
 static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count, double *out) {
   int64_t n = h->c->dim[1], k = h->c->dim[2];
   (void)buffer;
@@ -268,5 +278,7 @@ const Ladder ladder_gemm = {
     LADDER_RUNGS(rungs),
     .accept = accept,
     LADDER_OWN_JOB,
+    .terms = terms,
+    .unit = unit,
     .slack = 4096,
 };
