@@ -87,6 +87,7 @@ typedef struct LadderSession {
   int light_count;
   char *elf[LADDER_IMAGES]; // emu: machine code of each image, unpacked when first used
   size_t elf_size[LADDER_IMAGES];
+  bool elf_of_ptx[LADDER_IMAGES]; // it was made, with -lineinfo, of the PTX that the emulator runs
 } LadderSession;
 
 typedef struct LadderRun {
