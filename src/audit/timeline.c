@@ -48,9 +48,23 @@ static double issued_by_ptx(const AuditLaunch *l) {
   return sum;
 }
 
-static MachineServed served(const MachineModel *m, const MachineWork *w, const AuditWaits *waits) {
+// Blocks that all run at once ask for the same lines at about the same time: that most of them are hits in L2 does not make
+// them arrive earlier than the first. So the latency is by the part of the distinct bytes that DRAM serves.
+static double far_clocks(const MachineModel *m, const AuditLaunch *l, const MachineWork *w,
+                         const AuditWaits *waits) {
+  SolFigure l2 = m->device->l2_latency, dram = m->device->mem_latency;
+  bool one_wave = w->blocks <= sol_larger(w->blocks_per_sm, 1) * m->device->sms.value;
+  double distinct = 0;
+  for (uint32_t i = 0; i < l->touch_count; i++) distinct += l->touches[i].read;
+  if (!one_wave || !(distinct > 0) || !sol_known(l2) || !sol_known(dram))
+    return waits->far > 0 ? waits->far : machine_far_clocks(m);
+  return l2.value + (dram.value - l2.value) * (w->dram_read < distinct ? w->dram_read / distinct : 1);
+}
+
+static MachineServed served(const MachineModel *m, const AuditLaunch *l, const MachineWork *w,
+                            const AuditWaits *waits) {
   double read = w->l2_reads * 32, sms = m->device->sms.value;
-  return (MachineServed){.far = waits->far > 0 ? waits->far : machine_far_clocks(m),
+  return (MachineServed){.far = far_clocks(m, l, w, waits),
                          .dram = read > 0 ? (w->dram_read < read ? w->dram_read / read : 1) : 0,
                          .sms = w->blocks < sms ? w->blocks : sms,
                          .stall = machine_stall(m, w)};
@@ -64,7 +78,7 @@ static bool replay_of(const MachineModel *m, const AuditLaunch *l, const Machine
   if (!events) return false;
   double ptx = issued_by_ptx(l) * scale, ratio = l->machine && ptx > 0 ? w->issues / ptx : 1;
   for (uint32_t i = 0; i < count; i++) events[i] = event_of(l, &t->events[i], ratio);
-  MachineServed how = served(m, w, waits);
+  MachineServed how = served(m, l, w, waits);
   MachineReplay replay = {.events = events,
                           .ends = t->ends,
                           .warps = t->warps,
@@ -76,6 +90,15 @@ static bool replay_of(const MachineModel *m, const AuditLaunch *l, const Machine
   return fine;
 }
 
+// The launch ends when the stores of its last blocks have been performed; bulk copies are waited for.
+static double drain_clocks(const MachineModel *m, const AuditLaunch *l, const MachineWork *w) {
+  double waves = __builtin_ceil(w->blocks / (sol_larger(w->blocks_per_sm, 1) * m->device->sms.value));
+  for (uint32_t i = 0; i < l->inst_count; i++)
+    if (l->insts[i].kind == SOL_EMU_KIND_GLOBAL_STORE && !l->insts[i].bulk)
+      return (m->fence_clocks + m->store_fence_clocks) / sol_larger(waves, 1);
+  return 0;
+}
+
 // A part of a life says nothing about the whole, nor does the life of a block that was ended.
 void audit_add_replay(const MachineModel *m, const AuditLaunch *l, const AuditWaits *waits, double scale,
                       MachineTimeline *line, MachineWork *w) {
@@ -85,6 +108,6 @@ void audit_add_replay(const MachineModel *m, const AuditLaunch *l, const AuditWa
   if (!l->trace || (!prices && !line)) return;
   MachineTimeline *out = line ? line : sol_heap_alloc(sizeof *out);
   if (out && replay_of(m, l, w, waits, scale, out) && prices && out->clocks > 0)
-    w->replayed = 1, w->exposed = out->exposed;
+    w->replayed = 1, w->exposed = out->exposed + drain_clocks(m, l, w);
   if (!line) sol_heap_free(out);
 }

@@ -7,7 +7,8 @@
 //     last has been executed, and tensor_clocks longer.
 //  3. Copies and loads that miss L1 are transferred one after another at the SM's share of what L2 and DRAM give, and arrive a
 //     latency later: a load's, and tma_clocks more for a copy. Stores have a way of their own.
-//  4. A barrier passes barrier_clocks after the last has come to it, so does a phase of an mbarrier.
+//  4. A barrier passes barrier_clocks after the last has come to it, so does a phase of an mbarrier that a warp completes. Of copies
+//     and matrix instructions that is part of their latency.
 //  5. Resources are taken in the order in which warps come to them: the warp that is behind goes first.
 #include "machine/replay.h"
 
@@ -211,7 +212,8 @@ static void pass(Sim *s, uint32_t warp, const MachineEvent *e) {
   const Token *t = &s->tokens[e->token];
   if (!e->token) return;
   spend(s, warp, t->what, e->detail == MACHINE_SOURCES_READ ? t->read : t->done, e->place);
-  spend(s, warp, MACHINE_FOR_WARPS, s->warps[warp].clock + s->r->costs.barrier, e->place);
+  if (t->what == MACHINE_FOR_WARPS)
+    spend(s, warp, MACHINE_FOR_WARPS, s->warps[warp].clock + s->r->costs.barrier, e->place);
 }
 
 static void fence(Sim *s, uint32_t warp, const MachineEvent *e) {
