@@ -11,6 +11,7 @@ static const MachineCosts costs = {.issue = 2,
                                    .far = 500,
                                    .others = 200,
                                    .barrier = 30,
+                                   .cluster = 130,
                                    .fence = 300,
                                    .store_fence = 100,
                                    .copy = 600,
@@ -198,6 +199,16 @@ TEST(each_block_of_a_cluster_has_an_sm_of_its_own) {
   add(&two, waits(3, 5)), end_warp(&two);
   add(&two, far), end_warp(&two);
   CHECK_NEAR(replay_of(&two, 1).clocks, costs.others + costs.barrier, 1e-9);
+  two.events[1].detail = MACHINE_AT_CLUSTER;
+  CHECK_NEAR(replay_of(&two, 1).clocks, costs.cluster, 1e-9);
+}
+
+TEST(the_first_tensor_copy_waits_for_its_descriptor) {
+  Script s = {0};
+  MachineEvent first = copies(1, 1000);
+  first.late = 200;
+  add(&s, first), add(&s, copies(1, 1000)), add(&s, waits(1, 7)), end_warp(&s);
+  CHECK_NEAR(replay_of(&s, 0).clocks, 200 + 200 + costs.copy, 1e-9);
 }
 
 TEST(costs_are_the_models) {

@@ -226,6 +226,8 @@ static bool take_inst(const SolPtxModule *ptx, const SolEmuInstCounts *from, uin
   to->follows = from->follows;
   to->async = is_async(in->code);
   to->bulk = is_bulk(in->code);
+  to->tensor =
+      to->bulk && in->code->op != PTX_OP_CP_ASYNC_BULK && in->code->op != PTX_OP_CP_REDUCE_ASYNC_BULK;
   to->is_load = loads_value(in->code, to->kind);
   to->barrier = is_block_barrier(in->code);
   to->branch = in->diverges;

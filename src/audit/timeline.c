@@ -61,6 +61,22 @@ static double far_clocks(const MachineModel *m, const AuditLaunch *l, const Mach
   return l2.value + (dram.value - l2.value) * (w->dram_read < distinct ? w->dram_read / distinct : 1);
 }
 
+// The first tensor copy in either direction, of each block, finds no descriptor.
+static void add_descriptors(const MachineModel *m, const AuditLaunch *l, MachineEvent *events) {
+  const SolEmuTrace *t = l->trace;
+  bool seen[2] = {false, false};
+  for (uint32_t w = 0, i = 0; w < t->warps; w++) {
+    if (w % t->warps_per_block == 0) seen[0] = seen[1] = false;
+    for (; i < t->ends[w]; i++) {
+      const AuditInst *in = events[i].step == MACHINE_STEP_COPY ? inst_at(l, events[i].place) : NULL;
+      bool out = events[i].detail == MACHINE_OUT;
+      if (!in || !in->tensor || seen[out]) continue;
+      seen[out] = true;
+      events[i].late = m->descriptor_clocks;
+    }
+  }
+}
+
 static MachineServed served(const MachineModel *m, const AuditLaunch *l, const MachineWork *w,
                             const AuditWaits *waits) {
   double read = w->l2_reads * 32, sms = m->device->sms.value;
@@ -78,6 +94,7 @@ static bool replay_of(const MachineModel *m, const AuditLaunch *l, const Machine
   if (!events) return false;
   double ptx = issued_by_ptx(l) * scale, ratio = l->machine && ptx > 0 ? w->issues / ptx : 1;
   for (uint32_t i = 0; i < count; i++) events[i] = event_of(l, &t->events[i], ratio);
+  add_descriptors(m, l, events);
   MachineServed how = served(m, l, w, waits);
   MachineReplay replay = {.events = events,
                           .ends = t->ends,
