@@ -336,7 +336,9 @@ typedef struct AuditAgain {
   uint64_t faults_left_out;
 } AuditAgain;
 SolStatus audit_add_again(AuditProgram *program, const AuditAgain *again, SolError *err);
-// The predicted time of a single launch.
+// The predicted time of a single launch; and (NULL: not asked for) the life of its block, with no clocks where none was traced.
+SolStatus audit_launch_lived(const SolDevice *device, const AuditLaunch *launch, MachineTime *out,
+                             MachineTimeline *line, SolError *err);
 SolStatus audit_launch_time(const SolDevice *device, const AuditLaunch *launch, MachineTime *out,
                             SolError *err);
 // Call between launches when something other than a kernel (a copy, the host) wrote or read [address, +bytes):

@@ -102,6 +102,7 @@ static bool replay_of(const MachineModel *m, const AuditLaunch *l, const Machine
                           .warps_per_block = t->warps_per_block,
                           .tokens = t->tokens,
                           .costs = machine_costs(m, &how)};
+  if (w->blocks_per_cluster > 1) replay.costs.copy += m->cluster_copy_clocks;
   bool fine = machine_replay(&replay, out);
   sol_heap_free(events);
   return fine;

@@ -76,6 +76,14 @@ static void add_counts(LadderCounts *to, const SolEmuResult *r) {
   to->dram_write += (double)(r->total.dram_write + r->left_dirty);
 }
 
+// Kept where tensor cores are used: which unit is busy when is what such a rung is about.
+static const MachineTimeline *keep_timeline(LadderSession *s, const MachineTimeline *line) {
+  MachineTimeline *kept =
+      line->busy[MACHINE_TENSORS] > 0 ? sol_arena_alloc(&s->timelines, sizeof *kept) : NULL;
+  if (kept) *kept = *line;
+  return kept;
+}
+
 static void launched(void *ctx, const SolDriverLaunch *l, const SolEmuResult *result) {
   Emulated *e = ctx;
   AuditLaunch launch = {.dynamic_shared = l->dynamic_shared,
@@ -85,6 +93,7 @@ static void launched(void *ctx, const SolDriverLaunch *l, const SolEmuResult *re
                         .registers = (int)sol_emu_kernel_registers(result->kernel),
                         .registers_from = AUDIT_FROM_EMULATOR};
   MachineTime time = {0};
+  MachineTimeline line;
   SolArena arena = {0};
   SassCode code;
   memcpy(launch.grid, l->grid, sizeof launch.grid);
@@ -93,7 +102,7 @@ static void launched(void *ctx, const SolDriverLaunch *l, const SolEmuResult *re
   take_code(e->session, e->ladder, sol_driver_function(l->kernel)->name, &arena, &code, &launch);
   SolError err = {0};
   SolStatus status = audit_take(sol_driver_kernel_ptx(l->kernel), result, &arena, &launch, &err);
-  if (!status) status = audit_launch_time(e->session->options.device, &launch, &time, &err);
+  if (!status) status = audit_launch_lived(e->session->options.device, &launch, &time, &line, &err);
   sol_arena_free(&arena);
   LadderFigures *f = e->f;
   add_counts(&f->counts, result);
@@ -105,6 +114,7 @@ static void launched(void *ctx, const SolDriverLaunch *l, const SolEmuResult *re
   if (time.total * 1e6 > f->bound_us) {
     f->bound_us = time.total * 1e6;
     f->bound = time.bound;
+    f->timeline = keep_timeline(e->session, &line);
     f->registers = launch.registers;
   }
 }

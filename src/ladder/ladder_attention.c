@@ -149,6 +149,8 @@ static SolStatus library(const LadderCall *call, SolError *err) {
 
 static const LadderRung rungs[] = {
     {.name = "scores",
+     .seen_on = "h200",
+     .seen = "At 32x2048 it takes 858 us.",
      .change = "three kernels: Q K' to memory, its softmax, the product with V; tensor cores by mma.sync",
      .why =
          "Scores grow with the square of the tokens, and are written, read three times, written as weights and read "
@@ -157,6 +159,8 @@ static const LadderRung rungs[] = {
      .kernel = "attention_scores",
      .min_cc = 90},
     {.name = "fused",
+     .seen_on = "h200",
+     .seen = "At 32x2048 it takes 318 us.",
      .change = "one kernel: 64 queries a block go over the keys, with the softmax rescaled as it goes",
      .why =
          "Scores stay in the registers that the second product takes them from: only Q, K, V and O move. "
@@ -166,6 +170,8 @@ static const LadderRung rungs[] = {
      .kernel = "attention_fused",
      .min_cc = 90},
     {.name = "async",
+     .seen_on = "h200",
+     .seen = "At 32x2048 it takes 307 us.",
      .change = "the next tile of keys and values is copied while this one is multiplied",
      .why =
          "The copies' latency is hidden. Loading fragments, multiplying and exponentials are instructions of the same "
@@ -176,6 +182,8 @@ static const LadderRung rungs[] = {
      .x = 1,
      .min_cc = 90},
     {.name = "warpgroups",
+     .seen_on = "h200",
+     .seen = "At 32x2048 it takes 136 us.",
      .change = "wgmma on tiles that tensor copies (TMA) bring: 128 queries a block, 128 keys a tile",
      .why =
          "No fragments are loaded, and one thread copies. But a warpgroup waits for its scores, then does exponentials "
@@ -186,6 +194,8 @@ static const LadderRung rungs[] = {
      .each = 256,
      .min_cc = 90},
     {.name = "specialised",
+     .seen_on = "h200",
+     .seen = "With four tiles of keys for a block it gains nothing; at 32x2048 it takes 119 us.",
      .change =
          "a warp copies, two warpgroups multiply; the next scores are started before this product with V",
      .why =
@@ -198,6 +208,8 @@ static const LadderRung rungs[] = {
      .x = 1,
      .min_cc = 90},
     {.name = "library",
+     .seen_on = "h200",
+     .seen = "At 32x2048 it takes 115 us, 599 TFLOP/s.",
      .change = "sol_attention: the same, and the two warpgroups take turns at starting products",
      .why =
          "One's exponentials fall into the time of the other's products: the tensor cores are the limit, where a block has "
