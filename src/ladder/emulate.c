@@ -36,7 +36,7 @@ static void unpack(LadderSession *s, int i) {
 // The image with the kernel's machine code: the ladder's, or else one of the library's. -1: none has it.
 static int image_of(LadderSession *s, const Ladder *ladder, const char *kernel) {
   for (int i = 0; i < ladder_image_count + ops_image_count && i < LADDER_IMAGES; i++) {
-    if (i < ladder_image_count && strcmp(image_at(i)->name, ladder->module)) continue;
+    if (i < ladder_image_count && strcmp(image_at(i)->name, ladder->module) != 0) continue;
     if (!s->elf[i]) unpack(s, i);
     if (s->elf[i] && sol_cubin_registers(s->elf[i], s->elf_size[i], kernel)) return i;
   }

@@ -196,7 +196,7 @@ static const LadderRung rungs[] = {
      .min_cc = 90},
     {.name = "tensor_copies",
      .seen_on = "h200",
-     .seen = "At 4096 cubed it is faster, 392 us: three blocks of an SM hide each other's copies.",
+     .seen = "At 4096 cubed it is faster, 392 us: several blocks of an SM hide each other's copies.",
      .change = "one thread copies whole tiles (TMA), an mbarrier says when they have arrived; one stage",
      .why =
          "Addresses, bounds and swizzling are the copy engine's work, 64 k at a time. But a tile is copied only when the one "
