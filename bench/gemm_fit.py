@@ -1,24 +1,23 @@
 #!/usr/bin/env python3
-"""Fits the constants of the estimate in src/ops/gemm_rule.c to what bench/gemm_sweep.cpp measured.
+"""Fits the table of src/ops/gemm_rule.c to what bench/gemm_sweep.cpp measured: of each kernel what a step, a step's lines that lie across
+two, a tile's end and a call take.
 
-Half of the shapes are fitted, the other half is only scored: how much slower what the estimate takes is than the best kernel, and
-its speed to cuBLAS's. Then the kernels in the order in which they pay, and the few rows beside a copy.
+Half of the shapes are fitted and the other half is only scored, then the other way around: how much slower what the estimate takes is than
+the best kernel, and its speed to cuBLAS's. Then the table, fitted to all, and the kernels in the order in which they pay.
 
-    python3 bench/gemm_fit.py sweep.jsonl
+    python3 bench/gemm_fit.py sweep.jsonl [KERNEL...]    # of these kernels alone, such as 1x256x4_2x1 or split_64x4_1
 """
 
 import json
 import math
-import random
 import re
 import sys
 
-# As in gemm_rule.c; LINES: of rows that are multiples of 64, 32 and 16 bytes apart.
-NAMES = ("clock_ghz clock_less line_ns line_more lines_64 lines_32 lines_16 tile_us tile_area_us split_us split_area_us few_us call_us "
-         "memory_us memory_tb").split()
-START = [1.6, 0.22, 1.08, 0.49, 1.5, 1.75, 1.9, 0.2, 1.8, 0.8, 2.6, 0.5, 2.2, 2.5, 4.3]
 SMS = 132
+# Clusters of 1 to 8 blocks that run at a time, as gemm_sweep prints: one block to an SM, and two.
+AT_A_TIME = {1: [132, 66, 39, 30, 22, 17, 15, 15], 2: [264, 132, 79, 62, 47, 39, 32, 30]}
 TWO_A_BLOCK = {(64, 4), (128, 3), (16, 6), (32, 5)}  # width and stages of kernels that run twice on an SM
+FAR = 1.7  # plans that are so many times slower than the best do not count
 
 
 def ceil_div(a, b):
@@ -39,83 +38,91 @@ def variant(plan):
             "per_sm": 2 if (wide, stages) in TWO_A_BLOCK else 1, "parts": int(parts)}
 
 
-def clusters(size, per_sm):
-    blocks, each = SMS * per_sm, 16 * per_sm
-    return blocks // size if size <= 2 else blocks // each * (each // size)
-
-
-def estimate(shape, v, p):
+def counts(shape, v):
+    """How often a plan takes each of its kernel's constants: steps, lines beyond one a row, ends of tiles, calls."""
     m, n, k = shape
     down, across = (n, m) if v["swapped"] else (m, n)
     size = v["down"] * v["across"] * v["parts"]
     tiles = ceil_div(down, v["rows"] * v["down"]) * ceil_div(across, v["wide"] * v["across"])
-    at_a_time = clusters(size, v["per_sm"])
-    waves, turns = ceil_div(tiles, at_a_time), ceil_div(tiles * v["per_sm"], at_a_time)
-    lines = next(p[name] if name else 1 for bytes, name in ((128, ""), (64, "lines_64"), (32, "lines_32"), (1, "lines_16"))
-                 if 2 * k % bytes == 0)
-    clock = p["clock_ghz"] - p["clock_less"] * min(1, 2 * m * n * k / 2e11)
-    load = (v["rows"] / v["across"] + v["wide"] / v["down"]) * lines
-    load *= p["line_ns"] + p["line_more"] * max(0, 2 * min(1, tiles * size / SMS) - 1)
-    step = max(v["rows"] * v["wide"] * 64 / 2048 / clock, load) * 1e-3
-    area = v["rows"] * v["wide"] / 32768
-    end = p["tile_us"] + p["tile_area_us"] * area
-    if v["split"]:
-        end = p["few_us" if v["swapped"] else "split_us"] + p["split_area_us"] * area
-    time = p["call_us"] + turns * ceil_div(ceil_div(k, 64), v["parts"]) * step + waves * end
-    memory = p["memory_us"] + 2 * (m * k + n * k + m * n) / (p["memory_tb"] * 1e6)
-    return max(time, memory) + 0.1 * min(time, memory)
+    at_a_time = AT_A_TIME[v["per_sm"]][size - 1]
+    alone = tiles * size <= SMS  # an SM has one block at most, even of those that two fit of
+    turns = ceil_div(tiles * (1 if alone else v["per_sm"]), at_a_time)
+    steps = turns * ceil_div(ceil_div(k, 64), v["parts"])
+    more = next(x for bytes, x in ((128, 0), (64, 0.5), (32, 0.75), (1, 0.9)) if 2 * k % bytes == 0)
+    return steps, steps * more, ceil_div(tiles, at_a_time), 1
+
+
+def memory(shape):
+    m, n, k = shape
+    return 2.5 + 2 * (m * k + n * k + m * n) / 4.3e6
+
+
+def estimate(shape, of, constants):
+    time, light = sum(a * b for a, b in zip(of, constants)), memory(shape)
+    return max(time, light) + 0.1 * min(time, light)
 
 
 class Row:
-    def __init__(self, measured):
+    def __init__(self, measured, only):
         self.shape = measured["m"], measured["n"], measured["k"]
         self.cublas, self.copy = measured["cublas"], measured["copy"]
-        self.plans = [(name, variant(name), us) for name, us in measured["us"].items()]
-        self.best = min(us for _, _, us in self.plans)
+        plans = {name: us for name, us in measured["us"].items() if not only or name.split("/")[0][5:] in only}
+        self.plans = [(name.split("/")[0], name, counts(self.shape, variant(name)), us) for name, us in plans.items()]
+        self.best = min(us for _, _, _, us in self.plans)
 
-    def taken(self, p):
-        return min((estimate(self.shape, v, p), name, us) for name, v, us in self.plans)
-
-
-def error(rows, p):
-    """The mean square of the logarithm, over what is not far from the best."""
-    all = [math.log(estimate(r.shape, v, p) / us) ** 2 for r in rows for _, v, us in r.plans if us < 1.6 * r.best]
-    return sum(all) / len(all)
+    def taken(self, table):
+        return min((estimate(self.shape, of, table[kernel]), name, us) for kernel, name, of, us in self.plans)
 
 
-def regret(rows, p):
-    return sum(math.log(r.taken(p)[2] / r.best) for r in rows) / len(rows)
+def solve(rows, times, weights):
+    """Least squares by the normal equations."""
+    n = len(rows[0])
+    m = [[sum(w * r[i] * r[j] for r, w in zip(rows, weights)) + (1e-9 if i == j else 0) for j in range(n)]
+         + [sum(w * r[i] * t for r, t, w in zip(rows, times, weights))] for i in range(n)]
+    for i in range(n):
+        pivot = max(range(i, n), key=lambda j: abs(m[j][i]))
+        m[i], m[pivot] = m[pivot], m[i]
+        for j in range(n):
+            if j != i:
+                f = m[j][i] / m[i][i]
+                m[j] = [a - f * b for a, b in zip(m[j], m[i])]
+    return [m[i][n] / m[i][i] for i in range(n)]
 
 
-def search(p, cost, tries, spread, seed):
-    draw, least = random.Random(seed), cost(p)
-    for _ in range(tries):
-        other = {name: x * math.exp(draw.gauss(0, spread)) if draw.random() < 0.3 else x for name, x in p.items()}
-        found = cost(other)
-        if found < least:
-            p, least = other, found
-    return p
+def fit(rows):
+    """Of each kernel four constants, by relative error; what is far off counts less."""
+    table = {}
+    for kernel in sorted({plan[0] for r in rows for plan in r.plans}):
+        mine = [(of, us, us < FAR * r.best and us > 1.02 * memory(r.shape)) for r in rows for k, _, of, us in r.plans if k == kernel]
+        near = [x for x in mine if x[2]]
+        counted, times = zip(*((of, us) for of, us, _ in (near if len(near) > 7 else mine)))
+        weights = [1 / t**2 for t in times]
+        for _ in range(20):
+            found = solve(counted, times, weights)
+            weights = [1 / t**2 / (abs(sum(a * b for a, b in zip(of, found)) / t - 1) + 0.03) for of, t in zip(counted, times)]
+        table[kernel] = found
+    return table
 
 
 def mean(ratios):
     return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
 
-def score(what, rows, p):
-    ratios = sorted((r.cublas / r.taken(p)[2], r.cublas / r.best, r.shape, r.taken(p)[1]) for r in rows)
-    print(f"{what}: taken {math.exp(regret(rows, p)):.3f} times the best kernel's time; to cuBLAS {mean([x[0] for x in ratios]):.3f}, least "
-          f"{ratios[0][0]:.3f}; the best kernels {mean([x[1] for x in ratios]):.3f}, least {min(x[1] for x in ratios):.3f}; "
-          f"estimates off by {math.sqrt(error(rows, p)):.3f}")
-    for ratio, best, shape, name in ratios[:8]:
-        print(f"  {'x'.join(map(str, shape)):>18} {ratio:.3f}, the best {best:.3f}; taken {name}")
+def score(what, rows, table, show=0):
+    rated = sorted((r.taken(table)[2] / r.best, r.cublas / r.taken(table)[2], r.cublas / r.best, r.shape, r.taken(table)[1],
+                    min((us, name) for _, name, _, us in r.plans)[1]) for r in rows)
+    print(f"{what}: taken {mean([x[0] for x in rated]):.3f} times the best kernel's time; to cuBLAS {mean([x[1] for x in rated]):.3f}, least "
+          f"{min(x[1] for x in rated):.3f}; the best kernels {mean([x[2] for x in rated]):.3f}, least {min(x[2] for x in rated):.3f}")
+    for off, ratio, best, shape, name, better in rated[::-1][:show]:
+        print(f"  {'x'.join(map(str, shape)):>18} {ratio:.3f}, the best {best:.3f}; taken {name}, best {better}")
 
 
-def order(rows, most=14):
+def order(rows, most=16):
     """Kernels, each the one that with those before it takes least."""
     times = {}
     for i, r in enumerate(rows):
-        for name, _, us in r.plans:
-            of = times.setdefault(name.split("/")[0], {})
+        for kernel, _, _, us in r.plans:
+            of = times.setdefault(kernel, {})
             of[i] = min(us, of.get(i, 1e9))
     cost = lambda chosen: sum(math.log(min(times[k].get(i, 1e6) for k in chosen)) for i in range(len(rows))) / len(rows)
     chosen, all = [], cost(list(times))
@@ -125,22 +132,24 @@ def order(rows, most=14):
 
 
 def main():
-    rows = [Row(json.loads(line)) for line in open(sys.argv[1]) if line.strip().endswith("}}")]
+    rows = [Row(json.loads(line), sys.argv[2:]) for line in open(sys.argv[1]) if line.strip().endswith("}}")]
     many = [r for r in rows if r.shape[0] > 16]
-    fitted, scored, p = many[::2], many[1::2], dict(zip(NAMES, START))
-    score("before, the half that is scored", scored, p)
-    p = search(p, lambda q: error(fitted, q), 1500, 0.15, 1)
-    p = search(p, lambda q: error(fitted, q), 1500, 0.05, 2)
-    p = search(p, lambda q: regret(fitted, q) + 0.3 * error(fitted, q), 2000, 0.06, 3)
-    print(", ".join(f"{name} = {x:.3g}" for name, x in p.items()))
-    score("the half that was fitted", fitted, p)
-    score("the half that is scored", scored, p)
+    for first, second in ((0, 1), (1, 0)):
+        table = fit(many[first::2])
+        score("the half that was fitted", many[first::2], table)
+        score("the half that is scored", many[second::2], table)
+    table = fit(many)
+    score("all", many, table, 16)
+    for kernel, (step, more, end, call) in table.items():
+        v = variant(kernel + "/1")
+        print(f"    {{{v['wide']}, {v['down']}, {v['across']}, {str(v['split']).lower()}, {'true' if v['swapped'] else 'false'}, "
+              f"{step * 1e3:.0f}, {more * 1e3:.0f}, {end:.2f}, {call:.2f}}},")
     print("kernels, each the one that pays most:")
     order(many)
     for r in rows:
         if r.copy:
-            name = min((us, name) for name, _, us in r.plans)[1]
-            print(f"  {'x'.join(map(str, r.shape)):>18} {r.best:8.2f} us {name}, {r.best / r.copy:.3f} of a copy's time, to cuBLAS {r.cublas / r.best:.3f}")
+            us, name = min((us, name) for _, name, _, us in r.plans)
+            print(f"  {'x'.join(map(str, r.shape)):>18} {us:8.2f} us {name}, {us / r.copy:.3f} of a copy's time, to cuBLAS {r.cublas / us:.3f}")
 
 
 if __name__ == "__main__":

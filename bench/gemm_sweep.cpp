@@ -29,11 +29,12 @@ struct Variant {
   const char *name;
   int kind, tall, wide, stages, down, across, split, swapped, per_sm;
   CUfunction kernel;
+  int at_a_time[GEMM_PARTS + 1]; // clusters, by the parts of k
 };
 #define TILED(kind, a, b, tall, wide, stages, down, across, per_sm)                                          \
-  {"sol_gemm_" #kind "_" #a #b "_" #tall "x" #wide "x" #stages "_" #down "x" #across, a || b ? 0 : kind, tall, wide, stages, down, across, 0, 0, per_sm, NULL},
+  {"sol_gemm_" #kind "_" #a #b "_" #tall "x" #wide "x" #stages "_" #down "x" #across, a || b ? 0 : kind, tall, wide, stages, down, across, 0, 0, per_sm, NULL, {}},
 #define SPLIT(kind, a, b, wide, stages, swapped, per_sm)                                                     \
-  {"sol_gemm_" #kind "_" #a #b "_split_" #wide "x" #stages "_" #swapped, a || b ? 0 : kind, 1, wide, stages, 1, 1, 1, swapped, per_sm, NULL},
+  {"sol_gemm_" #kind "_" #a #b "_split_" #wide "x" #stages "_" #swapped, a || b ? 0 : kind, 1, wide, stages, 1, 1, 1, swapped, per_sm, NULL, {}},
 #define SKINNY(kind, eights, warps, deep)
 #define SKINNY_89(kind, eights, warps, deep)
 #define ANY(kind)
@@ -58,16 +59,12 @@ static int shared_of(const Variant &v) {
   return v.split ? GEMM_RING_BYTES(1, v.wide, v.stages) : GEMM_SHARED(v.tall, v.wide, v.stages, v.per_sm);
 }
 
-static long clusters_of(int size, int per_sm) {
-  long blocks = (long)sms * per_sm, each = 16 * per_sm;
-  return size <= 2 ? blocks / size : blocks / each * (each / size);
-}
-
-static void make_map(GemmMap *map, void *base, long x, long y, int box_y) {
+// span: bytes of a box's row.
+static void make_map(GemmMap *map, void *base, long x, long y, int box_y, int span = 128) {
   cuuint64_t dims[] = {(cuuint64_t)x, (cuuint64_t)y, 1}, strides[] = {(cuuint64_t)x * 2, 16};
-  cuuint32_t box[] = {64, (cuuint32_t)box_y, 1}, steps[] = {1, 1, 1};
+  cuuint32_t box[] = {(cuuint32_t)span / 2, (cuuint32_t)box_y, 1}, steps[] = {1, 1, 1};
   CHECK(cuTensorMapEncodeTiled((CUtensorMap *)map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, base, dims, strides, box, steps,
-                               CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                               CU_TENSOR_MAP_INTERLEAVE_NONE, span == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
 }
 
@@ -77,12 +74,12 @@ static bool launch(const Variant &v, int parts, long m, long n, long k, const Se
   int box = GEMM_BOX_B(0, v.wide, v.down);
   make_map(v.swapped ? &p.b : &p.a, s.a, k, m, v.swapped ? box : GEMM_BOX_A);
   make_map(v.swapped ? &p.a : &p.b, s.b, k, n, v.swapped ? GEMM_BOX_A : box);
-  if (!v.split) make_map(&p.c, s.c, n, m, 64);
+  if (!v.split) make_map(&p.c, s.c, n, m, 64, GEMM_SPAN(v.wide));
   p.end.c = s.c, p.end.c_stride = n, p.end.alpha = 1, p.end.out_kind = p.end.bias_kind = KIND_BF16;
   p.m = (int)m, p.n = (int)n, p.k = (int)k, p.batch = 1;
   p.rows = (int)ceil_div(down, GEMM_ROWS(v.tall) * v.down), p.columns = (int)ceil_div(across, v.wide * v.across);
   p.group = 1024 / (GEMM_ROWS(v.tall) * v.down);
-  long tiles = (long)p.rows * p.columns, clusters = v.split ? tiles : std::min(tiles, clusters_of((int)size, v.per_sm));
+  long tiles = (long)p.rows * p.columns, clusters = v.split ? tiles : std::min(tiles, (long)v.at_a_time[parts]);
   CUlaunchAttribute at[2] = {};
   at[0].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
   at[0].value.clusterDim = {(unsigned)size, 1, 1};
@@ -149,7 +146,7 @@ static bool worth_timing(const Variant &v, int parts, long m, long n, long k) {
   if (parts > 1 && (ceil_div(k, 64) < 2 * parts || tiles * parts > 2.2 * room || (double)tiles * (parts - 1) > 1.2 * room)) return false;
   if (v.swapped && m <= 16 && v.wide > 16) return false;
   if (m <= 16 && !v.swapped) return false;
-  return !v.swapped || m <= v.wide * 2;
+  return !v.swapped || m <= v.wide * 3;
 }
 
 static int time_shape(long m, long n, long k, char *pool, size_t room) {
@@ -242,9 +239,8 @@ int main(int argc, char **argv) {
       config.gridDimX = (unsigned)(v.down * v.across * parts), config.gridDimY = config.gridDimZ = 1;
       config.blockDimX = GEMM_THREADS(v.per_sm), config.blockDimY = config.blockDimZ = 1, config.sharedMemBytes = (unsigned)shared_of(v);
       config.attrs = &at, config.numAttrs = 1;
-      int most = 0;
-      int failed = cuOccupancyMaxActiveClusters(&most, v.kernel, &config);
-      fprintf(stderr, " %d", failed ? -failed : most);
+      CHECK(cuOccupancyMaxActiveClusters(&v.at_a_time[parts], v.kernel, &config));
+      fprintf(stderr, " %d", v.at_a_time[parts]);
     }
     fprintf(stderr, "\n");
   }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The Python package on a GPU: operators against the C interface, under torch.compile and CUDA graphs, what a call costs beyond C,
 a small Llama patched, and predicted times of Triton kernels beside measured ones.
-usage: PYTHONPATH=python python3 bench/python_gpu.py [--json FILE] [PART...]     parts: operators compile overhead model triton
+usage: PYTHONPATH=python python3 bench/python_gpu.py [--json FILE] [PART...]     parts: operators compile overhead model triton liger loss
 Needs torch, Triton and NumPy, and Sol built (build/libsol.so, build/sol)."""
 import argparse
 import ctypes
@@ -40,7 +40,7 @@ def dl(tensor):
 
 
 def gpu_context():
-    return ctypes.c_void_p(_torch_native._contexts.get(0) or _torch_native._make_context(0))
+    return ctypes.c_void_p(_torch_native._context(0))
 
 
 def by_c(name, like, *values):
@@ -56,7 +56,7 @@ def by_c(name, like, *values):
 
 
 def operators():
-    wrong, count = [], 0
+    wrong, count, near = [], 0, {'add_rmsnorm', 'attention', 'gradient'}
     stream = torch.cuda.Stream()
     for dtype in (torch.float32, torch.float16, torch.bfloat16):
         for m, n in ((1, 4096), (33, 4096), (7, 1000), (512, 5120), (3, 128256)):
@@ -78,12 +78,25 @@ def operators():
                     'rope': (st.rope(q, cos.to(dtype), sin.to(dtype)), by_c('rope', q, q, cos.to(dtype), sin.to(dtype), None, 0)),
                     'embedding': (st.embedding(x, ids), by_c('embedding', x[ids], x, ids, None)),
                 }
+                target = torch.randint(-1, n, (m,), device='cuda')
+                cases['gated_mul'] = (st.gated_mul(gate, up, 'gelu'), st._gated_mul(gate, up, 'gelu'))
+                cases['cross_entropy'] = (st.cross_entropy(x, target, reduction='none', ignore_index=-1), st._cross_entropy(x, target))
+                near |= {'gated_mul', 'cross_entropy'}
             stream.synchronize()
             y, s = st.add_rmsnorm(x, r, w)
             cases['add_rmsnorm'] = (y, st._rmsnorm(s, w, 1e-6, 0.0))
+            if dtype != torch.float32:
+                a, c = random(2, 8, 33, 128, dtype=dtype), random(2, 2, 33, 128, dtype=dtype)
+                cases['attention'] = (st.attention(a, c, c, is_causal=True),
+                                      nn.functional.scaled_dot_product_attention(a, c, c, is_causal=True, enable_gqa=True))
+            logits = x.clone().requires_grad_()
+            st.cross_entropy(logits, target, ignore_index=-1).backward()
+            plain = x.clone().float().requires_grad_()
+            nn.functional.cross_entropy(plain, target, ignore_index=-1).backward()
+            cases['gradient'] = (n * logits.grad, n * plain.grad)
             for name, (got, expected) in cases.items():
                 count += 1
-                same = torch.allclose(got.float(), expected.float(), 2e-2, 2e-2) if name == 'add_rmsnorm' else torch.equal(got, expected)
+                same = torch.allclose(got.float(), expected.float(), 2e-2, 2e-2) if name in near else torch.equal(got, expected)
                 if not same:
                     wrong.append(f'{name} {m}x{n} {dtype}')
     FOUND['operators'] = {'cases': count, 'wrong': wrong}
@@ -155,21 +168,31 @@ def overhead():
         library = os.path.join(folder, 'loop.so')
         subprocess.run(['cc', '-O2', '-shared', '-fPIC', '-xc', '-', '-o', library], input=LOOP, text=True, check=True)
         loop = ctypes.CDLL(library).loop
-    call = _torch_native.CALLS['rmsnorm']
-    args = call.pack(y.data_ptr(), x.data_ptr(), w.data_ptr(), 0, 1, 512, 512, 512, 5, 5, 5, 1e-6, 0.0, 0)
+    call = _torch_native.OPERATIONS['rmsnorm']
+    args = call.pack((y.data_ptr(), x.data_ptr(), w.data_ptr()), (1, 512, 512, 512, 5, 5, 5, 1e-6, 0.0, 0))
     context, stream = gpu_context(), ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
     with torch.no_grad():
         st.rmsnorm(x, w)
         found = {
             'c_us': per_call(lambda n: loop(call.function, context, args, stream, n)),
             'sol_torch_us': per_call(repeat(lambda: st.rmsnorm(x, w))),
-            'empty_us': per_call(repeat(lambda: torch.empty(x.shape, dtype=x.dtype, device=x.device))),
+            'empty_like_us': per_call(repeat(lambda: torch.empty_like(x))),
+            'allocation_us': per_call(repeat(lambda: st._empty(x))),
+            'unseen_us': per_call(repeat(lambda: st._unseen(x, w))),
+            'quick_us': per_call(repeat(lambda: call.quick(y, x, w, 1e-6, 0.0))),
+            'packed_us': per_call(repeat(lambda: call((x, w), (1e-6, 0.0)))),
             'torch_ops_us': per_call(repeat(lambda: torch.ops.sol.rmsnorm(x, w, 1e-6, 0.0))),
             'torch_rms_norm_us': per_call(repeat(lambda: nn.functional.rms_norm(x, (512,), w, 1e-6))),
             'loop_us': per_call(repeat(lambda: None)),
         }
     found['beyond_c_us'] = found['sol_torch_us'] - found['c_us'] - found['loop_us']
     FOUND['overhead'] = found
+    gate, up, heads, table = random(1, 512), random(1, 512), random(1, 4, 128), random(1, 64)
+    with torch.no_grad():
+        for name, call in {'softmax': lambda: st.softmax(x), 'silu_mul': lambda: st.silu_mul(gate, up), 'layernorm': lambda: st.layernorm(x, w, w),
+                           'rope': lambda: st.rope(heads, table, table), 'add_rmsnorm': lambda: st.add_rmsnorm(x, x, w)}.items():
+            call()
+            found[f'{name}_us'] = per_call(repeat(call))
     print('overhead:', {name: round(value, 2) for name, value in found.items()})
 
 
@@ -311,10 +334,33 @@ def triton_cases():
 
 
 def predicted_us(kernel, grid, args, options):
+    """As the measurement is: one launch of many alike in a graph, each on other memory."""
     given = [v.cpu() if isinstance(v, torch.Tensor) else v for v in args]
-    with sol.audit(device='h200', sample=1) as bill:
+    with sol.audit(device='h200', sample=1, steady=True) as bill:
         kernel[grid](*given, **options)
     return bill.time_us, bill.kernels[0].bound
+
+
+def rotating_us(kernel, grid, args, options, launches=24):
+    """Of one launch in a CUDA graph over copies of all tensors, together more than 3 times L2 and at least three; the median of 9 replays."""
+    tensors = [v for v in args if isinstance(v, torch.Tensor)]
+    count = max(3, -(-200_000_000 // sum(v.nbytes for v in tensors)))
+    sets = [[v.clone() if isinstance(v, torch.Tensor) else v for v in args] for _ in range(count)]
+    kernel[grid](*sets[0], **options)
+    launches = -(-launches // count) * count
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for i in range(launches):
+            kernel[grid](*sets[i % count], **options)
+    graph.replay()
+    times = []
+    for _ in range(9):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda.synchronize()
+        start.record(), graph.replay(), end.record()
+        torch.cuda.synchronize()
+        times.append(1e3 * start.elapsed_time(end) / launches)
+    return statistics.median(times)
 
 
 def triton_times():
@@ -323,20 +369,95 @@ def triton_times():
     errors, found = [], {}
     for name, kernel, grid, args, options in triton_cases():
         try:
-            measured = 1e3 * do_bench(lambda: kernel[grid](*args, **options), warmup=10, rep=40, return_mode='median')
+            measured = rotating_us(kernel, grid, args, options)
+            flushed = 1e3 * do_bench(lambda: kernel[grid](*args, **options), warmup=5, rep=20, return_mode='median')
             predicted, bound = predicted_us(kernel, grid, args, options)
         except Exception as error:  # one kernel that fails must not hide the others
             print(f'triton: {name}: {type(error).__name__}: {str(error)[:300]}')
             found[name] = {'error': str(error)[:300]}
             continue
         errors.append(abs(predicted / measured - 1))
-        found[name] = {'measured_us': measured, 'predicted_us': predicted, 'bound': bound}
-        print(f'triton: {name:12s} measured {measured:8.2f} us, predicted {predicted:8.2f} us, {100 * (predicted / measured - 1):+6.1f}%, {bound}')
+        found[name] = {'measured_us': measured, 'predicted_us': predicted, 'bound': bound, 'do_bench_us': flushed}
+        print(f'triton: {name:12s} measured {measured:8.2f} us, predicted {predicted:8.2f} us, {100 * (predicted / measured - 1):+6.1f}%, {bound}; '
+              f'do_bench {flushed:.2f} us')
     FOUND['triton'] = {'kernels': found, 'median_error': statistics.median(errors) if errors else None}
     print(f'triton: median error {100 * statistics.median(errors):.1f}% of {len(errors)}' if errors else 'triton: none ran')
 
 
-PARTS = {'operators': operators, 'compile': compiled, 'overhead': overhead, 'model': model, 'triton': triton_times}
+# ---- Liger's kernels in the same model, in the same run ----
+
+
+def patch_liger(net):
+    """What apply_liger_kernel_to_llama does, without the transformers package; gives the undo."""
+    from liger_kernel.transformers.functional import liger_rms_norm, liger_swiglu
+    from liger_kernel.transformers.rope import liger_rotary_pos_emb
+
+    own, changed = globals()['apply_rotary_pos_emb'], []
+    for module in net.modules():
+        if isinstance(module, LlamaRMSNorm):
+            module.forward = lambda x, m=module: liger_rms_norm(x, m.weight, m.variance_epsilon, 0.0, 'llama', False)
+        elif isinstance(module, LlamaMLP):
+            module.forward = lambda x, m=module: m.down_proj(liger_swiglu(m.gate_proj(x), m.up_proj(x)))
+        else:
+            continue
+        changed.append(module)
+    globals()['apply_rotary_pos_emb'] = liger_rotary_pos_emb
+
+    def undo():
+        globals()['apply_rotary_pos_emb'] = own
+        for module in changed:
+            del module.forward
+
+    return undo
+
+
+@torch.no_grad()
+def liger():
+    try:
+        import liger_kernel  # noqa: F401
+    except ImportError:
+        FOUND['liger'] = {'skipped': 'liger_kernel is not installed'}
+        print('liger: liger_kernel is not installed')
+        return
+    torch.manual_seed(5)
+    net, found = LlamaModel().to('cuda', torch.bfloat16).eval(), {}
+    ways = {'torch': lambda: lambda: None, 'sol': lambda: st.patch(net).undo, 'liger': lambda: patch_liger(net)}
+    for name, shape in (('prefill 4x2048', (4, 2048)), ('decode 64x1', (64, 1))):
+        ids, row, expected = torch.randint(0, 32000, shape, device='cuda'), {}, None
+        for way in ('torch', 'sol', 'liger', 'liger', 'sol', 'torch'):  # forwards and back: the clock may move meanwhile
+            undo = ways[way]()
+            out = net(ids).float()
+            expected = out if expected is None else expected
+            row.setdefault(f'{way}_ms', []).append(graph_ms(lambda: net(ids)))
+            row.setdefault(f'{way}_eager_ms', []).append(event_ms(lambda: net(ids)))
+            row[f'{way}_difference'] = [float((out - expected).abs().max() / expected.abs().max())]
+            undo()
+        found[name] = {key: statistics.mean(values) for key, values in row.items()}
+        print(f'liger, {name}:', {key: round(value, 4) for key, value in found[name].items()})
+    FOUND['liger'] = found
+
+
+def loss():
+    """The loss of a language model and its gradient, bf16 logits: torch, Sol and, where it is installed, Liger."""
+    logits, target = random(8192, 32000), torch.randint(0, 32000, (8192,), device='cuda')
+    ways = {'torch': lambda x: nn.functional.cross_entropy(x.float(), target), 'sol': lambda x: st.cross_entropy(x, target)}
+    try:
+        from liger_kernel.transformers.functional import liger_cross_entropy
+        ways['liger'] = lambda x: liger_cross_entropy(x, target)
+    except ImportError:
+        pass
+    found = {}
+    for name, way in ways.items():
+        def run():
+            x = logits.detach().requires_grad_()
+            way(x.clone() if name == 'liger' else x).backward()  # Liger writes the gradient over the logits
+        found[name + '_ms'] = event_ms(run)
+    found['clone_ms'] = event_ms(logits.clone)  # part of Liger's time above
+    FOUND['loss'] = found
+    print('loss, 8192 x 32000, forward and backward:', {key: round(value, 4) for key, value in found.items()})
+
+
+PARTS = {'operators': operators, 'compile': compiled, 'overhead': overhead, 'model': model, 'triton': triton_times, 'liger': liger, 'loss': loss}
 
 
 def main():

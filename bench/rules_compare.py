@@ -66,6 +66,37 @@ def audit(sol, program):
     return {k["name"].split("(")[0]: k for k in json.loads(done.stdout)["kernels"]}
 
 
+def rule_of(program, bill):
+    """The finding that a pair's bad half is about: the rule with the longest name that the program's begins with."""
+    named = [f for f in bill["findings"] if program.startswith(f["rule"])]
+    return max(named, key=lambda f: len(f["rule"]), default=None)
+
+
+def gains(measured, bills, bar):
+    """Each pair's gain as the first half's bill predicts it, beside the one that was measured."""
+    times, errors = collections.Counter(), []
+    for m in measured:
+        times[m["program"]] += float(m["time_ns"]) / 1e3
+    print("\n" + bar.join(["pair".ljust(26), "predicted gain", "measured", "ratio"]))
+    for program in sorted(times):
+        if not program.endswith("_bad") or program[:-4] + "_good" not in times:
+            continue
+        name, said = program[:-4], None
+        for bill in (bills[program] or {}).values():
+            said = said or rule_of(name, bill)
+        was = times[program] / times[name + "_good"]
+        if said and said["rule"] == "launch_bound":  # what it saves lies between the kernels, which ncu does not show
+            print(bar.join([name.ljust(26), f"{said['gain']:14.2f}", "between kernels: not in ncu's times"]))
+            continue
+        if said:
+            errors.append(abs(math.log(said["gain"] / was)))
+        print(bar.join([name.ljust(26), f"{said['gain']:14.2f}" if said else "no finding".rjust(14), f"{was:8.2f}",
+                        f"{said['gain'] / was:5.2f}" if said else "    -"]))
+    if errors:
+        print(f"\ngains off by {math.expm1(statistics.median(errors)):.0%} at the median, "
+              f"{math.expm1(max(errors)):.0%} at worst, over {len(errors)} pairs")
+
+
 def compare(sol, markdown):
     with open(KEPT, encoding="utf-8") as f:
         measured = list(csv.DictReader(line for line in f if not line.startswith("#")))
@@ -99,6 +130,7 @@ def compare(sol, markdown):
     if errors:
         print(f"\ntime off by {math.expm1(statistics.median(errors)):.0%} at the median, "
               f"{math.expm1(max(errors)):.0%} at worst, over {len(rows)} kernels")
+    gains(measured, bills, bar)
     print(f"{len(differ)} of {len(COUNTS) * len(rows)} exact counts differ")
     for line in differ:
         print("  " + line)

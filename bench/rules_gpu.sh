@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The programs of examples/rules on a GPU, kernel by kernel, by ncu: how long they take and what they move.
-# usage: bench/rules_gpu.sh > rules.csv       (ncu's CSV with one line of comment; caches cold, clocks as they are)
+# usage: bench/rules_gpu.sh [NAME...] > rules.csv     (ncu's CSV with one line of comment; caches cold, clocks as they are)
+# NAME: programs without their .cu; all of them where none is named.
 # bench/rules_compare.py compares it with what `sol audit` predicts for the same programs.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -8,8 +9,10 @@ nvcc=$(scripts/cuda-env nvcc) && home=$(scripts/cuda-env home) || { echo "no nvc
 ncu=$home/bin/ncu
 [ -x "$ncu" ] || ncu=$(command -v ncu) || { echo "no ncu" >&2; exit 1; }
 out=${B:-build}/rules-gpu
-mkdir -p "$out"
-find examples/rules -name '*.cu' -print0 | xargs -0 -P "$(nproc)" -I{} sh -c \
+rm -rf "$out" && mkdir -p "$out"
+sources=(examples/rules/*.cu)
+if [ $# -gt 0 ]; then sources=("${@/#/examples/rules/}") && sources=("${sources[@]/%/.cu}"); fi
+printf '%s\0' "${sources[@]}" | xargs -0 -P "$(nproc)" -I{} sh -c \
   "'$nvcc' -arch=sm_90 -lineinfo -Iexamples/rules {} -o '$out/'\$(basename {} .cu)"
 metrics=gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum
 for op in ld st; do

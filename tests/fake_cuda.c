@@ -69,6 +69,11 @@ ENTRY cuDeviceGet(int *device, int i) {
   *device = i;
   return OK;
 }
+ENTRY cuDeviceGetCount(int *count) {
+  CALLED(device_count);
+  *count = FAKE_DEVICES;
+  return OK;
+}
 ENTRY cuDeviceGetName(char *name, int room, int device) {
   CALLED(device_name);
   snprintf(name, (size_t)room, "fake GPU %d", device);
@@ -136,6 +141,11 @@ ENTRY cuCtxSynchronize(void) {
   CALLED_WITHIN(context_sync);
   return OK;
 }
+ENTRY cuCtxEnablePeerAccess(void *other, unsigned flags) {
+  CALLED_WITHIN(enable_peer);
+  if (flags || other == stack[depth - 1]) return BAD_VALUE;
+  return OK;
+}
 ENTRY cuGetErrorString(CuResult error, const char **text) {
   CALLED(error_string);
   *text = error == ERROR_NO_CONTEXT ? "invalid device context" : "a fake error";
@@ -193,6 +203,16 @@ ENTRY cuMemcpyDtoDAsync_v2(CuAddress to, CuAddress from, size_t bytes, void *str
   CALLED(copy_within);
   fake_cuda.copy_stream = stream;
   if (!block_of(to, bytes) || !block_of(from, bytes)) return BAD_VALUE;
+  memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+  return OK;
+}
+// Each end's memory is of the device that it is said to be of.
+ENTRY cuMemcpyPeerAsync(CuAddress to, void *there, CuAddress from, void *here, size_t bytes, void *stream) {
+  (void)stream;
+  CALLED(copy_peer);
+  const Block *a = block_of(from, bytes), *b = block_of(to, bytes);
+  if (!a || !b || a->device != ((FakeContext *)here)->device || b->device != ((FakeContext *)there)->device)
+    return BAD_VALUE;
   memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
   return OK;
 }

@@ -226,6 +226,31 @@ TEST(all_of_it_on_a_fake_driver) {
   sol_driver_close(driver);
 }
 
+// Two GPUs and an NCCL of two ranks: copies one way and both ways, and sums.
+TEST(links_on_a_fake_driver) {
+  FakeCuda *fake = fake_open(program);
+  SolError err = {0};
+  Ceilings c;
+  char nccl[4096];
+  const char *slash = strrchr(program, '/');
+  if (!CHECK_MSG(fake != NULL, "tests/fake/libcuda.so.1 is missing")) return;
+  ceilings_clear(&c);
+  setenv("SOL_NCCL", "/nowhere/libnccl.so.2", 1);
+  CHECK_INT(ceilings_measure_links(1 << 16, &c, &err), SOL_ERR_UNSUPPORTED);
+  CHECK_HAS(err.message, "NCCL is not here");
+  CHECK(c.gpus == 2 && c.values[CEILING_link_send] > 0 && c.values[CEILING_link_both] > 0);
+  CHECK(c.values[CEILING_nccl_sum] != c.values[CEILING_nccl_sum]);
+  snprintf(nccl, sizeof nccl, "%.*s/fake/libnccl.so.2", slash ? (int)(slash - program) : 1,
+           slash ? program : ".");
+  setenv("SOL_NCCL", nccl, 1);
+  CHECK_MSG(!ceilings_measure_links(1 << 16, &c, &err), "%s", err.message);
+  CHECK(c.values[CEILING_nccl_sum] > 0 && c.values[CEILING_nccl_sum_us] > 0);
+  CHECK(fake->calls[FAKE_enable_peer] == 4 && fake->calls[FAKE_copy_peer] > 0);
+  CHECK_INT(fake->allocations, 0);
+  CHECK_INT(fake->contexts[0].retained + fake->contexts[1].retained, 0);
+  unsetenv("SOL_NCCL");
+}
+
 TEST(the_cpu) {
   Ceilings c;
   SolError err = {0};

@@ -320,11 +320,17 @@ static void check_calls(FakeCuda *fake, SolContext *ctx, const OpsDef *def, void
   static const int fine[] = {FAKE_pointer_attributes, FAKE_context_current, FAKE_tensor_map_encode,
                              FAKE_launch};
   OpsCase c = {.dtype = SOL_BF16};
-  memcpy(c.dim, def->shapes[def->shape_count > 7 ? 7 : 0], sizeof c.dim);
   Trial t;
   SolError err = {0};
   unsigned char args[sizeof t.args];
-  if (!def->make(&c, args)) c.dtype = SOL_FP32; // some have no other
+  for (int i = def->shape_count > 7 ? 7 : 0; i >= 0;
+       i--) { // a shape that the operation has, in one of two types
+    memcpy(c.dim, def->shapes[i], sizeof c.dim);
+    if (def->make(&c, args)) break;
+    c.dtype = SOL_FP32;
+    if (def->make(&c, args)) break;
+    c.dtype = SOL_BF16;
+  }
   if (!CHECK_MSG(!trial_open(&t, ctx, def, &c, NULL, &err), "%s: %s", def->name, err.message)) {
     trial_close(&t);
     return;

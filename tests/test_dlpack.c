@@ -156,6 +156,45 @@ TEST(losses_and_choices) {
   sol_context_destroy(ctx);
 }
 
+TEST(products) {
+  SolContext *ctx = cpu_context();
+  const DLDataType f16 = {2, 16, 1};
+  // a (4, 8) by rows, b (8, 6) by columns: the rows of b's memory are its columns.
+  Tensor at_ = dense(x, f16, 2, 4, 8, 0, 0), bt = dense(z, f16, 2, 8, 6, 0, 0),
+         ct = dense(y, f32, 2, 4, 6, 0, 0);
+  bt.strides[0] = 1, bt.strides[1] = 8;
+  SolGemm gemm = {.c = want, .a = x, .b = z, .bias = w, .m = 4, .n = 6, .k = 8, .dtype = SOL_FP16};
+  gemm.out_dtype = SOL_FP32, gemm.weight_dtype = SOL_FP32, gemm.b_columns = 1, gemm.alpha = 2;
+  same("gemm", sol_gemm_dl(ctx, at(&ct), at(&at_), at(&bt), D1(w, 6), NULL, 2, 0, SOL_ACTIVATION_NONE, NULL),
+       sol_gemm(ctx, &gemm, NULL));
+  bt.shape[0] = 7;
+  CHECK_INT(sol_gemm_dl(ctx, at(&ct), at(&at_), at(&bt), NULL, NULL, 1, 0, SOL_ACTIVATION_NONE, NULL),
+            SOL_ERR_ARGUMENT);
+  CHECK_HAS(sol_last_error()->message, "rows of b is 7, not 8");
+
+  Tensor q = dense(x, f16, 4, 2, 3, 4, 64), o = dense(y, f16, 4, 2, 3, 4, 64);
+  Tensor k = dense(z, f16, 4, 2, 5, 2, 64), v = dense(w, f16, 4, 2, 5, 2, 64);
+  SolAttention attention = {
+      .o = want, .q = x, .k = z, .v = w, .lse = want2, .batch = 2, .heads = 4, .kv_heads = 2};
+  attention.queries = 3, attention.keys = 5, attention.d = 64, attention.dtype = SOL_FP16,
+  attention.causal = 1;
+  Tensor lse = dense(out2, f32, 3, 2, 4, 3, 0);
+  same("attention", sol_attention_dl(ctx, at(&o), at(&q), at(&k), at(&v), at(&lse), 0, 0, 0, 1, NULL),
+       sol_attention(ctx, &attention, NULL));
+  CHECK_INT(sol_attention_dl(ctx, at(&o), at(&q), at(&k), at(&q), NULL, 0, 0, 0, 1, NULL), SOL_ERR_ARGUMENT);
+  CHECK_HAS(sol_last_error()->message, "v has another shape");
+  CHECK_INT(sol_attention_dl(ctx, D2(y, 4, 64), at(&q), at(&k), at(&v), NULL, 0, 0, 0, 1, NULL),
+            SOL_ERR_ARGUMENT);
+  CHECK_HAS(sol_last_error()->message, "(batch, tokens, heads, D)");
+  sol_context_destroy(ctx);
+}
+
+TEST(names_for_python) {
+  CHECK_INT(sol_python_operation("rmsnorm"), 0);
+  CHECK_INT(sol_python_operation("nothing"), -1);
+  CHECK_INT(sol_python_operation(NULL), -1);
+}
+
 TEST(operations_with_ids) {
   SolContext *ctx = cpu_context();
   enum { VOCAB = 8 };

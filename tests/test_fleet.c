@@ -161,7 +161,17 @@ TEST(slow_gpus_are_named) {
   CHECK(slow[0].rank == 5 && strcmp(slow[0].figure, "dram_read") == 0 && slow[0].deviations > 5);
   CHECK(slow[1].rank == 2 && strcmp(slow[1].figure, "launch_us") == 0);
   CHECK(slow[2].rank == 5 && strcmp(slow[2].figure, "copy bf16 8x8") == 0);
-  run.rank_count = 2; // of two none can be called slow
+  FleetRank ranks[8] = {{.pid = 0}};
+  run.ranks = ranks;
+  fleet_find_shared(&run);
+  for (int i = 0; i < 8; i++) CHECK(!ranks[i].shared); // nobody says which GPU it has
+  sol_buffer_free(&results[5].output), sol_buffer_free(&results[6].output);
+  for (int i = 5; i < 7; i++)
+    sol_buffer_puts(&results[i].output, "{\"uuid\": \"GPU-1\", \"measured\": {\"dram_read\": 1e12}}");
+  fleet_find_shared(&run);
+  for (int i = 0; i < 8; i++) CHECK(ranks[i].shared == (i == 5 || i == 6));
+  CHECK_INT(fleet_slow(&run, slow, 8), 1); // rank 2's launches alone
+  run.rank_count = 2;                      // of two none can be called slow
   CHECK_INT(fleet_slow(&run, slow, 8), 0);
   for (int i = 0; i < 8; i++) fleet_result_free(&results[i]);
   fleet_jobs_free(&jobs);

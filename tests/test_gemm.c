@@ -161,6 +161,20 @@ TEST(the_rule_takes_what_fits_the_size) {
   sol_context_destroy(ctx);
 }
 
+// Clusters keep to a GPC, so that fewer may run at a time than SMs have room for; a persistent grid of more would take twice as long.
+TEST(a_grid_has_no_more_clusters_than_run_at_a_time) {
+  SolContext ctx = {.backend = SOL_BACKEND_CUDA, .cc = 90, .sms = 132};
+  SolGemm g = {.m = 8192, .n = 8192, .k = 64, .dtype = SOL_BF16, .b_columns = 1};
+  g = gemm_filled(&g);
+  for (int i = 0; i < 2; i++)
+    for (int size = 1; size <= OPS_CLUSTER; size++) ctx.clusters[i][size - 1] = (i + 1) * (132 / size - 2);
+  for (int kernel = 0; kernel < GEMM_KERNELS; kernel++) {
+    const GemmVariant *v = &gemm_variants[kernel];
+    if (!v->tall || v->kind != 2) continue;
+    CHECK_INT(gemm_plan(&ctx, &g, kernel, 1).at_a_time, v->per_sm * (132 / (v->down * v->across) - 2));
+  }
+}
+
 TEST(bad_arguments_are_refused) {
   static uint16_t a[64], b[128], c[64];
   static const float scales[8];

@@ -83,12 +83,18 @@ import json, sys
 fast, slow = json.load(open('$scratch/mine')), json.load(open('$scratch/out'))
 ratio = (slow['total_us'] - slow['launch_us']) / (fast['total_us'] - fast['launch_us'])
 sys.exit(not (fast['device'] == 'mine' and abs(ratio - 6.7e12 / 3.352e12) < 0.01))"; then ok; else bad 'a device of a file'; fi
+run 0 llama-3-8b --device "$scratch/mine.json" --price mine=2.5 --json
+if python3 -c "
+import json, sys
+sys.exit(json.load(open('$scratch/out'))['rows'][0]['price_per_hour'] != 2.5)"; then ok; else bad 'the price of a device of a file'; fi
 for text in '[1]' '{"warp_speed": 9}' '{"base": "h1000000"}' '{"mem_bandwidth": -1}' '{"mem_bandwidth": "fast"}' '{"id": 7}' '{'; do
   echo "$text" >"$scratch/mine.json"
   refused . llama-3-8b --device "$scratch/mine.json"
 done
 refused . llama-3-8b --device "$scratch/none.json"
 
+refused 'can be given: --peak' llama-3-8b --device epyc-9755
+run 0 llama-3-8b --device epyc-9755 --peak bf16=10e12 --phase decode
 refused 'takes a time above 0' llama-3-8b --ttft 20parsec
 refused 'takes a time above 0' llama-3-8b --tpot -3ms
 refused 'batch=, context= or tp=' llama-3-8b --sweep layers=1..3
@@ -100,6 +106,8 @@ refused 'at most 64' llama-3-8b --sweep batch="$(seq -s, 65)"
 refused 'GPU=NUMBER' llama-3-8b --price h100=-2
 refused 'GPU=NUMBER' llama-3-8b --price 2.5
 refused 'not among' llama-3-8b --device h200 --price h100=2
+refused 'GPU=NUMBER' llama-3-8b --price =2
+refused 'twice' llama-3-8b --device h100 --price h100=2 --price h100=3
 refused 'unknown|no device|h100x' llama-3-8b --price h100xyz=2
 refused 'exclude each other' llama-3-8b --tpot 20ms --sweep batch=1..8
 refused 'the table shows both' llama-3-8b --device h100,h200 --phase decode

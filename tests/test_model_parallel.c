@@ -36,6 +36,44 @@ TEST(impossible_splits_name_the_field) {
           "fabric: 16 GPUs are more than the 8 of one machine, and \"between\" is missing");
 }
 
+TEST(what_a_server_adds) {
+  SolModelRun run = {.phase = SOL_PHASE_DECODE, .batch = 16, .context = 4096, .tp = 4, .host_us = 3000};
+  SolModelRun bare = run;
+  bare.host_us = 0;
+  SolModelReport with = run_preset("h100", "llama-3-70b", run),
+                 without = run_preset("h100", "llama-3-70b", bare);
+  CHECK_NEAR(with.total_us, without.total_us + 3000, 1e-12);
+  CHECK_NEAR(with.host_us, 3000, 0);
+  CHECK(with.launches == without.launches);
+  SolModelRun prompt = {.context = 8192, .chunk = 2048, .tp = 4, .host_us = 10}; // four passes
+  CHECK_NEAR(run_preset("h100", "llama-3-70b", prompt).host_us, 40, 0);
+  SolModelConfig draft = find("llama-3.2-1b");
+  run.draft_tokens = 4, run.draft = &draft;
+  CHECK_NEAR(run_preset("h100", "llama-3-70b", run).host_us, 5 * 3000.0, 0);
+  // 64 query heads share 8 kv heads: attention reads eight times the cache, and holds no more.
+  bare.ungrouped = 1;
+  SolModelReport apart = run_preset("h100", "llama-3-70b", bare);
+  CHECK_NEAR(apart.bytes - without.bytes, 7 * without.kv_bytes, 0.001);
+  CHECK_NEAR(apart.kv_bytes, without.kv_bytes, 0);
+  bare.phase = SOL_PHASE_PREFILL;
+  SolModelReport all = run_preset("h100", "llama-3-70b", bare);
+  bare.ungrouped = 0;
+  CHECK_NEAR(run_preset("h100", "llama-3-70b", bare).bytes, all.bytes,
+             0); // prompts share them in shared memory
+  refused("llama-3-8b", (SolModelRun){.host_us = -1}, SOL_ERR_ARGUMENT, "host_us must not be negative");
+}
+
+TEST(sums_are_sent_in_16_bits_at_least) {
+  SolModelRun run = {.tp = 4, .dtype = SOL_FP8, .weight_dtype = SOL_FP8};
+  SolModelReport narrow = run_preset("h100", "llama-3-70b", run);
+  run.dtype = SOL_BF16;
+  SolModelReport wide = run_preset("h100", "llama-3-70b", run);
+  CHECK_NEAR(kernel(&narrow, "mlp all-reduce")->bytes, kernel(&wide, "mlp all-reduce")->bytes, 0);
+  run.dtype = SOL_FP32;
+  SolModelReport wider = run_preset("h100", "llama-3-70b", run);
+  CHECK_NEAR(kernel(&wider, "mlp all-reduce")->bytes, 2 * kernel(&wide, "mlp all-reduce")->bytes, 0);
+}
+
 TEST(bad_fabric_files_name_the_field) {
   static const struct {
     const char *text, *says;

@@ -51,6 +51,20 @@ refused 'ep: 8 experts' mixtral-8x7b --dp 16 --ep 16
 refused 'need --draft-tokens' llama-3-8b --phase decode --draft llama-3.2-1b
 refused 'above 0 and at most 1' llama-3-8b --phase decode --draft-tokens 3 --acceptance 2
 
+refused 'cp: 2 new tokens are too few for 3 GPUs' llama-3-8b --cp 3 --context 2
+refused 'dp: 4 sequences' llama-3-8b --dp 8 --batch 4
+refused 'microbatches: 3 are more than the 2' llama-3-8b --pp 4 --batch 2 --microbatches 3
+refused 'needs the stages' llama-3-8b --microbatches 4 --batch 8
+refused 'chunk is of prompts' llama-3-8b --phase decode --chunk 512
+refused 'prefix is of prompts' llama-3-8b --phase decode --prefix 512
+refused 'add --phase decode' llama-3-8b --draft-tokens 4
+refused 'joins no machines' llama-3-70b --tp 8 --fabric nvlink4,nvlink4
+echo '{"inside": {"bandwidth": 450e9, "bandwidth": 1}}' >"$scratch/fabric.json"
+refused 'inside.bandwidth is there twice' llama-3-8b --tp 2 --fabric "$scratch/fabric.json"
+echo '{"inside": {"bandwidth": 450e9}, "overlap": 0, "inside": {"bandwidth": 1}}' >"$scratch/fabric.json"
+refused 'inside is there twice' llama-3-8b --tp 2 --fabric "$scratch/fabric.json"
+refused "takes bytes a second, .*not '0%'" llama-3-8b --bandwidth 0%
+
 # ---- figures ----
 run 0 llama-3-8b --phase decode --device h100 --bandwidth 50% --json
 cp "$scratch/out" "$scratch/half"
@@ -60,6 +74,9 @@ run 0 llama-3-8b --device h100 --peak bf16=2e15 --set mem_size=96e9 --set graph_
 holds "d['roofs']['tensor_bf16'] == 2e15 and d['memory']['device_bytes'] == 96e9 and 'given' in d['figures']"
 run 0 llama-3-8b --device h100,h200 --peak 50% --price h100=2
 if grep -q 'Not the published roofs alone' "$scratch/out"; then ok; else bad 'shares of peaks are not said'; fi
+run 0 llama-3-8b --phase decode --device h100 --host 4ms --json
+holds "d['host_us'] == 4000 and d['total_us'] > 4000 and d['kernels'][-1]['part'] == 'host'"
+refused 'takes a time above 0' llama-3-8b --host -4ms
 refused "'warp' is no dtype" llama-3-8b --peak warp=3
 refused "'speed' is no figure" llama-3-8b --set speed=3
 refused 'with a number above 0' llama-3-8b --bandwidth -3

@@ -149,6 +149,32 @@ SOL_API SolStatus sol_kv_append_dl(SolContext *context, const DLTensor *k_cache,
                                    const DLTensor *k, const DLTensor *v, const DLTensor *slots, float k_scale,
                                    float v_scale, SolStream stream);
 
+// c (M, N) or (batch, M, N), a (M, K) and b (K, N) likewise, each by rows or (a and b) by columns, as its strides say; bias (N) or NULL,
+// residual as c or NULL. With SOL_ACTIVATION_SILU_MUL b and bias have 2N columns.
+SOL_API SolStatus sol_gemm_dl(SolContext *context, const DLTensor *c, const DLTensor *a, const DLTensor *b,
+                              const DLTensor *bias, const DLTensor *residual, float alpha, float beta,
+                              SolActivation activation, SolStream stream);
+// o and q (batch, queries, heads, D), k and v (batch, keys, kv_heads, D), heads dense within a token; lse (batch, heads, queries) or NULL
+SOL_API SolStatus sol_attention_dl(SolContext *context, const DLTensor *o, const DLTensor *q,
+                                   const DLTensor *k, const DLTensor *v, const DLTensor *lse, float scale,
+                                   float soft_cap, int64_t window, int causal, SolStream stream);
+
+// Calls from Python with its arrays themselves, through the exchange functions that a library publishes for them
+// (__dlpack_c_exchange_api__ of torch 2.10): sol_python_call is a function that Python can call (METH_FASTCALL), self a
+// capsule named "sol" that holds a SolPythonCall, the arguments the operation's tensors (outputs first, None where one may be
+// absent) and then its numbers. It returns the status as a Python int; the stream is the library's current one.
+typedef struct SolPythonCall {
+  int64_t operation;    // of sol_python_operation
+  const void *exchange; // DLPack's DLPackExchangeAPI
+  SolContext *const
+      *contexts; // the first for the CPU, the others for GPUs 0, 1 ...; NULL where there is none
+  int64_t count; // of contexts
+} SolPythonCall;
+SOL_API void *sol_python_call(void *self, void *const *arguments, intptr_t count);
+// The number of an operation that can be called so, or -1: "rmsnorm", "add_rmsnorm", "layernorm", "softmax", "log_softmax", "silu_mul",
+// "gated_mul", "bias_gelu", "rope", "embedding", "cross_entropy".
+SOL_API int64_t sol_python_operation(const char *name);
+
 #ifdef __cplusplus
 }
 #endif

@@ -125,13 +125,15 @@ typedef struct SolModelRun {
   SolDtype kv_dtype;     // dtype
   int fused;             // 1: fuse what libraries fuse (docs/model.md has the list)
   int graph;             // 1: launches cost what they cost inside a CUDA graph
+  double host_us;        // what a server takes for itself in every pass: scheduling, sampling, bookkeeping; 0
+  int ungrouped; // 1: decoding reads keys and values once for every query head, not once for its group
 } SolModelRun;
 
 enum { SOL_MAX_MODEL_KERNELS = 64 };
 typedef struct SolModelKernel {
   const char *name;    // "qkv projection"
   const char *op;      // "gemm"
-  const char *part;    // "embedding", "norm", "attention", "mlp", "head", "link", "pipeline", "draft"
+  const char *part;    // "embedding", "norm", "attention", "mlp", "head", "link", "pipeline", "draft", "host"
   const char *how;     // "link" kernels: algorithm and protocol; else NULL
   double count;        // launches in the whole pass
   double bytes, flops; // of one launch, on one GPU; "link": bytes each GPU sends
@@ -162,6 +164,7 @@ typedef struct SolModelReport {
   double imbalance;    // rows of the GPU whose experts get the most, over the mean; 0: no expert parallelism
   double gpus;         // of the whole model
   double draft_us;     // of the draft model, launches left out
+  double host_us;      // of the server, in all passes
   double accepted;     // expected tokens of one sequence in a step: 1 without speculation
   double layer_us;     // one average layer, launches left out
   double total_us;     // kernels and launch_us

@@ -1,29 +1,30 @@
 // Attention of new tokens to a paged cache, in parts, and the parts' sum. README.md says how.
 #include "decode_attention/decode_attention_combine.cuh"
+#include "decode_attention/decode_attention_split.cuh"
+#include "decode_attention/decode_attention_warps.cuh"
+#if __CUDA_ARCH_FEAT_SM90_ALL
+#include "decode_attention/decode_attention_latent.cuh"
+#endif
+
 #if __CUDA_ARCH__ >= 800
-#define SPLIT(kind, fp8, d, v)                                                                               \
-  KERNEL __launch_bounds__(DECODE_THREADS, d == DECODE_LATENT ? 1 : 2)                                       \
-      sol_decode_attention_##kind##_##fp8##_##d(const __grid_constant__ DecodeParams p) {                    \
+#define DECODE(name, threads, blocks, ...)                                                                   \
+  KERNEL __launch_bounds__(threads, blocks) sol_decode_attention_##name(const __grid_constant__ DecodeParams p) { \
     let_successor_start();                                                                                   \
     wait_for_predecessor();                                                                                  \
-    DecodeSplit<kind, fp8, d, v>::run(p);                                                                    \
-  }
-#define MANY(kind, fp8, d, v)                                                                                \
-  KERNEL __launch_bounds__(DECODE_THREADS * DECODE_MANY_GROUPS, 1)                                           \
-      sol_decode_attention_many_##kind##_##fp8##_##d(const __grid_constant__ DecodeParams p) {               \
-    let_successor_start();                                                                                   \
-    wait_for_predecessor();                                                                                  \
-    DecodeSplit<kind, fp8, d, v, DECODE_KEYS(d, 2 - fp8), DECODE_STAGES, DECODE_MANY_GROUPS, DECODE_MANY_TALL>::run(p); \
-  }
-#define COMBINE(v)                                                                                           \
-  KERNEL __launch_bounds__(DECODE_THREADS) sol_decode_attention_combine_##v(const __grid_constant__ DecodeParams p) { \
-    let_successor_start();                                                                                   \
-    wait_for_predecessor();                                                                                  \
-    DecodeCombine<v>::run(p);                                                                                \
+    __VA_ARGS__::run(p);                                                                                     \
   }
 #else
-#define SPLIT(kind, fp8, d, v)
-#define MANY(kind, fp8, d, v)
-#define COMBINE(v)
+#define DECODE(...)
 #endif
+#define HEADS(kind, fp8, d, tiles, keys, warps, blocks)                                                      \
+  DECODE(kind##_##fp8##_##d##_##tiles, warps * 32, blocks, DecodeWarps<kind, fp8, d, tiles, keys, warps>)
+#define LATENT(kind, fp8) DECODE(latent_##kind##_##fp8, DECODE_THREADS, 1, DecodeSplit<kind, fp8, 1, 1>)
+#define MANY(kind, fp8)                                                                                      \
+  DECODE(many_##kind##_##fp8, DECODE_THREADS *DECODE_MANY_GROUPS, 1, DecodeSplit<kind, fp8, DECODE_MANY_GROUPS, DECODE_MANY_TALL>)
+#if __CUDA_ARCH_FEAT_SM90_ALL
+#define WIDE(kind, keys) DECODE(wide_##kind##_##keys, 256, 1, DecodeLatent<kind, keys>)
+#else
+#define WIDE(kind, keys)
+#endif
+#define COMBINE(v) DECODE(combine_##v, DECODE_SLOTS * 32, v > 128 ? 2 : 4, DecodeCombine<v>)
 #include "decode_attention/decode_attention.def"

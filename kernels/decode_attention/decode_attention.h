@@ -12,32 +12,42 @@ typedef struct DecodeParams {
   // Of sequences of more than one part: (batch, heads, parts, v_dim) sums, then (batch, heads, parts) largest scores, in units of
   // log 2, and as many sums of 2^(score - largest).
   float *sums, *mosts, *weights;
-  int64_t o_row, q_row, rows; // rows: of the cache, all pages together
+  int64_t o_row, q_row;
   int batch, heads, kv_heads, group, tiles;       // tiles: blocks' shares of the heads that share one of K
-  int page_size, table_pages, capacity, window;   // capacity: the most tokens of a sequence; window: 0 for none
-  int part, parts;                                // tokens of a part; parts that a sequence may have
-  int aligned, kind;
+  int pages, page_size, page_shift;               // page_shift: log 2 of page_size, or -1
+  int table_pages, capacity, window;              // capacity: the most tokens of a sequence; window: 0 for none
+  int whole, part, part_most;                     // tokens: of a sequence that is not cut; of a part, at least and at most
+  int parts;                                      // that a sequence may have
+  int aligned, q_aligned, kind;                   // aligned: the cache, to 16 bytes
+  int slots;                                      // warps that add up a head's parts: 1 or all
   float scale, soft_cap, v_scale;
 } DecodeParams;
 
+#define DECODE_SLOTS   8 // warps that may add up a head's parts
 #define DECODE_THREADS 128
 #define DECODE_ROWS 16       // heads of a tile
 #define DECODE_SEQUENCES 512 // whose lengths are looked at together
+#define DECODE_PARTS     32  // of a sequence, from which on they become longer
 #define DECODE_STAGES 3
 #define DECODE_LATENT 576 // elements of a row of MLA's cache, of which the first are V
 #define DECODE_LATENT_V 512
-// bytes: of an element of the cache. What a token has in the cache, of one head; tokens of a stage.
+// bytes: of an element of the cache. What a token has in the cache, of one head.
 #define DECODE_ROW_BYTES(d, v, bytes) (((d) + ((d) == DECODE_LATENT ? 0 : (v))) * (bytes))
-#define DECODE_KEYS(d, bytes) ((d) == DECODE_LATENT ? 64 / (bytes) : (d) == 64 ? 128 : 16384 / ((d) * (bytes)))
-// Stages, queries, scores, the tokens' rows in the cache, the sequences' parts; rows: heads of a block. Two blocks have room in an SM, of
-// MLA one.
-#define DECODE_SHARED(rows, d, v, bytes)                                                                     \
-  (DECODE_STAGES * DECODE_KEYS(d, bytes) * DECODE_ROW_BYTES(d, v, bytes) + (rows) * (d) * 2 +                \
-   (rows) * (DECODE_KEYS(d, bytes) + 8) * 4 + (DECODE_STAGES + 1) * DECODE_KEYS(d, bytes) * 4 +              \
+// Shared memory of blocks whose warps have tokens of their own: what they keep at a part's end, queries, the sequences' parts.
+#define DECODE_HEADS_SHARED(tiles, d, warps) (8 * (tiles) * ((warps) * ((d) + 6) * 4 + (d) * 2) + (DECODE_SEQUENCES + 16) * 4)
+// Of MLA's: tokens of a stage; stages, queries, scores, the tokens' rows in the cache, the sequences' parts; rows: heads of a block.
+#define DECODE_LATENT_KEYS(bytes) (64 / (bytes))
+#define DECODE_LATENT_SHARED(rows, bytes)                                                                    \
+  (DECODE_STAGES * DECODE_LATENT_KEYS(bytes) * DECODE_LATENT * (bytes) + (rows) * DECODE_LATENT * 2 +        \
+   (rows) * (DECODE_LATENT_KEYS(bytes) + 8) * 4 + (DECODE_STAGES + 1) * DECODE_LATENT_KEYS(bytes) * 4 +      \
    (DECODE_SEQUENCES + 16) * 4)
 // Blocks for many heads that share one of K: groups of four warps, tiles of 16 heads of each.
 #define DECODE_MANY_GROUPS 2
 #define DECODE_MANY_TALL 2
 #define DECODE_MANY_ROWS (DECODE_ROWS * DECODE_MANY_GROUPS * DECODE_MANY_TALL)
+// MLA's blocks on sm_90a: heads, and two tiles of 64 tokens, queries, weights, the sequences' parts.
+#define DECODE_WIDE_ROWS   64
+#define DECODE_FEW         32 // heads up to which tiles of 32 tokens do
+#define DECODE_WIDE_SHARED (3 * 64 * DECODE_LATENT * 2 + 64 * 128 + 64 * 4 + 32 + (DECODE_SEQUENCES + 16) * 4)
 
 #endif

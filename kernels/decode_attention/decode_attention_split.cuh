@@ -1,38 +1,36 @@
-// Decode attention: bound by reading the cache. Sequences are cut into parts of a fixed length; an item is one part of one sequence for
-// up to 16 heads that share a head of K and V, which are the 16 rows of mma.sync. The grid is as large as what runs at a time, and each
-// block has neighbouring items. It goes over their tokens a tile at a time, copies of the next tiles, of the next item too, under way.
+// Decode attention of MLA: one row of the cache is K, and its first 512 elements are V. Up to 16 heads are the 16 rows of mma.sync. A block
+// goes over its items' tokens a tile at a time, copies of the next tiles, of the next item too, under way.
 //
 // Of a tile each warp has the scores of a fourth of the tokens, and, once they are in shared memory, a fourth of the columns of V; each
-// does the whole softmax. A token of which nothing is to be read (past the end, a bad page) has row -1. Where many heads share one of K
-// (MLA), a block has GROUPS times four warps, each of which has TALL times 16 heads.
+// does the whole softmax. A token of which nothing is to be read (past the end, a bad page) has row -1. Where many heads share one row, a
+// block has GROUPS times four warps, each of which has TALL times 16 heads.
 #ifndef SOL_KERNELS_DECODE_ATTENTION_SPLIT_CUH
 #define SOL_KERNELS_DECODE_ATTENTION_SPLIT_CUH
 
-#include "attention/attention_parts.cuh"
-#include "decode_attention/decode_attention.h"
+#include "decode_attention/decode_attention_items.cuh"
 #include "mma.cuh"
 
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 
 // KIND: of the products; FP8: the cache is. With an fp8 cache the products are of fp16, which holds every value of it, and Q and O may be
 // either (p.kind); otherwise they are KIND.
-template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), int STAGES = DECODE_STAGES, int GROUPS = 1, int TALL = 1> struct DecodeSplit {
+template <int KIND, int FP8, int GROUPS, int TALL> struct DecodeSplit {
   enum {
     BYTES = FP8 ? 1 : 2,
-    LATENT = D == DECODE_LATENT,
+    D = DECODE_LATENT,
+    V = DECODE_LATENT_V,
+    KEYS = DECODE_LATENT_KEYS(BYTES),
+    STAGES = DECODE_STAGES,
     THREADS = DECODE_THREADS * GROUPS,
     WARPS = DECODE_THREADS / 32, // of a group
     ROWS = DECODE_ROWS * GROUPS * TALL,
-    K_ROW = D * BYTES,
-    V_ROW = LATENT ? D * BYTES : V * BYTES,
-    K_BYTES = KEYS * K_ROW,
-    STAGE_BYTES = KEYS * DECODE_ROW_BYTES(D, V, BYTES),
+    ROW = D * BYTES,
+    STAGE_BYTES = KEYS * ROW,
     Q_ROW = D * 2,
     PITCH = KEYS + 8,
     TILES = KEYS / 8,
-    COLUMNS = V / WARPS,    // of V, of a warp
-    O_TILES = COLUMNS / 8,
-    HELD = D <= 128 ? D / 16 : 1 // steps of Q that stay in registers
+    COLUMNS = V / WARPS, // of V, of a warp
+    O_TILES = COLUMNS / 8
   };
   struct Shared {
     uint8_t stage[STAGES][STAGE_BYTES], q[ROWS * Q_ROW];
@@ -45,104 +43,29 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
     return FP8 ? p.kind : KIND;
   }
 
-  // ---- items ----
-
-  struct Item {
-    int64_t index;
-    int b, part, parts, kv, tile; // tile: of heads
-    int key, to;                  // tokens of the current tile on, to the part's end
-  };
-
-  static __device__ __forceinline__ int seen_from(const DecodeParams &p, int length) {
-    return p.window && length > p.window ? length - p.window : 0;
-  }
-  static __device__ __forceinline__ int length_of(const DecodeParams &p, int b) {
-    return min(max(p.lengths[b], 0), p.capacity);
-  }
-  static __device__ __forceinline__ int parts_of(const DecodeParams &p, int length) {
-    return max((length - seen_from(p, length) + p.part - 1) / p.part, 1);
-  }
-
-  // Sums of the parts of the sequences before each, of `count` from `first` on. Returns the sum of all.
-  static __device__ __forceinline__ int count_parts(Shared *s, const DecodeParams &p, int first, int count) {
-    enum { EACH = DECODE_SEQUENCES / THREADS };
-    int mine[EACH], sum = 0, lane = threadIdx.x % 32, warp = threadIdx.x / 32, *warps = s->parts + DECODE_SEQUENCES + 1;
-#pragma unroll
-    for (int i = 0; i < EACH; i++) {
-      int b = threadIdx.x * EACH + i;
-      mine[i] = sum;
-      sum += b < count ? parts_of(p, length_of(p, first + b)) : 0;
-    }
-    int before = sum;
-#pragma unroll
-    for (int o = 1; o < 32; o *= 2) {
-      int other = __shfl_up_sync(~0u, before, o);
-      before += lane >= o ? other : 0;
-    }
-    if (lane == 31) warps[warp] = before;
-    __syncthreads();
-    before -= sum;
-    int all = 0;
-    for (int w = 0; w < THREADS / 32; w++) {
-      before += w < warp ? warps[w] : 0;
-      all += warps[w];
-    }
-#pragma unroll
-    for (int i = 0; i < EACH; i++) s->parts[threadIdx.x * EACH + i] = before + mine[i];
-    if (threadIdx.x == 0) s->parts[DECODE_SEQUENCES] = all;
-    __syncthreads();
-    return all;
-  }
-
-  static __device__ __forceinline__ void find(const Shared *s, const DecodeParams &p, int first, Item *item) {
-    uint64_t at, in_part, kv, tile;
-    split(item->index, p.kv_heads * p.tiles, &at, &in_part);
-    split(in_part, p.tiles, &kv, &tile);
-    int low = 0, high = DECODE_SEQUENCES; // the last sequence that does not begin after it
-    while (high - low > 1) {
-      int middle = (low + high) / 2;
-      if (s->parts[middle] <= (int)at) low = middle;
-      else high = middle;
-    }
-    int length = length_of(p, first + low), from = seen_from(p, length);
-    item->b = first + low, item->part = (int)at - s->parts[low], item->parts = parts_of(p, length);
-    item->kv = (int)kv, item->tile = (int)tile;
-    item->key = from + item->part * p.part;
-    item->to = min(item->key + p.part, length);
-  }
-
-  static __device__ __forceinline__ void next(const Shared *s, const DecodeParams &p, int first, int64_t end, Item *item) {
+  typedef DecodeItem Item;
+  static __device__ __forceinline__ void next(const DecodePlan &plan, const DecodeParams &p, Item *item) {
     item->key += KEYS;
-    if (item->key < item->to || item->index >= end) return;
-    if (++item->index < end) find(s, p, first, item);
+    if (item->key >= item->to && item->index < plan.end) decode_next(plan, p, item);
   }
 
   // ---- copies ----
 
-  // Where token `key` is, in rows of the cache.
-  static __device__ __forceinline__ int row_of(const DecodeParams &p, const Item &item, int key) {
-    if (key >= item.to) return -1;
-    unsigned page = (unsigned)key / (unsigned)p.page_size, in_page = (unsigned)key - page * (unsigned)p.page_size;
-    int number = p.table ? p.table[(int64_t)item.b * p.table_pages + page] : item.b;
-    int64_t row = (int64_t)number * p.page_size + in_page;
-    return number >= 0 && row < p.rows ? (int)row : -1;
+  // Where token `key` is, in rows of the cache's heads.
+  static __device__ __forceinline__ int row_of(const DecodePlan &plan, const DecodeParams &p, const Item &item, int key) {
+    return (int)decode_row(p, decode_look_up(plan, p, item, key));
   }
 
-  template <int ROW, int WHOLE> static __device__ __forceinline__ void copy_tile(uint32_t to, const void *cache, const DecodeParams &p, const int *rows, int kv) {
+  static __device__ __forceinline__ void copy(Shared *s, const DecodeParams &p, int stage, const int *rows) {
     enum { PIECES = ROW / 16 };
+    uint32_t to = tile_address(s->stage[stage]);
 #pragma unroll 8
     for (int i = threadIdx.x; i < KEYS * PIECES; i += THREADS) {
       int key = i / PIECES, piece = i % PIECES, row = rows[key];
-      const char *from = (const char *)cache + ((int64_t)max(row, 0) * p.kv_heads + kv) * WHOLE + piece * 16;
-      if (p.aligned) copy_async(to + tile_place<ROW>(key, piece), from, row >= 0);
-      else copy_elements(to + tile_place<ROW>(key, piece), from, row >= 0, BYTES);
+      const char *from = (const char *)p.k_cache + (row == -1 ? 0 : (int64_t)(uint32_t)row) * ROW + piece * 16;
+      if (p.aligned) copy_async(to + tile_place<ROW>(key, piece), from, row != -1);
+      else copy_elements(to + tile_place<ROW>(key, piece), from, row != -1, BYTES);
     }
-  }
-
-  static __device__ __forceinline__ void copy(Shared *s, const DecodeParams &p, const Item &item, int stage, const int *rows) {
-    uint32_t to = tile_address(s->stage[stage]);
-    copy_tile<K_ROW, K_ROW>(to, p.k_cache, p, rows, item.kv);
-    if (!LATENT) copy_tile<V_ROW, V_ROW>(to + K_BYTES, p.v_cache, p, rows, item.kv);
   }
 
   // Where element d of a head of Q is in a row of its tile: fp8 elements come four at a time, two of each half of 16 k.
@@ -186,7 +109,7 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
   }
 
   // Scores of this warp's tokens, in units of log 2, to shared memory.
-  static __device__ __forceinline__ void score(Shared *s, const uint32_t (&held)[HELD][4], const ScoreUnit &u, int stage, const int *rows) {
+  static __device__ __forceinline__ void score(Shared *s, const ScoreUnit &u, int stage, const int *rows) {
     // STEPS: of 16 k that one ldmatrix has. CHAINS: sums of which none waits for another, where a warp has but one tile.
     enum { MINE = TILES / WARPS, STEPS = FP8 ? 4 : 2, CHAINS = MINE == 1 ? 4 / TALL : 1 };
     int lane = threadIdx.x % 32, first = warp_of() * MINE * 8, top = first_row();
@@ -195,21 +118,17 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
 #pragma unroll
     for (int i = 0; i < D / 16; i += STEPS) {
       uint32_t a[TALL][STEPS][4];
-      if (HELD == 1)
 #pragma unroll
-        for (int j = 0; j < STEPS * TALL; j++) load_q(a[j / STEPS][j % STEPS], s, top + j / STEPS * DECODE_ROWS, i + j % STEPS, lane);
+      for (int j = 0; j < STEPS * TALL; j++) load_q(a[j / STEPS][j % STEPS], s, top + j / STEPS * DECODE_ROWS, i + j % STEPS, lane);
 #pragma unroll
       for (int t = 0; t < MINE; t++) {
         uint32_t b[4];
-        load_matrices(b, k + tile_place<K_ROW>(first + t * 8 + lane % 8, i / STEPS * 4 + lane / 8));
+        load_matrices(b, k + tile_place<ROW>(first + t * 8 + lane % 8, i / STEPS * 4 + lane / 8));
 #pragma unroll
         for (int j = 0; j < STEPS; j++) {
           uint32_t b0 = FP8 ? halves(b[j] & 0xffff) : b[j * 2 % 4], b1 = FP8 ? halves(b[j] >> 16) : b[(j * 2 + 1) % 4];
 #pragma unroll
-          for (int m = 0; m < TALL; m++) {
-            if (HELD == 1) multiply_16x8(d[m][(i + j) % CHAINS][t], a[m][j], b0, b1, KIND);
-            else multiply_16x8(d[m][(i + j) % CHAINS][t], held[(i + j) % HELD], b0, b1, KIND);
-          }
+          for (int m = 0; m < TALL; m++) multiply_16x8(d[m][(i + j) % CHAINS][t], a[m][j], b0, b1, KIND);
         }
       }
     }
@@ -222,7 +141,7 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
 #pragma unroll
         for (int c = 0; c < CHAINS; c++) sum += d[m / MINE][c][t][j];
         float x = (u.cap != 0 ? soft_capped(sum * u.before, u.cap) : sum) * u.unit;
-        s->scores[(row + j / 2 * 8) * PITCH + column + j % 2] = rows[column + j % 2] < 0 ? -INFINITY : x;
+        s->scores[(row + j / 2 * 8) * PITCH + column + j % 2] = rows[column + j % 2] == -1 ? -INFINITY : x;
       }
     }
   }
@@ -230,7 +149,7 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
   typedef float Sums[TALL][O_TILES][4];
   static __device__ __forceinline__ void add_values(const Shared *s, Sums &o, float (&x)[TALL][TILES][4], int stage) {
     int lane = threadIdx.x % 32, piece = warp_of() * COLUMNS * BYTES / 16;
-    uint32_t v = tile_address(s->stage[stage]) + (LATENT ? 0 : K_BYTES);
+    uint32_t v = tile_address(s->stage[stage]);
 #pragma unroll
     for (int step = 0; step < KEYS / 16; step++) {
       uint32_t a[TALL][4];
@@ -240,7 +159,7 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
       for (int i = 0; i < O_TILES; i += 2) {
         if (FP8) {
           uint32_t b[2];
-          load_two_turned(b, v + tile_place<V_ROW>(step * 16 + lane % 16, piece + i / 2));
+          load_two_turned(b, v + tile_place<ROW>(step * 16 + lane % 16, piece + i / 2));
           uint32_t low = __byte_perm(b[0], 0, 0x3120), high = __byte_perm(b[1], 0, 0x3120); // even columns, then odd ones
 #pragma unroll
           for (int m = 0; m < TALL; m++) {
@@ -249,7 +168,7 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
           }
         } else {
           uint32_t b[4];
-          load_matrices_turned(b, v + tile_place<V_ROW>(step * 16 + lane % 16, piece + i + lane / 16));
+          load_matrices_turned(b, v + tile_place<ROW>(step * 16 + lane % 16, piece + i + lane / 16));
 #pragma unroll
           for (int m = 0; m < TALL; m++) {
             multiply_16x8(o[m][i], a[m], b[0], b[1], KIND);
@@ -307,35 +226,33 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
 
   // Tiles one after the other: `now` is multiplied, `ahead` is copied, STAGES - 1 further on; the tile after that has its rows
   // looked up.
-  static __device__ __forceinline__ void run_items(Shared *s, const DecodeParams &p, int first, int64_t begin, int64_t end) {
+  static __device__ __forceinline__ void run_items(Shared *s, const DecodePlan &plan, const DecodeParams &p) {
     ScoreUnit u = score_unit(p.scale, p.soft_cap);
     Item now, ahead, later;
-    now.index = begin;
-    find(s, p, first, &now);
+    now = decode_find(plan, p, plan.begin);
     ahead = later = now;
-    uint32_t held[HELD][4];
     Sums o;
     Softmax x[TALL];
     int turn = 0; // of the tile after the copied one, among the rows
     for (int i = 0; i < STAGES; i++) { // the first rows, and copies of all but the last of them
-      if (later.index < end)
-        for (int k = threadIdx.x; k < KEYS; k += THREADS) s->rows[i][k] = row_of(p, later, later.key + k);
-      next(s, p, first, end, &later);
+      if (later.index < plan.end)
+        for (int k = threadIdx.x; k < KEYS; k += THREADS) s->rows[i][k] = row_of(plan, p, later, later.key + k);
+      next(plan, p, &later);
     }
     __syncthreads();
     for (int i = 0; i < STAGES - 1; i++) {
-      if (ahead.index < end) copy(s, p, ahead, i, s->rows[i]);
+      if (ahead.index < plan.end) copy(s, p, i, s->rows[i]);
       copy_commit();
-      next(s, p, first, end, &ahead);
+      next(plan, p, &ahead);
     }
     bool starts = true;
-    for (int stage = 0; now.index < end; stage = stage == STAGES - 1 ? 0 : stage + 1, turn = turn == STAGES ? 0 : turn + 1) {
+    for (int stage = 0; now.index < plan.end; stage = stage == STAGES - 1 ? 0 : stage + 1, turn = turn == STAGES ? 0 : turn + 1) {
       copy_wait<STAGES - 2>();
       __syncthreads(); // the tile is there, and what the one before had is free
       int to = stage == 0 ? STAGES - 1 : stage - 1, place = turn >= 2 ? turn - 2 : turn + STAGES - 1; // of the rows: of `ahead`
-      if (ahead.index < end) copy(s, p, ahead, to, s->rows[place]);
+      if (ahead.index < plan.end) copy(s, p, to, s->rows[place]);
       copy_commit();
-      next(s, p, first, end, &ahead);
+      next(plan, p, &ahead);
       if (starts) {
         load_queries(s, p, now);
 #pragma unroll
@@ -345,19 +262,16 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
           for (int i = 0; i < O_TILES * 4; i++) o[m][i / 4][i % 4] = 0;
         }
         __syncthreads();
-        if (HELD > 1)
-#pragma unroll
-          for (int i = 0; i < HELD; i++) load_q(held[i], s, 0, i, threadIdx.x % 32);
       }
       int row = -1, after = turn ? turn - 1 : STAGES; // the place of the rows of `later`
-      if (later.index < end && threadIdx.x < KEYS) row = row_of(p, later, later.key + threadIdx.x);
-      score(s, held, u, stage, s->rows[turn]);
+      if (later.index < plan.end && threadIdx.x < KEYS) row = row_of(plan, p, later, later.key + threadIdx.x);
+      score(s, u, stage, s->rows[turn]);
       if (threadIdx.x < KEYS) s->rows[after][threadIdx.x] = row;
-      next(s, p, first, end, &later);
+      next(plan, p, &later);
       __syncthreads(); // the scores are there
       attend(s, o, x, stage);
       Item done = now;
-      next(s, p, first, end, &now);
+      next(plan, p, &now);
       starts = now.index != done.index;
       if (starts)
 #pragma unroll
@@ -369,12 +283,10 @@ template <int KIND, int FP8, int D, int V, int KEYS = DECODE_KEYS(D, 2 - FP8), i
   static __device__ __forceinline__ void run(const DecodeParams &p) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
-    static_assert((HELD == 1 || ROWS == DECODE_ROWS) && KEYS <= THREADS && (ROWS != DECODE_ROWS || KEYS != DECODE_KEYS(D, BYTES) || STAGES != DECODE_STAGES || sizeof(Shared) <= DECODE_SHARED(ROWS, D, V, BYTES)),
-                  "as the launcher has it");
+    static_assert(KEYS <= THREADS && sizeof(Shared) <= DECODE_LATENT_SHARED(ROWS, BYTES), "as the launcher has it");
     for (int first = 0; first < p.batch; first += DECODE_SEQUENCES) {
-      int64_t items = (int64_t)count_parts(s, p, first, min(p.batch - first, DECODE_SEQUENCES)) * p.kv_heads * p.tiles;
-      int64_t begin = items * blockIdx.x / gridDim.x, end = items * (blockIdx.x + 1) / gridDim.x;
-      if (begin < end) run_items(s, p, first, begin, end);
+      DecodePlan plan = decode_plan<THREADS>(s->parts, p, first);
+      if (plan.begin < plan.end) run_items(s, plan, p);
       __syncthreads();
     }
   }

@@ -11,6 +11,11 @@
 #include "gemm/gemm.h"
 #include "gemm/gemm_mma.cuh"
 
+// As cluster_sync, without order of memory: a release would wait for stores to global memory.
+INLINE void cluster_meet(void) {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+}
+
 // Tests alone: what is left out or wrong, to see it noticed.
 enum { GEMM_RIGHT = 0, GEMM_NO_WAIT, GEMM_WRONG_PHASE, GEMM_WRONG_DESCRIPTOR, GEMM_EARLY_RELEASE };
 

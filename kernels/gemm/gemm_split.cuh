@@ -52,7 +52,7 @@ template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES, int SWAPPE
       __syncwarp();
       cluster_sync(); // every block's sums are there
     }
-    cluster_sync(); // no block ends while another reads its sums
+    cluster_meet(); // no block ends while another reads its sums
   }
 };
 

@@ -10,7 +10,8 @@ template <int KIND, int A_TURNED, int B_TURNED, int TALL, int WIDE, int STAGES, 
           int BROKEN = GEMM_RIGHT>
 struct GemmWgmma {
   typedef GemmLoop<KIND, A_TURNED, B_TURNED, TALL, WIDE, STAGES, DOWN, ACROSS, BROKEN> Loop;
-  enum { CLUSTER = DOWN * ACROSS, REGS = Loop::REGS, PIECES = GEMM_PIECES(TALL, WIDE, STAGES, PER_SM) };
+  // SPAN: bytes of a piece's row.
+  enum { CLUSTER = DOWN * ACROSS, REGS = Loop::REGS, PIECES = GEMM_PIECES(TALL, WIDE, STAGES, PER_SM), SPAN = GEMM_SPAN(WIDE) };
   struct Shared {
     uint8_t c[2][PIECES][GEMM_PIECE_BYTES]; // each warpgroup's
     typename Loop::Ring ring;
@@ -36,10 +37,15 @@ struct GemmWgmma {
       Loop::produce(&s->ring, p, turn, tile_at(p, index, rank), apart, 0, steps, rank);
   }
 
+  // Where 16 bytes of a row are in a piece, swizzled over its SPAN bytes.
+  static __device__ __forceinline__ uint32_t place(uint32_t piece, int row, int chunk) {
+    return piece + row * SPAN + (chunk ^ (SPAN == 128 ? row % 8 : row / 2 % 4)) * 16;
+  }
+
   // 16 columns of a warp's 16 rows, as 2-byte elements.
   static __device__ __forceinline__ void stage_narrow(uint32_t piece, const float *d, int q, int warp, int lane, int kind) {
     int row = warp * 16 + lane % 16;
-    uint32_t at = piece + row * 128 + ((q * 2 + lane / 16) ^ row % 8) * 16;
+    uint32_t at = place(piece, row, q * 2 + lane / 16);
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at),
                  "r"(narrow2(d[0], d[1], kind)), "r"(narrow2(d[2], d[3], kind)), "r"(narrow2(d[4], d[5], kind)),
                  "r"(narrow2(d[6], d[7], kind))
@@ -51,17 +57,17 @@ struct GemmWgmma {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
       int row = warp * 16 + half * 8 + lane / 4;
-      uint32_t at = piece + row * 128 + ((q * 2 + lane % 4 / 2) ^ row % 8) * 16 + lane % 2 * 8;
+      uint32_t at = place(piece, row, q * 2 + lane % 4 / 2) + lane % 2 * 8;
       asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(at), "f"(d[half * 2]), "f"(d[half * 2 + 1]) : "memory");
     }
   }
 
-  // Pieces of 128 bytes of 64 rows, each through one of the warpgroup's places in shared memory: stores are read from
+  // Pieces of SPAN bytes of 64 rows, each through one of the warpgroup's places in shared memory: stores are read from
   // the others while one is filled.
   template <bool NARROW>
   static __device__ __forceinline__ void store(Shared *s, const GemmTiledParams &p, const float (&d)[REGS], GemmTile t, int row, int group,
                                                int thread, int &turn) {
-    enum { COLUMNS = NARROW ? 64 : 32, PER = COLUMNS / 2, EACH = NARROW ? 8 : 4 };
+    enum { COLUMNS = SPAN / (NARROW ? 2 : 4), PER = COLUMNS / 2, EACH = NARROW ? 8 : 4 };
     int columns = gated(p) ? WIDE / 2 : WIDE;
 #pragma unroll
     for (int c = 0; c < WIDE / COLUMNS; c++) {
@@ -124,7 +130,7 @@ struct GemmWgmma {
       if (PER_SM == 1) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
       compute(s, p, tiles, rank);
     }
-    if (CLUSTER > 1) cluster_sync(); // no block ends while another's copies or arrivals may still reach it
+    if (CLUSTER > 1) cluster_meet(); // no block ends while another's copies or arrivals may still reach it
   }
 };
 

@@ -18,6 +18,7 @@ from .ops import (
     add,
     add_rmsnorm,
     argmax,
+    attention,
     bias_gelu,
     bias_relu_scale,
     cast,
@@ -27,6 +28,7 @@ from .ops import (
     embedding,
     gated_mul,
     gather,
+    gemm,
     group_norm,
     kv_append,
     layernorm,
@@ -49,8 +51,8 @@ __version__ = "0.1.0"
 __all__ = [
     "ArgumentError", "Audit", "Bill", "BillError", "Device", "Error", "Finding", "Kernel", "KernelFault", "Line",
     "MissingError", "Model", "ModelKernel", "ModuleTime", "Occupancy", "Profile", "Roofline", "UnsupportedError", "add",
-    "add_rmsnorm", "argmax", "assert_bill", "audit", "bias_gelu", "bias_relu_scale", "cast", "copy", "cross_entropy",
-    "devices", "embed_rmsnorm", "embedding", "gate", "gated_mul", "gather", "group_norm", "kv_append", "layernorm",
+    "add_rmsnorm", "argmax", "assert_bill", "attention", "audit", "bias_gelu", "bias_relu_scale", "cast", "copy", "cross_entropy",
+    "devices", "embed_rmsnorm", "embedding", "gate", "gated_mul", "gather", "gemm", "group_norm", "kv_append", "layernorm",
     "log_softmax", "model", "occupancy", "profile", "quantize", "reduce", "relu", "rmsnorm", "roofline", "rope",
     "sample", "scale_columns", "silu_mul", "softmax", "topk", "transpose",
 ]

@@ -86,6 +86,10 @@ class Fp8:
         self.array = array
 
 
+class Long(int):
+    """An int64 of the C interface; other ints are int there."""
+
+
 def _fp8_tensor(array: "numpy.ndarray[Any, Any]", what: str) -> _Tensor:
     tensor = _tensor(array, what)
     tensor.code = _NAMED_CODES["float8_e4m3fn"]
@@ -99,6 +103,8 @@ def _argument(value: Any, what: str, gpu: Any) -> Any:
         return ctypes.c_void_p()
     if isinstance(value, float):
         return ctypes.c_float(value)
+    if isinstance(value, Long):
+        return ctypes.c_int64(value)
     if isinstance(value, int):
         return ctypes.c_int(value)
     return gpu.tensor(value, what) if gpu else ctypes.byref(_tensor(value, what))

@@ -22,6 +22,7 @@ _RMSNORMS = {
 } | {"T5LayerNorm"}
 _OFFSET_RMSNORMS = {"GemmaRMSNorm", "Gemma2RMSNorm", "Gemma3RMSNorm", "RecurrentGemmaRMSNorm"}  # they store w - 1
 _GATED = {f"{family}MLP" for family in ("Llama", "Mistral", "Ministral", "Qwen2", "Qwen3", "Granite", "Olmo2", "DeepseekV2", "DeepseekV3", "SmolLM3")}
+_GELU_GATED = {"GemmaMLP", "Gemma2MLP", "Gemma3MLP"}
 _TANH_GELUS = {"NewGELUActivation", "FastGELUActivation", "PytorchGELUTanh", "GELUTanh"}
 _ROPE = "apply_rotary_pos_emb"
 
@@ -89,12 +90,22 @@ def _is_silu(function: Any) -> bool:
     return type(function).__name__ in _SILU or function is torch.nn.functional.silu
 
 
-def _gated_mlp(module: Any) -> Any:
-    from . import torch as sol_torch
+def _is_tanh_gelu(function: Any) -> bool:
+    return type(function).__name__ in _TANH_GELUS or getattr(function, "approximate", "") == "tanh"
 
-    parts = all(hasattr(module, name) for name in ("gate_proj", "up_proj", "down_proj"))
-    return parts and _is_silu(getattr(module, "act_fn", None)) and (
-        lambda self, x: self.down_proj(sol_torch.silu_mul(self.gate_proj(x), self.up_proj(x))))
+
+def _gated_mlp(activation: str) -> Callable[[Any], Any]:
+    is_it = {"silu": _is_silu, "gelu": _is_tanh_gelu}[activation]
+
+    def make(module: Any) -> Any:
+        from . import torch as sol_torch
+
+        parts = all(hasattr(module, name) for name in ("gate_proj", "up_proj", "down_proj"))
+        product = sol_torch.silu_mul if activation == "silu" else functools.partial(sol_torch.gated_mul, activation=activation)
+        return parts and is_it(getattr(module, "act_fn", None)) and (
+            lambda self, x: self.down_proj(product(self.gate_proj(x), self.up_proj(x))))
+
+    return make
 
 
 def _phi3_mlp(module: Any) -> Any:
@@ -124,7 +135,8 @@ def _torch_gelu(module: Any) -> Any:
 _MODULES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     **{name: ("rmsnorm", _rmsnorm(0.0)) for name in _RMSNORMS},
     **{name: ("rmsnorm, weight + 1", _rmsnorm(1.0)) for name in _OFFSET_RMSNORMS},
-    **{name: ("silu_mul", _gated_mlp) for name in _GATED},
+    **{name: ("silu_mul", _gated_mlp("silu")) for name in _GATED},
+    **{name: ("gated_mul, gelu", _gated_mlp("gelu")) for name in _GELU_GATED},
     **{name: ("bias_gelu", _gelu) for name in _TANH_GELUS},
     "RMSNorm": ("rmsnorm", _torch_rmsnorm), "LayerNorm": ("layernorm", _layernorm), "Phi3MLP": ("silu_mul", _phi3_mlp),
     "GELU": ("bias_gelu", _torch_gelu),

@@ -51,7 +51,7 @@ def _fault_text(bill: Bill, added: list[Kernel], printed: str) -> str:
 
 @overload
 def audit(source: None = None, *, device: str = ..., arch: int | None = ..., sample: int | None = ...,
-          seconds: float | None = ..., workers: int | None = ...) -> Audit: ...
+          seconds: float | None = ..., workers: int | None = ..., **options: Any) -> Audit: ...
 @overload
 def audit(source: Any, *, device: str = ..., kernel: str | None = ..., grid: Dims | None = ...,
           block: Dims | None = ..., smem: int = ..., args: Sequence[Any] = ..., cubin: str | None = ...,
@@ -71,7 +71,8 @@ def audit(source: Any = None, *, device: str = "h100", arch: int | None = None, 
     ``sol.audit("prog.cu", args=["4096"])`` compiles and runs a program (nvcc of CUDA 13); ``sol.audit("k.ptx",
     kernel="k", grid=32, block=256, args=[y, x, 8192])`` runs a single kernel, from a file or from PTX text; its
     arguments are arrays, which get the results, numbers, or text as ``sol audit --arg`` takes it. Further options
-    are the tool's, with underscores: ``cold=True``, ``nvcc="-Iinclude"``.
+    are the tool's, with underscores: ``cold=True``, ``nvcc="-Iinclude"``. ``steady=True`` predicts the time of a kernel of Triton, Numba or a
+    file as benchmarks measure it: as one of many alike, each on other memory. Otherwise it has an empty L2 to write to.
 
     ``sol.audit(kernel, grid=32, block=256, args=[y, x, 8192])`` does the same for a CuPy RawKernel: its code and options.
 
@@ -80,7 +81,7 @@ def audit(source: Any = None, *, device: str = "h100", arch: int | None = None, 
     """
     common = {"device": device, "sample": sample, "seconds": seconds, "workers": workers}
     if source is None:
-        return Audit(device, arch, common)
+        return Audit(device, arch, {**common, **options})
     if arch is not None:
         raise TypeError("arch is for kernels of Triton and Numba; a .cu file takes nvcc='-arch=sm_80'")
     bill = Bill()

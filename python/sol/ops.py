@@ -323,3 +323,47 @@ def kv_append(k_cache: Array, v_cache: Array, k: Any, v: Any, slots: Any, *, k_s
     """K and V of tokens (..., H, D) into caches (pages, page_size, H, D), in place; a negative slot skips its token."""
     k_cache, v_cache = (_out(c, c, (), name=name) for c, name in ((k_cache, "k_cache"), (v_cache, "v_cache")))
     _native.call("kv_append", k_cache, v_cache, _dense(k), _dense(v), _dense(slots), float(k_scale), float(v_scale))
+
+
+_ACTIVATIONS = ("none", "relu", "gelu", "silu_mul")
+
+
+def _matrix(value: Any) -> Any:
+    """As ``gemm`` can read it: each matrix by rows or by columns, otherwise dense."""
+    if _dlpack.on_gpu(value):
+        return value
+    array = _np().asarray(value)
+    if array.ndim in (2, 3) and array.size and min(array.strides) > 0 and array.itemsize in array.strides[-2:]:
+        return array
+    return _np().ascontiguousarray(array)
+
+
+def gemm(a: Any, b: Any, bias: Any = None, residual: Any = None, *, alpha: float = 1.0, activation: str = "none", dtype: Any = None,
+         out: Array | None = None) -> Array:
+    """activation(alpha * a @ b + bias) + residual; a (M, K) and b (K, N), or batches of them, fp16 or bf16.
+
+    A transposed view (``weights.T``) is not copied. gelu is the tanh form; with silu_mul b is (K, 2N), gate then up. ``dtype`` or ``out``: fp32, too.
+    """
+    if activation not in _ACTIVATIONS:
+        raise ArgumentError(f"gemm: activation is one of {', '.join(_ACTIVATIONS)}")
+    a, b = _matrix(a), _matrix(b)
+    if a.ndim not in (2, 3) or b.ndim != a.ndim:
+        raise ArgumentError(f"gemm: a has {a.ndim} axes and b {b.ndim}; both have (rows, columns) or (batch, rows, columns)")
+    columns = b.shape[-1] // 2 if activation == "silu_mul" else b.shape[-1]
+    c = _out(out, a, (*a.shape[:-1], columns), dtype)
+    _native.call("gemm", c, a, b, _in(bias), _in(residual), float(alpha), 0.0, _ACTIVATIONS.index(activation))
+    return c
+
+
+def attention(q: Any, k: Any, v: Any, *, causal: bool = False, scale: float | None = None, window: int = 0, soft_cap: float = 0.0,
+              out: Array | None = None) -> Array:
+    """softmax(scale * q k') v: q (batch, queries, heads, D), k and v (batch, keys, kv heads, D), fp16 or bf16, D of 64, 128 or 256.
+
+    Groups of heads share a key head. With ``causal`` queries are the last of the keys and see those up to their own, ``window`` of them at most.
+    """
+    q, k, v = _dense(q), _dense(k), _dense(v)
+    if q.ndim != 4 or k.ndim != 4:
+        raise ArgumentError(f"attention: q has {q.ndim} axes and k {k.ndim}; they are (batch, tokens, heads, D)")
+    o = _out(out, q)
+    _native.call("attention", o, q, k, v, None, float(scale or 0.0), float(soft_cap), _native.Long(window), int(causal))
+    return o

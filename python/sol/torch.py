@@ -7,17 +7,19 @@ again in the backward pass. A type or device that libsol does not have takes the
 ``sol.torch.patch(model)`` puts them in place of a model's norms, activations, rotary embedding and loss.
 """
 
-from typing import Any, Callable, NamedTuple, Optional, Tuple
+import functools
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 import torch
 import torch.nn.functional as F
 
 from . import _torch_native as _native
 from ._torch_patch import Patched, patch
+from .errors import ArgumentError
 
 __all__ = [
-    "Patched", "add_rmsnorm", "bias_gelu", "cross_entropy", "embedding", "layernorm", "log_softmax", "patch", "rmsnorm", "rope",
-    "silu_mul", "softmax",
+    "Patched", "add_rmsnorm", "attention", "bias_gelu", "cross_entropy", "embedding", "gated_mul", "layernorm", "log_softmax", "patch",
+    "rmsnorm", "rope", "silu_mul", "softmax",
 ]
 
 _Tensor = torch.Tensor
@@ -73,6 +75,39 @@ def _embedding(table: Any, ids: Any) -> Any:
     return F.embedding(ids, table)
 
 
+_ACTIVATIONS: Dict[str, Callable[..., Any]] = {"gelu": functools.partial(F.gelu, approximate="tanh"), "relu": F.relu, "sigmoid": torch.sigmoid, "silu": F.silu}
+
+
+def _gated_mul(gate: Any, up: Any, activation: str) -> Any:
+    return (_ACTIVATIONS[activation](gate.float()) * up.float()).to(gate.dtype)
+
+
+def _in_range(x: Any, target: Any) -> Any:
+    return (target >= 0) & (target < x.shape[-1])
+
+
+def _cross_entropy(x: Any, target: Any) -> Any:
+    wide = torch.log_softmax(x.float() if x.dtype in _native.REALS else x, -1)
+    known = _in_range(x, target)
+    loss = -wide.gather(-1, target.where(known, 0).long().unsqueeze(-1)).squeeze(-1)
+    return loss.where(known, 0.0).float()
+
+
+def _cross_entropy_backward(grad: Any, x: Any, target: Any) -> Any:
+    known = _in_range(x, target)
+    onehot = F.one_hot(target.where(known, 0).long(), x.shape[-1])
+    wide = torch.softmax(x.float() if x.dtype in _native.REALS else x, -1) - onehot
+    return (wide * (grad * known).unsqueeze(-1)).to(x.dtype)
+
+
+def _attention(q: Any, k: Any, v: Any, causal: bool, scale: float) -> Any:
+    """q (batch, queries, heads, D), k and v (batch, keys, kv heads, D); queries are the last of the keys."""
+    group, (n, keys) = q.shape[2] // k.shape[2], (q.shape[1], k.shape[1])
+    q, k, v = q.transpose(1, 2), *(t.transpose(1, 2).repeat_interleave(group, 1) for t in (k, v))
+    mask = torch.ones(n, keys, dtype=torch.bool, device=q.device).tril(keys - n) if causal else None
+    return F.scaled_dot_product_attention(q, k, v, mask, scale=scale or None).transpose(1, 2).contiguous()
+
+
 # ---- torch.library ----
 
 
@@ -81,36 +116,109 @@ class _Operator(NamedTuple):
     schema: str
     formula: Callable[..., Any]
     fake: Callable[..., Any]
+    native: Callable[..., Any]  # of the same inputs; NotImplemented where libsol does not have it
 
 
 def _like_first(x: Any, *_: Any) -> Any:
     return torch.empty(x.shape, dtype=x.dtype, device=x.device)
 
 
-_OPERATORS = [
-    _Operator("rmsnorm", "(Tensor x, Tensor? weight, float eps, float weight_offset) -> Tensor", _rmsnorm, _like_first),
-    _Operator("add_rmsnorm", "(Tensor x, Tensor residual, Tensor? weight, float eps, float weight_offset) -> (Tensor, Tensor)",
-              _add_rmsnorm, lambda x, *_: (_like_first(x), _like_first(x))),
-    _Operator("layernorm", "(Tensor x, Tensor? weight, Tensor? bias, float eps) -> Tensor", _layernorm, _like_first),
-    _Operator("softmax", "(Tensor x) -> Tensor", _softmax, _like_first),
-    _Operator("log_softmax", "(Tensor x) -> Tensor", _log_softmax, _like_first),
-    _Operator("silu_mul", "(Tensor gate, Tensor up) -> Tensor", _silu_mul, _like_first),
-    _Operator("bias_gelu", "(Tensor x, Tensor? bias) -> Tensor", _bias_gelu, _like_first),
-    _Operator("rope", "(Tensor x, Tensor cos, Tensor sin, bool interleaved) -> Tensor", _rope, _like_first),
-    _Operator("embedding", "(Tensor table, Tensor ids) -> Tensor", _embedding,
-              lambda table, ids: torch.empty((*ids.shape, table.shape[-1]), dtype=table.dtype, device=table.device)),
-]
+_guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
+_empty_strided: Any = getattr(_guards, "_empty_strided_cuda", None) if torch.cuda.device_count() == 1 else None
 
 
-def _reals(values: Any) -> Any:
-    return [v for v in values if isinstance(v, _Tensor) and v.is_floating_point()]
+def _empty(x: Any) -> _Tensor:
+    """torch.empty_like; where there is one GPU by what compiled code allocates with, which leaves the dispatcher out."""
+    if _empty_strided is not None and x.is_cuda and x.is_contiguous():
+        made: _Tensor = _empty_strided(x.shape, x.stride(), x.dtype)
+        return made
+    return torch.empty_like(x)
+
+
+def _native_of(name: str, tensors: int) -> Callable[..., Any]:
+    """The library's operation on the first so many inputs as tensors and the others as numbers; its output is as the first."""
+    operation = _native.OPERATIONS[name]
+
+    def native(*inputs: Any) -> Any:
+        y = _empty(inputs[0])
+        return operation(inputs[:tensors], inputs[tensors:]) if operation.quick(y, *inputs) else y
+
+    return native
+
+
+def _native_add_rmsnorm(x: Any, residual: Any, weight: Any, eps: float, weight_offset: float) -> Any:
+    operation, y, total = _native.OPERATIONS["add_rmsnorm"], _empty(x), _empty(x)
+    if not operation.quick(y, total, x, residual, weight, eps, weight_offset):
+        return y, total
+    total = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    y = operation((x, residual, total, weight), (eps, weight_offset))
+    return y if y is NotImplemented else (y, total)
+
+
+def _native_embedding(table: Any, ids: Any) -> Any:
+    operation, y = _native.OPERATIONS["embedding"], table.new_empty((*ids.shape, table.shape[-1]))
+    return operation((table, ids)) if operation.quick(y, table, ids) else y
+
+
+def _native_gated_mul(gate: Any, up: Any, activation: str) -> Any:
+    operation, y = _native.OPERATIONS["gated_mul"], _empty(gate)
+    return operation((gate, up), (activation,)) if operation.quick(y, gate, up, _native.GATES[activation]) else y
+
+
+def _native_cross_entropy(x: Any, target: Any) -> Any:
+    operation, loss = _native.OPERATIONS["cross_entropy"], torch.empty(target.shape, dtype=torch.float32, device=x.device)
+    return operation((x, target, None)) if operation.quick(loss, x, target, None) else loss
+
+
+def _native_cross_entropy_backward(grad: Any, x: Any, target: Any) -> Any:
+    """One pass that reads the logits once, then the rows' own factors in place."""
+    gradient = torch.empty_like(x, memory_format=torch.contiguous_format)
+    loss = _native.OPERATIONS["cross_entropy"]((x, target, gradient))
+    return loss if loss is NotImplemented else gradient.mul_(grad.unsqueeze(-1).to(x.dtype))
+
+
+def _native_attention(q: Any, k: Any, v: Any, causal: bool, scale: float) -> Any:
+    fits = q.dtype in (torch.float16, torch.bfloat16) and k.dtype == v.dtype == q.dtype and q.shape[-1] in (64, 128, 256)
+    return _native.OPERATIONS["attention"]((q, k, v), (causal, scale)) if fits else NotImplemented
+
+
+def _tensor_count(schema: str) -> int:
+    return schema.partition("->")[0].count("Tensor")
+
+
+def _operator(name: str, schema: str, formula: Callable[..., Any], fake: Callable[..., Any] = _like_first,
+              native: Optional[Callable[..., Any]] = None) -> _Operator:
+    return _Operator(name, schema, formula, fake, native or _native_of(name, _tensor_count(schema)))
+
+
+_OPERATORS = {each.name: each for each in [
+    _operator("rmsnorm", "(Tensor x, Tensor? weight, float eps, float weight_offset) -> Tensor", _rmsnorm),
+    _operator("add_rmsnorm", "(Tensor x, Tensor residual, Tensor? weight, float eps, float weight_offset) -> (Tensor, Tensor)",
+              _add_rmsnorm, lambda x, *_: (_like_first(x), _like_first(x)), _native_add_rmsnorm),
+    _operator("layernorm", "(Tensor x, Tensor? weight, Tensor? bias, float eps) -> Tensor", _layernorm),
+    _operator("softmax", "(Tensor x) -> Tensor", _softmax),
+    _operator("log_softmax", "(Tensor x) -> Tensor", _log_softmax),
+    _operator("silu_mul", "(Tensor gate, Tensor up) -> Tensor", _silu_mul),
+    _operator("gated_mul", "(Tensor gate, Tensor up, str activation) -> Tensor", _gated_mul,
+              native=_native_gated_mul),
+    _operator("bias_gelu", "(Tensor x, Tensor? bias) -> Tensor", _bias_gelu),
+    _operator("rope", "(Tensor x, Tensor cos, Tensor sin, bool interleaved) -> Tensor", _rope),
+    _operator("embedding", "(Tensor table, Tensor ids) -> Tensor", _embedding,
+              lambda table, ids: torch.empty((*ids.shape, table.shape[-1]), dtype=table.dtype, device=table.device), _native_embedding),
+    _operator("attention", "(Tensor q, Tensor k, Tensor v, bool causal, float scale) -> Tensor", _attention, native=_native_attention),
+    _operator("cross_entropy", "(Tensor x, Tensor target) -> Tensor", _cross_entropy,
+              lambda x, target: torch.empty(target.shape, dtype=torch.float32, device=x.device), _native_cross_entropy),
+    _operator("cross_entropy_backward", "(Tensor grad, Tensor x, Tensor target) -> Tensor", _cross_entropy_backward,
+              lambda grad, x, target: _like_first(x), _native_cross_entropy_backward),
+]}
 
 
 def _run(operator: _Operator) -> Callable[..., Any]:
-    native = getattr(_native, operator.name)
-
     def run(*inputs: Any) -> Any:
-        out = native(*inputs) if _native.takes(*_reals(inputs)) else operator.formula(*inputs)
+        out = operator.native(*inputs)
+        if out is not NotImplemented:
+            return out
+        out = operator.formula(*inputs)
         # An operator may not give back what it was given, or a view of it.
         return out.contiguous() if isinstance(out, _Tensor) else tuple(part.contiguous() for part in out)
 
@@ -142,84 +250,158 @@ def _backward(operator: _Operator) -> Callable[..., Any]:
     return backward
 
 
+def _backward_of_cross_entropy(ctx: Any, grad: Any) -> Any:
+    x, target = ctx.saved_tensors
+    return torch.ops.sol.cross_entropy_backward(grad, x, target), None
+
+
+_library: Any = torch.library.Library("sol", "DEF")  # type: ignore[no-untyped-call]
+
+
 def _register(operator: _Operator) -> None:
-    made = torch.library.custom_op(f"sol::{operator.name}", _run(operator), mutates_args=(), schema=operator.schema)
-    made.register_fake(operator.fake)
-    made.register_autograd(_backward(operator), setup_context=_keep)
+    """By torch.library's plain registration: what custom_op adds costs 15 us a call."""
+    name = f"sol::{operator.name}"
+    _library.define(operator.name + operator.schema, tags=(torch.Tag.pt2_compliant_tag,))
+    _library.impl(operator.name, _run(operator), "CompositeExplicitAutograd")
+    torch.library.register_fake(name, operator.fake, lib=_library)
+    backward = _backward_of_cross_entropy if operator.name == "cross_entropy" else _backward(operator)
+    torch.library.register_autograd(name, backward, setup_context=_keep, lib=_library)
 
 
-for _each in _OPERATORS:
+for _each in _OPERATORS.values():
     _register(_each)
 
 
 _PLAIN = (_Tensor, torch.nn.Parameter)
+_is_compiling = torch.compiler.is_dynamo_compiling  # what else compiles has a mode
+_modes, _transforms = torch._C._len_torch_dispatch_stack, torch._C._functorch.peek_interpreter_stack
+_is_grad_enabled = torch.is_grad_enabled
 
 
-def _direct(x: Any, *others: Any) -> bool:
-    """Whether nobody looks on: no compiler, no gradient, no mode, no tensor of another kind. Then torch's dispatch is left out."""
-    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() or torch._C._functorch.peek_interpreter_stack() is not None:
+# ---- what users call: the library directly, past torch's dispatch, unless somebody looks on ----
+
+_quick: Dict[str, Any] = {name: operation.quick for name, operation in _native.OPERATIONS.items()}
+
+
+def _unseen(x: Any, a: Any = None, b: Any = None) -> bool:
+    """Whether nobody looks on: no compiler, no mode, no transform, no gradient, no tensor of another kind."""
+    if _is_compiling() or _modes() or _transforms() is not None:
         return False
-    if torch.is_grad_enabled() and (x.requires_grad or any(o is not None and o.requires_grad for o in others)):
+    if type(x) not in _PLAIN or a is not None and type(a) not in _PLAIN or b is not None and type(b) not in _PLAIN:
         return False
-    if type(x) not in _PLAIN or others and not all(o is None or type(o) in _PLAIN for o in others):
-        return False
-    return _native.takes(x, *others)
+    if not _is_grad_enabled():
+        return True
+    return not (x.requires_grad or a is not None and a.requires_grad or b is not None and b.requires_grad)
 
 
-# ---- what users call ----
+def _other_way(name: str, unseen: bool, *inputs: Any) -> Any:
+    """Not the quick way: with what has to be copied first, or through torch's dispatch."""
+    out = _OPERATORS[name].native(*inputs) if unseen else NotImplemented
+    return getattr(torch.ops.sol, name)(*inputs) if out is NotImplemented else out
 
 
 def rmsnorm(x: _Tensor, weight: Optional[_Tensor] = None, *, eps: float = 1e-6, weight_offset: float = 0.0) -> _Tensor:
     """x / sqrt(mean(x^2) + eps) * (weight + weight_offset), by rows of x (..., N)."""
-    run = _native.rmsnorm if _direct(x, weight) else torch.ops.sol.rmsnorm
-    return run(x, weight, eps, weight_offset)
+    if unseen := _unseen(x, weight):
+        y = _empty(x)
+        if not _quick["rmsnorm"](y, x, weight, eps, weight_offset):
+            return y
+    return _other_way("rmsnorm", unseen, x, weight, eps, weight_offset)  # type: ignore[no-any-return]
 
 
 def add_rmsnorm(x: _Tensor, residual: _Tensor, weight: Optional[_Tensor] = None, *, eps: float = 1e-6,
                 weight_offset: float = 0.0) -> Tuple[_Tensor, _Tensor]:
     """s = x + residual; gives (rmsnorm(s), s)."""
-    run = _native.add_rmsnorm if _direct(x, residual, weight) else torch.ops.sol.add_rmsnorm
-    return run(x, residual, weight, eps, weight_offset)
+    return _other_way("add_rmsnorm", _unseen(x, residual, weight), x, residual, weight, eps, weight_offset)  # type: ignore[no-any-return]
 
 
 def layernorm(x: _Tensor, weight: Optional[_Tensor] = None, bias: Optional[_Tensor] = None, *, eps: float = 1e-5) -> _Tensor:
     """(x - mean) / sqrt(variance + eps) * weight + bias, by rows of x (..., N)."""
-    run = _native.layernorm if _direct(x, weight, bias) else torch.ops.sol.layernorm
-    return run(x, weight, bias, eps)
+    if unseen := _unseen(x, weight, bias):
+        y = _empty(x)
+        if not _quick["layernorm"](y, x, weight, bias, eps):
+            return y
+    return _other_way("layernorm", unseen, x, weight, bias, eps)  # type: ignore[no-any-return]
 
 
 def softmax(x: _Tensor) -> _Tensor:
     """Over the last axis."""
-    return (_native.softmax if _direct(x) else torch.ops.sol.softmax)(x)
+    if unseen := _unseen(x):
+        y = _empty(x)
+        if not _quick["softmax"](y, x):
+            return y
+    return _other_way("softmax", unseen, x)  # type: ignore[no-any-return]
 
 
 def log_softmax(x: _Tensor) -> _Tensor:
     """Over the last axis."""
-    return (_native.log_softmax if _direct(x) else torch.ops.sol.log_softmax)(x)
+    if unseen := _unseen(x):
+        y = _empty(x)
+        if not _quick["log_softmax"](y, x):
+            return y
+    return _other_way("log_softmax", unseen, x)  # type: ignore[no-any-return]
 
 
 def silu_mul(gate: _Tensor, up: _Tensor) -> _Tensor:
     """silu(gate) * up. The halves of one row, x.chunk(2, -1), are not copied."""
-    return (_native.silu_mul if _direct(gate, up) else torch.ops.sol.silu_mul)(gate, up)
+    if unseen := _unseen(gate, up):
+        y = _empty(gate)
+        if not _quick["silu_mul"](y, gate, up):
+            return y
+    return _other_way("silu_mul", unseen, gate, up)  # type: ignore[no-any-return]
+
+
+def gated_mul(gate: _Tensor, up: _Tensor, activation: str = "gelu") -> _Tensor:
+    """activation(gate) * up: gelu (the tanh form), relu, sigmoid or silu."""
+    if activation not in _ACTIVATIONS:
+        raise ArgumentError(f"gated_mul: activation is one of {', '.join(_ACTIVATIONS)}")
+    return _other_way("gated_mul", _unseen(gate, up), gate, up, activation)  # type: ignore[no-any-return]
 
 
 def bias_gelu(x: _Tensor, bias: Optional[_Tensor] = None) -> _Tensor:
     """gelu(x + bias), the tanh form."""
-    return (_native.bias_gelu if _direct(x, bias) else torch.ops.sol.bias_gelu)(x, bias)
+    if unseen := _unseen(x, bias):
+        y = _empty(x)
+        if not _quick["bias_gelu"](y, x, bias):
+            return y
+    return _other_way("bias_gelu", unseen, x, bias)  # type: ignore[no-any-return]
 
 
 def rope(x: _Tensor, cos: _Tensor, sin: _Tensor, *, interleaved: bool = False) -> _Tensor:
     """Rotary embedding of x (..., H, D); cos and sin (..., rotary / 2) have a row for each token."""
-    return (_native.rope if _direct(x, cos, sin) else torch.ops.sol.rope)(x, cos, sin, interleaved)
+    if unseen := _unseen(x, cos, sin):
+        y = _empty(x)
+        if not _quick["rope"](y, x, cos, sin, interleaved):
+            return y
+    return _other_way("rope", unseen, x, cos, sin, interleaved)  # type: ignore[no-any-return]
 
 
 def embedding(table: _Tensor, ids: _Tensor) -> _Tensor:
     """table[ids]. An id outside the table gives zeros: nothing waits for the GPU to find out."""
-    direct = _direct(table) and ids.device == table.device and ids.dtype in (torch.int32, torch.int64)
-    return (_native.embedding if direct else torch.ops.sol.embedding)(table, ids)
+    return _other_way("embedding", _unseen(table, ids), table, ids)  # type: ignore[no-any-return]
+
+
+def attention(query: _Tensor, key: _Tensor, value: _Tensor, *, is_causal: bool = False, scale: Optional[float] = None) -> _Tensor:
+    """As F.scaled_dot_product_attention, without a mask: query (batch, heads, queries, D), key and value (batch, kv heads, keys, D).
+
+    Groups of heads share a key head. Where there are fewer queries than keys and ``is_causal``, queries are the last ones (torch's are
+    the first). libsol has fp16 and bf16, heads of 64, 128 and 256; others take torch's.
+    """
+    q, k, v = (t.transpose(1, 2) for t in (query, key, value))
+    return _other_way("attention", _unseen(query, key, value), q, k, v, is_causal, scale or 0.0).transpose(1, 2)  # type: ignore[no-any-return]
 
 
 def cross_entropy(logits: _Tensor, target: _Tensor, *, ignore_index: int = -100, reduction: str = "mean") -> _Tensor:
-    """Of logits (..., vocab) and target (...): by log_softmax in fp32, then torch's nll_loss."""
-    flat = logits.reshape(-1, logits.shape[-1]).float()
-    return F.nll_loss(log_softmax(flat), target.reshape(-1), ignore_index=ignore_index, reduction=reduction)
+    """Of logits (..., vocab) and target (...), in fp32: "mean", "sum" or "none". The gradient is libsol's, too: logits are read once.
+
+    A target outside the vocabulary is ignored as ``ignore_index`` is, but counts in the mean: nothing waits for the GPU to find out.
+    """
+    if reduction not in ("mean", "sum", "none"):
+        raise ArgumentError("cross_entropy: reduction is one of mean, sum, none")
+    if 0 <= ignore_index < logits.shape[-1]:
+        target = target.where(target != ignore_index, -1)
+        ignore_index = -1
+    loss: _Tensor = _other_way("cross_entropy", _unseen(logits, target), logits, target)
+    if reduction == "none":
+        return loss
+    return loss.sum() if reduction == "sum" else loss.sum() / (target != ignore_index).sum()

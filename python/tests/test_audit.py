@@ -70,6 +70,13 @@ class Objects(unittest.TestCase):
         self.assertEqual(len(table), len(self.bill.lines))
         self.assertEqual(table["sectors"].sum(), sum(line.sectors for line in self.bill.lines))
 
+    def test_steady(self):
+        """One of many alike, each on other memory: what it leaves in L2, as much is written back while it runs."""
+        steady = sol.audit(SCALE, kernel="column_scale", grid=(1, 64), block=128, args=ARGS, steady=True)
+        self.assertEqual(steady.json["kernels"][0]["dram_bytes"] - self.bill.json["kernels"][0]["dram_bytes"], 4 * 128 * 64)
+        with self.assertRaisesRegex(sol.ArgumentError, "--steady is for a single kernel"):
+            sol.audit(sys.executable, steady=True)
+
     def test_text_is_ptx(self):
         with open(SCALE) as file:
             text = file.read()

@@ -80,6 +80,25 @@ class Results(unittest.TestCase):
         near(sol.group_norm(z, 3, w, b), want)
         near(sol.reduce(z, axis="columns"), z.sum(1))
 
+    def test_products(self):
+        a, b, bias, more = rows(5, 24, dtype="f2"), rows(24, 16, dtype="f2", seed=2), rows(16, dtype="f2", seed=3), rows(5, 16, dtype="f2", seed=4)
+        exact = a.astype("f4") @ b.astype("f4")
+        near(sol.gemm(a, b, dtype="f4"), exact, 1e-3)
+        near(sol.gemm(np.asfortranarray(a), b.T.copy().T, bias, more.astype("f4"), alpha=0.5, activation="relu", dtype="f4"),
+             np.maximum(0.5 * exact + bias, 0) + more, 2e-2)
+        gate, up = np.split(exact, 2, 1)
+        near(sol.gemm(a, b, activation="silu_mul", dtype="f4"), gate * sigmoid(gate) * up, 1e-2)
+        self.assertEqual(sol.gemm(np.stack([a, a]), np.stack([b, 2 * b]))[1].dtype, np.dtype("f2"))
+        near(sol.gemm(np.stack([a, a]), np.stack([b, 2 * b]), dtype="f4")[1], 2 * exact, 1e-3)
+
+    def test_attention(self):
+        q, k, v = rows(2, 5, 4, 64, dtype="f2"), rows(2, 9, 2, 64, dtype="f2", seed=2), rows(2, 9, 2, 64, dtype="f2", seed=3)
+        wide = [np.repeat(t.astype("f4"), 2, 2) for t in (k, v)]
+        scores = np.einsum("bqhd,bkhd->bhqk", q.astype("f4"), wide[0]) / 8
+        near(sol.attention(q, k, v).astype("f4"), np.einsum("bhqk,bkhd->bqhd", soft(scores), wide[1]), 1e-2)
+        hidden = np.where(np.tril(np.ones((5, 9)), 4), scores, -np.inf)
+        near(sol.attention(q, k, v, causal=True).astype("f4"), np.einsum("bhqk,bkhd->bqhd", soft(hidden), wide[1]), 1e-2)
+
     def test_tables(self):
         table, ids, w = rows(10, 16), np.array([[1, 9], [0, 1]]), rows(16, seed=2)
         near(sol.embedding(table, ids), table[ids])
@@ -170,6 +189,16 @@ class Arrays(unittest.TestCase):
             (lambda: sol.embedding(x, [0.5]), "embedding: "),
             (lambda: sol.transpose(x[0]), "1 axes"),
             (lambda: sol.reduce(x, "median"), "sum_squares"),
+            (lambda: sol.gemm(x, x), "fp32|rows of b"),
+            (lambda: sol.gemm(x.astype("f2"), x.astype("f2")), "rows of b is 4, not 8"),
+            (lambda: sol.gemm(x.astype("f2"), x[0]), "2 axes and b 1"),
+            (lambda: sol.gemm(x.astype("f2"), x.T.astype("f2"), activation="tanh"), "silu_mul"),
+            (lambda: sol.attention(x, x, x), "they are .batch, tokens, heads, D."),
+            (lambda: sol.attention(*[rows(1, 2, 3, 40, dtype="f2")] * 3), "attention: "),
+            (lambda: sol.attention(*[rows(1, 2, 3, 64)] * 3), "fp32"),
+            (lambda: sol.gated_mul(x, x, "tanh"), "sigmoid"),
+            (lambda: sol.quantize(x, "int3"), "int8_row"),
+            (lambda: sol.cross_entropy(x, [1, 2]), "targets has 2 elements, not 4"),
         ]
         for call, words in cases:
             with self.subTest(words), self.assertRaisesRegex(sol.ArgumentError, words):

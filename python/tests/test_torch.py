@@ -1,6 +1,6 @@
-import os
 import re
 import struct
+import subprocess
 import sys
 import types
 import unittest
@@ -41,7 +41,16 @@ def cases(dtype):
         ("bias_gelu", (x, b.to(dtype))), ("bias_gelu", (x, None)), ("rope", (heads, cos, sin, False)), ("rope", (heads, cos, sin, True)),
         ("rope", (random(6, 4, 40, dtype=dtype), random(6, 8), random(6, 8), False)),
         ("embedding", (random(11, 24, dtype=dtype), torch.randint(0, 11, (2, 3)))),
+        ("gated_mul", (gate, up, "gelu")), ("gated_mul", (x, x + 1, "relu")),
+        ("cross_entropy", (x, torch.tensor([[1, 47, -1, 0, 48]] * 3))), ("cross_entropy", (x[..., :33], torch.tensor([[32, 0, 5, -100, 7]] * 3))),
     ]
+
+
+def attention_cases(dtype):
+    """(batch, tokens, heads, D): parts of one projection, groups of heads that share a key, more keys than queries."""
+    q, k, v = random(2, 5, 3 * 4 * 64, dtype=dtype).view(2, 5, 12, 64).split(4, 2)
+    return [(q, k, v, True, 0.0), (q, random(2, 9, 2, 64, dtype=dtype), random(2, 9, 2, 64, dtype=dtype), True, 0.5),
+            (q.transpose(1, 2).contiguous().transpose(1, 2), k, v, False, 0.0)]
 
 
 def both(value):
@@ -58,22 +67,52 @@ class Case(unittest.TestCase):
 
 class Operators(Case):
     def test_layouts(self):
-        """What struct.pack writes is as long as the C structure, by the list that the ABI test keeps."""
-        with open(os.path.join(common.TREE, "tests", "data", "abi-0.1.0.txt")) as file:
-            sizes = dict(re.findall(r"^struct (\w+) (\d+) bytes$", file.read(), re.M))
+        """What struct.pack writes is as long as the C structure, by the list that the ABI test makes."""
+        try:
+            text = subprocess.run([sys.executable, "scripts/abi.py"], cwd=common.TREE, capture_output=True, text=True, check=True).stdout
+        except (OSError, subprocess.CalledProcessError):
+            self.skipTest("scripts/abi.py needs a C compiler")
+        sizes = dict(re.findall(r"^struct (\w+) (\d+) bytes$", text, re.M))
         names = {"log_softmax": "SolSoftmax", "bias_gelu": "SolBias"}
         for name, layout in _torch_native.LAYOUTS.items():
             kind = names.get(name, "Sol" + name.title().replace("_", ""))
             self.assertEqual(struct.calcsize("@" + layout), int(sizes[kind]), kind)
 
     def test_results(self):
-        """libsol's against torch's formulas, called directly and through torch.ops."""
+        """libsol's against torch's formulas, the quick way and the other."""
         for dtype in DTYPES:
-            for name, inputs in cases(dtype):
-                expected = getattr(st, "_" + name)(*inputs)
-                with mock.patch.object(st, "_" + name, side_effect=AssertionError("the formula was used")):
-                    self.near(getattr(_torch_native, name)(*inputs), expected, TOLERANCE[dtype], name)
-                    self.near(getattr(torch.ops.sol, name)(*inputs), expected, TOLERANCE[dtype], name)
+            given = cases(dtype) + [("attention", inputs) for inputs in attention_cases(dtype) if dtype != torch.float32]
+            for name, inputs in given:
+                operator, operation = st._OPERATORS[name], _torch_native.OPERATIONS[name]
+                expected = operator.formula(*inputs)
+                self.near(operator.native(*inputs), expected, TOLERANCE[dtype], name)
+                with mock.patch.object(operation, "quick", _torch_native._refused):
+                    self.near(operator.native(*inputs), expected, TOLERANCE[dtype], name)
+
+    def test_registered(self):
+        """torch.ops calls the library, not the formula."""
+        for name, inputs in cases(torch.float32):
+            operation = _torch_native.OPERATIONS[name]
+            with mock.patch.object(operation, "quick", side_effect=operation.quick) as quick:
+                found = getattr(torch.ops.sol, name)(*inputs)
+            self.assertEqual(quick.call_count, 1)
+            self.near(found, st._OPERATORS[name].native(*inputs), 0, name)
+
+    @unittest.skipUnless(hasattr(torch.Tensor if torch else None, "__dlpack_c_exchange_api__"), "torch is older than 2.10")
+    def test_quick(self):
+        """Dense tensors do not take the slow way; what the library refuses there leaves no exception behind."""
+        for name, inputs in cases(torch.bfloat16):
+            if all(v.is_contiguous() for v in inputs if isinstance(v, torch.Tensor)):
+                st._OPERATORS[name].native(*inputs)  # makes the context
+                with mock.patch.object(_torch_native.Operation, "__call__", side_effect=AssertionError("slow")):
+                    st._OPERATORS[name].native(*inputs)
+        x, quick = random(2, 8), _torch_native.OPERATIONS["rmsnorm"].quick
+        good = (torch.empty(2, 8), x, None, 1e-6, 0.0)
+        self.assertEqual(quick(*good), 0)
+        for i, wrong in ((0, None), (1, 3), (1, "x"), (1, x.double()), (2, torch.ones(3)), (3, "eps"), (0, torch.empty(2, 9))):
+            self.assertNotEqual(quick(*good[:i], wrong, *good[i + 1 :]), 0)
+        self.assertNotEqual(quick(*good[:-1]), 0)
+        self.assertNotEqual(quick(), 0)
 
     def test_public_functions(self):
         x, w = random(4, 64), random(64)
@@ -83,7 +122,26 @@ class Operators(Case):
         self.near(st.silu_mul(x, x + 1), nn.functional.silu(x) * (x + 1), 1e-5)
         self.near(st.embedding(x, torch.tensor([3, 0], dtype=torch.int32)), x[[3, 0]], 0)
         target = torch.tensor([1, -100, 63, 0])
-        self.near(st.cross_entropy(x, target), nn.functional.cross_entropy(x, target), 1e-5)
+        for options in ({}, {"reduction": "sum"}, {"reduction": "none"}, {"ignore_index": 63}):
+            known = target if "ignore_index" not in options else target.clamp(0)
+            self.near(st.cross_entropy(x, known, **options), nn.functional.cross_entropy(x, known, **options), 1e-5)
+        q, k = random(2, 4, 5, 64).half(), random(2, 2, 5, 64).half()
+        expected = nn.functional.scaled_dot_product_attention(q, k, k, is_causal=True, enable_gqa=True)
+        self.near(st.attention(q, k, k, is_causal=True), expected, 2e-3)
+        self.near(st.attention(q[..., :8], k[..., :8], k[..., :8], scale=0.3),
+                  nn.functional.scaled_dot_product_attention(q[..., :8], k[..., :8], k[..., :8], scale=0.3, enable_gqa=True), 2e-3)
+
+    def test_cross_entropy_gradient(self):
+        """By the library's kernel, with rows that count differently."""
+        x, target, weight = random(3, 5, 33), torch.randint(-1, 33, (3, 5)), random(3, 5)
+        found = []
+        for function in (st.cross_entropy, nn.functional.cross_entropy):
+            logits = x.clone().requires_grad_()
+            rows = function(logits, target, ignore_index=-1, reduction="none") if function is st.cross_entropy else function(
+                logits.flatten(0, 1), target.flatten(), ignore_index=-1, reduction="none").view(3, 5)
+            (rows * weight).sum().backward()
+            found.append(logits.grad)
+        self.near(found[0], found[1], 1e-6)
 
     def test_other_types_take_the_formula(self):
         x = torch.randn(3, 8, dtype=torch.float64)
@@ -104,6 +162,18 @@ class Operators(Case):
             st.rope(torch.zeros(6, 2, 8), torch.zeros(5, 4), torch.zeros(5, 4))
         with self.assertRaisesRegex(sol.ArgumentError, "ids are torch.float32"):
             st.embedding(torch.zeros(4, 8), torch.zeros(2))
+        with self.assertRaisesRegex(sol.ArgumentError, "the weight is torch.int64"):
+            st.rmsnorm(torch.zeros(2, 8), torch.ones(8, dtype=torch.int64))
+        with self.assertRaisesRegex(sol.ArgumentError, "targets have all axes but the last"):
+            st.cross_entropy(torch.zeros(2, 8), torch.zeros(3, dtype=torch.int64))
+        with self.assertRaisesRegex(sol.ArgumentError, "gelu, relu, sigmoid, silu"):
+            st.gated_mul(torch.zeros(2, 8), torch.zeros(2, 8), "tanh")
+        with self.assertRaisesRegex(sol.ArgumentError, "do not fit together"):
+            st.attention(*(torch.zeros(1, h, 2, 64).half() for h in (3, 2, 2)))
+        with self.assertRaisesRegex(sol.ArgumentError, "rmsnorm: tensors are on cpu and meta"):
+            st.rmsnorm(torch.zeros(2, 8), torch.ones(8, device="meta"))
+        with self.assertRaises((RuntimeError, TypeError)):
+            st.rmsnorm([1.0, 2.0])
 
 
 class Registered(Case):
@@ -172,6 +242,9 @@ if torch is not None:
         def forward(self, x):
             return self.down_proj(self.act_fn(self.gate_proj(x)) * self.up_proj(x))
 
+    class GemmaMLP(LlamaMLP):
+        pass
+
     def rotate_half(x):
         a, b = x.chunk(2, -1)
         return torch.cat((-b, a), -1)
@@ -201,13 +274,13 @@ if torch is not None:
             super().__init__()
             self.embed, self.norm, self.attention, self.mlp = nn.Embedding(32, size), LlamaRMSNorm(size), LlamaAttention(size), LlamaMLP(size)
             self.last, self.plain, self.act = GemmaRMSNorm(size), nn.LayerNorm(size), nn.GELU(approximate="tanh")
-            self.other, self.head = LlamaMLP(size, nn.ReLU()), nn.Linear(size, 32, bias=False)
+            self.gelu, self.other, self.head = GemmaMLP(size, nn.GELU(approximate="tanh")), LlamaMLP(size, nn.ReLU()), nn.Linear(size, 32, bias=False)
             self.loss_function = ForCausalLMLoss
 
         def forward(self, ids, labels=None):
             x = self.embed(ids)
             x = x + self.attention(self.norm(x))
-            x = x + self.mlp(self.plain(x)) + self.other(x)
+            x = x + self.mlp(self.plain(x)) + self.other(x) + self.gelu(x)
             logits = self.head(self.act(self.last(x)))
             return logits if labels is None else self.loss_function(logits, labels, 32)
 
@@ -228,7 +301,7 @@ class Patch(Case):
         names = {(where, now) for where, _, now in patched.replaced}
         self.assertEqual(names, {
             ("norm", "rmsnorm"), ("last", "rmsnorm, weight + 1"), ("mlp", "silu_mul"), ("plain", "layernorm"), ("act", "bias_gelu"),
-            (type(self).__module__, "rope"), ("model", "cross_entropy")})  # mlp with another activation is left alone
+            ("gelu", "gated_mul, gelu"), ("gelu.act_fn", "bias_gelu"), (type(self).__module__, "rope"), ("model", "cross_entropy")})  # mlp with another activation is left alone
         self.assertIn("1 x LlamaMLP -> silu_mul", str(patched))
         self.assertEqual(len(st.patch(self.model)), 0)  # once is enough
         patched.undo()
@@ -239,8 +312,9 @@ class Patch(Case):
     def test_operators_are_called(self):
         patched = st.patch(self.model, loss=False)
         self.addCleanup(patched.undo)
-        with mock.patch.object(_torch_native, "rope", wraps=_torch_native.rope) as rope, torch.no_grad():
+        with mock.patch.dict(st._quick, {"rope": mock.Mock(side_effect=st._quick["rope"])}), torch.no_grad():
             self.model(self.ids)
+            rope = st._quick["rope"]
         self.assertEqual(rope.call_count, 2)
 
     def test_training(self):

@@ -5,6 +5,7 @@ import tempfile
 import threading
 import unittest
 import warnings
+from unittest import mock
 
 import common
 import sol
@@ -224,6 +225,27 @@ class Launches(Case):
             with self.assertRaisesRegex(sol.Error, "do not nest"):
                 with sol.audit():
                     pass
+
+    def test_interrupt(self):
+        """Ctrl-C while a kernel runs: the arrays are as before, nothing stays behind, and the next audit works."""
+        x, out = normal(64), np.zeros(64, "f4")
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(tempfile, "tempdir", folder):
+            with self.assertRaises(KeyboardInterrupt), sol.audit(), mock.patch("sol._tool.run", side_effect=KeyboardInterrupt):
+                kernels.vector_add[(1,)](x, x, out, 64, BLOCK=64)
+            self.assertEqual((os.listdir(folder), out.any()), ([], False))
+        with sol.audit():
+            kernels.vector_add[(1,)](x, x, out, 64, BLOCK=64)
+        self.assertTrue(np.array_equal(out, x + x))
+
+    def test_steady(self):
+        """As one of many alike, each on other memory, a kernel pays for the writes that an empty L2 would have taken."""
+        n, times = 1 << 20, []
+        for options in ({}, {"steady": True}):
+            with sol.audit(device="h200", sample=1, **options) as bill:
+                kernels.vector_add[(n // 1024,)](*(np.zeros(n, "f4") for _ in range(3)), n, BLOCK=1024)
+            kernel, = bill.kernels
+            times.append(kernel.json["dram_bytes"])
+        self.assertEqual(times, [8 * n, 12 * n])
 
     def test_the_same_kernel_in_another_file(self):
         """Triton's cache knows the text of a kernel, not its file."""

@@ -43,9 +43,23 @@ static Reads sum_reads(const Rules *r, const AuditTouch *t) {
   return s;
 }
 
+static double global_loads(const AuditKernel *k) {
+  double requests = 0;
+  for (uint32_t i = 0; i < k->inst_count; i++)
+    if (k->insts[i].kind == SOL_EMU_KIND_GLOBAL_LOAD) requests += (double)k->insts[i].counts.requests;
+  return requests;
+}
+
+// A load that is not executed is not waited for: of all loads, so many requests go.
+static void wait_less(const AuditKernel *k, double requests, MachineWork *after) {
+  double share = rule_ratio(requests, global_loads(k));
+  after->load_waits -= share * k->work.load_waits;
+  after->load_wait_clocks -= share * k->work.load_wait_clocks;
+}
+
 // DRAM could give each byte once; L2 and L1 as much less as a load serves more results.
 static double read_less(const Rules *r, const AuditTouch *t, const Reads *s, MachineWork *after) {
-  double times = 1;
+  double times = 1, gone = 0;
   // DRAM gives 64 bytes at a time: more of them than were asked of L2 are not a second reading.
   double again = rule_least(s->dram, s->l2);
   if (again > DRAM_AGAIN * t->read) after->dram_read -= again - t->read;
@@ -58,7 +72,9 @@ static double read_less(const Rules *r, const AuditTouch *t, const Reads *s, Mac
     if (!reads_of(r, i, t)) continue;
     after->l1_wavefronts -= r->demands[i].l1_wavefronts * (1 - 1 / times);
     after->issues -= r->demands[i].issues * (1 - 1 / times);
+    gone += (double)r->kernel->insts[i].counts.requests * (1 - 1 / times);
   }
+  wait_less(r->kernel, gone, after);
   return times;
 }
 
@@ -159,23 +175,24 @@ static bool is_pointwise(const AuditKernel *k) {
 // Takes a share of a kernel's loads (or stores) of an allocation out.
 static void without(const AuditKernel *k, const AuditTouch *t, SolEmuKind kind, double share,
                     MachineWork *after) {
-  double all = 0, waits = 0;
+  double gone = 0;
   for (uint32_t i = 0; i < k->inst_count; i++) {
     const AuditInst *in = &k->insts[i];
     const SolEmuCounts *c = &in->counts;
-    if (in->kind == SOL_EMU_KIND_GLOBAL_LOAD) all += (double)c->requests;
     if (in->kind != kind || in->pattern.allocation != t->address) continue;
-    if (kind == SOL_EMU_KIND_GLOBAL_LOAD) waits += (double)c->requests;
+    if (kind == SOL_EMU_KIND_GLOBAL_LOAD) gone += share * (double)c->requests;
     after->issues -= share * (double)c->executions;
     after->l2_reads -= share * (double)(c->l2_hits + c->l2_misses);
     after->l2_writes -= share * (double)c->l2_writes;
-    after->l2_requests -= share * (double)c->l2_requests;
+    if (kind == SOL_EMU_KIND_GLOBAL_STORE)
+      after->l2_packets -= share * (double)c->l2_packets;
+    else
+      after->l2_requests -= share * (double)c->l2_requests;
     after->l1_wavefronts -= share * rule_most((double)c->requests, (double)c->sectors / 4);
     after->dram_read -= share * (double)c->dram_read;
     after->dram_write -= share * (double)c->dram_write;
   }
-  after->load_waits *= 1 - share * rule_ratio(waits, all);
-  after->load_wait_clocks *= 1 - share * rule_ratio(waits, all);
+  wait_less(k, gone, after);
 }
 
 typedef struct Fusion { // of two kernels: what would be left of each, and the first load that would go
@@ -256,6 +273,23 @@ static bool alike_in_size(const AuditKernel *a, const AuditKernel *b) {
   return first <= ALIKE * second && second <= ALIKE * first;
 }
 
+// The time of both kernels fused. Where every launch of one is fused with one of the other they are one kernel: one grid
+// starts, and its loads, stores and instructions overlap as those of any kernel do. Otherwise some launches of both remain,
+// and each is timed by itself.
+static double fused_seconds(const AuditProgram *p, const AuditFlow *f, const AuditKernel *from,
+                            const AuditKernel *to, const Fusion *fused) {
+  if (f->times < from->launches || f->times < to->launches) {
+    double starting = to->time.seconds[MACHINE_LAUNCH] * rule_least(f->times / to->launches, 1);
+    return audit_seconds_with(p, from, &fused->from) + audit_seconds_with(p, to, &fused->to) - starting;
+  }
+  MachineWork both = fused->from;
+  machine_work_add(&both, &fused->to);
+  both.launches = fused->to.launches;
+  both.graph_launches = fused->to.graph_launches;
+  both.early_launches = fused->to.early_launches;
+  return audit_seconds_with(p, to, &both);
+}
+
 // Reported at the reader, once for each intermediate.
 static void report_flow(Rules *r, const AuditFlow *f) {
   const AuditProgram *p = r->program;
@@ -264,10 +298,8 @@ static void report_flow(Rules *r, const AuditFlow *f) {
   if (f->times > from->launches) return; // one result is read by several launches, as in a loop over them
   if (waits_for_all(p, f) || !alike_in_size(from, to)) return;
   if (f->times <= 0 || (!is_pointwise(from) && !is_pointwise(to)) || !fuse(p, f, &fused)) return;
-  double starting = to->time.seconds[MACHINE_LAUNCH] * rule_least(f->times / to->launches, 1);
   double before = from->time.total + to->time.total;
-  double after = audit_seconds_with(p, from, &fused.from) + audit_seconds_with(p, to, &fused.to) - starting;
-  after = rule_most(after, fused_light(p, f, from, to));
+  double after = rule_most(fused_seconds(p, f, from, to, &fused), fused_light(p, f, from, to));
   double dram = dram_of(&from->work) + dram_of(&to->work) - dram_of(&fused.from) - dram_of(&fused.to);
   RuleWords w = {{0}, {0}, {0}};
   sol_format(

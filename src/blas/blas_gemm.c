@@ -153,12 +153,17 @@ static int typed(const BlasHandle *h, Gemm *g, int compute) {
   return take_compute(compute, g) ? gemm(h, g) : BLAS_NOT_SUPPORTED;
 }
 
+// The Gemm of an entry's own parameters, which all have these names.
+#define GEMM_OF(name, how_many)                                                                              \
+  {                                                                                                          \
+    name, ta, tb, m, n, k, alpha, a, b, beta, c, type_a, type_b, type_c, 0, lda, ldb, ldc,                   \
+        .batches = how_many                                                                                  \
+  }
 #define TYPED(I, S)                                                                                          \
   BLAS_API int cublasGemmEx##S(const BlasHandle *h, int ta, int tb, I m, I n, I k, const void *alpha,        \
                                const void *a, int type_a, I lda, const void *b, int type_b, I ldb,           \
                                const void *beta, void *c, int type_c, I ldc, int compute, int algo) {        \
-    Gemm g = {"cublasGemmEx", ta,     tb,     m, n,   k,   alpha, a,           b, beta, c,                   \
-              type_a,         type_b, type_c, 0, lda, ldb, ldc,   .batches = 1};                             \
+    Gemm g = GEMM_OF("cublasGemmEx", 1);                                                                     \
     (void)algo;                                                                                              \
     return typed(h, &g, compute);                                                                            \
   }                                                                                                          \
@@ -166,28 +171,8 @@ static int typed(const BlasHandle *h, Gemm *g, int compute) {
       const BlasHandle *h, int ta, int tb, I m, I n, I k, const void *alpha, const void *a, int type_a,      \
       I lda, long long stride_a, const void *b, int type_b, I ldb, long long stride_b, const void *beta,     \
       void *c, int type_c, I ldc, long long stride_c, I count, int compute, int algo) {                      \
-    Gemm g = {"cublasGemmStridedBatchedEx",                                                                  \
-              ta,                                                                                            \
-              tb,                                                                                            \
-              m,                                                                                             \
-              n,                                                                                             \
-              k,                                                                                             \
-              alpha,                                                                                         \
-              a,                                                                                             \
-              b,                                                                                             \
-              beta,                                                                                          \
-              c,                                                                                             \
-              type_a,                                                                                        \
-              type_b,                                                                                        \
-              type_c,                                                                                        \
-              0,                                                                                             \
-              lda,                                                                                           \
-              ldb,                                                                                           \
-              ldc,                                                                                           \
-              stride_a,                                                                                      \
-              stride_b,                                                                                      \
-              stride_c,                                                                                      \
-              .batches = count};                                                                             \
+    Gemm g = GEMM_OF("cublasGemmStridedBatchedEx", count);                                                   \
+    g.batch_a = stride_a, g.batch_b = stride_b, g.batch_c = stride_c;                                        \
     (void)algo;                                                                                              \
     return typed(h, &g, compute);                                                                            \
   }                                                                                                          \
@@ -195,34 +180,15 @@ static int typed(const BlasHandle *h, Gemm *g, int compute) {
                                       const void *a, int type_a, I lda, const void *b, int type_b, I ldb,    \
                                       const void *beta, void *c, int type_c, I ldc, I count, int compute,    \
                                       int algo) {                                                            \
-    Gemm g = {"cublasGemmBatchedEx",                                                                         \
-              ta,                                                                                            \
-              tb,                                                                                            \
-              m,                                                                                             \
-              n,                                                                                             \
-              k,                                                                                             \
-              alpha,                                                                                         \
-              a,                                                                                             \
-              b,                                                                                             \
-              beta,                                                                                          \
-              c,                                                                                             \
-              type_a,                                                                                        \
-              type_b,                                                                                        \
-              type_c,                                                                                        \
-              0,                                                                                             \
-              lda,                                                                                           \
-              ldb,                                                                                           \
-              ldc,                                                                                           \
-              .batches = count,                                                                              \
-              .list = true};                                                                                 \
+    Gemm g = GEMM_OF("cublasGemmBatchedEx", count);                                                          \
+    g.list = true;                                                                                           \
     (void)algo;                                                                                              \
     return typed(h, &g, compute);                                                                            \
   }                                                                                                          \
   BLAS_API int cublasSgemmEx##S(const BlasHandle *h, int ta, int tb, I m, I n, I k, const void *alpha,       \
                                 const void *a, int type_a, I lda, const void *b, int type_b, I ldb,          \
                                 const void *beta, void *c, int type_c, I ldc) {                              \
-    Gemm g = {"cublasSgemmEx", ta,     tb,     m, n,   k,   alpha, a,           b, beta, c,                  \
-              type_a,          type_b, type_c, 0, lda, ldb, ldc,   .batches = 1};                            \
+    Gemm g = GEMM_OF("cublasSgemmEx", 1);                                                                    \
     return typed(h, &g, 68);                                                                                 \
   }
 TYPED(int, )

@@ -12,7 +12,7 @@ typedef struct AuditArgs {
   const char *device, *sarif, *baseline, *files, *cubin, *against;
   TextList nvcc, source_dirs, check;
   int64_t sample, top;
-  bool cold, all, markdown, timeline;
+  bool cold, steady, all, markdown, timeline;
   double max_tax, max_sectors;
   int by, sort;
 } AuditArgs;

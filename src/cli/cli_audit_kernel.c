@@ -66,7 +66,8 @@ static int take_code(AuditRun *r, const KernelRun *k, const SolDevice *device, A
 }
 
 static int bill(AuditRun *r, const KernelRun *k, const SolDevice *device, AuditProgram *out) {
-  AuditLaunch launch = {.dynamic_shared = k->launch.dynamic_shared};
+  bool steady = r->args->steady;
+  AuditLaunch launch = {.dynamic_shared = k->launch.dynamic_shared, .graph = steady, .steady = steady};
   memcpy(launch.grid, k->launch.grid, sizeof launch.grid);
   memcpy(launch.block, k->launch.block, sizeof launch.block);
   memcpy(launch.cluster, k->launch.cluster, sizeof launch.cluster);

@@ -65,9 +65,14 @@ static int change_named(Changes *c, const char *option, const char *text, bool p
   char name[48] = "";
   Value v;
   if (equals) sol_format(name, sizeof name, "%.*s", (int)(equals - text), text);
+  bool bandwidth = strcmp(option, "bandwidth") == 0;
   if (!read_value(equals ? equals + 1 : text, &v) || (!equals && !(peak && v.share)))
-    return cli_fail(c->cli, "--%s takes %s, with a number above 0 or a share such as 80%%, not '%.60s'",
-                    option, peak ? "DTYPE=NUMBER or a share" : "FIGURE=NUMBER", text);
+    return cli_fail(c->cli, "--%s takes %s with a number above 0 or a share such as 80%%, not '%.60s'",
+                    option,
+                    bandwidth ? "bytes a second,"
+                    : peak    ? "DTYPE=NUMBER or a share,"
+                              : "FIGURE=NUMBER,",
+                    bandwidth ? equals + 1 : text);
   for (int i = 0; i < c->count; i++) {
     SolDevice *d = (SolDevice *)c->devices[i];
     SolFigure *f = !equals ? NULL : peak ? peak_of(d, name) : cli_device_figure(d, name);
@@ -111,15 +116,16 @@ static int take_ceilings(Changes *c, const char *path, const Ceilings *m) {
   for (int i = 0; i < c->count; i++) {
     if (m->cpu || !is_of(c->devices[i], m->name)) continue;
     SolDevice *d = (SolDevice *)c->devices[i], old = *d;
-    double read = m->values[CEILING_dram_read];
+    double read = m->values[CEILING_dram_read], sums = m->values[CEILING_nccl_sum];
     ceilings_device(m, &old, source, d);
     if (read == read) d->mem_bandwidth = (SolFigure){read, source};
+    if (sums == sums) d->link_bandwidth = (SolFigure){sums, source}; // what collectives reach, not copies
     fact_write_number(rate, sizeof rate, UNIT_BYTES_PER_S, d->mem_bandwidth.value);
     used++;
   }
   if (!used) return not_among(c, path, m->cpu ? "" : m->name);
-  sol_format(said, sizeof said, "memory %s, vector peak and launches of %s, measured %s (%.80s)", rate,
-             m->name, m->date, path);
+  sol_format(said, sizeof said, "memory %s, vector peak%s and launches of %s, measured %s (%.80s)", rate,
+             m->gpus ? ", link" : "", m->name, m->date, path);
   say(c->out, said);
   return EXIT_OK;
 }

@@ -16,8 +16,8 @@ typedef struct ModelArgs {
   const char *fabric, *draft;
   double acceptance;
   SolDtype dtype, weight_dtype, kv_dtype;
-  bool fused, graph, list;
-  const char *ttft, *tpot;
+  bool fused, graph, ungrouped, list;
+  const char *ttft, *tpot, *host;
   TextList sweeps, prices, watts;
 } ModelArgs;
 
@@ -26,8 +26,14 @@ bool cli_model_chooses(const ModelArgs *args, int device_count);
 int cli_model_choose(Cli *cli, const ModelArgs *args, const SolModelConfig *config, const SolModelRun *run,
                      const SolDevice *const *devices, int device_count, const Figures *figures);
 
+// "20ms", "0.2s", "1500us"; a bare number is in milliseconds. NULL gives 0.
+int cli_model_duration(Cli *cli, const char *option, const char *text, double *us);
+
 // A preset by name, or a config.json by its path.
 int cli_model_find(Cli *cli, const char *name, SolModelConfig *out);
+
+// Refuses options that the one case asked for would leave unused.
+int cli_model_check_use(Cli *cli, const ModelArgs *args);
 
 // cli_model_split.c: how the pass is split over GPUs, draft models and prompts.
 int cli_model_split(Cli *cli, const ModelArgs *args, SolModelRun *run);

@@ -46,8 +46,7 @@ bool cli_model_chooses(const ModelArgs *args, int device_count) {
 
 // ---- what was asked ----
 
-// "20ms", "0.2s", "1500us"; a bare number is in milliseconds.
-static int read_duration(Cli *cli, const char *option, const char *text, double *us) {
+int cli_model_duration(Cli *cli, const char *option, const char *text, double *us) {
   static const struct {
     const char *name;
     double us;
@@ -115,6 +114,14 @@ static int read_sweeps(Choice *c, const ModelArgs *args) {
   return EXIT_OK;
 }
 
+// The device that a price names: one that was asked for, of a file too, or of the table.
+static SolStatus find_offer(const char *name, const Offer *offers, int count, const SolDevice **out,
+                            SolError *err) {
+  for (int d = 0; d < count; d++)
+    if (strcmp(offers[d].device->id, name) == 0) return *out = offers[d].device, SOL_OK;
+  return sol_accelerator_find(name, out, err);
+}
+
 // "h100=2.5": for the device that is meant.
 static int read_offers(Cli *cli, const char *option, const TextList *list, Offer *offers, int count,
                        size_t field) {
@@ -123,16 +130,20 @@ static int read_offers(Cli *cli, const char *option, const TextList *list, Offer
     const SolDevice *device;
     SolError err = {0};
     char name[64];
-    double value;
+    double value, old;
     sol_format(name, sizeof name, "%.*s", equals ? (int)(equals - text) : 0, text);
-    if (!equals || sol_parse_number(equals + 1, strlen(equals + 1), &value, &err) || !(value > 0))
+    if (!equals || equals == text || sol_parse_number(equals + 1, strlen(equals + 1), &value, &err) ||
+        !(value > 0))
       return cli_fail(cli, "--%s takes GPU=NUMBER with a number above 0, such as h100=2.5, not '%.40s'",
                       option, text);
-    if (sol_accelerator_find(name, &device, &err)) return cli_error(cli, &err, option, 0, 0);
+    if (find_offer(name, offers, count, &device, &err)) return cli_error(cli, &err, option, 0, 0);
     int used = 0;
-    for (int d = 0; d < count; d++)
-      if (strcmp(offers[d].device->id, device->id) == 0)
-        memcpy((char *)&offers[d] + field, &value, sizeof value), used++;
+    for (int d = 0; d < count; d++) {
+      if (strcmp(offers[d].device->id, device->id) != 0) continue;
+      memcpy(&old, (char *)&offers[d] + field, sizeof old);
+      if (old > 0) return cli_fail(cli, "--%s names %s twice", option, device->id);
+      memcpy((char *)&offers[d] + field, &value, sizeof value), used++;
+    }
     if (!used)
       return cli_fail(cli, "--%s names %s, which is not among the GPUs asked for", option, device->id);
   }
@@ -354,8 +365,8 @@ int cli_model_choose(Cli *cli, const ModelArgs *args, const SolModelConfig *conf
   Offer *offers = sol_arena_alloc(&cli->arena, sizeof *offers * (size_t)device_count);
   if (!offers) return cli_fail(cli, "out of memory");
   for (int d = 0; d < device_count; d++) offers[d] = (Offer){.device = devices[d]};
-  int code = read_duration(cli, "ttft", args->ttft, &c.ttft_us);
-  if (!code) code = read_duration(cli, "tpot", args->tpot, &c.tpot_us);
+  int code = cli_model_duration(cli, "ttft", args->ttft, &c.ttft_us);
+  if (!code) code = cli_model_duration(cli, "tpot", args->tpot, &c.tpot_us);
   if (!code) code = read_sweeps(&c, args);
   if (!code) code = read_offers(cli, "price", &args->prices, offers, device_count, offsetof(Offer, price));
   if (!code) code = read_offers(cli, "watts", &args->watts, offers, device_count, offsetof(Offer, watts));

@@ -56,3 +56,20 @@ int cli_model_split(Cli *cli, const ModelArgs *args, SolModelRun *run) {
   run->acceptance = args->acceptance;
   return code;
 }
+
+int cli_model_check_use(Cli *cli, const ModelArgs *args) {
+  bool decode = args->phase == SOL_PHASE_DECODE;
+  int64_t batch = args->batch ? args->batch : 1, dp = args->dp ? args->dp : 1;
+  if (decode && (args->chunk || args->prefix))
+    return cli_fail(cli, "--%s is of prompts, not of --phase decode", args->chunk ? "chunk" : "prefix");
+  if (!decode && args->draft_tokens)
+    return cli_fail(cli, "--draft-tokens is of decoding: add --phase decode");
+  if (dp > batch)
+    return cli_fail(cli, "dp: %lld sequences (--batch) leave some of %lld replicas without any",
+                    (long long)batch, (long long)dp);
+  if (args->microbatches && args->pp < 2) return cli_fail(cli, "--microbatches needs the stages of --pp");
+  if (args->microbatches > (batch + dp - 1) / dp)
+    return cli_fail(cli, "microbatches: %lld are more than the %lld sequences of a replica",
+                    (long long)args->microbatches, (long long)((batch + dp - 1) / dp));
+  return EXIT_OK;
+}

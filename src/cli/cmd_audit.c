@@ -73,6 +73,9 @@ static int audit_device(AuditRun *r, const SolDevice *device, AuditProgram *out)
     sol_hint(&err, "a single kernel can be audited for it: --kernel and --arg, or a .ptx file");
     return cli_error(r->cli, &err, 0, 0, 0);
   }
+  if (r->args->steady && way_of(r) != WAY_KERNEL)
+    return cli_fail(r->cli,
+                    "--steady is for a single kernel; a program's launches follow each other as they do");
   if (audit_start(out, device, &err)) return cli_error(r->cli, &err, 0, 0, 0);
   int code;
   switch (way_of(r)) {
@@ -288,6 +291,8 @@ static const Option options[] = {
      "run only the blocks of WAVES waves of each launch, and scale their counts"},
     {"cold", OPTION_FLAG, offsetof(AuditArgs, cold), 0, 0, 0,
      "L2 is flushed and empty before each launch, as ncu measures; else it keeps what was left in it"},
+    {"steady", OPTION_FLAG, offsetof(AuditArgs, steady), 0, 0, 0,
+     "a single kernel: as one of many alike in a CUDA graph, each on other memory, as benchmarks measure"},
     {"all", OPTION_FLAG, offsetof(AuditArgs, all), 0, 0, 0,
      "count every launch; else launches that repeat with equal counts are billed by those that were counted"},
     {"check", OPTION_TEXTS, offsetof(AuditArgs, check), "LIST", "race|init|sync|mem", 0,

@@ -98,6 +98,7 @@ static void say_machine(const BenchRun *r, Fact *root) {
   if (backend == SOL_BACKEND_CUDA) {
     const SolDriverInfo *info = &r->bench->timer.info;
     fact_text(root, "gpu", "GPU", info->name[0] ? info->name : 0);
+    fact_text(root, "uuid", 0, info->uuid[0] ? info->uuid : 0);
     fact_text(root, "driver", "driver", info->driver[0] ? info->driver : 0);
     fact_number(root, "cuda", 0, UNIT_PLAIN, BASIS_NONE, info->cuda);
     fact_number(root, "l2_bytes", 0, UNIT_SIZE, BASIS_NONE, (double)info->l2_bytes);

@@ -95,15 +95,23 @@ static int print_summary(Cli *cli, const FleetRun *run, const FleetSlow *slow, i
   for (int i = 0; i < run->rank_count; i++)
     if (run->ranks[i].died)
       fact_note(root, "Rank %d (%s) died; others took over its work.", i, run->ranks[i].host);
+  int sharing = 0;
+  for (int i = 0; i < run->rank_count; i++) sharing += run->ranks[i].shared;
+  if (sharing)
+    fact_note(
+        root,
+        "%d ranks share a GPU with others: they measured each other's load, and none of them is called slow.",
+        sharing);
   if (run->jobs->list[0].rank >= 0 && run->rank_count < 3)
     fact_note(root, "Of fewer than three ranks none can be called slow.");
   fact_note(root, "--json prints what every job printed, merged.");
   return cli_print(cli, root);
 }
 
-static int answer(Cli *cli, const FleetRun *run, const char *path) {
+static int answer(Cli *cli, FleetRun *run, const char *path) {
   FleetSlow *slow = calloc(FLEET_MOST_SLOW, sizeof *slow);
   if (!slow) return cli_fail(cli, "out of memory");
+  fleet_find_shared(run);
   int count = fleet_slow(run, slow, FLEET_MOST_SLOW), code = EXIT_OK;
   SolBuffer text = {0}, command = {0};
   char date[32] = "";
@@ -210,7 +218,7 @@ const Command cmd_fleet = {
         "taken over: start Open MPI with 'mpirun --enable-recovery', or it ends all ranks with the first; --journal "
         "then lets the next run continue. Without a launcher the jobs run here, one after another.\n\n"
         "JSON: schema, command, date, results [{job, command, exit, signal, output, errors}] in the order of the file, "
-        "runs [{job, rank, attempts, seconds}], ranks [{rank, host, pid, jobs, died}], slow [{rank, figure, value, "
+        "runs [{job, rank, attempts, seconds}], ranks [{rank, host, pid, jobs, died, shared}], slow [{rank, figure, value, "
         "median, deviations}], failed [job].\n\nExit code 1: a job failed.",
     .examples = "sol fleet jobs.txt --journal done.jsonl --json\n"
                 "mpirun -n 4 --enable-recovery sol fleet jobs.txt --journal done.jsonl --out merged.json\n"

@@ -54,11 +54,19 @@ static int list_presets(Cli *cli) {
   return cli_print(cli, root);
 }
 
-static int print_report(Cli *cli, const SolDevice *d, const SolModelConfig *config, const SolModelRun *run,
-                        const Figures *figures) {
+static int print_report(Cli *cli, const ModelArgs *args, const SolDevice *d, const SolModelConfig *config,
+                        const SolModelRun *run, const Figures *figures) {
   SolError err = {0};
   Fact *root = facts_root(&cli->arena, FACT_OBJECT);
-  if (report_pass_facts(root, d, config, run, &err)) return cli_error(cli, &err, 0, 0, 0);
+  if (report_pass_facts(root, d, config, run, &err)) {
+    if (err.status == SOL_ERR_UNKNOWN && !err.hint[0])
+      sol_hint(
+          &err,
+          "what is not published can be given: --peak bf16=NUMBER, --bandwidth NUMBER, --set FIGURE=NUMBER");
+    return cli_error(cli, &err, 0, 0, 0);
+  }
+  int code = cli_model_check_use(cli, args);
+  if (code) return code;
   cli_figures_note(root, figures);
   return cli_print(cli, root);
 }
@@ -86,10 +94,12 @@ static int run(Cli *cli, void *arguments) {
                      .kv_dtype = args->kv_dtype,
                      .fused = args->fused,
                      .graph = args->graph,
+                     .ungrouped = args->ungrouped,
                      .measured = figures.ops,
                      .measured_count = figures.op_count};
   if ((code = cli_model_split(cli, args, &run))) return code;
-  if (!cli_model_chooses(args, count)) return print_report(cli, devices[0], &config, &run, &figures);
+  if ((code = cli_model_duration(cli, "host", args->host, &run.host_us))) return code;
+  if (!cli_model_chooses(args, count)) return print_report(cli, args, devices[0], &config, &run, &figures);
   if (cli_given(cli, "phase"))
     return cli_fail(cli, "--phase is for one GPU and one case: the table shows both");
   return cli_model_choose(cli, args, &config, &run, devices, count, &figures);
@@ -139,6 +149,10 @@ static const Option options[] = {
      "what one GPU draws, h100=700: adds joules per token"},
     {"fused", OPTION_FLAG, offsetof(ModelArgs, fused), 0, 0, 0, "fuse what libraries fuse"},
     {"graph", OPTION_FLAG, offsetof(ModelArgs, graph), 0, 0, 0, "launch through a CUDA graph"},
+    {"host", OPTION_TEXT, offsetof(ModelArgs, host), "TIME", 0, 0,
+     "what the server takes for itself in every pass, 4ms: scheduling, sampling (default: nothing)"},
+    {"ungrouped", OPTION_FLAG, offsetof(ModelArgs, ungrouped), 0, 0, 0,
+     "decoding attention reads the cache once for every query head, not once for its group"},
     {"list", OPTION_FLAG, offsetof(ModelArgs, list), 0, 0, 0, "list the presets"},
     HTML_OPTION,
     SVG_OPTION,

@@ -24,6 +24,9 @@ static SolStatus measure(Ceilings *c, char *why, size_t cap, SolError *err) {
   }
   SolStatus status = ceilings_measure(driver, 0, c, err);
   sol_driver_close(driver);
+  SolError alone = {0};
+  if (!status && ceilings_measure_links(0, c, &alone))
+    sol_format(why, cap, "Between GPUs %s was measured: %s.", c->gpus ? "not all" : "nothing", alone.message);
   return status;
 }
 
@@ -34,6 +37,7 @@ static void row(Fact *list, const Ceilings *c, Ceiling which, const SolDevice *d
   if ((which == CEILING_dram_read || which == CEILING_dram_write) && device)
     published = device->mem_bandwidth;
   if (which == CEILING_tensor && device) published = device->peak_fp16;
+  if (which == CEILING_nccl_sum && device) published = device->link_bandwidth;
   if (which == CEILING_clock && device) published = device->boost_clock;
   double value = c->values[which];
   if (value != value) return;
@@ -62,6 +66,7 @@ static void facts(Fact *root, const Ceilings *c, const SolDevice *device) {
   fact_text(root, "date", 0, c->date);
   fact_text(root, "device", 0, device ? device->id : NULL);
   fact_number(root, c->cpu ? "threads" : "sms", 0, UNIT_PLAIN, BASIS_NONE, c->units);
+  if (c->gpus) fact_number(root, "gpus", 0, UNIT_PLAIN, BASIS_NONE, c->gpus);
   fact_number(root, "seconds", 0, UNIT_PLAIN, BASIS_MEASURED, c->seconds);
   Fact *measured = fact_object(root, "measured", 0), *spread = fact_object(root, "spread", 0);
   Fact *published = fact_object(root, "published", 0);

@@ -76,8 +76,14 @@
 #define SRC_APPLE_M1_BUS      "128 bits of LPDDR4X-4266; Apple says that an M1 Max has almost six times it"
 #define SRC_CHANNELS_OF(what) "computed: " what
 // Not found anywhere to compare with: use --set, or a device file, where it matters.
-#define SRC_NOT_FOUND "from memory; no copy of the maker's data sheet was found to check it"
-#define SRC_CPU_CALL  "a call of a function: nothing is launched"
+#define SRC_MI355X_VECTOR(flops)                                                                             \
+  "computed: 256 compute units x 2.4 GHz x " flops " FLOPs a clock, the rate of the MI300X's"
+#define SRC_MI355X_FP4                                                                                       \
+  "Hazy Research, HipKittens (2025), hardware overview: 10.1 PFLOP/s; computed: twice FP8's"
+#define SRC_TPU_V5P_INT8 "Stas Bekman, Machine Learning Engineering, TFLOPS comparison table"
+#define SRC_TPU7_MEMORY  "Google at Hot Chips 2025 (TechRadar): eight stacks of HBM3e, 7.3 TB/s"
+#define SRC_NOT_FOUND    "from memory; no copy of the maker's data sheet was found to check it"
+#define SRC_CPU_CALL     "a call of a function: nothing is launched"
 
 // What drivers report.
 #define SRC_DRIVER_B200  "reported by the driver on B200s (pytorch/ao pull request 4002 and others)"

@@ -98,8 +98,9 @@ enum {
   RESOURCE_ARRAY = 0,
   RESOURCE_ROWS = 3, // CU_RESOURCE_TYPE_PITCH2D
   EDGE_CLAMP = 1,
-  PROMOTE_256 = 3,        // CU_TENSOR_MAP_L2_PROMOTION_L2_256B
-  ERROR_NO_CONTEXT = 201, // CUDA_ERROR_INVALID_CONTEXT
+  PROMOTE_256 = 3,          // CU_TENSOR_MAP_L2_PROMOTION_L2_256B
+  ERROR_NO_CONTEXT = 201,   // CUDA_ERROR_INVALID_CONTEXT
+  ERROR_PEER_ENABLED = 704, // CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
   STREAM_NON_BLOCKING = 1,
   CAPTURE_RELAXED = 2, // other threads, and calls that a recording would forbid, are let be
   FUNC_MAX_DYNAMIC_SHARED = 8,
@@ -154,8 +155,12 @@ enum {
   X(event_elapsed, "cuEventElapsedTime", (float *, void *, void *))
 // NULL where the driver is older than they are.
 #define CUDA_OPTIONAL_ENTRY_POINTS(X)                                                                        \
+  X(device_count, "cuDeviceGetCount", (int *))                                                               \
+  X(enable_peer, "cuCtxEnablePeerAccess", (void *, unsigned))                                                \
+  X(copy_peer, "cuMemcpyPeerAsync", (CuAddress, void *, CuAddress, void *, size_t, void *))                  \
   X(function_load, "cuFuncLoad", (void *))                                                                   \
   X(device_uuid, "cuDeviceGetUuid_v2", (unsigned char *, int))                                               \
+  X(active_clusters, "cuOccupancyMaxActiveClusters", (int *, void *, const CuLaunchConfig *))                \
   X(set_limit, "cuCtxSetLimit", (int, size_t))                                                               \
   X(reset_persisting, "cuCtxResetPersistingL2Cache", (void))                                                 \
   X(address_range, "cuMemGetAddressRange_v2", (CuAddress *, size_t *, CuAddress))                            \

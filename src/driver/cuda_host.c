@@ -45,18 +45,19 @@ static SolStatus load_entry_points(Cuda *c, SolError *err) {
 }
 
 static SolStatus open_cuda(const SolDriverOptions *options, void **state, SolError *err) {
-  (void)options;
   Cuda *c = sol_heap_alloc(sizeof *c);
   if (!c) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   *c = (Cuda){0};
   SolStatus status = load_entry_points(c, err);
   // NOLINTBEGIN(clang-analyzer-core.CallAndMessage)
   if (!status) status = cuda_check(c, c->init(0), "no usable GPU", err);
-  if (!status) status = cuda_check(c, c->context_current(&c->context), "the GPU's context", err);
+  if (!status && !options->gpu)
+    status = cuda_check(c, c->context_current(&c->context), "the GPU's context", err);
   if (!status && c->context)
     status = cuda_check(c, c->context_device(&c->device), "the context's GPU", err);
   else if (!status) {
-    status = cuda_check(c, c->device_get(&c->device, 0), "no GPU", err);
+    status =
+        cuda_check(c, c->device_get(&c->device, options->gpu ? options->gpu - 1 : 0), "no such GPU", err);
     if (!status) status = cuda_check(c, c->context_retain(&c->context, c->device), "the GPU's context", err);
     c->retained = !status;
   }
@@ -155,11 +156,9 @@ static SolStatus kernel_cuda(void *state, void *module, const char *name, void *
   return cuda_check(c, result, name, err);
 }
 
-static SolStatus enqueue_cuda(void *state, void *kernel, const SolDriverLaunch *l, SolStream stream,
-                              SolError *err) {
-  Cuda *c = state;
-  CuLaunchAttribute attributes[4];
-  CuLaunchConfig config = {.shared = (unsigned)l->dynamic_shared, .stream = stream, .attributes = attributes};
+enum { ATTRIBUTES = 4 };
+static CuLaunchConfig config_of(const SolDriverLaunch *l, CuLaunchAttribute attributes[ATTRIBUTES]) {
+  CuLaunchConfig config = {.shared = (unsigned)l->dynamic_shared, .attributes = attributes};
   memcpy(config.grid, l->grid, sizeof config.grid);
   memcpy(config.block, l->block, sizeof config.block);
   if (l->cluster[0]) {
@@ -180,6 +179,15 @@ static SolStatus enqueue_cuda(void *state, void *kernel, const SolDriverLaunch *
                                              .share = 1,
                                              .hit = ACCESS_PERSISTING,
                                              .miss = ACCESS_STREAMING}};
+  return config;
+}
+
+static SolStatus enqueue_cuda(void *state, void *kernel, const SolDriverLaunch *l, SolStream stream,
+                              SolError *err) {
+  Cuda *c = state;
+  CuLaunchAttribute attributes[ATTRIBUTES];
+  CuLaunchConfig config = config_of(l, attributes);
+  config.stream = stream;
   size_t bytes = (size_t)l->param_bytes;
   void *extra[] = {LAUNCH_BUFFER, (void *)(uintptr_t)l->params, LAUNCH_BUFFER_SIZE, &bytes, LAUNCH_END};
   bool entered = cuda_enter(c);
@@ -188,6 +196,20 @@ static SolStatus enqueue_cuda(void *state, void *kernel, const SolDriverLaunch *
                                  : c->launch(&config, kernel, NULL, bytes ? extra : NULL);
   cuda_leave(c, entered);
   return cuda_check(c, result, "launching", err);
+}
+
+static SolStatus active_clusters_cuda(void *state, void *kernel, const SolDriverLaunch *l, int *out,
+                                      SolError *err) {
+  Cuda *c = state;
+  CuLaunchAttribute attributes[ATTRIBUTES];
+  CuLaunchConfig config = config_of(l, attributes);
+  if (!c->active_clusters)
+    return sol_fail(err, SOL_ERR_UNSUPPORTED,
+                    "this CUDA driver does not say how many clusters run at a time");
+  bool entered = cuda_enter(c);
+  CuResult result = c->active_clusters(out, kernel, &config);
+  cuda_leave(c, entered);
+  return cuda_check(c, result, "asking how many clusters run at a time", err);
 }
 
 // Above 48 KiB dynamic shared memory is opt-in.
@@ -320,11 +342,40 @@ static SolStatus info_cuda(void *state, SolDriverInfo *out, SolError *err) {
   int smem = 0;
   if (!c->device_attribute(&smem, DEVICE_SMEM_PER_SM, c->device)) out->smem_per_sm = (uint64_t)smem;
   if (!c->device_attribute(&smem, DEVICE_SMEM_PER_BLOCK, c->device)) out->smem_per_block = (uint64_t)smem;
+  if (c->device_count && c->device_count(&out->gpus)) out->gpus = 0;
   c->driver_version(&out->cuda);
   if (c->device_name(out->name, sizeof out->name, c->device)) out->name[0] = 0;
   driver_version(out->driver, sizeof out->driver);
   write_uuid(c, out->uuid, sizeof out->uuid);
   return status;
+}
+
+static SolStatus reach_cuda(void *state, void *other, SolError *err) {
+  Cuda *c = state;
+  if (!c->enable_peer)
+    return sol_fail(err, SOL_ERR_UNSUPPORTED, "the CUDA driver is too old for peer access");
+  bool entered = cuda_enter(c);
+  CuResult result = c->enable_peer(((Cuda *)other)->context, 0);
+  cuda_leave(c, entered);
+  return result == ERROR_PEER_ENABLED ? SOL_OK : cuda_check(c, result, "another GPU's memory", err);
+}
+
+static SolStatus send_cuda(void *state, uint64_t from, void *other, uint64_t to, uint64_t bytes,
+                           SolStream stream, SolError *err) {
+  Cuda *c = state;
+  if (!c->copy_peer) return sol_fail(err, SOL_ERR_UNSUPPORTED, "the CUDA driver is too old for peer copies");
+  bool entered = cuda_enter(c);
+  CuResult result = c->copy_peer(to, ((Cuda *)other)->context, from, c->context, (size_t)bytes, stream);
+  cuda_leave(c, entered);
+  return cuda_check(c, result, "copying to another GPU", err);
+}
+
+static bool enter_cuda(void *state) {
+  return cuda_enter(state);
+}
+
+static void leave_cuda(void *state, bool entered) {
+  cuda_leave(state, entered);
 }
 
 const SolDriverTable sol_driver_cuda_table = {
@@ -341,6 +392,7 @@ const SolDriverTable sol_driver_cuda_table = {
     .launch = launch_cuda,
     .enqueue = enqueue_cuda,
     .allow_shared = allow_shared_cuda,
+    .active_clusters = active_clusters_cuda,
     .enqueue_copy = enqueue_copy_cuda,
     .persist = persist_cuda,
     .texture = sol_cuda_texture,
@@ -351,5 +403,9 @@ const SolDriverTable sol_driver_cuda_table = {
     .check_pointer = check_pointer_cuda,
     .info = info_cuda,
     .load_image = load_image_cuda,
+    .reach = reach_cuda,
+    .send = send_cuda,
+    .enter = enter_cuda,
+    .leave = leave_cuda,
     .timing = &sol_driver_cuda_timing,
 };

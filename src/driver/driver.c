@@ -247,6 +247,13 @@ SolStatus sol_driver_enqueue(SolDriver *d, const SolDriverLaunch *launch, SolStr
   return status ? status : d->table->enqueue(d->state, launch->kernel->backend, launch, stream, err);
 }
 
+SolStatus sol_driver_active_clusters(SolDriver *d, const SolDriverLaunch *launch, int *out, SolError *err) {
+  if (!d->table->active_clusters)
+    return sol_fail(err, SOL_ERR_UNSUPPORTED, "%s does not say how many clusters run at a time",
+                    d->table->name);
+  return d->table->active_clusters(d->state, launch->kernel->backend, launch, out, err);
+}
+
 SolStatus sol_driver_allow_shared(SolDriverKernel *kernel, uint64_t bytes, SolError *err) {
   SolDriver *d = kernel->module->driver;
   SolStatus status = d->table->allow_shared(d->state, kernel->backend, bytes, err);
@@ -370,4 +377,25 @@ SolStatus sol_driver_copy(SolDriver *d, uint64_t to, uint64_t from, uint64_t byt
 
 SolEmu *sol_driver_emu(SolDriver *d) {
   return d->table == &sol_driver_emu_table ? d->state : NULL;
+}
+
+SolStatus sol_driver_reach(SolDriver *d, SolDriver *other, SolError *err) {
+  if (d->table != other->table || !d->table->reach)
+    return sol_fail(err, SOL_ERR_UNSUPPORTED, "%s has no other GPU", d->table->name);
+  return d->table->reach(d->state, other->state, err);
+}
+
+SolStatus sol_driver_send(SolDriver *d, uint64_t from, SolDriver *other, uint64_t to, uint64_t bytes,
+                          SolStream stream, SolError *err) {
+  if (d->table != other->table || !d->table->send)
+    return sol_fail(err, SOL_ERR_UNSUPPORTED, "%s has no other GPU", d->table->name);
+  return d->table->send(d->state, from, other->state, to, bytes, stream, err);
+}
+
+bool sol_driver_enter(SolDriver *d) {
+  return d->table->enter && d->table->enter(d->state);
+}
+
+void sol_driver_leave(SolDriver *d, bool entered) {
+  if (d->table->leave) d->table->leave(d->state, entered);
 }

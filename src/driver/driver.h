@@ -15,6 +15,7 @@ typedef struct SolDriverOptions {
   SolBackend backend;      // cuda, or else emu
   const SolDevice *device; // emu: the GPU to stand for; NULL: h100-sxm. cuda: ignored
   int workers;             // emu: threads; 0: as many as the host has cores
+  int gpu;                 // cuda: 1 for the first GPU; 0: the current context's, or the first
   bool track_init;         // emu: for SOL_EMU_CHECK_INIT of global memory
 } SolDriverOptions;
 
@@ -71,6 +72,10 @@ SolStatus sol_driver_enqueue(SolDriver *driver, const SolDriverLaunch *launch, S
                              SolError *err);
 enum { SOL_DRIVER_SHARED = 48 * 1024 };
 SolStatus sol_driver_allow_shared(SolDriverKernel *kernel, uint64_t bytes, SolError *err);
+// How many clusters of this launch, whose grid does not count, the GPU can run at a time: fewer than its SMs have room for,
+// since a cluster keeps to one GPC and GPCs have different numbers of SMs. emu: not known.
+SolStatus sol_driver_active_clusters(SolDriver *driver, const SolDriverLaunch *launch, int *out,
+                                     SolError *err);
 // A copy within the backend's memory, enqueued as launches are. cuda: the driver moves it, by the GPU's copy
 // engine or a kernel of its own.
 SolStatus sol_driver_enqueue_copy(SolDriver *driver, uint64_t to, uint64_t from, uint64_t bytes,
@@ -96,6 +101,7 @@ SolStatus sol_driver_count(SolDriver *driver, SolDriverCounts *into, SolError *e
 typedef struct SolDriverInfo {
   int cc, sms;               // cc: 90 for sm_90
   int device;                // cuda: the GPU's number
+  int gpus;                  // cuda: that the driver sees; 0: unknown
   int cuda;                  // the newest CUDA that the driver knows, 13000 for 13.0; 0: unknown
   uint64_t l2_bytes;         // 0: unknown
   uint64_t smem_per_sm;      // shared memory, of which a block takes 1 KiB for itself; 0: unknown
@@ -143,6 +149,17 @@ SolStatus sol_driver_tensor_map(SolDriver *driver, const SolTensorMap *map, uint
 
 SolEmu *sol_driver_emu(SolDriver *driver); // NULL for cuda
 
+// Several GPUs in one process, each with a driver of its own (SolDriverOptions.gpu); SOL_ERR_UNSUPPORTED on the
+// emulator. sol_driver_send copies from the first one's memory to the other's, over their link once
+// sol_driver_reach has succeeded, and through the host otherwise.
+SolStatus sol_driver_reach(SolDriver *driver, SolDriver *other, SolError *err);
+SolStatus sol_driver_send(SolDriver *driver, uint64_t from, SolDriver *other, uint64_t to, uint64_t bytes,
+                          SolStream stream, SolError *err);
+// Makes the driver's context the calling thread's current one, for libraries that ask for it, such as NCCL. Whether
+// it was made so is for sol_driver_leave.
+bool sol_driver_enter(SolDriver *driver);
+void sol_driver_leave(SolDriver *driver, bool entered);
+
 // A texture as a backend made it.
 typedef struct SolDriverTexture {
   uint64_t handle;
@@ -168,6 +185,9 @@ typedef struct SolDriverTable {
   SolStatus (*enqueue)(void *state, void *kernel, const SolDriverLaunch *launch, SolStream stream,
                        SolError *err);
   SolStatus (*allow_shared)(void *state, void *kernel, uint64_t bytes, SolError *err);
+  // NULL: not known.
+  SolStatus (*active_clusters)(void *state, void *kernel, const SolDriverLaunch *launch, int *out,
+                               SolError *err);
   SolStatus (*enqueue_copy)(void *state, uint64_t to, uint64_t from, uint64_t bytes, SolStream stream,
                             SolError *err);
   SolStatus (*persist)(void *state, uint64_t bytes, SolError *err);
@@ -180,7 +200,12 @@ typedef struct SolDriverTable {
   SolStatus (*check_pointer)(void *state, uint64_t address, uint64_t bytes, SolError *err);
   SolStatus (*info)(void *state, SolDriverInfo *out, SolError *err);
   SolStatus (*load_image)(void *state, const void *image, void **module, SolError *err); // NULL: none
-  const struct SolDriverTiming *timing;                                                  // NULL: none
+  SolStatus (*reach)(void *state, void *other, SolError *err);                           // NULL: none
+  SolStatus (*send)(void *state, uint64_t from, void *other, uint64_t to, uint64_t bytes, SolStream stream,
+                    SolError *err);
+  bool (*enter)(void *state); // NULL: none
+  void (*leave)(void *state, bool entered);
+  const struct SolDriverTiming *timing; // NULL: none
 } SolDriverTable;
 // The functions of the same names above.
 typedef struct SolDriverTiming {

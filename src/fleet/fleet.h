@@ -27,6 +27,8 @@ typedef struct FleetRank {
   int pid;
   int jobs; // that it has finished
   bool died;
+  char gpu[64]; // as fleet_find_shared has read it: "GPU-8a3e94ac-..."; empty: unknown
+  bool shared;  // it is another rank's, too
 } FleetRank;
 
 typedef struct FleetJobs {
@@ -78,7 +80,10 @@ typedef struct FleetSlow {
   double value, median, deviations; // deviations: infinite where the others are equal
 } FleetSlow;
 enum { FLEET_MOST_SLOW = 256 };
-// From the JSON of sol devices --measure and sol bench, one of each rank; of fewer than three ranks none is named.
+// Marks the ranks whose answers name the same GPU ("uuid"): each of them measured the others' load as well.
+void fleet_find_shared(FleetRun *run);
+// From the JSON of sol devices --measure and sol bench, one of each rank; of fewer than three ranks none is named, nor is one
+// that shares its GPU.
 int fleet_slow(const FleetRun *run, FleetSlow *out, int cap);
 double fleet_median(double *values, int count); // sorts them
 

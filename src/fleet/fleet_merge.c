@@ -38,8 +38,8 @@ static void put_rank(SolBuffer *out, const FleetRun *run, int rank) {
   const FleetRank *r = &run->ranks[rank];
   sol_buffer_format(out, "%s\n{\"rank\": %d, \"host\": ", rank ? "," : "", rank);
   sol_json_add_text(out, r->host);
-  sol_buffer_format(out, ", \"pid\": %d, \"jobs\": %d, \"died\": %s}", r->pid, r->jobs,
-                    r->died ? "true" : "false");
+  sol_buffer_format(out, ", \"pid\": %d, \"jobs\": %d, \"died\": %s, \"shared\": %s}", r->pid, r->jobs,
+                    r->died ? "true" : "false", r->shared ? "true" : "false");
 }
 
 static void put_slow(SolBuffer *out, const FleetSlow *s, bool first) {

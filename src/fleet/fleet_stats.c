@@ -117,13 +117,33 @@ static int name_slow(const Figures *f, FleetSlow *out, int cap, double *room) {
   return count;
 }
 
+// The GPU that an answer names; empty: none.
+static void read_uuid(const SolBuffer *output, char *out, size_t cap) {
+  SolJson root, value;
+  if (!output->text || sol_json_check(output->text, output->length, &root, NULL)) return;
+  if (!sol_json_get(root, "uuid", &value) || !sol_json_string(value, out, cap)) out[0] = 0;
+}
+
+void fleet_find_shared(FleetRun *run) {
+  for (int i = 0; i < run->jobs->count; i++) {
+    int rank = run->jobs->list[i].rank;
+    if (rank < 0 || rank >= run->rank_count) continue;
+    read_uuid(&run->results[i].output, run->ranks[rank].gpu, sizeof run->ranks[rank].gpu);
+  }
+  for (int i = 0; i < run->rank_count; i++)
+    for (int k = 0; k < i; k++)
+      if (run->ranks[i].gpu[0] && strcmp(run->ranks[i].gpu, run->ranks[k].gpu) == 0)
+        run->ranks[i].shared = run->ranks[k].shared = true;
+}
+
 int fleet_slow(const FleetRun *run, FleetSlow *out, int cap) {
   Figures f = {.list = calloc(MOST_FIGURES, sizeof(Figure)), .ranks = run->rank_count};
   double *room = calloc((size_t)run->rank_count, sizeof *room);
   int count = 0;
   for (int i = 0; f.list && room && i < run->jobs->count; i++) {
     int rank = run->jobs->list[i].rank;
-    if (rank >= 0 && rank < run->rank_count) note_output(&f, rank, &run->results[i].output);
+    if (rank < 0 || rank >= run->rank_count || (run->ranks && run->ranks[rank].shared)) continue;
+    note_output(&f, rank, &run->results[i].output);
   }
   if (f.list && room) count = name_slow(&f, out, cap, room);
   for (int i = 0; f.list && i < f.count; i++) free(f.list[i].values);

@@ -32,6 +32,7 @@ typedef struct Ceilings {
   char name[96], uuid[48], driver[32], date[16]; // date: "2026-11-15"; the caller's to fill in
   bool cpu;
   int units;                // SMs, or threads
+  int gpus;                 // that the links and NCCL were measured over; 0: none were
   double values[CEILINGS];  // not a number: not measured
   double spreads[CEILINGS]; // the middle half of the samples over the median
   double seconds;           // that it all took
@@ -43,6 +44,11 @@ SolStatus ceilings_measure(SolDriver *driver, uint64_t bytes, Ceilings *out, Sol
 // Memory and fp32 of the CPU, by as many threads as there are cores. Two buffers of `bytes` each; 0: of more
 // than a cache holds.
 SolStatus ceilings_measure_cpu(size_t bytes, Ceilings *out, SolError *err);
+
+// What the GPUs of this machine send each other (ceilings_links.c): copies between the first two, and sums by NCCL
+// over all, 16 at most. A buffer of `bytes` on each; 0: 256 MiB. SOL_ERR_UNSUPPORTED where there is one GPU, or no
+// NCCL: what was measured until then is in `out`.
+SolStatus ceilings_measure_links(uint64_t bytes, Ceilings *out, SolError *err);
 
 void ceilings_clear(Ceilings *ceilings); // nothing measured
 void ceilings_write(const Ceilings *ceilings, SolBuffer *out);

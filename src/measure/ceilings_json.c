@@ -37,6 +37,7 @@ void ceilings_write(const Ceilings *c, SolBuffer *out) {
   sol_json_put_text(&w, "driver", c->driver[0] ? c->driver : NULL);
   sol_json_put_text(&w, "date", c->date);
   sol_json_put_number(&w, c->cpu ? "threads" : "sms", c->units);
+  if (c->gpus) sol_json_put_number(&w, "gpus", c->gpus);
   sol_json_put_number(&w, "seconds", c->seconds);
   for (int part = 0; part < 2; part++) {
     sol_json_open(&w, part ? "spread" : "measured", '{');
@@ -73,6 +74,8 @@ SolStatus ceilings_read(const char *text, size_t length, Ceilings *c, SolError *
   take_text(root, "date", c->date, sizeof c->date);
   double units = take_number(root, c->cpu ? "threads" : "sms");
   c->units = units >= 0 && units < 1e6 ? (int)units : 0;
+  double gpus = take_number(root, "gpus");
+  c->gpus = gpus >= 1 && gpus < 1e6 ? (int)gpus : 0;
   c->seconds = take_number(root, "seconds");
   for (int i = 0; i < CEILINGS; i++) {
     double value = take_number(measured, infos[i].key);

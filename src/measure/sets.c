@@ -36,10 +36,12 @@ SolStatus sets_plan(Sets *s, SolContext *ctx, const OpsDef *def, const OpsCase *
   if (def->args_bytes > sizeof s->args) return sol_fail(err, SOL_ERR_NO_SPACE, "arguments too large");
   if (!def->make(c, s->args)) return sol_fail(err, SOL_ERR_NOT_FOUND, "%s has no such case", def->name);
   s->view_count = def->views(s->args, s->view);
-  // Some costs depend on which tensors are there: for the counting, all are.
+  // Some costs depend on which tensors are there: for the counting, all are that this case has elements of.
   static const char there[16] = {0};
-  const void *at = there;
-  for (int k = 0; k < s->view_count; k++) memcpy(s->args + s->view[k].field, &at, sizeof at);
+  for (int k = 0; k < s->view_count; k++) {
+    const void *at = s->view[k].rows && s->view[k].cols ? there : NULL;
+    memcpy(s->args + s->view[k].field, &at, sizeof at);
+  }
   SolStatus status = ops_cost(def, s->args, &s->cost, err);
   s->bytes = s->cost.bytes_read + s->cost.bytes_written;
   for (int k = 0; k < s->view_count && !status; k++)

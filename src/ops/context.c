@@ -98,6 +98,7 @@ static SolStatus open_driver(SolContext *ctx, const SolContextOptions *o, SolErr
   // emulator loads them when needed.
   for (int op = 0; op < OPS_COUNT && !status && ctx->backend == SOL_BACKEND_CUDA; op++)
     status = ops_load(ctx, op, err);
+  if (!status && ctx->backend == SOL_BACKEND_CUDA) gemm_ask_clusters(ctx);
   return status;
 }
 

@@ -3,52 +3,97 @@
 #include "ops/decode_attention_parts.h"
 
 const char *const decode_kernels[DECODE_KERNELS] = {
-#define SPLIT(kind, fp8, d, v) "sol_decode_attention_" #kind "_" #fp8 "_" #d,
-#define MANY(kind, fp8, d, v)  "sol_decode_attention_many_" #kind "_" #fp8 "_" #d,
-#define COMBINE(v)             "sol_decode_attention_combine_" #v,
+#define HEADS(kind, fp8, d, tiles, keys, warps, blocks)                                                      \
+  "sol_decode_attention_" #kind "_" #fp8 "_" #d "_" #tiles,
+#define LATENT(kind, fp8) "sol_decode_attention_latent_" #kind "_" #fp8,
+#define MANY(kind, fp8)   "sol_decode_attention_many_" #kind "_" #fp8,
+#define WIDE(kind, keys)  "sol_decode_attention_wide_" #kind "_" #keys,
+#define COMBINE(v)        "sol_decode_attention_combine_" #v,
 #include "kernels/decode_attention/decode_attention.def"
 };
 
 const uint32_t decode_shared[DECODE_KERNELS] = {
-#define SPLIT(kind, fp8, d, v) DECODE_SHARED(DECODE_ROWS, d, v, 2 - (fp8)),
-#define MANY(kind, fp8, d, v)  DECODE_SHARED(DECODE_MANY_ROWS, d, v, 2 - (fp8)),
-#define COMBINE(v)             0,
+#define HEADS(kind, fp8, d, tiles, keys, warps, blocks) DECODE_HEADS_SHARED(tiles, d, warps),
+#define LATENT(kind, fp8)                               DECODE_LATENT_SHARED(DECODE_ROWS, 2 - (fp8)),
+#define MANY(kind, fp8)                                 DECODE_LATENT_SHARED(DECODE_MANY_ROWS, 2 - (fp8)),
+#define WIDE(kind, keys)                                DECODE_WIDE_SHARED,
+#define COMBINE(v)                                      0,
 #include "kernels/decode_attention/decode_attention.def"
 };
 
 typedef struct Variant {
-  int kind, fp8;
-  int64_t rows, d, v_dim; // rows: heads of a block; kind 0: adds up the parts
+  int kind, fp8; // kind 0: adds up the parts
+  int64_t d, v_dim;
+  int rows, threads, blocks; // rows: heads of a block; blocks: of an SM
 } Variant;
 static const Variant variants[DECODE_KERNELS] = {
-#define SPLIT(kind, fp8, d, v) {kind, fp8, DECODE_ROWS, d, v},
-#define MANY(kind, fp8, d, v)  {kind, fp8, DECODE_MANY_ROWS, d, v},
-#define COMBINE(v)             {0, 0, 0, 0, v},
+#define HEADS(kind, fp8, d, tiles, keys, warps, blocks) {kind, fp8, d, d, 8 * (tiles), (warps)*32, blocks},
+#define LATENT(kind, fp8)                               {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_ROWS, DECODE_THREADS, 1},
+#define MANY(kind, fp8)                                                                                      \
+  {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_MANY_ROWS, DECODE_THREADS * DECODE_MANY_GROUPS, 1},
+#define WIDE(kind, keys) {kind, 0, 0, DECODE_LATENT_V, DECODE_WIDE_ROWS, 256, 1}, // d 0: not by shape alone
+#define COMBINE(v)       {0, 0, 0, v, 0, DECODE_SLOTS * 32, 1},
 #include "kernels/decode_attention/decode_attention.def"
 };
 
-static int kernel_for(int kind, int fp8, int64_t rows, int64_t d, int64_t v_dim) {
+// Of the variants for the shape the first with room for all heads that share one of K, or else the last. MLA's of sm_90a
+// goes before the others.
+static int kernel_for(SolContext *ctx, const SolDecodeAttention *a) {
+  int fp8 = decode_cache_type(a) == SOL_FP8, kind = fp8 ? KIND_FP16 : ops_kind(a->dtype), last = 0;
+  bool few = a->heads / a->kv_heads <= DECODE_FEW;
+  int wide = kind == KIND_FP16 ? few ? DECODE_WIDE_1_32 : DECODE_WIDE_1_64
+             : few             ? DECODE_WIDE_2_32
+                               : DECODE_WIDE_2_64;
+  if (a->d == DECODE_LATENT && !fp8 && ctx->cc >= 90 && ops_has_kernel(ctx, &ops_decode_attention, wide))
+    return wide;
   for (int i = 0; i < DECODE_KERNELS; i++) {
     const Variant *v = &variants[i];
-    if (v->kind == kind && v->fp8 == fp8 && v->rows == rows && v->d == d && v->v_dim == v_dim) return i;
+    if (v->kind != kind || v->fp8 != fp8 || v->d != a->d) continue;
+    last = i;
+    if (v->rows >= a->heads / a->kv_heads) break;
   }
+  return last;
+}
+
+static int combining(int64_t v_dim) {
+  for (int i = 0; i < DECODE_KERNELS; i++)
+    if (!variants[i].kind && variants[i].v_dim == v_dim) return i;
   return 0; // the checks leave no other shapes
 }
 
-// Tokens of a part: so many that its bytes in the cache are at least 64 times those of its sums, but 128 KiB to 1 MiB. It depends
-// on the heads' shape alone, so that a sequence's bits do not depend on the batch.
-static int64_t part_length(const SolDecodeAttention *a) {
-  int64_t bytes = DECODE_ROW_BYTES(a->d, a->v_dim, ops_size(decode_cache_type(a)));
-  int64_t wanted = 64 * (a->heads / a->kv_heads) * a->v_dim * 4, tokens = 128;
-  if (wanted < 1 << 17) wanted = 1 << 17;
-  if (wanted > 1 << 20) wanted = 1 << 20;
-  while (tokens * bytes < wanted) tokens *= 2;
+// Tokens of a part: at least `part`, whose bytes in the cache are 64 times those of its sums, and from DECODE_PARTS parts on up to
+// `most`; sequences up to `whole` are not cut. It depends on the heads' shape and the sequence's length alone, so that a
+// sequence's bits do not depend on the batch.
+typedef struct Lengths {
+  int64_t whole, part, most;
+} Lengths;
+
+static int64_t tokens_of(int64_t bytes, int64_t row) {
+  int64_t tokens = 128;
+  while (tokens * row < bytes) tokens *= 2;
   return tokens;
 }
 
+static Lengths lengths_of(const SolDecodeAttention *a) {
+  int64_t row = DECODE_ROW_BYTES(a->d, a->v_dim, ops_size(decode_cache_type(a))),
+          sums = 64 * (a->heads / a->kv_heads) * a->v_dim * 4;
+  if (a->d == DECODE_LATENT) {
+    int64_t tokens = a->heads / a->kv_heads > DECODE_FEW ? 2048 : 1024;
+    return (Lengths){tokens, tokens, tokens};
+  }
+  if (sums < 1 << 18) sums = 1 << 18;
+  int64_t least = tokens_of(sums < 1 << 20 ? sums : 1 << 20, row), most = tokens_of(1 << 20, row);
+  return (Lengths){least > most / 2 ? least : most / 2, least, most};
+}
+
+// The most that a sequence has. Those that are cut into the shortest parts have no more than DECODE_PARTS.
 static int64_t parts_of(const SolDecodeAttention *a) {
-  int64_t seen = a->window && a->window < a->max_length ? a->window : a->max_length;
-  return ops_ceil_div(seen, part_length(a));
+  Lengths x = lengths_of(a);
+  int64_t seen = a->window && a->window < a->max_length ? a->window : a->max_length,
+          most = ops_ceil_div(seen, x.most), least = ops_ceil_div(seen, x.part);
+  if (seen <= x.whole) return seen > 0;
+  if (least > DECODE_PARTS) least = DECODE_PARTS;
+  return most > least ? most : least;
 }
 
 int64_t decode_workspace(const SolDecodeAttention *a) {
@@ -56,15 +101,19 @@ int64_t decode_workspace(const SolDecodeAttention *a) {
   return parts > 1 ? parts * a->batch * a->heads * (a->v_dim + 2) * 4 : 0;
 }
 
-// Heads of a block.
-static int rows_of(const SolDecodeAttention *a) {
-  return a->d == DECODE_LATENT && a->heads / a->kv_heads > DECODE_ROWS ? DECODE_MANY_ROWS : DECODE_ROWS;
+// -1: not a power of two.
+static int log2_of(int64_t x) {
+  int n = 0;
+  while (x >> n > 1) n++;
+  return x == (int64_t)1 << n ? n : -1;
 }
 
-static DecodeParams params_of(const SolDecodeAttention *a) {
+static DecodeParams params_of(const SolDecodeAttention *a, int rows) {
   int64_t parts = parts_of(a), all = parts * a->batch * a->heads, group = a->heads / a->kv_heads;
   float *sums = a->workspace;
-  bool aligned = !((uintptr_t)a->k_cache % 16) && !((uintptr_t)a->v_cache % 16);
+  Lengths lengths = lengths_of(a);
+  bool aligned = !((uintptr_t)a->k_cache % 16) && !((uintptr_t)a->v_cache % 16),
+       q_aligned = !((uintptr_t)a->q % 16) && a->q_stride % 8 == 0;
   return (DecodeParams){.o = a->o,
                         .q = a->q,
                         .k_cache = a->k_cache,
@@ -77,19 +126,24 @@ static DecodeParams params_of(const SolDecodeAttention *a) {
                         .weights = sums ? sums + all * (a->v_dim + 1) : NULL,
                         .o_row = a->o_stride,
                         .q_row = a->q_stride,
-                        .rows = a->pages * a->page_size,
                         .batch = (int)a->batch,
                         .heads = (int)a->heads,
                         .kv_heads = (int)a->kv_heads,
                         .group = (int)group,
-                        .tiles = (int)ops_ceil_div(group, rows_of(a)),
+                        .tiles = (int)ops_ceil_div(group, rows),
+                        .pages = (int)a->pages,
                         .page_size = (int)a->page_size,
+                        .page_shift = log2_of(a->page_size),
                         .table_pages = (int)a->table_pages,
                         .capacity = (int)a->max_length,
                         .window = (int)a->window,
-                        .part = (int)part_length(a),
+                        .whole = (int)lengths.whole,
+                        .part = (int)lengths.part,
+                        .part_most = (int)lengths.most,
                         .parts = (int)parts,
                         .aligned = aligned,
+                        .q_aligned = q_aligned,
+                        .slots = parts > DECODE_SLOTS ? DECODE_SLOTS : 1,
                         .kind = ops_kind(a->dtype),
                         .scale = a->scale * a->k_scale,
                         .soft_cap = a->soft_cap,
@@ -110,21 +164,21 @@ SolStatus decode_launch(SolContext *ctx, const void *args, SolStream stream) {
   SolDecodeAttention a = decode_filled(args);
   SolStatus status = check_workspace(&a);
   if (status) return status;
-  DecodeParams p = params_of(&a);
-  int fp8 = decode_cache_type(&a) == SOL_FP8;
+  int kernel = kernel_for(ctx, &a);
+  const Variant *v = &variants[kernel];
+  DecodeParams p = params_of(&a, v->rows);
   int64_t items = a.batch * a.kv_heads * p.tiles * (p.parts ? p.parts : 1),
-          blocks = (int64_t)ctx->sms * (a.d == DECODE_LATENT ? 1 : 2);
-  OpsLaunch l = {.kernel = kernel_for(fp8 ? KIND_FP16 : p.kind, fp8, rows_of(&a), a.d, a.v_dim),
-                 .block = DECODE_THREADS,
+          blocks = (int64_t)ctx->sms * v->blocks;
+  OpsLaunch l = {.kernel = kernel,
+                 .block = (uint32_t)v->threads,
+                 .shared = decode_shared[kernel],
                  .early = true,
                  .params = &p,
                  .bytes = sizeof p};
-  l.shared = decode_shared[l.kernel];
-  if (rows_of(&a) > DECODE_ROWS) l.block = DECODE_THREADS * DECODE_MANY_GROUPS;
   l.grid[0] = (uint32_t)(items < blocks ? items : blocks);
   status = ops_launch(ctx, &ops_decode_attention, &l, stream);
   if (status || p.parts < 2) return status;
-  l.kernel = kernel_for(0, 0, 0, 0, a.v_dim), l.shared = 0, l.block = DECODE_THREADS;
-  ops_grid(l.grid, (uint64_t)(a.batch * a.heads), 1);
+  l.kernel = combining(a.v_dim), l.shared = 0, l.block = DECODE_SLOTS * 32;
+  ops_grid(l.grid, (uint64_t)ops_ceil_div(a.batch * a.heads, DECODE_SLOTS / p.slots), 1);
   return ops_launch(ctx, &ops_decode_attention, &l, stream);
 }

@@ -12,7 +12,7 @@ const char *const gemm_kernels[GEMM_KERNELS] = {
 #define SKINNY(kind, eights, warps, deep)    "sol_gemm_" #kind "_skinny_" #eights,
 #define SKINNY_89(kind, eights, warps, deep) SKINNY(kind, eights, warps, deep)
 #define ANY(kind)                            "sol_gemm_" #kind "_any",
-#define WEIGHTS(kind, bits, stages)          "sol_gemm_" #kind "_weights_" #bits,
+#define FEW(kind, bits)                      "sol_gemm_" #kind "_few_" #bits,
 #define ANY_WEIGHTS(kind, bits)              "sol_gemm_" #kind "_any_weights_" #bits,
 #include "kernels/gemm/gemm.def"
 };
@@ -23,7 +23,7 @@ const uint32_t gemm_shared[GEMM_KERNELS] = {
 #define SKINNY(kind, eights, warps, deep)                           0,
 #define SKINNY_89(kind, eights, warps, deep)                        0,
 #define ANY(kind)                                                   0,
-#define WEIGHTS(kind, bits, stages)                                 GEMM_WEIGHTS_SHARED(bits, stages),
+#define FEW(kind, bits)                                             GEMM_BLOCK_SHARED(2),
 #define ANY_WEIGHTS(kind, bits)                                     0,
 #include "kernels/gemm/gemm.def"
 };
@@ -47,22 +47,28 @@ GemmEpilogue gemm_epilogue_of(const SolGemm *a) {
 
 // ---- tiles ----
 
-SolStatus gemm_make_map(SolContext *ctx, SolDtype dtype, const void *at, int64_t x, int64_t y, int64_t batch,
-                        int64_t stride, int64_t batch_stride, int box_y, GemmMap *out) {
+SolStatus gemm_make_map_of(SolContext *ctx, SolDtype dtype, const void *at, int64_t x, int64_t y,
+                           int64_t batch, int64_t stride, int64_t batch_stride, int span, int box_y,
+                           GemmMap *out) {
   static const uint8_t types[] = {SOL_TENSOR_F32, SOL_TENSOR_F16, SOL_TENSOR_BF16, SOL_TENSOR_U8};
   uint64_t size = (uint64_t)ops_size(dtype);
   SolTensorMap m = {
       .base = (uintptr_t)at,
       .dims = {(uint64_t)x, (uint64_t)y, (uint64_t)batch, 1, 1},
       .strides = {size, (uint64_t)stride * size, batch > 1 ? (uint64_t)batch_stride * size : 16},
-      .box = {(uint32_t)(128 / size), (uint32_t)box_y, 1, 1, 1},
+      .box = {(uint32_t)span / (uint32_t)size, (uint32_t)box_y, 1, 1, 1},
       .steps = {1, 1, 1, 1, 1},
       .rank = 3,
       .type = types[ops_kind(dtype)],
-      .swizzle = SOL_TENSOR_SWIZZLE_128B};
+      .swizzle = span == 128 ? SOL_TENSOR_SWIZZLE_128B : SOL_TENSOR_SWIZZLE_64B};
   SolError err;
   SolStatus status = sol_driver_tensor_map(ctx->driver, &m, (uint8_t *)out, &err);
   return status ? ops_fail(status, "gemm: %s", err.message) : SOL_OK;
+}
+
+SolStatus gemm_make_map(SolContext *ctx, SolDtype dtype, const void *at, int64_t x, int64_t y, int64_t batch,
+                        int64_t stride, int64_t batch_stride, int box_y, GemmMap *out) {
+  return gemm_make_map_of(ctx, dtype, at, x, y, batch, stride, batch_stride, 128, box_y, out);
 }
 
 // swapped: B's map is the first and A's the second. Only gemm_wgmma.cuh stores C by its map.
@@ -77,8 +83,8 @@ static SolStatus make_maps(SolContext *ctx, const SolGemm *a, const GemmVariant 
                            a->batch, a->b_stride, a->b_batch_stride, v->swapped ? GEMM_BOX_A : box,
                            v->swapped ? &p->a : &p->b);
   if (!status && !v->split)
-    status = gemm_make_map(ctx, gemm_out(a), a->c, a->n, a->m, a->batch, a->c_stride, a->c_batch_stride, 64,
-                           &p->c);
+    status = gemm_make_map_of(ctx, gemm_out(a), a->c, a->n, a->m, a->batch, a->c_stride, a->c_batch_stride,
+                              GEMM_SPAN(v->wide), 64, &p->c);
   return status;
 }
 
@@ -161,22 +167,6 @@ static SolStatus launch_any(SolContext *ctx, const SolGemm *a, int kernel, int t
   return ops_launch(ctx, &ops_gemm, &l, stream);
 }
 
-int gemm_few_parts(const SolContext *ctx, int64_t tiles, int64_t steps) {
-  int parts = 1;
-  while (2 * parts <= GEMM_PARTS && 2 * parts <= steps && 2 * parts * tiles <= 2 * ctx->sms) parts *= 2;
-  return parts;
-}
-
-static bool plan_few(SolContext *ctx, SolGemm *a, GemmPlan *plan) {
-  static const int few[] = {GEMM_SPLIT_1_00_16_6_1, GEMM_SPLIT_2_00_16_6_1, GEMM_SPLIT_3_00_16_6_1};
-  int kernel = few[ops_kind(a->dtype) - 1];
-  if (a->a_columns) a->a_columns = 0, a->a_stride = a->k; // one row
-  if (ctx->cc < 90 || !gemm_can_tile(a) || !ops_has_kernel(ctx, &ops_gemm, kernel)) return false;
-  *plan = gemm_plan(ctx, a, kernel, 1);
-  *plan = gemm_plan(ctx, a, kernel, gemm_few_parts(ctx, plan->tiles, gemm_steps(a)));
-  return true;
-}
-
 SolStatus gemm_launch(SolContext *ctx, const void *args, SolStream stream) {
   SolGemm a = gemm_filled(args);
   static const int skinny[][2] = {{GEMM_SKINNY_1_1, GEMM_SKINNY_1_2},
@@ -188,7 +178,7 @@ SolStatus gemm_launch(SolContext *ctx, const void *args, SolStream stream) {
   if (a.weights) return gemm_launch_weights(ctx, &a, stream);
   if (is_skinny(ctx, &a)) {
     int kernel = skinny[kind][a.m > 8];
-    if (plan_few(ctx, &a, &plan)) return launch_tiled(ctx, &a, &plan, stream);
+    if (gemm_can_few(ctx, &a)) return gemm_launch_few(ctx, &a, stream);
     if (ops_has_kernel(ctx, &ops_gemm, kernel))
       return launch_any(ctx, &a, kernel, GEMM_SKINNY_ROWS, GEMM_SKINNY_COLUMNS, stream);
   }

@@ -13,7 +13,7 @@ enum {
 #define SKINNY(kind, eights, warps, deep)    GEMM_SKINNY_##kind##_##eights,
 #define SKINNY_89(kind, eights, warps, deep) SKINNY(kind, eights, warps, deep)
 #define ANY(kind)                            GEMM_ANY_##kind,
-#define WEIGHTS(kind, bits, stages)          GEMM_WEIGHTS_##kind##_##bits,
+#define FEW(kind, bits)                      GEMM_FEW_##kind##_##bits,
 #define ANY_WEIGHTS(kind, bits)              GEMM_ANY_WEIGHTS_##kind##_##bits,
 #include "kernels/gemm/gemm.def"
   GEMM_KERNELS
@@ -47,7 +47,9 @@ static inline SolDtype gemm_bias_type(const SolGemm *a) {
 
 SolStatus gemm_cpu(SolContext *ctx, const void *args);
 SolStatus gemm_launch(SolContext *ctx, const void *args, SolStream stream);
-// gemm_weights.c: `a` is filled in, and a->weights is set.
+// gemm_few.c: `a` is filled in. Whether gemm_few.cuh's kernel can read A and B; launching it; a->weights is set: it or another.
+bool gemm_can_few(SolContext *ctx, const SolGemm *a);
+SolStatus gemm_launch_few(SolContext *ctx, const SolGemm *a, SolStream stream);
 SolStatus gemm_launch_weights(SolContext *ctx, const SolGemm *a, SolStream stream);
 
 // For launching.
@@ -58,10 +60,10 @@ void gemm_any_grid(const SolGemm *a, int tall, int wide, uint32_t grid[3]);
 // x, y: elements and lines; a box is 128 bytes of box_y lines.
 SolStatus gemm_make_map(SolContext *ctx, SolDtype dtype, const void *at, int64_t x, int64_t y, int64_t batch,
                         int64_t stride, int64_t batch_stride, int box_y, GemmMap *out);
-// Of a kernel for few rows: as many blocks as there is room for, whatever the rows, so that a row's sums are always made in
-// the same order. A power of two, as gemm_pick's are: clusters of other sizes have not run on a GPU.
-int gemm_few_parts(const SolContext *ctx, int64_t tiles, int64_t steps);
-
+// The same of boxes of `span` bytes, 128 or 64, swizzled over them.
+SolStatus gemm_make_map_of(SolContext *ctx, SolDtype dtype, const void *at, int64_t x, int64_t y,
+                           int64_t batch, int64_t stride, int64_t batch_stride, int span, int box_y,
+                           GemmMap *out);
 // What the launch rule knows of a kernel of gemm_wgmma.cuh or gemm_split.cuh; tall 0: it is another.
 typedef struct GemmVariant {
   int kind, a_turned, b_turned, tall, wide, stages, down, across;

@@ -12,7 +12,7 @@ const GemmVariant gemm_variants[GEMM_KERNELS] = {
 #define SKINNY(kind, eights, warps, deep)    {.threads = (warps)*32},
 #define SKINNY_89(kind, eights, warps, deep) SKINNY(kind, eights, warps, deep)
 #define ANY(kind)                            {.threads = GEMM_ANY_THREADS},
-#define WEIGHTS(kind, bits, stages)          {.threads = GEMM_THREADS(2)},
+#define FEW(kind, bits)                      {.threads = GEMM_THREADS(2)},
 #define ANY_WEIGHTS(kind, bits)              {.threads = GEMM_ANY_THREADS},
 #include "kernels/gemm/gemm.def"
 };
@@ -41,8 +41,25 @@ bool gemm_tile_fits(const SolGemm *a, int kernel) {
                        gemm_reaches(a->c, a->c_stride, a->c_batch_stride, a->batch, ops_size(gemm_out(a)))));
 }
 
-// Clusters that run at a time. An SM's neighbours within a GPC are at least 16: clusters do not go beyond it.
+// Asked of two kernels, one that fills an SM and one that fills half of it, for all.
+void gemm_ask_clusters(SolContext *ctx) {
+  static const int kernels[] = {GEMM_SPLIT_2_00_192_5_0, GEMM_SPLIT_2_00_64_4_1};
+  for (int i = 0; i < 2 && ctx->cc >= 90; i++)
+    for (uint32_t size = 1; size <= OPS_CLUSTER && ops_has_kernel(ctx, &ops_gemm, kernels[i]); size++) {
+      SolDriverLaunch l = {.kernel = ctx->kernels[ops_index(ctx, &ops_gemm)][kernels[i]],
+                           .grid = {size, 1, 1},
+                           .block = {gemm_variants[kernels[i]].threads, 1, 1},
+                           .cluster = {size, 1, 1},
+                           .dynamic_shared = gemm_shared[kernels[i]]};
+      int *out = &ctx->clusters[i][size - 1];
+      if (sol_driver_active_clusters(ctx->driver, &l, out, NULL)) *out = 0;
+    }
+}
+
+// Clusters that run at a time. Where it is not known: GPCs have at least 16 SMs, and clusters do not go beyond one.
 static int64_t clusters_of(const SolContext *ctx, int size, int per_sm) {
+  int known = ctx->clusters[per_sm - 1][size - 1];
+  if (known) return known;
   int64_t blocks = (int64_t)ctx->sms * per_sm, each = 16 * per_sm;
   int64_t clusters = size <= 2 ? blocks / size : blocks / each * (each / size);
   return clusters ? clusters : 1;
@@ -63,29 +80,38 @@ GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, int kernel, int part
 
 // ---- the estimate ----
 
-// Microseconds, unless they say otherwise; fitted to what bench/gemm_sweep.cpp measured on an H200 (kernels/gemm/README.md).
-static const double clock_ghz = 1.6, clock_less = 0.22;               // less: of what takes long, for power
-static const double line_ns = 1.08, line_more = 0.49;                 // a line of L2; more: when all SMs load
-static const double call_us = 2.2, tile_us = 0.2, tile_area_us = 1.8; // a call; a tile's end, and by its size
-static const double split_us = 0.8, few_us = 0.5,
-                    split_area_us = 2.6;              // the end of one that was split; few: swapped
+// What a kernel takes, fitted by bench/gemm_fit.py to what bench/gemm_sweep.cpp measured on an H200: a step, and how much more where
+// rows lie across lines of L2, in nanoseconds; the end of a tile and a call, in microseconds.
+typedef struct GemmCost {
+  int wide, down, across;
+  bool split, swapped;
+  double step, more, end, call;
+} GemmCost;
+static const GemmCost costs[] = {
+    {256, 2, 1, false, false, 635, 40, 1.82, 2.96}, {224, 2, 1, false, false, 560, 43, 2.21, 2.13},
+    {192, 2, 2, false, false, 476, 17, 1.68, 2.41}, {160, 1, 2, false, false, 419, 86, 1.75, 1.70},
+    {160, 2, 2, false, false, 409, 12, 1.72, 1.83}, {128, 2, 1, false, false, 353, 94, 1.07, 2.37},
+    {64, 1, 1, false, false, 255, 157, 0.65, 2.13}, {64, 2, 2, false, false, 231, 23, 0.95, 2.79},
+    {192, 1, 1, true, false, 596, 143, 5.41, 2.22}, {64, 1, 1, true, false, 292, 86, 5.20, 0.21},
+    {32, 1, 1, true, true, 301, 32, 3.98, 2.22},    {64, 1, 1, true, true, 380, 27, 3.77, 2.67},
+    {96, 1, 1, true, true, 374, 115, 5.00, 0.80},   {160, 1, 1, true, true, 500, 130, 5.30, 1.60},
+};
 static const double memory_us = 2.5, memory_tb = 4.3; // DRAM: before it is busy; TB/s
 
-// L2's lines of 128 bytes that a row's 128 bytes are in, on average over rows `bytes` apart.
-static double lines_of(int64_t bytes) {
-  return bytes % 128 == 0 ? 1 : bytes % 64 == 0 ? 1.5 : bytes % 32 == 0 ? 1.75 : 1.9;
+static const GemmCost *cost_of(const GemmVariant *v) {
+  const GemmCost *best = &costs[0]; // operands that do not lie along k have no times of their own
+  for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
+    const GemmCost *c = &costs[i];
+    bool same = c->wide == v->wide && c->split == v->split && c->swapped == v->swapped;
+    if (same) best = c;
+    if (same && c->down == v->down && c->across == v->across) break;
+  }
+  return best;
 }
 
-// What a block's step takes: multiplying a stage, or loading its own part of it. busy: the share of the SMs that load.
-static double step_time(const SolGemm *a, const GemmVariant *v, double busy) {
-  int64_t size = ops_size(a->dtype), rows = GEMM_ROWS(v->tall);
-  double flops = 2.0 * (double)a->m * (double)gemm_b_width(a) * (double)a->k * (double)a->batch;
-  double clock = clock_ghz - clock_less * fmin(1, flops / (2e11 * 2 / (double)size));
-  double multiply = (double)(rows * v->wide) * 64 / 2048 / clock;
-  int64_t first = v->swapped ? a->b_stride : a->a_stride, second = v->swapped ? a->a_stride : a->b_stride;
-  double lines =
-      (double)rows / v->across * lines_of(first * size) + (double)v->wide / v->down * lines_of(second * size);
-  return fmax(multiply, lines * (line_ns + line_more * fmax(0, 2 * busy - 1))) * 1e-3;
+// L2's lines of 128 bytes beyond one that a row's 128 bytes are in, on average over rows `bytes` apart.
+static double more_lines(int64_t bytes) {
+  return bytes % 128 == 0 ? 0 : bytes % 64 == 0 ? 0.5 : bytes % 32 == 0 ? 0.75 : 0.9;
 }
 
 static double bytes_of(const SolGemm *a) {
@@ -93,16 +119,16 @@ static double bytes_of(const SolGemm *a) {
   return (double)a->batch * (ops_size(a->dtype) * k * (m + (double)gemm_b_width(a)) + out * m * n);
 }
 
-// Blocks that share an SM take turns at its tensor cores; their ends overlap.
+// Blocks that share an SM take turns at it.
 double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p) {
   const GemmVariant *v = &gemm_variants[p->kernel];
-  int64_t blocks = p->tiles * v->down * v->across * p->parts, waves = ops_ceil_div(p->tiles, p->at_a_time);
-  int64_t turns = ops_ceil_div(p->tiles * v->per_sm, p->at_a_time);
-  double area = GEMM_ROWS(v->tall) * v->wide / 32768.0, steps = (double)ops_ceil_div(gemm_steps(a), p->parts);
-  double end =
-      v->split ? (v->swapped ? few_us : split_us) + split_area_us * area : tile_us + tile_area_us * area;
-  double step = step_time(a, v, fmin(1, (double)blocks / ctx->sms));
-  double time = call_us + (double)turns * steps * step + (double)waves * end;
+  const GemmCost *c = cost_of(v);
+  int64_t size = ops_size(a->dtype), blocks = p->tiles * v->down * v->across * p->parts;
+  int64_t turns = ops_ceil_div(p->tiles * (blocks <= ctx->sms ? 1 : v->per_sm), p->at_a_time);
+  double more = (more_lines(a->a_stride * size) + more_lines(a->b_stride * size)) / 2;
+  double steps = (double)(turns * ops_ceil_div(gemm_steps(a), p->parts));
+  double time = steps * (c->step + c->more * more) * 1e-3 +
+                (double)ops_ceil_div(p->tiles, p->at_a_time) * c->end + c->call;
   double memory = memory_us + bytes_of(a) / (memory_tb * 1e6);
   return fmax(time, memory) + 0.1 * fmin(time, memory); // they do not overlap as a whole
 }
@@ -123,7 +149,7 @@ bool gemm_pick(SolContext *ctx, const SolGemm *a, GemmPlan *best) {
   if (ctx->cc < 90 || !gemm_can_tile(a)) return false;
   for (int i = 0; i < GEMM_KERNELS; i++) {
     if (!gemm_tile_fits(a, i) || !ops_has_kernel(ctx, &ops_gemm, i)) continue;
-    for (int parts = 1; parts <= most_parts(ctx, a, i); parts *= 2) {
+    for (int parts = 1; parts <= most_parts(ctx, a, i); parts++) {
       GemmPlan p = gemm_plan(ctx, a, i, parts);
       double time = gemm_estimate(ctx, a, &p);
       if (!found || time < least) *best = p, least = time, found = true;

@@ -34,12 +34,13 @@ static bool make(const OpsCase *c, void *args) {
   return !c->pad && a->groups > 0 && a->c % a->groups == 0;
 }
 
+// A row of x and y is a group: what its elements have in common is rounded alike.
 static int views(const void *args, OpsView *v) {
   const SolGroupNorm *a = args;
-  v[0] = OPS_VIEW(SolGroupNorm, y, out_of(a), OPS_OUT, .batch = a->batch, .rows = a->batch ? a->c : 0,
-                  .cols = a->s, .alias = 2);
-  v[1] = OPS_VIEW(SolGroupNorm, x, a->dtype, OPS_IN, .batch = a->batch, .rows = a->batch ? a->c : 0,
-                  .cols = a->s);
+  int64_t n = row_of(a), rows = a->batch && n >= 0 ? a->groups : 0;
+  v[0] =
+      OPS_VIEW(SolGroupNorm, y, out_of(a), OPS_OUT, .batch = a->batch, .rows = rows, .cols = n, .alias = 2);
+  v[1] = OPS_VIEW(SolGroupNorm, x, a->dtype, OPS_IN, .batch = a->batch, .rows = rows, .cols = n);
   v[2] = OPS_VIEW(SolGroupNorm, weight, weight_of(a), OPS_IN, .rows = 1, .cols = a->c, .optional = true,
                   .fill = OPS_FILL_UNIT);
   v[3] = OPS_VIEW(SolGroupNorm, bias, weight_of(a), OPS_IN, .rows = 1, .cols = a->c, .optional = true,

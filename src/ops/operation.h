@@ -11,7 +11,7 @@
 #include "sol/op.h"
 #include "sol/ops.h"
 
-enum { OPS_MAX_VIEWS = 8, OPS_SLOTS = 256 };
+enum { OPS_MAX_VIEWS = 8, OPS_SLOTS = 256, OPS_CLUSTER = 8 };
 
 typedef enum OpsRole { OPS_IN = 0, OPS_OUT, OPS_INOUT } OpsRole;
 // How tests and bench fill a tensor.
@@ -127,6 +127,7 @@ struct SolContext {
   SolSpin busy;      // held by the call that uses the pool; concurrent calls run on their own thread
   int cc, sms;       // cc: 90 for sm_90
   int device;        // cuda: the GPU's number
+  int clusters[2][OPS_CLUSTER]; // of 1 to 8 blocks, one or two to an SM, that run at a time; 0: not known
   bool trust_pointers;
   unsigned checks;                      // emu: SOL_EMU_CHECK_...; tests turn them on
   SolLock *one_at_a_time;               // emu: an emulator serves one thread at a time; NULL elsewhere
@@ -154,6 +155,7 @@ int ops_index(const SolContext *ctx, const OpsDef *def); // OPS_name
 // Loads the kernels of an operation if they are not loaded. emu: only within a call, since it takes no lock.
 SolStatus ops_load(SolContext *ctx, int op, SolError *err);
 bool ops_has_kernel(SolContext *ctx, const OpsDef *def, int kernel);
+void gemm_ask_clusters(SolContext *ctx); // fills in ctx->clusters; cuda, when the kernels are loaded
 
 // The cost of a call by sol_op_cost: the body of every sol_X_cost.
 SolStatus ops_cost(const OpsDef *def, const void *args, SolCost *out, SolError *err);

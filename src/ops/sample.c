@@ -67,64 +67,59 @@ static uint64_t high_product(uint64_t a, uint64_t b) {
   return (uint64_t)((unsigned __int128)a * b >> 64);
 }
 
-// CPU. Items are in order as far as `kept` goes; what comes at or before the last of them is kept.
-static uint64_t weigh(const SolSample *a, const SelectItem *items, int64_t kept, float top) {
-  uint64_t whole = 0;
-  for (int64_t i = 0; i < kept; i++) whole += select_weight(items[i].value, top, per_of(a));
-  return whole;
-}
-
-static int64_t cut_by_share(const SolSample *a, SelectItem *items, int64_t kept, float top) {
-  uint64_t target = high_product(weigh(a, items, kept, top), share_of(a) << 32), sum = 0;
-  select_first(items, kept, kept);
-  for (int64_t i = 0; i < kept; i++) {
-    sum += select_weight(items[i].value, top, per_of(a));
-    if (sum >= (target ? target : 1)) return i + 1;
-  }
-  return kept;
-}
-
-// The column at which the weights of what is kept, in order of the columns, pass `wanted`.
-static int64_t pass(const SolSample *a, const float *x, uint64_t last, float top, uint64_t wanted) {
-  for (int64_t c = 0; c < a->n; c++) {
-    uint64_t weight = select_order(x[c], false, c) >= last ? select_weight(x[c], top, per_of(a)) : 0;
-    if (wanted < weight) return c;
-    wanted -= weight;
+// CPU: the column at which the weights of what is kept, in order of the columns, pass `wanted`.
+static int64_t pass(const SelectRow *r, uint64_t last, uint64_t wanted) {
+  float f[CPU_CHUNK];
+  CPU_CHUNKS(at, c, r->n) {
+    cpu_load(r->dtype, r->x, r->start + at, c, f);
+    for (int64_t i = 0; i < c; i++) {
+      bool kept = select_order(f[i], false, at + i) >= last;
+      uint64_t weight = kept ? select_weight(f[i], r->top, r->per) : 0;
+      if (wanted < weight) return at + i;
+      wanted -= weight;
+    }
   }
   return -1;
 }
 
-static int64_t choose(const SolSample *a, int64_t row, const float *x, SelectItem *items) {
-  int64_t kept = a->n;
-  float top = -INFINITY;
+// The largest element; false where all are NaN.
+static bool find_top(SelectRow *r) {
+  float f[CPU_CHUNK];
   bool any = false;
-  for (int64_t c = 0; c < a->n; c++) {
-    items[c] = (SelectItem){select_order(x[c], false, c), x[c]};
-    if (x[c] == x[c]) top = x[c] > top ? x[c] : top, any = true;
+  r->top = -INFINITY;
+  CPU_CHUNKS(at, c, r->n) {
+    cpu_load(r->dtype, r->x, r->start + at, c, f);
+    for (int64_t i = 0; i < c; i++)
+      if (f[i] == f[i]) r->top = f[i] > r->top ? f[i] : r->top, any = true;
   }
-  if (!any) return -1;
-  if (count_of(a)) kept = count_of(a), select_first(items, a->n, kept);
-  if (share_of(a)) kept = cut_by_share(a, items, kept, top);
-  uint64_t last = kept < a->n ? items[kept - 1].order : 0, whole = weigh(a, items, kept, top);
+  return any;
+}
+
+static int64_t choose(const SolSample *a, int64_t row) {
+  SelectRow each = {.dtype = a->dtype, .x = a->x, .start = row * ops_stride(a->x_stride, a->n), .n = a->n};
+  SelectRow weighed = each;
+  uint64_t last = 0;
+  weighed.per = per_of(a);
+  if (!find_top(&weighed)) return -1;
+  if (count_of(a)) last = select_last(&each, 0, (uint64_t)count_of(a));
+  if (share_of(a)) {
+    uint64_t target = high_product(select_sum(&weighed, last), share_of(a) << 32);
+    last = select_last(&weighed, last, target ? target : 1);
+  }
   uint64_t random = select_random((uint64_t)a->seeds[row], (uint64_t)a->step);
-  return pass(a, x, last, top, high_product(random, whole));
+  return pass(&weighed, last, high_product(random, select_sum(&weighed, last)));
 }
 
 static SolStatus cpu(SolContext *ctx, const void *args) {
   (void)ctx;
   const SolSample *a = args;
-  SelectItem *items = sol_heap_alloc((sizeof *items + sizeof(float)) * (size_t)a->n);
-  if (!items) return ops_fail(SOL_ERR_NO_SPACE, "sample: out of memory");
-  float *x = (float *)(items + a->n);
-  for (int64_t row = 0; row < a->m; row++) {
-    cpu_load(a->dtype, a->x, row * ops_stride(a->x_stride, a->n), a->n, x);
-    int64_t id = choose(a, row, x, items);
+  for (int64_t row = 0; a->n && row < a->m; row++) {
+    int64_t id = choose(a, row);
     if (id_of(a) == SOL_INT64)
       ((int64_t *)a->ids)[row] = id;
     else
       ((int32_t *)a->ids)[row] = (int32_t)id;
   }
-  sol_heap_free(items);
   return SOL_OK;
 }
 

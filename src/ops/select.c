@@ -1,6 +1,8 @@
 #include "ops/select.h"
 
-#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/select/weight.h"
 
 const int64_t select_shapes[SELECT_SHAPES][4] = {{1, 1},    {5, 3},     {33, 31},    {9, 770}, {4, 4096},
                                                  {2, 9001}, {1, 50257}, {1, 300001}, {0, 64}};
@@ -16,30 +18,43 @@ uint64_t select_order(float value, bool nan_first, int64_t column) {
   return (uint64_t)key << 32 | ~(uint32_t)column;
 }
 
-static int earlier(const void *a, const void *b) {
-  uint64_t x = ((const SelectItem *)a)->order, y = ((const SelectItem *)b)->order;
-  return x > y ? -1 : x < y;
+static uint64_t weight_of(const SelectRow *r, float value) {
+  return r->per > 0 ? select_weight(value, r->top, r->per) : 1;
 }
 
-// Quickselect by the middle item, then a sort of what is left: no two orders are equal.
-void select_first(SelectItem *items, int64_t n, int64_t k) {
-  int64_t low = 0, high = n - 1;
-  while (low < high) {
-    uint64_t pivot = items[low + (high - low) / 2].order;
-    int64_t i = low, j = high;
-    while (i <= j) {
-      while (items[i].order > pivot) i++;
-      while (items[j].order < pivot) j--;
-      if (i > j) break;
-      SelectItem t = items[i];
-      items[i++] = items[j], items[j--] = t;
-    }
-    if (k - 1 <= j)
-      high = j;
-    else if (k - 1 >= i)
-      low = i;
-    else
-      break;
+uint64_t select_sum(const SelectRow *r, uint64_t least) {
+  float f[CPU_CHUNK];
+  uint64_t sum = 0;
+  CPU_CHUNKS(at, c, r->n) {
+    cpu_load(r->dtype, r->x, r->start + at, c, f);
+    for (int64_t i = 0; i < c; i++)
+      if (select_order(f[i], r->nan_first, at + i) >= least) sum += weight_of(r, f[i]);
   }
-  qsort(items, (size_t)k, sizeof *items, earlier);
+  return sum;
+}
+
+// The weights of the elements that begin with `prefix`, by the byte of their order that follows it.
+static void sum_by_byte(const SelectRow *r, uint64_t least, uint64_t prefix, int shift, uint64_t sums[256]) {
+  float f[CPU_CHUNK];
+  memset(sums, 0, 256 * sizeof *sums);
+  CPU_CHUNKS(at, c, r->n) {
+    cpu_load(r->dtype, r->x, r->start + at, c, f);
+    for (int64_t i = 0; i < c; i++) {
+      uint64_t order = select_order(f[i], r->nan_first, at + i);
+      bool alike = shift == 56 || order >> (shift + 8) == prefix >> (shift + 8);
+      if (alike && order >= least) sums[order >> shift & 255] += weight_of(r, f[i]);
+    }
+  }
+}
+
+// Byte by byte from the highest: the largest that reaches the target with all that come before.
+uint64_t select_last(const SelectRow *r, uint64_t least, uint64_t target) {
+  uint64_t sums[256], prefix = 0, before = 0;
+  for (int shift = 56; shift >= 0; shift -= 8) {
+    sum_by_byte(r, least, prefix, shift, sums);
+    int byte = 255;
+    while (byte > 0 && before + sums[byte] < target) before += sums[byte--];
+    prefix |= (uint64_t)byte << shift;
+  }
+  return prefix > least ? prefix : least;
 }

@@ -11,17 +11,23 @@ enum { SELECT_SHAPES = 9, SELECT_KERNELS = 2, SELECT_LONG = 100000 }; // beyond,
 extern const int64_t select_shapes[SELECT_SHAPES][4];
 extern const uint32_t select_shared[SELECT_KERNELS];
 
-// An element's place in the order of a row: its value as a number that grows with it, then its column.
-typedef struct SelectItem {
-  uint64_t order; // the larger the earlier
-  float value;
-} SelectItem;
-// A NaN comes first, or last.
+// A row on the CPU, read again wherever it is needed: a call allocates nothing.
+typedef struct SelectRow {
+  SolDtype dtype;
+  const void *x;
+  int64_t start, n;
+  bool nan_first;
+  float top, per; // of the weights (kernels/select/weight.h); per 0: elements count 1 each
+} SelectRow;
+// An element's place in the order of a row, the larger the earlier: its value as a number that grows with it, then its
+// column. A NaN comes first, or last. No two elements of a row have the same.
 uint64_t select_order(float value, bool nan_first, int64_t column);
-// Rearranges so that the first k of n items are those that come first, in order.
-void select_first(SelectItem *items, int64_t n, int64_t k);
-static inline int64_t select_column(SelectItem item) {
-  return (int64_t)(uint32_t)~item.order;
+static inline int64_t select_column(uint64_t order) {
+  return (int64_t)(uint32_t)~order;
 }
+// The weights of the elements whose order is at least `least`, summed.
+uint64_t select_sum(const SelectRow *r, uint64_t least);
+// The order of the last element that is needed for a sum of `target`, taken in order and no further than to `least`.
+uint64_t select_last(const SelectRow *r, uint64_t least, uint64_t target);
 
 #endif

@@ -47,16 +47,26 @@ static void store_id(SolDtype dtype, void *ids, int64_t at, int64_t id) {
     ((int32_t *)ids)[at] = (int32_t)id;
 }
 
-static void cpu_row(const SolTopk *a, int64_t row, SelectItem *items) {
-  int64_t xs = ops_stride(a->x_stride, a->n), size = ops_size(a->dtype);
+// Inserts into `count` orders, the largest first.
+static void insert(uint64_t *orders, int64_t count, uint64_t order) {
+  while (count > 0 && orders[count - 1] < order) orders[count] = orders[count - 1], count--;
+  orders[count] = order;
+}
+
+static void cpu_row(const SolTopk *a, int64_t row) {
+  int64_t xs = ops_stride(a->x_stride, a->n), size = ops_size(a->dtype), count = 0;
+  SelectRow r = {.dtype = a->dtype, .x = a->x, .start = row * xs, .n = a->n, .nan_first = true};
+  uint64_t last = select_last(&r, 0, (uint64_t)a->k), orders[TOPK_MOST];
   float f[CPU_CHUNK];
   CPU_CHUNKS(at, c, a->n) {
     cpu_load(a->dtype, a->x, row * xs + at, c, f);
-    for (int64_t i = 0; i < c; i++) items[at + i].order = select_order(f[i], true, at + i);
+    for (int64_t i = 0; i < c && count < a->k; i++) {
+      uint64_t order = select_order(f[i], true, at + i);
+      if (order >= last) insert(orders, count++, order);
+    }
   }
-  select_first(items, a->n, a->k);
-  for (int64_t i = 0; i < a->k; i++) {
-    int64_t column = select_column(items[i]), to = row * ops_stride(a->values_stride, a->k) + i;
+  for (int64_t i = 0; i < count; i++) {
+    int64_t column = select_column(orders[i]), to = row * ops_stride(a->values_stride, a->k) + i;
     memcpy((char *)a->values + to * size, (const char *)a->x + (row * xs + column) * size, (size_t)size);
     store_id(id_of(a), a->ids, row * ops_stride(a->ids_stride, a->k) + i, column);
   }
@@ -65,10 +75,7 @@ static void cpu_row(const SolTopk *a, int64_t row, SelectItem *items) {
 static SolStatus cpu(SolContext *ctx, const void *args) {
   (void)ctx;
   const SolTopk *a = args;
-  SelectItem *items = sol_heap_alloc(sizeof *items * (size_t)a->n);
-  if (!items) return ops_fail(SOL_ERR_NO_SPACE, "topk: out of memory");
-  for (int64_t row = 0; row < a->m; row++) cpu_row(a, row, items);
-  sol_heap_free(items);
+  for (int64_t row = 0; a->k && row < a->m; row++) cpu_row(a, row);
   return SOL_OK;
 }
 

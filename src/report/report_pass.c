@@ -136,6 +136,11 @@ static void split_facts(Fact *root, const SolModelReport *r) {
 }
 
 static void split_notes(Fact *root, const SolModelReport *r) {
+  if (r->run.host_us > 0) fact_number(root, "host_us", 0, UNIT_US, BASIS_NONE, r->host_us);
+  if (r->run.ungrouped) {
+    fact_bool(root, "ungrouped", 0, true);
+    fact_note(root, "Attention in decoding reads the cache once for every query head (--ungrouped).");
+  }
   fact_number(root, "imbalance", 0, UNIT_TIMES, BASIS_MODELLED, r->imbalance);
   fact_number(root, "bubble_us", 0, UNIT_US, BASIS_MODELLED, r->bubble_us);
   fact_number(root, "link_us", 0, UNIT_US, BASIS_MODELLED, r->link_us);

@@ -48,7 +48,11 @@ SolStatus sol_fabric_find(const char *name, SolFabric *out, SolError *err) {
   if (status || !name[n]) return status;
   const char *rest = name + n + 1;
   for (n = 0; rest[n];) n++;
-  return find_level(rest, n, &out->between, err);
+  status = find_level(rest, n, &out->between, err);
+  if (!status && out->between.kind != SOL_LINK_NETWORK)
+    status =
+        sol_fail(err, SOL_ERR_ARGUMENT, "fabric: '%.40s' joins no machines; ib200, ib400 or ib800 do", rest);
+  return status;
 }
 
 typedef struct FabricFile {
@@ -74,6 +78,22 @@ static SolStatus read_number(const FabricFile *f, const char *field, SolJson val
   if (sol_json_number(value, out) && *out >= least && *out <= most) return SOL_OK;
   sol_format(must, sizeof must, "must be a number from %g to %g", least, most);
   return wrong(f, field, must);
+}
+
+// JSON allows a name twice; which one was meant nobody can say. Every name is known by now, so that one of the first few
+// is found again.
+static SolStatus check_once(const FabricFile *f, SolJson object) {
+  SolJsonIter outer = {.container = object};
+  SolJson key, value;
+  char field[40], other[40];
+  for (int at = 0; sol_json_next(&outer, &key, &value); at++) {
+    SolJsonIter inner = {.container = object};
+    sol_json_string(key, field, sizeof field);
+    for (int i = 0; i < at && sol_json_next(&inner, &key, &value); i++)
+      if (sol_json_string(key, other, sizeof other) && sol_same_name(field, other))
+        return wrong(f, field, "is there twice");
+  }
+  return SOL_OK;
 }
 
 static SolStatus read_field(const FabricFile *f, const char *field, SolJson value, SolFabricLevel *l) {
@@ -106,6 +126,7 @@ static SolStatus read_level(FabricFile *f, const char *name, SolJson object, Sol
     sol_json_string(key, field, sizeof field);
     status = read_field(f, field, value, out);
   }
+  if (!status) status = check_once(f, object);
   if (!status && out->bandwidth <= 0)
     status = wrong(f, "bandwidth", "is missing: bytes/s that one GPU sends");
   f->level = "";
@@ -135,6 +156,7 @@ SolStatus sol_fabric_parse(const char *json, size_t length, SolFabric *out, SolE
     sol_json_string(key, field, sizeof field);
     status = read_top(&f, field, value, out);
   }
+  if (!status) status = check_once(&f, root);
   if (!status && out->inside.bandwidth <= 0)
     status = wrong(&f, "inside", "is missing: what joins the GPUs of a machine");
   return status;

@@ -206,7 +206,11 @@ void sol_model_attention(SolModelPass *p) {
   } else {
     sol_model_gemm(p, SOL_MATRIX_QKV, p->tokens);
     store(p);
-    attend(p, (SolOpArgs){.dim = {0, p->s.heads, 0, p->c->head_dim}, .kv_heads = p->s.kv_heads}, false);
+    bool alone = p->run->ungrouped && p->run->phase == SOL_PHASE_DECODE;
+    attend(p,
+           (SolOpArgs){.dim = {0, p->s.heads, 0, p->c->head_dim},
+                       .kv_heads = alone ? p->s.heads : p->s.kv_heads},
+           false);
   }
   sol_model_gemm(p, SOL_MATRIX_OUT, p->tokens);
 }

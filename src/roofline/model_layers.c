@@ -93,8 +93,9 @@ static void embed(SolModelPass *p, bool with_norm) {
       1, cost, 2 * n);
 }
 
+// Partial sums are sent in 16 bits at least: neither NCCL nor the servers' own kernels sum in 8.
 static void reduce(SolModelPass *p, const char *name, double count) {
-  double bytes = sol_model_bytes(stream(p), p->run->dtype);
+  double bytes = sol_model_bytes(stream(p), sol_dtype_bits(p->run->dtype) < 16 ? SOL_BF16 : p->run->dtype);
   if (p->run->tp < 2) return;
   SolFabricGroup g = sol_model_tp_group(p);
   SolFabricTime t = sol_fabric_all_reduce(&g, bytes);

@@ -154,7 +154,7 @@ void sol_model_pipeline(SolModelPass *p, double units) {
   }
   double *sums[] = {&out->launches, &out->launch_us, &out->launch_stream_us, &out->launch_graph_us,
                     &out->bytes,    &out->flops,     &out->link_bytes,       &out->link_us,
-                    &out->draft_us, &out->total_us};
+                    &out->draft_us, &out->host_us,   &out->total_us};
   for (size_t i = 0; i < SOL_COUNT(sums); i++) *sums[i] *= parts;
   out->total_us += out->bubble_us;
   if (waits <= 0 || out->count == SOL_MAX_MODEL_KERNELS) return;

@@ -150,12 +150,18 @@ static SolStatus check_tokens(const SolModelRun *run, SolError *err) {
   if (run->phase == SOL_PHASE_PREFILL && run->prefix >= run->context)
     return sol_fail(err, SOL_ERR_ARGUMENT, "prefix: %lld tokens leave nothing of a context of %lld",
                     (long long)run->prefix, (long long)run->context);
+  if (run->phase == SOL_PHASE_PREFILL && run->cp > run->context - run->prefix)
+    return sol_fail(err, SOL_ERR_UNSUPPORTED, "cp: %lld new tokens are too few for %lld GPUs",
+                    (long long)(run->context - run->prefix), (long long)run->cp);
   if (run->chunk && (run->context - run->prefix) / run->chunk > MOST_CHUNKS)
     return sol_fail(err, SOL_ERR_RANGE, "chunk: %lld tokens make more than %d passes", (long long)run->chunk,
                     MOST_CHUNKS);
   if (run->draft_tokens < 0 || run->draft_tokens > 1024)
     return sol_fail(err, SOL_ERR_ARGUMENT, "draft_tokens must be 0 to 1024, not %lld",
                     (long long)run->draft_tokens);
+  if (!(run->host_us >= 0 && run->host_us < 1e12))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "host_us must not be negative, and below 1e12, not %g",
+                    run->host_us);
   if (!(run->acceptance >= 0 && run->acceptance <= 1))
     return sol_fail(err, SOL_ERR_ARGUMENT, "acceptance must be 0 to 1, not %g", run->acceptance);
   return SOL_OK;
@@ -235,6 +241,20 @@ static SolStatus sum_memory(SolModelPass *p) {
   double each = (out->kv_bytes + out->activation_bytes) / batch;
   if (room > 0) out->max_batch = __builtin_floor(room / each) * (double)p->run->dp;
   return SOL_OK;
+}
+
+// The server works once for every pass, those of a draft model too.
+static void add_host(SolModelPass *p, double passes) {
+  const SolModelRun *run = p->run;
+  bool drafts = run->phase == SOL_PHASE_DECODE && run->draft;
+  double count = passes + (drafts ? (double)run->draft_tokens : 0);
+  SolModelKernel *k =
+      run->host_us > 0 ? append(p, (SolKernelName){"the server's own work", "host", "host"}) : 0;
+  if (!k) return;
+  k->count = count;
+  k->bound = SOL_BOUND_LAUNCH;
+  k->time_us = p->out->host_us = run->host_us * count;
+  p->out->total_us += k->time_us;
 }
 
 static SolStatus sum_times(SolModelPass *p) {
@@ -348,6 +368,7 @@ SolStatus sol_model_run(const SolDevice *device, const SolModelConfig *config, c
   p->batch = sol_model_part(p->held, out->run.pp > 1 ? out->run.microbatches : 1);
   double passes = all_passes(p);
   propose(p);
+  add_host(p, passes);
   if (!p->status) p->status = sum_memory(p);
   if (!p->status) p->status = sum_times(p);
   if (p->status) return p->status;

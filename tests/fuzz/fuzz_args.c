@@ -2,8 +2,7 @@
 #include <string.h>
 
 #include "driver/args.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   SolKernelArg arg;

@@ -4,8 +4,7 @@
 
 #include "emu/emu.h"
 #include "emu/texture.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 enum { BUFFER = 4096, MOST_PARAMS = 4096, SHARED = 16384 };
 

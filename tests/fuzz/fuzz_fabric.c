@@ -5,17 +5,8 @@
 #include <string.h>
 
 #include "fleet/fleet.h"
+#include "fuzz.h"
 #include "sol/model.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-  do {                                                                                                       \
-    if (!(condition)) {                                                                                      \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                        \
-      abort();                                                                                               \
-    }                                                                                                        \
-  } while (0)
 
 // Whatever is taken for a fabric makes a pass of finite times, or one that says why not.
 static void run_on(const SolFabric *fabric) {

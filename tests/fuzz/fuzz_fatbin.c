@@ -5,17 +5,8 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "fuzz.h"
 #include "image/fatbin.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-  do {                                                                                                       \
-    if (!(condition)) {                                                                                      \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                        \
-      abort();                                                                                               \
-    }                                                                                                        \
-  } while (0)
 
 enum { MOST = 1 << 20 }; // unpacked: larger ones are allowed, and slow
 

@@ -5,16 +5,7 @@
 #include <string.h>
 
 #include "base/json_read.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-  do {                                                                                                       \
-    if (!(condition)) {                                                                                      \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                        \
-      abort();                                                                                               \
-    }                                                                                                        \
-  } while (0)
+#include "fuzz.h"
 
 static void check_string(SolJson value) {
   char text[64], small[3];

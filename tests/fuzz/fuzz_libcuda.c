@@ -4,11 +4,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 #if __has_include(<cuda.h>)
 #include "shim_input.h"
 
+#include "fuzz.h"
 #include <cuda.h>
 
 static size_t bounded(size_t size, size_t most) {

@@ -3,17 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "fuzz.h"
 #include "sol/model.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-  do {                                                                                                       \
-    if (!(condition)) {                                                                                      \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                        \
-      abort();                                                                                               \
-    }                                                                                                        \
-  } while (0)
 
 static void check_report(const SolModelReport *r) {
   MUST(r->count > 0 && r->count <= SOL_MAX_MODEL_KERNELS);

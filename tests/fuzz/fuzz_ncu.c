@@ -1,8 +1,7 @@
 // Nsight Compute's CSV from any bytes: what reads is summed and diagnosed.
+#include "fuzz.h"
 #include "profile/diagnose.h"
 #include "profile/import.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   Profile p;

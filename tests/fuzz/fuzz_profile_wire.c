@@ -1,7 +1,7 @@
 // The lines of the injected library: whatever is in the file.
+#include "fuzz.h"
 #include "profile/profile_wire.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   ProfileReader r = {0};
   ProfileMessage heard;

@@ -3,16 +3,7 @@
 #include <stdlib.h>
 
 #include "../ptx_walk.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-  do {                                                                                                       \
-    if (!(condition)) {                                                                                      \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                        \
-      abort();                                                                                               \
-    }                                                                                                        \
-  } while (0)
+#include "fuzz.h"
 
 enum { MAX_SOURCES = 3 };
 

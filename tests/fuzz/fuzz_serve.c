@@ -11,8 +11,7 @@
 #include <unistd.h>
 
 #include "cli/cli_view.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static const char SECRET[] = "{\"schema\": 1, \"work\": \"must not be shown\"}";
 

@@ -6,9 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 #if __has_include(<cuda_runtime_api.h>)
+#include "fuzz.h"
 #include "shim_input.h"
 
 static bool run_one(void);

@@ -6,16 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-  do {                                                                                                       \
-    if (!(condition)) {                                                                                      \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                        \
-      abort();                                                                                               \
-    }                                                                                                        \
-  } while (0)
+#include "fuzz.h"
 
 // A refusal says what and where, within the text.
 static void check_error(const SolError *err, SolStatus status, size_t size) {

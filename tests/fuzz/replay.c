@@ -2,6 +2,7 @@
 // Each file goes in whole, cut short at every length, and with small seeded changes, so that a corpus also
 // finds what a parser does just beside it. The copy is exactly as long as the input: a read past it is seen
 // by ASan.
+#include "fuzz.h"
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,7 +12,6 @@
 
 enum { MAX_SIZE = 1 << 20, MAX_CUTS = 1024, CHANGED = 300 };
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 // A target that could not be built here says why.
 __attribute__((weak)) const char *fuzz_skipped(void);
 

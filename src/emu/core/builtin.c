@@ -5,20 +5,25 @@
 
 // ---- arguments ----
 
-static uint64_t argument(const EmuCtx *x, const EmuInst *i, uint32_t k, int lane) {
+void emu_builtin_argument(const EmuCtx *x, const EmuInst *i, uint32_t k, int lane, void *to, uint32_t bytes) {
   const EmuCall *call = i->more;
-  uint64_t v = 0;
-  if (k >= call->arg_count) return 0;
+  memset(to, 0, bytes);
+  if (k >= call->arg_count) return;
   const EmuMove *m = &call->args[k];
-  uint32_t bytes = m->bytes < 8 ? m->bytes : 8;
+  if (m->bytes < bytes) bytes = m->bytes;
   if (m->in_frame)
-    memcpy(&v, x->frame->params + (size_t)lane * x->frame->param_stride + m->offset, bytes);
+    memcpy(to, x->frame->params + (size_t)lane * x->frame->param_stride + m->offset, bytes);
   else
-    memcpy(&v, (const uint8_t *)emu_at(x, m->loc) + (size_t)lane * m->bytes, bytes);
+    memcpy(to, (const uint8_t *)emu_at(x, m->loc) + (size_t)lane * m->bytes, bytes);
+}
+
+uint64_t emu_builtin_word(const EmuCtx *x, const EmuInst *i, uint32_t k, int lane) {
+  uint64_t v;
+  emu_builtin_argument(x, i, k, lane, &v, sizeof v);
   return v;
 }
 
-static void answer(EmuCtx *x, const EmuInst *i, int lane, uint64_t value) {
+void emu_builtin_return(EmuCtx *x, const EmuInst *i, int lane, uint64_t value) {
   const EmuCall *call = i->more;
   if (!call->result_count) return;
   const EmuMove *m = &call->results[0];
@@ -241,8 +246,8 @@ static void do_vprintf(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   for (; mask && !emu_stopping(run); mask &= mask - 1) {
     int l = emu_first(mask);
     SolBuffer format = {0}, out = {0};
-    Args args = {.x = x, .i = i, .lane = l, .at = argument(x, i, 1, l)};
-    args.cut = !put_string(x, i, l, argument(x, i, 0, l), MOST_TEXT, &format);
+    Args args = {.x = x, .i = i, .lane = l, .at = emu_builtin_word(x, i, 1, l)};
+    args.cut = !put_string(x, i, l, emu_builtin_word(x, i, 0, l), MOST_TEXT, &format);
     int count = put_formatted(&args, format.text ? format.text : "", &out);
     if (args.cut || out.length > MOST_TEXT) cut_text(&out);
     if (format.length + out.length >= LONG_TEXT) { // so that limits are looked at in time
@@ -252,7 +257,7 @@ static void do_vprintf(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     sol_spin_lock(&run->print_lock);
     if (run->launch->print && out.length) run->launch->print(run->launch->print_ctx, out.text, out.length);
     sol_spin_unlock(&run->print_lock);
-    answer(x, i, l, (uint64_t)count);
+    emu_builtin_return(x, i, l, (uint64_t)count);
     sol_buffer_free(&format);
     sol_buffer_free(&out);
   }
@@ -268,11 +273,11 @@ static const char *plain(SolBuffer *b) {
 static void assert_fail(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   int l = emu_first(mask);
   SolBuffer what = {0}, file = {0}, where = {0};
-  put_string(x, i, l, argument(x, i, 0, l), 100, &what);
-  put_string(x, i, l, argument(x, i, 1, l), 100, &file);
-  put_string(x, i, l, argument(x, i, 3, l), 60, &where);
+  put_string(x, i, l, emu_builtin_word(x, i, 0, l), 100, &what);
+  put_string(x, i, l, emu_builtin_word(x, i, 1, l), 100, &file);
+  put_string(x, i, l, emu_builtin_word(x, i, 3, l), 60, &where);
   emu_find(x, i, mask, SOL_EMU_ASSERTION, 0, 0, "%s:%u: %s: '%s' failed", plain(&file),
-           (unsigned)argument(x, i, 2, l), plain(&where), plain(&what));
+           (unsigned)emu_builtin_word(x, i, 2, l), plain(&where), plain(&what));
   sol_buffer_free(&what);
   sol_buffer_free(&file);
   sol_buffer_free(&where);
@@ -285,12 +290,13 @@ static void assert_fail(EmuCtx *x, const EmuInst *i, uint32_t mask) {
 static void do_malloc(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   for (; mask; mask &= mask - 1) {
     int l = emu_first(mask);
-    answer(x, i, l, emu_heap_malloc(x, argument(x, i, 0, l)));
+    emu_builtin_return(x, i, l, emu_heap_malloc(x, emu_builtin_word(x, i, 0, l)));
   }
 }
 
 static void do_free(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  for (; mask; mask &= mask - 1) emu_heap_free(x, i, emu_first(mask), argument(x, i, 0, emu_first(mask)));
+  for (; mask; mask &= mask - 1)
+    emu_heap_free(x, i, emu_first(mask), emu_builtin_word(x, i, 0, emu_first(mask)));
 }
 
 EmuHandler *emu_builtin(const char *name) {

@@ -1,5 +1,5 @@
-// Launches by kernels (dynamic parallelism), and values of conditional nodes that they set: the functions of CUDA's device runtime that nvcc calls for <<<>>> in device
-// code. A thread gets memory for the parameters from the device heap, fills it and launches; what it launched is a list
+// Launches by kernels (dynamic parallelism), and values of conditional nodes that they set: the functions of CUDA's
+// device runtime that nvcc calls for <<<>>> in device code. A thread gets memory for the parameters from the device heap, fills it and launches; what it launched is a list
 // in the launch's result, for the caller to run when the grid has ended. That is one of the orders that CUDA allows: a
 // kernel cannot wait for what it launches, and its writes before the launch are there.
 #include "base/heap.h"
@@ -15,37 +15,6 @@ struct EmuChild { // a list, under EmuRun.lock
 
 enum { TAIL_STREAM = 3, INVALID_VALUE = 1 }; // cudaStreamTailLaunch, cudaErrorInvalidValue
 
-// ---- arguments ----
-
-static void read_argument(const EmuCtx *x, const EmuInst *i, uint32_t k, int lane, void *to, uint32_t bytes) {
-  const EmuCall *call = i->more;
-  memset(to, 0, bytes);
-  if (k >= call->arg_count) return;
-  const EmuMove *m = &call->args[k];
-  if (m->bytes < bytes) bytes = m->bytes;
-  if (m->in_frame)
-    memcpy(to, x->frame->params + (size_t)lane * x->frame->param_stride + m->offset, bytes);
-  else
-    memcpy(to, (const uint8_t *)emu_at(x, m->loc) + (size_t)lane * m->bytes, bytes);
-}
-
-static uint64_t word_argument(const EmuCtx *x, const EmuInst *i, uint32_t k, int lane) {
-  uint64_t v;
-  read_argument(x, i, k, lane, &v, sizeof v);
-  return v;
-}
-
-static void answer(EmuCtx *x, const EmuInst *i, int lane, uint64_t value) {
-  const EmuCall *call = i->more;
-  if (!call->result_count) return;
-  const EmuMove *m = &call->results[0];
-  uint32_t bytes = m->bytes < 8 ? m->bytes : 8;
-  if (m->in_frame)
-    memcpy(x->frame->params + (size_t)lane * x->frame->param_stride + m->offset, &value, bytes);
-  else
-    memcpy((uint8_t *)emu_at(x, m->loc) + (size_t)lane * m->bytes, &value, bytes);
-}
-
 // The kernel at an address that mov gave; NULL: none.
 static const SolEmuKernel *kernel_at(const EmuRun *run, uint64_t address) {
   const SolEmuModule *m = run->program->module;
@@ -58,14 +27,14 @@ static const SolEmuKernel *kernel_at(const EmuRun *run, uint64_t address) {
 
 // (kernel, grid, block, shared): memory for its parameters, or 0.
 static uint64_t take_buffer(EmuCtx *x, const EmuInst *i, int lane) {
-  const SolEmuKernel *kernel = kernel_at(x->launch, word_argument(x, i, 0, lane));
+  const SolEmuKernel *kernel = kernel_at(x->launch, emu_builtin_word(x, i, 0, lane));
   struct EmuChild *child = kernel ? sol_heap_alloc(sizeof *child) : NULL;
   if (!child) return 0;
   *child = (struct EmuChild){.launch = {.kernel = kernel}, .block = x->block->id};
   child->launch.param_bytes = sol_emu_kernel_function(kernel)->param_size;
-  read_argument(x, i, 1, lane, child->launch.grid, 12);
-  read_argument(x, i, 2, lane, child->launch.block, 12);
-  child->launch.dynamic_shared = (uint32_t)word_argument(x, i, 3, lane);
+  emu_builtin_argument(x, i, 1, lane, child->launch.grid, 12);
+  emu_builtin_argument(x, i, 2, lane, child->launch.block, 12);
+  child->launch.dynamic_shared = (uint32_t)emu_builtin_word(x, i, 3, lane);
   child->buffer = emu_heap_malloc(x, child->launch.param_bytes ? child->launch.param_bytes : 1);
   if (!child->buffer) return sol_heap_free(child), 0;
   uint64_t buffer = child->buffer; // as soon as it is in the list another thread may end it
@@ -84,7 +53,8 @@ static void get_buffer(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     x->budget = 0;
     return;
   }
-  for (; mask; mask &= mask - 1) answer(x, i, emu_first(mask), take_buffer(x, i, emu_first(mask)));
+  for (; mask; mask &= mask - 1)
+    emu_builtin_return(x, i, emu_first(mask), take_buffer(x, i, emu_first(mask)));
 }
 
 static struct EmuChild *find_child(EmuRun *run, uint64_t buffer) {
@@ -97,7 +67,7 @@ static struct EmuChild *find_child(EmuRun *run, uint64_t buffer) {
 
 // (parameters, stream): a cudaError.
 static uint64_t launch_child(EmuCtx *x, const EmuInst *i, int lane) {
-  uint64_t buffer = word_argument(x, i, 0, lane);
+  uint64_t buffer = emu_builtin_word(x, i, 0, lane);
   const EmuAlloc *heap = x->launch->emu->heap;
   struct EmuChild *c = find_child(x->launch, buffer);
   if (!c || !heap) return INVALID_VALUE;
@@ -105,7 +75,7 @@ static uint64_t launch_child(EmuCtx *x, const EmuInst *i, int lane) {
   c->launch.params = sol_heap_alloc((size_t)bytes + 1);
   if (!c->launch.params || !emu_heap_holds(heap, buffer, bytes ? bytes : 1)) return INVALID_VALUE;
   memcpy(c->launch.params, heap->host + (buffer - heap->base), (size_t)bytes);
-  c->launch.tail = word_argument(x, i, 1, lane) == TAIL_STREAM;
+  c->launch.tail = emu_builtin_word(x, i, 1, lane) == TAIL_STREAM;
   sol_spin_lock(&x->launch->lock);
   c->launched = true;
   c->buffer = 0;
@@ -116,7 +86,8 @@ static uint64_t launch_child(EmuCtx *x, const EmuInst *i, int lane) {
 }
 
 static void launch_device(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  for (; mask; mask &= mask - 1) answer(x, i, emu_first(mask), launch_child(x, i, emu_first(mask)));
+  for (; mask; mask &= mask - 1)
+    emu_builtin_return(x, i, emu_first(mask), launch_child(x, i, emu_first(mask)));
 }
 
 // Copies and fills wait for their turn as launches do. False: out of memory.
@@ -136,11 +107,11 @@ static bool add_transfer(EmuCtx *x, SolEmuChild transfer) {
 static void copy_async(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   for (; mask; mask &= mask - 1) {
     int l = emu_first(mask);
-    SolEmuChild c = {.to = word_argument(x, i, 0, l),
-                     .from = word_argument(x, i, 1, l),
-                     .bytes = word_argument(x, i, 2, l)};
-    c.tail = word_argument(x, i, 4, l) == TAIL_STREAM;
-    answer(x, i, l, c.from && add_transfer(x, c) ? 0 : INVALID_VALUE);
+    SolEmuChild c = {.to = emu_builtin_word(x, i, 0, l),
+                     .from = emu_builtin_word(x, i, 1, l),
+                     .bytes = emu_builtin_word(x, i, 2, l)};
+    c.tail = emu_builtin_word(x, i, 4, l) == TAIL_STREAM;
+    emu_builtin_return(x, i, l, c.from && add_transfer(x, c) ? 0 : INVALID_VALUE);
   }
 }
 
@@ -148,11 +119,11 @@ static void copy_async(EmuCtx *x, const EmuInst *i, uint32_t mask) {
 static void set_async(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   for (; mask; mask &= mask - 1) {
     int l = emu_first(mask);
-    SolEmuChild c = {.to = word_argument(x, i, 0, l),
-                     .value = (uint8_t)word_argument(x, i, 1, l),
-                     .bytes = word_argument(x, i, 2, l)};
-    c.tail = word_argument(x, i, 3, l) == TAIL_STREAM;
-    answer(x, i, l, add_transfer(x, c) ? 0 : INVALID_VALUE);
+    SolEmuChild c = {.to = emu_builtin_word(x, i, 0, l),
+                     .value = (uint8_t)emu_builtin_word(x, i, 1, l),
+                     .bytes = emu_builtin_word(x, i, 2, l)};
+    c.tail = emu_builtin_word(x, i, 3, l) == TAIL_STREAM;
+    emu_builtin_return(x, i, l, add_transfer(x, c) ? 0 : INVALID_VALUE);
   }
 }
 
@@ -170,17 +141,17 @@ static void device_malloc(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   enum { NO_MEMORY = 2 };
   for (; mask; mask &= mask - 1) {
     int l = emu_first(mask);
-    uint64_t memory = emu_heap_malloc(x, word_argument(x, i, 1, l));
-    bool stored = store_word(x, i, l, word_argument(x, i, 0, l), memory);
-    answer(x, i, l, !stored ? INVALID_VALUE : memory ? 0 : NO_MEMORY);
+    uint64_t memory = emu_heap_malloc(x, emu_builtin_word(x, i, 1, l));
+    bool stored = store_word(x, i, l, emu_builtin_word(x, i, 0, l), memory);
+    emu_builtin_return(x, i, l, !stored ? INVALID_VALUE : memory ? 0 : NO_MEMORY);
   }
 }
 
 static void device_free(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   for (; mask; mask &= mask - 1) {
     int l = emu_first(mask);
-    emu_heap_free(x, i, l, word_argument(x, i, 0, l));
-    answer(x, i, l, 0);
+    emu_heap_free(x, i, l, emu_builtin_word(x, i, 0, l));
+    emu_builtin_return(x, i, l, 0);
   }
 }
 
@@ -189,7 +160,8 @@ static void create_stream(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   enum { STREAM = 0x10 };
   for (; mask; mask &= mask - 1) {
     int l = emu_first(mask);
-    answer(x, i, l, store_word(x, i, l, word_argument(x, i, 0, l), STREAM) ? 0 : INVALID_VALUE);
+    emu_builtin_return(x, i, l,
+                       store_word(x, i, l, emu_builtin_word(x, i, 0, l), STREAM) ? 0 : INVALID_VALUE);
   }
 }
 
@@ -198,13 +170,13 @@ static void set_conditional(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   const SolEmuLaunch *launch = x->launch->launch;
   sol_spin_lock(&x->launch->lock);
   for (; mask && launch->set_conditional; mask &= mask - 1)
-    launch->set_conditional(launch->conditional_ctx, word_argument(x, i, 0, emu_first(mask)),
-                            (uint32_t)word_argument(x, i, 1, emu_first(mask)));
+    launch->set_conditional(launch->conditional_ctx, emu_builtin_word(x, i, 0, emu_first(mask)),
+                            (uint32_t)emu_builtin_word(x, i, 1, emu_first(mask)));
   sol_spin_unlock(&x->launch->lock);
 }
 
 static void succeed(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  for (; mask; mask &= mask - 1) answer(x, i, emu_first(mask), 0);
+  for (; mask; mask &= mask - 1) emu_builtin_return(x, i, emu_first(mask), 0);
 }
 
 EmuHandler *emu_child_builtin(const char *name) {

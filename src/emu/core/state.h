@@ -479,5 +479,9 @@ bool emu_children_result(EmuRun *run); // moves the list to the result; false: o
 void emu_children_free(SolEmuResult *result);
 // builtin.c
 EmuHandler *emu_builtin(const char *name);
+// A lane's argument k of a call of the device runtime; what the caller does not pass is 0.
+void emu_builtin_argument(const EmuCtx *x, const EmuInst *i, uint32_t k, int lane, void *to, uint32_t bytes);
+uint64_t emu_builtin_word(const EmuCtx *x, const EmuInst *i, uint32_t k, int lane);
+void emu_builtin_return(EmuCtx *x, const EmuInst *i, int lane, uint64_t value);
 
 #endif

@@ -1,0 +1,139 @@
+// Parts of sequences, as decode attention's kernels have them. An item is one part of one sequence for the heads of one tile, which
+// share a head of K and V; a part's length does not depend on the batch, and so no sequence's bits do.
+#ifndef SOL_KERNELS_DECODE_ATTENTION_ITEMS_CUH
+#define SOL_KERNELS_DECODE_ATTENTION_ITEMS_CUH
+
+#include "attention/attention_parts.cuh"
+#include "decode_attention/decode_attention.h"
+
+typedef struct DecodeItem {
+  int64_t index, left;          // left: items of the same tile of heads from it on
+  int b, part, parts, kv, tile; // tile: of heads
+  int length, key, to;          // tokens of the sequence; of the part from where it is
+} DecodeItem;
+
+// Some of the batch's sequences, and a block's items of theirs. All items of a tile of heads come before those of the next: blocks far
+// apart read the same tokens at about the same time, and find them in L2.
+typedef struct DecodePlan {
+  const int *before; // parts of the sequences before each; in shared memory
+  int first, count;  // sequences
+  int64_t per_tile, begin, end;
+} DecodePlan;
+
+INLINE int decode_seen_from(const DecodeParams &p, int length) {
+  return p.window && length > p.window ? length - p.window : 0;
+}
+INLINE int decode_length(const DecodeParams &p, int b) {
+  return min(max(p.lengths[b], 0), p.capacity);
+}
+// Tokens of a part of a sequence.
+INLINE int decode_part(const DecodeParams &p, int length) {
+  int seen = length - decode_seen_from(p, length), part = seen <= p.whole ? p.whole : p.part;
+  while (part < p.part_most && seen > part * DECODE_PARTS) part *= 2;
+  return part;
+}
+INLINE int decode_parts(const DecodeParams &p, int length) {
+  int part = decode_part(p, length);
+  return max((length - decode_seen_from(p, length) + part - 1) / part, 1);
+}
+
+// Sums of the parts of the sequences before each, of `count` from `first` on; DECODE_SEQUENCES + 1 of them, after which there is
+// room for the warps' sums. Returns the sum of all.
+template <int THREADS> INLINE int decode_count_parts(int *before, const DecodeParams &p, int first, int count) {
+  enum { EACH = DECODE_SEQUENCES / THREADS };
+  int mine[EACH], sum = 0, lane = threadIdx.x % 32, warp = threadIdx.x / 32, *warps = before + DECODE_SEQUENCES + 1;
+#pragma unroll
+  for (int i = 0; i < EACH; i++) {
+    int b = threadIdx.x * EACH + i;
+    mine[i] = sum;
+    sum += b < count ? decode_parts(p, decode_length(p, first + b)) : 0;
+  }
+  int at = sum;
+#pragma unroll
+  for (int o = 1; o < 32; o *= 2) {
+    int other = __shfl_up_sync(~0u, at, o);
+    at += lane >= o ? other : 0;
+  }
+  if (lane == 31) warps[warp] = at;
+  __syncthreads();
+  at -= sum;
+  int all = 0;
+  for (int w = 0; w < THREADS / 32; w++) {
+    at += w < warp ? warps[w] : 0;
+    all += warps[w];
+  }
+#pragma unroll
+  for (int i = 0; i < EACH; i++) before[threadIdx.x * EACH + i] = at + mine[i];
+  if (threadIdx.x == 0) before[DECODE_SEQUENCES] = all;
+  __syncthreads();
+  return all;
+}
+
+INLINE void decode_start_part(const DecodeParams &p, DecodeItem *item) {
+  int part = decode_part(p, item->length);
+  item->key = decode_seen_from(p, item->length) + item->part * part;
+  item->to = min(item->key + part, item->length);
+}
+
+template <int THREADS> INLINE DecodePlan decode_plan(int *before, const DecodeParams &p, int first) {
+  DecodePlan x = {before, first, min(p.batch - first, DECODE_SEQUENCES), 0, 0, 0};
+  x.per_tile = (int64_t)decode_count_parts<THREADS>(before, p, first, x.count) * p.kv_heads;
+  x.begin = x.per_tile * p.tiles * blockIdx.x / gridDim.x, x.end = x.per_tile * p.tiles * (blockIdx.x + 1) / gridDim.x;
+  return x;
+}
+
+INLINE DecodeItem decode_find(const DecodePlan &x, const DecodeParams &p, int64_t index) {
+  DecodeItem item;
+  uint64_t tile, in_tile, at, kv;
+  split(index, x.per_tile, &tile, &in_tile);
+  split(in_tile, p.kv_heads, &at, &kv);
+  int low = 0, high = x.count; // the last sequence that does not begin after it
+  while (high - low > 1) {
+    int middle = (low + high) / 2;
+    if (x.before[middle] <= (int)at) low = middle;
+    else high = middle;
+  }
+  item.index = index, item.left = x.per_tile - in_tile, item.kv = (int)kv, item.tile = (int)tile;
+  item.b = x.first + low, item.part = (int)at - x.before[low];
+  item.length = decode_length(p, item.b), item.parts = decode_parts(p, item.length);
+  decode_start_part(p, &item);
+  return item;
+}
+
+// To the next item, which is there unless index is the plan's end then.
+INLINE void decode_next(const DecodePlan &x, const DecodeParams &p, DecodeItem *item) {
+  if (++item->index >= x.end) return;
+  if (--item->left == 0) {
+    *item = decode_find(x, p, item->index);
+    return;
+  }
+  if (++item->kv == p.kv_heads) item->kv = 0, item->part++;
+  if (item->part == item->parts) {
+    item->part = 0;
+    item->length = decode_length(p, ++item->b), item->parts = decode_parts(p, item->length);
+  }
+  decode_start_part(p, item);
+}
+
+// One token of a tile whose copies come next: its page's number is on its way from memory.
+typedef struct DecodePlace {
+  int page, kv;
+  unsigned in_page;
+  bool there;
+} DecodePlace;
+
+INLINE DecodePlace decode_look_up(const DecodePlan &plan, const DecodeParams &p, const DecodeItem &item, int key) {
+  DecodePlace x = {-1, item.kv, 0, false};
+  if (item.index >= plan.end || key >= item.to) return x;
+  unsigned page = p.page_shift >= 0 ? (unsigned)key >> p.page_shift : (unsigned)key / (unsigned)p.page_size;
+  x.in_page = (unsigned)key - page * (unsigned)p.page_size;
+  x.page = p.table ? p.table[(int64_t)item.b * p.table_pages + page] : item.b;
+  return x.there = true, x;
+}
+
+// In rows of one head; ~0 where nothing is to be read: past the end, a bad page.
+INLINE uint32_t decode_row(const DecodeParams &p, const DecodePlace &x) {
+  return x.there && (unsigned)x.page < (unsigned)p.pages ? ((unsigned)x.page * p.page_size + x.in_page) * p.kv_heads + x.kv : ~0u;
+}
+
+#endif

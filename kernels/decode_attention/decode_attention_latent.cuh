@@ -1,0 +1,231 @@
+// Decode attention of MLA on sm_90a: one row of the cache is K, and its first 512 elements are V. A block has 64 heads, which are the rows
+// of wgmma, and two warpgroups, each of which has half of V's columns. Of a tile of 64 tokens the first warpgroup does the scores
+// and the softmax and leaves the weights in shared memory; both then multiply them with their columns. The next tile's copies, of the next
+// item too, are under way meanwhile.
+#ifndef SOL_KERNELS_DECODE_ATTENTION_LATENT_CUH
+#define SOL_KERNELS_DECODE_ATTENTION_LATENT_CUH
+
+#include "decode_attention/decode_attention_items.cuh"
+#include "hopper.cuh"
+#include "mma.cuh"
+
+// KEYS: tokens of a tile, 32 or 64.
+template <int KIND, int KEYS> struct DecodeLatent {
+  enum {
+    D = DECODE_LATENT,
+    V = DECODE_LATENT_V,
+    THREADS = 256,
+    ROWS = DECODE_WIDE_ROWS,
+    STAGES = 128 / KEYS,
+    BOX = KEYS * 128, // 64 columns of a tile
+    Q_BOX = ROWS * 128,
+    TILE = D / 64 * BOX,
+    SHARES = THREADS / KEYS, // of a token's row, each for a thread
+    TILES = KEYS / 8,
+    HALF = V / 2
+  };
+  struct Shared { // tiles begin at multiples of 1024
+    uint8_t stage[STAGES][TILE], q[D / 64 * Q_BOX], p[Q_BOX];
+    float by[ROWS];
+    uint8_t there[STAGES][THREADS / 32]; // a bit for each of a warp's tokens
+    int before[DECODE_SEQUENCES + 16];
+  };
+  typedef float Sums[HALF / 2];
+  typedef float Scores[TILES][4];
+
+  static __device__ __forceinline__ uint32_t place_in(int box, int row, int piece) {
+    return (uint32_t)(piece / 8 * box + row * 128 + ((piece ^ row) & 7) * 16);
+  }
+
+  // ---- copies ----
+
+  static __device__ __forceinline__ DecodePlace look_up(const DecodePlan &plan, const DecodeParams &p, DecodeItem *item) {
+    DecodePlace x = decode_look_up(plan, p, *item, item->key + threadIdx.x / SHARES);
+    item->key += KEYS;
+    if (item->key >= item->to && item->index < plan.end) decode_next(plan, p, item);
+    return x;
+  }
+
+  static __device__ __forceinline__ void copy(Shared *s, const DecodeParams &p, const DecodePlace &x, int stage) {
+    uint32_t row = decode_row(p, x), to = shared_address(s->stage[stage]);
+    bool there = row != ~0u;
+    const char *from = (const char *)p.k_cache + (there ? (int64_t)row : 0) * (D * 2);
+#pragma unroll
+    for (int i = 0; i < D / 8 / SHARES; i++) {
+      int piece = i * SHARES + threadIdx.x % SHARES;
+      if (p.aligned) copy_async(to + place_in(BOX, threadIdx.x / SHARES, piece), from + piece * 16, there);
+      else copy_elements(to + place_in(BOX, threadIdx.x / SHARES, piece), from + piece * 16, there, 2);
+    }
+    copy_commit();
+    uint32_t all = __ballot_sync(~0u, there), bits = 0;
+#pragma unroll
+    for (int i = 0; i < 32 / SHARES; i++) bits |= (all >> i * SHARES & 1) << i;
+    if (threadIdx.x % 32 == 0) s->there[stage][threadIdx.x / 32] = (uint8_t)bits;
+  }
+
+  static __device__ __forceinline__ void load_queries(Shared *s, const DecodeParams &p, const DecodeItem &item) {
+#pragma unroll 6
+    for (int i = threadIdx.x; i < ROWS * D / 8; i += THREADS) {
+      Vec v = {};
+      int row = i / (D / 8), chunk = i % (D / 8), in_group = item.tile * ROWS + row;
+      const uint16_t *from = (const uint16_t *)p.q + item.b * p.q_row + (int64_t)(item.kv * p.group + in_group) * D + chunk * 8;
+      if (in_group < p.group && p.q_aligned) v = *(const Vec *)from;
+      else if (in_group < p.group)
+        for (int j = 0; j < 8; j++) v.h[j] = from[j];
+      *(uint4 *)(s->q + place_in(Q_BOX, row, chunk)) = *(const uint4 *)&v;
+    }
+  }
+
+  // ---- products ----
+
+  static __device__ __forceinline__ int row_of(void) { // the thread's first; the other is 8 further
+    return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+  }
+
+  // wgmma with 32 columns.
+  static __device__ __forceinline__ void multiply_by_32(float (&d)[16], uint64_t a, uint64_t b, int adds) {
+#define MULTIPLY(type)                                                                                       \
+  asm volatile("{.reg .pred p; setp.ne.b32 p, %18, 0;\n"                                                     \
+               "wgmma.mma_async.sync.aligned.m64n32k16.f32." type "." type " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, " \
+               "%12, %13, %14, %15}, %16, %17, p, 1, 1, 0, 0;}"                                              \
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), \
+                 "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])     \
+               : "l"(a), "l"(b), "r"(adds))
+    if (KIND == KIND_BF16) MULTIPLY("bf16");
+    else MULTIPLY("f16");
+#undef MULTIPLY
+  }
+
+  // Weights of a tile, and what was added before is to be multiplied by.
+  static __device__ __forceinline__ void weigh(Shared *s, const ScoreUnit &u, Softmax *x, int stage) {
+    Scores sc;
+    uint64_t q = matrix_descriptor(shared_address(s->q), 0), k = matrix_descriptor(shared_address(s->stage[stage]), 0);
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < D / 16; i++) {
+      uint64_t left = q + (i / 4 * Q_BOX + i % 4 * 32) / 16, right = k + (i / 4 * BOX + i % 4 * 32) / 16;
+      if constexpr (KEYS == 64) wgmma<TILES * 4, KIND, 0, 0>(*(float(*)[TILES * 4]) & sc, left, right, i);
+      else multiply_by_32(*(float(*)[16]) & sc, left, right, i);
+    }
+    wgmma_commit();
+    wgmma_wait<0>();
+    int lane = threadIdx.x % 32, row = row_of();
+#pragma unroll
+    for (int i = 0; i < TILES * 4; i++) {
+      float *one = &sc[i / 4][i % 4];
+      asm volatile("" : "+f"(*one)::"memory");
+      *one = (u.cap != 0 ? soft_capped(*one * u.before, u.cap) : *one) * u.unit;
+      int key = i / 4 * 8 + lane % 4 * 2 + i % 2;
+      if (!(s->there[stage][key / (32 / SHARES)] >> key % (32 / SHARES) & 1)) *one = -INFINITY;
+    }
+    float by[2];
+    softmax_tile(sc, x, 1, by);
+#pragma unroll
+    for (int i = 0; i < TILES * 2; i++) {
+      int r = row + i % 2 * 8;
+      *(uint32_t *)(s->p + place_in(Q_BOX, r, i / 2) + lane % 4 * 4) = narrow2(sc[i / 2][i % 2 * 2], sc[i / 2][i % 2 * 2 + 1], KIND);
+    }
+    if (lane % 4 == 0) s->by[row] = by[0], s->by[row + 8] = by[1];
+  }
+
+  static __device__ __forceinline__ void add_values(const Shared *s, Sums &o, int stage) {
+    float by[2] = {s->by[row_of()], s->by[row_of() + 8]};
+    if (__any_sync(~0u, by[0] != 1 || by[1] != 1))
+#pragma unroll
+      for (int i = 0; i < HALF / 2; i++) o[i] *= by[i % 4 / 2];
+    uint64_t left = matrix_descriptor(shared_address(s->p), 0);
+    uint64_t v = matrix_descriptor(shared_address(s->stage[stage] + threadIdx.x / 128 * 4 * BOX), BOX);
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < KEYS / 16; i++) wgmma<HALF / 2, KIND, 0, 1>(o, left + i * 2, v + i * 128, 1);
+    wgmma_commit();
+    wgmma_wait<0>();
+#pragma unroll
+    for (int i = 0; i < HALF / 2; i++) asm volatile("" : "+f"(o[i])::"memory");
+  }
+
+  // ---- results ----
+
+  // The only part of its sequence is finished; of more, the combining kernel does that. The first warpgroup has the sums of weights.
+  static __device__ __forceinline__ void finish(Shared *s, const DecodeParams &p, const DecodeItem &item, const Sums &o, const Softmax &x) {
+    int lane = threadIdx.x % 32, first = threadIdx.x / 128 * HALF + lane % 4 * 2;
+    __syncthreads(); // what is in `by` was used
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      int in_group = item.tile * ROWS + row_of() + half * 8, head = item.kv * p.group + in_group;
+      float sum = quad_sum(x.sum[half]);
+      if (threadIdx.x >= 128 || lane % 4) continue;
+      s->by[row_of() + half * 8] = item.parts > 1 ? 1 : sum == 0 ? 0 : p.v_scale / sum;
+      if (in_group >= p.group) continue;
+      int64_t row = (int64_t)item.b * p.heads + head;
+      if (item.parts > 1) p.mosts[row * p.parts + item.part] = x.most[half], p.weights[row * p.parts + item.part] = sum;
+      else if (p.lse) p.lse[row] = log_sum(x.most[half], 1, sum);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      int in_group = item.tile * ROWS + row_of() + half * 8, head = item.kv * p.group + in_group;
+      if (in_group >= p.group) continue;
+      float by = s->by[row_of() + half * 8];
+      int64_t to = item.b * p.o_row + (int64_t)head * V + first, part = (((int64_t)item.b * p.heads + head) * p.parts + item.part) * V + first;
+#pragma unroll
+      for (int i = 0; i < HALF / 4; i++) {
+        int column = i / 2 * 8 + i % 2;
+        float value = o[i / 2 * 4 + half * 2 + i % 2] * by;
+        if (item.parts > 1) p.sums[part + column] = value;
+        else store_one(p.o, to + column, KIND, value);
+      }
+    }
+  }
+
+  // ---- all of it ----
+
+  static __device__ __forceinline__ void run_items(Shared *s, const DecodePlan &plan, const DecodeParams &p) {
+    ScoreUnit u = score_unit(p.scale, p.soft_cap);
+    DecodeItem now = decode_find(plan, p, plan.begin), ahead = now;
+    DecodePlace next = look_up(plan, p, &ahead);
+    for (int i = 0; i < STAGES - 1; i++) {
+      copy(s, p, next, i);
+      next = look_up(plan, p, &ahead);
+    }
+    int stage = 0;
+    while (now.index < plan.end) {
+      Sums o;
+#pragma unroll
+      for (int i = 0; i < HALF / 2; i++) o[i] = 0;
+      Softmax x = softmax_start();
+      load_queries(s, p, now);
+      for (int key = now.key, more = 1; more;) { // an empty part has one tile too, as in look_up
+        copy_wait<STAGES - 2>();
+        async_fence();
+        __syncthreads(); // the tile is there, and what the one before had is free
+        copy(s, p, next, stage == 0 ? STAGES - 1 : stage - 1);
+        next = look_up(plan, p, &ahead);
+        if (threadIdx.x < 128) {
+          weigh(s, u, &x, stage);
+          async_fence();
+        }
+        __syncthreads(); // the weights are there
+        add_values(s, o, stage);
+        key += KEYS, more = key < now.to;
+        stage = stage == STAGES - 1 ? 0 : stage + 1;
+      }
+      finish(s, p, now, o, x);
+      decode_next(plan, p, &now);
+    }
+    copy_wait<0>();
+  }
+
+  static __device__ __forceinline__ void run(const DecodeParams &p) {
+    extern __shared__ __align__(1024) uint8_t memory[];
+    Shared *s = (Shared *)memory;
+    static_assert(sizeof(Shared) <= DECODE_WIDE_SHARED, "as the launcher has it");
+    for (int first = 0; first < p.batch; first += DECODE_SEQUENCES) {
+      DecodePlan plan = decode_plan<THREADS>(s->before, p, first);
+      if (plan.begin < plan.end) run_items(s, plan, p);
+      __syncthreads();
+    }
+  }
+};
+
+#endif
