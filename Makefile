@@ -199,6 +199,7 @@ STAMP_modules = $(MODULES)
 STAMP_rungs   = $(RUNGS)
 STAMP_nvcc    = $(NVCC) $(NVCC_FLAGS)
 STAMP_nvcc-rungs = $(NVCC) $(RUNG_FLAGS)
+STAMP_nvcc-lines = $(NVCC) $(RUNG_FLAGS) -lineinfo
 
 $(B)/obj/src/ops/%.o: CFLAGS += -O3 -fno-math-errno -fno-trapping-math
 # The emulator's arithmetic reads no floating-point flags and no errno: saying so lets its loops vectorise.
@@ -296,7 +297,10 @@ $(KERNELS)/$(1).fatbin: $(2) $(KERNELS)/stamp/$(4)
 endef
 $(foreach m,$(MODULES),$(eval $(call MODULE_RULE,$(m),kernels/$(m)/$(m).cu,$(NVCC_FLAGS),nvcc)))
 rung_source = $(if $(filter sweeps_%,$(1)),$(1:sweeps_%=kernels/sweeps/%.cu),$(1:%_rungs=kernels/%/rungs.cu))
-$(foreach m,$(RUNGS),$(eval $(call MODULE_RULE,$(m),$(call rung_source,$(m)),$(RUNG_FLAGS),nvcc-rungs)))
+# With lines, the time of these is predicted by their machine code: what ptxas makes of their loops decides it.
+LINED_RUNGS := $(filter gemm_rungs attention_rungs,$(RUNGS))
+$(foreach m,$(filter-out $(LINED_RUNGS),$(RUNGS)),$(eval $(call MODULE_RULE,$(m),$(call rung_source,$(m)),$(RUNG_FLAGS),nvcc-rungs)))
+$(foreach m,$(LINED_RUNGS),$(eval $(call MODULE_RULE,$(m),$(call rung_source,$(m)),$(RUNG_FLAGS) -lineinfo,nvcc-lines)))
 
 # What is embedded: the same images, machine code packed as well. The tool is named after this machine, since folders of
 # images are copied between machines.

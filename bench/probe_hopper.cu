@@ -49,23 +49,25 @@ __global__ void latencies(const uint4 *from, int bytes, int64_t step, long long 
   *sink = sum;
 }
 
-// Bulk copies of `bytes` with so many under way at a time; clocks of each block for `count` of them.
-__global__ void throughput(const uint8_t *from, int64_t span, int bytes, int count, int under_way, long long *clocks) {
+// Bulk copies of `bytes`, STAGES under way at a time; clocks of each block for `count` of them. The span is a power of two: the
+// loop itself has to be short, or it is what is measured.
+__global__ void throughput(const uint8_t *from, uint32_t span, int bytes, int count, long long *clocks) {
   extern __shared__ __align__(1024) uint8_t memory[];
   __shared__ uint64_t bars[STAGES];
   for (int i = 0; i < STAGES; i++) barrier_init(&bars[i], 1);
   barrier_init_done();
-  int64_t at = (int64_t)blockIdx.x * 7919 * 16384 % span;
+  uint32_t at = blockIdx.x * 7919u * STAGE;
   long long start = clock64();
-  for (int i = 0; i < count + under_way; i++) {
-    int stage = i % under_way;
-    if (i >= under_way) barrier_wait(&bars[stage], (i / under_way - 1) & 1);
-    if (i >= count) continue;
-    barrier_expect(&bars[stage], bytes);
-    bulk_load(memory + stage * STAGE, from + at, &bars[stage], bytes);
-    at += bytes;
-    if (at + bytes > span) at = 0;
+  for (int i = 0; i < count; i += STAGES) {
+#pragma unroll
+    for (int j = 0; j < STAGES; j++) {
+      if (i) barrier_wait(&bars[j], (i / STAGES - 1) & 1);
+      barrier_expect(&bars[j], bytes);
+      bulk_load(memory + j * STAGE, from + (at & (span - 1)), &bars[j], bytes);
+      at += bytes;
+    }
   }
+  for (int j = 0; j < STAGES; j++) barrier_wait(&bars[j], (count / STAGES - 1) & 1);
   clocks[blockIdx.x] = clock64() - start;
 }
 
@@ -188,7 +190,7 @@ static void show_latencies(const uint8_t *data) {
 
 static void show_throughput(const uint8_t *data) {
   const int grids[] = {1, 16, 64, 132};
-  const int sizes[] = {4096, 16384};
+  const int sizes[] = {1024, 4096, 16384};
   CHECK(cudaFuncSetAttribute(throughput, cudaFuncAttributeMaxDynamicSharedMemorySize, STAGES * STAGE));
   printf("\"bytes_per_clock_and_sm\": [");
   const char *comma = "";
@@ -196,7 +198,7 @@ static void show_throughput(const uint8_t *data) {
     for (int bytes : sizes) {
       int count = 512;
       for (int turn = 0; turn < 2; turn++)
-        throughput<<<blocks, 1, STAGES * STAGE>>>(data, 16 << 20, bytes, count, STAGES, device_clocks);
+        throughput<<<blocks, 1, STAGES * STAGE>>>(data, 16 << 20, bytes, count, device_clocks);
       CHECK(cudaDeviceSynchronize());
       printf("%s{\"sms\": %d, \"bytes\": %d, \"rate\": %.1f}", comma, blocks, bytes, (double)bytes * count / median(blocks, device_clocks));
       comma = ", ";

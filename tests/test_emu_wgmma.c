@@ -1,8 +1,10 @@
 // wgmma on the emulator: every type and layout against sums in whole numbers, which are exact in any order; groups and
 // what is wrong with descriptors, warpgroups and waits.
+#include "base/json_read.h"
+#include "cli/cli.h"
 #include "emu_body.h"
 
-COVERS(WGMMA, WGMMA_FENCE, WGMMA_COMMIT, WGMMA_WAIT)
+COVERS(WGMMA, WGMMA_SP, WGMMA_FENCE, WGMMA_COMMIT, WGMMA_WAIT)
 
 enum { ROWS = 64, MOST_N = 256, IMAGE = 48 << 10, B_AT = 16 << 10 };
 
@@ -29,8 +31,16 @@ typedef struct Case {
   bool registers, keeps; // A in registers; D starts with numbers
   int a_scale, b_scale;
   bool satfinite;
-  uint64_t order; // SolEmuLaunch.async_order
+  uint64_t order;       // SolEmuLaunch.async_order
+  bool sparse;          // A has half of its elements
+  int selector;         // of the metadata's lanes
+  const uint32_t *meta; // by lane
 } Case;
+
+// k of B; A has half of that where it is sparse.
+static int depth(const Case *c) {
+  return c->sparse ? 2 * c->a->k : c->a->k;
+}
 
 // ---- numbers ----
 
@@ -96,7 +106,8 @@ typedef struct Text {
 
 typedef struct Args {
   uint64_t image, in, out, a, b;
-  uint32_t adds;
+  uint32_t adds, pad;
+  uint64_t meta;
 } Args;
 
 static int d_registers(const Case *c) {
@@ -110,8 +121,8 @@ static void list(Text *t, const char *name, int count) {
 }
 
 static void write_wgmma(Text *t, const Case *c) {
-  SAY("wgmma.mma_async.sync.aligned.m64n%dk%d%s.%s.%s.%s%s ", c->n, c->a->k, c->satfinite ? ".satfinite" : "",
-      c->d, c->a->name, c->b->name, c->a->bits == 1 ? ".and.popc" : "");
+  SAY("wgmma.mma_async%s.sync.aligned.m64n%dk%d%s.%s.%s.%s%s ", c->sparse ? ".sp" : "", c->n, depth(c),
+      c->satfinite ? ".satfinite" : "", c->d, c->a->name, c->b->name, c->a->bits == 1 ? ".and.popc" : "");
   list(t, "%d", d_registers(c));
   if (c->registers) {
     SAY(",");
@@ -119,7 +130,9 @@ static void write_wgmma(Text *t, const Case *c) {
   } else {
     SAY(",%%da");
   }
-  SAY(",%%db,%%adds");
+  SAY(",%%db");
+  if (c->sparse) SAY(",%%meta,%d", c->selector);
+  SAY(",%%adds");
   if (c->a->one >= 0) SAY(",%d,%d", c->a_scale, c->b_scale);
   if (c->a->bits == 16 && !c->registers) SAY(",%d", c->a_at.mn_major);
   if (c->a->bits == 16) SAY(",%d", c->b_at.mn_major);
@@ -132,7 +145,8 @@ static void write_kernel(Text *t, const Case *c, const char *before, const char 
   t->length = 0;
   SAY(".version 8.8\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 tile[];\n"
       ".visible .entry k(.param .u64 image, .param .u64 in, .param .u64 out, .param .u64 a, .param .u64 b, "
-      ".param .u32 adds)\n{\n.reg .pred %%adds, %%p; .reg .b32 %%d<128>, %%a<4>, %%t, %%r<8>; .reg .b64 %%da, %%db, "
+      ".param .u32 adds, .param .u64 meta)\n{\n.reg .pred %%adds, %%p; .reg .b32 %%d<128>, %%a<4>, %%t, %%r<8>, %%meta;\n"
+      ".reg .b64 %%da, %%db, "
       "%%in, %%out, %%image, %%rd<4>;\n"
       "ld.param.u64 %%image, [image]; ld.param.u64 %%in, [in]; ld.param.u64 %%out, [out];\n"
       "ld.param.u64 %%da, [a]; ld.param.u64 %%db, [b]; ld.param.u32 %%r0, [adds]; setp.ne.u32 %%adds, %%r0, 0;\n"
@@ -145,6 +159,9 @@ static void write_kernel(Text *t, const Case *c, const char *before, const char 
       IMAGE / 16);
   for (int r = 0; r < d_registers(c); r++) SAY("ld.global.b32 %%d%d, [%%rd1+%d];\n", r, r * 4);
   for (int r = 0; r < 4; r++) SAY("ld.global.b32 %%a%d, [%%rd2+%d];\n", r, 65536 + r * 4);
+  if (c->sparse)
+    SAY("ld.param.u64 %%rd3, [meta]; and.b32 %%r2, %%t, 31; mul.wide.u32 %%rd0, %%r2, 4; add.u64 %%rd3, %%rd3, %%rd0;\n"
+        "ld.global.u32 %%meta, [%%rd3];\n");
   SAY("fence.proxy.async;\nbar.sync 0;\n%s"
       "wgmma.fence.sync.aligned;\n",
       before);
@@ -160,6 +177,7 @@ static void write_kernel(Text *t, const Case *c, const char *before, const char 
 
 typedef struct Work {
   int a[ROWS][256], b[256][MOST_N], start[ROWS][MOST_N];
+  int at[ROWS][256]; // of a sparse A: the k of its elements
   uint8_t image[IMAGE];
   uint32_t in[128][128], a_regs[128][4], out[128][128];
   uint64_t a_desc, b_desc;
@@ -183,10 +201,11 @@ static uint32_t number(const Case *c, int v) {
 
 static void fill(const Case *c, Work *w, uint64_t seed) {
   memset(w, 0, sizeof *w);
-  for (int k = 0; k < c->a->k; k++) {
-    for (int m = 0; m < ROWS; m++) put(w->image, 0, &c->a_at, m, k, c->a, w->a[m][k] = digit(&seed, c->a));
+  for (int k = 0; k < c->a->k; k++)
+    for (int m = 0; m < ROWS; m++)
+      put(w->image, 0, &c->a_at, m, k, c->a, w->a[m][k] = digit(&seed, c->a)), w->at[m][k] = k;
+  for (int k = 0; k < depth(c); k++)
     for (int n = 0; n < c->n; n++) put(w->image, B_AT, &c->b_at, n, k, c->b, w->b[k][n] = digit(&seed, c->b));
-  }
   for (int m = 0; m < ROWS; m++)
     for (int n = 0; n < c->n; n++)
       w->start[m][n] = c->satfinite ? 0x7fffff00 : (int)(body_random(&seed) >> 8) % 99 - 49;
@@ -219,6 +238,8 @@ static Ran run_text(const Case *c, const char *text, Work *w, uint32_t threads, 
   if (!r.status) r.status = sol_emu_alloc(emu, IMAGE, "image", &args.image, &r.err);
   if (!r.status) r.status = sol_emu_alloc(emu, 65536 + 2048, "in", &args.in, &r.err);
   if (!r.status) r.status = sol_emu_alloc(emu, 65536, "out", &args.out, &r.err);
+  if (!r.status && c->meta) r.status = sol_emu_alloc(emu, 128, "metadata", &args.meta, &r.err);
+  if (!r.status && c->meta) r.status = sol_emu_write(emu, args.meta, c->meta, 128, &r.err);
   if (!r.status) r.status = sol_emu_write(emu, args.image, w->image, IMAGE, &r.err);
   if (!r.status) r.status = sol_emu_write(emu, args.in, w->in, sizeof w->in, &r.err);
   if (!r.status) r.status = sol_emu_write(emu, args.in + 65536, w->a_regs, sizeof w->a_regs, &r.err);
@@ -241,7 +262,8 @@ static Ran run_text(const Case *c, const char *text, Work *w, uint32_t threads, 
     if (result.finding_count) r.finding = result.findings[0];
     for (uint32_t k = 0; counts && k < result.inst_count; k++) {
       const PtxFunction *f = &sol_emu_ptx(module)->functions[result.insts[k].function];
-      if (f->insts[result.insts[k].inst].code->op == PTX_OP_WGMMA) *counts = result.insts[k].counts;
+      PtxOp op = f->insts[result.insts[k].inst].code->op;
+      if (op == PTX_OP_WGMMA || op == PTX_OP_WGMMA_SP) *counts = result.insts[k].counts;
     }
   }
   if (!r.status) r.status = sol_emu_read(emu, w->out, args.out, sizeof w->out, &r.err);
@@ -252,7 +274,7 @@ static Ran run_text(const Case *c, const char *text, Work *w, uint32_t threads, 
 
 static int expected(const Case *c, const Work *w, int m, int n) {
   int64_t sum = 0;
-  for (int k = 0; k < c->a->k; k++) sum += w->a[m][k] * w->b[k][n];
+  for (int k = 0; k < c->a->k; k++) sum += w->a[m][k] * w->b[w->at[m][k]][n];
   if (c->a->one >= 0) sum *= c->a_scale * c->b_scale;
   sum += c->keeps ? w->start[m][n] : 0;
   return (int)(c->satfinite && sum > INT32_MAX ? INT32_MAX : sum);
@@ -360,6 +382,104 @@ TEST(scales_saturation_and_offsets) {
   check_case(&c);
 }
 
+// ---- sparse ----
+
+// Whether a nibble of a lane's metadata is about some row and chunk of A, as an H200 has it.
+typedef struct SparsePlaces {
+  int lane[16][16], nibble[16][16]; // by row and chunk
+  int chunks;
+} SparsePlaces;
+
+static int number_in(SolJsonIter *it) {
+  SolJson v;
+  double x = -1;
+  return sol_json_next(it, NULL, &v) && sol_json_number(v, &x) ? (int)x : -1;
+}
+
+static void read_places(SolJson root, const char *name, SparsePlaces *p) {
+  SolJson of, changed, one;
+  if (!CHECK_MSG(sol_json_get(root, name, &of) && sol_json_get(of, "changed", &changed), "no %s", name))
+    return;
+  for (SolJsonIter it = {changed, 0}; sol_json_next(&it, NULL, &one);) {
+    SolJsonIter numbers = {one, 0};
+    int lane = number_in(&numbers), nibble = number_in(&numbers), row = number_in(&numbers),
+        chunk = number_in(&numbers);
+    if (!CHECK(lane >= 0 && lane < 32 && nibble >= 0 && nibble < 8 && row >= 0 && row < 16 && chunk >= 0 &&
+               chunk < 16))
+      return;
+    p->lane[row][chunk] = lane, p->nibble[row][chunk] = nibble;
+    if (chunk >= p->chunks) p->chunks = chunk + 1;
+  }
+}
+
+// Chooses elements of A at random and writes them into the metadata at the places that were measured; all other bits are noise.
+static void choose(const SparsePlaces *p, const Type *t, uint64_t seed, uint32_t meta[32], Work *w) {
+  static const int pairs[][2] = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
+  for (int l = 0; l < 32; l++) meta[l] = body_random(&seed);
+  for (int row = 0; row < 16; row++)
+    for (int chunk = 0; chunk < p->chunks; chunk++) {
+      const int *pair =
+          pairs[t->bits == 32 ? body_random(&seed) >> 9 & 1 ? 5 : 0 : (body_random(&seed) >> 9) % 6];
+      int shift = p->nibble[row][chunk] * 4;
+      uint32_t *word = &meta[p->lane[row][chunk]];
+      *word = (*word & ~(15u << shift)) | (uint32_t)(pair[0] | pair[1] << 2) << shift;
+      for (int m = row; m < ROWS; m += 16) { // each warp has 16 rows, and here all the same metadata
+        if (t->bits == 32) w->at[m][chunk] = chunk * 2 + pair[0] / 2;
+        for (int e = 0; e < 2 && t->bits != 32; e++) w->at[m][chunk * 2 + e] = chunk * 4 + pair[e];
+      }
+    }
+}
+
+static Layout b_of_sparse(const Type *t, int which, int n) { // rows of 64 bytes
+  if (which == 2 && t->bits == 16) {                         // k of 32
+    Layout turned = mn_major(64, n);
+    return turned;
+  }
+  return which == 1 ? (Layout){.leading = 128, .stride = 512} : k_major(which == 3 ? 64 : 128);
+}
+
+static void check_sparse(const SparsePlaces *p, const Type *a, const Type *b, int selector, int which) {
+  uint32_t meta[32];
+  Case c = plain;
+  c.a = a, c.b = b, c.sparse = true, c.selector = selector, c.meta = meta;
+  c.n = which == 3 ? 64 : 24, c.registers = which % 2, c.keeps = which > 1;
+  c.d = a->one < 0 ? "s32" : which == 3 && a->bits == 8 ? "f16" : "f32";
+  c.a_scale = which == 2 ? -1 : 1;
+  c.a_at = k_major(128), c.b_at = b_of_sparse(a, which, c.n);
+  fill(&c, &work, (uint64_t)which + 3);
+  choose(p, a, (uint64_t)which * 77 + 5, meta, &work);
+  write_kernel(&text, &c, "", WAIT);
+  Ran r = run_text(&c, text.at, &work, 128, NULL);
+  if (body_ok(&r, "sparse"))
+    CHECK_MSG(!wrong_numbers(&c, &work), "sparse %s %s selector %d, %d: %d are wrong", a->name, b->name,
+              selector, which, wrong_numbers(&c, &work));
+}
+
+TEST(sparse_as_an_h200_reads_its_metadata) {
+  size_t length;
+  SolJson root;
+  char *file = cli_read_file("bench/results/2026-11-17-h200-sparse.json", 1 << 20, &length, NULL);
+  if (!CHECK(file && !sol_json_check(file, length, &root, NULL))) return;
+  SparsePlaces half[2] = {0}, tf32[2] = {0}, bytes = {0};
+  read_places(root, "f16 selector 0 chunks from 0", &half[0]);
+  read_places(root, "f16 selector 1 chunks from 0", &half[1]);
+  read_places(root, "tf32 selector 0 chunks from 0", &tf32[0]);
+  read_places(root, "tf32 selector 1 chunks from 0", &tf32[1]);
+  read_places(root, "e4m3 selector 0 chunks from 0", &bytes);
+  read_places(root, "e4m3 selector 0 chunks from 8", &bytes);
+  CHECK(half[0].chunks == 8 && tf32[1].chunks == 8 && bytes.chunks == 16);
+  for (int which = 0; which < 4; which++) {
+    for (int selector = 0; selector < 2; selector++) {
+      check_sparse(&half[selector], &types[0], &types[0], selector, which);
+      check_sparse(&half[selector], &types[1], &types[1], selector, which);
+      check_sparse(&tf32[selector], &types[2], &types[2], selector, which);
+    }
+    for (int k = 0; k < 4; k++) check_sparse(&bytes, &types[3 + k % 2], &types[3 + k / 2], 0, which);
+    for (int k = 0; k < 4; k++) check_sparse(&bytes, &types[5 + k % 2], &types[5 + k / 2], 0, which);
+  }
+  free(file);
+}
+
 // ---- asynchrony ----
 
 static int run_order(const Case *c, const char *before, const char *after, uint64_t order, Ran *r) {
@@ -448,6 +568,11 @@ TEST(hostile_descriptors) {
 }
 
 TEST(refused_forms) {
+  Ran sparse = run_body(&(Body){
+      .ptx = "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3 {%f1,%f2,%f3,%f4},%x,%x,%r1,1,1,1,1;\n",
+      .threads = 128});
+  CHECK_INT(sparse.status, SOL_ERR_UNSUPPORTED);
+  CHECK_HAS(sparse.err.message, "the sparsity selector is 0");
   static const char *const bad[] = {"1,2,0,0", "1,1,2,0", "0,1,0,0", "1,1,0"};
   for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
     char ptx[512];

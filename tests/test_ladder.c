@@ -241,6 +241,13 @@ TEST(shapes_refused) {
   CHECK_INT(ladder_accept(&ladder_transpose, &c, &err), SOL_ERR_RANGE);
 }
 
+TEST(too_long) {
+  LadderCase own = {.dim = {1024, 1024, 256}, .dtype = SOL_BF16},
+             large = {.dim = {4096, 4096, 4096}, .dtype = SOL_BF16};
+  CHECK(!ladder_too_long(&ladder_gemm, &own) && ladder_too_long(&ladder_gemm, &large));
+  CHECK(!ladder_too_long(&ladder_transpose, &(LadderCase){.dim = {1 << 20, 1 << 14}, .dtype = SOL_FP32}));
+}
+
 // ---- on a GPU, as far as one without kernels goes ----
 
 TEST(timed) {
@@ -267,6 +274,12 @@ TEST(timed) {
     CHECK_INT(fake->calls[FAKE_graph_exec_destroy], fake->calls[FAKE_graph_instantiate]);
   }
   CHECK(fake->violations == 0 && fake->not_loaded == 0 && s.light_count == 1);
+  // A job that is not a matter of bytes: its arrays rotate all the same.
+  LadderRun sums;
+  LadderCase products = small_case(&ladder_gemm);
+  CHECK_MSG(!ladder_open(&sums, &s, &ladder_gemm, &products, &err), "%s", err.message);
+  CHECK((double)sums.sets * 2 * (256 * 256 + 2 * 256 * 64) >= 3e6);
+  ladder_close(&sums);
   // Launched into a stream: no graph.
   LadderRung streamed = ladder_transpose.rungs[1];
   streamed.streamed = true;

@@ -243,6 +243,7 @@ static void put_fragment(Line *l, char matrix, PtxType explicit_type) {
     int warps = !strncmp(l->form->root, "wgmma", 5) ? 4 : 1;
     int elements = (which == 'A' ? m * k : which == 'B' ? k * n : m * n) / 32 / warps;
     int bits = sol_ptx_type_bits(type);
+    if (l->form->op == PTX_OP_WGMMA_SP && which == 'A') elements /= 2;
     if (wmma && type == PTX_F16 && (which == 'A' || which == 'B')) elements = 16;
     if (!wmma && m == 8 && k == 4 && chosen_type(l, 2) == PTX_F16)
       elements = which == 'A' || which == 'B' ? 4 : 8;
@@ -257,12 +258,13 @@ static void put_fragment(Line *l, char matrix, PtxType explicit_type) {
   put(l, "}");
 }
 
-static const char *constant_for(const Line *l) {
+static const char *constant_for(const Line *l, const char *word) {
   switch (l->form->op) {
   case PTX_OP_CP_ASYNC: return "16";
   case PTX_OP_ST_BULK: return "0";
   case PTX_OP_SETMAXNREG: return "40";
   case PTX_OP_WGMMA: return "1"; // a scale, or that it is transposed
+  case PTX_OP_WGMMA_SP: return word[0] == 'c' ? "0" : "1";
   case PTX_OP_DISCARD:
   case PTX_OP_APPLYPRIORITY:
   case PTX_OP_TENSORMAP_COPY:
@@ -297,7 +299,7 @@ static bool put_operand(Line *l, const char *word, bool *first) {
   bool remote = l->form->op == PTX_OP_MBARRIER_ARRIVE || l->form->op == PTX_OP_MBARRIER_ARRIVE_DROP;
   if (remote && word[0] == 'd' && !strcmp(chosen_word(l, "space"), "shared::cluster"))
     return put(l, "_"), true;
-  if (strchr(word, '#')) return put(l, constant_for(l)), true;
+  if (strchr(word, '#')) return put(l, constant_for(l, word)), true;
   const char *star = strchr(word, '*');
   if (star && star[1] >= 'A' && star[1] <= 'L') return put_fragment(l, star[1], type), true;
   int count = star ? star[1] == '4' ? 4 : chosen_word(l, "vec")[0] ? chosen_word(l, "vec")[1] - '0' : 1 : 1;

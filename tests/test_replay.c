@@ -11,6 +11,7 @@ static const MachineCosts costs = {.issue = 2,
                                    .far = 500,
                                    .others = 200,
                                    .barrier = 30,
+                                   .cluster = 130,
                                    .fence = 300,
                                    .store_fence = 100,
                                    .copy = 600,
@@ -76,7 +77,7 @@ TEST(a_copy_arrives_a_latency_after_its_bytes) {
   Script s = {0};
   add(&s, copies(1, 1000)), add(&s, copies(1, 1000)), add(&s, waits(1, 7)), end_warp(&s);
   MachineTimeline t = replay_of(&s, 0);
-  CHECK_NEAR(t.clocks, 200 + costs.copy + costs.barrier, 1e-9); // one after the other
+  CHECK_NEAR(t.clocks, 200 + costs.copy, 1e-9); // one after the other
   CHECK_NEAR(t.transfer, 200 / t.clocks, 1e-9);
   CHECK_NEAR(t.busy[MACHINE_COPIES], (200 + costs.copy) / t.clocks, 0.01);
   CHECK_INT(t.waits[0].place, 7);
@@ -90,7 +91,7 @@ TEST(a_copy_to_several_blocks_completes_a_token_of_each) {
   add(&s, copies(1, 1000)), add(&s, copies(2, 0)), end_warp(&s);
   add(&s, waits(2, 7)), end_warp(&s);
   add(&s, waits(1, 7)), end_warp(&s);
-  CHECK_NEAR(replay_of(&s, 0).clocks, 100 + costs.copy + costs.barrier, 1e-9);
+  CHECK_NEAR(replay_of(&s, 0).clocks, 100 + costs.copy, 1e-9);
 }
 
 TEST(sources_are_read_before_a_store_has_arrived) {
@@ -99,7 +100,7 @@ TEST(sources_are_read_before_a_store_has_arrived) {
   out.detail = MACHINE_OUT;
   wait.detail = MACHINE_SOURCES_READ;
   add(&s, out), add(&s, wait), end_warp(&s);
-  CHECK_NEAR(replay_of(&s, 0).clocks, 100 + costs.barrier, 1e-9);
+  CHECK_NEAR(replay_of(&s, 0).clocks, 100, 1e-9);
 }
 
 TEST(tensor_cores_execute_in_order_one_for_each_part) {
@@ -109,8 +110,8 @@ TEST(tensor_cores_execute_in_order_one_for_each_part) {
     if (w < 2) add(&other, multiplies((uint32_t)w + 1, 1000)), add(&other, waits((uint32_t)w + 1, 5));
     end_warp(&same), end_warp(&other);
   }
-  CHECK_NEAR(replay_of(&same, 0).clocks, 2000 + costs.tensor + costs.barrier, 1e-9);
-  CHECK_NEAR(replay_of(&other, 0).clocks, 1000 + costs.tensor + costs.barrier, 1e-9);
+  CHECK_NEAR(replay_of(&same, 0).clocks, 2000 + costs.tensor, 1e-9);
+  CHECK_NEAR(replay_of(&other, 0).clocks, 1000 + costs.tensor, 1e-9);
   CHECK_INT(replay_of(&same, 0).waits[0].what, MACHINE_FOR_TENSOR);
   CHECK_NEAR(replay_of(&same, 0).busy[MACHINE_TENSORS], 0.25 * 2000 / replay_of(&same, 0).clocks, 0.01);
   add(&sync, multiplies(0, 1000)), add(&sync, multiplies(0, 1000)), end_warp(&sync);
@@ -118,7 +119,7 @@ TEST(tensor_cores_execute_in_order_one_for_each_part) {
   MachineEvent e = multiplies(1, 1000);
   e.wavefronts = 500; // of four of them together
   add(&fed, e), add(&fed, waits(1, 5)), end_warp(&fed);
-  CHECK_NEAR(replay_of(&fed, 0).clocks, 2000 + costs.tensor + costs.barrier, 1e-9);
+  CHECK_NEAR(replay_of(&fed, 0).clocks, 2000 + costs.tensor, 1e-9);
 }
 
 // A producer and a consumer with so many stages between them: tokens 2k are full, 2k + 1 empty again.
@@ -142,9 +143,9 @@ static MachineTimeline pipeline(uint32_t stages) {
 TEST(stages_hide_copies_behind_products) {
   MachineTimeline one = pipeline(1), four = pipeline(4);
   double step = 900 + costs.copy + 1000 + costs.tensor;
-  CHECK_NEAR(one.clocks / (64 * (step + 3 * costs.barrier)), 1, 0.03); // one after another
+  CHECK_NEAR(one.clocks / (64 * (step + costs.barrier)), 1, 0.03); // one after another
   CHECK(one.hidden < 0.05);
-  CHECK_NEAR(four.clocks / (64 * (1000 + costs.tensor + 2 * costs.barrier)), 1, 0.1); // the product alone
+  CHECK_NEAR(four.clocks / (64 * (1000 + costs.tensor)), 1, 0.1); // the product alone
   CHECK(four.hidden > 0.2 && four.exposed < 0.5 * one.exposed);
   CHECK_INT(four.role_count, 2);
   CHECK(four.roles[0].copies && !four.roles[0].multiplies && four.roles[1].multiplies);
@@ -191,13 +192,23 @@ TEST(each_block_of_a_cluster_has_an_sm_of_its_own) {
   Script s = {0};
   for (int b = 0; b < 2; b++)
     add(&s, multiplies((uint32_t)b + 1, 1000)), add(&s, waits((uint32_t)b + 1, 5)), end_warp(&s);
-  CHECK_NEAR(replay_of(&s, 1).clocks, 1000 + costs.tensor + costs.barrier, 1e-9);
+  CHECK_NEAR(replay_of(&s, 1).clocks, 1000 + costs.tensor, 1e-9);
   MachineEvent far = arrives(3);
   far.detail = MACHINE_AT_OTHERS;
   Script two = {0};
   add(&two, waits(3, 5)), end_warp(&two);
   add(&two, far), end_warp(&two);
   CHECK_NEAR(replay_of(&two, 1).clocks, costs.others + costs.barrier, 1e-9);
+  two.events[1].detail = MACHINE_AT_CLUSTER;
+  CHECK_NEAR(replay_of(&two, 1).clocks, costs.cluster, 1e-9);
+}
+
+TEST(the_first_tensor_copy_waits_for_its_descriptor) {
+  Script s = {0};
+  MachineEvent first = copies(1, 1000);
+  first.late = 200;
+  add(&s, first), add(&s, copies(1, 1000)), add(&s, waits(1, 7)), end_warp(&s);
+  CHECK_NEAR(replay_of(&s, 0).clocks, 200 + 200 + costs.copy, 1e-9);
 }
 
 TEST(costs_are_the_models) {

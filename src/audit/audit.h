@@ -60,6 +60,7 @@ typedef struct AuditInst { // a PTX instruction that was executed
   uint32_t width;   // bytes a lane accesses; 0: none
   bool async;       // an asynchronous copy (cp.async ...), which uses no registers
   bool bulk;        // a bulk or tensor copy
+  bool tensor;      // a tensor copy; not sent
   bool is_load;     // a value from global, local or texture memory that a warp may have to wait for
   bool barrier, branch;
   bool waits;            // here a warp waits for the global loads before it
@@ -335,7 +336,9 @@ typedef struct AuditAgain {
   uint64_t faults_left_out;
 } AuditAgain;
 SolStatus audit_add_again(AuditProgram *program, const AuditAgain *again, SolError *err);
-// The predicted time of a single launch.
+// The predicted time of a single launch; and (NULL: not asked for) the life of its block, with no clocks where none was traced.
+SolStatus audit_launch_lived(const SolDevice *device, const AuditLaunch *launch, MachineTime *out,
+                             MachineTimeline *line, SolError *err);
 SolStatus audit_launch_time(const SolDevice *device, const AuditLaunch *launch, MachineTime *out,
                             SolError *err);
 // Call between launches when something other than a kernel (a copy, the host) wrote or read [address, +bytes):

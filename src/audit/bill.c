@@ -374,10 +374,16 @@ static double scale_of(const AuditLaunch *l) {
 }
 
 SolStatus audit_launch_time(const SolDevice *device, const AuditLaunch *l, MachineTime *out, SolError *err) {
+  return audit_launch_lived(device, l, out, NULL, err);
+}
+
+SolStatus audit_launch_lived(const SolDevice *device, const AuditLaunch *l, MachineTime *out,
+                             MachineTimeline *line, SolError *err) {
   AuditShape shape = {0};
   MachineModel model = machine_model(device);
   find_occupancy(&model, l, &shape);
-  MachineWork work = work_of(&model, l, &shape, scale_of(l), NULL);
+  if (line) *line = (MachineTimeline){0};
+  MachineWork work = work_of(&model, l, &shape, scale_of(l), line);
   return machine_time(&model, &work, out, err);
 }
 

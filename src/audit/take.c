@@ -123,8 +123,9 @@ static SolEmuKind kind_of(const PtxCode *code, const SolEmuCounts *c) {
 
 // FLOPs of one matrix instruction, as many as fp16 would take in the same time.
 static double tensor_flops(const PtxCode *code) {
-  double flops =
-      2.0 * code->m * code->n * code->k / (code->op == PTX_OP_WGMMA ? 4 : 1); // of one of four warps
+  double flops = 2.0 * code->m * code->n * code->k;
+  if (code->op == PTX_OP_WGMMA) flops /= 4;    // of one of four warps
+  if (code->op == PTX_OP_WGMMA_SP) flops /= 8; // and half of A is left out
   switch (code->type[1]) {
   case PTX_F64: return flops * 16;
   case PTX_TF32: return flops * 2;
@@ -225,6 +226,8 @@ static bool take_inst(const SolPtxModule *ptx, const SolEmuInstCounts *from, uin
   to->follows = from->follows;
   to->async = is_async(in->code);
   to->bulk = is_bulk(in->code);
+  to->tensor =
+      to->bulk && in->code->op != PTX_OP_CP_ASYNC_BULK && in->code->op != PTX_OP_CP_REDUCE_ASYNC_BULK;
   to->is_load = loads_value(in->code, to->kind);
   to->barrier = is_block_barrier(in->code);
   to->branch = in->diverges;

@@ -48,9 +48,39 @@ static double issued_by_ptx(const AuditLaunch *l) {
   return sum;
 }
 
-static MachineServed served(const MachineModel *m, const MachineWork *w, const AuditWaits *waits) {
+// Blocks that all run at once ask for the same lines at about the same time: that most of them are hits in L2 does not make
+// them arrive earlier than the first. So the latency is by the part of the distinct bytes that DRAM serves.
+static double far_clocks(const MachineModel *m, const AuditLaunch *l, const MachineWork *w,
+                         const AuditWaits *waits) {
+  SolFigure l2 = m->device->l2_latency, dram = m->device->mem_latency;
+  bool one_wave = w->blocks <= sol_larger(w->blocks_per_sm, 1) * m->device->sms.value;
+  double distinct = 0;
+  for (uint32_t i = 0; i < l->touch_count; i++) distinct += l->touches[i].read;
+  if (!one_wave || !(distinct > 0) || !sol_known(l2) || !sol_known(dram))
+    return waits->far > 0 ? waits->far : machine_far_clocks(m);
+  return l2.value + (dram.value - l2.value) * (w->dram_read < distinct ? w->dram_read / distinct : 1);
+}
+
+// The first tensor copy in either direction, of each block, finds no descriptor.
+static void add_descriptors(const MachineModel *m, const AuditLaunch *l, MachineEvent *events) {
+  const SolEmuTrace *t = l->trace;
+  bool seen[2] = {false, false};
+  for (uint32_t w = 0, i = 0; w < t->warps; w++) {
+    if (w % t->warps_per_block == 0) seen[0] = seen[1] = false;
+    for (; i < t->ends[w]; i++) {
+      const AuditInst *in = events[i].step == MACHINE_STEP_COPY ? inst_at(l, events[i].place) : NULL;
+      bool out = events[i].detail == MACHINE_OUT;
+      if (!in || !in->tensor || seen[out]) continue;
+      seen[out] = true;
+      events[i].late = m->descriptor_clocks;
+    }
+  }
+}
+
+static MachineServed served(const MachineModel *m, const AuditLaunch *l, const MachineWork *w,
+                            const AuditWaits *waits) {
   double read = w->l2_reads * 32, sms = m->device->sms.value;
-  return (MachineServed){.far = waits->far > 0 ? waits->far : machine_far_clocks(m),
+  return (MachineServed){.far = far_clocks(m, l, w, waits),
                          .dram = read > 0 ? (w->dram_read < read ? w->dram_read / read : 1) : 0,
                          .sms = w->blocks < sms ? w->blocks : sms,
                          .stall = machine_stall(m, w)};
@@ -64,16 +94,27 @@ static bool replay_of(const MachineModel *m, const AuditLaunch *l, const Machine
   if (!events) return false;
   double ptx = issued_by_ptx(l) * scale, ratio = l->machine && ptx > 0 ? w->issues / ptx : 1;
   for (uint32_t i = 0; i < count; i++) events[i] = event_of(l, &t->events[i], ratio);
-  MachineServed how = served(m, w, waits);
+  add_descriptors(m, l, events);
+  MachineServed how = served(m, l, w, waits);
   MachineReplay replay = {.events = events,
                           .ends = t->ends,
                           .warps = t->warps,
                           .warps_per_block = t->warps_per_block,
                           .tokens = t->tokens,
                           .costs = machine_costs(m, &how)};
+  if (w->blocks_per_cluster > 1) replay.costs.copy += m->cluster_copy_clocks;
   bool fine = machine_replay(&replay, out);
   sol_heap_free(events);
   return fine;
+}
+
+// The launch ends when the stores of its last blocks have been performed; bulk copies are waited for.
+static double drain_clocks(const MachineModel *m, const AuditLaunch *l, const MachineWork *w) {
+  double waves = __builtin_ceil(w->blocks / (sol_larger(w->blocks_per_sm, 1) * m->device->sms.value));
+  for (uint32_t i = 0; i < l->inst_count; i++)
+    if (l->insts[i].kind == SOL_EMU_KIND_GLOBAL_STORE && !l->insts[i].bulk)
+      return (m->fence_clocks + m->store_fence_clocks) / sol_larger(waves, 1);
+  return 0;
 }
 
 // A part of a life says nothing about the whole, nor does the life of a block that was ended.
@@ -85,6 +126,6 @@ void audit_add_replay(const MachineModel *m, const AuditLaunch *l, const AuditWa
   if (!l->trace || (!prices && !line)) return;
   MachineTimeline *out = line ? line : sol_heap_alloc(sizeof *out);
   if (out && replay_of(m, l, w, waits, scale, out) && prices && out->clocks > 0)
-    w->replayed = 1, w->exposed = out->exposed;
+    w->replayed = 1, w->exposed = out->exposed + drain_clocks(m, l, w);
   if (!line) sol_heap_free(out);
 }

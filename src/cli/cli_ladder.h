@@ -31,8 +31,9 @@ typedef struct LadderJob {
   SolJson results; // .text NULL: none
   int not_there;   // answers that it has nothing of; the last of them
   const LadderAnswer *one_not_there;
-  CliLaunch shown; // the line on the terminal
-  double started;  // when the first rung was, by the host's clock
+  const LadderAnswer *too_long; // was not predicted beside its measurement: the last of those
+  CliLaunch shown;              // the line on the terminal
+  double started;               // when the first rung was, by the host's clock
 } LadderJob;
 
 // What is to be run, and where: reads the arguments and opens the backends. An exit code.

@@ -59,7 +59,9 @@ static void run_all(LadderJob *j) {
   for (; j->done < j->count && !interrupted; j->done++) {
     LadderAnswer *a = &j->answers[j->done];
     if (j->gpu) run_on(j, j->gpu, a, true);
-    if (j->emu) run_on(j, j->emu, a, false);
+    bool too_long = j->gpu && ladder_too_long(a->ladder, &a->c);
+    if (too_long) j->too_long = a;
+    if (j->emu && !too_long) run_on(j, j->emu, a, false);
     if (j->results.text && !report_ladder_read(a, j->results, j->args->stored))
       j->not_there++, j->one_not_there = a;
   }
@@ -129,6 +131,11 @@ static void say_notes(const LadderJob *j, Fact *root) {
   }
   if (j->no_device[0])
     fact_note(root, "Nothing is predicted: '%s' is none of the GPUs that `sol devices` lists.", j->no_device);
+  if (j->emu && j->too_long)
+    fact_note(
+        root,
+        "%s is not predicted at this size: the emulator would take hours (--backend emu does it all the same).",
+        j->too_long->ladder->name);
   if (j->no_counters[0]) fact_note(root, "Not all counters of the GPU could be read (%s).", j->no_counters);
   if (j->done < j->count) fact_note(root, "Stopped after %d of %d.", j->done, j->count);
 }

@@ -57,7 +57,8 @@ typedef enum SolEmuStep {
   SOL_EMU_STEP_COPY, // an asynchronous copy; count: bytes, 0: those of the copy before it arrive at a further token;
                      // detail: 1 from shared memory to global
   SOL_EMU_STEP_TENSOR, // count: matrix instructions; with a token, of a group of wgmma
-  SOL_EMU_STEP_ARRIVE, // at a barrier or an mbarrier; detail: 1 another block's, 2 when the copies before it have arrived
+  SOL_EMU_STEP_ARRIVE, // at a barrier or an mbarrier; detail: 1 another block's, 2 when the copies before it have arrived,
+                       // 3 the cluster's barrier
   SOL_EMU_STEP_WAIT,  // for a token; 0: for nothing; detail: 1 until copies have read their sources
   SOL_EMU_STEP_FENCE, // of wider scope than the block; count: 1 with stores in flight
   SOL_EMU_STEPS

@@ -11,6 +11,7 @@ enum {
   BLOCK = 1000003, // elements that are generated; the rest are copies of them, each rotated
   CHECK_ALL = 4 << 20,
   UNIT = 1024,
+  TERMS = 16, // of a sum, that take as long as another ladder's element
   MOST_SETS = 2048
 };
 static const double most_memory = 24e9; // bytes of all sets together: less than any GPU has that is timed
@@ -85,6 +86,7 @@ static int sets_wanted(const LadderRun *run) {
   }
   for (int k = 0; k < run->buffer_count; k++)
     if (!run->buffer[k].shared) each += (double)bytes_of(&run->buffer[k]);
+  if (run->ladder->terms && each > 0) least = each; // not a matter of bytes, but each call reads all arrays
   double sets = run->session->timer.footprint / least, fit = each > 0 ? most_memory / each : 3;
   if (sets > fit) sets = fit;
   if (sets > MOST_SETS) sets = MOST_SETS;
@@ -173,12 +175,20 @@ static SolStatus check_unit(const LadderRun *run, const LadderHost *h, int k, co
   return SOL_OK;
 }
 
+// An element of a long sum counts as several.
+static double ladder_terms(const Ladder *ladder, const LadderCase *c) {
+  double terms = ladder->terms ? ladder->terms(c) / TERMS : 1;
+  return terms > 1 ? terms : 1;
+}
+
 static SolStatus check_buffer(const LadderRun *run, const LadderHost *h, int k, double *worst,
                               SolError *err) {
   const LadderBuffer *b = &run->buffer[k];
   int64_t unit = run->ladder->unit ? run->ladder->unit(&run->c, k) : UNIT;
   if (unit < 1) unit = 1;
-  int64_t units = (b->count + unit - 1) / unit, wanted = CHECK_ALL / unit < 64 ? 64 : CHECK_ALL / unit;
+  int64_t units = (b->count + unit - 1) / unit,
+          most = (int64_t)(CHECK_ALL / ladder_terms(run->ladder, &run->c));
+  int64_t wanted = most / unit < 64 ? 64 : most / unit;
   if (wanted > units) wanted = units;
   char *got = sol_heap_alloc(bytes_of(b) ? bytes_of(b) : 1);
   double *want = sol_heap_alloc(sizeof *want * (size_t)(unit < b->count ? unit : b->count + 1));

@@ -110,6 +110,9 @@ struct Ladder {
   // `unit(c, buffer)` elements: a row, say; all of them where that is quick, else some that are spread out.
   void (*expect)(const LadderHost *h, int buffer, int64_t first, int64_t count, double *out);
   int64_t (*unit)(const LadderCase *c, int buffer); // NULL: 1024 elements
+  // Of a job that is sums of products: the terms of an element. Where they are many, fewer elements are checked, and
+  // nothing is predicted beside a measurement (ladder_too_long). NULL: each element takes about as long as its bytes.
+  double (*terms)(const LadderCase *c);
   double slack; // |got - expected| may be rounding of the output's type plus this times 2^-24 times the
                 // unit's largest value
 };
@@ -117,6 +120,9 @@ struct Ladder {
 // For definitions whose file has these as static functions of the same names.
 #define LADDER_OWN_JOB      .buffers = buffers, .bytes = bytes, .expect = expect
 #define LADDER_RUNGS(array) .rungs = array, .rung_count = (int)SOL_COUNT(array)
+
+// The products are more than the emulator does in some minutes.
+bool ladder_too_long(const Ladder *ladder, const LadderCase *c);
 
 // ---- for rungs ----
 

@@ -20,6 +20,16 @@ static double bytes(const LadderCase *c, const LadderRung *rung) {
   return 0;
 }
 
+static double terms(const LadderCase *c) {
+  return (double)c->dim[2];
+}
+
+// A part of a row: rows are long, and each element is a sum.
+static int64_t unit(const LadderCase *c, int buffer) {
+  (void)c, (void)buffer;
+  return 64;
+}
+
 static void expect(const LadderHost *h, int buffer, int64_t first, int64_t count, double *out) {
   int64_t n = h->c->dim[1], k = h->c->dim[2];
   (void)buffer;
@@ -173,6 +183,8 @@ static const LadderRung rungs[] = {
      .each = RUNG_TILE,
      .min_cc = 90},
     {.name = "mma",
+     .seen_on = "h200",
+     .seen = "At 4096 cubed it takes 463 us.",
      .change = "tensor cores: mma.sync on fragments that ldmatrix loads",
      .why =
          "An instruction of a warp makes 2048 products. Tensor cores are much faster than what feeds them: "
@@ -183,6 +195,8 @@ static const LadderRung rungs[] = {
      .each = RUNG_TILE,
      .min_cc = 90},
     {.name = "tensor_copies",
+     .seen_on = "h200",
+     .seen = "At 4096 cubed it is faster, 392 us: several blocks of an SM hide each other's copies.",
      .change = "one thread copies whole tiles (TMA), an mbarrier says when they have arrived; one stage",
      .why =
          "Addresses, bounds and swizzling are the copy engine's work, 64 k at a time. But a tile is copied only when the one "
@@ -193,6 +207,8 @@ static const LadderRung rungs[] = {
      .each = 1,
      .min_cc = 90},
     {.name = "stages",
+     .seen_on = "h200",
+     .seen = "At 4096 cubed it is no faster, 400 us: four stages leave room for one block on an SM.",
      .change = "a ring of four stages",
      .why =
          "Three tiles are on their way while one is multiplied: the copies' latency is hidden. The warps' own "
@@ -203,6 +219,8 @@ static const LadderRung rungs[] = {
      .each = RUNG_STAGES,
      .min_cc = 90},
     {.name = "warpgroups",
+     .seen_on = "h200",
+     .seen = "At 4096 cubed it takes 253 us.",
      .change = "wgmma: four warps multiply 64 by 128 straight from shared memory",
      .why =
          "No fragments are loaded into registers, and an instruction keeps the tensor cores busy for long. At each step "
@@ -213,6 +231,9 @@ static const LadderRung rungs[] = {
      .each = RUNG_STAGES,
      .min_cc = 90},
     {.name = "specialised",
+     .seen_on = "h200",
+     .seen =
+         "At 1024x1024x256 a block has one tile and four steps, and its longer start and end are not hidden. At 4096 cubed it takes 183 us.",
      .change = "a warp copies and two warpgroups multiply, with its registers; tiles of 128 by 256",
      .why =
          "Nobody waits for all: a stage has a barrier for having arrived and one for having been read. Registers move "
@@ -223,6 +244,9 @@ static const LadderRung rungs[] = {
      .each = 1,
      .min_cc = 90},
     {.name = "cluster",
+     .seen_on = "h200",
+     .seen =
+         "Two barriers of the cluster, at the start and at the end of a block, are what small products pay for it. At 4096 cubed it takes 185 us.",
      .change = "two blocks one below the other share B's tile by multicast",
      .why =
          "Each loads a half of it and sends it to both: a third less comes from L2. Where L2 was not the limit "
@@ -233,6 +257,9 @@ static const LadderRung rungs[] = {
      .each = 2,
      .min_cc = 90},
     {.name = "persistent",
+     .seen_on = "h200",
+     .seen =
+         "At 1024x1024x256 there are fewer tiles than SMs, so nothing changes. At 4096 cubed it takes 179 us.",
      .change = "as many clusters as run at a time, each takes one tile after another",
      .why =
          "While a tile's results are written, the next one's stages are already being filled: the start and the "
@@ -244,6 +271,8 @@ static const LadderRung rungs[] = {
      .x = 1,
      .min_cc = 90},
     {.name = "library",
+     .seen_on = "h200",
+     .seen = "At 4096 cubed it takes 178 us, 771 TFLOP/s.",
      .change = "sol_gemm: the same, its tiles chosen for the size by an estimate of their time",
      .why =
          "Where tiles of the rung before are fewer than the SMs, it takes smaller ones, or shares out k among the "
@@ -268,5 +297,7 @@ const Ladder ladder_gemm = {
     LADDER_RUNGS(rungs),
     .accept = accept,
     LADDER_OWN_JOB,
+    .terms = terms,
+    .unit = unit,
     .slack = 4096,
 };

@@ -35,6 +35,7 @@ void ladder_session_close(LadderSession *s) {
   timer_close(&s->timer);
   sol_context_destroy(s->ctx);
   for (int i = 0; i < LADDER_IMAGES; i++) sol_heap_free(s->elf[i]);
+  sol_arena_free(&s->timelines);
   *s = (LadderSession){0};
 }
 

@@ -53,10 +53,11 @@ typedef struct LadderFigures {
   double launches;
   const char *kernel; // the first that it launched; NULL: it has none of the ladder's, or did not run
   // emulator
-  MachineResource bound; // of the launch that takes longest
-  double bound_us;       // of that launch
-  int registers;         // of its kernel
-  bool guessed;          // registers by the emulator's estimate, not ptxas's number
+  MachineResource bound;           // of the launch that takes longest
+  double bound_us;                 // of that launch
+  const MachineTimeline *timeline; // of its block, the session's; NULL: it uses no tensor cores
+  int registers;                   // of its kernel
+  bool guessed;                    // registers by the emulator's estimate, not ptxas's number
   // GPU
   double spread, least_us, most_us;
   int rounds, calls, sets;
@@ -87,6 +88,8 @@ typedef struct LadderSession {
   int light_count;
   char *elf[LADDER_IMAGES]; // emu: machine code of each image, unpacked when first used
   size_t elf_size[LADDER_IMAGES];
+  SolArena timelines;
+  bool elf_of_ptx[LADDER_IMAGES]; // it was made, with -lineinfo, of the PTX that the emulator runs
 } LadderSession;
 
 typedef struct LadderRun {

@@ -30,3 +30,13 @@ int ladder_rung(const Ladder *ladder, const char *name, SolError *err) {
   sol_fail_unknown(err, "rung", name, rung_name_at, ladder, ladder->rung_count);
   return -1;
 }
+
+bool ladder_too_long(const Ladder *ladder, const LadderCase *c) {
+  static const double most_products = 2147483648.0;
+  LadderBuffer b[LADDER_MAX_BUFFERS] = {0};
+  double products = 0;
+  int count = ladder->terms ? ladder->buffers(c, b) : 0;
+  for (int i = 0; i < count; i++)
+    if (b[i].role == OPS_OUT) products += (double)b[i].count * ladder->terms(c);
+  return products > most_products;
+}

@@ -7,7 +7,9 @@
 //     last has been executed, and tensor_clocks longer.
 //  3. Copies and loads that miss L1 are transferred one after another at the SM's share of what L2 and DRAM give, and arrive a
 //     latency later: a load's, and tma_clocks more for a copy. Stores have a way of their own.
-//  4. A barrier passes barrier_clocks after the last has come to it, so does a phase of an mbarrier.
+//  4. A barrier passes barrier_clocks after the last has come to it, so does a phase of an mbarrier that a warp completes. Of copies
+//     and matrix instructions that is part of their latency. A cluster's barrier passes after cluster_barrier_clocks.
+//     The first tensor copy of a block in either direction waits descriptor_clocks for its descriptor, and others behind it.
 //  5. Resources are taken in the order in which warps come to them: the warp that is behind goes first.
 #include "machine/replay.h"
 
@@ -43,6 +45,7 @@ MachineCosts machine_costs(const MachineModel *m, const MachineServed *s) {
       .far = s->far,
       .others = m->other_shared_clocks,
       .barrier = m->barrier_clocks,
+      .cluster = m->cluster_barrier_clocks,
       .fence = m->fence_clocks,
       .store_fence = m->store_fence_clocks,
       .copy = s->far + m->tma_clocks,
@@ -153,10 +156,10 @@ static void issue(Sim *s, uint32_t warp, const MachineEvent *e) {
   s->warps[warp].issued = true;
 }
 
-static double transfer(Sim *s, uint32_t warp, double clocks, bool out) {
+static double transfer(Sim *s, uint32_t warp, double late, double clocks, bool out) {
   Sm *sm = &s->sms[warp / s->r->warps_per_block];
   double *way = out ? &sm->out : &sm->in;
-  *way = sol_larger(*way, s->warps[warp].clock) + clocks;
+  *way = sol_larger(*way, s->warps[warp].clock) + late + clocks;
   *(out ? &sm->out_busy : &sm->in_busy) += clocks;
   return *way;
 }
@@ -166,7 +169,7 @@ static void load(Sim *s, uint32_t warp, const MachineEvent *e) {
   Warp *w = &s->warps[warp];
   double done = w->clock + (e->detail == MACHINE_OF_OTHERS ? c->others : c->l1);
   if (e->detail == MACHINE_BEYOND_L1) {
-    done = transfer(s, warp, e->amount * c->loaded_byte, false) + c->far;
+    done = transfer(s, warp, 0, e->amount * c->loaded_byte, false) + c->far;
     use_unit(s, warp, MACHINE_COPIES, w->clock, done, 1);
   }
   w->loaded = sol_larger(w->loaded, done);
@@ -177,7 +180,7 @@ static void copy(Sim *s, uint32_t warp, const MachineEvent *e) {
   Warp *w = &s->warps[warp];
   if (e->amount > 0) {
     bool out = e->detail == MACHINE_OUT;
-    w->copied_read = transfer(s, warp, e->amount * (out ? c->stored_byte : c->byte), out);
+    w->copied_read = transfer(s, warp, e->late, e->amount * (out ? c->stored_byte : c->byte), out);
     w->copied = w->copied_read + c->copy;
     use_unit(s, warp, MACHINE_COPIES, w->clock, w->copied, 1);
   }
@@ -203,7 +206,11 @@ static void multiply(Sim *s, uint32_t warp, const MachineEvent *e) {
 static void arrive(Sim *s, uint32_t warp, const MachineEvent *e) {
   const Warp *w = &s->warps[warp];
   bool behind = e->detail == MACHINE_BEHIND_COPIES && w->copied > w->clock;
-  double at = behind ? w->copied : w->clock + (e->detail == MACHINE_AT_OTHERS ? s->r->costs.others : 0);
+  const MachineCosts *c = &s->r->costs;
+  double away = e->detail == MACHINE_AT_OTHERS    ? c->others
+                : e->detail == MACHINE_AT_CLUSTER ? c->cluster - c->barrier
+                                                  : 0;
+  double at = behind ? w->copied : w->clock + away;
   complete(s, e->token, at, 0, behind ? MACHINE_FOR_COPY : MACHINE_FOR_WARPS);
 }
 
@@ -211,7 +218,8 @@ static void pass(Sim *s, uint32_t warp, const MachineEvent *e) {
   const Token *t = &s->tokens[e->token];
   if (!e->token) return;
   spend(s, warp, t->what, e->detail == MACHINE_SOURCES_READ ? t->read : t->done, e->place);
-  spend(s, warp, MACHINE_FOR_WARPS, s->warps[warp].clock + s->r->costs.barrier, e->place);
+  if (t->what == MACHINE_FOR_WARPS)
+    spend(s, warp, MACHINE_FOR_WARPS, s->warps[warp].clock + s->r->costs.barrier, e->place);
 }
 
 static void fence(Sim *s, uint32_t warp, const MachineEvent *e) {

@@ -21,7 +21,7 @@ typedef enum MachineStep {
   MACHINE_STEP_FENCE,
   MACHINE_STEPS
 } MachineStep;
-// Details of steps. COPY: MACHINE_OUT; LOAD: the second and third; ARRIVE: the fourth and fifth; WAIT: the last.
+// Details of steps. COPY: MACHINE_OUT; LOAD: the second and third; ARRIVE: the fourth to sixth; WAIT: the last.
 enum {
   MACHINE_IN,
   MACHINE_OUT = 1,
@@ -29,6 +29,7 @@ enum {
   MACHINE_OF_OTHERS = 2,
   MACHINE_AT_OTHERS = 1,
   MACHINE_BEHIND_COPIES = 2,
+  MACHINE_AT_CLUSTER = 3,
   MACHINE_SOURCES_READ = 1
 };
 
@@ -39,12 +40,13 @@ typedef struct MachineEvent {
   double shared;     // waits for shared memory among them
   double amount;     // bytes of LOAD and COPY; FLOPs of TENSOR; of FENCE: stores in flight
   double wavefronts; // of shared memory, of TENSOR
+  double late;       // of COPY: clocks until it can start, and those behind it
   uint8_t step, detail;
 } MachineEvent;
 
 // Clocks. A rate is of one SM, among all that are busy.
 typedef struct MachineCosts {
-  double issue, shared, l1, far, others, barrier, fence, store_fence;
+  double issue, shared, l1, far, others, barrier, cluster, fence, store_fence;
   double copy; // latency of an asynchronous copy, with that of the memory which serves it
   double byte, loaded_byte,
       stored_byte;  // transfer between L2 and the SM: by copies, by loads, by copies back

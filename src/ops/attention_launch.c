@@ -42,7 +42,7 @@ static bool all_aligned(const SolAttention *a) {
          is_aligned(a->k, a->k_stride, a->k_batch_stride) && is_aligned(a->v, a->v_stride, a->v_batch_stride);
 }
 
-static AttentionParams params_of(const SolAttention *a) {
+AttentionParams attention_params(const SolAttention *a) {
   int64_t tokens = a->q_starts ? a->q_tokens : a->queries;
   return (AttentionParams){.o = a->o,
                            .q = a->q,
@@ -76,7 +76,7 @@ static AttentionParams params_of(const SolAttention *a) {
 }
 
 static SolStatus launch_mma(SolContext *ctx, const SolAttention *a, SolStream stream) {
-  AttentionParams p = params_of(a);
+  AttentionParams p = attention_params(a);
   int kernel = kernel_for(a, 0);
   OpsLaunch l = {.kernel = kernel,
                  .block = ATTENTION_THREADS,
@@ -143,10 +143,16 @@ static int64_t nearby_heads(const SolAttention *a) {
   return heads < all ? heads : all;
 }
 
+SolStatus attention_tiled_params(SolContext *ctx, const SolAttention *a, AttentionTiledParams *p) {
+  *p = (AttentionTiledParams){.all = attention_params(a),
+                              .rows = (int)ops_ceil_div(a->queries, ATTENTION_TILED_ROWS),
+                              .nearby = (int)nearby_heads(a)};
+  return make_maps(ctx, a, p);
+}
+
 static SolStatus launch_tiled(SolContext *ctx, const SolAttention *a, int kernel, SolStream stream) {
-  AttentionTiledParams p = {.all = params_of(a), .rows = (int)ops_ceil_div(a->queries, ATTENTION_TILED_ROWS)};
-  p.nearby = (int)nearby_heads(a);
-  SolStatus status = make_maps(ctx, a, &p);
+  AttentionTiledParams p;
+  SolStatus status = attention_tiled_params(ctx, a, &p);
   if (status) return status;
   int64_t tiles = p.rows * a->batch * a->heads;
   OpsLaunch l = {.kernel = kernel,

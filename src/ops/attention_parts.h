@@ -17,6 +17,9 @@ extern const uint32_t attention_shared[ATTENTION_KERNELS]; // bytes
 // The arguments with every default filled in. Only after the checks, since its products could overflow.
 SolAttention attention_filled(const SolAttention *args);
 SolStatus attention_cpu(SolContext *ctx, const void *args);
+// Parameters of the kernels, of arguments with every default filled in; the second has what tensor copies need.
+AttentionParams attention_params(const SolAttention *a);
+SolStatus attention_tiled_params(SolContext *ctx, const SolAttention *a, AttentionTiledParams *p);
 SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream);
 
 // The tokens of sequence b: `count` from `first` on, kept within the tensor.

@@ -23,7 +23,8 @@ static PtxFragment matrix_fragment(const PtxCode *c, char matrix, PtxType type) 
 
 // Of wgmma: a warp has 16 of the 64 rows.
 static PtxFragment group_fragment(const PtxCode *c, char matrix) {
-  return matrix == 'A' ? elements(c->m * c->k / 128, c->type[1]) : elements(c->m * c->n / 128, c->type[0]);
+  int k = c->op == PTX_OP_WGMMA_SP ? c->k / 2 : c->k; // of A
+  return matrix == 'A' ? elements(c->m * k / 128, c->type[1]) : elements(c->m * c->n / 128, c->type[0]);
 }
 
 int sol_ptx_tensor_rank(const PtxCode *c) {
@@ -33,7 +34,8 @@ int sol_ptx_tensor_rank(const PtxCode *c) {
 PtxFragment sol_ptx_fragment(const PtxCode *c, char matrix) {
   if (matrix == 'I') return (PtxFragment){sol_ptx_tensor_rank(c) - 2, PTX_B16};
   switch (c->op) {
-  case PTX_OP_WGMMA: return group_fragment(c, matrix);
+  case PTX_OP_WGMMA:
+  case PTX_OP_WGMMA_SP: return group_fragment(c, matrix);
   case PTX_OP_LDMATRIX: return (PtxFragment){c->vec * (c->n == 16 ? 2 : 1), PTX_B32};
   case PTX_OP_STMATRIX: return (PtxFragment){c->vec, PTX_B32};
   case PTX_OP_WMMA_LOAD:

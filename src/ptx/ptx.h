@@ -160,7 +160,7 @@ typedef struct PtxOperand {
   const struct PtxOperand *elems;
 } PtxOperand;
 
-enum { PTX_MAX_OPERANDS = 8 };
+enum { PTX_MAX_OPERANDS = 10 };
 
 // A source position. `inlined_at` is the position of the call that was inlined here, which may itself be
 // inlined.

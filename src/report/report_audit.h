@@ -48,6 +48,7 @@ void report_audit_devices_facts(Fact *root, const AuditProgram *programs, int co
 void report_audit_line_facts(Fact *kernel, const AuditKernel *k, const AuditView *view);
 
 // report_timeline.c: the life of a block.
+void report_timeline_picture(SolBuffer *out, const MachineTimeline *timeline);
 void report_timeline_facts(Fact *kernel, const AuditProgram *program, const AuditKernel *k,
                            const AuditView *view);
 

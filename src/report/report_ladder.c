@@ -134,6 +134,9 @@ static void figure_keys(Fact *parent, const LadderAnswer *a, const LadderRow *ro
   } else {
     fact_number(o, "launches", 0, UNIT_PLAIN, BASIS_EXACT, f->launches);
     fact_text(o, "bound", 0, machine_resource_key(f->bound));
+    Fact *busy = f->timeline ? fact_object(o, "busy", 0) : NULL; // shares of a block's life
+    for (int u = 0; u < MACHINE_UNITS && busy; u++)
+      known(busy, machine_unit_key((MachineUnit)u), UNIT_SHARE, BASIS_MODELLED, f->timeline->busy[u]);
     fact_number(o, "registers", 0, UNIT_PLAIN, f->guessed ? BASIS_MODELLED : BASIS_EXACT, f->registers);
   }
   count_keys(o, &f->counts, gpu);
@@ -201,10 +204,19 @@ static const FactColumn count_columns[] = {{"rung", FIT_CUT},
                                            {"local sectors", 0},
                                            {"launches", 0},
                                            {0}};
-static const FactColumn time_columns[] = {{"rung", FIT_CUT},     {"point", FIT_CUT},      {"measured", 0},
-                                          {"predicted", 0},      {"of light", 0},         {"over before", 0},
-                                          {"bound by", FIT_CUT}, {"predicted / this", 0}, {"rate", 0},
-                                          {"over first", 0},     {"spread", 0},           {0}};
+static const FactColumn time_columns[] = {{"rung", FIT_CUT},
+                                          {"point", FIT_CUT},
+                                          {"measured", 0},
+                                          {"predicted", 0},
+                                          {"of light", 0},
+                                          {"over before", 0},
+                                          {"bound by", FIT_CUT},
+                                          {"tensor cores busy", 0},
+                                          {"predicted / this", 0},
+                                          {"rate", 0},
+                                          {"over first", 0},
+                                          {"spread", 0},
+                                          {0}};
 
 static void counts_table(Fact *parent, const LadderAnswer *a) {
   Fact *list = fact_list(parent, 0, "Counts of one call (emulated)");
@@ -241,6 +253,12 @@ static bool moves(const LadderAnswer *a) { // some ladders do not measure bytes
   return false;
 }
 
+static bool lives(const LadderAnswer *a) {
+  for (int i = 0; i < a->count; i++)
+    if (a->rows[i].emu.timeline) return true;
+  return false;
+}
+
 static void time_cells(Fact *row, const LadderAnswer *a, const LadderRow *r, bool gpu) {
   const LadderFigures *f = figures_of(r, gpu), *first = figures_of(a->rows, gpu);
   const LadderRow *before = report_ladder_before(a, r);
@@ -256,6 +274,9 @@ static void time_cells(Fact *row, const LadderAnswer *a, const LadderRow *r, boo
   if (!a->ladder->sweep) cell(row, "over before", UNIT_TIMES, basis, then ? then->us / us : NAN);
   cell(row, "over first", UNIT_TIMES, basis, first ? first->us / us : NAN);
   if (!gpu) fact_text(row, 0, "bound by", f ? machine_resource_name(f->bound) : "");
+  if (!gpu && lives(a))
+    cell(row, "tensor cores busy", UNIT_SHARE, basis,
+         f && f->timeline ? f->timeline->busy[MACHINE_TENSORS] : NAN);
 }
 
 static void times_table(Fact *parent, const LadderAnswer *a, bool gpu) {

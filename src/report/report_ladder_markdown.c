@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/format.h"
+#include "report/report_audit.h"
 #include "report/report_ladder.h"
 #include "report/wrap.h"
 
@@ -79,6 +80,28 @@ static void times(SolBuffer *out, const LadderAnswer *a, const LadderWhere *wher
   }
 }
 
+// Of the rungs that use tensor cores: which unit is critical, how long it idles, and the life of a block.
+static void timelines(SolBuffer *out, const LadderAnswer *a) {
+  bool any = false;
+  for (int i = 0; i < a->count; i++) {
+    const LadderFigures *f = figures_of(&a->rows[i], false);
+    const MachineTimeline *t = f ? f->timeline : NULL;
+    if (!t) continue;
+    if (!any)
+      sol_buffer_puts(
+          out,
+          "\n## Timelines\n\nThe life of a block by the time model, from left to right. Units: ' ' idle . : + # busy. "
+          "Warps: # issue, wait for c copies,\nt tensor cores, w other warps, m loads and shared memory.\n");
+    any = true;
+    sol_buffer_format(
+        out, "\n**%s**, %.0f clocks, the launch bound by %s; the tensor cores idle for %.0f%%:\n\n```\n",
+        a->rows[i].rung->name, t->clocks, machine_resource_name(f->bound),
+        100 * (1 - t->busy[MACHINE_TENSORS]));
+    report_timeline_picture(out, t);
+    sol_buffer_puts(out, "```\n");
+  }
+}
+
 static void texts(SolBuffer *out, const LadderAnswer *a, const LadderWhere *where) {
   bool any = false;
   for (int i = 0; i < a->count; i++) {
@@ -122,11 +145,13 @@ void report_ladder_markdown(SolBuffer *out, const LadderAnswer *a, const LadderW
   sol_buffer_format(out, "# %s\n\n", a->ladder->title);
   wrapped(out, a->ladder->about, 0);
   sol_buffer_puts(out, "\n");
-  sol_buffer_format(out, "`sol ladder %s`: %s = %s, %s. Light is our own copy of the same bytes.\n",
-                    a->ladder->name, a->ladder->shape, shape, sol_dtype_name(a->c.dtype));
+  sol_buffer_format(out, "`sol ladder %s`: %s = %s, %s.%s\n", a->ladder->name, a->ladder->shape, shape,
+                    sol_dtype_name(a->c.dtype),
+                    a->rows[0].bytes > 0 ? " Light is our own copy of the same bytes." : "");
   texts(out, a, where);
   if (measured) times(out, a, where, true);
   if (measured && !a->ladder->sweep) story(out, a);
   if (emulated) times(out, a, where, false);
+  if (emulated) timelines(out, a);
   if (emulated) counts(out, a);
 }

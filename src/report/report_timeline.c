@@ -149,12 +149,16 @@ static void role_row(SolBuffer *b, const MachineRole *r) {
   sol_buffer_format(b, "| %s\n", does_of(r));
 }
 
+void report_timeline_picture(SolBuffer *b, const MachineTimeline *t) {
+  unit_row(b, "copies", t->unit[MACHINE_COPIES], t->busy[MACHINE_COPIES]);
+  unit_row(b, "tensor cores", t->unit[MACHINE_TENSORS], t->busy[MACHINE_TENSORS]);
+  unit_row(b, "CUDA cores", t->unit[MACHINE_CORES], t->busy[MACHINE_CORES]);
+  for (uint32_t i = 0; i < t->role_count; i++) role_row(b, &t->roles[i]);
+}
+
 static void picture(Fact *o, const MachineTimeline *t) {
   SolBuffer b = {0};
-  unit_row(&b, "copies", t->unit[MACHINE_COPIES], t->busy[MACHINE_COPIES]);
-  unit_row(&b, "tensor cores", t->unit[MACHINE_TENSORS], t->busy[MACHINE_TENSORS]);
-  unit_row(&b, "CUDA cores", t->unit[MACHINE_CORES], t->busy[MACHINE_CORES]);
-  for (uint32_t i = 0; i < t->role_count; i++) role_row(&b, &t->roles[i]);
+  report_timeline_picture(&b, t);
   if (b.text) fact_picture(o, b.text);
   sol_buffer_free(&b);
 }

@@ -65,8 +65,15 @@ static size_t line_end(const char *text, size_t at, size_t length) {
   return at;
 }
 
-// Spaces aside, which neither of the two texts has kept as they were.
+static size_t without_comment(const char *line, size_t length) {
+  for (size_t i = 0; i + 1 < length; i++)
+    if (line[i] == '/' && line[i + 1] == '/') return i;
+  return length;
+}
+
+// Spaces and comments aside, which neither of the two texts has kept as they were.
 static bool same_line(const char *a, size_t a_end, const char *b, size_t b_end) {
+  a_end = without_comment(a, a_end), b_end = without_comment(b, b_end);
   for (size_t i = 0, j = 0;;) {
     while (i < a_end && (a[i] == ' ' || a[i] == '\t' || a[i] == '\r')) i++;
     while (j < b_end && (b[j] == ' ' || b[j] == '\t' || b[j] == '\r')) j++;

@@ -30,12 +30,16 @@ static void visit_operand(Live *v, const PtxOperand *o, bool written, uint32_t a
   }
 }
 
+static bool is_wgmma(const PtxInst *in) {
+  return in->code->op == PTX_OP_WGMMA || in->code->op == PTX_OP_WGMMA_SP;
+}
+
 static void visit_inst(Live *v, uint32_t at, bool writes, Visit *visit, void *ctx) {
   const PtxInst *in = &v->fn->insts[at];
   if (!writes && in->guard != PTX_NONE) visit(v, in->guard, false, at, ctx);
   for (uint32_t k = 0; k < in->operand_count; k++) visit_operand(v, &in->operands[k], false, at, visit, ctx);
   const PtxOperand *d = in->operands; // an accumulator is read as well
-  for (uint32_t k = 0; in->code->op == PTX_OP_WGMMA && k < d->count; k++)
+  for (uint32_t k = 0; is_wgmma(in) && k < d->count; k++)
     if (d->elems[k].kind == PTX_ARG_REG) visit(v, d->elems[k].index, false, at, ctx);
 }
 
@@ -47,7 +51,7 @@ static void keep_whole(Live *v, uint32_t reg, bool written, uint32_t at, void *c
 // The registers of a wgmma are read and written until its group is waited for, wherever that is.
 static void keep_asynchronous(Live *v) {
   for (uint32_t at = 0; at < v->fn->inst_count; at++)
-    for (uint32_t k = 0; v->fn->insts[at].code->op == PTX_OP_WGMMA && k < 2; k++)
+    for (uint32_t k = 0; is_wgmma(&v->fn->insts[at]) && k < 2; k++)
       if (v->fn->insts[at].operands[k].kind == PTX_ARG_VEC)
         visit_operand(v, &v->fn->insts[at].operands[k], false, at, keep_whole, NULL);
 }

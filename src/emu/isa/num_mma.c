@@ -137,7 +137,7 @@ static bool multiply_truncating(const NumMma *op, float *c, const float *a, cons
       double sum[8];
       memcpy(top, ec.of + (to - c), sizeof top);
       find_top(top, ea.of + i * op->k, eb.of + j, op->k, op->n);
-      bool small = ea.small && eb.small;
+      bool small = ea.small && eb.small && !op->sparse;                   // halves have too many terms
       for (int x = 0; x < 8; x++) top[x] = top[x] < -256 ? -256 : top[x]; // where all of them are zero
       for (int x = 0; x < 8; x++) small &= top[x] >= -100;
       if (small)

@@ -39,6 +39,7 @@ typedef struct NumMma {
   bool wmma;
   bool a_col, b_row; // layouts, which matter to mma.m8n8k4 with f16 alone
   bool satfinite;    // of an integer sum
+  bool sparse;       // k is twice a shape's, and half of A's elements are zeros
   bool bit_and;      // b1: .and.popc, else .xor.popc
   NumRound rnd;      // f64
 } NumMma;

@@ -73,8 +73,8 @@ static bool known(const NumMma *op) {
     if (op->b < family->first || op->b > family->last || (op->a != op->b && !family->mixed)) return false;
     for (size_t s = 0; s < SOL_COUNT(family->shapes); s++) {
       const Shape *shape = &family->shapes[s];
-      if (shape->m && shape->m == op->m && shape->n == op->n && shape->k == op->k)
-        return accumulators_fit(op);
+      int k = op->sparse ? op->k / 2 : op->k;
+      if (shape->m && shape->m == op->m && shape->n == op->n && shape->k == k) return accumulators_fit(op);
     }
     return false;
   }

@@ -64,7 +64,12 @@ static NumRound rounding(uint8_t rnd) {
 
 // What one warp computes of eight of its columns: m16n8 of the same k.
 static bool wgmma_num(const PtxCode *code, NumMma *num) {
-  *num = (NumMma){.m = 16, .n = 8, .k = code->k, .satfinite = PTX_HAS(code, SATFINITE), .bit_and = true};
+  *num = (NumMma){.m = 16,
+                  .n = 8,
+                  .k = code->k,
+                  .satfinite = PTX_HAS(code, SATFINITE),
+                  .sparse = code->op == PTX_OP_WGMMA_SP,
+                  .bit_and = true};
   bool ok = element_of(code->type[0], &num->d) && element_of(code->type[1], &num->a) &&
             element_of(code->type[2], &num->b);
   num->c = num->d;
@@ -72,7 +77,7 @@ static bool wgmma_num(const PtxCode *code, NumMma *num) {
 }
 
 bool matrix_num(const PtxCode *code, NumMma *num) {
-  if (code->op == PTX_OP_WGMMA) return wgmma_num(code, num);
+  if (code->op == PTX_OP_WGMMA || code->op == PTX_OP_WGMMA_SP) return wgmma_num(code, num);
   *num = (NumMma){.m = code->m, .n = code->n, .k = code->k, .wmma = code->op != PTX_OP_MMA};
   if (code->op == PTX_OP_MMA || code->op == PTX_OP_WMMA_MMA) {
     num->a_col = code->layout == PTX_LAYOUT_COL;

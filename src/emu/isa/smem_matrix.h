@@ -4,7 +4,8 @@
 //   49-51 base offset, 62-63 swizzle: 0 none, 1 of 128, 2 of 64, 3 of 32 bytes
 //
 // K-major: row r is at (r % 8) * width + (r / 8) * stride, `width` being 16 bytes without and the swizzle's with
-// swizzling; its second 16 bytes along k follow after the leading offset, or with swizzling at once.
+// swizzling; each further 16 bytes along k follow after the leading offset, or with swizzling at once, as far as the width
+// goes, and then after the leading offset.
 // MN-major (transposed, 16-bit elements): 16 bytes hold eight rows at one k, which is at (k % 8) * width. Further
 // rows follow within the width, then after the leading offset (without swizzling: the stride offset); the next
 // eight k after the stride offset (without swizzling: the leading offset).
@@ -39,11 +40,12 @@ static inline uint32_t smem_swizzled(uint32_t address, uint32_t base, uint32_t p
 }
 
 // The address of the 16 bytes at piece `along` of eight rows from row (a multiple of 8) on: K-major of row
-// row + along % 8, at 16 bytes along k for `along` from 8 on; MN-major of all eight rows at k = along, below 16.
+// row + along % 8, along / 8 * 16 bytes along k; MN-major of all eight rows at k = along.
 static inline uint32_t smem_piece(const SmemMatrix *m, uint32_t row, uint32_t along) {
   uint32_t in_core = along % 8 * m->width, second = along / 8, at;
   if (!m->mn_major) {
-    at = in_core + row / 8 * m->stride + second * (m->pattern ? 16 : m->leading);
+    uint32_t pieces = m->width / 16;
+    at = in_core + row / 8 * m->stride + second % pieces * 16 + second / pieces * m->leading;
   } else if (!m->pattern) {
     at = in_core + row / 8 * m->stride + second * m->leading;
   } else {

@@ -70,7 +70,8 @@ SolEmuClass sol_emu_class(const PtxInst *inst) {
   case PTX_OP_ST: return code->space == PTX_SPACE_PARAM ? SOL_EMU_CLASS_NAME : class;
   case PTX_OP_MMA:
   case PTX_OP_WMMA_MMA:
-  case PTX_OP_WGMMA: return SOL_EMU_CLASS_TENSOR;
+  case PTX_OP_WGMMA:
+  case PTX_OP_WGMMA_SP: return SOL_EMU_CLASS_TENSOR;
   case PTX_OP_WGMMA_FENCE:
   case PTX_OP_WGMMA_COMMIT:
   case PTX_OP_WGMMA_WAIT: return SOL_EMU_CLASS_BARRIER;

@@ -81,7 +81,8 @@ static uint8_t trace_of(const PtxInst *in) {
   SolEmuClass class = sol_emu_class(in);
   if (class == SOL_EMU_CLASS_NAME) return EMU_PATH_NAME;
   if (class != SOL_EMU_CLASS_TENSOR) return 0;
-  return in->code->op == PTX_OP_WGMMA ? EMU_PATH_TENSOR | EMU_PATH_GROUPED : EMU_PATH_TENSOR;
+  bool grouped = in->code->op == PTX_OP_WGMMA || in->code->op == PTX_OP_WGMMA_SP;
+  return grouped ? EMU_PATH_TENSOR | EMU_PATH_GROUPED : EMU_PATH_TENSOR;
 }
 
 // ---- all of it ----

@@ -203,7 +203,7 @@ static uint32_t *sync_token(const EmuBlock *at, uint32_t barrier) {
 void emu_trace_sync(const EmuBlock *block, uint32_t warp, const EmuBlock *at, uint32_t barrier, bool waits) {
   if (!block->unit->trace) return;
   put(block->unit->trace, warp_of(block, warp), waits ? SOL_EMU_STEP_WAIT : SOL_EMU_STEP_ARRIVE,
-      *sync_token(at, barrier), 1, 0);
+      *sync_token(at, barrier), 1, barrier == EMU_SYNC_CLUSTER && !waits ? 3 : 0);
 }
 
 void emu_trace_sync_clear(const EmuBlock *at, uint32_t barrier) {
