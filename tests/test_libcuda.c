@@ -1,24 +1,7 @@
 // The driver's interface on the emulator: what programs do with it, and the codes that misuse gets.
 #define _GNU_SOURCE
-#include "check.h"
-
 #if __has_include(<cuda.h>)
-#include <cuda.h>
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-static void *library;
-static void *find(const char *name) {
-  void *found = dlsym(library, name);
-  CHECK_MSG(found, "no %s", name);
-  return found;
-}
-// cuda.h's names stand for versions: CU(cuMemAlloc)(...) calls cuMemAlloc_v2.
-#define TEXT_(name) #name
-#define TEXT(name)  TEXT_(name)
-#define CU(name)    ((__typeof__(&name))find(TEXT(name)))
-#define OK(call)    CHECK_INT(call, CUDA_SUCCESS)
+#include "libcuda_rig.h"
 
 static const char add_ptx[] =
     ".version 8.0\n.target sm_80\n.address_size 64\n"
@@ -54,13 +37,6 @@ TEST(uninitialized) {
   OK(CU(cuDeviceGet)(&device, 0));
   CHECK_INT(CU(cuDeviceGet)(&device, 1), CUDA_ERROR_INVALID_DEVICE);
   CHECK_INT(CU(cuMemAlloc)(&p, 4), CUDA_ERROR_INVALID_CONTEXT);
-}
-
-static CUcontext begin(void) {
-  CUcontext context = NULL;
-  OK(CU(cuDevicePrimaryCtxRetain)(&context, 0));
-  OK(CU(cuCtxSetCurrent)(context));
-  return context;
 }
 
 TEST(device) {
@@ -423,19 +399,8 @@ TEST(fault) {
   CHECK_INT(CU(cuCtxSynchronize)(), CUDA_ERROR_ILLEGAL_ADDRESS);
   CHECK_INT(CU(cuMemAlloc)(&to, 4), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
-
-int main(int argc, char **argv) {
-  char path[4096];
-  const char *sol = getenv("SOL") ? getenv("SOL") : "build/sol";
-  snprintf(path, sizeof path, "%.*s/shim/libcuda.so.1", (int)(strrchr(sol, '/') - sol), sol);
-  library = dlopen(path, RTLD_NOW);
-  if (!library) {
-    printf("%s\n", dlerror());
-    return access(path, F_OK) ? 77 : 1;
-  }
-  return check_main(argc, argv);
-}
 #else
+#include <stdio.h>
 int main(void) {
   puts("no CUDA headers");
   return 77;

@@ -28,6 +28,15 @@ CUresult cu_result(cudaError_t error);
   CUresult name parameters {                                                                                 \
     CU_CALL(CU_CONTEXT, work);                                                                               \
   }
+// The same for work that needs the lock held.
+#define CU_LOCKED(need, name, parameters, work)                                                              \
+  CUresult name parameters {                                                                                 \
+    CUresult result_ = cu_begin(need);                                                                       \
+    if (result_) return cu_end(result_);                                                                     \
+    cudaError_t error_ = shim_enter();                                                                       \
+    if (!error_) error_ = (work);                                                                            \
+    return cu_end(cu_result(shim_leave(error_)));                                                            \
+  }
 
 struct CUctx_st {
   bool primary, destroyed;
@@ -40,6 +49,9 @@ void cu_own(void *memory);  // what a context other than the primary one allocat
 static inline void *cu_memory(CUdeviceptr address) {
   return shim_pointer((uint64_t)address);
 }
+// cu_copy.c: channels of arrays and textures, as both interfaces describe them.
+cudaError_t cu_channels(CUarray_format format, unsigned count, struct cudaChannelFormatDesc *out);
+bool cu_format(const struct cudaChannelFormatDesc *channels, CUarray_format *format, unsigned *count);
 ShimKernel *cu_kernel(const void *handle); // with the lock held; NULL: none
 
 #endif
