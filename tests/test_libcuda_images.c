@@ -28,6 +28,7 @@ static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n" //
 static CUmodule module;
 static CUdeviceptr at, out;
 static void open_module(void) {
+  OK(CU(cuInit)(0));
   begin();
   OK(CU(cuModuleLoadData)(&module, ptx));
   OK(CU(cuMemAlloc)(&at, 16));
@@ -266,12 +267,16 @@ TEST(mapped_memory) {
   OK(CU(cuMemsetD8)(p, 0, 3 * GRAIN));
   CHECK_INT(CU(cuMemsetD8)(p, 0, 3 * GRAIN + 1), CUDA_ERROR_INVALID_VALUE);
   CHECK_INT(CU(cuMemFree)(p), CUDA_ERROR_INVALID_VALUE);
+  CUdeviceptr start = 0;
+  OK(CU(cuMemGetAddressRange)(&start, &total, p + GRAIN + 100));
+  CHECK(start == p + GRAIN && total == 2 * GRAIN);
 
   // The same bytes at two places.
-  OK(CU(cuMemAddressReserve)(&alias, GRAIN, 0, 0, 0));
-  OK(CU(cuMemMap)(alias, GRAIN, GRAIN, second, 0));
-  OK(CU(cuMemSetAccess)(alias, GRAIN, &allow, 1));
-  OK(CU(cuMemcpyHtoD)(alias, values, 8));
+  CHECK_INT(CU(cuMemMap)(p + 3 * GRAIN, GRAIN, GRAIN, second, 0), CUDA_ERROR_NOT_SUPPORTED); // a part of it
+  OK(CU(cuMemAddressReserve)(&alias, 2 * GRAIN, 0, 0, 0));
+  OK(CU(cuMemMap)(alias, 2 * GRAIN, 0, second, 0));
+  OK(CU(cuMemSetAccess)(alias, 2 * GRAIN, &allow, 1));
+  OK(CU(cuMemcpyHtoD)(alias + GRAIN, values, 8));
   OK(CU(cuMemcpyDtoH)(got, p + 2 * GRAIN, 8));
   CHECK(got[0] == 7 && got[1] == 8);
 
@@ -289,8 +294,8 @@ TEST(mapped_memory) {
   CHECK_INT(CU(cuMemAddressFree)(p, 4 * GRAIN), CUDA_ERROR_INVALID_VALUE); // something is mapped
   OK(CU(cuMemUnmap)(p + GRAIN, 2 * GRAIN));
   OK(CU(cuMemAddressFree)(p, 4 * GRAIN));
-  OK(CU(cuMemUnmap)(alias, GRAIN));
-  OK(CU(cuMemAddressFree)(alias, GRAIN));
+  OK(CU(cuMemUnmap)(alias, 2 * GRAIN));
+  OK(CU(cuMemAddressFree)(alias, 2 * GRAIN));
   OK(CU(cuMemGetInfo)(&after, &total));
   CHECK(after + GRAIN > before); // all of it was given back
 }

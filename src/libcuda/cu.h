@@ -52,6 +52,12 @@ static inline void *cu_memory(CUdeviceptr address) {
 // cu_copy.c: channels of arrays and textures, as both interfaces describe them.
 cudaError_t cu_channels(CUarray_format format, unsigned count, struct cudaChannelFormatDesc *out);
 bool cu_format(const struct cudaChannelFormatDesc *channels, CUarray_format *format, unsigned *count);
+// cu_copy.c: a copy as the runtime describes it.
+cudaError_t cu_box(const CUDA_MEMCPY3D *copy, struct cudaMemcpy3DParms *out);
+// cu_launch.c: where each parameter of `extra` stands; the caller frees the list, also where this fails.
+cudaError_t cu_unpack(const void *function, void **extra, void ***args);
+// cu_map.c: the mapping of reserved addresses that has this one. Takes the lock.
+bool cu_mapping_at(uint64_t address, SolEmuRange *out);
 ShimKernel *cu_kernel(const void *handle); // with the lock held; NULL: none
 
 #endif

@@ -77,14 +77,18 @@ static cudaError_t make_mipmap(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIP
   cudaError_t error = out && d ? cu_channels(d->Format, d->NumChannels, &format) : cudaErrorInvalidValue;
   struct cudaExtent extent = {d ? d->Width : 0, d ? d->Height : 0, d ? d->Depth : 0};
   if (error) return error;
+  if (!levels) levels = 1;
   return cudaMallocMipmappedArray((cudaMipmappedArray_t *)(void *)out, &format, extent, levels, d->Flags);
 }
 CU_PASS(cuMipmappedArrayCreate, (CUmipmappedArray * out, const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels),
         make_mipmap(out, d, levels))
 CU_PASS(cuMipmappedArrayGetLevel, (CUarray * out, CUmipmappedArray mipmap, unsigned level),
-        cudaGetMipmappedArrayLevel((cudaArray_t *)(void *)out, (cudaMipmappedArray_t)(void *)mipmap, level))
+        mipmap ? cudaGetMipmappedArrayLevel((cudaArray_t *)(void *)out, (cudaMipmappedArray_t)(void *)mipmap,
+                                            level)
+               : cudaErrorInvalidResourceHandle)
 CU_PASS(cuMipmappedArrayDestroy, (CUmipmappedArray mipmap),
-        cudaFreeMipmappedArray((cudaMipmappedArray_t)(void *)mipmap))
+        mipmap ? cudaFreeMipmappedArray((cudaMipmappedArray_t)(void *)mipmap)
+               : cudaErrorInvalidResourceHandle)
 
 static cudaError_t make_plane(CUarray *out, const CUDA_ARRAY_DESCRIPTOR *d) {
   if (!d) return cudaErrorInvalidValue;
@@ -93,7 +97,8 @@ static cudaError_t make_plane(CUarray *out, const CUDA_ARRAY_DESCRIPTOR *d) {
   return make_array(out, &whole);
 }
 CU_PASS(cuArrayCreate, (CUarray * out, const CUDA_ARRAY_DESCRIPTOR *d), make_plane(out, d))
-CU_PASS(cuArrayDestroy, (CUarray array), cudaFreeArray((cudaArray_t)(void *)array))
+CU_PASS(cuArrayDestroy, (CUarray array),
+        array ? cudaFreeArray((cudaArray_t)(void *)array) : cudaErrorInvalidResourceHandle)
 
 static cudaError_t describe(CUDA_ARRAY3D_DESCRIPTOR *out, CUarray array) {
   struct cudaChannelFormatDesc c;
@@ -153,8 +158,8 @@ static enum cudaMemcpyKind kind_of(CUmemorytype from, CUmemorytype to) {
   return to == CU_MEMORYTYPE_HOST ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
 }
 
-static cudaError_t copy_box(const Side *from, const Side *to, struct cudaExtent e, bool now,
-                            CUstream stream) {
+static cudaError_t box_of(const Side *from, const Side *to, struct cudaExtent e,
+                          struct cudaMemcpy3DParms *out) {
   struct cudaMemcpy3DParms p = {.extent = e, .kind = kind_of(from->type, to->type)};
   size_t texel = 0;
   cudaError_t error = cudaSuccess;
@@ -165,6 +170,15 @@ static cudaError_t copy_box(const Side *from, const Side *to, struct cudaExtent 
   if (error) return error;
   if (texel && e.width % texel) return cudaErrorInvalidValue;
   if (texel) p.extent.width = e.width / texel; // in elements where an array takes part
+  *out = p;
+  return cudaSuccess;
+}
+
+static cudaError_t copy_box(const Side *from, const Side *to, struct cudaExtent e, bool now,
+                            CUstream stream) {
+  struct cudaMemcpy3DParms p;
+  cudaError_t error = box_of(from, to, e, &p);
+  if (error) return error;
   return now ? cudaMemcpy3D(&p) : cudaMemcpy3DAsync(&p, stream);
 }
 
@@ -185,10 +199,17 @@ CU_PASS(cuMemcpy2D, (const CUDA_MEMCPY2D *copy), copy_rows(copy, true, NULL))
 CU_PASS(cuMemcpy2DUnaligned, (const CUDA_MEMCPY2D *copy), copy_rows(copy, true, NULL))
 CU_PASS(cuMemcpy2DAsync, (const CUDA_MEMCPY2D *copy, CUstream stream), copy_rows(copy, false, stream))
 
-static cudaError_t copy_boxes(const CUDA_MEMCPY3D *c, bool now, CUstream stream) {
+cudaError_t cu_box(const CUDA_MEMCPY3D *c, struct cudaMemcpy3DParms *out) {
   if (!c || c->srcLOD || c->dstLOD) return cudaErrorInvalidValue;
   Side from = SIDE(c, src, c->srcZ, c->srcHeight), to = SIDE(c, dst, c->dstZ, c->dstHeight);
-  return copy_box(&from, &to, (struct cudaExtent){c->WidthInBytes, c->Height, c->Depth}, now, stream);
+  return box_of(&from, &to, (struct cudaExtent){c->WidthInBytes, c->Height, c->Depth}, out);
+}
+
+static cudaError_t copy_boxes(const CUDA_MEMCPY3D *c, bool now, CUstream stream) {
+  struct cudaMemcpy3DParms p;
+  cudaError_t error = cu_box(c, &p);
+  if (error) return error;
+  return now ? cudaMemcpy3D(&p) : cudaMemcpy3DAsync(&p, stream);
 }
 CU_PASS(cuMemcpy3D, (const CUDA_MEMCPY3D *copy), copy_boxes(copy, true, NULL))
 CU_PASS(cuMemcpy3DAsync, (const CUDA_MEMCPY3D *copy, CUstream stream), copy_boxes(copy, false, stream))

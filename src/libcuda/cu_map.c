@@ -49,8 +49,6 @@ static bool bad_device(const CUmemLocation *at) {
 
 static cudaError_t granularity(size_t *out, const CUmemAllocationProp *p, unsigned option) {
   if (!out || !p || option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) return cudaErrorInvalidValue;
-  if (bad_device(&p->location)) return cudaErrorInvalidDevice;
-  if (!good_properties(p)) return cudaErrorInvalidValue;
   *out = GRAIN;
   return cudaSuccess;
 }
@@ -209,14 +207,15 @@ static Mapping **place_for(Reserved *r, uint64_t address, size_t bytes) {
   return *at && (*at)->address < address + bytes ? NULL : at;
 }
 
+// Memory is mapped whole.
 static cudaError_t map(uint64_t address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
                        unsigned long long flags) {
   Physical *p = physical_of(handle);
-  Reserved *r = reserved_at(address, bytes);
-  if (!p || !r || flags || !bytes || bytes % GRAIN || address % GRAIN || offset % GRAIN)
-    return cudaErrorInvalidValue;
-  Mapping **place = place_for(r, address, bytes);
-  if (offset > p->bytes || bytes > p->bytes - offset || !place) return cudaErrorInvalidValue;
+  if (!p || flags || !bytes) return cudaErrorInvalidValue;
+  if (offset || bytes != p->bytes) return cudaErrorNotSupported;
+  Reserved *r = address % GRAIN ? NULL : reserved_at(address, bytes);
+  Mapping **place = r ? place_for(r, address, bytes) : NULL;
+  if (!place) return cudaErrorInvalidValue;
   Mapping *m = calloc(1, sizeof *m);
   if (!m || mmap(host_of(r, address), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, p->file,
                  (off_t)offset) == MAP_FAILED)
@@ -260,22 +259,33 @@ static cudaError_t show(const Reserved *r) {
   return cudaSuccess;
 }
 
+// The first mapping that a range has part of; NULL: none.
+static Mapping **first_in(Reserved *r, uint64_t address, size_t bytes) {
+  Mapping **at = &r->mappings;
+  while (*at && (*at)->address + (*at)->bytes <= address) at = &(*at)->next;
+  return *at && (*at)->address < address + bytes ? at : NULL;
+}
+
+// Whole mappings, and nothing where there are none.
 static cudaError_t unmap(uint64_t address, size_t bytes) {
-  Reserved *r = reserved_at(address, bytes);
-  Mapping *m = mappings_of(r, address, bytes);
-  if (!m) return cudaErrorInvalidValue;
+  Reserved *r = bytes ? reserved_at(address, bytes) : NULL;
+  if (!r) return cudaErrorInvalidValue;
+  Mapping **link = first_in(r, address, bytes);
+  if (!link) return cudaSuccess;
+  if ((*link)->address < address) return cudaErrorInvalidValue;
+  for (const Mapping *m = *link; m && m->address < address + bytes; m = m->next)
+    if (m->address + m->bytes > address + bytes) return cudaErrorInvalidValue;
   shim_wait_all();
   hide(r);
-  Mapping **link = &r->mappings;
-  while (*link != m) link = &(*link)->next;
-  for (; m && m->address < address + bytes; m = *link) {
+  for (Mapping *m = *link; m && m->address < address + bytes; m = *link) {
     *link = m->next;
+    mmap(host_of(r, m->address), m->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+         -1, 0);
+    shim_use_l2(SOL_L2_FREES, shim_pointer(m->address), m->bytes);
     m->memory->mappings--;
     drop_physical(m->memory);
-    shim_use_l2(SOL_L2_FREES, shim_pointer(m->address), m->bytes);
     free(m);
   }
-  mmap(host_of(r, address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   return show(r);
 }
 CU_LOCKED(CU_INIT, cuMemUnmap, (CUdeviceptr address, size_t bytes), unmap(address, bytes))
@@ -311,6 +321,14 @@ static const Mapping *mapping_at(uint64_t address) {
   const Reserved *r = reserved_at(address, 1);
   const Mapping *m = r ? r->mappings : NULL;
   while (m && (address < m->address || address - m->address >= m->bytes)) m = m->next;
+  return m;
+}
+
+bool cu_mapping_at(uint64_t address, SolEmuRange *out) {
+  shim_lock();
+  const Mapping *m = mapping_at(address);
+  if (m) *out = (SolEmuRange){.address = m->address, .bytes = m->bytes};
+  shim_leave(cudaSuccess);
   return m;
 }
 

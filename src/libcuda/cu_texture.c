@@ -109,7 +109,7 @@ static cudaError_t create_texture(CUtexObject *out, const CUDA_RESOURCE_DESC *r,
   struct cudaResourceDesc resource;
   struct cudaTextureDesc sampling;
   struct cudaResourceViewDesc view;
-  if (!out || !r || !t) return cudaErrorInvalidValue;
+  if (!out || !r || !t || (v && v->format == CU_RES_VIEW_FORMAT_NONE)) return cudaErrorInvalidValue;
   cudaError_t error = resource_in(r, &resource);
   if (!error) error = sampling_in(t, &sampling);
   if (error) return error;
@@ -141,8 +141,10 @@ CU_PASS(cuTexObjectGetTextureDesc, (CUDA_TEXTURE_DESC * out, CUtexObject texture
         texture_sampling(out, texture))
 
 static cudaError_t texture_view(CUDA_RESOURCE_VIEW_DESC *out, CUtexObject texture) {
-  struct cudaResourceViewDesc v;
-  cudaError_t error = out ? cudaGetTextureObjectResourceViewDesc(&v, texture) : cudaErrorInvalidValue;
+  struct cudaResourceViewDesc v = {0};
+  struct cudaResourceDesc resource;
+  cudaError_t error = out ? cudaGetTextureObjectResourceDesc(&resource, texture) : cudaErrorInvalidValue;
+  if (!error) (void)cudaGetTextureObjectResourceViewDesc(&v, texture); // zero where it has none
   if (!error)
     *out = (CUDA_RESOURCE_VIEW_DESC){.format = (CUresourceViewFormat)v.format,
                                      .width = v.width,

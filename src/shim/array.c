@@ -33,6 +33,8 @@ static cudaError_t make_array(const struct cudaChannelFormatDesc *f, struct cuda
                               ShimArray **out) {
   if (!shim_good_format(f) || !e.width || e.width > 131072 || e.height > 131072 || e.depth > 32768)
     return cudaErrorInvalidValue;
+  enum { KNOWN_FLAGS = 0x1ff }; // those of cuda.h
+  if (flags & ~(unsigned)KNOWN_FLAGS) return cudaErrorInvalidValue;
   if (flags & (cudaArraySparse | cudaArrayDeferredMapping)) {
     shim_note("sparse arrays are not in the emulator yet");
     return cudaErrorNotSupported;

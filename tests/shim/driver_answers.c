@@ -1,58 +1,11 @@
-// Prints what the driver's interface answers to questions and to misuse, one line each; the argument names the part.
-// driver_answers_h200.txt is what the driver of an H200 printed; the emulator as an H200 must print the same. Where a call
-// crashes the driver, the table has no line of it.
-#define _GNU_SOURCE
-#include <cuda.h>
-#include <dlfcn.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-static void *library;
-static void *find(const char *name) {
-  void *found = dlsym(library, name);
-  if (!found) printf("no %s\n", name), exit(1);
-  return found;
-}
-#define TEXT_(name) #name
-#define TEXT(name)  TEXT_(name)
-#define CU(name)    ((__typeof__(&name))find(TEXT(name)))
-
-static const char *name_of(CUresult result) {
-  const char *text = NULL;
-  return CU(cuGetErrorName)(result, &text) ? "no name" : text;
-}
-static sigjmp_buf before;
-#define SAY(name, ...)                                                                                       \
-  do {                                                                                                       \
-    printf("%s(%s): ", #name, #__VA_ARGS__);                                                                 \
-    fflush(stdout);                                                                                          \
-    puts(sigsetjmp(before, 1) ? "crashes" : name_of(CU(name)(__VA_ARGS__)));                                 \
-  } while (0)
-#define VALUE(what) printf("  %s: %lld\n", #what, (long long)(what))
-
-static void crashed(int number) {
-  if (number == SIGALRM) _exit(write(1, "hangs\n", 6) < 0);
-  siglongjmp(before, 1);
-}
+// Contexts, modules, memory, streams and graphs.
+#include "driver_answers.h"
 
 static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
                           ".global .u32 scale = 3;\n"
                           ".visible .entry store(.param .u64 to, .param .u32 value) {\n"
                           ".reg .u64 %p; .reg .u32 %r; ld.param.u64 %p, [to]; ld.param.u32 %r, [value];\n"
                           "st.global.u32 [%p], %r; ret; }\n";
-
-static CUcontext begin(void) {
-  CUcontext context = NULL;
-  CU(cuInit)(0);
-  CU(cuDevicePrimaryCtxRetain)(&context, 0);
-  CU(cuCtxSetCurrent)(context);
-  return context;
-}
 
 static void start(void) {
   int number = 0;
@@ -72,8 +25,6 @@ static void start(void) {
   SAY(cuDeviceGet, &device, -1);
   SAY(cuDeviceGet, &device, 99);
   SAY(cuDeviceGet, NULL, 0);
-  SAY(cuDeviceGetName, name, 0, 0);
-  SAY(cuDeviceGetName, name, -1, 0);
   SAY(cuDeviceGetName, name, 64, 99);
   SAY(cuDeviceTotalMem, NULL, 0);
   SAY(cuDeviceTotalMem, &bytes, 99);
@@ -365,464 +316,147 @@ static void streams(void) {
   SAY(cuGraphDestroy, NULL);
 }
 
-static void arrays(void) {
-  CUarray array = NULL, level = NULL;
-  CUmipmappedArray mipmap = NULL;
-  CUDA_ARRAY_DESCRIPTOR plane = {
-      .Width = 4, .Height = 2, .Format = CU_AD_FORMAT_UNSIGNED_INT16, .NumChannels = 1};
-  CUDA_ARRAY3D_DESCRIPTOR box = {
-      .Width = 8, .Height = 8, .Depth = 8, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1};
-  char local[4096] = {0};
-  CUdeviceptr p = 0;
-  begin();
-  CU(cuMemAlloc)(&p, 4096);
-  plane.NumChannels = 3;
-  SAY(cuArrayCreate, &array, &plane);
-  plane.NumChannels = 1;
-  plane.Format = 99;
-  SAY(cuArrayCreate, &array, &plane);
-  plane.Format = CU_AD_FORMAT_UNSIGNED_INT16;
-  plane.Width = 0;
-  SAY(cuArrayCreate, &array, &plane);
-  plane.Width = 1 << 20;
-  SAY(cuArrayCreate, &array, &plane);
-  plane.Width = 4;
-  SAY(cuArrayCreate, &array, NULL);
-  SAY(cuArrayCreate, NULL, &plane);
-  SAY(cuArrayCreate, &array, &plane);
-  SAY(cuArrayGetDescriptor, &plane, array);
-  VALUE(plane.Width);
-  VALUE(plane.Format);
-  SAY(cuArrayGetDescriptor, NULL, array);
-  SAY(cuArray3DGetDescriptor, &box, array);
-  VALUE(box.Depth);
-  VALUE(box.Flags);
-  SAY(cuMemcpyHtoA, array, 0, local, 8);
-  SAY(cuMemcpyHtoA, array, 1, local, 2);
-  SAY(cuMemcpyHtoA, array, 4, local, 8);
-  SAY(cuMemcpyHtoA, array, 0, local, 1000);
-  SAY(cuMemcpyAtoH, local, array, 0, 8);
-  SAY(cuMemcpyAtoA, array, 0, array, 4, 4);
-  SAY(cuMemcpyDtoA, array, 0, p, 8);
-  SAY(cuArrayDestroy, NULL);
-  SAY(cuArrayDestroy, array);
-  box = (CUDA_ARRAY3D_DESCRIPTOR){
-      .Width = 8, .Height = 8, .Depth = 6, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1};
-  box.Flags = CUDA_ARRAY3D_CUBEMAP;
-  SAY(cuArray3DCreate, &array, &box);
-  SAY(cuArrayDestroy, array);
-  box.Depth = 5;
-  SAY(cuArray3DCreate, &array, &box);
-  box.Depth = 12;
-  SAY(cuArray3DCreate, &array, &box);
-  box.Flags = CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_LAYERED;
-  SAY(cuArray3DCreate, &array, &box);
-  SAY(cuArrayDestroy, array);
-  box.Depth = 13;
-  SAY(cuArray3DCreate, &array, &box);
-  box.Depth = 6;
-  box.Height = 4;
-  SAY(cuArray3DCreate, &array, &box);
-  box.Height = 8;
-  box.Flags = 1 << 20;
-  SAY(cuArray3DCreate, &array, &box);
-  box.Flags = 0;
-  SAY(cuMipmappedArrayCreate, &mipmap, &box, 0);
-  SAY(cuMipmappedArrayCreate, NULL, &box, 1);
-  SAY(cuMipmappedArrayCreate, &mipmap, NULL, 1);
-  SAY(cuMipmappedArrayCreate, &mipmap, &box, 100);
-  SAY(cuMipmappedArrayGetLevel, &level, mipmap, 3);
-  SAY(cuArray3DGetDescriptor, &box, level);
-  VALUE(box.Width);
-  VALUE(box.Depth);
-  SAY(cuMipmappedArrayGetLevel, &level, mipmap, 4);
-  SAY(cuMipmappedArrayGetLevel, NULL, mipmap, 0);
-  SAY(cuMipmappedArrayGetLevel, &level, NULL, 0);
-  SAY(cuMipmappedArrayDestroy, NULL);
-  SAY(cuMipmappedArrayDestroy, mipmap);
-}
-
-static void textures(void) {
-  CUtexObject texture = 0;
-  CUsurfObject surface = 0;
-  CUarray array = NULL, stored = NULL;
-  CUdeviceptr p = 0;
-  CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY}, got;
-  CUDA_TEXTURE_DESC how = {.filterMode = CU_TR_FILTER_MODE_LINEAR}, got_how;
-  CUDA_RESOURCE_VIEW_DESC view = {.format = CU_RES_VIEW_FORMAT_FLOAT_1X32, .width = 8, .height = 8};
-  CUDA_ARRAY3D_DESCRIPTOR box = {.Width = 8, .Height = 8, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1};
-  begin();
-  CU(cuArray3DCreate)(&array, &box);
-  box.Flags = CUDA_ARRAY3D_SURFACE_LDST;
-  CU(cuArray3DCreate)(&stored, &box);
-  CU(cuMemAlloc)(&p, 4096);
-  SAY(cuTexObjectCreate, &texture, &resource, &how, NULL);
-  resource.res.array.hArray = array;
-  SAY(cuTexObjectCreate, NULL, &resource, &how, NULL);
-  SAY(cuTexObjectCreate, &texture, NULL, &how, NULL);
-  SAY(cuTexObjectCreate, &texture, &resource, NULL, NULL);
-  SAY(cuTexObjectCreate, &texture, &resource, &how, NULL);
-  SAY(cuTexObjectGetResourceDesc, &got, texture);
-  VALUE(got.resType);
-  VALUE(got.res.array.hArray == array);
-  SAY(cuTexObjectGetTextureDesc, &got_how, texture);
-  VALUE(got_how.filterMode);
-  VALUE(got_how.flags);
-  SAY(cuTexObjectGetResourceViewDesc, &view, texture);
-  SAY(cuTexObjectGetResourceDesc, NULL, texture);
-  SAY(cuTexObjectGetResourceDesc, &got, 12345);
-  SAY(cuTexObjectDestroy, texture);
-  SAY(cuTexObjectDestroy, texture);
-  SAY(cuTexObjectDestroy, 0);
-  SAY(cuTexObjectDestroy, 12345);
-  view.format = CU_RES_VIEW_FORMAT_FLOAT_1X32;
-  SAY(cuTexObjectCreate, &texture, &resource, &how, &view);
-  SAY(cuTexObjectGetResourceViewDesc, &view, texture);
-  view.format = CU_RES_VIEW_FORMAT_UINT_1X32;
-  SAY(cuTexObjectCreate, &texture, &resource, &how, &view);
-  view.format = CU_RES_VIEW_FORMAT_FLOAT_4X32;
-  SAY(cuTexObjectCreate, &texture, &resource, &how, &view);
-  view.format = CU_RES_VIEW_FORMAT_NONE;
-  SAY(cuTexObjectCreate, &texture, &resource, &how, &view);
-  how.filterMode = 99;
-  SAY(cuTexObjectCreate, &texture, &resource, &how, NULL);
-  how.filterMode = CU_TR_FILTER_MODE_POINT;
-  how.addressMode[0] = 99;
-  SAY(cuTexObjectCreate, &texture, &resource, &how, NULL);
-  how.addressMode[0] = CU_TR_ADDRESS_MODE_WRAP;
-  SAY(cuTexObjectCreate, &texture, &resource, &how, NULL);
-  how.flags = 1 << 20;
-  SAY(cuTexObjectCreate, &texture, &resource, &how, NULL);
-  how.flags = CU_TRSF_NORMALIZED_COORDINATES;
-  how.maxAnisotropy = 16;
-  SAY(cuTexObjectCreate, &texture, &resource, &how, NULL);
-  how.maxAnisotropy = 17;
-  SAY(cuTexObjectCreate, &texture, &resource, &how, NULL);
-  how.maxAnisotropy = 0;
-  resource.flags = 1;
-  SAY(cuTexObjectCreate, &texture, &resource, &how, NULL);
-  resource = (CUDA_RESOURCE_DESC){.resType = CU_RESOURCE_TYPE_LINEAR};
-  how = (CUDA_TEXTURE_DESC){0};
-  resource.res.linear.devPtr = p;
-  resource.res.linear.format = CU_AD_FORMAT_FLOAT;
-  resource.res.linear.numChannels = 1;
-  resource.res.linear.sizeInBytes = 4096;
-  SAY(cuTexObjectCreate, &texture, &resource, &how, NULL);
-  how.flags = CU_TRSF_NORMALIZED_COORDINATES;
-  SAY(cuTexObjectCreate, &texture, &resource, &how, NULL);
-  how.flags = 0;
-  resource.res.linear.devPtr = p + 4;
-  SAY(cuTexObjectCreate, &texture, &resource, &how, NULL);
-  resource.res.linear.devPtr = p;
-  resource.res.linear.numChannels = 3;
-  SAY(cuTexObjectCreate, &texture, &resource, &how, NULL);
-  resource.res.linear.numChannels = 1;
-  resource.res.linear.sizeInBytes = 0;
-  SAY(cuTexObjectCreate, &texture, &resource, &how, NULL);
-  resource.res.linear.sizeInBytes = 8192;
-  SAY(cuTexObjectCreate, &texture, &resource, &how, NULL);
-  resource.res.linear.devPtr = 0;
-  SAY(cuTexObjectCreate, &texture, &resource, &how, NULL);
-  resource = (CUDA_RESOURCE_DESC){.resType = CU_RESOURCE_TYPE_PITCH2D};
-  resource.res.pitch2D.devPtr = p;
-  resource.res.pitch2D.format = CU_AD_FORMAT_UNSIGNED_INT8;
-  resource.res.pitch2D.numChannels = 1;
-  resource.res.pitch2D.width = 16;
-  resource.res.pitch2D.height = 16;
-  resource.res.pitch2D.pitchInBytes = 64;
-  SAY(cuTexObjectCreate, &texture, &resource, &how, NULL);
-  resource.res.pitch2D.pitchInBytes = 20;
-  SAY(cuTexObjectCreate, &texture, &resource, &how, NULL);
-  resource.res.pitch2D.pitchInBytes = 8;
-  SAY(cuTexObjectCreate, &texture, &resource, &how, NULL);
-  resource.res.pitch2D.pitchInBytes = 64;
-  how.filterMode = CU_TR_FILTER_MODE_LINEAR;
-  how.flags = CU_TRSF_READ_AS_INTEGER;
-  SAY(cuTexObjectCreate, &texture, &resource, &how, NULL);
-  resource.resType = 99;
-  SAY(cuTexObjectCreate, &texture, &resource, &how, NULL);
-  resource = (CUDA_RESOURCE_DESC){.resType = CU_RESOURCE_TYPE_ARRAY};
-  resource.res.array.hArray = array;
-  SAY(cuSurfObjectCreate, &surface, &resource);
-  resource.res.array.hArray = stored;
-  SAY(cuSurfObjectCreate, &surface, &resource);
-  SAY(cuSurfObjectGetResourceDesc, &got, surface);
-  VALUE(got.res.array.hArray == stored);
-  SAY(cuSurfObjectGetResourceDesc, &got, 12345);
-  SAY(cuSurfObjectCreate, NULL, &resource);
-  SAY(cuSurfObjectCreate, &surface, NULL);
-  SAY(cuSurfObjectDestroy, surface);
-  SAY(cuSurfObjectDestroy, surface);
-  resource = (CUDA_RESOURCE_DESC){.resType = CU_RESOURCE_TYPE_LINEAR};
-  SAY(cuSurfObjectCreate, &surface, &resource);
-}
-
-static void mapping(void) {
-  CUmemGenericAllocationHandle handle = 0, again = 0;
-  CUdeviceptr p = 0, q = 0, start = 0;
-  size_t grain = 0, bytes = 0;
-  unsigned long long access = 9;
-  char local[64] = {0};
-  CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED}, got = {0};
-  CUmemAccessDesc allow = {.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-  CUmemLocation here = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0};
-  unsigned number = 0;
-  prop.location = here;
-  allow.location = here;
-  begin();
-  SAY(cuMemGetAllocationGranularity, &grain, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
-  VALUE(grain);
-  SAY(cuMemGetAllocationGranularity, &grain, &prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
-  VALUE(grain);
-  SAY(cuMemGetAllocationGranularity, &bytes, &prop, 99);
-  SAY(cuMemGetAllocationGranularity, NULL, &prop, 0);
-  SAY(cuMemGetAllocationGranularity, &bytes, NULL, 0);
-  prop.location.id = 99;
-  SAY(cuMemGetAllocationGranularity, &bytes, &prop, 0);
-  SAY(cuMemCreate, &handle, grain, &prop, 0);
-  prop.location.id = 0;
-  prop.type = 0;
-  SAY(cuMemGetAllocationGranularity, &bytes, &prop, 0);
-  SAY(cuMemCreate, &handle, grain, &prop, 0);
-  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  SAY(cuMemAddressReserve, &p, 1000, 0, 0, 0);
-  SAY(cuMemAddressReserve, &p, 0, 0, 0, 0);
-  SAY(cuMemAddressReserve, NULL, grain, 0, 0, 0);
-  SAY(cuMemAddressReserve, &p, grain, 3, 0, 0);
-  SAY(cuMemAddressReserve, &p, grain, 0, 0, 1);
-  SAY(cuMemAddressReserve, &p, 4 * grain, 0, 0, 0);
-  SAY(cuMemCreate, &handle, 1000, &prop, 0);
-  SAY(cuMemCreate, &handle, 0, &prop, 0);
-  SAY(cuMemCreate, NULL, grain, &prop, 0);
-  SAY(cuMemCreate, &handle, grain, NULL, 0);
-  SAY(cuMemCreate, &handle, grain, &prop, 1);
-  SAY(cuMemCreate, &handle, (size_t)1 << 50, &prop, 0);
-  SAY(cuMemCreate, &handle, 2 * grain, &prop, 0);
-  SAY(cuMemGetAllocationPropertiesFromHandle, &got, handle);
-  VALUE(got.type);
-  VALUE(got.location.type);
-  SAY(cuMemGetAllocationPropertiesFromHandle, &got, 12345);
-  SAY(cuMemMap, p, grain, 0, handle, 1);
-  SAY(cuMemMap, p, 1000, 0, handle, 0);
-  SAY(cuMemMap, p, 0, 0, handle, 0);
-  SAY(cuMemMap, p + 16, grain, 0, handle, 0);
-  SAY(cuMemMap, p, 3 * grain, 0, handle, 0);
-  SAY(cuMemMap, p, grain, 2 * grain, handle, 0);
-  SAY(cuMemMap, 4096, grain, 0, handle, 0);
-  SAY(cuMemMap, p, grain, 0, 12345, 0);
-  SAY(cuMemMap, p, grain, grain, handle, 0);
-  SAY(cuMemcpyHtoD, p, local, 8);
-  SAY(cuMemGetAccess, &access, &here, p);
-  VALUE(access);
-  SAY(cuMemSetAccess, p, 1000, &allow, 1);
-  SAY(cuMemSetAccess, p, 4 * grain, &allow, 1);
-  SAY(cuMemSetAccess, p, grain, NULL, 1);
-  SAY(cuMemSetAccess, p, grain, &allow, 0);
-  allow.location.id = 99;
-  SAY(cuMemSetAccess, p, grain, &allow, 1);
-  allow.location.id = 0;
-  allow.flags = 99;
-  SAY(cuMemSetAccess, p, grain, &allow, 1);
-  allow.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  SAY(cuMemSetAccess, p, grain, &allow, 1);
-  SAY(cuMemSetAccess, 4096, grain, &allow, 1);
-  SAY(cuMemGetAccess, &access, &here, p);
-  VALUE(access);
-  SAY(cuMemGetAccess, &access, &here, 4096);
-  SAY(cuMemGetAccess, NULL, &here, p);
-  SAY(cuMemcpyHtoD, p, local, 8);
-  SAY(cuMemcpyHtoD, p + grain, local, 8);
-  SAY(cuMemsetD8, p, 1, grain);
-  SAY(cuMemMap, p, grain, 0, handle, 0);
-  SAY(cuMemMap, p + grain, 2 * grain, 0, handle, 0);
-  SAY(cuMemSetAccess, p + grain, 2 * grain, &allow, 1);
-  SAY(cuMemsetD8, p, 1, 3 * grain);
-  SAY(cuMemGetAddressRange, &start, &bytes, p + grain + 100);
-  VALUE((long long)(start - p) / (long long)grain);
-  VALUE(bytes / grain);
-  SAY(cuPointerGetAttribute, &number, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p);
-  VALUE(number);
-  SAY(cuPointerGetAttribute, &number, CU_POINTER_ATTRIBUTE_MAPPED, p);
-  SAY(cuMemRetainAllocationHandle, &again, (void *)(uintptr_t)p);
-  VALUE(again == handle);
-  SAY(cuMemRetainAllocationHandle, &again, local);
-  SAY(cuMemRetainAllocationHandle, NULL, local);
-  SAY(cuMemFree, p);
-  SAY(cuMemRelease, handle);
-  SAY(cuMemcpyHtoD, p, local, 8);
-  SAY(cuMemAddressFree, p, 4 * grain);
-  SAY(cuMemUnmap, p, 1000);
-  SAY(cuMemUnmap, p + grain, grain);
-  SAY(cuMemUnmap, p, grain);
-  SAY(cuMemUnmap, p, grain);
-  SAY(cuMemcpyHtoD, p, local, 8);
-  SAY(cuMemUnmap, p, 4 * grain);
-  SAY(cuMemUnmap, p + grain, 2 * grain);
-  SAY(cuMemAddressFree, p + grain, grain);
-  SAY(cuMemAddressFree, p, grain);
-  SAY(cuMemAddressFree, p, 4 * grain);
-  SAY(cuMemAddressFree, p, 4 * grain);
-  SAY(cuMemMap, p, grain, 0, handle, 0);
-  SAY(cuMemAddressReserve, &p, grain, 0, 0, 0);
-  SAY(cuMemAddressReserve, &q, grain, 0, p, 0);
-  VALUE(p == q);
-  SAY(cuMemRelease, handle);
-  SAY(cuMemRelease, handle);
-  SAY(cuMemRelease, 0);
-}
-
-static CUcontext destroyed(void) {
-  CUcontext context = NULL;
-  begin();
-  CU(cuCtxCreate)(&context, NULL, 0, 0);
-  CU(cuCtxDestroy)(context);
-  return context;
-}
-
-// What may crash: each is a part of its own.
-static void stale(int which) {
+// What is left of a context that was destroyed, and of modules and graphs.
+static void stale(void) {
   CUstream stream = NULL;
   CUevent event = NULL;
   CUgraph graph = NULL;
   CUgraphExec exec = NULL;
   CUmodule module = NULL;
   CUfunction function = NULL;
-  CUarray array = NULL;
-  CUlinkState link = NULL;
   CUdeviceptr p = 0;
+  CUcontext primary = begin(), context = NULL;
+  unsigned value = 0;
+  void *params[] = {&p, &value};
+  CU(cuModuleLoadData)(&module, ptx);
+  CU(cuModuleGetFunction)(&function, module, "store");
+  CU(cuModuleUnload)(module);
+  SAY(cuModuleUnload, module);
+  SAY(cuModuleGetFunction, &function, module, "store");
+  SAY(cuLaunchKernel, function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
+  SAY(cuModuleUnload, (CUmodule)&value);
+  SAY(cuLaunchKernel, (CUfunction)&value, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
+  CU(cuGraphCreate)(&graph, 0);
+  CU(cuGraphInstantiateWithFlags)(&exec, graph, 0);
+  CU(cuGraphExecDestroy)(exec);
+  SAY(cuGraphLaunch, exec, NULL);
+  CU(cuGraphDestroy)(graph);
+  SAY(cuGraphDestroy, graph);
+  SAY(cuCtxDestroy, primary);
+  CU(cuCtxCreate)(&context, NULL, 0, 0);
+  CU(cuMemAlloc)(&p, 64);
+  CU(cuStreamCreate)(&stream, 0);
+  CU(cuEventCreate)(&event, 0);
+  CU(cuEventRecord)(event, stream);
+  CU(cuModuleLoadData)(&module, ptx);
+  CU(cuModuleGetFunction)(&function, module, "store");
+  CU(cuCtxDestroy)(context);
+  SAY(cuCtxDestroy, context);
+  SAY(cuMemFree, p);
+  SAY(cuStreamSynchronize, stream);
+  SAY(cuStreamQuery, stream);
+  SAY(cuStreamDestroy, stream);
+  SAY(cuEventQuery, event);
+  SAY(cuEventSynchronize, event);
+  SAY(cuEventRecord, event, NULL);
+  SAY(cuEventDestroy, event);
+  SAY(cuLaunchKernel, function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
+  SAY(cuModuleGetFunction, &function, module, "store");
+  SAY(cuModuleUnload, module);
+}
+
+static void fault(void) {
+  CUstream stream = NULL;
+  CUmodule module = NULL;
+  CUfunction function = NULL;
+  CUdeviceptr p = 64;
   CUcontext context = NULL;
-  CUDA_ARRAY_DESCRIPTOR plane = {.Width = 4, .Height = 2, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1};
   unsigned value = 0;
   void *params[] = {&p, &value};
   begin();
   CU(cuStreamCreate)(&stream, 0);
-  CU(cuEventCreate)(&event, 0);
-  CU(cuGraphCreate)(&graph, 0);
   CU(cuModuleLoadData)(&module, ptx);
   CU(cuModuleGetFunction)(&function, module, "store");
+  SAY(cuLaunchKernel, function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
+  SAY(cuCtxSynchronize);
+  SAY(cuMemAlloc, &p, 64);
+  SAY(cuStreamQuery, stream);
+  SAY(cuModuleUnload, module);
+  SAY(cuDevicePrimaryCtxReset, 0);
+  SAY(cuMemAlloc, &p, 64);
+  SAY(cuDevicePrimaryCtxRetain, &context, 0);
+  SAY(cuCtxSetCurrent, context);
+  SAY(cuMemAlloc, &p, 64);
+}
+
+// Graphs that are built node by node.
+static void nodes(void) {
+  CUgraph graph = NULL, other = NULL;
+  CUgraphExec exec = NULL;
+  CUgraphNode node = NULL, second = NULL, got[4];
+  CUmodule module = NULL;
+  CUdeviceptr p = 0;
+  CUevent event = NULL;
+  unsigned value = 7;
+  size_t count = 4;
+  begin();
   CU(cuMemAlloc)(&p, 64);
-  switch (which) {
-  case 0:
-    CU(cuStreamDestroy)(stream);
-    SAY(cuStreamSynchronize, stream);
-    break;
-  case 1:
-    CU(cuStreamDestroy)(stream);
-    SAY(cuStreamDestroy, stream);
-    break;
-  case 2:
-    CU(cuEventDestroy)(event);
-    SAY(cuEventRecord, event, stream);
-    break;
-  case 3:
-    CU(cuEventDestroy)(event);
-    SAY(cuEventDestroy, event);
-    break;
-  case 4:
-    CU(cuModuleUnload)(module);
-    SAY(cuModuleUnload, module);
-    break;
-  case 5:
-    CU(cuModuleUnload)(module);
-    SAY(cuModuleGetFunction, &function, module, "store");
-    break;
-  case 6:
-    CU(cuModuleUnload)(module);
-    SAY(cuLaunchKernel, function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
-    break;
-  case 7:
-    CU(cuGraphDestroy)(graph);
-    SAY(cuGraphDestroy, graph);
-    break;
-  case 8:
-    CU(cuGraphInstantiateWithFlags)(&exec, graph, 0);
-    CU(cuGraphExecDestroy)(exec);
-    SAY(cuGraphLaunch, exec, stream);
-    break;
-  case 9:
-    CU(cuArrayCreate)(&array, &plane), CU(cuArrayDestroy)(array);
-    SAY(cuArrayDestroy, array);
-    break;
-  case 10: SAY(cuStreamSynchronize, (CUstream)&value); break;
-  case 11: SAY(cuEventQuery, (CUevent)&value); break;
-  case 12: SAY(cuModuleUnload, (CUmodule)&value); break;
-  case 13: SAY(cuLaunchKernel, (CUfunction)&value, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL); break;
-  case 14: SAY(cuArrayDestroy, (CUarray)&value); break;
-  case 15:
-    context = destroyed();
-    SAY(cuCtxPushCurrent, context);
-    break;
-  case 16:
-    context = destroyed();
-    SAY(cuCtxDestroy, context);
-    break;
-  case 17:
-    context = destroyed();
-    SAY(cuCtxSetCurrent, context);
-    break;
-  case 18: SAY(cuCtxSetCurrent, (CUcontext)&value); break;
-  case 19:
-    CU(cuCtxGetCurrent)(&context);
-    SAY(cuCtxDestroy, context);
-    break;
-  case 20:
-    CU(cuLinkCreate)(0, NULL, NULL, &link), CU(cuLinkDestroy)(link);
-    SAY(cuLinkDestroy, link);
-    break;
-  case 21:
-    CU(cuCtxCreate)(&context, NULL, 0, 0);
-    CU(cuMemAlloc)(&p, 64);
-    CU(cuCtxDestroy)(context);
-    SAY(cuMemFree, p);
-    break;
-  case 22:
-    CU(cuCtxCreate)(&context, NULL, 0, 0);
-    CU(cuStreamCreate)(&stream, 0);
-    CU(cuCtxDestroy)(context);
-    SAY(cuStreamSynchronize, stream);
-    break;
-  case 23:
-    CU(cuCtxCreate)(&context, NULL, 0, 0);
-    CU(cuModuleLoadData)(&module, ptx);
-    CU(cuModuleGetFunction)(&function, module, "store");
-    CU(cuCtxDestroy)(context);
-    SAY(cuLaunchKernel, function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
-    break;
-  case 24:
-    CU(cuCtxCreate)(&context, NULL, 0, 0);
-    CU(cuEventCreate)(&event, 0);
-    CU(cuCtxDestroy)(context);
-    SAY(cuEventQuery, event);
-    break;
-  case 25:
-    p = 64;
-    SAY(cuLaunchKernel, function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
-    SAY(cuCtxSynchronize);
-    SAY(cuMemAlloc, &p, 64);
-    SAY(cuStreamQuery, stream);
-    SAY(cuModuleUnload, module);
-    SAY(cuDevicePrimaryCtxReset, 0);
-    SAY(cuMemAlloc, &p, 64);
-    break;
-  default: break;
-  }
+  void *params[] = {&p, &value};
+  CUDA_KERNEL_NODE_PARAMS kernel = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1}, read;
+  kernel.blockDimY = kernel.blockDimZ = 1;
+  CU(cuModuleLoadData)(&module, ptx);
+  CU(cuGraphCreate)(&graph, 0);
+  CU(cuGraphCreate)(&other, 0);
+  SAY(cuGraphAddKernelNode, &node, graph, NULL, 0, NULL);
+  SAY(cuGraphAddKernelNode, &node, graph, NULL, 0, &kernel);
+  CU(cuModuleGetFunction)(&kernel.func, module, "store");
+  SAY(cuGraphAddKernelNode, &node, graph, NULL, 0, &kernel);
+  kernel.kernelParams = params;
+  kernel.blockDimX = 2048;
+  SAY(cuGraphAddKernelNode, &node, graph, NULL, 0, &kernel);
+  kernel.blockDimX = 0;
+  SAY(cuGraphAddKernelNode, &node, graph, NULL, 0, &kernel);
+  kernel.blockDimX = 1;
+  SAY(cuGraphAddKernelNode, NULL, graph, NULL, 0, &kernel);
+  SAY(cuGraphAddKernelNode, &node, NULL, NULL, 0, &kernel);
+  SAY(cuGraphAddKernelNode, &node, graph, NULL, 1, &kernel);
+  SAY(cuGraphAddKernelNode, &node, graph, NULL, 0, &kernel);
+  SAY(cuGraphKernelNodeGetParams, node, &read);
+  VALUE(read.blockDimX);
+  SAY(cuGraphKernelNodeGetParams, node, NULL);
+  SAY(cuGraphMemsetNodeGetParams, node, NULL);
+  CUDA_MEMSET_NODE_PARAMS fill = {.dst = p, .value = 1, .elementSize = 3, .width = 4, .height = 1};
+  SAY(cuGraphAddMemsetNode, &second, graph, &node, 1, &fill, NULL);
+  fill.elementSize = 4;
+  SAY(cuGraphAddMemsetNode, &second, graph, &node, 1, &fill, NULL);
+  CUcontext current = NULL;
+  CU(cuCtxGetCurrent)(&current);
+  SAY(cuGraphAddMemsetNode, &second, graph, &node, 1, &fill, current);
+  SAY(cuGraphAddMemsetNode, &second, other, &node, 1, &fill, current);
+  SAY(cuGraphAddHostNode, &second, graph, NULL, 0, NULL);
+  SAY(cuGraphAddEventRecordNode, &second, graph, NULL, 0, NULL);
+  CU(cuEventCreate)(&event, 0);
+  SAY(cuGraphAddEventRecordNode, &second, graph, NULL, 0, event);
+  SAY(cuGraphNodeGetDependencies, second, got, NULL, &count);
+  VALUE(count);
+  SAY(cuGraphAddDependencies, graph, &node, &node, NULL, 1);
+  SAY(cuGraphInstantiateWithFlags, &exec, graph, 0);
+  kernel.gridDimX = 0;
+  SAY(cuGraphExecKernelNodeSetParams, exec, node, &kernel);
+  kernel.gridDimX = 2;
+  SAY(cuGraphExecKernelNodeSetParams, exec, node, &kernel);
+  SAY(cuGraphExecKernelNodeSetParams, exec, second, &kernel);
+  SAY(cuGraphNodeSetEnabled, exec, node, 0);
+  SAY(cuGraphNodeSetEnabled, exec, second, 0);
+  SAY(cuGraphExecUpdate, exec, other, &(CUgraphExecUpdateResultInfo){0});
+  SAY(cuGraphExecUpdate, exec, graph, &(CUgraphExecUpdateResultInfo){0});
+  SAY(cuGraphLaunch, exec, NULL);
+  SAY(cuCtxSynchronize);
 }
 
 int main(int argc, char **argv) {
-  static const struct {
-    const char *name;
-    void (*run)(void);
-  } parts[] = {{"start", start},     {"contexts", contexts}, {"modules", modules},   {"memory", memory},
-               {"streams", streams}, {"arrays", arrays},     {"textures", textures}, {"mapping", mapping}};
-  library = dlopen("libcuda.so.1", RTLD_NOW);
-  if (!library || argc < 2) return puts(library ? "usage: driver_answers PART" : dlerror()), 1;
-  signal(SIGSEGV, crashed);
-  signal(SIGABRT, crashed);
-  signal(SIGBUS, crashed);
-  signal(SIGALRM, crashed);
-  alarm(20); // a call that crashed may have left the driver's lock behind
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-    if (strcmp(argv[1], parts[i].name) == 0) parts[i].run();
-  if (argv[1][0] >= '0' && argv[1][0] <= '9') stale(atoi(argv[1]));
-  return 0;
+  static const Part parts[] = {{"start", start},   {"contexts", contexts}, {"modules", modules},
+                               {"memory", memory}, {"streams", streams},   {"stale", stale},
+                               {"fault", fault},   {"nodes", nodes}};
+  return run_part(parts, sizeof parts / sizeof *parts, argc, argv);
 }

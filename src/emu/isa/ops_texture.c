@@ -5,8 +5,9 @@
 // other three follow by subtraction); the weighted sum is rounded once, ties away from zero: f32 texels to
 // f32, f16 to f16, 8- and 16-bit fractions to 1/65535 (unsigned) or 1/32767. Channels that a texel lacks read
 // as 0. Sums are made in double: where f32 texels differ by more than 2^16 in size the last bit may be
-// another. Weights of three dimensions, not measured, are exact products. What two levels of a mipmap give
-// is weighted by 1/256 and rounded as one texel is. Counted: one request per row of texels that a lane's filter covers, two neighbouring texels wide;
+// another. Weights of three dimensions are made in the same way (one of 192
+// reads of an H200 had another). The level of detail of a mipmap is cut off to 1/256; what two levels give is weighted by
+// that and rounded once more, where an H200 weighs all texels at once. Cube maps are filtered within a face. Counted: one request per row of texels that a lane's filter covers, two neighbouring texels wide;
 // images lie row by row, which a CUDA array on a GPU does not.
 #include "emu/core/state.h"
 #include "emu/core/texture_table.h"
@@ -186,9 +187,16 @@ static int64_t weigh(const Fetch *f, int lane, int64_t w[MOST_CORNERS]) {
     w[0] = 256 - a - b + w[3];
     return 256;
   }
-  int64_t c = f->frac[2][lane];
-  for (int k = 0; k < 8; k++) w[k] = (k & 1 ? a : 256 - a) * (k & 2 ? b : 256 - b) * (k & 4 ? c : 256 - c);
-  return 1 << 24;
+  int64_t c = f->frac[2][lane], ab = (a * b + 128) >> 8, ac = (a * c + 128) >> 8, bc = (b * c + 128) >> 8;
+  w[7] = (a * b * c + (1 << 15)) >> 16;
+  w[6] = bc - w[7];
+  w[5] = ac - w[7];
+  w[3] = ab - w[7];
+  w[4] = c - ac - w[6];
+  w[2] = b - ab - w[6];
+  w[1] = a - ab - w[5];
+  w[0] = 256 - a - w[2] - w[4] - w[6];
+  return 256;
 }
 
 // To nearest, ties away from zero.
@@ -294,11 +302,11 @@ static void fetch_group(EmuCtx *x, const EmuInst *i, const EmuObject *object, co
 }
 
 static NumLevel level_of(const SolEmuSampler *s, uint32_t levels, float detail) {
-  float last = (float)(levels - 1), at = detail + s->level_bias;
-  at = at > s->least_level ? at : s->least_level; // NaN too
-  at = at < s->most_level ? at : s->most_level;
-  at = at > 0 ? at < last ? at : last : 0;
-  return num_level(at, s->level_linear);
+  int32_t last = (int32_t)(levels - 1) * 256, at = num_detail(detail) + num_detail(s->level_bias);
+  int32_t least = num_detail(s->least_level), most = num_detail(s->most_level);
+  at = at > least ? at : least;
+  at = at < most ? at : most;
+  return num_level(at > 0 ? at < last ? at : last : 0, s->level_linear);
 }
 
 // Both levels of a mipmap that the lanes' levels of detail lie between.
