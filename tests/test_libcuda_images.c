@@ -258,6 +258,9 @@ TEST(mapped_memory) {
   open_module();
   OK(CU(cuMemGetAllocationGranularity)(&grain, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
   CHECK_INT(grain, GRAIN);
+  int supported = 0;
+  OK(CU(cuDeviceGetAttribute)(&supported, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 0));
+  CHECK_INT(supported, 1);
   OK(CU(cuMemAddressReserve)(&p, 4 * GRAIN, 0, 0, 0));
   CHECK(p % GRAIN == 0);
   int files = open_files();

@@ -125,8 +125,10 @@ CU_PASS(cuGraphChildGraphNodeGetGraph, (CUgraphNode node, CUgraph *out),
         cudaGraphChildGraphNodeGetGraph(node, out))
 CU_PASS(cuGraphExecChildGraphNodeSetParams, (CUgraphExec exec, CUgraphNode node, CUgraph child),
         cudaGraphExecChildGraphNodeSetParams(exec, node, child))
-CU_PASS(cuGraphAddEventRecordNode, (NEW_NODE, CUevent event), cudaGraphAddEventRecordNode(NEW, event))
-CU_PASS(cuGraphAddEventWaitNode, (NEW_NODE, CUevent event), cudaGraphAddEventWaitNode(NEW, event))
+CU_PASS(cuGraphAddEventRecordNode, (NEW_NODE, CUevent event),
+        event ? cudaGraphAddEventRecordNode(NEW, event) : cudaErrorInvalidValue)
+CU_PASS(cuGraphAddEventWaitNode, (NEW_NODE, CUevent event),
+        event ? cudaGraphAddEventWaitNode(NEW, event) : cudaErrorInvalidValue)
 CU_PASS(cuGraphEventRecordNodeGetEvent, (CUgraphNode node, CUevent *out),
         cudaGraphEventRecordNodeGetEvent(node, out))
 CU_PASS(cuGraphEventWaitNodeGetEvent, (CUgraphNode node, CUevent *out),

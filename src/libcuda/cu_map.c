@@ -124,7 +124,7 @@ CU_LOCKED(CU_INIT, cuMemGetAllocationPropertiesFromHandle,
 static cudaError_t export_file(void *out, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,
                                unsigned long long flags) {
   const Physical *p = physical_of(handle);
-  if (!out || !p || flags) return cudaErrorInvalidValue;
+  if (!out || !p || flags || !(p->properties.requestedHandleTypes & type)) return cudaErrorInvalidValue;
   if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return cudaErrorNotSupported;
   int copy = dup(p->file);
   if (copy < 0) return cudaErrorOperatingSystem;
@@ -303,10 +303,8 @@ static cudaError_t set_access(uint64_t address, size_t bytes, const CUmemAccessD
   if (!what || !count || !r) return cudaErrorInvalidValue;
   Mapping *first = mappings_of(r, address, bytes);
   if (!first) return cudaErrorInvalidValue;
-  for (size_t i = 0; i < count; i++) {
-    if (bad_device(&what[i].location)) return cudaErrorInvalidDevice;
-    if (!good_access(&what[i])) return cudaErrorInvalidValue;
-  }
+  for (size_t i = 0; i < count; i++)
+    if (bad_device(&what[i].location) || !good_access(&what[i])) return cudaErrorInvalidValue;
   hide(r);
   for (size_t i = 0; i < count; i++)
     for (Mapping *m = first; m && m->address < address + bytes; m = m->next)

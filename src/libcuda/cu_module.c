@@ -59,8 +59,16 @@ CU_PASS(cuModuleGetFunctionCount, (unsigned *out, CUmodule module),
         cudaLibraryGetKernelCount(out, library_of(module)))
 CU_PASS(cuModuleEnumerateFunctions, (CUfunction * out, unsigned room, CUmodule module),
         cudaLibraryEnumerateKernels((cudaKernel_t *)(void *)out, room, library_of(module)))
+
+static cudaError_t variable(CUdeviceptr *out, size_t *bytes, CUmodule module, const char *name) {
+  cudaKernel_t kernel;
+  cudaError_t error = cudaLibraryGetGlobal((void **)out, bytes, library_of(module), name);
+  bool is_kernel_name =
+      error == cudaErrorSymbolNotFound && !cudaLibraryGetKernel(&kernel, library_of(module), name);
+  return is_kernel_name ? cudaErrorInvalidValue : error;
+}
 CU_PASS(cuModuleGetGlobal, (CUdeviceptr * out, size_t *bytes, CUmodule module, const char *name),
-        cudaLibraryGetGlobal((void **)out, bytes, library_of(module), name))
+        variable(out, bytes, module, name))
 
 static cudaError_t loading_mode(CUmoduleLoadingMode *out) {
   if (!out) return cudaErrorInvalidValue;

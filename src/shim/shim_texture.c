@@ -37,6 +37,8 @@ static bool array_image(const ShimArray *a, SolEmuImage *image) {
   return set_format(&a->format, image);
 }
 
+enum { PITCH_ALIGNMENT = 32 }; // cudaDevAttrTexturePitchAlignment
+
 // Of a mipmap the first level.
 static cudaError_t image_of(const struct cudaResourceDesc *r, SolEmuImage *image) {
   bool ok = false;
@@ -60,7 +62,7 @@ static cudaError_t image_of(const struct cudaResourceDesc *r, SolEmuImage *image
                            .width = (uint32_t)r->res.pitch2D.width,
                            .height = (uint32_t)r->res.pitch2D.height,
                            .pitch = r->res.pitch2D.pitchInBytes};
-    ok = set_format(&r->res.pitch2D.desc, image);
+    ok = image->pitch % PITCH_ALIGNMENT == 0 && set_format(&r->res.pitch2D.desc, image);
     break;
   default: break;
   }

@@ -1,6 +1,6 @@
 // Prints what the driver's interface answers to questions and to misuse, one line each; the program's argument names the
 // part. What the driver of an H200 printed stands in driver_answers_h200.txt; the emulator as an H200 must print the same.
-// Calls that crash the driver, or whose answer depends on freed memory, are not asked.
+// Calls that crash the driver, mistakes that it misses, and what depends on freed memory are not asked.
 #define _GNU_SOURCE
 #include <cuda.h>
 #include <dlfcn.h>
