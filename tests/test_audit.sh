@@ -273,6 +273,16 @@ json "all(abs(k[x] - json.load(open('$scratch/repeats.json'))['kernels'][0][x]) 
           for x in ('time_us', 'light_us', 'dram_bytes', 'floor_bytes', 'left_dirty_bytes', 'l2_reused_bytes', 'issued'))"
 run 0 "$bin/repeats" -- same 100
 says out 'launches +100, .*of them counted, the others billed by these'
+# From one launch on: those before it run, uncounted and in no bill.
+run 0 "$bin/repeats" --from add --launch 91 --json -- same 100
+json "k['launches'] == 10"
+says err '100 launches: all right' 'counting from launch 91 of add on; 90 launches before it were not counted'
+run 0 "$bin/repeats" --from 'ad*' -- same 5
+says out 'Counted from launch 1 of ad\* on' 'launches +5'
+run 2 "$bin/repeats" --from add --launch 9 -- same 5
+says err 'launch 9 of add was not reached: it was launched 5 times' 'no kernel was counted'
+run 2 "$bin/repeats" --launch 9 -- same 5
+says err 'Add --from KERNEL'
 # Each launch executes something else: all are counted.
 run 0 "$bin/repeats" --json -- rounds 100
 json "k['counted_launches'] == 100 and k['unlike_launches'] == 0"

@@ -73,9 +73,9 @@ TEST(unmapped) {
   CHECK(!sol_emu_map(emu, words[0], 128, NULL, NULL));
   CHECK_INT(sol_emu_map(emu, &words[0][10], 4, NULL, &err), SOL_ERR_ARGUMENT); // twice
   CHECK_HAS(err.message, "mapped already");
-  CHECK_INT(sol_emu_unmap(emu, &words[0][1], &err), SOL_ERR_ARGUMENT);
-  CHECK(!sol_emu_unmap(emu, words[0], NULL));
-  CHECK_INT(sol_emu_unmap(emu, words[0], &err), SOL_ERR_ARGUMENT);
+  CHECK_INT(sol_emu_unmap(emu, (uint64_t)(uintptr_t)&words[0][1], &err), SOL_ERR_ARGUMENT);
+  CHECK(!sol_emu_unmap(emu, (uint64_t)(uintptr_t)words[0], NULL));
+  CHECK_INT(sol_emu_unmap(emu, (uint64_t)(uintptr_t)words[0], &err), SOL_ERR_ARGUMENT);
   SolEmuResult r = run(words[0]);
   CHECK(r.finding_count && r.findings[0].kind == SOL_EMU_AFTER_FREE);
   sol_emu_result_free(&r);
@@ -114,7 +114,7 @@ TEST(variables_stay) {
   uint64_t address;
   SolError err = {0};
   CHECK(!sol_emu_symbol(module, "shared_count", &address, NULL, NULL));
-  CHECK_INT(sol_emu_unmap(emu, words[2], &err), SOL_ERR_ARGUMENT);
+  CHECK_INT(sol_emu_unmap(emu, (uint64_t)(uintptr_t)words[2], &err), SOL_ERR_ARGUMENT);
   CHECK(!sol_emu_symbol(module, "where", &address, NULL, NULL));
   CHECK_INT(sol_emu_free(emu, address, &err), SOL_ERR_ARGUMENT);
   sol_emu_destroy(emu);

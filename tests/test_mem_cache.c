@@ -423,6 +423,20 @@ TEST(write_backs_for_earlier_launches_are_counted_apart) {
   machine_free(m);
 }
 
+// Sets that no launch has used since are as old as the launches that passed, also where the queue of partly written
+// lines leads to them.
+TEST(partly_written_lines_of_earlier_launches_are_nobodys) {
+  SolL2Config config = machine_l2(1 << 20);
+  Machine *m = machine_new(0, &config, 1024);
+  for (uint64_t i = 0; i < 10; i++) touch(m, i, 0, 4, SOL_MEM_STORE, 0);
+  for (int i = 0; i < 3; i++) next_launch(m);
+  for (uint64_t i = 1000; i < 1000 + (1 << 20) / 128; i++) touch(m, i, 0, 4, SOL_MEM_STORE, 3);
+  SolL2Earlier e = sol_l2_earlier(&m->l2);
+  CHECK_INT(e.written[3], 10 * 32);
+  CHECK(m->l2_counts[0].dram_write_bytes == 0 && m->l2_counts[MACHINE_IDS].dram_write_bytes == 10 * 32);
+  machine_free(m);
+}
+
 TEST(copies_between_launches_go_through_l2) {
   Machine *m = small(0);
   touch(m, 0, 0, 32, SOL_MEM_STORE, 0);

@@ -214,6 +214,8 @@ static void put_address(Line *l, const char *word) {
     put(l, real ? "[%d1, {%f1, %f2}]" : "[%d1, {%r1, %r2}]");
   else if (!strcmp(geom, "3d"))
     put(l, real ? "[%d1, {%f1, %f2, %f3, %f4}]" : "[%d1, {%r1, %r2, %r3, %r4}]");
+  else if (!strcmp(geom, "cube"))
+    put(l, "[%d1, {%f1, %f2, %f3, %f4}]");
   else if (!strcmp(geom, "a1d"))
     put(l, real ? "[%d1, {%r1, %f2}]" : "[%d1, {%r1, %r2}]");
   else

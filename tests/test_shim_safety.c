@@ -285,7 +285,7 @@ TEST(freed_allocations_are_forgotten_in_time) {
   static char block[4096];
   for (int i = 0; i < PAIRS; i++) { // the host's own, too
     CHECK(!sol_emu_map(emu, block + i % 4000, 16, "mapped", &err));
-    CHECK(!sol_emu_unmap(emu, block + i % 4000, &err));
+    CHECK(!sol_emu_unmap(emu, (uint64_t)(uintptr_t)(block + i % 4000), &err));
     if (emu->alloc_count > most) most = emu->alloc_count;
   }
   CHECK(most <= LIVE + 3 * EMU_FREED_KEPT);

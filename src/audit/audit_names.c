@@ -3,6 +3,7 @@
 // left out, and what is said of a type comes after it.
 #include "audit/audit_names.h"
 
+#include "audit/audit.h"
 #include "base/format.h"
 
 #define MAX_TEXT  8192
@@ -390,4 +391,13 @@ void audit_title(const char *name, char *out, size_t cap) {
     }
   }
   sol_format(out, cap, "%s", mangled);
+}
+
+bool audit_selects(const char *pattern, size_t n, const char *text) {
+  bool start = n && pattern[n - 1] == '*';
+  size_t i = 0, k = 0;
+  for (; i < n - start; i++)
+    if (!text[i] || text[i] != pattern[i]) return false;
+  while (AUDIT_INSTANCE[k] && text[i + k] == AUDIT_INSTANCE[k]) k++;
+  return start || !text[i] || text[i] == '<' || !AUDIT_INSTANCE[k];
 }

@@ -9,9 +9,9 @@
 typedef struct AuditArgs {
   CommonArgs common;
   KernelArgs kernel;
-  const char *device, *sarif, *baseline, *files, *cubin, *against;
+  const char *device, *sarif, *baseline, *files, *cubin, *against, *from;
   TextList nvcc, source_dirs, check;
-  int64_t sample, top;
+  int64_t sample, top, launch;
   bool cold, steady, all, markdown, timeline;
   double max_tax, max_sectors;
   int by, sort;

@@ -88,6 +88,8 @@ static void become(const AuditRun *r, const SolDevice *device, const char *path,
   if (r->args->sample) set_number("SOL_SHIM_SAMPLE", "%.0f", (double)r->args->sample);
   if (r->args->cold) setenv("SOL_SHIM_COLD", "1", 1);
   if (r->args->all) setenv("SOL_SHIM_ALL", "1", 1);
+  if (r->args->from) setenv("SOL_SHIM_FROM", r->args->from, 1);
+  if (r->args->launch) set_number("SOL_SHIM_LAUNCH", "%.0f", (double)r->args->launch);
   if (r->checks[0]) setenv("SOL_SHIM_CHECK", r->checks, 1);
   setenv("SOL_SHIM_STOP", stop_file(report, stop, sizeof stop), 1);
   if (isatty(0)) signal(SIGINT, SIG_IGN); // in sol's process group: sol ends it, once its launch is reported
@@ -236,6 +238,9 @@ static void judge_end(Watch *w, const Child *child) {
                    r->ended);
   if (child->stopped || child->interrupted || signalled || (r->program_exit && !excused))
     r->went_wrong = true;
+  if (r->args->from)
+    cli_audit_note(r, "Counted from launch %lld of %s on (--from): what ran before is in no bill.",
+                   (long long)(r->args->launch ? r->args->launch : 1), r->args->from);
   if (w->bad_lines)
     cli_audit_note(r, "%llu lines of the program's report could not be read",
                    (unsigned long long)w->bad_lines);
@@ -243,7 +248,8 @@ static void judge_end(Watch *w, const Child *child) {
 
 static int no_launch(AuditRun *r) {
   SolError err = {0};
-  sol_fail(&err, SOL_ERR_ARGUMENT, "no kernel was launched: %s%s%s", r->ended,
+  sol_fail(&err, SOL_ERR_ARGUMENT, "no kernel was %s: %s%s%s",
+           r->args->from ? "counted, as the launch of --from was not reached" : "launched", r->ended,
            r->missing_count ? "; it called what does not run here: " : "",
            r->missing_count ? r->missing[0] : "");
   sol_hint(

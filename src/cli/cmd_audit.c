@@ -232,6 +232,8 @@ static int answer(AuditRun *r, AuditProgram *programs, int count) {
 static int audit_all(AuditRun *r) {
   if (r->args->markdown)
     return cli_fail(r->cli, "--markdown is the form of a comparison: name one with --against");
+  if (r->args->launch && !r->args->from)
+    return cli_fail(r->cli, "--launch N: of which kernel? Add --from KERNEL");
   const SolDevice *devices[MAX_AUDIT_DEVICES];
   AuditProgram programs[MAX_AUDIT_DEVICES];
   int count = 0, made = 0;
@@ -295,6 +297,9 @@ static const Option options[] = {
      "a single kernel: as one of many alike in a CUDA graph, each on other memory, as benchmarks measure"},
     {"all", OPTION_FLAG, offsetof(AuditArgs, all), 0, 0, 0,
      "count every launch; else launches that repeat with equal counts are billed by those that were counted"},
+    {"from", OPTION_TEXT, offsetof(AuditArgs, from), "KERNEL", 0, 0,
+     "count from a launch of this kernel on: those before it run faster, and are not in the bill"},
+    {"launch", OPTION_COUNT, offsetof(AuditArgs, launch), "N", 0, 1, "which launch of --from (default 1)"},
     {"check", OPTION_TEXTS, offsetof(AuditArgs, check), "LIST", "race|init|sync|mem", 0,
      "look for errors as well, and go on after each: race,init,sync,mem"},
     {"top", OPTION_COUNT, offsetof(AuditArgs, top), "N", 0, 1,

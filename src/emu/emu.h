@@ -151,7 +151,11 @@ void *sol_emu_host(SolEmu *emu, uint64_t address, uint64_t bytes);
 // Maps host memory (pinned or managed) so that kernels access it at its host address until it is unmapped. It
 // must not overlap another mapping.
 SolStatus sol_emu_map(SolEmu *emu, void *host, uint64_t bytes, const char *label, SolError *err);
-SolStatus sol_emu_unmap(SolEmu *emu, void *host, SolError *err); // host: as passed to sol_emu_map
+// Addresses of the device with nothing behind them, and the caller's memory put at some of them; it is not counted as
+// memory of the device. Reserved addresses are never used again.
+SolStatus sol_emu_reserve(SolEmu *emu, uint64_t bytes, uint64_t align, uint64_t *address, SolError *err);
+SolStatus sol_emu_place(SolEmu *emu, uint64_t address, void *host, uint64_t bytes, SolError *err);
+SolStatus sol_emu_unmap(SolEmu *emu, uint64_t address, SolError *err); // where sol_emu_map or sol_emu_place put it
 // The allocation that contains an address.
 typedef struct SolEmuRange {
   uint64_t address, bytes;

@@ -23,11 +23,12 @@ typedef struct SolEmuImage {
   uint64_t address;              // of the first texel; a multiple of a texel's bytes
   uint32_t width, height, depth; // in texels; height 0: one-dimensional, depth 0: two-dimensional
   uint32_t layers;               // 0: no array
-  uint64_t pitch;                // bytes from row to row; 0: dense
-  uint64_t slice;                // bytes from slice to slice, and layer to layer; 0: dense
-  uint8_t kind;                  // SolEmuChannelKind
-  uint8_t bits;                  // of a channel: 8, 16, 32; floats 16, 32
-  uint8_t channels;              // 1, 2, 4
+  bool cube;        // each six layers are the faces of a cube, in the order +x, -x, +y, -y, +z, -z
+  uint64_t pitch;   // bytes from row to row; 0: dense
+  uint64_t slice;   // bytes from slice to slice, and layer to layer; 0: dense
+  uint8_t kind;     // SolEmuChannelKind
+  uint8_t bits;     // of a channel: 8, 16, 32; floats 16, 32
+  uint8_t channels; // 1, 2, 4
 } SolEmuImage;
 
 // Address modes for coordinates out of range. Wrap and mirror need normalised coordinates; without, coordinates
@@ -39,10 +40,16 @@ typedef struct SolEmuSampler {
   bool normalized; // coordinates from 0 to 1
   uint8_t edge[3]; // SolEmuEdge, by dimension
   float border[4];
+  bool level_linear; // between levels of a mipmap; else the nearest
+  float level_bias, least_level, most_level;
 } SolEmuSampler;
+
+enum { SOL_EMU_MOST_LEVELS = 18 };
 
 typedef struct SolEmuTexture {
   SolEmuImage image;
+  SolEmuImage smaller[SOL_EMU_MOST_LEVELS - 1]; // levels of a mipmap after the first, which is `image`
+  uint32_t levels;                              // of a mipmap; 0: it is none
   SolEmuSampler sampler;
   bool read_normalized; // 8- and 16-bit integers are read as fractions of their range
   bool buffer;          // linear memory, read by index (tex1Dfetch): out of range it reads 0

@@ -28,6 +28,15 @@ CUresult cu_result(cudaError_t error);
   CUresult name parameters {                                                                                 \
     CU_CALL(CU_CONTEXT, work);                                                                               \
   }
+// The same for work that needs the lock held.
+#define CU_LOCKED(need, name, parameters, work)                                                              \
+  CUresult name parameters {                                                                                 \
+    CUresult result_ = cu_begin(need);                                                                       \
+    if (result_) return cu_end(result_);                                                                     \
+    cudaError_t error_ = shim_enter();                                                                       \
+    if (!error_) error_ = (work);                                                                            \
+    return cu_end(cu_result(shim_leave(error_)));                                                            \
+  }
 
 struct CUctx_st {
   bool primary, destroyed;
@@ -40,6 +49,15 @@ void cu_own(void *memory);  // what a context other than the primary one allocat
 static inline void *cu_memory(CUdeviceptr address) {
   return shim_pointer((uint64_t)address);
 }
+// cu_copy.c: channels of arrays and textures, as both interfaces describe them.
+cudaError_t cu_channels(CUarray_format format, unsigned count, struct cudaChannelFormatDesc *out);
+bool cu_format(const struct cudaChannelFormatDesc *channels, CUarray_format *format, unsigned *count);
+// cu_copy.c: a copy as the runtime describes it.
+cudaError_t cu_box(const CUDA_MEMCPY3D *copy, struct cudaMemcpy3DParms *out);
+// cu_launch.c: where each parameter of `extra` stands; the caller frees the list, also where this fails.
+cudaError_t cu_unpack(const void *function, void **extra, void ***args);
+// cu_map.c: the mapping of reserved addresses that has this one. Takes the lock.
+bool cu_mapping_at(uint64_t address, SolEmuRange *out);
 ShimKernel *cu_kernel(const void *handle); // with the lock held; NULL: none
 
 #endif

@@ -72,7 +72,7 @@ CUresult cuDriverGetVersion(int *out) {
   } while (0)
 
 static CUresult push(CUcontext c) {
-  CUresult result = c ? check(c) : CUDA_ERROR_INVALID_CONTEXT;
+  CUresult result = c ? check(c) : CUDA_ERROR_INVALID_VALUE;
   if (!result && stacked == MOST_STACKED) result = CUDA_ERROR_OUT_OF_MEMORY;
   if (!result) stack[stacked++] = c;
   return result;
@@ -129,7 +129,8 @@ static void leave_mark(CUcontext c) {
 }
 
 static CUresult destroy(CUcontext c) {
-  CUresult result = c && c != &primary ? check(c) : CUDA_ERROR_INVALID_CONTEXT;
+  if (!c) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = c != &primary ? check(c) : CUDA_ERROR_INVALID_CONTEXT;
   if (result) return result;
   c->destroyed = true;
   free_owned(c);
@@ -202,8 +203,14 @@ static CUresult release(CUdevice device) {
 CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
   LOCKED(CU_INIT, release(device));
 }
+// Whoever had retained the context has to do so again.
+static cudaError_t forget_retained(void) {
+  shim_lock();
+  primary.retained = 0;
+  return shim_leave(cudaSuccess);
+}
 CUresult cuDevicePrimaryCtxReset(CUdevice device) {
-  CU_CALL(CU_INIT, device ? cudaErrorInvalidDevice : cudaDeviceReset());
+  CU_CALL(CU_INIT, device ? cudaErrorInvalidDevice : (cudaDeviceReset(), forget_retained()));
 }
 
 static CUresult set_flags(CUdevice device, unsigned flags) {

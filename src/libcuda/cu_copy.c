@@ -46,7 +46,7 @@ static const Format formats[] = {
     {CU_AD_FORMAT_FLOAT, 32, cudaChannelFormatKindFloat},
 };
 
-static cudaError_t channels_of(CUarray_format format, unsigned count, struct cudaChannelFormatDesc *out) {
+cudaError_t cu_channels(CUarray_format format, unsigned count, struct cudaChannelFormatDesc *out) {
   for (size_t i = 0; i < SOL_COUNT(formats); i++) {
     if (formats[i].format != format || (count != 1 && count != 2 && count != 4)) continue;
     int bits = formats[i].bits;
@@ -57,13 +57,38 @@ static cudaError_t channels_of(CUarray_format format, unsigned count, struct cud
   return cudaErrorInvalidValue;
 }
 
+bool cu_format(const struct cudaChannelFormatDesc *c, CUarray_format *format, unsigned *count) {
+  *count = c->z ? 4 : c->y ? 2 : 1;
+  for (size_t i = 0; i < SOL_COUNT(formats); i++)
+    if (formats[i].bits == c->x && formats[i].kind == c->f) return *format = formats[i].format, true;
+  return false;
+}
+
 static cudaError_t make_array(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *d) {
   struct cudaChannelFormatDesc format;
-  cudaError_t error = out && d ? channels_of(d->Format, d->NumChannels, &format) : cudaErrorInvalidValue;
+  cudaError_t error = out && d ? cu_channels(d->Format, d->NumChannels, &format) : cudaErrorInvalidValue;
   struct cudaExtent extent = {d ? d->Width : 0, d ? d->Height : 0, d ? d->Depth : 0};
   return error ? error : cudaMalloc3DArray((cudaArray_t *)(void *)out, &format, extent, d->Flags);
 }
 CU_PASS(cuArray3DCreate, (CUarray * out, const CUDA_ARRAY3D_DESCRIPTOR *d), make_array(out, d))
+
+static cudaError_t make_mipmap(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels) {
+  struct cudaChannelFormatDesc format;
+  cudaError_t error = out && d ? cu_channels(d->Format, d->NumChannels, &format) : cudaErrorInvalidValue;
+  struct cudaExtent extent = {d ? d->Width : 0, d ? d->Height : 0, d ? d->Depth : 0};
+  if (error) return error;
+  if (!levels) levels = 1;
+  return cudaMallocMipmappedArray((cudaMipmappedArray_t *)(void *)out, &format, extent, levels, d->Flags);
+}
+CU_PASS(cuMipmappedArrayCreate, (CUmipmappedArray * out, const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels),
+        make_mipmap(out, d, levels))
+CU_PASS(cuMipmappedArrayGetLevel, (CUarray * out, CUmipmappedArray mipmap, unsigned level),
+        mipmap ? cudaGetMipmappedArrayLevel((cudaArray_t *)(void *)out, (cudaMipmappedArray_t)(void *)mipmap,
+                                            level)
+               : cudaErrorInvalidResourceHandle)
+CU_PASS(cuMipmappedArrayDestroy, (CUmipmappedArray mipmap),
+        mipmap ? cudaFreeMipmappedArray((cudaMipmappedArray_t)(void *)mipmap)
+               : cudaErrorInvalidResourceHandle)
 
 static cudaError_t make_plane(CUarray *out, const CUDA_ARRAY_DESCRIPTOR *d) {
   if (!d) return cudaErrorInvalidValue;
@@ -72,7 +97,8 @@ static cudaError_t make_plane(CUarray *out, const CUDA_ARRAY_DESCRIPTOR *d) {
   return make_array(out, &whole);
 }
 CU_PASS(cuArrayCreate, (CUarray * out, const CUDA_ARRAY_DESCRIPTOR *d), make_plane(out, d))
-CU_PASS(cuArrayDestroy, (CUarray array), cudaFreeArray((cudaArray_t)(void *)array))
+CU_PASS(cuArrayDestroy, (CUarray array),
+        array ? cudaFreeArray((cudaArray_t)(void *)array) : cudaErrorInvalidResourceHandle)
 
 static cudaError_t describe(CUDA_ARRAY3D_DESCRIPTOR *out, CUarray array) {
   struct cudaChannelFormatDesc c;
@@ -80,16 +106,9 @@ static cudaError_t describe(CUDA_ARRAY3D_DESCRIPTOR *out, CUarray array) {
   unsigned flags;
   if (!out) return cudaErrorInvalidValue;
   cudaError_t error = cudaArrayGetInfo(&c, &e, &flags, (cudaArray_t)(void *)array);
-  for (size_t i = 0; !error && i < SOL_COUNT(formats); i++)
-    if (formats[i].bits == c.x && formats[i].kind == c.f)
-      *out = (CUDA_ARRAY3D_DESCRIPTOR){.Width = e.width,
-                                       .Height = e.height,
-                                       .Depth = e.depth,
-                                       .Format = formats[i].format,
-                                       .NumChannels = c.z   ? 4
-                                                      : c.y ? 2
-                                                            : 1,
-                                       .Flags = flags};
+  if (error) return error;
+  *out = (CUDA_ARRAY3D_DESCRIPTOR){.Width = e.width, .Height = e.height, .Depth = e.depth, .Flags = flags};
+  cu_format(&c, &out->Format, &out->NumChannels);
   return error;
 }
 CU_PASS(cuArray3DGetDescriptor, (CUDA_ARRAY3D_DESCRIPTOR * out, CUarray array), describe(out, array))
@@ -139,8 +158,8 @@ static enum cudaMemcpyKind kind_of(CUmemorytype from, CUmemorytype to) {
   return to == CU_MEMORYTYPE_HOST ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
 }
 
-static cudaError_t copy_box(const Side *from, const Side *to, struct cudaExtent e, bool now,
-                            CUstream stream) {
+static cudaError_t box_of(const Side *from, const Side *to, struct cudaExtent e,
+                          struct cudaMemcpy3DParms *out) {
   struct cudaMemcpy3DParms p = {.extent = e, .kind = kind_of(from->type, to->type)};
   size_t texel = 0;
   cudaError_t error = cudaSuccess;
@@ -151,6 +170,15 @@ static cudaError_t copy_box(const Side *from, const Side *to, struct cudaExtent 
   if (error) return error;
   if (texel && e.width % texel) return cudaErrorInvalidValue;
   if (texel) p.extent.width = e.width / texel; // in elements where an array takes part
+  *out = p;
+  return cudaSuccess;
+}
+
+static cudaError_t copy_box(const Side *from, const Side *to, struct cudaExtent e, bool now,
+                            CUstream stream) {
+  struct cudaMemcpy3DParms p;
+  cudaError_t error = box_of(from, to, e, &p);
+  if (error) return error;
   return now ? cudaMemcpy3D(&p) : cudaMemcpy3DAsync(&p, stream);
 }
 
@@ -171,10 +199,17 @@ CU_PASS(cuMemcpy2D, (const CUDA_MEMCPY2D *copy), copy_rows(copy, true, NULL))
 CU_PASS(cuMemcpy2DUnaligned, (const CUDA_MEMCPY2D *copy), copy_rows(copy, true, NULL))
 CU_PASS(cuMemcpy2DAsync, (const CUDA_MEMCPY2D *copy, CUstream stream), copy_rows(copy, false, stream))
 
-static cudaError_t copy_boxes(const CUDA_MEMCPY3D *c, bool now, CUstream stream) {
+cudaError_t cu_box(const CUDA_MEMCPY3D *c, struct cudaMemcpy3DParms *out) {
   if (!c || c->srcLOD || c->dstLOD) return cudaErrorInvalidValue;
   Side from = SIDE(c, src, c->srcZ, c->srcHeight), to = SIDE(c, dst, c->dstZ, c->dstHeight);
-  return copy_box(&from, &to, (struct cudaExtent){c->WidthInBytes, c->Height, c->Depth}, now, stream);
+  return box_of(&from, &to, (struct cudaExtent){c->WidthInBytes, c->Height, c->Depth}, out);
+}
+
+static cudaError_t copy_boxes(const CUDA_MEMCPY3D *c, bool now, CUstream stream) {
+  struct cudaMemcpy3DParms p;
+  cudaError_t error = cu_box(c, &p);
+  if (error) return error;
+  return now ? cudaMemcpy3D(&p) : cudaMemcpy3DAsync(&p, stream);
 }
 CU_PASS(cuMemcpy3D, (const CUDA_MEMCPY3D *copy), copy_boxes(copy, true, NULL))
 CU_PASS(cuMemcpy3DAsync, (const CUDA_MEMCPY3D *copy, CUstream stream), copy_boxes(copy, false, stream))
@@ -182,18 +217,23 @@ CU_PASS(cuMemcpy3DAsync, (const CUDA_MEMCPY3D *copy, CUstream stream), copy_boxe
 static Side line(CUmemorytype type, const void *at, CUarray array, size_t offset) {
   return (Side){.type = type, .at = (void *)(uintptr_t)at, .array = array, .x = offset};
 }
-static cudaError_t copy_line(Side from, Side to, size_t bytes) {
-  return copy_box(&from, &to, (struct cudaExtent){bytes, 1, 1}, true, NULL);
+static cudaError_t copy_line(Side from, Side to, size_t bytes, bool now, CUstream stream) {
+  return copy_box(&from, &to, (struct cudaExtent){bytes, 1, 1}, now, stream);
 }
+#define HOST(at)             line(CU_MEMORYTYPE_HOST, at, NULL, 0)
+#define DEVICE(at)           line(CU_MEMORYTYPE_DEVICE, cu_memory(at), NULL, 0)
+#define ARRAY(array, offset) line(CU_MEMORYTYPE_ARRAY, NULL, array, offset)
 CU_PASS(cuMemcpyHtoA, (CUarray to, size_t offset, const void *from, size_t bytes),
-        copy_line(line(CU_MEMORYTYPE_HOST, from, NULL, 0), line(CU_MEMORYTYPE_ARRAY, NULL, to, offset),
-                  bytes))
+        copy_line(HOST(from), ARRAY(to, offset), bytes, true, NULL))
 CU_PASS(cuMemcpyAtoH, (void *to, CUarray from, size_t offset, size_t bytes),
-        copy_line(line(CU_MEMORYTYPE_ARRAY, NULL, from, offset), line(CU_MEMORYTYPE_HOST, to, NULL, 0),
-                  bytes))
+        copy_line(ARRAY(from, offset), HOST(to), bytes, true, NULL))
 CU_PASS(cuMemcpyDtoA, (CUarray to, size_t offset, CUdeviceptr from, size_t bytes),
-        copy_line(line(CU_MEMORYTYPE_DEVICE, cu_memory(from), NULL, 0),
-                  line(CU_MEMORYTYPE_ARRAY, NULL, to, offset), bytes))
+        copy_line(DEVICE(from), ARRAY(to, offset), bytes, true, NULL))
 CU_PASS(cuMemcpyAtoD, (CUdeviceptr to, CUarray from, size_t offset, size_t bytes),
-        copy_line(line(CU_MEMORYTYPE_ARRAY, NULL, from, offset),
-                  line(CU_MEMORYTYPE_DEVICE, cu_memory(to), NULL, 0), bytes))
+        copy_line(ARRAY(from, offset), DEVICE(to), bytes, true, NULL))
+CU_PASS(cuMemcpyAtoA, (CUarray to, size_t to_offset, CUarray from, size_t from_offset, size_t bytes),
+        copy_line(ARRAY(from, from_offset), ARRAY(to, to_offset), bytes, true, NULL))
+CU_PASS(cuMemcpyHtoAAsync, (CUarray to, size_t offset, const void *from, size_t bytes, CUstream stream),
+        copy_line(HOST(from), ARRAY(to, offset), bytes, false, stream))
+CU_PASS(cuMemcpyAtoHAsync, (void *to, CUarray from, size_t offset, size_t bytes, CUstream stream),
+        copy_line(ARRAY(from, offset), HOST(to), bytes, false, stream))

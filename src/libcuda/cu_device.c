@@ -101,6 +101,9 @@ CUresult cuDeviceTotalMem(size_t *out, CUdevice device) {
 // The runtime numbers its attributes alike, and lacks those of interfaces that are not emulated: 0 for them.
 static cudaError_t attribute(int *out, int what, CUdevice device) {
   if (!out || what < 1 || what >= CU_DEVICE_ATTRIBUTE_MAX) return cudaErrorInvalidValue;
+  bool mapping = what == CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED ||
+                 what == CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED;
+  if (mapping && !device) return give(out, 1);
   cudaError_t error = cudaDeviceGetAttribute(out, (enum cudaDeviceAttr)what, device);
   return error == cudaErrorInvalidValue ? give(out, 0) : error;
 }

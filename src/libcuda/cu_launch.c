@@ -1,5 +1,6 @@
 // Launches and occupancy.
 #include <stdlib.h>
+#include <string.h>
 
 #include "libcuda/cu.h"
 
@@ -23,16 +24,19 @@ static bool read_extra(void **extra, Packed *out) {
   return out->data || !out->size;
 }
 
-// Where each parameter stands in the buffer; the caller frees the list.
+// Where each parameter stands in a copy of the buffer, behind the list, which the caller frees. As with a GPU's driver
+// the buffer may be shorter than the parameters, which are then zero, and not longer.
 static cudaError_t unpack(const void *function, const Packed *packed, void ***out) {
-  size_t count = 0, offset, size;
-  while (!cudaFuncGetParamInfo(function, count, &offset, &size)) count++;
-  void **args = *out = calloc(count + 1, sizeof *args);
+  size_t count = 0, offset, size, all = 0;
+  while (!cudaFuncGetParamInfo(function, count, &offset, &size)) count++, all = offset + size;
+  if (packed->size > all) return cudaErrorLaunchOutOfResources;
+  void **args = *out = calloc(1, (count + 1) * sizeof *args + all);
   if (!args) return cudaErrorMemoryAllocation;
+  uint8_t *copy = (uint8_t *)(args + count + 1);
+  if (packed->size) memcpy(copy, packed->data, packed->size);
   for (size_t i = 0; i < count; i++) {
     cudaFuncGetParamInfo(function, i, &offset, &size);
-    if (offset > packed->size || size > packed->size - offset) return cudaErrorInvalidValue;
-    args[i] = packed->data + offset;
+    args[i] = copy + offset;
   }
   return cudaSuccess;
 }
@@ -43,15 +47,21 @@ static cudaError_t known(const void *function) {
   SHIM_CALL(cu_kernel(function) ? cudaSuccess : cudaErrorInvalidResourceHandle);
 }
 
+cudaError_t cu_unpack(const void *function, void **extra, void ***args) {
+  Packed packed;
+  cudaError_t error = known(function);
+  if (error) return error;
+  return read_extra(extra, &packed) ? unpack(function, &packed, args) : cudaErrorInvalidValue;
+}
+
 static cudaError_t launch(const cudaLaunchConfig_t *config, const void *function, void **params,
                           void **extra) {
   cudaError_t error = known(function);
   if (!error && params && extra) error = cudaErrorInvalidValue;
   if (error) return error;
   if (!extra) return cudaLaunchKernelExC(config, function, params);
-  Packed packed;
   void **args = NULL;
-  error = read_extra(extra, &packed) ? unpack(function, &packed, &args) : cudaErrorInvalidValue;
+  error = cu_unpack(function, extra, &args);
   if (!error) error = cudaLaunchKernelExC(config, function, args);
   free(args);
   return error;

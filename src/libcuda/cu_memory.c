@@ -42,7 +42,11 @@ static cudaError_t managed(CUdeviceptr *out, size_t bytes, unsigned flags) {
 CU_PASS(cuMemAllocManaged, (CUdeviceptr * out, size_t bytes, unsigned flags), managed(out, bytes, flags))
 
 CU_PASS(cuMemAllocHost, (void **out, size_t bytes), cudaMallocHost(out, bytes))
-CU_PASS(cuMemHostAlloc, (void **out, size_t bytes, unsigned flags), cudaHostAlloc(out, bytes, flags))
+static cudaError_t host_alloc(void **out, size_t bytes, unsigned flags) {
+  if (out) *out = NULL; // also where it fails
+  return cudaHostAlloc(out, bytes, flags);
+}
+CU_PASS(cuMemHostAlloc, (void **out, size_t bytes, unsigned flags), host_alloc(out, bytes, flags))
 CU_PASS(cuMemFreeHost, (void *memory), cudaFreeHost(memory))
 CU_PASS(cuMemHostRegister, (void *memory, size_t bytes, unsigned flags),
         cudaHostRegister(memory, bytes, flags))
@@ -55,7 +59,7 @@ CU_PASS(cuMemGetInfo, (size_t * left, size_t *total), cudaMemGetInfo(left, total
 // ---- in stream order ----
 
 CU_PASS(cuMemAllocAsync, (CUdeviceptr * out, size_t bytes, CUstream stream),
-        bytes ? cudaMallocAsync((void **)out, bytes, stream) : cudaErrorInvalidValue)
+        cudaMallocAsync((void **)out, bytes, stream))
 CU_PASS(cuMemAllocFromPoolAsync, (CUdeviceptr * out, size_t bytes, CUmemoryPool pool, CUstream stream),
         bytes ? cudaMallocFromPoolAsync((void **)out, bytes, pool, stream) : cudaErrorInvalidValue)
 CU_PASS(cuMemFreeAsync, (CUdeviceptr memory, CUstream stream), cudaFreeAsync(cu_memory(memory), stream))
@@ -90,7 +94,7 @@ static cudaError_t find_range(uint64_t address, SolEmuRange *out) {
 
 static cudaError_t address_range(CUdeviceptr *base, size_t *size, CUdeviceptr address) {
   SolEmuRange range = {0};
-  cudaError_t error = find_range(address, &range);
+  cudaError_t error = cu_mapping_at(address, &range) ? cudaSuccess : find_range(address, &range);
   if (error) return error == cudaErrorInvalidValue ? cudaErrorSymbolNotFound : error; // "not found"
   if (base) *base = range.address;
   if (size) *size = (size_t)range.bytes;

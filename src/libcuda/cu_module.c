@@ -1,4 +1,5 @@
 // Modules and libraries, which are one thing here; their kernels and variables.
+#include <stdlib.h>
 #include <string.h>
 
 #include "libcuda/cu.h"
@@ -24,11 +25,24 @@ static void empty_logs(unsigned count, const CUjit_option *options, void **value
     if (buffers[i] && room[i]) buffers[i][0] = 0;
 }
 
+// What an image is that holds neither machine code nor PTX of a version that a driver of today takes.
+static cudaError_t check_image(const char *image) {
+  enum { NEWEST_VERSION = 9 };
+  unsigned char first = (unsigned char)image[0];
+  if (first >= 0x80 || first == 0x7f || first == 'P') return cudaSuccess; // ELF, containers of fat binaries
+  const char *version = strstr(image, ".version");
+  if (!version) return cudaErrorInvalidKernelImage;
+  return atoi(version + sizeof ".version" - 1) > NEWEST_VERSION ? cudaErrorUnsupportedPtxVersion
+                                                                : cudaSuccess;
+}
+
 static cudaError_t load(CUmodule *out, const void *image, unsigned count, const CUjit_option *options,
                         void **values) {
   if (!out || !image) return cudaErrorInvalidValue;
   empty_logs(count, options, values);
-  return cudaLibraryLoadData((cudaLibrary_t *)(void *)out, image, NULL, NULL, 0, NULL, NULL, 0);
+  cudaError_t error = check_image(image);
+  return error ? error
+               : cudaLibraryLoadData((cudaLibrary_t *)(void *)out, image, NULL, NULL, 0, NULL, NULL, 0);
 }
 CU_PASS(cuModuleLoadData, (CUmodule * out, const void *image), load(out, image, 0, NULL, NULL))
 CU_PASS(cuModuleLoadDataEx,
@@ -39,13 +53,22 @@ CU_PASS(cuModuleLoad, (CUmodule * out, const char *file),
         cudaLibraryLoadFromFile((cudaLibrary_t *)(void *)out, file, NULL, NULL, 0, NULL, NULL, 0))
 CU_PASS(cuModuleUnload, (CUmodule module), cudaLibraryUnload(library_of(module)))
 CU_PASS(cuModuleGetFunction, (CUfunction * out, CUmodule module, const char *name),
-        cudaLibraryGetKernel((cudaKernel_t *)(void *)out, library_of(module), name))
+        name && !*name ? cudaErrorInvalidValue
+                       : cudaLibraryGetKernel((cudaKernel_t *)(void *)out, library_of(module), name))
 CU_PASS(cuModuleGetFunctionCount, (unsigned *out, CUmodule module),
         cudaLibraryGetKernelCount(out, library_of(module)))
 CU_PASS(cuModuleEnumerateFunctions, (CUfunction * out, unsigned room, CUmodule module),
         cudaLibraryEnumerateKernels((cudaKernel_t *)(void *)out, room, library_of(module)))
+
+static cudaError_t variable(CUdeviceptr *out, size_t *bytes, CUmodule module, const char *name) {
+  cudaKernel_t kernel;
+  cudaError_t error = cudaLibraryGetGlobal((void **)out, bytes, library_of(module), name);
+  bool is_kernel_name =
+      error == cudaErrorSymbolNotFound && !cudaLibraryGetKernel(&kernel, library_of(module), name);
+  return is_kernel_name ? cudaErrorInvalidValue : error;
+}
 CU_PASS(cuModuleGetGlobal, (CUdeviceptr * out, size_t *bytes, CUmodule module, const char *name),
-        cudaLibraryGetGlobal((void **)out, bytes, library_of(module), name))
+        variable(out, bytes, module, name))
 
 static cudaError_t loading_mode(CUmoduleLoadingMode *out) {
   if (!out) return cudaErrorInvalidValue;

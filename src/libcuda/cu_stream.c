@@ -28,7 +28,8 @@ CU_PASS(cuEventRecordWithFlags, (CUevent event, CUstream stream, unsigned flags)
         cudaEventRecordWithFlags(event, stream, flags))
 CU_PASS(cuEventSynchronize, (CUevent event), cudaEventSynchronize(event))
 CU_PASS(cuEventQuery, (CUevent event), cudaEventQuery(event))
-CU_PASS(cuEventElapsedTime, (float *out, CUevent start, CUevent end), cudaEventElapsedTime(out, start, end))
+CU_PASS(cuEventElapsedTime, (float *out, CUevent start, CUevent end),
+        out ? cudaEventElapsedTime(out, start, end) : cudaErrorInvalidResourceHandle)
 
 // ---- captures and graphs ----
 

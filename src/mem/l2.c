@@ -41,7 +41,7 @@ static uint32_t part_of(const SolL2 *l2, uint64_t lines, uint32_t set) {
 }
 
 static size_t bytes_per_shard(uint32_t bits) {
-  size_t per_set = sizeof(SolSet) + (BYTES_PER_SET + 2 * SOL_WAYS) * sizeof(uint32_t) + SOL_WAYS + 2;
+  size_t per_set = sizeof(SolSet) + (BYTES_PER_SET + 2 * SOL_WAYS + 1) * sizeof(uint32_t) + SOL_WAYS + 2;
   return (((size_t)1 << bits) * per_set + ALIGN - 1) / ALIGN * ALIGN;
 }
 
@@ -82,7 +82,8 @@ SolStatus sol_l2_lay_out(SolL2 *l2, const SolL2Config *config, void *memory, siz
     h->bytes = (uint32_t *)(h->sets + sets);
     h->owner = h->bytes + sets * BYTES_PER_SET;
     h->queue = h->owner + sets * SOL_WAYS;
-    h->left = (uint8_t *)(h->queue + sets * SOL_WAYS);
+    h->seen = h->queue + sets * SOL_WAYS;
+    h->left = (uint8_t *)(h->seen + sets);
     h->most_dirty = h->left + sets * SOL_WAYS;
     h->most_kept = h->most_dirty + sets;
   }
@@ -102,7 +103,9 @@ void sol_l2_empty_shard(SolL2 *l2, uint32_t shard) {
   for (uint32_t k = 0; k < UINT32_C(1) << l2->bits; k++) {
     sol_set_clear(&h->sets[k], part_of(l2, l2->lines, k));
     h->most_dirty[k] = (uint8_t)part_of(l2, l2->dirty_lines, k);
+    h->seen[k] = 0;
   }
+  h->launch = 0;
   h->queue_first = h->queue_count = h->partial_lines = h->own_dirty = 0;
   memset(h->left, 0, slot_count(l2));
   h->earlier = (SolL2Earlier){0};
@@ -110,6 +113,19 @@ void sol_l2_empty_shard(SolL2 *l2, uint32_t shard) {
 
 static uint32_t slot_of(const SolL2Shard *h, const SolSet *s, uint32_t way) {
   return (uint32_t)(s - h->sets) * SOL_WAYS + way;
+}
+
+// Before a set is used: what it holds is from launches before this one, and so much older as launches have passed.
+static inline void make_up(SolL2Shard *h, const SolSet *s) {
+  uint32_t k = (uint32_t)(s - h->sets), passed = h->launch - h->seen[k];
+  if (!passed) return;
+  h->seen[k] = h->launch;
+  for (uint32_t way = 0; way < SOL_WAYS; way++) {
+    uint32_t slot = k * SOL_WAYS + way, age = h->left[slot] >> 4;
+    age = passed < SOL_OLDEST - age ? age + passed : SOL_OLDEST;
+    h->owner[slot] = SOL_NO_ID;
+    h->left[slot] = (uint8_t)(age << 4 | s->valid[way]);
+  }
 }
 
 static uint64_t sector_bytes(uint32_t sectors) {
@@ -152,6 +168,7 @@ static void limit_partial(Work *w) {
     h->queue_first = h->queue_first + 1 == size ? 0 : h->queue_first + 1;
     h->queue_count--;
     SolSet *s = &h->sets[slot / SOL_WAYS];
+    make_up(h, s);
     s->queued = (uint16_t)(s->queued & ~(1u << slot % SOL_WAYS));
     if (s->partial[slot % SOL_WAYS]) write_back(w, s, slot % SOL_WAYS);
   }
@@ -249,6 +266,7 @@ static inline void apply(Work *w, const SolRecord *r) {
   uint64_t line = (uint64_t)r->line_high << 32 | r->line_low;
   SolPlace at = sol_place(line / SOL_SHARDS, w->l2->bits);
   SolSet *s = &w->shard->sets[at.set];
+  make_up(w->shard, s);
   uint32_t way = sol_set_find(s, at.tag), sectors = r->what & 15, count = sol_sector_count(sectors);
   SolTraffic kind = (SolTraffic)(r->what >> 4);
   SolL2Property property =
@@ -310,12 +328,7 @@ void sol_l2_drain(SolL2 *l2, uint32_t shard, const SolLog *logs, uint32_t log_co
 
 void sol_l2_next_launch(SolL2 *l2, uint32_t shard) {
   SolL2Shard *h = &l2->shard[shard];
-  for (uint32_t slot = 0; slot < slot_count(l2); slot++) {
-    uint32_t age = h->left[slot] >> 4;
-    h->owner[slot] = SOL_NO_ID;
-    h->left[slot] =
-        (uint8_t)((age < SOL_OLDEST ? age + 1 : age) << 4 | h->sets[slot / SOL_WAYS].valid[slot % SOL_WAYS]);
-  }
+  h->launch++;
   h->own_dirty = 0;
   h->earlier = (SolL2Earlier){0};
 }
@@ -356,6 +369,7 @@ static void use_line(Work *w, SolL2Use use, uint64_t line, uint32_t sectors) {
                  .id = SOL_NO_ID};
   SolPlace at = sol_place(line / SOL_SHARDS, w->l2->bits);
   SolSet *s = &w->shard->sets[at.set];
+  make_up(w->shard, s);
   if (use != SOL_L2_FREES) apply(w, &r);
   uint32_t way = sol_set_find(s, at.tag);
   if (way == SOL_WAYS) return;
@@ -392,6 +406,7 @@ void sol_l2_flush(SolL2 *l2, uint32_t shard, SolL2Counts *counts, uint32_t ids) 
   Work w = {l2, &l2->shard[shard], counts, ids};
   for (uint32_t k = 0; k < UINT32_C(1) << l2->bits; k++) {
     SolSet *s = &w.shard->sets[k];
+    make_up(w.shard, s);
     for (uint32_t way = 0; way < s->ways; way++)
       if (s->dirty[way]) write_back(&w, s, way);
   }

@@ -68,7 +68,10 @@ typedef struct SolL2Shard {
   uint32_t queue_first, queue_count, partial_lines;
   uint32_t own_dirty; // sectors of lines with an owner
   SolL2Earlier earlier;
-  uint32_t apart[16]; // padding: shards are drained in parallel and must not share cache lines of the host
+  uint32_t
+      *seen; // per set: the launch for which its owners and `left` hold; those passed since are made up for
+  uint32_t launch;    // when it is used again (a launch of one block touches few sets)
+  uint32_t apart[13]; // padding: shards are drained in parallel and must not share cache lines of the host
 } SolL2Shard;
 
 typedef struct SolL2 {

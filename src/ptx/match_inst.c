@@ -17,6 +17,8 @@ static uint32_t coordinates_of(const PtxCode *code) {
   case PTX_GEOM_A1D: return 2;
   case PTX_GEOM_3D:
   case PTX_GEOM_A2D: return 3;
+  case PTX_GEOM_CUBE: return 4; // of which three count
+  case PTX_GEOM_ACUBE:
   case PTX_GEOM_4D: return 4;
   case PTX_GEOM_5D: return 5;
   default: return 0;
@@ -25,7 +27,7 @@ static uint32_t coordinates_of(const PtxCode *code) {
 
 // The i-th coordinate's type: the layer of an array is an integer.
 static PtxType coordinate_type(const PtxCode *code, uint32_t i) {
-  bool array = code->geom == PTX_GEOM_A1D || code->geom == PTX_GEOM_A2D;
+  bool array = code->geom == PTX_GEOM_A1D || code->geom == PTX_GEOM_A2D || code->geom == PTX_GEOM_ACUBE;
   bool texture = code->op == PTX_OP_TEX || code->op == PTX_OP_TLD4;
   return !texture || (array && i == 0) ? PTX_B32 : (PtxType)code->type[1];
 }

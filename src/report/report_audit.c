@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "audit/audit_names.h"
 #include "audit/rules.h"
 #include "base/format.h"
 #include "base/text.h"
@@ -13,13 +14,6 @@
 static const char *end_name(SolEmuEnd end) {
   static const char *const names[] = {"done", "fault", "instruction limit", "time limit", "interrupted"};
   return (unsigned)end < SOL_COUNT(names) ? names[end] : "?";
-}
-
-static bool matches(const char *pattern, size_t n, const char *text) {
-  const char *instance = strstr(text, AUDIT_INSTANCE);
-  size_t length = instance ? (size_t)(instance - text) : strlen(text), plain = strcspn(text, "<");
-  if (n && pattern[n - 1] == '*') return strncmp(text, pattern, n - 1) == 0;
-  return (length == n || plain == n) && strncmp(text, pattern, n) == 0;
 }
 
 // The pattern is for the whole path, or for the end of it.
@@ -43,7 +37,7 @@ bool report_audit_wanted(const AuditView *view, const AuditKernel *k) {
   if (!view->kernels) return true;
   for (const char *p = view->kernels;; p++) {
     size_t n = strcspn(p, ",");
-    if (matches(p, n, k->title) || matches(p, n, k->name)) return true;
+    if (audit_selects(p, n, k->title) || audit_selects(p, n, k->name)) return true;
     p += n;
     if (!*p) return false;
   }

@@ -33,10 +33,14 @@ static cudaError_t make_array(const struct cudaChannelFormatDesc *f, struct cuda
                               ShimArray **out) {
   if (!shim_good_format(f) || !e.width || e.width > 131072 || e.height > 131072 || e.depth > 32768)
     return cudaErrorInvalidValue;
-  if (flags & (cudaArrayCubemap | cudaArraySparse | cudaArrayDeferredMapping)) {
-    shim_note("cubemaps and sparse arrays are not in the emulator yet");
+  enum { KNOWN_FLAGS = 0x1ff }; // those of cuda.h
+  if (flags & ~(unsigned)KNOWN_FLAGS) return cudaErrorInvalidValue;
+  if (flags & (cudaArraySparse | cudaArrayDeferredMapping)) {
+    shim_note("sparse arrays are not in the emulator yet");
     return cudaErrorNotSupported;
   }
+  bool faces = flags & cudaArrayLayered ? e.depth && e.depth % 6 == 0 : e.depth == 6;
+  if (flags & cudaArrayCubemap && (!faces || e.width != e.height)) return cudaErrorInvalidValue;
   ShimArray *a = calloc(1, sizeof *a);
   if (!a || !shim_put(a, SHIM_ARRAY, a)) return free(a), cudaErrorMemoryAllocation;
   *a = (ShimArray){.format = *f, .extent = e, .flags = flags};
@@ -112,11 +116,8 @@ cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *format, cudaArray_c
 
 // ---- mipmaps ----
 
-enum { MOST_LEVELS = 18 };
-typedef struct Mipmap {
-  unsigned count;
-  ShimArray *levels[MOST_LEVELS];
-} Mipmap;
+enum { MOST_LEVELS = SHIM_MOST_LEVELS };
+typedef ShimMipmap Mipmap;
 
 static cudaError_t free_mipmap(cudaMipmappedArray_t handle) {
   if (!handle) return cudaSuccess;
@@ -132,11 +133,11 @@ static cudaError_t alloc_mipmap(cudaMipmappedArray_t *out, const struct cudaChan
                                 struct cudaExtent e, unsigned levels, unsigned flags) {
   if (!out || !f || !levels) return cudaErrorInvalidValue;
   unsigned most = 1;
-  while (most < MOST_LEVELS && (e.width >> most || e.height >> most || e.depth >> most)) most++;
+  bool layered = flags & (cudaArrayLayered | cudaArrayCubemap);
+  while (most < MOST_LEVELS && (e.width >> most || e.height >> most || (!layered && e.depth >> most))) most++;
   if (levels > most) levels = most;
   Mipmap *m = calloc(1, sizeof *m);
   if (!m || !shim_put(m, SHIM_MIPMAP, m)) return free(m), cudaErrorMemoryAllocation;
-  bool layered = flags & cudaArrayLayered;
   cudaError_t error = cudaSuccess;
   for (unsigned i = 0; i < levels && !error; i++) {
     struct cudaExtent part = {e.width >> i ? e.width >> i : 1, e.height >> i, e.depth >> i};
@@ -168,9 +169,4 @@ static cudaError_t mipmap_level(cudaArray_t *out, cudaMipmappedArray_const_t han
 
 cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t *out, cudaMipmappedArray_const_t mipmap, unsigned level) {
   SHIM_CALL(mipmap_level(out, mipmap, level));
-}
-
-ShimArray *shim_only_level(cudaMipmappedArray_t handle) {
-  Mipmap *m = shim_find(handle, SHIM_MIPMAP);
-  return m && m->count == 1 ? m->levels[0] : NULL;
 }

@@ -129,7 +129,7 @@ cudaError_t shim_host_alloc(size_t bytes, ShimShared kind, unsigned flags, void 
 }
 
 static cudaError_t drop_block(ShimHost *h) {
-  sol_emu_unmap(shim.emu, h->memory, NULL);
+  sol_emu_unmap(shim.emu, shim_address(h->memory), NULL);
   shim_remove(h->memory, SHIM_HOST);
   if (h->room) shim_host_give(h->memory, h->room);
   free(h);

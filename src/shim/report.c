@@ -265,6 +265,14 @@ static void read_checks(const char *list) {
     if (strstr(list, all[i].name)) shim.watch.checks |= all[i].bit;
 }
 
+static void audit_end(void *ctx) {
+  (void)ctx;
+  const ShimWatch *w = &shim.watch;
+  if (w->from)
+    shim_note("launch %llu of %s was not reached: it was launched %llu times, and nothing was counted",
+              (unsigned long long)w->from_launch, w->from, (unsigned long long)w->from_seen);
+}
+
 static void open_audit(void) {
   Audit *audit = calloc(1, sizeof *audit);
   if (!audit || !open_output(&audit->output, "SOL_SHIM_AUDIT")) {
@@ -276,6 +284,7 @@ static void open_audit(void) {
                                    .module = audit_module,
                                    .missing = audit_missing,
                                    .library = audit_library_call,
+                                   .end = audit_end,
                                    .ctx = audit};
   shim_observe(&audit->observer);
   shim.watch.patterns = true;
@@ -288,6 +297,9 @@ static void open_audit(void) {
       !getenv("SOL_SHIM_ALL") && !getenv("SOL_SHIM_REPORT"); // which has every launch's counts
   shim.watch.cold = getenv("SOL_SHIM_COLD");
   read_checks(getenv("SOL_SHIM_CHECK"));
+  const char *launch = getenv("SOL_SHIM_LAUNCH");
+  shim.watch.from = getenv("SOL_SHIM_FROM");
+  shim.watch.from_launch = launch ? strtoull(launch, NULL, 10) : 1;
   if (sample) shim.watch.sample = (uint32_t)strtoul(sample, NULL, 10);
   if (seconds && atof(seconds) > 0) shim.streams.deadline = sol_thread_clock() + atof(seconds);
 }

@@ -35,6 +35,7 @@ typedef struct Shim {
   ShimStreams streams;
   ShimPools pools;
   ShimWatch watch;
+  size_t physical_bytes; // memory that cuMemCreate made
 } Shim;
 extern Shim shim;
 

@@ -15,7 +15,11 @@ typedef struct ShimArray {
   uint64_t address, pitch, slice; // dense
   bool level;                     // of a mipmap, which owns it
 } ShimArray;
-ShimArray *shim_only_level(cudaMipmappedArray_t mipmap); // NULL: it has several
+enum { SHIM_MOST_LEVELS = 18 };
+typedef struct ShimMipmap {
+  unsigned count;
+  ShimArray *levels[SHIM_MOST_LEVELS];
+} ShimMipmap;
 bool shim_good_format(const struct cudaChannelFormatDesc *format);
 size_t shim_texel_bytes(const struct cudaChannelFormatDesc *format); // of a good one
 size_t shim_array_rows(const ShimArray *array);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/audit_names.h"
 #include "base/threads.h"
 #include "shim/shim.h"
 
@@ -236,11 +237,30 @@ static void run_children(const ShimKernelWork *w, const SolEmuResult *r, double 
   shim.streams.depth--;
 }
 
+// Whether this launch, or one before it, is the first that is to be counted (SOL_SHIM_FROM).
+static bool reached(const ShimKernel *k) {
+  ShimWatch *watch = &shim.watch;
+  if (!watch->from) return true;
+  char title[512];
+  size_t n = strlen(watch->from);
+  audit_title(k->name, title, sizeof title);
+  if (audit_selects(watch->from, n, title) || audit_selects(watch->from, n, k->name)) watch->from_seen++;
+  if (watch->from_seen == watch->from_launch) {
+    shim_note("counting from launch %llu of %s on; %llu launches before it were not counted",
+              (unsigned long long)watch->from_launch, watch->from, (unsigned long long)watch->passed);
+    watch->from = NULL;
+    return true;
+  }
+  watch->passed++;
+  return false;
+}
+
 cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
   *seconds = shim_launch_seconds();
   if (shim.fault) return shim.fault;
-  ShimRepeat *repeat = shim.watch.repeat ? shim_repeat_of(w) : NULL;
-  bool counted = shim_counts() && !(repeat && shim_repeat_known(repeat, w));
+  bool wanted = reached(w->kernel);
+  ShimRepeat *repeat = wanted && shim.watch.repeat ? shim_repeat_of(w) : NULL;
+  bool counted = wanted && shim_counts() && !(repeat && shim_repeat_known(repeat, w));
   SolEmuLaunch launch = {.kernel = w->kernel->emu,
                          .grid = {w->grid.x, w->grid.y, w->grid.z},
                          .block = {w->block.x, w->block.y, w->block.z},
@@ -274,7 +294,7 @@ cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
     shim_refuse(error, w->kernel->name, &err);
   } else {
     if (!shim.watch.keep_going) tell_findings(&result);
-    *seconds = account(w, &result, repeat, counted);
+    if (wanted || result.end != SOL_EMU_DONE) *seconds = account(w, &result, repeat, counted);
     shim_set_fault(fault_error(&result)); // the launch itself has succeeded
     if (result.child_count) run_children(w, &result, seconds);
   }

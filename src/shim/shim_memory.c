@@ -77,7 +77,7 @@ cudaError_t cudaMalloc3D(struct cudaPitchedPtr *out, struct cudaExtent extent) {
 // Free is what both the emulated GPU and this machine have left.
 static cudaError_t info(size_t *left, size_t *total) {
   size_t all = (size_t)sol_emu_machine(shim.emu)->mem_bytes, here = shim_host_available();
-  size_t rest = all - (size_t)sol_emu_bytes_used(shim.emu);
+  size_t rest = all - (size_t)sol_emu_bytes_used(shim.emu) - shim.physical_bytes;
   if (left) *left = rest < here ? rest : here;
   if (total) *total = all;
   return cudaSuccess;

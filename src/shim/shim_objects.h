@@ -28,7 +28,9 @@ typedef enum ShimKind {
   SHIM_USER_OBJECT,
   SHIM_CONTEXT, // the driver's interface: contexts, what they own (start of memory), linker states
   SHIM_OWNED,
-  SHIM_LINK
+  SHIM_LINK,
+  SHIM_RESERVED, // start of reserved addresses, and memory to map there (libcuda/cu_map.c)
+  SHIM_PHYSICAL
 } ShimKind;
 typedef struct ShimEntry {
   const void *key;

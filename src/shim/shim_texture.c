@@ -29,23 +29,26 @@ static bool array_image(const ShimArray *a, SolEmuImage *image) {
   image->height = (uint32_t)a->extent.height;
   image->pitch = a->pitch;
   image->slice = a->slice;
-  if (a->flags & cudaArrayLayered)
+  image->cube = a->flags & cudaArrayCubemap;
+  if (a->flags & (cudaArrayLayered | cudaArrayCubemap))
     image->layers = (uint32_t)shim_array_slices(a);
   else
     image->depth = (uint32_t)a->extent.depth;
   return set_format(&a->format, image);
 }
 
+enum { PITCH_ALIGNMENT = 32 }; // cudaDevAttrTexturePitchAlignment
+
+// Of a mipmap the first level.
 static cudaError_t image_of(const struct cudaResourceDesc *r, SolEmuImage *image) {
   bool ok = false;
   switch (r->resType) {
   case cudaResourceTypeArray: ok = array_image(shim_find(r->res.array.array, SHIM_ARRAY), image); break;
-  case cudaResourceTypeMipmappedArray:
-    ok = array_image(shim_only_level(r->res.mipmap.mipmap), image);
-    if (!ok)
-      return shim_note("textures of several mipmap levels are not in the emulator yet"),
-             cudaErrorNotSupported;
+  case cudaResourceTypeMipmappedArray: {
+    const ShimMipmap *m = shim_find(r->res.mipmap.mipmap, SHIM_MIPMAP);
+    ok = m && array_image(m->levels[0], image);
     break;
+  }
   case cudaResourceTypeLinear: {
     const struct cudaChannelFormatDesc *format = &r->res.linear.desc;
     size_t texel = shim_good_format(format) ? shim_texel_bytes(format) : 0;
@@ -59,12 +62,73 @@ static cudaError_t image_of(const struct cudaResourceDesc *r, SolEmuImage *image
                            .width = (uint32_t)r->res.pitch2D.width,
                            .height = (uint32_t)r->res.pitch2D.height,
                            .pitch = r->res.pitch2D.pitchInBytes};
-    ok = set_format(&r->res.pitch2D.desc, image);
+    ok = image->pitch % PITCH_ALIGNMENT == 0 && set_format(&r->res.pitch2D.desc, image);
     break;
   default: break;
   }
   return ok ? cudaSuccess : cudaErrorInvalidValue;
 }
+
+static void set_levels(const struct cudaResourceDesc *r, SolEmuTexture *texture) {
+  const ShimMipmap *m =
+      r->resType == cudaResourceTypeMipmappedArray ? shim_find(r->res.mipmap.mipmap, SHIM_MIPMAP) : NULL;
+  texture->levels = m ? m->count : 0;
+  for (unsigned i = 1; i < texture->levels; i++) array_image(m->levels[i], &texture->smaller[i - 1]);
+}
+
+// ---- views ----
+
+// The channels of a view's format, whose numbers go by kind and then by 1, 2 or 4 channels; false: a compressed one.
+static bool view_format(enum cudaResourceViewFormat format, struct cudaChannelFormatDesc *out) {
+  static const struct {
+    int bits;
+    enum cudaChannelFormatKind kind;
+  } kinds[] = {{8, cudaChannelFormatKindUnsigned},  {8, cudaChannelFormatKindSigned},
+               {16, cudaChannelFormatKindUnsigned}, {16, cudaChannelFormatKindSigned},
+               {32, cudaChannelFormatKindUnsigned}, {32, cudaChannelFormatKindSigned},
+               {16, cudaChannelFormatKindFloat},    {32, cudaChannelFormatKindFloat}};
+  unsigned at = (unsigned)format - cudaResViewFormatUnsignedChar1, bits;
+  if (at >= 3 * SOL_COUNT(kinds)) return false;
+  bits = (unsigned)kinds[at / 3].bits;
+  int channel = (int)bits, second = at % 3 ? channel : 0, rest = at % 3 == 2 ? channel : 0;
+  *out = (struct cudaChannelFormatDesc){channel, second, rest, rest, kinds[at / 3].kind};
+  return true;
+}
+
+// What a view shows of an image: other channels of the same size, some of the layers.
+static bool view_image(const struct cudaResourceViewDesc *v, SolEmuImage *image) {
+  struct cudaChannelFormatDesc format;
+  uint32_t before = image->bits * (uint32_t)image->channels;
+  if (v->format != cudaResViewFormatNone && (!view_format(v->format, &format) || !set_format(&format, image)))
+    return false;
+  if (image->bits * (uint32_t)image->channels != before) return false;
+  if (!image->layers || v->lastLayer < v->firstLayer || v->lastLayer >= image->layers) return !v->firstLayer;
+  image->address += v->firstLayer * image->slice;
+  image->layers = v->lastLayer - v->firstLayer + 1;
+  return true;
+}
+
+// The levels from first to last become the texture's own.
+static bool view_levels(const struct cudaResourceViewDesc *v, SolEmuTexture *t) {
+  unsigned first = v->firstMipmapLevel, last = v->lastMipmapLevel;
+  if (t->levels < 2 || (!first && !last)) return !first;
+  if (first > last || last >= t->levels) return false;
+  SolEmuImage all[SOL_EMU_MOST_LEVELS];
+  all[0] = t->image;
+  memcpy(all + 1, t->smaller, sizeof t->smaller);
+  t->image = all[first];
+  t->levels = last - first + 1;
+  memcpy(t->smaller, all + first + 1, (t->levels - 1) * sizeof *all);
+  return true;
+}
+
+static bool apply_view(const struct cudaResourceViewDesc *v, SolEmuTexture *t) {
+  bool ok = view_levels(v, t) && view_image(v, &t->image);
+  for (unsigned i = 1; ok && i < t->levels; i++) ok = view_image(v, &t->smaller[i - 1]);
+  return ok;
+}
+
+// ---- objects ----
 
 static uint8_t edge_of(enum cudaTextureAddressMode mode) {
   switch (mode) {
@@ -85,13 +149,11 @@ static cudaError_t keep(const void *key, ShimKind kind, const Object *object) {
 static cudaError_t create_texture(cudaTextureObject_t *out, const struct cudaResourceDesc *r,
                                   const struct cudaTextureDesc *t, const struct cudaResourceViewDesc *view) {
   if (!out || !r || !t) return cudaErrorInvalidValue;
-  if (view && view->format != cudaResViewFormatNone) {
-    shim_note("a texture whose view changes its format is not in the emulator yet");
-    return cudaErrorNotSupported;
-  }
   SolEmuTexture texture = {.read_normalized = t->readMode == cudaReadModeNormalizedFloat};
   cudaError_t error = image_of(r, &texture.image);
   if (error) return error;
+  set_levels(r, &texture);
+  if (view && !apply_view(view, &texture)) return cudaErrorInvalidValue;
   texture.buffer = r->resType == cudaResourceTypeLinear;
   if (!texture.buffer) {
     texture.sampler.linear = t->filterMode == cudaFilterModeLinear;
@@ -100,6 +162,12 @@ static cudaError_t create_texture(cudaTextureObject_t *out, const struct cudaRes
   if (texture.image.kind == SOL_EMU_FLOAT || texture.image.bits == 32) texture.read_normalized = false;
   for (int i = 0; i < 3; i++) texture.sampler.edge[i] = edge_of(t->addressMode[i]);
   memcpy(texture.sampler.border, t->borderColor, sizeof texture.sampler.border);
+  texture.sampler.level_linear = t->mipmapFilterMode == cudaFilterModeLinear;
+  texture.sampler.level_bias = t->mipmapLevelBias;
+  texture.sampler.least_level = t->minMipmapLevelClamp;
+  texture.sampler.most_level = t->maxMipmapLevelClamp;
+  if (t->seamlessCubemap && texture.image.cube && texture.sampler.linear)
+    shim_note("a seamless cube map is filtered within each face here");
   SolError err = {0};
   uint64_t handle;
   if (sol_emu_texture_create(shim.emu, &texture, &handle, &err))

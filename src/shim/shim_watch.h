@@ -67,6 +67,8 @@ typedef struct ShimWatch { // of the one `shim`
   bool repeat;             // launches that repeat are counted only at first
   ShimRepeat *repeats;
   uint64_t repeat_keys;
+  const char *from; // launches before the from_launch-th of this kernel are not counted; NULL: all are
+  uint64_t from_launch, from_seen, passed; // seen: launches of it so far; passed: those that were not counted
 } ShimWatch;
 
 #endif

@@ -1,4 +1,5 @@
-// Mapped memory, which host and kernels access at the same address: the allocation's base is the host pointer.
+// Memory that the caller provides. Mapped: host and kernels access it at the same address, the allocation's base is the
+// host pointer. Placed: kernels access it at a reserved address of the device.
 #include "base/error.h"
 #include "base/format.h"
 #include "base/heap.h"
@@ -35,6 +36,10 @@ void emu_insert_alloc(SolEmu *emu, EmuAlloc *a) {
   emu->allocs[at] = a;
 }
 
+static bool provided(const EmuAlloc *a) {
+  return a->mapped || a->placed;
+}
+
 // What was unmapped stays known as freed until something else is mapped there. False: something lives there.
 static bool clear_place(SolEmu *emu, uint64_t base, uint64_t bytes) {
   uint32_t kept = 0;
@@ -42,8 +47,8 @@ static bool clear_place(SolEmu *emu, uint64_t base, uint64_t bytes) {
   for (uint32_t k = 0; k < emu->alloc_count; k++) {
     EmuAlloc *a = emu->allocs[k];
     bool overlaps = a->base < base + bytes && base < a->base + a->size;
-    if (overlaps && !(a->mapped && a->freed)) clear = false;
-    if (overlaps && a->mapped && a->freed)
+    if (overlaps && !(provided(a) && a->freed)) clear = false;
+    if (overlaps && provided(a) && a->freed)
       sol_heap_free(a);
     else
       emu->allocs[kept++] = a;
@@ -52,10 +57,11 @@ static bool clear_place(SolEmu *emu, uint64_t base, uint64_t bytes) {
   return clear;
 }
 
-static EmuAlloc *add_mapped(SolEmu *emu, void *host, uint64_t bytes, const char *label) {
+static EmuAlloc *add_provided(SolEmu *emu, uint64_t base, void *host, uint64_t bytes, const char *label) {
   EmuAlloc *a = emu_reserve_alloc(emu) ? sol_heap_alloc(sizeof *a) : NULL;
   if (!a) return NULL;
-  *a = (EmuAlloc){.base = (uint64_t)(uintptr_t)host, .size = bytes, .host = host, .mapped = true};
+  bool mapped = base == (uint64_t)(uintptr_t)host;
+  *a = (EmuAlloc){.base = base, .size = bytes, .host = host, .mapped = mapped, .placed = !mapped};
   sol_format(a->label, sizeof a->label, "%s", label ? label : "");
   emu_insert_alloc(emu, a);
   return a;
@@ -71,14 +77,33 @@ SolStatus sol_emu_map(SolEmu *emu, void *host, uint64_t bytes, const char *label
   if (!clear_place(emu, base, bytes))
     return sol_fail(err, SOL_ERR_ARGUMENT, "[0x%llx, +%llu) is mapped already", (unsigned long long)base,
                     (unsigned long long)bytes);
-  return add_mapped(emu, host, bytes, label) ? SOL_OK : sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  return add_provided(emu, base, host, bytes, label) ? SOL_OK
+                                                     : sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
 }
 
-SolStatus sol_emu_unmap(SolEmu *emu, void *host, SolError *err) {
-  EmuAlloc *a = emu_find_alloc(emu, (uint64_t)(uintptr_t)host);
-  if (!a || !a->mapped || a->variable || a->freed || a->base != (uint64_t)(uintptr_t)host)
+SolStatus sol_emu_reserve(SolEmu *emu, uint64_t bytes, uint64_t align, uint64_t *address, SolError *err) {
+  uint64_t room = EMU_SHARED_WINDOW - emu->next_base;
+  if (!bytes || !align || bytes > room || align > room - bytes || EMU_GAP > room - bytes - align)
+    return sol_fail(err, SOL_ERR_NO_SPACE, "cannot reserve %llu bytes of addresses",
+                    (unsigned long long)bytes);
+  *address = (emu->next_base + align - 1) / align * align;
+  emu->next_base = (*address + bytes + EMU_GAP + EMU_ALIGN - 1) / EMU_ALIGN * EMU_ALIGN;
+  return SOL_OK;
+}
+
+SolStatus sol_emu_place(SolEmu *emu, uint64_t address, void *host, uint64_t bytes, SolError *err) {
+  if (!sol_emu_owns(emu, address) || bytes > emu->next_base - address || !clear_place(emu, address, bytes))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "[0x%llx, +%llu) is not reserved, or in use",
+                    (unsigned long long)address, (unsigned long long)bytes);
+  return add_provided(emu, address, host, bytes, "") ? SOL_OK
+                                                     : sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+}
+
+SolStatus sol_emu_unmap(SolEmu *emu, uint64_t address, SolError *err) {
+  EmuAlloc *a = emu_find_alloc(emu, address);
+  if (!a || !provided(a) || a->variable || a->freed || a->base != address)
     return sol_fail(err, SOL_ERR_ARGUMENT, "0x%llx is not the start of mapped memory",
-                    (unsigned long long)(uintptr_t)host);
+                    (unsigned long long)address);
   a->freed = true;
   a->freed_at = ++emu->frees;
   a->host = NULL;
@@ -113,5 +138,5 @@ EmuAlloc *emu_add_managed(SolEmu *emu, uint64_t bytes, const char *label) {
   uint64_t size = bytes ? bytes : 1;
   void *host = emu->managed(emu->managed_ctx, size);
   if (!host || !clear_place(emu, (uint64_t)(uintptr_t)host, size)) return NULL;
-  return add_mapped(emu, host, size, label);
+  return add_provided(emu, (uint64_t)(uintptr_t)host, host, size, label);
 }

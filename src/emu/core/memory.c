@@ -5,8 +5,6 @@
 #include "base/heap.h"
 #include "emu/core/state.h"
 
-enum { ALIGN = 512, GAP = 4096 };
-
 EmuAlloc *emu_nearest_alloc(const SolEmu *emu, uint64_t address) {
   uint32_t low = 0, high = emu->alloc_count; // first whose base is above address
   while (low < high) {
@@ -32,7 +30,7 @@ EmuAlloc *emu_find_alloc(const SolEmu *emu, uint64_t address) {
 EmuAlloc *emu_add_alloc(SolEmu *emu, uint64_t bytes, const char *label) {
   uint64_t size = bytes ? bytes : 1;
   if (size > emu->machine.mem_bytes - emu->bytes_used || size > SIZE_MAX - 4096) return NULL;
-  if (size + GAP + ALIGN > EMU_SHARED_WINDOW - emu->next_base) return NULL; // no more addresses
+  if (size + EMU_GAP + EMU_ALIGN > EMU_SHARED_WINDOW - emu->next_base) return NULL; // no more addresses
   if (!emu_reserve_alloc(emu)) return NULL;
   EmuAlloc *a = sol_heap_alloc(sizeof *a);
   uint8_t *block = sol_heap_alloc((size_t)size + 64);
@@ -46,7 +44,7 @@ EmuAlloc *emu_add_alloc(SolEmu *emu, uint64_t bytes, const char *label) {
   emu_use_large_pages(block, (size_t)size);
   memset(a->host, 0, (size_t)size);
   sol_format(a->label, sizeof a->label, "%s", label ? label : "");
-  emu->next_base += (size + GAP + ALIGN - 1) / ALIGN * ALIGN;
+  emu->next_base += (size + EMU_GAP + EMU_ALIGN - 1) / EMU_ALIGN * EMU_ALIGN;
   emu->bytes_used += size;
   emu_insert_alloc(emu, a);
   return a;
@@ -56,7 +54,7 @@ void emu_drop_alloc(SolEmu *emu, EmuAlloc *a) {
   if (a->freed) return;
   a->freed = true;
   a->freed_at = ++emu->frees;
-  if (!a->mapped) emu->bytes_used -= a->size;
+  if (!a->mapped && !a->placed) emu->bytes_used -= a->size;
   sol_heap_free(a->block);
   sol_heap_free(a->init);
   sol_heap_free(a->pieces);
@@ -81,7 +79,7 @@ SolStatus sol_emu_alloc(SolEmu *emu, uint64_t bytes, const char *label, uint64_t
 SolStatus sol_emu_free(SolEmu *emu, uint64_t address, SolError *err) {
   if (!address) return SOL_OK;
   EmuAlloc *a = emu_find_alloc(emu, address);
-  if (!a || a->base != address || a->heap || a->variable)
+  if (!a || a->base != address || a->heap || a->variable || a->placed)
     return sol_fail(err, SOL_ERR_ARGUMENT, "0x%llx is not the start of an allocation",
                     (unsigned long long)address);
   if (a->freed)

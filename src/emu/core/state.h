@@ -25,6 +25,7 @@
 #define EMU_WINDOW_BYTES  UINT64_C(0x0000010000000000)
 enum { EMU_RANK_SHIFT = 24, EMU_CODE_STEP = 16, EMU_MAX_RANKS = 16 };
 
+enum { EMU_ALIGN = 512, EMU_GAP = 4096 }; // of allocations, and the least distance between two
 typedef struct EmuAlloc {
   uint64_t base, size;
   uint8_t *host;              // host pointer to its bytes; NULL once freed
@@ -32,6 +33,7 @@ typedef struct EmuAlloc {
   uint8_t *init;              // a bit per byte written; NULL: not tracked
   bool freed, heap, constant; // heap: malloc in kernels allocates from it
   bool mapped, variable;      // mapped host memory; a variable of a module
+  bool placed;                // the caller's memory at a reserved address
   struct EmuHeap *pieces;     // of a heap; NULL until malloc is called
   uint64_t freed_at;          // SolEmu.frees when it was freed
   struct EmuMaps *maps;       // bytes touched by the running launch; NULL: none, or not observed

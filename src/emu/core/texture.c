@@ -66,6 +66,8 @@ static SolStatus check_image(SolEmu *emu, SolEmuImage *m, SolError *err) {
     return sol_fail(err, SOL_ERR_ARGUMENT, "a texel has 1, 2 or 4 channels, not %d", m->channels);
   if (!m->width) return sol_fail(err, SOL_ERR_ARGUMENT, "an image without width");
   if (m->depth && m->layers) return sol_fail(err, SOL_ERR_ARGUMENT, "an array of three-dimensional images");
+  if (m->cube && (m->width != m->height || !m->layers || m->layers % 6))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "a cube has six faces, as wide as they are high");
   if (m->depth && !m->height) return sol_fail(err, SOL_ERR_ARGUMENT, "an image with depth and no height");
   uint64_t texel = emu_texel_bytes(m), row = texel * m->width, rows = m->height ? m->height : 1;
   uint64_t slices = m->depth ? m->depth : m->layers ? m->layers : 1;
@@ -84,6 +86,16 @@ static SolStatus check_image(SolEmu *emu, SolEmuImage *m, SolError *err) {
   return SOL_OK;
 }
 
+static SolStatus check_levels(SolEmu *emu, SolEmuTexture *t, SolError *err) {
+  if (t->levels > SOL_EMU_MOST_LEVELS)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "a mipmap of %u levels", t->levels);
+  for (uint32_t i = 1; i < t->levels; i++) {
+    SolStatus status = check_image(emu, &t->smaller[i - 1], err);
+    if (status) return status;
+  }
+  return SOL_OK;
+}
+
 static SolStatus check_sampler(const SolEmuSampler *s, SolError *err) {
   for (int i = 0; i < 3; i++)
     if (s->edge[i] > SOL_EMU_BORDER)
@@ -94,6 +106,7 @@ static SolStatus check_sampler(const SolEmuSampler *s, SolError *err) {
 SolStatus sol_emu_texture_create(SolEmu *emu, const SolEmuTexture *texture, uint64_t *handle, SolError *err) {
   EmuObject o = {EMU_TEXTURE, *texture};
   SolStatus status = check_image(emu, &o.texture.image, err);
+  if (!status) status = check_levels(emu, &o.texture, err);
   if (!status) status = check_sampler(&o.texture.sampler, err);
   if (status) return status;
   const SolEmuImage *m = &o.texture.image;
@@ -155,12 +168,12 @@ uint32_t emu_image_attribute(const EmuObject *object, uint8_t fn) {
   case PTX_FN_WIDTH: return t->image.width;
   case PTX_FN_HEIGHT: return t->image.height;
   case PTX_FN_DEPTH: return t->image.depth;
-  case PTX_FN_ARRAY_SIZE: return t->image.layers;
+  case PTX_FN_ARRAY_SIZE: return t->image.cube ? t->image.layers / 6 : t->image.layers;
   case PTX_FN_CHANNEL_DATA_TYPE: return channel_type(t);
   case PTX_FN_CHANNEL_ORDER:
     return t->image.channels == 1 ? 0x10b0 : t->image.channels == 2 ? 0x10b2 : 0x10b5;
   case PTX_FN_NORMALIZED_COORDS: return t->sampler.normalized;
-  case PTX_FN_NUM_MIPMAP_LEVELS:
+  case PTX_FN_NUM_MIPMAP_LEVELS: return t->levels ? t->levels : 1;
   case PTX_FN_NUM_SAMPLES: return 1;
   case PTX_FN_FILTER_MODE: return t->sampler.linear;
   case PTX_FN_ADDR_MODE_0: return edge_mode(t->sampler.edge[0]);

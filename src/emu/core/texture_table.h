@@ -25,10 +25,14 @@ static inline uint32_t emu_texel_bytes(const SolEmuImage *image) {
   return image->bits / 8u * image->channels;
 }
 static inline bool emu_geom_layered(uint8_t geom) {
-  return geom == PTX_GEOM_A1D || geom == PTX_GEOM_A2D;
+  return geom == PTX_GEOM_A1D || geom == PTX_GEOM_A2D || geom == PTX_GEOM_ACUBE;
 }
-static inline uint8_t emu_geom_dims(uint8_t geom) {
-  return geom == PTX_GEOM_3D ? 3 : geom == PTX_GEOM_2D || geom == PTX_GEOM_A2D ? 2 : 1;
+static inline bool emu_geom_cube(uint8_t geom) {
+  return geom == PTX_GEOM_CUBE || geom == PTX_GEOM_ACUBE;
+}
+static inline uint8_t emu_geom_dims(uint8_t geom) { // that a filter runs over
+  bool two = geom == PTX_GEOM_2D || geom == PTX_GEOM_A2D || emu_geom_cube(geom);
+  return geom == PTX_GEOM_3D ? 3 : two ? 2 : 1;
 }
 
 #endif

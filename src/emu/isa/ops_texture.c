@@ -5,16 +5,18 @@
 // other three follow by subtraction); the weighted sum is rounded once, ties away from zero: f32 texels to
 // f32, f16 to f16, 8- and 16-bit fractions to 1/65535 (unsigned) or 1/32767. Channels that a texel lacks read
 // as 0. Sums are made in double: where f32 texels differ by more than 2^16 in size the last bit may be
-// another. Weights of three dimensions, not measured, are exact products. tex.level takes the only level
-// there is. Counted: one request per row of texels that a lane's filter covers, two neighbouring texels wide;
+// another. Weights of three dimensions are made in the same way (one of 192
+// reads of an H200 had another). The level of detail of a mipmap is cut off to 1/256; what two levels give is weighted by
+// that and rounded once more, where an H200 weighs all texels at once. Cube maps are filtered within a face. Counted: one request per row of texels that a lane's filter covers, two neighbouring texels wide;
 // images lie row by row, which a CUDA array on a GPU does not.
 #include "emu/core/state.h"
 #include "emu/core/texture_table.h"
 #include "emu/isa/num_cvt.h"
+#include "emu/isa/num_texture.h"
 
 typedef struct TexPlan {
-  EmuLoc handle, sampler, coord[3], layer, d[4];
-  bool has_sampler, has_layer, float_coord, gather;
+  EmuLoc handle, sampler, coord[3], layer, level, d[4];
+  bool has_sampler, has_layer, has_level, float_coord, gather, cube, base;
   uint8_t dims;
   uint8_t channel; // tld4
 } TexPlan;
@@ -185,9 +187,16 @@ static int64_t weigh(const Fetch *f, int lane, int64_t w[MOST_CORNERS]) {
     w[0] = 256 - a - b + w[3];
     return 256;
   }
-  int64_t c = f->frac[2][lane];
-  for (int k = 0; k < 8; k++) w[k] = (k & 1 ? a : 256 - a) * (k & 2 ? b : 256 - b) * (k & 4 ? c : 256 - c);
-  return 1 << 24;
+  int64_t c = f->frac[2][lane], ab = (a * b + 128) >> 8, ac = (a * c + 128) >> 8, bc = (b * c + 128) >> 8;
+  w[7] = (a * b * c + (1 << 15)) >> 16;
+  w[6] = bc - w[7];
+  w[5] = ac - w[7];
+  w[3] = ab - w[7];
+  w[4] = c - ac - w[6];
+  w[2] = b - ab - w[6];
+  w[1] = a - ab - w[5];
+  w[0] = 256 - a - w[2] - w[4] - w[6];
+  return 256;
 }
 
 // To nearest, ties away from zero.
@@ -249,11 +258,33 @@ static double coordinate(EmuCtx *x, EmuLoc loc, int lane) {
   return (double)EMU_IN(float, loc)[lane];
 }
 
-// Lanes with the same texture and sampler.
-static void fetch_group(EmuCtx *x, const EmuInst *i, const EmuObject *object, const SolEmuSampler *sampler,
-                        uint32_t mask, uint32_t out[4][EMU_LANES]) {
+// Where a lane's coordinates lie.
+static void place_lane(EmuCtx *x, const TexPlan *plan, Fetch *f, int l, bool linear) {
+  uint32_t layer = plan->has_layer ? EMU_IN(uint32_t, plan->layer)[l] : 0;
+  uint32_t each = plan->cube ? 6 : 1, layers = f->image->layers / each;
+  layer = layers && layer >= layers ? layers - 1 : layer;
+  f->layer[l] = layer;
+  if (plan->cube) {
+    const EmuLoc *c = plan->coord;
+    NumFace face = num_cube_face(EMU_IN(float, c[0])[l], EMU_IN(float, c[1])[l], EMU_IN(float, c[2])[l]);
+    f->layer[l] = layer * 6 + face.face;
+    place(f, 0, l, face.s, linear);
+    place(f, 1, l, face.t, linear);
+    return;
+  }
+  for (int dim = 0; dim < plan->dims; dim++) {
+    if (plan->float_coord)
+      place(f, dim, l, coordinate(x, plan->coord[dim], l), linear);
+    else
+      place_index(f, dim, l, EMU_IN(int32_t, plan->coord[dim])[l]);
+  }
+}
+
+// Lanes with the same texture, sampler and level.
+static void fetch_group(EmuCtx *x, const EmuInst *i, const EmuObject *object, const SolEmuImage *image,
+                        const SolEmuSampler *sampler, uint32_t mask, uint32_t out[4][EMU_LANES]) {
   const TexPlan *plan = (const TexPlan *)i->more;
-  Fetch f = {.image = &object->texture.image, .texture = &object->texture, .sampler = sampler, .mask = mask};
+  Fetch f = {.image = image, .texture = &object->texture, .sampler = sampler, .mask = mask};
   bool linear = plan->float_coord && (sampler->linear || plan->gather);
   // A row of one dimension is filtered against the rows beside it, where there is nothing but border.
   bool has_border = linear && plan->dims == 1 && !f.image->height && sampler->edge[1] == SOL_EMU_BORDER;
@@ -261,20 +292,58 @@ static void fetch_group(EmuCtx *x, const EmuInst *i, const EmuObject *object, co
   f.corners = linear ? 1 << f.dims : 1;
   for (uint32_t left = mask; left; left &= left - 1) {
     int l = emu_first(left);
-    for (int dim = 0; dim < plan->dims; dim++) {
-      if (plan->float_coord)
-        place(&f, dim, l, coordinate(x, plan->coord[dim], l), linear);
-      else
-        place_index(&f, dim, l, EMU_IN(int32_t, plan->coord[dim])[l]);
-    }
+    place_lane(x, plan, &f, l, linear);
     if (has_border) place(&f, 1, l, 0, true);
-    uint32_t layer = plan->has_layer ? EMU_IN(uint32_t, plan->layer)[l] : 0;
-    f.layer[l] = f.image->layers && layer >= f.image->layers ? f.image->layers - 1 : layer;
   }
   for (int corner = 0; corner < f.corners; corner++) fetch_corner(x, i, &f, corner, linear);
   for (int c = 0; c < 4; c++)
     for (uint32_t left = mask; left; left &= left - 1)
       out[c][emu_first(left)] = value(plan, &f, emu_first(left), c, linear);
+}
+
+static NumLevel level_of(const SolEmuSampler *s, uint32_t levels, float detail) {
+  int32_t last = (int32_t)(levels - 1) * 256, at = num_detail(detail) + num_detail(s->level_bias);
+  int32_t least = num_detail(s->least_level), most = num_detail(s->most_level);
+  at = at > least ? at : least;
+  at = at < most ? at : most;
+  return num_level(at > 0 ? at < last ? at : last : 0, s->level_linear);
+}
+
+// Both levels of a mipmap that the lanes' levels of detail lie between.
+static void fetch_levels(EmuCtx *x, const EmuInst *i, const EmuObject *object, const SolEmuSampler *sampler,
+                         uint32_t mask, uint32_t out[4][EMU_LANES]) {
+  const TexPlan *plan = (const TexPlan *)i->more;
+  const SolEmuTexture *t = &object->texture;
+  if (t->levels < 2) {
+    fetch_group(x, i, object, &t->image, sampler, mask, out);
+    return;
+  }
+  uint32_t next[4][EMU_LANES], at[EMU_LANES], part[EMU_LANES], both = 0;
+  for (uint32_t left = mask; left; left &= left - 1) {
+    int l = emu_first(left);
+    NumLevel level = level_of(sampler, t->levels, plan->has_level ? EMU_IN(float, plan->level)[l] : 0);
+    if (plan->base || plan->gather) level = (NumLevel){0};
+    at[l] = level.first;
+    part[l] = level.part;
+    both |= (uint32_t)(level.part > 0) << l;
+  }
+  for (uint32_t n = 0; n < t->levels; n++) {
+    const SolEmuImage *image = n ? &t->smaller[n - 1] : &t->image;
+    uint32_t first = 0, second = 0;
+    for (uint32_t left = mask; left; left &= left - 1) {
+      int l = emu_first(left);
+      first |= (uint32_t)(at[l] == n) << l;
+      second |= (uint32_t)(at[l] + 1 == n) << l;
+    }
+    if (first) fetch_group(x, i, object, image, sampler, first, out);
+    if (second & both) fetch_group(x, i, object, image, sampler, second & both, next);
+  }
+  for (int c = 0; c < 4; c++)
+    for (uint32_t left = both; left; left &= left - 1) {
+      int l = emu_first(left);
+      double a = (double)num_f32(out[c][l]), b = (double)num_f32(next[c][l]), w = part[l];
+      out[c][l] = round_f32((a * (256 - w) + b * w) / 256);
+    }
 }
 
 const EmuObject *emu_named_object(EmuCtx *x, const EmuInst *i, uint32_t lanes, uint64_t value,
@@ -302,7 +371,7 @@ static void tex(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     left &= ~group;
     const EmuObject *t = emu_named_object(x, i, group, handle[first], EMU_TEXTURE);
     const EmuObject *s = plan->has_sampler ? emu_named_object(x, i, group, sampler[first], EMU_SAMPLER) : t;
-    if (t && s) fetch_group(x, i, t, &s->texture.sampler, group, out);
+    if (t && s) fetch_levels(x, i, t, &s->texture.sampler, group, out);
   }
   for (int c = 0; c < 4; c++)
     for (uint32_t left = mask; left; left &= left - 1)
@@ -353,6 +422,10 @@ static bool lower_tex(Lower *l, const PtxInst *in, EmuInst *out) {
   plan->sampler = plan->has_sampler ? lower_read(l, &t->elems[1]) : plan->handle;
   plan->has_layer = emu_geom_layered(code->geom);
   plan->dims = emu_geom_dims(code->geom);
+  plan->cube = emu_geom_cube(code->geom);
+  plan->base = code->op == PTX_OP_TEX && code->fn == PTX_FN_BASE;
+  plan->has_level = code->op == PTX_OP_TEX && code->fn == PTX_FN_LEVEL;
+  if (plan->has_level) plan->level = lower_read(l, &in->operands[2]);
   plan->float_coord = code->type[1] == PTX_F32;
   plan->gather = code->op == PTX_OP_TLD4;
   plan->channel = code->fn == PTX_FN_GREEN      ? 1
@@ -361,7 +434,8 @@ static bool lower_tex(Lower *l, const PtxInst *in, EmuInst *out) {
                                                 : 0;
   const PtxOperand *coords = &t->elems[2];
   if (plan->has_layer) plan->layer = lower_read(l, coords++);
-  for (int dim = 0; dim < plan->dims; dim++) plan->coord[dim] = lower_read(l, &coords[dim]);
+  int count = plan->cube ? 3 : plan->dims;
+  for (int dim = 0; dim < count; dim++) plan->coord[dim] = lower_read(l, &coords[dim]);
   out->space = PTX_SPACE_GLOBAL;
   out->kind = SOL_EMU_KIND_TEXTURE;
   out->vec = 1;
