@@ -101,20 +101,21 @@ INLINE void quantize_blocks(const QuantizeParams &p, int in, int kind) {
 // A scale for each row, which is held on the chip.
 INLINE void quantize_row(const QuantizeParams &p, int in, int kind, HeldShared *shared, uint4 *memory) {
   const int per = 16 / in;
-  Held h = held_of(p.x, p.x_stride, p.n, in, memory, p.shared);
+  Held h = held_of(p.x, p.x_stride, p.n, in, memory, p.held);
   held_fill(h);
-  float f[8], edge[2] = {0, 0}, most = 0;
-#pragma unroll 2
+  float f[8], most = 0;
+#pragma unroll 4
   for (int k = 0; k < h.count; k++) {
     held_chunk(h, k, kind, in, f);
     most = fmaxf(most, most_of(f, per));
   }
-  int64_t at = held_edge(h);
-  if (at >= 0) edge[0] = load_one(h.x.at, at, kind), most = fmaxf(most, fabsf(edge[0]));
+  int64_t at;
+  for (int i = 0; (at = held_edge(h, i)) >= 0; i++) most = fmaxf(most, fabsf(load_one(h.x.at, at, kind)));
   uint64_t all = __float_as_uint(most);
   held_fold<1>(h, shared, &all, 0, MostJoin());
   held_leave(h);
-  float times = scale_group(p, __uint_as_float((uint32_t)all), h.row, h.rank == 0 && threadIdx.x == 0);
+  bool first = h.rank == 0 && held_thread(h) == 0 && h.row < p.held.m;
+  float times = scale_group(p, __uint_as_float((uint32_t)all), h.row, first);
   char *y = (char *)p.y + (int64_t)h.row * p.y_stride;
   uint32_t w[2];
 #pragma unroll 2
@@ -123,8 +124,9 @@ INLINE void quantize_row(const QuantizeParams &p, int in, int kind, HeldShared *
     pack(p, per, f, times, w);
     put(y, column, p.n, per, w);
   }
-  if (at >= 0) {
-    pack(p, 2, edge, times, w);
+  for (int i = 0; (at = held_edge(h, i)) >= 0; i++) {
+    f[0] = load_one(h.x.at, at, kind), f[1] = 0;
+    pack(p, 2, f, times, w);
     ((uint8_t *)y)[at] = (uint8_t)w[0];
   }
   held_end(h);

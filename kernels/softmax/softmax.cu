@@ -5,7 +5,11 @@
 // One fold gives both: every thread keeps the largest of its own elements and the sum of exp(. - that), and pairs of
 // these are joined. fmaxf passes over NaN, the sum does not; +inf makes inf - inf in its own thread; of a row that is
 // all -inf the sum is 0. Each way every element comes out NaN.
+//
+// cross_entropy is an epilogue (label_of, put_label): the loss of a row, log(sum) - (x[label] - max), and, in place of the
+// softmax, its gradient.
 #include "softmax/softmax.h"
+#include "packed.cuh"
 #include "row.cuh"
 #include "span.cuh"
 
@@ -75,7 +79,7 @@ INLINE float start_of(float top) {
   return top == -INFINITY ? 0 : top;
 }
 
-// result = kept * times + plus, where kept is exp(x - mine), or x - mine for log_softmax.
+// result = kept * times + plus, where kept is exp(x - mine), or x - mine for log_softmax. Times 0: 0, of NaN too.
 typedef struct Finish {
   float times, plus;
 } Finish;
@@ -83,6 +87,43 @@ typedef struct Finish {
 INLINE Finish finish_of(float2 row, float mine, int log) {
   Finish z = {log ? 1 : __fdividef(ex2((mine - row.x) * LOG2E), row.y), log ? (mine - row.x) - logf(row.y) : 0};
   return z;
+}
+
+INLINE float finish(Finish z, float kept) { return z.times == 0 ? 0 : fmaf(kept, z.times, z.plus); }
+
+// The element of a row that is the right one, for the thread that stores that element; the others have at -1.
+typedef struct Label {
+  int64_t at;
+  float gradient;
+} Label;
+
+INLINE bool stores(const Span *x, int64_t column, int per, int all, int thread) {
+  int64_t chunk = (column - x->head) / per;
+  int64_t turn = column < x->head ? column : chunk < x->chunks ? chunk : column - (x->n - x->edges);
+  return (int)(turn & (all - 1)) == thread;
+}
+
+// What cross_entropy does between the fold and the write: the loss, by the thread that has the label's element, and its
+// gradient, which that thread writes after its other elements. A row whose label is no column counts for nothing.
+INLINE Label label_of(const SoftmaxParams *p, RowPlace place, const Span *x, RowShape s, int kind, float2 row, Finish *z) {
+  Label l = {-1, 0};
+  if (!p->loss || place.row >= p->m) return l;
+  int64_t at = p->wide_ids ? ((const int64_t *)p->targets)[place.row] : ((const int32_t *)p->targets)[place.row];
+  if (at < 0 || at >= p->n) {
+    z->times = 0;
+    if (place.thread == 0) p->loss[place.row] = 0;
+    return l;
+  }
+  z->times *= p->scale;
+  if (!stores(x, at, 16 / s.in, s.threads * s.cluster, place.thread)) return l;
+  float below = load_one(x->at, at, kind) - row.x;
+  p->loss[place.row] = logf(row.y) - below;
+  l.at = at, l.gradient = (__fdividef(ex2(below * LOG2E), row.y) - 1) * p->scale;
+  return l;
+}
+
+INLINE void put_label(Target y, Label l) {
+  if (l.at >= 0) store_one(y.at, l.at, y.kind, l.gradient);
 }
 
 INLINE float keep(float f, float mine, int log, float *sum) {
@@ -125,25 +166,29 @@ INLINE void softmax_held(const SoftmaxParams *p, RowShape s, RowFold *shared) {
     for (int j = 0; j < per; j++) f[k][j] = keep(f[k][j], mine, p->log, &sums[j % 2]);
 #pragma unroll
   for (int q = 0; q < edge_count; q++) edge[q] = keep(edge[q], mine, p->log, &sums[0]);
-  Finish z = finish_of(row_fold(s, shared, make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX), mine, p->log);
+  float2 row = row_fold(s, shared, make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX);
+  Finish z = finish_of(row, mine, p->log);
+  Label label = label_of(p, place, &x, s, kind, row, &z);
+  if (!p->y) return;
   Target y = target_of(p, place, s.wide);
 #pragma unroll
   for (int k = 0; k < s.chunks; k++) {
     int i = k * s.threads + place.thread;
     if (i >= chunks) continue;
 #pragma unroll
-    for (int j = 0; j < per; j++) f[k][j] = fmaf(f[k][j], z.times, z.plus);
+    for (int j = 0; j < per; j++) f[k][j] = finish(z, f[k][j]);
     store_chunk(y, x.head + i * per, s.in, f[k]);
   }
 #pragma unroll
   for (int q = 0; q < edge_count; q++)
-    if (column[q] >= 0) store_one(y.at, column[q], y.kind, fmaf(edge[q], z.times, z.plus));
+    if (column[q] >= 0) store_one(y.at, column[q], y.kind, finish(z, edge[q]));
+  put_label(y, label);
 }
 
 // The result of one element once the row's largest and sum are known.
 INLINE float result(float f, float2 row, Finish z, int log) {
   float d = f - row.x;
-  return log ? d + z.plus : ex2(d * LOG2E) * z.times;
+  return log ? d + z.plus : z.times == 0 ? 0 : ex2(d * LOG2E) * z.times;
 }
 
 INLINE void finish_chunk(const SoftmaxParams *p, Target y, int64_t column, int in, float *f, float2 row, Finish z) {
@@ -172,14 +217,6 @@ INLINE void reread(const uint4 *at, int kind, int in, float *f) {
                : "r"((uint32_t)__cvta_generic_to_shared(at))
                : "memory");
   widen(&v, kind, in, f);
-}
-
-// The larger of each of two pairs of elements; NaN is passed over.
-INLINE uint32_t larger2(uint32_t a, uint32_t b, int kind) {
-  uint32_t c;
-  if (kind == KIND_FP16) asm("max.f16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));
-  else asm("max.bf16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));
-  return c;
 }
 
 // The largest of a thread's elements. Those of 2 bytes are compared packed, two at a time.
@@ -262,9 +299,12 @@ INLINE void softmax_shared(const SoftmaxParams *p, RowShape s, RowFold *shared, 
   }
   float2 row = row_fold(s, shared, make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX);
   Finish z = finish_of(row, row.x, p->log);
+  Label label = label_of(p, place, &x, s, kind, row, &z);
+  if (!p->y) return;
   Target y = target_of(p, place, s.wide);
   write_shared(p, y, held, x.head + (int64_t)place.thread * per, s, count, kind, row, z);
   if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
+  put_label(y, label);
 }
 #endif
 
@@ -290,6 +330,8 @@ INLINE void softmax_long(const SoftmaxParams *p, RowShape s, RowFold *shared) {
   }
   row = row_fold(s, shared, row, FOLD_SOFTMAX);
   Finish z = finish_of(row, row.x, p->log);
+  Label label = label_of(p, place, &x, s, kind, row, &z);
+  if (!p->y) return;
   Target y = target_of(p, place, p->wide);
   for (i -= all; i >= 0; i -= all) {
     if (i >= x.chunks) continue;
@@ -298,6 +340,7 @@ INLINE void softmax_long(const SoftmaxParams *p, RowShape s, RowFold *shared) {
     finish_chunk(p, y, x.head + i * per, s.in, f, row, z);
   }
   if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
+  put_label(y, label);
 }
 
 // The next kernel may launch meanwhile; it waits for this one.

@@ -187,8 +187,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   ops_grid(l.grid, p.threads, l.block);
   if (!f->group) {
     l.kernel += KERNEL_ROW_2 - KERNEL_BLOCKS_2;
-    held_plan(ctx, a->m, a->n, in, true, &l);
-    p.shared = (int32_t)l.shared;
+    p.held = held_plan(ctx, a->m, a->n, in, &l);
   }
   return ops_launch(ctx, &ops_quantize, &l, stream);
 }
