@@ -72,8 +72,8 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
   }
 }
 
-SolStatus argmax_launch(SolContext *ctx, const SolArgmax *a, int64_t y_stride, void *values, int64_t values_stride,
-                        SolStream stream) {
+SolStatus argmax_launch(SolContext *ctx, const SolArgmax *a, int64_t y_stride, void *values,
+                        int64_t values_stride, SolStream stream) {
   int in = ops_size(a->dtype);
   ArgmaxParams p = {.y = a->y,
                     .values = values,

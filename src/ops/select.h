@@ -13,10 +13,11 @@ extern const uint32_t select_shared[SELECT_KERNELS];
 
 // Fills block, cluster, grid and shared of a launch over rows of n elements of `in` bytes of which k are listed; 0: none.
 // Results do not depend on it.
-HeldShape select_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k, int32_t *room, OpsLaunch *l);
+HeldShape select_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k, int32_t *room,
+                      OpsLaunch *l);
 // argmax, and the elements themselves into `values`; strides in elements.
-SolStatus argmax_launch(SolContext *ctx, const SolArgmax *a, int64_t y_stride, void *values, int64_t values_stride,
-                        SolStream stream);
+SolStatus argmax_launch(SolContext *ctx, const SolArgmax *a, int64_t y_stride, void *values,
+                        int64_t values_stride, SolStream stream);
 
 // An element's place in the order of a row: its value as a number that grows with it, then its column.
 typedef struct SelectItem {

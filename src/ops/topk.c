@@ -84,7 +84,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                        .x_stride = a->x_stride,
                        .dtype = a->dtype,
                        .id_dtype = a->id_dtype};
-    return argmax_launch(ctx, &first, ops_stride(a->ids_stride, 1), a->values, ops_stride(a->values_stride, 1), stream);
+    return argmax_launch(ctx, &first, ops_stride(a->ids_stride, 1), a->values,
+                         ops_stride(a->values_stride, 1), stream);
   }
   TopkParams p = {.values = a->values,
                   .ids = a->ids,
