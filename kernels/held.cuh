@@ -3,9 +3,9 @@
 //
 // A row is a Span: 16-byte chunks, and single elements ("edges") before and after them. Warps of all blocks have
 // consecutive segments of the chunks, lanes of a warp neighbouring chunks of its segment; edges belong to the first
-// threads of the first block. A thread reads only what it has copied itself, so no barrier is needed. The number of
-// blocks and threads is known at run time: they follow from the row's length alone (src/ops/held.h), and with them the
-// order of every sum.
+// threads of the first block. Short rows share a block: each has a warp, or a power of two of its lanes. A thread reads
+// only what it has copied itself, so no barrier is needed. The number of blocks and threads is known at run time: they
+// follow from the row's length alone (src/ops/held.h), and with them the order of every sum.
 #ifndef SOL_KERNELS_HELD_CUH
 #define SOL_KERNELS_HELD_CUH
 
@@ -15,10 +15,11 @@
 
 typedef struct Held {
   Span x;
-  uint4 *mine;   // this lane's chunks in shared memory, 32 apart
-  int64_t first; // its first chunk; those after it are 32 apart
+  uint4 *mine;   // this lane's chunks in shared memory, `lanes` apart
+  int64_t first; // its first chunk; those after it are `lanes` apart
   int count, kept; // of its chunks; of those in shared memory
   uint64_t row;
+  int lanes, lane, warps, warp; // of a warp on the row, and this one's place; warps of this block on it, and its place
   int rank, blocks, turn; // place in the cluster and its size; which half of HeldShared is next
 } Held;
 
@@ -35,41 +36,58 @@ INLINE int cluster_blocks(void) {
   return (int)n;
 }
 
-// The row of this block's cluster: x begins `stride` bytes after that of the row before. `shared`: bytes at `memory`.
-INLINE Held held_of(const void *x, int64_t stride, int64_t n, int in, uint4 *memory, int shared) {
+// The row of this thread: x begins `stride` bytes after that of the row before. Beyond the last row: one of no elements.
+INLINE Held held_of(const void *x, int64_t stride, int64_t n, int in, uint4 *memory, HeldShape s) {
   Held h;
   uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
-  int warps = blockDim.x / 32, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  bool many = s.rows > 1;
+  h.lanes = s.lanes;
+  h.lane = threadIdx.x & (s.lanes - 1);
+  h.warps = many ? 1 : blockDim.x / 32;
+  h.warp = many ? 0 : threadIdx.x / 32;
   h.blocks = cluster_blocks();
   h.rank = 0;
 #if __CUDA_ARCH__ >= 900
   if (h.blocks > 1) h.rank = (int)cluster_rank();
 #endif
-  h.row = block / h.blocks;
-  h.x = span_of((const char *)x + (int64_t)h.row * stride, n, in);
-  int64_t of_warp = (h.x.chunks + 32 * warps * h.blocks - 1) / (32 * warps * h.blocks); // times 32 lanes
-  int64_t room = shared / (512 * warps), begin = (h.rank * warps + warp) * of_warp * 32;
-  h.first = begin + lane;
-  int64_t end = min(begin + of_warp * 32, h.x.chunks);
-  h.count = h.first < end ? (int)((end - h.first + 31) / 32) : 0;
-  h.kept = min(h.count, (int)room);
-  h.mine = memory + warp * room * 32 + lane;
+  h.row = h.blocks > 1 ? block / h.blocks : many ? block * s.rows + threadIdx.x / s.lanes : block;
+  h.x = span_of((const char *)x + (int64_t)h.row * stride, h.row < s.m ? n : 0, in);
+  // Lanes are a power of two: only where a row has several warps is there anything to divide.
+  int log = 31 - __clz(s.lanes);
+  int64_t of_warp = (h.x.chunks + s.lanes - 1) >> log; // times the lanes
+  uint32_t warps = h.warps * h.blocks;
+  if (warps > 1) of_warp = of_warp >> 31 ? (of_warp + warps - 1) / warps : ((uint32_t)of_warp + warps - 1) / warps;
+  int64_t begin = ((h.rank * h.warps + h.warp) * of_warp) << log, end = min(begin + (of_warp << log), h.x.chunks);
+  h.first = begin + h.lane;
+  h.count = h.first < end ? (int)((end - h.first + s.lanes - 1) >> log) : 0;
+  h.kept = min(h.count, s.room);
+  h.mine = memory + (threadIdx.x - h.lane) * s.room + h.lane;
   h.turn = 0;
   return h;
 }
+
+// This thread's place among those of the row in its block.
+INLINE int held_thread(const Held &h) { return h.warp * 32 + h.lane; }
+
+// A barrier of the row's threads in this block, which are so many warps.
+INLINE void warps_sync(int warps) {
+  if (warps == 1) __syncwarp();
+  else __syncthreads();
+}
+INLINE void held_sync(const Held &h) { warps_sync(h.warps); }
 
 // Copies this thread's chunks into shared memory; several loads are in flight.
 INLINE void held_fill(const Held &h) {
 #pragma unroll 8
   for (int k = 0; k < h.kept; k++) {
-    const uint4 *from = (const uint4 *)h.x.body + h.first + 32 * k;
+    const uint4 *from = (const uint4 *)h.x.body + h.first + h.lanes * k;
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
-                     (uint32_t)__cvta_generic_to_shared(h.mine + 32 * k)),
+                     (uint32_t)__cvta_generic_to_shared(h.mine + h.lanes * k)),
                  "l"(from)
                  : "memory");
 #else
-    h.mine[32 * k] = *from;
+    h.mine[h.lanes * k] = *from;
 #endif
   }
 #if __CUDA_ARCH__ >= 800
@@ -78,9 +96,9 @@ INLINE void held_fill(const Held &h) {
 }
 
 INLINE uint4 held_vector(const Held &h, int k) {
-  return k < h.kept ? h.mine[32 * k] : ((const uint4 *)h.x.body)[h.first + 32 * k];
+  return k < h.kept ? h.mine[h.lanes * k] : ((const uint4 *)h.x.body)[h.first + h.lanes * k];
 }
-INLINE int64_t held_column(const Held &h, int k, int in) { return h.x.head + (h.first + 32 * k) * (16 / in); }
+INLINE int64_t held_column(const Held &h, int k, int in) { return h.x.head + (h.first + h.lanes * k) * (16 / in); }
 
 // This thread's chunk k as floats, and its first column.
 INLINE int64_t held_chunk(const Held &h, int k, int kind, int in, float *f) {
@@ -90,9 +108,10 @@ INLINE int64_t held_chunk(const Held &h, int k, int kind, int in, float *f) {
   return held_column(h, k, in);
 }
 
-// The column of this thread's edge; -1: it has none.
-INLINE int64_t held_edge(const Held &h) {
-  return h.rank == 0 && threadIdx.x < h.x.edges ? span_edge(&h.x, threadIdx.x) : -1;
+// The column of this thread's edge number i; -1: it has none. Threads of a short row may have several.
+INLINE int64_t held_edge(const Held &h, int i) {
+  int e = held_thread(h) + i * (h.warps * h.lanes);
+  return h.rank == 0 && e < h.x.edges ? span_edge(&h.x, e) : -1;
 }
 
 // each(value, column) for the elements of a chunk, a word at a time: for functions that are long, not to be repeated for
@@ -119,8 +138,8 @@ template <class Each> INLINE void held_each_chunk(const Held &h, int kind, int i
 }
 template <class Each> INLINE void held_each(const Held &h, int kind, int in, Each each) {
   held_each_chunk(h, kind, in, each);
-  int64_t edge = held_edge(h);
-  if (edge >= 0) each(load_one(h.x.at, edge, kind), edge);
+  int64_t edge;
+  for (int i = 0; (edge = held_edge(h, i)) >= 0; i++) each(load_one(h.x.at, edge, kind), edge);
 }
 
 INLINE void cluster_barrier(void) {
@@ -142,20 +161,21 @@ INLINE uint64_t remote_word(const uint64_t *here, int rank) {
 }
 
 // `words` values of all threads of the row together, join(a, b) word by word; every thread gets the result. Two halves of
-// shared memory by turns: one barrier is enough.
+// shared memory by turns: one barrier is enough. Where a row has several warps lanes is 32.
 template <int words, class Join> INLINE void held_fold(Held &h, HeldShared *s, uint64_t *v, uint64_t none, Join join) {
-  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, t = h.turn;
+  int t = h.turn;
   h.turn ^= 1;
 #pragma unroll
-  for (int w = 0; w < words; w++) {
+  for (int w = 0; w < words; w++)
+    for (int o = h.lanes / 2; o; o >>= 1) v[w] = join(v[w], __shfl_xor_sync(~0u, v[w], o));
+  if (h.warps == 1 && h.blocks == 1) return;
 #pragma unroll
-    for (int o = 16; o; o >>= 1) v[w] = join(v[w], __shfl_xor_sync(~0u, v[w], o));
-    if (lane == 0) s->warps[t][warp][w] = v[w];
-  }
+  for (int w = 0; w < words; w++)
+    if (h.lane == 0) s->warps[t][h.warp][w] = v[w];
   __syncthreads();
 #pragma unroll
   for (int w = 0; w < words; w++) {
-    v[w] = lane < blockDim.x / 32 ? s->warps[t][lane][w] : none;
+    v[w] = h.lane < h.warps ? s->warps[t][h.lane][w] : none;
 #pragma unroll
     for (int o = 16; o; o >>= 1) v[w] = join(v[w], __shfl_xor_sync(~0u, v[w], o));
     if (h.blocks > 1 && threadIdx.x == 0) s->block[t][w] = v[w];

@@ -2,7 +2,16 @@
 #ifndef SOL_KERNELS_HELD_H
 #define SOL_KERNELS_HELD_H
 
-// The most dynamic shared memory of a block, and the most threads.
+#include <stdint.h>
+
+// The most dynamic shared memory of a block for its rows, and the most threads.
 enum { HELD_SHARED = 64 << 10, HELD_THREADS = 512 };
+
+typedef struct HeldShape {
+  uint64_t m;          // rows in all
+  int32_t rows, lanes; // of a block; of a warp on a row: 32 unless several rows share a block
+  int32_t room;        // chunks that a thread keeps in shared memory
+  int32_t shared;      // bytes of that, all threads of a block together
+} HeldShape;
 
 #endif

@@ -1,25 +1,13 @@
 // y[i] = column of the largest element of row i: the first of equals, NaN above everything.
 //
 // First the row's threads reduce to the largest value, which costs no more than a maximum; then the few threads that have
-// it search for its column, in the last chunk that raised their maximum.
+// it search for its column, in the last chunk that raised their maximum. topk with k = 1 is the same, and the value.
 #include "argmax/argmax.h"
 #include "cluster_exchange.cuh"
+#include "packed.cuh"
 #include "span.cuh"
 
 enum { DEPTH = 4 }; // chunks in flight at once
-
-// Two elements in a word at once; NaN above all.
-INLINE uint32_t higher2(uint32_t a, uint32_t b, int kind) {
-  uint32_t c;
-#if __CUDA_ARCH__ >= 800
-  if (kind == KIND_FP16) asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));
-  else asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));
-#else
-  float2 f = widen2(a, kind), g = widen2(b, kind);
-  c = narrow2(higher(f.x, g.x), higher(f.y, g.y), kind);
-#endif
-  return c;
-}
 
 // The largest of `count` chunks.
 INLINE float highest(const Vec *v, int count, int kind, int in) {
@@ -175,8 +163,13 @@ INLINE void argmax_row(const ArgmaxParams *p, RowShape s, int once, int kind, Be
     column = row_first(s, shared, row, top);
   }
   if (place.thread || place.row >= p->m) return;
-  if (p->wide) ((int64_t *)p->y)[place.row] = (int64_t)column;
-  else ((int32_t *)p->y)[place.row] = (int32_t)column;
+  int64_t to = (int64_t)place.row * p->y_stride;
+  if (p->wide) ((int64_t *)p->y)[to] = (int64_t)column;
+  else ((int32_t *)p->y)[to] = (int32_t)column;
+  if (!p->values) return;
+  to = (int64_t)place.row * p->values_stride;
+  if (s.in == 4) ((uint32_t *)p->values)[to] = ((const uint32_t *)x.at)[column];
+  else ((uint16_t *)p->values)[to] = ((const uint16_t *)x.at)[column];
 }
 
 #define ROWS(in, threads, rows, cluster, upto)                                                               \

@@ -44,9 +44,9 @@ INLINE float finish(const GroupNormParams &p, Affine &c, uint64_t group, float f
 
 INLINE void group_norm(const GroupNormParams &p, int in, int kind, HeldShared *shared, uint4 *memory) {
   const int per = 16 / in;
-  Held h = held_of(p.x, p.n * in, p.n, in, memory, p.shared);
+  Held h = held_of(p.x, p.n * in, p.n, in, memory, p.held);
   held_fill(h);
-  float f[8], edge = 0, size = (float)p.n;
+  float f[8], size = (float)p.n;
   Stats t = {0, 0, 0, 0};
 #pragma unroll 2
   for (int k = 0; k < h.count; k++) {
@@ -54,15 +54,16 @@ INLINE void group_norm(const GroupNormParams &p, int in, int kind, HeldShared *s
 #pragma unroll
     for (int j = 0; j < per; j++) take(t, f[j]);
   }
-  int64_t at = held_edge(h);
-  if (at >= 0) edge = load_one(h.x.at, at, kind), take(t, edge);
+  int64_t at;
+  for (int i = 0; (at = held_edge(h, i)) >= 0; i++) take(t, load_one(h.x.at, at, kind));
   float mine = t.count > 0 ? t.sum / t.count : 0; // less the shift
   float mean = sum_of(h, shared, t.count * (t.shift / size) + t.sum / size);
   float apart = t.shift - mean + mine;
   float variance = sum_of(h, shared, fmaf(t.count * apart, apart, t.squares - t.sum * mine)) / size;
   held_leave(h);
   float over = rsqrtf(variance + p.eps);
-  uint64_t group = h.row % p.groups;
+  uint64_t batch, group;
+  split(h.row, p.groups, &batch, &group);
   char *y = (char *)p.y + (int64_t)h.row * p.n * (p.y_kind == KIND_FP32 ? 4 : 2);
   Affine c = {0, 0, 0};
 #pragma unroll 1
@@ -79,8 +80,10 @@ INLINE void group_norm(const GroupNormParams &p, int in, int kind, HeldShared *s
       for (int j = 0; j < per; j++) store_one(y, column + j, p.y_kind, f[j]);
     }
   }
-  c.end = 0; // an edge may come before
-  if (at >= 0) store_one(y, at, p.y_kind, finish(p, c, group, edge, at, mean, over));
+  for (int i = 0; (at = held_edge(h, i)) >= 0; i++) {
+    c.end = 0; // an edge may come before
+    store_one(y, at, p.y_kind, finish(p, c, group, load_one(h.x.at, at, kind), at, mean, over));
+  }
   held_end(h);
 }
 

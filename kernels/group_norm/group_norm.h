@@ -2,6 +2,7 @@
 #define SOL_KERNELS_GROUP_NORM_H
 
 #include "../elementwise.h"
+#include "../held.h"
 
 typedef struct GroupNormParams {
   void *y;
@@ -9,9 +10,10 @@ typedef struct GroupNormParams {
   int64_t n;                     // elements of a group
   uint64_t groups, channels;     // of a batch; channels of a group
   Divider divider;               // by the elements of a channel
-  int32_t x_kind, y_kind, weight_kind, shared;
+  int32_t x_kind, y_kind, weight_kind;
   int32_t alike; // x and y are of one size and aligned alike
   float eps;
+  HeldShape held;
 } GroupNormParams;
 
 #endif

@@ -3,8 +3,12 @@
 #define SOL_KERNELS_QUANTIZE_H
 
 #include "../elementwise.h"
+#include "../held.h"
 
 enum { QUANTIZE_INT8, QUANTIZE_FP8, QUANTIZE_MXFP8, QUANTIZE_NVFP4 }; // how a group is scaled and stored
+
+// Columns of a thread in blocks: 32 bytes of x, but no more than the smallest group.
+enum { QUANTIZE_EACH_2 = 16, QUANTIZE_EACH_4 = 8 };
 
 typedef struct QuantizeParams {
   void *y, *scales;
@@ -15,7 +19,8 @@ typedef struct QuantizeParams {
   int64_t n, y_stride, x_stride; // bytes, but n
   int64_t groups;                // of a row
   int32_t lanes;                 // threads of a group
-  int32_t x_kind, how, shared;
+  int32_t x_kind, how;
+  HeldShape held; // rows
 } QuantizeParams;
 
 #ifdef __CUDACC__

@@ -1,20 +1,32 @@
 // The k largest elements of a row, and a random one of them.
 //
-// Both look for a cut: the key of the last element that is kept, and the last column of those equal to it. The key is
-// found by search: each round counts (or weighs) what is at or above three keys that divide the range into four. Then
-// the columns of those equal to it are walked in order. No sums of floats are compared, so the result does not depend
-// on how a row is divided.
+// Where few elements are kept, one pass finds a key that at least k elements reach, a second one collects all that do, and
+// the rest is done in a short list. Otherwise (many equal elements, or no top_k) both look for a cut: the key of the last
+// element that is kept, and the last column of those equal to it. The key is found by search: each round counts (or weighs)
+// what is at or above three keys that divide the range into four. Then the columns of those equal to it are walked in order.
+// No sums of floats are compared, so the result does not depend on how a row is divided.
 #include "select.h"
 #include "weight.h"
 
 #include "elementwise.cuh"
 #include "held.cuh"
+#include "packed.cuh"
+
+// What a row's threads in one block share. In a cluster the first block's list is the whole row's.
+typedef struct SelectShared {
+  HeldShared held;
+  int next[4]; // of each row: entries of its list
+  uint32_t counts[2][32];
+} SelectShared;
 
 // The row, and how its elements compare.
 typedef struct Select {
   Held h;
   HeldShared *shared;
   int kind, nan_first; // otherwise a NaN comes last
+  uint64_t *list;      // entries: keys above, the complements of their columns below
+  int room, *next;     // entries it has space for; how many there are
+  uint32_t (*counts)[32];
 } Select;
 
 typedef struct Cut {
@@ -41,6 +53,12 @@ template <int in> INLINE uint32_t key_of(const Select &s, float f) {
   return (u ^ ((uint32_t)((int32_t)u >> 31) | 0x80000000u)) >> shift;
 }
 
+// The value of a key that is not a NaN's; +0 for both zeros.
+template <int in> INLINE float value_of(const Select &s, uint32_t key) {
+  uint32_t shift = in == 4 ? 0 : s.kind == KIND_FP16 ? 13 : 16, u = key << shift;
+  return __uint_as_float((u >> 31 ? u ^ 0x80000000u : ~u) & ~0u << shift);
+}
+
 INLINE bool is_kept(Cut c, uint32_t key, int64_t column) {
   return key > c.key || (key == c.key && column <= c.last);
 }
@@ -57,13 +75,6 @@ CALLED void fold_sums(Select &s, uint64_t *v) { // three of them
 CALLED uint64_t fold_most(Select &s, uint64_t v) {
   held_fold<1>(s.h, s.shared, &v, 0, MostJoin());
   return v;
-}
-
-CALLED uint64_t total_of(Select &s, const Measure &m) {
-  uint64_t v[3] = {0, 0, 0};
-  held_each(s.h, s.kind, in, [&](float f, int64_t c) { v[0] += measure(m, f, key_of<in>(s, f), c); });
-  fold_sums<in>(s, v);
-  return v[0];
 }
 
 INLINE uint64_t lanes_before(uint64_t v) { // the sum of the lanes before this one
@@ -128,32 +139,67 @@ CALLED int64_t pass_in_chunks(const Select &s, const Measure &m, uint64_t wanted
   }
 }
 
-// The column of the first element at which the sum of what is measured, in order of the columns, exceeds `wanted`, which
-// is less than the whole.
-CALLED int64_t pick(Select &s, const Measure &m, uint64_t wanted) {
-  const Held &h = s.h;
-  uint64_t mine = 0, before = 0, v[3] = {0, 0, 0};
-  int64_t found = pass_in_edges<in>(s, m, 0, h.x.head, &wanted);
-  held_each_chunk(h, s.kind, in, [&](float f, int64_t c) { mine += measure(m, f, key_of<in>(s, f), c); });
-  mine = warp_total(mine);
-  // What the warps and blocks before this one have: the fold leaves it in shared memory.
-  int t = h.turn;
-  if (threadIdx.x % 32 == 0) v[0] = mine;
-  fold_sums<in>(s, v);
-  for (int w = 0; w < threadIdx.x / 32; w++) before += s.shared->warps[t][w][0];
-  for (int i = 0; i < h.rank; i++) before += remote_word(&s.shared->block[t][0], i);
-  int64_t here = -1;
-  if (wanted != ~0ull && wanted >= before && wanted < before + mine) here = pass_in_chunks<in>(s, m, wanted - before);
-  if (wanted != ~0ull && wanted >= v[0]) {
-    wanted -= v[0];
-    here = pass_in_edges<in>(s, m, h.x.head, h.x.edges - h.x.head, &wanted);
+// Sums of what is measured: of the edges before the chunks, of this warp's chunks, of all chunks, of the edges after them.
+typedef struct Sums {
+  uint64_t head, mine, chunks, tail;
+  int turn; // which half of HeldShared has the warps' and blocks' own
+} Sums;
+INLINE uint64_t whole_of(const Sums &t) { return t.head + t.chunks + t.tail; }
+
+CALLED Sums sums_of(Select &row, const Measure &measured) {
+  const Select s = row;
+  const Measure m = measured;
+  Sums t = {0, 0, 0, 0, s.h.turn};
+  uint64_t v[3] = {0, 0, 0};
+  if (m.how == COUNT_WEIGHT && m.cut.key == 0) { // all of them: no keys
+    for (int k = 0; k < s.h.count; k++) {
+      float f[8];
+      held_chunk(s.h, k, s.kind, in, f);
+#pragma unroll
+      for (int j = 0; j < 16 / in; j++) t.mine += select_weight(f[j], m.top, m.per);
+    }
+  } else {
+    held_each_chunk(s.h, s.kind, in, [&](float f, int64_t c) { t.mine += measure(m, f, key_of<in>(s, f), c); });
   }
-  if (here >= 0) found = here;
+  t.mine = warp_total(t.mine);
+  if (s.h.lane == 0) v[0] = t.mine;
+  fold_sums<in>(row, v);
+  t.chunks = v[0];
+  uint64_t edge = 0;
+  if (s.h.lane < s.h.x.edges) { // all warps alike
+    int64_t c = span_edge(&s.h.x, s.h.lane);
+    float f = load_one(s.h.x.at, c, s.kind);
+    edge = measure(m, f, key_of<in>(s, f), c);
+  }
+  t.head = warp_total(s.h.lane < s.h.x.head ? edge : 0);
+  t.tail = warp_total(s.h.lane < s.h.x.head ? 0 : edge);
+  return t;
+}
+
+// The column of the first element at which the sum of what is measured, in order of the columns, exceeds `wanted`, which
+// is less than the whole. No other fold has come between: what the warps and blocks before this one have is in shared memory.
+CALLED int64_t pick(Select &s, const Measure &m, const Sums &t, uint64_t wanted) {
+  const Held &h = s.h;
+  int64_t found = -1;
+  if (wanted < t.head) {
+    found = pass_in_edges<in>(s, m, 0, h.x.head, &wanted);
+  } else if (wanted < t.head + t.chunks) {
+    uint64_t before = t.head;
+    for (int w = 0; w < h.warp; w++) before += s.shared->warps[t.turn][w][0];
+    for (int i = 0; i < h.rank; i++) before += remote_word(&s.shared->block[t.turn][0], i);
+    if (wanted >= before && wanted < before + t.mine) found = pass_in_chunks<in>(s, m, wanted - before);
+  } else {
+    wanted -= t.head + t.chunks;
+    found = pass_in_edges<in>(s, m, h.x.head, h.x.edges - h.x.head, &wanted);
+  }
   return (int64_t)fold_most<in>(s, (uint64_t)(found + 1)) - 1;
 }
 
-// The largest key, from low to high, at or above which the measure is at least `target`; at `low` it is.
-CALLED uint32_t search(Select &s, const Measure &m, uint64_t target, uint32_t low, uint32_t high) {
+// The largest key, from low to high, at or above which the measure is at least `target`; at `low` it is, and no element is
+// above `high`. What was found to be above the range is not measured again.
+CALLED uint32_t search(Select &row, const Measure &measured, uint64_t target, uint32_t low, uint32_t high) {
+  const Select s = {row.h, NULL, row.kind, row.nan_first};
+  const Measure m = measured;
   while (low < high) {
     uint32_t step = (high - low) / 4; // three keys divide the range
     uint32_t key[3] = {low + step, low + 2 * step, low + 3 * step};
@@ -161,33 +207,27 @@ CALLED uint32_t search(Select &s, const Measure &m, uint64_t target, uint32_t lo
     uint64_t v[3] = {0, 0, 0};
     held_each(s.h, s.kind, in, [&](float f, int64_t c) {
       uint32_t k = key_of<in>(s, f);
-      uint64_t one = k >= key[0] ? measure(m, f, k, c) : 0;
+      uint64_t one = k >= key[0] && k <= high ? measure(m, f, k, c) : 0;
 #pragma unroll
       for (int i = 0; i < 3; i++) v[i] += k >= key[i] ? one : 0;
     });
-    fold_sums<in>(s, v);
+    fold_sums<in>(row, v);
     if (v[2] >= target) low = key[2];
-    else if (v[1] >= target) low = key[1], high = key[2] - 1;
-    else if (v[0] >= target) low = key[0], high = key[1] - 1;
-    else high = key[0] - 1;
+    else if (v[1] >= target) low = key[1], high = key[2] - 1, target -= v[2];
+    else if (v[0] >= target) low = key[0], high = key[1] - 1, target -= v[1];
+    else high = key[0] - 1, target -= v[0];
   }
   return low;
 }
 
-// The k largest, of equals those with the lowest columns. The search starts from the k-th largest of the threads' own
-// largest in some block, where there are so many threads: few elements are above it.
-template <int in> INLINE Cut cut_of_count(Select &s, uint64_t k) {
+// The k largest, of equals those with the lowest columns. At least k elements have the key `low` or a higher one.
+CALLED Cut cut_of_count(Select &s, uint64_t k, uint32_t low) {
   Measure m = {{0, INT64_MAX}, COUNT_ALL};
-  uint32_t mine = 0, low = 0;
-  held_each(s.h, s.kind, in, [&](float f, int64_t) { mine = max(mine, key_of<in>(s, f)); });
-  for (int bit = in == 4 ? 31 : 18; bit >= 0 && k <= blockDim.x; bit--)
-    if (__syncthreads_count(mine >= (low | 1u << bit)) >= (int)k) low |= 1u << bit;
-  low = (uint32_t)fold_most<in>(s, low);
-  m.key = search<in>(s, m, k, low, (uint32_t)fold_most<in>(s, mine));
+  m.key = search<in>(s, m, k, low, in == 4 ? ~0u : s.kind == KIND_FP16 ? ~0u >> 13 : ~0u >> 16);
   m.cut = Cut{m.key, -1};
-  uint64_t above = total_of<in>(s, m);
+  uint64_t above = whole_of(sums_of<in>(s, m));
   m.cut = Cut{0, INT64_MAX}, m.how = COUNT_EQUAL;
-  return Cut{m.key, pick<in>(s, m, k - above - 1)};
+  return Cut{m.key, pick<in>(s, m, sums_of<in>(s, m), k - above - 1)};
 }
 
 // Of what the cut keeps the largest, until they have at least `target` of the weight. Elements of one key weigh the same.
@@ -204,111 +244,253 @@ template <int in> INLINE Cut cut_of_weight(Select &s, Measure m, uint64_t target
   fold_sums<in>(s, v);
   uint64_t each = v[2] / v[1], kept = (target - v[0] + each - 1) / each;
   m.how = COUNT_EQUAL;
-  return Cut{m.key, pick<in>(s, m, kept - 1)};
+  return Cut{m.key, pick<in>(s, m, sums_of<in>(s, m), kept - 1)};
 }
 
 template <int in>
-INLINE Select select_of(const void *x, int64_t stride, int64_t n, int kind, int nan_first, HeldShared *shared, uint4 *memory,
-                        int bytes) {
-  Select s = {held_of(x, stride, n, in, memory, bytes), shared, in == 4 ? KIND_FP32 : kind, nan_first};
+INLINE Select select_of(const void *x, int64_t stride, int64_t n, int kind, int nan_first, SelectShared *shared,
+                        uint4 *memory, HeldShape shape, int room) {
+  int row = shape.rows > 1 ? threadIdx.x / 32 : 0;
+  Select s = {held_of(x, stride, n, in, memory, shape), &shared->held, in == 4 ? KIND_FP32 : kind, nan_first,
+              (uint64_t *)((char *)memory + shape.shared) + row * room, room, &shared->next[row], shared->counts};
   held_fill(s.h);
   return s;
 }
 
-// To this place of the list in the first block of the cluster.
-INLINE void put_in_first(const Held &h, uint64_t *place, uint64_t v) {
-#if __CUDA_ARCH__ >= 900
-  if (h.rank) {
-    uint32_t there;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, 0;" : "=r"(there) : "r"((uint32_t)__cvta_generic_to_shared(place)));
-    asm volatile("st.shared::cluster.u64 [%0], %1;" ::"r"(there), "l"(v) : "memory");
-    return;
-  }
-#endif
-  *place = v;
+// Two elements in a word at once, or one of 4 bytes.
+INLINE uint32_t larger_word(const Select &s, int in, uint32_t a, uint32_t b) {
+  if (in == 2) return s.nan_first ? higher2(a, b, s.kind) : larger2(a, b, s.kind);
+  float x = __uint_as_float(a), y = __uint_as_float(b);
+  return __float_as_uint(s.nan_first ? higher(x, y) : fmaxf(x, y));
 }
 
-INLINE void sort_down(uint64_t *list, int length) { // bitonic; length is a power of two
+// The key of the largest element of a word.
+template <int in> INLINE uint32_t word_key(const Select &s, uint32_t word) {
+  if (in == 4) return key_of<in>(s, __uint_as_float(word));
+  float2 two = widen2(word, s.kind);
+  return max(key_of<in>(s, two.x), key_of<in>(s, two.y));
+}
+template <int in> INLINE uint32_t chunk_key(const Select &s, uint4 v) {
+  return word_key<in>(s, larger_word(s, in, larger_word(s, in, v.x, v.y), larger_word(s, in, v.z, v.w)));
+}
+
+INLINE uint32_t lanes_total(uint32_t v) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_add_sync(~0u, v);
+#else
+#pragma unroll
+  for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
+  return v;
+#endif
+}
+
+// The sum over the row's threads in this block.
+INLINE uint32_t block_total(const Select &s, uint32_t v, int turn) {
+  v = lanes_total(v);
+  if (s.h.warps == 1) return v;
+  if (s.h.lane == 0) s.counts[turn][s.h.warp] = v;
+  __syncthreads();
+  return lanes_total(s.h.lane < s.h.warps ? s.counts[turn][s.h.lane] : 0);
+}
+
+// A key that at least k elements have or exceed, but not many more: that of the k-th largest of the threads' own largest. A
+// thread has four or eight of them: the largest of the first words of its chunks, of the second words, ...
+CALLED uint32_t low_of(Select &row, int k) {
+  const Select s = row;
+  const int units = 16 / in;
+  uint32_t lowest = span_lowest(s.kind), top[4] = {lowest, lowest, lowest, lowest}, key[units], low = 0;
+#pragma unroll 4
+  for (int i = 0; i < s.h.count; i++) {
+    Vec v;
+    v.v = held_vector(s.h, i);
+#pragma unroll
+    for (int j = 0; j < 4; j++) top[j] = larger_word(s, in, top[j], v.u[j]);
+  }
+  int64_t edge;
+  for (int i = 0; (edge = held_edge(s.h, i)) >= 0; i++) {
+    uint32_t word = in == 4 ? ((const uint32_t *)s.h.x.at)[edge] : ((const uint16_t *)s.h.x.at)[edge];
+    top[0] = larger_word(s, in, top[0], in == 4 ? word : word | (lowest & 0xffff0000u));
+  }
+#pragma unroll
+  for (int j = 0; j < 4; j++) {
+    float2 two = in == 4 ? make_float2(__uint_as_float(top[j]), 0) : widen2(top[j], s.kind);
+    key[j] = key_of<in>(s, two.x);
+    if (in == 2) key[j + 4] = key_of<in>(s, two.y);
+  }
+  int turn = 0;
+#pragma unroll 1
+  for (uint32_t bit = in == 4 ? 1u << 31 : s.kind == KIND_FP16 ? 1u << 18 : 1u << 15; bit > (in == 4 ? 1u << 11 : 0); bit >>= 1) {
+    uint32_t count = 0, at = low | bit;
+#pragma unroll
+    for (int j = 0; j < units; j++) count += key[j] >= at;
+    if (block_total(s, count, turn) >= (uint32_t)k) low = at;
+    turn ^= 1;
+  }
+  if (s.h.blocks > 1) low = (uint32_t)fold_most<in>(row, low);
+  // Units without elements are -infinity: from there on they do not count.
+  return low <= key_of<in>(s, -INFINITY) ? 0 : low;
+}
+
+// Everything that the cut keeps, in no order, into the list of the first block; how many there are, which may be more than
+// the list has room for: then it is not complete.
+CALLED int collect(Select &row, Cut cut) {
+  const Select s = row;
+  auto take = [&](float f, int64_t c) {
+    uint32_t key = key_of<in>(s, f);
+    if (!is_kept(cut, key, c)) return;
+    int to = atomicAdd(s.next, 1);
+    if (to < s.room) s.list[to] = (uint64_t)key << 32 | ~(uint32_t)c;
+  };
+  held_sync(s.h);
+  if (held_thread(s.h) == 0) *s.next = 0;
+  held_sync(s.h);
+#pragma unroll 2
+  for (int i = 0; i < s.h.count; i++) {
+    uint4 v = held_vector(s.h, i);
+    if (chunk_key<in>(s, v) >= cut.key) chunk_each(v, held_column(s.h, i, in), s.kind, in, take);
+  }
+  int64_t edge;
+  for (int i = 0; (edge = held_edge(s.h, i)) >= 0; i++) take(load_one(s.h.x.at, edge, s.kind), edge);
+  held_sync(s.h);
+  int mine = *s.next;
+  if (s.h.blocks == 1) return mine;
+  int t = s.h.turn;
+  uint64_t v[3] = {threadIdx.x == 0 ? (uint64_t)mine : 0, 0, 0};
+  fold_sums<in>(row, v); // leaves each block's number in shared memory
+  if (s.h.rank || v[0] > (uint64_t)s.room) return (int)min(v[0], (uint64_t)INT32_MAX);
+  for (int i = 1, to = mine; i < s.h.blocks; i++) {
+    int count = (int)remote_word(&s.shared->block[t][0], i);
+    for (int j = threadIdx.x; j < count; j += blockDim.x) s.list[to + j] = remote_word(&s.list[j], i);
+    to += count;
+  }
+  return (int)v[0];
+}
+
+// Sorts the first `count` entries of the list, the largest first; bitonic. Behind them zeros, up to a power of two.
+static __device__ __noinline__ void sort_list(uint64_t *list, int count, int thread, int warps) {
+  int length = 1;
+  while (length < count) length *= 2;
+  for (int i = count + thread; i < length; i += 32 * warps) list[i] = 0;
+  warps_sync(warps);
   for (int size = 2; size <= length; size *= 2)
     for (int apart = size / 2; apart; apart /= 2) {
-      for (int i = threadIdx.x; i < length / 2; i += blockDim.x) {
-        int a = i / apart * 2 * apart + i % apart, b = a + apart;
+      for (int i = thread; i < length / 2; i += 32 * warps) {
+        int a = 2 * i - (i & (apart - 1)), b = a + apart;
         uint64_t x = list[a], y = list[b];
         if ((x < y) == !(a & size)) list[a] = y, list[b] = x;
       }
-      __syncthreads();
+      warps_sync(warps);
     }
 }
+INLINE void sort_down(const Select &s, int count) { sort_list(s.list, count, held_thread(s.h), s.h.warps); }
 
-typedef struct TopkShared {
-  uint64_t list[TOPK_MOST]; // keys above, the complements of their columns below
-  int next;
-  HeldShared held;
-} TopkShared;
-
-// Everything that the cut keeps into the first block's list, in no order.
-template <int in> INLINE void collect(Select &s, Cut cut, TopkShared *shared) {
-  int t = s.h.turn, base = 0;
-  total_of<in>(s, Measure{cut, COUNT_ALL}); // leaves each block's number in shared memory
-  for (int i = 0; i < s.h.rank; i++) base += (int)remote_word(&s.shared->block[t][0], i);
-  if (threadIdx.x == 0) shared->next = base;
-  __syncthreads();
-  held_each(s.h, s.kind, in, [&](float f, int64_t c) {
-    uint32_t key = key_of<in>(s, f);
-    if (!is_kept(cut, key, c)) return;
-    put_in_first(s.h, &shared->list[atomicAdd(&shared->next, 1)], (uint64_t)key << 32 | ~(uint32_t)c);
-  });
-  if (s.h.blocks > 1) cluster_barrier();
+// The k largest in the list of the first block, in order; of the others false. In the list of a row that has more equal
+// elements than there is room for, exactly k.
+template <int in> INLINE bool list_largest(Select &s, int64_t n, int k, int force) {
+  uint32_t low = k < n ? low_of<in>(s, k) : 0;
+  int count = collect<in>(s, Cut{low, INT64_MAX});
+  if (count > s.room) {
+    if (!force) return false;
+    count = collect<in>(s, cut_of_count<in>(s, (uint64_t)k, low));
+  }
+  if (s.h.rank == 0) sort_down(s, count);
+  return true;
 }
 
-template <int in> INLINE void topk(const TopkParams &p, TopkShared *shared, uint4 *memory) {
-  Select s = select_of<in>(p.x, p.x_stride, p.n, p.x_kind, 1, &shared->held, memory, p.shared);
-  Cut cut = {0, INT64_MAX};
-  if (p.k < p.n) cut = cut_of_count<in>(s, (uint64_t)p.k);
-  collect<in>(s, cut, shared);
-  if (s.h.rank) return;
-  int length = 1;
-  while (length < p.k) length *= 2;
-  for (int i = (int)p.k + threadIdx.x; i < length; i += blockDim.x) shared->list[i] = 0;
-  __syncthreads();
-  sort_down(shared->list, length);
-  for (int i = threadIdx.x; i < p.k; i += blockDim.x) {
-    uint32_t column = ~(uint32_t)shared->list[i];
+template <int in> INLINE void topk(const TopkParams &p, SelectShared *shared, uint4 *memory) {
+  Select s = select_of<in>(p.x, p.x_stride, p.n, p.x_kind, 1, shared, memory, p.held, p.room);
+  if (s.h.row >= p.held.m) return;
+  list_largest<in>(s, p.n, (int)p.k, 1);
+  held_leave(s.h);
+  for (int i = held_thread(s.h); s.h.rank == 0 && i < p.k; i += 32 * s.h.warps) {
+    uint32_t column = ~(uint32_t)s.list[i];
     int64_t value = (int64_t)s.h.row * p.values_stride + i, id = (int64_t)s.h.row * p.ids_stride + i;
     if (in == 4) ((uint32_t *)p.values)[value] = ((const uint32_t *)s.h.x.at)[column];
     else ((uint16_t *)p.values)[value] = ((const uint16_t *)s.h.x.at)[column];
     if (p.wide_ids) ((int64_t *)p.ids)[id] = column;
     else ((int32_t *)p.ids)[id] = (int32_t)column;
   }
+  held_end(s.h);
 }
 
 // The largest element that is a number; false: there is none.
 template <int in> INLINE bool top_of(Select &s, float *top) {
   uint32_t mine = 0;
-  held_each(s.h, s.kind, in, [&](float f, int64_t) {
-    uint32_t u = __float_as_uint(f + 0.0f);
-    if (f == f) mine = max(mine, u ^ ((uint32_t)((int32_t)u >> 31) | 0x80000000u));
-  });
+#pragma unroll 4
+  for (int i = 0; i < s.h.count; i++) mine = max(mine, chunk_key<in>(s, held_vector(s.h, i)));
+  int64_t edge;
+  for (int i = 0; (edge = held_edge(s.h, i)) >= 0; i++) mine = max(mine, key_of<in>(s, load_one(s.h.x.at, edge, s.kind)));
   uint32_t key = (uint32_t)fold_most<in>(s, mine);
-  *top = __uint_as_float(key >> 31 ? key ^ 0x80000000u : ~key);
+  *top = value_of<in>(s, key);
   return key != 0;
 }
 
-template <int in> INLINE void sample(const SampleParams &p, HeldShared *shared, uint4 *memory) {
-  Select s = select_of<in>(p.x, p.x_stride, p.n, p.x_kind, 0, shared, memory, p.shared);
-  Measure m = {{0, INT64_MAX}, COUNT_WEIGHT, 0, 0, p.per};
-  int64_t id = -1;
-  if (top_of<in>(s, &m.top)) {
-    if (p.k && p.k < p.n) m.cut = cut_of_count<in>(s, (uint64_t)p.k);
-    uint64_t whole = total_of<in>(s, m);
+// The place of the entry at which the sum of weight(place), in order, exceeds `wanted`, of `count`; by one warp. `sum`: of
+// all of them where none does.
+template <class Weight> INLINE int walk(int count, uint64_t wanted, uint64_t *sum, Weight weight) {
+  *sum = 0;
+#pragma unroll 1
+  for (int i = 0; i < count; i += 32) {
+    int at = i + threadIdx.x % 32;
+    uint64_t w = at < count ? weight(at) : 0, before = *sum + lanes_before(w);
+    uint32_t found = __ballot_sync(~0u, before + w > wanted);
+    if (found) return i + __ffs(found) - 1;
+    *sum += warp_total(w);
+  }
+  return count;
+}
+
+// The same as the whole row's below, of the k entries of a list in order; the row's threads of one block.
+template <int in> INLINE int64_t sample_listed(const SampleParams &p, Select &s, int k, uint64_t random) {
+  float top = value_of<in>(s, (uint32_t)(s.list[0] >> 32));
+  bool none = !(s.list[0] >> 32);
+  uint64_t whole = 0, sum;
+  int kept = k;
+  held_sync(s.h);
+  if (s.h.warp == 0 && !none) {
+    auto weight = [&](int i) {
+      uint32_t key = (uint32_t)(s.list[i] >> 32);
+      return key ? (uint64_t)select_weight(value_of<in>(s, key), top, p.per) : 0;
+    };
+    walk(k, ~0ull, &whole, weight);
     if (p.share) {
       uint64_t target = __umul64hi(whole, p.share << 32);
-      m.cut = cut_of_weight<in>(s, m, target ? target : 1);
-      whole = total_of<in>(s, m);
+      kept = min(k, walk(k, (target ? target : 1) - 1, &sum, weight) + 1);
+      walk(kept, ~0ull, &whole, weight);
     }
-    id = pick<in>(s, m, __umul64hi(select_random((uint64_t)p.seeds[s.h.row], p.step), whole));
+    for (int i = threadIdx.x % 32; i < kept; i += 32) s.list[i] = s.list[i] << 32 | weight(i);
+    if (s.h.lane == 0) *s.next = kept;
   }
-  if (s.h.rank == 0 && threadIdx.x == 0) {
+  if (none) return -1;
+  held_sync(s.h);
+  sort_down(s, *s.next);
+  auto weight = [&](int i) { return (uint64_t)(uint32_t)s.list[i]; };
+  if (s.h.warp) return -1;
+  return ~(uint32_t)(s.list[walk(kept, __umul64hi(random, whole), &sum, weight)] >> 32);
+}
+
+template <int in> INLINE int64_t sample_row(const SampleParams &p, Select &s, uint64_t random) {
+  Measure m = {{0, INT64_MAX}, COUNT_WEIGHT, 0, 0, p.per};
+  if (!top_of<in>(s, &m.top)) return -1;
+  if (p.k) m.cut = cut_of_count<in>(s, (uint64_t)p.k, 0);
+  Sums sums = sums_of<in>(s, m);
+  if (p.share) {
+    uint64_t target = __umul64hi(whole_of(sums), p.share << 32);
+    m.cut = cut_of_weight<in>(s, m, target ? target : 1);
+    sums = sums_of<in>(s, m);
+  }
+  return pick<in>(s, m, sums, __umul64hi(random, whole_of(sums)));
+}
+
+template <int in> INLINE void sample(const SampleParams &p, SelectShared *shared, uint4 *memory) {
+  Select s = select_of<in>(p.x, p.x_stride, p.n, p.x_kind, 0, shared, memory, p.held, p.room);
+  if (s.h.row >= p.held.m) return;
+  uint64_t random = select_random((uint64_t)p.seeds[s.h.row], p.step);
+  bool listed = p.k && p.k <= s.room && list_largest<in>(s, p.n, (int)p.k, 0);
+  int64_t id = -1;
+  if (!listed) id = sample_row<in>(p, s, random);
+  else if (s.h.rank == 0) id = sample_listed<in>(p, s, (int)p.k, random);
+  if (s.h.rank == 0 && held_thread(s.h) == 0) {
     if (p.wide_ids) ((int64_t *)p.ids)[s.h.row] = id;
     else ((int32_t *)p.ids)[s.h.row] = (int32_t)id;
   }
@@ -317,15 +499,15 @@ template <int in> INLINE void sample(const SampleParams &p, HeldShared *shared, 
 }
 
 #define SELECT(in)                                                                                           \
-  KERNEL __launch_bounds__(HELD_THREADS, 1) sol_topk_##in(const __grid_constant__ TopkParams p) {            \
+  KERNEL __launch_bounds__(HELD_THREADS, 2) sol_topk_##in(const __grid_constant__ TopkParams p) {            \
     extern __shared__ __align__(128) uint4 memory[];                                                         \
-    __shared__ TopkShared shared;                                                                            \
+    __shared__ SelectShared shared;                                                                          \
     begin_kernel();                                                                                          \
     topk<in>(p, &shared, memory);                                                                            \
   }                                                                                                          \
-  KERNEL __launch_bounds__(HELD_THREADS, 1) sol_sample_##in(const __grid_constant__ SampleParams p) {        \
+  KERNEL __launch_bounds__(HELD_THREADS, 2) sol_sample_##in(const __grid_constant__ SampleParams p) {        \
     extern __shared__ __align__(128) uint4 memory[];                                                         \
-    __shared__ HeldShared shared;                                                                            \
+    __shared__ SelectShared shared;                                                                          \
     begin_kernel();                                                                                          \
     sample<in>(p, &shared, memory);                                                                          \
   }

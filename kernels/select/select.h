@@ -1,14 +1,17 @@
 #ifndef SOL_KERNELS_SELECT_H
 #define SOL_KERNELS_SELECT_H
-#include <stdint.h>
+#include "../held.h"
 
-enum { TOPK_MOST = 1024 };
+// The most that topk takes, and the most entries of a row's list.
+enum { TOPK_MOST = 1024, SELECT_ROOM = 2048 };
 
 typedef struct TopkParams {
   void *values, *ids;
   const void *x;
   int64_t n, k, values_stride, ids_stride, x_stride; // x_stride in bytes, the others in elements
-  int32_t x_kind, wide_ids, shared;
+  int32_t x_kind, wide_ids;
+  int32_t room; // entries of a row's list, which is behind the rows in shared memory
+  HeldShape held;
 } TopkParams;
 
 typedef struct SampleParams {
@@ -19,7 +22,9 @@ typedef struct SampleParams {
   int64_t n, k, x_stride; // k 0: all; stride in bytes
   uint64_t share;         // top_p in units of 2^-32; 0: all
   float per;              // log2(e) / temperature
-  int32_t x_kind, wide_ids, shared;
+  int32_t x_kind, wide_ids;
+  int32_t room; // entries of a row's list, which is behind the rows in shared memory
+  HeldShape held;
 } SampleParams;
 
 #endif

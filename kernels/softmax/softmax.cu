@@ -5,7 +5,11 @@
 // One fold gives both: every thread keeps the largest of its own elements and the sum of exp(. - that), and pairs of
 // these are joined. fmaxf passes over NaN, the sum does not; +inf makes inf - inf in its own thread; of a row that is
 // all -inf the sum is 0. Each way every element comes out NaN.
+//
+// cross_entropy is an epilogue (loss_of, put_label): the loss of a row, log(sum) - (x[label] - max), and, in place of the
+// softmax, its gradient.
 #include "softmax/softmax.h"
+#include "packed.cuh"
 #include "row.cuh"
 #include "span.cuh"
 
@@ -75,7 +79,7 @@ INLINE float start_of(float top) {
   return top == -INFINITY ? 0 : top;
 }
 
-// result = kept * times + plus, where kept is exp(x - mine), or x - mine for log_softmax.
+// result = kept * times + plus, where kept is exp(x - mine), or x - mine for log_softmax. Times 0: 0, of NaN too.
 typedef struct Finish {
   float times, plus;
 } Finish;
@@ -83,6 +87,37 @@ typedef struct Finish {
 INLINE Finish finish_of(float2 row, float mine, int log) {
   Finish z = {log ? 1 : __fdividef(ex2((mine - row.x) * LOG2E), row.y), log ? (mine - row.x) - logf(row.y) : 0};
   return z;
+}
+
+INLINE float finish(Finish z, float kept) { return z.times == 0 ? 0 : fmaf(kept, z.times, z.plus); }
+
+// cross_entropy. The label of a row: the column that is right; -1: none, the row counts for nothing.
+INLINE int64_t label_of(const SoftmaxParams *p, uint64_t row) {
+  int64_t at = p->wide_ids ? ((const int64_t *)p->targets)[row] : ((const int32_t *)p->targets)[row];
+  return at < 0 || at >= p->n ? -1 : at;
+}
+
+// Between the fold and the write: the row's loss, and what the softmax is multiplied by. Of the label's element only the
+// thread that will overwrite it can be sure to read it here.
+INLINE float loss_of(const SoftmaxParams *p, RowPlace place, int kind, float2 row, Finish *z) {
+  if (!p->loss || place.row >= p->m) return 0;
+  int64_t at = label_of(p, place.row);
+  z->times = at < 0 ? 0 : z->times * p->scale;
+  if (at < 0) return 0;
+  return logf(row.y) - (load_one((const char *)p->x + (int64_t)place.row * p->x_stride, at, kind) - row.x);
+}
+
+// After the write, when registers are free: that thread writes the loss, and the gradient of its element again.
+INLINE void put_label(const SoftmaxParams *p, RowPlace place, RowShape s, float loss) {
+  if (!p->loss || place.row >= p->m) return;
+  const int per = 16 / s.in, all = s.threads * s.cluster;
+  int64_t at = label_of(p, place.row);
+  Span x = span_of((const char *)p->x + (int64_t)place.row * p->x_stride, p->n, s.in);
+  int64_t chunk = (at - x.head) / per, turn = at < x.head ? at : chunk < x.chunks ? chunk : at - (x.n - x.edges);
+  if ((int)(at < 0 ? 0 : turn & (all - 1)) != place.thread) return;
+  p->loss[place.row] = loss;
+  if (at >= 0 && p->y)
+    store_one((char *)p->y + (int64_t)place.row * p->y_stride, at, p->y_kind, (ex2(-loss * LOG2E) - 1) * p->scale);
 }
 
 INLINE float keep(float f, float mine, int log, float *sum) {
@@ -125,25 +160,28 @@ INLINE void softmax_held(const SoftmaxParams *p, RowShape s, RowFold *shared) {
     for (int j = 0; j < per; j++) f[k][j] = keep(f[k][j], mine, p->log, &sums[j % 2]);
 #pragma unroll
   for (int q = 0; q < edge_count; q++) edge[q] = keep(edge[q], mine, p->log, &sums[0]);
-  Finish z = finish_of(row_fold(s, shared, make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX), mine, p->log);
+  float2 row = row_fold(s, shared, make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX);
+  Finish z = finish_of(row, mine, p->log);
+  float loss = loss_of(p, place, kind, row, &z);
   Target y = target_of(p, place, s.wide);
 #pragma unroll
   for (int k = 0; k < s.chunks; k++) {
     int i = k * s.threads + place.thread;
-    if (i >= chunks) continue;
+    if (i >= chunks || !p->y) continue;
 #pragma unroll
-    for (int j = 0; j < per; j++) f[k][j] = fmaf(f[k][j], z.times, z.plus);
+    for (int j = 0; j < per; j++) f[k][j] = finish(z, f[k][j]);
     store_chunk(y, x.head + i * per, s.in, f[k]);
   }
 #pragma unroll
   for (int q = 0; q < edge_count; q++)
-    if (column[q] >= 0) store_one(y.at, column[q], y.kind, fmaf(edge[q], z.times, z.plus));
+    if (column[q] >= 0 && p->y) store_one(y.at, column[q], y.kind, finish(z, edge[q]));
+  put_label(p, place, s, loss);
 }
 
 // The result of one element once the row's largest and sum are known.
 INLINE float result(float f, float2 row, Finish z, int log) {
   float d = f - row.x;
-  return log ? d + z.plus : ex2(d * LOG2E) * z.times;
+  return log ? d + z.plus : z.times == 0 ? 0 : ex2(d * LOG2E) * z.times;
 }
 
 INLINE void finish_chunk(const SoftmaxParams *p, Target y, int64_t column, int in, float *f, float2 row, Finish z) {
@@ -172,14 +210,6 @@ INLINE void reread(const uint4 *at, int kind, int in, float *f) {
                : "r"((uint32_t)__cvta_generic_to_shared(at))
                : "memory");
   widen(&v, kind, in, f);
-}
-
-// The larger of each of two pairs of elements; NaN is passed over.
-INLINE uint32_t larger2(uint32_t a, uint32_t b, int kind) {
-  uint32_t c;
-  if (kind == KIND_FP16) asm("max.f16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));
-  else asm("max.bf16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));
-  return c;
 }
 
 // The largest of a thread's elements. Those of 2 bytes are compared packed, two at a time.
@@ -262,9 +292,11 @@ INLINE void softmax_shared(const SoftmaxParams *p, RowShape s, RowFold *shared, 
   }
   float2 row = row_fold(s, shared, make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX);
   Finish z = finish_of(row, row.x, p->log);
+  float loss = loss_of(p, place, kind, row, &z);
   Target y = target_of(p, place, s.wide);
-  write_shared(p, y, held, x.head + (int64_t)place.thread * per, s, count, kind, row, z);
-  if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
+  if (p->y) write_shared(p, y, held, x.head + (int64_t)place.thread * per, s, count, kind, row, z);
+  if (place.thread < x.edges && p->y) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
+  put_label(p, place, s, loss);
 }
 #endif
 
@@ -290,14 +322,16 @@ INLINE void softmax_long(const SoftmaxParams *p, RowShape s, RowFold *shared) {
   }
   row = row_fold(s, shared, row, FOLD_SOFTMAX);
   Finish z = finish_of(row, row.x, p->log);
+  float loss = loss_of(p, place, kind, row, &z);
   Target y = target_of(p, place, p->wide);
-  for (i -= all; i >= 0; i -= all) {
+  for (i -= all; i >= 0 && p->y; i -= all) {
     if (i >= x.chunks) continue;
     Vec v = span_load(&x, i, 0);
     widen(&v, kind, s.in, f);
     finish_chunk(p, y, x.head + i * per, s.in, f, row, z);
   }
-  if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
+  if (place.thread < x.edges && p->y) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
+  put_label(p, place, s, loss);
 }
 
 // The next kernel may launch meanwhile; it waits for this one.

@@ -10,6 +10,11 @@ typedef struct SoftmaxParams {
   uint64_t ahead; // the first thread of a block prefetches into L2 the rows this many further on; 0: none
   int32_t x_kind, y_kind, log;   // log: log_softmax
   int32_t wide; // the loop: chunks of y start on 16 bytes where those of x do
+  // cross_entropy: y is the gradient, (softmax - (column == target)) * scale, or NULL; loss NULL: none of it, scale 1.
+  float *loss;
+  const void *targets;
+  float scale;
+  int32_t wide_ids;
 } SoftmaxParams;
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "kernels/argmax/argmax.h"
 #include "ops/cpu.h"
+#include "ops/select.h"
 #include "ops/spans.h"
 
 static const char *const kernel_names[SPAN_KERNELS] = {
@@ -71,10 +72,13 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
   }
 }
 
-static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
-  const SolArgmax *a = args;
+SolStatus argmax_launch(SolContext *ctx, const SolArgmax *a, int64_t y_stride, void *values,
+                        int64_t values_stride, SolStream stream) {
   int in = ops_size(a->dtype);
   ArgmaxParams p = {.y = a->y,
+                    .values = values,
+                    .y_stride = y_stride,
+                    .values_stride = values_stride,
                     .x = a->x,
                     .m = (uint64_t)a->m,
                     .n = a->n,
@@ -84,6 +88,10 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
   spans_plan(ctx, &ops_argmax, a->m, a->n, in, &l);
   return ops_launch(ctx, &ops_argmax, &l, stream);
+}
+
+static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
+  return argmax_launch(ctx, args, 1, NULL, 0, stream);
 }
 
 static void reference(const void *args, double *const *at) {

@@ -2,13 +2,9 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "kernels/cross_entropy/cross_entropy.h"
 #include "ops/cpu.h"
 #include "ops/elementwise.h"
-#include "ops/held.h"
-
-static const char *const kernel_names[] = {"sol_cross_entropy_2", "sol_cross_entropy_4"};
-static const uint32_t kernel_shared[] = {HELD_SHARED, HELD_SHARED};
+#include "ops/softmax.h"
 
 static SolDtype id_of(const SolCrossEntropy *a) {
   return ops_or(a->id_dtype, SOL_INT32);
@@ -90,23 +86,17 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
 
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolCrossEntropy *a = args;
-  int in = ops_size(a->dtype);
-  CrossEntropyParams p = {.loss = a->loss,
-                          .x = a->x,
-                          .gradient = a->gradient,
-                          .targets = a->targets,
-                          .n = a->n,
-                          .x_stride = ops_stride(a->x_stride, a->n) * in,
-                          .gradient_stride = ops_stride(a->gradient_stride, a->n) * in,
-                          .x_kind = ops_kind(a->dtype),
-                          .wide_ids = id_of(a) == SOL_INT64,
-                          .scale = scale_of(a)};
-  p.alike =
-      (((uintptr_t)a->x ^ (uintptr_t)a->gradient) & 15) == 0 && ((p.x_stride ^ p.gradient_stride) & 15) == 0;
-  OpsLaunch l = {.kernel = in == 4, .early = true, .params = &p, .bytes = sizeof p};
-  held_plan(ctx, a->m, a->n, in, a->gradient, &l);
-  p.shared = (int32_t)l.shared;
-  return ops_launch(ctx, &ops_cross_entropy, &l, stream);
+  SolSoftmax rows = {.y = a->gradient,
+                     .x = a->x,
+                     .m = a->m,
+                     .n = a->n,
+                     .y_stride = a->gradient_stride,
+                     .x_stride = a->x_stride,
+                     .dtype = a->dtype,
+                     .out_dtype = a->dtype};
+  SoftmaxParams last = {
+      .loss = a->loss, .targets = a->targets, .scale = scale_of(a), .wide_ids = id_of(a) == SOL_INT64};
+  return softmax_launch(ctx, &ops_cross_entropy, &rows, last, stream);
 }
 
 static void reference(const void *args, double *const *at) {
@@ -152,6 +142,6 @@ const OpsDef ops_cross_entropy = {
     .cost_more = cost_more,
     .slack = 32,
     OPS_CASES(shapes, bench),
-    OPS_KERNELS("cross_entropy", kernel_names),
-    .shared = kernel_shared,
+    OPS_KERNELS("softmax", softmax_kernels),
+    .shared = softmax_shared,
 };

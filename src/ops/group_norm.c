@@ -119,8 +119,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                        .alike = in == out && (((uintptr_t)a->x ^ (uintptr_t)a->y) & 15) == 0,
                        .eps = a->eps};
   OpsLaunch l = {.kernel = in == 4, .early = true, .params = &p, .bytes = sizeof p};
-  held_plan(ctx, a->batch * a->groups, p.n, in, true, &l);
-  p.shared = (int32_t)l.shared;
+  p.held = held_plan(ctx, a->batch * a->groups, p.n, in, &l);
   return ops_launch(ctx, &ops_group_norm, &l, stream);
 }
 

@@ -5,22 +5,47 @@
 #include "kernels/held.h"
 #include "ops/operation.h"
 
-// Fills block, cluster, grid and shared of a launch over `rows` rows of n elements of `in` bytes. It depends on n alone,
-// never on the number of rows. `holds`: the row is wanted more than once. A block has about 16 KiB of a row, so that
-// several are on an SM and one loads while another stores; a longer row takes more blocks, up to a cluster of 16, and
-// only then more of each.
-static inline void held_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, bool holds,
-                             OpsLaunch *l) {
-  enum { MOST_BLOCKS = 16, OF_BLOCK = 16 << 10, EACH = 8 }; // EACH: chunks of a thread
-  int64_t chunks = ops_ceil_div(n, 16 / in), blocks = 1;
-  while (ctx->cc >= 90 && blocks < MOST_BLOCKS && chunks * 16 > OF_BLOCK * blocks) blocks *= 2;
-  int64_t threads = ops_ceil_div(ops_ceil_div(chunks, blocks * EACH), 32) * 32;
+// Rows of up to 4 KiB share a block of 128 threads: each has a power of two of lanes, at least `least`, and few chunks a
+// lane. What they read again is still in L1; `holds`: it is kept in shared memory.
+static inline HeldShape held_short(int64_t rows, int64_t chunks, int least, bool holds, OpsLaunch *l) {
+  enum { THREADS = 128, EACH = 2 };
+  HeldShape s = {.m = (uint64_t)rows, .lanes = least};
+  while (s.lanes < 32 && s.lanes * EACH < chunks) s.lanes *= 2;
+  s.rows = THREADS / s.lanes;
+  s.room = holds ? (int32_t)ops_ceil_div(chunks, s.lanes) : 0;
+  s.shared = s.room * THREADS * 16;
+  l->block = THREADS;
+  l->shared = (uint32_t)s.shared;
+  ops_grid(l->grid, (uint64_t)ops_ceil_div(rows, s.rows), 1);
+  return s;
+}
+
+// Longer ones: a block has about 16 KiB of a row, so that several are on an SM and one loads while another stores; a longer
+// row takes more blocks, up to a cluster of `most`, and only then more of each. A thread has `each` chunks, or more where that
+// would be too many threads.
+static inline HeldShape held_long(const SolContext *ctx, int64_t rows, int64_t chunks, int most, int each,
+                                  OpsLaunch *l) {
+  enum { OF_BLOCK = 16 << 10 };
+  int64_t blocks = 1;
+  while (ctx->cc >= 90 && blocks < most && chunks * 16 > OF_BLOCK * blocks) blocks *= 2;
+  int64_t threads = ops_ceil_div(ops_ceil_div(chunks, blocks * each), 32) * 32;
   l->block = (uint32_t)(threads > HELD_THREADS ? HELD_THREADS : threads);
   l->cluster = (uint32_t)blocks;
-  int64_t shared = ops_ceil_div(chunks, blocks * l->block) * l->block * 16;
-  if (shared > HELD_SHARED) shared = HELD_SHARED;
-  l->shared = holds ? (uint32_t)shared : 0;
+  int64_t room = ops_ceil_div(chunks, blocks * l->block), most_room = HELD_SHARED / (l->block * 16);
+  if (room > most_room) room = most_room;
+  HeldShape s = {(uint64_t)rows, 1, 32, (int32_t)room, (int32_t)(room * l->block * 16)};
+  l->shared = (uint32_t)s.shared;
   ops_grid(l->grid, (uint64_t)(rows * blocks), 1);
+  return s;
+}
+
+// Fills block, cluster, grid and shared of a launch over `rows` rows of n elements of `in` bytes, which are wanted twice. It
+// depends on n alone, never on the number of rows.
+static inline HeldShape held_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l) {
+  enum { MOST_BLOCKS = 16, SHORT = 256, LEAST = 4, EACH = 8 };
+  int64_t chunks = ops_ceil_div(n, 16 / in);
+  if (chunks <= SHORT) return held_short(rows, chunks, LEAST, false, l);
+  return held_long(ctx, rows, chunks, MOST_BLOCKS, EACH, l);
 }
 
 #endif

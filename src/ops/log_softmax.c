@@ -8,7 +8,7 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
 }
 
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
-  return softmax_launch(ctx, &ops_log_softmax, args, true, stream);
+  return softmax_launch(ctx, &ops_log_softmax, args, (SoftmaxParams){.log = 1, .scale = 1}, stream);
 }
 
 static void reference(const void *args, double *const *at) {

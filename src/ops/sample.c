@@ -138,8 +138,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                     .x_kind = ops_kind(a->dtype),
                     .wide_ids = id_of(a) == SOL_INT64};
   OpsLaunch l = {.kernel = in == 4, .early = true, .params = &p, .bytes = sizeof p};
-  held_plan(ctx, a->m, a->n, in, true, &l);
-  p.shared = (int32_t)l.shared;
+  p.held = select_plan(ctx, a->m, a->n, in, p.k <= SELECT_ROOM ? p.k : 0, &p.room, &l);
   return ops_launch(ctx, &ops_sample, &l, stream);
 }
 

@@ -11,6 +11,14 @@ enum { SELECT_SHAPES = 9, SELECT_KERNELS = 2, SELECT_LONG = 100000 }; // beyond,
 extern const int64_t select_shapes[SELECT_SHAPES][4];
 extern const uint32_t select_shared[SELECT_KERNELS];
 
+// Fills block, cluster, grid and shared of a launch over rows of n elements of `in` bytes of which k are listed; 0: none.
+// Results do not depend on it.
+HeldShape select_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k, int32_t *room,
+                      OpsLaunch *l);
+// argmax, and the elements themselves into `values`; strides in elements.
+SolStatus argmax_launch(SolContext *ctx, const SolArgmax *a, int64_t y_stride, void *values,
+                        int64_t values_stride, SolStream stream);
+
 // A row on the CPU, read again wherever it is needed: a call allocates nothing.
 typedef struct SelectRow {
   SolDtype dtype;

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "kernels/softmax/softmax.h"
 #include "ops/cpu.h"
 
 const char *const softmax_kernels[SOFTMAX_KERNELS] = {
@@ -161,6 +160,7 @@ SolStatus softmax_cpu(SolContext *ctx, const SolSoftmax *a, bool log_of) {
   return SOL_OK;
 }
 
+// GPU
 // Whether in every row the chunks of y start at multiples of 16 bytes where those of x do.
 static bool same_alignment(const SolSoftmax *a, int64_t xs, int64_t ys, int in, int out) {
   uint64_t x = (uintptr_t)a->x, y = (uintptr_t)a->y, xb = (uint64_t)(xs * in), yb = (uint64_t)(ys * out);
@@ -189,23 +189,18 @@ static uint64_t rows_ahead(const SolSoftmax *a, int64_t row_bytes, int rows) {
   return (uint64_t)(AHEAD / (row_bytes * rows) * rows);
 }
 
-SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a, bool log_of,
+SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a, SoftmaxParams p,
                          SolStream stream) {
   int64_t xs = ops_stride(a->x_stride, a->n), ys = ops_stride(a->y_stride, a->n);
   int in = ops_size(a->dtype), out = ops_size(out_of(a));
-  bool alike = same_alignment(a, xs, ys, in, out);
+  bool alike = !a->y || same_alignment(a, xs, ys, in, out);
   int kernel = pick(ctx, def, in, a->n / (16 / in), alike);
   const Variant *v = &variants[kernel];
-  SoftmaxParams p = {.y = a->y,
-                     .x = a->x,
-                     .m = (uint64_t)a->m,
-                     .n = a->n,
-                     .y_stride = ys * out,
-                     .x_stride = xs * in,
-                     .x_kind = ops_kind(a->dtype),
-                     .y_kind = ops_kind(out_of(a)),
-                     .log = log_of,
-                     .wide = alike};
+  p.y = a->y, p.x = a->x;
+  p.m = (uint64_t)a->m, p.n = a->n;
+  p.y_stride = ys * out, p.x_stride = xs * in;
+  p.x_kind = ops_kind(a->dtype), p.y_kind = ops_kind(out_of(a));
+  p.wide = alike;
   uint64_t rows = (uint64_t)v->rows, cluster = (uint64_t)v->cluster;
   p.ahead = rows_ahead(a, xs * in, v->rows);
   OpsLaunch l = {.kernel = kernel,
@@ -224,7 +219,7 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
 }
 
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
-  return softmax_launch(ctx, &ops_softmax, args, false, stream);
+  return softmax_launch(ctx, &ops_softmax, args, (SoftmaxParams){.scale = 1}, stream);
 }
 
 static void reference(const void *args, double *const *at) {

@@ -1,7 +1,8 @@
-// What softmax and log_softmax share: all but the name and the last step.
+// What softmax and log_softmax share, all but the name and the last step; and the kernels, with cross_entropy.
 #ifndef SOL_OPS_SOFTMAX_H
 #define SOL_OPS_SOFTMAX_H
 
+#include "kernels/softmax/softmax.h"
 #include "ops/operation.h"
 
 enum {
@@ -25,7 +26,9 @@ bool softmax_make(const OpsCase *c, void *args);
 int softmax_views(const void *args, OpsView *v);
 SolStatus softmax_check(const void *args, SolError *err);
 SolStatus softmax_cpu(SolContext *ctx, const SolSoftmax *a, bool log);
-SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a, bool log, SolStream stream);
+// last: what is asked for in the last step; the rest follows from a.
+SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a, SoftmaxParams last,
+                         SolStream stream);
 void softmax_cost(const void *args, SolOpArgs *op);
 // The largest element of a row, and the sum of exp(x - largest).
 void softmax_reference_row(const double *x, int64_t n, double *top, double *sum);

@@ -82,6 +82,18 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolTopk *a = args;
   int in = ops_size(a->dtype);
+  if (!a->k) return SOL_OK;
+  if (a->k == 1) {
+    SolArgmax first = {.y = a->ids,
+                       .x = a->x,
+                       .m = a->m,
+                       .n = a->n,
+                       .x_stride = a->x_stride,
+                       .dtype = a->dtype,
+                       .id_dtype = a->id_dtype};
+    return argmax_launch(ctx, &first, ops_stride(a->ids_stride, 1), a->values,
+                         ops_stride(a->values_stride, 1), stream);
+  }
   TopkParams p = {.values = a->values,
                   .ids = a->ids,
                   .x = a->x,
@@ -93,8 +105,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                   .x_kind = ops_kind(a->dtype),
                   .wide_ids = id_of(a) == SOL_INT64};
   OpsLaunch l = {.kernel = in == 4, .early = true, .params = &p, .bytes = sizeof p};
-  held_plan(ctx, a->m, a->n, in, true, &l);
-  p.shared = (int32_t)l.shared;
+  p.held = select_plan(ctx, a->m, a->n, in, a->k, &p.room, &l);
   return ops_launch(ctx, &ops_topk, &l, stream);
 }
 
