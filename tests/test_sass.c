@@ -34,6 +34,22 @@ static File tile_cubin(int arch) {
 
 // ---- reading ----
 
+// nvcc writes comments behind calls, which one of the two texts has kept and the other has not.
+TEST(comments_do_not_make_another_text) {
+  File ptx = read_file("tests/data/sass/tile.ptx"), cubin = tile_cubin(archs[0]);
+  char *noted = malloc(2 * ptx.size + 1);
+  size_t length = 0;
+  for (size_t i = 0; i < ptx.size && noted; i++) {
+    if (i && ptx.data[i] == '\n' && ptx.data[i - 1] == ';') memcpy(noted + length, " //", 3), length += 3;
+    noted[length++] = ptx.data[i];
+    if (length + 4 > 2 * ptx.size) break;
+  }
+  CHECK(length > ptx.size && sass_is_of(cubin.data, cubin.size, noted, length));
+  free(noted);
+  free(ptx.data);
+  free(cubin.data);
+}
+
 TEST(every_instruction_has_its_line_and_block) {
   File ptx = read_file("tests/data/sass/tile.ptx");
   for (size_t a = 0; a < SOL_COUNT(archs); a++) {
