@@ -148,7 +148,10 @@ def refusal(said):
 def judge(code, said):
     reason = refusal(said)
     printed = said.split(" on NVIDIA ", 1)[0]  # the bill follows
-    if code is None or re.search(r"stopped after|time limit|seconds are over|was stopped", said):
+    own = said[len(printed) :] + "\n".join(line for line in said.splitlines() if line.startswith("sol"))
+    if "no kernel was launched: the program ended with exit code 0" in own and not reason:
+        code = 0  # it only asks, as deviceQuery does
+    if code is None or re.search(r"stopped after|time limit|seconds are over|was stopped", own):
         return "too slow", None
     if code == 5 or (code and reason):
         return "refused", reason or "the bill is incomplete"
