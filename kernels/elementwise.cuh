@@ -28,8 +28,9 @@ typedef struct Chunk {
   int full;      // all of it lies within the row
 } Chunk;
 
-// Chunk i, of `per` elements of `out` bytes; false: there is none.
-INLINE bool chunk_at(Spread s, uint64_t i, int flat, const void *y, int64_t y_stride, int per, int out, Chunk *c) {
+// This thread's chunk of `per` elements of `out` bytes; false: there is none.
+INLINE bool take_chunk(Spread s, int flat, const void *y, int64_t y_stride, int per, int out, Chunk *c) {
+  uint64_t i = thread_index();
   if (i >= s.chunks) return false;
   c->row = 0;
   if (!flat) {
@@ -40,10 +41,6 @@ INLINE bool chunk_at(Spread s, uint64_t i, int flat, const void *y, int64_t y_st
   c->first = (int64_t)(i * per) - (int64_t)(shift / out);
   c->full = c->first >= 0 && c->first + per <= s.length;
   return c->first < s.length;
-}
-// This thread's chunk, where each has one.
-INLINE bool take_chunk(Spread s, int flat, const void *y, int64_t y_stride, int per, int out, Chunk *c) {
-  return chunk_at(s, thread_index(), flat, y, y_stride, per, out, c);
 }
 
 // Column of the chunk's first element (of element 0, where the row starts within it).

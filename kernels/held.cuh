@@ -37,6 +37,7 @@ INLINE int cluster_blocks(void) {
 }
 
 // The row of this thread: x begins `stride` bytes after that of the row before. Beyond the last row: one of no elements.
+// s.shared: bytes at `memory`.
 INLINE Held held_of(const void *x, int64_t stride, int64_t n, int in, uint4 *memory, HeldShape s) {
   Held h;
   uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
@@ -52,16 +53,15 @@ INLINE Held held_of(const void *x, int64_t stride, int64_t n, int in, uint4 *mem
 #endif
   h.row = h.blocks > 1 ? block / h.blocks : many ? block * s.rows + threadIdx.x / s.lanes : block;
   h.x = span_of((const char *)x + (int64_t)h.row * stride, h.row < s.m ? n : 0, in);
-  // Lanes are a power of two: only where a row has several warps is there anything to divide.
-  int log = 31 - __clz(s.lanes);
-  int64_t of_warp = (h.x.chunks + s.lanes - 1) >> log; // times the lanes
-  uint32_t warps = h.warps * h.blocks;
-  if (warps > 1) of_warp = of_warp >> 31 ? (of_warp + warps - 1) / warps : ((uint32_t)of_warp + warps - 1) / warps;
-  int64_t begin = ((h.rank * h.warps + h.warp) * of_warp) << log, end = min(begin + (of_warp << log), h.x.chunks);
+  uint32_t all = h.lanes * h.warps * h.blocks;
+  int64_t of_warp = h.x.chunks >> 31 ? (h.x.chunks + all - 1) / all : ((uint32_t)h.x.chunks + all - 1) / all;
+  of_warp *= h.lanes;
+  int room = s.shared / (16 * s.lanes * h.warps * s.rows); // chunks of a thread
+  int64_t begin = (h.rank * h.warps + h.warp) * of_warp, end = min(begin + of_warp, h.x.chunks);
   h.first = begin + h.lane;
-  h.count = h.first < end ? (int)((end - h.first + s.lanes - 1) >> log) : 0;
-  h.kept = min(h.count, s.room);
-  h.mine = memory + (threadIdx.x - h.lane) * s.room + h.lane;
+  h.count = h.first < end ? (int)((end - h.first + h.lanes - 1) / h.lanes) : 0;
+  h.kept = min(h.count, room);
+  h.mine = memory + (threadIdx.x - h.lane) * room + h.lane;
   h.turn = 0;
   return h;
 }

@@ -10,8 +10,7 @@ enum { HELD_SHARED = 64 << 10, HELD_THREADS = 512 };
 typedef struct HeldShape {
   uint64_t m;          // rows in all
   int32_t rows, lanes; // of a block; of a warp on a row: 32 unless several rows share a block
-  int32_t room;        // chunks that a thread keeps in shared memory
-  int32_t shared;      // bytes of that, all threads of a block together
+  int32_t shared;      // bytes for them, all rows of a block together
 } HeldShape;
 
 #endif

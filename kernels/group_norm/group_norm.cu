@@ -62,8 +62,7 @@ INLINE void group_norm(const GroupNormParams &p, int in, int kind, HeldShared *s
   float variance = sum_of(h, shared, fmaf(t.count * apart, apart, t.squares - t.sum * mine)) / size;
   held_leave(h);
   float over = rsqrtf(variance + p.eps);
-  uint64_t batch, group;
-  split(h.row, p.groups, &batch, &group);
+  uint64_t group = h.row % p.groups;
   char *y = (char *)p.y + (int64_t)h.row * p.n * (p.y_kind == KIND_FP32 ? 4 : 2);
   Affine c = {0, 0, 0};
 #pragma unroll 1

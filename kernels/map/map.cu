@@ -54,13 +54,13 @@ INLINE void map_narrow(const float *f, int per, int size, int kind, uint32_t *w)
 }
 
 // Everything between loading and storing a chunk.
-INLINE void map_chunk(const MapParams &p, int per, int in, int out, const uint32_t *a, const uint32_t *b, float a_scale,
-                      float y_scale, uint32_t *y) {
+INLINE void map_chunk(const MapParams &p, int per, int in, int out, const uint32_t *a, const uint32_t *b, uint32_t *y) {
   float f[16], g[16];
   map_widen(a, per, in, p.a_kind, f);
   if (p.a_scale) {
+    float scale = __ldg(p.a_scale);
 #pragma unroll
-    for (int j = 0; j < per; j++) f[j] = __fmul_rn(f[j], a_scale);
+    for (int j = 0; j < per; j++) f[j] = __fmul_rn(f[j], scale);
   }
   if (in > 1 && p.b) map_widen(b, per, in, p.a_kind, g);
   if (in > 1 && p.f != MAP_SELF) { // bytes are cast alone
@@ -68,49 +68,37 @@ INLINE void map_chunk(const MapParams &p, int per, int in, int out, const uint32
     for (int j = 0; j < per; j++) f[j] = map_apply(p.f, f[j], g[j]);
   }
   if (p.y_scale) {
-    float inverse = __frcp_rn(y_scale);
+    float scale = __ldg(p.y_scale), inverse = __frcp_rn(scale);
 #pragma unroll
-    for (int j = 0; j < per; j++) f[j] = over_scale(f[j], y_scale, inverse);
+    for (int j = 0; j < per; j++) f[j] = over_scale(f[j], scale, inverse);
   }
   map_narrow(f, per, out, p.y_kind, y);
 }
 
-// A thread has MAP_EACH chunks, so that enough bytes are in flight: of a block's, those that are a block's threads apart.
 INLINE void map_body(int in, int out, const MapParams &p) {
   const int per = CHUNK_OF(in, out);
-  Chunk c[MAP_EACH];
-  Raw a[MAP_EACH], b[MAP_EACH];
-  bool has[MAP_EACH];
-  uint64_t first = (thread_index() - threadIdx.x) * MAP_EACH + threadIdx.x;
+  Chunk c;
+  Raw a, b;
+  uint32_t w[8];
   begin_kernel();
-  float a_scale = p.a_scale ? __ldg(p.a_scale) : 1, y_scale = p.y_scale ? __ldg(p.y_scale) : 1;
-#pragma unroll
-  for (int u = 0; u < MAP_EACH; u++) {
-    has[u] = chunk_at(p.spread, first + u * MAP_THREADS, p.flat, p.y, p.y_stride, per, out, &c[u]);
-    if (!has[u]) continue;
-    const char *x = (const char *)p.a + (int64_t)c[u].row * p.a_stride * in;
-    const char *z = (const char *)p.b + (int64_t)c[u].row * p.b_stride * in;
-    if (c[u].full) {
-      load_chunk(x, c[u].first, p.spread.length, per, in, 0, &a[u]);
-      if (in > 1 && p.b) load_chunk(z, c[u].first, p.spread.length, per, in, 0, &b[u]);
-    } else {
-      load_some(x, c[u].first, p.spread.length, per, in, &a[u]);
-      if (in > 1 && p.b) load_some(z, c[u].first, p.spread.length, per, in, &b[u]);
-    }
+  if (!take_chunk(p.spread, p.flat, p.y, p.y_stride, per, out, &c)) return;
+  const char *x = (const char *)p.a + (int64_t)c.row * p.a_stride * in;
+  const char *z = (const char *)p.b + (int64_t)c.row * p.b_stride * in;
+  char *y = (char *)p.y + (int64_t)c.row * p.y_stride * out;
+  if (c.full) {
+    load_chunk(x, c.first, p.spread.length, per, in, 0, &a);
+    if (in > 1 && p.b) load_chunk(z, c.first, p.spread.length, per, in, 0, &b);
+  } else {
+    load_some(x, c.first, p.spread.length, per, in, &a);
+    if (in > 1 && p.b) load_some(z, c.first, p.spread.length, per, in, &b);
   }
-#pragma unroll
-  for (int u = 0; u < MAP_EACH; u++) {
-    uint32_t w[8];
-    if (!has[u]) continue;
-    map_chunk(p, per, in, out, a[u].w, b[u].w, a_scale, y_scale, w);
-    char *y = (char *)p.y + (int64_t)c[u].row * p.y_stride * out;
-    if (c[u].full) store_aligned(y + c[u].first * out, per * out / 4, w);
-    else store_words_some(y, c[u].first, p.spread.length, per, out, w);
-  }
+  map_chunk(p, per, in, out, a.w, b.w, w);
+  if (c.full) store_aligned(y + c.first * out, per * out / 4, w);
+  else store_words_some(y, c.first, p.spread.length, per, out, w);
 }
 
 #define MAP(in, out)                                                                                         \
-  KERNEL __launch_bounds__(MAP_THREADS) sol_map_##in##_##out(const __grid_constant__ MapParams p) {                  \
+  KERNEL __launch_bounds__(256) sol_map_##in##_##out(const __grid_constant__ MapParams p) {                  \
     map_body(in, out, p);                                                                                    \
   }
 #include "map.def"

@@ -10,9 +10,6 @@ enum { KIND_INT8 = 4, KIND_FP64, KIND_INT32, KIND_INT64 };
 // f: MAP_SELF is a itself; the last four are activation(a) * b.
 enum { MAP_SELF = 0, MAP_ADD, MAP_RELU, MAP_GELU_MUL, MAP_RELU_MUL, MAP_SIGMOID_MUL, MAP_SILU_MUL };
 
-// Threads of a block, and chunks of a thread.
-enum { MAP_THREADS = 256, MAP_EACH = 2 };
-
 typedef struct MapParams {
   void *y;
   const void *a, *b;              // b: NULL where f takes one input

@@ -6,6 +6,8 @@
 #include "fp8.cuh"
 #include "held.cuh"
 
+enum { EACH = 8 }; // columns of a thread
+
 INLINE uint32_t int8_of(float f) { // to the nearest, saturated; a NaN is 0
   int32_t i;
   asm("cvt.rni.sat.s8.f32 %0, %1;" : "=r"(i) : "f"(f));
@@ -38,14 +40,13 @@ INLINE float scale_group(const QuantizeParams &p, float most, uint64_t g, bool w
   return scale > 0 ? __fdiv_rn(1, scale) : 0;
 }
 
-// `count` (2 to 16) elements, packed: 8 bits each, or 4.
+// `count` (4 or 8) elements, packed: 8 bits each, or 4.
 INLINE void pack(const QuantizeParams &p, int count, const float *f, float times, uint32_t *w) {
-#pragma unroll
-  for (int j = 0; j < (count + 3) / 4; j++) w[j] = 0;
+  w[0] = w[1] = 0;
 #pragma unroll
   for (int j = 0; j < count; j += 2) {
     float a = __fmul_rn(f[j], times), b = __fmul_rn(f[j + 1], times);
-    if (p.how == QUANTIZE_NVFP4) w[j / 8] |= (quantize_e2m1(a) | quantize_e2m1(b) << 4) << j % 8 * 4;
+    if (p.how == QUANTIZE_NVFP4) w[0] |= (quantize_e2m1(a) | quantize_e2m1(b) << 4) << 4 * j;
     else if (p.how == QUANTIZE_INT8) w[j / 4] |= (int8_of(a) | int8_of(b) << 8) << j % 4 * 8;
     else w[j / 4] |= fp8_pair(a, b) << j % 4 * 8;
   }
@@ -58,41 +59,43 @@ INLINE float most_of(const float *f, int count) {
   return most;
 }
 
-// `bytes` (4, 8 or 16) at y + at, of a row of `length` bytes.
+// `bytes` (4 or 8) at y + at, of a row of `length` bytes.
 INLINE void put(char *y, int64_t at, int64_t length, int bytes, const uint32_t *w) {
   bool whole = at + bytes <= length && ((uintptr_t)(y + at) & (bytes - 1)) == 0;
   if (whole) store_aligned(y + at, bytes / 4, w);
-  else store_words_some(y, at, length, bytes, 1, w);
+  else if (bytes == 8) store_words_some(y, at, length, 8, 1, w);
+  else store_words_some(y, at, length, 4, 1, w);
 }
 
 // Groups of 16, 32 or 128 columns: neighbouring threads share one.
 INLINE void quantize_blocks(const QuantizeParams &p, int in, int kind) {
-  const int each = in == 4 ? QUANTIZE_EACH_4 : QUANTIZE_EACH_2, per = 16 / in;
   uint64_t i = thread_index(), row = divide(i, p.divider);
-  int64_t column = (int64_t)(i - row * p.divider.by) * each, left = i < p.threads ? p.n - column : 0;
+  int64_t column = (int64_t)(i - row * p.divider.by) * EACH, left = i < p.threads ? p.n - column : 0;
   const char *x = (const char *)p.x + (int64_t)row * p.x_stride, *end = x + p.n * in;
-  uint32_t w[2][12];
-  float f[16];
+  uint32_t w[12];
+  float f[EACH];
   begin_kernel();
-  if (left >= each) {
-    load_words(x + column * in, x, end, 4, in, 0, w[0]);
-    load_words(x + column * in + 16, x, end, 4, in, 0, w[1]);
-    to_floats(w[0], per, kind, f);
-    to_floats(w[1], per, kind, f + per);
+  if (left >= EACH) {
+    load_words(x + column * in, x, end, 4, in, 0, w);
+    to_floats(w, 16 / in, kind, f);
+    if (in == 4) {
+      load_words(x + column * in + 16, x, end, 4, in, 0, w);
+      to_floats(w, 4, kind, f + 4);
+    }
   } else {
 #pragma unroll
-    for (int j = 0; j < each; j++) f[j] = j < left ? load_one(x, column + j, kind) : 0;
+    for (int j = 0; j < EACH; j++) f[j] = j < left ? load_one(x, column + j, kind) : 0;
   }
-  uint32_t most = __float_as_uint(most_of(f, each));
+  uint32_t most = __float_as_uint(most_of(f, EACH));
   for (int o = p.lanes / 2; o; o /= 2) most = max(most, __shfl_xor_sync(~0u, most, o));
-  int64_t group = column / (p.lanes * each);
+  int64_t group = column / (p.lanes * EACH);
   bool first = left > 0 && threadIdx.x % p.lanes == 0;
   float times = scale_group(p, __uint_as_float(most), row * (uint64_t)p.groups + (uint64_t)group, first);
   if (left <= 0) return;
-  pack(p, each, f, times, w[0]);
+  pack(p, EACH, f, times, w);
   char *y = (char *)p.y + (int64_t)row * p.y_stride;
-  if (p.how == QUANTIZE_NVFP4) put(y, column / 2, p.n / 2, each / 2, w[0]);
-  else put(y, column, p.n, each, w[0]);
+  if (p.how == QUANTIZE_NVFP4) put(y, column / 2, p.n / 2, 4, w);
+  else put(y, column, p.n, 8, w);
 }
 
 // A scale for each row, which is held on the chip.
@@ -114,7 +117,7 @@ INLINE void quantize_row(const QuantizeParams &p, int in, int kind, HeldShared *
   bool first = h.rank == 0 && held_thread(h) == 0 && h.row < p.held.m;
   float times = scale_group(p, __uint_as_float((uint32_t)all), h.row, first);
   char *y = (char *)p.y + (int64_t)h.row * p.y_stride;
-  uint32_t w[4];
+  uint32_t w[2];
 #pragma unroll 2
   for (int k = 0; k < h.count; k++) {
     int64_t column = held_chunk(h, k, kind, in, f);

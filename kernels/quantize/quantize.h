@@ -7,9 +7,6 @@
 
 enum { QUANTIZE_INT8, QUANTIZE_FP8, QUANTIZE_MXFP8, QUANTIZE_NVFP4 }; // how a group is scaled and stored
 
-// Columns of a thread in blocks: 32 bytes of x, but no more than the smallest group.
-enum { QUANTIZE_EACH_2 = 16, QUANTIZE_EACH_4 = 8 };
-
 typedef struct QuantizeParams {
   void *y, *scales;
   const void *x;

@@ -77,6 +77,13 @@ CALLED uint64_t fold_most(Select &s, uint64_t v) {
   return v;
 }
 
+CALLED uint64_t total_of(Select &s, const Measure &m) {
+  uint64_t v[3] = {0, 0, 0};
+  held_each(s.h, s.kind, in, [&](float f, int64_t c) { v[0] += measure(m, f, key_of<in>(s, f), c); });
+  fold_sums<in>(s, v);
+  return v[0];
+}
+
 INLINE uint64_t lanes_before(uint64_t v) { // the sum of the lanes before this one
   uint64_t all = v;
 #pragma unroll
@@ -139,67 +146,32 @@ CALLED int64_t pass_in_chunks(const Select &s, const Measure &m, uint64_t wanted
   }
 }
 
-// Sums of what is measured: of the edges before the chunks, of this warp's chunks, of all chunks, of the edges after them.
-typedef struct Sums {
-  uint64_t head, mine, chunks, tail;
-  int turn; // which half of HeldShared has the warps' and blocks' own
-} Sums;
-INLINE uint64_t whole_of(const Sums &t) { return t.head + t.chunks + t.tail; }
-
-CALLED Sums sums_of(Select &row, const Measure &measured) {
-  const Select s = row;
-  const Measure m = measured;
-  Sums t = {0, 0, 0, 0, s.h.turn};
-  uint64_t v[3] = {0, 0, 0};
-  if (m.how == COUNT_WEIGHT && m.cut.key == 0) { // all of them: no keys
-    for (int k = 0; k < s.h.count; k++) {
-      float f[8];
-      held_chunk(s.h, k, s.kind, in, f);
-#pragma unroll
-      for (int j = 0; j < 16 / in; j++) t.mine += select_weight(f[j], m.top, m.per);
-    }
-  } else {
-    held_each_chunk(s.h, s.kind, in, [&](float f, int64_t c) { t.mine += measure(m, f, key_of<in>(s, f), c); });
-  }
-  t.mine = warp_total(t.mine);
-  if (s.h.lane == 0) v[0] = t.mine;
-  fold_sums<in>(row, v);
-  t.chunks = v[0];
-  uint64_t edge = 0;
-  if (s.h.lane < s.h.x.edges) { // all warps alike
-    int64_t c = span_edge(&s.h.x, s.h.lane);
-    float f = load_one(s.h.x.at, c, s.kind);
-    edge = measure(m, f, key_of<in>(s, f), c);
-  }
-  t.head = warp_total(s.h.lane < s.h.x.head ? edge : 0);
-  t.tail = warp_total(s.h.lane < s.h.x.head ? 0 : edge);
-  return t;
-}
-
 // The column of the first element at which the sum of what is measured, in order of the columns, exceeds `wanted`, which
-// is less than the whole. No other fold has come between: what the warps and blocks before this one have is in shared memory.
-CALLED int64_t pick(Select &s, const Measure &m, const Sums &t, uint64_t wanted) {
+// is less than the whole.
+CALLED int64_t pick(Select &s, const Measure &m, uint64_t wanted) {
   const Held &h = s.h;
-  int64_t found = -1;
-  if (wanted < t.head) {
-    found = pass_in_edges<in>(s, m, 0, h.x.head, &wanted);
-  } else if (wanted < t.head + t.chunks) {
-    uint64_t before = t.head;
-    for (int w = 0; w < h.warp; w++) before += s.shared->warps[t.turn][w][0];
-    for (int i = 0; i < h.rank; i++) before += remote_word(&s.shared->block[t.turn][0], i);
-    if (wanted >= before && wanted < before + t.mine) found = pass_in_chunks<in>(s, m, wanted - before);
-  } else {
-    wanted -= t.head + t.chunks;
-    found = pass_in_edges<in>(s, m, h.x.head, h.x.edges - h.x.head, &wanted);
+  uint64_t mine = 0, before = 0, v[3] = {0, 0, 0};
+  int64_t found = pass_in_edges<in>(s, m, 0, h.x.head, &wanted);
+  held_each_chunk(h, s.kind, in, [&](float f, int64_t c) { mine += measure(m, f, key_of<in>(s, f), c); });
+  mine = warp_total(mine);
+  // What the warps and blocks before this one have: the fold leaves it in shared memory.
+  int t = h.turn;
+  if (threadIdx.x % 32 == 0) v[0] = mine;
+  fold_sums<in>(s, v);
+  for (int w = 0; w < h.warp; w++) before += s.shared->warps[t][w][0];
+  for (int i = 0; i < h.rank; i++) before += remote_word(&s.shared->block[t][0], i);
+  int64_t here = -1;
+  if (wanted != ~0ull && wanted >= before && wanted < before + mine) here = pass_in_chunks<in>(s, m, wanted - before);
+  if (wanted != ~0ull && wanted >= v[0]) {
+    wanted -= v[0];
+    here = pass_in_edges<in>(s, m, h.x.head, h.x.edges - h.x.head, &wanted);
   }
+  if (here >= 0) found = here;
   return (int64_t)fold_most<in>(s, (uint64_t)(found + 1)) - 1;
 }
 
-// The largest key, from low to high, at or above which the measure is at least `target`; at `low` it is, and no element is
-// above `high`. What was found to be above the range is not measured again.
-CALLED uint32_t search(Select &row, const Measure &measured, uint64_t target, uint32_t low, uint32_t high) {
-  const Select s = {row.h, NULL, row.kind, row.nan_first};
-  const Measure m = measured;
+// The largest key, from low to high, at or above which the measure is at least `target`; at `low` it is.
+CALLED uint32_t search(Select &s, const Measure &m, uint64_t target, uint32_t low, uint32_t high) {
   while (low < high) {
     uint32_t step = (high - low) / 4; // three keys divide the range
     uint32_t key[3] = {low + step, low + 2 * step, low + 3 * step};
@@ -207,15 +179,15 @@ CALLED uint32_t search(Select &row, const Measure &measured, uint64_t target, ui
     uint64_t v[3] = {0, 0, 0};
     held_each(s.h, s.kind, in, [&](float f, int64_t c) {
       uint32_t k = key_of<in>(s, f);
-      uint64_t one = k >= key[0] && k <= high ? measure(m, f, k, c) : 0;
+      uint64_t one = k >= key[0] ? measure(m, f, k, c) : 0;
 #pragma unroll
       for (int i = 0; i < 3; i++) v[i] += k >= key[i] ? one : 0;
     });
-    fold_sums<in>(row, v);
+    fold_sums<in>(s, v);
     if (v[2] >= target) low = key[2];
-    else if (v[1] >= target) low = key[1], high = key[2] - 1, target -= v[2];
-    else if (v[0] >= target) low = key[0], high = key[1] - 1, target -= v[1];
-    else high = key[0] - 1, target -= v[0];
+    else if (v[1] >= target) low = key[1], high = key[2] - 1;
+    else if (v[0] >= target) low = key[0], high = key[1] - 1;
+    else high = key[0] - 1;
   }
   return low;
 }
@@ -225,9 +197,9 @@ CALLED Cut cut_of_count(Select &s, uint64_t k, uint32_t low) {
   Measure m = {{0, INT64_MAX}, COUNT_ALL};
   m.key = search<in>(s, m, k, low, in == 4 ? ~0u : s.kind == KIND_FP16 ? ~0u >> 13 : ~0u >> 16);
   m.cut = Cut{m.key, -1};
-  uint64_t above = whole_of(sums_of<in>(s, m));
+  uint64_t above = total_of<in>(s, m);
   m.cut = Cut{0, INT64_MAX}, m.how = COUNT_EQUAL;
-  return Cut{m.key, pick<in>(s, m, sums_of<in>(s, m), k - above - 1)};
+  return Cut{m.key, pick<in>(s, m, k - above - 1)};
 }
 
 // Of what the cut keeps the largest, until they have at least `target` of the weight. Elements of one key weigh the same.
@@ -244,7 +216,7 @@ template <int in> INLINE Cut cut_of_weight(Select &s, Measure m, uint64_t target
   fold_sums<in>(s, v);
   uint64_t each = v[2] / v[1], kept = (target - v[0] + each - 1) / each;
   m.how = COUNT_EQUAL;
-  return Cut{m.key, pick<in>(s, m, sums_of<in>(s, m), kept - 1)};
+  return Cut{m.key, pick<in>(s, m, kept - 1)};
 }
 
 template <int in>
@@ -416,12 +388,12 @@ template <int in> INLINE void topk(const TopkParams &p, SelectShared *shared, ui
 // The largest element that is a number; false: there is none.
 template <int in> INLINE bool top_of(Select &s, float *top) {
   uint32_t mine = 0;
-#pragma unroll 4
-  for (int i = 0; i < s.h.count; i++) mine = max(mine, chunk_key<in>(s, held_vector(s.h, i)));
-  int64_t edge;
-  for (int i = 0; (edge = held_edge(s.h, i)) >= 0; i++) mine = max(mine, key_of<in>(s, load_one(s.h.x.at, edge, s.kind)));
+  held_each(s.h, s.kind, in, [&](float f, int64_t) {
+    uint32_t u = __float_as_uint(f + 0.0f);
+    if (f == f) mine = max(mine, u ^ ((uint32_t)((int32_t)u >> 31) | 0x80000000u));
+  });
   uint32_t key = (uint32_t)fold_most<in>(s, mine);
-  *top = value_of<in>(s, key);
+  *top = __uint_as_float(key >> 31 ? key ^ 0x80000000u : ~key);
   return key != 0;
 }
 
@@ -473,13 +445,13 @@ template <int in> INLINE int64_t sample_row(const SampleParams &p, Select &s, ui
   Measure m = {{0, INT64_MAX}, COUNT_WEIGHT, 0, 0, p.per};
   if (!top_of<in>(s, &m.top)) return -1;
   if (p.k) m.cut = cut_of_count<in>(s, (uint64_t)p.k, 0);
-  Sums sums = sums_of<in>(s, m);
+  uint64_t whole = total_of<in>(s, m);
   if (p.share) {
-    uint64_t target = __umul64hi(whole_of(sums), p.share << 32);
+    uint64_t target = __umul64hi(whole, p.share << 32);
     m.cut = cut_of_weight<in>(s, m, target ? target : 1);
-    sums = sums_of<in>(s, m);
+    whole = total_of<in>(s, m);
   }
-  return pick<in>(s, m, sums, __umul64hi(random, whole_of(sums)));
+  return pick<in>(s, m, __umul64hi(random, whole));
 }
 
 template <int in> INLINE void sample(const SampleParams &p, SelectShared *shared, uint4 *memory) {

@@ -6,7 +6,7 @@
 // these are joined. fmaxf passes over NaN, the sum does not; +inf makes inf - inf in its own thread; of a row that is
 // all -inf the sum is 0. Each way every element comes out NaN.
 //
-// cross_entropy is an epilogue (loss_of, put_label): the loss of a row, log(sum) - (x[label] - max), and, in place of the
+// cross_entropy is an epilogue (LABELS: label_of, put_label): the loss of a row, log(sum) - (x[label] - max), and, in place of the
 // softmax, its gradient.
 #include "softmax/softmax.h"
 #include "packed.cuh"
@@ -14,6 +14,11 @@
 #include "span.cuh"
 
 #define LOG2E 1.4426950408889634f
+
+// Whether the kernels are cross_entropy's (kernels/cross_entropy): softmax's have no registers to spare for it.
+#ifndef LABELS
+#define LABELS 0
+#endif
 
 // Where a row is written. `wide`: its chunks, too, are aligned so that they can be written whole.
 typedef struct Target {
@@ -89,35 +94,41 @@ INLINE Finish finish_of(float2 row, float mine, int log) {
   return z;
 }
 
-INLINE float finish(Finish z, float kept) { return z.times == 0 ? 0 : fmaf(kept, z.times, z.plus); }
+INLINE float finish(Finish z, float kept) { return LABELS && z.times == 0 ? 0 : fmaf(kept, z.times, z.plus); }
 
-// cross_entropy. The label of a row: the column that is right; -1: none, the row counts for nothing.
-INLINE int64_t label_of(const SoftmaxParams *p, uint64_t row) {
-  int64_t at = p->wide_ids ? ((const int64_t *)p->targets)[row] : ((const int32_t *)p->targets)[row];
-  return at < 0 || at >= p->n ? -1 : at;
+// The element of a row that is the right one, for the thread that stores that element; the others have at -1.
+typedef struct Label {
+  int64_t at;
+  float gradient;
+} Label;
+
+INLINE bool stores(const Span *x, int64_t column, int per, int all, int thread) {
+  int64_t chunk = (column - x->head) / per;
+  int64_t turn = column < x->head ? column : chunk < x->chunks ? chunk : column - (x->n - x->edges);
+  return (int)(turn & (all - 1)) == thread;
 }
 
-// Between the fold and the write: the row's loss, and what the softmax is multiplied by. Of the label's element only the
-// thread that will overwrite it can be sure to read it here.
-INLINE float loss_of(const SoftmaxParams *p, RowPlace place, int kind, float2 row, Finish *z) {
-  if (!p->loss || place.row >= p->m) return 0;
-  int64_t at = label_of(p, place.row);
-  z->times = at < 0 ? 0 : z->times * p->scale;
-  if (at < 0) return 0;
-  return logf(row.y) - (load_one((const char *)p->x + (int64_t)place.row * p->x_stride, at, kind) - row.x);
+// What cross_entropy does between the fold and the write: the loss, by the thread that has the label's element, and its
+// gradient, which that thread writes after its other elements. A row whose label is no column counts for nothing.
+INLINE Label label_of(const SoftmaxParams *p, RowPlace place, const Span *x, RowShape s, int kind, float2 row, Finish *z) {
+  Label l = {-1, 0};
+  if (!LABELS || place.row >= p->m) return l;
+  int64_t at = p->wide_ids ? ((const int64_t *)p->targets)[place.row] : ((const int32_t *)p->targets)[place.row];
+  if (at < 0 || at >= p->n) {
+    z->times = 0;
+    if (place.thread == 0) p->loss[place.row] = 0;
+    return l;
+  }
+  z->times *= p->scale;
+  if (!stores(x, at, 16 / s.in, s.threads * s.cluster, place.thread)) return l;
+  float below = load_one(x->at, at, kind) - row.x;
+  p->loss[place.row] = logf(row.y) - below;
+  l.at = at, l.gradient = (__fdividef(ex2(below * LOG2E), row.y) - 1) * p->scale;
+  return l;
 }
 
-// After the write, when registers are free: that thread writes the loss, and the gradient of its element again.
-INLINE void put_label(const SoftmaxParams *p, RowPlace place, RowShape s, float loss) {
-  if (!p->loss || place.row >= p->m) return;
-  const int per = 16 / s.in, all = s.threads * s.cluster;
-  int64_t at = label_of(p, place.row);
-  Span x = span_of((const char *)p->x + (int64_t)place.row * p->x_stride, p->n, s.in);
-  int64_t chunk = (at - x.head) / per, turn = at < x.head ? at : chunk < x.chunks ? chunk : at - (x.n - x.edges);
-  if ((int)(at < 0 ? 0 : turn & (all - 1)) != place.thread) return;
-  p->loss[place.row] = loss;
-  if (at >= 0 && p->y)
-    store_one((char *)p->y + (int64_t)place.row * p->y_stride, at, p->y_kind, (ex2(-loss * LOG2E) - 1) * p->scale);
+INLINE void put_label(Target y, Label l) {
+  if (LABELS && l.at >= 0) store_one(y.at, l.at, y.kind, l.gradient);
 }
 
 INLINE float keep(float f, float mine, int log, float *sum) {
@@ -162,26 +173,27 @@ INLINE void softmax_held(const SoftmaxParams *p, RowShape s, RowFold *shared) {
   for (int q = 0; q < edge_count; q++) edge[q] = keep(edge[q], mine, p->log, &sums[0]);
   float2 row = row_fold(s, shared, make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX);
   Finish z = finish_of(row, mine, p->log);
-  float loss = loss_of(p, place, kind, row, &z);
+  Label label = label_of(p, place, &x, s, kind, row, &z);
+  if (LABELS && !p->y) return;
   Target y = target_of(p, place, s.wide);
 #pragma unroll
   for (int k = 0; k < s.chunks; k++) {
     int i = k * s.threads + place.thread;
-    if (i >= chunks || !p->y) continue;
+    if (i >= chunks) continue;
 #pragma unroll
     for (int j = 0; j < per; j++) f[k][j] = finish(z, f[k][j]);
     store_chunk(y, x.head + i * per, s.in, f[k]);
   }
 #pragma unroll
   for (int q = 0; q < edge_count; q++)
-    if (column[q] >= 0 && p->y) store_one(y.at, column[q], y.kind, finish(z, edge[q]));
-  put_label(p, place, s, loss);
+    if (column[q] >= 0) store_one(y.at, column[q], y.kind, finish(z, edge[q]));
+  put_label(y, label);
 }
 
 // The result of one element once the row's largest and sum are known.
 INLINE float result(float f, float2 row, Finish z, int log) {
   float d = f - row.x;
-  return log ? d + z.plus : z.times == 0 ? 0 : ex2(d * LOG2E) * z.times;
+  return log ? d + z.plus : LABELS && z.times == 0 ? 0 : ex2(d * LOG2E) * z.times;
 }
 
 INLINE void finish_chunk(const SoftmaxParams *p, Target y, int64_t column, int in, float *f, float2 row, Finish z) {
@@ -292,11 +304,12 @@ INLINE void softmax_shared(const SoftmaxParams *p, RowShape s, RowFold *shared, 
   }
   float2 row = row_fold(s, shared, make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX);
   Finish z = finish_of(row, row.x, p->log);
-  float loss = loss_of(p, place, kind, row, &z);
+  Label label = label_of(p, place, &x, s, kind, row, &z);
+  if (LABELS && !p->y) return;
   Target y = target_of(p, place, s.wide);
-  if (p->y) write_shared(p, y, held, x.head + (int64_t)place.thread * per, s, count, kind, row, z);
-  if (place.thread < x.edges && p->y) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
-  put_label(p, place, s, loss);
+  write_shared(p, y, held, x.head + (int64_t)place.thread * per, s, count, kind, row, z);
+  if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
+  put_label(y, label);
 }
 #endif
 
@@ -322,16 +335,17 @@ INLINE void softmax_long(const SoftmaxParams *p, RowShape s, RowFold *shared) {
   }
   row = row_fold(s, shared, row, FOLD_SOFTMAX);
   Finish z = finish_of(row, row.x, p->log);
-  float loss = loss_of(p, place, kind, row, &z);
+  Label label = label_of(p, place, &x, s, kind, row, &z);
+  if (LABELS && !p->y) return;
   Target y = target_of(p, place, p->wide);
-  for (i -= all; i >= 0 && p->y; i -= all) {
+  for (i -= all; i >= 0; i -= all) {
     if (i >= x.chunks) continue;
     Vec v = span_load(&x, i, 0);
     widen(&v, kind, s.in, f);
     finish_chunk(p, y, x.head + i * per, s.in, f, row, z);
   }
-  if (place.thread < x.edges && p->y) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
-  put_label(p, place, s, loss);
+  if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
+  put_label(y, label);
 }
 
 // The next kernel may launch meanwhile; it waits for this one.
@@ -396,4 +410,7 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
 #define SHARED_90(in, threads, chunks, cluster, blocks)
 #define LOOP_90(in, threads, cluster)
 #endif
-#include "softmax.def"
+#ifndef SOFTMAX_DEF
+#define SOFTMAX_DEF "softmax/softmax.def"
+#endif
+#include SOFTMAX_DEF

@@ -142,6 +142,6 @@ const OpsDef ops_cross_entropy = {
     .cost_more = cost_more,
     .slack = 32,
     OPS_CASES(shapes, bench),
-    OPS_KERNELS("softmax", softmax_kernels),
+    OPS_KERNELS("cross_entropy", softmax_kernels),
     .shared = softmax_shared,
 };

@@ -12,10 +12,9 @@ static inline HeldShape held_short(int64_t rows, int64_t chunks, int least, bool
   HeldShape s = {.m = (uint64_t)rows, .lanes = least};
   while (s.lanes < 32 && s.lanes * EACH < chunks) s.lanes *= 2;
   s.rows = THREADS / s.lanes;
-  s.room = holds ? (int32_t)ops_ceil_div(chunks, s.lanes) : 0;
-  s.shared = s.room * THREADS * 16;
   l->block = THREADS;
-  l->shared = (uint32_t)s.shared;
+  l->shared = holds ? (uint32_t)(ops_ceil_div(chunks, s.lanes) * THREADS * 16) : 0;
+  s.shared = (int32_t)l->shared;
   ops_grid(l->grid, (uint64_t)ops_ceil_div(rows, s.rows), 1);
   return s;
 }
@@ -31,12 +30,11 @@ static inline HeldShape held_long(const SolContext *ctx, int64_t rows, int64_t c
   int64_t threads = ops_ceil_div(ops_ceil_div(chunks, blocks * each), 32) * 32;
   l->block = (uint32_t)(threads > HELD_THREADS ? HELD_THREADS : threads);
   l->cluster = (uint32_t)blocks;
-  int64_t room = ops_ceil_div(chunks, blocks * l->block), most_room = HELD_SHARED / (l->block * 16);
-  if (room > most_room) room = most_room;
-  HeldShape s = {(uint64_t)rows, 1, 32, (int32_t)room, (int32_t)(room * l->block * 16)};
-  l->shared = (uint32_t)s.shared;
+  int64_t shared = ops_ceil_div(chunks, blocks * l->block) * l->block * 16;
+  if (shared > HELD_SHARED) shared = HELD_SHARED;
+  l->shared = (uint32_t)shared;
   ops_grid(l->grid, (uint64_t)(rows * blocks), 1);
-  return s;
+  return (HeldShape){(uint64_t)rows, 1, 32, (int32_t)l->shared};
 }
 
 // Fills block, cluster, grid and shared of a launch over `rows` rows of n elements of `in` bytes, which are wanted twice. It

@@ -148,14 +148,14 @@ static int step_of(SolDtype d) { // in map.def's order of sizes
 
 SolStatus map_launch(SolContext *ctx, const OpsDef *def, const Map *m, SolStream stream) {
   MapParams p = params_of(m);
-  OpsLaunch l = {.kernel = KERNEL_WIDE, .block = MAP_THREADS, .early = true, .params = &p, .bytes = sizeof p};
+  OpsLaunch l = {.kernel = KERNEL_WIDE, .block = 256, .early = true, .params = &p, .bytes = sizeof p};
   if (map_is_narrow(m->dtype) && map_is_narrow(out_of(m))) {
     int per = elementwise_chunk(m->dtype, out_of(m)), out = ops_size(out_of(m));
     p.flat = elementwise_flat(m->m, m->n, m->y_stride, m->a_stride) &&
              (!m->b || elementwise_flat(m->m, m->n, m->b_stride, 0));
     p.spread = elementwise_spread(m->y, m->m, m->n, m->y_stride, per, out, p.flat);
     l.kernel = KERNEL_1_1 + 3 * step_of(m->dtype) + step_of(out_of(m));
-    ops_grid(l.grid, p.spread.chunks, l.block * MAP_EACH);
+    ops_grid(l.grid, p.spread.chunks, l.block);
   } else {
     enum { EACH = 4 };
     p.spread = (Spread){(uint64_t)(m->m * m->n), m->n, elementwise_divider((uint64_t)m->n)};

@@ -161,11 +161,11 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
 }
 
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
-  enum { LARGEST = 128 }; // columns of a group
+  enum { EACH = 8, WHOLE = 128 / EACH }; // columns of a thread; threads of the largest group
   const SolQuantize *a = args;
   const Format *f = format_of(a);
-  int in = ops_size(a->dtype), each = in == 4 ? QUANTIZE_EACH_4 : QUANTIZE_EACH_2;
-  uint64_t per_row = (uint64_t)(ops_ceil_div(a->n, LARGEST) * (LARGEST / each));
+  int in = ops_size(a->dtype);
+  uint64_t per_row = (uint64_t)ops_ceil_div(a->n, 128) * WHOLE;
   QuantizeParams p = {.y = a->y,
                       .scales = a->scales,
                       .x = a->x,
@@ -176,7 +176,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                       .y_stride = ops_stride(a->y_stride, is_packed(a) ? a->n / 2 : a->n),
                       .x_stride = ops_stride(a->x_stride, a->n) * in,
                       .groups = groups_of(a),
-                      .lanes = f->group / each,
+                      .lanes = f->group / EACH,
                       .x_kind = ops_kind(a->dtype),
                       .how = f->how};
   OpsLaunch l = {.kernel = in == 4 ? KERNEL_BLOCKS_4 : KERNEL_BLOCKS_2,

@@ -10,10 +10,10 @@ enum { LIST_BYTES = SELECT_ROOM * 8 };
 const uint32_t select_shared[SELECT_KERNELS] = {HELD_SHARED + LIST_BYTES, HELD_SHARED + LIST_BYTES};
 
 // Short rows have a warp each, in blocks of 4. Of longer ones every block of a cluster lists the k largest of its own, so
-// where k is large there is one block. Where rows are few a thread has little of them. A list has room for a few times k entries, and not for more than the row has.
+// where k is large there is one block. A list has room for a few times k entries, and not for more than the row has.
 HeldShape select_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k, int32_t *room,
                       OpsLaunch *l) {
-  enum { SHORT = 256, MANY = 128, LEAST = 64, FEW = 128 };
+  enum { SHORT = 256, MANY = 128, LEAST = 64 };
   int64_t chunks = ops_ceil_div(n, 16 / in), entries = LEAST;
   bool is_short = chunks <= SHORT && k <= MANY;
   HeldShape s;
@@ -22,7 +22,7 @@ HeldShape select_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, in
   if (is_short) {
     s = held_short(rows, chunks, 32, true, l);
   } else {
-    s = held_long(ctx, rows, chunks, k > MANY ? 1 : 16, k > MANY ? 1 : rows <= FEW ? 2 : 8, l);
+    s = held_long(ctx, rows, chunks, k > MANY ? 1 : 16, k > MANY ? 1 : 8, l);
   }
   *room = (int32_t)entries;
   l->shared += (uint32_t)(entries * 8 * s.rows);
