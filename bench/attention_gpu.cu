@@ -1,5 +1,5 @@
-// Times variants of the attention kernels on this GPU, to choose among them: TFLOP/s of the forward ones, GB/s of decoding beside a copy of as
-// many bytes. Results are held against each other: all variants must agree with the first.
+// Times variants of the forward attention kernels on this GPU, to choose among them, in TFLOP/s; decode_gpu.cu does decoding's. Results are held
+// against each other: all variants must agree with the first.
 //   nvcc -std=c++17 -O3 -gencode arch=compute_90a,code=sm_90a -Ikernels bench/attention_gpu.cu -lcuda -o attention_gpu && ./attention_gpu
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "attention/attention_wgmma.cuh"
-#include "decode_attention/decode_attention_combine.cuh"
 
 #define CHECK(call)                                                                                          \
   do {                                                                                                       \
@@ -144,108 +143,6 @@ static void time_forward(int batch, int heads, int tokens, int d, int causal) {
   for (void *x : {q, k, v, o, first}) CHECK(cudaFree(x));
 }
 
-// ---- decode ----
-
-template <class T, int blocks> __global__ void __launch_bounds__(DECODE_THREADS, blocks) decode(const __grid_constant__ DecodeParams p) {
-  let_successor_start();
-  wait_for_predecessor();
-  T::run(p);
-}
-__global__ void combine(const __grid_constant__ DecodeParams p) {
-  let_successor_start();
-  wait_for_predecessor();
-  DecodeCombine<128>::run(p);
-}
-
-struct Decode {
-  const char *name;
-  void (*kernel)(const DecodeParams);
-  int blocks;
-  size_t shared;
-};
-#define DECODE(keys, stages, blocks)                                                                         \
-  {"keys " #keys " stages " #stages " blocks " #blocks, decode<DecodeSplit<KIND_BF16, 0, 128, 128, keys, stages>, blocks>, blocks, \
-   sizeof(DecodeSplit<KIND_BF16, 0, 128, 128, keys, stages>::Shared)}
-static const Decode decodes[] = {DECODE(64, 3, 2), DECODE(32, 6, 2), DECODE(64, 6, 1), DECODE(32, 4, 3), DECODE(64, 2, 3)};
-
-static void launch_early(void (*kernel)(const DecodeParams), const DecodeParams &p, int grid, size_t shared) {
-  cudaLaunchAttribute early = {};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(grid), config.blockDim = dim3(DECODE_THREADS), config.dynamicSmemBytes = shared;
-  config.attrs = &early, config.numAttrs = 1;
-  CHECK(cudaLaunchKernelEx(&config, kernel, p));
-}
-
-__global__ void __launch_bounds__(512) copy(uint4 *to, const uint4 *from, int64_t count) {
-  enum { EACH = 4 };
-  int64_t base = (int64_t)blockIdx.x * 512 * EACH + threadIdx.x;
-  uint4 x[EACH];
-#pragma unroll
-  for (int i = 0; i < EACH; i++)
-    if (base + i * 512 < count) x[i] = __ldcs(from + base + i * 512);
-#pragma unroll
-  for (int i = 0; i < EACH; i++)
-    if (base + i * 512 < count) __stcs(to + base + i * 512, x[i]);
-}
-
-__global__ void make_table(int32_t *table, int count, int32_t *lengths, int batch, int tokens) {
-  for (int i = threadIdx.x; i < count; i += blockDim.x) table[i] = (int)((int64_t)i * 7919 % count); // 7919 is prime
-  for (int i = threadIdx.x; i < batch; i += blockDim.x) lengths[i] = tokens;
-}
-
-static void time_decode(int batch, int heads, int kv_heads, int tokens) {
-  enum { PAGE = 64, D = 128 };
-  int64_t each = (int64_t)batch * tokens * kv_heads * D, bytes = each * 4;
-  int sets = (int)std::max<int64_t>(1, std::min<int64_t>(12, 400000000 / bytes + 1)), pages = batch * tokens / PAGE;
-  std::vector<void *> k, v;
-  for (int i = 0; i < sets; i++) k.push_back(filled(each, i)), v.push_back(filled(each, 100 + i));
-  void *q = filled((int64_t)batch * heads * D, 9), *o = filled((int64_t)batch * heads * D, 10), *first = NULL, *table, *lengths, *space;
-  CHECK(cudaMalloc(&table, pages * 4));
-  CHECK(cudaMalloc(&lengths, batch * 4));
-  CHECK(cudaMalloc(&space, (int64_t)batch * heads * (tokens / 128 + 1) * (D + 2) * 4));
-  make_table<<<1, 1024>>>((int32_t *)table, pages, (int32_t *)lengths, batch, tokens);
-  int calls = (int)std::max<double>(sets, std::min(60.0, 2e-3 / (bytes / 4e12)));
-  double light = median_time(calls, [&](int i) {
-    int64_t count = bytes / 32;
-    copy<<<(int)((count + 2047) / 2048), 512>>>((uint4 *)v[i % sets], (const uint4 *)k[i % sets], count);
-  });
-  printf("decode %dx%dx%dx%d, %.0f MiB, copy %.1f us %.0f GB/s; times the copy's with parts of 256, 512, 1024 tokens\n", batch, heads, kv_heads, tokens,
-         bytes / 1048576.0, light * 1e6, bytes / light * 1e-9);
-  for (int i = 0; i < sets; i++) fill<<<1056, 256>>>(v[i], each, 100 + i);
-  for (const Decode &f : decodes) {
-    CHECK(cudaFuncSetAttribute(f.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)f.shared));
-    printf("  %-28s", f.name);
-    for (int part : {256, 512, 1024}) {
-      DecodeParams p = {};
-      p.o = o, p.q = q, p.table = (int32_t *)table, p.lengths = (int32_t *)lengths, p.o_row = p.q_row = heads * D, p.rows = (int64_t)pages * PAGE;
-      p.batch = batch, p.heads = heads, p.kv_heads = kv_heads, p.group = heads / kv_heads, p.tiles = 1, p.page_size = PAGE, p.table_pages = tokens / PAGE;
-      p.capacity = tokens, p.part = part, p.parts = (tokens + part - 1) / part, p.aligned = 1, p.kind = KIND_BF16;
-      p.scale = 1 / sqrtf(D), p.v_scale = 1;
-      int64_t all = (int64_t)p.parts * batch * heads;
-      p.sums = (float *)space, p.mosts = p.sums + all * D, p.weights = p.mosts + all;
-      int grid = (int)std::min<int64_t>(sms * f.blocks, (int64_t)batch * kv_heads * p.parts);
-      double t = median_time(calls, [&](int i) {
-        p.k_cache = k[i % sets], p.v_cache = v[i % sets];
-        launch_early(f.kernel, p, grid, f.shared);
-        if (p.parts > 1) launch_early(combine, p, batch * heads, 0);
-      });
-      CHECK(cudaDeviceSynchronize());
-      printf(" %.3f (%.1f us)", t / light, t * 1e6);
-    }
-    if (!first) {
-      CHECK(cudaMalloc(&first, (int64_t)batch * heads * D * 2));
-      CHECK(cudaMemcpy(first, o, (int64_t)batch * heads * D * 2, cudaMemcpyDeviceToDevice));
-      printf("\n");
-    } else
-      printf("  differs by %.2g\n", difference(o, first, (int64_t)batch * heads * D));
-    fflush(stdout);
-  }
-  for (int i = 0; i < sets; i++) cudaFree(k[i]), cudaFree(v[i]);
-  for (void *x : {q, o, first, table, lengths, space}) CHECK(cudaFree(x));
-}
-
 int main(void) {
   cudaDriverEntryPointQueryResult found;
   CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000, cudaEnableDefault, &found));
@@ -255,10 +152,5 @@ int main(void) {
   time_forward(4, 32, 4096, 128, 0);
   time_forward(4, 16, 4096, 64, 1);
   time_forward(2, 16, 4096, 256, 1);
-  time_decode(1, 32, 8, 16384);
-  time_decode(8, 32, 8, 8192);
-  time_decode(64, 64, 8, 1024);
-  time_decode(256, 32, 8, 1024);
-  time_decode(1, 64, 8, 131072);
   return 0;
 }

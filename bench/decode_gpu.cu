@@ -102,8 +102,7 @@ static std::vector<Variant> variants() {
           WARPS(1, 128, 1, 16, 8, 2), WARPS(1, 128, 1, 32, 4, 2), WARPS(1, 128, 1, 16, 4, 4), WARPS(1, 128, 2, 32, 4, 2), WARPS(1, 128, 2, 16, 4, 3),
           WARPS(0, 64, 1, 32, 8, 2), WARPS(0, 64, 1, 16, 8, 3), WARPS(1, 64, 1, 32, 8, 3), WARPS(1, 64, 1, 16, 8, 3), WARPS(1, 64, 1, 32, 8, 2), WARPS(1, 64, 1, 16, 4, 6),
           WARPS(0, 256, 1, 16, 4, 2), WARPS(1, 256, 1, 32, 4, 2), WARPS(1, 256, 1, 16, 4, 3),
-          variant<DecodeLatent<KIND_BF16, 64>, DECODE_LATENT_V, 1>("latent keys 64", 0, DECODE_LATENT, DECODE_WIDE_ROWS),
-          variant<DecodeLatent<KIND_BF16, 32>, DECODE_LATENT_V, 1>("latent keys 32", 0, DECODE_LATENT, DECODE_WIDE_ROWS)};
+          variant<DecodeLatent<KIND_BF16>, DECODE_LATENT_V, 1>("latent", 0, DECODE_LATENT, DECODE_WIDE_ROWS)};
 }
 
 static void launch_early(void (*kernel)(const DecodeParams), const DecodeParams &p, int grid, int threads, size_t shared, cudaStream_t stream) {

@@ -22,9 +22,9 @@
 #define MANY(kind, fp8)                                                                                      \
   DECODE(many_##kind##_##fp8, DECODE_THREADS *DECODE_MANY_GROUPS, 1, DecodeSplit<kind, fp8, DECODE_MANY_GROUPS, DECODE_MANY_TALL>)
 #if __CUDA_ARCH_FEAT_SM90_ALL
-#define WIDE(kind, keys) DECODE(wide_##kind##_##keys, 256, 1, DecodeLatent<kind, keys>)
+#define WIDE(kind) DECODE(wide_##kind, 256, 1, DecodeLatent<kind>)
 #else
-#define WIDE(kind, keys)
+#define WIDE(kind)
 #endif
 #define COMBINE(v) DECODE(combine_##v, DECODE_SLOTS * 32, v > 128 ? 2 : 4, DecodeCombine<v>)
 #include "decode_attention/decode_attention.def"

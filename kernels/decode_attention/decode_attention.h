@@ -47,7 +47,6 @@ typedef struct DecodeParams {
 #define DECODE_MANY_ROWS (DECODE_ROWS * DECODE_MANY_GROUPS * DECODE_MANY_TALL)
 // MLA's blocks on sm_90a: heads, and two tiles of 64 tokens, queries, weights, the sequences' parts.
 #define DECODE_WIDE_ROWS   64
-#define DECODE_FEW         32 // heads up to which tiles of 32 tokens do
-#define DECODE_WIDE_SHARED (3 * 64 * DECODE_LATENT * 2 + 64 * 128 + 64 * 4 + 32 + (DECODE_SEQUENCES + 16) * 4)
+#define DECODE_WIDE_SHARED (3 * 64 * DECODE_LATENT * 2 + 64 * 128 + 64 * 4 + 16 + (DECODE_SEQUENCES + 16) * 4)
 
 #endif

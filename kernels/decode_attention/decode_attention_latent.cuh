@@ -9,32 +9,30 @@
 #include "hopper.cuh"
 #include "mma.cuh"
 
-// KEYS: tokens of a tile, 32 or 64.
-template <int KIND, int KEYS> struct DecodeLatent {
+template <int KIND> struct DecodeLatent {
   enum {
     D = DECODE_LATENT,
     V = DECODE_LATENT_V,
     THREADS = 256,
     ROWS = DECODE_WIDE_ROWS,
-    STAGES = 128 / KEYS,
-    BOX = KEYS * 128, // 64 columns of a tile
-    Q_BOX = ROWS * 128,
+    KEYS = 64,
+    BOX = KEYS * 128, // 64 columns of a tile, and of the heads
     TILE = D / 64 * BOX,
-    SHARES = THREADS / KEYS, // of a token's row, each for a thread
+    SHARES = THREADS / KEYS, // threads of a token's row
     TILES = KEYS / 8,
     HALF = V / 2
   };
   struct Shared { // tiles begin at multiples of 1024
-    uint8_t stage[STAGES][TILE], q[D / 64 * Q_BOX], p[Q_BOX];
+    uint8_t stage[2][TILE], q[TILE], p[BOX];
     float by[ROWS];
-    uint8_t there[STAGES][THREADS / 32]; // a bit for each of a warp's tokens
+    uint64_t there[2]; // a bit for each token
     int before[DECODE_SEQUENCES + 16];
   };
   typedef float Sums[HALF / 2];
   typedef float Scores[TILES][4];
 
-  static __device__ __forceinline__ uint32_t place_in(int box, int row, int piece) {
-    return (uint32_t)(piece / 8 * box + row * 128 + ((piece ^ row) & 7) * 16);
+  static __device__ __forceinline__ uint32_t place_in(int row, int piece) {
+    return (uint32_t)(piece / 8 * BOX + row * 128 + ((piece ^ row) & 7) * 16);
   }
 
   // ---- copies ----
@@ -53,14 +51,14 @@ template <int KIND, int KEYS> struct DecodeLatent {
 #pragma unroll
     for (int i = 0; i < D / 8 / SHARES; i++) {
       int piece = i * SHARES + threadIdx.x % SHARES;
-      if (p.aligned) copy_async(to + place_in(BOX, threadIdx.x / SHARES, piece), from + piece * 16, there);
-      else copy_elements(to + place_in(BOX, threadIdx.x / SHARES, piece), from + piece * 16, there, 2);
+      if (p.aligned) copy_async(to + place_in(threadIdx.x / SHARES, piece), from + piece * 16, there);
+      else copy_elements(to + place_in(threadIdx.x / SHARES, piece), from + piece * 16, there, 2);
     }
     copy_commit();
     uint32_t all = __ballot_sync(~0u, there), bits = 0;
 #pragma unroll
     for (int i = 0; i < 32 / SHARES; i++) bits |= (all >> i * SHARES & 1) << i;
-    if (threadIdx.x % 32 == 0) s->there[stage][threadIdx.x / 32] = (uint8_t)bits;
+    if (threadIdx.x % 32 == 0) ((uint8_t *)&s->there[stage])[threadIdx.x / 32] = (uint8_t)bits;
   }
 
   static __device__ __forceinline__ void load_queries(Shared *s, const DecodeParams &p, const DecodeItem &item) {
@@ -72,7 +70,7 @@ template <int KIND, int KEYS> struct DecodeLatent {
       if (in_group < p.group && p.q_aligned) v = *(const Vec *)from;
       else if (in_group < p.group)
         for (int j = 0; j < 8; j++) v.h[j] = from[j];
-      *(uint4 *)(s->q + place_in(Q_BOX, row, chunk)) = *(const uint4 *)&v;
+      *(uint4 *)(s->q + place_in(row, chunk)) = *(const uint4 *)&v;
     }
   }
 
@@ -82,20 +80,6 @@ template <int KIND, int KEYS> struct DecodeLatent {
     return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
   }
 
-  // wgmma with 32 columns.
-  static __device__ __forceinline__ void multiply_by_32(float (&d)[16], uint64_t a, uint64_t b, int adds) {
-#define MULTIPLY(type)                                                                                       \
-  asm volatile("{.reg .pred p; setp.ne.b32 p, %18, 0;\n"                                                     \
-               "wgmma.mma_async.sync.aligned.m64n32k16.f32." type "." type " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, " \
-               "%12, %13, %14, %15}, %16, %17, p, 1, 1, 0, 0;}"                                              \
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), \
-                 "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])     \
-               : "l"(a), "l"(b), "r"(adds))
-    if (KIND == KIND_BF16) MULTIPLY("bf16");
-    else MULTIPLY("f16");
-#undef MULTIPLY
-  }
-
   // Weights of a tile, and what was added before is to be multiplied by.
   static __device__ __forceinline__ void weigh(Shared *s, const ScoreUnit &u, Softmax *x, int stage) {
     Scores sc;
@@ -103,27 +87,28 @@ template <int KIND, int KEYS> struct DecodeLatent {
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < D / 16; i++) {
-      uint64_t left = q + (i / 4 * Q_BOX + i % 4 * 32) / 16, right = k + (i / 4 * BOX + i % 4 * 32) / 16;
-      if constexpr (KEYS == 64) wgmma<TILES * 4, KIND, 0, 0>(*(float(*)[TILES * 4]) & sc, left, right, i);
-      else multiply_by_32(*(float(*)[16]) & sc, left, right, i);
+      int at = (i / 4 * BOX + i % 4 * 32) / 16;
+      wgmma<TILES * 4, KIND, 0, 0>(*(float(*)[TILES * 4]) & sc, q + at, k + at, i);
     }
     wgmma_commit();
     wgmma_wait<0>();
     int lane = threadIdx.x % 32, row = row_of();
 #pragma unroll
-    for (int i = 0; i < TILES * 4; i++) {
-      float *one = &sc[i / 4][i % 4];
-      asm volatile("" : "+f"(*one)::"memory");
-      *one = (u.cap != 0 ? soft_capped(*one * u.before, u.cap) : *one) * u.unit;
-      int key = i / 4 * 8 + lane % 4 * 2 + i % 2;
-      if (!(s->there[stage][key / (32 / SHARES)] >> key % (32 / SHARES) & 1)) *one = -INFINITY;
-    }
+    for (int i = 0; i < TILES * 4; i++) asm volatile("" : "+f"(sc[i / 4][i % 4])::"memory");
+    if (u.cap != 0) cap_scores(sc, u.before, u.cap);
+#pragma unroll
+    for (int i = 0; i < TILES * 4; i++) sc[i / 4][i % 4] *= u.unit;
+    uint64_t there = s->there[stage] >> lane % 4 * 2;
+    if (~s->there[stage])
+#pragma unroll
+      for (int i = 0; i < TILES * 4; i++)
+        if (!(there >> (i / 4 * 8 + i % 2) & 1)) sc[i / 4][i % 4] = -INFINITY;
     float by[2];
     softmax_tile(sc, x, 1, by);
 #pragma unroll
     for (int i = 0; i < TILES * 2; i++) {
       int r = row + i % 2 * 8;
-      *(uint32_t *)(s->p + place_in(Q_BOX, r, i / 2) + lane % 4 * 4) = narrow2(sc[i / 2][i % 2 * 2], sc[i / 2][i % 2 * 2 + 1], KIND);
+      *(uint32_t *)(s->p + place_in(r, i / 2) + lane % 4 * 4) = narrow2(sc[i / 2][i % 2 * 2], sc[i / 2][i % 2 * 2 + 1], KIND);
     }
     if (lane % 4 == 0) s->by[row] = by[0], s->by[row + 8] = by[1];
   }
@@ -184,10 +169,8 @@ template <int KIND, int KEYS> struct DecodeLatent {
     ScoreUnit u = score_unit(p.scale, p.soft_cap);
     DecodeItem now = decode_find(plan, p, plan.begin), ahead = now;
     DecodePlace next = look_up(plan, p, &ahead);
-    for (int i = 0; i < STAGES - 1; i++) {
-      copy(s, p, next, i);
-      next = look_up(plan, p, &ahead);
-    }
+    copy(s, p, next, 0);
+    next = look_up(plan, p, &ahead);
     int stage = 0;
     while (now.index < plan.end) {
       Sums o;
@@ -196,10 +179,10 @@ template <int KIND, int KEYS> struct DecodeLatent {
       Softmax x = softmax_start();
       load_queries(s, p, now);
       for (int key = now.key, more = 1; more;) { // an empty part has one tile too, as in look_up
-        copy_wait<STAGES - 2>();
+        copy_wait<0>();
         async_fence();
         __syncthreads(); // the tile is there, and what the one before had is free
-        copy(s, p, next, stage == 0 ? STAGES - 1 : stage - 1);
+        copy(s, p, next, stage ^ 1);
         next = look_up(plan, p, &ahead);
         if (threadIdx.x < 128) {
           weigh(s, u, &x, stage);
@@ -208,7 +191,7 @@ template <int KIND, int KEYS> struct DecodeLatent {
         __syncthreads(); // the weights are there
         add_values(s, o, stage);
         key += KEYS, more = key < now.to;
-        stage = stage == STAGES - 1 ? 0 : stage + 1;
+        stage ^= 1;
       }
       finish(s, p, now, o, x);
       decode_next(plan, p, &now);

@@ -190,11 +190,14 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS> struct Decod
 
   static __device__ __forceinline__ void in_units(Scores &s, const ScoreUnit &u, uint32_t there) {
 #pragma unroll
-    for (int i = 0; i < TILES * GROUPS * 4; i++) {
-      int g = i / 4 % GROUPS;
-      float *x = &s[i / (GROUPS * 4)][g][i % 4];
-      *x = (u.cap != 0 ? soft_capped(*x * u.before, u.cap) : *x) * u.unit;
-      if (there != ALL && !(there >> (g * 16 + i % 4 / 2 * 8 + threadIdx.x % 32 / 4) & 1)) *x = -INFINITY;
+    for (int t = 0; t < TILES; t++) {
+      if (u.cap != 0) cap_scores(s[t], u.before, u.cap);
+#pragma unroll
+      for (int i = 0; i < GROUPS * 4; i++) s[t][i / 4][i % 4] *= u.unit;
+      if (there == ALL) continue;
+#pragma unroll
+      for (int i = 0; i < GROUPS * 4; i++)
+        if (!(there >> (i / 4 * 16 + i % 4 / 2 * 8 + threadIdx.x % 32 / 4) & 1)) s[t][i / 4][i % 4] = -INFINITY;
     }
   }
 

@@ -7,7 +7,7 @@ const char *const decode_kernels[DECODE_KERNELS] = {
   "sol_decode_attention_" #kind "_" #fp8 "_" #d "_" #tiles,
 #define LATENT(kind, fp8) "sol_decode_attention_latent_" #kind "_" #fp8,
 #define MANY(kind, fp8)   "sol_decode_attention_many_" #kind "_" #fp8,
-#define WIDE(kind, keys)  "sol_decode_attention_wide_" #kind "_" #keys,
+#define WIDE(kind)        "sol_decode_attention_wide_" #kind,
 #define COMBINE(v)        "sol_decode_attention_combine_" #v,
 #include "kernels/decode_attention/decode_attention.def"
 };
@@ -16,7 +16,7 @@ const uint32_t decode_shared[DECODE_KERNELS] = {
 #define HEADS(kind, fp8, d, tiles, keys, warps, blocks) DECODE_HEADS_SHARED(tiles, d, warps),
 #define LATENT(kind, fp8)                               DECODE_LATENT_SHARED(DECODE_ROWS, 2 - (fp8)),
 #define MANY(kind, fp8)                                 DECODE_LATENT_SHARED(DECODE_MANY_ROWS, 2 - (fp8)),
-#define WIDE(kind, keys)                                DECODE_WIDE_SHARED,
+#define WIDE(kind)                                      DECODE_WIDE_SHARED,
 #define COMBINE(v)                                      0,
 #include "kernels/decode_attention/decode_attention.def"
 };
@@ -31,8 +31,8 @@ static const Variant variants[DECODE_KERNELS] = {
 #define LATENT(kind, fp8)                               {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_ROWS, DECODE_THREADS, 1},
 #define MANY(kind, fp8)                                                                                      \
   {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_MANY_ROWS, DECODE_THREADS * DECODE_MANY_GROUPS, 1},
-#define WIDE(kind, keys) {kind, 0, 0, DECODE_LATENT_V, DECODE_WIDE_ROWS, 256, 1}, // d 0: not by shape alone
-#define COMBINE(v)       {0, 0, 0, v, 0, DECODE_SLOTS * 32, 1},
+#define WIDE(kind) {kind, 0, 0, DECODE_LATENT_V, DECODE_WIDE_ROWS, 256, 1}, // d 0: not by shape alone
+#define COMBINE(v) {0, 0, 0, v, 0, DECODE_SLOTS * 32, 1},
 #include "kernels/decode_attention/decode_attention.def"
 };
 
@@ -40,10 +40,7 @@ static const Variant variants[DECODE_KERNELS] = {
 // goes before the others.
 static int kernel_for(SolContext *ctx, const SolDecodeAttention *a) {
   int fp8 = decode_cache_type(a) == SOL_FP8, kind = fp8 ? KIND_FP16 : ops_kind(a->dtype), last = 0;
-  bool few = a->heads / a->kv_heads <= DECODE_FEW;
-  int wide = kind == KIND_FP16 ? few ? DECODE_WIDE_1_32 : DECODE_WIDE_1_64
-             : few             ? DECODE_WIDE_2_32
-                               : DECODE_WIDE_2_64;
+  int wide = kind == KIND_FP16 ? DECODE_WIDE_1 : DECODE_WIDE_2;
   if (a->d == DECODE_LATENT && !fp8 && ctx->cc >= 90 && ops_has_kernel(ctx, &ops_decode_attention, wide))
     return wide;
   for (int i = 0; i < DECODE_KERNELS; i++) {
@@ -78,8 +75,8 @@ static Lengths lengths_of(const SolDecodeAttention *a) {
   int64_t row = DECODE_ROW_BYTES(a->d, a->v_dim, ops_size(decode_cache_type(a))),
           sums = 64 * (a->heads / a->kv_heads) * a->v_dim * 4;
   if (a->d == DECODE_LATENT) {
-    int64_t tokens = a->heads / a->kv_heads > DECODE_FEW ? 2048 : 1024;
-    return (Lengths){tokens, tokens, tokens};
+    int64_t tokens = a->heads / a->kv_heads > DECODE_ROWS ? 2048 : 1024;
+    return (Lengths){2 * tokens, tokens, tokens};
   }
   if (sums < 1 << 18) sums = 1 << 18;
   int64_t least = tokens_of(sums < 1 << 20 ? sums : 1 << 20, row), most = tokens_of(1 << 20, row);
