@@ -82,7 +82,7 @@ bool gemm_can_tile(const SolGemm *a);
 bool gemm_tile_fits(const SolGemm *a,
                     int kernel); // the types and the layout; tensor copies must reach the tensors, too
 GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, int kernel, int parts);
-int64_t gemm_clusters_of(const SolContext *ctx, int size, int per_sm); // that run at a time
+int64_t gemm_clusters_of(const SolContext *ctx, int size, int per_sm);            // that run at a time
 double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p); // microseconds
 bool gemm_pick(SolContext *ctx, const SolGemm *a, GemmPlan *best);                // false: none can
 bool gemm_reaches(const void *at, int64_t stride, int64_t batch_stride, int64_t batch, int size);
