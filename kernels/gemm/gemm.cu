@@ -1,8 +1,7 @@
 // C = f(alpha A B + beta C + bias) + residual. README.md says which kernel is for what.
 #include "gemm/gemm_skinny.cuh"
 #if __CUDA_ARCH_FEAT_SM90_ALL
-#include "gemm/gemm_few.cuh"
-#include "gemm/gemm_split.cuh"
+#include "gemm/gemm_weights.cuh"
 #include "gemm/gemm_wgmma.cuh"
 #define TILED(kind, a, b, tall, wide, stages, down, across, per_sm)                                          \
   KERNEL __launch_bounds__(GEMM_THREADS(per_sm), per_sm)                                                             \
@@ -15,12 +14,12 @@
       sol_gemm_##kind##_##a##b##_split_##wide##x##stages##_##swapped(const __grid_constant__ GemmTiledParams p) { \
     GemmSplit<kind, swapped ? b : a, swapped ? a : b, wide, stages, swapped>::run(p);                        \
   }
-#define FEW(kind, bits)                                                                                       \
-  KERNEL __launch_bounds__(GEMM_THREADS(2), 2) sol_gemm_##kind##_few_##bits(const __grid_constant__ GemmFewParams p) { \
-    GemmFew<kind, bits>::run(p);                                                                             \
+#define WEIGHTS(kind, bits, stages)                                                                           \
+  KERNEL __launch_bounds__(GEMM_THREADS(2), 2) sol_gemm_##kind##_weights_##bits(const __grid_constant__ GemmWeightsParams p) { \
+    GemmWeights<kind, bits, stages>::run(p);                                                                 \
   }
 #else
-#define FEW(kind, bits)
+#define WEIGHTS(kind, bits, stages)
 #define TILED(kind, a, b, tall, wide, stages, down, across, per_sm)
 #define SPLIT(kind, a, b, wide, stages, swapped, per_sm)
 #endif

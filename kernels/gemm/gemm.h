@@ -37,14 +37,14 @@ typedef struct GemmAnyParams {
   int64_t m, n, k, batch, a_down, a_across, a_batch, b_down, b_across, b_batch;
 } GemmAnyParams;
 
-// gemm_few.cuh: tiled.a is the map of B, of bytes where its elements have fewer bits than A's, whose columns lie along k, and tiled.b
-// that of A. scales: of int4, (batch, columns of B, groups), one for GEMM_GROUP k; otherwise NULL.
+// gemm_weights.cuh: tiled.a is the map of B, of bytes, whose columns lie along k. scales: of int4, (batch, columns of B,
+// groups), one for GEMM_GROUP k; NULL: fp8.
 #define GEMM_GROUP 128
-typedef struct GemmFewParams {
+typedef struct GemmWeightsParams {
   GemmTiledParams tiled;
   const float *scales;
-  int groups, wide, slots; // wide: columns of B that a block has, a multiple of 16
-} GemmFewParams;
+  int groups;
+} GemmWeightsParams;
 
 // The same for gemm_any.cuh. B's strides are in elements.
 typedef struct GemmAnyWeightsParams {
@@ -86,11 +86,10 @@ typedef struct GemmAnyWeightsParams {
 #define GEMM_SHARED(tall, wide, stages, per_sm) \
   (2 * GEMM_PIECES(tall, wide, stages, per_sm) * GEMM_PIECE_BYTES + GEMM_RING_BYTES(tall, wide, stages))
 
-// gemm_split.cuh: the most blocks that share out k.
+// gemm_split.cuh, gemm_weights.cuh: the most blocks that share out k.
 #define GEMM_PARTS 8
-// gemm_few.cuh: a slot is 128 bytes of each column of B, and 16 rows of A as far along k, in boxes of 128 bytes.
-#define GEMM_FEW_BOXES(a_bits, b_bits) ((a_bits) / (b_bits))
-#define GEMM_FEW_SLOT(wide, boxes) (((wide) + 16 * (boxes)) * 128)
-#define GEMM_FEW_WIDEST 128
+// gemm_weights.cuh: a stage is 128 bytes of 128 columns of B, and 16 rows of A as far along k.
+#define GEMM_WEIGHTS_BYTES(bits) (128 * 128 + 16 * 2048 / (bits))
+#define GEMM_WEIGHTS_SHARED(bits, stages) ((stages) * (GEMM_WEIGHTS_BYTES(bits) + 16))
 
 #endif

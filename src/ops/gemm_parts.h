@@ -13,7 +13,7 @@ enum {
 #define SKINNY(kind, eights, warps, deep)    GEMM_SKINNY_##kind##_##eights,
 #define SKINNY_89(kind, eights, warps, deep) SKINNY(kind, eights, warps, deep)
 #define ANY(kind)                            GEMM_ANY_##kind,
-#define FEW(kind, bits)                      GEMM_FEW_##kind##_##bits,
+#define WEIGHTS(kind, bits, stages)          GEMM_WEIGHTS_##kind##_##bits,
 #define ANY_WEIGHTS(kind, bits)              GEMM_ANY_WEIGHTS_##kind##_##bits,
 #include "kernels/gemm/gemm.def"
   GEMM_KERNELS
@@ -47,9 +47,7 @@ static inline SolDtype gemm_bias_type(const SolGemm *a) {
 
 SolStatus gemm_cpu(SolContext *ctx, const void *args);
 SolStatus gemm_launch(SolContext *ctx, const void *args, SolStream stream);
-// gemm_few.c: `a` is filled in. Whether gemm_few.cuh's kernel can read A and B; launching it; a->weights is set: it or another.
-bool gemm_can_few(SolContext *ctx, const SolGemm *a);
-SolStatus gemm_launch_few(SolContext *ctx, const SolGemm *a, SolStream stream);
+// gemm_weights.c: `a` is filled in, and a->weights is set.
 SolStatus gemm_launch_weights(SolContext *ctx, const SolGemm *a, SolStream stream);
 
 // For launching.
@@ -84,6 +82,7 @@ bool gemm_can_tile(const SolGemm *a);
 bool gemm_tile_fits(const SolGemm *a,
                     int kernel); // the types and the layout; tensor copies must reach the tensors, too
 GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, int kernel, int parts);
+int64_t gemm_clusters_of(const SolContext *ctx, int size, int per_sm);            // that run at a time
 double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p); // microseconds
 bool gemm_pick(SolContext *ctx, const SolGemm *a, GemmPlan *best);                // false: none can
 bool gemm_reaches(const void *at, int64_t stride, int64_t batch_stride, int64_t batch, int size);

@@ -12,7 +12,7 @@ const GemmVariant gemm_variants[GEMM_KERNELS] = {
 #define SKINNY(kind, eights, warps, deep)    {.threads = (warps)*32},
 #define SKINNY_89(kind, eights, warps, deep) SKINNY(kind, eights, warps, deep)
 #define ANY(kind)                            {.threads = GEMM_ANY_THREADS},
-#define FEW(kind, bits)                      {.threads = GEMM_THREADS(2)},
+#define WEIGHTS(kind, bits, stages)          {.threads = GEMM_THREADS(2)},
 #define ANY_WEIGHTS(kind, bits)              {.threads = GEMM_ANY_THREADS},
 #include "kernels/gemm/gemm.def"
 };
@@ -56,8 +56,8 @@ void gemm_ask_clusters(SolContext *ctx) {
     }
 }
 
-// Clusters that run at a time. Where it is not known: GPCs have at least 16 SMs, and clusters do not go beyond one.
-static int64_t clusters_of(const SolContext *ctx, int size, int per_sm) {
+// Where it is not known: GPCs have at least 16 SMs, and clusters do not go beyond one.
+int64_t gemm_clusters_of(const SolContext *ctx, int size, int per_sm) {
   int known = ctx->clusters[per_sm - 1][size - 1];
   if (known) return known;
   int64_t blocks = (int64_t)ctx->sms * per_sm, each = 16 * per_sm;
@@ -74,7 +74,7 @@ GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, int kernel, int part
   p.rows = ops_ceil_div(down, gated && v->swapped ? tall / 2 : tall);
   p.columns = ops_ceil_div(across, gated && !v->swapped ? wide / 2 : wide);
   p.tiles = p.rows * p.columns * a->batch;
-  p.at_a_time = clusters_of(ctx, v->down * v->across * p.parts, v->per_sm);
+  p.at_a_time = gemm_clusters_of(ctx, v->down * v->across * p.parts, v->per_sm);
   return p;
 }
 
@@ -93,8 +93,9 @@ static const GemmCost costs[] = {
     {160, 2, 2, false, false, 409, 12, 1.72, 1.83}, {128, 2, 1, false, false, 353, 94, 1.07, 2.37},
     {64, 1, 1, false, false, 255, 157, 0.65, 2.13}, {64, 2, 2, false, false, 231, 23, 0.95, 2.79},
     {192, 1, 1, true, false, 596, 143, 5.41, 2.22}, {64, 1, 1, true, false, 292, 86, 5.20, 0.21},
-    {32, 1, 1, true, true, 301, 32, 3.98, 2.22},    {64, 1, 1, true, true, 380, 27, 3.77, 2.67},
-    {96, 1, 1, true, true, 374, 115, 5.00, 0.80},   {160, 1, 1, true, true, 500, 130, 5.30, 1.60},
+    {16, 1, 1, true, true, 262, 0, 4.52, 0.00},     {32, 1, 1, true, true, 301, 32, 3.98, 2.22},
+    {64, 1, 1, true, true, 380, 27, 3.77, 2.67},    {96, 1, 1, true, true, 374, 115, 5.00, 0.80},
+    {160, 1, 1, true, true, 500, 130, 5.30, 1.60},
 };
 static const double memory_us = 2.5, memory_tb = 4.3; // DRAM: before it is busy; TB/s
 
