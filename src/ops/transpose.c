@@ -148,14 +148,11 @@ static int pick_tile(const SolTranspose *a);
 // A kernel of tiles, unless these are mostly empty and one side is so short that another kernel has no tiles.
 static int pick(const SolTranspose *a) {
   int kernel = pick_tile(a);
-  enum { LARGE = 24 << 20, FEW_BYTES = 128 };
-  int64_t size = size_of(a);
-  // What single elements in shared memory cost, in places of tiles. Of few rows of bytes, tiles for rows that start anywhere
-  // cost as much (measured); and tiles that store parts of sectors cost more where L2 does not hold all of y.
-  bool large = (double)a->m * (double)a->n * (double)a->batch * (double)size > LARGE;
-  double worth = tiles[kernel].kind == PLAIN && large                          ? 1
-                 : tiles[kernel].kind == ODD && size == 1 && a->m <= FEW_BYTES ? 1
-                                                                               : 1.4;
+  enum { LARGE = 24 << 20 };
+  // What single elements in shared memory cost, in places of tiles: an estimate. Tiles that store parts of sectors
+  // cost more where L2 does not hold all of y.
+  bool large = (double)a->m * (double)a->n * (double)a->batch * (double)size_of(a) > LARGE;
+  double worth = tiles[kernel].kind == PLAIN && large ? 1 : 1.4;
   if (tiles[kernel].kind == DIRECT || waste(a, &tiles[kernel]) < worth) return kernel;
   if (a->m <= a->n && is_narrow(a, FEW_ROWS)) return find_kind(size_of(a), FEW_ROWS);
   if (a->n < a->m && is_narrow(a, FEW_COLUMNS)) return find_kind(size_of(a), FEW_COLUMNS);
