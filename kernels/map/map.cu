@@ -15,6 +15,23 @@ INLINE float map_apply(int f, float a, float b) {
   return a;
 }
 
+// The choice of f is made once for a chunk, not for each of its elements.
+INLINE void map_all(int f, int per, float *a, const float *b) {
+#define MAP_CASE(name)                                                                                       \
+  case name:                                                                                                 \
+    _Pragma("unroll") for (int j = 0; j < per; j++) a[j] = map_apply(name, a[j], b[j]);                      \
+    break;
+  switch (f) {
+    MAP_CASE(MAP_ADD)
+    MAP_CASE(MAP_RELU)
+    MAP_CASE(MAP_GELU_MUL)
+    MAP_CASE(MAP_RELU_MUL)
+    MAP_CASE(MAP_SIGMOID_MUL)
+    MAP_CASE(MAP_SILU_MUL)
+  }
+#undef MAP_CASE
+}
+
 // To the nearest, ties to even, within -128..127; a NaN is 0.
 INLINE uint32_t int8_of(float f) {
   int32_t i;
@@ -63,10 +80,7 @@ INLINE void map_chunk(const MapParams &p, int per, int in, int out, const uint32
     for (int j = 0; j < per; j++) f[j] = __fmul_rn(f[j], scale);
   }
   if (in > 1 && p.b) map_widen(b, per, in, p.a_kind, g);
-  if (in > 1 && p.f != MAP_SELF) { // bytes are cast alone
-#pragma unroll
-    for (int j = 0; j < per; j++) f[j] = map_apply(p.f, f[j], g[j]);
-  }
+  if (in > 1) map_all(p.f, per, f, g); // bytes are cast alone
   if (p.y_scale) {
     float scale = __ldg(p.y_scale), inverse = __frcp_rn(scale);
 #pragma unroll
@@ -131,15 +145,16 @@ KERNEL __launch_bounds__(256) sol_map_wide(const __grid_constant__ MapParams p) 
   double times = p.a_scale ? (double)__ldg(p.a_scale) : 1, over = p.y_scale ? (double)__ldg(p.y_scale) : 1;
 #pragma unroll
   for (int k = 0; k < WIDE_EACH; k++) {
-    uint64_t i = first + k * 256, row = divide(i, p.spread.divider);
+    uint64_t i = first + k * 256, row = p.flat ? 0 : divide(i, p.spread.divider);
     int64_t column = (int64_t)(i - row * p.spread.divider.by);
     if (i < p.spread.chunks) f[k] = load_wide(p.a, (int64_t)row * p.a_stride + column, p.a_kind);
   }
 #pragma unroll
   for (int k = 0; k < WIDE_EACH; k++) {
-    uint64_t i = first + k * 256, row = divide(i, p.spread.divider);
+    uint64_t i = first + k * 256, row = p.flat ? 0 : divide(i, p.spread.divider);
     int64_t column = (int64_t)(i - row * p.spread.divider.by);
-    if (i < p.spread.chunks)
-      store_wide(p.y, (int64_t)row * p.y_stride + column, p.y_kind, __ddiv_rn(__dmul_rn(f[k], times), over));
+    if (p.a_scale) f[k] = __dmul_rn(f[k], times);
+    if (p.y_scale) f[k] = __ddiv_rn(f[k], over);
+    if (i < p.spread.chunks) store_wide(p.y, (int64_t)row * p.y_stride + column, p.y_kind, f[k]);
   }
 }

@@ -53,8 +53,8 @@ typedef struct NarrowRows {
 
 // Row and chunk of a thread's turn. false: there is none.
 INLINE bool narrow_turn(NarrowRows rows, uint32_t turn, int *k, int *chunk, NarrowRange *row) {
-  uint32_t most = rows.bytes / 16 + 2; // chunks of a row
-  *k = (int)(turn / most), *chunk = (int)(turn % most);
+  uint32_t most = rows.bytes / 16 + 2, over = ~0u / most + 1; // chunks of a row; turns are few: the quotient is exact
+  *k = (int)__umulhi(turn, over), *chunk = (int)(turn - *k * most);
   *row = narrow_range(rows.at + *k * rows.stride, rows.bytes);
   return *k < rows.thin && *chunk < narrow_chunks(*row);
 }
@@ -92,22 +92,34 @@ INLINE void narrow_rows_out(int size, NarrowRows rows, const char *tile, int pit
   }
 }
 
-// Elements between shared memory and the packed range: chunk after chunk, `in` to shared memory.
+// Elements between shared memory and the packed range: chunk after chunk, `in` to shared memory. The threads that take part
+// are so many that a thread's elements belong to the same long rows in all of its chunks: their places are computed once.
 INLINE void narrow_packed(int size, bool in, char *packed, NarrowRows rows, char *tile, int pitch) {
+  const int per = 16 / size;
   NarrowRange range = narrow_range(packed, rows.bytes * rows.thin);
-  int all = narrow_chunks(range), start = (int)(uint32_t)(uintptr_t)rows.at, step = (int)rows.stride, thin = rows.thin;
+  int all = narrow_chunks(range), alike = rows.thin / min(per, rows.thin & -rows.thin);
+  int start = (int)(uint32_t)(uintptr_t)rows.at, threads = (int)blockDim.x / alike * alike, step = threads * per / rows.thin * size, place[16];
+  if ((int)threadIdx.x >= threads) return;
+  // The first chunk's elements before the range are not accessed; `more` of the packed rows keep numbers positive.
+  int more = per / rows.thin + 1, e = (int)threadIdx.x * per - range.off / size + more * rows.thin;
+  int along = e / rows.thin, k = e - along * rows.thin;
+#pragma unroll
+  for (int i = 0; i < per; i++) {
+    place[i] = k * pitch + ((start + k * (int)rows.stride) & 15) + (along - more) * size;
+    if (++k == rows.thin) k = 0, along++;
+  }
 #pragma unroll 2
-  for (int chunk = threadIdx.x; chunk < all; chunk += blockDim.x) {
-    int at = chunk * 16 - range.off, along = at < 0 ? 0 : at / (thin * size), k = at < 0 ? at / size : at / size - along * thin;
+  for (int chunk = threadIdx.x; chunk < all; chunk += threads, tile += step) {
+    int at = chunk * 16 - range.off;
+    bool whole = at >= 0 && at + 16 <= range.bytes;
     Vec v;
     if (in) v = narrow_load(range, chunk, range.at, range.at + range.bytes, size);
 #pragma unroll
-    for (int i = 0; i < 16; i += size) {
-      bool inside = at + i >= 0 && at + i < range.bytes;
-      char *there = tile + k * pitch + ((start + k * step) & 15) + along * size;
-      if (inside && in) move_one(there, v.b + i, size);
-      if (inside && !in) move_one(v.b + i, there, size);
-      if (++k == thin) k = 0, along++;
+    for (int i = 0; i < per; i++) {
+      char *there = tile + place[i];
+      bool inside = whole || (at + i * size >= 0 && at + i * size < range.bytes);
+      if (inside && in) move_one(there, v.b + i * size, size);
+      if (inside && !in) move_one(v.b + i * size, there, size);
     }
     if (!in) narrow_store(range, chunk, (const char *)v.b, size);
   }

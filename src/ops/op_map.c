@@ -158,6 +158,7 @@ SolStatus map_launch(SolContext *ctx, const OpsDef *def, const Map *m, SolStream
     ops_grid(l.grid, p.spread.chunks, l.block);
   } else {
     enum { EACH = 4 };
+    p.flat = elementwise_flat(m->m, m->n, m->y_stride, m->a_stride);
     p.spread = (Spread){(uint64_t)(m->m * m->n), m->n, elementwise_divider((uint64_t)m->n)};
     ops_grid(l.grid, p.spread.chunks, l.block * EACH);
   }

@@ -128,21 +128,31 @@ static int find_kind(int64_t size, Kind kind) {
 }
 
 // A block has so much of each long row, from least to most, and no more in all: an SM has several blocks.
-enum { NARROW_ROW_BYTES = 128, NARROW_MOST = 1024, NARROW_BYTES = 24 << 10, NARROW_BATCHES = 65535 };
+enum {
+  NARROW_ROW_BYTES = 128,
+  NARROW_MOST = 16 << 10,
+  NARROW_BYTES = 32 << 10,
+  NARROW_THIN = 192,
+  NARROW_BATCHES = 65535
+};
 
 // What kernels for a short side want: that side dense, and not too long for their shared memory.
 static bool is_narrow(const SolTranspose *a, Kind kind) {
   int64_t thin = kind == FEW_ROWS ? a->m : a->n;
   bool packed = kind == FEW_ROWS ? a->y_stride == a->m : a->x_stride == a->n;
-  return packed && a->batch <= NARROW_BATCHES && thin * NARROW_ROW_BYTES <= NARROW_BYTES;
+  return packed && a->batch <= NARROW_BATCHES && thin <= NARROW_THIN;
 }
 
 static int pick_tile(const SolTranspose *a);
 
 // A kernel of tiles, unless these are mostly empty and one side is so short that another kernel has no tiles.
 static int pick(const SolTranspose *a) {
-  const double worth = 1.4; // what single elements in shared memory cost, in places of tiles: an estimate
   int kernel = pick_tile(a);
+  enum { LARGE = 24 << 20 };
+  // What single elements in shared memory cost, in places of tiles: an estimate. Tiles that store parts of sectors
+  // cost more where L2 does not hold all of y.
+  bool large = (double)a->m * (double)a->n * (double)a->batch * (double)size_of(a) > LARGE;
+  double worth = tiles[kernel].kind == PLAIN && large ? 1 : 1.4;
   if (tiles[kernel].kind == DIRECT || waste(a, &tiles[kernel]) < worth) return kernel;
   if (a->m <= a->n && is_narrow(a, FEW_ROWS)) return find_kind(size_of(a), FEW_ROWS);
   if (a->n < a->m && is_narrow(a, FEW_COLUMNS)) return find_kind(size_of(a), FEW_COLUMNS);
