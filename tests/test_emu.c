@@ -289,6 +289,40 @@ TEST(calls_recursively_and_by_address) {
   stop(&m);
 }
 
+// A structure by value, indexed through its address as nvcc compiles it: values of lanes and of nested calls stay apart, and
+// what the callee stores in its copy is not seen by the caller.
+static const char by_value_text[] = HEADER
+    ".func (.param .b32 out) pick(.param .align 4 .b8 s[16], .param .b32 n) {\n"
+    "  .local .align 8 .b8 other[8]; .reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .pred %p;\n"
+    "  mov.b64 %rd1, s; cvta.local.u64 %rd2, %rd1; cvta.to.local.u64 %rd3, %rd2;\n"
+    "  mov.u64 %rd4, other; st.local.u64 [%rd4], -1;\n"
+    "  ld.param.b32 %r1, [n]; mul.wide.u32 %rd5, %r1, 4; add.s64 %rd6, %rd3, %rd5;\n"
+    "  ld.local.b32 %r2, [%rd6]; setp.eq.u32 %p, %r1, 0; @%p bra last;\n"
+    "  add.s32 %r3, %r1, -1; st.local.b32 [%rd6], 77; ld.local.b32 %r4, [%rd3]; ld.local.b32 %r5, [%rd3+4];\n"
+    "  { .param .align 4 .b8 t[16]; .param .b32 m; .param .b32 y; st.param.b32 [t], %r4; st.param.b32 [t+4], %r5;\n"
+    "  st.param.b32 [t+8], 5; st.param.b32 [t+12], 6; st.param.b32 [m], %r3; call (y), pick, (t, m); ld.param.b32 %r6, [y]; }\n"
+    "  mad.lo.s32 %r2, %r6, 1000, %r2;\n"
+    "last: st.param.b32 [out], %r2; ret;\n}\n"
+    ".visible .entry picks(.param .u64 y) {\n"
+    "  .reg .b32 %r<8>; .reg .b64 %rd<8>;\n"
+    "  ld.param.u64 %rd1, [y]; mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 1; add.s32 %r3, %r1, 100;\n"
+    "  { .param .align 4 .b8 t[16]; .param .b32 m; .param .b32 z; st.param.b32 [t], %r1; st.param.b32 [t+4], %r3;\n"
+    "  st.param.b32 [t+8], 7; st.param.b32 [t+12], 8; st.param.b32 [m], %r2; call (z), pick, (t, m); ld.param.b32 %r4, [z]; }\n"
+    "  mul.wide.u32 %rd5, %r1, 4; add.s64 %rd6, %rd1, %rd5; st.global.u32 [%rd6], %r4; ret;\n}\n";
+
+TEST(parameters_whose_address_is_taken) {
+  Machine m;
+  if (!start(&m, by_value_text, (SolEmuMachine){0})) return;
+  struct {
+    uint64_t y;
+  } args = {buffer(&m, 64 * 4, "y")};
+  RUN(&m, (SolEmuLaunch){0}, 1, 64, args);
+  CHECK_STR(finding(&m), "");
+  const uint32_t *y = words(&m, args.y, 64);
+  for (uint32_t t = 0; t < 64; t++) CHECK_INT(y[t], t % 2 ? 1000 * t + 100 + t : t);
+  stop(&m);
+}
+
 static const char deep_text[] =
     HEADER ".func down(.param .b32 n) {\n"
            "  .local .align 8 .b8 room[1024]; .reg .b32 %r<3>; .reg .b64 %rd<3>;\n"

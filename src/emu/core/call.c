@@ -44,6 +44,21 @@ static void move_lanes(Place to, Place from, uint32_t mask) {
   }
 }
 
+// A parameter whose address is taken is a local variable of the call, with the argument's value.
+static void store_in_local(EmuCtx *x, const EmuFrame *frame, uint32_t mask) {
+  const EmuProgram *p = x->launch->program;
+  const EmuFunction *f = &p->functions[frame->function];
+  uint32_t warp = x->warp->index;
+  uint8_t *base = x->block->local[warp] + frame->local_base + f->param_home;
+  for (uint32_t k = 0; f->addressed && k < f->fn->param_count; k++) {
+    if (f->fn->params[k] == PTX_NONE) continue; // a register
+    Place from = place_of_formal(p, frame, false, k), to = from;
+    to.base = base + formal_offset(p, f, f->fn->params, k);
+    to.stride = x->block->local_cap[warp];
+    move_lanes(to, from, mask);
+  }
+}
+
 // Lanes of the running entry's frame go back to the caller. At the bottom, the kernel's own end.
 bool emu_return(EmuCtx *x, uint32_t mask) {
   EmuFiber *f = x->fiber;
@@ -102,6 +117,7 @@ static bool enter(EmuCtx *x, const EmuInst *i, uint32_t function, uint32_t mask,
   uint8_t *bank[4] = {caller->regs, x->bank[1], x->bank[2], x->bank[3]};
   for (uint32_t k = 0; k < call->arg_count && k < fn->fn->param_count; k++)
     move_lanes(place_of_formal(p, frame, false, k), place_of_move(bank, caller, &call->args[k]), mask);
+  store_in_local(x, frame, mask);
   EmuEntry entry = {.pc = fn->first, .reconverge = UINT32_MAX, .mask = mask, .base = true, .frame = frame};
   if (emu_push(x->fiber, entry)) return true;
   emu_release_frame(x, frame);

@@ -86,7 +86,7 @@ EmuFrame *emu_new_frame(EmuCtx *x, uint32_t function, EmuFrame *caller) {
   uint64_t align = fn->fn->local_align > 16 ? fn->fn->local_align : 16;
   uint64_t from = caller ? caller->local_top : 0;
   frame->local_base = (from + align - 1) / align * align;
-  frame->local_top = frame->local_base + fn->fn->local_bytes;
+  frame->local_top = frame->local_base + fn->local_bytes;
   size_t params = (size_t)fn->param_stride * EMU_LANES;
   frame->bytes = (caller ? caller->bytes : 0) + fn->reg_bytes + params;
   memset(frame->regs, 0, fn->reg_bytes);

@@ -36,10 +36,23 @@ void emu_free_program(EmuProgram *program) {
 
 // ---- which functions ----
 
+static bool takes_param_address(const SolPtxModule *ptx, const PtxFunction *fn) {
+  for (uint32_t i = 0; i < fn->inst_count && !fn->entry; i++)
+    if (fn->insts[i].code->op == PTX_OP_MOV && lower_is_param(ptx, &fn->insts[i].operands[1])) return true;
+  return false;
+}
+
 static bool add_function(EmuProgram *p, const SolPtxModule *ptx, uint32_t index) {
-  if (p->function_of[index] != PTX_NONE || !ptx->functions[index].defined) return false;
+  const PtxFunction *fn = &ptx->functions[index];
+  if (p->function_of[index] != PTX_NONE || !fn->defined) return false;
+  EmuFunction f = {.fn = fn, .index = index, .local_bytes = fn->local_bytes};
+  if (takes_param_address(ptx, fn)) {
+    f.addressed = true;
+    f.param_home = (fn->local_bytes + 15) / 16 * 16;
+    f.local_bytes = f.param_home + fn->param_bytes;
+  }
   p->function_of[index] = p->function_count;
-  p->functions[p->function_count++] = (EmuFunction){.fn = &ptx->functions[index], .index = index};
+  p->functions[p->function_count++] = f;
   return true;
 }
 
@@ -59,9 +72,9 @@ static void collect_functions(EmuProgram *p, const SolPtxModule *ptx, uint32_t k
   }
 }
 
-static uint64_t frame_local_bytes(const PtxFunction *fn) {
-  uint64_t align = fn->local_align > 16 ? fn->local_align : 16;
-  return (fn->local_bytes + align - 1) / align * align;
+static uint64_t frame_local_bytes(const EmuFunction *f) {
+  uint64_t align = f->fn->local_align > 16 ? f->fn->local_align : 16;
+  return (f->local_bytes + align - 1) / align * align;
 }
 
 // Most local memory that calls without recursion can take: callees come after their callers in no fixed
@@ -72,14 +85,14 @@ static bool bound_locals(Lower *l) {
   EmuProgram *p = l->program;
   uint64_t *depth = lower_alloc(l, sizeof *depth * p->function_count);
   if (!depth) return false;
-  for (uint32_t i = 0; i < p->function_count; i++) depth[i] = frame_local_bytes(p->functions[i].fn);
+  for (uint32_t i = 0; i < p->function_count; i++) depth[i] = frame_local_bytes(&p->functions[i]);
   for (uint32_t round = 0; !p->dynamic_calls && round < p->function_count; round++) {
     bool changed = false;
     for (uint32_t i = 0; i < p->function_count; i++) {
       const PtxFunction *fn = p->functions[i].fn;
       for (uint32_t k = 0; k < fn->callee_count; k++) {
         uint32_t callee = p->function_of[fn->callees[k]];
-        uint64_t need = callee == PTX_NONE ? 0 : frame_local_bytes(fn) + depth[callee];
+        uint64_t need = callee == PTX_NONE ? 0 : frame_local_bytes(&p->functions[i]) + depth[callee];
         if (need > depth[i]) depth[i] = need, changed = true;
       }
     }

@@ -22,6 +22,9 @@ struct Lower {
 EmuLoc lower_const_row(Lower *l, EmuConst want);
 // Value of a symbol's address in its own space, known before the launch; false for dynamic shared memory.
 bool lower_symbol_address(Lower *l, uint32_t symbol, uint64_t *value);
+static inline bool lower_is_param(const SolPtxModule *ptx, const PtxOperand *o) {
+  return o->kind == PTX_ARG_SYMBOL && ptx->symbols[o->index].space == PTX_SPACE_PARAM;
+}
 
 bool lower_call(Lower *l, const PtxInst *in, EmuInst *out);       // call.c
 bool lower_store_bulk(Lower *l, const PtxInst *in, EmuInst *out); // ops_async.c

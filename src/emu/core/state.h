@@ -110,6 +110,9 @@ typedef struct EmuFunction {
       param_stride;      // bytes of parameters outside the frame (a kernel's own); bytes inside it
   const EmuLoc *reg_loc; // of each register
   EmuLoc spare;          // a row for results that are never read
+  uint64_t local_bytes;  // of a call: .local variables, then the parameters where `addressed`
+  uint64_t param_home;   // where those are, from the call's first local address on
+  bool addressed;        // the address of a parameter is taken, which is an address in local memory
 } EmuFunction;
 
 typedef struct EmuProgram {

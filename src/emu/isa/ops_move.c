@@ -137,7 +137,10 @@ bool lower_move(Lower *l, const PtxInst *in, EmuInst *out) {
     return bytes == 4 || bytes == 8;
   }
   if (a->kind == PTX_ARG_SREG) from = sol_ptx_type_bits(sol_ptx_sreg_type((PtxSreg)a->sreg)) == 64 ? 8 : 4;
-  if (a->kind == PTX_ARG_SYMBOL && l->ptx->symbols[a->index].space == PTX_SPACE_LOCAL) {
+  bool param = !l->fn->entry && lower_is_param(l->ptx, a);
+  if (param)
+    out->a = lower_const(l, l->function->param_home + l->ptx->symbols[a->index].offset + a->value, bytes);
+  if (param || (a->kind == PTX_ARG_SYMBOL && l->ptx->symbols[a->index].space == PTX_SPACE_LOCAL)) {
     out->run = bytes == 8 ? mov_local : mov_local_32;
     return bytes >= 4;
   }
@@ -322,7 +325,7 @@ static void stack_save(EmuCtx *x, const EmuInst *i, uint32_t mask) {
 // Only to a value that stacksave returned: inside the call's own alloca space, as far as it is in use.
 static void stack_restore(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   uint64_t *top = tops(x);
-  uint64_t least = x->frame->local_base + x->launch->program->functions[x->frame->function].fn->local_bytes;
+  uint64_t least = x->frame->local_base + x->launch->program->functions[x->frame->function].local_bytes;
   for (; top && mask; mask &= mask - 1) {
     int l = emu_first(mask);
     uint64_t to = get_lane(x, i, l);
