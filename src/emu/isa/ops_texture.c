@@ -5,9 +5,10 @@
 // other three follow by subtraction); the weighted sum is rounded once, ties away from zero: f32 texels to
 // f32, f16 to f16, 8- and 16-bit fractions to 1/65535 (unsigned) or 1/32767. Channels that a texel lacks read
 // as 0. Sums are made in double: where f32 texels differ by more than 2^16 in size the last bit may be
-// another. Weights of three dimensions are made in the same way (one of 192
-// reads of an H200 had another). The level of detail of a mipmap is cut off to 1/256; what two levels give is weighted by
-// that and rounded once more, where an H200 weighs all texels at once. Cube maps are filtered within a face. Counted: one request per row of texels that a lane's filter covers, two neighbouring texels wide;
+// another. Weights of three dimensions are made in the same way (one of 192 reads of an H200 had another). The
+// level of detail of a mipmap is cut off to 1/256; what two levels give is weighted by that and rounded once
+// more, where an H200 weighs all texels at once. Cube maps are filtered within a face. Counted: one request per
+// row of texels that a lane's filter covers, two neighbouring texels wide;
 // images lie row by row, which a CUDA array on a GPU does not.
 #include "emu/core/state.h"
 #include "emu/core/texture_table.h"
