@@ -257,7 +257,8 @@ static int no_launch(AuditRun *r) {
       "its messages are above, also where its report was lost; kernels that a library such as cuBLAS launches "
       "as machine code are not seen");
   cli_error(r->cli, &err, 0, 0, 0);
-  return r->missing_count && r->program_exit == 0 ? EXIT_INCOMPLETE : EXIT_PROGRAM;
+  if (r->program_exit) return EXIT_PROGRAM;
+  return r->missing_count ? EXIT_INCOMPLETE : r->args->from ? EXIT_USAGE : EXIT_PROGRAM;
 }
 
 // The loader cuts its lists of paths at colons, semicolons and spaces, and reads '$' as its own: a folder
