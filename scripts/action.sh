@@ -18,7 +18,7 @@ build() { # the kernels of the library take minutes to compile, and an empty NVC
 bill() { # FOLDER OUT WORDS...: a bill as JSON
   local folder=$1 out=$2
   shift 2
-  (cd "$folder" && "$sol" audit --device "${SOL_DEVICE:-h100}" --json "$@") >"$out"
+  (cd "$folder" && "$sol" audit --device "${SOL_DEVICE:-h100}" --json "$@") >"$out" </dev/null
 }
 
 base_copy() { # FOLDER: the base of the comparison, where there is one

@@ -283,7 +283,7 @@ def _cross_entropy(x: Any, target: Any, gradient: Any) -> _Work:
 def _heads_dense(x: Any) -> tuple[Any, int, int]:
     """x (batch, tokens, heads, D), copied unless heads are dense within a token, and its strides from token to token and sequence to sequence."""
     b, n, h, d = x.shape
-    dense = x.stride(3) == 1 and (h == 1 or x.stride(2) == d) and (n == 1 or x.stride(1) >= h * d)
+    dense = x.stride(3) == 1 and (h == 1 or x.stride(2) == d) and (n == 1 or x.stride(1) >= h * d) and (b == 1 or x.stride(0) > 0)
     x = x if dense else x.contiguous()
     token = x.stride(1) if n > 1 else h * d
     return x, token, x.stride(0) if b > 1 else n * token

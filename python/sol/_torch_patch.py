@@ -75,7 +75,7 @@ def _rmsnorm(offset: float) -> Callable[[Any], Any]:
 def _torch_rmsnorm(module: Any) -> Any:
     from . import torch as sol_torch
 
-    eps = module.eps  # None: the smallest number of the input's type
+    eps = module.eps  # None: the machine epsilon of the input's type
     return len(module.normalized_shape) == 1 and (
         lambda self, x: sol_torch.rmsnorm(x, self.weight, eps=torch.finfo(x.dtype).eps if eps is None else eps))
 

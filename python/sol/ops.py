@@ -298,6 +298,15 @@ def rope(x: Any, cos: Any, sin: Any, positions: Any = None, *, interleaved: bool
 _REDUCTIONS, _AXES = ("sum", "max", "mean", "sum_squares"), ("rows", "columns", "all")
 
 
+def _reduce_workspace(x: Any, axis: str) -> Any:
+    """Room for partial sums on a GPU, as much as the library asks for at most: of 4096 blocks, or of 1024 strips of 256 columns."""
+    if axis == "rows" or not _dlpack.on_gpu(x) or 0 in x.shape:
+        return None
+    rows, columns = x.shape[-2:]
+    batch = x.shape[0] if x.ndim == 3 else 1
+    return _dlpack.empty(x, (4096 if axis == "all" else batch * min(1 << 18, columns * max(1, rows // 8)),), "float32")
+
+
 def reduce(x: Any, reduction: str = "sum", *, axis: str = "rows", out: Array | None = None) -> Array:
     """Sum, max, mean or sum_squares of x (M, N) over each row, each column, or all; of x (B, M, N) by columns for each of B."""
     x = _in(x)
@@ -307,7 +316,7 @@ def reduce(x: Any, reduction: str = "sum", *, axis: str = "rows", out: Array | N
         raise ArgumentError(f"reduce: x has {x.ndim} axes; it takes (M, N), and by columns (B, M, N)")
     columns = (*x.shape[:-2], x.shape[-1])
     y = _out(out, x, {"rows": x.shape[:1], "columns": columns, "all": (1,)}[axis])
-    _native.call("reduce", y, x, None, _REDUCTIONS.index(reduction), _AXES.index(axis))
+    _native.call("reduce", y, x, _reduce_workspace(x, axis), _REDUCTIONS.index(reduction), _AXES.index(axis))
     return y
 
 

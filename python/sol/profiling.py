@@ -111,7 +111,7 @@ class profile:
 
     def _find_bandwidth(self, torch: Any) -> float | None:
         try:
-            name = self._asked or (torch.cuda.get_device_name().removeprefix("NVIDIA ").split()[0].lower() if self._clock.on_gpu else None)
+            name = self._asked or (torch.cuda.get_device_name().removeprefix("NVIDIA ").replace(" ", "-").lower() if self._clock.on_gpu else None)
             found = devices(name)[0] if name else None
         except Error:
             if self._asked:

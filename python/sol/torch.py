@@ -178,7 +178,7 @@ def _native_cross_entropy_backward(grad: Any, x: Any, target: Any) -> Any:
     loss = torch.empty(target.shape, dtype=torch.float32, device=x.device)
     if operation.quick(loss, x, target, gradient) and operation((x, target, gradient)) is NotImplemented:
         return NotImplemented
-    return gradient.mul_(grad.unsqueeze(-1).to(x.dtype))
+    return gradient.mul_(grad.unsqueeze(-1))
 
 
 def _native_attention(q: Any, k: Any, v: Any, causal: bool, scale: float) -> Any:
@@ -279,6 +279,7 @@ for _each in _OPERATORS.values():
 _PLAIN = (_Tensor, torch.nn.Parameter)
 _is_compiling = torch.compiler.is_dynamo_compiling  # what else compiles has a mode
 _modes, _transforms = torch._C._len_torch_dispatch_stack, torch._C._functorch.peek_interpreter_stack
+_tracing = torch._C._get_tracing_state
 _is_grad_enabled = torch.is_grad_enabled
 
 
@@ -289,7 +290,7 @@ _quick: Dict[str, Any] = {name: operation.quick for name, operation in _native.O
 
 def _unseen(x: Any, a: Any = None, b: Any = None) -> bool:
     """Whether nobody looks on: no compiler, no mode, no transform, no gradient, no tensor of another kind."""
-    if _is_compiling() or _modes() or _transforms() is not None:
+    if _is_compiling() or _modes() or _transforms() is not None or _tracing() is not None:
         return False
     if type(x) not in _PLAIN or a is not None and type(a) not in _PLAIN or b is not None and type(b) not in _PLAIN:
         return False

@@ -60,7 +60,7 @@ typedef struct AuditInst { // a PTX instruction that was executed
   uint32_t width;   // bytes a lane accesses; 0: none
   bool async;       // an asynchronous copy (cp.async ...), which uses no registers
   bool bulk;        // a bulk or tensor copy
-  bool tensor;      // a tensor copy; not sent
+  bool tensor;      // a tensor copy
   bool is_load;     // a value from global, local or texture memory that a warp may have to wait for
   bool barrier, branch;
   bool waits;            // here a warp waits for the global loads before it

@@ -118,6 +118,7 @@ static bool read_new(AuditReader *r, struct AuditReadKernel *k, SolJson row) {
                                 .read_only = flags >> 7 & 1,
                                 .indexing = flags >> 8 & 1,
                                 .bulk = flags >> 9 & 1,
+                                .tensor = flags >> 10 & 1,
                                 .inlined = chain,
                                 .flops = n[4],
                                 .base = count_of(n[5]),

@@ -20,7 +20,7 @@ void audit_write_trace(const SolEmuTrace *t, SolBuffer *out) {
   sol_buffer_puts(out, "]],");
 }
 
-// Whole numbers of 32 bits, exactly `count` of them; waits may have a fraction.
+// The next number of a list, from 0 to `most`.
 static bool next_number(SolJsonIter *it, double most, double *out) {
   SolJson value;
   return sol_json_next(it, NULL, &value) && sol_json_number(value, out) && *out >= 0 && *out <= most;
@@ -28,7 +28,7 @@ static bool next_number(SolJsonIter *it, double most, double *out) {
 
 static bool read_event(SolJsonIter *it, uint32_t tokens, SolEmuEvent *e) {
   double n[EVENT_NUMBERS];
-  static const double most[EVENT_NUMBERS] = {SOL_EMU_STEPS - 1, 2,          UINT32_MAX, UINT32_MAX,
+  static const double most[EVENT_NUMBERS] = {SOL_EMU_STEPS - 1, 3,          UINT32_MAX, UINT32_MAX,
                                              UINT32_MAX,        UINT32_MAX, 1e9};
   for (int k = 0; k < EVENT_NUMBERS; k++)
     if (!next_number(it, most[k], &n[k])) return false;

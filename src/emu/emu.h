@@ -155,7 +155,8 @@ SolStatus sol_emu_map(SolEmu *emu, void *host, uint64_t bytes, const char *label
 // memory of the device. Reserved addresses are never used again.
 SolStatus sol_emu_reserve(SolEmu *emu, uint64_t bytes, uint64_t align, uint64_t *address, SolError *err);
 SolStatus sol_emu_place(SolEmu *emu, uint64_t address, void *host, uint64_t bytes, SolError *err);
-SolStatus sol_emu_unmap(SolEmu *emu, uint64_t address, SolError *err); // where sol_emu_map or sol_emu_place put it
+SolStatus sol_emu_unmap(SolEmu *emu, uint64_t address,
+                        SolError *err); // where sol_emu_map or sol_emu_place put it
 // The allocation that contains an address.
 typedef struct SolEmuRange {
   uint64_t address, bytes;

@@ -305,7 +305,8 @@ static void wake(int signal) {
 }
 
 SolStatus fleet_run(FleetRun *run, SolError *err) {
-  struct sigaction awake = {.sa_handler = wake}, before; // without SA_RESTART: it interrupts nanosleep
+  // nanosleep is interrupted all the same; nothing else is to be
+  struct sigaction awake = {.sa_handler = wake, .sa_flags = SA_RESTART}, before;
   sigemptyset(&awake.sa_mask);
   bool set = sigaction(SIGCHLD, &awake, &before) == 0;
   SolStatus status = run->link && run->link->rank ? follow_all(run, err) : lead_all(run, err);

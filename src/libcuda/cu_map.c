@@ -89,9 +89,7 @@ static cudaError_t create(CUmemGenericAllocationHandle *out, size_t bytes, const
   if (!out || !p || flags || !bytes || bytes % GRAIN) return cudaErrorInvalidValue;
   if (bad_device(&p->location)) return cudaErrorInvalidDevice;
   if (!good_properties(p)) return cudaErrorInvalidValue;
-  size_t used = (size_t)sol_emu_bytes_used(shim.emu) + shim.physical_bytes;
-  size_t all = (size_t)sol_emu_machine(shim.emu)->mem_bytes;
-  if (bytes > all - used || !shim_fits_here(bytes)) return cudaErrorMemoryAllocation;
+  if (bytes > shim_memory_left() || !shim_fits_here(bytes)) return cudaErrorMemoryAllocation;
   int file = memfd_create("sol device memory", MFD_CLOEXEC);
   if (file >= 0 && ftruncate(file, (off_t)bytes)) close(file), file = -1;
   return keep_physical(file, bytes, p, out);
@@ -143,6 +141,7 @@ static cudaError_t import_file(CUmemGenericAllocationHandle *out, void *handle,
   if (!out) return cudaErrorInvalidValue;
   if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return cudaErrorNotSupported;
   if (fstat(given, &info) || info.st_size <= 0 || info.st_size % GRAIN) return cudaErrorInvalidValue;
+  if ((size_t)info.st_size > shim_memory_left()) return cudaErrorMemoryAllocation;
   CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .requestedHandleTypes = type};
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   return keep_physical(dup(given), (size_t)info.st_size, &properties, out);

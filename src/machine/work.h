@@ -51,10 +51,10 @@ typedef struct MachineWork {
   double warps_per_block;
   double blocks_per_sm;      // resident blocks: the occupancy
   double blocks_per_cluster; // 0 or 1: no clusters
-  double stall;   // clocks between a warp's instructions, by the machine code, mean; 0: `issue_clocks`
-  double chain;   // length of a block's critical path over the path of an average warp; 0: taken as 1
-  double longest; // time until the last block ends over that of as many equal ones; 0: taken as 1
-  double busiest; // work of the busiest SM over its share of equal blocks; 0: taken as 1
+  double stall;    // clocks between a warp's instructions, by the machine code, mean; 0: `issue_clocks`
+  double chain;    // length of a block's critical path over the path of an average warp; 0: taken as 1
+  double longest;  // time until the last block ends over that of as many equal ones; 0: taken as 1
+  double busiest;  // work of the busiest SM over its share of equal blocks; 0: taken as 1
   double replayed; // 1: a block's life was replayed (replay.h); 0: it is made up of its waits
   double exposed;  // of a replayed block's life, the clocks in which its busiest unit is not
 #define MACHINE_DEMAND_FIELD(name) double name;

@@ -79,7 +79,9 @@ static SolStatus measure_sums(LinkRun *r, const SolTransport *t) {
   if (!status) status = time_sums(r, t, 1, SMALL_SUMS, samples);
   for (int i = 0; i < ROUNDS && !status; i++) samples[i] *= 1e6;
   if (!status && !t->rank) keep_samples(r, CEILING_nccl_sum_us, samples);
-  return status ? sol_fail(&r->errors[t->rank], status, "NCCL's sum over %d GPUs failed", r->count) : SOL_OK;
+  if (status && !r->errors[t->rank].status)
+    sol_fail(&r->errors[t->rank], status, "NCCL's sum over %d GPUs failed", r->count);
+  return status;
 }
 
 static void be_rank(void *ctx, int rank) {

@@ -62,7 +62,7 @@ static int64_t dimension(uint64_t *state, const char *name, bool first) {
   case 'V':
   case 'R': return table_rows(state);
   case 'H': return heads[below(state, SOL_COUNT(heads))];
-  case 'C': return 8 * (1 + below(state, 256)); // channels of an image
+  case 'C': return 8 * (1 + below(state, 256));   // channels of an image
   case 'G': return INT64_C(1) << below(state, 6); // groups of channels
   case 'D': return head_size(state);
   case 'B': return name[1] == 'I' ? log_uniform(state, 16) : below(state, 3) ? 0 : log_uniform(state, 6);

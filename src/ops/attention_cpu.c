@@ -48,7 +48,7 @@ float attend_finish(Attend *a, int64_t row, float by) {
 
 // ---- forward ----
 
-// Queries `i` to i + rows - 1 of a sequence's head. q_at, k_at: elements before the sequence's first token.
+// Queries `i` to i + rows - 1 of a sequence's head. q_first, k_first: tokens before the sequence's first.
 typedef struct Rows {
   int64_t b, head, i, q_first, queries, k_first, keys;
 } Rows;

@@ -125,9 +125,9 @@ static SolStatus check(const void *args, SolError *err) {
     return sol_fail(err, SOL_ERR_ARGUMENT, "the cache must be %s or fp8, not %s", sol_dtype_name(a->dtype),
                     sol_dtype_name(cache));
   if (!(a->scale >= 0) || !(a->soft_cap >= 0) || isinf(a->scale) || isinf(a->soft_cap) ||
-      !(a->k_scale >= 0) || isinf(a->k_scale))
+      !(a->k_scale >= 0) || isinf(a->k_scale) || !(a->v_scale >= 0) || isinf(a->v_scale))
     return sol_fail(err, SOL_ERR_ARGUMENT,
-                    "scale, soft_cap and k_scale must be positive numbers, or 0 for their defaults");
+                    "scale, soft_cap, k_scale and v_scale must be positive numbers, or 0 for their defaults");
   if (a->batch && !a->table != !a->table_pages)
     return sol_fail(err, SOL_ERR_ARGUMENT, "table and table_pages go together");
   if (a->workspace_bytes < 0) return sol_fail(err, SOL_ERR_ARGUMENT, "workspace_bytes is negative");

@@ -180,7 +180,7 @@ static bool plan_few(SolContext *ctx, SolGemm *a, GemmPlan *plan) {
   if (a->a_columns) a->a_columns = 0, a->a_stride = a->k; // one row
   if (ctx->cc < 90 || !gemm_can_tile(a) || !ops_has_kernel(ctx, &ops_gemm, kernel)) return false;
   *plan = gemm_plan(ctx, a, kernel, 1);
-  *plan = gemm_plan(ctx, a, kernel, few_parts(ctx, plan->tiles, gemm_steps(a)));
+  *plan = gemm_plan(ctx, a, kernel, few_parts(ctx, plan->tiles / a->batch, gemm_steps(a)));
   return true;
 }
 

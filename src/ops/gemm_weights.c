@@ -49,7 +49,7 @@ static SolStatus launch_copied(SolContext *ctx, const SolGemm *a, int kernel, So
                            bytes_of(a, a->b_batch_stride), 64, &p.tiled.a);
   if (status) return status;
   int64_t tiles = (int64_t)p.tiled.rows * p.tiled.columns * a->batch;
-  int parts = few_parts(ctx, (int64_t)p.tiled.rows * a->batch, ops_ceil_div(bytes_of(a, a->k), 128));
+  int parts = few_parts(ctx, (int64_t)p.tiled.rows, ops_ceil_div(bytes_of(a, a->k), 128));
   OpsLaunch l = {.kernel = kernel,
                  .grid = {(uint32_t)(tiles * parts), 1, 1},
                  .block = gemm_variants[kernel].threads,

@@ -116,12 +116,9 @@ cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *format, cudaArray_c
 
 // ---- mipmaps ----
 
-enum { MOST_LEVELS = SHIM_MOST_LEVELS };
-typedef ShimMipmap Mipmap;
-
 static cudaError_t free_mipmap(cudaMipmappedArray_t handle) {
   if (!handle) return cudaSuccess;
-  Mipmap *m = shim_find(handle, SHIM_MIPMAP);
+  ShimMipmap *m = shim_find(handle, SHIM_MIPMAP);
   if (!m) return cudaErrorInvalidResourceHandle;
   for (unsigned i = 0; i < m->count; i++) drop_array(m->levels[i]);
   shim_remove(m, SHIM_MIPMAP);
@@ -134,9 +131,10 @@ static cudaError_t alloc_mipmap(cudaMipmappedArray_t *out, const struct cudaChan
   if (!out || !f || !levels) return cudaErrorInvalidValue;
   unsigned most = 1;
   bool layered = flags & (cudaArrayLayered | cudaArrayCubemap);
-  while (most < MOST_LEVELS && (e.width >> most || e.height >> most || (!layered && e.depth >> most))) most++;
+  while (most < SOL_EMU_MOST_LEVELS && (e.width >> most || e.height >> most || (!layered && e.depth >> most)))
+    most++;
   if (levels > most) levels = most;
-  Mipmap *m = calloc(1, sizeof *m);
+  ShimMipmap *m = calloc(1, sizeof *m);
   if (!m || !shim_put(m, SHIM_MIPMAP, m)) return free(m), cudaErrorMemoryAllocation;
   cudaError_t error = cudaSuccess;
   for (unsigned i = 0; i < levels && !error; i++) {
@@ -161,7 +159,7 @@ cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t mipmap) {
 }
 
 static cudaError_t mipmap_level(cudaArray_t *out, cudaMipmappedArray_const_t handle, unsigned level) {
-  Mipmap *m = shim_find(handle, SHIM_MIPMAP);
+  ShimMipmap *m = shim_find(handle, SHIM_MIPMAP);
   if (!out || !m || level >= m->count) return cudaErrorInvalidValue;
   *out = (cudaArray_t)(void *)m->levels[level];
   return cudaSuccess;

@@ -3,6 +3,7 @@
 #define SOL_SHIM_ARRAY_H
 
 #include "base/port.h"
+#include "emu/texture.h"
 
 #pragma GCC visibility push(default) // what the toolkit's headers declare is what this library exports
 #include <cuda_runtime_api.h>
@@ -15,10 +16,9 @@ typedef struct ShimArray {
   uint64_t address, pitch, slice; // dense
   bool level;                     // of a mipmap, which owns it
 } ShimArray;
-enum { SHIM_MOST_LEVELS = 18 };
 typedef struct ShimMipmap {
   unsigned count;
-  ShimArray *levels[SHIM_MOST_LEVELS];
+  ShimArray *levels[SOL_EMU_MOST_LEVELS];
 } ShimMipmap;
 bool shim_good_format(const struct cudaChannelFormatDesc *format);
 size_t shim_texel_bytes(const struct cudaChannelFormatDesc *format); // of a good one

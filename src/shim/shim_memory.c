@@ -4,10 +4,16 @@
 
 #include "shim/shim.h"
 
+size_t shim_memory_left(void) {
+  size_t all = (size_t)sol_emu_machine(shim.emu)->mem_bytes;
+  size_t used = (size_t)sol_emu_bytes_used(shim.emu) + shim.physical_bytes;
+  return used < all ? all - used : 0;
+}
+
 cudaError_t shim_alloc(size_t bytes, void **out) {
   uint64_t address;
   SolError err = {0};
-  if (!shim_fits_here(bytes)) return cudaErrorMemoryAllocation;
+  if (bytes > shim_memory_left() || !shim_fits_here(bytes)) return cudaErrorMemoryAllocation;
   if (sol_emu_alloc(shim.emu, bytes, NULL, &address, &err)) return cudaErrorMemoryAllocation;
   *out = shim_pointer(address);
   return cudaSuccess;
@@ -77,7 +83,7 @@ cudaError_t cudaMalloc3D(struct cudaPitchedPtr *out, struct cudaExtent extent) {
 // Free is what both the emulated GPU and this machine have left.
 static cudaError_t info(size_t *left, size_t *total) {
   size_t all = (size_t)sol_emu_machine(shim.emu)->mem_bytes, here = shim_host_available();
-  size_t rest = all - (size_t)sol_emu_bytes_used(shim.emu) - shim.physical_bytes;
+  size_t rest = shim_memory_left();
   if (left) *left = rest < here ? rest : here;
   if (total) *total = all;
   return cudaSuccess;

@@ -8,6 +8,7 @@
 #include <cuda_runtime_api.h>
 #pragma GCC visibility pop
 
+size_t shim_memory_left(void); // of the emulated GPU: what neither allocations nor cuMemCreate took
 cudaError_t shim_alloc(size_t bytes, void **out);
 cudaError_t shim_free(void *memory);
 cudaError_t shim_free_host(void *memory);

@@ -49,8 +49,9 @@ static void store_in_local(EmuCtx *x, const EmuFrame *frame, uint32_t mask) {
   const EmuProgram *p = x->launch->program;
   const EmuFunction *f = &p->functions[frame->function];
   uint32_t warp = x->warp->index;
+  if (!f->addressed) return;
   uint8_t *base = x->block->local[warp] + frame->local_base + f->param_home;
-  for (uint32_t k = 0; f->addressed && k < f->fn->param_count; k++) {
+  for (uint32_t k = 0; k < f->fn->param_count; k++) {
     if (f->fn->params[k] == PTX_NONE) continue; // a register
     Place from = place_of_formal(p, frame, false, k), to = from;
     to.base = base + formal_offset(p, f, f->fn->params, k);

@@ -288,8 +288,8 @@ struct EmuRun {
   int32_t quantum;         // instructions of a warp's time slice
   const struct EmuStatics *statics;
   struct EmuTrace *trace; // of trace.h; NULL: not observed
-  EmuUnitWork *units; // by EmuUnit.number: of those that ended; NULL: not observed
-  int stop;           // SolEmuEnd, or 0
+  EmuUnitWork *units;     // by EmuUnit.number: of those that ended; NULL: not observed
+  int stop;               // SolEmuEnd, or 0
   // Written by workers; on a page of its own, as the fields above are read by all of them.
   _Alignas(EMU_APART) uint32_t next_sm;
   SolSpin lock, print_lock; // of findings; of printing

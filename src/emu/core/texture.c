@@ -113,7 +113,8 @@ SolStatus sol_emu_texture_create(SolEmu *emu, const SolEmuTexture *texture, uint
   bool fractions = m->kind != SOL_EMU_FLOAT && texture->read_normalized;
   if (fractions && m->bits == 32)
     return sol_fail(err, SOL_ERR_ARGUMENT, "32-bit integers are not read as fractions");
-  if (texture->sampler.linear && m->kind != SOL_EMU_FLOAT && !fractions)
+  bool blends = texture->sampler.linear || (texture->levels > 1 && texture->sampler.level_linear);
+  if (blends && m->kind != SOL_EMU_FLOAT && !fractions)
     return sol_fail(err, SOL_ERR_ARGUMENT, "only what is read as a float can be filtered");
   if (texture->buffer && (m->height || m->layers || texture->sampler.linear || texture->sampler.normalized))
     return sol_fail(err, SOL_ERR_ARGUMENT, "plain memory has one dimension and is read by index");

@@ -32,7 +32,9 @@ typedef struct NumLevel {
 
 // A level of detail in 1/256, cut off towards zero. One that is not a number is the first.
 static inline int32_t num_detail(float detail) {
-  return detail > -0x1p15f ? detail < 0x1p15f ? (int32_t)(detail * 256) : 1 << 23 : 0;
+  if (detail != detail) return 0;
+  if (detail <= -0x1p15f) return -(1 << 23);
+  return detail < 0x1p15f ? (int32_t)(detail * 256) : 1 << 23;
 }
 
 // The levels that a level of detail of `at` / 256, from 0 on, lies between; or the nearest.

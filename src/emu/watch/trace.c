@@ -14,8 +14,8 @@ typedef struct TraceBarrier { // an mbarrier
 
 typedef struct TraceGroups { // of a warp and a kind of asynchronous operation
   uint32_t open;             // token of those that are not committed; 0: there are none
-  uint32_t made
-      [GROUPS]; // by the number of the group, modulo GROUPS; a group of none has the token of the one before
+  // By the number of the group, modulo GROUPS; a group of none has the token of the one before.
+  uint32_t made[GROUPS];
   uint32_t count;
 } TraceGroups;
 
@@ -92,6 +92,7 @@ static bool joins_last(const TraceWarp *w, SolEmuStep step, uint32_t token) {
 }
 
 static void put(EmuTrace *t, TraceWarp *w, SolEmuStep step, uint32_t token, uint32_t count, uint8_t detail) {
+  if (t->full) return;
   if (joins_last(w, step, token)) {
     w->events[w->count - 1].count += count;
     return;
@@ -118,10 +119,16 @@ void emu_trace_put(EmuCtx *x, SolEmuStep step, uint32_t count, uint8_t detail) {
   put_running(x, step, 0, count, detail);
 }
 
+// Events have at most two tokens each; where there are more the rest of the trace is left out.
+static uint32_t new_token(EmuTrace *t) {
+  if (t->tokens >= 2 * MOST_EVENTS) t->full = true;
+  return t->full ? 0 : ++t->tokens;
+}
+
 // ---- groups ----
 
 static uint32_t open_token(EmuTrace *t, TraceGroups *g) {
-  if (!g->open) g->open = ++t->tokens;
+  if (!g->open) g->open = new_token(t);
   return g->open;
 }
 
@@ -138,7 +145,14 @@ void emu_trace_commit(EmuCtx *x, EmuTraceGroup kind) {
   g->open = 0;
 }
 
+// How often a warp asks is not known: it depends on when the others come. A wait that passed counts as one.
+static void end_spin(EmuTraceWarp *w) {
+  if (w->spins) w->issues = w->before_spin, w->waits = w->waits_before_spin;
+  w->spins = false;
+}
+
 void emu_trace_wait_group(EmuCtx *x, EmuTraceGroup kind, uint64_t left, bool all, bool read) {
+  end_spin(emu_trace_warp(x->block, x->warp->index));
   const TraceGroups *g = &warp_of(x->block, x->warp->index)->groups[kind];
   uint32_t token = all ? g->open : 0;
   if (!token && (all || left < g->count) && g->count)
@@ -154,7 +168,7 @@ static TraceBarrier *barrier_at(EmuTrace *t, const uint8_t *host) {
     if (t->barriers[k].host == host) return &t->barriers[k];
   if (t->barrier_count == MOST_BARRIERS) return NULL;
   TraceBarrier *b = &t->barriers[t->barrier_count++];
-  *b = (TraceBarrier){.host = host, .now = ++t->tokens};
+  *b = (TraceBarrier){.host = host, .now = new_token(t)};
   return b;
 }
 
@@ -163,7 +177,7 @@ void emu_trace_phase(EmuCtx *x, const uint8_t *host, bool fresh) {
   TraceBarrier *b = barrier_at(t, host);
   if (!b) return;
   b->last = fresh ? 0 : b->now;
-  b->now = ++t->tokens;
+  b->now = new_token(t);
 }
 
 void emu_trace_arrive(EmuCtx *x, const uint8_t *host, bool far) {
@@ -179,12 +193,10 @@ void emu_trace_copy(EmuCtx *x, const uint8_t *host, uint64_t bytes) {
 void emu_trace_passed(EmuCtx *x, const uint8_t *host) {
   EmuTraceWarp *w = emu_trace_warp(x->block, x->warp->index);
   const TraceBarrier *b = barrier_at(x->block->unit->trace, host);
-  if (w->spins) w->issues = w->before_spin, w->waits = w->waits_before_spin;
-  w->spins = false;
+  end_spin(w);
   if (b) put_running(x, SOL_EMU_STEP_WAIT, b->last, 1, 0);
 }
 
-// How often a warp asks is not known: it depends on when the others come.
 void emu_trace_spin(EmuCtx *x) {
   EmuTraceWarp *w = emu_trace_warp(x->block, x->warp->index);
   if (!w->spins) w->before_spin = w->issues, w->waits_before_spin = w->waits;
@@ -196,7 +208,7 @@ void emu_trace_spin(EmuCtx *x) {
 static uint32_t *sync_token(const EmuBlock *at, uint32_t barrier) {
   EmuTrace *t = at->unit->trace;
   uint32_t *token = &t->syncs[at->rank][barrier];
-  if (!*token) *token = ++t->tokens;
+  if (!*token) *token = new_token(t);
   return token;
 }
 
