@@ -40,7 +40,8 @@ TEST(comments_do_not_make_another_text) {
   char *noted = malloc(2 * ptx.size + 1);
   size_t length = 0;
   for (size_t i = 0; i < ptx.size && noted; i++) {
-    if (i && ptx.data[i] == '\n' && ptx.data[i - 1] == ';') memcpy(noted + length, " //", 3), length += 3;
+    bool ends = i && ptx.data[i] == '\n' && ptx.data[i - 1] == ';';
+    for (const char *c = " //"; ends && *c; c++) noted[length++] = *c;
     noted[length++] = ptx.data[i];
     if (length + 4 > 2 * ptx.size) break;
   }

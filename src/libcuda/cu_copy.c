@@ -109,7 +109,7 @@ static cudaError_t describe(CUDA_ARRAY3D_DESCRIPTOR *out, CUarray array) {
   if (error) return error;
   *out = (CUDA_ARRAY3D_DESCRIPTOR){.Width = e.width, .Height = e.height, .Depth = e.depth, .Flags = flags};
   cu_format(&c, &out->Format, &out->NumChannels);
-  return error;
+  return cudaSuccess;
 }
 CU_PASS(cuArray3DGetDescriptor, (CUDA_ARRAY3D_DESCRIPTOR * out, CUarray array), describe(out, array))
 

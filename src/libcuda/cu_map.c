@@ -278,8 +278,9 @@ static cudaError_t unmap(uint64_t address, size_t bytes) {
   hide(r);
   for (Mapping *m = *link; m && m->address < address + bytes; m = *link) {
     *link = m->next;
-    mmap(host_of(r, m->address), m->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-         -1, 0);
+    // Where this fails the pages stay the host's; kernels and copies do not reach them any more.
+    (void)mmap(host_of(r, m->address), m->bytes, PROT_NONE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     shim_use_l2(SOL_L2_FREES, shim_pointer(m->address), m->bytes);
     m->memory->mappings--;
     drop_physical(m->memory);

@@ -319,7 +319,7 @@ static void fetch_levels(EmuCtx *x, const EmuInst *i, const EmuObject *object, c
     fetch_group(x, i, object, &t->image, sampler, mask, out);
     return;
   }
-  uint32_t next[4][EMU_LANES], at[EMU_LANES], part[EMU_LANES], both = 0;
+  uint32_t next[4][EMU_LANES], at[EMU_LANES] = {0}, part[EMU_LANES] = {0}, both = 0;
   for (uint32_t left = mask; left; left &= left - 1) {
     int l = emu_first(left);
     NumLevel level = level_of(sampler, t->levels, plan->has_level ? EMU_IN(float, plan->level)[l] : 0);
