@@ -17,7 +17,7 @@ TEST(a_launch_survives_the_wire) {
   in.pattern.example =
       (SolEmuExample){.block = 77, .mask = 0x80000003, .sectors = 3, .lane = {4, [31] = UINT32_MAX}};
   in.flops = 0.5;
-  in.waits = in.follows = in.real = in.read_only = in.indexing = true;
+  in.waits = in.follows = in.real = in.read_only = in.indexing = in.bulk = in.tensor = true;
   in.inlined = "k.cu:3 > block.cuh:9";
   in.base = UINT64_C(1) << 32 | 5;
   in.ptx_line = 42;
@@ -49,6 +49,17 @@ TEST(a_launch_survives_the_wire) {
                    .inst_count = 1,
                    .touches = t,
                    .touch_count = 1};
+  SolEmuEvent events[] = {
+      {.inst = 2, .token = 1, .count = 4096, .issues = 9, .waits = 0.5f, .step = SOL_EMU_STEP_COPY},
+      {.inst = 3, .token = 2, .count = 1, .step = SOL_EMU_STEP_ARRIVE, .detail = 3}}; // the cluster's
+  SolEmuTrace trace = {.events = events,
+                       .ends = (const uint32_t[]){1, 2},
+                       .warps = 2,
+                       .warps_per_block = 1,
+                       .tokens = 2,
+                       .block = 66,
+                       .cut = true};
+  l.trace = &trace;
   l.faults = faults;
   l.fault_count = 1;
   l.graph = true;
@@ -77,11 +88,17 @@ TEST(a_launch_survives_the_wire) {
         CHECK(memcmp(&got->pattern.example, &in.pattern.example, sizeof in.pattern.example) == 0);
         CHECK(got->by_machine && got->ptx_line == 42 && got->executed.issues == 1250.5 &&
               got->executed.spills == 2);
-        CHECK(got->indexing);
+        CHECK(got->indexing && got->bulk && got->tensor);
         CHECK_STR(got->inlined, in.inlined);
         CHECK(got->real && got->read_only && got->base == in.base && got->offset == -16);
         CHECK(got->waits && got->follows && got->is_load && !got->barrier && got->flops == 0.5 &&
               got->line == 7);
+      }
+      if (CHECK(h->trace != NULL)) {
+        const SolEmuTrace *got = h->trace;
+        CHECK(got->warps == 2 && got->warps_per_block == 1 && got->tokens == 2 && got->block == 66 &&
+              got->cut);
+        CHECK(got->ends[0] == 1 && got->ends[1] == 2 && memcmp(got->events, events, sizeof events) == 0);
       }
       CHECK(h->touch_count == 1 && h->touches[0].address == 0x7f0000001000 && h->touches[0].written == 5e5);
       if (CHECK_INT(h->fault_count, 1)) {

@@ -1,6 +1,5 @@
 // The trace of a block on the wire: "trace":[[warps, warps of a block, tokens, block, cut],[ends],[events, seven numbers each]].
 #include "audit/audit_wire.h"
-#include "audit/inside.h"
 #include "base/json_read.h"
 #include "base/json_write.h"
 
