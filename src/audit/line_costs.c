@@ -21,8 +21,7 @@ static double fourth(double x) {
 
 // The same where what a block waits comes after the busy time.
 static void add_behind(const double *s, double busy4, double own[MACHINE_RESOURCES]) {
-  double busy = 0;
-  for (int r = MACHINE_DRAM; r < MACHINE_BLOCKS; r++) busy = sol_larger(busy, s[r]);
+  double busy = sol_largest(s + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM);
   double work = busy + s[MACHINE_LATENCY], work3 = work * work * work;
   for (int r = MACHINE_DRAM; r < MACHINE_BLOCKS; r++) own[r] = work3 * busy * ratio(fourth(s[r]), busy4);
   own[MACHINE_LATENCY] = work3 * s[MACHINE_LATENCY];

@@ -20,5 +20,11 @@ int strcmp(const char *a, const char *b);
 static inline double sol_larger(double a, double b) {
   return a > b ? a : b;
 }
+// Of values that are not negative.
+static inline double sol_largest(const double *values, size_t count) {
+  double most = 0;
+  for (size_t i = 0; i < count; i++) most = sol_larger(most, values[i]);
+  return most;
+}
 
 #endif

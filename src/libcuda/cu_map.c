@@ -199,11 +199,15 @@ static uint8_t *host_of(const Reserved *r, uint64_t address) {
   return r->host + (address - r->address);
 }
 
-// Where a mapping of these addresses goes in the list; NULL: something is mapped there.
-static Mapping **place_for(Reserved *r, uint64_t address, size_t bytes) {
+// The link to the first mapping that ends after an address: where one that begins there goes in the list.
+static Mapping **link_at(Reserved *r, uint64_t address) {
   Mapping **at = &r->mappings;
   while (*at && (*at)->address + (*at)->bytes <= address) at = &(*at)->next;
-  return *at && (*at)->address < address + bytes ? NULL : at;
+  return at;
+}
+
+static bool begins_before(const Mapping *m, uint64_t end) {
+  return m && m->address < end;
 }
 
 // Memory is mapped whole.
@@ -213,8 +217,8 @@ static cudaError_t map(uint64_t address, size_t bytes, size_t offset, CUmemGener
   if (!p || flags || !bytes) return cudaErrorInvalidValue;
   if (offset || bytes != p->bytes) return cudaErrorNotSupported;
   Reserved *r = address % GRAIN ? NULL : reserved_at(address, bytes);
-  Mapping **place = r ? place_for(r, address, bytes) : NULL;
-  if (!place) return cudaErrorInvalidValue;
+  Mapping **place = r ? link_at(r, address) : NULL;
+  if (!place || begins_before(*place, address + bytes)) return cudaErrorInvalidValue;
   Mapping *m = calloc(1, sizeof *m);
   if (!m || mmap(host_of(r, address), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, p->file,
                  (off_t)offset) == MAP_FAILED)
@@ -258,19 +262,12 @@ static cudaError_t show(const Reserved *r) {
   return cudaSuccess;
 }
 
-// The first mapping that a range has part of; NULL: none.
-static Mapping **first_in(Reserved *r, uint64_t address, size_t bytes) {
-  Mapping **at = &r->mappings;
-  while (*at && (*at)->address + (*at)->bytes <= address) at = &(*at)->next;
-  return *at && (*at)->address < address + bytes ? at : NULL;
-}
-
 // Whole mappings, and nothing where there are none.
 static cudaError_t unmap(uint64_t address, size_t bytes) {
   Reserved *r = bytes ? reserved_at(address, bytes) : NULL;
   if (!r) return cudaErrorInvalidValue;
-  Mapping **link = first_in(r, address, bytes);
-  if (!link) return cudaSuccess;
+  Mapping **link = link_at(r, address);
+  if (!begins_before(*link, address + bytes)) return cudaSuccess;
   if ((*link)->address < address) return cudaErrorInvalidValue;
   for (const Mapping *m = *link; m && m->address < address + bytes; m = m->next)
     if (m->address + m->bytes > address + bytes) return cudaErrorInvalidValue;

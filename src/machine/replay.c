@@ -1,6 +1,6 @@
 // Assumptions, each with a test in tests/test_replay.c. Names of constants are those of machine.def.
 //
-//  1. A warp issues its instructions `issue` clocks apart; the warps of one of the SM's four parts share its issue slot, one a
+//  1. A warp issues its instructions `issue` clocks apart; the warps of one of the SM's four sub-partitions share its issue slot, one a
 //     clock. A warp belongs to part number % 4, whose tensor core executes its matrix instructions in order, each for its FLOPs
 //     at tensor_share of the peak, or for as long as shared memory takes to give all four their operands.
 //  2. mma and wmma keep the warp until the tensor core takes them; wgmma does not. A wait for a group of them lasts until the
@@ -322,12 +322,6 @@ static void find_roles(Sim *s, MachineTimeline *t) {
 
 // ---- all of it ----
 
-static double largest(const double *values, int count) {
-  double most = 0;
-  for (int i = 0; i < count; i++) most = sol_larger(most, values[i]);
-  return most;
-}
-
 static void sum_units(const Sim *s, MachineTimeline *t) {
   double cell = t->clocks / FINE, both = 0;
   for (uint32_t i = 0; i < FINE; i++) {
@@ -369,8 +363,9 @@ static void replay_twice(Sim *s, MachineTimeline *t) {
   s->out = t;
   simulate(s);
   const Sm *sm = &s->sms[0];
-  double busiest = sol_larger(sol_larger(largest(sm->slot_busy, PARTS), largest(sm->tensor_busy, PARTS)),
-                              sol_larger(sol_larger(sm->in_busy, sm->out_busy), sm->shared_busy));
+  double busiest =
+      sol_larger(sol_larger(sol_largest(sm->slot_busy, PARTS), sol_largest(sm->tensor_busy, PARTS)),
+                 sol_larger(sol_larger(sm->in_busy, sm->out_busy), sm->shared_busy));
   t->exposed = sol_larger(t->clocks - busiest, 0);
   t->transfer = (sm->in_busy > sm->out_busy ? sm->in_busy : sm->out_busy) / t->clocks;
   sum_units(s, t);

@@ -68,12 +68,6 @@ static double combined(const double *seconds, size_t count) {
   return __builtin_sqrt(__builtin_sqrt(sum));
 }
 
-static double longest(const double *seconds, size_t count) {
-  double most = 0;
-  for (size_t i = 0; i < count; i++) most = sol_larger(most, seconds[i]);
-  return most;
-}
-
 // What a launch costs, in us.
 static double stream_us(const MachineModel *m) {
   return m->device->launch_us.value;
@@ -272,7 +266,7 @@ SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineT
   rest[MACHINE_ATOMICS] -= at_end;
   double busy = combined(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM);
   out->replayed = w->replayed > 0.5;
-  if (out->replayed) busy = longest(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM);
+  if (out->replayed) busy = sol_largest(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM);
   if (out->replayed) s[MACHINE_LATENCY] = exposed_seconds(&m, w, busy);
   double work = out->replayed ? busy + s[MACHINE_LATENCY] : together(busy, s[MACHINE_LATENCY]);
   const double parts[] = {work, s[MACHINE_BLOCKS]};

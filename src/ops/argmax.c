@@ -64,11 +64,7 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
   const SolArgmax *a = args;
   int64_t xs = ops_stride(a->x_stride, a->n);
   for (int64_t row = begin; row < end; row++) {
-    int64_t column = cpu_row(a, row * xs);
-    if (id_of(a) == SOL_INT64)
-      ((int64_t *)a->y)[row] = column;
-    else
-      ((int32_t *)a->y)[row] = (int32_t)column;
+    cpu_store_id(id_of(a), a->y, row, cpu_row(a, row * xs));
   }
 }
 

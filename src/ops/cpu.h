@@ -15,6 +15,12 @@ void cpu_store(SolDtype dtype, void *base, int64_t index, int64_t count, const f
 static inline int64_t cpu_id(SolDtype dtype, const void *ids, int64_t i) {
   return dtype == SOL_INT64 ? ((const int64_t *)ids)[i] : ((const int32_t *)ids)[i];
 }
+static inline void cpu_store_id(SolDtype dtype, void *ids, int64_t i, int64_t id) {
+  if (dtype == SOL_INT64)
+    ((int64_t *)ids)[i] = id;
+  else
+    ((int32_t *)ids)[i] = (int32_t)id;
+}
 
 // Calls work(arg, begin, end) for all of 0..items-1, on the context's threads where `cost` (about the number
 // of elements) is large enough.

@@ -240,9 +240,7 @@ SolStatus sol_silu_mul_dl(SolContext *ctx, const DLTensor *y, const DLTensor *ga
                           SolStream stream) {
   Dl d = dl_begin(ctx, "silu_mul");
   DlRows yr = dl_rows(&d, y, "y"), g = dl_rows(&d, gate, "gate"), u = dl_rows(&d, up, "up");
-  dl_same_shape(&d, &yr, "y", &g, "gate");
-  dl_same_shape(&d, &g, "gate", &u, "up");
-  dl_same_type(&d, &g, "gate", &u, "up");
+  dl_elementwise(&d, &yr, &g, "gate", &u, "up");
   SolSiluMul a = {.y = yr.at,
                   .gate = g.at,
                   .up = u.at,

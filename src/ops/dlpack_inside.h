@@ -38,5 +38,12 @@ DlRows dl_rows(Dl *d, const DLTensor *t, const char *name);
 DlRows dl_line(Dl *d, const DLTensor *t, const char *name, int64_t length, bool optional);
 void dl_same_shape(Dl *d, const DlRows *a, const char *a_name, const DlRows *b, const char *b_name);
 void dl_same_type(Dl *d, const DlRows *a, const char *a_name, const DlRows *b, const char *b_name);
+// y of two inputs, element by element: all of one shape, the inputs of one type.
+static inline void dl_elementwise(Dl *d, const DlRows *y, const DlRows *a, const char *a_name,
+                                  const DlRows *b, const char *b_name) {
+  dl_same_shape(d, y, "y", a, a_name);
+  dl_same_shape(d, a, a_name, b, b_name);
+  dl_same_type(d, a, a_name, b, b_name);
+}
 
 #endif

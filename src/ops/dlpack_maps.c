@@ -13,9 +13,7 @@ SolStatus sol_gated_mul_dl(SolContext *ctx, const DLTensor *y, const DLTensor *g
                            const DLTensor *scale, SolGate activation, SolStream stream) {
   Dl d = dl_begin(ctx, "gated_mul");
   DlRows yr = dl_rows(&d, y, "y"), g = dl_rows(&d, gate, "gate"), u = dl_rows(&d, up, "up");
-  dl_same_shape(&d, &yr, "y", &g, "gate");
-  dl_same_shape(&d, &g, "gate", &u, "up");
-  dl_same_type(&d, &g, "gate", &u, "up");
+  dl_elementwise(&d, &yr, &g, "gate", &u, "up");
   SolGatedMul a = {.y = yr.at,
                    .gate = g.at,
                    .up = u.at,
@@ -35,9 +33,7 @@ SolStatus sol_add_dl(SolContext *ctx, const DLTensor *y, const DLTensor *a, cons
                      SolStream stream) {
   Dl d = dl_begin(ctx, "add");
   DlRows yr = dl_rows(&d, y, "y"), ar = dl_rows(&d, a, "a"), br = dl_rows(&d, b, "b");
-  dl_same_shape(&d, &yr, "y", &ar, "a");
-  dl_same_shape(&d, &ar, "a", &br, "b");
-  dl_same_type(&d, &ar, "a", &br, "b");
+  dl_elementwise(&d, &yr, &ar, "a", &br, "b");
   SolAdd args = {.y = yr.at,
                  .a = ar.at,
                  .b = br.at,

@@ -113,13 +113,7 @@ static int64_t choose(const SolSample *a, int64_t row) {
 static SolStatus cpu(SolContext *ctx, const void *args) {
   (void)ctx;
   const SolSample *a = args;
-  for (int64_t row = 0; a->n && row < a->m; row++) {
-    int64_t id = choose(a, row);
-    if (id_of(a) == SOL_INT64)
-      ((int64_t *)a->ids)[row] = id;
-    else
-      ((int32_t *)a->ids)[row] = (int32_t)id;
-  }
+  for (int64_t row = 0; a->n && row < a->m; row++) cpu_store_id(id_of(a), a->ids, row, choose(a, row));
   return SOL_OK;
 }
 

@@ -40,13 +40,6 @@ static SolStatus check(const void *args, SolError *err) {
   return ops_check_ids("ids", id_of(a), err);
 }
 
-static void store_id(SolDtype dtype, void *ids, int64_t at, int64_t id) {
-  if (dtype == SOL_INT64)
-    ((int64_t *)ids)[at] = id;
-  else
-    ((int32_t *)ids)[at] = (int32_t)id;
-}
-
 // Inserts into `count` orders, the largest first.
 static void insert(uint64_t *orders, int64_t count, uint64_t order) {
   while (count > 0 && orders[count - 1] < order) orders[count] = orders[count - 1], count--;
@@ -68,7 +61,7 @@ static void cpu_row(const SolTopk *a, int64_t row) {
   for (int64_t i = 0; i < count; i++) {
     int64_t column = select_column(orders[i]), to = row * ops_stride(a->values_stride, a->k) + i;
     memcpy((char *)a->values + to * size, (const char *)a->x + (row * xs + column) * size, (size_t)size);
-    store_id(id_of(a), a->ids, row * ops_stride(a->ids_stride, a->k) + i, column);
+    cpu_store_id(id_of(a), a->ids, row * ops_stride(a->ids_stride, a->k) + i, column);
   }
 }
 
