@@ -129,6 +129,7 @@ typedef struct EmuProgram {
   uint32_t shape_count; // ld and st
   uint64_t local_bytes; // local memory that a thread starts with
   uint64_t shared_static;
+  bool polls;                 // blocks may wait for others: what they count then depends on when they run
   bool dynamic_calls;         // indirect or recursive: the depth of the stack is not known
   struct EmuStatics *statics; // of observe.h; NULL until a launch is observed
 } EmuProgram;
@@ -219,8 +220,8 @@ struct EmuBlock {
   struct EmuShadow *shadow;   // for race and initialisation checks on shared memory
   EmuBarrier barriers[EMU_BARRIERS];
   uint32_t arrived_at; // the barriers at which some have arrived, a bit each
-  EmuBlock *next; // free list
-  void *memory;   // one allocation for all but local memory and fibers
+  EmuBlock *next;      // free list
+  void *memory;        // one allocation for all but local memory and fibers
 };
 
 typedef struct EmuTrace EmuTrace;
@@ -323,7 +324,7 @@ typedef struct EmuWorker { // EmuCtx.more
   EmuUnit *free_units;
   EmuBlock *free_blocks;
   EmuFiber *free_fibers; // with the room of their entries
-  EmuAlloc **last; // by EmuInst.index: the allocation of its last access
+  EmuAlloc **last;       // by EmuInst.index: the allocation of its last access
   EmuSm *sm;
   SolL1Counts *l1_counts; // by EmuInst.index
   SolL2Counts *l2_counts; // by EmuInst.index, and one more for what belongs to none
