@@ -164,7 +164,7 @@ def refusal(said):
 
 def judge(code, said):
     reason = refusal(said)
-    printed = said.split(" on NVIDIA ", 1)[0]  # the bill follows
+    printed = re.split(r" on\s+NVIDIA\s", said, maxsplit=1)[0]  # the bill follows
     own = said[len(printed) :] + "\n".join(line for line in said.splitlines() if line.startswith("sol"))
     if "no kernel was launched: the program ended with exit code 0" in own and not reason:
         code = 0  # it only asks, as deviceQuery does

@@ -4,7 +4,7 @@
 #include "libcuda_rig.h"
 
 // count adds 1 to a word, and goes on while it is below a limit.
-static const char ptx[] =
+static const char count_ptx[] =
     ".version 8.0\n.target sm_80\n.address_size 64\n"
     ".extern .func cudaGraphSetConditional(.param .b64 handle, .param .b32 value);\n"
     ".visible .entry count(.param .u64 word, .param .u64 handle, .param .u32 limit) {\n"
@@ -13,17 +13,20 @@ static const char ptx[] =
     "ld.global.u32 %r2, [%p1]; add.u32 %r2, %r2, 1; st.global.u32 [%p1], %r2;\n"
     "setp.lt.u32 %q, %r2, %r1; selp.u32 %r3, 1, 0, %q;\n"
     "{ .param .b64 a; .param .b32 b; st.param.b64 [a], %p2; st.param.b32 [b], %r3;\n"
-    "call cudaGraphSetConditional, (a, b); } ret; }\n"
+    "call cudaGraphSetConditional, (a, b); } ret; }\n";
+static const char add_ptx[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n"
     ".visible .entry add(.param .u64 word, .param .u32 value) {\n"
     ".reg .u64 %p1; .reg .u32 %r<3>; ld.param.u64 %p1, [word]; ld.param.u32 %r1, [value];\n"
     "ld.global.u32 %r2, [%p1]; add.u32 %r2, %r2, %r1; st.global.u32 [%p1], %r2; ret; }\n";
 
-static CUmodule module;
+static CUmodule add_module;
 static CUdeviceptr word;
 static void open_word(void) {
+  if (word) return;
   OK(CU(cuInit)(0));
   begin();
-  OK(CU(cuModuleLoadData)(&module, ptx));
+  OK(CU(cuModuleLoadData)(&add_module, add_ptx));
   OK(CU(cuMemAlloc)(&word, 4));
 }
 
@@ -33,7 +36,7 @@ static unsigned value_of_word(void) {
   return value;
 }
 
-static CUgraphNodeParams kernel_node(const char *name, void **params) {
+static CUgraphNodeParams kernel_node(CUmodule module, const char *name, void **params) {
   CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
   CUDA_KERNEL_NODE_PARAMS_v3 one = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1};
   one.blockDimY = one.blockDimZ = 1;
@@ -63,8 +66,10 @@ TEST(loop) {
   CUgraph graph;
   CUgraphNode fill, loop, count, add;
   CUgraphConditionalHandle handle;
+  CUmodule count_module;
   unsigned limit = 7, more = 100, less = 10;
   open_word();
+  OK(CU(cuModuleLoadData)(&count_module, count_ptx));
   OK(CU(cuGraphCreate)(&graph, 0));
   OK(CU(cuGraphConditionalHandleCreate)(&handle, graph, NULL, 1, CU_GRAPH_COND_ASSIGN_DEFAULT));
   CUgraphNodeParams two = fill_node(2), p = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
@@ -74,12 +79,13 @@ TEST(loop) {
   p.conditional.size = 1;
   OK(CU(cuGraphAddNode)(&loop, graph, &fill, NULL, 1, &p));
   void *counts[] = {&word, &handle, &limit}, *adds[] = {&word, &more}, *others[] = {&word, &less};
-  CUgraphNodeParams body = kernel_node("count", counts), after = kernel_node("add", adds);
+  CUgraphNodeParams body = kernel_node(count_module, "count", counts),
+                    after = kernel_node(add_module, "add", adds);
   OK(CU(cuGraphAddNode)(&count, p.conditional.phGraph_out[0], NULL, NULL, 0, &body));
   OK(CU(cuGraphAddNode)(&add, graph, &loop, NULL, 1, &after));
   launch(graph);
   CHECK_INT(value_of_word(), 107);
-  after = kernel_node("add", others);
+  after = kernel_node(add_module, "add", others);
   OK(CU(cuGraphNodeSetParams)(add, &after));
   launch(graph);
   CHECK_INT(value_of_word(), 17);
@@ -92,6 +98,7 @@ TEST(instances) {
   CUgraphNode fill, copy;
   CUgraphExec exec;
   unsigned got = 0;
+  open_word();
   OK(CU(cuGraphCreate)(&graph, 0));
   CUgraphNodeParams five = fill_node(5), six = fill_node(6), p = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
   OK(CU(cuGraphAddNode)(&fill, graph, NULL, NULL, 0, &five));
@@ -119,7 +126,8 @@ TEST(captures_into_graphs) {
   CUfunction add;
   unsigned value = 30;
   void *params[] = {&word, &value};
-  OK(CU(cuModuleGetFunction)(&add, module, "add"));
+  open_word();
+  OK(CU(cuModuleGetFunction)(&add, add_module, "add"));
   OK(CU(cuGraphCreate)(&graph, 0));
   OK(CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
   CUgraphNodeParams four = fill_node(4);
@@ -140,8 +148,9 @@ TEST(attributes) {
   CUlaunchAttributeValue value = {0};
   unsigned one = 1;
   void *params[] = {&word, &one};
+  open_word();
   OK(CU(cuGraphCreate)(&graph, 0));
-  CUgraphNodeParams p = kernel_node("add", params);
+  CUgraphNodeParams p = kernel_node(add_module, "add", params);
   OK(CU(cuGraphAddNode)(&a, graph, NULL, NULL, 0, &p));
   OK(CU(cuGraphAddNode)(&b, graph, NULL, NULL, 0, &p));
   value.cooperative = 1;
@@ -160,6 +169,7 @@ TEST(older_names) {
   size_t count = 2;
   CUresult (*add)(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUgraphNodeParams *) = NULL;
   CUresult (*edges)(CUgraph, CUgraphNode *, CUgraphNode *, size_t *) = NULL;
+  open_word();
   OK(CU(cuGetProcAddress)("cuGraphAddNode", (void **)&add, 12020, 0, NULL));
   OK(CU(cuGetProcAddress)("cuGraphGetEdges", (void **)&edges, 12020, 0, NULL));
   OK(CU(cuGraphCreate)(&graph, 0));
@@ -175,6 +185,7 @@ TEST(misuse) {
   CUgraph graph;
   CUgraphNode node;
   CUgraphConditionalHandle handle;
+  open_word();
   OK(CU(cuGraphCreate)(&graph, 0));
   CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
   CHECK_INT(CU(cuGraphAddNode)(&node, graph, NULL, NULL, 0, NULL), CUDA_ERROR_INVALID_VALUE);
