@@ -21,14 +21,16 @@ static const MachineModel *h200(void) {
 // ---- from counts ----
 
 TEST(atomics_to_one_address_wait_for_each_other) {
-  AuditInst in = {.pattern = {.queue_lanes = 320, .queue_words = 10}};
-  CHECK_NEAR(audit_atomic_clocks(h200(), &in), 10 + h200()->atomic_int_clocks * 320, 1e-9);
+  AuditInst in = {.pattern = {.queue_lanes = 320, .queue_packets = 40}};
+  CHECK_NEAR(audit_atomic_clocks(h200(), &in), h200()->atomic_int_clocks * 320, 1e-9);
   in.real = true;
-  CHECK_NEAR(audit_atomic_clocks(h200(), &in), 10 + h200()->atomic_real_clocks * 320, 1e-9);
+  CHECK_NEAR(audit_atomic_clocks(h200(), &in), h200()->atomic_real_clocks * 320, 1e-9);
   in.width = 8;
-  CHECK_NEAR(audit_atomic_clocks(h200(), &in),
-             10 / h200()->atomic_words * h200()->atomic_double_words + h200()->atomic_double_clocks * 320,
-             1e-9);
+  CHECK_NEAR(audit_atomic_clocks(h200(), &in), h200()->atomic_double_clocks * 320, 1e-9);
+  in.pattern.queue_lanes = 0; // each lane an address of its own
+  CHECK_NEAR(audit_atomic_clocks(h200(), &in), h200()->atomic_double_packet * 40, 1e-9);
+  in.width = 4;
+  CHECK_NEAR(audit_atomic_clocks(h200(), &in), h200()->atomic_packet * 40, 1e-9);
 }
 
 TEST(spills_are_what_ptxas_puts_on_the_stack) {

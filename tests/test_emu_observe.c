@@ -221,21 +221,23 @@ TEST(tallies_add_up) {
 TEST(atomics_at_one_address) {
   static const struct {
     const char *body;
-    uint32_t same, hottest; // same: an execution
+    uint32_t same, hottest;  // same: an execution
+    uint32_t lanes, packets; // on the busiest 512 bytes
     bool shared;
   } cases[] = {
-      {"red.global.add.u32 [%in], 1;", 32, 1024, false},
-      {"mul.wide.u32 %rd1, %i, 4; add.u64 %rd2, %in, %rd1; red.global.add.u32 [%rd2], 1;", 1, 8, false},
+      {"red.global.add.u32 [%in], 1;", 32, 1024, 1024, 128, false},
+      {"mul.wide.u32 %rd1, %i, 4; add.u64 %rd2, %in, %rd1; red.global.add.u32 [%rd2], 1;", 1, 8, 0, 16,
+       false},
       {"and.b32 %r1, %l, 3; mul.wide.u32 %rd1, %r1, 64; add.u64 %rd2, %in, %rd1; red.global.add.u32 [%rd2], "
        "1;",
-       8, 256, false},
+       8, 256, 512, 512, false},
       // 20 lanes at one address, the others each at their own, sectors apart.
       {"sub.u32 %r1, %l, 20; setp.lt.u32 %p1, %l, 20; selp.b32 %r1, 99, %r1, %p1; mul.wide.u32 %rd1, %r1, "
        "128;\n"
        "add.u64 %rd2, %in, %rd1; red.global.add.u32 [%rd2], 1;",
-       20, 640, false},
-      {"setp.eq.u32 %p1, %l, 5; @%p1 atom.global.add.u32 %r1, [%in+64], 1;", 1, 32, false},
-      {"mov.u32 %r2, tile; red.shared.add.u32 [%r2], 1;", 32, 0, true},
+       20, 640, 640, 96, false},
+      {"setp.eq.u32 %p1, %l, 5; @%p1 atom.global.add.u32 %r1, [%in+64], 1;", 1, 32, 0, 32, false},
+      {"mov.u32 %r2, tile; red.shared.add.u32 [%r2], 1;", 32, 0, 0, 0, true},
   };
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     Seen s;
@@ -244,6 +246,8 @@ TEST(atomics_at_one_address) {
     const SolEmuPattern *p = &inst(&s, atom ? "atom" : "red", 0)->pattern;
     CHECK_INT(p->same, 32 * cases[k].same);
     if (!CHECK_INT(p->hottest, cases[k].hottest)) printf("%s\n", cases[k].body);
+    CHECK_INT(p->queue_lanes, cases[k].lanes);
+    CHECK_INT(p->queue_packets, cases[k].packets);
     CHECK_INT(touch(&s, s.in)->read, touch(&s, s.in)->written);
     CHECK_INT(touch(&s, s.in)->read_first, touch(&s, s.in)->written); // an atomic reads before it writes
     CHECK_INT(touch(&s, s.in)->written > 0, !cases[k].shared);

@@ -237,7 +237,7 @@ TEST(an_unrolled_loop_is_counted_as_often_as_it_runs) {
       for (uint32_t i = 0; i < l.inst_count; i++)
         if (l.insts[i].kind == SOL_EMU_KIND_GLOBAL_ATOMIC) {
           CHECK_INT(l.insts[i].counts.atomics, (int)warps); // one lane of each
-          CHECK_INT(l.insts[i].pattern.queue_words, 0);
+          CHECK_INT(l.insts[i].pattern.queue_packets, 0);
         }
       sol_arena_free(&arena);
       free(cubin.data);

@@ -162,8 +162,8 @@ static void add_pattern(SolEmuPattern *to, const SolEmuPattern *from, double sca
   if (sol_emu_example_better(&from->example, &to->example)) to->example = from->example;
   uint64_t hottest = scaled(from->hottest, scale);
   if (hottest > to->hottest) to->hottest = hottest;
-  uint64_t lanes = scaled(from->queue_lanes, scale), words = scaled(from->queue_words, scale);
-  if (lanes + words > to->queue_lanes + to->queue_words) to->queue_lanes = lanes, to->queue_words = words;
+  uint64_t lanes = scaled(from->queue_lanes, scale), words = scaled(from->queue_packets, scale);
+  if (lanes + words > to->queue_lanes + to->queue_packets) to->queue_lanes = lanes, to->queue_packets = words;
   if (from->allocation && to->allocation && from->allocation != to->allocation) to->several = true;
   to->several |= from->several;
   if (!to->allocation) to->allocation = from->allocation;

@@ -13,9 +13,9 @@
 //     match serves one value at a time, after match_setup.
 //  5. Floating-point atomics on shared memory are loops of a load and a compare-and-swap: in each round one lane of those
 //     at an address is done, and the swaps of those that are left take a wavefront each.
-//  6. Atomics to the same 512 bytes of memory are serialised in L2: per request and line one clock per word,
-//     five at most, and atomic_int_clocks for every further lane at one address, atomic_real_clocks for floating-point
-//     additions (bench/results/2026-11-15-h200-units.json).
+//  6. Atomics to the same 512 bytes of memory are serialised in L2: per request and line atomic_packet clocks for each
+//     packet, or, if that is longer, atomic_int_clocks for every lane at one address, atomic_real_clocks for
+//     floating-point additions (bench/results/2026-11-15-h200-units.json).
 //  7. DRAM serves what moves during the launch: what it leaves dirty in L2 costs nothing, what earlier launches
 //     left and it evicts does.
 #include "audit/inside.h"
@@ -186,10 +186,11 @@ double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits
 }
 
 double audit_atomic_clocks(const MachineModel *m, const AuditInst *in) {
-  double lanes = (double)in->pattern.queue_lanes, words = (double)in->pattern.queue_words;
-  double real = in->width == 8 ? m->atomic_double_clocks : m->atomic_real_clocks;
-  if (in->width == 8) words *= m->atomic_double_words / m->atomic_words;
-  return words + (in->real ? real : m->atomic_int_clocks) * lanes;
+  bool wide = in->width == 8;
+  double real = wide ? m->atomic_double_clocks : m->atomic_real_clocks,
+         lanes = (double)in->pattern.queue_lanes * (in->real ? real : m->atomic_int_clocks),
+         packets = (double)in->pattern.queue_packets * (wide ? m->atomic_double_packet : m->atomic_packet);
+  return sol_larger(lanes, packets);
 }
 
 double audit_spilled(AuditSource from, uint64_t stack_bytes, uint64_t local_array_bytes) {
