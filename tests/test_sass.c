@@ -381,6 +381,25 @@ TEST(a_call_is_executed_as_often_as_it_is_needed) {
   CHECK_NEAR(called_by("div.rn.f32 %f3, %f1, %f4;", SOL_EMU_CLASS_FLOAT, 40), 1000, 1e-3);
 }
 
+// Most of what a block holds comes from lines that were not executed (constants that ptxas moved), but one line of its own was: so
+// were the block and, after it, the others.
+TEST(a_line_of_its_own_shows_that_a_block_was_executed) {
+  Made m = {0};
+  m.ptx[0] = did(1, "add.f32 %f1, %f1, %f2;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100);
+  m.ptx[1] = did(2, "add.f32 %f2, %f1, %f3;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100);
+  m.ptx[2] = did(3, "add.f32 %f3, %f2, %f4;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100);
+  add_inst(&m, 1, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+  add_block(&m, 1, 1, SASS_NONE);
+  for (uint32_t line = 50; line < 53; line++) add_inst(&m, line, SASS_UNIT_OTHER, SASS_KIND_MOVE, false);
+  add_inst(&m, 2, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+  add_block(&m, 4, 2, SASS_NONE);
+  add_inst(&m, 3, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+  add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_EXIT, false);
+  add_block(&m, 2, SASS_NONE, SASS_NONE);
+  read_made(&m, gpu("h200"), 3);
+  for (int i = 0; i < 3; i++) CHECK_NEAR(m.ptx[i].executed.fp32, 100, 1e-3);
+}
+
 TEST(spills_and_dropped_accesses) {
   Made m = {0};
   m.ptx[0] = did(1, "ld.global.f32 %f1, [%rd1];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_GLOBAL_LOAD, 100);

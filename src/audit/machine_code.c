@@ -14,7 +14,7 @@
 //     operands that the short way of a floating-point division or root cannot handle: the emulator counts the warps that
 //     have such (SolEmuCounts.turns). A 64-bit integer division has no short way: its call is one like any other.
 //  5. A block that is no loop is executed no more often than the blocks before it together; a loop is left as
-//     often as it is entered.
+//     often as it is entered. What alone holds a line that votes is as sure as that line.
 //  6. Copies of an instruction in blocks of lines that were not executed do not count.
 #include "audit/inside.h"
 #include "base/sort.h"
@@ -129,7 +129,14 @@ static void vote_of_block(Fit *f, uint32_t b, uint32_t *count) {
     if (!f->votes[i].copies) f->votes[i].strength = 0;
     if (f->votes[i].strength > f->strength[b]) f->strength[b] = f->votes[i].strength;
   }
-  if (absent > *count - first) f->never[b] = true; // lines that were not executed
+  f->never[b] = absent > *count - first; // lines that were not executed
+}
+
+// Whether the block alone holds a line that votes: it was executed, then, and as often as that line.
+static bool is_sure(const Fit *f, uint32_t b) {
+  for (uint32_t i = f->first_vote[b]; i < f->first_vote[b + 1]; i++)
+    if (f->votes[i].strength && f->lines[f->votes[i].line].blocks == 1) return true;
+  return false;
 }
 
 static bool make_votes(Fit *f, SolArena *arena) {
@@ -155,6 +162,8 @@ static bool make_votes(Fit *f, SolArena *arena) {
     vote_of_block(f, b, &count);
   }
   f->first_vote[c->block_count] = count;
+  for (uint32_t b = 0; b < c->block_count; b++)
+    if (f->never[b] && is_sure(f, b)) f->never[b] = false;
   return true;
 }
 
@@ -274,7 +283,9 @@ static uint32_t called(const Fit *f, uint32_t b, uint32_t at) {
 static double long_way(const Fit *f, uint32_t inst) {
   const AuditInst *in = f->inst_of[inst] == SASS_NONE ? NULL : &f->insts[f->inst_of[inst]];
   if (!in || !in->counts.executions) return 0;
-  return in->unit == SOL_EMU_CLASS_INT ? -1 : (double)in->counts.turns / (double)in->counts.executions;
+  bool real = in->unit == SOL_EMU_CLASS_FLOAT || in->unit == SOL_EMU_CLASS_DOUBLE ||
+              in->unit == SOL_EMU_CLASS_SPECIAL;
+  return real ? (double)in->counts.turns / (double)in->counts.executions : -1;
 }
 
 // A block with a call that the block before it may branch past.
@@ -321,7 +332,7 @@ static bool fit_turn(Fit *f, Inflow *in, double start, bool clamp) {
       f->times[b] = f->detour[b] * f->times[b - 1];
     else if (!f->strength[b] || c->blocks[b].subroutine)
       f->times[b] = guess_flow(f, b, b ? &in[b] : NULL, start);
-    else if (clamp && b && in[b].any && !in[b].loop && f->times[b] > in[b].all)
+    else if (clamp && b && in[b].any && !in[b].loop && f->times[b] > in[b].all && !is_sure(f, b))
       f->times[b] = in[b].all;
     double apart = f->times[b] - f->before[b];
     changed |= (apart < 0 ? -apart : apart) > 1e-6 * f->before[b];
