@@ -326,6 +326,22 @@ TEST(chains_wait_for_fences_and_clusters) {
   CHECK_NEAR(audit_chain(m, &w, &waits, &c, &ptx, 1), 132e3 * each / mean, 1e-9);
 }
 
+// Of a chain's loads those from local memory are the machine's few waits for it, not its many for global memory.
+TEST(chains_take_local_memory_for_what_the_machine_made_of_it) {
+  AuditInst in = load_inst(1056, 4224);
+  AuditWaits waits = {.per_load = 1, .clocks = far_clocks(), .far = far_clocks()};
+  MachineWork w = {.warps_per_block = 8};
+  SolEmuChain c = {.far_waits = 132e3};
+  audit_demand(h200(), &in, &waits, 1, &w);
+  const MachineModel *m = h200();
+  double mean = machine_wait_clocks(m, &w) / 8;
+  AuditPtx ptx = {.executions = 1056,
+                  .load_waits = w.load_waits / 10}; // the machine waits ten times as often
+  CHECK_NEAR(audit_chain(m, &w, &waits, &c, &ptx, 1), 1320e3 * far_clocks() / mean, 1e-9);
+  ptx.local_waits = 9 * ptx.load_waits;
+  CHECK_NEAR(audit_chain(m, &w, &waits, &c, &ptx, 1), 132e3 * far_clocks() / mean, 1e-9);
+}
+
 // In clusters an SM holds fewer blocks, however small.
 TEST(blocks_of_clusters_have_few_places) {
   AuditProgram p;

@@ -216,6 +216,42 @@ TEST(tallies_add_up) {
   emu_tally_free(&whole);
 }
 
+// ---- divisions and roots ----
+
+// Operands that the machine's short way cannot handle, as bench/probe_div.cu found them on an H200: of a warp with one such lane.
+TEST(operands_that_leave_the_short_way) {
+  static const struct {
+    const char *op, *a, *b;
+    bool rare;
+  } cases[] = {
+      {"div.rn.f32", "1.0", "3.0", false},       {"div.rn.f32", "0.0", "3.0", true},
+      {"div.rn.f32", "1.0e-37", "3.0", true},    {"div.rn.f32", "1.0e-30", "100000.0", false},
+      {"div.rn.f32", "1.0e-30", "1.0e10", true}, {"div.rn.f32", "1.0e30", "1.0e-5", false},
+      {"div.rn.f32", "1.0", "1.0e38", true},     {"div.rn.f32", "1.0e38", "3.0", false},
+      {"div.rn.f64", "1.0", "3.0", false},       {"div.rn.f64", "0.0", "3.0", true},
+      {"div.rn.f64", "1.0e-300", "3.0", true},   {"div.rn.f64", "1.0e-290", "3.0", false},
+      {"div.rn.f64", "1.0", "1.0e-300", false},  {"div.rn.f64", "1.0e-200", "1.0e200", true},
+      {"sqrt.rn.f32", "2.0", NULL, false},       {"sqrt.rn.f32", "0.0", NULL, true},
+      {"sqrt.rn.f32", "1.0e-30", NULL, false},   {"sqrt.rn.f64", "2.0", NULL, false},
+      {"sqrt.rn.f64", "1.0e-300", NULL, true},   {"rcp.rn.f32", "1.0e37", NULL, false},
+      {"rcp.rn.f32", "1.0e38", NULL, true},      {"rcp.rn.f64", "1.0e300", NULL, false},
+      {"rcp.rn.f64", "1.0e-310", NULL, true},
+  };
+  for (size_t k = 0; k < SOL_COUNT(cases); k++) {
+    const char *type = strrchr(cases[k].op, '.');
+    char text[512];
+    snprintf(text, sizeof text,
+             "{ .reg %s %%x<4>; setp.eq.u32 %%p1, %%l, 7; mov%s %%x0, %s; mov%s %%x1, %s; mov%s %%x3, 1.0;\n"
+             "selp%s %%x0, %%x0, %%x3, %%p1; %s %%x2, %%x0%s; }",
+             type, type, cases[k].a, type, cases[k].b ? cases[k].b : "1.0", type, type, cases[k].op,
+             cases[k].b ? ", %x1" : "");
+    Seen s;
+    see(&(Job){.body = text}, &s);
+    if (!CHECK_INT(inst(&s, cases[k].op, 0)->counts.turns, cases[k].rare ? 32 : 0)) printf("%s\n", text);
+    done(&s);
+  }
+}
+
 // ---- atomics ----
 
 TEST(atomics_at_one_address) {

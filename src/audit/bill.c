@@ -364,6 +364,8 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
     audit_demand(m, in, &waits, scale, &w);
     ptx.executions += (double)in->counts.executions * scale;
     ptx.shared_waits += l->machine ? audit_shared_waits(m, in) * scale : 0;
+    if (l->machine && in->kind == SOL_EMU_KIND_LOCAL_LOAD)
+      ptx.local_waits += (double)in->counts.executions / m->near_in_flight * scale;
     clocks_issuing += in->executed.clocks * scale;
     double turns = (double)in->pattern.hottest * scale, clocks = atomic_clocks(m, l, in) * scale;
     if (turns > w.atomic_turns) w.atomic_turns = turns;

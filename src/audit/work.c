@@ -174,11 +174,18 @@ double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits
   const SolDevice *d = m->device;
   double mean = machine_wait_clocks(m, w) / sol_larger(w->warps_per_block, 1); // of the warps of all blocks
   double loads = ptx->load_waits > 0 ? w->load_waits / ptx->load_waits : 1,
-         shared = ptx->shared_waits > 0 ? w->shared_waits / ptx->shared_waits : 1,
+         near_ones = ptx->shared_waits + ptx->local_waits,
+         shared = near_ones > 0 ? w->shared_waits / near_ones : 1,
          issues = ptx->executions > 0 ? w->issues / ptx->executions : 1;
-  double far = far_of(chain, loads), near = (chain->l1_waits + chain->far_waits) * loads - far;
+  // Waits for local memory are among the chain's loads; the machine, which has most of it in registers, has them among
+  // those for shared memory.
+  double local = ptx->local_waits > 0 ? ptx->local_waits / (ptx->local_waits + ptx->load_waits) : 0;
+  SolEmuChain global = *chain;
+  global.l1_waits *= 1 - local, global.far_waits *= 1 - local;
+  double far = far_of(&global, loads), near = (global.l1_waits + global.far_waits) * loads - far,
+         close = chain->shared_waits + (chain->l1_waits + chain->far_waits) * local;
   double longest = chain->issues * issues * machine_stall(m, w) + near * d->l1_latency.value +
-                   far * waits->far + chain->shared_waits * d->smem_latency.value * shared +
+                   far * waits->far + close * d->smem_latency.value * shared +
                    chain->barriers * m->barrier_clocks + chain->other_waits * m->other_shared_clocks +
                    chain->cluster_barriers * m->cluster_barrier_clocks + chain->fences * m->fence_clocks +
                    chain->store_fences * m->store_fence_clocks;
