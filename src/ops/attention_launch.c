@@ -94,11 +94,12 @@ static bool reaches(int64_t row, int64_t batch) { // strides of tensor maps have
   return row < INT64_C(1) << 38 && batch < INT64_C(1) << 38;
 }
 
-// Whether tensor copies can: aligned, no sequence without keys, and tiles are counted in 31 bits.
+// Whether tensor copies can: aligned, keys at all, and tiles are counted in 31 bits.
 static bool can_tile(const SolAttention *a) {
   double tiles = ((double)a->queries / ATTENTION_TILED_ROWS + 1) * (double)a->heads * (double)a->batch;
-  return all_aligned(a) && a->keys && tiles < INT_MAX / 2 && reaches(a->q_stride, a->q_batch_stride) &&
-         reaches(a->k_stride, a->k_batch_stride) && reaches(a->v_stride, a->v_batch_stride);
+  return all_aligned(a) && a->keys && (!a->kv_starts || a->kv_tokens) && tiles < INT_MAX / 2 &&
+         reaches(a->q_stride, a->q_batch_stride) && reaches(a->k_stride, a->k_batch_stride) &&
+         reaches(a->v_stride, a->v_batch_stride);
 }
 
 typedef struct Tensor {
