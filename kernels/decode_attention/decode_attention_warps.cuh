@@ -400,6 +400,8 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS> struct Decod
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
     static_assert(sizeof(Shared) == DECODE_HEADS_SHARED(TILES, D, WARPS), "as the launcher has it");
+    decode_hint<THREADS>(s->before, p, ROW);
+    wait_for_predecessor();
     for (int first = 0; first < p.batch; first += DECODE_SEQUENCES) {
       DecodePlan plan = decode_plan<THREADS>(s->before, p, first);
       if (plan.begin < plan.end) run_items(s, plan, p);
