@@ -101,6 +101,9 @@ static std::vector<Variant> variants() {
           WARPS(1, 128, 1, 16, 4, 5), WARPS(1, 128, 2, 32, 4, 2), WARPS(0, 64, 1, 32, 8, 2), WARPS(1, 64, 1, 32, 8, 2), WARPS(1, 64, 1, 32, 8, 3), WARPS(1, 64, 1, 16, 4, 6),
           WARPS(0, 256, 1, 16, 4, 2), WARPS(1, 256, 1, 32, 4, 2),
           variant<DecodeFew<KIND_BF16>, DECODE_LATENT_V, 1>("few", 0, DECODE_LATENT, DECODE_ROWS),
+          variant<DecodeFew<KIND_BF16, 1>, DECODE_LATENT_V, 1>("few, copies alone", 0, DECODE_LATENT, DECODE_ROWS),
+          variant<DecodeFew<KIND_BF16, 2>, DECODE_LATENT_V, 1>("few, no Q", 0, DECODE_LATENT, DECODE_ROWS),
+          variant<DecodeFew<KIND_BF16, 3>, DECODE_LATENT_V, 1>("few, copies alone no Q", 0, DECODE_LATENT, DECODE_ROWS),
           variant<DecodeLatent<KIND_BF16>, DECODE_LATENT_V, 1>("latent", 0, DECODE_LATENT, DECODE_WIDE_ROWS)};
 }
 
@@ -210,14 +213,14 @@ static void time_decode(int batch, int heads, int kv_heads, int tokens, int d, i
   });
   printf("decode %dx%dx%dx%dx%d%s, %.0f MiB, copy %.1f us %.0f GB/s, read %.1f; times the copy's with parts of %s tokens\n", batch, heads,
          kv_heads, tokens, d, fp8 ? " fp8" : "", bytes / 1048576.0, light * 1e6, bytes / light * 1e-9, reading * 2e6,
-         latent ? "512, 1024, 2048, 4096" : "128, 256, 512, 1024");
+         latent ? "512, 1024, 2048, 4096" : "256, 512, 1024, 2048, 4096");
   std::vector<double> want((size_t)heads * wide);
   int row_bytes = DECODE_ROW_BYTES(d, wide, 2 - fp8);
-  for (const Variant &f : variants()) for (int hint : {0, 32 << 10, 64 << 10, 128 << 10}) {
+  for (const Variant &f : variants()) for (int hint : {0, 64 << 10}) {
     if (f.d != d || f.fp8 != fp8 || (d != DECODE_LATENT && (f.heads == 16) != (heads / kv_heads > 8))) continue;
     CHECK(cudaFuncSetAttribute(f.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)f.shared));
     printf("  %-34s hint %3d", f.name, hint >> 10);
-    for (int part : latent ? std::vector<int>{512, 1024, 2048, 4096} : std::vector<int>{128, 256, 512, 1024}) {
+    for (int part : latent ? std::vector<int>{512, 1024, 2048, 4096} : std::vector<int>{256, 512, 1024, 2048, 4096}) {
       DecodeParams p = {};
       p.o = o, p.q = q, p.table = (int32_t *)table, p.lengths = (int32_t *)lengths, p.o_row = heads * wide, p.q_row = heads * d, p.pages = pages;
       p.batch = batch, p.heads = heads, p.kv_heads = kv_heads, p.group = heads / kv_heads, p.tiles = (p.group + f.heads - 1) / f.heads;
@@ -249,7 +252,7 @@ static void time_decode(int batch, int heads, int kv_heads, int tokens, int d, i
       CHECK(cudaDeviceSynchronize());
       double error = error_of(p, wide, want);
       printf(" %.3f (%.1f us)%s", t / light, t * 1e6, error < 2e-3 ? "" : " WRONG");
-      if (part == (latent ? 4096 : 1024)) printf(" error %.2g", error);
+      if (part == 4096) printf(" error %.2g", error);
     }
     printf("\n");
     fflush(stdout);

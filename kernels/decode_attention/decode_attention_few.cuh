@@ -17,7 +17,7 @@ INLINE void bulk_load(void *to, const void *from, int bytes, uint64_t *bar) {
                : "memory");
 }
 
-template <int KIND> struct DecodeFew {
+template <int KIND, int MODE = 0> struct DecodeFew {
   enum {
     D = DECODE_LATENT,
     V = DECODE_LATENT_V,
@@ -75,19 +75,30 @@ template <int KIND> struct DecodeFew {
 
   // ---- products ----
 
-  static __device__ __forceinline__ uint32_t query_pair(const DecodeParams &p, const DecodeItem &item, int row, int column) {
-    int in_group = item.tile * ROWS + row;
-    if (in_group >= p.group) return 0;
-    const uint16_t *from = (const uint16_t *)p.q + item.b * p.q_row + (int64_t)(item.kv * p.group + in_group) * D + column;
-    return p.q_aligned ? *(const uint32_t *)from : from[0] | (uint32_t)from[1] << 16;
-  }
-
-  static __device__ __forceinline__ void load_queries(Queries &q, const DecodeParams &p, const DecodeItem &item) {
-    int lane = threadIdx.x % 32;
+  // Pieces of 16 bytes come from memory whole, and through the weights' place, 64 columns at a time, into each warp's registers.
+  static __device__ __forceinline__ void load_queries(Shared *s, Queries &q, const DecodeParams &p, const DecodeItem &item) {
+    enum { PIECES = ROWS * 8, GROUPS = THREADS / PIECES, EACH = (D / 64 + GROUPS - 1) / GROUPS };
+    int row = threadIdx.x % PIECES / 8, in_group = item.tile * ROWS + row, mine = threadIdx.x / PIECES, lane = threadIdx.x % 32;
+    const uint16_t *from = (const uint16_t *)p.q + item.b * p.q_row + (int64_t)(item.kv * p.group + in_group) * D + threadIdx.x % 8 * 8;
+    uint32_t at = tile_address(s->p) + lane % 16 * P_PITCH + lane / 16 * 16;
+    Vec x[EACH] = {};
 #pragma unroll
-    for (int i = 0; i < STEPS; i++)
+    for (int i = 0; i < EACH; i++) {
+      int box = i * GROUPS + mine;
+      if (in_group >= p.group || box >= D / 64) continue;
+      if (p.q_aligned) x[i] = *(const Vec *)(from + box * 64);
+      else
+        for (int j = 0; j < 8; j++) x[i].h[j] = from[box * 64 + j];
+    }
 #pragma unroll
-      for (int j = 0; j < 4; j++) q[i][j] = query_pair(p, item, lane / 4 + j % 2 * 8, i * 16 + j / 2 * 8 + lane % 4 * 2);
+    for (int box = 0; box < D / 64; box++) {
+      __syncthreads(); // what was there has been read
+      if (mine == box % GROUPS) *(uint4 *)(s->p + row * P_PITCH + threadIdx.x % 8 * 16) = x[box / GROUPS].v;
+      __syncthreads();
+#pragma unroll
+      for (int i = 0; i < 4; i++) load_matrices(q[box * 4 + i], at + i * 32);
+    }
+    __syncthreads();
   }
 
   // Of heads g and g + 8 and two of the warp's tokens.
@@ -206,7 +217,8 @@ template <int KIND> struct DecodeFew {
     barrier_wait(&s->full[ring.stage], ring.parity);
     uint64_t there = s->there[ring.stage][0] | (uint64_t)s->there[ring.stage][1] << 32;
     if (~there) clear_others(s, ring.stage, there);
-    multiply_keys(sc, q, stage);
+    if (MODE & 1) sc[0] = sc[1] = sc[2] = sc[3] = q[0][0];
+    else multiply_keys(sc, q, stage);
     in_units(sc, u, there);
 #pragma unroll
     for (int h = 0; h < 2; h++) {
@@ -217,7 +229,7 @@ template <int KIND> struct DecodeFew {
     if (copies) copy(s, p, next, ring.stage ? ring.stage - 1 : STAGES - 1);
     weigh(s, sc, x);
     __syncthreads(); // the weights are there
-    add_values(s, x, stage);
+    if (!(MODE & 1)) add_values(s, x, stage);
   }
 
   static __device__ __forceinline__ void run_items(Shared *s, const DecodePlan &plan, const DecodeParams &p, Ring &ring) {
@@ -233,7 +245,8 @@ template <int KIND> struct DecodeFew {
     while (now.index < plan.end) {
       Queries q;
       State x = {{}, {-INFINITY, -INFINITY}, {}};
-      load_queries(q, p, now);
+      if (!(MODE & 2)) load_queries(s, q, p, now);
+      else for (int i = 0; i < STEPS * 4; i++) q[i / 4][i % 4] = threadIdx.x + i;
       for (int key = now.key, more = 1; more; ring.next()) { // an empty part has one tile too, as in look_up
         attend_tile(s, p, u, q, &x, ring, next, copies);
         next = look_up(plan, p, &ahead);
