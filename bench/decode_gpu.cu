@@ -94,16 +94,14 @@ struct Variant {
 template <class T, int V, int blocks> static Variant variant(const char *name, int fp8, int d, int heads) {
   return {name, decode<T, blocks>, combine<V>, fp8, d, heads, T::THREADS, blocks, sizeof(typename T::Shared)};
 }
-#define WARPS(fp8, d, tiles, keys, warps, blocks)                                                            \
-  variant<DecodeWarps<fp8 ? KIND_FP16 : KIND_BF16, fp8, d, tiles, keys, warps>, d, blocks>("tiles " #tiles " keys " #keys " warps " #warps " blocks " #blocks, fp8, d, tiles * 8)
+#define WARPS(fp8, d, tiles, keys, warps, blocks, places)                                                    \
+  variant<DecodeWarps<fp8 ? KIND_FP16 : KIND_BF16, fp8, d, tiles, keys, warps, places>, d, blocks>(           \
+      "keys " #keys " warps " #warps " blocks " #blocks " places " #places, fp8, d, tiles * 8)
 static std::vector<Variant> variants() {
-  return {WARPS(0, 128, 1, 32, 4, 2), WARPS(0, 128, 2, 32, 4, 2), WARPS(1, 128, 1, 16, 8, 2), WARPS(1, 128, 1, 32, 4, 2), WARPS(1, 128, 1, 32, 4, 3),
-          WARPS(1, 128, 1, 16, 4, 5), WARPS(1, 128, 2, 32, 4, 2), WARPS(0, 64, 1, 32, 8, 2), WARPS(1, 64, 1, 32, 8, 2), WARPS(1, 64, 1, 32, 8, 3), WARPS(1, 64, 1, 16, 4, 6),
-          WARPS(0, 256, 1, 16, 4, 2), WARPS(1, 256, 1, 32, 4, 2),
+  return {WARPS(0, 128, 1, 32, 4, 2, 1), WARPS(0, 128, 1, 32, 4, 2, 2), WARPS(0, 128, 2, 32, 4, 2, 1), WARPS(1, 128, 1, 16, 8, 2, 1), WARPS(1, 128, 1, 16, 8, 2, 2),
+          WARPS(0, 64, 1, 32, 8, 2, 1),  WARPS(0, 64, 1, 32, 8, 2, 2),  WARPS(1, 64, 1, 32, 8, 2, 1),  WARPS(1, 64, 1, 32, 8, 2, 2),  WARPS(0, 256, 1, 16, 4, 2, 1),
+          WARPS(1, 256, 1, 32, 4, 2, 1),
           variant<DecodeFew<KIND_BF16>, DECODE_LATENT_V, 1>("few", 0, DECODE_LATENT, DECODE_ROWS),
-          variant<DecodeFew<KIND_BF16, 1>, DECODE_LATENT_V, 1>("few, copies alone", 0, DECODE_LATENT, DECODE_ROWS),
-          variant<DecodeFew<KIND_BF16, 2>, DECODE_LATENT_V, 1>("few, no Q", 0, DECODE_LATENT, DECODE_ROWS),
-          variant<DecodeFew<KIND_BF16, 3>, DECODE_LATENT_V, 1>("few, copies alone no Q", 0, DECODE_LATENT, DECODE_ROWS),
           variant<DecodeLatent<KIND_BF16>, DECODE_LATENT_V, 1>("latent", 0, DECODE_LATENT, DECODE_WIDE_ROWS)};
 }
 
@@ -216,17 +214,17 @@ static void time_decode(int batch, int heads, int kv_heads, int tokens, int d, i
          latent ? "512, 1024, 2048, 4096" : "256, 512, 1024, 2048, 4096");
   std::vector<double> want((size_t)heads * wide);
   int row_bytes = DECODE_ROW_BYTES(d, wide, 2 - fp8);
-  for (const Variant &f : variants()) for (int hint : {0, 64 << 10}) {
+  for (const Variant &f : variants()) {
     if (f.d != d || f.fp8 != fp8 || (d != DECODE_LATENT && (f.heads == 16) != (heads / kv_heads > 8))) continue;
     CHECK(cudaFuncSetAttribute(f.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)f.shared));
-    printf("  %-34s hint %3d", f.name, hint >> 10);
+    printf("  %-44s", f.name);
     for (int part : latent ? std::vector<int>{512, 1024, 2048, 4096} : std::vector<int>{256, 512, 1024, 2048, 4096}) {
       DecodeParams p = {};
       p.o = o, p.q = q, p.table = (int32_t *)table, p.lengths = (int32_t *)lengths, p.o_row = heads * wide, p.q_row = heads * d, p.pages = pages;
       p.batch = batch, p.heads = heads, p.kv_heads = kv_heads, p.group = heads / kv_heads, p.tiles = (p.group + f.heads - 1) / f.heads;
       p.page_size = PAGE, p.page_shift = 6, p.table_pages = tokens / PAGE;
       p.capacity = tokens, p.whole = p.part = p.part_most = part, p.parts = (tokens + part - 1) / part, p.aligned = p.q_aligned = 1, p.kind = KIND_BF16;
-      p.scale = 1 / sqrtf((float)d), p.v_scale = 1, p.hint = hint / row_bytes, p.slots = p.parts > DECODE_SLOTS ? DECODE_SLOTS : 1;
+      p.scale = 1 / sqrtf((float)d), p.v_scale = 1, p.hint = DECODE_HINT / row_bytes, p.slots = p.parts > DECODE_SLOTS ? DECODE_SLOTS : 1;
       int64_t all = (int64_t)p.parts * batch * heads;
       p.sums = (float *)space, p.mosts = p.sums + all * wide, p.weights = p.mosts + all;
       if (want[0] == 0) {

@@ -16,8 +16,8 @@
 #else
 #define DECODE(...)
 #endif
-#define HEADS(kind, fp8, d, tiles, keys, warps, blocks)                                                      \
-  DECODE(kind##_##fp8##_##d##_##tiles, warps * 32, blocks, DecodeWarps<kind, fp8, d, tiles, keys, warps>)
+#define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                       \
+  DECODE(kind##_##fp8##_##d##_##tiles, warps * 32, blocks, DecodeWarps<kind, fp8, d, tiles, keys, warps, places>)
 #define LATENT(kind, fp8) DECODE(latent_##kind##_##fp8, DECODE_THREADS, 1, DecodeSplit<kind, fp8, 1, 1>)
 #define MANY(kind, fp8)                                                                                      \
   DECODE(many_##kind##_##fp8, DECODE_THREADS *DECODE_MANY_GROUPS, 1, DecodeSplit<kind, fp8, DECODE_MANY_GROUPS, DECODE_MANY_TALL>)

@@ -35,10 +35,10 @@ typedef struct DecodeParams {
 #define DECODE_LATENT_V 512
 // bytes: of an element of the cache. What a token has in the cache, of one head.
 #define DECODE_ROW_BYTES(d, v, bytes) (((d) + ((d) == DECODE_LATENT ? 0 : (v))) * (bytes))
-// Shared memory of blocks whose warps have tokens of their own: what they keep at a part's end, of two parts; queries; barriers and what the two
-// parts are; the sequences' parts.
-#define DECODE_HEADS_SHARED(tiles, d, warps)                                                                 \
-  (8 * (tiles) * (warps) * (2 * ((d) + 6) * 4 + (d) * 2) + 64 + (DECODE_SEQUENCES + 16) * 4)
+// Shared memory of blocks whose warps have tokens of their own: what they keep at a part's end, in 1 or 2 places; queries; barriers and what
+// the parts are; the sequences' parts.
+#define DECODE_HEADS_SHARED(tiles, d, warps, places)                                                         \
+  (8 * (tiles) * (warps) * ((places) * ((d) + 6) * 4 + (d) * 2) + (places) * 32 + (DECODE_SEQUENCES + 16) * 4)
 // Of MLA's: tokens of a stage; stages, queries, scores, the tokens' rows in the cache, the sequences' parts; rows: heads of a block.
 #define DECODE_LATENT_KEYS(bytes) (64 / (bytes))
 #define DECODE_LATENT_SHARED(rows, bytes)                                                                    \

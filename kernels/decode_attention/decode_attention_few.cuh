@@ -17,7 +17,7 @@ INLINE void bulk_load(void *to, const void *from, int bytes, uint64_t *bar) {
                : "memory");
 }
 
-template <int KIND, int MODE = 0> struct DecodeFew {
+template <int KIND> struct DecodeFew {
   enum {
     D = DECODE_LATENT,
     V = DECODE_LATENT_V,
@@ -217,8 +217,7 @@ template <int KIND, int MODE = 0> struct DecodeFew {
     barrier_wait(&s->full[ring.stage], ring.parity);
     uint64_t there = s->there[ring.stage][0] | (uint64_t)s->there[ring.stage][1] << 32;
     if (~there) clear_others(s, ring.stage, there);
-    if (MODE & 1) sc[0] = sc[1] = sc[2] = sc[3] = q[0][0];
-    else multiply_keys(sc, q, stage);
+    multiply_keys(sc, q, stage);
     in_units(sc, u, there);
 #pragma unroll
     for (int h = 0; h < 2; h++) {
@@ -229,7 +228,7 @@ template <int KIND, int MODE = 0> struct DecodeFew {
     if (copies) copy(s, p, next, ring.stage ? ring.stage - 1 : STAGES - 1);
     weigh(s, sc, x);
     __syncthreads(); // the weights are there
-    if (!(MODE & 1)) add_values(s, x, stage);
+    add_values(s, x, stage);
   }
 
   static __device__ __forceinline__ void run_items(Shared *s, const DecodePlan &plan, const DecodeParams &p, Ring &ring) {
@@ -245,8 +244,7 @@ template <int KIND, int MODE = 0> struct DecodeFew {
     while (now.index < plan.end) {
       Queries q;
       State x = {{}, {-INFINITY, -INFINITY}, {}};
-      if (!(MODE & 2)) load_queries(s, q, p, now);
-      else for (int i = 0; i < STEPS * 4; i++) q[i / 4][i % 4] = threadIdx.x + i;
+      load_queries(s, q, p, now);
       for (int key = now.key, more = 1; more; ring.next()) { // an empty part has one tile too, as in look_up
         attend_tile(s, p, u, q, &x, ring, next, copies);
         next = look_up(plan, p, &ahead);

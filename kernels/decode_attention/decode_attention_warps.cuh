@@ -1,7 +1,7 @@
 // Decode attention for heads of 64, 128 and 256. A warp has tokens of its own: their K and V come from memory straight into the
 // registers that mma.sync wants, with no shared memory and no barrier on the way, and as soon as a tile's K (V) was multiplied the next
-// tile's is on its way, of the next item too. At an item's end a warp leaves its sums in shared memory, in one of two places, and goes on; what
-// all warps left of the item before they add up then, so that none waits for the slowest.
+// tile's is on its way, of the next item too. At an item's end a warp leaves its sums in shared memory and, where there are two places for
+// them, goes on; what all warps left of the item before they add up then, so that none waits for the slowest.
 //
 // Scores are K Q^T, 16 tokens by 8 heads, and O^T is V^T P^T, so that with few heads little is wasted. In a product of 16 tokens lane
 // (g, c), g = lane / 4, has of K tokens g and g + 8, of each 16 bytes in every 64: the order of a row's elements is the same for Q,
@@ -16,7 +16,8 @@
 
 // KIND: of the products; FP8: the cache is, and the products are of fp16, which holds every value of it, and Q and O may be either
 // (p.kind). D: elements of a head. TILES: of 8 heads. KEYS: tokens of a warp's tile; WARPS: of a block.
-template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS> struct DecodeWarps {
+// PLACES: where sums are left, 1 or 2; with 1 warps wait for each other at an item's end, and L1 has more room for what is on its way.
+template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> struct DecodeWarps {
   enum {
     BYTES = FP8 ? 1 : 2,
     ROW = D * BYTES,
@@ -36,10 +37,10 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS> struct Decod
     float o[WARPS][HEADS][PITCH], most[WARPS][HEADS], sum[WARPS][HEADS];
   };
   struct Shared {
-    Kept kept[2];
+    Kept kept[PLACES];
     uint4 q[WARPS][CHUNKS];
-    uint64_t full[2], free[2]; // barriers: all warps have left their sums of an item; all have read what they add up
-    int item[2][4];            // its sequence, part, parts, tile of all heads
+    uint64_t full[PLACES], free[PLACES]; // barriers: all warps have left their sums of an item; all have read what they add up
+    int item[PLACES][4];                 // its sequence, part, parts, tile of all heads
     int before[DECODE_SEQUENCES + 16];
   };
   struct State {
@@ -294,7 +295,9 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS> struct Decod
       asm volatile("{.reg .b64 state;\nmbarrier.arrive.shared.b64 state, [%0];}" ::"r"(tile_address(bar)) : "memory");
   }
   static __device__ __forceinline__ void wait_phase(uint64_t *bar, uint32_t phase) {
-    asm volatile("{.reg .pred done;\nAGAIN: mbarrier.test_wait.parity.shared.b64 done, [%0], %1;\n@!done bra AGAIN;}" ::"r"(tile_address(bar)), "r"(phase & 1)
+    asm volatile("{.reg .pred done;\nAGAIN: mbarrier.test_wait.parity.shared.b64 done, [%0], %1;\n@!done bra AGAIN;}" ::"r"(
+                     tile_address(bar)),
+                 "r"(phase & 1)
                  : "memory");
   }
 
@@ -327,10 +330,13 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS> struct Decod
 
   // Leaves the warp's sums of its item number `count`.
   static __device__ __forceinline__ void leave(Shared *s, const DecodeParams &p, const State &x, const DecodeItem &item, uint32_t count) {
-    uint32_t turn = count % 2;
-    if (count >= 2) wait_phase(&s->free[turn], count / 2 - 1);
+    uint32_t turn = count % PLACES;
+    if (count >= PLACES) wait_phase(&s->free[turn], count / PLACES - 1);
     keep(&s->kept[turn], x, min(p.group - item.tile * HEADS, HEADS));
-    if (threadIdx.x == 0) s->item[turn][0] = item.b, s->item[turn][1] = item.part, s->item[turn][2] = item.parts, s->item[turn][3] = item.kv * p.tiles + item.tile;
+    int what[] = {item.b, item.part, item.parts, item.kv * p.tiles + item.tile};
+    if (threadIdx.x == 0)
+#pragma unroll
+      for (int i = 0; i < 4; i++) s->item[turn][i] = what[i];
     arrive(&s->full[turn]);
   }
 
@@ -338,9 +344,10 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS> struct Decod
   // kernel does that.
   static __device__ __forceinline__ void finish(Shared *s, const DecodeParams &p, uint32_t count) {
     int lane = threadIdx.x % 32;
-    const Kept *k = &s->kept[count % 2];
-    wait_phase(&s->full[count % 2], count / 2);
-    int b = s->item[count % 2][0], in_sequence = s->item[count % 2][1], parts = s->item[count % 2][2], tile = s->item[count % 2][3];
+    uint32_t turn = count % PLACES;
+    const Kept *k = &s->kept[turn];
+    wait_phase(&s->full[turn], count / PLACES);
+    int b = s->item[turn][0], in_sequence = s->item[turn][1], parts = s->item[turn][2], tile = s->item[turn][3];
     int kv = tile / p.tiles, in_group = (tile - kv * p.tiles) * HEADS, heads = min(p.group - in_group, HEADS);
     for (int head = threadIdx.x / 32; head < heads; head += WARPS) {
       float most = -INFINITY, sum = 0, by[WARPS], o[D / 32] = {};
@@ -365,7 +372,7 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS> struct Decod
       if (parts > 1) p.mosts[part] = most, p.weights[part] = sum;
       else if (p.lse) p.lse[(int64_t)b * p.heads + all] = log_sum(most, 1, sum);
     }
-    arrive(&s->free[count % 2]);
+    arrive(&s->free[turn]);
   }
 
   // ---- all of it ----
@@ -412,17 +419,18 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS> struct Decod
       leave(s, p, x, now, count);
       decode_next(plan, p, &now);
       if (now.index < plan.end) load_queries(s, p, now);
-      if (count++ > first) finish(s, p, count - 2);
+      if (PLACES == 1 || count > first) finish(s, p, count - PLACES + 1);
+      count++;
     }
-    finish(s, p, count - 1);
+    if (PLACES > 1) finish(s, p, count - 1);
   }
 
   static __device__ __forceinline__ void run(const DecodeParams &p) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
-    static_assert(sizeof(Shared) == DECODE_HEADS_SHARED(TILES, D, WARPS), "as the launcher has it");
-    if (threadIdx.x < 4) {
-      uint64_t *bar = threadIdx.x < 2 ? &s->full[threadIdx.x] : &s->free[threadIdx.x - 2];
+    static_assert(sizeof(Shared) == DECODE_HEADS_SHARED(TILES, D, WARPS, PLACES), "as the launcher has it");
+    if (threadIdx.x < 2 * PLACES) {
+      uint64_t *bar = threadIdx.x < PLACES ? &s->full[threadIdx.x] : &s->free[threadIdx.x - PLACES];
       asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(tile_address(bar)), "r"((int)WARPS) : "memory");
     }
     uint32_t count = 0;

@@ -3,7 +3,7 @@
 #include "ops/decode_attention_parts.h"
 
 const char *const decode_kernels[DECODE_KERNELS] = {
-#define HEADS(kind, fp8, d, tiles, keys, warps, blocks)                                                      \
+#define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                              \
   "sol_decode_attention_" #kind "_" #fp8 "_" #d "_" #tiles,
 #define LATENT(kind, fp8) "sol_decode_attention_latent_" #kind "_" #fp8,
 #define MANY(kind, fp8)   "sol_decode_attention_many_" #kind "_" #fp8,
@@ -14,12 +14,12 @@ const char *const decode_kernels[DECODE_KERNELS] = {
 };
 
 const uint32_t decode_shared[DECODE_KERNELS] = {
-#define HEADS(kind, fp8, d, tiles, keys, warps, blocks) DECODE_HEADS_SHARED(tiles, d, warps),
-#define LATENT(kind, fp8)                               DECODE_LATENT_SHARED(DECODE_ROWS, 2 - (fp8)),
-#define MANY(kind, fp8)                                 DECODE_LATENT_SHARED(DECODE_MANY_ROWS, 2 - (fp8)),
-#define FEW(kind)                                       DECODE_FEW_SHARED,
-#define WIDE(kind)                                      DECODE_WIDE_SHARED,
-#define COMBINE(v)                                      0,
+#define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places) DECODE_HEADS_SHARED(tiles, d, warps, places),
+#define LATENT(kind, fp8)                                       DECODE_LATENT_SHARED(DECODE_ROWS, 2 - (fp8)),
+#define MANY(kind, fp8)                                         DECODE_LATENT_SHARED(DECODE_MANY_ROWS, 2 - (fp8)),
+#define FEW(kind)                                               DECODE_FEW_SHARED,
+#define WIDE(kind)                                              DECODE_WIDE_SHARED,
+#define COMBINE(v)                                              0,
 #include "kernels/decode_attention/decode_attention.def"
 };
 
@@ -29,8 +29,9 @@ typedef struct Variant {
   int rows, threads, blocks; // rows: heads of a block; blocks: of an SM
 } Variant;
 static const Variant variants[DECODE_KERNELS] = {
-#define HEADS(kind, fp8, d, tiles, keys, warps, blocks) {kind, fp8, d, d, 8 * (tiles), (warps)*32, blocks},
-#define LATENT(kind, fp8)                               {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_ROWS, DECODE_THREADS, 1},
+#define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                              \
+  {kind, fp8, d, d, 8 * (tiles), (warps)*32, blocks},
+#define LATENT(kind, fp8) {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_ROWS, DECODE_THREADS, 1},
 #define MANY(kind, fp8)                                                                                      \
   {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_MANY_ROWS, DECODE_THREADS * DECODE_MANY_GROUPS, 1},
 #define FEW(kind)  {kind, 0, 0, DECODE_LATENT_V, DECODE_ROWS, 256, 1},
@@ -86,6 +87,7 @@ static Lengths lengths_of(const SolDecodeAttention *a) {
     return (Lengths){2 * tokens, tokens, tokens};
   }
   if (sums < 1 << 18) sums = 1 << 18;
+  if (a->d == 256) sums = 1 << 20; // whose parts' ends take longest
   int64_t least = tokens_of(sums < 1 << 20 ? sums : 1 << 20, row), most = tokens_of(1 << 20, row);
   return (Lengths){least > most / 2 ? least : most / 2, least, most};
 }
