@@ -98,7 +98,7 @@ struct Forward {
   {#d " turns " #turns " keys " #keys " stages " #stages, forward<AttentionWgmma<KIND_BF16, d, turns, keys, stages>>, d, keys, \
    sizeof(AttentionWgmma<KIND_BF16, d, turns, keys, stages>::Shared)}
 static const Forward forwards[] = {FORWARD(128, 1, 128, 2), FORWARD(128, 0, 128, 2), FORWARD(128, 1, 64, 3), FORWARD(64, 1, 128, 2),
-                                   FORWARD(64, 0, 128, 2), FORWARD(64, 1, 128, 3),   FORWARD(256, 1, 64, 2), FORWARD(256, 0, 64, 2)};
+                                   FORWARD(64, 0, 128, 2), FORWARD(64, 1, 128, 3), FORWARD(64, 1, 128, 4), FORWARD(64, 0, 128, 4),   FORWARD(256, 1, 64, 2), FORWARD(256, 0, 64, 2)};
 
 static void make_map(AttentionMap *map, void *base, int d, int tokens, int heads, int batch, int box) {
   cuuint64_t dims[] = {(cuuint64_t)d, (cuuint64_t)tokens, (cuuint64_t)heads, (cuuint64_t)batch};
@@ -148,6 +148,7 @@ int main(void) {
   CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000, cudaEnableDefault, &found));
   CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
   time_forward(4, 32, 4096, 128, 1);
+  time_forward(16, 16, 1024, 64, 1);
   time_forward(1, 32, 16384, 128, 1);
   time_forward(4, 32, 4096, 128, 0);
   time_forward(4, 16, 4096, 64, 1);

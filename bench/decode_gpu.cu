@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "decode_attention/decode_attention_combine.cuh"
+#include "decode_attention/decode_attention_few.cuh"
 #include "decode_attention/decode_attention_latent.cuh"
 #include "decode_attention/decode_attention_warps.cuh"
 
@@ -77,12 +78,10 @@ template <class F> static double median_time(int calls, F call) {
 
 template <class T, int blocks> __global__ void __launch_bounds__(T::THREADS, blocks) decode(const __grid_constant__ DecodeParams p) {
   let_successor_start();
-  wait_for_predecessor();
   T::run(p);
 }
 template <int V> __global__ void __launch_bounds__(DECODE_SLOTS * 32, V > 128 ? 2 : 4) combine(const __grid_constant__ DecodeParams p) {
   let_successor_start();
-  wait_for_predecessor();
   DecodeCombine<V>::run(p);
 }
 
@@ -95,36 +94,33 @@ struct Variant {
 template <class T, int V, int blocks> static Variant variant(const char *name, int fp8, int d, int heads) {
   return {name, decode<T, blocks>, combine<V>, fp8, d, heads, T::THREADS, blocks, sizeof(typename T::Shared)};
 }
-#define WARPS(fp8, d, tiles, keys, warps, blocks)                                                            \
-  variant<DecodeWarps<fp8 ? KIND_FP16 : KIND_BF16, fp8, d, tiles, keys, warps>, d, blocks>("tiles " #tiles " keys " #keys " warps " #warps " blocks " #blocks, fp8, d, tiles * 8)
+#define WARPS(fp8, d, tiles, keys, warps, blocks, places)                                                    \
+  variant<DecodeWarps<fp8 ? KIND_FP16 : KIND_BF16, fp8, d, tiles, keys, warps, places>, d, blocks>(           \
+      "keys " #keys " warps " #warps " blocks " #blocks " places " #places, fp8, d, tiles * 8)
 static std::vector<Variant> variants() {
-  return {WARPS(0, 128, 1, 16, 8, 2), WARPS(0, 128, 1, 32, 4, 2), WARPS(0, 128, 1, 16, 16, 1), WARPS(0, 128, 2, 16, 4, 2), WARPS(0, 128, 2, 32, 4, 2),
-          WARPS(1, 128, 1, 16, 8, 2), WARPS(1, 128, 1, 32, 4, 2), WARPS(1, 128, 1, 16, 4, 4), WARPS(1, 128, 2, 32, 4, 2), WARPS(1, 128, 2, 16, 4, 3),
-          WARPS(0, 64, 1, 32, 8, 2), WARPS(0, 64, 1, 16, 8, 3), WARPS(1, 64, 1, 32, 8, 3), WARPS(1, 64, 1, 16, 8, 3), WARPS(1, 64, 1, 32, 8, 2), WARPS(1, 64, 1, 16, 4, 6),
-          WARPS(0, 256, 1, 16, 4, 2), WARPS(1, 256, 1, 32, 4, 2), WARPS(1, 256, 1, 16, 4, 3),
+  return {WARPS(0, 128, 1, 32, 4, 2, 1), WARPS(0, 128, 1, 32, 4, 2, 2), WARPS(0, 128, 2, 32, 4, 2, 1), WARPS(1, 128, 1, 16, 8, 2, 1), WARPS(1, 128, 1, 16, 8, 2, 2),
+          WARPS(0, 64, 1, 32, 8, 2, 1),  WARPS(0, 64, 1, 32, 8, 2, 2),  WARPS(1, 64, 1, 32, 8, 2, 1),  WARPS(1, 64, 1, 32, 8, 2, 2),  WARPS(0, 256, 1, 16, 4, 2, 1),
+          WARPS(1, 256, 1, 32, 4, 2, 1),
+          variant<DecodeFew<KIND_BF16>, DECODE_LATENT_V, 1>("few", 0, DECODE_LATENT, DECODE_ROWS),
           variant<DecodeLatent<KIND_BF16>, DECODE_LATENT_V, 1>("latent", 0, DECODE_LATENT, DECODE_WIDE_ROWS)};
 }
 
-static void launch_early(void (*kernel)(const DecodeParams), const DecodeParams &p, int grid, int threads, size_t shared, cudaStream_t stream) {
+template <class... Args> static void launch_early(void (*kernel)(Args...), int grid, int threads, size_t shared, cudaStream_t stream, Args... args) {
   cudaLaunchAttribute early = {};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(grid), config.blockDim = dim3(threads), config.dynamicSmemBytes = shared, config.stream = stream;
   config.attrs = &early, config.numAttrs = 1;
-  CHECK(cudaLaunchKernelEx(&config, kernel, p));
+  CHECK(cudaLaunchKernelEx(&config, kernel, args...));
 }
 
-__global__ void __launch_bounds__(512) copy(uint4 *to, const uint4 *from, int64_t count) {
-  enum { EACH = 4 };
-  int64_t base = (int64_t)blockIdx.x * 512 * EACH + threadIdx.x;
-  uint4 x[EACH];
-#pragma unroll
-  for (int i = 0; i < EACH; i++)
-    if (base + i * 512 < count) x[i] = __ldcs(from + base + i * 512);
-#pragma unroll
-  for (int i = 0; i < EACH; i++)
-    if (base + i * 512 < count) __stcs(to + base + i * 512, x[i]);
+// As the library's.
+__global__ void __launch_bounds__(256) copy(uint4 *to, const uint4 *from, int64_t count) {
+  int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
+  wait_for_predecessor();
+  let_successor_start();
+  if (i < count) to[i] = from[i];
 }
 __global__ void __launch_bounds__(512) read(uint4 *to, const uint4 *from, int64_t count) {
   enum { EACH = 8 };
@@ -208,26 +204,27 @@ static void time_decode(int batch, int heads, int kv_heads, int tokens, int d, i
   int calls = bytes < 1 << 24 ? 1 : (int)std::max<double>(sets, std::min(60.0, 2e-3 / (bytes / 4e12)));
   int64_t half = bytes / 32;
   double light = median_time(calls, [&](int i, cudaStream_t s) {
-    copy<<<(int)((half + 2047) / 2048), 512, 0, s>>>((uint4 *)to + i % 2 * half, (const uint4 *)k[i % sets], half);
+    launch_early(copy, (int)((half + 255) / 256), 256, 0, s, (uint4 *)to + i % 2 * half, (const uint4 *)k[i % sets], half);
   });
   double reading = median_time(calls * 2, [&](int i, cudaStream_t s) {
     read<<<(int)((half + 4095) / 4096), 512, 0, s>>>((uint4 *)to, (const uint4 *)(i % 2 ? k : v)[i / 2 % sets], half);
   });
   printf("decode %dx%dx%dx%dx%d%s, %.0f MiB, copy %.1f us %.0f GB/s, read %.1f; times the copy's with parts of %s tokens\n", batch, heads,
          kv_heads, tokens, d, fp8 ? " fp8" : "", bytes / 1048576.0, light * 1e6, bytes / light * 1e-9, reading * 2e6,
-         latent ? "512, 1024, 2048, 4096" : "128, 256, 512, 1024");
+         latent ? "512, 1024, 2048, 4096" : "256, 512, 1024, 2048, 4096");
   std::vector<double> want((size_t)heads * wide);
+  int row_bytes = DECODE_ROW_BYTES(d, wide, 2 - fp8);
   for (const Variant &f : variants()) {
     if (f.d != d || f.fp8 != fp8 || (d != DECODE_LATENT && (f.heads == 16) != (heads / kv_heads > 8))) continue;
     CHECK(cudaFuncSetAttribute(f.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)f.shared));
-    printf("  %-34s", f.name);
-    for (int part : latent ? std::vector<int>{512, 1024, 2048, 4096} : std::vector<int>{128, 256, 512, 1024}) {
+    printf("  %-44s", f.name);
+    for (int part : latent ? std::vector<int>{512, 1024, 2048, 4096} : std::vector<int>{256, 512, 1024, 2048, 4096}) {
       DecodeParams p = {};
       p.o = o, p.q = q, p.table = (int32_t *)table, p.lengths = (int32_t *)lengths, p.o_row = heads * wide, p.q_row = heads * d, p.pages = pages;
       p.batch = batch, p.heads = heads, p.kv_heads = kv_heads, p.group = heads / kv_heads, p.tiles = (p.group + f.heads - 1) / f.heads;
       p.page_size = PAGE, p.page_shift = 6, p.table_pages = tokens / PAGE;
       p.capacity = tokens, p.whole = p.part = p.part_most = part, p.parts = (tokens + part - 1) / part, p.aligned = p.q_aligned = 1, p.kind = KIND_BF16;
-      p.scale = 1 / sqrtf((float)d), p.v_scale = 1, p.slots = p.parts > DECODE_SLOTS ? DECODE_SLOTS : 1;
+      p.scale = 1 / sqrtf((float)d), p.v_scale = 1, p.hint = DECODE_HINT / row_bytes, p.slots = p.parts > DECODE_SLOTS ? DECODE_SLOTS : 1;
       int64_t all = (int64_t)p.parts * batch * heads;
       p.sums = (float *)space, p.mosts = p.sums + all * wide, p.weights = p.mosts + all;
       if (want[0] == 0) {
@@ -242,10 +239,10 @@ static void time_decode(int batch, int heads, int kv_heads, int tokens, int d, i
       }
       int grid = (int)std::min<int64_t>(sms * f.blocks, (int64_t)batch * kv_heads * p.tiles * p.parts);
       auto call = [&](int i, cudaStream_t s) {
-        p.k_cache = k[i % sets], p.v_cache = v[i % sets];
-        launch_early(f.kernel, p, grid, f.threads, f.shared, s);
+        p.k_cache = k[i % sets], p.v_cache = latent ? NULL : v[i % sets];
+        launch_early(f.kernel, grid, f.threads, f.shared, s, (const DecodeParams)p);
         int rows = p.slots == 1 ? (batch * heads + DECODE_SLOTS - 1) / DECODE_SLOTS : batch * heads;
-        if (p.parts > 1) launch_early(f.combine, p, rows, DECODE_SLOTS * 32, 0, s);
+        if (p.parts > 1) launch_early(f.combine, rows, DECODE_SLOTS * 32, 0, s, (const DecodeParams)p);
       };
       double t = median_time(calls, call);
       CHECK(cudaMemset(o, 0xff, (int64_t)batch * heads * wide * 2));
@@ -253,7 +250,7 @@ static void time_decode(int batch, int heads, int kv_heads, int tokens, int d, i
       CHECK(cudaDeviceSynchronize());
       double error = error_of(p, wide, want);
       printf(" %.3f (%.1f us)%s", t / light, t * 1e6, error < 2e-3 ? "" : " WRONG");
-      if (part == (latent ? 4096 : 1024)) printf(" error %.2g", error);
+      if (part == 4096) printf(" error %.2g", error);
     }
     printf("\n");
     fflush(stdout);
@@ -262,10 +259,22 @@ static void time_decode(int batch, int heads, int kv_heads, int tokens, int d, i
   for (void *x : {q, o, table, lengths, space, to}) CHECK(cudaFree(x));
 }
 
+// batch, heads, kv_heads, tokens, elements of a head, fp8
+static const int shapes[][6] = {{1, 32, 8, 16384, 128, 0},  {8, 32, 8, 8192, 128, 0},   {16, 32, 8, 16384, 128, 1}, {64, 16, 1, 4096, 576, 0},
+                                {64, 128, 1, 4096, 576, 0}, {16, 32, 8, 1024, 128, 0},  {64, 64, 8, 1024, 128, 0},  {2, 32, 8, 16384, 128, 1},
+                                {16, 32, 8, 16384, 64, 1},  {64, 16, 2, 4096, 256, 0},  {64, 16, 2, 4096, 256, 1},  {32, 32, 32, 2048, 128, 0},
+                                {256, 32, 8, 1024, 128, 0}, {1, 64, 8, 131072, 128, 0}, {8, 128, 8, 8192, 128, 0},  {16, 32, 8, 8192, 64, 0},
+                                {1, 128, 1, 65536, 576, 0}};
+
+// No arguments: all shapes; a number: that one; anything else: small ones, for the emulator.
 int main(int argc, char **argv) {
-  (void)argv;
   CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
-  if (argc > 1) { // small ones, for the emulator
+  if (argc > 1 && *argv[1] >= '0' && *argv[1] <= '9') {
+    const int *x = shapes[atoi(argv[1]) % (sizeof shapes / sizeof *shapes)];
+    time_decode(x[0], x[1], x[2], x[3], x[4], x[5]);
+    return 0;
+  }
+  if (argc > 1) {
     sms = 2;
     time_decode(2, 70, 1, 640, DECODE_LATENT, 0);
     if (argc > 2) return 0;
@@ -273,22 +282,6 @@ int main(int argc, char **argv) {
       for (int fp8 : {0, 1}) time_decode(2, d == 128 ? 24 : 6, 2, 320, d, fp8);
     return 0;
   }
-  time_decode(1, 32, 8, 16384, 128, 0);
-  time_decode(16, 32, 8, 1024, 128, 0);
-  time_decode(8, 32, 8, 8192, 128, 0);
-  time_decode(64, 64, 8, 1024, 128, 0);
-  time_decode(256, 32, 8, 1024, 128, 0);
-  time_decode(32, 32, 32, 2048, 128, 0);
-  time_decode(1, 64, 8, 131072, 128, 0);
-  time_decode(8, 128, 8, 8192, 128, 0);
-  time_decode(16, 32, 8, 16384, 128, 1);
-  time_decode(2, 32, 8, 16384, 128, 1);
-  time_decode(64, 16, 2, 4096, 256, 0);
-  time_decode(64, 16, 2, 4096, 256, 1);
-  time_decode(16, 32, 8, 8192, 64, 0);
-  time_decode(16, 32, 8, 16384, 64, 1);
-  time_decode(64, 16, 1, 4096, 576, 0);
-  time_decode(64, 128, 1, 4096, 576, 0);
-  time_decode(1, 128, 1, 65536, 576, 0);
+  for (const int *x : shapes) time_decode(x[0], x[1], x[2], x[3], x[4], x[5]);
   return 0;
 }

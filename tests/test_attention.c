@@ -131,6 +131,34 @@ static void see_nothing(SolBackend backend) {
   sol_context_destroy(ctx);
 }
 
+// Variable lengths: sequences without queries, one of several and all of them, write nothing; without any key there are zeros.
+static void no_tokens(SolBackend backend) {
+  SolContext *ctx = open_backend(backend);
+  uint16_t x[TOKENS * D], out[TOKENS * D];
+  const int32_t none[4] = {0}, some[4] = {0, 0, 2, 2}, keys[4] = {0, 1, 2, 3};
+  Held h = {0};
+  CHECK(ctx);
+  if (!ctx) return;
+  for (int i = 0; i < TOKENS * D; i++) x[i] = BF16_ONE, out[i] = NOT_WRITTEN;
+  SolAttention a = {
+      .batch = 3, .heads = 1, .queries = 2, .keys = 3, .d = D, .kv_tokens = 3, .dtype = SOL_BF16};
+  a.o = put(ctx, &h, out, sizeof out), a.q = put(ctx, &h, x, sizeof x), a.k = put(ctx, &h, x, sizeof x),
+  a.v = a.k;
+  a.kv_starts = put(ctx, &h, keys, sizeof keys), a.q_starts = put(ctx, &h, none, sizeof none);
+  CHECK_INT(sol_attention(ctx, &a, NULL), SOL_OK);
+  CHECK(!sol_context_sync(ctx, NULL) && !sol_context_read(ctx, out, a.o, sizeof out, NULL));
+  for (int i = 0; i < TOKENS; i++) CHECK_INT(out[i * D], NOT_WRITTEN);
+  a.q_starts = put(ctx, &h, some, sizeof some), a.q_tokens = 2;
+  for (int key = 1; key >= 0; key--) {
+    if (!key) a.kv_starts = put(ctx, &h, none, sizeof none), a.kv_tokens = 0;
+    CHECK_INT(sol_attention(ctx, &a, NULL), SOL_OK);
+    CHECK(!sol_context_sync(ctx, NULL) && !sol_context_read(ctx, out, a.o, sizeof out, NULL));
+    for (int i = 0; i < TOKENS; i++) CHECK_INT(out[i * D], i >= 2 ? NOT_WRITTEN : key ? BF16_ONE : 0);
+  }
+  let_go(ctx, &h);
+  sol_context_destroy(ctx);
+}
+
 // Sequences without tokens, and with pages that are not in the cache.
 static void decode_nothing(SolBackend backend) {
   enum { BATCH = 3 };
@@ -160,12 +188,14 @@ static void decode_nothing(SolBackend backend) {
 
 TEST(rows_that_see_nothing_cpu) {
   see_nothing(SOL_BACKEND_CPU);
+  no_tokens(SOL_BACKEND_CPU);
   decode_nothing(SOL_BACKEND_CPU);
 }
 
 TEST(rows_that_see_nothing_emu) {
   if (!ops_image_count) SKIP("built without nvcc: no kernels");
   see_nothing(SOL_BACKEND_EMU);
+  no_tokens(SOL_BACKEND_EMU);
   decode_nothing(SOL_BACKEND_EMU);
 }
 
@@ -173,7 +203,6 @@ TEST(rows_that_see_nothing_emu) {
 
 TEST(bad_arguments_are_refused) {
   static uint16_t x[4][8 * 64];
-  static int32_t starts[2] = {0, 4};
   SolContext *ctx = open_backend(SOL_BACKEND_CPU);
   const SolAttention good = {.o = x[0],
                              .q = x[1],
@@ -197,7 +226,7 @@ TEST(bad_arguments_are_refused) {
   bad[4].window = -1;
   bad[5].scale = -1;
   bad[6].soft_cap = NAN;
-  bad[7].q_starts = starts;
+  bad[7].q_tokens = 4;
   bad[8].kv_tokens = 4;
   bad[9].o = x[2];
   bad[10].keys = -1;

@@ -488,7 +488,7 @@ typedef struct SolAttention {
   const int32_t *kv_starts;                       // (batch + 1) or NULL
   int64_t batch, heads, kv_heads;                 // kv_heads divides heads; 0: as many as heads
   int64_t queries, keys, d;                       // of a sequence, with starts at most; d: 64, 128 or 256
-  int64_t q_tokens, kv_tokens;                    // of all sequences, where starts are given
+  int64_t q_tokens, kv_tokens;                    // of all sequences, where starts are given; 0: none
   int64_t o_stride, q_stride, k_stride, v_stride; // from token to token; 0: dense
   int64_t o_batch_stride, q_batch_stride, k_batch_stride, v_batch_stride; // without starts; 0: dense
   int64_t window;        // with causal: keys that a query sees, its own included; 0: all before it

@@ -12,7 +12,7 @@
 #include "attention/attention_parts.cuh"
 #include "mma.cuh"
 
-template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), int STAGES = ATTENTION_STAGES> struct AttentionWgmma {
+template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), int STAGES = ATTENTION_STAGES(D)> struct AttentionWgmma {
   enum {
     ROWS = 64,  // of a warpgroup
     BOXES = D / 64,
@@ -271,7 +271,7 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
     int total = p.rows * p.all.batch * p.all.heads;
-    static_assert(KEYS != ATTENTION_TILED_KEYS(D) || STAGES != ATTENTION_STAGES || sizeof(Shared) <= ATTENTION_TILED_SHARED(D), "as the launcher has it");
+    static_assert(KEYS != ATTENTION_TILED_KEYS(D) || STAGES != ATTENTION_STAGES(D) || sizeof(Shared) <= ATTENTION_TILED_SHARED(D), "as the launcher has it");
     if (threadIdx.x == 0) {
       tensor_prefetch_map(&p.q), tensor_prefetch_map(&p.k), tensor_prefetch_map(&p.v);
       for (int i = 0; i < 2; i++) barrier_init(&s->q_full[i], 1), barrier_init(&s->q_empty[i], 1);

@@ -126,7 +126,7 @@ INLINE void copy_queries(Tiles::Shared *s, const AttentionTiledParams &p, int fi
 }
 
 INLINE void copy_tile(Tiles::Shared *s, const AttentionTiledParams &p, int tile, int head) {
-  int stage = tile % ATTENTION_STAGES, keys = ATTENTION_TILED_KEYS(RUNG_D);
+  int stage = tile % ATTENTION_STAGES(RUNG_D), keys = ATTENTION_TILED_KEYS(RUNG_D);
   barrier_expect(&s->k_full[stage], 2 * Tiles::KV_BYTES);
   for (int i = 0; i < Tiles::BOXES; i++) {
     tensor_load_4d(s->k[stage] + i * Tiles::KV_BOX, &p.k, &s->k_full[stage], i * 64, tile * keys, head, 0);
@@ -164,18 +164,18 @@ KERNEL __launch_bounds__(256, 1) attention_warpgroups(const __grid_constant__ At
   float unit = score_unit(p.all.scale, 0).unit;
   if (threadIdx.x == 0) {
     barrier_init(&s->q_full[0], 1);
-    for (int i = 0; i < ATTENTION_STAGES; i++) barrier_init(&s->k_full[i], 1);
+    for (int i = 0; i < ATTENTION_STAGES(RUNG_D); i++) barrier_init(&s->k_full[i], 1);
     barrier_init_done();
   }
   __syncthreads();
   if (threadIdx.x == 0) copy_queries(s, p, t.first, t.head);
-  for (int i = 0; i < ATTENTION_STAGES && i < tiles && threadIdx.x == 0; i++) copy_tile(s, p, i, t.head);
+  for (int i = 0; i < ATTENTION_STAGES(RUNG_D) && i < tiles && threadIdx.x == 0; i++) copy_tile(s, p, i, t.head);
   barrier_wait(&s->q_full[0], 0);
   for (int tile = 0; tile < tiles; tile++) {
-    barrier_wait(&s->k_full[tile % ATTENTION_STAGES], tile / ATTENTION_STAGES % 2);
-    multiply_tile(s, o, &x, unit, tile % ATTENTION_STAGES, group);
+    barrier_wait(&s->k_full[tile % ATTENTION_STAGES(RUNG_D)], tile / ATTENTION_STAGES(RUNG_D) % 2);
+    multiply_tile(s, o, &x, unit, tile % ATTENTION_STAGES(RUNG_D), group);
     __syncthreads();
-    if (threadIdx.x == 0 && tile + ATTENTION_STAGES < tiles) copy_tile(s, p, tile + ATTENTION_STAGES, t.head);
+    if (threadIdx.x == 0 && tile + ATTENTION_STAGES(RUNG_D) < tiles) copy_tile(s, p, tile + ATTENTION_STAGES(RUNG_D), t.head);
   }
   Tiles::store(s, p, t, o, x, unit, group, threadIdx.x % 128);
 }

@@ -3,6 +3,7 @@
 #include "decode_attention/decode_attention_split.cuh"
 #include "decode_attention/decode_attention_warps.cuh"
 #if __CUDA_ARCH_FEAT_SM90_ALL
+#include "decode_attention/decode_attention_few.cuh"
 #include "decode_attention/decode_attention_latent.cuh"
 #endif
 
@@ -10,20 +11,21 @@
 #define DECODE(name, threads, blocks, ...)                                                                   \
   KERNEL __launch_bounds__(threads, blocks) sol_decode_attention_##name(const __grid_constant__ DecodeParams p) { \
     let_successor_start();                                                                                   \
-    wait_for_predecessor();                                                                                  \
     __VA_ARGS__::run(p);                                                                                     \
   }
 #else
 #define DECODE(...)
 #endif
-#define HEADS(kind, fp8, d, tiles, keys, warps, blocks)                                                      \
-  DECODE(kind##_##fp8##_##d##_##tiles, warps * 32, blocks, DecodeWarps<kind, fp8, d, tiles, keys, warps>)
+#define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                       \
+  DECODE(kind##_##fp8##_##d##_##tiles, warps * 32, blocks, DecodeWarps<kind, fp8, d, tiles, keys, warps, places>)
 #define LATENT(kind, fp8) DECODE(latent_##kind##_##fp8, DECODE_THREADS, 1, DecodeSplit<kind, fp8, 1, 1>)
 #define MANY(kind, fp8)                                                                                      \
   DECODE(many_##kind##_##fp8, DECODE_THREADS *DECODE_MANY_GROUPS, 1, DecodeSplit<kind, fp8, DECODE_MANY_GROUPS, DECODE_MANY_TALL>)
 #if __CUDA_ARCH_FEAT_SM90_ALL
+#define FEW(kind)  DECODE(few_##kind, 256, 1, DecodeFew<kind>)
 #define WIDE(kind) DECODE(wide_##kind, 256, 1, DecodeLatent<kind>)
 #else
+#define FEW(kind)
 #define WIDE(kind)
 #endif
 #define COMBINE(v) DECODE(combine_##v, DECODE_SLOTS * 32, v > 128 ? 2 : 4, DecodeCombine<v>)

@@ -18,6 +18,7 @@ typedef struct DecodeParams {
   int table_pages, capacity, window;              // capacity: the most tokens of a sequence; window: 0 for none
   int whole, part, part_most;                     // tokens: of a sequence that is not cut; of a part, at least and at most
   int parts;                                      // that a sequence may have
+  int hint;                                       // tokens that a block brings to L2 before its predecessor has ended
   int aligned, q_aligned, kind;                   // aligned: the cache, to 16 bytes
   int slots;                                      // warps that add up a head's parts: 1 or all
   float scale, soft_cap, v_scale;
@@ -29,12 +30,15 @@ typedef struct DecodeParams {
 #define DECODE_SEQUENCES 512 // whose lengths are looked at together
 #define DECODE_PARTS     32  // of a sequence, from which on they become longer
 #define DECODE_STAGES 3
+#define DECODE_HINT (64 << 10) // bytes that a block brings to L2 before its predecessor has ended
 #define DECODE_LATENT 576 // elements of a row of MLA's cache, of which the first are V
 #define DECODE_LATENT_V 512
 // bytes: of an element of the cache. What a token has in the cache, of one head.
 #define DECODE_ROW_BYTES(d, v, bytes) (((d) + ((d) == DECODE_LATENT ? 0 : (v))) * (bytes))
-// Shared memory of blocks whose warps have tokens of their own: what they keep at a part's end, queries, the sequences' parts.
-#define DECODE_HEADS_SHARED(tiles, d, warps) (8 * (tiles) * ((warps) * ((d) + 6) * 4 + (d) * 2) + (DECODE_SEQUENCES + 16) * 4)
+// Shared memory of blocks whose warps have tokens of their own: what they keep at a part's end, in 1 or 2 places; queries; barriers and what
+// the parts are; the sequences' parts.
+#define DECODE_HEADS_SHARED(tiles, d, warps, places)                                                         \
+  (8 * (tiles) * (warps) * ((places) * ((d) + 6) * 4 + (d) * 2) + (places) * 32 + (DECODE_SEQUENCES + 16) * 4)
 // Of MLA's: tokens of a stage; stages, queries, scores, the tokens' rows in the cache, the sequences' parts; rows: heads of a block.
 #define DECODE_LATENT_KEYS(bytes) (64 / (bytes))
 #define DECODE_LATENT_SHARED(rows, bytes)                                                                    \
@@ -45,6 +49,9 @@ typedef struct DecodeParams {
 #define DECODE_MANY_GROUPS 2
 #define DECODE_MANY_TALL 2
 #define DECODE_MANY_ROWS (DECODE_ROWS * DECODE_MANY_GROUPS * DECODE_MANY_TALL)
+// MLA's blocks for few heads on sm_90: tiles of 64 tokens, weights, what warps exchange, barriers, the sequences' parts.
+#define DECODE_FEW_SHARED                                                                                    \
+  (DECODE_STAGES * 64 * (DECODE_LATENT * 2 + 16) + DECODE_ROWS * (144 + 64) + 64 + (DECODE_SEQUENCES + 16) * 4)
 // MLA's blocks on sm_90a: heads, and two tiles of 64 tokens, queries, weights, the sequences' parts.
 #define DECODE_WIDE_ROWS   64
 #define DECODE_WIDE_SHARED (3 * 64 * DECODE_LATENT * 2 + 64 * 128 + 64 * 4 + 16 + (DECODE_SEQUENCES + 16) * 4)

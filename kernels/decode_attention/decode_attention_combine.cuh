@@ -66,6 +66,7 @@ template <int V> struct DecodeCombine {
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32, alone = p.slots == 1;
     int64_t row = ((int64_t)blockIdx.y * gridDim.x + blockIdx.x) * (alone ? SLOTS : 1) + (alone ? warp : 0); // a head of a sequence
     if (row >= (int64_t)p.batch * p.heads) return;
+    wait_for_predecessor();
     int b = (int)(row / p.heads), parts = decode_parts(p, decode_length(p, b));
     if (parts < 2) return;
     int64_t first = row * p.parts;

@@ -23,8 +23,9 @@ typedef struct DecodePlan {
 INLINE int decode_seen_from(const DecodeParams &p, int length) {
   return p.window && length > p.window ? length - p.window : 0;
 }
+// From L2: what is read before the predecessor has ended must not be found in L1 after it.
 INLINE int decode_length(const DecodeParams &p, int b) {
-  return min(max(p.lengths[b], 0), p.capacity);
+  return min(max(__ldcg(p.lengths + b), 0), p.capacity);
 }
 // Tokens of a part of a sequence.
 INLINE int decode_part(const DecodeParams &p, int length) {
@@ -122,18 +123,40 @@ typedef struct DecodePlace {
   bool there;
 } DecodePlace;
 
-INLINE DecodePlace decode_look_up(const DecodePlan &plan, const DecodeParams &p, const DecodeItem &item, int key) {
+// early: before the predecessor has ended, so not through L1.
+INLINE DecodePlace decode_look_up(const DecodePlan &plan, const DecodeParams &p, const DecodeItem &item, int key, bool early = false) {
   DecodePlace x = {-1, item.kv, 0, false};
   if (item.index >= plan.end || key >= item.to) return x;
   unsigned page = p.page_shift >= 0 ? (unsigned)key >> p.page_shift : (unsigned)key / (unsigned)p.page_size;
   x.in_page = (unsigned)key - page * (unsigned)p.page_size;
-  x.page = p.table ? p.table[(int64_t)item.b * p.table_pages + page] : item.b;
+  const int32_t *at = p.table + (int64_t)item.b * p.table_pages + page;
+  x.page = !p.table ? item.b : early ? __ldcg(at) : *at;
   return x.there = true, x;
 }
 
 // In rows of one head; ~0 where nothing is to be read: past the end, a bad page.
 INLINE uint32_t decode_row(const DecodeParams &p, const DecodePlace &x) {
   return x.there && (unsigned)x.page < (unsigned)p.pages ? ((unsigned)x.page * p.page_size + x.in_page) * p.kv_heads + x.kv : ~0u;
+}
+
+// While the predecessor still runs, the first tokens of the block's first item are brought to L2: a hint, which may be of other tokens
+// where lengths or the table are being written, and is looked up again. row_bytes: of a head, in K and in V.
+template <int THREADS> INLINE void decode_hint(int *before, const DecodeParams &p, int row_bytes) {
+#if __CUDA_ARCH__ >= 900
+  if (!p.hint) return;
+  DecodePlan plan = decode_plan<THREADS>(before, p, 0);
+  if (plan.begin >= plan.end) return;
+  DecodeItem item = decode_find(plan, p, plan.begin);
+#pragma unroll 2
+  for (int i = threadIdx.x; i < p.hint; i += THREADS) {
+    uint32_t row = decode_row(p, decode_look_up(plan, p, item, item.key + i, true));
+    if (row == ~0u) continue;
+    for (int at = 0; at < row_bytes; at += 128) {
+      prefetch_l2((const char *)p.k_cache + (int64_t)row * row_bytes + at);
+      if (p.v_cache) prefetch_l2((const char *)p.v_cache + (int64_t)row * row_bytes + at);
+    }
+  }
+#endif
 }
 
 #endif

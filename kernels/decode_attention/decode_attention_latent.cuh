@@ -203,6 +203,8 @@ template <int KIND> struct DecodeLatent {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
     static_assert(sizeof(Shared) <= DECODE_WIDE_SHARED, "as the launcher has it");
+    decode_hint<THREADS>(s->before, p, D * 2);
+    wait_for_predecessor();
     for (int first = 0; first < p.batch; first += DECODE_SEQUENCES) {
       DecodePlan plan = decode_plan<THREADS>(s->before, p, first);
       if (plan.begin < plan.end) run_items(s, plan, p);

@@ -284,6 +284,8 @@ template <int KIND, int FP8, int GROUPS, int TALL> struct DecodeSplit {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
     static_assert(KEYS <= THREADS && sizeof(Shared) <= DECODE_LATENT_SHARED(ROWS, BYTES), "as the launcher has it");
+    decode_hint<THREADS>(s->parts, p, ROW);
+    wait_for_predecessor();
     for (int first = 0; first < p.batch; first += DECODE_SEQUENCES) {
       DecodePlan plan = decode_plan<THREADS>(s->parts, p, first);
       if (plan.begin < plan.end) run_items(s, plan, p);

@@ -1,6 +1,7 @@
 // Decode attention for heads of 64, 128 and 256. A warp has tokens of its own: their K and V come from memory straight into the
 // registers that mma.sync wants, with no shared memory and no barrier on the way, and as soon as a tile's K (V) was multiplied the next
-// tile's is on its way, of the next item too. The warps of a block add up what they have at an item's end.
+// tile's is on its way, of the next item too. At an item's end a warp leaves its sums in shared memory and, where there are two places for
+// them, goes on; what all warps left of the item before they add up then, so that none waits for the slowest.
 //
 // Scores are K Q^T, 16 tokens by 8 heads, and O^T is V^T P^T, so that with few heads little is wasted. In a product of 16 tokens lane
 // (g, c), g = lane / 4, has of K tokens g and g + 8, of each 16 bytes in every 64: the order of a row's elements is the same for Q,
@@ -15,7 +16,8 @@
 
 // KIND: of the products; FP8: the cache is, and the products are of fp16, which holds every value of it, and Q and O may be either
 // (p.kind). D: elements of a head. TILES: of 8 heads. KEYS: tokens of a warp's tile; WARPS: of a block.
-template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS> struct DecodeWarps {
+// PLACES: where sums are left, 1 or 2; with 1 warps wait for each other at an item's end, and L1 has more room for what is on its way.
+template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> struct DecodeWarps {
   enum {
     BYTES = FP8 ? 1 : 2,
     ROW = D * BYTES,
@@ -29,11 +31,16 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS> struct Decod
     O_TILES = D / 16,
     PITCH = D + 4,
     CHUNKS = HEADS * D / 8, // of Q
-    Q_EACH = (CHUNKS + THREADS - 1) / THREADS
+    Q_EACH = CHUNKS / 32
+  };
+  struct Kept { // of an item, by each warp
+    float o[WARPS][HEADS][PITCH], most[WARPS][HEADS], sum[WARPS][HEADS];
   };
   struct Shared {
-    float o[WARPS][HEADS][PITCH], most[WARPS][HEADS], sum[WARPS][HEADS];
-    uint4 q[CHUNKS];
+    Kept kept[PLACES];
+    uint4 q[WARPS][CHUNKS];
+    uint64_t full[PLACES], free[PLACES]; // barriers: all warps have left their sums of an item; all have read what they add up
+    int item[PLACES][4];                 // its sequence, part, parts, tile of all heads
     int before[DECODE_SEQUENCES + 16];
   };
   struct State {
@@ -54,33 +61,35 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS> struct Decod
     return (head / 8 * (D / 32) + round) * 32 + head % 8 * 4 + lane_in_row;
   }
 
-  typedef Vec Queries[Q_EACH];
-  static __device__ __forceinline__ void load_queries(Queries &q, const DecodeParams &p, const DecodeItem &item, int64_t end) {
+  // Each warp has its own.
+  static __device__ __forceinline__ void load_queries(Shared *s, const DecodeParams &p, const DecodeItem &item) {
+    enum { AT_ONCE = Q_EACH < 4 ? Q_EACH : 4 };
+    __syncwarp(); // those before have been read
+#pragma unroll 1
+    for (int from = threadIdx.x % 32; from < CHUNKS; from += 32 * AT_ONCE) {
+      Vec q[AT_ONCE] = {};
 #pragma unroll
-    for (int i = 0; i < Q_EACH; i++) {
-      int n = threadIdx.x + i * THREADS, in_group = item.tile * HEADS + n / (D / 8);
-      q[i] = {};
-      if (item.index >= end || n >= CHUNKS || in_group >= p.group) continue;
-      const uint16_t *from = (const uint16_t *)p.q + item.b * p.q_row + (int64_t)(item.kv * p.group + in_group) * D + n % (D / 8) * 8;
-      if (p.q_aligned) q[i] = *(const Vec *)from;
-      else
+      for (int i = 0; i < AT_ONCE; i++) {
+        int n = from + i * 32, in_group = item.tile * HEADS + n / (D / 8);
+        if (in_group >= p.group) continue;
+        const uint16_t *at = (const uint16_t *)p.q + item.b * p.q_row + (int64_t)(item.kv * p.group + in_group) * D + n % (D / 8) * 8;
+        if (p.q_aligned) q[i] = *(const Vec *)at;
+        else
 #pragma unroll
-        for (int j = 0; j < 8; j++) q[i].h[j] = from[j];
-    }
-  }
-
-  static __device__ __forceinline__ void keep_queries(Shared *s, const DecodeParams &p, Queries &q) {
-#pragma unroll
-    for (int i = 0; i < Q_EACH; i++) {
-      int n = threadIdx.x + i * THREADS;
-      if (n >= CHUNKS) continue;
-      if (FP8 && p.kind != KIND_FP16) {
-        float f[8];
-        widen(&q[i], p.kind, 2, f);
-        narrow(&q[i], KIND_FP16, 2, f);
+          for (int j = 0; j < 8; j++) q[i].h[j] = at[j];
       }
-      s->q[chunk_place(n / (D / 8), n % (D / 8))] = *(const uint4 *)&q[i];
+#pragma unroll
+      for (int i = 0; i < AT_ONCE; i++) {
+        int n = from + i * 32;
+        if (FP8 && p.kind != KIND_FP16) {
+          float f[8];
+          widen(&q[i], p.kind, 2, f);
+          narrow(&q[i], KIND_FP16, 2, f);
+        }
+        s->q[threadIdx.x / 32][chunk_place(n / (D / 8), n % (D / 8))] = *(const uint4 *)&q[i];
+      }
     }
+    __syncwarp();
   }
 
   // ---- copies ----
@@ -279,6 +288,19 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS> struct Decod
 
   // ---- results ----
 
+  // All lanes' accesses of shared memory come before.
+  static __device__ __forceinline__ void arrive(uint64_t *bar) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+      asm volatile("{.reg .b64 state;\nmbarrier.arrive.shared.b64 state, [%0];}" ::"r"(tile_address(bar)) : "memory");
+  }
+  static __device__ __forceinline__ void wait_phase(uint64_t *bar, uint32_t phase) {
+    asm volatile("{.reg .pred done;\nAGAIN: mbarrier.test_wait.parity.shared.b64 done, [%0], %1;\n@!done bra AGAIN;}" ::"r"(
+                     tile_address(bar)),
+                 "r"(phase & 1)
+                 : "memory");
+  }
+
   static __device__ __forceinline__ void start(State *x) {
 #pragma unroll
     for (int i = 0; i < TILES * O_TILES * 4; i++) x->o[i / (O_TILES * 4)][i / 4 % O_TILES][i % 4] = 0;
@@ -286,7 +308,7 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS> struct Decod
     for (int i = 0; i < TILES * 2; i++) x->most[i / 2][i % 2] = -INFINITY, x->sum[i / 2][i % 2] = 0;
   }
 
-  static __device__ __forceinline__ void keep(Shared *s, const State &x, int heads) {
+  static __device__ __forceinline__ void keep(Kept *s, const State &x, int heads) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 #pragma unroll
     for (int t = 0; t < TILES; t++)
@@ -306,32 +328,51 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS> struct Decod
       }
   }
 
-  // The only part of its sequence is finished; of more, the combining kernel does that.
-  static __device__ __forceinline__ void finish(const Shared *s, const DecodeParams &p, const DecodeItem &item, int heads) {
+  // Leaves the warp's sums of its item number `count`.
+  static __device__ __forceinline__ void leave(Shared *s, const DecodeParams &p, const State &x, const DecodeItem &item, uint32_t count) {
+    uint32_t turn = count % PLACES;
+    if (count >= PLACES) wait_phase(&s->free[turn], count / PLACES - 1);
+    keep(&s->kept[turn], x, min(p.group - item.tile * HEADS, HEADS));
+    int what[] = {item.b, item.part, item.parts, item.kv * p.tiles + item.tile};
+    if (threadIdx.x == 0)
+#pragma unroll
+      for (int i = 0; i < 4; i++) s->item[turn][i] = what[i];
+    arrive(&s->full[turn]);
+  }
+
+  // Adds up what the warps left of item `count`, for some of its heads. The only part of its sequence is finished; of more, the combining
+  // kernel does that.
+  static __device__ __forceinline__ void finish(Shared *s, const DecodeParams &p, uint32_t count) {
     int lane = threadIdx.x % 32;
+    uint32_t turn = count % PLACES;
+    const Kept *k = &s->kept[turn];
+    wait_phase(&s->full[turn], count / PLACES);
+    int b = s->item[turn][0], in_sequence = s->item[turn][1], parts = s->item[turn][2], tile = s->item[turn][3];
+    int kv = tile / p.tiles, in_group = (tile - kv * p.tiles) * HEADS, heads = min(p.group - in_group, HEADS);
     for (int head = threadIdx.x / 32; head < heads; head += WARPS) {
       float most = -INFINITY, sum = 0, by[WARPS], o[D / 32] = {};
 #pragma unroll
-      for (int w = 0; w < WARPS; w++) most = fmaxf(most, s->most[w][head]);
+      for (int w = 0; w < WARPS; w++) most = fmaxf(most, k->most[w][head]);
       float base = most == -INFINITY ? 0 : most;
 #pragma unroll
-      for (int w = 0; w < WARPS; w++) by[w] = exp_two(s->most[w][head] - base), sum += by[w] * s->sum[w][head];
+      for (int w = 0; w < WARPS; w++) by[w] = exp_two(k->most[w][head] - base), sum += by[w] * k->sum[w][head];
 #pragma unroll
       for (int w = 0; w < WARPS; w++)
 #pragma unroll
-        for (int i = 0; i < D / 32; i++) o[i] += by[w] * s->o[w][head][i * 32 + lane];
-      int all = item.kv * p.group + item.tile * HEADS + head;
-      int64_t part = ((int64_t)item.b * p.heads + all) * p.parts + item.part;
+        for (int i = 0; i < D / 32; i++) o[i] += by[w] * k->o[w][head][i * 32 + lane];
+      int all = kv * p.group + in_group + head;
+      int64_t part = ((int64_t)b * p.heads + all) * p.parts + in_sequence;
       float last = sum == 0 ? 0 : p.v_scale / sum;
 #pragma unroll
       for (int i = 0; i < D / 32; i++) {
-        if (item.parts > 1) p.sums[part * D + i * 32 + lane] = o[i];
-        else store_one(p.o, item.b * p.o_row + (int64_t)all * D + i * 32 + lane, kind_of(p), o[i] * last);
+        if (parts > 1) p.sums[part * D + i * 32 + lane] = o[i];
+        else store_one(p.o, b * p.o_row + (int64_t)all * D + i * 32 + lane, kind_of(p), o[i] * last);
       }
       if (lane) continue;
-      if (item.parts > 1) p.mosts[part] = most, p.weights[part] = sum;
-      else if (p.lse) p.lse[(int64_t)item.b * p.heads + all] = log_sum(most, 1, sum);
+      if (parts > 1) p.mosts[part] = most, p.weights[part] = sum;
+      else if (p.lse) p.lse[(int64_t)b * p.heads + all] = log_sum(most, 1, sum);
     }
+    arrive(&s->free[turn]);
   }
 
   // ---- all of it ----
@@ -344,65 +385,60 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS> struct Decod
     return x;
   }
 
-  static __device__ __forceinline__ void run_items(Shared *s, const DecodePlan &plan, const DecodeParams &p) {
+  // count: items of this block so far.
+  static __device__ __forceinline__ void run_items(Shared *s, const DecodePlan &plan, const DecodeParams &p, uint32_t &count) {
     ScoreUnit u = score_unit(p.scale, p.soft_cap);
     DecodeItem now = decode_find(plan, p, plan.begin), ahead = now;
     DecodePlace next = look_up(plan, p, &ahead);
-    Queries q;
-    load_queries(q, p, now, plan.end);
+    uint32_t row = decode_row(p, next), first = count;
     Keys k = {};
     Values v = {};
-    uint32_t there = 0;
-    bool loaded = false; // the first tile is
+    load_keys(k, p, row);
+    next = look_up(plan, p, &ahead);
+    load_values(v, p, row);
+    load_queries(s, p, now);
+    uint32_t there = __ballot_sync(~0u, row != ~0u) & ALL;
     while (now.index < plan.end) {
       State x;
       start(&x);
-      DecodeItem after = now;
       for (int key = now.key, more = 1; more;) { // an empty part has one step too, as in look_up
         Scores scores;
-        if (loaded) {
-          multiply_keys(scores, s->q, k);
-          in_units(scores, u, there);
-        }
-        uint32_t row = decode_row(p, next);
+        multiply_keys(scores, s->q[threadIdx.x / 32], k);
+        in_units(scores, u, there);
+        row = decode_row(p, next);
         load_keys(k, p, row);
         next = look_up(plan, p, &ahead);
-        if (loaded) {
-          weigh(scores, &x);
-          if (there != ALL) clear_values(v, there);
-          add_values(&x, scores, v);
-          key += WARPS * KEYS;
-          more = key < now.to;
-        }
+        weigh(scores, &x);
+        if (there != ALL) clear_values(v, there);
+        add_values(&x, scores, v);
+        key += WARPS * KEYS;
+        more = key < now.to;
         load_values(v, p, row);
         there = __ballot_sync(~0u, row != ~0u) & ALL;
-        if (!loaded) {
-          keep_queries(s, p, q);
-          __syncthreads();
-        }
-        if (after.index == now.index) {
-          decode_next(plan, p, &after);
-          load_queries(q, p, after, plan.end);
-        }
-        loaded = true;
       }
-      int heads = min(p.group - now.tile * HEADS, HEADS);
-      __syncthreads(); // what is kept of the item before is read, and so are the queries
-      keep(s, x, heads);
-      keep_queries(s, p, q);
-      __syncthreads();
-      finish(s, p, now, heads);
-      now = after;
+      leave(s, p, x, now, count);
+      decode_next(plan, p, &now);
+      if (now.index < plan.end) load_queries(s, p, now);
+      if (PLACES == 1 || count > first) finish(s, p, count - PLACES + 1);
+      count++;
     }
+    if (PLACES > 1) finish(s, p, count - 1);
   }
 
   static __device__ __forceinline__ void run(const DecodeParams &p) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
-    static_assert(sizeof(Shared) == DECODE_HEADS_SHARED(TILES, D, WARPS), "as the launcher has it");
+    static_assert(sizeof(Shared) == DECODE_HEADS_SHARED(TILES, D, WARPS, PLACES), "as the launcher has it");
+    if (threadIdx.x < 2 * PLACES) {
+      uint64_t *bar = threadIdx.x < PLACES ? &s->full[threadIdx.x] : &s->free[threadIdx.x - PLACES];
+      asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(tile_address(bar)), "r"((int)WARPS) : "memory");
+    }
+    uint32_t count = 0;
+    decode_hint<THREADS>(s->before, p, ROW);
+    wait_for_predecessor();
     for (int first = 0; first < p.batch; first += DECODE_SEQUENCES) {
       DecodePlan plan = decode_plan<THREADS>(s->before, p, first);
-      if (plan.begin < plan.end) run_items(s, plan, p);
+      if (plan.begin < plan.end) run_items(s, plan, p, count);
       __syncthreads();
     }
   }

@@ -123,8 +123,8 @@ static SolStatus check(const void *args, SolError *err) {
     return sol_fail(err, SOL_ERR_ARGUMENT,
                     "scale and soft_cap must be positive numbers, or 0 for their defaults");
   if (a->window && !a->causal) return sol_fail(err, SOL_ERR_ARGUMENT, "a window needs causal");
-  if (a->batch && (!a->q_starts != !a->q_tokens || !a->kv_starts != !a->kv_tokens))
-    return sol_fail(err, SOL_ERR_ARGUMENT, "q_starts and q_tokens, kv_starts and kv_tokens go together");
+  if (a->batch && ((!a->q_starts && a->q_tokens) || (!a->kv_starts && a->kv_tokens)))
+    return sol_fail(err, SOL_ERR_ARGUMENT, "q_tokens needs q_starts, and kv_tokens needs kv_starts");
   return SOL_OK;
 }
 
@@ -150,28 +150,25 @@ void attention_seen(const SolAttention *a, int64_t queries, int64_t keys, int64_
 
 // ---- the reference ----
 
-double attention_capped(double score, double cap) {
-  return cap == 0 ? score : cap * tanh(score / cap);
-}
-
-static double score_of(const SolAttention *a, const double *q, const double *k) {
+static double score_of(const AttentionRefer *r, const double *k) {
   double sum = 0;
-  for (int64_t i = 0; i < a->d; i++) sum += q[i] * k[i];
-  return attention_capped(sum * (double)a->scale, (double)a->soft_cap);
+  for (int64_t i = 0; i < r->d; i++) sum += r->q[i] * k[i];
+  sum *= r->scale;
+  return r->cap == 0 ? sum : r->cap * tanh(sum / r->cap);
 }
 
-// One query of one head; k, v: its key 0, `apart` elements from one key to the next.
-static void refer(const SolAttention *a, const double *q, const double *k, const double *v, int64_t apart,
-                  int64_t from, int64_t to, double *o, double *lse) {
+void attention_refer(const AttentionRefer *r, double *o, double *lse) {
   double most = -INFINITY, sum = 0;
-  for (int64_t j = from; j < to; j++) most = fmax(most, score_of(a, q, k + j * apart));
-  for (int64_t i = 0; i < a->d; i++) o[i] = 0;
-  for (int64_t j = from; j < to; j++) {
-    double p = exp(score_of(a, q, k + j * apart) - (most == -INFINITY ? 0 : most));
+  for (int64_t j = 0; j < r->count; j++)
+    most = fmax(most, score_of(r, r->k + (r->rows ? r->rows[j] : j) * r->k_apart));
+  for (int64_t i = 0; i < r->v_dim; i++) o[i] = 0;
+  for (int64_t j = 0; j < r->count; j++) {
+    int64_t row = r->rows ? r->rows[j] : j;
+    double p = exp(score_of(r, r->k + row * r->k_apart) - (most == -INFINITY ? 0 : most));
     sum += p;
-    for (int64_t i = 0; i < a->d; i++) o[i] += p * v[j * apart + i];
+    for (int64_t i = 0; i < r->v_dim; i++) o[i] += p * r->v[row * r->v_apart + i];
   }
-  for (int64_t i = 0; i < a->d; i++) o[i] = sum == 0 ? 0 : o[i] / sum;
+  for (int64_t i = 0; i < r->v_dim; i++) o[i] = sum == 0 ? 0 : o[i] / sum * r->by;
   if (lse) *lse = sum == 0 ? -INFINITY : most + log(sum);
 }
 
@@ -193,11 +190,20 @@ static void reference(const void *args, double *const *at) {
     for (int64_t i = 0; i < nq; i++)
       for (int64_t h = 0; h < a.heads; h++) {
         int64_t from, to, query = (bq * a.queries + q0 + i) * wide + h * a.d;
-        const double *k = at[2] + (bk * a.keys + k0) * narrow + h / group * a.d;
-        const double *v = at[3] + (bk * a.keys + k0) * narrow + h / group * a.d;
         attention_seen(&a, nq, nk, i, &from, &to);
-        refer(&a, at[1] + query, k, v, narrow, from, to, at[0] + query,
-              at[4] ? &at[4][(bq * a.heads + h) * all + q0 + i] : NULL);
+        int64_t key = (bk * a.keys + k0 + from) * narrow + h / group * a.d;
+        AttentionRefer r = {.q = at[1] + query,
+                            .k = at[2] + key,
+                            .v = at[3] + key,
+                            .k_apart = narrow,
+                            .v_apart = narrow,
+                            .count = to - from,
+                            .d = a.d,
+                            .v_dim = a.d,
+                            .scale = (double)a.scale,
+                            .cap = (double)a.soft_cap,
+                            .by = 1};
+        attention_refer(&r, at[0] + query, at[4] ? &at[4][(bq * a.heads + h) * all + q0 + i] : NULL);
       }
   }
 }

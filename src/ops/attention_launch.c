@@ -94,11 +94,17 @@ static bool reaches(int64_t row, int64_t batch) { // strides of tensor maps have
   return row < INT64_C(1) << 38 && batch < INT64_C(1) << 38;
 }
 
-// Whether tensor copies can: aligned, no sequence without keys, and tiles are counted in 31 bits.
+// Sequences of so few tokens that 128 queries and keys at a time would be half empty, and of which mma.sync has more on an SM.
+static bool is_short(const SolAttention *a) {
+  return a->d < 256 && a->queries <= ATTENTION_ROWS && a->keys <= 2 * ATTENTION_KEYS(64);
+}
+
+// Whether tensor copies can: aligned, keys at all, and tiles are counted in 31 bits.
 static bool can_tile(const SolAttention *a) {
   double tiles = ((double)a->queries / ATTENTION_TILED_ROWS + 1) * (double)a->heads * (double)a->batch;
-  return all_aligned(a) && a->keys && tiles < INT_MAX / 2 && reaches(a->q_stride, a->q_batch_stride) &&
-         reaches(a->k_stride, a->k_batch_stride) && reaches(a->v_stride, a->v_batch_stride);
+  return all_aligned(a) && a->keys && (!a->kv_starts || a->kv_tokens) && tiles < INT_MAX / 2 &&
+         reaches(a->q_stride, a->q_batch_stride) && reaches(a->k_stride, a->k_batch_stride) &&
+         reaches(a->v_stride, a->v_batch_stride);
 }
 
 typedef struct Tensor {
@@ -169,7 +175,7 @@ static SolStatus launch_tiled(SolContext *ctx, const SolAttention *a, int kernel
 SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream) {
   SolAttention a = attention_filled(args);
   int tiled = kernel_for(&a, 1);
-  if (ctx->cc >= 90 && can_tile(&a) && ops_has_kernel(ctx, &ops_attention, tiled))
+  if (ctx->cc >= 90 && !is_short(&a) && can_tile(&a) && ops_has_kernel(ctx, &ops_attention, tiled))
     return launch_tiled(ctx, &a, tiled, stream);
   return launch_mma(ctx, &a, stream);
 }

@@ -28,7 +28,16 @@ void attention_sequence(const int32_t *starts, int64_t b, int64_t tokens, int64_
 // Keys that query i of `queries` sees: *from to *to - 1.
 void attention_seen(const SolAttention *a, int64_t queries, int64_t keys, int64_t i, int64_t *from,
                     int64_t *to);
-double attention_capped(double score, double cap);
+
+// One query in double: `count` keys, which are rows 0 and on, or those in `rows`.
+typedef struct AttentionRefer {
+  const double *q, *k, *v;
+  const int64_t *rows;      // or NULL
+  int64_t k_apart, v_apart; // elements from one row to the next
+  int64_t count, d, v_dim;  // d, v_dim: elements of a head
+  double scale, cap, by;    // by: what O is multiplied by
+} AttentionRefer;
+void attention_refer(const AttentionRefer *r, double *o, double *lse); // lse: or NULL
 
 // Softmax and its product with V over keys that come one by one, for up to ATTEND_ROWS queries at a time.
 enum { ATTEND_ROWS = 16, ATTEND_D = 576, ATTEND_V = 512 };

@@ -191,27 +191,6 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
 
 // ---- the reference ----
 
-static double score_of(const SolDecodeAttention *a, const double *q, const double *k) {
-  double sum = 0;
-  for (int64_t i = 0; i < a->d; i++) sum += q[i] * k[i];
-  return attention_capped(sum * (double)a->scale * (double)a->k_scale, (double)a->soft_cap);
-}
-
-// One head of one sequence, whose tokens are in `rows`.
-static void refer(const SolDecodeAttention *a, const double *q, const double *k, const double *v,
-                  int64_t v_wide, const int64_t *rows, int64_t count, double *o, double *lse) {
-  double most = -INFINITY, sum = 0;
-  for (int64_t t = 0; t < count; t++) most = fmax(most, score_of(a, q, k + rows[t] * a->kv_heads * a->d));
-  for (int64_t i = 0; i < a->v_dim; i++) o[i] = 0;
-  for (int64_t t = 0; t < count; t++) {
-    double p = exp(score_of(a, q, k + rows[t] * a->kv_heads * a->d) - (most == -INFINITY ? 0 : most));
-    sum += p;
-    for (int64_t i = 0; i < a->v_dim; i++) o[i] += p * v[rows[t] * a->kv_heads * v_wide + i];
-  }
-  for (int64_t i = 0; i < a->v_dim; i++) o[i] = sum == 0 ? 0 : o[i] / sum * (double)a->v_scale;
-  if (lse) *lse = sum == 0 ? -INFINITY : most + log(sum);
-}
-
 static void reference(const void *args, double *const *at) {
   enum { MOST = 4096 }; // tokens of a test's sequence
   SolDecodeAttention a = decode_filled(args);
@@ -224,9 +203,19 @@ static void reference(const void *args, double *const *at) {
       if (row >= 0) rows[count++] = row;
     }
     for (int64_t h = 0; h < a.heads; h++) {
-      const double *k = at[2] + h / group * a.d, *v = (is_latent(&a) ? at[2] : at[3]) + h / group * v_wide;
-      refer(&a, at[1] + (b * a.heads + h) * a.d, k, v, v_wide, rows, count,
-            at[0] + (b * a.heads + h) * a.v_dim, at[6] ? &at[6][b * a.heads + h] : NULL);
+      AttentionRefer r = {.q = at[1] + (b * a.heads + h) * a.d,
+                          .k = at[2] + h / group * a.d,
+                          .v = (is_latent(&a) ? at[2] : at[3]) + h / group * v_wide,
+                          .rows = rows,
+                          .k_apart = a.kv_heads * a.d,
+                          .v_apart = a.kv_heads * v_wide,
+                          .count = count,
+                          .d = a.d,
+                          .v_dim = a.v_dim,
+                          .scale = (double)a.scale * (double)a.k_scale,
+                          .cap = (double)a.soft_cap,
+                          .by = (double)a.v_scale};
+      attention_refer(&r, at[0] + (b * a.heads + h) * a.v_dim, at[6] ? &at[6][b * a.heads + h] : NULL);
     }
   }
 }

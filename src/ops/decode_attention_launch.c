@@ -3,21 +3,23 @@
 #include "ops/decode_attention_parts.h"
 
 const char *const decode_kernels[DECODE_KERNELS] = {
-#define HEADS(kind, fp8, d, tiles, keys, warps, blocks)                                                      \
+#define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                              \
   "sol_decode_attention_" #kind "_" #fp8 "_" #d "_" #tiles,
 #define LATENT(kind, fp8) "sol_decode_attention_latent_" #kind "_" #fp8,
 #define MANY(kind, fp8)   "sol_decode_attention_many_" #kind "_" #fp8,
+#define FEW(kind)         "sol_decode_attention_few_" #kind,
 #define WIDE(kind)        "sol_decode_attention_wide_" #kind,
 #define COMBINE(v)        "sol_decode_attention_combine_" #v,
 #include "kernels/decode_attention/decode_attention.def"
 };
 
 const uint32_t decode_shared[DECODE_KERNELS] = {
-#define HEADS(kind, fp8, d, tiles, keys, warps, blocks) DECODE_HEADS_SHARED(tiles, d, warps),
-#define LATENT(kind, fp8)                               DECODE_LATENT_SHARED(DECODE_ROWS, 2 - (fp8)),
-#define MANY(kind, fp8)                                 DECODE_LATENT_SHARED(DECODE_MANY_ROWS, 2 - (fp8)),
-#define WIDE(kind)                                      DECODE_WIDE_SHARED,
-#define COMBINE(v)                                      0,
+#define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places) DECODE_HEADS_SHARED(tiles, d, warps, places),
+#define LATENT(kind, fp8)                                       DECODE_LATENT_SHARED(DECODE_ROWS, 2 - (fp8)),
+#define MANY(kind, fp8)                                         DECODE_LATENT_SHARED(DECODE_MANY_ROWS, 2 - (fp8)),
+#define FEW(kind)                                               DECODE_FEW_SHARED,
+#define WIDE(kind)                                              DECODE_WIDE_SHARED,
+#define COMBINE(v)                                              0,
 #include "kernels/decode_attention/decode_attention.def"
 };
 
@@ -27,10 +29,12 @@ typedef struct Variant {
   int rows, threads, blocks; // rows: heads of a block; blocks: of an SM
 } Variant;
 static const Variant variants[DECODE_KERNELS] = {
-#define HEADS(kind, fp8, d, tiles, keys, warps, blocks) {kind, fp8, d, d, 8 * (tiles), (warps)*32, blocks},
-#define LATENT(kind, fp8)                               {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_ROWS, DECODE_THREADS, 1},
+#define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                              \
+  {kind, fp8, d, d, 8 * (tiles), (warps)*32, blocks},
+#define LATENT(kind, fp8) {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_ROWS, DECODE_THREADS, 1},
 #define MANY(kind, fp8)                                                                                      \
   {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_MANY_ROWS, DECODE_THREADS * DECODE_MANY_GROUPS, 1},
+#define FEW(kind)  {kind, 0, 0, DECODE_LATENT_V, DECODE_ROWS, 256, 1},
 #define WIDE(kind) {kind, 0, 0, DECODE_LATENT_V, DECODE_WIDE_ROWS, 256, 1}, // d 0: not by shape alone
 #define COMBINE(v) {0, 0, 0, v, 0, DECODE_SLOTS * 32, 1},
 #include "kernels/decode_attention/decode_attention.def"
@@ -40,9 +44,10 @@ static const Variant variants[DECODE_KERNELS] = {
 // goes before the others.
 static int kernel_for(SolContext *ctx, const SolDecodeAttention *a) {
   int fp8 = decode_cache_type(a) == SOL_FP8, kind = fp8 ? KIND_FP16 : ops_kind(a->dtype), last = 0;
-  int wide = kind == KIND_FP16 ? DECODE_WIDE_1 : DECODE_WIDE_2;
+  int wide = kind == KIND_FP16 ? DECODE_WIDE_1 : DECODE_WIDE_2,
+      few = kind == KIND_FP16 ? DECODE_FEW_1 : DECODE_FEW_2;
   if (a->d == DECODE_LATENT && !fp8 && ctx->cc >= 90 && ops_has_kernel(ctx, &ops_decode_attention, wide))
-    return wide;
+    return a->heads / a->kv_heads <= DECODE_ROWS && (uintptr_t)a->k_cache % 16 == 0 ? few : wide;
   for (int i = 0; i < DECODE_KERNELS; i++) {
     const Variant *v = &variants[i];
     if (v->kind != kind || v->fp8 != fp8 || v->d != a->d) continue;
@@ -71,14 +76,18 @@ static int64_t tokens_of(int64_t bytes, int64_t row) {
   return tokens;
 }
 
+static int64_t row_bytes(const SolDecodeAttention *a) { // of a token, for one head of K and V
+  return DECODE_ROW_BYTES(a->d, a->v_dim, ops_size(decode_cache_type(a)));
+}
+
 static Lengths lengths_of(const SolDecodeAttention *a) {
-  int64_t row = DECODE_ROW_BYTES(a->d, a->v_dim, ops_size(decode_cache_type(a))),
-          sums = 64 * (a->heads / a->kv_heads) * a->v_dim * 4;
+  int64_t row = row_bytes(a), sums = 64 * (a->heads / a->kv_heads) * a->v_dim * 4;
   if (a->d == DECODE_LATENT) {
     int64_t tokens = a->heads / a->kv_heads > DECODE_ROWS ? 2048 : 1024;
     return (Lengths){2 * tokens, tokens, tokens};
   }
   if (sums < 1 << 18) sums = 1 << 18;
+  if (a->d == 256) sums = 1 << 20; // whose parts' ends take longest
   int64_t least = tokens_of(sums < 1 << 20 ? sums : 1 << 20, row), most = tokens_of(1 << 20, row);
   return (Lengths){least > most / 2 ? least : most / 2, least, most};
 }
@@ -138,6 +147,7 @@ static DecodeParams params_of(const SolDecodeAttention *a, int rows) {
                         .part = (int)lengths.part,
                         .part_most = (int)lengths.most,
                         .parts = (int)parts,
+                        .hint = (int)(DECODE_HINT / row_bytes(a)),
                         .aligned = aligned,
                         .q_aligned = q_aligned,
                         .slots = parts > DECODE_SLOTS ? DECODE_SLOTS : 1,
