@@ -119,9 +119,42 @@ template <class Entry, int room_> struct List {
   uint32_t count;
 };
 
+// Puts two entries in order: the larger first, or last where `up`.
+template <class Entry> INLINE void order(Entry *a, Entry *b, bool up) {
+  Entry x = *a, y = *b;
+  bool swap = (x < y) != up;
+  *a = swap ? y : x, *b = swap ? x : y;
+}
+
+// One level of a bitonic sort: runs of `size` entries, each of which first rises, then falls, become sorted ones by turns.
+template <class Entry, int per, int threads> INLINE void merge_runs(Entry *v, Entry *list, int size, int thread) {
+  bool up = size < per * threads && (thread * per & size);
+#pragma unroll
+  for (int lanes = threads / 2; lanes; lanes /= 2) {
+    if (lanes * per > size / 2) continue;
+    bool last = (thread & lanes) != 0;
+    if (lanes >= 32) {
+      __syncthreads();
+#pragma unroll
+      for (int r = 0; r < per; r++) list[thread + threads * r] = v[r];
+      __syncthreads();
+    }
+#pragma unroll
+    for (int r = 0; r < per; r++) {
+      Entry other = lanes >= 32 ? list[(thread ^ lanes) + threads * r] : __shfl_xor_sync(~0u, v[r], lanes);
+      v[r] = (v[r] < other) != (last != up) ? other : v[r];
+    }
+  }
+#pragma unroll
+  for (int apart = per / 2; apart; apart /= 2)
+#pragma unroll
+    for (int r = 0; r < per; r++)
+      if (!(r & apart)) order(&v[r], &v[r + apart], size < per ? (r & size) != 0 : up);
+}
+
 // Sorts `count` entries, the largest first: bitonic, `per` of a thread's in registers, zeros behind them.
 template <class Entry, int per, int threads> INLINE void sort_entries(Entry *list, int count, int thread) {
-  Entry v[per], turned = 0;
+  Entry v[per];
 #pragma unroll
   for (int r = 0; r < per; r++) v[r] = thread * per + r < count ? list[thread * per + r] : 0;
 #pragma unroll
@@ -130,41 +163,13 @@ template <class Entry, int per, int threads> INLINE void sort_entries(Entry *lis
     for (int apart = size / 2; apart; apart /= 2)
 #pragma unroll
       for (int r = 0; r < per; r++)
-        if (!(r & apart)) {
-          Entry a = max(v[r], v[r + apart]), b = min(v[r], v[r + apart]);
-          v[r] = r & size ? b : a, v[r + apart] = r & size ? a : b;
-        }
-  // From here on a thread's entries all go the same way: those of runs that go up are complemented.
+        if (!(r & apart)) order(&v[r], &v[r + apart], (r & size) != 0);
+  if (threads == 32) {
+#pragma unroll
+    for (int size = per; size <= per * 32; size *= 2) merge_runs<Entry, per, 32>(v, list, size, thread);
+  } else {
 #pragma unroll 1
-  for (int size = per > 1 ? per : 2; size <= per * threads; size *= 2) {
-    Entry turn = size < per * threads && (thread * per & size) ? ~(Entry)0 : (Entry)0;
-#pragma unroll
-    for (int r = 0; r < per; r++) v[r] ^= turn ^ turned;
-    turned = turn;
-#pragma unroll 1
-    for (int lanes = size / per / 2; lanes; lanes /= 2) {
-      bool first = !(thread & lanes);
-      if (lanes >= 32) {
-        __syncthreads();
-#pragma unroll
-        for (int r = 0; r < per; r++) list[thread + threads * r] = v[r];
-        __syncthreads();
-      }
-#pragma unroll
-      for (int r = 0; r < per; r++) {
-        Entry other = lanes >= 32 ? list[(thread ^ lanes) + threads * r] : __shfl_xor_sync(~0u, v[r], lanes);
-        // Equal ones are no entries.
-        v[r] = (v[r] > other) == first ? v[r] : other;
-      }
-    }
-#pragma unroll
-    for (int apart = per / 2; apart; apart /= 2)
-#pragma unroll
-      for (int r = 0; r < per; r++)
-        if (!(r & apart)) {
-          Entry a = max(v[r], v[r + apart]), b = min(v[r], v[r + apart]);
-          v[r] = a, v[r + apart] = b;
-        }
+    for (int size = per; size <= per * threads; size *= 2) merge_runs<Entry, per, threads>(v, list, size, thread);
   }
   row_sync<threads>();
 #pragma unroll
@@ -190,26 +195,40 @@ template <class Entry, int threads> static __device__ __noinline__ void sort_lis
   else sort_entries<Entry, 16, threads>(list, count, thread);
 }
 
-// The key of the `wanted`-th largest of a warp's words, or a little below; bits by bisection. At least `wanted` reach it.
-template <int kind> static __device__ __forceinline__ uint32_t warp_low(const uint32_t *word, uint32_t wanted) {
-  const int keys = 8;
-  uint32_t key[keys], most = 0, least = ~0u;
+// How many of a warp's words' elements are above `below`.
+template <int kind, int nan> INLINE uint32_t count_above(const uint32_t *word, uint32_t below) {
+  uint32_t found = 0, count = 0;
+  if (kind == KIND_FP32) {
 #pragma unroll
-  for (int j = 0; j < keys; j++) key[j] = key_of_bits<kind>(kind == KIND_FP32 ? word[j] : word[j / 2] >> j % 2 * 16 & 0xffff);
+    for (int j = 0; j < 8; j++) count += word_above<kind, nan>(word[j], below);
+  } else {
 #pragma unroll
-  for (int j = 0; j < keys; j++) most = max(most, key[j]), least = min(least, key[j]);
-  uint32_t high = lanes_most(most), low = lanes_least(wanted <= 32 ? most : least);
+    for (int j = 0; j < 4; j++) found |= word_above<kind, nan>(word[j], below) << j;
+    count = __popc(found);
+  }
+  return lanes_sum(count);
+}
+
+// A key that at least `wanted` elements of a warp's words reach, and few more; by bisection. It begins with the least of the
+// largest of 32, 64 or 128 parts of the words. 0: all are needed.
+template <int kind, int nan> INLINE uint32_t warp_low(const uint32_t *word, uint32_t wanted) {
+  uint32_t key[8], least = ~0u, most;
+  if (wanted > 128) return 0;
+#pragma unroll
+  for (int j = 0; j < 8; j++) key[j] = key_of_bits<kind>(kind == KIND_FP32 ? word[j] : word[j / 2] >> j % 2 * 16 & 0xffff);
+#pragma unroll
+  for (int j = 0; j < 8; j += 2) key[j] = max(key[j], key[j + 1]), least = min(least, key[j]);
+  key[0] = max(key[0], key[2]), key[4] = max(key[4], key[6]), most = max(key[0], key[4]);
+  if (wanted <= 64) least = min(key[0], key[4]);
+  if (wanted <= 32) least = most;
+  uint32_t high = lanes_most(most), low = lanes_least(least);
   if (wanted == 1) return high;
-  if (wanted > 32 * keys) return 0;
 #pragma unroll 1
   while (low < high) {
-    uint32_t middle = low + (high - low + 1) / 2, count = 0;
-#pragma unroll
-    for (int j = 0; j < keys; j++) count += key[j] >= middle;
-    count = lanes_sum(count);
+    uint32_t middle = low + (high - low + 1) / 2, count = count_above<kind, nan>(word, word_below<kind, nan>(middle));
     if (count >= wanted) low = middle;
     else high = middle - 1;
-    if (count >= wanted && count <= wanted + wanted / 4) break;
+    if (count - wanted <= wanted / 4) break;
   }
   return low;
 }
@@ -217,7 +236,7 @@ template <int kind> static __device__ __forceinline__ uint32_t warp_low(const ui
 // The row of a thread, and what part of it this block has.
 typedef struct Part {
   Span x;
-  int64_t begin, end; // chunks
+  int begin, end; // chunks
   uint64_t row;
   int thread, rank, blocks;
 } Part;
@@ -233,32 +252,37 @@ template <int threads> INLINE Part part_of(const void *x, int64_t stride, int64_
   p.row = threads == 32 ? block * (blockDim.x / 32) + threadIdx.x / 32 : p.blocks > 1 ? block / p.blocks : block;
   p.thread = threads == 32 ? threadIdx.x % 32 : threadIdx.x;
   p.x = span_of((const char *)x + (int64_t)p.row * stride, p.row < m ? n : 0, in);
-  int64_t each = (p.x.chunks + p.blocks - 1) / p.blocks;
-  p.begin = min(each * p.rank, p.x.chunks), p.end = min(p.begin + each, p.x.chunks);
+  int chunks = (int)p.x.chunks, each = p.blocks > 1 ? (chunks + p.blocks - 1) / p.blocks : chunks;
+  p.begin = min(each * p.rank, chunks), p.end = min(p.begin + each, chunks);
   return p;
 }
 
 // The edge of this thread in a batch: those before the chunks belong to the first, those after them to the last; -1: none.
-INLINE int64_t part_edge(const Part &p, bool first, bool last) {
+INLINE int part_edge(const Part &p, bool first, bool last) {
   int e = p.thread;
   bool here = e < p.x.head ? first && p.rank == 0 : e < p.x.edges && last && p.rank == p.blocks - 1;
-  return here ? span_edge(&p.x, e) : -1;
+  return here ? e < p.x.head ? e : (int)p.x.n - p.x.edges + e : -1;
 }
 
 // A batch: the chunks of a thread are `threads` apart.
 template <int threads> struct Batch {
   Vec v[BATCH];
   uint32_t edge_word;
-  int64_t from, edge;
-  int chunks; // of this thread
+  int from, edge; // its first chunk; the column of its edge, or -1
+  int chunks;     // of this thread
 };
 
-template <int kind, int threads> INLINE Batch<threads> load_batch(const Part &p, int64_t at) {
+template <int kind, int threads> INLINE Batch<threads> load_batch(const Part &p, int at) {
   Batch<threads> b;
   b.from = at + p.thread;
-  b.chunks = (int)min((int64_t)BATCH, max((int64_t)0, (p.end - b.from + threads - 1) / threads));
+  const uint4 *chunk = (const uint4 *)p.x.body + b.from;
+  const uint32_t lowest = span_lowest(kind);
+  b.chunks = b.from < p.end ? min(BATCH, (p.end - b.from + threads - 1) / threads) : 0;
 #pragma unroll
-  for (int u = 0; u < BATCH; u++) b.v[u] = u < b.chunks ? *(const Vec *)((const uint4 *)p.x.body + b.from + u * threads) : Vec{make_uint4(span_lowest(kind), span_lowest(kind), span_lowest(kind), span_lowest(kind))};
+  for (int u = 0; u < BATCH; u++) {
+    b.v[u].v = make_uint4(lowest, lowest, lowest, lowest);
+    if (u < b.chunks) b.v[u].v = chunk[u * threads];
+  }
   b.edge = part_edge(p, at == p.begin, at + BATCH * threads >= p.end);
   b.edge_word = span_lowest(kind);
   if (b.edge >= 0) {
@@ -274,6 +298,7 @@ template <int kind, int nan, int threads> INLINE uint32_t batch_above(const Batc
 #pragma unroll
   for (int u = 0; u < BATCH; u++) {
     uint32_t of_chunk = 0;
+    if (!__any_sync(~0u, u < b.chunks)) break;
 #pragma unroll
     for (int j = 0; j < 4; j++) of_chunk |= word_above<kind, nan>(b.v[u].u[j], below) << (4 * u + j);
     if (u < b.chunks) found |= of_chunk;
@@ -295,15 +320,13 @@ INLINE void append(const Part &p, const Batch<threads> &b, uint32_t found, bool 
   uint32_t base = 0;
   if (threadIdx.x % 32 == 31) base = atomicAdd(added, before);
   uint32_t to = count + __shfl_sync(~0u, base, 31) + before - mine;
-  while (found || edge_too) {
-    int64_t column = b.edge;
+  const int per = kind == KIND_FP32 ? 4 : 8, first = p.x.head + b.from * per;
+  for (; mine; mine--) {
+    int column = b.edge;
     if (found) {
-      int bit = __ffs(found) - 1;
-      found &= found - 1;
-      int u = bit >> 2 & 3, j = bit & 3, second = bit >> 4;
-      column = kind == KIND_FP32 ? p.x.head + (b.from + u * threads) * 4 + j : p.x.head + (b.from + u * threads) * 8 + 2 * j + second;
-    } else {
-      edge_too = false;
+      int bit = 31 - __clz(found);
+      found ^= 1u << bit;
+      column = first + (bit >> 2 & 3) * (threads * per) + (bit & 3) * (per / 4) + (bit >> 4);
     }
     uint32_t bits = kind == KIND_FP32 ? ((const uint32_t *)p.x.at)[column] : ((const uint16_t *)p.x.at)[column];
     if (to < L::room) make_entry(key_of_bits<kind>(bits), (uint32_t)column, &list->entry[to]);
@@ -321,9 +344,9 @@ template <int threads, class L> INLINE uint32_t cut_list(L *list, uint32_t *coun
 
 // How many warps of a row, in all blocks of a cluster, have a chunk for each lane.
 template <int warps> INLINE uint32_t full_warps(const Part &p) {
-  int64_t each = (p.x.chunks + p.blocks - 1) / p.blocks, of_last = p.x.chunks - each * (p.blocks - 1);
+  int each = ((int)p.x.chunks + p.blocks - 1) / p.blocks, of_last = (int)p.x.chunks - each * (p.blocks - 1);
   if (of_last < 0 || each == 0) return 0; // blocks without chunks: a short row, all of which is listed
-  return (uint32_t)(min((int64_t)warps, each / 32) * (p.blocks - 1) + min((int64_t)warps, of_last / 32));
+  return min(warps, each / 32) * (p.blocks - 1) + min(warps, of_last / 32);
 }
 
 // A key that at least k elements reach, from the first batch; all blocks of a cluster together.
@@ -343,7 +366,7 @@ INLINE uint32_t first_low(const Part &p, const Batch<threads> &b, L *list, uint3
   // Warps with fewer chunks than lanes have no say.
   uint32_t full = warps == 1 ? 1 : full_warps<warps>(p);
   if (full == 0) return 0;
-  if (warps == 1 || (p.thread / 32 + 1) * 32 <= p.end - p.begin) low = warp_low<kind>(word, (k + full - 1) / full);
+  if (warps == 1 || (p.thread / 32 + 1) * 32 <= p.end - p.begin) low = warp_low<kind, nan>(word, (k + full - 1) / full);
   if (warps > 1) {
     if (p.thread % 32 == 0) list->low[p.thread / 32] = low;
     __syncthreads();
@@ -401,9 +424,9 @@ template <int kind, int nan, int threads, class L> INLINE uint32_t list_largest(
   if (p.thread < 3) list->added[p.thread] = 0;
   row_sync<threads>();
 #pragma unroll 1
-  for (int64_t at = p.begin; at == p.begin || at < p.end; at += BATCH * threads) {
+  for (int at = p.begin; at == p.begin || at < p.end; at += BATCH * threads) {
     Batch<threads> b = load_batch<kind, threads>(p, at);
-    if (at == p.begin && 2 * (int64_t)k < p.x.n) low = first_low<kind, nan>(p, b, list, k);
+    if (at == p.begin && 2 * k < (uint32_t)p.x.n) low = first_low<kind, nan>(p, b, list, k);
     uint32_t below = word_below<kind, nan>(low), next = turn == 2 ? 0 : turn + 1;
     bool edge = b.edge >= 0 && word_above<kind, nan>(b.edge_word, below) & 1;
     append<kind>(p, b, batch_above<kind, nan>(b, below), edge, list, &list->added[turn], count);

@@ -20,7 +20,7 @@ typedef struct SampleParams {
   uint64_t step;
   int64_t n, k, x_stride; // k 0: all; stride in bytes
   uint64_t share;         // top_p in units of 2^-32; 0: all
-  float per;              // log2(e) / temperature
+  float per;              // 2^20 log2(e) / temperature
   int32_t x_kind, wide_ids;
   uint64_t m;
 } SampleParams;

@@ -81,7 +81,7 @@ template <int kind, int threads, bool once> INLINE void weigh_batch(Weighed<kind
 // each() for all batches of this warp, loaded and weighed.
 template <int kind, int threads, bool once, class Each> INLINE void each_batch(Weighed<kind, threads, once> &w, Each each) {
 #pragma unroll 1
-  for (int64_t at = w.part.begin; at == w.part.begin || at < w.part.end; at += 32 * BATCH) {
+  for (int at = w.part.begin; at == w.part.begin || at < w.part.end; at += 32 * BATCH) {
     if (!once) {
       w.b = load_batch<kind, 32>(w.part, at);
       weigh_batch(w);
@@ -297,13 +297,13 @@ INLINE uint32_t weigh_begin(Weighed<kind, threads, once> &w, const SampleParams 
   w.part = row, w.shared = shared, w.rank = row.rank, w.blocks = row.blocks, w.turn = 0;
   w.warp = threads == 32 ? 0 : threadIdx.x / 32;
   int all = row.blocks * (threads / 32), number = row.rank * (threads / 32) + w.warp;
-  int64_t each = (row.x.chunks + all - 1) / all;
-  w.part.begin = min(number * each, row.x.chunks), w.part.end = min(w.part.begin + each, row.x.chunks);
+  int chunks = (int)row.x.chunks, each = all > 1 ? (chunks + all - 1) / all : chunks;
+  w.part.begin = min(number * each, chunks), w.part.end = min(w.part.begin + each, chunks);
   w.part.thread = threadIdx.x % 32;
   w.part.rank = number ? 1 : 0, w.part.blocks = number ? 3 : 1; // the first warp has the edges
   uint32_t word = span_lowest(kind);
 #pragma unroll 1
-  for (int64_t at = w.part.begin; at == w.part.begin || at < w.part.end; at += 32 * BATCH) {
+  for (int at = w.part.begin; at == w.part.begin || at < w.part.end; at += 32 * BATCH) {
     w.b = load_batch<kind, 32>(w.part, at);
 #pragma unroll
     for (int u = 0; u < BATCH; u++)

@@ -64,7 +64,7 @@ static uint64_t share_of(const SolSample *a) {
   return a->top_p > 0 && a->top_p < 1 ? (uint64_t)(share < 1 ? 1 : share) : 0;
 }
 static float per_of(const SolSample *a) {
-  return a->temperature == 0 ? 1 : 1.44269504f / a->temperature;
+  return a->temperature == 0 ? 1 : 0x1.715476p20f / a->temperature; // 2^20 log2(e)
 }
 static uint64_t high_product(uint64_t a, uint64_t b) {
   return (uint64_t)((unsigned __int128)a * b >> 64);

@@ -22,14 +22,14 @@ static void plan(const SolContext *ctx, int64_t rows, bool is_short, int64_t mos
 static int64_t blocks_of(const SolContext *ctx, int64_t rows, int64_t chunks, int64_t least) {
   enum { MOST = 16 };
   int64_t blocks = 1;
-  while (blocks < MOST && rows * blocks < 2 * ctx->sms && chunks > least * blocks) blocks *= 2;
+  while (blocks < MOST && 2 * rows * blocks <= 2 * ctx->sms && chunks > least * blocks) blocks *= 2;
   return blocks;
 }
 
 void list_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k, OpsLaunch *l) {
-  enum { SHORT = 256, FEW = 64, LEAST = 512 };
+  enum { SHORT = 128, LONG = 1024, MANY = 8, FEW = 64, LEAST = 512 };
   int64_t chunks = ops_ceil_div(n, 16 / in);
-  bool is_short = chunks <= SHORT && k <= FEW;
+  bool is_short = k <= FEW && chunks <= (rows >= MANY * ctx->sms ? LONG : SHORT);
   l->kernel = (is_short ? 0 : 3) + (in == 4 ? 2 : n > 1 << 16);
   plan(ctx, rows, is_short, blocks_of(ctx, rows, chunks, LEAST), l);
 }
