@@ -61,7 +61,8 @@ template <class L> INLINE uint32_t draw_column(const L *list, int count, uint64_
 
 // The same of a row whose largest element is -infinity, all of which weigh the same; -1: the row has nothing but NaN. Such rows
 // are not worth a fast way. One warp.
-template <int kind> static __device__ __noinline__ int64_t draw_lowest(const SampleParams &p, const char *at, uint64_t random) {
+template <int kind>
+static __device__ __noinline__ int64_t draw_lowest(const SampleParams &p, const char *at, uint64_t random) {
   const uint32_t lowest = span_lowest(kind) & (kind == KIND_FP32 ? ~0u : 0xffffu);
   auto is_lowest = [&](int64_t c) {
     return c < p.n && lowest == (kind == KIND_FP32 ? ((const uint32_t *)at)[c] : ((const uint16_t *)at)[c]);
@@ -86,12 +87,14 @@ template <int kind> static __device__ __noinline__ int64_t draw_lowest(const Sam
 }
 
 // By one warp.
-template <int kind, class L> INLINE int64_t draw_listed(const SampleParams &p, const Part &part, L *list, int count) {
+template <int kind, class L>
+INLINE int64_t draw_listed(const SampleParams &p, const Part &part, L *list, int count) {
   uint64_t random = select_random((uint64_t)p.seeds[part.row], p.step), whole = 0;
   if (!count) return draw_lowest<kind>(p, part.x.at, random);
   float top = value_of_bits<kind>(bits_of_key<kind>(entry_key(list->entry[0])));
   for (int i = part.thread; i < count; i += 32) {
-    uint32_t weight = select_weight(value_of_bits<kind>(bits_of_key<kind>(entry_key(list->entry[i]))), top, p.per);
+    uint32_t weight =
+        select_weight(value_of_bits<kind>(bits_of_key<kind>(entry_key(list->entry[i]))), top, p.per);
     list->weight[i] = weight;
     whole += weight;
   }
@@ -112,21 +115,27 @@ template <int kind, int threads, class L> INLINE void draw_row(const SampleParam
   if (part.rank == 0 && part.thread < 32) {
     int64_t id = draw_listed<kind>(p, part, list, (int)count);
     if (part.thread == 0) {
-      if (p.wide_ids) ((int64_t *)p.ids)[part.row] = id;
-      else ((int32_t *)p.ids)[part.row] = (int32_t)id;
+      if (p.wide_ids)
+        ((int64_t *)p.ids)[part.row] = id;
+      else
+        ((int32_t *)p.ids)[part.row] = (int32_t)id;
     }
   }
   if (part.blocks > 1) cluster_wait();
 }
 
 #define DRAW(in, entry, threads, rows, room)                                                                 \
-  KERNEL __launch_bounds__(threads * rows) sol_draw_##in##_##entry##_##threads(const __grid_constant__ SampleParams p) { \
+  KERNEL __launch_bounds__(threads *rows)                                                                    \
+      sol_draw_##in##_##entry##_##threads(const __grid_constant__ SampleParams p) {                          \
     __shared__ DrawList<uint##entry##_t, room> lists[rows];                                                  \
     begin_kernel();                                                                                          \
     auto *list = lists + (rows > 1 ? threadIdx.x / threads : 0);                                             \
-    if (in == 4) draw_row<KIND_FP32, threads>(p, list);                                                      \
-    else if (p.x_kind == KIND_FP16) draw_row<KIND_FP16, threads>(p, list);                                   \
-    else draw_row<KIND_BF16, threads>(p, list);                                                              \
+    if (in == 4)                                                                                             \
+      draw_row<KIND_FP32, threads>(p, list);                                                                 \
+    else if (p.x_kind == KIND_FP16)                                                                          \
+      draw_row<KIND_FP16, threads>(p, list);                                                                 \
+    else                                                                                                     \
+      draw_row<KIND_BF16, threads>(p, list);                                                                 \
   }
 DRAW(2, 32, 32, 4, 256)
 DRAW(2, 64, 32, 4, 256)

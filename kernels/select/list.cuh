@@ -14,12 +14,24 @@ enum { BATCH = 4 }; // chunks of a thread
 
 // An element: its key above, the complement of its column below, so that of equals the lower column is the higher entry.
 // Rows of up to 2^16 elements of 16 bits have entries of 32 bits.
-INLINE uint32_t entry_key(uint32_t e) { return e >> 16; }
-INLINE uint32_t entry_key(uint64_t e) { return (uint32_t)(e >> 32); }
-INLINE uint32_t entry_column(uint32_t e) { return ~e & 0xffff; }
-INLINE uint32_t entry_column(uint64_t e) { return ~(uint32_t)e; }
-INLINE void make_entry(uint32_t key, uint32_t column, uint32_t *e) { *e = key << 16 | (~column & 0xffff); }
-INLINE void make_entry(uint32_t key, uint32_t column, uint64_t *e) { *e = (uint64_t)key << 32 | (uint32_t)~column; }
+INLINE uint32_t entry_key(uint32_t e) {
+  return e >> 16;
+}
+INLINE uint32_t entry_key(uint64_t e) {
+  return (uint32_t)(e >> 32);
+}
+INLINE uint32_t entry_column(uint32_t e) {
+  return ~e & 0xffff;
+}
+INLINE uint32_t entry_column(uint64_t e) {
+  return ~(uint32_t)e;
+}
+INLINE void make_entry(uint32_t key, uint32_t column, uint32_t *e) {
+  *e = key << 16 | (~column & 0xffff);
+}
+INLINE void make_entry(uint32_t key, uint32_t column, uint64_t *e) {
+  *e = (uint64_t)key << 32 | (uint32_t)~column;
+}
 
 // A number for the bits of an element, in the order of the values: -0 is +0, a NaN is the highest.
 template <int kind> INLINE uint32_t key_of_bits(uint32_t u) {
@@ -36,7 +48,9 @@ template <int kind> INLINE uint32_t bits_of_key(uint32_t key) {
 template <int kind> INLINE bool key_is_plain(uint32_t key) {
   return key != (kind == KIND_FP32 ? 0x80000000u : 0x8000u) && key != (kind == KIND_FP32 ? ~0u : 0xffffu);
 }
-template <int kind> INLINE uint32_t lowest_key(void) { return key_of_bits<kind>(span_lowest(kind) & (kind == KIND_FP32 ? ~0u : 0xffffu)); }
+template <int kind> INLINE uint32_t lowest_key(void) {
+  return key_of_bits<kind>(span_lowest(kind) & (kind == KIND_FP32 ? ~0u : 0xffffu));
+}
 
 // What comes right below the value of a key, in every element of a word. There is nothing below -infinity: where a NaN is
 // an element like others it is NaN, which all are above; otherwise it is -infinity, and none of those is listed.
@@ -51,13 +65,18 @@ template <int kind, int nan> INLINE uint32_t word_below(uint32_t key) {
 // Which elements of a word are above `low`: bits 0 and 16; bit 0 of fp32. A NaN is where `nan`.
 template <int kind, int nan> INLINE uint32_t word_above(uint32_t word, uint32_t low) {
   if (kind == KIND_FP32)
-    return nan ? !(__uint_as_float(word) <= __uint_as_float(low)) : __uint_as_float(word) > __uint_as_float(low);
+    return nan ? !(__uint_as_float(word) <= __uint_as_float(low))
+               : __uint_as_float(word) > __uint_as_float(low);
 #if __CUDA_ARCH__ >= 900
   uint32_t is;
-  if (kind == KIND_FP16 && nan) asm("set.gtu.u32.f16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
-  else if (kind == KIND_FP16) asm("set.gt.u32.f16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
-  else if (nan) asm("set.gtu.u32.bf16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
-  else asm("set.gt.u32.bf16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
+  if (kind == KIND_FP16 && nan)
+    asm("set.gtu.u32.f16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
+  else if (kind == KIND_FP16)
+    asm("set.gt.u32.f16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
+  else if (nan)
+    asm("set.gtu.u32.bf16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
+  else
+    asm("set.gt.u32.bf16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
   return is & 0x10001u;
 #else
   float2 f = widen2(word, kind), g = widen2(low, kind);
@@ -90,7 +109,9 @@ INLINE uint32_t lanes_least(uint32_t v) {
   return v;
 #endif
 }
-INLINE uint32_t lanes_most(uint32_t v) { return ~lanes_least(~v); }
+INLINE uint32_t lanes_most(uint32_t v) {
+  return ~lanes_least(~v);
+}
 
 INLINE uint32_t remote_word(const uint32_t *here, int rank) {
   uint32_t v = *here;
@@ -105,8 +126,10 @@ INLINE uint32_t remote_word(const uint32_t *here, int rank) {
 }
 
 template <int threads> INLINE void row_sync(void) {
-  if (threads == 32) __syncwarp();
-  else __syncthreads();
+  if (threads == 32)
+    __syncwarp();
+  else
+    __syncthreads();
 }
 
 // What a row's threads of one block share.
@@ -114,7 +137,7 @@ template <class Entry, int room_> struct List {
   typedef Entry Item;
   enum { room = room_ };
   Entry entry[room_];
-  uint32_t added[4]; // by turns three: appended in a batch
+  uint32_t added[4];          // by turns three: appended in a batch
   uint32_t low[8], block_low; // a key of each warp; of the block
   uint32_t count;
 };
@@ -127,7 +150,8 @@ template <class Entry> INLINE void order(Entry *a, Entry *b, bool up) {
 }
 
 // One level of a bitonic sort: runs of `size` entries, each of which first rises, then falls, become sorted ones by turns.
-template <class Entry, int per, int threads> INLINE void merge_runs(Entry *v, Entry *list, int size, int thread) {
+template <class Entry, int per, int threads>
+INLINE void merge_runs(Entry *v, Entry *list, int size, int thread) {
   bool up = size < per * threads && (thread * per & size);
 #pragma unroll
   for (int lanes = threads / 2; lanes; lanes /= 2) {
@@ -169,7 +193,8 @@ template <class Entry, int per, int threads> INLINE void sort_entries(Entry *lis
     for (int size = per; size <= per * 32; size *= 2) merge_runs<Entry, per, 32>(v, list, size, thread);
   } else {
 #pragma unroll 1
-    for (int size = per; size <= per * threads; size *= 2) merge_runs<Entry, per, threads>(v, list, size, thread);
+    for (int size = per; size <= per * threads; size *= 2)
+      merge_runs<Entry, per, threads>(v, list, size, thread);
   }
   row_sync<threads>();
 #pragma unroll
@@ -178,21 +203,31 @@ template <class Entry, int per, int threads> INLINE void sort_entries(Entry *lis
 }
 
 // By the row's threads in this block; a list has room for 256 entries of a warp, for 4096 of a block of 256.
-template <class Entry, int threads> static __device__ __noinline__ void sort_list(Entry *list, int count, int thread) {
+template <class Entry, int threads>
+static __device__ __noinline__ void sort_list(Entry *list, int count, int thread) {
   if (threads == 32) {
-    if (count <= 64) sort_entries<Entry, 2, 32>(list, count, thread);
-    else if (count <= 128) sort_entries<Entry, 4, 32>(list, count, thread);
-    else sort_entries<Entry, 8, 32>(list, count, thread);
+    if (count <= 64)
+      sort_entries<Entry, 2, 32>(list, count, thread);
+    else if (count <= 128)
+      sort_entries<Entry, 4, 32>(list, count, thread);
+    else
+      sort_entries<Entry, 8, 32>(list, count, thread);
   } else if (count <= 128) {
     if (thread < 32) {
-      if (count <= 64) sort_entries<Entry, 2, 32>(list, count, thread);
-      else sort_entries<Entry, 4, 32>(list, count, thread);
+      if (count <= 64)
+        sort_entries<Entry, 2, 32>(list, count, thread);
+      else
+        sort_entries<Entry, 4, 32>(list, count, thread);
     }
     __syncthreads();
-  } else if (count <= 2 * threads) sort_entries<Entry, 2, threads>(list, count, thread);
-  else if (count <= 4 * threads) sort_entries<Entry, 4, threads>(list, count, thread);
-  else if (count <= 8 * threads) sort_entries<Entry, 8, threads>(list, count, thread);
-  else sort_entries<Entry, 16, threads>(list, count, thread);
+  } else if (count <= 2 * threads)
+    sort_entries<Entry, 2, threads>(list, count, thread);
+  else if (count <= 4 * threads)
+    sort_entries<Entry, 4, threads>(list, count, thread);
+  else if (count <= 8 * threads)
+    sort_entries<Entry, 8, threads>(list, count, thread);
+  else
+    sort_entries<Entry, 16, threads>(list, count, thread);
 }
 
 // How many of a warp's words' elements are above `below`.
@@ -215,7 +250,8 @@ template <int kind, int nan> INLINE uint32_t warp_low(const uint32_t *word, uint
   uint32_t key[8], least = ~0u, most;
   if (wanted > 128) return 0;
 #pragma unroll
-  for (int j = 0; j < 8; j++) key[j] = key_of_bits<kind>(kind == KIND_FP32 ? word[j] : word[j / 2] >> j % 2 * 16 & 0xffff);
+  for (int j = 0; j < 8; j++)
+    key[j] = key_of_bits<kind>(kind == KIND_FP32 ? word[j] : word[j / 2] >> j % 2 * 16 & 0xffff);
 #pragma unroll
   for (int j = 0; j < 8; j += 2) key[j] = max(key[j], key[j + 1]), least = min(least, key[j]);
   key[0] = max(key[0], key[2]), key[4] = max(key[4], key[6]), most = max(key[0], key[4]);
@@ -225,9 +261,12 @@ template <int kind, int nan> INLINE uint32_t warp_low(const uint32_t *word, uint
   if (wanted == 1) return high;
 #pragma unroll 1
   while (low < high) {
-    uint32_t middle = low + (high - low + 1) / 2, count = count_above<kind, nan>(word, word_below<kind, nan>(middle));
-    if (count >= wanted) low = middle;
-    else high = middle - 1;
+    uint32_t middle = low + (high - low + 1) / 2,
+             count = count_above<kind, nan>(word, word_below<kind, nan>(middle));
+    if (count >= wanted)
+      low = middle;
+    else
+      high = middle - 1;
     if (count - wanted <= wanted / 4) break;
   }
   return low;
@@ -249,7 +288,9 @@ template <int threads> INLINE Part part_of(const void *x, int64_t stride, int64_
 #if __CUDA_ARCH__ >= 900
   if (p.blocks > 1) p.rank = (int)cluster_rank();
 #endif
-  p.row = threads == 32 ? block * (blockDim.x / 32) + threadIdx.x / 32 : p.blocks > 1 ? block / p.blocks : block;
+  p.row = threads == 32  ? block * (blockDim.x / 32) + threadIdx.x / 32
+          : p.blocks > 1 ? block / p.blocks
+                         : block;
   p.thread = threads == 32 ? threadIdx.x % 32 : threadIdx.x;
   p.x = span_of((const char *)x + (int64_t)p.row * stride, p.row < m ? n : 0, in);
   int chunks = (int)p.x.chunks, each = p.blocks > 1 ? (chunks + p.blocks - 1) / p.blocks : chunks;
@@ -286,14 +327,17 @@ template <int kind, int threads> INLINE Batch<threads> load_batch(const Part &p,
   b.edge = part_edge(p, at == p.begin, at + BATCH * threads >= p.end);
   b.edge_word = span_lowest(kind);
   if (b.edge >= 0) {
-    if (kind == KIND_FP32) b.edge_word = ((const uint32_t *)p.x.at)[b.edge];
-    else b.edge_word = (b.edge_word & 0xffff0000u) | ((const uint16_t *)p.x.at)[b.edge];
+    if (kind == KIND_FP32)
+      b.edge_word = ((const uint32_t *)p.x.at)[b.edge];
+    else
+      b.edge_word = (b.edge_word & 0xffff0000u) | ((const uint16_t *)p.x.at)[b.edge];
   }
   return b;
 }
 
 // Which elements of a batch are above `below`: of chunk u, word j bits 4u + j, and 16 further on the second element's.
-template <int kind, int nan, int threads> INLINE uint32_t batch_above(const Batch<threads> &b, uint32_t below) {
+template <int kind, int nan, int threads>
+INLINE uint32_t batch_above(const Batch<threads> &b, uint32_t below) {
   uint32_t found = 0;
 #pragma unroll
   for (int u = 0; u < BATCH; u++) {
@@ -309,7 +353,8 @@ template <int kind, int nan, int threads> INLINE uint32_t batch_above(const Batc
 // Appends this lane's elements at the bits of `found`, and its edge if `edge_too`; all lanes of a warp together. The list
 // has `count` entries before the batch.
 template <int kind, int threads, class L>
-INLINE void append(const Part &p, const Batch<threads> &b, uint32_t found, bool edge_too, L *list, uint32_t *added, uint32_t count) {
+INLINE void append(const Part &p, const Batch<threads> &b, uint32_t found, bool edge_too, L *list,
+                   uint32_t *added, uint32_t count) {
   uint32_t mine = __popc(found) + edge_too, before = mine;
   if (!__any_sync(~0u, mine)) return;
 #pragma unroll
@@ -328,7 +373,8 @@ INLINE void append(const Part &p, const Batch<threads> &b, uint32_t found, bool 
       found ^= 1u << bit;
       column = first + (bit >> 2 & 3) * (threads * per) + (bit & 3) * (per / 4) + (bit >> 4);
     }
-    uint32_t bits = kind == KIND_FP32 ? ((const uint32_t *)p.x.at)[column] : ((const uint16_t *)p.x.at)[column];
+    uint32_t bits =
+        kind == KIND_FP32 ? ((const uint32_t *)p.x.at)[column] : ((const uint16_t *)p.x.at)[column];
     if (to < L::room) make_entry(key_of_bits<kind>(bits), (uint32_t)column, &list->entry[to]);
     to++;
   }
@@ -358,15 +404,18 @@ INLINE uint32_t first_low(const Part &p, const Batch<threads> &b, L *list, uint3
   for (int j = 0; j < words; j++) {
     word[j] = b.v[j / 4].u[j % 4];
 #pragma unroll
-    for (int u = words / 4; u < BATCH; u += words / 4) word[j] = larger_word<kind, nan>(word[j], b.v[u + j / 4].u[j % 4]);
+    for (int u = words / 4; u < BATCH; u += words / 4)
+      word[j] = larger_word<kind, nan>(word[j], b.v[u + j / 4].u[j % 4]);
   }
   word[0] = larger_word<kind, nan>(word[0], b.edge_word);
 #pragma unroll
-  for (int j = 0; j < words && !nan; j++) word[j] = larger_word<kind, nan>(word[j], span_lowest(kind)); // no NaN
+  for (int j = 0; j < words && !nan; j++)
+    word[j] = larger_word<kind, nan>(word[j], span_lowest(kind)); // no NaN
   // Warps with fewer chunks than lanes have no say.
   uint32_t full = warps == 1 ? 1 : full_warps<warps>(p);
   if (full == 0) return 0;
-  if (warps == 1 || (p.thread / 32 + 1) * 32 <= p.end - p.begin) low = warp_low<kind, nan>(word, (k + full - 1) / full);
+  if (warps == 1 || (p.thread / 32 + 1) * 32 <= p.end - p.begin)
+    low = warp_low<kind, nan>(word, (k + full - 1) / full);
   if (warps > 1) {
     if (p.thread % 32 == 0) list->low[p.thread / 32] = low;
     __syncthreads();
@@ -383,7 +432,8 @@ INLINE uint32_t first_low(const Part &p, const Batch<threads> &b, L *list, uint3
 // The batch again, a word of each thread at a time, after a batch that was too much for the list. Elements of one word are
 // not in the order of the columns: those equal to the last of the list may come before it.
 template <int kind, int nan, int threads, class L>
-INLINE uint32_t append_slowly(const Part &p, const Batch<threads> &b, uint32_t low, L *list, uint32_t *count, uint32_t k) {
+INLINE uint32_t append_slowly(const Part &p, const Batch<threads> &b, uint32_t low, L *list, uint32_t *count,
+                              uint32_t k) {
 #pragma unroll 1
   for (int i = 0; i < 4 * BATCH; i++) {
     if (*count + 3 * threads > L::room) low = max(low, cut_list<threads>(list, count, k, p.thread));
@@ -401,7 +451,8 @@ INLINE uint32_t append_slowly(const Part &p, const Batch<threads> &b, uint32_t l
 }
 
 // The lists of the other blocks of a cluster, behind that of the first.
-template <int threads, class L> INLINE void gather_lists(const Part &p, L *list, uint32_t *count, uint32_t k) {
+template <int threads, class L>
+INLINE void gather_lists(const Part &p, L *list, uint32_t *count, uint32_t k) {
   if (p.thread == 0) list->count = *count;
   cluster_barrier();
   if (p.rank) return;
@@ -410,7 +461,8 @@ template <int threads, class L> INLINE void gather_lists(const Part &p, L *list,
     for (uint32_t from = 0; from < there;) {
       if (*count == L::room) cut_list<threads>(list, count, k, p.thread);
       uint32_t some = min(there - from, L::room - *count);
-      for (uint32_t j = p.thread; j < some; j += threads) list->entry[*count + j] = remote_word(&list->entry[from + j], i);
+      for (uint32_t j = p.thread; j < some; j += threads)
+        list->entry[*count + j] = remote_word(&list->entry[from + j], i);
       __syncthreads();
       *count += some, from += some;
     }
@@ -419,7 +471,8 @@ template <int threads, class L> INLINE void gather_lists(const Part &p, L *list,
 
 // The list of the first block: the k largest, in order; how many there are. Of the others nothing. `nan`: NaN are the largest
 // of all; otherwise neither they nor -infinity are listed.
-template <int kind, int nan, int threads, class L> INLINE uint32_t list_largest(const Part &p, L *list, uint32_t k) {
+template <int kind, int nan, int threads, class L>
+INLINE uint32_t list_largest(const Part &p, L *list, uint32_t k) {
   uint32_t count = 0, low = 0, turn = 0;
   if (p.thread < 3) list->added[p.thread] = 0;
   row_sync<threads>();
@@ -434,8 +487,10 @@ template <int kind, int nan, int threads, class L> INLINE uint32_t list_largest(
     row_sync<threads>();
     uint32_t all = count + list->added[turn];
     uint32_t expected = 2 * all - count, left = at + BATCH * threads < p.end;
-    if (all > L::room) low = append_slowly<kind, nan>(p, b, low, list, &count, k);
-    else if (count = all, left && (expected > L::room || all > 4 * k)) low = max(low, cut_list<threads>(list, &count, k, p.thread) + (all >= k));
+    if (all > L::room)
+      low = append_slowly<kind, nan>(p, b, low, list, &count, k);
+    else if (count = all, left && (expected > L::room || all > 4 * k))
+      low = max(low, cut_list<threads>(list, &count, k, p.thread) + (all >= k));
     turn = next;
   }
   if (p.blocks > 1) gather_lists<threads>(p, list, &count, k);

@@ -18,24 +18,33 @@ template <int kind, int threads, class L> INLINE void topk_row(const TopkParams 
     uint32_t key = entry_key(list->entry[i]), column = entry_column(list->entry[i]);
     uint32_t bits = bits_of_key<kind>(key);
     // The sign of a zero and the bits of a NaN are not in the key.
-    if (!key_is_plain<kind>(key)) bits = in == 4 ? ((const uint32_t *)part.x.at)[column] : ((const uint16_t *)part.x.at)[column];
-    if (in == 4) ((uint32_t *)values)[i] = bits;
-    else values[i] = (uint16_t)bits;
-    if (p.wide_ids) ((int64_t *)ids)[i] = column;
-    else ids[i] = (int32_t)column;
+    if (!key_is_plain<kind>(key))
+      bits = in == 4 ? ((const uint32_t *)part.x.at)[column] : ((const uint16_t *)part.x.at)[column];
+    if (in == 4)
+      ((uint32_t *)values)[i] = bits;
+    else
+      values[i] = (uint16_t)bits;
+    if (p.wide_ids)
+      ((int64_t *)ids)[i] = column;
+    else
+      ids[i] = (int32_t)column;
   }
   if (part.blocks > 1) cluster_wait();
 }
 
 // in: bytes of an element; entry: bits of a list's; threads of a row: a warp, of which a block has several, or a block
 #define TOPK(in, entry, threads, rows, room)                                                                 \
-  KERNEL __launch_bounds__(threads * rows) sol_topk_##in##_##entry##_##threads(const __grid_constant__ TopkParams p) { \
+  KERNEL __launch_bounds__(threads *rows)                                                                    \
+      sol_topk_##in##_##entry##_##threads(const __grid_constant__ TopkParams p) {                            \
     __shared__ List<uint##entry##_t, room> lists[rows];                                                      \
     begin_kernel();                                                                                          \
     auto *list = lists + (rows > 1 ? threadIdx.x / threads : 0);                                             \
-    if (in == 4) topk_row<KIND_FP32, threads>(p, list);                                                      \
-    else if (p.x_kind == KIND_FP16) topk_row<KIND_FP16, threads>(p, list);                                   \
-    else topk_row<KIND_BF16, threads>(p, list);                                                              \
+    if (in == 4)                                                                                             \
+      topk_row<KIND_FP32, threads>(p, list);                                                                 \
+    else if (p.x_kind == KIND_FP16)                                                                          \
+      topk_row<KIND_FP16, threads>(p, list);                                                                 \
+    else                                                                                                     \
+      topk_row<KIND_BF16, threads>(p, list);                                                                 \
   }
 TOPK(2, 32, 32, 4, 256)
 TOPK(2, 64, 32, 4, 256)

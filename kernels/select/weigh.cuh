@@ -39,10 +39,13 @@ template <int kind, int threads, bool once> struct Weighed {
 };
 
 INLINE Mass lanes_mass(Mass m) {
-  uint64_t sum = lanes_total(m.sum & ((1ull << 48) - 1)) + ((uint64_t)lanes_sum((uint32_t)(m.sum >> 48)) << 48);
+  uint64_t sum =
+      lanes_total(m.sum & ((1ull << 48) - 1)) + ((uint64_t)lanes_sum((uint32_t)(m.sum >> 48)) << 48);
   return Mass{sum, lanes_sum(m.count)};
 }
-INLINE Mass lanes_highest(Mass m) { return Mass{lanes_most((uint32_t)m.sum), lanes_most(m.count)}; }
+INLINE Mass lanes_highest(Mass m) {
+  return Mass{lanes_most((uint32_t)m.sum), lanes_most(m.count)};
+}
 INLINE Mass remote_mass(const Mass *here, int rank) {
   return Mass{remote_word(&here->sum, rank), remote_word(&here->count, rank)};
 }
@@ -74,12 +77,18 @@ template <int kind, int threads, bool once> INLINE void weigh_batch(Weighed<kind
   for (int u = 0; u < BATCH; u++)
 #pragma unroll
     for (int i = 0; i < w.per; i++)
-      w.weight[u][i] = u < w.b.chunks ? select_weight(value_of_bits<kind>(element_bits<kind>(w.b.v[u], i)), w.top, w.per_octave) : 0;
-  w.edge_weight = w.b.edge >= 0 ? select_weight(value_of_bits<kind>(w.b.edge_word & (kind == KIND_FP32 ? ~0u : 0xffffu)), w.top, w.per_octave) : 0;
+      w.weight[u][i] = u < w.b.chunks ? select_weight(value_of_bits<kind>(element_bits<kind>(w.b.v[u], i)),
+                                                      w.top, w.per_octave)
+                                      : 0;
+  w.edge_weight =
+      w.b.edge >= 0 ? select_weight(value_of_bits<kind>(w.b.edge_word & (kind == KIND_FP32 ? ~0u : 0xffffu)),
+                                    w.top, w.per_octave)
+                    : 0;
 }
 
 // each() for all batches of this warp, loaded and weighed.
-template <int kind, int threads, bool once, class Each> INLINE void each_batch(Weighed<kind, threads, once> &w, Each each) {
+template <int kind, int threads, bool once, class Each>
+INLINE void each_batch(Weighed<kind, threads, once> &w, Each each) {
 #pragma unroll 1
   for (int at = w.part.begin; at == w.part.begin || at < w.part.end; at += 32 * BATCH) {
     if (!once) {
@@ -92,7 +101,8 @@ template <int kind, int threads, bool once, class Each> INLINE void each_batch(W
 }
 
 // each(weight, bits) for the elements of a batch.
-template <int kind, int threads, bool once, class Each> INLINE void each_weight(const Weighed<kind, threads, once> &w, Each each) {
+template <int kind, int threads, bool once, class Each>
+INLINE void each_weight(const Weighed<kind, threads, once> &w, Each each) {
 #pragma unroll
   for (int u = 0; u < BATCH; u++)
 #pragma unroll
@@ -101,7 +111,8 @@ template <int kind, int threads, bool once, class Each> INLINE void each_weight(
 }
 
 // The elements that weigh at least `least`.
-template <int kind, int threads, bool once> INLINE Mass mass_from(Weighed<kind, threads, once> &w, uint32_t least) {
+template <int kind, int threads, bool once>
+INLINE Mass mass_from(Weighed<kind, threads, once> &w, uint32_t least) {
   Mass m = {0, 0};
   each_batch(w, [&] {
     each_weight(w, [&](uint32_t weight, uint32_t) {
@@ -127,7 +138,8 @@ INLINE void narrow_range(Weighed<kind, threads, once> &w, uint32_t *least, uint3
 // The weight of the last element that is needed for `target`, of the sum or of the count, the largest first; `above`: those
 // that weigh more. All with any weight are enough for it, and they are `all`.
 template <int kind, int threads, bool once>
-INLINE uint32_t search_weight(Weighed<kind, threads, once> &w, bool counts, Mass all, uint64_t target, Mass *above) {
+INLINE uint32_t search_weight(Weighed<kind, threads, once> &w, bool counts, Mass all, uint64_t target,
+                              Mass *above) {
   uint32_t low = 1, high = select_power(0); // of the weights in question
   Mass of_low = all, of_high = {0, 0};      // at least `low`; more than `high`
 #pragma unroll 1
@@ -135,13 +147,16 @@ INLINE uint32_t search_weight(Weighed<kind, threads, once> &w, bool counts, Mass
     if (of_low.count - of_high.count <= 64 || step % 4 == 0) narrow_range(w, &low, &high);
     if (low == high) break;
     uint64_t from = counts ? of_low.count : of_low.sum, to = counts ? of_high.count : of_high.sum;
-    float share = (float)(from - target) / (float)(from - to), l = __log2f((float)low), h = __log2f((float)high);
+    float share = (float)(from - target) / (float)(from - to), l = __log2f((float)low),
+          h = __log2f((float)high);
     if (step % 3 == 0) share = 0.5f;
     uint32_t middle = (uint32_t)exp2f(l + (h - l) * share);
     middle = min(max(middle, low + 1), high);
     Mass m = mass_from(w, middle);
-    if ((counts ? m.count : m.sum) >= target) low = middle, of_low = m;
-    else high = middle - 1, of_high = m;
+    if ((counts ? m.count : m.sum) >= target)
+      low = middle, of_low = m;
+    else
+      high = middle - 1, of_high = m;
   }
   *above = of_high;
   return low;
@@ -152,7 +167,8 @@ template <int kind, int threads, bool once> INLINE Cut cut_keys(Weighed<kind, th
   uint32_t low = ~0u, high = 0;
   each_batch(w, [&] {
     each_weight(w, [&](uint32_t weight, uint32_t bits) {
-      if (weight == cut.weight) low = min(low, key_of_bits<kind>(bits)), high = max(high, key_of_bits<kind>(bits));
+      if (weight == cut.weight)
+        low = min(low, key_of_bits<kind>(bits)), high = max(high, key_of_bits<kind>(bits));
     });
   });
   Mass m = row_fold<true, threads>(w, Mass{high, ~low});
@@ -164,11 +180,15 @@ template <int kind, int threads, bool once> INLINE Cut cut_keys(Weighed<kind, th
     uint32_t middle = low + (high - low + 1) / 2;
     m = Mass{0, 0};
     each_batch(w, [&] {
-      each_weight(w, [&](uint32_t weight, uint32_t bits) { m.count += weight == cut.weight && key_of_bits<kind>(bits) >= middle; });
+      each_weight(w, [&](uint32_t weight, uint32_t bits) {
+        m.count += weight == cut.weight && key_of_bits<kind>(bits) >= middle;
+      });
     });
     m = row_fold<false, threads>(w, m);
-    if (m.count >= cut.kept) low = middle;
-    else high = middle - 1, above = m.count;
+    if (m.count >= cut.kept)
+      low = middle;
+    else
+      high = middle - 1, above = m.count;
   }
   cut.key = low, cut.kept -= above;
   return cut;
@@ -178,7 +198,8 @@ template <int kind, int threads, bool once> INLINE Cut cut_keys(Weighed<kind, th
 // reduced by what comes before it. -1: they do not exceed it.
 INLINE int find_part(Mass m, uint64_t *wanted, Cut *cut) {
   int lane = threadIdx.x % 32;
-  uint32_t before = (uint32_t)lanes_upto(m.count) - m.count, left = cut->kept > before ? cut->kept - before : 0;
+  uint32_t before = (uint32_t)lanes_upto(m.count) - m.count,
+           left = cut->kept > before ? cut->kept - before : 0;
   uint64_t mine = m.sum + (uint64_t)cut->weight * min(left, m.count), upto = lanes_upto(mine);
   uint32_t found = __ballot_sync(~0u, upto > *wanted);
   lane = found ? __ffs(found) - 1 : 31;
@@ -190,20 +211,24 @@ INLINE int find_part(Mass m, uint64_t *wanted, Cut *cut) {
 // What an element adds: its weight where the cut keeps it for certain, one to the count where it is equal to it.
 template <int kind> INLINE void add_element(const Cut &cut, uint32_t weight, uint32_t bits, Mass *m) {
   bool above = weight > cut.weight, equal = weight == cut.weight;
-  if (!cut.one_key && equal) above = key_of_bits<kind>(bits) > cut.key, equal = key_of_bits<kind>(bits) == cut.key;
+  if (!cut.one_key && equal)
+    above = key_of_bits<kind>(bits) > cut.key, equal = key_of_bits<kind>(bits) == cut.key;
   if (above) m->sum += weight;
   m->count += equal;
 }
 
-template <int kind, int threads, bool once> INLINE Mass chunk_mass(const Weighed<kind, threads, once> &w, const Cut &cut, int u) {
+template <int kind, int threads, bool once>
+INLINE Mass chunk_mass(const Weighed<kind, threads, once> &w, const Cut &cut, int u) {
   Mass m = {0, 0};
 #pragma unroll
   for (int i = 0; i < w.per; i++) add_element<kind>(cut, w.weight[u][i], element_bits<kind>(w.b.v[u], i), &m);
   return u < w.b.chunks ? m : Mass{0, 0};
 }
-template <int kind, int threads, bool once> INLINE Mass edge_mass(const Weighed<kind, threads, once> &w, const Cut &cut, bool tail) {
+template <int kind, int threads, bool once>
+INLINE Mass edge_mass(const Weighed<kind, threads, once> &w, const Cut &cut, bool tail) {
   Mass m = {0, 0};
-  if (w.b.edge >= 0 && (w.b.edge >= w.part.x.head) == tail) add_element<kind>(cut, w.edge_weight, w.b.edge_word & (kind == KIND_FP32 ? ~0u : 0xffffu), &m);
+  if (w.b.edge >= 0 && (w.b.edge >= w.part.x.head) == tail)
+    add_element<kind>(cut, w.edge_weight, w.b.edge_word & (kind == KIND_FP32 ? ~0u : 0xffffu), &m);
   return m;
 }
 
@@ -235,7 +260,8 @@ INLINE int64_t find_in_chunk(const Weighed<kind, threads, once> &w, Cut cut, uin
 }
 
 // The same of this warp's batches, without the edges after the chunks.
-template <int kind, int threads, bool once> INLINE int64_t find_in_warp(Weighed<kind, threads, once> &w, Cut cut, uint64_t wanted) {
+template <int kind, int threads, bool once>
+INLINE int64_t find_in_warp(Weighed<kind, threads, once> &w, Cut cut, uint64_t wanted) {
   int64_t column = NOT_MINE;
   bool done = false;
   each_batch(w, [&] {
@@ -257,7 +283,8 @@ template <int kind, int threads, bool once> INLINE int64_t find_in_warp(Weighed<
 }
 
 // The column that the random number falls on, for the one thread of the row that finds it; NOT_MINE for the others.
-template <int kind, int threads, bool once> INLINE int64_t find_column(Weighed<kind, threads, once> &w, Cut cut, uint64_t random) {
+template <int kind, int threads, bool once>
+INLINE int64_t find_column(Weighed<kind, threads, once> &w, Cut cut, uint64_t random) {
   Mass m = {0, 0}, tail = {0, 0};
   each_batch(w, [&] {
     Mass one = edge_mass(w, cut, false), end = edge_mass(w, cut, true);
@@ -272,7 +299,8 @@ template <int kind, int threads, bool once> INLINE int64_t find_column(Weighed<k
   m = lanes_mass(m), tail = lanes_mass(tail);
   if (threads > 32) {
     if (w.rank == 0 && threadIdx.x == 0) w.shared->tail = tail;
-    m = row_fold<false, threads>(w, lane == 0 ? m : Mass{0, 0}); // leaves the sums of warps and blocks in shared memory
+    m = row_fold<false, threads>(
+        w, lane == 0 ? m : Mass{0, 0}); // leaves the sums of warps and blocks in shared memory
     m = lane < w.blocks ? w.blocks > 1 ? remote_mass(&w.shared->block[t], lane) : m : Mass{0, 0};
     tail = w.blocks > 1 ? remote_mass(&w.shared->tail, 0) : w.shared->tail;
   } else if (lane) {
@@ -287,13 +315,16 @@ template <int kind, int threads, bool once> INLINE int64_t find_column(Weighed<k
   int rank = find_part(m, &wanted, &cut);
   if (rank == w.blocks) return w.rank == 0 && w.warp == 0 ? find_in_chunk(w, cut, wanted, BATCH) : NOT_MINE;
   if (rank != w.rank) return NOT_MINE;
-  if (threads > 32 && find_part(lane < threads / 32 ? w.shared->warp[t][lane] : Mass{0, 0}, &wanted, &cut) != w.warp) return NOT_MINE;
+  if (threads > 32 &&
+      find_part(lane < threads / 32 ? w.shared->warp[t][lane] : Mass{0, 0}, &wanted, &cut) != w.warp)
+    return NOT_MINE;
   return find_in_warp(w, cut, wanted);
 }
 
 // The row of this warp and the key of its largest element; once: its batch.
 template <int kind, int threads, bool once>
-INLINE uint32_t weigh_begin(Weighed<kind, threads, once> &w, const SampleParams &p, const Part &row, WeighShared *shared) {
+INLINE uint32_t weigh_begin(Weighed<kind, threads, once> &w, const SampleParams &p, const Part &row,
+                            WeighShared *shared) {
   w.part = row, w.shared = shared, w.rank = row.rank, w.blocks = row.blocks, w.turn = 0;
   w.warp = threads == 32 ? 0 : threadIdx.x / 32;
   int all = row.blocks * (threads / 32), number = row.rank * (threads / 32) + w.warp;
@@ -318,7 +349,8 @@ INLINE uint32_t weigh_begin(Weighed<kind, threads, once> &w, const SampleParams 
 }
 
 // What top_k and top_p leave.
-template <int kind, int threads, bool once> INLINE Cut cut_of(Weighed<kind, threads, once> &w, const SampleParams &p) {
+template <int kind, int threads, bool once>
+INLINE Cut cut_of(Weighed<kind, threads, once> &w, const SampleParams &p) {
   Cut cut = {0, 0, 0, true};
   if (!p.k && !p.share) return cut;
   Mass all = mass_from(w, 1), above;
@@ -335,7 +367,8 @@ template <int kind, int threads, bool once> INLINE Cut cut_of(Weighed<kind, thre
   return cut.kept ? cut_keys(w, cut) : cut;
 }
 
-template <int kind, int threads, bool once> INLINE int64_t weigh_row(const SampleParams &p, const Part &row, WeighShared *shared) {
+template <int kind, int threads, bool once>
+INLINE int64_t weigh_row(const SampleParams &p, const Part &row, WeighShared *shared) {
   Weighed<kind, threads, once> w;
   uint64_t random = select_random((uint64_t)p.seeds[row.row], p.step);
   uint32_t key = weigh_begin(w, p, row, shared);
@@ -355,19 +388,25 @@ template <int kind, int threads, bool once> INLINE void weigh(const SampleParams
   int64_t id = weigh_row<kind, threads, once>(p, row, shared);
   if (row.blocks > 1) cluster_arrive();
   if (id != NOT_MINE) {
-    if (p.wide_ids) ((int64_t *)p.ids)[row.row] = id;
-    else ((int32_t *)p.ids)[row.row] = (int32_t)id;
+    if (p.wide_ids)
+      ((int64_t *)p.ids)[row.row] = id;
+    else
+      ((int32_t *)p.ids)[row.row] = (int32_t)id;
   }
   if (row.blocks > 1) cluster_wait();
 }
 
 #define WEIGH(in, threads, rows, once)                                                                       \
-  KERNEL __launch_bounds__(threads * rows, 512 / (threads * rows)) sol_weigh_##in##_##threads##_##once(const __grid_constant__ SampleParams p) { \
+  KERNEL __launch_bounds__(threads *rows, 512 / (threads * rows))                                            \
+      sol_weigh_##in##_##threads##_##once(const __grid_constant__ SampleParams p) {                          \
     __shared__ WeighShared shared;                                                                           \
     begin_kernel();                                                                                          \
-    if (in == 4) weigh<KIND_FP32, threads, once>(p, &shared);                                                \
-    else if (p.x_kind == KIND_FP16) weigh<KIND_FP16, threads, once>(p, &shared);                             \
-    else weigh<KIND_BF16, threads, once>(p, &shared);                                                        \
+    if (in == 4)                                                                                             \
+      weigh<KIND_FP32, threads, once>(p, &shared);                                                           \
+    else if (p.x_kind == KIND_FP16)                                                                          \
+      weigh<KIND_FP16, threads, once>(p, &shared);                                                           \
+    else                                                                                                     \
+      weigh<KIND_BF16, threads, once>(p, &shared);                                                           \
   }
 WEIGH(2, 32, 4, 1)
 WEIGH(4, 32, 4, 1)

@@ -39,7 +39,8 @@ SELECT_INLINE uint32_t select_power(float units) {
   if (!(units < 31 * 0x1p20f)) return 0;
   uint32_t fixed = (uint32_t)units;
   // A polynomial for 2^(2 - z), z from 1 to 2, from Chebyshev's points; it is less than 2 everywhere.
-  float z = select_float((fixed << 3 & 0x7ffff8u) | 0x3f800000u), p = fmaf(-0x1.f06fa6p-10f, z, 0x1.c8e714p-6f);
+  float z = select_float((fixed << 3 & 0x7ffff8u) | 0x3f800000u),
+        p = fmaf(-0x1.f06fa6p-10f, z, 0x1.c8e714p-6f);
   p = fmaf(p, z, -0x1.a02b14p-3f);
   p = fmaf(p, z, 0x1.e218ap-1f);
   p = fmaf(p, z, -0x1.6187p+1f);

@@ -7,10 +7,10 @@
 #include "kernels/select/weight.h"
 #include "ops/select.h"
 
-static const char *const kernel_names[] = {
-    "sol_draw_2_32_32",  "sol_draw_2_64_32",  "sol_draw_4_64_32", "sol_draw_2_32_256",
-    "sol_draw_2_64_256", "sol_draw_4_64_256", "sol_weigh_2_32_1", "sol_weigh_4_32_1",
-    "sol_weigh_2_256_1", "sol_weigh_4_256_1", "sol_weigh_2_256_0", "sol_weigh_4_256_0"};
+static const char *const kernel_names[] = {"sol_draw_2_32_32",  "sol_draw_2_64_32",  "sol_draw_4_64_32",
+                                           "sol_draw_2_32_256", "sol_draw_2_64_256", "sol_draw_4_64_256",
+                                           "sol_weigh_2_32_1",  "sol_weigh_4_32_1",  "sol_weigh_2_256_1",
+                                           "sol_weigh_4_256_1", "sol_weigh_2_256_0", "sol_weigh_4_256_0"};
 enum { OPTIONS = 5 };
 static const char *const option_names[OPTIONS] = {"", "top_k", "top_p", "top_k top_p", "greedy"};
 
@@ -136,8 +136,10 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                     .wide_ids = id_of(a) == SOL_INT64,
                     .m = (uint64_t)a->m};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
-  if (p.k && p.k <= TOPK_MOST) list_plan(ctx, a->m, a->n, in, p.k, &l);
-  else weigh_plan(ctx, a->m, a->n, in, &l);
+  if (p.k && p.k <= TOPK_MOST)
+    list_plan(ctx, a->m, a->n, in, p.k, &l);
+  else
+    weigh_plan(ctx, a->m, a->n, in, &l);
   return ops_launch(ctx, &ops_sample, &l, stream);
 }
 
