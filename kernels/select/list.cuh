@@ -40,10 +40,10 @@ template <int kind> INLINE uint32_t key_of_bits(uint32_t u) {
   if ((u & ~sign) > top) return all;
   return u & sign ? sign - (u & ~sign) : u | sign;
 }
-// The bits of a key that is neither a zero's nor a NaN's.
+// The bits of a key that is not a NaN's; of +0 for both zeros.
 template <int kind> INLINE uint32_t bits_of_key(uint32_t key) {
-  const uint32_t sign = kind == KIND_FP32 ? 0x80000000u : 0x8000u;
-  return key & sign ? key ^ sign : sign | (sign - key);
+  const int32_t sign = kind == KIND_FP32 ? INT32_MIN : 0x8000, above = (int32_t)(key - (uint32_t)sign);
+  return (uint32_t)(above < 0 ? sign - above : above);
 }
 template <int kind> INLINE bool key_is_plain(uint32_t key) {
   return key != (kind == KIND_FP32 ? 0x80000000u : 0x8000u) && key != (kind == KIND_FP32 ? ~0u : 0xffffu);
@@ -57,8 +57,6 @@ template <int kind> INLINE uint32_t lowest_key(void) {
 template <int kind, int nan> INLINE uint32_t word_below(uint32_t key) {
   const uint32_t sign = kind == KIND_FP32 ? 0x80000000u : 0x8000u, all = sign | (sign - 1);
   uint32_t u = key > lowest_key<kind>() ? bits_of_key<kind>(key - 1) : nan ? all : span_lowest(kind) & all;
-  if (key == sign) u = sign | 1;
-  if (key == sign + 1) u = 0;
   return kind == KIND_FP32 ? u : u | u << 16;
 }
 

@@ -23,9 +23,9 @@ typedef struct WeighShared {
 } WeighShared;
 
 typedef struct Cut {
-  uint32_t weight, key; // elements of this weight and key are kept only where `kept` has not been used up
-  uint32_t kept;
-  bool one_key; // all elements of this weight have the same key
+  uint32_t weight, key; // those that weigh more are kept, and of those with this weight and key ...
+  uint32_t kept;        // ... so many
+  bool one_key;         // all elements of this weight have the same key
 } Cut;
 
 template <int kind, int threads, bool once> struct Weighed {
@@ -55,7 +55,10 @@ INLINE Mass remote_mass(const Mass *here, int rank) {
 template <bool most, int threads, class W> INLINE Mass row_fold(W &w, Mass m) {
   int lane = threadIdx.x % 32, t = w.turn;
   w.turn ^= 1;
-  m = most ? lanes_highest(m) : lanes_mass(m);
+  if (most)
+    m = lanes_highest(m);
+  else
+    m.sum = lanes_total(m.sum), m.count = lanes_sum(m.count);
   if (threads == 32) return m;
   if (lane == 0) w.shared->warp[t][w.warp] = m;
   __syncthreads();
@@ -72,100 +75,116 @@ template <int kind> INLINE uint32_t element_bits(const Vec &v, int i) {
   return kind == KIND_FP32 ? v.u[i] : v.u[i / 2] >> i % 2 * 16 & 0xffff;
 }
 
-template <int kind, int threads, bool once> INLINE void weigh_batch(Weighed<kind, threads, once> &w) {
-#pragma unroll
-  for (int u = 0; u < BATCH; u++)
-#pragma unroll
-    for (int i = 0; i < w.per; i++)
-      w.weight[u][i] = u < w.b.chunks ? select_weight(value_of_bits<kind>(element_bits<kind>(w.b.v[u], i)),
-                                                      w.top, w.per_octave)
-                                      : 0;
-  w.edge_weight =
-      w.b.edge >= 0 ? select_weight(value_of_bits<kind>(w.b.edge_word & (kind == KIND_FP32 ? ~0u : 0xffffu)),
-                                    w.top, w.per_octave)
-                    : 0;
+// Whether any lane of the warp has a chunk u: not beyond the end of a short row.
+template <class W> INLINE bool has_chunk(const W &w, int u) {
+  return u == 0 || __shfl_sync(~0u, w.b.chunks, 0) > u;
 }
 
-// each() for all batches of this warp, loaded and weighed.
-template <int kind, int threads, bool once, class Each>
+template <int kind, int threads, bool once> INLINE void weigh_batch(Weighed<kind, threads, once> &w) {
+#pragma unroll
+  for (int u = 0; u < BATCH; u++) {
+#pragma unroll
+    for (int i = 0; i < w.per; i++) w.weight[u][i] = 0;
+    if (!has_chunk(w, u)) continue;
+#pragma unroll
+    for (int i = 0; i < w.per; i++)
+      w.weight[u][i] =
+          select_weight(value_of_bits<kind>(element_bits<kind>(w.b.v[u], i)), w.top, w.per_octave);
+  }
+  w.edge_weight = select_weight(value_of_bits<kind>(w.b.edge_word & (kind == KIND_FP32 ? ~0u : 0xffffu)),
+                                w.top, w.per_octave);
+}
+
+// each() for all batches of this warp, loaded and weighed. What is not there is -infinity and has no weight. `again`: a batch
+// whose weights are in registers is loaded once more, for its elements.
+template <bool again, int kind, int threads, bool once, class Each>
 INLINE void each_batch(Weighed<kind, threads, once> &w, Each each) {
 #pragma unroll 1
   for (int at = w.part.begin; at == w.part.begin || at < w.part.end; at += 32 * BATCH) {
-    if (!once) {
-      w.b = load_batch<kind, 32>(w.part, at);
-      weigh_batch(w);
-    }
+    if (!once || again) w.b = load_batch<kind, 32>(w.part, at);
+    if (!once) weigh_batch(w);
     each();
     if (once) break;
   }
 }
 
-// each(weight, bits) for the elements of a batch.
+// each(weight, bits, u) for the elements of a batch.
 template <int kind, int threads, bool once, class Each>
 INLINE void each_weight(const Weighed<kind, threads, once> &w, Each each) {
 #pragma unroll
   for (int u = 0; u < BATCH; u++)
+    if (has_chunk(w, u)) {
 #pragma unroll
-    for (int i = 0; i < w.per; i++) each(w.weight[u][i], element_bits<kind>(w.b.v[u], i));
+      for (int i = 0; i < w.per; i++) each(w.weight[u][i], element_bits<kind>(w.b.v[u], i));
+    }
   each(w.edge_weight, w.b.edge_word & (kind == KIND_FP32 ? ~0u : 0xffffu));
 }
 
-// The elements that weigh at least `least`.
+// The sum of the weights of at least `least`, or the number of elements that have them.
 template <int kind, int threads, bool once>
-INLINE Mass mass_from(Weighed<kind, threads, once> &w, uint32_t least) {
+INLINE uint64_t measure(Weighed<kind, threads, once> &w, bool counts, uint32_t least) {
   Mass m = {0, 0};
-  each_batch(w, [&] {
-    each_weight(w, [&](uint32_t weight, uint32_t) {
-      if (weight >= least) m.sum += weight, m.count++;
-    });
+  each_batch<false>(w, [&] {
+    if (counts)
+      each_weight(w, [&](uint32_t weight, uint32_t) { m.count += weight >= least; });
+    else {
+      m.sum += w.edge_weight >= least ? w.edge_weight : 0;
+#pragma unroll
+      for (int u = 0; u < BATCH; u++)
+        if (has_chunk(w, u)) {
+          uint32_t sum = 0;
+#pragma unroll
+          for (int i = 0; i < w.per; i++) sum += w.weight[u][i] >= least ? w.weight[u][i] : 0;
+          m.sum += sum;
+        }
+    }
   });
-  return row_fold<false, threads>(w, m);
+  m = row_fold<false, threads>(w, m);
+  return counts ? m.count : m.sum;
 }
 
 // The lowest and the highest weight from `least` to `most`.
 template <int kind, int threads, bool once>
 INLINE void narrow_range(Weighed<kind, threads, once> &w, uint32_t *least, uint32_t *most) {
   uint32_t low = ~0u, high = 0;
-  each_batch(w, [&] {
+  each_batch<false>(w, [&] {
     each_weight(w, [&](uint32_t weight, uint32_t) {
-      if (weight >= *least && weight <= *most) low = min(low, weight), high = max(high, weight);
+      low = min(low, weight >= *least ? weight : ~0u), high = max(high, weight <= *most ? weight : 0);
     });
   });
   Mass m = row_fold<true, threads>(w, Mass{high, ~low});
   *least = ~m.count, *most = (uint32_t)m.sum;
 }
 
-// The weight of the last element that is needed for `target`, of the sum or of the count, the largest first; `above`: those
-// that weigh more. All with any weight are enough for it, and they are `all`.
+// The weight of the last element that is needed for `target`, of the sum or of the count, the largest first; `above`: the
+// measure of those that weigh more, `with`: with those of this weight. All with any weight are enough for it: `all`.
 template <int kind, int threads, bool once>
-INLINE uint32_t search_weight(Weighed<kind, threads, once> &w, bool counts, Mass all, uint64_t target,
-                              Mass *above) {
+INLINE uint32_t search_weight(Weighed<kind, threads, once> &w, bool counts, uint64_t all, uint64_t target,
+                              uint64_t *above, uint64_t *with) {
   uint32_t low = 1, high = select_power(0); // of the weights in question
-  Mass of_low = all, of_high = {0, 0};      // at least `low`; more than `high`
+  uint64_t from = all, to = 0;              // at least `low`; more than `high`
 #pragma unroll 1
   for (int step = 1;; step++) {
-    if (of_low.count - of_high.count <= 64 || step % 4 == 0) narrow_range(w, &low, &high);
+    if (step % 8 == 0 || from - to <= (counts ? 32 : 32 * (uint64_t)low)) narrow_range(w, &low, &high);
     if (low == high) break;
-    uint64_t from = counts ? of_low.count : of_low.sum, to = counts ? of_high.count : of_high.sum;
     float share = (float)(from - target) / (float)(from - to), l = __log2f((float)low),
           h = __log2f((float)high);
     if (step % 3 == 0) share = 0.5f;
-    uint32_t middle = (uint32_t)exp2f(l + (h - l) * share);
-    middle = min(max(middle, low + 1), high);
-    Mass m = mass_from(w, middle);
-    if ((counts ? m.count : m.sum) >= target)
-      low = middle, of_low = m;
+    uint32_t middle = min(max((uint32_t)exp2f(l + (h - l) * share), low + 1), high);
+    uint64_t m = measure(w, counts, middle);
+    if (m >= target)
+      low = middle, from = m;
     else
-      high = middle - 1, of_high = m;
+      high = middle - 1, to = m;
   }
-  *above = of_high;
+  *above = to, *with = from;
   return low;
 }
 
 // Of those with the cut's weight the larger elements come first: the key of the last one that is kept, and how many of that.
 template <int kind, int threads, bool once> INLINE Cut cut_keys(Weighed<kind, threads, once> &w, Cut cut) {
-  uint32_t low = ~0u, high = 0;
-  each_batch(w, [&] {
+  uint32_t low = ~0u, high = 0, above = 0;
+  each_batch<true>(w, [&] {
     each_weight(w, [&](uint32_t weight, uint32_t bits) {
       if (weight == cut.weight)
         low = min(low, key_of_bits<kind>(bits)), high = max(high, key_of_bits<kind>(bits));
@@ -174,12 +193,11 @@ template <int kind, int threads, bool once> INLINE Cut cut_keys(Weighed<kind, th
   Mass m = row_fold<true, threads>(w, Mass{high, ~low});
   low = ~m.count, high = (uint32_t)m.sum;
   cut.one_key = low == high;
-  uint32_t above = 0;
 #pragma unroll 1
   while (low < high) {
     uint32_t middle = low + (high - low + 1) / 2;
     m = Mass{0, 0};
-    each_batch(w, [&] {
+    each_batch<true>(w, [&] {
       each_weight(w, [&](uint32_t weight, uint32_t bits) {
         m.count += weight == cut.weight && key_of_bits<kind>(bits) >= middle;
       });
@@ -194,35 +212,58 @@ template <int kind, int threads, bool once> INLINE Cut cut_keys(Weighed<kind, th
   return cut;
 }
 
-// Of several parts in order, one a lane: the first with which the sums of what the cut keeps exceed `wanted`; both are
-// reduced by what comes before it. -1: they do not exceed it.
+// What is kept of some elements: of those equal to the cut as many as are left.
+INLINE uint64_t kept_of(Mass m, const Cut &cut) {
+  return m.sum + (uint64_t)cut.weight * min(cut.kept, m.count);
+}
+
+// Whether `wanted` falls on them; otherwise it and the cut are reduced by them.
+INLINE bool falls_on(Mass m, uint64_t *wanted, Cut *cut) {
+  uint64_t mine = kept_of(m, *cut);
+  if (*wanted < mine) return true;
+  *wanted -= mine, cut->kept -= min(cut->kept, m.count);
+  return false;
+}
+
+// Of several parts in order, one a lane: the first on which `wanted` falls; both are reduced by what comes before it.
 INLINE int find_part(Mass m, uint64_t *wanted, Cut *cut) {
-  int lane = threadIdx.x % 32;
-  uint32_t before = (uint32_t)lanes_upto(m.count) - m.count,
-           left = cut->kept > before ? cut->kept - before : 0;
+  uint32_t before = cut->kept ? (uint32_t)lanes_upto(m.count) - m.count : 0,
+           left = cut->kept - min(cut->kept, before);
   uint64_t mine = m.sum + (uint64_t)cut->weight * min(left, m.count), upto = lanes_upto(mine);
   uint32_t found = __ballot_sync(~0u, upto > *wanted);
-  lane = found ? __ffs(found) - 1 : 31;
-  *wanted -= __shfl_sync(~0u, upto - (found ? mine : 0), lane);
-  cut->kept = __shfl_sync(~0u, found ? left : left - min(left, m.count), lane);
-  return found ? lane : -1;
+  int lane = found ? __ffs(found) - 1 : 31;
+  *wanted -= __shfl_sync(~0u, upto - mine, lane);
+  cut->kept = __shfl_sync(~0u, left, lane);
+  return lane;
 }
 
 // What an element adds: its weight where the cut keeps it for certain, one to the count where it is equal to it.
 template <int kind> INLINE void add_element(const Cut &cut, uint32_t weight, uint32_t bits, Mass *m) {
   bool above = weight > cut.weight, equal = weight == cut.weight;
-  if (!cut.one_key && equal)
+  if (cut.kept && !cut.one_key && equal)
     above = key_of_bits<kind>(bits) > cut.key, equal = key_of_bits<kind>(bits) == cut.key;
-  if (above) m->sum += weight;
-  m->count += equal;
+  m->sum += above ? weight : 0, m->count += equal;
 }
 
 template <int kind, int threads, bool once>
 INLINE Mass chunk_mass(const Weighed<kind, threads, once> &w, const Cut &cut, int u) {
   Mass m = {0, 0};
+  uint32_t sum = 0;
+  if (!cut.kept) {
 #pragma unroll
-  for (int i = 0; i < w.per; i++) add_element<kind>(cut, w.weight[u][i], element_bits<kind>(w.b.v[u], i), &m);
-  return u < w.b.chunks ? m : Mass{0, 0};
+    for (int i = 0; i < w.per; i++) sum += w.weight[u][i] > cut.weight ? w.weight[u][i] : 0;
+    m.sum = sum;
+  } else if (cut.one_key) {
+#pragma unroll
+    for (int i = 0; i < w.per; i++)
+      sum += w.weight[u][i] > cut.weight ? w.weight[u][i] : 0, m.count += w.weight[u][i] == cut.weight;
+    m.sum = sum;
+  } else {
+#pragma unroll
+    for (int i = 0; i < w.per; i++)
+      add_element<kind>(cut, w.weight[u][i], element_bits<kind>(w.b.v[u], i), &m);
+  }
+  return m;
 }
 template <int kind, int threads, bool once>
 INLINE Mass edge_mass(const Weighed<kind, threads, once> &w, const Cut &cut, bool tail) {
@@ -232,92 +273,83 @@ INLINE Mass edge_mass(const Weighed<kind, threads, once> &w, const Cut &cut, boo
   return m;
 }
 
-// The column in this batch, of the one lane that has it, else NOT_MINE: in the edges before or after the chunks (-1, BATCH), or in chunk
-// u of a lane.
+// The column in this batch, of the one lane that has it, else NOT_MINE: in the edges before or after the chunks (-1, BATCH), or
+// in chunk u of a lane.
 template <int kind, int threads, bool once>
-INLINE int64_t find_in_chunk(const Weighed<kind, threads, once> &w, Cut cut, uint64_t wanted, int u) {
+INLINE int find_in_chunk(const Weighed<kind, threads, once> &w, Cut cut, uint64_t wanted, int u) {
   bool edges = u < 0 || u == BATCH;
+  uint32_t weight[w.per];
+  Vec bits = w.b.v[0];
   Mass m = edges ? edge_mass(w, cut, u == BATCH) : Mass{0, 0};
 #pragma unroll
   for (int v = 0; v < BATCH; v++)
-    if (v == u) m = chunk_mass(w, cut, v);
-  int lane = find_part(m, &wanted, &cut);
+    if (v == u) {
+      m = chunk_mass(w, cut, v), bits = w.b.v[v];
+#pragma unroll
+      for (int i = 0; i < w.per; i++) weight[i] = w.weight[v][i];
+    }
+  int lane = find_part(m, &wanted, &cut), found = NOT_MINE;
   if (lane != threadIdx.x % 32) return NOT_MINE;
   if (edges) return w.b.edge;
-  int64_t column = w.part.x.head + (w.b.from + u * 32) * w.per, found = NOT_MINE;
 #pragma unroll
-  for (int v = 0; v < BATCH; v++)
-#pragma unroll
-    for (int i = 0; i < w.per; i++)
-      if (v == u && found == NOT_MINE) {
-        Mass one = {0, 0};
-        add_element<kind>(cut, w.weight[v][i], element_bits<kind>(w.b.v[v], i), &one);
-        uint64_t mine = one.sum + (uint64_t)cut.weight * min(one.count, cut.kept);
-        if (wanted < mine) found = column + i;
-        wanted -= mine, cut.kept -= min(one.count, cut.kept);
-      }
+  for (int i = 0; i < w.per; i++) {
+    Mass one = {0, 0};
+    add_element<kind>(cut, weight[i], element_bits<kind>(bits, i), &one);
+    if (found == NOT_MINE && falls_on(one, &wanted, &cut))
+      found = w.part.x.head + (w.b.from + u * 32) * w.per + i;
+  }
   return found;
 }
 
 // The same of this warp's batches, without the edges after the chunks.
 template <int kind, int threads, bool once>
-INLINE int64_t find_in_warp(Weighed<kind, threads, once> &w, Cut cut, uint64_t wanted) {
-  int64_t column = NOT_MINE;
+INLINE int find_in_warp(Weighed<kind, threads, once> &w, Cut cut, uint64_t wanted) {
+  int column = NOT_MINE;
   bool done = false;
-  each_batch(w, [&] {
+  each_batch<false>(w, [&] {
     if (done) return;
-    int lane = threadIdx.x % 32;
-    Mass m = lanes_mass(edge_mass(w, cut, false));
-    if (lane) m = Mass{0, 0};
+    int at = -1;
+    done = falls_on(lanes_mass(edge_mass(w, cut, false)), &wanted, &cut);
 #pragma unroll
-    for (int u = 0; u < BATCH; u++) {
-      Mass of_chunk = lanes_mass(chunk_mass(w, cut, u));
-      if (lane == u + 1) m = of_chunk;
-    }
-    int u = find_part(m, &wanted, &cut) - 1;
-    if (u == -2) return;
-    done = true;
-    column = find_in_chunk(w, cut, wanted, u);
+    for (int u = 0; u < BATCH; u++)
+      if (!done && has_chunk(w, u)) done = falls_on(lanes_mass(chunk_mass(w, cut, u)), &wanted, &cut), at = u;
+    if (done) column = find_in_chunk(w, cut, wanted, at);
   });
   return column;
 }
 
 // The column that the random number falls on, for the one thread of the row that finds it; NOT_MINE for the others.
 template <int kind, int threads, bool once>
-INLINE int64_t find_column(Weighed<kind, threads, once> &w, Cut cut, uint64_t random) {
+INLINE int find_column(Weighed<kind, threads, once> &w, Cut cut, uint64_t random) {
   Mass m = {0, 0}, tail = {0, 0};
-  each_batch(w, [&] {
+  each_batch<false>(w, [&] {
     Mass one = edge_mass(w, cut, false), end = edge_mass(w, cut, true);
     m.sum += one.sum, m.count += one.count, tail.sum += end.sum, tail.count += end.count;
 #pragma unroll
-    for (int u = 0; u < BATCH; u++) {
-      one = chunk_mass(w, cut, u);
-      m.sum += one.sum, m.count += one.count;
-    }
+    for (int u = 0; u < BATCH; u++)
+      if (has_chunk(w, u)) one = chunk_mass(w, cut, u), m.sum += one.sum, m.count += one.count;
   });
   int lane = threadIdx.x % 32, t = w.turn;
-  m = lanes_mass(m), tail = lanes_mass(tail);
-  if (threads > 32) {
-    if (w.rank == 0 && threadIdx.x == 0) w.shared->tail = tail;
-    m = row_fold<false, threads>(
-        w, lane == 0 ? m : Mass{0, 0}); // leaves the sums of warps and blocks in shared memory
-    m = lane < w.blocks ? w.blocks > 1 ? remote_mass(&w.shared->block[t], lane) : m : Mass{0, 0};
-    tail = w.blocks > 1 ? remote_mass(&w.shared->tail, 0) : w.shared->tail;
-  } else if (lane) {
-    m = Mass{0, 0};
+  tail = lanes_mass(tail);
+  if (threads > 32 && w.rank == 0 && threadIdx.x == 0) w.shared->tail = tail;
+  m = row_fold<false, threads>(w, m); // leaves the sums of warps and blocks in shared memory
+  if (w.blocks > 1)
+    tail = remote_mass(&w.shared->tail, 0);
+  else if (threads > 32)
+    tail = w.shared->tail;
+  uint64_t wanted = __umul64hi(random, kept_of(Mass{m.sum + tail.sum, m.count + tail.count}, cut)),
+           all = wanted;
+  Cut rest = cut;
+  if (!falls_on(m, &all, &rest))
+    return w.rank == 0 && w.warp == 0 ? find_in_chunk(w, rest, all, BATCH) : NOT_MINE;
+  if (w.blocks > 1) {
+    m = lane < w.blocks ? remote_mass(&w.shared->block[t], lane) : Mass{0, 0};
+    if (find_part(m, &wanted, &cut) != w.rank) return NOT_MINE;
   }
-  if (lane == w.blocks) m = tail;
-  // The whole of what is kept: nothing reaches it.
-  Cut all = cut;
-  uint64_t wanted = 0, none = ~0ull;
-  find_part(m, &none, &all);
-  wanted = __umul64hi(random, ~none);
-  int rank = find_part(m, &wanted, &cut);
-  if (rank == w.blocks) return w.rank == 0 && w.warp == 0 ? find_in_chunk(w, cut, wanted, BATCH) : NOT_MINE;
-  if (rank != w.rank) return NOT_MINE;
-  if (threads > 32 &&
-      find_part(lane < threads / 32 ? w.shared->warp[t][lane] : Mass{0, 0}, &wanted, &cut) != w.warp)
-    return NOT_MINE;
+  if (threads > 32) {
+    m = lane < threads / 32 ? w.shared->warp[t][lane] : Mass{0, 0};
+    if (find_part(m, &wanted, &cut) != w.warp) return NOT_MINE;
+  }
   return find_in_warp(w, cut, wanted);
 }
 
@@ -353,18 +385,21 @@ template <int kind, int threads, bool once>
 INLINE Cut cut_of(Weighed<kind, threads, once> &w, const SampleParams &p) {
   Cut cut = {0, 0, 0, true};
   if (!p.k && !p.share) return cut;
-  Mass all = mass_from(w, 1), above;
-  uint64_t whole = all.sum;
+  uint64_t whole = 0, equal = 0;
 #pragma unroll 1
-  for (int by = 0; by < 2; by++) { // first the count, then the sum
-    uint64_t target = by ? __umul64hi(whole, p.share << 32) : (uint64_t)p.k;
-    if (by ? !p.share : !p.k || all.count <= p.k) continue;
+  for (int by = p.k ? 0 : 1; by < (p.share ? 2 : 1); by++) { // first the count, then the sum
+    uint64_t all = measure(w, !by, 1), target = (uint64_t)p.k, above, with;
+    if (!by && all <= target) continue;
+    if (by) target = __umul64hi(cut.kept ? whole : all, p.share << 32);
     if (!target) target = 1;
-    cut.weight = search_weight(w, !by, all, target, &above);
-    cut.kept = (uint32_t)(by ? (target - above.sum + cut.weight - 1) / cut.weight : target - above.count);
-    whole = above.sum + (uint64_t)cut.kept * cut.weight;
+    cut.weight = search_weight(w, !by, all, target, &above, &with);
+    cut.kept = (uint32_t)(by ? (target - above + cut.weight - 1) / cut.weight : target - above);
+    equal = by ? (with - above) / cut.weight : with - above;
+    if (!by && p.share) whole = measure(w, false, cut.weight + 1) + (uint64_t)cut.kept * cut.weight;
   }
-  return cut.kept ? cut_keys(w, cut) : cut;
+  if (!cut.kept) return cut;
+  if (cut.kept == equal) return Cut{cut.weight - 1, 0, 0, true};
+  return cut_keys(w, cut);
 }
 
 template <int kind, int threads, bool once>

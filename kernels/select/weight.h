@@ -33,10 +33,10 @@ SELECT_INLINE uint32_t select_bits(float f) {
 #endif
 }
 
-// 2^31 * 2^-d to 2e-6 of it, for d in units of 2^-20; 0 from d = 31 on, and for a NaN. d is at least 0. It does not grow with d:
+// 2^29 * 2^-d to 2e-6 of it, for d in units of 2^-20; 0 from d = 29 on, and for a NaN. Eight weights add up to less than 2^32. d is at least 0. It does not grow with d:
 // from one unit to the next the power falls by more than the polynomial is off.
 SELECT_INLINE uint32_t select_power(float units) {
-  if (!(units < 31 * 0x1p20f)) return 0;
+  if (!(units < 29 * 0x1p20f)) return 0;
   uint32_t fixed = (uint32_t)units;
   // A polynomial for 2^(2 - z), z from 1 to 2, from Chebyshev's points; it is less than 2 everywhere.
   float z = select_float((fixed << 3 & 0x7ffff8u) | 0x3f800000u),
@@ -45,10 +45,10 @@ SELECT_INLINE uint32_t select_power(float units) {
   p = fmaf(p, z, 0x1.e218ap-1f);
   p = fmaf(p, z, -0x1.6187p+1f);
   p = fmaf(p, z, 0x1.ffafc4p+1f);
-  return ((select_bits(p) << 7 & 0x3fffff80u) | 0x40000000u) >> (fixed >> 20);
+  return ((select_bits(p) << 5 & 0x0fffffe0u) | 0x10000000u) >> (fixed >> 20);
 }
 
-// The weight of a logit where the largest is `top`: 2^31 exp((x - top) / temperature); per: 2^20 log2(e) / temperature. The
+// The weight of a logit where the largest is `top`: 2^29 exp((x - top) / temperature); per: 2^20 log2(e) / temperature. The
 // larger of two logits does not weigh less. Infinite ones are equal, and the difference of equals is none. A NaN has no weight.
 SELECT_INLINE uint32_t select_weight(float x, float top, float per) {
   if (x == top) return select_power(0);
