@@ -1,17 +1,16 @@
 #ifndef SOL_KERNELS_SELECT_H
 #define SOL_KERNELS_SELECT_H
-#include "../held.h"
+#include <stdint.h>
 
-// The most that topk takes, and the most entries of a row's list.
-enum { TOPK_MOST = 1024, SELECT_ROOM = 2048 };
+// The most that topk takes, and the most that sample keeps in a list.
+enum { TOPK_MOST = 1024 };
 
 typedef struct TopkParams {
   void *values, *ids;
   const void *x;
   int64_t n, k, values_stride, ids_stride, x_stride; // x_stride in bytes, the others in elements
   int32_t x_kind, wide_ids;
-  int32_t room; // entries of a row's list, which is behind the rows in shared memory
-  HeldShape held;
+  uint64_t m;
 } TopkParams;
 
 typedef struct SampleParams {
@@ -21,10 +20,9 @@ typedef struct SampleParams {
   uint64_t step;
   int64_t n, k, x_stride; // k 0: all; stride in bytes
   uint64_t share;         // top_p in units of 2^-32; 0: all
-  float per;              // log2(e) / temperature
+  float per;              // 2^20 log2(e) / temperature
   int32_t x_kind, wide_ids;
-  int32_t room; // entries of a row's list, which is behind the rows in shared memory
-  HeldShape held;
+  uint64_t m;
 } SampleParams;
 
 #endif

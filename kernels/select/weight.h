@@ -3,7 +3,9 @@
 #ifndef SOL_KERNELS_SELECT_WEIGHT_H
 #define SOL_KERNELS_SELECT_WEIGHT_H
 
+#include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __CUDACC__
 #define SELECT_INLINE static __device__ __forceinline__
@@ -11,26 +13,43 @@
 #define SELECT_INLINE static inline
 #endif
 
-SELECT_INLINE uint32_t select_high(uint32_t a, uint32_t b) {
-  return (uint32_t)((uint64_t)a * b >> 32);
+SELECT_INLINE float select_float(uint32_t bits) {
+#ifdef __CUDACC__
+  return __uint_as_float(bits);
+#else
+  float f;
+  memcpy(&f, &bits, sizeof f);
+  return f;
+#endif
 }
 
-// 2^31 * 2^-d, rounded down, to 4e-9 of it; 0 from d = 32 on, and for a NaN. d is at least 0.
-SELECT_INLINE uint32_t select_power(float d) {
-  if (!(d < 32)) return 0;
-  uint32_t fixed = (uint32_t)(d * 0x1p27f), z = fixed << 5; // z: its fraction, in units of 2^-32
-  // A polynomial for 2^-z on 0..1, from Chebyshev's points; the signs alternate.
-  uint32_t p = 0x539803u - select_high(z, 0x72a3cu);
-  p = 0x273d361u - select_high(z, p);
-  p = 0xe34a75bu - select_high(z, p);
-  p = 0x3d7f577eu - select_high(z, p);
-  p = 0xb17215b2u - select_high(z, p);
-  p = 0xfffffffau - select_high(z, p);
-  return (p >> 1) >> (fixed >> 27);
+SELECT_INLINE uint32_t select_bits(float f) {
+#ifdef __CUDACC__
+  return __float_as_uint(f);
+#else
+  uint32_t bits;
+  memcpy(&bits, &f, sizeof bits);
+  return bits;
+#endif
 }
 
-// The weight of a logit where the largest is `top`: 2^31 exp((x - top) / temperature); per: log2(e) / temperature.
-// Infinite ones are equal, and the difference of equals is none. A NaN has no weight.
+// 2^29 * 2^-d to 2e-6 of it, for d in units of 2^-20; 0 from d = 29 on, and for a NaN. Eight weights add up to less than 2^32. d is at least 0. It does not grow with d:
+// from one unit to the next the power falls by more than the polynomial is off.
+SELECT_INLINE uint32_t select_power(float units) {
+  if (!(units < 29 * 0x1p20f)) return 0;
+  uint32_t fixed = (uint32_t)units;
+  // A polynomial for 2^(2 - z), z from 1 to 2, from Chebyshev's points; it is less than 2 everywhere.
+  float z = select_float((fixed << 3 & 0x7ffff8u) | 0x3f800000u),
+        p = fmaf(-0x1.f06fa6p-10f, z, 0x1.c8e714p-6f);
+  p = fmaf(p, z, -0x1.a02b14p-3f);
+  p = fmaf(p, z, 0x1.e218ap-1f);
+  p = fmaf(p, z, -0x1.6187p+1f);
+  p = fmaf(p, z, 0x1.ffafc4p+1f);
+  return ((select_bits(p) << 5 & 0x0fffffe0u) | 0x10000000u) >> (fixed >> 20);
+}
+
+// The weight of a logit where the largest is `top`: 2^29 exp((x - top) / temperature); per: 2^20 log2(e) / temperature. The
+// larger of two logits does not weigh less. Infinite ones are equal, and the difference of equals is none. A NaN has no weight.
 SELECT_INLINE uint32_t select_weight(float x, float top, float per) {
   if (x == top) return select_power(0);
   float below = top - x;

@@ -7,7 +7,10 @@
 #include "kernels/select/weight.h"
 #include "ops/select.h"
 
-static const char *const kernel_names[SELECT_KERNELS] = {"sol_sample_2", "sol_sample_4"};
+static const char *const kernel_names[] = {"sol_draw_2_32_32",  "sol_draw_2_64_32",  "sol_draw_4_64_32",
+                                           "sol_draw_2_32_256", "sol_draw_2_64_256", "sol_draw_4_64_256",
+                                           "sol_weigh_2_32_1",  "sol_weigh_4_32_1",  "sol_weigh_2_256_1",
+                                           "sol_weigh_4_256_1", "sol_weigh_2_256_0", "sol_weigh_4_256_0"};
 enum { OPTIONS = 5 };
 static const char *const option_names[OPTIONS] = {"", "top_k", "top_p", "top_k top_p", "greedy"};
 
@@ -61,7 +64,7 @@ static uint64_t share_of(const SolSample *a) {
   return a->top_p > 0 && a->top_p < 1 ? (uint64_t)(share < 1 ? 1 : share) : 0;
 }
 static float per_of(const SolSample *a) {
-  return a->temperature == 0 ? 1 : 1.44269504f / a->temperature;
+  return a->temperature == 0 ? 1 : 0x1.715476p20f / a->temperature; // 2^20 log2(e)
 }
 static uint64_t high_product(uint64_t a, uint64_t b) {
   return (uint64_t)((unsigned __int128)a * b >> 64);
@@ -130,9 +133,13 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                     .share = share_of(a),
                     .per = per_of(a),
                     .x_kind = ops_kind(a->dtype),
-                    .wide_ids = id_of(a) == SOL_INT64};
-  OpsLaunch l = {.kernel = in == 4, .early = true, .params = &p, .bytes = sizeof p};
-  p.held = select_plan(ctx, a->m, a->n, in, p.k <= SELECT_ROOM ? p.k : 0, &p.room, &l);
+                    .wide_ids = id_of(a) == SOL_INT64,
+                    .m = (uint64_t)a->m};
+  OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
+  if (p.k && p.k <= TOPK_MOST)
+    list_plan(ctx, a->m, a->n, in, p.k, &l);
+  else
+    weigh_plan(ctx, a->m, a->n, in, &l);
   return ops_launch(ctx, &ops_sample, &l, stream);
 }
 
@@ -200,5 +207,4 @@ const OpsDef ops_sample = {
     OPS_OWN_FUNCTIONS,
     OPS_CASES(select_shapes, bench),
     OPS_KERNELS("select", kernel_names),
-    .shared = select_shared,
 };

@@ -6,27 +6,43 @@
 
 const int64_t select_shapes[SELECT_SHAPES][4] = {{1, 1},    {5, 3},     {33, 31},    {9, 770}, {4, 4096},
                                                  {2, 9001}, {1, 50257}, {1, 300001}, {0, 64}};
-enum { LIST_BYTES = SELECT_ROOM * 8 };
-const uint32_t select_shared[SELECT_KERNELS] = {HELD_SHARED + LIST_BYTES, HELD_SHARED + LIST_BYTES};
 
-// Short rows have a warp each, in blocks of 4. Of longer ones every block of a cluster lists the k largest of its own, so
-// where k is large there is one block. A list has room for a few times k entries, and not for more than the row has.
-HeldShape select_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k, int32_t *room,
-                      OpsLaunch *l) {
-  enum { SHORT = 256, MANY = 128, LEAST = 64 };
-  int64_t chunks = ops_ceil_div(n, 16 / in), entries = LEAST;
-  bool is_short = chunks <= SHORT && k <= MANY;
-  HeldShape s;
-  while (entries < SELECT_ROOM && entries < n && entries < (is_short ? 4 : 16) * k) entries *= 2;
-  if (!k) entries = 0;
-  if (is_short) {
-    s = held_short(rows, chunks, 32, true, l);
-  } else {
-    s = held_long(ctx, rows, chunks, k > MANY ? 1 : 16, k > MANY ? 1 : 8, l);
-  }
-  *room = (int32_t)entries;
-  l->shared += (uint32_t)(entries * 8 * s.rows);
-  return s;
+// Rows that have a warp each, four to a block; or a block of so many threads or, where rows are too few to occupy the
+// multiprocessors, a cluster of them.
+static void plan(const SolContext *ctx, int64_t rows, bool is_short, int64_t most_blocks, OpsLaunch *l) {
+  enum { ROWS = 4, THREADS = 256 };
+  int64_t blocks = 1;
+  while (!is_short && ctx->cc >= 90 && blocks < most_blocks) blocks *= 2;
+  l->block = is_short ? 32 * ROWS : THREADS;
+  l->cluster = (uint32_t)blocks;
+  ops_grid(l->grid, (uint64_t)(is_short ? ops_ceil_div(rows, ROWS) : rows * blocks), 1);
+}
+
+// Blocks that a row of so many chunks may have, each at least so many of them, while rows do not occupy the GPU.
+static int64_t blocks_of(const SolContext *ctx, int64_t rows, int64_t chunks, int64_t least) {
+  enum { MOST = 16 };
+  int64_t blocks = 1;
+  while (blocks < MOST && 2 * rows * blocks <= 2 * ctx->sms && chunks > least * blocks) blocks *= 2;
+  return blocks;
+}
+
+void list_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k, OpsLaunch *l) {
+  enum { SHORT = 128, LONG = 1024, MANY = 8, FEW = 64, LEAST = 512 };
+  int64_t chunks = ops_ceil_div(n, 16 / in);
+  bool is_short = k <= FEW && chunks <= (rows >= MANY * ctx->sms ? LONG : SHORT);
+  l->kernel = (is_short ? 0 : 3) + (in == 4 ? 2 : n > 1 << 16);
+  plan(ctx, rows, is_short, blocks_of(ctx, rows, chunks, LEAST), l);
+}
+
+// A batch of a warp is 128 chunks, of a block 1024: as many blocks as hold a row in registers.
+void weigh_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l) {
+  enum { LISTS = 6, OF_WARP = 128, OF_BLOCK = 1024, MOST = 16, LEAST = 256 };
+  int64_t chunks = ops_ceil_div(n, 16 / in), blocks = blocks_of(ctx, rows, chunks, LEAST);
+  bool is_short = chunks <= OF_WARP;
+  while (blocks < MOST && chunks > OF_BLOCK * blocks) blocks *= 2;
+  plan(ctx, rows, is_short, blocks, l);
+  bool once = chunks <= (int64_t)OF_BLOCK * l->cluster;
+  l->kernel = LISTS + (is_short ? 0 : once ? 2 : 4) + (in == 4);
 }
 
 uint64_t select_order(float value, bool nan_first, int64_t column) {

@@ -4,17 +4,17 @@
 
 #include "kernels/select/select.h"
 #include "ops/cpu.h"
-#include "ops/held.h"
+#include "ops/operation.h"
 
 // Vectors that rows do not fill, several warps, clusters, more than shared memory holds.
-enum { SELECT_SHAPES = 9, SELECT_KERNELS = 2, SELECT_LONG = 100000 }; // beyond, one option is tested
+enum { SELECT_SHAPES = 9, SELECT_LONG = 100000 }; // beyond, one option is tested
 extern const int64_t select_shapes[SELECT_SHAPES][4];
-extern const uint32_t select_shared[SELECT_KERNELS];
 
-// Fills block, cluster, grid and shared of a launch over rows of n elements of `in` bytes of which k are listed; 0: none.
-// Results do not depend on it.
-HeldShape select_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k, int32_t *room,
-                      OpsLaunch *l);
+// Fill in block, cluster, grid and which kernel it is, for rows of n elements of `in` bytes: of kernels that list the k
+// largest (kernels/select/list.cuh), six of them, and of those behind them that weigh all (weigh.cuh). Results do not
+// depend on it.
+void list_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k, OpsLaunch *l);
+void weigh_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l);
 // argmax, and the elements themselves into `values`; strides in elements.
 SolStatus argmax_launch(SolContext *ctx, const SolArgmax *a, int64_t y_stride, void *values,
                         int64_t values_stride, SolStream stream);

@@ -6,7 +6,8 @@
 #include "base/heap.h"
 #include "ops/select.h"
 
-static const char *const kernel_names[SELECT_KERNELS] = {"sol_topk_2", "sol_topk_4"};
+static const char *const kernel_names[] = {"sol_topk_2_32_32",  "sol_topk_2_64_32",  "sol_topk_4_64_32",
+                                           "sol_topk_2_32_256", "sol_topk_2_64_256", "sol_topk_4_64_256"};
 
 static SolDtype id_of(const SolTopk *a) {
   return ops_or(a->id_dtype, SOL_INT32);
@@ -96,9 +97,10 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                   .ids_stride = ops_stride(a->ids_stride, a->k),
                   .x_stride = ops_stride(a->x_stride, a->n) * in,
                   .x_kind = ops_kind(a->dtype),
-                  .wide_ids = id_of(a) == SOL_INT64};
-  OpsLaunch l = {.kernel = in == 4, .early = true, .params = &p, .bytes = sizeof p};
-  p.held = select_plan(ctx, a->m, a->n, in, a->k, &p.room, &l);
+                  .wide_ids = id_of(a) == SOL_INT64,
+                  .m = (uint64_t)a->m};
+  OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
+  list_plan(ctx, a->m, a->n, in, a->k, &l);
   return ops_launch(ctx, &ops_topk, &l, stream);
 }
 
@@ -144,5 +146,4 @@ const OpsDef ops_topk = {
     OPS_OWN_FUNCTIONS,
     OPS_CASES(select_shapes, bench),
     OPS_KERNELS("select", kernel_names),
-    .shared = select_shared,
 };
