@@ -1,30 +1,96 @@
 // y = (x - mean) / sqrt(variance + eps) * weight[channel] + bias[channel], mean and variance over a group of channels: its
 // elements are one row of memory, held on the chip between the statistics and the write.
 //
-// The variance is that of each thread's elements around their own mean, and of these means around the row's: no squares
-// of large numbers are subtracted.
+// The variance is that of each thread's elements around their own mean, put together pair by pair: no squares of large numbers
+// are subtracted.
 #include "group_norm.h"
 
 #include "elementwise.cuh"
 #include "held.cuh"
 
-typedef struct Stats { // of a thread's elements, less `shift`
-  float shift, sum, squares, count;
+typedef struct Stats { // squares: of the distances from the mean
+  float count, mean, squares;
 } Stats;
 
-INLINE void take(Stats &t, float f) {
-  if (t.count == 0) t.shift = f;
-  float d = f - t.shift;
-  t.sum += d;
-  t.squares = fmaf(d, d, t.squares);
-  t.count += 1;
+INLINE Stats stats_join(Stats a, Stats b) {
+  Stats s;
+  float apart = b.mean - a.mean, all = a.count + b.count, part = all > 0 ? __fdividef(b.count, all) : 0;
+  s.count = all;
+  s.mean = fmaf(apart, part, a.mean);
+  s.squares = fmaf(apart * apart, a.count * part, a.squares + b.squares);
+  return s;
 }
 
-// The sum over all threads of the row.
-INLINE float sum_of(Held &h, HeldShared *shared, float v) {
-  uint64_t all = word_of(make_float2(v, 0));
-  held_fold<1>(h, shared, &all, 0, SumJoin());
-  return floats_of(all).x;
+INLINE Stats lane_stats(Stats s, int o) {
+  Stats b;
+  b.count = __shfl_xor_sync(~0u, s.count, o);
+  b.mean = __shfl_xor_sync(~0u, s.mean, o);
+  b.squares = __shfl_xor_sync(~0u, s.squares, o);
+  return b;
+}
+
+INLINE void stats_put(uint64_t *to, Stats s) {
+  to[0] = word_of(make_float2(s.mean, s.squares));
+  to[1] = word_of(make_float2(s.count, 0));
+}
+
+INLINE Stats stats_get(uint64_t first, uint64_t second) {
+  Stats s;
+  s.mean = floats_of(first).x, s.squares = floats_of(first).y, s.count = floats_of(second).x;
+  return s;
+}
+
+// Those of all threads of the row, in an order that is the same in all of them.
+INLINE Stats stats_fold(const Held &h, HeldShared *shared, Stats s) {
+  for (int o = 1; o < h.lanes; o *= 2) {
+    Stats b = lane_stats(s, o);
+    s = h.lane & o ? stats_join(b, s) : stats_join(s, b);
+  }
+  if (h.warps == 1 && h.blocks == 1) return s;
+  if (h.lane == 0) stats_put(shared->warps[0][h.warp], s);
+  __syncthreads();
+  const uint64_t *first = shared->warps[0][0];
+  s = stats_get(first[0], first[1]);
+  for (int w = 1; w < h.warps; w++) s = stats_join(s, stats_get(shared->warps[0][w][0], shared->warps[0][w][1]));
+  if (h.blocks == 1) return s;
+  if (threadIdx.x == 0) stats_put(shared->block[0], s);
+  cluster_barrier();
+  for (int i = 0; i < h.blocks; i++) {
+    Stats b = stats_get(remote_word(&shared->block[0][0], i), remote_word(&shared->block[0][1], i));
+    s = i ? stats_join(s, b) : b;
+  }
+  return s;
+}
+
+// Those of this thread's elements: sums of what they are above the first of them.
+INLINE Stats stats_of(const Held &h, int kind, int in) {
+  const int per = 16 / in;
+  float f[8], sum[2] = {0, 0}, squares[2] = {0, 0}, first = 0;
+  int64_t at = held_edge(h, 0);
+  int count = h.count * per;
+  if (h.count) held_chunk(h, 0, kind, in, f), first = f[0];
+  else if (at >= 0) first = load_one(h.x.at, at, kind);
+#pragma unroll 2
+  for (int k = 0; k < h.count; k++) {
+    held_chunk(h, k, kind, in, f);
+#pragma unroll
+    for (int j = 0; j < per; j++) {
+      float d = f[j] - first;
+      sum[j % 2] += d;
+      squares[j % 2] = fmaf(d, d, squares[j % 2]);
+    }
+  }
+  for (int i = 0; (at = held_edge(h, i)) >= 0; i++, count++) {
+    float d = load_one(h.x.at, at, kind) - first;
+    sum[0] += d;
+    squares[0] = fmaf(d, d, squares[0]);
+  }
+  Stats s;
+  float all = sum[0] + sum[1], mean = count ? all / (float)count : 0;
+  s.count = (float)count;
+  s.mean = first + mean;
+  s.squares = fmaf(-all, mean, squares[0] + squares[1]);
+  return s;
 }
 
 typedef struct Affine { // of the channel that was looked up last
@@ -42,42 +108,50 @@ INLINE float finish(const GroupNormParams &p, Affine &c, uint64_t group, float f
   return fmaf(f - mean, c.times, c.plus);
 }
 
+// A chunk, most of which are within a channel.
+INLINE void finish_chunk(const GroupNormParams &p, Affine &c, uint64_t group, int per, float *f, int64_t column, float mean,
+                         float over) {
+  f[0] = finish(p, c, group, f[0], column, mean, over);
+  if (column + per <= c.end) {
+#pragma unroll
+    for (int j = 1; j < per; j++) f[j] = fmaf(f[j] - mean, c.times, c.plus);
+  } else {
+#pragma unroll
+    for (int j = 1; j < per; j++) f[j] = finish(p, c, group, f[j], column + j, mean, over);
+  }
+}
+
+INLINE void put_chunk(const GroupNormParams &p, int per, char *y, int64_t column, const float *f) {
+  uint32_t w[8];
+  if (!p.alike) {
+#pragma unroll
+    for (int j = 0; j < per; j++) store_one(y, column + j, p.y_kind, f[j]);
+  } else if (p.y_kind == KIND_FP32) {
+    from_floats(f, per, KIND_FP32, w);
+    store_aligned(y + column * 4, 4, w);
+    if (per == 8) store_aligned(y + column * 4 + 16, 4, w + 4);
+  } else {
+    from_floats(f, per, p.y_kind, w);
+    store_aligned(y + column * 2, per / 2, w);
+  }
+}
+
 INLINE void group_norm(const GroupNormParams &p, int in, int kind, HeldShared *shared, uint4 *memory) {
   const int per = 16 / in;
   Held h = held_of(p.x, p.n * in, p.n, in, memory, p.held);
   held_fill(h);
-  float f[8], size = (float)p.n;
-  Stats t = {0, 0, 0, 0};
-#pragma unroll 2
-  for (int k = 0; k < h.count; k++) {
-    held_chunk(h, k, kind, in, f);
-#pragma unroll
-    for (int j = 0; j < per; j++) take(t, f[j]);
-  }
-  int64_t at;
-  for (int i = 0; (at = held_edge(h, i)) >= 0; i++) take(t, load_one(h.x.at, at, kind));
-  float mine = t.count > 0 ? t.sum / t.count : 0; // less the shift
-  float mean = sum_of(h, shared, t.count * (t.shift / size) + t.sum / size);
-  float apart = t.shift - mean + mine;
-  float variance = sum_of(h, shared, fmaf(t.count * apart, apart, t.squares - t.sum * mine)) / size;
+  Stats s = stats_fold(h, shared, stats_of(h, kind, in));
   held_leave(h);
-  float over = rsqrtf(variance + p.eps);
+  float f[8], mean = s.mean, over = rsqrtf(s.squares / (float)p.n + p.eps);
   uint64_t group = h.row % p.groups;
   char *y = (char *)p.y + (int64_t)h.row * p.n * (p.y_kind == KIND_FP32 ? 4 : 2);
   Affine c = {0, 0, 0};
+  int64_t at;
 #pragma unroll 1
   for (int k = 0; k < h.count; k++) {
     int64_t column = held_chunk(h, k, kind, in, f);
-#pragma unroll
-    for (int j = 0; j < per; j++) f[j] = finish(p, c, group, f[j], column + j, mean, over);
-    if (p.alike) {
-      Vec v;
-      narrow(&v, p.y_kind, in, f);
-      *(uint4 *)(y + column * in) = v.v;
-    } else {
-#pragma unroll
-      for (int j = 0; j < per; j++) store_one(y, column + j, p.y_kind, f[j]);
-    }
+    finish_chunk(p, c, group, per, f, column, mean, over);
+    put_chunk(p, per, y, column, f);
   }
   for (int i = 0; (at = held_edge(h, i)) >= 0; i++) {
     c.end = 0; // an edge may come before

@@ -116,7 +116,9 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                        .x_kind = ops_kind(a->dtype),
                        .y_kind = ops_kind(out_of(a)),
                        .weight_kind = ops_kind(weight_of(a)),
-                       .alike = in == out && (((uintptr_t)a->x ^ (uintptr_t)a->y) & 15) == 0,
+                       .alike = ((uintptr_t)a->x & 15) / (uintptr_t)in ==
+                                ((uintptr_t)a->y & (uintptr_t)(16 / in * out - 1)) / (uintptr_t)out &&
+                                (uintptr_t)a->y % 16 % (uintptr_t)out == 0,
                        .eps = a->eps};
   OpsLaunch l = {.kernel = in == 4, .early = true, .params = &p, .bytes = sizeof p};
   p.held = held_plan(ctx, a->batch * a->groups, p.n, in, &l);
