@@ -34,9 +34,15 @@ static const Format *format_of(const SolQuantize *a) {
 static bool is_packed(const SolQuantize *a) { // two columns a byte
   return a->format == SOL_QUANT_NVFP4;
 }
-static int64_t groups_of(const SolQuantize *a) { // of a row
-  int64_t group = format_of(a)->group;
-  return group ? a->n / group + (a->n % group != 0) : 1;
+static int64_t groups_in(const Format *f, int64_t n) { // of a row
+  return f->group ? ops_ceil_div(n, f->group) : 1;
+}
+static int64_t groups_of(const SolQuantize *a) {
+  return groups_in(format_of(a), a->n);
+}
+
+int64_t sol_quantize_scales(SolQuant format, int64_t n) {
+  return (unsigned)format < SOL_COUNT(formats) ? groups_in(&formats[format], n) : -1;
 }
 
 static bool make(const OpsCase *c, void *args) {
@@ -180,7 +186,7 @@ static void plan(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p,
   }
   p->piece = (int32_t)(p->columns * in > LARGE ? LARGE / in : p->columns);
   p->by_columns = elementwise_divider32((uint32_t)p->piece);
-  p->room = (int32_t)((p->pitch ? p->rows * (int64_t)p->pitch : p->rows * p->piece * in + 30) / 16 * 16);
+  p->room = (int32_t)((p->pitch ? p->rows * (int64_t)p->pitch : (int64_t)p->rows * p->piece * in + 30) / 16 * 16);
   int64_t groups = p->rows * (p->group ? ops_ceil_div(p->columns, p->group) : 1);
   int64_t words = ops_ceil_div((p->group && p->group < n ? p->group : p->piece) * in, 4);
   for (p->lanes = QUANTIZE_THREADS; p->lanes > 1; p->lanes /= 2)
