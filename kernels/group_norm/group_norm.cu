@@ -7,6 +7,7 @@
 
 #include "elementwise.cuh"
 #include "held.cuh"
+#include "tile.cuh"
 
 typedef struct Stats { // squares: of the distances from the mean
   float count, mean, squares;
@@ -62,23 +63,47 @@ INLINE Stats stats_fold(const Held &h, HeldShared *shared, Stats s) {
   return s;
 }
 
+// A thread's chunks go through its part of shared memory, `room` at a time: all of them at once but for groups that are too long.
+INLINE int room_of(const Held &h, HeldShape s) { return s.shared / (16 * s.lanes * h.warps * s.rows); }
+
+INLINE void fill_from(const Held &h, int begin, int room) {
+  const uint4 *from = (const uint4 *)h.x.body + h.first + (int64_t)h.lanes * begin;
+  int count = min(room, h.count - begin);
+#pragma unroll 8
+  for (int k = 0; k < count; k++) tile_copy((char *)(h.mine + h.lanes * k), (const char *)(from + h.lanes * k));
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+// each(16 bytes, their first column) for the chunks from `begin` on that are in shared memory.
+template <class Each> INLINE void each_chunk(const Held &h, int begin, int room, int in, Each each) {
+  int count = min(room, h.count - begin);
+#pragma unroll 1
+  for (int k = 0; k < count; k++) each(h.mine[h.lanes * k], held_column(h, begin + k, in));
+}
+
 // Those of this thread's elements: sums of what they are above the first of them.
-INLINE Stats stats_of(const Held &h, int kind, int in) {
+INLINE Stats stats_of(const Held &h, int room, int kind, int in) {
   const int per = 16 / in;
-  float f[8], sum[2] = {0, 0}, squares[2] = {0, 0}, first = 0;
+  float sum[2] = {0, 0}, squares[2] = {0, 0}, first = 0;
   int64_t at = held_edge(h, 0);
   int count = h.count * per;
-  if (h.count) held_chunk(h, 0, kind, in, f), first = f[0];
-  else if (at >= 0) first = load_one(h.x.at, at, kind);
-#pragma unroll 2
-  for (int k = 0; k < h.count; k++) {
-    held_chunk(h, k, kind, in, f);
+  if (h.count || at >= 0) first = load_one(h.x.at, h.count ? held_column(h, 0, in) : at, kind);
+  for (int begin = 0; begin < h.count; begin += room) {
+    fill_from(h, begin, room);
+    each_chunk(h, begin, room, in, [&](uint4 chunk, int64_t) {
+      float f[8];
+      Vec v;
+      v.v = chunk;
+      widen(&v, kind, in, f);
 #pragma unroll
-    for (int j = 0; j < per; j++) {
-      float d = f[j] - first;
-      sum[j % 2] += d;
-      squares[j % 2] = fmaf(d, d, squares[j % 2]);
-    }
+      for (int j = 0; j < per; j++) {
+        float d = f[j] - first;
+        sum[j % 2] += d;
+        squares[j % 2] = fmaf(d, d, squares[j % 2]);
+      }
+    });
   }
   for (int i = 0; (at = held_edge(h, i)) >= 0; i++, count++) {
     float d = load_one(h.x.at, at, kind) - first;
@@ -139,19 +164,25 @@ INLINE void put_chunk(const GroupNormParams &p, int per, char *y, int64_t column
 INLINE void group_norm(const GroupNormParams &p, int in, int kind, HeldShared *shared, uint4 *memory) {
   const int per = 16 / in;
   Held h = held_of(p.x, p.n * in, p.n, in, memory, p.held);
-  held_fill(h);
-  Stats s = stats_fold(h, shared, stats_of(h, kind, in));
+  int room = room_of(h, p.held), last = h.count > 0 ? (h.count - 1) / room * room : -1;
+  Stats s = stats_fold(h, shared, stats_of(h, room, kind, in));
   held_leave(h);
-  float f[8], mean = s.mean, over = rsqrtf(s.squares / (float)p.n + p.eps);
+  float mean = s.mean, over = rsqrtf(s.squares / (float)p.n + p.eps);
   uint64_t group = h.row % p.groups;
   char *y = (char *)p.y + (int64_t)h.row * p.n * (p.y_kind == KIND_FP32 ? 4 : 2);
   Affine c = {0, 0, 0};
   int64_t at;
-#pragma unroll 1
-  for (int k = 0; k < h.count; k++) {
-    int64_t column = held_chunk(h, k, kind, in, f);
-    finish_chunk(p, c, group, per, f, column, mean, over);
-    put_chunk(p, per, y, column, f);
+  for (int begin = last; begin >= 0; begin -= room) { // the last are still there
+    if (begin != last) fill_from(h, begin, room);
+    c.end = 0; // these come before
+    each_chunk(h, begin, room, in, [&](uint4 chunk, int64_t column) {
+      float f[8];
+      Vec v;
+      v.v = chunk;
+      widen(&v, kind, in, f);
+      finish_chunk(p, c, group, per, f, column, mean, over);
+      put_chunk(p, per, y, column, f);
+    });
   }
   for (int i = 0; (at = held_edge(h, i)) >= 0; i++) {
     c.end = 0; // an edge may come before

@@ -4,6 +4,8 @@
 #include "../elementwise.h"
 #include "../held.h"
 
+enum { GROUP_NORM_SHARED = 208 << 10 }; // of a block, at most
+
 typedef struct GroupNormParams {
   void *y;
   const void *x, *weight, *bias; // weight and bias: NULL: none

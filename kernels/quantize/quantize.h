@@ -6,7 +6,8 @@
 
 enum { QUANTIZE_INT8, QUANTIZE_FP8, QUANTIZE_MXFP8, QUANTIZE_NVFP4 }; // how a group is scaled and stored
 
-enum { QUANTIZE_THREADS = 256, QUANTIZE_SHARED = 80 << 10 }; // of a block; shared memory at most
+// Threads of a block, its shared memory at most, and where a GPU has less.
+enum { QUANTIZE_THREADS = 256, QUANTIZE_SHARED = 104 << 10, QUANTIZE_LESS = 64 << 10 };
 
 typedef struct QuantizeParams {
   void *y, *scales;

@@ -94,6 +94,7 @@ typedef struct OpsDef {
   int kernel_count;
   // The most dynamic shared memory of each kernel, for those that may take more than 48 KiB; NULL: none does.
   const uint32_t *shared;
+  uint32_t least_shared; // where a GPU has less than that, the kernels take so much; 0: they cannot
 } OpsDef;
 #define OPS_ARGS(Args, shape_text) .args_bytes = sizeof(Args), .shape = shape_text
 // For definitions whose file has all of these as static functions of the same names; the second, with the

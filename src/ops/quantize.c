@@ -166,8 +166,8 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
 // Rows that fit go to a block several at a time, fewer where that would leave SMs without one. Longer ones are shared: by
 // groups they fall apart, by rows the blocks of a cluster hold them, or read them twice where that is not enough.
 static void plan(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
-  enum { TILE = 16 << 10, LARGE = 64 << 10, MOST_GROUPS = 1024, MOST_BLOCKS = 16, WAVES = 4 };
-  int64_t in = ops_size(a->dtype), n = a->n;
+  enum { TILE = 16 << 10, REST = 4 << 10, MOST_GROUPS = 1024, MOST_BLOCKS = 16, WAVES = 4 };
+  int64_t in = ops_size(a->dtype), n = a->n, large = (ctx->cc >= 90 ? QUANTIZE_SHARED : QUANTIZE_LESS) - REST;
   bool flat = elementwise_flat(a->m, n, is_packed(a) ? 2 * a->y_stride : a->y_stride, a->x_stride);
   p->columns = n, p->parts = p->rows = 1, p->cluster = 1;
   if (n * in <= TILE) {
@@ -184,7 +184,7 @@ static void plan(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p,
     p->parts = (uint32_t)p->cluster;
     p->columns = ops_ceil_div(ops_ceil_div(n, p->parts), 16) * 16;
   }
-  p->piece = (int32_t)(p->columns * in > LARGE ? LARGE / in : p->columns);
+  p->piece = (int32_t)(p->columns * in > large ? large / in : p->columns);
   p->by_columns = elementwise_divider32((uint32_t)p->piece);
   p->room = (int32_t)((p->pitch ? p->rows * (int64_t)p->pitch : (int64_t)p->rows * p->piece * in + 30) / 16 * 16);
   int64_t groups = p->rows * (p->group ? ops_ceil_div(p->columns, p->group) : 1);
@@ -268,4 +268,5 @@ const OpsDef ops_quantize = {
     OPS_CASES(shapes, ops_row_bench),
     OPS_KERNELS("quantize", kernel_names),
     .shared = kernel_shared,
+    .least_shared = QUANTIZE_LESS,
 };
