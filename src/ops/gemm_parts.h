@@ -81,6 +81,7 @@ typedef struct GemmPlan {
 bool gemm_can_tile(const SolGemm *a);
 bool gemm_tile_fits(const SolGemm *a,
                     int kernel); // the types and the layout; tensor copies must reach the tensors, too
+void gemm_ask_clusters(SolContext *ctx, SolDriverKernel *const *loaded); // fills in ctx->clusters
 GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, int kernel, int parts);
 int64_t gemm_clusters_of(const SolContext *ctx, int size, int per_sm);            // that run at a time
 double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p); // microseconds

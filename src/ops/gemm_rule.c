@@ -42,11 +42,11 @@ bool gemm_tile_fits(const SolGemm *a, int kernel) {
 }
 
 // Asked of two kernels, one that fills an SM and one that fills half of it, for all.
-void gemm_ask_clusters(SolContext *ctx) {
+void gemm_ask_clusters(SolContext *ctx, SolDriverKernel *const *loaded) {
   static const int kernels[] = {GEMM_SPLIT_2_00_192_5_0, GEMM_SPLIT_2_00_64_4_1};
-  for (int i = 0; i < 2 && ctx->cc >= 90; i++)
-    for (uint32_t size = 1; size <= OPS_CLUSTER && ops_has_kernel(ctx, &ops_gemm, kernels[i]); size++) {
-      SolDriverLaunch l = {.kernel = ctx->kernels[ops_index(ctx, &ops_gemm)][kernels[i]],
+  for (int i = 0; i < 2 && ctx->backend == SOL_BACKEND_CUDA && ctx->cc >= 90; i++)
+    for (uint32_t size = 1; size <= OPS_CLUSTER && loaded[kernels[i]]; size++) {
+      SolDriverLaunch l = {.kernel = loaded[kernels[i]],
                            .grid = {size, 1, 1},
                            .block = {gemm_variants[kernels[i]].threads, 1, 1},
                            .cluster = {size, 1, 1},
