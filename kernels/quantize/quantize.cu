@@ -30,16 +30,22 @@ INLINE float scale_group(const QuantizeParams &p, float most, uint64_t g, bool w
   return scale > 0 ? __fdiv_rn(1, scale) : 0;
 }
 
-// A word of y: four elements of 8 bits, or eight of 4.
-INLINE uint32_t pack(int how, const float *f) {
+// Eight elements: two words of 8 bits each, or one of 4.
+INLINE void pack(int how, const float *f, uint32_t *w) {
   if (how == QUANTIZE_NVFP4) {
-    uint32_t w = 0;
+    w[0] = 0;
 #pragma unroll
-    for (int j = 0; j < 8; j++) w |= quantize_e2m1(f[j]) << 4 * j;
-    return w;
+    for (int j = 0; j < 8; j++) w[0] |= quantize_e2m1(f[j]) << 4 * j;
+  } else if (how == QUANTIZE_INT8) {
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+      const float *g = f + 4 * j;
+      w[j] = __byte_perm(__byte_perm(int8_of(g[0]), int8_of(g[1]), 0x40), __byte_perm(int8_of(g[2]), int8_of(g[3]), 0x40), 0x5410);
+    }
+  } else {
+    w[0] = fp8_pair(f[0], f[1]) | fp8_pair(f[2], f[3]) << 16;
+    w[1] = fp8_pair(f[4], f[5]) | fp8_pair(f[6], f[7]) << 16;
   }
-  if (how == QUANTIZE_INT8) return int8_of(f[0]) | int8_of(f[1]) << 8 | int8_of(f[2]) << 16 | int8_of(f[3]) << 24;
-  return fp8_pair(f[0], f[1]) | fp8_pair(f[2], f[3]) << 16;
 }
 
 // What a block has: `rows` rows of `columns` columns from `row` and `column` on.
@@ -71,25 +77,40 @@ INLINE Tile tile_of(const QuantizeParams &p, const Work &w, int64_t from, int in
   return t;
 }
 
-// The largest magnitude of the elements in bytes begin to end - 1 of shared memory, of those that lane `lane` of `lanes` has.
+// The largest magnitude of the elements in bytes begin to end - 1 of shared memory, of those that lane `lane` of `lanes` has:
+// by 16 bytes, or, a few, by words.
 INLINE float most_of(const char *memory, int begin, int end, int lane, int lanes, int in, int kind) {
-  const uint32_t *word = (const uint32_t *)memory;
   float most = 0;
-  if (in == 4) {
-#pragma unroll 4
-    for (int i = begin / 4 + lane; i < end / 4; i += lanes) most = fmaxf(most, fabsf(__uint_as_float(word[i])));
-    return most;
-  }
   uint32_t two = 0;
-#pragma unroll 4
-  for (int i = begin / 4 + lane; i < (end + 3) / 4; i += lanes) {
-    uint32_t v = word[i] & 0x7fff7fffu;
-    if (4 * i < begin) v &= 0xffff0000u;
-    if (4 * i + 4 > end) v &= 0xffffu;
-    two = larger2(two, v, kind);
+  if (end - begin >= 64) {
+    const uint4 *at = (const uint4 *)memory;
+#pragma unroll 2
+    for (int i = begin / 16 + lane; i < (end + 15) / 16; i += lanes) {
+      uint4 v = at[i];
+      uint32_t w[4] = {v.x, v.y, v.z, v.w};
+      bool inside = 16 * i >= begin && 16 * i + 16 <= end;
+#pragma unroll
+      for (int j = 0; j < 4; j++) {
+        int here = 16 * i + 4 * j;
+        if (in == 4) {
+          most = fmaxf(most, inside || (here >= begin && here < end) ? fabsf(__uint_as_float(w[j])) : 0);
+        } else {
+          uint32_t u = w[j] & 0x7fff7fffu;
+          if (!inside) u &= (here >= begin && here < end ? 0xffffu : 0) | (here + 2 >= begin && here + 2 < end ? 0xffff0000u : 0);
+          two = larger2(two, u, kind);
+        }
+      }
+    }
+  } else {
+    const uint32_t *word = (const uint32_t *)memory;
+    for (int i = begin / 4 + lane; i < (end + 3) / 4; i += lanes) {
+      uint32_t u = word[i];
+      if (in == 4) most = fmaxf(most, fabsf(__uint_as_float(u)));
+      else two = larger2(two, u & 0x7fff7fffu & (4 * i < begin ? 0xffff0000u : ~0u) & (4 * i + 4 > end ? 0xffffu : ~0u), kind);
+    }
   }
   float2 f = widen2(two, kind);
-  return fmaxf(f.x, f.y);
+  return in == 4 ? most : fmaxf(f.x, f.y);
 }
 
 // Those of all groups of the tile; `p.lanes` neighbouring threads have a group, a power of two.
@@ -129,54 +150,66 @@ INLINE uint32_t cluster_most(const uint32_t *most) {
   return v;
 }
 
-// A word of y: elements j to j + per - 1 of the tile's output row `row`, or, where rows follow each other, of all of them.
-// `length`: its elements. Elements beyond are neither read nor written.
-INLINE void put_word(const QuantizeParams &p, const Tile &t, const char *memory, const float *times, int row, int j, int length,
-                     char *y, int per, int in, int kind) {
-  int columns = t.bytes / in, of_row = p.group ? (columns + p.group - 1) / p.group : 1, column = j;
-  if (!t.pitch && t.rows > 1) row = j < 0 ? 0 : (int)divide32(j, p.by_columns), column = j - row * columns;
-  int inside = p.group ? column & (p.group - 1) : column, most = p.group ? p.group : columns;
+// What put_eight needs to know of the tile.
+typedef struct Puts {
+  const char *memory;
+  const float *times;
+  int columns, of_row; // of a row of the tile: columns and groups
+  int length;          // elements of a row of y, or of all of them where rows follow each other
+  int shift;           // log2 of the columns of a group; 31: the row is one
+} Puts;
+
+// Eight elements of y's row `row` from j on, or, where rows follow each other, of all of them; what is beyond them is neither
+// read nor written.
+INLINE void put_eight(const QuantizeParams &p, const Tile &t, const Puts &s, int row, int j, char *y, int how, int in, int kind) {
+  int column = j, bytes = how == QUANTIZE_NVFP4 ? 4 : 8;
+  if (!t.pitch && t.rows > 1) row = j < 0 ? 0 : (int)divide32(j, p.by_columns), column = j - row * s.columns;
   float f[8];
   uint32_t w[8];
-  if (column >= 0 && column + per <= columns && inside + per <= most) {
-    float by = times[row * of_row + (p.group ? column / p.group : 0)];
-    tile_words(memory, tile_place(t, row) + column * in, in == 4 ? 4 : per / 2, in, w);
-    if (in == 4 && per == 8) tile_words(memory, tile_place(t, row) + column * in + 16, 4, in, w + 4);
-    to_floats(w, per, kind, f);
+  if (j >= 0 && column + 8 <= s.columns && column >> s.shift == (column + 7) >> s.shift) {
+    float by = s.times[row * s.of_row + (column >> s.shift)];
+    int at = tile_place(t, row) + column * in;
+    tile_words(s.memory, at, 4, in, w);
+    if (in == 4) tile_words(s.memory, at + 16, 4, in, w + 4);
+    to_floats(w, 8, kind, f);
 #pragma unroll
-    for (int i = 0; i < per; i++) f[i] = __fmul_rn(f[i], by);
-    *(uint32_t *)y = pack(p.how, f);
+    for (int i = 0; i < 8; i++) f[i] = __fmul_rn(f[i], by);
+    pack(how, f, w);
+    store_aligned(y, bytes / 4, w);
     return;
   }
 #pragma unroll 1
-  for (int i = 0; i < per; i += per / 4) { // bytes
-    if (j + i < 0 || j + i >= length) continue;
+  for (int i = 0; i < 8; i += 8 / bytes) {
+    if (j + i < 0 || j + i >= s.length) continue;
     int c = column + i, r = row;
-    while (c >= columns) c -= columns, r++;
+    while (c >= s.columns) c -= s.columns, r++;
 #pragma unroll
-    for (int k = 0; k < per / 4; k++) {
-      float by = times[r * of_row + (p.group ? c / p.group : 0)];
-      f[k] = __fmul_rn(load_one(memory + tile_place(t, r), c + k, kind), by);
-    }
-    uint32_t byte = per == 8                   ? quantize_e2m1(f[0]) | quantize_e2m1(f[1]) << 4
-                    : p.how == QUANTIZE_INT8 ? int8_of(f[0])
-                                             : e4m3_code(f[0]);
-    y[i / (per / 4)] = (char)byte;
+    for (int k = 0; k < 8 / bytes; k++)
+      f[k] = __fmul_rn(load_one(s.memory + tile_place(t, r), c + k, kind), s.times[r * s.of_row + ((c + k) >> s.shift)]);
+    uint32_t byte = how == QUANTIZE_NVFP4   ? quantize_e2m1(f[0]) | quantize_e2m1(f[1]) << 4
+                    : how == QUANTIZE_INT8 ? int8_of(f[0])
+                                           : e4m3_code(f[0]);
+    y[i * bytes / 8] = (char)byte;
   }
 }
 
-// y's part of the tile, in words of its own alignment.
+// y's part of the tile, on boundaries of what eight elements become.
 INLINE void put_tile(const QuantizeParams &p, const Work &w, const Tile &t, int64_t from, const char *memory, const float *times,
-                     int per, int in, int kind) {
-  int rows = t.pitch ? t.rows : 1, length = (t.pitch ? 1 : t.rows) * (t.bytes / in);
-  int bytes = length / (per / 4), words = (bytes + 6) / 4; // that a row may touch
-  char *y = (char *)p.y + (int64_t)w.row * p.y_stride + (w.column + from) / (per / 4);
-#pragma unroll 2
-  for (int i = threadIdx.x; i < rows * words; i += blockDim.x) {
-    int row = rows == 1 ? 0 : i / words, k = i - row * words;
+                     int how, int in, int kind) {
+  const int unit = how == QUANTIZE_NVFP4 ? 4 : 8, dense = how == QUANTIZE_NVFP4 ? 2 : 1;
+  Puts s;
+  s.memory = memory, s.times = times;
+  s.columns = t.bytes / in;
+  s.shift = p.group ? 31 - __clz(p.group) : 31;
+  s.of_row = p.group ? (s.columns + p.group - 1) >> s.shift : 1;
+  s.length = (t.pitch ? 1 : t.rows) * s.columns;
+  int rows = t.pitch ? t.rows : 1, bytes = s.length / dense, each = (bytes + 2 * unit - 2) / unit; // units that a row may touch
+  char *y = (char *)p.y + (int64_t)w.row * p.y_stride + (w.column + from) / dense;
+  for (int i = threadIdx.x; i < rows * each; i += blockDim.x) {
+    int row = rows == 1 ? 0 : i / each, k = i - row * each;
     char *first = y + row * p.y_stride;
-    int at = 4 * k - (int)((uintptr_t)first & 3);
-    if (at < bytes) put_word(p, t, memory, times, row, at * (per / 4), length, first + at, per, in, kind);
+    int at = unit * k - (int)((uintptr_t)first & (unit - 1));
+    if (at < bytes) put_eight(p, t, s, row, at * dense, first + at, how, in, kind);
   }
 }
 
@@ -218,17 +251,20 @@ INLINE void quantize(const QuantizeParams &p, int in, int kind, char *memory) {
       tile_fill(t, memory, in);
       __syncthreads();
     }
-    if (p.how == QUANTIZE_NVFP4) put_tile(p, w, t, from, memory, times, 8, in, kind);
-    else put_tile(p, w, t, from, memory, times, 4, in, kind);
+    if (p.how == QUANTIZE_NVFP4) put_tile(p, w, t, from, memory, times, QUANTIZE_NVFP4, in, kind);
+    else if (p.how == QUANTIZE_INT8) put_tile(p, w, t, from, memory, times, QUANTIZE_INT8, in, kind);
+    else put_tile(p, w, t, from, memory, times, QUANTIZE_FP8, in, kind);
   }
   if (p.cluster > 1) cluster_wait();
 }
 
 #define QUANTIZE(in)                                                                                         \
-  KERNEL __launch_bounds__(QUANTIZE_THREADS, 5) sol_quantize_##in(const __grid_constant__ QuantizeParams p) { \
+  KERNEL __launch_bounds__(QUANTIZE_THREADS, 4) sol_quantize_##in(const __grid_constant__ QuantizeParams p) { \
     extern __shared__ __align__(128) char memory[];                                                          \
     begin_kernel();                                                                                          \
-    quantize(p, in, in == 4 ? KIND_FP32 : p.x_kind, memory);                                                 \
+    if (in == 4) quantize(p, in, KIND_FP32, memory);                                                         \
+    else if (p.x_kind == KIND_FP16) quantize(p, in, KIND_FP16, memory);                                      \
+    else quantize(p, in, KIND_BF16, memory);                                                                 \
   }
 QUANTIZE(2)
 QUANTIZE(4)

@@ -29,35 +29,15 @@ INLINE float take_chunk(float sum, const Vec *v, int kind, int in, int how) {
   return sum;
 }
 
-INLINE bool in_cluster(const ReduceParams *p) {
-#if __CUDA_ARCH__ >= 900
-  return p->cluster > 1;
-#else
-  return false;
-#endif
-}
-
-// What `lanes` neighbouring lanes have, a power of two.
-INLINE float fold_lanes(float sum, int lanes, int how) {
-  for (int o = lanes / 2; o; o /= 2) sum = add(sum, __shfl_xor_sync(~0u, sum, o), how);
-  return sum;
-}
-
-// What the threads of the block have, up to 32 warps, for its first warp.
-INLINE float fold_block(RowFold *shared, float sum, int how) {
-  int warps = blockDim.x / 32, lane = threadIdx.x % 32;
-  sum = fold_lanes(sum, 32, how);
-  if (warps == 1) return sum;
-  if (lane == 0) shared->warps[threadIdx.x / 32].x = sum;
-  __syncthreads();
-  return fold_lanes(lane < warps ? shared->warps[lane].x : nothing(how), 32, how);
-}
-
-// And the blocks of the cluster, for the first of their threads.
-INLINE float fold_cluster(RowFold *shared, float sum, int blocks, int how) {
-  if (!exchange_to_first(&shared->exchange, blocks, make_float2(sum, 0))) return sum;
+// The row's, for its first thread.
+INLINE float fold_row(RowShape s, RowFold *shared, float sum, int how) {
+  RowShape block = s;
+  block.cluster = 1;
+  float2 v = row_fold(block, shared, make_float2(sum, 0), how == HOW_MAX ? FOLD_HIGHEST : FOLD_SUM);
+  if (s.cluster == 1 || !exchange_to_first(&shared->exchange, s.cluster, v)) return v.x;
   sum = shared->exchange.from[0].x;
-  for (int i = 1; i < blocks; i++) sum = add(sum, shared->exchange.from[i].x, how);
+#pragma unroll
+  for (int i = 1; i < s.cluster; i++) sum = add(sum, shared->exchange.from[i].x, how);
   return sum;
 }
 
@@ -83,19 +63,14 @@ INLINE float reduce_span(const Span *x, int64_t thread, int64_t all, int kind, i
   return add(add(sum[0], sum[1], how), add(sum[2], sum[3], how), how);
 }
 
-// Rows: short ones share a block, `lanes` threads to each; others have a block, or a cluster of them.
-INLINE void reduce_row(const ReduceParams *p, int in, RowFold *shared, int how) {
-  const int kind = in == 4 ? KIND_FP32 : p->x_kind;
-  uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, row = block / p->cluster;
-  int thread = threadIdx.x, all = blockDim.x * p->cluster;
-  if (p->rows > 1) row = block * p->rows + threadIdx.x / p->lanes, thread &= p->lanes - 1, all = p->lanes;
-  if (in_cluster(p)) thread += (int)(cluster_rank() * blockDim.x);
-  Span x = span_of((const char *)p->x + (int64_t)row * p->x_stride, row < p->m ? p->n : 0, in);
-  float sum = reduce_span(&x, thread, all, kind, in, how);
-  if (p->rows > 1) sum = fold_lanes(sum, p->lanes, how);
-  else sum = fold_block(shared, sum, how);
-  if (in_cluster(p)) sum = fold_cluster(shared, sum, p->cluster, how);
-  if (thread == 0 && row < p->m) finish(p, (int64_t)row, sum);
+// Rows: each by the threads of its group.
+INLINE void reduce_row(const ReduceParams *p, RowShape s, RowFold *shared, int how) {
+  const int kind = s.in == 4 ? KIND_FP32 : p->x_kind;
+  RowPlace place = row_place(s);
+  Span x = span_of((const char *)p->x + (int64_t)place.row * p->x_stride, place.row < p->m ? p->n : 0, s.in);
+  float sum = reduce_span(&x, place.thread, s.threads * s.cluster, kind, s.in, how);
+  sum = fold_row(s, shared, sum, how);
+  if (place.thread == 0 && place.row < p->m) finish(p, (int64_t)place.row, sum);
 }
 
 // One of `units`: a chunk of a row, or, the last for each row, its edges.
@@ -115,6 +90,7 @@ INLINE float reduce_unit(const ReduceParams *p, uint64_t unit, float sum, int ki
 // All: a single row, or rows as units, in turn over all threads. Block b writes y[b].
 INLINE void reduce_all(const ReduceParams *p, int in, RowFold *shared, int how) {
   enum { THREADS = 256 };
+  const RowShape s = {THREADS, 1, 1, 1, in, in, 1};
   const int kind = in == 4 ? KIND_FP32 : p->x_kind;
   uint64_t thread = (uint64_t)blockIdx.x * THREADS + threadIdx.x, step = (uint64_t)gridDim.x * THREADS;
   float sum = nothing(how);
@@ -125,7 +101,7 @@ INLINE void reduce_all(const ReduceParams *p, int in, RowFold *shared, int how) 
 #pragma unroll 2
     for (uint64_t i = thread; i < p->units; i += step) sum = reduce_unit(p, i, sum, kind, in, how);
   }
-  sum = fold_block(shared, sum, how);
+  sum = fold_row(s, shared, sum, how);
   if (threadIdx.x == 0) finish(p, blockIdx.x, sum);
 }
 
@@ -133,6 +109,14 @@ INLINE void reduce_all(const ReduceParams *p, int in, RowFold *shared, int how) 
 // what they hold at the end, a warp's first. `wide`: a thread's columns are one 16-byte chunk, rows on 16 bytes.
 // Otherwise they are `lanes` apart and loaded one by one, coalesced. Each block of a cluster has a part of the strip's
 // rows, and the first adds up what the others send; without clusters a second launch does.
+INLINE bool in_cluster(const ReduceParams *p) {
+#if __CUDA_ARCH__ >= 900
+  return p->cluster > 1;
+#else
+  return false;
+#endif
+}
+
 INLINE uint32_t strip_of_batch(void) {
   uint32_t strip = blockIdx.x;
 #if __CUDA_ARCH__ >= 900
@@ -279,16 +263,23 @@ INLINE void reduce_columns(const ReduceParams *p, int in, int wide, ColumnsFold 
   else if (p.how == HOW_SQUARES) call_(HOW_SQUARES);                                                         \
   else call_(HOW_SUM);
 
-#define ROWS(in)                                                                                             \
-  KERNEL __launch_bounds__(REDUCE_THREADS, 3) sol_reduce_##in##_rows(ReduceParams p) {                       \
+#define ROWS_NAME(in, threads, cluster) sol_reduce_##in##_rows_##threads##x##cluster
+#define ROWS_BODY(how) reduce_row(&p, s, &shared, how)
+#define ROWS(in, threads, rows, cluster)                                                                     \
+  KERNEL __launch_bounds__(threads * rows, 1280 / (threads * rows)) /* 48 registers */                       \
+  ROWS_NAME(in, threads, cluster)(ReduceParams p) {                                                          \
     __shared__ RowFold shared;                                                                               \
-    if (in_cluster(&p)) exchange_init(&shared.exchange);                                                     \
-    EACH_HOW(ROWS_BODY_##in)                                                                                 \
+    const RowShape s = {threads, 1, rows, cluster, in, in, 1};                                               \
+    row_begin(s, &shared);                                                                                   \
+    EACH_HOW(ROWS_BODY)                                                                                      \
   }
-#define ROWS_BODY_2(how) reduce_row(&p, 2, &shared, how)
-#define ROWS_BODY_4(how) reduce_row(&p, 4, &shared, how)
-ROWS(2)
-ROWS(4)
+#define SPAN(threads, rows, cluster, upto) ROWS(2, threads, rows, cluster) ROWS(4, threads, rows, cluster)
+#if __CUDA_ARCH__ >= 900
+#define SPAN_90(threads, rows, cluster, upto) SPAN(threads, rows, cluster, upto)
+#else
+#define SPAN_90(threads, rows, cluster, upto)
+#endif
+#include "span.def"
 
 #define ALL(in)                                                                                              \
   KERNEL __launch_bounds__(256, 5) sol_reduce_##in##_all(ReduceParams p) {                                   \

@@ -6,13 +6,18 @@
 #include "kernels/reduce/reduce.h"
 #include "ops/cpu.h"
 #include "ops/elementwise.h"
+#include "ops/spans.h"
 
 enum {
+  KERNEL_ROWS = SPAN_KERNELS - 1, // those of span.def come first
 #define OTHER(name) KERNEL_##name,
 #include "kernels/reduce/reduce.def"
   KERNEL_COUNT
 };
 static const char *const kernel_names[KERNEL_COUNT] = {
+#define SPAN(threads, rows, cluster, upto)    SPAN_NAMES("sol_reduce", threads, cluster)
+#define SPAN_90(threads, rows, cluster, upto) SPAN(threads, rows, cluster, upto)
+#include "kernels/span.def"
 #define OTHER(name) #name,
 #include "kernels/reduce/reduce.def"
 };
@@ -256,28 +261,9 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
 }
 
 // GPU
-// A thread has DEPTH of a row's chunks in flight, the last time as often as the first: rows of up to 2 KiB share a block, longer
-// ones have as many threads as that takes, the longest the blocks of a cluster. It depends on n alone.
 static SolStatus launch_rows(SolContext *ctx, ReduceParams *p, SolStream stream) {
-  enum { DEPTH = 4, SHORT = 32 * DEPTH, SHORT_THREADS = 128, LONG = 12288 };
-  int in = p->x_kind == KIND_FP32 ? 4 : 2;
-  int64_t chunks = p->n / (16 / in) + 1;
-  OpsLaunch l = {.kernel = in == 2 ? KERNEL_sol_reduce_2_rows : KERNEL_sol_reduce_4_rows,
-                 .early = true,
-                 .params = p,
-                 .bytes = sizeof *p};
-  p->rows = 1, p->cluster = ctx->cc >= 90 && chunks > LONG ? CLUSTER : 1;
-  if (chunks <= SHORT) {
-    p->lanes = 4;
-    while (p->lanes * DEPTH < chunks) p->lanes *= 2;
-    p->rows = SHORT_THREADS / p->lanes;
-    l.block = SHORT_THREADS;
-  } else {
-    int64_t of_block = ops_ceil_div(chunks, p->cluster), rounds = ops_ceil_div(of_block, DEPTH * REDUCE_THREADS);
-    l.block = (uint32_t)(ops_ceil_div(of_block, DEPTH * rounds * 32) * 32);
-  }
-  l.cluster = (uint32_t)p->cluster;
-  ops_grid(l.grid, (uint64_t)ops_ceil_div((int64_t)p->m, p->rows) * l.cluster, 1);
+  OpsLaunch l = {.early = true, .params = p, .bytes = sizeof *p};
+  spans_plan(ctx, &ops_reduce, (int64_t)p->m, p->n, p->x_kind == KIND_FP32 ? 4 : 2, &l);
   return ops_launch(ctx, &ops_reduce, &l, stream);
 }
 
@@ -342,7 +328,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   if (a->axis == SOL_AXIS_ROWS) return launch_rows(ctx, &last, stream);
   SolStatus (*first)(SolContext *, ReduceParams *, int64_t, int64_t, SolStream) =
       a->axis == SOL_AXIS_COLUMNS ? launch_columns : launch_all;
-  if (plan.cluster && ctx->cc >= 90) last.cluster = (int32_t)plan.parts;
+  if (plan.cluster && ops_has_kernel(ctx, &ops_reduce, SPAN_4_512_8)) last.cluster = (int32_t)plan.parts;
   if (plan.parts == 1 || last.cluster) return first(ctx, &last, plan.parts, batch_of(a), stream);
   ReduceParams parts = last;
   parts.y = a->workspace, parts.y_kind = KIND_FP32, parts.divisor = 1;
