@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """What the emulator predicts for the corpus against what an H200 measured (tests/data/h200-corpus.csv).
-usage: fidelity.py SRC [--learn] [--markdown] [--only NAME,...] [--seconds S] [--sol PATH] [--work DIR]
+usage: fidelity.py SRC [--learn] [--more] [--markdown] [--only NAME,...] [--seconds S] [--sol PATH] [--work DIR]
 SRC has the programs' sources, or some of them (bench/corpus.py says how): they are compiled and run through `sol audit`. What each
 gave is kept under DIR (build/fidelity) by the build of sol that gave it, so that a run that was cut off goes on from there.
 Kernels are in two halves by a hash of their names. --learn lists the half that the model may be made from, worst first. The other
-half is only scored: nothing here shows it kernel by kernel.
+half is only scored: nothing here shows it kernel by kernel. --more: the further programs of bench/corpus_more.csv, which are in
+neither half; all their kernels may be looked at.
 Times are those of a launch as the program runs; DRAM bytes are those with cold caches (`sol audit --cold`, where there is one).
 Errors of times are of the ratio: twice and half are both 100% off. Errors of DRAM bytes are parts of what was measured, 1 MB at
 least. Requests, sectors and wavefronts are of loads and stores, over all launches, where every shape of the kernel was counted."""
@@ -26,10 +27,10 @@ NOISE = 0.003  # the pipe's counter of wavefronts differs by so much from run to
 KEPT = ("symbol", "launches", "bound", "shapes", "global_load", "global_store", "shared_load", "shared_store", "dram_read_bytes", "dram_write_bytes")
 
 
-def measured():
+def measured(table=corpus.TABLE):
     """{(collection, program, arguments): rows of the table}"""
     found = {}
-    with open(corpus.TABLE, encoding="utf-8") as f:
+    with open(table, encoding="utf-8") as f:
         for row in csv.DictReader(line for line in f if not line.startswith("#")):
             found.setdefault((row["collection"], row["program"], row["arguments"]), []).append(row)
     return found
@@ -115,14 +116,14 @@ def near(ours, pipe, instruction):
     return ours == round(instruction) or abs(ours - pipe) <= NOISE * pipe
 
 
-def compare(rows, warm, cold):
+def compare(rows, warm, cold, more=False):
     """A result a row of the table; None where the bill lacks it."""
     found = []
     kernels, flushed = by_symbol(warm), by_symbol(cold)
     for r in rows:
         kernel, other = kernels.get(r["kernel"]), flushed.get(r["kernel"])
         shape = next((s for s in (kernel or {}).get("shapes", []) if (s["grid"], s["block"]) == (r["grid"], r["block"])), None)
-        one = {"row": r, "scored": corpus.scored(r["program"], r["kernel"]), "matched": bool(shape and other)}
+        one = {"row": r, "scored": not more and corpus.scored(r["program"], r["kernel"]), "matched": bool(shape and other)}
         if one["matched"]:
             one.update(bound=kernel["bound"], said=shape_time(shape), was=number(r, "time_us"))
             one["time"] = math.expm1(abs(math.log(max(one["said"], 1e-3) / one["was"])))
@@ -183,6 +184,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("source")
     p.add_argument("--learn", action="store_true")
+    p.add_argument("--more", action="store_true", help="the further programs, all to learn from")
     p.add_argument("--markdown", action="store_true")
     p.add_argument("--only", help="programs or collections")
     p.add_argument("--seconds", type=int, default=120, help="of a program, then it is cut off")
@@ -190,25 +192,25 @@ def main():
     p.add_argument("--work", default=os.path.join(ROOT, "build", "fidelity"))
     a = p.parse_args()
     toolkit()
-    table, sol, results, failed = measured(), Sol(a.sol, a.work, a.seconds), [], []
+    table, sol, results, failed = measured(corpus.MORE_TABLE if a.more else corpus.TABLE), Sol(a.sol, a.work, a.seconds), [], []
     source = os.path.abspath(a.source)
-    for row in corpus.programs(source, a.only and a.only.split(",")):
+    for row in corpus.programs(source, a.only and a.only.split(","), corpus.MORE_LIST if a.more else None):
         rows = table.get((row["collection"], row["program"], row["arguments"]))
         if not rows:
             continue
         warm = sol.audit(source, row, [])
-        cold = sol.audit(source, row, ["--cold"]) if sol.cold else warm
+        cold = sol.audit(source, row, ["--cold"]) if sol.cold and not a.more else warm
         if "failed" in warm:
             failed.append(f"{corpus.key(row)}: {warm['failed']}")
         if any("was stopped after" in (bill.get("ended") or "") for bill in (warm, cold)):  # its last launches are in part
             failed.append(f"{corpus.key(row)}: cut off after {a.seconds} s, left out")
             continue
-        results += compare(rows, warm, cold)
+        results += compare(rows, warm, cold, a.more)
         print(f"\r{len(results)} kernels", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     if a.learn:
         learn(results)
-    show([summary(results, False), summary(results, True)], a.markdown)
+    show([summary(results, False)] + ([] if a.more else [summary(results, True)]), a.markdown)
     for line in failed:
         print("no bill:", line.replace("\n", " "))
 

@@ -21,14 +21,16 @@ static const MachineModel *h200(void) {
 // ---- from counts ----
 
 TEST(atomics_to_one_address_wait_for_each_other) {
-  AuditInst in = {.pattern = {.queue_lanes = 320, .queue_words = 10}};
-  CHECK_NEAR(audit_atomic_clocks(h200(), &in), 10 + h200()->atomic_int_clocks * 320, 1e-9);
+  AuditInst in = {.pattern = {.queue_lanes = 320, .queue_packets = 40}};
+  CHECK_NEAR(audit_atomic_clocks(h200(), &in), h200()->atomic_int_clocks * 320, 1e-9);
   in.real = true;
-  CHECK_NEAR(audit_atomic_clocks(h200(), &in), 10 + h200()->atomic_real_clocks * 320, 1e-9);
+  CHECK_NEAR(audit_atomic_clocks(h200(), &in), h200()->atomic_real_clocks * 320, 1e-9);
   in.width = 8;
-  CHECK_NEAR(audit_atomic_clocks(h200(), &in),
-             10 / h200()->atomic_words * h200()->atomic_double_words + h200()->atomic_double_clocks * 320,
-             1e-9);
+  CHECK_NEAR(audit_atomic_clocks(h200(), &in), h200()->atomic_double_clocks * 320, 1e-9);
+  in.pattern.queue_lanes = 0; // each lane an address of its own
+  CHECK_NEAR(audit_atomic_clocks(h200(), &in), h200()->atomic_double_packet * 40, 1e-9);
+  in.width = 4;
+  CHECK_NEAR(audit_atomic_clocks(h200(), &in), h200()->atomic_packet * 40, 1e-9);
 }
 
 TEST(spills_are_what_ptxas_puts_on_the_stack) {
@@ -322,6 +324,22 @@ TEST(chains_wait_for_fences_and_clusters) {
   double each = m->other_shared_clocks + m->cluster_barrier_clocks + m->fence_clocks + m->store_fence_clocks;
   AuditPtx ptx = {.executions = 1056};
   CHECK_NEAR(audit_chain(m, &w, &waits, &c, &ptx, 1), 132e3 * each / mean, 1e-9);
+}
+
+// Of a chain's loads those from local memory are the machine's few waits for it, not its many for global memory.
+TEST(chains_take_local_memory_for_what_the_machine_made_of_it) {
+  AuditInst in = load_inst(1056, 4224);
+  AuditWaits waits = {.per_load = 1, .clocks = far_clocks(), .far = far_clocks()};
+  MachineWork w = {.warps_per_block = 8};
+  SolEmuChain c = {.far_waits = 132e3};
+  audit_demand(h200(), &in, &waits, 1, &w);
+  const MachineModel *m = h200();
+  double mean = machine_wait_clocks(m, &w) / 8;
+  AuditPtx ptx = {.executions = 1056,
+                  .load_waits = w.load_waits / 10}; // the machine waits ten times as often
+  CHECK_NEAR(audit_chain(m, &w, &waits, &c, &ptx, 1), 1320e3 * far_clocks() / mean, 1e-9);
+  ptx.local_waits = 9 * ptx.load_waits;
+  CHECK_NEAR(audit_chain(m, &w, &waits, &c, &ptx, 1), 132e3 * far_clocks() / mean, 1e-9);
 }
 
 // In clusters an SM holds fewer blocks, however small.

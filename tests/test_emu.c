@@ -147,6 +147,32 @@ TEST(counts_do_not_depend_on_workers_or_ranges) {
   stop(&m);
 }
 
+// Each block waits for the one before: how often it asks is the same in every run.
+TEST(counts_of_blocks_that_wait_do_not_depend_on_workers) {
+  static const char text[] =
+      ".version 8.0\n.target sm_90\n.address_size 64\n"
+      ".visible .entry chain(.param .u64 p)\n{\n .reg .b32 %r<4>;\n .reg .b64 %rd<3>;\n .reg .pred %q;\n"
+      " ld.param.u64 %rd1, [p];\n mov.u32 %r1, %ctaid.x;\n mul.wide.u32 %rd2, %r1, 4;\n"
+      " add.u64 %rd1, %rd1, %rd2;\nagain:\n ld.volatile.global.u32 %r2, [%rd1];\n"
+      " setp.eq.u32 %q, %r2, 0;\n @%q bra again;\n add.u32 %r3, %r2, 1;\n"
+      " st.volatile.global.u32 [%rd1+4], %r3;\n ret;\n}\n";
+  enum { BLOCKS = 500 };
+  SolEmuCounts first = {0};
+  for (int turn = 0; turn < 6; turn++) {
+    Machine m;
+    if (!start(&m, text, (SolEmuMachine){.workers = turn ? 3 : 1, .sms = 8})) return;
+    uint64_t flags = buffer(&m, 4 * (BLOCKS + 1), "flags");
+    words(&m, flags, 1)[0] = 1;
+    RUN(&m, (SolEmuLaunch){0}, BLOCKS, 32, flags);
+    CHECK_INT(m.result.end, SOL_EMU_DONE);
+    CHECK_INT(words(&m, flags, BLOCKS + 1)[BLOCKS], BLOCKS + 1);
+    if (!turn) first = m.result.total;
+    CHECK_INT(m.result.total.requests, first.requests);
+    CHECK_INT(m.result.total.executions, first.executions);
+    stop(&m);
+  }
+}
+
 // Reads 800000 bytes and writes 400000; what the results say of DRAM and L2 is the same for any number of workers.
 TEST(l2_keeps_its_contents_where_a_launch_asks_for_it) {
   SolEmuLaunch kept = {.keep_l2 = true}, cold = {0}, sample = {.keep_l2 = true, .sample_waves = 4};

@@ -216,26 +216,64 @@ TEST(tallies_add_up) {
   emu_tally_free(&whole);
 }
 
+// ---- divisions and roots ----
+
+// Operands that the machine's short way cannot handle, as bench/probe_div.cu found them on an H200: of a warp with one such lane.
+TEST(operands_that_leave_the_short_way) {
+  static const struct {
+    const char *op, *a, *b;
+    bool rare;
+  } cases[] = {
+      {"div.rn.f32", "1.0", "3.0", false},       {"div.rn.f32", "0.0", "3.0", true},
+      {"div.rn.f32", "1.0e-37", "3.0", true},    {"div.rn.f32", "1.0e-30", "100000.0", false},
+      {"div.rn.f32", "1.0e-30", "1.0e10", true}, {"div.rn.f32", "1.0e30", "1.0e-5", false},
+      {"div.rn.f32", "1.0", "1.0e38", true},     {"div.rn.f32", "1.0e38", "3.0", false},
+      {"div.rn.f64", "1.0", "3.0", false},       {"div.rn.f64", "0.0", "3.0", true},
+      {"div.rn.f64", "1.0e-300", "3.0", true},   {"div.rn.f64", "1.0e-290", "3.0", false},
+      {"div.rn.f64", "1.0", "1.0e-300", false},  {"div.rn.f64", "1.0e-200", "1.0e200", true},
+      {"sqrt.rn.f32", "2.0", NULL, false},       {"sqrt.rn.f32", "0.0", NULL, true},
+      {"sqrt.rn.f32", "1.0e-30", NULL, false},   {"sqrt.rn.f64", "2.0", NULL, false},
+      {"sqrt.rn.f64", "1.0e-300", NULL, true},   {"rcp.rn.f32", "1.0e37", NULL, false},
+      {"rcp.rn.f32", "1.0e38", NULL, true},      {"rcp.rn.f64", "1.0e300", NULL, false},
+      {"rcp.rn.f64", "1.0e-310", NULL, true},
+  };
+  for (size_t k = 0; k < SOL_COUNT(cases); k++) {
+    const char *type = strrchr(cases[k].op, '.');
+    char text[512];
+    snprintf(text, sizeof text,
+             "{ .reg %s %%x<4>; setp.eq.u32 %%p1, %%l, 7; mov%s %%x0, %s; mov%s %%x1, %s; mov%s %%x3, 1.0;\n"
+             "selp%s %%x0, %%x0, %%x3, %%p1; %s %%x2, %%x0%s; }",
+             type, type, cases[k].a, type, cases[k].b ? cases[k].b : "1.0", type, type, cases[k].op,
+             cases[k].b ? ", %x1" : "");
+    Seen s;
+    see(&(Job){.body = text}, &s);
+    if (!CHECK_INT(inst(&s, cases[k].op, 0)->counts.turns, cases[k].rare ? 32 : 0)) printf("%s\n", text);
+    done(&s);
+  }
+}
+
 // ---- atomics ----
 
 TEST(atomics_at_one_address) {
   static const struct {
     const char *body;
-    uint32_t same, hottest; // same: an execution
+    uint32_t same, hottest;  // same: an execution
+    uint32_t lanes, packets; // on the busiest 512 bytes
     bool shared;
   } cases[] = {
-      {"red.global.add.u32 [%in], 1;", 32, 1024, false},
-      {"mul.wide.u32 %rd1, %i, 4; add.u64 %rd2, %in, %rd1; red.global.add.u32 [%rd2], 1;", 1, 8, false},
+      {"red.global.add.u32 [%in], 1;", 32, 1024, 1024, 128, false},
+      {"mul.wide.u32 %rd1, %i, 4; add.u64 %rd2, %in, %rd1; red.global.add.u32 [%rd2], 1;", 1, 8, 0, 16,
+       false},
       {"and.b32 %r1, %l, 3; mul.wide.u32 %rd1, %r1, 64; add.u64 %rd2, %in, %rd1; red.global.add.u32 [%rd2], "
        "1;",
-       8, 256, false},
+       8, 256, 512, 512, false},
       // 20 lanes at one address, the others each at their own, sectors apart.
       {"sub.u32 %r1, %l, 20; setp.lt.u32 %p1, %l, 20; selp.b32 %r1, 99, %r1, %p1; mul.wide.u32 %rd1, %r1, "
        "128;\n"
        "add.u64 %rd2, %in, %rd1; red.global.add.u32 [%rd2], 1;",
-       20, 640, false},
-      {"setp.eq.u32 %p1, %l, 5; @%p1 atom.global.add.u32 %r1, [%in+64], 1;", 1, 32, false},
-      {"mov.u32 %r2, tile; red.shared.add.u32 [%r2], 1;", 32, 0, true},
+       20, 640, 640, 96, false},
+      {"setp.eq.u32 %p1, %l, 5; @%p1 atom.global.add.u32 %r1, [%in+64], 1;", 1, 32, 0, 32, false},
+      {"mov.u32 %r2, tile; red.shared.add.u32 [%r2], 1;", 32, 0, 0, 0, true},
   };
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     Seen s;
@@ -244,6 +282,8 @@ TEST(atomics_at_one_address) {
     const SolEmuPattern *p = &inst(&s, atom ? "atom" : "red", 0)->pattern;
     CHECK_INT(p->same, 32 * cases[k].same);
     if (!CHECK_INT(p->hottest, cases[k].hottest)) printf("%s\n", cases[k].body);
+    CHECK_INT(p->queue_lanes, cases[k].lanes);
+    CHECK_INT(p->queue_packets, cases[k].packets);
     CHECK_INT(touch(&s, s.in)->read, touch(&s, s.in)->written);
     CHECK_INT(touch(&s, s.in)->read_first, touch(&s, s.in)->written); // an atomic reads before it writes
     CHECK_INT(touch(&s, s.in)->written > 0, !cases[k].shared);

@@ -16,6 +16,17 @@ assert len(rows) >= 80 and len(set(keys)) == len(keys), [k for k in keys if keys
 assert {r["collection"] for r in rows} == set(corpus.COMMITS)
 assert not [r for r in rows if r["folder"].startswith("/") or " /" in r["flags"] + r["sources"]]
 PY
+check "the further programs are in neither half, and each measured one is in their list" <<'PY'
+import csv, corpus, fidelity
+rows, first = ([*csv.DictReader(open(path))] for path in (corpus.MORE_LIST, corpus.LIST))
+assert len(rows) >= 25 and not {corpus.title(r) for r in rows} & {corpus.title(r) for r in first}
+table = fidelity.measured(corpus.MORE_TABLE)
+assert set(table) == {(r["collection"], r["program"], r["arguments"]) for r in rows}
+one = next(iter(table.values()))[0]
+bill = {"kernels": [{"symbol": one["kernel"], "bound": "dram", "shapes": [{"grid": one["grid"], "block": one["block"], "launches": 1, "time_us": 2 * float(one["time_us"])}]}]}
+result, = fidelity.compare([one], bill, bill, True)
+assert not result["scored"] and abs(result["time"] - 1) < 1e-9 and "counts" not in result
+PY
 check "names of kernels do not depend on where their source lay" <<'PY'
 import corpus
 for name, want in (("_ZN32_GLOBAL__N__1a2e256c_4_s_cu_main4anonEPf", "_ZN_GLOBAL_4anonEPf"),

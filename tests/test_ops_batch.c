@@ -97,7 +97,7 @@ static void try_case(SolContext *ctx, const OpsDef *def, const OpsCase *c, int *
 
 // The emulator under a sanitizer is slow; long rows take the same code as short ones, more often.
 #ifdef __SANITIZE_ADDRESS__
-enum { LONGEST = 9000 };
+enum { LONGEST = 2100 };
 #else
 enum { LONGEST = INT32_MAX };
 #endif

@@ -112,6 +112,8 @@ if [ -n "$nvrtc" ]; then
       "$nvrtc" "-Wl,-rpath,$(dirname "$nvrtc")" -o "$bin/nvrtc" || bad 'nvrtc does not compile'
   audit 0 "$bin/nvrtc" --json
   says out '"name": "saxpy"'
+  audit 0 "$bin/nvrtc" --json -- machine # what NVRTC calls a cubin is PTX then
+  says out '"name": "saxpy"'
 else
   echo "skipped: no NVRTC here" && skipped=$((skipped + 1))
 fi

@@ -525,7 +525,7 @@ TEST(scattered_atomics_do_not_queue) {
     in->pattern.same = same ? WARPS * 32 : WARPS;
     in->pattern.hottest = same ? WARPS * 32 : 40;
     in->pattern.queue_lanes = same ? WARPS * 32 : 40;
-    in->pattern.queue_words = same ? WARPS : 40;
+    in->pattern.queue_packets = same ? WARPS : 40;
     CHECK_MSG(finds(&rig, "atomics") == (same == 1), "same %d", same);
     audit_free(&rig.program);
   }
@@ -660,7 +660,7 @@ TEST(what_would_bind_a_full_grid_hides_no_waste) {
   atomic->counts =
       (SolEmuCounts){.executions = n, .lanes = n * 32, .requests = n, .sectors = n, .sectors_ideal = n};
   atomic->counts.atomics = atomic->pattern.same = atomic->pattern.hottest = n * 32;
-  atomic->pattern.queue_lanes = n * 32, atomic->pattern.queue_words = n;
+  atomic->pattern.queue_lanes = n * 32, atomic->pattern.queue_packets = n;
   rig.launch.grid[0] = 8, rig.launch.blocks = 8;
   rig.launch.flight = (SolEmuFlight){.loads = WARPS, .bytes = WARPS * 128, .waits = WARPS / 16.0};
   const AuditKernel *k = rig_finish(&rig);

@@ -237,7 +237,7 @@ TEST(an_unrolled_loop_is_counted_as_often_as_it_runs) {
       for (uint32_t i = 0; i < l.inst_count; i++)
         if (l.insts[i].kind == SOL_EMU_KIND_GLOBAL_ATOMIC) {
           CHECK_INT(l.insts[i].counts.atomics, (int)warps); // one lane of each
-          CHECK_INT(l.insts[i].pattern.queue_words, 0);
+          CHECK_INT(l.insts[i].pattern.queue_packets, 0);
         }
       sol_arena_free(&arena);
       free(cubin.data);
@@ -350,6 +350,54 @@ TEST(the_rest_of_a_loop_is_no_loop) {
   read_made(&m, gpu("h200"), 2);
   CHECK_NEAR(m.ptx[1].executed.fp32, 410, 0.01); // 100 times four, and ten
   CHECK_NEAR(m.ptx[0].executed.issues, 10 + 100 + 100 * 0 + 10, 0.15);
+}
+
+// A division that the block before it may branch past, with its call of a function of ptxas's own, which has ten instructions.
+static double called_by(const char *division, SolEmuClass unit, uint64_t turns) {
+  Made m = {0};
+  m.ptx[0] = did(1, "ld.global.u64 %rd1, [%rd2];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_GLOBAL_LOAD, 1000);
+  m.ptx[1] = did(2, division, unit, SOL_EMU_KIND_OTHER, 400);
+  m.ptx[1].machine_likeness = 0;
+  m.ptx[1].counts.turns = turns;
+  add_inst(&m, 1, SASS_UNIT_MEMORY, SASS_KIND_GLOBAL_LOAD, false);
+  add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_BRANCH, true);
+  add_block(&m, 2, 1, 2);
+  add_inst(&m, 2, SASS_UNIT_OTHER, SASS_KIND_CALL, false);
+  add_block(&m, 1, 2, SASS_NONE);
+  add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_EXIT, false);
+  add_block(&m, 1, SASS_NONE, SASS_NONE);
+  m.insts[2].target = 4;
+  for (int i = 0; i < 10; i++) add_inst(&m, 0, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+  add_block(&m, 10, SASS_NONE, SASS_NONE);
+  m.blocks[3].subroutine = true;
+  read_made(&m, gpu("h200"), 2);
+  return m.ptx[0].executed.fp32;
+}
+
+// A 64-bit remainder always calls; a floating-point division where its operands leave the short way: here a tenth.
+TEST(a_call_is_executed_as_often_as_it_is_needed) {
+  CHECK_NEAR(called_by("rem.u64 %rd3, %rd1, %rd4;", SOL_EMU_CLASS_INT, 0), 4000, 1e-3);
+  CHECK_NEAR(called_by("div.rn.f32 %f3, %f1, %f4;", SOL_EMU_CLASS_FLOAT, 0), 0, 1e-9);
+  CHECK_NEAR(called_by("div.rn.f32 %f3, %f1, %f4;", SOL_EMU_CLASS_FLOAT, 40), 1000, 1e-3);
+}
+
+// Most of what a block holds comes from lines that were not executed (constants that ptxas moved), but one line of its own was: so
+// were the block and, after it, the others.
+TEST(a_line_of_its_own_shows_that_a_block_was_executed) {
+  Made m = {0};
+  m.ptx[0] = did(1, "add.f32 %f1, %f1, %f2;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100);
+  m.ptx[1] = did(2, "add.f32 %f2, %f1, %f3;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100);
+  m.ptx[2] = did(3, "add.f32 %f3, %f2, %f4;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100);
+  add_inst(&m, 1, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+  add_block(&m, 1, 1, SASS_NONE);
+  for (uint32_t line = 50; line < 53; line++) add_inst(&m, line, SASS_UNIT_OTHER, SASS_KIND_MOVE, false);
+  add_inst(&m, 2, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+  add_block(&m, 4, 2, SASS_NONE);
+  add_inst(&m, 3, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+  add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_EXIT, false);
+  add_block(&m, 2, SASS_NONE, SASS_NONE);
+  read_made(&m, gpu("h200"), 3);
+  for (int i = 0; i < 3; i++) CHECK_NEAR(m.ptx[i].executed.fp32, 100, 1e-3);
 }
 
 TEST(spills_and_dropped_accesses) {

@@ -93,7 +93,7 @@ enum { AUDIT_EXAMPLE_NUMBERS = 3 + 32 };
   X(same)                                                                                                    \
   X(hottest)                                                                                                 \
   X(queue_lanes)                                                                                             \
-  X(queue_words)                                                                                             \
+  X(queue_packets)                                                                                           \
   X(allocation)                                                                                              \
   X(several)                                                                                                 \
   X(values)                                                                                                  \

@@ -21,6 +21,7 @@ void audit_demand(const MachineModel *model, const AuditInst *inst, const AuditW
 // The ratio of a block's critical path to that of an average warp.
 typedef struct AuditPtx { // of a launch, as its PTX has them
   double executions, load_waits, shared_waits;
+  double local_waits; // for local memory, which are not among load_waits
 } AuditPtx;
 double audit_chain(const MachineModel *model, const MachineWork *work, const AuditWaits *waits,
                    const SolEmuChain *chain, const AuditPtx *ptx, double scale);

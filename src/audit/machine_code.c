@@ -10,10 +10,11 @@
 //  2. A guarded instruction has no vote: it takes its slot whether its lanes are active or not.
 //  3. A block without votes (part of a division, say) is executed as often as the lines that it alone holds, or
 //     else as often as the blocks before it lead to it.
-//  4. Functions of ptxas's own, for the rare cases of divisions and roots, are not executed, nor the blocks that
-//     call them where a branch avoids them.
+//  4. Functions of ptxas's own are executed as often as they are called. Where a branch avoids the call, it is for the
+//     operands that the short way of a floating-point division or root cannot handle: the emulator counts the warps that
+//     have such (SolEmuCounts.turns). A 64-bit integer division has no short way: its call is one like any other.
 //  5. A block that is no loop is executed no more often than the blocks before it together; a loop is left as
-//     often as it is entered.
+//     often as it is entered. What alone holds a line that votes is as sure as that line.
 //  6. Copies of an instruction in blocks of lines that were not executed do not count.
 #include "audit/inside.h"
 #include "base/sort.h"
@@ -46,6 +47,7 @@ typedef struct Fit {
   double *times;        // by block: executions
   double *before;       // the same, a turn earlier
   uint8_t *strength;    // by block: of its strongest votes
+  double *detour;       // by block: how often it is executed, of the block before it; negative: it is none
   bool *never;
 } Fit;
 
@@ -127,7 +129,14 @@ static void vote_of_block(Fit *f, uint32_t b, uint32_t *count) {
     if (!f->votes[i].copies) f->votes[i].strength = 0;
     if (f->votes[i].strength > f->strength[b]) f->strength[b] = f->votes[i].strength;
   }
-  if (absent > *count - first) f->never[b] = true; // lines that were not executed
+  f->never[b] = absent > *count - first; // lines that were not executed
+}
+
+// Whether the block alone holds a line that votes: it was executed, then, and as often as that line.
+static bool is_sure(const Fit *f, uint32_t b) {
+  for (uint32_t i = f->first_vote[b]; i < f->first_vote[b + 1]; i++)
+    if (f->votes[i].strength && f->lines[f->votes[i].line].blocks == 1) return true;
+  return false;
 }
 
 static bool make_votes(Fit *f, SolArena *arena) {
@@ -139,7 +148,9 @@ static bool make_votes(Fit *f, SolArena *arena) {
   f->times = sol_arena_alloc(arena, (c->block_count + 1) * sizeof *f->times);
   f->strength = sol_arena_alloc(arena, c->block_count + 1);
   f->never = sol_arena_alloc(arena, c->block_count + 1);
-  if (!f->line_of || !f->inst_of || !f->votes || !f->first_vote || !f->times || !f->strength || !f->never)
+  f->detour = sol_arena_alloc(arena, (c->block_count + 1) * sizeof *f->detour);
+  if (!f->line_of || !f->inst_of || !f->votes || !f->first_vote || !f->times || !f->strength || !f->never ||
+      !f->detour)
     return false;
   for (uint32_t i = 0; i < c->count; i++) {
     f->line_of[i] = c->insts[i].line ? find_line(f, c->insts[i].line) : SASS_NONE;
@@ -151,6 +162,8 @@ static bool make_votes(Fit *f, SolArena *arena) {
     vote_of_block(f, b, &count);
   }
   f->first_vote[c->block_count] = count;
+  for (uint32_t b = 0; b < c->block_count; b++)
+    if (f->never[b] && is_sure(f, b)) f->never[b] = false;
   return true;
 }
 
@@ -211,7 +224,7 @@ static void fit_lines(Fit *f) {
 static double passes(const Fit *f, uint32_t from, uint32_t to) {
   const SassBlock *p = &f->code->blocks[from];
   uint32_t other = p->next == to ? p->branch : p->next;
-  if (other == SASS_NONE || other == to || f->never[other]) return f->times[from];
+  if (other == SASS_NONE || other == to || f->never[other] || f->detour[other] >= 0) return f->times[from];
   if (!f->strength[other]) return f->times[from] / 2;
   return f->times[other] < f->times[from] ? f->times[from] - f->times[other] : 0;
 }
@@ -237,6 +250,7 @@ static void flow(const Fit *f, Inflow *in) {
   const SassCode *c = f->code;
   memset(in, 0, c->block_count * sizeof *in);
   for (uint32_t b = 0; b < c->block_count; b++) {
+    if (f->detour[b] >= 0) continue; // the block where it ends is reached without it, too
     const uint32_t to[] = {c->blocks[b].next,
                            c->blocks[b].branch == c->blocks[b].next ? SASS_NONE : c->blocks[b].branch};
     for (int i = 0; i < 2; i++) {
@@ -264,12 +278,25 @@ static uint32_t called(const Fit *f, uint32_t b, uint32_t at) {
   return f->code->blocks[low].subroutine ? low : SASS_NONE;
 }
 
-static void find_rare(Fit *f) {
+// Of the executions of a floating-point division or root, those with operands that its short way cannot handle; negative: the
+// instruction is no such one.
+static double long_way(const Fit *f, uint32_t inst) {
+  const AuditInst *in = f->inst_of[inst] == SASS_NONE ? NULL : &f->insts[f->inst_of[inst]];
+  if (!in || !in->counts.executions) return 0;
+  bool real = in->unit == SOL_EMU_CLASS_FLOAT || in->unit == SOL_EMU_CLASS_DOUBLE ||
+              in->unit == SOL_EMU_CLASS_SPECIAL;
+  return real ? (double)in->counts.turns / (double)in->counts.executions : -1;
+}
+
+// A block with a call that the block before it may branch past.
+static void find_detours(Fit *f) {
   const SassCode *c = f->code;
+  f->detour[0] = -1;
   for (uint32_t b = 1; b < c->block_count; b++) {
     bool avoided = c->blocks[b - 1].next == b && c->blocks[b - 1].branch != SASS_NONE;
+    f->detour[b] = -1;
     for (uint32_t i = 0; i < c->blocks[b].count && avoided; i++)
-      if (called(f, b, i) != SASS_NONE) f->never[b] = true;
+      if (called(f, b, i) != SASS_NONE) f->detour[b] = long_way(f, c->blocks[b].first + i);
   }
 }
 
@@ -295,15 +322,17 @@ static bool fit_turn(Fit *f, Inflow *in, double start, bool clamp) {
   memcpy(f->before, f->times, c->block_count * sizeof *f->times);
   fit_lines(f);
   for (uint32_t b = 0; b < c->block_count; b++)
-    if (f->strength[b]) f->times[b] *= vote_block(f, b);
+    if (f->strength[b] && !(f->detour[b] >= 0)) f->times[b] *= vote_block(f, b);
   flow(f, in);
   flow_into_calls(f, in);
   for (uint32_t b = 0; b < c->block_count; b++) {
     if (f->never[b])
       f->times[b] = 0;
+    else if (f->detour[b] >= 0)
+      f->times[b] = f->detour[b] * f->times[b - 1];
     else if (!f->strength[b] || c->blocks[b].subroutine)
       f->times[b] = guess_flow(f, b, b ? &in[b] : NULL, start);
-    else if (clamp && b && in[b].any && !in[b].loop && f->times[b] > in[b].all)
+    else if (clamp && b && in[b].any && !in[b].loop && f->times[b] > in[b].all && !is_sure(f, b))
       f->times[b] = in[b].all;
     double apart = f->times[b] - f->before[b];
     changed |= (apart < 0 ? -apart : apart) > 1e-6 * f->before[b];
@@ -316,9 +345,10 @@ static bool fit_blocks(Fit *f, SolArena *arena) {
   Inflow *in = sol_arena_alloc(arena, (c->block_count + 1) * sizeof *in);
   f->before = sol_arena_alloc(arena, (c->block_count + 1) * sizeof *f->before);
   if (!in || !f->before) return false;
-  find_rare(f);
+  find_detours(f);
   double start = (double)f->insts[0].counts.executions;
-  for (uint32_t b = 0; b < c->block_count; b++) f->times[b] = f->never[b] || !f->strength[b] ? 0 : 1;
+  for (uint32_t b = 0; b < c->block_count; b++)
+    f->times[b] = f->never[b] || f->detour[b] >= 0 || !f->strength[b] ? 0 : 1;
   for (int turn = 0; turn < TURNS; turn++)
     if (!fit_turn(f, in, start, turn > 1) && turn > 2) break;
   // In few digits: the figures are sent from process to process.

@@ -13,9 +13,9 @@
 //     match serves one value at a time, after match_setup.
 //  5. Floating-point atomics on shared memory are loops of a load and a compare-and-swap: in each round one lane of those
 //     at an address is done, and the swaps of those that are left take a wavefront each.
-//  6. Atomics to the same 512 bytes of memory are serialised in L2: per request and line one clock per word,
-//     five at most, and atomic_int_clocks for every further lane at one address, atomic_real_clocks for floating-point
-//     additions (bench/results/2026-11-15-h200-units.json).
+//  6. Atomics to the same 512 bytes of memory are serialised in L2: per request and line atomic_packet clocks for each
+//     packet, or, if that is longer, atomic_int_clocks for every lane at one address, atomic_real_clocks for
+//     floating-point additions (bench/results/2026-11-15-h200-units.json).
 //  7. DRAM serves what moves during the launch: what it leaves dirty in L2 costs nothing, what earlier launches
 //     left and it evicts does.
 #include "audit/inside.h"
@@ -174,11 +174,18 @@ double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits
   const SolDevice *d = m->device;
   double mean = machine_wait_clocks(m, w) / sol_larger(w->warps_per_block, 1); // of the warps of all blocks
   double loads = ptx->load_waits > 0 ? w->load_waits / ptx->load_waits : 1,
-         shared = ptx->shared_waits > 0 ? w->shared_waits / ptx->shared_waits : 1,
+         near_ones = ptx->shared_waits + ptx->local_waits,
+         shared = near_ones > 0 ? w->shared_waits / near_ones : 1,
          issues = ptx->executions > 0 ? w->issues / ptx->executions : 1;
-  double far = far_of(chain, loads), near = (chain->l1_waits + chain->far_waits) * loads - far;
+  // Waits for local memory are among the chain's loads; the machine, which has most of it in registers, has them among
+  // those for shared memory.
+  double local = ptx->local_waits > 0 ? ptx->local_waits / (ptx->local_waits + ptx->load_waits) : 0;
+  SolEmuChain global = *chain;
+  global.l1_waits *= 1 - local, global.far_waits *= 1 - local;
+  double far = far_of(&global, loads), near = (global.l1_waits + global.far_waits) * loads - far,
+         close = chain->shared_waits + (chain->l1_waits + chain->far_waits) * local;
   double longest = chain->issues * issues * machine_stall(m, w) + near * d->l1_latency.value +
-                   far * waits->far + chain->shared_waits * d->smem_latency.value * shared +
+                   far * waits->far + close * d->smem_latency.value * shared +
                    chain->barriers * m->barrier_clocks + chain->other_waits * m->other_shared_clocks +
                    chain->cluster_barriers * m->cluster_barrier_clocks + chain->fences * m->fence_clocks +
                    chain->store_fences * m->store_fence_clocks;
@@ -186,10 +193,11 @@ double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits
 }
 
 double audit_atomic_clocks(const MachineModel *m, const AuditInst *in) {
-  double lanes = (double)in->pattern.queue_lanes, words = (double)in->pattern.queue_words;
-  double real = in->width == 8 ? m->atomic_double_clocks : m->atomic_real_clocks;
-  if (in->width == 8) words *= m->atomic_double_words / m->atomic_words;
-  return words + (in->real ? real : m->atomic_int_clocks) * lanes;
+  bool wide = in->width == 8;
+  double real = wide ? m->atomic_double_clocks : m->atomic_real_clocks,
+         lanes = (double)in->pattern.queue_lanes * (in->real ? real : m->atomic_int_clocks),
+         packets = (double)in->pattern.queue_packets * (wide ? m->atomic_double_packet : m->atomic_packet);
+  return sol_larger(lanes, packets);
 }
 
 double audit_spilled(AuditSource from, uint64_t stack_bytes, uint64_t local_array_bytes) {

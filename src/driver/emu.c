@@ -57,7 +57,6 @@ SolEmuMachine sol_driver_machine(const SolDevice *d) {
       .guard_loads = whole(m.guard_loads),
       .guard_plain = whole(m.guard_plain),
       .atomic_bytes = whole(m.atomic_bytes),
-      .atomic_words = whole(m.atomic_words),
   };
 }
 

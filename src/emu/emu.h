@@ -122,7 +122,6 @@ typedef struct SolEmuMachine {
       guard_loads; // instructions that the compiler predicates a branch over, with a global load among them: 0
   uint32_t guard_plain;  // and without: 0
   uint32_t atomic_bytes; // for SolEmuPattern.queue_...: bytes on which atomics are serialised: 32
-  uint32_t atomic_words; // and the most addresses of a line that are counted: 32
 } SolEmuMachine;
 
 SolStatus sol_emu_create(const SolEmuMachine *machine, SolEmu **out, SolError *err);
@@ -273,7 +272,8 @@ typedef struct SolEmuLaunch {
   X(wavefronts) /* of shared memory */                                                                       \
   X(wavefronts_ideal)                                                                                        \
   X(atomics) /* lanes that executed an atomic operation */                                                   \
-  X(turns)   /* serialised steps: distinct values of a match, distinct words of a constant load */           \
+  X(turns) /* serialised steps: distinct values of a match, distinct words of a constant load; executions  \
+                of a division or root with operands for which the machine calls a function */ \
   X(l1_hits) /* sectors */                                                                                   \
   X(l1_misses)                                                                                               \
   X(l2_hits)                                                                                                 \
@@ -360,9 +360,9 @@ typedef struct SolEmuPattern {
   uint64_t hottest; // global atomics: lanes on the busiest 32-byte sector of the launch. Sectors are hashed
                     // into 1024 bins, so this is an upper bound
   // Global atomics to the busiest atomic_bytes of the launch (hashed into bins like sectors), summed over requests
-  // and lines: lanes after the first at the address that most of them share, and distinct addresses, atomic_words
-  // at most.
-  uint64_t queue_lanes, queue_words;
+  // and lines: lanes at the address that most of them share, where several do, and packets: every eight neighbours
+  // send one for each of their sectors.
+  uint64_t queue_lanes, queue_packets;
   uint64_t allocation; // global: address of the allocation accessed (SolEmuTouch.address); 0: none
   bool several;        // more than one allocation; `allocation` is the one with the lowest address
   // Loads from global memory whose value is used as f32: lane values examined (all of buffers up to 64 KiB; of

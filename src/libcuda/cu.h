@@ -28,6 +28,12 @@ CUresult cu_result(cudaError_t error);
   CUresult name parameters {                                                                                 \
     CU_CALL(CU_CONTEXT, work);                                                                               \
   }
+// The same for a name as headers of older releases mean it.
+#define CU_OLDER(name, parameters, work)                                                                     \
+  __attribute__((visibility("default"))) CUresult older_##name parameters __asm__(#name);                    \
+  CUresult older_##name parameters {                                                                         \
+    CU_CALL(CU_CONTEXT, work);                                                                               \
+  }
 // The same for work that needs the lock held.
 #define CU_LOCKED(need, name, parameters, work)                                                              \
   CUresult name parameters {                                                                                 \

@@ -20,12 +20,18 @@ static const Since sinces[] = {
     {"cuCtxSynchronize", 2, NEVER},
     {"cuGetProcAddress", 2, 12000},
     {"cuGraphAddDependencies", 2, 12030},
+    {"cuGraphAddNode", 2, 12030},
+    {"cuGraphGetEdges", 2, 12030},
     {"cuGraphInstantiate", 2, 11000},
+    {"cuGraphNodeGetDependencies", 2, 12030},
+    {"cuGraphNodeGetDependentNodes", 2, 12030},
+    {"cuGraphRemoveDependencies", 2, 12030},
     {"cuMemAdvise", 2, 12020},
     {"cuMemPrefetchAsync", 2, 12020},
     {"cuStreamGetCaptureInfo", 2, 11030},
     {"cuStreamGetCaptureInfo", 3, 12030},
     {"cuStreamGetCtx", 2, NEVER},
+    {"cuStreamUpdateCaptureDependencies", 2, 12030},
 };
 
 static bool is_old_enough(const char *name, int version, int cuda) {
@@ -75,12 +81,6 @@ CUresult cuGetExportTable(const void **out, const CUuuid *id) {
 
 // ---- versions of older headers ----
 
-#define OLDER(name, parameters, work)                                                                        \
-  __attribute__((visibility("default"))) CUresult older_##name parameters __asm__(#name);                    \
-  CUresult older_##name parameters {                                                                         \
-    CU_CALL(CU_CONTEXT, work);                                                                               \
-  }
-
 __attribute__((visibility("default"))) CUresult older_lookup(const char *symbol, void **out, int cuda,
                                                              cuuint64_t flags) __asm__("cuGetProcAddress");
 CUresult older_lookup(const char *symbol, void **out, int cuda, cuuint64_t flags) {
@@ -93,15 +93,16 @@ static struct cudaMemLocation place_of(CUdevice device) {
   return (struct cudaMemLocation){.type = host ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice,
                                   .id = host ? 0 : device};
 }
-OLDER(cuMemAdvise, (CUdeviceptr at, size_t bytes, CUmem_advise advice, CUdevice device),
-      cudaMemAdvise(cu_memory(at), bytes, (enum cudaMemoryAdvise)advice, place_of(device)))
-OLDER(cuMemPrefetchAsync, (CUdeviceptr at, size_t bytes, CUdevice device, CUstream stream),
-      cudaMemPrefetchAsync(cu_memory(at), bytes, place_of(device), 0, stream))
-OLDER(cuEventElapsedTime, (float *out, CUevent start, CUevent end), cudaEventElapsedTime(out, start, end))
-OLDER(cuGraphAddDependencies, (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count),
-      cudaGraphAddDependencies(graph, from, to, NULL, count))
-OLDER(cuStreamGetCaptureInfo_v2,
-      (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-       const CUgraphNode **nodes, size_t *count),
-      cudaStreamGetCaptureInfo(stream, (enum cudaStreamCaptureStatus *)status, (unsigned long long *)id,
-                               graph, nodes, NULL, count))
+CU_OLDER(cuMemAdvise, (CUdeviceptr at, size_t bytes, CUmem_advise advice, CUdevice device),
+         cudaMemAdvise(cu_memory(at), bytes, (enum cudaMemoryAdvise)advice, place_of(device)))
+CU_OLDER(cuMemPrefetchAsync, (CUdeviceptr at, size_t bytes, CUdevice device, CUstream stream),
+         cudaMemPrefetchAsync(cu_memory(at), bytes, place_of(device), 0, stream))
+CU_OLDER(cuEventElapsedTime, (float *out, CUevent start, CUevent end), cudaEventElapsedTime(out, start, end))
+CU_OLDER(cuGraphAddDependencies,
+         (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count),
+         cudaGraphAddDependencies(graph, from, to, NULL, count))
+CU_OLDER(cuStreamGetCaptureInfo_v2,
+         (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+          const CUgraphNode **nodes, size_t *count),
+         cudaStreamGetCaptureInfo(stream, (enum cudaStreamCaptureStatus *)status, (unsigned long long *)id,
+                                  graph, nodes, NULL, count))

@@ -1,6 +1,7 @@
 // What the loader calls, and what is done with each object.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <elf.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,9 +128,39 @@ static void redirect_copy(Copy *c, const char *name, RedirectVeneers *veneers) {
                                         : "and Sol's libcudart.so.13 is not loaded");
     return;
   }
-  redirect_symbols(&c->file, add_known, c);
-  if (c->count) redirect_symbols(&c->file, add_missing, c);
+  redirect_symbols(&c->file, SHT_SYMTAB, add_known, c);
+  if (c->count) redirect_symbols(&c->file, SHT_SYMTAB, add_missing, c);
   if (c->count) write_jumps(c, name, veneers);
+}
+
+// NVRTC makes machine code for a real architecture, and keeps the PTX from which it did: a program that asks for the
+// former gets the latter, which the driver's functions load in the same way.
+enum { NVRTC_PAIRS = 2 };
+static const char *const nvrtc_pairs[NVRTC_PAIRS][2] = {{"nvrtcGetCUBIN", "nvrtcGetPTX"},
+                                                        {"nvrtcGetCUBINSize", "nvrtcGetPTXSize"}};
+typedef struct Nvrtc {
+  RedirectSymbol found[NVRTC_PAIRS][2];
+} Nvrtc;
+
+static void find_nvrtc(void *ctx, const RedirectSymbol *s) {
+  Nvrtc *n = ctx;
+  for (int i = 0; i < NVRTC_PAIRS * 2 && strncmp(s->name, "nvrtc", 5) == 0; i++)
+    if (strcmp(s->name, nvrtc_pairs[i / 2][i % 2]) == 0) n->found[i / 2][i % 2] = *s;
+}
+
+static void redirect_nvrtc(const RedirectFile *file, Object *o) {
+  Nvrtc n = {0};
+  RedirectJump jumps[NVRTC_PAIRS];
+  redirect_symbols(file, SHT_DYNSYM, find_nvrtc, &n);
+  for (int i = 0; i < NVRTC_PAIRS; i++) {
+    const RedirectSymbol *from = &n.found[i][0], *to = &n.found[i][1];
+    if (!from->size || !to->size || !redirect_loaded(file, from->value, from->size)) return;
+    uint64_t base = o->map->l_addr;
+    jumps[i] = (RedirectJump){(uint8_t *)(uintptr_t)(base + from->value), from->size, base + to->value, NULL};
+  }
+  if (redirect_write(jumps, NVRTC_PAIRS, &o->veneers) != REDIRECT_DONE)
+    fprintf(stderr,
+            "sol: NVRTC cannot be made to give PTX for machine code here; ask it for PTX (nvrtcGetPTX)\n");
 }
 
 static void take(Object *o) {
@@ -138,8 +169,9 @@ static void take(Object *o) {
   Copy c = {.base = o->map->l_addr};
   o->done = true;
   if (o->map == state.of12.map || o->map == state.of13.map || !redirect_open(path, &c.file)) return;
-  redirect_symbols(&c.file, find_release, &c);
+  redirect_symbols(&c.file, SHT_SYMTAB, find_release, &c);
   if (c.runtime) redirect_copy(&c, named ? path : "the program", &o->veneers);
+  if (strncmp(base_name(path), "libnvrtc", 8) == 0) redirect_nvrtc(&c.file, o);
   free(c.jumps);
   redirect_close(&c.file);
 }

@@ -26,8 +26,10 @@ typedef struct RedirectSymbol { // a function in the symbol table
   uint64_t size;
   bool hidden;
 } RedirectSymbol;
-// Calls `visit` for each function that the file's symbol table defines; false: it has none, or is damaged.
-bool redirect_symbols(const RedirectFile *file, void (*visit)(void *ctx, const RedirectSymbol *s), void *ctx);
+// Calls `visit` for each function that the file's symbol table of a kind (SHT_SYMTAB, SHT_DYNSYM) defines; false: it has
+// none, or is damaged.
+bool redirect_symbols(const RedirectFile *file, uint32_t kind,
+                      void (*visit)(void *ctx, const RedirectSymbol *s), void *ctx);
 // The bytes of the file that are loaded at an address; NULL: none, or fewer than wanted.
 const uint8_t *redirect_loaded(const RedirectFile *file, uint64_t value, size_t bytes);
 

@@ -59,11 +59,12 @@ static void visit_all(const RedirectFile *f, const Elf64_Shdr *symbols, const El
   }
 }
 
-bool redirect_symbols(const RedirectFile *f, void (*visit)(void *ctx, const RedirectSymbol *s), void *ctx) {
+bool redirect_symbols(const RedirectFile *f, uint32_t kind, void (*visit)(void *ctx, const RedirectSymbol *s),
+                      void *ctx) {
   unsigned count;
   const Elf64_Shdr *s = sections(f, &count);
   for (unsigned i = 0; s && i < count; i++) {
-    if (s[i].sh_type != SHT_SYMTAB || s[i].sh_link >= count) continue;
+    if (s[i].sh_type != kind || s[i].sh_link >= count) continue;
     visit_all(f, &s[i], &s[s[i].sh_link], visit, ctx);
     return true;
   }

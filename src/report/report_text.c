@@ -233,37 +233,45 @@ static const char *unit_word(FactUnit unit) {
   }
 }
 
-// Whether numbers of a word's units rest on something else, too.
-static bool mixed(const Fact *f, FactBasis basis, const char *word) {
-  for (; f; f = f->next) {
-    const char *own = unit_word(f->unit);
-    if (mixed(f->first, basis, word)) return true;
-    if (f->kind == FACT_NUMBER && f->label && f->basis && f->basis != basis && own && !strcmp(own, word))
-      return true;
-  }
-  return false;
-}
-
-static void collect_labels(const Fact *root, const Fact *f, FactBasis basis, bool words, PenLabels *labels) {
-  for (; f; f = f->next) {
-    collect_labels(root, f->first, basis, words, labels);
-    if (f->kind != FACT_NUMBER || f->basis != basis || !f->label) continue;
-    const char *word = words ? unit_word(f->unit) : 0;
-    pen_note_label(labels,
-                   word && !mixed(root->first, basis, word) ? word : f->label + strspn(f->label, " "));
-  }
-}
-
 enum { BASES = BASIS_MEASURED + 1 };
 typedef struct BasisLine {
+  unsigned units[BASES]; // of the labelled numbers on each basis, a bit each
   PenLabels labels[BASES];
   int shown[BASES];
 } BasisLine;
 
+static void collect_units(const Fact *f, unsigned units[BASES]) {
+  for (; f; f = f->next) {
+    collect_units(f->first, units);
+    if (f->kind == FACT_NUMBER && f->label) units[f->basis] |= 1u << f->unit;
+  }
+}
+
+// Whether numbers of a word's units rest on something else, too.
+static bool mixed(const unsigned units[BASES], FactBasis basis, const char *word) {
+  for (int b = BASIS_EXACT; b < BASES; b++)
+    for (unsigned unit = 0; b != (int)basis && units[b] >> unit; unit++) {
+      const char *own = units[b] >> unit & 1 ? unit_word((FactUnit)unit) : 0;
+      if (own && !strcmp(own, word)) return true;
+    }
+  return false;
+}
+
+static void collect_labels(BasisLine *line, const Fact *f, FactBasis basis, bool words) {
+  for (; f; f = f->next) {
+    collect_labels(line, f->first, basis, words);
+    if (f->kind != FACT_NUMBER || f->basis != basis || !f->label) continue;
+    const char *word = words ? unit_word(f->unit) : 0;
+    pen_note_label(&line->labels[basis],
+                   word && !mixed(line->units, basis, word) ? word : f->label + strspn(f->label, " "));
+  }
+}
+
 static void basis_collect(BasisLine *line, const Fact *root, bool words) {
   *line = (BasisLine){0};
+  collect_units(root->first, line->units);
   for (int b = BASIS_EXACT; b < BASES; b++) {
-    collect_labels(root, root->first, (FactBasis)b, words, &line->labels[b]);
+    collect_labels(line, root->first, (FactBasis)b, words);
     line->shown[b] = line->labels[b].count;
   }
 }

@@ -1,5 +1,5 @@
-// A stand-in for cuSPARSE's generic interface, computed on the host: descriptors, SpMV and SpMM of CSR, CSC and COO
-// matrices. NVIDIA's headers are not needed: descriptors are pointers, enums are ints.
+// A stand-in for cuSPARSE's generic interface, computed on the host: handles, descriptors, SpMV and SpMM of CSR, CSC and
+// COO matrices. NVIDIA's headers are not needed: descriptors are pointers, enums are ints.
 #include "sparse/sparse.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 enum { VERSION = 12600 };
 #define MARK UINT64_C(0x534f4c5350415231)
 
-static bool is_handle(const SparseHandle *h) {
+bool sparse_is_handle(const SparseHandle *h) {
   return h && h->mark == MARK;
 }
 
@@ -21,35 +21,35 @@ API int cusparseCreate(SparseHandle **out) {
   return SPARSE_OK;
 }
 API int cusparseDestroy(SparseHandle *h) {
-  if (!is_handle(h)) return SPARSE_NO_HANDLE;
+  if (!sparse_is_handle(h)) return SPARSE_NO_HANDLE;
   h->mark = 0;
   free(h);
   return SPARSE_OK;
 }
 API int cusparseSetStream(SparseHandle *h, void *stream) {
-  if (!is_handle(h)) return SPARSE_NO_HANDLE;
+  if (!sparse_is_handle(h)) return SPARSE_NO_HANDLE;
   h->blas.stream = stream;
   return SPARSE_OK;
 }
 API int cusparseGetStream(const SparseHandle *h, void **stream) {
-  if (!is_handle(h)) return SPARSE_NO_HANDLE;
+  if (!sparse_is_handle(h)) return SPARSE_NO_HANDLE;
   if (!stream) return SPARSE_BAD_VALUE;
   *stream = h->blas.stream;
   return SPARSE_OK;
 }
 API int cusparseSetPointerMode(SparseHandle *h, int mode) {
-  if (!is_handle(h)) return SPARSE_NO_HANDLE;
+  if (!sparse_is_handle(h)) return SPARSE_NO_HANDLE;
   h->blas.pointers = mode;
   return SPARSE_OK;
 }
 API int cusparseGetPointerMode(const SparseHandle *h, int *mode) {
-  if (!is_handle(h)) return SPARSE_NO_HANDLE;
+  if (!sparse_is_handle(h)) return SPARSE_NO_HANDLE;
   if (!mode) return SPARSE_BAD_VALUE;
   *mode = h->blas.pointers;
   return SPARSE_OK;
 }
 API int cusparseGetVersion(const SparseHandle *h, int *version) {
-  if (!is_handle(h)) return SPARSE_NO_HANDLE;
+  if (!sparse_is_handle(h)) return SPARSE_NO_HANDLE;
   if (!version) return SPARSE_BAD_VALUE;
   *version = VERSION;
   return SPARSE_OK;
@@ -78,7 +78,7 @@ API const char *cusparseGetErrorString(int status) {
 
 // ---- descriptors ----
 
-static int keep(void *descriptor, void **out) {
+int sparse_keep(void *descriptor, void **out) {
   if (!out || !descriptor) return free(descriptor), out ? SPARSE_NO_ROOM : SPARSE_BAD_VALUE;
   *out = descriptor;
   return SPARSE_OK;
@@ -88,7 +88,7 @@ static int dense(void **out, BlasOperand matrix, bool by_rows) {
   if (matrix.rows < 0 || matrix.columns < 0 || !blas_bytes(matrix.type)) return SPARSE_BAD_VALUE;
   SparseDense *d = malloc(sizeof *d);
   if (d) *d = (SparseDense){matrix, by_rows};
-  return keep(d, out);
+  return sparse_keep(d, out);
 }
 
 API int cusparseCreateDnVec(void **out, int64_t size, void *values, int type) {
@@ -132,29 +132,29 @@ static int sparse(void **out, SparseMatrix matrix) {
   if (bad || !blas_bytes(matrix.type)) return SPARSE_BAD_VALUE;
   SparseMatrix *m = malloc(sizeof *m);
   if (m) *m = matrix;
-  return keep(m, out);
+  return sparse_keep(m, out);
 }
 
 API int cusparseCreateCsr(void **out, int64_t rows, int64_t columns, int64_t count, void *offsets,
                           void *indices, void *values, int offset_type, int index_type, int base, int type) {
   return sparse(out, (SparseMatrix){SPARSE_BY_ROW, rows, columns, count, offsets, indices, values,
-                                    offset_type, index_type, base, type});
+                                    offset_type, index_type, base, type, 0, 0});
 }
 API int cusparseCreateConstCsr(void **out, int64_t rows, int64_t columns, int64_t count, void *offsets,
                                void *indices, void *values, int offset_type, int index_type, int base,
                                int type) {
   return sparse(out, (SparseMatrix){SPARSE_BY_ROW, rows, columns, count, offsets, indices, values,
-                                    offset_type, index_type, base, type});
+                                    offset_type, index_type, base, type, 0, 0});
 }
 API int cusparseCreateCsc(void **out, int64_t rows, int64_t columns, int64_t count, void *offsets,
                           void *indices, void *values, int offset_type, int index_type, int base, int type) {
   return sparse(out, (SparseMatrix){SPARSE_BY_COLUMN, rows, columns, count, offsets, indices, values,
-                                    offset_type, index_type, base, type});
+                                    offset_type, index_type, base, type, 0, 0});
 }
 API int cusparseCreateCoo(void **out, int64_t rows, int64_t columns, int64_t count, void *row_indices,
                           void *indices, void *values, int index_type, int base, int type) {
   return sparse(out, (SparseMatrix){SPARSE_BY_PAIR, rows, columns, count, row_indices, indices, values,
-                                    index_type, index_type, base, type});
+                                    index_type, index_type, base, type, 0, 0});
 }
 API int cusparseDestroySpMat(SparseMatrix *m) {
   free(m);
@@ -171,7 +171,7 @@ typedef struct SparseKind {
   int values[4];
 } SparseKind;
 API int cusparseCreateMatDescr(void **out) {
-  return keep(calloc(1, sizeof(SparseKind)), out);
+  return sparse_keep(calloc(1, sizeof(SparseKind)), out);
 }
 API int cusparseDestroyMatDescr(SparseKind *k) {
   free(k);
@@ -183,7 +183,8 @@ API int cusparseDestroyMatDescr(SparseKind *k) {
     k->values[place] = value;                                                                                \
     return SPARSE_OK;                                                                                        \
   }                                                                                                          \
-  API int cusparseGetMat##name(const SparseKind *k) {                                                        \
+  API int cusparseGetMat##name(const void *kind) {                                                           \
+    const SparseKind *k = kind;                                                                              \
     return k ? k->values[place] : 0;                                                                         \
   }
 SETTING(Type, 0)
@@ -195,7 +196,7 @@ SETTING(IndexBase, 3)
 
 static int product(const SparseHandle *h, SparseProduct p, const void *alpha, const SparseMatrix *a,
                    const SparseDense *b, const void *beta, const SparseDense *c, int type) {
-  if (!is_handle(h)) return SPARSE_NO_HANDLE;
+  if (!sparse_is_handle(h)) return SPARSE_NO_HANDLE;
   if (!alpha || !beta || !a || !b || !c || blas_bad_trans(p.trans_a) || blas_bad_trans(p.trans_b))
     return SPARSE_BAD_VALUE;
   if (!blas_bytes(type)) return SPARSE_NOT_SUPPORTED;
@@ -220,8 +221,8 @@ API int cusparseSpMM(const SparseHandle *h, int trans_a, int trans_b, const void
 }
 
 // No buffer is needed; a small one keeps programs that allocate it as they are.
-static int buffer_size(const SparseHandle *h, size_t *bytes) {
-  if (!is_handle(h)) return SPARSE_NO_HANDLE;
+int sparse_no_buffer(const SparseHandle *h, size_t *bytes) {
+  if (!sparse_is_handle(h)) return SPARSE_NO_HANDLE;
   if (!bytes) return SPARSE_BAD_VALUE;
   *bytes = 16;
   return SPARSE_OK;
@@ -230,20 +231,20 @@ API int cusparseSpMV_bufferSize(const SparseHandle *h, int trans, const void *al
                                 const void *x, const void *beta, const void *y, int type, int algorithm,
                                 size_t *bytes) {
   (void)trans, (void)alpha, (void)a, (void)x, (void)beta, (void)y, (void)type, (void)algorithm;
-  return buffer_size(h, bytes);
+  return sparse_no_buffer(h, bytes);
 }
 API int cusparseSpMM_bufferSize(const SparseHandle *h, int trans_a, int trans_b, const void *alpha,
                                 const void *a, const void *b, const void *beta, const void *c, int type,
                                 int algorithm, size_t *bytes) {
   (void)trans_a, (void)trans_b, (void)alpha, (void)a, (void)b, (void)beta, (void)c, (void)type,
       (void)algorithm;
-  return buffer_size(h, bytes);
+  return sparse_no_buffer(h, bytes);
 }
 API int cusparseSpMV_preprocess(const SparseHandle *h) {
-  return is_handle(h) ? SPARSE_OK : SPARSE_NO_HANDLE;
+  return sparse_is_handle(h) ? SPARSE_OK : SPARSE_NO_HANDLE;
 }
 API int cusparseSpMM_preprocess(const SparseHandle *h) {
-  return is_handle(h) ? SPARSE_OK : SPARSE_NO_HANDLE;
+  return sparse_is_handle(h) ? SPARSE_OK : SPARSE_NO_HANDLE;
 }
 
 #define MISSING(entry)                                                                                       \

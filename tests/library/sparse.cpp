@@ -1,4 +1,5 @@
-// cuSPARSE's stand-in against plain loops: SpMV and SpMM of CSR, CSC and COO matrices, built with NVIDIA's headers.
+// cuSPARSE's stand-in against plain loops: products, triangular solves, conversions and incomplete factors, built with NVIDIA's
+// headers.
 #include <cuda_runtime_api.h>
 #include <cusparse.h>
 
@@ -97,6 +98,178 @@ static void matrices(cusparseHandle_t h, cusparseSpMatDescr_t a, const Matrix &m
   cusparseDestroyDnMat(mb), cusparseDestroyDnMat(mc), cudaFree(db), cudaFree(dc);
 }
 
+// ---- square matrices ----
+
+enum { SIZE = 11 };
+struct Square { // CSR with a full diagonal
+  std::vector<double> dense = std::vector<double>(SIZE * SIZE), values;
+  std::vector<int> starts = {0}, columns;
+  Square() {
+    for (int i = 0; i < SIZE; i++) {
+      for (int j = 0; j < SIZE; j++) {
+        double x = i == j ? 16 : next() > 2 ? next() : 0;
+        dense[(size_t)(i * SIZE + j)] = x;
+        if (x != 0) values.push_back(x), columns.push_back(j);
+      }
+      starts.push_back((int)values.size());
+    }
+  }
+  double at(int i, int j) const { return dense[(size_t)(i * SIZE + j)]; }
+};
+
+static cusparseSpMatDescr_t on_device(const Square &m) {
+  cusparseSpMatDescr_t a;
+  OK(cusparseCreateCsr(&a, SIZE, SIZE, (int64_t)m.values.size(), on_device(m.starts), on_device(m.columns), on_device(m.values), CUSPARSE_INDEX_32I,
+                       CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F));
+  return a;
+}
+
+// op(T) y = 2 x of one triangle: what is put in again must be 2 x.
+static void solves(cusparseHandle_t h, bool upper, bool unit, bool turned) {
+  Square m;
+  cusparseSpMatDescr_t a = on_device(m);
+  cusparseFillMode_t fill = upper ? CUSPARSE_FILL_MODE_UPPER : CUSPARSE_FILL_MODE_LOWER;
+  cusparseDiagType_t diagonal = unit ? CUSPARSE_DIAG_TYPE_UNIT : CUSPARSE_DIAG_TYPE_NON_UNIT;
+  OK(cusparseSpMatSetAttribute(a, CUSPARSE_SPMAT_FILL_MODE, &fill, sizeof fill));
+  OK(cusparseSpMatSetAttribute(a, CUSPARSE_SPMAT_DIAG_TYPE, &diagonal, sizeof diagonal));
+  std::vector<double> x(SIZE * WIDTH), y(SIZE), z(SIZE * WIDTH);
+  for (double &v : x) v = next();
+  double *dx = on_device(x), *dy = on_device(y), *dz = on_device(z), alpha = 2;
+  cusparseOperation_t op = turned ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
+  cusparseDnVecDescr_t vx, vy;
+  cusparseSpSVDescr_t state_of;
+  size_t bytes = 0;
+  OK(cusparseCreateDnVec(&vx, SIZE, dx, CUDA_R_64F));
+  OK(cusparseCreateDnVec(&vy, SIZE, dy, CUDA_R_64F));
+  OK(cusparseSpSV_createDescr(&state_of));
+  OK(cusparseSpSV_bufferSize(h, op, &alpha, a, vx, vy, CUDA_R_64F, CUSPARSE_SPSV_ALG_DEFAULT, state_of, &bytes));
+  OK(cusparseSpSV_analysis(h, op, &alpha, a, vx, vy, CUDA_R_64F, CUSPARSE_SPSV_ALG_DEFAULT, state_of, nullptr));
+  OK(cusparseSpSV_solve(h, op, &alpha, a, vx, vy, CUDA_R_64F, CUSPARSE_SPSV_ALG_DEFAULT, state_of));
+  cusparseDnMatDescr_t mx, mz;
+  cusparseSpSMDescr_t other;
+  cusparseOperation_t n = CUSPARSE_OPERATION_NON_TRANSPOSE;
+  OK(cusparseCreateDnMat(&mx, SIZE, WIDTH, SIZE, dx, CUDA_R_64F, CUSPARSE_ORDER_COL));
+  OK(cusparseCreateDnMat(&mz, SIZE, WIDTH, SIZE, dz, CUDA_R_64F, CUSPARSE_ORDER_COL));
+  OK(cusparseSpSM_createDescr(&other));
+  OK(cusparseSpSM_bufferSize(h, op, n, &alpha, a, mx, mz, CUDA_R_64F, CUSPARSE_SPSM_ALG_DEFAULT, other, &bytes));
+  OK(cusparseSpSM_analysis(h, op, n, &alpha, a, mx, mz, CUDA_R_64F, CUSPARSE_SPSM_ALG_DEFAULT, other, nullptr));
+  OK(cusparseSpSM_solve(h, op, n, &alpha, a, mx, mz, CUDA_R_64F, CUSPARSE_SPSM_ALG_DEFAULT, other));
+  cudaMemcpy(y.data(), dy, y.size() * 8, cudaMemcpyDeviceToHost);
+  cudaMemcpy(z.data(), dz, z.size() * 8, cudaMemcpyDeviceToHost);
+  bool fine = true;
+  for (int j = 0; j < WIDTH; j++)
+    for (int i = 0; i < SIZE; i++) {
+      double sum = 0;
+      for (int k = 0; k < SIZE; k++) {
+        int row = turned ? k : i, column = turned ? i : k;
+        bool counts = upper ? column >= row : column <= row;
+        sum += (!counts ? 0 : row == column && unit ? 1 : m.at(row, column)) * z[(size_t)(k + j * SIZE)];
+      }
+      double want = 2 * x[(size_t)(i + j * SIZE)];
+      fine &= std::fabs(sum - want) < 1e-9 * (1 + std::fabs(z[(size_t)(i + j * SIZE)]));
+    }
+  for (int i = 0; i < SIZE; i++) fine &= y[(size_t)i] == z[(size_t)i];
+  expect(fine, "SpSV, SpSM");
+  cusparseSpSV_destroyDescr(state_of), cusparseSpSM_destroyDescr(other);
+}
+
+static void multiply(cusparseHandle_t h) {
+  Square m, o;
+  cusparseSpMatDescr_t a = on_device(m), b = on_device(o), c;
+  cusparseSpGEMMDescr_t state_of;
+  std::vector<int> starts(SIZE + 1);
+  int *dstarts = on_device(starts), *dcolumns = nullptr;
+  double alpha = 3, beta = 0, *dvalues = nullptr, *ddense = on_device(m.dense);
+  cusparseOperation_t n = CUSPARSE_OPERATION_NON_TRANSPOSE;
+  size_t bytes = 0;
+  void *buffer = nullptr;
+  OK(cusparseCreateCsr(&c, SIZE, SIZE, 0, dstarts, nullptr, nullptr, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F));
+  OK(cusparseSpGEMM_createDescr(&state_of));
+  OK(cusparseSpGEMM_workEstimation(h, n, n, &alpha, a, b, &beta, c, CUDA_R_64F, CUSPARSE_SPGEMM_DEFAULT, state_of, &bytes, nullptr));
+  OK(cusparseSpGEMM_compute(h, n, n, &alpha, a, b, &beta, c, CUDA_R_64F, CUSPARSE_SPGEMM_DEFAULT, state_of, &bytes, nullptr));
+  cudaMalloc(&buffer, bytes);
+  OK(cusparseSpGEMM_compute(h, n, n, &alpha, a, b, &beta, c, CUDA_R_64F, CUSPARSE_SPGEMM_DEFAULT, state_of, &bytes, buffer));
+  int64_t rows, columns, count;
+  OK(cusparseSpMatGetSize(c, &rows, &columns, &count));
+  cudaMalloc((void **)&dcolumns, (size_t)count * sizeof(int)), cudaMalloc((void **)&dvalues, (size_t)count * 8);
+  OK(cusparseCsrSetPointers(c, dstarts, dcolumns, dvalues));
+  OK(cusparseSpGEMM_copy(h, n, n, &alpha, a, b, &beta, c, CUDA_R_64F, CUSPARSE_SPGEMM_DEFAULT, state_of));
+  cusparseDnMatDescr_t dense;
+  OK(cusparseCreateDnMat(&dense, SIZE, SIZE, SIZE, ddense, CUDA_R_64F, CUSPARSE_ORDER_ROW));
+  OK(cusparseSparseToDense_bufferSize(h, c, dense, CUSPARSE_SPARSETODENSE_ALG_DEFAULT, &bytes));
+  OK(cusparseSparseToDense(h, c, dense, CUSPARSE_SPARSETODENSE_ALG_DEFAULT, nullptr));
+  std::vector<double> got(SIZE * SIZE);
+  cudaMemcpy(got.data(), ddense, got.size() * 8, cudaMemcpyDeviceToHost);
+  bool fine = true;
+  for (int i = 0; i < SIZE; i++)
+    for (int j = 0; j < SIZE; j++) {
+      double sum = 0;
+      for (int k = 0; k < SIZE; k++) sum += m.at(i, k) * o.at(k, j);
+      fine &= got[(size_t)(i * SIZE + j)] == 3 * sum;
+    }
+  expect(fine, "SpGEMM, SparseToDense");
+  cusparseSpGEMM_destroyDescr(state_of);
+}
+
+static void make_sparse(cusparseHandle_t h) {
+  Square m;
+  std::vector<int> starts(SIZE + 1);
+  int *dstarts = on_device(starts);
+  double *ddense = on_device(m.dense);
+  cusparseSpMatDescr_t a;
+  cusparseDnMatDescr_t dense;
+  int64_t rows, columns, count = 0;
+  OK(cusparseCreateDnMat(&dense, SIZE, SIZE, SIZE, ddense, CUDA_R_64F, CUSPARSE_ORDER_ROW));
+  OK(cusparseCreateCsr(&a, SIZE, SIZE, 0, dstarts, nullptr, nullptr, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F));
+  OK(cusparseDenseToSparse_analysis(h, dense, a, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, nullptr));
+  OK(cusparseSpMatGetSize(a, &rows, &columns, &count));
+  expect(count == (int64_t)m.values.size(), "DenseToSparse counts");
+  std::vector<int> got((size_t)count);
+  std::vector<double> values((size_t)count);
+  int *dcolumns = on_device(got);
+  double *dvalues = on_device(values);
+  OK(cusparseCsrSetPointers(a, dstarts, dcolumns, dvalues));
+  OK(cusparseDenseToSparse_convert(h, dense, a, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, nullptr));
+  cudaMemcpy(starts.data(), dstarts, starts.size() * 4, cudaMemcpyDeviceToHost);
+  cudaMemcpy(got.data(), dcolumns, got.size() * 4, cudaMemcpyDeviceToHost);
+  cudaMemcpy(values.data(), dvalues, values.size() * 8, cudaMemcpyDeviceToHost);
+  expect(starts == m.starts && got == m.columns && values == m.values, "DenseToSparse");
+}
+
+// L U equals the matrix where that has elements.
+static void factors(cusparseHandle_t h) {
+  Square m;
+  int count = (int)m.values.size(), bytes = 0, pivot = 0;
+  int *starts = on_device(m.starts), *columns = on_device(m.columns);
+  double *values = on_device(m.values);
+  cusparseMatDescr_t kind;
+  csrilu02Info_t info;
+  OK(cusparseCreateMatDescr(&kind));
+  OK(cusparseCreateCsrilu02Info(&info));
+  OK(cusparseDcsrilu02_bufferSize(h, SIZE, count, kind, values, starts, columns, info, &bytes));
+  OK(cusparseDcsrilu02_analysis(h, SIZE, count, kind, values, starts, columns, info, CUSPARSE_SOLVE_POLICY_USE_LEVEL, nullptr));
+  OK(cusparseDcsrilu02(h, SIZE, count, kind, values, starts, columns, info, CUSPARSE_SOLVE_POLICY_USE_LEVEL, nullptr));
+  OK(cusparseXcsrilu02_zeroPivot(h, info, &pivot));
+  expect(pivot == -1, "no zero pivot");
+  std::vector<double> got(m.values.size()), dense(SIZE * SIZE);
+  cudaMemcpy(got.data(), values, got.size() * 8, cudaMemcpyDeviceToHost);
+  for (int i = 0; i < SIZE; i++)
+    for (int at = m.starts[(size_t)i]; at < m.starts[(size_t)i + 1]; at++) dense[(size_t)(i * SIZE + m.columns[(size_t)at])] = got[(size_t)at];
+  bool fine = true;
+  for (int i = 0; i < SIZE; i++)
+    for (int j = 0; j < SIZE; j++) {
+      double sum = 0;
+      for (int k = 0; k <= i && k <= j; k++) sum += (k == i ? 1 : dense[(size_t)(i * SIZE + k)]) * dense[(size_t)(k * SIZE + j)];
+      fine &= m.at(i, j) == 0 || std::fabs(sum - m.at(i, j)) < 1e-9;
+    }
+  expect(fine, "csrilu02");
+  double zero = 0;
+  cudaMemcpy(values, &zero, 8, cudaMemcpyHostToDevice); // the first element of the first row, its diagonal
+  OK(cusparseDcsrilu02(h, SIZE, count, kind, values, starts, columns, info, CUSPARSE_SOLVE_POLICY_USE_LEVEL, nullptr));
+  expect(cusparseXcsrilu02_zeroPivot(h, info, &pivot) == CUSPARSE_STATUS_ZERO_PIVOT && pivot == 0, "a zero pivot");
+  cusparseDestroyCsrilu02Info(info), cusparseDestroyMatDescr(kind);
+}
+
 int main() {
   cusparseHandle_t h;
   Matrix m;
@@ -113,6 +286,8 @@ int main() {
                        CUSPARSE_INDEX_BASE_ONE, CUDA_R_64F));
   vectors(h, csr, m, "SpMV of CSR"), vectors(h, coo, m, "SpMV of COO"), vectors(h, csc, m, "SpMV of CSC from 1");
   matrices(h, csr, m, CUSPARSE_ORDER_COL), matrices(h, csr, m, CUSPARSE_ORDER_ROW);
+  for (int k = 0; k < 8; k++) solves(h, k & 1, k & 2, k & 4);
+  multiply(h), make_sparse(h), factors(h);
   // An index that points outside fails, and touches nothing.
   int bad = COLUMNS;
   cudaMemcpy(columns, &bad, sizeof bad, cudaMemcpyHostToDevice);

@@ -1,4 +1,5 @@
-// Compiles a kernel with NVRTC at run time and launches it through the driver's interface.
+// Compiles a kernel with NVRTC at run time and launches it through the driver's interface; with an argument from what NVRTC
+// gives as machine code.
 #include <cuda.h>
 #include <nvrtc.h>
 #include <stdio.h>
@@ -18,20 +19,22 @@ static void check(int result, const char *what) {
 }
 #define CHECK(call) check((int)(call), #call)
 
-static char *compile(void) {
+static char *compile(int machine) {
   nvrtcProgram program;
   size_t size;
-  const char *options[] = {"--gpu-architecture=compute_90", "-lineinfo"};
+  const char *options[] = {machine ? "--gpu-architecture=sm_90" : "--gpu-architecture=compute_90",
+                           "-lineinfo"};
   CHECK(nvrtcCreateProgram(&program, source, "saxpy.cu", 0, NULL, NULL));
   CHECK(nvrtcCompileProgram(program, 2, options));
-  CHECK(nvrtcGetPTXSize(program, &size));
-  char *ptx = malloc(size);
-  CHECK(nvrtcGetPTX(program, ptx));
+  CHECK(machine ? nvrtcGetCUBINSize(program, &size) : nvrtcGetPTXSize(program, &size));
+  char *image = malloc(size);
+  CHECK(machine ? nvrtcGetCUBIN(program, image) : nvrtcGetPTX(program, image));
   CHECK(nvrtcDestroyProgram(&program));
-  return ptx;
+  return image;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  (void)argv;
   static float x[COUNT], y[COUNT];
   CUcontext context;
   CUmodule module;
@@ -42,9 +45,9 @@ int main(void) {
   CHECK(cuInit(0));
   CHECK(cuDevicePrimaryCtxRetain(&context, 0));
   CHECK(cuCtxSetCurrent(context));
-  char *ptx = compile();
-  CHECK(cuModuleLoadDataEx(&module, ptx, 0, NULL, NULL));
-  free(ptx);
+  char *image = compile(argc > 1);
+  CHECK(cuModuleLoadDataEx(&module, image, 0, NULL, NULL));
+  free(image);
   CHECK(cuModuleGetFunction(&saxpy, module, "saxpy"));
   for (int i = 0; i < n; i++) x[i] = (float)i, y[i] = 1;
   CHECK(cuMemAlloc(&dx, sizeof x));

@@ -72,7 +72,7 @@ static bool start_warp(EmuCtx *x, EmuBlock *b, uint32_t index) {
   uint32_t lanes = left >= EMU_LANES ? EMU_ALL : (1u << left) - 1;
   *w = (EmuWarp){.block = b, .index = index, .exists = lanes, .live = lanes};
   w->consts = b->warp_consts + (size_t)index * EMU_WARP_ROWS * EMU_ROW_BYTES;
-  EmuFiber *f = emu_new_fiber(w);
+  EmuFiber *f = emu_new_fiber(x, w);
   EmuFrame *frame = f ? emu_new_frame(x, 0, NULL) : NULL;
   if (!frame) return false;
   EmuEntry entry = {
@@ -108,7 +108,8 @@ static EmuBlock *take_block(EmuCtx *x) {
   if (!b) return make_block(x->launch);
   w->free_blocks = b->next;
   memset(b->shared, 0, (size_t)b->shared_bytes);
-  memset(b->barriers, 0, sizeof b->barriers);
+  for (; b->arrived_at; b->arrived_at &= b->arrived_at - 1)
+    b->barriers[emu_first(b->arrived_at)] = (EmuBarrier){0};
   if (b->steps) memset(b->steps, 0, b->warp_count * emu_step_sites(x->launch) * sizeof *b->steps);
   if (b->paths) memset(b->paths, 0, emu_path_count(x->launch) * sizeof *b->paths);
   return b;
@@ -182,6 +183,11 @@ void emu_free_worker(EmuCtx *x) {
       next = f->caller;
       sol_heap_free(f);
     }
+  for (EmuFiber *f = w->free_fibers, *next; f; f = next) {
+    next = f->next;
+    sol_heap_free(f->entries);
+    sol_heap_free(f);
+  }
   for (EmuUnit *u = w->free_units, *next; u; u = next) {
     next = u->next;
     sol_heap_free(u);

@@ -264,6 +264,18 @@ static inline int emu_first(uint32_t mask) {
       d[l] = (TD)(expr);                                                                                     \
     }                                                                                                        \
   }
+// The handler `name`, with the count of warps that have a lane for which `expr` holds (SolEmuCounts.turns): the operands, a[l]
+// and b[l] of type T, that the machine's short way of doing it cannot handle.
+#define EMU_RARE(name, T, expr)                                                                              \
+  static void name##_rare(EmuCtx *x, const EmuInst *i, uint32_t mask) {                                      \
+    const T *a = EMU_IN(T, i->a);                                                                            \
+    const T *b = EMU_IN(T, i->b);                                                                            \
+    uint8_t bytes[EMU_LANES];                                                                                \
+    (void)a, (void)b;                                                                                        \
+    EMU_EACH(l) bytes[l] = (uint8_t)(expr);                                                                  \
+    x->counts[i->index].turns += (emu_pack(bytes) & mask) != 0;                                              \
+    name(x, i, mask);                                                                                        \
+  }
 // A comparison: expr is 0 or 1; returns the mask of lanes in which it is 1.
 #define EMU_CMP(name, TS, expr)                                                                              \
   EMU_HOT static uint32_t name(EmuCtx *x, const EmuInst *i) {                                                \

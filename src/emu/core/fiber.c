@@ -4,10 +4,17 @@
 #include "base/heap.h"
 #include "emu/core/state.h"
 
-EmuFiber *emu_new_fiber(EmuWarp *warp) {
-  EmuFiber *f = sol_heap_alloc(sizeof *f);
-  if (!f) return NULL;
-  *f = (EmuFiber){.warp = warp, .next = warp->fibers};
+// Every warp needs one, so those that have ended are kept for the next; but not the room of a deep stack.
+enum { KEPT_ENTRIES = 64 };
+
+EmuFiber *emu_new_fiber(EmuCtx *x, EmuWarp *warp) {
+  EmuWorker *w = emu_worker(x);
+  EmuFiber *f = w->free_fibers, old = {0};
+  if (f)
+    old = *f, w->free_fibers = f->next;
+  else if (!(f = sol_heap_alloc(sizeof *f)))
+    return NULL;
+  *f = (EmuFiber){.warp = warp, .next = warp->fibers, .entries = old.entries, .cap = old.cap};
   warp->fibers = f;
   return f;
 }
@@ -15,8 +22,13 @@ EmuFiber *emu_new_fiber(EmuWarp *warp) {
 static void drop(EmuCtx *x, EmuFiber *f) {
   for (uint32_t k = 0; k < f->count; k++)
     if (f->entries[k].base) emu_release_frame(x, f->entries[k].frame);
-  sol_heap_free(f->entries);
-  sol_heap_free(f);
+  if (f->cap > KEPT_ENTRIES) {
+    sol_heap_free(f->entries);
+    f->entries = NULL, f->cap = 0;
+  }
+  EmuWorker *w = emu_worker(x);
+  f->next = w->free_fibers;
+  w->free_fibers = f;
 }
 
 void emu_sweep(EmuCtx *x, EmuWarp *warp) {
@@ -34,7 +46,7 @@ void emu_sweep(EmuCtx *x, EmuWarp *warp) {
 bool emu_split(EmuCtx *x, uint32_t lanes) {
   EmuFiber *f = x->fiber;
   if (f->lanes == lanes) return true;
-  EmuFiber *rest = emu_new_fiber(x->warp);
+  EmuFiber *rest = emu_new_fiber(x, x->warp);
   if (!rest) return false;
   emu_store_top(x);
   for (uint32_t k = 0; k < f->count; k++) {

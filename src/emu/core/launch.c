@@ -1,7 +1,9 @@
 // Launches. Units (blocks, or clusters of them) are assigned to SMs round-robin: SM s gets units s, s + sms, ...
 // and runs them in that order, as many at a time as fit, on one worker. Work proceeds in rounds: every SM runs
 // until its log of L2 traffic is full, or none of its warps can progress; then all logs are drained into L2, in a
-// fixed order. So results do not depend on the number of workers, unless blocks communicate with each other.
+// fixed order. So results do not depend on the number of workers, unless blocks communicate with each other. Kernels
+// whose blocks wait for other blocks in loops (a scan with look-back) run on one worker: how often they ask would
+// otherwise be another number each time. Cooperative launches, which wait at the grid's barrier, keep all workers.
 #include "base/error.h"
 #include "base/heap.h"
 #include "emu/core/trace.h"
@@ -354,6 +356,11 @@ static void clean(EmuRun *run) {
   sol_heap_free(run->logs);
 }
 
+static int worker_count(const EmuRun *run) {
+  int most = run->program->polls && !run->launch->cooperative ? 1 : run->emu->machine.workers;
+  return most < (int)run->sm_count ? most : (int)run->sm_count;
+}
+
 SolStatus sol_emu_launch(SolEmu *emu, const SolEmuLaunch *launch, SolEmuResult *result, SolError *err) {
   if (!launch->kernel) return sol_fail(err, SOL_ERR_ARGUMENT, "no kernel");
   if (result->kernel && result->kernel != launch->kernel)
@@ -371,8 +378,7 @@ SolStatus sol_emu_launch(SolEmu *emu, const SolEmuLaunch *launch, SolEmuResult *
   if (!status && run.observing) status = emu_statics_make(launch->kernel->program, err);
   if (status) return status;
   run.statics = run.program->statics;
-  SolPool *pool =
-      sol_pool_create(emu->machine.workers < (int)run.sm_count ? emu->machine.workers : (int)run.sm_count);
+  SolPool *pool = sol_pool_create(worker_count(&run));
   if (!pool) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   emu->launches++;
   status = make_workers(&run, (uint32_t)sol_pool_count(pool), err);

@@ -194,6 +194,19 @@ static SolStatus lower_all(Lower *l, uint32_t kernel, SolError *err) {
   return SOL_OK;
 }
 
+// Whether a loop reads memory in the way of one that waits for other blocks (ld.volatile, ld.relaxed, ld.acquire).
+static bool polls(const EmuProgram *p) {
+  uint32_t last = PTX_NONE; // such a read
+  for (uint32_t pc = 0; pc < p->count; pc++) {
+    const EmuInst *i = &p->code[pc];
+    PtxOp op = p->source[pc] ? p->source[pc]->code->op : PTX_OP_NONE;
+    bool far = i->space == PTX_SPACE_GLOBAL || i->space == PTX_SPACE_GENERIC;
+    if (op == PTX_OP_LD && far && i->flags & EMU_FLAG_STRONG) last = pc;
+    if (op == PTX_OP_BRA && last != PTX_NONE && i->target <= last) return true;
+  }
+  return false;
+}
+
 SolStatus emu_lower(SolEmuModule *module, uint32_t function, EmuProgram **out, SolError *err) {
   EmuProgram *p = sol_heap_alloc(sizeof *p);
   if (!p) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
@@ -205,6 +218,7 @@ SolStatus emu_lower(SolEmuModule *module, uint32_t function, EmuProgram **out, S
     emu_free_program(p);
     return status;
   }
+  p->polls = polls(p);
   *out = p;
   return SOL_OK;
 }

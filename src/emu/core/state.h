@@ -129,6 +129,7 @@ typedef struct EmuProgram {
   uint32_t shape_count; // ld and st
   uint64_t local_bytes; // local memory that a thread starts with
   uint64_t shared_static;
+  bool polls;                 // blocks may wait for others: what they count then depends on when they run
   bool dynamic_calls;         // indirect or recursive: the depth of the stack is not known
   struct EmuStatics *statics; // of observe.h; NULL until a launch is observed
 } EmuProgram;
@@ -218,8 +219,9 @@ struct EmuBlock {
   uint32_t slot;              // of its SM, for local addresses
   struct EmuShadow *shadow;   // for race and initialisation checks on shared memory
   EmuBarrier barriers[EMU_BARRIERS];
-  EmuBlock *next; // free list
-  void *memory;   // one allocation for all but local memory and fibers
+  uint32_t arrived_at; // the barriers at which some have arrived, a bit each
+  EmuBlock *next;      // free list
+  void *memory;        // one allocation for all but local memory and fibers
 };
 
 typedef struct EmuTrace EmuTrace;
@@ -231,7 +233,7 @@ typedef struct EmuUnitWork {
 typedef struct EmuUnit { // a cluster, or a block without one; runs on one worker at a time
   EmuBlock **blocks;
   uint32_t count, blocks_live, turn;
-  uint32_t cluster_arrived, cluster_phase; // threads
+  bool cluster_arrived; // some have, at its barrier, and were not released yet
   uint64_t id;
   uint64_t number; // in the order in which units start
   uint64_t instructions;
@@ -321,7 +323,8 @@ typedef struct EmuWorker { // EmuCtx.more
   EmuFrame **free_frames;  // by Program.functions
   EmuUnit *free_units;
   EmuBlock *free_blocks;
-  EmuAlloc **last; // by EmuInst.index: the allocation of its last access
+  EmuFiber *free_fibers; // with the room of their entries
+  EmuAlloc **last;       // by EmuInst.index: the allocation of its last access
   EmuSm *sm;
   SolL1Counts *l1_counts; // by EmuInst.index
   SolL2Counts *l2_counts; // by EmuInst.index, and one more for what belongs to none
@@ -366,7 +369,7 @@ EmuFrame *emu_new_frame(EmuCtx *x, uint32_t function, EmuFrame *caller);
 void emu_release_frame(EmuCtx *x, EmuFrame *frame);
 bool emu_return(EmuCtx *x, uint32_t mask);
 // fiber.c
-EmuFiber *emu_new_fiber(EmuWarp *warp);
+EmuFiber *emu_new_fiber(EmuCtx *x, EmuWarp *warp);
 // Keeps only `lanes` in the running fiber; its other lanes continue as a new fiber. False: out of memory.
 bool emu_split(EmuCtx *x, uint32_t lanes);
 void emu_merge(EmuCtx *x, EmuWarp *warp); // merges fibers with equal SIMT stacks

@@ -33,6 +33,23 @@ DIRECTED(rp, NUM_RP)
 
 EMU_OP1(rcp_rn_f64, double, double, num_rcp_f64_rn(a[l]))
 EMU_OP1(sqrt_rn_f64, double, double, num_sqrt_f64_rn(a[l]))
+// Exponents by the bits, as in ops_float.c: those of a square root from the high half of its operand.
+static inline uint32_t high_half(double v) {
+  uint64_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  return (uint32_t)(bits >> 32);
+}
+static inline uint32_t bits_of(float v) {
+  uint32_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  return bits;
+}
+EMU_RARE(rcp_rn_f32, float, ((bits_of(a[l]) + 0x1800000) & 0x7f800000) <= 0x1ffffff)
+EMU_RARE(rcp_rn_ftz_f32, float, ((bits_of(a[l]) + 0x1800000) & 0x7f800000) <= 0x1ffffff)
+EMU_RARE(sqrt_rn_f32, float, bits_of(a[l]) - 0xd000000 > 0x727fffff)
+EMU_RARE(sqrt_rn_ftz_f32, float, bits_of(a[l]) - 0xd000000 > 0x727fffff)
+EMU_RARE(rcp_rn_f64, double, ((high_half(a[l]) + 0x300000) & 0x7fffffff) < 0x400000)
+EMU_RARE(sqrt_rn_f64, double, high_half(a[l]) - 0x3500000 >= 0x7ca00000)
 EMU_OP1(rcp_approx_ftz_f64, double, double, num_rcp_approx_ftz_f64(a[l]))
 EMU_OP1(rsqrt_approx_f64, double, double, num_rsqrt_approx_f64(a[l]))
 EMU_OP1(rsqrt_approx_ftz_f64, double, double, num_rsqrt_approx_ftz_f64(a[l]))
@@ -75,14 +92,14 @@ static int testp_kind(int fn) {
 static EmuHandler *unary_rounded(const PtxCode *code) { // rcp, sqrt
   static EmuHandler *const rcp[] = {NULL, rcp_rz_f32, rcp_rm_f32, rcp_rp_f32};
   static EmuHandler *const sqrt[] = {NULL, sqrt_rz_f32, sqrt_rm_f32, sqrt_rp_f32};
-  static EmuHandler *const rcp64[] = {rcp_rn_f64, rcp_rz_f64, rcp_rm_f64, rcp_rp_f64};
-  static EmuHandler *const sqrt64[] = {sqrt_rn_f64, sqrt_rz_f64, sqrt_rm_f64, sqrt_rp_f64};
+  static EmuHandler *const rcp64[] = {rcp_rn_f64_rare, rcp_rz_f64, rcp_rm_f64, rcp_rp_f64};
+  static EmuHandler *const sqrt64[] = {sqrt_rn_f64_rare, sqrt_rz_f64, sqrt_rm_f64, sqrt_rp_f64};
   bool is_rcp = code->op == PTX_OP_RCP, ftz = PTX_HAS(code, FTZ);
   int rnd = ops_round(code->rnd);
   if (code->type[0] == PTX_F64) return (is_rcp ? rcp64 : sqrt64)[rnd];
   if (rnd != NUM_RN) return (is_rcp ? rcp : sqrt)[rnd];
-  if (is_rcp) return ftz ? rcp_rn_ftz_f32 : rcp_rn_f32;
-  return ftz ? sqrt_rn_ftz_f32 : sqrt_rn_f32;
+  if (is_rcp) return ftz ? rcp_rn_ftz_f32_rare : rcp_rn_f32_rare;
+  return ftz ? sqrt_rn_ftz_f32_rare : sqrt_rn_f32_rare;
 }
 
 static EmuHandler *unary_f32(const PtxCode *code) {

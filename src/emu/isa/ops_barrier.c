@@ -51,14 +51,17 @@ static void release(EmuBlock *block, uint32_t id) {
     if (waited) emu_path_leave(block, w, block, id);
   }
   memset(b, 0, sizeof *b);
+  block->arrived_at &= ~(1u << id);
   emu_path_clear(block, id);
   emu_shadow_barrier(block);
 }
 
 void emu_release_barriers(EmuCtx *x, EmuBlock *block) {
   (void)x;
-  for (uint32_t id = 0; id < EMU_BARRIERS; id++)
-    if (block->barriers[id].warps && complete(block, &block->barriers[id])) release(block, id);
+  for (uint32_t left = block->arrived_at; left; left &= left - 1) {
+    uint32_t id = (uint32_t)emu_first(left);
+    if (complete(block, &block->barriers[id])) release(block, id);
+  }
 }
 
 static bool arrive(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t *id) {
@@ -80,6 +83,7 @@ static bool arrive(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t *id) {
   }
   EmuBarrier *b = &x->block->barriers[*id];
   if (!b->warps) b->expected = count;
+  x->block->arrived_at |= 1u << *id;
   uint32_t w = x->warp->index;
   if (!b->arrived[w]) b->warps++;
   b->arrived[w] |= mask;
@@ -124,15 +128,13 @@ static void warp_sync(EmuCtx *x, const EmuInst *i, uint32_t mask) {
 // ---- clusters ----
 
 void emu_release_cluster(EmuUnit *unit) {
-  bool any = false;
+  if (!unit->cluster_arrived) return;
   for (uint32_t k = 0; k < unit->count; k++) {
     const EmuBlock *b = unit->blocks[k];
-    for (uint32_t w = 0; w < b->warp_count; w++) {
+    for (uint32_t w = 0; w < b->warp_count; w++)
       if (b->warps[w].live & ~b->warps[w].cluster_arrived) return;
-      any = any || b->warps[w].cluster_arrived;
-    }
   }
-  if (!any) return;
+  unit->cluster_arrived = false;
   emu_path_pass(unit->blocks[0]);
   for (uint32_t k = 0; k < unit->count; k++) {
     EmuBlock *b = unit->blocks[k];
@@ -159,6 +161,7 @@ static void cluster_arrive(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     return;
   }
   x->warp->cluster_arrived |= mask;
+  x->block->unit->cluster_arrived = true;
   emu_worker(x)->changes++;
   if (i->fn) emu_path_fence(x);
   emu_path_arrive(x->block, x->warp->index, x->block->unit->blocks[0], EMU_SYNC_CLUSTER);

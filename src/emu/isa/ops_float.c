@@ -53,6 +53,19 @@ ALL_MODES(sub_rn)
 ALL_MODES(mul_rn)
 ALL_MODES(fma_rn)
 PLAIN_AND_FTZ(div_rn)
+// By the bits: exponents of a, of b and of the quotient at which the remainder may not be exact. Zero is such a dividend.
+// bench/probe_div.cu shows them.
+static inline int exponent_f32(float v) {
+  uint32_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  return (int)(bits >> 23 & 255);
+}
+static inline bool rare_div_f32(float a, float b) {
+  int ea = exponent_f32(a), eb = exponent_f32(b), quotient = ea - eb;
+  return ea < 25 || ea == 255 || eb < 1 || eb > 252 || quotient < -125 || quotient > 126;
+}
+EMU_RARE(div_rn_f32, float, rare_div_f32(a[l], b[l]))
+EMU_RARE(div_rn_ftz_f32, float, rare_div_f32(a[l], b[l]))
 PLAIN_AND_FTZ(div_approx)
 PLAIN_AND_FTZ(div_full)
 
@@ -77,6 +90,16 @@ EMU_OP2(add_rn_f64, double, double, num_add_f64_rn(a[l], b[l]))
 EMU_OP2(sub_rn_f64, double, double, num_sub_f64_rn(a[l], b[l]))
 EMU_OP2(mul_rn_f64, double, double, num_mul_f64_rn(a[l], b[l]))
 EMU_OP2(div_rn_f64, double, double, num_div_f64_rn(a[l], b[l]))
+static inline int exponent_f64(double v) {
+  uint64_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  return (int)(bits >> 52 & 2047);
+}
+static inline bool rare_div_f64(double a, double b) {
+  int ea = exponent_f64(a), eb = exponent_f64(b), quotient = ea - eb;
+  return ea < 54 || ea == 2047 || eb < 1 || eb == 2047 || quotient < -1021 || quotient > 1022;
+}
+EMU_RARE(div_rn_f64, double, rare_div_f64(a[l], b[l]))
 #if NUM_HAS_FMA
 EMU_OP3(fma_rn_f64, double, double, num_fma_f64_rn(a[l], b[l], c[l]))
 #else
@@ -131,7 +154,7 @@ static EmuHandler *f32_handler(const PtxCode *code, int op, int rnd) {
   if (PTX_HAS(code, APPROX)) return ftz ? div_approx_ftz_f32 : div_approx_f32;
   if (PTX_HAS(code, FULL)) return ftz ? div_full_ftz_f32 : div_full_f32;
   if (rnd != NUM_RN) return directed[op][rnd];
-  if (op == FLOAT_DIV) return ftz ? div_rn_ftz_f32 : div_rn_f32;
+  if (op == FLOAT_DIV) return ftz ? div_rn_ftz_f32_rare : div_rn_f32_rare;
   return nearest[op][ftz + 2 * PTX_HAS(code, SAT)];
 }
 
@@ -157,8 +180,11 @@ static EmuHandler *mixed_handler(const PtxCode *code, int op, int rnd) {
 }
 
 static EmuHandler *float_handler(const PtxCode *code) {
-  static EmuHandler *const f64[][4] = {BY_ROUND(add, _f64), BY_ROUND(sub, _f64), BY_ROUND(mul, _f64),
-                                       BY_ROUND(fma, _f64), BY_ROUND(div, _f64)};
+  static EmuHandler *const f64[][4] = {BY_ROUND(add, _f64),
+                                       BY_ROUND(sub, _f64),
+                                       BY_ROUND(mul, _f64),
+                                       BY_ROUND(fma, _f64),
+                                       {div_rn_f64_rare, div_rz_f64, div_rm_f64, div_rp_f64}};
   int op = float_op(code->op), rnd = ops_round(code->rnd);
   switch (code->type[0]) {
   case PTX_F32: return code->type[1] ? mixed_handler(code, op, rnd) : f32_handler(code, op, rnd);

@@ -197,21 +197,28 @@ void emu_observe_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint3
 
 // ---- atomics ----
 
-// The number of lanes at the commonest address; *distinct (may be NULL): distinct addresses, up to `enough`.
-static uint32_t most_at_one_address(const EmuAccess *acc, uint32_t mask, uint32_t enough,
-                                    uint32_t *distinct) {
-  uint32_t most = 0, found = 0;
-  while (emu_popc(mask) > most || (found < enough && mask)) {
+// The number of lanes at the commonest address.
+static uint32_t most_at_one_address(const EmuAccess *acc, uint32_t mask) {
+  uint32_t most = 0;
+  while (emu_popc(mask) > most) {
     uint64_t at = acc->addr[emu_first(mask)];
     uint32_t here = 0;
     for (int l = 0; l < EMU_LANES; l++) here |= (uint32_t)(acc->addr[l] == at) << l;
     here &= mask;
     mask &= ~here;
-    found++;
     if (emu_popc(here) > most) most = emu_popc(here);
   }
-  if (distinct) *distinct = found < enough ? found : enough;
   return most;
+}
+
+// What lanes that access one line send to L2: every eight neighbours a packet for each of their sectors.
+static uint32_t packets_of_line(const EmuAccess *acc, uint32_t mask) {
+  uint32_t sectors = 0;
+  for (; mask; mask &= mask - 1) {
+    uint32_t lane = (uint32_t)emu_first(mask), sector = acc->addr[lane] % SOL_LINE_BYTES / SOL_SECTOR_BYTES;
+    sectors |= 1u << (lane / 8 * 4 + sector);
+  }
+  return emu_popc(sectors);
 }
 
 static uint32_t bin_of(uint64_t number) {
@@ -224,9 +231,9 @@ void emu_observe_atomic(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
   const SolEmuMachine *m = &x->launch->emu->machine;
   uint32_t global = acc->mask & ~acc->shared;
   if (!g) return;
-  if (acc->shared) g->sum.same += most_at_one_address(acc, acc->shared, 0, NULL);
+  if (acc->shared) g->sum.same += most_at_one_address(acc, acc->shared);
   if (!global) return;
-  g->sum.same += most_at_one_address(acc, global, 0, NULL);
+  g->sum.same += most_at_one_address(acc, global);
   if (!g->bins) {
     g->bins = sol_heap_alloc(sizeof *g->bins * EMU_BINS);
     if (!g->bins) return;
@@ -241,9 +248,9 @@ void emu_observe_atomic(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
     here &= left;
     left &= ~here;
     EmuBin *bin = &g->bins[bin_of(line * SOL_LINE_BYTES / m->atomic_bytes)];
-    uint32_t words;
-    bin->queue_lanes += most_at_one_address(acc, here, m->atomic_words, &words) - 1;
-    bin->queue_words += words;
+    uint32_t together = most_at_one_address(acc, here);
+    bin->queue_lanes += together > 1 ? together : 0;
+    bin->queue_packets += packets_of_line(acc, here);
   }
 }
 
@@ -366,13 +373,13 @@ void emu_observe_sum(EmuRun *run, uint32_t pc, SolEmuPattern *to) {
       if (!g->bins) continue;
       sum.lanes += g->bins[b].lanes;
       sum.queue_lanes += g->bins[b].queue_lanes;
-      sum.queue_words += g->bins[b].queue_words;
+      sum.queue_packets += g->bins[b].queue_packets;
     }
     if (sum.lanes > most.lanes) most.lanes = sum.lanes;
-    if (sum.queue_lanes + sum.queue_words > most.queue_lanes + most.queue_words)
-      most.queue_lanes = sum.queue_lanes, most.queue_words = sum.queue_words;
+    if (sum.queue_lanes + sum.queue_packets > most.queue_lanes + most.queue_packets)
+      most.queue_lanes = sum.queue_lanes, most.queue_packets = sum.queue_packets;
   }
   to->hottest += most.lanes;
   to->queue_lanes += most.queue_lanes;
-  to->queue_words += most.queue_words;
+  to->queue_packets += most.queue_packets;
 }

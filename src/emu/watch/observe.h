@@ -43,7 +43,7 @@ typedef enum EmuLayoutKind {
 enum { EMU_BINS = 1024 };
 typedef struct EmuBin {              // for SolEmuPattern.hottest and .queue_...
   uint64_t lanes;                    // by sector
-  uint64_t queue_lanes, queue_words; // by SolEmuMachine.atomic_bytes
+  uint64_t queue_lanes, queue_packets; // by SolEmuMachine.atomic_bytes
 } EmuBin;
 
 typedef struct EmuLayout { // the lane addresses of one execution
