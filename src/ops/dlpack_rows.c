@@ -81,8 +81,7 @@ SolStatus sol_quantize_dl(SolContext *ctx, const DLTensor *y, const DLTensor *x,
   DlRows yr = dl_rows(&d, y, "y"), xr = dl_rows(&d, x, "x"),
          t = dl_line(&d, tensor_scale, "tensor_scale", 1, true);
   int64_t of_row = sol_quantize_scales(format, xr.cols);
-  if (!d.status && of_row < 0)
-    DL_FAIL(&d, "quantize: no such format: %d", (int)format);
+  if (!d.status && of_row < 0) DL_FAIL(&d, "quantize: no such format: %d", (int)format);
   if (d.status) return d.status;
   DlRows s = dl_line(&d, scales, "scales", xr.rows * of_row, false);
   bool packed = format == SOL_QUANT_NVFP4, fp8 = format >= SOL_QUANT_FP8_ROW && !packed;

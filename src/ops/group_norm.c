@@ -108,7 +108,8 @@ static HeldShape plan(const SolContext *ctx, int64_t rows, int64_t n, int in, Op
   int64_t chunks = ops_ceil_div(n, 16 / in);
   if (chunks <= SHORT) return held_short(rows, chunks, LEAST, true, l);
   HeldShape s = held_long(ctx, rows, chunks, MOST_BLOCKS, EACH, l);
-  int64_t all = ops_ceil_div(chunks, l->cluster * l->block), most = (ctx->cc >= 90 ? GROUP_NORM_SHARED : HELD_SHARED) / (16 * l->block);
+  int64_t all = ops_ceil_div(chunks, l->cluster * l->block),
+          most = (ctx->cc >= 90 ? GROUP_NORM_SHARED : HELD_SHARED) / (16 * l->block);
   l->shared = (uint32_t)(cpu_min(all, most) * 16) * l->block;
   s.shared = (int32_t)l->shared;
   return s;
@@ -129,7 +130,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                        .y_kind = ops_kind(out_of(a)),
                        .weight_kind = ops_kind(weight_of(a)),
                        .alike = ((uintptr_t)a->x & 15) / (uintptr_t)in ==
-                                ((uintptr_t)a->y & (uintptr_t)(16 / in * out - 1)) / (uintptr_t)out &&
+                                    ((uintptr_t)a->y & (uintptr_t)(16 / in * out - 1)) / (uintptr_t)out &&
                                 (uintptr_t)a->y % 16 % (uintptr_t)out == 0,
                        .eps = a->eps};
   OpsLaunch l = {.kernel = in == 4, .early = true, .params = &p, .bytes = sizeof p};

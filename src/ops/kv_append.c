@@ -104,8 +104,9 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
 // Whether all rows are whole 16 bytes of k and v on such a boundary, and the cache's on one of what becomes of them.
 static bool is_whole(const SolKvAppend *a, int64_t wide, int64_t ks, int64_t vs) {
   int64_t size = ops_size(a->dtype), to = 16 / size * ops_size(kv_of(a));
-  return wide * size % 16 == 0 && ops_align(a->k, ks * size, 2) == 16 && ops_align(a->v, vs * size, 2) == 16 &&
-         ops_align(a->k_cache, 0, 1) >= to && ops_align(a->v_cache, 0, 1) >= to;
+  return wide * size % 16 == 0 && ops_align(a->k, ks * size, 2) == 16 &&
+         ops_align(a->v, vs * size, 2) == 16 && ops_align(a->k_cache, 0, 1) >= to &&
+         ops_align(a->v_cache, 0, 1) >= to;
 }
 
 static int kernel_of(const SolKvAppend *a, bool whole, int64_t size) {
@@ -128,7 +129,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                 .k = a->k,
                 .v = a->v,
                 .slots = a->slots,
-                .token = elementwise_divider((uint64_t)(whole ? wide / per : ops_ceil_div(wide + per - 1, per))),
+                .token =
+                    elementwise_divider((uint64_t)(whole ? wide / per : ops_ceil_div(wide + per - 1, per))),
                 .places = a->pages * a->page_size,
                 .length = wide,
                 .k_stride = whole ? ks / per : ks,

@@ -155,8 +155,7 @@ static bool in_floats(const Map *m) {
 
 SolStatus map_launch(SolContext *ctx, const OpsDef *def, const Map *m, SolStream stream) {
   MapParams p = params_of(m);
-  OpsLaunch l = {
-      .kernel = KERNEL_WIDE, .block = MAP_THREADS, .early = true, .params = &p, .bytes = sizeof p};
+  OpsLaunch l = {.kernel = KERNEL_WIDE, .block = MAP_THREADS, .early = true, .params = &p, .bytes = sizeof p};
   p.flat = elementwise_flat(m->m, m->n, m->y_stride, m->a_stride) &&
            (!m->b || elementwise_flat(m->m, m->n, m->b_stride, 0));
   if (in_floats(m)) {

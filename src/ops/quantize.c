@@ -186,7 +186,8 @@ static void plan(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p,
   }
   p->piece = (int32_t)(p->columns * in > large ? large / in : p->columns);
   p->by_columns = elementwise_divider32((uint32_t)p->piece);
-  p->room = (int32_t)((p->pitch ? p->rows * (int64_t)p->pitch : (int64_t)p->rows * p->piece * in + 30) / 16 * 16);
+  p->room =
+      (int32_t)((p->pitch ? p->rows * (int64_t)p->pitch : (int64_t)p->rows * p->piece * in + 30) / 16 * 16);
   int64_t groups = p->rows * (p->group ? ops_ceil_div(p->columns, p->group) : 1);
   int64_t words = ops_ceil_div((p->group && p->group < n ? p->group : p->piece) * in, 4);
   for (p->lanes = QUANTIZE_THREADS; p->lanes > 1; p->lanes /= 2)

@@ -192,9 +192,11 @@ static bool plan_tile(const SolContext *ctx, const SolRope *a, RopeParams *p, Op
   p->part = a->h * head <= TILE ? a->h : fit > 1 ? fit : 1;
   p->parts = (uint32_t)ops_ceil_div(a->h, p->part);
   p->room = (int32_t)room_of(p->tile_rows, p->part * head, p->x_stride * in, &p->x_pitch);
-  l->shared = (uint32_t)(p->room + room_of(p->tile_rows, p->part * a->d * out, p->y_stride * out, &p->y_pitch));
+  l->shared =
+      (uint32_t)(p->room + room_of(p->tile_rows, p->part * a->d * out, p->y_stride * out, &p->y_pitch));
   bool alike = a->dtype == out_of(a) && (((uintptr_t)a->x ^ (uintptr_t)a->y) & 15) == 0 &&
-               (p->tile_rows == 1 || p->x_stride == p->y_stride) && p->x_stride * in % 16 == p->y_stride * in % 16;
+               (p->tile_rows == 1 || p->x_stride == p->y_stride) &&
+               p->x_stride * in % 16 == p->y_stride * in % 16;
   if (alike) l->shared = (uint32_t)p->room, p->room = 0;
   p->head32 = elementwise_divider32((uint32_t)(p->half ? p->half : 1));
   p->groups32 = elementwise_divider32((uint32_t)p->part);
