@@ -1,16 +1,15 @@
 // y = x / scale in int8, fp8 (e4m3) or fp4 (e2m1), with a scale for each group of columns or each row, by the largest
-// magnitude in it; NaN aside. A block stages rows, a row, or a part of one in shared memory, finds the largest magnitude of each
-// group there, and writes y in whole words wherever rows start. Blocks of a cluster share a long row.
+// magnitude in it; NaN aside.
 #include "quantize.h"
 
 #include "bytes.cuh"
 #include "elementwise.cuh"
 #include "fp8.cuh"
 #include "held.cuh"
-#include "packed.cuh"
-#include "tile.cuh"
 
-// Writes the scale of group `g` of all (where `write` is set) and gives what its elements are multiplied by.
+enum { EACH = 8 }; // columns of a thread
+
+// Writes the scale of group `g` of the row (where `write` is set) and gives what its elements are multiplied by.
 INLINE float scale_group(const QuantizeParams &p, float most, uint64_t g, bool write) {
   if (p.how == QUANTIZE_MXFP8) {
     uint32_t code = quantize_e8m0(__float_as_uint(__fdiv_rn(most, 448)));
@@ -30,241 +29,107 @@ INLINE float scale_group(const QuantizeParams &p, float most, uint64_t g, bool w
   return scale > 0 ? __fdiv_rn(1, scale) : 0;
 }
 
-// Eight elements: two words of 8 bits each, or one of 4.
-INLINE void pack(int how, const float *f, uint32_t *w) {
-  if (how == QUANTIZE_NVFP4) {
-    w[0] = 0;
+// `count` (4 or 8) elements, packed: 8 bits each, or 4.
+INLINE void pack(const QuantizeParams &p, int count, const float *f, float times, uint32_t *w) {
+  w[0] = w[1] = 0;
 #pragma unroll
-    for (int j = 0; j < 8; j++) w[0] |= quantize_e2m1(f[j]) << 4 * j;
-  } else if (how == QUANTIZE_INT8) {
-#pragma unroll
-    for (int j = 0; j < 2; j++) {
-      const float *g = f + 4 * j;
-      w[j] = __byte_perm(__byte_perm(int8_of(g[0]), int8_of(g[1]), 0x40), __byte_perm(int8_of(g[2]), int8_of(g[3]), 0x40), 0x5410);
-    }
-  } else {
-    w[0] = fp8_pair(f[0], f[1]) | fp8_pair(f[2], f[3]) << 16;
-    w[1] = fp8_pair(f[4], f[5]) | fp8_pair(f[6], f[7]) << 16;
+  for (int j = 0; j < count; j += 2) {
+    float a = __fmul_rn(f[j], times), b = __fmul_rn(f[j + 1], times);
+    if (p.how == QUANTIZE_NVFP4) w[0] |= (quantize_e2m1(a) | quantize_e2m1(b) << 4) << 4 * j;
+    else if (p.how == QUANTIZE_INT8) w[j / 4] |= (int8_of(a) | int8_of(b) << 8) << j % 4 * 8;
+    else w[j / 4] |= fp8_pair(a, b) << j % 4 * 8;
   }
 }
 
-// What a block has: `rows` rows of `columns` columns from `row` and `column` on.
-typedef struct Work {
-  uint64_t row;
-  int64_t column, columns;
-  int rows, part; // part: which of the row
-} Work;
-
-INLINE Work work_of(const QuantizeParams &p) {
-  uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
-  Work w;
-  w.part = (int)(p.parts > 1 ? block % p.parts : 0);
-  w.row = p.parts > 1 ? block / p.parts : block * p.rows;
-  w.rows = w.row >= p.m ? 0 : (int)min((uint64_t)p.rows, p.m - w.row);
-  w.column = w.part * p.columns;
-  w.columns = max((int64_t)0, min(p.columns, p.n - w.column));
-  return w;
-}
-
-// Columns of the piece that starts `from` columns after the work's first: all of them but for rows that are too long.
-INLINE Tile tile_of(const QuantizeParams &p, const Work &w, int64_t from, int in) {
-  Tile t;
-  t.at = (const char *)p.x + (int64_t)w.row * p.x_stride + (w.column + from) * in;
-  t.stride = p.x_stride;
-  t.rows = w.rows;
-  t.bytes = (int)min((int64_t)p.piece, w.columns - from) * in;
-  t.pitch = p.pitch;
-  return t;
-}
-
-// The largest magnitude of the elements in bytes begin to end - 1 of shared memory, of those that lane `lane` of `lanes` has:
-// by 16 bytes, or, a few, by words.
-INLINE float most_of(const char *memory, int begin, int end, int lane, int lanes, int in, int kind) {
+INLINE float most_of(const float *f, int count) {
   float most = 0;
-  uint32_t two = 0;
-  if (end - begin >= 64) {
-    const uint4 *at = (const uint4 *)memory;
+#pragma unroll
+  for (int j = 0; j < count; j++) most = fmaxf(most, fabsf(f[j]));
+  return most;
+}
+
+// `bytes` (4 or 8) at y + at, of a row of `length` bytes.
+INLINE void put(char *y, int64_t at, int64_t length, int bytes, const uint32_t *w) {
+  bool whole = at + bytes <= length && ((uintptr_t)(y + at) & (bytes - 1)) == 0;
+  if (whole) store_aligned(y + at, bytes / 4, w);
+  else if (bytes == 8) store_words_some(y, at, length, 8, 1, w);
+  else store_words_some(y, at, length, 4, 1, w);
+}
+
+// Groups of 16, 32 or 128 columns: neighbouring threads share one.
+INLINE void quantize_blocks(const QuantizeParams &p, int in, int kind) {
+  uint64_t i = thread_index(), row = divide(i, p.divider);
+  int64_t column = (int64_t)(i - row * p.divider.by) * EACH, left = i < p.threads ? p.n - column : 0;
+  const char *x = (const char *)p.x + (int64_t)row * p.x_stride, *end = x + p.n * in;
+  uint32_t w[12];
+  float f[EACH];
+  begin_kernel();
+  if (left >= EACH) {
+    load_words(x + column * in, x, end, 4, in, 0, w);
+    to_floats(w, 16 / in, kind, f);
+    if (in == 4) {
+      load_words(x + column * in + 16, x, end, 4, in, 0, w);
+      to_floats(w, 4, kind, f + 4);
+    }
+  } else {
+#pragma unroll
+    for (int j = 0; j < EACH; j++) f[j] = j < left ? load_one(x, column + j, kind) : 0;
+  }
+  uint32_t most = __float_as_uint(most_of(f, EACH));
+  for (int o = p.lanes / 2; o; o /= 2) most = max(most, __shfl_xor_sync(~0u, most, o));
+  int64_t group = column / (p.lanes * EACH);
+  bool first = left > 0 && threadIdx.x % p.lanes == 0;
+  float times = scale_group(p, __uint_as_float(most), row * (uint64_t)p.groups + (uint64_t)group, first);
+  if (left <= 0) return;
+  pack(p, EACH, f, times, w);
+  char *y = (char *)p.y + (int64_t)row * p.y_stride;
+  if (p.how == QUANTIZE_NVFP4) put(y, column / 2, p.n / 2, 4, w);
+  else put(y, column, p.n, 8, w);
+}
+
+// A scale for each row, which is held on the chip.
+INLINE void quantize_row(const QuantizeParams &p, int in, int kind, HeldShared *shared, uint4 *memory) {
+  const int per = 16 / in;
+  Held h = held_of(p.x, p.x_stride, p.n, in, memory, p.held);
+  held_fill(h);
+  float f[8], most = 0;
+#pragma unroll 4
+  for (int k = 0; k < h.count; k++) {
+    held_chunk(h, k, kind, in, f);
+    most = fmaxf(most, most_of(f, per));
+  }
+  int64_t at;
+  for (int i = 0; (at = held_edge(h, i)) >= 0; i++) most = fmaxf(most, fabsf(load_one(h.x.at, at, kind)));
+  uint64_t all = __float_as_uint(most);
+  held_fold<1>(h, shared, &all, 0, MostJoin());
+  held_leave(h);
+  bool first = h.rank == 0 && held_thread(h) == 0 && h.row < p.held.m;
+  float times = scale_group(p, __uint_as_float((uint32_t)all), h.row, first);
+  char *y = (char *)p.y + (int64_t)h.row * p.y_stride;
+  uint32_t w[2];
 #pragma unroll 2
-    for (int i = begin / 16 + lane; i < (end + 15) / 16; i += lanes) {
-      uint4 v = at[i];
-      uint32_t w[4] = {v.x, v.y, v.z, v.w};
-      bool inside = 16 * i >= begin && 16 * i + 16 <= end;
-#pragma unroll
-      for (int j = 0; j < 4; j++) {
-        int here = 16 * i + 4 * j;
-        if (in == 4) {
-          most = fmaxf(most, inside || (here >= begin && here < end) ? fabsf(__uint_as_float(w[j])) : 0);
-        } else {
-          uint32_t u = w[j] & 0x7fff7fffu;
-          if (!inside) u &= (here >= begin && here < end ? 0xffffu : 0) | (here + 2 >= begin && here + 2 < end ? 0xffff0000u : 0);
-          two = larger2(two, u, kind);
-        }
-      }
-    }
-  } else {
-    const uint32_t *word = (const uint32_t *)memory;
-    for (int i = begin / 4 + lane; i < (end + 3) / 4; i += lanes) {
-      uint32_t u = word[i];
-      if (in == 4) most = fmaxf(most, fabsf(__uint_as_float(u)));
-      else two = larger2(two, u & 0x7fff7fffu & (4 * i < begin ? 0xffff0000u : ~0u) & (4 * i + 4 > end ? 0xffffu : ~0u), kind);
-    }
+  for (int k = 0; k < h.count; k++) {
+    int64_t column = held_chunk(h, k, kind, in, f);
+    pack(p, per, f, times, w);
+    put(y, column, p.n, per, w);
   }
-  float2 f = widen2(two, kind);
-  return in == 4 ? most : fmaxf(f.x, f.y);
-}
-
-// Those of all groups of the tile; `p.lanes` neighbouring threads have a group, a power of two.
-INLINE void find_most(const QuantizeParams &p, const Tile &t, const char *memory, uint32_t *most, int in, int kind) {
-  int columns = t.bytes / in, of_row = p.group ? (columns + p.group - 1) / p.group : 1, groups = t.rows * of_row;
-  int lane = threadIdx.x & (p.lanes - 1), step = blockDim.x / p.lanes;
-  for (int first = 0; first < groups; first += step) {
-    int g = first + threadIdx.x / p.lanes, row = of_row == 1 ? g : g / of_row;
-    float here = 0;
-    if (g < groups) {
-      int column = p.group ? (g - row * of_row) * p.group : 0, place = tile_place(t, row);
-      int end = p.group ? min(column + p.group, columns) : columns;
-      here = most_of(memory, place + column * in, place + end * in, lane, p.lanes, in, kind);
-    }
-    uint32_t bits = __float_as_uint(here);
-    for (int o = min(p.lanes, 32) / 2; o; o /= 2) bits = max(bits, __shfl_xor_sync(~0u, bits, o));
-    if (g < groups && threadIdx.x % min(p.lanes, 32) == 0) {
-      if (p.lanes > 32) atomicMax(&most[g], bits);
-      else most[g] = max(most[g], bits);
-    }
+  for (int i = 0; (at = held_edge(h, i)) >= 0; i++) {
+    f[0] = load_one(h.x.at, at, kind), f[1] = 0;
+    pack(p, 2, f, times, w);
+    ((uint8_t *)y)[at] = (uint8_t)w[0];
   }
-}
-
-// The largest of all blocks of the cluster, for the first warp.
-INLINE uint32_t cluster_most(const uint32_t *most) {
-  uint32_t v = 0;
-#if __CUDA_ARCH__ >= 900
-  uint32_t lane = threadIdx.x % 32, there;
-  if ((int)lane < cluster_blocks()) {
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
-                 : "=r"(there)
-                 : "r"((uint32_t)__cvta_generic_to_shared(most)), "r"(lane));
-    asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(v) : "r"(there) : "memory");
-  }
-  v = __reduce_max_sync(~0u, v);
-#endif
-  return v;
-}
-
-// What put_eight needs to know of the tile.
-typedef struct Puts {
-  const char *memory;
-  const float *times;
-  int columns, of_row; // of a row of the tile: columns and groups
-  int length;          // elements of a row of y, or of all of them where rows follow each other
-  int shift;           // log2 of the columns of a group; 31: the row is one
-} Puts;
-
-// Eight elements of y's row `row` from j on, or, where rows follow each other, of all of them; what is beyond them is neither
-// read nor written.
-INLINE void put_eight(const QuantizeParams &p, const Tile &t, const Puts &s, int row, int j, char *y, int how, int in, int kind) {
-  int column = j, bytes = how == QUANTIZE_NVFP4 ? 4 : 8;
-  if (!t.pitch && t.rows > 1) row = j < 0 ? 0 : (int)divide32(j, p.by_columns), column = j - row * s.columns;
-  float f[8];
-  uint32_t w[8];
-  if (j >= 0 && column + 8 <= s.columns && column >> s.shift == (column + 7) >> s.shift) {
-    float by = s.times[row * s.of_row + (column >> s.shift)];
-    int at = tile_place(t, row) + column * in;
-    tile_words(s.memory, at, 4, in, w);
-    if (in == 4) tile_words(s.memory, at + 16, 4, in, w + 4);
-    to_floats(w, 8, kind, f);
-#pragma unroll
-    for (int i = 0; i < 8; i++) f[i] = __fmul_rn(f[i], by);
-    pack(how, f, w);
-    store_aligned(y, bytes / 4, w);
-    return;
-  }
-#pragma unroll 1
-  for (int i = 0; i < 8; i += 8 / bytes) {
-    if (j + i < 0 || j + i >= s.length) continue;
-    int c = column + i, r = row;
-    while (c >= s.columns) c -= s.columns, r++;
-#pragma unroll
-    for (int k = 0; k < 8 / bytes; k++)
-      f[k] = __fmul_rn(load_one(s.memory + tile_place(t, r), c + k, kind), s.times[r * s.of_row + ((c + k) >> s.shift)]);
-    uint32_t byte = how == QUANTIZE_NVFP4   ? quantize_e2m1(f[0]) | quantize_e2m1(f[1]) << 4
-                    : how == QUANTIZE_INT8 ? int8_of(f[0])
-                                           : e4m3_code(f[0]);
-    y[i * bytes / 8] = (char)byte;
-  }
-}
-
-// y's part of the tile, on boundaries of what eight elements become.
-INLINE void put_tile(const QuantizeParams &p, const Work &w, const Tile &t, int64_t from, const char *memory, const float *times,
-                     int how, int in, int kind) {
-  const int unit = how == QUANTIZE_NVFP4 ? 4 : 8, dense = how == QUANTIZE_NVFP4 ? 2 : 1;
-  Puts s;
-  s.memory = memory, s.times = times;
-  s.columns = t.bytes / in;
-  s.shift = p.group ? 31 - __clz(p.group) : 31;
-  s.of_row = p.group ? (s.columns + p.group - 1) >> s.shift : 1;
-  s.length = (t.pitch ? 1 : t.rows) * s.columns;
-  int rows = t.pitch ? t.rows : 1, bytes = s.length / dense, each = (bytes + 2 * unit - 2) / unit; // units that a row may touch
-  char *y = (char *)p.y + (int64_t)w.row * p.y_stride + (w.column + from) / dense;
-  for (int i = threadIdx.x; i < rows * each; i += blockDim.x) {
-    int row = rows == 1 ? 0 : i / each, k = i - row * each;
-    char *first = y + row * p.y_stride;
-    int at = unit * k - (int)((uintptr_t)first & (unit - 1));
-    if (at < bytes) put_eight(p, t, s, row, at * dense, first + at, how, in, kind);
-  }
-}
-
-INLINE void quantize(const QuantizeParams &p, int in, int kind, char *memory) {
-  uint32_t *most = (uint32_t *)(memory + p.room);
-  float *times = (float *)most + (p.cluster > 1); // other blocks read the first of `most` late
-  Work w = work_of(p);
-  if (!w.rows) return;
-  int of_row = p.group ? (int)((w.columns + p.group - 1) / p.group) : 1, groups = w.rows * of_row;
-  for (int i = threadIdx.x; i < groups; i += blockDim.x) most[i] = 0;
-  int64_t last = w.columns > p.piece ? (w.columns - 1) / p.piece * p.piece : 0;
-  for (int64_t from = 0; from <= last; from += p.piece) {
-    Tile t = tile_of(p, w, from, in);
-    if (from) __syncthreads();
-    tile_fill(t, memory, in);
-    __syncthreads();
-    find_most(p, t, memory, most, in, kind);
-  }
-  __syncthreads();
-  if (p.cluster > 1) {
-    cluster_barrier();
-    if (threadIdx.x < 32) {
-      uint32_t all = cluster_most(most);
-      if (threadIdx.x == 0) times[0] = scale_group(p, __uint_as_float(all), w.row, w.part == 0);
-    }
-    cluster_arrive();
-  } else {
-    for (int i = threadIdx.x; i < groups; i += blockDim.x) {
-      int row = of_row == 1 ? i : i / of_row;
-      int64_t g = (w.row + row) * p.groups + (p.group ? w.column / p.group : 0) + (i - row * of_row);
-      times[i] = scale_group(p, __uint_as_float(most[i]), (uint64_t)g, true);
-    }
-  }
-  __syncthreads();
-  for (int64_t from = last; from >= 0; from -= p.piece) { // the last piece is still there
-    Tile t = tile_of(p, w, from, in);
-    if (from != last) {
-      __syncthreads();
-      tile_fill(t, memory, in);
-      __syncthreads();
-    }
-    if (p.how == QUANTIZE_NVFP4) put_tile(p, w, t, from, memory, times, QUANTIZE_NVFP4, in, kind);
-    else if (p.how == QUANTIZE_INT8) put_tile(p, w, t, from, memory, times, QUANTIZE_INT8, in, kind);
-    else put_tile(p, w, t, from, memory, times, QUANTIZE_FP8, in, kind);
-  }
-  if (p.cluster > 1) cluster_wait();
+  held_end(h);
 }
 
 #define QUANTIZE(in)                                                                                         \
-  KERNEL __launch_bounds__(QUANTIZE_THREADS, 4) sol_quantize_##in(const __grid_constant__ QuantizeParams p) { \
-    extern __shared__ __align__(128) char memory[];                                                          \
+  KERNEL __launch_bounds__(256) sol_quantize_blocks_##in(const __grid_constant__ QuantizeParams p) {         \
+    quantize_blocks(p, in, in == 4 ? KIND_FP32 : p.x_kind);                                                  \
+  }                                                                                                          \
+  KERNEL __launch_bounds__(HELD_THREADS, 2) sol_quantize_row_##in(const __grid_constant__ QuantizeParams p) { \
+    extern __shared__ __align__(128) uint4 memory[];                                                         \
+    __shared__ HeldShared shared;                                                                            \
     begin_kernel();                                                                                          \
-    if (in == 4) quantize(p, in, KIND_FP32, memory);                                                         \
-    else if (p.x_kind == KIND_FP16) quantize(p, in, KIND_FP16, memory);                                      \
-    else quantize(p, in, KIND_BF16, memory);                                                                 \
+    quantize_row(p, in, in == 4 ? KIND_FP32 : p.x_kind, &shared, memory);                                    \
   }
 QUANTIZE(2)
 QUANTIZE(4)

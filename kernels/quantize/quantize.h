@@ -3,27 +3,21 @@
 #define SOL_KERNELS_QUANTIZE_H
 
 #include "../elementwise.h"
+#include "../held.h"
 
 enum { QUANTIZE_INT8, QUANTIZE_FP8, QUANTIZE_MXFP8, QUANTIZE_NVFP4 }; // how a group is scaled and stored
-
-// Threads of a block, its shared memory at most, and where a GPU has less.
-enum { QUANTIZE_THREADS = 256, QUANTIZE_SHARED = 104 << 10, QUANTIZE_LESS = 64 << 10 };
 
 typedef struct QuantizeParams {
   void *y, *scales;
   const void *x;
-  const float *tensor_scale; // NVFP4; NULL: 1
-  uint64_t m;
+  const float *tensor_scale;     // NVFP4; NULL: 1
+  Divider divider;               // blocks: by the threads of a row
+  uint64_t threads;              // blocks: in all
   int64_t n, y_stride, x_stride; // bytes, but n
   int64_t groups;                // of a row
-  int64_t columns;               // of a block: n, or those of a part of a row
-  uint32_t parts, rows;          // blocks of a row, or rows of a block: one of them is 1
-  int32_t piece;                 // columns that are in shared memory at a time
-  int32_t pitch, room;           // bytes of a row in shared memory, 0: rows follow each other; of all of them
-  int32_t group, lanes;          // columns of a group, a power of two, 0: the row; threads of a group
-  int32_t cluster;               // blocks that share a row's scale
-  Divider32 by_columns;          // rows that follow each other
+  int32_t lanes;                 // threads of a group
   int32_t x_kind, how;
+  HeldShape held; // rows
 } QuantizeParams;
 
 #ifdef __CUDACC__

@@ -6,9 +6,12 @@
 #include "kernels/quantize/quantize.h"
 #include "ops/cpu.h"
 #include "ops/elementwise.h"
+#include "ops/held.h"
 
-static const char *const kernel_names[] = {"sol_quantize_2", "sol_quantize_4"};
-static const uint32_t kernel_shared[] = {QUANTIZE_SHARED, QUANTIZE_SHARED};
+enum { KERNEL_BLOCKS_2, KERNEL_ROW_2, KERNEL_BLOCKS_4, KERNEL_ROW_4, KERNEL_COUNT };
+static const char *const kernel_names[KERNEL_COUNT] = {"sol_quantize_blocks_2", "sol_quantize_row_2",
+                                                       "sol_quantize_blocks_4", "sol_quantize_row_4"};
+static const uint32_t kernel_shared[KERNEL_COUNT] = {0, HELD_SHARED, 0, HELD_SHARED};
 
 // By SolQuant: how the kernels call it, the columns of a group (0: the row), the types of y and of the scales. e2m1 is in
 // bytes of two, and e8m0 in bytes; tests read both as int8.
@@ -163,59 +166,35 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
   for (int64_t row = begin; row < end; row++) cpu_row(args, row);
 }
 
-// Rows that fit go to a block several at a time, fewer where that would leave SMs without one. Longer ones are shared: by
-// groups they fall apart, by rows the blocks of a cluster hold them, or read them twice where that is not enough.
-static void plan(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
-  enum { TILE = 16 << 10, REST = 4 << 10, MOST_GROUPS = 1024, MOST_BLOCKS = 16, WAVES = 4 };
-  int64_t in = ops_size(a->dtype), n = a->n, large = (ctx->cc >= 90 ? QUANTIZE_SHARED : QUANTIZE_LESS) - REST;
-  bool flat = elementwise_flat(a->m, n, is_packed(a) ? 2 * a->y_stride : a->y_stride, a->x_stride);
-  p->columns = n, p->parts = p->rows = 1, p->cluster = 1;
-  if (n * in <= TILE) {
-    int64_t pitch = flat ? n * in : (n * in + 30) / 16 * 16, rows = TILE / pitch;
-    if (rows > MOST_GROUPS / p->groups) rows = MOST_GROUPS / p->groups;
-    if (rows > a->m / (WAVES * ctx->sms)) rows = a->m / (WAVES * ctx->sms);
-    p->rows = rows > 1 ? (uint32_t)rows : 1;
-    p->pitch = flat ? 0 : (int32_t)pitch;
-  } else if (p->group) {
-    p->columns = TILE / in;
-    p->parts = (uint32_t)ops_ceil_div(n, p->columns);
-  } else {
-    while (ctx->cc >= 90 && p->cluster < MOST_BLOCKS && n * in > TILE * p->cluster) p->cluster *= 2;
-    p->parts = (uint32_t)p->cluster;
-    p->columns = ops_ceil_div(ops_ceil_div(n, p->parts), 16) * 16;
-  }
-  p->piece = (int32_t)(p->columns * in > large ? large / in : p->columns);
-  p->by_columns = elementwise_divider32((uint32_t)p->piece);
-  p->room =
-      (int32_t)((p->pitch ? p->rows * (int64_t)p->pitch : (int64_t)p->rows * p->piece * in + 30) / 16 * 16);
-  int64_t groups = p->rows * (p->group ? ops_ceil_div(p->columns, p->group) : 1);
-  int64_t words = ops_ceil_div((p->group && p->group < n ? p->group : p->piece) * in, 4);
-  for (p->lanes = QUANTIZE_THREADS; p->lanes > 1; p->lanes /= 2)
-    if (p->lanes * groups <= QUANTIZE_THREADS || (p->lanes < 32 && p->lanes * 4 <= words)) break;
-  l->block = QUANTIZE_THREADS;
-  l->cluster = (uint32_t)p->cluster;
-  l->shared = (uint32_t)(p->room + 4 * (groups + 1));
-  ops_grid(l->grid, p->parts > 1 ? p->parts * p->m : (uint64_t)ops_ceil_div(a->m, p->rows), 1);
-}
-
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
+  enum { EACH = 8, WHOLE = 128 / EACH }; // columns of a thread; threads of the largest group
   const SolQuantize *a = args;
   const Format *f = format_of(a);
   int in = ops_size(a->dtype);
+  uint64_t per_row = (uint64_t)ops_ceil_div(a->n, 128) * WHOLE;
   QuantizeParams p = {.y = a->y,
                       .scales = a->scales,
                       .x = a->x,
                       .tensor_scale = is_packed(a) ? a->tensor_scale : NULL,
-                      .m = (uint64_t)a->m,
+                      .divider = elementwise_divider(per_row),
+                      .threads = per_row * (uint64_t)a->m,
                       .n = a->n,
                       .y_stride = ops_stride(a->y_stride, is_packed(a) ? a->n / 2 : a->n),
                       .x_stride = ops_stride(a->x_stride, a->n) * in,
                       .groups = groups_of(a),
-                      .group = f->group,
+                      .lanes = f->group / EACH,
                       .x_kind = ops_kind(a->dtype),
                       .how = f->how};
-  OpsLaunch l = {.kernel = in == 4, .early = true, .params = &p, .bytes = sizeof p};
-  plan(ctx, a, &p, &l);
+  OpsLaunch l = {.kernel = in == 4 ? KERNEL_BLOCKS_4 : KERNEL_BLOCKS_2,
+                 .block = 256,
+                 .early = true,
+                 .params = &p,
+                 .bytes = sizeof p};
+  ops_grid(l.grid, p.threads, l.block);
+  if (!f->group) {
+    l.kernel += KERNEL_ROW_2 - KERNEL_BLOCKS_2;
+    p.held = held_plan(ctx, a->m, a->n, in, &l);
+  }
   return ops_launch(ctx, &ops_quantize, &l, stream);
 }
 
@@ -269,5 +248,4 @@ const OpsDef ops_quantize = {
     OPS_CASES(shapes, ops_row_bench),
     OPS_KERNELS("quantize", kernel_names),
     .shared = kernel_shared,
-    .least_shared = QUANTIZE_LESS,
 };
