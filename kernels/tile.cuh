@@ -30,22 +30,34 @@ INLINE void tile_copy(char *to, const char *from) {
 #endif
 }
 
-// All threads of the block; a barrier is left to the caller. Beyond the rows' ends there are zeros up to 16 bytes.
-INLINE void tile_fill(const Tile &t, char *memory, int size) {
-  int rows = t.pitch ? t.rows : 1, bytes = t.pitch ? t.bytes : t.rows * t.bytes;
-  int most = (bytes + 30) / 16; // blocks of 16 bytes that a row may touch
-#pragma unroll 4
-  for (int i = threadIdx.x; i < rows * most; i += blockDim.x) {
-    int row = rows == 1 ? 0 : i / most, k = i - row * most;
-    const char *first = t.at + row * t.stride, *end = first + bytes;
-    const char *from = first - ((uintptr_t)first & 15) + 16 * k;
-    char *to = memory + row * t.pitch + 16 * k;
-    if (from >= first && from + 16 <= end) tile_copy(to, from);
-    else if (from < end) *(uint4 *)to = load_singly(from, first, end, size);
-  }
+INLINE void tile_wait(void) {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
+}
+
+// One row, by `threads` threads of which this is number `thread`: whole 16 bytes, and what is before and after them.
+INLINE void row_fill(const char *first, int bytes, char *memory, int thread, int threads, int size) {
+  int head = (int)(-(uint32_t)(uintptr_t)first & 15), whole = bytes < head ? 0 : (bytes - head) / 16;
+  const char *from = first + head + 16 * thread;
+  char *to = memory + (head ? 16 : 0) + 16 * thread;
+#pragma unroll 4
+  for (int k = thread; k < whole; k += threads, from += 16 * threads, to += 16 * threads) tile_copy(to, from);
+  const char *end = first + bytes;
+  if (thread == 0 && head) *(uint4 *)memory = load_singly(first + head - 16, first, end, size);
+  const char *after = first + head + 16 * whole;
+  if (thread == threads - 1 && after < end) *(uint4 *)(memory + (head ? 16 : 0) + 16 * whole) = load_singly(after, first, end, size);
+}
+
+// All threads of the block; a barrier is left to the caller. Beyond the rows' ends there are zeros up to 16 bytes.
+INLINE void tile_fill(const Tile &t, char *memory, int size) {
+  if (!t.pitch) {
+    row_fill(t.at, t.rows * t.bytes, memory, threadIdx.x, blockDim.x, size);
+  } else {
+    for (int row = threadIdx.x / 8; row < t.rows; row += blockDim.x / 8)
+      row_fill(t.at + row * t.stride, t.bytes, memory + row * t.pitch, threadIdx.x % 8, 8, size);
+  }
+  tile_wait();
 }
 
 // The same way back: the rows' bytes in shared memory, and no others, to global memory.

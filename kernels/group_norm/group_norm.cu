@@ -94,9 +94,8 @@ INLINE Stats stats_of(const Held &h, int room, int kind, int in) {
     fill_from(h, begin, room);
     each_chunk(h, begin, room, in, [&](uint4 chunk, int64_t) {
       float f[8];
-      Vec v;
-      v.v = chunk;
-      widen(&v, kind, in, f);
+      uint32_t w[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
+      to_floats(w, per, kind, f);
 #pragma unroll
       for (int j = 0; j < per; j++) {
         float d = f[j] - first;
@@ -118,31 +117,71 @@ INLINE Stats stats_of(const Held &h, int room, int kind, int in) {
   return s;
 }
 
-typedef struct Affine { // of the channel that was looked up last
-  int64_t end;         // of its elements in the row
-  float times, plus;
-} Affine;
+// Weights and biases of the channels that a block meets, from `first` on; those that there is no space for are read each time.
+enum { AFFINE_MOST = 512 };
+typedef struct Affines {
+  const GroupNormParams *p;
+  const float2 *held; // NULL: none
+  uint64_t first, count, group;
+  float mean, over;
+} Affines;
 
-INLINE float finish(const GroupNormParams &p, Affine &c, uint64_t group, float f, int64_t at, float mean, float over) {
-  if (at >= c.end) {
-    uint64_t inside = divide((uint64_t)at, p.divider), channel = group * p.channels + inside;
-    c.end = (int64_t)((inside + 1) * p.divider.by);
-    c.times = p.weight ? load_one(p.weight, (int64_t)channel, p.weight_kind) * over : over;
-    c.plus = p.bias ? load_one(p.bias, (int64_t)channel, p.weight_kind) : 0;
-  }
-  return fmaf(f - mean, c.times, c.plus);
+INLINE float2 affine_load(const GroupNormParams &p, uint64_t channel) {
+  return make_float2(p.weight ? load_one(p.weight, (int64_t)channel, p.weight_kind) : 1,
+                     p.bias ? load_one(p.bias, (int64_t)channel, p.weight_kind) : 0);
 }
 
-// A chunk, most of which are within a channel.
-INLINE void finish_chunk(const GroupNormParams &p, Affine &c, uint64_t group, int per, float *f, int64_t column, float mean,
-                         float over) {
-  f[0] = finish(p, c, group, f[0], column, mean, over);
+// All threads of the block, before a barrier.
+INLINE Affines affine_fill(const GroupNormParams &p, const Held &h, int in, float2 *held) {
+  Affines a;
+  int64_t of_block = (int64_t)h.warps * ((h.x.chunks + h.lanes * h.warps * h.blocks - 1) / (h.lanes * h.warps * h.blocks)) * h.lanes;
+  int64_t begin = h.rank * of_block * (16 / in), end = min(begin + of_block * (16 / in) + 2 * (16 / in), p.n);
+  a.p = &p, a.group = h.row % p.groups;
+  a.first = divide((uint64_t)min(begin, p.n - 1), p.divider);
+  a.count = min(divide((uint64_t)max(end - 1, begin), p.divider) + 1, p.channels) - a.first;
+  a.held = p.held.rows == 1 && a.count <= AFFINE_MOST ? held : NULL;
+  if (a.held)
+    for (int i = threadIdx.x; i < (int)a.count; i += blockDim.x) held[i] = affine_load(p, a.group * p.channels + a.first + i);
+  return a;
+}
+
+// Of channel `inside` of the group, multiplied by what all elements are.
+INLINE float2 affine_of(const Affines &a, uint64_t inside) {
+  uint64_t i = inside - a.first;
+  float2 v = a.held && i < a.count ? a.held[i] : affine_load(*a.p, a.group * a.p->channels + inside);
+  v.x *= a.over;
+  return v;
+}
+
+typedef struct Channel { // the one that was looked up last
+  uint64_t inside;
+  int64_t end; // of its elements in the row
+  float2 by;
+} Channel;
+
+INLINE float finish_one(const Affines &a, float f, int64_t at) {
+  float2 by = affine_of(a, divide((uint64_t)at, a.p->divider));
+  return fmaf(f - a.mean, by.x, by.y);
+}
+
+// A chunk: within a channel, of two of them, or, where channels are shorter, of more.
+INLINE void finish_chunk(const Affines &a, Channel &c, int per, float *f, int64_t column) {
+  if (column >= c.end) {
+    c.inside = divide((uint64_t)column, a.p->divider);
+    c.end = (int64_t)((c.inside + 1) * a.p->divider.by);
+    c.by = affine_of(a, c.inside);
+  }
   if (column + per <= c.end) {
 #pragma unroll
-    for (int j = 1; j < per; j++) f[j] = fmaf(f[j] - mean, c.times, c.plus);
+    for (int j = 0; j < per; j++) f[j] = fmaf(f[j] - a.mean, c.by.x, c.by.y);
+  } else if ((int64_t)a.p->divider.by >= per) {
+    int left = (int)(c.end - column);
+    float2 next = affine_of(a, c.inside + 1);
+#pragma unroll
+    for (int j = 0; j < per; j++) f[j] = fmaf(f[j] - a.mean, j < left ? c.by.x : next.x, j < left ? c.by.y : next.y);
   } else {
 #pragma unroll
-    for (int j = 1; j < per; j++) f[j] = finish(p, c, group, f[j], column + j, mean, over);
+    for (int j = 0; j < per; j++) f[j] = finish_one(a, f[j], column + j);
   }
 }
 
@@ -161,33 +200,31 @@ INLINE void put_chunk(const GroupNormParams &p, int per, char *y, int64_t column
   }
 }
 
-INLINE void group_norm(const GroupNormParams &p, int in, int kind, HeldShared *shared, uint4 *memory) {
+INLINE void group_norm(const GroupNormParams &p, int in, int kind, HeldShared *shared, float2 *affines, uint4 *memory) {
   const int per = 16 / in;
   Held h = held_of(p.x, p.n * in, p.n, in, memory, p.held);
   int room = room_of(h, p.held), last = h.count > 0 ? (h.count - 1) / room * room : -1;
+  Affines a = affine_fill(p, h, in, affines);
   Stats s = stats_fold(h, shared, stats_of(h, room, kind, in));
+  if (h.warps == 1) __syncwarp();
   held_leave(h);
-  float mean = s.mean, over = rsqrtf(s.squares / (float)p.n + p.eps);
-  uint64_t group = h.row % p.groups;
+  a.mean = s.mean, a.over = rsqrtf(s.squares / (float)p.n + p.eps);
   char *y = (char *)p.y + (int64_t)h.row * p.n * (p.y_kind == KIND_FP32 ? 4 : 2);
-  Affine c = {0, 0, 0};
+  Channel c = {0, 0, {0, 0}};
   int64_t at;
   for (int begin = last; begin >= 0; begin -= room) { // the last are still there
     if (begin != last) fill_from(h, begin, room);
     c.end = 0; // these come before
     each_chunk(h, begin, room, in, [&](uint4 chunk, int64_t column) {
       float f[8];
-      Vec v;
-      v.v = chunk;
-      widen(&v, kind, in, f);
-      finish_chunk(p, c, group, per, f, column, mean, over);
+      uint32_t w[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
+      to_floats(w, per, kind, f);
+      finish_chunk(a, c, per, f, column);
       put_chunk(p, per, y, column, f);
     });
   }
-  for (int i = 0; (at = held_edge(h, i)) >= 0; i++) {
-    c.end = 0; // an edge may come before
-    store_one(y, at, p.y_kind, finish(p, c, group, load_one(h.x.at, at, kind), at, mean, over));
-  }
+  for (int i = 0; (at = held_edge(h, i)) >= 0; i++)
+    store_one(y, at, p.y_kind, finish_one(a, load_one(h.x.at, at, kind), at));
   held_end(h);
 }
 
@@ -195,8 +232,11 @@ INLINE void group_norm(const GroupNormParams &p, int in, int kind, HeldShared *s
   KERNEL __launch_bounds__(HELD_THREADS, 2) sol_group_norm_##in(const __grid_constant__ GroupNormParams p) { \
     extern __shared__ __align__(128) uint4 memory[];                                                         \
     __shared__ HeldShared shared;                                                                            \
+    __shared__ float2 affines[AFFINE_MOST];                                                                  \
     begin_kernel();                                                                                          \
-    group_norm(p, in, in == 4 ? KIND_FP32 : p.x_kind, &shared, memory);                                      \
+    if (in == 4) group_norm(p, in, KIND_FP32, &shared, affines, memory);                                     \
+    else if (p.x_kind == KIND_FP16) group_norm(p, in, KIND_FP16, &shared, affines, memory);                  \
+    else group_norm(p, in, KIND_BF16, &shared, affines, memory);                                             \
   }
 GROUP_NORM(2)
 GROUP_NORM(4)

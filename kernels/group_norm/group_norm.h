@@ -4,7 +4,7 @@
 #include "../elementwise.h"
 #include "../held.h"
 
-enum { GROUP_NORM_SHARED = 208 << 10 }; // of a block, at most
+enum { GROUP_NORM_SHARED = 200 << 10 }; // of a block, at most
 
 typedef struct GroupNormParams {
   void *y;

@@ -159,7 +159,7 @@ INLINE RopeTile rope_tile(const RopeParams &p, int in, int out) {
   t.token = p.parts > 1 ? block / p.parts : block * p.tile_rows;
   int64_t head = p.parts > 1 ? (int64_t)(block % p.parts) * p.part : 0;
   t.heads = (int)min(p.part, p.heads - head);
-  t.x.rows = t.token >= p.tokens ? 0 : (int)min((uint64_t)p.tile_rows, p.tokens - t.token);
+  t.x.rows = t.token >= p.tile_tokens ? 0 : (int)min((uint64_t)p.tile_rows, p.tile_tokens - t.token);
   t.x.at = (const char *)p.x + ((int64_t)t.token * p.x_stride + head * p.d) * in;
   t.x.stride = p.x_stride * in;
   t.x.bytes = t.heads * (int)p.d * in;
@@ -172,7 +172,8 @@ INLINE RopeTile rope_tile(const RopeParams &p, int in, int out) {
   return t;
 }
 
-INLINE void rope_pairs(const RopeParams &p, const RopeTile &t, const char *from, char *to, int in, int out) {
+INLINE void rope_pairs(const RopeParams &p, const RopeTile &t, const char *from, char *to, int kind, int weight_kind, int y_kind) {
+  int in = kind == KIND_FP32 ? 4 : 2, out = y_kind == KIND_FP32 ? 4 : 2;
   int half = (int)p.half, d = (int)p.d, count = t.x.rows * t.heads * half;
 #pragma unroll 4
   for (int i = threadIdx.x; i < count; i += blockDim.x) {
@@ -180,16 +181,16 @@ INLINE void rope_pairs(const RopeParams &p, const RopeTile &t, const char *from,
     int first = p.neighbours ? 2 * pair : pair, second = p.neighbours ? first + 1 : first + half;
     int skip = (head - row * t.heads) * d;
     const char *x = from + tile_place(t.x, row) + skip * in;
-    float a = load_one(x, first, p.x_kind), b = load_one(x, second, p.x_kind), u = a, v = b;
+    float a = load_one(x, first, kind), b = load_one(x, second, kind), u = a, v = b;
     int64_t at = rope_row(p, t.token + row);
     if (at >= 0) {
-      float c = load_one(p.cos, at * half + pair, p.weight_kind), s = load_one(p.sin, at * half + pair, p.weight_kind);
+      float c = load_one(p.cos, at * half + pair, weight_kind), s = load_one(p.sin, at * half + pair, weight_kind);
       u = turn_a(a, b, c, s);
       v = turn_b(a, b, c, s);
     }
     char *y = to + tile_place(t.y, row) + skip * out;
-    store_one(y, first, p.y_kind, u);
-    store_one(y, second, p.y_kind, v);
+    store_one(y, first, y_kind, u);
+    store_one(y, second, y_kind, v);
   }
 }
 
@@ -213,7 +214,11 @@ KERNEL __launch_bounds__(256, 5) sol_rope_tile(const __grid_constant__ RopeParam
   if (in == 4) tile_fill(t.x, memory, 4);
   else tile_fill(t.x, memory, 2);
   __syncthreads();
-  rope_pairs(p, t, memory, result, in, out);
+  bool alike = p.x_kind == p.weight_kind && p.x_kind == p.y_kind;
+  if (alike && p.x_kind == KIND_BF16) rope_pairs(p, t, memory, result, KIND_BF16, KIND_BF16, KIND_BF16);
+  else if (alike && p.x_kind == KIND_FP16) rope_pairs(p, t, memory, result, KIND_FP16, KIND_FP16, KIND_FP16);
+  else if (alike) rope_pairs(p, t, memory, result, KIND_FP32, KIND_FP32, KIND_FP32);
+  else rope_pairs(p, t, memory, result, p.x_kind, p.weight_kind, p.y_kind);
   if (p.room) rope_rest(p, t, memory, result, in, out);
   __syncthreads();
   tile_drain(t.y, result, out);

@@ -164,6 +164,7 @@ static int plan_wide(const SolRope *a, RopeParams *p, OpsLaunch *l) {
   p->items = items * groups * (uint64_t)a->t;
   p->head32 = elementwise_divider32((uint32_t)items);
   p->groups32 = elementwise_divider32((uint32_t)groups);
+  p->tokens = (uint32_t)a->t;
   p->ahead = p->items ? (uint32_t)(AHEAD / (a->h * a->d * in)) : 0;
   p->hints = p->items <= FEW;
   l->block = ROPE_THREADS;
@@ -186,6 +187,7 @@ static bool plan_tile(const SolContext *ctx, const SolRope *a, RopeParams *p, Op
   if (a->d > ROPE_SHARED / (in + out) - 32) return false;
   int64_t head = a->d * in, fit = TILE / head, tokens = TILE / (a->h * head + 32);
   if (tokens > a->t / (WAVES * ctx->sms)) tokens = a->t / (WAVES * ctx->sms);
+  p->tile_tokens = (uint64_t)a->t;
   p->tile_rows = tokens > 1 ? (uint32_t)tokens : 1;
   p->part = a->h * head <= TILE ? a->h : fit > 1 ? fit : 1;
   p->parts = (uint32_t)ops_ceil_div(a->h, p->part);
@@ -221,7 +223,6 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                   .cos = a->cos,
                   .sin = a->sin,
                   .positions = a->positions,
-                  .tokens = (uint64_t)a->t,
                   .heads = a->h,
                   .d = a->d,
                   .half = rotary_of(a) / 2,
