@@ -28,9 +28,8 @@ typedef struct Chunk {
   int full;      // all of it lies within the row
 } Chunk;
 
-// This thread's chunk of `per` elements of `out` bytes; false: there is none.
-INLINE bool take_chunk(Spread s, int flat, const void *y, int64_t y_stride, int per, int out, Chunk *c) {
-  uint64_t i = thread_index();
+// Chunk i, of `per` elements of `out` bytes; false: there is none.
+INLINE bool take_chunk_at(uint64_t i, Spread s, int flat, const void *y, int64_t y_stride, int per, int out, Chunk *c) {
   if (i >= s.chunks) return false;
   c->row = 0;
   if (!flat) {
@@ -41,6 +40,11 @@ INLINE bool take_chunk(Spread s, int flat, const void *y, int64_t y_stride, int 
   c->first = (int64_t)(i * per) - (int64_t)(shift / out);
   c->full = c->first >= 0 && c->first + per <= s.length;
   return c->first < s.length;
+}
+
+// This thread's, where each has one.
+INLINE bool take_chunk(Spread s, int flat, const void *y, int64_t y_stride, int per, int out, Chunk *c) {
+  return take_chunk_at(thread_index(), s, flat, y, y_stride, per, out, c);
 }
 
 // Column of the chunk's first element (of element 0, where the row starts within it).

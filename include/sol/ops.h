@@ -280,6 +280,8 @@ typedef struct SolQuantize {
 } SolQuantize;
 SOL_API SolStatus sol_quantize(SolContext *context, const SolQuantize *args, SolStream stream);
 SOL_API SolStatus sol_quantize_cost(const SolQuantize *args, SolCost *out, SolError *err);
+// Scales of a row of n columns; -1: there is no such format.
+SOL_API int64_t sol_quantize_scales(SolQuant format, int64_t n);
 
 // Rotary position embedding of the first `rotary` elements of every head; the rest is copied. Pairs are (i, i
 // + rotary/2), or (2i, 2i+1) where interleaved. Row positions[t] of cos and sin is used; NULL: row t. y may

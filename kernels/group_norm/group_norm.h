@@ -4,6 +4,8 @@
 #include "../elementwise.h"
 #include "../held.h"
 
+enum { GROUP_NORM_SHARED = 200 << 10 }; // of a block, at most
+
 typedef struct GroupNormParams {
   void *y;
   const void *x, *weight, *bias; // weight and bias: NULL: none
@@ -11,7 +13,7 @@ typedef struct GroupNormParams {
   uint64_t groups, channels;     // of a batch; channels of a group
   Divider divider;               // by the elements of a channel
   int32_t x_kind, y_kind, weight_kind;
-  int32_t alike; // x and y are of one size and aligned alike
+  int32_t alike; // where x has 16 bytes, y has as many elements on a boundary of their size
   float eps;
   HeldShape held;
 } GroupNormParams;

@@ -28,22 +28,16 @@ INLINE int64_t kv_place(KvParams p, Part part) {
   return slot * (int64_t)p.token.by + (int64_t)part.item;
 }
 
-#define TYPE_16 uint4
-#define TYPE_8  uint2
-#define TYPE_4  uint32_t
-#define TYPE_2  uint16_t
-#define TYPE_1  uint8_t
-#define KV_COPY(bytes)                                                                                       \
-  KERNEL __launch_bounds__(256) sol_kv_append_##bytes(KvParams p) {                                          \
-    Part part;                                                                                               \
-    if (!kv_part(p, bytes, &part)) return;                                                                   \
-    TYPE_##bytes k = ((const TYPE_##bytes *)p.k)[(int64_t)part.token * p.k_stride + (int64_t)part.item];     \
-    TYPE_##bytes v = ((const TYPE_##bytes *)p.v)[(int64_t)part.token * p.v_stride + (int64_t)part.item];     \
-    int64_t place = kv_place(p, part);                                                                       \
-    if (place < 0) return;                                                                                   \
-    ((TYPE_##bytes *)p.k_cache)[place] = k;                                                                  \
-    ((TYPE_##bytes *)p.v_cache)[place] = v;                                                                  \
-  }
+KERNEL __launch_bounds__(256) sol_kv_append_16(KvParams p) {
+  Part part;
+  if (!kv_part(p, 16, &part)) return;
+  uint4 k = ((const uint4 *)p.k)[(int64_t)part.token * p.k_stride + (int64_t)part.item];
+  uint4 v = ((const uint4 *)p.v)[(int64_t)part.token * p.v_stride + (int64_t)part.item];
+  int64_t place = kv_place(p, part);
+  if (place < 0) return;
+  ((uint4 *)p.k_cache)[place] = k;
+  ((uint4 *)p.v_cache)[place] = v;
+}
 
 INLINE void store_fp8(void *cache, int64_t place, int per, int in, int kind, float scale, const uint32_t *w) {
   float f[8], inverse = __frcp_rn(scale);
@@ -67,15 +61,72 @@ INLINE void kv_fp8(int in, KvParams p) {
 }
 
 #define KV_FP8(in) KERNEL __launch_bounds__(256) sol_kv_append_fp8_##in(KvParams p) { kv_fp8(in, p); }
-#include "kv_append.def"
+KV_FP8(2)
+KV_FP8(4)
 
-KERNEL __launch_bounds__(256) sol_kv_append_fp8(KvParams p) {
-  Part part;
-  if (!kv_part(p, p.kind == KIND_FP32 ? 4 : 2, &part)) return;
-  float k = load_one(p.k, (int64_t)part.token * p.k_stride + (int64_t)part.item, p.kind);
-  float v = load_one(p.v, (int64_t)part.token * p.v_stride + (int64_t)part.item, p.kind);
-  int64_t place = kv_place(p, part);
-  if (place < 0) return;
-  store_one(p.k_cache, place, KIND_FP8, over_scale(k, p.k_scale, __frcp_rn(p.k_scale)));
-  store_one(p.v_cache, place, KIND_FP8, over_scale(v, p.v_scale, __frcp_rn(p.v_scale)));
+// Rows that start anywhere, in the cache too: chunks lie on the cache's boundaries, so it is known where only once the slot is.
+typedef struct KvRow {
+  const char *from;
+  char *to;
+  int64_t first; // of the row's elements: the chunk's first; below 0: the row starts within it
+} KvRow;
+
+// `side`: 0 for K, 1 for V. per: elements of a chunk, of `in` bytes in the row and `out` in the cache. Strides are in elements.
+INLINE KvRow kv_row(const KvParams &p, int side, Part part, int64_t slot, int per, int in, int out) {
+  KvRow r;
+  r.from = (const char *)(side ? p.v : p.k) + (int64_t)part.token * (side ? p.v_stride : p.k_stride) * in;
+  r.to = (char *)(side ? p.v_cache : p.k_cache) + slot * p.length * out;
+  r.first = (int64_t)part.item * per - (int64_t)((uint32_t)(uintptr_t)r.to & (per * out - 1)) / out;
+  return r;
 }
+
+INLINE bool kv_full(const KvRow &r, int64_t length, int per) { return r.first >= 0 && r.first + per <= length; }
+
+INLINE void kv_load(const KvRow &r, int64_t length, int per, int in, Raw *w) {
+  if (kv_full(r, length, per)) load_chunk(r.from, r.first, length, per, in, 0, w);
+  else load_some(r.from, r.first, length, per, in, w);
+}
+
+// in: bytes of an element. fp8: the cache is of fp8, otherwise of x's type.
+INLINE void kv_any(int in, bool fp8, const KvParams &p) {
+  const int per = 16 / in, out = fp8 ? 1 : in;
+  Part part;
+  KvRow r[2];
+  Raw raw[2];
+  uint64_t i = thread_index();
+  part.token = divide(i, p.token);
+  part.item = i - part.token * p.token.by;
+  begin_kernel();
+  if (i >= p.items) return;
+  int64_t slot = load_id(p.slots, part.token, p.wide_ids);
+  if (slot < 0 || slot >= p.places) return;
+#pragma unroll
+  for (int side = 0; side < 2; side++) {
+    r[side] = kv_row(p, side, part, slot, per, in, out);
+    kv_load(r[side], p.length, per, in, &raw[side]);
+  }
+#pragma unroll
+  for (int side = 0; side < 2; side++) {
+    bool full = kv_full(r[side], p.length, per);
+    uint32_t w[4];
+    if (fp8) {
+      float f[8], scale = side ? p.v_scale : p.k_scale, inverse = __frcp_rn(scale);
+      to_floats(raw[side].w, per, kind_of(in, p.kind), f);
+#pragma unroll
+      for (int j = 0; j < per; j++) f[j] = over_scale(f[j], scale, inverse);
+      from_floats(f, per, KIND_FP8, w);
+    } else {
+#pragma unroll
+      for (int j = 0; j < 4; j++) w[j] = raw[side].w[j];
+    }
+    if (full) store_aligned(r[side].to + r[side].first * out, per * out / 4, w);
+    else store_words_some(r[side].to, r[side].first, p.length, per, out, w);
+  }
+}
+
+#define KV_ANY(name, in, fp8) KERNEL __launch_bounds__(256) sol_kv_append_##name(KvParams p) { kv_any(in, fp8, p); }
+KV_ANY(any_1, 1, false)
+KV_ANY(any_2, 2, false)
+KV_ANY(any_4, 4, false)
+KV_ANY(any_fp8_2, 2, true)
+KV_ANY(any_fp8_4, 4, true)

@@ -6,10 +6,11 @@
 typedef struct KvParams {
   void *k_cache, *v_cache;
   const void *k, *v, *slots;
-  uint64_t items;             // threads in all
-  Divider token;              // by a token's items: accesses, chunks or elements
-  int64_t places;             // of the cache
-  int64_t k_stride, v_stride; // items from token to token
+  uint64_t items; // threads in all
+  Divider token;  // by a token's items, which are 16 bytes of k and v; any: by as many as a row may touch
+  int64_t places; // of the cache
+  int64_t length; // any: elements of a token
+  int64_t k_stride, v_stride; // from token to token, in items; any: in elements
   float k_scale, v_scale;     // fp8
   int32_t kind, wide_ids;
 } KvParams;

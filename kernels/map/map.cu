@@ -1,6 +1,7 @@
 // y = f(a, b), element by element, between any two types. A new f is a line in map_apply.
 #include "map.h"
 
+#include "bytes.cuh"
 #include "elementwise.cuh"
 #include "fp8.cuh"
 
@@ -32,21 +33,14 @@ INLINE void map_all(int f, int per, float *a, const float *b) {
 #undef MAP_CASE
 }
 
-// To the nearest, ties to even, within -128..127; a NaN is 0.
-INLINE uint32_t int8_of(float f) {
-  int32_t i;
-  asm("cvt.rni.sat.s8.f32 %0, %1;" : "=r"(i) : "f"(f));
-  return (uint32_t)i & 255;
-}
-
-// e4m3: an fp16 whose exponent is 8 too low, but for its NaN.
-INLINE float e4m3_value(uint32_t byte) {
-  float f = __half2float(__ushort_as_half((uint16_t)((byte & 128) << 8 | (byte & 127) << 7))) * 256;
-  return (byte & 127) == 127 ? NAN : f;
-}
-
-// Between elements as they are stored and floats, `per` of them, of one byte, too.
+// Between elements as they are stored and floats, `per` of them. An int32 that is not scaled goes through fp32, too: that
+// rounds it as its conversion to a narrower type would first.
 INLINE void map_widen(const uint32_t *w, int per, int size, int kind, float *f) {
+  if (size == 4 && kind == KIND_INT32) {
+#pragma unroll
+    for (int i = 0; i < per; i++) f[i] = (float)(int32_t)w[i];
+    return;
+  }
   if (size > 1) {
     to_floats(w, per, kind_of(size, kind), f);
     return;
@@ -59,6 +53,11 @@ INLINE void map_widen(const uint32_t *w, int per, int size, int kind, float *f) 
 }
 
 INLINE void map_narrow(const float *f, int per, int size, int kind, uint32_t *w) {
+  if (size == 4 && kind == KIND_INT32) {
+#pragma unroll
+    for (int i = 0; i < per; i++) w[i] = (uint32_t)__float2int_rn(f[i]); // saturates; a NaN is 0
+    return;
+  }
   if (size > 1) {
     from_floats(f, per, kind_of(size, kind), w);
     return;
@@ -89,72 +88,180 @@ INLINE void map_chunk(const MapParams &p, int per, int in, int out, const uint32
   map_narrow(f, per, out, p.y_kind, y);
 }
 
+// `each` chunks a thread, as many apart as a block has threads: all loads are in flight before the first is used.
 INLINE void map_body(int in, int out, const MapParams &p) {
-  const int per = CHUNK_OF(in, out);
-  Chunk c;
-  Raw a, b;
+  const int per = CHUNK_OF(in, out), each = MAP_EACH(in, out);
+  uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * (MAP_THREADS * each) + threadIdx.x;
+  Chunk c[2];
+  Raw a[2], b[2];
+  bool there[2];
   uint32_t w[8];
   begin_kernel();
-  if (!take_chunk(p.spread, p.flat, p.y, p.y_stride, per, out, &c)) return;
-  const char *x = (const char *)p.a + (int64_t)c.row * p.a_stride * in;
-  const char *z = (const char *)p.b + (int64_t)c.row * p.b_stride * in;
-  char *y = (char *)p.y + (int64_t)c.row * p.y_stride * out;
-  if (c.full) {
-    load_chunk(x, c.first, p.spread.length, per, in, 0, &a);
-    if (in > 1 && p.b) load_chunk(z, c.first, p.spread.length, per, in, 0, &b);
-  } else {
-    load_some(x, c.first, p.spread.length, per, in, &a);
-    if (in > 1 && p.b) load_some(z, c.first, p.spread.length, per, in, &b);
+#pragma unroll
+  for (int k = 0; k < each; k++) {
+    there[k] = take_chunk_at(first + k * MAP_THREADS, p.spread, p.flat, p.y, p.y_stride, per, out, &c[k]);
+    if (!there[k]) continue;
+    const char *x = (const char *)p.a + (int64_t)c[k].row * p.a_stride * in;
+    const char *z = (const char *)p.b + (int64_t)c[k].row * p.b_stride * in;
+    if (c[k].full) {
+      load_chunk(x, c[k].first, p.spread.length, per, in, 0, &a[k]);
+      if (in > 1 && p.b) load_chunk(z, c[k].first, p.spread.length, per, in, 0, &b[k]);
+    } else {
+      load_some(x, c[k].first, p.spread.length, per, in, &a[k]);
+      if (in > 1 && p.b) load_some(z, c[k].first, p.spread.length, per, in, &b[k]);
+    }
   }
-  map_chunk(p, per, in, out, a.w, b.w, w);
-  if (c.full) store_aligned(y + c.first * out, per * out / 4, w);
-  else store_words_some(y, c.first, p.spread.length, per, out, w);
+#pragma unroll
+  for (int k = 0; k < each; k++) {
+    if (!there[k]) continue;
+    char *y = (char *)p.y + (int64_t)c[k].row * p.y_stride * out;
+    map_chunk(p, per, in, out, a[k].w, b[k].w, w);
+    if (c[k].full) store_aligned(y + c[k].first * out, per * out / 4, w);
+    else store_words_some(y, c[k].first, p.spread.length, per, out, w);
+  }
 }
 
 #define MAP(in, out)                                                                                         \
-  KERNEL __launch_bounds__(256) sol_map_##in##_##out(const __grid_constant__ MapParams p) {                  \
+  KERNEL __launch_bounds__(MAP_THREADS) sol_map_##in##_##out(const __grid_constant__ MapParams p) {          \
     map_body(in, out, p);                                                                                    \
   }
 #include "map.def"
 
-INLINE double load_wide(const void *p, int64_t i, int kind) {
-  if (kind == KIND_FP64) return ((const double *)p)[i];
-  if (kind == KIND_INT32) return (double)((const int32_t *)p)[i];
-  if (kind == KIND_INT64) return (double)((const int64_t *)p)[i];
-  if (kind == KIND_INT8) return (double)((const int8_t *)p)[i];
-  if (kind == KIND_FP8)
-    return (double)e4m3_value(((const uint8_t *)p)[i]);
-  return (double)load_one(p, i, kind);
+// In double precision, for types of 8 bytes and for int32 that is scaled: two elements at a time, 16 bytes of the widest.
+// Sizes and kinds are known at run time; a branch on them is around all loads of a thread, not between them.
+typedef struct Two {
+  uint32_t w[4];
+} Two;
+
+INLINE void load_two(const char *at, int size, bool both, Two *t) {
+  bool whole = both && ((uintptr_t)at & (2 * size - 1)) == 0;
+  if (size == 8) {
+    if (whole) load_aligned(at, 4, 0, t->w);
+    else {
+      load_aligned(at, 2, 0, t->w);
+      if (both) load_aligned(at + 8, 2, 0, t->w + 2);
+    }
+  } else if (size == 4) {
+    if (whole) load_aligned(at, 2, 0, t->w);
+    else {
+      t->w[0] = *(const uint32_t *)at;
+      if (both) t->w[1] = *(const uint32_t *)(at + 4);
+    }
+  } else if (size == 2) {
+    if (whole) t->w[0] = *(const uint32_t *)at;
+    else t->w[0] = *(const uint16_t *)at | (both ? (uint32_t) * (const uint16_t *)(at + 2) << 16 : 0);
+  } else {
+    if (whole) t->w[0] = *(const uint16_t *)at;
+    else t->w[0] = *(const uint8_t *)at | (both ? (uint32_t) * (const uint8_t *)(at + 1) << 8 : 0);
+  }
 }
 
-INLINE void store_wide(void *p, int64_t i, int kind, double f) {
-  if (kind == KIND_FP64) ((double *)p)[i] = f;
-  else if (kind == KIND_INT32) ((int32_t *)p)[i] = f != f ? 0 : __double2int_rn(f);    // both saturate
-  else if (kind == KIND_INT64) ((int64_t *)p)[i] = f != f ? 0 : __double2ll_rn(f);
-  else if (kind == KIND_INT8) ((int8_t *)p)[i] = (int8_t)int8_of((float)f);
-  else store_one(p, i, kind, (float)f);
+INLINE void store_two(char *at, int size, bool both, const uint32_t *w) {
+  bool whole = both && ((uintptr_t)at & (2 * size - 1)) == 0;
+  if (size == 8) {
+    if (whole) store_aligned(at, 4, w);
+    else {
+      store_aligned(at, 2, w);
+      if (both) store_aligned(at + 8, 2, w + 2);
+    }
+  } else if (size == 4) {
+    if (whole) store_aligned(at, 2, w);
+    else {
+      *(uint32_t *)at = w[0];
+      if (both) *(uint32_t *)(at + 4) = w[1];
+    }
+  } else if (size == 2) {
+    if (whole) *(uint32_t *)at = w[0];
+    else {
+      *(uint16_t *)at = (uint16_t)w[0];
+      if (both) *(uint16_t *)(at + 2) = (uint16_t)(w[0] >> 16);
+    }
+  } else {
+    if (whole) *(uint16_t *)at = (uint16_t)w[0];
+    else {
+      *(uint8_t *)at = (uint8_t)w[0];
+      if (both) *(uint8_t *)(at + 1) = (uint8_t)(w[0] >> 8);
+    }
+  }
 }
 
-enum { WIDE_EACH = 4 };
+INLINE double double_of(const uint32_t *w) { return __hiloint2double((int)w[1], (int)w[0]); }
+INLINE long long long_of(const uint32_t *w) { return (long long)((uint64_t)w[1] << 32 | w[0]); }
 
-// In double precision: for types of 8 bytes and int32. Neighbouring threads have neighbouring elements.
-KERNEL __launch_bounds__(256) sol_map_wide(const __grid_constant__ MapParams p) {
-  uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * (256 * WIDE_EACH) + threadIdx.x;
-  double f[WIDE_EACH];
+INLINE void widen_two(const uint32_t *w, int kind, double *d) {
+  float f[2];
+  if (kind == KIND_FP64) d[0] = double_of(w), d[1] = double_of(w + 2);
+  else if (kind == KIND_INT64) d[0] = (double)long_of(w), d[1] = (double)long_of(w + 2);
+  else if (kind == KIND_INT32) d[0] = (double)(int32_t)w[0], d[1] = (double)(int32_t)w[1];
+  else {
+    if (kind == KIND_INT8 || kind == KIND_FP8) map_widen(w, 2, 1, kind, f);
+    else to_floats(w, 2, kind, f);
+    d[0] = (double)f[0], d[1] = (double)f[1];
+  }
+}
+
+INLINE void narrow_two(const double *d, int kind, uint32_t *w) {
+  if (kind == KIND_FP64 || kind == KIND_INT64) {
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+      uint64_t u = kind == KIND_FP64  ? (uint64_t)__double_as_longlong(d[j])
+                   : d[j] != d[j] ? 0
+                                  : (uint64_t)__double2ll_rn(d[j]); // saturates
+      w[2 * j] = (uint32_t)u, w[2 * j + 1] = (uint32_t)(u >> 32);
+    }
+  } else if (kind == KIND_INT32) {
+#pragma unroll
+    for (int j = 0; j < 2; j++) w[j] = d[j] != d[j] ? 0 : (uint32_t)__double2int_rn(d[j]);
+  } else {
+    float f[2] = {(float)d[0], (float)d[1]};
+    if (kind == KIND_INT8 || kind == KIND_FP8) map_narrow(f, 2, 1, kind, w);
+    else from_floats(f, 2, kind, w);
+  }
+}
+
+INLINE void scale_two(const MapParams &p, double *d) {
+#pragma unroll
+  for (int j = 0; j < 2; j++) {
+    if (p.a_scale) d[j] = __dmul_rn(d[j], (double)__ldg(p.a_scale));
+    if (p.y_scale) d[j] = __ddiv_rn(d[j], (double)__ldg(p.y_scale));
+  }
+}
+
+// chunks: pairs of elements; the last of a row may be one alone.
+KERNEL __launch_bounds__(MAP_THREADS) sol_map_wide(const __grid_constant__ MapParams p) {
+  uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * (MAP_THREADS * MAP_WIDE_EACH) + threadIdx.x;
+  const char *a[MAP_WIDE_EACH];
+  char *y[MAP_WIDE_EACH];
+  bool there[MAP_WIDE_EACH], both[MAP_WIDE_EACH];
+  Two t[MAP_WIDE_EACH];
   begin_kernel();
-  double times = p.a_scale ? (double)__ldg(p.a_scale) : 1, over = p.y_scale ? (double)__ldg(p.y_scale) : 1;
 #pragma unroll
-  for (int k = 0; k < WIDE_EACH; k++) {
-    uint64_t i = first + k * 256, row = p.flat ? 0 : divide(i, p.spread.divider);
-    int64_t column = (int64_t)(i - row * p.spread.divider.by);
-    if (i < p.spread.chunks) f[k] = load_wide(p.a, (int64_t)row * p.a_stride + column, p.a_kind);
+  for (int k = 0; k < MAP_WIDE_EACH; k++) {
+    uint64_t i = first + k * MAP_THREADS, row = p.flat ? 0 : divide(i, p.spread.divider);
+    int64_t column = 2 * (int64_t)(i - row * p.spread.divider.by);
+    there[k] = i < p.spread.chunks;
+    both[k] = column + 1 < p.spread.length;
+    a[k] = (const char *)p.a + ((int64_t)row * p.a_stride + column) * p.a_size;
+    y[k] = (char *)p.y + ((int64_t)row * p.y_stride + column) * p.y_size;
   }
+#define EACH_TWO(size_of, size, call)                                                                        \
+  if (size_of == size) {                                                                                     \
+    _Pragma("unroll") for (int k = 0; k < MAP_WIDE_EACH; k++) if (there[k]) call;                            \
+  }
+  EACH_TWO(p.a_size, 8, load_two(a[k], 8, both[k], &t[k]))
+  else EACH_TWO(p.a_size, 4, load_two(a[k], 4, both[k], &t[k]))
+  else EACH_TWO(p.a_size, 2, load_two(a[k], 2, both[k], &t[k]))
+  else EACH_TWO(p.a_size, 1, load_two(a[k], 1, both[k], &t[k]))
 #pragma unroll
-  for (int k = 0; k < WIDE_EACH; k++) {
-    uint64_t i = first + k * 256, row = p.flat ? 0 : divide(i, p.spread.divider);
-    int64_t column = (int64_t)(i - row * p.spread.divider.by);
-    if (p.a_scale) f[k] = __dmul_rn(f[k], times);
-    if (p.y_scale) f[k] = __ddiv_rn(f[k], over);
-    if (i < p.spread.chunks) store_wide(p.y, (int64_t)row * p.y_stride + column, p.y_kind, f[k]);
+  for (int k = 0; k < MAP_WIDE_EACH; k++) {
+    double d[2];
+    widen_two(t[k].w, p.a_kind, d);
+    scale_two(p, d);
+    narrow_two(d, p.y_kind, t[k].w);
   }
+  EACH_TWO(p.y_size, 8, store_two(y[k], 8, both[k], t[k].w))
+  else EACH_TWO(p.y_size, 4, store_two(y[k], 4, both[k], t[k].w))
+  else EACH_TWO(p.y_size, 2, store_two(y[k], 2, both[k], t[k].w))
+  else EACH_TWO(p.y_size, 1, store_two(y[k], 1, both[k], t[k].w))
+#undef EACH_TWO
 }

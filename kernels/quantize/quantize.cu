@@ -2,23 +2,12 @@
 // magnitude in it; NaN aside.
 #include "quantize.h"
 
+#include "bytes.cuh"
 #include "elementwise.cuh"
 #include "fp8.cuh"
 #include "held.cuh"
 
 enum { EACH = 8 }; // columns of a thread
-
-INLINE uint32_t int8_of(float f) { // to the nearest, saturated; a NaN is 0
-  int32_t i;
-  asm("cvt.rni.sat.s8.f32 %0, %1;" : "=r"(i) : "f"(f));
-  return (uint32_t)i & 255;
-}
-
-INLINE float e4m3_value(uint32_t code) { // not negative
-  return __half2float(__ushort_as_half((uint16_t)(code << 7))) * 256;
-}
-
-INLINE uint32_t e4m3_code(float f) { return __nv_cvt_float_to_fp8(f, __NV_SATFINITE, __NV_E4M3); }
 
 // Writes the scale of group `g` of the row (where `write` is set) and gives what its elements are multiplied by.
 INLINE float scale_group(const QuantizeParams &p, float most, uint64_t g, bool write) {

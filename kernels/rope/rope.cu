@@ -2,6 +2,7 @@
 #include "rope.h"
 
 #include "elementwise.cuh"
+#include "tile.cuh"
 
 // The row of the tables for a token; -1: it is not rotated.
 INLINE int64_t rope_row(const RopeParams &p, uint64_t token) {
@@ -143,8 +144,88 @@ INLINE void rope_wide(int in, int out, int neighbours, const RopeParams &p) {
   else rope_chunks(in, out, neighbours, kind_of(in, p.x_kind), in == 4 ? KIND_FP32 : p.weight_kind, p.y_kind, p);
 }
 
-// One pair, or one element that is only copied, a thread. The kinds say how wide elements are.
-INLINE void rope_narrow(int neighbours, const RopeParams &p) {
+// Heads of any width at any address: a block stages those of some tokens, or some of a token, in shared memory, turns their
+// pairs there and writes all of it, 16 bytes at a time both ways. Where x and y are alike, elements that are only copied are not
+// touched in between.
+typedef struct RopeTile {
+  Tile x, y;
+  uint64_t token;
+  int heads; // of a token
+} RopeTile;
+
+INLINE RopeTile rope_tile(const RopeParams &p, int in, int out) {
+  uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
+  RopeTile t;
+  t.token = p.parts > 1 ? block / p.parts : block * p.tile_rows;
+  int64_t head = p.parts > 1 ? (int64_t)(block % p.parts) * p.part : 0;
+  t.heads = (int)min(p.part, p.heads - head);
+  t.x.rows = t.token >= p.tile_tokens ? 0 : (int)min((uint64_t)p.tile_rows, p.tile_tokens - t.token);
+  t.x.at = (const char *)p.x + ((int64_t)t.token * p.x_stride + head * p.d) * in;
+  t.x.stride = p.x_stride * in;
+  t.x.bytes = t.heads * (int)p.d * in;
+  t.x.pitch = p.x_pitch;
+  t.y = t.x;
+  t.y.at = (const char *)p.y + ((int64_t)t.token * p.y_stride + head * p.d) * out;
+  t.y.stride = p.y_stride * out;
+  t.y.bytes = t.heads * (int)p.d * out;
+  t.y.pitch = p.y_pitch;
+  return t;
+}
+
+INLINE void rope_pairs(const RopeParams &p, const RopeTile &t, const char *from, char *to, int kind, int weight_kind, int y_kind) {
+  int in = kind == KIND_FP32 ? 4 : 2, out = y_kind == KIND_FP32 ? 4 : 2;
+  int half = (int)p.half, d = (int)p.d, count = t.x.rows * t.heads * half;
+#pragma unroll 4
+  for (int i = threadIdx.x; i < count; i += blockDim.x) {
+    int head = (int)divide32(i, p.head32), pair = i - head * half, row = p.parts > 1 ? 0 : (int)divide32(head, p.groups32);
+    int first = p.neighbours ? 2 * pair : pair, second = p.neighbours ? first + 1 : first + half;
+    int skip = (head - row * t.heads) * d;
+    const char *x = from + tile_place(t.x, row) + skip * in;
+    float a = load_one(x, first, kind), b = load_one(x, second, kind), u = a, v = b;
+    int64_t at = rope_row(p, t.token + row);
+    if (at >= 0) {
+      float c = load_one(p.cos, at * half + pair, weight_kind), s = load_one(p.sin, at * half + pair, weight_kind);
+      u = turn_a(a, b, c, s);
+      v = turn_b(a, b, c, s);
+    }
+    char *y = to + tile_place(t.y, row) + skip * out;
+    store_one(y, first, y_kind, u);
+    store_one(y, second, y_kind, v);
+  }
+}
+
+INLINE void rope_rest(const RopeParams &p, const RopeTile &t, const char *from, char *to, int in, int out) {
+  int d = (int)p.d, rest = d - 2 * (int)p.half, count = t.x.rows * t.heads * rest;
+#pragma unroll 4
+  for (int i = threadIdx.x; i < count; i += blockDim.x) {
+    int head = i / rest, e = d - rest + i - head * rest, row = p.parts > 1 ? 0 : (int)divide32(head, p.groups32);
+    int at = (head - row * t.heads) * d + e;
+    store_one(to + tile_place(t.y, row), at, p.y_kind, load_one(from + tile_place(t.x, row), at, p.x_kind));
+  }
+}
+
+KERNEL __launch_bounds__(256, 5) sol_rope_tile(const __grid_constant__ RopeParams p) {
+  extern __shared__ __align__(128) char memory[];
+  int in = p.x_kind == KIND_FP32 ? 4 : 2, out = p.y_kind == KIND_FP32 ? 4 : 2;
+  char *result = memory + p.room; // 0: turned in place
+  begin_kernel();
+  RopeTile t = rope_tile(p, in, out);
+  if (!t.x.rows) return;
+  if (in == 4) tile_fill(t.x, memory, 4);
+  else tile_fill(t.x, memory, 2);
+  __syncthreads();
+  bool alike = p.x_kind == p.weight_kind && p.x_kind == p.y_kind;
+  if (alike && p.x_kind == KIND_BF16) rope_pairs(p, t, memory, result, KIND_BF16, KIND_BF16, KIND_BF16);
+  else if (alike && p.x_kind == KIND_FP16) rope_pairs(p, t, memory, result, KIND_FP16, KIND_FP16, KIND_FP16);
+  else if (alike) rope_pairs(p, t, memory, result, KIND_FP32, KIND_FP32, KIND_FP32);
+  else rope_pairs(p, t, memory, result, p.x_kind, p.weight_kind, p.y_kind);
+  if (p.room) rope_rest(p, t, memory, result, in, out);
+  __syncthreads();
+  tile_drain(t.y, result, out);
+}
+
+// Heads that no shared memory holds: one pair, or one element that is only copied, a thread.
+KERNEL __launch_bounds__(256) sol_rope_narrow(const __grid_constant__ RopeParams p) {
   int in = p.x_kind == KIND_FP32 ? 4 : 2, out = p.y_kind == KIND_FP32 ? 4 : 2;
   uint64_t i = thread_index();
   begin_kernel();
@@ -158,7 +239,7 @@ INLINE void rope_narrow(int neighbours, const RopeParams &p) {
     store_one(y_at, e, p.y_kind, load_one(x_at, e, p.x_kind));
     return;
   }
-  int64_t first = neighbours ? 2 * item : item, second = neighbours ? first + 1 : first + p.half;
+  int64_t first = p.neighbours ? 2 * item : item, second = p.neighbours ? first + 1 : first + p.half;
   float a = load_one(x_at, first, p.x_kind), b = load_one(x_at, second, p.x_kind), x = a, y = b;
   int64_t row = rope_row(p, token);
   if (row >= 0) {
@@ -179,6 +260,3 @@ INLINE void rope_narrow(int neighbours, const RopeParams &p) {
     rope_wide(in, out, 1, p);                                                                                \
   }
 #include "rope.def"
-
-KERNEL __launch_bounds__(256) sol_rope_narrow(const __grid_constant__ RopeParams p) { rope_narrow(0, p); }
-KERNEL __launch_bounds__(256) sol_rope_neighbours_narrow(const __grid_constant__ RopeParams p) { rope_narrow(1, p); }

@@ -49,6 +49,7 @@ def _raise(error: _SolError, what: str) -> None:
 def _library() -> ctypes.CDLL:
     library = ctypes.CDLL(str(_find.library()))
     library.sol_last_error.restype = ctypes.POINTER(_SolError)
+    library.sol_quantize_scales.restype = ctypes.c_int64
     return library
 
 
@@ -108,6 +109,11 @@ def _argument(value: Any, what: str, gpu: Any) -> Any:
     if isinstance(value, int):
         return ctypes.c_int(value)
     return gpu.tensor(value, what) if gpu else ctypes.byref(_tensor(value, what))
+
+
+def quantize_scales(which: int, columns: int) -> int:
+    """Scales of a row in a format of ``sol_quantize``."""
+    return int(_library().sol_quantize_scales(ctypes.c_int(which), ctypes.c_int64(columns)))
 
 
 def call(name: str, *arguments: Any) -> None:

@@ -176,10 +176,9 @@ def quantize(x: Any, format: str = "int8_row", *, tensor_scale: Any = None) -> t
     if format not in _FORMATS:
         raise ArgumentError(f"quantize: format is one of {', '.join(_FORMATS)}")
     x, which = _in(x), _FORMATS.index(format)
-    group = (x.shape[-1], 128, x.shape[-1], 128, 32, 16)[which]
     columns, fp8, gpu = x.shape[-1], "fp8" in format, _dlpack.on_gpu(x)
     y = _out(None, x, (*x.shape[:-1], columns // 2 if format == "nvfp4" else columns), "float8_e4m3fn" if fp8 and gpu else "int8")
-    scales = _out(None, x, (*x.shape[:-1], -(-columns // max(group, 1))), "float32" if which < 4 else "int8")
+    scales = _out(None, x, (*x.shape[:-1], _native.quantize_scales(which, columns)), "float32" if which < 4 else "int8")
     _native.call("quantize", _native.Fp8(y) if fp8 and not gpu else y, x, scales, _scale(tensor_scale), which)
     return y, scales
 

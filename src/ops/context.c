@@ -65,7 +65,8 @@ static SolDriverKernel *find_kernel(const OpsDef *def, SolDriverModule *module, 
   SolDriverKernel *kernel;
   if (sol_driver_kernel(module, def->kernels[i], &kernel, NULL)) return NULL;
   if (def->shared && def->shared[i] > SOL_DRIVER_SHARED &&
-      sol_driver_allow_shared(kernel, def->shared[i], NULL))
+      sol_driver_allow_shared(kernel, def->shared[i], NULL) &&
+      (!def->least_shared || sol_driver_allow_shared(kernel, def->least_shared, NULL)))
     return NULL;
   return kernel;
 }

@@ -77,14 +77,12 @@ SolStatus sol_sample_dl(SolContext *ctx, const DLTensor *ids, const DLTensor *x,
 
 SolStatus sol_quantize_dl(SolContext *ctx, const DLTensor *y, const DLTensor *x, const DLTensor *scales,
                           const DLTensor *tensor_scale, SolQuant format, SolStream stream) {
-  static const int groups[] = {0, 128, 0, 128, 32, 16}; // by SolQuant; 0: the row
   Dl d = dl_begin(ctx, "quantize");
   DlRows yr = dl_rows(&d, y, "y"), xr = dl_rows(&d, x, "x"),
          t = dl_line(&d, tensor_scale, "tensor_scale", 1, true);
-  if (!d.status && (unsigned)format >= SOL_COUNT(groups))
-    DL_FAIL(&d, "quantize: no such format: %d", (int)format);
+  int64_t of_row = sol_quantize_scales(format, xr.cols);
+  if (!d.status && of_row < 0) DL_FAIL(&d, "quantize: no such format: %d", (int)format);
   if (d.status) return d.status;
-  int64_t of_row = groups[format] ? ops_ceil_div(xr.cols, groups[format]) : 1;
   DlRows s = dl_line(&d, scales, "scales", xr.rows * of_row, false);
   bool packed = format == SOL_QUANT_NVFP4, fp8 = format >= SOL_QUANT_FP8_ROW && !packed;
   check_type(&d, &yr, "y", fp8 ? SOL_FP8 : SOL_INT8, fp8 ? SOL_FP8 : SOL_INT8);

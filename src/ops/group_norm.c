@@ -8,7 +8,7 @@
 #include "ops/held.h"
 
 static const char *const kernel_names[] = {"sol_group_norm_2", "sol_group_norm_4"};
-static const uint32_t kernel_shared[] = {HELD_SHARED, HELD_SHARED};
+static const uint32_t kernel_shared[] = {GROUP_NORM_SHARED, GROUP_NORM_SHARED};
 
 static SolDtype out_of(const SolGroupNorm *a) {
   return ops_or(a->out_dtype, a->dtype);
@@ -102,6 +102,19 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   return SOL_OK;
 }
 
+// Groups of up to 4 KiB share a block, longer ones have one or a cluster, whose shared memory holds as much of the group as it can.
+static HeldShape plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l) {
+  enum { MOST_BLOCKS = 16, SHORT = 256, LEAST = 4, EACH = 8 };
+  int64_t chunks = ops_ceil_div(n, 16 / in);
+  if (chunks <= SHORT) return held_short(rows, chunks, LEAST, true, l);
+  HeldShape s = held_long(ctx, rows, chunks, MOST_BLOCKS, EACH, l);
+  int64_t all = ops_ceil_div(chunks, l->cluster * l->block),
+          most = (ctx->cc >= 90 ? GROUP_NORM_SHARED : HELD_SHARED) / (16 * l->block);
+  l->shared = (uint32_t)(cpu_min(all, most) * 16) * l->block;
+  s.shared = (int32_t)l->shared;
+  return s;
+}
+
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolGroupNorm *a = args;
   int in = ops_size(a->dtype), out = ops_size(out_of(a));
@@ -116,10 +129,12 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                        .x_kind = ops_kind(a->dtype),
                        .y_kind = ops_kind(out_of(a)),
                        .weight_kind = ops_kind(weight_of(a)),
-                       .alike = in == out && (((uintptr_t)a->x ^ (uintptr_t)a->y) & 15) == 0,
+                       .alike = ((uintptr_t)a->x & 15) / (uintptr_t)in ==
+                                    ((uintptr_t)a->y & (uintptr_t)(16 / in * out - 1)) / (uintptr_t)out &&
+                                (uintptr_t)a->y % 16 % (uintptr_t)out == 0,
                        .eps = a->eps};
   OpsLaunch l = {.kernel = in == 4, .early = true, .params = &p, .bytes = sizeof p};
-  p.held = held_plan(ctx, a->batch * a->groups, p.n, in, &l);
+  p.held = plan(ctx, a->batch * a->groups, p.n, in, &l);
   return ops_launch(ctx, &ops_group_norm, &l, stream);
 }
 
@@ -162,4 +177,5 @@ const OpsDef ops_group_norm = {
     OPS_CASES(shapes, bench),
     OPS_KERNELS("group_norm", kernel_names),
     .shared = kernel_shared,
+    .least_shared = HELD_SHARED,
 };

@@ -5,19 +5,14 @@
 #include "ops/elementwise.h"
 
 enum {
-#define KV_COPY(bytes) KERNEL_##bytes,
+#define KV(name) KERNEL_##name,
 #include "kernels/kv_append/kv_append.def"
-#define KV_FP8(in) KERNEL_FP8_##in,
-#include "kernels/kv_append/kv_append.def"
-  KERNEL_FP8,
   KERNEL_COUNT
 };
 static const char *const kernel_names[KERNEL_COUNT] = {
-#define KV_COPY(bytes) "sol_kv_append_" #bytes,
+#define KV(name) "sol_kv_append_" #name,
 #include "kernels/kv_append/kv_append.def"
-#define KV_FP8(in) "sol_kv_append_fp8_" #in,
-#include "kernels/kv_append/kv_append.def"
-    "sol_kv_append_fp8"};
+};
 
 static const char *const option_names[] = {"", "fp8"};
 
@@ -106,45 +101,47 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   return SOL_OK;
 }
 
-// The widest access, in bytes, that all addresses and strides are a multiple of.
-static int64_t unit_of(const SolKvAppend *a, int64_t wide, int64_t ks, int64_t vs) {
-  int64_t size = ops_size(a->dtype), out = ops_size(kv_of(a));
-  int64_t in = ops_align(a->k, ks * size, 2) | ops_align(a->v, vs * size, 2) | (wide * size) | 16;
-  int64_t to = ops_align(a->k_cache, 0, 1) | ops_align(a->v_cache, 0, 1) | 16;
-  in &= -in;
-  to = (to & -to) * size / out; // a narrower output needs less alignment
-  return in < to ? in : to;
+// Whether all rows are whole 16 bytes of k and v on such a boundary, and the cache's on one of what becomes of them.
+static bool is_whole(const SolKvAppend *a, int64_t wide, int64_t ks, int64_t vs) {
+  int64_t size = ops_size(a->dtype), to = 16 / size * ops_size(kv_of(a));
+  return wide * size % 16 == 0 && ops_align(a->k, ks * size, 2) == 16 &&
+         ops_align(a->v, vs * size, 2) == 16 && ops_align(a->k_cache, 0, 1) >= to &&
+         ops_align(a->v_cache, 0, 1) >= to;
+}
+
+static int kernel_of(const SolKvAppend *a, bool whole, int64_t size) {
+  if (converts(a) && whole) return size == 4 ? KERNEL_fp8_4 : KERNEL_fp8_2;
+  if (converts(a)) return size == 4 ? KERNEL_any_fp8_4 : KERNEL_any_fp8_2;
+  return whole ? KERNEL_16 : size == 1 ? KERNEL_any_1 : size == 2 ? KERNEL_any_2 : KERNEL_any_4;
 }
 
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolKvAppend *a = args;
   if (a->t == 0) return SOL_OK;
   int64_t wide = a->h * a->d, ks = ops_stride(a->k_stride, wide), vs = ops_stride(a->v_stride, wide);
-  int64_t size = ops_size(a->dtype), unit = unit_of(a, wide, ks, vs);
-  int kernel = unit == 16  ? KERNEL_16
-               : unit == 8 ? KERNEL_8
-               : unit == 4 ? KERNEL_4
-               : unit == 2 ? KERNEL_2
-                           : KERNEL_1;
-  if (converts(a)) {
-    kernel = unit < 16 ? KERNEL_FP8 : size == 4 ? KERNEL_FP8_4 : KERNEL_FP8_2;
-    unit = unit < 16 ? size : 16;
-  }
+  int64_t size = ops_size(a->dtype);
+  bool whole = is_whole(a, wide, ks, vs);
+  int64_t words = !whole && size == 8 ? 2 : 1; // 8 bytes are moved as two words
+  size /= words, wide *= words, ks *= words, vs *= words;
+  int64_t per = 16 / size; // elements of an item
   KvParams p = {.k_cache = a->k_cache,
                 .v_cache = a->v_cache,
                 .k = a->k,
                 .v = a->v,
                 .slots = a->slots,
-                .token = elementwise_divider((uint64_t)(wide * size / unit)),
+                .token =
+                    elementwise_divider((uint64_t)(whole ? wide / per : ops_ceil_div(wide + per - 1, per))),
                 .places = a->pages * a->page_size,
-                .k_stride = ks * size / unit,
-                .v_stride = vs * size / unit,
+                .length = wide,
+                .k_stride = whole ? ks / per : ks,
+                .v_stride = whole ? vs / per : vs,
                 .k_scale = scale_of(a->k_scale),
                 .v_scale = scale_of(a->v_scale),
                 .kind = ops_kind(a->dtype),
                 .wide_ids = a->id_dtype == SOL_INT64};
   p.items = p.token.by * (uint64_t)a->t;
-  OpsLaunch l = {.kernel = kernel, .block = 256, .early = true, .params = &p, .bytes = sizeof p};
+  OpsLaunch l = {
+      .kernel = kernel_of(a, whole, size), .block = 256, .early = true, .params = &p, .bytes = sizeof p};
   ops_grid(l.grid, p.items, l.block);
   return ops_launch(ctx, &ops_kv_append, &l, stream);
 }

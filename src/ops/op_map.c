@@ -146,21 +146,30 @@ static int step_of(SolDtype d) { // in map.def's order of sizes
   return ops_size(d) == 4 ? 2 : ops_size(d) - 1;
 }
 
+// Whether fp32 holds what the kernels compute: an int32 that is only converted is rounded to it in any case.
+static bool in_floats(const Map *m) {
+  bool scaled = m->a_scale || m->y_scale;
+  return (map_is_narrow(m->dtype) || (m->dtype == SOL_INT32 && !scaled)) &&
+         (map_is_narrow(out_of(m)) || (out_of(m) == SOL_INT32 && !scaled));
+}
+
 SolStatus map_launch(SolContext *ctx, const OpsDef *def, const Map *m, SolStream stream) {
   MapParams p = params_of(m);
-  OpsLaunch l = {.kernel = KERNEL_WIDE, .block = 256, .early = true, .params = &p, .bytes = sizeof p};
-  if (map_is_narrow(m->dtype) && map_is_narrow(out_of(m))) {
+  OpsLaunch l = {.kernel = KERNEL_WIDE, .block = MAP_THREADS, .early = true, .params = &p, .bytes = sizeof p};
+  p.flat = elementwise_flat(m->m, m->n, m->y_stride, m->a_stride) &&
+           (!m->b || elementwise_flat(m->m, m->n, m->b_stride, 0));
+  if (in_floats(m)) {
     int per = elementwise_chunk(m->dtype, out_of(m)), out = ops_size(out_of(m));
-    p.flat = elementwise_flat(m->m, m->n, m->y_stride, m->a_stride) &&
-             (!m->b || elementwise_flat(m->m, m->n, m->b_stride, 0));
     p.spread = elementwise_spread(m->y, m->m, m->n, m->y_stride, per, out, p.flat);
     l.kernel = KERNEL_1_1 + 3 * step_of(m->dtype) + step_of(out_of(m));
-    ops_grid(l.grid, p.spread.chunks, l.block);
+    ops_grid(l.grid, p.spread.chunks, l.block * MAP_EACH(ops_size(m->dtype), out));
   } else {
-    enum { EACH = 4 };
-    p.flat = elementwise_flat(m->m, m->n, m->y_stride, m->a_stride);
-    p.spread = (Spread){(uint64_t)(m->m * m->n), m->n, elementwise_divider((uint64_t)m->n)};
-    ops_grid(l.grid, p.spread.chunks, l.block * EACH);
+    int64_t length = p.flat ? m->m * m->n : m->n;
+    uint64_t pairs = (uint64_t)ops_ceil_div(length, 2);
+    p.a_size = ops_size(m->dtype), p.y_size = ops_size(out_of(m));
+    p.spread =
+        (Spread){p.flat ? pairs : pairs * (uint64_t)m->m, length, elementwise_divider(pairs ? pairs : 1)};
+    ops_grid(l.grid, p.spread.chunks, l.block * MAP_WIDE_EACH);
   }
   return ops_launch(ctx, def, &l, stream);
 }

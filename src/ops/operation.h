@@ -94,6 +94,7 @@ typedef struct OpsDef {
   int kernel_count;
   // The most dynamic shared memory of each kernel, for those that may take more than 48 KiB; NULL: none does.
   const uint32_t *shared;
+  uint32_t least_shared; // where a GPU has less than that, the kernels take so much; 0: they cannot
   void (*loaded)(SolContext *ctx,
                  SolDriverKernel *const *kernels); // called once, before a launch; may be NULL
 } OpsDef;

@@ -37,9 +37,15 @@ static const Format *format_of(const SolQuantize *a) {
 static bool is_packed(const SolQuantize *a) { // two columns a byte
   return a->format == SOL_QUANT_NVFP4;
 }
-static int64_t groups_of(const SolQuantize *a) { // of a row
-  int64_t group = format_of(a)->group;
-  return group ? a->n / group + (a->n % group != 0) : 1;
+static int64_t groups_in(const Format *f, int64_t n) { // of a row
+  return f->group ? ops_ceil_div(n, f->group) : 1;
+}
+static int64_t groups_of(const SolQuantize *a) {
+  return groups_in(format_of(a), a->n);
+}
+
+int64_t sol_quantize_scales(SolQuant format, int64_t n) {
+  return (unsigned)format < SOL_COUNT(formats) ? groups_in(&formats[format], n) : -1;
 }
 
 static bool make(const OpsCase *c, void *args) {
