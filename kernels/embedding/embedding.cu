@@ -3,6 +3,8 @@
 
 #define BODY_WIDE(chunks)        embedding_wide(&p, chunks)
 #define BODY_SHIFT(size, chunks) embedding_shift(&p, size, chunks)
+#define BODY_FLAT(unit, each)    embedding_flat(&p, unit, each)
+#define BODY_SHORT(size, each)   embedding_pieces(&p, size, each)
 #define BODY_WORDS(lines)        embedding_words(&p, lines)
 #define BODY_CONVERT(in, out)    embedding_convert(&p, in, out)
 #define BODY_ANY()               embedding_any(&p)

@@ -142,6 +142,125 @@ INLINE void embedding_shift(const EmbeddingParams *p, int size, int chunks) {
   move_one(at.y + place, one.b, size);
 }
 
+// ---- y as one sequence of units, neighbouring lanes on neighbouring units, wherever rows end.
+
+// Row and unit of the row of unit i of y.
+INLINE void flat_split(const EmbeddingParams *p, uint64_t i, uint64_t *row, uint64_t *unit) {
+  if (p->multiply) {
+    uint32_t r = (__umulhi((uint32_t)i, p->multiply) + (uint32_t)i) >> p->shift;
+    *row = r, *unit = (uint32_t)i - r * (uint32_t)p->per_row;
+  } else
+    split(i, p->per_row, row, unit);
+}
+
+// Where row `row` of y comes from and goes to. x: NULL: zeros.
+typedef struct FlatRow {
+  const char *x;
+  char *y; // NULL: no row
+} FlatRow;
+
+INLINE FlatRow flat_row(const EmbeddingParams *p, uint64_t row, bool first) {
+  FlatRow r = {NULL, NULL};
+  if (row >= (uint64_t)p->m) return r;
+  if (p->order) row = (uint64_t)id_at(p->order, row, p->wide_ids);
+  if (row >= (uint64_t)p->m) return r; // no permutation: still nothing is written outside y
+  int64_t id = id_at(p->ids, row, p->wide_ids);
+  r.y = (char *)p->y + (int64_t)row * p->y_stride;
+  if ((uint64_t)id < (uint64_t)p->rows) r.x = (const char *)p->x + id * p->x_stride;
+  else if (p->bad && first) *p->bad = 1;
+  return r;
+}
+
+INLINE void flat_hint(const EmbeddingParams *p, uint64_t i, int unit) {
+  uint64_t row, at;
+  flat_split(p, i, &row, &at);
+  if (row >= (uint64_t)p->m || p->order || (at * unit) % 128) return;
+  int64_t likely = p->wide_ids ? __ldcg((const long long *)p->ids + row) : __ldcg((const int *)p->ids + row);
+  if ((uint64_t)likely < (uint64_t)p->rows) prefetch_l2((const char *)p->x + likely * p->x_stride + at * unit);
+}
+
+// A unit divides all addresses and strides. A thread has `each`, a warp's width apart.
+INLINE void embedding_flat(const EmbeddingParams *p, int unit, int each) {
+  uint64_t block = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * (EMBEDDING_THREADS * each);
+  uint64_t i = block + threadIdx.x / 32 * (32 * each) + threadIdx.x % 32;
+  if (embedding_may_hint()) {
+#pragma unroll
+    for (int k = 0; k < each; k++) flat_hint(p, i + 32 * k, unit);
+  }
+  wait_for_predecessor();
+  let_successor_start();
+  FlatRow r[8];
+  uint2 v[8];
+#pragma unroll
+  for (int k = 0; k < each; k++) {
+    uint64_t row, at;
+    flat_split(p, i + 32 * k, &row, &at);
+    r[k] = flat_row(p, row, !at);
+    if (r[k].x) r[k].x += at * unit;
+    if (r[k].y) r[k].y += at * unit;
+  }
+#pragma unroll
+  for (int k = 0; k < each; k++) {
+    v[k] = make_uint2(0, 0);
+    if (unit == 8 && r[k].x) v[k] = *(const uint2 *)r[k].x;
+    if (unit == 4 && r[k].x) v[k].x = *(const uint32_t *)r[k].x;
+  }
+#pragma unroll
+  for (int k = 0; k < each; k++) {
+    if (!r[k].y) continue;
+    if (unit == 8) *(uint2 *)r[k].y = v[k];
+    if (unit == 4) *(uint32_t *)r[k].y = v[k].x;
+  }
+}
+
+// Dense, short rows of elements of 1 or 2 bytes at any address: y by aligned words, of several loads each. per_row:
+// elements.
+INLINE void embedding_pieces(const EmbeddingParams *p, int size, int each) {
+  const int per = 4 / size;
+  uint64_t block = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * (EMBEDDING_THREADS * each);
+  uint64_t i = block + threadIdx.x / 32 * (32 * each) + threadIdx.x % 32;
+  int head = (int)((uint32_t)(uintptr_t)p->y & 3) / size;
+  wait_for_predecessor();
+  let_successor_start();
+  int64_t all = p->m * (int64_t)p->per_row;
+  const char *from[8][4];
+  uint32_t v[8];
+#pragma unroll
+  for (int k = 0; k < each; k++) {
+    int64_t e = per * (int64_t)(i + 32 * k) - head;
+    uint64_t row, at;
+    flat_split(p, e < 0 ? 0 : (uint64_t)e, &row, &at);
+    FlatRow r = flat_row(p, row, !at);
+#pragma unroll
+    for (int j = 0; j < per; j++) {
+      bool here = e + j >= 0;
+      if (here && at == p->per_row) r = flat_row(p, ++row, true), at = 0;
+      from[k][j] = here && r.x ? r.x + at * size : NULL;
+      at += here;
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < each; k++) {
+    v[k] = 0;
+#pragma unroll
+    for (int j = 0; j < per; j++)
+      if (from[k][j]) v[k] |= (size == 1 ? *(const uint8_t *)from[k][j] : *(const uint16_t *)from[k][j]) << 8 * size * j;
+  }
+#pragma unroll
+  for (int k = 0; k < each; k++) {
+    int64_t e = per * (int64_t)(i + 32 * k) - head;
+    char *y = (char *)p->y + e * size;
+    if (e >= 0 && e + per <= all) *(uint32_t *)y = v[k];
+    else
+#pragma unroll
+      for (int j = 0; j < per; j++)
+        if (e + j >= 0 && e + j < all) {
+          if (size == 1) ((uint8_t *)y)[j] = (uint8_t)(v[k] >> 8 * j);
+          else ((uint16_t *)y)[j] = (uint16_t)(v[k] >> 16 * j);
+        }
+  }
+}
+
 // Words at any address, one at a time: neighbouring lanes on neighbouring words, a warp on `lines` whole lines of y; the
 // words of x may be at any offset from a line. per_row is a multiple of 32.
 INLINE void embedding_words(const EmbeddingParams *p, int lines) {

@@ -70,10 +70,32 @@ typedef struct Unit {
 static const Unit units[EMBEDDING_KERNELS] = {
 #define UNIT_WIDE(chunks)         {16, chunks},
 #define UNIT_SHIFT(bytes, chunks) {bytes, chunks},
+#define UNIT_FLAT(unit, each)     {0, 0},
+#define UNIT_SHORT(size, each)    {0, 0},
 #define UNIT_WORDS(lines)         {0, 0},
 #define UNIT_CONVERT(in, out)     {0, 0},
 #define UNIT_ANY()                {0, 0},
 #define EMBEDDING(name, how, ...) UNIT_##how(__VA_ARGS__)
+#include "kernels/embedding/embedding.def"
+};
+
+// Short rows, of which both ends would be much: where rows of y are dense, y is one sequence.
+enum { SHORT = 256 }; // bytes of a row
+static bool is_sequence(const EmbeddingRows *r, int64_t unit) {
+  if (unit >= 4) return unit < 16;
+  return !r->order && r->y_stride == r->n && ops_size(r->dtype) <= 2;
+}
+
+// Units of y a thread, of the kernels that take it as one sequence; otherwise 0.
+static const int sequences[EMBEDDING_KERNELS] = {
+#define EACH_FLAT(unit, each)     each,
+#define EACH_SHORT(size, each)    each,
+#define EACH_WIDE(...)            0,
+#define EACH_SHIFT(...)           0,
+#define EACH_WORDS(...)           0,
+#define EACH_CONVERT(...)         0,
+#define EACH_ANY(...)             0,
+#define EMBEDDING(name, how, ...) EACH_##how(__VA_ARGS__)
 #include "kernels/embedding/embedding.def"
 };
 
@@ -86,6 +108,13 @@ static int pick(const EmbeddingRows *r, EmbeddingParams *p) {
   if (r->dtype == r->out_dtype) {
     p->n = r->n * size;
     int64_t bits = x_align | y_align | p->n, unit = bits & -bits;
+    if (p->n < SHORT && is_sequence(r, unit)) {
+      p->per_row = (uint64_t)(unit < 4 ? r->n : p->n / unit);
+      return unit == 8   ? EMBEDDING_sol_embedding_flat_8
+             : unit == 4 ? EMBEDDING_sol_embedding_flat_4
+             : size == 2 ? EMBEDDING_sol_embedding_short_2
+                         : EMBEDDING_sol_embedding_short_1;
+    }
     if ((unit == 4 || unit == 8) && p->n >= WORDS_FROM) {
       int64_t warps = ops_ceil_div(p->n / 4 + 31, 32 * EMBEDDING_LINES); // y may start near the end of a line
       p->per_row = (uint64_t)(32 * warps);
@@ -134,11 +163,20 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
   if (r->x_stride == r->n) p.x_end = (const char *)r->x + r->rows * r->n * size;
   OpsLaunch l = {
       .kernel = pick(r, &p), .block = EMBEDDING_THREADS, .early = true, .params = &p, .bytes = sizeof p};
-  ops_grid(l.grid, p.per_row * (uint64_t)r->m, l.block);
+  uint64_t threads = p.per_row * (uint64_t)r->m, each = 1;
+  if (sequences[l.kernel]) {
+    int words = l.kernel == EMBEDDING_sol_embedding_short_1   ? 4
+                : l.kernel == EMBEDDING_sol_embedding_short_2 ? 2
+                                                              : 1;
+    threads = threads / (uint64_t)words + 1, each = (uint64_t)(sequences[l.kernel] * words);
+    threads = threads / (uint64_t)sequences[l.kernel] + 1;
+  }
+  ops_grid(l.grid, threads, l.block);
   // Later rows are prefetched, a few megabytes ahead, where there is enough data.
   enum { WORTH_IT = 8 << 20, AHEAD = 6 << 20 };
-  if (r->dtype == r->out_dtype && (double)r->m * (double)p.n >= WORTH_IT) p.ahead = (uint64_t)(AHEAD / p.n);
-  set_division(&p, (uint64_t)l.grid[0] * l.grid[1] * l.block);
+  if (r->dtype == r->out_dtype && !sequences[l.kernel] && (double)r->m * (double)p.n >= WORTH_IT)
+    p.ahead = (uint64_t)(AHEAD / p.n);
+  set_division(&p, (uint64_t)l.grid[0] * l.grid[1] * l.block * each);
   return ops_launch(ctx, def, &l, stream);
 }
 
