@@ -168,24 +168,26 @@ INLINE void stencil_fetch(const char *at, int lines, int64_t step, int bytes) {
 }
 
 INLINE void stencil_2d(StencilShape s, const StencilParams *p, int kind) {
-  const int w = s.columns, lines = STENCIL_THREADS / 32 * s.rows;
+  const int w = s.columns, lines = p->warps_down * s.rows, across_warps = STENCIL_THREADS / 32 / p->warps_down;
   uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, down, across;
   if (s.wide && p->ahead && block + p->ahead < p->tiles) {
     split(block + p->ahead, p->strips, &down, &across);
-    int64_t row = (int64_t)down * lines, column = (int64_t)across * (32 * w);
-    if (row + lines <= p->m && column + 32 * w <= p->n)
-      stencil_fetch((const char *)p->x + (row * p->x_stride + column) * s.size, lines, p->x_stride * s.size, 512);
+    int64_t row = (int64_t)down * lines, column = (int64_t)across * (32 * w) * across_warps;
+    if (row + lines <= p->m && column + 32 * w * across_warps <= p->n)
+      stencil_fetch((const char *)p->x + (row * p->x_stride + column) * s.size, lines, p->x_stride * s.size,
+                    512 * across_warps);
   }
   StencilPlace t;
   if (block >= p->tiles) return;
   split(block, p->strips, &down, &across);
-  int64_t first = (int64_t)across * (32 * w);
-  t.row = ((int64_t)down * (STENCIL_THREADS / 32) + threadIdx.x / 32) * s.rows;
+  uint32_t warp = threadIdx.x / 32, below = warp & (p->warps_down - 1);
+  int64_t first = ((int64_t)across * across_warps + warp / p->warps_down) * (32 * w);
+  t.row = ((int64_t)down * p->warps_down + below) * s.rows;
   t.column = first + threadIdx.x % 32 * (s.wide ? w : 1);
   t.after = p->n - t.column;
   t.top = t.row < s.radius ? (int)t.row : s.radius;
   t.end = p->m - t.row < s.rows + s.radius ? (int)(p->m - t.row) : s.rows + s.radius;
-  if (t.row >= p->m) return;
+  if (t.row >= p->m || first >= p->n) return;
   bool inside = t.top == s.radius && t.end == s.rows + s.radius && first >= 8 && first + 32 * w + 8 <= p->n;
   if (inside) stencil_rows(s, p, t, 1, kind);
   else stencil_rows(s, p, t, 0, kind);

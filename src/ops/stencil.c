@@ -102,8 +102,12 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     p.strips = (uint64_t)ops_ceil_div(a->n + p.head, (int64_t)per * STENCIL_THREADS);
     p.tiles = p.strips;
   } else {
-    p.strips = (uint64_t)ops_ceil_div(a->n, 32 * (wide ? per : STENCIL_COLUMNS));
-    p.tiles = p.strips * (uint64_t)ops_ceil_div(a->m, variants[kernel].rows * (STENCIL_THREADS / 32));
+    int rows = variants[kernel].rows, warps = STENCIL_THREADS / 32;
+    p.warps_down = 1;
+    while ((int)p.warps_down < warps && (int64_t)p.warps_down * rows < a->m) p.warps_down *= 2;
+    p.strips =
+        (uint64_t)ops_ceil_div(a->n, 32 * (wide ? per : STENCIL_COLUMNS) * (warps / (int)p.warps_down));
+    p.tiles = p.strips * (uint64_t)ops_ceil_div(a->m, rows * (int)p.warps_down);
   }
   // Where blocks compute for long, few loads are in flight: later tiles are prefetched, a few megabytes
   // ahead.
