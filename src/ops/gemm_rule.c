@@ -47,7 +47,7 @@ bool gemm_tile_fits(const SolGemm *a, int kernel, bool swapped) {
 
 // Asked of two kernels, one that fills an SM and one that fills half of it, for all.
 void gemm_ask_clusters(SolContext *ctx) {
-  static const int kernels[] = {GEMM_SPLIT_2_00_192_5, GEMM_SPLIT_2_00_64_4};
+  static const int kernels[] = {GEMM_SPLIT_2_00_160_5, GEMM_SPLIT_2_00_64_4};
   for (int i = 0; i < 2 && ctx->cc >= 90; i++)
     for (uint32_t size = 1; size <= OPS_CLUSTER && ops_has_kernel(ctx, &ops_gemm, kernels[i]); size++) {
       SolDriverLaunch l = {.kernel = ctx->kernels[ops_index(ctx, &ops_gemm)][kernels[i]],
@@ -97,7 +97,7 @@ static const GemmCost costs[] = {
     {160, 1, 2, false, 409, 101, 1.61, 2.26}, {160, 2, 2, false, 385, 21, 1.69, 2.58},
     {128, 2, 1, false, 341, 88, 1.26, 2.26},  {96, 2, 1, false, 299, 113, 1.00, 2.19},
     {64, 1, 1, false, 253, 89, 0.70, 2.24},   {64, 2, 2, false, 219, 32, 1.02, 2.90},
-    {192, 1, 1, true, 555, 81, 8.05, 1.30},   {160, 1, 1, true, 470, 147, 6.64, 2.23},
+       {160, 1, 1, true, 470, 147, 6.64, 2.23},
     {128, 1, 1, true, 410, 162, 6.01, 1.58},  {96, 1, 1, true, 335, 166, 5.55, 1.48},
     {64, 1, 1, true, 309, 143, 3.66, 3.93},   {32, 1, 1, true, 194, 107, 3.55, 6.20},
 };
