@@ -282,13 +282,14 @@ $(B)/fleet/libsolfleet.so: src/fleet/fleet_mpi.c src/fleet/fleet_link.h $(B)/sta
 no-shim:
 	@echo "  shim: not built; it needs CUDA 13's headers (make setup, or NVCC=/path/to/nvcc)"
 
-# Machine code for what is common, PTX for the rest and, of two generations, for the emulator. --compress-mode=speed
-# packs PTX with LZ4, which src/image unpacks by itself; by default it would be zstd, which takes a library.
-NVCC_FLAGS := -std=c++17 -O3 -Xptxas -warn-spills -Ikernels -fatbin --compress-mode=speed \
+# Machine code for what is common, PTX for the rest and, of two generations, for the emulator. All of it is packed with zstd
+# as tightly as fatbinary can: src/image unpacks the one entry that is needed.
+PACKED := -fatbin --compress-mode=size -Xfatbin -compress-all
+NVCC_FLAGS := -std=c++17 -O3 -Xptxas -warn-spills -Ikernels $(PACKED) \
   -gencode arch=compute_75,code=compute_75 -gencode arch=compute_80,code=sm_80 \
   -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90a,code=compute_90a -gencode arch=compute_100,code=sm_100
 # Rungs run on one machine at a time: the driver compiles for the others. Some of them are meant to spill.
-RUNG_FLAGS := -std=c++17 -O3 -Ikernels -fatbin --compress-mode=speed \
+RUNG_FLAGS := -std=c++17 -O3 -Ikernels $(PACKED) \
   -gencode arch=compute_75,code=compute_75 -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90a,code=compute_90a
 define MODULE_RULE
 $(KERNELS)/$(1).fatbin: $(2) $(KERNELS)/stamp/$(4)
@@ -302,21 +303,12 @@ LINED_RUNGS := $(filter gemm_rungs attention_rungs,$(RUNGS))
 $(foreach m,$(filter-out $(LINED_RUNGS),$(RUNGS)),$(eval $(call MODULE_RULE,$(m),$(call rung_source,$(m)),$(RUNG_FLAGS),nvcc-rungs)))
 $(foreach m,$(LINED_RUNGS),$(eval $(call MODULE_RULE,$(m),$(call rung_source,$(m)),$(RUNG_FLAGS) -lineinfo,nvcc-lines)))
 
-# What is embedded: the same images, machine code packed as well. The tool is named after this machine, since folders of
-# images are copied between machines.
-PACK := $(B)/pack-fatbin.$(shell uname -m)
-$(PACK): scripts/pack-fatbin.c $(addprefix src/,image/fatbin.c image/lz4.c image/zstd_host.c base/error.c base/format.c base/heap_host.c base/text.c)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(FLAGS) -O2 $^ $(LIBS) -o $@
-$(KERNELS)/%.packed: $(KERNELS)/%.fatbin scripts/pack-fatbin.c | $(PACK)
-	@$(PACK) $< $@
-
-$(EMBED_OBJ): $(foreach m,$(MODULES),$(KERNELS)/$(m).packed) scripts/embed-kernels.sh $(B)/stamp/modules
+$(EMBED_OBJ): $(foreach m,$(MODULES),$(KERNELS)/$(m).fatbin) scripts/embed-kernels.sh $(B)/stamp/modules
 	@mkdir -p $(@D)
 	$(Q)scripts/embed-kernels.sh ops $(KERNELS) $(MODULES) > $(@:.o=.S)
 	@$(CC) -c $(@:.o=.S) -o $@
 
-$(RUNGS_OBJ): $(foreach m,$(RUNGS),$(KERNELS)/$(m).packed) scripts/embed-kernels.sh $(B)/stamp/rungs
+$(RUNGS_OBJ): $(foreach m,$(RUNGS),$(KERNELS)/$(m).fatbin) scripts/embed-kernels.sh $(B)/stamp/rungs
 	@mkdir -p $(@D)
 	$(Q)scripts/embed-kernels.sh ladder $(KERNELS) $(RUNGS) > $(@:.o=.S)
 	@$(CC) -c $(@:.o=.S) -o $@

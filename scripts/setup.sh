@@ -23,7 +23,6 @@ has_fuzzer() {
 }
 has_cuda() { scripts/cuda-env nvcc; }
 has_browser() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
-has_zstd() { PATH=$PATH:/sbin:/usr/sbin ldconfig -p | grep -q 'libzstd\.so\.1 '; }
 has_numpy() {
   for python in python3 build/venv/bin/python /usr/bin/python3; do $python -c 'import numpy' && return; done
   return 1
@@ -49,7 +48,6 @@ want() {
 survey() {
   packages=() losses=()
   want 'gcc libc6-dev' 'everything' has_c
-  want libzstd1 'running CUDA programs whose PTX is packed with zstd' has_zstd
   if at cuda || at test; then
     want g++ 'compiling CUDA programs, and the C++ checks' has_cxx
     has_cuda >/dev/null || want 'python3 python3-venv' "NVIDIA's compiler" has_venv

@@ -155,6 +155,7 @@ enum {
   X(event_elapsed, "cuEventElapsedTime", (float *, void *, void *))
 // NULL where the driver is older than they are.
 #define CUDA_OPTIONAL_ENTRY_POINTS(X)                                                                        \
+  X(capture_mode, "cuThreadExchangeStreamCaptureMode", (int *))                                              \
   X(device_count, "cuDeviceGetCount", (int *))                                                               \
   X(enable_peer, "cuCtxEnablePeerAccess", (void *, unsigned))                                                \
   X(copy_peer, "cuMemcpyPeerAsync", (CuAddress, void *, CuAddress, void *, size_t, void *))                  \

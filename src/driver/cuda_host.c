@@ -107,13 +107,30 @@ static SolStatus read_cuda(void *state, void *to, uint64_t from, uint64_t bytes,
   return cuda_check(c, result, "copying from the GPU", err);
 }
 
+// Loading is no part of a graph that this thread or another is recording, and must not end the recording.
+typedef struct Loading {
+  bool entered;
+  int mode; // of this thread's recordings, to be put back
+} Loading;
+
+static Loading begin_loading(Cuda *c) {
+  Loading l = {cuda_enter(c), CAPTURE_RELAXED};
+  if (c->capture_mode) c->capture_mode(&l.mode);
+  return l;
+}
+
+static void end_loading(Cuda *c, Loading l) {
+  if (c->capture_mode) c->capture_mode(&l.mode);
+  cuda_leave(c, l.entered);
+}
+
 static SolStatus load_module(Cuda *c, const void *image, const char *what, void **module, SolError *err) {
   char log[160] = "";
   int options[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES};
   void *values[] = {log, (void *)(uintptr_t)sizeof log};
-  bool entered = cuda_enter(c);
+  Loading loading = begin_loading(c);
   CuResult result = c->module_load(module, image, 2, options, values);
-  cuda_leave(c, entered);
+  end_loading(c, loading);
   SolStatus status = cuda_check(c, result, what, err);
   if (status && err && log[0]) sol_format(err->hint, sizeof err->hint, "%s", log);
   return status;
@@ -148,11 +165,11 @@ static void unload_cuda(void *state, void *module) {
 // and clusters of more than 8 blocks are allowed (GPUs without clusters refuse that, and need not have it).
 static SolStatus kernel_cuda(void *state, void *module, const char *name, void **kernel, SolError *err) {
   Cuda *c = state;
-  bool entered = cuda_enter(c);
+  Loading loading = begin_loading(c);
   CuResult result = c->module_function(kernel, module, name);
   if (!result && c->function_load) result = c->function_load(*kernel);
   if (!result) c->function_set(*kernel, FUNC_NON_PORTABLE_CLUSTER, 1);
-  cuda_leave(c, entered);
+  end_loading(c, loading);
   return cuda_check(c, result, name, err);
 }
 
@@ -215,9 +232,9 @@ static SolStatus active_clusters_cuda(void *state, void *kernel, const SolDriver
 // Above 48 KiB dynamic shared memory is opt-in.
 static SolStatus allow_shared_cuda(void *state, void *kernel, uint64_t bytes, SolError *err) {
   Cuda *c = state;
-  bool entered = cuda_enter(c);
+  Loading loading = begin_loading(c);
   CuResult result = c->function_set(kernel, FUNC_MAX_DYNAMIC_SHARED, (int)bytes);
-  cuda_leave(c, entered);
+  end_loading(c, loading);
   return cuda_check(c, result, "dynamic shared memory", err);
 }
 

@@ -111,6 +111,20 @@ SolStatus sol_fatbin_choose_ptx(const SolFatbin *fat, int cc, SolFatEntry *out, 
   return SOL_OK;
 }
 
+// Machine code runs on the GPUs of its generation that are no older than it.
+static bool elf_runs_on(const SolFatEntry *e, int cc) {
+  return e->kind == SOL_FAT_ELF && runs_on(e, cc) && e->arch / 10 == cc / 10;
+}
+
+SolStatus sol_fatbin_choose(const SolFatbin *fat, int cc, SolFatEntry *out, SolError *err) {
+  SolFatEntry entry = {0}, best = {0};
+  while (sol_fatbin_next(fat, &entry, NULL))
+    if (elf_runs_on(&entry, cc) && (best.kind != SOL_FAT_ELF || better(&entry, &best))) best = entry;
+  if (best.kind != SOL_FAT_ELF) return sol_fatbin_choose_ptx(fat, cc, out, err);
+  *out = best;
+  return SOL_OK;
+}
+
 bool sol_fatbin_choose_elf(const SolFatbin *fat, int cc, SolFatEntry *out) {
   SolFatEntry entry = {0}, best = {0};
   while (sol_fatbin_next(fat, &entry, NULL)) {

@@ -39,6 +39,8 @@ SolStatus sol_fatbin_open(const void *data, uint64_t size, SolFatbin *out, SolEr
 bool sol_fatbin_next(const SolFatbin *fat, SolFatEntry *entry, SolError *err);
 // cc: 90 for sm_90. SOL_ERR_NOT_FOUND where no PTX runs there; the error names what there is and nvcc's flags.
 SolStatus sol_fatbin_choose_ptx(const SolFatbin *fat, int cc, SolFatEntry *out, SolError *err);
+// What a GPU loads: machine code that runs there, otherwise PTX, which its driver compiles.
+SolStatus sol_fatbin_choose(const SolFatbin *fat, int cc, SolFatEntry *out, SolError *err);
 // The machine code whose architecture is nearest to cc, older ones first; false where there is none.
 bool sol_fatbin_choose_elf(const SolFatbin *fat, int cc, SolFatEntry *out);
 // What the entry holds, unpacked, with a NUL after it. *text is freed with sol_heap_free.
@@ -46,7 +48,7 @@ SolStatus sol_fatbin_text(const SolFatEntry *entry, char **text, size_t *length,
 
 // lz4.c: one LZ4 block into exactly `size` bytes; false where it is damaged or of another size.
 bool sol_lz4_unpack(const uint8_t *from, size_t from_size, uint8_t *to, size_t size);
-// zstd_host.c: the same by the system's zstd library, which is looked for when first needed.
+// zstd.c: the same of one zstd frame.
 SolStatus sol_zstd_unpack(const uint8_t *from, size_t from_size, uint8_t *to, size_t size, SolError *err);
 
 // cubin.c: registers a thread of the kernel takes, from the machine code; 0: unknown.

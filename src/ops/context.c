@@ -70,16 +70,24 @@ static SolDriverKernel *find_kernel(const OpsDef *def, SolDriverModule *module, 
   return kernel;
 }
 
-SolStatus ops_load(SolContext *ctx, int op, SolError *err) {
+static SolStatus load_kernels(SolContext *ctx, int op, SolError *err) {
   const OpsDef *def = ops_defs[op];
-  if (ctx->kernels[op]) return SOL_OK;
   SolStatus status = load_module(ctx, op, err);
   if (status) return status;
   SolDriverKernel **kernels = sol_heap_alloc(sizeof *kernels * (size_t)def->kernel_count);
   if (!kernels) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   for (int i = 0; i < def->kernel_count; i++) kernels[i] = find_kernel(def, ctx->modules[op], i);
-  ctx->kernels[op] = kernels;
+  if (def->loaded) def->loaded(ctx, kernels);
+  __atomic_store_n(&ctx->kernels[op], kernels, __ATOMIC_RELEASE); // from here on other threads use them
   return SOL_OK;
+}
+
+SolStatus ops_load(SolContext *ctx, int op, SolError *err) {
+  if (__atomic_load_n(&ctx->kernels[op], __ATOMIC_ACQUIRE)) return SOL_OK;
+  sol_lock_acquire(ctx->loading);
+  SolStatus status = ctx->kernels[op] ? SOL_OK : load_kernels(ctx, op, err);
+  sol_lock_release(ctx->loading);
+  return status;
 }
 
 static SolStatus open_driver(SolContext *ctx, const SolContextOptions *o, SolError *err) {
@@ -90,16 +98,11 @@ static SolStatus open_driver(SolContext *ctx, const SolContextOptions *o, SolErr
   ctx->cc = info.cc;
   ctx->sms = info.sms;
   ctx->device = info.device;
-  if (!status && ctx->backend == SOL_BACKEND_EMU) {
-    ctx->one_at_a_time = sol_lock_create();
-    if (!ctx->one_at_a_time) status = sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
-  }
-  // On a GPU all kernels are loaded now, since loading them later could happen during a graph capture. The
-  // emulator loads them when needed.
-  for (int op = 0; op < OPS_COUNT && !status && ctx->backend == SOL_BACKEND_CUDA; op++)
-    status = ops_load(ctx, op, err);
-  if (!status && ctx->backend == SOL_BACKEND_CUDA) gemm_ask_clusters(ctx);
-  return status;
+  if (status) return status;
+  ctx->loading = sol_lock_create();
+  if (ctx->backend == SOL_BACKEND_EMU) ctx->one_at_a_time = sol_lock_create();
+  bool locks = ctx->loading && (ctx->one_at_a_time || ctx->backend != SOL_BACKEND_EMU);
+  return locks ? SOL_OK : sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
 }
 
 SolStatus sol_context_create(const SolContextOptions *options, SolContext **out, SolError *err) {
@@ -140,6 +143,7 @@ void sol_context_destroy(SolContext *ctx) {
   sol_driver_close(ctx->driver);
   sol_pool_destroy(ctx->pool);
   sol_lock_destroy(ctx->one_at_a_time);
+  sol_lock_destroy(ctx->loading);
   sol_heap_free(ctx);
 }
 

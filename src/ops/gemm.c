@@ -242,5 +242,6 @@ const OpsDef ops_gemm = {
     .slack_of = slack_of,
     OPS_CASES(shapes, bench),
     OPS_KERNELS("gemm", gemm_kernels),
+    .loaded = gemm_ask_clusters,
     .shared = gemm_shared,
 };

@@ -18,7 +18,7 @@ static int kernel_of(const SolGemm *a) {
 }
 
 // A's rows lie along k, or there is one that does; 16 bytes at a time; sizes fit into 31 bits.
-bool gemm_is_few(const SolContext *ctx, const SolGemm *a) {
+bool gemm_is_few(SolContext *ctx, const SolGemm *a) {
   enum { MOST = 16 };
   int size = ops_size(a->dtype), bits = bits_of(a);
   int64_t a_stride = a->a_columns ? 16 : a->a_stride;
@@ -28,7 +28,7 @@ bool gemm_is_few(const SolContext *ctx, const SolGemm *a) {
          (!a->a_columns || (a->m == 1 && a->a_stride == 1)) &&
          gemm_reaches(a->a, a_stride, a->a_batch_stride, a->batch, size) &&
          gemm_reaches(a->b, a->b_stride * bits / 8, a->b_batch_stride * bits / 8, a->batch, 1) &&
-         ops_has_kernel((SolContext *)ctx, &ops_gemm, kernel_of(a));
+         ops_has_kernel(ctx, &ops_gemm, kernel_of(a));
 }
 
 // Blocks of a kernel whose warps have `wide` columns each.

@@ -46,7 +46,7 @@ static inline SolDtype gemm_bias_type(const SolGemm *a) {
 SolStatus gemm_cpu(SolContext *ctx, const void *args);
 SolStatus gemm_launch(SolContext *ctx, const void *args, SolStream stream);
 // gemm_few.c: `a` is filled in. Whether gemm_few.cuh can; launches it.
-bool gemm_is_few(const SolContext *ctx, const SolGemm *a);
+bool gemm_is_few(SolContext *ctx, const SolGemm *a);
 SolStatus gemm_launch_few(SolContext *ctx, const SolGemm *a, SolStream stream);
 
 // For launching.
@@ -79,6 +79,7 @@ typedef struct GemmPlan {
 bool gemm_can_tile(const SolGemm *a);
 // The types, the layout and the epilogue; tensor copies must reach the tensors, too.
 bool gemm_tile_fits(const SolGemm *a, int kernel, bool swapped);
+void gemm_ask_clusters(SolContext *ctx, SolDriverKernel *const *loaded); // fills in ctx->clusters
 GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, int kernel, int parts, bool swapped);
 int64_t gemm_clusters_of(const SolContext *ctx, int size, int per_sm);            // that run at a time
 double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p); // microseconds

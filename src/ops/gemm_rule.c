@@ -46,11 +46,11 @@ bool gemm_tile_fits(const SolGemm *a, int kernel, bool swapped) {
 }
 
 // Asked of two kernels, one that fills an SM and one that fills half of it, for all.
-void gemm_ask_clusters(SolContext *ctx) {
+void gemm_ask_clusters(SolContext *ctx, SolDriverKernel *const *loaded) {
   static const int kernels[] = {GEMM_SPLIT_2_00_160_5, GEMM_SPLIT_2_00_64_4};
-  for (int i = 0; i < 2 && ctx->cc >= 90; i++)
-    for (uint32_t size = 1; size <= OPS_CLUSTER && ops_has_kernel(ctx, &ops_gemm, kernels[i]); size++) {
-      SolDriverLaunch l = {.kernel = ctx->kernels[ops_index(ctx, &ops_gemm)][kernels[i]],
+  for (int i = 0; i < 2 && ctx->backend == SOL_BACKEND_CUDA && ctx->cc >= 90; i++)
+    for (uint32_t size = 1; size <= OPS_CLUSTER && loaded[kernels[i]]; size++) {
+      SolDriverLaunch l = {.kernel = loaded[kernels[i]],
                            .grid = {size, 1, 1},
                            .block = {gemm_variants[kernels[i]].threads, 1, 1},
                            .cluster = {size, 1, 1},
@@ -97,9 +97,9 @@ static const GemmCost costs[] = {
     {160, 1, 2, false, 409, 101, 1.61, 2.26}, {160, 2, 2, false, 385, 21, 1.69, 2.58},
     {128, 2, 1, false, 341, 88, 1.26, 2.26},  {96, 2, 1, false, 299, 113, 1.00, 2.19},
     {64, 1, 1, false, 253, 89, 0.70, 2.24},   {64, 2, 2, false, 219, 32, 1.02, 2.90},
-       {160, 1, 1, true, 470, 147, 6.64, 2.23},
-    {128, 1, 1, true, 410, 162, 6.01, 1.58},  {96, 1, 1, true, 335, 166, 5.55, 1.48},
-    {64, 1, 1, true, 309, 143, 3.66, 3.93},   {32, 1, 1, true, 194, 107, 3.55, 6.20},
+    {160, 1, 1, true, 470, 147, 6.64, 2.23},  {128, 1, 1, true, 410, 162, 6.01, 1.58},
+    {96, 1, 1, true, 335, 166, 5.55, 1.48},   {64, 1, 1, true, 309, 143, 3.66, 3.93},
+    {32, 1, 1, true, 194, 107, 3.55, 6.20},
 };
 // DRAM, and copies from L2 into shared memory: before they are busy; TB/s; how much more lines beyond one cost the latter.
 static const double memory_us = 2.5, memory_tb = 4.3, copies_tb = 8, copies_more = 0.3;

@@ -155,6 +155,12 @@ static SolStatus run_on_cpu(SolContext *ctx, const OpsDef *def, const void *args
   return SOL_OK;
 }
 
+static SolStatus run_on_gpu(SolContext *ctx, const OpsDef *def, const void *args, SolStream stream) {
+  SolError err;
+  SolStatus status = ops_load(ctx, ops_index(ctx, def), &err); // before the rule asks what the GPU can run
+  return status ? keep(status, &err) : def->launch(ctx, args, stream);
+}
+
 SolStatus ops_call(SolContext *ctx, const OpsDef *def, const void *args, SolStream stream) {
   if (!ctx || !args) return ops_fail(SOL_ERR_ARGUMENT, "%s: context and args must not be NULL", def->name);
   OpsView v[OPS_MAX_VIEWS] = {0};
@@ -162,7 +168,7 @@ SolStatus ops_call(SolContext *ctx, const OpsDef *def, const void *args, SolStre
   sol_lock_acquire(ctx->one_at_a_time);
   SolStatus status = check_call(ctx, def, args, v, &empty);
   if (!status && !empty)
-    status = ctx->driver ? def->launch(ctx, args, stream) : run_on_cpu(ctx, def, args, v);
+    status = ctx->driver ? run_on_gpu(ctx, def, args, stream) : run_on_cpu(ctx, def, args, v);
   sol_lock_release(ctx->one_at_a_time);
   return status;
 }

@@ -94,6 +94,8 @@ typedef struct OpsDef {
   int kernel_count;
   // The most dynamic shared memory of each kernel, for those that may take more than 48 KiB; NULL: none does.
   const uint32_t *shared;
+  void (*loaded)(SolContext *ctx,
+                 SolDriverKernel *const *kernels); // called once, before a launch; may be NULL
 } OpsDef;
 #define OPS_ARGS(Args, shape_text) .args_bytes = sizeof(Args), .shape = shape_text
 // For definitions whose file has all of these as static functions of the same names; the second, with the
@@ -127,12 +129,14 @@ struct SolContext {
   SolSpin busy;      // held by the call that uses the pool; concurrent calls run on their own thread
   int cc, sms;       // cc: 90 for sm_90
   int device;        // cuda: the GPU's number
-  int clusters[2][OPS_CLUSTER]; // of 1 to 8 blocks, one or two to an SM, that run at a time; 0: not known
+  int clusters
+      [2][OPS_CLUSTER]; // of GEMM, of 1 to 8 blocks, one or two to an SM, that run at a time; 0: not known
   bool trust_pointers;
   unsigned checks;                      // emu: SOL_EMU_CHECK_...; tests turn them on
   SolLock *one_at_a_time;               // emu: an emulator serves one thread at a time; NULL elsewhere
+  SolLock *loading;                     // held while kernels are loaded; NULL for cpu
   SolDriverModule *modules[OPS_COUNT];  // operations of one file share theirs
-  SolDriverKernel **kernels[OPS_COUNT]; // cuda: loaded at the start; emu: when first needed
+  SolDriverKernel **kernels[OPS_COUNT]; // loaded when first needed
   uint8_t slots[OPS_SLOTS];             // ops_index's table: 1 + the operation
 };
 
@@ -152,10 +156,9 @@ SolStatus ops_launch(SolContext *ctx, const OpsDef *def, const OpsLaunch *launch
 // A grid, along x and y, of at least `threads` threads; kernels get a thread's number from thread_index().
 void ops_grid(uint32_t grid[3], uint64_t threads, uint32_t block);
 int ops_index(const SolContext *ctx, const OpsDef *def); // OPS_name
-// Loads the kernels of an operation if they are not loaded. emu: only within a call, since it takes no lock.
+// Loads the kernels of an operation if they are not loaded; any thread may, and a graph may be being recorded.
 SolStatus ops_load(SolContext *ctx, int op, SolError *err);
 bool ops_has_kernel(SolContext *ctx, const OpsDef *def, int kernel);
-void gemm_ask_clusters(SolContext *ctx); // fills in ctx->clusters; cuda, when the kernels are loaded
 
 // The cost of a call by sol_op_cost: the body of every sol_X_cost.
 SolStatus ops_cost(const OpsDef *def, const void *args, SolCost *out, SolError *err);
