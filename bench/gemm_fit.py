@@ -60,7 +60,7 @@ def memory(shape, copied=0):
 
 def estimate(shape, of, constants):
     time, light = sum(a * b for a, b in zip(of, constants)), memory(shape, of[-1])
-    return max(time, light) + 0.1 * min(time, light)
+    return max(time, light) + 0.3 * min(time, light)
 
 
 class Row:

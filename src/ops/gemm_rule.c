@@ -139,7 +139,7 @@ double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p)
       (double)(p->tiles * gemm_steps(a) * 128 * (GEMM_ROWS(v->tall) * v->down + v->wide * v->across));
   double memory =
       memory_us + fmax(bytes_of(a) / memory_tb, copied * (1 + copies_more * more) / copies_tb) * 1e-6;
-  return fmax(time, memory) + 0.1 * fmin(time, memory); // they do not overlap as a whole
+  return fmax(time, memory) + 0.3 * fmin(time, memory); // they do not overlap as a whole
 }
 
 // More blocks than two for each place gain nothing.
