@@ -37,15 +37,19 @@ static int64_t blocks_of(const SolGemm *a, int wide, int across, int parts) {
 }
 
 // How the work is shared out, whatever the rows, so that a row's sums are always made in the same order: the most blocks that run at a
-// time, two to an SM, and of those the fewest that share out k, as measured on an H200.
+// time, two to an SM, and of those the fewest that share out k, as measured on an H200. Where even the widest blocks are more: so wide that
+// the last ones leave fewest places empty.
 static void share_out(const SolContext *ctx, const SolGemm *a, int wide, int *across, int *parts) {
-  int64_t most = 0, room = 2 * ctx->sms, steps = ops_ceil_div(a->k * bits_of(a), 512);
+  int64_t room = 2 * ctx->sms, steps = ops_ceil_div(a->k * bits_of(a), 512);
+  bool many = blocks_of(a, wide, GEMM_FEW_WARPS, 1) > room;
+  double best = 0;
   *across = GEMM_FEW_WARPS, *parts = 1;
-  for (int p = 1; p <= (ctx->cc >= 90 ? GEMM_PARTS : 1); p *= 2)
-    for (int w = 32 / wide; w <= GEMM_FEW_WARPS; w *= 2) {
+  for (int p = 1; p <= (ctx->cc >= 90 && !many ? GEMM_PARTS : 1); p *= 2)
+    for (int w = GEMM_FEW_WARPS; w * wide >= 32; w /= 2) {
       int64_t blocks = blocks_of(a, wide, w, p);
-      if (blocks <= most || blocks > room || steps < 4 * p * GEMM_FEW_WARPS / w) continue;
-      most = blocks, *across = w, *parts = p;
+      double full = (double)blocks / (double)(ops_ceil_div(blocks, room) * room);
+      if (full <= best || (blocks > room && !many) || steps < 4 * p * GEMM_FEW_WARPS / w) continue;
+      best = full, *across = w, *parts = p;
     }
 }
 
