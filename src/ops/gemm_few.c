@@ -48,7 +48,7 @@ static void share_out(const SolContext *ctx, const SolGemm *a, int wide, int *ac
     for (int w = GEMM_FEW_WARPS; w * wide >= 32; w /= 2) {
       int64_t blocks = blocks_of(a, wide, w, p);
       double full = (double)blocks / (double)(ops_ceil_div(blocks, room) * room);
-      if (full <= best || (blocks > room && !many) || steps < 4 * p * GEMM_FEW_WARPS / w) continue;
+      if (full <= best || (blocks > room && !many) || steps < 2 * p * GEMM_FEW_WARPS / w) continue;
       best = full, *across = w, *parts = p;
     }
 }
