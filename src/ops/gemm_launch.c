@@ -168,10 +168,11 @@ static int few_parts(const SolContext *ctx, int64_t tiles, int64_t steps) {
   return parts < steps ? parts : (int)steps;
 }
 
-// Few rows of fp8 by fp8: on an H200 faster by wgmma than by gemm_few.cuh.
-static bool plan_few_fp8(SolContext *ctx, SolGemm *a, GemmPlan *plan) {
-  int kernel = GEMM_SPLIT_3_00_16_6;
-  if (a->dtype != SOL_FP8) return false;
+// Few rows by B of the same type: on an H200 faster by wgmma than by gemm_few.cuh.
+static bool plan_few(SolContext *ctx, SolGemm *a, GemmPlan *plan) {
+  static const int few[] = {GEMM_SPLIT_1_00_16_6, GEMM_SPLIT_2_00_16_6, GEMM_SPLIT_3_00_16_6};
+  int kernel = few[ops_kind(a->dtype) - 1];
+  if (a->weights) return false;
   if (a->a_columns) a->a_columns = 0, a->a_stride = a->k; // one row
   if (ctx->cc < 90 || !gemm_can_tile(a) || !ops_has_kernel(ctx, &ops_gemm, kernel)) return false;
   *plan = gemm_plan(ctx, a, kernel, 1, true);
@@ -183,7 +184,7 @@ SolStatus gemm_launch(SolContext *ctx, const void *args, SolStream stream) {
   SolGemm a = gemm_filled(args);
   GemmPlan plan = {0};
   bool few = gemm_is_few(ctx, &a);
-  if (few && plan_few_fp8(ctx, &a, &plan)) return launch_tiled(ctx, &a, &plan, stream);
+  if (few && plan_few(ctx, &a, &plan)) return launch_tiled(ctx, &a, &plan, stream);
   if (few) return gemm_launch_few(ctx, &a, stream);
   if (!a.weights && gemm_pick(ctx, &a, &plan)) return launch_tiled(ctx, &a, &plan, stream);
   return launch_any(ctx, &a, stream);
