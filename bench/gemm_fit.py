@@ -5,7 +5,7 @@ two, a tile's end and a call take.
 Half of the shapes are fitted and the other half is only scored, then the other way around: how much slower what the estimate takes is than
 the best kernel, and its speed to cuBLAS's. Then the table, fitted to all, and the kernels in the order in which they pay.
 
-    python3 bench/gemm_fit.py sweep.jsonl [KERNEL...]    # of these kernels alone, such as 1x256x4_2x1 or split_64x4_1
+    python3 bench/gemm_fit.py sweep.jsonl [KERNEL...]    # of these kernels alone, such as 1x256x4_2x1 or split_64x4
 """
 
 import json
@@ -16,7 +16,7 @@ import sys
 SMS = 132
 # Clusters of 1 to 8 blocks that run at a time, as gemm_sweep prints: one block to an SM, and two.
 AT_A_TIME = {1: [132, 66, 39, 30, 22, 17, 15, 15], 2: [264, 132, 79, 62, 47, 39, 32, 30]}
-TWO_A_BLOCK = {(64, 4), (128, 3), (16, 6), (32, 5)}  # width and stages of kernels that run twice on an SM
+TWO_A_BLOCK = {(64, 4), (16, 6), (32, 5)}  # width and stages of kernels that run twice on an SM
 FAR = 1.7  # plans that are so many times slower than the best do not count
 
 
@@ -25,17 +25,16 @@ def ceil_div(a, b):
 
 
 def variant(plan):
-    """The kernel of "2_00_1x256x4_2x1/1" or "2_00_split_64x4_1/3"."""
+    """The kernel of "2_00_1x256x4_2x1/1" or "2_00_split_64x4/3s"; s: the operands are swapped."""
     name, parts = plan.split("/")
-    split = re.match(r"2_00_split_(\d+)x(\d+)_(\d)$", name)
+    split = re.match(r"2_00_split_(\d+)x(\d+)$", name)
     if split:
-        wide, stages, swapped = map(int, split.groups())
+        wide, stages = map(int, split.groups())
         tall, down, across = 1, 1, 1
     else:
         tall, wide, stages, down, across = map(int, re.match(r"2_00_(\d)x(\d+)x(\d)_(\d)x(\d)$", name).groups())
-        swapped = 0
-    return {"rows": 128 * tall, "wide": wide, "down": down, "across": across, "split": bool(split), "swapped": swapped,
-            "per_sm": 2 if (wide, stages) in TWO_A_BLOCK else 1, "parts": int(parts)}
+    return {"rows": 128 * tall, "wide": wide, "down": down, "across": across, "split": bool(split), "swapped": parts[-1] == "s",
+            "per_sm": 2 if (wide, stages) in TWO_A_BLOCK else 1, "parts": int(parts.rstrip("s"))}
 
 
 def counts(shape, v):
@@ -49,17 +48,19 @@ def counts(shape, v):
     turns = ceil_div(tiles * (1 if alone else v["per_sm"]), at_a_time)
     steps = turns * ceil_div(ceil_div(k, 64), v["parts"])
     more = next(x for bytes, x in ((128, 0), (64, 0.5), (32, 0.75), (1, 0.9)) if 2 * k % bytes == 0)
-    return steps, steps * more, ceil_div(tiles, at_a_time), 1
+    copied = tiles * ceil_div(k, 64) * 128 * (v["rows"] * v["down"] + v["wide"] * v["across"]) * (1 + 0.3 * more)
+    return steps, steps * more, ceil_div(tiles, at_a_time), 1, copied
 
 
-def memory(shape):
+def memory(shape, copied=0):
+    """DRAM's time, or that of copies from L2 into shared memory."""
     m, n, k = shape
-    return 2.5 + 2 * (m * k + n * k + m * n) / 4.3e6
+    return 2.5 + max(2 * (m * k + n * k + m * n) / 4.3e6, copied / 8e6)
 
 
 def estimate(shape, of, constants):
-    time, light = sum(a * b for a, b in zip(of, constants)), memory(shape)
-    return max(time, light) + 0.1 * min(time, light)
+    time, light = sum(a * b for a, b in zip(of, constants)), memory(shape, of[-1])
+    return max(time, light) + 0.3 * min(time, light)
 
 
 class Row:
@@ -93,7 +94,7 @@ def fit(rows):
     """Of each kernel four constants, by relative error; what is far off counts less."""
     table = {}
     for kernel in sorted({plan[0] for r in rows for plan in r.plans}):
-        mine = [(of, us, us < FAR * r.best and us > 1.02 * memory(r.shape)) for r in rows for k, _, of, us in r.plans if k == kernel]
+        mine = [(of[:-1], us, us < FAR * r.best and us > 1.02 * memory(r.shape)) for r in rows for k, _, of, us in r.plans if k == kernel]
         near = [x for x in mine if x[2]]
         counted, times = zip(*((of, us) for of, us, _ in (near if len(near) > 7 else mine)))
         weights = [1 / t**2 for t in times]
@@ -142,7 +143,7 @@ def main():
     score("all", many, table, 16)
     for kernel, (step, more, end, call) in table.items():
         v = variant(kernel + "/1")
-        print(f"    {{{v['wide']}, {v['down']}, {v['across']}, {str(v['split']).lower()}, {'true' if v['swapped'] else 'false'}, "
+        print(f"    {{{v['wide']}, {v['down']}, {v['across']}, {str(v['split']).lower()}, "
               f"{step * 1e3:.0f}, {more * 1e3:.0f}, {end:.2f}, {call:.2f}}},")
     print("kernels, each the one that pays most:")
     order(many)

@@ -1,6 +1,6 @@
 // Times every tiled kernel of kernels/gemm/gemm.def beside cuBLAS, for fitting and scoring the launch rule of
 // src/ops/gemm_rule.c: bf16, A by rows, B by columns, over sets of A, B and C that do not fit into L2, in CUDA graphs. One
-// JSON object a line: a shape, cuBLAS's microseconds, a copy's of as many bytes, and each plan's ("KERNEL/PARTS").
+// JSON object a line: a shape, cuBLAS's microseconds, a copy's of as many bytes, and each plan's ("KERNEL/PARTS", with an s behind it where the operands are swapped).
 // The results are held against cuBLAS's.
 //   g++ -std=c++17 -O2 -Ikernels -I$CUDA/include bench/gemm_sweep.cpp -L$CUDA/lib64 -lcublas -lcudart -lcuda -o gemm_sweep
 //   ./gemm_sweep build/kernels/gemm.fatbin MxNxK...
@@ -27,18 +27,17 @@
 
 struct Variant {
   const char *name;
-  int kind, tall, wide, stages, down, across, split, swapped, per_sm;
+  int kind, tall, wide, stages, down, across, split, per_sm;
   CUfunction kernel;
   int at_a_time[GEMM_PARTS + 1]; // clusters, by the parts of k
 };
 #define TILED(kind, a, b, tall, wide, stages, down, across, per_sm)                                          \
-  {"sol_gemm_" #kind "_" #a #b "_" #tall "x" #wide "x" #stages "_" #down "x" #across, a || b ? 0 : kind, tall, wide, stages, down, across, 0, 0, per_sm, NULL, {}},
-#define SPLIT(kind, a, b, wide, stages, swapped, per_sm)                                                     \
-  {"sol_gemm_" #kind "_" #a #b "_split_" #wide "x" #stages "_" #swapped, a || b ? 0 : kind, 1, wide, stages, 1, 1, 1, swapped, per_sm, NULL, {}},
-#define SKINNY(kind, eights, warps, deep)
-#define SKINNY_89(kind, eights, warps, deep)
+  {"sol_gemm_" #kind "_" #a #b "_" #tall "x" #wide "x" #stages "_" #down "x" #across, a || b ? 0 : kind, tall, wide, stages, down, across, 0, per_sm, NULL, {}},
+#define SPLIT(kind, a, b, wide, stages, per_sm)                                                              \
+  {"sol_gemm_" #kind "_" #a #b "_split_" #wide "x" #stages, a || b ? 0 : kind, 1, wide, stages, 1, 1, 1, per_sm, NULL, {}},
+#define FEW(kind, bits, tiles, deep, ahead)
+#define FEW_89(kind, bits, tiles, deep, ahead)
 #define ANY(kind)
-#define WEIGHTS(kind, bits, stages)
 #define ANY_WEIGHTS(kind, bits)
 static Variant variants[] = {
 #include "gemm/gemm.def"
@@ -68,13 +67,14 @@ static void make_map(GemmMap *map, void *base, long x, long y, int box_y, int sp
                                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
 }
 
-static bool launch(const Variant &v, int parts, long m, long n, long k, const Set &s) {
+static bool launch(const Variant &v, int parts, bool swapped, long m, long n, long k, const Set &s) {
   GemmTiledParams p = {};
-  long down = v.swapped ? n : m, across = v.swapped ? m : n, size = (long)v.down * v.across * parts;
+  long down = swapped ? n : m, across = swapped ? m : n, size = (long)v.down * v.across * parts;
   int box = GEMM_BOX_B(0, v.wide, v.down);
-  make_map(v.swapped ? &p.b : &p.a, s.a, k, m, v.swapped ? box : GEMM_BOX_A);
-  make_map(v.swapped ? &p.a : &p.b, s.b, k, n, v.swapped ? GEMM_BOX_A : box);
-  if (!v.split) make_map(&p.c, s.c, n, m, 64, GEMM_SPAN(v.wide));
+  make_map(swapped ? &p.b : &p.a, s.a, k, m, swapped ? box : GEMM_BOX_A);
+  make_map(swapped ? &p.a : &p.b, s.b, k, n, swapped ? GEMM_BOX_A : box);
+  if (!v.split) make_map(&p.c, s.c, n, m, swapped ? GEMM_SWAPPED_ROWS : 64, swapped ? 128 : GEMM_SPAN(v.wide));
+  p.swapped = swapped;
   p.end.c = s.c, p.end.c_stride = n, p.end.alpha = 1, p.end.out_kind = p.end.bias_kind = KIND_BF16;
   p.m = (int)m, p.n = (int)n, p.k = (int)k, p.batch = 1;
   p.rows = (int)ceil_div(down, GEMM_ROWS(v.tall) * v.down), p.columns = (int)ceil_div(across, v.wide * v.across);
@@ -140,13 +140,16 @@ static double error_of(const std::vector<uint16_t> &got, const std::vector<uint1
   return off == off ? sqrt(off / all) : 1e9;
 }
 
-static bool worth_timing(const Variant &v, int parts, long m, long n, long k) {
-  long down = v.swapped ? n : m, across = v.swapped ? m : n;
+static bool worth_timing(const Variant &v, int parts, bool swapped, long m, long n, long k) {
+  long down = swapped ? n : m, across = swapped ? m : n;
   long tiles = ceil_div(down, GEMM_ROWS(v.tall) * v.down) * ceil_div(across, v.wide * v.across), room = (long)sms * v.per_sm;
   if (parts > 1 && (ceil_div(k, 64) < 2 * parts || tiles * parts > 2.2 * room || (double)tiles * (parts - 1) > 1.2 * room)) return false;
-  if (v.swapped && m <= 16 && v.wide > 16) return false;
-  if (m <= 16 && !v.swapped) return false;
-  return !v.swapped || m <= v.wide * 3;
+  // Not what computes 1.6 times as much as another way to cut C into tiles would, at least.
+  double least = 1e30, mine = (double)(ceil_div(down, 128) * ceil_div(across, v.wide) * v.wide);
+  for (const Variant &o : variants)
+    for (int turn = 0; turn < 2 && o.kind == KIND_BF16; turn++)
+      least = std::min(least, (double)(ceil_div(turn ? n : m, 128) * ceil_div(turn ? m : n, o.wide) * o.wide));
+  return v.kernel && mine < 1.6 * least;
 }
 
 static int time_shape(long m, long n, long k, char *pool, size_t room) {
@@ -185,17 +188,19 @@ static int time_shape(long m, long n, long k, char *pool, size_t room) {
   printf("{\"m\":%ld,\"n\":%ld,\"k\":%ld,\"cublas\":%.2f,\"copy\":%.2f,\"us\":{", m, n, k, peer, copied);
   const char *comma = "";
   for (const Variant &v : variants)
-    for (int parts : {1, 2, 3, 4, 5, 6, 8}) {
-      if (v.kind != KIND_BF16 || (parts > 1 && !v.split) || !worth_timing(v, parts, m, n, k)) continue;
+    for (int plan = 0; plan < 14; plan++) {
+      int parts = plan / 2 < 6 ? plan / 2 + 1 : 8;
+      bool swapped = plan % 2;
+      if (v.kind != KIND_BF16 || (parts > 1 && !v.split) || !worth_timing(v, parts, swapped, m, n, k)) continue;
       CHECK(cudaMemsetAsync(sets[0].c, 0xff, (size_t)(m * n) * 2, stream));
-      if (!launch(v, parts, m, n, k, sets[0])) {
+      if (!launch(v, parts, swapped, m, n, k, sets[0])) {
         fprintf(stderr, "%s/%d: not launched\n", v.name, parts);
         continue;
       }
       double error = error_of(rows_of(sets[0], m, n), want);
-      if (!(error < 4e-3)) fprintf(stderr, "WRONG %ldx%ldx%ld %s/%d: %g\n", m, n, k, v.name, parts, error), wrong++;
-      double t = time_of(calls, [&](int i) { launch(v, parts, m, n, k, sets[(size_t)(i % count)]); });
-      printf("%s\"%s/%d\":%.2f", comma, v.name + 9, parts, t), comma = ",";
+      if (!(error < 4e-3)) fprintf(stderr, "WRONG %ldx%ldx%ld %s/%d%s: %g\n", m, n, k, v.name, parts, swapped ? "s" : "", error), wrong++;
+      double t = time_of(calls, [&](int i) { launch(v, parts, swapped, m, n, k, sets[(size_t)(i % count)]); });
+      printf("%s\"%s/%d%s\":%.2f", comma, v.name + 9, parts, swapped ? "s" : "", t), comma = ",";
     }
   printf("}}\n");
   fflush(stdout);
@@ -226,8 +231,7 @@ int main(int argc, char **argv) {
     CHECK(cudaMemcpy(pool + at, some.data(), some.size() * 2, cudaMemcpyHostToDevice));
   CHECK(cuModuleLoadData(&module, image.data()));
   for (Variant &v : variants) {
-    if (v.kind != KIND_BF16) continue;
-    CHECK(cuModuleGetFunction(&v.kernel, module, v.name));
+    if (v.kind != KIND_BF16 || cuModuleGetFunction(&v.kernel, module, v.name)) continue;
     CHECK(cuFuncSetAttribute(v.kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_of(v)));
     fprintf(stderr, "%s: clusters at a time", v.name);
     for (int parts : {1, 2, 3, 4, 5, 6, 7, 8}) {

@@ -19,39 +19,48 @@ static SolContext *open_backend(SolBackend backend) {
 }
 
 // A case of test_ops whose kernel is given. false: it is for other types or another layout.
-static bool try_tile(SolContext *ctx, int kernel, int parts, int option, SolDtype dtype, SolDtype out) {
+static bool try_tile(SolContext *ctx, int kernel, int parts, bool swapped, int option, SolDtype dtype,
+                     SolDtype out) {
   OpsCase c = {.dim = {M, N, K}, .dtype = dtype, .out_dtype = out, .option = option};
   Trial t;
   SolError err = {0};
   SolStatus status = trial_open(&t, ctx, &ops_gemm, &c, &(TrialOptions){.seed = 5}, &err);
-  bool fits = !status && gemm_tile_fits((const SolGemm *)t.args, kernel);
+  if (!status && swapped && !gemm_variants[kernel].split) // it has no residual
+    ((SolGemm *)t.args)->residual = NULL, t.shares[4] = -1;
+  bool fits = !status && gemm_tile_fits((const SolGemm *)t.args, kernel, swapped);
   for (int k = 0; fits && !status && k < t.count; k++)
     if (t.memory[k]) status = sol_context_write(ctx, t.memory[k], t.host[k], t.bytes[k], &err);
-  if (fits && !status) status = gemm_launch_tile(ctx, (const SolGemm *)t.args, kernel, parts, NULL);
+  if (fits && !status) status = gemm_launch_tile(ctx, (const SolGemm *)t.args, kernel, parts, swapped, NULL);
   if (fits && status) printf("%s\n", sol_last_error()->message);
   if (fits && !status) status = trial_check(&t, NULL, &err);
-  if (fits && status) printf("%s in %d, option %d: %s\n", gemm_kernels[kernel], parts, option, err.message);
+  if (fits && status)
+    printf("%s in %d%s, option %d: %s\n", gemm_kernels[kernel], parts, swapped ? ", swapped" : "", option,
+           err.message);
   CHECK(!fits || !status);
   trial_close(&t);
   return fits;
 }
 
-// Each layout once in one of the output types; each epilogue once; k shared out among 1 to 3 blocks.
+// Each layout once in one of the output types, with the operands as they are and swapped; each epilogue once; k shared out among 1 to 3
+// blocks.
 TEST(every_tile_is_right) {
   if (!ops_image_count) SKIP("built without nvcc: no kernels");
   SolContext *ctx = open_backend(SOL_BACKEND_EMU);
   CHECK(ctx);
   for (int kernel = 0; ctx && kernel < GEMM_KERNELS; kernel++) {
     if (!ops_has_kernel(ctx, &ops_gemm, kernel) || !gemm_variants[kernel].tall) continue;
-    int ran = 0;
+    int ran = 0, ran_swapped = 0;
     for (int option = 0; option <= 8; option++) {
       bool epilogue = option > 3 && option < 8;
       int parts = gemm_variants[kernel].split ? 1 + (kernel + option) % 3 : 1;
       if (epilogue && kernel % 4 != option % 4) continue;
-      ran += try_tile(ctx, kernel, parts, option, SOL_BF16, option % 2 ? SOL_FP32 : SOL_BF16);
-      ran += !epilogue && try_tile(ctx, kernel, parts, option, SOL_FP16, SOL_FP16);
+      ran += try_tile(ctx, kernel, parts, false, option, SOL_BF16, option % 2 ? SOL_FP32 : SOL_BF16);
+      ran += !epilogue && try_tile(ctx, kernel, parts, false, option, SOL_FP16, SOL_FP16);
+      ran_swapped += try_tile(ctx, kernel, parts, true, option, SOL_BF16, SOL_BF16);
+      ran_swapped += gemm_variants[kernel].kind == 1 && !epilogue &&
+                     try_tile(ctx, kernel, parts, true, option, SOL_FP16, SOL_FP16);
     }
-    CHECK(ran > 0);
+    CHECK(ran > 0 && ran_swapped > 0);
   }
   sol_context_destroy(ctx);
 }
@@ -155,7 +164,7 @@ TEST(the_rule_takes_what_fits_the_size) {
   GemmPlan many = picked(ctx, 8192, 8192, 8192), few = picked(ctx, 24, 14048, 13912),
            deep = picked(ctx, 240, 512, 16384);
   CHECK(!gemm_variants[many.kernel].split && many.tiles > many.at_a_time);
-  CHECK(gemm_variants[few.kernel].swapped);                  // no products for rows that are not there
+  CHECK(few.swapped);                                        // no products for rows that are not there
   CHECK(gemm_variants[deep.kernel].split && deep.parts > 1); // too few tiles for the SMs
   CHECK_INT(picked(ctx, 240, 512, 64).parts, 1);             // nothing to share out
   sol_context_destroy(ctx);
@@ -171,7 +180,7 @@ TEST(a_grid_has_no_more_clusters_than_run_at_a_time) {
   for (int kernel = 0; kernel < GEMM_KERNELS; kernel++) {
     const GemmVariant *v = &gemm_variants[kernel];
     if (!v->tall || v->kind != 2) continue;
-    CHECK_INT(gemm_plan(&ctx, &g, kernel, 1).at_a_time, v->per_sm * (132 / (v->down * v->across) - 2));
+    CHECK_INT(gemm_plan(&ctx, &g, kernel, 1, false).at_a_time, v->per_sm * (132 / (v->down * v->across) - 2));
   }
 }
 

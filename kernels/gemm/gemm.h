@@ -28,25 +28,20 @@ typedef struct GemmTiledParams {
   GemmEpilogue end;
   int m, n, k, batch;
   int rows, columns, group; // clusters' tiles down and across; rows of them that go together
+  int swapped;              // a is the map of B and b that of A: a tile's rows are C's columns
 } GemmTiledParams;
 
-// gemm_any.cuh, gemm_skinny.cuh: element (i, j) of A is at i * a_down + j * a_across.
+// gemm_any.cuh: element (i, j) of A is at i * a_down + j * a_across.
 typedef struct GemmAnyParams {
   const void *a, *b;
   GemmEpilogue end;
   int64_t m, n, k, batch, a_down, a_across, a_batch, b_down, b_across, b_batch;
 } GemmAnyParams;
 
-// gemm_weights.cuh: tiled.a is the map of B, of bytes, whose columns lie along k. scales: of int4, (batch, columns of B,
-// groups), one for GEMM_GROUP k; NULL: fp8.
+// Of int4 weights scales are (batch, columns of B, groups), one for GEMM_GROUP k; NULL: fp8.
 #define GEMM_GROUP 128
-typedef struct GemmWeightsParams {
-  GemmTiledParams tiled;
-  const float *scales;
-  int groups;
-} GemmWeightsParams;
 
-// The same for gemm_any.cuh. B's strides are in elements.
+// gemm_any.cuh with weights of fewer bits. B's strides are in elements.
 typedef struct GemmAnyWeightsParams {
   GemmAnyParams any;
   const float *scales;
@@ -54,11 +49,18 @@ typedef struct GemmAnyWeightsParams {
 } GemmAnyWeightsParams;
 #define GEMM_INT4 16 // beside the kinds of common.h
 
-// Blocks of gemm_any.cuh and gemm_skinny.cuh: rows and columns of the tile.
+// gemm_few.cuh. across: warps of a block side by side, 1, 2, 4 or 8; the others share out k. ahead: lines of each column to prefetch.
+#define GEMM_FEW_WARPS 8
+typedef struct GemmFewParams {
+  GemmAnyParams any;
+  const float *scales;
+  int64_t groups;
+  int across, ahead;
+} GemmFewParams;
+
+// Blocks of gemm_any.cuh: rows and columns of the tile.
 #define GEMM_ANY_THREADS 128
 #define GEMM_ANY_TILE 64
-#define GEMM_SKINNY_ROWS 16
-#define GEMM_SKINNY_COLUMNS 16
 
 // A block of gemm_loop.cuh: two warpgroups of 64 * tall rows each, then the thread that copies, with a warpgroup of its own
 // where registers are to move from it to the others, otherwise with a warp.
@@ -75,6 +77,7 @@ typedef struct GemmAnyWeightsParams {
 // left for, up to what a tile of 2-byte elements takes.
 #define GEMM_PIECE_BYTES 8192
 #define GEMM_SPAN(wide) ((wide) % 64 ? 64 : 128)
+#define GEMM_SWAPPED_ROWS 32 // of a piece, of 128 bytes each, where the operands are swapped
 #define GEMM_BLOCK_SHARED(per_sm) ((per_sm) == 1 ? 232448 : 115712)
 #define GEMM_PIECES_LEFT(tall, wide, stages, per_sm) \
   ((GEMM_BLOCK_SHARED(per_sm) - GEMM_RING_BYTES(tall, wide, stages)) / (2 * GEMM_PIECE_BYTES))
@@ -86,10 +89,7 @@ typedef struct GemmAnyWeightsParams {
 #define GEMM_SHARED(tall, wide, stages, per_sm) \
   (2 * GEMM_PIECES(tall, wide, stages, per_sm) * GEMM_PIECE_BYTES + GEMM_RING_BYTES(tall, wide, stages))
 
-// gemm_split.cuh, gemm_weights.cuh: the most blocks that share out k.
+// gemm_split.cuh, gemm_few.cuh: the most blocks that share out k.
 #define GEMM_PARTS 8
-// gemm_weights.cuh: a stage is 128 bytes of 128 columns of B, and 16 rows of A as far along k.
-#define GEMM_WEIGHTS_BYTES(bits) (128 * 128 + 16 * 2048 / (bits))
-#define GEMM_WEIGHTS_SHARED(bits, stages) ((stages) * (GEMM_WEIGHTS_BYTES(bits) + 16))
 
 #endif

@@ -68,6 +68,15 @@ template <int regs> INLINE void gemm_bias(float (&d)[regs], const GemmPlace *at,
     }
 }
 
+// The same where the accumulators' rows are C's columns; at->row: the thread's first.
+template <int regs> INLINE void gemm_bias_swapped(float (&d)[regs], const GemmPlace *at, const void *bias, int kind) {
+  float b[2];
+#pragma unroll
+  for (int i = 0; i < 2; i++) b[i] = at->row + i * 8 < at->n ? load_one(bias, at->row + i * 8, kind) : 0;
+#pragma unroll
+  for (int i = 0; i < regs; i++) d[i] += b[i / 2 % 2];
+}
+
 // With GEMM_SILU_MUL the result is in the first half of the registers.
 template <int regs> INLINE void gemm_apply(float (&d)[regs], int activation) {
   if (activation == GEMM_SILU_MUL) {
@@ -82,8 +91,9 @@ template <int regs> INLINE void gemm_apply(float (&d)[regs], int activation) {
   }
 }
 
-// First C is added, then the residual, by the same code: there is much of it, unrolled over the registers.
-template <int regs> INLINE void gemm_finish(float (&d)[regs], const GemmEpilogue *e, const GemmPlace *at) {
+// First C is added, then the residual, by the same code: there is much of it, unrolled over the registers. swapped: the accumulators' rows
+// are C's columns; only alpha, the bias and the activation of one factor go with that.
+template <int regs> INLINE void gemm_finish(float (&d)[regs], const GemmEpilogue *e, const GemmPlace *at, bool swapped = false) {
   bool wide = e->out_kind == KIND_FP32;
   float alpha = gemm_alpha(e);
   if (alpha != 1)
@@ -91,13 +101,14 @@ template <int regs> INLINE void gemm_finish(float (&d)[regs], const GemmEpilogue
     for (int i = 0; i < regs; i++) d[i] *= alpha;
 #pragma unroll 1
   for (int turn = 0; turn < 2; turn++) {
-    const char *x = (const char *)(turn ? e->residual : e->beta != 0 ? e->c : nullptr);
+    const char *x = (const char *)(swapped ? nullptr : turn ? e->residual : e->beta != 0 ? e->c : nullptr);
     int64_t stride = turn ? e->residual_stride : e->c_stride, batch = turn ? e->residual_batch_stride : e->c_batch_stride;
     x = x ? x + at->batch * batch * (wide ? 4 : 2) : nullptr;
     if (x && wide) gemm_add(d, at, x, KIND_FP32, 4, stride, turn ? 1 : e->beta);
     else if (x) gemm_add(d, at, x, e->out_kind, 2, stride, turn ? 1 : e->beta);
     if (turn) break;
-    if (e->bias) gemm_bias(d, at, e->bias, e->bias_kind, e->activation == GEMM_SILU_MUL ? 2 * at->n : at->n);
+    if (e->bias && swapped) gemm_bias_swapped(d, at, e->bias, e->bias_kind);
+    else if (e->bias) gemm_bias(d, at, e->bias, e->bias_kind, e->activation == GEMM_SILU_MUL ? 2 * at->n : at->n);
     gemm_apply(d, e->activation);
   }
 }

@@ -1,8 +1,7 @@
 // The fast GEMM for few tiles or few rows, on sm_90a: the blocks of a cluster, 1 to 8 of them, have the same tile and share
 // out k (gemm_loop.cuh, gemm_sums.cuh).
 //
-// SWAPPED: for few rows, bound by reading B. The 128 rows of a tile are columns of B, and its WIDE columns are rows of A:
-// p.a is B's map and p.b is A's.
+// p.swapped: the 128 rows of a tile are columns of B, and its WIDE columns are rows of A.
 #ifndef SOL_KERNELS_GEMM_SPLIT_CUH
 #define SOL_KERNELS_GEMM_SPLIT_CUH
 
@@ -14,9 +13,9 @@ INLINE int2 gemm_part(int steps, int rank, int parts) {
   return {(int)((int64_t)steps * rank / parts), (int)((int64_t)steps * (rank + 1) / parts)};
 }
 
-template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES, int SWAPPED> struct GemmSplit {
+template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES> struct GemmSplit {
   typedef GemmLoop<KIND, A_TURNED, B_TURNED, 1, WIDE, STAGES, 1, 1> Loop;
-  typedef GemmSums<SWAPPED ? WIDE : 128, SWAPPED ? 128 : WIDE, SWAPPED> Sums;
+  typedef GemmSums<WIDE> Sums;
   union Shared {
     typename Loop::Ring ring;
     Sums sums;
@@ -29,9 +28,9 @@ template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES, int SWAPPE
     float d[1][Loop::REGS];
     Loop::consume(&s->ring, d, turn, steps, group, thread, 0);
     named_sync(1, GEMM_CONSUMERS); // both warpgroups have read the stages
-    s->sums.leave(d[0], group * 64 + thread / 32 * 16 + thread % 32 / 4);
+    s->sums.leave(d[0], group * 64 + thread / 32 * 16 + thread % 32 / 4, p.swapped);
     cluster_sync();
-    s->sums.finish(&p.end, p.m, p.n, SWAPPED ? t.column : t.row, SWAPPED ? t.row : t.column, t.batch, rank, parts);
+    s->sums.finish(&p.end, p.m, p.n, p.swapped ? t.column : t.row, p.swapped ? t.row : t.column, t.batch, rank, parts, p.swapped);
   }
 
   static __device__ __forceinline__ void run(const GemmTiledParams &p) {
@@ -40,8 +39,8 @@ template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES, int SWAPPE
     bool gated = p.end.activation == GEMM_SILU_MUL;
     int rank = (int)block_rank(), parts = (int)cluster_size();
     int2 steps = gemm_part((p.k + Loop::DEEP - 1) / Loop::DEEP, rank, parts);
-    GemmTile t = gemm_tile_at(p, blockIdx.x / parts, gated && SWAPPED ? 64 : 128, gated && !SWAPPED ? WIDE / 2 : WIDE);
-    int2 apart = {gated && SWAPPED ? p.n - 64 : 0, gated && !SWAPPED ? p.n - WIDE / 2 : 0};
+    GemmTile t = gemm_tile_at(p, blockIdx.x / parts, gated && p.swapped ? 64 : 128, gated && !p.swapped ? WIDE / 2 : WIDE);
+    int2 apart = {gated && p.swapped ? p.n - 64 : 0, gated && !p.swapped ? p.n - WIDE / 2 : 0};
     Loop::start(&s->ring, p);
     let_successor_start();
     wait_for_predecessor();

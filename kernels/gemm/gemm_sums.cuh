@@ -25,25 +25,29 @@ INLINE float4 cluster_load(uint32_t address, int rank, int blocks) {
   return v;
 }
 
-// SWAPPED: the accumulators' rows are C's columns. PITCH: so that a warp's stores are to different banks.
-template <int DOWN, int ACROSS, int SWAPPED> struct GemmSums {
-  enum { PITCH = ACROSS + (SWAPPED ? 4 : 8) };
-  float at[DOWN][PITCH];
+// Sums of 128 rows of accumulators by WIDE columns, as they are in C: swapped, the accumulators' rows are C's columns. pitch: so that a
+// warp's stores are to different banks.
+template <int WIDE> struct GemmSums {
+  enum { PITCH = WIDE + 8, PITCH_SWAPPED = 128 + 4 };
+  float at[128 * PITCH > WIDE * PITCH_SWAPPED ? 128 * PITCH : WIDE * PITCH_SWAPPED];
 
   // row: the thread's first in the accumulators, as GemmPlace's.
-  template <int REGS> __device__ __forceinline__ void leave(const float (&d)[REGS], int row) {
+  template <int REGS> __device__ __forceinline__ void leave(const float (&d)[REGS], int row, bool swapped) {
     int column = threadIdx.x % 4 * 2;
+    if (swapped) {
+      float *to = at + column * PITCH_SWAPPED + row;
 #pragma unroll
-    for (int i = 0; i < REGS; i += 2) {
-      int r = row + i / 2 % 2 * 8, c = column + i / 4 * 8;
-      if (SWAPPED) at[c][r] = d[i], at[c + 1][r] = d[i + 1];
-      else *(float2 *)&at[r][c] = make_float2(d[i], d[i + 1]);
+      for (int i = 0; i < REGS; i++) to[(i / 4 * 8 + i % 2) * PITCH_SWAPPED + i / 2 % 2 * 8] = d[i];
+    } else {
+      float *to = at + row * PITCH + column;
+#pragma unroll
+      for (int i = 0; i < REGS; i += 2) *(float2 *)&to[i / 2 % 2 * 8 * PITCH + i / 4 * 8] = make_float2(d[i], d[i + 1]);
     }
   }
 
   // All loads are under way before the first is added.
-  __device__ __forceinline__ float4 sum(int row, int column, int parts) {
-    uint32_t mine = shared_address(&at[row][column]);
+  __device__ __forceinline__ float4 sum(int place, int parts) {
+    uint32_t mine = shared_address(&at[place]);
     float4 of[GEMM_PARTS], all;
 #pragma unroll
     for (int i = 0; i < GEMM_PARTS; i++) of[i] = cluster_load(mine, i, parts);
@@ -54,23 +58,25 @@ template <int DOWN, int ACROSS, int SWAPPED> struct GemmSums {
   }
 
   // Four columns at a time of this block's part of the tile, whose first row and column of C are given; of large tiles two fours.
-  __device__ __forceinline__ void finish(const GemmEpilogue *e, int64_t m, int64_t n, int row, int column, int batch, int rank, int parts) {
-    enum { AT_ONCE = DOWN * ACROSS > 128 * 64 ? 2 : 1 };
+  __device__ __forceinline__ void finish(const GemmEpilogue *e, int64_t m, int64_t n, int row, int column, int batch, int rank, int parts,
+                                         bool swapped) {
+    enum { AT_ONCE = WIDE > 64 ? 2 : 1 };
     bool gated = e->activation == GEMM_SILU_MUL, stores_four = gemm_stores_four(e);
     float alpha = gemm_alpha(e);
-    int across = gated ? ACROSS / 2 : ACROSS, quads = (int)min((int64_t)DOWN, m - row) * across / 4, last = quads * (rank + 1) / parts;
+    int pitch = swapped ? PITCH_SWAPPED : PITCH, across = (swapped ? 128 : WIDE) / (gated ? 2 : 1), fours = across / 4;
+    int quads = (int)min((int64_t)(swapped ? WIDE : 128), m - row) * fours, last = quads * (rank + 1) / parts;
     for (int q = quads * rank / parts + (int)threadIdx.x; q < last; q += AT_ONCE * GEMM_CONSUMERS) {
       float4 v[AT_ONCE], up[AT_ONCE];
 #pragma unroll
       for (int i = 0; i < AT_ONCE; i++) {
-        int at = min(q + i * GEMM_CONSUMERS, last - 1) * 4, r = at / across, c = at % across;
-        v[i] = sum(r, c, parts), up[i] = gated ? sum(r, c + across, parts) : v[i];
+        int four = min(q + i * GEMM_CONSUMERS, last - 1), r = four / fours, place = r * pitch + (four - r * fours) * 4;
+        v[i] = sum(place, parts), up[i] = gated ? sum(place + across, parts) : v[i];
       }
 #pragma unroll
       for (int i = 0; i < AT_ONCE; i++) {
-        int at = (q + i * GEMM_CONSUMERS) * 4;
+        int four = q + i * GEMM_CONSUMERS, r = four / fours;
         float sums[4] = {v[i].x, v[i].y, v[i].z, v[i].w}, ups[4] = {up[i].x, up[i].y, up[i].z, up[i].w};
-        if (at < last * 4) gemm_finish_four(e, alpha, stores_four, batch, row + at / across, column + at % across, n, sums, ups);
+        if (four < last) gemm_finish_four(e, alpha, stores_four, batch, row + r, column + (four - r * fours) * 4, n, sums, ups);
       }
     }
   }

@@ -90,12 +90,44 @@ struct GemmWgmma {
     }
   }
 
+  // 16 columns of a warp's 16 rows, turned over: a piece's rows are the accumulators' columns.
+  static __device__ __forceinline__ void stage_swapped(uint32_t piece, const float *d, int q, int warp, int lane, int kind) {
+    int row = q * 16 + lane / 16 * 8 + lane % 8;
+    uint32_t at = piece + row * 128 + ((warp * 2 + lane / 8 % 2) ^ row % 8) * 16;
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at),
+                 "r"(narrow2(d[0], d[1], kind)), "r"(narrow2(d[2], d[3], kind)), "r"(narrow2(d[4], d[5], kind)),
+                 "r"(narrow2(d[6], d[7], kind))
+                 : "memory");
+  }
+
+  // The same of swapped operands, of 2-byte elements: pieces of 64 of C's columns by GEMM_SWAPPED_ROWS rows.
+  static __device__ __forceinline__ void store_swapped(Shared *s, const GemmTiledParams &p, const float (&d)[REGS], GemmTile t, int column,
+                                                       int group, int thread, int &turn) {
+    enum { EACH = GEMM_SWAPPED_ROWS };
+#pragma unroll
+    for (int c = 0; c < WIDE / EACH; c++) {
+      uint32_t piece = shared_address(s->c[group][turn]);
+      if (thread == 0) tensor_store_read<PIECES - 1>();
+      named_sync(1 + group, 128);
+#pragma unroll
+      for (int q = 0; q < EACH / 16; q++) stage_swapped(piece, d + c * EACH / 2 + q * 8, q, thread / 32, thread % 32, p.end.out_kind);
+      async_fence();
+      named_sync(1 + group, 128);
+      if (thread == 0) {
+        tensor_store(&p.c, s->c[group][turn], column, t.column + c * EACH, t.batch);
+        tensor_store_commit();
+      }
+      turn = turn + 1 == PIECES ? 0 : turn + 1;
+    }
+  }
+
   static __device__ __forceinline__ void finish(Shared *s, const GemmTiledParams &p, float (&d)[REGS], GemmTile t, int row, int group,
                                                 int thread, int &turn) {
     GemmPlace at = {row + thread / 32 * 16 + thread % 32 / 4, t.column + thread % 4 * 2, t.batch, p.m, p.n,
                     gated(p) ? p.n - WIDE / 2 : 0};
-    gemm_finish(d, &p.end, &at);
-    if (p.end.out_kind == KIND_FP32) store<false>(s, p, d, t, row, group, thread, turn);
+    gemm_finish(d, &p.end, &at, p.swapped);
+    if (p.swapped) store_swapped(s, p, d, t, row, group, thread, turn);
+    else if (p.end.out_kind == KIND_FP32) store<false>(s, p, d, t, row, group, thread, turn);
     else store<true>(s, p, d, t, row, group, thread, turn);
   }
 

@@ -1,4 +1,4 @@
-// Which GEMM kernel runs. Up to 16 rows of A with B by columns, aligned: one that reads B once. Otherwise on Hopper, where
+// Which GEMM kernel runs. Few rows of A with B by columns, aligned: one that reads B once. Otherwise on Hopper, where
 // tensor copies can reach the tensors, the tile that gemm_rule.c picks; everything else: any.
 #include <limits.h>
 
@@ -7,23 +7,20 @@
 const char *const gemm_kernels[GEMM_KERNELS] = {
 #define TILED(kind, a, b, tall, wide, stages, down, across, per_sm)                                          \
   "sol_gemm_" #kind "_" #a #b "_" #tall "x" #wide "x" #stages "_" #down "x" #across,
-#define SPLIT(kind, a, b, wide, stages, swapped, per_sm)                                                     \
-  "sol_gemm_" #kind "_" #a #b "_split_" #wide "x" #stages "_" #swapped,
-#define SKINNY(kind, eights, warps, deep)    "sol_gemm_" #kind "_skinny_" #eights,
-#define SKINNY_89(kind, eights, warps, deep) SKINNY(kind, eights, warps, deep)
-#define ANY(kind)                            "sol_gemm_" #kind "_any",
-#define WEIGHTS(kind, bits, stages)          "sol_gemm_" #kind "_weights_" #bits,
-#define ANY_WEIGHTS(kind, bits)              "sol_gemm_" #kind "_any_weights_" #bits,
+#define SPLIT(kind, a, b, wide, stages, per_sm) "sol_gemm_" #kind "_" #a #b "_split_" #wide "x" #stages,
+#define FEW(kind, bits, tiles, deep, ahead)     "sol_gemm_" #kind "_few_" #bits,
+#define FEW_89(kind, bits, tiles, deep, ahead)  FEW(kind, bits, tiles, deep, ahead)
+#define ANY(kind)                               "sol_gemm_" #kind "_any",
+#define ANY_WEIGHTS(kind, bits)                 "sol_gemm_" #kind "_any_weights_" #bits,
 #include "kernels/gemm/gemm.def"
 };
 
 const uint32_t gemm_shared[GEMM_KERNELS] = {
 #define TILED(kind, a, b, tall, wide, stages, down, across, per_sm) GEMM_SHARED(tall, wide, stages, per_sm),
-#define SPLIT(kind, a, b, wide, stages, swapped, per_sm)            GEMM_RING_BYTES(1, wide, stages),
-#define SKINNY(kind, eights, warps, deep)                           0,
-#define SKINNY_89(kind, eights, warps, deep)                        0,
+#define SPLIT(kind, a, b, wide, stages, per_sm)                     GEMM_RING_BYTES(1, wide, stages),
+#define FEW(kind, bits, tiles, deep, ahead)                         0,
+#define FEW_89(kind, bits, tiles, deep, ahead)                      0,
 #define ANY(kind)                                                   0,
-#define WEIGHTS(kind, bits, stages)                                 GEMM_WEIGHTS_SHARED(bits, stages),
 #define ANY_WEIGHTS(kind, bits)                                     0,
 #include "kernels/gemm/gemm.def"
 };
@@ -72,19 +69,21 @@ SolStatus gemm_make_map(SolContext *ctx, SolDtype dtype, const void *at, int64_t
 }
 
 // swapped: B's map is the first and A's the second. Only gemm_wgmma.cuh stores C by its map.
-static SolStatus make_maps(SolContext *ctx, const SolGemm *a, const GemmVariant *v, GemmTiledParams *p) {
+static SolStatus make_maps(SolContext *ctx, const SolGemm *a, const GemmPlan *plan, GemmTiledParams *p) {
+  const GemmVariant *v = &gemm_variants[plan->kernel];
   int64_t wide = gemm_b_width(a);
-  int box = GEMM_BOX_B(v->swapped ? v->a_turned : v->b_turned, v->wide, v->down);
-  SolStatus status = gemm_make_map(ctx, a->dtype, a->a, a->a_columns ? a->m : a->k,
-                                   a->a_columns ? a->k : a->m, a->batch, a->a_stride, a->a_batch_stride,
-                                   v->swapped ? box : GEMM_BOX_A, v->swapped ? &p->b : &p->a);
+  bool swapped = plan->swapped;
+  int box = GEMM_BOX_B(v->b_turned, v->wide, v->down);
+  SolStatus status =
+      gemm_make_map(ctx, a->dtype, a->a, a->a_columns ? a->m : a->k, a->a_columns ? a->k : a->m, a->batch,
+                    a->a_stride, a->a_batch_stride, swapped ? box : GEMM_BOX_A, swapped ? &p->b : &p->a);
   if (!status)
-    status = gemm_make_map(ctx, a->dtype, a->b, a->b_columns ? a->k : wide, a->b_columns ? wide : a->k,
-                           a->batch, a->b_stride, a->b_batch_stride, v->swapped ? GEMM_BOX_A : box,
-                           v->swapped ? &p->a : &p->b);
+    status =
+        gemm_make_map(ctx, a->dtype, a->b, a->b_columns ? a->k : wide, a->b_columns ? wide : a->k, a->batch,
+                      a->b_stride, a->b_batch_stride, swapped ? GEMM_BOX_A : box, swapped ? &p->a : &p->b);
   if (!status && !v->split)
     status = gemm_make_map_of(ctx, gemm_out(a), a->c, a->n, a->m, a->batch, a->c_stride, a->c_batch_stride,
-                              GEMM_SPAN(v->wide), 64, &p->c);
+                              swapped ? 128 : GEMM_SPAN(v->wide), swapped ? GEMM_SWAPPED_ROWS : 64, &p->c);
   return status;
 }
 
@@ -100,8 +99,9 @@ static SolStatus launch_tiled(SolContext *ctx, const SolGemm *a, const GemmPlan 
                        .batch = (int)a->batch,
                        .rows = (int)plan->rows,
                        .columns = (int)plan->columns,
-                       .group = BAND / tall};
-  SolStatus status = make_maps(ctx, a, v, &p);
+                       .group = BAND / tall,
+                       .swapped = plan->swapped};
+  SolStatus status = make_maps(ctx, a, plan, &p);
   if (status) return status;
   int64_t clusters = v->split || plan->tiles < plan->at_a_time ? plan->tiles : plan->at_a_time;
   OpsLaunch l = {.kernel = plan->kernel,
@@ -116,23 +116,14 @@ static SolStatus launch_tiled(SolContext *ctx, const SolGemm *a, const GemmPlan 
   return ops_launch(ctx, &ops_gemm, &l, stream);
 }
 
-SolStatus gemm_launch_tile(SolContext *ctx, const SolGemm *args, int kernel, int parts, SolStream stream) {
+SolStatus gemm_launch_tile(SolContext *ctx, const SolGemm *args, int kernel, int parts, bool swapped,
+                           SolStream stream) {
   SolGemm a = gemm_filled(args);
-  GemmPlan plan = gemm_plan(ctx, &a, kernel, parts);
+  GemmPlan plan = gemm_plan(ctx, &a, kernel, parts, swapped);
   return launch_tiled(ctx, &a, &plan, stream);
 }
 
-// ---- few rows, and any ----
-
-static bool is_skinny(const SolContext *ctx, const SolGemm *a) {
-  enum { MOST = 16 };
-  int size = ops_size(a->dtype);
-  return ctx->cc >= 80 && a->m <= MOST && a->b_columns && (!a->a_columns || a->m == 1) &&
-         a->k * size % 16 == 0 && a->k > 0 &&
-         gemm_reaches(a->a, a->a_columns ? 16 : a->a_stride, a->a_batch_stride, a->batch, size) &&
-         (!a->a_columns || a->a_stride == 1) &&
-         gemm_reaches(a->b, a->b_stride, a->b_batch_stride, a->batch, size);
-}
+// ---- any ----
 
 GemmAnyParams gemm_any_params(const SolGemm *a) {
   return (GemmAnyParams){.a = a->a,
@@ -150,20 +141,23 @@ GemmAnyParams gemm_any_params(const SolGemm *a) {
                          .b_batch = a->b_batch_stride};
 }
 
-void gemm_any_grid(const SolGemm *a, int tall, int wide, uint32_t grid[3]) {
-  int64_t width = a->activation == SOL_ACTIVATION_SILU_MUL ? wide / 2 : wide;
-  ops_grid(grid, (uint64_t)(ops_ceil_div(a->m, tall) * ops_ceil_div(a->n, width) * a->batch), 1);
+static void any_grid(const SolGemm *a, uint32_t grid[3]) {
+  int64_t width = a->activation == SOL_ACTIVATION_SILU_MUL ? GEMM_ANY_TILE / 2 : GEMM_ANY_TILE;
+  ops_grid(grid, (uint64_t)(ops_ceil_div(a->m, GEMM_ANY_TILE) * ops_ceil_div(a->n, width) * a->batch), 1);
 }
 
-static SolStatus launch_any(SolContext *ctx, const SolGemm *a, int kernel, int tall, int wide,
-                            SolStream stream) {
-  GemmAnyParams p = gemm_any_params(a);
-  OpsLaunch l = {.kernel = kernel,
-                 .block = gemm_variants[kernel].threads,
+static SolStatus launch_any(SolContext *ctx, const SolGemm *a, SolStream stream) {
+  static const int any[] = {GEMM_ANY_1, GEMM_ANY_2, GEMM_ANY_3};
+  static const int weights[][2] = {{GEMM_ANY_WEIGHTS_1_8, GEMM_ANY_WEIGHTS_1_4},
+                                   {GEMM_ANY_WEIGHTS_2_8, GEMM_ANY_WEIGHTS_2_4}};
+  int kind = ops_kind(a->dtype) - 1;
+  GemmAnyWeightsParams p = {.any = gemm_any_params(a), .scales = a->b_scales, .groups = gemm_groups(a)};
+  OpsLaunch l = {.kernel = a->weights ? weights[kind][a->weights == SOL_WEIGHTS_INT4] : any[kind],
+                 .block = GEMM_ANY_THREADS,
                  .early = true,
                  .params = &p,
-                 .bytes = sizeof p};
-  gemm_any_grid(a, tall, wide, l.grid);
+                 .bytes = a->weights ? sizeof p : sizeof p.any};
+  any_grid(a, l.grid);
   return ops_launch(ctx, &ops_gemm, &l, stream);
 }
 
@@ -174,31 +168,24 @@ static int few_parts(const SolContext *ctx, int64_t tiles, int64_t steps) {
   return parts < steps ? parts : (int)steps;
 }
 
+// Few rows by B of the same type: on an H200 faster by wgmma than by gemm_few.cuh.
 static bool plan_few(SolContext *ctx, SolGemm *a, GemmPlan *plan) {
-  static const int few[] = {GEMM_SPLIT_1_00_16_6_1, GEMM_SPLIT_2_00_16_6_1, GEMM_SPLIT_3_00_16_6_1};
+  static const int few[] = {GEMM_SPLIT_1_00_16_6, GEMM_SPLIT_2_00_16_6, GEMM_SPLIT_3_00_16_6};
   int kernel = few[ops_kind(a->dtype) - 1];
+  if (a->weights) return false;
   if (a->a_columns) a->a_columns = 0, a->a_stride = a->k; // one row
   if (ctx->cc < 90 || !gemm_can_tile(a) || !ops_has_kernel(ctx, &ops_gemm, kernel)) return false;
-  *plan = gemm_plan(ctx, a, kernel, 1);
-  *plan = gemm_plan(ctx, a, kernel, few_parts(ctx, plan->tiles / a->batch, gemm_steps(a)));
+  *plan = gemm_plan(ctx, a, kernel, 1, true);
+  *plan = gemm_plan(ctx, a, kernel, few_parts(ctx, plan->tiles / a->batch, gemm_steps(a)), true);
   return true;
 }
 
 SolStatus gemm_launch(SolContext *ctx, const void *args, SolStream stream) {
   SolGemm a = gemm_filled(args);
-  static const int skinny[][2] = {{GEMM_SKINNY_1_1, GEMM_SKINNY_1_2},
-                                  {GEMM_SKINNY_2_1, GEMM_SKINNY_2_2},
-                                  {GEMM_SKINNY_3_1, GEMM_SKINNY_3_2}};
-  static const int any[] = {GEMM_ANY_1, GEMM_ANY_2, GEMM_ANY_3};
-  int kind = ops_kind(a.dtype) - 1;
   GemmPlan plan = {0};
-  if (a.weights) return gemm_launch_weights(ctx, &a, stream);
-  if (is_skinny(ctx, &a)) {
-    int kernel = skinny[kind][a.m > 8];
-    if (plan_few(ctx, &a, &plan)) return launch_tiled(ctx, &a, &plan, stream);
-    if (ops_has_kernel(ctx, &ops_gemm, kernel))
-      return launch_any(ctx, &a, kernel, GEMM_SKINNY_ROWS, GEMM_SKINNY_COLUMNS, stream);
-  }
-  if (gemm_pick(ctx, &a, &plan)) return launch_tiled(ctx, &a, &plan, stream);
-  return launch_any(ctx, &a, any[kind], GEMM_ANY_TILE, GEMM_ANY_TILE, stream);
+  bool few = gemm_is_few(ctx, &a);
+  if (few && plan_few(ctx, &a, &plan)) return launch_tiled(ctx, &a, &plan, stream);
+  if (few) return gemm_launch_few(ctx, &a, stream);
+  if (!a.weights && gemm_pick(ctx, &a, &plan)) return launch_tiled(ctx, &a, &plan, stream);
+  return launch_any(ctx, &a, stream);
 }

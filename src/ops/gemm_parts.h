@@ -8,13 +8,11 @@
 enum {
 #define TILED(kind, a, b, tall, wide, stages, down, across, per_sm)                                          \
   GEMM_TILED_##kind##_##a##b##_##tall##_##wide##_##stages##_##down##_##across,
-#define SPLIT(kind, a, b, wide, stages, swapped, per_sm)                                                     \
-  GEMM_SPLIT_##kind##_##a##b##_##wide##_##stages##_##swapped,
-#define SKINNY(kind, eights, warps, deep)    GEMM_SKINNY_##kind##_##eights,
-#define SKINNY_89(kind, eights, warps, deep) SKINNY(kind, eights, warps, deep)
-#define ANY(kind)                            GEMM_ANY_##kind,
-#define WEIGHTS(kind, bits, stages)          GEMM_WEIGHTS_##kind##_##bits,
-#define ANY_WEIGHTS(kind, bits)              GEMM_ANY_WEIGHTS_##kind##_##bits,
+#define SPLIT(kind, a, b, wide, stages, per_sm) GEMM_SPLIT_##kind##_##a##b##_##wide##_##stages,
+#define FEW(kind, bits, tiles, deep, ahead)     GEMM_FEW_##kind##_##bits,
+#define FEW_89(kind, bits, tiles, deep, ahead)  FEW(kind, bits, tiles, deep, ahead)
+#define ANY(kind)                               GEMM_ANY_##kind,
+#define ANY_WEIGHTS(kind, bits)                 GEMM_ANY_WEIGHTS_##kind##_##bits,
 #include "kernels/gemm/gemm.def"
   GEMM_KERNELS
 };
@@ -47,14 +45,13 @@ static inline SolDtype gemm_bias_type(const SolGemm *a) {
 
 SolStatus gemm_cpu(SolContext *ctx, const void *args);
 SolStatus gemm_launch(SolContext *ctx, const void *args, SolStream stream);
-// gemm_weights.c: `a` is filled in, and a->weights is set.
-SolStatus gemm_launch_weights(SolContext *ctx, const SolGemm *a, SolStream stream);
+// gemm_few.c: `a` is filled in. Whether gemm_few.cuh can; launches it.
+bool gemm_is_few(SolContext *ctx, const SolGemm *a);
+SolStatus gemm_launch_few(SolContext *ctx, const SolGemm *a, SolStream stream);
 
 // For launching.
 GemmEpilogue gemm_epilogue_of(const SolGemm *a);
 GemmAnyParams gemm_any_params(const SolGemm *a);
-// The grid of a kernel of gemm_any.cuh or gemm_skinny.cuh.
-void gemm_any_grid(const SolGemm *a, int tall, int wide, uint32_t grid[3]);
 // x, y: elements and lines; a box is 128 bytes of box_y lines.
 SolStatus gemm_make_map(SolContext *ctx, SolDtype dtype, const void *at, int64_t x, int64_t y, int64_t batch,
                         int64_t stride, int64_t batch_stride, int box_y, GemmMap *out);
@@ -65,30 +62,32 @@ SolStatus gemm_make_map_of(SolContext *ctx, SolDtype dtype, const void *at, int6
 // What the launch rule knows of a kernel of gemm_wgmma.cuh or gemm_split.cuh; tall 0: it is another.
 typedef struct GemmVariant {
   int kind, a_turned, b_turned, tall, wide, stages, down, across;
-  bool split, swapped;
+  bool split;
   int per_sm; // blocks
   uint32_t threads;
 } GemmVariant;
 extern const GemmVariant gemm_variants[GEMM_KERNELS];
 
-// Tiles of a kernel: rows and columns of clusters' tiles; parts: blocks that share out k.
+// Tiles of a kernel: rows and columns of clusters' tiles; parts: blocks that share out k; swapped: a tile's rows are C's columns.
 typedef struct GemmPlan {
   int kernel, parts;
+  bool swapped;
   int64_t rows, columns, tiles, at_a_time;
 } GemmPlan;
 
 // gemm_rule.c
 bool gemm_can_tile(const SolGemm *a);
-bool gemm_tile_fits(const SolGemm *a,
-                    int kernel); // the types and the layout; tensor copies must reach the tensors, too
+// The types, the layout and the epilogue; tensor copies must reach the tensors, too.
+bool gemm_tile_fits(const SolGemm *a, int kernel, bool swapped);
 void gemm_ask_clusters(SolContext *ctx, SolDriverKernel *const *loaded); // fills in ctx->clusters
-GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, int kernel, int parts);
+GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, int kernel, int parts, bool swapped);
 int64_t gemm_clusters_of(const SolContext *ctx, int size, int per_sm);            // that run at a time
 double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p); // microseconds
 bool gemm_pick(SolContext *ctx, const SolGemm *a, GemmPlan *best);                // false: none can
 bool gemm_reaches(const void *at, int64_t stride, int64_t batch_stride, int64_t batch, int size);
 
 // For tests: one of these kernels, whether or not it is the best. parts: 1 where it does not split.
-SolStatus gemm_launch_tile(SolContext *ctx, const SolGemm *args, int kernel, int parts, SolStream stream);
+SolStatus gemm_launch_tile(SolContext *ctx, const SolGemm *args, int kernel, int parts, bool swapped,
+                           SolStream stream);
 
 #endif
