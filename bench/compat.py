@@ -95,7 +95,7 @@ def says(own, files):
 def needs(text):
     """Libraries of a CMakeLists.txt, as nvcc takes them."""
     wanted = {"cublas": "cublas", "cublasLt": "cublasLt", "curand": "curand", "cusparse": "cusparse", "cufft": "cufft", "cusolver": "cusolver",
-              "nvrtc": "nvrtc", "cuda_driver": "cuda", "nppi": "nppisu", "nvjpeg": "nvjpeg"}
+              "nvrtc": "nvrtc", "nvJitLink": "nvJitLink", "cuda_driver": "cuda", "nppi": "nppisu", "nvjpeg": "nvjpeg"}
     return [f"-l{lib}" for name, lib in wanted.items() if re.search(rf"CUDA::{name}\b", text)]
 
 
