@@ -29,6 +29,7 @@ DOC = os.path.join(ROOT, "docs", "compatibility.md")
 ROW = re.compile(r"^\| ([\w.-]+) \| ([\w/.+-]+) \| (?:`([^|]*)`)? ?\| (passes|runs|refused|too slow|fails|does not build|waived|not tried) \| (.*?) ?\|$")
 GOOD = re.compile(r"\bpass(ed|es)?\b|\bsuccess(ful|fully)?\b|\bcorrect\b|results? match|\bok\b|\b(0|no) (errors?|mismatch(es)?|fail(ed|ures?))\b|\berrors?\b[\w ()]*[=:] *0(\.0*)?(e[+-]?0+)?(?![.\d])", re.I)
 BAD = re.compile(r"\bfail(s|ed|ures?)?\b|\b(in|not )correct\b|\bwrong\b|mismatch|\berrors?\b(?! statistics)|\bnot ok\b|unsuccessful", re.I)
+SMALL = re.compile(r"\berror\b[^=:]*[=:] *([\d.]+e-\d+|0?\.00\d+)\b", re.I)  # an error that is only shown
 CLASSES = ("passes", "runs", "refused", "too slow", "fails", "does not build", "waived", "not tried")
 
 
@@ -179,7 +180,7 @@ def judge(code, said):
         return ("waived" if waived else "fails"), plain(lines[0] if lines else found.group(0) if found else f"exit code {code}")
     # A line that says both ("error = 0.00, SUCCESS") is good, unless it is a negation. One bad line outweighs all others.
     for line in printed.splitlines():
-        if BAD.search(line) and (not GOOD.search(line) or re.search(r"\bnot (correct|ok|pass)|incorrect|unsuccessful", line, re.I)):
+        if BAD.search(line) and not SMALL.search(line) and (not GOOD.search(line) or re.search(r"\bnot (correct|ok|pass)|incorrect|unsuccessful", line, re.I)):
             return "fails", plain(line)
     return ("passes", "") if GOOD.search(printed) else ("runs", "prints no check of its own")
 
