@@ -180,7 +180,7 @@ def judge(code, said):
         return ("waived" if waived else "fails"), plain(lines[0] if lines else found.group(0) if found else f"exit code {code}")
     # A line that says both ("error = 0.00, SUCCESS") is good, unless it is a negation. One bad line outweighs all others.
     for line in printed.splitlines():
-        if BAD.search(line) and not SMALL.search(line) and (not GOOD.search(line) or re.search(r"\bnot (correct|ok|pass)|incorrect|unsuccessful", line, re.I)):
+        if BAD.search(SMALL.sub("", line)) and (not GOOD.search(line) or re.search(r"\bnot (correct|ok|pass)|incorrect|unsuccessful", line, re.I)):
             return "fails", plain(line)
     return ("passes", "") if GOOD.search(printed) else ("runs", "prints no check of its own")
 
