@@ -27,7 +27,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DOC = os.path.join(ROOT, "docs", "compatibility.md")
 ROW = re.compile(r"^\| ([\w.-]+) \| ([\w/.+-]+) \| (?:`([^|]*)`)? ?\| (passes|runs|refused|too slow|fails|does not build|waived|not tried) \| (.*?) ?\|$")
-GOOD = re.compile(r"\bpass(ed|es)?\b|\bsuccess(ful|fully)?\b|\bcorrect\b|results? match|\bok\b|\b(0|no) (errors?|mismatch(es)?|fail(ed|ures?))\b|\berrors?\b[\w ()]*[=:] *0(\.0*)?(e[+-]?0+)?(?![.\d])", re.I)
+GOOD = re.compile(r"\bpass(ed|es)?\b|\bsuccess(ful|fully)?\b|\bcorrect\b|results? match|\bok\b|\b(0|no) (errors?|mismatch(es)?|fail(ed|ures?))\b|\berrors?\b[\w\s()]*[=:] *0(\.0*)?(e[+-]?0+)?(?![.\d])", re.I)
 BAD = re.compile(r"\bfail(s|ed|ures?)?\b|\b(in|not )correct\b|\bwrong\b|mismatch|\berrors?\b(?! statistics)|\bnot ok\b|unsuccessful", re.I)
 SMALL = re.compile(r"\berror\b[^=:]*[=:] *([\d.]+e-\d+|0?\.00\d+)\b", re.I)  # an error that is only shown
 CLASSES = ("passes", "runs", "refused", "too slow", "fails", "does not build", "waived", "not tried")
