@@ -27,8 +27,9 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DOC = os.path.join(ROOT, "docs", "compatibility.md")
 ROW = re.compile(r"^\| ([\w.-]+) \| ([\w/.+-]+) \| (?:`([^|]*)`)? ?\| (passes|runs|refused|too slow|fails|does not build|waived|not tried) \| (.*?) ?\|$")
-GOOD = re.compile(r"\bpass(ed|es)?\b|\bsuccess(ful|fully)?\b|\bcorrect\b|results? match|\bok\b|\b(0|no) (errors?|mismatch(es)?|fail(ed|ures?))\b|\berrors?\b[\w ()]*[=:] *0(\.0*)?(e[+-]?0+)?(?![.\d])", re.I)
+GOOD = re.compile(r"\bpass(ed|es)?\b|\bsuccess(ful|fully)?\b|\bcorrect\b|results? match|\bok\b|\b(0|no) (errors?|mismatch(es)?|fail(ed|ures?))\b|\berrors?\b[\w\s()]*[=:] *0(\.0*)?(e[+-]?0+)?(?![.\d])", re.I)
 BAD = re.compile(r"\bfail(s|ed|ures?)?\b|\b(in|not )correct\b|\bwrong\b|mismatch|\berrors?\b(?! statistics)|\bnot ok\b|unsuccessful", re.I)
+SMALL = re.compile(r"\berror\b[^=:]*[=:] *([\d.]+e-\d+|0?\.00\d+)\b", re.I)  # an error that is only shown
 CLASSES = ("passes", "runs", "refused", "too slow", "fails", "does not build", "waived", "not tried")
 
 
@@ -95,7 +96,7 @@ def says(own, files):
 def needs(text):
     """Libraries of a CMakeLists.txt, as nvcc takes them."""
     wanted = {"cublas": "cublas", "cublasLt": "cublasLt", "curand": "curand", "cusparse": "cusparse", "cufft": "cufft", "cusolver": "cusolver",
-              "nvrtc": "nvrtc", "cuda_driver": "cuda", "nppi": "nppisu", "nvjpeg": "nvjpeg"}
+              "nvrtc": "nvrtc", "nvJitLink": "nvJitLink", "cuda_driver": "cuda", "nppi": "nppisu", "nvjpeg": "nvjpeg"}
     return [f"-l{lib}" for name, lib in wanted.items() if re.search(rf"CUDA::{name}\b", text)]
 
 
@@ -179,7 +180,7 @@ def judge(code, said):
         return ("waived" if waived else "fails"), plain(lines[0] if lines else found.group(0) if found else f"exit code {code}")
     # A line that says both ("error = 0.00, SUCCESS") is good, unless it is a negation. One bad line outweighs all others.
     for line in printed.splitlines():
-        if BAD.search(line) and (not GOOD.search(line) or re.search(r"\bnot (correct|ok|pass)|incorrect|unsuccessful", line, re.I)):
+        if BAD.search(SMALL.sub("", line)) and (not GOOD.search(line) or re.search(r"\bnot (correct|ok|pass)|incorrect|unsuccessful", line, re.I)):
             return "fails", plain(line)
     return ("passes", "") if GOOD.search(printed) else ("runs", "prints no check of its own")
 

@@ -59,6 +59,8 @@ audit 5 "$bin/own_runtime"
 says err 'it called what does not run here: cudaSomethingNewer'
 audit 5 "$bin/driver_missing"
 says err 'it called what does not run here: cuMulticastCreate'
+audit 5 "$bin/driver_missing" -- libcuda.so # the name without a version
+says err 'it called what does not run here: cuMulticastCreate'
 
 # ---- systems that let no code be written ----
 if "$bin/hardened" 1 /bin/true; then

@@ -166,8 +166,11 @@ SolJsonKind sol_json_kind(SolJson value) {
 
 // Past the value at `at`; the text has been checked, so brackets match and strings end.
 static size_t skip_value(const char *text, size_t length, size_t at) {
+  static const bool counts[256] = {['"'] = true, ['{'] = true, ['}'] = true, ['['] = true, [']'] = true};
   int depth = 0;
   while (at < length) {
+    if (depth)
+      while (!counts[(unsigned char)text[at]]) at++; // a container ends
     char c = text[at];
     if (c == '"') {
       for (at++; text[at] != '"'; at++)

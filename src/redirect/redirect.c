@@ -196,20 +196,28 @@ unsigned la_version(unsigned version) {
   return version;
 }
 
-// Libraries of CUDA's that Sol has are taken from its folder, also where a program names them with a path of their own.
-char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag) {
+// The library of Sol's that a file's name asks for: by the name with its version, whatever follows that, or by the name
+// that stands in a toolkit's folder for the newest.
+static const char *own_library(const char *file) {
   static const char *const ours[] = {"libcudart.so.12", "libcudart.so.13", "libcuda.so.1",
                                      "libnvJitLink.so.13"};
-  static char path[sizeof state.folder];
-  const char *file = base_name(name);
-  (void)cookie;
-  for (size_t i = 0; i < sizeof ours / sizeof *ours && state.folder[0] && flag == LA_SER_ORIG; i++) {
+  if (strcmp(file, "libcuda.so") == 0) return "libcuda.so.1";
+  if (strcmp(file, "libcudart.so") == 0) return "libcudart.so.13";
+  for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
     size_t n = strlen(ours[i]);
-    if (strncmp(file, ours[i], n) != 0 || (file[n] && file[n] != '.')) continue;
-    snprintf(path, sizeof path, "%s%s", state.folder, ours[i]);
-    return path;
+    if (strncmp(file, ours[i], n) == 0 && (!file[n] || file[n] == '.')) return ours[i];
   }
-  return (char *)(uintptr_t)name;
+  return NULL;
+}
+
+// Libraries of CUDA's that Sol has are taken from its folder, also where a program names them with a path of their own.
+char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag) {
+  static char path[sizeof state.folder + 64];
+  const char *own = state.folder[0] && flag == LA_SER_ORIG ? own_library(base_name(name)) : NULL;
+  (void)cookie;
+  if (!own) return (char *)(uintptr_t)name;
+  snprintf(path, sizeof path, "%s%s", state.folder, own);
+  return path;
 }
 
 static void know_runtime(struct link_map *map) {
