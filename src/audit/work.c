@@ -202,6 +202,23 @@ double audit_atomic_clocks(const MachineModel *m, const AuditInst *in) {
   return sol_larger(lanes, packets);
 }
 
+static double allocation_bytes(const AuditLaunch *l, uint64_t address) {
+  for (uint32_t i = 0; i < l->touch_count; i++)
+    if (l->touches[i].address == address) return (double)l->touches[i].bytes;
+  return 0;
+}
+
+double audit_atomics_together(const MachineModel *m, const AuditLaunch *l, const AuditInst *in) {
+  double own = audit_atomic_clocks(m, in), all = 0;
+  uint64_t place = in->pattern.allocation;
+  double bytes = own > 0 && place && !in->pattern.several ? allocation_bytes(l, place) : 0;
+  if (!(bytes > 0 && bytes <= m->atomic_bytes)) return own;
+  for (uint32_t i = 0; i < l->inst_count; i++)
+    if (l->insts[i].pattern.allocation == place && !l->insts[i].pattern.several)
+      all += audit_atomic_clocks(m, &l->insts[i]);
+  return all;
+}
+
 double audit_spilled(AuditSource from, uint64_t stack_bytes, uint64_t local_array_bytes) {
   return from == AUDIT_FROM_PTXAS && stack_bytes > local_array_bytes
              ? (double)(stack_bytes - local_array_bytes)
