@@ -33,6 +33,31 @@ TEST(atomics_to_one_address_wait_for_each_other) {
   CHECK_NEAR(audit_atomic_clocks(h200(), &in), h200()->atomic_packet * 40, 1e-9);
 }
 
+// Two instructions on the same few words wait for each other; on a large allocation they need not meet.
+TEST(atomics_of_several_instructions_on_few_words_add_up) {
+  AuditInst in[2] = {{.pattern = {.queue_lanes = 320, .allocation = 4096}},
+                     {.pattern = {.queue_lanes = 32, .allocation = 4096}}};
+  AuditTouch touch = {.address = 4096, .bytes = 64};
+  AuditLaunch l = {.insts = in, .inst_count = 2, .touches = &touch, .touch_count = 1};
+  CHECK_NEAR(audit_atomics_together(h200(), &l, &in[0]), h200()->atomic_int_clocks * 352, 1e-9);
+  touch.bytes = 1 << 20;
+  CHECK_NEAR(audit_atomics_together(h200(), &l, &in[0]), h200()->atomic_int_clocks * 320, 1e-9);
+}
+
+TEST(a_load_of_many_lines_takes_the_passes_of_its_banks) {
+  AuditInst in = {.kind = SOL_EMU_KIND_GLOBAL_LOAD,
+                  .is_load = true,
+                  .counts = {.executions = 10, .requests = 10, .sectors = 320, .lines = 320}};
+  const uint64_t turns[] = {0, 320, 20}; // of an older recording; all words in one bank; two words in a bank
+  const double passes[] = {320, 320, 320 * h200()->l1_line_clocks};
+  for (int i = 0; i < 3; i++) {
+    MachineWork w = {.warps_per_block = 1};
+    in.counts.turns = turns[i];
+    audit_demand(h200(), &in, &(AuditWaits){0}, 1, &w);
+    CHECK_NEAR(w.l1_wavefronts, passes[i], 1e-9);
+  }
+}
+
 TEST(spills_are_what_ptxas_puts_on_the_stack) {
   CHECK_NEAR(audit_spilled(AUDIT_FROM_PTXAS, 100, 40), 60, 0);
   CHECK_NEAR(audit_spilled(AUDIT_FROM_EMULATOR, 100, 40), 0, 0);

@@ -216,6 +216,30 @@ TEST(tallies_add_up) {
   emu_tally_free(&whole);
 }
 
+// ---- L1's banks ----
+
+// Words of different lines are read together where they are in different banks.
+TEST(loads_take_a_pass_for_each_word_of_a_bank) {
+  static const struct {
+    const char *at; // of lane %l, in %r1
+    uint32_t passes;
+  } cases[] = {
+      {"mul.lo.u32 %r1, %l, 4;", 1}, {"mul.lo.u32 %r1, %l, 128;", 32}, {"mul.lo.u32 %r1, %l, 132;", 1},
+      {"mul.lo.u32 %r1, %l, 8;", 2}, {"mul.lo.u32 %r1, %l, 136;", 2},  {"mov.u32 %r1, 64;", 1},
+  };
+  for (size_t k = 0; k < SOL_COUNT(cases); k++) {
+    char text[256];
+    snprintf(text, sizeof text,
+             "%s cvt.u64.u32 %%rd1, %%r1; add.u64 %%rd2, %%in, %%rd1; ld.global.u32 %%r2, [%%rd2];\n"
+             "st.global.u32 [%%out], %%r2;",
+             cases[k].at);
+    Seen s;
+    see(&(Job){.body = text}, &s);
+    if (!CHECK_INT(inst(&s, "ld.global", 0)->counts.turns, 32 * cases[k].passes)) printf("%s\n", cases[k].at);
+    done(&s);
+  }
+}
+
 // ---- divisions and roots ----
 
 // Operands that the machine's short way cannot handle, as bench/probe_div.cu found them on an H200: of a warp with one such lane.

@@ -400,6 +400,25 @@ TEST(a_line_of_its_own_shows_that_a_block_was_executed) {
   for (int i = 0; i < 3; i++) CHECK_NEAR(m.ptx[i].executed.fp32, 100, 1e-3);
 }
 
+// A loop of uniform additions, unrolled eight times: none of its instructions votes, and each line is there eight times.
+TEST(an_unrolled_loop_without_votes_is_executed_less_often) {
+  Made m = {0};
+  m.ptx[0] = did(1, "bar.sync 0;", SOL_EMU_CLASS_BARRIER, SOL_EMU_KIND_OTHER, 10);
+  m.ptx[1] = did(2, "add.s32 %r1, %r1, %r2;", SOL_EMU_CLASS_INT, SOL_EMU_KIND_OTHER, 640);
+  m.ptx[2] = did(3, "add.s32 %r3, %r3, %r4;", SOL_EMU_CLASS_INT, SOL_EMU_KIND_OTHER, 640);
+  m.ptx[1].machine_likeness = m.ptx[2].machine_likeness = 1;
+  add_inst(&m, 1, SASS_UNIT_OTHER, SASS_KIND_BARRIER, false);
+  add_block(&m, 1, 1, SASS_NONE);
+  for (uint32_t i = 0; i < 16; i++) add_inst(&m, 2 + i % 2, SASS_UNIT_OTHER, SASS_KIND_NONE, false);
+  add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_BRANCH, true);
+  add_block(&m, 17, 2, 1);
+  add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_EXIT, false);
+  add_block(&m, 1, SASS_NONE, SASS_NONE);
+  read_made(&m, gpu("h200"), 3);
+  CHECK_NEAR(m.ptx[1].executed.issues, 640, 1e-3);
+  CHECK_NEAR(m.ptx[2].executed.issues, 640, 1e-3);
+}
+
 TEST(spills_and_dropped_accesses) {
   Made m = {0};
   m.ptx[0] = did(1, "ld.global.f32 %f1, [%rd1];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_GLOBAL_LOAD, 100);

@@ -325,25 +325,6 @@ static void add_l2(const AuditLaunch *l, double scale, MachineWork *w) {
   if (l->steady) w->dram_write += left;
 }
 
-static double allocation_bytes(const AuditLaunch *l, uint64_t address) {
-  for (uint32_t i = 0; i < l->touch_count; i++)
-    if (l->touches[i].address == address) return (double)l->touches[i].bytes;
-  return 0;
-}
-
-// L2's clocks for an instruction's atomics on their busiest memory, with those of others that wait for them: all on an allocation
-// no larger than what is serialised.
-static double atomic_clocks(const MachineModel *m, const AuditLaunch *l, const AuditInst *in) {
-  double own = audit_atomic_clocks(m, in), all = 0;
-  uint64_t place = in->pattern.allocation;
-  double bytes = own > 0 && place && !in->pattern.several ? allocation_bytes(l, place) : 0;
-  if (!(bytes > 0 && bytes <= m->atomic_bytes)) return own;
-  for (uint32_t i = 0; i < l->inst_count; i++)
-    if (l->insts[i].pattern.allocation == place && !l->insts[i].pattern.several)
-      all += audit_atomic_clocks(m, &l->insts[i]);
-  return all;
-}
-
 // line: filled in with the timeline of a block; NULL: not asked for.
 static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const AuditShape *s, double scale,
                            MachineTimeline *line) {
@@ -367,7 +348,7 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
     if (l->machine && in->kind == SOL_EMU_KIND_LOCAL_LOAD)
       ptx.local_waits += (double)in->counts.executions / m->near_in_flight * scale;
     clocks_issuing += in->executed.clocks * scale;
-    double turns = (double)in->pattern.hottest * scale, clocks = atomic_clocks(m, l, in) * scale;
+    double turns = (double)in->pattern.hottest * scale, clocks = audit_atomics_together(m, l, in) * scale;
     if (turns > w.atomic_turns) w.atomic_turns = turns;
     bool once = (double)in->counts.executions * scale <= w.blocks * w.warps_per_block;
     if (clocks > w.atomic_clocks) w.atomic_clocks = clocks, w.atomic_end_clocks = once ? clocks : 0;

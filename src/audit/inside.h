@@ -29,6 +29,8 @@ double audit_chain(const MachineModel *model, const MachineWork *work, const Aud
 double audit_shared_waits(const MachineModel *model, const AuditInst *inst);
 // Clocks of L2 for the instruction's atomics on the busiest `atomic_bytes`.
 double audit_atomic_clocks(const MachineModel *model, const AuditInst *inst);
+// The same with the atomics of other instructions that wait for them: all on an allocation no larger than what is serialised.
+double audit_atomics_together(const MachineModel *model, const AuditLaunch *launch, const AuditInst *inst);
 // Bytes per thread that ptxas spilled, as far as known.
 double audit_spilled(AuditSource from, uint64_t stack_bytes, uint64_t local_array_bytes);
 

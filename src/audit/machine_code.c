@@ -31,6 +31,7 @@ typedef struct Line {   // a line of PTX that was executed
 
 typedef struct Vote { // a line in a block
   uint32_t line, copies;
+  uint32_t insts; // of whatever kind
   uint8_t strength;
 } Vote;
 
@@ -108,8 +109,10 @@ static bool is_main(const AuditInst *in, const SassInst *m) {
 static void add_vote(Fit *f, uint32_t *count, uint32_t first, uint32_t line, bool counts) {
   uint32_t at = first;
   while (at < *count && f->votes[at].line != line) at++;
-  if (at == *count) f->votes[(*count)++] = (Vote){line, 0, f->lines[line].strength}, f->lines[line].blocks++;
+  if (at == *count)
+    f->votes[(*count)++] = (Vote){line, 0, 0, f->lines[line].strength}, f->lines[line].blocks++;
   f->votes[at].copies += counts;
+  f->votes[at].insts++;
 }
 
 static void vote_of_block(Fit *f, uint32_t b, uint32_t *count) {
@@ -203,14 +206,18 @@ static double vote_block(const Fit *f, uint32_t b) {
   return ballot.count ? median(&ballot) : 1;
 }
 
-// Of a block none of whose lines votes: the executions of the lines that it alone holds; negative: none.
+// Of a block none of whose lines votes: the executions of the lines that it alone holds; negative: none. Where it has several of
+// each line that the machine has once (by the uniform datapath, which has no vote), it is a loop unrolled so many times.
 static double guess_block(const Fit *f, uint32_t b) {
   Ballot ballot = {.count = 0};
+  uint32_t unrolled = 0;
   for (uint32_t i = f->first_vote[b]; i < f->first_vote[b + 1]; i++) {
     const Line *line = &f->lines[f->votes[i].line];
-    if (line->blocks == 1) cast(&ballot, line->executions, 1);
+    if (line->blocks != 1) continue;
+    cast(&ballot, line->executions, 1);
+    if (line->strength && (!unrolled || f->votes[i].insts < unrolled)) unrolled = f->votes[i].insts;
   }
-  return ballot.count ? median(&ballot) : -1;
+  return ballot.count ? median(&ballot) / (unrolled ? unrolled : 1) : -1;
 }
 
 static void fit_lines(Fit *f) {

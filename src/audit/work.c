@@ -1,8 +1,8 @@
 // Converts the counts of a launch to demands on the GPU, the input of the time model.
 //
 // Assumptions, with the constants of machine.def, each with a test in tests/test_audit.c:
-//  1. A request takes one L1 wavefront per line, a store store_passes; a texture request one, or one per 4
-//     sectors. Constant loads do not use L1. A store sends L2 one packet per sector, and one more per partly
+//  1. A load takes as many L1 wavefronts as it has words of different lines in one bank, and l1_line_clocks for each line;
+//     another request one per line, a store store_passes; a texture request one, or one per 4 sectors. Constant loads do not use L1. A store sends L2 one packet per sector, and one more per partly
 //     written line. Where a store directly follows a store to adjacent addresses and they touch no more than
 //     join_lines lines, L1 merges most of the packets of both.
 //  2. A wait for loads is as long as the latency of the slowest. Each load is served by L1, L2 or DRAM with the
@@ -78,7 +78,9 @@ static void add_global(const MachineModel *m, const AuditInst *in, const AuditWa
   const SolEmuCounts *c = &in->counts;
   double at_l2 = (double)(c->l2_hits + c->l2_misses) * scale;
   double passes = sol_larger((double)c->requests, (double)c->sectors / 4);
-  if (in->kind != SOL_EMU_KIND_TEXTURE)
+  if (in->kind == SOL_EMU_KIND_GLOBAL_LOAD && c->turns)
+    passes = sol_larger(passes, sol_larger((double)c->turns, (double)c->lines * m->l1_line_clocks));
+  else if (in->kind != SOL_EMU_KIND_TEXTURE)
     passes = sol_larger(passes, (double)c->lines * (c->l2_writes ? m->store_passes : 1));
   w->l1_wavefronts += passes * scale;
   if (in->kind == SOL_EMU_KIND_GLOBAL_ATOMIC)
@@ -198,6 +200,23 @@ double audit_atomic_clocks(const MachineModel *m, const AuditInst *in) {
          lanes = (double)in->pattern.queue_lanes * (in->real ? real : m->atomic_int_clocks),
          packets = (double)in->pattern.queue_packets * (wide ? m->atomic_double_packet : m->atomic_packet);
   return sol_larger(lanes, packets);
+}
+
+static double allocation_bytes(const AuditLaunch *l, uint64_t address) {
+  for (uint32_t i = 0; i < l->touch_count; i++)
+    if (l->touches[i].address == address) return (double)l->touches[i].bytes;
+  return 0;
+}
+
+double audit_atomics_together(const MachineModel *m, const AuditLaunch *l, const AuditInst *in) {
+  double own = audit_atomic_clocks(m, in), all = 0;
+  uint64_t place = in->pattern.allocation;
+  double bytes = own > 0 && place && !in->pattern.several ? allocation_bytes(l, place) : 0;
+  if (!(bytes > 0 && bytes <= m->atomic_bytes)) return own;
+  for (uint32_t i = 0; i < l->inst_count; i++)
+    if (l->insts[i].pattern.allocation == place && !l->insts[i].pattern.several)
+      all += audit_atomic_clocks(m, &l->insts[i]);
+  return all;
 }
 
 double audit_spilled(AuditSource from, uint64_t stack_bytes, uint64_t local_array_bytes) {

@@ -272,8 +272,9 @@ typedef struct SolEmuLaunch {
   X(wavefronts) /* of shared memory */                                                                       \
   X(wavefronts_ideal)                                                                                        \
   X(atomics) /* lanes that executed an atomic operation */                                                   \
-  X(turns) /* serialised steps: distinct values of a match, distinct words of a constant load; executions  \
-                of a division or root with operands for which the machine calls a function */ \
+  X(turns) /* serialised steps: distinct values of a match, distinct words of a constant load, words of a \
+              global load in one bank of L1; executions of a division or root with operands for which the \
+              machine calls a function */  \
   X(l1_hits) /* sectors */                                                                                   \
   X(l1_misses)                                                                                               \
   X(l2_hits)                                                                                                 \

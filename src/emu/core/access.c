@@ -269,6 +269,14 @@ static uint32_t distinct_words(const uint64_t *addr, uint32_t mask) {
   return words;
 }
 
+// L1 has the banks of shared memory: words of different lines in one bank are read one after another.
+static bool reads_l1(const EmuInst *i, SolMemOp op) {
+  return op == SOL_MEM_LOAD && i->space != PTX_SPACE_LOCAL;
+}
+static uint32_t l1_passes(const uint64_t *addr, uint32_t mask, uint32_t bytes, const SolCoalesced *found) {
+  return found->lines > 1 ? sol_banks(addr, mask, bytes, SOL_SHARED_LOAD).wavefronts : 1;
+}
+
 // What EmuWorker.coalesced holds of an access.
 static void count_coalesced(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, SolMemOp op) {
   EmuWorker *w = emu_worker(x);
@@ -300,6 +308,7 @@ void emu_count_as(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t by
     return;
   }
   sol_coalesce(acc->addr, rest, bytes, &w->coalesced);
+  if (reads_l1(i, op)) c->turns += l1_passes(acc->addr, rest, bytes, &w->coalesced);
   count_coalesced(x, i, acc, bytes, op);
 }
 
@@ -320,6 +329,7 @@ static void count_anew(EmuShape *s, uint64_t first, uint32_t bytes, bool is_shar
     s->wavefronts_ideal = (uint16_t)passes.ideal;
   } else {
     sol_coalesce(addr, s->mask, bytes, s->coalesced);
+    s->wavefronts = (uint16_t)l1_passes(addr, s->mask, bytes, s->coalesced);
     s->line = first / SOL_LINE_BYTES;
   }
   s->counted = true;
@@ -358,6 +368,7 @@ void emu_count_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first, S
     if (x->launch->observing) emu_observe_shape(x, i, s, first, op);
     return;
   }
+  if (reads_l1(i, op)) c->turns += s->wavefronts;
   uint64_t lines = first / SOL_LINE_BYTES - s->line;
   s->line += lines;
   for (uint32_t k = 0; k < s->coalesced->lines; k++) s->coalesced->line[k].line += lines;
