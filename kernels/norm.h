@@ -12,7 +12,7 @@ enum {
   NORM_VECTORS, // whole chunks at once: all rows are aligned to their chunks
   NORM_SINGLES  // elements one by one
 };
-enum { NORM_STRIPED1_THREADS = 256, NORM_STRIPED_THREADS = 448 }; // the most of a block of "striped" kernels
+enum { NORM_STRIPED_THREADS = 448 }; // the most of a block of "striped" kernels
 enum { NORM_LAPS = 6 }; // big, two inputs: chunks of each that a thread has at most
 enum { NORM_LAYER_THREADS = 256 }; // of a block of layernorm's "big" kernels
 enum { NORM_SCALE_TENSOR, NORM_SCALE_ROW, NORM_SCALE_BLOCK };

@@ -75,7 +75,6 @@ static const Rule any_rules[] = {
     {8192, NORM_f_any4, 4, 0, 4}, {16384, NORM_f_any4, 4, 0, 8}, {32768, NORM_f_any4, 4, 0, 16},
 };
 static const Rule unaligned_rules[] = {
-    {NORM_STRIPED1_THREADS, NORM_f_striped1, 1, 0, 1},
     {3 * NORM_STRIPED_THREADS, NORM_f_striped3, 3, 0, 1},
     {6 * NORM_STRIPED_THREADS, NORM_f_striped3, 3, 0, 2},
     {12 * NORM_STRIPED_THREADS, NORM_f_striped3, 3, 0, 4},
@@ -102,9 +101,8 @@ enum {
   ADD_BYTES = 46 << 10,  // two inputs: the least, so that an SM holds four blocks and not five (measured)
   AHEAD_BYTES = 3 << 20, // how far ahead a kernel prefetches into L2; no gain for small tensors
   AHEAD_FROM = 8 << 20,
-  SPLIT_CHUNKS = 512,   // rows longer than this get several blocks,
-  SPLIT_BLOCKS = 64,    // if those are no more than this in all
-  LAYER_STRIPED1 = 160, // layernorm in fp32: rows of up to so many chunks have one per thread
+  SPLIT_CHUNKS = 512, // rows longer than this get several blocks,
+  SPLIT_BLOCKS = 64,  // if those are no more than this in all
   LINE_BYTES = 128,
   LINED_BYTES = 1024 // output rows at least this long are written in whole cache lines
 };
@@ -291,11 +289,8 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   if (!rule && clusters && is_odd(call, kind, in, per)) rule = odd_rule(p, in, all);
   if (rule)
     chunks = all, p->chunks = (int32_t)chunks, least = 1;
-  else if (unaligned) {
-    size_t skip = call->layer && in == 4 && chunks > LAYER_STRIPED1 ? 1 : 0;
-    rule = find_rule(unaligned_rules + skip, SOL_COUNT(unaligned_rules) - skip, chunks, clusters);
-  } else
-    rule = FIND(any_rules);
+  else
+    rule = unaligned ? FIND(unaligned_rules) : FIND(any_rules);
   Rule loop = {INT64_MAX, unaligned ? NORM_f_striped_loop : NORM_f_loop, 2, 512, clusters ? 16 : 1};
   if (!rule) rule = &loop;
 
