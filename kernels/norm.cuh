@@ -220,6 +220,8 @@ INLINE void pair_fetch(const char *x, const char *residual, int step, int count,
 }
 
 INLINE void wait_but(int groups) { // for all copies but those of the last so many groups
+  if (groups == 5) asm volatile("cp.async.wait_group 5;" ::: "memory");
+  if (groups == 4) asm volatile("cp.async.wait_group 4;" ::: "memory");
   if (groups == 3) asm volatile("cp.async.wait_group 3;" ::: "memory");
   if (groups == 2) asm volatile("cp.async.wait_group 2;" ::: "memory");
   if (groups == 1) asm volatile("cp.async.wait_group 1;" ::: "memory");

@@ -5,14 +5,15 @@
 #include <stdint.h>
 
 #include "common.h"
+#include "narrow.h"
 
 // How "any" kernels access what is not whole aligned chunks of one type (norm_any.cuh).
 enum {
   NORM_VECTORS, // whole chunks at once: all rows are aligned to their chunks
   NORM_SINGLES  // elements one by one
 };
-enum { NORM_STRIPED1_THREADS = 256, NORM_STRIPED_THREADS = 448 }; // the most of a block of "striped" kernels
-enum { NORM_LAPS = 4 }; // big, two inputs: chunks of each that a thread has at most
+enum { NORM_STRIPED_THREADS = 448 }; // the most of a block of "striped" kernels
+enum { NORM_LAPS = 6 }; // big, two inputs: chunks of each that a thread has at most
 enum { NORM_LAYER_THREADS = 256 }; // of a block of layernorm's "big" kernels
 enum { NORM_SCALE_TENSOR, NORM_SCALE_ROW, NORM_SCALE_BLOCK };
 typedef struct NormParams {
@@ -44,6 +45,8 @@ typedef struct NormParams {
   int32_t warp_lanes;  // the row's warps in a block, rounded up to a power of two
   int32_t scaling;     // fp8
   float *scales;
+  NarrowShape narrow;
+  int32_t plain; // narrow: all tensors but embed's table are dense and of one type, or y is fp8
 } NormParams;
 
 #endif

@@ -4,6 +4,7 @@
 #ifndef SOL_KERNELS_NORM_ANY_CUH
 #define SOL_KERNELS_NORM_ANY_CUH
 
+#include "norm_narrow.cuh"
 #include "norm_place.cuh"
 
 // ---- Reductions
@@ -317,13 +318,11 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
 #define NORM_BLOCK4(name, op, T, early) NORM_KERNEL(name, 512, (early) ? 1 : 2, norm_held, op, T, 4, 0, early)
 #define NORM_ANY(name, op, T, chunks) NORM_KERNEL(name, 512, (chunks) == 3 ? 2 : 1, norm_any, op, T, chunks, 0, 0, 0)
 // In fp32 more blocks fit an SM. Weights are loaded early where there are registers for them.
-#define NORM_STRIPED_BLOCKS(op, T, chunks)                                                                              \
-  ((chunks) == 1 ? ((T) == TYPE_f && ((op) == NORM_RMS || (op) == NORM_ADD || (op) == NORM_EMBED) ? 8 : 4)             \
-                 : ((T) == TYPE_f && ((op) == NORM_RMS || (op) == NORM_EMBED) ? 3 : 2))
 #define NORM_STRIPED(name, op, T, chunks)                                                                               \
-  NORM_KERNEL(name, (chunks) == 1 ? NORM_STRIPED1_THREADS : NORM_STRIPED_THREADS, NORM_STRIPED_BLOCKS(op, T, chunks),     \
-              norm_any, op, T, chunks, 0,                                                                              \
-              (chunks) == 1 || (op) == NORM_ADD || (T) != TYPE_f, 1)
+  NORM_KERNEL(name, NORM_STRIPED_THREADS, (T) == TYPE_f && ((op) == NORM_RMS || (op) == NORM_EMBED) ? 3 : 2, norm_any,   \
+              op, T, chunks, 0, (op) == NORM_ADD || (T) != TYPE_f, 1)
+#define NORM_NARROW(name, op, T, number)                                                                               \
+  NORM_KERNEL(name, NARROW_THREADS, (op) == NORM_RMS_FP8 ? 8 : 10, norm_narrow, op, T, 0, 0, 0)
 #define NORM_LOOP(name, op, T, striped) NORM_KERNEL(name, 512, 1, norm_loop, op, T, (striped) ? 1 : 2, 0, 0, striped)
 // Kernels that need clusters and programmatic dependent launch. The launcher takes their presence to mean that the other
 // kernels were compiled with both, too.

@@ -9,6 +9,7 @@
 // cross_entropy is an epilogue (LABELS: label_of, put_label): the loss of a row, log(sum) - (x[label] - max), and, in place of the
 // softmax, its gradient.
 #include "softmax/softmax.h"
+#include "narrow.cuh"
 #include "packed.cuh"
 #include "row.cuh"
 #include "span.cuh"
@@ -348,6 +349,67 @@ INLINE void softmax_long(const SoftmaxParams *p, RowShape s, RowFold *shared) {
   put_label(y, label);
 }
 
+// ---- Short rows (narrow.cuh)
+
+// The place of a row's label among the thread's columns, and its gradient; -1: another thread has it, or none.
+INLINE int narrow_label(const SoftmaxParams *p, NarrowTile x, NarrowPlace a, uint64_t at, int kind, float2 row, Finish *z,
+                        float *gradient) {
+  if (!LABELS || !a.n) return -1;
+  int64_t label = p->wide_ids ? ((const int64_t *)p->targets)[at] : ((const int32_t *)p->targets)[at];
+  if (label < 0 || label >= p->n) {
+    z->times = 0;
+    if (a.lane == 0) p->loss[at] = 0;
+    return -1;
+  }
+  z->times *= p->scale;
+  if (((int)label & (a.lanes - 1)) != a.lane) return -1;
+  float below = narrow_one_of(x, a, (int)label, kind) - row.x;
+  p->loss[at] = logf(row.y) - below;
+  *gradient = (__fdividef(ex2(below * LOG2E), row.y) - 1) * p->scale;
+  return (int)label;
+}
+
+INLINE void narrow_softmax(const SoftmaxParams *p, NarrowTile x, NarrowTile y, NarrowPlace a, uint64_t at, int kind) {
+  float f[NARROW_EACH], tops[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0}, gradient = 0;
+  narrow_take(x, a, kind, -INFINITY, f);
+#pragma unroll
+  for (int k = 0; k < a.each; k++) tops[k % 2] = fmaxf(tops[k % 2], f[k]);
+  float top = fmaxf(tops[0], tops[1]), mine = start_of(top);
+#pragma unroll
+  for (int k = 0; k < a.each; k++) f[k] = keep(f[k], mine, p->log, &sums[k % 2]);
+  float2 row = lanes_fold(make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX, a.lanes);
+  Finish z = finish_of(row, mine, p->log);
+  int label = narrow_label(p, x, a, at, kind, row, &z, &gradient);
+  if (LABELS && !p->y) return;
+#pragma unroll
+  for (int k = 0; k < a.each; k++) f[k] = LABELS && label == a.lane + k * a.lanes ? gradient : finish(z, f[k]);
+  narrow_give(y, a, a.held ? kind : p->y_kind, f);
+}
+
+INLINE void softmax_turns(const SoftmaxParams *p, NarrowTile x, NarrowTile y, int rows, int kind, NarrowCopy copy) {
+  uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * p->narrow.rows;
+#pragma unroll 1
+  for (int at = 0; at < rows; at += blockDim.x >> copy.lane_bits) {
+    NarrowPlace a = narrow_place(&p->narrow, copy, at, rows);
+    narrow_softmax(p, x, y, a, first + a.row, kind);
+  }
+}
+
+INLINE void softmax_narrow(const SoftmaxParams *p, int kind) {
+  const int in = kind == KIND_FP32 ? 4 : 2, out = p->y_kind == KIND_FP32 ? 4 : 2;
+  int rows = narrow_rows(&p->narrow, p->m);
+  NarrowTile x = narrow_tile(&p->narrow, NARROW_X, p->x, p->x_stride, in, rows);
+  NarrowTile y = narrow_tile(&p->narrow, NARROW_Y, p->y, p->y_stride, out, rows);
+  let_successor_start();
+  wait_for_predecessor();
+  narrow_fetch(x, in);
+  narrow_arrived();
+#define SOFTMAX_TURNS(copy) softmax_turns(p, x, y, rows, kind, copy)
+  NARROW_COPIES(p->narrow, p->plain, NARROW_SOFTMAX, SOFTMAX_TURNS)
+  __syncthreads();
+  if (!LABELS || p->y) narrow_send(y, out);
+}
+
 // The next kernel may launch meanwhile; it waits for this one.
 INLINE void begin(RowShape s, RowFold *shared) {
   row_begin(s, shared);
@@ -379,6 +441,10 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
   HOLD(sol_softmax_##in##_held_##threads##x##chunks, in, threads, chunks, rows, blocks, 1)
 #define APART(in, threads, chunks, rows)                                                                     \
   HOLD(sol_softmax_##in##_apart_##threads##x##chunks, in, threads, chunks, rows, 1, 0)
+#define NARROW(in, kind)                                                                                     \
+  KERNEL __launch_bounds__(NARROW_THREADS, 8) sol_softmax_narrow_##kind(SoftmaxParams p) {                   \
+    softmax_narrow(&p, KIND_##kind);                                                                         \
+  }
 #define LONG(name, in, threads, cluster)                                                                     \
   KERNEL __launch_bounds__(threads) name(SoftmaxParams p) {                                                  \
     __shared__ RowFold shared;                                                                               \

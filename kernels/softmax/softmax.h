@@ -2,6 +2,8 @@
 #define SOL_KERNELS_SOFTMAX_H
 #include <stdint.h>
 
+#include "../narrow.h"
+
 typedef struct SoftmaxParams {
   void *y;
   const void *x;
@@ -15,6 +17,8 @@ typedef struct SoftmaxParams {
   const void *targets;
   float scale;
   int32_t wide_ids;
+  NarrowShape narrow;
+  int32_t plain; // narrow: x and y are dense and of one type
 } SoftmaxParams;
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "emu/isa/num_cvt.h"
 #include "emu/isa/num_half.h"
+#include "ops/narrow.h"
 
 // For rows of up to `chunks` chunks of 16 bytes: the kernel (as an offset from the type's first), chunks per
 // thread, threads per block (0: as many as the row needs), and blocks per row. Chosen by measurement on an
@@ -19,12 +20,13 @@ typedef struct Rule {
   {8, NORM_f_lanes4, 2, 4, 1}, {16, NORM_f_lanes8, 2, 8, 1}, {32, NORM_f_lanes16, 2, 16, 1}, {               \
     64, NORM_f_lanes32, 2, 32, 1                                                                             \
   }
-// last: threads per block for the longest rows.
+// last: threads per block for the longest rows, of which a block has up to HELD_CHUNKS.
 #define WIDE_ROWS(last)                                                                                      \
   {8192, NORM_f_big, 8, 256, 4}, {16384, NORM_f_big, 8, 256, 8}, {32768, NORM_f_big, 8, 256, 16},            \
       {65536, NORM_f_big, 16, 256, 16}, {                                                                    \
-    131072, NORM_f_big, (1 << 13) / (last), last, 16                                                         \
+    16 * HELD_CHUNKS, NORM_f_big, HELD_CHUNKS / (last), last, 16                                             \
   }
+enum { HELD_CHUNKS = 13 << 10, HELD_PAIRS = 6 << 10 }; // 208 and 192 KB
 _Static_assert(NORM_LAYER_THREADS == 256, "layernorm uses one block size for wide rows");
 // Aligned rows of whole chunks.
 static const Rule rms_rules[] = {SHORT_ROWS,
@@ -46,7 +48,8 @@ static const Rule add_rules[] = {SHORT_ROWS,
                                  {8192, NORM_f_big, 4, 256, 8},
                                  {16384, NORM_f_big, 4, 256, 16},
                                  {32768, NORM_f_big, 4, 512, 16},
-                                 {65536, NORM_f_big, 4, 1024, 16}};
+                                 {65536, NORM_f_big, 4, 1024, 16},
+                                 {16 * HELD_PAIRS, NORM_f_big, NORM_LAPS, 1024, 16}};
 static const Rule add_few = {1024, NORM_f_block_early, 2, 0, 1}; // the same sums as with one chunk a thread
 static const Rule embed_rules[] = {SHORT_ROWS,
                                    {128, NORM_f_warp, 4, 32, 1},
@@ -68,12 +71,10 @@ static const Rule layer_rules_fp32[] = {SHORT_ROWS,
                                         {4096, NORM_f_big, 8, 256, 2},
                                         WIDE_ROWS(NORM_LAYER_THREADS)};
 static const Rule any_rules[] = {
-    {256, NORM_f_any2, 2, 0, 1},    {1536, NORM_f_any3, 3, 0, 1}, {2048, NORM_f_any4, 4, 0, 1},
-    {4096, NORM_f_any4, 4, 0, 2},   {8192, NORM_f_any4, 4, 0, 4}, {16384, NORM_f_any4, 4, 0, 8},
-    {32768, NORM_f_any4, 4, 0, 16},
+    {1536, NORM_f_any3, 3, 0, 1}, {2048, NORM_f_any4, 4, 0, 1},  {4096, NORM_f_any4, 4, 0, 2},
+    {8192, NORM_f_any4, 4, 0, 4}, {16384, NORM_f_any4, 4, 0, 8}, {32768, NORM_f_any4, 4, 0, 16},
 };
 static const Rule unaligned_rules[] = {
-    {NORM_STRIPED1_THREADS, NORM_f_striped1, 1, 0, 1},
     {3 * NORM_STRIPED_THREADS, NORM_f_striped3, 3, 0, 1},
     {6 * NORM_STRIPED_THREADS, NORM_f_striped3, 3, 0, 2},
     {12 * NORM_STRIPED_THREADS, NORM_f_striped3, 3, 0, 4},
@@ -86,8 +87,7 @@ static const Rule unaligned_rules[] = {
       {4 * each * threads, kernel, each, 0, 4}, {8 * each * threads, kernel, each, 0, 8}, {                  \
     16 * each *threads, kernel, each, 0, 16                                                                  \
   }
-static const Rule odd_rules[] = {
-    {32, NORM_ODD_f_lanes16, 2, 16, 1}, {128, NORM_ODD_f_warp, 4, 32, 1}, ODD_ROWS(NORM_ODD_f_block, 4, 384)};
+static const Rule odd_rules[] = {{128, NORM_ODD_f_warp, 4, 32, 1}, ODD_ROWS(NORM_ODD_f_block, 4, 384)};
 static const Rule odd_blocks4_rules[] = {{128, NORM_ODD_f_warp_blocks, 4, 32, 1},
                                          ODD_ROWS(NORM_ODD_f_block_blocks, 3, 448)};
 static const Rule odd_blocks2_rules[] = {{128, NORM_ODD_f_warp_blocks, 4, 32, 1},
@@ -95,15 +95,14 @@ static const Rule odd_blocks2_rules[] = {{128, NORM_ODD_f_warp_blocks, 4, 32, 1}
 
 enum {
   PER_TYPE = NORM_h_lanes4,
-  ODD_PER_TYPE = NORM_ODD_h_lanes16 - NORM_ODD_f_lanes16,
-  SHARING = 128,         // threads of a block with several rows
-  BIG_BYTES = 128 << 10, // the most shared memory of a block
+  ODD_PER_TYPE = NORM_ODD_h_warp - NORM_ODD_f_warp,
+  SHARING = 128,                // threads of a block with several rows
+  BIG_BYTES = HELD_CHUNKS * 16, // the most shared memory of a block
   ADD_BYTES = 46 << 10,  // two inputs: the least, so that an SM holds four blocks and not five (measured)
   AHEAD_BYTES = 3 << 20, // how far ahead a kernel prefetches into L2; no gain for small tensors
   AHEAD_FROM = 8 << 20,
-  SPLIT_CHUNKS = 512,   // rows longer than this get several blocks,
-  SPLIT_BLOCKS = 64,    // if those are no more than this in all
-  LAYER_STRIPED1 = 160, // layernorm in fp32: rows of up to so many chunks have one per thread
+  SPLIT_CHUNKS = 512, // rows longer than this get several blocks,
+  SPLIT_BLOCKS = 64,  // if those are no more than this in all
   LINE_BYTES = 128,
   LINED_BYTES = 1024 // output rows at least this long are written in whole cache lines
 };
@@ -116,6 +115,7 @@ enum {
   SHARED_BLOCK = 0,
   SHARED_BLOCK4 = 0,
   SHARED_BIG = BIG_BYTES,
+  SHARED_NARROW = NARROW_SHARED,
   SHARED_ANY = 0,
   SHARED_STRIPED = 0,
   SHARED_LOOP = 0
@@ -204,8 +204,8 @@ static uint64_t set_threads(const Rule *rule, int64_t chunks, int64_t least, Nor
   if (!threads) threads = need < 32 ? (int64_t)1 << bits_of(need) : (need + 31) / 32 * 32;
   if (rule->cluster > 1 && threads < 64) threads = 64; // sums of a cluster go through shared memory
   bool lanes = rule->kernel <= NORM_f_warp ||
-               (rule->kernel >= NORM_f_any2 && rule->kernel <= NORM_f_striped3) ||
-               (rule->kernel >= NORM_ODD_f_lanes16 && rule->threads);
+               (rule->kernel >= NORM_f_any3 && rule->kernel <= NORM_f_striped3) ||
+               (rule->kernel >= NORM_ODD_f_warp && rule->threads);
   bool share = lanes && rule->cluster == 1 && threads < SHARING && (threads & (threads - 1)) == 0;
   int rows = share ? SHARING / (int)threads : 1;
   if (rule->kernel == NORM_f_big) {
@@ -239,10 +239,27 @@ static int32_t rows_ahead(const NormParams *p, int64_t row_bytes, int kernel) {
   int64_t chunks = row_bytes / 16, bytes = 2 * AHEAD_BYTES;
   if (p->residual)
     bytes = chunks <= 1024 ? AHEAD_BYTES : 2 << 20;
-  else if (kernel == NORM_f_big || kernel >= NORM_ODD_f_lanes16)
+  else if (kernel == NORM_f_big || kernel >= NORM_ODD_f_warp)
     bytes = AHEAD_BYTES;
   int64_t rows = bytes / row_bytes;
   return rows || !bytes ? (int32_t)rows : 1;
+}
+
+// Short rows that are not whole aligned chunks of one type.
+static SolStatus launch_narrow(SolContext *ctx, const OpsDef *def, NormCall *call, int kernel, bool early,
+                               SolStream stream) {
+  NormParams *p = &call->p;
+  int in = ops_size(call->dtype), out = p->y_kind == KIND_FP8 ? 1 : p->y_kind == KIND_FP32 ? 4 : 2;
+  NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p->x, p->x_stride, p->ids ? 0 : in},
+                                    [NARROW_RESIDUAL] = {p->residual, p->residual_stride, in},
+                                    [NARROW_Y] = {p->y, p->y_stride, out},
+                                    [NARROW_SECOND] = {p->second, p->second_stride, in}};
+  OpsLaunch l = {.kernel = kernel, .early = early, .params = p, .bytes = sizeof *p};
+  narrow_plan(ctx, t, p->m, p->n, &p->narrow, &l);
+  p->plain = call->fp8 || p->y_kind == ops_kind(call->dtype);
+  for (int i = p->ids ? NARROW_RESIDUAL : NARROW_X; i < NARROW_TENSORS; i++)
+    if (t[i].at && p->narrow.place[i] < 0) p->plain = 0;
+  return ops_launch(ctx, def, &l, stream);
 }
 
 SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStream stream) {
@@ -267,14 +284,13 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   int64_t chunks = (p->n + (unaligned ? p->line - 1 : 0) + per - 1) / per;
   int64_t all = p->n / per + (p->n % per != 0);
   const Rule *rule = fast ? fast_rule(ctx, call, in, all, clusters) : NULL;
+  if (!rule && narrow_holds(p->n, NARROW_NORM) && p->scaling != NORM_SCALE_BLOCK)
+    return launch_narrow(ctx, def, call, call->fp8 + type * PER_TYPE + NORM_f_narrow, clusters, stream);
   if (!rule && clusters && is_odd(call, kind, in, per)) rule = odd_rule(p, in, all);
   if (rule)
     chunks = all, p->chunks = (int32_t)chunks, least = 1;
-  else if (unaligned) {
-    size_t skip = call->layer && in == 4 && chunks > LAYER_STRIPED1 ? 1 : 0;
-    rule = find_rule(unaligned_rules + skip, SOL_COUNT(unaligned_rules) - skip, chunks, clusters);
-  } else
-    rule = FIND(any_rules);
+  else
+    rule = unaligned ? FIND(unaligned_rules) : FIND(any_rules);
   Rule loop = {INT64_MAX, unaligned ? NORM_f_striped_loop : NORM_f_loop, 2, 512, clusters ? 16 : 1};
   if (!rule) rule = &loop;
 

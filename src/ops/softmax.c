@@ -5,8 +5,10 @@
 
 #include "base/error.h"
 #include "ops/cpu.h"
+#include "ops/narrow.h"
 
 const char *const softmax_kernels[SOFTMAX_KERNELS] = {
+#define NARROW(in, kind)                        "sol_softmax_narrow_" #kind,
 #define HELD(in, threads, chunks, rows, blocks) "sol_softmax_" #in "_held_" #threads "x" #chunks,
 #define APART(in, threads, chunks, rows)        "sol_softmax_" #in "_apart_" #threads "x" #chunks,
 #define SHARED(in, threads, chunks, cluster, blocks)                                                         \
@@ -18,6 +20,7 @@ const char *const softmax_kernels[SOFTMAX_KERNELS] = {
 };
 
 const uint32_t softmax_shared[SOFTMAX_KERNELS] = {
+#define NARROW(in, kind)                                NARROW_SHARED,
 #define HELD(in, threads, chunks, rows, blocks)         0,
 #define APART(in, threads, chunks, rows)                0,
 #define SHARED(in, threads, chunks, cluster, blocks)    (threads) * (chunks)*16,
@@ -28,10 +31,11 @@ const uint32_t softmax_shared[SOFTMAX_KERNELS] = {
 };
 
 typedef struct Variant {
-  int in, threads, chunks, rows, cluster; // chunks 0: any number
+  int in, threads, chunks, rows, cluster; // chunks 0: any number; in 0: not by this rule
   bool apart;                             // x and y may be aligned differently
 } Variant;
 static const Variant variants[SOFTMAX_KERNELS] = {
+#define NARROW(in, kind)                                {0, 0, 0, 0, 0, false},
 #define HELD(in, threads, chunks, rows, blocks)         {in, threads, chunks, rows, 1, false},
 #define APART(in, threads, chunks, rows)                {in, threads, chunks, rows, 1, true},
 #define SHARED(in, threads, chunks, cluster, blocks)    {in, threads, chunks, 1, cluster, false},
@@ -189,18 +193,35 @@ static uint64_t rows_ahead(const SolSoftmax *a, int64_t row_bytes, int rows) {
   return (uint64_t)(AHEAD / (row_bytes * rows) * rows);
 }
 
+static SolStatus launch_narrow(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, SolDtype dtype, int out,
+                               SolStream stream) {
+  NarrowTensor t[NARROW_TENSORS] = {
+      [NARROW_X] = {p->x, p->x_stride, ops_size(dtype)}, [NARROW_Y] = {p->y, p->y_stride, out}};
+  OpsLaunch l = {.kernel = p->x_kind == KIND_FP32   ? SOFTMAX_NARROW_FP32
+                           : p->x_kind == KIND_FP16 ? SOFTMAX_NARROW_FP16
+                                                    : SOFTMAX_NARROW_BF16,
+                 .early = true,
+                 .params = p,
+                 .bytes = sizeof *p};
+  narrow_plan(ctx, t, p->m, p->n, &p->narrow, &l);
+  p->plain =
+      p->narrow.place[NARROW_X] >= 0 && (!p->y || p->narrow.place[NARROW_Y] >= 0) && p->y_kind == p->x_kind;
+  return ops_launch(ctx, def, &l, stream);
+}
+
 SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a, SoftmaxParams p,
                          SolStream stream) {
   int64_t xs = ops_stride(a->x_stride, a->n), ys = ops_stride(a->y_stride, a->n);
   int in = ops_size(a->dtype), out = ops_size(out_of(a));
   bool alike = !a->y || same_alignment(a, xs, ys, in, out);
-  int kernel = pick(ctx, def, in, a->n / (16 / in), alike);
-  const Variant *v = &variants[kernel];
   p.y = a->y, p.x = a->x;
   p.m = (uint64_t)a->m, p.n = a->n;
   p.y_stride = ys * out, p.x_stride = xs * in;
   p.x_kind = ops_kind(a->dtype), p.y_kind = ops_kind(out_of(a));
   p.wide = alike;
+  if (narrow_holds(a->n, NARROW_SOFTMAX)) return launch_narrow(ctx, def, &p, a->dtype, out, stream);
+  int kernel = pick(ctx, def, in, a->n / (16 / in), alike);
+  const Variant *v = &variants[kernel];
   uint64_t rows = (uint64_t)v->rows, cluster = (uint64_t)v->cluster;
   p.ahead = rows_ahead(a, xs * in, v->rows);
   OpsLaunch l = {.kernel = kernel,

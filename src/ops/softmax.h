@@ -2,10 +2,12 @@
 #ifndef SOL_OPS_SOFTMAX_H
 #define SOL_OPS_SOFTMAX_H
 
+#include "kernels/common.h"
 #include "kernels/softmax/softmax.h"
 #include "ops/operation.h"
 
 enum {
+#define NARROW(in, kind)                                SOFTMAX_NARROW_##kind,
 #define HELD(in, threads, chunks, rows, blocks)         SOFTMAX_HELD_##in##_##threads##_##chunks,
 #define APART(in, threads, chunks, rows)                SOFTMAX_APART_##in##_##threads##_##chunks,
 #define SHARED(in, threads, chunks, cluster, blocks)    SOFTMAX_SHARED_##in##_##threads##_##chunks##_##cluster,
