@@ -10,7 +10,8 @@
 typedef struct StencilShape {
   int size, radius; // bytes of an element of x; the largest radius
   int rows;         // of a thread
-  int wide;         // a thread's columns are one vector of 16 bytes; otherwise they are a warp's width apart
+  int layout;       // StencilLayout
+  int wide;         // whether it is STENCIL_WIDE
   int columns;      // of a thread
 } StencilShape;
 
@@ -193,6 +194,20 @@ INLINE void stencil_2d(StencilShape s, const StencilParams *p, int kind) {
   else stencil_rows(s, p, t, 0, kind);
 }
 
+// Short rows: neighbouring threads go on in the rows below, so that few lanes idle.
+INLINE void stencil_narrow(StencilShape s, const StencilParams *p, int kind) {
+  uint64_t thread = thread_index(), below, column;
+  if (thread >= p->tiles) return;
+  split(thread, (uint64_t)p->n, &below, &column);
+  StencilPlace t;
+  t.row = (int64_t)below * s.rows;
+  t.column = (int64_t)column;
+  t.after = p->n - t.column;
+  t.top = t.row < s.radius ? (int)t.row : s.radius;
+  t.end = p->m - t.row < s.rows + s.radius ? (int)(p->m - t.row) : s.rows + s.radius;
+  stencil_rows(s, p, t, 0, kind);
+}
+
 // One row: a thread has a vector on x's own boundaries, and reads those on either side.
 INLINE void stencil_1d(StencilShape s, const StencilParams *p, int kind) {
   const int w = s.columns, sides = (s.radius + w - 1) / w, own = sides * w;
@@ -232,25 +247,27 @@ INLINE void stencil_1d(StencilShape s, const StencilParams *p, int kind) {
     if (column + j >= 0 && column + j < p->n) store_one(p->y, column + j, p->y_kind, sum[j]);
 }
 
+INLINE void stencil_of(StencilShape s, const StencilParams *p, int kind) {
+  if (s.layout == STENCIL_FLAT) stencil_1d(s, p, kind);
+  else if (s.layout == STENCIL_NARROW) stencil_narrow(s, p, kind);
+  else stencil_2d(s, p, kind);
+}
+
 // The type is a compile-time constant: a branch between loads would keep them from being in flight together.
 INLINE void stencil(StencilShape s, const StencilParams *p) {
   let_successor_start();
   wait_for_predecessor();
-  if (!s.rows) {
-    if (s.size == 4) stencil_1d(s, p, KIND_FP32);
-    else if (p->x_kind == KIND_FP16) stencil_1d(s, p, KIND_FP16);
-    else stencil_1d(s, p, KIND_BF16);
-  } else {
-    if (s.size == 4) stencil_2d(s, p, KIND_FP32);
-    else if (p->x_kind == KIND_FP16) stencil_2d(s, p, KIND_FP16);
-    else stencil_2d(s, p, KIND_BF16);
-  }
+  if (s.size == 4) stencil_of(s, p, KIND_FP32);
+  else if (p->x_kind == KIND_FP16) stencil_of(s, p, KIND_FP16);
+  else stencil_of(s, p, KIND_BF16);
 }
 
 // Blocks on an SM that registers are to allow.
 #define STENCIL_BLOCKS(radius, rows) ((radius) == 1 || !(rows) ? 4 : (radius) <= 4 ? 3 : 2)
-#define STENCIL(name, size, radius, rows, wide)                                                              \
+#define STENCIL_OF_THREAD(size, layout) \
+  ((layout) == STENCIL_ANY ? STENCIL_COLUMNS : (layout) == STENCIL_NARROW ? 1 : 16 / (size))
+#define STENCIL(name, size, radius, rows, layout)                                                                         \
   KERNEL __launch_bounds__(STENCIL_THREADS, STENCIL_BLOCKS(radius, rows)) name(const __grid_constant__ StencilParams p) { \
-    stencil((StencilShape){size, radius, rows, wide, (wide) || !(rows) ? 16 / (size) : STENCIL_COLUMNS}, &p); \
+    stencil((StencilShape){size, radius, rows, layout, (layout) == STENCIL_WIDE, STENCIL_OF_THREAD(size, layout)}, &p);   \
   }
 #include "stencil.def"

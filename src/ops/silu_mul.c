@@ -244,7 +244,10 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                   .flat = s.flat};
   OpsLaunch l = {.block = 256, .early = true, .params = &p, .bytes = sizeof p};
   const struct StripKernel *strip = NULL;
-  if (s.out == 1 && a->scaling != SOL_SCALE_TENSOR) strip = strip_kernel(a, s, a->scaling == SOL_SCALE_BLOCK);
+  bool own = s.out == 1 && a->scaling != SOL_SCALE_TENSOR; // scales that the kernel computes
+  bool by_row =
+      own && (a->scaling == SOL_SCALE_ROW || (a->n <= BLOCK && !is_wide(a, s))); // a short row is one block
+  if (own) strip = strip_kernel(a, s, !by_row);
   if (strip && strip->blocks) {
     int64_t part = 32 * strip->count * s.per; // columns of a warp
     uint64_t parts = (uint64_t)(a->n / part + (a->n % part != 0));
@@ -257,12 +260,12 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     l.kernel = strip->kernel;
     l.block = (uint32_t)((a->n + of_warp - 1) / of_warp * 32);
     ops_grid(l.grid, (uint64_t)a->m, 1);
-  } else if (s.out == 1 && a->scaling == SOL_SCALE_ROW) {
+  } else if (by_row) {
     const struct RowKernel *r = row_kernel(a, s, &l.block);
     p.spread = (Spread){.length = a->n};
     l.kernel = r->kernel;
     ops_grid(l.grid, ((uint64_t)a->m + (uint64_t)r->rows - 1) / (uint64_t)r->rows, 1);
-  } else if (s.out == 1 && a->scaling == SOL_SCALE_BLOCK) {
+  } else if (own) {
     bool wide = is_wide(a, s);
     p.spread = (Spread){(uint64_t)(blocks_of(a) * a->m), a->n, elementwise_divider((uint64_t)blocks_of(a))};
     l.kernel = s.in == 4 ? (wide ? KERNEL_BLOCK_4_1 : KERNEL_BLOCK_4_0)

@@ -5,15 +5,15 @@
 
 typedef struct Variant {
   int size, radius, rows;
-  bool wide;
+  StencilLayout layout;
 } Variant;
 static const Variant variants[] = {
-#define STENCIL(name, size, radius, rows, wide) {size, radius, rows, wide},
+#define STENCIL(name, size, radius, rows, layout) {size, radius, rows, layout},
 #include "kernels/stencil/stencil.def"
 };
 enum { KERNEL_COUNT = SOL_COUNT(variants), MOST_RADIUS = 8 };
 static const char *const kernel_names[KERNEL_COUNT] = {
-#define STENCIL(name, size, radius, rows, wide) #name,
+#define STENCIL(name, size, radius, rows, layout) #name,
 #include "kernels/stencil/stencil.def"
 };
 
@@ -91,30 +91,36 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                      .radius = a->radius,
                      .centre = a->centre};
   memcpy(p.side, a->side, sizeof p.side);
-  bool flat = a->m == 1, wide = a->n % per == 0 && ops_align(a->x, p.x_stride * size, a->m) == 16 &&
-                                ops_align(a->y, p.y_stride * out, a->m) >= vector;
+  bool vectors = a->n % per == 0 && ops_align(a->x, p.x_stride * size, a->m) == 16 &&
+                 ops_align(a->y, p.y_stride * out, a->m) >= vector;
+  bool flat = a->m == 1, narrow = !flat && a->n <= STENCIL_SHORT, wide = !flat && !narrow && vectors;
+  StencilLayout layout = flat ? STENCIL_FLAT : narrow ? STENCIL_NARROW : wide ? STENCIL_WIDE : STENCIL_ANY;
   while (variants[kernel].size != size || variants[kernel].radius < a->radius ||
-         !variants[kernel].rows != flat || (!flat && variants[kernel].wide != wide))
+         variants[kernel].layout != layout)
     kernel++;
+  uint64_t blocks;
   if (flat) {
     p.head = (int32_t)((uintptr_t)a->x % 16 / (uintptr_t)size);
     p.y_wide = ((uintptr_t)a->y - (uintptr_t)(p.head * out)) % (uintptr_t)vector == 0;
     p.strips = (uint64_t)ops_ceil_div(a->n + p.head, (int64_t)per * STENCIL_THREADS);
-    p.tiles = p.strips;
+    blocks = p.tiles = p.strips;
+  } else if (narrow) {
+    p.tiles = (uint64_t)(a->n * ops_ceil_div(a->m, variants[kernel].rows));
+    blocks = (uint64_t)ops_ceil_div((int64_t)p.tiles, STENCIL_THREADS);
   } else {
     int rows = variants[kernel].rows, warps = STENCIL_THREADS / 32;
     p.warps_down = 1;
     while ((int)p.warps_down < warps && (int64_t)p.warps_down * rows < a->m) p.warps_down *= 2;
     p.strips =
         (uint64_t)ops_ceil_div(a->n, 32 * (wide ? per : STENCIL_COLUMNS) * (warps / (int)p.warps_down));
-    p.tiles = p.strips * (uint64_t)ops_ceil_div(a->m, rows * (int)p.warps_down);
+    blocks = p.tiles = p.strips * (uint64_t)ops_ceil_div(a->m, rows * (int)p.warps_down);
   }
   // Where blocks compute for long, few loads are in flight: later tiles are prefetched, a few megabytes
   // ahead.
   if (flat ? a->radius > 2 : wide && a->radius > 2 && a->radius <= 4)
     p.ahead = (uint32_t)ctx->sms * (flat ? 8 : 4);
   OpsLaunch l = {.kernel = kernel, .block = STENCIL_THREADS, .early = true, .params = &p, .bytes = sizeof p};
-  ops_grid(l.grid, p.tiles * STENCIL_THREADS, STENCIL_THREADS);
+  ops_grid(l.grid, blocks * STENCIL_THREADS, STENCIL_THREADS);
   return ops_launch(ctx, &ops_stencil, &l, stream);
 }
 
@@ -144,8 +150,8 @@ static void cost(const void *args, SolOpArgs *op) {
 
 // MxN: smaller than the stencil, partial tiles, several tiles in both directions, and single rows.
 static const int64_t shapes[][4] = {
-    {1, 1},    {1, 3},    {5, 2},    {33, 31},  {1, 769},  {17, 128}, {40, 300},
-    {70, 132}, {1, 4096}, {3, 1023}, {1, 8191}, {64, 136}, {0, 64},
+    {1, 1},    {1, 3},    {5, 2},    {33, 31},  {1, 769}, {17, 128}, {40, 300}, {70, 132},
+    {1, 4096}, {3, 1023}, {1, 8191}, {64, 136}, {0, 64},  {301, 11}, {65, 64},  {90, 8},
 };
 static const int64_t bench[][4] = {{1, 1 << 25}, {4096, 4096}, {8192, 8192}, {3001, 5125}};
 
