@@ -33,8 +33,8 @@ SELECT_INLINE uint32_t select_bits(float f) {
 #endif
 }
 
-// 2^29 * 2^-d to 2e-6 of it, for d in units of 2^-20; 0 from d = 29 on, and for a NaN. Eight weights add up to less than 2^32. d is at least 0. It does not grow with d:
-// from one unit to the next the power falls by more than the polynomial is off.
+// 2^29 * 2^-d to 2e-6 of it, for d in units of 2^-20; 0 from d = 29 on, and for a NaN. d is at least 0. Eight weights add up to less
+// than 2^32. It does not grow with d: from one unit to the next the power falls by more than the polynomial is off.
 SELECT_INLINE uint32_t select_power(float units) {
   if (!(units < 29 * 0x1p20f)) return 0;
   uint32_t fixed = (uint32_t)units;

@@ -201,7 +201,8 @@ static uint64_t set_threads(const Rule *rule, int64_t chunks, int64_t least, Nor
   int64_t each = (int64_t)rule->held * rule->cluster, need = (chunks + each - 1) / each,
           threads = rule->threads;
   if (need < least) need = least;
-  if (!threads) threads = need < 32 ? (int64_t)1 << bits_of(need) : (need + 31) / 32 * 32;
+  bool few = need < 32 && rule->kernel != NORM_f_striped3; // a striped kernel's warps have whole lines
+  if (!threads) threads = few ? (int64_t)1 << bits_of(need) : (need + 31) / 32 * 32;
   if (rule->cluster > 1 && threads < 64) threads = 64; // sums of a cluster go through shared memory
   bool lanes = rule->kernel <= NORM_f_warp ||
                (rule->kernel >= NORM_f_any3 && rule->kernel <= NORM_f_striped3) ||

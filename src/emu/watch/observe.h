@@ -41,8 +41,8 @@ typedef enum EmuLayoutKind {
 } EmuLayoutKind;
 
 enum { EMU_BINS = 1024 };
-typedef struct EmuBin {              // for SolEmuPattern.hottest and .queue_...
-  uint64_t lanes;                    // by sector
+typedef struct EmuBin {                // for SolEmuPattern.hottest and .queue_...
+  uint64_t lanes;                      // by sector
   uint64_t queue_lanes, queue_packets; // by SolEmuMachine.atomic_bytes
 } EmuBin;
 
