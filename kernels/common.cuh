@@ -95,6 +95,23 @@ INLINE void split(uint64_t index, uint64_t per_row, uint64_t *row, uint64_t *col
   }
 }
 
+// Starts an asynchronous copy of 16 bytes into shared memory, both aligned to 16; before sm_80 the thread copies them itself.
+INLINE void fetch16(void *to, const void *from) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
+               "l"(__cvta_generic_to_global(from))
+               : "memory");
+#else
+  *(uint4 *)to = *(const uint4 *)from;
+#endif
+}
+
+INLINE void wait_for_fetches(void) { // those of this thread
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
 // This thread's place in a one-dimensional grid of any size: block x first, then y.
 INLINE uint64_t thread_index(void) {
   uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;

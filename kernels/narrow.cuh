@@ -43,16 +43,6 @@ INLINE void narrow_move(char *to, const char *from, int size) {
   if (size == 4) *(uint32_t *)to = *(const uint32_t *)from;
 }
 
-INLINE void narrow_fetch16(char *to, const char *from) {
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
-               "l"(__cvta_generic_to_global(from))
-               : "memory");
-#else
-  *(uint4 *)to = *(const uint4 *)from;
-#endif
-}
-
 // A span is elements up to the first multiple of 16 bytes, whole chunks, and elements again.
 typedef struct NarrowSpan {
   int head, body; // bytes
@@ -72,15 +62,13 @@ INLINE void narrow_fetch(NarrowTile t, int size) {
   char *to = narrow_memory + t.place;
   int head = threadIdx.x * size, tail = s.head + s.body + head;
 #pragma unroll 4
-  for (int i = threadIdx.x * 16; i < s.body; i += blockDim.x * 16) narrow_fetch16(to + s.head + i, t.at + s.head + i);
+  for (int i = threadIdx.x * 16; i < s.body; i += blockDim.x * 16) fetch16(to + s.head + i, t.at + s.head + i);
   if (head < s.head) narrow_move(to + head, t.at + head, size);
   if (tail < t.bytes) narrow_move(to + tail, t.at + tail, size);
 }
 
 INLINE void narrow_arrived(void) {
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
+  wait_for_fetches();
   __syncthreads();
 }
 

@@ -183,12 +183,6 @@ INLINE float2 cluster_fold(NormKernel c, const NormParams *p, ClusterExchange *e
 
 enum { BATCH = 4 }; // chunks whose weights a thread holds at once
 
-INLINE void fetch16(uint4 *to, const char *from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
-               "l"(__cvta_generic_to_global(from))
-               : "memory");
-}
-
 // Chunks of a row are copied asynchronously, while the thread does other work,
 INLINE void big_fetch(const char *from, int step, int count, uint4 *to) {
   for (int k = 0; k < count; k++, from += step) fetch16(to + k * blockDim.x, from);

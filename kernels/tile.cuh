@@ -20,29 +20,13 @@ INLINE int tile_place(const Tile &t, int row) {
   return row * t.pitch + (int)((at + (uint32_t)row * (uint32_t)t.stride) & 15);
 }
 
-INLINE void tile_copy(char *to, const char *from) {
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
-               "l"(__cvta_generic_to_global(from))
-               : "memory");
-#else
-  *(uint4 *)to = *(const uint4 *)from;
-#endif
-}
-
-INLINE void tile_wait(void) {
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}
-
 // One row, by `threads` threads of which this is number `thread`: whole 16 bytes, and what is before and after them.
 INLINE void row_fill(const char *first, int bytes, char *memory, int thread, int threads, int size) {
   int head = (int)(-(uint32_t)(uintptr_t)first & 15), whole = bytes < head ? 0 : (bytes - head) / 16;
   const char *from = first + head + 16 * thread;
   char *to = memory + (head ? 16 : 0) + 16 * thread;
 #pragma unroll 4
-  for (int k = thread; k < whole; k += threads, from += 16 * threads, to += 16 * threads) tile_copy(to, from);
+  for (int k = thread; k < whole; k += threads, from += 16 * threads, to += 16 * threads) fetch16(to, from);
   const char *end = first + bytes;
   if (thread == 0 && head) *(uint4 *)memory = load_singly(first + head - 16, first, end, size);
   const char *after = first + head + 16 * whole;
@@ -57,7 +41,7 @@ INLINE void tile_fill(const Tile &t, char *memory, int size) {
     for (int row = threadIdx.x / 8; row < t.rows; row += blockDim.x / 8)
       row_fill(t.at + row * t.stride, t.bytes, memory + row * t.pitch, threadIdx.x % 8, 8, size);
   }
-  tile_wait();
+  wait_for_fetches();
 }
 
 // The same way back: the rows' bytes in shared memory, and no others, to global memory.

@@ -70,10 +70,8 @@ INLINE void fill_from(const Held &h, int begin, int room) {
   const uint4 *from = (const uint4 *)h.x.body + h.first + (int64_t)h.lanes * begin;
   int count = min(room, h.count - begin);
 #pragma unroll 8
-  for (int k = 0; k < count; k++) tile_copy((char *)(h.mine + h.lanes * k), (const char *)(from + h.lanes * k));
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
+  for (int k = 0; k < count; k++) fetch16(h.mine + h.lanes * k, from + h.lanes * k);
+  wait_for_fetches();
 }
 
 // each(16 bytes, their first column) for the chunks from `begin` on that are in shared memory.
