@@ -66,6 +66,13 @@ MAIN_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/cli/main.c))
 # kernels/sweeps/NAME.cu (sweeps_NAME) are the ladders', embedded in the tool alone. The images do not depend on how
 # the C code is built: other builds of the same tree (asan, fuzz) share them.
 KERNELS   ?= $(B)/kernels
+# ARCHS=all compiles them for every GPU; ARCHS=test for what tests and the emulator read, in half the time. `make test` and
+# `make demo` begin with the latter, a build folder keeps what it has, and whatever is installed or packed has all.
+KEPT_ARCHS := $(shell cat $(KERNELS)/stamp/archs 2>/dev/null)
+ifeq ($(origin ARCHS),undefined)
+ARCHS     := $(or $(if $(filter install deb wheel,$(MAKECMDGOALS)),all),$(KEPT_ARCHS),all)
+endif
+FOR_TESTS  = ARCHS=$(or $(KEPT_ARCHS),test)
 MODULES   := $(if $(NVCC),$(sort $(foreach d,$(notdir $(wildcard kernels/*)),$(if $(wildcard kernels/$(d)/$(d).cu),$(d)))))
 RUNGS     := $(if $(NVCC),$(sort $(patsubst kernels/%/rungs.cu,%_rungs,$(wildcard kernels/*/rungs.cu)) \
                $(patsubst kernels/sweeps/%.cu,sweeps_%,$(wildcard kernels/sweeps/*.cu))))
@@ -110,21 +117,21 @@ all: $(SOL) $(B)/libsol.so $(B)/libsol.a $(SHARE) $(if $(SHIM),$(SHIM),no-shim) 
 
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-13s %s\n", $$1, $$2 }'
-	@echo "variables: B=build  PREFIX=/usr/local  DESTDIR=  CC CFLAGS LDFLAGS CLANG  FUZZ_SECONDS=60 FUZZ_CPU_SECONDS=  V=1 (show commands)"
+	@echo "variables: B=build  ARCHS=all|test  PREFIX=/usr/local  DESTDIR=  CC CFLAGS LDFLAGS CLANG  FUZZ_SECONDS=60 FUZZ_CPU_SECONDS=  V=1 (show commands)"
 
 setup: ## install what is missing to build and test
 	@scripts/setup.sh build test
 
 demo: ## set up, build, and take the guided tour
 	@scripts/setup.sh build cuda
-	@+$(SUBMAKE) all
+	@+$(FOR_TESTS) $(SUBMAKE) all
 	@scripts/demo.sh
 
 test: ## set up, build, and run every test
 	@scripts/setup.sh build test
-	@+$(SUBMAKE) all tests
-	@+$(SUBMAKE) sanitized
-	@+tests/run.sh unit sanitized house
+	@+$(FOR_TESTS) $(SUBMAKE) all tests
+	@+$(FOR_TESTS) $(SUBMAKE) sanitized
+	@+$(FOR_TESTS) tests/run.sh unit sanitized house
 
 asan: ## run the unit tests and replay the fuzz corpora under ASan and UBSan
 	@+$(SUBMAKE) sanitized
@@ -197,6 +204,7 @@ STAMP_wasm    = $(CLANG) $(WASM_FLAGS)
 STAMP_objects = $(LIB_OBJ) $(TOOL_OBJ) $(SHIM_OBJ) $(SHIM12_OBJ) $(BLAS_OBJ) $(RAND_OBJ) $(SPARSE_OBJ) $(FFT_OBJ) $(INJECT_OBJ)
 STAMP_modules = $(MODULES)
 STAMP_rungs   = $(RUNGS)
+STAMP_archs   = $(ARCHS)
 STAMP_nvcc    = $(NVCC) $(NVCC_FLAGS)
 STAMP_nvcc-rungs = $(NVCC) $(RUNG_FLAGS)
 STAMP_nvcc-lines = $(NVCC) $(RUNG_FLAGS) -lineinfo
@@ -285,12 +293,13 @@ no-shim:
 # Machine code for what is common, PTX for the rest and, of two generations, for the emulator. All of it is packed with zstd
 # as tightly as fatbinary can: src/image unpacks the one entry that is needed.
 PACKED := -fatbin --compress-mode=size -Xfatbin -compress-all
-NVCC_FLAGS := -std=c++17 -O3 -Xptxas -warn-spills -Ikernels $(PACKED) \
-  -gencode arch=compute_75,code=compute_75 -gencode arch=compute_80,code=sm_80 \
+COMPILE_FOR_test := -gencode arch=compute_75,code=compute_75 -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90a,code=compute_90a
+COMPILE_FOR_all  := -gencode arch=compute_75,code=compute_75 -gencode arch=compute_80,code=sm_80 \
   -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90a,code=compute_90a -gencode arch=compute_100,code=sm_100
+COMPILE_FOR := $(or $(COMPILE_FOR_$(ARCHS)),$(error ARCHS is all or test, not $(ARCHS)))
+NVCC_FLAGS := -std=c++17 -O3 -Xptxas -warn-spills -Ikernels $(PACKED) $(COMPILE_FOR)
 # Rungs run on one machine at a time: the driver compiles for the others. Some of them are meant to spill.
-RUNG_FLAGS := -std=c++17 -O3 -Ikernels $(PACKED) \
-  -gencode arch=compute_75,code=compute_75 -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90a,code=compute_90a
+RUNG_FLAGS := -std=c++17 -O3 -Ikernels $(PACKED) $(COMPILE_FOR_test)
 define MODULE_RULE
 $(KERNELS)/$(1).fatbin: $(2) $(KERNELS)/stamp/$(4)
 	@mkdir -p $(KERNELS)
@@ -303,7 +312,7 @@ LINED_RUNGS := $(filter gemm_rungs attention_rungs,$(RUNGS))
 $(foreach m,$(filter-out $(LINED_RUNGS),$(RUNGS)),$(eval $(call MODULE_RULE,$(m),$(call rung_source,$(m)),$(RUNG_FLAGS),nvcc-rungs)))
 $(foreach m,$(LINED_RUNGS),$(eval $(call MODULE_RULE,$(m),$(call rung_source,$(m)),$(RUNG_FLAGS) -lineinfo,nvcc-lines)))
 
-$(EMBED_OBJ): $(foreach m,$(MODULES),$(KERNELS)/$(m).fatbin) scripts/embed-kernels.sh $(B)/stamp/modules
+$(EMBED_OBJ): $(KERNELS)/stamp/archs $(foreach m,$(MODULES),$(KERNELS)/$(m).fatbin) scripts/embed-kernels.sh $(B)/stamp/modules
 	@mkdir -p $(@D)
 	$(Q)scripts/embed-kernels.sh ops $(KERNELS) $(MODULES) > $(@:.o=.S)
 	@$(CC) -c $(@:.o=.S) -o $@

@@ -47,7 +47,8 @@ run() {
   if [ "$s" -gt 0 ]; then note="$note, $s skipped$(reasons "$log" "$last" $rc)"; fi
   { # one suite's lines together
     flock 9
-    printf '%-4s %-32s %5d passed, %d failed%s (%s s)\n' $word "$name" "$p" "$f" "$note" "$(since "$start")"
+    printf '%-4s %-32s %5d passed, %d failed%s (%s s, %s s of processor)\n' $word "$name" "$p" "$f" "$note" "$(since "$start")" \
+      "$(times | awk -F'[ms ]' 'END { printf "%.1f", $1 * 60 + $2 + $4 * 60 + $5 }')"
     if [ "$f" -gt 0 ]; then sed 's/^/  | /' "$log"; fi
   } 9>"$logs/lock"
   echo "$p $f $s" >"${log%.log}.count"
