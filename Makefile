@@ -21,7 +21,8 @@ WASM_DIRS := base device machine roofline ptx mem $(EMU_DIRS) sass audit
 TOOL_DIRS := ladder profile report fleet cli
 
 VERSION   := $(shell sed -n 's/^.define SOL_VERSION "\(.*\)"/\1/p' include/sol/version.h)
-SONAME    := libsol.so.$(firstword $(subst ., ,$(VERSION)))
+# What an interface is called by: before 1.0 the second number changes with it too.
+SONAME    := libsol.so.$(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(firstword $(subst ., ,$(VERSION))))
 WARN      := -Wall -Wextra -Wshadow -Wconversion -Wvla
 FLAGS     := -std=c17 $(WARN) -Iinclude -Isrc -I.
 LIB_FLAGS  = $(FLAGS) -fvisibility=hidden -fPIC -ffile-prefix-map='$(CURDIR)'=. $(CFLAGS)

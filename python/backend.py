@@ -22,7 +22,7 @@ except ModuleNotFoundError:  # Python 3.10: pip has a copy
     import pip._vendor.tomli as tomllib  # type: ignore[no-redef]
 
 HERE = pathlib.Path(__file__).resolve().parent
-NEEDED = ("sol", "libsol.so.0")
+NEEDED = ("sol", "libsol.so.0.2")
 # Where they are built: every library that stands in for one of CUDA's, the profiler's, MPI's, and the page.
 TAKEN = ("shim/*.so*", "inject/*.so", "fleet/*.so", "page.html")
 

@@ -28,7 +28,7 @@ cp "$B"/deb/*.deb "$B"/wheel/*.whl examples/roofline.c examples/scale.ptx "$root
 cat >"$root/tmp/sol/CMakeLists.txt" <<'CMAKE'
 cmake_minimum_required(VERSION 3.13)
 project(app C)
-find_package(Sol 0.1 REQUIRED)
+find_package(Sol 0.2 REQUIRED)
 add_executable(app roofline.c)
 target_link_libraries(app Sol::sol)
 CMAKE

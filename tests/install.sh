@@ -14,8 +14,8 @@ check stage install
 # The public functions, by their declarations.
 sed -n 's/^SOL_API [^;(]*\(sol_[a-z0-9_]*\)(.*/\1/p' "$root"/include/sol/*.h | sort >"$scratch/declared"
 check test -s "$scratch/declared"
-check test "$(readlink "$root/lib/libsol.so")" = libsol.so.0
-check test -f "$root/lib/libsol.so.0"
+check test "$(readlink "$root/lib/libsol.so")" = libsol.so.0.2
+check test -f "$root/lib/libsol.so.0.2"
 
 # A program that refers to all of them, and does one thing for real.
 {

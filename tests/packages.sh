@@ -23,7 +23,7 @@ cmake_project() { # a program of C for each target
   cat >"$scratch/app/CMakeLists.txt" <<'CMAKE'
 cmake_minimum_required(VERSION 3.13)
 project(app C)
-find_package(Sol 0.1 REQUIRED)
+find_package(Sol 0.2 REQUIRED)
 add_executable(shared app.c)
 target_link_libraries(shared Sol::sol)
 add_executable(fixed app.c)
@@ -42,7 +42,7 @@ if has cmake; then
   check quiet cmake --build "$scratch/app/build"
   check quiet "$scratch/app/build/shared"
   check quiet "$scratch/app/build/fixed"
-  check test "$(readelf -d "$scratch/app/build/shared" | grep -c 'NEEDED.*libsol.so.0')" = 1
+  check test "$(readelf -d "$scratch/app/build/shared" | grep -c 'NEEDED.*libsol.so.0.2')" = 1
   check test "$(readelf -d "$scratch/app/build/fixed" | grep -c 'NEEDED.*libsol')" = 0
   # A copy that has lost a file is not found, and the message says which.
   mv "$scratch/stage/opt/sol/lib/some-arch/libsol.a" "$scratch/kept"
@@ -68,7 +68,7 @@ if has dpkg-deb && has strip; then
   check test "$(dpkg-deb -f "$deb" Package Version | xargs)" = "Package: sol Version: $version"
   check grep -qE '^libc6 \(>= 2\.[0-9]+\)$' <(dpkg-deb -f "$deb" Depends)
   dpkg-deb -c "$deb" | awk '{ print $6, $2 }' >"$scratch/listed"
-  for file in bin/sol include/sol/sol.h 'lib/.*/libsol.so.0' 'lib/.*/libsol.a' 'lib/.*/pkgconfig/sol.pc' \
+  for file in bin/sol include/sol/sol.h 'lib/.*/libsol.so.0.2' 'lib/.*/libsol.a' 'lib/.*/pkgconfig/sol.pc' \
     'lib/.*/cmake/Sol/SolConfig.cmake' share/man/man1/sol.1.gz share/doc/sol/copyright; do
     check grep -qE "^\./usr/$file root/root$" "$scratch/listed"
   done
@@ -79,7 +79,7 @@ if has dpkg-deb && has strip; then
   : >"$scratch/root/var/lib/dpkg/status"
   check into_root -i "$deb"
   usr=$scratch/root/usr
-  libraries=$(dirname "$(find "$usr/lib" -name libsol.so.0)")
+  libraries=$(dirname "$(find "$usr/lib" -name libsol.so.0.2)")
   check test "$("$usr/bin/sol" --version)" = "$("$B/sol" --version)"
   check "$CC" -std=c17 -Wall -Wextra -Werror examples/roofline.c -I"$usr/include" -L"$libraries" -lsol -o "$scratch/example"
   check quiet env LD_LIBRARY_PATH="$libraries" "$scratch/example"

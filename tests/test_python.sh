@@ -35,7 +35,7 @@ SOL=$(cd "$(dirname "$sol")" && pwd)/$(basename "$sol")
 export SOL
 # A sanitized library cannot be loaded into a Python that is not: the tool is sanitized, the library is the plain one.
 if [[ $sol == */asan/* ]]; then
-  SOL_LIBRARY=$(cd "$B" && pwd)/libsol.so.0
+  SOL_LIBRARY=$(cd "$B" && pwd)/libsol.so.0.2
   export SOL_LIBRARY
   # What the tool is asked to emulate is the same: the kernels of Triton run in the plain suite.
   PYTHONPATH=$scratch/site "$python" -s python/tests/run.py test_accountant test_audit

@@ -14,6 +14,7 @@ from typing import Iterator
 from .errors import MissingError
 
 _PACKAGE = pathlib.Path(__file__).resolve().parent
+_LIBRARY = "libsol.so.0.2"
 _HINT = "build Sol with 'make' and set SOL=/path/to/build/sol, put 'sol' into PATH, or install a wheel made by 'make wheel'"
 
 
@@ -45,13 +46,13 @@ def tool() -> pathlib.Path:
 
 
 def library() -> pathlib.Path:
-    """``libsol.so.0``, which belongs to the tool: beside it, or in ``../lib``."""
+    """``libsol.so.0.2``, which belongs to the tool: beside it, or in ``../lib``."""
     named = os.environ.get("SOL_LIBRARY")
     if named:
         return pathlib.Path(named)
     folder = tool().resolve().parent
     places = [folder, *sorted((folder.parent / "lib").glob("*-linux-gnu")), folder.parent / "lib"]
     for place in places:
-        if (place / "libsol.so.0").exists():
-            return place / "libsol.so.0"
-    raise MissingError(f"libsol.so.0 is not in {' or '.join(map(str, places))}; {_HINT}")
+        if (place / _LIBRARY).exists():
+            return place / _LIBRARY
+    raise MissingError(f"{_LIBRARY} is not in {' or '.join(map(str, places))}; {_HINT}")

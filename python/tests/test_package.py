@@ -88,12 +88,12 @@ class Wheel(unittest.TestCase):
                 self.build(folder, SOL_BUNDLE="1", SOL_BUILD=made)
             shim = [f"shim/lib{name}" for name in ("cudart.so.13", "cuda.so.1", "curand.so.10", "cufft.so.12", "solredirect.so")]
             os.mkdir(os.path.join(made, "shim"))
-            for name, version in (("sol", b"2.17"), ("libsol.so.0", b"2.34"), *((name, b"2.17") for name in shim)):
+            for name, version in (("sol", b"2.17"), ("libsol.so.0.2", b"2.34"), *((name, b"2.17") for name in shim)):
                 with open(os.path.join(made, name), "wb") as file:
                     file.write(b"\x7fELF\0GLIBC_" + version + b"\0GLIBC_2.2.5\0")
             wheel = self.build(folder, SOL_BUNDLE="1", SOL_BUILD=made)
             self.assertRegex(wheel, r"-py3-none-manylinux_2_34_\w+\.whl$")
-            self.assertTrue({f"sol/_bundle/{name}" for name in ("sol", "libsol.so.0", *shim)} <= set(self.check_record(wheel)))
+            self.assertTrue({f"sol/_bundle/{name}" for name in ("sol", "libsol.so.0.2", *shim)} <= set(self.check_record(wheel)))
             with zipfile.ZipFile(wheel) as file:
                 self.assertEqual(file.getinfo("sol/_bundle/sol").external_attr >> 16, 0o100755)
 
