@@ -331,6 +331,7 @@ typedef struct AuditAgain {
   uint64_t key;
   bool graph;  // launched as part of a CUDA graph
   bool unlike; // it executed something else than the launch that it is billed by
+  bool counted; // it was counted as well, and is the same in every count
   const AuditFault *faults;
   uint32_t fault_count;
   uint64_t faults_left_out;
