@@ -129,7 +129,8 @@ static void print_row(const char *what, int threads, const SolEmuCounts *counts,
 
 static bool bench(const Case *c, SolPtxSource source, int cores) {
   SolEmuCounts counts;
-  double plain = time_case(c, source, 1, 1, UNCOUNTED, &counts), one = time_case(c, source, 1, 1, COUNTED, &counts);
+  double plain = time_case(c, source, 1, 1, UNCOUNTED, &counts),
+         one = time_case(c, source, 1, 1, COUNTED, &counts);
   double seen = time_case(c, source, 1, 1, OBSERVED, &counts);
   if (plain < 0 || one < 0 || seen < 0) return false;
   print_row(c->what, 1, &counts, one);

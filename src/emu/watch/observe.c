@@ -356,7 +356,8 @@ static void add_sums(SolEmuPattern *to, const SolEmuPattern *p) {
 static EmuBin busiest(const EmuRun *run, uint32_t site) {
   EmuBin most = {0};
   bool any = false; // most instructions are no atomics
-  for (uint32_t k = 0; k < run->worker_count; k++) any |= emu_worker(&run->workers[k])->sites[site].bins != NULL;
+  for (uint32_t k = 0; k < run->worker_count; k++)
+    any |= emu_worker(&run->workers[k])->sites[site].bins != NULL;
   for (uint32_t b = 0; any && b < EMU_BINS; b++) {
     EmuBin sum = {0};
     for (uint32_t k = 0; k < run->worker_count; k++) {
