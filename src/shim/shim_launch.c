@@ -121,7 +121,8 @@ static cudaError_t fault_error(const SolEmuResult *r) {
   switch (kind) {
   case SOL_EMU_OUT_OF_BOUNDS:
   case SOL_EMU_AFTER_FREE:
-  case SOL_EMU_NULL: return cudaErrorIllegalAddress;
+  case SOL_EMU_NULL:
+  case SOL_EMU_READ_ONLY: return cudaErrorIllegalAddress;
   case SOL_EMU_MISALIGNED: return cudaErrorMisalignedAddress;
   case SOL_EMU_ASSERTION: return cudaErrorAssert;
   case SOL_EMU_DEADLOCK: return cudaErrorLaunchTimeout;

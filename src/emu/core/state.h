@@ -34,6 +34,7 @@ typedef struct EmuAlloc {
   bool freed, heap, constant; // heap: malloc in kernels allocates from it
   bool mapped, variable;      // mapped host memory; a variable of a module
   bool placed;                // the caller's memory at a reserved address
+  bool read_only;             // stores fault
   struct EmuHeap *pieces;     // of a heap; NULL until malloc is called
   uint64_t freed_at;          // SolEmu.frees when it was freed
   struct EmuMaps *maps;       // bytes touched by the running launch; NULL: none, or not observed
