@@ -3,7 +3,8 @@
 //
 // `one` is how many times the speed of one thread that is. `machine` is the same for as many emulators of one
 // thread each, side by side and sharing nothing: what the cores, their caches and memory give at most.
-// `observed` is how many times as long one thread takes with SolEmuLaunch.observe.
+// `observed` is how many times as long one thread takes with SolEmuLaunch.observe, as `sol audit` does; `uncounted` how
+// many times as fast as that it is with no_counts, as launches before `sol audit --from` are.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,9 @@ typedef struct Rig { // an emulator with a case's buffers
   SolError err;
 } Rig;
 
-static bool open_rig(Rig *r, const Case *c, SolPtxSource source, int workers, bool observe) {
+typedef enum Mode { UNCOUNTED, COUNTED, OBSERVED } Mode;
+
+static bool open_rig(Rig *r, const Case *c, SolPtxSource source, int workers, Mode mode) {
   uint64_t at[3] = {0};
   *r = (Rig){0};
   if (sol_emu_create(&(SolEmuMachine){.workers = workers}, &r->emu, &r->err) ||
@@ -64,7 +67,8 @@ static bool open_rig(Rig *r, const Case *c, SolPtxSource source, int workers, bo
   memcpy(r->packed, at, 8 * (size_t)c->buffers);
   memcpy(r->packed + 8 * c->buffers, &c->n, 4);
   r->launch = (SolEmuLaunch){.kernel = sol_emu_kernel(r->module, c->kernel), .params = r->packed};
-  r->launch.observe = observe;
+  r->launch.observe = mode == OBSERVED;
+  r->launch.no_counts = mode == UNCOUNTED;
   r->launch.param_bytes = 8 * (uint64_t)c->buffers + 4;
   memcpy(r->launch.grid, c->grid, sizeof r->launch.grid);
   memcpy(r->launch.block, c->block, sizeof r->launch.block);
@@ -94,14 +98,14 @@ static void launch_side(void *ctx, int worker) {
 
 // Seconds of the fastest of some launches of `rigs` emulators at once, each of `workers` threads; -1: failed.
 // *counts gets those of one.
-static double time_case(const Case *c, SolPtxSource source, int rigs, int workers, bool observe,
+static double time_case(const Case *c, SolPtxSource source, int rigs, int workers, Mode mode,
                         SolEmuCounts *counts) {
   static Side side;
   SolPool *pool = sol_pool_create(rigs);
   double best = -1;
   side.failed = !pool || sol_pool_count(pool) != rigs;
   for (int k = 0; k < rigs; k++)
-    if (!open_rig(&side.rig[k], c, source, workers, observe)) side.failed = true;
+    if (!open_rig(&side.rig[k], c, source, workers, mode)) side.failed = true;
   for (int run = 0; run < LAUNCHES && !side.failed; run++) {
     double start = sol_thread_clock();
     sol_pool_run(pool, launch_side, &side);
@@ -125,13 +129,15 @@ static void print_row(const char *what, int threads, const SolEmuCounts *counts,
 
 static bool bench(const Case *c, SolPtxSource source, int cores) {
   SolEmuCounts counts;
-  double one = time_case(c, source, 1, 1, false, &counts), seen = time_case(c, source, 1, 1, true, &counts);
-  if (one < 0 || seen < 0) return false;
+  double plain = time_case(c, source, 1, 1, UNCOUNTED, &counts),
+         one = time_case(c, source, 1, 1, COUNTED, &counts);
+  double seen = time_case(c, source, 1, 1, OBSERVED, &counts);
+  if (plain < 0 || one < 0 || seen < 0) return false;
   print_row(c->what, 1, &counts, one);
-  printf("  %5s   %6s   %7.2fx\n", "", "", seen / one);
+  printf("  %5s   %6s   %7.2fx   %8.2fx\n", "", "", seen / one, seen / plain);
   if (cores < 2) return true;
-  double all = time_case(c, source, 1, cores, false, &counts);
-  double apart = time_case(c, source, cores, 1, false, &counts);
+  double all = time_case(c, source, 1, cores, COUNTED, &counts);
+  double apart = time_case(c, source, cores, 1, COUNTED, &counts);
   if (all < 0 || apart < 0) return false;
   print_row("", cores, &counts, all);
   printf("  %5.2fx  %6.2fx\n", one / all, one / apart * cores);
@@ -145,8 +151,8 @@ int main(int argc, char **argv) {
   if (!text) return fprintf(stderr, "cannot read %s\n", path), 1;
   int cores = sol_thread_cores(), failed = 0;
   if (cores > MOST_THREADS) cores = MOST_THREADS;
-  printf("%-32s %8s %14s %14s %10s  %6s  %7s  %8s\n", "", "threads", "thread inst/s", "warp inst/s",
-         "seconds", "one", "machine", "observed");
+  printf("%-32s %8s %14s %14s %10s  %6s  %7s  %8s  %9s\n", "", "threads", "thread inst/s", "warp inst/s",
+         "seconds", "one", "machine", "observed", "uncounted");
   for (size_t k = 0; k < sizeof cases / sizeof *cases && !failed; k++)
     failed = !bench(&cases[k], (SolPtxSource){path, text, length}, cores);
   free(text);

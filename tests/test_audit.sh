@@ -271,6 +271,10 @@ run 0 "$bin/repeats" --all --json -- same 1000
 json "k['counted_launches'] == 1000 and d['basis']['kernels[].global_load.sectors'] == 'exact'"
 json "all(abs(k[x] - json.load(open('$scratch/repeats.json'))['kernels'][0][x]) <= 1e-9 * k[x]
           for x in ('time_us', 'light_us', 'dram_bytes', 'floor_bytes', 'left_dirty_bytes', 'l2_reused_bytes', 'issued'))"
+# A launch with the counts of an earlier one is not described again, in a bill of all launches too.
+LD_PRELOAD=$preload LD_LIBRARY_PATH=$(dirname "$sol")/shim SOL_SHIM_ALL=1 SOL_SHIM_AUDIT=$scratch/lines \
+  "$bin/repeats" swap 100 >"$scratch/out" 2>"$scratch/err"
+if [ "$(grep -c '^{"again":.*"counted":1' "$scratch/lines")" -ge 80 ]; then ok; else bad 'equal launches are described anew'; fi
 run 0 "$bin/repeats" -- same 100
 says out 'launches +100, .*of them counted, the others billed by these'
 # From one launch on: those before it run, uncounted and in no bill.

@@ -166,6 +166,10 @@ TEST(a_launch_that_is_not_counted_is_billed_by_its_key) {
   const AuditKernel *k = &p.kernels[0];
   CHECK(k->launches == 4 && k->counted == 1 && k->unlike == 3 && k->graph_launches == 3);
   CHECK(k->total.executions == 32 && k->total.lanes == 1024);
+  again.length = 0; // one that was counted, and found to be the same
+  audit_write_again(&(AuditAgain){.key = l.key, .counted = true}, &again);
+  CHECK(!audit_read_line(&reader, again.text, again.length, &heard, NULL) && heard.again.counted);
+  CHECK(!audit_add_again(&p, &heard.again, NULL) && k->launches == 5 && k->counted == 2 && k->unlike == 3);
   static const char bad[] = "{\"again\":1,\"graph\":\"x\",\"unlike\":0}";
   CHECK(audit_read_line(&reader, bad, sizeof bad - 1, &heard, NULL) != SOL_OK);
   audit_free(&p);

@@ -85,6 +85,7 @@ SolStatus audit_add_again(AuditProgram *p, const AuditAgain *again, SolError *er
   SolStatus status = audit_add_launch(p, &launch, &k, err);
   if (status) return status;
   k->unlike += again->unlike ? 1 : 0;
+  k->counted += again->counted ? 1 : 0;
   bool fine = audit_add_faults(p, k, again->faults, again->fault_count, again->faults_left_out);
   return fine ? SOL_OK : sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
 }

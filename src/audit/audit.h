@@ -329,8 +329,9 @@ SolStatus audit_add(AuditProgram *program, const AuditLaunch *launch, SolError *
 // Adds a launch that was not counted, as the last one that was added with this key. SOL_ERR_NOT_FOUND: none was.
 typedef struct AuditAgain {
   uint64_t key;
-  bool graph;  // launched as part of a CUDA graph
-  bool unlike; // it executed something else than the launch that it is billed by
+  bool graph;   // launched as part of a CUDA graph
+  bool unlike;  // it executed something else than the launch that it is billed by
+  bool counted; // it was counted as well, and is the same in every count
   const AuditFault *faults;
   uint32_t fault_count;
   uint64_t faults_left_out;

@@ -194,6 +194,7 @@ void audit_write_module(uint32_t unit, const char *ptx, SolBuffer *out) {
 void audit_write_again(const AuditAgain *a, SolBuffer *out) {
   sol_buffer_format(out, "{\"again\":%llu,\"graph\":%d,\"unlike\":%d,", (unsigned long long)a->key, a->graph,
                     a->unlike);
+  if (a->counted) sol_buffer_puts(out, "\"counted\":1,");
   put_faults(a->faults, a->fault_count, a->faults_left_out, out);
   sol_buffer_puts(out, "}\n");
 }

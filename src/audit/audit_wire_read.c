@@ -310,10 +310,13 @@ static bool read_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l)
 
 static bool read_again(AuditReader *r, SolJson line, double key, AuditAgain *out) {
   SolJson value;
-  double graph, unlike;
+  double graph, unlike, counted = 0;
   bool fine = sol_json_get(line, "graph", &value) && sol_json_number(value, &graph) &&
               sol_json_get(line, "unlike", &value) && sol_json_number(value, &unlike);
-  if (fine) *out = (AuditAgain){.key = count_of(key), .graph = graph != 0, .unlike = unlike != 0};
+  if (sol_json_get(line, "counted", &value) && !sol_json_number(value, &counted)) return false;
+  if (fine)
+    *out = (AuditAgain){
+        .key = count_of(key), .graph = graph != 0, .unlike = unlike != 0, .counted = counted != 0};
   return fine && out->key && read_faults(r, line, &out->faults, &out->fault_count, &out->faults_left_out);
 }
 

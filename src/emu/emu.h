@@ -153,7 +153,8 @@ SolStatus sol_emu_map(SolEmu *emu, void *host, uint64_t bytes, const char *label
 // Addresses of the device with nothing behind them, and the caller's memory put at some of them; it is not counted as
 // memory of the device. Reserved addresses are never used again.
 SolStatus sol_emu_reserve(SolEmu *emu, uint64_t bytes, uint64_t align, uint64_t *address, SolError *err);
-SolStatus sol_emu_place(SolEmu *emu, uint64_t address, void *host, uint64_t bytes, SolError *err);
+SolStatus sol_emu_place(SolEmu *emu, uint64_t address, void *host, uint64_t bytes, bool read_only,
+                        SolError *err);
 SolStatus sol_emu_unmap(SolEmu *emu, uint64_t address,
                         SolError *err); // where sol_emu_map or sol_emu_place put it
 // The allocation that contains an address.
@@ -414,6 +415,7 @@ typedef enum SolEmuFindingKind {
   SOL_EMU_MISALIGNED,
   SOL_EMU_AFTER_FREE,
   SOL_EMU_NULL,
+  SOL_EMU_READ_ONLY, // a store to memory that sol_emu_place put there for reads alone
   SOL_EMU_UNINITIALISED,
   SOL_EMU_RACE,
   SOL_EMU_DIVERGENT_BARRIER,

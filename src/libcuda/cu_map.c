@@ -2,7 +2,8 @@
 //
 // Memory is a file without a name, so that several addresses can show the same bytes and other processes can be given
 // them; a reservation is a range of the host's addresses into which the files are mapped. What a program may access is
-// put at the device's addresses in runs as long as they are, so that copies may cross from one mapping to the next.
+// put at the device's addresses in runs as long as they are, so that copies may cross from one mapping to the next. What the
+// host may access is mapped once more, at the address that the device has for it.
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -23,7 +24,7 @@ typedef struct Mapping {
   uint64_t address;
   size_t bytes;
   Physical *memory;
-  CUmemAccess_flags access;
+  CUmemAccess_flags access, by_host;
   struct Mapping *next; // by rising address
 } Mapping;
 
@@ -253,13 +254,28 @@ static void hide(const Reserved *r) {
 static cudaError_t show(const Reserved *r) {
   for (const Mapping *m = r->mappings; m;) {
     uint64_t start = m->address, end = start;
-    for (; m && m->access && m->address == end; m = m->next) end += m->bytes;
+    CUmemAccess_flags access = m->access;
+    for (; m && access && m->access == access && m->address == end; m = m->next) end += m->bytes;
     if (end == start)
       m = m->next;
-    else if (sol_emu_place(shim.emu, start, host_of(r, start), end - start, NULL))
+    else if (sol_emu_place(shim.emu, start, host_of(r, start), end - start,
+                           access == CU_MEM_ACCESS_FLAGS_PROT_READ, NULL))
       return cudaErrorMemoryAllocation;
   }
   return cudaSuccess;
+}
+
+// False: something of the program's is there, or the kernel refuses.
+static bool show_host(Mapping *m, CUmemAccess_flags access) {
+  void *at = shim_pointer(m->address);
+  if (m->by_host) munmap(at, m->bytes);
+  m->by_host = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  if (!access) return true;
+  int prot = access == CU_MEM_ACCESS_FLAGS_PROT_READ ? PROT_READ : PROT_READ | PROT_WRITE;
+  void *got = mmap(at, m->bytes, prot, MAP_SHARED | MAP_FIXED_NOREPLACE, m->memory->file, 0);
+  if (got == at) m->by_host = access;
+  if (got != at && got != MAP_FAILED) munmap(got, m->bytes); // an old kernel takes the address for a hint
+  return got == at;
 }
 
 // Whole mappings, and nothing where there are none.
@@ -278,6 +294,7 @@ static cudaError_t unmap(uint64_t address, size_t bytes) {
     // Where this fails the pages stay the host's; kernels and copies do not reach them any more.
     (void)mmap(host_of(r, m->address), m->bytes, PROT_NONE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    show_host(m, CU_MEM_ACCESS_FLAGS_PROT_NONE);
     shim_use_l2(SOL_L2_FREES, shim_pointer(m->address), m->bytes);
     m->memory->mappings--;
     drop_physical(m->memory);
@@ -302,11 +319,21 @@ static cudaError_t set_access(uint64_t address, size_t bytes, const CUmemAccessD
   if (!first) return cudaErrorInvalidValue;
   for (size_t i = 0; i < count; i++)
     if (bad_device(&what[i].location) || !good_access(&what[i])) return cudaErrorInvalidValue;
+  for (size_t i = 0; i < count; i++)
+    for (const Mapping *m = first; m && m->address < address + bytes; m = m->next)
+      if (what[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE &&
+          m->memory->properties.location.type == CU_MEM_LOCATION_TYPE_DEVICE)
+        return cudaErrorInvalidValue; // the host cannot reach it
   hide(r);
+  bool fine = true;
   for (size_t i = 0; i < count; i++)
     for (Mapping *m = first; m && m->address < address + bytes; m = m->next)
-      if (what[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE) m->access = what[i].flags;
-  return show(r);
+      if (what[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE)
+        m->access = what[i].flags;
+      else
+        fine = show_host(m, what[i].flags) && fine;
+  cudaError_t error = show(r);
+  return fine ? error : cudaErrorNotSupported;
 }
 CU_LOCKED(CU_INIT, cuMemSetAccess,
           (CUdeviceptr address, size_t bytes, const CUmemAccessDesc *what, size_t count),
@@ -330,7 +357,7 @@ bool cu_mapping_at(uint64_t address, SolEmuRange *out) {
 static cudaError_t get_access(unsigned long long *out, const CUmemLocation *where, uint64_t address) {
   const Mapping *m = mapping_at(address);
   if (!out || !where || !m) return cudaErrorInvalidValue;
-  *out = where->type == CU_MEM_LOCATION_TYPE_DEVICE ? m->access : 0;
+  *out = where->type == CU_MEM_LOCATION_TYPE_DEVICE ? m->access : m->by_host;
   return cudaSuccess;
 }
 CU_LOCKED(CU_INIT, cuMemGetAccess, (unsigned long long *out, const CUmemLocation *where, CUdeviceptr address),

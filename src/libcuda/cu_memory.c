@@ -189,5 +189,3 @@ static cudaError_t fill(CUdeviceptr to, size_t pitch, unsigned value, unsigned e
 FILLS(8, unsigned char)
 FILLS(16, unsigned short)
 FILLS(32, unsigned)
-CU_PASS(cuStreamWriteValue32, (CUstream stream, CUdeviceptr to, cuuint32_t value, unsigned flags),
-        flags & ~1u ? cudaErrorInvalidValue : fill(to, 0, value, 4, 1, 1, stream))

@@ -1,4 +1,4 @@
-// Events. Work is executed when it is enqueued, so events have always completed; times are the modelled clock's.
+// Events. Work is executed when it is enqueued, so events have completed unless their record is held (held.c); times are the modelled clock's.
 #include <stdlib.h>
 
 #include "shim/shim.h"
@@ -113,22 +113,29 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 SHIM_ALIAS(cudaStreamWaitEvent, cudaStreamWaitEvent_ptsz);
 
-static cudaError_t wait_for_event(cudaEvent_t handle) {
+// `now`: does not wait for records that are held.
+static cudaError_t wait_for_event(cudaEvent_t handle, bool now) {
   ShimEvent *e = shim_find(handle, SHIM_EVENT);
   if (!e) return cudaErrorInvalidResourceHandle;
   ShimCapture *c = live_capture(e);
   if (c) return c->broken = true, cudaErrorCapturedEvent;
+  shim_event_keep(e);
+  if (e->held) shim_go_on();
+  while (e->held && !now && !shim.watch.interrupt) shim_pause();
+  bool held = e->held;
+  shim_event_drop(e);
+  if (held) return cudaErrorNotReady;
   if (e->recorded && e->time > shim.streams.time) shim.streams.time = e->time;
   shim_show_printed();
   return shim.fault;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  SHIM_CALL(wait_for_event(event));
+  SHIM_CALL(wait_for_event(event, false));
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  SHIM_CALL(wait_for_event(event));
+  SHIM_CALL(wait_for_event(event, true));
 }
 
 static cudaError_t elapsed(float *ms, cudaEvent_t from, cudaEvent_t to) {
@@ -136,6 +143,7 @@ static cudaError_t elapsed(float *ms, cudaEvent_t from, cudaEvent_t to) {
   if (!ms) return cudaErrorInvalidValue;
   if (!a || !b || !a->recorded || !b->recorded) return cudaErrorInvalidResourceHandle;
   if ((a->flags | b->flags) & cudaEventDisableTiming) return cudaErrorInvalidResourceHandle;
+  if (a->held || b->held) return cudaErrorNotReady;
   *ms = (float)((b->time - a->time) * 1e3);
   return cudaSuccess;
 }

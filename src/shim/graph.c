@@ -114,6 +114,10 @@ cudaError_t shim_graph_run(ShimStream *stream, ShimGraph *g) {
   for (size_t i = 0; i < count && !error; i++) {
     shim.streams.in_graph = true; // a host callback may have launched other graphs
     if (!order[i]->disabled) error = shim_run(stream, &order[i]->work);
+    while (error == cudaErrorNotReady && !shim.watch.interrupt) { // a value that nobody has written yet
+      shim_pause();
+      error = shim_run(stream, &order[i]->work);
+    }
   }
   shim.streams.in_graph = outer;
   free(order);

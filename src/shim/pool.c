@@ -71,8 +71,8 @@ static cudaError_t free_async(void *memory, cudaStream_t stream) {
   ShimStream *s = shim_stream(stream);
   if (!s) return cudaErrorInvalidResourceHandle;
   if (!memory) return cudaErrorInvalidValue;
-  if (!s->capture) return shim_free(memory);
   ShimWork work = {.type = cudaGraphNodeTypeMemFree, .freed = memory};
+  if (!s->capture) return shim_holds(s) ? shim_hold(s, &work) : shim_free(memory);
   return shim_submit(stream, &work);
 }
 

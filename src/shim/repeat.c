@@ -135,12 +135,15 @@ static void update(Seen *s, const Counts *now, double seconds) {
   s->seconds = seconds;
 }
 
-// A key is unique among the processes that write to one report.
+uint64_t shim_repeat_key(void) {
+  return (uint64_t)getpid() << 20 | ++shim.watch.repeat_keys;
+}
+
 static Seen *place_for(ShimRepeat *r, uint64_t params) {
   Seen *s = seen_with(r, params);
   if (s) return s;
   s = &r->seen[r->oldest++ % SEEN];
-  uint64_t key = s->key ? s->key : (uint64_t)getpid() << 20 | ++shim.watch.repeat_keys;
+  uint64_t key = s->key ? s->key : shim_repeat_key();
   *s = (Seen){.params = params, .key = key};
   return s;
 }

@@ -164,6 +164,7 @@ static void audit_again(Audit *audit, const ShimLaunch *l) {
   AuditAgain again = {.key = l->again.key,
                       .graph = shim.streams.in_graph,
                       .unlike = l->again.unlike,
+                      .counted = l->again.counted,
                       .faults = found.faults,
                       .fault_count = found.fault_count,
                       .faults_left_out = found.faults_left_out};

@@ -121,7 +121,8 @@ static cudaError_t fault_error(const SolEmuResult *r) {
   switch (kind) {
   case SOL_EMU_OUT_OF_BOUNDS:
   case SOL_EMU_AFTER_FREE:
-  case SOL_EMU_NULL: return cudaErrorIllegalAddress;
+  case SOL_EMU_NULL:
+  case SOL_EMU_READ_ONLY: return cudaErrorIllegalAddress;
   case SOL_EMU_MISALIGNED: return cudaErrorMisalignedAddress;
   case SOL_EMU_ASSERTION: return cudaErrorAssert;
   case SOL_EMU_DEADLOCK: return cudaErrorLaunchTimeout;
@@ -172,8 +173,13 @@ static SolL2Window window_of(const struct cudaAccessPolicyWindow *w) {
 // What the launch took on the modelled clock, and who wants to know of it.
 static double account(const ShimKernelWork *w, const SolEmuResult *result, ShimRepeat *repeat, bool counted) {
   ShimLaunch launch = {w, w->kernel->binary->module, result, 0, {0}};
-  double seconds = counted ? shim_kernel_seconds(w, result) : shim_launch_seconds();
+  if (counted && !repeat) launch.again = shim_same_find(w, result);
+  bool known = launch.again.key;
+  double seconds = known     ? launch.again.seconds
+                   : counted ? shim_kernel_seconds(w, result)
+                             : shim_launch_seconds();
   if (counted && repeat) launch.key = shim_repeat_learn(repeat, w, result, seconds);
+  if (counted && !repeat && !known) launch.key = shim_same_keep(w, result, seconds);
   if (!counted && repeat && result->end == SOL_EMU_DONE) {
     launch.again = shim_repeat_again(repeat, w, result);
     seconds = launch.again.seconds;

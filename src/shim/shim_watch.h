@@ -6,11 +6,13 @@
 
 // repeat.c: launches that repeat are not counted again. One for each geometry of a kernel; NULL: too many.
 typedef struct ShimRepeat ShimRepeat;
-typedef struct ShimAgain { // a launch that was not counted
-  uint64_t key;            // of the counted one that it is billed by; 0: it was counted
+typedef struct ShimAgain { // a launch that is billed by an earlier one
+  uint64_t key;            // of that one, which was counted; 0: it has counts of its own
   bool unlike;             // it executed something else
+  bool counted;            // it was counted, and found to be the same
   double seconds;
 } ShimAgain;
+uint64_t shim_repeat_key(void); // a new one, unique among the processes that write to one report
 ShimRepeat *shim_repeat_of(const ShimKernelWork *work);
 bool shim_repeat_known(ShimRepeat *repeat, const ShimKernelWork *work); // it need not be counted
 // After a launch that was counted: its key; 0: it did not go through.
@@ -18,6 +20,12 @@ uint64_t shim_repeat_learn(ShimRepeat *repeat, const ShimKernelWork *work, const
                            double seconds);
 // After one that was known, and not counted.
 ShimAgain shim_repeat_again(ShimRepeat *repeat, const ShimKernelWork *work, const SolEmuResult *result);
+
+// same.c: of counted launches, an earlier one with the same counts (its key; 0: there is none); and one that others may be
+// the same as, with the key under which it is to be sent (0: it is not kept).
+typedef struct ShimSame ShimSame;
+ShimAgain shim_same_find(const ShimKernelWork *work, const SolEmuResult *result);
+uint64_t shim_same_keep(const ShimKernelWork *work, const SolEmuResult *result, double seconds);
 
 typedef struct ShimLaunch {
   const ShimKernelWork *work;
@@ -67,6 +75,7 @@ typedef struct ShimWatch { // of the one `shim`
   bool repeat;             // launches that repeat are counted only at first
   ShimRepeat *repeats;
   uint64_t repeat_keys;
+  ShimSame *sames;
   const char *from; // launches before the from_launch-th of this kernel are not counted; NULL: all are
   uint64_t from_launch, from_seen, passed; // seen: launches of it so far; passed: those that were not counted
 } ShimWatch;

@@ -24,6 +24,20 @@ typedef struct ShimSet {
   uint32_t value, element;                   // element: bytes, 1, 2 or 4
   size_t width, height, depth, pitch, slice; // width in elements, pitch and slice in bytes
 } ShimSet;
+typedef enum ShimValueOp {
+  SHIM_VALUE_WRITE,
+  SHIM_VALUE_GEQ, // the others wait
+  SHIM_VALUE_EQ,
+  SHIM_VALUE_AND,
+  SHIM_VALUE_NOR
+} ShimValueOp;
+typedef struct ShimValue { // in memory
+  ShimValueOp op;
+  uint8_t bytes; // 4 or 8
+  uint64_t address, value;
+} ShimValue;
+// The runtime has no name for the type of such nodes; the driver's is CU_GRAPH_NODE_TYPE_BATCH_MEM_OP.
+#define SHIM_NODE_VALUE ((enum cudaGraphNodeType)12)
 typedef struct ShimConditional ShimConditional;
 typedef struct ShimBranches { // of a conditional node; bodies NULL: made when the node is
   ShimConditional *conditional;
@@ -42,7 +56,9 @@ typedef struct ShimWork {
   void *freed;
   ShimGraph *child;
   ShimBranches *branches;
+  ShimValue value;
 } ShimWork;
+typedef struct ShimHeld ShimHeld;
 
 typedef struct ShimNodeList {
   ShimNode **nodes;
@@ -66,6 +82,7 @@ typedef struct ShimStream {
   ShimCapture *capture;
   ShimNodeList last; // captured: what the next node depends on
   cudaLaunchAttributeValue window;
+  ShimHeld *held;   // work that waits for a value, and what was enqueued behind it (held.c)
   unsigned running; // items of its work that are running: a host function among them may destroy the stream
   bool destroyed;   // freed when none is running
   bool of_thread;   // cudaStreamPerThread, which has no handle of its own
@@ -73,7 +90,8 @@ typedef struct ShimStream {
 
 struct ShimEvent {
   unsigned flags;
-  unsigned nodes; // of graphs, that have it
+  unsigned nodes; // of graphs, and held work, that have it
+  unsigned held;  // records of it that are held
   bool destroyed; // freed with the last of them
   bool recorded;
   double time;
@@ -99,6 +117,13 @@ cudaError_t shim_run(ShimStream *stream, const ShimWork *work); // now, captured
 bool shim_copy_work(ShimWork *to, const ShimWork *from);        // with what it owns; false: out of memory
 void shim_drop_work(ShimWork *work);
 void shim_wait_stream(ShimStream *stream); // the host's clock waits for it
+// held.c
+cudaError_t shim_run_value(const ShimValue *value); // cudaErrorNotReady: the value is not there
+bool shim_holds(const ShimStream *stream);          // what is enqueued there now has to wait
+cudaError_t shim_hold(ShimStream *stream, const ShimWork *work);
+void shim_go_on(void);                           // runs what was held and can run now
+void shim_finish_held(const ShimStream *stream); // until the stream holds nothing; NULL: until none does
+void shim_pause(void);                           // gives other threads a chance
 void shim_wait_all(void);
 bool shim_list_add(ShimNodeList *list, ShimNode *node); // once; false: out of memory
 void shim_list_free(ShimNodeList *list);
@@ -137,6 +162,8 @@ typedef struct ShimStreams { // of the one `shim`
   ShimStream legacy;
   ShimCapture *captures;
   unsigned long long next_id;
+  uint64_t turns, held;         // work that was ever held; that is now
+  unsigned going;               // held work is running
   double time;                  // the host's place on the modelled clock
   bool timed;                   // the program has timing events: launches are counted, for the time model
   int depth;                    // of the running kernel: launched by a kernel that a kernel launched ...

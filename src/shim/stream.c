@@ -62,6 +62,7 @@ static double starts_at(const ShimStream *s) {
 }
 
 void shim_wait_stream(ShimStream *s) {
+  if (shim.streams.held) shim_finish_held(s);
   double at = starts_at(s);
   if (at > shim.streams.time) shim.streams.time = at;
   shim_show_printed();
@@ -69,6 +70,7 @@ void shim_wait_stream(ShimStream *s) {
 
 void shim_wait_all(void) {
   size_t i = 0;
+  if (shim.streams.held) shim_finish_held(NULL);
   for (ShimStream *o; (o = shim_next(SHIM_STREAM, &i));)
     if (o->time > shim.streams.time) shim.streams.time = o->time;
   shim_wait_stream(&shim.streams.legacy);
@@ -119,6 +121,7 @@ void shim_drop_work(ShimWork *w) {
 }
 
 static cudaError_t run_event(ShimStream *s, const ShimWork *w) {
+  if (w->type == cudaGraphNodeTypeWaitEvent && w->event->held) return cudaErrorNotReady;
   if (w->type == cudaGraphNodeTypeEventRecord) {
     shim_list_free(&w->event->last);
     w->event->capture = NULL;
@@ -183,6 +186,7 @@ static cudaError_t run_kernel(ShimStream *s, const ShimKernelWork *w, double sta
 cudaError_t shim_run(ShimStream *s, const ShimWork *w) {
   if (shim.fault) return shim.fault;
   double start = starts_at(s);
+  if (w->type == SHIM_NODE_VALUE) return shim_run_value(&w->value);
   switch (w->type) {
   case cudaGraphNodeTypeKernel: return run_kernel(s, &w->kernel, start);
   case cudaGraphNodeTypeMemcpy: s->time = start + shim_copy_seconds(&w->copy); return run_copy(&w->copy);
@@ -211,9 +215,13 @@ cudaError_t shim_submit(cudaStream_t handle, const ShimWork *w) {
     for (ShimCapture *c = shim.streams.captures; c; c = c->next)
       if (!(c->origin->flags & cudaStreamNonBlocking))
         return c->broken = true, cudaErrorStreamCaptureImplicit;
+  if (shim.streams.held) shim_go_on();
+  if (shim_holds(s)) return shim_hold(s, w);
   s->running++;
   cudaError_t error = shim_run(s, w);
+  if (error == cudaErrorNotReady && (w->type == SHIM_NODE_VALUE || w->event)) error = shim_hold(s, w);
   if (!--s->running && s->destroyed && s != &shim.streams.legacy) free(s);
+  if (shim.streams.held) shim_go_on();
   return error;
 }
 
@@ -266,8 +274,14 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 }
 SHIM_ALIAS(cudaStreamSynchronize, cudaStreamSynchronize_ptsz);
 
+static cudaError_t is_done(cudaStream_t handle) {
+  ShimStream *s = shim_stream(handle);
+  if (shim.streams.held) shim_go_on();
+  return s && !s->capture && shim_holds(s) ? cudaErrorNotReady : wait_for(handle);
+}
+
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  SHIM_CALL(wait_for(stream));
+  SHIM_CALL(is_done(stream));
 }
 SHIM_ALIAS(cudaStreamQuery, cudaStreamQuery_ptsz);
 

@@ -35,6 +35,11 @@ static void report_global(EmuCtx *x, const EmuInst *i, int lane, uint64_t addres
   } else if (!near) {
     emu_find(x, i, bit, SOL_EMU_OUT_OF_BOUNDS, address, bytes,
              "%s of %llu bytes at 0x%llx; nothing is allocated", what, n, at);
+  } else if (address - near->base < near->size && near->size - (address - near->base) >= bytes &&
+             near->read_only && !near->freed) {
+    emu_find(x, i, bit, SOL_EMU_READ_ONLY, address, bytes,
+             "write of %llu bytes at 0x%llx, which is mapped for reads alone (%llu bytes at 0x%llx)", n, at,
+             (unsigned long long)near->size, (unsigned long long)near->base);
   } else if (in_heap) {
     emu_find(x, i, bit, SOL_EMU_OUT_OF_BOUNDS, address, bytes,
              "%s of %llu bytes at 0x%llx, %llu bytes into the %s, where nothing is allocated", what, n, at,
@@ -62,7 +67,7 @@ static uint8_t *global_host(EmuCtx *x, const EmuInst *i, int lane, uint64_t addr
   EmuAlloc *a = w->last[i->index];
   if (!a || a->freed || address - a->base >= a->size) a = emu_find_alloc(x->launch->emu, address);
   if (a && !a->freed && a->size - (address - a->base) >= bytes &&
-      (!a->heap || emu_heap_holds(a, address, bytes))) {
+      (!a->heap || emu_heap_holds(a, address, bytes)) && !(store && a->read_only)) {
     w->last[i->index] = a;
     return a->host + (address - a->base);
   }
@@ -207,7 +212,7 @@ static bool resolve_fast(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t by
     for (int l = 0; l < EMU_LANES; l++)
       bad |= ((uint64_t)(addr[l] - base > limit) | (addr[l] & low)) & (0 - (uint64_t)(mask >> l & 1));
   }
-  if (bad || a->freed || a->heap) return false;
+  if (bad || a->freed || a->heap || a->read_only) return false;
   uint8_t *host = a->host;
   for (int l = 0; l < EMU_LANES; l++)
     acc->host[l] = (uint8_t *)((uintptr_t)host + (uintptr_t)(addr[l] - base));

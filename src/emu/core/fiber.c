@@ -96,6 +96,8 @@ void emu_merge(EmuCtx *x, EmuWarp *warp) {
 
 uint32_t emu_sync_lanes(EmuCtx *x, const EmuInst *i, uint32_t mask, EmuLoc members) {
   if (x->sync_lanes) return x->sync_lanes;
+  bool checks = x->launch->launch->checks & SOL_EMU_CHECK_SYNC;
+  if (mask == EMU_ALL && !checks) return mask; // there is nobody to wait for
   const uint32_t *row = EMU_IN(uint32_t, members);
   uint32_t need = 0;
   uint32_t left_out = 0;
@@ -103,7 +105,7 @@ uint32_t emu_sync_lanes(EmuCtx *x, const EmuInst *i, uint32_t mask, EmuLoc membe
     need |= row[emu_first(left)];
     left_out |= (left & (0u - left)) & ~row[emu_first(left)];
   }
-  if (left_out && x->launch->launch->checks & SOL_EMU_CHECK_SYNC)
+  if (left_out && checks)
     emu_find(x, i, left_out, SOL_EMU_BAD_SYNC, 0, 0, "the mask 0x%08x leaves out the calling lanes 0x%08x",
              row[emu_first(left_out)], left_out);
   need &= x->warp->live;

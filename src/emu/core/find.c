@@ -12,6 +12,7 @@ const char *sol_emu_finding_name(SolEmuFindingKind kind) {
                                                            [SOL_EMU_MISALIGNED] = "misaligned",
                                                            [SOL_EMU_AFTER_FREE] = "use after free",
                                                            [SOL_EMU_NULL] = "null pointer",
+                                                           [SOL_EMU_READ_ONLY] = "read-only memory",
                                                            [SOL_EMU_UNINITIALISED] = "uninitialised",
                                                            [SOL_EMU_RACE] = "race",
                                                            [SOL_EMU_DIVERGENT_BARRIER] = "divergent barrier",

@@ -287,8 +287,8 @@ static bool make_worker(EmuRun *run, EmuCtx *x, uint32_t index) {
   const EmuProgram *p = run->program;
   size_t counts = sizeof(SolEmuCounts) * p->count, l1 = sizeof(SolL1Counts) * p->count;
   size_t l2 = sizeof(SolL2Counts) * (p->count + 1), last = sizeof(EmuAlloc *) * p->count;
-  size_t frames = sizeof(EmuFrame *) * p->function_count;
-  size_t bytes = sizeof(EmuWorker) + counts + l1 + l2 + last + frames + 64 + EMU_APART;
+  size_t frames = sizeof(EmuFrame *) * p->function_count, stretches = sizeof(EmuStretch) * (p->count + 1);
+  size_t bytes = sizeof(EmuWorker) + counts + l1 + l2 + last + frames + stretches + 64 + EMU_APART;
   uint8_t *memory = sol_heap_alloc(bytes);
   if (!memory) return false;
   memset(memory, 0, bytes);
@@ -300,7 +300,8 @@ static bool make_worker(EmuRun *run, EmuCtx *x, uint32_t index) {
   w->l1_counts = (SolL1Counts *)(void *)(at += counts);
   w->l2_counts = (SolL2Counts *)(void *)(at += l1);
   w->last = (EmuAlloc **)(void *)(at += l2);
-  w->free_frames = (EmuFrame **)(void *)(at + last);
+  w->free_frames = (EmuFrame **)(void *)(at += last);
+  w->stretches = (EmuStretch *)(void *)(at + frames);
   x->bank[EMU_BANK_LAUNCH] = run->consts;
   if (make_shapes(w, p->shape_count)) return true;
   sol_heap_free(memory);

@@ -207,17 +207,111 @@ static bool polls(const EmuProgram *p) {
   return false;
 }
 
+// ---- stretches of plain instructions ----
+
+// It computes, or moves data of its own lanes: it neither branches nor waits, and reads no clock.
+static bool is_plain(const PtxInst *in, const EmuInst *i) {
+  static const char *const computing[] = {"address", "int_arith",   "int_carry",  "int_mul", "int_dot",
+                                          "video",   "bits",        "shift",      "compare", "select",
+                                          "convert", "float_arith", "float_unary"};
+  if (!in) return false;
+  PtxOp op = in->code->op;
+  if (op == PTX_OP_LD || op == PTX_OP_ST) return !(i->flags & EMU_FLAG_STRONG);
+  if (in->operand_count > 1 && in->operands[1].kind == PTX_ARG_SREG) return false;
+  if (op == PTX_OP_MOV) return true;
+  const char *family = sol_ptx_op_handler(op);
+  for (size_t k = 0; k < SOL_COUNT(computing); k++)
+    if (strcmp(family, computing[k]) == 0) return true;
+  return false;
+}
+
+// Backwards: a stretch ends where lanes that took different ways meet again.
+static bool find_stretches(Lower *l) {
+  EmuProgram *p = l->program;
+  uint8_t *meet = sol_heap_alloc(p->count + 1);
+  p->straight = lower_alloc(l, sizeof *p->straight * p->count);
+  if (!meet || !p->straight) {
+    sol_heap_free(meet);
+    return false;
+  }
+  memset(meet, 0, p->count + 1);
+  for (uint32_t pc = 0; pc < p->count; pc++) {
+    const PtxInst *in = p->source[pc];
+    bool branches = in && strcmp(sol_ptx_op_handler((PtxOp)in->code->op), "control") == 0;
+    if (branches && p->code[pc].reconverge < p->count) meet[p->code[pc].reconverge] = 1;
+  }
+  for (uint32_t pc = p->count; pc-- > 0;) {
+    if (!is_plain(p->source[pc], &p->code[pc])) continue;
+    uint32_t next = pc + 1 < p->count && !meet[pc + 1] ? p->straight[pc + 1] : 0;
+    p->straight[pc] = (uint16_t)(next < UINT16_MAX ? next + 1 : next);
+  }
+  sol_heap_free(meet);
+  return true;
+}
+
+// ---- accesses with the same lanes ----
+
+static bool writes(const PtxOperand *o, uint32_t reg) {
+  if (o->kind == PTX_ARG_REG) return o->written && o->index == reg;
+  for (uint32_t k = 0; o->kind == PTX_ARG_VEC && k < o->count; k++)
+    if ((o->written || o->elems[k].written) && o->elems[k].kind == PTX_ARG_REG && o->elems[k].index == reg)
+      return true;
+  return false;
+}
+
+static const PtxOperand *address_of(const PtxInst *in) {
+  if (in->guard != PTX_NONE || (in->code->op != PTX_OP_LD && in->code->op != PTX_OP_ST)) return NULL;
+  const PtxOperand *o = &in->operands[in->code->op == PTX_OP_LD];
+  return o->kind == PTX_ARG_MEM && o->index != PTX_NONE ? o : NULL;
+}
+
+// Loads and stores of as many bytes through one register that does not change between them: the distances of their lanes
+// are the same. Each names the first of them in its basic block (EmuInst.e), few of which are remembered at a time.
+static void find_bases(EmuProgram *p) {
+  enum { MOST = 8 };
+  uint32_t first[MOST], count = 0;
+  for (uint32_t pc = 0; pc < p->count; pc++) {
+    const PtxInst *in = p->source[pc];
+    EmuInst *i = &p->code[pc];
+    if (!p->straight[pc] || in->leader) count = 0;
+    if (!p->straight[pc]) continue;
+    const PtxOperand *at = address_of(in);
+    uint32_t k = at ? 0 : count;
+    for (; k < count; k++) {
+      const EmuInst *f = &p->code[first[k]];
+      if (address_of(p->source[first[k]])->index == at->index && f->space == i->space &&
+          f->bytes * f->vec == i->bytes * i->vec)
+        break;
+    }
+    if (k < count)
+      i->e = first[k];
+    else if (at && count < MOST)
+      first[count++] = pc;
+    for (k = 0; k < count;) {
+      bool changed = false;
+      for (uint32_t n = 0; n < in->operand_count; n++)
+        changed = changed || writes(&in->operands[n], address_of(p->source[first[k]])->index);
+      if (changed)
+        first[k] = first[--count];
+      else
+        k++;
+    }
+  }
+}
+
 SolStatus emu_lower(SolEmuModule *module, uint32_t function, EmuProgram **out, SolError *err) {
   EmuProgram *p = sol_heap_alloc(sizeof *p);
   if (!p) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   *p = (EmuProgram){.module = module};
   Lower l = {.module = module, .ptx = module->ptx, .program = p};
   SolStatus status = lower_all(&l, function, err);
+  if (!status && !find_stretches(&l)) status = sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   sol_heap_free(l.table);
   if (status) {
     emu_free_program(p);
     return status;
   }
+  find_bases(p);
   p->polls = polls(p);
   *out = p;
   return SOL_OK;

@@ -91,12 +91,15 @@ SolStatus sol_emu_reserve(SolEmu *emu, uint64_t bytes, uint64_t align, uint64_t 
   return SOL_OK;
 }
 
-SolStatus sol_emu_place(SolEmu *emu, uint64_t address, void *host, uint64_t bytes, SolError *err) {
+SolStatus sol_emu_place(SolEmu *emu, uint64_t address, void *host, uint64_t bytes, bool read_only,
+                        SolError *err) {
   if (!sol_emu_owns(emu, address) || bytes > emu->next_base - address || !clear_place(emu, address, bytes))
     return sol_fail(err, SOL_ERR_ARGUMENT, "[0x%llx, +%llu) is not reserved, or in use",
                     (unsigned long long)address, (unsigned long long)bytes);
-  return add_provided(emu, address, host, bytes, "") ? SOL_OK
-                                                     : sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  EmuAlloc *a = add_provided(emu, address, host, bytes, "");
+  if (!a) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  a->read_only = read_only;
+  return SOL_OK;
 }
 
 SolStatus sol_emu_unmap(SolEmu *emu, uint64_t address, SolError *err) {

@@ -31,6 +31,20 @@ SolStatus emu_result_prepare(EmuRun *run, SolError *err) {
   return SOL_OK;
 }
 
+// What was executed in stretches, by instruction.
+static void spread(EmuRun *run) {
+  for (uint32_t k = 0; k < run->worker_count; k++) {
+    EmuStretch *s = emu_worker(&run->workers[k])->stretches, sum = {0};
+    for (uint32_t pc = 0; pc < run->program->count; pc++) {
+      sum.executions += s[pc].executions;
+      sum.lanes += s[pc].lanes;
+      s[pc] = (EmuStretch){0};
+      run->workers[k].counts[pc].executions += sum.executions;
+      run->workers[k].counts[pc].lanes += sum.lanes;
+    }
+  }
+}
+
 // Of one instruction, all workers.
 static SolEmuCounts sum(const EmuRun *run, uint32_t pc) {
   SolEmuCounts c = {0};
@@ -84,6 +98,7 @@ void emu_result_add(EmuRun *run) {
   SolEmuResult *r = run->result;
   const EmuProgram *p = run->program;
   uint32_t at = 0;
+  spread(run);
   for (uint32_t f = 0; f < p->function_count; f++)
     for (uint32_t pc = p->functions[f].first; pc < p->functions[f].end; pc++, at++) {
       SolEmuCounts c = sum(run, pc);

@@ -18,7 +18,7 @@ void emu_expand(EmuCtx *x, uint32_t mask) {
   for (int l = 0; l < EMU_LANES; l++) on[l] = -(int32_t)(mask >> l & 1);
 }
 
-// `path`: of the warp; NULL: the launch is not observed. `trace`: NULL: the unit is not traced.
+// Of an observed launch. `path`: of the warp. `trace`: NULL: the unit is not traced.
 static inline __attribute__((always_inline)) uint64_t execute_on(EmuCtx *x, EmuPath *path,
                                                                  EmuTraceWarp *trace) {
   const EmuInst *code = x->launch->program->code;
@@ -26,7 +26,7 @@ static inline __attribute__((always_inline)) uint64_t execute_on(EmuCtx *x, EmuP
   uint64_t done = 0;
   for (; x->budget > 0; x->budget--, done++) {
     const EmuInst *i = &code[x->pc++];
-    if (path) emu_path_step(x->launch->statics, path, i->index);
+    emu_path_step(x->launch->statics, path, i->index);
     uint32_t mask = x->active & emu_pred(x, i->guard);
     if (trace) emu_trace_step(x, trace, i->index, mask);
     SolEmuCounts *c = &counts[i->index];
@@ -41,8 +41,58 @@ static inline __attribute__((always_inline)) uint64_t execute_on(EmuCtx *x, EmuP
   return done;
 }
 
+// The plain instructions from x->pc on, `n` at most: nothing among them but the budget has to be looked at after each.
+static inline __attribute__((always_inline)) uint32_t execute_straight(EmuCtx *x, const EmuInst *code,
+                                                                       uint32_t n) {
+  EmuStretch *stretches = emu_worker(x)->stretches;
+  emu_worker(x)->since = x->pc;
+  const EmuInst *first = &code[x->pc], *i = first, *end = first + n;
+  uint32_t active = x->active, lanes = emu_popc(active);
+  do {
+    uint32_t mask = active;
+    if (i->guard != EMU_TRUE) {
+      mask &= emu_pred(x, i->guard);
+      x->counts[i->index].lanes += (uint64_t)emu_popc(mask) - lanes;
+    }
+    if (mask) i->run(x, i, mask);
+    i++;
+  } while (i < end && x->budget > 0);
+  n = (uint32_t)(i - first);
+  stretches[x->pc].executions++;
+  stretches[x->pc].lanes += lanes;
+  x->pc += n;
+  stretches[x->pc].executions--;
+  stretches[x->pc].lanes -= lanes;
+  return n;
+}
+
 EMU_HOT static uint64_t execute(EmuCtx *x) {
-  return execute_on(x, NULL, NULL);
+  const EmuInst *code = x->launch->program->code;
+  const uint16_t *straight = x->launch->program->straight;
+  SolEmuCounts *counts = x->counts;
+  uint64_t done = 0;
+  while (x->budget > 0) {
+    uint32_t n = straight[x->pc] < x->budget ? straight[x->pc] : (uint32_t)x->budget;
+    if (n > 1) {
+      n = execute_straight(x, code, n);
+    } else {
+      const EmuInst *i = &code[x->pc++];
+      emu_worker(x)->since = i->index;
+      uint32_t mask = x->active & emu_pred(x, i->guard);
+      SolEmuCounts *c = &counts[i->index];
+      c->executions++;
+      c->lanes += emu_popc(mask);
+      if (mask) i->run(x, i, mask);
+      n = 1;
+    }
+    if (x->pc == x->reconverge && x->active) {
+      emu_store_top(x);
+      emu_reconverge(x);
+    }
+    x->budget -= (int32_t)n;
+    done += n;
+  }
+  return done;
 }
 
 EMU_HOT static uint64_t execute_observed(EmuCtx *x) {

@@ -34,6 +34,7 @@ typedef struct EmuAlloc {
   bool freed, heap, constant; // heap: malloc in kernels allocates from it
   bool mapped, variable;      // mapped host memory; a variable of a module
   bool placed;                // the caller's memory at a reserved address
+  bool read_only;             // stores fault
   struct EmuHeap *pieces;     // of a heap; NULL until malloc is called
   uint64_t freed_at;          // SolEmu.frees when it was freed
   struct EmuMaps *maps;       // bytes touched by the running launch; NULL: none, or not observed
@@ -123,6 +124,8 @@ typedef struct EmuProgram {
   uint32_t *function_of; // by SolPtxModule.functions: index in `functions`, or PTX_NONE
   EmuInst *code;
   const PtxInst **source; // by pc; NULL: an implicit return
+  uint16_t
+      *straight; // by pc: so many instructions from it on are plain (lower.c), and no lanes meet between them
   uint32_t count;
   EmuConst *consts;
   uint32_t const_count, const_cap, const_bytes;
@@ -311,13 +314,21 @@ typedef struct EmuShape {
   uint32_t mask;                         // active lanes
   int32_t low, high;                     // least and greatest delta
   bool row;                              // all lanes are active and contiguous
-  bool observed;                         // EmuSite.now is of this shape
-  bool counted;                          // the fields below are valid for first addresses that end in `ends`
+  uint8_t rows,
+      equals; // all are active, and so many in a row contiguous, or at one address: 16 or 8 of them, or 0; equals: 32
+  bool observed; // EmuSite.now is of this shape
+  bool counted;  // the fields below are valid for first addresses that end in `ends`
   uint8_t ends;
   uint16_t wavefronts, wavefronts_ideal; // shared memory
   uint64_t line;                         // global memory: the first lane's line, for which `coalesced` holds
   SolCoalesced *coalesced;
 } EmuShape;
+
+// Instructions in a row that a warp executed together add to the first, and take away behind the last: the sum over all
+// instructions up to one is how often that one was executed.
+typedef struct EmuStretch {
+  uint64_t executions, lanes;
+} EmuStretch;
 
 typedef struct EmuWorker { // EmuCtx.more
   EmuFrame **free_frames;  // by Program.functions
@@ -326,6 +337,9 @@ typedef struct EmuWorker { // EmuCtx.more
   EmuFiber *free_fibers; // with the room of their entries
   EmuAlloc **last;       // by EmuInst.index: the allocation of its last access
   EmuSm *sm;
+  EmuStretch *stretches; // by EmuInst.index
+  uint32_t
+      since; // the warp has executed the instructions from this one to the running one, and no others between
   SolL1Counts *l1_counts; // by EmuInst.index
   SolL2Counts *l2_counts; // by EmuInst.index, and one more for what belongs to none
   SolCoalesced coalesced;

@@ -11,6 +11,21 @@
 // One 32-bit word a lane, scattered: what shared memory mostly sees.
 EMU_HOT static void gather_words(EmuCtx *x, EmuLoc loc, const EmuShape *s, Place at) {
   uint32_t *d = EMU_OUT(uint32_t, loc);
+  if (s->rows == 16) {
+    memcpy(d, lane_host(s, at, 0), 64);
+    memcpy(d + 16, lane_host(s, at, 16), 64);
+    return;
+  }
+  for (uint32_t l = 0; s->rows == 8 && l < EMU_LANES; l += 8) memcpy(d + l, lane_host(s, at, (int)l), 32);
+  if (s->rows) return;
+  if (s->equals) {
+    for (uint32_t from = 0; from < EMU_LANES; from += 8) {
+      uint32_t value;
+      memcpy(&value, lane_host(s, at, (int)from), 4);
+      for (uint32_t l = 0; l < 8; l++) d[from + l] = value;
+    }
+    return;
+  }
   for (int l = 0; l < EMU_LANES; l++) memcpy(&d[l], lane_host(s, at, l), 4);
 }
 
@@ -297,6 +312,7 @@ static Mover *lower_data(Lower *l, const PtxInst *in, const PtxOperand *o, EmuIn
   m->gather = gather_for(out->bytes, out->lane_bytes, out->flags & EMU_FLAG_SIGNED);
   m->scatter = scatter_for(out->bytes, out->lane_bytes);
   out->f = l->program->shape_count++ % EMU_SHAPES;
+  out->e = out->index; // lower.c may name another access instead
   return m->gather && m->scatter ? m : NULL;
 }
 

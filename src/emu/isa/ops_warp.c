@@ -49,9 +49,43 @@ static void shfl_lanes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
 static void shfl(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   shfl_lanes(x, i, mask);
 }
+
+// Whether all lanes take part, with one distance and one clamp: as nvcc compiles what a warp reduces by, in registers.
+EMU_HOT static bool shfl_is_even(EmuCtx *x, const EmuInst *i) {
+  const uint32_t *members = EMU_IN(uint32_t, i->f), *b = EMU_IN(uint32_t, i->b), *c = EMU_IN(uint32_t, i->c);
+  uint32_t odd = 0, by = b[0], clamp = c[0];
+  EMU_EACH(l) odd |= ~members[l] | (b[l] ^ by) | (c[l] ^ clamp);
+  return !odd;
+}
+
+// The lanes of a whole warp that go by one distance; shfl_source, for all of them.
+EMU_HOT static void shfl_even(EmuCtx *x, const EmuInst *i) {
+  uint32_t c = EMU_IN(uint32_t, i->c)[0];
+  int by = (int)(EMU_IN(uint32_t, i->b)[0] & 31), seg = (int)(c >> 8 & 31), end = (int)(c & 31) & ~seg;
+  int from[EMU_LANES];
+  uint32_t a[EMU_LANES], *d = EMU_OUT(uint32_t, i->d);
+  uint8_t ok[EMU_LANES];
+  memcpy(a, EMU_IN(uint32_t, i->a), sizeof a);
+  switch (i->fn) {
+  case PTX_FN_UP: EMU_EACH(l) from[l] = l - by; break;
+  case PTX_FN_DOWN: EMU_EACH(l) from[l] = l + by; break;
+  case PTX_FN_BFLY: EMU_EACH(l) from[l] = l ^ by; break;
+  default: EMU_EACH(l) from[l] = (l & seg) | (by & ~seg); break;
+  }
+  if (i->fn == PTX_FN_UP)
+    EMU_EACH(l) ok[l] = from[l] >= ((l & seg) | end);
+  else
+    EMU_EACH(l) ok[l] = from[l] <= ((l & seg) | end);
+  for (int l = 0; l < EMU_LANES; l++) d[l] = a[ok[l] ? from[l] : l];
+  emu_set_pred(x, i->e, EMU_ALL, emu_pack(ok));
+}
+
 static void shfl_sync(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   mask = emu_sync_lanes(x, i, mask, i->f);
-  if (mask) shfl_lanes(x, i, mask);
+  if (mask == EMU_ALL && shfl_is_even(x, i))
+    shfl_even(x, i);
+  else if (mask)
+    shfl_lanes(x, i, mask);
 }
 
 // All lanes, one distance, one clamp, all here: the source lanes are known beforehand (i->more).

@@ -21,7 +21,7 @@ static inline bool piece_of(const EmuCtx *x, const EmuInst *i, uint64_t *base, u
     return true;
   }
   const EmuAlloc *a = emu_worker(x)->last[i->index];
-  if (!a || a->freed || a->heap || i->space == PTX_SPACE_LOCAL || i->space == PTX_SPACE_PARAM) return false;
+  if (!a || a->freed || a->heap || a->read_only || i->space == PTX_SPACE_LOCAL || i->space == PTX_SPACE_PARAM) return false;
   *base = a->base, *size = a->size, *host = a->host;
   return true;
 }
@@ -65,6 +65,22 @@ static inline bool fits(const EmuShape *s, uint64_t address, uint64_t base, uint
          in + (uint64_t)(int64_t)s->high <= limit && !(address & (bytes - 1));
 }
 
+// Blocks of 16 or 8 threads in a row have rows as long in their warps.
+static void learn_groups(EmuShape *s, uint32_t bytes) {
+  static const uint8_t sizes[] = {8, 16, 32};
+  s->rows = s->equals = 0;
+  for (size_t k = 0; k < sizeof sizes && s->mask == EMU_ALL; k++) {
+    bool rows = true, equals = true;
+    for (int l = 0; l < EMU_LANES; l++) {
+      int32_t from = s->delta[l / sizes[k] * sizes[k]];
+      rows = rows && s->delta[l] == from + (int32_t)((uint32_t)l % sizes[k] * bytes);
+      equals = equals && s->delta[l] == from;
+    }
+    if (rows) s->rows = sizes[k];
+    if (equals) s->equals = sizes[k];
+  }
+}
+
 // Stores the lanes' current shape. False: they are too far apart, or not aligned to each other.
 static bool learn(const EmuCtx *x, const EmuInst *i, EmuShape *s, uint32_t mask, uint32_t bytes) {
   uint64_t from = lane_address(x, i, emu_first(mask));
@@ -82,9 +98,18 @@ static bool learn(const EmuCtx *x, const EmuInst *i, EmuShape *s, uint32_t mask,
     row = row && apart == (uint64_t)l * bytes;
   }
   s->row = row;
+  learn_groups(s, bytes);
   s->counted = s->observed = false;
   s->index = i->index;
   return true;
+}
+
+// That of the access through the same register which the warp has just executed. NULL: there is none. Each has its own
+// where accesses are counted: what was counted depends on where it ends in a line.
+static inline EmuShape *first_shape(const EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  if (i->e == i->index) return NULL;
+  EmuShape *s = &emu_worker(x)->shapes[x->launch->program->code[i->e].f];
+  return s->index == i->e && s->mask == mask ? s : NULL;
 }
 
 // The shape of an access whose active lanes are all aligned and inside one allocation, and its address in *at.
@@ -92,10 +117,17 @@ static bool learn(const EmuCtx *x, const EmuInst *i, EmuShape *s, uint32_t mask,
 static inline EmuShape *shape_of(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t bytes, Place *at) {
   uint64_t base, size;
   uint8_t *host;
-  if (!piece_of(x, i, &base, &size, &host) || bytes & (bytes - 1)) return NULL;
-  EmuShape *s = &emu_worker(x)->shapes[i->f];
-  if ((s->index != i->index || s->mask != mask || !same_distances(x, i, s, mask)) &&
-      !learn(x, i, s, mask, bytes))
+  EmuWorker *w = emu_worker(x);
+  EmuShape *s = &w->shapes[i->f];
+  if (!piece_of(x, i, &base, &size, &host) || bytes & (bytes - 1)) {
+    s->index = UINT32_MAX; // so that nothing else has its shape from here
+    return NULL;
+  }
+  EmuShape *first = i->e >= w->since && !x->launch->counting ? first_shape(x, i, mask) : NULL;
+  if (first)
+    s = first;
+  else if ((s->index != i->index || s->mask != mask || !same_distances(x, i, s, mask)) &&
+           !learn(x, i, s, mask, bytes))
     return NULL;
   at->address = lane_address(x, i, emu_first(mask));
   if (!fits(s, at->address, base, size, bytes)) return NULL;

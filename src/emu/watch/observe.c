@@ -352,6 +352,28 @@ static void add_sums(SolEmuPattern *to, const SolEmuPattern *p) {
   if (!to->allocation || p->allocation < to->allocation) to->allocation = p->allocation;
 }
 
+// The busiest bin of an instruction's atomics: sectors and queues are looked at apart.
+static EmuBin busiest(const EmuRun *run, uint32_t site) {
+  EmuBin most = {0};
+  bool any = false; // most instructions are no atomics
+  for (uint32_t k = 0; k < run->worker_count; k++)
+    any |= emu_worker(&run->workers[k])->sites[site].bins != NULL;
+  for (uint32_t b = 0; any && b < EMU_BINS; b++) {
+    EmuBin sum = {0};
+    for (uint32_t k = 0; k < run->worker_count; k++) {
+      const EmuSite *g = &emu_worker(&run->workers[k])->sites[site];
+      if (!g->bins) continue;
+      sum.lanes += g->bins[b].lanes;
+      sum.queue_lanes += g->bins[b].queue_lanes;
+      sum.queue_packets += g->bins[b].queue_packets;
+    }
+    if (sum.lanes > most.lanes) most.lanes = sum.lanes;
+    if (sum.queue_lanes + sum.queue_packets > most.queue_lanes + most.queue_packets)
+      most.queue_lanes = sum.queue_lanes, most.queue_packets = sum.queue_packets;
+  }
+  return most;
+}
+
 void emu_observe_sum(EmuRun *run, uint32_t pc, SolEmuPattern *to) {
   uint32_t site = run->statics->site[pc];
   if (site == EMU_NO_SITE) return;
@@ -365,20 +387,7 @@ void emu_observe_sum(EmuRun *run, uint32_t pc, SolEmuPattern *to) {
   }
   add_commonest(&all->strides, &to->stride, &to->stride_times);
   add_commonest(&all->steps, &to->step, &to->step_times);
-  EmuBin most = {0};
-  for (uint32_t b = 0; b < EMU_BINS; b++) {
-    EmuBin sum = {0};
-    for (uint32_t k = 0; k < run->worker_count; k++) {
-      const EmuSite *g = &emu_worker(&run->workers[k])->sites[site];
-      if (!g->bins) continue;
-      sum.lanes += g->bins[b].lanes;
-      sum.queue_lanes += g->bins[b].queue_lanes;
-      sum.queue_packets += g->bins[b].queue_packets;
-    }
-    if (sum.lanes > most.lanes) most.lanes = sum.lanes;
-    if (sum.queue_lanes + sum.queue_packets > most.queue_lanes + most.queue_packets)
-      most.queue_lanes = sum.queue_lanes, most.queue_packets = sum.queue_packets;
-  }
+  EmuBin most = busiest(run, site);
   to->hottest += most.lanes;
   to->queue_lanes += most.queue_lanes;
   to->queue_packets += most.queue_packets;
