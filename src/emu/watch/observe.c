@@ -154,6 +154,7 @@ void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first,
   }
   add_execution(g, &g->now, first, shared);
   add_step(x, g, first, s->mask);
+  if (x->launch->waited && op == SOL_MEM_STORE && !shared) emu_path_wrote(x, s->mask, first, s->delta, NULL);
   uint32_t sectors = shared ? 0 : s->coalesced->sectors;
   if (wants_example(x, g, s->mask, sectors)) {
     int64_t delta[EMU_LANES];
@@ -172,6 +173,8 @@ void emu_observe_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint3
   EmuSite *g = site_of(x, i);
   uint32_t global = acc->mask & ~(acc->shared | acc->local), mask = global ? global : acc->shared;
   if (global) emu_touch_any(x, &w->coalesced, op);
+  if (x->launch->waited && global && (op == SOL_MEM_STORE || op == SOL_MEM_ATOMIC))
+    emu_path_wrote(x, global, 0, NULL, acc->addr);
   if (!g) return;
   if (acc->shared) emu_path_access(x, i, of_others(x, acc) ? EMU_REACH_OTHERS : EMU_REACH_SHARED, op);
   if (acc->mask & ~acc->shared) emu_path_access(x, i, reach_of(x, i, g), op);
@@ -308,6 +311,7 @@ bool emu_observe_make(EmuRun *run) {
 void emu_observe_free(EmuRun *run) {
   sol_heap_free(run->units);
   run->units = NULL;
+  emu_waited_free(run);
   for (uint32_t k = 0; k < run->worker_count; k++) {
     EmuSite *g = emu_worker(&run->workers[k])->sites;
     for (uint32_t n = 0; g && n < run->statics->site_count; n++) {

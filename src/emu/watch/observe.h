@@ -62,6 +62,14 @@ typedef struct EmuSite { // one memory instruction, on one worker
   struct EmuBin *bins;   // of atomics; NULL: none yet
 } EmuSite;
 
+// ---- paths ----
+
+uint64_t emu_path_weight(const EmuBlock *block, const EmuPath *path); // chain.c: its clocks, times EMU_WAIT
+// wakes.c: lanes of `mask` wrote at first + delta (addr, where that is NULL), which others may wait for.
+typedef struct EmuWaited EmuWaited;
+void emu_path_wrote(EmuCtx *x, uint32_t mask, uint64_t first, const int32_t *delta, const uint64_t *addr);
+void emu_waited_free(EmuRun *run);
+
 // ---- static analysis of a program ----
 
 // flight.c: waits and loads of one function, and which of its stores directly follow an adjacent one
