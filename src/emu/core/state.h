@@ -325,7 +325,7 @@ typedef struct EmuWorker { // EmuCtx.more
   EmuUnit *free_units;
   EmuBlock *free_blocks;
   EmuFiber *free_fibers; // with the room of their entries
-  SolEmuCounts *idle_counts; // what fibers that only wait would add to EmuCtx.counts: nobody reads it
+  SolEmuCounts *idle_counts; // what fibers that only wait would add to EmuCtx.counts
   EmuAlloc **last;       // by EmuInst.index: the allocation of its last access
   EmuSm *sm;
   SolL1Counts *l1_counts; // by EmuInst.index
