@@ -1,5 +1,6 @@
 // Clocks of what warps wait for when they contend: constants that lanes index apart, float atomics on one word of shared memory,
-// compare-and-swap loops on one word of global memory, flags that another block polls, and chains of 64-bit products.
+// compare-and-swap loops on one word of global memory, flags that another block polls, chains of 64-bit products, and code
+// that is longer than what SMs keep of it.
 // nvcc -O3 -std=c++17 -arch=sm_90 -o probe_contend bench/probe_contend.cu && ./probe_contend > bench/results/DATE-GPU-contend.json
 #include <cstdio>
 #include <cuda_runtime.h>
@@ -208,12 +209,39 @@ template <int KIND> static void product_rows(const char *what, long long *clk, v
   }
 }
 
+// ---- straight-line code: COUNT multiply-adds in four chains, gone through three times ----
+
+template <int COUNT> __global__ void straight(long long *clk, float *out, float x) {
+  float a[4] = {x, x + 1, x + 2, x + 3};
+#pragma unroll 1
+  for (int turn = 0; turn < 3; turn++) {
+    __syncthreads();
+    long long from = clock64();
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) a[i % 4] = a[i % 4] * x + (float)(i % 7);
+    asm volatile("" ::"f"(a[0]), "f"(a[1]), "f"(a[2]), "f"(a[3]) : "memory");
+    __syncthreads();
+    if (!threadIdx.x && !blockIdx.x) clk[turn] = clock64() - from;
+  }
+  out[threadIdx.x] = a[0] + a[1] + a[2] + a[3];
+}
+template <int COUNT> static void straight_rows(long long *clk, void *out) {
+  for (int blocks : {1, 132})
+    for (int warps : {1, 2, 4, 8, 16}) {
+      long long c[3];
+      for (int pass = 0; pass < 2; pass++) straight<COUNT><<<blocks, 32 * warps>>>(clk, (float *)out, 0.5f);
+      cudaMemcpy(c, clk, sizeof c, cudaMemcpyDeviceToHost);
+      printf("%s{\"what\": \"straight\", \"instructions\": %d, \"blocks\": %d, \"warps\": %d, \"clocks\": [%.3f, %.3f, %.3f]}", comma, COUNT, blocks,
+             warps, c[0] / (double)COUNT, c[1] / (double)COUNT, c[2] / (double)COUNT), comma = ",\n";
+    }
+}
+
 int main() {
   cudaDeviceProp p;
   cudaGetDeviceProperties(&p, 0);
   long long *clk;
   void *out;
-  cudaMalloc(&clk, 8), cudaMalloc(&out, 1 << 20);
+  cudaMalloc(&clk, 64), cudaMalloc(&out, 1 << 20);
   unsigned *word, *tries;
   cudaMalloc(&word, 8 * 1056 * 256), cudaMalloc(&tries, 4 * 1056 * 256);
   printf("{\"gpu\": \"%s\", \"rows\": [\n", p.name);
@@ -233,5 +261,12 @@ int main() {
   product_rows<3>("add.u64", clk, out);
   product_rows<4>("mul.lo.u32", clk, out);
   product_rows<5>("mul.hi.u32", clk, out);
+  straight_rows<1024>(clk, out);
+  straight_rows<2048>(clk, out);
+  straight_rows<4096>(clk, out);
+  straight_rows<6144>(clk, out);
+  straight_rows<8192>(clk, out);
+  straight_rows<12288>(clk, out);
+  straight_rows<16384>(clk, out);
   printf("],\n\"error\": \"%s\"}\n", cudaGetErrorString(cudaDeviceSynchronize()));
 }
