@@ -40,17 +40,17 @@ template <typename T, int AHEAD> static void constant_rows(long long *clk, unsig
 
 // ---- shared memory ----
 
-template <typename T, bool RETURNS> __global__ void shared_adds(long long *clk, T *out, int lanes, int words, int n) {
-  __shared__ T sum[32];
+template <typename T, bool RETURNS> __global__ void shared_adds(long long *clk, T *out, int lanes, int words, int own, int n) {
+  __shared__ T sum[1024];
   __shared__ long long first, last;
-  if (threadIdx.x < 32) sum[threadIdx.x] = 0;
+  sum[threadIdx.x] = 0;
   if (!threadIdx.x) first = 1ll << 62, last = 0;
   __syncthreads();
   long long from = clock64();
   T old = 0;
   if (threadIdx.x % 32 < lanes)
     for (int i = 0; i < n; i++) {
-      T got = atomicAdd(&sum[threadIdx.x % words], (T)1);
+      T got = atomicAdd(&sum[threadIdx.x % words + (own ? threadIdx.x / 32 * 32 : 0)], (T)1);
       if (RETURNS) old += got;
     }
   long long to = clock64();
@@ -58,19 +58,20 @@ template <typename T, bool RETURNS> __global__ void shared_adds(long long *clk, 
   atomicMax(&last, to);
   __syncthreads();
   if (!threadIdx.x) *clk = last - first;
-  out[threadIdx.x] = sum[threadIdx.x % 32] + old;
+  out[threadIdx.x] = sum[threadIdx.x] + old;
 }
 template <typename T, bool RETURNS> static void shared_rows(const char *type, long long *clk, void *out) {
-  for (int warps : {1, 2, 4, 8, 16, 32})
-    for (int lanes : {1, 4, 32})
-      for (int words : {1, 32}) {
+  for (int own : {0, 1})
+    for (int warps : {1, 2, 4, 8, 16, 32})
+      for (int lanes : {1, 4, 32})
+        for (int words : {1, 32}) {
         if (words > lanes) continue;
         int n = 50;
-        for (int pass = 0; pass < 2; pass++) shared_adds<T, RETURNS><<<1, 32 * warps>>>(clk, (T *)out, lanes, words, n);
+        for (int pass = 0; pass < 2; pass++) shared_adds<T, RETURNS><<<1, 32 * warps>>>(clk, (T *)out, lanes, words, own, n);
         long long c;
         cudaMemcpy(&c, clk, 8, cudaMemcpyDeviceToHost);
-        printf("%s{\"what\": \"shared %s\", \"returns\": %d, \"warps\": %d, \"lanes\": %d, \"words\": %d, \"clocks\": %.1f}", comma, type, RETURNS, warps,
-               lanes, words, (double)c / n), comma = ",\n";
+        printf("%s{\"what\": \"shared %s\", \"returns\": %d, \"warps\": %d, \"lanes\": %d, \"words\": %d, \"own\": %d, \"clocks\": %.1f}", comma, type, RETURNS, warps,
+               lanes, words, own, (double)c / n), comma = ",\n";
       }
 }
 
@@ -209,30 +210,37 @@ template <int KIND> static void product_rows(const char *what, long long *clk, v
   }
 }
 
-// ---- straight-line code: COUNT multiply-adds in four chains, gone through three times ----
+// ---- straight-line code: COUNT multiply-adds in some chains, gone through three times ----
 
-template <int COUNT> __global__ void straight(long long *clk, float *out, float x) {
-  float a[4] = {x, x + 1, x + 2, x + 3};
+template <int COUNT, int CHAINS> __device__ __forceinline__ void line_of(float *a, float x) {
+  if constexpr (COUNT > 2048) line_of<COUNT - 2048, CHAINS>(a, x);
+#pragma unroll
+  for (int i = 0; i < (COUNT > 2048 ? 2048 : COUNT); i++) a[i % CHAINS] = a[i % CHAINS] * x + (float)((i + COUNT) % 7);
+}
+template <int COUNT, int CHAINS> __global__ void straight(long long *clk, float *out, float x) {
+  float a[CHAINS];
+  for (int i = 0; i < CHAINS; i++) a[i] = x + i;
 #pragma unroll 1
   for (int turn = 0; turn < 3; turn++) {
     __syncthreads();
     long long from = clock64();
-#pragma unroll
-    for (int i = 0; i < COUNT; i++) a[i % 4] = a[i % 4] * x + (float)(i % 7);
-    asm volatile("" ::"f"(a[0]), "f"(a[1]), "f"(a[2]), "f"(a[3]) : "memory");
+    line_of<COUNT, CHAINS>(a, x);
+    for (int i = 0; i < CHAINS; i++) asm volatile("" ::"f"(a[i]) : "memory");
     __syncthreads();
     if (!threadIdx.x && !blockIdx.x) clk[turn] = clock64() - from;
   }
-  out[threadIdx.x] = a[0] + a[1] + a[2] + a[3];
+  float sum = 0;
+  for (int i = 0; i < CHAINS; i++) sum += a[i];
+  out[threadIdx.x] = sum;
 }
-template <int COUNT> static void straight_rows(long long *clk, void *out) {
+template <int COUNT, int CHAINS> static void straight_rows(long long *clk, void *out) {
   for (int blocks : {1, 132})
     for (int warps : {1, 2, 4, 8, 16}) {
       long long c[3];
-      for (int pass = 0; pass < 2; pass++) straight<COUNT><<<blocks, 32 * warps>>>(clk, (float *)out, 0.5f);
+      for (int pass = 0; pass < 2; pass++) straight<COUNT, CHAINS><<<blocks, 32 * warps>>>(clk, (float *)out, 0.5f);
       cudaMemcpy(c, clk, sizeof c, cudaMemcpyDeviceToHost);
-      printf("%s{\"what\": \"straight\", \"instructions\": %d, \"blocks\": %d, \"warps\": %d, \"clocks\": [%.3f, %.3f, %.3f]}", comma, COUNT, blocks,
-             warps, c[0] / (double)COUNT, c[1] / (double)COUNT, c[2] / (double)COUNT), comma = ",\n";
+      printf("%s{\"what\": \"straight\", \"instructions\": %d, \"chains\": %d, \"blocks\": %d, \"warps\": %d, \"clocks\": [%.3f, %.3f, %.3f]}", comma,
+             COUNT, CHAINS, blocks, warps, c[0] / (double)COUNT, c[1] / (double)COUNT, c[2] / (double)COUNT), comma = ",\n";
     }
 }
 
@@ -261,12 +269,26 @@ int main() {
   product_rows<3>("add.u64", clk, out);
   product_rows<4>("mul.lo.u32", clk, out);
   product_rows<5>("mul.hi.u32", clk, out);
-  straight_rows<1024>(clk, out);
-  straight_rows<2048>(clk, out);
-  straight_rows<4096>(clk, out);
-  straight_rows<6144>(clk, out);
-  straight_rows<8192>(clk, out);
-  straight_rows<12288>(clk, out);
-  straight_rows<16384>(clk, out);
+  straight_rows<1024, 4>(clk, out);
+  straight_rows<2048, 4>(clk, out);
+  straight_rows<4096, 4>(clk, out);
+  straight_rows<8192, 4>(clk, out);
+  straight_rows<12288, 4>(clk, out);
+  straight_rows<16384, 4>(clk, out);
+  straight_rows<24576, 4>(clk, out);
+  straight_rows<1024, 2>(clk, out);
+  straight_rows<2048, 2>(clk, out);
+  straight_rows<4096, 2>(clk, out);
+  straight_rows<8192, 2>(clk, out);
+  straight_rows<12288, 2>(clk, out);
+  straight_rows<16384, 2>(clk, out);
+  straight_rows<24576, 2>(clk, out);
+  straight_rows<1024, 1>(clk, out);
+  straight_rows<2048, 1>(clk, out);
+  straight_rows<4096, 1>(clk, out);
+  straight_rows<8192, 1>(clk, out);
+  straight_rows<12288, 1>(clk, out);
+  straight_rows<16384, 1>(clk, out);
+  straight_rows<24576, 1>(clk, out);
   printf("],\n\"error\": \"%s\"}\n", cudaGetErrorString(cudaDeviceSynchronize()));
 }

@@ -1,6 +1,8 @@
 // The longest chain of a block (src/emu/watch/chain.c): one warp's work between barriers, and the waits on the way.
 #include "observe_rig.h"
 
+#include "machine/machine.h"
+
 enum { HEAD = 8, RET = 1 }; // instructions of observe_rig.h
 
 static SolEmuChain chain_of(const Job *job) {
@@ -116,6 +118,24 @@ TEST(repeated_loads_with_a_count_are_work) {
   run(&(Job){.threads = 32, .blocks = 1, .body = LOOP(1000, "ld.volatile.global.u32 %r2, [%in];")}, &s);
   CHECK_INT(inst(&s, "ld.volatile", 0)->counts.executions, 1000);
   done(&s);
+}
+
+// Lanes of float atomics at one address of shared memory take turns, those of all warps of the block; at addresses of their own
+// the warps do not wait for each other.
+TEST(float_atomics_on_one_address_take_turns) {
+  static const char body[] =
+      "mov.u32 %r2, tile; shr.u32 %r3, %t, 5; mul.lo.u32 %r3, %r3, %n; add.u32 %r2, %r2, %r3;\n"
+      "mov.f32 %f1, 0f3f800000; atom.shared.add.f32 %f2, [%r2], %f1; bar.sync 0;\n";
+  const SolDevice *device = NULL;
+  if (sol_device_find("h200", &device, NULL)) exit(1);
+  MachineModel m = machine_model(device);
+  double shared = device->smem_latency.value;
+  for (uint32_t apart = 0; apart <= 128; apart += 128) {
+    SolEmuChain c = chain_of(&(Job){.threads = 256, .body = body, .n = apart});
+    double own = 32 * m.shared_swap_clocks, all = 256 * m.shared_contended_clocks, turns = apart ? own : all;
+    double is = (c.shared_waits / 16 - 1 / m.near_in_flight) * shared;
+    CHECK_MSG(fabs(is - turns) < 0.02 * turns, "%u apart: %g, not %g", apart, is, turns);
+  }
 }
 
 // A fence waits; for stores on their way, too, which no barrier does. Those of shared memory, and of the

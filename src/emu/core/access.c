@@ -396,4 +396,5 @@ void emu_count(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes
   if (x->launch->checking) emu_check_access(x, i, acc, bytes, as[traffic].use);
   emu_count_as(x, i, acc, bytes, as[traffic].op, as[traffic].shared);
   if (x->launch->observing && as[traffic].use == EMU_USE_ATOMIC && !x->idle) emu_observe_atomic(x, i, acc);
+  if (x->launch->observing && traffic == EMU_CAS_LOOP && acc->shared && !x->idle) emu_path_swaps(x, i, acc);
 }

@@ -64,6 +64,7 @@ typedef struct EmuPath {
   uint64_t pending; // EmuPending: loads in flight
   uint64_t stored;  // whether it stored to global memory since its last fence
   uint64_t idle;    // whether its lanes only wait for others
+  uint64_t swaps;   // clocks of float atomics on shared memory, which are in shared_waits
 } EmuPath;
 // EmuBlock.paths holds the warps' paths, then the longest that arrived at each barrier, at the cluster's barrier
 // and at the cluster's last completed one, then the pending bulk copies, then the warps' paths when they began to poll.
@@ -88,6 +89,7 @@ void emu_path_access(EmuCtx *x, const EmuInst *i, EmuReach reach, SolMemOp op);
 void emu_path_polls(EmuCtx *x);
 void emu_path_idles(EmuCtx *x, const EmuInst *i, uint32_t mask);
 void emu_path_wakes(EmuCtx *x, const EmuInst *i, uint32_t mask);
+void emu_path_swaps(EmuCtx *x, const EmuInst *i, const EmuAccess *acc); // a float atomic on shared memory
 void emu_path_bulk(EmuCtx *x);   // a bulk copy was issued
 void emu_path_polled(EmuCtx *x); // the awaited phase of an mbarrier has completed
 void emu_path_fence(EmuCtx *x);  // a fence of wider scope than the block

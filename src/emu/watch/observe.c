@@ -214,6 +214,23 @@ static uint32_t most_at_one_address(const EmuAccess *acc, uint32_t mask) {
   return most;
 }
 
+// All lanes at an address take turns, those of several warps too: where the last ones were of this block and at this address, these
+// wait for them.
+void emu_path_swaps(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
+  EmuSite *g = site_of(x, i);
+  const SolEmuMachine *m = &x->launch->emu->machine;
+  if (!g || !m->swap_clocks) return;
+  EmuPath *path = &x->block->paths[x->warp->index];
+  uint64_t turns = most_at_one_address(acc, acc->shared), at = acc->addr[emu_first(acc->shared)], block = x->block->id + 1;
+  if (g->swap_block != block || g->swap_at != at) g->swap_busy = path->swaps;
+  g->swap_block = block;
+  g->swap_at = at;
+  g->swap_busy += turns * m->contended_clocks;
+  uint64_t own = path->swaps + turns * m->swap_clocks, later = own > g->swap_busy ? own : g->swap_busy;
+  path->shared_waits += (later - path->swaps) * EMU_WAIT / x->block->clocks->shared_waits;
+  path->swaps = later;
+}
+
 // What lanes that access one line send to L2: every eight neighbours a packet for each of their sectors.
 static uint32_t packets_of_line(const EmuAccess *acc, uint32_t mask) {
   uint32_t sectors = 0;
