@@ -110,8 +110,8 @@ TEST(a_request_passes_l1_once_for_every_line) {
   w = (MachineWork){0};
   audit_demand(h200(), &in, &waits, 1, &w);
   CHECK_NEAR(w.constant_turns, 9000, 0);
-  double more = 9000 - h200()->constant_least * (double)in.counts.requests;
-  CHECK_NEAR(w.shared_waits * h200()->device->smem_latency.value, more * h200()->constant_clocks, 1e-6);
+  double more = (9000 - (double)in.counts.requests) * h200()->constant_apart_clocks / h200()->near_in_flight;
+  CHECK_NEAR(w.shared_waits * h200()->device->smem_latency.value, more, 1e-6);
   CHECK_NEAR(w.l1_wavefronts + w.l2_reads + w.load_waits, 0, 0);
 }
 

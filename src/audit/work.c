@@ -9,8 +9,8 @@
 //     mean probability over all of the kernel's loads; sectors served by DRAM are its bytes over 32.
 //  3. A warp has near_in_flight loads from shared memory in flight before it waits; a shuffle has the latency
 //     of shared memory.
-//  4. Constant memory serves one word at a time, and takes at least as long as for constant_least of them: lanes that index it
-//     apart keep their warp waiting, whatever else is in flight. A match serves one value at a time, after match_setup.
+//  4. Constant memory serves one word at a time, and takes at least as long as for constant_least of them; a load takes
+//     constant_apart_clocks longer for each word beyond the first. A match serves one value at a time, after match_setup.
 //  5. Floating-point atomics on shared memory are loops of a load and a compare-and-swap: in each round one lane of those
 //     at an address is done, and the swaps of those that are left take a wavefront each. A round takes a warp shared_swap_clocks;
 //     where several warps of a block contend for an address, those rounds are in its critical path one after another,
@@ -149,11 +149,13 @@ static void add_swaps(const MachineModel *m, const AuditInst *in, double scale, 
   w->issues += in->executed.issues * (more / times) * scale;
 }
 
-static void add_constants(const MachineModel *m, const SolEmuCounts *c, double scale, MachineWork *w) {
-  double least = m->constant_least * (double)c->requests, turns = sol_larger((double)c->turns, least);
+// Where the machine code is known, its waits are counted there (scoreboards.c).
+static void add_constants(const MachineModel *m, const AuditInst *in, double scale, MachineWork *w) {
+  double requests = (double)in->counts.requests, turns = (double)in->counts.turns;
   SolFigure shared = m->device->smem_latency;
-  w->constant_turns += turns * scale;
-  if (sol_known(shared)) w->shared_waits += (turns - least) * m->constant_clocks / shared.value * scale;
+  w->constant_turns += sol_larger(turns, m->constant_least * requests) * scale;
+  if (!in->by_machine && sol_known(shared) && turns > requests)
+    w->shared_waits += (turns - requests) * m->constant_apart_clocks / m->near_in_flight / shared.value * scale;
 }
 
 void audit_demand(const MachineModel *m, const AuditInst *in, const AuditWaits *waits, double scale,
@@ -170,7 +172,7 @@ void audit_demand(const MachineModel *m, const AuditInst *in, const AuditWaits *
   if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC && in->real) add_swaps(m, in, scale, w);
   if (in->unit == SOL_EMU_CLASS_WARP && c->turns)
     w->match_turns += (double)c->turns * scale + m->match_setup * executions;
-  if (in->kind == SOL_EMU_KIND_CONST_LOAD) add_constants(m, c, scale, w);
+  if (in->kind == SOL_EMU_KIND_CONST_LOAD) add_constants(m, in, scale, w);
   if (in->kind == SOL_EMU_KIND_OTHER || in->kind == SOL_EMU_KIND_CONST_LOAD || !c->requests) return;
   add_global(m, in, waits, scale, w);
 }
