@@ -110,6 +110,8 @@ TEST(a_request_passes_l1_once_for_every_line) {
   w = (MachineWork){0};
   audit_demand(h200(), &in, &waits, 1, &w);
   CHECK_NEAR(w.constant_turns, 9000, 0);
+  double more = (9000 - (double)in.counts.requests) * h200()->constant_apart_clocks / h200()->near_in_flight;
+  CHECK_NEAR(w.shared_waits * h200()->device->smem_latency.value, more, 1e-6);
   CHECK_NEAR(w.l1_wavefronts + w.l2_reads + w.load_waits, 0, 0);
 }
 
@@ -181,7 +183,7 @@ TEST(the_first_round_of_a_shared_atomic_is_the_machine_codes) {
   CHECK_NEAR(w.shared_waits, 0, 0); // no two lanes at one address
   in.pattern.same = 300;
   audit_demand(h200(), &in, &waits, 1, &w);
-  CHECK_NEAR(w.shared_waits, h200()->shared_cas_waits * 200, 0);
+  CHECK_NEAR(w.shared_waits * h200()->device->smem_latency.value, h200()->shared_swap_clocks * 200, 1e-6);
   in.executed.issues = 500;
   in.pattern.same = 3200;
   w = (MachineWork){.warps_per_block = 8};

@@ -1,6 +1,8 @@
 // The longest chain of a block (src/emu/watch/chain.c): one warp's work between barriers, and the waits on the way.
 #include "observe_rig.h"
 
+#include "machine/machine.h"
+
 enum { HEAD = 8, RET = 1 }; // instructions of observe_rig.h
 
 static SolEmuChain chain_of(const Job *job) {
@@ -71,6 +73,69 @@ TEST(blocks_of_a_cluster_wait_for_each_other) {
   check("issues", c.issues, 8 * (2 * to_arrive + 1 + RET + RET));
   check("barriers", c.barriers, 0);
   check("cluster_barriers", c.cluster_barriers, 16);
+}
+
+// Block 0 works and sets a flag, for which block 1 polls: its chain is block 0's, then what it does itself. Polls in vain are
+// counted a few times, however long they take.
+TEST(blocks_that_poll_wait_for_the_one_that_writes) {
+  static const char body[] =
+      "mov.u32 %r5, 1; setp.ne.u32 %p2, %b, 1; @%p2 bra wait;\n" LOOP(
+          5000, "") "st.volatile.global.u32 [%out], %r5; bra end;\n"
+                    "wait: ld.volatile.global.u32 %r2, [%out]; setp.eq.u32 %p3, %r2, 0; @%p3 bra wait;\nend:\n";
+  Seen s;
+  run(&(Job){.threads = 32, .blocks = 2, .body = body}, &s);
+  double writes = HEAD + 3 + 1 + 15000 + 1;
+  CHECK_INT(s.r.end, SOL_EMU_DONE);
+  CHECK_MSG(s.r.chain.issues >= 2 * writes && s.r.chain.issues < 2 * writes + 20, "%g", s.r.chain.issues);
+  uint64_t polls = inst(&s, "ld.volatile", 0)->counts.executions;
+  CHECK_MSG(polls >= 1 && polls <= 4, "%llu", (unsigned long long)polls);
+  done(&s);
+}
+
+// The same with a barrier in the loop, where other warps of the block have work; and with a count of tries, if they sleep.
+TEST(polls_between_barriers_and_sleeps_are_no_work) {
+  static const char *const bodies[] = {
+      "setp.ne.u32 %p2, %b, 1; mov.u32 %r5, 1; @%p2 bra wait;\n" LOOP(
+          5000, "") "st.volatile.global.u32 [%out], %r5; bra end;\n"
+                    "wait: ld.volatile.global.u32 %r2, [%out]; bar.sync 0; setp.eq.u32 %p3, %r2, 0; @%p3 bra wait;\nend:\n",
+      "setp.ne.u32 %p2, %b, 1; mov.u32 %r5, 1; @%p2 bra wait;\n" LOOP(
+          5000, "") "st.volatile.global.u32 [%out], %r5; bra end;\n"
+                    "wait: nanosleep.u32 100; add.u32 %r6, %r6, 1; ld.volatile.global.u32 %r2, [%out]; setp.eq.u32 %p3, %r2, 0; "
+                    "@%p3 bra wait;\nend:\n"};
+  for (size_t k = 0; k < sizeof bodies / sizeof *bodies; k++) {
+    Seen s;
+    run(&(Job){.threads = 64, .blocks = 2, .body = bodies[k]}, &s);
+    CHECK_INT(s.r.end, SOL_EMU_DONE);
+    uint64_t polls = inst(&s, "ld.volatile", 0)->counts.executions;
+    CHECK_MSG(polls >= 2 && polls <= 8, "%s: %llu", bodies[k], (unsigned long long)polls);
+    done(&s);
+  }
+}
+
+// A loop that reads one address again and again, and counts, does work.
+TEST(repeated_loads_with_a_count_are_work) {
+  Seen s;
+  run(&(Job){.threads = 32, .blocks = 1, .body = LOOP(1000, "ld.volatile.global.u32 %r2, [%in];")}, &s);
+  CHECK_INT(inst(&s, "ld.volatile", 0)->counts.executions, 1000);
+  done(&s);
+}
+
+// Lanes of float atomics at one address of shared memory take turns, those of all warps of the block; at addresses of their own
+// the warps do not wait for each other.
+TEST(float_atomics_on_one_address_take_turns) {
+  static const char body[] =
+      "mov.u32 %r2, tile; shr.u32 %r3, %t, 5; mul.lo.u32 %r3, %r3, %n; add.u32 %r2, %r2, %r3;\n"
+      "mov.f32 %f1, 0f3f800000; atom.shared.add.f32 %f2, [%r2], %f1; bar.sync 0;\n";
+  const SolDevice *device = NULL;
+  if (sol_device_find("h200", &device, NULL)) exit(1);
+  MachineModel m = machine_model(device);
+  double shared = device->smem_latency.value;
+  for (uint32_t apart = 0; apart <= 128; apart += 128) {
+    SolEmuChain c = chain_of(&(Job){.threads = 256, .body = body, .n = apart});
+    double own = 32 * m.shared_swap_clocks, all = 256 * m.shared_contended_clocks, turns = apart ? own : all;
+    double is = (c.shared_waits / 16 - 1 / m.near_in_flight) * shared;
+    CHECK_MSG(fabs(is - turns) < 0.02 * turns, "%u apart: %g, not %g", apart, is, turns);
+  }
 }
 
 // A fence waits; for stores on their way, too, which no barrier does. Those of shared memory, and of the

@@ -320,6 +320,28 @@ TEST(waits_are_the_scoreboards) {
   }
 }
 
+// A constant load whose lanes read different words is waited for as long as it takes to serve them.
+TEST(constants_apart_are_waited_for) {
+  MachineModel model = machine_model(gpu("h200"));
+  for (uint64_t words = 1; words <= 32; words *= 32) {
+    Made m = {0};
+    m.ptx[0] = did(1, "ld.const.f32 %f1, [%rd1];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_CONST_LOAD, 100);
+    m.ptx[1] = did(2, "add.f32 %f3, %f1, %f4;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100);
+    m.ptx[0].counts.requests = 100;
+    m.ptx[0].counts.turns = 100 * words;
+    add_inst(&m, 1, SASS_UNIT_OTHER, SASS_KIND_NONE, false);
+    add_inst(&m, 2, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+    m.insts[0].stall = m.insts[1].stall = 1;
+    m.insts[0].sets = 0;
+    m.insts[1].sets = 7;
+    m.insts[1].waits = 1;
+    add_block(&m, 2, SASS_NONE, SASS_NONE);
+    read_made(&m, model.device, 2);
+    double clocks = model.unit_clocks + (double)(words - 1) * model.constant_apart_clocks - 1;
+    CHECK_NEAR(m.ptx[1].executed.unit_waits * model.unit_clocks, 100 * clocks, 1e-6);
+  }
+}
+
 // A branch over a load is a guard: the load takes its slot in every warp.
 TEST(a_guarded_instruction_takes_its_slot) {
   Made m = {0};

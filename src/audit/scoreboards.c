@@ -12,7 +12,8 @@ typedef enum Pending { NOTHING, UNIT, SHARED, LOAD } Pending; // by rising laten
 
 typedef struct Board {
   Pending what;
-  double age; // clocks since it was set
+  double age;  // clocks since it was set
+  double more; // clocks by which its result is later than others of its kind
 } Board;
 
 typedef struct State {
@@ -25,6 +26,7 @@ typedef struct Launch {
   AuditInst *insts;
   const uint32_t *inst_of;
   double latency[LOAD + 1];
+  double apart; // of a constant load, for each word beyond the first
 } Launch;
 
 static Pending pending_of(const SassInst *m, const AuditInst *in) {
@@ -38,8 +40,14 @@ static Pending pending_of(const SassInst *m, const AuditInst *in) {
   return in->is_load && m->unit == SASS_UNIT_OTHER ? LOAD : UNIT; // textures
 }
 
-static void set_board(Board *b, Pending what) {
-  if (what >= b->what) *b = (Board){what, 0};
+// Lanes that read different words of constant memory wait for them one after another.
+static double more_of(const Launch *l, const AuditInst *in) {
+  double requests = (double)in->counts.requests, turns = (double)in->counts.turns;
+  return in->kind == SOL_EMU_KIND_CONST_LOAD && turns > requests ? (turns / requests - 1) * l->apart : 0;
+}
+
+static void set_board(Board *b, Pending what, double more) {
+  if (what >= b->what) *b = (Board){what, 0, more};
 }
 
 static void join(State *to, const State *from) {
@@ -51,7 +59,7 @@ static void join(State *to, const State *from) {
 }
 
 static double left_of(const Launch *l, const Board *b) {
-  double left = l->latency[b->what] - b->age;
+  double left = l->latency[b->what] + b->more - b->age;
   return left > 0 ? left : 0;
 }
 
@@ -63,7 +71,7 @@ static Pending await(const Launch *l, State *s, uint8_t waits, double *clocks) {
     Board *b = &s->boards[i];
     if (!(waits >> i & 1)) continue;
     if (left_of(l, b) > *clocks) longest = b->what, *clocks = left_of(l, b);
-    *b = (Board){NOTHING, 0};
+    *b = (Board){NOTHING, 0, 0};
   }
   return longest;
 }
@@ -87,7 +95,7 @@ static void pass_block(const Launch *l, const SassBlock *block, State *s, double
     if (count && what) count_wait(what, times * clocks / l->latency[what], &in->executed);
     if (count) in->executed.clocks += times * m->stall;
     pass_time(s, clocks + m->stall);
-    if (m->sets < SASS_SCOREBOARDS) set_board(&s->boards[m->sets], pending_of(m, in));
+    if (m->sets < SASS_SCOREBOARDS) set_board(&s->boards[m->sets], pending_of(m, in), more_of(l, in));
   }
 }
 
@@ -95,6 +103,7 @@ bool audit_scoreboards(const SassCode *code, const MachineModel *model, AuditIns
                        const uint32_t *inst_of, SolArena *arena) {
   SolFigure shared = model->device->smem_latency;
   Launch l = {.code = code, .insts = insts, .inst_of = inst_of};
+  l.apart = model->constant_apart_clocks;
   l.latency[UNIT] = model->unit_clocks;
   l.latency[SHARED] = sol_known(shared) ? shared.value : 0;
   l.latency[LOAD] = machine_far_clocks(model);

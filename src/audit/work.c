@@ -9,10 +9,12 @@
 //     mean probability over all of the kernel's loads; sectors served by DRAM are its bytes over 32.
 //  3. A warp has near_in_flight loads from shared memory in flight before it waits; a shuffle has the latency
 //     of shared memory.
-//  4. Constant memory serves one word at a time, and takes at least as long as for constant_least of them; a
-//     match serves one value at a time, after match_setup.
+//  4. Constant memory serves one word at a time, and takes at least as long as for constant_least of them; a load takes
+//     constant_apart_clocks longer for each word beyond the first. A match serves one value at a time, after match_setup.
 //  5. Floating-point atomics on shared memory are loops of a load and a compare-and-swap: in each round one lane of those
-//     at an address is done, and the swaps of those that are left take a wavefront each.
+//     at an address is done, and the swaps of those that are left take a wavefront each. A round takes a warp shared_swap_clocks;
+//     where several warps of a block contend for an address, those rounds are in its critical path one after another,
+//     shared_contended_clocks each (emu/watch/chain.c).
 //  6. Atomics to the same 512 bytes of memory are serialised in L2: per request and line atomic_packet clocks for each
 //     packet, or, if that is longer, atomic_int_clocks for every lane at one address, atomic_real_clocks for
 //     floating-point additions (bench/results/2026-11-15-h200-units.json).
@@ -120,27 +122,40 @@ static void add_machine(const MachineModel *model, const AuditExecuted *m, const
   w->special += m->special * scale;
 }
 
+// Waits for shared memory in so many turns of a float atomic there.
+static double swap_waits(const MachineModel *m, double turns) {
+  SolFigure shared = m->device->smem_latency;
+  return sol_known(shared) ? turns * m->shared_swap_clocks / shared.value : 0;
+}
+
 double audit_shared_waits(const MachineModel *m, const AuditInst *in) {
   double executions = (double)in->counts.executions;
   if (in->unit == SOL_EMU_CLASS_WARP) return executions;
+  if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC && in->real) return swap_waits(m, (double)in->pattern.same);
   bool near = in->kind == SOL_EMU_KIND_SHARED_LOAD || in->kind == SOL_EMU_KIND_SHARED_ATOMIC;
   return near ? executions / m->near_in_flight : 0;
 }
 
 // A floating-point atomic on shared memory, as many rounds as lanes have the address that most of them share. The
-// machine code has the first round; by the PTX alone, the warps of a block are taken to contend.
+// machine code has the first round.
 static void add_swaps(const MachineModel *m, const AuditInst *in, double scale, MachineWork *w) {
   double times = (double)in->counts.shared_requests, rounds = (double)in->pattern.same;
   if (times <= 0) return;
   double swaps = rounds * (rounds / times + 1) / 2; // 1 + 2 + ... + lanes
   w->shared_wavefronts += sol_larger(swaps - (double)in->counts.wavefronts, 0) * scale;
+  if (!in->by_machine) return;
   double more = sol_larger(rounds - times, 0);
-  if (in->by_machine) {
-    w->shared_waits += m->shared_cas_waits * more * scale;
-    w->issues += in->executed.issues * (more / times) * scale;
-  } else {
-    w->shared_waits += m->shared_cas_waits * rounds * scale * sol_larger(w->warps_per_block, 1);
-  }
+  w->shared_waits += swap_waits(m, more) * scale;
+  w->issues += in->executed.issues * (more / times) * scale;
+}
+
+// Where the machine code is known, its waits are counted there (scoreboards.c).
+static void add_constants(const MachineModel *m, const AuditInst *in, double scale, MachineWork *w) {
+  double requests = (double)in->counts.requests, turns = (double)in->counts.turns;
+  SolFigure shared = m->device->smem_latency;
+  w->constant_turns += sol_larger(turns, m->constant_least * requests) * scale;
+  if (!in->by_machine && sol_known(shared) && turns > requests)
+    w->shared_waits += (turns - requests) * m->constant_apart_clocks / m->near_in_flight / shared.value * scale;
 }
 
 void audit_demand(const MachineModel *m, const AuditInst *in, const AuditWaits *waits, double scale,
@@ -157,8 +172,7 @@ void audit_demand(const MachineModel *m, const AuditInst *in, const AuditWaits *
   if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC && in->real) add_swaps(m, in, scale, w);
   if (in->unit == SOL_EMU_CLASS_WARP && c->turns)
     w->match_turns += (double)c->turns * scale + m->match_setup * executions;
-  if (in->kind == SOL_EMU_KIND_CONST_LOAD)
-    w->constant_turns += sol_larger((double)c->turns, m->constant_least * (double)c->requests) * scale;
+  if (in->kind == SOL_EMU_KIND_CONST_LOAD) add_constants(m, in, scale, w);
   if (in->kind == SOL_EMU_KIND_OTHER || in->kind == SOL_EMU_KIND_CONST_LOAD || !c->requests) return;
   add_global(m, in, waits, scale, w);
 }

@@ -53,6 +53,8 @@ SolEmuMachine sol_driver_machine(const SolDevice *d) {
       .clock = known_or_zero(d->boost_clock),
       .mem_bytes = (uint64_t)known_or_zero(d->mem_size),
       .clocks = clocks_of(&m),
+      .swap_clocks = whole(m.shared_swap_clocks),
+      .contended_clocks = whole(m.shared_contended_clocks),
       .near_in_flight = whole(m.near_in_flight),
       .guard_loads = whole(m.guard_loads),
       .guard_plain = whole(m.guard_plain),

@@ -116,6 +116,9 @@ typedef struct SolEmuMachine {
   bool track_init;        // tracks which bytes were written, for SOL_EMU_CHECK_INIT
   // For SolEmuLaunch.observe:
   SolEmuClocks clocks;
+  // Of float atomics on shared memory, of which each lane at an address takes a turn: clocks of a warp for its lanes one after
+  // another, and of all the warps that contend for an address: 0
+  uint32_t swap_clocks, contended_clocks;
   uint32_t
       near_in_flight; // loads from shared or local memory that a warp has in flight before it waits; at most 16: 1
   uint32_t

@@ -295,7 +295,7 @@ void emu_count_as(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t by
   SolEmuCounts *c = &x->counts[i->index];
   EmuWorker *w = emu_worker(x);
   c->bytes += (uint64_t)emu_popc(acc->mask) * bytes;
-  if (!x->launch->counting) return;
+  if (!x->launch->counting || x->idle) return;
   if (acc->shared) {
     SolWavefronts passes = sol_banks(acc->addr, acc->shared, bytes, shared);
     c->shared_requests++;
@@ -348,7 +348,7 @@ void emu_count_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first, S
   EmuWorker *w = emu_worker(x);
   uint32_t bytes = (uint32_t)i->bytes * i->vec;
   c->bytes += (uint64_t)emu_popc(s->mask) * bytes;
-  if (!x->launch->counting) return;
+  if (!x->launch->counting || x->idle) return;
   bool is_shared = i->space == PTX_SPACE_SHARED;
   if (i->space == PTX_SPACE_CONST) { // a cache of its own
     if (!s->counted) {
@@ -400,5 +400,6 @@ void emu_count(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes
   if (as[traffic].use == EMU_USE_ATOMIC) x->counts[i->index].atomics += emu_popc(acc->mask);
   if (x->launch->checking) emu_check_access(x, i, acc, bytes, as[traffic].use);
   emu_count_as(x, i, acc, bytes, as[traffic].op, as[traffic].shared);
-  if (x->launch->observing && as[traffic].use == EMU_USE_ATOMIC) emu_observe_atomic(x, i, acc);
+  if (x->launch->observing && as[traffic].use == EMU_USE_ATOMIC && !x->idle) emu_observe_atomic(x, i, acc);
+  if (x->launch->observing && traffic == EMU_CAS_LOOP && acc->shared && !x->idle) emu_path_swaps(x, i, acc);
 }

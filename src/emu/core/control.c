@@ -213,6 +213,7 @@ static void sleep_lanes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   double ns = (double)EMU_IN(uint32_t, i->a)[emu_first(mask)];
   emu_worker(x)->sm->clock += (uint64_t)(ns * 1e-9 * x->launch->emu->machine.clock) + 1;
   x->fiber->spin += EMU_SPIN;
+  x->fiber->poll.slept = true;
   x->budget = 0;
 }
 

@@ -126,6 +126,16 @@ typedef struct EmuEntry { // an entry of a SIMT stack
 
 typedef enum EmuState { EMU_READY, EMU_AT_BARRIER, EMU_AT_CLUSTER, EMU_AT_WARP_SYNC, EMU_ENDED } EmuState;
 
+// The access by which lanes wait for others: one that they repeat. See poll.c.
+typedef struct EmuPoll {
+  const EmuInst *at;     // NULL: none
+  uint64_t seen, state;  // the last time: its addresses and values; all registers
+  uint32_t mask, others; // its lanes; accesses of its kind that were executed since
+  int32_t left, steps;   // time slice that was left then; instructions from one time to the next
+  bool repeats, slept;   // `state` is known; nanosleep was executed since
+  bool idle, again;      // what is executed is no work; in this time slice it was executed again
+} EmuPoll;
+
 struct EmuFiber { // lanes of a warp that share one SIMT stack
   EmuWarp *warp;
   EmuFiber *next; // of the warp
@@ -137,6 +147,7 @@ struct EmuFiber { // lanes of a warp that share one SIMT stack
   uint8_t barrier;   // EMU_AT_BARRIER: the barrier's number
   uint32_t spin;     // consecutive atomics, volatile loads and the like, without another access in between
   const EmuInst *at; // EMU_AT_...: the instruction
+  EmuPoll poll;
 };
 
 struct EmuWarp {
@@ -168,6 +179,7 @@ struct EmuCtx { // one per worker
   EmuBlock *block;
   EmuRun *launch;
   SolEmuCounts *counts; // by EmuInst.index
+  bool idle;            // the running fiber only waits: nothing that it does is counted
   uint32_t sync_lanes;  // lanes of several fibers that execute a .sync instruction together; else 0
   uint32_t on_mask;
   int32_t *on; // by lane: -1 where the lane is in on_mask, else 0
@@ -357,6 +369,13 @@ enum { EMU_FN_ANY_PC = 0xff }; // EmuInst.fn: lanes may synchronise from differe
 enum { EMU_SPIN = 64 };
 static inline void emu_spin(EmuCtx *x) {
   if (++x->fiber->spin >= EMU_SPIN) x->budget = 0;
+}
+
+// After an access by which lanes may wait for others, and which changed nothing: `to` are the `count` rows that it wrote, of
+// `bytes` a lane. After one that did change memory: emu_poll_none.
+void emu_poll(EmuCtx *x, const EmuInst *i, uint32_t mask, const EmuLoc *to, uint32_t count, uint32_t bytes);
+static inline void emu_poll_none(EmuCtx *x) {
+  if (!x->fiber->poll.idle) x->fiber->poll.at = NULL;
 }
 
 // Completes a transaction of `bytes` on an mbarrier in shared memory (of this block or another of the cluster),

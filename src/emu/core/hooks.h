@@ -63,12 +63,14 @@ typedef struct EmuPath {
       store_fences;
   uint64_t pending; // EmuPending: loads in flight
   uint64_t stored;  // whether it stored to global memory since its last fence
+  uint64_t idle;    // whether its lanes only wait for others
+  uint64_t swaps;   // clocks of float atomics on shared memory, which are in shared_waits
 } EmuPath;
 // EmuBlock.paths holds the warps' paths, then the longest that arrived at each barrier, at the cluster's barrier
-// and at the cluster's last completed one, then the pending bulk copies.
+// and at the cluster's last completed one, then the pending bulk copies, then the warps' paths when they began to poll.
 enum { EMU_SYNC_CLUSTER = EMU_BARRIERS, EMU_SYNC_PAST, EMU_SYNC_BULK, EMU_SYNCS };
 static inline size_t emu_path_count(const EmuRun *run) {
-  return run->observing ? run->warps + (size_t)EMU_SYNCS : 0;
+  return run->observing ? 2 * run->warps + (size_t)EMU_SYNCS : 0;
 }
 void emu_path_wait(EmuPath *path, uint32_t parts); // adds 1 / parts of a wait for loads
 // Called for every instruction before it executes.
@@ -82,6 +84,12 @@ static inline void emu_path_step(const EmuStatics *s, EmuPath *path, uint32_t pc
 // or beyond L1 if any of its sectors missed.
 typedef enum EmuReach { EMU_REACH_SHARED, EMU_REACH_OTHERS, EMU_REACH_L1, EMU_REACH_FAR } EmuReach;
 void emu_path_access(EmuCtx *x, const EmuInst *i, EmuReach reach, SolMemOp op);
+// poll.c: a fiber executes an access by which it may wait; it waits, as it did so in vain; it goes on, as lanes of `mask` got what
+// they waited for. wakes.c.
+void emu_path_polls(EmuCtx *x);
+void emu_path_idles(EmuCtx *x, const EmuInst *i, uint32_t mask);
+void emu_path_wakes(EmuCtx *x, const EmuInst *i, uint32_t mask);
+void emu_path_swaps(EmuCtx *x, const EmuInst *i, const EmuAccess *acc); // a float atomic on shared memory
 void emu_path_bulk(EmuCtx *x);   // a bulk copy was issued
 void emu_path_polled(EmuCtx *x); // the awaited phase of an mbarrier has completed
 void emu_path_fence(EmuCtx *x);  // a fence of wider scope than the block

@@ -288,7 +288,7 @@ static bool make_worker(EmuRun *run, EmuCtx *x, uint32_t index) {
   size_t counts = sizeof(SolEmuCounts) * p->count, l1 = sizeof(SolL1Counts) * p->count;
   size_t l2 = sizeof(SolL2Counts) * (p->count + 1), last = sizeof(EmuAlloc *) * p->count;
   size_t frames = sizeof(EmuFrame *) * p->function_count, stretches = sizeof(EmuStretch) * (p->count + 1);
-  size_t bytes = sizeof(EmuWorker) + counts + l1 + l2 + last + frames + stretches + 64 + EMU_APART;
+  size_t bytes = sizeof(EmuWorker) + 2 * counts + l1 + l2 + last + frames + stretches + 64 + EMU_APART;
   uint8_t *memory = sol_heap_alloc(bytes);
   if (!memory) return false;
   memset(memory, 0, bytes);
@@ -297,6 +297,7 @@ static bool make_worker(EmuRun *run, EmuCtx *x, uint32_t index) {
   at += (sizeof *w + 63) / 64 * 64;
   w->memory = memory;
   *x = (EmuCtx){.launch = run, .worker = index, .more = w, .on = w->on, .counts = (SolEmuCounts *)(void *)at};
+  w->idle_counts = (SolEmuCounts *)(void *)(at += counts);
   w->l1_counts = (SolL1Counts *)(void *)(at += counts);
   w->l2_counts = (SolL2Counts *)(void *)(at += l1);
   w->last = (EmuAlloc **)(void *)(at += l2);

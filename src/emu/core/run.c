@@ -73,7 +73,7 @@ EMU_HOT static uint64_t execute(EmuCtx *x) {
   uint64_t done = 0;
   while (x->budget > 0) {
     uint32_t n = straight[x->pc] < x->budget ? straight[x->pc] : (uint32_t)x->budget;
-    if (n > 1) {
+    if (n > 1 && !x->idle) { // an idle fiber's are counted elsewhere
       n = execute_straight(x, code, n);
     } else {
       const EmuInst *i = &code[x->pc++];
@@ -103,6 +103,28 @@ static uint64_t execute_traced(EmuCtx *x) {
   return execute_on(x, &x->block->paths[x->warp->index], emu_trace_warp(x->block, x->warp->index));
 }
 
+// A turn of a fiber that waits for others (poll.c); whether it goes on.
+static bool run_idle(EmuCtx *x, EmuFiber *f) {
+  EmuWorker *w = emu_worker(x);
+  SolEmuCounts *counts = x->counts;
+  x->counts = w->idle_counts;
+  x->idle = true;
+  x->budget = f->poll.left;
+  f->poll.again = false;
+  uint64_t done = execute(x);
+  x->counts = counts;
+  x->idle = false;
+  w->instructions += done;
+  if (f->state == EMU_ENDED) return true;
+  if (f->state == EMU_READY) emu_store_top(x);
+  if (f->poll.idle && !f->poll.again && (f->poll.left -= (int32_t)done) <= 0) { // it has left the loop
+    f->poll = (EmuPoll){0};
+    if (x->launch->observing) emu_path_wakes(x, NULL, 0);
+  }
+  if (f->poll.idle && f->state == EMU_READY && f->lanes != x->active) emu_split(x, x->active);
+  return !f->poll.idle;
+}
+
 // Whether it did anything but spin.
 static bool run_fiber(EmuCtx *x, EmuFiber *f) {
   EmuWorker *w = emu_worker(x);
@@ -112,15 +134,17 @@ static bool run_fiber(EmuCtx *x, EmuFiber *f) {
   x->budget = x->launch->quantum;
   emu_reconverge(x);
   if (f->state != EMU_READY) return true;
+  if (f->poll.idle) return run_idle(x, f);
   x->budget = x->launch->quantum;
   EmuPath *path = x->launch->observing ? &x->block->paths[x->warp->index] : NULL, before = {0};
   if (path) before = *path;
   uint64_t done = !path ? execute(x) : emu_traced(x) ? execute_traced(x) : execute_observed(x);
   w->instructions += done;
-  bool ended = f->state == EMU_ENDED, spins = !ended && f->spin >= EMU_SPIN;
+  f->poll.left += (int32_t)done;
+  bool ended = f->state == EMU_ENDED, spins = !ended && (f->spin >= EMU_SPIN || f->poll.idle);
   // How long a GPU's warps spin depends on when the others come, which is not known here.
   if (!spins) x->block->unit->instructions += done;
-  if (spins && path) *path = before;
+  if (spins && path && !f->poll.idle) *path = before;
   if (ended) return true;
   if (f->state == EMU_READY) emu_store_top(x);
   if (spins && f->state == EMU_READY && f->lanes != x->active) emu_split(x, x->active);

@@ -294,6 +294,7 @@ struct EmuRun {
   const struct EmuStatics *statics;
   struct EmuTrace *trace; // of trace.h; NULL: not observed
   EmuUnitWork *units;     // by EmuUnit.number: of those that ended; NULL: not observed
+  struct EmuWaited *waited; // of observe.h: addresses that lanes wait for; NULL: none have
   int stop;               // SolEmuEnd, or 0
   // Written by workers; on a page of its own, as the fields above are read by all of them.
   _Alignas(EMU_APART) uint32_t next_sm;
@@ -335,6 +336,7 @@ typedef struct EmuWorker { // EmuCtx.more
   EmuUnit *free_units;
   EmuBlock *free_blocks;
   EmuFiber *free_fibers; // with the room of their entries
+  SolEmuCounts *idle_counts; // what fibers that only wait would add to EmuCtx.counts
   EmuAlloc **last;       // by EmuInst.index: the allocation of its last access
   EmuSm *sm;
   EmuStretch *stretches; // by EmuInst.index

@@ -36,8 +36,13 @@ static uint32_t atomic_begin(EmuCtx *x, const EmuInst *i, uint32_t mask, EmuAcce
         memset(EMU_OUT(uint8_t, plan->d[e]) + (uint32_t)emu_first(bad) * i->bytes, 0, i->bytes);
   return ok;
 }
-static void atomic_end(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+static void atomic_end(EmuCtx *x, const EmuInst *i, uint32_t mask, bool changed) {
   const AtomicPlan *plan = (const AtomicPlan *)i->more;
+  emu_worker(x)->changes += changed;
+  if (changed)
+    emu_poll_none(x);
+  else if (plan->returns && mask)
+    emu_poll(x, i, mask, plan->d, i->vec, i->bytes);
   if (plan->barrier_bytes)
     emu_mbarrier_complete(x, i, mask, plan->barrier, plan->barrier_offset, plan->barrier_bytes, i->bytes);
 }
@@ -77,8 +82,7 @@ static void atomic_end(EmuCtx *x, const EmuInst *i, uint32_t mask) {
         if (plan->returns) EMU_OUT(T, plan->d[e])[l] = old;                                                  \
       }                                                                                                      \
     }                                                                                                        \
-    emu_worker(x)->changes += changed;                                                                       \
-    atomic_end(x, i, mask);                                                                                  \
+    atomic_end(x, i, mask, changed);                                                                         \
   }
 
 ATOMIC(and_b32, uint32_t, old &b)

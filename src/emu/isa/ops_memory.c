@@ -114,6 +114,12 @@ static void order_load(EmuCtx *x, const EmuInst *i, const Mover *m) {
   if (m->acquires && x->launch->counting) sol_l1_empty(&emu_worker(x)->sm->l1);
 }
 
+// Once it is counted.
+static void poll_load(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  const Mover *m = i->more;
+  if (i->flags & EMU_FLAG_STRONG) emu_poll(x, i, mask, m->regs, i->vec, i->lane_bytes);
+}
+
 static void load_lanes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   const Mover *m = i->more;
   EmuAccess acc;
@@ -127,6 +133,7 @@ static void load_lanes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   emu_count_as(x, i, &acc, bytes, m->op, SOL_SHARED_LOAD);
   if (x->launch->observing && !acc.shared && !acc.local)
     emu_observe_values(x, i, m->regs, acc.mask, acc.addr[emu_first(acc.mask)]);
+  poll_load(x, i, acc.mask);
 }
 
 static void load(EmuCtx *x, const EmuInst *i, uint32_t mask) {
@@ -148,6 +155,7 @@ static void load(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   }
   emu_count_shape(x, i, s, at.address, m->op, SOL_SHARED_LOAD);
   if (x->launch->observing) emu_observe_values(x, i, m->regs, mask, at.address);
+  poll_load(x, i, mask);
 }
 
 static void check_values(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {

@@ -3,7 +3,7 @@
 #include "emu/core/trace.h"
 #include "emu/watch/observe.h"
 
-static uint64_t weight(const EmuBlock *block, const EmuPath *p) {
+uint64_t emu_path_weight(const EmuBlock *block, const EmuPath *p) {
   const SolEmuClocks *c = block->clocks;
   return (p->issues * c->issues + p->barriers * c->barriers + p->cluster_barriers * c->cluster_barriers +
           p->fences * c->fences + p->store_fences * c->store_fences) *
@@ -89,7 +89,7 @@ void emu_path_arrive(const EmuBlock *block, uint32_t warp, const EmuBlock *at, u
   if (!block->paths) return;
   EmuPath *there = &at->paths[at->warp_count + barrier];
   const EmuPath *own = &block->paths[warp];
-  if (weight(block, own) > weight(block, there)) *there = *own;
+  if (emu_path_weight(block, own) > emu_path_weight(block, there)) *there = *own;
   emu_trace_sync(block, warp, at, barrier, false);
 }
 
@@ -98,11 +98,13 @@ void emu_path_leave(const EmuBlock *block, uint32_t warp, const EmuBlock *at, ui
   if (!block->paths) return;
   const EmuPath *there = &at->paths[at->warp_count + barrier];
   EmuPath *own = &block->paths[warp];
-  uint64_t pending = own->pending, stored = own->stored;
-  if (weight(block, there) >= weight(block, own)) *own = *there;
+  uint64_t pending = own->pending, stored = own->stored, idle = own->idle;
+  if (emu_path_weight(block, there) >= emu_path_weight(block, own)) *own = *there;
   own->pending = pending;
   own->stored = stored;
+  own->idle = idle;
   emu_trace_sync(block, warp, at, barrier, true);
+  if (idle) return; // it comes here as often as the others let it
   if (barrier == EMU_SYNC_PAST)
     own->cluster_barriers++;
   else
@@ -140,9 +142,9 @@ uint64_t emu_path_end(const EmuBlock *block, EmuPath *sum) {
   if (!block->paths) return 0;
   const EmuPath *longest = block->paths;
   for (uint32_t w = 1; w < block->warp_count; w++)
-    if (weight(block, &block->paths[w]) > weight(block, longest)) longest = &block->paths[w];
+    if (emu_path_weight(block, &block->paths[w]) > emu_path_weight(block, longest)) longest = &block->paths[w];
   add(sum, longest);
-  return weight(block, longest);
+  return emu_path_weight(block, longest);
 }
 
 void emu_path_sum(EmuRun *run, SolEmuChain *to) {

@@ -154,6 +154,7 @@ void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first,
   }
   add_execution(g, &g->now, first, shared);
   add_step(x, g, first, s->mask);
+  if (x->launch->waited && op == SOL_MEM_STORE && !shared) emu_path_wrote(x, s->mask, first, s->delta, NULL);
   uint32_t sectors = shared ? 0 : s->coalesced->sectors;
   if (wants_example(x, g, s->mask, sectors)) {
     int64_t delta[EMU_LANES];
@@ -172,6 +173,8 @@ void emu_observe_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint3
   EmuSite *g = site_of(x, i);
   uint32_t global = acc->mask & ~(acc->shared | acc->local), mask = global ? global : acc->shared;
   if (global) emu_touch_any(x, &w->coalesced, op);
+  if (x->launch->waited && global && (op == SOL_MEM_STORE || op == SOL_MEM_ATOMIC))
+    emu_path_wrote(x, global, 0, NULL, acc->addr);
   if (!g) return;
   if (acc->shared) emu_path_access(x, i, of_others(x, acc) ? EMU_REACH_OTHERS : EMU_REACH_SHARED, op);
   if (acc->mask & ~acc->shared) emu_path_access(x, i, reach_of(x, i, g), op);
@@ -209,6 +212,23 @@ static uint32_t most_at_one_address(const EmuAccess *acc, uint32_t mask) {
     if (emu_popc(here) > most) most = emu_popc(here);
   }
   return most;
+}
+
+// All lanes at an address take turns, those of several warps too: where the last ones were of this block and at this address, these
+// wait for them.
+void emu_path_swaps(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
+  EmuSite *g = site_of(x, i);
+  const SolEmuMachine *m = &x->launch->emu->machine;
+  if (!g || !m->swap_clocks) return;
+  EmuPath *path = &x->block->paths[x->warp->index];
+  uint64_t turns = most_at_one_address(acc, acc->shared), at = acc->addr[emu_first(acc->shared)], block = x->block->id + 1;
+  if (g->swap_block != block || g->swap_at != at) g->swap_busy = path->swaps;
+  g->swap_block = block;
+  g->swap_at = at;
+  g->swap_busy += turns * m->contended_clocks;
+  uint64_t own = path->swaps + turns * m->swap_clocks, later = own > g->swap_busy ? own : g->swap_busy;
+  path->shared_waits += (later - path->swaps) * EMU_WAIT / x->block->clocks->shared_waits;
+  path->swaps = later;
 }
 
 // What lanes that access one line send to L2: every eight neighbours a packet for each of their sectors.
@@ -308,6 +328,7 @@ bool emu_observe_make(EmuRun *run) {
 void emu_observe_free(EmuRun *run) {
   sol_heap_free(run->units);
   run->units = NULL;
+  emu_waited_free(run);
   for (uint32_t k = 0; k < run->worker_count; k++) {
     EmuSite *g = emu_worker(&run->workers[k])->sites;
     for (uint32_t n = 0; g && n < run->statics->site_count; n++) {

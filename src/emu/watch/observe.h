@@ -60,7 +60,17 @@ typedef struct EmuSite { // one memory instruction, on one worker
   const EmuAlloc *alloc; // the last allocation accessed
   uint64_t to_l2;        // SolL1Counts.to_l2 after its last request
   struct EmuBin *bins;   // of atomics; NULL: none yet
+  // Of float atomics on shared memory: the block and the address of the last one, and until when the address is busy, as EmuPath.swaps.
+  uint64_t swap_block, swap_at, swap_busy;
 } EmuSite;
+
+// ---- paths ----
+
+uint64_t emu_path_weight(const EmuBlock *block, const EmuPath *path); // chain.c: its clocks, times EMU_WAIT
+// wakes.c: lanes of `mask` wrote at first + delta (addr, where that is NULL), which others may wait for.
+typedef struct EmuWaited EmuWaited;
+void emu_path_wrote(EmuCtx *x, uint32_t mask, uint64_t first, const int32_t *delta, const uint64_t *addr);
+void emu_waited_free(EmuRun *run);
 
 // ---- static analysis of a program ----
 

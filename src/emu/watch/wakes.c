@@ -1,0 +1,108 @@
+// What lanes that poll memory wait for: the critical path of the warp that writes it continues in theirs.
+//
+// Addresses that lanes poll in vain (core/poll.c) are listed. The first write after such a poll is taken to be the one that they
+// wait for, and leaves its warp's path there; where it was not, they poll in vain again, and the next one does. So a barrier of
+// blocks that count themselves has the longest path of those that came to it, but not of one that already came to the next.
+#include "base/heap.h"
+#include "emu/watch/observe.h"
+
+enum { ENTRIES = 1 << 14, MOST = ENTRIES / 4 * 3 };
+
+typedef struct Entry {
+  uint64_t address; // 0: free
+  EmuPath path;     // the longest of those that wrote
+  bool expected;    // a write since the last poll in vain
+} Entry;
+
+struct EmuWaited {
+  uint32_t count;
+  Entry entries[ENTRIES];
+};
+
+static Entry *entry_of(EmuWaited *w, uint64_t address) {
+  uint32_t at = (uint32_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 50);
+  while (w->entries[at].address && w->entries[at].address != address) at = (at + 1) % ENTRIES;
+  return &w->entries[at];
+}
+_Static_assert(ENTRIES == 1 << 14, "entry_of takes fourteen bits");
+
+static EmuPath *own_path(EmuCtx *x) {
+  return &x->block->paths[x->warp->index];
+}
+static EmuPath *first_poll(EmuCtx *x) {
+  return &x->block->paths[x->block->warp_count + EMU_SYNCS + x->warp->index];
+}
+
+static uint64_t address_of(const EmuCtx *x, const EmuInst *i, int lane) {
+  if (i->abytes == 8) return EMU_IN(uint64_t, i->a)[lane] + (uint64_t)i->offset;
+  return (uint32_t)(EMU_IN(uint32_t, i->a)[lane] + (uint32_t)i->offset);
+}
+
+static bool is_far(const EmuInst *i) {
+  return i->space == PTX_SPACE_GLOBAL || i->space == PTX_SPACE_GENERIC;
+}
+
+void emu_path_polls(EmuCtx *x) {
+  *first_poll(x) = *own_path(x);
+}
+
+// Polls but the first took no time of their own.
+void emu_path_idles(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  EmuRun *run = x->launch;
+  *own_path(x) = *first_poll(x);
+  own_path(x)->idle = 1;
+  if (!is_far(i)) return;
+  sol_spin_lock(&run->lock);
+  if (!run->waited && (run->waited = sol_heap_alloc(sizeof *run->waited)))
+    memset(run->waited, 0, sizeof *run->waited);
+  EmuWaited *w = run->waited;
+  if (w && w->count > MOST) memset(w, 0, sizeof *w);
+  for (uint32_t left = w ? mask : 0; left; left &= left - 1) {
+    uint64_t address = address_of(x, i, emu_first(left));
+    Entry *e = entry_of(w, address);
+    w->count += !e->address;
+    e->address = address;
+    e->expected = true;
+  }
+  sol_spin_unlock(&run->lock);
+}
+
+// The path of `from`, where it is longer; what the warp itself has in flight stays.
+static void take_over(EmuCtx *x, const EmuPath *from) {
+  EmuPath *own = own_path(x), was = *own;
+  if (emu_path_weight(x->block, from) <= emu_path_weight(x->block, own)) return;
+  *own = *from;
+  own->pending = was.pending;
+  own->stored = was.stored;
+}
+
+void emu_path_wakes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  EmuRun *run = x->launch;
+  own_path(x)->idle = 0;
+  if (!i || !is_far(i) || !run->waited) return;
+  sol_spin_lock(&run->lock);
+  for (uint32_t left = mask; left; left &= left - 1) {
+    const Entry *e = entry_of(run->waited, address_of(x, i, emu_first(left)));
+    if (e->address) take_over(x, &e->path);
+  }
+  sol_spin_unlock(&run->lock);
+  own_path(x)->idle = 0;
+}
+
+void emu_path_wrote(EmuCtx *x, uint32_t mask, uint64_t first, const int32_t *delta, const uint64_t *addr) {
+  EmuRun *run = x->launch;
+  sol_spin_lock(&run->lock);
+  for (uint32_t left = mask; left; left &= left - 1) {
+    int l = emu_first(left);
+    Entry *e = entry_of(run->waited, addr ? addr[l] : first + (uint64_t)(int64_t)delta[l]);
+    if (!e->address || !e->expected) continue;
+    e->expected = false;
+    if (emu_path_weight(x->block, own_path(x)) > emu_path_weight(x->block, &e->path)) e->path = *own_path(x);
+  }
+  sol_spin_unlock(&run->lock);
+}
+
+void emu_waited_free(EmuRun *run) {
+  sol_heap_free(run->waited);
+  run->waited = NULL;
+}
