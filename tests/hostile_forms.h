@@ -170,6 +170,7 @@ static const char *const hostile_objects[] = {
     "tex.3d.v4.s32.s32 {$r,$r,$r,$r},[$T,{$I,$I,$I,$I}];",
     "tex.a2d.v4.f32.f32 {$f,$f,$f,$f},[$T,{$I,$f,$f,$f}];",
     "tex.level.2d.v4.f32.f32 {$f,$f,$f,$f},[$T,{$f,$f}],$f;",
+    "tex.grad.2d.v4.f32.f32 {$f,$f,$f,$f},[$T,{$f,$f}],{$f,$f},{$f,$f};",
     "tex.2d.v4.f32.f32 {$f,$f,$f,$f},[$T,$T,{$f,$f}];",
     "tld4.<r|g|b|a>.2d.v4.f32.f32 {$f,$f,$f,$f},[$T,{$f,$f}];",
     "txq.<width|height|depth|channel_data_type|channel_order>.b32 $r,[$T];",

@@ -146,6 +146,133 @@ TEST(forms) {
   sol_emu_destroy(r.emu);
 }
 
+// ---- cubes and slopes ----
+
+enum { FACE = 4 };
+typedef struct Point {
+  double at[3];
+} Point;
+
+// The table of the CUDA programming guide, backwards: a place of a face, from -1 to 1, on the cube.
+static Point on_cube(int face, double s, double t) {
+  switch (face) {
+  case 0: return (Point){{1, -t, -s}};
+  case 1: return (Point){{-1, -t, s}};
+  case 2: return (Point){{s, 1, t}};
+  case 3: return (Point){{s, -1, -t}};
+  case 4: return (Point){{s, -t, 1}};
+  default: return (Point){{-s, -t, -1}};
+  }
+}
+static double middle(int i) {
+  return (2 * i + 1) / (double)FACE - 1;
+}
+
+// The texel whose middle is nearest, of all faces, to that of one beyond an edge when the edge is folded.
+static float folded(float image[6][FACE][FACE], int face, int i, int j) {
+  Point p = on_cube(face, middle(i), middle(j));
+  double least = 1e9, beyond = 0;
+  float found = -1;
+  for (int c = 0; c < 3; c++)
+    if (fabs(p.at[c]) > 1) beyond = fabs(p.at[c]) - 1, p.at[c] = p.at[c] < 0 ? -1 : 1;
+  for (int c = 0; c < 3 && beyond > 0; c++) // the face's own axis goes back as far as the texel was beyond
+    if (c == face / 2) p.at[c] *= 1 - beyond;
+  for (int f = 0; f < 6; f++)
+    for (int y = 0; y < FACE; y++)
+      for (int x = 0; x < FACE; x++) {
+        Point q = on_cube(f, middle(x), middle(y));
+        double d = 0;
+        for (int c = 0; c < 3; c++) d += (p.at[c] - q.at[c]) * (p.at[c] - q.at[c]);
+        if (d < least) least = d, found = image[f][y][x];
+      }
+  return found;
+}
+
+static double seamless_at(float image[6][FACE][FACE], int face, double s, double t) {
+  double u = (s + 1) / 2 * FACE - 0.5, v = (t + 1) / 2 * FACE - 0.5, a = u - floor(u), b = v - floor(v);
+  double w[4] = {(1 - a) * (1 - b), a * (1 - b), (1 - a) * b, a * b}, sum = 0, missing = 0;
+  bool there[4];
+  for (int c = 0; c < 4; c++) {
+    int i = (int)floor(u) + (c & 1), j = (int)floor(v) + (c >> 1);
+    there[c] = (i >= 0 && i < FACE) || (j >= 0 && j < FACE);
+    if (!there[c]) missing = w[c];
+  }
+  for (int c = 0; c < 4; c++) {
+    int i = (int)floor(u) + (c & 1), j = (int)floor(v) + (c >> 1);
+    if (there[c]) sum += (w[c] + missing / 3) * (double)folded(image, face, i, j);
+  }
+  return sum;
+}
+
+TEST(seamless_cubes) {
+  static float image[6][FACE][FACE], at[6 * 64][4];
+  static uint32_t out[6 * 64][4];
+  uint64_t seed = 5;
+  for (int i = 0; i < 6 * FACE * FACE; i++)
+    image[i / 16][i / 4 % 4][i % 4] = (float)(body_random(&seed) % 1000);
+  for (int i = 0; i < 6 * 64; i++) { // quarters of texels, so that 8 bits hold their weights
+    Point p = on_cube(i / 64, (i % 8 * 2 + 1) / 8.0 - 1, (i / 8 % 8 * 2 + 1) / 8.0 - 1);
+    for (int c = 0; c < 3; c++) at[i][c] = (float)p.at[c] * 3;
+  }
+  Rig r;
+  SolEmuTexture t = {.image = {.width = FACE,
+                               .height = FACE,
+                               .layers = 6,
+                               .cube = true,
+                               .kind = SOL_EMU_FLOAT,
+                               .bits = 32,
+                               .channels = 1},
+                     .sampler = {.linear = true, .normalized = true, .seamless = true}};
+  if (rig_open(&r, image, sizeof image) && rig_texture(&r, t) &&
+      sample(&r, "tex.cube.v4.f32.f32 {%r1,%r2,%r3,%r4}, [%x, {%f1,%f2,%f3,%f3}]", (const float(*)[4])at,
+             6 * 64, out))
+    for (int i = 0; i < 6 * 64; i++)
+      CHECK_NEAR((double)float_of(out[i][0]),
+                 seamless_at(image, i / 64, (i % 8 * 2 + 1) / 8.0 - 1, (i / 8 % 8 * 2 + 1) / 8.0 - 1), 1e-3);
+  sol_emu_destroy(r.emu);
+}
+
+// Every level of a mipmap holds its own number: what is read is the level of detail.
+TEST(slopes_choose_the_level) {
+  enum { COUNT = 40 };
+  static const uint32_t sizes[] = {8, 4, 2, 1};
+  static float image[64 + 16 + 4 + 1], at[COUNT][4];
+  uint32_t out[COUNT][4], from = 0;
+  Rig r;
+  SolEmuTexture t = {.levels = 4, .sampler = {.normalized = true, .level_linear = true, .most_level = 100}};
+  SolEmuImage level[4];
+  uint32_t first[4];
+  for (uint32_t n = 0; n < 4; n++) {
+    first[n] = from;
+    for (uint32_t i = 0; i < sizes[n] * sizes[n]; i++) image[from++] = (float)n;
+  }
+  for (int i = 0; i < COUNT; i++) {
+    at[i][0] = 0.5f;
+    at[i][2] = (float)pow(2, i / 8.0 - 3.5) * (i % 2 ? 1 : -1); // one derivative, and a shorter one
+    at[i][3] = (float)pow(2, i / 8.0 - 4.25);
+    if (i % 3 == 0) at[i][1] = at[i][2], at[i][2] = at[i][3], at[i][3] = at[i][1], at[i][1] = 0;
+  }
+  if (!rig_open(&r, image, sizeof image)) return;
+  for (uint32_t n = 0; n < 4; n++)
+    level[n] = (SolEmuImage){.address = r.address + 4 * first[n],
+                             .width = sizes[n],
+                             .height = sizes[n],
+                             .kind = SOL_EMU_FLOAT,
+                             .bits = 32,
+                             .channels = 1};
+  t.image = level[0];
+  memcpy(t.smaller, level + 1, 3 * sizeof *level);
+  if (rig_texture(&r, t) &&
+      sample(&r, "tex.grad.2d.v4.f32.f32 {%r1,%r2,%r3,%r4}, [%x, {%f1,%f2}], {%f3,%f2}, {%f2,%f4}",
+             (const float(*)[4])at, COUNT, out))
+    for (int i = 0; i < COUNT; i++) {
+      double want = log2(8 * fmax(fabs((double)at[i][2]), fabs((double)at[i][3])));
+      want = want < 0 ? 0 : want > 3 ? 3 : want;
+      CHECK(fabs((double)float_of(out[i][0]) - want) < 1.01 / 256);
+    }
+  sol_emu_destroy(r.emu);
+}
+
 // ---- references, samplers, queries ----
 
 TEST(texref_and_sampler) {

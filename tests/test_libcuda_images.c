@@ -12,6 +12,19 @@
   "ld.param.u64 %o, [out]; ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%a];\n" regs body "\nret; }\n"
 #define STORE "st.global.v4.f32 [%o], {%f5, %f6, %f7, %f8};"
 #define TO    "{%f5, %f6, %f7, %f8}"
+static const char references[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n.global .texref plane;\n.global .surfref board;\n"
+    ".visible .entry look(.param .u64 t, .param .u64 at, .param .u64 out) {\n"
+    ".reg .u64 %a, %o, %p; .reg .f32 %f<10>; ld.param.u64 %a, [at]; ld.param.u64 %o, [out];\n"
+    "ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%a]; tex.2d.v4.f32.f32 " TO ", [plane, {%f1, %f2}]; " STORE
+    " ret; }\n"
+    ".visible .entry item(.param .u64 t, .param .u64 at, .param .u64 out) {\n"
+    ".reg .u64 %a, %o; .reg .f32 %f<10>; .reg .b32 %r<4>; ld.param.u64 %a, [at]; ld.param.u64 %o, [out];\n"
+    "ld.global.f32 %f1, [%a]; cvt.rni.s32.f32 %r1, %f1; tex.1d.v4.f32.s32 " TO ", [plane, {%r1}]; " STORE
+    " ret; }\n"
+    ".visible .entry put(.param .u64 t, .param .u64 at, .param .u64 out) {\n"
+    ".reg .u64 %a; .reg .f32 %f; .reg .b32 %r<3>; ld.param.u64 %a, [at]; ld.global.f32 %f, [%a];\n"
+    "mov.u32 %r1, 4; mov.u32 %r2, 0; sust.b.2d.b32.trap [board, {%r1, %r2}], {%f}; ret; }\n";
 static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n" //
     KERNEL("flat", "", "tex.2d.v4.f32.f32 " TO ", [%t, {%f1, %f2}]; " STORE)
         KERNEL("row", "cvt.rni.s32.f32 %r1, %f1;", "tex.1d.v4.f32.s32 " TO ", [%t, {%r1}]; " STORE)
@@ -247,6 +260,93 @@ static int open_files(void) {
   if (all) closedir(all);
   return count;
 }
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+TEST(references) {
+  open_module();
+  CUmodule old = NULL;
+  CUtexref plane = NULL, again = NULL, own = NULL;
+  CUsurfref board = NULL;
+  CUarray back = NULL;
+  CUaddress_mode edge;
+  CUarray_format format;
+  CUdeviceptr line = 0, got = 0;
+  float values[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  int channels = 0;
+  unsigned flags = 0;
+  size_t offset = 9;
+  OK(CU(cuModuleLoadData)(&old, references));
+  CHECK_INT(CU(cuModuleGetTexRef)(&plane, old, "nix"), CUDA_ERROR_NOT_FOUND);
+  OK(CU(cuModuleGetTexRef)(&plane, old, "plane"));
+  OK(CU(cuModuleGetTexRef)(&again, old, "plane"));
+  CHECK(plane == again);
+  CUmodule before = module;
+  module = old;
+  // An array, first by texels, then filtered, with normalized coordinates and a border.
+  CUarray array = make_array(4, 2, 0, CUDA_ARRAY3D_SURFACE_LDST);
+  CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                        .srcHost = values,
+                        .srcPitch = 16,
+                        .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                        .dstArray = array,
+                        .WidthInBytes = 16,
+                        .Height = 2};
+  OK(CU(cuMemcpy2D)(&copy));
+  CHECK_INT(CU(cuTexRefSetArray)(plane, array, 0), CUDA_ERROR_INVALID_VALUE);
+  OK(CU(cuTexRefSetArray)(plane, array, CU_TRSA_OVERRIDE_FORMAT));
+  CHECK_NEAR(run("look", 0, 2.5f, 1.5f, 0, 0).f[0], 7, 0);
+  OK(CU(cuTexRefSetFilterMode)(plane, CU_TR_FILTER_MODE_LINEAR));
+  CHECK_NEAR(run("look", 0, 2, 1, 0, 0).f[0], 4.5, 0);
+  OK(CU(cuTexRefSetFlags)(plane, CU_TRSF_NORMALIZED_COORDINATES));
+  OK(CU(cuTexRefGetFlags)(&flags, plane));
+  CHECK_INT(flags, CU_TRSF_NORMALIZED_COORDINATES);
+  CHECK_NEAR(run("look", 0, 0.5f, 0.5f, 0, 0).f[0], 4.5, 0);
+  OK(CU(cuTexRefSetAddressMode)(plane, 0, CU_TR_ADDRESS_MODE_BORDER));
+  OK(CU(cuTexRefGetAddressMode)(&edge, plane, 0));
+  CHECK_INT(edge, CU_TR_ADDRESS_MODE_BORDER);
+  OK(CU(cuTexRefSetBorderColor)(plane, (float[4]){50, 0, 0, 0}));
+  CHECK_NEAR(run("look", 0, 2, 0.25f, 0, 0).f[0], 50, 0);
+  OK(CU(cuTexRefGetArray)(&back, plane));
+  CHECK(back == array);
+  CHECK_INT(CU(cuTexRefGetAddress)(&got, plane), CUDA_ERROR_INVALID_VALUE);
+  // Linear memory.
+  OK(CU(cuMemAlloc)(&line, 512));
+  OK(CU(cuMemcpyHtoD)(line, values, sizeof values));
+  OK(CU(cuTexRefSetFormat)(plane, CU_AD_FORMAT_FLOAT, 2));
+  OK(CU(cuTexRefGetFormat)(&format, &channels, plane));
+  CHECK(format == CU_AD_FORMAT_FLOAT && channels == 2);
+  OK(CU(cuTexRefSetAddress)(&offset, plane, line, sizeof values));
+  CHECK(offset == 0);
+  OK(CU(cuTexRefGetAddress)(&got, plane));
+  CHECK(got == line && run("item", 0, 1, 0, 0, 0).f[1] == 4);
+  // A surface writes what the texture then reads.
+  OK(CU(cuModuleGetSurfRef)(&board, old, "board"));
+  OK(CU(cuSurfRefSetArray)(board, array, 0));
+  OK(CU(cuSurfRefGetArray)(&back, board));
+  CHECK(back == array);
+  run("put", 0, 99, 0, 0, 0);
+  OK(CU(cuTexRefSetFilterMode)(plane, CU_TR_FILTER_MODE_POINT));
+  OK(CU(cuTexRefSetFlags)(plane, 0));
+  OK(CU(cuTexRefSetArray)(plane, array, CU_TRSA_OVERRIDE_FORMAT));
+  CHECK_NEAR(run("look", 0, 1.5f, 0.5f, 0, 0).f[0], 99, 0);
+  // One of no module; and what is none.
+  OK(CU(cuTexRefCreate)(&own));
+  OK(CU(cuTexRefSetMaxAnisotropy)(own, 4));
+  OK(CU(cuTexRefGetMaxAnisotropy)(&channels, own));
+  CHECK_INT(channels, 4);
+  OK(CU(cuTexRefDestroy)(own));
+  CHECK_INT(CU(cuTexRefDestroy)(own), CUDA_ERROR_INVALID_VALUE);
+  CHECK_INT(CU(cuTexRefSetFlags)(own, 0), CUDA_ERROR_INVALID_VALUE);
+  CHECK_INT(CU(cuTexRefSetFlags)(NULL, 0), CUDA_ERROR_INVALID_VALUE);
+  CHECK_INT(CU(cuTexRefDestroy)(plane), CUDA_ERROR_INVALID_VALUE);
+  CHECK_INT(CU(cuTexRefSetAddressMode)(plane, 3, CU_TR_ADDRESS_MODE_CLAMP), CUDA_ERROR_INVALID_VALUE);
+  OK(CU(cuMemFree)(line));
+  OK(CU(cuArrayDestroy)(array));
+  OK(CU(cuModuleUnload)(old));
+  module = before;
+}
+#pragma GCC diagnostic pop
 
 TEST(mapped_memory) {
   CUdeviceptr p = 0, alias = 0;

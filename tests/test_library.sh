@@ -71,6 +71,14 @@ build fft libcufft.so.12
 run 0 "$bin/library_fft"
 says out '[0-9]+ checks, 0 wrong'
 
+# cuRAND's generators on the host, in their order, are NVIDIA's: tests/data/curand.txt is what its library printed.
+if [ -e "$include/curand_mtgp32dc_p_11213.h" ]; then
+  "${CC:-cc}" -O1 -isystem "$include" tests/library/rand_values.c -Wl,--unresolved-symbols=ignore-in-shared-libs \
+    "$shim/libcurand.so.10" "$shim/libcudart.so.13" -o "$bin/library_rand_values" 2>"$scratch/err" || bad 'rand_values does not compile'
+  run 0 "$bin/library_rand_values"
+  if cmp -s "$scratch/out" tests/data/curand.txt; then ok; else bad "other numbers than NVIDIA's"; fi
+fi
+
 # cuRAND's host generators are those of curand_kernel.h, bit for bit: kernels on the emulator draw the same numbers.
 if nvcc=$(scripts/cuda-env nvcc) && [ -e "$include/curand_kernel.h" ]; then
   [ "$bin/library_rand" -nt tests/library/rand.cu ] ||

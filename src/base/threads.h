@@ -17,7 +17,11 @@ int sol_pool_count(const SolPool *pool);
 // Calls work(ctx, 0) ... work(ctx, count - 1), each on a separate thread, and returns when all have
 // returned.
 void sol_pool_run(SolPool *pool, void (*work)(void *ctx, int worker), void *ctx);
-void sol_pool_destroy(SolPool *pool); // NULL is fine
+// The same on at most `count` of the threads, for work that takes its parts one after another: a thread that wakes up after the
+// caller has found nothing left to do does not run it, and is not waited for.
+void sol_pool_share(SolPool *pool, int count, void (*work)(void *ctx, int worker), void *ctx);
+bool sol_pool_usable(const SolPool *pool); // false: of the process that this one was forked from
+void sol_pool_destroy(SolPool *pool);      // NULL is fine
 
 // For work of any length: a waiting thread sleeps. NULL: out of memory; taking and giving NULL does nothing.
 typedef struct SolLock SolLock;

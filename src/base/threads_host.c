@@ -21,6 +21,9 @@ struct SolPool {
   uint64_t round; // of work; a worker that has seen it waits for the next
   int busy;
   bool ending;
+  bool shared, open; // the round: threads may stay away; may still come
+  int limit;         // of a shared round: threads
+  pid_t process;
   void (*work)(void *ctx, int worker);
   void *ctx;
   Worker *workers; // but the caller
@@ -53,6 +56,8 @@ static void *serve(void *arg) {
     while (!pool->ending && pool->round == seen) pthread_cond_wait(&pool->start, &pool->lock);
     if (pool->ending) break;
     seen = pool->round;
+    if (pool->shared && (!pool->open || w->index >= pool->limit)) continue;
+    if (pool->shared) pool->busy++;
     pthread_mutex_unlock(&pool->lock);
     pool->work(pool->ctx, w->index);
     pthread_mutex_lock(&pool->lock);
@@ -77,6 +82,7 @@ SolPool *sol_pool_create(int count) {
   pthread_cond_init(&pool->start, NULL);
   pthread_cond_init(&pool->done, NULL);
   pool->count = 1;
+  pool->process = getpid();
   for (int i = 1; i < count; i++) {
     workers[i] = (Worker){.pool = pool, .index = i};
     if (pthread_create(&workers[i].thread, NULL, serve, &workers[i]) != 0) break;
@@ -95,6 +101,7 @@ void sol_pool_run(SolPool *pool, void (*work)(void *ctx, int worker), void *ctx)
     pool->work = work;
     pool->ctx = ctx;
     pool->busy = pool->count - 1;
+    pool->shared = false;
     pool->round++;
     pthread_cond_broadcast(&pool->start);
     pthread_mutex_unlock(&pool->lock);
@@ -105,6 +112,26 @@ void sol_pool_run(SolPool *pool, void (*work)(void *ctx, int worker), void *ctx)
     while (pool->busy) pthread_cond_wait(&pool->done, &pool->lock);
     pthread_mutex_unlock(&pool->lock);
   }
+}
+
+void sol_pool_share(SolPool *pool, int count, void (*work)(void *ctx, int worker), void *ctx) {
+  pthread_mutex_lock(&pool->lock);
+  pool->work = work;
+  pool->ctx = ctx;
+  pool->limit = count;
+  pool->shared = pool->open = true;
+  pool->round++;
+  pthread_cond_broadcast(&pool->start);
+  pthread_mutex_unlock(&pool->lock);
+  work(ctx, 0);
+  pthread_mutex_lock(&pool->lock);
+  pool->open = false;
+  while (pool->busy) pthread_cond_wait(&pool->done, &pool->lock);
+  pthread_mutex_unlock(&pool->lock);
+}
+
+bool sol_pool_usable(const SolPool *pool) {
+  return pool->process == getpid();
 }
 
 void sol_pool_destroy(SolPool *pool) {

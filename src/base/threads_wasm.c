@@ -27,6 +27,16 @@ void sol_pool_run(SolPool *pool, void (*work)(void *ctx, int worker), void *ctx)
   (void)pool;
   work(ctx, 0);
 }
+void sol_pool_share(SolPool *pool, int count, void (*work)(void *ctx, int worker), void *ctx) {
+  (void)pool, (void)count;
+  work(ctx, 0);
+}
+
+bool sol_pool_usable(const SolPool *pool) {
+  (void)pool;
+  return true;
+}
+
 void sol_pool_destroy(SolPool *pool) {
   sol_heap_free(pool);
 }

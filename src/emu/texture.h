@@ -40,6 +40,7 @@ typedef struct SolEmuSampler {
   bool normalized; // coordinates from 0 to 1
   uint8_t edge[3]; // SolEmuEdge, by dimension
   float border[4];
+  bool seamless;     // a linear filter takes texels of the next face of a cube; else it stays on one
   bool level_linear; // between levels of a mipmap; else the nearest
   float level_bias, least_level, most_level;
 } SolEmuSampler;

@@ -94,11 +94,12 @@ static void make_one(const Request *r, size_t i) {
   }
 }
 
-static void make(const Request *r) {
+static bool make(const Request *r) {
   Generator *g = r->generator;
   bool pairs = r->what >= NORMAL && r->what <= LOG_NORMAL64;
-  if (!g->state.ready) rand_start(&g->state, g->offset);
+  if (!g->state.ready && !rand_start(&g->state, g->offset)) return false;
   for (size_t i = 0; i < r->count; i += pairs ? 2 : 1) (pairs ? make_pair : make_one)(r, i);
+  return true;
 }
 
 static size_t bytes_of(Distribution what) {
@@ -110,8 +111,7 @@ static bool work(void *arguments, ShimLibraryCost *cost) {
   size_t bytes = r.count * bytes_of(r.what);
   const void *at = r.to;
   r.to = __cudaSolLibraryMemory(r.name, at, bytes);
-  if (!r.to) return false;
-  make(&r);
+  if (!r.to || !make(&r)) return false;
   *cost = (ShimLibraryCost){.written = (double)bytes, .dtype = SOL_FP32, .uses = {{at, bytes, true}}};
   return true;
 }
@@ -125,7 +125,7 @@ static int generate(Request r) {
   if (!r.to) return OUT_OF_RANGE;
   if (r.what >= NORMAL && r.what <= LOG_NORMAL64 && r.count % 2) return NOT_MULTIPLE;
   if (!r.count) return OK;
-  if (r.generator->on_host) return make(&r), OK;
+  if (r.generator->on_host) return make(&r) ? OK : NO_ROOM;
   switch (__cudaSolLibraryCall(r.name, r.generator->stream, work, &r, sizeof r)) {
   case SHIM_LIBRARY_DONE: return OK;
   case SHIM_LIBRARY_NO_MEMORY: return NO_ROOM;
@@ -139,9 +139,10 @@ static int create(Generator **out, int type, bool on_host) {
   static char warned;
   if (!out) return OUT_OF_RANGE;
   if (type == 100) type = RAND_XORWOW;
-  if (type != RAND_XORWOW && type != RAND_MRG32K3A && type != RAND_PHILOX) {
-    __cudaSolLibraryMissing("curandCreateGenerator of another type than XORWOW, MRG32K3A and PHILOX4_32_10",
-                            &warned);
+  if (type != RAND_XORWOW && type != RAND_MRG32K3A && type != RAND_PHILOX &&
+      !(type == RAND_MTGP32 && rand_mtgp32_known())) {
+    __cudaSolLibraryMissing(
+        "curandCreateGenerator of another type than XORWOW, MRG32K3A, MTGP32 and PHILOX4_32_10", &warned);
     return WRONG_TYPE;
   }
   Generator *g = calloc(1, sizeof *g);
@@ -160,6 +161,7 @@ API int curandCreateGeneratorHost(Generator **out, int type) {
 API int curandDestroyGenerator(Generator *g) {
   if (!is_generator(g)) return NO_GENERATOR;
   g->mark = 0;
+  rand_free(&g->state);
   free(g);
   return OK;
 }
@@ -175,17 +177,24 @@ API int curandSetPseudoRandomGeneratorSeed(Generator *g, unsigned long long seed
 }
 API int curandSetGeneratorOffset(Generator *g, unsigned long long offset) {
   if (!is_generator(g)) return NO_GENERATOR;
+  if (g->state.kind == RAND_MTGP32) return WRONG_TYPE; // it cannot skip ahead
   g->offset = offset, g->state.ready = false;
   return OK;
 }
-API int curandSetGeneratorOrdering(const Generator *g, int order) { // of pseudorandom ones: 100 to 104
+// Of pseudorandom generators: best, default, seeded (which XORWOW alone has, and starts as its own lanes here), legacy, dynamic
+// (which those on the host have not, and which is here as the default).
+API int curandSetGeneratorOrdering(Generator *g, int order) {
+  enum { BEST = 100, SEEDED = 102, LEGACY = 103, DYNAMIC = 104 };
   if (!is_generator(g)) return NO_GENERATOR;
-  return order >= 100 && order <= 104 ? OK : OUT_OF_RANGE;
+  if (order < BEST || order > DYNAMIC || (order == DYNAMIC && g->on_host)) return OUT_OF_RANGE;
+  if (order == SEEDED && g->state.kind != RAND_XORWOW) return OUT_OF_RANGE;
+  g->state.legacy = order == LEGACY;
+  g->state.ready = false;
+  return OK;
 }
 API int curandGenerateSeeds(Generator *g) {
   if (!is_generator(g)) return NO_GENERATOR;
-  if (!g->state.ready) rand_start(&g->state, g->offset);
-  return OK;
+  return g->state.ready || rand_start(&g->state, g->offset) ? OK : NO_ROOM;
 }
 API int curandGetVersion(int *version) {
   if (!version) return OUT_OF_RANGE;

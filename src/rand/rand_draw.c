@@ -22,8 +22,8 @@ static double mrg32k3a(uint32_t v[6]) {
   return (double)(p1 > p2 ? p1 - p2 : p1 + mod1 - p2);
 }
 
-static void philox_block(uint64_t seed, uint64_t counter, uint32_t out[4]) {
-  uint32_t c[4] = {(uint32_t)counter, (uint32_t)(counter >> 32), 0, 0}, k0 = (uint32_t)seed,
+static void philox_block(uint64_t seed, uint32_t lane, uint64_t counter, uint32_t out[4]) {
+  uint32_t c[4] = {(uint32_t)counter, (uint32_t)(counter >> 32), lane, 0}, k0 = (uint32_t)seed,
            k1 = (uint32_t)(seed >> 32);
   for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
     uint64_t a = UINT64_C(0xd2511f53) * c[0], b = UINT64_C(0xcd9e8d57) * c[2];
@@ -34,8 +34,12 @@ static void philox_block(uint64_t seed, uint64_t counter, uint32_t out[4]) {
   memcpy(out, c, sizeof c);
 }
 
-static uint32_t philox(RandState *s) {
-  if (s->counter % 4 == 0 || !s->has_block) philox_block(s->seed, s->counter / 4, s->block);
+// A lane's turn is four numbers of one block; of doubles, which take two numbers each, those of two blocks.
+static uint32_t philox(RandState *s, bool wide) {
+  uint64_t block = s->counter / 4, each = wide ? 2 : 1, turn = block / each;
+  if (s->counter % 4 == 0 || !s->has_block)
+    philox_block(s->seed, (uint32_t)(turn % RAND_PHILOX_LANES),
+                 turn / RAND_PHILOX_LANES * each + block % each, s->block);
   s->has_block = true;
   return s->block[s->counter++ % 4];
 }
@@ -44,7 +48,8 @@ uint32_t rand_bits(RandState *s, uint32_t lane) {
   switch (s->kind) {
   case RAND_XORWOW: return xorwow(s->lanes[lane].v);
   case RAND_MRG32K3A: return (uint32_t)(mrg32k3a(s->lanes[lane].v) * 1.000000048662);
-  default: return philox(s);
+  case RAND_MTGP32: return rand_mtgp32(s);
+  default: return philox(s, false);
   }
 }
 
@@ -58,19 +63,40 @@ float rand_uniform(RandState *s, uint32_t lane) {
 
 // 53 of the bits of two draws.
 static double two_draws(RandState *s, uint32_t lane) {
-  uint64_t low = rand_bits(s, lane), high = rand_bits(s, lane);
+  bool counts = s->kind == RAND_PHILOX;
+  uint64_t low = counts ? philox(s, true) : rand_bits(s, lane);
+  uint64_t high = counts ? philox(s, true) : rand_bits(s, lane);
   return (double)(low ^ high << 21);
 }
 
+// Of MTGP32 one draw: 32 bits.
+static double one_draw(RandState *s) {
+  return ((double)rand_mtgp32(s) + 0.5) * 0x1p-32;
+}
+
 double rand_uniform_double(RandState *s, uint32_t lane) {
+  if (s->kind == RAND_MTGP32) return one_draw(s) + 0x1p-33; // above 0, up to 1
   if (s->kind == RAND_MRG32K3A) return mrg32k3a(s->lanes[lane].v) * mrg_norm;
   return two_draws(s, lane) * inverse53 + inverse53 / 2;
+}
+
+// The normal distribution's inverse, for MTGP32: Newton's method, which comes from the right once it has passed the root.
+static double inverse_normal(double p) {
+  if (p > 0.5) return -inverse_normal(1 - p);
+  double x = -sqrt(-2 * log(p)), last = x + 1;
+  for (int i = 0; i < 60 && fabs(x - last) > 1e-15 * fabs(x); i++) {
+    last = x;
+    x -= (0.5 * erfc(-x * 0.70710678118654752) - p) / (0.39894228040143268 * exp(-x * x / 2));
+  }
+  return x;
 }
 
 // Box and Muller's.
 void rand_normal(RandState *s, uint32_t lane, float out[2]) {
   const float around = 6.2831855f;
   float u, v;
+  for (int i = 0; s->kind == RAND_MTGP32 && i < 2; i++) out[i] = (float)inverse_normal(one_draw(s));
+  if (s->kind == RAND_MTGP32) return;
   if (s->kind == RAND_MRG32K3A) {
     u = rand_uniform(s, lane);
     v = rand_uniform(s, lane) * around;
@@ -84,6 +110,8 @@ void rand_normal(RandState *s, uint32_t lane, float out[2]) {
 }
 
 void rand_normal_double(RandState *s, uint32_t lane, double out[2]) {
+  for (int i = 0; s->kind == RAND_MTGP32 && i < 2; i++) out[i] = inverse_normal(one_draw(s));
+  if (s->kind == RAND_MTGP32) return;
   double u = rand_uniform_double(s, lane);
   double v = s->kind == RAND_MRG32K3A ? rand_uniform_double(s, lane) * 2
                                       : two_draws(s, lane) * (inverse53 * 2) + inverse53;

@@ -1,4 +1,5 @@
 // The states of the lanes: where in the sequence each begins.
+#include <stdlib.h>
 #include <string.h>
 
 #include "rand/rand.h"
@@ -41,7 +42,7 @@ static void xorwow_lanes(RandState *s) {
   uint32_t high = 2591861531u * ((uint32_t)(s->seed >> 32) ^ 0xf7dcefddu);
   s->lanes[0] = (RandLane){{123456789u + low, 362436069u ^ low, 521288629u + high, 88675123u ^ high,
                             5783321u + low, 6615241u + high + low}};
-  for (int i = 1; i < RAND_LANES; i++) {
+  for (uint32_t i = 1; i < s->lane_count; i++) {
     s->lanes[i] = s->lanes[i - 1];
     multiply(&m, s->lanes[i].v);
   }
@@ -86,27 +87,42 @@ static void mrg_lanes(RandState *s) {
   const uint64_t factors[6] = {low, high, low, high, low, high};
   for (int i = 0; i < 6; i++)
     s->lanes[0].v[i] = s->seed ? (uint32_t)(factors[i] * 12345 % (i < 3 ? MOD1 : MOD2)) : 12345;
-  for (int i = 1; i < RAND_LANES; i++) {
+  for (uint32_t i = 1; i < s->lane_count; i++) {
     s->lanes[i] = s->lanes[i - 1];
     apply(&one, s->lanes[i].v, MOD1);
     apply(&two, s->lanes[i].v + 3, MOD2);
   }
 }
 
-// ---- both, and Philox, which only counts ----
+// ---- all of them; Philox only counts ----
 
 uint32_t rand_take_turn(RandState *s) {
   uint32_t lane = s->turn;
-  if (s->kind != RAND_PHILOX) s->turn = (s->turn + 1) % RAND_LANES;
+  if (s->lane_count) s->turn = (s->turn + 1) % s->lane_count;
   return lane;
 }
 
-void rand_start(RandState *s, uint64_t offset) {
+void rand_free(RandState *s) {
+  free(s->lanes);
+  free(s->twister);
+  s->lanes = NULL;
+  s->twister = NULL;
+}
+
+bool rand_start(RandState *s, uint64_t offset) {
   s->turn = 0;
   s->has_block = false;
   s->counter = s->kind == RAND_PHILOX ? offset : 0;
+  s->lane_count = s->kind == RAND_XORWOW     ? RAND_LANES
+                  : s->kind != RAND_MRG32K3A ? 0
+                  : s->legacy                ? RAND_LANES
+                                             : RAND_MRG_LANES;
+  rand_free(s);
+  if (s->lane_count && !(s->lanes = calloc(s->lane_count, sizeof *s->lanes))) return false;
   if (s->kind == RAND_XORWOW) xorwow_lanes(s);
   if (s->kind == RAND_MRG32K3A) mrg_lanes(s);
+  if (s->kind == RAND_MTGP32 && !rand_mtgp32_start(s)) return false;
   s->ready = true;
   for (uint64_t i = 0; s->kind != RAND_PHILOX && i < offset; i++) rand_bits(s, rand_take_turn(s));
+  return true;
 }

@@ -30,7 +30,9 @@ typedef enum ShimKind {
   SHIM_OWNED,
   SHIM_LINK,
   SHIM_RESERVED, // start of reserved addresses, and memory to map there (libcuda/cu_map.c)
-  SHIM_PHYSICAL
+  SHIM_PHYSICAL,
+  SHIM_TEXTURE_REFERENCE, // the driver's: CUtexref, CUsurfref
+  SHIM_SURFACE_REFERENCE
 } ShimKind;
 typedef struct ShimEntry {
   const void *key;

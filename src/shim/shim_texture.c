@@ -166,8 +166,7 @@ static cudaError_t create_texture(cudaTextureObject_t *out, const struct cudaRes
   texture.sampler.level_bias = t->mipmapLevelBias;
   texture.sampler.least_level = t->minMipmapLevelClamp;
   texture.sampler.most_level = t->maxMipmapLevelClamp;
-  if (t->seamlessCubemap && texture.image.cube && texture.sampler.linear)
-    shim_note("a seamless cube map is filtered within each face here");
+  texture.sampler.seamless = t->seamlessCubemap && texture.image.cube;
   SolError err = {0};
   uint64_t handle;
   if (sol_emu_texture_create(shim.emu, &texture, &handle, &err))

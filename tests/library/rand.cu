@@ -51,6 +51,7 @@ struct Memory {
 static curandGenerator_t fresh(curandRngType_t type) {
   curandGenerator_t g = nullptr;
   OK(curandCreateGenerator(&g, type));
+  OK(curandSetGeneratorOrdering(g, CURAND_ORDERING_PSEUDO_LEGACY)); // of XORWOW the default, too
   OK(curandSetPseudoRandomGeneratorSeed(g, seed));
   return g;
 }
@@ -89,16 +90,16 @@ template <class State> void compare(curandRngType_t type, const char *name) {
   curandDestroyGenerator(again), curandDestroyGenerator(g);
 }
 
-// Philox is one sequence: that of thread 0.
+// Lanes of Philox take turns of four.
 __global__ void philox(unsigned *bits, unsigned long long s) {
   curandStatePhilox4_32_10_t state;
-  curand_init(s, 0, 0, &state);
-  for (int i = 0; i < 300; i++) bits[i] = curand(&state);
+  curand_init(s, threadIdx.x, 0, &state);
+  for (int i = 0; i < 4; i++) bits[threadIdx.x * 4 + i] = curand(&state);
 }
 
 static void compare_philox() {
   Memory device, host;
-  philox<<<1, 1>>>(device.bits, seed);
+  philox<<<1, 75>>>(device.bits, seed);
   curandGenerator_t g = fresh(CURAND_RNG_PSEUDO_PHILOX4_32_10);
   OK(curandGenerate(g, host.bits, 101));
   OK(curandGenerate(g, host.bits + 101, 199));

@@ -124,14 +124,15 @@ out:
   if (run->counting) end_counting(run, sm);
 }
 
+// False: there is none left.
+static bool work_sm(EmuRun *run, int worker) {
+  uint32_t s = __atomic_fetch_add(&run->next_sm, 1, __ATOMIC_RELAXED);
+  if (s >= run->sm_count) return false;
+  if (!run->sms[s].done) run_sm(&run->workers[worker], &run->sms[s]);
+  return true;
+}
 static void work_sms(void *ctx, int worker) {
-  EmuRun *run = ctx;
-  EmuCtx *x = &run->workers[worker];
-  for (;;) {
-    uint32_t s = __atomic_fetch_add(&run->next_sm, 1, __ATOMIC_RELAXED);
-    if (s >= run->sm_count) return;
-    if (run->sms[s].done) continue;
-    run_sm(x, &run->sms[s]);
+  while (work_sm(ctx, worker)) {
   }
 }
 
@@ -183,15 +184,56 @@ void emu_tell_progress(EmuRun *run) {
   launch->progress(launch->progress_ctx, &progress);
 }
 
-static void rounds(EmuRun *run, SolPool *pool, EmuIdle *idle) {
+// The emulator's workers; a process that was forked has none of its parent's. NULL: out of memory.
+static SolPool *pool_of(SolEmu *emu) {
+  if (emu->pool && !sol_pool_usable(emu->pool)) emu->pool = NULL;
+  if (emu->pool && emu->pool_workers < emu->machine.workers) {
+    sol_pool_destroy(emu->pool);
+    emu->pool = NULL;
+  }
+  if (!emu->pool) {
+    emu->pool_workers = emu->machine.workers; // the system may give fewer
+    emu->pool = sol_pool_create(emu->pool_workers);
+  }
+  return emu->pool;
+}
+
+static void share(EmuRun *run, void (*work)(void *ctx, int worker)) {
+  SolPool *pool = run->worker_count > 1 ? pool_of(run->emu) : NULL;
+  if (pool)
+    sol_pool_share(pool, (int)run->worker_count, work, run);
+  else
+    work(run, 0);
+}
+
+// Launches of a kernel that was soon done are not worth waking another worker for, unless this one takes longer.
+static const double brief_seconds = 2e-4;
+
+static void run_sms(EmuRun *run) {
+  run->next_sm = 0;
+  while (run->program->brief && sol_thread_clock() - run->started < brief_seconds)
+    if (!work_sm(run, 0)) return;
+  share(run, work_sms);
+}
+
+static void drain_logs(EmuRun *run) {
+  enum { FEW = 4096 };
+  uint64_t records = 0;
+  for (uint32_t s = 0; s < run->sm_count; s++) records += run->logs[s].count;
+  run->next_sm = 0;
+  if (records < FEW)
+    work_shards(run, 0);
+  else
+    share(run, work_shards);
+}
+
+static void rounds(EmuRun *run, EmuIdle *idle) {
   uint32_t parts = 0;
   for (;;) {
-    run->next_sm = 0;
     run->progress = false;
-    sol_pool_run(pool, work_sms, run);
+    run_sms(run);
     if (run->counting) {
-      run->next_sm = 0;
-      sol_pool_run(pool, work_shards, run);
+      drain_logs(run);
       run->l2_started = true;
       for (uint32_t s = 0; s < run->sm_count; s++) sol_log_empty(&run->logs[s]);
     }
@@ -380,17 +422,16 @@ SolStatus sol_emu_launch(SolEmu *emu, const SolEmuLaunch *launch, SolEmuResult *
   if (!status && run.observing) status = emu_statics_make(launch->kernel->program, err);
   if (status) return status;
   run.statics = run.program->statics;
-  SolPool *pool = sol_pool_create(worker_count(&run));
-  if (!pool) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   emu->launches++;
-  status = make_workers(&run, (uint32_t)sol_pool_count(pool), err);
+  status = make_workers(&run, (uint32_t)worker_count(&run), err);
   if (!status) status = make_caches(&run, err);
   if (!status) status = emu_result_prepare(&run, err);
   if (!status) status = make_workspace(&run, err);
   if (!status && !emu_observe_make(&run)) status = sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   if (!status) {
     EmuIdle idle = {0};
-    rounds(&run, pool, &idle);
+    rounds(&run, &idle);
+    launch->kernel->program->brief = sol_thread_clock() - run.started < brief_seconds;
     emu_idle_free(&idle);
     emu_result_add(&run);
     if (run.counting) emu_l2_result(&run);
@@ -398,6 +439,5 @@ SolStatus sol_emu_launch(SolEmu *emu, const SolEmuLaunch *launch, SolEmuResult *
   }
   if (!emu_children_result(&run) && !status) status = sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   clean(&run);
-  sol_pool_destroy(pool);
   return status;
 }

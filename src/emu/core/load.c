@@ -61,6 +61,7 @@ void sol_emu_destroy(SolEmu *emu) {
   sol_heap_free(emu->l2_memory);
   sol_heap_free(emu->l2);
   sol_heap_free(emu->sm_memory);
+  if (emu->pool && sol_pool_usable(emu->pool)) sol_pool_destroy(emu->pool);
   emu_textures_free(emu->textures);
   emu_touch_free(emu);
   sol_heap_free(emu);

@@ -66,6 +66,8 @@ struct SolEmu {
   bool l2_filled;    // it holds what earlier launches and copies left
   void *sm_memory;   // of EmuSm
   size_t sm_bytes;
+  int pool_workers;
+  SolPool *pool;               // of workers, from the first launch that needs more than one; NULL: none did
   struct EmuSpare *spare_maps; // of touch.c, for the next launch
   uint32_t spare_map_count;
 };
@@ -134,6 +136,7 @@ typedef struct EmuProgram {
   uint64_t shared_static;
   bool polls;                 // blocks may wait for others: what they count then depends on when they run
   bool dynamic_calls;         // indirect or recursive: the depth of the stack is not known
+  bool brief;                 // its last launch was over before another worker would have been awake
   struct EmuStatics *statics; // of observe.h; NULL until a launch is observed
 } EmuProgram;
 

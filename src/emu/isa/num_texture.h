@@ -26,6 +26,48 @@ static inline NumFace num_cube_face(float x, float y, float z) {
   return f;
 }
 
+// The texel beside a face of n by n texels, one step over one of its edges: of the face that is there.
+static inline NumFace num_cube_beside(uint32_t face, int64_t i, int64_t j, uint32_t n) {
+  float s = (float)(2 * i + 1) / (float)n - 1, t = (float)(2 * j + 1) / (float)n - 1;
+  switch (face) {
+  case 0: return num_cube_face(1, -t, -s);
+  case 1: return num_cube_face(-1, -t, s);
+  case 2: return num_cube_face(s, 1, t);
+  case 3: return num_cube_face(s, -1, -t);
+  case 4: return num_cube_face(s, -t, 1);
+  default: return num_cube_face(-s, -t, -1);
+  }
+}
+
+// How fast a place on a face moves as its direction does.
+static inline void num_cube_slope(const float at[3], const float by[3], double out[2]) {
+  static const struct {
+    uint8_t s, t, m;
+    int8_t sign_s, sign_t, sign_m;
+  } axes[6] = {{2, 1, 0, -1, -1, 1}, {2, 1, 0, 1, -1, -1}, {0, 2, 1, 1, 1, 1},
+               {0, 2, 1, 1, -1, -1}, {0, 1, 2, 1, -1, 1},  {0, 1, 2, -1, -1, -1}};
+  uint32_t face = num_cube_face(at[0], at[1], at[2]).face;
+  double m = axes[face].sign_m * (double)at[axes[face].m], dm = axes[face].sign_m * (double)by[axes[face].m];
+  double s = axes[face].sign_s * (double)at[axes[face].s], ds = axes[face].sign_s * (double)by[axes[face].s];
+  double t = axes[face].sign_t * (double)at[axes[face].t], dt = axes[face].sign_t * (double)by[axes[face].t];
+  out[0] = m > 0 ? (ds * m - s * dm) / (2 * m * m) : 0;
+  out[1] = m > 0 ? (dt * m - t * dm) / (2 * m * m) : 0;
+}
+
+// The binary logarithm of a number that is not negative, to 20 bits behind the point.
+static inline double num_log2(double v) {
+  uint64_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  double log = (double)(bits >> 52) - 1023, part = 0.5;
+  bits = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1023) << 52;
+  memcpy(&v, &bits, sizeof v);
+  for (int i = 0; i < 20; i++, part /= 2) {
+    v *= v;
+    if (v >= 2) v /= 2, log += part;
+  }
+  return log;
+}
+
 typedef struct NumLevel {
   uint32_t first, part; // part: weight of the level after it, in 1/256
 } NumLevel;

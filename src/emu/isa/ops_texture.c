@@ -7,7 +7,10 @@
 // as 0. Sums are made in double: where f32 texels differ by more than 2^16 in size the last bit may be
 // another. Weights of three dimensions are made in the same way (one of 192 reads of an H200 had another). The
 // level of detail of a mipmap is cut off to 1/256; what two levels give is weighted by that and rounded once
-// more, where an H200 weighs all texels at once. Cube maps are filtered within a face. Counted: one request per
+// more, where an H200 weighs all texels at once. Of tex.grad it is half the logarithm of the longer derivative's square, in
+// texels, as OpenGL has it; anisotropic filters are not modelled. Cube maps are filtered within a face unless they are
+// seamless: then over its edges, and at a corner of the cube, where there is no fourth texel, the three that meet share its
+// weight. Counted: one request per
 // row of texels that a lane's filter covers, two neighbouring texels wide;
 // images lie row by row, which a CUDA array on a GPU does not.
 #include "emu/core/state.h"
@@ -16,8 +19,8 @@
 #include "emu/isa/num_texture.h"
 
 typedef struct TexPlan {
-  EmuLoc handle, sampler, coord[3], layer, level, d[4];
-  bool has_sampler, has_layer, has_level, float_coord, gather, cube, base;
+  EmuLoc handle, sampler, coord[3], layer, level, slope[2][3], d[4];
+  bool has_sampler, has_layer, has_level, has_slope, float_coord, gather, cube, base;
   uint8_t dims;
   uint8_t channel; // tld4
 } TexPlan;
@@ -33,6 +36,8 @@ typedef struct Fetch {
   int32_t index[3][2][EMU_LANES]; // of both texels of each dimension; -1: the border
   uint32_t frac[3][EMU_LANES];    // of the second one, in 1/256
   uint32_t layer[EMU_LANES];
+  bool seamless;                  // indices may be one beyond the face
+  uint8_t missing[EMU_LANES];     // 1 + the corner beyond two edges of it; 0: none is
   uint32_t outside[MOST_CORNERS]; // lanes whose texel is the border
   uint8_t raw[MOST_CORNERS][EMU_LANES][16];
 } Fetch;
@@ -76,6 +81,12 @@ static void place(Fetch *f, int dim, int lane, double c, bool linear) {
   } else {
     first = (int64_t)__builtin_floor(c);
   }
+  if (f->seamless) {
+    first = first < -1 ? -1 : first < n ? first : n - 1;
+    f->index[dim][0][lane] = (int32_t)first;
+    f->index[dim][1][lane] = (int32_t)first + 1;
+    return;
+  }
   f->index[dim][0][lane] = at_edge(first, n, edge);
   f->index[dim][1][lane] = at_edge(first + 1, n, edge);
 }
@@ -91,7 +102,32 @@ static void place_index(Fetch *f, int dim, int lane, int32_t c) {
 
 // ---- texels ----
 
+static bool beyond(const Fetch *f, int dim, int corner, int lane) {
+  int32_t at = f->index[dim][corner >> dim & 1][lane];
+  return at < 0 || (uint32_t)at >= f->image->width;
+}
+
+// Of a seamless cube. What lies beyond two edges does not exist: the nearest of the face stands for it, without weight.
+static uint64_t seamless_at(const Fetch *f, int corner, int lane) {
+  const SolEmuImage *m = f->image;
+  uint32_t n = m->width, face = f->layer[lane] % 6;
+  uint64_t slice = f->layer[lane];
+  int64_t i = f->index[0][corner & 1][lane], j = f->index[1][corner >> 1 & 1][lane];
+  bool over[2] = {beyond(f, 0, corner, lane), beyond(f, 1, corner, lane)};
+  if (over[0] && over[1]) {
+    i = at_edge(i, n, SOL_EMU_CLAMP);
+    j = at_edge(j, n, SOL_EMU_CLAMP);
+  } else if (over[0] || over[1]) {
+    NumFace next = num_cube_beside(face, i, j, n);
+    slice = slice - face + next.face;
+    i = at_edge((int64_t)(next.s * n), n, SOL_EMU_CLAMP);
+    j = at_edge((int64_t)(next.t * n), n, SOL_EMU_CLAMP);
+  }
+  return m->address + slice * m->slice + (uint64_t)j * m->pitch + (uint64_t)i * emu_texel_bytes(m);
+}
+
 static uint64_t texel_at(const Fetch *f, int corner, int lane, bool *outside) {
+  if (f->seamless) return seamless_at(f, corner, lane);
   int64_t at[3] = {0, 0, 0};
   for (int dim = 0; dim < f->dims; dim++) {
     at[dim] = f->index[dim][corner >> dim & 1][lane];
@@ -186,7 +222,10 @@ static int64_t weigh(const Fetch *f, int lane, int64_t w[MOST_CORNERS]) {
     w[2] = b - w[3];
     w[1] = a - w[3];
     w[0] = 256 - a - b + w[3];
-    return 256;
+    if (!f->missing[lane]) return 256;
+    int64_t share = w[f->missing[lane] - 1];
+    for (int c = 0; c < 4; c++) w[c] = c + 1 == f->missing[lane] ? 0 : 3 * w[c] + share;
+    return 3 * 256;
   }
   int64_t c = f->frac[2][lane], ab = (a * b + 128) >> 8, ac = (a * c + 128) >> 8, bc = (b * c + 128) >> 8;
   w[7] = (a * b * c + (1 << 15)) >> 16;
@@ -271,6 +310,8 @@ static void place_lane(EmuCtx *x, const TexPlan *plan, Fetch *f, int l, bool lin
     f->layer[l] = layer * 6 + face.face;
     place(f, 0, l, face.s, linear);
     place(f, 1, l, face.t, linear);
+    for (int corner = 0; corner < 4 && f->seamless; corner++)
+      if (beyond(f, 0, corner, l) && beyond(f, 1, corner, l)) f->missing[l] = (uint8_t)(1 + corner);
     return;
   }
   for (int dim = 0; dim < plan->dims; dim++) {
@@ -291,6 +332,7 @@ static void fetch_group(EmuCtx *x, const EmuInst *i, const EmuObject *object, co
   bool has_border = linear && plan->dims == 1 && !f.image->height && sampler->edge[1] == SOL_EMU_BORDER;
   f.dims = has_border ? 2 : plan->dims;
   f.corners = linear ? 1 << f.dims : 1;
+  f.seamless = linear && plan->cube && sampler->seamless;
   for (uint32_t left = mask; left; left &= left - 1) {
     int l = emu_first(left);
     place_lane(x, plan, &f, l, linear);
@@ -310,6 +352,28 @@ static NumLevel level_of(const SolEmuSampler *s, uint32_t levels, float detail) 
   return num_level(at > 0 ? at < last ? at : last : 0, s->level_linear);
 }
 
+// The level of detail at which neighbouring results are about a texel apart.
+static float detail_of(EmuCtx *x, const TexPlan *plan, const SolEmuImage *m, const SolEmuSampler *s,
+                       int lane) {
+  if (!plan->has_slope) return plan->has_level ? EMU_IN(float, plan->level)[lane] : 0;
+  double most = 0;
+  for (int k = 0; k < 2; k++) {
+    float at[3] = {0, 0, 0}, by[3] = {0, 0, 0};
+    double slope[3], length = 0;
+    for (int dim = 0; dim < (plan->cube ? 3 : plan->dims); dim++) {
+      at[dim] = EMU_IN(float, plan->coord[dim])[lane];
+      slope[dim] = by[dim] = EMU_IN(float, plan->slope[k][dim])[lane];
+    }
+    if (plan->cube) num_cube_slope(at, by, slope);
+    for (int dim = 0; dim < plan->dims; dim++) {
+      double texels = slope[dim] * (s->normalized || plan->cube ? extent(m, dim) : 1);
+      length += texels * texels;
+    }
+    if (length > most) most = length;
+  }
+  return most > 0 ? (float)(num_log2(most < 0x1p100 ? most : 0x1p100) / 2) : -0x1p15f;
+}
+
 // Both levels of a mipmap that the lanes' levels of detail lie between.
 static void fetch_levels(EmuCtx *x, const EmuInst *i, const EmuObject *object, const SolEmuSampler *sampler,
                          uint32_t mask, uint32_t out[4][EMU_LANES]) {
@@ -322,7 +386,7 @@ static void fetch_levels(EmuCtx *x, const EmuInst *i, const EmuObject *object, c
   uint32_t next[4][EMU_LANES], at[EMU_LANES] = {0}, part[EMU_LANES] = {0}, both = 0;
   for (uint32_t left = mask; left; left &= left - 1) {
     int l = emu_first(left);
-    NumLevel level = level_of(sampler, t->levels, plan->has_level ? EMU_IN(float, plan->level)[l] : 0);
+    NumLevel level = level_of(sampler, t->levels, detail_of(x, plan, &t->image, sampler, l));
     if (plan->base || plan->gather) level = (NumLevel){0};
     at[l] = level.first;
     part[l] = level.part;
@@ -427,6 +491,12 @@ static bool lower_tex(Lower *l, const PtxInst *in, EmuInst *out) {
   plan->base = code->op == PTX_OP_TEX && code->fn == PTX_FN_BASE;
   plan->has_level = code->op == PTX_OP_TEX && code->fn == PTX_FN_LEVEL;
   if (plan->has_level) plan->level = lower_read(l, &in->operands[2]);
+  plan->has_slope = code->op == PTX_OP_TEX && code->fn == PTX_FN_GRAD;
+  for (int k = 0; k < 2 && plan->has_slope; k++) {
+    const EmuLoc *list = lower_list(l, &in->operands[2 + k]);
+    if (!list) return false;
+    for (int dim = 0; dim < (plan->cube ? 3 : plan->dims); dim++) plan->slope[k][dim] = list[dim];
+  }
   plan->float_coord = code->type[1] == PTX_F32;
   plan->gather = code->op == PTX_OP_TLD4;
   plan->channel = code->fn == PTX_FN_GREEN      ? 1
