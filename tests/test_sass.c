@@ -337,7 +337,7 @@ TEST(constants_apart_are_waited_for) {
     m.insts[1].waits = 1;
     add_block(&m, 2, SASS_NONE, SASS_NONE);
     read_made(&m, model.device, 2);
-    double clocks = model.unit_clocks + (double)(words - 1) * model.constant_apart_clocks - 1;
+    double clocks = model.unit_clocks + (double)(words - 1) * model.constant_apart_clocks;
     CHECK_NEAR(m.ptx[1].executed.unit_waits * model.unit_clocks, 100 * clocks, 1e-6);
   }
 }

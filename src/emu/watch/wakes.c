@@ -49,7 +49,7 @@ void emu_path_polls(EmuCtx *x) {
 // Polls but the first took no time of their own.
 void emu_path_idles(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   EmuRun *run = x->launch;
-  *own_path(x) = *first_poll(x);
+  if (!own_path(x)->idle) *own_path(x) = *first_poll(x);
   own_path(x)->idle = 1;
   if (!is_far(i)) return;
   sol_spin_lock(&run->lock);
@@ -74,18 +74,21 @@ static void take_over(EmuCtx *x, const EmuPath *from) {
   *own = *from;
   own->pending = was.pending;
   own->stored = was.stored;
+  own->idle = was.idle;
 }
 
 void emu_path_wakes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   EmuRun *run = x->launch;
-  own_path(x)->idle = 0;
-  if (!i || !is_far(i) || !run->waited) return;
+  if (!is_far(i) || !run->waited) return;
   sol_spin_lock(&run->lock);
   for (uint32_t left = mask; left; left &= left - 1) {
     const Entry *e = entry_of(run->waited, address_of(x, i, emu_first(left)));
     if (e->address) take_over(x, &e->path);
   }
   sol_spin_unlock(&run->lock);
+}
+
+void emu_path_goes_on(EmuCtx *x) {
   own_path(x)->idle = 0;
 }
 
