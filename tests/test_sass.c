@@ -355,7 +355,8 @@ TEST(long_code_has_to_be_fetched) {
     m.ptx[0] = did(1, "add.f32 %f3, %f1, %f4;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100 * counts[k]);
     m.ptx[1] = did(2, "mul.f32 %f3, %f1, %f4;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100 * 50 * 10);
     for (uint32_t i = 0; i < counts[k] + 10; i++)
-      insts[i] = (SassInst){.line = i < counts[k] ? 1 : 2, .target = SASS_NONE, .unit = SASS_UNIT_FP32, .stall = 1, .sets = 7};
+      insts[i] = (SassInst){
+          .line = i < counts[k] ? 1 : 2, .target = SASS_NONE, .unit = SASS_UNIT_FP32, .stall = 1, .sets = 7};
     add_block(&m, counts[k], 1, SASS_NONE);
     add_block(&m, 10, SASS_NONE, 1);
     m.code.insts = insts;

@@ -29,7 +29,7 @@ typedef struct Launch {
   AuditInst *insts;
   const uint32_t *inst_of;
   double latency[LOAD + 1];
-  double apart; // of a constant load, for each word beyond the first
+  double apart;        // of a constant load, for each word beyond the first
   const double *fetch; // by block: clocks of an instruction, at least
 } Launch;
 

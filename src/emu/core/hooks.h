@@ -91,7 +91,7 @@ void emu_path_idles(EmuCtx *x, const EmuInst *i, uint32_t mask);
 void emu_path_wakes(EmuCtx *x, const EmuInst *i, uint32_t mask);
 void emu_path_goes_on(EmuCtx *x);
 void emu_path_swaps(EmuCtx *x, const EmuInst *i, const EmuAccess *acc); // a float atomic on shared memory
-void emu_path_bulk(EmuCtx *x);   // a bulk copy was issued
+void emu_path_bulk(EmuCtx *x);                                          // a bulk copy was issued
 void emu_path_polled(EmuCtx *x); // the awaited phase of an mbarrier has completed
 void emu_path_fence(EmuCtx *x);  // a fence of wider scope than the block
 // A warp arrives at a barrier, and leaves it when all have arrived. No-ops where the launch is not observed.

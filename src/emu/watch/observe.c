@@ -221,7 +221,8 @@ void emu_path_swaps(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
   const SolEmuMachine *m = &x->launch->emu->machine;
   if (!g || !m->swap_clocks) return;
   EmuPath *path = &x->block->paths[x->warp->index];
-  uint64_t turns = most_at_one_address(acc, acc->shared), at = acc->addr[emu_first(acc->shared)], block = x->block->id + 1;
+  uint64_t turns = most_at_one_address(acc, acc->shared), at = acc->addr[emu_first(acc->shared)],
+           block = x->block->id + 1;
   if (g->swap_block != block || g->swap_at != at) g->swap_busy = path->swaps;
   g->swap_block = block;
   g->swap_at = at;
