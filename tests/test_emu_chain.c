@@ -78,10 +78,9 @@ TEST(blocks_of_a_cluster_wait_for_each_other) {
 // Block 0 works and sets a flag, for which block 1 polls: its chain is block 0's, then what it does itself. Polls in vain are
 // counted a few times, however long they take.
 TEST(blocks_that_poll_wait_for_the_one_that_writes) {
-  static const char body[] =
-      "mov.u32 %r5, 1; setp.ne.u32 %p2, %b, 1; @%p2 bra wait;\n" LOOP(
-          5000, "") "st.volatile.global.u32 [%out], %r5; bra end;\n"
-                    "wait: ld.volatile.global.u32 %r2, [%out]; setp.eq.u32 %p3, %r2, 0; @%p3 bra wait;\nend:\n";
+  static const char body[] = "mov.u32 %r5, 1; setp.ne.u32 %p2, %b, 1; @%p2 bra wait;\n" LOOP(
+      5000, "") "st.volatile.global.u32 [%out], %r5; bra end;\n"
+                "wait: ld.volatile.global.u32 %r2, [%out]; setp.eq.u32 %p3, %r2, 0; @%p3 bra wait;\nend:\n";
   Seen s;
   run(&(Job){.threads = 32, .blocks = 2, .body = body}, &s);
   double writes = HEAD + 3 + 1 + 15000 + 1;
@@ -96,12 +95,14 @@ TEST(blocks_that_poll_wait_for_the_one_that_writes) {
 TEST(polls_between_barriers_and_sleeps_are_no_work) {
   static const char *const bodies[] = {
       "setp.ne.u32 %p2, %b, 1; mov.u32 %r5, 1; @%p2 bra wait;\n" LOOP(
-          5000, "") "st.volatile.global.u32 [%out], %r5; bra end;\n"
-                    "wait: ld.volatile.global.u32 %r2, [%out]; bar.sync 0; setp.eq.u32 %p3, %r2, 0; @%p3 bra wait;\nend:\n",
+          5000,
+          "") "st.volatile.global.u32 [%out], %r5; bra end;\n"
+              "wait: ld.volatile.global.u32 %r2, [%out]; bar.sync 0; setp.eq.u32 %p3, %r2, 0; @%p3 bra wait;\nend:\n",
       "setp.ne.u32 %p2, %b, 1; mov.u32 %r5, 1; @%p2 bra wait;\n" LOOP(
-          5000, "") "st.volatile.global.u32 [%out], %r5; bra end;\n"
-                    "wait: nanosleep.u32 100; add.u32 %r6, %r6, 1; ld.volatile.global.u32 %r2, [%out]; setp.eq.u32 %p3, %r2, 0; "
-                    "@%p3 bra wait;\nend:\n"};
+          5000,
+          "") "st.volatile.global.u32 [%out], %r5; bra end;\n"
+              "wait: nanosleep.u32 100; add.u32 %r6, %r6, 1; ld.volatile.global.u32 %r2, [%out]; setp.eq.u32 %p3, %r2, 0; "
+              "@%p3 bra wait;\nend:\n"};
   for (size_t k = 0; k < sizeof bodies / sizeof *bodies; k++) {
     Seen s;
     run(&(Job){.threads = 64, .blocks = 2, .body = bodies[k]}, &s);

@@ -337,8 +337,35 @@ TEST(constants_apart_are_waited_for) {
     m.insts[1].waits = 1;
     add_block(&m, 2, SASS_NONE, SASS_NONE);
     read_made(&m, model.device, 2);
-    double clocks = model.unit_clocks + (double)(words - 1) * model.constant_apart_clocks - 1;
+    double clocks = model.unit_clocks + (double)(words - 1) * model.constant_apart_clocks;
     CHECK_NEAR(m.ptx[1].executed.unit_waits * model.unit_clocks, 100 * clocks, 1e-6);
+  }
+}
+
+// Code that is longer than what an SM keeps is fetched no faster than that; a short loop in it is fetched once.
+TEST(long_code_has_to_be_fetched) {
+  enum { MOST = 10000 };
+  MachineModel model = machine_model(gpu("h200"));
+  static SassInst insts[MOST];
+  const uint32_t counts[] = {1000, 4000, 9000};
+  const double clocks[] = {1, model.fetch_clocks, model.fetch_far_clocks};
+  for (size_t k = 0; k < SOL_COUNT(counts); k++) {
+    Made m = {0};
+    SolArena arena = {0};
+    m.ptx[0] = did(1, "add.f32 %f3, %f1, %f4;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100 * counts[k]);
+    m.ptx[1] = did(2, "mul.f32 %f3, %f1, %f4;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100 * 50 * 10);
+    for (uint32_t i = 0; i < counts[k] + 10; i++)
+      insts[i] = (SassInst){
+          .line = i < counts[k] ? 1 : 2, .target = SASS_NONE, .unit = SASS_UNIT_FP32, .stall = 1, .sets = 7};
+    add_block(&m, counts[k], 1, SASS_NONE);
+    add_block(&m, 10, SASS_NONE, 1);
+    m.code.insts = insts;
+    m.code.count = counts[k] + 10;
+    m.code.blocks = m.blocks;
+    CHECK(audit_machine_code(&m.code, model.device, m.ptx, 2, &arena));
+    CHECK_NEAR(m.ptx[0].executed.clocks, 100.0 * counts[k] * clocks[k], 1e-6 * counts[k]);
+    CHECK_NEAR(m.ptx[1].executed.clocks, 100.0 * 500, 1e-6);
+    sol_arena_free(&arena);
   }
 }
 

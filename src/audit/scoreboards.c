@@ -6,6 +6,9 @@
 // A wait counts as the part of the latency that has not passed by then, issuing and in waits for others. A wait for
 // several scoreboards is as long as the longest. What is pending where blocks join is the longest of
 // what any of the blocks before leaves pending.
+//
+// Instructions have to be fetched: a loop that is longer than what an SM keeps of its code, or a kernel where there is no loop, goes on
+// no faster than that.
 #include "audit/inside.h"
 
 typedef enum Pending { NOTHING, UNIT, SHARED, LOAD } Pending; // by rising latency
@@ -26,7 +29,8 @@ typedef struct Launch {
   AuditInst *insts;
   const uint32_t *inst_of;
   double latency[LOAD + 1];
-  double apart; // of a constant load, for each word beyond the first
+  double apart;        // of a constant load, for each word beyond the first
+  const double *fetch; // by block: clocks of an instruction, at least
 } Launch;
 
 static Pending pending_of(const SassInst *m, const AuditInst *in) {
@@ -86,16 +90,56 @@ static void pass_time(State *s, double clocks) {
   for (int i = 0; i < SASS_SCOREBOARDS; i++) s->boards[i].age += clocks;
 }
 
+// What fetching takes longer than issuing is each instruction's share.
+static double late_of(const Launch *l, const SassBlock *block) {
+  double stalls = 0, fetch = block->count * l->fetch[block - l->code->blocks];
+  for (uint32_t i = block->first; i < block->first + block->count; i++) stalls += l->code->insts[i].stall;
+  return fetch > stalls ? (fetch - stalls) / block->count : 0;
+}
+
 static void pass_block(const Launch *l, const SassBlock *block, State *s, double times, bool count) {
+  double late = late_of(l, block);
   for (uint32_t i = block->first; i < block->first + block->count; i++) {
     const SassInst *m = &l->code->insts[i];
     AuditInst *in = &l->insts[l->inst_of[i] == SASS_NONE ? 0 : l->inst_of[i]];
     double clocks;
     Pending what = await(l, s, m->waits, &clocks);
     if (count && what) count_wait(what, times * clocks / l->latency[what], &in->executed);
-    if (count) in->executed.clocks += times * m->stall;
-    pass_time(s, clocks + m->stall);
+    if (count) in->executed.clocks += times * (m->stall + late);
+    pass_time(s, clocks + m->stall + late);
     if (m->sets < SASS_SCOREBOARDS) set_board(&s->boards[m->sets], pending_of(m, in), more_of(l, in));
+  }
+}
+
+// ---- fetching ----
+
+enum { INST_BYTES = 16 };
+
+static double fetch_of(const MachineModel *m, double bytes) {
+  if (bytes > m->code_far_bytes) return m->fetch_far_clocks;
+  return bytes > m->code_bytes ? m->fetch_clocks : 0;
+}
+
+// Bytes of the code that is executed in blocks `first` to `last`.
+static double code_of(const SassCode *code, const double *times, uint32_t first, uint32_t last) {
+  double insts = 0;
+  for (uint32_t b = first; b <= last; b++) insts += times[b] > 0 ? code->blocks[b].count : 0;
+  return insts * INST_BYTES;
+}
+
+// A block is fetched again after what the innermost loop that holds it executes; what is in none, after all of the kernel. Functions
+// of ptxas's own belong to whoever calls them, and count as being there. `size`: by block, of that loop.
+static void find_fetches(const SassCode *code, const MachineModel *m, const double *times, double *fetch,
+                         uint32_t *size) {
+  double all = fetch_of(m, code_of(code, times, 0, code->block_count - 1));
+  for (uint32_t b = 0; b < code->block_count; b++)
+    fetch[b] = code->blocks[b].subroutine ? 0 : all, size[b] = UINT32_MAX;
+  for (uint32_t last = 0; last < code->block_count && all > 0; last++) {
+    uint32_t first = code->blocks[last].branch;
+    if (first == SASS_NONE || first > last || !(times[last] > 0)) continue;
+    double loop = fetch_of(m, code_of(code, times, first, last));
+    for (uint32_t b = first; b <= last; b++)
+      if (last - first < size[b]) size[b] = last - first, fetch[b] = loop;
   }
 }
 
@@ -108,7 +152,11 @@ bool audit_scoreboards(const SassCode *code, const MachineModel *model, AuditIns
   l.latency[SHARED] = sol_known(shared) ? shared.value : 0;
   l.latency[LOAD] = machine_far_clocks(model);
   State *before = sol_arena_alloc(arena, (code->block_count + 1) * sizeof *before);
-  if (!before) return false;
+  double *fetch = sol_arena_alloc(arena, (code->block_count + 1) * sizeof *fetch);
+  uint32_t *size = sol_arena_alloc(arena, (code->block_count + 1) * sizeof *size);
+  if (!before || !fetch || !size) return false;
+  find_fetches(code, model, times, fetch, size);
+  l.fetch = fetch;
   memset(before, 0, (code->block_count + 1) * sizeof *before);
   for (int turn = 0; turn < 2; turn++) // the first finds what loops leave pending for their next iteration
     for (uint32_t b = 0; b < code->block_count; b++) {

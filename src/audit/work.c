@@ -155,7 +155,8 @@ static void add_constants(const MachineModel *m, const AuditInst *in, double sca
   SolFigure shared = m->device->smem_latency;
   w->constant_turns += sol_larger(turns, m->constant_least * requests) * scale;
   if (!in->by_machine && sol_known(shared) && turns > requests)
-    w->shared_waits += (turns - requests) * m->constant_apart_clocks / m->near_in_flight / shared.value * scale;
+    w->shared_waits +=
+        (turns - requests) * m->constant_apart_clocks / m->near_in_flight / shared.value * scale;
 }
 
 void audit_demand(const MachineModel *m, const AuditInst *in, const AuditWaits *waits, double scale,

@@ -131,9 +131,12 @@ typedef struct EmuPoll {
   const EmuInst *at;     // NULL: none
   uint64_t seen, state;  // the last time: its addresses and values; all registers
   uint32_t mask, others; // its lanes; accesses of its kind that were executed since
-  int32_t left, steps;   // time slice that was left then; instructions from one time to the next
-  bool repeats, slept;   // `state` is known; nanosleep was executed since
-  bool idle, again;      // what is executed is no work; in this time slice it was executed again
+  int32_t steps, length; // instructions from one time to the next: at most, and in vain
+  int32_t left,
+      allowed; // time slice that was left then; of an idle fiber: instructions in which it has to come back, now and then
+  bool repeats, slept; // `state` is known; nanosleep was executed since
+  bool idle, again;    // what is executed is no work; in this time slice it was executed again
+  bool changed; // the last value was another; whether it is the one that was waited for is not known yet
 } EmuPoll;
 
 struct EmuFiber { // lanes of a warp that share one SIMT stack

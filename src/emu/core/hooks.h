@@ -84,13 +84,14 @@ static inline void emu_path_step(const EmuStatics *s, EmuPath *path, uint32_t pc
 // or beyond L1 if any of its sectors missed.
 typedef enum EmuReach { EMU_REACH_SHARED, EMU_REACH_OTHERS, EMU_REACH_L1, EMU_REACH_FAR } EmuReach;
 void emu_path_access(EmuCtx *x, const EmuInst *i, EmuReach reach, SolMemOp op);
-// poll.c: a fiber executes an access by which it may wait; it waits, as it did so in vain; it goes on, as lanes of `mask` got what
-// they waited for. wakes.c.
+// wakes.c; for poll.c: a fiber executes an access by which it may wait; it waits, as it did so in vain; lanes of `mask` read another
+// value; it goes on.
 void emu_path_polls(EmuCtx *x);
 void emu_path_idles(EmuCtx *x, const EmuInst *i, uint32_t mask);
 void emu_path_wakes(EmuCtx *x, const EmuInst *i, uint32_t mask);
+void emu_path_goes_on(EmuCtx *x);
 void emu_path_swaps(EmuCtx *x, const EmuInst *i, const EmuAccess *acc); // a float atomic on shared memory
-void emu_path_bulk(EmuCtx *x);   // a bulk copy was issued
+void emu_path_bulk(EmuCtx *x);                                          // a bulk copy was issued
 void emu_path_polled(EmuCtx *x); // the awaited phase of an mbarrier has completed
 void emu_path_fence(EmuCtx *x);  // a fence of wider scope than the block
 // A warp arrives at a barrier, and leaves it when all have arrived. No-ops where the launch is not observed.

@@ -75,7 +75,8 @@ static void effects_since(const EmuRun *run, EmuIdle *idle, bool since[EMU_EFFEC
   for (uint32_t w = 0; w < run->worker_count; w++) {
     EmuWorker *worker = emu_worker(&run->workers[w]);
     for (uint32_t k = 0; k < idle->count; k++)
-      lanes[idle->pcs[k].effect] += run->workers[w].counts[idle->pcs[k].pc].lanes + worker->idle_counts[idle->pcs[k].pc].lanes;
+      lanes[idle->pcs[k].effect] +=
+          run->workers[w].counts[idle->pcs[k].pc].lanes + worker->idle_counts[idle->pcs[k].pc].lanes;
     lanes[EMU_CHANGES] += worker->changes;
   }
   for (int d = 0; d < EMU_EFFECTS; d++) since[d] = lanes[d] != idle->lanes[d];

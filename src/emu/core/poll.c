@@ -5,7 +5,8 @@
 // An iteration was in vain if the access has the addresses and the values of the last time and all registers are as they were: PTX
 // has a register for every value, so what else the iteration read was the same, too, and what it stored is there already.
 // A loop that sleeps (nanosleep) may count its attempts. A fiber whose iterations are in vain is idle; it executes one in each of its
-// turns. It is idle no longer once the access has another value, or was not repeated in twice the instructions of an iteration.
+// turns. Another value may not be the one that it waits for: if the next iteration has as many instructions as one in vain, it was
+// not. It is idle no longer once an iteration has another length, or the access is not repeated.
 #include "emu/core/hooks.h"
 
 enum { OTHERS = 64, MARGIN = 16 }; // accesses of a loop that are not the one that is looked at; instructions
@@ -36,38 +37,68 @@ static void begin(EmuCtx *x, const EmuInst *i, uint32_t mask, uint64_t seen) {
 }
 
 static void end(EmuCtx *x, const EmuInst *i, uint32_t mask, uint64_t seen) {
-  bool woken = mask == x->fiber->poll.mask;
   begin(x, i, mask, seen);
   x->budget = 0; // what follows is counted
-  if (x->launch->observing) emu_path_wakes(x, i, woken ? mask : 0);
+  if (x->launch->observing) emu_path_goes_on(x);
+}
+
+static uint64_t seen_by(const EmuCtx *x, const EmuInst *i, const EmuLoc *to, uint32_t count, uint32_t bytes) {
+  uint64_t seen = add_rows(0, emu_at(x, i->a), (size_t)i->abytes * EMU_LANES);
+  for (uint32_t k = 0; k < count; k++) seen = add_rows(seen, emu_at(x, to[k]), (size_t)bytes * EMU_LANES);
+  return seen;
+}
+
+static bool still_in_vain(const EmuCtx *x, uint32_t mask, bool same, int32_t length) {
+  const EmuPoll *p = &x->fiber->poll;
+  if (p->mask != mask) return false;
+  if (p->changed) return length == p->length;
+  return !same || p->slept || p->state == registers(x);
+}
+
+// The access of an idle fiber, once more.
+static void poll_idle(EmuCtx *x, const EmuInst *i, uint32_t mask, uint64_t seen) {
+  EmuPoll *p = &x->fiber->poll;
+  bool same = p->seen == seen, watched = x->launch->observing;
+  int32_t length = p->allowed - x->budget;
+  if (!still_in_vain(x, mask, same, length)) {
+    end(x, i, mask, seen);
+    return;
+  }
+  if (watched && p->changed) emu_path_idles(x, i, mask); // it was not what they wait for
+  if (watched && !same) emu_path_wakes(x, i, mask);
+  if (!p->changed) p->length = length;
+  if (p->changed && same) p->state = registers(x);
+  p->changed = !same;
+  p->seen = seen;
+  p->left = p->allowed = same ? p->steps : p->length;
+  p->again = true;
+  p->slept = false;
+  x->budget = 0;
 }
 
 void emu_poll(EmuCtx *x, const EmuInst *i, uint32_t mask, const EmuLoc *to, uint32_t count, uint32_t bytes) {
   EmuPoll *p = &x->fiber->poll;
   if (p->at && p->at != i && (p->idle || ++p->others < OTHERS)) return;
-  uint64_t seen = add_rows(0, emu_at(x, i->a), (size_t)i->abytes * EMU_LANES);
-  for (uint32_t k = 0; k < count; k++) seen = add_rows(seen, emu_at(x, to[k]), (size_t)bytes * EMU_LANES);
-  bool same = p->at == i && p->seen == seen && p->mask == mask;
-  if (!same) {
-    (p->idle ? end : begin)(x, i, mask, seen);
+  uint64_t seen = seen_by(x, i, to, count, bytes);
+  if (p->idle) {
+    poll_idle(x, i, mask, seen);
+    return;
+  }
+  if (p->at != i || p->seen != seen || p->mask != mask) {
+    begin(x, i, mask, seen);
     return;
   }
   uint64_t state = registers(x);
   bool in_vain = p->slept || (p->repeats && p->state == state);
-  if (p->idle && !in_vain) {
-    end(x, i, mask, seen);
-    return;
-  }
-  if (x->budget > 0 && !p->idle) p->steps = 2 * (p->left - x->budget) + MARGIN;
-  p->left = p->idle ? p->steps : x->budget;
+  if (x->budget > 0) p->steps = 2 * (p->left - x->budget) + MARGIN;
+  p->left = x->budget;
   p->others = 0;
   p->state = state;
   p->repeats = p->again = true;
   p->slept = false;
   if (!in_vain) return;
   x->budget = 0;
-  if (p->idle) return;
   p->idle = true;
-  p->left = p->steps;
+  p->left = p->allowed = p->steps;
   if (x->launch->observing) emu_path_idles(x, i, mask);
 }

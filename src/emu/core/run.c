@@ -119,7 +119,7 @@ static bool run_idle(EmuCtx *x, EmuFiber *f) {
   if (f->state == EMU_READY) emu_store_top(x);
   if (f->poll.idle && !f->poll.again && (f->poll.left -= (int32_t)done) <= 0) { // it has left the loop
     f->poll = (EmuPoll){0};
-    if (x->launch->observing) emu_path_wakes(x, NULL, 0);
+    if (x->launch->observing) emu_path_goes_on(x);
   }
   if (f->poll.idle && f->state == EMU_READY && f->lanes != x->active) emu_split(x, x->active);
   return !f->poll.idle;

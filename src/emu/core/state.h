@@ -295,10 +295,10 @@ struct EmuRun {
   bool by_turns;           // the resident blocks of an SM run by turns, not one after another
   int32_t quantum;         // instructions of a warp's time slice
   const struct EmuStatics *statics;
-  struct EmuTrace *trace; // of trace.h; NULL: not observed
-  EmuUnitWork *units;     // by EmuUnit.number: of those that ended; NULL: not observed
+  struct EmuTrace *trace;   // of trace.h; NULL: not observed
+  EmuUnitWork *units;       // by EmuUnit.number: of those that ended; NULL: not observed
   struct EmuWaited *waited; // of observe.h: addresses that lanes wait for; NULL: none have
-  int stop;               // SolEmuEnd, or 0
+  int stop;                 // SolEmuEnd, or 0
   // Written by workers; on a page of its own, as the fields above are read by all of them.
   _Alignas(EMU_APART) uint32_t next_sm;
   SolSpin lock, print_lock; // of findings; of printing
@@ -338,9 +338,9 @@ typedef struct EmuWorker { // EmuCtx.more
   EmuFrame **free_frames;  // by Program.functions
   EmuUnit *free_units;
   EmuBlock *free_blocks;
-  EmuFiber *free_fibers; // with the room of their entries
+  EmuFiber *free_fibers;     // with the room of their entries
   SolEmuCounts *idle_counts; // what fibers that only wait would add to EmuCtx.counts
-  EmuAlloc **last;       // by EmuInst.index: the allocation of its last access
+  EmuAlloc **last;           // by EmuInst.index: the allocation of its last access
   EmuSm *sm;
   EmuStretch *stretches; // by EmuInst.index
   uint32_t

@@ -142,7 +142,8 @@ uint64_t emu_path_end(const EmuBlock *block, EmuPath *sum) {
   if (!block->paths) return 0;
   const EmuPath *longest = block->paths;
   for (uint32_t w = 1; w < block->warp_count; w++)
-    if (emu_path_weight(block, &block->paths[w]) > emu_path_weight(block, longest)) longest = &block->paths[w];
+    if (emu_path_weight(block, &block->paths[w]) > emu_path_weight(block, longest))
+      longest = &block->paths[w];
   add(sum, longest);
   return emu_path_weight(block, longest);
 }

@@ -154,7 +154,8 @@ void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first,
   }
   add_execution(g, &g->now, first, shared);
   add_step(x, g, first, s->mask);
-  if (x->launch->waited && op == SOL_MEM_STORE && !shared) emu_path_wrote(x, s->mask, first, s->delta, NULL);
+  if (emu_waited(x->launch) && op == SOL_MEM_STORE && !shared)
+    emu_path_wrote(x, s->mask, first, s->delta, NULL);
   uint32_t sectors = shared ? 0 : s->coalesced->sectors;
   if (wants_example(x, g, s->mask, sectors)) {
     int64_t delta[EMU_LANES];
@@ -173,7 +174,7 @@ void emu_observe_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint3
   EmuSite *g = site_of(x, i);
   uint32_t global = acc->mask & ~(acc->shared | acc->local), mask = global ? global : acc->shared;
   if (global) emu_touch_any(x, &w->coalesced, op);
-  if (x->launch->waited && global && (op == SOL_MEM_STORE || op == SOL_MEM_ATOMIC))
+  if (emu_waited(x->launch) && global && (op == SOL_MEM_STORE || op == SOL_MEM_ATOMIC))
     emu_path_wrote(x, global, 0, NULL, acc->addr);
   if (!g) return;
   if (acc->shared) emu_path_access(x, i, of_others(x, acc) ? EMU_REACH_OTHERS : EMU_REACH_SHARED, op);
@@ -221,7 +222,8 @@ void emu_path_swaps(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
   const SolEmuMachine *m = &x->launch->emu->machine;
   if (!g || !m->swap_clocks) return;
   EmuPath *path = &x->block->paths[x->warp->index];
-  uint64_t turns = most_at_one_address(acc, acc->shared), at = acc->addr[emu_first(acc->shared)], block = x->block->id + 1;
+  uint64_t turns = most_at_one_address(acc, acc->shared), at = acc->addr[emu_first(acc->shared)],
+           block = x->block->id + 1;
   if (g->swap_block != block || g->swap_at != at) g->swap_busy = path->swaps;
   g->swap_block = block;
   g->swap_at = at;

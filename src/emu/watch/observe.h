@@ -69,6 +69,9 @@ typedef struct EmuSite { // one memory instruction, on one worker
 uint64_t emu_path_weight(const EmuBlock *block, const EmuPath *path); // chain.c: its clocks, times EMU_WAIT
 // wakes.c: lanes of `mask` wrote at first + delta (addr, where that is NULL), which others may wait for.
 typedef struct EmuWaited EmuWaited;
+static inline EmuWaited *emu_waited(EmuRun *run) {
+  return __atomic_load_n(&run->waited, __ATOMIC_ACQUIRE);
+}
 void emu_path_wrote(EmuCtx *x, uint32_t mask, uint64_t first, const int32_t *delta, const uint64_t *addr);
 void emu_waited_free(EmuRun *run);
 

@@ -49,14 +49,14 @@ void emu_path_polls(EmuCtx *x) {
 // Polls but the first took no time of their own.
 void emu_path_idles(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   EmuRun *run = x->launch;
-  *own_path(x) = *first_poll(x);
+  if (!own_path(x)->idle) *own_path(x) = *first_poll(x);
   own_path(x)->idle = 1;
   if (!is_far(i)) return;
   sol_spin_lock(&run->lock);
-  if (!run->waited && (run->waited = sol_heap_alloc(sizeof *run->waited)))
-    memset(run->waited, 0, sizeof *run->waited);
   EmuWaited *w = run->waited;
+  if (!w && (w = sol_heap_alloc(sizeof *w))) w->count = MOST + 1;
   if (w && w->count > MOST) memset(w, 0, sizeof *w);
+  __atomic_store_n(&run->waited, w, __ATOMIC_RELEASE);
   for (uint32_t left = w ? mask : 0; left; left &= left - 1) {
     uint64_t address = address_of(x, i, emu_first(left));
     Entry *e = entry_of(w, address);
@@ -74,18 +74,21 @@ static void take_over(EmuCtx *x, const EmuPath *from) {
   *own = *from;
   own->pending = was.pending;
   own->stored = was.stored;
+  own->idle = was.idle;
 }
 
 void emu_path_wakes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   EmuRun *run = x->launch;
-  own_path(x)->idle = 0;
-  if (!i || !is_far(i) || !run->waited) return;
+  if (!is_far(i) || !emu_waited(run)) return;
   sol_spin_lock(&run->lock);
   for (uint32_t left = mask; left; left &= left - 1) {
     const Entry *e = entry_of(run->waited, address_of(x, i, emu_first(left)));
     if (e->address) take_over(x, &e->path);
   }
   sol_spin_unlock(&run->lock);
+}
+
+void emu_path_goes_on(EmuCtx *x) {
   own_path(x)->idle = 0;
 }
 
