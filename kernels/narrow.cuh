@@ -154,6 +154,14 @@ INLINE void narrow_give(NarrowTile t, NarrowPlace a, int kind, const float *f) {
   }
 }
 
+// The same of bytes, four to a word.
+INLINE void narrow_give_bytes(NarrowTile t, NarrowPlace a, const uint32_t *w) {
+  char *to = (t.place >= 0 ? narrow_memory + t.place + a.row * t.pitch : t.at + a.row * t.stride) + a.lane;
+#pragma unroll
+  for (int k = 0; k < NARROW_EACH; k++)
+    if (narrow_has(a, k)) to[k * a.lanes] = (char)(w[k / 4] >> k % 4 * 8);
+}
+
 // body(copy): one whose constants are literals for what is plain, so that addresses and comparisons are constants; and one
 // for all the rest. most: the most lane_bits there are, a literal.
 #define NARROW_BODY(body, bits, most, each, plain)                                                                     \

@@ -68,23 +68,21 @@ KV_FP8(4)
 typedef struct KvRow {
   const char *from;
   char *to;
-  int64_t first; // of the row's elements: the chunk's first; below 0: the row starts within it
+  Extent extent; // of all tokens' rows
+  Chunk chunk;
 } KvRow;
 
 // `side`: 0 for K, 1 for V. per: elements of a chunk, of `in` bytes in the row and `out` in the cache. Strides are in elements.
 INLINE KvRow kv_row(const KvParams &p, int side, Part part, int64_t slot, int per, int in, int out) {
   KvRow r;
-  r.from = (const char *)(side ? p.v : p.k) + (int64_t)part.token * (side ? p.v_stride : p.k_stride) * in;
+  int64_t stride = (side ? p.v_stride : p.k_stride) * in;
+  r.extent.begin = (const char *)(side ? p.v : p.k);
+  r.extent.end = r.extent.begin + p.last * stride + p.length * in;
+  r.from = r.extent.begin + (int64_t)part.token * stride;
   r.to = (char *)(side ? p.v_cache : p.k_cache) + slot * p.length * out;
-  r.first = (int64_t)part.item * per - (int64_t)((uint32_t)(uintptr_t)r.to & (per * out - 1)) / out;
+  r.chunk.first = (int64_t)part.item * per - (int64_t)((uint32_t)(uintptr_t)r.to & (per * out - 1)) / out;
+  r.chunk.full = r.chunk.first >= 0 && r.chunk.first + per <= p.length;
   return r;
-}
-
-INLINE bool kv_full(const KvRow &r, int64_t length, int per) { return r.first >= 0 && r.first + per <= length; }
-
-INLINE void kv_load(const KvRow &r, int64_t length, int per, int in, Raw *w) {
-  if (kv_full(r, length, per)) load_chunk(r.from, r.first, length, per, in, 0, w);
-  else load_some(r.from, r.first, length, per, in, w);
 }
 
 // in: bytes of an element. fp8: the cache is of fp8, otherwise of x's type.
@@ -103,12 +101,13 @@ INLINE void kv_any(int in, bool fp8, const KvParams &p) {
 #pragma unroll
   for (int side = 0; side < 2; side++) {
     r[side] = kv_row(p, side, part, slot, per, in, out);
-    kv_load(r[side], p.length, per, in, &raw[side]);
+    load_chunk(r[side].extent, r[side].from, r[side].chunk, p.length, per, in, &raw[side]);
   }
 #pragma unroll
   for (int side = 0; side < 2; side++) {
-    bool full = kv_full(r[side], p.length, per);
+    Chunk c = r[side].chunk;
     uint32_t w[4];
+    cut_chunk(&raw[side], per, in);
     if (fp8) {
       float f[8], scale = side ? p.v_scale : p.k_scale, inverse = __frcp_rn(scale);
       to_floats(raw[side].w, per, kind_of(in, p.kind), f);
@@ -119,8 +118,8 @@ INLINE void kv_any(int in, bool fp8, const KvParams &p) {
 #pragma unroll
       for (int j = 0; j < 4; j++) w[j] = raw[side].w[j];
     }
-    if (full) store_aligned(r[side].to + r[side].first * out, per * out / 4, w);
-    else store_words_some(r[side].to, r[side].first, p.length, per, out, w);
+    if (c.full) store_aligned(r[side].to + c.first * out, per * out / 4, w);
+    else store_words_some(r[side].to, c.first, p.length, per, out, w);
   }
 }
 

@@ -69,53 +69,92 @@ INLINE void map_narrow(const float *f, int per, int size, int kind, uint32_t *w)
   }
 }
 
+// The scales are loaded with the first elements, not after them: a thread waits once.
+typedef struct MapScales {
+  float a, y;
+} MapScales;
+
+INLINE MapScales map_scales(const MapParams &p) {
+  MapScales s;
+  s.a = p.a_scale ? __ldg(p.a_scale) : 1;
+  s.y = p.y_scale ? __ldg(p.y_scale) : 1;
+  return s;
+}
+
+// x / scale. The reciprocal serves unless the scale is so small that it overflows: one branch for all of a chunk.
+INLINE void map_over(float *f, int per, float scale) {
+  float inverse = __frcp_rn(scale);
+  if (isinf(inverse)) {
+#pragma unroll
+    for (int j = 0; j < per; j++) f[j] = __fdiv_rn(f[j], scale);
+  } else {
+#pragma unroll
+    for (int j = 0; j < per; j++) f[j] = __fmul_rn(f[j], inverse);
+  }
+}
+
 // Everything between loading and storing a chunk.
-INLINE void map_chunk(const MapParams &p, int per, int in, int out, const uint32_t *a, const uint32_t *b, uint32_t *y) {
+INLINE void map_chunk(const MapParams &p, MapScales s, int per, int in, int out, const uint32_t *a, const uint32_t *b, uint32_t *y) {
   float f[16], g[16];
   map_widen(a, per, in, p.a_kind, f);
   if (p.a_scale) {
-    float scale = __ldg(p.a_scale);
 #pragma unroll
-    for (int j = 0; j < per; j++) f[j] = __fmul_rn(f[j], scale);
+    for (int j = 0; j < per; j++) f[j] = __fmul_rn(f[j], s.a);
   }
   if (in > 1 && p.b) map_widen(b, per, in, p.a_kind, g);
   if (in > 1) map_all(p.f, per, f, g); // bytes are cast alone
-  if (p.y_scale) {
-    float scale = __ldg(p.y_scale), inverse = __frcp_rn(scale);
-#pragma unroll
-    for (int j = 0; j < per; j++) f[j] = over_scale(f[j], scale, inverse);
-  }
+  if (p.y_scale) map_over(f, per, s.y);
   map_narrow(f, per, out, p.y_kind, y);
+}
+
+// Dense and aligned, and none of the block's chunks short: nothing but loads, f and stores.
+INLINE void map_lean(int in, int out, const MapParams &p, uint64_t first) {
+  const int per = CHUNK_OF(in, out), each = MAP_EACH(in, out);
+  MapScales s = map_scales(p);
+  uint32_t a[2][4], b[2][4], w[4];
+#pragma unroll
+  for (int k = 0; k < each; k++) {
+    uint64_t at = (first + k * MAP_THREADS) * (per * in);
+    load_aligned((const char *)p.a + at, per * in / 4, 0, a[k]);
+    if (in > 1 && p.b) load_aligned((const char *)p.b + at, per * in / 4, 0, b[k]);
+  }
+#pragma unroll
+  for (int k = 0; k < each; k++) {
+    map_chunk(p, s, per, in, out, a[k], b[k], w);
+    store_aligned((char *)p.y + (first + k * MAP_THREADS) * (per * out), per * out / 4, w);
+  }
 }
 
 // `each` chunks a thread, as many apart as a block has threads: all loads are in flight before the first is used.
 INLINE void map_body(int in, int out, const MapParams &p) {
   const int per = CHUNK_OF(in, out), each = MAP_EACH(in, out);
-  uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * (MAP_THREADS * each) + threadIdx.x;
+  uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, first = block * (MAP_THREADS * each) + threadIdx.x;
   Chunk c[2];
   Raw a[2], b[2];
   bool there[2];
   uint32_t w[8];
   begin_kernel();
+  if (p.lean && (block + 1) * (MAP_THREADS * each) <= (uint64_t)p.spread.length / per) {
+    map_lean(in, out, p, first);
+    return;
+  }
+  MapScales s = map_scales(p);
 #pragma unroll
   for (int k = 0; k < each; k++) {
     there[k] = take_chunk_at(first + k * MAP_THREADS, p.spread, p.flat, p.y, p.y_stride, per, out, &c[k]);
     if (!there[k]) continue;
     const char *x = (const char *)p.a + (int64_t)c[k].row * p.a_stride * in;
     const char *z = (const char *)p.b + (int64_t)c[k].row * p.b_stride * in;
-    if (c[k].full) {
-      load_chunk(x, c[k].first, p.spread.length, per, in, 0, &a[k]);
-      if (in > 1 && p.b) load_chunk(z, c[k].first, p.spread.length, per, in, 0, &b[k]);
-    } else {
-      load_some(x, c[k].first, p.spread.length, per, in, &a[k]);
-      if (in > 1 && p.b) load_some(z, c[k].first, p.spread.length, per, in, &b[k]);
-    }
+    load_chunk(extent_of(p.a, p.a_stride, p.spread, in), x, c[k], p.spread.length, per, in, &a[k]);
+    if (in > 1 && p.b) load_chunk(extent_of(p.b, p.b_stride, p.spread, in), z, c[k], p.spread.length, per, in, &b[k]);
   }
 #pragma unroll
   for (int k = 0; k < each; k++) {
     if (!there[k]) continue;
     char *y = (char *)p.y + (int64_t)c[k].row * p.y_stride * out;
-    map_chunk(p, per, in, out, a[k].w, b[k].w, w);
+    cut_chunk(&a[k], per, in);
+    if (in > 1 && p.b) cut_chunk(&b[k], per, in);
+    map_chunk(p, s, per, in, out, a[k].w, b[k].w, w);
     if (c[k].full) store_aligned(y + c[k].first * out, per * out / 4, w);
     else store_words_some(y, c[k].first, p.spread.length, per, out, w);
   }

@@ -4,6 +4,7 @@
 #include "elementwise.cuh"
 #include "fp8.cuh"
 #include "funnel.cuh"
+#include "narrow.cuh"
 #include "strip.cuh"
 
 INLINE float silu_mul(float gate, float up) {
@@ -57,13 +58,10 @@ INLINE void silu_any(int in, int out, SiluParams p) {
   float scale = out == 1 ? __ldg(p.scales) : 1, inverse = out == 1 ? __frcp_rn(scale) : 1;
   float f[8], g[8];
   Raw a, b;
-  if (c.full) {
-    load_chunk(gate, c.first, p.spread.length, per, in, 0, &a);
-    load_chunk(up, c.first, p.spread.length, per, in, 0, &b);
-  } else {
-    load_some(gate, c.first, p.spread.length, per, in, &a);
-    load_some(up, c.first, p.spread.length, per, in, &b);
-  }
+  load_chunk(extent_of(p.gate, p.gate_stride, p.spread, in), gate, c, p.spread.length, per, in, &a);
+  load_chunk(extent_of(p.up, p.up_stride, p.spread, in), up, c, p.spread.length, per, in, &b);
+  cut_chunk(&a, per, in);
+  cut_chunk(&b, per, in);
   to_floats(a.w, per, kind_of(in, p.x_kind), f);
   to_floats(b.w, per, kind_of(in, p.x_kind), g);
 #pragma unroll
@@ -258,6 +256,40 @@ INLINE void silu_strip(int in, int blocks, int count, int kind, const SiluParams
   }
 }
 
+// Dense rows of a few columns: spans of many of them go through shared memory.
+INLINE void silu_narrow(int in, int kind, const SiluParams *p) {
+  const NarrowShape *s = &p->narrow;
+  int rows = narrow_rows(s, p->rows), turn = NARROW_THREADS >> s->lane_bits;
+  NarrowTile gate = narrow_tile(s, NARROW_X, p->gate, p->gate_stride * in, in, rows);
+  NarrowTile up = narrow_tile(s, NARROW_RESIDUAL, p->up, p->up_stride * in, in, rows);
+  NarrowTile y = narrow_tile(s, NARROW_Y, p->y, p->y_stride, 1, rows);
+  float *scales = p->scales + ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * s->rows;
+  NarrowCopy copy = {s->lane_bits, NARROW_EACH, true};
+  begin_kernel();
+  narrow_fetch(gate, in);
+  narrow_fetch(up, in);
+  narrow_arrived();
+  for (int first = 0; first < rows; first += turn) {
+    NarrowPlace a = narrow_place(s, copy, first, rows);
+    float f[NARROW_EACH], g[NARROW_EACH], most = 0;
+    uint32_t w[2];
+    narrow_take(gate, a, kind, 0, f);
+    narrow_take(up, a, kind, 0, g);
+#pragma unroll
+    for (int k = 0; k < NARROW_EACH; k++) {
+      f[k] = silu_mul(f[k], g[k]);
+      most = fmaxf(most, fabsf(f[k]));
+    }
+    for (int o = a.lanes / 2; o; o /= 2) most = fmaxf(most, __shfl_xor_sync(~0u, most, o));
+    Fp8Scale scale = fp8_choose(most, 1, scales + a.row, a.n && a.lane == 0);
+    fp8_divide(scale, NARROW_EACH, f);
+    from_floats(f, NARROW_EACH, KIND_FP8, w);
+    narrow_give_bytes(y, a, w);
+  }
+  __syncthreads();
+  narrow_send(y, 1);
+}
+
 #define SILU(in, out)                                                                                        \
   KERNEL __launch_bounds__(256, 8) sol_silu_mul_lean_##in##_##out(SiluLean p) { silu_lean(in, out, p); }     \
   KERNEL __launch_bounds__(256) sol_silu_mul_any_##in##_##out(SiluParams p) { silu_any(in, out, p); }
@@ -273,6 +305,10 @@ INLINE void silu_strip(int in, int blocks, int count, int kind, const SiluParams
   KERNEL __launch_bounds__(threads * rows, blocks)                                                           \
   sol_silu_mul_row_##in##_##wide##_##threads##_##count(const __grid_constant__ SiluParams p) {               \
     SILU_BY_KIND(silu_row, in, wide, threads, rows, count)                                                   \
+  }
+#define SILU_NARROW(in)                                                                                      \
+  KERNEL __launch_bounds__(NARROW_THREADS) sol_silu_mul_narrow_##in(const __grid_constant__ SiluParams p) {  \
+    silu_narrow(in, in == 4 ? KIND_FP32 : p.x_kind, &p);                                                     \
   }
 #define SILU_STRIP(in, blocks, threads, count, per_sm)                                                       \
   KERNEL __launch_bounds__(threads, per_sm)                                                                  \
