@@ -42,8 +42,7 @@ INLINE void columns_any(int op, int in, int out, const ColumnsParams &p) {
   to_floats(a.w, per, kind_of(in, p.x_kind), f);
 #pragma unroll
   for (int j = 0; j < per; j++) f[j] = columns_apply(op, f[j], v[j], p.scale);
-  if (c.full) store_chunk(y, c.first, per, out, p.y_kind, f);
-  else store_some(y, c.first, p.spread.length, per, out, p.y_kind, f);
+  store_within(y, c, p.spread.length, per, out, p.y_kind, f);
 }
 
 // The vector's columns from `column` on where rows are odd: they start between vectors. 16-bit elements are loaded by 8

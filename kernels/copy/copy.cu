@@ -77,8 +77,7 @@ INLINE void convert_any(int in, int out, CopyParams p) {
   load_chunk(extent_of(p.x, p.x_stride, p.spread, in), x, c, p.spread.length, per, in, &a);
   cut_chunk(&a, per, in);
   to_floats(a.w, per, kind_of(in, p.x_kind), f);
-  if (c.full) store_chunk(y, c.first, per, out, p.y_kind, f);
-  else store_some(y, c.first, p.spread.length, per, out, p.y_kind, f);
+  store_within(y, c, p.spread.length, per, out, p.y_kind, f);
 }
 
 // Dense, on 16 bytes, a whole number of chunks.

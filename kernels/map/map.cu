@@ -45,10 +45,15 @@ INLINE void map_widen(const uint32_t *w, int per, int size, int kind, float *f) 
     to_floats(w, per, kind_of(size, kind), f);
     return;
   }
+  if (kind == KIND_INT8) {
 #pragma unroll
-  for (int i = 0; i < per; i++) {
-    uint32_t byte = w[i / 4] >> i % 4 * 8 & 255;
-    f[i] = kind == KIND_INT8 ? (float)(int8_t)byte : e4m3_value(byte);
+    for (int i = 0; i < per; i++) f[i] = (float)(int8_t)(w[i / 4] >> i % 4 * 8);
+  } else {
+#pragma unroll
+    for (int i = 0; i < per; i += 2) {
+      float2 two = e4m3_pair(w[i / 4] >> i % 4 * 8);
+      f[i] = two.x, f[i + 1] = two.y;
+    }
   }
 }
 
@@ -62,10 +67,14 @@ INLINE void map_narrow(const float *f, int per, int size, int kind, uint32_t *w)
     from_floats(f, per, kind_of(size, kind), w);
     return;
   }
+  if (per % 4) { // two
+    w[0] = kind == KIND_FP8 ? fp8_pair(f[0], f[1]) : int8_of(f[0]) | int8_of(f[1]) << 8;
+  } else if (kind == KIND_FP8) {
 #pragma unroll
-  for (int i = 0; i < per; i += 2) {
-    uint32_t two = kind == KIND_FP8 ? fp8_pair(f[i], f[i + 1]) : int8_of(f[i]) | int8_of(f[i + 1]) << 8;
-    w[i / 4] = i % 4 ? w[i / 4] | two << 16 : two;
+    for (int i = 0; i < per; i += 4) w[i / 4] = fp8_pair(f[i], f[i + 1]) | fp8_pair(f[i + 2], f[i + 3]) << 16;
+  } else {
+#pragma unroll
+    for (int i = 0; i < per; i += 4) w[i / 4] = int8_four(f + i);
   }
 }
 

@@ -44,21 +44,22 @@ INLINE float scale_group(const QuantizeParams &p, int how, float most, uint64_t 
   return scale > 0 ? __frcp_rn(scale) : 0;
 }
 
-// `count` elements, packed: 8 bits each, or 4.
+// `count` elements, a multiple of 4, packed: 8 bits each, or 4.
 INLINE void pack(int how, int count, const float *f, float times, uint32_t *w) {
   if (how == QUANTIZE_NVFP4) {
 #pragma unroll
     for (int j = 0; j < count; j++) {
       uint32_t code = quantize_e2m1(__fmul_rn(f[j], times)) << 4 * (j % 8);
-      w[j / 8] = j % 8 ? w[j / 8] + code : code;
+      w[j / 8] = (j % 8 ? w[j / 8] : -(QUANTIZE_BASE + (QUANTIZE_BASE << 4) + (QUANTIZE_BASE << 8))) + code;
     }
-    return;
+    return; // bases of later ones are beyond the word
   }
 #pragma unroll
-  for (int j = 0; j < count; j += 2) {
-    float a = __fmul_rn(f[j], times), b = __fmul_rn(f[j + 1], times);
-    uint32_t two = how == QUANTIZE_INT8 ? int8_of(a) | int8_of(b) << 8 : fp8_pair(a, b);
-    w[j / 4] = j % 4 ? w[j / 4] | two << 16 : two;
+  for (int j = 0; j < count; j += 4) {
+    float g[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) g[i] = __fmul_rn(f[j + i], times);
+    w[j / 4] = how == QUANTIZE_INT8 ? int8_four(g) : fp8_pair(g[0], g[1]) | fp8_pair(g[2], g[3]) << 16;
   }
 }
 
@@ -73,9 +74,10 @@ INLINE float most_of(const float *f, int count) {
 INLINE void widen_piece(const Piece &piece, int lo, int hi, int in, int kind, float *f) {
   const int columns = columns_of(in);
   to_floats(piece.w, columns, kind, f);
-  if (lo > 0 || hi < columns)
+  if (lo <= 0 && hi >= columns) return;
+  uint32_t inside = (hi <= 0 ? 0 : hi < 32 ? (1u << hi) - 1 : ~0u) & (lo > 0 ? ~0u << lo : ~0u);
 #pragma unroll
-    for (int j = 0; j < columns; j++) f[j] = j >= lo && j < hi ? f[j] : 0;
+  for (int j = 0; j < columns; j++) f[j] = inside & 1u << j ? f[j] : 0;
 }
 
 // Stores a piece's results at `column` of the row at y. follows, followed: see give_piece; the latter where the row goes on.
@@ -152,7 +154,7 @@ INLINE void quantize_rows(const QuantizeParams &p, int in, int kind, int how, in
   int n = row < p.m ? (int)p.n : 0, first = thread * columns - (int)((uint32_t)(uintptr_t)y & (columns - 1));
   Extent extent = quantize_extent(p, in);
   Piece piece[4];
-  float f[16], most = 0;
+  float f[4][16], most = 0; // of two pieces they are kept, of four they are made again
   uint32_t w[4];
   begin_kernel();
 #pragma unroll
@@ -164,8 +166,8 @@ INLINE void quantize_rows(const QuantizeParams &p, int in, int kind, int how, in
   for (int k = 0; k < count; k++) {
     int column = first + k * threads * columns;
     cut_piece(&piece[k], in);
-    widen_piece(piece[k], -column, n - column, in, kind, f);
-    most = fmaxf(most, most_of(f, columns));
+    widen_piece(piece[k], -column, n - column, in, kind, f[k]);
+    most = fmaxf(most, most_of(f[k], columns));
   }
   uint32_t top = __float_as_uint(most);
   if (shared) {
@@ -181,8 +183,8 @@ INLINE void quantize_rows(const QuantizeParams &p, int in, int kind, int how, in
   for (int k = 0; k < count; k++) {
     int column = first + k * threads * columns, lo = max(-column, 0), hi = min(n - column, columns);
     if (lo >= hi) continue;
-    to_floats(piece[k].w, columns, kind, f);
-    pack(how, columns, f, times, w);
+    if (count > 2) to_floats(piece[k].w, columns, kind, f[k]);
+    pack(how, columns, f[k], times, w);
     if (lo == 0 && hi == columns) store_aligned(y + column, columns / 4, w);
     else store_part(y + column, lo, hi, columns / 4, 1, w);
   }
@@ -217,33 +219,33 @@ INLINE void quantize_held(const QuantizeParams &p, int in, int kind, int how, He
     give_piece(y + column, k < h.count ? per : 0, h.lane > 0, h.lane < 31 && k < after, per / 4, 1, w);
   }
   for (int i = 0; (at = held_edge(h, i)) >= 0; i++) {
-    f[0] = load_one(h.x.at, at, kind), f[1] = 0;
-    pack(how, 2, f, times, w);
+    f[0] = load_one(h.x.at, at, kind), f[1] = f[2] = f[3] = 0;
+    pack(how, 4, f, times, w);
     ((uint8_t *)y)[at] = (uint8_t)w[0];
   }
   held_end(h);
 }
 
 // Rows of a few columns, dense: spans of many of them go through shared memory.
-INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how) {
+INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how, int most) {
   int rows = narrow_rows(&p.narrow, p.m), turn = NARROW_THREADS >> p.narrow.lane_bits;
   NarrowTile x = narrow_tile(&p.narrow, NARROW_X, p.x, p.x_stride, in, rows);
   NarrowTile y = narrow_tile(&p.narrow, NARROW_Y, p.y, p.y_stride, 1, rows);
   uint64_t start = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * p.narrow.rows;
-  NarrowCopy copy = {p.narrow.lane_bits, NARROW_EACH, true};
+  NarrowCopy copy = {p.narrow.lane_bits, p.narrow.each, true};
   begin_kernel();
   narrow_fetch(x, in);
   narrow_arrived();
   for (int first = 0; first < rows; first += turn) {
     NarrowPlace a = narrow_place(&p.narrow, copy, first, rows);
-    float f[NARROW_EACH];
-    uint32_t w[2];
-    narrow_take(x, a, kind, 0, f);
-    uint32_t top = __float_as_uint(most_of(f, NARROW_EACH));
+    float f[NARROW_MOST];
+    uint32_t w[NARROW_MOST / 4];
+    narrow_take_alike(x, a, most, kind, f);
+    uint32_t top = __float_as_uint(most_of(f, most));
     for (int o = a.lanes / 2; o; o /= 2) top = max(top, __shfl_xor_sync(~0u, top, o));
     float times = scale_group(p, how, __uint_as_float(top), start + a.row, a.n && a.lane == 0);
-    pack(how, NARROW_EACH, f, times, w);
-    narrow_give_bytes(y, a, w);
+    pack(how, most, f, times, w);
+    narrow_give_bytes(y, a, most, w);
   }
   __syncthreads();
   narrow_send(y, 1);
@@ -260,7 +262,11 @@ INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how) 
 #define BLOCKS(how) quantize_blocks(p, in, kind, how)
 #define ROWS(how)   quantize_rows(p, in, kind, how, count)
 #define HELD(how)   quantize_held(p, in, kind, how, &shared, memory)
-#define NARROW(how) quantize_narrow(p, in, kind, how)
+#define NARROW(how)                                                                                          \
+  {                                                                                                          \
+    if (p.narrow.each <= 8) quantize_narrow(p, in, kind, how, 8);                                            \
+    else quantize_narrow(p, in, kind, how, NARROW_MOST);                                                     \
+  }
 #define QUANTIZE_ROWS(in_, count_)                                                                           \
   KERNEL __launch_bounds__(QUANTIZE_ROW, count_ > 2 ? 1 : 2)                                                  \
   sol_quantize_rows_##in_##_##count_(const __grid_constant__ QuantizeParams p) {                             \
@@ -283,8 +289,9 @@ INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how) 
   }                                                                                                          \
   KERNEL __launch_bounds__(NARROW_THREADS) sol_quantize_narrow_##in_(const __grid_constant__ QuantizeParams p) { \
     const int in = in_, kind = in == 4 ? KIND_FP32 : p.x_kind;                                               \
-    if (p.how == QUANTIZE_MXFP8) NARROW(QUANTIZE_MXFP8);                                                     \
-    else QUANTIZE_BY_ROW(NARROW)                                                                             \
+    if (p.how == QUANTIZE_MXFP8) NARROW(QUANTIZE_MXFP8)                                                      \
+    else if (p.how == QUANTIZE_INT8) NARROW(QUANTIZE_INT8)                                                   \
+    else NARROW(QUANTIZE_FP8)                                                                                \
   }
 QUANTIZE(2)
 QUANTIZE(4)

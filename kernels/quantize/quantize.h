@@ -35,15 +35,17 @@ typedef struct QuantizeParams {
 #define QUANTIZE_INLINE static inline
 #endif
 
-// The nearest of 0, 0.5, 1, 1.5, 2, 3, 4, 6 with v's sign, as a code of 4 bits; ties to even codes, a NaN is 6.
-// t is the code before it is rounded: 2 a up to 2, a + 2 up to 4, a / 2 + 4 up to 6; of these lines the lowest counts everywhere.
+// The nearest of 0, 0.5, 1, 1.5, 2, 3, 4, 6 with v's sign, as a code of 4 bits; ties to even codes, a NaN is 6. t is the code before
+// it is rounded: 2 a up to 2, a + 2 up to 4, a / 2 + 4 up to 6; of these lines the lowest counts everywhere. The code is in the
+// lowest bits of what is returned, above QUANTIZE_BASE.
+#define QUANTIZE_BASE 0x4b400000u
 QUANTIZE_INLINE uint32_t quantize_e2m1(float v) {
   float a = fabsf(v), t = fminf(fminf(a + a, a + 2), fminf(0.5f * a + 4, 7)); // a NaN is passed over
   union {
     float f;
     uint32_t u;
-  } whole = {t + 0x1.8p23f}; // to the nearest, ties to even; it is in the lowest bits
-  return (whole.u & 7) | (v < 0 ? 8u : 0u);
+  } whole = {t + (v < 0 ? 0x1.8p23f + 8 : 0x1.8p23f)}; // to the nearest, ties to even
+  return whole.u;
 }
 
 // The exponent, 127 above what it is, of the least power of two that is at least f; f is not negative.

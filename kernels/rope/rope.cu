@@ -133,17 +133,6 @@ INLINE void rope_chunks(int in, int out, int neighbours, int kind, int weight_ki
   }
 }
 
-// A branch on a type between a thread's loads would keep them from being in flight together: where all are of one type,
-// it is a constant here.
-INLINE void rope_wide(int in, int out, int neighbours, const RopeParams &p) {
-  bool alike = p.x_kind == p.weight_kind && p.x_kind == p.y_kind;
-  if (in == 4 && out == 4) rope_chunks(in, out, neighbours, KIND_FP32, KIND_FP32, KIND_FP32, p);
-  else if (in == 2 && out == 2 && alike && p.x_kind == KIND_BF16)
-    rope_chunks(in, out, neighbours, KIND_BF16, KIND_BF16, KIND_BF16, p);
-  else if (in == 2 && out == 2 && alike) rope_chunks(in, out, neighbours, KIND_FP16, KIND_FP16, KIND_FP16, p);
-  else rope_chunks(in, out, neighbours, kind_of(in, p.x_kind), in == 4 ? KIND_FP32 : p.weight_kind, p.y_kind, p);
-}
-
 // Heads of any width at any address (pieces.cuh). A thread has two chunks of a head: both sides of the same pairs, or two of
 // neighbours or of what is only copied, as far apart as a warp's accesses stay next to each other. A run is what the chunks of
 // consecutive threads make together.
@@ -165,7 +154,7 @@ INLINE void rope_runs(int64_t begin, int64_t end, int64_t items, int64_t item, i
   r[1] = rope_run(middle, end, item, per);
 }
 
-INLINE void rope_any(int in, int out, int neighbours, const RopeParams &p) {
+INLINE void rope_any(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
   const int per = CHUNK_OF(in, out), count = neighbours ? per / 2 : per, tables = neighbours ? 2 : 1;
   uint64_t i = thread_index(), head = divide(i, p.head), token = divide(head, p.groups);
   int64_t item = (int64_t)(i - head * p.head.by), skip = (int64_t)(head - token * p.groups.by) * p.d, rest = 2 * p.half;
@@ -189,53 +178,60 @@ INLINE void rope_any(int in, int out, int neighbours, const RopeParams &p) {
   char *y = (char *)p.y + ((int64_t)token * p.y_stride + skip) * out;
   Extent extent = {(const char *)p.x, (const char *)p.x + (p.last * p.x_stride + p.heads * p.d) * in};
   begin_kernel();
+  int64_t row = turns && i < p.items ? rope_row(p, token) : -1;
   if (i >= p.items) r[0].left = r[1].left = 0;
 #pragma unroll
   for (int k = 0; k < 2; k++) {
     Chunk chunk = {0, r[k].first, r[k].left >= per};
     if (r[k].left > 0) load_chunk(extent, x, chunk, p.d, per, in, &raw[k]);
   }
-  int64_t row = turns && i < p.items ? rope_row(p, token) : -1;
 #pragma unroll
   for (int k = 0; k < tables; k++) {
     int64_t at = row * p.half + (neighbours ? r[k].first / 2 : r[k].first);
     if (row < 0 || r[k].left <= 0) continue;
-    load_weights_at(p.cos, p.rows * p.half, at, count, p.weight_kind, &c[k]);
-    load_weights_at(p.sin, p.rows * p.half, at, count, p.weight_kind, &s[k]);
+    load_weights_at(p.cos, p.rows * p.half, at, count, weight_kind, &c[k]);
+    load_weights_at(p.sin, p.rows * p.half, at, count, weight_kind, &s[k]);
   }
+  bool asks = p.ahead && !skip && turns && token + p.ahead <= (uint64_t)p.last;
+  if (asks) rope_ask(p, rope_row(p, token + p.ahead), (uint32_t)item, neighbours ? per : count, weight_kind);
 #pragma unroll
   for (int k = 0; k < 2; k++) {
     cut_chunk(&raw[k], per, in);
-    to_floats(raw[k].w, per, kind_of(in, p.x_kind), f[k]);
+    to_floats(raw[k].w, per, kind, f[k]);
     if (row < 0 || !neighbours) continue;
-    widen_weights(count, p.weight_kind, &c[k], cosines);
-    widen_weights(count, p.weight_kind, &s[k], sines);
+    widen_weights(count, weight_kind, &c[k], cosines);
+    widen_weights(count, weight_kind, &s[k], sines);
     turn_neighbours(f[k], cosines, sines, count);
   }
   if (row >= 0 && !neighbours) {
-    widen_weights(count, p.weight_kind, &c[0], cosines);
-    widen_weights(count, p.weight_kind, &s[0], sines);
+    widen_weights(count, weight_kind, &c[0], cosines);
+    widen_weights(count, weight_kind, &s[0], sines);
     turn_halves(f[0], f[1], cosines, sines, count);
   }
 #pragma unroll
   for (int k = 0; k < 2; k++) {
     int bytes = r[k].left <= 0 ? 0 : r[k].left < per ? (int)r[k].left * out : per * out;
-    from_floats(f[k], per, kind_of(out, p.y_kind), w);
+    from_floats(f[k], per, y_kind, w);
     give_piece(y + r[k].first * out, bytes, lane > 0 && item > 0, lane < 31 && r[k].left > per, per * out / 4, out, w);
   }
 }
 
-#define ROPE(in, out)                                                                                        \
-  KERNEL __launch_bounds__(ROPE_THREADS, 12) sol_rope_##in##_##out(const __grid_constant__ RopeParams p) {             \
-    rope_wide(in, out, 0, p);                                                                                \
-  }                                                                                                          \
-  KERNEL __launch_bounds__(ROPE_THREADS, 12) sol_rope_neighbours_##in##_##out(const __grid_constant__ RopeParams p) {  \
-    rope_wide(in, out, 1, p);                                                                                \
-  }                                                                                                          \
-  KERNEL __launch_bounds__(ROPE_THREADS) sol_rope_any_##in##_##out(const __grid_constant__ RopeParams p) {   \
-    rope_any(in, out, 0, p);                                                                                 \
-  }                                                                                                          \
-  KERNEL __launch_bounds__(ROPE_THREADS) sol_rope_any_neighbours_##in##_##out(const __grid_constant__ RopeParams p) { \
-    rope_any(in, out, 1, p);                                                                                 \
+// A branch on a type between a thread's loads would keep them from being in flight together: where all are of one type,
+// it is a constant here.
+#define ROPE_BY_KIND(call, in, out, neighbours)                                                              \
+  bool alike = p.x_kind == p.weight_kind && p.x_kind == p.y_kind;                                            \
+  if (in == 4 && out == 4 && alike) call(in, out, neighbours, KIND_FP32, KIND_FP32, KIND_FP32, p);           \
+  else if (in == 2 && out == 2 && alike && p.x_kind == KIND_BF16)                                            \
+    call(in, out, neighbours, KIND_BF16, KIND_BF16, KIND_BF16, p);                                           \
+  else if (in == 2 && out == 2 && alike) call(in, out, neighbours, KIND_FP16, KIND_FP16, KIND_FP16, p);      \
+  else call(in, out, neighbours, kind_of(in, p.x_kind), in == 4 ? KIND_FP32 : p.weight_kind, kind_of(out, p.y_kind), p);
+#define ROPE_KERNEL(name, call, in, out, neighbours, blocks)                                                 \
+  KERNEL __launch_bounds__(ROPE_THREADS, blocks) sol_rope_##name##in##_##out(const __grid_constant__ RopeParams p) { \
+    ROPE_BY_KIND(call, in, out, neighbours)                                                                  \
   }
+#define ROPE(in, out)                                                                                        \
+  ROPE_KERNEL(, rope_chunks, in, out, 0, in == 2 && out == 2 ? 10 : 12)                                      \
+  ROPE_KERNEL(neighbours_, rope_chunks, in, out, 1, 12)                                                      \
+  ROPE_KERNEL(any_, rope_any, in, out, 0, 6)                                                   \
+  ROPE_KERNEL(any_neighbours_, rope_any, in, out, 1, 6)
 #include "rope.def"

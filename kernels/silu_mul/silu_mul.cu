@@ -69,8 +69,7 @@ INLINE void silu_any(int in, int out, SiluParams p) {
     f[j] = silu_mul(f[j], g[j]);
     if (out == 1) f[j] = over_scale(f[j], scale, inverse);
   }
-  if (c.full) store_chunk(y, c.first, per, out, p.y_kind, f);
-  else store_some(y, c.first, p.spread.length, per, out, p.y_kind, f);
+  store_within(y, c, p.spread.length, per, out, p.y_kind, f);
 }
 
 // fp8 with scales that the kernel computes. A thread holds `count` pieces of a row, `step` apart: vectors where all rows are whole
@@ -257,34 +256,34 @@ INLINE void silu_strip(int in, int blocks, int count, int kind, const SiluParams
 }
 
 // Dense rows of a few columns: spans of many of them go through shared memory.
-INLINE void silu_narrow(int in, int kind, const SiluParams *p) {
+INLINE void silu_narrow(int in, int kind, int most_columns, const SiluParams *p) {
   const NarrowShape *s = &p->narrow;
   int rows = narrow_rows(s, p->rows), turn = NARROW_THREADS >> s->lane_bits;
   NarrowTile gate = narrow_tile(s, NARROW_X, p->gate, p->gate_stride * in, in, rows);
   NarrowTile up = narrow_tile(s, NARROW_RESIDUAL, p->up, p->up_stride * in, in, rows);
   NarrowTile y = narrow_tile(s, NARROW_Y, p->y, p->y_stride, 1, rows);
   float *scales = p->scales + ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * s->rows;
-  NarrowCopy copy = {s->lane_bits, NARROW_EACH, true};
+  NarrowCopy copy = {s->lane_bits, s->each, true};
   begin_kernel();
   narrow_fetch(gate, in);
   narrow_fetch(up, in);
   narrow_arrived();
   for (int first = 0; first < rows; first += turn) {
     NarrowPlace a = narrow_place(s, copy, first, rows);
-    float f[NARROW_EACH], g[NARROW_EACH], most = 0;
-    uint32_t w[2];
-    narrow_take(gate, a, kind, 0, f);
-    narrow_take(up, a, kind, 0, g);
+    float f[NARROW_MOST], g[NARROW_MOST], most = 0;
+    uint32_t w[NARROW_MOST / 4];
+    narrow_take_alike(gate, a, most_columns, kind, f);
+    narrow_take_alike(up, a, most_columns, kind, g);
 #pragma unroll
-    for (int k = 0; k < NARROW_EACH; k++) {
+    for (int k = 0; k < most_columns; k++) {
       f[k] = silu_mul(f[k], g[k]);
       most = fmaxf(most, fabsf(f[k]));
     }
     for (int o = a.lanes / 2; o; o /= 2) most = fmaxf(most, __shfl_xor_sync(~0u, most, o));
     Fp8Scale scale = fp8_choose(most, 1, scales + a.row, a.n && a.lane == 0);
-    fp8_divide(scale, NARROW_EACH, f);
-    from_floats(f, NARROW_EACH, KIND_FP8, w);
-    narrow_give_bytes(y, a, w);
+    fp8_divide(scale, most_columns, f);
+    from_floats(f, most_columns, KIND_FP8, w);
+    narrow_give_bytes(y, a, most_columns, w);
   }
   __syncthreads();
   narrow_send(y, 1);
@@ -308,7 +307,8 @@ INLINE void silu_narrow(int in, int kind, const SiluParams *p) {
   }
 #define SILU_NARROW(in)                                                                                      \
   KERNEL __launch_bounds__(NARROW_THREADS) sol_silu_mul_narrow_##in(const __grid_constant__ SiluParams p) {  \
-    silu_narrow(in, in == 4 ? KIND_FP32 : p.x_kind, &p);                                                     \
+    if (p.narrow.each <= 8) silu_narrow(in, in == 4 ? KIND_FP32 : p.x_kind, 8, &p);                          \
+    else silu_narrow(in, in == 4 ? KIND_FP32 : p.x_kind, NARROW_MOST, &p);                                   \
   }
 #define SILU_STRIP(in, blocks, threads, count, per_sm)                                                       \
   KERNEL __launch_bounds__(threads, per_sm)                                                                  \

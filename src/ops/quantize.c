@@ -118,6 +118,10 @@ static float tensor_scale_of(const SolQuantize *a) {
   return a->tensor_scale ? *a->tensor_scale : 1;
 }
 
+static uint32_t e2m1(float v) {
+  return quantize_e2m1(v) & 15;
+}
+
 static void store_group(const SolQuantize *a, int64_t row, int64_t at, int64_t c, float *f, Scale s) {
   int64_t ys = ops_stride(a->y_stride, is_packed(a) ? a->n / 2 : a->n);
   for (int64_t i = 0; i < c; i++) f[i] *= s.times;
@@ -126,7 +130,7 @@ static void store_group(const SolQuantize *a, int64_t row, int64_t at, int64_t c
     return;
   }
   uint8_t *y = (uint8_t *)a->y + row * ys + at / 2;
-  for (int64_t i = 0; i < c; i += 2) y[i / 2] = (uint8_t)(quantize_e2m1(f[i]) | quantize_e2m1(f[i + 1]) << 4);
+  for (int64_t i = 0; i < c; i += 2) y[i / 2] = (uint8_t)(e2m1(f[i]) | e2m1(f[i + 1]) << 4);
 }
 
 static void store_scale(const SolQuantize *a, int64_t at, Scale s) {
@@ -177,16 +181,15 @@ static int64_t columns_of(const SolQuantize *a) { // of a piece
 
 // Rows of a few columns that are one group each: it costs less to pick them out of shared memory than to give each a lane of its own.
 static bool is_narrow(const SolQuantize *a) {
-  enum { FEW = 64 };
   const Format *f = format_of(a);
   bool dense = (!a->x_stride || a->x_stride == a->n) && (!a->y_stride || a->y_stride == a->n);
-  return dense && !is_packed(a) && a->n <= FEW && (!f->group || a->n <= f->group);
+  return dense && !is_packed(a) && a->n <= NARROW_BYTES && (!f->group || a->n <= f->group);
 }
 
 static int plan_narrow(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
   NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p->x, p->x_stride, ops_size(a->dtype)},
                                     [NARROW_Y] = {p->y, p->y_stride, 1}};
-  narrow_plan(ctx, t, p->m, a->n, &p->narrow, l);
+  narrow_bytes(ctx, t, p->m, a->n, &p->narrow, l);
   return KERNEL_NARROW;
 }
 
@@ -255,7 +258,7 @@ static void reference_group(const SolQuantize *a, double *const *at, int64_t row
                                           : s.stored;
   for (int64_t c = begin; c < end && !is_packed(a); c++) at[0][row * a->n + c] = x[c] * (double)s.times;
   for (int64_t c = begin; c < end && is_packed(a); c += 2) {
-    uint32_t low = quantize_e2m1((float)x[c] * s.times), high = quantize_e2m1((float)x[c + 1] * s.times);
+    uint32_t low = e2m1((float)x[c] * s.times), high = e2m1((float)x[c + 1] * s.times);
     at[0][(row * a->n + c) / 2] = (double)(int8_t)(uint8_t)(low | high << 4);
   }
 }

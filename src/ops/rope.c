@@ -160,8 +160,7 @@ static int kernel_of(const SolRope *a) { // the first of those of its sizes
 
 // A thread rotates a pair of chunks of a head, or one chunk of neighbouring pairs.
 static int plan_wide(const SolRope *a, RopeParams *p, OpsLaunch *l) {
-  enum { AHEAD = 4 << 20, FEW = 1 << 20 }; // bytes of x; threads
-  int in = ops_size(a->dtype);
+  enum { FEW = 1 << 20 }; // threads
   int64_t per = elementwise_chunk(a->dtype, out_of(a)), rest = (a->d - rotary_of(a)) / per;
   int64_t each = a->interleaved ? ROPE_NEIGHBOURS : ROPE_HEADS;
   p->turns = a->interleaved ? rotary_of(a) / per : p->half / per;
@@ -171,7 +170,6 @@ static int plan_wide(const SolRope *a, RopeParams *p, OpsLaunch *l) {
   p->head32 = elementwise_divider32((uint32_t)items);
   p->groups32 = elementwise_divider32((uint32_t)groups);
   p->tokens = (uint32_t)a->t;
-  p->ahead = p->items ? (uint32_t)(AHEAD / (a->h * a->d * in)) : 0;
   p->hints = p->items <= FEW;
   l->block = ROPE_THREADS;
   ops_grid(l->grid, p->items, l->block);
@@ -209,7 +207,9 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                   .y_kind = ops_kind(out_of(a)),
                   .weight_kind = ops_kind(weight_of(a)),
                   .wide_ids = a->id_dtype == SOL_INT64};
+  enum { AHEAD = 4 << 20 }; // bytes of x
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
+  p.ahead = (uint32_t)(AHEAD / (a->h * a->d * in));
   if (is_wide(a, &p, elementwise_chunk(a->dtype, out_of(a)), in, out))
     l.kernel = plan_wide(a, &p, &l);
   else

@@ -235,8 +235,7 @@ static const struct RowKernel *row_kernel(const SolSiluMul *a, Shape s, uint32_t
 
 // Dense rows of a few columns.
 static bool is_narrow(const SolSiluMul *a, Shape s) {
-  enum { FEW = 64 };
-  return a->n > 0 && a->n <= FEW && s.gate_stride == a->n && s.up_stride == a->n && s.y_stride == a->n;
+  return a->n > 0 && a->n <= NARROW_BYTES && s.gate_stride == a->n && s.up_stride == a->n && s.y_stride == a->n;
 }
 
 static int plan_narrow(const SolContext *ctx, const SolSiluMul *a, Shape s, SiluParams *p, OpsLaunch *l) {
@@ -244,7 +243,7 @@ static int plan_narrow(const SolContext *ctx, const SolSiluMul *a, Shape s, Silu
   NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {a->gate, row, s.in},
                                     [NARROW_RESIDUAL] = {a->up, row, s.in},
                                     [NARROW_Y] = {a->y, a->n, 1}};
-  narrow_plan(ctx, t, p->rows, a->n, &p->narrow, l);
+  narrow_bytes(ctx, t, p->rows, a->n, &p->narrow, l);
   return s.in == 4 ? KERNEL_NARROW_4 : KERNEL_NARROW_2;
 }
 
