@@ -171,10 +171,11 @@ INLINE Extent extent_of(const void *tensor, int64_t stride, Spread s, int size) 
 // The elements of a partial chunk that are within the row: one by one, all in flight at once.
 INLINE void load_some(const void *row, int64_t first, int64_t length, int per, int size, Raw *raw) {
   int lo = (int)max(-first, (int64_t)0), hi = (int)min(length - first, (int64_t)per);
+  uint32_t within = lo >= per || hi <= 0 ? 0 : ((1u << hi) - 1) & ~0u << lo; // by element
   const char *at = (const char *)row + first * size;
 #pragma unroll
   for (int j = 0; j < per; j++) {
-    bool inside = j >= lo && j < hi;
+    bool inside = within & 1u << j;
     if (size == 4) {
       raw->w[j] = inside ? ((const uint32_t *)at)[j] : 0;
     } else if (size == 2) {
