@@ -267,22 +267,23 @@ INLINE void narrow_two(const double *d, int kind, uint32_t *w) {
   }
 }
 
-INLINE void scale_two(const MapParams &p, double *d) {
-#pragma unroll
-  for (int j = 0; j < 2; j++) {
-    if (p.a_scale) d[j] = __dmul_rn(d[j], (double)__ldg(p.a_scale));
-    if (p.y_scale) d[j] = __ddiv_rn(d[j], (double)__ldg(p.y_scale));
-  }
+// x / over, to the nearest, for a float `over` and its inverse: a product, corrected by its remainder. A quotient by 24 bits is never so
+// near the middle of two numbers that this is not enough; but for the largest and the smallest.
+INLINE double wide_over(double x, double over, double inverse) {
+  double q = __dmul_rn(x, inverse), size = fabs(q);
+  if (size >= 0x1p-900 && size <= 0x1p900) return __fma_rn(__fma_rn(-over, q, x), inverse, q);
+  return x == 0 && inverse <= 0x1p900 ? q : __ddiv_rn(x, over);
 }
 
 // chunks: pairs of elements; the last of a row may be one alone.
-KERNEL __launch_bounds__(MAP_THREADS) sol_map_wide(const __grid_constant__ MapParams p) {
+KERNEL __launch_bounds__(MAP_THREADS, 4) sol_map_wide(const __grid_constant__ MapParams p) {
   uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * (MAP_THREADS * MAP_WIDE_EACH) + threadIdx.x;
   const char *a[MAP_WIDE_EACH];
   char *y[MAP_WIDE_EACH];
   bool there[MAP_WIDE_EACH], both[MAP_WIDE_EACH];
   Two t[MAP_WIDE_EACH];
   begin_kernel();
+  double d[MAP_WIDE_EACH][2], times = p.a_scale ? (double)__ldg(p.a_scale) : 1, over = p.y_scale ? (double)__ldg(p.y_scale) : 1;
 #pragma unroll
   for (int k = 0; k < MAP_WIDE_EACH; k++) {
     uint64_t i = first + k * MAP_THREADS, row = p.flat ? 0 : divide(i, p.spread.divider);
@@ -300,16 +301,32 @@ KERNEL __launch_bounds__(MAP_THREADS) sol_map_wide(const __grid_constant__ MapPa
   else EACH_TWO(p.a_size, 4, load_two(a[k], 4, both[k], &t[k]))
   else EACH_TWO(p.a_size, 2, load_two(a[k], 2, both[k], &t[k]))
   else EACH_TWO(p.a_size, 1, load_two(a[k], 1, both[k], &t[k]))
+#define EACH_KIND(kind_of, call)                                                                             \
+  EACH_TWO(kind_of, KIND_FP64, call(KIND_FP64))                                                              \
+  else EACH_TWO(kind_of, KIND_INT64, call(KIND_INT64))                                                       \
+  else EACH_TWO(kind_of, KIND_INT32, call(KIND_INT32))                                                       \
+  else EACH_TWO(kind_of, KIND_FP32, call(KIND_FP32))                                                         \
+  else EACH_TWO(kind_of, KIND_FP16, call(KIND_FP16))                                                         \
+  else EACH_TWO(kind_of, KIND_BF16, call(KIND_BF16))                                                         \
+  else EACH_TWO(kind_of, KIND_INT8, call(KIND_INT8))                                                         \
+  else EACH_TWO(kind_of, KIND_FP8, call(KIND_FP8))
+#define WIDEN_TWO(kind)  widen_two(t[k].w, kind, d[k])
+#define NARROW_TWO(kind) narrow_two(d[k], kind, t[k].w)
+  EACH_KIND(p.a_kind, WIDEN_TWO)
+  double inverse = __drcp_rn(over);
 #pragma unroll
   for (int k = 0; k < MAP_WIDE_EACH; k++) {
-    double d[2];
-    widen_two(t[k].w, p.a_kind, d);
-    scale_two(p, d);
-    narrow_two(d, p.y_kind, t[k].w);
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+      d[k][j] = __dmul_rn(d[k][j], times);
+      if (p.y_scale) d[k][j] = wide_over(d[k][j], over, inverse);
+    }
   }
+  EACH_KIND(p.y_kind, NARROW_TWO)
   EACH_TWO(p.y_size, 8, store_two(y[k], 8, both[k], t[k].w))
   else EACH_TWO(p.y_size, 4, store_two(y[k], 4, both[k], t[k].w))
   else EACH_TWO(p.y_size, 2, store_two(y[k], 2, both[k], t[k].w))
   else EACH_TWO(p.y_size, 1, store_two(y[k], 1, both[k], t[k].w))
+#undef EACH_KIND
 #undef EACH_TWO
 }
