@@ -276,7 +276,7 @@ INLINE double wide_over(double x, double over, double inverse) {
 }
 
 // chunks: pairs of elements; the last of a row may be one alone.
-KERNEL __launch_bounds__(MAP_THREADS, 4) sol_map_wide(const __grid_constant__ MapParams p) {
+KERNEL __launch_bounds__(MAP_THREADS) sol_map_wide(const __grid_constant__ MapParams p) {
   uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * (MAP_THREADS * MAP_WIDE_EACH) + threadIdx.x;
   const char *a[MAP_WIDE_EACH];
   char *y[MAP_WIDE_EACH];
