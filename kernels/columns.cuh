@@ -18,33 +18,31 @@ INLINE float columns_apply(int op, float x, float v, float scale) {
 }
 
 // Any types, rows and alignment.
-INLINE void columns_any(int op, int in, int out, ColumnsParams p) {
+INLINE void columns_any(int op, int in, int out, const ColumnsParams &p) {
   const int per = CHUNK_OF(in, out);
   Chunk c;
   begin_kernel();
   if (!take_chunk(p.spread, p.flat, p.y, p.y_stride, per, out, &c)) return;
   const char *x = (const char *)p.x + (int64_t)c.row * p.x_stride * in;
   char *y = (char *)p.y + (int64_t)c.row * p.y_stride * out;
-  int64_t column = chunk_column(p.spread, p.flat, c);
+  // A flat chunk before the tensor's first element has that row's last columns there, which do no harm.
+  int64_t column = c.first;
+  if (p.flat) column = c.first < 0 ? (p.n - -c.first % p.n) % p.n : chunk_column(p.spread, p.flat, c);
+  bool wraps = p.flat && column + per > p.n;
   float f[8], v[8];
-  Raw a, b;
+  Raw a;
+  Weights b;
+  load_chunk(extent_of(p.x, p.x_stride, p.spread, in), x, c, p.spread.length, per, in, &a);
+  if (p.vector && !wraps) load_weights_at(p.vector, p.n, column, per, p.vector_kind, &b);
 #pragma unroll
   for (int j = 0; j < per; j++) v[j] = op == SCALE_COLUMNS ? 1 : 0;
-  if (c.full) {
-    load_chunk(x, c.first, p.spread.length, per, in, 0, &a);
-    if (p.vector) {
-      load_columns(p.vector, column, p.n, per, p.vector_kind, &b);
-      to_floats(b.w, per, p.vector_kind, v);
-    }
-  } else {
-    load_some(x, c.first, p.spread.length, per, in, &a);
-    if (p.vector) load_columns_some(p.vector, column, p.n, c.first, p.spread.length, per, p.vector_kind, v);
-  }
+  if (p.vector && wraps) load_columns(p.vector, column, p.n, per, p.vector_kind, v);
+  else if (p.vector) widen_weights(per, p.vector_kind, &b, v);
+  cut_chunk(&a, per, in);
   to_floats(a.w, per, kind_of(in, p.x_kind), f);
 #pragma unroll
   for (int j = 0; j < per; j++) f[j] = columns_apply(op, f[j], v[j], p.scale);
-  if (c.full) store_chunk(y, c.first, per, out, p.y_kind, f);
-  else store_some(y, c.first, p.spread.length, per, out, p.y_kind, f);
+  store_within(y, c, p.spread.length, per, out, p.y_kind, f);
 }
 
 // The vector's columns from `column` on where rows are odd: they start between vectors. 16-bit elements are loaded by 8

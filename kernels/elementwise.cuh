@@ -149,51 +149,144 @@ INLINE void from_floats(const float *f, int per, int kind, uint32_t *w) {
 // What the compiler may know of a kind that is chosen at run time: whether it is fp32 follows from the size.
 INLINE int kind_of(int size, int kind) { return size == 4 ? KIND_FP32 : size == 1 ? KIND_FP8 : kind; }
 
-// Elements as they are stored in memory; converted once all of a thread's loads are in flight. (Loading may use twice
-// the space that the elements need.)
+// Elements as they are stored in memory; cut out and converted once all of a thread's loads are in flight. (Loading may use
+// twice the space that the elements need.)
 typedef struct Raw {
   uint32_t w[12];
+  uint32_t beyond; // the elements begin so many bytes after w does
 } Raw;
 
-// A full chunk of the row that starts at `row` and is `length` long.
-INLINE void load_chunk(const void *row, int64_t first, int64_t length, int per, int size, int same, Raw *raw) {
-  const char *begin = (const char *)row, *end = begin + length * size;
-  load_words(begin + first * size, begin, end, per * size / 4, size, same, raw->w);
+// A tensor from its first element to the end of its last row: what is between its rows may be read together with them.
+typedef struct Extent {
+  const char *begin, *end;
+} Extent;
+
+INLINE Extent extent_of(const void *tensor, int64_t stride, Spread s, int size) {
+  Extent e;
+  e.begin = (const char *)tensor;
+  e.end = e.begin + (s.last * stride + s.length) * size;
+  return e;
 }
 
 // The elements of a partial chunk that are within the row: one by one, all in flight at once.
 INLINE void load_some(const void *row, int64_t first, int64_t length, int per, int size, Raw *raw) {
+  int lo = (int)max(-first, (int64_t)0), hi = (int)min(length - first, (int64_t)per);
+  uint32_t within = lo >= per || hi <= 0 ? 0 : ((1u << hi) - 1) & ~0u << lo; // by element
+  const char *at = (const char *)row + first * size;
 #pragma unroll
   for (int j = 0; j < per; j++) {
-    int64_t e = first + j;
-    bool inside = e >= 0 && e < length;
+    bool inside = within & 1u << j;
     if (size == 4) {
-      raw->w[j] = inside ? ((const uint32_t *)row)[e] : 0;
+      raw->w[j] = inside ? ((const uint32_t *)at)[j] : 0;
     } else if (size == 2) {
-      uint32_t h = inside ? ((const uint16_t *)row)[e] : 0;
+      uint32_t h = inside ? ((const uint16_t *)at)[j] : 0;
       raw->w[j / 2] = j % 2 ? raw->w[j / 2] | h << 16 : h;
     } else {
-      uint32_t b = inside ? ((const uint8_t *)row)[e] : 0;
+      uint32_t b = inside ? ((const uint8_t *)at)[j] : 0;
       raw->w[j / 4] = j % 4 ? raw->w[j / 4] | b << j % 4 * 8 : b;
     }
   }
 }
 
-INLINE void store_words_some(void *row, int64_t first, int64_t length, int per, int size, const uint32_t *w) {
-#pragma unroll
-  for (int j = 0; j < per; j++) {
-    int64_t e = first + j;
-    if (e < 0 || e >= length) continue;
-    if (size == 4) ((uint32_t *)row)[e] = w[j];
-    else if (size == 2) ((uint16_t *)row)[e] = (uint16_t)(w[j / 2] >> j % 2 * 16);
-    else ((uint8_t *)row)[e] = (uint8_t)(w[j / 4] >> j % 4 * 8);
+// A chunk of the row at `row`, wherever that starts: two aligned accesses, of which cut_chunk takes the elements that are within
+// the row, and whatever else. At the very ends of the tensor one by one. Loads only: nothing waits for them here.
+INLINE void load_chunk(Extent e, const void *row, Chunk c, int64_t length, int per, int size, Raw *raw) {
+  const int words = per * size / 4, bytes = per * size;
+  const char *at = (const char *)row + c.first * size, *from = at - ((uint32_t)(uintptr_t)at & (bytes - 1));
+  raw->beyond = (uint32_t)(uintptr_t)at & (bytes - 1);
+  if (c.full && !raw->beyond) {
+    load_aligned(at, words, 0, raw->w);
+  } else if ((from >= e.begin || from + bytes <= e.begin) && from + (raw->beyond ? 2 : 1) * bytes <= e.end) {
+    if (from >= e.begin) load_aligned(from, words, 0, raw->w); // what is before the tensor is not wanted
+    if (raw->beyond) load_aligned(from + bytes, words, 0, raw->w + words);
+  } else {
+    load_some(row, c.first, length, per, size, raw);
+    raw->beyond = 0;
   }
 }
 
-INLINE void store_some(void *row, int64_t first, int64_t length, int per, int size, int kind, const float *f) {
-  uint32_t w[8];
-  from_floats(f, per, kind_of(size, kind), w);
-  store_words_some(row, first, length, per, size, w);
+INLINE void cut_chunk(Raw *raw, int per, int size) {
+  if (raw->beyond) cut_words(raw->w, per * size / 4, raw->beyond);
+}
+
+// `count` elements (1, 2, 4 or 8) of a vector of weights, from `first` on, which may be before it or run on over its end: these are
+// whatever is there. Its type is known at run time.
+typedef struct Weights {
+  Raw raw[2];
+} Weights;
+
+INLINE void load_weights_at(const void *vector, int64_t n, int64_t first, int count, int kind, Weights *w) {
+  const bool both = count == 8; // of 4 bytes: two chunks
+  Spread all = {0, n, {0, 0, 0}, 0};
+  Chunk c = {0, first, first >= 0 && first + count <= n}, next = {0, first + 4, c.full};
+  if (kind == KIND_FP32) {
+    Extent e = extent_of(vector, 0, all, 4);
+    load_chunk(e, vector, c, n, both ? 4 : count, 4, &w->raw[0]);
+    if (both) load_chunk(e, vector, next, n, 4, 4, &w->raw[1]);
+  } else {
+    load_chunk(extent_of(vector, 0, all, 2), vector, c, n, count, 2, &w->raw[0]);
+  }
+}
+
+INLINE void widen_weights(int count, int kind, Weights *w, float *f) {
+  const bool both = count == 8;
+  if (kind == KIND_FP32) {
+    cut_chunk(&w->raw[0], both ? 4 : count, 4);
+    to_floats(w->raw[0].w, both ? 4 : count, KIND_FP32, f);
+    if (both) cut_chunk(&w->raw[1], 4, 4);
+    if (both) to_floats(w->raw[1].w, 4, KIND_FP32, f + 4);
+  } else {
+    cut_chunk(&w->raw[0], count, 2);
+    to_floats(w->raw[0].w, count, kind, f);
+  }
+}
+
+// Word i of a chunk; i is known at run time.
+INLINE uint32_t chunk_word(const uint32_t *w, int i, int words) {
+  uint32_t low = words > 1 && i & 1 ? w[1] : w[0], high = words > 2 && i & 1 ? w[3] : w[2 % words];
+  return words > 2 && i & 2 ? high : low;
+}
+
+// Bytes `lo` to the end of a chunk of `words` words that `at` starts, aligned to its size: a piece of each size that there is.
+// lo is not 0, and a whole number of elements.
+INLINE void store_from(char *at, int lo, int words, int size, const uint32_t *w) {
+  if (size == 1 && lo & 1) at[lo] = (char)(chunk_word(w, lo / 4, words) >> lo % 4 * 8);
+  if (size == 1) lo = (lo + 1) & ~1;
+  if (size < 4 && lo & 2) *(uint16_t *)(at + lo) = (uint16_t)(chunk_word(w, lo / 4, words) >> 16);
+  if (size < 4) lo = (lo + 2) & ~3;
+  if (words > 1 && lo & 4) *(uint32_t *)(at + lo) = words > 2 && lo & 8 ? w[3 % words] : w[1 % words];
+  if (words > 2 && lo <= 8) *(uint2 *)(at + 8) = make_uint2(w[2 % words], w[3 % words]);
+}
+
+// Its bytes before `hi`, which is not all of them.
+INLINE void store_upto(char *at, int hi, int words, int size, const uint32_t *w) {
+  if (words > 2 && hi & 8) *(uint2 *)at = make_uint2(w[0], w[1 % words]);
+  if (words > 1 && hi & 4) *(uint32_t *)(at + (hi & 8)) = words > 2 && hi & 8 ? w[2 % words] : w[0];
+  if (size < 4 && hi & 2) *(uint16_t *)(at + (hi & 12)) = (uint16_t)chunk_word(w, hi / 4, words);
+  if (size == 1 && hi & 1) at[hi & 14] = (char)(chunk_word(w, hi / 4, words) >> (hi & 2) * 8);
+}
+
+// Bytes lo to hi - 1 of it, one of which is an end of the chunk but for rows that are shorter than it.
+INLINE void store_part(char *at, int lo, int hi, int words, int size, const uint32_t *w) {
+  if (lo > 0 && hi < 4 * words) {
+#pragma unroll 1
+    for (; lo < hi; lo += size) {
+      uint32_t word = chunk_word(w, lo / 4, words) >> lo % 4 * 8;
+      if (size == 4) *(uint32_t *)(at + lo) = word;
+      else if (size == 2) *(uint16_t *)(at + lo) = (uint16_t)word;
+      else at[lo] = (char)word;
+    }
+  } else if (lo > 0) {
+    store_from(at, lo, words, size, w);
+  } else if (hi > 0) {
+    store_upto(at, hi, words, size, w);
+  }
+}
+
+// The elements of a partial chunk that are within the row.
+INLINE void store_words_some(void *row, int64_t first, int64_t length, int per, int size, const uint32_t *w) {
+  int lo = first < 0 ? (int)-first : 0, hi = length - first < per ? (int)(length - first) : per;
+  store_part((char *)row + first * size, lo * size, hi * size, per * size / 4, size, w);
 }
 
 INLINE void store_chunk(void *row, int64_t first, int per, int size, int kind, const float *f) {
@@ -202,38 +295,22 @@ INLINE void store_chunk(void *row, int64_t first, int per, int size, int kind, c
   store_aligned((char *)row + first * size, per * size / 4, w);
 }
 
-// The columns of a vector (N) under a full chunk. Flat chunks run on over the end of a row into the next.
-INLINE void load_columns(const void *vector, int64_t column, int64_t n, int per, int kind, Raw *raw) {
-  const char *begin = (const char *)vector;
-  if (column + per <= n) {
-    if (kind == KIND_FP32) {
-      load_words(begin + column * 4, begin, begin + n * 4, 4, 4, 1, raw->w);
-      if (per == 8) load_words(begin + column * 4 + 16, begin, begin + n * 4, 4, 4, 1, raw->w + 4);
-    } else {
-      load_words(begin + column * 2, begin, begin + n * 2, per / 2, 2, 1, raw->w);
-    }
-    return;
-  }
-#pragma unroll
-  for (int j = 0; j < per; j++) {
-    if (kind == KIND_FP32) {
-      raw->w[j] = ((const uint32_t *)vector)[column];
-    } else {
-      uint32_t h = ((const uint16_t *)vector)[column];
-      raw->w[j / 2] = j % 2 ? raw->w[j / 2] | h << 16 : h;
-    }
-    if (++column == n) column = 0;
-  }
+// The chunk c of the row, or what of it is within the row.
+INLINE void store_within(void *row, Chunk c, int64_t length, int per, int size, int kind, const float *f) {
+  uint32_t w[8];
+  from_floats(f, per, kind_of(size, kind), w);
+  if (c.full) store_aligned((char *)row + c.first * size, per * size / 4, w);
+  else store_words_some(row, c.first, length, per, size, w);
 }
 
-// The same under a chunk that is only partly within its row; `column` is that of its first element within.
-INLINE void load_columns_some(const void *vector, int64_t column, int64_t n, int64_t first, int64_t length, int per,
-                              int kind, float *v) {
+// The columns of a vector (N) under a flat chunk that runs on over the end of a row into the next: one by one. Elements before
+// the tensor's first or after its last are whatever is there.
+INLINE void load_columns(const void *vector, int64_t column, int64_t n, int per, int kind, float *v) {
 #pragma unroll
   for (int j = 0; j < per; j++) {
-    bool inside = first + j >= 0 && first + j < length;
-    v[j] = inside ? load_one(vector, column, kind) : 0;
-    if (inside) column = column + 1 == n ? 0 : column + 1;
+    if (kind == KIND_FP32) v[j] = load_one(vector, column, KIND_FP32);
+    else v[j] = load_one(vector, column, kind);
+    column = column + 1 == n ? 0 : column + 1;
   }
 }
 

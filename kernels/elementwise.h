@@ -22,6 +22,7 @@ typedef struct Spread {
   uint64_t chunks; // in all
   int64_t length;  // elements of a row; flat: of the whole dense tensor, walked as one long row
   Divider divider; // rows: by the chunks of a row; flat: by N, for columns
+  int64_t last;    // the number of the last row, 0 for the first; flat: 0
 } Spread;
 
 #endif

@@ -125,6 +125,26 @@ INLINE void narrow_take(NarrowTile t, NarrowPlace a, int kind, float rest, float
   }
 }
 
+// The same of a tensor in shared memory, up to `most` columns of a thread, a multiple of 4; 0 where it has none. The kind is known
+// at run time: one branch for all.
+INLINE void narrow_take_alike(NarrowTile t, NarrowPlace a, int most, int kind, float *f) {
+  const char *held = narrow_memory + t.place + a.row * t.pitch;
+  uint32_t h[NARROW_MOST];
+#pragma unroll
+  for (int k = 0; k < most; k++) {
+    if (k >= 4 && k / 4 * 4 >= a.each) h[k] = 0; // the same for all threads: four are skipped at once
+    else if (kind == KIND_FP32) h[k] = narrow_has(a, k) ? ((const uint32_t *)held)[a.lane + k * a.lanes] : 0;
+    else h[k] = narrow_has(a, k) ? ((const uint16_t *)held)[a.lane + k * a.lanes] : 0;
+  }
+  if (kind == KIND_FP16) {
+#pragma unroll
+    for (int k = 0; k < most; k++) f[k] = __half2float(__ushort_as_half((uint16_t)h[k]));
+  } else {
+#pragma unroll
+    for (int k = 0; k < most; k++) f[k] = __uint_as_float(kind == KIND_FP32 ? h[k] : h[k] << 16);
+  }
+}
+
 INLINE float narrow_one_of(NarrowTile t, NarrowPlace a, int column, int kind) {
   if (a.held || t.place >= 0) return load_one(narrow_memory + t.place + a.row * t.pitch, column, kind);
   return load_one(t.at + a.row * t.stride, column, kind);
@@ -151,6 +171,18 @@ INLINE void narrow_give(NarrowTile t, NarrowPlace a, int kind, const float *f) {
 #pragma unroll
     for (int k = 0; k < NARROW_EACH; k++)
       if (narrow_has(a, k)) narrow_store(far, a.lane + k * a.lanes, kind, f[k]);
+  }
+}
+
+// The same of bytes, four to a word, into shared memory.
+INLINE void narrow_give_bytes(NarrowTile t, NarrowPlace a, int most, const uint32_t *w) {
+  char *to = narrow_memory + t.place + a.row * t.pitch + a.lane;
+#pragma unroll
+  for (int k = 0; k < most; k += 4) {
+    if (k >= a.each) break;
+#pragma unroll
+    for (int j = k; j < k + 4; j++)
+      if (narrow_has(a, j)) to[j * a.lanes] = (char)(w[k / 4] >> j % 4 * 8);
   }
 }
 

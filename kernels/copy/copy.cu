@@ -40,34 +40,28 @@ KERNEL __launch_bounds__(128) sol_copy_two(CopyParams p) {
   if (i + 128 < p.spread.chunks) ((uint4 *)p.y)[i + 128] = b;
 }
 
-// Rows that start and end anywhere: whole 16 bytes of y, cut out of two accesses to x where the two are shifted.
-KERNEL __launch_bounds__(256, 8) sol_copy_any(CopyParams p) {
+// Rows that start and end anywhere: whole 16 bytes of y, cut out of two accesses to x where the two are shifted. `c` counts
+// bytes, whole elements of them.
+INLINE void copy_chunk(const CopyParams &p, Chunk c, int size) {
+  const char *x = (const char *)p.x + (int64_t)c.row * p.x_stride;
+  char *y = (char *)p.y + (int64_t)c.row * p.y_stride;
+  int64_t length = p.spread.length / size;
+  Raw a;
+  Extent e = extent_of(p.x, p.x_stride, p.spread, 1);
+  c.first /= size;
+  load_chunk(e, x, c, length, 16 / size, size, &a);
+  cut_chunk(&a, 16 / size, size);
+  if (c.full) store_aligned(y + c.first * size, 4, a.w);
+  else store_words_some(y, c.first, length, 16 / size, size, a.w);
+}
+
+KERNEL __launch_bounds__(256, 8) sol_copy_any(const __grid_constant__ CopyParams p) {
   Chunk c;
   begin_kernel();
   if (!take_chunk(p.spread, p.flat, p.y, p.y_stride, 16, 1, &c)) return;
-  const char *x = (const char *)p.x + (int64_t)c.row * p.x_stride;
-  char *y = (char *)p.y + (int64_t)c.row * p.y_stride;
-  if (c.full) {
-    uint32_t w[8];
-    load_words(x + c.first, x, x + p.spread.length, 4, p.size, 0, w);
-    store_aligned(y + c.first, 4, w);
-    return;
-  }
-  // `first` is a whole number of elements, so it is of units of 1, 2 or 4 bytes.
-  Raw a;
-  if (p.size == 4) {
-    load_some(x, c.first / 4, p.spread.length / 4, 4, 4, &a);
-    store_words_some(y, c.first / 4, p.spread.length / 4, 4, 4, a.w);
-  } else if (p.size == 2) {
-    load_some(x, c.first / 2, p.spread.length / 2, 8, 2, &a);
-    store_words_some(y, c.first / 2, p.spread.length / 2, 8, 2, a.w);
-  } else {
-#pragma unroll 1
-    for (int64_t b = c.first; b < c.first + 16; b += 4) { // by fours: fewer registers
-      load_some(x, b, p.spread.length, 4, 1, &a);
-      store_words_some(y, b, p.spread.length, 4, 1, a.w);
-    }
-  }
+  if (p.size == 4) copy_chunk(p, c, 4);
+  else if (p.size == 2) copy_chunk(p, c, 2);
+  else copy_chunk(p, c, 1);
 }
 
 // From one kind to another.
@@ -80,11 +74,10 @@ INLINE void convert_any(int in, int out, CopyParams p) {
   char *y = (char *)p.y + (int64_t)c.row * p.y_stride * out;
   Raw a;
   float f[8];
-  if (c.full) load_chunk(x, c.first, p.spread.length, per, in, 0, &a);
-  else load_some(x, c.first, p.spread.length, per, in, &a);
+  load_chunk(extent_of(p.x, p.x_stride, p.spread, in), x, c, p.spread.length, per, in, &a);
+  cut_chunk(&a, per, in);
   to_floats(a.w, per, kind_of(in, p.x_kind), f);
-  if (c.full) store_chunk(y, c.first, per, out, p.y_kind, f);
-  else store_some(y, c.first, p.spread.length, per, out, p.y_kind, f);
+  store_within(y, c, p.spread.length, per, out, p.y_kind, f);
 }
 
 // Dense, on 16 bytes, a whole number of chunks.

@@ -45,10 +45,15 @@ INLINE void map_widen(const uint32_t *w, int per, int size, int kind, float *f) 
     to_floats(w, per, kind_of(size, kind), f);
     return;
   }
+  if (kind == KIND_INT8) {
 #pragma unroll
-  for (int i = 0; i < per; i++) {
-    uint32_t byte = w[i / 4] >> i % 4 * 8 & 255;
-    f[i] = kind == KIND_INT8 ? (float)(int8_t)byte : e4m3_value(byte);
+    for (int i = 0; i < per; i++) f[i] = (float)(int8_t)(w[i / 4] >> i % 4 * 8);
+  } else {
+#pragma unroll
+    for (int i = 0; i < per; i += 2) {
+      float2 two = e4m3_pair(w[i / 4] >> i % 4 * 8);
+      f[i] = two.x, f[i + 1] = two.y;
+    }
   }
 }
 
@@ -62,60 +67,103 @@ INLINE void map_narrow(const float *f, int per, int size, int kind, uint32_t *w)
     from_floats(f, per, kind_of(size, kind), w);
     return;
   }
+  if (per % 4) { // two
+    w[0] = kind == KIND_FP8 ? fp8_pair(f[0], f[1]) : int8_of(f[0]) | int8_of(f[1]) << 8;
+  } else if (kind == KIND_FP8) {
 #pragma unroll
-  for (int i = 0; i < per; i += 2) {
-    uint32_t two = kind == KIND_FP8 ? fp8_pair(f[i], f[i + 1]) : int8_of(f[i]) | int8_of(f[i + 1]) << 8;
-    w[i / 4] = i % 4 ? w[i / 4] | two << 16 : two;
+    for (int i = 0; i < per; i += 4) w[i / 4] = fp8_pair(f[i], f[i + 1]) | fp8_pair(f[i + 2], f[i + 3]) << 16;
+  } else {
+#pragma unroll
+    for (int i = 0; i < per; i += 4) w[i / 4] = int8_four(f + i);
+  }
+}
+
+// The scales are loaded with the first elements, not after them: a thread waits once.
+typedef struct MapScales {
+  float a, y;
+} MapScales;
+
+INLINE MapScales map_scales(const MapParams &p) {
+  MapScales s;
+  s.a = p.a_scale ? __ldg(p.a_scale) : 1;
+  s.y = p.y_scale ? __ldg(p.y_scale) : 1;
+  return s;
+}
+
+// x / scale. The reciprocal serves unless the scale is so small that it overflows: one branch for all of a chunk.
+INLINE void map_over(float *f, int per, float scale) {
+  float inverse = __frcp_rn(scale);
+  if (isinf(inverse)) {
+#pragma unroll
+    for (int j = 0; j < per; j++) f[j] = __fdiv_rn(f[j], scale);
+  } else {
+#pragma unroll
+    for (int j = 0; j < per; j++) f[j] = __fmul_rn(f[j], inverse);
   }
 }
 
 // Everything between loading and storing a chunk.
-INLINE void map_chunk(const MapParams &p, int per, int in, int out, const uint32_t *a, const uint32_t *b, uint32_t *y) {
+INLINE void map_chunk(const MapParams &p, MapScales s, int per, int in, int out, const uint32_t *a, const uint32_t *b, uint32_t *y) {
   float f[16], g[16];
   map_widen(a, per, in, p.a_kind, f);
   if (p.a_scale) {
-    float scale = __ldg(p.a_scale);
 #pragma unroll
-    for (int j = 0; j < per; j++) f[j] = __fmul_rn(f[j], scale);
+    for (int j = 0; j < per; j++) f[j] = __fmul_rn(f[j], s.a);
   }
   if (in > 1 && p.b) map_widen(b, per, in, p.a_kind, g);
   if (in > 1) map_all(p.f, per, f, g); // bytes are cast alone
-  if (p.y_scale) {
-    float scale = __ldg(p.y_scale), inverse = __frcp_rn(scale);
-#pragma unroll
-    for (int j = 0; j < per; j++) f[j] = over_scale(f[j], scale, inverse);
-  }
+  if (p.y_scale) map_over(f, per, s.y);
   map_narrow(f, per, out, p.y_kind, y);
+}
+
+// Dense and aligned, and none of the block's chunks short: nothing but loads, f and stores.
+INLINE void map_lean(int in, int out, const MapParams &p, uint64_t first) {
+  const int per = CHUNK_OF(in, out), each = MAP_EACH(in, out);
+  MapScales s = map_scales(p);
+  uint32_t a[2][4], b[2][4], w[4];
+#pragma unroll
+  for (int k = 0; k < each; k++) {
+    uint64_t at = (first + k * MAP_THREADS) * (per * in);
+    load_aligned((const char *)p.a + at, per * in / 4, 0, a[k]);
+    if (in > 1 && p.b) load_aligned((const char *)p.b + at, per * in / 4, 0, b[k]);
+  }
+#pragma unroll
+  for (int k = 0; k < each; k++) {
+    map_chunk(p, s, per, in, out, a[k], b[k], w);
+    store_aligned((char *)p.y + (first + k * MAP_THREADS) * (per * out), per * out / 4, w);
+  }
 }
 
 // `each` chunks a thread, as many apart as a block has threads: all loads are in flight before the first is used.
 INLINE void map_body(int in, int out, const MapParams &p) {
   const int per = CHUNK_OF(in, out), each = MAP_EACH(in, out);
-  uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * (MAP_THREADS * each) + threadIdx.x;
+  uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, first = block * (MAP_THREADS * each) + threadIdx.x;
   Chunk c[2];
   Raw a[2], b[2];
   bool there[2];
   uint32_t w[8];
   begin_kernel();
+  if (p.lean && (block + 1) * (MAP_THREADS * each) <= (uint64_t)p.spread.length / per) {
+    map_lean(in, out, p, first);
+    return;
+  }
+  MapScales s = map_scales(p);
 #pragma unroll
   for (int k = 0; k < each; k++) {
     there[k] = take_chunk_at(first + k * MAP_THREADS, p.spread, p.flat, p.y, p.y_stride, per, out, &c[k]);
     if (!there[k]) continue;
     const char *x = (const char *)p.a + (int64_t)c[k].row * p.a_stride * in;
     const char *z = (const char *)p.b + (int64_t)c[k].row * p.b_stride * in;
-    if (c[k].full) {
-      load_chunk(x, c[k].first, p.spread.length, per, in, 0, &a[k]);
-      if (in > 1 && p.b) load_chunk(z, c[k].first, p.spread.length, per, in, 0, &b[k]);
-    } else {
-      load_some(x, c[k].first, p.spread.length, per, in, &a[k]);
-      if (in > 1 && p.b) load_some(z, c[k].first, p.spread.length, per, in, &b[k]);
-    }
+    load_chunk(extent_of(p.a, p.a_stride, p.spread, in), x, c[k], p.spread.length, per, in, &a[k]);
+    if (in > 1 && p.b) load_chunk(extent_of(p.b, p.b_stride, p.spread, in), z, c[k], p.spread.length, per, in, &b[k]);
   }
 #pragma unroll
   for (int k = 0; k < each; k++) {
     if (!there[k]) continue;
     char *y = (char *)p.y + (int64_t)c[k].row * p.y_stride * out;
-    map_chunk(p, per, in, out, a[k].w, b[k].w, w);
+    cut_chunk(&a[k], per, in);
+    if (in > 1 && p.b) cut_chunk(&b[k], per, in);
+    map_chunk(p, s, per, in, out, a[k].w, b[k].w, w);
     if (c[k].full) store_aligned(y + c[k].first * out, per * out / 4, w);
     else store_words_some(y, c[k].first, p.spread.length, per, out, w);
   }
@@ -219,12 +267,12 @@ INLINE void narrow_two(const double *d, int kind, uint32_t *w) {
   }
 }
 
-INLINE void scale_two(const MapParams &p, double *d) {
-#pragma unroll
-  for (int j = 0; j < 2; j++) {
-    if (p.a_scale) d[j] = __dmul_rn(d[j], (double)__ldg(p.a_scale));
-    if (p.y_scale) d[j] = __ddiv_rn(d[j], (double)__ldg(p.y_scale));
-  }
+// x / over, to the nearest, for a float `over` and its inverse: a product, corrected by its remainder. A quotient by 24 bits is never so
+// near the middle of two numbers that this is not enough; but for the largest and the smallest.
+INLINE double wide_over(double x, double over, double inverse) {
+  double q = __dmul_rn(x, inverse), size = fabs(q);
+  if (size >= 0x1p-900 && size <= 0x1p900) return __fma_rn(__fma_rn(-over, q, x), inverse, q);
+  return x == 0 && inverse <= 0x1p900 ? q : __ddiv_rn(x, over);
 }
 
 // chunks: pairs of elements; the last of a row may be one alone.
@@ -235,6 +283,7 @@ KERNEL __launch_bounds__(MAP_THREADS) sol_map_wide(const __grid_constant__ MapPa
   bool there[MAP_WIDE_EACH], both[MAP_WIDE_EACH];
   Two t[MAP_WIDE_EACH];
   begin_kernel();
+  double d[MAP_WIDE_EACH][2], times = p.a_scale ? (double)__ldg(p.a_scale) : 1, over = p.y_scale ? (double)__ldg(p.y_scale) : 1;
 #pragma unroll
   for (int k = 0; k < MAP_WIDE_EACH; k++) {
     uint64_t i = first + k * MAP_THREADS, row = p.flat ? 0 : divide(i, p.spread.divider);
@@ -252,16 +301,32 @@ KERNEL __launch_bounds__(MAP_THREADS) sol_map_wide(const __grid_constant__ MapPa
   else EACH_TWO(p.a_size, 4, load_two(a[k], 4, both[k], &t[k]))
   else EACH_TWO(p.a_size, 2, load_two(a[k], 2, both[k], &t[k]))
   else EACH_TWO(p.a_size, 1, load_two(a[k], 1, both[k], &t[k]))
+#define EACH_KIND(kind_of, call)                                                                             \
+  EACH_TWO(kind_of, KIND_FP64, call(KIND_FP64))                                                              \
+  else EACH_TWO(kind_of, KIND_INT64, call(KIND_INT64))                                                       \
+  else EACH_TWO(kind_of, KIND_INT32, call(KIND_INT32))                                                       \
+  else EACH_TWO(kind_of, KIND_FP32, call(KIND_FP32))                                                         \
+  else EACH_TWO(kind_of, KIND_FP16, call(KIND_FP16))                                                         \
+  else EACH_TWO(kind_of, KIND_BF16, call(KIND_BF16))                                                         \
+  else EACH_TWO(kind_of, KIND_INT8, call(KIND_INT8))                                                         \
+  else EACH_TWO(kind_of, KIND_FP8, call(KIND_FP8))
+#define WIDEN_TWO(kind)  widen_two(t[k].w, kind, d[k])
+#define NARROW_TWO(kind) narrow_two(d[k], kind, t[k].w)
+  EACH_KIND(p.a_kind, WIDEN_TWO)
+  double inverse = __drcp_rn(over);
 #pragma unroll
   for (int k = 0; k < MAP_WIDE_EACH; k++) {
-    double d[2];
-    widen_two(t[k].w, p.a_kind, d);
-    scale_two(p, d);
-    narrow_two(d, p.y_kind, t[k].w);
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+      d[k][j] = __dmul_rn(d[k][j], times);
+      if (p.y_scale) d[k][j] = wide_over(d[k][j], over, inverse);
+    }
   }
+  EACH_KIND(p.y_kind, NARROW_TWO)
   EACH_TWO(p.y_size, 8, store_two(y[k], 8, both[k], t[k].w))
   else EACH_TWO(p.y_size, 4, store_two(y[k], 4, both[k], t[k].w))
   else EACH_TWO(p.y_size, 2, store_two(y[k], 2, both[k], t[k].w))
   else EACH_TWO(p.y_size, 1, store_two(y[k], 1, both[k], t[k].w))
+#undef EACH_KIND
 #undef EACH_TWO
 }

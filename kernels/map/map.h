@@ -21,6 +21,7 @@ typedef struct MapParams {
   Spread spread;                  // wide: chunks are pairs of elements, the divider is by those of a row
   int64_t y_stride, a_stride, b_stride; // elements
   int32_t a_kind, y_kind, flat, f;
+  int32_t lean;           // flat, and all tensors start at chunks
   int32_t a_size, y_size; // bytes of an element: wide
 } MapParams;
 

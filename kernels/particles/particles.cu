@@ -15,7 +15,7 @@ KERNEL __launch_bounds__(256) sol_particles_arrays(ParticlesParams p) {
   if (c.full) {
     float4 at = *(const float4 *)(position + c.first);
     Raw v;
-    load_chunk(velocity, c.first, p.spread.length, 4, 4, 1, &v);
+    load_words((const char *)(velocity + c.first), (const char *)velocity, (const char *)(velocity + p.spread.length), 4, 4, 1, v.w);
     at.x = moved(at.x, __uint_as_float(v.w[0]), p.dt);
     at.y = moved(at.y, __uint_as_float(v.w[1]), p.dt);
     at.z = moved(at.z, __uint_as_float(v.w[2]), p.dt);

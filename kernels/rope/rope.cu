@@ -2,7 +2,7 @@
 #include "rope.h"
 
 #include "elementwise.cuh"
-#include "tile.cuh"
+#include "pieces.cuh"
 
 // The row of the tables for a token; -1: it is not rotated.
 INLINE int64_t rope_row(const RopeParams &p, uint64_t token) {
@@ -133,130 +133,105 @@ INLINE void rope_chunks(int in, int out, int neighbours, int kind, int weight_ki
   }
 }
 
+// Heads of any width at any address (pieces.cuh). A thread has two chunks of a head: both sides of the same pairs, or two of
+// neighbours or of what is only copied, as far apart as a warp's accesses stay next to each other. A run is what the chunks of
+// consecutive threads make together.
+typedef struct RopeRun {
+  int64_t first, left; // of the head's columns: the chunk's first, and how many the run still has from there on
+} RopeRun;
+
+INLINE RopeRun rope_run(int64_t begin, int64_t end, int64_t item, int per) {
+  RopeRun r;
+  r.first = begin + item * per;
+  r.left = end - r.first;
+  return r;
+}
+
+// The two runs of the part from `begin` to `end`, of `items` chunks each.
+INLINE void rope_runs(int64_t begin, int64_t end, int64_t items, int64_t item, int per, RopeRun *r) {
+  int64_t middle = min(begin + items * per, end);
+  r[0] = rope_run(begin, middle, item, per);
+  r[1] = rope_run(middle, end, item, per);
+}
+
+INLINE void rope_any(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
+  const int per = CHUNK_OF(in, out), count = neighbours ? per / 2 : per, tables = neighbours ? 2 : 1;
+  uint64_t i = thread_index(), head = divide(i, p.head), token = divide(head, p.groups);
+  int64_t item = (int64_t)(i - head * p.head.by), skip = (int64_t)(head - token * p.groups.by) * p.d, rest = 2 * p.half;
+  bool turns = item < p.turns;
+  int lane = threadIdx.x % 32;
+  RopeRun r[2];
+  Raw raw[2];
+  Weights c[2], s[2];
+  float f[2][8], cosines[8], sines[8];
+  uint32_t w[4];
+  if (!turns) {
+    item -= p.turns;
+    rope_runs(rest, p.d, (int64_t)p.head.by - p.turns, item, per, r);
+  } else if (neighbours) {
+    rope_runs(0, rest, p.turns, item, per, r);
+  } else {
+    r[0] = rope_run(0, p.half, item, per);
+    r[1] = rope_run(p.half, rest, item, per);
+  }
+  const char *x = (const char *)p.x + ((int64_t)token * p.x_stride + skip) * in;
+  char *y = (char *)p.y + ((int64_t)token * p.y_stride + skip) * out;
+  Extent extent = {(const char *)p.x, (const char *)p.x + (p.last * p.x_stride + p.heads * p.d) * in};
+  begin_kernel();
+  int64_t row = turns && i < p.items ? rope_row(p, token) : -1;
+  if (i >= p.items) r[0].left = r[1].left = 0;
+#pragma unroll
+  for (int k = 0; k < 2; k++) {
+    Chunk chunk = {0, r[k].first, r[k].left >= per};
+    if (r[k].left > 0) load_chunk(extent, x, chunk, p.d, per, in, &raw[k]);
+  }
+#pragma unroll
+  for (int k = 0; k < tables; k++) {
+    int64_t at = row * p.half + (neighbours ? r[k].first / 2 : r[k].first);
+    if (row < 0 || r[k].left <= 0) continue;
+    load_weights_at(p.cos, p.rows * p.half, at, count, weight_kind, &c[k]);
+    load_weights_at(p.sin, p.rows * p.half, at, count, weight_kind, &s[k]);
+  }
+  bool asks = p.ahead && !skip && turns && token + p.ahead <= (uint64_t)p.last;
+  if (asks) rope_ask(p, rope_row(p, token + p.ahead), (uint32_t)item, neighbours ? per : count, weight_kind);
+#pragma unroll
+  for (int k = 0; k < 2; k++) {
+    cut_chunk(&raw[k], per, in);
+    to_floats(raw[k].w, per, kind, f[k]);
+    if (row < 0 || !neighbours) continue;
+    widen_weights(count, weight_kind, &c[k], cosines);
+    widen_weights(count, weight_kind, &s[k], sines);
+    turn_neighbours(f[k], cosines, sines, count);
+  }
+  if (row >= 0 && !neighbours) {
+    widen_weights(count, weight_kind, &c[0], cosines);
+    widen_weights(count, weight_kind, &s[0], sines);
+    turn_halves(f[0], f[1], cosines, sines, count);
+  }
+#pragma unroll
+  for (int k = 0; k < 2; k++) {
+    int bytes = r[k].left <= 0 ? 0 : r[k].left < per ? (int)r[k].left * out : per * out;
+    from_floats(f[k], per, y_kind, w);
+    give_piece(y + r[k].first * out, bytes, lane > 0 && item > 0, lane < 31 && r[k].left > per, per * out / 4, out, w);
+  }
+}
+
 // A branch on a type between a thread's loads would keep them from being in flight together: where all are of one type,
 // it is a constant here.
-INLINE void rope_wide(int in, int out, int neighbours, const RopeParams &p) {
-  bool alike = p.x_kind == p.weight_kind && p.x_kind == p.y_kind;
-  if (in == 4 && out == 4) rope_chunks(in, out, neighbours, KIND_FP32, KIND_FP32, KIND_FP32, p);
-  else if (in == 2 && out == 2 && alike && p.x_kind == KIND_BF16)
-    rope_chunks(in, out, neighbours, KIND_BF16, KIND_BF16, KIND_BF16, p);
-  else if (in == 2 && out == 2 && alike) rope_chunks(in, out, neighbours, KIND_FP16, KIND_FP16, KIND_FP16, p);
-  else rope_chunks(in, out, neighbours, kind_of(in, p.x_kind), in == 4 ? KIND_FP32 : p.weight_kind, p.y_kind, p);
-}
-
-// Heads of any width at any address: a block stages those of some tokens, or some of a token, in shared memory, turns their
-// pairs there and writes all of it, 16 bytes at a time both ways. Where x and y are alike, elements that are only copied are not
-// touched in between.
-typedef struct RopeTile {
-  Tile x, y;
-  uint64_t token;
-  int heads; // of a token
-} RopeTile;
-
-INLINE RopeTile rope_tile(const RopeParams &p, int in, int out) {
-  uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
-  RopeTile t;
-  t.token = p.parts > 1 ? block / p.parts : block * p.tile_rows;
-  int64_t head = p.parts > 1 ? (int64_t)(block % p.parts) * p.part : 0;
-  t.heads = (int)min(p.part, p.heads - head);
-  t.x.rows = t.token >= p.tile_tokens ? 0 : (int)min((uint64_t)p.tile_rows, p.tile_tokens - t.token);
-  t.x.at = (const char *)p.x + ((int64_t)t.token * p.x_stride + head * p.d) * in;
-  t.x.stride = p.x_stride * in;
-  t.x.bytes = t.heads * (int)p.d * in;
-  t.x.pitch = p.x_pitch;
-  t.y = t.x;
-  t.y.at = (const char *)p.y + ((int64_t)t.token * p.y_stride + head * p.d) * out;
-  t.y.stride = p.y_stride * out;
-  t.y.bytes = t.heads * (int)p.d * out;
-  t.y.pitch = p.y_pitch;
-  return t;
-}
-
-INLINE void rope_pairs(const RopeParams &p, const RopeTile &t, const char *from, char *to, int kind, int weight_kind, int y_kind) {
-  int in = kind == KIND_FP32 ? 4 : 2, out = y_kind == KIND_FP32 ? 4 : 2;
-  int half = (int)p.half, d = (int)p.d, count = t.x.rows * t.heads * half;
-#pragma unroll 4
-  for (int i = threadIdx.x; i < count; i += blockDim.x) {
-    int head = (int)divide32(i, p.head32), pair = i - head * half, row = p.parts > 1 ? 0 : (int)divide32(head, p.groups32);
-    int first = p.neighbours ? 2 * pair : pair, second = p.neighbours ? first + 1 : first + half;
-    int skip = (head - row * t.heads) * d;
-    const char *x = from + tile_place(t.x, row) + skip * in;
-    float a = load_one(x, first, kind), b = load_one(x, second, kind), u = a, v = b;
-    int64_t at = rope_row(p, t.token + row);
-    if (at >= 0) {
-      float c = load_one(p.cos, at * half + pair, weight_kind), s = load_one(p.sin, at * half + pair, weight_kind);
-      u = turn_a(a, b, c, s);
-      v = turn_b(a, b, c, s);
-    }
-    char *y = to + tile_place(t.y, row) + skip * out;
-    store_one(y, first, y_kind, u);
-    store_one(y, second, y_kind, v);
+#define ROPE_BY_KIND(call, in, out, neighbours)                                                              \
+  bool alike = p.x_kind == p.weight_kind && p.x_kind == p.y_kind;                                            \
+  if (in == 4 && out == 4 && alike) call(in, out, neighbours, KIND_FP32, KIND_FP32, KIND_FP32, p);           \
+  else if (in == 2 && out == 2 && alike && p.x_kind == KIND_BF16)                                            \
+    call(in, out, neighbours, KIND_BF16, KIND_BF16, KIND_BF16, p);                                           \
+  else if (in == 2 && out == 2 && alike) call(in, out, neighbours, KIND_FP16, KIND_FP16, KIND_FP16, p);      \
+  else call(in, out, neighbours, kind_of(in, p.x_kind), in == 4 ? KIND_FP32 : p.weight_kind, kind_of(out, p.y_kind), p);
+#define ROPE_KERNEL(name, call, in, out, neighbours, blocks)                                                 \
+  KERNEL __launch_bounds__(ROPE_THREADS, blocks) sol_rope_##name##in##_##out(const __grid_constant__ RopeParams p) { \
+    ROPE_BY_KIND(call, in, out, neighbours)                                                                  \
   }
-}
-
-INLINE void rope_rest(const RopeParams &p, const RopeTile &t, const char *from, char *to, int in, int out) {
-  int d = (int)p.d, rest = d - 2 * (int)p.half, count = t.x.rows * t.heads * rest;
-#pragma unroll 4
-  for (int i = threadIdx.x; i < count; i += blockDim.x) {
-    int head = i / rest, e = d - rest + i - head * rest, row = p.parts > 1 ? 0 : (int)divide32(head, p.groups32);
-    int at = (head - row * t.heads) * d + e;
-    store_one(to + tile_place(t.y, row), at, p.y_kind, load_one(from + tile_place(t.x, row), at, p.x_kind));
-  }
-}
-
-KERNEL __launch_bounds__(256, 5) sol_rope_tile(const __grid_constant__ RopeParams p) {
-  extern __shared__ __align__(128) char memory[];
-  int in = p.x_kind == KIND_FP32 ? 4 : 2, out = p.y_kind == KIND_FP32 ? 4 : 2;
-  char *result = memory + p.room; // 0: turned in place
-  begin_kernel();
-  RopeTile t = rope_tile(p, in, out);
-  if (!t.x.rows) return;
-  if (in == 4) tile_fill(t.x, memory, 4);
-  else tile_fill(t.x, memory, 2);
-  __syncthreads();
-  bool alike = p.x_kind == p.weight_kind && p.x_kind == p.y_kind;
-  if (alike && p.x_kind == KIND_BF16) rope_pairs(p, t, memory, result, KIND_BF16, KIND_BF16, KIND_BF16);
-  else if (alike && p.x_kind == KIND_FP16) rope_pairs(p, t, memory, result, KIND_FP16, KIND_FP16, KIND_FP16);
-  else if (alike) rope_pairs(p, t, memory, result, KIND_FP32, KIND_FP32, KIND_FP32);
-  else rope_pairs(p, t, memory, result, p.x_kind, p.weight_kind, p.y_kind);
-  if (p.room) rope_rest(p, t, memory, result, in, out);
-  __syncthreads();
-  tile_drain(t.y, result, out);
-}
-
-// Heads that no shared memory holds: one pair, or one element that is only copied, a thread.
-KERNEL __launch_bounds__(256) sol_rope_narrow(const __grid_constant__ RopeParams p) {
-  int in = p.x_kind == KIND_FP32 ? 4 : 2, out = p.y_kind == KIND_FP32 ? 4 : 2;
-  uint64_t i = thread_index();
-  begin_kernel();
-  if (i >= p.items) return;
-  uint64_t head = divide(i, p.head), token = divide(head, p.groups);
-  int64_t item = (int64_t)(i - head * p.head.by), skip = (int64_t)(head - token * p.groups.by) * p.d;
-  const char *x_at = (const char *)p.x + ((int64_t)token * p.x_stride + skip) * in;
-  char *y_at = (char *)p.y + ((int64_t)token * p.y_stride + skip) * out;
-  if (item >= p.turns) {
-    int64_t e = p.half + item;
-    store_one(y_at, e, p.y_kind, load_one(x_at, e, p.x_kind));
-    return;
-  }
-  int64_t first = p.neighbours ? 2 * item : item, second = p.neighbours ? first + 1 : first + p.half;
-  float a = load_one(x_at, first, p.x_kind), b = load_one(x_at, second, p.x_kind), x = a, y = b;
-  int64_t row = rope_row(p, token);
-  if (row >= 0) {
-    float c = load_one(p.cos, row * p.half + item, p.weight_kind);
-    float s = load_one(p.sin, row * p.half + item, p.weight_kind);
-    x = turn_a(a, b, c, s);
-    y = turn_b(a, b, c, s);
-  }
-  store_one(y_at, first, p.y_kind, x);
-  store_one(y_at, second, p.y_kind, y);
-}
-
 #define ROPE(in, out)                                                                                        \
-  KERNEL __launch_bounds__(ROPE_THREADS, 12) sol_rope_##in##_##out(const __grid_constant__ RopeParams p) {             \
-    rope_wide(in, out, 0, p);                                                                                \
-  }                                                                                                          \
-  KERNEL __launch_bounds__(ROPE_THREADS, 12) sol_rope_neighbours_##in##_##out(const __grid_constant__ RopeParams p) {  \
-    rope_wide(in, out, 1, p);                                                                                \
-  }
+  ROPE_KERNEL(, rope_chunks, in, out, 0, in == 2 && out == 2 ? 10 : 12)                                      \
+  ROPE_KERNEL(neighbours_, rope_chunks, in, out, 1, 12)                                                      \
+  ROPE_KERNEL(any_, rope_any, in, out, 0, 6)                                                   \
+  ROPE_KERNEL(any_neighbours_, rope_any, in, out, 1, 6)
 #include "rope.def"

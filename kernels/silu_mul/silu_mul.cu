@@ -4,6 +4,7 @@
 #include "elementwise.cuh"
 #include "fp8.cuh"
 #include "funnel.cuh"
+#include "narrow.cuh"
 #include "strip.cuh"
 
 INLINE float silu_mul(float gate, float up) {
@@ -57,13 +58,10 @@ INLINE void silu_any(int in, int out, SiluParams p) {
   float scale = out == 1 ? __ldg(p.scales) : 1, inverse = out == 1 ? __frcp_rn(scale) : 1;
   float f[8], g[8];
   Raw a, b;
-  if (c.full) {
-    load_chunk(gate, c.first, p.spread.length, per, in, 0, &a);
-    load_chunk(up, c.first, p.spread.length, per, in, 0, &b);
-  } else {
-    load_some(gate, c.first, p.spread.length, per, in, &a);
-    load_some(up, c.first, p.spread.length, per, in, &b);
-  }
+  load_chunk(extent_of(p.gate, p.gate_stride, p.spread, in), gate, c, p.spread.length, per, in, &a);
+  load_chunk(extent_of(p.up, p.up_stride, p.spread, in), up, c, p.spread.length, per, in, &b);
+  cut_chunk(&a, per, in);
+  cut_chunk(&b, per, in);
   to_floats(a.w, per, kind_of(in, p.x_kind), f);
   to_floats(b.w, per, kind_of(in, p.x_kind), g);
 #pragma unroll
@@ -71,8 +69,7 @@ INLINE void silu_any(int in, int out, SiluParams p) {
     f[j] = silu_mul(f[j], g[j]);
     if (out == 1) f[j] = over_scale(f[j], scale, inverse);
   }
-  if (c.full) store_chunk(y, c.first, per, out, p.y_kind, f);
-  else store_some(y, c.first, p.spread.length, per, out, p.y_kind, f);
+  store_within(y, c, p.spread.length, per, out, p.y_kind, f);
 }
 
 // fp8 with scales that the kernel computes. A thread holds `count` pieces of a row, `step` apart: vectors where all rows are whole
@@ -258,6 +255,40 @@ INLINE void silu_strip(int in, int blocks, int count, int kind, const SiluParams
   }
 }
 
+// Dense rows of a few columns: spans of many of them go through shared memory.
+INLINE void silu_narrow(int in, int kind, int most_columns, const SiluParams *p) {
+  const NarrowShape *s = &p->narrow;
+  int rows = narrow_rows(s, p->rows), turn = NARROW_THREADS >> s->lane_bits;
+  NarrowTile gate = narrow_tile(s, NARROW_X, p->gate, p->gate_stride * in, in, rows);
+  NarrowTile up = narrow_tile(s, NARROW_RESIDUAL, p->up, p->up_stride * in, in, rows);
+  NarrowTile y = narrow_tile(s, NARROW_Y, p->y, p->y_stride, 1, rows);
+  float *scales = p->scales + ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * s->rows;
+  NarrowCopy copy = {s->lane_bits, s->each, true};
+  begin_kernel();
+  narrow_fetch(gate, in);
+  narrow_fetch(up, in);
+  narrow_arrived();
+  for (int first = 0; first < rows; first += turn) {
+    NarrowPlace a = narrow_place(s, copy, first, rows);
+    float f[NARROW_MOST], g[NARROW_MOST], most = 0;
+    uint32_t w[NARROW_MOST / 4];
+    narrow_take_alike(gate, a, most_columns, kind, f);
+    narrow_take_alike(up, a, most_columns, kind, g);
+#pragma unroll
+    for (int k = 0; k < most_columns; k++) {
+      f[k] = silu_mul(f[k], g[k]);
+      most = fmaxf(most, fabsf(f[k]));
+    }
+    for (int o = a.lanes / 2; o; o /= 2) most = fmaxf(most, __shfl_xor_sync(~0u, most, o));
+    Fp8Scale scale = fp8_choose(most, 1, scales + a.row, a.n && a.lane == 0);
+    fp8_divide(scale, most_columns, f);
+    from_floats(f, most_columns, KIND_FP8, w);
+    narrow_give_bytes(y, a, most_columns, w);
+  }
+  __syncthreads();
+  narrow_send(y, 1);
+}
+
 #define SILU(in, out)                                                                                        \
   KERNEL __launch_bounds__(256, 8) sol_silu_mul_lean_##in##_##out(SiluLean p) { silu_lean(in, out, p); }     \
   KERNEL __launch_bounds__(256) sol_silu_mul_any_##in##_##out(SiluParams p) { silu_any(in, out, p); }
@@ -273,6 +304,11 @@ INLINE void silu_strip(int in, int blocks, int count, int kind, const SiluParams
   KERNEL __launch_bounds__(threads * rows, blocks)                                                           \
   sol_silu_mul_row_##in##_##wide##_##threads##_##count(const __grid_constant__ SiluParams p) {               \
     SILU_BY_KIND(silu_row, in, wide, threads, rows, count)                                                   \
+  }
+#define SILU_NARROW(in)                                                                                      \
+  KERNEL __launch_bounds__(NARROW_THREADS) sol_silu_mul_narrow_##in(const __grid_constant__ SiluParams p) {  \
+    if (p.narrow.each <= 8) silu_narrow(in, in == 4 ? KIND_FP32 : p.x_kind, 8, &p);                          \
+    else silu_narrow(in, in == 4 ? KIND_FP32 : p.x_kind, NARROW_MOST, &p);                                   \
   }
 #define SILU_STRIP(in, blocks, threads, count, per_sm)                                                       \
   KERNEL __launch_bounds__(threads, per_sm)                                                                  \

@@ -2,6 +2,7 @@
 #define SOL_KERNELS_SILU_MUL_H
 
 #include "../elementwise.h"
+#include "../narrow.h"
 
 // Any types, rows and alignment; fp8 with row and block scales, too.
 typedef struct SiluParams {
@@ -12,6 +13,7 @@ typedef struct SiluParams {
   int64_t y_stride, gate_stride, up_stride; // elements
   uint64_t rows;                            // row scales alone
   int32_t x_kind, y_kind, flat;
+  NarrowShape narrow; // row scales of rows of a few columns
 } SiluParams;
 
 // Rows of whole chunks on 16-byte boundaries.

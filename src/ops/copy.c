@@ -80,7 +80,7 @@ static int plan_bytes(const SolCopy *a, CopyParams *p, int64_t m, int64_t n, int
     return KERNEL_ANY;
   }
   uint64_t per_row = (uint64_t)(row / unit);
-  p->spread = (Spread){per_row * (uint64_t)m, 0, elementwise_divider(per_row)};
+  p->spread = (Spread){per_row * (uint64_t)m, 0, elementwise_divider(per_row), 0};
   p->x_stride = xs * size / unit;
   p->y_stride = ys * size / unit;
   return unit == 16  ? KERNEL_16

@@ -19,9 +19,9 @@ Spread elementwise_spread(const void *y, int64_t m, int64_t n, int64_t y_stride,
   int64_t shift = ((int64_t)(uintptr_t)y & mask) / out;
   if (flat) {
     int64_t all = m * n;
-    return (Spread){(uint64_t)((all + shift + per - 1) / per), all, elementwise_divider((uint64_t)n)};
+    return (Spread){(uint64_t)((all + shift + per - 1) / per), all, elementwise_divider((uint64_t)n), 0};
   }
   bool aligned = !shift && !(stride * out & mask);
   uint64_t per_row = (uint64_t)((n + (aligned ? 0 : per - 1) + per - 1) / per);
-  return (Spread){per_row * (uint64_t)m, n, elementwise_divider(per_row)};
+  return (Spread){per_row * (uint64_t)m, n, elementwise_divider(per_row), m - 1};
 }

@@ -130,9 +130,10 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                 .v = a->v,
                 .slots = a->slots,
                 .token =
-                    elementwise_divider((uint64_t)(whole ? wide / per : ops_ceil_div(wide + per - 1, per))),
+                    elementwise_divider((uint64_t)ops_ceil_div(wide, per)),
                 .places = a->pages * a->page_size,
                 .length = wide,
+                .last = a->t - 1,
                 .k_stride = whole ? ks / per : ks,
                 .v_stride = whole ? vs / per : vs,
                 .k_scale = scale_of(a->k_scale),

@@ -40,16 +40,12 @@ static inline uint32_t narrow_places(const NarrowTensor *t, NarrowShape *s) {
   return used;
 }
 
-// Fills the shape, and grid, block and shared memory of the launch. Which lanes have a row depends on n alone;
-// how many rows a block has does not change results.
-static inline void narrow_plan(const SolContext *ctx, const NarrowTensor *t, uint64_t m, int64_t n,
+// How many rows a block has, and grid, block and shared memory of the launch.
+static inline void narrow_fill(const SolContext *ctx, const NarrowTensor *t, uint64_t m, int64_t n,
                                NarrowShape *s, OpsLaunch *l) {
   int size = 1;
   for (int i = 0; i < NARROW_TENSORS; i++)
     if (t[i].at && t[i].size > size) size = t[i].size;
-  s->n = (int32_t)n, s->lane_bits = 0;
-  while (n > (int64_t)NARROW_EACH << s->lane_bits) s->lane_bits++;
-  s->each = s->lane_bits && n <= (int64_t)6 << s->lane_bits ? 6 : NARROW_EACH;
   uint64_t turn = NARROW_THREADS >> s->lane_bits, turns = NARROW_SPAN / ((uint64_t)(n * size) * turn);
   uint64_t few = m / (turn * 4 * (uint64_t)ctx->sms); // turns that leave four blocks an SM
   if (turns > few) turns = few;
@@ -57,6 +53,25 @@ static inline void narrow_plan(const SolContext *ctx, const NarrowTensor *t, uin
   l->block = NARROW_THREADS, l->cluster = 1;
   l->shared = narrow_places(t, s);
   ops_grid(l->grid, (m + (uint64_t)s->rows - 1) / (uint64_t)s->rows, 1);
+}
+
+// Fills the shape, and the launch. Which lanes have a row depends on n alone; how many rows a block has does not
+// change results.
+static inline void narrow_plan(const SolContext *ctx, const NarrowTensor *t, uint64_t m, int64_t n,
+                               NarrowShape *s, OpsLaunch *l) {
+  s->n = (int32_t)n, s->lane_bits = 0;
+  while (n > (int64_t)NARROW_EACH << s->lane_bits) s->lane_bits++;
+  s->each = s->lane_bits && n <= (int64_t)6 << s->lane_bits ? 6 : NARROW_EACH;
+  narrow_fill(ctx, t, m, n, s, l);
+}
+
+// The same for rows that become bytes: fewer lanes, with up to NARROW_MOST columns each.
+static inline void narrow_bytes(const SolContext *ctx, const NarrowTensor *t, uint64_t m, int64_t n,
+                                NarrowShape *s, OpsLaunch *l) {
+  s->n = (int32_t)n, s->lane_bits = 0;
+  while (n > (int64_t)NARROW_MOST << s->lane_bits) s->lane_bits++;
+  s->each = (int32_t)ops_ceil_div(n, 1 << s->lane_bits);
+  narrow_fill(ctx, t, m, n, s, l);
 }
 
 #endif

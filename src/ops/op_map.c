@@ -160,15 +160,18 @@ SolStatus map_launch(SolContext *ctx, const OpsDef *def, const Map *m, SolStream
            (!m->b || elementwise_flat(m->m, m->n, m->b_stride, 0));
   if (in_floats(m)) {
     int per = elementwise_chunk(m->dtype, out_of(m)), out = ops_size(out_of(m));
+    int in = ops_size(m->dtype);
     p.spread = elementwise_spread(m->y, m->m, m->n, m->y_stride, per, out, p.flat);
+    p.lean = p.flat && elementwise_aligned(m->a, 0, per * in) && elementwise_aligned(m->y, 0, per * out) &&
+             (!m->b || elementwise_aligned(m->b, 0, per * in));
     l.kernel = KERNEL_1_1 + 3 * step_of(m->dtype) + step_of(out_of(m));
-    ops_grid(l.grid, p.spread.chunks, l.block * MAP_EACH(ops_size(m->dtype), out));
+    ops_grid(l.grid, p.spread.chunks, l.block * MAP_EACH(in, out));
   } else {
     int64_t length = p.flat ? m->m * m->n : m->n;
     uint64_t pairs = (uint64_t)ops_ceil_div(length, 2);
     p.a_size = ops_size(m->dtype), p.y_size = ops_size(out_of(m));
     p.spread =
-        (Spread){p.flat ? pairs : pairs * (uint64_t)m->m, length, elementwise_divider(pairs ? pairs : 1)};
+        (Spread){p.flat ? pairs : pairs * (uint64_t)m->m, length, elementwise_divider(pairs ? pairs : 1), 0};
     ops_grid(l.grid, p.spread.chunks, l.block * MAP_WIDE_EACH);
   }
   return ops_launch(ctx, def, &l, stream);

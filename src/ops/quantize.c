@@ -7,11 +7,16 @@
 #include "ops/cpu.h"
 #include "ops/elementwise.h"
 #include "ops/held.h"
+#include "ops/narrow.h"
 
-enum { KERNEL_BLOCKS_2, KERNEL_ROW_2, KERNEL_BLOCKS_4, KERNEL_ROW_4, KERNEL_COUNT };
-static const char *const kernel_names[KERNEL_COUNT] = {"sol_quantize_blocks_2", "sol_quantize_row_2",
-                                                       "sol_quantize_blocks_4", "sol_quantize_row_4"};
-static const uint32_t kernel_shared[KERNEL_COUNT] = {0, HELD_SHARED, 0, HELD_SHARED};
+// Those of 2-byte elements, then those of 4-byte elements.
+enum { KERNEL_BLOCKS, KERNEL_ROWS_2, KERNEL_ROWS_4, KERNEL_HELD, KERNEL_NARROW, KERNELS, KERNEL_COUNT = 2 * KERNELS };
+#define NAMES(in)                                                                                            \
+  "sol_quantize_blocks_" in, "sol_quantize_rows_" in "_2", "sol_quantize_rows_" in "_4",                      \
+      "sol_quantize_held_" in, "sol_quantize_narrow_" in
+static const char *const kernel_names[KERNEL_COUNT] = {NAMES("2"), NAMES("4")};
+static const uint32_t kernel_shared[KERNEL_COUNT] = {[KERNEL_HELD] = HELD_SHARED,
+                                                     [KERNELS + KERNEL_HELD] = HELD_SHARED};
 
 // By SolQuant: how the kernels call it, the columns of a group (0: the row), the types of y and of the scales. e2m1 is in
 // bytes of two, and e8m0 in bytes; tests read both as int8.
@@ -113,6 +118,10 @@ static float tensor_scale_of(const SolQuantize *a) {
   return a->tensor_scale ? *a->tensor_scale : 1;
 }
 
+static uint32_t e2m1(float v) {
+  return quantize_e2m1(v) & 15;
+}
+
 static void store_group(const SolQuantize *a, int64_t row, int64_t at, int64_t c, float *f, Scale s) {
   int64_t ys = ops_stride(a->y_stride, is_packed(a) ? a->n / 2 : a->n);
   for (int64_t i = 0; i < c; i++) f[i] *= s.times;
@@ -121,7 +130,7 @@ static void store_group(const SolQuantize *a, int64_t row, int64_t at, int64_t c
     return;
   }
   uint8_t *y = (uint8_t *)a->y + row * ys + at / 2;
-  for (int64_t i = 0; i < c; i += 2) y[i / 2] = (uint8_t)(quantize_e2m1(f[i]) | quantize_e2m1(f[i + 1]) << 4);
+  for (int64_t i = 0; i < c; i += 2) y[i / 2] = (uint8_t)(e2m1(f[i]) | e2m1(f[i + 1]) << 4);
 }
 
 static void store_scale(const SolQuantize *a, int64_t at, Scale s) {
@@ -166,35 +175,73 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
   for (int64_t row = begin; row < end; row++) cpu_row(args, row);
 }
 
+static int64_t columns_of(const SolQuantize *a) { // of a piece
+  return QUANTIZE_PIECE / ops_size(a->dtype);
+}
+
+// Rows of a few columns that are one group each: it costs less to pick them out of shared memory than to give each a lane of its own.
+static bool is_narrow(const SolQuantize *a) {
+  const Format *f = format_of(a);
+  bool dense = (!a->x_stride || a->x_stride == a->n) && (!a->y_stride || a->y_stride == a->n);
+  return dense && !is_packed(a) && a->n <= NARROW_BYTES && (!f->group || a->n <= f->group);
+}
+
+static int plan_narrow(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
+  NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p->x, p->x_stride, ops_size(a->dtype)},
+                                    [NARROW_Y] = {p->y, p->y_stride, 1}};
+  narrow_bytes(ctx, t, p->m, a->n, &p->narrow, l);
+  return KERNEL_NARROW;
+}
+
+static int plan_blocks(const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
+  uint64_t threads = (uint64_t)(p->groups * (format_of(a)->group / columns_of(a))); // of a row
+  p->divider = elementwise_divider(threads);
+  l->block = QUANTIZE_BLOCK;
+  ops_grid(l->grid, threads * p->m, l->block * QUANTIZE_EACH);
+  return KERNEL_BLOCKS;
+}
+
+// A scale for each row. Up to 64 pieces it is held by lanes of a warp, two pieces each; then by a block, four where two are not
+// enough; then in shared memory. It depends on the row's length alone, and results do not depend on it.
+static int plan_rows(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
+  enum { WARP = 32, SHARE = 128 }; // threads of a block that several rows share
+  int64_t pieces = ops_ceil_div(a->n + (p->shifted ? columns_of(a) - 1 : 0), columns_of(a)), count = pieces <= 2 * QUANTIZE_ROW ? 2 : 4;
+  int64_t threads = ops_ceil_div(pieces, count);
+  if (threads > QUANTIZE_ROW) {
+    p->held = held_plan(ctx, a->m, a->n, ops_size(a->dtype), l);
+    return KERNEL_HELD;
+  }
+  p->lane_bits = -1;
+  l->block = (uint32_t)(ops_ceil_div(threads, WARP) * WARP);
+  if (threads <= WARP) {
+    for (p->lane_bits = 0; 1 << p->lane_bits < threads; p->lane_bits++)
+      ;
+    l->block = SHARE;
+  }
+  uint64_t rows = p->lane_bits < 0 ? 1 : SHARE >> p->lane_bits;
+  ops_grid(l->grid, (p->m + rows - 1) / rows, 1);
+  return count == 2 ? KERNEL_ROWS_2 : KERNEL_ROWS_4;
+}
+
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
-  enum { EACH = 8, WHOLE = 128 / EACH }; // columns of a thread; threads of the largest group
   const SolQuantize *a = args;
   const Format *f = format_of(a);
-  int in = ops_size(a->dtype);
-  uint64_t per_row = (uint64_t)ops_ceil_div(a->n, 128) * WHOLE;
+  int in = ops_size(a->dtype), bytes = (int)columns_of(a) / (is_packed(a) ? 2 : 1);
   QuantizeParams p = {.y = a->y,
                       .scales = a->scales,
                       .x = a->x,
                       .tensor_scale = is_packed(a) ? a->tensor_scale : NULL,
-                      .divider = elementwise_divider(per_row),
-                      .threads = per_row * (uint64_t)a->m,
+                      .m = (uint64_t)a->m,
                       .n = a->n,
                       .y_stride = ops_stride(a->y_stride, is_packed(a) ? a->n / 2 : a->n),
                       .x_stride = ops_stride(a->x_stride, a->n) * in,
                       .groups = groups_of(a),
-                      .lanes = f->group / EACH,
                       .x_kind = ops_kind(a->dtype),
                       .how = f->how};
-  OpsLaunch l = {.kernel = in == 4 ? KERNEL_BLOCKS_4 : KERNEL_BLOCKS_2,
-                 .block = 256,
-                 .early = true,
-                 .params = &p,
-                 .bytes = sizeof p};
-  ops_grid(l.grid, p.threads, l.block);
-  if (!f->group) {
-    l.kernel += KERNEL_ROW_2 - KERNEL_BLOCKS_2;
-    p.held = held_plan(ctx, a->m, a->n, in, &l);
-  }
+  OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
+  p.shifted = !elementwise_aligned(a->y, a->m > 1 ? p.y_stride : 0, bytes);
+  l.kernel = is_narrow(a) ? plan_narrow(ctx, a, &p, &l) : f->group ? plan_blocks(a, &p, &l) : plan_rows(ctx, a, &p, &l);
+  if (in == 4) l.kernel += KERNELS;
   return ops_launch(ctx, &ops_quantize, &l, stream);
 }
 
@@ -211,7 +258,7 @@ static void reference_group(const SolQuantize *a, double *const *at, int64_t row
                                           : s.stored;
   for (int64_t c = begin; c < end && !is_packed(a); c++) at[0][row * a->n + c] = x[c] * (double)s.times;
   for (int64_t c = begin; c < end && is_packed(a); c += 2) {
-    uint32_t low = quantize_e2m1((float)x[c] * s.times), high = quantize_e2m1((float)x[c + 1] * s.times);
+    uint32_t low = e2m1((float)x[c] * s.times), high = e2m1((float)x[c + 1] * s.times);
     at[0][(row * a->n + c) / 2] = (double)(int8_t)(uint8_t)(low | high << 4);
   }
 }
@@ -235,7 +282,8 @@ static void cost_more(const void *args, SolCost *out) {
   out->bytes_written += (double)a->m * (double)groups_of(a) * ops_size(format_of(a)->scales);
 }
 
-static const int64_t shapes[][4] = {{1, 1},    {5, 2},    {3, 15},    {33, 32},   {7, 128}, {3, 1024},
+// Rows of each kernel: a few columns, lanes of a warp, blocks of two and of four pieces a thread, shared memory.
+static const int64_t shapes[][4] = {{1, 1},    {5, 2},    {3, 15},    {33, 32},   {300, 6}, {7, 128}, {9, 333},  {3, 1024},
                                     {2, 4098}, {2, 9001}, {1, 32768}, {1, 70002}, {0, 64},  {3, 0}};
 
 const OpsDef ops_quantize = {

@@ -5,17 +5,18 @@
 #include "ops/elementwise.h"
 
 enum {
-#define ROPE(in, out) KERNEL_##in##_##out, KERNEL_NEIGHBOURS_##in##_##out,
+#define ROPE(in, out)                                                                                        \
+  KERNEL_##in##_##out, KERNEL_NEIGHBOURS_##in##_##out, KERNEL_ANY_##in##_##out,                              \
+      KERNEL_ANY_NEIGHBOURS_##in##_##out,
 #include "kernels/rope/rope.def"
-  KERNEL_TILE,
-  KERNEL_NARROW,
   KERNEL_COUNT
 };
 static const char *const kernel_names[KERNEL_COUNT] = {
-#define ROPE(in, out) "sol_rope_" #in "_" #out, "sol_rope_neighbours_" #in "_" #out,
+#define ROPE(in, out)                                                                                        \
+  "sol_rope_" #in "_" #out, "sol_rope_neighbours_" #in "_" #out, "sol_rope_any_" #in "_" #out,               \
+      "sol_rope_any_neighbours_" #in "_" #out,
 #include "kernels/rope/rope.def"
-    "sol_rope_tile", "sol_rope_narrow"};
-static const uint32_t kernel_shared[KERNEL_COUNT] = {[KERNEL_TILE] = ROPE_SHARED};
+};
 
 enum { HALVES, NEIGHBOURS, PARTIAL_HALVES, PARTIAL_NEIGHBOURS, OPTIONS };
 static const char *const option_names[OPTIONS] = {"", "interleaved", "half rotated",
@@ -152,10 +153,14 @@ static bool is_wide(const SolRope *a, const RopeParams *p, int per, int in, int 
          elementwise_aligned(a->sin, 0, weight);
 }
 
+static int kernel_of(const SolRope *a) { // the first of those of its sizes
+  bool wide_out = out_of(a) == SOL_FP32;
+  return a->dtype == SOL_FP32 ? (wide_out ? KERNEL_4_4 : KERNEL_4_2) : wide_out ? KERNEL_2_4 : KERNEL_2_2;
+}
+
 // A thread rotates a pair of chunks of a head, or one chunk of neighbouring pairs.
 static int plan_wide(const SolRope *a, RopeParams *p, OpsLaunch *l) {
-  enum { AHEAD = 4 << 20, FEW = 1 << 20 }; // bytes of x; threads
-  int in = ops_size(a->dtype), out = ops_size(out_of(a));
+  enum { FEW = 1 << 20 }; // threads
   int64_t per = elementwise_chunk(a->dtype, out_of(a)), rest = (a->d - rotary_of(a)) / per;
   int64_t each = a->interleaved ? ROPE_NEIGHBOURS : ROPE_HEADS;
   p->turns = a->interleaved ? rotary_of(a) / per : p->half / per;
@@ -165,54 +170,23 @@ static int plan_wide(const SolRope *a, RopeParams *p, OpsLaunch *l) {
   p->head32 = elementwise_divider32((uint32_t)items);
   p->groups32 = elementwise_divider32((uint32_t)groups);
   p->tokens = (uint32_t)a->t;
-  p->ahead = p->items ? (uint32_t)(AHEAD / (a->h * a->d * in)) : 0;
   p->hints = p->items <= FEW;
   l->block = ROPE_THREADS;
   ops_grid(l->grid, p->items, l->block);
-  int kernel = in == 2 ? (out == 2 ? KERNEL_2_2 : KERNEL_2_4) : (out == 2 ? KERNEL_4_2 : KERNEL_4_4);
-  return kernel + (a->interleaved != 0);
+  return kernel_of(a) + (a->interleaved != 0);
 }
 
-// Bytes of shared memory for `rows` rows, and from one to the next: 0 where they follow each other.
-static int64_t room_of(int64_t rows, int64_t bytes, int64_t stride, int32_t *pitch) {
-  *pitch = rows == 1 || stride == bytes ? 0 : (int32_t)((bytes + 30) / 16 * 16);
-  return *pitch ? rows * *pitch : (rows * bytes + 30) / 16 * 16;
-}
-
-// A block has the heads of as many tokens as fill 16 KiB, fewer where that would leave SMs without one; or some heads of one
-// token. false: one head is too large.
-static bool plan_tile(const SolContext *ctx, const SolRope *a, RopeParams *p, OpsLaunch *l) {
-  enum { TILE = 16 << 10, WAVES = 4 };
-  int64_t in = ops_size(a->dtype), out = ops_size(out_of(a));
-  if (a->d > ROPE_SHARED / (in + out) - 32) return false;
-  int64_t head = a->d * in, fit = TILE / head, tokens = TILE / (a->h * head + 32);
-  if (tokens > a->t / (WAVES * ctx->sms)) tokens = a->t / (WAVES * ctx->sms);
-  p->tile_tokens = (uint64_t)a->t;
-  p->tile_rows = tokens > 1 ? (uint32_t)tokens : 1;
-  p->part = a->h * head <= TILE ? a->h : fit > 1 ? fit : 1;
-  p->parts = (uint32_t)ops_ceil_div(a->h, p->part);
-  p->room = (int32_t)room_of(p->tile_rows, p->part * head, p->x_stride * in, &p->x_pitch);
-  l->shared =
-      (uint32_t)(p->room + room_of(p->tile_rows, p->part * a->d * out, p->y_stride * out, &p->y_pitch));
-  bool alike = a->dtype == out_of(a) && (((uintptr_t)a->x ^ (uintptr_t)a->y) & 15) == 0 &&
-               (p->tile_rows == 1 || p->x_stride == p->y_stride) &&
-               p->x_stride * in % 16 == p->y_stride * in % 16;
-  if (alike) l->shared = (uint32_t)p->room, p->room = 0;
-  p->head32 = elementwise_divider32((uint32_t)(p->half ? p->half : 1));
-  p->groups32 = elementwise_divider32((uint32_t)p->part);
-  l->block = 256;
-  ops_grid(l->grid, p->parts > 1 ? p->parts * (uint64_t)a->t : (uint64_t)ops_ceil_div(a->t, p->tile_rows), 1);
-  return true;
-}
-
-static int plan_narrow(const SolRope *a, RopeParams *p, OpsLaunch *l) {
-  p->turns = p->half;
-  p->head = elementwise_divider((uint64_t)(a->d - p->half));
+// The same for heads of any width at any address: what is short of a chunk has a thread, too.
+static int plan_any(const SolRope *a, RopeParams *p, OpsLaunch *l) {
+  int64_t per = elementwise_chunk(a->dtype, out_of(a)), rest = ops_ceil_div(a->d - rotary_of(a), per);
+  p->turns = a->interleaved ? (ops_ceil_div(rotary_of(a), per) + 1) / 2 : ops_ceil_div(p->half, per);
+  p->head = elementwise_divider((uint64_t)(p->turns + (rest + 1) / 2));
   p->groups = elementwise_divider((uint64_t)a->h);
-  p->items = (uint64_t)(a->d - p->half) * (uint64_t)a->h * (uint64_t)a->t;
-  l->block = 256;
+  p->items = p->head.by * (uint64_t)a->h * (uint64_t)a->t;
+  p->last = a->t - 1;
+  l->block = ROPE_THREADS;
   ops_grid(l->grid, p->items, l->block);
-  return KERNEL_NARROW;
+  return kernel_of(a) + 2 + (a->interleaved != 0);
 }
 
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
@@ -232,13 +206,14 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                   .x_kind = ops_kind(a->dtype),
                   .y_kind = ops_kind(out_of(a)),
                   .weight_kind = ops_kind(weight_of(a)),
-                  .neighbours = a->interleaved,
                   .wide_ids = a->id_dtype == SOL_INT64};
+  enum { AHEAD = 4 << 20 }; // bytes of x
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
+  p.ahead = (uint32_t)(AHEAD / (a->h * a->d * in));
   if (is_wide(a, &p, elementwise_chunk(a->dtype, out_of(a)), in, out))
     l.kernel = plan_wide(a, &p, &l);
   else
-    l.kernel = plan_tile(ctx, a, &p, &l) ? KERNEL_TILE : plan_narrow(a, &p, &l);
+    l.kernel = plan_any(a, &p, &l);
   return ops_launch(ctx, &ops_rope, &l, stream);
 }
 
@@ -271,7 +246,7 @@ static void cost(const void *args, SolOpArgs *op) {
 
 static const int64_t shapes[][4] = {{1, 1, 2},   {3, 2, 6},   {2, 3, 34},  {5, 1, 13},
                                     {7, 4, 64},  {2, 3, 128}, {1, 2, 256}, {1, 1, 4100},
-                                    {33, 8, 16}, {0, 4, 64},  {2, 0, 64}};
+                                    {33, 8, 16}, {9, 3, 90},  {0, 4, 64},  {2, 0, 64}};
 static const int64_t bench[][4] = {{1, 40, 128}, {512, 40, 128}, {4096, 40, 128}, {8192, 64, 128}};
 
 const OpsDef ops_rope = {
@@ -282,5 +257,4 @@ const OpsDef ops_rope = {
     .slack = 4,
     OPS_CASES(shapes, bench),
     OPS_KERNELS("rope", kernel_names),
-    .shared = kernel_shared,
 };

@@ -5,6 +5,7 @@
 #include "kernels/silu_mul/silu_mul.h"
 #include "ops/cpu.h"
 #include "ops/elementwise.h"
+#include "ops/narrow.h"
 
 enum {
 #define SILU(in, out) KERNEL_LEAN_##in##_##out, KERNEL_ANY_##in##_##out,
@@ -12,6 +13,8 @@ enum {
 #define SILU_BLOCK(in, wide) KERNEL_BLOCK_##in##_##wide,
 #include "kernels/silu_mul/silu_mul.def"
 #define SILU_ROW(in, wide, threads, rows, count, blocks) KERNEL_ROW_##in##_##wide##_##threads##_##count,
+#include "kernels/silu_mul/silu_mul.def"
+#define SILU_NARROW(in) KERNEL_NARROW_##in,
 #include "kernels/silu_mul/silu_mul.def"
 #define SILU_STRIP(in, blocks, threads, count, per_sm) KERNEL_STRIP_##in##_##blocks##_##count,
 #include "kernels/silu_mul/silu_mul.def"
@@ -24,6 +27,8 @@ static const char *const kernel_names[KERNEL_COUNT] = {
 #include "kernels/silu_mul/silu_mul.def"
 #define SILU_ROW(in, wide, threads, rows, count, blocks)                                                     \
   "sol_silu_mul_row_" #in "_" #wide "_" #threads "_" #count,
+#include "kernels/silu_mul/silu_mul.def"
+#define SILU_NARROW(in) "sol_silu_mul_narrow_" #in,
 #include "kernels/silu_mul/silu_mul.def"
 #define SILU_STRIP(in, blocks, threads, count, per_sm) "sol_silu_mul_strip_" #in "_" #blocks "_" #count,
 #include "kernels/silu_mul/silu_mul.def"
@@ -228,6 +233,20 @@ static const struct RowKernel *row_kernel(const SolSiluMul *a, Shape s, uint32_t
   return r;
 }
 
+// Dense rows of a few columns.
+static bool is_narrow(const SolSiluMul *a, Shape s) {
+  return a->n > 0 && a->n <= NARROW_BYTES && s.gate_stride == a->n && s.up_stride == a->n && s.y_stride == a->n;
+}
+
+static int plan_narrow(const SolContext *ctx, const SolSiluMul *a, Shape s, SiluParams *p, OpsLaunch *l) {
+  int64_t row = a->n * s.in;
+  NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {a->gate, row, s.in},
+                                    [NARROW_RESIDUAL] = {a->up, row, s.in},
+                                    [NARROW_Y] = {a->y, a->n, 1}};
+  narrow_bytes(ctx, t, p->rows, a->n, &p->narrow, l);
+  return s.in == 4 ? KERNEL_NARROW_4 : KERNEL_NARROW_2;
+}
+
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolSiluMul *a = args;
   Shape s = shape_of(a);
@@ -247,11 +266,14 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   bool own = s.out == 1 && a->scaling != SOL_SCALE_TENSOR; // scales that the kernel computes
   bool by_row =
       own && (a->scaling == SOL_SCALE_ROW || (a->n <= BLOCK && !is_wide(a, s))); // a short row is one block
-  if (own) strip = strip_kernel(a, s, !by_row);
-  if (strip && strip->blocks) {
+  bool narrow = own && is_narrow(a, s);
+  if (own && !narrow) strip = strip_kernel(a, s, !by_row);
+  if (narrow) {
+    l.kernel = plan_narrow(ctx, a, s, &p, &l);
+  } else if (strip && strip->blocks) {
     int64_t part = 32 * strip->count * s.per; // columns of a warp
     uint64_t parts = (uint64_t)(a->n / part + (a->n % part != 0));
-    p.spread = (Spread){parts * (uint64_t)a->m, a->n, elementwise_divider(parts)};
+    p.spread = (Spread){parts * (uint64_t)a->m, a->n, elementwise_divider(parts), 0};
     l.kernel = strip->kernel;
     ops_grid(l.grid, p.spread.chunks * 32, l.block);
   } else if (strip) {
@@ -267,7 +289,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     ops_grid(l.grid, ((uint64_t)a->m + (uint64_t)r->rows - 1) / (uint64_t)r->rows, 1);
   } else if (own) {
     bool wide = is_wide(a, s);
-    p.spread = (Spread){(uint64_t)(blocks_of(a) * a->m), a->n, elementwise_divider((uint64_t)blocks_of(a))};
+    p.spread = (Spread){(uint64_t)(blocks_of(a) * a->m), a->n, elementwise_divider((uint64_t)blocks_of(a)), 0};
     l.kernel = s.in == 4 ? (wide ? KERNEL_BLOCK_4_1 : KERNEL_BLOCK_4_0)
                          : (wide ? KERNEL_BLOCK_2_1 : KERNEL_BLOCK_2_0);
     ops_grid(l.grid, p.spread.chunks * (uint64_t)(wide ? BLOCK / s.per : 32), l.block);
