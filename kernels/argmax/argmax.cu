@@ -130,7 +130,7 @@ INLINE uint64_t column_of(const Span *x, int64_t from, const Vec *v, uint32_t lo
 // The largest of a thread's chunks, as a key.
 typedef struct Best {
   uint32_t key;
-  int64_t from; // the first chunk of the group that has it
+  uint32_t turn; // the number of the group that has it
 } Best;
 
 // A row so short that its threads hold all of it: `depth` chunks each, all in flight at once.
@@ -139,7 +139,7 @@ typedef struct Chunks {
 } Chunks;
 
 INLINE Best best_held(const Span *x, int thread, int all, int depth, int kind, int in, Chunks *c) {
-  Best best = {0, thread};
+  Best best = {0, 0};
   const int chunks = (int)x->chunks;
 #pragma unroll
   for (int u = 0; u < depth; u++) {
@@ -161,24 +161,32 @@ INLINE uint64_t column_held(const Span *x, int thread, int all, int depth, int k
   return column;
 }
 
-// A longer one, in a loop; the group with the largest is read again for its column.
-INLINE Best best_of(const Span *x, int thread, int all, int kind, int in) {
-  Best best = {0, thread};
-  Vec v[GROUP];
-  for (int64_t i = thread; i < x->chunks; i += GROUP * all) {
+INLINE void load_group(const Span *x, int64_t from, int all, int kind, Vec *v) {
 #pragma unroll
-    for (int u = 0; u < GROUP; u++) v[u] = span_load(x, i + u * all, span_lowest(kind));
+  for (int u = 0; u < GROUP; u++) v[u] = span_load(x, from + u * all, span_lowest(kind));
+}
+
+// A longer one, in a loop, the next group in flight while one is compared; that with the largest is read again for its column.
+INLINE Best best_of(const Span *x, int thread, int all, int kind, int in) {
+  Best best = {0, 0};
+  Vec v[GROUP], next[GROUP];
+  load_group(x, thread, all, kind, v);
+  uint32_t turn = 0;
+  for (int64_t i = thread; i < x->chunks; i += GROUP * all, turn++) {
+    load_group(x, i + GROUP * all, all, kind, next);
     uint32_t key = key_of(highest(v, kind, in));
-    if (key > best.key) best.key = key, best.from = i;
+    if (key > best.key) best.key = key, best.turn = turn;
+#pragma unroll
+    for (int u = 0; u < GROUP; u++) v[u] = next[u];
   }
   return best;
 }
 
-INLINE uint64_t column_again(const Span *x, Best best, int all, int kind, int in, uint32_t low) {
+INLINE uint64_t column_again(const Span *x, int thread, Best best, int all, int kind, int in, uint32_t low) {
   Vec v[GROUP];
-#pragma unroll
-  for (int u = 0; u < GROUP; u++) v[u] = span_load(x, best.from + u * all, span_lowest(kind));
-  return column_of(x, best.from, v, low, all, kind, in);
+  int64_t from = thread + (int64_t)best.turn * (GROUP * all);
+  load_group(x, from, all, kind, v);
+  return column_of(x, from, v, low, all, kind, in);
 }
 
 INLINE void put(const ArgmaxParams *p, uint64_t row, int64_t column, const char *x, int in) {
@@ -209,7 +217,7 @@ INLINE void argmax_row(const ArgmaxParams *p, RowShape s, int depth, int kind, B
   uint32_t top = row_highest(s, shared, max(best.key, edge_key));
   uint64_t column = UINT64_MAX;
   if (depth) column = column_held(&x, place.thread, all, depth, kind, s.in, &held, below(top, kind));
-  else if (best.key == top) column = column_again(&x, best, all, kind, s.in, below(top, kind));
+  else if (best.key == top) column = column_again(&x, place.thread, best, all, kind, s.in, below(top, kind));
   if (edge_key == top) column = min(column, (uint64_t)edge);
   if (s.threads <= 32) { // rows so short that 32 bits hold a column
     column = lanes_lowest((uint32_t)column, s.threads);
@@ -265,7 +273,7 @@ INLINE void argmax_turns(const ArgmaxParams *p, NarrowTile x, int rows, int kind
 #define ARGMAX_TURNS_KIND_BF16(copy) argmax_turns(&p, x, rows, KIND_BF16, copy)
 #define OF_SIZE(in, threads, depth, rows, cluster)                                                           \
   KERNEL __launch_bounds__(threads * rows, 1024 / (threads * rows))                                          \
-  sol_argmax_##in##_rows_##threads##x##cluster(const __grid_constant__ ArgmaxParams p) {                     \
+  sol_argmax_##in##_rows_##threads##x##depth##x##cluster(const __grid_constant__ ArgmaxParams p) {                     \
     __shared__ BestFold shared;                                                                              \
     const RowShape s = {threads, 1, rows, cluster, in, in, 1};                                               \
     if (cluster > 1) exchange_init(&shared.exchange);                                                        \
