@@ -13,7 +13,8 @@
 static const char *const kernel_names[] = {
 #define NARROW(in, kind) "sol_argmax_narrow_" #kind,
 #define ROWS(threads, depth, rows, cluster, upto)                                                            \
-  "sol_argmax_2_rows_" #threads "x" #depth "x" #cluster, "sol_argmax_4_rows_" #threads "x" #depth "x" #cluster,
+  "sol_argmax_2_rows_" #threads "x" #depth "x" #cluster,                                                     \
+      "sol_argmax_4_rows_" #threads "x" #depth "x" #cluster,
 #include "kernels/argmax/argmax.def"
 };
 typedef struct Variant {
@@ -24,7 +25,8 @@ typedef struct Variant {
 #define ROWS_90(threads, depth, rows, cluster, upto) ROWS(threads, depth, rows, cluster, upto)
 static const Variant variants[SOL_COUNT(kernel_names)] = {
 #define NARROW(in, kind) {KIND_##kind, 0, 0, 0, 0, 0},
-#define ROWS(threads, depth, rows, cluster, upto) {0, 2, threads, rows, cluster, upto}, {0, 4, threads, rows, cluster, upto},
+#define ROWS(threads, depth, rows, cluster, upto)                                                            \
+  {0, 2, threads, rows, cluster, upto}, {0, 4, threads, rows, cluster, upto},
 #include "kernels/argmax/argmax.def"
 };
 
@@ -159,7 +161,7 @@ static void cost(const void *args, SolOpArgs *op) {
 }
 
 static const int64_t shapes[][4] = {
-    {1, 1},    {5, 2},    {3, 3},    {70, 7},    {33, 31},   {35, 128},   {17, 250},   {9, 770}, {3, 1023},
+    {1, 1},    {5, 2},    {3, 3},    {70, 7},    {33, 31},   {35, 128},  {17, 250},   {9, 770},    {3, 1023},
     {5, 2048}, {4, 4096}, {2, 5125}, {1, 16384}, {1, 30001}, {2, 65536}, {1, 131072}, {1, 131100}, {0, 64},
 };
 static const int64_t bench[][4] = {{1, 131072}, {64, 131072}, {8192, 4096}, {32768, 1024}, {262144, 128}};
