@@ -147,15 +147,16 @@ INLINE void cluster_barrier(void) {
   cluster_wait();
 }
 
-// A variable of this block's shared memory as block `rank` of the cluster has it.
-INLINE uint64_t remote_word(const uint64_t *here, int rank) {
-  uint64_t v = *here;
+// A variable of this block's shared memory, of 4 or 8 bytes, as block `rank` of the cluster has it.
+template <class Word> INLINE Word remote_word(const Word *here, int rank) {
+  Word v = *here;
 #if __CUDA_ARCH__ >= 900
   uint32_t there;
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
                : "=r"(there)
                : "r"((uint32_t)__cvta_generic_to_shared(here)), "r"(rank));
-  asm volatile("ld.shared::cluster.u64 %0, [%1];" : "=l"(v) : "r"(there) : "memory");
+  if constexpr (sizeof(Word) == 4) asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(v) : "r"(there) : "memory");
+  else asm volatile("ld.shared::cluster.u64 %0, [%1];" : "=l"(v) : "r"(there) : "memory");
 #endif
   return v;
 }

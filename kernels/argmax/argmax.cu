@@ -2,19 +2,21 @@
 //
 // First the row's threads reduce to the largest value, which costs no more than a maximum; then the few threads that have
 // it search for its column, in the last chunk that raised their maximum. topk with k = 1 is the same, and the value.
+// Rows of a few elements go through narrow.cuh: element by element, several rows a warp.
 #include "argmax/argmax.h"
 #include "cluster_exchange.cuh"
+#include "narrow.cuh"
 #include "packed.cuh"
 #include "span.cuh"
 
-enum { DEPTH = 4 }; // chunks in flight at once
+enum { GROUP = 4 }; // chunks that are compared together
 
-// The largest of `count` chunks.
-INLINE float highest(const Vec *v, int count, int kind, int in) {
+// The largest of a group of chunks.
+INLINE float highest(const Vec *v, int kind, int in) {
   Vec top = v[0];
   float f[2];
 #pragma unroll
-  for (int u = 1; u < count; u++)
+  for (int u = 1; u < GROUP; u++)
 #pragma unroll
     for (int i = 0; i < 4; i++)
       if (in == 4) top.f[i] = higher(top.f[i], v[u].f[i]);
@@ -112,12 +114,12 @@ INLINE unsigned long long row_first(RowShape s, BestFold *shared, int row, uint3
   return ~(uint32_t)best;
 }
 
-// The first element above `low` in a thread's chunks, which are `all` apart from chunk `from` on; ~0: there is none.
+// The first element above `low` in a group of a thread's chunks, which are `all` apart from chunk `from` on; ~0: there is none.
 INLINE uint64_t column_of(const Span *x, int64_t from, const Vec *v, uint32_t low, int all, int kind, int in) {
   const int per = 16 / in;
   uint32_t found = 0; // a bit a word; 16 bits further on those of second elements
 #pragma unroll
-  for (int u = 0; u < DEPTH; u++)
+  for (int u = 0; u < GROUP; u++)
 #pragma unroll
     for (int i = 0; i < 4; i++) found |= above(v[u].u[i], low, kind) << (4 * u + i) & 0x10001u << (4 * u + i);
   if (!found) return UINT64_MAX;
@@ -125,36 +127,97 @@ INLINE uint64_t column_of(const Span *x, int64_t from, const Vec *v, uint32_t lo
   return (uint64_t)(x->head + (from + bit / 4 * all) * per + bit % 4 * (4 / in) + second);
 }
 
-// `once`: rows are so short that a thread still has its chunks at the end.
-INLINE void argmax_row(const ArgmaxParams *p, RowShape s, int once, int kind, BestFold *shared) {
+// The largest of a thread's chunks, as a key.
+typedef struct Best {
+  uint32_t key;
+  uint32_t turn; // the number of the group that has it
+} Best;
+
+// A row so short that its threads hold all of it: `depth` chunks each, all in flight at once.
+typedef struct Chunks {
+  Vec v[8];
+} Chunks;
+
+INLINE Best best_held(const Span *x, int thread, int all, int depth, int kind, int in, Chunks *c) {
+  Best best = {0, 0};
+  const int chunks = (int)x->chunks;
+#pragma unroll
+  for (int u = 0; u < depth; u++) {
+    c->v[u].v = make_uint4(span_lowest(kind), span_lowest(kind), span_lowest(kind), span_lowest(kind));
+    if (thread + u * all < chunks) c->v[u].v = ((const uint4 *)x->body)[thread + u * all];
+  }
+#pragma unroll
+  for (int u = 0; u < depth; u += GROUP)
+    if (u == 0 || u * all < chunks) best.key = max(best.key, key_of(highest(c->v + u, kind, in)));
+  return best;
+}
+
+INLINE uint64_t column_held(const Span *x, int thread, int all, int depth, int kind, int in, const Chunks *c, uint32_t low) {
+  uint64_t column = UINT64_MAX;
+#pragma unroll
+  for (int u = 0; u < depth; u += GROUP)
+    if (u == 0 || u * all < (int)x->chunks)
+      column = min(column, column_of(x, thread + u * all, c->v + u, low, all, kind, in));
+  return column;
+}
+
+INLINE void load_group(const Span *x, int64_t from, int all, int kind, Vec *v) {
+#pragma unroll
+  for (int u = 0; u < GROUP; u++) v[u] = span_load(x, from + u * all, span_lowest(kind));
+}
+
+// A longer one, in a loop, the next group in flight while one is compared; that with the largest is read again for its column.
+INLINE Best best_of(const Span *x, int thread, int all, int kind, int in) {
+  Best best = {0, 0};
+  Vec v[GROUP], next[GROUP];
+  load_group(x, thread, all, kind, v);
+  uint32_t turn = 0;
+  for (int64_t i = thread; i < x->chunks; i += GROUP * all, turn++) {
+    load_group(x, i + GROUP * all, all, kind, next);
+    uint32_t key = key_of(highest(v, kind, in));
+    if (key > best.key) best.key = key, best.turn = turn;
+#pragma unroll
+    for (int u = 0; u < GROUP; u++) v[u] = next[u];
+  }
+  return best;
+}
+
+INLINE uint64_t column_again(const Span *x, int thread, Best best, int all, int kind, int in, uint32_t low) {
+  Vec v[GROUP];
+  int64_t from = thread + (int64_t)best.turn * (GROUP * all);
+  load_group(x, from, all, kind, v);
+  return column_of(x, from, v, low, all, kind, in);
+}
+
+INLINE void put(const ArgmaxParams *p, uint64_t row, int64_t column, const char *x, int in) {
+  int64_t to = (int64_t)row * p->y_stride;
+  if (p->wide) ((int64_t *)p->y)[to] = column;
+  else ((int32_t *)p->y)[to] = (int32_t)column;
+  if (!p->values) return;
+  to = (int64_t)row * p->values_stride;
+  if (in == 4) ((uint32_t *)p->values)[to] = ((const uint32_t *)x)[column];
+  else ((uint16_t *)p->values)[to] = ((const uint16_t *)x)[column];
+}
+
+// depth: chunks that a thread holds; 0: rows of any length.
+INLINE void argmax_row(const ArgmaxParams *p, RowShape s, int depth, int kind, BestFold *shared) {
   const int all = s.threads * s.cluster;
   const int row = s.cluster > 1 ? 0 : threadIdx.x / s.threads;
   RowPlace place = row_place(s);
   Span x = span_of((const char *)p->x + (int64_t)place.row * p->x_stride, place.row < p->m ? p->n : 0, s.in);
   if (s.threads > 32 && threadIdx.x % s.threads == 0) shared->columns[row] = ~0ull;
-  // The largest of a thread's chunks and the first of those that held it; the same of its edges.
-  uint32_t key = 0, edge_key = 0;
-  int64_t from = place.thread, edge = 0;
-  Vec v[DEPTH];
-  for (int64_t i = place.thread; once || i < x.chunks; i += DEPTH * all) {
-#pragma unroll
-    for (int u = 0; u < DEPTH; u++) v[u] = span_load(&x, i + u * all, span_lowest(kind));
-    uint32_t k = key_of(highest(v, DEPTH, kind, s.in));
-    if (k > key) key = k, from = i;
-    if (once) break;
-  }
+  Chunks held;
+  Best best = depth ? best_held(&x, place.thread, all, depth, kind, s.in, &held) : best_of(&x, place.thread, all, kind, s.in);
+  uint32_t edge_key = 0;
+  int64_t edge = 0;
   for (int e = place.thread; e < x.edges; e += all) {
     uint32_t k = key_of(load_one(x.at, span_edge(&x, e), kind));
     if (k > edge_key) edge_key = k, edge = span_edge(&x, e);
   }
-  uint32_t top = row_highest(s, shared, key > edge_key ? key : edge_key);
+  uint32_t top = row_highest(s, shared, max(best.key, edge_key));
   uint64_t column = UINT64_MAX;
-  if (once || key == top) {
-#pragma unroll
-    for (int u = 0; u < DEPTH; u++)
-      if (!once) v[u] = span_load(&x, from + u * all, span_lowest(kind));
-    column = column_of(&x, from, v, below(top, kind), all, kind, s.in);
-  }
+  if (depth) column = column_held(&x, place.thread, all, depth, kind, s.in, &held, below(top, kind));
+  else if (best.key == top) column = column_again(&x, place.thread, best, all, kind, s.in, below(top, kind));
   if (edge_key == top) column = min(column, (uint64_t)edge);
   if (s.threads <= 32) { // rows so short that 32 bits hold a column
     column = lanes_lowest((uint32_t)column, s.threads);
@@ -162,33 +225,69 @@ INLINE void argmax_row(const ArgmaxParams *p, RowShape s, int once, int kind, Be
     if (column != UINT64_MAX) atomicMin(&shared->columns[row], (unsigned long long)column);
     column = row_first(s, shared, row, top);
   }
-  if (place.thread || place.row >= p->m) return;
-  int64_t to = (int64_t)place.row * p->y_stride;
-  if (p->wide) ((int64_t *)p->y)[to] = (int64_t)column;
-  else ((int32_t *)p->y)[to] = (int32_t)column;
-  if (!p->values) return;
-  to = (int64_t)place.row * p->values_stride;
-  if (s.in == 4) ((uint32_t *)p->values)[to] = ((const uint32_t *)x.at)[column];
-  else ((uint16_t *)p->values)[to] = ((const uint16_t *)x.at)[column];
+  if (place.thread == 0 && place.row < p->m) put(p, place.row, (int64_t)column, x.at, s.in);
 }
 
-#define ROWS(in, threads, rows, cluster, upto)                                                               \
-  KERNEL __launch_bounds__(threads * rows, ((upto) <= DEPTH * threads ? 1280 : 1024) / (threads * rows))      \
-  sol_argmax_##in##_rows_##threads##x##cluster(ArgmaxParams p) {                                             \
-    __shared__ BestFold shared;                                                                              \
-    const RowShape s = {threads, 1, rows, cluster, in, in, 1};                                               \
-    if (cluster > 1) exchange_init(&shared.exchange);                                                                \
+// ---- Short rows (narrow.cuh)
+
+INLINE void narrow_argmax(const ArgmaxParams *p, NarrowTile x, NarrowPlace a, uint64_t row, int kind) {
+  float f[NARROW_EACH];
+  narrow_take(x, a, kind, -INFINITY, f);
+  float best = f[0];
+  uint32_t column = a.lane;
+#pragma unroll
+  for (int k = 1; k < a.each; k++) // a NaN stays
+    if (best == best && !(f[k] <= best)) best = f[k], column = a.lane + k * a.lanes;
+  uint32_t key = key_of(best);
+#pragma unroll
+  for (int o = 16; o; o >>= 1) {
+    if (o >= a.lanes) continue;
+    uint32_t other = __shfl_xor_sync(~0u, key, o), its = __shfl_xor_sync(~0u, column, o);
+    if (other > key || (other == key && its < column)) key = other, column = its;
+  }
+  if (a.n && a.lane == 0) put(p, row, column, x.at + a.row * x.stride, kind == KIND_FP32 ? 4 : 2);
+}
+
+INLINE void argmax_turns(const ArgmaxParams *p, NarrowTile x, int rows, int kind, NarrowCopy copy) {
+  uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * p->narrow.rows;
+#pragma unroll 1
+  for (int at = 0; at < rows; at += blockDim.x >> copy.lane_bits) {
+    NarrowPlace a = narrow_place(&p->narrow, copy, at, rows);
+    narrow_argmax(p, x, a, first + a.row, kind);
+  }
+}
+
+#define NARROW(in, kind)                                                                                     \
+  KERNEL __launch_bounds__(NARROW_THREADS) sol_argmax_narrow_##kind(const __grid_constant__ ArgmaxParams p) { \
+    int rows = narrow_rows(&p.narrow, p.m);                                                                  \
+    NarrowTile x = narrow_tile(&p.narrow, NARROW_X, p.x, p.x_stride, in, rows);                              \
     let_successor_start();                                                                                   \
     wait_for_predecessor();                                                                                  \
-    const int once = (upto) <= DEPTH * threads * cluster;                                                    \
-    if (in == 4) argmax_row(&p, s, once, KIND_FP32, &shared);                                                \
-    else if (p.x_kind == KIND_FP16) argmax_row(&p, s, once, KIND_FP16, &shared);                             \
-    else argmax_row(&p, s, once, KIND_BF16, &shared);                                                        \
+    narrow_fetch(x, in);                                                                                     \
+    narrow_arrived();                                                                                        \
+    ARGMAX_COPIES(KIND_##kind)                                                                               \
   }
-#define SPAN(threads, rows, cluster, upto) ROWS(2, threads, rows, cluster, upto) ROWS(4, threads, rows, cluster, upto)
+#define ARGMAX_COPIES(kind) NARROW_COPIES(p.narrow, x.place >= 0, NARROW_NORM, ARGMAX_TURNS_##kind)
+#define ARGMAX_TURNS_KIND_FP32(copy) argmax_turns(&p, x, rows, KIND_FP32, copy)
+#define ARGMAX_TURNS_KIND_FP16(copy) argmax_turns(&p, x, rows, KIND_FP16, copy)
+#define ARGMAX_TURNS_KIND_BF16(copy) argmax_turns(&p, x, rows, KIND_BF16, copy)
+#define OF_SIZE(in, threads, depth, rows, cluster)                                                           \
+  KERNEL __launch_bounds__(threads * rows, 1024 / (threads * rows))                                          \
+  sol_argmax_##in##_rows_##threads##x##depth##x##cluster(const __grid_constant__ ArgmaxParams p) {                     \
+    __shared__ BestFold shared;                                                                              \
+    const RowShape s = {threads, 1, rows, cluster, in, in, 1};                                               \
+    if (cluster > 1) exchange_init(&shared.exchange);                                                        \
+    let_successor_start();                                                                                   \
+    wait_for_predecessor();                                                                                  \
+    if (in == 4) argmax_row(&p, s, depth, KIND_FP32, &shared);                                               \
+    else if (p.x_kind == KIND_FP16) argmax_row(&p, s, depth, KIND_FP16, &shared);                            \
+    else argmax_row(&p, s, depth, KIND_BF16, &shared);                                                       \
+  }
+#define ROWS(threads, depth, rows, cluster, upto)                                                            \
+  OF_SIZE(2, threads, depth, rows, cluster) OF_SIZE(4, threads, depth, rows, cluster)
 #if __CUDA_ARCH__ >= 900
-#define SPAN_90(threads, rows, cluster, upto) SPAN(threads, rows, cluster, upto)
+#define ROWS_90(threads, depth, rows, cluster, upto) ROWS(threads, depth, rows, cluster, upto)
 #else
-#define SPAN_90(threads, rows, cluster, upto)
+#define ROWS_90(threads, depth, rows, cluster, upto)
 #endif
-#include "span.def"
+#include "argmax/argmax.def"

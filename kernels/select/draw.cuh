@@ -1,5 +1,5 @@
-// A random one of the k largest elements of a row: their sorted list is weighed, cut where the weights reach top_p, and
-// drawn from in order of the columns.
+// A random one of the k largest elements of a row: their list, sorted where there is a top_p, is weighed, cut where the weights
+// reach it, and drawn from in order of the columns.
 #ifndef SOL_KERNELS_SELECT_DRAW_CUH
 #define SOL_KERNELS_SELECT_DRAW_CUH
 
@@ -59,16 +59,15 @@ template <class L> INLINE uint32_t draw_column(const L *list, int count, uint64_
   return column;
 }
 
-// The same of a row whose largest element is -infinity, all of which weigh the same; -1: the row has nothing but NaN. Such rows
-// are not worth a fast way. One warp.
+// A random one of a row's elements that have the bits `equal`, which all weigh the same: of a row whose largest element is infinite.
+// -1: there are none. Such rows are not worth a fast way. One warp.
 template <int kind>
-static __device__ __noinline__ int64_t draw_lowest(const SampleParams &p, const char *at, uint64_t random) {
-  const uint32_t lowest = span_lowest(kind) & (kind == KIND_FP32 ? ~0u : 0xffffu);
-  auto is_lowest = [&](int64_t c) {
-    return c < p.n && lowest == (kind == KIND_FP32 ? ((const uint32_t *)at)[c] : ((const uint16_t *)at)[c]);
+static __device__ __noinline__ int64_t draw_equal(const SampleParams &p, const char *at, uint32_t equal, uint64_t random) {
+  auto is_equal = [&](int64_t c) {
+    return c < p.n && equal == (kind == KIND_FP32 ? ((const uint32_t *)at)[c] : ((const uint16_t *)at)[c]);
   };
   uint64_t count = 0, each = select_power(0);
-  for (int64_t i = 0; i < p.n; i += 32) count += __popc(__ballot_sync(~0u, is_lowest(i + threadIdx.x % 32)));
+  for (int64_t i = 0; i < p.n; i += 32) count += __popc(__ballot_sync(~0u, is_equal(i + threadIdx.x % 32)));
   if (!count) return -1;
   if (p.k) count = min(count, (uint64_t)p.k);
   if (p.share) {
@@ -77,7 +76,7 @@ static __device__ __noinline__ int64_t draw_lowest(const SampleParams &p, const 
   }
   uint32_t wanted = (uint32_t)(__umul64hi(random, count * each) / each);
   for (int64_t i = 0;; i += 32) {
-    uint32_t here = __ballot_sync(~0u, is_lowest(i + threadIdx.x % 32));
+    uint32_t here = __ballot_sync(~0u, is_equal(i + threadIdx.x % 32));
     if (wanted < __popc(here)) {
       for (; wanted; wanted--) here &= here - 1;
       return i + __ffs(here) - 1;
@@ -86,12 +85,19 @@ static __device__ __noinline__ int64_t draw_lowest(const SampleParams &p, const 
   }
 }
 
+INLINE void put_id(const SampleParams &p, uint64_t row, int64_t id) {
+  if (p.wide_ids) ((int64_t *)p.ids)[row] = id;
+  else ((int32_t *)p.ids)[row] = (int32_t)id;
+}
+
 // By one warp.
 template <int kind, class L>
 INLINE int64_t draw_listed(const SampleParams &p, const Part &part, L *list, int count) {
   uint64_t random = select_random((uint64_t)p.seeds[part.row], p.step), whole = 0;
-  if (!count) return draw_lowest<kind>(p, part.x.at, random);
-  float top = value_of_bits<kind>(bits_of_key<kind>(entry_key(list->entry[0])));
+  if (!count) return draw_equal<kind>(p, part.x.at, lowest_bits<kind>(), random);
+  uint32_t key = 0;
+  for (int i = part.thread; i < count; i += 32) key = max(key, entry_key(list->entry[i]));
+  float top = value_of_bits<kind>(bits_of_key<kind>(lanes_most(key)));
   for (int i = part.thread; i < count; i += 32) {
     uint32_t weight =
         select_weight(value_of_bits<kind>(bits_of_key<kind>(entry_key(list->entry[i]))), top, p.per);
@@ -110,38 +116,15 @@ INLINE int64_t draw_listed(const SampleParams &p, const Part &part, L *list, int
 template <int kind, int threads, class L> INLINE void draw_row(const SampleParams &p, L *list) {
   Part part = part_of<threads>(p.x, p.x_stride, p.n, kind == KIND_FP32 ? 4 : 2, p.m);
   if (part.row >= p.m) return;
-  uint32_t count = list_largest<kind, 0, threads>(part, list, (uint32_t)p.k);
+  uint32_t count = list_largest<kind, 0, threads>(part, list, (uint32_t)p.k, p.share != 0);
   if (part.blocks > 1) cluster_arrive();
   if (part.rank == 0 && part.thread < 32) {
     int64_t id = draw_listed<kind>(p, part, list, (int)count);
-    if (part.thread == 0) {
-      if (p.wide_ids)
-        ((int64_t *)p.ids)[part.row] = id;
-      else
-        ((int32_t *)p.ids)[part.row] = (int32_t)id;
-    }
+    if (part.thread == 0) put_id(p, part.row, id);
   }
   if (part.blocks > 1) cluster_wait();
 }
 
-#define DRAW(in, entry, threads, rows, room)                                                                 \
-  KERNEL __launch_bounds__(threads *rows)                                                                    \
-      sol_draw_##in##_##entry##_##threads(const __grid_constant__ SampleParams p) {                          \
-    __shared__ DrawList<uint##entry##_t, room> lists[rows];                                                  \
-    begin_kernel();                                                                                          \
-    auto *list = lists + (rows > 1 ? threadIdx.x / threads : 0);                                             \
-    if (in == 4)                                                                                             \
-      draw_row<KIND_FP32, threads>(p, list);                                                                 \
-    else if (p.x_kind == KIND_FP16)                                                                          \
-      draw_row<KIND_FP16, threads>(p, list);                                                                 \
-    else                                                                                                     \
-      draw_row<KIND_BF16, threads>(p, list);                                                                 \
-  }
-DRAW(2, 32, 32, 4, 256)
-DRAW(2, 64, 32, 4, 256)
-DRAW(4, 64, 32, 4, 256)
-DRAW(2, 32, 256, 1, 4096)
-DRAW(2, 64, 256, 1, 4096)
-DRAW(4, 64, 256, 1, 4096)
+LIST_KERNELS(draw, SampleParams, DrawList, draw_row)
 
 #endif

@@ -8,225 +8,10 @@
 #define SOL_KERNELS_SELECT_LIST_CUH
 
 #include "held.cuh"
-#include "packed.cuh"
+#include "select.h"
+#include "sort.cuh"
 
 enum { BATCH = 4 }; // chunks of a thread
-
-// An element: its key above, the complement of its column below, so that of equals the lower column is the higher entry.
-// Rows of up to 2^16 elements of 16 bits have entries of 32 bits.
-INLINE uint32_t entry_key(uint32_t e) {
-  return e >> 16;
-}
-INLINE uint32_t entry_key(uint64_t e) {
-  return (uint32_t)(e >> 32);
-}
-INLINE uint32_t entry_column(uint32_t e) {
-  return ~e & 0xffff;
-}
-INLINE uint32_t entry_column(uint64_t e) {
-  return ~(uint32_t)e;
-}
-INLINE void make_entry(uint32_t key, uint32_t column, uint32_t *e) {
-  *e = key << 16 | (~column & 0xffff);
-}
-INLINE void make_entry(uint32_t key, uint32_t column, uint64_t *e) {
-  *e = (uint64_t)key << 32 | (uint32_t)~column;
-}
-
-// A number for the bits of an element, in the order of the values: -0 is +0, a NaN is the highest.
-template <int kind> INLINE uint32_t key_of_bits(uint32_t u) {
-  const uint32_t sign = kind == KIND_FP32 ? 0x80000000u : 0x8000u, all = sign | (sign - 1);
-  const uint32_t top = kind == KIND_FP32 ? 0x7f800000u : kind == KIND_FP16 ? 0x7c00u : 0x7f80u;
-  if ((u & ~sign) > top) return all;
-  return u & sign ? sign - (u & ~sign) : u | sign;
-}
-// The bits of a key that is not a NaN's; of +0 for both zeros.
-template <int kind> INLINE uint32_t bits_of_key(uint32_t key) {
-  const int32_t sign = kind == KIND_FP32 ? INT32_MIN : 0x8000, above = (int32_t)(key - (uint32_t)sign);
-  return (uint32_t)(above < 0 ? sign - above : above);
-}
-template <int kind> INLINE bool key_is_plain(uint32_t key) {
-  return key != (kind == KIND_FP32 ? 0x80000000u : 0x8000u) && key != (kind == KIND_FP32 ? ~0u : 0xffffu);
-}
-template <int kind> INLINE uint32_t lowest_key(void) {
-  return key_of_bits<kind>(span_lowest(kind) & (kind == KIND_FP32 ? ~0u : 0xffffu));
-}
-
-// What comes right below the value of a key, in every element of a word. There is nothing below -infinity: where a NaN is
-// an element like others it is NaN, which all are above; otherwise it is -infinity, and none of those is listed.
-template <int kind, int nan> INLINE uint32_t word_below(uint32_t key) {
-  const uint32_t sign = kind == KIND_FP32 ? 0x80000000u : 0x8000u, all = sign | (sign - 1);
-  uint32_t u = key > lowest_key<kind>() ? bits_of_key<kind>(key - 1) : nan ? all : span_lowest(kind) & all;
-  return kind == KIND_FP32 ? u : u | u << 16;
-}
-
-// Which elements of a word are above `low`: bits 0 and 16; bit 0 of fp32. A NaN is where `nan`.
-template <int kind, int nan> INLINE uint32_t word_above(uint32_t word, uint32_t low) {
-  if (kind == KIND_FP32)
-    return nan ? !(__uint_as_float(word) <= __uint_as_float(low))
-               : __uint_as_float(word) > __uint_as_float(low);
-#if __CUDA_ARCH__ >= 900
-  uint32_t is;
-  if (kind == KIND_FP16 && nan)
-    asm("set.gtu.u32.f16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
-  else if (kind == KIND_FP16)
-    asm("set.gt.u32.f16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
-  else if (nan)
-    asm("set.gtu.u32.bf16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
-  else
-    asm("set.gt.u32.bf16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
-  return is & 0x10001u;
-#else
-  float2 f = widen2(word, kind), g = widen2(low, kind);
-  if (nan) return (!(f.x <= g.x) ? 1 : 0) | (!(f.y <= g.y) ? 0x10000 : 0);
-  return (f.x > g.x ? 1 : 0) | (f.y > g.y ? 0x10000 : 0);
-#endif
-}
-
-template <int kind, int nan> INLINE uint32_t larger_word(uint32_t a, uint32_t b) {
-  if (kind != KIND_FP32) return nan ? higher2(a, b, kind) : larger2(a, b, kind);
-  float x = __uint_as_float(a), y = __uint_as_float(b);
-  return __float_as_uint(nan ? higher(x, y) : fmaxf(x, y));
-}
-
-INLINE uint32_t lanes_sum(uint32_t v) {
-#if __CUDA_ARCH__ >= 800
-  return __reduce_add_sync(~0u, v);
-#else
-#pragma unroll
-  for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
-  return v;
-#endif
-}
-INLINE uint32_t lanes_least(uint32_t v) {
-#if __CUDA_ARCH__ >= 800
-  return __reduce_min_sync(~0u, v);
-#else
-#pragma unroll
-  for (int o = 16; o; o >>= 1) v = min(v, __shfl_xor_sync(~0u, v, o));
-  return v;
-#endif
-}
-INLINE uint32_t lanes_most(uint32_t v) {
-  return ~lanes_least(~v);
-}
-
-INLINE uint32_t remote_word(const uint32_t *here, int rank) {
-  uint32_t v = *here;
-#if __CUDA_ARCH__ >= 900
-  uint32_t there;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
-               : "=r"(there)
-               : "r"((uint32_t)__cvta_generic_to_shared(here)), "r"(rank));
-  asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(v) : "r"(there) : "memory");
-#endif
-  return v;
-}
-
-template <int threads> INLINE void row_sync(void) {
-  if (threads == 32)
-    __syncwarp();
-  else
-    __syncthreads();
-}
-
-// What a row's threads of one block share.
-template <class Entry, int room_> struct List {
-  typedef Entry Item;
-  enum { room = room_ };
-  Entry entry[room_];
-  uint32_t added[4];          // by turns three: appended in a batch
-  uint32_t low[8], block_low; // a key of each warp; of the block
-  uint32_t count;
-};
-
-// Puts two entries in order: the larger first, or last where `up`.
-template <class Entry> INLINE void order(Entry *a, Entry *b, bool up) {
-  Entry x = *a, y = *b;
-  bool swap = (x < y) != up;
-  *a = swap ? y : x, *b = swap ? x : y;
-}
-
-// One level of a bitonic sort: runs of `size` entries, each of which first rises, then falls, become sorted ones by turns.
-template <class Entry, int per, int threads>
-INLINE void merge_runs(Entry *v, Entry *list, int size, int thread) {
-  bool up = size < per * threads && (thread * per & size);
-#pragma unroll
-  for (int lanes = threads / 2; lanes; lanes /= 2) {
-    if (lanes * per > size / 2) continue;
-    bool last = (thread & lanes) != 0;
-    if (lanes >= 32) {
-      __syncthreads();
-#pragma unroll
-      for (int r = 0; r < per; r++) list[thread + threads * r] = v[r];
-      __syncthreads();
-    }
-#pragma unroll
-    for (int r = 0; r < per; r++) {
-      Entry other = lanes >= 32 ? list[(thread ^ lanes) + threads * r] : __shfl_xor_sync(~0u, v[r], lanes);
-      v[r] = (v[r] < other) != (last != up) ? other : v[r];
-    }
-  }
-#pragma unroll
-  for (int apart = per / 2; apart; apart /= 2)
-#pragma unroll
-    for (int r = 0; r < per; r++)
-      if (!(r & apart)) order(&v[r], &v[r + apart], size < per ? (r & size) != 0 : up);
-}
-
-// Sorts `count` entries, the largest first: bitonic, `per` of a thread's in registers, zeros behind them.
-template <class Entry, int per, int threads> INLINE void sort_entries(Entry *list, int count, int thread) {
-  Entry v[per];
-#pragma unroll
-  for (int r = 0; r < per; r++) v[r] = thread * per + r < count ? list[thread * per + r] : 0;
-#pragma unroll
-  for (int size = 2; size < per; size *= 2)
-#pragma unroll
-    for (int apart = size / 2; apart; apart /= 2)
-#pragma unroll
-      for (int r = 0; r < per; r++)
-        if (!(r & apart)) order(&v[r], &v[r + apart], (r & size) != 0);
-  if (threads == 32) {
-#pragma unroll
-    for (int size = per; size <= per * 32; size *= 2) merge_runs<Entry, per, 32>(v, list, size, thread);
-  } else {
-#pragma unroll 1
-    for (int size = per; size <= per * threads; size *= 2)
-      merge_runs<Entry, per, threads>(v, list, size, thread);
-  }
-  row_sync<threads>();
-#pragma unroll
-  for (int r = 0; r < per; r++) list[thread * per + r] = v[r];
-  row_sync<threads>();
-}
-
-// By the row's threads in this block; a list has room for 256 entries of a warp, for 4096 of a block of 256.
-template <class Entry, int threads>
-static __device__ __noinline__ void sort_list(Entry *list, int count, int thread) {
-  if (threads == 32) {
-    if (count <= 64)
-      sort_entries<Entry, 2, 32>(list, count, thread);
-    else if (count <= 128)
-      sort_entries<Entry, 4, 32>(list, count, thread);
-    else
-      sort_entries<Entry, 8, 32>(list, count, thread);
-  } else if (count <= 128) {
-    if (thread < 32) {
-      if (count <= 64)
-        sort_entries<Entry, 2, 32>(list, count, thread);
-      else
-        sort_entries<Entry, 4, 32>(list, count, thread);
-    }
-    __syncthreads();
-  } else if (count <= 2 * threads)
-    sort_entries<Entry, 2, threads>(list, count, thread);
-  else if (count <= 4 * threads)
-    sort_entries<Entry, 4, threads>(list, count, thread);
-  else if (count <= 8 * threads)
-    sort_entries<Entry, 8, threads>(list, count, thread);
-  else
-    sort_entries<Entry, 16, threads>(list, count, thread);
-}
 
 // How many of a warp's words' elements are above `below`.
 template <int kind, int nan> INLINE uint32_t count_above(const uint32_t *word, uint32_t below) {
@@ -311,17 +96,25 @@ template <int threads> struct Batch {
   int chunks;     // of this thread
 };
 
-template <int kind, int threads> INLINE Batch<threads> load_batch(const Part &p, int at) {
-  Batch<threads> b;
-  b.from = at + p.thread;
-  const uint4 *chunk = (const uint4 *)p.x.body + b.from;
-  const uint32_t lowest = span_lowest(kind);
-  b.chunks = b.from < p.end ? min(BATCH, (p.end - b.from + threads - 1) / threads) : 0;
+// The chunks of this thread in the batch from chunk `at` on.
+template <int threads> INLINE int batch_chunks(const Part &p, int at) {
+  return at + p.thread < p.end ? min(BATCH, (p.end - at - p.thread + threads - 1) / threads) : 0;
+}
+
+// Starts to copy them into shared memory, where this thread alone reads them: a batch is in flight while the one before it is
+// searched, and takes no registers.
+template <int threads> INLINE void start_batch(const Part &p, int at, uint4 *stage) {
+  const uint4 *chunk = (const uint4 *)p.x.body + at + p.thread;
+  int chunks = batch_chunks<threads>(p, at);
 #pragma unroll
-  for (int u = 0; u < BATCH; u++) {
-    b.v[u].v = make_uint4(lowest, lowest, lowest, lowest);
-    if (u < b.chunks) b.v[u].v = chunk[u * threads];
-  }
+  for (int u = 0; u < BATCH; u++)
+    if (u < chunks) fetch16(&stage[p.thread + u * threads], chunk + u * threads);
+}
+
+template <int kind, int threads> INLINE Batch<threads> take_batch(const Part &p, int at, const uint4 *stage) {
+  Batch<threads> b;
+  const uint32_t lowest = span_lowest(kind);
+  b.from = at + p.thread, b.chunks = batch_chunks<threads>(p, at);
   b.edge = part_edge(p, at == p.begin, at + BATCH * threads >= p.end);
   b.edge_word = span_lowest(kind);
   if (b.edge >= 0) {
@@ -329,6 +122,12 @@ template <int kind, int threads> INLINE Batch<threads> load_batch(const Part &p,
       b.edge_word = ((const uint32_t *)p.x.at)[b.edge];
     else
       b.edge_word = (b.edge_word & 0xffff0000u) | ((const uint16_t *)p.x.at)[b.edge];
+  }
+  wait_for_fetches();
+#pragma unroll
+  for (int u = 0; u < BATCH; u++) {
+    b.v[u].v = make_uint4(lowest, lowest, lowest, lowest);
+    if (u < b.chunks) b.v[u].v = stage[p.thread + u * threads];
   }
   return b;
 }
@@ -376,14 +175,6 @@ INLINE void append(const Part &p, const Batch<threads> &b, uint32_t found, bool 
     if (to < L::room) make_entry(key_of_bits<kind>(bits), (uint32_t)column, &list->entry[to]);
     to++;
   }
-}
-
-// Sorts the list and cuts it to k entries. The key of the last one, or 0 where there are fewer.
-template <int threads, class L> INLINE uint32_t cut_list(L *list, uint32_t *count, uint32_t k, int thread) {
-  if (*count < k) return 0;
-  sort_list<typename L::Item, threads>(list->entry, (int)*count, thread);
-  *count = k;
-  return entry_key(list->entry[k - 1]);
 }
 
 // How many warps of a row, in all blocks of a cluster, have a chunk for each lane.
@@ -434,7 +225,7 @@ INLINE uint32_t append_slowly(const Part &p, const Batch<threads> &b, uint32_t l
                               uint32_t k) {
 #pragma unroll 1
   for (int i = 0; i < 4 * BATCH; i++) {
-    if (*count + 3 * threads > L::room) low = max(low, cut_list<threads>(list, count, k, p.thread));
+    if (*count + 3 * threads > L::room) low = max(low, cut_list<threads>(list, count, k, k, p.thread));
     uint32_t below = word_below<kind, nan>(low);
     uint32_t found = batch_above<kind, nan>(b, below) & 0x10001u << i;
     bool edge = i == 0 && b.edge >= 0 && word_above<kind, nan>(b.edge_word, below) & 1;
@@ -445,7 +236,7 @@ INLINE uint32_t append_slowly(const Part &p, const Batch<threads> &b, uint32_t l
     row_sync<threads>();
     *count += list->added[3];
   }
-  return max(low, cut_list<threads>(list, count, k, p.thread) + (*count >= k));
+  return max(low, cut_list<threads>(list, count, k, k, p.thread) + (*count >= k));
 }
 
 // The lists of the other blocks of a cluster, behind that of the first.
@@ -457,7 +248,7 @@ INLINE void gather_lists(const Part &p, L *list, uint32_t *count, uint32_t k) {
   for (int i = 1; i < p.blocks; i++) {
     uint32_t there = remote_word(&list->count, i);
     for (uint32_t from = 0; from < there;) {
-      if (*count == L::room) cut_list<threads>(list, count, k, p.thread);
+      if (*count == L::room) cut_list<threads>(list, count, k, k, p.thread);
       uint32_t some = min(there - from, L::room - *count);
       for (uint32_t j = p.thread; j < some; j += threads)
         list->entry[*count + j] = remote_word(&list->entry[from + j], i);
@@ -467,16 +258,18 @@ INLINE void gather_lists(const Part &p, L *list, uint32_t *count, uint32_t k) {
   }
 }
 
-// The list of the first block: the k largest, in order; how many there are. Of the others nothing. `nan`: NaN are the largest
-// of all; otherwise neither they nor -infinity are listed.
+// The list of the first block: the k largest, in order if `sorted`; how many there are. Of the others nothing. `nan`: NaN are the
+// largest of all; otherwise neither they nor -infinity are listed.
 template <int kind, int nan, int threads, class L>
-INLINE uint32_t list_largest(const Part &p, L *list, uint32_t k) {
+INLINE uint32_t list_largest(const Part &p, L *list, uint32_t k, bool sorted) {
   uint32_t count = 0, low = 0, turn = 0;
   if (p.thread < 3) list->added[p.thread] = 0;
   row_sync<threads>();
+  start_batch<threads>(p, p.begin, list->stage);
 #pragma unroll 1
   for (int at = p.begin; at == p.begin || at < p.end; at += BATCH * threads) {
-    Batch<threads> b = load_batch<kind, threads>(p, at);
+    Batch<threads> b = take_batch<kind, threads>(p, at, list->stage);
+    start_batch<threads>(p, at + BATCH * threads, list->stage);
     if (at == p.begin && 2 * k < (uint32_t)p.x.n) low = first_low<kind, nan>(p, b, list, k);
     uint32_t below = word_below<kind, nan>(low), next = turn == 2 ? 0 : turn + 1;
     bool edge = b.edge >= 0 && word_above<kind, nan>(b.edge_word, below) & 1;
@@ -488,13 +281,39 @@ INLINE uint32_t list_largest(const Part &p, L *list, uint32_t k) {
     if (all > L::room)
       low = append_slowly<kind, nan>(p, b, low, list, &count, k);
     else if (count = all, left && (expected > L::room || all > 4 * k))
-      low = max(low, cut_list<threads>(list, &count, k, p.thread) + (all >= k));
+      low = max(low, cut_list<threads>(list, &count, k, k + k / 4, p.thread) + (all >= k));
     turn = next;
   }
   if (p.blocks > 1) gather_lists<threads>(p, list, &count, k);
   if (p.rank) return 0;
-  sort_list<typename L::Item, threads>(list->entry, (int)count, p.thread);
+  // What is sorted may be somewhat longer.
+  uint32_t most = !sorted ? k : threads == 32 ? 64 : k <= 128 ? 128 : TOPK_MOST;
+  if (count > most) cut_list<threads>(list, &count, k, most, p.thread);
+  if (sorted) sort_list<typename L::Item, threads>(list->entry, (int)count, p.thread);
   return min(count, k);
 }
+
+// Kernels of that name, one for elements of `in` bytes, entries of so many bits, and threads on a row: a warp, of which a block has
+// several, or a block. run<kind, threads>(p, list) does a row.
+#define LIST_KERNEL(name, Params, Shared, run, in, entry, threads, rows, room)                               \
+  KERNEL __launch_bounds__(threads *rows, threads == 32 ? 5 : in == 2 && entry == 64 ? 2 : 3)                  \
+      sol_##name##_##in##_##entry##_##threads(const __grid_constant__ Params p) {                            \
+    __shared__ Shared<uint##entry##_t, room> lists[rows];                                                    \
+    begin_kernel();                                                                                          \
+    auto *list = lists + (rows > 1 ? threadIdx.x / threads : 0);                                             \
+    if (in == 4)                                                                                             \
+      run<KIND_FP32, threads>(p, list);                                                                      \
+    else if (p.x_kind == KIND_FP16)                                                                          \
+      run<KIND_FP16, threads>(p, list);                                                                      \
+    else                                                                                                     \
+      run<KIND_BF16, threads>(p, list);                                                                      \
+  }
+#define LIST_KERNELS(name, Params, Shared, run)                                                              \
+  LIST_KERNEL(name, Params, Shared, run, 2, 32, 32, 4, 256)                                                  \
+  LIST_KERNEL(name, Params, Shared, run, 2, 64, 32, 4, 256)                                                  \
+  LIST_KERNEL(name, Params, Shared, run, 4, 64, 32, 4, 256)                                                  \
+  LIST_KERNEL(name, Params, Shared, run, 2, 32, 256, 1, 3072)                                                \
+  LIST_KERNEL(name, Params, Shared, run, 2, 64, 256, 1, 3072)                                                \
+  LIST_KERNEL(name, Params, Shared, run, 4, 64, 256, 1, 3072)
 
 #endif

@@ -2,5 +2,6 @@
 #include "elementwise.cuh"
 
 #include "draw.cuh"
+#include "short.cuh"
 #include "topk.cuh"
 #include "weigh.cuh"

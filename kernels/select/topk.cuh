@@ -9,7 +9,7 @@ template <int kind, int threads, class L> INLINE void topk_row(const TopkParams 
   const int in = kind == KIND_FP32 ? 4 : 2;
   Part part = part_of<threads>(p.x, p.x_stride, p.n, in, p.m);
   if (part.row >= p.m) return;
-  list_largest<kind, 1, threads>(part, list, (uint32_t)p.k);
+  list_largest<kind, 1, threads>(part, list, (uint32_t)p.k, true);
   if (part.blocks > 1) cluster_arrive();
   const int64_t to = (int64_t)part.row * p.values_stride, id = (int64_t)part.row * p.ids_stride;
   uint16_t *values = (uint16_t *)p.values + to * (in / 2);
@@ -32,25 +32,6 @@ template <int kind, int threads, class L> INLINE void topk_row(const TopkParams 
   if (part.blocks > 1) cluster_wait();
 }
 
-// in: bytes of an element; entry: bits of a list's; threads of a row: a warp, of which a block has several, or a block
-#define TOPK(in, entry, threads, rows, room)                                                                 \
-  KERNEL __launch_bounds__(threads *rows)                                                                    \
-      sol_topk_##in##_##entry##_##threads(const __grid_constant__ TopkParams p) {                            \
-    __shared__ List<uint##entry##_t, room> lists[rows];                                                      \
-    begin_kernel();                                                                                          \
-    auto *list = lists + (rows > 1 ? threadIdx.x / threads : 0);                                             \
-    if (in == 4)                                                                                             \
-      topk_row<KIND_FP32, threads>(p, list);                                                                 \
-    else if (p.x_kind == KIND_FP16)                                                                          \
-      topk_row<KIND_FP16, threads>(p, list);                                                                 \
-    else                                                                                                     \
-      topk_row<KIND_BF16, threads>(p, list);                                                                 \
-  }
-TOPK(2, 32, 32, 4, 256)
-TOPK(2, 64, 32, 4, 256)
-TOPK(4, 64, 32, 4, 256)
-TOPK(2, 32, 256, 1, 4096)
-TOPK(2, 64, 256, 1, 4096)
-TOPK(4, 64, 256, 1, 4096)
+LIST_KERNELS(topk, TopkParams, List, topk_row)
 
 #endif

@@ -6,7 +6,7 @@
 // these are joined. fmaxf passes over NaN, the sum does not; +inf makes inf - inf in its own thread; of a row that is
 // all -inf the sum is 0. Each way every element comes out NaN.
 //
-// cross_entropy is an epilogue (LABELS: label_of, put_label): the loss of a row, log(sum) - (x[label] - max), and, in place of the
+// cross_entropy is an epilogue (LABELS: label_of, weigh_label, put_label): the loss of a row, log(sum) - (x[label] - max), and, in place of the
 // softmax, its gradient.
 #include "softmax/softmax.h"
 #include "narrow.cuh"
@@ -97,10 +97,12 @@ INLINE Finish finish_of(float2 row, float mine, int log) {
 
 INLINE float finish(Finish z, float kept) { return LABELS && z.times == 0 ? 0 : fmaf(kept, z.times, z.plus); }
 
-// The element of a row that is the right one, for the thread that stores that element; the others have at -1.
+// The element of a row that is the right one, for the thread that stores that element: its column and, after weigh_label, its
+// gradient.
+enum { LABEL_OF_ANOTHER = -1, NO_LABEL = -2 }; // in place of the column; no label: the row counts for nothing
 typedef struct Label {
   int64_t at;
-  float gradient;
+  float x;
 } Label;
 
 INLINE bool stores(const Span *x, int64_t column, int per, int all, int thread) {
@@ -109,27 +111,34 @@ INLINE bool stores(const Span *x, int64_t column, int per, int all, int thread) 
   return (int)(turn & (all - 1)) == thread;
 }
 
-// What cross_entropy does between the fold and the write: the loss, by the thread that has the label's element, and its
-// gradient, which that thread writes after its other elements. A row whose label is no column counts for nothing.
-INLINE Label label_of(const SoftmaxParams *p, RowPlace place, const Span *x, RowShape s, int kind, float2 row, Finish *z) {
-  Label l = {-1, 0};
+INLINE int64_t target_at(const SoftmaxParams *p, uint64_t row) {
+  return p->wide_ids ? ((const int64_t *)p->targets)[row] : ((const int32_t *)p->targets)[row];
+}
+
+// What cross_entropy reads, along with the row and before the fold: after it everything would wait for two more loads.
+INLINE Label label_of(const SoftmaxParams *p, RowPlace place, const Span *x, RowShape s, int kind) {
+  Label l = {LABEL_OF_ANOTHER, 0};
   if (!LABELS || place.row >= p->m) return l;
-  int64_t at = p->wide_ids ? ((const int64_t *)p->targets)[place.row] : ((const int32_t *)p->targets)[place.row];
-  if (at < 0 || at >= p->n) {
-    z->times = 0;
-    if (place.thread == 0) p->loss[place.row] = 0;
-    return l;
-  }
-  z->times *= p->scale;
-  if (!stores(x, at, 16 / s.in, s.threads * s.cluster, place.thread)) return l;
-  float below = load_one(x->at, at, kind) - row.x;
-  p->loss[place.row] = logf(row.y) - below;
-  l.at = at, l.gradient = (__fdividef(ex2(below * LOG2E), row.y) - 1) * p->scale;
+  int64_t at = target_at(p, place.row);
+  if (at < 0 || at >= p->n) l.at = NO_LABEL;
+  else if (stores(x, at, 16 / s.in, s.threads * s.cluster, place.thread)) l.at = at, l.x = load_one(x->at, at, kind);
   return l;
 }
 
+// What it does between the fold and the write: the loss, by the thread that has the label's element, and its gradient,
+// which that thread writes after its other elements.
+INLINE void weigh_label(const SoftmaxParams *p, RowPlace place, Label *l, float2 row, Finish *z) {
+  if (!LABELS || place.row >= p->m) return;
+  z->times = l->at == NO_LABEL ? 0 : z->times * p->scale;
+  if (l->at == NO_LABEL && place.thread == 0) p->loss[place.row] = 0;
+  if (l->at < 0) return;
+  float below = l->x - row.x;
+  p->loss[place.row] = logf(row.y) - below;
+  l->x = (__fdividef(ex2(below * LOG2E), row.y) - 1) * p->scale;
+}
+
 INLINE void put_label(Target y, Label l) {
-  if (LABELS && l.at >= 0) store_one(y.at, l.at, y.kind, l.gradient);
+  if (LABELS && l.at >= 0) store_one(y.at, l.at, y.kind, l.x);
 }
 
 INLINE float keep(float f, float mine, int log, float *sum) {
@@ -151,6 +160,7 @@ INLINE void softmax_held(const SoftmaxParams *p, RowShape s, RowFold *shared) {
 #pragma unroll
   for (int k = 0; k < s.chunks; k++) v[k] = span_load(&x, k * s.threads + place.thread, span_lowest(kind));
   look_ahead(p, s);
+  Label label = label_of(p, place, &x, s, kind);
 #pragma unroll
   for (int q = 0; q < edge_count; q++) {
     int e = q * s.threads + place.thread;
@@ -174,7 +184,7 @@ INLINE void softmax_held(const SoftmaxParams *p, RowShape s, RowFold *shared) {
   for (int q = 0; q < edge_count; q++) edge[q] = keep(edge[q], mine, p->log, &sums[0]);
   float2 row = row_fold(s, shared, make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX);
   Finish z = finish_of(row, mine, p->log);
-  Label label = label_of(p, place, &x, s, kind, row, &z);
+  weigh_label(p, place, &label, row, &z);
   if (LABELS && !p->y) return;
   Target y = target_of(p, place, s.wide);
 #pragma unroll
@@ -293,6 +303,7 @@ INLINE void softmax_shared(const SoftmaxParams *p, RowShape s, RowFold *shared, 
                    "l"(x.body + (int64_t)(k * all + place.thread) * 16)
                    : "memory");
   look_ahead(p, s);
+  Label label = label_of(p, place, &x, s, kind);
   if (place.thread < x.edges) edge = load_one(x.at, span_edge(&x, place.thread), kind);
   asm volatile("cp.async.wait_all;" ::: "memory");
   float top = fmaxf(edge, top_shared(held, s, count, kind)), mine = start_of(top);
@@ -305,7 +316,7 @@ INLINE void softmax_shared(const SoftmaxParams *p, RowShape s, RowFold *shared, 
   }
   float2 row = row_fold(s, shared, make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX);
   Finish z = finish_of(row, row.x, p->log);
-  Label label = label_of(p, place, &x, s, kind, row, &z);
+  weigh_label(p, place, &label, row, &z);
   if (LABELS && !p->y) return;
   Target y = target_of(p, place, s.wide);
   write_shared(p, y, held, x.head + (int64_t)place.thread * per, s, count, kind, row, z);
@@ -322,6 +333,7 @@ INLINE void softmax_long(const SoftmaxParams *p, RowShape s, RowFold *shared) {
   Span x = row_span(p, place, s.in);
   float f[8], edge = -INFINITY;
   float2 row = make_float2(-INFINITY, 0);
+  Label label = label_of(p, place, &x, s, kind);
   int64_t i = place.thread;
   for (; i < x.chunks; i += 2 * all) {
     Vec v = span_load(&x, i, 0), w = span_load(&x, i + all, span_lowest(kind));
@@ -336,7 +348,7 @@ INLINE void softmax_long(const SoftmaxParams *p, RowShape s, RowFold *shared) {
   }
   row = row_fold(s, shared, row, FOLD_SOFTMAX);
   Finish z = finish_of(row, row.x, p->log);
-  Label label = label_of(p, place, &x, s, kind, row, &z);
+  weigh_label(p, place, &label, row, &z);
   if (LABELS && !p->y) return;
   Target y = target_of(p, place, p->wide);
   for (i -= all; i >= 0; i -= all) {
@@ -352,10 +364,9 @@ INLINE void softmax_long(const SoftmaxParams *p, RowShape s, RowFold *shared) {
 // ---- Short rows (narrow.cuh)
 
 // The place of a row's label among the thread's columns, and its gradient; -1: another thread has it, or none.
-INLINE int narrow_label(const SoftmaxParams *p, NarrowTile x, NarrowPlace a, uint64_t at, int kind, float2 row, Finish *z,
-                        float *gradient) {
+INLINE int narrow_label(const SoftmaxParams *p, NarrowTile x, NarrowPlace a, uint64_t at, int64_t label, int kind, float2 row,
+                        Finish *z, float *gradient) {
   if (!LABELS || !a.n) return -1;
-  int64_t label = p->wide_ids ? ((const int64_t *)p->targets)[at] : ((const int32_t *)p->targets)[at];
   if (label < 0 || label >= p->n) {
     z->times = 0;
     if (a.lane == 0) p->loss[at] = 0;
@@ -369,7 +380,8 @@ INLINE int narrow_label(const SoftmaxParams *p, NarrowTile x, NarrowPlace a, uin
   return (int)label;
 }
 
-INLINE void narrow_softmax(const SoftmaxParams *p, NarrowTile x, NarrowTile y, NarrowPlace a, uint64_t at, int kind) {
+INLINE void narrow_softmax(const SoftmaxParams *p, NarrowTile x, NarrowTile y, NarrowPlace a, uint64_t at, int64_t target,
+                           int kind) {
   float f[NARROW_EACH], tops[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0}, gradient = 0;
   narrow_take(x, a, kind, -INFINITY, f);
 #pragma unroll
@@ -379,19 +391,31 @@ INLINE void narrow_softmax(const SoftmaxParams *p, NarrowTile x, NarrowTile y, N
   for (int k = 0; k < a.each; k++) f[k] = keep(f[k], mine, p->log, &sums[k % 2]);
   float2 row = lanes_fold(make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX, a.lanes);
   Finish z = finish_of(row, mine, p->log);
-  int label = narrow_label(p, x, a, at, kind, row, &z, &gradient);
+  int label = narrow_label(p, x, a, at, target, kind, row, &z, &gradient);
   if (LABELS && !p->y) return;
 #pragma unroll
   for (int k = 0; k < a.each; k++) f[k] = LABELS && label == a.lane + k * a.lanes ? gradient : finish(z, f[k]);
   narrow_give(y, a, a.held ? kind : p->y_kind, f);
 }
 
+// The label of the thread's row number `at` of this block, if there is one.
+INLINE int64_t turn_label(const SoftmaxParams *p, uint64_t first, int at, int rows, int lane_bits) {
+  int row = at + (int)(threadIdx.x >> lane_bits);
+  return LABELS && row < rows ? target_at(p, first + row) : -1;
+}
+
+// Labels are read a turn ahead, the first before the rows have arrived.
 INLINE void softmax_turns(const SoftmaxParams *p, NarrowTile x, NarrowTile y, int rows, int kind, NarrowCopy copy) {
   uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * p->narrow.rows;
+  const int step = blockDim.x >> copy.lane_bits;
+  int64_t next = turn_label(p, first, 0, rows, copy.lane_bits);
+  narrow_arrived();
 #pragma unroll 1
-  for (int at = 0; at < rows; at += blockDim.x >> copy.lane_bits) {
+  for (int at = 0; at < rows; at += step) {
+    int64_t label = next;
+    next = turn_label(p, first, at + step, rows, copy.lane_bits);
     NarrowPlace a = narrow_place(&p->narrow, copy, at, rows);
-    narrow_softmax(p, x, y, a, first + a.row, kind);
+    narrow_softmax(p, x, y, a, first + a.row, label, kind);
   }
 }
 
@@ -403,7 +427,6 @@ INLINE void softmax_narrow(const SoftmaxParams *p, int kind) {
   let_successor_start();
   wait_for_predecessor();
   narrow_fetch(x, in);
-  narrow_arrived();
 #define SOFTMAX_TURNS(copy) softmax_turns(p, x, y, rows, kind, copy)
   NARROW_COPIES(p->narrow, p->plain, NARROW_SOFTMAX, SOFTMAX_TURNS)
   __syncthreads();

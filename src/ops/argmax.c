@@ -3,14 +3,31 @@
 
 #include "base/error.h"
 #include "kernels/argmax/argmax.h"
+#include "kernels/common.h"
 #include "ops/cpu.h"
+#include "ops/narrow.h"
 #include "ops/select.h"
-#include "ops/spans.h"
 
-static const char *const kernel_names[SPAN_KERNELS] = {
-#define SPAN(threads, rows, cluster, upto)    SPAN_NAMES("sol_argmax", threads, cluster)
-#define SPAN_90(threads, rows, cluster, upto) SPAN(threads, rows, cluster, upto)
-#include "kernels/span.def"
+// Kernels come in pairs, for elements of 2 and of 4 bytes, those for short rows by their kind.
+#define ROWS_90(threads, depth, rows, cluster, upto) ROWS(threads, depth, rows, cluster, upto)
+static const char *const kernel_names[] = {
+#define NARROW(in, kind) "sol_argmax_narrow_" #kind,
+#define ROWS(threads, depth, rows, cluster, upto)                                                            \
+  "sol_argmax_2_rows_" #threads "x" #depth "x" #cluster,                                                     \
+      "sol_argmax_4_rows_" #threads "x" #depth "x" #cluster,
+#include "kernels/argmax/argmax.def"
+};
+typedef struct Variant {
+  int kind, in; // kind: of kernels for short rows; in: of the others
+  uint32_t threads, rows, cluster;
+  int64_t upto;
+} Variant;
+#define ROWS_90(threads, depth, rows, cluster, upto) ROWS(threads, depth, rows, cluster, upto)
+static const Variant variants[SOL_COUNT(kernel_names)] = {
+#define NARROW(in, kind) {KIND_##kind, 0, 0, 0, 0, 0},
+#define ROWS(threads, depth, rows, cluster, upto)                                                            \
+  {0, 2, threads, rows, cluster, upto}, {0, 4, threads, rows, cluster, upto},
+#include "kernels/argmax/argmax.def"
 };
 
 static SolDtype id_of(const SolArgmax *a) {
@@ -68,6 +85,37 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
   }
 }
 
+// Whether rows go through shared memory element by element: those of a few chunks, and those that do not start on 16 bytes,
+// whose ends would be read one by one.
+static bool is_narrow(const SolArgmax *a, int in) {
+  enum { FEW = 64 }; // bytes
+  int64_t stride = ops_stride(a->x_stride, a->n) * in;
+  bool aligned = ops_align(a->x, stride, a->m) == 16 && a->n * in % 16 == 0;
+  return narrow_holds(a->n, NARROW_NORM) && (!aligned || a->n * in < FEW);
+}
+
+static int narrow_kernel(int kind) {
+  int i = 0;
+  while (variants[i].kind != kind) i++;
+  return i;
+}
+
+// The choice depends on the rows' length and alignment, never on their number.
+static void plan_rows(SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l) {
+  int64_t chunks = n / (16 / in);
+  int i = 0;
+  for (int k = 0; k < (int)SOL_COUNT(variants); k++) {
+    if (variants[k].in != in) continue;
+    i = k;
+    if (chunks <= variants[k].upto && ops_has_kernel(ctx, &ops_argmax, k)) break;
+  }
+  const Variant *v = &variants[i];
+  l->kernel = i;
+  l->block = v->threads * v->rows;
+  l->cluster = v->cluster;
+  ops_grid(l->grid, (uint64_t)ops_ceil_div(rows, v->rows) * v->cluster, 1);
+}
+
 SolStatus argmax_launch(SolContext *ctx, const SolArgmax *a, int64_t y_stride, void *values,
                         int64_t values_stride, SolStream stream) {
   int in = ops_size(a->dtype);
@@ -82,7 +130,13 @@ SolStatus argmax_launch(SolContext *ctx, const SolArgmax *a, int64_t y_stride, v
                     .x_kind = ops_kind(a->dtype),
                     .wide = id_of(a) == SOL_INT64};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
-  spans_plan(ctx, &ops_argmax, a->m, a->n, in, &l);
+  if (is_narrow(a, in)) {
+    NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p.x, p.x_stride, in}};
+    narrow_plan(ctx, t, p.m, p.n, &p.narrow, &l);
+    l.kernel = narrow_kernel(p.x_kind);
+  } else {
+    plan_rows(ctx, a->m, a->n, in, &l);
+  }
   return ops_launch(ctx, &ops_argmax, &l, stream);
 }
 
@@ -107,8 +161,8 @@ static void cost(const void *args, SolOpArgs *op) {
 }
 
 static const int64_t shapes[][4] = {
-    {1, 1},    {5, 2},    {3, 3},    {70, 7},    {33, 31},   {35, 128},   {17, 250},   {9, 770}, {3, 1023},
-    {5, 2048}, {4, 4096}, {2, 5125}, {1, 16384}, {2, 65536}, {1, 131072}, {1, 131100}, {0, 64},
+    {1, 1},    {5, 2},    {3, 3},    {70, 7},    {33, 31},   {35, 128},  {17, 250},   {9, 770},    {3, 1023},
+    {5, 2048}, {4, 4096}, {2, 5125}, {1, 16384}, {1, 30001}, {2, 65536}, {1, 131072}, {1, 131100}, {0, 64},
 };
 static const int64_t bench[][4] = {{1, 131072}, {64, 131072}, {8192, 4096}, {32768, 1024}, {262144, 128}};
 

@@ -5,12 +5,16 @@
 #include "base/error.h"
 #include "base/heap.h"
 #include "kernels/select/weight.h"
+#include "ops/narrow.h"
 #include "ops/select.h"
 
+enum { DRAW = 0, SHORT = 6, WEIGH = 7 }; // of the kernels
 static const char *const kernel_names[] = {"sol_draw_2_32_32",  "sol_draw_2_64_32",  "sol_draw_4_64_32",
                                            "sol_draw_2_32_256", "sol_draw_2_64_256", "sol_draw_4_64_256",
-                                           "sol_weigh_2_32_1",  "sol_weigh_4_32_1",  "sol_weigh_2_256_1",
-                                           "sol_weigh_4_256_1", "sol_weigh_2_256_0", "sol_weigh_4_256_0"};
+                                           "sol_sample_short",  "sol_weigh_2_warp",  "sol_weigh_4_warp",
+                                           "sol_weigh_2_block", "sol_weigh_4_block"};
+static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {
+    [WEIGH] = WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5};
 enum { OPTIONS = 5 };
 static const char *const option_names[OPTIONS] = {"", "top_k", "top_p", "top_k top_p", "greedy"};
 
@@ -64,7 +68,7 @@ static uint64_t share_of(const SolSample *a) {
   return a->top_p > 0 && a->top_p < 1 ? (uint64_t)(share < 1 ? 1 : share) : 0;
 }
 static float per_of(const SolSample *a) {
-  return a->temperature == 0 ? 1 : 0x1.715476p20f / a->temperature; // 2^20 log2(e)
+  return a->temperature == 0 ? 1 : 0x1.715476p23f / a->temperature; // 2^23 log2(e)
 }
 static uint64_t high_product(uint64_t a, uint64_t b) {
   return (uint64_t)((unsigned __int128)a * b >> 64);
@@ -120,6 +124,7 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   return SOL_OK;
 }
 
+// Short rows in registers; of long ones the few largest in a list, where that is asked for, or all weighed.
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolSample *a = args;
   int in = ops_size(a->dtype);
@@ -136,10 +141,18 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                     .wide_ids = id_of(a) == SOL_INT64,
                     .m = (uint64_t)a->m};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
-  if (p.k && p.k <= TOPK_MOST)
+  bool alone;
+  if (narrow_holds(a->n, NARROW_NORM)) {
+    NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p.x, p.x_stride, in}};
+    narrow_plan(ctx, t, p.m, p.n, &p.narrow, &l);
+    l.kernel = SHORT;
+  } else if (p.k > 1 && p.k <= TOPK_MOST) {
     list_plan(ctx, a->m, a->n, in, p.k, &l);
-  else
-    weigh_plan(ctx, a->m, a->n, in, &l);
+    l.kernel += DRAW;
+  } else {
+    p.held = weigh_plan(ctx, a->m, a->n, in, &alone, &l);
+    l.kernel = WEIGH + (alone ? 0 : 2) + (in == 4);
+  }
   return ops_launch(ctx, &ops_sample, &l, stream);
 }
 
@@ -207,4 +220,6 @@ const OpsDef ops_sample = {
     OPS_OWN_FUNCTIONS,
     OPS_CASES(select_shapes, bench),
     OPS_KERNELS("select", kernel_names),
+    .shared = shared_bytes,
+    .least_shared = WEIGH_SHARED / 4 * 5,
 };

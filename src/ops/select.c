@@ -4,8 +4,9 @@
 
 #include "kernels/select/weight.h"
 
-const int64_t select_shapes[SELECT_SHAPES][4] = {{1, 1},    {5, 3},     {33, 31},    {9, 770}, {4, 4096},
-                                                 {2, 9001}, {1, 50257}, {1, 300001}, {0, 64}};
+const int64_t select_shapes[SELECT_SHAPES][4] = {{1, 1},     {5, 3},      {33, 31},   {70, 7},   {9, 200},
+                                                 {9, 770},   {4, 4096},   {140, 260}, {2, 9001}, {12, 4097},
+                                                 {1, 50257}, {1, 300001}, {0, 64}};
 
 // Rows that have a warp each, four to a block; or a block of so many threads or, where rows are too few to occupy the
 // multiprocessors, a cluster of them.
@@ -34,15 +35,23 @@ void list_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k
   plan(ctx, rows, is_short, blocks_of(ctx, rows, chunks, LEAST), l);
 }
 
-// A batch of a warp is 128 chunks, of a block 1024: as many blocks as hold a row in registers.
-void weigh_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l) {
-  enum { LISTS = 6, OF_WARP = 128, OF_BLOCK = 1024, MOST = 16, LEAST = 256 };
-  int64_t chunks = ops_ceil_div(n, 16 / in), blocks = blocks_of(ctx, rows, chunks, LEAST);
-  bool is_short = chunks <= OF_WARP;
-  while (blocks < MOST && chunks > OF_BLOCK * blocks) blocks *= 2;
-  plan(ctx, rows, is_short, blocks, l);
-  bool once = chunks <= (int64_t)OF_BLOCK * l->cluster;
-  l->kernel = LISTS + (is_short ? 0 : once ? 2 : 4) + (in == 4);
+// Rows of up to 8 KiB have a warp, four to a block; longer ones a block or a cluster, each with up to 32 KiB: five or six blocks
+// with their rows, and the sums of their chunks, are on an SM. Where rows are few they have as many blocks as occupy the GPU.
+HeldShape weigh_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, bool *alone, OpsLaunch *l) {
+  enum { THREADS = 128, OF_WARP = 512, OF_BLOCK = 2048, LEAST = 256, MOST = 16, BLOCKS = 4 };
+  int64_t chunks = ops_ceil_div(n, 16 / in), blocks = 1;
+  *alone = chunks <= OF_WARP && rows > ctx->sms;
+  int of_block = *alone ? THREADS / 32 : 1;
+  while (!*alone && ctx->cc >= 90 && blocks < MOST &&
+         (chunks > OF_BLOCK * blocks || (chunks > LEAST * blocks && 2 * rows * blocks <= BLOCKS * ctx->sms)))
+    blocks *= 2;
+  int64_t threads = THREADS / of_block * blocks, each = ops_ceil_div(chunks, threads);
+  if (each * THREADS * 16 > WEIGH_SHARED) each = WEIGH_SHARED / (THREADS * 16);
+  l->block = THREADS;
+  l->cluster = (uint32_t)blocks;
+  l->shared = (uint32_t)(each * THREADS * (16 + 4));
+  ops_grid(l->grid, (uint64_t)(ops_ceil_div(rows, of_block) * blocks), 1);
+  return (HeldShape){(uint64_t)rows, of_block, 32, (int32_t)(each * THREADS * 16)};
 }
 
 uint64_t select_order(float value, bool nan_first, int64_t column) {

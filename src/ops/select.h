@@ -6,15 +6,18 @@
 #include "ops/cpu.h"
 #include "ops/operation.h"
 
-// Vectors that rows do not fill, several warps, clusters, more than shared memory holds.
-enum { SELECT_SHAPES = 9, SELECT_LONG = 100000 }; // beyond, one option is tested
+// Vectors that rows do not fill, several warps, clusters, many rows, more than shared memory holds.
+enum { SELECT_SHAPES = 13, SELECT_LONG = 100000 }; // beyond, one option is tested
 extern const int64_t select_shapes[SELECT_SHAPES][4];
 
-// Fill in block, cluster, grid and which kernel it is, for rows of n elements of `in` bytes: of kernels that list the k
-// largest (kernels/select/list.cuh), six of them, and of those behind them that weigh all (weigh.cuh). Results do not
-// depend on it.
+// Fill in block, cluster and grid for rows of n elements of `in` bytes: of kernels that list the k largest
+// (kernels/select/list.cuh), and which of the six it is; of those that weigh all (weigh.cuh), by a warp each or by a block or
+// more. Results do not depend on it.
 void list_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k, OpsLaunch *l);
-void weigh_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l);
+HeldShape weigh_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, bool *alone, OpsLaunch *l);
+enum {
+  WEIGH_SHARED = 48 << 10
+}; // bytes of a row that a block holds at most, beside a quarter of that for sums
 // argmax, and the elements themselves into `values`; strides in elements.
 SolStatus argmax_launch(SolContext *ctx, const SolArgmax *a, int64_t y_stride, void *values,
                         int64_t values_stride, SolStream stream);

@@ -1,0 +1,111 @@
+// The order of elements as whole numbers: of their bits (keys), of an element and its column (entries), and of two 16-bit elements
+// of a word at once.
+#ifndef SOL_KERNELS_SELECT_KEY_CUH
+#define SOL_KERNELS_SELECT_KEY_CUH
+
+#include "packed.cuh"
+#include "span.cuh"
+
+// An element: its key above, the complement of its column below, so that of equals the lower column is the higher entry.
+// Rows of up to 2^16 elements of 16 bits have entries of 32 bits.
+INLINE uint32_t entry_key(uint32_t e) {
+  return e >> 16;
+}
+INLINE uint32_t entry_key(uint64_t e) {
+  return (uint32_t)(e >> 32);
+}
+INLINE uint32_t entry_column(uint32_t e) {
+  return ~e & 0xffff;
+}
+INLINE uint32_t entry_column(uint64_t e) {
+  return ~(uint32_t)e;
+}
+INLINE void make_entry(uint32_t key, uint32_t column, uint32_t *e) {
+  *e = key << 16 | (~column & 0xffff);
+}
+INLINE void make_entry(uint32_t key, uint32_t column, uint64_t *e) {
+  *e = (uint64_t)key << 32 | (uint32_t)~column;
+}
+
+// A number for the bits of an element, in the order of the values: -0 is +0, a NaN is the highest.
+template <int kind> INLINE uint32_t key_of_bits(uint32_t u) {
+  const uint32_t sign = kind == KIND_FP32 ? 0x80000000u : 0x8000u, all = sign | (sign - 1);
+  const uint32_t top = kind == KIND_FP32 ? 0x7f800000u : kind == KIND_FP16 ? 0x7c00u : 0x7f80u;
+  if ((u & ~sign) > top) return all;
+  return u & sign ? sign - (u & ~sign) : u | sign;
+}
+// The bits of a key that is not a NaN's; of +0 for both zeros.
+template <int kind> INLINE uint32_t bits_of_key(uint32_t key) {
+  const int32_t sign = kind == KIND_FP32 ? INT32_MIN : 0x8000, above = (int32_t)(key - (uint32_t)sign);
+  return (uint32_t)(above < 0 ? sign - above : above);
+}
+template <int kind> INLINE bool key_is_plain(uint32_t key) {
+  return key != (kind == KIND_FP32 ? 0x80000000u : 0x8000u) && key != (kind == KIND_FP32 ? ~0u : 0xffffu);
+}
+template <int kind> INLINE uint32_t lowest_bits(void) { // of -infinity
+  return span_lowest(kind) & (kind == KIND_FP32 ? ~0u : 0xffffu);
+}
+template <int kind> INLINE uint32_t lowest_key(void) {
+  return key_of_bits<kind>(lowest_bits<kind>());
+}
+
+// What comes right below the value of a key, in every element of a word. There is nothing below -infinity: where a NaN is
+// an element like others it is NaN, which all are above; otherwise it is -infinity, and none of those is listed.
+template <int kind, int nan> INLINE uint32_t word_below(uint32_t key) {
+  const uint32_t sign = kind == KIND_FP32 ? 0x80000000u : 0x8000u, all = sign | (sign - 1);
+  uint32_t u = key > lowest_key<kind>() ? bits_of_key<kind>(key - 1) : nan ? all : span_lowest(kind) & all;
+  return kind == KIND_FP32 ? u : u | u << 16;
+}
+
+// Which elements of a word are above `low`: bits 0 and 16; bit 0 of fp32. A NaN is where `nan`.
+template <int kind, int nan> INLINE uint32_t word_above(uint32_t word, uint32_t low) {
+  if (kind == KIND_FP32)
+    return nan ? !(__uint_as_float(word) <= __uint_as_float(low))
+               : __uint_as_float(word) > __uint_as_float(low);
+#if __CUDA_ARCH__ >= 900
+  uint32_t is;
+  if (kind == KIND_FP16 && nan)
+    asm("set.gtu.u32.f16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
+  else if (kind == KIND_FP16)
+    asm("set.gt.u32.f16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
+  else if (nan)
+    asm("set.gtu.u32.bf16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
+  else
+    asm("set.gt.u32.bf16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
+  return is & 0x10001u;
+#else
+  float2 f = widen2(word, kind), g = widen2(low, kind);
+  if (nan) return (!(f.x <= g.x) ? 1 : 0) | (!(f.y <= g.y) ? 0x10000 : 0);
+  return (f.x > g.x ? 1 : 0) | (f.y > g.y ? 0x10000 : 0);
+#endif
+}
+
+template <int kind, int nan> INLINE uint32_t larger_word(uint32_t a, uint32_t b) {
+  if (kind != KIND_FP32) return nan ? higher2(a, b, kind) : larger2(a, b, kind);
+  float x = __uint_as_float(a), y = __uint_as_float(b);
+  return __float_as_uint(nan ? higher(x, y) : fmaxf(x, y));
+}
+
+INLINE uint32_t lanes_sum(uint32_t v) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_add_sync(~0u, v);
+#else
+#pragma unroll
+  for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
+  return v;
+#endif
+}
+INLINE uint32_t lanes_least(uint32_t v) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_min_sync(~0u, v);
+#else
+#pragma unroll
+  for (int o = 16; o; o >>= 1) v = min(v, __shfl_xor_sync(~0u, v, o));
+  return v;
+#endif
+}
+INLINE uint32_t lanes_most(uint32_t v) {
+  return ~lanes_least(~v);
+}
+
+#endif

@@ -1,0 +1,205 @@
+// A list of entries in shared memory: cut to its k largest, and sorted.
+#ifndef SOL_KERNELS_SELECT_SORT_CUH
+#define SOL_KERNELS_SELECT_SORT_CUH
+
+#include "key.cuh"
+
+template <int threads> INLINE void row_sync(void) {
+  if (threads == 32)
+    __syncwarp();
+  else
+    __syncthreads();
+}
+
+// What a row's threads of one block share.
+template <class Entry, int room_> struct List {
+  typedef Entry Item;
+  enum { room = room_ };
+  Entry entry[room_];
+  uint32_t added[4];          // by turns three: appended in a batch
+  uint32_t low[8], block_low; // a key of each warp; of the block
+  uint32_t count;
+  uint32_t bins[room_ > 256 ? 256 : 1], bin, above, with, least, most; // of block_entry
+  uint4 stage[room_ > 256 ? 1024 : 128]; // the next batch of each thread
+};
+
+// Puts two entries in order: the larger first, or last where `up`.
+template <class Entry> INLINE void order(Entry *a, Entry *b, bool up) {
+  Entry x = *a, y = *b;
+  bool swap = (x < y) != up;
+  *a = swap ? y : x, *b = swap ? x : y;
+}
+
+// One level of a bitonic sort: runs of `size` entries, each of which first rises, then falls, become sorted ones by turns.
+template <class Entry, int per, int threads>
+INLINE void merge_runs(Entry *v, Entry *list, int size, int thread) {
+  bool up = size < per * threads && (thread * per & size);
+#pragma unroll
+  for (int lanes = threads / 2; lanes; lanes /= 2) {
+    if (lanes * per > size / 2) continue;
+    bool last = (thread & lanes) != 0;
+    if (lanes >= 32) {
+      __syncthreads();
+#pragma unroll
+      for (int r = 0; r < per; r++) list[thread + threads * r] = v[r];
+      __syncthreads();
+    }
+#pragma unroll
+    for (int r = 0; r < per; r++) {
+      Entry other = lanes >= 32 ? list[(thread ^ lanes) + threads * r] : __shfl_xor_sync(~0u, v[r], lanes);
+      v[r] = (v[r] < other) != (last != up) ? other : v[r];
+    }
+  }
+#pragma unroll
+  for (int apart = per / 2; apart; apart /= 2)
+#pragma unroll
+    for (int r = 0; r < per; r++)
+      if (!(r & apart)) order(&v[r], &v[r + apart], size < per ? (r & size) != 0 : up);
+}
+
+// Sorts `count` entries, the largest first: bitonic, `per` of a thread's in registers, zeros behind them.
+template <class Entry, int per, int threads> INLINE void sort_entries(Entry *list, int count, int thread) {
+  Entry v[per];
+#pragma unroll
+  for (int r = 0; r < per; r++) v[r] = thread * per + r < count ? list[thread * per + r] : 0;
+#pragma unroll
+  for (int size = 2; size < per; size *= 2)
+#pragma unroll
+    for (int apart = size / 2; apart; apart /= 2)
+#pragma unroll
+      for (int r = 0; r < per; r++)
+        if (!(r & apart)) order(&v[r], &v[r + apart], (r & size) != 0);
+  if (threads == 32) {
+#pragma unroll
+    for (int size = per; size <= per * 32; size *= 2) merge_runs<Entry, per, 32>(v, list, size, thread);
+  } else {
+#pragma unroll 1
+    for (int size = per; size <= per * threads; size *= 2)
+      merge_runs<Entry, per, threads>(v, list, size, thread);
+  }
+  row_sync<threads>();
+#pragma unroll
+  for (int r = 0; r < per; r++) list[thread * per + r] = v[r];
+  row_sync<threads>();
+}
+
+// By the row's threads in this block: up to 64 entries of a warp, up to 1024 of a block of 256.
+template <class Entry, int threads>
+static __device__ __noinline__ void sort_list(Entry *list, int count, int thread) {
+  if (threads == 32) {
+    sort_entries<Entry, 2, 32>(list, count, thread);
+  } else if (count <= 128) {
+    if (thread < 32) {
+      if (count <= 64)
+        sort_entries<Entry, 2, 32>(list, count, thread);
+      else
+        sort_entries<Entry, 4, 32>(list, count, thread);
+    }
+    __syncthreads();
+  } else if (count <= 2 * threads)
+    sort_entries<Entry, 2, threads>(list, count, thread);
+  else
+    sort_entries<Entry, 4, threads>(list, count, thread);
+}
+
+// A number that at least k of a warp's entries reach and at most `most`: by bisection.
+template <class Entry, int per> INLINE Entry warp_entry(const Entry *v, uint32_t k, uint32_t most_of) {
+  uint32_t most = 0, least = ~0u;
+#pragma unroll
+  for (int r = 0; r < per; r++)
+    if (v[r]) most = max(most, entry_key(v[r])), least = min(least, entry_key(v[r]));
+  Entry low, high;
+  make_entry(lanes_least(least), ~0u, &low), make_entry(lanes_most(most), 0, &high);
+#pragma unroll 1
+  while (low < high) {
+    Entry middle = low + (high - low) / 2 + 1;
+    uint32_t count = 0;
+#pragma unroll
+    for (int r = 0; r < per; r++) count += v[r] >= middle;
+    count = lanes_sum(count);
+    if (count >= k) low = middle;
+    else high = middle - 1;
+    if (count >= k && count <= most_of) break;
+  }
+  return low;
+}
+
+// The bin of this turn that the k-th entry is in, the highest first: thread t has the t-th from above. A block of 256.
+template <class L> INLINE void find_entry_bin(L *list, uint32_t k, int thread) {
+  uint32_t mine = list->bins[255 - thread], upto = mine;
+#pragma unroll
+  for (int o = 1; o < 32; o *= 2) {
+    uint32_t other = __shfl_up_sync(~0u, upto, o);
+    if (thread % 32 >= o) upto += other;
+  }
+  if (thread % 32 == 31) list->low[thread / 32] = upto;
+  __syncthreads();
+  for (int i = 0; i < thread / 32; i++) upto += list->low[i];
+  if (upto - mine < k && k <= upto) list->bin = 255 - thread, list->above = upto - mine, list->with = upto;
+}
+
+// The same by a block: a histogram of the range that the entries have, then of the bin that has the k-th, until it has few
+// enough.
+template <class L>
+INLINE typename L::Item block_entry(L *list, uint32_t count, uint32_t k, uint32_t most_of, int thread) {
+  typedef typename L::Item Entry;
+  uint32_t most = 0, least = ~0u;
+  if (thread == 0) list->least = ~0u, list->most = 0;
+  __syncthreads();
+  for (uint32_t i = thread; i < count; i += 256)
+    most = max(most, entry_key(list->entry[i])), least = min(least, entry_key(list->entry[i]));
+  most = lanes_most(most), least = lanes_least(least);
+  if (thread % 32 == 0) atomicMax(&list->most, most), atomicMin(&list->least, least);
+  __syncthreads();
+  Entry low, high;
+  make_entry(list->least, ~0u, &low), make_entry(list->most, 0, &high);
+  high -= low;
+  int shift = 0;
+  while (high >> shift > 255) shift++;
+#pragma unroll 1
+  for (;; shift = max(shift - 8, 0)) {
+    list->bins[thread] = 0;
+    __syncthreads();
+    for (uint32_t i = thread; i < count; i += 256) {
+      Entry e = list->entry[i];
+      if (e >= low && (e - low) >> shift < 256) atomicAdd(&list->bins[(int)((e - low) >> shift)], 1);
+    }
+    __syncthreads();
+    find_entry_bin(list, k, thread);
+    __syncthreads();
+    low += (Entry)list->bin << shift;
+    if (list->with <= most_of || shift == 0) return low;
+    k -= list->above, most_of -= list->above;
+  }
+}
+
+// Cuts the list to its largest entries, in any order: at least k of them, at most `most`. A key that k of those have or exceed;
+// 0 where there are fewer. What comes later in the row with that key is not among the k largest.
+template <int threads, class L>
+static __device__ __noinline__ uint32_t cut_list(L *list, uint32_t *count, uint32_t k, uint32_t most, int thread) {
+  typedef typename L::Item Entry;
+  const int per = L::room / threads;
+  Entry v[per], last;
+  if (*count < k) return 0;
+  if (threads > 32) last = block_entry(list, *count, k, most, thread);
+#pragma unroll
+  for (int r = 0; r < per; r++) v[r] = thread + r * threads < *count ? list->entry[thread + r * threads] : 0;
+  if (threads == 32) last = warp_entry<Entry, per>(v, k, most);
+  if (thread == 0) list->count = 0;
+  row_sync<threads>();
+  uint32_t at = 0;
+#pragma unroll
+  for (int r = 0; r < per; r++) {
+    uint32_t kept = __ballot_sync(~0u, v[r] >= last);
+    if (!kept) continue;
+    if (threads > 32) at = thread % 32 == 0 ? atomicAdd(&list->count, __popc(kept)) : 0;
+    if (threads > 32) at = __shfl_sync(~0u, at, 0);
+    if (v[r] >= last) list->entry[at + __popc(kept & ((1u << thread % 32) - 1))] = v[r];
+    at += __popc(kept);
+  }
+  row_sync<threads>();
+  *count = threads == 32 ? at : list->count;
+  return entry_key(last);
+}
+
+#endif
