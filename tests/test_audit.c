@@ -169,6 +169,23 @@ TEST(shared_memory_and_shuffles_are_waited_for) {
   CHECK_NEAR(w.barriers, 5, 0);
 }
 
+// Calls of printf keep a warp waiting, and take turns; of malloc, each lane does.
+TEST(calls_of_the_device_runtime_take_turns) {
+  AuditInst in = {
+      .text = "", .unit = SOL_EMU_CLASS_CONTROL, .prints = true, .counts = {.executions = 10, .lanes = 320}};
+  AuditWaits waits = {0};
+  MachineWork w = {.warps_per_block = 1};
+  audit_demand(h200(), &in, &waits, 1, &w);
+  CHECK_NEAR(w.load_wait_clocks, 10 * h200()->print_clocks, 1e-6);
+  CHECK_NEAR(w.atomic_clocks, 10 * h200()->print_turn_clocks, 1e-6);
+  in.prints = false;
+  in.allocates = true;
+  w = (MachineWork){.warps_per_block = 1};
+  audit_demand(h200(), &in, &waits, 1, &w);
+  CHECK_NEAR(w.load_wait_clocks, 10 * h200()->heap_clocks + 310 * h200()->heap_lane_clocks, 1e-6);
+  CHECK_NEAR(w.atomic_clocks, 320 * h200()->heap_turn_clocks, 1e-6);
+}
+
 // The machine code has the first round of a compare-and-swap loop; each further lane at the address adds a round.
 TEST(the_first_round_of_a_shared_atomic_is_the_machine_codes) {
   AuditInst in = {.text = "",

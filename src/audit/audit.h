@@ -53,15 +53,16 @@ typedef struct AuditExecuted {
 typedef struct AuditInst { // a PTX instruction that was executed
   const char *file;        // the source file by -lineinfo; without it the PTX file
   uint32_t line;
-  const char *text; // "ld.global.f32 %f1, [%rd4+16];"
-  uint32_t place;   // its position in the kernel's PTX; instructions are in this order
-  SolEmuKind kind;  // the memory that it accesses
-  SolEmuClass unit; // the pipe that executes it
-  uint32_t width;   // bytes a lane accesses; 0: none
-  bool async;       // an asynchronous copy (cp.async ...), which uses no registers
-  bool bulk;        // a bulk or tensor copy
-  bool tensor;      // a tensor copy
-  bool is_load;     // a value from global, local or texture memory that a warp may have to wait for
+  const char *text;       // "ld.global.f32 %f1, [%rd4+16];"
+  uint32_t place;         // its position in the kernel's PTX; instructions are in this order
+  SolEmuKind kind;        // the memory that it accesses
+  SolEmuClass unit;       // the pipe that executes it
+  uint32_t width;         // bytes a lane accesses; 0: none
+  bool async;             // an asynchronous copy (cp.async ...), which uses no registers
+  bool bulk;              // a bulk or tensor copy
+  bool tensor;            // a tensor copy
+  bool prints, allocates; // calls of printf; of malloc and free
+  bool is_load;           // a value from global, local or texture memory that a warp may have to wait for
   bool barrier, branch;
   bool waits;            // here a warp waits for the global loads before it
   bool follows;          // a store directly after a store to adjacent addresses

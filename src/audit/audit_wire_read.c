@@ -119,6 +119,8 @@ static bool read_new(AuditReader *r, struct AuditReadKernel *k, SolJson row) {
                                 .indexing = flags >> 8 & 1,
                                 .bulk = flags >> 9 & 1,
                                 .tensor = flags >> 10 & 1,
+                                .prints = flags >> 11 & 1,
+                                .allocates = flags >> 12 & 1,
                                 .inlined = chain,
                                 .flops = n[4],
                                 .base = count_of(n[5]),

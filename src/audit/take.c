@@ -196,6 +196,11 @@ static uint8_t likeness_of(const PtxCode *code, const AuditInst *in) {
   return 0;
 }
 
+static bool calls(const SolPtxModule *ptx, const PtxInst *in, const char *name) {
+  return in->code->op == PTX_OP_CALL && in->operands[0].kind == PTX_ARG_FUNC &&
+         strcmp(ptx->functions[in->operands[0].index].name, name) == 0;
+}
+
 static void take_address(const PtxInst *in, AuditInst *to) {
   const PtxOperand *o = in->operands, *end = o + in->operand_count;
   while (o < end && o->kind != PTX_ARG_MEM) o++;
@@ -228,6 +233,8 @@ static bool take_inst(const SolPtxModule *ptx, const SolEmuInstCounts *from, uin
   to->bulk = is_bulk(in->code);
   to->tensor =
       to->bulk && in->code->op != PTX_OP_CP_ASYNC_BULK && in->code->op != PTX_OP_CP_REDUCE_ASYNC_BULK;
+  to->prints = calls(ptx, in, "vprintf");
+  to->allocates = calls(ptx, in, "malloc") || calls(ptx, in, "free");
   to->is_load = loads_value(in->code, to->kind);
   to->barrier = is_block_barrier(in->code);
   to->branch = in->diverges;

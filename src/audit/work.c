@@ -159,6 +159,16 @@ static void add_constants(const MachineModel *m, const AuditInst *in, double sca
         (turns - requests) * m->constant_apart_clocks / m->near_in_flight / shared.value * scale;
 }
 
+// printf, malloc and free: a warp waits for each call, and all calls of the launch take turns, as atomics on one word do.
+static void add_calls(const MachineModel *m, const AuditInst *in, double scale, MachineWork *w) {
+  double calls = (double)in->counts.executions, lanes = (double)in->counts.lanes;
+  double wait = in->prints ? calls * m->print_clocks
+                           : calls * m->heap_clocks + sol_larger(lanes - calls, 0) * m->heap_lane_clocks,
+         turns = in->prints ? calls * m->print_turn_clocks : lanes * m->heap_turn_clocks;
+  w->load_wait_clocks += wait * scale;
+  w->atomic_clocks += turns * scale;
+}
+
 void audit_demand(const MachineModel *m, const AuditInst *in, const AuditWaits *waits, double scale,
                   MachineWork *w) {
   const SolEmuCounts *c = &in->counts;
@@ -173,6 +183,7 @@ void audit_demand(const MachineModel *m, const AuditInst *in, const AuditWaits *
   if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC && in->real) add_swaps(m, in, scale, w);
   if (in->unit == SOL_EMU_CLASS_WARP && c->turns)
     w->match_turns += (double)c->turns * scale + m->match_setup * executions;
+  if (in->prints || in->allocates) add_calls(m, in, scale, w);
   if (in->kind == SOL_EMU_KIND_CONST_LOAD) add_constants(m, in, scale, w);
   if (in->kind == SOL_EMU_KIND_OTHER || in->kind == SOL_EMU_KIND_CONST_LOAD || !c->requests) return;
   add_global(m, in, waits, scale, w);
