@@ -160,6 +160,8 @@ SolStatus sol_emu_place(SolEmu *emu, uint64_t address, void *host, uint64_t byte
                         SolError *err);
 SolStatus sol_emu_unmap(SolEmu *emu, uint64_t address,
                         SolError *err); // where sol_emu_map or sol_emu_place put it
+// Moves the bytes of an allocation (its start) to memory of the caller's, which has to be there until it is freed.
+SolStatus sol_emu_move(SolEmu *emu, uint64_t address, void *host, SolError *err);
 // The allocation that contains an address.
 typedef struct SolEmuRange {
   uint64_t address, bytes;

@@ -38,32 +38,6 @@ cudaError_t cudaDeviceGetP2PAttribute(int *out, enum cudaDeviceP2PAttr what, int
   SHIM_CALL(!out ? cudaErrorInvalidValue : (from || to || from == to) ? cudaErrorInvalidDevice : cudaSuccess);
 }
 
-// ---- other processes: the emulator's memory is this process's own ----
-
-static cudaError_t no_sharing(const void *argument) {
-  if (!argument) return cudaErrorInvalidValue;
-  shim_note("memory and events of the emulator cannot be shared with other processes");
-  return cudaErrorNotSupported;
-}
-
-cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *out, void *memory) {
-  SHIM_CALL(memory ? no_sharing(out) : cudaErrorInvalidValue);
-}
-cudaError_t cudaIpcOpenMemHandle(void **out, cudaIpcMemHandle_t handle, unsigned flags) {
-  (void)handle, (void)flags;
-  SHIM_CALL(no_sharing(out));
-}
-cudaError_t cudaIpcCloseMemHandle(void *memory) {
-  SHIM_CALL(memory ? cudaErrorNotSupported : cudaErrorInvalidValue);
-}
-cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *out, cudaEvent_t event) {
-  SHIM_CALL(shim_find(event, SHIM_EVENT) ? no_sharing(out) : cudaErrorInvalidResourceHandle);
-}
-cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *out, cudaIpcEventHandle_t handle) {
-  (void)handle;
-  SHIM_CALL(no_sharing(out));
-}
-
 // ---- the driver's interface ----
 
 static cudaError_t driver_entry(const char *symbol, void **out, unsigned version,

@@ -28,6 +28,7 @@ cudaError_t shim_free(void *memory) {
   SolEmuRange range;
   if (!sol_emu_range(shim.emu, shim_address(memory), &range) || range.variable) return cudaErrorInvalidValue;
   if (sol_emu_free(shim.emu, shim_address(memory), NULL)) return cudaErrorInvalidValue;
+  shim_shared_forget(memory);
   shim_pool_forget(memory, range.bytes);
   shim_observe_memory(true, memory, range.bytes); // the next owner's
   shim_use_l2(SOL_L2_FREES, memory, (size_t)range.bytes);

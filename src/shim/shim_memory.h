@@ -31,4 +31,6 @@ typedef struct ShimPools { // of the one `shim`
   struct ShimPool *pool, *current_pool;
 } ShimPools;
 
+void shim_shared_forget(void *memory); // ipc.c: it was freed
+
 #endif

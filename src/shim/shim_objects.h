@@ -31,6 +31,7 @@ typedef enum ShimKind {
   SHIM_LINK,
   SHIM_RESERVED, // start of reserved addresses, and memory to map there (libcuda/cu_map.c)
   SHIM_PHYSICAL,
+  SHIM_SHARED,            // start of memory that other processes may open, or that another has (ipc.c)
   SHIM_TEXTURE_REFERENCE, // the driver's: CUtexref, CUsurfref
   SHIM_SURFACE_REFERENCE
 } ShimKind;

@@ -102,6 +102,18 @@ SolStatus sol_emu_place(SolEmu *emu, uint64_t address, void *host, uint64_t byte
   return SOL_OK;
 }
 
+SolStatus sol_emu_move(SolEmu *emu, uint64_t address, void *host, SolError *err) {
+  EmuAlloc *a = emu_find_alloc(emu, address);
+  if (!a || a->base != address || a->freed || provided(a) || a->variable || a->heap)
+    return sol_fail(err, SOL_ERR_ARGUMENT, "0x%llx is not the start of an allocation",
+                    (unsigned long long)address);
+  memcpy(host, a->host, (size_t)a->size);
+  sol_heap_free(a->block);
+  a->block = NULL;
+  a->host = host;
+  return SOL_OK;
+}
+
 SolStatus sol_emu_unmap(SolEmu *emu, uint64_t address, SolError *err) {
   EmuAlloc *a = emu_find_alloc(emu, address);
   if (!a || !provided(a) || a->variable || a->freed || a->base != address)

@@ -21,7 +21,8 @@ static inline bool piece_of(const EmuCtx *x, const EmuInst *i, uint64_t *base, u
     return true;
   }
   const EmuAlloc *a = emu_worker(x)->last[i->index];
-  if (!a || a->freed || a->heap || a->read_only || i->space == PTX_SPACE_LOCAL || i->space == PTX_SPACE_PARAM) return false;
+  if (!a || a->freed || a->heap || a->read_only || i->space == PTX_SPACE_LOCAL || i->space == PTX_SPACE_PARAM)
+    return false;
   *base = a->base, *size = a->size, *host = a->host;
   return true;
 }
