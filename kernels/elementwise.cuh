@@ -241,45 +241,29 @@ INLINE void widen_weights(int count, int kind, Weights *w, float *f) {
   }
 }
 
-// Word i of a chunk; i is known at run time.
-INLINE uint32_t chunk_word(const uint32_t *w, int i, int words) {
-  uint32_t low = words > 1 && i & 1 ? w[1] : w[0], high = words > 2 && i & 1 ? w[3] : w[2 % words];
-  return words > 2 && i & 2 ? high : low;
-}
-
-// Bytes `lo` to the end of a chunk of `words` words that `at` starts, aligned to its size: a piece of each size that there is.
-// lo is not 0, and a whole number of elements.
-INLINE void store_from(char *at, int lo, int words, int size, const uint32_t *w) {
-  if (size == 1 && lo & 1) at[lo] = (char)(chunk_word(w, lo / 4, words) >> lo % 4 * 8);
-  if (size == 1) lo = (lo + 1) & ~1;
-  if (size < 4 && lo & 2) *(uint16_t *)(at + lo) = (uint16_t)(chunk_word(w, lo / 4, words) >> 16);
-  if (size < 4) lo = (lo + 2) & ~3;
-  if (words > 1 && lo & 4) *(uint32_t *)(at + lo) = words > 2 && lo & 8 ? w[3 % words] : w[1 % words];
-  if (words > 2 && lo <= 8) *(uint2 *)(at + 8) = make_uint2(w[2 % words], w[3 % words]);
-}
-
-// Its bytes before `hi`, which is not all of them.
-INLINE void store_upto(char *at, int hi, int words, int size, const uint32_t *w) {
-  if (words > 2 && hi & 8) *(uint2 *)at = make_uint2(w[0], w[1 % words]);
-  if (words > 1 && hi & 4) *(uint32_t *)(at + (hi & 8)) = words > 2 && hi & 8 ? w[2 % words] : w[0];
-  if (size < 4 && hi & 2) *(uint16_t *)(at + (hi & 12)) = (uint16_t)chunk_word(w, hi / 4, words);
-  if (size == 1 && hi & 1) at[hi & 14] = (char)(chunk_word(w, hi / 4, words) >> (hi & 2) * 8);
-}
-
-// Bytes lo to hi - 1 of it, one of which is an end of the chunk but for rows that are shorter than it.
+// Bytes lo to hi - 1 of a chunk of `words` words that `at` starts, aligned to its size; lo and hi are whole elements. Whole
+// pieces of 8 and 4 bytes, and what is left of the words at both ends: each store has a predicate, for branches would part a warp's
+// lanes (which was slower, with fewer instructions).
 INLINE void store_part(char *at, int lo, int hi, int words, int size, const uint32_t *w) {
-  if (lo > 0 && hi < 4 * words) {
-#pragma unroll 1
-    for (; lo < hi; lo += size) {
-      uint32_t word = chunk_word(w, lo / 4, words) >> lo % 4 * 8;
-      if (size == 4) *(uint32_t *)(at + lo) = word;
-      else if (size == 2) *(uint16_t *)(at + lo) = (uint16_t)word;
-      else at[lo] = (char)word;
+  uint32_t first = w[0], last = w[0]; // the words that lo and hi - 1 are in
+#pragma unroll
+  for (int i = 0; i < words; i++) {
+    bool pair = words == 4 && lo <= i / 2 * 8 && hi >= i / 2 * 8 + 8;
+    if (pair && i % 2 == 0) *(uint2 *)(at + 4 * i) = make_uint2(w[i], w[i + 1]);
+    if (!pair && lo <= 4 * i && hi >= 4 * i + 4) *(uint32_t *)(at + 4 * i) = w[i];
+    if (lo >= 4 * i) first = w[i];
+    if (hi > 4 * i) last = w[i];
+  }
+  if (size == 2) {
+    if (lo < hi && lo & 2) *(uint16_t *)(at + lo) = (uint16_t)(first >> 16);
+    if (lo < hi && hi & 2) *(uint16_t *)(at + hi - 2) = (uint16_t)last;
+  } else if (size == 1) {
+    int lo_end = min(hi, (lo + 3) & ~3), hi_begin = max(hi & ~3, lo_end);
+#pragma unroll
+    for (int j = 0; j < 3; j++) {
+      if (lo + j < lo_end) at[lo + j] = (char)(first >> (lo + j) % 4 * 8);
+      if (hi_begin + j < hi) at[hi_begin + j] = (char)(last >> 8 * j);
     }
-  } else if (lo > 0) {
-    store_from(at, lo, words, size, w);
-  } else if (hi > 0) {
-    store_upto(at, hi, words, size, w);
   }
 }
 

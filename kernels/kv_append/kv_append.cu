@@ -2,7 +2,7 @@
 // page * page_size + offset is just the slot. A thread moves the same part of a token's K and V.
 #include "kv_append.h"
 
-#include "pieces.cuh"
+#include "elementwise.cuh"
 
 typedef struct Part {
   uint64_t token, item;
@@ -64,41 +64,66 @@ INLINE void kv_fp8(int in, KvParams p) {
 KV_FP8(2)
 KV_FP8(4)
 
-// Rows that start anywhere, in the cache too (pieces.cuh): what is loaded does not depend on the slot, so that both are in flight
-// together. in: bytes of an element. fp8: the cache is of fp8, otherwise of x's type. Strides are in elements.
+// Rows that start anywhere, in the cache too: chunks lie on the cache's boundaries, so it is known where only once the slot is.
+typedef struct KvRow {
+  const char *from;
+  char *to;
+  Extent extent; // of all tokens' rows
+  Chunk chunk;
+} KvRow;
+
+// `side`: 0 for K, 1 for V. per: elements of a chunk, of `in` bytes in the row and `out` in the cache. Strides are in elements.
+INLINE KvRow kv_row(const KvParams &p, int side, Part part, int64_t slot, int per, int in, int out) {
+  KvRow r;
+  int64_t stride = (side ? p.v_stride : p.k_stride) * in;
+  r.extent.begin = (const char *)(side ? p.v : p.k);
+  r.extent.end = r.extent.begin + p.last * stride + p.length * in;
+  r.from = r.extent.begin + (int64_t)part.token * stride;
+  r.to = (char *)(side ? p.v_cache : p.k_cache) + slot * p.length * out;
+  r.chunk.first = (int64_t)part.item * per - (int64_t)((uint32_t)(uintptr_t)r.to & (per * out - 1)) / out;
+  r.chunk.full = r.chunk.first >= 0 && r.chunk.first + per <= p.length;
+  return r;
+}
+
+// in: bytes of an element. fp8: the cache is of fp8, otherwise of x's type.
 INLINE void kv_any(int in, bool fp8, const KvParams &p) {
   const int per = 16 / in, out = fp8 ? 1 : in;
-  uint64_t i = thread_index(), token = divide(i, p.token);
-  int64_t item = (int64_t)(i - token * p.token.by), first = item * per, left = i < p.items ? p.length - first : 0;
-  Chunk c = {token, first, left >= per};
-  int lane = threadIdx.x % 32;
+  Part part;
+  KvRow r[2];
   Raw raw[2];
+  uint64_t i = thread_index();
+  part.token = divide(i, p.token);
+  part.item = i - part.token * p.token.by;
   begin_kernel();
+  if (i >= p.items) return;
+  int64_t slot = load_id(p.slots, part.token, p.wide_ids);
+  if (slot < 0 || slot >= p.places) return;
 #pragma unroll
   for (int side = 0; side < 2; side++) {
-    int64_t stride = (side ? p.v_stride : p.k_stride) * in;
-    const char *from = (const char *)(side ? p.v : p.k);
-    Extent e = {from, from + p.last * stride + p.length * in};
-    if (left > 0) load_chunk(e, from + (int64_t)token * stride, c, p.length, per, in, &raw[side]);
+    r[side] = kv_row(p, side, part, slot, per, in, out);
+    load_chunk(r[side].extent, r[side].from, r[side].chunk, p.length, per, in, &raw[side]);
   }
-  int64_t slot = left > 0 ? load_id(p.slots, token, p.wide_ids) : -1;
-  int bytes = slot < 0 || slot >= p.places ? 0 : (left < per ? (int)left : per) * out;
 #pragma unroll
   for (int side = 0; side < 2; side++) {
+    Chunk c = r[side].chunk;
+    uint32_t w[4];
     cut_chunk(&raw[side], per, in);
     if (fp8) {
       float f[8], scale = side ? p.v_scale : p.k_scale, inverse = __frcp_rn(scale);
       to_floats(raw[side].w, per, kind_of(in, p.kind), f);
 #pragma unroll
       for (int j = 0; j < per; j++) f[j] = over_scale(f[j], scale, inverse);
-      from_floats(f, per, KIND_FP8, raw[side].w);
+      from_floats(f, per, KIND_FP8, w);
+    } else {
+#pragma unroll
+      for (int j = 0; j < 4; j++) w[j] = raw[side].w[j];
     }
-    char *to = (char *)(side ? p.v_cache : p.k_cache) + (slot * p.length + first) * out;
-    give_piece(to, bytes, lane > 0 && item > 0, lane < 31 && left > per, per * out / 4, out, raw[side].w);
+    if (c.full) store_aligned(r[side].to + c.first * out, per * out / 4, w);
+    else store_words_some(r[side].to, c.first, p.length, per, out, w);
   }
 }
 
-#define KV_ANY(name, in, fp8) KERNEL __launch_bounds__(256) sol_kv_append_##name(const __grid_constant__ KvParams p) { kv_any(in, fp8, p); }
+#define KV_ANY(name, in, fp8) KERNEL __launch_bounds__(256) sol_kv_append_##name(KvParams p) { kv_any(in, fp8, p); }
 KV_ANY(any_1, 1, false)
 KV_ANY(any_2, 2, false)
 KV_ANY(any_4, 4, false)

@@ -7,7 +7,7 @@ typedef struct KvParams {
   void *k_cache, *v_cache;
   const void *k, *v, *slots;
   uint64_t items; // threads in all
-  Divider token;  // by a token's items, which are 16 bytes of k and v; any: the last may be short
+  Divider token;  // by a token's items, which are 16 bytes of k and v; any: by as many as a row may touch
   int64_t places; // of the cache
   int64_t length, last; // any: elements of a token; the last token's number
   int64_t k_stride, v_stride; // from token to token, in items; any: in elements

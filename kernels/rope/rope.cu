@@ -230,8 +230,8 @@ INLINE void rope_any(int in, int out, int neighbours, int kind, int weight_kind,
     ROPE_BY_KIND(call, in, out, neighbours)                                                                  \
   }
 #define ROPE(in, out)                                                                                        \
-  ROPE_KERNEL(, rope_chunks, in, out, 0, in == 2 && out == 2 ? 10 : 12)                                      \
+  ROPE_KERNEL(, rope_chunks, in, out, 0, 12)                                                                 \
   ROPE_KERNEL(neighbours_, rope_chunks, in, out, 1, 12)                                                      \
-  ROPE_KERNEL(any_, rope_any, in, out, 0, 6)                                                   \
-  ROPE_KERNEL(any_neighbours_, rope_any, in, out, 1, 6)
+  ROPE_KERNEL(any_, rope_any, in, out, 0, 5)                                                   \
+  ROPE_KERNEL(any_neighbours_, rope_any, in, out, 1, 5)
 #include "rope.def"

@@ -130,7 +130,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                 .v = a->v,
                 .slots = a->slots,
                 .token =
-                    elementwise_divider((uint64_t)ops_ceil_div(wide, per)),
+                    elementwise_divider((uint64_t)(whole ? wide / per : ops_ceil_div(wide + per - 1, per))),
                 .places = a->pages * a->page_size,
                 .length = wide,
                 .last = a->t - 1,

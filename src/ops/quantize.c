@@ -10,9 +10,17 @@
 #include "ops/narrow.h"
 
 // Those of 2-byte elements, then those of 4-byte elements.
-enum { KERNEL_BLOCKS, KERNEL_ROWS_2, KERNEL_ROWS_4, KERNEL_HELD, KERNEL_NARROW, KERNELS, KERNEL_COUNT = 2 * KERNELS };
+enum {
+  KERNEL_BLOCKS,
+  KERNEL_ROWS_2,
+  KERNEL_ROWS_4,
+  KERNEL_HELD,
+  KERNEL_NARROW,
+  KERNELS,
+  KERNEL_COUNT = 2 * KERNELS
+};
 #define NAMES(in)                                                                                            \
-  "sol_quantize_blocks_" in, "sol_quantize_rows_" in "_2", "sol_quantize_rows_" in "_4",                      \
+  "sol_quantize_blocks_" in, "sol_quantize_rows_" in "_2", "sol_quantize_rows_" in "_4",                     \
       "sol_quantize_held_" in, "sol_quantize_narrow_" in
 static const char *const kernel_names[KERNEL_COUNT] = {NAMES("2"), NAMES("4")};
 static const uint32_t kernel_shared[KERNEL_COUNT] = {[KERNEL_HELD] = HELD_SHARED,
@@ -179,16 +187,18 @@ static int64_t columns_of(const SolQuantize *a) { // of a piece
   return QUANTIZE_PIECE / ops_size(a->dtype);
 }
 
-// Rows of a few columns that are one group each: it costs less to pick them out of shared memory than to give each a lane of its own.
-static bool is_narrow(const SolQuantize *a) {
+// Rows of a few columns that are one group each: it costs less to pick them out of shared memory than to give each a
+// lane of its own, unless rows are whole pieces.
+static bool is_narrow(const SolQuantize *a, bool shifted) {
   const Format *f = format_of(a);
   bool dense = (!a->x_stride || a->x_stride == a->n) && (!a->y_stride || a->y_stride == a->n);
-  return dense && !is_packed(a) && a->n <= NARROW_BYTES && (!f->group || a->n <= f->group);
+  return dense && !is_packed(a) && a->n <= (shifted ? NARROW_BYTES : columns_of(a)) &&
+         (!f->group || a->n <= f->group);
 }
 
 static int plan_narrow(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
-  NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p->x, p->x_stride, ops_size(a->dtype)},
-                                    [NARROW_Y] = {p->y, p->y_stride, 1}};
+  NarrowTensor t[NARROW_TENSORS] = {
+      [NARROW_X] = {p->x, p->x_stride, ops_size(a->dtype)}, [NARROW_Y] = {p->y, p->y_stride, 1}};
   narrow_bytes(ctx, t, p->m, a->n, &p->narrow, l);
   return KERNEL_NARROW;
 }
@@ -205,7 +215,8 @@ static int plan_blocks(const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
 // enough; then in shared memory. It depends on the row's length alone, and results do not depend on it.
 static int plan_rows(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
   enum { WARP = 32, SHARE = 128 }; // threads of a block that several rows share
-  int64_t pieces = ops_ceil_div(a->n + (p->shifted ? columns_of(a) - 1 : 0), columns_of(a)), count = pieces <= 2 * QUANTIZE_ROW ? 2 : 4;
+  int64_t pieces = ops_ceil_div(a->n + (p->shifted ? columns_of(a) - 1 : 0), columns_of(a)),
+          count = pieces <= 2 * QUANTIZE_ROW ? 2 : 4;
   int64_t threads = ops_ceil_div(pieces, count);
   if (threads > QUANTIZE_ROW) {
     p->held = held_plan(ctx, a->m, a->n, ops_size(a->dtype), l);
@@ -240,7 +251,9 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                       .how = f->how};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
   p.shifted = !elementwise_aligned(a->y, a->m > 1 ? p.y_stride : 0, bytes);
-  l.kernel = is_narrow(a) ? plan_narrow(ctx, a, &p, &l) : f->group ? plan_blocks(a, &p, &l) : plan_rows(ctx, a, &p, &l);
+  l.kernel = is_narrow(a, p.shifted) ? plan_narrow(ctx, a, &p, &l)
+             : f->group              ? plan_blocks(a, &p, &l)
+                                     : plan_rows(ctx, a, &p, &l);
   if (in == 4) l.kernel += KERNELS;
   return ops_launch(ctx, &ops_quantize, &l, stream);
 }
@@ -283,8 +296,9 @@ static void cost_more(const void *args, SolCost *out) {
 }
 
 // Rows of each kernel: a few columns, lanes of a warp, blocks of two and of four pieces a thread, shared memory.
-static const int64_t shapes[][4] = {{1, 1},    {5, 2},    {3, 15},    {33, 32},   {300, 6}, {7, 128}, {9, 333},  {3, 1024},
-                                    {2, 4098}, {2, 9001}, {1, 32768}, {1, 70002}, {0, 64},  {3, 0}};
+static const int64_t shapes[][4] = {{1, 1},     {5, 2},     {3, 15},   {33, 32},  {300, 6},
+                                    {7, 128},   {9, 333},   {3, 1024}, {2, 4098}, {2, 9001},
+                                    {1, 32768}, {1, 70002}, {0, 64},   {3, 0}};
 
 const OpsDef ops_quantize = {
     .name = "quantize",

@@ -235,7 +235,8 @@ static const struct RowKernel *row_kernel(const SolSiluMul *a, Shape s, uint32_t
 
 // Dense rows of a few columns.
 static bool is_narrow(const SolSiluMul *a, Shape s) {
-  return a->n > 0 && a->n <= NARROW_BYTES && s.gate_stride == a->n && s.up_stride == a->n && s.y_stride == a->n;
+  return a->n > 0 && a->n <= NARROW_BYTES && s.gate_stride == a->n && s.up_stride == a->n &&
+         s.y_stride == a->n;
 }
 
 static int plan_narrow(const SolContext *ctx, const SolSiluMul *a, Shape s, SiluParams *p, OpsLaunch *l) {
@@ -289,7 +290,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     ops_grid(l.grid, ((uint64_t)a->m + (uint64_t)r->rows - 1) / (uint64_t)r->rows, 1);
   } else if (own) {
     bool wide = is_wide(a, s);
-    p.spread = (Spread){(uint64_t)(blocks_of(a) * a->m), a->n, elementwise_divider((uint64_t)blocks_of(a)), 0};
+    p.spread =
+        (Spread){(uint64_t)(blocks_of(a) * a->m), a->n, elementwise_divider((uint64_t)blocks_of(a)), 0};
     l.kernel = s.in == 4 ? (wide ? KERNEL_BLOCK_4_1 : KERNEL_BLOCK_4_0)
                          : (wide ? KERNEL_BLOCK_2_1 : KERNEL_BLOCK_2_0);
     ops_grid(l.grid, p.spread.chunks * (uint64_t)(wide ? BLOCK / s.per : 32), l.block);
