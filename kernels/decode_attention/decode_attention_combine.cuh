@@ -8,49 +8,62 @@
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 // Slot i has parts i, i + SLOTS and so on, and the slots' sums are added in order: by a warp each (p.slots is SLOTS), or all
 // by one warp where there are no more parts than slots, with the same bits. Lane l has columns l, l + 32 and so on.
+//
+// How many parts a sequence has is on its way from memory while the first parts are loaded, whether they are there or not: what is not is
+// left out afterwards.
 template <int V> struct DecodeCombine {
   enum { EACH = V / 32, SLOTS = DECODE_SLOTS };
 
-  static __device__ __forceinline__ void sum_slot(const DecodeParams &p, float (&sum)[EACH + 1], int64_t first, int parts, float most, int slot) {
-#pragma unroll(EACH > 4 ? 2 : 8)
-    for (int i = slot; i < parts; i += SLOTS) {
-      float by = exp_two(p.mosts[first + i] - most);
-      sum[EACH] = __fadd_rn(sum[EACH], __fmul_rn(p.weights[first + i], by));
-#pragma unroll
-      for (int j = 0; j < EACH; j++) sum[j] = __fadd_rn(sum[j], __fmul_rn(by, p.sums[(first + i) * V + threadIdx.x % 32 + j * 32]));
-    }
-  }
-
-  // Of no more than SLOTS parts: all loads at once.
-  static __device__ __forceinline__ void sum_all(const DecodeParams &p, float (&all)[EACH], int64_t first, int parts, float *most, float *weight) {
-    float x[SLOTS][EACH], m[SLOTS], w[SLOTS], top = -INFINITY;
-#pragma unroll
-    for (int i = 0; i < SLOTS; i++) {
-      bool there = i < parts;
-      m[i] = there ? p.mosts[first + i] : -INFINITY, w[i] = there ? p.weights[first + i] : 0;
-#pragma unroll
-      for (int j = 0; j < EACH; j++) x[i][j] = there ? p.sums[(first + i) * V + threadIdx.x % 32 + j * 32] : 0;
-    }
-#pragma unroll
-    for (int i = 0; i < SLOTS; i++) top = fmaxf(top, m[i]);
-    *most = top == -INFINITY ? 0 : top, *weight = 0;
-#pragma unroll
-    for (int i = 0; i < SLOTS; i++) {
-      float by = exp_two(m[i] - *most);
-      *weight = __fadd_rn(*weight, __fmul_rn(w[i], by));
-#pragma unroll
-      for (int j = 0; j < EACH; j++) all[j] = __fadd_rn(all[j], __fmul_rn(by, x[i][j]));
-    }
-  }
-
-  // The largest score of all parts, the same in every warp. A part that sees nothing has -infinity, and a weight of 0.
-  static __device__ __forceinline__ float most_of(const DecodeParams &p, int64_t first, int parts) {
-    float m = -INFINITY;
+  // The largest score of all parts, the same in every warp; mine: of the lane's part of the first 32. A part that sees nothing has
+  // -infinity, and a weight of 0.
+  static __device__ __forceinline__ float most_of(const DecodeParams &p, float mine, int64_t first, int parts) {
+    int lane = threadIdx.x % 32;
+    float m = lane < parts ? mine : -INFINITY;
 #pragma unroll 4
-    for (int i = threadIdx.x % 32; i < parts; i += 32) m = fmaxf(m, p.mosts[first + i]);
+    for (int i = lane + 32; i < parts; i += 32) m = fmaxf(m, p.mosts[first + i]);
 #pragma unroll
     for (int o = 16; o; o /= 2) m = fmaxf(m, __shfl_xor_sync(~0u, m, o));
-    return m == -INFINITY ? 0 : m;
+    return m;
+  }
+
+  // COUNT parts from `part` on, every STEP-th, as far as there is room for them.
+  template <int COUNT, int STEP> static __device__ __forceinline__ void load(const DecodeParams &p, float (&x)[COUNT][EACH], int64_t first, int part) {
+#pragma unroll
+    for (int i = 0; i < COUNT; i++)
+#pragma unroll
+      for (int j = 0; j < EACH; j++) {
+        bool there = part + i * STEP < p.parts;
+        x[i][j] = there ? p.sums[(first + part + i * STEP) * V + threadIdx.x % 32 + j * 32] : 0;
+      }
+  }
+
+  // Adds up parts slot, slot + STEP and so on, COUNT at a time; each lane has what one of 32 parts is multiplied by. Returns the largest
+  // score of all, or NaN where there are fewer than two parts.
+  template <int COUNT, int STEP>
+  static __device__ __forceinline__ float sum_parts(const DecodeParams &p, float (&sum)[EACH], float &weight, int64_t row, int b, int slot) {
+    static_assert(32 % (COUNT * STEP) == 0, "whole rounds of 32 parts");
+    int lane = threadIdx.x % 32, length = decode_length(p, b);
+    int64_t first = row * p.parts;
+    float x[COUNT][EACH], of_lane = lane < p.parts ? p.mosts[first + lane] : 0, by = lane < p.parts ? p.weights[first + lane] : 0;
+    load<COUNT, STEP>(p, x, first, slot);
+    int parts = decode_parts(p, length);
+    if (parts < 2) return NAN;
+    float most = most_of(p, of_lane, first, parts), base = most == -INFINITY ? 0 : most;
+    for (int at = 0; at < parts; at += COUNT * STEP) {
+      if (at) load<COUNT, STEP>(p, x, first, at + slot);
+      if (at && at % 32 == 0 && at + lane < parts) of_lane = p.mosts[first + at + lane], by = p.weights[first + at + lane];
+      float times = exp_two(of_lane - base), weighed = __fmul_rn(by, times);
+#pragma unroll
+      for (int i = 0; i < COUNT; i++) {
+        int part = at + slot + i * STEP;
+        if (part >= parts) continue;
+        float of_part = __shfl_sync(~0u, times, part % 32);
+        weight = __fadd_rn(weight, __shfl_sync(~0u, weighed, part % 32));
+#pragma unroll
+        for (int j = 0; j < EACH; j++) sum[j] = __fadd_rn(sum[j], __fmul_rn(of_part, x[i][j]));
+      }
+    }
+    return base;
   }
 
   static __device__ __forceinline__ void store(const DecodeParams &p, const float (&sum)[EACH], int64_t row, int b, float most, float weight) {
@@ -67,18 +80,18 @@ template <int V> struct DecodeCombine {
     int64_t row = ((int64_t)blockIdx.y * gridDim.x + blockIdx.x) * (alone ? SLOTS : 1) + (alone ? warp : 0); // a head of a sequence
     if (row >= (int64_t)p.batch * p.heads) return;
     wait_for_predecessor();
-    int b = (int)(row / p.heads), parts = decode_parts(p, decode_length(p, b));
-    if (parts < 2) return;
-    int64_t first = row * p.parts;
+    int b = (int)(row / p.heads);
     float most, weight = 0, all[EACH] = {};
-    if (alone) sum_all(p, all, first, parts, &most, &weight);
-    else {
-      float sum[EACH + 1] = {};
-      most = most_of(p, first, parts);
-      sum_slot(p, sum, first, parts, most, warp);
+    if (alone) {
+      most = sum_parts<(EACH > 8 ? 4 : 8), 1>(p, all, weight, row, b, 0);
+      if (isnan(most)) return;
+    } else {
+      float sum[EACH] = {}, of_slot = 0;
+      most = sum_parts<32 / SLOTS, SLOTS>(p, sum, of_slot, row, b, warp);
+      if (isnan(most)) return; // all warps do
 #pragma unroll
       for (int j = 0; j < EACH; j++) slots[warp][lane + j * 32] = sum[j];
-      if (lane == 0) slots[warp][V] = sum[EACH];
+      if (lane == 0) slots[warp][V] = of_slot;
       __syncthreads();
       if (warp) return;
 #pragma unroll

@@ -139,11 +139,18 @@ INLINE uint32_t decode_row(const DecodeParams &p, const DecodePlace &x) {
   return x.there && (unsigned)x.page < (unsigned)p.pages ? ((unsigned)x.page * p.page_size + x.in_page) * p.kv_heads + x.kv : ~0u;
 }
 
+// All of a row: a prefetch of one address may bring 32 bytes alone. `at` and `bytes` are multiples of 16.
+INLINE void prefetch_row(const char *at, int bytes) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(at)), "r"(bytes) : "memory");
+#endif
+}
+
 // While the predecessor still runs, the first tokens of the block's first item are brought to L2: a hint, which may be of other tokens
 // where lengths or the table are being written, and is looked up again. row_bytes: of a head, in K and in V.
 template <int THREADS> INLINE void decode_hint(int *before, const DecodeParams &p, int row_bytes) {
 #if __CUDA_ARCH__ >= 900
-  if (!p.hint) return;
+  if (!p.hint || !p.aligned) return;
   DecodePlan plan = decode_plan<THREADS>(before, p, 0);
   if (plan.begin >= plan.end) return;
   DecodeItem item = decode_find(plan, p, plan.begin);
@@ -151,10 +158,8 @@ template <int THREADS> INLINE void decode_hint(int *before, const DecodeParams &
   for (int i = threadIdx.x; i < p.hint; i += THREADS) {
     uint32_t row = decode_row(p, decode_look_up(plan, p, item, item.key + i, true));
     if (row == ~0u) continue;
-    for (int at = 0; at < row_bytes; at += 128) {
-      prefetch_l2((const char *)p.k_cache + (int64_t)row * row_bytes + at);
-      if (p.v_cache) prefetch_l2((const char *)p.v_cache + (int64_t)row * row_bytes + at);
-    }
+    prefetch_row((const char *)p.k_cache + (int64_t)row * row_bytes, row_bytes);
+    if (p.v_cache) prefetch_row((const char *)p.v_cache + (int64_t)row * row_bytes, row_bytes);
   }
 #endif
 }

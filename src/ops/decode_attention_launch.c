@@ -63,8 +63,8 @@ static int combining(int64_t v_dim) {
   return 0; // the checks leave no other shapes
 }
 
-// Tokens of a part: at least `part`, whose bytes in the cache are 64 times those of its sums, and from DECODE_PARTS parts on up to
-// `most`; sequences up to `whole` are not cut. It depends on the heads' shape and the sequence's length alone, so that a
+// Tokens of a part: at least `part`, whose bytes in the cache are 64 times those of its sums (heads of 256, whose parts' ends take
+// longest: 512 times), and from DECODE_PARTS parts on up to `most`; sequences up to `whole` are not cut. It depends on the heads' shape and the sequence's length alone, so that a
 // sequence's bits do not depend on the batch.
 typedef struct Lengths {
   int64_t whole, part, most;
@@ -81,15 +81,14 @@ static int64_t row_bytes(const SolDecodeAttention *a) { // of a token, for one h
 }
 
 static Lengths lengths_of(const SolDecodeAttention *a) {
-  int64_t row = row_bytes(a), sums = 64 * (a->heads / a->kv_heads) * a->v_dim * 4;
+  int64_t row = row_bytes(a), sums = (a->d == 256 ? 512 : 64) * (a->heads / a->kv_heads) * a->v_dim * 4;
   if (a->d == DECODE_LATENT) {
     int64_t tokens = a->heads / a->kv_heads > DECODE_ROWS ? 2048 : 1024;
     return (Lengths){2 * tokens, tokens, tokens};
   }
   if (sums < 1 << 18) sums = 1 << 18;
-  if (a->d == 256) sums = 1 << 20; // whose parts' ends take longest
-  int64_t least = tokens_of(sums < 1 << 20 ? sums : 1 << 20, row), most = tokens_of(1 << 20, row);
-  return (Lengths){least > most / 2 ? least : most / 2, least, most};
+  int64_t least = tokens_of(sums < 1 << 20 ? sums : 1 << 20, row), most = tokens_of(1 << 20, row), half = a->d == 256 ? most : most / 2;
+  return (Lengths){least > half ? least : half, least, most};
 }
 
 // The most that a sequence has. Those that are cut into the shortest parts have no more than DECODE_PARTS.
