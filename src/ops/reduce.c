@@ -264,7 +264,10 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
 
 // GPU
 static SolStatus launch_rows(SolContext *ctx, ReduceParams *p, SolStream stream) {
-  enum { MOST_LANES = 3, VECTORS = 8 }; // a power of two; whole rows of so many 16 bytes need no shared memory
+  enum {
+    MOST_LANES = 3,
+    VECTORS = 8
+  }; // a power of two; whole rows of so many 16 bytes need no shared memory
   int in = p->x_kind == KIND_FP32 ? 4 : 2;
   OpsLaunch l = {.early = true, .params = p, .bytes = sizeof *p};
   bool vectors = ops_align(p->x, p->x_stride, 2) == 16 && p->n * in % 16 == 0 && p->n * in >= 16 * VECTORS;
@@ -394,8 +397,8 @@ static void cost_more(const void *args, SolCost *out) {
 }
 
 static const int64_t shapes[][4] = {
-    {1, 1},    {3, 3},    {70, 7},    {33, 31},   {17, 250},   {300, 300},
-    {2, 2000}, {2, 5125}, {4100, 17}, {1, 20000}, {1, 131100}, {0, 64}, {9, 650}, {5, 1201},
+    {1, 1},    {3, 3},     {70, 7},    {33, 31},    {17, 250}, {300, 300}, {2, 2000},
+    {2, 5125}, {4100, 17}, {1, 20000}, {1, 131100}, {0, 64},   {9, 650},   {5, 1201},
 };
 static const int64_t bench[][4] = {{1, 131072}, {8192, 4096}, {32768, 1024}, {262144, 128}, {512, 131072}};
 
