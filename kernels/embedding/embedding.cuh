@@ -15,6 +15,15 @@ INLINE int64_t id_at(const void *ids, uint64_t i, int wide) {
   return wide ? ((const int64_t *)ids)[i] : ((const int32_t *)ids)[i];
 }
 
+// As may_hint says, for blocks of half as many threads.
+INLINE bool embedding_may_hint(void) {
+#if __CUDA_ARCH__ >= 900
+  return gridDim.x * gridDim.y <= 2048;
+#else
+  return false;
+#endif
+}
+
 // 0: nothing to do for this thread. unit: bytes of the row that a thread has next to its neighbour's, `pieces` times.
 INLINE int embedding_place(const EmbeddingParams *p, EmbeddingPlace *at, int unit, int pieces) {
   uint64_t i = thread_index(), row;
@@ -23,7 +32,7 @@ INLINE int embedding_place(const EmbeddingParams *p, EmbeddingPlace *at, int uni
     at->thread = (uint32_t)i - (uint32_t)row * (uint32_t)p->per_row;
   } else
     split(i, p->per_row, &row, &at->thread);
-  if (may_hint() && row < (uint64_t)p->m && !p->order && at->thread % (128 / unit) == 0) {
+  if (embedding_may_hint() && row < (uint64_t)p->m && !p->order && at->thread % (128 / unit) == 0) {
     int64_t likely = p->wide_ids ? __ldcg((const long long *)p->ids + row) : __ldcg((const int *)p->ids + row);
 #pragma unroll
     for (int k = 0; k < pieces; k++) {
@@ -173,7 +182,7 @@ INLINE void flat_hint(const EmbeddingParams *p, uint64_t i, int unit) {
 INLINE void embedding_flat(const EmbeddingParams *p, int unit, int each) {
   uint64_t block = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * (EMBEDDING_THREADS * each);
   uint64_t i = block + threadIdx.x / 32 * (32 * each) + threadIdx.x % 32;
-  if (may_hint()) {
+  if (embedding_may_hint()) {
 #pragma unroll
     for (int k = 0; k < each; k++) flat_hint(p, i + 32 * k, unit);
   }

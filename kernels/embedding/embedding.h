@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 enum {
-  EMBEDDING_THREADS = 256, // of a block
+  EMBEDDING_THREADS = 128, // of a block
   EMBEDDING_PIECES = 4,    // a thread, where elements are converted
   EMBEDDING_LINES = 8      // lines of 128 bytes a warp, where a thread moves words
 };

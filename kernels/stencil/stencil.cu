@@ -318,7 +318,8 @@ INLINE void stencil_dense(StencilShape s, const StencilParams *p, int kind) {
     return;
   }
   int64_t later = first + (int64_t)p->ahead * STENCIL_THREADS * w; // thread 0's is prefetched
-  if (later >= 0 && later + STENCIL_THREADS * w <= all) stencil_fetch(at + (later - first) * s.size, 1, 0, STENCIL_THREADS * 16);
+  if (p->ahead && later >= 0 && later + STENCIL_THREADS * w <= all)
+    stencil_fetch(at + (later - first) * s.size, 1, 0, STENCIL_THREADS * 16);
   const bool at_once = s.radius <= 2; // all loads, where registers hold them
   Vec v[5];
   Around up[4], down[4];

@@ -94,7 +94,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   bool vectors = a->n % per == 0 && ops_align(a->x, p.x_stride * size, a->m) == 16 &&
                  ops_align(a->y, p.y_stride * out, a->m) >= vector;
   bool flat = a->m == 1, narrow = !flat && a->n <= STENCIL_SHORT, wide = !flat && !narrow && vectors;
-  bool dense = narrow && p.x_stride == a->n && p.y_stride == a->n;
+  // A vector of four elements is too few for the many loads of a large radius.
+  bool dense = narrow && p.x_stride == a->n && p.y_stride == a->n && (size == 2 || a->radius <= 2);
   StencilLayout layout = flat     ? STENCIL_FLAT
                          : dense  ? STENCIL_DENSE
                          : narrow ? STENCIL_NARROW
@@ -122,7 +123,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   }
   // Where blocks compute for long, few loads are in flight: later tiles are prefetched, a few megabytes
   // ahead.
-  if (dense || (flat ? a->radius > 2 : wide && a->radius > 2 && a->radius <= 4))
+  if (dense ? a->radius <= 2 : a->radius > 2 && (flat || (wide && a->radius <= 4)))
     p.ahead = (uint32_t)ctx->sms * (flat || dense ? 8 : 4);
   OpsLaunch l = {.kernel = kernel, .block = STENCIL_THREADS, .early = true, .params = &p, .bytes = sizeof p};
   ops_grid(l.grid, blocks * STENCIL_THREADS, STENCIL_THREADS);
