@@ -4,10 +4,12 @@
 #define BODY_WIDE(chunks)        embedding_wide(&p, chunks)
 #define BODY_SHIFT(size, chunks) embedding_shift(&p, size, chunks)
 #define BODY_FLAT(unit, each)    embedding_flat(&p, unit, each)
-#define BODY_SHORT(size, each)   embedding_pieces(&p, size, each)
+#define BODY_SHORT(size, each)   embedding_short(&p, size, each)
+#define BODY_STAGED(size)        embedding_staged(&p, 0, size, size)
+#define BODY_STAGED_TO(in, out)  embedding_staged(&p, 1, in, out)
 #define BODY_WORDS(lines)        embedding_words(&p, lines)
-#define BODY_CONVERT(in, out)    embedding_convert(&p, in, out)
-#define BODY_ANY()               embedding_any(&p)
+#define BODY_CONVERT(in, out, pieces) embedding_convert(&p, in, out, pieces)
+#define BODY_CONVERT_SHORT(each) embedding_convert_short(&p, each)
 #define EMBEDDING(name, how, ...)                                                                            \
   KERNEL __launch_bounds__(EMBEDDING_THREADS) name(const __grid_constant__ EmbeddingParams p) {              \
     BODY_##how(__VA_ARGS__);                                                                                 \

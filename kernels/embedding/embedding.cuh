@@ -99,7 +99,7 @@ INLINE void embedding_wide(const EmbeddingParams *p, int chunks) {
 }
 
 // Units of `size` bytes, at any address: the aligned vectors of y's row, each from two of x's; what is left at both
-// ends of the row by the first threads, one unit each. There are at least 2 * 16 / size threads on a row.
+// ends of the row by the first threads, a unit of each end. There are at least 16 / size threads on a row.
 INLINE void embedding_shift(const EmbeddingParams *p, int size, int chunks) {
   EmbeddingPlace at;
   if (!embedding_place(p, &at, 16, chunks)) return;
@@ -131,15 +131,14 @@ INLINE void embedding_shift(const EmbeddingParams *p, int size, int chunks) {
 #pragma unroll
   for (int k = 0; k < chunks; k++)
     if (first + k * step < end) *(uint4 *)(at.y + first + k * step) = v[k];
-  if (at.thread >= 32 / size) return;
-  int64_t place = (int64_t)at.thread * size;
-  if (place >= 16) place += end - 16;
-  else if (place >= head) return;
-  if (place >= p->n) return;
-  Vec one;
-  one.v = make_uint4(0, 0, 0, 0);
-  if (at.x) move_one(one.b, at.x + place, size);
-  move_one(at.y + place, one.b, size);
+  if (at.thread >= 16 / size) return;
+  const int64_t before = (int64_t)at.thread * size, after = end + before;
+  Vec ends;
+  ends.v = make_uint4(0, 0, 0, 0);
+  if (at.x && before < head) move_one(ends.b, at.x + before, size);
+  if (at.x && after < p->n) move_one(ends.b + 8, at.x + after, size);
+  if (before < head) move_one(at.y + before, ends.b, size);
+  if (after < p->n) move_one(at.y + after, ends.b + 8, size);
 }
 
 // ---- y as one sequence of units, neighbouring lanes on neighbouring units, wherever rows end.
@@ -215,7 +214,7 @@ INLINE void embedding_flat(const EmbeddingParams *p, int unit, int each) {
 
 // Dense, short rows of elements of 1 or 2 bytes at any address: y by aligned words, of several loads each. per_row:
 // elements.
-INLINE void embedding_pieces(const EmbeddingParams *p, int size, int each) {
+INLINE void embedding_short(const EmbeddingParams *p, int size, int each) {
   const int per = 4 / size;
   uint64_t block = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * (EMBEDDING_THREADS * each);
   uint64_t i = block + threadIdx.x / 32 * (32 * each) + threadIdx.x % 32;
@@ -261,6 +260,148 @@ INLINE void embedding_pieces(const EmbeddingParams *p, int size, int each) {
   }
 }
 
+// ---- Elements of `in` bytes may become others of `out` bytes. A piece is as many of them as are at most 16 bytes of either.
+
+// The piece's `bytes` of x, at any address, in two steps as load_around's are.
+INLINE Around piece_load(const char *from, int bytes, int wanted) {
+  if (bytes == 16) return load_around(from, wanted);
+  const char *aligned = from - ((uintptr_t)from & 7);
+  uint2 lo = make_uint2(0, 0), hi = lo;
+  if (wanted) lo = *(const uint2 *)aligned;
+  if (wanted && aligned != from) hi = *(const uint2 *)(aligned + 8);
+  Around a = {make_uint4(lo.x, lo.y, hi.x, hi.y), make_uint4(0, 0, 0, 0)};
+  return a;
+}
+
+// Whether piece_load may read them: what it reads is between first and end.
+INLINE int piece_is_around(const char *from, const char *first, const char *end, int bytes) {
+  int shift = (int)((uintptr_t)from & (bytes - 1));
+  return from - shift >= first && from - shift + (shift ? 2 * bytes : bytes) <= end;
+}
+
+INLINE void piece_store(char *to, const Vec *v, int in, int out, int x_kind, int y_kind) {
+  float f[8];
+  Vec w;
+  widen(v, x_kind, in, f);
+  if (out == 4) *(float4 *)to = make_float4(f[0], f[1], f[2], f[3]);
+  else if (in == 4) *(uint2 *)to = make_uint2(narrow2(f[0], f[1], y_kind), narrow2(f[2], f[3], y_kind));
+  else {
+    narrow(&w, y_kind, 2, f);
+    *(uint4 *)to = w.v;
+  }
+}
+
+// ---- Dense rows, staged. A block has some rows of y, a contiguous range. It reads their ids, then copies all aligned 16 bytes
+// of x that have a part of them to shared memory, none through registers, so that much is in flight; then it writes the
+// range by aligned pieces, each from one row or from two.
+
+extern __shared__ __align__(16) char staged_memory[]; // 16 bytes, the rows, p->pitch bytes each, 16 bytes, then where each comes from
+
+INLINE const char **staged_from(const EmbeddingParams *p) { return (const char **)(staged_memory + p->staged * p->pitch + 32); }
+
+// index / d for both below 2^16, where `over` is staged_over(d).
+INLINE uint32_t staged_over(uint32_t d) { return ~0u / d + 1; }
+INLINE uint32_t staged_divide(uint32_t index, uint32_t d, uint32_t over) { return d == 1 ? index : __umulhi(index, over); }
+
+INLINE void staged_ids(const EmbeddingParams *p, uint64_t first, int rows) {
+  for (int i = threadIdx.x; i < rows; i += EMBEDDING_THREADS) staged_from(p)[i] = flat_row(p, first + i, true).x;
+  // Ids of a later block: those are read once, from DRAM, and everything waits for them.
+  uint64_t later = first + p->ahead + threadIdx.x * 32;
+  if (p->ahead && threadIdx.x * 32 < rows && later < (uint64_t)p->m) prefetch_l2((const char *)p->ids + later * (p->wide_ids ? 8 : 4));
+}
+
+// As fetch16, through L1: many rows may be of few ids, whose 16 bytes one place in L2 would have to give to all SMs.
+INLINE void fetch16_near(void *to, const void *from) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
+               "l"(__cvta_generic_to_global(from))
+               : "memory");
+#else
+  *(uint4 *)to = *(const uint4 *)from;
+#endif
+}
+
+INLINE void staged_fill(const EmbeddingParams *p, int rows, int in) {
+  const int bytes = (int)p->per_row * in, most = p->pitch / 16;
+  uint32_t over = staged_over(most);
+#pragma unroll 4
+  for (int i = threadIdx.x; i < rows * most; i += EMBEDDING_THREADS) {
+    int row = (int)staged_divide(i, most, over), chunk = i - row * most;
+    const char *from = staged_from(p)[row], *end = from + bytes;
+    const char *at = from - ((uintptr_t)from & 15) + chunk * 16;
+    char *to = staged_memory + 16 + row * p->pitch + chunk * 16;
+    if (!from || at >= end) *(uint4 *)to = make_uint4(0, 0, 0, 0);
+    else if (at >= (const char *)p->x && at + 16 <= p->x_end) fetch16_near(to, at);
+    else *(uint4 *)to = load_singly(at, from, end, in);
+  }
+  if (threadIdx.x < 2) *(uint4 *)(staged_memory + threadIdx.x * (16 + rows * p->pitch)) = make_uint4(0, 0, 0, 0);
+  wait_for_fetches();
+}
+
+// A piece's bytes from byte `at` of shared memory on.
+INLINE uint4 staged_take(int at, int in, int bytes) {
+  const char *aligned = staged_memory + (at & -bytes);
+  uint32_t shift = at & (bytes - 1);
+  if (bytes == 16) return funnel(*(const uint4 *)aligned, *(const uint4 *)(aligned + 16), shift, in);
+  uint2 lo = *(const uint2 *)aligned, hi = *(const uint2 *)(aligned + 8);
+  return funnel(make_uint4(lo.x, lo.y, hi.x, hi.y), make_uint4(0, 0, 0, 0), shift, in);
+}
+
+// The first `bytes` of a, then b.
+INLINE uint4 staged_join(uint4 a, uint4 b, int bytes) {
+  uint32_t x[4] = {a.x, a.y, a.z, a.w}, y[4] = {b.x, b.y, b.z, b.w};
+#pragma unroll
+  for (int w = 0; w < 4; w++) {
+    int bits = 8 * (bytes - 4 * w);
+    uint32_t mask = bits >= 32 ? ~0u : bits <= 0 ? 0 : (1u << bits) - 1;
+    x[w] = (x[w] & mask) | (y[w] & ~mask);
+  }
+  return make_uint4(x[0], x[1], x[2], x[3]);
+}
+
+// Elements first .. end - 1 of a piece alone.
+INLINE void piece_store_some(char *to, const Vec *v, int first, int end, int convert, int in, int out, int x_kind, int y_kind) {
+#pragma unroll
+  for (int j = 0; j < 16 / max(in, out); j++) {
+    if (j < first || j >= end) continue;
+    if (convert) store_one(to, j, y_kind, load_one(v->b, j, x_kind));
+    else move_one(to + j * out, v->b + j * in, out);
+  }
+}
+
+// Where element 0 of a row is in shared memory.
+INLINE int staged_row(const EmbeddingParams *p, int row) {
+  return 16 + row * p->pitch + (int)((uint32_t)(uintptr_t)staged_from(p)[row] & 15);
+}
+
+INLINE void embedding_staged(const EmbeddingParams *p, int convert, int in, int out) {
+  const int per = 16 / max(in, out), bytes = per * in;
+  uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, first = block * p->staged;
+  wait_for_predecessor();
+  let_successor_start();
+  if (first >= (uint64_t)p->m) return;
+  int rows = (int)min((uint64_t)p->staged, (uint64_t)p->m - first), n = (int)p->per_row, all = rows * n;
+  staged_ids(p, first, rows);
+  __syncthreads();
+  staged_fill(p, rows, in);
+  __syncthreads();
+  char *y = (char *)p->y + (int64_t)first * n * out;
+  int head = (int)((uint32_t)(uintptr_t)y & (per * out - 1)) / out; // elements of the first piece that are before the range
+  uint32_t over = staged_over(n);
+#pragma unroll 2
+  for (int e = (int)threadIdx.x * per - head; e < all; e += EMBEDDING_THREADS * per) {
+    int row = e < 0 ? 0 : (int)staged_divide(e, n, over), at = e - row * n, cut = n - at;
+    Vec v;
+    v.v = staged_take(staged_row(p, row) + at * in, in, bytes);
+    if (cut < per && row + 1 < rows) // of the next row, what comes before its first element is not taken
+      v.v = staged_join(v.v, staged_take(staged_row(p, row + 1) - cut * in, in, bytes), cut * in);
+    char *to = y + e * out;
+    if (e < 0 || e + per > all) piece_store_some(to, &v, -e, all - e, convert, in, out, p->x_kind, p->y_kind);
+    else if (convert) piece_store(to, &v, in, out, p->x_kind, p->y_kind);
+    else *(uint4 *)to = v.v;
+  }
+}
+
 // Words at any address, one at a time: neighbouring lanes on neighbouring words, a warp on `lines` whole lines of y; the
 // words of x may be at any offset from a line. per_row is a multiple of 32.
 INLINE void embedding_words(const EmbeddingParams *p, int lines) {
@@ -283,46 +424,66 @@ INLINE void embedding_words(const EmbeddingParams *p, int lines) {
   }
 }
 
-// Elements of `in` bytes become others of `out` bytes, a 16-byte vector of x at a time. x on 16 bytes, y on its part.
-INLINE void embedding_convert(const EmbeddingParams *p, int in, int out) {
+// y's row by pieces on their own boundaries, `pieces` a thread, and what is left at both ends by the first threads, an
+// element of each end. There are at least as many threads on a row as a piece has elements.
+INLINE void embedding_convert(const EmbeddingParams *p, int in, int out, int pieces) {
+  const int per = 16 / max(in, out), bytes = per * in;
   EmbeddingPlace at;
-  if (!embedding_place(p, &at, 16, 1)) return;
-  int per = 16 / in;
-  int64_t first = (int64_t)at.thread * per;
-  float f[8];
-  if (first + per <= p->n) {
-    Vec v, w[2];
-    v.v = make_uint4(0, 0, 0, 0);
-    if (at.x) v.v = *(const uint4 *)(at.x + first * in);
-    widen(&v, p->x_kind, in, f);
-    if (out == 4) {
-      *(float4 *)(at.y + first * 4) = make_float4(f[0], f[1], f[2], f[3]);
-      *(float4 *)(at.y + first * 4 + 16) = make_float4(f[4], f[5], f[6], f[7]);
-    } else if (in == 4) {
-      *(uint2 *)(at.y + first * 2) = make_uint2(narrow2(f[0], f[1], p->y_kind), narrow2(f[2], f[3], p->y_kind));
-    } else {
-      narrow(w, p->y_kind, 2, f);
-      *(uint4 *)(at.y + first * 2) = w[0].v;
-    }
-  } else
-    for (int64_t c = first; c < p->n; c++) store_one(at.y, c, p->y_kind, at.x ? load_one(at.x, c, p->x_kind) : 0);
+  if (!embedding_place(p, &at, bytes, pieces)) return;
+  int64_t head = (int64_t)(-(uintptr_t)at.y & (per * out - 1)) / out;
+  if (head > p->n) head = p->n;
+  int64_t end = head + (p->n - head) / per * per, step = (int64_t)p->per_row * per;
+  int64_t first = head + (int64_t)at.thread * per;
+  const char *low = p->x_end ? (const char *)p->x : at.x, *high = p->x_end ? p->x_end : at.x + p->n * in;
+  Around a[8];
+  int whole = 1;
+#pragma unroll
+  for (int k = 0; k < pieces; k++) {
+    const char *from = at.x + (first + k * step) * in;
+    int here = at.x && first + k * step < end, ok = piece_is_around(from, low, high, bytes);
+    a[k] = piece_load(from, bytes, here && ok);
+    whole &= ok || !here;
+  }
+#pragma unroll
+  for (int k = 0; k < pieces; k++) {
+    int64_t c = first + k * step;
+    const char *from = at.x + c * in;
+    if (c >= end) break;
+    Vec v;
+    v.v = funnel(a[k].lo, a[k].hi, (uint32_t)(uintptr_t)from & (bytes - 1), in);
+    if (!whole && at.x && !piece_is_around(from, low, high, bytes)) v.v = load_singly(from, from, from + bytes, in);
+    piece_store(at.y + c * out, &v, in, out, p->x_kind, p->y_kind);
+  }
+  if (at.thread >= per) return;
+  int64_t before = (int64_t)at.thread, after = end + before;
+  float f = 0, g = 0;
+  if (at.x && before < head) f = load_one(at.x, before, p->x_kind);
+  if (at.x && after < p->n) g = load_one(at.x, after, p->x_kind);
+  if (before < head) store_one(at.y, before, p->y_kind, f);
+  if (after < p->n) store_one(at.y, after, p->y_kind, g);
 }
 
-// Any types at any address, neighbouring threads on neighbouring elements.
-INLINE void embedding_any(const EmbeddingParams *p) {
-  EmbeddingPlace at;
-  if (!embedding_place(p, &at, 16, 1)) return;
-  float f[EMBEDDING_ANY];
+// Short rows: y as one sequence of elements, `each` a thread, a warp's width apart. per_row: elements.
+INLINE void embedding_convert_short(const EmbeddingParams *p, int each) {
+  uint64_t block = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * (EMBEDDING_THREADS * each);
+  uint64_t i = block + threadIdx.x / 32 * (32 * each) + threadIdx.x % 32;
+  wait_for_predecessor();
+  let_successor_start();
+  FlatRow r[8];
+  uint32_t at[8];
+  float f[8];
 #pragma unroll
-  for (int k = 0; k < EMBEDDING_ANY; k++) {
-    int64_t c = (int64_t)(at.thread + k * p->per_row);
-    f[k] = at.x && c < p->n ? load_one(at.x, c, p->x_kind) : 0;
+  for (int k = 0; k < each; k++) {
+    uint64_t row, column;
+    flat_split(p, i + 32 * k, &row, &column);
+    r[k] = flat_row(p, row, !column);
+    at[k] = (uint32_t)column;
   }
 #pragma unroll
-  for (int k = 0; k < EMBEDDING_ANY; k++) {
-    int64_t c = (int64_t)(at.thread + k * p->per_row);
-    if (c < p->n) store_one(at.y, c, p->y_kind, f[k]);
-  }
+  for (int k = 0; k < each; k++) f[k] = r[k].x ? load_one(r[k].x, at[k], p->x_kind) : 0;
+#pragma unroll
+  for (int k = 0; k < each; k++)
+    if (r[k].y) store_one(r[k].y, at[k], p->y_kind, f[k]);
 }
 
 #endif

@@ -2,6 +2,7 @@
 // the same input gives the same bits; a second launch adds up what the blocks of the first leave in the workspace.
 #include "reduce/reduce.h"
 #include "cluster_exchange.cuh"
+#include "narrow.cuh"
 #include "span.cuh"
 
 // `how` is a literal wherever these are used.
@@ -45,9 +46,9 @@ INLINE void finish(const ReduceParams *p, int64_t i, float sum) {
   store_one(p->y, i, p->y_kind, p->divisor == 1 ? sum : sum / p->divisor);
 }
 
-// What thread `thread` of `all` has of a row.
+// What thread `thread` of `all` has of a row. The row's ends come last: then L1 has them, with the chunks of its neighbours.
 INLINE float reduce_span(const Span *x, int64_t thread, int64_t all, int kind, int in, int how) {
-  enum { DEPTH = 4 };
+  enum { DEPTH = 6 };
   float sum[DEPTH];
 #pragma unroll
   for (int u = 0; u < DEPTH; u++) sum[u] = nothing(how);
@@ -60,7 +61,7 @@ INLINE float reduce_span(const Span *x, int64_t thread, int64_t all, int kind, i
   }
   for (int64_t e = thread; e < x->edges; e += all)
     sum[0] = take(sum[0], load_one(x->at, span_edge(x, (int)e), kind), how);
-  return add(add(sum[0], sum[1], how), add(sum[2], sum[3], how), how);
+  return add(add(add(sum[0], sum[1], how), add(sum[2], sum[3], how), how), add(sum[4], sum[5], how), how);
 }
 
 // Rows: each by the threads of its group.
@@ -71,6 +72,33 @@ INLINE void reduce_row(const ReduceParams *p, RowShape s, RowFold *shared, int h
   float sum = reduce_span(&x, place.thread, s.threads * s.cluster, kind, s.in, how);
   sum = fold_row(s, shared, sum, how);
   if (place.thread == 0 && place.row < p->m) finish(p, (int64_t)place.row, sum);
+}
+
+// Short rows: a block has a span of many of them in shared memory, some lanes to a row.
+INLINE void narrow_sums(const ReduceParams *p, NarrowTile x, int rows, int kind, int how) {
+  const NarrowCopy copy = {p->narrow.lane_bits, NARROW_EACH, false};
+  uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * p->narrow.rows;
+#pragma unroll 1
+  for (int at = 0; at < rows; at += blockDim.x >> copy.lane_bits) {
+    NarrowPlace a = narrow_place(&p->narrow, copy, at, rows);
+    float f[NARROW_EACH], sum[2] = {nothing(how), nothing(how)};
+    narrow_take(x, a, kind, nothing(how), f);
+#pragma unroll
+    for (int k = 0; k < NARROW_EACH; k++) sum[k % 2] = take(sum[k % 2], f[k], how);
+    float2 all = make_float2(add(sum[0], sum[1], how), 0);
+    all = lanes_fold(all, how == HOW_MAX ? FOLD_HIGHEST : FOLD_SUM, a.lanes);
+    if (a.lane == 0 && a.row < rows) finish(p, (int64_t)(first + a.row), all.x);
+  }
+}
+
+INLINE void reduce_narrow(const ReduceParams *p, int in, int how) {
+  int rows = narrow_rows(&p->narrow, p->m);
+  NarrowTile x = narrow_tile(&p->narrow, NARROW_X, p->x, p->x_stride, in, rows);
+  narrow_fetch(x, in);
+  narrow_arrived();
+  if (in == 4) narrow_sums(p, x, rows, KIND_FP32, how);
+  else if (p->x_kind == KIND_FP16) narrow_sums(p, x, rows, KIND_FP16, how);
+  else narrow_sums(p, x, rows, KIND_BF16, how);
 }
 
 // One of `units`: a chunk of a row, or, the last for each row, its edges.
@@ -279,7 +307,16 @@ INLINE void reduce_columns(const ReduceParams *p, int in, int wide, ColumnsFold 
 #else
 #define SPAN_90(threads, rows, cluster, upto)
 #endif
-#include "span.def"
+#include "reduce/rows.def"
+
+#define NARROW(in)                                                                                           \
+  KERNEL __launch_bounds__(NARROW_THREADS, 12) sol_reduce_##in##_narrow(ReduceParams p) {                     \
+    EACH_HOW(NARROW_BODY_##in)                                                                               \
+  }
+#define NARROW_BODY_2(how) reduce_narrow(&p, 2, how)
+#define NARROW_BODY_4(how) reduce_narrow(&p, 4, how)
+NARROW(2)
+NARROW(4)
 
 #define ALL(in)                                                                                              \
   KERNEL __launch_bounds__(256, 5) sol_reduce_##in##_all(ReduceParams p) {                                   \

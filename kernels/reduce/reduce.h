@@ -2,6 +2,8 @@
 #define SOL_KERNELS_REDUCE_H
 #include <stdint.h>
 
+#include "../narrow.h"
+
 enum { HOW_SUM, HOW_MAX, HOW_SQUARES };
 
 typedef struct ReduceParams {
@@ -18,6 +20,7 @@ typedef struct ReduceParams {
   int32_t lanes;   // columns: threads side by side, a power of two
   int32_t cluster; // columns: blocks of a cluster, which have all of a strip's rows; up to 1: none
   float divisor;   // of the result: the mean's count, or 1
+  NarrowShape narrow; // short rows
 } ReduceParams;
 
 #endif

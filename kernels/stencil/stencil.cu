@@ -208,9 +208,31 @@ INLINE void stencil_narrow(StencilShape s, const StencilParams *p, int kind) {
   stencil_rows(s, p, t, 0, kind);
 }
 
-// One row: a thread has a vector on x's own boundaries, and reads those on either side.
+// One row, or rows that follow each other: a thread has a vector on x's own boundaries, and loads those on either side of it.
+// inside: they are in x, which ends at `end`.
+INLINE void stencil_window(StencilShape s, const char *at, const char *x, const char *end, int inside, Vec *v) {
+  const int sides = (s.radius + s.columns - 1) / s.columns;
+#pragma unroll
+  for (int q = -sides; q <= sides; q++) v[q + sides].v = load_if(at + q * 16, inside);
+  if (!inside) {
+#pragma unroll
+    for (int q = -sides; q <= sides; q++) v[q + sides].v = load_singly(at + q * 16, x, end, s.size);
+  }
+}
+
+// The results of columns from `column` on.
+INLINE void stencil_flat_out(StencilShape s, const StencilParams *p, int64_t column, int64_t n, const float *sum) {
+  if (p->y_wide && column >= 0 && column + s.columns <= n) {
+    stencil_out(p, column, s.columns, sum);
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < s.columns; j++)
+    if (column + j >= 0 && column + j < n) store_one(p->y, column + j, p->y_kind, sum[j]);
+}
+
 INLINE void stencil_1d(StencilShape s, const StencilParams *p, int kind) {
-  const int w = s.columns, sides = (s.radius + w - 1) / w, own = sides * w;
+  const int w = s.columns, own = (s.radius + w - 1) / w * w;
   uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
   int64_t column = (int64_t)(block * STENCIL_THREADS + threadIdx.x) * w - p->head;
   const char *x = (const char *)p->x, *at = x + column * s.size;
@@ -220,15 +242,9 @@ INLINE void stencil_1d(StencilShape s, const StencilParams *p, int kind) {
   int64_t later = column + (int64_t)p->ahead * STENCIL_THREADS * w; // thread 0's is prefetched
   if (p->ahead && later >= 0 && later + STENCIL_THREADS * w <= p->n)
     stencil_fetch(at + (later - column) * s.size, 1, 0, STENCIL_THREADS * 16);
-  bool inside = column >= own && column + w + own <= p->n;
+  stencil_window(s, at, x, x + p->n * s.size, column >= own && column + w + own <= p->n, v);
 #pragma unroll
-  for (int q = -sides; q <= sides; q++) v[q + sides].v = load_if(at + q * 16, inside);
-  if (!inside) {
-#pragma unroll
-    for (int q = -sides; q <= sides; q++) v[q + sides].v = load_singly(at + q * 16, x, x + p->n * s.size, s.size);
-  }
-#pragma unroll
-  for (int q = 0; q <= 2 * sides; q++) widen(&v[q], kind, s.size, f + q * w);
+  for (int q = 0; q <= 2 * own / w; q++) widen(&v[q], kind, s.size, f + q * w);
 #pragma unroll
   for (int j = 0; j < w; j++) sum[j] = p->centre * f[own + j];
 #pragma unroll
@@ -238,18 +254,109 @@ INLINE void stencil_1d(StencilShape s, const StencilParams *p, int kind) {
     for (int j = 0; j < w; j++)
       sum[j] = fmaf(p->side[d - 1], f[own + j + d], fmaf(p->side[d - 1], f[own + j - d], sum[j]));
   }
-  if (p->y_wide && column >= 0 && column + w <= p->n) {
-    stencil_out(p, column, w, sum);
+  stencil_flat_out(s, p, column, p->n, sum);
+}
+
+// Distances first .. first + 3 above (way -1) or below (way 1): their loads, then, from the farthest above to the farthest
+// below, their part of the sums.
+INLINE void stencil_reach(StencilShape s, const StencilParams *p, const char *at, int first, int way, Around *a) {
+#pragma unroll
+  for (int i = 0; i < 4; i++)
+    if (first + i <= s.radius) a[i] = load_around(at + way * (first + i) * p->n * s.size, stencil_has(s, p, first + i));
+}
+
+INLINE void stencil_beyond(StencilShape s, const StencilParams *p, const char *at, int first, int way, const Around *a, int kind,
+                           float *sum) {
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+    const int d = first + (way > 0 ? k : 3 - k);
+    if (d > s.radius || !stencil_has(s, p, d)) continue;
+    const char *from = at + way * d * p->n * s.size;
+    Vec v;
+    v.v = take_around(a[d - first], from, s.size);
+    float f[8];
+    widen(&v, kind, s.size, f);
+#pragma unroll
+    for (int j = 0; j < s.columns; j++) sum[j] = fmaf(p->side[(d - 1) & 7], f[j], sum[j]);
+  }
+}
+
+// One result of rows without gaps, all accesses checked; in the same order as the others.
+INLINE float stencil_single(const StencilParams *p, int64_t i, int column, int kind) {
+  float sum = 0;
+  int64_t all = p->m * p->n;
+#pragma unroll 1
+  for (int d = p->radius; d > 0; d--)
+    if (i >= d * p->n) sum = fmaf(p->side[d - 1], load_one(p->x, i - d * p->n, kind), sum);
+  sum = fmaf(p->centre, load_one(p->x, i, kind), sum);
+#pragma unroll 1
+  for (int d = 1; d <= p->radius; d++) {
+    if (column >= d) sum = fmaf(p->side[d - 1], load_one(p->x, i - d, kind), sum);
+    if (column + d < p->n) sum = fmaf(p->side[d - 1], load_one(p->x, i + d, kind), sum);
+  }
+#pragma unroll 1
+  for (int d = 1; d <= p->radius; d++)
+    if (i + d * p->n < all) sum = fmaf(p->side[d - 1], load_one(p->x, i + d * p->n, kind), sum);
+  return sum;
+}
+
+// Short rows without gaps are one long row: what is above and below is n elements away, and of the elements next to each
+// other those count that are in the same row.
+INLINE void stencil_dense(StencilShape s, const StencilParams *p, int kind) {
+  const int w = s.columns, own = (s.radius + w - 1) / w * w;
+  uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, row, column;
+  int64_t first = (int64_t)(block * STENCIL_THREADS + threadIdx.x) * w - p->head, all = p->m * p->n;
+  if (first >= all) return;
+  const char *x = (const char *)p->x, *at = x + first * s.size;
+  int64_t far = max((int64_t)own, p->n * p->radius + w); // that is read on either side
+  split(first < 0 ? 0 : (uint64_t)first, (uint64_t)p->n, &row, &column);
+  int n = (int)p->n, c = first < 0 ? (int)first : (int)column;
+  if (first < far || first + w + far > all) {
+#pragma unroll 1
+    for (int j = 0; j < w; j++, c = c + 1 == n ? 0 : c + 1)
+      if (first + j >= 0 && first + j < all) store_one(p->y, first + j, p->y_kind, stencil_single(p, first + j, c, kind));
     return;
   }
+  int64_t later = first + (int64_t)p->ahead * STENCIL_THREADS * w; // thread 0's is prefetched
+  if (p->ahead && later >= 0 && later + STENCIL_THREADS * w <= all)
+    stencil_fetch(at + (later - first) * s.size, 1, 0, STENCIL_THREADS * 16);
+  const bool at_once = s.radius <= 2; // all loads, where registers hold them
+  Vec v[5];
+  Around up[4], down[4];
+  float f[24], sum[8];
+  stencil_window(s, at, x, x, 1, v);
+  if (at_once) stencil_reach(s, p, at, 1, 1, down);
 #pragma unroll
-  for (int j = 0; j < w; j++)
-    if (column + j >= 0 && column + j < p->n) store_one(p->y, column + j, p->y_kind, sum[j]);
+  for (int j = 0; j < w; j++) sum[j] = 0;
+#pragma unroll
+  for (int d = (s.radius - 1) / 4 * 4 + 1; d > 0; d -= 4) {
+    stencil_reach(s, p, at, d, -1, up);
+    stencil_beyond(s, p, at, d, -1, up, kind, sum);
+  }
+#pragma unroll
+  for (int q = 0; q <= 2 * own / w; q++) widen(&v[q], kind, s.size, f + q * w);
+#pragma unroll
+  for (int j = 0; j < w; j++, c = c + 1 == n ? 0 : c + 1) {
+    sum[j] = fmaf(p->centre, f[own + j], sum[j]);
+#pragma unroll
+    for (int d = 1; d <= s.radius; d++) {
+      if (!stencil_has(s, p, d)) continue;
+      if (c >= d) sum[j] = fmaf(p->side[d - 1], f[own + j - d], sum[j]);
+      if (c + d < n) sum[j] = fmaf(p->side[d - 1], f[own + j + d], sum[j]);
+    }
+  }
+#pragma unroll
+  for (int d = 1; d <= s.radius; d += 4) {
+    if (!at_once) stencil_reach(s, p, at, d, 1, down);
+    stencil_beyond(s, p, at, d, 1, down, kind, sum);
+  }
+  stencil_flat_out(s, p, first, all, sum);
 }
 
 INLINE void stencil_of(StencilShape s, const StencilParams *p, int kind) {
   if (s.layout == STENCIL_FLAT) stencil_1d(s, p, kind);
   else if (s.layout == STENCIL_NARROW) stencil_narrow(s, p, kind);
+  else if (s.layout == STENCIL_DENSE) stencil_dense(s, p, kind);
   else stencil_2d(s, p, kind);
 }
 

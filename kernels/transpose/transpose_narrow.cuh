@@ -4,7 +4,8 @@
 //
 // Both are accessed in 16-byte chunks that are aligned to memory, wherever the rows start. Shared memory holds the long
 // rows, each as far from a 16-byte boundary as it is in memory: their chunks are copied as they are, and single elements
-// change places between there and the chunks of the packed range.
+// change places between there and the chunks of the packed range. Neighbouring lanes have neighbouring chunks of that, so
+// they access rows a chunk's elements apart: after as many rows 16 bytes are left free, for other banks.
 #ifndef SOL_KERNELS_TRANSPOSE_NARROW_CUH
 #define SOL_KERNELS_TRANSPOSE_NARROW_CUH
 
@@ -44,6 +45,9 @@ INLINE void narrow_store(NarrowRange r, int chunk, const char *from, int size) {
       if (at + i >= r.at && at + i < end) move_one(at + i, from + i, size);
 }
 
+// Where long row k is in shared memory.
+INLINE int narrow_row(int size, int k, int pitch) { return k * pitch + k / (16 / size) * 16; }
+
 // The long rows' parts that are a block's. A row may be read `before` and `after` them.
 typedef struct NarrowRows {
   char *at;
@@ -72,7 +76,7 @@ INLINE void narrow_rows_in(int size, NarrowRows rows, char *tile, int pitch) {
       NarrowRange row;
       to[b] = nullptr;
       if (!narrow_turn(rows, first + b * blockDim.x, &k, &chunk, &row)) continue;
-      to[b] = tile + k * pitch + chunk * 16;
+      to[b] = tile + narrow_row(size, k, pitch) + chunk * 16;
       v[b] = narrow_load(row, chunk, row.at - rows.before, row.at + rows.bytes + rows.after, size);
     }
 #pragma unroll
@@ -88,7 +92,7 @@ INLINE void narrow_rows_out(int size, NarrowRows rows, const char *tile, int pit
     int k, chunk;
     NarrowRange row;
     if (narrow_turn(rows, turn, &k, &chunk, &row))
-      narrow_store(row, chunk, tile + k * pitch + chunk * 16, size);
+      narrow_store(row, chunk, tile + narrow_row(size, k, pitch) + chunk * 16, size);
   }
 }
 
@@ -105,7 +109,7 @@ INLINE void narrow_packed(int size, bool in, char *packed, NarrowRows rows, char
   int along = e / rows.thin, k = e - along * rows.thin;
 #pragma unroll
   for (int i = 0; i < per; i++) {
-    place[i] = k * pitch + ((start + k * (int)rows.stride) & 15) + (along - more) * size;
+    place[i] = narrow_row(size, k, pitch) + ((start + k * (int)rows.stride) & 15) + (along - more) * size;
     if (++k == rows.thin) k = 0, along++;
   }
 #pragma unroll 2

@@ -10,8 +10,9 @@ const char *const embedding_kernels[EMBEDDING_KERNELS] = {
 };
 
 const int64_t embedding_shapes[EMBEDDING_SHAPES][4] = {
-    {1, 1},    {5, 2, 1}, {3, 3},    {33, 31},       {7, 128},        {70, 8}, {2, 769}, {3, 1023},
-    {4, 4096}, {2, 5125}, {1, 8192}, {1, 131072, 3}, {1000, 5, 2000}, {0, 64}, {64, 0},  {300, 64, 100000},
+    {1, 1},          {5, 2, 1}, {3, 3},    {33, 31},          {7, 128},       {70, 8},
+    {2, 769},        {3, 1023}, {4, 4096}, {2, 5125},         {1, 8192},      {1, 131072, 3},
+    {1000, 5, 2000}, {0, 64},   {64, 0},   {300, 64, 100000}, {2500, 19, 50},
 };
 
 SolStatus embedding_check_ids(SolDtype id_dtype, SolBadId bad_id, const int32_t *bad, SolError *err) {
@@ -62,20 +63,22 @@ SolStatus embedding_cpu(SolContext *ctx, const EmbeddingRows *r) {
   return SOL_OK;
 }
 
-// The bytes of the units in which a kernel moves rows, and its vectors per thread; zeros for those that
-// convert.
+// Kernels whose threads have a part of a row each: the bytes of the units in which they move it, vectors per thread. Those
+// that take y as one sequence, wherever rows end: units per thread, and what a unit has of what per_row counts.
 typedef struct Unit {
-  int bytes, chunks;
+  int bytes, chunks, each, elements;
 } Unit;
 static const Unit units[EMBEDDING_KERNELS] = {
-#define UNIT_WIDE(chunks)         {16, chunks},
-#define UNIT_SHIFT(bytes, chunks) {bytes, chunks},
-#define UNIT_FLAT(unit, each)     {0, 0},
-#define UNIT_SHORT(size, each)    {0, 0},
-#define UNIT_WORDS(lines)         {0, 0},
-#define UNIT_CONVERT(in, out)     {0, 0},
-#define UNIT_ANY()                {0, 0},
+#define UNIT_WIDE(chunks)         {16, chunks, 0, 0},
+#define UNIT_SHIFT(bytes, chunks) {bytes, chunks, 0, 0},
+#define UNIT_FLAT(unit, each)     {0, 0, each, 1},
+#define UNIT_SHORT(size, each)    {0, 0, each, 4 / (size)},
+#define UNIT_STAGED(...)          {0, 0, 0, 0},
+#define UNIT_WORDS(lines)         {0, 0, 0, 0},
+#define UNIT_CONVERT(...)         {0, 0, 0, 0},
+#define UNIT_CONVERT_SHORT(each)  {0, 0, each, 1},
 #define EMBEDDING(name, how, ...) UNIT_##how(__VA_ARGS__)
+#define UNIT_STAGED_TO            UNIT_STAGED
 #include "kernels/embedding/embedding.def"
 };
 
@@ -86,55 +89,77 @@ static bool is_sequence(const EmbeddingRows *r, int64_t unit) {
   return !r->order && r->y_stride == r->n && ops_size(r->dtype) <= 2;
 }
 
-// Units of y a thread, of the kernels that take it as one sequence; otherwise 0.
-static const int sequences[EMBEDDING_KERNELS] = {
-#define EACH_FLAT(unit, each)     each,
-#define EACH_SHORT(size, each)    each,
-#define EACH_WIDE(...)            0,
-#define EACH_SHIFT(...)           0,
-#define EACH_WORDS(...)           0,
-#define EACH_CONVERT(...)         0,
-#define EACH_ANY(...)             0,
-#define EMBEDDING(name, how, ...) EACH_##how(__VA_ARGS__)
-#include "kernels/embedding/embedding.def"
-};
+// Bytes of a row up to which it is worth to stage it; from which on rows on 4 bytes are written by whole lines, word by word.
+enum { STAGED = 2048, LONG = 4096 };
 
-enum { WORDS_FROM = 4096 }; // bytes of a row from which on writing whole lines, word by word, is faster
+// Dense rows of at least a piece: `wide` bytes, of x or of y.
+static bool is_staged(const EmbeddingRows *r, int64_t wide) {
+  return r->x_stride == r->n && r->y_stride == r->n && !r->order && wide >= 16 && wide <= STAGED;
+}
+
+// Rows of a block in shared memory: 16 KB of them, less where they take much more or SMs would have no blocks.
+static void set_staged(const SolContext *ctx, const EmbeddingRows *r, EmbeddingParams *p) {
+  enum { BYTES = 16 << 10, SHARED = 24 << 10 };
+  int64_t bytes = r->n * ops_size(r->dtype), few = ops_ceil_div(r->m, 4 * (int64_t)ctx->sms);
+  p->per_row = (uint64_t)r->n;
+  p->pitch = (int32_t)((bytes + 30) / 16 * 16);
+  p->staged = (int32_t)cpu_min(few, cpu_min(BYTES / bytes, SHARED / (p->pitch + 8)));
+}
+
+static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingParams *p) {
+  int64_t size = ops_size(r->dtype);
+  p->n = r->n * size;
+  int64_t bits = ops_align(r->x, r->x_stride * size, 2) | ops_align(r->y, r->y_stride * size, 2) | p->n;
+  int64_t unit = bits & -bits;
+  if (unit < 16 && is_staged(r, p->n)) {
+    set_staged(ctx, r, p);
+    return size == 8   ? EMBEDDING_sol_embedding_staged_8
+           : size == 4 ? EMBEDDING_sol_embedding_staged_4
+           : size == 2 ? EMBEDDING_sol_embedding_staged_2
+                       : EMBEDDING_sol_embedding_staged_1;
+  }
+  if (p->n < SHORT && is_sequence(r, unit)) {
+    p->per_row = (uint64_t)(unit < 4 ? r->n : p->n / unit);
+    return unit == 8   ? EMBEDDING_sol_embedding_flat_8
+           : unit == 4 ? EMBEDDING_sol_embedding_flat_4
+           : size == 2 ? EMBEDDING_sol_embedding_short_2
+                       : EMBEDDING_sol_embedding_short_1;
+  }
+  if ((unit == 4 || unit == 8) && p->n >= LONG) {
+    int64_t warps = ops_ceil_div(p->n / 4 + 31, 32 * EMBEDDING_LINES); // y may start near the end of a line
+    p->per_row = (uint64_t)(32 * warps);
+    return EMBEDDING_sol_embedding_words;
+  }
+  int k = 0; // in descending order
+  while (units[k].bytes > unit) k++;
+  int64_t threads = ops_ceil_div(ops_ceil_div(p->n, 16), units[k].chunks);
+  int64_t least = k ? 16 / units[k].bytes : p->n > 16 ? 2 : 1; // an end of a row; a whole sector
+  p->per_row = (uint64_t)(threads > least ? threads : least);
+  return k;
+}
+
+static int pick_converting(const SolContext *ctx, const EmbeddingRows *r, EmbeddingParams *p) {
+  int64_t size = ops_size(r->dtype), out = ops_size(r->out_dtype), wide = size > out ? size : out,
+          per = 16 / wide;
+  p->n = r->n;
+  p->per_row = (uint64_t)r->n;
+  if (is_staged(r, r->n * wide)) {
+    set_staged(ctx, r, p);
+    return size == 4  ? EMBEDDING_sol_embedding_staged_4_to_2
+           : out == 4 ? EMBEDDING_sol_embedding_staged_2_to_4
+                      : EMBEDDING_sol_embedding_staged_2_to_2;
+  }
+  if (r->n * wide < SHORT) return EMBEDDING_sol_embedding_convert_short;
+  int64_t threads = ops_ceil_div(ops_ceil_div(r->n, per), EMBEDDING_PIECES);
+  p->per_row = (uint64_t)(threads > per ? threads : per);
+  return size == 4  ? EMBEDDING_sol_embedding_4_to_2
+         : out == 4 ? EMBEDDING_sol_embedding_2_to_4
+                    : EMBEDDING_sol_embedding_2_to_2;
+}
 
 // The kernel, and the threads per row. They depend on the row alone, never on the number of rows.
-static int pick(const EmbeddingRows *r, EmbeddingParams *p) {
-  int64_t size = ops_size(r->dtype), out = ops_size(r->out_dtype);
-  int x_align = ops_align(r->x, r->x_stride * size, 2), y_align = ops_align(r->y, r->y_stride * out, 2);
-  if (r->dtype == r->out_dtype) {
-    p->n = r->n * size;
-    int64_t bits = x_align | y_align | p->n, unit = bits & -bits;
-    if (p->n < SHORT && is_sequence(r, unit)) {
-      p->per_row = (uint64_t)(unit < 4 ? r->n : p->n / unit);
-      return unit == 8   ? EMBEDDING_sol_embedding_flat_8
-             : unit == 4 ? EMBEDDING_sol_embedding_flat_4
-             : size == 2 ? EMBEDDING_sol_embedding_short_2
-                         : EMBEDDING_sol_embedding_short_1;
-    }
-    if ((unit == 4 || unit == 8) && p->n >= WORDS_FROM) {
-      int64_t warps = ops_ceil_div(p->n / 4 + 31, 32 * EMBEDDING_LINES); // y may start near the end of a line
-      p->per_row = (uint64_t)(32 * warps);
-      return EMBEDDING_sol_embedding_words;
-    }
-    int k = 0; // in descending order
-    while (units[k].bytes > unit) k++;
-    int64_t threads = ops_ceil_div(ops_ceil_div(p->n, 16), units[k].chunks);
-    int64_t least = k ? 32 / units[k].bytes : p->n > 16 ? 2 : 1; // both ends of a row; a whole sector
-    p->per_row = (uint64_t)(threads > least ? threads : least);
-    return k;
-  }
-  p->n = r->n;
-  p->per_row = (uint64_t)ops_ceil_div(r->n, 16 / size);
-  if (x_align == 16 && y_align >= (size == 4 ? 8 : 16))
-    return size == 4  ? EMBEDDING_sol_embedding_4_to_2
-           : out == 4 ? EMBEDDING_sol_embedding_2_to_4
-                      : EMBEDDING_sol_embedding_2_to_2;
-  p->per_row = (uint64_t)ops_ceil_div(r->n, EMBEDDING_ANY);
-  return EMBEDDING_sol_embedding_any;
+static int pick(const SolContext *ctx, const EmbeddingRows *r, EmbeddingParams *p) {
+  return r->dtype == r->out_dtype ? pick_moving(ctx, r, p) : pick_converting(ctx, r, p);
 }
 
 // i / d = ((i * multiply >> 32) + i) >> shift, for every i below 2^31.
@@ -162,19 +187,21 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
                        .y_kind = ops_kind(r->out_dtype)};
   if (r->x_stride == r->n) p.x_end = (const char *)r->x + r->rows * r->n * size;
   OpsLaunch l = {
-      .kernel = pick(r, &p), .block = EMBEDDING_THREADS, .early = true, .params = &p, .bytes = sizeof p};
+      .kernel = pick(ctx, r, &p), .block = EMBEDDING_THREADS, .early = true, .params = &p, .bytes = sizeof p};
   uint64_t threads = p.per_row * (uint64_t)r->m, each = 1;
-  if (sequences[l.kernel]) {
-    int words = l.kernel == EMBEDDING_sol_embedding_short_1   ? 4
-                : l.kernel == EMBEDDING_sol_embedding_short_2 ? 2
-                                                              : 1;
-    threads = threads / (uint64_t)words + 1, each = (uint64_t)(sequences[l.kernel] * words);
-    threads = threads / (uint64_t)sequences[l.kernel] + 1;
+  const Unit *u = &units[l.kernel];
+  if (u->each) { // y may start within the first unit
+    threads = (threads / (uint64_t)u->elements + 2) / (uint64_t)u->each + 1;
+    each = (uint64_t)(u->each * u->elements);
   }
   ops_grid(l.grid, threads, l.block);
+  if (p.staged) {
+    ops_grid(l.grid, (uint64_t)ops_ceil_div(r->m, p.staged), 1);
+    l.shared = (uint32_t)(p.staged * (p.pitch + 8) + 32);
+  }
   // Later rows are prefetched, a few megabytes ahead, where there is enough data.
   enum { WORTH_IT = 8 << 20, AHEAD = 6 << 20 };
-  if (r->dtype == r->out_dtype && !sequences[l.kernel] && (double)r->m * (double)p.n >= WORTH_IT)
+  if ((p.staged || r->dtype == r->out_dtype) && !u->each && (double)r->m * (double)p.n >= WORTH_IT)
     p.ahead = (uint64_t)(AHEAD / p.n);
   set_division(&p, (uint64_t)l.grid[0] * l.grid[1] * l.block * each);
   return ops_launch(ctx, def, &l, stream);

@@ -26,7 +26,7 @@ void embedding_reference(const EmbeddingRows *r, double *const *at, double *bad)
 
 // MxN of so many rows (0: the operation's default): one element, rows around one vector and one block, odd
 // ones, many short ones.
-enum { EMBEDDING_SHAPES = 16 };
+enum { EMBEDDING_SHAPES = 17 };
 extern const int64_t embedding_shapes[EMBEDDING_SHAPES][4];
 
 enum {

@@ -6,10 +6,12 @@
 #include "kernels/reduce/reduce.h"
 #include "ops/cpu.h"
 #include "ops/elementwise.h"
+#include "ops/narrow.h"
+#define SPANS "kernels/reduce/rows.def"
 #include "ops/spans.h"
 
 enum {
-  KERNEL_ROWS = SPAN_KERNELS - 1, // those of span.def come first
+  KERNEL_ROWS = SPAN_KERNELS - 1, // those of rows.def come first
 #define OTHER(name) KERNEL_##name,
 #include "kernels/reduce/reduce.def"
   KERNEL_COUNT
@@ -17,7 +19,7 @@ enum {
 static const char *const kernel_names[KERNEL_COUNT] = {
 #define SPAN(threads, rows, cluster, upto)    SPAN_NAMES("sol_reduce", threads, cluster)
 #define SPAN_90(threads, rows, cluster, upto) SPAN(threads, rows, cluster, upto)
-#include "kernels/span.def"
+#include SPANS
 #define OTHER(name) #name,
 #include "kernels/reduce/reduce.def"
 };
@@ -262,8 +264,20 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
 
 // GPU
 static SolStatus launch_rows(SolContext *ctx, ReduceParams *p, SolStream stream) {
+  enum {
+    MOST_LANES = 3,
+    VECTORS = 8
+  }; // a power of two; whole rows of so many 16 bytes need no shared memory
+  int in = p->x_kind == KIND_FP32 ? 4 : 2;
   OpsLaunch l = {.early = true, .params = p, .bytes = sizeof *p};
-  spans_plan(ctx, &ops_reduce, (int64_t)p->m, p->n, p->x_kind == KIND_FP32 ? 4 : 2, &l);
+  bool vectors = ops_align(p->x, p->x_stride, 2) == 16 && p->n * in % 16 == 0 && p->n * in >= 16 * VECTORS;
+  if (narrow_holds(p->n, MOST_LANES) && !vectors) {
+    NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p->x, p->x_stride, in}};
+    l.kernel = in == 4 ? KERNEL_sol_reduce_4_narrow : KERNEL_sol_reduce_2_narrow;
+    narrow_plan(ctx, t, p->m, p->n, &p->narrow, &l);
+  } else {
+    spans_plan(ctx, &ops_reduce, (int64_t)p->m, p->n, in, &l);
+  }
   return ops_launch(ctx, &ops_reduce, &l, stream);
 }
 
@@ -383,8 +397,8 @@ static void cost_more(const void *args, SolCost *out) {
 }
 
 static const int64_t shapes[][4] = {
-    {1, 1},    {3, 3},    {70, 7},    {33, 31},   {17, 250},   {300, 300},
-    {2, 2000}, {2, 5125}, {4100, 17}, {1, 20000}, {1, 131100}, {0, 64},
+    {1, 1},    {3, 3},     {70, 7},    {33, 31},    {17, 250}, {300, 300}, {2, 2000},
+    {2, 5125}, {4100, 17}, {1, 20000}, {1, 131100}, {0, 64},   {9, 650},   {5, 1201},
 };
 static const int64_t bench[][4] = {{1, 131072}, {8192, 4096}, {32768, 1024}, {262144, 128}, {512, 131072}};
 

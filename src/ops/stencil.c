@@ -94,15 +94,21 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   bool vectors = a->n % per == 0 && ops_align(a->x, p.x_stride * size, a->m) == 16 &&
                  ops_align(a->y, p.y_stride * out, a->m) >= vector;
   bool flat = a->m == 1, narrow = !flat && a->n <= STENCIL_SHORT, wide = !flat && !narrow && vectors;
-  StencilLayout layout = flat ? STENCIL_FLAT : narrow ? STENCIL_NARROW : wide ? STENCIL_WIDE : STENCIL_ANY;
+  // A vector of four elements is too few for the many loads of a large radius.
+  bool dense = narrow && p.x_stride == a->n && p.y_stride == a->n && (size == 2 || a->radius <= 2);
+  StencilLayout layout = flat     ? STENCIL_FLAT
+                         : dense  ? STENCIL_DENSE
+                         : narrow ? STENCIL_NARROW
+                         : wide   ? STENCIL_WIDE
+                                  : STENCIL_ANY;
   while (variants[kernel].size != size || variants[kernel].radius < a->radius ||
          variants[kernel].layout != layout)
     kernel++;
   uint64_t blocks;
-  if (flat) {
+  if (flat || dense) {
     p.head = (int32_t)((uintptr_t)a->x % 16 / (uintptr_t)size);
     p.y_wide = ((uintptr_t)a->y - (uintptr_t)(p.head * out)) % (uintptr_t)vector == 0;
-    p.strips = (uint64_t)ops_ceil_div(a->n + p.head, (int64_t)per * STENCIL_THREADS);
+    p.strips = (uint64_t)ops_ceil_div(a->m * a->n + p.head, (int64_t)per * STENCIL_THREADS);
     blocks = p.tiles = p.strips;
   } else if (narrow) {
     p.tiles = (uint64_t)(a->n * ops_ceil_div(a->m, variants[kernel].rows));
@@ -117,8 +123,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   }
   // Where blocks compute for long, few loads are in flight: later tiles are prefetched, a few megabytes
   // ahead.
-  if (flat ? a->radius > 2 : wide && a->radius > 2 && a->radius <= 4)
-    p.ahead = (uint32_t)ctx->sms * (flat ? 8 : 4);
+  if (dense ? a->radius <= 2 : a->radius > 2 && (flat || (wide && a->radius <= 4)))
+    p.ahead = (uint32_t)ctx->sms * (flat || dense ? 8 : 4);
   OpsLaunch l = {.kernel = kernel, .block = STENCIL_THREADS, .early = true, .params = &p, .bytes = sizeof p};
   ops_grid(l.grid, blocks * STENCIL_THREADS, STENCIL_THREADS);
   return ops_launch(ctx, &ops_stencil, &l, stream);

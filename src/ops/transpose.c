@@ -131,7 +131,7 @@ static int find_kind(int64_t size, Kind kind) {
 enum {
   NARROW_ROW_BYTES = 128,
   NARROW_MOST = 16 << 10,
-  NARROW_BYTES = 32 << 10,
+  NARROW_SHARED = 48 << 10,
   NARROW_THIN = 192,
   NARROW_BATCHES = 65535
 };
@@ -148,11 +148,12 @@ static int pick_tile(const SolTranspose *a);
 // A kernel of tiles, unless these are mostly empty and one side is so short that another kernel has no tiles.
 static int pick(const SolTranspose *a) {
   int kernel = pick_tile(a);
-  enum { LARGE = 24 << 20 };
+  enum { LARGE = 24 << 20, SMALL = 6 << 10 };
   // What single elements in shared memory cost, in places of tiles: an estimate. Tiles that store parts of sectors
-  // cost more where L2 does not hold all of y.
+  // cost more where L2 does not hold all of y, and so do small ones: an H200 starts 0.8 blocks a nanosecond.
   bool large = (double)a->m * (double)a->n * (double)a->batch * (double)size_of(a) > LARGE;
-  double worth = tiles[kernel].kind == PLAIN && large ? 1 : 1.4;
+  bool small = tiles[kernel].tall * tiles[kernel].wide * size_of(a) < SMALL;
+  double worth = large && (small || tiles[kernel].kind == PLAIN) ? 1 : 1.4;
   if (tiles[kernel].kind == DIRECT || waste(a, &tiles[kernel]) < worth) return kernel;
   if (a->m <= a->n && is_narrow(a, FEW_ROWS)) return find_kind(size_of(a), FEW_ROWS);
   if (a->n < a->m && is_narrow(a, FEW_COLUMNS)) return find_kind(size_of(a), FEW_COLUMNS);
@@ -198,7 +199,8 @@ static void set_ahead(const SolTranspose *a, const Tile *t, int64_t down, Transp
 static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kernel, TransposeParams *p,
                                SolStream stream) {
   int64_t size = size_of(a), thin = tiles[kernel].kind == FEW_ROWS ? a->m : a->n, wide = a->m + a->n - thin;
-  int64_t bytes = NARROW_BYTES / thin / NARROW_ROW_BYTES * NARROW_ROW_BYTES;
+  // Of a row's share of shared memory up to 48 bytes are around its part, and `size` before the next (transpose_narrow.cuh).
+  int64_t bytes = (NARROW_SHARED / thin - size - 48) / NARROW_ROW_BYTES * NARROW_ROW_BYTES;
   // Of small tensors less, so that every SM has two blocks.
   int64_t share = ops_ceil_div(ops_ceil_div(wide * size, NARROW_ROW_BYTES) * a->batch, 2 * (int64_t)ctx->sms);
   if (bytes > NARROW_MOST) bytes = NARROW_MOST;
@@ -207,7 +209,7 @@ static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kerne
   p->pitch = (int32_t)((bytes / 16 + 2) | 1) * 16; // an odd number of chunks: rows start in different banks
   OpsLaunch l = {.kernel = kernel,
                  .block = tiles[kernel].threads,
-                 .shared = (uint32_t)(p->pitch * thin),
+                 .shared = (uint32_t)(p->pitch * thin + thin / (16 / size) * 16),
                  .early = true,
                  .params = p,
                  .bytes = sizeof *p};
@@ -270,7 +272,7 @@ static const int64_t shapes[][4] = {
     {192, 320, 2}, {769, 131},    {100, 616},     {136, 24},     {8, 1024},   {1024, 8},  {2, 1037, 3},
     {65537, 2},    {257, 129, 3}, {5, 7, 70},     {0, 64},       {64, 0},     {1, 1023},  {13, 200},
     {640, 3000},   {1536, 2048},  {136, 24, 320}, {40, 72, 540}, {501, 1001}, {20, 5003}, {5003, 20},
-    {3, 9001, 2},  {9001, 3, 2},  {33, 2048},
+    {3, 9001, 2},  {9001, 3, 2},  {33, 2048},     {131, 403, 2}, {403, 131},
 };
 
 const OpsDef ops_transpose = {
