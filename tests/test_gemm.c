@@ -44,7 +44,8 @@ static bool try_tile(SolContext *ctx, GemmWay way, int option, SolDtype dtype, S
 static GemmWay way_of(int kernel, int turn) {
   GemmWay way = {.kernel = kernel, .parts = 1, .down = 1, .across = 1};
   const GemmVariant *v = &gemm_variants[kernel];
-  if (v->split) way.parts = 1 + turn % 3;
+  if (v->split)
+    way.parts = 1 + turn % 3;
   else {
     way.across = 1 + turn / 2 % 2;
     if (v->wide / GEMM_BOX_B(v->b_turned, v->wide) > 1) way.down = 1 + turn % 2;
@@ -64,7 +65,8 @@ TEST(every_tile_is_right) {
       bool epilogue = option > 3 && option < 8;
       GemmWay way = way_of(kernel, turn);
       if (epilogue && kernel % 4 != option % 4) continue;
-      if (try_tile(ctx, way, option, SOL_BF16, option % 2 ? SOL_FP32 : SOL_BF16)) ran++, way = way_of(kernel, ++turn);
+      if (try_tile(ctx, way, option, SOL_BF16, option % 2 ? SOL_FP32 : SOL_BF16))
+        ran++, way = way_of(kernel, ++turn);
       if (!epilogue && try_tile(ctx, way, option, SOL_FP16, SOL_FP16)) ran++, way = way_of(kernel, ++turn);
       way.swapped = true;
       if (try_tile(ctx, way, option, SOL_BF16, SOL_BF16)) ran_swapped++, turn++;
@@ -175,9 +177,9 @@ TEST(the_rule_takes_what_fits_the_size) {
   GemmPlan many = picked(ctx, 8192, 8192, 8192), few = picked(ctx, 24, 14048, 13912),
            deep = picked(ctx, 240, 512, 16384);
   CHECK(!gemm_variants[many.way.kernel].split && many.tiles > many.at_a_time);
-  CHECK(few.way.swapped);                                        // no products for rows that are not there
+  CHECK(few.way.swapped); // no products for rows that are not there
   CHECK(gemm_variants[deep.way.kernel].split && deep.way.parts > 1); // too few tiles for the SMs
-  CHECK_INT(picked(ctx, 240, 512, 64).way.parts, 1);             // nothing to share out
+  CHECK_INT(picked(ctx, 240, 512, 64).way.parts, 1);                 // nothing to share out
   sol_context_destroy(ctx);
 }
 

@@ -32,8 +32,10 @@ bool gemm_can_tile(const SolGemm *a) {
 
 // Whether a tile has enough boxes for the blocks of a cluster to share them.
 static bool shares(const GemmVariant *v, const GemmWay *way) {
-  int boxes_a = v->rows / (v->a_turned ? 64 : GEMM_BOX_A(v->rows)), boxes_b = v->wide / GEMM_BOX_B(v->b_turned, v->wide);
-  return v->split ? way->down * way->across == 1 : boxes_a >= way->across && boxes_b >= way->down && way->parts == 1;
+  int boxes_a = v->rows / (v->a_turned ? 64 : GEMM_BOX_A(v->rows)),
+      boxes_b = v->wide / GEMM_BOX_B(v->b_turned, v->wide);
+  return v->split ? way->down * way->across == 1
+                  : boxes_a >= way->across && boxes_b >= way->down && way->parts == 1;
 }
 
 // Tensor copies write C of gemm_wgmma.cuh, in pieces that half of a tile must have whole; where the operands are swapped it has not all
@@ -97,7 +99,8 @@ static const double mma_ghz = 1.65, shared_rate = 144, l2_rate = 93.9, l2_one_ra
                     empty_more = 0.0946;
 // Nanoseconds of a step besides; TB/s of DRAM; microseconds of a call, of a tile's end for 32768 elements, of adding up the parts of k at all and
 // for 16384 elements.
-static const double step_ns = 10.9, dram_tb = 3.65, call_us = 2.9, end_us = 1.96, parts_us = 0.856, sums_us = 4.15;
+static const double step_ns = 10.9, dram_tb = 3.65, call_us = 2.9, end_us = 1.96, parts_us = 0.856,
+                    sums_us = 4.15;
 // What overlaps takes a little longer than the longest: the norm of this order.
 static const double overlap = 5.26;
 // Tensor copies fill rows outside of A with zeros more slowly than they copy, as measured where half of them are.
@@ -135,7 +138,8 @@ static double step_of(const SolGemm *a, const GemmPlan *p, double blocks, double
 double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p) {
   const GemmVariant *v = &gemm_variants[p->way.kernel];
   double size = p->way.down * p->way.across * p->way.parts, area = v->rows * v->wide, parts = p->way.parts;
-  double blocks = (double)(p->tiles < p->at_a_time ? p->tiles : p->at_a_time) * size, sms = fmin(blocks, ctx->sms);
+  double blocks = (double)(p->tiles < p->at_a_time ? p->tiles : p->at_a_time) * size,
+         sms = fmin(blocks, ctx->sms);
   double turns = (double)ops_ceil_div(p->tiles, p->at_a_time), each = size > 1 ? v->per_sm : blocks / sms;
   double steps = turns * (double)ops_ceil_div(gemm_steps(a), p->way.parts);
   double time = norm(steps * step_of(a, p, each, sms / ctx->sms) * 1e-3, bytes_of(a) / dram_tb * 1e-6);
@@ -158,7 +162,8 @@ bool gemm_pick(SolContext *ctx, const SolGemm *a, GemmPlan *best) {
   double least = 0;
   if (ctx->cc < 90 || !gemm_can_tile(a)) return false;
   for (int i = 0; i < 8 * GEMM_KERNELS; i++) {
-    GemmWay way = {.kernel = i / 8, .parts = 1, .down = 1 + i / 4 % 2, .across = 1 + i / 2 % 2, .swapped = i % 2};
+    GemmWay way = {
+        .kernel = i / 8, .parts = 1, .down = 1 + i / 4 % 2, .across = 1 + i / 2 % 2, .swapped = i % 2};
     if (!gemm_tile_fits(a, &way) || !ops_has_kernel(ctx, &ops_gemm, way.kernel)) continue;
     for (int most = most_parts(ctx, a, &way); way.parts <= most; way.parts++) {
       GemmPlan p = gemm_plan(ctx, a, way);
