@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Fits the table of src/ops/gemm_rule.c to what bench/gemm_sweep.cpp measured: of each kernel what a step, a step's lines that lie across
-two, a tile's end and a call take.
+"""Fits the constants of src/ops/gemm_rule.c's estimate, which all kernels share, to what bench/gemm_sweep.cpp measured.
 
 Half of the shapes are fitted and the other half is only scored, then the other way around: how much slower what the estimate takes is than
-the best kernel, and its speed to cuBLAS's. Then the table, fitted to all, and the kernels in the order in which they pay.
+the best plan that was timed, and its speed to cuBLAS's. Then the constants, fitted to all, and the kernels in the order in which they pay.
 
-    python3 bench/gemm_fit.py sweep.jsonl [KERNEL...]    # of these kernels alone, such as 1x256x4_2x1 or split_64x4
+    python3 bench/gemm_fit.py sweep.jsonl...
 """
 
 import json
@@ -16,141 +15,137 @@ import sys
 SMS = 132
 # Clusters of 1 to 8 blocks that run at a time, as gemm_sweep prints: one block to an SM, and two.
 AT_A_TIME = {1: [132, 66, 39, 30, 22, 17, 15, 15], 2: [264, 132, 79, 62, 47, 39, 32, 30]}
-TWO_A_BLOCK = {(64, 4), (16, 6), (32, 5)}  # width and stages of kernels that run twice on an SM
-FAR = 1.7  # plans that are so many times slower than the best do not count
+FAR = 1.5  # plans that are so many times slower than the best do not count
+START = {"mma_ghz": 1.92, "shared_rate": 134, "l2_rate": 96, "l2_one_rate": 150, "l2_more": 0.7, "empty_more": 0.1, "step_ns": 9, "dram_tb": 3.58,
+         "call_us": 3.0, "end_us": 1.82, "parts_us": 2.26, "sums_us": 2.48, "overlap": 3.7}
 
 
 def ceil_div(a, b):
     return -(-a // b)
 
 
-def variant(plan):
-    """The kernel of "2_00_1x256x4_2x1/1" or "2_00_split_64x4/3s"; s: the operands are swapped."""
-    name, parts = plan.split("/")
-    split = re.match(r"2_00_split_(\d+)x(\d+)$", name)
-    if split:
-        wide, stages = map(int, split.groups())
-        tall, down, across = 1, 1, 1
-    else:
-        tall, wide, stages, down, across = map(int, re.match(r"2_00_(\d)x(\d+)x(\d)_(\d)x(\d)$", name).groups())
-    return {"rows": 128 * tall, "wide": wide, "down": down, "across": across, "split": bool(split), "swapped": parts[-1] == "s",
-            "per_sm": 2 if (wide, stages) in TWO_A_BLOCK else 1, "parts": int(parts.rstrip("s"))}
+def kernels(path):
+    """Blocks to an SM of each kernel of gemm.def."""
+    text, out = "".join(line for line in open(path) if not line.startswith("//")), {}
+    for rows, wide, stages, per_sm in re.findall(r"TILED\([^,]*, 0, 0, (\d+), (\d+), (\d+), (\d)\)", text):
+        out[f"{rows}x{wide}x{stages}"] = int(per_sm)
+    for wide, stages, per_sm in re.findall(r"SPLIT\([^,]*, 0, 0, (\d+), (\d+), (\d)\)", text):
+        out[f"split_{wide}x{stages}"] = int(per_sm)
+    return out
 
 
-def counts(shape, v):
-    """How often a plan takes each of its kernel's constants: steps, lines beyond one a row, ends of tiles, calls."""
-    m, n, k = shape
-    down, across = (n, m) if v["swapped"] else (m, n)
-    size = v["down"] * v["across"] * v["parts"]
-    tiles = ceil_div(down, v["rows"] * v["down"]) * ceil_div(across, v["wide"] * v["across"])
-    at_a_time = AT_A_TIME[v["per_sm"]][size - 1]
-    alone = tiles * size <= SMS  # an SM has one block at most, even of those that two fit of
-    turns = ceil_div(tiles * (1 if alone else v["per_sm"]), at_a_time)
-    steps = turns * ceil_div(ceil_div(k, 64), v["parts"])
-    more = next(x for bytes, x in ((128, 0), (64, 0.5), (32, 0.75), (1, 0.9)) if 2 * k % bytes == 0)
-    copied = tiles * ceil_div(k, 64) * 128 * (v["rows"] * v["down"] + v["wide"] * v["across"]) * (1 + 0.3 * more)
-    return steps, steps * more, ceil_div(tiles, at_a_time), 1, copied
+class Plan:
+    """ "128x256x4/2x1" or "split_64x4/3s"; s: the operands are swapped. Of a shape: all that the estimate takes from it."""
 
+    def __init__(self, name, us, shape, per_sm):
+        m, n, k = shape
+        self.name, self.us, self.kernel = name, us, name.split("/")[0]
+        way, swapped = name.split("/")[1].rstrip("s"), name.endswith("s")
+        split, per_sm = self.kernel.startswith("split_"), per_sm[self.kernel]
+        sizes = [int(x) for x in self.kernel.replace("split_", "128x").split("x")]
+        self.rows, self.wide = sizes[:2]
+        self.parts, (down, across) = int(way) if split else 1, (1, 1) if split else map(int, way.split("x"))
+        tiles = ceil_div(n if swapped else m, self.rows * down) * ceil_div(m if swapped else n, self.wide * across)
+        size = down * across * self.parts
+        at_a_time = AT_A_TIME[per_sm][size - 1]
+        blocks = min(tiles, at_a_time) * size
+        self.turns, self.busy = ceil_div(tiles, at_a_time), min(blocks, SMS) / SMS
+        self.blocks, self.steps = per_sm if size > 1 else blocks / min(blocks, SMS), self.turns * ceil_div(ceil_div(k, 64), self.parts)
+        self.more = next(x for bytes, x in ((128, 0), (64, 0.5), (32, 0.75), (1, 0.9)) if 2 * k % bytes == 0)
+        self.read = 128 * (self.rows / across + self.wide / down)
+        self.bytes = 2 * (m * k + n * k + m * n)
+        self.empty = 1 - m * n / (tiles * down * across * self.rows * self.wide)
 
-def memory(shape, copied=0):
-    """DRAM's time, or that of copies from L2 into shared memory."""
-    m, n, k = shape
-    return 2.5 + max(2 * (m * k + n * k + m * n) / 4.3e6, copied / 8e6)
-
-
-def estimate(shape, of, constants):
-    time, light = sum(a * b for a, b in zip(of, constants)), memory(shape, of[-1])
-    return max(time, light) + 0.3 * min(time, light)
+    def estimate(self, c):
+        norm = lambda *x: sum(v ** c["overlap"] for v in x) ** (1 / c["overlap"])
+        read = self.read * (1 + c["l2_more"] * self.more)
+        step = self.blocks * norm(self.rows * self.wide / 32 / c["mma_ghz"], 128 * (self.rows + self.wide) / c["shared_rate"],
+                                  read / c["l2_rate"] * self.busy, read / c["l2_one_rate"]) * (1 + c["empty_more"] * self.empty) + c["step_ns"]
+        area = self.rows * self.wide
+        sums = c["parts_us"] + c["sums_us"] * area / 16384 * (self.parts - 1) / self.parts if self.parts > 1 else 0
+        return norm(self.steps * step * 1e-3, self.bytes / c["dram_tb"] * 1e-6) + c["call_us"] + self.turns * (c["end_us"] * area / 32768 + sums)
 
 
 class Row:
-    def __init__(self, measured, only):
+    def __init__(self, measured, per_sm):
         self.shape = measured["m"], measured["n"], measured["k"]
         self.cublas, self.copy = measured["cublas"], measured["copy"]
-        plans = {name: us for name, us in measured["us"].items() if not only or name.split("/")[0][5:] in only}
-        self.plans = [(name.split("/")[0], name, counts(self.shape, variant(name)), us) for name, us in plans.items()]
-        self.best = min(us for _, _, _, us in self.plans)
+        self.plans = [Plan(name, us, self.shape, per_sm) for name, us in measured["us"].items() if name.split("/")[0] in per_sm]
+        self.best = min(p.us for p in self.plans)
 
-    def taken(self, table):
-        return min((estimate(self.shape, of, table[kernel]), name, us) for kernel, name, of, us in self.plans)
-
-
-def solve(rows, times, weights):
-    """Least squares by the normal equations."""
-    n = len(rows[0])
-    m = [[sum(w * r[i] * r[j] for r, w in zip(rows, weights)) + (1e-9 if i == j else 0) for j in range(n)]
-         + [sum(w * r[i] * t for r, t, w in zip(rows, times, weights))] for i in range(n)]
-    for i in range(n):
-        pivot = max(range(i, n), key=lambda j: abs(m[j][i]))
-        m[i], m[pivot] = m[pivot], m[i]
-        for j in range(n):
-            if j != i:
-                f = m[j][i] / m[i][i]
-                m[j] = [a - f * b for a, b in zip(m[j], m[i])]
-    return [m[i][n] / m[i][i] for i in range(n)]
+    def taken(self, constants):
+        return min(self.plans, key=lambda p: p.estimate(constants))
 
 
-def fit(rows):
-    """Of each kernel four constants, by relative error; what is far off counts less."""
-    table = {}
-    for kernel in sorted({plan[0] for r in rows for plan in r.plans}):
-        mine = [(of[:-1], us, us < FAR * r.best and us > 1.02 * memory(r.shape)) for r in rows for k, _, of, us in r.plans if k == kernel]
-        near = [x for x in mine if x[2]]
-        counted, times = zip(*((of, us) for of, us, _ in (near if len(near) > 7 else mine)))
-        weights = [1 / t**2 for t in times]
-        for _ in range(20):
-            found = solve(counted, times, weights)
-            weights = [1 / t**2 / (abs(sum(a * b for a, b in zip(of, found)) / t - 1) + 0.03) for of, t in zip(counted, times)]
-        table[kernel] = found
-    return table
+def loss(plans, constants):
+    """Of the logarithms, what is far off counts less; a little more where it takes one that is slower than it says."""
+    total = 0
+    for p in plans:
+        off = math.log(p.estimate(constants) / p.us)
+        total += min(abs(off), 0.5) * (1.3 if off < 0 else 1)
+    return total / len(plans)
+
+
+def fit(rows, constants, rounds=24):
+    """One constant at a time, by steps that grow while they help."""
+    plans = [p for r in rows for p in r.plans if p.us < FAR * r.best]
+    constants, by = dict(constants), {name: 0.15 for name in constants}
+    least = loss(plans, constants)
+    for _ in range(rounds):
+        for name in constants:
+            for factor in (1 + by[name], 1 / (1 + by[name])):
+                tried = {**constants, name: constants[name] * factor}
+                found = loss(plans, tried)
+                if found < least:
+                    least, constants, by[name] = found, tried, by[name] * 1.3
+                    break
+            else:
+                by[name] *= 0.5
+    return constants
 
 
 def mean(ratios):
     return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
 
-def score(what, rows, table, show=0):
-    rated = sorted((r.taken(table)[2] / r.best, r.cublas / r.taken(table)[2], r.cublas / r.best, r.shape, r.taken(table)[1],
-                    min((us, name) for _, name, _, us in r.plans)[1]) for r in rows)
-    print(f"{what}: taken {mean([x[0] for x in rated]):.3f} times the best kernel's time; to cuBLAS {mean([x[1] for x in rated]):.3f}, least "
-          f"{min(x[1] for x in rated):.3f}; the best kernels {mean([x[2] for x in rated]):.3f}, least {min(x[2] for x in rated):.3f}")
-    for off, ratio, best, shape, name, better in rated[::-1][:show]:
-        print(f"  {'x'.join(map(str, shape)):>18} {ratio:.3f}, the best {best:.3f}; taken {name}, best {better}")
+def score(what, rows, constants, show=0):
+    rated = sorted(((r.taken(constants).us / r.best, r.cublas / r.taken(constants).us, r.cublas / r.best, r) for r in rows), key=lambda x: -x[0])
+    print(f"{what}: taken {mean([x[0] for x in rated]):.3f} times the best plan's time, at most {rated[0][0]:.2f}; to cuBLAS "
+          f"{mean([x[1] for x in rated]):.3f}, least {min(x[1] for x in rated):.3f}; the best plans {mean([x[2] for x in rated]):.3f}, least "
+          f"{min(x[2] for x in rated):.3f}")
+    for off, ratio, best, r in rated[:show]:
+        p = r.taken(constants)
+        print(f"  {'x'.join(map(str, r.shape)):>18} {ratio:.3f}, the best {best:.3f}; taken {p.name} {p.us} us (estimated {p.estimate(constants):.1f}), "
+              f"best {min(r.plans, key=lambda p: p.us).name} {r.best}")
 
 
-def order(rows, most=16):
+def order(rows, most=20):
     """Kernels, each the one that with those before it takes least."""
     times = {}
     for i, r in enumerate(rows):
-        for kernel, _, _, us in r.plans:
-            of = times.setdefault(kernel, {})
-            of[i] = min(us, of.get(i, 1e9))
+        for p in r.plans:
+            of = times.setdefault(p.kernel, {})
+            of[i] = min(p.us, of.get(i, 1e9))
     cost = lambda chosen: sum(math.log(min(times[k].get(i, 1e6) for k in chosen)) for i in range(len(rows))) / len(rows)
     chosen, all = [], cost(list(times))
     while len(chosen) < min(most, len(times)):
         chosen.append(min((k for k in times if k not in chosen), key=lambda k: cost(chosen + [k])))
-        print(f"  {chosen[-1]:<24} with those before {math.exp(cost(chosen) - all):.4f} times the time of all")
+        print(f"  {chosen[-1]:<16} with those before {math.exp(cost(chosen) - all):.4f} times the time of all")
 
 
 def main():
-    rows = [Row(json.loads(line), sys.argv[2:]) for line in open(sys.argv[1]) if line.strip().endswith("}}")]
-    many = [r for r in rows if r.shape[0] > 16]
+    per_sm = kernels(sys.path[0] + "/../kernels/gemm/gemm.def")
+    rows = [Row(json.loads(line), per_sm) for path in sys.argv[1:] for line in open(path) if line.strip().endswith("}}")]
+    rows = [r for r in rows if r.shape[0] > 16]
     for first, second in ((0, 1), (1, 0)):
-        table = fit(many[first::2])
-        score("the half that was fitted", many[first::2], table)
-        score("the half that is scored", many[second::2], table)
-    table = fit(many)
-    score("all", many, table, 16)
-    for kernel, (step, more, end, call) in table.items():
-        v = variant(kernel + "/1")
-        print(f"    {{{v['wide']}, {v['down']}, {v['across']}, {str(v['split']).lower()}, "
-              f"{step * 1e3:.0f}, {more * 1e3:.0f}, {end:.2f}, {call:.2f}}},")
+        constants = fit(rows[first::2], START)
+        score("the half that was fitted", rows[first::2], constants)
+        score("the half that is scored", rows[second::2], constants)
+    constants = fit(rows, START)
+    score("all", rows, constants, 16)
+    print(", ".join(f"{name} = {value:.3g}" for name, value in constants.items()))
     print("kernels, each the one that pays most:")
-    order(many)
-    for r in rows:
-        if r.copy:
-            us, name = min((us, name) for _, name, _, us in r.plans)
-            print(f"  {'x'.join(map(str, r.shape)):>18} {us:8.2f} us {name}, {us / r.copy:.3f} of a copy's time, to cuBLAS {r.cublas / us:.3f}")
+    order(rows)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-// Times every tiled kernel of kernels/gemm/gemm.def beside cuBLAS, for fitting and scoring the launch rule of
+// Times the tiled kernels of kernels/gemm/gemm.def beside cuBLAS, for fitting and scoring the launch rule of
 // src/ops/gemm_rule.c: bf16, A by rows, B by columns, over sets of A, B and C that do not fit into L2, in CUDA graphs. One
-// JSON object a line: a shape, cuBLAS's microseconds, a copy's of as many bytes, and each plan's ("KERNEL/PARTS", with an s behind it where the operands are swapped).
-// The results are held against cuBLAS's.
+// JSON object a line: a shape, cuBLAS's microseconds, a copy's of as many bytes, and each plan's: "128x256x4/2x1", a kernel and its clusters' blocks
+// below each other and side by side, or "split_64x4/3", one that shares out k among 3; an s behind it where the operands are
+// swapped. The results are held against cuBLAS's.
 //   g++ -std=c++17 -O2 -Ikernels -I$CUDA/include bench/gemm_sweep.cpp -L$CUDA/lib64 -lcublas -lcudart -lcuda -o gemm_sweep
-//   ./gemm_sweep build/kernels/gemm.fatbin MxNxK...
+//   ./gemm_sweep build/kernels/gemm.fatbin MxNxK...    # or MxNxK:PLAN,PLAN...
 #include <cublas_v2.h>
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -27,14 +28,14 @@
 
 struct Variant {
   const char *name;
-  int kind, tall, wide, stages, down, across, split, per_sm;
+  int kind, rows, wide, stages, split, per_sm;
   CUfunction kernel;
-  int at_a_time[GEMM_PARTS + 1]; // clusters, by the parts of k
+  int at_a_time[GEMM_PARTS + 1]; // clusters, by their blocks
 };
-#define TILED(kind, a, b, tall, wide, stages, down, across, per_sm)                                          \
-  {"sol_gemm_" #kind "_" #a #b "_" #tall "x" #wide "x" #stages "_" #down "x" #across, a || b ? 0 : kind, tall, wide, stages, down, across, 0, per_sm, NULL, {}},
+#define TILED(kind, a, b, rows, wide, stages, per_sm)                                                        \
+  {"sol_gemm_" #kind "_" #a #b "_" #rows "x" #wide "x" #stages, a || b ? 0 : kind, rows, wide, stages, 0, per_sm, NULL, {}},
 #define SPLIT(kind, a, b, wide, stages, per_sm)                                                              \
-  {"sol_gemm_" #kind "_" #a #b "_split_" #wide "x" #stages, a || b ? 0 : kind, 1, wide, stages, 1, 1, 1, per_sm, NULL, {}},
+  {"sol_gemm_" #kind "_" #a #b "_split_" #wide "x" #stages, a || b ? 0 : kind, 128, wide, stages, 1, per_sm, NULL, {}},
 #define FEW(kind, bits, tiles, deep, ahead)
 #define FEW_89(kind, bits, tiles, deep, ahead)
 #define ANY(kind)
@@ -43,6 +44,11 @@ static Variant variants[] = {
 #include "gemm/gemm.def"
 };
 
+struct Plan {
+  const Variant *v;
+  int parts, down, across;
+  bool swapped;
+};
 struct Set {
   char *a, *b, *c;
 };
@@ -55,7 +61,7 @@ static long ceil_div(long a, long b) {
 }
 
 static int shared_of(const Variant &v) {
-  return v.split ? GEMM_RING_BYTES(1, v.wide, v.stages) : GEMM_SHARED(v.tall, v.wide, v.stages, v.per_sm);
+  return v.split ? GEMM_RING_BYTES(128, v.wide, v.stages) : GEMM_SHARED(v.rows, v.wide, v.stages, v.per_sm);
 }
 
 // span: bytes of a box's row.
@@ -67,19 +73,25 @@ static void make_map(GemmMap *map, void *base, long x, long y, int box_y, int sp
                                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
 }
 
-static bool launch(const Variant &v, int parts, bool swapped, long m, long n, long k, const Set &s) {
+static long tiles_of(const Plan &plan, long m, long n) {
+  return ceil_div(plan.swapped ? n : m, plan.v->rows * plan.down) * ceil_div(plan.swapped ? m : n, plan.v->wide * plan.across);
+}
+
+static bool launch(const Plan &plan, long m, long n, long k, const Set &s) {
   GemmTiledParams p = {};
-  long down = swapped ? n : m, across = swapped ? m : n, size = (long)v.down * v.across * parts;
-  int box = GEMM_BOX_B(0, v.wide, v.down);
-  make_map(swapped ? &p.b : &p.a, s.a, k, m, swapped ? box : GEMM_BOX_A);
-  make_map(swapped ? &p.a : &p.b, s.b, k, n, swapped ? GEMM_BOX_A : box);
+  const Variant &v = *plan.v;
+  bool swapped = plan.swapped;
+  long size = (long)plan.down * plan.across * plan.parts;
+  int box = GEMM_BOX_B(0, v.wide);
+  make_map(swapped ? &p.b : &p.a, s.a, k, m, swapped ? box : GEMM_BOX_A(v.rows));
+  make_map(swapped ? &p.a : &p.b, s.b, k, n, swapped ? GEMM_BOX_A(v.rows) : box);
   if (!v.split) make_map(&p.c, s.c, n, m, swapped ? GEMM_SWAPPED_ROWS : 64, swapped ? 128 : GEMM_SPAN(v.wide));
-  p.swapped = swapped;
+  p.swapped = swapped, p.down = plan.down, p.across = plan.across;
   p.end.c = s.c, p.end.c_stride = n, p.end.alpha = 1, p.end.out_kind = p.end.bias_kind = KIND_BF16;
   p.m = (int)m, p.n = (int)n, p.k = (int)k, p.batch = 1;
-  p.rows = (int)ceil_div(down, GEMM_ROWS(v.tall) * v.down), p.columns = (int)ceil_div(across, v.wide * v.across);
-  p.group = 1024 / (GEMM_ROWS(v.tall) * v.down);
-  long tiles = (long)p.rows * p.columns, clusters = v.split ? tiles : std::min(tiles, (long)v.at_a_time[parts]);
+  p.rows = (int)ceil_div(swapped ? n : m, v.rows * plan.down), p.columns = (int)ceil_div(swapped ? m : n, v.wide * plan.across);
+  p.group = 1024 / (v.rows * plan.down);
+  long tiles = tiles_of(plan, m, n), clusters = v.split ? tiles : std::min(tiles, (long)v.at_a_time[size]);
   CUlaunchAttribute at[2] = {};
   at[0].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
   at[0].value.clusterDim = {(unsigned)size, 1, 1};
@@ -87,7 +99,7 @@ static bool launch(const Variant &v, int parts, bool swapped, long m, long n, lo
   at[1].value.programmaticStreamSerializationAllowed = 1;
   CUlaunchConfig config = {};
   config.gridDimX = (unsigned)(clusters * size), config.gridDimY = config.gridDimZ = 1;
-  config.blockDimX = GEMM_THREADS(v.per_sm), config.blockDimY = config.blockDimZ = 1;
+  config.blockDimX = GEMM_THREADS(v.rows, v.per_sm), config.blockDimY = config.blockDimZ = 1;
   config.sharedMemBytes = (unsigned)shared_of(v), config.hStream = stream, config.attrs = at, config.numAttrs = 2;
   void *params[] = {&p};
   return cuLaunchKernelEx(&config, v.kernel, params, NULL) == CUDA_SUCCESS;
@@ -140,19 +152,36 @@ static double error_of(const std::vector<uint16_t> &got, const std::vector<uint1
   return off == off ? sqrt(off / all) : 1e9;
 }
 
-static bool worth_timing(const Variant &v, int parts, bool swapped, long m, long n, long k) {
-  long down = swapped ? n : m, across = swapped ? m : n;
-  long tiles = ceil_div(down, GEMM_ROWS(v.tall) * v.down) * ceil_div(across, v.wide * v.across), room = (long)sms * v.per_sm;
-  if (parts > 1 && (ceil_div(k, 64) < 2 * parts || tiles * parts > 2.2 * room || (double)tiles * (parts - 1) > 1.2 * room)) return false;
-  // Not what computes 1.6 times as much as another way to cut C into tiles would, at least.
-  double least = 1e30, mine = (double)(ceil_div(down, 128) * ceil_div(across, v.wide) * v.wide);
+// Not what computes 1.6 times as much as another way to cut C into tiles would, at least.
+static bool worth_timing(const Plan &plan, long m, long n, long k) {
+  const Variant &v = *plan.v;
+  long tiles = tiles_of(plan, m, n), room = (long)sms * v.per_sm;
+  if (plan.parts > 1 && (ceil_div(k, 64) < 2 * plan.parts || tiles * plan.parts > 2.2 * room || (double)tiles * (plan.parts - 1) > 1.2 * room)) return false;
+  double least = 1e30, mine = (double)tiles * plan.down * plan.across * v.rows * v.wide;
   for (const Variant &o : variants)
     for (int turn = 0; turn < 2 && o.kind == KIND_BF16; turn++)
-      least = std::min(least, (double)(ceil_div(turn ? n : m, 128) * ceil_div(turn ? m : n, o.wide) * o.wide));
-  return v.kernel && mine < 1.6 * least;
+      least = std::min(least, (double)(ceil_div(turn ? n : m, o.rows) * ceil_div(turn ? m : n, o.wide) * o.rows * o.wide));
+  return mine < 1.6 * least;
 }
 
-static int time_shape(long m, long n, long k, char *pool, size_t room) {
+static std::string name_of(const Plan &p) {
+  std::string to = p.v->split ? std::to_string(p.parts) : std::to_string(p.down) + "x" + std::to_string(p.across);
+  return std::string(p.v->name + 14) + "/" + to + (p.swapped ? "s" : "");
+}
+
+// only: names of plans with commas behind each, or nothing.
+static std::vector<Plan> plans_of(long m, long n, long k, const std::string &only) {
+  std::vector<Plan> all;
+  for (const Variant &v : variants)
+    for (int i = 0; i < (v.split ? 16 : 8) && v.kind == KIND_BF16 && v.kernel; i++) {
+      Plan p = {&v, v.split ? 1 + i / 2 : 1, v.split ? 1 : 1 + i / 2 % 2, v.split ? 1 : 1 + i / 4 % 2, (bool)(i % 2)};
+      if (v.wide < 64 && p.down > 1) continue; // too few boxes to share
+      if (only.empty() ? worth_timing(p, m, n, k) : only.find("," + name_of(p) + ",") != std::string::npos) all.push_back(p);
+    }
+  return all;
+}
+
+static int time_shape(long m, long n, long k, const std::string &only, char *pool, size_t room) {
   double bytes = 2.0 * (double)(m * k + n * k + m * n), light = bytes / 4e6;
   int count = (int)std::max(2.0, std::min(32.0, 400e6 / bytes)), wrong = 0;
   double guess = std::max(2.0 * m * n * k / 6e8, light);
@@ -187,21 +216,17 @@ static int time_shape(long m, long n, long k, char *pool, size_t room) {
   });
   printf("{\"m\":%ld,\"n\":%ld,\"k\":%ld,\"cublas\":%.2f,\"copy\":%.2f,\"us\":{", m, n, k, peer, copied);
   const char *comma = "";
-  for (const Variant &v : variants)
-    for (int plan = 0; plan < 14; plan++) {
-      int parts = plan / 2 < 6 ? plan / 2 + 1 : 8;
-      bool swapped = plan % 2;
-      if (v.kind != KIND_BF16 || (parts > 1 && !v.split) || !worth_timing(v, parts, swapped, m, n, k)) continue;
-      CHECK(cudaMemsetAsync(sets[0].c, 0xff, (size_t)(m * n) * 2, stream));
-      if (!launch(v, parts, swapped, m, n, k, sets[0])) {
-        fprintf(stderr, "%s/%d: not launched\n", v.name, parts);
-        continue;
-      }
-      double error = error_of(rows_of(sets[0], m, n), want);
-      if (!(error < 4e-3)) fprintf(stderr, "WRONG %ldx%ldx%ld %s/%d%s: %g\n", m, n, k, v.name, parts, swapped ? "s" : "", error), wrong++;
-      double t = time_of(calls, [&](int i) { launch(v, parts, swapped, m, n, k, sets[(size_t)(i % count)]); });
-      printf("%s\"%s/%d%s\":%.2f", comma, v.name + 9, parts, swapped ? "s" : "", t), comma = ",";
+  for (const Plan &plan : plans_of(m, n, k, only)) {
+    CHECK(cudaMemsetAsync(sets[0].c, 0xff, (size_t)(m * n) * 2, stream));
+    if (!launch(plan, m, n, k, sets[0])) {
+      fprintf(stderr, "%s: not launched\n", name_of(plan).c_str());
+      continue;
     }
+    double error = error_of(rows_of(sets[0], m, n), want);
+    if (!(error < 4e-3)) fprintf(stderr, "WRONG %ldx%ldx%ld %s: %g\n", m, n, k, name_of(plan).c_str(), error), wrong++;
+    double t = time_of(calls, [&](int i) { launch(plan, m, n, k, sets[(size_t)(i % count)]); });
+    printf("%s\"%s\":%.2f", comma, name_of(plan).c_str(), t), comma = ",";
+  }
   printf("}}\n");
   fflush(stdout);
   return wrong;
@@ -228,20 +253,20 @@ int main(int argc, char **argv) {
   uint32_t seed = 1;
   for (uint16_t &x : some) seed = seed * 1664525 + 1013904223, x = (uint16_t)((seed >> 31) << 15 | (0x3e80 + (seed >> 20 & 0xff)));
   for (size_t at = 0; at < room; at += some.size() * 2)
-    CHECK(cudaMemcpy(pool + at, some.data(), some.size() * 2, cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpy(pool + at, at ? (void *)pool : some.data(), some.size() * 2, at ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice));
   CHECK(cuModuleLoadData(&module, image.data()));
   for (Variant &v : variants) {
     if (v.kind != KIND_BF16 || cuModuleGetFunction(&v.kernel, module, v.name)) continue;
     CHECK(cuFuncSetAttribute(v.kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_of(v)));
     fprintf(stderr, "%s: clusters at a time", v.name);
     for (int parts : {1, 2, 3, 4, 5, 6, 7, 8}) {
-      if (parts > 1 && !v.split) break;
+      if (parts > 4 && !v.split) break;
       CUlaunchAttribute at = {};
       at.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-      at.value.clusterDim = {(unsigned)(v.down * v.across * parts), 1, 1};
+      at.value.clusterDim = {(unsigned)parts, 1, 1};
       CUlaunchConfig config = {};
-      config.gridDimX = (unsigned)(v.down * v.across * parts), config.gridDimY = config.gridDimZ = 1;
-      config.blockDimX = GEMM_THREADS(v.per_sm), config.blockDimY = config.blockDimZ = 1, config.sharedMemBytes = (unsigned)shared_of(v);
+      config.gridDimX = (unsigned)parts, config.gridDimY = config.gridDimZ = 1;
+      config.blockDimX = GEMM_THREADS(v.rows, v.per_sm), config.blockDimY = config.blockDimZ = 1, config.sharedMemBytes = (unsigned)shared_of(v);
       config.attrs = &at, config.numAttrs = 1;
       CHECK(cuOccupancyMaxActiveClusters(&v.at_a_time[parts], v.kernel, &config));
       fprintf(stderr, " %d", v.at_a_time[parts]);
@@ -251,7 +276,8 @@ int main(int argc, char **argv) {
   int wrong = 0;
   for (int i = 2; i < argc; i++) {
     long m, n, k;
-    if (sscanf(argv[i], "%ldx%ldx%ld", &m, &n, &k) == 3) wrong += time_shape(m, n, k, pool, room);
+    const char *only = strchr(argv[i], ':');
+    if (sscanf(argv[i], "%ldx%ldx%ld", &m, &n, &k) == 3) wrong += time_shape(m, n, k, only ? "," + std::string(only + 1) + "," : "", pool, room);
   }
   fprintf(stderr, wrong ? "%d WRONG\n" : "all right\n", wrong);
   return wrong != 0;

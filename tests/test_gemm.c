@@ -19,46 +19,59 @@ static SolContext *open_backend(SolBackend backend) {
 }
 
 // A case of test_ops whose kernel is given. false: it is for other types or another layout.
-static bool try_tile(SolContext *ctx, int kernel, int parts, bool swapped, int option, SolDtype dtype,
-                     SolDtype out) {
+static bool try_tile(SolContext *ctx, GemmWay way, int option, SolDtype dtype, SolDtype out) {
   OpsCase c = {.dim = {M, N, K}, .dtype = dtype, .out_dtype = out, .option = option};
   Trial t;
   SolError err = {0};
   SolStatus status = trial_open(&t, ctx, &ops_gemm, &c, &(TrialOptions){.seed = 5}, &err);
-  if (!status && swapped && !gemm_variants[kernel].split) // it has no residual
+  if (!status && way.swapped && !gemm_variants[way.kernel].split) // it has no residual
     ((SolGemm *)t.args)->residual = NULL, t.shares[4] = -1;
-  bool fits = !status && gemm_tile_fits((const SolGemm *)t.args, kernel, swapped);
+  bool fits = !status && gemm_tile_fits((const SolGemm *)t.args, &way);
   for (int k = 0; fits && !status && k < t.count; k++)
     if (t.memory[k]) status = sol_context_write(ctx, t.memory[k], t.host[k], t.bytes[k], &err);
-  if (fits && !status) status = gemm_launch_tile(ctx, (const SolGemm *)t.args, kernel, parts, swapped, NULL);
+  if (fits && !status) status = gemm_launch_tile(ctx, (const SolGemm *)t.args, way, NULL);
   if (fits && status) printf("%s\n", sol_last_error()->message);
   if (fits && !status) status = trial_check(&t, NULL, &err);
   if (fits && status)
-    printf("%s in %d%s, option %d: %s\n", gemm_kernels[kernel], parts, swapped ? ", swapped" : "", option,
-           err.message);
+    printf("%s in %d, clusters of %d by %d%s, option %d: %s\n", gemm_kernels[way.kernel], way.parts, way.down,
+           way.across, way.swapped ? ", swapped" : "", option, err.message);
   CHECK(!fits || !status);
   trial_close(&t);
   return fits;
 }
 
-// Each layout once in one of the output types, with the operands as they are and swapped; each epilogue once; k shared out among 1 to 3
-// blocks.
+// In clusters of every shape by turns, as far as the kernel has them, or of 1 to 3 blocks that share out k.
+static GemmWay way_of(int kernel, int turn) {
+  GemmWay way = {.kernel = kernel, .parts = 1, .down = 1, .across = 1};
+  const GemmVariant *v = &gemm_variants[kernel];
+  if (v->split)
+    way.parts = 1 + turn % 3;
+  else {
+    way.across = 1 + turn / 2 % 2;
+    if (v->wide / GEMM_BOX_B(v->b_turned, v->wide) > 1) way.down = 1 + turn % 2;
+  }
+  return way;
+}
+
+// Each layout once in one of the output types, with the operands as they are and swapped; each epilogue once.
 TEST(every_tile_is_right) {
   if (!ops_image_count) SKIP("built without nvcc: no kernels");
   SolContext *ctx = open_backend(SOL_BACKEND_EMU);
   CHECK(ctx);
   for (int kernel = 0; ctx && kernel < GEMM_KERNELS; kernel++) {
-    if (!ops_has_kernel(ctx, &ops_gemm, kernel) || !gemm_variants[kernel].tall) continue;
-    int ran = 0, ran_swapped = 0;
+    if (!ops_has_kernel(ctx, &ops_gemm, kernel) || !gemm_variants[kernel].rows) continue;
+    int ran = 0, ran_swapped = 0, turn = kernel;
     for (int option = 0; option <= 8; option++) {
       bool epilogue = option > 3 && option < 8;
-      int parts = gemm_variants[kernel].split ? 1 + (kernel + option) % 3 : 1;
+      GemmWay way = way_of(kernel, turn);
       if (epilogue && kernel % 4 != option % 4) continue;
-      ran += try_tile(ctx, kernel, parts, false, option, SOL_BF16, option % 2 ? SOL_FP32 : SOL_BF16);
-      ran += !epilogue && try_tile(ctx, kernel, parts, false, option, SOL_FP16, SOL_FP16);
-      ran_swapped += try_tile(ctx, kernel, parts, true, option, SOL_BF16, SOL_BF16);
-      ran_swapped += gemm_variants[kernel].kind == 1 && !epilogue &&
-                     try_tile(ctx, kernel, parts, true, option, SOL_FP16, SOL_FP16);
+      if (try_tile(ctx, way, option, SOL_BF16, option % 2 ? SOL_FP32 : SOL_BF16))
+        ran++, way = way_of(kernel, ++turn);
+      if (!epilogue && try_tile(ctx, way, option, SOL_FP16, SOL_FP16)) ran++, way = way_of(kernel, ++turn);
+      way.swapped = true;
+      if (try_tile(ctx, way, option, SOL_BF16, SOL_BF16)) ran_swapped++, turn++;
+      if (gemm_variants[kernel].kind == 1 && !epilogue && try_tile(ctx, way, option, SOL_FP16, SOL_FP16))
+        ran_swapped++, turn++;
     }
     CHECK(ran > 0 && ran_swapped > 0);
   }
@@ -149,7 +162,7 @@ TEST(rows_do_not_depend_on_how_many_are_decoded) {
 
 // Of a product in bf16, A by rows and B by columns, on this machine's emulated GPU.
 static GemmPlan picked(SolContext *ctx, int64_t m, int64_t n, int64_t k) {
-  GemmPlan plan = {.kernel = -1};
+  GemmPlan plan = {.way.kernel = -1};
   SolGemm g = {.m = m, .n = n, .k = k, .dtype = SOL_BF16, .b_columns = 1};
   g = gemm_filled(&g);
   CHECK(gemm_pick(ctx, &g, &plan) && gemm_estimate(ctx, &g, &plan) > 0);
@@ -163,10 +176,10 @@ TEST(the_rule_takes_what_fits_the_size) {
   if (!ctx) return;
   GemmPlan many = picked(ctx, 8192, 8192, 8192), few = picked(ctx, 24, 14048, 13912),
            deep = picked(ctx, 240, 512, 16384);
-  CHECK(!gemm_variants[many.kernel].split && many.tiles > many.at_a_time);
-  CHECK(few.swapped);                                        // no products for rows that are not there
-  CHECK(gemm_variants[deep.kernel].split && deep.parts > 1); // too few tiles for the SMs
-  CHECK_INT(picked(ctx, 240, 512, 64).parts, 1);             // nothing to share out
+  CHECK(!gemm_variants[many.way.kernel].split && many.tiles > many.at_a_time);
+  CHECK(few.way.swapped); // no products for rows that are not there
+  CHECK(gemm_variants[deep.way.kernel].split && deep.way.parts > 1); // too few tiles for the SMs
+  CHECK_INT(picked(ctx, 240, 512, 64).way.parts, 1);                 // nothing to share out
   sol_context_destroy(ctx);
 }
 
@@ -179,8 +192,11 @@ TEST(a_grid_has_no_more_clusters_than_run_at_a_time) {
     for (int size = 1; size <= OPS_CLUSTER; size++) ctx.clusters[i][size - 1] = (i + 1) * (132 / size - 2);
   for (int kernel = 0; kernel < GEMM_KERNELS; kernel++) {
     const GemmVariant *v = &gemm_variants[kernel];
-    if (!v->tall || v->kind != 2) continue;
-    CHECK_INT(gemm_plan(&ctx, &g, kernel, 1, false).at_a_time, v->per_sm * (132 / (v->down * v->across) - 2));
+    if (!v->rows || v->kind != 2) continue;
+    for (int size = 1; size <= 4; size *= 2) {
+      GemmWay way = {.kernel = kernel, .parts = 1, .down = size > 1 ? 2 : 1, .across = size / 2 > 1 ? 2 : 1};
+      CHECK_INT(gemm_plan(&ctx, &g, way).at_a_time, v->per_sm * (132 / size - 2));
+    }
   }
 }
 

@@ -3,19 +3,18 @@
 #if __CUDA_ARCH_FEAT_SM90_ALL
 #include "gemm/gemm_split.cuh"
 #include "gemm/gemm_wgmma.cuh"
-#define TILED(kind, a, b, tall, wide, stages, down, across, per_sm)                                          \
-  KERNEL __launch_bounds__(GEMM_THREADS(per_sm), per_sm)                                                             \
-      sol_gemm_##kind##_##a##b##_##tall##x##wide##x##stages##_##down##x##across(                             \
-          const __grid_constant__ GemmTiledParams p) {                                                       \
-    GemmWgmma<kind, a, b, tall, wide, stages, down, across, per_sm>::run(p);                                 \
+#define TILED(kind, a, b, rows, wide, stages, per_sm)                                                        \
+  KERNEL __launch_bounds__(GEMM_THREADS(rows, per_sm), per_sm)                                               \
+      sol_gemm_##kind##_##a##b##_##rows##x##wide##x##stages(const __grid_constant__ GemmTiledParams p) {     \
+    GemmWgmma<kind, a, b, rows, wide, stages, per_sm>::run(p);                                               \
   }
 #define SPLIT(kind, a, b, wide, stages, per_sm)                                                              \
-  KERNEL __launch_bounds__(GEMM_THREADS(per_sm), per_sm)                                                             \
+  KERNEL __launch_bounds__(GEMM_THREADS(128, per_sm), per_sm)                                                \
       sol_gemm_##kind##_##a##b##_split_##wide##x##stages(const __grid_constant__ GemmTiledParams p) {       \
     GemmSplit<kind, a, b, wide, stages>::run(p);                                                             \
   }
 #else
-#define TILED(kind, a, b, tall, wide, stages, down, across, per_sm)
+#define TILED(kind, a, b, rows, wide, stages, per_sm)
 #define SPLIT(kind, a, b, wide, stages, per_sm)
 #endif
 #if __CUDA_ARCH__ >= 800

@@ -28,6 +28,7 @@ typedef struct GemmTiledParams {
   GemmEpilogue end;
   int m, n, k, batch;
   int rows, columns, group; // clusters' tiles down and across; rows of them that go together
+  int down, across;         // blocks of a cluster below each other and side by side, 1 or 2 each, whose tiles have operands in common
   int swapped;              // a is the map of B and b that of A: a tile's rows are C's columns
 } GemmTiledParams;
 
@@ -62,32 +63,34 @@ typedef struct GemmFewParams {
 #define GEMM_ANY_THREADS 128
 #define GEMM_ANY_TILE 64
 
-// A block of gemm_loop.cuh: two warpgroups of 64 * tall rows each, then the thread that copies, with a warpgroup of its own
-// where registers are to move from it to the others, otherwise with a warp.
-#define GEMM_CONSUMERS 256
-#define GEMM_THREADS(per_sm) ((per_sm) == 1 ? 384 : 288)
-#define GEMM_ROWS(tall) (128 * (tall))
-#define GEMM_STAGE_BYTES(tall, wide) ((GEMM_ROWS(tall) + (wide)) * 128)
-#define GEMM_RING_BYTES(tall, wide, stages) ((stages) * (GEMM_STAGE_BYTES(tall, wide) + 16))
-// Rows of the box of a tensor map, whose contiguous dimension is 128 bytes. A stage holds 128 bytes along k.
-#define GEMM_BOX_A 64
-#define GEMM_BOX_B(turned, wide, down) ((turned) ? 64 : (wide) < 64 ? (wide) : (wide) / ((down) > 2 ? (down) : 2))
+// A block of gemm_loop.cuh, whose tile has 64, 128 or 256 rows: one warpgroup, or two of 64 or 128 rows each, then the thread that copies,
+// with a warpgroup of its own where registers are to move from it to two others, otherwise with a warp.
+#define GEMM_GROUPS(rows) ((rows) > 64 ? 2 : 1)
+#define GEMM_CONSUMERS 256 // threads of two
+#define GEMM_MOVES_REGISTERS(rows, per_sm) ((rows) > 64 && (per_sm) == 1)
+#define GEMM_THREADS(rows, per_sm) (GEMM_GROUPS(rows) * 128 + (GEMM_MOVES_REGISTERS(rows, per_sm) ? 128 : 32))
+#define GEMM_STAGE_BYTES(rows, wide) (((rows) + (wide)) * 128)
+#define GEMM_RING_BYTES(rows, wide, stages) ((stages) * (GEMM_STAGE_BYTES(rows, wide) + 16))
+// Rows of the box of a tensor map, whose contiguous dimension is 128 bytes: at least two boxes a tile, where blocks may share them. A stage
+// holds 128 bytes along k.
+#define GEMM_BOX_A(rows) ((rows) > 64 ? 64 : 32)
+#define GEMM_BOX_B(turned, wide) ((turned) ? 64 : (wide) < 64 ? (wide) : (wide) / 2)
 
-// gemm_wgmma.cuh stores pieces of 64 rows of 128 bytes, or of 64 where those do not fill a tile's row. Of places for them a warpgroup has what shared memory is
-// left for, up to what a tile of 2-byte elements takes.
+// gemm_wgmma.cuh stores pieces of 64 rows of 128 bytes, or of 64 where those do not fill a tile's row. Of places for them a warpgroup has what
+// shared memory is left for, up to what a tile of 2-byte elements takes.
 #define GEMM_PIECE_BYTES 8192
 #define GEMM_SPAN(wide) ((wide) % 64 ? 64 : 128)
 #define GEMM_SWAPPED_ROWS 32 // of a piece, of 128 bytes each, where the operands are swapped
 #define GEMM_BLOCK_SHARED(per_sm) ((per_sm) == 1 ? 232448 : 115712)
-#define GEMM_PIECES_LEFT(tall, wide, stages, per_sm) \
-  ((GEMM_BLOCK_SHARED(per_sm) - GEMM_RING_BYTES(tall, wide, stages)) / (2 * GEMM_PIECE_BYTES))
-#define GEMM_PIECES_MOST(tall, wide) ((tall) * (wide) / 64 > 2 ? (tall) * (wide) / 64 : 2)
-#define GEMM_PIECES(tall, wide, stages, per_sm)                                   \
-  (GEMM_PIECES_LEFT(tall, wide, stages, per_sm) < GEMM_PIECES_MOST(tall, wide)    \
-       ? GEMM_PIECES_LEFT(tall, wide, stages, per_sm)                             \
-       : GEMM_PIECES_MOST(tall, wide))
-#define GEMM_SHARED(tall, wide, stages, per_sm) \
-  (2 * GEMM_PIECES(tall, wide, stages, per_sm) * GEMM_PIECE_BYTES + GEMM_RING_BYTES(tall, wide, stages))
+#define GEMM_PIECES_LEFT(rows, wide, stages, per_sm) \
+  ((GEMM_BLOCK_SHARED(per_sm) - GEMM_RING_BYTES(rows, wide, stages)) / (GEMM_GROUPS(rows) * GEMM_PIECE_BYTES))
+#define GEMM_PIECES_MOST(rows, wide) ((rows) / GEMM_GROUPS(rows) * (wide) / 4096 > 2 ? (rows) / GEMM_GROUPS(rows) * (wide) / 4096 : 2)
+#define GEMM_PIECES(rows, wide, stages, per_sm)                                   \
+  (GEMM_PIECES_LEFT(rows, wide, stages, per_sm) < GEMM_PIECES_MOST(rows, wide)    \
+       ? GEMM_PIECES_LEFT(rows, wide, stages, per_sm)                             \
+       : GEMM_PIECES_MOST(rows, wide))
+#define GEMM_SHARED(rows, wide, stages, per_sm) \
+  (GEMM_GROUPS(rows) * GEMM_PIECES(rows, wide, stages, per_sm) * GEMM_PIECE_BYTES + GEMM_RING_BYTES(rows, wide, stages))
 
 // gemm_split.cuh, gemm_few.cuh: the most blocks that share out k.
 #define GEMM_PARTS 8

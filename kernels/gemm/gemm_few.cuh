@@ -26,7 +26,8 @@ template <int KIND> INLINE void few_int4(uint32_t w, uint32_t (&to)[4]) {
   const uint32_t zero = KIND == KIND_FP16 ? 0x64086408 : 0x43084308;
 #pragma unroll
   for (int i = 0; i < 4; i++) {
-    uint32_t v = (w >> i * 4 & 0x000f000f) ^ zero;
+    uint32_t v; // (w >> i * 4 & 0x000f000f) ^ zero: in C two instructions, of one constant each
+    asm("lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(v) : "r"(w >> i * 4), "r"(0x000f000f), "r"(zero));
     if (KIND == KIND_FP16) {
       __half2 d = __hsub2(*(__half2 *)&v, *(const __half2 *)&zero);
       to[i] = *(uint32_t *)&d;

@@ -1,6 +1,6 @@
 // The main loop of the fast GEMMs, on sm_90a: one thread of a block copies tiles of A and B into a ring of stages by tensor
-// copies, and two warpgroups multiply them by wgmma. The blocks of a cluster, DOWN below each other and ACROSS side by
-// side, have tiles in common: each copies its own part of A's tile and sends it to those beside it, and its part of B's
+// copies, and one or two warpgroups multiply them by wgmma. The blocks of a cluster, p.down below each other and p.across side
+// by side, have tiles in common: each copies its own part of A's tile and sends it to those beside it, and its part of B's
 // tile to those above and below.
 //
 // A stage's barriers: `full` completes when all its bytes have arrived, `empty` when the consumers of every block that
@@ -32,16 +32,38 @@ INLINE GemmTile gemm_tile_at(const GemmTiledParams &p, int index, int tall, int 
   return {(first + in_band % height) * tall, in_band / height * wide, index / each};
 }
 
-template <int KIND, int A_TURNED, int B_TURNED, int TALL, int WIDE, int STAGES, int DOWN, int ACROSS, int BROKEN = GEMM_RIGHT>
-struct GemmLoop {
+// A block's cluster, 1 or 2 blocks below each other and 1 or 2 side by side, and its own place there.
+struct GemmShare {
+  int down, across, row, column;
+  __device__ __forceinline__ int reached() const { // blocks that this one's copies reach
+    return down + across - 1;
+  }
+  __device__ __forceinline__ int rank(int r, int c) const {
+    return c * down + r;
+  }
+  __device__ __forceinline__ int beside() const { // as bits: the blocks that have the same tile of A
+    return 1 << rank(row, 0) | 1 << rank(row, across - 1);
+  }
+  __device__ __forceinline__ int below() const { // the same tile of B
+    return 1 << rank(0, column) | 1 << rank(down - 1, column);
+  }
+};
+
+INLINE GemmShare gemm_share(const GemmTiledParams &p) {
+  int rank = (int)block_rank();
+  return {p.down, p.across, rank & (p.down - 1), rank >> (p.down - 1)};
+}
+
+template <int KIND, int A_TURNED, int B_TURNED, int ROWS, int WIDE, int STAGES, int BROKEN = GEMM_RIGHT> struct GemmLoop {
   enum {
     DEEP = 128 / (KIND == KIND_FP8 ? 1 : 2),
-    ROWS = GEMM_ROWS(TALL),
+    GROUPS = GEMM_GROUPS(ROWS),
+    CONSUMERS = GROUPS * 128, // threads
+    TALL = ROWS / GROUPS / 64,
     REGS = WIDE / 2,
     A_BYTES = ROWS * 128,
     B_BYTES = WIDE * 128,
-    BOX = 64 * 128,
-    REACHED = DOWN + ACROSS - 1 // blocks that this one's copies reach
+    BOX = 64 * 128
   };
   struct Ring { // tiles begin at multiples of 1024
     uint8_t a[STAGES][A_BYTES], b[STAGES][B_BYTES];
@@ -55,14 +77,32 @@ struct GemmLoop {
     }
   };
 
-  static __device__ __forceinline__ void start(Ring *r, const GemmTiledParams &p) {
-    if (threadIdx.x == GEMM_CONSUMERS) {
+  static __device__ __forceinline__ void start(Ring *r, const GemmTiledParams &p, GemmShare share) {
+    if (threadIdx.x == CONSUMERS) {
       tensor_prefetch_map(&p.a), tensor_prefetch_map(&p.b);
-      for (int i = 0; i < STAGES; i++) barrier_init(&r->full[i], 1), barrier_init(&r->empty[i], 2 * REACHED);
+      for (int i = 0; i < STAGES; i++) barrier_init(&r->full[i], 1), barrier_init(&r->empty[i], GROUPS * share.reached());
       barrier_init_done();
     }
-    if (REACHED > 1) cluster_sync();
+    if (share.reached() > 1) cluster_sync();
     else __syncthreads();
+  }
+
+  // Boxes of an operand's tile, EACH rows high: this block's of the `sharing`, 1 or 2, that have the same tile, of which it is `mine`. From half of
+  // the tile on they are `apart` further down. to(place, row): what is done with each.
+  template <int TILE, int EACH, class F> static __device__ __forceinline__ void boxes(int sharing, int mine, int row, int apart, F to) {
+    enum { COUNT = TILE / EACH };
+#pragma unroll
+    for (int j = 0; j < COUNT; j++) {
+      if (COUNT > 1 && j >= COUNT / 2 && sharing > 1) break;
+      int i = mine * (COUNT / 2) + j;
+      to(i * EACH * 128, row + i * EACH + (i * EACH >= TILE / 2 ? apart : 0));
+    }
+  }
+  template <class F> static __device__ __forceinline__ void boxes_of_a(GemmShare share, int row, int apart, F to) {
+    boxes<ROWS, A_TURNED ? 64 : GEMM_BOX_A(ROWS)>(share.across, share.column, row, apart, to);
+  }
+  template <class F> static __device__ __forceinline__ void boxes_of_b(GemmShare share, int column, int apart, F to) {
+    boxes<WIDE, GEMM_BOX_B(B_TURNED, WIDE)>(share.down, share.row, column, apart, to);
   }
 
   static __device__ __forceinline__ void load(void *to, const GemmMap *map, uint64_t *full, int x, int y, int z, int blocks, bool alone) {
@@ -70,39 +110,21 @@ struct GemmLoop {
     else tensor_load_all(to, map, full, x, y, z, (uint16_t)blocks);
   }
 
-  // Boxes of 64 rows; from half of them on they are `apart` further down.
-  static __device__ __forceinline__ void load_a(Ring *r, const GemmTiledParams &p, int stage, GemmTile t, int apart, int k, int rank) {
-    enum { SHARE = ROWS / 64 / ACROSS };
-    int blocks = 0;
-#pragma unroll
-    for (int i = 0; i < ACROSS; i++) blocks |= 1 << (rank % DOWN + i * DOWN);
-#pragma unroll
-    for (int j = 0; j < SHARE; j++) {
-      int i = rank / DOWN * SHARE + j, row = t.row + i * 64 + (i * 64 >= ROWS / 2 ? apart : 0);
-      load(r->a[stage] + i * BOX, &p.a, &r->full[stage], A_TURNED ? row : k, A_TURNED ? k : row, t.batch, blocks, ACROSS == 1);
-    }
-  }
-
-  // The same of B's columns.
-  static __device__ __forceinline__ void load_b(Ring *r, const GemmTiledParams &p, int stage, GemmTile t, int apart, int k, int rank) {
-    enum { EACH = GEMM_BOX_B(B_TURNED, WIDE, DOWN), SHARE = WIDE / EACH / DOWN };
-    int blocks = ((1 << DOWN) - 1) << rank / DOWN * DOWN;
-#pragma unroll
-    for (int j = 0; j < SHARE; j++) {
-      int i = rank % DOWN * SHARE + j, column = t.column + i * EACH + (i * EACH >= WIDE / 2 ? apart : 0);
-      load(r->b[stage] + i * EACH * 128, &p.b, &r->full[stage], B_TURNED ? column : k, B_TURNED ? k : column, t.batch, blocks,
-           DOWN == 1);
-    }
-  }
-
-  // Steps `from` to `to` of a tile. apart: of A and of B; rank: in a cluster that shares tiles.
+  // Steps `from` to `to` of a tile. apart: of A and of B.
   static __device__ __forceinline__ void produce(Ring *r, const GemmTiledParams &p, Turn &turn, GemmTile t, int2 apart, int from, int to,
-                                                 int rank) {
+                                                 GemmShare share) {
+    int beside = share.beside(), below = share.below();
     for (int step = from; step < to; step++, turn.next()) {
+      uint64_t *full = &r->full[turn.stage];
+      int k = step * DEEP;
       barrier_wait(&r->empty[turn.stage], turn.parity ^ 1);
-      barrier_expect(&r->full[turn.stage], A_BYTES + B_BYTES);
-      load_a(r, p, turn.stage, t, apart.x, step * DEEP, rank);
-      load_b(r, p, turn.stage, t, apart.y, step * DEEP, rank);
+      barrier_expect(full, A_BYTES + B_BYTES);
+      boxes_of_a(share, t.row, apart.x, [&](int place, int row) {
+        load(r->a[turn.stage] + place, &p.a, full, A_TURNED ? row : k, A_TURNED ? k : row, t.batch, beside, share.across == 1);
+      });
+      boxes_of_b(share, t.column, apart.y, [&](int place, int column) {
+        load(r->b[turn.stage] + place, &p.b, full, B_TURNED ? column : k, B_TURNED ? k : column, t.batch, below, share.down == 1);
+      });
     }
   }
 
@@ -120,34 +142,42 @@ struct GemmLoop {
     wgmma_commit();
   }
 
-  // Every sixteenth thread of the warpgroup tells one block: those of this one's column, then the others of its row.
-  static __device__ __forceinline__ void release(Ring *r, int stage, int thread, int rank) {
-    int i = thread / 16, other = i - DOWN;
-    if (thread % 16 || i >= REACHED) return;
-    if (REACHED == 1) barrier_arrive_here(&r->empty[stage]);
-    else
-      barrier_arrive(&r->empty[stage],
-                     i < DOWN ? rank / DOWN * DOWN + i : rank % DOWN + (other + (other >= rank / DOWN)) * DOWN);
+  // Every sixteenth thread of the warpgroup tells one block that a stage was read: those of this one's column, then the other of its row. The
+  // first stage's barrier there, or 0.
+  static __device__ __forceinline__ uint32_t told(Ring *r, int thread, GemmShare share) {
+    int i = thread / 16, to = i < share.down ? share.rank(i, share.column) : share.rank(share.row, share.column ^ 1);
+    return thread % 16 || i >= share.reached() ? 0 : share.reached() > 1 ? barrier_there(&r->empty[0], to) : shared_address(&r->empty[0]);
   }
 
-  static __device__ __forceinline__ void consume(Ring *r, float (&d)[TALL][REGS], Turn &turn, int steps, int group, int thread, int rank) {
+  static __device__ __forceinline__ void release(uint32_t empty, int stage, GemmShare share) {
+    if (!empty) return;
+    if (share.reached() > 1) asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(empty + stage * 8) : "memory");
+    else asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(empty + stage * 8) : "memory");
+  }
+
+  static __device__ __forceinline__ void consume(Ring *r, float (&d)[TALL][REGS], Turn &turn, int steps, int group, int thread,
+                                                 GemmShare share) {
     int before = 0, wrong = BROKEN == GEMM_WRONG_DESCRIPTOR ? 16 : 0;
+    uint32_t empty = told(r, thread, share);
     uint64_t a = matrix_descriptor(shared_address(r->a[0]) + group * TALL * BOX, BOX);
     uint64_t b = matrix_descriptor(shared_address(r->b[0]) + wrong, BOX);
     for (int step = 0; step < steps; step++, turn.next()) {
       if (BROKEN != GEMM_NO_WAIT) barrier_wait(&r->full[turn.stage], turn.parity ^ (BROKEN == GEMM_WRONG_PHASE));
       multiply(d, a, b, turn.stage, step == 0);
       if (BROKEN != GEMM_EARLY_RELEASE) wgmma_wait<1>(); // the step before has been multiplied
-      if (step) release(r, before, thread, rank);
+      if (step) release(empty, before, share);
       before = turn.stage;
     }
     wgmma_wait<0>();
-    release(r, before, thread, rank);
+    release(empty, before, share);
   }
 
  private:
-  static __device__ __forceinline__ void barrier_arrive_here(uint64_t *bar) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(bar)) : "memory");
+  // The same place of the cluster's block `rank`.
+  static __device__ __forceinline__ uint32_t barrier_there(uint64_t *bar, int rank) {
+    uint32_t there;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(bar)), "r"(rank));
+    return there;
   }
 };
 

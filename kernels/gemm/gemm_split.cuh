@@ -14,19 +14,19 @@ INLINE int2 gemm_part(int steps, int rank, int parts) {
 }
 
 template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES> struct GemmSplit {
-  typedef GemmLoop<KIND, A_TURNED, B_TURNED, 1, WIDE, STAGES, 1, 1> Loop;
+  typedef GemmLoop<KIND, A_TURNED, B_TURNED, 128, WIDE, STAGES> Loop;
   typedef GemmSums<WIDE> Sums;
   union Shared {
     typename Loop::Ring ring;
     Sums sums;
   };
-  static_assert(sizeof(Sums) <= STAGES * GEMM_STAGE_BYTES(1, WIDE), "the sums take the stages' place");
+  static_assert(sizeof(Sums) <= STAGES * GEMM_STAGE_BYTES(128, WIDE), "the sums take the stages' place");
 
   static __device__ __forceinline__ void compute(Shared *s, const GemmTiledParams &p, GemmTile t, int steps, int rank, int parts) {
     int group = __shfl_sync(~0u, (int)threadIdx.x / 128, 0), thread = threadIdx.x % 128;
     typename Loop::Turn turn;
     float d[1][Loop::REGS];
-    Loop::consume(&s->ring, d, turn, steps, group, thread, 0);
+    Loop::consume(&s->ring, d, turn, steps, group, thread, {1, 1, 0, 0});
     named_sync(1, GEMM_CONSUMERS); // both warpgroups have read the stages
     s->sums.leave(d[0], group * 64 + thread / 32 * 16 + thread % 32 / 4, p.swapped);
     cluster_sync();
@@ -41,13 +41,13 @@ template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES> struct Gem
     int2 steps = gemm_part((p.k + Loop::DEEP - 1) / Loop::DEEP, rank, parts);
     GemmTile t = gemm_tile_at(p, blockIdx.x / parts, gated && p.swapped ? 64 : 128, gated && !p.swapped ? WIDE / 2 : WIDE);
     int2 apart = {gated && p.swapped ? p.n - 64 : 0, gated && !p.swapped ? p.n - WIDE / 2 : 0};
-    Loop::start(&s->ring, p);
+    Loop::start(&s->ring, p, {1, 1, 0, 0});
     let_successor_start();
     wait_for_predecessor();
     if (threadIdx.x < GEMM_CONSUMERS) compute(s, p, t, steps.y - steps.x, rank, parts);
     else {
       typename Loop::Turn turn;
-      if (threadIdx.x == GEMM_CONSUMERS) Loop::produce(&s->ring, p, turn, t, apart, steps.x, steps.y, 0);
+      if (threadIdx.x == GEMM_CONSUMERS) Loop::produce(&s->ring, p, turn, t, apart, steps.x, steps.y, {1, 1, 0, 0});
       __syncwarp();
       cluster_sync(); // every block's sums are there
     }

@@ -6,14 +6,12 @@
 #include "gemm/gemm_epilogue.cuh"
 #include "gemm/gemm_loop.cuh"
 
-template <int KIND, int A_TURNED, int B_TURNED, int TALL, int WIDE, int STAGES, int DOWN, int ACROSS, int PER_SM = 1,
-          int BROKEN = GEMM_RIGHT>
-struct GemmWgmma {
-  typedef GemmLoop<KIND, A_TURNED, B_TURNED, TALL, WIDE, STAGES, DOWN, ACROSS, BROKEN> Loop;
+template <int KIND, int A_TURNED, int B_TURNED, int ROWS, int WIDE, int STAGES, int PER_SM = 1, int BROKEN = GEMM_RIGHT> struct GemmWgmma {
+  typedef GemmLoop<KIND, A_TURNED, B_TURNED, ROWS, WIDE, STAGES, BROKEN> Loop;
   // SPAN: bytes of a piece's row.
-  enum { CLUSTER = DOWN * ACROSS, REGS = Loop::REGS, PIECES = GEMM_PIECES(TALL, WIDE, STAGES, PER_SM), SPAN = GEMM_SPAN(WIDE) };
+  enum { TALL = Loop::TALL, REGS = Loop::REGS, PIECES = GEMM_PIECES(ROWS, WIDE, STAGES, PER_SM), SPAN = GEMM_SPAN(WIDE) };
   struct Shared {
-    uint8_t c[2][PIECES][GEMM_PIECE_BYTES]; // each warpgroup's
+    uint8_t c[Loop::GROUPS][PIECES][GEMM_PIECE_BYTES]; // each warpgroup's
     typename Loop::Ring ring;
   };
 
@@ -21,20 +19,30 @@ struct GemmWgmma {
     return p.end.activation == GEMM_SILU_MUL;
   }
 
-  // The tile of the cluster's block `rank`.
-  static __device__ __forceinline__ GemmTile tile_at(const GemmTiledParams &p, int index, int rank) {
+  // The tile of this block of the cluster.
+  static __device__ __forceinline__ GemmTile tile_at(const GemmTiledParams &p, int index, GemmShare share) {
     int wide = gated(p) ? WIDE / 2 : WIDE;
-    GemmTile t = gemm_tile_at(p, index, Loop::ROWS * DOWN, wide * ACROSS);
-    t.row += rank % DOWN * Loop::ROWS, t.column += rank / DOWN * wide;
+    GemmTile t = gemm_tile_at(p, index, ROWS * share.down, wide * share.across);
+    t.row += share.row * ROWS, t.column += share.column * wide;
     return t;
   }
 
-  static __device__ __forceinline__ void produce(Shared *s, const GemmTiledParams &p, int tiles, int rank) {
+  // The cluster's first tile, and how many tiles on its next one is.
+  static __device__ __forceinline__ int2 turns(GemmShare share) {
+    int size = share.down * share.across;
+    return {(int)blockIdx.x / size, (int)gridDim.x / size};
+  }
+
+  static __device__ __forceinline__ int2 apart(const GemmTiledParams &p) {
+    return {0, gated(p) ? p.n - WIDE / 2 : 0};
+  }
+
+  static __device__ __forceinline__ void produce(Shared *s, const GemmTiledParams &p, int tiles, GemmShare share) {
     typename Loop::Turn turn;
     int steps = (p.k + Loop::DEEP - 1) / Loop::DEEP;
-    int2 apart = {0, gated(p) ? p.n - WIDE / 2 : 0};
-    for (int index = blockIdx.x / CLUSTER; index < tiles; index += gridDim.x / CLUSTER)
-      Loop::produce(&s->ring, p, turn, tile_at(p, index, rank), apart, 0, steps, rank);
+    int2 by = turns(share);
+    for (int index = by.x; index < tiles; index += by.y)
+      Loop::produce(&s->ring, p, turn, tile_at(p, index, share), apart(p), 0, steps, share);
   }
 
   // Where 16 bytes of a row are in a piece, swizzled over its SPAN bytes.
@@ -131,15 +139,16 @@ struct GemmWgmma {
     else store<true>(s, p, d, t, row, group, thread, turn);
   }
 
-  static __device__ __forceinline__ void compute(Shared *s, const GemmTiledParams &p, int tiles, int rank) {
+  static __device__ __forceinline__ void compute(Shared *s, const GemmTiledParams &p, int tiles, GemmShare share) {
     // The same in all lanes, said so that the compiler knows it.
     int group = __shfl_sync(~0u, (int)threadIdx.x / 128, 0), thread = threadIdx.x % 128, stored = 0;
     int steps = (p.k + Loop::DEEP - 1) / Loop::DEEP;
+    int2 by = turns(share);
     typename Loop::Turn turn;
     float d[TALL][REGS];
-    for (int index = blockIdx.x / CLUSTER; index < tiles; index += gridDim.x / CLUSTER) {
-      GemmTile t = tile_at(p, index, rank);
-      Loop::consume(&s->ring, d, turn, steps, group, thread, rank);
+    for (int index = by.x; index < tiles; index += by.y) {
+      GemmTile t = tile_at(p, index, share);
+      Loop::consume(&s->ring, d, turn, steps, group, thread, share);
 #pragma unroll
       for (int i = 0; i < TALL; i++) finish(s, p, d[i], t, t.row + (group * TALL + i) * 64, group, thread, stored);
     }
@@ -149,20 +158,21 @@ struct GemmWgmma {
   static __device__ __forceinline__ void run(const GemmTiledParams &p) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
-    int rank = CLUSTER > 1 ? (int)block_rank() : 0, tiles = p.rows * p.columns * p.batch;
-    if (threadIdx.x == GEMM_CONSUMERS) tensor_prefetch_map(&p.c);
-    Loop::start(&s->ring, p);
+    GemmShare share = gemm_share(p);
+    int tiles = p.rows * p.columns * p.batch;
+    if (threadIdx.x == Loop::CONSUMERS) tensor_prefetch_map(&p.c);
+    Loop::start(&s->ring, p, share);
     let_successor_start();
     wait_for_predecessor();
-    if (threadIdx.x >= GEMM_CONSUMERS) {
-      if (PER_SM == 1) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-      if (threadIdx.x == GEMM_CONSUMERS) produce(s, p, tiles, rank);
+    if (threadIdx.x >= Loop::CONSUMERS) {
+      if (GEMM_MOVES_REGISTERS(ROWS, PER_SM)) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+      if (threadIdx.x == Loop::CONSUMERS) produce(s, p, tiles, share);
       __syncwarp();
     } else {
-      if (PER_SM == 1) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-      compute(s, p, tiles, rank);
+      if (GEMM_MOVES_REGISTERS(ROWS, PER_SM)) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+      compute(s, p, tiles, share);
     }
-    if (CLUSTER > 1) cluster_meet(); // no block ends while another's copies or arrivals may still reach it
+    if (share.reached() > 1) cluster_meet(); // no block ends while another's copies or arrivals may still reach it
   }
 };
 

@@ -313,11 +313,11 @@ KERNEL __launch_bounds__(RUNG_THREADS) gemm_warpgroups(const __grid_constant__ G
 
 // ---- the library's kernel; a grid of as many clusters as tiles, or of as many as there are SMs for ----
 
-KERNEL __launch_bounds__(GEMM_THREADS(1), 1) gemm_specialised(const __grid_constant__ GemmTiledParams p) {
-  GemmWgmma<KIND_BF16, 0, 1, 1, 256, 4, 1, 1>::run(p);
+KERNEL __launch_bounds__(GEMM_THREADS(128, 1), 1) gemm_specialised(const __grid_constant__ GemmTiledParams p) {
+  GemmWgmma<KIND_BF16, 0, 1, 128, 256, 4>::run(p);
 }
 
-KERNEL __launch_bounds__(GEMM_THREADS(1), 1) gemm_cluster(const __grid_constant__ GemmTiledParams p) {
-  GemmWgmma<KIND_BF16, 0, 1, 1, 256, 4, 2, 1>::run(p);
+KERNEL __launch_bounds__(GEMM_THREADS(128, 1), 1) gemm_cluster(const __grid_constant__ GemmTiledParams p) {
+  GemmWgmma<KIND_BF16, 0, 1, 128, 256, 4>::run(p);
 }
 #endif

@@ -108,13 +108,14 @@ static SolStatus specialised(const LadderCall *call, SolError *err) {
   SolStatus status = params_of(call, &p, err);
   uint32_t size = (uint32_t)call->rung->each, most = (uint32_t)call->ctx->sms / size, clusters;
   if (status) return status;
-  p.rows = p.m / (int)(128 * size), p.columns = p.n / 256, p.group = 8 / (int)size;
+  p.rows = p.m / (int)(128 * size), p.columns = p.n / 256, p.group = 8 / (int)size, p.down = (int)size,
+  p.across = 1;
   clusters = (uint32_t)p.rows * (uint32_t)p.columns;
   if (call->rung->x > 0 && clusters > most) clusters = most ? most : 1;
   LadderGrid grid = {.grid = {clusters * size},
-                     .block = {GEMM_THREADS(1)},
+                     .block = {GEMM_THREADS(128, 1)},
                      .cluster = size,
-                     .shared = GEMM_SHARED(1, 256, 4, 1),
+                     .shared = GEMM_SHARED(128, 256, 4, 1),
                      .one_param = true};
   return ladder_launch(call, call->rung->kernel, &grid, &p, sizeof p, err);
 }

@@ -5,8 +5,8 @@
 #include "ops/gemm_parts.h"
 
 const char *const gemm_kernels[GEMM_KERNELS] = {
-#define TILED(kind, a, b, tall, wide, stages, down, across, per_sm)                                          \
-  "sol_gemm_" #kind "_" #a #b "_" #tall "x" #wide "x" #stages "_" #down "x" #across,
+#define TILED(kind, a, b, rows, wide, stages, per_sm)                                                        \
+  "sol_gemm_" #kind "_" #a #b "_" #rows "x" #wide "x" #stages,
 #define SPLIT(kind, a, b, wide, stages, per_sm) "sol_gemm_" #kind "_" #a #b "_split_" #wide "x" #stages,
 #define FEW(kind, bits, tiles, deep, ahead)     "sol_gemm_" #kind "_few_" #bits,
 #define FEW_89(kind, bits, tiles, deep, ahead)  FEW(kind, bits, tiles, deep, ahead)
@@ -16,12 +16,12 @@ const char *const gemm_kernels[GEMM_KERNELS] = {
 };
 
 const uint32_t gemm_shared[GEMM_KERNELS] = {
-#define TILED(kind, a, b, tall, wide, stages, down, across, per_sm) GEMM_SHARED(tall, wide, stages, per_sm),
-#define SPLIT(kind, a, b, wide, stages, per_sm)                     GEMM_RING_BYTES(1, wide, stages),
-#define FEW(kind, bits, tiles, deep, ahead)                         0,
-#define FEW_89(kind, bits, tiles, deep, ahead)                      0,
-#define ANY(kind)                                                   0,
-#define ANY_WEIGHTS(kind, bits)                                     0,
+#define TILED(kind, a, b, rows, wide, stages, per_sm) GEMM_SHARED(rows, wide, stages, per_sm),
+#define SPLIT(kind, a, b, wide, stages, per_sm)       GEMM_RING_BYTES(128, wide, stages),
+#define FEW(kind, bits, tiles, deep, ahead)           0,
+#define FEW_89(kind, bits, tiles, deep, ahead)        0,
+#define ANY(kind)                                     0,
+#define ANY_WEIGHTS(kind, bits)                       0,
 #include "kernels/gemm/gemm.def"
 };
 
@@ -70,17 +70,17 @@ SolStatus gemm_make_map(SolContext *ctx, SolDtype dtype, const void *at, int64_t
 
 // swapped: B's map is the first and A's the second. Only gemm_wgmma.cuh stores C by its map.
 static SolStatus make_maps(SolContext *ctx, const SolGemm *a, const GemmPlan *plan, GemmTiledParams *p) {
-  const GemmVariant *v = &gemm_variants[plan->kernel];
+  const GemmVariant *v = &gemm_variants[plan->way.kernel];
   int64_t wide = gemm_b_width(a);
-  bool swapped = plan->swapped;
-  int box = GEMM_BOX_B(v->b_turned, v->wide, v->down);
+  bool swapped = plan->way.swapped;
+  int box_a = v->a_turned ? 64 : GEMM_BOX_A(v->rows), box_b = GEMM_BOX_B(v->b_turned, v->wide);
   SolStatus status =
       gemm_make_map(ctx, a->dtype, a->a, a->a_columns ? a->m : a->k, a->a_columns ? a->k : a->m, a->batch,
-                    a->a_stride, a->a_batch_stride, swapped ? box : GEMM_BOX_A, swapped ? &p->b : &p->a);
+                    a->a_stride, a->a_batch_stride, swapped ? box_b : box_a, swapped ? &p->b : &p->a);
   if (!status)
     status =
         gemm_make_map(ctx, a->dtype, a->b, a->b_columns ? a->k : wide, a->b_columns ? wide : a->k, a->batch,
-                      a->b_stride, a->b_batch_stride, swapped ? GEMM_BOX_A : box, swapped ? &p->a : &p->b);
+                      a->b_stride, a->b_batch_stride, swapped ? box_a : box_b, swapped ? &p->a : &p->b);
   if (!status && !v->split)
     status = gemm_make_map_of(ctx, gemm_out(a), a->c, a->n, a->m, a->batch, a->c_stride, a->c_batch_stride,
                               swapped ? 128 : GEMM_SPAN(v->wide), swapped ? GEMM_SWAPPED_ROWS : 64, &p->c);
@@ -89,9 +89,9 @@ static SolStatus make_maps(SolContext *ctx, const SolGemm *a, const GemmPlan *pl
 
 static SolStatus launch_tiled(SolContext *ctx, const SolGemm *a, const GemmPlan *plan, SolStream stream) {
   enum { BAND = 1024 }; // rows of tiles that go together: so many keep what runs at a time nearly square
-  const GemmVariant *v = &gemm_variants[plan->kernel];
-  int tall = GEMM_ROWS(v->tall) * v->down;
-  int64_t size = v->down * v->across * plan->parts;
+  const GemmWay *way = &plan->way;
+  const GemmVariant *v = &gemm_variants[way->kernel];
+  int64_t size = way->down * way->across * way->parts;
   GemmTiledParams p = {.end = gemm_epilogue_of(a),
                        .m = (int)a->m,
                        .n = (int)a->n,
@@ -99,16 +99,18 @@ static SolStatus launch_tiled(SolContext *ctx, const SolGemm *a, const GemmPlan 
                        .batch = (int)a->batch,
                        .rows = (int)plan->rows,
                        .columns = (int)plan->columns,
-                       .group = BAND / tall,
-                       .swapped = plan->swapped};
+                       .group = BAND / (v->rows * way->down),
+                       .down = way->down,
+                       .across = way->across,
+                       .swapped = way->swapped};
   SolStatus status = make_maps(ctx, a, plan, &p);
   if (status) return status;
   int64_t clusters = v->split || plan->tiles < plan->at_a_time ? plan->tiles : plan->at_a_time;
-  OpsLaunch l = {.kernel = plan->kernel,
+  OpsLaunch l = {.kernel = way->kernel,
                  .grid = {(uint32_t)(clusters * size), 1, 1},
                  .block = v->threads,
                  .cluster = (uint32_t)size,
-                 .shared = gemm_shared[plan->kernel],
+                 .shared = gemm_shared[way->kernel],
                  .early = true,
                  .one_param = true,
                  .params = &p,
@@ -116,10 +118,9 @@ static SolStatus launch_tiled(SolContext *ctx, const SolGemm *a, const GemmPlan 
   return ops_launch(ctx, &ops_gemm, &l, stream);
 }
 
-SolStatus gemm_launch_tile(SolContext *ctx, const SolGemm *args, int kernel, int parts, bool swapped,
-                           SolStream stream) {
+SolStatus gemm_launch_tile(SolContext *ctx, const SolGemm *args, GemmWay way, SolStream stream) {
   SolGemm a = gemm_filled(args);
-  GemmPlan plan = gemm_plan(ctx, &a, kernel, parts, swapped);
+  GemmPlan plan = gemm_plan(ctx, &a, way);
   return launch_tiled(ctx, &a, &plan, stream);
 }
 
@@ -175,8 +176,10 @@ static bool plan_few(SolContext *ctx, SolGemm *a, GemmPlan *plan) {
   if (a->weights) return false;
   if (a->a_columns) a->a_columns = 0, a->a_stride = a->k; // one row
   if (ctx->cc < 90 || !gemm_can_tile(a) || !ops_has_kernel(ctx, &ops_gemm, kernel)) return false;
-  *plan = gemm_plan(ctx, a, kernel, 1, true);
-  *plan = gemm_plan(ctx, a, kernel, few_parts(ctx, plan->tiles / a->batch, gemm_steps(a)), true);
+  GemmWay way = {.kernel = kernel, .parts = 1, .down = 1, .across = 1, .swapped = true};
+  *plan = gemm_plan(ctx, a, way);
+  way.parts = few_parts(ctx, plan->tiles / a->batch, gemm_steps(a));
+  *plan = gemm_plan(ctx, a, way);
   return true;
 }
 

@@ -6,13 +6,12 @@
 #include "ops/operation.h"
 
 enum {
-#define TILED(kind, a, b, tall, wide, stages, down, across, per_sm)                                          \
-  GEMM_TILED_##kind##_##a##b##_##tall##_##wide##_##stages##_##down##_##across,
-#define SPLIT(kind, a, b, wide, stages, per_sm) GEMM_SPLIT_##kind##_##a##b##_##wide##_##stages,
-#define FEW(kind, bits, tiles, deep, ahead)     GEMM_FEW_##kind##_##bits,
-#define FEW_89(kind, bits, tiles, deep, ahead)  FEW(kind, bits, tiles, deep, ahead)
-#define ANY(kind)                               GEMM_ANY_##kind,
-#define ANY_WEIGHTS(kind, bits)                 GEMM_ANY_WEIGHTS_##kind##_##bits,
+#define TILED(kind, a, b, rows, wide, stages, per_sm) GEMM_TILED_##kind##_##a##b##_##rows##_##wide##_##stages,
+#define SPLIT(kind, a, b, wide, stages, per_sm)       GEMM_SPLIT_##kind##_##a##b##_##wide##_##stages,
+#define FEW(kind, bits, tiles, deep, ahead)           GEMM_FEW_##kind##_##bits,
+#define FEW_89(kind, bits, tiles, deep, ahead)        FEW(kind, bits, tiles, deep, ahead)
+#define ANY(kind)                                     GEMM_ANY_##kind,
+#define ANY_WEIGHTS(kind, bits)                       GEMM_ANY_WEIGHTS_##kind##_##bits,
 #include "kernels/gemm/gemm.def"
   GEMM_KERNELS
 };
@@ -59,35 +58,40 @@ SolStatus gemm_make_map(SolContext *ctx, SolDtype dtype, const void *at, int64_t
 SolStatus gemm_make_map_of(SolContext *ctx, SolDtype dtype, const void *at, int64_t x, int64_t y,
                            int64_t batch, int64_t stride, int64_t batch_stride, int span, int box_y,
                            GemmMap *out);
-// What the launch rule knows of a kernel of gemm_wgmma.cuh or gemm_split.cuh; tall 0: it is another.
+// What the launch rule knows of a kernel of gemm_wgmma.cuh or gemm_split.cuh; rows 0: it is another.
 typedef struct GemmVariant {
-  int kind, a_turned, b_turned, tall, wide, stages, down, across;
+  int kind, a_turned, b_turned, rows, wide, stages;
   bool split;
   int per_sm; // blocks
   uint32_t threads;
 } GemmVariant;
 extern const GemmVariant gemm_variants[GEMM_KERNELS];
 
-// Tiles of a kernel: rows and columns of clusters' tiles; parts: blocks that share out k; swapped: a tile's rows are C's columns.
-typedef struct GemmPlan {
-  int kernel, parts;
+// A way to multiply. parts: blocks that share out k; down, across: blocks of a cluster that share operands; swapped: a tile's rows are C's
+// columns.
+typedef struct GemmWay {
+  int kernel, parts, down, across;
   bool swapped;
+} GemmWay;
+
+// Its tiles: rows and columns of clusters' tiles; clusters that run at a time.
+typedef struct GemmPlan {
+  GemmWay way;
   int64_t rows, columns, tiles, at_a_time;
 } GemmPlan;
 
 // gemm_rule.c
 bool gemm_can_tile(const SolGemm *a);
 // The types, the layout and the epilogue; tensor copies must reach the tensors, too.
-bool gemm_tile_fits(const SolGemm *a, int kernel, bool swapped);
+bool gemm_tile_fits(const SolGemm *a, const GemmWay *way);
 void gemm_ask_clusters(SolContext *ctx, SolDriverKernel *const *loaded); // fills in ctx->clusters
-GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, int kernel, int parts, bool swapped);
+GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, GemmWay way);
 int64_t gemm_clusters_of(const SolContext *ctx, int size, int per_sm);            // that run at a time
 double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p); // microseconds
 bool gemm_pick(SolContext *ctx, const SolGemm *a, GemmPlan *best);                // false: none can
 bool gemm_reaches(const void *at, int64_t stride, int64_t batch_stride, int64_t batch, int size);
 
-// For tests: one of these kernels, whether or not it is the best. parts: 1 where it does not split.
-SolStatus gemm_launch_tile(SolContext *ctx, const SolGemm *args, int kernel, int parts, bool swapped,
-                           SolStream stream);
+// For tests: in this way, whether or not it is the best.
+SolStatus gemm_launch_tile(SolContext *ctx, const SolGemm *args, GemmWay way, SolStream stream);
 
 #endif

@@ -5,10 +5,10 @@
 #include "ops/gemm_parts.h"
 
 const GemmVariant gemm_variants[GEMM_KERNELS] = {
-#define TILED(kind, a, b, tall, wide, stages, down, across, per_sm)                                          \
-  {kind, a, b, tall, wide, stages, down, across, false, per_sm, GEMM_THREADS(per_sm)},
+#define TILED(kind, a, b, rows, wide, stages, per_sm)                                                        \
+  {kind, a, b, rows, wide, stages, false, per_sm, GEMM_THREADS(rows, per_sm)},
 #define SPLIT(kind, a, b, wide, stages, per_sm)                                                              \
-  {kind, a, b, 1, wide, stages, 1, 1, true, per_sm, GEMM_THREADS(per_sm)},
+  {kind, a, b, 128, wide, stages, true, per_sm, GEMM_THREADS(128, per_sm)},
 #define FEW(kind, bits, tiles, deep, ahead)    {.wide = 16 * (tiles), .threads = GEMM_FEW_WARPS * 32},
 #define FEW_89(kind, bits, tiles, deep, ahead) FEW(kind, bits, tiles, deep, ahead)
 #define ANY(kind)                              {.threads = GEMM_ANY_THREADS},
@@ -30,18 +30,26 @@ bool gemm_can_tile(const SolGemm *a) {
          gemm_reaches(a->b, a->b_stride, a->b_batch_stride, a->batch, in);
 }
 
+// Whether a tile has enough boxes for the blocks of a cluster to share them.
+static bool shares(const GemmVariant *v, const GemmWay *way) {
+  int boxes_a = v->rows / (v->a_turned ? 64 : GEMM_BOX_A(v->rows)),
+      boxes_b = v->wide / GEMM_BOX_B(v->b_turned, v->wide);
+  return v->split ? way->down * way->across == 1
+                  : boxes_a >= way->across && boxes_b >= way->down && way->parts == 1;
+}
+
 // Tensor copies write C of gemm_wgmma.cuh, in pieces that half of a tile must have whole; where the operands are swapped it has not all
 // epilogues.
-bool gemm_tile_fits(const SolGemm *a, int kernel, bool swapped) {
-  const GemmVariant *v = &gemm_variants[kernel];
+bool gemm_tile_fits(const SolGemm *a, const GemmWay *way) {
+  const GemmVariant *v = &gemm_variants[way->kernel];
   bool gated = a->activation == SOL_ACTIVATION_SILU_MUL, a_turned = a->a_columns, b_turned = !a->b_columns;
-  if (!v->tall || v->kind != ops_kind(a->dtype) || v->a_turned != (swapped ? b_turned : a_turned) ||
-      v->b_turned != (swapped ? a_turned : b_turned))
+  if (!v->rows || v->kind != ops_kind(a->dtype) || v->a_turned != (way->swapped ? b_turned : a_turned) ||
+      v->b_turned != (way->swapped ? a_turned : b_turned) || !shares(v, way))
     return false;
-  if (v->split) return !gated || swapped || v->wide >= 64;
+  if (v->split) return !gated || way->swapped || v->wide >= 64;
   int out = ops_size(gemm_out(a));
   bool plain = !gated && a->beta == 0 && !a->residual && out == 2;
-  return (swapped ? plain : !gated || v->wide % 128 == 0) &&
+  return (way->swapped ? plain : !gated || v->wide % 128 == 0) &&
          gemm_reaches(a->c, a->c_stride, a->c_batch_stride, a->batch, out);
 }
 
@@ -69,51 +77,34 @@ int64_t gemm_clusters_of(const SolContext *ctx, int size, int per_sm) {
   return clusters ? clusters : 1;
 }
 
-GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, int kernel, int parts, bool swapped) {
-  const GemmVariant *v = &gemm_variants[kernel];
+GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, GemmWay way) {
+  const GemmVariant *v = &gemm_variants[way.kernel];
   bool gated = a->activation == SOL_ACTIVATION_SILU_MUL;
-  int64_t tall = GEMM_ROWS(v->tall) * v->down, wide = v->wide * v->across, steps = gemm_steps(a);
-  int64_t down = swapped ? a->n : a->m, across = swapped ? a->m : a->n;
-  GemmPlan p = {.kernel = kernel, .parts = parts < steps ? parts : (int)steps, .swapped = swapped};
-  p.rows = ops_ceil_div(down, gated && swapped ? tall / 2 : tall);
-  p.columns = ops_ceil_div(across, gated && !swapped ? wide / 2 : wide);
+  int64_t tall = v->rows * way.down, wide = v->wide * way.across, steps = gemm_steps(a);
+  int64_t down = way.swapped ? a->n : a->m, across = way.swapped ? a->m : a->n;
+  if (way.parts > steps) way.parts = (int)steps;
+  GemmPlan p = {.way = way};
+  p.rows = ops_ceil_div(down, gated && way.swapped ? tall / 2 : tall);
+  p.columns = ops_ceil_div(across, gated && !way.swapped ? wide / 2 : wide);
   p.tiles = p.rows * p.columns * a->batch;
-  p.at_a_time = gemm_clusters_of(ctx, v->down * v->across * p.parts, v->per_sm);
+  p.at_a_time = gemm_clusters_of(ctx, way.down * way.across * way.parts, v->per_sm);
   return p;
 }
 
 // ---- the estimate ----
 
-// What a kernel takes, fitted by bench/gemm_fit.py to what bench/gemm_sweep.cpp measured on an H200: a step, and how much more where
-// rows lie across lines of L2, in nanoseconds; the end of a tile and a call, in microseconds.
-typedef struct GemmCost {
-  int wide, down, across;
-  bool split;
-  double step, more, end, call;
-} GemmCost;
-static const GemmCost costs[] = {
-    {256, 2, 1, false, 607, 65, 1.96, 2.79},  {224, 2, 1, false, 542, 69, 2.00, 2.76},
-    {192, 2, 1, false, 466, 79, 1.69, 2.88},  {192, 2, 2, false, 480, 0, 1.75, 2.41},
-    {160, 1, 2, false, 409, 101, 1.61, 2.26}, {160, 2, 2, false, 385, 21, 1.69, 2.58},
-    {128, 2, 1, false, 341, 88, 1.26, 2.26},  {96, 2, 1, false, 299, 113, 1.00, 2.19},
-    {64, 1, 1, false, 253, 89, 0.70, 2.24},   {64, 2, 2, false, 219, 32, 1.02, 2.90},
-    {160, 1, 1, true, 470, 147, 6.64, 2.23},  {128, 1, 1, true, 410, 162, 6.01, 1.58},
-    {96, 1, 1, true, 335, 166, 5.55, 1.48},   {64, 1, 1, true, 309, 143, 3.66, 3.93},
-    {32, 1, 1, true, 194, 107, 3.55, 6.20},
-};
-// DRAM, and copies from L2 into shared memory: before they are busy; TB/s; how much more lines beyond one cost the latter.
-static const double memory_us = 2.5, memory_tb = 4.3, copies_tb = 8, copies_more = 0.3;
-
-static const GemmCost *cost_of(const GemmVariant *v) {
-  const GemmCost *best = &costs[0]; // operands that do not lie along k have no times of their own
-  for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
-    const GemmCost *c = &costs[i];
-    bool same = c->wide == v->wide && c->split == v->split;
-    if (same) best = c;
-    if (same && c->down == v->down && c->across == v->across) break;
-  }
-  return best;
-}
+// Fitted by bench/gemm_fit.py to what bench/gemm_sweep.cpp measured on an H200, for all kernels alike. Bytes a nanosecond and SM: into shared
+// memory, of L2 where every SM reads, of L2 by one SM; how much more lines beyond one cost L2, and what of a tile is outside of C.
+static const double mma_ghz = 1.65, shared_rate = 144, l2_rate = 93.9, l2_one_rate = 101, l2_more = 0.859,
+                    empty_more = 0.0946;
+// Nanoseconds of a step besides; TB/s of DRAM; microseconds of a call, of a tile's end for 32768 elements, of adding up the parts of k at all and
+// for 16384 elements.
+static const double step_ns = 10.9, dram_tb = 3.65, call_us = 2.9, end_us = 1.96, parts_us = 0.856,
+                    sums_us = 4.15;
+// What overlaps takes a little longer than the longest: the norm of this order.
+static const double overlap = 5.26;
+// Tensor copies fill rows outside of A with zeros more slowly than they copy, as measured where half of them are.
+static const double zeros_more = 0.7;
 
 // L2's lines of 128 bytes beyond one that a row's 128 bytes are in, on average over rows `bytes` apart.
 static double more_lines(int64_t bytes) {
@@ -125,28 +116,42 @@ static double bytes_of(const SolGemm *a) {
   return (double)a->batch * (ops_size(a->dtype) * k * (m + (double)gemm_b_width(a)) + out * m * n);
 }
 
-// Blocks that share an SM take turns at it.
+static double norm(double a, double b) {
+  return pow(pow(a, overlap) + pow(b, overlap), 1 / overlap);
+}
+
+// A step of 128 bytes of k, of all blocks that an SM has at a time; busy: the share of the SMs that have any.
+static double step_of(const SolGemm *a, const GemmPlan *p, double blocks, double busy) {
+  const GemmVariant *v = &gemm_variants[p->way.kernel];
+  int64_t size = ops_size(a->dtype);
+  double area = (double)(p->tiles * p->way.down * p->way.across) * v->rows * v->wide;
+  double empty = 1 - (double)a->m * (double)gemm_b_width(a) * (double)a->batch / area;
+  double more = 1 + l2_more * (more_lines(a->a_stride * size) + more_lines(a->b_stride * size)) / 2;
+  double read = 128 * more * ((double)v->rows / p->way.across + (double)v->wide / p->way.down);
+  double multiply = v->rows * v->wide / 32.0 / mma_ghz, copy = 128.0 * (v->rows + v->wide) / shared_rate;
+  double step = norm(norm(multiply, copy), norm(read / l2_rate * busy, read / l2_one_rate));
+  if (2 * (p->way.swapped ? a->n : a->m) <= v->rows) step *= 1 + zeros_more;
+  return blocks * step * (1 + empty_more * empty) + step_ns;
+}
+
+// Clusters of blocks that fit twice into an SM were measured to be put so.
 double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p) {
-  const GemmVariant *v = &gemm_variants[p->kernel];
-  const GemmCost *c = cost_of(v);
-  int64_t size = ops_size(a->dtype), blocks = p->tiles * v->down * v->across * p->parts;
-  int64_t turns = ops_ceil_div(p->tiles * (blocks <= ctx->sms ? 1 : v->per_sm), p->at_a_time);
-  double more = (more_lines(a->a_stride * size) + more_lines(a->b_stride * size)) / 2;
-  double steps = (double)(turns * ops_ceil_div(gemm_steps(a), p->parts));
-  double time = steps * (c->step + c->more * more) * 1e-3 +
-                (double)ops_ceil_div(p->tiles, p->at_a_time) * c->end + c->call;
-  double copied =
-      (double)(p->tiles * gemm_steps(a) * 128 * (GEMM_ROWS(v->tall) * v->down + v->wide * v->across));
-  double memory =
-      memory_us + fmax(bytes_of(a) / memory_tb, copied * (1 + copies_more * more) / copies_tb) * 1e-6;
-  return fmax(time, memory) + 0.3 * fmin(time, memory); // they do not overlap as a whole
+  const GemmVariant *v = &gemm_variants[p->way.kernel];
+  double size = p->way.down * p->way.across * p->way.parts, area = v->rows * v->wide, parts = p->way.parts;
+  double blocks = (double)(p->tiles < p->at_a_time ? p->tiles : p->at_a_time) * size,
+         sms = fmin(blocks, ctx->sms);
+  double turns = (double)ops_ceil_div(p->tiles, p->at_a_time), each = size > 1 ? v->per_sm : blocks / sms;
+  double steps = turns * (double)ops_ceil_div(gemm_steps(a), p->way.parts);
+  double time = norm(steps * step_of(a, p, each, sms / ctx->sms) * 1e-3, bytes_of(a) / dram_tb * 1e-6);
+  double sums = parts > 1 ? parts_us + sums_us * area / 16384 * (parts - 1) / parts : 0;
+  return time + call_us + turns * (end_us * area / 32768 + sums);
 }
 
 // More blocks than two for each place gain nothing.
-static int most_parts(const SolContext *ctx, const SolGemm *a, int kernel, bool swapped) {
-  const GemmVariant *v = &gemm_variants[kernel];
+static int most_parts(const SolContext *ctx, const SolGemm *a, const GemmWay *way) {
+  const GemmVariant *v = &gemm_variants[way->kernel];
   if (!v->split) return 1;
-  int64_t tiles = gemm_plan(ctx, a, kernel, 1, swapped).tiles, steps = gemm_steps(a) / 2;
+  int64_t tiles = gemm_plan(ctx, a, *way).tiles, steps = gemm_steps(a) / 2;
   int64_t room = tiles ? 2 * ctx->sms * v->per_sm / tiles : 1;
   int64_t most = room < steps ? room : steps;
   return most < 1 ? 1 : most < GEMM_PARTS ? (int)most : GEMM_PARTS;
@@ -156,12 +161,12 @@ bool gemm_pick(SolContext *ctx, const SolGemm *a, GemmPlan *best) {
   bool found = false;
   double least = 0;
   if (ctx->cc < 90 || !gemm_can_tile(a)) return false;
-  for (int i = 0; i < 2 * GEMM_KERNELS; i++) {
-    int kernel = i / 2;
-    bool swapped = i % 2;
-    if (!gemm_tile_fits(a, kernel, swapped) || !ops_has_kernel(ctx, &ops_gemm, kernel)) continue;
-    for (int parts = 1; parts <= most_parts(ctx, a, kernel, swapped); parts++) {
-      GemmPlan p = gemm_plan(ctx, a, kernel, parts, swapped);
+  for (int i = 0; i < 8 * GEMM_KERNELS; i++) {
+    GemmWay way = {
+        .kernel = i / 8, .parts = 1, .down = 1 + i / 4 % 2, .across = 1 + i / 2 % 2, .swapped = i % 2};
+    if (!gemm_tile_fits(a, &way) || !ops_has_kernel(ctx, &ops_gemm, way.kernel)) continue;
+    for (int most = most_parts(ctx, a, &way); way.parts <= most; way.parts++) {
+      GemmPlan p = gemm_plan(ctx, a, way);
       double time = gemm_estimate(ctx, a, &p);
       if (!found || time < least) *best = p, least = time, found = true;
     }

@@ -11,8 +11,8 @@
 
 enum { WIDE = 128, STAGES = 2, CLUSTER = 2, M = 296, N = 136, K = 200 }; // whole tiles of none
 
-template <int broken> __global__ void __launch_bounds__(GEMM_THREADS(1), 1) gemm(const __grid_constant__ GemmTiledParams p) {
-  GemmWgmma<KIND_BF16, 0, 1, 1, WIDE, STAGES, CLUSTER, 1, 1, broken>::run(p);
+template <int broken> __global__ void __launch_bounds__(GEMM_THREADS(128, 1), 1) gemm(const __grid_constant__ GemmTiledParams p) {
+  GemmWgmma<KIND_BF16, 0, 1, 128, WIDE, STAGES, 1, broken>::run(p);
 }
 
 typedef CUresult Encode(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *, const cuuint64_t *,
@@ -33,7 +33,7 @@ static float number(int i, int k) {
 
 int main(int argc, char **argv) {
   static void (*const kernels[])(const GemmTiledParams) = {gemm<0>, gemm<1>, gemm<2>, gemm<3>, gemm<4>};
-  int broken = argc > 1 ? atoi(argv[1]) % 5 : 0, shared = GEMM_SHARED(1, WIDE, STAGES, 1);
+  int broken = argc > 1 ? atoi(argv[1]) % 5 : 0, shared = GEMM_SHARED(128, WIDE, STAGES, 1);
   Encode *encode = NULL;
   cudaDriverEntryPointQueryResult found;
   __nv_bfloat16 *a, *b;
@@ -43,17 +43,17 @@ int main(int argc, char **argv) {
   for (int i = 0; i < M * K; i++) a[i] = __float2bfloat16(number(i / K, i % K));
   for (int i = 0; i < K * N; i++) b[i] = __float2bfloat16(number(i / N, i % N + 3));
   GemmTiledParams p = {};
-  make_map(encode, &p.a, a, 2, K, M, GEMM_BOX_A);
-  make_map(encode, &p.b, b, 2, N, K, GEMM_BOX_B(1, WIDE, CLUSTER));
+  make_map(encode, &p.a, a, 2, K, M, GEMM_BOX_A(128));
+  make_map(encode, &p.b, b, 2, N, K, GEMM_BOX_B(1, WIDE));
   make_map(encode, &p.c, c, 4, N, M, 64);
   p.end.c = c, p.end.c_stride = N, p.end.alpha = 1;
-  p.m = M, p.n = N, p.k = K, p.batch = 1, p.rows = 2, p.columns = 2, p.group = 2;
+  p.m = M, p.n = N, p.k = K, p.batch = 1, p.rows = 2, p.columns = 2, p.group = 2, p.down = CLUSTER, p.across = 1;
   CHECK(!cudaFuncSetAttribute(kernels[broken], cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
   cudaLaunchAttribute cluster = {};
   cluster.id = cudaLaunchAttributeClusterDimension;
   cluster.val.clusterDim = {CLUSTER, 1, 1};
   cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(CLUSTER), config.blockDim = dim3(GEMM_THREADS(1)), config.dynamicSmemBytes = shared;
+  config.gridDim = dim3(CLUSTER), config.blockDim = dim3(GEMM_THREADS(128, 1)), config.dynamicSmemBytes = shared;
   config.attrs = &cluster, config.numAttrs = 1;
   CHECK(cudaLaunchKernelEx(&config, kernels[broken], p) == cudaSuccess);
   CHECK(cudaDeviceSynchronize() == cudaSuccess);
