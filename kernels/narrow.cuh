@@ -1,22 +1,24 @@
-// Short rows of any length at any address: a block takes some rows that follow each other. Where rows are dense these are
-// one long span of each tensor, copied to and from shared memory 16 bytes at a time, whatever the length of a row: a row
-// of 35 elements starts anywhere, a span of many such rows has two ends. Some lanes, a power of two, share a row: lane l
+// Short rows of any length at any address: a block takes some rows and has them in shared memory, 16 bytes at a time on the buffer's boundaries. Where rows are
+// dense they are one long span of each tensor: a row of 35 elements starts anywhere, a span of many such rows has two ends. Other rows
+// (apart, or looked up in a table) are copied one by one. Some lanes, a power of two, share a row: lane l
 // has columns l, l + lanes, ..., eight at most, and holds them in registers as floats. How many lanes depends on
-// the length of a row alone. Rows that are not dense are accessed element by element in global memory.
+// the length of a row alone.
 #ifndef SOL_KERNELS_NARROW_CUH
 #define SOL_KERNELS_NARROW_CUH
 
 #include "fp8.cuh"
+#include "funnel.cuh"
 #include "narrow.h"
 
 extern __shared__ __align__(128) char narrow_memory[];
 
 // The rows of a block in one tensor.
 typedef struct NarrowTile {
-  char *at;         // in global memory
-  int place;        // in shared memory, at the same address modulo 16; below 0: rows are not dense
-  int64_t stride;   // bytes from row to row in global memory
-  int pitch, bytes; // from row to row in shared memory; of the span
+  char *at;          // in global memory
+  int place, pitch;  // in shared memory, and from row to row there
+  int64_t stride;    // bytes from row to row in global memory
+  int rows, bytes;   // bytes: of a row
+  bool apart;        // a row lies in shared memory as far beyond 16 bytes as in global memory; otherwise the span does
 } NarrowTile;
 
 // which: one of NARROW_...; size: of an element; rows: of this block.
@@ -24,12 +26,20 @@ INLINE NarrowTile narrow_tile(const NarrowShape *s, int which, const void *tenso
   NarrowTile t;
   uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * s->rows;
   t.at = (char *)tensor + (int64_t)first * stride;
-  t.place = s->place[which] < 0 ? -1 : s->place[which] + (int)((uint32_t)(uintptr_t)t.at & 15);
   t.stride = stride;
-  t.pitch = s->n * size;
-  t.bytes = rows * t.pitch;
+  t.rows = rows;
+  t.bytes = s->n * size;
+  t.apart = s->pitch[which] != 0;
+  t.pitch = t.apart ? s->pitch[which] : t.bytes;
+  t.place = s->place[which] + (t.apart ? 0 : (int)((uint32_t)(uintptr_t)t.at & 15));
   return t;
 }
+
+// A row in shared memory; from: in global memory.
+INLINE char *narrow_row(const NarrowTile &t, int row, const char *from) {
+  return narrow_memory + t.place + row * t.pitch + (t.apart ? (int)((uint32_t)(uintptr_t)from & 15) : 0);
+}
+INLINE char *narrow_row(const NarrowTile &t, int row) { return narrow_row(t, row, t.at + row * t.stride); }
 
 // Of this block; the grid may have more blocks than are needed.
 INLINE int narrow_rows(const NarrowShape *s, uint64_t m) {
@@ -50,21 +60,39 @@ typedef struct NarrowSpan {
 
 INLINE NarrowSpan narrow_span(NarrowTile t) {
   NarrowSpan s;
-  s.head = min((int)(-(uint32_t)(uintptr_t)t.at & 15), t.bytes);
-  s.body = (t.bytes - s.head) & ~15;
+  s.head = min((int)(-(uint32_t)(uintptr_t)t.at & 15), t.rows * t.bytes);
+  s.body = (t.rows * t.bytes - s.head) & ~15;
   return s;
 }
 
-// Starts to copy a span into shared memory. After narrow_arrived it is there, for all threads.
+enum { NARROW_COPIERS = 8 }; // lanes that copy a row
+
+// Starts to copy the 16 bytes that a row has parts of, of a tensor from `begin` to `end`: what is beside the row comes with it.
+INLINE void narrow_fetch_row(const NarrowTile &t, int row, const char *from, const char *begin, const char *end, int size) {
+  int shift = (int)((uint32_t)(uintptr_t)from & 15);
+  char *to = narrow_memory + t.place + row * t.pitch;
+  for (int i = threadIdx.x % NARROW_COPIERS * 16; i < shift + t.bytes; i += 16 * NARROW_COPIERS) {
+    const char *at = from - shift + i;
+    if (at >= begin && at + 16 <= end) fetch16(to + i, at);
+    else *(uint4 *)(to + i) = load_singly(at, begin, end, size);
+  }
+}
+
+// Starts to copy a block's rows into shared memory. After narrow_arrived they are there, for all threads.
 INLINE void narrow_fetch(NarrowTile t, int size) {
-  if (t.place < 0) return;
+  if (t.apart) {
+    const char *end = t.at + (t.rows - 1) * t.stride + t.bytes;
+    for (int row = threadIdx.x / NARROW_COPIERS; row < t.rows; row += blockDim.x / NARROW_COPIERS)
+      narrow_fetch_row(t, row, t.at + row * t.stride, t.at, end, size);
+    return;
+  }
   NarrowSpan s = narrow_span(t);
   char *to = narrow_memory + t.place;
   int head = threadIdx.x * size, tail = s.head + s.body + head;
 #pragma unroll 4
   for (int i = threadIdx.x * 16; i < s.body; i += blockDim.x * 16) fetch16(to + s.head + i, t.at + s.head + i);
   if (head < s.head) narrow_move(to + head, t.at + head, size);
-  if (tail < t.bytes) narrow_move(to + tail, t.at + tail, size);
+  if (tail < t.rows * t.bytes) narrow_move(to + tail, t.at + tail, size);
 }
 
 INLINE void narrow_arrived(void) {
@@ -72,9 +100,28 @@ INLINE void narrow_arrived(void) {
   __syncthreads();
 }
 
-// Copies a span from shared memory, after a barrier.
+INLINE void narrow_send_row(const NarrowTile &t, int row, int size) {
+  char *to = t.at + row * t.stride, *end = to + t.bytes;
+  int shift = (int)((uint32_t)(uintptr_t)to & 15);
+  const char *from = narrow_memory + t.place + row * t.pitch;
+  for (int i = threadIdx.x % NARROW_COPIERS * 16; i < shift + t.bytes; i += 16 * NARROW_COPIERS) {
+    char *at = to - shift + i;
+    if (at >= to && at + 16 <= end) {
+      *(uint4 *)at = *(const uint4 *)(from + i);
+    } else {
+#pragma unroll 1
+      for (int j = 0; j < 16; j += size)
+        if (at + j >= to && at + j < end) narrow_move(at + j, from + i + j, size);
+    }
+  }
+}
+
+// Copies the rows from shared memory, after a barrier.
 INLINE void narrow_send(NarrowTile t, int size) {
-  if (t.place < 0) return;
+  if (t.apart) {
+    for (int row = threadIdx.x / NARROW_COPIERS; row < t.rows; row += blockDim.x / NARROW_COPIERS) narrow_send_row(t, row, size);
+    return;
+  }
   NarrowSpan s = narrow_span(t);
   const char *from = narrow_memory + t.place;
   int head = threadIdx.x * size, tail = s.head + s.body + head;
@@ -82,25 +129,21 @@ INLINE void narrow_send(NarrowTile t, int size) {
   for (int i = threadIdx.x * 16; i < s.body; i += blockDim.x * 16)
     *(uint4 *)(t.at + s.head + i) = *(const uint4 *)(from + s.head + i);
   if (head < s.head) narrow_move(t.at + head, from + head, size);
-  if (tail < t.bytes) narrow_move(t.at + tail, from + tail, size);
+  if (tail < t.rows * t.bytes) narrow_move(t.at + tail, from + tail, size);
 }
 
 // Which row of the block, and which columns of it, a thread has. n: 0 beyond the last row.
 typedef struct NarrowPlace {
   int row, lane, lanes, n, each;
-  bool held; // all tensors are in shared memory
 } NarrowPlace;
 
-// Constants of a kernel's copy: how many lanes share a row, with how many columns, and whether all tensors are in shared
-// memory and of one type.
+// Constants of a kernel's copy: how many lanes share a row, with how many columns.
 typedef struct NarrowCopy {
   int lane_bits, each;
-  bool plain;
 } NarrowCopy;
 
 INLINE NarrowPlace narrow_place(const NarrowShape *s, NarrowCopy c, int first, int rows) {
   NarrowPlace a;
-  a.held = c.plain;
   a.each = c.each;
   a.lanes = 1 << c.lane_bits;
   a.lane = threadIdx.x & (a.lanes - 1);
@@ -114,27 +157,19 @@ INLINE bool narrow_has(NarrowPlace a, int k) {
 }
 
 // The columns of a thread as floats; `rest` where it has none. kind: a literal.
-INLINE void narrow_take(NarrowTile t, NarrowPlace a, int kind, float rest, float *f) {
-  const char *held = narrow_memory + t.place + a.row * t.pitch, *far = t.at + a.row * t.stride;
-  if (a.held || t.place >= 0) {
+INLINE void narrow_take(const char *row, NarrowPlace a, int kind, float rest, float *f) {
 #pragma unroll
-    for (int k = 0; k < NARROW_EACH; k++) f[k] = narrow_has(a, k) ? load_one(held, a.lane + k * a.lanes, kind) : rest;
-  } else {
-#pragma unroll
-    for (int k = 0; k < NARROW_EACH; k++) f[k] = narrow_has(a, k) ? load_one(far, a.lane + k * a.lanes, kind) : rest;
-  }
+  for (int k = 0; k < NARROW_EACH; k++) f[k] = narrow_has(a, k) ? load_one(row, a.lane + k * a.lanes, kind) : rest;
 }
 
-// The same of a tensor in shared memory, up to `most` columns of a thread, a multiple of 4; 0 where it has none. The kind is known
-// at run time: one branch for all.
-INLINE void narrow_take_alike(NarrowTile t, NarrowPlace a, int most, int kind, float *f) {
-  const char *held = narrow_memory + t.place + a.row * t.pitch;
+// The same, up to `most` columns of a thread, a multiple of 4; 0 where it has none. The kind is known at run time: one branch for all.
+INLINE void narrow_take_alike(const char *row, NarrowPlace a, int most, int kind, float *f) {
   uint32_t h[NARROW_MOST];
 #pragma unroll
   for (int k = 0; k < most; k++) {
     if (k >= 4 && k / 4 * 4 >= a.each) h[k] = 0; // the same for all threads: four are skipped at once
-    else if (kind == KIND_FP32) h[k] = narrow_has(a, k) ? ((const uint32_t *)held)[a.lane + k * a.lanes] : 0;
-    else h[k] = narrow_has(a, k) ? ((const uint16_t *)held)[a.lane + k * a.lanes] : 0;
+    else if (kind == KIND_FP32) h[k] = narrow_has(a, k) ? ((const uint32_t *)row)[a.lane + k * a.lanes] : 0;
+    else h[k] = narrow_has(a, k) ? ((const uint16_t *)row)[a.lane + k * a.lanes] : 0;
   }
   if (kind == KIND_FP16) {
 #pragma unroll
@@ -143,11 +178,6 @@ INLINE void narrow_take_alike(NarrowTile t, NarrowPlace a, int most, int kind, f
 #pragma unroll
     for (int k = 0; k < most; k++) f[k] = __uint_as_float(kind == KIND_FP32 ? h[k] : h[k] << 16);
   }
-}
-
-INLINE float narrow_one_of(NarrowTile t, NarrowPlace a, int column, int kind) {
-  if (a.held || t.place >= 0) return load_one(narrow_memory + t.place + a.row * t.pitch, column, kind);
-  return load_one(t.at + a.row * t.stride, column, kind);
 }
 
 // The same of a vector (weights, biases), or `none` where there is none.
@@ -161,58 +191,57 @@ INLINE void narrow_store(char *row, int column, int kind, float f) {
   else store_one(row, column, kind, f);
 }
 
-INLINE void narrow_give(NarrowTile t, NarrowPlace a, int kind, const float *f) {
-  char *held = narrow_memory + t.place + a.row * t.pitch, *far = t.at + a.row * t.stride;
-  if (a.held || t.place >= 0) {
+INLINE void narrow_put(char *row, NarrowPlace a, int kind, const float *f) {
 #pragma unroll
-    for (int k = 0; k < NARROW_EACH; k++)
-      if (narrow_has(a, k)) narrow_store(held, a.lane + k * a.lanes, kind, f[k]);
-  } else {
-#pragma unroll
-    for (int k = 0; k < NARROW_EACH; k++)
-      if (narrow_has(a, k)) narrow_store(far, a.lane + k * a.lanes, kind, f[k]);
-  }
+  for (int k = 0; k < NARROW_EACH; k++)
+    if (narrow_has(a, k)) narrow_store(row, a.lane + k * a.lanes, kind, f[k]);
 }
 
-// The same of bytes, four to a word, into shared memory.
-INLINE void narrow_give_bytes(NarrowTile t, NarrowPlace a, int most, const uint32_t *w) {
-  char *to = narrow_memory + t.place + a.row * t.pitch + a.lane;
+// As `kind`, which is most often `usual`, a literal.
+INLINE void narrow_give(char *row, NarrowPlace a, int usual, int kind, const float *f) {
+  if (kind == usual) narrow_put(row, a, usual, f);
+  else if (kind == KIND_FP32) narrow_put(row, a, KIND_FP32, f);
+  else if (kind == KIND_FP16) narrow_put(row, a, KIND_FP16, f);
+  else narrow_put(row, a, KIND_BF16, f);
+}
+
+// The same of bytes, four to a word.
+INLINE void narrow_give_bytes(char *row, NarrowPlace a, int most, const uint32_t *w) {
 #pragma unroll
   for (int k = 0; k < most; k += 4) {
     if (k >= a.each) break;
 #pragma unroll
     for (int j = k; j < k + 4; j++)
-      if (narrow_has(a, j)) to[j * a.lanes] = (char)(w[k / 4] >> j % 4 * 8);
+      if (narrow_has(a, j)) row[a.lane + j * a.lanes] = (char)(w[k / 4] >> j % 4 * 8);
   }
 }
 
-// body(copy): one whose constants are literals for what is plain, so that addresses and comparisons are constants; and one
-// for all the rest. most: the most lane_bits there are, a literal.
-#define NARROW_BODY(body, bits, most, each, plain)                                                                     \
+// body(copy), whose constants are literals, so that addresses and comparisons are constants. most: the most lane_bits there
+// are, a literal.
+#define NARROW_BODY(body, bits, most, each)                                                                            \
   {                                                                                                                    \
-    const NarrowCopy copy = {bits, each, plain};                                                                       \
+    const NarrowCopy copy = {bits, each};                                                                              \
     if ((bits) <= (most)) body(copy);                                                                                  \
     break;                                                                                                             \
   }
 #if __CUDA_ARCH__ < 800 // one is enough there
-#define NARROW_COPIES(s, plain, most, body)                                                                            \
-  do NARROW_BODY(body, (s).lane_bits, most, NARROW_EACH, false)                                                        \
+#define NARROW_COPIES(s, most, body)                                                                                   \
+  do NARROW_BODY(body, (s).lane_bits, most, NARROW_EACH)                                                               \
   while (0);
 #else
-#define NARROW_COPIES(s, plain, most, body)                                                                            \
-  switch ((plain) ? 2 * (s).lane_bits + ((s).each == NARROW_EACH) : -1) {                                              \
-  case 1: NARROW_BODY(body, 0, most, NARROW_EACH, true)                                                                \
-  case 2: NARROW_BODY(body, 1, most, 6, true)                                                                          \
-  case 3: NARROW_BODY(body, 1, most, NARROW_EACH, true)                                                                \
-  case 4: NARROW_BODY(body, 2, most, 6, true)                                                                          \
-  case 5: NARROW_BODY(body, 2, most, NARROW_EACH, true)                                                                \
-  case 6: NARROW_BODY(body, 3, most, 6, true)                                                                          \
-  case 7: NARROW_BODY(body, 3, most, NARROW_EACH, true)                                                                \
-  case 8: NARROW_BODY(body, 4, most, 6, true)                                                                          \
-  case 9: NARROW_BODY(body, 4, most, NARROW_EACH, true)                                                                \
-  case 10: NARROW_BODY(body, 5, most, 6, true)                                                                         \
-  case 11: NARROW_BODY(body, 5, most, NARROW_EACH, true)                                                               \
-  default: NARROW_BODY(body, (s).lane_bits, most, NARROW_EACH, false)                                                  \
+#define NARROW_COPIES(s, most, body)                                                                                   \
+  switch (2 * (s).lane_bits + ((s).each == NARROW_EACH)) {                                                             \
+  case 1: NARROW_BODY(body, 0, most, NARROW_EACH)                                                                      \
+  case 2: NARROW_BODY(body, 1, most, 6)                                                                                \
+  case 3: NARROW_BODY(body, 1, most, NARROW_EACH)                                                                      \
+  case 4: NARROW_BODY(body, 2, most, 6)                                                                                \
+  case 5: NARROW_BODY(body, 2, most, NARROW_EACH)                                                                      \
+  case 6: NARROW_BODY(body, 3, most, 6)                                                                                \
+  case 7: NARROW_BODY(body, 3, most, NARROW_EACH)                                                                      \
+  case 8: NARROW_BODY(body, 4, most, 6)                                                                                \
+  case 9: NARROW_BODY(body, 4, most, NARROW_EACH)                                                                      \
+  case 10: NARROW_BODY(body, 5, most, 6)                                                                               \
+  default: NARROW_BODY(body, 5, most, NARROW_EACH)                                                                     \
   }
 #endif
 

@@ -12,11 +12,13 @@ enum { NARROW_MOST = 16, NARROW_BYTES = 64 };
 
 // Tensors of a kernel, and where in shared memory the rows that a block has of them are.
 enum { NARROW_X, NARROW_RESIDUAL, NARROW_Y, NARROW_SECOND, NARROW_TENSORS };
+enum { NARROW_IDS = NARROW_TENSORS, NARROW_PLACES }; // addresses of rows that are looked up
 typedef struct NarrowShape {
   int32_t n, rows;               // columns of a row; rows of a block
   int32_t lane_bits;             // 2^lane_bits lanes share a row,
   int32_t each;                  // with so many columns each at most: 6 or NARROW_EACH
-  int32_t place[NARROW_TENSORS]; // multiples of 16; -1: not dense, its rows are accessed in global memory
+  int32_t place[NARROW_PLACES];  // multiples of 16
+  int32_t pitch[NARROW_TENSORS]; // bytes from row to row there; 0: as in global memory, where rows are dense
 } NarrowShape;
 
 #endif

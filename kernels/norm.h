@@ -46,7 +46,6 @@ typedef struct NormParams {
   int32_t scaling;     // fp8
   float *scales;
   NarrowShape narrow;
-  int32_t plain; // narrow: all tensors but embed's table are dense and of one type, or y is fp8
 } NormParams;
 
 #endif

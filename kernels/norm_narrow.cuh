@@ -19,26 +19,51 @@ INLINE NormTiles narrow_tiles(NormKernel c, const NormParams *p) {
   const int in = norm_bytes(c);
   NormTiles t;
   t.rows = narrow_rows(&p->narrow, p->m);
-  t.x = narrow_tile(&p->narrow, NARROW_X, p->x, c.op == NORM_EMBED ? 0 : p->x_stride, in, t.rows);
+  t.x = narrow_tile(&p->narrow, NARROW_X, c.op == NORM_EMBED ? nullptr : p->x, p->x_stride, in, t.rows);
   t.residual = narrow_tile(&p->narrow, NARROW_RESIDUAL, p->residual, p->residual_stride, in, t.rows);
   t.second = narrow_tile(&p->narrow, NARROW_SECOND, p->second, p->second_stride, in, t.rows);
   t.y = narrow_tile(&p->narrow, NARROW_Y, p->y, p->y_stride, c.op == NORM_RMS_FP8 ? 1 : narrow_size(p->y_kind), t.rows);
   return t;
 }
 
-// A row of the table. One that is not there: zeros.
-INLINE void narrow_look_up(NormKernel c, const NormParams *p, NarrowPlace a, uint64_t row, float *f) {
-  NormRow r = norm_row(c, p, row, a.n && a.lane == 0);
-  NarrowTile t = {(char *)r.x - (int64_t)a.row, -1, 1, 0, 0}; // the row itself, wherever it is
-  a.held = false;
-  if (!r.known) a.n = 0;
-  narrow_take(t, a, c.kind, 0, f);
+// The table's rows that the block's ids name, in shared memory beside the tiles; NULL: there is none. After narrow_arrived, or a barrier.
+INLINE const char **narrow_ids(const NormParams *p) { return (const char **)(narrow_memory + p->narrow.place[NARROW_IDS]); }
+
+INLINE void narrow_load_ids(NormKernel c, const NormParams *p, int rows) {
+  uint64_t first = block_index() * p->narrow.rows;
+  for (int row = threadIdx.x; row < rows; row += blockDim.x) {
+    NormRow r = norm_row(c, p, first + row, true);
+    narrow_ids(p)[row] = r.known ? r.x : nullptr;
+  }
+  __syncthreads();
+}
+
+// Starts to copy them. Those that are not there are left out.
+INLINE void narrow_look_up(NormKernel c, const NormParams *p, NarrowTile t) {
+  const char *begin = (const char *)p->x, *end = begin + (p->vocab - 1) * p->x_stride + t.bytes;
+  narrow_load_ids(c, p, t.rows);
+#pragma unroll 2
+  for (int row = threadIdx.x / NARROW_COPIERS; row < t.rows; row += blockDim.x / NARROW_COPIERS) {
+    const char *from = narrow_ids(p)[row];
+    if (from) narrow_fetch_row(t, row, from, begin, end, norm_bytes(c));
+  }
+}
+
+// A row of x as floats. A row of the table that is not there: zeros.
+INLINE void narrow_input(NormKernel c, const NormParams *p, const NarrowTile &t, NarrowPlace a, float *f) {
+  if (c.op != NORM_EMBED) {
+    narrow_take(narrow_row(t, a.row), a, c.kind, 0, f);
+    return;
+  }
+  const char *from = a.n ? narrow_ids(p)[a.row] : nullptr;
+  if (!from) a.n = 0;
+  narrow_take(narrow_row(t, a.row, from), a, c.kind, 0, f);
 }
 
 // x + residual, rounded to the type, in place of both.
 INLINE void narrow_add(NormKernel c, const NormTiles *t, NarrowPlace a, float *f) {
   float g[NARROW_EACH];
-  narrow_take(t->residual, a, c.kind, 0, g);
+  narrow_take(narrow_row(t->residual, a.row), a, c.kind, 0, g);
 #pragma unroll
   for (int k = 0; k < NARROW_EACH; k++) {
     f[k] += g[k];
@@ -47,10 +72,9 @@ INLINE void narrow_add(NormKernel c, const NormTiles *t, NarrowPlace a, float *f
   }
 }
 
-INLINE void narrow_output(NormKernel c, const NormParams *p, NarrowTile y, NarrowPlace a, const float *f) {
-  if (c.op == NORM_RMS_FP8) narrow_give(y, a, KIND_FP8, f);
-  else if (a.held || p->y_kind == c.kind) narrow_give(y, a, c.kind, f);
-  else narrow_give(y, a, p->y_kind, f);
+INLINE void narrow_output(NormKernel c, const NormParams *p, const NarrowTile &y, NarrowPlace a, const float *f) {
+  if (c.op == NORM_RMS_FP8) narrow_put(narrow_row(y, a.row), a, KIND_FP8, f);
+  else narrow_give(narrow_row(y, a.row), a, c.kind, p->y_kind, f);
 }
 
 // Two chains of additions: the row's squares, or for layernorm its elements.
@@ -105,7 +129,7 @@ INLINE void narrow_norm(NormKernel c, const NormParams *p, NarrowPlace a, const 
 
 // Weights, offset included, and biases of this lane's columns.
 INLINE void narrow_weights(NormKernel c, const NormParams *p, float *w, float *b) {
-  NarrowCopy any = {p->narrow.lane_bits, NARROW_EACH, false};
+  NarrowCopy any = {p->narrow.lane_bits, NARROW_EACH};
   NarrowPlace a = narrow_place(&p->narrow, any, 0, NARROW_THREADS);
   narrow_vector(p->weight, a, p->weight_kind, 1, w);
 #pragma unroll
@@ -121,10 +145,9 @@ INLINE void narrow_turns(NormKernel c, const NormParams *p, const NormTiles *t, 
   for (int at = 0; at < t->rows; at += blockDim.x >> copy.lane_bits) {
     NarrowPlace a = narrow_place(&p->narrow, copy, at, t->rows);
     float f[NARROW_EACH];
-    if (c.op == NORM_EMBED) narrow_look_up(c, p, a, first + a.row, f);
-    else narrow_take(t->x, a, c.kind, 0, f);
+    narrow_input(c, p, t->x, a, f);
     if (c.op == NORM_ADD) narrow_add(c, t, a, f);
-    if (c.op == NORM_ADD || (c.op == NORM_EMBED && p->second)) narrow_give(t->second, a, c.kind, f);
+    if (c.op == NORM_ADD || (c.op == NORM_EMBED && p->second)) narrow_put(narrow_row(t->second, a.row), a, c.kind, f);
     if (c.op == NORM_RMS_FP8) narrow_fp8(p, a, first + a.row, w, f);
     else narrow_norm(c, p, a, w, b, f);
     narrow_output(c, p, t->y, a, f);
@@ -135,12 +158,13 @@ INLINE void norm_narrow(NormKernel c, const NormParams *p) {
   float w[NARROW_EACH], b[NARROW_EACH];
   begin_kernel();
   NormTiles t = narrow_tiles(c, p);
-  if (c.op != NORM_EMBED) narrow_fetch(t.x, norm_bytes(c));
+  if (c.op == NORM_EMBED) narrow_look_up(c, p, t.x);
+  else narrow_fetch(t.x, norm_bytes(c));
   if (c.op == NORM_ADD) narrow_fetch(t.residual, norm_bytes(c));
   narrow_weights(c, p, w, b);
   narrow_arrived();
 #define NARROW_TURNS(copy) narrow_turns(c, p, &t, copy, w, b)
-  NARROW_COPIES(p->narrow, p->plain, NARROW_NORM, NARROW_TURNS)
+  NARROW_COPIES(p->narrow, NARROW_NORM, NARROW_TURNS)
   __syncthreads();
   narrow_send(t.y, c.op == NORM_RMS_FP8 ? 1 : narrow_size(p->y_kind));
   if (c.op == NORM_ADD || (c.op == NORM_EMBED && p->second)) narrow_send(t.second, norm_bytes(c));

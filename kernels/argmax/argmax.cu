@@ -232,7 +232,7 @@ INLINE void argmax_row(const ArgmaxParams *p, RowShape s, int depth, int kind, B
 
 INLINE void narrow_argmax(const ArgmaxParams *p, NarrowTile x, NarrowPlace a, uint64_t row, int kind) {
   float f[NARROW_EACH];
-  narrow_take(x, a, kind, -INFINITY, f);
+  narrow_take(narrow_row(x, a.row), a, kind, -INFINITY, f);
   float best = f[0];
   uint32_t column = a.lane;
 #pragma unroll
@@ -267,7 +267,7 @@ INLINE void argmax_turns(const ArgmaxParams *p, NarrowTile x, int rows, int kind
     narrow_arrived();                                                                                        \
     ARGMAX_COPIES(KIND_##kind)                                                                               \
   }
-#define ARGMAX_COPIES(kind) NARROW_COPIES(p.narrow, x.place >= 0, NARROW_NORM, ARGMAX_TURNS_##kind)
+#define ARGMAX_COPIES(kind) NARROW_COPIES(p.narrow, NARROW_NORM, ARGMAX_TURNS_##kind)
 #define ARGMAX_TURNS_KIND_FP32(copy) argmax_turns(&p, x, rows, KIND_FP32, copy)
 #define ARGMAX_TURNS_KIND_FP16(copy) argmax_turns(&p, x, rows, KIND_FP16, copy)
 #define ARGMAX_TURNS_KIND_BF16(copy) argmax_turns(&p, x, rows, KIND_BF16, copy)

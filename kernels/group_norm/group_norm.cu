@@ -5,13 +5,8 @@
 // are subtracted.
 #include "group_norm.h"
 
-#include "elementwise.cuh"
 #include "held.cuh"
-#include "tile.cuh"
-
-typedef struct Stats { // squares: of the distances from the mean
-  float count, mean, squares;
-} Stats;
+#include "pieces.cuh"
 
 INLINE Stats stats_join(Stats a, Stats b) {
   Stats s;
@@ -124,11 +119,6 @@ typedef struct Affines {
   float mean, over;
 } Affines;
 
-INLINE float2 affine_load(const GroupNormParams &p, uint64_t channel) {
-  return make_float2(p.weight ? load_one(p.weight, (int64_t)channel, p.weight_kind) : 1,
-                     p.bias ? load_one(p.bias, (int64_t)channel, p.weight_kind) : 0);
-}
-
 // All threads of the block, before a barrier.
 INLINE Affines affine_fill(const GroupNormParams &p, const Held &h, int in, float2 *held) {
   Affines a;
@@ -151,11 +141,11 @@ INLINE float2 affine_of(const Affines &a, uint64_t inside) {
   return v;
 }
 
-typedef struct Channel { // the one that was looked up last
+typedef struct Looked { // the channel that was looked up last
   uint64_t inside;
   int64_t end; // of its elements in the row
   float2 by;
-} Channel;
+} Looked;
 
 INLINE float finish_one(const Affines &a, float f, int64_t at) {
   float2 by = affine_of(a, divide((uint64_t)at, a.p->divider));
@@ -163,7 +153,7 @@ INLINE float finish_one(const Affines &a, float f, int64_t at) {
 }
 
 // A chunk: within a channel, of two of them, or, where channels are shorter, of more.
-INLINE void finish_chunk(const Affines &a, Channel &c, int per, float *f, int64_t column) {
+INLINE void finish_any(const Affines &a, Looked &c, int per, float *f, int64_t column) {
   if (column >= c.end) {
     c.inside = divide((uint64_t)column, a.p->divider);
     c.end = (int64_t)((c.inside + 1) * a.p->divider.by);
@@ -183,7 +173,7 @@ INLINE void finish_chunk(const Affines &a, Channel &c, int per, float *f, int64_
   }
 }
 
-INLINE void put_chunk(const GroupNormParams &p, int per, char *y, int64_t column, const float *f) {
+INLINE void put_any(const GroupNormParams &p, int per, char *y, int64_t column, const float *f) {
   uint32_t w[8];
   if (!p.alike) {
 #pragma unroll
@@ -208,7 +198,7 @@ INLINE void group_norm(const GroupNormParams &p, int in, int kind, HeldShared *s
   held_leave(h);
   a.mean = s.mean, a.over = rsqrtf(s.squares / (float)p.n + p.eps);
   char *y = (char *)p.y + (int64_t)h.row * p.n * (p.y_kind == KIND_FP32 ? 4 : 2);
-  Channel c = {0, 0, {0, 0}};
+  Looked c = {0, 0, {0, 0}};
   int64_t at;
   for (int begin = last; begin >= 0; begin -= room) { // the last are still there
     if (begin != last) fill_from(h, begin, room);
@@ -217,8 +207,8 @@ INLINE void group_norm(const GroupNormParams &p, int in, int kind, HeldShared *s
       float f[8];
       uint32_t w[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
       to_floats(w, per, kind, f);
-      finish_chunk(a, c, per, f, column);
-      put_chunk(p, per, y, column, f);
+      finish_any(a, c, per, f, column);
+      put_any(p, per, y, column, f);
     });
   }
   for (int i = 0; (at = held_edge(h, i)) >= 0; i++)
@@ -226,15 +216,28 @@ INLINE void group_norm(const GroupNormParams &p, int in, int kind, HeldShared *s
   held_end(h);
 }
 
+// By the type of the elements: a literal in each copy of the body.
+#define BY_KIND(in, body, ...)                                                                               \
+  if (in == 4) body(p, in, KIND_FP32, __VA_ARGS__);                                                          \
+  else if (p.x_kind == KIND_FP16) body(p, in, KIND_FP16, __VA_ARGS__);                                       \
+  else body(p, in, KIND_BF16, __VA_ARGS__);
 #define GROUP_NORM(in)                                                                                       \
-  KERNEL __launch_bounds__(HELD_THREADS, 2) sol_group_norm_##in(const __grid_constant__ GroupNormParams p) { \
+  KERNEL __launch_bounds__(HELD_THREADS, 1) sol_group_norm_##in(const __grid_constant__ GroupNormParams p) { \
     extern __shared__ __align__(128) uint4 memory[];                                                         \
     __shared__ HeldShared shared;                                                                            \
     __shared__ float2 affines[AFFINE_MOST];                                                                  \
     begin_kernel();                                                                                          \
-    if (in == 4) group_norm(p, in, KIND_FP32, &shared, affines, memory);                                     \
-    else if (p.x_kind == KIND_FP16) group_norm(p, in, KIND_FP16, &shared, affines, memory);                  \
-    else group_norm(p, in, KIND_BF16, &shared, affines, memory);                                             \
+    BY_KIND(in, group_norm, &shared, affines, memory)                                                        \
+  }                                                                                                          \
+  PIECES(in, cluster, 5, (void)0)                                                                            \
+  PIECES(in, parts, PARTS_BLOCKS, begin_kernel())
+#define PIECES(in, how, blocks, begin)                                                                       \
+  KERNEL __launch_bounds__(PARTS_THREADS, blocks) sol_group_norm_##in##_##how(                               \
+      const __grid_constant__ GroupNormParams p) {                                                           \
+    extern __shared__ __align__(128) uint4 memory[];                                                         \
+    __shared__ GroupShared shared;                                                                           \
+    begin;                                                                                                   \
+    BY_KIND(in, group_##how, &shared, memory)                                                                \
   }
 GROUP_NORM(2)
 GROUP_NORM(4)

@@ -3,8 +3,10 @@
 
 #include "../elementwise.h"
 #include "../held.h"
+#include "../parts.h"
 
 enum { GROUP_NORM_SHARED = 200 << 10 }; // of a block, at most
+enum { GROUP_NORM_AFFINES = 2048 }; // channels whose weights and biases a block has, at most: of pieces.cuh
 
 typedef struct GroupNormParams {
   void *y;
@@ -16,6 +18,11 @@ typedef struct GroupNormParams {
   int32_t alike; // where x has 16 bytes, y has as many elements on a boundary of their size
   float eps;
   HeldShape held;
+  // Of pieces.cuh:
+  PartShape parts; // of a block, a cluster, or of blocks all over the GPU
+  int32_t turns;   // chunks of a thread that there is shared memory for
+  int64_t ahead;       // what is so many bytes further on is prefetched into L2; 0: nothing
+  Divider32 divider32; // by the elements of a channel, or by more than a piece has
 } GroupNormParams;
 
 #endif

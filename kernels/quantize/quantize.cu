@@ -232,7 +232,7 @@ INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how, 
   NarrowTile x = narrow_tile(&p.narrow, NARROW_X, p.x, p.x_stride, in, rows);
   NarrowTile y = narrow_tile(&p.narrow, NARROW_Y, p.y, p.y_stride, 1, rows);
   uint64_t start = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * p.narrow.rows;
-  NarrowCopy copy = {p.narrow.lane_bits, p.narrow.each, true};
+  NarrowCopy copy = {p.narrow.lane_bits, p.narrow.each};
   begin_kernel();
   narrow_fetch(x, in);
   narrow_arrived();
@@ -240,12 +240,12 @@ INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how, 
     NarrowPlace a = narrow_place(&p.narrow, copy, first, rows);
     float f[NARROW_MOST];
     uint32_t w[NARROW_MOST / 4];
-    narrow_take_alike(x, a, most, kind, f);
+    narrow_take_alike(narrow_row(x, a.row), a, most, kind, f);
     uint32_t top = __float_as_uint(most_of(f, most));
     for (int o = a.lanes / 2; o; o /= 2) top = max(top, __shfl_xor_sync(~0u, top, o));
     float times = scale_group(p, how, __uint_as_float(top), start + a.row, a.n && a.lane == 0);
     pack(how, most, f, times, w);
-    narrow_give_bytes(y, a, most, w);
+    narrow_give_bytes(narrow_row(y, a.row), a, most, w);
   }
   __syncthreads();
   narrow_send(y, 1);

@@ -76,13 +76,13 @@ INLINE void reduce_row(const ReduceParams *p, RowShape s, RowFold *shared, int h
 
 // Short rows: a block has a span of many of them in shared memory, some lanes to a row.
 INLINE void narrow_sums(const ReduceParams *p, NarrowTile x, int rows, int kind, int how) {
-  const NarrowCopy copy = {p->narrow.lane_bits, NARROW_EACH, false};
+  const NarrowCopy copy = {p->narrow.lane_bits, NARROW_EACH};
   uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * p->narrow.rows;
 #pragma unroll 1
   for (int at = 0; at < rows; at += blockDim.x >> copy.lane_bits) {
     NarrowPlace a = narrow_place(&p->narrow, copy, at, rows);
     float f[NARROW_EACH], sum[2] = {nothing(how), nothing(how)};
-    narrow_take(x, a, kind, nothing(how), f);
+    narrow_take(narrow_row(x, a.row), a, kind, nothing(how), f);
 #pragma unroll
     for (int k = 0; k < NARROW_EACH; k++) sum[k % 2] = take(sum[k % 2], f[k], how);
     float2 all = make_float2(add(sum[0], sum[1], how), 0);

@@ -137,7 +137,7 @@ INLINE void draw_short(const SampleParams &p, Lanes l, const Columns &c, int fir
 // A row of the block's, by its lanes. Infinite ones among the largest are equal, and nothing else weighs anything.
 INLINE void sample_short(const SampleParams &p, const NarrowTile &x, Lanes l, int at, int rows, uint64_t row, int kind) {
   const int each = ((int)p.n + l.count - 1) / l.count, first = l.lane * each;
-  const char *held = narrow_memory + x.place + at * x.pitch, *far = x.at + at * x.stride;
+  const char *held = narrow_row(x, at);
   int64_t seed = at < rows ? p.seeds[row] : 0;
   int end = at < rows ? min(each, (int)p.n - first) : 0;
   Columns c;
@@ -145,7 +145,7 @@ INLINE void sample_short(const SampleParams &p, const NarrowTile &x, Lanes l, in
 #pragma unroll
   for (int k = 0; k < NARROW_EACH; k++) {
     f[k] = NAN;
-    if (k < end) f[k] = load_one(x.place >= 0 ? held : far, first + k, kind);
+    if (k < end) f[k] = load_one(held, first + k, kind);
     top = fmaxf(top, f[k]);
   }
 #pragma unroll 1

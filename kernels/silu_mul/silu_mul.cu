@@ -263,7 +263,7 @@ INLINE void silu_narrow(int in, int kind, int most_columns, const SiluParams *p)
   NarrowTile up = narrow_tile(s, NARROW_RESIDUAL, p->up, p->up_stride * in, in, rows);
   NarrowTile y = narrow_tile(s, NARROW_Y, p->y, p->y_stride, 1, rows);
   float *scales = p->scales + ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * s->rows;
-  NarrowCopy copy = {s->lane_bits, s->each, true};
+  NarrowCopy copy = {s->lane_bits, s->each};
   begin_kernel();
   narrow_fetch(gate, in);
   narrow_fetch(up, in);
@@ -272,8 +272,8 @@ INLINE void silu_narrow(int in, int kind, int most_columns, const SiluParams *p)
     NarrowPlace a = narrow_place(s, copy, first, rows);
     float f[NARROW_MOST], g[NARROW_MOST], most = 0;
     uint32_t w[NARROW_MOST / 4];
-    narrow_take_alike(gate, a, most_columns, kind, f);
-    narrow_take_alike(up, a, most_columns, kind, g);
+    narrow_take_alike(narrow_row(gate, a.row), a, most_columns, kind, f);
+    narrow_take_alike(narrow_row(up, a.row), a, most_columns, kind, g);
 #pragma unroll
     for (int k = 0; k < most_columns; k++) {
       f[k] = silu_mul(f[k], g[k]);
@@ -283,7 +283,7 @@ INLINE void silu_narrow(int in, int kind, int most_columns, const SiluParams *p)
     Fp8Scale scale = fp8_choose(most, 1, scales + a.row, a.n && a.lane == 0);
     fp8_divide(scale, most_columns, f);
     from_floats(f, most_columns, KIND_FP8, w);
-    narrow_give_bytes(y, a, most_columns, w);
+    narrow_give_bytes(narrow_row(y, a.row), a, most_columns, w);
   }
   __syncthreads();
   narrow_send(y, 1);

@@ -374,7 +374,7 @@ INLINE int narrow_label(const SoftmaxParams *p, NarrowTile x, NarrowPlace a, uin
   }
   z->times *= p->scale;
   if (((int)label & (a.lanes - 1)) != a.lane) return -1;
-  float below = narrow_one_of(x, a, (int)label, kind) - row.x;
+  float below = load_one(narrow_row(x, a.row), label, kind) - row.x;
   p->loss[at] = logf(row.y) - below;
   *gradient = (__fdividef(ex2(below * LOG2E), row.y) - 1) * p->scale;
   return (int)label;
@@ -383,7 +383,7 @@ INLINE int narrow_label(const SoftmaxParams *p, NarrowTile x, NarrowPlace a, uin
 INLINE void narrow_softmax(const SoftmaxParams *p, NarrowTile x, NarrowTile y, NarrowPlace a, uint64_t at, int64_t target,
                            int kind) {
   float f[NARROW_EACH], tops[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0}, gradient = 0;
-  narrow_take(x, a, kind, -INFINITY, f);
+  narrow_take(narrow_row(x, a.row), a, kind, -INFINITY, f);
 #pragma unroll
   for (int k = 0; k < a.each; k++) tops[k % 2] = fmaxf(tops[k % 2], f[k]);
   float top = fmaxf(tops[0], tops[1]), mine = start_of(top);
@@ -395,7 +395,7 @@ INLINE void narrow_softmax(const SoftmaxParams *p, NarrowTile x, NarrowTile y, N
   if (LABELS && !p->y) return;
 #pragma unroll
   for (int k = 0; k < a.each; k++) f[k] = LABELS && label == a.lane + k * a.lanes ? gradient : finish(z, f[k]);
-  narrow_give(y, a, a.held ? kind : p->y_kind, f);
+  narrow_give(narrow_row(y, a.row), a, kind, p->y_kind, f);
 }
 
 // The label of the thread's row number `at` of this block, if there is one.
@@ -428,7 +428,7 @@ INLINE void softmax_narrow(const SoftmaxParams *p, int kind) {
   wait_for_predecessor();
   narrow_fetch(x, in);
 #define SOFTMAX_TURNS(copy) softmax_turns(p, x, y, rows, kind, copy)
-  NARROW_COPIES(p->narrow, p->plain, NARROW_SOFTMAX, SOFTMAX_TURNS)
+  NARROW_COPIES(p->narrow, NARROW_SOFTMAX, SOFTMAX_TURNS)
   __syncthreads();
   if (!LABELS || p->y) narrow_send(y, out);
 }

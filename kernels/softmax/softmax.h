@@ -18,7 +18,6 @@ typedef struct SoftmaxParams {
   float scale;
   int32_t wide_ids;
   NarrowShape narrow;
-  int32_t plain; // narrow: x and y are dense and of one type
 } SoftmaxParams;
 
 #endif

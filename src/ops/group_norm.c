@@ -6,9 +6,16 @@
 #include "ops/cpu.h"
 #include "ops/elementwise.h"
 #include "ops/held.h"
+#include "ops/parts.h"
 
-static const char *const kernel_names[] = {"sol_group_norm_2", "sol_group_norm_4"};
-static const uint32_t kernel_shared[] = {GROUP_NORM_SHARED, GROUP_NORM_SHARED};
+// For elements of 2 bytes and of 4: any group; and those of kernels/group_norm/pieces.cuh.
+enum { HELD_2, HELD_4, CLUSTER_2, CLUSTER_4, PARTS_2, PARTS_4, KERNELS };
+static const char *const kernel_names[KERNELS] = {"sol_group_norm_2",         "sol_group_norm_4",
+                                                  "sol_group_norm_2_cluster", "sol_group_norm_4_cluster",
+                                                  "sol_group_norm_2_parts",   "sol_group_norm_4_parts"};
+enum { PIECE_SHARED = (64 << 10) + 8 * GROUP_NORM_AFFINES + (8 << 10) };
+static const uint32_t kernel_shared[KERNELS] = {GROUP_NORM_SHARED, GROUP_NORM_SHARED, PIECE_SHARED,
+                                                PIECE_SHARED,      PIECE_SHARED,      PIECE_SHARED};
 
 static SolDtype out_of(const SolGroupNorm *a) {
   return ops_or(a->out_dtype, a->dtype);
@@ -102,17 +109,49 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   return SOL_OK;
 }
 
-// Groups of up to 4 KiB share a block, longer ones have one or a cluster, whose shared memory holds as much of the group as it can.
-static HeldShape plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l) {
-  enum { MOST_BLOCKS = 16, SHORT = 256, LEAST = 4, EACH = 8 };
-  int64_t chunks = ops_ceil_div(n, 16 / in);
-  if (chunks <= SHORT) return held_short(rows, chunks, LEAST, true, l);
-  HeldShape s = held_long(ctx, rows, chunks, MOST_BLOCKS, EACH, l);
+enum { AHEAD = 6 << 20 }; // bytes: what blocks that start soon will read
+enum { SHORT = 256 };     // chunks of 16 bytes: groups of up to so many share a block
+
+// Any group: short ones share a block, longer ones have one or a cluster, whose shared memory holds as much of the group as it can.
+static void plan_held(const SolContext *ctx, const SolGroupNorm *a, GroupNormParams *p, OpsLaunch *l) {
+  enum { MOST_BLOCKS = 16, LEAST = 4, EACH = 8 };
+  int in = ops_size(a->dtype);
+  int64_t chunks = ops_ceil_div(p->n, 16 / in), rows = a->batch * a->groups;
+  l->kernel = in == 4 ? HELD_4 : HELD_2;
+  if (chunks <= SHORT) {
+    p->held = held_short(rows, chunks, LEAST, true, l);
+    return;
+  }
+  p->held = held_long(ctx, rows, chunks, MOST_BLOCKS, EACH, l);
   int64_t all = ops_ceil_div(chunks, l->cluster * l->block),
           most = (ctx->cc >= 90 ? GROUP_NORM_SHARED : HELD_SHARED) / (16 * l->block);
   l->shared = (uint32_t)(cpu_min(all, most) * 16) * l->block;
-  s.shared = (int32_t)l->shared;
-  return s;
+  p->held.shared = (int32_t)l->shared;
+}
+
+// Groups of kernels/group_norm/pieces.cuh: a block or a cluster each, or blocks all over the GPU. False: they are not such.
+static bool plan_pieces(const SolContext *ctx, const SolGroupNorm *a, GroupNormParams *p, OpsLaunch *l) {
+  int in = ops_size(a->dtype), out = ops_size(out_of(a));
+  int64_t per = 16 / in, bytes = p->n * in, rows = a->batch * a->groups;
+  int64_t blocks = parts_cluster(ctx, bytes), parts = blocks ? blocks : parts_count(ctx, bytes);
+  if (!p->alike || bytes <= 16 * SHORT || a->s < per || !parts || (!blocks && a->y == a->x)) return false;
+  p->parts = parts_shape(a->y, rows, p->n, in, out, parts);
+  p->divider32 = elementwise_divider32((uint32_t)cpu_min(a->s, ELEMENTWISE_SMALL));
+  int64_t longest = p->parts.length + 2 * per, affines = longest / a->s + 2;
+  if (affines > GROUP_NORM_AFFINES) return false;
+  if (!blocks) {
+    parts_launch(&p->parts, l);
+  } else {
+    int64_t threads = ops_ceil_div(ops_ceil_div(longest / per, 4), 32) * 32;
+    l->block = (uint32_t)cpu_min(threads, PARTS_THREADS);
+    l->cluster = p->parts.parts;
+    ops_grid(l->grid, (uint64_t)rows * p->parts.parts, 1);
+  }
+  p->ahead = AHEAD;
+  p->turns = (int32_t)cpu_min(ops_ceil_div(longest / per, l->block), PARTS_SHARED / (16 * l->block));
+  l->shared = (uint32_t)(p->turns * (int32_t)l->block * 16 + affines * 8);
+  l->kernel = (blocks ? CLUSTER_2 : PARTS_2) + (in == 4);
+  return true;
 }
 
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
@@ -133,8 +172,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                                     ((uintptr_t)a->y & (uintptr_t)(16 / in * out - 1)) / (uintptr_t)out &&
                                 (uintptr_t)a->y % 16 % (uintptr_t)out == 0,
                        .eps = a->eps};
-  OpsLaunch l = {.kernel = in == 4, .early = true, .params = &p, .bytes = sizeof p};
-  p.held = plan(ctx, a->batch * a->groups, p.n, in, &l);
+  OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
+  if (!plan_pieces(ctx, a, &p, &l)) plan_held(ctx, a, &p, &l);
   return ops_launch(ctx, &ops_group_norm, &l, stream);
 }
 
@@ -162,10 +201,12 @@ static void cost(const void *args, SolOpArgs *op) {
                     .weight_dtype = a->weight_dtype};
 }
 
-// Batch, channels, elements of a channel, groups: a channel to an element, several to a vector, one to a cluster.
-static const int64_t shapes[][4] = {{1, 1, 1, 1},    {2, 6, 1, 3},   {3, 8, 5, 2},    {2, 32, 49, 8},
-                                    {1, 4, 1000, 2}, {2, 64, 64, 4}, {1, 2, 9001, 1}, {1, 3, 200001, 1},
-                                    {0, 4, 4, 2},    {2, 4, 0, 2}};
+// Batch, channels, elements of a channel, groups: a channel to an element, several to a vector, one to a cluster; groups over the whole GPU, the last longer
+// than its shared memory in fp32.
+static const int64_t shapes[][4] = {{1, 1, 1, 1},     {2, 6, 1, 3},      {3, 8, 5, 2},     {2, 32, 49, 8},
+                                    {1, 4, 1000, 2},  {2, 64, 64, 4},    {1, 2, 9001, 1},  {1, 3, 200001, 1},
+                                    {0, 4, 4, 2},     {2, 4, 0, 2},      {3, 6, 1301, 2},  {2, 2, 70001, 1},
+                                    {1, 50, 1999, 1}, {2, 3, 400003, 1}, {1, 5, 900001, 1}};
 static const int64_t bench[][4] = {{2, 320, 4096, 32},  {2, 1280, 256, 32},   {8, 320, 16384, 32},
                                    {4, 512, 65536, 32}, {2, 256, 262144, 32}, {64, 64, 3136, 16}};
 

@@ -12,7 +12,8 @@ enum { NARROW_SPAN = 8 << 10, NARROW_SHARED = 48 << 10 };
 typedef struct NarrowTensor {
   const void *at; // NULL: none
   int64_t stride; // bytes
-  int size;       // of an element; 0: its rows do not follow each other
+  int size;       // of an element
+  bool looked_up; // its rows are anywhere
 } NarrowTensor;
 
 // Rows of up to so many elements; most: NARROW_NORM or NARROW_SOFTMAX.
@@ -24,29 +25,41 @@ static inline bool narrow_alike(const NarrowTensor *a, const NarrowTensor *b) {
   return a->at && a->size == b->size && ((uintptr_t)a->at - (uintptr_t)b->at) % 16 == 0;
 }
 
-// Places in shared memory: what is written takes the place of an input that is laid out alike.
+// Bytes from row to row in shared memory; 0: the rows are dense.
+static inline uint32_t narrow_pitch(const NarrowTensor *t, int64_t n) {
+  bool dense = !t->at || (!t->looked_up && t->stride == n * t->size);
+  return dense ? 0 : (uint32_t)(n * t->size + 30) / 16 * 16;
+}
+
+// Places in shared memory: what is written takes the place of a dense input that is laid out alike.
 static inline uint32_t narrow_places(const NarrowTensor *t, NarrowShape *s) {
   static const int input_of[NARROW_TENSORS] = {[NARROW_Y] = NARROW_X, [NARROW_SECOND] = NARROW_X};
   uint32_t used = 0;
   for (int i = 0; i < NARROW_TENSORS; i++) {
-    bool dense = t[i].at && t[i].size && t[i].stride == (int64_t)s->n * t[i].size;
+    uint32_t pitch = narrow_pitch(&t[i], s->n), rows = (uint32_t)s->rows;
     int from = i == NARROW_Y && t[NARROW_RESIDUAL].at ? NARROW_RESIDUAL : input_of[i];
-    s->place[i] = -1;
-    if (dense && i >= NARROW_Y && s->place[from] >= 0 && narrow_alike(&t[from], &t[i]))
+    s->place[i] = (int32_t)used, s->pitch[i] = (int32_t)pitch;
+    if (!t[i].at) continue;
+    if (pitch)
+      used += rows * pitch;
+    else if (i >= NARROW_Y && !s->pitch[from] && narrow_alike(&t[from], &t[i]))
       s->place[i] = s->place[from];
-    else if (dense)
-      s->place[i] = (int32_t)used, used += ((uint32_t)(s->rows * s->n * t[i].size) + 31) / 16 * 16;
+    else
+      used += (rows * (uint32_t)(s->n * t[i].size) + 31) / 16 * 16;
   }
-  return used;
+  s->place[NARROW_IDS] = (int32_t)used;
+  return used + (t[NARROW_X].looked_up ? (uint32_t)s->rows * 8 : 0);
 }
 
 // How many rows a block has, and grid, block and shared memory of the launch.
 static inline void narrow_fill(const SolContext *ctx, const NarrowTensor *t, uint64_t m, int64_t n,
                                NarrowShape *s, OpsLaunch *l) {
-  int size = 1;
-  for (int i = 0; i < NARROW_TENSORS; i++)
-    if (t[i].at && t[i].size > size) size = t[i].size;
-  uint64_t turn = NARROW_THREADS >> s->lane_bits, turns = NARROW_SPAN / ((uint64_t)(n * size) * turn);
+  uint64_t width = 1; // bytes of a row in the widest tensor
+  for (int i = 0; i < NARROW_TENSORS; i++) {
+    uint64_t pitch = narrow_pitch(&t[i], n), bytes = pitch ? pitch : (uint64_t)(n * t[i].size);
+    if (t[i].at && bytes > width) width = bytes;
+  }
+  uint64_t turn = NARROW_THREADS >> s->lane_bits, turns = NARROW_SPAN / (width * turn);
   uint64_t few = m / (turn * 4 * (uint64_t)ctx->sms); // turns that leave four blocks an SM
   if (turns > few) turns = few;
   s->rows = (int32_t)(turn * (turns ? turns : 1));

@@ -251,15 +251,12 @@ static SolStatus launch_narrow(SolContext *ctx, const OpsDef *def, NormCall *cal
                                SolStream stream) {
   NormParams *p = &call->p;
   int in = ops_size(call->dtype), out = p->y_kind == KIND_FP8 ? 1 : p->y_kind == KIND_FP32 ? 4 : 2;
-  NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p->x, p->x_stride, p->ids ? 0 : in},
-                                    [NARROW_RESIDUAL] = {p->residual, p->residual_stride, in},
-                                    [NARROW_Y] = {p->y, p->y_stride, out},
-                                    [NARROW_SECOND] = {p->second, p->second_stride, in}};
+  NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p->x, p->x_stride, in, p->ids != NULL},
+                                    [NARROW_RESIDUAL] = {p->residual, p->residual_stride, in, false},
+                                    [NARROW_Y] = {p->y, p->y_stride, out, false},
+                                    [NARROW_SECOND] = {p->second, p->second_stride, in, false}};
   OpsLaunch l = {.kernel = kernel, .early = early, .params = p, .bytes = sizeof *p};
   narrow_plan(ctx, t, p->m, p->n, &p->narrow, &l);
-  p->plain = call->fp8 || p->y_kind == ops_kind(call->dtype);
-  for (int i = p->ids ? NARROW_RESIDUAL : NARROW_X; i < NARROW_TENSORS; i++)
-    if (t[i].at && p->narrow.place[i] < 0) p->plain = 0;
   return ops_launch(ctx, def, &l, stream);
 }
 

@@ -196,7 +196,7 @@ static uint64_t rows_ahead(const SolSoftmax *a, int64_t row_bytes, int rows) {
 static SolStatus launch_narrow(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, SolDtype dtype, int out,
                                SolStream stream) {
   NarrowTensor t[NARROW_TENSORS] = {
-      [NARROW_X] = {p->x, p->x_stride, ops_size(dtype)}, [NARROW_Y] = {p->y, p->y_stride, out}};
+      [NARROW_X] = {p->x, p->x_stride, ops_size(dtype), false}, [NARROW_Y] = {p->y, p->y_stride, out, false}};
   OpsLaunch l = {.kernel = p->x_kind == KIND_FP32   ? SOFTMAX_NARROW_FP32
                            : p->x_kind == KIND_FP16 ? SOFTMAX_NARROW_FP16
                                                     : SOFTMAX_NARROW_BF16,
@@ -204,8 +204,6 @@ static SolStatus launch_narrow(SolContext *ctx, const OpsDef *def, SoftmaxParams
                  .params = p,
                  .bytes = sizeof *p};
   narrow_plan(ctx, t, p->m, p->n, &p->narrow, &l);
-  p->plain =
-      p->narrow.place[NARROW_X] >= 0 && (!p->y || p->narrow.place[NARROW_Y] >= 0) && p->y_kind == p->x_kind;
   return ops_launch(ctx, def, &l, stream);
 }
 
