@@ -6,6 +6,7 @@
 
 #include "common.h"
 #include "narrow.h"
+#include "parts.h"
 
 // How "any" kernels access what is not whole aligned chunks of one type (norm_any.cuh).
 enum {
@@ -46,6 +47,8 @@ typedef struct NormParams {
   int32_t scaling;     // fp8
   float *scales;
   NarrowShape narrow;
+  PartShape parts;  // spread
+  int32_t all_over; // spread: parts are blocks all over the GPU, not of a cluster
 } NormParams;
 
 #endif

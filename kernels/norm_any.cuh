@@ -142,8 +142,9 @@ INLINE NormEdge any_take_edge(NormKernel c, const NormParams *p, NormPlace s, No
   if (s.edge < 0) return e;
   if (r.known) e.x = load_one(r.x, s.edge, c.kind);
   if (c.op == NORM_ADD) {
-    uint16_t sum = narrow_one(e.x + load_one(r.residual, s.edge, c.kind), c.kind);
-    e.x = load_one(&sum, 0, c.kind);
+    e.x += load_one(r.residual, s.edge, c.kind);
+    uint16_t sum = narrow_one(e.x, c.kind);
+    if (norm_bytes(c) == 2) e.x = load_one(&sum, 0, c.kind);
   }
   if (p->weight) e.weight = load_one(p->weight, s.edge, p->weight_kind) + p->offset;
   if (c.op == NORM_LAYER && p->bias) e.bias = load_one(p->bias, s.edge, p->weight_kind);

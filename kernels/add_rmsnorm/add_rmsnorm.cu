@@ -1,5 +1,5 @@
-// s = x + residual; y = s / sqrt(mean(s^2) + eps) * (weight + offset). The bodies are in norm.cuh and norm_any.cuh.
-#include "norm_any.cuh"
+// s = x + residual; y = s / sqrt(mean(s^2) + eps) * (weight + offset). The bodies are in norm.cuh, norm_any.cuh, norm_span.cuh and norm_spread.cuh.
+#include "norm_spread.cuh"
 
 #undef NORM_BLOCK4 // rmsnorm and embed_rmsnorm alone have it
 #define NORM_BLOCK4(...)

@@ -1,5 +1,5 @@
-// y = x / sqrt(mean(x^2) + eps) * (weight + offset). The bodies are in norm.cuh and norm_any.cuh.
-#include "norm_any.cuh"
+// y = x / sqrt(mean(x^2) + eps) * (weight + offset). The bodies are in norm.cuh, norm_any.cuh, norm_span.cuh and norm_spread.cuh.
+#include "norm_spread.cuh"
 #include "norm_odd.cuh"
 
 #define NORM(T, name, how, number) NORM_##how(sol_rmsnorm_##T##_##name, NORM_RMS, TYPE_##T, number)
@@ -29,4 +29,5 @@
 #define FP8_ANY    NORM_ANY
 #define FP8_STRIPED NORM_STRIPED
 #define FP8_LOOP   NORM_LOOP
+#define FP8_SPREAD(...)
 #include "norm.def"

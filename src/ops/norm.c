@@ -6,6 +6,7 @@
 #include "emu/isa/num_cvt.h"
 #include "emu/isa/num_half.h"
 #include "ops/narrow.h"
+#include "ops/parts.h"
 
 // For rows of up to `chunks` chunks of 16 bytes: the kernel (as an offset from the type's first), chunks per
 // thread, threads per block (0: as many as the row needs), and blocks per row. Chosen by measurement on an
@@ -118,7 +119,8 @@ enum {
   SHARED_NARROW = NARROW_SHARED,
   SHARED_ANY = 0,
   SHARED_STRIPED = 0,
-  SHARED_LOOP = 0
+  SHARED_LOOP = 0,
+  SHARED_SPREAD = 72 << 10
 };
 #define NORM(T, name, how, number) SHARED_##how,
 const uint32_t norm_shared[NORM_ALL] = {
@@ -260,6 +262,27 @@ static SolStatus launch_narrow(SolContext *ctx, const OpsDef *def, NormCall *cal
   return ops_launch(ctx, def, &l, stream);
 }
 
+// Long rows in the shared memory of a block, a cluster or of blocks all over the GPU; false: they are too long, or in place.
+static bool plan_spread(const SolContext *ctx, NormParams *p, int in, int out, OpsLaunch *l) {
+  int64_t bytes = p->n * in, blocks = parts_cluster(ctx, bytes), parts = blocks;
+  p->all_over = !blocks;
+  bool over_input =
+      p->y == p->x || p->y == p->residual || p->y == p->second; // what is posted would be in the way
+  if (p->all_over) parts = over_input ? 0 : parts_held(ctx, bytes);
+  if (!parts) return false;
+  p->parts = parts_shape(p->y, (int64_t)p->m, p->n, in, out, parts);
+  p->ahead = rows_ahead(p, bytes, NORM_f_big);
+  l->cluster = 1;
+  if (p->all_over) {
+    parts_launch(&p->parts, l);
+  } else {
+    l->block = PARTS_THREADS, l->cluster = p->parts.parts;
+    ops_grid(l->grid, p->m * p->parts.parts, 1);
+  }
+  l->shared = (uint32_t)(ops_ceil_div(p->parts.length * in, 16 * PARTS_THREADS) * 16 * PARTS_THREADS);
+  return true;
+}
+
 SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStream stream) {
   NormParams *p = &call->p;
   int kind = ops_kind(call->dtype), type = kind == KIND_FP32 ? 0 : kind == KIND_FP16 ? 1 : 2;
@@ -284,15 +307,18 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   const Rule *rule = fast ? fast_rule(ctx, call, in, all, clusters) : NULL;
   if (!rule && narrow_holds(p->n, NARROW_NORM) && p->scaling != NORM_SCALE_BLOCK)
     return launch_narrow(ctx, def, call, call->fp8 + type * PER_TYPE + NORM_f_narrow, clusters, stream);
+  OpsLaunch l = {.early = clusters, .params = p, .bytes = sizeof *p};
   if (!rule && clusters && is_odd(call, kind, in, per)) rule = odd_rule(p, in, all);
   if (rule)
     chunks = all, p->chunks = (int32_t)chunks, least = 1;
   else
     rule = unaligned ? FIND(unaligned_rules) : FIND(any_rules);
+  l.kernel = type * PER_TYPE + NORM_f_spread;
+  if (!rule && !call->fp8 && clusters && plan_spread(ctx, p, (int)in, (int)out, &l))
+    return ops_launch(ctx, def, &l, stream);
   Rule loop = {INT64_MAX, unaligned ? NORM_f_striped_loop : NORM_f_loop, 2, 512, clusters ? 16 : 1};
   if (!rule) rule = &loop;
 
-  OpsLaunch l = {.early = clusters, .params = p, .bytes = sizeof *p};
   uint64_t rows = set_threads(rule, chunks, least, p, &l);
   int kernel = rule->kernel;
   if (p->m <= 4 * (uint64_t)ctx->sms) { // with the same sums

@@ -1,0 +1,214 @@
+// Row normalisations of long rows of any alignment and types: a block, the blocks of a cluster, or blocks all over the GPU (parts.cuh) hold a row in shared
+// memory. A row is chunks on the output's boundaries, as in norm_span.cuh, cut into parts of consecutive ones; edges belong to the first part.
+#ifndef SOL_KERNELS_NORM_SPREAD_CUH
+#define SOL_KERNELS_NORM_SPREAD_CUH
+
+#include "norm_span.cuh"
+#include "stats.cuh"
+
+enum { SPREAD_BATCH = 2 }; // chunks that a thread reads at a time where they go through registers
+
+typedef struct SpreadShared {
+  StatsRoom room[2];
+  ClusterExchange exchange;
+  bool left[PARTS_MOST];
+} SpreadShared;
+
+// What a thread has of a row's part: chunks `first`, first + blockDim.x, ... before `end`.
+typedef struct Spread1 {
+  NormRow r;
+  Strip s;
+  int edge; // column; -1: none
+  int first, end, count;
+  uint4 *mine;
+} Spread1;
+
+INLINE Strip spread_strip(NormKernel c, const NormParams *p, const char *y) {
+  const int per = 16 / norm_bytes(c);
+  return strip_of((int)(-((uint32_t)(uintptr_t)y >> (p->y_kind == KIND_FP32 ? 2 : 1)) & (per - 1)), (int)p->n, per);
+}
+
+// Chunks of a part, and elements.
+INLINE int spread_chunks(NormKernel c, const NormParams *p, Strip s, uint32_t part) {
+  int of_part = (int)p->parts.length / (16 / norm_bytes(c)), left = s.chunks - (int)part * of_part;
+  return max(0, min(left, of_part));
+}
+INLINE float spread_count(NormKernel c, const NormParams *p, Strip s, uint32_t part) {
+  return part < p->parts.parts ? (float)(spread_chunks(c, p, s, part) * (16 / norm_bytes(c)) + (part ? 0 : s.edges)) : 0;
+}
+
+INLINE Spread1 spread_part(NormKernel c, const NormParams *p, NormRow r, uint32_t part, uint4 *memory) {
+  const int per = 16 / norm_bytes(c);
+  Spread1 a;
+  int begin = (int)part * (int)(p->parts.length / per);
+  a.r = r;
+  a.s = spread_strip(c, p, r.y);
+  a.edge = part == 0 && (int)threadIdx.x < a.s.edges ? strip_edge(a.s, threadIdx.x, per) : -1;
+  a.first = begin + (int)threadIdx.x, a.end = begin + spread_chunks(c, p, a.s, part);
+  a.count = a.first < a.end ? (int)((uint32_t)(a.end - a.first - 1) / blockDim.x) + 1 : 0;
+  a.mine = memory + threadIdx.x;
+  return a;
+}
+
+// The thread's chunks from number k on, as norm_span.cuh has them; and its edge.
+INLINE NormSpan spread_span(const Spread1 &a, int k) {
+  NormSpan n;
+  n.s = a.s;
+  n.s.chunks = a.end;
+  n.first = a.first + k * (int)blockDim.x, n.all = blockDim.x;
+  n.place.edge = a.edge;
+  return n;
+}
+
+// again: with two inputs their sums were written before.
+INLINE void spread_take(NormKernel c, const NormParams *p, const Spread1 &a, int k, bool again, Vec *v) {
+  NormSpan n = spread_span(a, k);
+  if (again && c.op == NORM_ADD) {
+    const char *begin = (const char *)p->second;
+    span_take(c, n, a.r.second, true, begin, begin + ((int64_t)p->m - 1) * p->second_stride + p->n * norm_bytes(c), v);
+  } else {
+    span_row(c, p, n, a.r, v);
+  }
+}
+
+INLINE void spread_fill(NormKernel c, const NormParams *p, const Spread1 &a, bool again) {
+  const char *from = a.r.x + (int64_t)(a.s.head + a.first * (16 / norm_bytes(c))) * norm_bytes(c);
+  if (c.op != NORM_ADD && a.r.known && !a.r.second && !((uintptr_t)from & 15)) {
+#pragma unroll 8
+    for (int k = 0; k < a.count; k++) fetch16(a.mine + k * blockDim.x, from + (int64_t)k * blockDim.x * 16);
+    wait_for_fetches();
+    return;
+  }
+#pragma unroll 1
+  for (int k = 0; k < a.count; k += c.chunks) {
+    Vec v[SPREAD_BATCH];
+    spread_take(c, p, a, k, again, v);
+#pragma unroll
+    for (int i = 0; i < c.chunks; i++)
+      if (k + i < a.count) a.mine[(k + i) * blockDim.x] = v[i].v;
+  }
+}
+
+INLINE NormEdge spread_edge(NormKernel c, const NormParams *p, Spread1 a, bool again) {
+  NormPlace s = spread_span(a, 0).place;
+  if (again && c.op == NORM_ADD) c.op = NORM_RMS, a.r.x = a.r.second;
+  return any_take_edge(c, p, s, a.r);
+}
+
+// What a part adds up to: its squares; layernorm: mean and squares.
+INLINE float2 spread_sum(NormKernel c, const Spread1 &a, float edge, float elements, StatsRoom *room) {
+  Vec v;
+  if (c.op == NORM_LAYER) {
+    v.v = *a.mine;
+    Running r = {a.count ? chunk_mean(v, c.kind, norm_bytes(c)) : edge, {0, 0}, {0, 0}};
+#pragma unroll 4
+    for (int k = 0; k < a.count; k++) {
+      v.v = a.mine[k * blockDim.x];
+      run_chunk(r, v, c.kind, norm_bytes(c));
+    }
+    if (a.edge >= 0) run_one(r, edge);
+    Stats s = stats_block(run_end(r, a.count * (16 / norm_bytes(c)) + (a.edge >= 0)), fmaxf(elements, 1), room);
+    return make_float2(s.mean, s.squares);
+  }
+  float2 sum = make_float2(edge * edge, 0);
+#pragma unroll 4
+  for (int k = 0; k < a.count; k++) {
+    v.v = a.mine[k * blockDim.x];
+    sum = norm_sum(c, v, sum);
+  }
+  return make_float2(parts_sum(sum.x + sum.y, room->part[0]), 0);
+}
+
+// Mean and variance (or the mean of squares) of a row, of its parts' sums: thread i has part i's.
+INLINE float2 spread_row(NormKernel c, const NormParams *p, Strip s, float2 v, StatsRoom *room) {
+  if (c.op != NORM_LAYER) return make_float2(0, parts_sum(v.x, room->part[0]) * p->over_n);
+  Stats one = {spread_count(c, p, s, threadIdx.x), v.x, v.y};
+  Stats all = stats_block(one, (float)p->n, room);
+  return make_float2(all.mean, all.squares * p->over_n);
+}
+
+// Writes the thread's chunks from number k on, one at a time: other warps hide the latency of the weights.
+INLINE void spread_put(NormKernel c, const NormParams *p, const Spread1 &a, int k, float2 row) {
+  float scale = rsqrtf(row.y + p->eps);
+  c.chunks = 1;
+#pragma unroll 1
+  for (; k < a.count; k++) {
+    Vec v;
+    v.v = a.mine[k * blockDim.x];
+    span_put(c, p, spread_span(a, k), a.r.y, &v, row.x, scale);
+  }
+}
+
+INLINE void spread_put_edge(NormKernel c, const NormParams *p, const Spread1 &a, float2 row) {
+  NormEdge edge = spread_edge(c, p, a, true);
+  any_put_edge(c, p, spread_span(a, 0).place, a.r.y, edge, row.x, row.y, 0);
+}
+
+// What this block does: a part of a row, or, of a row that is all over the GPU, what is left of it: parts that were given up, edges, and the start of the row.
+INLINE Part spread_place(const NormParams *p) {
+  if (p->all_over) return part_of_block(p->parts);
+  Part at;
+  uint64_t rank;
+  split(block_index(), p->parts.parts, &at.row, &rank);
+  at.part = (uint32_t)rank, at.last = false;
+  return at;
+}
+
+// The sums of all parts of the row, in their threads. False: they did not come in time.
+INLINE bool spread_exchange(const NormParams *p, Part at, unsigned long long *posts, SpreadShared *shared, float2 *v) {
+  if (p->all_over) {
+    if (threadIdx.x == 0 && !at.last) post(p->parts, posts, at.part, *v);
+    bool there = posts_take(p->parts, posts, at.last ? 0 : p->parts.polls, v);
+    if (threadIdx.x == 0 && !at.last) part_tell(p->parts, posts, at.part, there ? PART_READ : PART_LEFT);
+    return there;
+  }
+  if (p->parts.parts > 1) {
+    exchange_all(&shared->exchange, (int)p->parts.parts, *v);
+    *v = shared->exchange.from[min(threadIdx.x, p->parts.parts - 1)];
+  }
+  if (threadIdx.x >= p->parts.parts) *v = make_float2(0, 0);
+  return true;
+}
+
+INLINE void norm_spread(NormKernel c, const NormParams *p) {
+  extern __shared__ __align__(128) uint4 spread_memory[]; // a thread reads what it has written itself
+  __shared__ SpreadShared shared;
+  if (!p->all_over && p->parts.parts > 1) exchange_init(&shared.exchange);
+  begin_kernel();
+  Part at = spread_place(p);
+  if (at.row >= p->m) return; // the first row has none before it
+  NormRow r = norm_row(c, p, at.row, at.part == 0 && threadIdx.x == 0);
+  unsigned long long *posts = posts_of(r.y);
+  if (threadIdx.x == 0 && !at.last) { // the same part of a row further on
+    int64_t from = at.part * p->parts.length;
+    norm_prefetch(c, p, at.row, from * norm_bytes(c), (int)min(p->parts.length, p->n - from) * norm_bytes(c), true);
+  }
+  float2 v = make_float2(0, 0), row = v;
+  uint32_t part = at.part;
+  if (at.last) {
+    part = p->parts.parts - 1;
+    if (threadIdx.x < p->parts.parts) shared.left[threadIdx.x] = part_ask(p->parts, posts, threadIdx.x) == PART_LEFT;
+    __syncwarp();
+    __syncthreads();
+    if (c.op == NORM_EMBED) r.second = nullptr;
+  }
+  for (bool first = true;; part--) {
+    int start = p->all_over && part == 0 ? p->parts.front / PARTS_THREADS : 0; // turns that are written last
+    Spread1 a = spread_part(c, p, r, part, spread_memory);
+    bool whole = !at.last || shared.left[part];
+    if (!whole) a.count = part ? 0 : min(a.count, start);
+    if (at.last) start = 0;
+    spread_fill(c, p, a, at.last);
+    if (!at.last) v = spread_sum(c, a, spread_edge(c, p, a, false).x, spread_count(c, p, a.s, part), &shared.room[0]);
+    if (first && !spread_exchange(p, at, posts, &shared, &v)) return;
+    if (first) row = spread_row(c, p, a.s, v, &shared.room[1]);
+    first = false;
+    spread_put(c, p, a, start, row);
+    if (at.last || !p->all_over) spread_put_edge(c, p, a, row);
+    if (!at.last || part == 0) return;
+  }
+}
+
+#define NORM_SPREAD(name, op, T, number) NORM_KERNEL(name, PARTS_THREADS, PARTS_BLOCKS, norm_spread, op, T, SPREAD_BATCH, 0, 0, 0)
+
+#endif
