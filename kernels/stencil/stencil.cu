@@ -324,8 +324,10 @@ INLINE void stencil_dense(StencilShape s, const StencilParams *p, int kind) {
   Vec v[5];
   Around up[4], down[4];
   float f[24], sum[8];
-  stencil_window(s, at, x, x, 1, v);
-  if (at_once) stencil_reach(s, p, at, 1, 1, down);
+  if (at_once) {
+    stencil_window(s, at, x, x, 1, v);
+    stencil_reach(s, p, at, 1, 1, down);
+  }
 #pragma unroll
   for (int j = 0; j < w; j++) sum[j] = 0;
 #pragma unroll
@@ -333,6 +335,7 @@ INLINE void stencil_dense(StencilShape s, const StencilParams *p, int kind) {
     stencil_reach(s, p, at, d, -1, up);
     stencil_beyond(s, p, at, d, -1, up, kind, sum);
   }
+  if (!at_once) stencil_window(s, at, x, x, 1, v);
 #pragma unroll
   for (int q = 0; q <= 2 * own / w; q++) widen(&v[q], kind, s.size, f + q * w);
 #pragma unroll
@@ -370,11 +373,12 @@ INLINE void stencil(StencilShape s, const StencilParams *p) {
 }
 
 // Blocks on an SM that registers are to allow.
-#define STENCIL_BLOCKS(radius, rows) ((radius) == 1 || !(rows) ? 4 : (radius) <= 4 ? 3 : 2)
+#define STENCIL_BLOCKS(radius, rows, layout)                                                                              \
+  ((layout) == STENCIL_DENSE ? ((radius) <= 2 ? 4 : (radius) <= 4 ? 3 : 2) : (radius) == 1 || !(rows) ? 4 : (radius) <= 4 ? 3 : 2)
 #define STENCIL_OF_THREAD(size, layout) \
   ((layout) == STENCIL_ANY ? STENCIL_COLUMNS : (layout) == STENCIL_NARROW ? 1 : 16 / (size))
 #define STENCIL(name, size, radius, rows, layout)                                                                         \
-  KERNEL __launch_bounds__(STENCIL_THREADS, STENCIL_BLOCKS(radius, rows)) name(const __grid_constant__ StencilParams p) { \
+  KERNEL __launch_bounds__(STENCIL_THREADS, STENCIL_BLOCKS(radius, rows, layout)) name(const __grid_constant__ StencilParams p) { \
     stencil((StencilShape){size, radius, rows, layout, (layout) == STENCIL_WIDE, STENCIL_OF_THREAD(size, layout)}, &p);   \
   }
 #include "stencil.def"
