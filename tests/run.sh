@@ -29,6 +29,7 @@ run() {
   shift
   log=$logs/${name//\//_}.log
   timeout -k 60 "$SUITE_SECONDS" "$@" >"$log" 2>&1 </dev/null || rc=$?
+  times >"${log%.log}.times" # this shell's own, then its children's
   last=$(tail -n 1 "$log")
   if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
     p=${BASH_REMATCH[1]} f=${BASH_REMATCH[2]} s=${BASH_REMATCH[4]:-0}
@@ -48,7 +49,7 @@ run() {
   { # one suite's lines together
     flock 9
     printf '%-4s %-32s %5d passed, %d failed%s (%s s, %s s of processor)\n' $word "$name" "$p" "$f" "$note" "$(since "$start")" \
-      "$(times | awk -F'[ms ]' 'END { printf "%.1f", $1 * 60 + $2 + $4 * 60 + $5 }')"
+      "$(awk -F'[ms ]' 'END { printf "%.1f", $1 * 60 + $2 + $4 * 60 + $5 }' "${log%.log}.times")"
     if [ "$f" -gt 0 ]; then sed 's/^/  | /' "$log"; fi
   } 9>"$logs/lock"
   echo "$p $f $s" >"${log%.log}.count"

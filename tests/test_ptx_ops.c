@@ -304,13 +304,14 @@ static bool put_operand(Line *l, const char *word, bool *first) {
   if (strchr(word, '#')) return put(l, constant_for(l, word)), true;
   const char *star = strchr(word, '*');
   if (star && star[1] >= 'A' && star[1] <= 'L') return put_fragment(l, star[1], type), true;
-  int count = star ? star[1] == '4' ? 4 : chosen_word(l, "vec")[0] ? chosen_word(l, "vec")[1] - '0' : 1 : 1;
-  if (count > 1) put(l, "{");
+  bool fixed = star && star[1] >= '1' && star[1] <= '4'; // in braces, one as well
+  int count = fixed ? star[1] - '0' : star && chosen_word(l, "vec")[0] ? chosen_word(l, "vec")[1] - '0' : 1;
+  if (fixed || count > 1) put(l, "{");
   for (int i = 0; i < count; i++) {
     if (i) put(l, ", ");
     put(l, register_for(type, strchr(word, '~') != NULL));
   }
-  if (count > 1) put(l, "}");
+  if (fixed || count > 1) put(l, "}");
   return true;
 }
 

@@ -222,8 +222,9 @@ static bool condition_holds(const PtxCode *code, Text condition) {
 static void read_vector(Text *word, size_t *i, const PtxCode *code, Slot *slot) {
   char c = *i + 1 < word->length ? word->at[*i + 1] : 0;
   slot->count = code->vec;
-  if (c == '2' || c == '4') {
+  if (c == '1' || c == '2' || c == '4') {
     slot->count = (uint8_t)(c - '0');
+    slot->fragment = c == '1'; // a vector, of one
     ++*i;
   } else if (c >= 'A' && c <= 'L') {
     PtxFragment fragment = sol_ptx_fragment(code, c);
