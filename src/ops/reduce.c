@@ -7,7 +7,6 @@
 #include "ops/cpu.h"
 #include "ops/elementwise.h"
 #include "ops/narrow.h"
-#define SPANS "kernels/reduce/rows.def"
 #include "ops/spans.h"
 
 enum {
@@ -19,7 +18,7 @@ enum {
 static const char *const kernel_names[KERNEL_COUNT] = {
 #define SPAN(threads, rows, cluster, upto)    SPAN_NAMES("sol_reduce", threads, cluster)
 #define SPAN_90(threads, rows, cluster, upto) SPAN(threads, rows, cluster, upto)
-#include SPANS
+#include "kernels/reduce/rows.def"
 #define OTHER(name) #name,
 #include "kernels/reduce/reduce.def"
 };

@@ -1,18 +1,14 @@
-// The launch rule of operations that read rows and write one value for each: kernels/span.def, or another such table.
+// The launch rule of sums of rows: kernels/reduce/rows.def.
 #ifndef SOL_OPS_SPANS_H
 #define SOL_OPS_SPANS_H
 
 #include "ops/operation.h"
 
-#ifndef SPANS
-#define SPANS "kernels/span.def"
-#endif
-
 // Kernels come in pairs, for elements of 2 and of 4 bytes: 2 * index in the list, + 1 for 4 bytes.
 enum {
 #define SPAN(threads, rows, cluster, upto)    SPAN_2_##threads##_##cluster, SPAN_4_##threads##_##cluster,
 #define SPAN_90(threads, rows, cluster, upto) SPAN(threads, rows, cluster, upto)
-#include SPANS
+#include "kernels/reduce/rows.def"
   SPAN_KERNELS
 };
 #define SPAN_NAMES(prefix, threads, cluster)                                                                 \
@@ -28,7 +24,7 @@ static inline void spans_plan(SolContext *ctx, const OpsDef *def, int64_t rows, 
   } rules[] = {
 #define SPAN(threads, rows, cluster, upto)    {threads, rows, cluster, upto},
 #define SPAN_90(threads, rows, cluster, upto) SPAN(threads, rows, cluster, upto)
-#include SPANS
+#include "kernels/reduce/rows.def"
   };
   int64_t chunks = n / (16 / in);
   int i = 0;
