@@ -87,7 +87,8 @@ static Lengths lengths_of(const SolDecodeAttention *a) {
     return (Lengths){2 * tokens, tokens, tokens};
   }
   if (sums < 1 << 18) sums = 1 << 18;
-  int64_t least = tokens_of(sums < 1 << 20 ? sums : 1 << 20, row), most = tokens_of(1 << 20, row), half = a->d == 256 ? most : most / 2;
+  int64_t least = tokens_of(sums < 1 << 20 ? sums : 1 << 20, row), most = tokens_of(1 << 20, row),
+          half = a->d == 256 ? most : most / 2;
   return (Lengths){least > half ? least : half, least, most};
 }
 

@@ -78,7 +78,7 @@ static const Unit units[EMBEDDING_KERNELS] = {
 #define UNIT_CONVERT(...)         {0, 0, 0, 0},
 #define UNIT_CONVERT_SHORT(each)  {0, 0, each, 1},
 #define EMBEDDING(name, how, ...) UNIT_##how(__VA_ARGS__)
-#define UNIT_STAGED_TO            UNIT_STAGED
+#define UNIT_STAGED_TO(...)       {0, 0, 0, 0},
 #include "kernels/embedding/embedding.def"
 };
 
