@@ -144,7 +144,8 @@ TEST(codes_are_those_of_the_conversions) {
     float v = (float)i / 1000;
     uint32_t want = num_cvt_small_f32(v, NUM_E2M1, false);
     if (v != 0)
-      CHECK_MSG((quantize_e2m1(v) & 15) == want, "e2m1 of %g is %u, not %u", (double)v, quantize_e2m1(v) & 15, want);
+      CHECK_MSG((quantize_e2m1(v) & 15) == want, "e2m1 of %g is %u, not %u", (double)v, quantize_e2m1(v) & 15,
+                want);
   }
   CHECK_INT(quantize_e2m1(INFINITY) & 15, 7);
   CHECK_INT(quantize_e2m1(NAN) & 15, 7);
