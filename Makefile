@@ -190,9 +190,10 @@ check-layers: ## check the includes against the dependency order
 	@scripts/check-layers
 
 # A file that changes only when its text does: what depends on it is rebuilt when flags or the list of
-# sources change, so that no object of a vanished source stays in an archive.
+# sources change, so that no object of a vanished source stays in an archive. Objects do not depend on where
+# the tree lies: a tree that was moved or copied is not rebuilt.
 define WRITE_STAMP
-	@mkdir -p $(@D) && printf '%s\n' '$(subst ','\'',$(STAMP_$(@F)))' > $@.new
+	@mkdir -p $(@D) && printf '%s\n' '$(subst $(CURDIR),.,$(subst ','\'',$(STAMP_$(@F))))' > $@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 endef
 $(B)/stamp/%: FORCE
