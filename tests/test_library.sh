@@ -60,6 +60,8 @@ says out 'Library calls' 'cublasSgemm +3 +147.5 kB +1.573 MFLOP +fp32'
 audit 0 "$bin/library_blas" --json -- one
 says out '"name": "cublasSgemm"' '"calls": 3' '"bytes_read": 98304' '"bytes_written": 49152' '"flops": 1572864' '"incomplete": false'
 audit 2 "$bin/library_blas" --kernel nix -- one
+audit 0 "$bin/library_blas"
+says out 'cublasXtDgemm +2 '
 
 build sparse libcusparse.so.12
 run 0 "$bin/library_sparse"
