@@ -291,6 +291,7 @@ struct EmuRun {
   uint32_t worker_count;
   double started;
   bool counting, checking; // models the memory hierarchy; keeps shadow memory for the checks
+  bool bare;               // neither
   bool observing;          // collects patterns and touches
   bool by_turns;           // the resident blocks of an SM run by turns, not one after another
   int32_t quantum;         // instructions of a warp's time slice
@@ -320,6 +321,11 @@ typedef struct EmuShape {
   bool row;                              // all lanes are active and contiguous
   uint8_t rows,
       equals; // all are active, and so many in a row contiguous, or at one address: 16 or 8 of them, or 0; equals: 32
+  // Where accesses are not counted: the place of the last access of this shape, of which it is known that all lanes may be so
+  // many bytes below or above it. host NULL: not known.
+  uint8_t *host;
+  int64_t offset; // EmuInst.offset of that access
+  uint64_t below, above;
   bool observed; // EmuSite.now is of this shape
   bool counted;  // the fields below are valid for first addresses that end in `ends`
   uint8_t ends;

@@ -136,15 +136,8 @@ static void load_lanes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   poll_load(x, i, acc.mask);
 }
 
-static void load(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+static inline void load_shape(EmuCtx *x, const EmuInst *i, uint32_t mask, const EmuShape *s, Place at) {
   const Mover *m = i->more;
-  Place at;
-  EmuShape *s = x->launch->checking ? NULL : shape_of(x, i, mask, (uint32_t)i->bytes * i->vec, &at);
-  if (!s) {
-    load_lanes(x, i, mask);
-    return;
-  }
-  order_load(x, i, m);
   if (s->row && load_row(x, i, m->regs, at.host)) {
   } else if (mask == EMU_ALL && m->gather == load_u32_32 && i->vec == 1) {
     gather_words(x, m->regs[0], s, at);
@@ -153,6 +146,23 @@ static void load(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     hosts(s, at, host);
     for (uint32_t k = 0; k < i->vec; k++) m->gather(emu_at(x, m->regs[k]), host, k * i->bytes, mask);
   }
+}
+
+static void load(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  const Mover *m = i->more;
+  Place at;
+  EmuShape *s = x->launch->bare ? checked_shape(x, i, mask, &at) : NULL;
+  if (s) {
+    load_shape(x, i, mask, s, at);
+    return;
+  }
+  s = x->launch->checking ? NULL : shape_of(x, i, mask, (uint32_t)i->bytes * i->vec, &at);
+  if (!s) {
+    load_lanes(x, i, mask);
+    return;
+  }
+  order_load(x, i, m);
+  load_shape(x, i, mask, s, at);
   emu_count_shape(x, i, s, at.address, m->op, SOL_SHARED_LOAD);
   if (x->launch->observing) emu_observe_values(x, i, m->regs, mask, at.address);
   poll_load(x, i, mask);
@@ -184,20 +194,28 @@ static void store_lanes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   emu_count_as(x, i, &acc, bytes, SOL_MEM_STORE, SOL_SHARED_STORE);
 }
 
-static void store(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+static inline void store_shape(EmuCtx *x, const EmuInst *i, uint32_t mask, const EmuShape *s, Place at) {
   const Mover *m = i->more;
+  if (s->row && store_row(x, i, m->regs, at.host)) return;
+  uint8_t *host[EMU_LANES];
+  hosts(s, at, host);
+  for (uint32_t k = 0; k < i->vec; k++) m->scatter(emu_at(x, m->regs[k]), host, k * i->bytes, mask);
+}
+
+static void store(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   Place at;
-  EmuShape *s = x->launch->checking ? NULL : shape_of(x, i, mask, (uint32_t)i->bytes * i->vec, &at);
+  EmuShape *s = x->launch->bare ? checked_shape(x, i, mask, &at) : NULL;
+  if (s) {
+    store_shape(x, i, mask, s, at);
+    return;
+  }
+  s = x->launch->checking ? NULL : shape_of(x, i, mask, (uint32_t)i->bytes * i->vec, &at);
   if (!s) {
     store_lanes(x, i, mask);
     return;
   }
   x->fiber->spin = 0;
-  if (!s->row || !store_row(x, i, m->regs, at.host)) {
-    uint8_t *host[EMU_LANES];
-    hosts(s, at, host);
-    for (uint32_t k = 0; k < i->vec; k++) m->scatter(emu_at(x, m->regs[k]), host, k * i->bytes, mask);
-  }
+  store_shape(x, i, mask, s, at);
   if (i->flags & EMU_FLAG_STRONG) __atomic_thread_fence(__ATOMIC_RELEASE);
   emu_count_shape(x, i, s, at.address, SOL_MEM_STORE, SOL_SHARED_STORE);
 }
