@@ -256,7 +256,8 @@ API int curandSetGeneratorOrdering(Generator *g, int order) {
   if (rand_is_sobol(g->state.kind)) return order == QUASI ? OK : OUT_OF_RANGE;
   if (order < BEST || order > DYNAMIC || (order == DYNAMIC && g->on_host)) return OUT_OF_RANGE;
   if (order == SEEDED && g->state.kind != RAND_XORWOW) return OUT_OF_RANGE;
-  if (g->state.kind == RAND_MT19937 && order != DEFAULT && order != LEGACY) return OUT_OF_RANGE;
+  bool unknown = order == DYNAMIC || (order == BEST && g->on_host);
+  if (g->state.kind == RAND_MT19937 && unknown) return OUT_OF_RANGE;
   g->state.legacy = order == LEGACY, g->state.seeded = order == SEEDED;
   g->state.ready = false;
   return OK;

@@ -58,6 +58,7 @@ static const float inverse32 = 2.3283064e-10f;
 static const double inverse53 = 1.1102230246251565e-16, mrg_norm = 2.3283065498378288e-10;
 
 float rand_uniform(RandState *s, uint32_t lane) {
+  if (s->kind == RAND_MT19937) return (float)rand_uniform_double(s, lane); // rounded once
   if (s->kind == RAND_MRG32K3A) return (float)(mrg32k3a(s->lanes[lane].v) * mrg_norm);
   return (float)rand_bits(s, lane) * inverse32 + inverse32 / 2;
 }
