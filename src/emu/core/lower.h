@@ -26,6 +26,8 @@ static inline bool lower_is_param(const SolPtxModule *ptx, const PtxOperand *o) 
   return o->kind == PTX_ARG_SYMBOL && ptx->symbols[o->index].space == PTX_SPACE_PARAM;
 }
 
+bool emu_is_linear(const PtxInst *in); // fuse.c: it may be left out
+bool emu_fuse(Lower *l);               // fuse.c: makes EmuProgram.bare; false: out of memory
 bool lower_call(Lower *l, const PtxInst *in, EmuInst *out);       // call.c
 bool lower_store_bulk(Lower *l, const PtxInst *in, EmuInst *out); // ops_async.c
 

@@ -100,7 +100,7 @@ static bool learn(const EmuCtx *x, const EmuInst *i, EmuShape *s, uint32_t mask,
   }
   s->row = row;
   learn_groups(s, bytes);
-  s->counted = s->observed = false;
+  s->counted = s->observed = s->fused = false;
   s->index = i->index;
   return true;
 }
@@ -126,8 +126,20 @@ static inline EmuShape *checked_shape(const EmuCtx *x, const EmuInst *i, uint32_
   return s;
 }
 
+// The next warp's access is mostly as far from this one as this one is from the last: where that is beyond a page, in which the host
+// looks ahead by itself.
+static inline void look_ahead(EmuShape *s, const uint8_t *host) {
+  enum { PAGE = 4096, LINE = 64 };
+  uintptr_t by = (uintptr_t)host - (uintptr_t)s->before;
+  s->before = host;
+  if (by + PAGE < 2 * PAGE) return;
+  __builtin_prefetch((const void *)((uintptr_t)host + by));
+  __builtin_prefetch((const void *)((uintptr_t)host + by + LINE));
+}
+
 static inline void remember_place(EmuShape *s, const EmuInst *i, Place at, uint64_t base, uint64_t size) {
   uint64_t in = at.address - base, limit = size - (uint32_t)i->bytes * i->vec;
+  if (i->space != PTX_SPACE_SHARED) look_ahead(s, at.host);
   s->host = at.host;
   s->offset = i->offset;
   s->below = in + (uint64_t)(int64_t)s->low;
