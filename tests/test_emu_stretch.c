@@ -44,6 +44,15 @@ static const char text[] =
     "  mul.wide.u32 %rd3, %r2, 4; add.u64 %rd4, %rd1, %rd3; add.u64 %rd5, %rd2, %rd3;\n"
     "  ld.global.u32 %r3, [%rd4]; ld.global.u32 %r4, [%rd4+8064]; add.u32 %r3, %r3, %r4;\n"
     "  st.global.u32 [%rd5], %r3; ret;\n}\n"
+    // The index is 32 bits wide, and passes 0 in some lanes from the fourth round on: those are far beyond the end then.
+    ".visible .entry wraps(.param .u64 x, .param .u64 y, .param .u32 rounds) {\n"
+    "  .reg .b32 %r<12>; .reg .b64 %rd<8>; .reg .pred %p<4>;\n"
+    "  ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y]; ld.param.u32 %r1, [rounds]; mov.u32 %r2, %tid.x;\n"
+    "  mul.wide.u32 %rd3, %r2, 4; add.u64 %rd5, %rd2, %rd3; mov.u32 %r5, 0; sub.u32 %r3, 40, %r2;\n"
+    "  add.u64 %rd1, %rd1, 2048;\n"
+    "again: mul.wide.u32 %rd4, %r3, 4; add.s64 %rd6, %rd1, %rd4; ld.global.u32 %r4, [%rd6]; add.u32 %r5, %r5, %r4;\n"
+    "  sub.u32 %r3, %r3, 4; sub.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra again;\n"
+    "  st.global.u32 [%rd5], %r5; ret;\n}\n"
     // A shuffle whose distance is in a register.
     ".visible .entry turn(.param .u64 x, .param .u64 y, .param .u32 by) {\n"
     "  .reg .b32 %r<12>; .reg .b64 %rd<8>; .reg .pred %p<8>;\n"
@@ -225,6 +234,11 @@ static void make_program(void) {
   for (int k = 4 + (int)next(12); k > 0; k--) next(3) ? put_step(&n) : put_access(&n);
   put_access(&n);
   put("  add.s32 %%n, %%n, 1; setp.lt.u32 %%p2, %%n, 5; @%%p2 bra again;\n  st.global.u32 [%%own], %%sum; ret;\n}\n");
+}
+
+TEST(an_index_that_wraps) {
+  all_alike("wraps", 32, 3, 0);
+  all_alike("wraps", 32, 5, 3 + 7);
 }
 
 TEST(addresses_are_the_same_where_they_are_computed_late) {
