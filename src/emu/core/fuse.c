@@ -128,10 +128,11 @@ static uint32_t base_of(const Fuse *f, uint32_t at) {
   return plain && o->kind == PTX_ARG_MEM ? o->index : PTX_NONE;
 }
 
-// The instruction that is left out and computes the register for one at `at`; PTX_NONE: none does.
+// The instruction that is left out and computes the register for one at `at`, not far before it; PTX_NONE: none does.
 static uint32_t maker_of(const Fuse *f, uint32_t reg, uint32_t at) {
+  enum { MOST_BACK = 64 };
   if (f->uses[reg].defs != 1 || f->fn->insts[at].leader) return PTX_NONE;
-  for (uint32_t k = at; k-- > 0 && f->l->program->straight[f->f->first + k];) {
+  for (uint32_t k = at; k-- > 0 && at - k <= MOST_BACK && f->l->program->straight[f->f->first + k];) {
     const PtxOperand *d = f->fn->insts[k].operands;
     if (f->left_out[k] && d->index == reg) return k;
     if (f->fn->insts[k].leader) break;
@@ -226,10 +227,15 @@ static bool can_wait(Fuse *f, const EmuFused *p, uint32_t access) {
   return true;
 }
 
-static uint32_t varying(const EmuFused *p) {
+static uint32_t varying(EmuFused *p) {
   uint32_t n = 0;
   for (uint32_t k = 0; k < p->wide.count; k++) n += p->wide.terms[k].vary;
-  for (uint32_t k = 0; k < p->narrow.count; k++) n += p->narrow.terms[k].vary;
+  bool narrow = !n;
+  for (uint32_t k = 0; k < p->narrow.count; k++) {
+    if (p->narrow.terms[k].vary) p->varies = p->narrow.terms[k].at;
+    n += p->narrow.terms[k].vary;
+  }
+  p->one = narrow && n == 1;
   return n;
 }
 
@@ -301,6 +307,8 @@ static bool replace(Fuse *f) {
   return true;
 }
 
+enum { MOST_PASSES = 64 };
+
 static bool fuse_function(Lower *l, const EmuFunction *f) {
   Fuse fuse = {.l = l, .f = f, .fn = f->fn};
   const PtxFunction *fn = f->fn;
@@ -317,7 +325,9 @@ static bool fuse_function(Lower *l, const EmuFunction *f) {
       fuse.left_out[at] = linear_of(in).kind && l->program->straight[f->first + at] &&
                           in->operands[0].kind == PTX_ARG_REG && fuse.uses[in->operands[0].index].defs == 1;
     }
-    while (drop_read(&fuse, left) || drop_refused(&fuse)) continue;
+    int passes = 0;
+    while (drop_read(&fuse, left) || drop_refused(&fuse))
+      if (++passes == MOST_PASSES) memset(fuse.left_out, 0, fn->inst_count); // entangled: all is executed
     fine = replace(&fuse);
   }
   sol_heap_free(fuse.uses);

@@ -29,6 +29,8 @@ typedef struct EmuFused {
   EmuForm wide, narrow;
   int64_t scale;
   EmuWiden widen;
+  bool one;                           // `varies` is the only one that does: the usual case
+  EmuLoc varies;                      // of 32 bits
   uint32_t count, ops[EMU_FUSED_OPS]; // pcs of what is left out, in order
 } EmuFused;
 

@@ -15,6 +15,9 @@ struct Lower {
   uint32_t table_size;
   uint64_t *reads; // a bit per register: some instruction of `reads_of` reads it; NULL: not computed yet
   const PtxFunction *reads_of;
+  const PtxOperand *
+      *constants; // by register: the immediate that its only write moves there; NULL: not computed yet
+  const PtxFunction *constants_of;
   bool failed; // out of memory
   char reason[200];
 };

@@ -6,7 +6,8 @@
 
 #include "emu/isa/shape.h"
 
-static inline bool same_source(EmuCtx *x, EmuLoc at, bool is_wide, const int32_t *source, uint32_t mask) {
+static inline __attribute__((always_inline)) bool same_source(EmuCtx *x, EmuLoc at, bool is_wide,
+                                                              const int32_t *source, uint32_t mask) {
   const int32_t *delta = (const int32_t *)__builtin_assume_aligned((const void *)source, 64);
   const int32_t *on = mask == EMU_ALL ? NULL : emu_on(x, mask);
   int first = emu_first(mask);
@@ -30,6 +31,7 @@ static inline bool same_source(EmuCtx *x, EmuLoc at, bool is_wide, const int32_t
 
 static inline bool same_sources(EmuCtx *x, const EmuFused *f, const EmuShape *s, uint32_t mask) {
   uint32_t n = 0;
+  if (f->one && mask == EMU_ALL) return same_source(x, f->varies, false, s->source[0], EMU_ALL);
   for (uint32_t k = 0; k < f->wide.count; k++)
     if (f->wide.terms[k].vary && !same_source(x, f->wide.terms[k].at, true, s->source[n++], mask))
       return false;

@@ -237,8 +237,13 @@ static void fused_load(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   Place at;
   EmuShape *s = fused_shape(x, i, f, mask, &at);
   if (s) {
+    const EmuInst *plain = f->plain;
+    bool words = plain->bytes == 4 && plain->lane_bytes == 4 && plain->vec == 1;
     x->fiber->spin = 0;
-    load_shape(x, f->plain, mask, s, at);
+    if (s->row && words)
+      memcpy(emu_at(x, ((const Mover *)plain->more)->regs[0]), at.host, EMU_LANES * sizeof(uint32_t));
+    else
+      load_shape(x, plain, mask, s, at);
     return;
   }
   FusedSums sums;
