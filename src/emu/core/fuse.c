@@ -6,8 +6,6 @@
 // nor where its result would be: executed late it has to do what it does in its place.
 #include "emu/core/fuse.h"
 
-#include <string.h>
-
 #include "base/heap.h"
 #include "emu/core/lower.h"
 #include "ptx/ptx.h"
