@@ -264,6 +264,7 @@ BLAS_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(call sources,blas))
 $(BLAS_OBJ): CFLAGS += -O3 -ffp-contract=fast -fcx-limited-range -fno-math-errno
 RAND_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(call sources,rand))
 $(RAND_OBJ): EXTRA := $(CUDA_INC:%=-isystem %)
+$(B)/obj/src/rand/rand_mt19937.o: CFLAGS += -O3
 FFT_OBJ   := $(patsubst %.c,$(B)/obj/%.o,$(call sources,fft))
 SPARSE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(call sources,sparse))
 $(FFT_OBJ) $(SPARSE_OBJ): CFLAGS += -O3 -fcx-limited-range -fno-math-errno

@@ -45,8 +45,13 @@ typedef struct BlasHandle {
   uint64_t mark; // that it is one
   void *stream;
   int math, pointers, atomics, sms;
+  int tile, pins; // of cublasXt
+  const char
+      *billed; // of cublasXt, whose matrices may be the host's: under which name; NULL: the function's own
 } BlasHandle;
 bool blas_is_handle(const BlasHandle *handle);
+int blas_create(BlasHandle **handle);
+int blas_destroy(BlasHandle *handle);
 
 // ---- memory as matrices ----
 
@@ -129,6 +134,7 @@ struct BlasCall {
   double flops;              // of one of the batch
   SolDtype dtype;
   bool tensor;
+  bool anywhere; // matrices may be the host's
 };
 int blas_run(const BlasHandle *handle, const BlasCall *call);
 BlasScalar blas_scalar(const BlasHandle *handle, const void *at, int type);

@@ -84,7 +84,8 @@ static bool view_of(const BlasCall *c, const BlasOperand *o, const void *at, Bla
   int64_t span = span_of(o);
   *v = (BlasView){.type = o->type, .down = o->step ? o->step : 1, .right = o->lead};
   if (!span) return true;
-  v->at = __cudaSolLibraryMemory(c->name, at, (size_t)span * blas_bytes(o->type));
+  size_t bytes = (size_t)span * blas_bytes(o->type);
+  v->at = c->anywhere ? __cudaSolLibraryEither(at, bytes) : __cudaSolLibraryMemory(c->name, at, bytes);
   if (v->at && o->step < 0) v->at += (o->rows - 1) * step_of(o) * (int64_t)blas_bytes(o->type);
   return v->at != NULL;
 }
@@ -103,7 +104,7 @@ static void add_cost(const BlasCall *c, ShimLibraryCost *cost) {
     if (o->wrote) cost->written += bytes;
     if (!o->unread && !(o->scaled && c->beta.value == 0)) cost->read += bytes;
     size_t span = (size_t)span_of(o) * blas_bytes(o->type);
-    if (o->list || !span) continue;
+    if (o->list || !span || c->anywhere) continue;
     if (c->batches > 1) span += (size_t)((c->batches - 1) * o->batch) * blas_bytes(o->type);
     for (int k = 0; k < SHIM_LIBRARY_USES; k++)
       if (!cost->uses[k].bytes) {
@@ -138,6 +139,7 @@ static bool work(void *arguments, ShimLibraryCost *cost) {
 int blas_run(const BlasHandle *h, const BlasCall *call) {
   BlasCall c = *call;
   if (!c.batches) c.batches = 1;
+  if (h->billed) c.name = h->billed, c.anywhere = true;
   switch (__cudaSolLibraryCall(c.name, h->stream, work, &c, sizeof c)) {
   case SHIM_LIBRARY_DONE: return BLAS_OK;
   case SHIM_LIBRARY_NO_MEMORY: return BLAS_NO_ROOM;

@@ -11,7 +11,7 @@ bool blas_is_handle(const BlasHandle *h) {
   return h && h->mark == MARK;
 }
 
-static int create(BlasHandle **handle) {
+int blas_create(BlasHandle **handle) {
   if (!handle) return BLAS_NO_HANDLE;
   *handle = calloc(1, sizeof **handle);
   if (!*handle) return BLAS_NO_ROOM;
@@ -19,7 +19,7 @@ static int create(BlasHandle **handle) {
   return BLAS_OK;
 }
 
-static int destroy(BlasHandle *h) {
+int blas_destroy(BlasHandle *h) {
   if (!blas_is_handle(h)) return BLAS_NO_HANDLE;
   h->mark = 0;
   free(h);
@@ -27,16 +27,16 @@ static int destroy(BlasHandle *h) {
 }
 
 BLAS_API int cublasCreate_v2(BlasHandle **handle) {
-  return create(handle);
+  return blas_create(handle);
 }
 BLAS_API int cublasDestroy_v2(BlasHandle *handle) {
-  return destroy(handle);
+  return blas_destroy(handle);
 }
 BLAS_API int cublasLtCreate(BlasHandle **handle) {
-  return create(handle);
+  return blas_create(handle);
 }
 BLAS_API int cublasLtDestroy(BlasHandle *handle) {
-  return destroy(handle);
+  return blas_destroy(handle);
 }
 
 // A setting of a handle: Set keeps it, Get gives it back.

@@ -310,6 +310,28 @@ void sol_l2_reset_persisting(SolL2 *l2) {
     for (uint32_t k = 0; k < UINT32_C(1) << l2->bits; k++) l2->shard[i].sets[k].kept = 0;
 }
 
+typedef struct SolSpan { // of records
+  const SolRecord *from, *end;
+} SolSpan;
+
+// A log's records of one turn.
+static SolSpan turn_of(const SolLog *log, uint32_t shard, uint32_t turn) {
+  uint32_t start = log->start[shard], count = log->start[shard + 1] - start, from = turn * SOL_TURN;
+  uint32_t end = count > from + SOL_TURN ? from + SOL_TURN : count;
+  return from < count ? (SolSpan){log->records + start + from, log->records + start + end}
+                      : (SolSpan){log->records, log->records};
+}
+
+// What apply() will read first, which is anywhere in memory: fetched while records before it are applied.
+static inline void look_ahead(const Work *w, const SolRecord *r) {
+  uint64_t line = (uint64_t)r->line_high << 32 | r->line_low;
+  uint32_t set = sol_place(line / SOL_SHARDS, w->l2->bits).set;
+  const SolSet *s = &w->shard->sets[set];
+  __builtin_prefetch(s, 1);
+  __builtin_prefetch((const uint8_t *)s + sizeof *s / 2, 1);
+  __builtin_prefetch(&w->shard->seen[set]);
+}
+
 void sol_l2_drain(SolL2 *l2, uint32_t shard, const SolLog *logs, uint32_t log_count, SolL2Counts *counts,
                   uint32_t ids) {
   Work w = {l2, &l2->shard[shard], counts, ids};
@@ -317,11 +339,14 @@ void sol_l2_drain(SolL2 *l2, uint32_t shard, const SolLog *logs, uint32_t log_co
   for (uint32_t turn = 0; more; turn++) {
     more = false;
     for (uint32_t i = 0; i < log_count; i++) {
-      const SolLog *log = &logs[i];
-      uint32_t from = log->start[shard], count = log->start[shard + 1] - from, at = turn * SOL_TURN;
-      uint32_t end = count > at + SOL_TURN ? at + SOL_TURN : count;
-      more = more || count > end;
-      for (; at < end; at++) apply(&w, &log->records[from + at]);
+      SolSpan now = turn_of(&logs[i], shard, turn);
+      if (i + 2 < log_count) __builtin_prefetch(turn_of(&logs[i + 2], shard, turn).from);
+      if (i + 1 < log_count) {
+        SolSpan next = turn_of(&logs[i + 1], shard, turn);
+        for (const SolRecord *r = next.from; r < next.end; r++) look_ahead(&w, r);
+      }
+      for (const SolRecord *r = now.from; r < now.end; r++) apply(&w, r);
+      more = more || logs[i].start[shard + 1] - logs[i].start[shard] > (turn + 1) * SOL_TURN;
     }
   }
 }

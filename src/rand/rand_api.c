@@ -34,7 +34,8 @@ typedef enum Distribution {
   NORMAL64,
   LOG_NORMAL,
   LOG_NORMAL64,
-  POISSON
+  POISSON,
+  WIDE // 64 bits
 } Distribution;
 
 typedef struct Request {
@@ -47,6 +48,10 @@ typedef struct Request {
 } Request;
 
 // ---- making numbers ----
+
+static size_t bytes_of(Distribution what) {
+  return what == UNIFORM64 || what == NORMAL64 || what == LOG_NORMAL64 || what == WIDE ? 8 : 4;
+}
 
 // The least k at which the distribution function passes u; for large means the normal distribution, rounded.
 static uint32_t poisson(RandState *s, uint32_t lane, double mean) {
@@ -94,16 +99,51 @@ static void make_one(const Request *r, size_t i) {
   }
 }
 
+static void make_of_bits(const Request *r, size_t i, uint64_t bits) {
+  bool wide = rand_is_wide(r->generator->state.kind);
+  float *f = (float *)r->to + i;
+  double *d = (double *)r->to + (bytes_of(r->what) == 8 ? i : 0);
+  switch (r->what) {
+  case BITS: ((uint32_t *)r->to)[i] = (uint32_t)bits; break;
+  case WIDE: ((uint64_t *)r->to)[i] = bits; break;
+  case UNIFORM: *f = rand_uniform_of(bits, wide); break;
+  case UNIFORM64: *d = rand_uniform_double_of(bits, wide); break;
+  case POISSON: ((uint32_t *)r->to)[i] = rand_poisson_of(bits, wide, r->mean); break;
+  case NORMAL:
+  case LOG_NORMAL:
+    *f = rand_normal_of(bits, wide) * (float)r->deviation + (float)r->mean;
+    if (r->what == LOG_NORMAL) *f = expf(*f);
+    break;
+  default:
+    *d = rand_normal_double_of(bits, wide) * r->deviation + r->mean;
+    if (r->what == LOG_NORMAL64) *d = exp(*d);
+  }
+}
+
+static void make_quasi(const Request *r) {
+  RandState *s = &r->generator->state;
+  size_t each = r->count / s->dimensions, to = 0;
+  for (uint32_t dimension = 0; dimension < s->dimensions; dimension++) {
+    uint64_t x = rand_sobol_point(s, dimension, s->counter);
+    for (size_t i = 0; i < each; i++) {
+      make_of_bits(r, to++, x);
+      x = rand_sobol_next(s, dimension, s->counter + i, x);
+    }
+  }
+  s->counter += each;
+}
+
 static bool make(const Request *r) {
   Generator *g = r->generator;
   bool pairs = r->what >= NORMAL && r->what <= LOG_NORMAL64;
   if (!g->state.ready && !rand_start(&g->state, g->offset)) return false;
+  if (rand_is_sobol(g->state.kind)) {
+    make_quasi(r);
+    return true;
+  }
+  if (g->state.kind == RAND_MT19937) rand_mt19937_lanes(&g->state, r->count);
   for (size_t i = 0; i < r->count; i += pairs ? 2 : 1) (pairs ? make_pair : make_one)(r, i);
   return true;
-}
-
-static size_t bytes_of(Distribution what) {
-  return what == UNIFORM64 || what == NORMAL64 || what == LOG_NORMAL64 ? 8 : 4;
 }
 
 static bool work(void *arguments, ShimLibraryCost *cost) {
@@ -123,7 +163,11 @@ static bool is_generator(const Generator *g) {
 static int generate(Request r) {
   if (!is_generator(r.generator)) return NO_GENERATOR;
   if (!r.to) return OUT_OF_RANGE;
-  if (r.what >= NORMAL && r.what <= LOG_NORMAL64 && r.count % 2) return NOT_MULTIPLE;
+  RandKind kind = r.generator->state.kind;
+  bool quasi = rand_is_sobol(kind), bits = r.what == BITS || r.what == WIDE;
+  if (bits && (r.what == WIDE) != rand_is_wide(kind)) return WRONG_TYPE;
+  if (quasi && r.count % r.generator->state.dimensions) return NOT_MULTIPLE;
+  if (!quasi && r.what >= NORMAL && r.what <= LOG_NORMAL64 && r.count % 2) return NOT_MULTIPLE;
   if (!r.count) return OK;
   if (r.generator->on_host) return make(&r) ? OK : NO_ROOM;
   switch (__cudaSolLibraryCall(r.name, r.generator->stream, work, &r, sizeof r)) {
@@ -135,19 +179,32 @@ static int generate(Request r) {
 
 // ---- generators ----
 
+static bool is_pseudo(int type) {
+  return type == RAND_XORWOW || type == RAND_MRG32K3A || type == RAND_PHILOX || type == RAND_MT19937 ||
+         (type == RAND_MTGP32 && rand_mtgp32_known());
+}
+
 static int create(Generator **out, int type, bool on_host) {
+  enum { ANY_PSEUDO = 100, ANY_QUASI = 200 };
   static char warned;
   if (!out) return OUT_OF_RANGE;
-  if (type == 100) type = RAND_XORWOW;
-  if (type != RAND_XORWOW && type != RAND_MRG32K3A && type != RAND_PHILOX &&
-      !(type == RAND_MTGP32 && rand_mtgp32_known())) {
+  if (type == ANY_PSEUDO) type = RAND_XORWOW;
+  if (type == ANY_QUASI) type = RAND_SOBOL32;
+  bool quasi = rand_is_sobol((RandKind)type);
+  if (quasi && !rand_directions((RandKind)type)) {
     __cudaSolLibraryMissing(
-        "curandCreateGenerator of another type than XORWOW, MRG32K3A, MTGP32 and PHILOX4_32_10", &warned);
+        "curandCreateGenerator of Sobol's sequences, whose direction vectors NVIDIA's libcurand.so.10 "
+        "holds (looked for in LD_LIBRARY_PATH, CUDA_HOME and /usr/local/cuda)",
+        &warned);
+    return WRONG_TYPE;
+  }
+  if (!quasi && !is_pseudo(type)) {
+    __cudaSolLibraryMissing("curandCreateGenerator of this type", &warned);
     return WRONG_TYPE;
   }
   Generator *g = calloc(1, sizeof *g);
   if (!g) return NO_ROOM;
-  g->mark = MARK, g->on_host = on_host, g->state.kind = (RandKind)type;
+  g->mark = MARK, g->on_host = on_host, g->state.kind = (RandKind)type, g->state.dimensions = 1;
   *out = g;
   return OK;
 }
@@ -172,23 +229,36 @@ API int curandSetStream(Generator *g, void *stream) {
 }
 API int curandSetPseudoRandomGeneratorSeed(Generator *g, unsigned long long seed) {
   if (!is_generator(g)) return NO_GENERATOR;
+  if (rand_is_sobol(g->state.kind)) return WRONG_TYPE;
   g->state.seed = seed, g->state.ready = false;
   return OK;
 }
 API int curandSetGeneratorOffset(Generator *g, unsigned long long offset) {
   if (!is_generator(g)) return NO_GENERATOR;
-  if (g->state.kind == RAND_MTGP32) return WRONG_TYPE; // it cannot skip ahead
+  if (g->state.kind == RAND_MTGP32 || g->state.kind == RAND_MT19937)
+    return WRONG_TYPE; // they cannot skip ahead
   g->offset = offset, g->state.ready = false;
   return OK;
 }
-// Of pseudorandom generators: best, default, seeded (which XORWOW alone has, and starts as its own lanes here), legacy, dynamic
+API int curandSetQuasiRandomGeneratorDimensions(Generator *g, unsigned dimensions) {
+  enum { MOST = 20000 };
+  if (!is_generator(g)) return NO_GENERATOR;
+  if (!rand_is_sobol(g->state.kind)) return WRONG_TYPE;
+  if (!dimensions || dimensions > MOST) return OUT_OF_RANGE;
+  g->state.dimensions = dimensions, g->state.ready = false;
+  return OK;
+}
+// Of pseudorandom generators: best, default, seeded (which XORWOW alone has), legacy, dynamic
 // (which those on the host have not, and which is here as the default).
 API int curandSetGeneratorOrdering(Generator *g, int order) {
-  enum { BEST = 100, SEEDED = 102, LEGACY = 103, DYNAMIC = 104 };
+  enum { BEST = 100, DEFAULT, SEEDED, LEGACY, DYNAMIC, QUASI = 201 };
   if (!is_generator(g)) return NO_GENERATOR;
+  if (rand_is_sobol(g->state.kind)) return order == QUASI ? OK : OUT_OF_RANGE;
   if (order < BEST || order > DYNAMIC || (order == DYNAMIC && g->on_host)) return OUT_OF_RANGE;
   if (order == SEEDED && g->state.kind != RAND_XORWOW) return OUT_OF_RANGE;
-  g->state.legacy = order == LEGACY;
+  bool unknown = order == DYNAMIC || (order == BEST && g->on_host);
+  if (g->state.kind == RAND_MT19937 && unknown) return OUT_OF_RANGE;
+  g->state.legacy = order == LEGACY, g->state.seeded = order == SEEDED;
   g->state.ready = false;
   return OK;
 }
@@ -209,6 +279,9 @@ API int curandGetProperty(int which, int *value) {
 
 API int curandGenerate(Generator *g, unsigned *to, size_t n) {
   return generate((Request){"curandGenerate", g, to, n, BITS, 0, 0});
+}
+API int curandGenerateLongLong(Generator *g, unsigned long long *to, size_t n) {
+  return generate((Request){"curandGenerateLongLong", g, to, n, WIDE, 0, 0});
 }
 API int curandGenerateUniform(Generator *g, float *to, size_t n) {
   return generate((Request){"curandGenerateUniform", g, to, n, UNIFORM, 0, 0});
@@ -234,6 +307,28 @@ API int curandGeneratePoisson(Generator *g, unsigned *to, size_t n, double mean)
   return generate((Request){"curandGeneratePoisson", g, to, n, POISSON, mean, 0});
 }
 
+// ---- direction vectors, which are NVIDIA's library's ----
+
+static int give(const char *entry, const void **out, const void *table, char *warned) {
+  if (!out) return OUT_OF_RANGE;
+  *out = table;
+  if (!table) __cudaSolLibraryMissing(entry, warned);
+  return table ? OK : FAILED;
+}
+#define DIRECTIONS(bits, first)                                                                              \
+  API int curandGetDirectionVectors##bits(const void **out, int set) {                                       \
+    static char warned;                                                                                      \
+    if (set != (first) && set != (first) + 1) return OUT_OF_RANGE;                                           \
+    return give("curandGetDirectionVectors" #bits, out,                                                      \
+                rand_directions(set == (first) ? RAND_SOBOL##bits : RAND_SCRAMBLED##bits), &warned);         \
+  }                                                                                                          \
+  API int curandGetScrambleConstants##bits(const void **out) {                                               \
+    static char warned;                                                                                      \
+    return give("curandGetScrambleConstants" #bits, out, rand_constants(RAND_SCRAMBLED##bits), &warned);     \
+  }
+DIRECTIONS(32, 101)
+DIRECTIONS(64, 103)
+
 // ---- what is not here ----
 
 #define MISSING(entry)                                                                                       \
@@ -242,12 +337,6 @@ API int curandGeneratePoisson(Generator *g, unsigned *to, size_t n, double mean)
     __cudaSolLibraryMissing(#entry, &warned);                                                                \
     return WRONG_TYPE;                                                                                       \
   }
-MISSING(curandGenerateLongLong)
 MISSING(curandGeneratePoissonMethod)
 MISSING(curandCreatePoissonDistribution)
 MISSING(curandDestroyDistribution)
-MISSING(curandSetQuasiRandomGeneratorDimensions)
-MISSING(curandGetDirectionVectors32)
-MISSING(curandGetDirectionVectors64)
-MISSING(curandGetScrambleConstants32)
-MISSING(curandGetScrambleConstants64)

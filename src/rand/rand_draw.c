@@ -49,6 +49,7 @@ uint32_t rand_bits(RandState *s, uint32_t lane) {
   case RAND_XORWOW: return xorwow(s->lanes[lane].v);
   case RAND_MRG32K3A: return (uint32_t)(mrg32k3a(s->lanes[lane].v) * 1.000000048662);
   case RAND_MTGP32: return rand_mtgp32(s);
+  case RAND_MT19937: return rand_mt19937(s);
   default: return philox(s, false);
   }
 }
@@ -57,6 +58,7 @@ static const float inverse32 = 2.3283064e-10f;
 static const double inverse53 = 1.1102230246251565e-16, mrg_norm = 2.3283065498378288e-10;
 
 float rand_uniform(RandState *s, uint32_t lane) {
+  if (s->kind == RAND_MT19937) return (float)rand_uniform_double(s, lane); // rounded once
   if (s->kind == RAND_MRG32K3A) return (float)(mrg32k3a(s->lanes[lane].v) * mrg_norm);
   return (float)rand_bits(s, lane) * inverse32 + inverse32 / 2;
 }
@@ -69,18 +71,19 @@ static double two_draws(RandState *s, uint32_t lane) {
   return (double)(low ^ high << 21);
 }
 
-// Of MTGP32 one draw: 32 bits.
-static double one_draw(RandState *s) {
-  return ((double)rand_mtgp32(s) + 0.5) * 0x1p-32;
+// Twisters make one draw do: 32 bits, from which inverse distributions make a number.
+static bool one_draw(RandKind kind) {
+  return kind == RAND_MTGP32 || kind == RAND_MT19937;
 }
 
 double rand_uniform_double(RandState *s, uint32_t lane) {
-  if (s->kind == RAND_MTGP32) return one_draw(s) + 0x1p-33; // above 0, up to 1
+  if (s->kind == RAND_MT19937) return ((double)rand_bits(s, lane) + 0.5) * 0x1p-32;
+  if (s->kind == RAND_MTGP32) return rand_uniform_double_of(rand_bits(s, lane), false);
   if (s->kind == RAND_MRG32K3A) return mrg32k3a(s->lanes[lane].v) * mrg_norm;
   return two_draws(s, lane) * inverse53 + inverse53 / 2;
 }
 
-// The normal distribution's inverse, for MTGP32: Newton's method, which comes from the right once it has passed the root.
+// The normal distribution's inverse: Newton's method, which comes from the right once it has passed the root.
 static double inverse_normal(double p) {
   if (p > 0.5) return -inverse_normal(1 - p);
   double x = -sqrt(-2 * log(p)), last = x + 1;
@@ -91,12 +94,42 @@ static double inverse_normal(double p) {
   return x;
 }
 
+float rand_uniform_of(uint64_t bits, bool wide) {
+  return (float)(uint32_t)(wide ? bits >> 32 : bits) * inverse32 + inverse32 / 2;
+}
+
+double rand_uniform_double_of(uint64_t bits, bool wide) {
+  return wide ? (double)(bits >> 11) * inverse53 + inverse53 / 2 : ((double)bits + 1) * 0x1p-32;
+}
+
+float rand_normal_of(uint64_t bits, bool wide) {
+  return (float)inverse_normal(((double)(wide ? bits >> 32 : bits) + 0.5) * 0x1p-32);
+}
+
+double rand_normal_double_of(uint64_t bits, bool wide) {
+  return inverse_normal(wide ? ((double)(bits >> 11) + 0.5) * 0x1p-53 : ((double)bits + 0.5) * 0x1p-32);
+}
+
+// Fishman's inverse, by steps of 500 of the mean, as exp(-mean) may be too small for a double.
+uint32_t rand_poisson_of(uint64_t bits, bool wide, double mean) {
+  const double most = 500;
+  double u = wide ? (double)(bits >> 11) * inverse53 + inverse53 / 4 : ((double)bits + 0.5) * 0x1p-32;
+  double term = 1, sum = 1, done = 0;
+  uint32_t k = 0;
+  do {
+    double scale = mean > done + most ? exp(-most) : exp(done - mean);
+    term *= scale, sum *= scale, done += most;
+    while (u > sum) sum += term *= mean / ++k;
+  } while (done < mean);
+  return k;
+}
+
 // Box and Muller's.
 void rand_normal(RandState *s, uint32_t lane, float out[2]) {
   const float around = 6.2831855f;
   float u, v;
-  for (int i = 0; s->kind == RAND_MTGP32 && i < 2; i++) out[i] = (float)inverse_normal(one_draw(s));
-  if (s->kind == RAND_MTGP32) return;
+  for (int i = 0; one_draw(s->kind) && i < 2; i++) out[i] = rand_normal_of(rand_bits(s, lane), false);
+  if (one_draw(s->kind)) return;
   if (s->kind == RAND_MRG32K3A) {
     u = rand_uniform(s, lane);
     v = rand_uniform(s, lane) * around;
@@ -110,8 +143,8 @@ void rand_normal(RandState *s, uint32_t lane, float out[2]) {
 }
 
 void rand_normal_double(RandState *s, uint32_t lane, double out[2]) {
-  for (int i = 0; s->kind == RAND_MTGP32 && i < 2; i++) out[i] = inverse_normal(one_draw(s));
-  if (s->kind == RAND_MTGP32) return;
+  for (int i = 0; one_draw(s->kind) && i < 2; i++) out[i] = rand_normal_double_of(rand_bits(s, lane), false);
+  if (one_draw(s->kind)) return;
   double u = rand_uniform_double(s, lane);
   double v = s->kind == RAND_MRG32K3A ? rand_uniform_double(s, lane) * 2
                                       : two_draws(s, lane) * (inverse53 * 2) + inverse53;

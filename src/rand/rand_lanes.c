@@ -26,6 +26,13 @@ static void multiply(const Columns *m, uint32_t v[WORDS]) {
   memcpy(v, r, sizeof r);
 }
 
+static RandLane xorwow_start(uint64_t seed) {
+  uint32_t low = 1099087573u * ((uint32_t)seed ^ 0xaad26b49u);
+  uint32_t high = 2591861531u * ((uint32_t)(seed >> 32) ^ 0xf7dcefddu);
+  return (RandLane){{123456789u + low, 362436069u ^ low, 521288629u + high, 88675123u ^ high, 5783321u + low,
+                     6615241u + high + low}};
+}
+
 // 2^67 steps: the counter is the same again after them.
 static void xorwow_lanes(RandState *s) {
   Columns m = {0}, square;
@@ -38,14 +45,17 @@ static void xorwow_lanes(RandState *s) {
     for (int bit = 0; bit < BITS; bit++) multiply(&m, square.of[bit]);
     m = square;
   }
-  uint32_t low = 1099087573u * ((uint32_t)s->seed ^ 0xaad26b49u);
-  uint32_t high = 2591861531u * ((uint32_t)(s->seed >> 32) ^ 0xf7dcefddu);
-  s->lanes[0] = (RandLane){{123456789u + low, 362436069u ^ low, 521288629u + high, 88675123u ^ high,
-                            5783321u + low, 6615241u + high + low}};
+  s->lanes[0] = xorwow_start(s->seed);
   for (uint32_t i = 1; i < s->lane_count; i++) {
     s->lanes[i] = s->lanes[i - 1];
     multiply(&m, s->lanes[i].v);
   }
+}
+
+// The seeded order: each lane has a seed of its own. Nothing says by how much they differ; it was found from the library's numbers.
+static void seeded_lanes(RandState *s) {
+  enum { APART = 3133713 };
+  for (uint32_t i = 0; i < s->lane_count; i++) s->lanes[i] = xorwow_start(s->seed + (uint64_t)i * APART);
 }
 
 // ---- MRG32k3a: L'Ecuyer's two recurrences of three words ----
@@ -94,7 +104,7 @@ static void mrg_lanes(RandState *s) {
   }
 }
 
-// ---- all of them; Philox only counts ----
+// ---- all of them; Philox and Sobol's sequences only count ----
 
 uint32_t rand_take_turn(RandState *s) {
   uint32_t lane = s->turn;
@@ -105,24 +115,29 @@ uint32_t rand_take_turn(RandState *s) {
 void rand_free(RandState *s) {
   free(s->lanes);
   free(s->twister);
+  free(s->twister19937);
   s->lanes = NULL;
   s->twister = NULL;
+  s->twister19937 = NULL;
 }
 
 bool rand_start(RandState *s, uint64_t offset) {
   s->turn = 0;
   s->has_block = false;
-  s->counter = s->kind == RAND_PHILOX ? offset : 0;
+  bool skips = s->kind == RAND_PHILOX || rand_is_sobol(s->kind);
+  s->counter = skips ? offset : 0;
   s->lane_count = s->kind == RAND_XORWOW     ? RAND_LANES
                   : s->kind != RAND_MRG32K3A ? 0
                   : s->legacy                ? RAND_LANES
                                              : RAND_MRG_LANES;
   rand_free(s);
   if (s->lane_count && !(s->lanes = calloc(s->lane_count, sizeof *s->lanes))) return false;
-  if (s->kind == RAND_XORWOW) xorwow_lanes(s);
+  if (s->kind == RAND_XORWOW) (s->seeded ? seeded_lanes : xorwow_lanes)(s);
   if (s->kind == RAND_MRG32K3A) mrg_lanes(s);
   if (s->kind == RAND_MTGP32 && !rand_mtgp32_start(s)) return false;
+  if (s->kind == RAND_MT19937 && !rand_mt19937_start(s)) return false;
+  if (rand_is_sobol(s->kind) && !rand_sobol_start(s)) return false;
   s->ready = true;
-  for (uint64_t i = 0; s->kind != RAND_PHILOX && i < offset; i++) rand_bits(s, rand_take_turn(s));
+  for (uint64_t i = 0; !skips && i < offset; i++) rand_bits(s, rand_take_turn(s));
   return true;
 }

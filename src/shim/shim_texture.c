@@ -146,6 +146,18 @@ static cudaError_t keep(const void *key, ShimKind kind, const Object *object) {
   return cudaSuccess;
 }
 
+// What anisotropic filters read is not modelled: only tex.grad of a mipmap has them.
+static void tell_anisotropy(const struct cudaTextureDesc *t, const SolEmuTexture *texture) {
+  static char warned;
+  if (t->maxAnisotropy > 1 && texture->levels > 1 && texture->sampler.linear && !warned) {
+    shim_note(
+        "a texture has a maxAnisotropy of %u: what anisotropic filters read is not modelled, tex.grad reads as with 1",
+        t->maxAnisotropy);
+    shim_observe_missing("anisotropic texture filters");
+    warned = 1;
+  }
+}
+
 static cudaError_t create_texture(cudaTextureObject_t *out, const struct cudaResourceDesc *r,
                                   const struct cudaTextureDesc *t, const struct cudaResourceViewDesc *view) {
   if (!out || !r || !t) return cudaErrorInvalidValue;
@@ -167,6 +179,7 @@ static cudaError_t create_texture(cudaTextureObject_t *out, const struct cudaRes
   texture.sampler.least_level = t->minMipmapLevelClamp;
   texture.sampler.most_level = t->maxMipmapLevelClamp;
   texture.sampler.seamless = t->seamlessCubemap && texture.image.cube;
+  tell_anisotropy(t, &texture);
   SolError err = {0};
   uint64_t handle;
   if (sol_emu_texture_create(shim.emu, &texture, &handle, &err))

@@ -1,5 +1,6 @@
 // cuBLAS's stand-in against plain loops: built with NVIDIA's headers, so that the signatures are checked too.
 #include <cublasLt.h>
+#include <cublasXt.h>
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
@@ -376,6 +377,39 @@ static void misuse(cublasHandle_t h) {
   expect(a.same(), "and nothing is written");
 }
 
+// Matrices of the host's, of the device's, and both in one call: the same as cuBLAS gives.
+static void host_matrices(cublasHandle_t h) {
+  const size_t m = 21, n = 34, k = 17, lead = 40;
+  cublasXtHandle_t xt;
+  int device = 0, other = 1, value = 0;
+  OK(cublasXtCreate(&xt));
+  OK(cublasXtDeviceSelect(xt, 1, &device));
+  IS(cublasXtDeviceSelect(xt, 1, &other), CUBLAS_STATUS_INVALID_VALUE);
+  OK(cublasXtSetBlockDim(xt, 64));
+  OK(cublasXtGetBlockDim(xt, &value));
+  expect(value == 64, "a tile");
+  Device<double> a(lead * lead), b(lead * lead), c(lead * lead), d(lead * lead);
+  double alpha = 0.5, beta = -0.25;
+  std::vector<double> here = c.host;
+  OK(cublasDgemm(h, CUBLAS_OP_N, CUBLAS_OP_T, m, n, k, &alpha, a.at, lead, b.at, lead, &beta, c.at, lead));
+  OK(cublasXtDgemm(xt, CUBLAS_OP_N, CUBLAS_OP_T, m, n, k, &alpha, a.host.data(), lead, b.at, lead, &beta, here.data(), lead));
+  c.host = here;
+  expect(c.same(), "a product in the host's memory");
+  here = d.host;
+  OK(cublasDsymm(h, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_UPPER, m, n, &alpha, a.at, lead, b.at, lead, &beta, d.at, lead));
+  OK(cublasXtDsymm(xt, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_UPPER, m, n, &alpha, a.at, lead, b.host.data(), lead, &beta, here.data(), lead));
+  d.host = here;
+  expect(d.same(), "symm in the host's memory");
+  OK(cublasDsyrk(h, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, n, k, &alpha, a.at, lead, &beta, d.at, lead));
+  OK(cublasXtDsyrk(xt, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, n, k, &alpha, a.host.data(), lead, &beta, d.host.data(), lead));
+  expect(d.same(), "syrk in the host's memory");
+  IS(cublasXtDgemm(xt, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &alpha, a.at, m - 1, b.at, lead, &beta, c.at, lead), CUBLAS_STATUS_INVALID_VALUE);
+  IS(cublasXtDgemm(nullptr, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &alpha, a.at, lead, b.at, lead, &beta, c.at, lead), CUBLAS_STATUS_NOT_INITIALIZED);
+  IS(cublasXtDgemm(xt, CUBLAS_OP_N, CUBLAS_OP_N, lead, lead, lead, &alpha, a.at + 1, lead, b.at, lead, &beta, c.at, lead),
+     CUBLAS_STATUS_EXECUTION_FAILED); // past the end of what is allocated
+  OK(cublasXtDestroy(xt));
+}
+
 int main(int argc, char **argv) {
   cublasHandle_t h;
   OK(cublasCreate(&h));
@@ -388,7 +422,7 @@ int main(int argc, char **argv) {
   level1(h), device_pointers(h), level2(h), level3(h);
   check_gemm<float>(h, "gemm of float"), check_gemm<double>(h, "gemm of double");
   check_gemm<C>(h, "gemm of complex float"), check_gemm<Z>(h, "gemm of complex double");
-  batched(h), factors(h), mixed(h), misuse(h);
+  batched(h), factors(h), mixed(h), misuse(h), host_matrices(h);
   std::vector<float> rows = {1, 2, 3, 4, 5, 6}, back(6);
   Device<float> r(12);
   OK(cublasSetMatrix(2, 3, 4, rows.data(), 2, r.at, 4));

@@ -294,8 +294,9 @@ void emu_count_as(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t by
                   SolSharedOp shared) {
   SolEmuCounts *c = &x->counts[i->index];
   EmuWorker *w = emu_worker(x);
+  if (!x->launch->counting) return;
   c->bytes += (uint64_t)emu_popc(acc->mask) * bytes;
-  if (!x->launch->counting || x->idle) return;
+  if (x->idle) return;
   if (acc->shared) {
     SolWavefronts passes = sol_banks(acc->addr, acc->shared, bytes, shared);
     c->shared_requests++;
@@ -347,8 +348,9 @@ void emu_count_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first, S
   SolEmuCounts *c = &x->counts[i->index];
   EmuWorker *w = emu_worker(x);
   uint32_t bytes = (uint32_t)i->bytes * i->vec;
+  if (!x->launch->counting) return;
   c->bytes += (uint64_t)emu_popc(s->mask) * bytes;
-  if (!x->launch->counting || x->idle) return;
+  if (x->idle) return;
   bool is_shared = i->space == PTX_SPACE_SHARED;
   if (i->space == PTX_SPACE_CONST) { // a cache of its own
     if (!s->counted) {

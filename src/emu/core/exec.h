@@ -327,6 +327,8 @@ bool lower_mem2(Lower *l, const PtxOperand *o, EmuLoc *base, int64_t *offset, ui
 bool lower_address_operand(Lower *l, const PtxOperand *o, EmuAddress *out);
 // Sets the reason why the instruction is unsupported; returns false. Without it the error of the load says only
 // that it cannot be run.
+// The immediate that an operand is, or that its register has in all lanes; NULL: it is not known.
+const PtxOperand *lower_constant(Lower *l, const PtxOperand *o);
 bool lower_refuse(Lower *l, const char *format, ...) SOL_PRINTF(2, 3);
 const PtxFunction *lower_function(const Lower *l);
 const SolPtxModule *lower_module(const Lower *l);

@@ -413,6 +413,7 @@ SolStatus sol_emu_launch(SolEmu *emu, const SolEmuLaunch *launch, SolEmuResult *
   run.observing = launch->observe;
   run.counting = !launch->no_counts || run.observing;
   run.checking = launch->checks || emu->machine.track_init;
+  run.bare = !run.counting && !run.checking;
   run.quantum = EMU_QUANTUM;
   run.started = sol_thread_clock();
   SolStatus status = emu_lay_out(&run, err);

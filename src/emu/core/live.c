@@ -2,6 +2,7 @@
 // host's cache. Lanes are independent, so the liveness of one thread's path is that of
 // the warp's.
 #include "base/heap.h"
+#include "emu/core/lower.h"
 #include "emu/core/state.h"
 
 typedef struct Live {
@@ -79,6 +80,32 @@ static void extend(Live *v, uint32_t reg, bool written, uint32_t at, void *ctx) 
   (void)written, (void)ctx;
   if (at < v->start[reg]) v->start[reg] = at;
   if (v->end[reg] == PTX_NONE || at > v->end[reg]) v->end[reg] = at;
+}
+
+// What addresses are computed from stays until the access, so that launches without counts can compute them there (fuse.c):
+// registers through linear instructions, a few of them and not far back.
+static void keep_address(Live *v, uint32_t reg, uint32_t before, uint32_t access, int depth) {
+  enum { MOST_BACK = 64 };
+  extend(v, reg, false, access, NULL);
+  for (uint32_t at = before; depth && at-- > 0 && access - at < MOST_BACK;) {
+    const PtxInst *in = &v->fn->insts[at];
+    if (v->fn->insts[at + 1].leader) return;
+    if (in->operands[0].kind != PTX_ARG_REG || in->operands[0].index != reg || !in->operands[0].written)
+      continue;
+    for (uint32_t k = 1; emu_is_linear(in) && k < in->operand_count; k++)
+      if (in->operands[k].kind == PTX_ARG_REG) keep_address(v, in->operands[k].index, at, access, depth - 1);
+    return;
+  }
+}
+
+static void keep_addresses(Live *v) {
+  enum { MOST_DEEP = 6 };
+  for (uint32_t at = 0; at < v->fn->inst_count; at++) {
+    const PtxInst *in = &v->fn->insts[at];
+    if (in->guard != PTX_NONE || (in->code->op != PTX_OP_LD && in->code->op != PTX_OP_ST)) continue;
+    const PtxOperand *o = &in->operands[in->code->op == PTX_OP_LD];
+    if (o->kind == PTX_ARG_MEM && o->index != PTX_NONE) keep_address(v, o->index, at, at, MOST_DEEP);
+  }
 }
 
 // What is needed after block b.
@@ -160,6 +187,7 @@ static bool intervals(Live *v, uint64_t *out) {
     extend_set(v, out, block->first + block->count - 1);
   }
   keep_asynchronous(v);
+  keep_addresses(v);
   // Formals in registers are written and read by the call itself.
   for (int side = 0; side < 2; side++) {
     const uint32_t *regs = side ? fn->result_regs : fn->param_regs;

@@ -306,12 +306,13 @@ SolStatus emu_lower(SolEmuModule *module, uint32_t function, EmuProgram **out, S
   Lower l = {.module = module, .ptx = module->ptx, .program = p};
   SolStatus status = lower_all(&l, function, err);
   if (!status && !find_stretches(&l)) status = sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  if (!status) find_bases(p);
+  if (!status && !emu_fuse(&l)) status = sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   sol_heap_free(l.table);
   if (status) {
     emu_free_program(p);
     return status;
   }
-  find_bases(p);
   p->polls = polls(p);
   *out = p;
   return SOL_OK;

@@ -15,6 +15,9 @@ struct Lower {
   uint32_t table_size;
   uint64_t *reads; // a bit per register: some instruction of `reads_of` reads it; NULL: not computed yet
   const PtxFunction *reads_of;
+  const PtxOperand *
+      *constants; // by register: the immediate that its only write moves there; NULL: not computed yet
+  const PtxFunction *constants_of;
   bool failed; // out of memory
   char reason[200];
 };
@@ -26,6 +29,8 @@ static inline bool lower_is_param(const SolPtxModule *ptx, const PtxOperand *o) 
   return o->kind == PTX_ARG_SYMBOL && ptx->symbols[o->index].space == PTX_SPACE_PARAM;
 }
 
+bool emu_is_linear(const PtxInst *in); // fuse.c: it may be left out
+bool emu_fuse(Lower *l);               // fuse.c: makes EmuProgram.bare; false: out of memory
 bool lower_call(Lower *l, const PtxInst *in, EmuInst *out);       // call.c
 bool lower_store_bulk(Lower *l, const PtxInst *in, EmuInst *out); // ops_async.c
 

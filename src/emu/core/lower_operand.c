@@ -95,6 +95,38 @@ int lower_lane_bytes(Lower *l, const PtxOperand *o) {
   return lane_bytes_of_type(o->type);
 }
 
+// ---- registers that are constants ----
+
+static const PtxOperand varies; // in place of a constant: it is not one
+
+static void note_write(Lower *l, const PtxInst *in, const PtxOperand *o, bool written) {
+  written = written || o->written;
+  for (uint32_t k = 0; o->kind == PTX_ARG_VEC && k < o->count; k++) note_write(l, in, &o->elems[k], written);
+  if (o->kind != PTX_ARG_REG || !written) return;
+  bool moves = in->code->op == PTX_OP_MOV && in->guard == PTX_NONE && in->operands[1].kind == PTX_ARG_IMM;
+  l->constants[o->index] = moves && !l->constants[o->index] ? &in->operands[1] : &varies;
+}
+
+static bool find_constants(Lower *l) {
+  const PtxFunction *fn = l->fn;
+  if (l->constants_of == fn) return l->constants != NULL;
+  l->constants = lower_alloc(l, sizeof *l->constants * (fn->reg_count + 1));
+  l->constants_of = fn;
+  for (uint32_t n = 0; l->constants && n < fn->inst_count; n++)
+    for (uint32_t k = 0; k < fn->insts[n].operand_count; k++)
+      note_write(l, &fn->insts[n], &fn->insts[n].operands[k], false);
+  for (uint32_t k = 0; l->constants && fn->param_regs && k < fn->param_count; k++)
+    if (fn->param_regs[k] != PTX_NONE) l->constants[fn->param_regs[k]] = &varies;
+  return l->constants != NULL;
+}
+
+const PtxOperand *lower_constant(Lower *l, const PtxOperand *o) {
+  if (o->kind == PTX_ARG_IMM) return o;
+  if (o->kind != PTX_ARG_REG || o->value || !find_constants(l)) return NULL;
+  const PtxOperand *c = l->constants[o->index];
+  return c != &varies ? c : NULL;
+}
+
 // ---- special registers ----
 
 static EmuLoc row(int number, int bank) {

@@ -49,6 +49,10 @@ static inline __attribute__((always_inline)) uint32_t execute_straight(EmuCtx *x
   const EmuInst *first = &code[x->pc], *i = first, *end = first + n;
   uint32_t active = x->active, lanes = emu_popc(active);
   do {
+    if (!i->run) { // left out, with those after it
+      i += i->target;
+      continue;
+    }
     uint32_t mask = active;
     if (i->guard != EMU_TRUE) {
       mask &= emu_pred(x, i->guard);
@@ -67,7 +71,7 @@ static inline __attribute__((always_inline)) uint32_t execute_straight(EmuCtx *x
 }
 
 EMU_HOT static uint64_t execute(EmuCtx *x) {
-  const EmuInst *code = x->launch->program->code;
+  const EmuInst *code = x->launch->bare ? x->launch->program->bare : x->launch->program->code;
   const uint16_t *straight = x->launch->program->straight;
   SolEmuCounts *counts = x->counts;
   uint64_t done = 0;
@@ -82,7 +86,7 @@ EMU_HOT static uint64_t execute(EmuCtx *x) {
       SolEmuCounts *c = &counts[i->index];
       c->executions++;
       c->lanes += emu_popc(mask);
-      if (mask) i->run(x, i, mask);
+      if (mask && i->run) i->run(x, i, mask);
       n = 1;
     }
     if (x->pc == x->reconverge && x->active) {

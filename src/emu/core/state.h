@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/threads.h"
 #include "emu/core/exec.h"
+#include "emu/core/fuse.h"
 #include "mem/banks.h"
 #include "mem/l1.h"
 #include "mem/l2.h"
@@ -125,6 +126,8 @@ typedef struct EmuProgram {
   uint32_t function_count;
   uint32_t *function_of; // by SolPtxModule.functions: index in `functions`, or PTX_NONE
   EmuInst *code;
+  EmuInst
+      *bare; // what launches without counts execute (fuse.h); run NULL: nothing, for `target` instructions
   const PtxInst **source; // by pc; NULL: an implicit return
   uint16_t
       *straight; // by pc: so many instructions from it on are plain (lower.c), and no lanes meet between them
@@ -291,6 +294,7 @@ struct EmuRun {
   uint32_t worker_count;
   double started;
   bool counting, checking; // models the memory hierarchy; keeps shadow memory for the checks
+  bool bare;               // neither
   bool observing;          // collects patterns and touches
   bool by_turns;           // the resident blocks of an SM run by turns, not one after another
   int32_t quantum;         // instructions of a warp's time slice
@@ -314,12 +318,23 @@ struct EmuRun {
 enum { EMU_SHAPES = 1024 }; // further ld and st share entries
 typedef struct EmuShape {
   _Alignas(64) int32_t delta[EMU_LANES]; // bytes from the first active lane
-  uint32_t index;                        // of the instruction; UINT32_MAX: none
-  uint32_t mask;                         // active lanes
-  int32_t low, high;                     // least and greatest delta
-  bool row;                              // all lanes are active and contiguous
+  _Alignas(64) int32_t source[EMU_FUSED_VARY][EMU_LANES];
+  uint32_t index;    // of the instruction; UINT32_MAX: none
+  uint32_t mask;     // active lanes
+  int32_t low, high; // least and greatest delta
+  bool row;          // all lanes are active and contiguous
   uint8_t rows,
       equals; // all are active, and so many in a row contiguous, or at one address: 16 or 8 of them, or 0; equals: 32
+  // Where accesses are not counted: the place of the last access of this shape, of which it is known that all lanes may be so
+  // many bytes below or above it. host NULL: not known.
+  uint8_t *host;
+  const uint8_t *before; // the last one's
+  int64_t offset;        // EmuInst.offset of that access
+  uint64_t below, above;
+  // Of one that computes its address itself (fuse.h): the distances of what its lanes start from, and the least and greatest of the
+  // narrow part of the address.
+  bool fused;
+  int64_t narrow_low, narrow_high;
   bool observed; // EmuSite.now is of this shape
   bool counted;  // the fields below are valid for first addresses that end in `ends`
   uint8_t ends;

@@ -3,6 +3,7 @@
 
 #include "emu/core/hooks.h"
 #include "emu/core/lower.h"
+#include "emu/isa/fused.h"
 #include "emu/isa/lanes.h"
 #include "emu/isa/shape.h"
 
@@ -89,6 +90,7 @@ static bool store_row(EmuCtx *x, const EmuInst *i, const EmuLoc *regs, uint8_t *
 // ---- handlers ----
 
 typedef struct Mover {
+  EmuFusible fusible;
   EmuLoc regs[8];
   Gather *gather;
   Scatter *scatter;
@@ -136,6 +138,19 @@ static void load_lanes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   poll_load(x, i, acc.mask);
 }
 
+static inline __attribute__((always_inline)) void load_shape(EmuCtx *x, const EmuInst *i, uint32_t mask,
+                                                             const EmuShape *s, Place at) {
+  const Mover *m = i->more;
+  if (s->row && load_row(x, i, m->regs, at.host)) {
+  } else if (mask == EMU_ALL && m->gather == load_u32_32 && i->vec == 1) {
+    gather_words(x, m->regs[0], s, at);
+  } else {
+    uint8_t *host[EMU_LANES];
+    hosts(s, at, host);
+    for (uint32_t k = 0; k < i->vec; k++) m->gather(emu_at(x, m->regs[k]), host, k * i->bytes, mask);
+  }
+}
+
 static void load(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   const Mover *m = i->more;
   Place at;
@@ -145,14 +160,7 @@ static void load(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     return;
   }
   order_load(x, i, m);
-  if (s->row && load_row(x, i, m->regs, at.host)) {
-  } else if (mask == EMU_ALL && m->gather == load_u32_32 && i->vec == 1) {
-    gather_words(x, m->regs[0], s, at);
-  } else {
-    uint8_t *host[EMU_LANES];
-    hosts(s, at, host);
-    for (uint32_t k = 0; k < i->vec; k++) m->gather(emu_at(x, m->regs[k]), host, k * i->bytes, mask);
-  }
+  load_shape(x, i, mask, s, at);
   emu_count_shape(x, i, s, at.address, m->op, SOL_SHARED_LOAD);
   if (x->launch->observing) emu_observe_values(x, i, m->regs, mask, at.address);
   poll_load(x, i, mask);
@@ -184,8 +192,15 @@ static void store_lanes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   emu_count_as(x, i, &acc, bytes, SOL_MEM_STORE, SOL_SHARED_STORE);
 }
 
-static void store(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+static inline void store_shape(EmuCtx *x, const EmuInst *i, uint32_t mask, const EmuShape *s, Place at) {
   const Mover *m = i->more;
+  if (s->row && store_row(x, i, m->regs, at.host)) return;
+  uint8_t *host[EMU_LANES];
+  hosts(s, at, host);
+  for (uint32_t k = 0; k < i->vec; k++) m->scatter(emu_at(x, m->regs[k]), host, k * i->bytes, mask);
+}
+
+static void store(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   Place at;
   EmuShape *s = x->launch->checking ? NULL : shape_of(x, i, mask, (uint32_t)i->bytes * i->vec, &at);
   if (!s) {
@@ -193,13 +208,63 @@ static void store(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     return;
   }
   x->fiber->spin = 0;
-  if (!s->row || !store_row(x, i, m->regs, at.host)) {
-    uint8_t *host[EMU_LANES];
-    hosts(s, at, host);
-    for (uint32_t k = 0; k < i->vec; k++) m->scatter(emu_at(x, m->regs[k]), host, k * i->bytes, mask);
-  }
+  store_shape(x, i, mask, s, at);
   if (i->flags & EMU_FLAG_STRONG) __atomic_thread_fence(__ATOMIC_RELEASE);
   emu_count_shape(x, i, s, at.address, SOL_MEM_STORE, SOL_SHARED_STORE);
+}
+
+// Of launches without counts, after another access through the same register.
+static void next_load(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  Place at;
+  EmuShape *s = checked_shape(x, i, mask, &at);
+  if (s)
+    load_shape(x, i, mask, s, at);
+  else
+    load(x, i, mask);
+}
+
+static void next_store(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  Place at;
+  EmuShape *s = checked_shape(x, i, mask, &at);
+  if (s)
+    store_shape(x, i, mask, s, at);
+  else
+    store(x, i, mask);
+}
+
+static void fused_load(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  const EmuFused *f = i->more;
+  Place at;
+  EmuShape *s = fused_shape(x, i, f, mask, &at);
+  if (s) {
+    const EmuInst *plain = f->plain;
+    bool words = plain->bytes == 4 && plain->lane_bytes == 4 && plain->vec == 1;
+    x->fiber->spin = 0;
+    if (s->row && words)
+      memcpy(emu_at(x, ((const Mover *)plain->more)->regs[0]), at.host, EMU_LANES * sizeof(uint32_t));
+    else
+      load_shape(x, plain, mask, s, at);
+    return;
+  }
+  FusedSums sums;
+  execute_left_out(x, i, f, mask, &sums);
+  load(x, f->plain, mask);
+  fused_learn(x, i, f, mask, &sums);
+}
+
+static void fused_store(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  const EmuFused *f = i->more;
+  Place at;
+  EmuShape *s = fused_shape(x, i, f, mask, &at);
+  if (s) {
+    x->fiber->spin = 0;
+    store_shape(x, f->plain, mask, s, at);
+    return;
+  }
+  FusedSums sums;
+  execute_left_out(x, i, f, mask, &sums);
+  store(x, f->plain, mask);
+  fused_learn(x, i, f, mask, &sums);
 }
 
 // st.async: a store, then its bytes arrive at the mbarrier.
@@ -374,6 +439,10 @@ static bool lower_param(Lower *l, const PtxOperand *address, Mover *m, EmuInst *
   return true;
 }
 
+static bool can_fuse(const EmuInst *i) {
+  return !(i->flags & EMU_FLAG_STRONG) && (i->space == PTX_SPACE_GLOBAL || i->space == PTX_SPACE_SHARED);
+}
+
 OPS_LOWER(load) {
   const PtxCode *code = in->code;
   Mover *m = lower_data(l, in, &in->operands[0], out, sizeof(EmuLoc) * 8);
@@ -381,6 +450,7 @@ OPS_LOWER(load) {
   lower_order(code, m, out);
   out->kind = (uint8_t)kind_of(out->space, false);
   out->run = load;
+  if (can_fuse(out)) m->fusible = (EmuFusible){fused_load, next_load};
   return out->space != PTX_SPACE_PARAM || lower_param(l, &in->operands[1], m, out, false);
 }
 
@@ -393,7 +463,9 @@ OPS_LOWER(store) {
   lower_order(code, m, out);
   out->kind = (uint8_t)kind_of(out->space, true);
   out->run = store;
+  if (can_fuse(out)) m->fusible = (EmuFusible){fused_store, next_store};
   if (code->op == PTX_OP_ST_ASYNC) {
+    m->fusible.fused = NULL;
     out->run = store_async;
     if (!lower_address_operand(l, &in->operands[2], &m->barrier)) return false;
   }

@@ -118,14 +118,14 @@ static bool lower_shfl(Lower *l, const PtxInst *in, EmuInst *out) {
   out->f = sync ? lower_read(l, &o[5]) : lower_const(l, EMU_ALL, 4);
   out->fn = in->code->fn;
   out->run = sync ? shfl_sync : shfl;
-  if (!sync || o[3].kind != PTX_ARG_IMM || o[4].kind != PTX_ARG_IMM || o[5].kind != PTX_ARG_IMM ||
-      (uint32_t)o[5].value != EMU_ALL)
-    return true;
+  const PtxOperand *by = lower_constant(l, &o[3]), *clamp = lower_constant(l, &o[4]),
+                   *members = sync ? lower_constant(l, &o[5]) : NULL;
+  if (!by || !clamp || !members || (uint32_t)members->value != EMU_ALL) return true;
   ShflPlan *plan = (ShflPlan *)lower_alloc(l, sizeof *plan);
   if (!plan) return false;
   for (int lane = 0; lane < EMU_LANES; lane++) {
     bool ok;
-    plan->from[lane] = (uint8_t)shfl_source(out->fn, lane, (uint32_t)o[3].value, (uint32_t)o[4].value, &ok);
+    plan->from[lane] = (uint8_t)shfl_source(out->fn, lane, (uint32_t)by->value, (uint32_t)clamp->value, &ok);
     plan->in_range |= (uint32_t)ok << lane;
   }
   out->more = plan;

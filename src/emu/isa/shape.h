@@ -100,7 +100,7 @@ static bool learn(const EmuCtx *x, const EmuInst *i, EmuShape *s, uint32_t mask,
   }
   s->row = row;
   learn_groups(s, bytes);
-  s->counted = s->observed = false;
+  s->counted = s->observed = s->fused = false;
   s->index = i->index;
   return true;
 }
@@ -111,6 +111,39 @@ static inline EmuShape *first_shape(const EmuCtx *x, const EmuInst *i, uint32_t 
   if (i->e == i->index) return NULL;
   EmuShape *s = &emu_worker(x)->shapes[x->launch->program->code[i->e].f];
   return s->index == i->e && s->mask == mask ? s : NULL;
+}
+
+// Where accesses are not counted: that of an access which the one before it through the same register has checked, and its place
+// in at->host. NULL: it must be checked.
+static inline EmuShape *checked_shape(const EmuCtx *x, const EmuInst *i, uint32_t mask, Place *at) {
+  const EmuWorker *w = emu_worker(x);
+  if (i->e < w->since || i->e >= i->index) return NULL;
+  EmuShape *s = first_shape(x, i, mask);
+  if (!s || !s->host) return NULL;
+  uint64_t by = (uint64_t)i->offset - (uint64_t)s->offset;
+  if (by + s->below > s->below + s->above || by & (i->bytes * i->vec - 1u)) return NULL;
+  at->host = (uint8_t *)((uintptr_t)s->host + (uintptr_t)by);
+  return s;
+}
+
+// The next warp's access is mostly as far from this one as this one is from the last: where that is beyond a page, in which the host
+// looks ahead by itself.
+static inline void look_ahead(EmuShape *s, const uint8_t *host) {
+  enum { PAGE = 4096, LINE = 64 };
+  uintptr_t by = (uintptr_t)host - (uintptr_t)s->before;
+  s->before = host;
+  if (by + PAGE < 2 * PAGE) return;
+  __builtin_prefetch((const void *)((uintptr_t)host + by));
+  __builtin_prefetch((const void *)((uintptr_t)host + by + LINE));
+}
+
+static inline void remember_place(EmuShape *s, const EmuInst *i, Place at, uint64_t base, uint64_t size) {
+  uint64_t in = at.address - base, limit = size - (uint32_t)i->bytes * i->vec;
+  if (i->space != PTX_SPACE_SHARED) look_ahead(s, at.host);
+  s->host = at.host;
+  s->offset = i->offset;
+  s->below = in + (uint64_t)(int64_t)s->low;
+  s->above = limit - in - (uint64_t)(int64_t)s->high;
 }
 
 // The shape of an access whose active lanes are all aligned and inside one allocation, and its address in *at.
@@ -131,8 +164,10 @@ static inline EmuShape *shape_of(EmuCtx *x, const EmuInst *i, uint32_t mask, uin
            !learn(x, i, s, mask, bytes))
     return NULL;
   at->address = lane_address(x, i, emu_first(mask));
+  s->host = NULL;
   if (!fits(s, at->address, base, size, bytes)) return NULL;
   at->host = (uint8_t *)((uintptr_t)host + (uintptr_t)(at->address - base));
+  if (x->launch->bare) remember_place(s, i, *at, base, size);
   return s;
 }
 
