@@ -164,6 +164,8 @@ static void add_pattern(SolEmuPattern *to, const SolEmuPattern *from, double sca
   if (hottest > to->hottest) to->hottest = hottest;
   uint64_t lanes = scaled(from->queue_lanes, scale), words = scaled(from->queue_packets, scale);
   if (lanes + words > to->queue_lanes + to->queue_packets) to->queue_lanes = lanes, to->queue_packets = words;
+  uint64_t swaps = scaled(from->swaps, scale);
+  if (swaps > to->swaps) to->swaps = swaps;
   if (from->allocation && to->allocation && from->allocation != to->allocation) to->several = true;
   to->several |= from->several;
   if (!to->allocation) to->allocation = from->allocation;
@@ -350,6 +352,7 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
     clocks_issuing += in->executed.clocks * scale;
     double turns = (double)in->pattern.hottest * scale, clocks = audit_atomics_together(m, l, in) * scale;
     if (turns > w.atomic_turns) w.atomic_turns = turns;
+    w.swaps = sol_larger(w.swaps, (double)in->pattern.swaps * scale);
     bool once = (double)in->counts.executions * scale <= w.blocks * w.warps_per_block;
     if (clocks > w.atomic_clocks) w.atomic_clocks = clocks, w.atomic_end_clocks = once ? clocks : 0;
   }

@@ -32,6 +32,9 @@
 //     how units overlap, the busiest resource counts alone; what the block's life is longer comes after it, as far as no other
 //     resident block uses it.
 // 11. Atomics to the same memory are serialised: see audit/work.c.
+// 12. A compare-and-swap that changes a word makes those of all others that wait there fail: they have to come again. So one
+//     succeeds every swap_clocks, or, where more lanes wait than are served in that time, once each of them had a turn. Where warps come
+//     more seldom than that, because of whatever else they do, none waits.
 #include "machine/work.h"
 
 #include "base/error.h"
@@ -230,6 +233,19 @@ static double end_seconds(const Spread *m, const MachineWork *w) {
   return w->blocks <= sol_larger(w->blocks_per_sm, 1) * m->sms ? w->atomic_end_clocks / m->clock : 0;
 }
 
+// `others`: of the launches without them.
+static double swap_seconds(const Spread *m, const MachineWork *w, double others) {
+  const MachineModel *c = m->model;
+  double swaps = w->swaps / w->launches, slots = sol_larger(w->blocks_per_sm, 1) * m->sms,
+         blocks = w->blocks < slots ? w->blocks : slots, lanes = blocks * w->warps_per_block * 32;
+  double least = swaps * c->swap_clocks, few = c->swap_clocks / c->swap_turn_clocks,
+         most = swaps < lanes ? swaps : lanes;
+  double clocks = few * c->swap_clocks + (most * most - few * few) / 2 * c->swap_turn_clocks +
+                  (swaps - most) * most * c->swap_turn_clocks;
+  bool crowded = most > few && least * w->launches / m->clock > others;
+  return (crowded ? clocks : least) * w->launches / m->clock;
+}
+
 static SolStatus check_device(const SolDevice *d, SolError *err) {
   const struct {
     SolFigure figure;
@@ -263,7 +279,11 @@ SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineT
   s[MACHINE_LATENCY] = latency_seconds(&m, w, warps, out);
   double at_end = end_seconds(&m, w), rest[MACHINE_RESOURCES];
   for (int r = 0; r < MACHINE_RESOURCES; r++) rest[r] = s[r];
-  rest[MACHINE_ATOMICS] -= at_end;
+  rest[MACHINE_ATOMICS] = 0;
+  double others = together(combined(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM), s[MACHINE_LATENCY]),
+         swaps = swap_seconds(&m, w, others);
+  rest[MACHINE_ATOMICS] = sol_larger(s[MACHINE_ATOMICS] - at_end, swaps);
+  s[MACHINE_ATOMICS] = sol_larger(s[MACHINE_ATOMICS], swaps);
   double busy = combined(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM);
   out->replayed = w->replayed > 0.5;
   if (out->replayed) busy = sol_largest(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM);

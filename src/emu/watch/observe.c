@@ -276,6 +276,11 @@ void emu_observe_atomic(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
   }
 }
 
+void emu_observe_swaps(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t lanes) {
+  EmuSite *g = site_of(x, i);
+  for (; g && lanes; lanes &= lanes - 1) emu_tally_add(&g->swaps, (int64_t)acc->addr[emu_first(lanes)]);
+}
+
 // ---- values ----
 
 // Bits that must be zero for an f32 to be an f16: subnormal ones have fewer places.
@@ -336,6 +341,7 @@ void emu_observe_free(EmuRun *run) {
     for (uint32_t n = 0; g && n < run->statics->site_count; n++) {
       emu_tally_free(&g[n].strides);
       emu_tally_free(&g[n].steps);
+      emu_tally_free(&g[n].swaps);
       sol_heap_free(g[n].bins);
     }
     sol_heap_free(g);
@@ -407,9 +413,12 @@ void emu_observe_sum(EmuRun *run, uint32_t pc, SolEmuPattern *to) {
     if (!k) continue;
     emu_tally_merge(&all->strides, &g->strides);
     emu_tally_merge(&all->steps, &g->steps);
+    emu_tally_merge(&all->swaps, &g->swaps);
   }
   add_commonest(&all->strides, &to->stride, &to->stride_times);
   add_commonest(&all->steps, &to->step, &to->step_times);
+  int64_t word = 0;
+  to->swaps += emu_tally_commonest(&all->swaps, &word);
   EmuBin most = busiest(run, site);
   to->hottest += most.lanes;
   to->queue_lanes += most.queue_lanes;
