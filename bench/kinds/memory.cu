@@ -219,7 +219,7 @@ int main() {
   LAUNCH(constants_apart, 528, 256, f, at, 32);
   LAUNCH(constants_alike, 528, 256, f, 512);
   LAUNCH(conflicts, 528, 256, f, 100);
-  LAUNCH(past_l1, 264, 256, f, in, 1 << 18);
+  LAUNCH(past_l1, 264, 256, f, in, 1 << 20);
   LAUNCH(tiny_blocks, n / 4 / 32, 32, f, in, n / 4);
   LAUNCH(doubles_strided, 2048, 256, (double *)f, 4, 1 << 19);
   LAUNCH(halo_tile, n / 256, 256, f, in, n);
