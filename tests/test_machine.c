@@ -292,6 +292,20 @@ TEST(atomics_at_the_end_of_one_wave_come_behind_the_rest) {
   CHECK_NEAR(time_of(&w).total, beside, 1e-3);
 }
 
+// The lanes that contend are no more than are resident; those that come more seldom than one succeeds do not.
+TEST(swaps_of_one_word_wait_for_all_that_try) {
+  MachineModel m = h200();
+  MachineWork w = full(), few = full();
+  few.swaps = 100;
+  CHECK_NEAR(time_of(&few).seconds[MACHINE_ATOMICS], 100 * m.swap_clocks / clock_rate(), 1e-12);
+  w.blocks = 8, w.swaps = 2048; // the probe's lanes, each of which adds once: 2.39 million clocks
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_ATOMICS] * clock_rate(), 2.39e6, 0.05e6);
+  w.swaps = 4096; // twice: the second half with all lanes there
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_ATOMICS] * clock_rate(), 2.39e6 + 2048 * 2048 * m.swap_turn_clocks, 0.05e6);
+  w.dram_read = 8192 * m.swap_clocks / clock_rate() * copy_rate();
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_ATOMICS], 4096 * m.swap_clocks / clock_rate(), 1e-9);
+}
+
 TEST(l2_serves_so_many_sectors_of_atomics) {
   MachineWork w = full();
   w.l2_atomics = h200().l2_atomic_rate * 132 * clock_rate();
