@@ -322,18 +322,21 @@ TEST(swaps_that_change_a_word) {
     uint32_t swaps;
   } cases[] = {
       {"mov.u64 %rd2, %in;", "add.u32 %r2, %r1, 1;", 1024},
-      {"and.b32 %r5, %l, 3; mul.wide.u32 %rd1, %r5, 64; add.u64 %rd2, %in, %rd1;", "add.u32 %r2, %r1, 1;", 256},
+      {"and.b32 %r5, %l, 3; mul.wide.u32 %rd1, %r5, 64; add.u64 %rd2, %in, %rd1;", "add.u32 %r2, %r1, 1;",
+       256},
       {"mov.u64 %rd2, %in;", "mov.u32 %r2, %r1;", 0},
   };
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     Seen s;
     char body[400];
-    snprintf(body, sizeof body,
-             "%s ld.volatile.global.u32 %%r1, [%%rd2];\nagain: %s\natom.global.cas.b32 %%r3, [%%rd2], %%r1, %%r2;\n"
-             "setp.ne.u32 %%p1, %%r3, %%r1; mov.u32 %%r1, %%r3; @%%p1 bra again;",
-             cases[k].address, cases[k].next);
+    snprintf(
+        body, sizeof body,
+        "%s ld.volatile.global.u32 %%r1, [%%rd2];\nagain: %s\natom.global.cas.b32 %%r3, [%%rd2], %%r1, %%r2;\n"
+        "setp.ne.u32 %%p1, %%r3, %%r1; mov.u32 %%r1, %%r3; @%%p1 bra again;",
+        cases[k].address, cases[k].next);
     see(&(Job){.body = body}, &s);
     CHECK_INT(inst(&s, "atom", 0)->pattern.swaps, cases[k].swaps);
+    CHECK_INT(inst(&s, "atom", 0)->pattern.swapped, cases[k].swaps ? 1024 : 0);
     done(&s);
   }
 }

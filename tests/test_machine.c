@@ -298,10 +298,17 @@ TEST(swaps_of_one_word_wait_for_all_that_try) {
   MachineWork w = full(), few = full();
   few.swaps = 100;
   CHECK_NEAR(time_of(&few).seconds[MACHINE_ATOMICS], 100 * m.swap_clocks / clock_rate(), 1e-12);
-  w.blocks = 8, w.swaps = 2048; // the probe's lanes, each of which adds once: 2.39 million clocks
+  w.blocks = 8,
+  w.swaps = w.swap_lanes = 2048; // the probe's lanes, each of which adds once: 2.39 million clocks
   CHECK_NEAR(time_of(&w).seconds[MACHINE_ATOMICS] * clock_rate(), 2.39e6, 0.05e6);
-  w.swaps = 4096; // twice: the second half with all lanes there
-  CHECK_NEAR(time_of(&w).seconds[MACHINE_ATOMICS] * clock_rate(), 2.39e6 + 2048 * 2048 * m.swap_turn_clocks, 0.05e6);
+  w.swaps = w.swap_lanes = 4096; // twice: the second half with all lanes there
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_ATOMICS] * clock_rate(), 2.39e6 + 2048 * 2048 * m.swap_turn_clocks,
+             0.05e6);
+  MachineWork wide = full(); // lanes that fill the GPU, at 1024 words: what limits them is L2
+  wide.swap_lanes = wide.swap_sectors = 1056 * 256, wide.swaps = 264;
+  double turn = 1024 / m.l2_atomic_rate / 132, first = m.swap_clocks / turn;
+  CHECK_NEAR(time_of(&wide).seconds[MACHINE_ATOMICS] * clock_rate(),
+             first * m.swap_clocks + (264.0 * 264 - first * first) / 2 * turn, 1);
   w.dram_read = 8192 * m.swap_clocks / clock_rate() * copy_rate();
   CHECK_NEAR(time_of(&w).seconds[MACHINE_ATOMICS], 4096 * m.swap_clocks / clock_rate(), 1e-9);
 }

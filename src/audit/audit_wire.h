@@ -100,6 +100,7 @@ enum { AUDIT_EXAMPLE_NUMBERS = 3 + 32 };
   X(as_fp16)                                                                                                 \
   X(as_bf16)                                                                                                 \
   X(zeros)                                                                                                   \
-  X(swaps)
+  X(swaps)                                                                                                   \
+  X(swapped)
 
 #endif

@@ -370,7 +370,8 @@ typedef struct SolEmuPattern {
   // and lines: lanes at the address that most of them share, where several do, and packets: every eight neighbours
   // send one for each of their sectors.
   uint64_t queue_lanes, queue_packets;
-  uint64_t swaps;      // compare-and-swaps that changed the word which most of them changed
+  // Compare-and-swaps that changed a word of global memory, by lanes, and those of the word that most of them changed.
+  uint64_t swapped, swaps;
   uint64_t allocation; // global: address of the allocation accessed (SolEmuTouch.address); 0: none
   bool several;        // more than one allocation; `allocation` is the one with the lowest address
   // Loads from global memory whose value is used as f32: lane values examined (all of buffers up to 64 KiB; of

@@ -33,8 +33,8 @@
 //     resident block uses it.
 // 11. Atomics to the same memory are serialised: see audit/work.c.
 // 12. A compare-and-swap that changes a word makes those of all others that wait there fail: they have to come again. So one
-//     succeeds every swap_clocks, or, where more lanes wait than are served in that time, once each of them had a turn. Where warps come
-//     more seldom than that, because of whatever else they do, none waits.
+//     succeeds every swap_clocks, or, where more lanes wait than are served in that time, at this word or by all of L2, once each of
+//     them had a turn. Where warps come more seldom than that, because of whatever else they do, none waits.
 #include "machine/work.h"
 
 #include "base/error.h"
@@ -236,14 +236,15 @@ static double end_seconds(const Spread *m, const MachineWork *w) {
 // `others`: of the launches without them.
 static double swap_seconds(const Spread *m, const MachineWork *w, double others) {
   const MachineModel *c = m->model;
-  double swaps = w->swaps / w->launches, slots = sol_larger(w->blocks_per_sm, 1) * m->sms,
-         blocks = w->blocks < slots ? w->blocks : slots, lanes = blocks * w->warps_per_block * 32;
-  double least = swaps * c->swap_clocks, few = c->swap_clocks / c->swap_turn_clocks,
-         most = swaps < lanes ? swaps : lanes;
-  double clocks = few * c->swap_clocks + (most * most - few * few) / 2 * c->swap_turn_clocks +
-                  (swaps - most) * most * c->swap_turn_clocks;
-  bool crowded = most > few && least * w->launches / m->clock > others;
-  return (crowded ? clocks : least) * w->launches / m->clock;
+  if (w->swaps <= 0) return 0;
+  double slots = sol_larger(w->blocks_per_sm, 1) * m->sms, blocks = w->blocks < slots ? w->blocks : slots,
+         words = sol_larger(w->swap_lanes / w->swaps, 1), lanes = blocks * w->warps_per_block * 32 / words;
+  double turn = sol_larger(c->swap_turn_clocks, w->swap_sectors / w->swaps / c->l2_atomic_rate / m->sms);
+  double swaps = w->swaps / w->launches, few = c->swap_clocks / turn, most = swaps < lanes ? swaps : lanes;
+  double clocks = swaps * c->swap_clocks;
+  if (most > few && clocks * w->launches / m->clock > others)
+    clocks = few * c->swap_clocks + (most * most - few * few) / 2 * turn + (swaps - most) * most * turn;
+  return clocks * w->launches / m->clock;
 }
 
 static SolStatus check_device(const SolDevice *d, SolError *err) {

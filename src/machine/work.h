@@ -26,6 +26,8 @@
   X(atomic_clocks)     /* of L2, for the serialised atomics on its busiest 512 bytes */                      \
   X(atomic_end_clocks) /* of those: by atomics that each warp executes once, so at the end of its work */    \
   X(swaps)             /* compare-and-swaps that changed the word which most of them changed */              \
+  X(swap_lanes)        /* those of all words */                                                              \
+  X(swap_sectors)      /* their sectors */                                                                   \
   X(constant_turns)    /* words of constant loads, which are served one by one */                            \
   X(match_turns)       /* distinct values of matches, which are served one by one */                         \
   X(l1_wavefronts)     /* of global, local and texture requests in L1: one a clock and SM */                 \

@@ -278,6 +278,7 @@ void emu_observe_atomic(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
 
 void emu_observe_swaps(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t lanes) {
   EmuSite *g = site_of(x, i);
+  if (g) g->sum.swapped += emu_popc(lanes);
   for (; g && lanes; lanes &= lanes - 1) emu_tally_add(&g->swaps, (int64_t)acc->addr[emu_first(lanes)]);
 }
 
@@ -372,6 +373,7 @@ static void add_sums(SolEmuPattern *to, const SolEmuPattern *p) {
   to->misaligned += p->misaligned;
   to->steps += p->steps;
   to->same += p->same;
+  to->swapped += p->swapped;
   to->values += p->values;
   to->as_fp16 += p->as_fp16;
   to->as_bf16 += p->as_bf16;
