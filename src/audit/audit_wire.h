@@ -101,6 +101,7 @@ enum { AUDIT_EXAMPLE_NUMBERS = 3 + 32 };
   X(as_bf16)                                                                                                 \
   X(zeros)                                                                                                   \
   X(swaps)                                                                                                   \
-  X(swapped)
+  X(swapped)                                                                                                 \
+  X(held)
 
 #endif

@@ -167,6 +167,7 @@ static void add_pattern(SolEmuPattern *to, const SolEmuPattern *from, double sca
   uint64_t swaps = scaled(from->swaps, scale);
   if (swaps > to->swaps) to->swaps = swaps;
   to->swapped += scaled(from->swapped, scale);
+  to->held += scaled(from->held, scale);
   if (from->allocation && to->allocation && from->allocation != to->allocation) to->several = true;
   to->several |= from->several;
   if (!to->allocation) to->allocation = from->allocation;
@@ -333,6 +334,7 @@ static void add_swaps(const AuditInst *in, double scale, MachineWork *w) {
   double sectors = (double)(in->counts.l2_hits + in->counts.l2_misses), lanes = (double)in->counts.atomics;
   w->swaps = (double)in->pattern.swaps * scale;
   w->swap_lanes = (double)in->pattern.swapped * scale;
+  w->held_clocks = (double)in->pattern.held * scale * (w->swaps / w->swap_lanes);
   w->swap_sectors = lanes > 0 ? w->swap_lanes * sectors / lanes : 0;
 }
 

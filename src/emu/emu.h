@@ -372,6 +372,8 @@ typedef struct SolEmuPattern {
   uint64_t queue_lanes, queue_packets;
   // Compare-and-swaps that changed a word of global memory, by lanes, and those of the word that most of them changed.
   uint64_t swapped, swaps;
+  uint64_t
+      held; // clocks of critical paths from such a swap to the next write of its warp to the same word: of locks
   uint64_t allocation; // global: address of the allocation accessed (SolEmuTouch.address); 0: none
   bool several;        // more than one allocation; `allocation` is the one with the lowest address
   // Loads from global memory whose value is used as f32: lane values examined (all of buffers up to 64 KiB; of

@@ -34,7 +34,7 @@
 // 11. Atomics to the same memory are serialised: see audit/work.c.
 // 12. A compare-and-swap that changes a word makes those of all others that wait there fail: they have to come again. So one
 //     succeeds every swap_clocks, or, where more lanes wait than are served in that time, at this word or by all of L2, once each of
-//     them had a turn. Where warps come more seldom than that, because of whatever else they do, none waits.
+//     them had a turn; a lock in addition as long as each had it. Where warps come more seldom than that, because of whatever else they do, none waits.
 #include "machine/work.h"
 
 #include "base/error.h"
@@ -212,12 +212,14 @@ static double start_seconds(const Spread *m, const MachineWork *w) {
 }
 
 // The tail effect: how much longer the last wave takes than its share of DRAM's time, since its few SMs cannot
-// use the whole bandwidth.
+// use the whole bandwidth. What L2 has itself is in L2's time.
 static double tail_seconds(const Spread *m, const MachineWork *w, double dram) {
   double slots = sol_larger(w->blocks_per_sm, 1) * m->sms,
          rest = w->blocks - __builtin_floor(w->blocks / slots) * slots;
   if (rest <= 0 || w->blocks <= 0) return 0;
   double clocks = fill_clocks(m->model, w) / w->blocks; // of a block, all launches
+  double moved = (w->l2_reads + w->l2_writes) * 32, away = w->dram_read + w->dram_write;
+  if (away < moved) clocks *= away / moved;
   double alone = clocks * __builtin_ceil(rest / m->sms) / m->clock;
   return sol_larger(alone - dram * rest / w->blocks, 0);
 }
@@ -244,7 +246,7 @@ static double swap_seconds(const Spread *m, const MachineWork *w, double others)
   double clocks = swaps * c->swap_clocks;
   if (most > few && clocks * w->launches / m->clock > others)
     clocks = few * c->swap_clocks + (most * most - few * few) / 2 * turn + (swaps - most) * most * turn;
-  return clocks * w->launches / m->clock;
+  return (clocks * w->launches + w->held_clocks) / m->clock;
 }
 
 static SolStatus check_device(const SolDevice *d, SolError *err) {

@@ -28,6 +28,7 @@
   X(swaps)             /* compare-and-swaps that changed the word which most of them changed */              \
   X(swap_lanes)        /* those of all words */                                                              \
   X(swap_sectors)      /* their sectors */                                                                   \
+  X(held_clocks)       /* for which such a word was a lock that somebody had */                              \
   X(constant_turns)    /* words of constant loads, which are served one by one */                            \
   X(match_turns)       /* distinct values of matches, which are served one by one */                         \
   X(l1_wavefronts)     /* of global, local and texture requests in L1: one a clock and SM */                 \

@@ -141,6 +141,19 @@ static void keep_example(const EmuCtx *x, EmuSite *g, const int64_t *delta, uint
   }
 }
 
+// A lock is what a warp took by compare-and-swap, and writes again: how long it had it. `addr`, or NULL: `first` and `delta`.
+static void release(EmuCtx *x, uint32_t mask, uint64_t first, const int32_t *delta, const uint64_t *addr) {
+  EmuWarp *w = x->warp;
+  for (; mask; mask &= mask - 1) {
+    int lane = emu_first(mask);
+    if ((addr ? addr[lane] : first + (uint64_t)(int64_t)delta[lane]) != w->lock) continue;
+    uint64_t now = emu_path_weight(x->block, &x->block->paths[w->index]);
+    emu_worker(x)->sites[w->lock_site].sum.held += (now - w->locked) / EMU_WAIT;
+    w->lock = 0;
+    return;
+  }
+}
+
 void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first, SolMemOp op) {
   EmuSite *g = site_of(x, i);
   bool shared = i->space == PTX_SPACE_SHARED;
@@ -156,6 +169,7 @@ void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first,
   add_step(x, g, first, s->mask);
   if (emu_waited(x->launch) && op == SOL_MEM_STORE && !shared)
     emu_path_wrote(x, s->mask, first, s->delta, NULL);
+  if (x->warp->lock && op == SOL_MEM_STORE && !shared) release(x, s->mask, first, s->delta, NULL);
   uint32_t sectors = shared ? 0 : s->coalesced->sectors;
   if (wants_example(x, g, s->mask, sectors)) {
     int64_t delta[EMU_LANES];
@@ -176,6 +190,8 @@ void emu_observe_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint3
   if (global) emu_touch_any(x, &w->coalesced, op);
   if (emu_waited(x->launch) && global && (op == SOL_MEM_STORE || op == SOL_MEM_ATOMIC))
     emu_path_wrote(x, global, 0, NULL, acc->addr);
+  if (x->warp->lock && global && (op == SOL_MEM_STORE || (op == SOL_MEM_ATOMIC && i->fn != PTX_FN_CAS)))
+    release(x, global, 0, NULL, acc->addr);
   if (!g) return;
   if (acc->shared) emu_path_access(x, i, of_others(x, acc) ? EMU_REACH_OTHERS : EMU_REACH_SHARED, op);
   if (acc->mask & ~acc->shared) emu_path_access(x, i, reach_of(x, i, g), op);
@@ -278,6 +294,11 @@ void emu_observe_atomic(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
 
 void emu_observe_swaps(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t lanes) {
   EmuSite *g = site_of(x, i);
+  if (g && lanes) {
+    x->warp->lock = acc->addr[emu_first(lanes)];
+    x->warp->locked = emu_path_weight(x->block, &x->block->paths[x->warp->index]);
+    x->warp->lock_site = x->launch->statics->site[i->index];
+  }
   if (g) g->sum.swapped += emu_popc(lanes);
   for (; g && lanes; lanes &= lanes - 1) emu_tally_add(&g->swaps, (int64_t)acc->addr[emu_first(lanes)]);
 }
@@ -374,6 +395,7 @@ static void add_sums(SolEmuPattern *to, const SolEmuPattern *p) {
   to->steps += p->steps;
   to->same += p->same;
   to->swapped += p->swapped;
+  to->held += p->held;
   to->values += p->values;
   to->as_fp16 += p->as_fp16;
   to->as_bf16 += p->as_bf16;
