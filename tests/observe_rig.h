@@ -122,6 +122,9 @@ static inline void same(const Job *j, const Seen *a, const Seen *b, const char *
     FIELD(as_fp16);
     FIELD(as_bf16);
     FIELD(zeros);
+    FIELD(swapped);
+    FIELD(swaps);
+    FIELD(held);
 #undef FIELD
     CHECK_MSG(!memcmp(&p->example, &q->example, sizeof p->example), "%s: the example of %u differs with %s",
               j->body, k, what);

@@ -334,9 +334,27 @@ TEST(swaps_that_change_a_word) {
         "%s ld.volatile.global.u32 %%r1, [%%rd2];\nagain: %s\natom.global.cas.b32 %%r3, [%%rd2], %%r1, %%r2;\n"
         "setp.ne.u32 %%p1, %%r3, %%r1; mov.u32 %%r1, %%r3; @%%p1 bra again;",
         cases[k].address, cases[k].next);
-    see(&(Job){.body = body}, &s);
+    see(&(Job){.body = body, .blocks = 1, .threads = 1024}, &s); // one worker: who comes first is known
     CHECK_INT(inst(&s, "atom", 0)->pattern.swaps, cases[k].swaps);
     CHECK_INT(inst(&s, "atom", 0)->pattern.swapped, cases[k].swaps ? 1024 : 0);
+    done(&s);
+  }
+}
+
+// One lane of each warp takes a lock, and gives it back behind a fence, or another word, which is no lock.
+TEST(locks_are_held) {
+  for (int given = 0; given < 2; given++) {
+    Seen s;
+    char body[400];
+    snprintf(
+        body, sizeof body,
+        "setp.eq.u32 %%p1, %%l, 0;\n@%%p1 atom.global.cas.b32 %%r1, [%%in], 0, 1;\n@%%p1 st.global.u32 [%%in+64], %%r1;\n"
+        "membar.gl;\n@%%p1 atom.global.exch.b32 %%r2, [%%in%s], 0;",
+        given ? "" : "+64");
+    see(&(Job){.body = body, .blocks = 1, .threads = 1024}, &s); // one worker: who comes first is known
+    const SolEmuPattern *p = &inst(&s, "atom", 0)->pattern;
+    CHECK_INT(p->swaps, given ? 32 : 1);
+    CHECK_INT(p->held > 32 * 100, given); // a fence is longer than that
     done(&s);
   }
 }

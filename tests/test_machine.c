@@ -309,6 +309,8 @@ TEST(swaps_of_one_word_wait_for_all_that_try) {
   double turn = 1024 / m.l2_atomic_rate / 132, first = m.swap_clocks / turn;
   CHECK_NEAR(time_of(&wide).seconds[MACHINE_ATOMICS] * clock_rate(),
              first * m.swap_clocks + (264.0 * 264 - first * first) / 2 * turn, 1);
+  few.held_clocks = 200 * m.swap_clocks; // a lock that each has twice as long
+  CHECK_NEAR(time_of(&few).seconds[MACHINE_ATOMICS], 200 * m.swap_clocks / clock_rate(), 1e-12);
   w.dram_read = 8192 * m.swap_clocks / clock_rate() * copy_rate();
   CHECK_NEAR(time_of(&w).seconds[MACHINE_ATOMICS], 4096 * m.swap_clocks / clock_rate(), 1e-9);
 }

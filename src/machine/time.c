@@ -34,7 +34,7 @@
 // 11. Atomics to the same memory are serialised: see audit/work.c.
 // 12. A compare-and-swap that changes a word makes those of all others that wait there fail: they have to come again. So one
 //     succeeds every swap_clocks, or, where more lanes wait than are served in that time, at this word or by all of L2, once each of
-//     them had a turn; a lock in addition as long as each had it. Where warps come more seldom than that, because of whatever else they do, none waits.
+//     them had a turn; a lock no sooner than it is given back. Where warps come more seldom than that, because of whatever else they do, none waits.
 #include "machine/work.h"
 
 #include "base/error.h"
@@ -246,7 +246,7 @@ static double swap_seconds(const Spread *m, const MachineWork *w, double others)
   double clocks = swaps * c->swap_clocks;
   if (most > few && clocks * w->launches / m->clock > others)
     clocks = few * c->swap_clocks + (most * most - few * few) / 2 * turn + (swaps - most) * most * turn;
-  return (clocks * w->launches + w->held_clocks) / m->clock;
+  return sol_larger(clocks * w->launches, w->held_clocks) / m->clock;
 }
 
 static SolStatus check_device(const SolDevice *d, SolError *err) {
