@@ -1,5 +1,6 @@
 // Clocks of a block whose warps wait for each other: barriers alone, barriers around accesses of shared memory, and around arithmetic,
-// by the number of warps; 64-bit products and chains of double precision of one warp and of many.
+// by the number of warps; 64-bit products and chains of double precision of one warp and of many; and atomics of a whole GPU on words
+// at random, by the number of lines that they are in.
 // nvcc -O3 -std=c++17 -arch=sm_90 -o probe_step bench/probe_step.cu && ./probe_step > bench/results/DATE-GPU-step.json
 #include <cstdio>
 #include <cuda_runtime.h>
@@ -71,6 +72,42 @@ template <int OP> static void op_rows(const char *what, long long *clk, unsigned
   }
 }
 
+enum Atomic { RED_INT, ATOM_INT, RED_FLOAT, RED_DOUBLE, SWAP, SWAP_WIDE, ATOM_MIN };
+template <int KIND, typename T> __global__ void atomics(T *words, unsigned count, T *out, int n) {
+  unsigned x = (blockIdx.x * blockDim.x + threadIdx.x) * 2654435761u + 12345u;
+  T sum = 0;
+  for (int i = 0; i < n; i++) {
+    x = x * 1664525u + 1013904223u;
+    T *at = words + (x >> 4) % count;
+    if (KIND == RED_INT || KIND == RED_FLOAT || KIND == RED_DOUBLE) atomicAdd(at, (T)1);
+    if (KIND == ATOM_INT) sum += atomicAdd(at, (T)1);
+    if constexpr (KIND == SWAP || KIND == SWAP_WIDE) sum += atomicCAS(at, (T)7777777, (T)1);
+    if constexpr (KIND == ATOM_MIN) sum += atomicMin(at, (T)(x >> 1));
+  }
+  out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+template <int KIND, typename T> static void atomic_rows(const char *what) {
+  T *words, *out;
+  cudaMalloc(&words, 64 << 20);
+  cudaMemset(words, 0, 64 << 20);
+  cudaMalloc(&out, 132 * 8 * 256 * sizeof(T));
+  cudaEvent_t a, b;
+  cudaEventCreate(&a), cudaEventCreate(&b);
+  for (unsigned lines : {16u, 128u, 1024u, 8192u, 65536u, 524288u}) {
+    const int n = 16, blocks = 132 * 8;
+    float ms;
+    for (int pass = 0; pass < 2; pass++) {
+      cudaEventRecord(a);
+      atomics<KIND, T><<<blocks, 256>>>(words, lines * 128 / (unsigned)sizeof(T), out, n);
+      cudaEventRecord(b);
+      cudaEventSynchronize(b);
+      cudaEventElapsedTime(&ms, a, b);
+    }
+    printf("%s{\"what\": \"%s at random\", \"lines\": %u, \"lanes\": %d, \"us\": %.2f}", comma, what, lines, blocks * 256 * n, ms * 1e3), comma = ",\n";
+  }
+  cudaFree(words), cudaFree(out);
+}
+
 int main() {
   long long *clk;
   float *out;
@@ -90,6 +127,13 @@ int main() {
   op_rows<FMA_F64>("fma.f64", clk, (unsigned long long *)out);
   op_rows<F2D>("add.f64 between conversions", clk, (unsigned long long *)out);
   op_rows<LOAD_ADD>("add.f64 of what shared memory has as floats", clk, (unsigned long long *)out);
+  atomic_rows<RED_INT, unsigned>("red.add.u32");
+  atomic_rows<ATOM_INT, unsigned>("atom.add.u32");
+  atomic_rows<ATOM_MIN, unsigned>("atom.min.u32");
+  atomic_rows<RED_FLOAT, float>("red.add.f32");
+  atomic_rows<RED_DOUBLE, double>("red.add.f64");
+  atomic_rows<SWAP, unsigned>("atom.cas.b32 in vain");
+  atomic_rows<SWAP_WIDE, unsigned long long>("atom.cas.b64 in vain");
   printf("]}\n");
   return cudaDeviceSynchronize() != cudaSuccess;
 }
