@@ -254,10 +254,12 @@ TEST(warps_wait_together_and_waves_one_after_another) {
   warps = w.blocks * w.warps_per_block;
   w.barriers = w.shared_waits = w.issues = 100 * warps;
   MachineModel m = h200();
-  CHECK_NEAR(time_of(&w).seconds[MACHINE_LATENCY],
-             ((m.barrier_clocks + gpu("h200")->smem_latency.value + m.issue_clocks) * 100 - latency()) /
-                 clock_rate(),
-             1e-9);
+  CHECK_NEAR(
+      time_of(&w).seconds[MACHINE_LATENCY],
+      ((machine_barrier(&m, w.warps_per_block) + gpu("h200")->smem_latency.value + m.issue_clocks) * 100 -
+       latency()) /
+          clock_rate(),
+      1e-9);
 }
 
 TEST(launches_of_a_graph_cost_less) {
@@ -320,6 +322,8 @@ TEST(l2_serves_so_many_sectors_of_atomics) {
   w.l2_atomics = h200().l2_atomic_rate * 132 * clock_rate();
   CHECK_NEAR(time_of(&w).seconds[MACHINE_L2], 1, 1e-9);
   CHECK_INT(time_of(&w).bound, MACHINE_L2);
+  w.l2_atomic_lanes = 8 * w.l2_atomics; // the probe's whole sectors: 38.6 G/s
+  CHECK_NEAR(w.l2_atomics / time_of(&w).seconds[MACHINE_L2], 38.6e9, 0.5e9);
 }
 
 TEST(what_ptxas_spills_goes_to_dram_where_l1_is_too_small) {

@@ -9,7 +9,7 @@
 //     Scattered reads reach scatter_share of that: each opens a DRAM row of its own.
 //  3. L2 gives its measured bandwidth to all SMs together; one SM receives at most l2_fill_bytes a clock, in at
 //     most l2_read_rate requests, each for sectors of one line; by bulk and tensor copies bulk_fill_bytes. L2 accepts l2_packet_rate a clock and SM from stores,
-//     from whichever SMs they come, and l2_atomic_rate sectors of atomics. Reads and writes overlap as busy time and waiting do.
+//     from whichever SMs they come, and l2_atomic_rate sectors of atomics, less where several lanes share them. Reads and writes overlap as busy time and waiting do.
 //  4. L1 and shared memory share one pipe of an SM: one wavefront of 128 bytes a clock, or half where the device's
 //     shared memory is half as wide.
 //  5. An SM issues 4 warp instructions a clock; pipes have the rates of the CUDA guide's table of
@@ -148,7 +148,9 @@ static double l2_seconds(const Spread *m, const MachineWork *w, MachineTime *out
   double reads = sm_seconds(m, w->l2_requests, c->l2_read_rate),
          writes = w->l2_packets / c->l2_packet_rate / m->sms / m->clock;
   fill = sol_larger(fill, together(reads, writes));
-  fill = sol_larger(fill, w->l2_atomics / c->l2_atomic_rate / m->sms / m->clock);
+  double atomics = w->l2_atomics / c->l2_atomic_rate +
+                   sol_larger(w->l2_atomic_lanes - w->l2_atomics, 0) * c->l2_atomic_lane_clocks;
+  fill = sol_larger(fill, atomics / m->sms / m->clock);
   if (sol_known(m->d->l2_bandwidth)) return sol_larger(sectors * 32 / m->d->l2_bandwidth.value, fill);
   out->left_out |= 1u << MACHINE_L2;
   return fill;

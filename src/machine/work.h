@@ -20,6 +20,7 @@
   X(l2_writes)         /* sectors written to L2 */                                                           \
   X(l2_bulk)           /* of both: by bulk and tensor copies */                                              \
   X(l2_atomics)        /* sectors of atomics sent to L2 */                                                   \
+  X(l2_atomic_lanes)   /* lanes of those atomics */                                                          \
   X(l2_requests)       /* to L2, each for sectors of one line; modelled */                                   \
   X(l2_packets)        /* sent to L2 by stores */                                                            \
   X(atomic_turns)      /* lanes of atomics on the sector with the most contention */                         \
@@ -103,6 +104,7 @@ double machine_light(const MachineModel *model, double bytes, double launches, d
 // ---- demands.c ----
 
 double machine_stall(const MachineModel *model, const MachineWork *work); // clocks between instructions
+double machine_barrier(const MachineModel *model, double warps); // clocks of a barrier of a block of so many
 // Clocks until a load that misses L1 arrives, where it is not known what serves it: L2 or DRAM, half of them each. 0:
 // nobody has measured it.
 double machine_far_clocks(const MachineModel *model);

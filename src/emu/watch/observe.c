@@ -405,22 +405,33 @@ static void add_sums(SolEmuPattern *to, const SolEmuPattern *p) {
   if (!to->allocation || p->allocation < to->allocation) to->allocation = p->allocation;
 }
 
-// The busiest bin of an instruction's atomics: sectors and queues are looked at apart.
+static EmuBin sum_of(const EmuRun *run, uint32_t site, uint32_t bin) {
+  EmuBin sum = {0};
+  for (uint32_t k = 0; k < run->worker_count; k++) {
+    const EmuSite *g = &emu_worker(&run->workers[k])->sites[site];
+    if (!g->bins) continue;
+    sum.lanes += g->bins[bin].lanes;
+    sum.queue_lanes += g->bins[bin].queue_lanes;
+    sum.queue_packets += g->bins[bin].queue_packets;
+  }
+  return sum;
+}
+
+// The busiest sector of an instruction's atomics, and apart from that the busiest slice of L2: which memory is a slice's is as
+// chance has it, on the GPU as well.
 static EmuBin busiest(const EmuRun *run, uint32_t site) {
   EmuBin most = {0};
   bool any = false; // most instructions are no atomics
   for (uint32_t k = 0; k < run->worker_count; k++)
     any |= emu_worker(&run->workers[k])->sites[site].bins != NULL;
-  for (uint32_t b = 0; any && b < EMU_BINS; b++) {
+  for (uint32_t slice = 0; any && slice < run->emu->machine.l2_slices; slice++) {
     EmuBin sum = {0};
-    for (uint32_t k = 0; k < run->worker_count; k++) {
-      const EmuSite *g = &emu_worker(&run->workers[k])->sites[site];
-      if (!g->bins) continue;
-      sum.lanes += g->bins[b].lanes;
-      sum.queue_lanes += g->bins[b].queue_lanes;
-      sum.queue_packets += g->bins[b].queue_packets;
+    for (uint32_t b = slice; b < EMU_BINS; b += run->emu->machine.l2_slices) {
+      EmuBin bin = sum_of(run, site, b);
+      if (bin.lanes > most.lanes) most.lanes = bin.lanes;
+      sum.queue_lanes += bin.queue_lanes;
+      sum.queue_packets += bin.queue_packets;
     }
-    if (sum.lanes > most.lanes) most.lanes = sum.lanes;
     if (sum.queue_lanes + sum.queue_packets > most.queue_lanes + most.queue_packets)
       most.queue_lanes = sum.queue_lanes, most.queue_packets = sum.queue_packets;
   }
