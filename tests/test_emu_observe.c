@@ -315,6 +315,22 @@ TEST(atomics_at_one_address) {
   }
 }
 
+// A slice has the atomics on all memory that is its own: a single one all of them.
+TEST(slices_of_l2_share_atomics) {
+  static const char *const body =
+      "mul.wide.u32 %rd1, %i, 4; add.u64 %rd2, %in, %rd1; red.global.add.u32 [%rd2], 1;";
+  uint64_t before = 0;
+  for (uint32_t slices = 1024; slices; slices /= 32) {
+    Seen s;
+    see(&(Job){.body = body, .slices = slices}, &s);
+    uint64_t packets = inst(&s, "red", 0)->pattern.queue_packets;
+    CHECK(packets >= before);
+    if (slices == 1) CHECK_INT(packets, 1024 / 8);
+    before = packets;
+    done(&s);
+  }
+}
+
 // Every lane adds one by compare-and-swap: as many of them succeed as there are lanes at the word, and none that changes nothing counts.
 TEST(swaps_that_change_a_word) {
   static const struct {
