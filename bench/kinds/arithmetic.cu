@@ -1,5 +1,5 @@
 // Kernels that compute: special functions, divisions, divergence, uneven blocks, many registers, calls.
-#include "kinds.h"
+#include "kinds.cuh"
 #include <cuda_fp16.h>
 
 __global__ void functions64(double *out, int n) {

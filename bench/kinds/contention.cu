@@ -1,5 +1,5 @@
 // Kernels that contend: atomics, compare-and-swap loops, locks, tables that many insert into.
-#include "kinds.h"
+#include "kinds.cuh"
 
 __device__ static inline void swap_add(double *to, double v) {
   unsigned long long *p = (unsigned long long *)to, old = *p, was;

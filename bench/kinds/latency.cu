@@ -1,5 +1,5 @@
 // Few warps that wait: chains of arithmetic and of loads, single blocks with many barriers, serial loops.
-#include "kinds.h"
+#include "kinds.cuh"
 
 __global__ void chain_fma64(double *out, int n) {
   double a = out[self()];

@@ -1,5 +1,5 @@
 // Memory in ways that are not a stream: private arrays, gathers, textures, tables of constants, conflicts, small blocks.
-#include "kinds.h"
+#include "kinds.cuh"
 
 __global__ void axpby(float a, const float *x, float b, float *y, int n) {
   int i = self();
