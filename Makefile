@@ -411,6 +411,9 @@ fuzzers: $(FUZZERS)
 $(B)/fuzz_%: tests/fuzz/fuzz_%.c $(B)/inside.a
 	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) -fsanitize=fuzzer $< $(WITH) $(B)/inside.a $(LIBS) -o $@
 
+$(B)/corpus-bin/bench_%: bench/kinds/%.cu bench/kinds/kinds.cuh # as bench/corpus.py builds it
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) -O3 -arch=sm_90 -lineinfo -w -std=c++17 $< -o $@
 $(B)/bench/%: bench/%.c $(B)/inside.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) $(LDFLAGS) $< $(B)/inside.a $(LIBS) -o $@

@@ -18,6 +18,9 @@ TABLE = os.path.join(ROOT, "tests", "data", "h200-corpus.csv")
 # Further programs, of which times alone were measured: all their kernels are to learn from, and in neither half.
 MORE_LIST = os.path.join(ROOT, "bench", "corpus_more.csv")
 MORE_TABLE = os.path.join(ROOT, "tests", "data", "h200-corpus-more.csv")
+# Kernels of this repository, one mechanism each (bench/kinds): in two halves, too. Their sources are here: SRC is the repository.
+KINDS_LIST = os.path.join(ROOT, "bench", "corpus_kinds.csv")
+KINDS_TABLE = os.path.join(ROOT, "tests", "data", "h200-corpus-kinds.csv")
 COMMITS = {  # what was measured
     "Altis": ("utcs-scea/altis", "042e2926d1fe9a5ea5b3e2d659b75bf925b152cc"),
     "HeCBench": ("zjin-lcf/HeCBench", "f27000a5188f8ac79bd43fc95a1b3f890c18823d"),
@@ -110,7 +113,7 @@ def build(source, row, folder, more=(), limit=240):
     if os.path.exists(out):
         return True, ""
     prepare(source, row)
-    before = [] if row["collection"] in ("HeCBench", "cuda-samples") else OLD
+    before = [] if row["collection"] in ("HeCBench", "cuda-samples", "bench") else OLD
     code, _, err = run(["nvcc", *FLAGS, *before, *more, *shlex.split(row["flags"]), *sources(source, row), "-o", out + ".part"], limit,
                        cwd=place(source, row))
     if code:

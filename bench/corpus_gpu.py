@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures the corpus (bench/corpus.csv) on this machine's GPU: counters of the first launches of every kernel and shape by
 ncu, caches cold; times of every launch as the program runs, by `sol profile --times` (without it by ncu, caches as they are).
-usage: corpus_gpu.py OUT.json SRC [--part K/N] [--budget SECONDS] [--jobs N] [--only NAME,...] [--bin DIR]
+usage: corpus_gpu.py OUT.json SRC [--part K/N] [--budget SECONDS] [--jobs N] [--only NAME,...] [--bin DIR] [--list FILE] [--times]
 SRC has the sources (bench/corpus.py says how). Builds run concurrently with the measurements, which are made one at a time. OUT.json is
 written anew after each program, and what is in it already is not measured again: a run that was cut off goes on from there.
 Needs nvcc and ncu; SOL names another build's tool."""
@@ -161,11 +161,11 @@ def counted(program, arguments, cwd):
         print(f"ncu does not know {METRICS.pop(known[0])}", flush=True)
 
 
-def measure(source, row, bin_folder):
+def measure(source, row, bin_folder, counters=True):
     program, cwd = os.path.realpath(corpus.binary(bin_folder, row)), corpus.place(source, row)
     arguments = shlex.split(row["arguments"])
     result = {k: row[k] for k in ("collection", "program", "kind", "arguments", "flags")}
-    result.update(date=now(), ncu=counted(program, arguments, cwd))
+    result.update(date=now(), ncu=counted(program, arguments, cwd) if counters else {"seconds": 0, "late": False, "launches": []})
     result["times"] = times(program, arguments, 15, cwd)
     return result
 
@@ -205,6 +205,8 @@ def main():
     p.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) - 2))
     p.add_argument("--only", help="programs or collections")
     p.add_argument("--bin", default="build/corpus-bin")
+    p.add_argument("--times", action="store_true", help="alone, without counters")
+    p.add_argument("--list", help="of programs, instead of bench/corpus.csv")
     a = p.parse_args()
     start = time.time()
     toolkit()
@@ -213,7 +215,7 @@ def main():
     results = {"builds": {}, "runs": {}, **load(a.out, {**machine("bench/corpus_gpu.py"), "launches": LAUNCHES, "metrics": METRICS,
                                                        "flags": corpus.FLAGS, "commits": corpus.COMMITS})}
     k, n = map(int, a.part.split("/"))
-    rows = sorted(corpus.programs(a.source, a.only and a.only.split(",")), key=order)[k - 1::n]
+    rows = sorted(corpus.programs(a.source, a.only and a.only.split(","), a.list), key=order)[k - 1::n]
     rows = [r for r in rows if corpus.key(r) not in results["runs"]]
     print(f"{len(rows)} runs to do", flush=True)
     builds = corpus.build_all(a.source, rows, a.bin, a.jobs)
@@ -221,7 +223,7 @@ def main():
         results["builds"][name] = said
         for row in rows if built else ():
             if corpus.title(row) == name and time.time() - start < a.budget:
-                one = results["runs"][corpus.key(row)] = measure(a.source, row, a.bin)
+                one = results["runs"][corpus.key(row)] = measure(a.source, row, a.bin, not a.times)
                 print(f"{time.time() - start:4.0f} s {line(corpus.key(row), one)}", flush=True)
         save(a.out, results)
         if time.time() - start > a.budget:

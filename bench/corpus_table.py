@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Makes tests/data/h200-corpus.csv of what bench/corpus_gpu.py measured.
-usage: corpus_table.py MEASURED.json... > tests/data/h200-corpus.csv
+usage: corpus_table.py [--all] MEASURED.json... > tests/data/h200-corpus.csv
 A row is a kernel in one launch shape. Kept are those that take 10 us to 10 ms as the program runs, at most eight kernels of a
 program, taken by a hash of their names, and of each the four shapes that take longest. Sums are means of a launch, of the first
-launches with cold caches; time_us is the mean over all launches as the program runs, cold_us the mean of those that were counted."""
+launches with cold caches (--all: every kernel, of 5 us and more); time_us is the mean over all launches as the program runs, cold_us the mean of those that were counted."""
 import csv
 import hashlib
 import json
@@ -38,19 +38,19 @@ def mean(rows, column):
     return int(value) if value == int(value) else round(value, 2)
 
 
-def table(run, commits):
+def table(run, commits, least=LEAST_US):
     counted = shapes(run)
     timed = {(corpus.symbol(k["symbol"]), k["grid"], k["block"]): k for k in run["times"].get("kernels", []) if k["launches"]}
     rows = []
-    for place, found in counted.items():
-        k = timed.get(place)
-        if not k or not LEAST_US <= k["time_us"] / k["launches"] <= MOST_US:
+    for place in counted or timed:  # where nothing was counted, all that was timed
+        k, found = timed.get(place), counted.get(place, [])
+        if not k or not least <= k["time_us"] / k["launches"] <= MOST_US:
             continue
-        row = dict(zip(WHO, [run["collection"], run["program"], commits[run["collection"]][1][:12], run["kind"], run["arguments"], *place]))
+        row = dict(zip(WHO, [run["collection"], run["program"], commits.get(run["collection"], ("", ""))[1][:12], run["kind"], run["arguments"], *place]))
         row.update(launches=k["launches"], time_us=round(k["time_us"] / k["launches"], 3), least_us=round(k["least_us"], 3),
                    most_us=round(k["most_us"], 3), counted=len(found), check=run["times"]["check"],
-                   steady=int(all(len({r[c] for r in found}) == 1 for c in SAME)),
-                   shapes=len({p for p in {**counted, **timed} if p[0] == place[0]}), cold_us=round(mean(found, "time_ns") / 1e3, 3))
+                   steady=int(bool(found) and all(len({r[c] for r in found}) == 1 for c in SAME)),
+                   shapes=len({p for p in {**counted, **timed} if p[0] == place[0]}), cold_us=round(mean(found, "time_ns") / 1e3, 3) if found else "")
         row.update({c: mean(found, c) for c in SHAPE + COUNTS})
         rows.append(row)
     return rows
@@ -65,11 +65,12 @@ def chosen(rows):
 
 
 def main():
-    files = [json.load(open(path, encoding="utf-8")) for path in sys.argv[1:]]
+    every = "--all" in sys.argv
+    files = [json.load(open(path, encoding="utf-8")) for path in sys.argv[1:] if path != "--all"]
     if not files:
         sys.exit(__doc__)
-    runs = {name: (run, f["commits"]) for f in files for name, run in f["runs"].items() if run["ncu"]["launches"]}
-    rows = [r for name in sorted(runs) for r in chosen(table(*runs[name]))]
+    runs = {name: (run, f["commits"]) for f in files for name, run in f["runs"].items() if run["ncu"]["launches"] or every}
+    rows = [r for name in sorted(runs) for r in (table(*runs[name], 5) if every else chosen(table(*runs[name])))]
     for f in files:
         print(f"# {f['gpu']}, driver {f['driver']}, ncu {f['ncu']}, {f['date']} UTC; {f['command']}")
     for name, (repository, commit) in sorted(files[0]["commits"].items()):

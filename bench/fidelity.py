@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """What the emulator predicts for the corpus against what an H200 measured (tests/data/h200-corpus.csv).
-usage: fidelity.py SRC [--learn] [--more] [--markdown] [--only NAME,...] [--seconds S] [--sol PATH] [--work DIR]
+usage: fidelity.py SRC [--learn] [--more | --kinds] [--markdown] [--only NAME,...] [--seconds S] [--sol PATH] [--work DIR]
+               [--records DIR]
 SRC has the programs' sources, or some of them (bench/corpus.py says how): they are compiled and run through `sol audit`. What each
 gave is kept under DIR (build/fidelity) by the build of sol that gave it, so that a run that was cut off goes on from there.
 Kernels are in two halves by a hash of their names. --learn lists the half that the model may be made from, worst first. The other
 half is only scored: nothing here shows it kernel by kernel. --more: the further programs of bench/corpus_more.csv, which are in
-neither half; all their kernels may be looked at.
+neither half; all their kernels may be looked at. --kinds: this repository's own kernels, one mechanism each (bench/kinds); SRC is the
+repository, and they are in two halves as well. --records: the launches of each program are recorded in DIR once, and priced from there by
+build/bench/bench_price: a change of the time model alone needs no program to run again. DRAM bytes and counts are then left out.
 Times are those of a launch as the program runs; DRAM bytes are those with cold caches (`sol audit --cold`, where there is one).
 Errors of times are of the ratio: twice and half are both 100% off. Errors of DRAM bytes are parts of what was measured, 1 MB at
 least. Requests, sectors and wavefronts are of loads and stores, over all launches, where every shape of the kernel was counted."""
@@ -79,6 +82,44 @@ class Sol:
         return {"ended": bill.get("ended"), "kernels": kernels}
 
 
+class Records:
+    """The same from launches that were recorded, once, by the shim."""
+
+    def __init__(self, tool, work, seconds, folder):
+        self.shim, self.price = (os.path.join(os.path.dirname(os.path.abspath(tool)), *p) for p in (("shim", "libcudart.so.13"), ("bench", "bench_price")))
+        self.seconds, self.folder, self.bin, self.cold = seconds, os.path.abspath(folder), os.path.join(os.path.abspath(work), "bin"), False
+        os.makedirs(self.folder, exist_ok=True)
+        os.makedirs(self.bin, exist_ok=True)
+
+    def audit(self, source, row, _):
+        path = os.path.join(self.folder, hashlib.sha256(corpus.key(row).encode()).hexdigest()[:16])
+        if os.path.exists(path + ".why"):
+            with open(path + ".why", encoding="utf-8") as f:
+                return {"failed": f.read()}
+        if not os.path.exists(path):
+            why = self.record(source, row, path)
+            if why:
+                with open(path + ".why", "w", encoding="utf-8") as f:
+                    f.write(why)
+                return {"failed": why}
+        code, out, err = run([self.price, "h200", path], 120)
+        return {"failed": err[-200:]} if code else json.loads(out)
+
+    def record(self, source, row, path):
+        """Why there is no record; nothing where there is."""
+        built, said = corpus.build(source, row, self.bin, ["-cudart", "shared"])
+        if not built:
+            return "does not compile: " + said[-200:]
+        if os.path.exists(path + ".part"):
+            os.remove(path + ".part")
+        env = {**os.environ, "LD_PRELOAD": self.shim, "LD_LIBRARY_PATH": os.path.dirname(self.shim), "SOL_SHIM_AUDIT": path + ".part", "SOL_DEVICE": "h200"}
+        code, _, err = run([corpus.binary(self.bin, row), *shlex.split(row["arguments"])], self.seconds, cwd=corpus.place(source, row), env=env)
+        if code == 124 or not os.path.exists(path + ".part"):
+            return f"exit code {code}: {err.strip()[-200:]}"
+        os.replace(path + ".part", path)
+        return ""
+
+
 def shape_time(shape):
     """Of a launch; without the gap before it, where the bill separates them."""
     return shape.get("kernel_us", shape["time_us"]) / shape["launches"]
@@ -128,7 +169,7 @@ def compare(rows, warm, cold, more=False):
             one.update(bound=kernel["bound"], said=shape_time(shape), was=number(r, "time_us"))
             one["time"] = math.expm1(abs(math.log(max(one["said"], 1e-3) / one["was"])))
             same = [x for x in rows if x["kernel"] == r["kernel"]]
-            if int(r["shapes"]) == len(same) and alike(other, same) and r is same[0]:
+            if "global_load" in other and int(r["shapes"]) == len(same) and alike(other, same) and r is same[0]:
                 one["counts"] = counts(other, same)
                 one["dram"] = {w: (other[f"dram_{ours}_bytes"], expected(other, same, f"dram_{w}")) for w, ours in (("read", "read"), ("written", "write"))}
         found.append(one)
@@ -185,21 +226,25 @@ def main():
     p.add_argument("source")
     p.add_argument("--learn", action="store_true")
     p.add_argument("--more", action="store_true", help="the further programs, all to learn from")
+    p.add_argument("--kinds", action="store_true", help="the kernels of bench/kinds, in two halves")
     p.add_argument("--markdown", action="store_true")
     p.add_argument("--only", help="programs or collections")
+    p.add_argument("--records", help="folder of recorded launches, which are priced again")
     p.add_argument("--seconds", type=int, default=120, help="of a program, then it is cut off")
     p.add_argument("--sol", default=os.path.join(ROOT, "build", "sol"))
     p.add_argument("--work", default=os.path.join(ROOT, "build", "fidelity"))
     a = p.parse_args()
     toolkit()
-    table, sol, results, failed = measured(corpus.MORE_TABLE if a.more else corpus.TABLE), Sol(a.sol, a.work, a.seconds), [], []
+    names, path = (corpus.MORE_LIST, corpus.MORE_TABLE) if a.more else (corpus.KINDS_LIST, corpus.KINDS_TABLE) if a.kinds else (None, corpus.TABLE)
+    sol = Records(a.sol, a.work, a.seconds, a.records) if a.records else Sol(a.sol, a.work, a.seconds)
+    table, results, failed = measured(path), [], []
     source = os.path.abspath(a.source)
-    for row in corpus.programs(source, a.only and a.only.split(","), corpus.MORE_LIST if a.more else None):
+    for row in corpus.programs(source, a.only and a.only.split(","), names):
         rows = table.get((row["collection"], row["program"], row["arguments"]))
         if not rows:
             continue
         warm = sol.audit(source, row, [])
-        cold = sol.audit(source, row, ["--cold"]) if sol.cold and not a.more else warm
+        cold = sol.audit(source, row, ["--cold"]) if sol.cold and not a.more and not a.kinds else warm
         if "failed" in warm:
             failed.append(f"{corpus.key(row)}: {warm['failed']}")
         if any("was stopped after" in (bill.get("ended") or "") for bill in (warm, cold)):  # its last launches are in part

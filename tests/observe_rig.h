@@ -29,6 +29,7 @@ typedef struct Job {
   unsigned checks;
   bool cooperative;
   int workers, launches; // 0: 1
+  uint32_t slices;       // SolEmuMachine.l2_slices
   void (*fill)(uint8_t *in);
 } Job;
 
@@ -49,6 +50,7 @@ static inline void run(const Job *j, Seen *s) {
   if (sol_device_find("h200", &h200, NULL)) exit(1);
   SolEmuMachine machine = sol_driver_machine(h200); // a small one of the kind
   machine.sms = 4, machine.workers = j->workers ? j->workers : 1, machine.blocks_per_sm = 2;
+  if (j->slices) machine.l2_slices = j->slices;
   bool ok = !sol_emu_create(&machine, &s->emu, &s->err) &&
             !sol_emu_load(s->emu, &(SolPtxSource){"k.ptx", text, strlen(text)}, 1, &module, &s->err) &&
             !sol_emu_alloc(s->emu, BUFFER, "in", &s->in, &s->err) &&
@@ -122,6 +124,9 @@ static inline void same(const Job *j, const Seen *a, const Seen *b, const char *
     FIELD(as_fp16);
     FIELD(as_bf16);
     FIELD(zeros);
+    FIELD(swapped);
+    FIELD(swaps);
+    FIELD(held);
 #undef FIELD
     CHECK_MSG(!memcmp(&p->example, &q->example, sizeof p->example), "%s: the example of %u differs with %s",
               j->body, k, what);

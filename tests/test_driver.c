@@ -165,6 +165,7 @@ TEST(the_emulator_gets_the_machines_constants) {
     CHECK_NEAR(e.near_in_flight, m.near_in_flight, 0);
     CHECK_NEAR(e.guard_loads, m.guard_loads, 0);
     CHECK_NEAR(e.atomic_bytes, m.atomic_bytes, 0);
+    CHECK_NEAR(e.l2_slices, m.l2_slices, 0);
     CHECK_NEAR(e.cluster_blocks, m.cluster_blocks, 0);
   }
 }

@@ -315,6 +315,66 @@ TEST(atomics_at_one_address) {
   }
 }
 
+// A slice has the atomics on all memory that is its own: a single one all of them.
+TEST(slices_of_l2_share_atomics) {
+  static const char *const body =
+      "mul.wide.u32 %rd1, %i, 4; add.u64 %rd2, %in, %rd1; red.global.add.u32 [%rd2], 1;";
+  uint64_t before = 0;
+  for (uint32_t slices = 1024; slices; slices /= 32) {
+    Seen s;
+    see(&(Job){.body = body, .slices = slices}, &s);
+    uint64_t packets = inst(&s, "red", 0)->pattern.queue_packets;
+    CHECK(packets >= before);
+    if (slices == 1) CHECK_INT(packets, 1024 / 8);
+    before = packets;
+    done(&s);
+  }
+}
+
+// Every lane adds one by compare-and-swap: as many of them succeed as there are lanes at the word, and none that changes nothing counts.
+TEST(swaps_that_change_a_word) {
+  static const struct {
+    const char *address, *next;
+    uint32_t swaps;
+  } cases[] = {
+      {"mov.u64 %rd2, %in;", "add.u32 %r2, %r1, 1;", 1024},
+      {"and.b32 %r5, %l, 3; mul.wide.u32 %rd1, %r5, 64; add.u64 %rd2, %in, %rd1;", "add.u32 %r2, %r1, 1;",
+       256},
+      {"mov.u64 %rd2, %in;", "mov.u32 %r2, %r1;", 0},
+  };
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    Seen s;
+    char body[400];
+    snprintf(
+        body, sizeof body,
+        "%s ld.volatile.global.u32 %%r1, [%%rd2];\nagain: %s\natom.global.cas.b32 %%r3, [%%rd2], %%r1, %%r2;\n"
+        "setp.ne.u32 %%p1, %%r3, %%r1; mov.u32 %%r1, %%r3; @%%p1 bra again;",
+        cases[k].address, cases[k].next);
+    see(&(Job){.body = body, .blocks = 1, .threads = 1024}, &s); // one worker: who comes first is known
+    CHECK_INT(inst(&s, "atom", 0)->pattern.swaps, cases[k].swaps);
+    CHECK_INT(inst(&s, "atom", 0)->pattern.swapped, cases[k].swaps ? 1024 : 0);
+    done(&s);
+  }
+}
+
+// One lane of each warp takes a lock, and gives it back behind a fence, or another word, which is no lock.
+TEST(locks_are_held) {
+  for (int given = 0; given < 2; given++) {
+    Seen s;
+    char body[400];
+    snprintf(
+        body, sizeof body,
+        "setp.eq.u32 %%p1, %%l, 0;\n@%%p1 atom.global.cas.b32 %%r1, [%%in], 0, 1;\n@%%p1 st.global.u32 [%%in+64], %%r1;\n"
+        "membar.gl;\n@%%p1 atom.global.exch.b32 %%r2, [%%in%s], 0;",
+        given ? "" : "+64");
+    see(&(Job){.body = body, .blocks = 1, .threads = 1024}, &s); // one worker: who comes first is known
+    const SolEmuPattern *p = &inst(&s, "atom", 0)->pattern;
+    CHECK_INT(p->swaps, given ? 32 : 1);
+    CHECK_INT(p->held > 32 * 100, given); // a fence is longer than that
+    done(&s);
+  }
+}
+
 // ---- values ----
 
 // Pairs: the first is in the first element. What each fits into is said behind it.

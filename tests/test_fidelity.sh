@@ -27,6 +27,13 @@ bill = {"kernels": [{"symbol": one["kernel"], "bound": "dram", "shapes": [{"grid
 result, = fidelity.compare([one], bill, bill, True)
 assert not result["scored"] and abs(result["time"] - 1) < 1e-9 and "counts" not in result
 PY
+check "the kernels of bench/kinds are in two halves, and each program of their list was measured" <<'PY'
+import csv, corpus, fidelity
+rows, table = [*csv.DictReader(open(corpus.KINDS_LIST))], fidelity.measured(corpus.KINDS_TABLE)
+assert set(table) == {(r["collection"], r["program"], r["arguments"]) for r in rows} and not [r for r in rows if not corpus.sources(".", r)[0].endswith(".cu")]
+found = [corpus.scored(r["program"], r["kernel"]) for rows in table.values() for r in rows]
+assert len(found) >= 90 and 30 <= sum(found) <= len(found) - 30, (len(found), sum(found))
+PY
 check "names of kernels do not depend on where their source lay" <<'PY'
 import corpus
 for name, want in (("_ZN32_GLOBAL__N__1a2e256c_4_s_cu_main4anonEPf", "_ZN_GLOBAL_4anonEPf"),

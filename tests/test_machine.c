@@ -254,10 +254,12 @@ TEST(warps_wait_together_and_waves_one_after_another) {
   warps = w.blocks * w.warps_per_block;
   w.barriers = w.shared_waits = w.issues = 100 * warps;
   MachineModel m = h200();
-  CHECK_NEAR(time_of(&w).seconds[MACHINE_LATENCY],
-             ((m.barrier_clocks + gpu("h200")->smem_latency.value + m.issue_clocks) * 100 - latency()) /
-                 clock_rate(),
-             1e-9);
+  CHECK_NEAR(
+      time_of(&w).seconds[MACHINE_LATENCY],
+      ((machine_barrier(&m, w.warps_per_block) + gpu("h200")->smem_latency.value + m.issue_clocks) * 100 -
+       latency()) /
+          clock_rate(),
+      1e-9);
 }
 
 TEST(launches_of_a_graph_cost_less) {
@@ -292,11 +294,36 @@ TEST(atomics_at_the_end_of_one_wave_come_behind_the_rest) {
   CHECK_NEAR(time_of(&w).total, beside, 1e-3);
 }
 
+// The lanes that contend are no more than are resident; those that come more seldom than one succeeds do not.
+TEST(swaps_of_one_word_wait_for_all_that_try) {
+  MachineModel m = h200();
+  MachineWork w = full(), few = full();
+  few.swaps = 100;
+  CHECK_NEAR(time_of(&few).seconds[MACHINE_ATOMICS], 100 * m.swap_clocks / clock_rate(), 1e-12);
+  w.blocks = 8,
+  w.swaps = w.swap_lanes = 2048; // the probe's lanes, each of which adds once: 2.39 million clocks
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_ATOMICS] * clock_rate(), 2.39e6, 0.05e6);
+  w.swaps = w.swap_lanes = 4096; // twice: the second half with all lanes there
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_ATOMICS] * clock_rate(), 2.39e6 + 2048 * 2048 * m.swap_turn_clocks,
+             0.05e6);
+  MachineWork wide = full(); // lanes that fill the GPU, at 1024 words: what limits them is L2
+  wide.swap_lanes = wide.swap_sectors = 1056 * 256, wide.swaps = 264;
+  double turn = 1024 / m.l2_atomic_rate / 132, first = m.swap_clocks / turn;
+  CHECK_NEAR(time_of(&wide).seconds[MACHINE_ATOMICS] * clock_rate(),
+             first * m.swap_clocks + (264.0 * 264 - first * first) / 2 * turn, 1);
+  few.held_clocks = 200 * m.swap_clocks; // a lock that each has twice as long
+  CHECK_NEAR(time_of(&few).seconds[MACHINE_ATOMICS], 200 * m.swap_clocks / clock_rate(), 1e-12);
+  w.dram_read = 8192 * m.swap_clocks / clock_rate() * copy_rate();
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_ATOMICS], 4096 * m.swap_clocks / clock_rate(), 1e-9);
+}
+
 TEST(l2_serves_so_many_sectors_of_atomics) {
   MachineWork w = full();
   w.l2_atomics = h200().l2_atomic_rate * 132 * clock_rate();
   CHECK_NEAR(time_of(&w).seconds[MACHINE_L2], 1, 1e-9);
   CHECK_INT(time_of(&w).bound, MACHINE_L2);
+  w.l2_atomic_lanes = 8 * w.l2_atomics; // the probe's whole sectors: 38.6 G/s
+  CHECK_NEAR(w.l2_atomics / time_of(&w).seconds[MACHINE_L2], 38.6e9, 0.5e9);
 }
 
 TEST(what_ptxas_spills_goes_to_dram_where_l1_is_too_small) {

@@ -99,6 +99,9 @@ enum { AUDIT_EXAMPLE_NUMBERS = 3 + 32 };
   X(values)                                                                                                  \
   X(as_fp16)                                                                                                 \
   X(as_bf16)                                                                                                 \
-  X(zeros)
+  X(zeros)                                                                                                   \
+  X(swaps)                                                                                                   \
+  X(swapped)                                                                                                 \
+  X(held)
 
 #endif

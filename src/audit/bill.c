@@ -164,6 +164,10 @@ static void add_pattern(SolEmuPattern *to, const SolEmuPattern *from, double sca
   if (hottest > to->hottest) to->hottest = hottest;
   uint64_t lanes = scaled(from->queue_lanes, scale), words = scaled(from->queue_packets, scale);
   if (lanes + words > to->queue_lanes + to->queue_packets) to->queue_lanes = lanes, to->queue_packets = words;
+  uint64_t swaps = scaled(from->swaps, scale);
+  if (swaps > to->swaps) to->swaps = swaps;
+  to->swapped += scaled(from->swapped, scale);
+  to->held += scaled(from->held, scale);
   if (from->allocation && to->allocation && from->allocation != to->allocation) to->several = true;
   to->several |= from->several;
   if (!to->allocation) to->allocation = from->allocation;
@@ -325,6 +329,15 @@ static void add_l2(const AuditLaunch *l, double scale, MachineWork *w) {
   if (l->steady) w->dram_write += left;
 }
 
+// Of several instructions, the one with the most at one word.
+static void add_swaps(const AuditInst *in, double scale, MachineWork *w) {
+  double sectors = (double)(in->counts.l2_hits + in->counts.l2_misses), lanes = (double)in->counts.atomics;
+  w->swaps = (double)in->pattern.swaps * scale;
+  w->swap_lanes = (double)in->pattern.swapped * scale;
+  w->held_clocks = (double)in->pattern.held * scale * (w->swaps / w->swap_lanes);
+  w->swap_sectors = lanes > 0 ? w->swap_lanes * sectors / lanes : 0;
+}
+
 // line: filled in with the timeline of a block; NULL: not asked for.
 static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const AuditShape *s, double scale,
                            MachineTimeline *line) {
@@ -350,6 +363,7 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
     clocks_issuing += in->executed.clocks * scale;
     double turns = (double)in->pattern.hottest * scale, clocks = audit_atomics_together(m, l, in) * scale;
     if (turns > w.atomic_turns) w.atomic_turns = turns;
+    if ((double)in->pattern.swaps * scale > w.swaps) add_swaps(in, scale, &w);
     bool once = (double)in->counts.executions * scale <= w.blocks * w.warps_per_block;
     if (clocks > w.atomic_clocks) w.atomic_clocks = clocks, w.atomic_end_clocks = once ? clocks : 0;
   }

@@ -91,7 +91,8 @@ static double dram_use(const Weights *w, const MachineWork *d, double written) {
 static double other_waits(const Weights *w, const MachineWork *d, double issuing) {
   const MachineModel *m = &w->program->machine;
   SolFigure shared = m->device->smem_latency;
-  return issuing + d->barriers * m->barrier_clocks + (sol_known(shared) ? d->shared_waits * shared.value : 0);
+  return issuing + d->barriers * machine_barrier(m, d->warps_per_block) +
+         (sol_known(shared) ? d->shared_waits * shared.value : 0);
 }
 
 static double wait_weight(const Weights *w, const AuditInst *in) {

@@ -37,6 +37,7 @@ typedef struct Vote { // a line in a block
 
 typedef struct Fit {
   const SassCode *code;
+  double wide_turns; // MachineModel
   AuditInst *insts;
   uint32_t count;
   Line *lines;
@@ -381,15 +382,22 @@ static bool is_local(uint8_t kind) {
   return kind == SASS_KIND_LOCAL_LOAD || kind == SASS_KIND_LOCAL_STORE;
 }
 
+// Turns in that half of the FMA pipe which multiplies integers: those with a result of 64 bits, or its upper half, take longer.
+static double mad_turns(const Fit *f, const SassInst *m) {
+  enum { IMAD_WIDE = 0x25, IMAD_HI = 0x27 };
+  if (m->unit != SASS_UNIT_MAD) return 0;
+  return m->opcode == IMAD_WIDE || m->opcode == IMAD_HI ? f->wide_turns : 1;
+}
+
 // Integer products have half of the FMA pipe alone: the work of both halves is the larger of the products'
 // twice and of the sum.
 static double mad_weight(const Fit *f) {
   double mads = 0, others = 0;
   for (uint32_t b = 0; b < f->code->block_count; b++)
     for (uint32_t i = 0; i < f->code->blocks[b].count; i++) {
-      uint8_t unit = f->code->insts[f->code->blocks[b].first + i].unit;
-      if (unit == SASS_UNIT_MAD) mads += f->times[b];
-      if (unit == SASS_UNIT_FP32) others += f->times[b];
+      const SassInst *m = &f->code->insts[f->code->blocks[b].first + i];
+      mads += f->times[b] * mad_turns(f, m);
+      if (m->unit == SASS_UNIT_FP32) others += f->times[b];
     }
   return mads > others ? 1 + (mads - others) / mads : 1;
 }
@@ -404,7 +412,7 @@ static void spread(Fit *f) {
       AuditInst *in = &f->insts[f->inst_of[i] == SASS_NONE ? 0 : f->inst_of[i]];
       in->executed.issues += f->times[b];
       if (m->kind == SASS_KIND_SHUFFLE) in->executed.shuffles += f->times[b];
-      add_pipe((SassUnit)m->unit, f->times[b], heavy, &in->executed);
+      add_pipe((SassUnit)m->unit, f->times[b], heavy * mad_turns(f, m), &in->executed);
       bool own = in->kind == SOL_EMU_KIND_LOCAL_LOAD || in->kind == SOL_EMU_KIND_LOCAL_STORE;
       if (is_local(m->kind) && !own) in->executed.spills += f->times[b] * m->width / 4;
     }
@@ -412,11 +420,11 @@ static void spread(Fit *f) {
 
 bool audit_machine_code(const SassCode *code, const SolDevice *device, AuditInst *insts, uint32_t count,
                         SolArena *arena) {
-  Fit f = {.code = code, .insts = insts, .count = count};
+  MachineModel model = machine_model(device);
+  Fit f = {.code = code, .insts = insts, .count = count, .wide_turns = model.wide_turns};
   if (!count || !code->count) return true;
   if (!make_lines(&f, arena) || !make_votes(&f, arena) || !fit_blocks(&f, arena)) return false;
   spread(&f);
-  MachineModel model = machine_model(device);
   return audit_scoreboards(code, &model, insts, f.times, f.inst_of, arena) &&
          audit_merged(code, insts, count, f.inst_of, arena);
 }

@@ -86,7 +86,7 @@ static void add_global(const MachineModel *m, const AuditInst *in, const AuditWa
     passes = sol_larger(passes, (double)c->lines * (c->l2_writes ? m->store_passes : 1));
   w->l1_wavefronts += passes * scale;
   if (in->kind == SOL_EMU_KIND_GLOBAL_ATOMIC)
-    w->l2_atomics += at_l2;
+    w->l2_atomics += at_l2, w->l2_atomic_lanes += (double)c->atomics * scale;
   else
     w->l2_reads += at_l2;
   w->l2_writes += (double)c->l2_writes * scale;
@@ -212,11 +212,11 @@ double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits
   global.l1_waits *= 1 - local, global.far_waits *= 1 - local;
   double far = far_of(&global, loads), near = (global.l1_waits + global.far_waits) * loads - far,
          close = chain->shared_waits + (chain->l1_waits + chain->far_waits) * local;
-  double longest = chain->issues * issues * machine_stall(m, w) + near * d->l1_latency.value +
-                   far * waits->far + close * d->smem_latency.value * shared +
-                   chain->barriers * m->barrier_clocks + chain->other_waits * m->other_shared_clocks +
-                   chain->cluster_barriers * m->cluster_barrier_clocks + chain->fences * m->fence_clocks +
-                   chain->store_fences * m->store_fence_clocks;
+  double longest =
+      chain->issues * issues * machine_stall(m, w) + near * d->l1_latency.value + far * waits->far +
+      close * d->smem_latency.value * shared + chain->barriers * machine_barrier(m, w->warps_per_block) +
+      chain->other_waits * m->other_shared_clocks + chain->cluster_barriers * m->cluster_barrier_clocks +
+      chain->fences * m->fence_clocks + chain->store_fences * m->store_fence_clocks;
   return mean > 0 && longest * scale > mean ? longest * scale / mean : 1;
 }
 

@@ -125,6 +125,7 @@ typedef struct SolEmuMachine {
       guard_loads; // instructions that the compiler predicates a branch over, with a global load among them: 0
   uint32_t guard_plain;  // and without: 0
   uint32_t atomic_bytes; // for SolEmuPattern.queue_...: bytes on which atomics are serialised: 32
+  uint32_t l2_slices;    // the same: parts of L2 that serve atomics at the same time: 1024
 } SolEmuMachine;
 
 SolStatus sol_emu_create(const SolEmuMachine *machine, SolEmu **out, SolError *err);
@@ -366,10 +367,14 @@ typedef struct SolEmuPattern {
   uint64_t same;         // atomics: lanes at the commonest address, summed over all executions
   uint64_t hottest; // global atomics: lanes on the busiest 32-byte sector of the launch. Sectors are hashed
                     // into 1024 bins, so this is an upper bound
-  // Global atomics to the busiest atomic_bytes of the launch (hashed into bins like sectors), summed over requests
+  // Global atomics to the busiest slice of L2 (atomic_bytes are hashed into bins like sectors, bins are dealt to slices), summed over requests
   // and lines: lanes at the address that most of them share, where several do, and packets: every eight neighbours
   // send one for each of their sectors.
   uint64_t queue_lanes, queue_packets;
+  // Compare-and-swaps that changed a word of global memory, by lanes, and those of the word that most of them changed.
+  uint64_t swapped, swaps;
+  uint64_t
+      held; // clocks of critical paths from such a swap to the next write of its warp to the same word: of locks
   uint64_t allocation; // global: address of the allocation accessed (SolEmuTouch.address); 0: none
   bool several;        // more than one allocation; `allocation` is the one with the lowest address
   // Loads from global memory whose value is used as f32: lane values examined (all of buffers up to 64 KiB; of

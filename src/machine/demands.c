@@ -8,6 +8,10 @@ double machine_stall(const MachineModel *m, const MachineWork *w) {
   return w->stall > 0 ? w->stall : m->issue_clocks;
 }
 
+double machine_barrier(const MachineModel *m, double warps) {
+  return m->barrier_clocks + m->barrier_warp_clocks * warps;
+}
+
 double machine_far_clocks(const MachineModel *m) {
   SolFigure l2 = m->device->l2_latency, dram = m->device->mem_latency;
   if (sol_known(l2) && sol_known(dram)) return (l2.value + dram.value) / 2;
@@ -15,7 +19,8 @@ double machine_far_clocks(const MachineModel *m) {
 }
 
 double machine_wait_clocks(const MachineModel *m, const MachineWork *w) {
-  double clocks = w->load_wait_clocks + w->barriers * m->barrier_clocks + w->issues * machine_stall(m, w);
+  double clocks = w->load_wait_clocks + w->barriers * machine_barrier(m, w->warps_per_block) +
+                  w->issues * machine_stall(m, w);
   SolFigure shared = m->device->smem_latency;
   return sol_known(shared) ? clocks + w->shared_waits * shared.value : clocks;
 }

@@ -44,7 +44,7 @@ MachineCosts machine_costs(const MachineModel *m, const MachineServed *s) {
       .l1 = sol_known(d->l1_latency) ? d->l1_latency.value : 0,
       .far = s->far,
       .others = m->other_shared_clocks,
-      .barrier = m->barrier_clocks,
+      .barrier = machine_barrier(m, 8), // of a block of usual size
       .cluster = m->cluster_barrier_clocks,
       .fence = m->fence_clocks,
       .store_fence = m->store_fence_clocks,

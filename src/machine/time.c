@@ -9,7 +9,7 @@
 //     Scattered reads reach scatter_share of that: each opens a DRAM row of its own.
 //  3. L2 gives its measured bandwidth to all SMs together; one SM receives at most l2_fill_bytes a clock, in at
 //     most l2_read_rate requests, each for sectors of one line; by bulk and tensor copies bulk_fill_bytes. L2 accepts l2_packet_rate a clock and SM from stores,
-//     from whichever SMs they come, and l2_atomic_rate sectors of atomics. Reads and writes overlap as busy time and waiting do.
+//     from whichever SMs they come, and l2_atomic_rate sectors of atomics, less where several lanes share them. Reads and writes overlap as busy time and waiting do.
 //  4. L1 and shared memory share one pipe of an SM: one wavefront of 128 bytes a clock, or half where the device's
 //     shared memory is half as wide.
 //  5. An SM issues 4 warp instructions a clock; pipes have the rates of the CUDA guide's table of
@@ -32,6 +32,9 @@
 //     how units overlap, the busiest resource counts alone; what the block's life is longer comes after it, as far as no other
 //     resident block uses it.
 // 11. Atomics to the same memory are serialised: see audit/work.c.
+// 12. A compare-and-swap that changes a word makes those of all others that wait there fail: they have to come again. So one
+//     succeeds every swap_clocks, or, where more lanes wait than are served in that time, at this word or by all of L2, once each of
+//     them had a turn; a lock no sooner than it is given back. Where warps come more seldom than that, because of whatever else they do, none waits.
 #include "machine/work.h"
 
 #include "base/error.h"
@@ -145,7 +148,9 @@ static double l2_seconds(const Spread *m, const MachineWork *w, MachineTime *out
   double reads = sm_seconds(m, w->l2_requests, c->l2_read_rate),
          writes = w->l2_packets / c->l2_packet_rate / m->sms / m->clock;
   fill = sol_larger(fill, together(reads, writes));
-  fill = sol_larger(fill, w->l2_atomics / c->l2_atomic_rate / m->sms / m->clock);
+  double atomics = w->l2_atomics / c->l2_atomic_rate +
+                   sol_larger(w->l2_atomic_lanes - w->l2_atomics, 0) * c->l2_atomic_lane_clocks;
+  fill = sol_larger(fill, atomics / m->sms / m->clock);
   if (sol_known(m->d->l2_bandwidth)) return sol_larger(sectors * 32 / m->d->l2_bandwidth.value, fill);
   out->left_out |= 1u << MACHINE_L2;
   return fill;
@@ -209,12 +214,14 @@ static double start_seconds(const Spread *m, const MachineWork *w) {
 }
 
 // The tail effect: how much longer the last wave takes than its share of DRAM's time, since its few SMs cannot
-// use the whole bandwidth.
+// use the whole bandwidth. What L2 has itself is in L2's time.
 static double tail_seconds(const Spread *m, const MachineWork *w, double dram) {
   double slots = sol_larger(w->blocks_per_sm, 1) * m->sms,
          rest = w->blocks - __builtin_floor(w->blocks / slots) * slots;
   if (rest <= 0 || w->blocks <= 0) return 0;
   double clocks = fill_clocks(m->model, w) / w->blocks; // of a block, all launches
+  double moved = (w->l2_reads + w->l2_writes) * 32, away = w->dram_read + w->dram_write;
+  if (away < moved) clocks *= away / moved;
   double alone = clocks * __builtin_ceil(rest / m->sms) / m->clock;
   return sol_larger(alone - dram * rest / w->blocks, 0);
 }
@@ -228,6 +235,20 @@ static double dram_seconds(const Spread *m, const MachineWork *w) {
 // Atomics at the end of the only wave: all its warps come to them at about the same time, and little else is left to do.
 static double end_seconds(const Spread *m, const MachineWork *w) {
   return w->blocks <= sol_larger(w->blocks_per_sm, 1) * m->sms ? w->atomic_end_clocks / m->clock : 0;
+}
+
+// `others`: of the launches without them.
+static double swap_seconds(const Spread *m, const MachineWork *w, double others) {
+  const MachineModel *c = m->model;
+  if (w->swaps <= 0) return 0;
+  double slots = sol_larger(w->blocks_per_sm, 1) * m->sms, blocks = w->blocks < slots ? w->blocks : slots,
+         words = sol_larger(w->swap_lanes / w->swaps, 1), lanes = blocks * w->warps_per_block * 32 / words;
+  double turn = sol_larger(c->swap_turn_clocks, w->swap_sectors / w->swaps / c->l2_atomic_rate / m->sms);
+  double swaps = w->swaps / w->launches, few = c->swap_clocks / turn, most = swaps < lanes ? swaps : lanes;
+  double clocks = swaps * c->swap_clocks;
+  if (most > few && clocks * w->launches / m->clock > others)
+    clocks = few * c->swap_clocks + (most * most - few * few) / 2 * turn + (swaps - most) * most * turn;
+  return sol_larger(clocks * w->launches, w->held_clocks) / m->clock;
 }
 
 static SolStatus check_device(const SolDevice *d, SolError *err) {
@@ -263,7 +284,11 @@ SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineT
   s[MACHINE_LATENCY] = latency_seconds(&m, w, warps, out);
   double at_end = end_seconds(&m, w), rest[MACHINE_RESOURCES];
   for (int r = 0; r < MACHINE_RESOURCES; r++) rest[r] = s[r];
-  rest[MACHINE_ATOMICS] -= at_end;
+  rest[MACHINE_ATOMICS] = 0;
+  double others = together(combined(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM), s[MACHINE_LATENCY]),
+         swaps = swap_seconds(&m, w, others);
+  rest[MACHINE_ATOMICS] = sol_larger(s[MACHINE_ATOMICS] - at_end, swaps);
+  s[MACHINE_ATOMICS] = sol_larger(s[MACHINE_ATOMICS], swaps);
   double busy = combined(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM);
   out->replayed = w->replayed > 0.5;
   if (out->replayed) busy = sol_largest(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM);

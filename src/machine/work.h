@@ -20,11 +20,16 @@
   X(l2_writes)         /* sectors written to L2 */                                                           \
   X(l2_bulk)           /* of both: by bulk and tensor copies */                                              \
   X(l2_atomics)        /* sectors of atomics sent to L2 */                                                   \
+  X(l2_atomic_lanes)   /* lanes of those atomics */                                                          \
   X(l2_requests)       /* to L2, each for sectors of one line; modelled */                                   \
   X(l2_packets)        /* sent to L2 by stores */                                                            \
   X(atomic_turns)      /* lanes of atomics on the sector with the most contention */                         \
   X(atomic_clocks)     /* of L2, for the serialised atomics on its busiest 512 bytes */                      \
   X(atomic_end_clocks) /* of those: by atomics that each warp executes once, so at the end of its work */    \
+  X(swaps)             /* compare-and-swaps that changed the word which most of them changed */              \
+  X(swap_lanes)        /* those of all words */                                                              \
+  X(swap_sectors)      /* their sectors */                                                                   \
+  X(held_clocks)       /* for which such a word was a lock that somebody had */                              \
   X(constant_turns)    /* words of constant loads, which are served one by one */                            \
   X(match_turns)       /* distinct values of matches, which are served one by one */                         \
   X(l1_wavefronts)     /* of global, local and texture requests in L1: one a clock and SM */                 \
@@ -99,6 +104,7 @@ double machine_light(const MachineModel *model, double bytes, double launches, d
 // ---- demands.c ----
 
 double machine_stall(const MachineModel *model, const MachineWork *work); // clocks between instructions
+double machine_barrier(const MachineModel *model, double warps); // clocks of a barrier of a block of so many
 // Clocks until a load that misses L1 arrives, where it is not known what serves it: L2 or DRAM, half of them each. 0:
 // nobody has measured it.
 double machine_far_clocks(const MachineModel *model);

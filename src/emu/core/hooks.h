@@ -13,6 +13,8 @@ void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *shape, uint64_t fi
 // Call after the request was coalesced into EmuWorker.coalesced, except for shared memory.
 void emu_observe_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, SolMemOp op);
 void emu_observe_atomic(EmuCtx *x, const EmuInst *i, const EmuAccess *acc);
+// Lanes whose compare-and-swap changed a word of global memory.
+void emu_observe_swaps(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t lanes);
 // The values that a load wrote to its registers; address: the first active lane's.
 void emu_observe_values(EmuCtx *x, const EmuInst *i, const EmuLoc *regs, uint32_t mask, uint64_t address);
 void emu_observe_sum(EmuRun *run, uint32_t pc, SolEmuPattern *to); // adds the patterns of all workers

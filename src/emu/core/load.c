@@ -19,6 +19,7 @@ static void defaults(SolEmuMachine *m) {
   DEFAULT(l2.dram_bytes, 32);
   DEFAULT(near_in_flight, 1);
   DEFAULT(atomic_bytes, SOL_SECTOR_BYTES);
+  DEFAULT(l2_slices, 1024);
   DEFAULT(mem_bytes, UINT64_C(80) << 30);
   DEFAULT(heap_bytes, 8 << 20);
   DEFAULT(stack_bytes, 512 * 1024);

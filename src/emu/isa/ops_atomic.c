@@ -5,6 +5,7 @@
 // operations on global memory take a lock, and are atomic towards each other alone. Sums of f32 in global
 // memory treat subnormals as zeros, sums in shared memory do not (PTX ISA, atom); f16, bf16
 // (.noftz) and f64 keep them.
+#include "emu/core/hooks.h"
 #include "emu/core/lower.h"
 #include "emu/isa/num_half.h"
 #include "emu/isa/num_int.h"
@@ -36,9 +37,12 @@ static uint32_t atomic_begin(EmuCtx *x, const EmuInst *i, uint32_t mask, EmuAcce
         memset(EMU_OUT(uint8_t, plan->d[e]) + (uint32_t)emu_first(bad) * i->bytes, 0, i->bytes);
   return ok;
 }
-static void atomic_end(EmuCtx *x, const EmuInst *i, uint32_t mask, bool changed) {
+// `changed`: the lanes that gave a word another value.
+static void atomic_end(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t mask, uint32_t changed) {
   const AtomicPlan *plan = (const AtomicPlan *)i->more;
-  emu_worker(x)->changes += changed;
+  emu_worker(x)->changes += changed != 0;
+  if (x->launch->observing && i->fn == PTX_FN_CAS && !x->idle)
+    emu_observe_swaps(x, i, acc, changed & ~acc->shared);
   if (changed)
     emu_poll_none(x);
   else if (plan->returns && mask)
@@ -69,7 +73,7 @@ static void atomic_end(EmuCtx *x, const EmuInst *i, uint32_t mask, bool changed)
   static void name(EmuCtx *x, const EmuInst *i, uint32_t mask) {                                             \
     const AtomicPlan *plan = (const AtomicPlan *)i->more;                                                    \
     EmuAccess acc;                                                                                           \
-    bool changed = false;                                                                                    \
+    uint32_t changed = 0;                                                                                    \
     mask = atomic_begin(x, i, mask, &acc);                                                                   \
     const T *c = EMU_IN(T, plan->c);                                                                         \
     for (uint32_t left = mask; left; left &= left - 1) {                                                     \
@@ -78,11 +82,13 @@ static void atomic_end(EmuCtx *x, const EmuInst *i, uint32_t mask, bool changed)
       T *p = (T *)(void *)acc.host[l], b[MOST_ELEMENTS];                                                     \
       for (int e = 0; e < i->vec; e++) b[e] = EMU_IN(T, plan->b[e])[l];                                      \
       for (int e = 0; e < i->vec; e++) {                                                                     \
-        T old = name##_at(p + e, b[e], c[l], global, &changed);                                              \
+        bool other = false;                                                                                  \
+        T old = name##_at(p + e, b[e], c[l], global, &other);                                                \
+        changed |= (uint32_t)other << l;                                                                     \
         if (plan->returns) EMU_OUT(T, plan->d[e])[l] = old;                                                  \
       }                                                                                                      \
     }                                                                                                        \
-    atomic_end(x, i, mask, changed);                                                                         \
+    atomic_end(x, i, &acc, mask, changed);                                                                   \
   }
 
 ATOMIC(and_b32, uint32_t, old &b)

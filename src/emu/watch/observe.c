@@ -141,6 +141,19 @@ static void keep_example(const EmuCtx *x, EmuSite *g, const int64_t *delta, uint
   }
 }
 
+// A lock is what a warp took by compare-and-swap, and writes again: how long it had it. `addr`, or NULL: `first` and `delta`.
+static void release(EmuCtx *x, uint32_t mask, uint64_t first, const int32_t *delta, const uint64_t *addr) {
+  EmuWarp *w = x->warp;
+  for (; mask; mask &= mask - 1) {
+    int lane = emu_first(mask);
+    if ((addr ? addr[lane] : first + (uint64_t)(int64_t)delta[lane]) != w->lock) continue;
+    uint64_t now = emu_path_weight(x->block, &x->block->paths[w->index]);
+    emu_worker(x)->sites[w->lock_site].sum.held += (now - w->locked) / EMU_WAIT;
+    w->lock = 0;
+    return;
+  }
+}
+
 void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first, SolMemOp op) {
   EmuSite *g = site_of(x, i);
   bool shared = i->space == PTX_SPACE_SHARED;
@@ -156,6 +169,7 @@ void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first,
   add_step(x, g, first, s->mask);
   if (emu_waited(x->launch) && op == SOL_MEM_STORE && !shared)
     emu_path_wrote(x, s->mask, first, s->delta, NULL);
+  if (x->warp->lock && op == SOL_MEM_STORE && !shared) release(x, s->mask, first, s->delta, NULL);
   uint32_t sectors = shared ? 0 : s->coalesced->sectors;
   if (wants_example(x, g, s->mask, sectors)) {
     int64_t delta[EMU_LANES];
@@ -176,6 +190,8 @@ void emu_observe_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint3
   if (global) emu_touch_any(x, &w->coalesced, op);
   if (emu_waited(x->launch) && global && (op == SOL_MEM_STORE || op == SOL_MEM_ATOMIC))
     emu_path_wrote(x, global, 0, NULL, acc->addr);
+  if (x->warp->lock && global && (op == SOL_MEM_STORE || (op == SOL_MEM_ATOMIC && i->fn != PTX_FN_CAS)))
+    release(x, global, 0, NULL, acc->addr);
   if (!g) return;
   if (acc->shared) emu_path_access(x, i, of_others(x, acc) ? EMU_REACH_OTHERS : EMU_REACH_SHARED, op);
   if (acc->mask & ~acc->shared) emu_path_access(x, i, reach_of(x, i, g), op);
@@ -276,6 +292,17 @@ void emu_observe_atomic(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
   }
 }
 
+void emu_observe_swaps(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t lanes) {
+  EmuSite *g = site_of(x, i);
+  if (g && lanes) {
+    x->warp->lock = acc->addr[emu_first(lanes)];
+    x->warp->locked = emu_path_weight(x->block, &x->block->paths[x->warp->index]);
+    x->warp->lock_site = x->launch->statics->site[i->index];
+  }
+  if (g) g->sum.swapped += emu_popc(lanes);
+  for (; g && lanes; lanes &= lanes - 1) emu_tally_add(&g->swaps, (int64_t)acc->addr[emu_first(lanes)]);
+}
+
 // ---- values ----
 
 // Bits that must be zero for an f32 to be an f16: subnormal ones have fewer places.
@@ -336,6 +363,7 @@ void emu_observe_free(EmuRun *run) {
     for (uint32_t n = 0; g && n < run->statics->site_count; n++) {
       emu_tally_free(&g[n].strides);
       emu_tally_free(&g[n].steps);
+      emu_tally_free(&g[n].swaps);
       sol_heap_free(g[n].bins);
     }
     sol_heap_free(g);
@@ -366,6 +394,8 @@ static void add_sums(SolEmuPattern *to, const SolEmuPattern *p) {
   to->misaligned += p->misaligned;
   to->steps += p->steps;
   to->same += p->same;
+  to->swapped += p->swapped;
+  to->held += p->held;
   to->values += p->values;
   to->as_fp16 += p->as_fp16;
   to->as_bf16 += p->as_bf16;
@@ -375,22 +405,33 @@ static void add_sums(SolEmuPattern *to, const SolEmuPattern *p) {
   if (!to->allocation || p->allocation < to->allocation) to->allocation = p->allocation;
 }
 
-// The busiest bin of an instruction's atomics: sectors and queues are looked at apart.
+static EmuBin sum_of(const EmuRun *run, uint32_t site, uint32_t bin) {
+  EmuBin sum = {0};
+  for (uint32_t k = 0; k < run->worker_count; k++) {
+    const EmuSite *g = &emu_worker(&run->workers[k])->sites[site];
+    if (!g->bins) continue;
+    sum.lanes += g->bins[bin].lanes;
+    sum.queue_lanes += g->bins[bin].queue_lanes;
+    sum.queue_packets += g->bins[bin].queue_packets;
+  }
+  return sum;
+}
+
+// The busiest sector of an instruction's atomics, and apart from that the busiest slice of L2: which memory is a slice's is as
+// chance has it, on the GPU as well.
 static EmuBin busiest(const EmuRun *run, uint32_t site) {
   EmuBin most = {0};
   bool any = false; // most instructions are no atomics
   for (uint32_t k = 0; k < run->worker_count; k++)
     any |= emu_worker(&run->workers[k])->sites[site].bins != NULL;
-  for (uint32_t b = 0; any && b < EMU_BINS; b++) {
+  for (uint32_t slice = 0; any && slice < run->emu->machine.l2_slices; slice++) {
     EmuBin sum = {0};
-    for (uint32_t k = 0; k < run->worker_count; k++) {
-      const EmuSite *g = &emu_worker(&run->workers[k])->sites[site];
-      if (!g->bins) continue;
-      sum.lanes += g->bins[b].lanes;
-      sum.queue_lanes += g->bins[b].queue_lanes;
-      sum.queue_packets += g->bins[b].queue_packets;
+    for (uint32_t b = slice; b < EMU_BINS; b += run->emu->machine.l2_slices) {
+      EmuBin bin = sum_of(run, site, b);
+      if (bin.lanes > most.lanes) most.lanes = bin.lanes;
+      sum.queue_lanes += bin.queue_lanes;
+      sum.queue_packets += bin.queue_packets;
     }
-    if (sum.lanes > most.lanes) most.lanes = sum.lanes;
     if (sum.queue_lanes + sum.queue_packets > most.queue_lanes + most.queue_packets)
       most.queue_lanes = sum.queue_lanes, most.queue_packets = sum.queue_packets;
   }
@@ -407,9 +448,12 @@ void emu_observe_sum(EmuRun *run, uint32_t pc, SolEmuPattern *to) {
     if (!k) continue;
     emu_tally_merge(&all->strides, &g->strides);
     emu_tally_merge(&all->steps, &g->steps);
+    emu_tally_merge(&all->swaps, &g->swaps);
   }
   add_commonest(&all->strides, &to->stride, &to->stride_times);
   add_commonest(&all->steps, &to->step, &to->step_times);
+  int64_t word = 0;
+  to->swaps += emu_tally_commonest(&all->swaps, &word);
   EmuBin most = busiest(run, site);
   to->hottest += most.lanes;
   to->queue_lanes += most.queue_lanes;

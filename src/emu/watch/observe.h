@@ -56,10 +56,10 @@ typedef struct EmuLayout { // the lane addresses of one execution
 typedef struct EmuSite { // one memory instruction, on one worker
   EmuLayout now;         // of its shape, where EmuShape.observed
   SolEmuPattern sum;
-  EmuTally strides, steps;
-  const EmuAlloc *alloc; // the last allocation accessed
-  uint64_t to_l2;        // SolL1Counts.to_l2 after its last request
-  struct EmuBin *bins;   // of atomics; NULL: none yet
+  EmuTally strides, steps, swaps; // swaps: by address
+  const EmuAlloc *alloc;          // the last allocation accessed
+  uint64_t to_l2;                 // SolL1Counts.to_l2 after its last request
+  struct EmuBin *bins;            // of atomics; NULL: none yet
   // Of float atomics on shared memory: the block and the address of the last one, and until when the address is busy, as EmuPath.swaps.
   uint64_t swap_block, swap_at, swap_busy;
 } EmuSite;
