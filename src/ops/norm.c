@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "emu/isa/num_cvt.h"
 #include "emu/isa/num_half.h"
-#include "ops/narrow.h"
+#include "ops/norm_narrow.h"
 #include "ops/parts.h"
 
 // For rows of up to `chunks` chunks of 16 bytes: the kernel (as an offset from the type's first), chunks per
@@ -116,7 +116,7 @@ enum {
   SHARED_BLOCK = 0,
   SHARED_BLOCK4 = 0,
   SHARED_BIG = BIG_BYTES,
-  SHARED_NARROW = NARROW_SHARED,
+  SHARED_NARROW = NORM_NARROW_SHARED,
   SHARED_ANY = 0,
   SHARED_STRIPED = 0,
   SHARED_LOOP = 0,
@@ -136,6 +136,11 @@ const int64_t norm_shapes[NORM_SHAPES][4] = {
     {2, 40001}, {1, 65536}, {1, 131072}, {1, 200001}, {1, 300000}, {1, 600003}, {0, 64},
 };
 
+#include <stdlib.h>
+static int64_t knob(const char *name, int64_t otherwise) { // TEMPORARY
+  const char *v = getenv(name);
+  return v ? atoll(v) : otherwise;
+}
 static int bits_of(int64_t v) { // of the next power of two
   int bits = 0;
   while ((int64_t)1 << bits < v) bits++;
@@ -248,18 +253,17 @@ static int32_t rows_ahead(const NormParams *p, int64_t row_bytes, int kernel) {
   return rows || !bytes ? (int32_t)rows : 1;
 }
 
-// Short rows that are not whole aligned chunks of one type.
-static SolStatus launch_narrow(SolContext *ctx, const OpsDef *def, NormCall *call, int kernel, bool early,
-                               SolStream stream) {
+// Short rows that are not whole aligned chunks of one type; false: they are too long.
+static bool plan_narrow(const SolContext *ctx, NormCall *call, OpsLaunch *l) {
   NormParams *p = &call->p;
   int in = ops_size(call->dtype), out = p->y_kind == KIND_FP8 ? 1 : p->y_kind == KIND_FP32 ? 4 : 2;
   NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p->x, p->x_stride, in, p->ids != NULL},
                                     [NARROW_RESIDUAL] = {p->residual, p->residual_stride, in, false},
                                     [NARROW_Y] = {p->y, p->y_stride, out, false},
                                     [NARROW_SECOND] = {p->second, p->second_stride, in, false}};
-  OpsLaunch l = {.kernel = kernel, .early = early, .params = p, .bytes = sizeof *p};
-  narrow_plan(ctx, t, p->m, p->n, &p->narrow, &l);
-  return ops_launch(ctx, def, &l, stream);
+  bool plain = p->y_kind == ops_kind(call->dtype) || p->y_kind == KIND_FP8;
+  if (p->n * in > knob("NARROW_BYTES", NORM_NARROW_BYTES) || p->scaling == NORM_SCALE_BLOCK) return false;
+  return norm_narrow_plan(ctx, t, p->m, p->n, call->layer ? 2 : 1, plain, &p->narrow, &p->how, l);
 }
 
 // Long rows in the shared memory of a block, a cluster or of blocks all over the GPU; false: they are too long, or in place.
@@ -270,7 +274,9 @@ static bool plan_spread(const SolContext *ctx, NormParams *p, int in, int out, O
       p->y == p->x || p->y == p->residual || p->y == p->second; // what is posted would be in the way
   if (p->all_over) parts = over_input ? 0 : parts_held(ctx, bytes);
   if (!parts) return false;
-  p->parts = parts_shape(p->y, (int64_t)p->m, p->n, in, out, parts);
+  // To fp8 rows are cut at blocks of 128 columns.
+  int64_t n = out == 1 ? ops_ceil_div(p->n, 128 * parts) * 128 * parts : p->n;
+  p->parts = parts_shape(p->y, (int64_t)p->m, n, in, out, parts);
   p->ahead = rows_ahead(p, bytes, NORM_f_big);
   l->cluster = 1;
   if (p->all_over) {
@@ -279,7 +285,7 @@ static bool plan_spread(const SolContext *ctx, NormParams *p, int in, int out, O
     l->block = PARTS_THREADS, l->cluster = p->parts.parts;
     ops_grid(l->grid, p->m * p->parts.parts, 1);
   }
-  l->shared = (uint32_t)(ops_ceil_div(p->parts.length * in, 16 * PARTS_THREADS) * 16 * PARTS_THREADS);
+  l->shared = (uint32_t)(ops_ceil_div(p->parts.length * in + 32, 16 * PARTS_THREADS) * 16 * PARTS_THREADS);
   return true;
 }
 
@@ -305,16 +311,20 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   int64_t chunks = (p->n + (unaligned ? p->line - 1 : 0) + per - 1) / per;
   int64_t all = p->n / per + (p->n % per != 0);
   const Rule *rule = fast ? fast_rule(ctx, call, in, all, clusters) : NULL;
-  if (!rule && narrow_holds(p->n, NARROW_NORM) && p->scaling != NORM_SCALE_BLOCK)
-    return launch_narrow(ctx, def, call, call->fp8 + type * PER_TYPE + NORM_f_narrow, clusters, stream);
   OpsLaunch l = {.early = clusters, .params = p, .bytes = sizeof *p};
+  l.kernel = call->fp8 + type * PER_TYPE + NORM_f_narrow;
+  bool brief = narrow_holds(p->n, NARROW_NORM);
+  if (!rule && brief && plan_narrow(ctx, call, &l)) return ops_launch(ctx, def, &l, stream);
   if (!rule && clusters && is_odd(call, kind, in, per)) rule = odd_rule(p, in, all);
+  if (!rule && unaligned && plan_narrow(ctx, call, &l)) return ops_launch(ctx, def, &l, stream);
   if (rule)
     chunks = all, p->chunks = (int32_t)chunks, least = 1;
   else
     rule = unaligned ? FIND(unaligned_rules) : FIND(any_rules);
-  l.kernel = type * PER_TYPE + NORM_f_spread;
-  if (!rule && !call->fp8 && clusters && plan_spread(ctx, p, (int)in, (int)out, &l))
+  if (rule && unaligned && rule->kernel == NORM_f_striped3 && p->n * in >= knob("SPREAD_FROM", 1 << 30))
+    rule = NULL;
+  l.kernel = call->fp8 + type * PER_TYPE + NORM_f_spread;
+  if (!rule && clusters && plan_spread(ctx, p, (int)in, (int)out, &l))
     return ops_launch(ctx, def, &l, stream);
   Rule loop = {INT64_MAX, unaligned ? NORM_f_striped_loop : NORM_f_loop, 2, 512, clusters ? 16 : 1};
   if (!rule) rule = &loop;
