@@ -53,9 +53,11 @@ INLINE void units_fill(NormKernel c, const NormParams *p, const SpreadUnits &a) 
 
 // A unit's elements; zeros beyond the row's end.
 INLINE void unit_take(NormKernel c, const SpreadUnits &a, int unit, int count, float *f) {
+  uint4 none = make_uint4(0, 0, 0, 0);
+  bool both = (int)a.shift + count * norm_bytes(c) > 16;
   Vec v;
-  v.v = a.memory[unit];
-  if (a.shift) v.v = funnel(v.v, a.memory[unit + 1], a.shift, norm_bytes(c));
+  v.v = count ? a.memory[unit] : none;
+  if (a.shift) v.v = funnel(v.v, both ? a.memory[unit + 1] : none, a.shift, norm_bytes(c));
   widen(&v, c.kind, norm_bytes(c), f);
   if (count < 16 / norm_bytes(c))
 #pragma unroll
@@ -153,7 +155,7 @@ INLINE void units_put(NormKernel c, const NormParams *p, const SpreadUnits &a, f
   for (int k = 0; k < a.turns; k++) {
     int unit = a.first + k * 32, count = unit_count(c, a, unit);
     float f[8];
-    unit_take(c, a, min(unit, a.hi), count, f); // there is some memory beyond the last unit
+    unit_take(c, a, unit, count, f);
     float top = unit_product(c, p, a, unit, count, f);
     if (p->scaling == NORM_SCALE_BLOCK) {
       int column = a.begin + unit * per;
