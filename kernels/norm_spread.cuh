@@ -134,10 +134,7 @@ typedef struct SpreadVectors {
   Around w[SPREAD_PUT], b[SPREAD_PUT];
 } SpreadVectors;
 
-INLINE int spread_batch(NormKernel c) { return c.op == NORM_LAYER ? SPREAD_PUT / 2 : SPREAD_PUT; }
-
-// The first are loaded before the row's sums are known, where there are registers for them.
-INLINE bool spread_early(NormKernel c) { return false && c.op != NORM_EMBED; }
+INLINE int spread_batch(NormKernel c) { return c.op == NORM_LAYER || c.op == NORM_EMBED ? SPREAD_PUT / 2 : SPREAD_PUT; }
 
 // Vectors are of the input's type and start on 16 bytes: the 16 bytes around a chunk's are whole.
 INLINE bool spread_plain(NormKernel c, const NormParams *p) {
@@ -168,14 +165,15 @@ INLINE void spread_give(NormKernel c, const NormParams *p, const Spread1 &a, int
   }
 }
 
-// Writes the thread's chunks from number k on. early: the vectors of the first of them, if they are plain (spread_early).
-INLINE void spread_put(NormKernel c, const NormParams *p, const Spread1 &a, int k, float2 row, bool plain, SpreadVectors *early) {
+// Writes the thread's chunks from number k on.
+INLINE void spread_put(NormKernel c, const NormParams *p, const Spread1 &a, int k, float2 row, bool plain) {
   float scale = rsqrtf(row.y + p->eps);
   if (plain) {
 #pragma unroll 1
-    for (int from = k; k < a.count; k += spread_batch(c)) {
-      if (k != from || !spread_early(c)) spread_vectors(c, p, a, k, early);
-      spread_give(c, p, a, k, early, row.x, scale);
+    for (; k < a.count; k += spread_batch(c)) {
+      SpreadVectors v;
+      spread_vectors(c, p, a, k, &v);
+      spread_give(c, p, a, k, &v, row.x, scale);
     }
     return;
   }
@@ -235,7 +233,6 @@ INLINE void norm_spread(NormKernel c, const NormParams *p) {
   float2 v = make_float2(0, 0), row = v;
   uint32_t part = at.part;
   bool plain = spread_plain(c, p);
-  SpreadVectors vectors;
   if (at.last) {
     part = p->parts.parts - 1;
     if (threadIdx.x < p->parts.parts) shared.left[threadIdx.x] = part_ask(p->parts, posts, threadIdx.x) == PART_LEFT;
@@ -244,18 +241,18 @@ INLINE void norm_spread(NormKernel c, const NormParams *p) {
     if (c.op == NORM_EMBED) r.second = nullptr;
   }
   for (bool first = true;; part--) {
+    if (at.last && part && !first && !shared.left[part]) continue; // nothing of it is left to do
     int start = p->all_over && part == 0 ? p->parts.front / PARTS_THREADS : 0; // turns that are written last
     Spread1 a = spread_part(c, p, r, part, spread_memory);
     bool whole = !at.last || shared.left[part];
     if (!whole) a.count = part ? 0 : min(a.count, start);
     if (at.last) start = 0;
     spread_fill(c, p, a, at.last);
-    if (plain && spread_early(c)) spread_vectors(c, p, a, start, &vectors);
     if (!at.last) v = spread_sum(c, a, spread_edge(c, p, a, false).x, spread_count(c, p, a.s, part), &shared.room[0]);
     if (first && !spread_exchange(p, at, posts, &shared, &v)) return;
     if (first) row = spread_row(c, p, a.s, v, &shared.room[1]);
     first = false;
-    spread_put(c, p, a, start, row, plain, &vectors);
+    spread_put(c, p, a, start, row, plain);
     if (at.last || !p->all_over) spread_put_edge(c, p, a, row);
     if (!at.last || part == 0) return;
   }

@@ -64,13 +64,25 @@ INLINE void unit_take(NormKernel c, const SpreadUnits &a, int unit, int count, f
     for (int j = 0; j < 16 / norm_bytes(c); j++) f[j] = j < count ? f[j] : 0;
 }
 
-// f times the unit's weights; returns the largest magnitude.
-INLINE float unit_product(NormKernel c, const NormParams *p, const SpreadUnits &a, int unit, int count, float *f) {
+enum { UNITS_BATCH = 4 }; // units whose weights a thread loads at a time
+
+// The weights of this thread's units from number k on, of those that are whole.
+INLINE void units_weights(NormKernel c, const NormParams *p, const SpreadUnits &a, int k, Vec *w) {
+  const char *from = (const char *)p->weight + ((int64_t)a.begin * norm_bytes(c) + (int64_t)(a.first + k * 32) * 16);
+  bool plain = span_plain(c, p, p->weight);
+#pragma unroll
+  for (int i = 0; i < UNITS_BATCH; i++) {
+    bool whole = k + i < a.turns && unit_count(c, a, a.first + (k + i) * 32) == 16 / norm_bytes(c);
+    w[i] = load16_now(from + i * 512, plain && whole);
+  }
+}
+
+// f times the unit's weights; returns the largest magnitude. v: them, if they are whole chunks of the input's type.
+INLINE float unit_product(NormKernel c, const NormParams *p, const SpreadUnits &a, int unit, int count, Vec v, float *f) {
   const int per = 16 / norm_bytes(c);
   int column = a.begin + unit * per;
   float w[8], top = 0;
   if (span_plain(c, p, p->weight) && count == per) {
-    Vec v = load16((const char *)p->weight + (int64_t)column * norm_bytes(c), true);
     widen(&v, c.kind, norm_bytes(c), w);
   } else {
 #pragma unroll
@@ -89,15 +101,20 @@ INLINE float2 units_sum(NormKernel c, const NormParams *p, const SpreadUnits &a,
   bool by_row = p->scaling == NORM_SCALE_ROW;
   float2 s = make_float2(0, 0);
   float top = 0;
-#pragma unroll 2
-  for (int k = 0; k < a.turns; k++) {
-    int unit = a.first + k * 32, count = unit_count(c, a, unit);
-    float f[8];
-    if (!count) continue;
-    unit_take(c, a, unit, count, f);
+#pragma unroll 1
+  for (int k = 0; k < a.turns; k += UNITS_BATCH) {
+    Vec w[UNITS_BATCH];
+    if (by_row) units_weights(c, p, a, k, w);
 #pragma unroll
-    for (int j = 0; j < per; j += 2) s.x = fmaf(f[j], f[j], s.x), s.y = fmaf(f[j + 1], f[j + 1], s.y);
-    if (by_row) top = higher(top, unit_product(c, p, a, unit, count, f));
+    for (int i = 0; i < UNITS_BATCH; i++) {
+      int unit = a.first + (k + i) * 32, count = k + i < a.turns ? unit_count(c, a, unit) : 0;
+      float f[8];
+      if (!count) continue;
+      unit_take(c, a, unit, count, f);
+#pragma unroll
+      for (int j = 0; j < per; j += 2) s.x = fmaf(f[j], f[j], s.x), s.y = fmaf(f[j + 1], f[j + 1], s.y);
+      if (by_row) top = higher(top, unit_product(c, p, a, unit, count, w[i], f));
+    }
   }
   float sum = parts_sum(s.x + s.y, shared->room[0].part[0]);
   if (by_row) { // a NaN is above all as bits, too
@@ -143,8 +160,27 @@ INLINE void unit_store(NormKernel c, char *y, uint64_t u, uint64_t before, int c
   if (past && (ends || count < per)) store_bytes(y, u, per - past, count);
 }
 
-INLINE void units_put(NormKernel c, const NormParams *p, const SpreadUnits &a, float2 row, bool first_part) {
+// What a unit is in fp8. scale: 1 / deviation; q: the row's or the tensor's.
+INLINE uint64_t unit_result(NormKernel c, const NormParams *p, const SpreadUnits &a, int unit, int count, Vec w, float scale, Fp8Scale q) {
   const int per = 16 / norm_bytes(c), lanes = 128 / per;
+  float f[8];
+  unit_take(c, a, unit, count, f);
+  float top = unit_product(c, p, a, unit, count, w, f);
+  if (p->scaling == NORM_SCALE_BLOCK) {
+    float *scales = p->scales + (int64_t)a.row * ((p->n + 127) / 128) + (a.begin + unit * per) / 128;
+    bool first = count && threadIdx.x % lanes == 0 && unit >= a.lo && unit < a.hi;
+    q = fp8_choose(lanes_highest(top, lanes), scale, scales, first);
+  }
+  if (p->scaling == NORM_SCALE_TENSOR)
+#pragma unroll
+    for (int j = 0; j < per; j++) f[j] *= scale;
+  fp8_divide(q, per, f);
+  uint2 words = fp8_words(c, f);
+  return words.x | (uint64_t)words.y << 32;
+}
+
+INLINE void units_put(NormKernel c, const NormParams *p, const SpreadUnits &a, float2 row, bool first_part) {
+  const int per = 16 / norm_bytes(c);
   int lane = threadIdx.x % 32;
   float scale = rsqrtf(row.x + p->eps);
   Fp8Scale q = {1, 1};
@@ -152,28 +188,19 @@ INLINE void units_put(NormKernel c, const NormParams *p, const SpreadUnits &a, f
   if (p->scaling == NORM_SCALE_ROW) q = fp8_choose(row.y, scale, p->scales + a.row, first_part && threadIdx.x == 0);
   uint64_t carried = 0; // lane 0: what the warp's last lane had in the turn before
 #pragma unroll 1
-  for (int k = 0; k < a.turns; k++) {
-    int unit = a.first + k * 32, count = unit_count(c, a, unit);
-    float f[8];
-    unit_take(c, a, unit, count, f);
-    float top = unit_product(c, p, a, unit, count, f);
-    if (p->scaling == NORM_SCALE_BLOCK) {
-      int column = a.begin + unit * per;
-      float *scales = p->scales + (int64_t)a.row * ((p->n + 127) / 128) + column / 128;
-      q = fp8_choose(lanes_highest(top, lanes), scale, scales, count && lane % lanes == 0 && unit >= a.lo && unit < a.hi);
-    }
-    if (p->scaling == NORM_SCALE_TENSOR)
+  for (int k = 0; k < a.turns; k += UNITS_BATCH) {
+    Vec w[UNITS_BATCH];
+    units_weights(c, p, a, k, w);
 #pragma unroll
-      for (int j = 0; j < per; j++) f[j] *= scale;
-    fp8_divide(q, per, f);
-    uint2 words = fp8_words(c, f);
-    uint64_t u = words.x | (uint64_t)words.y << 32, before = __shfl_sync(~0u, u, (lane + 31) % 32);
-    uint64_t last = before;
-    if (lane == 0) before = carried;
-    carried = last;
-    bool begins = unit == a.lo || (k == 0 && lane == 0), ends = unit == a.hi - 1 || (k == a.turns - 1 && lane == 31);
-    if (count && unit >= a.lo && unit < a.hi)
-      unit_store(c, a.r.y + a.begin + (int64_t)unit * per, u, before, count, begins, ends);
+    for (int i = 0; i < UNITS_BATCH; i++) {
+      int unit = a.first + (k + i) * 32, count = k + i < a.turns ? unit_count(c, a, unit) : 0;
+      uint64_t u = unit_result(c, p, a, unit, count, w[i], scale, q), last = __shfl_sync(~0u, u, (lane + 31) % 32);
+      uint64_t before = lane ? last : carried;
+      carried = last;
+      bool begins = unit == a.lo || (k + i == 0 && lane == 0), ends = unit == a.hi - 1 || (k + i == a.turns - 1 && lane == 31);
+      if (count && unit >= a.lo && unit < a.hi)
+        unit_store(c, a.r.y + a.begin + (int64_t)unit * per, u, before, count, begins, ends);
+    }
   }
 }
 
@@ -199,6 +226,7 @@ INLINE void norm_spread_fp8(NormKernel c, const NormParams *p) {
     __syncthreads();
   }
   for (bool first = true;; part--) {
+    if (at.last && part && !first && !shared.left[part]) continue; // nothing of it is left to do
     SpreadUnits a = spread_units(c, p, r, at.row, part, spread_memory);
     int front = p->all_over && part == 0 ? min(p->parts.front, a.hi) : 0; // units that are written last
     bool some = !at.last || shared.left[part] || front;

@@ -24,7 +24,7 @@ typedef struct Rule {
 // last: threads per block for the longest rows, of which a block has up to HELD_CHUNKS.
 #define WIDE_ROWS(last)                                                                                      \
   {8192, NORM_f_big, 8, 256, 4}, {16384, NORM_f_big, 8, 256, 8}, {32768, NORM_f_big, 8, 256, 16},            \
-      {65536, NORM_f_big, 16, 256, 16}, {                                                                    \
+      {65536, NORM_f_big, 65536 / 16 / (last), last, 16}, {                                                  \
     16 * HELD_CHUNKS, NORM_f_big, HELD_CHUNKS / (last), last, 16                                             \
   }
 enum { HELD_CHUNKS = 13 << 10, HELD_PAIRS = 6 << 10 }; // 208 and 192 KB
@@ -116,7 +116,8 @@ enum {
   SHARED_BLOCK = 0,
   SHARED_BLOCK4 = 0,
   SHARED_BIG = BIG_BYTES,
-  SHARED_NARROW = NORM_NARROW_SHARED,
+  SHARED_NARROW = NARROW_SHARED,
+  SHARED_STAGED = NORM_STAGED_SHARED,
   SHARED_ANY = 0,
   SHARED_STRIPED = 0,
   SHARED_LOOP = 0,
@@ -164,6 +165,13 @@ static bool is_fast(const NormCall *call, int kind, int64_t per, int64_t out) {
   const NormParams *p = &call->p;
   return (p->y_kind == kind || call->fp8) && p->weight_kind == kind && p->weight &&
          (p->bias || !call->layer) && p->n % per == 0 && by_vectors(p, per, out);
+}
+
+// One type throughout, vectors on 16 bytes: rows in shared memory are then read and written 16 bytes at a time.
+static bool is_plain(const NormCall *call, int kind) {
+  const NormParams *p = &call->p;
+  return !call->fp8 && p->y_kind == kind && p->weight_kind == kind && p->weight && on_16(p->weight, 0) &&
+         (!call->layer || (p->bias && on_16(p->bias, 0)));
 }
 
 // To fp8, unaligned rows whose input and output are aligned alike: whole chunks of both start at the same
@@ -253,17 +261,26 @@ static int32_t rows_ahead(const NormParams *p, int64_t row_bytes, int kernel) {
   return rows || !bytes ? (int32_t)rows : 1;
 }
 
-// Short rows that are not whole aligned chunks of one type; false: they are too long.
-static bool plan_narrow(const SolContext *ctx, NormCall *call, OpsLaunch *l) {
+// Short rows that are not whole aligned chunks of one type (narrow), and longer ones (staged); false: they are too long.
+static bool plan_narrow(const SolContext *ctx, NormCall *call, bool staged, OpsLaunch *l) {
   NormParams *p = &call->p;
-  int in = ops_size(call->dtype), out = p->y_kind == KIND_FP8 ? 1 : p->y_kind == KIND_FP32 ? 4 : 2;
+  int kind = ops_kind(call->dtype), in = ops_size(call->dtype);
+  int out = p->y_kind == KIND_FP8 ? 1 : p->y_kind == KIND_FP32 ? 4 : 2;
   NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p->x, p->x_stride, in, p->ids != NULL},
                                     [NARROW_RESIDUAL] = {p->residual, p->residual_stride, in, false},
                                     [NARROW_Y] = {p->y, p->y_stride, out, false},
                                     [NARROW_SECOND] = {p->second, p->second_stride, in, false}};
-  bool plain = p->y_kind == ops_kind(call->dtype) || p->y_kind == KIND_FP8;
-  if (p->n * in > knob("NARROW_BYTES", NORM_NARROW_BYTES) || p->scaling == NORM_SCALE_BLOCK) return false;
-  return norm_narrow_plan(ctx, t, p->m, p->n, call->layer ? 2 : 1, plain, &p->narrow, &p->how, l);
+  if (p->scaling == NORM_SCALE_BLOCK) return false;
+  if (staged) {
+    bool alike = p->weight && p->y_kind == kind && (p->bias || !call->layer);
+    bool words = !(((uintptr_t)p->weight | (uintptr_t)p->bias) & 3);
+    if (!alike || !words || norm_narrow_held(t, p->n) > knob("STAGED_BYTES", NORM_STAGED_BYTES)) return false;
+    return norm_staged_plan(ctx, t, p->m, p->n, &p->narrow, &p->how, l);
+  }
+  if (p->n * in > knob("NARROW_BYTES", NORM_NARROW_BYTES)) return false;
+  if (!norm_narrow_plan(ctx, t, p->m, p->n, call->layer ? 2 : 1, &p->narrow, &p->how, l)) return false;
+  if (p->y_kind != kind && p->y_kind != KIND_FP8) p->how.plain = 0;
+  return true;
 }
 
 // Long rows in the shared memory of a block, a cluster or of blocks all over the GPU; false: they are too long, or in place.
@@ -314,18 +331,23 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   OpsLaunch l = {.early = clusters, .params = p, .bytes = sizeof *p};
   l.kernel = call->fp8 + type * PER_TYPE + NORM_f_narrow;
   bool brief = narrow_holds(p->n, NARROW_NORM);
-  if (!rule && brief && plan_narrow(ctx, call, &l)) return ops_launch(ctx, def, &l, stream);
+  if (rule && all <= knob("TINY", 3) && p->scaling != NORM_SCALE_BLOCK && brief) rule = NULL;
+  if (!rule && brief && plan_narrow(ctx, call, false, &l)) return ops_launch(ctx, def, &l, stream);
   if (!rule && clusters && is_odd(call, kind, in, per)) rule = odd_rule(p, in, all);
-  if (!rule && unaligned && plan_narrow(ctx, call, &l)) return ops_launch(ctx, def, &l, stream);
+  if (!rule && unaligned && plan_narrow(ctx, call, false, &l)) return ops_launch(ctx, def, &l, stream);
+  l.kernel = type * PER_TYPE + NORM_f_staged;
+  if (!rule && unaligned && clusters && !call->fp8 && plan_narrow(ctx, call, true, &l))
+    return ops_launch(ctx, def, &l, stream);
   if (rule)
     chunks = all, p->chunks = (int32_t)chunks, least = 1;
   else
     rule = unaligned ? FIND(unaligned_rules) : FIND(any_rules);
-  if (rule && unaligned && rule->kernel == NORM_f_striped3 && p->n * in >= knob("SPREAD_FROM", 1 << 30))
-    rule = NULL;
   l.kernel = call->fp8 + type * PER_TYPE + NORM_f_spread;
-  if (!rule && clusters && plan_spread(ctx, p, (int)in, (int)out, &l))
-    return ops_launch(ctx, def, &l, stream);
+  if (!rule ||
+      (rule->kernel == NORM_f_striped3 && is_plain(call, kind) && p->n * in >= knob("SPREAD_FROM", 0))) {
+    if (clusters && plan_spread(ctx, p, (int)in, (int)out, &l)) return ops_launch(ctx, def, &l, stream);
+    l.shared = 0;
+  }
   Rule loop = {INT64_MAX, unaligned ? NORM_f_striped_loop : NORM_f_loop, 2, 512, clusters ? 16 : 1};
   if (!rule) rule = &loop;
 

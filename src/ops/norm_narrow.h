@@ -5,10 +5,20 @@
 #include "kernels/norm.h"
 #include "ops/narrow.h"
 
-enum { NORM_NARROW_BYTES = 2048, NORM_NARROW_SHARED = 96 << 10 }; // the longest rows; the most of a block
+enum { NORM_NARROW_BYTES = 2048 }; // narrow: the longest rows
+// Staged: the longest rows, all tensors together, and the most of a block.
+enum { NORM_STAGED_BYTES = 32 << 10, NORM_STAGED_SHARED = 96 << 10 };
+_Static_assert(NORM_STAGED_THREADS == 256, "2^NORM_STAGED_BITS");
+enum { NORM_STAGED_SPAN = 24 << 10, NORM_STAGED_BITS = 8 }; // bytes of a block's rows; 2^8 threads share each
 // Bytes of all tensors that a lane has of a row: about as many threads then fit an SM as its shared memory
 // holds rows for.
 enum { NORM_LANE_BYTES = 160 };
+
+#include <stdlib.h>
+static inline int64_t norm_lane_bytes(void) { // TEMPORARY
+  const char *v = getenv("LANE_BYTES");
+  return v ? atoll(v) : NORM_LANE_BYTES;
+}
 
 static inline int64_t norm_narrow_bytes(const NarrowTensor *t, int64_t n) {
   return t->at ? n * t->size : 0;
@@ -23,18 +33,22 @@ static inline int64_t norm_lowest_bit(int64_t v) {
   return v & -v;
 }
 
-// How many lanes share a row: enough for its bytes, and, where each still has eight words, for rows to begin in
-// different banks. It depends on sizes and strides alone.
-static inline int norm_narrow_lanes(const NarrowTensor *t, int64_t n) {
+// Bytes that a row takes in shared memory, wherever the tensors begin.
+static inline int64_t norm_narrow_held(const NarrowTensor *t, int64_t n) {
   int64_t bytes = norm_narrow_bytes(&t[NARROW_X], n) + norm_narrow_bytes(&t[NARROW_RESIDUAL], n);
   bool looked_up = t[NARROW_X].looked_up;
   if (looked_up || t[NARROW_Y].size != t[NARROW_X].size) bytes += norm_narrow_bytes(&t[NARROW_Y], n);
-  if (looked_up) bytes += norm_narrow_bytes(&t[NARROW_SECOND], n);
+  return bytes + (looked_up ? norm_narrow_bytes(&t[NARROW_SECOND], n) : 0);
+}
+
+// How many lanes share a row: enough for its bytes, and, where each still has some words, for rows to begin in
+// different banks. It depends on sizes and strides alone.
+static inline int norm_narrow_lanes(const NarrowTensor *t, int64_t n) {
+  int64_t bytes = norm_narrow_held(t, n), words = n * t[NARROW_X].size / 4;
   int64_t banks = norm_narrow_apart(&t[NARROW_X], n) ? 4 : norm_lowest_bit(n * t[NARROW_X].size) / 4;
-  int64_t words = n * t[NARROW_X].size / 4;
   int bits = 0;
-  while (bits < NARROW_NORM && bytes > NORM_LANE_BYTES << bits) bits++;
-  while (1 << bits < banks && words >= INT64_C(8) << bits) bits++;
+  while (bits < NARROW_NORM && bytes > norm_lane_bytes() << bits) bits++;
+  while (1 << bits < banks && words >= INT64_C(16) << bits) bits++;
   return bits;
 }
 
@@ -78,9 +92,22 @@ static inline uint32_t norm_narrow_places(const NarrowTensor *t, int vectors, Na
   return used + (uint32_t)(vectors * s->n * 4);
 }
 
+// What both kinds of rows have in common, once lanes and rows are known.
+static inline void norm_narrow_launch(const NarrowTensor *t, uint64_t m, uint32_t threads, NarrowShape *s,
+                                      NormNarrow *how, OpsLaunch *l) {
+  int64_t width = norm_narrow_bytes(&t[NARROW_X], s->n);
+  how->copy_bits = 0;
+  while (how->copy_bits < 5 && width + 14 > INT64_C(16) << how->copy_bits) how->copy_bits++;
+  how->plain = norm_narrow_words(&t[NARROW_X], &t[NARROW_RESIDUAL]) &&
+               norm_narrow_words(&t[NARROW_X], &t[NARROW_Y]) &&
+               norm_narrow_words(&t[NARROW_X], &t[NARROW_SECOND]);
+  l->block = threads, l->cluster = 1;
+  ops_grid(l->grid, (m + (uint64_t)s->rows - 1) / (uint64_t)s->rows, 1);
+}
+
 // Fills the shape and the launch; false: the rows are too long. vectors: of weights, and of biases.
 static inline bool norm_narrow_plan(const SolContext *ctx, const NarrowTensor *t, uint64_t m, int64_t n,
-                                    int vectors, bool plain, NarrowShape *s, NormNarrow *how, OpsLaunch *l) {
+                                    int vectors, NarrowShape *s, NormNarrow *how, OpsLaunch *l) {
   int64_t width = 1; // bytes of a row in the widest tensor
   for (int i = 0; i < NARROW_TENSORS; i++)
     if (norm_narrow_bytes(&t[i], n) > width) width = norm_narrow_bytes(&t[i], n);
@@ -92,15 +119,23 @@ static inline bool norm_narrow_plan(const SolContext *ctx, const NarrowTensor *t
   if (turns > few) turns = few;
   if (!turns) turns = 1;
   do s->rows = (int32_t)(turn * turns), l->shared = norm_narrow_places(t, vectors, s, how);
-  while (l->shared > NORM_NARROW_SHARED && --turns);
+  while (l->shared > NARROW_SHARED && --turns);
   if (!turns) return l->shared = 0, false;
-  how->copy_bits = 0;
-  while (how->copy_bits < 3 && width + 14 > INT64_C(16) << how->copy_bits) how->copy_bits++;
-  how->plain = plain && norm_narrow_words(&t[NARROW_X], &t[NARROW_RESIDUAL]) &&
-               norm_narrow_words(&t[NARROW_X], &t[NARROW_Y]) &&
-               norm_narrow_words(&t[NARROW_X], &t[NARROW_SECOND]);
-  l->block = NARROW_THREADS, l->cluster = 1;
-  ops_grid(l->grid, (m + (uint64_t)s->rows - 1) / (uint64_t)s->rows, 1);
+  norm_narrow_launch(t, m, NARROW_THREADS, s, how, l);
+  return true;
+}
+
+// The same for longer rows, which all threads of a block share.
+static inline bool norm_staged_plan(const SolContext *ctx, const NarrowTensor *t, uint64_t m, int64_t n,
+                                    NarrowShape *s, NormNarrow *how, OpsLaunch *l) {
+  int64_t bytes = norm_narrow_held(t, n);
+  uint64_t rows = (uint64_t)(NORM_STAGED_SPAN / bytes), few = m / (4 * (uint64_t)ctx->sms);
+  if (rows > NORM_STAGED_ROWS) rows = NORM_STAGED_ROWS;
+  if (rows > few) rows = few;
+  s->n = (int32_t)n, s->lane_bits = NORM_STAGED_BITS, s->rows = rows ? (int32_t)rows : 1;
+  l->shared = norm_narrow_places(t, 0, s, how);
+  if (l->shared > NORM_STAGED_SHARED) return l->shared = 0, false;
+  norm_narrow_launch(t, m, NORM_STAGED_THREADS, s, how, l);
   return true;
 }
 
