@@ -336,7 +336,8 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   if (!rule && clusters && is_odd(call, kind, in, per)) rule = odd_rule(p, in, all);
   if (!rule && unaligned && plan_narrow(ctx, call, false, &l)) return ops_launch(ctx, def, &l, stream);
   l.kernel = type * PER_TYPE + NORM_f_staged;
-  if (!rule && unaligned && clusters && !call->fp8 && plan_narrow(ctx, call, true, &l))
+  if (!rule && unaligned && ops_has_kernel(ctx, def, NORM_f_staged) && !call->fp8 &&
+      plan_narrow(ctx, call, true, &l))
     return ops_launch(ctx, def, &l, stream);
   if (rule)
     chunks = all, p->chunks = (int32_t)chunks, least = 1;
