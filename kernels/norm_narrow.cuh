@@ -22,6 +22,9 @@ INLINE int narrow_size(int kind) { // of an element
 }
 INLINE int narrow_y_size(NormKernel c, const NormParams *p) { return c.op == NORM_RMS_FP8 ? 1 : narrow_size(p->y_kind); }
 
+// Weights and biases are there twice where two elements are a word, once on 8 bytes and once beside: two neighbours are one access wherever the row starts.
+INLINE int narrow_copies(NormKernel c) { return 4 / norm_bytes(c); }
+
 INLINE NormTiles narrow_tiles(NormKernel c, const NormParams *p) {
   const int in = norm_bytes(c);
   NormTiles t;
@@ -31,7 +34,7 @@ INLINE NormTiles narrow_tiles(NormKernel c, const NormParams *p) {
   t.second = narrow_tile(&p->narrow, NARROW_SECOND, p->second, p->second_stride, in, t.rows);
   t.y = narrow_tile(&p->narrow, NARROW_Y, p->y, p->y_stride, narrow_y_size(c, p), t.rows);
   t.weight = (const float *)(narrow_memory + p->how.vectors);
-  t.bias = t.weight + p->narrow.n;
+  t.bias = t.weight + narrow_copies(c) * (p->narrow.n | 1);
   t.q.up = t.q.over = 1;
   if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_TENSOR) t.q = fp8_scale(*p->scales);
   return t;
@@ -87,8 +90,17 @@ INLINE void narrow_send_rows(const NormParams *p, const NarrowTile &t, int which
     narrow_send_one(p, t, row, p->how.piece[which]);
 }
 
-INLINE void narrow_fill_vector(float *to, const void *vector, int kind, int n, float none, float plus) {
-  for (int i = threadIdx.x; i < n; i += blockDim.x) to[i] = vector ? load_one(vector, i, kind) + plus : none;
+INLINE void narrow_fill_vector(NormKernel c, float *to, const void *vector, int kind, int n, float none, float plus) {
+  for (int i = threadIdx.x; i < n; i += blockDim.x) {
+    float f = vector ? load_one(vector, i, kind) + plus : none;
+    to[i] = f;
+    if (narrow_copies(c) == 2) to[(n | 1) + i] = f;
+  }
+}
+
+// Those of a word's elements.
+INLINE float2 narrow_vector_at(NormKernel c, const float *copy, int column) {
+  return narrow_copies(c) == 1 ? make_float2(copy[column], 0) : *(const float2 *)(copy + column);
 }
 
 // The table's rows that the block's ids name, in shared memory beside the tiles; NULL: there is none. After a barrier.
@@ -117,6 +129,7 @@ INLINE void narrow_look_up(NormKernel c, const NormParams *p, const NarrowTile &
 // first or last element. Elements of 2 bytes: words are those of x, two elements.
 typedef struct NarrowShare {
   char *x, *residual, *y, *second; // the row in shared memory
+  const float *weight, *bias;      // the copies whose words are where this row's are
   int column, step, count, edge[2]; // edges: columns; -1: none
   int lanes, n;                     // n: 0 beyond the last row
 } NarrowShare;
@@ -132,6 +145,7 @@ INLINE NarrowShare narrow_share(NormKernel c, const NormParams *p, const NormTil
   s.n = there ? p->narrow.n : 0, s.lanes = lanes;
   int head = per == 2 && s.n ? (int)((uint32_t)(uintptr_t)s.x >> 1 & 1) : 0, words = (s.n - head) / per;
   s.column = head + lane * per, s.step = lanes * per;
+  s.weight = t->weight + (head ? p->narrow.n | 1 : 0), s.bias = t->bias + (head ? p->narrow.n | 1 : 0);
   s.count = words > lane ? ((words - lane - 1) >> p->narrow.lane_bits) + 1 : 0;
   s.edge[0] = head && lane == 0 ? 0 : -1;
   s.edge[1] = per == 2 && (s.n - head) & 1 && lane == lanes - 1 ? s.n - 1 : -1;
@@ -294,21 +308,18 @@ INLINE void narrow_result_words(NormKernel c, const NormParams *p, const NormTil
                                 int batch, bool plain) {
   const int per = 4 / norm_bytes(c);
   uint32_t u[NARROW_BATCH];
-  float w[NARROW_BATCH][2], b[NARROW_BATCH][2];
+  float2 w[NARROW_BATCH], b[NARROW_BATCH];
 #pragma unroll
   for (int k = 0; k < batch; k++) {
     u[k] = word_take(c, s.x, column + k * s.step);
-#pragma unroll
-    for (int j = 0; j < per; j++) {
-      w[k][j] = t->weight[column + k * s.step + j];
-      b[k][j] = c.op == NORM_LAYER ? t->bias[column + k * s.step + j] : 0;
-    }
+    w[k] = narrow_vector_at(c, s.weight, column + k * s.step);
+    b[k] = c.op == NORM_LAYER ? narrow_vector_at(c, s.bias, column + k * s.step) : make_float2(0, 0);
   }
 #pragma unroll
   for (int k = 0; k < batch; k++) {
     float2 f = word_floats(c, u[k]);
-    f.x = narrow_result(c, p, r, w[k][0], b[k][0], f.x);
-    if (per == 2) f.y = narrow_result(c, p, r, w[k][1], b[k][1], f.y);
+    f.x = narrow_result(c, p, r, w[k].x, b[k].x, f.x);
+    if (per == 2) f.y = narrow_result(c, p, r, w[k].y, b[k].y, f.y);
     word_result(c, p, s.y, column + k * s.step, plain, f);
   }
 }
@@ -359,8 +370,8 @@ INLINE void norm_narrow(NormKernel c, const NormParams *p) {
   begin_kernel();
   NormTiles t = narrow_tiles(c, p);
   narrow_begin(c, p, &t);
-  narrow_fill_vector((float *)t.weight, p->weight, p->weight_kind, p->narrow.n, 1, p->offset);
-  if (c.op == NORM_LAYER) narrow_fill_vector((float *)t.bias, p->bias, p->weight_kind, p->narrow.n, 0, 0);
+  narrow_fill_vector(c, (float *)t.weight, p->weight, p->weight_kind, p->narrow.n, 1, p->offset);
+  if (c.op == NORM_LAYER) narrow_fill_vector(c, (float *)t.bias, p->bias, p->weight_kind, p->narrow.n, 0, 0);
   narrow_arrived();
   if (p->how.plain) narrow_turns(c, p, &t, true);
   else narrow_turns(c, p, &t, false);

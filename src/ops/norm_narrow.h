@@ -89,7 +89,7 @@ static inline uint32_t norm_narrow_places(const NarrowTensor *t, int vectors, Na
   s->place[NARROW_IDS] = (int32_t)used;
   used += t[NARROW_X].looked_up ? rows * 8 : 0;
   how->vectors = (int32_t)used;
-  return used + (uint32_t)(vectors * s->n * 4);
+  return used + (uint32_t)(vectors * (4 / t[NARROW_X].size) * (s->n | 1) * 4);
 }
 
 // What both kinds of rows have in common, once lanes and rows are known.
