@@ -15,7 +15,6 @@ enum {
 };
 enum { NORM_STRIPED_THREADS = 448 }; // the most of a block of "striped" kernels
 enum { NORM_LAPS = 6 }; // big, two inputs: chunks of each that a thread has at most
-enum { NORM_STAGED_THREADS = 256, NORM_STAGED_ROWS = 8 }; // of a block of "staged" kernels, the most rows
 enum { NORM_LAYER_THREADS = 256 }; // of a block of layernorm's "big" kernels
 enum { NORM_SCALE_TENSOR, NORM_SCALE_ROW, NORM_SCALE_BLOCK };
 // Of short rows, beside NarrowShape.

@@ -138,6 +138,29 @@ INLINE void layer_big(NormKernel c, const NormParams *p) {
 
 // ---- Any other rows: as norm_any, but two reductions
 
+// Striped: all words of this thread's warp are within the row. Only the warps at the row's two ends have others.
+INLINE bool layer_within(NormKernel c, NormPlace s) {
+  int first = s.first - s.thread % 32 * norm_pair(c), words = 128 * c.chunks;
+  return first >= s.lo && first + words * norm_pair(c) <= s.hi;
+}
+
+// Weights and biases of a chunk. words: both are aligned so that they can be read by words.
+INLINE void layer_vectors(NormKernel c, const NormParams *p, NormPlace s, bool words, int k, Vec *w, Vec *b) {
+  const char *weight = (const char *)p->weight, *bias = (const char *)p->bias;
+  *w = words ? any_load_words(c, s, weight, k) : any_load_singly(c, s, weight, k);
+  *b = words ? any_load_words(c, s, bias, k) : any_load_singly(c, s, bias, k);
+}
+
+// Writes a tile. w, b: as they were loaded before (c.early).
+INLINE void layer_put(NormKernel c, const NormParams *p, NormPlace s, bool words, char *y, const Vec *v, Vec *w, Vec *b,
+                      float mean, float scale) {
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++) {
+    if (!c.early) layer_vectors(c, p, s, words, k, &w[k], &b[k]);
+    any_store_words(c, s, y, k, norm_output(c, p, v[k], w[k], b[k], mean, scale));
+  }
+}
+
 INLINE void layer_any(NormKernel c, const NormParams *p) {
   __shared__ NormShared shared[2];
   NormPlace s = any_place(c, p);
@@ -146,20 +169,37 @@ INLINE void layer_any(NormKernel c, const NormParams *p) {
   begin_kernel();
   NormRow r = norm_row(c, p, s.row, s.thread == 0);
   any_shift(c, p, &s, r);
-  Vec v[8];
-  any_take(c, s, r, v);
+  // Striped: most warps are wholly within the row and skip the bounds checks.
+  NormPlace inner = s;
+  inner.all = true;
+  bool within = c.striped && c.chunks > 1 && layer_within(c, s);
+  // All of the row's type, nothing left out.
+  bool plain = c.striped && p->weight && p->bias && p->weight_kind == c.kind && p->y_kind == c.kind;
+  bool words = any_by_words(c, s, (const char *)p->weight) && any_by_words(c, s, (const char *)p->bias);
+  Vec v[8], w[8], b[8];
+  if (within) any_take(c, inner, r, v);
+  else any_take(c, s, r, v);
   NormEdge edge = any_take_edge(c, p, s, r);
   any_prefetch(c, p, s);
+  if (c.early && plain)
+#pragma unroll
+    for (int k = 0; k < c.chunks; k++)
+      if (within) layer_vectors(c, p, inner, words, k, &w[k], &b[k]);
+      else layer_vectors(c, p, s, words, k, &w[k], &b[k]);
   NormPart total = any_join(any_sum(c, p, s, v), any_sum_edge(c, edge));
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) keep_packed(&v[k]);
   float mean = any_fold(c, p, &shared[0], total).sum * p->over_n;
   any_ready(p, &shared[1]);
-  total.sum = any_squares(c, s, v, mean) + any_square_edge(s, edge, mean);
+  total.sum = within ? any_squares(c, inner, v, mean) : any_squares(c, s, v, mean);
+  total.sum += any_square_edge(s, edge, mean);
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) keep_packed(&v[k]);
-  float variance = any_fold(c, p, &shared[1], total).sum * p->over_n;
-  any_put(c, p, s, r.y, v, mean, variance, 0, nullptr);
+  float variance = any_fold(c, p, &shared[1], total).sum * p->over_n, scale = rsqrtf(variance + p->eps);
+  if (plain && within && words) layer_put(c, p, inner, true, r.y, v, w, b, mean, scale);
+  else if (plain && within) layer_put(c, p, inner, false, r.y, v, w, b, mean, scale);
+  else if (plain) layer_put(c, p, s, false, r.y, v, w, b, mean, scale);
+  else any_put(c, p, s, r.y, v, mean, variance, 0, nullptr);
   any_put_edge(c, p, s, r.y, edge, mean, variance, 0);
 }
 

@@ -354,6 +354,48 @@ INLINE void narrow_turns(NormKernel c, const NormParams *p, const NormTiles *t, 
   }
 }
 
+// ---- Rows of a few elements: one lane has all of a row in registers, without the loops
+
+enum { NARROW_FEW = 8 };
+INLINE void narrow_few_row(NormKernel c, const NormParams *p, const NormTiles *t, const NarrowShare &s, uint64_t row, const float *w, const float *b) {
+  float f[NARROW_FEW], sum = 0, squares = 0, top = 0;
+#pragma unroll
+  for (int k = 0; k < NARROW_FEW; k++) {
+    f[k] = k < s.n ? load_one(s.x, k, c.kind) : 0;
+    if (c.op == NORM_ADD && k < s.n) {
+      f[k] += load_one(s.residual, k, c.kind);
+      uint16_t half = norm_bytes(c) == 2 ? narrow_one(f[k], c.kind) : 0;
+      if (norm_bytes(c) == 2) f[k] = load_one(&half, 0, c.kind);
+    }
+    if (k < s.n && (c.op == NORM_ADD || (c.op == NORM_EMBED && p->second))) store_one(s.second, k, c.kind, f[k]);
+    sum += f[k];
+  }
+  NarrowRow r = {c.op == NORM_LAYER ? sum * p->over_n : 0, 0, t->q};
+#pragma unroll
+  for (int k = 0; k < NARROW_FEW; k++) {
+    float d = k < s.n ? f[k] - r.mean : 0;
+    squares = fmaf(d, d, squares);
+    if (c.op == NORM_RMS_FP8) top = higher(top, fabsf(f[k] * w[k]));
+  }
+  r.scale = rsqrtf(fmaf(squares, p->over_n, p->eps));
+  if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW) r.q = fp8_choose(top, r.scale, p->scales + row, s.n != 0);
+#pragma unroll
+  for (int k = 0; k < NARROW_FEW; k++)
+    if (k < s.n) store_one(s.y, k, c.op == NORM_RMS_FP8 ? KIND_FP8 : p->y_kind, narrow_result(c, p, r, w[k], b[k], f[k]));
+}
+
+INLINE void narrow_few(NormKernel c, const NormParams *p, const NormTiles *t) {
+  float w[NARROW_FEW], b[NARROW_FEW];
+#pragma unroll
+  for (int k = 0; k < NARROW_FEW; k++) {
+    w[k] = k < p->narrow.n ? t->weight[k] : 0;
+    b[k] = c.op == NORM_LAYER && k < p->narrow.n ? t->bias[k] : 0;
+  }
+#pragma unroll 1
+  for (int row = threadIdx.x; row < t->rows; row += NARROW_THREADS)
+    narrow_few_row(c, p, t, narrow_share(c, p, t, row, 0, 1), block_index() * p->narrow.rows + row, w, b);
+}
+
 // Starts to bring the block's rows into shared memory; and what was made of them back.
 INLINE void narrow_begin(NormKernel c, const NormParams *p, const NormTiles *t) {
   if (c.op == NORM_EMBED) narrow_look_up(c, p, t->x);
@@ -373,120 +415,9 @@ INLINE void norm_narrow(NormKernel c, const NormParams *p) {
   narrow_fill_vector(c, (float *)t.weight, p->weight, p->weight_kind, p->narrow.n, 1, p->offset);
   if (c.op == NORM_LAYER) narrow_fill_vector(c, (float *)t.bias, p->bias, p->weight_kind, p->narrow.n, 0, 0);
   narrow_arrived();
-  if (p->how.plain) narrow_turns(c, p, &t, true);
+  if (p->narrow.n <= NARROW_FEW) narrow_few(c, p, &t);
+  else if (p->how.plain) narrow_turns(c, p, &t, true);
   else narrow_turns(c, p, &t, false);
-  narrow_end(c, p, &t);
-}
-
-// ---- Longer rows: all threads of a block share each of its rows. One type throughout, a weight (layernorm: and a bias) that starts on a word; it is
-// read from global memory, as each of its elements is needed once a row.
-
-enum { STAGED_WARPS = NORM_STAGED_THREADS / 32 };
-typedef struct StagedPart { // of a row, by warps
-  float count[STAGED_WARPS], mean[STAGED_WARPS], squares[STAGED_WARPS];
-} StagedPart;
-
-INLINE void staged_post(NormKernel c, const NarrowShare &s, NarrowSums v, StagedPart *part) {
-  int warp = threadIdx.x / 32;
-  float squares = v.squares.x + v.squares.y, count = 0, mean = 0;
-  if (c.op == NORM_LAYER) {
-    float mine = (float)(s.count * (4 / norm_bytes(c)) + (s.edge[0] >= 0) + (s.edge[1] >= 0)), sum = v.sum.x + v.sum.y;
-    float apart = mine > 0 ? __fdividef(sum, mine) : 0, middle = v.middle + apart;
-    count = warp_sum(mine);
-    mean = warp_sum(middle * mine) * (count > 0 ? __frcp_rn(count) : 0);
-    squares = fmaf((middle - mean) * mine, middle - mean, fmaf(-sum, apart, squares));
-  }
-  squares = warp_sum(squares);
-  if (threadIdx.x % 32) return;
-  if (c.op == NORM_LAYER) part->count[warp] = count, part->mean[warp] = mean;
-  part->squares[warp] = squares;
-}
-
-INLINE NarrowRow staged_row(NormKernel c, const NormParams *p, const StagedPart *part) {
-  NarrowRow r = {0, 0, {1, 1}};
-  int warp = threadIdx.x % STAGED_WARPS;
-  float squares = part->squares[warp];
-  if (c.op == NORM_LAYER) {
-    float count = part->count[warp], mean = part->mean[warp];
-    r.mean = lanes_sum(mean * count, STAGED_WARPS) * p->over_n;
-    squares = fmaf((mean - r.mean) * count, mean - r.mean, squares);
-  }
-  r.scale = rsqrtf(fmaf(lanes_sum(squares, STAGED_WARPS), p->over_n, p->eps));
-  return r;
-}
-
-// Two elements of a vector, or one of 4 bytes. how: STAGED_...
-enum { STAGED_WORDS, STAGED_HALVES, STAGED_FLOATS }; // words of x are words of the vectors; are not; vectors are fp32
-INLINE float2 staged_vector(NormKernel c, const void *vector, int column, int how) {
-  if (norm_bytes(c) == 4) return make_float2(((const float *)vector)[column], 0);
-  if (how == STAGED_FLOATS) return make_float2(((const float *)vector)[column], ((const float *)vector)[column + 1]);
-  return word_floats(c, word_take_other(c, (const char *)vector, column, how == STAGED_WORDS));
-}
-
-INLINE void staged_result_words(NormKernel c, const NormParams *p, const NarrowShare &s, const NarrowRow &r, int column, int batch, bool plain,
-                                int how) {
-  const int per = 4 / norm_bytes(c);
-  uint32_t u[NARROW_BATCH];
-  float2 w[NARROW_BATCH], b[NARROW_BATCH];
-  float shift = p->offset * r.scale;
-#pragma unroll
-  for (int k = 0; k < batch; k++) {
-    int at = column + k * s.step;
-    w[k] = staged_vector(c, p->weight, at, how);
-    b[k] = c.op == NORM_LAYER ? staged_vector(c, p->bias, at, how) : make_float2(0, 0);
-    u[k] = word_take(c, s.x, at);
-  }
-#pragma unroll
-  for (int k = 0; k < batch; k++) {
-    float2 f = word_floats(c, u[k]), by = w[k], plus = b[k];
-    by.x = fmaf(by.x, r.scale, shift);
-    f.x = c.op == NORM_LAYER ? fmaf(f.x - r.mean, by.x, plus.x) : f.x * by.x;
-    if (per == 2) by.y = fmaf(by.y, r.scale, shift), f.y = c.op == NORM_LAYER ? fmaf(f.y - r.mean, by.y, plus.y) : f.y * by.y;
-    word_give(c, s.y, column + k * s.step, plain, word_of(c, f));
-  }
-}
-
-INLINE void staged_results(NormKernel c, const NormParams *p, const NarrowShare &s, const NarrowRow &r, bool plain, int how) {
-  int column = s.column, i = 0;
-#pragma unroll 1
-  for (; i + NARROW_BATCH <= s.count; i += NARROW_BATCH, column += NARROW_BATCH * s.step)
-    staged_result_words(c, p, s, r, column, NARROW_BATCH, plain, how);
-#pragma unroll 1
-  for (; i < s.count; i++, column += s.step) staged_result_words(c, p, s, r, column, 1, plain, how);
-#pragma unroll
-  for (int e = 0; e < 2; e++) {
-    int at = s.edge[e];
-    if (norm_bytes(c) == 4 || at < 0) continue;
-    float by = (load_one(p->weight, at, p->weight_kind) + p->offset) * r.scale, f = load_one(s.x, at, c.kind);
-    store_one(s.y, at, c.kind, c.op == NORM_LAYER ? fmaf(f - r.mean, by, load_one(p->bias, at, p->weight_kind)) : f * by);
-  }
-}
-
-INLINE void staged_rows(NormKernel c, const NormParams *p, const NormTiles *t, bool plain, StagedPart *part) {
-#pragma unroll 1
-  for (int row = 0; row < t->rows; row++) {
-    NarrowShare s = narrow_share(c, p, t, row, threadIdx.x, NORM_STAGED_THREADS);
-    staged_post(c, s, narrow_sums(c, p, t, s, plain), &part[row]);
-  }
-  __syncthreads();
-#pragma unroll 1
-  for (int row = 0; row < t->rows; row++) {
-    NarrowShare s = narrow_share(c, p, t, row, threadIdx.x, NORM_STAGED_THREADS);
-    NarrowRow r = staged_row(c, p, &part[row]);
-    if (norm_bytes(c) == 2 && p->weight_kind == KIND_FP32) staged_results(c, p, s, r, plain, STAGED_FLOATS);
-    else if (s.column & 1) staged_results(c, p, s, r, plain, STAGED_HALVES); // the same for all threads
-    else staged_results(c, p, s, r, plain, STAGED_WORDS);
-  }
-}
-
-INLINE void norm_staged(NormKernel c, const NormParams *p) {
-  __shared__ StagedPart part[NORM_STAGED_ROWS];
-  begin_kernel();
-  NormTiles t = narrow_tiles(c, p);
-  narrow_begin(c, p, &t);
-  narrow_arrived();
-  if (p->how.plain) staged_rows(c, p, &t, true, part);
-  else staged_rows(c, p, &t, false, part);
   narrow_end(c, p, &t);
 }
 

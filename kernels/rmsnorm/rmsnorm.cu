@@ -28,7 +28,6 @@
 #define FP8_BIG(...)
 #endif
 #define FP8_NARROW NORM_NARROW
-#define FP8_STAGED(...)
 #define FP8_ANY    NORM_ANY
 #define FP8_STRIPED NORM_STRIPED
 #define FP8_LOOP   NORM_LOOP

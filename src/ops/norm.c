@@ -104,6 +104,8 @@ enum {
   AHEAD_FROM = 8 << 20,
   SPLIT_CHUNKS = 512, // rows longer than this get several blocks,
   SPLIT_BLOCKS = 64,  // if those are no more than this in all
+  TINY_CHUNKS = 3,    // shorter rows would leave most of the lanes that share them idle
+  SPREAD_CLUSTER = 4, // rows that fewer blocks hold in registers are faster there
   LINE_BYTES = 128,
   LINED_BYTES = 1024 // output rows at least this long are written in whole cache lines
 };
@@ -117,7 +119,6 @@ enum {
   SHARED_BLOCK4 = 0,
   SHARED_BIG = BIG_BYTES,
   SHARED_NARROW = NARROW_SHARED,
-  SHARED_STAGED = NORM_STAGED_SHARED,
   SHARED_ANY = 0,
   SHARED_STRIPED = 0,
   SHARED_LOOP = 0,
@@ -137,11 +138,6 @@ const int64_t norm_shapes[NORM_SHAPES][4] = {
     {2, 40001}, {1, 65536}, {1, 131072}, {1, 200001}, {1, 300000}, {1, 600003}, {0, 64},
 };
 
-#include <stdlib.h>
-static int64_t knob(const char *name, int64_t otherwise) { // TEMPORARY
-  const char *v = getenv(name);
-  return v ? atoll(v) : otherwise;
-}
 static int bits_of(int64_t v) { // of the next power of two
   int bits = 0;
   while ((int64_t)1 << bits < v) bits++;
@@ -167,11 +163,11 @@ static bool is_fast(const NormCall *call, int kind, int64_t per, int64_t out) {
          (p->bias || !call->layer) && p->n % per == 0 && by_vectors(p, per, out);
 }
 
-// One type throughout, vectors on 16 bytes: rows in shared memory are then read and written 16 bytes at a time.
+// One type throughout, one input, vectors on 16 bytes: rows in shared memory are then read and written 16 bytes at a time.
 static bool is_plain(const NormCall *call, int kind) {
   const NormParams *p = &call->p;
-  return !call->fp8 && p->y_kind == kind && p->weight_kind == kind && p->weight && on_16(p->weight, 0) &&
-         (!call->layer || (p->bias && on_16(p->bias, 0)));
+  return !call->fp8 && !p->residual && p->y_kind == kind && p->weight_kind == kind && p->weight &&
+         on_16(p->weight, 0) && (!call->layer || (p->bias && on_16(p->bias, 0)));
 }
 
 // To fp8, unaligned rows whose input and output are aligned alike: whole chunks of both start at the same
@@ -261,8 +257,8 @@ static int32_t rows_ahead(const NormParams *p, int64_t row_bytes, int kernel) {
   return rows || !bytes ? (int32_t)rows : 1;
 }
 
-// Short rows that are not whole aligned chunks of one type (narrow), and longer ones (staged); false: they are too long.
-static bool plan_narrow(const SolContext *ctx, NormCall *call, bool staged, OpsLaunch *l) {
+// Short rows; false: they are too long.
+static bool plan_narrow(const SolContext *ctx, NormCall *call, OpsLaunch *l) {
   NormParams *p = &call->p;
   int kind = ops_kind(call->dtype), in = ops_size(call->dtype);
   int out = p->y_kind == KIND_FP8 ? 1 : p->y_kind == KIND_FP32 ? 4 : 2;
@@ -270,14 +266,9 @@ static bool plan_narrow(const SolContext *ctx, NormCall *call, bool staged, OpsL
                                     [NARROW_RESIDUAL] = {p->residual, p->residual_stride, in, false},
                                     [NARROW_Y] = {p->y, p->y_stride, out, false},
                                     [NARROW_SECOND] = {p->second, p->second_stride, in, false}};
-  if (p->scaling == NORM_SCALE_BLOCK) return false;
-  if (staged) {
-    bool alike = p->weight && p->y_kind == kind && (p->bias || !call->layer);
-    bool words = !(((uintptr_t)p->weight | (uintptr_t)p->bias) & 3);
-    if (!alike || !words || norm_narrow_held(t, p->n) > knob("STAGED_BYTES", NORM_STAGED_BYTES)) return false;
-    return norm_staged_plan(ctx, t, p->m, p->n, &p->narrow, &p->how, l);
-  }
-  if (p->n * in > knob("NARROW_BYTES", NORM_NARROW_BYTES)) return false;
+  int64_t most = call->layer ? NORM_NARROW_LAYER : NORM_NARROW_BYTES;
+  bool held = in == 2 && norm_narrow_held(t, p->n) <= most;
+  if (p->scaling == NORM_SCALE_BLOCK || !(narrow_holds(p->n, NARROW_NORM) || held)) return false;
   if (!norm_narrow_plan(ctx, t, p->m, p->n, call->layer ? 2 : 1, &p->narrow, &p->how, l)) return false;
   if (p->y_kind != kind && p->y_kind != KIND_FP8) p->how.plain = 0;
   return true;
@@ -331,21 +322,16 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   OpsLaunch l = {.early = clusters, .params = p, .bytes = sizeof *p};
   l.kernel = call->fp8 + type * PER_TYPE + NORM_f_narrow;
   bool brief = narrow_holds(p->n, NARROW_NORM);
-  if (rule && all <= knob("TINY", 3) && p->scaling != NORM_SCALE_BLOCK && brief) rule = NULL;
-  if (!rule && brief && plan_narrow(ctx, call, false, &l)) return ops_launch(ctx, def, &l, stream);
+  if (all <= TINY_CHUNKS) rule = NULL;
+  if (!rule && brief && plan_narrow(ctx, call, &l)) return ops_launch(ctx, def, &l, stream);
   if (!rule && clusters && is_odd(call, kind, in, per)) rule = odd_rule(p, in, all);
-  if (!rule && unaligned && plan_narrow(ctx, call, false, &l)) return ops_launch(ctx, def, &l, stream);
-  l.kernel = type * PER_TYPE + NORM_f_staged;
-  if (!rule && unaligned && ops_has_kernel(ctx, def, NORM_f_staged) && !call->fp8 &&
-      plan_narrow(ctx, call, true, &l))
-    return ops_launch(ctx, def, &l, stream);
+  if (!rule && unaligned && plan_narrow(ctx, call, &l)) return ops_launch(ctx, def, &l, stream);
   if (rule)
     chunks = all, p->chunks = (int32_t)chunks, least = 1;
   else
     rule = unaligned ? FIND(unaligned_rules) : FIND(any_rules);
   l.kernel = call->fp8 + type * PER_TYPE + NORM_f_spread;
-  if (!rule ||
-      (rule->kernel == NORM_f_striped3 && is_plain(call, kind) && p->n * in >= knob("SPREAD_FROM", 0))) {
+  if (!rule || (rule->kernel == NORM_f_striped3 && rule->cluster >= SPREAD_CLUSTER && is_plain(call, kind))) {
     if (clusters && plan_spread(ctx, p, (int)in, (int)out, &l)) return ops_launch(ctx, def, &l, stream);
     l.shared = 0;
   }

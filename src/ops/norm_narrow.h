@@ -5,20 +5,12 @@
 #include "kernels/norm.h"
 #include "ops/narrow.h"
 
-enum { NORM_NARROW_BYTES = 2048 }; // narrow: the longest rows
-// Staged: the longest rows, all tensors together, and the most of a block.
-enum { NORM_STAGED_BYTES = 32 << 10, NORM_STAGED_SHARED = 96 << 10 };
-_Static_assert(NORM_STAGED_THREADS == 256, "2^NORM_STAGED_BITS");
-enum { NORM_STAGED_SPAN = 24 << 10, NORM_STAGED_BITS = 8 }; // bytes of a block's rows; 2^8 threads share each
-// Bytes of all tensors that a lane has of a row: about as many threads then fit an SM as its shared memory
-// holds rows for.
-enum { NORM_LANE_BYTES = 160 };
-
-#include <stdlib.h>
-static inline int64_t norm_lane_bytes(void) { // TEMPORARY
-  const char *v = getenv("LANE_BYTES");
-  return v ? atoll(v) : NORM_LANE_BYTES;
-}
+// The longest rows, all that is held of them together; those of layernorm, whose other kernels for such rows have
+// most to do. Of 16-bit types: in fp32 the other kernels are at light from 256 elements on.
+enum { NORM_NARROW_BYTES = 1024, NORM_NARROW_LAYER = 2048 };
+// Bytes of x, and of all that is held, that a lane has of a row at most: what a lane does for a row beside its
+// elements is some hundred instructions, so lanes are few.
+enum { NORM_LANE_BYTES = 256, NORM_LANE_HELD = 480 };
 
 static inline int64_t norm_narrow_bytes(const NarrowTensor *t, int64_t n) {
   return t->at ? n * t->size : 0;
@@ -44,11 +36,11 @@ static inline int64_t norm_narrow_held(const NarrowTensor *t, int64_t n) {
 // How many lanes share a row: enough for its bytes, and, where each still has some words, for rows to begin in
 // different banks. It depends on sizes and strides alone.
 static inline int norm_narrow_lanes(const NarrowTensor *t, int64_t n) {
-  int64_t bytes = norm_narrow_held(t, n), words = n * t[NARROW_X].size / 4;
-  int64_t banks = norm_narrow_apart(&t[NARROW_X], n) ? 4 : norm_lowest_bit(n * t[NARROW_X].size) / 4;
+  int64_t bytes = norm_narrow_bytes(&t[NARROW_X], n), held = norm_narrow_held(t, n);
+  int64_t banks = norm_narrow_apart(&t[NARROW_X], n) ? 4 : norm_lowest_bit(bytes) / 4;
   int bits = 0;
-  while (bits < NARROW_NORM && bytes > norm_lane_bytes() << bits) bits++;
-  while (1 << bits < banks && words >= INT64_C(16) << bits) bits++;
+  while (bits < NARROW_NORM && (bytes > NORM_LANE_BYTES << bits || held > NORM_LANE_HELD << bits)) bits++;
+  while (1 << bits < banks && bytes / 4 >= INT64_C(16) << bits) bits++;
   return bits;
 }
 
@@ -122,20 +114,6 @@ static inline bool norm_narrow_plan(const SolContext *ctx, const NarrowTensor *t
   while (l->shared > NARROW_SHARED && --turns);
   if (!turns) return l->shared = 0, false;
   norm_narrow_launch(t, m, NARROW_THREADS, s, how, l);
-  return true;
-}
-
-// The same for longer rows, which all threads of a block share.
-static inline bool norm_staged_plan(const SolContext *ctx, const NarrowTensor *t, uint64_t m, int64_t n,
-                                    NarrowShape *s, NormNarrow *how, OpsLaunch *l) {
-  int64_t bytes = norm_narrow_held(t, n);
-  uint64_t rows = (uint64_t)(NORM_STAGED_SPAN / bytes), few = m / (4 * (uint64_t)ctx->sms);
-  if (rows > NORM_STAGED_ROWS) rows = NORM_STAGED_ROWS;
-  if (rows > few) rows = few;
-  s->n = (int32_t)n, s->lane_bits = NORM_STAGED_BITS, s->rows = rows ? (int32_t)rows : 1;
-  l->shared = norm_narrow_places(t, 0, s, how);
-  if (l->shared > NORM_STAGED_SHARED) return l->shared = 0, false;
-  norm_narrow_launch(t, m, NORM_STAGED_THREADS, s, how, l);
   return true;
 }
 
