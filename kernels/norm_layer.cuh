@@ -187,14 +187,10 @@ INLINE void layer_any(NormKernel c, const NormParams *p) {
       if (within) layer_vectors(c, p, inner, words, k, &w[k], &b[k]);
       else layer_vectors(c, p, s, words, k, &w[k], &b[k]);
   NormPart total = any_join(any_sum(c, p, s, v), any_sum_edge(c, edge));
-#pragma unroll
-  for (int k = 0; k < c.chunks; k++) keep_packed(&v[k]);
   float mean = any_fold(c, p, &shared[0], total).sum * p->over_n;
   any_ready(p, &shared[1]);
   total.sum = within ? any_squares(c, inner, v, mean) : any_squares(c, s, v, mean);
   total.sum += any_square_edge(s, edge, mean);
-#pragma unroll
-  for (int k = 0; k < c.chunks; k++) keep_packed(&v[k]);
   float variance = any_fold(c, p, &shared[1], total).sum * p->over_n, scale = rsqrtf(variance + p->eps);
   if (plain && within && words) layer_put(c, p, inner, true, r.y, v, w, b, mean, scale);
   else if (plain && within) layer_put(c, p, inner, false, r.y, v, w, b, mean, scale);
