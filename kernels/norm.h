@@ -17,6 +17,14 @@ enum { NORM_STRIPED_THREADS = 448 }; // the most of a block of "striped" kernels
 enum { NORM_LAPS = 6 }; // big, two inputs: chunks of each that a thread has at most
 enum { NORM_LAYER_THREADS = 256 }; // of a block of layernorm's "big" kernels
 enum { NORM_SCALE_TENSOR, NORM_SCALE_ROW, NORM_SCALE_BLOCK };
+// Of short rows, beside NarrowShape.
+typedef struct NormNarrow {
+  int32_t piece[NARROW_TENSORS]; // bytes that starts and lengths of all rows are multiples of, 8 at most
+  int32_t vectors;               // where weights and biases are in shared memory
+  int32_t copy_bits;             // 2^copy_bits lanes copy a row where rows are apart
+  int32_t plain;                 // all tensors have words where x has words, and are of its type, or fp8
+} NormNarrow;
+
 typedef struct NormParams {
   const void *x;                                              // (m, n); embed: the table
   void *y;                                                    // (m, n)
@@ -47,6 +55,7 @@ typedef struct NormParams {
   int32_t scaling;     // fp8
   float *scales;
   NarrowShape narrow;
+  NormNarrow how;
   PartShape parts;  // spread
   int32_t all_over; // spread: parts are blocks all over the GPU, not of a cluster
 } NormParams;

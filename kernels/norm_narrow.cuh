@@ -1,19 +1,29 @@
-// Row normalisations of short rows of any length, alignment and types (narrow.cuh).
+// Row normalisations of short rows of any length, alignment and types. A block has some rows in shared memory (narrow.cuh), and so has it
+// weights and biases, as floats. Some lanes visit each row twice: for its sums, and for what is written. Two elements of 2 bytes that share a word of x are
+// one access; the row's first and last element may share theirs with other rows, and are taken singly.
 #ifndef SOL_KERNELS_NORM_NARROW_CUH
 #define SOL_KERNELS_NORM_NARROW_CUH
 
 #include "narrow.cuh"
 #include "norm_fp8.cuh"
 
+enum { NARROW_BATCH = 4 }; // words that a lane loads at a time
+
 // What a block has of the tensors.
 typedef struct NormTiles {
   NarrowTile x, residual, y, second;
+  const float *weight, *bias; // offset included
   int rows;
+  Fp8Scale q; // fp8 by tensor
 } NormTiles;
 
 INLINE int narrow_size(int kind) { // of an element
   return kind == KIND_FP8 ? 1 : kind == KIND_FP32 ? 4 : 2;
 }
+INLINE int narrow_y_size(NormKernel c, const NormParams *p) { return c.op == NORM_RMS_FP8 ? 1 : narrow_size(p->y_kind); }
+
+// Weights and biases are there twice where two elements are a word, once on 8 bytes and once beside: two neighbours are one access wherever the row starts.
+INLINE int narrow_copies(NormKernel c) { return 4 / norm_bytes(c); }
 
 INLINE NormTiles narrow_tiles(NormKernel c, const NormParams *p) {
   const int in = norm_bytes(c);
@@ -22,11 +32,78 @@ INLINE NormTiles narrow_tiles(NormKernel c, const NormParams *p) {
   t.x = narrow_tile(&p->narrow, NARROW_X, c.op == NORM_EMBED ? nullptr : p->x, p->x_stride, in, t.rows);
   t.residual = narrow_tile(&p->narrow, NARROW_RESIDUAL, p->residual, p->residual_stride, in, t.rows);
   t.second = narrow_tile(&p->narrow, NARROW_SECOND, p->second, p->second_stride, in, t.rows);
-  t.y = narrow_tile(&p->narrow, NARROW_Y, p->y, p->y_stride, c.op == NORM_RMS_FP8 ? 1 : narrow_size(p->y_kind), t.rows);
+  t.y = narrow_tile(&p->narrow, NARROW_Y, p->y, p->y_stride, narrow_y_size(c, p), t.rows);
+  t.weight = (const float *)(narrow_memory + p->how.vectors);
+  t.bias = t.weight + narrow_copies(c) * (p->narrow.n | 1);
+  t.q.up = t.q.over = 1;
+  if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_TENSOR) t.q = fp8_scale(*p->scales);
   return t;
 }
 
-// The table's rows that the block's ids name, in shared memory beside the tiles; NULL: there is none. After narrow_arrived, or a barrier.
+// ---- In and out of shared memory
+
+// Rows of a tensor from `begin` to `end` that are apart, one by one: some lanes start to copy the 16 bytes that a row has parts of, with what is
+// beside the row. NULL: zeros.
+INLINE void narrow_fetch_one(const NormParams *p, const NarrowTile &t, int row, const char *from, const char *begin, const char *end,
+                             int size) {
+  int lanes = 1 << p->how.copy_bits, lane = threadIdx.x & (lanes - 1), shift = (int)((uint32_t)(uintptr_t)from & 15);
+  int bytes = (shift + t.bytes + 15) & ~15;
+  const char *at = from - shift;
+  char *to = narrow_memory + t.place + row * t.pitch;
+  if (from && at >= begin && at + bytes <= end) {
+    for (int i = lane * 16; i < bytes; i += lanes * 16) fetch16(to + i, at + i);
+  } else {
+    for (int i = lane * 16; i < bytes; i += lanes * 16)
+      *(uint4 *)(to + i) = from ? load_singly(at + i, begin, end, size) : make_uint4(0, 0, 0, 0);
+  }
+}
+
+INLINE void narrow_fetch_rows(const NormParams *p, const NarrowTile &t, const void *tensor, int size) {
+  if (!t.apart) {
+    narrow_fetch(t, size);
+    return;
+  }
+  const char *begin = (const char *)tensor, *end = begin + ((int64_t)p->m - 1) * t.stride + t.bytes;
+#pragma unroll 2
+  for (int row = threadIdx.x >> p->how.copy_bits; row < t.rows; row += blockDim.x >> p->how.copy_bits)
+    narrow_fetch_one(p, t, row, t.at + row * t.stride, begin, end, size);
+}
+
+// A row's whole 16 bytes, and what is before and after them by pieces that all of its rows' starts and lengths are multiples of.
+INLINE void narrow_send_one(const NormParams *p, const NarrowTile &t, int row, int piece) {
+  int lanes = 1 << p->how.copy_bits, lane = threadIdx.x & (lanes - 1);
+  char *to = t.at + row * t.stride;
+  const char *from = narrow_row(t, row);
+  int head = min((int)(-(uint32_t)(uintptr_t)to & 15), t.bytes), body = (t.bytes - head) & ~15;
+  for (int i = head + lane * 16; i < head + body; i += lanes * 16) *(uint4 *)(to + i) = *(const uint4 *)(from + i);
+  for (int i = lane * piece; i < head; i += lanes * piece) move_one(to + i, from + i, piece);
+  for (int i = head + body + lane * piece; i < t.bytes; i += lanes * piece) move_one(to + i, from + i, piece);
+}
+
+INLINE void narrow_send_rows(const NormParams *p, const NarrowTile &t, int which, int size) {
+  if (!t.apart) {
+    narrow_send(t, size);
+    return;
+  }
+#pragma unroll 2
+  for (int row = threadIdx.x >> p->how.copy_bits; row < t.rows; row += blockDim.x >> p->how.copy_bits)
+    narrow_send_one(p, t, row, p->how.piece[which]);
+}
+
+INLINE void narrow_fill_vector(NormKernel c, float *to, const void *vector, int kind, int n, float none, float plus) {
+  for (int i = threadIdx.x; i < n; i += blockDim.x) {
+    float f = vector ? load_one(vector, i, kind) + plus : none;
+    to[i] = f;
+    if (narrow_copies(c) == 2) to[(n | 1) + i] = f;
+  }
+}
+
+// Those of a word's elements.
+INLINE float2 narrow_vector_at(NormKernel c, const float *copy, int column) {
+  return narrow_copies(c) == 1 ? make_float2(copy[column], 0) : *(const float2 *)(copy + column);
+}
+
+// The table's rows that the block's ids name, in shared memory beside the tiles; NULL: there is none. After a barrier.
 INLINE const char **narrow_ids(const NormParams *p) { return (const char **)(narrow_memory + p->narrow.place[NARROW_IDS]); }
 
 INLINE void narrow_load_ids(NormKernel c, const NormParams *p, int rows) {
@@ -38,136 +115,310 @@ INLINE void narrow_load_ids(NormKernel c, const NormParams *p, int rows) {
   __syncthreads();
 }
 
-// Starts to copy them. Those that are not there are left out.
-INLINE void narrow_look_up(NormKernel c, const NormParams *p, NarrowTile t) {
+INLINE void narrow_look_up(NormKernel c, const NormParams *p, const NarrowTile &t) {
   const char *begin = (const char *)p->x, *end = begin + (p->vocab - 1) * p->x_stride + t.bytes;
   narrow_load_ids(c, p, t.rows);
-#pragma unroll 2
-  for (int row = threadIdx.x / NARROW_COPIERS; row < t.rows; row += blockDim.x / NARROW_COPIERS) {
-    const char *from = narrow_ids(p)[row];
-    if (from) narrow_fetch_row(t, row, from, begin, end, norm_bytes(c));
+#pragma unroll 4
+  for (int row = threadIdx.x >> p->how.copy_bits; row < t.rows; row += blockDim.x >> p->how.copy_bits)
+    narrow_fetch_one(p, t, row, narrow_ids(p)[row], begin, end, norm_bytes(c));
+}
+
+// ---- One row
+
+// What a lane has of a row: `count` words, the first at `column`, `step` columns from one to the next; and perhaps the row's
+// first or last element. Elements of 2 bytes: words are those of x, two elements.
+typedef struct NarrowShare {
+  char *x, *residual, *y, *second; // the row in shared memory
+  const float *weight, *bias;      // the copies whose words are where this row's are
+  int column, step, count, edge[2]; // edges: columns; -1: none
+  int lanes, n;                     // n: 0 beyond the last row
+} NarrowShare;
+
+INLINE NarrowShare narrow_share(NormKernel c, const NormParams *p, const NormTiles *t, int row, int lane, int lanes) {
+  const int per = 4 / norm_bytes(c);
+  NarrowShare s;
+  bool there = row < t->rows;
+  s.x = c.op == NORM_EMBED ? narrow_row(t->x, row, there ? narrow_ids(p)[row] : nullptr) : narrow_row(t->x, row);
+  s.residual = c.op == NORM_ADD ? narrow_row(t->residual, row) : nullptr;
+  s.second = c.op == NORM_ADD || c.op == NORM_EMBED ? narrow_row(t->second, row) : nullptr;
+  s.y = narrow_row(t->y, row);
+  s.n = there ? p->narrow.n : 0, s.lanes = lanes;
+  int head = per == 2 && s.n ? (int)((uint32_t)(uintptr_t)s.x >> 1 & 1) : 0, words = (s.n - head) / per;
+  s.column = head + lane * per, s.step = lanes * per;
+  s.weight = t->weight + (head ? p->narrow.n | 1 : 0), s.bias = t->bias + (head ? p->narrow.n | 1 : 0);
+  s.count = words > lane ? ((words - lane - 1) >> p->narrow.lane_bits) + 1 : 0;
+  s.edge[0] = head && lane == 0 ? 0 : -1;
+  s.edge[1] = per == 2 && (s.n - head) & 1 && lane == lanes - 1 ? s.n - 1 : -1;
+  return s;
+}
+
+INLINE float2 word_floats(NormKernel c, uint32_t u) {
+  return norm_bytes(c) == 4 ? make_float2(__uint_as_float(u), 0) : widen2(u, c.kind);
+}
+INLINE uint32_t word_of(NormKernel c, float2 f) { return norm_bytes(c) == 4 ? __float_as_uint(f.x) : narrow2(f.x, f.y, c.kind); }
+INLINE uint32_t word_take(NormKernel c, const char *row, int column) { return *(const uint32_t *)(row + column * norm_bytes(c)); }
+
+// The same elements of another tensor. plain: they are a word there, too.
+INLINE uint32_t word_take_other(NormKernel c, const char *row, int column, bool plain) {
+  if (plain || norm_bytes(c) == 4) return word_take(c, row, column);
+  return ((const uint16_t *)row)[column] | (uint32_t)((const uint16_t *)row)[column + 1] << 16;
+}
+INLINE void word_give(NormKernel c, char *row, int column, bool plain, uint32_t u) {
+  if (plain || norm_bytes(c) == 4) {
+    *(uint32_t *)(row + column * norm_bytes(c)) = u;
+  } else {
+    ((uint16_t *)row)[column] = (uint16_t)u, ((uint16_t *)row)[column + 1] = (uint16_t)(u >> 16);
   }
 }
 
-// A row of x as floats. A row of the table that is not there: zeros.
-INLINE void narrow_input(NormKernel c, const NormParams *p, const NarrowTile &t, NarrowPlace a, float *f) {
-  if (c.op != NORM_EMBED) {
-    narrow_take(narrow_row(t, a.row), a, c.kind, 0, f);
-    return;
-  }
-  const char *from = a.n ? narrow_ids(p)[a.row] : nullptr;
-  if (!from) a.n = 0;
-  narrow_take(narrow_row(t, a.row, from), a, c.kind, 0, f);
-}
-
-// x + residual, rounded to the type, in place of both.
-INLINE void narrow_add(NormKernel c, const NormTiles *t, NarrowPlace a, float *f) {
-  float g[NARROW_EACH];
-  narrow_take(narrow_row(t->residual, a.row), a, c.kind, 0, g);
-#pragma unroll
-  for (int k = 0; k < NARROW_EACH; k++) {
-    f[k] += g[k];
-    uint16_t half = norm_bytes(c) == 2 ? narrow_one(f[k], c.kind) : 0;
-    if (norm_bytes(c) == 2) f[k] = load_one(&half, 0, c.kind);
+// Results. plain: in x's type, or fp8, and words where x has words.
+INLINE void word_result(NormKernel c, const NormParams *p, char *y, int column, bool plain, float2 f) {
+  if (c.op == NORM_RMS_FP8 && plain && norm_bytes(c) == 2) {
+    *(uint16_t *)(y + column) = (uint16_t)fp8_pair(f.x, f.y);
+  } else if (c.op != NORM_RMS_FP8 && plain) {
+    word_give(c, y, column, true, word_of(c, f));
+  } else {
+    int kind = c.op == NORM_RMS_FP8 ? KIND_FP8 : p->y_kind;
+    store_one(y, column, kind, f.x);
+    if (norm_bytes(c) == 2) store_one(y, column + 1, kind, f.y);
   }
 }
 
-INLINE void narrow_output(NormKernel c, const NormParams *p, const NarrowTile &y, NarrowPlace a, const float *f) {
-  if (c.op == NORM_RMS_FP8) narrow_put(narrow_row(y, a.row), a, KIND_FP8, f);
-  else narrow_give(narrow_row(y, a.row), a, c.kind, p->y_kind, f);
-}
-
-// Two chains of additions: the row's squares, or for layernorm its elements.
-INLINE float narrow_sum(NormKernel c, const float *f) {
-  float s[2] = {0, 0};
-#pragma unroll
-  for (int k = 0; k < NARROW_EACH; k++) s[k % 2] = c.op == NORM_LAYER ? s[k % 2] + f[k] : fmaf(f[k], f[k], s[k % 2]);
-  return s[0] + s[1];
-}
-
-// f becomes its distances from the mean; returns the sum of their squares.
-INLINE float narrow_centre(NarrowPlace a, float mean, float *f) {
-  float s[2] = {0, 0};
-#pragma unroll
-  for (int k = 0; k < NARROW_EACH; k++) {
-    f[k] = narrow_has(a, k) ? f[k] - mean : 0;
-    s[k % 2] = fmaf(f[k], f[k], s[k % 2]);
+// Sums, rounded to the type, and looked-up elements are written on the way; sums take the place of x. u, v: words of x and residual.
+INLINE float2 word_input(NormKernel c, const NormParams *p, const NarrowShare &s, int column, bool plain, uint32_t u, uint32_t v) {
+  float2 f = word_floats(c, u);
+  if (c.op == NORM_ADD) {
+    float2 g = word_floats(c, v);
+    u = word_of(c, make_float2(f.x + g.x, f.y + g.y));
+    word_give(c, s.x, column, true, u);
+    f = word_floats(c, u);
   }
-  return s[0] + s[1];
+  bool second = c.op == NORM_ADD ? s.second != s.x : c.op == NORM_EMBED && p->second;
+  if (second) word_give(c, s.second, column, plain, u);
+  return f;
 }
 
-// A row to fp8, by tensor or by row: `f` and the weights in, what is stored out.
-INLINE void narrow_fp8(const NormParams *p, NarrowPlace a, uint64_t row, const float *w, float *f) {
-  float2 v = make_float2(0, 0);
-#pragma unroll
-  for (int k = 0; k < NARROW_EACH; k++) {
-    v.x = fmaf(f[k], f[k], v.x);
-    f[k] *= w[k];
-    v.y = higher(v.y, fabsf(f[k]));
+INLINE float edge_input(NormKernel c, const NormParams *p, const NarrowShare &s, int column) {
+  float f = load_one(s.x, column, c.kind);
+  if (c.op == NORM_ADD) {
+    store_one(s.x, column, c.kind, f + load_one(s.residual, column, c.kind));
+    f = load_one(s.x, column, c.kind);
   }
-  v = make_float2(lanes_sum(v.x, a.lanes), lanes_highest(v.y, a.lanes));
-  float scale = rsqrtf(fmaf(v.x, p->over_n, p->eps));
-  bool by_row = p->scaling == NORM_SCALE_ROW;
-  Fp8Scale q = by_row ? fp8_choose(v.y, scale, p->scales + row, a.n && a.lane == 0) : fp8_scale(*p->scales);
-  if (!by_row)
-#pragma unroll
-    for (int k = 0; k < NARROW_EACH; k++) f[k] *= scale;
-  fp8_divide(q, NARROW_EACH, f);
+  if ((c.op == NORM_ADD && s.second != s.x) || (c.op == NORM_EMBED && p->second)) store_one(s.second, column, c.kind, f);
+  return f;
 }
 
-INLINE void narrow_norm(NormKernel c, const NormParams *p, NarrowPlace a, const float *w, const float *b, float *f) {
-  float sum = lanes_sum(narrow_sum(c, f), a.lanes), mean = 0;
+// A lane's part of the row's sums. Layernorm: of what elements are above a middle, the mean of the lane's first, as in stats.cuh.
+typedef struct NarrowSums {
+  float middle;
+  float2 sum, squares;
+  float top; // fp8 by row: the largest |x * weight|
+} NarrowSums;
+
+INLINE void narrow_sum_one(NormKernel c, float f, float *sum, float *squares, float middle) {
+  if (c.op == NORM_LAYER) f -= middle, *sum += f;
+  *squares = fmaf(f, f, *squares);
+}
+
+// `batch` words from `column` on: all are loaded before the first is stored.
+INLINE void narrow_sum_words(NormKernel c, const NormParams *p, const NormTiles *t, const NarrowShare &s, int column, int batch, bool plain,
+                             NarrowSums *sums) {
+  bool by_row = c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW;
+  uint32_t u[NARROW_BATCH], v[NARROW_BATCH];
+#pragma unroll
+  for (int k = 0; k < batch; k++) {
+    u[k] = word_take(c, s.x, column + k * s.step);
+    v[k] = c.op == NORM_ADD ? word_take_other(c, s.residual, column + k * s.step, plain) : 0;
+  }
+#pragma unroll
+  for (int k = 0; k < batch; k++, column += s.step) {
+    float2 f = word_input(c, p, s, column, plain, u[k], v[k]);
+    if (by_row) sums->top = higher(sums->top, fabsf(f.x * t->weight[column]));
+    if (by_row && norm_bytes(c) == 2) sums->top = higher(sums->top, fabsf(f.y * t->weight[column + 1]));
+    narrow_sum_one(c, f.x, &sums->sum.x, &sums->squares.x, sums->middle);
+    if (norm_bytes(c) == 2) narrow_sum_one(c, f.y, &sums->sum.y, &sums->squares.y, sums->middle);
+  }
+}
+
+INLINE float narrow_middle(NormKernel c, const NarrowShare &s) {
+  if (!s.count) return s.edge[0] >= 0 ? load_one(s.x, s.edge[0], c.kind) : s.edge[1] >= 0 ? load_one(s.x, s.edge[1], c.kind) : 0;
+  float2 f = word_floats(c, word_take(c, s.x, s.column));
+  return norm_bytes(c) == 4 ? f.x : (f.x + f.y) * 0.5f;
+}
+
+INLINE NarrowSums narrow_sums(NormKernel c, const NormParams *p, const NormTiles *t, const NarrowShare &s, bool plain) {
+  NarrowSums sums = {c.op == NORM_LAYER ? narrow_middle(c, s) : 0, {0, 0}, {0, 0}, 0};
+  int column = s.column, i = 0;
+#pragma unroll 1
+  for (; i + NARROW_BATCH <= s.count; i += NARROW_BATCH, column += NARROW_BATCH * s.step)
+    narrow_sum_words(c, p, t, s, column, NARROW_BATCH, plain, &sums);
+#pragma unroll 1
+  for (; i < s.count; i++, column += s.step) narrow_sum_words(c, p, t, s, column, 1, plain, &sums);
+#pragma unroll
+  for (int e = 0; e < 2; e++) {
+    if (norm_bytes(c) == 4 || s.edge[e] < 0) continue;
+    float f = edge_input(c, p, s, s.edge[e]);
+    if (c.op == NORM_RMS_FP8) sums.top = higher(sums.top, fabsf(f * t->weight[s.edge[e]]));
+    narrow_sum_one(c, f, &sums.sum.x, &sums.squares.x, sums.middle);
+  }
+  return sums;
+}
+
+INLINE float some_lanes_sum(float v, int lanes) { // lanes: known at run time
+  for (int o = lanes >> 1; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
+  return v;
+}
+INLINE float some_lanes_highest(float v, int lanes) {
+  for (int o = lanes >> 1; o; o >>= 1) v = higher(v, __shfl_xor_sync(~0u, v, o));
+  return v;
+}
+
+// Of the row: mean, 1 / deviation, largest.
+typedef struct NarrowRow {
+  float mean, scale;
+  Fp8Scale q;
+} NarrowRow;
+
+INLINE NarrowRow narrow_whole(NormKernel c, const NormParams *p, const NarrowShare &s, NarrowSums v, Fp8Scale q, uint64_t row,
+                              bool first) {
+  NarrowRow r = {0, 0, q};
+  float sum = v.sum.x + v.sum.y, squares = v.squares.x + v.squares.y;
   if (c.op == NORM_LAYER) {
-    mean = sum * p->over_n;
-    sum = lanes_sum(narrow_centre(a, mean, f), a.lanes);
+    float count = (float)(s.count * (4 / norm_bytes(c)) + (s.edge[0] >= 0) + (s.edge[1] >= 0));
+    float apart = count > 0 ? __fdividef(sum, count) : 0, mean = v.middle + apart;
+    squares = fmaf(-sum, apart, squares);
+    r.mean = some_lanes_sum(mean * count, s.lanes) * p->over_n;
+    squares = fmaf((mean - r.mean) * count, mean - r.mean, squares);
   }
-  float scale = rsqrtf(fmaf(sum, p->over_n, p->eps));
-#pragma unroll
-  for (int k = 0; k < NARROW_EACH; k++)
-    f[k] = c.op == NORM_LAYER ? fmaf(f[k], w[k] * scale, b[k]) : f[k] * (w[k] * scale);
+  r.scale = rsqrtf(fmaf(some_lanes_sum(squares, s.lanes), p->over_n, p->eps));
+  if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW)
+    r.q = fp8_choose(some_lanes_highest(v.top, s.lanes), r.scale, p->scales + row, first);
+  return r;
 }
 
-// Weights, offset included, and biases of this lane's columns.
-INLINE void narrow_weights(NormKernel c, const NormParams *p, float *w, float *b) {
-  NarrowCopy any = {p->narrow.lane_bits, NARROW_EACH};
-  NarrowPlace a = narrow_place(&p->narrow, any, 0, NARROW_THREADS);
-  narrow_vector(p->weight, a, p->weight_kind, 1, w);
+INLINE float narrow_result(NormKernel c, const NormParams *p, const NarrowRow &r, float weight, float bias, float f) {
+  if (c.op == NORM_LAYER) return fmaf(f - r.mean, weight * r.scale, bias);
+  if (c.op != NORM_RMS_FP8) return f * (weight * r.scale);
+  f *= weight;
+  if (p->scaling != NORM_SCALE_ROW) f *= r.scale;
+  return f * r.q.up * r.q.over;
+}
+
+INLINE void narrow_result_words(NormKernel c, const NormParams *p, const NormTiles *t, const NarrowShare &s, const NarrowRow &r, int column,
+                                int batch, bool plain) {
+  const int per = 4 / norm_bytes(c);
+  uint32_t u[NARROW_BATCH];
+  float2 w[NARROW_BATCH], b[NARROW_BATCH];
 #pragma unroll
-  for (int k = 0; k < NARROW_EACH; k++) w[k] += p->weight ? p->offset : 0;
-  if (c.op == NORM_LAYER) narrow_vector(p->bias, a, p->weight_kind, 0, b);
+  for (int k = 0; k < batch; k++) {
+    u[k] = word_take(c, s.x, column + k * s.step);
+    w[k] = narrow_vector_at(c, s.weight, column + k * s.step);
+    b[k] = c.op == NORM_LAYER ? narrow_vector_at(c, s.bias, column + k * s.step) : make_float2(0, 0);
+  }
+#pragma unroll
+  for (int k = 0; k < batch; k++) {
+    float2 f = word_floats(c, u[k]);
+    f.x = narrow_result(c, p, r, w[k].x, b[k].x, f.x);
+    if (per == 2) f.y = narrow_result(c, p, r, w[k].y, b[k].y, f.y);
+    word_result(c, p, s.y, column + k * s.step, plain, f);
+  }
+}
+
+INLINE void narrow_results(NormKernel c, const NormParams *p, const NormTiles *t, const NarrowShare &s, const NarrowRow &r, bool plain) {
+  int column = s.column, i = 0;
+#pragma unroll 1
+  for (; i + NARROW_BATCH <= s.count; i += NARROW_BATCH, column += NARROW_BATCH * s.step)
+    narrow_result_words(c, p, t, s, r, column, NARROW_BATCH, plain);
+#pragma unroll 1
+  for (; i < s.count; i++, column += s.step) narrow_result_words(c, p, t, s, r, column, 1, plain);
+#pragma unroll
+  for (int e = 0; e < 2; e++) {
+    int at = s.edge[e];
+    if (norm_bytes(c) == 4 || at < 0) continue;
+    float f = narrow_result(c, p, r, t->weight[at], c.op == NORM_LAYER ? t->bias[at] : 0, load_one(s.x, at, c.kind));
+    store_one(s.y, at, c.op == NORM_RMS_FP8 ? KIND_FP8 : p->y_kind, f);
+  }
 }
 
 // All rows of the block.
-INLINE void narrow_turns(NormKernel c, const NormParams *p, const NormTiles *t, NarrowCopy copy, const float *w,
-                         const float *b) {
+INLINE void narrow_turns(NormKernel c, const NormParams *p, const NormTiles *t, bool plain) {
   uint64_t first = block_index() * p->narrow.rows;
+  int lanes = 1 << p->narrow.lane_bits, lane = threadIdx.x & (lanes - 1);
 #pragma unroll 1
-  for (int at = 0; at < t->rows; at += blockDim.x >> copy.lane_bits) {
-    NarrowPlace a = narrow_place(&p->narrow, copy, at, t->rows);
-    float f[NARROW_EACH];
-    narrow_input(c, p, t->x, a, f);
-    if (c.op == NORM_ADD) narrow_add(c, t, a, f);
-    if (c.op == NORM_ADD || (c.op == NORM_EMBED && p->second)) narrow_put(narrow_row(t->second, a.row), a, c.kind, f);
-    if (c.op == NORM_RMS_FP8) narrow_fp8(p, a, first + a.row, w, f);
-    else narrow_norm(c, p, a, w, b, f);
-    narrow_output(c, p, t->y, a, f);
+  for (int at = 0; at < t->rows; at += NARROW_THREADS >> p->narrow.lane_bits) {
+    int row = at + (int)(threadIdx.x >> p->narrow.lane_bits);
+    NarrowShare s = narrow_share(c, p, t, row, lane, lanes);
+    NarrowSums sums = narrow_sums(c, p, t, s, plain);
+    NarrowRow whole = narrow_whole(c, p, s, sums, t->q, first + row, s.n && lane == 0);
+    narrow_results(c, p, t, s, whole, plain);
   }
 }
 
+// ---- Rows of a few elements: one lane has all of a row in registers, without the loops
+
+enum { NARROW_FEW = 8 };
+INLINE void narrow_few_row(NormKernel c, const NormParams *p, const NormTiles *t, const NarrowShare &s, uint64_t row, const float *w, const float *b) {
+  float f[NARROW_FEW], sum = 0, squares = 0, top = 0;
+#pragma unroll
+  for (int k = 0; k < NARROW_FEW; k++) {
+    f[k] = k < s.n ? load_one(s.x, k, c.kind) : 0;
+    if (c.op == NORM_ADD && k < s.n) {
+      f[k] += load_one(s.residual, k, c.kind);
+      uint16_t half = norm_bytes(c) == 2 ? narrow_one(f[k], c.kind) : 0;
+      if (norm_bytes(c) == 2) f[k] = load_one(&half, 0, c.kind);
+    }
+    if (k < s.n && (c.op == NORM_ADD || (c.op == NORM_EMBED && p->second))) store_one(s.second, k, c.kind, f[k]);
+    sum += f[k];
+  }
+  NarrowRow r = {c.op == NORM_LAYER ? sum * p->over_n : 0, 0, t->q};
+#pragma unroll
+  for (int k = 0; k < NARROW_FEW; k++) {
+    float d = k < s.n ? f[k] - r.mean : 0;
+    squares = fmaf(d, d, squares);
+    if (c.op == NORM_RMS_FP8) top = higher(top, fabsf(f[k] * w[k]));
+  }
+  r.scale = rsqrtf(fmaf(squares, p->over_n, p->eps));
+  if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW) r.q = fp8_choose(top, r.scale, p->scales + row, s.n != 0);
+#pragma unroll
+  for (int k = 0; k < NARROW_FEW; k++)
+    if (k < s.n) store_one(s.y, k, c.op == NORM_RMS_FP8 ? KIND_FP8 : p->y_kind, narrow_result(c, p, r, w[k], b[k], f[k]));
+}
+
+INLINE void narrow_few(NormKernel c, const NormParams *p, const NormTiles *t) {
+  float w[NARROW_FEW], b[NARROW_FEW];
+#pragma unroll
+  for (int k = 0; k < NARROW_FEW; k++) {
+    w[k] = k < p->narrow.n ? t->weight[k] : 0;
+    b[k] = c.op == NORM_LAYER && k < p->narrow.n ? t->bias[k] : 0;
+  }
+#pragma unroll 1
+  for (int row = threadIdx.x; row < t->rows; row += NARROW_THREADS)
+    narrow_few_row(c, p, t, narrow_share(c, p, t, row, 0, 1), block_index() * p->narrow.rows + row, w, b);
+}
+
+// Starts to bring the block's rows into shared memory; and what was made of them back.
+INLINE void narrow_begin(NormKernel c, const NormParams *p, const NormTiles *t) {
+  if (c.op == NORM_EMBED) narrow_look_up(c, p, t->x);
+  else narrow_fetch_rows(p, t->x, p->x, norm_bytes(c));
+  if (c.op == NORM_ADD) narrow_fetch_rows(p, t->residual, p->residual, norm_bytes(c));
+}
+INLINE void narrow_end(NormKernel c, const NormParams *p, const NormTiles *t) {
+  __syncthreads();
+  narrow_send_rows(p, t->y, NARROW_Y, narrow_y_size(c, p));
+  if (c.op == NORM_ADD || (c.op == NORM_EMBED && p->second)) narrow_send_rows(p, t->second, NARROW_SECOND, norm_bytes(c));
+}
+
 INLINE void norm_narrow(NormKernel c, const NormParams *p) {
-  float w[NARROW_EACH], b[NARROW_EACH];
   begin_kernel();
   NormTiles t = narrow_tiles(c, p);
-  if (c.op == NORM_EMBED) narrow_look_up(c, p, t.x);
-  else narrow_fetch(t.x, norm_bytes(c));
-  if (c.op == NORM_ADD) narrow_fetch(t.residual, norm_bytes(c));
-  narrow_weights(c, p, w, b);
+  narrow_begin(c, p, &t);
+  narrow_fill_vector(c, (float *)t.weight, p->weight, p->weight_kind, p->narrow.n, 1, p->offset);
+  if (c.op == NORM_LAYER) narrow_fill_vector(c, (float *)t.bias, p->bias, p->weight_kind, p->narrow.n, 0, 0);
   narrow_arrived();
-#define NARROW_TURNS(copy) narrow_turns(c, p, &t, copy, w, b)
-  NARROW_COPIES(p->narrow, NARROW_NORM, NARROW_TURNS)
-  __syncthreads();
-  narrow_send(t.y, c.op == NORM_RMS_FP8 ? 1 : narrow_size(p->y_kind));
-  if (c.op == NORM_ADD || (c.op == NORM_EMBED && p->second)) narrow_send(t.second, norm_bytes(c));
+  if (p->narrow.n <= NARROW_FEW) narrow_few(c, p, &t);
+  else if (p->how.plain) narrow_turns(c, p, &t, true);
+  else narrow_turns(c, p, &t, false);
+  narrow_end(c, p, &t);
 }
 
 #endif

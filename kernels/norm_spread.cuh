@@ -6,7 +6,8 @@
 #include "norm_span.cuh"
 #include "stats.cuh"
 
-enum { SPREAD_BATCH = 2 }; // chunks that a thread reads at a time where they go through registers
+// Chunks that a thread reads at a time where they go through registers; whose weights it loads at a time.
+enum { SPREAD_BATCH = 2, SPREAD_PUT = 4 };
 
 typedef struct SpreadShared {
   StatsRoom room[2];
@@ -127,9 +128,55 @@ INLINE float2 spread_row(NormKernel c, const NormParams *p, Strip s, float2 v, S
   return make_float2(all.mean, all.squares * p->over_n);
 }
 
-// Writes the thread's chunks from number k on, one at a time: other warps hide the latency of the weights.
-INLINE void spread_put(NormKernel c, const NormParams *p, const Spread1 &a, int k, float2 row) {
+// Weights, and biases, of some of the thread's chunks, as the two aligned 16 bytes around each. All are loaded before the first is used: with one chunk
+// at a time their latency decided.
+typedef struct SpreadVectors {
+  Around w[SPREAD_PUT], b[SPREAD_PUT];
+} SpreadVectors;
+
+INLINE int spread_batch(NormKernel c) { return c.op == NORM_LAYER || c.op == NORM_EMBED ? SPREAD_PUT / 2 : SPREAD_PUT; }
+
+// Vectors are of the input's type and start on 16 bytes: the 16 bytes around a chunk's are whole.
+INLINE bool spread_plain(NormKernel c, const NormParams *p) {
+  return span_plain(c, p, p->weight) && (c.op != NORM_LAYER || span_plain(c, p, p->bias)) && p->y_kind == c.kind;
+}
+
+INLINE void spread_vectors(NormKernel c, const NormParams *p, const Spread1 &a, int k, SpreadVectors *v) {
+  int64_t at = (int64_t)(a.s.head + (a.first + k * (int)blockDim.x) * (16 / norm_bytes(c))) * norm_bytes(c);
+  int step = blockDim.x * 16;
+#pragma unroll
+  for (int i = 0; i < spread_batch(c); i++) {
+    v->w[i] = load_around((const char *)p->weight + at + i * step, k + i < a.count);
+    if (c.op == NORM_LAYER) v->b[i] = load_around((const char *)p->bias + at + i * step, k + i < a.count);
+  }
+}
+
+INLINE void spread_give(NormKernel c, const NormParams *p, const Spread1 &a, int k, const SpreadVectors *v, float mean, float scale) {
+  int64_t at = (int64_t)(a.s.head + (a.first + k * (int)blockDim.x) * (16 / norm_bytes(c))) * norm_bytes(c);
+  const char *weight = (const char *)p->weight + at, *bias = (const char *)p->bias + at;
+#pragma unroll
+  for (int i = 0; i < spread_batch(c); i++) {
+    Vec x, w, b;
+    if (k + i >= a.count) continue;
+    x.v = a.mine[(k + i) * blockDim.x];
+    w.v = take_around(v->w[i], weight, norm_bytes(c)); // alike for all chunks
+    if (c.op == NORM_LAYER) b.v = take_around(v->b[i], bias, norm_bytes(c));
+    *(uint4 *)(a.r.y + at + i * (int)blockDim.x * 16) = norm_output(c, p, x, w, b, mean, scale).v;
+  }
+}
+
+// Writes the thread's chunks from number k on.
+INLINE void spread_put(NormKernel c, const NormParams *p, const Spread1 &a, int k, float2 row, bool plain) {
   float scale = rsqrtf(row.y + p->eps);
+  if (plain) {
+#pragma unroll 1
+    for (; k < a.count; k += spread_batch(c)) {
+      SpreadVectors v;
+      spread_vectors(c, p, a, k, &v);
+      spread_give(c, p, a, k, &v, row.x, scale);
+    }
+    return;
+  }
   c.chunks = 1;
 #pragma unroll 1
   for (; k < a.count; k++) {
@@ -185,6 +232,7 @@ INLINE void norm_spread(NormKernel c, const NormParams *p) {
   }
   float2 v = make_float2(0, 0), row = v;
   uint32_t part = at.part;
+  bool plain = spread_plain(c, p);
   if (at.last) {
     part = p->parts.parts - 1;
     if (threadIdx.x < p->parts.parts) shared.left[threadIdx.x] = part_ask(p->parts, posts, threadIdx.x) == PART_LEFT;
@@ -193,6 +241,7 @@ INLINE void norm_spread(NormKernel c, const NormParams *p) {
     if (c.op == NORM_EMBED) r.second = nullptr;
   }
   for (bool first = true;; part--) {
+    if (at.last && part && !first && !shared.left[part]) continue; // nothing of it is left to do
     int start = p->all_over && part == 0 ? p->parts.front / PARTS_THREADS : 0; // turns that are written last
     Spread1 a = spread_part(c, p, r, part, spread_memory);
     bool whole = !at.last || shared.left[part];
@@ -203,7 +252,7 @@ INLINE void norm_spread(NormKernel c, const NormParams *p) {
     if (first && !spread_exchange(p, at, posts, &shared, &v)) return;
     if (first) row = spread_row(c, p, a.s, v, &shared.room[1]);
     first = false;
-    spread_put(c, p, a, start, row);
+    spread_put(c, p, a, start, row, plain);
     if (at.last || !p->all_over) spread_put_edge(c, p, a, row);
     if (!at.last || part == 0) return;
   }

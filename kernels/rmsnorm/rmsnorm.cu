@@ -1,5 +1,5 @@
 // y = x / sqrt(mean(x^2) + eps) * (weight + offset). The bodies are in norm.cuh, norm_any.cuh, norm_span.cuh and norm_spread.cuh.
-#include "norm_spread.cuh"
+#include "norm_spread_fp8.cuh"
 #include "norm_odd.cuh"
 
 #define NORM(T, name, how, number) NORM_##how(sol_rmsnorm_##T##_##name, NORM_RMS, TYPE_##T, number)
@@ -18,7 +18,9 @@
   NORM_KERNEL(sol_rmsnorm_odd_##T##_##name, threads, (blocks) - ((lanes) ? 0 : ODD_FEWER), norm_odd_##scales,          \
               NORM_RMS_FP8, TYPE_##T, chunks, lanes, 1)
 #include "norm_odd.def"
+#define FP8_SPREAD NORM_SPREAD_FP8
 #else // where fp8 takes many instructions, the others take all rows
+#define FP8_SPREAD(...)
 #define FP8_LANES(...)
 #define FP8_WARP(...)
 #define FP8_BLOCK(...)
@@ -29,5 +31,4 @@
 #define FP8_ANY    NORM_ANY
 #define FP8_STRIPED NORM_STRIPED
 #define FP8_LOOP   NORM_LOOP
-#define FP8_SPREAD(...)
 #include "norm.def"

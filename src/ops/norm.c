@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "emu/isa/num_cvt.h"
 #include "emu/isa/num_half.h"
-#include "ops/narrow.h"
+#include "ops/norm_narrow.h"
 #include "ops/parts.h"
 
 // For rows of up to `chunks` chunks of 16 bytes: the kernel (as an offset from the type's first), chunks per
@@ -24,7 +24,7 @@ typedef struct Rule {
 // last: threads per block for the longest rows, of which a block has up to HELD_CHUNKS.
 #define WIDE_ROWS(last)                                                                                      \
   {8192, NORM_f_big, 8, 256, 4}, {16384, NORM_f_big, 8, 256, 8}, {32768, NORM_f_big, 8, 256, 16},            \
-      {65536, NORM_f_big, 16, 256, 16}, {                                                                    \
+      {65536, NORM_f_big, 65536 / 16 / (last), last, 16}, {                                                  \
     16 * HELD_CHUNKS, NORM_f_big, HELD_CHUNKS / (last), last, 16                                             \
   }
 enum { HELD_CHUNKS = 13 << 10, HELD_PAIRS = 6 << 10 }; // 208 and 192 KB
@@ -104,6 +104,8 @@ enum {
   AHEAD_FROM = 8 << 20,
   SPLIT_CHUNKS = 512, // rows longer than this get several blocks,
   SPLIT_BLOCKS = 64,  // if those are no more than this in all
+  TINY_CHUNKS = 3,    // shorter rows would leave most of the lanes that share them idle
+  SPREAD_CLUSTER = 4, // rows that fewer blocks hold in registers are faster there
   LINE_BYTES = 128,
   LINED_BYTES = 1024 // output rows at least this long are written in whole cache lines
 };
@@ -159,6 +161,13 @@ static bool is_fast(const NormCall *call, int kind, int64_t per, int64_t out) {
   const NormParams *p = &call->p;
   return (p->y_kind == kind || call->fp8) && p->weight_kind == kind && p->weight &&
          (p->bias || !call->layer) && p->n % per == 0 && by_vectors(p, per, out);
+}
+
+// One type throughout, one input, vectors on 16 bytes: rows in shared memory are then read and written 16 bytes at a time.
+static bool is_plain(const NormCall *call, int kind) {
+  const NormParams *p = &call->p;
+  return !call->fp8 && !p->residual && p->y_kind == kind && p->weight_kind == kind && p->weight &&
+         on_16(p->weight, 0) && (!call->layer || (p->bias && on_16(p->bias, 0)));
 }
 
 // To fp8, unaligned rows whose input and output are aligned alike: whole chunks of both start at the same
@@ -248,18 +257,21 @@ static int32_t rows_ahead(const NormParams *p, int64_t row_bytes, int kernel) {
   return rows || !bytes ? (int32_t)rows : 1;
 }
 
-// Short rows that are not whole aligned chunks of one type.
-static SolStatus launch_narrow(SolContext *ctx, const OpsDef *def, NormCall *call, int kernel, bool early,
-                               SolStream stream) {
+// Short rows; false: they are too long.
+static bool plan_narrow(const SolContext *ctx, NormCall *call, OpsLaunch *l) {
   NormParams *p = &call->p;
-  int in = ops_size(call->dtype), out = p->y_kind == KIND_FP8 ? 1 : p->y_kind == KIND_FP32 ? 4 : 2;
+  int kind = ops_kind(call->dtype), in = ops_size(call->dtype);
+  int out = p->y_kind == KIND_FP8 ? 1 : p->y_kind == KIND_FP32 ? 4 : 2;
   NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p->x, p->x_stride, in, p->ids != NULL},
                                     [NARROW_RESIDUAL] = {p->residual, p->residual_stride, in, false},
                                     [NARROW_Y] = {p->y, p->y_stride, out, false},
                                     [NARROW_SECOND] = {p->second, p->second_stride, in, false}};
-  OpsLaunch l = {.kernel = kernel, .early = early, .params = p, .bytes = sizeof *p};
-  narrow_plan(ctx, t, p->m, p->n, &p->narrow, &l);
-  return ops_launch(ctx, def, &l, stream);
+  int64_t most = call->layer ? NORM_NARROW_LAYER : NORM_NARROW_BYTES;
+  bool held = in == 2 && norm_narrow_held(t, p->n) <= most;
+  if (p->scaling == NORM_SCALE_BLOCK || !(narrow_holds(p->n, NARROW_NORM) || held)) return false;
+  if (!norm_narrow_plan(ctx, t, p->m, p->n, call->layer ? 2 : 1, &p->narrow, &p->how, l)) return false;
+  if (p->y_kind != kind && p->y_kind != KIND_FP8) p->how.plain = 0;
+  return true;
 }
 
 // Long rows in the shared memory of a block, a cluster or of blocks all over the GPU; false: they are too long, or in place.
@@ -270,7 +282,9 @@ static bool plan_spread(const SolContext *ctx, NormParams *p, int in, int out, O
       p->y == p->x || p->y == p->residual || p->y == p->second; // what is posted would be in the way
   if (p->all_over) parts = over_input ? 0 : parts_held(ctx, bytes);
   if (!parts) return false;
-  p->parts = parts_shape(p->y, (int64_t)p->m, p->n, in, out, parts);
+  // To fp8 rows are cut at blocks of 128 columns.
+  int64_t n = out == 1 ? ops_ceil_div(p->n, 128 * parts) * 128 * parts : p->n;
+  p->parts = parts_shape(p->y, (int64_t)p->m, n, in, out, parts);
   p->ahead = rows_ahead(p, bytes, NORM_f_big);
   l->cluster = 1;
   if (p->all_over) {
@@ -279,7 +293,7 @@ static bool plan_spread(const SolContext *ctx, NormParams *p, int in, int out, O
     l->block = PARTS_THREADS, l->cluster = p->parts.parts;
     ops_grid(l->grid, p->m * p->parts.parts, 1);
   }
-  l->shared = (uint32_t)(ops_ceil_div(p->parts.length * in, 16 * PARTS_THREADS) * 16 * PARTS_THREADS);
+  l->shared = (uint32_t)(ops_ceil_div(p->parts.length * in + 32, 16 * PARTS_THREADS) * 16 * PARTS_THREADS);
   return true;
 }
 
@@ -305,17 +319,22 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   int64_t chunks = (p->n + (unaligned ? p->line - 1 : 0) + per - 1) / per;
   int64_t all = p->n / per + (p->n % per != 0);
   const Rule *rule = fast ? fast_rule(ctx, call, in, all, clusters) : NULL;
-  if (!rule && narrow_holds(p->n, NARROW_NORM) && p->scaling != NORM_SCALE_BLOCK)
-    return launch_narrow(ctx, def, call, call->fp8 + type * PER_TYPE + NORM_f_narrow, clusters, stream);
   OpsLaunch l = {.early = clusters, .params = p, .bytes = sizeof *p};
+  l.kernel = call->fp8 + type * PER_TYPE + NORM_f_narrow;
+  bool brief = narrow_holds(p->n, NARROW_NORM);
+  if (all <= TINY_CHUNKS) rule = NULL;
+  if (!rule && brief && plan_narrow(ctx, call, &l)) return ops_launch(ctx, def, &l, stream);
   if (!rule && clusters && is_odd(call, kind, in, per)) rule = odd_rule(p, in, all);
+  if (!rule && unaligned && plan_narrow(ctx, call, &l)) return ops_launch(ctx, def, &l, stream);
   if (rule)
     chunks = all, p->chunks = (int32_t)chunks, least = 1;
   else
     rule = unaligned ? FIND(unaligned_rules) : FIND(any_rules);
-  l.kernel = type * PER_TYPE + NORM_f_spread;
-  if (!rule && !call->fp8 && clusters && plan_spread(ctx, p, (int)in, (int)out, &l))
-    return ops_launch(ctx, def, &l, stream);
+  l.kernel = call->fp8 + type * PER_TYPE + NORM_f_spread;
+  if (!rule || (rule->kernel == NORM_f_striped3 && rule->cluster >= SPREAD_CLUSTER && is_plain(call, kind))) {
+    if (clusters && plan_spread(ctx, p, (int)in, (int)out, &l)) return ops_launch(ctx, def, &l, stream);
+    l.shared = 0;
+  }
   Rule loop = {INT64_MAX, unaligned ? NORM_f_striped_loop : NORM_f_loop, 2, 512, clusters ? 16 : 1};
   if (!rule) rule = &loop;
 

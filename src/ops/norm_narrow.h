@@ -1,0 +1,120 @@
+// The launch of row normalisations of short rows: kernels/norm_narrow.cuh.
+#ifndef SOL_OPS_NORM_NARROW_H
+#define SOL_OPS_NORM_NARROW_H
+
+#include "kernels/norm.h"
+#include "ops/narrow.h"
+
+// The longest rows, all that is held of them together; those of layernorm, whose other kernels for such rows have
+// most to do. Of 16-bit types: in fp32 the other kernels are at light from 256 elements on.
+enum { NORM_NARROW_BYTES = 1024, NORM_NARROW_LAYER = 2048 };
+// Bytes of x, and of all that is held, that a lane has of a row at most: what a lane does for a row beside its
+// elements is some hundred instructions, so lanes are few.
+enum { NORM_LANE_BYTES = 256, NORM_LANE_HELD = 480 };
+
+static inline int64_t norm_narrow_bytes(const NarrowTensor *t, int64_t n) {
+  return t->at ? n * t->size : 0;
+}
+
+// Rows that are copied one by one: they are not dense, or would all begin in a few banks of shared memory.
+static inline bool norm_narrow_apart(const NarrowTensor *t, int64_t n) {
+  return t->at && (t->looked_up || t->stride != n * t->size || n * t->size % 32 == 0);
+}
+
+static inline int64_t norm_lowest_bit(int64_t v) {
+  return v & -v;
+}
+
+// Bytes that a row takes in shared memory, wherever the tensors begin.
+static inline int64_t norm_narrow_held(const NarrowTensor *t, int64_t n) {
+  int64_t bytes = norm_narrow_bytes(&t[NARROW_X], n) + norm_narrow_bytes(&t[NARROW_RESIDUAL], n);
+  bool looked_up = t[NARROW_X].looked_up;
+  if (looked_up || t[NARROW_Y].size != t[NARROW_X].size) bytes += norm_narrow_bytes(&t[NARROW_Y], n);
+  return bytes + (looked_up ? norm_narrow_bytes(&t[NARROW_SECOND], n) : 0);
+}
+
+// How many lanes share a row: enough for its bytes, and, where each still has some words, for rows to begin in
+// different banks. It depends on sizes and strides alone.
+static inline int norm_narrow_lanes(const NarrowTensor *t, int64_t n) {
+  int64_t bytes = norm_narrow_bytes(&t[NARROW_X], n), held = norm_narrow_held(t, n);
+  int64_t banks = norm_narrow_apart(&t[NARROW_X], n) ? 4 : norm_lowest_bit(bytes) / 4;
+  int bits = 0;
+  while (bits < NARROW_NORM && (bytes > NORM_LANE_BYTES << bits || held > NORM_LANE_HELD << bits)) bits++;
+  while (1 << bits < banks && bytes / 4 >= INT64_C(16) << bits) bits++;
+  return bits;
+}
+
+// Rows of two tensors lie in shared memory at the same places.
+static inline bool norm_narrow_alike(const NarrowTensor *a, const NarrowTensor *b, int64_t n) {
+  return narrow_alike(a, b) && !a->looked_up && norm_narrow_apart(a, n) == norm_narrow_apart(b, n) &&
+         (a->stride - b->stride) % 16 == 0;
+}
+
+// Elements of b share words, or pairs of bytes, where those of a share words.
+static inline bool norm_narrow_words(const NarrowTensor *a, const NarrowTensor *b) {
+  if (!b->at || a->size == 4) return true;
+  intptr_t at = (intptr_t)a->at / a->size - (intptr_t)b->at / b->size;
+  if (a->looked_up && (a->stride / a->size % 2 || b->stride / b->size % 2)) return false;
+  return at % 2 == 0 && (a->stride / a->size - b->stride / b->size) % 2 == 0 &&
+         (intptr_t)b->at % b->size == 0;
+}
+
+// Places in shared memory; returns its size. What is written takes the place of an input that is laid out alike.
+static inline uint32_t norm_narrow_places(const NarrowTensor *t, int vectors, NarrowShape *s,
+                                          NormNarrow *how) {
+  static const int input_of[NARROW_TENSORS] = {[NARROW_Y] = NARROW_X, [NARROW_SECOND] = NARROW_X};
+  uint32_t used = 0, rows = (uint32_t)s->rows;
+  for (int i = 0; i < NARROW_TENSORS; i++) {
+    int from = i == NARROW_Y && t[NARROW_RESIDUAL].at ? NARROW_RESIDUAL : input_of[i];
+    uint32_t bytes = (uint32_t)norm_narrow_bytes(&t[i], s->n);
+    bool apart = norm_narrow_apart(&t[i], s->n);
+    s->pitch[i] = apart ? (int32_t)((bytes + 30) / 16 | 1) * 16 : 0;
+    s->place[i] = (int32_t)used;
+    if (!t[i].at) continue;
+    int64_t piece = norm_lowest_bit((int64_t)(uintptr_t)t[i].at | t[i].stride | bytes | 8);
+    how->piece[i] = (int32_t)piece;
+    if (i >= NARROW_Y && norm_narrow_alike(&t[from], &t[i], s->n))
+      s->place[i] = s->place[from];
+    else
+      used += apart ? rows * (uint32_t)s->pitch[i] : (rows * bytes + 31) / 16 * 16;
+  }
+  s->place[NARROW_IDS] = (int32_t)used;
+  used += t[NARROW_X].looked_up ? rows * 8 : 0;
+  how->vectors = (int32_t)used;
+  return used + (uint32_t)(vectors * (4 / t[NARROW_X].size) * (s->n | 1) * 4);
+}
+
+// What both kinds of rows have in common, once lanes and rows are known.
+static inline void norm_narrow_launch(const NarrowTensor *t, uint64_t m, uint32_t threads, NarrowShape *s,
+                                      NormNarrow *how, OpsLaunch *l) {
+  int64_t width = norm_narrow_bytes(&t[NARROW_X], s->n);
+  how->copy_bits = 0;
+  while (how->copy_bits < 5 && width + 14 > INT64_C(16) << how->copy_bits) how->copy_bits++;
+  how->plain = norm_narrow_words(&t[NARROW_X], &t[NARROW_RESIDUAL]) &&
+               norm_narrow_words(&t[NARROW_X], &t[NARROW_Y]) &&
+               norm_narrow_words(&t[NARROW_X], &t[NARROW_SECOND]);
+  l->block = threads, l->cluster = 1;
+  ops_grid(l->grid, (m + (uint64_t)s->rows - 1) / (uint64_t)s->rows, 1);
+}
+
+// Fills the shape and the launch; false: the rows are too long. vectors: of weights, and of biases.
+static inline bool norm_narrow_plan(const SolContext *ctx, const NarrowTensor *t, uint64_t m, int64_t n,
+                                    int vectors, NarrowShape *s, NormNarrow *how, OpsLaunch *l) {
+  int64_t width = 1; // bytes of a row in the widest tensor
+  for (int i = 0; i < NARROW_TENSORS; i++)
+    if (norm_narrow_bytes(&t[i], n) > width) width = norm_narrow_bytes(&t[i], n);
+  s->n = (int32_t)n, s->lane_bits = norm_narrow_lanes(t, n);
+  uint64_t turn = NARROW_THREADS >> s->lane_bits, turns = NARROW_SPAN / ((uint64_t)width * turn);
+  uint64_t least = (8 * (uint64_t)vectors + turn - 1) / turn; // rows that pay for the vectors
+  uint64_t few = m / (turn * 4 * (uint64_t)ctx->sms);         // turns that leave four blocks an SM
+  if (turns < least) turns = least;
+  if (turns > few) turns = few;
+  if (!turns) turns = 1;
+  do s->rows = (int32_t)(turn * turns), l->shared = norm_narrow_places(t, vectors, s, how);
+  while (l->shared > NARROW_SHARED && --turns);
+  if (!turns) return l->shared = 0, false;
+  norm_narrow_launch(t, m, NARROW_THREADS, s, how, l);
+  return true;
+}
+
+#endif
