@@ -17,6 +17,87 @@ INLINE float columns_apply(int op, float x, float v, float scale) {
   return over_one_plus_exp2(u, __fmul_rn(u, __fmaf_rn(b, __fmul_rn(u, u), a)));
 }
 
+// The vector is loaded by pieces of four elements, 8 or 16 bytes, on their boundaries in memory: per / 4 + 1 of them hold the `per`
+// elements under a chunk, wherever in a piece they start. A piece that is not wholly the vector's is loaded by elements.
+INLINE void load_ragged_piece(const void *vector, int n, int at, int j, int per, int words, uint32_t *w) {
+#pragma unroll
+  for (int k = 0; k <= per / 4; k++) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      bool wanted = k == j && at + i >= 0 && at + i < n;
+      if (words == 4) {
+        if (wanted) w[4 * k + i] = __ldg((const uint32_t *)vector + at + i);
+      } else if (wanted) {
+        uint32_t h = __ldg((const uint16_t *)vector + at + i);
+        w[2 * k + i / 2] = i % 2 ? (w[2 * k + i / 2] & 0xffff) | h << 16 : (w[2 * k + i / 2] & 0xffff0000u) | h;
+      }
+    }
+  }
+}
+
+// `per` elements of the vector from `column` on, those beyond its ends whatever is there. skew: elements from a piece's boundary to
+// the vector's first. It is so long that not both of its ends are under one chunk, or skew is 0 and it has a whole piece. w has
+// space for four more elements; those wanted begin (column + skew) % 4 elements after w does. inside: chunks in the middle of the
+// vector have a shorter way; where rows are so short that most warps have both kinds of chunks, two ways take longer than one.
+INLINE void load_pieces(const void *vector, int n, int column, int skew, bool inside, int per, int kind, uint32_t *w) {
+  const int words = kind == KIND_FP32 ? 4 : 2, last = per / 4;
+  int q = (column + skew) >> 2, from = (skew + 3) / 4 - q, to = min((n + skew) / 4 - q, last + 1); // whole: from `from` to `to` - 1
+  const char *at = (const char *)vector + ((int64_t)q * 4 - skew) * words;
+  if (inside && from <= 0 && to > last) { // the middle of a long row
+#pragma unroll
+    for (int k = 0; k <= last; k++) load_aligned(at + k * 4 * words, words, 1, w + k * words);
+    return;
+  }
+#pragma unroll
+  for (int k = 0; k <= last; k++) load_aligned(at + min(max(k, from), to - 1) * (4 * words), words, 1, w + k * words);
+  bool tail = (n + skew) % 4 && to <= last, head = skew && from > 0;
+  int j = tail ? to : from - 1;
+  if (head || tail) load_ragged_piece(vector, n, (q + j) * 4 - skew, j, per, words, w);
+}
+
+INLINE void cut_pieces(uint32_t *w, int from, int per, int kind) {
+  if (kind == KIND_FP32) {
+#pragma unroll
+    for (int j = 0; j < per + 2; j++) w[j] = from & 2 ? w[j + 2] : w[j];
+#pragma unroll
+    for (int j = 0; j < per; j++) w[j] = from & 1 ? w[j + 1] : w[j];
+  } else {
+#pragma unroll
+    for (int j = 0; j <= per / 2; j++) w[j] = from & 2 ? w[j + 1] : w[j];
+#pragma unroll
+    for (int j = 0; j < per / 2; j++) w[j] = __funnelshift_r(w[j], w[j + 1], (from & 1) * 16);
+  }
+}
+
+// One by one: where a chunk runs on over the end of a row into the next, or the vector is short.
+INLINE void load_columns(const void *vector, int64_t column, int64_t n, int per, int kind, uint32_t *w) {
+#pragma unroll
+  for (int j = 0; j < per; j++) {
+    int64_t at = max(column, (int64_t)0);
+    if (kind == KIND_FP32) {
+      w[j] = __ldg((const uint32_t *)vector + at);
+    } else {
+      uint32_t h = __ldg((const uint16_t *)vector + at);
+      w[j / 2] = j % 2 ? w[j / 2] | h << 16 : h;
+    }
+    column = column + 1 == n ? 0 : column + 1;
+  }
+}
+
+// The elements of the vector under a chunk of x that starts at `column` of a row, which may be below 0.
+INLINE void take_columns(const ColumnsParams &p, int64_t column, int per, int kind, float *v) {
+  const int words = kind == KIND_FP32 ? 4 : 2;
+  uint32_t w[12];
+  if (p.pieces && !(p.flat && column + per > p.n)) {
+    int skew = (int)((uint32_t)(uintptr_t)p.vector & (4 * words - 1)) / words;
+    load_pieces(p.vector, (int)p.n, (int)column, skew, p.spread.parts.by != 0, per, kind, w);
+    cut_pieces(w, (int)column + skew, per, kind);
+  } else {
+    load_columns(p.vector, column, p.n, per, kind, w);
+  }
+  to_floats(w, per, kind, v);
+}
+
 // Any types, rows and alignment.
 INLINE void columns_any(int op, int in, int out, const ColumnsParams &p) {
   const int per = CHUNK_OF(in, out);
@@ -25,19 +106,15 @@ INLINE void columns_any(int op, int in, int out, const ColumnsParams &p) {
   if (!take_chunk(p.spread, p.flat, p.y, p.y_stride, per, out, &c)) return;
   const char *x = (const char *)p.x + (int64_t)c.row * p.x_stride * in;
   char *y = (char *)p.y + (int64_t)c.row * p.y_stride * out;
-  // A flat chunk before the tensor's first element has that row's last columns there, which do no harm.
-  int64_t column = c.first;
-  if (p.flat) column = c.first < 0 ? (p.n - -c.first % p.n) % p.n : chunk_column(p.spread, p.flat, c);
-  bool wraps = p.flat && column + per > p.n;
+  int64_t column = p.flat && c.first > 0 ? chunk_column(p.spread, p.flat, c) : c.first;
   float f[8], v[8];
   Raw a;
-  Weights b;
   load_chunk(extent_of(p.x, p.x_stride, p.spread, in), x, c, p.spread.length, per, in, &a);
-  if (p.vector && !wraps) load_weights_at(p.vector, p.n, column, per, p.vector_kind, &b);
 #pragma unroll
   for (int j = 0; j < per; j++) v[j] = op == SCALE_COLUMNS ? 1 : 0;
-  if (p.vector && wraps) load_columns(p.vector, column, p.n, per, p.vector_kind, v);
-  else if (p.vector) widen_weights(per, p.vector_kind, &b, v);
+  if (p.vector && (in == 4 || p.vector_kind == KIND_FP32)) take_columns(p, column, per, KIND_FP32, v);
+  else if (p.vector && p.x_kind == KIND_FP16) take_columns(p, column, per, KIND_FP16, v);
+  else if (p.vector) take_columns(p, column, per, KIND_BF16, v);
   cut_chunk(&a, per, in);
   to_floats(a.w, per, kind_of(in, p.x_kind), f);
 #pragma unroll
@@ -45,43 +122,15 @@ INLINE void columns_any(int op, int in, int out, const ColumnsParams &p) {
   store_within(y, c, p.spread.length, per, out, p.y_kind, f);
 }
 
-// The vector's columns from `column` on where rows are odd: they start between vectors. 16-bit elements are loaded by 8
-// bytes, three loads for eight elements; a chunk that runs over the end of the row loads them one by one.
-INLINE void load_odd_columns(const void *vector, uint32_t column, uint32_t n, int per, int kind, uint32_t *w) {
-  if (kind == KIND_FP32 && column + per <= n) {
-#pragma unroll
-    for (int j = 0; j < per; j++) w[j] = __ldg((const uint32_t *)vector + column + j);
-  } else if (kind != KIND_FP32 && column + 12 <= n) {
-    const uint2 *at = (const uint2 *)vector + column / 4;
-#pragma unroll
-    for (int j = 0; j < 3; j++) {
-      uint2 two = __ldg(at + j);
-      w[2 * j] = two.x, w[2 * j + 1] = two.y;
-    }
-#pragma unroll
-    for (int j = 0; j < 5; j++) w[j] = column & 2 ? w[j + 1] : w[j];
-#pragma unroll
-    for (int j = 0; j < 4; j++) w[j] = __funnelshift_r(w[j], w[j + 1], (column & 1) * 16);
-  } else {
-#pragma unroll
-    for (int j = 0; j < per; j++) {
-      if (kind == KIND_FP32) {
-        w[j] = __ldg((const uint32_t *)vector + column);
-      } else {
-        uint32_t h = __ldg((const uint16_t *)vector + column);
-        w[j / 2] = j % 2 ? w[j / 2] | h << 16 : h;
-      }
-      column = column + 1 == n ? 0 : column + 1;
-    }
-  }
-}
-
 // The vector under a chunk: chunk `column` of it, or from element `column` on where rows are odd.
 INLINE void lean_columns(ColumnsLean p, uint32_t column, int per, int odd, int kind, uint32_t *w) {
   const int bytes = per * (kind == KIND_FP32 ? 4 : 2);
   const char *at = (const char *)p.vector + (uint64_t)column * bytes;
-  if (odd) {
-    load_odd_columns(p.vector, column, p.divider.by, per, kind, w);
+  if (odd && column + per <= p.divider.by) {
+    load_pieces(p.vector, (int)p.divider.by, (int)column, 0, true, per, kind, w);
+    cut_pieces(w, (int)column, per, kind);
+  } else if (odd) {
+    load_columns(p.vector, column, p.divider.by, per, kind, w);
   } else if (bytes > 16) {
     load_aligned(at, 4, 1, w);
     load_aligned(at + 16, 4, 1, w + 4);
@@ -105,7 +154,7 @@ INLINE void lean_tail(int op, ColumnsLean p, uint32_t first) {
 // rows alone) 2. A kind of -1 is known at run time.
 INLINE void columns_lean(int op, int in, int out, int x_kind, int y_kind, int odd, int each, ColumnsLean p) {
   const int per = CHUNK_OF(in, out);
-  uint32_t first = blockIdx.x * (blockDim.x * each) + threadIdx.x, a[2][4], b[2][8], row[2], column[2];
+  uint32_t first = blockIdx.x * (blockDim.x * each) + threadIdx.x, a[2][4], b[2][12], row[2], column[2];
   const bool dense = odd || each == 2, narrow = in == 2 && p.vector_kind != KIND_FP32;
   const int v_kind = x_kind < 0 ? p.vector_kind : x_kind;
   float f[8], v[8];

@@ -11,6 +11,7 @@ typedef struct ColumnsParams {
   Spread spread;
   int64_t n, y_stride, x_stride; // elements
   int32_t x_kind, y_kind, vector_kind, flat;
+  int32_t pieces; // the vector is loaded by pieces of four elements: it has some
   float scale;
 } ColumnsParams;
 

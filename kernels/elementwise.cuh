@@ -28,13 +28,32 @@ typedef struct Chunk {
   int full;      // all of it lies within the row
 } Chunk;
 
-// Chunk i, of `per` elements of `out` bytes; false: there is none.
-INLINE bool take_chunk_at(uint64_t i, Spread s, int flat, const void *y, int64_t y_stride, int per, int out, Chunk *c) {
-  if (i >= s.chunks) return false;
+// i / divider.by, and what is left.
+INLINE uint64_t spread_divide(uint64_t i, const Spread &s, uint64_t *rest) {
+  if (s.small.by) {
+    uint32_t q = divide32((uint32_t)i, s.small);
+    *rest = (uint32_t)i - q * s.small.by;
+    return q;
+  }
+  uint64_t q = divide(i, s.divider);
+  *rest = i - q * s.divider.by;
+  return q;
+}
+
+// Chunk `within` of the `threads` that this block has, of `per` elements of `out` bytes; false: there is none. Where rows start with a
+// block, all that depends on the row is computed once for a warp.
+INLINE bool take_chunk_of(uint32_t within, uint32_t threads, const Spread &s, int flat, const void *y, int64_t y_stride, int per, int out,
+                          Chunk *c) {
+  uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, i = block * threads + within;
   c->row = 0;
-  if (!flat) {
-    c->row = divide(i, s.divider);
-    i -= c->row * s.divider.by;
+  if (s.parts.by) {
+    uint32_t row = divide32((uint32_t)block, s.parts);
+    c->row = row;
+    i = ((uint32_t)block - row * s.parts.by) * (uint64_t)threads + within;
+    if (row > s.last) return false;
+  } else {
+    if (i >= s.chunks) return false;
+    if (!flat) c->row = spread_divide(i, s, &i);
   }
   uint32_t shift = (uint32_t)((uintptr_t)y + c->row * (uint64_t)y_stride * out) & (per * out - 1);
   c->first = (int64_t)(i * per) - (int64_t)(shift / out);
@@ -43,15 +62,16 @@ INLINE bool take_chunk_at(uint64_t i, Spread s, int flat, const void *y, int64_t
 }
 
 // This thread's, where each has one.
-INLINE bool take_chunk(Spread s, int flat, const void *y, int64_t y_stride, int per, int out, Chunk *c) {
-  return take_chunk_at(thread_index(), s, flat, y, y_stride, per, out, c);
+INLINE bool take_chunk(const Spread &s, int flat, const void *y, int64_t y_stride, int per, int out, Chunk *c) {
+  return take_chunk_of(threadIdx.x, blockDim.x, s, flat, y, y_stride, per, out, c);
 }
 
 // Column of the chunk's first element (of element 0, where the row starts within it).
 INLINE int64_t chunk_column(Spread s, int flat, Chunk c) {
   int64_t first = c.first < 0 ? 0 : c.first;
-  if (!flat) return first;
-  return first - (int64_t)(divide((uint64_t)first, s.divider) * s.divider.by);
+  uint64_t column = (uint64_t)first;
+  if (flat) spread_divide(column, s, &column);
+  return (int64_t)column;
 }
 
 // 4, 8 or 16 bytes at their natural alignment. `same`: they do not change while the kernel runs.
@@ -285,17 +305,6 @@ INLINE void store_within(void *row, Chunk c, int64_t length, int per, int size, 
   from_floats(f, per, kind_of(size, kind), w);
   if (c.full) store_aligned((char *)row + c.first * size, per * size / 4, w);
   else store_words_some(row, c.first, length, per, size, w);
-}
-
-// The columns of a vector (N) under a flat chunk that runs on over the end of a row into the next: one by one. Elements before
-// the tensor's first or after its last are whatever is there.
-INLINE void load_columns(const void *vector, int64_t column, int64_t n, int per, int kind, float *v) {
-#pragma unroll
-  for (int j = 0; j < per; j++) {
-    if (kind == KIND_FP32) v[j] = load_one(vector, column, KIND_FP32);
-    else v[j] = load_one(vector, column, kind);
-    column = column + 1 == n ? 0 : column + 1;
-  }
 }
 
 // x / (1 + 2^t), with both parts approximated to about an ulp; 0 or -0 where 2^t overflows.

@@ -23,6 +23,9 @@ typedef struct Spread {
   int64_t length;  // elements of a row; flat: of the whole dense tensor, walked as one long row
   Divider divider; // rows: by the chunks of a row; flat: by N, for columns
   int64_t last;    // the number of the last row, 0 for the first; flat: 0
+  Divider32
+      small; // the divider where there are so few chunks (flat: elements) that 32 bits do; otherwise by 0
+  Divider32 parts; // long rows start with a block each, and this is by the blocks of a row; otherwise by 0
 } Spread;
 
 #endif

@@ -1,17 +1,42 @@
-// Rows of any length at any address staged in the shared memory of a block, 16 bytes at a time: boundaries are those of the
+// Rows of any length at any address, staged in the shared memory of a block by cells of 16 bytes: boundaries are those of the
 // buffer, not of the rows. Each row lies in shared memory as far beyond 16 bytes as it does in global memory; rows that follow
 // each other without a gap are one.
 #ifndef SOL_KERNELS_TILE_CUH
 #define SOL_KERNELS_TILE_CUH
 
+#include "elementwise.cuh"
 #include "funnel.cuh"
+#include "tile.h"
 
 typedef struct Tile {
-  const char *at; // its first row in global memory
-  int64_t stride; // from row to row, in bytes
+  char *at;        // its first row in global memory
+  int64_t stride;  // from row to row, in bytes
   int rows, bytes; // of a row
   int pitch;       // from row to row in shared memory; 0: there is no gap between rows
 } Tile;
+
+// What of a tensor (m, n) is this block's: from `row` and `skip`, a column, on.
+typedef struct TilePart {
+  uint64_t row, segment;
+  int64_t skip;
+  int rows, columns;
+} TilePart;
+
+INLINE TilePart tile_part(const TileShape &s, uint64_t m, int64_t n) {
+  uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, strip = divide(block, s.segments);
+  TilePart t;
+  t.row = strip * s.rows;
+  t.segment = block - strip * s.segments.by;
+  t.skip = (int64_t)t.segment * s.columns;
+  t.rows = t.row < m ? (int)min((uint64_t)s.rows, m - t.row) : 0;
+  t.columns = (int)min((int64_t)s.columns, n - t.skip);
+  return t;
+}
+
+INLINE Tile tile_of(TilePart t, const void *tensor, int64_t stride, int size, int pitch) { // stride: elements
+  Tile tile = {(char *)tensor + ((int64_t)t.row * stride + t.skip) * size, stride * size, t.rows, t.columns * size, pitch};
+  return tile;
+}
 
 // Where a row starts in the tile's shared memory.
 INLINE int tile_place(const Tile &t, int row) {
@@ -20,71 +45,115 @@ INLINE int tile_place(const Tile &t, int row) {
   return row * t.pitch + (int)((at + (uint32_t)row * (uint32_t)t.stride) & 15);
 }
 
-// One row, by `threads` threads of which this is number `thread`: whole 16 bytes, and what is before and after them.
-INLINE void row_fill(const char *first, int bytes, char *memory, int thread, int threads, int size) {
-  int head = (int)(-(uint32_t)(uintptr_t)first & 15), whole = bytes < head ? 0 : (bytes - head) / 16;
-  const char *from = first + head + 16 * thread;
-  char *to = memory + (head ? 16 : 0) + 16 * thread;
-#pragma unroll 4
-  for (int k = thread; k < whole; k += threads, from += 16 * threads, to += 16 * threads) fetch16(to, from);
-  const char *end = first + bytes;
-  if (thread == 0 && head) *(uint4 *)memory = load_singly(first + head - 16, first, end, size);
-  const char *after = first + head + 16 * whole;
-  if (thread == threads - 1 && after < end) *(uint4 *)(memory + (head ? 16 : 0) + 16 * whole) = load_singly(after, first, end, size);
+// How threads share the copying: `lanes` of them a row, of which this is number `lane`; from `row` on every `step`-th row.
+typedef struct TileCopy {
+  int rows, bytes, row, step, lane, lanes;
+} TileCopy;
+
+INLINE TileCopy tile_copy(const Tile &t) {
+  const int few = 8, many = 32; // a row has up to 7 elements before its first whole cell, and after its last
+  TileCopy c;
+  c.lanes = t.pitch == 0 ? blockDim.x : t.bytes >= 1024 ? many : few;
+  c.lane = t.pitch == 0 ? threadIdx.x : threadIdx.x & (c.lanes - 1);
+  c.row = t.pitch == 0 ? 0 : t.bytes >= 1024 ? threadIdx.x / many : threadIdx.x / few;
+  c.step = t.pitch == 0 ? 1 : t.bytes >= 1024 ? blockDim.x / many : blockDim.x / few;
+  c.rows = t.pitch == 0 ? 1 : t.rows;
+  c.bytes = t.pitch == 0 ? t.rows * t.bytes : t.bytes;
+  return c;
 }
 
-// All threads of the block; a barrier is left to the caller. Beyond the rows' ends there are zeros up to 16 bytes.
-INLINE void tile_fill(const Tile &t, char *memory, int size) {
-  if (!t.pitch) {
-    row_fill(t.at, t.rows * t.bytes, memory, threadIdx.x, blockDim.x, size);
-  } else {
-    for (int row = threadIdx.x / 8; row < t.rows; row += blockDim.x / 8)
-      row_fill(t.at + row * t.stride, t.bytes, memory + row * t.pitch, threadIdx.x % 8, 8, size);
-  }
-  wait_for_fetches();
-}
-
-// The same way back: the rows' bytes in shared memory, and no others, to global memory.
-INLINE void tile_drain(const Tile &t, const char *memory, int size) {
-  int rows = t.pitch ? t.rows : 1, bytes = t.pitch ? t.bytes : t.rows * t.bytes;
-  int most = (bytes + 30) / 16;
+// All threads of the block start to copy; tile_arrived waits. What is beside the rows comes with them, as far as it is the tensor's.
+INLINE void tile_fetch(const Tile &t, Extent e, char *memory, int size) {
+  TileCopy c = tile_copy(t);
+  for (int row = c.row; row < c.rows; row += c.step) {
+    const char *at = t.at + row * t.stride, *from = at - ((uint32_t)(uintptr_t)at & 15);
+    int cells = (int)(at - from) + c.bytes + 15 >> 4;
+    char *to = memory + row * t.pitch;
+    bool inside = from >= e.begin && from + 16 * cells <= e.end;
+    from += 16 * c.lane, to += 16 * c.lane;
+    if (inside) {
 #pragma unroll 4
-  for (int i = threadIdx.x; i < rows * most; i += blockDim.x) {
-    int row = rows == 1 ? 0 : i / most, k = i - row * most;
-    const char *first = t.at + row * t.stride, *end = first + bytes;
-    char *to = (char *)first - ((uintptr_t)first & 15) + 16 * k;
-    const char *from = memory + row * t.pitch + 16 * k;
-    if (to >= first && to + 16 <= end) {
-      *(uint4 *)to = *(const uint4 *)from;
-    } else {
+      for (int k = c.lane; k < cells; k += c.lanes, from += 16 * c.lanes, to += 16 * c.lanes) fetch16(to, from);
+      continue;
+    }
 #pragma unroll 1
-      for (int j = 0; j < 16; j += size)
-        if (to + j >= first && to + j < end) move_one(to + j, from + j, size);
-    }
+    for (int k = c.lane; k < cells; k += c.lanes, from += 16 * c.lanes, to += 16 * c.lanes)
+      *(uint4 *)to = load_singly(from, e.begin, e.end, size);
   }
 }
 
-// `words` 32-bit words from byte `at` of shared memory on, a multiple of the elements' size. Four at most.
-INLINE void tile_words(const char *memory, int at, int words, int size, uint32_t *w) {
-  const uint32_t *from = (const uint32_t *)(memory + (at & ~3));
-  if (words == 4 && (at & 15) == 0) {
-    uint4 v = *(const uint4 *)from;
-    w[0] = v.x, w[1] = v.y, w[2] = v.z, w[3] = v.w;
-  } else if (words == 2 && (at & 7) == 0) {
-    uint2 v = *(const uint2 *)from;
-    w[0] = v.x, w[1] = v.y;
-  } else if (size == 4 || (at & 3) == 0) {
-#pragma unroll
-    for (int i = 0; i < words; i++) w[i] = from[i];
-  } else {
-    uint32_t before = from[0];
-#pragma unroll
-    for (int i = 0; i < words; i++) {
-      uint32_t after = from[i + 1];
-      w[i] = __funnelshift_r(before, after, (at & 3) * 8);
-      before = after;
-    }
+INLINE void tile_arrived(void) {
+  wait_for_fetches();
+  __syncthreads();
+}
+
+// The same way back, after a barrier: whole cells, and single elements before and after them.
+INLINE void tile_send(const Tile &t, const char *memory, int size) {
+  TileCopy c = tile_copy(t);
+  for (int row = c.row; row < c.rows; row += c.step) {
+    char *to = t.at + row * t.stride;
+    int before = (int)((uint32_t)(uintptr_t)to & 15), head = min(-before & 15, c.bytes), cells = c.bytes - head >> 4;
+    const char *from = memory + row * t.pitch + before;
+    int i = c.lane * size, last = head + 16 * cells + i;
+    if (i < head) move_one(to + i, from + i, size);
+    if (last < c.bytes) move_one(to + last, from + last, size);
+    to += head + 16 * c.lane, from += head + 16 * c.lane;
+#pragma unroll 4
+    for (int k = c.lane; k < cells; k += c.lanes, from += 16 * c.lanes, to += 16 * c.lanes) *(uint4 *)to = *(const uint4 *)from;
   }
+}
+
+// `words` 32-bit words (1, 2 or 4) from byte `at` of shared memory on. size: of an element, 2 or 4. unit: what every place asked for is
+// a multiple of; the same for all threads, for if each took the widest access that its place allows, a warp's lanes would part.
+// Off their alignment they are cut out of two accesses: a warp's narrower ones would lie apart, and meet in banks.
+INLINE void tile_take(const char *memory, int at, int words, int size, int unit, uint32_t *w) {
+  const int bytes = 4 * words;
+  if (unit >= bytes) {
+    load_aligned(memory + at, words, 0, w);
+  } else {
+    uint32_t v[8];
+    load_aligned(memory + (at & -bytes), words, 0, v);
+    load_aligned(memory + (at + bytes - size & -bytes), words, 0, v + words);
+    if (words == 4) {
+#pragma unroll
+      for (int i = 0; i < 6; i++) v[i] = at & 8 ? v[i + 2] : v[i];
+    }
+    if (words > 1) {
+#pragma unroll
+      for (int i = 0; i <= words; i++) v[i] = at & 4 ? v[i + 1] : v[i];
+    }
+#pragma unroll
+    for (int i = 0; i < words; i++) w[i] = size == 4 ? v[i] : __funnelshift_r(v[i], v[i + 1], (at & 2) * 8);
+  }
+}
+
+INLINE void tile_give(char *memory, int at, int words, int size, int unit, const uint32_t *w) {
+  if (unit >= 4 * words) {
+    store_aligned(memory + at, words, w);
+  } else if (size == 4 || unit >= 4) {
+#pragma unroll
+    for (int i = 0; i < words; i++) *(uint32_t *)(memory + at + 4 * i) = w[i];
+  } else {
+#pragma unroll
+    for (int i = 0; i < 2 * words; i++) *(uint16_t *)(memory + at + 2 * i) = (uint16_t)(w[i / 2] >> i % 2 * 16);
+  }
+}
+
+// Four elements of a vector in global memory, and how wide an access they allow: `bytes`.
+INLINE void load_four(const void *vector, int64_t at, int bytes, int kind, float *f) {
+  uint32_t w[4];
+  if (kind == KIND_FP32) {
+    const uint32_t *from = (const uint32_t *)vector + at;
+    if (bytes == 16) load_aligned(from, 4, 1, w);
+    else w[0] = __ldg(from), w[1] = __ldg(from + 1), w[2] = __ldg(from + 2), w[3] = __ldg(from + 3);
+    to_floats(w, 4, KIND_FP32, f);
+    return;
+  }
+  const uint16_t *from = (const uint16_t *)vector + at;
+  if (bytes >= 8) load_aligned(from, 2, 1, w);
+  else if (bytes == 4) w[0] = __ldg((const uint32_t *)from), w[1] = __ldg((const uint32_t *)from + 1);
+  else w[0] = __ldg(from) | (uint32_t)__ldg(from + 1) << 16, w[1] = __ldg(from + 2) | (uint32_t)__ldg(from + 3) << 16;
+  to_floats(w, 4, kind, f);
 }
 
 #endif

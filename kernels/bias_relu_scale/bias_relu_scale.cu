@@ -6,8 +6,8 @@
     columns_lean(BIAS_RELU_SCALE, in, out, x_kind, y_kind, odd, each, p);                                    \
   }
 #define COLUMNS_ANY(in, out)                                                                                 \
-  KERNEL __launch_bounds__(256) sol_bias_relu_scale_##in##_##out(const __grid_constant__ ColumnsParams p) {                          \
-    columns_any(BIAS_RELU_SCALE, in, out, p);                                                                \
+  KERNEL __launch_bounds__(256, in == 2 ? 5 : 6) sol_bias_relu_scale_##in##_##out(const __grid_constant__ ColumnsParams p) { \
+    columns_any(BIAS_RELU_SCALE, in, out, p);                                                                         \
   }
 #include "columns.def"
 
@@ -16,7 +16,7 @@
     columns_lean(BIAS_GELU, in, out, x_kind, y_kind, odd, each, p);                                          \
   }
 #define COLUMNS_ANY(in, out)                                                                                 \
-  KERNEL __launch_bounds__(256) sol_bias_gelu_##in##_##out(const __grid_constant__ ColumnsParams p) {                                \
-    columns_any(BIAS_GELU, in, out, p);                                                                      \
+  KERNEL __launch_bounds__(256, in == 2 ? 5 : 6) sol_bias_gelu_##in##_##out(const __grid_constant__ ColumnsParams p) { \
+    columns_any(BIAS_GELU, in, out, p);                                                                         \
   }
 #include "columns.def"

@@ -90,88 +90,122 @@ INLINE MapScales map_scales(const MapParams &p) {
   return s;
 }
 
-// x / scale. The reciprocal serves unless the scale is so small that it overflows: one branch for all of a chunk.
+// x / scale, by the reciprocal. Where the scale is so small that this overflows, both are multiplied by a power of two first: a division
+// would call a function, whose registers all threads would have to have.
 INLINE void map_over(float *f, int per, float scale) {
   float inverse = __frcp_rn(scale);
   if (isinf(inverse)) {
+    inverse = __frcp_rn(__fmul_rn(scale, 0x1p64f));
 #pragma unroll
-    for (int j = 0; j < per; j++) f[j] = __fdiv_rn(f[j], scale);
-  } else {
-#pragma unroll
-    for (int j = 0; j < per; j++) f[j] = __fmul_rn(f[j], inverse);
+    for (int j = 0; j < per; j++) f[j] = __fmul_rn(f[j], 0x1p64f);
   }
+#pragma unroll
+  for (int j = 0; j < per; j++) f[j] = __fmul_rn(f[j], inverse);
 }
 
 // Everything between loading and storing a chunk.
-INLINE void map_chunk(const MapParams &p, MapScales s, int per, int in, int out, const uint32_t *a, const uint32_t *b, uint32_t *y) {
+INLINE void map_chunk(const MapParams &p, MapScales s, bool two, int per, int in, int out, const uint32_t *a, const uint32_t *b,
+                      uint32_t *y) {
   float f[16], g[16];
   map_widen(a, per, in, p.a_kind, f);
   if (p.a_scale) {
 #pragma unroll
     for (int j = 0; j < per; j++) f[j] = __fmul_rn(f[j], s.a);
   }
-  if (in > 1 && p.b) map_widen(b, per, in, p.a_kind, g);
+  if (two) map_widen(b, per, in, p.a_kind, g);
   if (in > 1) map_all(p.f, per, f, g); // bytes are cast alone
   if (p.y_scale) map_over(f, per, s.y);
   map_narrow(f, per, out, p.y_kind, y);
 }
 
-// Dense and aligned, and none of the block's chunks short: nothing but loads, f and stores.
-INLINE void map_lean(int in, int out, const MapParams &p, uint64_t first) {
+INLINE uint64_t map_first(int each) {
+  return ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * (MAP_THREADS * each) + threadIdx.x;
+}
+
+// Where chunk i lies in a tensor that is dense, or whose rows are whole chunks.
+INLINE int64_t lean_place(const MapParams &p, uint64_t i, int per, int64_t stride) {
+  if (p.flat) return (int64_t)(i * per);
+  uint32_t row = divide32((uint32_t)i, p.row32);
+  return row * stride + (int64_t)((uint32_t)i - row * p.row32.by) * per;
+}
+
+// A chunk that starts at its boundary; the last of a dense tensor may be short.
+INLINE void lean_load(const void *x, int64_t at, int64_t left, int per, int in, uint32_t *w) {
+  Raw raw;
+  if (left >= per) {
+    load_aligned((const char *)x + at * in, per * in / 4, 0, w);
+    return;
+  }
+  load_some((const char *)x + at * in, 0, left, per, in, &raw);
+#pragma unroll
+  for (int i = 0; i < per * in / 4; i++) w[i] = raw.w[i];
+}
+
+// Dense tensors and rows of whole chunks, all on their boundaries. `each` chunks a thread, as many apart as a block has threads: all
+// loads are in flight before the first is used.
+INLINE void map_lean(int in, int out, int inputs, const MapParams &p) {
   const int per = CHUNK_OF(in, out), each = MAP_EACH(in, out);
-  MapScales s = map_scales(p);
+  uint64_t first = map_first(each);
   uint32_t a[2][4], b[2][4], w[4];
+  begin_kernel();
+  MapScales s = map_scales(p);
 #pragma unroll
   for (int k = 0; k < each; k++) {
-    uint64_t at = (first + k * MAP_THREADS) * (per * in);
-    load_aligned((const char *)p.a + at, per * in / 4, 0, a[k]);
-    if (in > 1 && p.b) load_aligned((const char *)p.b + at, per * in / 4, 0, b[k]);
+    uint64_t i = first + k * MAP_THREADS;
+    if (i >= p.spread.chunks) continue;
+    int64_t left = p.flat ? p.spread.length - (int64_t)(i * per) : per;
+    lean_load(p.a, lean_place(p, i, per, p.a_stride), left, per, in, a[k]);
+    if (inputs > 1) lean_load(p.b, lean_place(p, i, per, p.b_stride), left, per, in, b[k]);
   }
 #pragma unroll
   for (int k = 0; k < each; k++) {
-    map_chunk(p, s, per, in, out, a[k], b[k], w);
-    store_aligned((char *)p.y + (first + k * MAP_THREADS) * (per * out), per * out / 4, w);
+    uint64_t i = first + k * MAP_THREADS;
+    if (i >= p.spread.chunks) continue;
+    int64_t left = p.flat ? p.spread.length - (int64_t)(i * per) : per;
+    char *y = (char *)p.y + lean_place(p, i, per, p.y_stride) * out;
+    map_chunk(p, s, inputs > 1, per, in, out, a[k], b[k], w);
+    if (left >= per) store_aligned(y, per * out / 4, w);
+    else store_part(y, 0, (int)left * out, per * out / 4, out, w);
   }
 }
 
-// `each` chunks a thread, as many apart as a block has threads: all loads are in flight before the first is used.
-INLINE void map_body(int in, int out, const MapParams &p) {
-  const int per = CHUNK_OF(in, out), each = MAP_EACH(in, out);
-  uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, first = block * (MAP_THREADS * each) + threadIdx.x;
+// Rows that start and end anywhere.
+INLINE void map_any(int in, int out, int inputs, const MapParams &p) {
+  const int per = CHUNK_OF(in, out), each = MAP_ANY_EACH(in, out);
   Chunk c[2];
   Raw a[2], b[2];
   bool there[2];
   uint32_t w[8];
   begin_kernel();
-  if (p.lean && (block + 1) * (MAP_THREADS * each) <= (uint64_t)p.spread.length / per) {
-    map_lean(in, out, p, first);
-    return;
-  }
   MapScales s = map_scales(p);
 #pragma unroll
   for (int k = 0; k < each; k++) {
-    there[k] = take_chunk_at(first + k * MAP_THREADS, p.spread, p.flat, p.y, p.y_stride, per, out, &c[k]);
+    there[k] = take_chunk_of(threadIdx.x + k * MAP_THREADS, MAP_THREADS * each, p.spread, p.flat, p.y, p.y_stride, per, out, &c[k]);
     if (!there[k]) continue;
     const char *x = (const char *)p.a + (int64_t)c[k].row * p.a_stride * in;
     const char *z = (const char *)p.b + (int64_t)c[k].row * p.b_stride * in;
     load_chunk(extent_of(p.a, p.a_stride, p.spread, in), x, c[k], p.spread.length, per, in, &a[k]);
-    if (in > 1 && p.b) load_chunk(extent_of(p.b, p.b_stride, p.spread, in), z, c[k], p.spread.length, per, in, &b[k]);
+    if (inputs > 1) load_chunk(extent_of(p.b, p.b_stride, p.spread, in), z, c[k], p.spread.length, per, in, &b[k]);
   }
 #pragma unroll
   for (int k = 0; k < each; k++) {
     if (!there[k]) continue;
     char *y = (char *)p.y + (int64_t)c[k].row * p.y_stride * out;
     cut_chunk(&a[k], per, in);
-    if (in > 1 && p.b) cut_chunk(&b[k], per, in);
-    map_chunk(p, s, per, in, out, a[k].w, b[k].w, w);
+    if (inputs > 1) cut_chunk(&b[k], per, in);
+    map_chunk(p, s, inputs > 1, per, in, out, a[k].w, b[k].w, w);
     if (c[k].full) store_aligned(y + c[k].first * out, per * out / 4, w);
     else store_words_some(y, c[k].first, p.spread.length, per, out, w);
   }
 }
 
-#define MAP(in, out)                                                                                         \
-  KERNEL __launch_bounds__(MAP_THREADS) sol_map_##in##_##out(const __grid_constant__ MapParams p) {          \
-    map_body(in, out, p);                                                                                    \
+#define MAP_LEAN(in, out, inputs, blocks)                                                                    \
+  KERNEL __launch_bounds__(MAP_THREADS, blocks) sol_map_lean_##in##_##out##_##inputs(const __grid_constant__ MapParams p) { \
+    map_lean(in, out, inputs, p);                                                                            \
+  }
+#define MAP_ANY(in, out, inputs, blocks)                                                                     \
+  KERNEL __launch_bounds__(MAP_THREADS, blocks) sol_map_any_##in##_##out##_##inputs(const __grid_constant__ MapParams p) { \
+    map_any(in, out, inputs, p);                                                                             \
   }
 #include "map.def"
 
@@ -181,55 +215,50 @@ typedef struct Two {
   uint32_t w[4];
 } Two;
 
-INLINE void load_two(const char *at, int size, bool both, Two *t) {
-  bool whole = both && ((uintptr_t)at & (2 * size - 1)) == 0;
+// low, high: whether the first and the second are there.
+INLINE void load_two(const char *at, int size, bool low, bool high, Two *t) {
+  bool whole = low && high && ((uintptr_t)at & (2 * size - 1)) == 0;
+  t->w[0] = 0;
   if (size == 8) {
     if (whole) load_aligned(at, 4, 0, t->w);
     else {
-      load_aligned(at, 2, 0, t->w);
-      if (both) load_aligned(at + 8, 2, 0, t->w + 2);
+      if (low) load_aligned(at, 2, 0, t->w);
+      if (high) load_aligned(at + 8, 2, 0, t->w + 2);
     }
   } else if (size == 4) {
     if (whole) load_aligned(at, 2, 0, t->w);
     else {
-      t->w[0] = *(const uint32_t *)at;
-      if (both) t->w[1] = *(const uint32_t *)(at + 4);
+      if (low) t->w[0] = *(const uint32_t *)at;
+      if (high) t->w[1] = *(const uint32_t *)(at + 4);
     }
   } else if (size == 2) {
     if (whole) t->w[0] = *(const uint32_t *)at;
-    else t->w[0] = *(const uint16_t *)at | (both ? (uint32_t) * (const uint16_t *)(at + 2) << 16 : 0);
+    else t->w[0] = (low ? *(const uint16_t *)at : 0) | (high ? (uint32_t) * (const uint16_t *)(at + 2) << 16 : 0);
   } else {
     if (whole) t->w[0] = *(const uint16_t *)at;
-    else t->w[0] = *(const uint8_t *)at | (both ? (uint32_t) * (const uint8_t *)(at + 1) << 8 : 0);
+    else t->w[0] = (low ? *(const uint8_t *)at : 0) | (high ? (uint32_t) * (const uint8_t *)(at + 1) << 8 : 0);
   }
 }
 
-INLINE void store_two(char *at, int size, bool both, const uint32_t *w) {
-  bool whole = both && ((uintptr_t)at & (2 * size - 1)) == 0;
+// Two that are there start at a multiple of their size.
+INLINE void store_two(char *at, int size, bool low, bool high, const uint32_t *w) {
+  bool whole = low && high;
   if (size == 8) {
     if (whole) store_aligned(at, 4, w);
-    else {
-      store_aligned(at, 2, w);
-      if (both) store_aligned(at + 8, 2, w + 2);
-    }
+    else if (low) store_aligned(at, 2, w);
+    else if (high) store_aligned(at + 8, 2, w + 2);
   } else if (size == 4) {
     if (whole) store_aligned(at, 2, w);
-    else {
-      *(uint32_t *)at = w[0];
-      if (both) *(uint32_t *)(at + 4) = w[1];
-    }
+    else if (low) *(uint32_t *)at = w[0];
+    else if (high) *(uint32_t *)(at + 4) = w[1];
   } else if (size == 2) {
     if (whole) *(uint32_t *)at = w[0];
-    else {
-      *(uint16_t *)at = (uint16_t)w[0];
-      if (both) *(uint16_t *)(at + 2) = (uint16_t)(w[0] >> 16);
-    }
+    else if (low) *(uint16_t *)at = (uint16_t)w[0];
+    else if (high) *(uint16_t *)(at + 2) = (uint16_t)(w[0] >> 16);
   } else {
     if (whole) *(uint16_t *)at = (uint16_t)w[0];
-    else {
-      *(uint8_t *)at = (uint8_t)w[0];
-      if (both) *(uint8_t *)(at + 1) = (uint8_t)(w[0] >> 8);
-    }
+    else if (low) *(uint8_t *)at = (uint8_t)w[0];
+    else if (high) *(uint8_t *)(at + 1) = (uint8_t)(w[0] >> 8);
   }
 }
 
@@ -275,32 +304,34 @@ INLINE double wide_over(double x, double over, double inverse) {
   return x == 0 && inverse <= 0x1p900 ? q : __ddiv_rn(x, over);
 }
 
-// chunks: pairs of elements; the last of a row may be one alone.
-KERNEL __launch_bounds__(MAP_THREADS) sol_map_wide(const __grid_constant__ MapParams p) {
-  uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * (MAP_THREADS * MAP_WIDE_EACH) + threadIdx.x;
+// chunks: pairs of elements that start at a pair's boundary of y; the first and the last of a row may be one alone.
+KERNEL __launch_bounds__(MAP_THREADS, 5) sol_map_wide(const __grid_constant__ MapParams p) {
+  uint64_t first = map_first(MAP_WIDE_EACH);
   const char *a[MAP_WIDE_EACH];
   char *y[MAP_WIDE_EACH];
-  bool there[MAP_WIDE_EACH], both[MAP_WIDE_EACH];
+  bool low[MAP_WIDE_EACH], high[MAP_WIDE_EACH];
   Two t[MAP_WIDE_EACH];
   begin_kernel();
   double d[MAP_WIDE_EACH][2], times = p.a_scale ? (double)__ldg(p.a_scale) : 1, over = p.y_scale ? (double)__ldg(p.y_scale) : 1;
 #pragma unroll
   for (int k = 0; k < MAP_WIDE_EACH; k++) {
-    uint64_t i = first + k * MAP_THREADS, row = p.flat ? 0 : divide(i, p.spread.divider);
-    int64_t column = 2 * (int64_t)(i - row * p.spread.divider.by);
-    there[k] = i < p.spread.chunks;
-    both[k] = column + 1 < p.spread.length;
+    uint64_t i = first + k * MAP_THREADS, row = p.flat || i >= p.spread.chunks ? 0 : spread_divide(i, p.spread, &i);
+    y[k] = (char *)p.y + (int64_t)row * p.y_stride * p.y_size;
+    int64_t column = 2 * (int64_t)i - ((uintptr_t)y[k] & p.y_size ? 1 : 0);
+    bool there = first + k * MAP_THREADS < p.spread.chunks;
+    low[k] = there && column >= 0 && column < p.spread.length;
+    high[k] = there && column + 1 < p.spread.length;
     a[k] = (const char *)p.a + ((int64_t)row * p.a_stride + column) * p.a_size;
-    y[k] = (char *)p.y + ((int64_t)row * p.y_stride + column) * p.y_size;
+    y[k] += column * p.y_size;
   }
 #define EACH_TWO(size_of, size, call)                                                                        \
   if (size_of == size) {                                                                                     \
-    _Pragma("unroll") for (int k = 0; k < MAP_WIDE_EACH; k++) if (there[k]) call;                            \
+    _Pragma("unroll") for (int k = 0; k < MAP_WIDE_EACH; k++) call;                            \
   }
-  EACH_TWO(p.a_size, 8, load_two(a[k], 8, both[k], &t[k]))
-  else EACH_TWO(p.a_size, 4, load_two(a[k], 4, both[k], &t[k]))
-  else EACH_TWO(p.a_size, 2, load_two(a[k], 2, both[k], &t[k]))
-  else EACH_TWO(p.a_size, 1, load_two(a[k], 1, both[k], &t[k]))
+  EACH_TWO(p.a_size, 8, load_two(a[k], 8, low[k], high[k], &t[k]))
+  else EACH_TWO(p.a_size, 4, load_two(a[k], 4, low[k], high[k], &t[k]))
+  else EACH_TWO(p.a_size, 2, load_two(a[k], 2, low[k], high[k], &t[k]))
+  else EACH_TWO(p.a_size, 1, load_two(a[k], 1, low[k], high[k], &t[k]))
 #define EACH_KIND(kind_of, call)                                                                             \
   EACH_TWO(kind_of, KIND_FP64, call(KIND_FP64))                                                              \
   else EACH_TWO(kind_of, KIND_INT64, call(KIND_INT64))                                                       \
@@ -313,20 +344,20 @@ KERNEL __launch_bounds__(MAP_THREADS) sol_map_wide(const __grid_constant__ MapPa
 #define WIDEN_TWO(kind)  widen_two(t[k].w, kind, d[k])
 #define NARROW_TWO(kind) narrow_two(d[k], kind, t[k].w)
   EACH_KIND(p.a_kind, WIDEN_TWO)
-  double inverse = __drcp_rn(over);
+  double inverse = p.y_scale ? __drcp_rn(over) : 1;
 #pragma unroll
   for (int k = 0; k < MAP_WIDE_EACH; k++) {
 #pragma unroll
     for (int j = 0; j < 2; j++) {
-      d[k][j] = __dmul_rn(d[k][j], times);
+      if (p.a_scale) d[k][j] = __dmul_rn(d[k][j], times);
       if (p.y_scale) d[k][j] = wide_over(d[k][j], over, inverse);
     }
   }
   EACH_KIND(p.y_kind, NARROW_TWO)
-  EACH_TWO(p.y_size, 8, store_two(y[k], 8, both[k], t[k].w))
-  else EACH_TWO(p.y_size, 4, store_two(y[k], 4, both[k], t[k].w))
-  else EACH_TWO(p.y_size, 2, store_two(y[k], 2, both[k], t[k].w))
-  else EACH_TWO(p.y_size, 1, store_two(y[k], 1, both[k], t[k].w))
+  EACH_TWO(p.y_size, 8, store_two(y[k], 8, low[k], high[k], t[k].w))
+  else EACH_TWO(p.y_size, 4, store_two(y[k], 4, low[k], high[k], t[k].w))
+  else EACH_TWO(p.y_size, 2, store_two(y[k], 2, low[k], high[k], t[k].w))
+  else EACH_TWO(p.y_size, 1, store_two(y[k], 1, low[k], high[k], t[k].w))
 #undef EACH_KIND
 #undef EACH_TWO
 }

@@ -6,7 +6,7 @@
     columns_lean(SCALE_COLUMNS, in, out, x_kind, y_kind, odd, each, p);                                      \
   }
 #define COLUMNS_ANY(in, out)                                                                                 \
-  KERNEL __launch_bounds__(256) sol_scale_columns_##in##_##out(const __grid_constant__ ColumnsParams p) {                            \
-    columns_any(SCALE_COLUMNS, in, out, p);                                                                  \
+  KERNEL __launch_bounds__(256, in == 2 ? 5 : 6) sol_scale_columns_##in##_##out(const __grid_constant__ ColumnsParams p) { \
+    columns_any(SCALE_COLUMNS, in, out, p);                                                                         \
   }
 #include "columns.def"

@@ -104,7 +104,7 @@ static int lean_kernel(const SolContext *ctx, const Columns *a, int64_t xs, int6
     return -1;
   if (!elementwise_aligned(a->x, flat ? 0 : xs * in, per * in)) return -1;
   if (!elementwise_aligned(a->y, flat ? 0 : ys * out, per * out)) return -1;
-  int whole = per * weight > 16 ? 16 : per * weight, part = weight == 4 ? 4 : 8;
+  int whole = per * weight > 16 ? 16 : per * weight, part = 4 * weight;
   if (a->vector && !elementwise_aligned(a->vector, 0, odd ? part : whole)) return -1;
   if (odd) return flat && in == out ? by_kind(a, KERNEL_odd_fp32, KERNEL_odd_fp16, KERNEL_odd_bf16) : -1;
   if (in != out) return in == 2 ? KERNEL_wider : KERNEL_narrower;
@@ -139,23 +139,26 @@ SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, S
   int64_t ys = ops_stride(a->y_stride, a->n), xs = ops_stride(a->x_stride, a->n);
   int lean = lean_kernel(ctx, a, xs, ys);
   if (lean >= 0) return launch_lean(ctx, def, a, lean, stream);
+  enum { THREADS = 256 };
   bool flat = elementwise_flat(a->m, a->n, a->y_stride, a->x_stride);
   bool wide_in = a->dtype == SOL_FP32, wide_out = out_of(a) == SOL_FP32;
   int per = elementwise_chunk(a->dtype, out_of(a));
-  ColumnsParams p = {.y = a->y,
-                     .x = a->x,
-                     .vector = a->vector,
-                     .spread = elementwise_spread(a->y, a->m, a->n, a->y_stride, per, wide_out ? 4 : 2, flat),
-                     .n = a->n,
-                     .y_stride = ys,
-                     .x_stride = xs,
-                     .x_kind = ops_kind(a->dtype),
-                     .y_kind = ops_kind(out_of(a)),
-                     .vector_kind = ops_kind(weight_of(a)),
-                     .flat = flat,
-                     .scale = a->scale};
+  ColumnsParams p = {
+      .y = a->y,
+      .x = a->x,
+      .vector = a->vector,
+      .spread = elementwise_spread(a->y, a->m, a->n, a->y_stride, per, wide_out ? 4 : 2, flat, THREADS),
+      .n = a->n,
+      .y_stride = ys,
+      .x_stride = xs,
+      .x_kind = ops_kind(a->dtype),
+      .y_kind = ops_kind(out_of(a)),
+      .vector_kind = ops_kind(weight_of(a)),
+      .flat = flat,
+      .pieces = a->n >= 16 && a->n <= ELEMENTWISE_SMALL - 8,
+      .scale = a->scale};
   OpsLaunch l = {.kernel = KERNEL_2_2 + 2 * wide_in + wide_out,
-                 .block = 256,
+                 .block = THREADS,
                  .early = true,
                  .params = &p,
                  .bytes = sizeof p};

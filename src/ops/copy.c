@@ -73,14 +73,14 @@ static int plan_bytes(const SolCopy *a, CopyParams *p, int64_t m, int64_t n, int
   int64_t bits = ops_align(a->x, xs * size, m) | ops_align(a->y, ys * size, m) | row | 16,
           unit = bits & -bits;
   if (unit < 16 && row >= SHORT) {
-    p->spread = elementwise_spread(a->y, m, row, ys * size, 16, 1, m == 1);
+    p->spread = elementwise_spread(a->y, m, row, ys * size, 16, 1, m == 1, 256);
     p->x_stride = xs * size;
     p->y_stride = ys * size;
     p->size = (int32_t)(size > 4 ? 4 : size);
     return KERNEL_ANY;
   }
   uint64_t per_row = (uint64_t)(row / unit);
-  p->spread = (Spread){per_row * (uint64_t)m, 0, elementwise_divider(per_row), 0};
+  p->spread = (Spread){.chunks = per_row * (uint64_t)m, .divider = elementwise_divider(per_row)};
   p->x_stride = xs * size / unit;
   p->y_stride = ys * size / unit;
   return unit == 16  ? KERNEL_16
@@ -96,7 +96,7 @@ static int plan_convert(const SolCopy *a, CopyParams *p, int64_t m, int64_t n, i
   int kernel = in == 4 ? KERNEL_LEAN_4_2 : out == 4 ? KERNEL_LEAN_2_4 : KERNEL_LEAN_2_2;
   bool lean = m == 1 && n % per == 0 && elementwise_aligned(a->x, 0, per * in) &&
               elementwise_aligned(a->y, 0, per * out);
-  p->spread = elementwise_spread(a->y, m, n, ys, per, out, m == 1);
+  p->spread = elementwise_spread(a->y, m, n, ys, per, out, m == 1, 256);
   p->x_stride = xs;
   p->y_stride = ys;
   return lean ? kernel : kernel + 1;

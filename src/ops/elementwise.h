@@ -28,8 +28,9 @@ static inline bool elementwise_flat(int64_t m, int64_t n, int64_t y_stride, int6
 }
 
 // Chunks of `per` elements of `out` bytes over y (m, n). Flat: the divider is by n, otherwise by a row's
-// chunks.
-Spread elementwise_spread(const void *y, int64_t m, int64_t n, int64_t y_stride, int per, int out, bool flat);
+// chunks. threads: a block's chunks, where long rows may start with one; 0: they do not.
+Spread elementwise_spread(const void *y, int64_t m, int64_t n, int64_t y_stride, int per, int out, bool flat,
+                          int threads);
 
 // Whether a pointer and its row stride, in bytes, are multiples of `bytes`, a power of two up to 16.
 static inline bool elementwise_aligned(const void *at, int64_t stride_bytes, int bytes) {

@@ -6,14 +6,16 @@
 #include "kernels/common.h"
 
 enum {
-#define MAP(in, out) KERNEL_##in##_##out,
+#define MAP_LEAN(in, out, inputs, blocks) KERNEL_##in##_##out##_##inputs,
+#define MAP_ANY(in, out, inputs, blocks)  KERNEL_ANY_##in##_##out##_##inputs,
 #include "kernels/map/map.def"
   KERNEL_WIDE,
   KERNEL_COUNT
 };
 _Static_assert((int)KERNEL_COUNT == (int)MAP_KERNELS, "op_map.h and kernels/map/map.def disagree");
 const char *const map_kernels[MAP_KERNELS] = {
-#define MAP(in, out) "sol_map_" #in "_" #out,
+#define MAP_LEAN(in, out, inputs, blocks) "sol_map_lean_" #in "_" #out "_" #inputs,
+#define MAP_ANY(in, out, inputs, blocks)  "sol_map_any_" #in "_" #out "_" #inputs,
 #include "kernels/map/map.def"
     "sol_map_wide"};
 
@@ -153,27 +155,48 @@ static bool in_floats(const Map *m) {
          (map_is_narrow(out_of(m)) || (out_of(m) == SOL_INT32 && !scaled));
 }
 
+// Whether every row of the tensor starts at a chunk. Dense: they are one row.
+static bool starts_at_chunks(const void *x, int64_t stride, bool flat, int bytes) {
+  return elementwise_aligned(x, flat ? 0 : stride, bytes);
+}
+
+static bool is_lean(const Map *m, const MapParams *p, int per) {
+  int in = ops_size(m->dtype), out = ops_size(out_of(m));
+  bool whole = p->flat || (m->n % per == 0 && m->n / per <= ELEMENTWISE_SMALL / m->m);
+  return whole && starts_at_chunks(m->a, p->a_stride * in, p->flat, per * in) &&
+         starts_at_chunks(m->y, p->y_stride * out, p->flat, per * out) &&
+         (!m->b || starts_at_chunks(m->b, p->b_stride * in, p->flat, per * in));
+}
+
+static void plan_floats(const Map *m, MapParams *p, OpsLaunch *l) {
+  int per = elementwise_chunk(m->dtype, out_of(m)), in = ops_size(m->dtype), out = ops_size(out_of(m));
+  int step = 3 * step_of(m->dtype) + step_of(out_of(m));
+  bool lean = is_lean(m, p, per);
+  p->spread = elementwise_spread(m->y, m->m, m->n, m->y_stride, per, out, p->flat,
+                                 lean ? 0 : MAP_THREADS * MAP_ANY_EACH(in, out));
+  if (lean && !p->flat) p->row32 = elementwise_divider32((uint32_t)(m->n / per));
+  l->kernel = (lean ? KERNEL_1_1_1 : KERNEL_ANY_1_1_1) + step;
+  if (m->b) l->kernel += KERNEL_2_1_2 - KERNEL_2_1_1; // whose elements have more than a byte
+  ops_grid(l->grid, p->spread.chunks,
+           l->block * (uint32_t)(lean ? MAP_EACH(in, out) : MAP_ANY_EACH(in, out)));
+}
+
+static void plan_wide(const Map *m, MapParams *p, OpsLaunch *l) { // pairs of elements
+  p->a_size = ops_size(m->dtype), p->y_size = ops_size(out_of(m));
+  p->spread = elementwise_spread(m->y, m->m, m->n, m->y_stride, 2, p->y_size, p->flat, 0);
+  l->kernel = KERNEL_WIDE;
+  ops_grid(l->grid, p->spread.chunks, l->block * MAP_WIDE_EACH);
+}
+
 SolStatus map_launch(SolContext *ctx, const OpsDef *def, const Map *m, SolStream stream) {
   MapParams p = params_of(m);
-  OpsLaunch l = {.kernel = KERNEL_WIDE, .block = MAP_THREADS, .early = true, .params = &p, .bytes = sizeof p};
+  OpsLaunch l = {.block = MAP_THREADS, .early = true, .params = &p, .bytes = sizeof p};
   p.flat = elementwise_flat(m->m, m->n, m->y_stride, m->a_stride) &&
            (!m->b || elementwise_flat(m->m, m->n, m->b_stride, 0));
-  if (in_floats(m)) {
-    int per = elementwise_chunk(m->dtype, out_of(m)), out = ops_size(out_of(m));
-    int in = ops_size(m->dtype);
-    p.spread = elementwise_spread(m->y, m->m, m->n, m->y_stride, per, out, p.flat);
-    p.lean = p.flat && elementwise_aligned(m->a, 0, per * in) && elementwise_aligned(m->y, 0, per * out) &&
-             (!m->b || elementwise_aligned(m->b, 0, per * in));
-    l.kernel = KERNEL_1_1 + 3 * step_of(m->dtype) + step_of(out_of(m));
-    ops_grid(l.grid, p.spread.chunks, l.block * MAP_EACH(in, out));
-  } else {
-    int64_t length = p.flat ? m->m * m->n : m->n;
-    uint64_t pairs = (uint64_t)ops_ceil_div(length, 2);
-    p.a_size = ops_size(m->dtype), p.y_size = ops_size(out_of(m));
-    p.spread =
-        (Spread){p.flat ? pairs : pairs * (uint64_t)m->m, length, elementwise_divider(pairs ? pairs : 1), 0};
-    ops_grid(l.grid, p.spread.chunks, l.block * MAP_WIDE_EACH);
-  }
+  if (in_floats(m))
+    plan_floats(m, &p, &l);
+  else
+    plan_wide(m, &p, &l);
   return ops_launch(ctx, def, &l, stream);
 }
 

@@ -76,7 +76,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   if (!a->structures) {
     l.kernel = KERNEL_sol_particles_arrays;
     p.flat = p.stride == a->n;
-    p.spread = elementwise_spread(a->position, 3, a->n, p.stride, 4, 4, p.flat);
+    p.spread = elementwise_spread(a->position, 3, a->n, p.stride, 4, 4, p.flat, 0);
     threads = p.spread.chunks;
   } else if (elementwise_aligned(a->position, 0, 16)) {
     l.kernel = KERNEL_sol_particles_structures;

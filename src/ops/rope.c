@@ -3,12 +3,14 @@
 #include "base/error.h"
 #include "ops/cpu.h"
 #include "ops/elementwise.h"
+#include "ops/tile.h"
 
 enum {
 #define ROPE(in, out)                                                                                        \
   KERNEL_##in##_##out, KERNEL_NEIGHBOURS_##in##_##out, KERNEL_ANY_##in##_##out,                              \
       KERNEL_ANY_NEIGHBOURS_##in##_##out,
 #include "kernels/rope/rope.def"
+  KERNEL_TILE,
   KERNEL_COUNT
 };
 static const char *const kernel_names[KERNEL_COUNT] = {
@@ -16,7 +18,7 @@ static const char *const kernel_names[KERNEL_COUNT] = {
   "sol_rope_" #in "_" #out, "sol_rope_neighbours_" #in "_" #out, "sol_rope_any_" #in "_" #out,               \
       "sol_rope_any_neighbours_" #in "_" #out,
 #include "kernels/rope/rope.def"
-};
+    "sol_rope_tile"};
 
 enum { HALVES, NEIGHBOURS, PARTIAL_HALVES, PARTIAL_NEIGHBOURS, OPTIONS };
 static const char *const option_names[OPTIONS] = {"", "interleaved", "half rotated",
@@ -189,6 +191,37 @@ static int plan_any(const SolRope *a, RopeParams *p, OpsLaunch *l) {
   return kernel_of(a) + 2 + (a->interleaved != 0);
 }
 
+// The same through shared memory: some tokens a block, or, where these are long, some heads of one. False: not for these types, or
+// heads are too long for it.
+static bool plan_tile(const SolContext *ctx, const SolRope *a, RopeParams *p, OpsLaunch *l) {
+  int64_t in = ops_size(a->dtype), out = ops_size(out_of(a)), table = p->half * ops_size(weight_of(a));
+  if (in != 2 || out != 2 || a->d * (in + out) > ROPE_TILE_BYTES / 2) return false;
+  p->tile = tile_shape(ctx,
+                       (TileNeed){.m = a->t,
+                                  .n = a->h * a->d,
+                                  .x_stride = p->x_stride,
+                                  .y_stride = p->y_stride,
+                                  .in = in,
+                                  .out = out,
+                                  .step = a->d,
+                                  .turn = 1,
+                                  .bytes = ROPE_TILE_BYTES},
+                       l);
+  p->turns = ops_ceil_div(p->half, ROPE_TILE_PAIRS);
+  int64_t fours = p->turns + ops_ceil_div(a->d - rotary_of(a), 2 * ROPE_TILE_PAIRS);
+  p->head32 = elementwise_divider32((uint32_t)ops_ceil_div(fours, ROPE_TILE_EACH));
+  p->groups32 = elementwise_divider32((uint32_t)a->h);
+  p->last = a->t - 1;
+  p->x_unit = ops_align(a->x, (p->x_stride | a->d | p->half) * in, 2);
+  p->y_unit = ops_align(a->y, (p->y_stride | a->d | p->half) * out, 2);
+  p->neighbours = a->interleaved != 0;
+  p->table_bytes = ops_align(a->cos, table, 2) < ops_align(a->sin, table, 2) ? ops_align(a->cos, table, 2)
+                                                                             : ops_align(a->sin, table, 2);
+  l->block = ROPE_TILE_THREADS;
+  l->kernel = KERNEL_TILE;
+  return true;
+}
+
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolRope *a = args;
   int in = ops_size(a->dtype), out = ops_size(out_of(a));
@@ -212,7 +245,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   p.ahead = (uint32_t)(AHEAD / (a->h * a->d * in));
   if (is_wide(a, &p, elementwise_chunk(a->dtype, out_of(a)), in, out))
     l.kernel = plan_wide(a, &p, &l);
-  else
+  else if (!plan_tile(ctx, a, &p, &l))
     l.kernel = plan_any(a, &p, &l);
   return ops_launch(ctx, &ops_rope, &l, stream);
 }

@@ -274,7 +274,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   } else if (strip && strip->blocks) {
     int64_t part = 32 * strip->count * s.per; // columns of a warp
     uint64_t parts = (uint64_t)(a->n / part + (a->n % part != 0));
-    p.spread = (Spread){parts * (uint64_t)a->m, a->n, elementwise_divider(parts), 0};
+    p.spread =
+        (Spread){.chunks = parts * (uint64_t)a->m, .length = a->n, .divider = elementwise_divider(parts)};
     l.kernel = strip->kernel;
     ops_grid(l.grid, p.spread.chunks * 32, l.block);
   } else if (strip) {
@@ -290,8 +291,9 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     ops_grid(l.grid, ((uint64_t)a->m + (uint64_t)r->rows - 1) / (uint64_t)r->rows, 1);
   } else if (own) {
     bool wide = is_wide(a, s);
-    p.spread =
-        (Spread){(uint64_t)(blocks_of(a) * a->m), a->n, elementwise_divider((uint64_t)blocks_of(a)), 0};
+    p.spread = (Spread){.chunks = (uint64_t)(blocks_of(a) * a->m),
+                        .length = a->n,
+                        .divider = elementwise_divider((uint64_t)blocks_of(a))};
     l.kernel = s.in == 4 ? (wide ? KERNEL_BLOCK_4_1 : KERNEL_BLOCK_4_0)
                          : (wide ? KERNEL_BLOCK_2_1 : KERNEL_BLOCK_2_0);
     ops_grid(l.grid, p.spread.chunks * (uint64_t)(wide ? BLOCK / s.per : 32), l.block);
@@ -303,7 +305,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                             : s.out == 4 ? KERNEL_LEAN_4_4
                                          : KERNEL_LEAN_4_1);
     if (is_lean(a, s)) return launch_lean(ctx, a, s, lean, stream);
-    p.spread = elementwise_spread(a->y, a->m, a->n, s.y_stride, s.per, s.out, s.flat);
+    p.spread = elementwise_spread(a->y, a->m, a->n, s.y_stride, s.per, s.out, s.flat, 256);
     l.kernel = lean + 1;
     ops_grid(l.grid, p.spread.chunks, l.block);
   }
