@@ -50,14 +50,17 @@ typedef struct GemmAnyWeightsParams {
 } GemmAnyWeightsParams;
 #define GEMM_INT4 16 // beside the kinds of common.h
 
-// gemm_few.cuh. across: warps of a block side by side, 1, 2, 4 or 8; the others share out k. ahead: lines of each column to prefetch.
-#define GEMM_FEW_WARPS 8
+// gemm_few.cuh. ranges: of columns, one to a cluster. tiles: of 16 columns that a warp has at a time, 2 or 4. across: warps of a block side by
+// side; the others share out k. ahead: lines of each column to prefetch.
 typedef struct GemmFewParams {
   GemmAnyParams any;
   const float *scales;
   int64_t groups;
-  int across, ahead;
+  int ranges, tiles, across, ahead;
 } GemmFewParams;
+// Bytes of a warp's ring, and of a block with its sums: with 8 warps two blocks to an SM of Hopper, or one with 4 tiles.
+#define GEMM_FEW_RING(tiles) ((tiles) == 4 ? 24576 : 12288)
+#define GEMM_FEW_SHARED(tiles, warps) ((warps) * GEMM_FEW_RING(tiles) + 64 * ((warps) * (tiles) * 16 + 4))
 
 // Blocks of gemm_any.cuh: rows and columns of the tile.
 #define GEMM_ANY_THREADS 128

@@ -31,43 +31,43 @@ bool gemm_is_few(SolContext *ctx, const SolGemm *a) {
          ops_has_kernel(ctx, &ops_gemm, kernel_of(a));
 }
 
-// Blocks of a kernel whose warps have `wide` columns each.
-static int64_t blocks_of(const SolGemm *a, int wide, int across, int parts) {
-  return ops_ceil_div(gemm_b_width(a), wide * across) * parts;
-}
+// How the work is shared out. parts, across and warps do not depend on the rows, so that a row's sums are always made in the same order.
+typedef struct Sharing {
+  int parts, across, warps, tiles;
+  int64_t ranges;
+} Sharing;
 
-// How the work is shared out, whatever the rows, so that a row's sums are always made in the same order: the most blocks that run at a
-// time, two to an SM, and of those the fewest that share out k, as measured on an H200. Where even the widest blocks are more: so wide that
-// the last ones leave fewest places empty.
-static void share_out(const SolContext *ctx, const SolGemm *a, int wide, int *across, int *parts) {
-  int64_t room = 2 * ctx->sms, steps = ops_ceil_div(a->k * bits_of(a), 512);
-  bool many = blocks_of(a, wide, GEMM_FEW_WARPS, 1) > room;
-  double best = 0;
-  *across = GEMM_FEW_WARPS, *parts = 1;
-  for (int p = 1; p <= (ctx->cc >= 90 && !many ? GEMM_PARTS : 1); p *= 2)
-    for (int w = GEMM_FEW_WARPS; w * wide >= 32; w /= 2) {
-      int64_t blocks = blocks_of(a, wide, w, p);
-      double full = (double)blocks / (double)(ops_ceil_div(blocks, room) * room);
-      if (full <= best || (blocks > room && !many) || steps < 2 * p * GEMM_FEW_WARPS / w) continue;
-      best = full, *across = w, *parts = p;
-    }
+// k is shared out among as few blocks as leave each of them 16 columns of B, and among as many warps as leave each of them two steps.
+static Sharing share_out(const SolContext *ctx, const SolGemm *a) {
+  bool roomy = ctx->cc >= 90 && ctx->cc < 110; // 227 KiB of shared memory for a block
+  int64_t steps = ops_ceil_div(a->k * bits_of(a), 512), columns = gemm_b_width(a) * a->batch;
+  Sharing s = {.parts = 1, .across = 1, .warps = roomy ? 8 : 4, .tiles = 2};
+  while (roomy && s.parts < GEMM_PARTS && columns * s.parts < 16 * ctx->sms && steps >= 4 * s.parts * s.warps) s.parts *= 2;
+  while (s.across < s.warps && steps * s.across < 2 * s.warps) s.across *= 2;
+  if (roomy && (columns >= 64 * ctx->sms || (a->m > 8 && a->weights == SOL_WEIGHTS_INT4))) s.tiles = 4;
+  int per_sm = s.tiles == 4 ? 1 : 2;
+  int64_t room = s.parts == 1 ? ctx->sms * per_sm : gemm_clusters_of(ctx, s.parts, per_sm);
+  int64_t units = ops_ceil_div(a->n, 8), others = ops_ceil_div(a->m, 16) * a->batch;
+  s.ranges = room / others;
+  s.ranges = s.ranges < 1 ? 1 : s.ranges > units ? units : s.ranges;
+  return s;
 }
 
 SolStatus gemm_launch_few(SolContext *ctx, const SolGemm *a, SolStream stream) {
-  enum { LARGE = 32 << 20 }; // bytes of B from which prefetching pays whatever its type
-  int kernel = kernel_of(a), bits = bits_of(a), wide = gemm_variants[kernel].wide, parts, across;
-  share_out(ctx, a, wide, &across, &parts);
-  bool ahead = bits == 16 || (bits == 8 && gemm_b_width(a) > LARGE / a->k);
+  Sharing s = share_out(ctx, a);
   GemmFewParams p = {.any = gemm_any_params(a),
                      .scales = a->b_scales,
                      .groups = gemm_groups(a),
-                     .across = across,
-                     .ahead = ahead ? 4 : 0};
-  int64_t blocks = ops_ceil_div(a->m, 16) * blocks_of(a, wide, across, parts) * a->batch;
-  OpsLaunch l = {.kernel = kernel,
+                     .ranges = (int)s.ranges,
+                     .tiles = s.tiles,
+                     .across = s.across,
+                     .ahead = 4};
+  int64_t blocks = ops_ceil_div(a->m, 16) * s.ranges * s.parts * a->batch;
+  OpsLaunch l = {.kernel = kernel_of(a),
                  .grid = {(uint32_t)blocks, 1, 1},
-                 .block = gemm_variants[kernel].threads,
-                 .cluster = (uint32_t)parts,
+                 .block = (uint32_t)s.warps * 32,
+                 .cluster = (uint32_t)s.parts,
+                 .shared = (uint32_t)GEMM_FEW_SHARED(s.tiles, s.warps),
                  .early = true,
                  .one_param = true,
                  .params = &p,
