@@ -410,6 +410,10 @@ fuzzers: $(FUZZERS)
 $(B)/fuzz_%: tests/fuzz/fuzz_%.c $(B)/inside.a
 	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) -fsanitize=fuzzer $< $(WITH) $(B)/inside.a $(LIBS) -o $@
 
+$(B)/bench/%_gpu: bench/%_gpu.cu
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) -std=c++17 -O3 -gencode arch=compute_90a,code=sm_90a -Ikernels $< -o $@
+
 $(B)/bench/%: bench/%.c $(B)/inside.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) $(LDFLAGS) $< $(B)/inside.a $(LIBS) -o $@

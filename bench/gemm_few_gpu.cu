@@ -21,9 +21,9 @@
   } while (0)
 
 enum { WARPS = 8 };
-template <int KIND, int BITS> __global__ void __launch_bounds__(WARPS * 32, 2) few(const __grid_constant__ GemmFewParams p) {
+template <int KIND, int BITS, int TILES> __global__ void __launch_bounds__(WARPS * 32, TILES == 4 ? 1 : 2) few(const __grid_constant__ GemmFewParams p) {
 #if __CUDA_ARCH__ >= 800
-  gemm_few<KIND, BITS>(p);
+  gemm_few<KIND, BITS, TILES>(p);
 #endif
 }
 __global__ void __launch_bounds__(256) copy(uint4 *to, const uint4 *from, int64_t count) {
@@ -41,13 +41,13 @@ __global__ void __launch_bounds__(256) copy(uint4 *to, const uint4 *from, int64_
 
 struct Variant {
   void (*kernel)(const GemmFewParams);
-  int kind, bits;
+  int kind, bits, tiles;
 };
-#define FEW(kind, bits) {few<kind, bits>, kind, bits}
+#define FEW(kind, bits) {few<kind, bits, 2>, kind, bits, 2}, {few<kind, bits, 4>, kind, bits, 4}
 static const Variant variants[] = {FEW(2, 16), FEW(2, 8), FEW(2, 4), FEW(3, 8)};
-// tiles, blocks to an SM, warps side by side, blocks that share out k, lines to prefetch
+// blocks to an SM, warps side by side, blocks that share out k, lines to prefetch
 struct Way {
-  int tiles, per_sm, across, parts, ahead;
+  int per_sm, across, parts, ahead;
 };
 static cudaStream_t stream;
 static int sms;
@@ -108,7 +108,7 @@ static cudaError_t launch(const Variant &v, int parts, const GemmFewParams &f) {
   at[0].id = cudaLaunchAttributeClusterDimension, at[0].val.clusterDim = {(unsigned)parts, 1, 1};
   at[1].id = cudaLaunchAttributeProgrammaticStreamSerialization, at[1].val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t c = {};
-  c.gridDim = dim3((unsigned)(tiles * parts)), c.blockDim = dim3(WARPS * 32), c.dynamicSmemBytes = GEMM_FEW_SHARED(f.tiles, WARPS), c.stream = stream, c.attrs = at, c.numAttrs = 2;
+  c.gridDim = dim3((unsigned)(tiles * parts)), c.blockDim = dim3(WARPS * 32), c.dynamicSmemBytes = GEMM_FEW_SHARED(v.tiles, WARPS), c.stream = stream, c.attrs = at, c.numAttrs = 2;
   return cudaLaunchKernelEx(&c, v.kernel, f);
 }
 
@@ -117,7 +117,7 @@ static GemmFewParams problem(const Variant &v, int64_t m, int64_t n, int64_t k, 
   GemmAnyParams &p = f.any;
   p.a = a, p.b = b, p.m = m, p.n = n, p.k = k, p.batch = 1, p.a_down = k, p.a_across = 1, p.b_down = 1, p.b_across = k;
   p.end.c = c, p.end.c_stride = n, p.end.alpha = 1, p.end.out_kind = p.end.bias_kind = KIND_BF16;
-  f.scales = scales, f.groups = (k + GEMM_GROUP - 1) / GEMM_GROUP, f.across = way.across, f.ahead = way.ahead, f.tiles = way.tiles;
+  f.scales = scales, f.groups = (k + GEMM_GROUP - 1) / GEMM_GROUP, f.across = way.across, f.ahead = way.ahead;
   f.ranges = (int)std::min<int64_t>((n + 7) / 8, std::max(1, sms * way.per_sm / way.parts));
   (void)v;
   return f;
@@ -147,7 +147,7 @@ static int check(const Variant &v, int64_t m, int64_t n, int64_t k, bool gated, 
   for (void *x : all) CHECK(cudaFree(x));
   if (found > 1000)
     printf("WRONG %d/%d %dx%dx%d gated %d, %d tiles, %d across, %d parts: %.2f of what is allowed\n", v.kind, v.bits, (int)m, (int)n, (int)k, gated,
-           way.tiles, way.across, way.parts, found / 1000.0);
+           v.tiles, way.across, way.parts, found / 1000.0);
   return found > 1000;
 }
 
@@ -155,9 +155,8 @@ static int check_all(void) {
   int wrong = 0;
   for (const Variant &v : variants)
     for (int m : {1, 7, 16, 19})
-      for (int tiles : {2, 4})
-        wrong += check(v, m, 100 + m, 544, false, {tiles, 1, m == 1 ? 8 : 2, m % 4 + 1, 4}) +
-                 check(v, m, 5000 + m, 1024, true, {tiles, 1, m == 7 ? 1 : 4, m == 19 ? 1 : 8 - m % 4, 0});
+      wrong += check(v, m, 100 + m, 544, false, {1, m == 1 ? 8 : 2, m % 4 + 1, 4}) +
+               check(v, m, 5000 + m, 1024, true, {1, m == 7 ? 1 : 4, m == 19 ? 1 : 8 - m % 4, 0});
   printf("small cases: %d wrong\n", wrong);
   return wrong;
 }
@@ -192,11 +191,10 @@ template <class F> static double time_of(int calls, F call) {
 
 static std::vector<Way> all_ways(void) {
   std::vector<Way> out;
-  for (int tiles : {2, 4})
-    for (int per_sm = 1; per_sm <= 4 / tiles; per_sm++)
-      for (int across : {1, 2})
-        for (int parts : {1, 2, 4})
-          for (int ahead : {0, 4}) out.push_back({tiles, per_sm, across, parts, ahead});
+  for (int per_sm : {1, 2})
+    for (int across : {1, 2})
+      for (int parts : {1, 2, 4})
+        for (int ahead : {0, 4}) out.push_back({per_sm, across, parts, ahead});
   return out;
 }
 
@@ -225,8 +223,9 @@ static void time_shape(int kind, int bits, int64_t m, int64_t n, int64_t k, char
     if (v.kind != kind || v.bits != bits) continue;
     for (const Way &w : ways) {
       char what[80];
-      snprintf(what, sizeof what, "%d/%d,%d,%d,%d", w.tiles, w.per_sm, w.across, w.parts, w.ahead);
+      snprintf(what, sizeof what, "%d/%d,%d,%d,%d", v.tiles, w.per_sm, w.across, w.parts, w.ahead);
       if (only && strcmp(only, what)) continue;
+      if (v.tiles * w.per_sm > 4) continue;
       if (!only && (k * bits / 512) / (WARPS / w.across * w.parts) < 1) continue;
       if (launch(v, w.parts, problem(v, m, n, k, a, pool, c, (float *)(pool + weights), w))) {
         (void)cudaGetLastError();
@@ -256,7 +255,7 @@ static void time_shape(int kind, int bits, int64_t m, int64_t n, int64_t k, char
 int main(int argc, char **argv) {
   CHECK(cudaStreamCreate(&stream));
   CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
-  for (const Variant &v : variants) CHECK(cudaFuncSetAttribute(v.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, GEMM_FEW_SHARED(4, WARPS)));
+  for (const Variant &v : variants) CHECK(cudaFuncSetAttribute(v.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, GEMM_FEW_SHARED(v.tiles, WARPS)));
   if (argc > 1 && !strcmp(argv[1], "check")) return check_all();
   size_t room = (size_t)2 << 30;
   char *pool = device(room + (32 << 20));

@@ -50,15 +50,15 @@ typedef struct GemmAnyWeightsParams {
 } GemmAnyWeightsParams;
 #define GEMM_INT4 16 // beside the kinds of common.h
 
-// gemm_few.cuh. ranges: of columns, one to a cluster. tiles: of 16 columns that a warp has at a time, 2 or 4. across: warps of a block side by
-// side; the others share out k. ahead: lines of each column to prefetch.
+// gemm_few.cuh. ranges: of columns, one to a cluster. across: warps of a block side by side; the others share out k. ahead: steps to prefetch, up to 4.
 typedef struct GemmFewParams {
   GemmAnyParams any;
   const float *scales;
   int64_t groups;
-  int ranges, tiles, across, ahead;
+  int ranges, across, ahead;
 } GemmFewParams;
-// Bytes of a warp's ring, and of a block with its sums: with 8 warps two blocks to an SM of Hopper, or one with 4 tiles.
+// Bytes of a warp's ring, and of a block with its sums: tiles, of 16 columns that a warp has at a time: 2, two
+// blocks of 8 warps to an SM of Hopper, or 4, one.
 #define GEMM_FEW_RING(tiles) ((tiles) == 4 ? 24576 : 12288)
 #define GEMM_FEW_SHARED(tiles, warps) ((warps) * GEMM_FEW_RING(tiles) + 64 * ((warps) * (tiles) * 16 + 4))
 

@@ -68,7 +68,7 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
     const float *scales;
     int64_t tile, other, x_rows; // x_rows: from one of its pieces of A to the next
     int column, each, second;    // columns of C from tile to tile, and to the other column of a tile
-    int from, to;                // steps of the warp
+    int from, to, by;            // steps of the warp: every `by`, so that a block reads what lies together
     int bytes, x_bytes, rows;    // that there are, from its own first ones on
   };
 
@@ -182,7 +182,8 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
       if (at.column < t.end + lane / 4 && at.from < at.to) {
         load(ring + stage, at, t, step, lane);
         if (++stage == STAGES) stage = 0;
-        if (++step == at.to) step = at.from, at.column += t.across, at.b += group_bytes;
+        step += at.by;
+        if (step >= at.to) step = at.from, at.column += t.across, at.b += group_bytes;
       }
       copy_commit();
     }
@@ -219,7 +220,7 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
     for (int i = 0; i < GEMM_PARTS; i += 4) { // four loads are under way at a time
       float4 of[4];
 #pragma unroll
-      for (int j = 0; j < 4; j++) of[j] = cluster_load(shared_address(at), i + j, parts);
+      for (int j = 0; j < 4; j++) of[j] = cluster_load(shared_address(at), i + j, i + j < parts);
 #pragma unroll
       for (int j = 0; j < 4; j++) add(all, of[j]);
     }
@@ -264,14 +265,14 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
 #endif
   }
 
-  // B's lines of the thread's columns, as far as `ahead` lines of each, by four threads in turn: what the kernel before writes meanwhile goes
-  // to L2, too.
+  // The first `ahead` steps of the thread's columns, by four threads in turn: what the kernel before writes meanwhile goes to L2, too.
   static __device__ __forceinline__ void prefetch(const GemmFewParams &f, const Place &at, const Tile &t, int lane) {
-    for (int i = lane % 4; i < f.ahead && at.from + 2 * i < at.to; i += 4)
+    int step = at.from + lane % 4 * at.by;
+    if (lane % 4 < f.ahead && step < at.to)
 #pragma unroll
       for (int c = 0; c < COLUMNS; c++)
         if (at.column + c / 2 * at.each + c % 2 * at.second < t.end)
-          prefetch_l2(at.b + c / 2 * at.tile + c % 2 * at.other - lane % 4 * 16 + (at.from + 2 * i) * 64);
+          prefetch_l2(at.b + c / 2 * at.tile + c % 2 * at.other - lane % 4 * 16 + (int64_t)step * 64);
   }
 
   // Blocks of a cluster are side by side, then those with the other rows of A, then the ranges of columns.
@@ -299,7 +300,7 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
     at.each = gated ? 8 : 16, at.second = gated ? 0 : 8;
     at.column = t.column + warp % f.across * TILES * at.each + lane / 4;
     at.tile = at.each * stride, at.other = (gated ? p.n : 8) * stride;
-    at.from = (int)((uint32_t)steps * slot / slots), at.to = (int)((uint32_t)steps * (slot + 1) / slots);
+    at.from = slot, at.to = steps, at.by = slots;
     at.bytes = bytes - own, at.x_bytes = (int)(p.k * X_BYTES) - piece;
     at.b = (const char *)p.b + t.z * p.b_batch * BITS / 8 + at.column * stride + own;
     at.x = (const char *)p.a + t.z * p.a_batch * X_BYTES + row * x_stride + piece;
@@ -310,7 +311,7 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
 
   static __device__ __forceinline__ void run(const GemmFewParams &f) {
     extern __shared__ __align__(16) uint8_t memory[];
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    int warp = __shfl_sync(~0u, (int)threadIdx.x / 32, 0), lane = threadIdx.x % 32;
     Stage *ring = (Stage *)(memory + warp * RING);
     float *sums = (float *)(memory + blockDim.x / 32 * RING);
     Tile t = tile_of(f);
@@ -326,7 +327,7 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
       int first = column + warp % f.across * TILES * at.each, tiles = (t.end - first + at.each - 1) / at.each;
       float d[TILES][EIGHTS * 4] = {};
 #pragma unroll 1
-      for (int step = at.from; step < at.to && tiles > 0; step++) {
+      for (int step = at.from; step < at.to && tiles > 0; step += at.by) {
         float scales[COLUMNS];
         if (BITS == 4) load_scales(scales, f, at, t, first + lane / 4, step);
         copy_wait<STAGES - 2>();
@@ -343,13 +344,9 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
   }
 };
 
-// m: more than 8 take twice the registers.
-template <int KIND, int BITS> INLINE void gemm_few(const GemmFewParams &f) {
-  bool many = f.any.m > 8, wide = f.tiles == 4;
-  if (many && wide) GemmFew<KIND, BITS, 4, 2>::run(f);
-  else if (wide) GemmFew<KIND, BITS, 4, 1>::run(f);
-  else if (many) GemmFew<KIND, BITS, 2, 2>::run(f);
-  else GemmFew<KIND, BITS, 2, 1>::run(f);
+template <int KIND, int BITS, int TILES> INLINE void gemm_few(const GemmFewParams &f) {
+  if (f.any.m > 8) GemmFew<KIND, BITS, TILES, 2>::run(f);
+  else GemmFew<KIND, BITS, TILES, 1>::run(f);
 }
 #endif
 

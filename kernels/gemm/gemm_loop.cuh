@@ -32,14 +32,15 @@ INLINE GemmTile gemm_tile_at(const GemmTiledParams &p, int index, int tall, int 
   return {(first + in_band % height) * tall, in_band / height * wide, index / each};
 }
 
-// A block's cluster, 1 or 2 blocks below each other and 1 or 2 side by side, and its own place there.
+// The blocks of a cluster that have operands in common, 1 or 2 below each other and 1 or 2 side by side, this one's place among them, and
+// the rank of the first.
 struct GemmShare {
-  int down, across, row, column;
+  int down, across, row, column, first;
   __device__ __forceinline__ int reached() const { // blocks that this one's copies reach
     return down + across - 1;
   }
   __device__ __forceinline__ int rank(int r, int c) const {
-    return c * down + r;
+    return first + c * down + r;
   }
   __device__ __forceinline__ int beside() const { // as bits: the blocks that have the same tile of A
     return 1 << rank(row, 0) | 1 << rank(row, across - 1);
@@ -50,8 +51,8 @@ struct GemmShare {
 };
 
 INLINE GemmShare gemm_share(const GemmTiledParams &p) {
-  int rank = (int)block_rank();
-  return {p.down, p.across, rank & (p.down - 1), rank >> (p.down - 1)};
+  int rank = (int)block_rank(), place = rank & (p.down * p.across - 1);
+  return {p.down, p.across, place & (p.down - 1), place >> (p.down - 1), rank - place};
 }
 
 template <int KIND, int A_TURNED, int B_TURNED, int ROWS, int WIDE, int STAGES, int BROKEN = GEMM_RIGHT> struct GemmLoop {

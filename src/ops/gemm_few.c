@@ -7,14 +7,14 @@ static int bits_of(const SolGemm *a) {
   return a->weights == SOL_WEIGHTS_INT4 ? 4 : a->weights == SOL_WEIGHTS_FP8 ? 8 : 8 * ops_size(a->dtype);
 }
 
-static int kernel_of(const SolGemm *a) {
-  static const int kernels[][3] = {{GEMM_FEW_1_16, GEMM_FEW_1_8, GEMM_FEW_1_4},
-                                   {GEMM_FEW_2_16, GEMM_FEW_2_8, GEMM_FEW_2_4}};
+static int kernel_of(const SolGemm *a, int tiles) {
+#define BOTH(kind, bits) {GEMM_FEW_##kind##_##bits##_2, GEMM_FEW_##kind##_##bits##_4}
+  static const int kernels[][3][2] = {{BOTH(1, 16), BOTH(1, 8), BOTH(1, 4)},
+                                      {BOTH(2, 16), BOTH(2, 8), BOTH(2, 4)},
+                                      {{0}, BOTH(3, 8)}};
+#undef BOTH
   int bits = bits_of(a);
-  return a->dtype == SOL_FP8 ? GEMM_FEW_3_8
-                             : kernels[ops_kind(a->dtype) - 1][bits == 16  ? 0
-                                                               : bits == 8 ? 1
-                                                                           : 2];
+  return kernels[ops_kind(a->dtype) - 1][bits == 16 ? 0 : bits == 8 ? 1 : 2][tiles == 4];
 }
 
 // A's rows lie along k, or there is one that does; 16 bytes at a time; sizes fit into 31 bits.
@@ -28,7 +28,7 @@ bool gemm_is_few(SolContext *ctx, const SolGemm *a) {
          (!a->a_columns || (a->m == 1 && a->a_stride == 1)) &&
          gemm_reaches(a->a, a_stride, a->a_batch_stride, a->batch, size) &&
          gemm_reaches(a->b, a->b_stride * bits / 8, a->b_batch_stride * bits / 8, a->batch, 1) &&
-         ops_has_kernel(ctx, &ops_gemm, kernel_of(a));
+         ops_has_kernel(ctx, &ops_gemm, kernel_of(a, 2));
 }
 
 // How the work is shared out. parts, across and warps do not depend on the rows, so that a row's sums are always made in the same order.
@@ -48,8 +48,8 @@ static Sharing share_out(const SolContext *ctx, const SolGemm *a) {
   int per_sm = s.tiles == 4 ? 1 : 2;
   int64_t room = s.parts == 1 ? ctx->sms * per_sm : gemm_clusters_of(ctx, s.parts, per_sm);
   int64_t units = ops_ceil_div(a->n, 8), others = ops_ceil_div(a->m, 16) * a->batch;
-  s.ranges = room / others;
-  s.ranges = s.ranges < 1 ? 1 : s.ranges > units ? units : s.ranges;
+  s.ranges = others * 4 > room ? ops_ceil_div(4 * room, others) : room / others; // many rows: so many blocks that the last turn matters little
+  s.ranges = s.ranges > units ? units : s.ranges;
   return s;
 }
 
@@ -59,11 +59,10 @@ SolStatus gemm_launch_few(SolContext *ctx, const SolGemm *a, SolStream stream) {
                      .scales = a->b_scales,
                      .groups = gemm_groups(a),
                      .ranges = (int)s.ranges,
-                     .tiles = s.tiles,
                      .across = s.across,
                      .ahead = 4};
   int64_t blocks = ops_ceil_div(a->m, 16) * s.ranges * s.parts * a->batch;
-  OpsLaunch l = {.kernel = kernel_of(a),
+  OpsLaunch l = {.kernel = kernel_of(a, s.tiles),
                  .grid = {(uint32_t)blocks, 1, 1},
                  .block = (uint32_t)s.warps * 32,
                  .cluster = (uint32_t)s.parts,

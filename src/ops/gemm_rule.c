@@ -9,8 +9,8 @@ const GemmVariant gemm_variants[GEMM_KERNELS] = {
   {kind, a, b, rows, wide, stages, false, per_sm, GEMM_THREADS(rows, per_sm)},
 #define SPLIT(kind, a, b, wide, stages, per_sm)                                                              \
   {kind, a, b, 128, wide, stages, true, per_sm, GEMM_THREADS(128, per_sm)},
-#define FEW(kind, bits)    {0},
-#define FEW_89(kind, bits) FEW(kind, bits)
+#define FEW(kind, bits, tiles)    {0},
+#define FEW_89(kind, bits, tiles) FEW(kind, bits, tiles)
 #define ANY(kind)                              {.threads = GEMM_ANY_THREADS},
 #define ANY_WEIGHTS(kind, bits)                {.threads = GEMM_ANY_THREADS},
 #include "kernels/gemm/gemm.def"
@@ -34,8 +34,8 @@ bool gemm_can_tile(const SolGemm *a) {
 static bool shares(const GemmVariant *v, const GemmWay *way) {
   int boxes_a = v->rows / (v->a_turned ? 64 : GEMM_BOX_A(v->rows)),
       boxes_b = v->wide / GEMM_BOX_B(v->b_turned, v->wide);
-  return v->split ? way->down * way->across == 1
-                  : boxes_a >= way->across && boxes_b >= way->down && way->parts == 1;
+  return boxes_a >= way->across && boxes_b >= way->down &&
+         (v->split ? way->down * way->across * way->parts <= GEMM_PARTS : way->parts == 1);
 }
 
 // Tensor copies write C of gemm_wgmma.cuh, in pieces that half of a tile must have whole; where the operands are swapped it has not all
@@ -152,9 +152,9 @@ static int most_parts(const SolContext *ctx, const SolGemm *a, const GemmWay *wa
   const GemmVariant *v = &gemm_variants[way->kernel];
   if (!v->split) return 1;
   int64_t tiles = gemm_plan(ctx, a, *way).tiles, steps = gemm_steps(a) / 2;
-  int64_t room = tiles ? 2 * ctx->sms * v->per_sm / tiles : 1;
-  int64_t most = room < steps ? room : steps;
-  return most < 1 ? 1 : most < GEMM_PARTS ? (int)most : GEMM_PARTS;
+  int64_t room = tiles ? 2 * ctx->sms * v->per_sm / (tiles * way->down * way->across) : 1;
+  int64_t most = room < steps ? room : steps, cluster = GEMM_PARTS / (way->down * way->across);
+  return most < 1 ? 1 : most < cluster ? (int)most : (int)cluster;
 }
 
 bool gemm_pick(SolContext *ctx, const SolGemm *a, GemmPlan *best) {
