@@ -18,9 +18,11 @@ static SolContext *open_backend(SolBackend backend) {
   return ctx;
 }
 
-// A case of test_ops whose kernel is given. false: it is for other types or another layout.
+// A case of test_ops whose kernel is given; the first option with so many steps that every stage is used again, where boxes outside of A
+// and B are no longer copied. false: it is for other types or another layout.
 static bool try_tile(SolContext *ctx, GemmWay way, int option, SolDtype dtype, SolDtype out) {
-  OpsCase c = {.dim = {M, N, K}, .dtype = dtype, .out_dtype = out, .option = option};
+  int64_t deep = option ? K : K + 64 * gemm_variants[way.kernel].stages;
+  OpsCase c = {.dim = {M, N, deep}, .dtype = dtype, .out_dtype = out, .option = option};
   Trial t;
   SolError err = {0};
   SolStatus status = trial_open(&t, ctx, &ops_gemm, &c, &(TrialOptions){.seed = 5}, &err);

@@ -8,10 +8,10 @@ static int bits_of(const SolGemm *a) {
 }
 
 static int kernel_of(const SolGemm *a, int tiles) {
-#define BOTH(kind, bits) {GEMM_FEW_##kind##_##bits##_2, GEMM_FEW_##kind##_##bits##_4}
-  static const int kernels[][3][2] = {{BOTH(1, 16), BOTH(1, 8), BOTH(1, 4)},
-                                      {BOTH(2, 16), BOTH(2, 8), BOTH(2, 4)},
-                                      {{0}, BOTH(3, 8)}};
+#define BOTH(kind, bits)                                                                                     \
+  { GEMM_FEW_##kind##_##bits##_2, GEMM_FEW_##kind##_##bits##_4 }
+  static const int kernels[][3][2] = {
+      {BOTH(1, 16), BOTH(1, 8), BOTH(1, 4)}, {BOTH(2, 16), BOTH(2, 8), BOTH(2, 4)}, {{0}, BOTH(3, 8)}};
 #undef BOTH
   int bits = bits_of(a);
   return kernels[ops_kind(a->dtype) - 1][bits == 16 ? 0 : bits == 8 ? 1 : 2][tiles == 4];
@@ -42,13 +42,15 @@ static Sharing share_out(const SolContext *ctx, const SolGemm *a) {
   bool roomy = ctx->cc >= 90 && ctx->cc < 110; // 227 KiB of shared memory for a block
   int64_t steps = ops_ceil_div(a->k * bits_of(a), 512), columns = gemm_b_width(a) * a->batch;
   Sharing s = {.parts = 1, .across = 1, .warps = roomy ? 8 : 4, .tiles = 2};
-  while (roomy && s.parts < GEMM_PARTS && columns * s.parts < 16 * ctx->sms && steps >= 4 * s.parts * s.warps) s.parts *= 2;
+  while (roomy && s.parts < GEMM_PARTS && columns * s.parts < 16 * ctx->sms && steps >= 4 * s.parts * s.warps)
+    s.parts *= 2;
   while (s.across < s.warps && steps * s.across < 2 * s.warps) s.across *= 2;
   if (roomy && (columns >= 64 * ctx->sms || (a->m > 8 && a->weights == SOL_WEIGHTS_INT4))) s.tiles = 4;
   int per_sm = s.tiles == 4 ? 1 : 2;
   int64_t room = s.parts == 1 ? ctx->sms * per_sm : gemm_clusters_of(ctx, s.parts, per_sm);
   int64_t units = ops_ceil_div(a->n, 8), others = ops_ceil_div(a->m, 16) * a->batch;
-  s.ranges = others * 4 > room ? ops_ceil_div(4 * room, others) : room / others; // many rows: so many blocks that the last turn matters little
+  s.ranges = others * 4 > room ? ops_ceil_div(4 * room, others)
+                               : room / others; // many rows: so many blocks that the last turn matters little
   s.ranges = s.ranges > units ? units : s.ranges;
   return s;
 }

@@ -11,8 +11,8 @@ const GemmVariant gemm_variants[GEMM_KERNELS] = {
   {kind, a, b, 128, wide, stages, true, per_sm, GEMM_THREADS(128, per_sm)},
 #define FEW(kind, bits, tiles)    {0},
 #define FEW_89(kind, bits, tiles) FEW(kind, bits, tiles)
-#define ANY(kind)                              {.threads = GEMM_ANY_THREADS},
-#define ANY_WEIGHTS(kind, bits)                {.threads = GEMM_ANY_THREADS},
+#define ANY(kind)                 {.threads = GEMM_ANY_THREADS},
+#define ANY_WEIGHTS(kind, bits)   {.threads = GEMM_ANY_THREADS},
 #include "kernels/gemm/gemm.def"
 };
 
