@@ -310,7 +310,7 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
   }
 
   static __device__ __forceinline__ void run(const GemmFewParams &f) {
-    extern __shared__ __align__(16) uint8_t memory[];
+    extern __shared__ __align__(1024) uint8_t memory[];
     int warp = __shfl_sync(~0u, (int)threadIdx.x / 32, 0), lane = threadIdx.x % 32;
     Stage *ring = (Stage *)(memory + warp * RING);
     float *sums = (float *)(memory + blockDim.x / 32 * RING);
