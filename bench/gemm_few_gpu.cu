@@ -45,9 +45,9 @@ struct Variant {
 };
 #define FEW(kind, bits) {few<kind, bits, 2>, kind, bits, 2}, {few<kind, bits, 4>, kind, bits, 4}
 static const Variant variants[] = {FEW(2, 16), FEW(2, 8), FEW(2, 4), FEW(3, 8)};
-// blocks to an SM, warps side by side, blocks that share out k, lines to prefetch
+// blocks to an SM, warps side by side, blocks that share out k
 struct Way {
-  int per_sm, across, parts, ahead;
+  int per_sm, across, parts;
 };
 static cudaStream_t stream;
 static int sms;
@@ -103,7 +103,7 @@ static char *device(size_t bytes) {
 }
 
 static cudaError_t launch(const Variant &v, int parts, const GemmFewParams &f) {
-  int64_t tiles = f.ranges * ((f.any.m + 15) / 16);
+  int64_t tiles = f.ranges * ((f.any.m + f.rows - 1) / f.rows);
   cudaLaunchAttribute at[2] = {};
   at[0].id = cudaLaunchAttributeClusterDimension, at[0].val.clusterDim = {(unsigned)parts, 1, 1};
   at[1].id = cudaLaunchAttributeProgrammaticStreamSerialization, at[1].val.programmaticStreamSerializationAllowed = 1;
@@ -117,7 +117,7 @@ static GemmFewParams problem(const Variant &v, int64_t m, int64_t n, int64_t k, 
   GemmAnyParams &p = f.any;
   p.a = a, p.b = b, p.m = m, p.n = n, p.k = k, p.batch = 1, p.a_down = k, p.a_across = 1, p.b_down = 1, p.b_across = k;
   p.end.c = c, p.end.c_stride = n, p.end.alpha = 1, p.end.out_kind = p.end.bias_kind = KIND_BF16;
-  f.scales = scales, f.groups = (k + GEMM_GROUP - 1) / GEMM_GROUP, f.across = way.across, f.ahead = way.ahead;
+  f.scales = scales, f.groups = (k + GEMM_GROUP - 1) / GEMM_GROUP, f.across = way.across, f.rows = m > 8 && (v.bits > 4 || v.tiles == 4) ? 16 : 8;
   f.ranges = (int)std::min<int64_t>((n + 7) / 8, std::max(1, sms * way.per_sm / way.parts));
   (void)v;
   return f;
@@ -155,8 +155,8 @@ static int check_all(void) {
   int wrong = 0;
   for (const Variant &v : variants)
     for (int m : {1, 7, 16, 19})
-      wrong += check(v, m, 100 + m, 544, false, {1, m == 1 ? 8 : 2, m % 4 + 1, 4}) +
-               check(v, m, 5000 + m, 1024, true, {1, m == 7 ? 1 : 4, m == 19 ? 1 : 8 - m % 4, 0});
+      wrong += check(v, m, 100 + m, 544, false, {1, m == 1 ? 8 : 2, m % 4 + 1}) +
+               check(v, m, 5000 + m, 1024, true, {1, m == 7 ? 1 : 4, m == 19 ? 1 : 8 - m % 4});
   printf("small cases: %d wrong\n", wrong);
   return wrong;
 }
@@ -192,9 +192,8 @@ template <class F> static double time_of(int calls, F call) {
 static std::vector<Way> all_ways(void) {
   std::vector<Way> out;
   for (int per_sm : {1, 2})
-    for (int across : {1, 2})
-      for (int parts : {1, 2, 4})
-        for (int ahead : {0, 4}) out.push_back({per_sm, across, parts, ahead});
+    for (int across : {1, 2, 4, 8})
+      for (int parts : {1, 2, 4}) out.push_back({per_sm, across, parts});
   return out;
 }
 
@@ -223,7 +222,7 @@ static void time_shape(int kind, int bits, int64_t m, int64_t n, int64_t k, char
     if (v.kind != kind || v.bits != bits) continue;
     for (const Way &w : ways) {
       char what[80];
-      snprintf(what, sizeof what, "%d/%d,%d,%d,%d", v.tiles, w.per_sm, w.across, w.parts, w.ahead);
+      snprintf(what, sizeof what, "%d/%d,%d,%d", v.tiles, w.per_sm, w.across, w.parts);
       if (only && strcmp(only, what)) continue;
       if (v.tiles * w.per_sm > 4) continue;
       if (!only && (k * bits / 512) / (WARPS / w.across * w.parts) < 1) continue;

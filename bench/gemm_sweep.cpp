@@ -37,8 +37,8 @@ struct Variant {
   {"sol_gemm_" #kind "_" #a #b "_" #rows "x" #wide "x" #stages, a || b ? 0 : kind, rows, wide, stages, 0, per_sm, NULL, {}},
 #define SPLIT(kind, a, b, wide, stages, per_sm)                                                              \
   {"sol_gemm_" #kind "_" #a #b "_split_" #wide "x" #stages, a || b ? 0 : kind, 128, wide, stages, 1, per_sm, NULL, {}},
-#define FEW(kind, bits, tiles, deep, ahead)
-#define FEW_89(kind, bits, tiles, deep, ahead)
+#define FEW(kind, bits, tiles)
+#define FEW_89(kind, bits, tiles)
 #define ANY(kind)
 #define ANY_WEIGHTS(kind, bits)
 static Variant variants[] = {

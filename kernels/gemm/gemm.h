@@ -50,12 +50,12 @@ typedef struct GemmAnyWeightsParams {
 } GemmAnyWeightsParams;
 #define GEMM_INT4 16 // beside the kinds of common.h
 
-// gemm_few.cuh. ranges: of columns, one to a cluster. across: warps of a block side by side; the others share out k. ahead: steps to prefetch, up to 4.
+// gemm_few.cuh. rows: of a block, 8 or 16. ranges: of columns, one to a cluster. across: warps of a block side by side; the others share out k.
 typedef struct GemmFewParams {
   GemmAnyParams any;
   const float *scales;
   int64_t groups;
-  int ranges, across, ahead;
+  int rows, ranges, across;
 } GemmFewParams;
 // Bytes of a warp's ring, and of a block with its sums: tiles, of 16 columns that a warp has at a time: 2, two
 // blocks of 8 warps to an SM of Hopper, or 4, one.

@@ -40,9 +40,15 @@ template <int KIND> INLINE void few_int4(uint32_t w, uint32_t (&to)[4]) {
   }
 }
 
+// 16 bytes, or zeros where there are none, for warps of the same block that want them, too.
+INLINE void few_copy_kept(uint32_t to, const void *from, bool there) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(__cvta_generic_to_global(from)), "r"(there ? 16 : 0) : "memory");
+}
+
 // TILES: of 16 columns of B that a warp has at a time. EIGHTS: of A's rows.
 template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
   enum {
+    ROWS = 8 * EIGHTS,                  // of A
     COLUMNS = 2 * TILES,                // of a thread
     X_BYTES = KIND == KIND_FP8 ? 1 : 2, // of an element of A
     X_CHUNK = 128 / BITS * X_BYTES,     // of A, beside 16 bytes of a column
@@ -58,18 +64,25 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
   static_assert(STAGES >= 2, "a step is multiplied while others arrive");
 
   // What a block has of C, and how it is shared out. Columns of C from `column` on, before `end`; a group of them, `across` columns, at a time,
-  // which is `wide` columns of B.
+  // of which a warp has `each`; `wide` columns of B are the most that a group may have.
   struct Tile {
-    int row, column, end, z, across, wide, rank, parts;
+    int row, column, end, z, across, each, wide, rank, parts;
   };
-  // Of the thread: its first column of the group of C, and of B its own 16 bytes; from tile to tile, and to its other column of a tile, in bytes.
+  // Of the thread: of B its own 16 bytes of its first column of a group; from tile to tile, and to its other column of a tile, in bytes.
   struct Place {
     const char *b, *x;
     const float *scales;
     int64_t tile, other, x_rows; // x_rows: from one of its pieces of A to the next
-    int column, each, second;    // columns of C from tile to tile, and to the other column of a tile
+    int first, left;             // column of C of the warp, and columns from the thread's own on
+    int tall, second;            // columns of C of a tile, and to the other column of a tile
     int from, to, by;            // steps of the warp: every `by`, so that a block reads what lies together
     int bytes, x_bytes, rows;    // that there are, from its own first ones on
+    __device__ __forceinline__ bool has(int c) const { // the thread's column c
+      return c / 2 * tall + c % 2 * second < left;
+    }
+    __device__ __forceinline__ void go(const Tile &t, int column, int lane) {
+      first = column, left = min(t.each, t.end - first) - lane / 4;
+    }
   };
 
   // Pieces that a quarter of a warp reads lie in different banks.
@@ -77,16 +90,16 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
     return X_PIECES == 16 ? piece ^ (piece / 8 | (row & 1) << 1) : X_PIECES == 8 ? piece ^ (row & 1) : piece;
   }
 
-  static __device__ __forceinline__ void load(Stage *s, const Place &at, const Tile &t, int step, int lane) {
+  static __device__ __forceinline__ void load(Stage *s, const Place &at, int step, int lane) {
     const char *b = at.b + (int64_t)step * 64, *x = at.x + (int64_t)step * (4 * X_CHUNK);
     uint32_t w_to = tile_address(&s->w[0][lane]), row = lane / X_PIECES;
     uint32_t x_to = tile_address(&s->x[row * X_PIECES + swizzled(row, lane % X_PIECES)]);
     bool there = step * 64 < at.bytes, x_there = step * (4 * X_CHUNK) < at.x_bytes;
 #pragma unroll
     for (int c = 0; c < COLUMNS; c++)
-      copy_async(w_to + c * 512, b + c / 2 * at.tile + c % 2 * at.other, there && at.column + c / 2 * at.each + c % 2 * at.second < t.end);
+      copy_async(w_to + c * 512, b + c / 2 * at.tile + c % 2 * at.other, there && at.has(c));
 #pragma unroll
-    for (int i = 0; i < X_LOADS; i++) copy_async(x_to + i * 512, x + i * at.x_rows, x_there && i * (32 / X_PIECES) < at.rows);
+    for (int i = 0; i < X_LOADS; i++) few_copy_kept(x_to + i * 512, x + i * at.x_rows, x_there && i * (32 / X_PIECES) < at.rows);
   }
 
   static __device__ __forceinline__ uint4 load_x(const Stage *s, int e, int i, int lane) {
@@ -94,14 +107,13 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
     return s->x[(e * 8 + row) * X_PIECES + swizzled(row, lane % 4 * (X_CHUNK / 16) + i)];
   }
 
-  // Elements as wide as A's.
+  // Elements as wide as A's. Here and below two tiles at a time, whose products do not wait for each other's.
   static __device__ __forceinline__ void multiply_same(float (&d)[TILES][EIGHTS * 4], const Stage *s, int tiles, int lane) {
     uint4 x[EIGHTS];
 #pragma unroll
     for (int e = 0; e < EIGHTS; e++) x[e] = load_x(s, e, 0, lane);
 #pragma unroll
-    for (int t = 0; t < TILES; t++) {
-      if (t >= tiles) break;
+    for (int t = 0; t < TILES && t / 2 * 2 < tiles; t++) {
       uint4 l = s->w[t * 2][lane], h = s->w[t * 2 + 1][lane];
       uint32_t first[4] = {l.x, h.x, l.y, h.y}, second[4] = {l.z, h.z, l.w, h.w};
 #pragma unroll
@@ -116,18 +128,20 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
 #pragma unroll
     for (int i = 0; i < 2 * EIGHTS; i++) x[i % 2][i / 2] = load_x(s, i / 2, i % 2, lane);
 #pragma unroll
-    for (int t = 0; t < TILES; t++) {
-      if (t >= tiles) break;
-      uint4 low = s->w[t * 2][lane], high = s->w[t * 2 + 1][lane];
+    for (int t = 0; t < TILES && t < tiles; t += 2) {
+      uint4 w[4];
 #pragma unroll
-      for (int j = 0; j < 4; j++) {
+      for (int i = 0; i < 4; i++) w[i] = s->w[t * 2 + i][lane];
+#pragma unroll
+      for (int i = 0; i < 8; i++) {
+        int j = i / 2, u = i % 2;
         uint32_t l[2], h[2];
-        few_fp8<KIND>((&low.x)[j], l), few_fp8<KIND>((&high.x)[j], h);
+        few_fp8<KIND>((&w[2 * u].x)[j], l), few_fp8<KIND>((&w[2 * u + 1].x)[j], h);
         uint32_t of[4] = {l[0], h[0], l[1], h[1]};
 #pragma unroll
         for (int e = 0; e < EIGHTS; e++) {
           const uint4 &v = x[j / 2][e];
-          mma_16x8(d[t] + e * 4, of, j % 2 ? v.z : v.x, j % 2 ? v.w : v.y, KIND);
+          mma_16x8(d[t + u] + e * 4, of, j % 2 ? v.z : v.x, j % 2 ? v.w : v.y, KIND);
         }
       }
     }
@@ -145,33 +159,36 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
       to[2] = __byte_perm(v.y, v.w, 0x5410), to[3] = __byte_perm(v.y, v.w, 0x7632);
     }
 #pragma unroll
-    for (int t = 0; t < TILES; t++) {
-      if (t >= tiles) break;
-      uint4 low = s->w[t * 2][lane], high = s->w[t * 2 + 1][lane];
-      float sum[EIGHTS * 4] = {};
+    for (int t = 0; t < TILES && t < tiles; t += 2) {
+      uint4 w[4];
+      float sum[2][EIGHTS * 4] = {};
 #pragma unroll
-      for (int j = 0; j < 4; j++) {
+      for (int i = 0; i < 4; i++) w[i] = s->w[t * 2 + i][lane];
+#pragma unroll
+      for (int i = 0; i < 8; i++) {
+        int j = i / 2, u = i % 2;
         uint32_t l[4], h[4];
-        few_int4<KIND>((&low.x)[j], l), few_int4<KIND>((&high.x)[j], h);
+        few_int4<KIND>((&w[2 * u].x)[j], l), few_int4<KIND>((&w[2 * u + 1].x)[j], h);
         uint32_t first[4] = {l[0], h[0], l[1], h[1]}, second[4] = {l[2], h[2], l[3], h[3]};
 #pragma unroll
-        for (int e = 0; e < EIGHTS; e++) mma_16x8(sum + e * 4, first, x[j][e][0], x[j][e][1], KIND);
+        for (int e = 0; e < EIGHTS; e++) mma_16x8(sum[u] + e * 4, first, x[j][e][0], x[j][e][1], KIND);
 #pragma unroll
-        for (int e = 0; e < EIGHTS; e++) mma_16x8(sum + e * 4, second, x[j][e][2], x[j][e][3], KIND);
+        for (int e = 0; e < EIGHTS; e++) mma_16x8(sum[u] + e * 4, second, x[j][e][2], x[j][e][3], KIND);
       }
 #pragma unroll
-      for (int q = 0; q < EIGHTS * 4; q++) d[t][q] += scales[t * 2 + q / 2 % 2] * sum[q];
+      for (int i = 0; i < EIGHTS * 8; i++) {
+        int u = i / (EIGHTS * 4), q = i % (EIGHTS * 4);
+        d[t + u][q] += scales[(t + u) * 2 + q / 2 % 2] * sum[u][q];
+      }
     }
   }
 
-  // The scales of a step arrive while it is multiplied.
-  static __device__ __forceinline__ void load_scales(float (&to)[COLUMNS], const GemmFewParams &f, const Place &at, const Tile &t, int column, int step) {
+  // Of the thread's columns.
+  static __device__ __forceinline__ void load_scales(float (&to)[COLUMNS], const GemmFewParams &f, const Place &at, int step, int lane) {
+    int64_t column = at.first + lane / 4, other = at.second ? at.second : f.any.n;
 #pragma unroll
-    for (int c = 0; c < COLUMNS; c++) {
-      int of = column + c / 2 * at.each + c % 2 * at.second;
-      bool up = f.any.end.activation == GEMM_SILU_MUL && c % 2;
-      to[c] = of < t.end ? at.scales[(of + (up ? f.any.n : 0)) * f.groups + step] : 0;
-    }
+    for (int c = 0; c < COLUMNS; c++)
+      to[c] = at.has(c) ? __ldg(at.scales + (column + c / 2 * at.tall + c % 2 * other) * f.groups + step) : 0;
   }
 
   // The steps that a warp copies, group after group.
@@ -179,11 +196,11 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
     Place at;
     int step, stage;
     __device__ __forceinline__ void next(Stage *ring, const Tile &t, int64_t group_bytes, int lane) {
-      if (at.column < t.end + lane / 4 && at.from < at.to) {
-        load(ring + stage, at, t, step, lane);
+      if (at.first < t.end && at.from < at.to) {
+        load(ring + stage, at, step, lane);
         if (++stage == STAGES) stage = 0;
         step += at.by;
-        if (step >= at.to) step = at.from, at.column += t.across, at.b += group_bytes;
+        if (step >= at.to) step = at.from, at.b += group_bytes, at.go(t, at.first + t.across, lane);
       }
       copy_commit();
     }
@@ -232,10 +249,11 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
   static __device__ __forceinline__ void finish(const float *sums, const GemmAnyParams &p, const Tile &t, int column) {
     bool gated = p.end.activation == GEMM_SILU_MUL, at_once = gemm_stores_four(&p.end);
     float alpha = gemm_alpha(&p.end);
-    int fours = min(t.across, (t.end - column + 3) / 4 * 4) / 4, quads = min(16, (int)p.m - t.row) * fours, last = quads * (t.rank + 1) / t.parts;
+    int fours = min(t.across, (t.end - column + 3) / 4 * 4) / 4, quads = min((int)ROWS, (int)p.m - t.row) * fours, last = quads * (t.rank + 1) / t.parts;
     for (int q = quads * t.rank / t.parts + (int)threadIdx.x; q < last; q += blockDim.x) {
       int r = q / fours, c = (q - r * fours) * 4;
-      const float *at = sums + r * pitch() + (gated ? c / 8 * 16 + c % 8 : c);
+      int warp = c / t.each, i = c - warp * t.each;
+      const float *at = sums + r * pitch() + warp * TILES * 16 + (gated ? i / 8 * 16 + i % 8 : i);
       float4 v = t.parts > 1 ? add_parts(at, t.parts) : add_warps(at, t.wide), up = v;
       if (gated) up = t.parts > 1 ? add_parts(at + 8, t.parts) : add_warps(at + 8, t.wide);
       float fs[4] = {v.x, v.y, v.z, v.w}, ups[4] = {up.x, up.y, up.z, up.w};
@@ -265,28 +283,20 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
 #endif
   }
 
-  // The first `ahead` steps of the thread's columns, by four threads in turn: what the kernel before writes meanwhile goes to L2, too.
-  static __device__ __forceinline__ void prefetch(const GemmFewParams &f, const Place &at, const Tile &t, int lane) {
-    int step = at.from + lane % 4 * at.by;
-    if (lane % 4 < f.ahead && step < at.to)
-#pragma unroll
-      for (int c = 0; c < COLUMNS; c++)
-        if (at.column + c / 2 * at.each + c % 2 * at.second < t.end)
-          prefetch_l2(at.b + c / 2 * at.tile + c % 2 * at.other - lane % 4 * 16 + (int64_t)step * 64);
-  }
-
   // Blocks of a cluster are side by side, then those with the other rows of A, then the ranges of columns.
   static __device__ __forceinline__ Tile tile_of(const GemmFewParams &f) {
     Tile t = {};
-    t.wide = f.across * TILES * 16, t.across = f.any.end.activation == GEMM_SILU_MUL ? t.wide / 2 : t.wide, t.parts = 1;
+    t.wide = f.across * TILES * 16, t.parts = 1;
 #if __CUDA_ARCH__ >= 900
     t.rank = (int)block_rank(), t.parts = (int)cluster_size();
 #endif
-    uint32_t tall = ((uint32_t)f.any.m + 15) / 16, ranges = f.ranges, tile = blockIdx.x / t.parts, line = tile / tall;
+    uint32_t tall = ((uint32_t)f.any.m + ROWS - 1) / ROWS, ranges = f.ranges, tile = blockIdx.x / t.parts, line = tile / tall;
     uint32_t range = line % ranges, units = ((uint32_t)f.any.n + 7) / 8;
-    t.row = (tile - line * tall) * 16, t.z = line / ranges;
+    t.row = (tile - line * tall) * ROWS, t.z = line / ranges;
     t.column = (int)((uint64_t)units * range / ranges) * 8;
     t.end = min((int)f.any.n, (int)((uint64_t)units * (range + 1) / ranges) * 8);
+    int most = f.any.end.activation == GEMM_SILU_MUL ? t.wide / 2 : t.wide, groups = max(1, (t.end - t.column + most - 1) / most);
+    t.each = ((t.end - t.column + groups * f.across - 1) / (groups * f.across) + 7) / 8 * 8, t.across = f.across * t.each;
     return t;
   }
 
@@ -297,12 +307,12 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
     int bytes = (int)(p.k * BITS / 8), steps = (bytes + 63) / 64, row = t.row + lane / X_PIECES, piece = lane % X_PIECES * 16;
     int64_t stride = p.b_across * BITS / 8, x_stride = p.a_down * X_BYTES;
     Place at;
-    at.each = gated ? 8 : 16, at.second = gated ? 0 : 8;
-    at.column = t.column + warp % f.across * TILES * at.each + lane / 4;
-    at.tile = at.each * stride, at.other = (gated ? p.n : 8) * stride;
+    at.tall = gated ? 8 : 16, at.second = gated ? 0 : 8;
+    at.go(t, t.column + warp % f.across * t.each, lane);
+    at.tile = at.tall * stride, at.other = (gated ? p.n : 8) * stride;
     at.from = slot, at.to = steps, at.by = slots;
     at.bytes = bytes - own, at.x_bytes = (int)(p.k * X_BYTES) - piece;
-    at.b = (const char *)p.b + t.z * p.b_batch * BITS / 8 + at.column * stride + own;
+    at.b = (const char *)p.b + t.z * p.b_batch * BITS / 8 + (at.first + lane / 4) * stride + own;
     at.x = (const char *)p.a + t.z * p.a_batch * X_BYTES + row * x_stride + piece;
     at.x_rows = x_stride * (32 / X_PIECES), at.rows = (int)p.m - row;
     at.scales = f.scales + t.z * (int64_t)(gated ? 2 * p.n : p.n) * f.groups;
@@ -318,18 +328,21 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
     Place at = place_of(f, t, warp, lane);
     int64_t group_bytes = (int64_t)t.across * f.any.b_across * BITS / 8;
     let_successor_start();
-    if (f.ahead) prefetch(f, at, t, lane);
     wait_for_predecessor();
     Ahead ahead = {at, at.from, 0};
     for (int i = 0; i < STAGES - 1; i++) ahead.next(ring, t, group_bytes, lane);
     int stage = 0;
     for (int column = t.column; column < t.end; column += t.across) {
-      int first = column + warp % f.across * TILES * at.each, tiles = (t.end - first + at.each - 1) / at.each;
-      float d[TILES][EIGHTS * 4] = {};
+      int tiles = (at.left + lane / 4 + at.tall - 1) / at.tall;
+      float d[TILES][EIGHTS * 4] = {}, scales[COLUMNS], coming[COLUMNS];
+      if (BITS == 4) load_scales(coming, f, at, min(at.from, at.to - 1), lane);
 #pragma unroll 1
       for (int step = at.from; step < at.to && tiles > 0; step += at.by) {
-        float scales[COLUMNS];
-        if (BITS == 4) load_scales(scales, f, at, t, first + lane / 4, step);
+        if (BITS == 4) {
+#pragma unroll
+          for (int c = 0; c < COLUMNS; c++) scales[c] = coming[c];
+          load_scales(coming, f, at, min(step + at.by, at.to - 1), lane); // of the next step
+        }
         copy_wait<STAGES - 2>();
         __syncwarp(); // A's pieces of all lanes are there, and the stage before was read by all
         ahead.next(ring, t, group_bytes, lane);
@@ -340,13 +353,16 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
       }
       leave(sums, d, warp, lane);
       add_up(sums, f.any, t, column);
+      at.go(t, at.first + t.across, lane);
     }
   }
 };
 
+// With 2 tiles of 4 bits, 16 rows would take too many registers.
 template <int KIND, int BITS, int TILES> INLINE void gemm_few(const GemmFewParams &f) {
-  if (f.any.m > 8) GemmFew<KIND, BITS, TILES, 2>::run(f);
-  else GemmFew<KIND, BITS, TILES, 1>::run(f);
+  enum { MOST = BITS == 4 && TILES == 2 ? 1 : 2 };
+  if (f.rows == 8) GemmFew<KIND, BITS, TILES, 1>::run(f);
+  else if (MOST == 2) GemmFew<KIND, BITS, TILES, MOST>::run(f);
 }
 #endif
 

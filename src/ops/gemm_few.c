@@ -22,7 +22,7 @@ bool gemm_is_few(SolContext *ctx, const SolGemm *a) {
   enum { MOST = 16 };
   int size = ops_size(a->dtype), bits = bits_of(a);
   int64_t a_stride = a->a_columns ? 16 : a->a_stride;
-  double tiles = ((double)a->m / 16 + 1) * ((double)a->n / 8 + 1) * (double)a->batch * GEMM_PARTS;
+  double tiles = ((double)a->m / 8 + 1) * ((double)a->n / 8 + 1) * (double)a->batch * GEMM_PARTS;
   return ctx->cc >= 80 && (a->weights || a->m <= MOST) && a->b_columns && a->k > 0 && a->k < INT_MAX / 4 &&
          a->m < INT_MAX / 2 && a->n < INT_MAX / 4 && tiles < INT_MAX && a->k * bits % 128 == 0 &&
          (!a->a_columns || (a->m == 1 && a->a_stride == 1)) &&
@@ -33,24 +33,27 @@ bool gemm_is_few(SolContext *ctx, const SolGemm *a) {
 
 // How the work is shared out. parts, across and warps do not depend on the rows, so that a row's sums are always made in the same order.
 typedef struct Sharing {
-  int parts, across, warps, tiles;
+  int parts, across, warps, tiles, rows;
   int64_t ranges;
 } Sharing;
 
-// k is shared out among as few blocks as leave each of them 16 columns of B, and among as many warps as leave each of them two steps.
+// k is shared out among as few blocks as leave an SM 16 columns of B, and among as few warps as leave a warp half of its most columns, but
+// so that every warp has two steps. With more than 8 rows a warp takes twice the columns, since it reads as much of A.
 static Sharing share_out(const SolContext *ctx, const SolGemm *a) {
   bool roomy = ctx->cc >= 90 && ctx->cc < 110; // 227 KiB of shared memory for a block
   int64_t steps = ops_ceil_div(a->k * bits_of(a), 512), columns = gemm_b_width(a) * a->batch;
-  Sharing s = {.parts = 1, .across = 1, .warps = roomy ? 8 : 4, .tiles = 2};
+  Sharing s = {.parts = 1, .across = 1, .warps = roomy ? 8 : 4, .tiles = roomy && a->m > 8 ? 4 : 2};
   while (roomy && s.parts < GEMM_PARTS && columns * s.parts < 16 * ctx->sms && steps >= 4 * s.parts * s.warps)
     s.parts *= 2;
-  while (s.across < s.warps && steps * s.across < 2 * s.warps) s.across *= 2;
-  if (roomy && (columns >= 64 * ctx->sms || (a->m > 8 && a->weights == SOL_WEIGHTS_INT4))) s.tiles = 4;
-  int per_sm = s.tiles == 4 ? 1 : 2;
+  while (s.across < s.warps &&
+         (columns * s.parts >= 64 * s.across * ctx->sms || steps * s.across < 2 * s.parts * s.warps))
+    s.across *= 2;
+  s.rows = s.tiles == 4 || (a->m > 8 && a->weights != SOL_WEIGHTS_INT4) ? 16 : 8;
+  int per_sm = s.tiles == 4 || columns * s.parts <= 32 * ctx->sms ? 1 : 2;
   int64_t room = s.parts == 1 ? ctx->sms * per_sm : gemm_clusters_of(ctx, s.parts, per_sm);
-  int64_t units = ops_ceil_div(a->n, 8), others = ops_ceil_div(a->m, 16) * a->batch;
-  s.ranges = others * 4 > room ? ops_ceil_div(4 * room, others)
-                               : room / others; // many rows: so many blocks that the last turn matters little
+  int64_t units = ops_ceil_div(a->n, 8), others = ops_ceil_div(a->m, s.rows) * a->batch;
+  // Many rows: so many blocks that the last turn matters little.
+  s.ranges = others * 4 > room ? ops_ceil_div(4 * room, others) : room / others;
   s.ranges = s.ranges > units ? units : s.ranges;
   return s;
 }
@@ -60,10 +63,10 @@ SolStatus gemm_launch_few(SolContext *ctx, const SolGemm *a, SolStream stream) {
   GemmFewParams p = {.any = gemm_any_params(a),
                      .scales = a->b_scales,
                      .groups = gemm_groups(a),
+                     .rows = s.rows,
                      .ranges = (int)s.ranges,
-                     .across = s.across,
-                     .ahead = 4};
-  int64_t blocks = ops_ceil_div(a->m, 16) * s.ranges * s.parts * a->batch;
+                     .across = s.across};
+  int64_t blocks = ops_ceil_div(a->m, s.rows) * s.ranges * s.parts * a->batch;
   OpsLaunch l = {.kernel = kernel_of(a, s.tiles),
                  .grid = {(uint32_t)blocks, 1, 1},
                  .block = (uint32_t)s.warps * 32,
