@@ -40,11 +40,6 @@ template <int KIND> INLINE void few_int4(uint32_t w, uint32_t (&to)[4]) {
   }
 }
 
-// 16 bytes, or zeros where there are none, for warps of the same block that want them, too.
-INLINE void few_copy_kept(uint32_t to, const void *from, bool there) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(__cvta_generic_to_global(from)), "r"(there ? 16 : 0) : "memory");
-}
-
 // TILES: of 16 columns of B that a warp has at a time. EIGHTS: of A's rows.
 template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
   enum {
@@ -99,7 +94,7 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
     for (int c = 0; c < COLUMNS; c++)
       copy_async(w_to + c * 512, b + c / 2 * at.tile + c % 2 * at.other, there && at.has(c));
 #pragma unroll
-    for (int i = 0; i < X_LOADS; i++) few_copy_kept(x_to + i * 512, x + i * at.x_rows, x_there && i * (32 / X_PIECES) < at.rows);
+    for (int i = 0; i < X_LOADS; i++) copy_async(x_to + i * 512, x + i * at.x_rows, x_there && i * (32 / X_PIECES) < at.rows);
   }
 
   static __device__ __forceinline__ uint4 load_x(const Stage *s, int e, int i, int lane) {

@@ -50,15 +50,19 @@ template <int WIDE> struct GemmSums {
     }
   }
 
-  // All loads are under way before the first is added.
+  // Four loads are under way at a time.
   __device__ __forceinline__ float4 sum(int place, GemmPart part) {
     uint32_t mine = shared_address(&at[place]);
-    float4 of[GEMM_PARTS], all;
+    float4 all = {0, 0, 0, 0};
 #pragma unroll
-    for (int i = 0; i < GEMM_PARTS; i++) of[i] = cluster_load(mine, part.rank + (i - part.mine) * part.apart, i < part.count);
-    all = of[0];
+    for (int first = 0; first < GEMM_PARTS && first < part.count; first += 4) {
+      float4 of[4];
 #pragma unroll
-    for (int i = 1; i < GEMM_PARTS; i++) all.x += of[i].x, all.y += of[i].y, all.z += of[i].z, all.w += of[i].w;
+      for (int i = 0; i < 4; i++)
+        of[i] = cluster_load(mine, part.rank + (first + i - part.mine) * part.apart, first + i < part.count);
+#pragma unroll
+      for (int i = 0; i < 4; i++) all.x += of[i].x, all.y += of[i].y, all.z += of[i].z, all.w += of[i].w;
+    }
     return all;
   }
 
