@@ -44,7 +44,7 @@ struct Variant {
   int kind, bits, tiles;
 };
 #define FEW(kind, bits) {few<kind, bits, 2>, kind, bits, 2}, {few<kind, bits, 4>, kind, bits, 4}
-static const Variant variants[] = {FEW(2, 16), FEW(2, 8), FEW(2, 4), FEW(3, 8)};
+static const Variant variants[] = {FEW(2, 16), FEW(2, 4), {few<2, 8, 2>, 2, 8, 2}, {few<3, 8, 2>, 3, 8, 2}};
 // blocks to an SM, warps side by side, blocks that share out k
 struct Way {
   int per_sm, across, parts;
@@ -117,7 +117,7 @@ static GemmFewParams problem(const Variant &v, int64_t m, int64_t n, int64_t k, 
   GemmAnyParams &p = f.any;
   p.a = a, p.b = b, p.m = m, p.n = n, p.k = k, p.batch = 1, p.a_down = k, p.a_across = 1, p.b_down = 1, p.b_across = k;
   p.end.c = c, p.end.c_stride = n, p.end.alpha = 1, p.end.out_kind = p.end.bias_kind = KIND_BF16;
-  f.scales = scales, f.groups = (k + GEMM_GROUP - 1) / GEMM_GROUP, f.across = way.across, f.rows = m > 8 && (v.bits > 4 || v.tiles == 4) ? 16 : 8;
+  f.scales = scales, f.groups = (k + GEMM_GROUP - 1) / GEMM_GROUP, f.across = way.across, f.rows = v.tiles == 4 || (m > 8 && v.bits == 8) ? 16 : 8;
   f.ranges = (int)std::min<int64_t>((n + 7) / 8, std::max(1, sms * way.per_sm / way.parts));
   (void)v;
   return f;

@@ -353,11 +353,11 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
   }
 };
 
-// With 2 tiles of 4 bits, 16 rows would take too many registers.
+// f.rows: 16 with 4 tiles, otherwise 8, or with 8 bits either.
 template <int KIND, int BITS, int TILES> INLINE void gemm_few(const GemmFewParams &f) {
-  enum { MOST = BITS == 4 && TILES == 2 ? 1 : 2 };
-  if (f.rows == 8) GemmFew<KIND, BITS, TILES, 1>::run(f);
-  else if (MOST == 2) GemmFew<KIND, BITS, TILES, MOST>::run(f);
+  enum { LEAST = TILES == 4 ? 2 : 1, MOST = TILES == 4 || BITS == 8 ? 2 : 1 };
+  if (MOST > LEAST && f.rows == 16) GemmFew<KIND, BITS, TILES, MOST>::run(f);
+  else GemmFew<KIND, BITS, TILES, LEAST>::run(f);
 }
 #endif
 

@@ -10,8 +10,9 @@ static int bits_of(const SolGemm *a) {
 static int kernel_of(const SolGemm *a, int tiles) {
 #define BOTH(kind, bits)                                                                                     \
   { GEMM_FEW_##kind##_##bits##_2, GEMM_FEW_##kind##_##bits##_4 }
-  static const int kernels[][3][2] = {
-      {BOTH(1, 16), BOTH(1, 8), BOTH(1, 4)}, {BOTH(2, 16), BOTH(2, 8), BOTH(2, 4)}, {{0}, BOTH(3, 8)}};
+  static const int kernels[][3][2] = {{BOTH(1, 16), {GEMM_FEW_1_8_2}, BOTH(1, 4)},
+                                      {BOTH(2, 16), {GEMM_FEW_2_8_2}, BOTH(2, 4)},
+                                      {{0}, {GEMM_FEW_3_8_2}}};
 #undef BOTH
   int bits = bits_of(a);
   return kernels[ops_kind(a->dtype) - 1][bits == 16 ? 0 : bits == 8 ? 1 : 2][tiles == 4];
@@ -37,19 +38,21 @@ typedef struct Sharing {
   int64_t ranges;
 } Sharing;
 
-// k is shared out among as few blocks as leave an SM 16 columns of B, and among as few warps as leave a warp half of its most columns, but
-// so that every warp has two steps. With more than 8 rows a warp takes twice the columns, since it reads as much of A.
+// As measured on an H200. k is shared out among as few blocks as leave an SM 12 columns of B, and among the 8 warps of a block, or 4 where
+// there are columns for two of them side by side or where steps are few. With more than 8 rows a warp takes 4 tiles, since A's bytes
+// are copied for every group of columns; weights of 8 bits do better with twice the blocks.
 static Sharing share_out(const SolContext *ctx, const SolGemm *a) {
   bool roomy = ctx->cc >= 90 && ctx->cc < 110; // 227 KiB of shared memory for a block
-  int64_t steps = ops_ceil_div(a->k * bits_of(a), 512), columns = gemm_b_width(a) * a->batch;
-  Sharing s = {.parts = 1, .across = 1, .warps = roomy ? 8 : 4, .tiles = roomy && a->m > 8 ? 4 : 2};
-  while (roomy && s.parts < GEMM_PARTS && columns * s.parts < 16 * ctx->sms && steps >= 4 * s.parts * s.warps)
+  int bits = bits_of(a);
+  int64_t steps = ops_ceil_div(a->k * bits, 512), columns = gemm_b_width(a) * a->batch;
+  Sharing s = {.parts = 1, .across = 1, .warps = roomy ? 8 : 4, .tiles = 2};
+  while (roomy && s.parts < GEMM_PARTS && columns * s.parts < 12 * ctx->sms && steps >= 4 * s.parts * s.warps)
     s.parts *= 2;
-  while (s.across < s.warps &&
-         (columns * s.parts >= 64 * s.across * ctx->sms || steps * s.across < 2 * s.parts * s.warps))
-    s.across *= 2;
-  s.rows = s.tiles == 4 || (a->m > 8 && a->weights != SOL_WEIGHTS_INT4) ? 16 : 8;
-  int per_sm = s.tiles == 4 || columns * s.parts <= 32 * ctx->sms ? 1 : 2;
+  if (columns * s.parts > (bits == 4 ? 64 : 40) * ctx->sms) s.across = 2;
+  while (s.across < s.warps && steps * s.across < 2 * s.parts * s.warps) s.across *= 2;
+  if (roomy && a->m > 8 && bits != 8) s.tiles = 4;
+  s.rows = s.tiles == 4 || (a->m > 8 && bits == 8) ? 16 : 8;
+  int per_sm = s.tiles == 4 || columns * s.parts <= (bits == 4 ? 32 : 48) * ctx->sms ? 1 : 2;
   int64_t room = s.parts == 1 ? ctx->sms * per_sm : gemm_clusters_of(ctx, s.parts, per_sm);
   int64_t units = ops_ceil_div(a->n, 8), others = ops_ceil_div(a->m, s.rows) * a->batch;
   // Many rows: so many blocks that the last turn matters little.
