@@ -9,7 +9,15 @@
 #include "measure/trial.h"
 #include "ops/gemm_parts.h"
 
-enum { M = 136, N = 264, K = 144, DECODED = 16, WIDE = 1104, DEEP = 544, GROUPS = 5 }; // WIDE, DEEP: N and K of what is decoded
+enum {
+  M = 136,
+  N = 264,
+  K = 144,
+  DECODED = 16,
+  WIDE = 1104,
+  DEEP = 544,
+  GROUPS = 5
+}; // WIDE, DEEP: N and K of what is decoded
 
 static SolContext *open_backend(SolBackend backend) {
   SolContext *ctx = NULL;

@@ -38,8 +38,8 @@ typedef struct Sharing {
   int64_t ranges;
 } Sharing;
 
-// As measured on an H200. k is shared out among as few blocks as leave an SM 12 columns of B, and among the 8 warps of a block, or 4 where
-// there are columns for two of them side by side or where steps are few. With more than 8 rows a warp takes 4 tiles, since A's bytes
+// As measured on an H200. k is shared out among as few blocks as leave an SM 12 columns of B, and among the warps of a block, or of
+// weights of fewer bits a half or a quarter of them where an SM has columns for the others, or where steps are few. With more than 8 rows a warp takes 4 tiles, since A's bytes
 // are copied for every group of columns; weights of 8 bits do better with twice the blocks.
 static Sharing share_out(const SolContext *ctx, const SolGemm *a) {
   bool roomy = ctx->cc >= 90 && ctx->cc < 110; // 227 KiB of shared memory for a block
@@ -48,11 +48,12 @@ static Sharing share_out(const SolContext *ctx, const SolGemm *a) {
   Sharing s = {.parts = 1, .across = 1, .warps = roomy ? 8 : 4, .tiles = 2};
   while (roomy && s.parts < GEMM_PARTS && columns * s.parts < 12 * ctx->sms && steps >= 4 * s.parts * s.warps)
     s.parts *= 2;
-  if (columns * s.parts > (bits == 4 ? 64 : 40) * ctx->sms) s.across = 2;
+  if (bits < 16 && columns * s.parts > (bits == 4 ? 64 : 40) * ctx->sms) s.across = 2;
+  if (bits == 4 && columns * s.parts > 128 * ctx->sms) s.across = 4;
   while (s.across < s.warps && steps * s.across < 2 * s.parts * s.warps) s.across *= 2;
   if (roomy && a->m > 8 && bits != 8) s.tiles = 4;
   s.rows = s.tiles == 4 || (a->m > 8 && bits == 8) ? 16 : 8;
-  int per_sm = s.tiles == 4 || columns * s.parts <= (bits == 4 ? 32 : 48) * ctx->sms ? 1 : 2;
+  int per_sm = bits == 16 || s.tiles == 4 || columns * s.parts <= (bits == 4 ? 32 : 48) * ctx->sms ? 1 : 2;
   int64_t room = s.parts == 1 ? ctx->sms * per_sm : gemm_clusters_of(ctx, s.parts, per_sm);
   int64_t units = ops_ceil_div(a->n, 8), others = ops_ceil_div(a->m, s.rows) * a->batch;
   // Many rows: so many blocks that the last turn matters little.

@@ -97,9 +97,10 @@ GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, GemmWay way) {
 // memory, of L2 where every SM reads, of L2 by one SM; how much more lines beyond one cost L2, and what of a tile is outside of C.
 static const double mma_ghz = 1.65, shared_rate = 144, l2_rate = 93.9, l2_one_rate = 101, l2_more = 0.859,
                     empty_more = 0.0946;
-// Nanoseconds of a step besides; TB/s of DRAM; microseconds of a call, of a tile's end for 32768 elements, of adding up the parts of k at all and
-// for 16384 elements.
+// Nanoseconds of a step besides; TB/s of DRAM; microseconds of a call, of a tile's end for 32768 elements.
 static const double step_ns = 10.9, dram_tb = 3.65, call_us = 2.9, end_us = 1.96;
+// Fitted to a later sweep, after these had become faster: microseconds of adding up the parts of k at all, and for 16384 elements.
+static const double parts_us = 1, sums_us = 1;
 // What overlaps takes a little longer than the longest: the norm of this order.
 static const double overlap = 5.26;
 
@@ -131,14 +132,6 @@ static double step_of(const SolGemm *a, const GemmPlan *p, double blocks, double
 }
 
 // Clusters of blocks that fit twice into an SM were measured to be put so.
-#include <stdio.h>
-#include <stdlib.h>
-static double parts_us = 1, sums_us = 2;
-__attribute__((constructor)) static void try_constants(void) {
-  const char *x = getenv("SOL_TRY_SUMS");
-  if (x) sscanf(x, "%lf,%lf", &parts_us, &sums_us);
-}
-
 double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p) {
   const GemmVariant *v = &gemm_variants[p->way.kernel];
   double size = p->way.down * p->way.across * p->way.parts, area = v->rows * v->wide, parts = p->way.parts;
