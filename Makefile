@@ -414,6 +414,11 @@ $(B)/fuzz_%: tests/fuzz/fuzz_%.c $(B)/inside.a
 $(B)/corpus-bin/bench_%: bench/kinds/%.cu bench/kinds/kinds.cuh # as bench/corpus.py builds it
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) -O3 -arch=sm_90 -lineinfo -w -std=c++17 $< -o $@
+
+$(B)/bench/%_gpu: bench/%_gpu.cu
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) -std=c++17 -O3 -gencode arch=compute_90a,code=sm_90a -Ikernels $< -o $@
+
 $(B)/bench/%: bench/%.c $(B)/inside.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) $(LDFLAGS) $< $(B)/inside.a $(LIBS) -o $@

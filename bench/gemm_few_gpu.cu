@@ -20,10 +20,10 @@
     if (e_) printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(e_)), exit(2);                      \
   } while (0)
 
-template <int KIND, int BITS, int TILES, int DEEP, int AHEAD>
-__global__ void __launch_bounds__(GEMM_FEW_WARPS * 32, 2) few(const __grid_constant__ GemmFewParams p) {
+enum { WARPS = 8 };
+template <int KIND, int BITS, int TILES> __global__ void __launch_bounds__(WARPS * 32, TILES == 4 ? 1 : 2) few(const __grid_constant__ GemmFewParams p) {
 #if __CUDA_ARCH__ >= 800
-  GemmFew<KIND, BITS, TILES, DEEP, AHEAD>::run(p);
+  gemm_few<KIND, BITS, TILES>(p);
 #endif
 }
 __global__ void __launch_bounds__(256) copy(uint4 *to, const uint4 *from, int64_t count) {
@@ -40,13 +40,14 @@ __global__ void __launch_bounds__(256) copy(uint4 *to, const uint4 *from, int64_
 }
 
 struct Variant {
-  const char *name;
   void (*kernel)(const GemmFewParams);
   int kind, bits, tiles;
 };
-#define FEW(kind, bits, tiles, deep, ahead) {#tiles "x" #deep "/" #ahead, few<kind, bits, tiles, deep, ahead>, kind, bits, tiles}
-static const Variant variants[] = {
-    FEW(2, 16, 1, 8, 0), FEW(2, 8, 1, 8, 0), FEW(2, 8, 2, 2, 1), FEW(2, 4, 2, 1, 1), FEW(2, 4, 1, 2, 1), FEW(3, 8, 1, 8, 0),
+#define FEW(kind, bits) {few<kind, bits, 2>, kind, bits, 2}, {few<kind, bits, 4>, kind, bits, 4}
+static const Variant variants[] = {FEW(2, 16), FEW(2, 4), {few<2, 8, 2>, 2, 8, 2}, {few<3, 8, 2>, 3, 8, 2}};
+// blocks to an SM, warps side by side, blocks that share out k
+struct Way {
+  int per_sm, across, parts;
 };
 static cudaStream_t stream;
 static int sms;
@@ -102,22 +103,22 @@ static char *device(size_t bytes) {
 }
 
 static cudaError_t launch(const Variant &v, int parts, const GemmFewParams &f) {
-  bool gated = f.any.end.activation == GEMM_SILU_MUL;
-  int64_t wide = f.across * v.tiles * (gated ? 8 : 16), tiles = (f.any.n + wide - 1) / wide * ((f.any.m + 15) / 16);
+  int64_t tiles = f.ranges * ((f.any.m + f.rows - 1) / f.rows);
   cudaLaunchAttribute at[2] = {};
   at[0].id = cudaLaunchAttributeClusterDimension, at[0].val.clusterDim = {(unsigned)parts, 1, 1};
   at[1].id = cudaLaunchAttributeProgrammaticStreamSerialization, at[1].val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t c = {};
-  c.gridDim = dim3((unsigned)(tiles * parts)), c.blockDim = dim3(GEMM_FEW_WARPS * 32), c.stream = stream, c.attrs = at, c.numAttrs = 2;
+  c.gridDim = dim3((unsigned)(tiles * parts)), c.blockDim = dim3(WARPS * 32), c.dynamicSmemBytes = GEMM_FEW_SHARED(v.tiles, WARPS), c.stream = stream, c.attrs = at, c.numAttrs = 2;
   return cudaLaunchKernelEx(&c, v.kernel, f);
 }
 
-static GemmFewParams problem(const Variant &v, int64_t m, int64_t n, int64_t k, char *a, char *b, char *c, float *scales, int across, int ahead) {
+static GemmFewParams problem(const Variant &v, int64_t m, int64_t n, int64_t k, char *a, char *b, char *c, float *scales, Way way) {
   GemmFewParams f = {};
   GemmAnyParams &p = f.any;
   p.a = a, p.b = b, p.m = m, p.n = n, p.k = k, p.batch = 1, p.a_down = k, p.a_across = 1, p.b_down = 1, p.b_across = k;
   p.end.c = c, p.end.c_stride = n, p.end.alpha = 1, p.end.out_kind = p.end.bias_kind = KIND_BF16;
-  f.scales = scales, f.groups = (k + GEMM_GROUP - 1) / GEMM_GROUP, f.across = across, f.ahead = ahead;
+  f.scales = scales, f.groups = (k + GEMM_GROUP - 1) / GEMM_GROUP, f.across = way.across, f.rows = v.tiles == 4 || (m > 8 && v.bits == 8) ? 16 : 8;
+  f.ranges = (int)std::min<int64_t>((n + 7) / 8, std::max(1, sms * way.per_sm / way.parts));
   (void)v;
   return f;
 }
@@ -126,7 +127,7 @@ static int weights_kind(const Variant &v) {
   return v.bits == 4 ? GEMM_INT4 : v.bits == 8 ? KIND_FP8 : v.kind;
 }
 
-static int check(const Variant &v, int64_t m, int64_t n, int64_t k, bool gated, int across, int parts) {
+static int check(const Variant &v, int64_t m, int64_t n, int64_t k, bool gated, Way way) {
   int64_t columns = gated ? 2 * n : n, groups = (k + GEMM_GROUP - 1) / GEMM_GROUP;
   char *a = device(m * k * 2), *b = device(columns * k * 2), *c = device(m * n * 2), *bias = device(columns * 2), *scales = device(columns * groups * 4);
   int *worst = (int *)device(4), found;
@@ -136,17 +137,17 @@ static int check(const Variant &v, int64_t m, int64_t n, int64_t k, bool gated, 
   fill<<<256, 256, 0, stream>>>(scales, columns * groups, KIND_FP32, 5);
   CHECK(cudaMemsetAsync(c, 0xff, m * n * 2, stream));
   CHECK(cudaMemsetAsync(worst, 0, 4, stream));
-  GemmFewParams f = problem(v, m, n, k, a, b, c, (float *)scales, across, 4);
+  GemmFewParams f = problem(v, m, n, k, a, b, c, (float *)scales, way);
   f.any.end.activation = gated ? GEMM_SILU_MUL : GEMM_LINEAR, f.any.end.bias = bias;
-  CHECK(launch(v, parts, f));
+  CHECK(launch(v, way.parts, f));
   compare<<<(unsigned)((m * n + 127) / 128), 128, 0, stream>>>(f, v.kind, weights_kind(v), worst);
   CHECK(cudaStreamSynchronize(stream));
   CHECK(cudaMemcpy(&found, worst, 4, cudaMemcpyDeviceToHost));
   void *all[] = {a, b, c, bias, scales, worst};
   for (void *x : all) CHECK(cudaFree(x));
   if (found > 1000)
-    printf("WRONG %d/%d %s %dx%dx%d gated %d, %d across, %d parts: %.2f of what is allowed\n", v.kind, v.bits, v.name, (int)m, (int)n, (int)k, gated,
-           across, parts, found / 1000.0);
+    printf("WRONG %d/%d %dx%dx%d gated %d, %d tiles, %d across, %d parts: %.2f of what is allowed\n", v.kind, v.bits, (int)m, (int)n, (int)k, gated,
+           v.tiles, way.across, way.parts, found / 1000.0);
   return found > 1000;
 }
 
@@ -154,7 +155,8 @@ static int check_all(void) {
   int wrong = 0;
   for (const Variant &v : variants)
     for (int m : {1, 7, 16, 19})
-      wrong += check(v, m, 100 + m, 544, false, m == 1 ? 8 : 2, m % 4 + 1) + check(v, m, 50 + m, 1024, true, 4, 8 - m % 4);
+      wrong += check(v, m, 100 + m, 544, false, {1, m == 1 ? 8 : 2, m % 4 + 1}) +
+               check(v, m, 5000 + m, 1024, true, {1, m == 7 ? 1 : 4, m == 19 ? 1 : 8 - m % 4});
   printf("small cases: %d wrong\n", wrong);
   return wrong;
 }
@@ -187,6 +189,14 @@ template <class F> static double time_of(int calls, F call) {
   return times[times.size() / 2];
 }
 
+static std::vector<Way> all_ways(void) {
+  std::vector<Way> out;
+  for (int per_sm : {1, 2})
+    for (int across : {1, 2, 4, 8})
+      for (int parts : {1, 2, 4}) out.push_back({per_sm, across, parts});
+  return out;
+}
+
 static void time_shape(int kind, int bits, int64_t m, int64_t n, int64_t k, char *pool, size_t room, const char *only) {
   int64_t groups = (k + GEMM_GROUP - 1) / GEMM_GROUP, weights = n * k * bits / 8, scales = bits == 4 ? n * groups * 4 : 0;
   int64_t one = (weights + scales + 1023) / 1024 * 1024, x_bytes = m * k * (kind == KIND_FP8 ? 1 : 2);
@@ -207,26 +217,25 @@ static void time_shape(int kind, int bits, int64_t m, int64_t n, int64_t k, char
     std::string what;
   };
   std::vector<Timed> all;
+  static const std::vector<Way> ways = all_ways();
   for (const Variant &v : variants) {
     if (v.kind != kind || v.bits != bits) continue;
-    for (int across : {8, 4, 2, 1})
-      for (int parts : {1, 2, 4, 8})
-        for (int ahead : {0, 4}) {
-          char what[80];
-          int64_t wide = across * v.tiles * 16, blocks = (n + wide - 1) / wide * parts, slots = GEMM_FEW_WARPS / across * parts;
-          snprintf(what, sizeof what, "%s,%d,%d,%d", v.name, across, parts, ahead);
-          if (only && strcmp(only, what)) continue;
-          if (!only && (blocks < sms * 3 / 4 || blocks > sms * 16 || (k * bits / 512) / slots < 2 || (parts > 1 && blocks > sms * 6))) continue;
-          if (launch(v, parts, problem(v, m, n, k, a, pool, c, (float *)(pool + weights), across, ahead))) {
-            (void)cudaGetLastError();
-            continue;
-          }
-          double t = time_of(calls, [&](int i) {
-            char *b = pool + (size_t)(i % sets) * one;
-            (void)launch(v, parts, problem(v, m, n, k, a, b, c, (float *)(b + weights), across, ahead));
-          });
-          all.push_back({t, what});
-        }
+    for (const Way &w : ways) {
+      char what[80];
+      snprintf(what, sizeof what, "%d/%d,%d,%d", v.tiles, w.per_sm, w.across, w.parts);
+      if (only && strcmp(only, what)) continue;
+      if (v.tiles * w.per_sm > 4) continue;
+      if (!only && (k * bits / 512) / (WARPS / w.across * w.parts) < 1) continue;
+      if (launch(v, w.parts, problem(v, m, n, k, a, pool, c, (float *)(pool + weights), w))) {
+        (void)cudaGetLastError();
+        continue;
+      }
+      double t = time_of(calls, [&](int i) {
+        char *b = pool + (size_t)(i % sets) * one;
+        (void)launch(v, w.parts, problem(v, m, n, k, a, b, c, (float *)(b + weights), w));
+      });
+      all.push_back({t, what});
+    }
   }
   std::sort(all.begin(), all.end(), [](const Timed &x, const Timed &y) { return x.us < y.us; });
   printf("%d/%-2d %2dx%dx%d copy %.2f %4.0f GB/s |", kind, bits, (int)m, (int)n, (int)k, light, bytes / light * 1e-3);
@@ -245,6 +254,7 @@ static void time_shape(int kind, int bits, int64_t m, int64_t n, int64_t k, char
 int main(int argc, char **argv) {
   CHECK(cudaStreamCreate(&stream));
   CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
+  for (const Variant &v : variants) CHECK(cudaFuncSetAttribute(v.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, GEMM_FEW_SHARED(v.tiles, WARPS)));
   if (argc > 1 && !strcmp(argv[1], "check")) return check_all();
   size_t room = (size_t)2 << 30;
   char *pool = device(room + (32 << 20));

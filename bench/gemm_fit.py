@@ -35,7 +35,7 @@ def kernels(path):
 
 
 class Plan:
-    """ "128x256x4/2x1" or "split_64x4/3s"; s: the operands are swapped. Of a shape: all that the estimate takes from it."""
+    """ "128x256x4/2x1", "split_64x4/3s" or "split_64x4/2x1x3"; s: the operands are swapped. Of a shape: all that the estimate takes from it."""
 
     def __init__(self, name, us, shape, per_sm):
         m, n, k = shape
@@ -44,7 +44,9 @@ class Plan:
         split, per_sm = self.kernel.startswith("split_"), per_sm[self.kernel]
         sizes = [int(x) for x in self.kernel.replace("split_", "128x").split("x")]
         self.rows, self.wide = sizes[:2]
-        self.parts, (down, across) = int(way) if split else 1, (1, 1) if split else map(int, way.split("x"))
+        cluster = [int(x) for x in way.split("x")]
+        self.parts = cluster.pop() if split else 1
+        down, across = cluster or (1, 1)
         tiles = ceil_div(n if swapped else m, self.rows * down) * ceil_div(m if swapped else n, self.wide * across)
         size = down * across * self.parts
         at_a_time = AT_A_TIME[per_sm][size - 1]

@@ -1,7 +1,8 @@
 // Times the tiled kernels of kernels/gemm/gemm.def beside cuBLAS, for fitting and scoring the launch rule of
 // src/ops/gemm_rule.c: bf16, A by rows, B by columns, over sets of A, B and C that do not fit into L2, in CUDA graphs. One
 // JSON object a line: a shape, cuBLAS's microseconds, a copy's of as many bytes, and each plan's: "128x256x4/2x1", a kernel and its clusters' blocks
-// below each other and side by side, or "split_64x4/3", one that shares out k among 3; an s behind it where the operands are
+// below each other and side by side, or "split_64x4/3", one that shares out k among 3, or
+// "split_64x4/2x1x3", of two tiles below each other; an s behind it where the operands are
 // swapped. The results are held against cuBLAS's.
 //   g++ -std=c++17 -O2 -Ikernels -I$CUDA/include bench/gemm_sweep.cpp -L$CUDA/lib64 -lcublas -lcudart -lcuda -o gemm_sweep
 //   ./gemm_sweep build/kernels/gemm.fatbin MxNxK...    # or MxNxK:PLAN,PLAN...
@@ -36,8 +37,8 @@ struct Variant {
   {"sol_gemm_" #kind "_" #a #b "_" #rows "x" #wide "x" #stages, a || b ? 0 : kind, rows, wide, stages, 0, per_sm, NULL, {}},
 #define SPLIT(kind, a, b, wide, stages, per_sm)                                                              \
   {"sol_gemm_" #kind "_" #a #b "_split_" #wide "x" #stages, a || b ? 0 : kind, 128, wide, stages, 1, per_sm, NULL, {}},
-#define FEW(kind, bits, tiles, deep, ahead)
-#define FEW_89(kind, bits, tiles, deep, ahead)
+#define FEW(kind, bits, tiles)
+#define FEW_89(kind, bits, tiles)
 #define ANY(kind)
 #define ANY_WEIGHTS(kind, bits)
 static Variant variants[] = {
@@ -156,7 +157,7 @@ static double error_of(const std::vector<uint16_t> &got, const std::vector<uint1
 static bool worth_timing(const Plan &plan, long m, long n, long k) {
   const Variant &v = *plan.v;
   long tiles = tiles_of(plan, m, n), room = (long)sms * v.per_sm;
-  if (plan.parts > 1 && (ceil_div(k, 64) < 2 * plan.parts || tiles * plan.parts > 2.2 * room || (double)tiles * (plan.parts - 1) > 1.2 * room)) return false;
+  if (plan.parts > 1 && (ceil_div(k, 64) < 2 * plan.parts || tiles * plan.parts * plan.down * plan.across > 2.2 * room || (double)tiles * plan.down * plan.across * (plan.parts - 1) > 1.2 * room)) return false;
   double least = 1e30, mine = (double)tiles * plan.down * plan.across * v.rows * v.wide;
   for (const Variant &o : variants)
     for (int turn = 0; turn < 2 && o.kind == KIND_BF16; turn++)
@@ -165,7 +166,8 @@ static bool worth_timing(const Plan &plan, long m, long n, long k) {
 }
 
 static std::string name_of(const Plan &p) {
-  std::string to = p.v->split ? std::to_string(p.parts) : std::to_string(p.down) + "x" + std::to_string(p.across);
+  std::string to = std::to_string(p.down) + "x" + std::to_string(p.across);
+  if (p.v->split) to = (p.down * p.across > 1 ? to + "x" : "") + std::to_string(p.parts);
   return std::string(p.v->name + 14) + "/" + to + (p.swapped ? "s" : "");
 }
 
@@ -173,8 +175,9 @@ static std::string name_of(const Plan &p) {
 static std::vector<Plan> plans_of(long m, long n, long k, const std::string &only) {
   std::vector<Plan> all;
   for (const Variant &v : variants)
-    for (int i = 0; i < (v.split ? 16 : 8) && v.kind == KIND_BF16 && v.kernel; i++) {
-      Plan p = {&v, v.split ? 1 + i / 2 : 1, v.split ? 1 : 1 + i / 2 % 2, v.split ? 1 : 1 + i / 4 % 2, (bool)(i % 2)};
+    for (int i = 0; i < (v.split ? 64 : 8) && v.kind == KIND_BF16 && v.kernel; i++) {
+      Plan p = {&v, 1 + i / 8, 1 + i / 2 % 2, 1 + i / 4 % 2, (bool)(i % 2)};
+      if (p.parts * p.down * p.across > 8) continue;
       if (v.wide < 64 && p.down > 1) continue; // too few boxes to share
       if (only.empty() ? worth_timing(p, m, n, k) : only.find("," + name_of(p) + ",") != std::string::npos) all.push_back(p);
     }

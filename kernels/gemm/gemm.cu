@@ -18,17 +18,17 @@
 #define SPLIT(kind, a, b, wide, stages, per_sm)
 #endif
 #if __CUDA_ARCH__ >= 800
-#define FEW(kind, bits, tiles, deep, ahead)                                                                  \
-  KERNEL __launch_bounds__(GEMM_FEW_WARPS * 32, 2) sol_gemm_##kind##_few_##bits(const __grid_constant__ GemmFewParams p) { \
-    GemmFew<kind, bits, tiles, deep, ahead>::run(p);                                                                \
+#define FEW(kind, bits, tiles)                                                           \
+  KERNEL __launch_bounds__(256, tiles == 4 ? 1 : 2) sol_gemm_##kind##_few_##bits##x##tiles(const __grid_constant__ GemmFewParams p) { \
+    gemm_few<kind, bits, tiles>(p);                                                                \
   }
 #else
-#define FEW(kind, bits, tiles, deep, ahead)
+#define FEW(kind, bits, tiles)
 #endif
 #if __CUDA_ARCH__ >= 890
-#define FEW_89(kind, bits, tiles, deep, ahead) FEW(kind, bits, tiles, deep, ahead)
+#define FEW_89(kind, bits, tiles) FEW(kind, bits, tiles)
 #else
-#define FEW_89(kind, bits, tiles, deep, ahead)
+#define FEW_89(kind, bits, tiles)
 #endif
 #define ANY(kind)                                                                                            \
   KERNEL __launch_bounds__(GEMM_ANY_THREADS) sol_gemm_##kind##_any(const __grid_constant__ GemmAnyParams p) { \

@@ -50,14 +50,17 @@ typedef struct GemmAnyWeightsParams {
 } GemmAnyWeightsParams;
 #define GEMM_INT4 16 // beside the kinds of common.h
 
-// gemm_few.cuh. across: warps of a block side by side, 1, 2, 4 or 8; the others share out k. ahead: lines of each column to prefetch.
-#define GEMM_FEW_WARPS 8
+// gemm_few.cuh. rows: of a block, 8 or 16. ranges: of columns, one to a cluster. across: warps of a block side by side; the others share out k.
 typedef struct GemmFewParams {
   GemmAnyParams any;
   const float *scales;
   int64_t groups;
-  int across, ahead;
+  int rows, ranges, across;
 } GemmFewParams;
+// Bytes of a warp's ring, and of a block with its sums: tiles, of 16 columns that a warp has at a time: 2, two
+// blocks of 8 warps to an SM of Hopper, or 4, one.
+#define GEMM_FEW_RING(tiles) ((tiles) == 4 ? 24576 : 12288)
+#define GEMM_FEW_SHARED(tiles, warps) ((warps) * GEMM_FEW_RING(tiles) + 64 * ((warps) * (tiles) * 16 + 4))
 
 // Blocks of gemm_any.cuh: rows and columns of the tile.
 #define GEMM_ANY_THREADS 128

@@ -139,13 +139,33 @@ INLINE bool gemm_stores_four(const GemmEpilogue *e) {
   return ((int64_t)(uintptr_t)e->c | e->c_stride * size | e->c_batch_stride * size) % (4 * size) == 0;
 }
 
-// Four elements of a row; at_once: they can be stored so.
+// Of four elements of a row the `left` first ones.
+INLINE void gemm_add_four(float (&f)[4], const void *x, int64_t at, int kind, float by, int64_t left) {
+#pragma unroll
+  for (int i = 0; i < 4; i++)
+    if (i < left) f[i] += by * load_one(x, at + i, kind);
+}
+
+// Four elements of a row; at_once: they can be stored so. What the epilogue has is asked once for all of them: where k is shared out, blocks
+// do nothing else meanwhile.
 INLINE void gemm_finish_four(const GemmEpilogue *e, float alpha, bool at_once, int64_t batch, int64_t row, int64_t column, int64_t n,
                              const float (&v)[4], const float (&up)[4]) {
-  int64_t at = batch * e->c_batch_stride + row * e->c_stride + column;
+  int64_t at = batch * e->c_batch_stride + row * e->c_stride + column, left = n - column;
   float f[4];
 #pragma unroll
-  for (int i = 0; i < 4; i++) f[i] = column + i < n ? gemm_finished(e, alpha, batch, row, column + i, n, v[i], up[i]) : 0;
+  for (int i = 0; i < 4; i++) f[i] = v[i] * alpha;
+  if (e->beta != 0) gemm_add_four(f, e->c, at, e->out_kind, e->beta, left);
+  if (e->bias) gemm_add_four(f, e->bias, column, e->bias_kind, 1, left);
+  if (e->activation == GEMM_SILU_MUL) {
+    float u[4] = {up[0] * alpha, up[1] * alpha, up[2] * alpha, up[3] * alpha};
+    if (e->bias) gemm_add_four(u, e->bias, n + column, e->bias_kind, 1, left);
+#pragma unroll
+    for (int i = 0; i < 4; i++) f[i] = gemm_silu(f[i]) * u[i];
+  } else if (e->activation != GEMM_LINEAR)
+#pragma unroll
+    for (int i = 0; i < 4; i++) f[i] = gemm_activate(f[i], e->activation);
+  if (e->residual)
+    gemm_add_four(f, e->residual, batch * e->residual_batch_stride + row * e->residual_stride + column, e->out_kind, 1, left);
   if (at_once && column + 3 < n) {
     if (e->out_kind == KIND_FP32) *(float4 *)((float *)e->c + at) = make_float4(f[0], f[1], f[2], f[3]);
     else *(uint2 *)((uint16_t *)e->c + at) = make_uint2(narrow2(f[0], f[1], e->out_kind), narrow2(f[2], f[3], e->out_kind));

@@ -1,12 +1,14 @@
 // GEMM of few rows of A, as in decoding: bound by reading B, whose columns are contiguous along k and whose elements may have fewer bits
-// than A's. B goes once from global memory straight into registers, as the 16 rows of mma.sync, and A's rows are its columns; many warps
-// with several loads under way each keep memory busy. k is shared out among the warps of a block that have the same columns, and among
+// than A's. B's columns are the 16 rows of mma.sync, and A's rows are its columns. Every warp streams its own part of k of its columns, and
+// of A's rows beside it, through its own ring in shared memory: asynchronous copies of several steps are under way, over the ends of tiles,
+// and warps meet only to add up their sums. Blocks have equal shares of the columns; k is shared out among the warps of a block, and among
 // the blocks of a cluster. Every row's sums are made in the same order, however many rows there are.
 #ifndef SOL_KERNELS_GEMM_FEW_CUH
 #define SOL_KERNELS_GEMM_FEW_CUH
 
 #include "gemm/gemm_any.cuh"
 #include "gemm/gemm_sums.cuh"
+#include "mma.cuh"
 
 #if __CUDA_ARCH__ >= 800
 
@@ -38,163 +40,178 @@ template <int KIND> INLINE void few_int4(uint32_t w, uint32_t (&to)[4]) {
   }
 }
 
-INLINE uint4 few_stream(const char *at) {
-  uint4 v;
-  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "l"(at));
-  return v;
-}
-
-// TILES: of 16 columns of B that a warp has. DEEP: steps, of 64 bytes of each column, whose loads are issued together. AHEAD: they are while
-// those before are multiplied, where multiplying takes long.
-template <int KIND, int BITS, int TILES, int DEEP, bool AHEAD> struct GemmFew {
+// TILES: of 16 columns of B that a warp has at a time. EIGHTS: of A's rows.
+template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
   enum {
-    WARPS = GEMM_FEW_WARPS,
+    ROWS = 8 * EIGHTS,                  // of A
     COLUMNS = 2 * TILES,                // of a thread
     X_BYTES = KIND == KIND_FP8 ? 1 : 2, // of an element of A
     X_CHUNK = 128 / BITS * X_BYTES,     // of A, beside 16 bytes of a column
-    ACROSS = WARPS * TILES * 16,
-    PITCH = ACROSS + 4
+    X_PIECES = X_CHUNK / 4,             // of 16 bytes, of a row of A in a step
+    X_LOADS = EIGHTS * X_PIECES / 4,
+    RING = GEMM_FEW_RING(TILES)
   };
-  struct Batch {
-    uint4 w[DEEP][COLUMNS];
-    float scales[BITS == 4 ? DEEP : 1][COLUMNS];
+  // A step: 64 bytes of each column, of which a thread copies and reads its own 16, and as many elements of A's rows, swizzled.
+  struct Stage {
+    uint4 w[COLUMNS][32], x[EIGHTS * 8 * X_PIECES];
   };
-  // What a block has of C, and how it is shared out.
+  enum { STAGES = RING / sizeof(Stage) };
+  static_assert(STAGES >= 2, "a step is multiplied while others arrive");
+
+  // What a block has of C, and how it is shared out. Columns of C from `column` on, before `end`; a group of them, `across` columns, at a time,
+  // of which a warp has `each`; `wide` columns of B are the most that a group may have.
   struct Tile {
-    int row, column, z, wide, rank, parts;
+    int row, column, end, z, across, each, wide, rank, parts;
   };
-  // Of the thread: its columns of B, its rows of A and its scales, from its own 16 bytes of a step on. Columns and rows that are not there
-  // are the last ones again.
+  // Of the thread: of B its own 16 bytes of its first column of a group; from tile to tile, and to its other column of a tile, in bytes.
   struct Place {
-    const char *b[COLUMNS], *x[2];
-    const float *scales[COLUMNS];
-    int from, to, mine; // steps of the warp; up to `mine` the thread has some bytes of them
+    const char *b, *x;
+    const float *scales;
+    int64_t tile, other, x_rows; // x_rows: from one of its pieces of A to the next
+    int first, left;             // column of C of the warp, and columns from the thread's own on
+    int tall, second;            // columns of C of a tile, and to the other column of a tile
+    int from, to, by;            // steps of the warp: every `by`, so that a block reads what lies together
+    int bytes, x_bytes, rows;    // that there are, from its own first ones on
+    __device__ __forceinline__ bool has(int c) const { // the thread's column c
+      return c / 2 * tall + c % 2 * second < left;
+    }
+    __device__ __forceinline__ void go(const Tile &t, int column, int lane) {
+      first = column, left = min(t.each, t.end - first) - lane / 4;
+    }
   };
 
-  static __device__ __forceinline__ void load(Batch &b, const Place &at, int step) {
-#pragma unroll
-    for (int i = 0; i < DEEP; i++)
-#pragma unroll
-      for (int c = 0; c < COLUMNS; c++) {
-        b.w[i][c] = step + i < at.mine ? few_stream(at.b[c] + (step + i) * 64) : make_uint4(0, 0, 0, 0);
-        if (BITS == 4) b.scales[i][c] = step + i < at.to ? at.scales[c][step + i] : 0;
-      }
+  // Pieces that a quarter of a warp reads lie in different banks.
+  static __device__ __forceinline__ int swizzled(int row, int piece) {
+    return X_PIECES == 16 ? piece ^ (piece / 8 | (row & 1) << 1) : X_PIECES == 8 ? piece ^ (row & 1) : piece;
   }
 
-  static __device__ __forceinline__ uint4 load_x(const Place &at, int e, int step, int i) {
-    return step < at.mine ? *(const uint4 *)(at.x[e] + step * (4 * X_CHUNK) + i * 16) : make_uint4(0, 0, 0, 0);
+  static __device__ __forceinline__ void load(Stage *s, const Place &at, int step, int lane) {
+    const char *b = at.b + (int64_t)step * 64, *x = at.x + (int64_t)step * (4 * X_CHUNK);
+    uint32_t w_to = tile_address(&s->w[0][lane]), row = lane / X_PIECES;
+    uint32_t x_to = tile_address(&s->x[row * X_PIECES + swizzled(row, lane % X_PIECES)]);
+    bool there = step * 64 < at.bytes, x_there = step * (4 * X_CHUNK) < at.x_bytes;
+#pragma unroll
+    for (int c = 0; c < COLUMNS; c++)
+      copy_async(w_to + c * 512, b + c / 2 * at.tile + c % 2 * at.other, there && at.has(c));
+#pragma unroll
+    for (int i = 0; i < X_LOADS; i++) copy_async(x_to + i * 512, x + i * at.x_rows, x_there && i * (32 / X_PIECES) < at.rows);
   }
 
-  // Elements as wide as A's.
-  template <int EIGHTS>
-  static __device__ __forceinline__ void multiply_same(float (&d)[TILES][8], const uint4 (&w)[COLUMNS], const Place &at, int step) {
+  static __device__ __forceinline__ uint4 load_x(const Stage *s, int e, int i, int lane) {
+    int row = lane / 4;
+    return s->x[(e * 8 + row) * X_PIECES + swizzled(row, lane % 4 * (X_CHUNK / 16) + i)];
+  }
+
+  // Elements as wide as A's. Here and below two tiles at a time, whose products do not wait for each other's.
+  static __device__ __forceinline__ void multiply_same(float (&d)[TILES][EIGHTS * 4], const Stage *s, int tiles, int lane) {
+    uint4 x[EIGHTS];
 #pragma unroll
-    for (int e = 0; e < EIGHTS; e++) {
-      uint4 x = load_x(at, e, step, 0);
+    for (int e = 0; e < EIGHTS; e++) x[e] = load_x(s, e, 0, lane);
 #pragma unroll
-      for (int t = 0; t < TILES; t++) {
-        uint4 l = w[t * 2], h = w[t * 2 + 1];
-        uint32_t first[4] = {l.x, h.x, l.y, h.y}, second[4] = {l.z, h.z, l.w, h.w};
-        mma_16x8(d[t] + e * 4, first, x.x, x.y, KIND), mma_16x8(d[t] + e * 4, second, x.z, x.w, KIND);
-      }
+    for (int t = 0; t < TILES && t / 2 * 2 < tiles; t++) {
+      uint4 l = s->w[t * 2][lane], h = s->w[t * 2 + 1][lane];
+      uint32_t first[4] = {l.x, h.x, l.y, h.y}, second[4] = {l.z, h.z, l.w, h.w};
+#pragma unroll
+      for (int e = 0; e < EIGHTS; e++) mma_16x8(d[t] + e * 4, first, x[e].x, x[e].y, KIND);
+#pragma unroll
+      for (int e = 0; e < EIGHTS; e++) mma_16x8(d[t] + e * 4, second, x[e].z, x[e].w, KIND);
     }
   }
 
-  template <int EIGHTS>
-  static __device__ __forceinline__ void multiply_fp8(float (&d)[TILES][8], const uint4 (&w)[COLUMNS], const Place &at, int step) {
+  static __device__ __forceinline__ void multiply_fp8(float (&d)[TILES][EIGHTS * 4], const Stage *s, int tiles, int lane) {
+    uint4 x[2][EIGHTS];
 #pragma unroll
-    for (int j = 0; j < 2; j++) {
-      uint4 x[EIGHTS];
+    for (int i = 0; i < 2 * EIGHTS; i++) x[i % 2][i / 2] = load_x(s, i / 2, i % 2, lane);
 #pragma unroll
-      for (int e = 0; e < EIGHTS; e++) x[e] = load_x(at, e, step, j);
+    for (int t = 0; t < TILES && t < tiles; t += 2) {
+      uint4 w[4];
 #pragma unroll
-      for (int t = 0; t < TILES; t++)
+      for (int i = 0; i < 4; i++) w[i] = s->w[t * 2 + i][lane];
 #pragma unroll
-        for (int q = 0; q < 2; q++) {
-          uint32_t l[2], h[2];
-          few_fp8<KIND>((&w[t * 2].x)[j * 2 + q], l), few_fp8<KIND>((&w[t * 2 + 1].x)[j * 2 + q], h);
-          uint32_t of[4] = {l[0], h[0], l[1], h[1]};
+      for (int i = 0; i < 8; i++) {
+        int j = i / 2, u = i % 2;
+        uint32_t l[2], h[2];
+        few_fp8<KIND>((&w[2 * u].x)[j], l), few_fp8<KIND>((&w[2 * u + 1].x)[j], h);
+        uint32_t of[4] = {l[0], h[0], l[1], h[1]};
 #pragma unroll
-          for (int e = 0; e < EIGHTS; e++) mma_16x8(d[t] + e * 4, of, q ? x[e].z : x[e].x, q ? x[e].w : x[e].y, KIND);
+        for (int e = 0; e < EIGHTS; e++) {
+          const uint4 &v = x[j / 2][e];
+          mma_16x8(d[t + u] + e * 4, of, j % 2 ? v.z : v.x, j % 2 ? v.w : v.y, KIND);
         }
+      }
     }
   }
 
   // A step is one group of scales.
-  template <int EIGHTS>
-  static __device__ __forceinline__ void multiply_int4(float (&d)[TILES][8], const uint4 (&w)[COLUMNS], const float (&scales)[COLUMNS],
-                                                       const Place &at, int step) {
-    float sum[TILES][EIGHTS * 4] = {};
+  static __device__ __forceinline__ void multiply_int4(float (&d)[TILES][EIGHTS * 4], const Stage *s, const float (&scales)[COLUMNS], int tiles,
+                                                       int lane) {
+    uint32_t x[4][EIGHTS][4];
 #pragma unroll
-    for (int j = 0; j < 4; j++) {
-      uint32_t x[EIGHTS][4];
+    for (int i = 0; i < 4 * EIGHTS; i++) {
+      uint4 v = load_x(s, i / 4, i % 4, lane);
+      uint32_t(&to)[4] = x[i % 4][i / 4];
+      to[0] = __byte_perm(v.x, v.z, 0x5410), to[1] = __byte_perm(v.x, v.z, 0x7632);
+      to[2] = __byte_perm(v.y, v.w, 0x5410), to[3] = __byte_perm(v.y, v.w, 0x7632);
+    }
 #pragma unroll
-      for (int e = 0; e < EIGHTS; e++) {
-        uint4 v = load_x(at, e, step, j);
-        x[e][0] = __byte_perm(v.x, v.z, 0x5410), x[e][1] = __byte_perm(v.x, v.z, 0x7632);
-        x[e][2] = __byte_perm(v.y, v.w, 0x5410), x[e][3] = __byte_perm(v.y, v.w, 0x7632);
-      }
+    for (int t = 0; t < TILES && t < tiles; t += 2) {
+      uint4 w[4];
+      float sum[2][EIGHTS * 4] = {};
 #pragma unroll
-      for (int t = 0; t < TILES; t++) {
+      for (int i = 0; i < 4; i++) w[i] = s->w[t * 2 + i][lane];
+#pragma unroll
+      for (int i = 0; i < 8; i++) {
+        int j = i / 2, u = i % 2;
         uint32_t l[4], h[4];
-        few_int4<KIND>((&w[t * 2].x)[j], l), few_int4<KIND>((&w[t * 2 + 1].x)[j], h);
+        few_int4<KIND>((&w[2 * u].x)[j], l), few_int4<KIND>((&w[2 * u + 1].x)[j], h);
         uint32_t first[4] = {l[0], h[0], l[1], h[1]}, second[4] = {l[2], h[2], l[3], h[3]};
 #pragma unroll
-        for (int e = 0; e < EIGHTS; e++) mma_16x8(sum[t] + e * 4, first, x[e][0], x[e][1], KIND);
+        for (int e = 0; e < EIGHTS; e++) mma_16x8(sum[u] + e * 4, first, x[j][e][0], x[j][e][1], KIND);
 #pragma unroll
-        for (int e = 0; e < EIGHTS; e++) mma_16x8(sum[t] + e * 4, second, x[e][2], x[e][3], KIND);
+        for (int e = 0; e < EIGHTS; e++) mma_16x8(sum[u] + e * 4, second, x[j][e][2], x[j][e][3], KIND);
       }
-    }
 #pragma unroll
-    for (int t = 0; t < TILES; t++)
-#pragma unroll
-      for (int q = 0; q < EIGHTS * 4; q++) d[t][q] += scales[t * 2 + q / 2 % 2] * sum[t][q];
-  }
-
-  template <int EIGHTS> static __device__ __forceinline__ void multiply(float (&d)[TILES][8], const Batch &b, const Place &at, int step) {
-#pragma unroll
-    for (int i = 0; i < DEEP; i++) {
-      if (i && step + i >= at.to) break;
-      if (BITS == 4) multiply_int4<EIGHTS>(d, b.w[i], b.scales[BITS == 4 ? i : 0], at, step + i);
-      else if (BITS == 8 && KIND != KIND_FP8) multiply_fp8<EIGHTS>(d, b.w[i], at, step + i);
-      else multiply_same<EIGHTS>(d, b.w[i], at, step + i);
+      for (int i = 0; i < EIGHTS * 8; i++) {
+        int u = i / (EIGHTS * 4), q = i % (EIGHTS * 4);
+        d[t + u][q] += scales[(t + u) * 2 + q / 2 % 2] * sum[u][q];
+      }
     }
   }
 
-  // EIGHTS: of A's rows.
-  template <int EIGHTS> static __device__ __forceinline__ void sum(float (&d)[TILES][8], const Place &at) {
-    if (!AHEAD) {
-#pragma unroll 1
-      for (int step = at.from; step < at.to; step += DEEP) {
-        Batch batch;
-        load(batch, at, step);
-        multiply<EIGHTS>(d, batch, at, step);
-      }
-      return;
-    }
-    Batch even, odd;
-    load(even, at, at.from);
-#pragma unroll 1
-    for (int step = at.from; step < at.to; step += 2 * DEEP) {
-      load(odd, at, step + DEEP);
-      multiply<EIGHTS>(d, even, at, step);
-      if (step + DEEP >= at.to) break;
-      load(even, at, step + 2 * DEEP);
-      multiply<EIGHTS>(d, odd, at, step + DEEP);
-    }
+  // Of the thread's columns.
+  static __device__ __forceinline__ void load_scales(float (&to)[COLUMNS], const GemmFewParams &f, const Place &at, int step, int lane) {
+    int64_t column = at.first + lane / 4, other = at.second ? at.second : f.any.n;
+#pragma unroll
+    for (int c = 0; c < COLUMNS; c++)
+      to[c] = at.has(c) ? __ldg(at.scales + (column + c / 2 * at.tall + c % 2 * other) * f.groups + step) : 0;
   }
+
+  // The steps that a warp copies, group after group.
+  struct Ahead {
+    Place at;
+    int step, stage;
+    __device__ __forceinline__ void next(Stage *ring, const Tile &t, int64_t group_bytes, int lane) {
+      if (at.first < t.end && at.from < at.to) {
+        load(ring + stage, at, step, lane);
+        if (++stage == STAGES) stage = 0;
+        step += at.by;
+        if (step >= at.to) step = at.from, at.b += group_bytes, at.go(t, at.first + t.across, lane);
+      }
+      copy_commit();
+    }
+  };
 
   // From here on: the block's sums, [row of A][column of B], the warps' side by side.
-  typedef float Sums[16][PITCH];
+  static __device__ __forceinline__ int pitch(void) {
+    return blockDim.x / 32 * TILES * 16 + 4;
+  }
 
-  static __device__ __forceinline__ void leave(Sums sums, const float (&d)[TILES][8], int warp, int lane) {
+  static __device__ __forceinline__ void leave(float *sums, const float (&d)[TILES][EIGHTS * 4], int warp, int lane) {
 #pragma unroll
     for (int t = 0; t < TILES; t++)
 #pragma unroll
-      for (int i = 0; i < 8; i++)
-        sums[i / 4 * 8 + lane % 4 * 2 + i % 2][(warp * TILES + t) * 16 + lane / 4 + i / 2 % 2 * 8] = d[t][i];
+      for (int i = 0; i < EIGHTS * 4; i++)
+        sums[(i / 4 * 8 + lane % 4 * 2 + i % 2) * pitch() + (warp * TILES + t) * 16 + lane / 4 + i / 2 % 2 * 8] = d[t][i];
   }
 
   static __device__ __forceinline__ void add(float4 &to, float4 v) {
@@ -204,7 +221,7 @@ template <int KIND, int BITS, int TILES, int DEEP, bool AHEAD> struct GemmFew {
   // Those of the block's warps with the same columns, `wide` of them.
   static __device__ __forceinline__ float4 add_warps(const float *at, int wide) {
     float4 all = *(const float4 *)at;
-    for (int j = wide; j < ACROSS; j += wide) add(all, *(const float4 *)(at + j));
+    for (int j = wide; j < pitch() - 4; j += wide) add(all, *(const float4 *)(at + j));
     return all;
   }
 
@@ -215,7 +232,7 @@ template <int KIND, int BITS, int TILES, int DEEP, bool AHEAD> struct GemmFew {
     for (int i = 0; i < GEMM_PARTS; i += 4) { // four loads are under way at a time
       float4 of[4];
 #pragma unroll
-      for (int j = 0; j < 4; j++) of[j] = cluster_load(shared_address(at), i + j, parts);
+      for (int j = 0; j < 4; j++) of[j] = cluster_load(shared_address(at), i + j, i + j < parts);
 #pragma unroll
       for (int j = 0; j < 4; j++) add(all, of[j]);
     }
@@ -223,59 +240,36 @@ template <int KIND, int BITS, int TILES, int DEEP, bool AHEAD> struct GemmFew {
     return all;
   }
 
-  static __device__ __forceinline__ void finish(Sums sums, const GemmAnyParams &p, const Tile &t) {
+  // The group whose first column of C is given.
+  static __device__ __forceinline__ void finish(const float *sums, const GemmAnyParams &p, const Tile &t, int column) {
     bool gated = p.end.activation == GEMM_SILU_MUL, at_once = gemm_stores_four(&p.end);
     float alpha = gemm_alpha(&p.end);
-    int across = gated ? t.wide / 2 : t.wide, fours = across / 4, quads = min(16, (int)p.m - t.row) * fours, last = quads * (t.rank + 1) / t.parts;
-    for (int q = quads * t.rank / t.parts + (int)threadIdx.x; q < last; q += WARPS * 32) {
+    int fours = min(t.across, (t.end - column + 3) / 4 * 4) / 4, quads = min((int)ROWS, (int)p.m - t.row) * fours, last = quads * (t.rank + 1) / t.parts;
+    for (int q = quads * t.rank / t.parts + (int)threadIdx.x; q < last; q += blockDim.x) {
       int r = q / fours, c = (q - r * fours) * 4;
-      const float *at = &sums[r][gated ? c / 8 * 16 + c % 8 : c];
+      int warp = c / t.each, i = c - warp * t.each;
+      const float *at = sums + r * pitch() + warp * TILES * 16 + (gated ? i / 8 * 16 + i % 8 : i);
       float4 v = t.parts > 1 ? add_parts(at, t.parts) : add_warps(at, t.wide), up = v;
       if (gated) up = t.parts > 1 ? add_parts(at + 8, t.parts) : add_warps(at + 8, t.wide);
       float fs[4] = {v.x, v.y, v.z, v.w}, ups[4] = {up.x, up.y, up.z, up.w};
-      gemm_finish_four(&p.end, alpha, at_once, t.z, t.row + r, t.column + c, p.n, fs, ups);
+      gemm_finish_four(&p.end, alpha, at_once, t.z, t.row + r, column + c, p.n, fs, ups);
     }
   }
 
-  // B's lines of the thread's columns, as far as `ahead` lines of each, by four threads in turn: what the kernel before writes meanwhile goes
-  // to L2, too.
-  static __device__ __forceinline__ void prefetch(const GemmFewParams &f, const Place &at, int lane) {
-    for (int i = lane % 4; i < f.ahead && at.from + 2 * i < at.to; i += 4)
-#pragma unroll
-      for (int c = 0; c < COLUMNS; c++) prefetch_l2(at.b[c] - lane % 4 * 16 + (at.from + 2 * i) * 64);
-  }
-
-  static __device__ __forceinline__ Tile tile_of(const GemmFewParams &f) {
-    Tile t = {0, 0, 0, f.across * TILES * 16, 0, 1};
-#if __CUDA_ARCH__ >= 900
-    t.rank = (int)block_rank(), t.parts = (int)cluster_size();
-#endif
-    uint32_t c_wide = f.any.end.activation == GEMM_SILU_MUL ? t.wide / 2 : t.wide, tall = ((uint32_t)f.any.m + 15) / 16;
-    uint32_t columns = ((uint32_t)f.any.n + c_wide - 1) / c_wide, tile = blockIdx.x / t.parts, line = tile / tall;
-    t.row = (tile - line * tall) * 16, t.z = line / columns, t.column = (line - t.z * columns) * c_wide;
-    return t;
-  }
-
-  static __device__ __forceinline__ Place place_of(const GemmFewParams &f, const Tile &t, int warp, int lane) {
-    const GemmAnyParams &p = f.any;
-    bool gated = p.end.activation == GEMM_SILU_MUL;
-    int per = WARPS / f.across, slots = per * t.parts, slot = t.rank * per + warp / f.across, own = lane % 4 * 16;
-    int each = gated ? 8 : 16, first = t.column + warp % f.across * TILES * each + lane / 4, n = (int)p.n, m = (int)p.m;
-    int bytes = (int)(p.k * BITS / 8), steps = (bytes + 63) / 64;
-    Place at;
-    at.from = (int)((uint32_t)steps * slot / slots), at.to = (int)((uint32_t)steps * (slot + 1) / slots);
-    at.mine = min(at.to, (bytes - own + 63) / 64);
-#pragma unroll
-    for (int c = 0; c < COLUMNS; c++) {
-      int column = first + c / 2 * each + (gated ? 0 : c % 2 * 8);
-      column = min(column, n - 1) + (gated && c % 2 ? n : 0);
-      at.b[c] = (const char *)p.b + (t.z * p.b_batch + column * p.b_across) * BITS / 8 + own;
-      at.scales[c] = f.scales + (t.z * (int64_t)(gated ? 2 * n : n) + column) * f.groups;
+  // All blocks of the cluster have left their sums of a group; afterwards these may be overwritten.
+  static __device__ __forceinline__ void add_up(float *sums, const GemmAnyParams &p, const Tile &t, int column) {
+    __syncthreads();
+    if (t.parts > 1) {
+      int fours = t.wide / 4;
+      for (int i = threadIdx.x; t.wide < pitch() - 4 && i < EIGHTS * 8 * fours; i += blockDim.x) {
+        float4 *to = (float4 *)(sums + i / fours * pitch() + i % fours * 4);
+        *to = add_warps((float *)to, t.wide);
+      }
+      meet();
     }
-#pragma unroll
-    for (int e = 0; e < 2; e++)
-      at.x[e] = (const char *)p.a + (t.z * p.a_batch + min(t.row + e * 8 + lane / 4, m - 1) * p.a_down) * X_BYTES + lane % 4 * X_CHUNK;
-    return at;
+    finish(sums, p, t, column);
+    if (t.parts > 1) meet();
+    else __syncthreads();
   }
 
   static __device__ __forceinline__ void meet(void) {
@@ -284,32 +278,87 @@ template <int KIND, int BITS, int TILES, int DEEP, bool AHEAD> struct GemmFew {
 #endif
   }
 
+  // Blocks of a cluster are side by side, then those with the other rows of A, then the ranges of columns.
+  static __device__ __forceinline__ Tile tile_of(const GemmFewParams &f) {
+    Tile t = {};
+    t.wide = f.across * TILES * 16, t.parts = 1;
+#if __CUDA_ARCH__ >= 900
+    t.rank = (int)block_rank(), t.parts = (int)cluster_size();
+#endif
+    uint32_t tall = ((uint32_t)f.any.m + ROWS - 1) / ROWS, ranges = f.ranges, tile = blockIdx.x / t.parts, line = tile / tall;
+    uint32_t range = line % ranges, units = ((uint32_t)f.any.n + 7) / 8;
+    t.row = (tile - line * tall) * ROWS, t.z = line / ranges;
+    t.column = (int)((uint64_t)units * range / ranges) * 8;
+    t.end = min((int)f.any.n, (int)((uint64_t)units * (range + 1) / ranges) * 8);
+    int most = f.any.end.activation == GEMM_SILU_MUL ? t.wide / 2 : t.wide, groups = max(1, (t.end - t.column + most - 1) / most);
+    t.each = ((t.end - t.column + groups * f.across - 1) / (groups * f.across) + 7) / 8 * 8, t.across = f.across * t.each;
+    return t;
+  }
+
+  static __device__ __forceinline__ Place place_of(const GemmFewParams &f, const Tile &t, int warp, int lane) {
+    const GemmAnyParams &p = f.any;
+    bool gated = p.end.activation == GEMM_SILU_MUL;
+    int per = blockDim.x / 32 / f.across, slots = per * t.parts, slot = t.rank * per + warp / f.across, own = lane % 4 * 16;
+    int bytes = (int)(p.k * BITS / 8), steps = (bytes + 63) / 64, row = t.row + lane / X_PIECES, piece = lane % X_PIECES * 16;
+    int64_t stride = p.b_across * BITS / 8, x_stride = p.a_down * X_BYTES;
+    Place at;
+    at.tall = gated ? 8 : 16, at.second = gated ? 0 : 8;
+    at.go(t, t.column + warp % f.across * t.each, lane);
+    at.tile = at.tall * stride, at.other = (gated ? p.n : 8) * stride;
+    at.from = slot, at.to = steps, at.by = slots;
+    at.bytes = bytes - own, at.x_bytes = (int)(p.k * X_BYTES) - piece;
+    at.b = (const char *)p.b + t.z * p.b_batch * BITS / 8 + (at.first + lane / 4) * stride + own;
+    at.x = (const char *)p.a + t.z * p.a_batch * X_BYTES + row * x_stride + piece;
+    at.x_rows = x_stride * (32 / X_PIECES), at.rows = (int)p.m - row;
+    at.scales = f.scales + t.z * (int64_t)(gated ? 2 * p.n : p.n) * f.groups;
+    return at;
+  }
+
   static __device__ __forceinline__ void run(const GemmFewParams &f) {
-    __shared__ __align__(16) Sums sums;
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    extern __shared__ __align__(1024) uint8_t memory[];
+    int warp = __shfl_sync(~0u, (int)threadIdx.x / 32, 0), lane = threadIdx.x % 32;
+    Stage *ring = (Stage *)(memory + warp * RING);
+    float *sums = (float *)(memory + blockDim.x / 32 * RING);
     Tile t = tile_of(f);
     Place at = place_of(f, t, warp, lane);
-    float d[TILES][8] = {};
+    int64_t group_bytes = (int64_t)t.across * f.any.b_across * BITS / 8;
     let_successor_start();
-    if (f.ahead) prefetch(f, at, lane);
     wait_for_predecessor();
-    if (f.any.m - t.row > 8) sum<2>(d, at);
-    else sum<1>(d, at);
-    leave(sums, d, warp, lane);
-    __syncthreads();
-    if (t.parts > 1) {
-      if (f.across < WARPS) {
-        for (int i = threadIdx.x; i < 4 * t.wide; i += WARPS * 32) {
-          float4 *to = (float4 *)&sums[i / (t.wide / 4)][i % (t.wide / 4) * 4];
-          *to = add_warps((float *)to, t.wide);
+    Ahead ahead = {at, at.from, 0};
+    for (int i = 0; i < STAGES - 1; i++) ahead.next(ring, t, group_bytes, lane);
+    int stage = 0;
+    for (int column = t.column; column < t.end; column += t.across) {
+      int tiles = (at.left + lane / 4 + at.tall - 1) / at.tall;
+      float d[TILES][EIGHTS * 4] = {}, scales[COLUMNS], coming[COLUMNS];
+      if (BITS == 4) load_scales(coming, f, at, min(at.from, at.to - 1), lane);
+#pragma unroll 1
+      for (int step = at.from; step < at.to && tiles > 0; step += at.by) {
+        if (BITS == 4) {
+#pragma unroll
+          for (int c = 0; c < COLUMNS; c++) scales[c] = coming[c];
+          load_scales(coming, f, at, min(step + at.by, at.to - 1), lane); // of the next step
         }
+        copy_wait<STAGES - 2>();
+        __syncwarp(); // A's pieces of all lanes are there, and the stage before was read by all
+        ahead.next(ring, t, group_bytes, lane);
+        if (BITS == 4) multiply_int4(d, ring + stage, scales, tiles, lane);
+        else if (BITS == 8 && KIND != KIND_FP8) multiply_fp8(d, ring + stage, tiles, lane);
+        else multiply_same(d, ring + stage, tiles, lane);
+        if (++stage == STAGES) stage = 0;
       }
-      meet();
+      leave(sums, d, warp, lane);
+      add_up(sums, f.any, t, column);
+      at.go(t, at.first + t.across, lane);
     }
-    finish(sums, f.any, t);
-    if (t.parts > 1) meet(); // no block ends while another reads its sums
   }
 };
+
+// f.rows: 16 with 4 tiles, otherwise 8, or with 8 bits either.
+template <int KIND, int BITS, int TILES> INLINE void gemm_few(const GemmFewParams &f) {
+  enum { LEAST = TILES == 4 ? 2 : 1, MOST = TILES == 4 || BITS == 8 ? 2 : 1 };
+  if (MOST > LEAST && f.rows == 16) GemmFew<KIND, BITS, TILES, MOST>::run(f);
+  else GemmFew<KIND, BITS, TILES, LEAST>::run(f);
+}
 #endif
 
 #endif

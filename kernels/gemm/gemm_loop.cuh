@@ -19,6 +19,10 @@ INLINE void cluster_meet(void) {
 // Tests alone: what is left out or wrong, to see it noticed.
 enum { GEMM_RIGHT = 0, GEMM_NO_WAIT, GEMM_WRONG_PHASE, GEMM_WRONG_DESCRIPTOR, GEMM_EARLY_RELEASE };
 
+INLINE bool gemm_gated(const GemmTiledParams &p) {
+  return p.end.activation == GEMM_SILU_MUL;
+}
+
 // The first row of A, or of what has its place, and the first column of B; with GEMM_SILU_MUL as in C.
 struct GemmTile {
   int row, column, batch;
@@ -32,14 +36,15 @@ INLINE GemmTile gemm_tile_at(const GemmTiledParams &p, int index, int tall, int 
   return {(first + in_band % height) * tall, in_band / height * wide, index / each};
 }
 
-// A block's cluster, 1 or 2 blocks below each other and 1 or 2 side by side, and its own place there.
+// The blocks of a cluster that have operands in common, 1 or 2 below each other and 1 or 2 side by side, this one's place among them, and
+// the rank of the first.
 struct GemmShare {
-  int down, across, row, column;
+  int down, across, row, column, first;
   __device__ __forceinline__ int reached() const { // blocks that this one's copies reach
     return down + across - 1;
   }
   __device__ __forceinline__ int rank(int r, int c) const {
-    return c * down + r;
+    return first + c * down + r;
   }
   __device__ __forceinline__ int beside() const { // as bits: the blocks that have the same tile of A
     return 1 << rank(row, 0) | 1 << rank(row, across - 1);
@@ -50,8 +55,8 @@ struct GemmShare {
 };
 
 INLINE GemmShare gemm_share(const GemmTiledParams &p) {
-  int rank = (int)block_rank();
-  return {p.down, p.across, rank & (p.down - 1), rank >> (p.down - 1)};
+  int rank = (int)block_rank(), place = rank & (p.down * p.across - 1);
+  return {p.down, p.across, place & (p.down - 1), place >> (p.down - 1), rank - place};
 }
 
 template <int KIND, int A_TURNED, int B_TURNED, int ROWS, int WIDE, int STAGES, int BROKEN = GEMM_RIGHT> struct GemmLoop {
@@ -63,7 +68,9 @@ template <int KIND, int A_TURNED, int B_TURNED, int ROWS, int WIDE, int STAGES, 
     REGS = WIDE / 2,
     A_BYTES = ROWS * 128,
     B_BYTES = WIDE * 128,
-    BOX = 64 * 128
+    BOX = 64 * 128,
+    A_BOX = A_TURNED ? 64 : GEMM_BOX_A(ROWS), // rows
+    B_BOX = GEMM_BOX_B(B_TURNED, WIDE)
   };
   struct Ring { // tiles begin at multiples of 1024
     uint8_t a[STAGES][A_BYTES], b[STAGES][B_BYTES];
@@ -72,8 +79,9 @@ template <int KIND, int A_TURNED, int B_TURNED, int ROWS, int WIDE, int STAGES, 
   struct Turn { // the stage whose turn it is
     int stage = 0;
     uint32_t parity = 0;
+    bool again = false; // it has been written before
     __device__ __forceinline__ void next() {
-      if (++stage == STAGES) stage = 0, parity ^= 1;
+      if (++stage == STAGES) stage = 0, parity ^= 1, again = true;
     }
   };
 
@@ -99,10 +107,10 @@ template <int KIND, int A_TURNED, int B_TURNED, int ROWS, int WIDE, int STAGES, 
     }
   }
   template <class F> static __device__ __forceinline__ void boxes_of_a(GemmShare share, int row, int apart, F to) {
-    boxes<ROWS, A_TURNED ? 64 : GEMM_BOX_A(ROWS)>(share.across, share.column, row, apart, to);
+    boxes<ROWS, A_BOX>(share.across, share.column, row, apart, to);
   }
   template <class F> static __device__ __forceinline__ void boxes_of_b(GemmShare share, int column, int apart, F to) {
-    boxes<WIDE, GEMM_BOX_B(B_TURNED, WIDE)>(share.down, share.row, column, apart, to);
+    boxes<WIDE, B_BOX>(share.down, share.row, column, apart, to);
   }
 
   static __device__ __forceinline__ void load(void *to, const GemmMap *map, uint64_t *full, int x, int y, int z, int blocks, bool alone) {
@@ -110,20 +118,31 @@ template <int KIND, int A_TURNED, int B_TURNED, int ROWS, int WIDE, int STAGES, 
     else tensor_load_all(to, map, full, x, y, z, (uint16_t)blocks);
   }
 
-  // Steps `from` to `to` of a tile. apart: of A and of B.
+  // Bytes of the tile's boxes that are not outside of A and B altogether.
+  static __device__ __forceinline__ int bytes_inside(GemmTile t, int2 apart, int2 sizes) {
+    int bytes = 0;
+    boxes_of_a({1, 1, 0, 0, 0}, t.row, apart.x, [&](int, int row) { bytes += row < sizes.x ? A_BOX * 128 : 0; });
+    boxes_of_b({1, 1, 0, 0, 0}, t.column, apart.y, [&](int, int column) { bytes += column < sizes.y ? B_BOX * 128 : 0; });
+    return bytes;
+  }
+
+  // Steps `from` to `to` of a tile. apart: of A and of B. Boxes outside of A or B, which tensor copies fill with zeros, more slowly than they
+  // copy, are left as they are once there is anything in their place: no result that is stored depends on them.
   static __device__ __forceinline__ void produce(Ring *r, const GemmTiledParams &p, Turn &turn, GemmTile t, int2 apart, int from, int to,
                                                  GemmShare share) {
-    int beside = share.beside(), below = share.below();
+    int beside = share.beside(), below = share.below(), across = gemm_gated(p) ? 2 * p.n : p.n;
+    int2 sizes = p.swapped ? make_int2(across, p.m) : make_int2(p.m, across);
+    int inside = bytes_inside(t, apart, sizes);
     for (int step = from; step < to; step++, turn.next()) {
       uint64_t *full = &r->full[turn.stage];
       int k = step * DEEP;
       barrier_wait(&r->empty[turn.stage], turn.parity ^ 1);
-      barrier_expect(full, A_BYTES + B_BYTES);
+      barrier_expect(full, turn.again ? inside : A_BYTES + B_BYTES);
       boxes_of_a(share, t.row, apart.x, [&](int place, int row) {
-        load(r->a[turn.stage] + place, &p.a, full, A_TURNED ? row : k, A_TURNED ? k : row, t.batch, beside, share.across == 1);
+        if (!turn.again || row < sizes.x) load(r->a[turn.stage] + place, &p.a, full, A_TURNED ? row : k, A_TURNED ? k : row, t.batch, beside, share.across == 1);
       });
       boxes_of_b(share, t.column, apart.y, [&](int place, int column) {
-        load(r->b[turn.stage] + place, &p.b, full, B_TURNED ? column : k, B_TURNED ? k : column, t.batch, below, share.down == 1);
+        if (!turn.again || column < sizes.y) load(r->b[turn.stage] + place, &p.b, full, B_TURNED ? column : k, B_TURNED ? k : column, t.batch, below, share.down == 1);
       });
     }
   }

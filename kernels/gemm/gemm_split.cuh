@@ -1,5 +1,5 @@
-// The fast GEMM for few tiles or few rows, on sm_90a: the blocks of a cluster, 1 to 8 of them, have the same tile and share
-// out k (gemm_loop.cuh, gemm_sums.cuh).
+// The fast GEMM for few tiles or few rows, on sm_90a: the blocks of a cluster, 1 to 8 of them, share out k of the same tile, or of
+// 2 or 4 tiles that have operands in common (gemm_loop.cuh, gemm_sums.cuh).
 //
 // p.swapped: the 128 rows of a tile are columns of B, and its WIDE columns are rows of A.
 #ifndef SOL_KERNELS_GEMM_SPLIT_CUH
@@ -8,9 +8,9 @@
 #include "gemm/gemm_loop.cuh"
 #include "gemm/gemm_sums.cuh"
 
-// The steps of k of the cluster's block `rank`: from x to y.
-INLINE int2 gemm_part(int steps, int rank, int parts) {
-  return {(int)((int64_t)steps * rank / parts), (int)((int64_t)steps * (rank + 1) / parts)};
+INLINE GemmPart gemm_part(GemmShare share) {
+  int apart = share.down * share.across, rank = (int)block_rank();
+  return {share.first / apart, (int)cluster_size() / apart, rank, apart};
 }
 
 template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES> struct GemmSplit {
@@ -22,32 +22,36 @@ template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES> struct Gem
   };
   static_assert(sizeof(Sums) <= STAGES * GEMM_STAGE_BYTES(128, WIDE), "the sums take the stages' place");
 
-  static __device__ __forceinline__ void compute(Shared *s, const GemmTiledParams &p, GemmTile t, int steps, int rank, int parts) {
+  static __device__ __forceinline__ void compute(Shared *s, const GemmTiledParams &p, GemmTile t, int steps, GemmPart part, GemmShare share) {
     int group = __shfl_sync(~0u, (int)threadIdx.x / 128, 0), thread = threadIdx.x % 128;
     typename Loop::Turn turn;
     float d[1][Loop::REGS];
-    Loop::consume(&s->ring, d, turn, steps, group, thread, {1, 1, 0, 0});
+    Loop::consume(&s->ring, d, turn, steps, group, thread, share);
     named_sync(1, GEMM_CONSUMERS); // both warpgroups have read the stages
     s->sums.leave(d[0], group * 64 + thread / 32 * 16 + thread % 32 / 4, p.swapped);
     cluster_sync();
-    s->sums.finish(&p.end, p.m, p.n, p.swapped ? t.column : t.row, p.swapped ? t.row : t.column, t.batch, rank, parts, p.swapped);
+    s->sums.finish(&p.end, p.m, p.n, p.swapped ? t.column : t.row, p.swapped ? t.row : t.column, t.batch, part, p.swapped);
   }
 
   static __device__ __forceinline__ void run(const GemmTiledParams &p) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
     bool gated = p.end.activation == GEMM_SILU_MUL;
-    int rank = (int)block_rank(), parts = (int)cluster_size();
-    int2 steps = gemm_part((p.k + Loop::DEEP - 1) / Loop::DEEP, rank, parts);
-    GemmTile t = gemm_tile_at(p, blockIdx.x / parts, gated && p.swapped ? 64 : 128, gated && !p.swapped ? WIDE / 2 : WIDE);
+    GemmShare share = gemm_share(p);
+    GemmPart part = gemm_part(share);
+    int64_t steps = (p.k + Loop::DEEP - 1) / Loop::DEEP;
+    int from = (int)(steps * part.mine / part.count), to = (int)(steps * (part.mine + 1) / part.count);
+    int tall = gated && p.swapped ? 64 : 128, wide = gated && !p.swapped ? WIDE / 2 : WIDE;
+    GemmTile t = gemm_tile_at(p, blockIdx.x / (part.count * part.apart), tall * share.down, wide * share.across);
+    t.row += share.row * tall, t.column += share.column * wide;
     int2 apart = {gated && p.swapped ? p.n - 64 : 0, gated && !p.swapped ? p.n - WIDE / 2 : 0};
-    Loop::start(&s->ring, p, {1, 1, 0, 0});
+    Loop::start(&s->ring, p, share);
     let_successor_start();
     wait_for_predecessor();
-    if (threadIdx.x < GEMM_CONSUMERS) compute(s, p, t, steps.y - steps.x, rank, parts);
+    if (threadIdx.x < GEMM_CONSUMERS) compute(s, p, t, to - from, part, share);
     else {
       typename Loop::Turn turn;
-      if (threadIdx.x == GEMM_CONSUMERS) Loop::produce(&s->ring, p, turn, t, apart, steps.x, steps.y, {1, 1, 0, 0});
+      if (threadIdx.x == GEMM_CONSUMERS) Loop::produce(&s->ring, p, turn, t, apart, from, to, share);
       __syncwarp();
       cluster_sync(); // every block's sums are there
     }

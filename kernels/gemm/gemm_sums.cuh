@@ -13,17 +13,22 @@ INLINE uint32_t cluster_size(void) {
   return size;
 }
 
-// From shared memory of the cluster's block `rank`; address: in one's own. Zeros, and no load, where there is no such block.
-INLINE float4 cluster_load(uint32_t address, int rank, int blocks) {
+// From shared memory of the cluster's block `rank`; address: in one's own. Zeros, and no load, where there is none.
+INLINE float4 cluster_load(uint32_t address, int rank, bool there) {
   float4 v = {0, 0, 0, 0};
   asm volatile(
-      "{\n.reg .b32 there;\n.reg .pred is;\nsetp.lt.s32 is, %5, %6;\n@is mapa.shared::cluster.u32 there, %4, %5;\n"
+      "{\n.reg .b32 there;\n.reg .pred is;\nsetp.ne.s32 is, %6, 0;\n@is mapa.shared::cluster.u32 there, %4, %5;\n"
       "@is ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [there];\n}"
       : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w)
-      : "r"(address), "r"(rank), "r"(blocks)
+      : "r"(address), "r"(rank), "r"((int)there)
       : "memory");
   return v;
 }
+
+// Which part of k a block has, of how many; its rank in the cluster, and how far apart the ranks are of blocks with the same tile.
+struct GemmPart {
+  int mine, count, rank, apart;
+};
 
 // Sums of 128 rows of accumulators by WIDE columns, as they are in C: swapped, the accumulators' rows are C's columns. pitch: so that a
 // warp's stores are to different banks.
@@ -45,32 +50,36 @@ template <int WIDE> struct GemmSums {
     }
   }
 
-  // All loads are under way before the first is added.
-  __device__ __forceinline__ float4 sum(int place, int parts) {
+  // Four loads are under way at a time.
+  __device__ __forceinline__ float4 sum(int place, GemmPart part) {
     uint32_t mine = shared_address(&at[place]);
-    float4 of[GEMM_PARTS], all;
+    float4 all = {0, 0, 0, 0};
 #pragma unroll
-    for (int i = 0; i < GEMM_PARTS; i++) of[i] = cluster_load(mine, i, parts);
-    all = of[0];
+    for (int first = 0; first < GEMM_PARTS && first < part.count; first += 4) {
+      float4 of[4];
 #pragma unroll
-    for (int i = 1; i < GEMM_PARTS; i++) all.x += of[i].x, all.y += of[i].y, all.z += of[i].z, all.w += of[i].w;
+      for (int i = 0; i < 4; i++)
+        of[i] = cluster_load(mine, part.rank + (first + i - part.mine) * part.apart, first + i < part.count);
+#pragma unroll
+      for (int i = 0; i < 4; i++) all.x += of[i].x, all.y += of[i].y, all.z += of[i].z, all.w += of[i].w;
+    }
     return all;
   }
 
   // Four columns at a time of this block's part of the tile, whose first row and column of C are given; of large tiles two fours.
-  __device__ __forceinline__ void finish(const GemmEpilogue *e, int64_t m, int64_t n, int row, int column, int batch, int rank, int parts,
+  __device__ __forceinline__ void finish(const GemmEpilogue *e, int64_t m, int64_t n, int row, int column, int batch, GemmPart part,
                                          bool swapped) {
     enum { AT_ONCE = WIDE > 64 ? 2 : 1 };
     bool gated = e->activation == GEMM_SILU_MUL, stores_four = gemm_stores_four(e);
     float alpha = gemm_alpha(e);
     int pitch = swapped ? PITCH_SWAPPED : PITCH, across = (swapped ? 128 : WIDE) / (gated ? 2 : 1), fours = across / 4;
-    int quads = (int)min((int64_t)(swapped ? WIDE : 128), m - row) * fours, last = quads * (rank + 1) / parts;
-    for (int q = quads * rank / parts + (int)threadIdx.x; q < last; q += AT_ONCE * GEMM_CONSUMERS) {
+    int quads = (int)min((int64_t)(swapped ? WIDE : 128), m - row) * fours, last = quads * (part.mine + 1) / part.count;
+    for (int q = quads * part.mine / part.count + (int)threadIdx.x; q < last; q += AT_ONCE * GEMM_CONSUMERS) {
       float4 v[AT_ONCE], up[AT_ONCE];
 #pragma unroll
       for (int i = 0; i < AT_ONCE; i++) {
         int four = min(q + i * GEMM_CONSUMERS, last - 1), r = four / fours, place = r * pitch + (four - r * fours) * 4;
-        v[i] = sum(place, parts), up[i] = gated ? sum(place + across, parts) : v[i];
+        v[i] = sum(place, part), up[i] = gated ? sum(place + across, part) : v[i];
       }
 #pragma unroll
       for (int i = 0; i < AT_ONCE; i++) {

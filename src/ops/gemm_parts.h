@@ -8,8 +8,8 @@
 enum {
 #define TILED(kind, a, b, rows, wide, stages, per_sm) GEMM_TILED_##kind##_##a##b##_##rows##_##wide##_##stages,
 #define SPLIT(kind, a, b, wide, stages, per_sm)       GEMM_SPLIT_##kind##_##a##b##_##wide##_##stages,
-#define FEW(kind, bits, tiles, deep, ahead)           GEMM_FEW_##kind##_##bits,
-#define FEW_89(kind, bits, tiles, deep, ahead)        FEW(kind, bits, tiles, deep, ahead)
+#define FEW(kind, bits, tiles)                        GEMM_FEW_##kind##_##bits##_##tiles,
+#define FEW_89(kind, bits, tiles)                     FEW(kind, bits, tiles)
 #define ANY(kind)                                     GEMM_ANY_##kind,
 #define ANY_WEIGHTS(kind, bits)                       GEMM_ANY_WEIGHTS_##kind##_##bits,
 #include "kernels/gemm/gemm.def"

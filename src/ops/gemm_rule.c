@@ -9,10 +9,10 @@ const GemmVariant gemm_variants[GEMM_KERNELS] = {
   {kind, a, b, rows, wide, stages, false, per_sm, GEMM_THREADS(rows, per_sm)},
 #define SPLIT(kind, a, b, wide, stages, per_sm)                                                              \
   {kind, a, b, 128, wide, stages, true, per_sm, GEMM_THREADS(128, per_sm)},
-#define FEW(kind, bits, tiles, deep, ahead)    {.wide = 16 * (tiles), .threads = GEMM_FEW_WARPS * 32},
-#define FEW_89(kind, bits, tiles, deep, ahead) FEW(kind, bits, tiles, deep, ahead)
-#define ANY(kind)                              {.threads = GEMM_ANY_THREADS},
-#define ANY_WEIGHTS(kind, bits)                {.threads = GEMM_ANY_THREADS},
+#define FEW(kind, bits, tiles)    {0},
+#define FEW_89(kind, bits, tiles) FEW(kind, bits, tiles)
+#define ANY(kind)                 {.threads = GEMM_ANY_THREADS},
+#define ANY_WEIGHTS(kind, bits)   {.threads = GEMM_ANY_THREADS},
 #include "kernels/gemm/gemm.def"
 };
 
@@ -34,8 +34,8 @@ bool gemm_can_tile(const SolGemm *a) {
 static bool shares(const GemmVariant *v, const GemmWay *way) {
   int boxes_a = v->rows / (v->a_turned ? 64 : GEMM_BOX_A(v->rows)),
       boxes_b = v->wide / GEMM_BOX_B(v->b_turned, v->wide);
-  return v->split ? way->down * way->across == 1
-                  : boxes_a >= way->across && boxes_b >= way->down && way->parts == 1;
+  return boxes_a >= way->across && boxes_b >= way->down &&
+         (v->split ? way->down * way->across * way->parts <= GEMM_PARTS : way->parts == 1);
 }
 
 // Tensor copies write C of gemm_wgmma.cuh, in pieces that half of a tile must have whole; where the operands are swapped it has not all
@@ -97,14 +97,12 @@ GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, GemmWay way) {
 // memory, of L2 where every SM reads, of L2 by one SM; how much more lines beyond one cost L2, and what of a tile is outside of C.
 static const double mma_ghz = 1.65, shared_rate = 144, l2_rate = 93.9, l2_one_rate = 101, l2_more = 0.859,
                     empty_more = 0.0946;
-// Nanoseconds of a step besides; TB/s of DRAM; microseconds of a call, of a tile's end for 32768 elements, of adding up the parts of k at all and
-// for 16384 elements.
-static const double step_ns = 10.9, dram_tb = 3.65, call_us = 2.9, end_us = 1.96, parts_us = 0.856,
-                    sums_us = 4.15;
+// Nanoseconds of a step besides; TB/s of DRAM; microseconds of a call, of a tile's end for 32768 elements.
+static const double step_ns = 10.9, dram_tb = 3.65, call_us = 2.9, end_us = 1.96;
+// Fitted to a later sweep, after these had become faster: microseconds of adding up the parts of k at all, and for 16384 elements.
+static const double parts_us = 1, sums_us = 1;
 // What overlaps takes a little longer than the longest: the norm of this order.
 static const double overlap = 5.26;
-// Tensor copies fill rows outside of A with zeros more slowly than they copy, as measured where half of them are.
-static const double zeros_more = 0.7;
 
 // L2's lines of 128 bytes beyond one that a row's 128 bytes are in, on average over rows `bytes` apart.
 static double more_lines(int64_t bytes) {
@@ -130,7 +128,6 @@ static double step_of(const SolGemm *a, const GemmPlan *p, double blocks, double
   double read = 128 * more * ((double)v->rows / p->way.across + (double)v->wide / p->way.down);
   double multiply = v->rows * v->wide / 32.0 / mma_ghz, copy = 128.0 * (v->rows + v->wide) / shared_rate;
   double step = norm(norm(multiply, copy), norm(read / l2_rate * busy, read / l2_one_rate));
-  if (2 * (p->way.swapped ? a->n : a->m) <= v->rows) step *= 1 + zeros_more;
   return blocks * step * (1 + empty_more * empty) + step_ns;
 }
 
@@ -152,9 +149,9 @@ static int most_parts(const SolContext *ctx, const SolGemm *a, const GemmWay *wa
   const GemmVariant *v = &gemm_variants[way->kernel];
   if (!v->split) return 1;
   int64_t tiles = gemm_plan(ctx, a, *way).tiles, steps = gemm_steps(a) / 2;
-  int64_t room = tiles ? 2 * ctx->sms * v->per_sm / tiles : 1;
-  int64_t most = room < steps ? room : steps;
-  return most < 1 ? 1 : most < GEMM_PARTS ? (int)most : GEMM_PARTS;
+  int64_t room = tiles ? 2 * ctx->sms * v->per_sm / (tiles * way->down * way->across) : 1;
+  int64_t most = room < steps ? room : steps, cluster = GEMM_PARTS / (way->down * way->across);
+  return most < 1 ? 1 : most < cluster ? (int)most : (int)cluster;
 }
 
 bool gemm_pick(SolContext *ctx, const SolGemm *a, GemmPlan *best) {
