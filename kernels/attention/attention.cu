@@ -12,7 +12,7 @@
 #endif
 #if __CUDA_ARCH__ >= 800
 #define MMA(kind, d)                                                                                         \
-  KERNEL __launch_bounds__(ATTENTION_THREADS) sol_attention_##kind##_##d(const __grid_constant__ AttentionParams p) { \
+  KERNEL __launch_bounds__(ATTENTION_THREADS, ATTENTION_BLOCKS(d)) sol_attention_##kind##_##d(const __grid_constant__ AttentionParams p) { \
     let_successor_start();                                                                                   \
     wait_for_predecessor();                                                                                  \
     AttentionMma<kind, d>::run(p);                                                                           \

@@ -1,5 +1,6 @@
 // Which attention kernel runs: on Hopper, where tensor copies can reach the tensors, the one with them; otherwise mma.sync.
 #include <limits.h>
+#include <stdlib.h>
 
 #include "ops/attention_parts.h"
 
@@ -68,11 +69,19 @@ AttentionParams attention_params(const SolAttention *a) {
                            .batch = (int)a->batch,
                            .heads = (int)a->heads,
                            .group = (int)(a->heads / a->kv_heads),
+                           .tiles = ops_ceil_div(a->queries, ATTENTION_ROWS) * a->heads * a->batch,
                            .causal = a->causal != 0,
                            .window = (int)a->window,
                            .aligned = all_aligned(a),
                            .scale = a->scale,
                            .soft_cap = a->soft_cap};
+}
+
+// Of short sequences a block has one tile of queries after the other, so that the next one's copies are under way. Of longer ones it has
+// one: which of their tiles have most keys to go over differs, and blocks that have done theirs make room for others.
+static int64_t mma_blocks(const SolContext *ctx, const SolAttention *a, int64_t tiles) {
+  int64_t at_a_time = (int64_t)ctx->sms * ATTENTION_BLOCKS(a->d);
+  return a->queries <= 2 * ATTENTION_ROWS && tiles > at_a_time ? at_a_time : tiles;
 }
 
 static SolStatus launch_mma(SolContext *ctx, const SolAttention *a, SolStream stream) {
@@ -84,7 +93,7 @@ static SolStatus launch_mma(SolContext *ctx, const SolAttention *a, SolStream st
                  .early = true,
                  .params = &p,
                  .bytes = sizeof p};
-  ops_grid(l.grid, (uint64_t)(ops_ceil_div(a->queries, ATTENTION_ROWS) * a->heads * a->batch), 1);
+  ops_grid(l.grid, (uint64_t)mma_blocks(ctx, a, p.tiles), 1);
   return ops_launch(ctx, &ops_attention, &l, stream);
 }
 
@@ -96,7 +105,8 @@ static bool reaches(int64_t row, int64_t batch) { // strides of tensor maps have
 
 // Sequences of so few tokens that 128 queries and keys at a time would be half empty, and of which mma.sync has more on an SM.
 static bool is_short(const SolAttention *a) {
-  return a->d < 256 && a->queries <= ATTENTION_ROWS && a->keys <= 2 * ATTENTION_KEYS(64);
+  if (getenv("SOL_SHORT")) return a->queries <= atoi(getenv("SOL_SHORT")) && a->keys <= atoi(getenv("SOL_SHORT")); // TRIAL
+  return a->queries <= 2 * ATTENTION_ROWS && a->keys <= 2 * ATTENTION_KEYS(64);
 }
 
 // Whether tensor copies can: aligned, keys at all, and tiles are counted in 31 bits.

@@ -26,17 +26,17 @@ const uint32_t decode_shared[DECODE_KERNELS] = {
 typedef struct Variant {
   int kind, fp8; // kind 0: adds up the parts
   int64_t d, v_dim;
-  int rows, threads, blocks; // rows: heads of a block; blocks: of an SM
+  int rows, threads, blocks, step; // rows: heads of a block; blocks: of an SM; step: tokens at a time
 } Variant;
 static const Variant variants[DECODE_KERNELS] = {
 #define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                              \
-  {kind, fp8, d, d, 8 * (tiles), (warps)*32, blocks},
-#define LATENT(kind, fp8) {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_ROWS, DECODE_THREADS, 1},
+  {kind, fp8, d, d, 8 * (tiles), (warps)*32, blocks, (keys) * (warps)},
+#define LATENT(kind, fp8) {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_ROWS, DECODE_THREADS, 1, 64},
 #define MANY(kind, fp8)                                                                                      \
-  {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_MANY_ROWS, DECODE_THREADS * DECODE_MANY_GROUPS, 1},
-#define FEW(kind)  {kind, 0, 0, DECODE_LATENT_V, DECODE_ROWS, 256, 1},
-#define WIDE(kind) {kind, 0, 0, DECODE_LATENT_V, DECODE_WIDE_ROWS, 256, 1}, // d 0: not by shape alone
-#define COMBINE(v) {0, 0, 0, v, 0, DECODE_SLOTS * 32, 1},
+  {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_MANY_ROWS, DECODE_THREADS * DECODE_MANY_GROUPS, 1, 64},
+#define FEW(kind)  {kind, 0, 0, DECODE_LATENT_V, DECODE_ROWS, 256, 1, 64},
+#define WIDE(kind) {kind, 0, 0, DECODE_LATENT_V, DECODE_WIDE_ROWS, 256, 1, 64}, // d 0: not by shape alone
+#define COMBINE(v) {0, 0, 0, v, 0, DECODE_SLOTS * 32, 1, 0},
 #include "kernels/decode_attention/decode_attention.def"
 };
 
@@ -114,7 +114,7 @@ static int log2_of(int64_t x) {
   return x == (int64_t)1 << n ? n : -1;
 }
 
-static DecodeParams params_of(const SolDecodeAttention *a, int rows) {
+static DecodeParams params_of(const SolDecodeAttention *a, const Variant *v) {
   int64_t parts = parts_of(a), all = parts * a->batch * a->heads, group = a->heads / a->kv_heads;
   float *sums = a->workspace;
   Lengths lengths = lengths_of(a);
@@ -136,7 +136,7 @@ static DecodeParams params_of(const SolDecodeAttention *a, int rows) {
                         .heads = (int)a->heads,
                         .kv_heads = (int)a->kv_heads,
                         .group = (int)group,
-                        .tiles = (int)ops_ceil_div(group, rows),
+                        .tiles = (int)ops_ceil_div(group, v->rows),
                         .pages = (int)a->pages,
                         .page_size = (int)a->page_size,
                         .page_shift = log2_of(a->page_size),
@@ -147,6 +147,8 @@ static DecodeParams params_of(const SolDecodeAttention *a, int rows) {
                         .part = (int)lengths.part,
                         .part_most = (int)lengths.most,
                         .parts = (int)parts,
+                        .step = v->step,
+                        .ahead = 1,
                         .hint = (int)(DECODE_HINT / row_bytes(a)),
                         .aligned = aligned,
                         .q_aligned = q_aligned,
@@ -173,7 +175,7 @@ SolStatus decode_launch(SolContext *ctx, const void *args, SolStream stream) {
   if (status) return status;
   int kernel = kernel_for(ctx, &a);
   const Variant *v = &variants[kernel];
-  DecodeParams p = params_of(&a, v->rows);
+  DecodeParams p = params_of(&a, v);
   int64_t items = a.batch * a.kv_heads * p.tiles * (p.parts ? p.parts : 1),
           blocks = (int64_t)ctx->sms * v->blocks;
   OpsLaunch l = {.kernel = kernel,
