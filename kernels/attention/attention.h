@@ -12,7 +12,9 @@ typedef struct AttentionParams {
   const int32_t *q_starts, *kv_starts; // or NULL
   int64_t o_row, q_row, k_row, v_row, o_batch, q_batch, k_batch, v_batch, lse_batch, lse_head;
   int q_tokens, kv_tokens, queries, keys, batch, heads, group; // group: heads that share one of K
-  int64_t tiles;                                               // of 64 queries, of all heads and sequences: mma.sync's
+  // mma.sync's: tiles of 64 queries of all heads and sequences; heads of a tile, 1, 2 or 4, of which each has few enough queries and keys.
+  int64_t tiles;
+  int pack;
   int causal, window;                                          // window: 0 for none
   int aligned;                                                 // rows of all four begin at multiples of 16 bytes
   float scale, soft_cap;

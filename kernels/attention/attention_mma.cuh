@@ -2,7 +2,8 @@
 // The next step's copies are under way, of the block's next tile of queries too: where sequences are short a block has many of them.
 // Scores stay in the registers that the product with V takes them from.
 //
-// A warp leaves out what none of its queries sees, in steps of 16 keys, and queries that are not there.
+// A warp leaves out what none of its queries sees, in steps of 16 keys, and queries that are not there. Of sequences of up to 32 or 16
+// tokens a tile has two or four heads (p.pack), each with its share of the block's warps and of the tiles of keys and values.
 #ifndef SOL_KERNELS_ATTENTION_MMA_CUH
 #define SOL_KERNELS_ATTENTION_MMA_CUH
 
@@ -29,10 +30,19 @@ template <int KIND, int D> struct AttentionMma {
 
   // ---- tiles of queries ----
 
+  // A warp's share of a tile: of which of its heads, from which query on; where its head's keys are in their tile.
+  struct Share {
+    int head, query, key;
+  };
+  static __device__ __forceinline__ Share share_of(const AttentionParams &p) {
+    int warp = threadIdx.x / 32, warps = THREADS / 32 / p.pack;
+    return {warp / warps, warp % warps * 16, warp / warps * (KEYS / p.pack)};
+  }
+
   struct Item {
-    int b, head, first; // first: query
+    int b, head, first; // first: query of the warp
     Sequence q;
-    int from, to; // keys that its queries see; from: where a tile begins
+    int from, to; // keys that the tile's queries see; from: where a tile begins
   };
   // Where a block is: its round of the grid, the tile, and the next key.
   struct Place {
@@ -42,73 +52,83 @@ template <int KIND, int D> struct AttentionMma {
     bool there;
   };
 
-  // Queries first, the last of them at the start, since with `causal` they see most keys; then heads, sequences.
-  static __device__ __forceinline__ bool item_at(const AttentionParams &p, uint64_t index, Item *x) {
+  // Queries first, the last of them at the start, since with `causal` they see most keys; then heads, sequences. Whether there are any queries.
+  static __device__ __forceinline__ bool item_at(const AttentionParams &p, const Share &mine, uint64_t index, Item *x) {
     uint64_t rows = (p.queries + ROWS - 1) / ROWS, rest, head, row, b;
-    split(index, rows, &rest, &row);
+    split(index * p.pack + mine.head, rows, &rest, &row);
     split(rest, p.heads, &b, &head);
+    *x = {};
     if (b >= p.batch) return false;
-    x->b = (int)b, x->head = (int)head, x->first = ((int)rows - 1 - (int)row) * ROWS;
+    int first = ((int)rows - 1 - (int)row) * ROWS;
+    x->b = (int)b, x->head = (int)head, x->first = first + mine.query;
     x->q = attention_sequence(p, x->b);
-    x->from = attention_seen(p, x->q, x->first).from / KEYS * KEYS;
-    x->to = attention_seen(p, x->q, min(x->first + ROWS, x->q.queries) - 1).to;
-    return x->first < x->q.queries;
+    if (first >= x->q.queries) return false;
+    x->from = attention_seen(p, x->q, first).from / KEYS * KEYS;
+    x->to = attention_seen(p, x->q, min(first + ROWS, x->q.queries) - 1).to;
+    return true;
   }
 
-  // Every other round of the grid goes backwards, so that no block has the same tile of every sequence.
-  static __device__ __forceinline__ void find_item(const AttentionParams &p, Place *x) {
+  // Every other round of the grid goes backwards, so that no block has the same tile of every sequence. Where a tile has several heads
+  // some may have no queries.
+  static __device__ __forceinline__ void find_item(const AttentionParams &p, const Share &mine, Place *x) {
     uint64_t grid = (uint64_t)gridDim.x * gridDim.y, block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
     for (; x->round * grid < (uint64_t)p.tiles; x->round++) {
       uint64_t index = x->round * grid + (x->round % 2 ? grid - 1 - block : block);
-      x->there = item_at(p, index, &x->item);
+      bool any = item_at(p, mine, index, &x->item);
+      x->there = p.pack > 1 ? index < (uint64_t)p.tiles : any;
       x->key = x->item.from;
       if (x->there) return;
     }
     x->there = false;
   }
 
-  static __device__ __forceinline__ void next_step(const AttentionParams &p, Place *x) {
+  static __device__ __forceinline__ void next_step(const AttentionParams &p, const Share &mine, Place *x) {
     x->key += KEYS;
     if (x->key < x->item.to) return;
     x->round++;
-    find_item(p, x);
+    find_item(p, mine, x);
   }
 
   // ---- copies ----
 
-  template <int threads> static __device__ __noinline__ void load_elements(uint32_t to, const uint16_t *from, int64_t stride, int first, int count, int there) {
-    int thread = threadIdx.x % threads, piece = thread % PIECES;
+  // What threads of a group copy: `count` rows to row `first` of a tile, zeros from `there` on.
+  struct Rows {
+    int first, count, there, thread, threads;
+  };
+
+  static __device__ __noinline__ void load_elements(uint32_t to, const uint16_t *from, int64_t stride, Rows x) {
+    int piece = x.thread % PIECES;
 #pragma unroll 1
-    for (int row = thread / PIECES; row < count; row += threads / PIECES)
-      copy_elements(to + tile_place<ROW_BYTES>(first + row, piece), from + (row < there ? row * stride + piece * 8 : 0), row < there, 2);
+    for (int row = x.thread / PIECES; row < x.count; row += x.threads / PIECES)
+      copy_elements(to + tile_place<ROW_BYTES>(x.first + row, piece), from + (row < x.there ? row * stride + piece * 8 : 0), row < x.there, 2);
   }
 
-  // `count` rows to row `first` of a tile, by `threads` threads; zeros from `there` on.
-  template <int threads>
-  static __device__ __forceinline__ void load(uint8_t *tile, const uint16_t *from, int64_t stride, int first, int count, int there, bool aligned) {
+  static __device__ __forceinline__ void load(uint8_t *tile, const uint16_t *from, int64_t stride, const Rows &x, bool aligned) {
     uint32_t to = tile_address(tile);
-    if (!aligned) return load_elements<threads>(to, from, stride, first, count, there);
-    int thread = threadIdx.x % threads, piece = thread % PIECES;
+    if (!aligned) return load_elements(to, from, stride, x);
+    int piece = x.thread % PIECES;
 #pragma unroll 4
-    for (int row = thread / PIECES; row < count; row += threads / PIECES)
-      copy_async(to + tile_place<ROW_BYTES>(first + row, piece), from + (row < there ? row * stride + piece * 8 : 0), row < there);
+    for (int row = x.thread / PIECES; row < x.count; row += x.threads / PIECES)
+      copy_async(to + tile_place<ROW_BYTES>(x.first + row, piece), from + (row < x.there ? row * stride + piece * 8 : 0), row < x.there);
   }
 
-  static __device__ __forceinline__ void load_keys(Shared *s, const AttentionParams &p, const Place &x, int turn) {
+  // By all warps of a head.
+  static __device__ __forceinline__ void load_keys(Shared *s, const AttentionParams &p, const Share &mine, const Place &x, int turn) {
     const Item &t = x.item;
-    int kv = t.head / p.group, there = min(t.to - x.key, (int)KEYS), rows = (there + 15) / 16 * 16;
+    int kv = t.head / p.group, there = min(t.to - x.key, (int)KEYS), threads = THREADS / p.pack;
     const uint16_t *k = (const uint16_t *)p.k + t.b * p.k_batch + (t.q.k_first + x.key) * p.k_row + kv * D;
     const uint16_t *v = (const uint16_t *)p.v + t.b * p.v_batch + (t.q.k_first + x.key) * p.v_row + kv * D;
-    load<THREADS>(s->k[turn], k, p.k_row, 0, rows, there, p.aligned);
-    load<THREADS>(s->v[turn], v, p.v_row, 0, rows, there, p.aligned);
+    Rows rows = {mine.key, (there + 15) / 16 * 16, there, (int)threadIdx.x & (threads - 1), threads};
+    load(s->k[turn], k, p.k_row, rows, p.aligned);
+    load(s->v[turn], v, p.v_row, rows, p.aligned);
     copy_commit();
   }
 
   // By each warp those that it will multiply.
   static __device__ __forceinline__ void load_queries(Shared *s, const AttentionParams &p, const Item &t) {
-    int row = threadIdx.x / 32 * 16, there = t.q.queries - t.first - row;
-    const uint16_t *q = (const uint16_t *)p.q + t.b * p.q_batch + (t.q.q_first + t.first + row) * p.q_row + t.head * D;
-    if (there > 0) load<32>(s->q, q, p.q_row, row, 16, there, p.aligned);
+    const uint16_t *q = (const uint16_t *)p.q + t.b * p.q_batch + (t.q.q_first + t.first) * p.q_row + t.head * D;
+    Rows rows = {(int)threadIdx.x / 32 * 16, 16, t.q.queries - t.first, (int)threadIdx.x % 32, 32};
+    if (rows.there > 0) load(s->q, q, p.q_row, rows, p.aligned);
     copy_commit();
   }
 
@@ -178,8 +198,8 @@ template <int KIND, int D> struct AttentionMma {
   };
 
   static __device__ __forceinline__ Sight sight_of(const AttentionParams &p, const Item &t) {
-    int first = t.first + threadIdx.x / 32 * 16, row = first + threadIdx.x % 32 / 4;
-    Seen top = attention_seen(p, t.q, first), bottom = attention_seen(p, t.q, min(first + 16, t.q.queries) - 1);
+    int row = t.first + threadIdx.x % 32 / 4;
+    Seen top = attention_seen(p, t.q, t.first), bottom = attention_seen(p, t.q, min(t.first + 16, t.q.queries) - 1);
     return {{attention_seen(p, t.q, row), attention_seen(p, t.q, row + 8)}, {top.from, bottom.to}, {bottom.from, top.to},
             score_unit(p.scale, p.soft_cap)};
   }
@@ -189,7 +209,7 @@ template <int KIND, int D> struct AttentionMma {
     return key + KEYS <= w.all.from ? 0 : max(min((w.all.to - key + 15) / 16 * 2, (int)TILES), 0);
   }
 
-  static __device__ __forceinline__ void attend(const Shared *s, const Sight &w, Scores &sc, Sums &o, Softmax *x, int key, int turn, int tiles) {
+  static __device__ __forceinline__ void attend(const Sight &w, Scores &sc, Sums &o, Softmax *x, uint32_t v, int key, int tiles) {
     int first = key + threadIdx.x % 4 * 2;
     float by[2];
     if (w.unit.cap != 0) cap_scores(sc, w.unit.before, w.unit.cap);
@@ -203,7 +223,7 @@ template <int KIND, int D> struct AttentionMma {
     softmax(sc, x, w.unit.unit, by, tiles);
 #pragma unroll
     for (int i = 0; i < O_TILES * 4; i++) o[i / 4][i % 4] *= by[i % 4 / 2];
-    add_values(o, sc, tile_address(s->v[turn]), tiles);
+    add_values(o, sc, v, tiles);
   }
 
   // ---- results ----
@@ -224,7 +244,7 @@ template <int KIND, int D> struct AttentionMma {
   }
 
   static __device__ __forceinline__ void store(const AttentionParams &p, const Item &t, const Sums &o, const Softmax &x, float unit) {
-    int lane = threadIdx.x % 32, row = t.first + threadIdx.x / 32 * 16 + lane / 4;
+    int lane = threadIdx.x % 32, row = t.first + lane / 4;
 #pragma unroll
     for (int half = 0; half < 2; half++, row += 8) {
       float sum = quad_sum(x.sum[half]), by = sum == 0 ? 0 : 1 / sum;
@@ -250,13 +270,15 @@ template <int KIND, int D> struct AttentionMma {
   static __device__ __forceinline__ void run(const AttentionParams &p) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
+    Share mine = share_of(p);
+    uint32_t above = mine.key * ROW_BYTES; // the head's place in a tile of keys
     Place ahead = {};
-    find_item(p, &ahead);
-    if (ahead.there) load_queries(s, p, ahead.item), load_keys(s, p, ahead, 0);
+    find_item(p, mine, &ahead);
+    if (ahead.there) load_queries(s, p, ahead.item), load_keys(s, p, mine, ahead, 0);
     for (int turn = 0; ahead.there;) {
       Item now = ahead.item;
       Sight w = sight_of(p, now);
-      bool any = now.first + threadIdx.x / 32 * 16 < now.q.queries; // of the warp's queries
+      bool any = now.first < now.q.queries;
       Sums o = {};
       Softmax x = softmax_start();
       for (int key = now.from, more = 1; more; turn ^= 1) {
@@ -264,13 +286,13 @@ template <int KIND, int D> struct AttentionMma {
         Scores sc;
         copy_wait<0>();
         __syncthreads(); // the step's tiles are there, and those before have been read
-        next_step(p, &ahead);
-        if (ahead.there) load_keys(s, p, ahead, turn ^ 1);
-        if (tiles) scores(sc, tile_address(s->q), tile_address(s->k[turn]), tiles);
+        next_step(p, mine, &ahead);
+        if (ahead.there) load_keys(s, p, mine, ahead, turn ^ 1);
+        if (tiles) scores(sc, tile_address(s->q), tile_address(s->k[turn]) + above, tiles);
         more = key + KEYS < now.to;
         __syncwarp();
         if (!more && ahead.there) load_queries(s, p, ahead.item); // to where those multiplied last were
-        if (tiles) attend(s, w, sc, o, &x, key, turn, tiles);
+        if (tiles) attend(w, sc, o, &x, tile_address(s->v[turn]) + above, key, tiles);
         key += KEYS;
       }
       if (any) store(p, now, o, x, w.unit.unit);

@@ -16,7 +16,7 @@ INLINE uint8_t *rung_memory(void) {
 }
 
 INLINE void load_tile(uint8_t *tile, const uint16_t *from, int64_t row) {
-  Mma::load<Mma::THREADS>(tile, from, row, 0, 64, 64, true);
+  Mma::load(tile, from, row, {0, 64, 64, (int)threadIdx.x, Mma::THREADS}, true);
 }
 
 // ---- scores in memory ----
@@ -82,7 +82,7 @@ KERNEL __launch_bounds__(ATTENTION_THREADS) attention_values(const __grid_consta
     __syncthreads();
   }
   Softmax whole = {{0, 0}, {lane % 4 ? 0.0f : 1.0f, lane % 4 ? 0.0f : 1.0f}}; // the weights' sum is 1
-  Mma::store(p.all, {0, head, (int)blockIdx.x * 64, attention_sequence(p.all, 0), 0, 0}, o, whole, 1);
+  Mma::store(p.all, {0, head, row - lane / 4, attention_sequence(p.all, 0), 0, 0}, o, whole, 1);
 }
 
 // ---- fused: scores stay in registers ----
@@ -109,7 +109,7 @@ KERNEL __launch_bounds__(ATTENTION_THREADS) attention_fused(const __grid_constan
     Mma::add_values(o, sc, tile_address(s->v[0]), Mma::TILES);
     __syncthreads();
   }
-  Mma::store(p, {0, head, first, attention_sequence(p, 0), 0, 0}, o, x, unit);
+  Mma::store(p, {0, head, first + (int)threadIdx.x / 32 * 16, attention_sequence(p, 0), 0, 0}, o, x, unit);
 }
 
 // The library's kernel for GPUs before Hopper: the next tiles are copied while these are multiplied.

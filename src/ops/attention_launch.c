@@ -43,6 +43,13 @@ static bool all_aligned(const SolAttention *a) {
          is_aligned(a->k, a->k_stride, a->k_batch_stride) && is_aligned(a->v, a->v_stride, a->v_batch_stride);
 }
 
+// Of mma.sync's tiles: as many as there is room for, of 16 queries and 16 keys at least.
+static int heads_together(const SolAttention *a) {
+  int heads = ATTENTION_KEYS(a->d) / 16;
+  while (heads > 1 && (a->queries * heads > ATTENTION_ROWS || a->keys * heads > ATTENTION_KEYS(a->d))) heads /= 2;
+  return heads;
+}
+
 AttentionParams attention_params(const SolAttention *a) {
   int64_t tokens = a->q_starts ? a->q_tokens : a->queries;
   return (AttentionParams){.o = a->o,
@@ -69,7 +76,8 @@ AttentionParams attention_params(const SolAttention *a) {
                            .batch = (int)a->batch,
                            .heads = (int)a->heads,
                            .group = (int)(a->heads / a->kv_heads),
-                           .tiles = ops_ceil_div(a->queries, ATTENTION_ROWS) * a->heads * a->batch,
+                           .tiles = ops_ceil_div(ops_ceil_div(a->queries, ATTENTION_ROWS) * a->heads * a->batch, heads_together(a)),
+                           .pack = heads_together(a),
                            .causal = a->causal != 0,
                            .window = (int)a->window,
                            .aligned = all_aligned(a),
