@@ -20,7 +20,6 @@ typedef struct DecodeParams {
   int step;                                       // tokens that a block has at a time, of which parts are whole numbers
   int parts;                                      // that a sequence may have
   int hint;                                       // tokens that a block brings to L2 before its predecessor has ended
-  int ahead;                                      // whether tiles are brought to L2 before they are loaded
   int aligned, q_aligned, kind;                   // aligned: the cache, to 16 bytes
   int slots;                                      // warps that add up a head's parts: 1 or all
   float scale, soft_cap, v_scale;

@@ -385,13 +385,6 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> 
     return x;
   }
 
-  // A tile on its way to L2, while the one before is on its way to registers.
-  static __device__ __forceinline__ void prefetch(const DecodeParams &p, uint32_t row) {
-    if (row == ~0u || !p.ahead) return;
-    if (KEYS == 32 || threadIdx.x % 32 < KEYS) prefetch_row((const char *)p.k_cache + (int64_t)row * ROW, ROW);
-    if (KEYS == 32 || threadIdx.x % 32 >= KEYS) prefetch_row((const char *)p.v_cache + (int64_t)row * ROW, ROW);
-  }
-
   // A block's items, and the row of the lane's token in the first tile.
   struct Begun {
     DecodePlan plan;
@@ -424,8 +417,6 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> 
     uint32_t row = x.row, first = count, there = __ballot_sync(~0u, row != ~0u) & ALL;
     DecodePlace next = look_up(x.plan, p, &ahead);
     load_queries(s, p, now);
-    row = decode_row(p, next);
-    prefetch(p, row);
     while (now.index < x.plan.end) {
       State o;
       start(&o);
@@ -433,6 +424,7 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> 
         Scores scores;
         multiply_keys(scores, s->q[threadIdx.x / 32], k);
         in_units(scores, u, there);
+        row = decode_row(p, next);
         load_keys(k, p, row);
         next = look_up(x.plan, p, &ahead);
         weigh(scores, &o);
@@ -442,8 +434,6 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> 
         more = key < now.to;
         load_values(v, p, row);
         there = __ballot_sync(~0u, row != ~0u) & ALL;
-        row = decode_row(p, next);
-        prefetch(p, row);
       }
       leave(s, p, o, now, count);
       decode_next(x.plan, p, &now);

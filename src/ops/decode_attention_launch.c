@@ -148,7 +148,6 @@ static DecodeParams params_of(const SolDecodeAttention *a, const Variant *v) {
                         .part_most = (int)lengths.most,
                         .parts = (int)parts,
                         .step = v->step,
-                        .ahead = 1,
                         .hint = (int)(DECODE_HINT / row_bytes(a)),
                         .aligned = aligned,
                         .q_aligned = q_aligned,
