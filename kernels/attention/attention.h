@@ -51,7 +51,7 @@ typedef struct AttentionTiledParams {
 #define ATTENTION_TILED_ROWS 128
 #define ATTENTION_TILED_KEYS(d) ((d) == 256 ? 64 : 128)
 #define ATTENTION_STAGES(d) ((d) == 64 ? 3 : 2)
-// Queries, stages of keys and values, results (which for 256 take the queries' place), barriers.
+// Queries, twice where there is room, stages of keys and values, barriers.
 #define ATTENTION_TILED_SHARED(d)                                                                            \
   (((d) == 256 ? 1 : 2) * ATTENTION_TILED_ROWS * (d) * 2 + 2 * ATTENTION_STAGES(d) * ATTENTION_TILED_KEYS(d) * (d) * 2 + 256)
 
