@@ -473,7 +473,3 @@ distclean: ## remove the build folder whole
 	rm -rf $(B)
 
 -include $(wildcard $(addsuffix .d,$(LIB_OBJ) $(TOOL_OBJ) $(SHIM_OBJ) $(SHIM12_OBJ) $(BLAS_OBJ) $(RAND_OBJ) $(SPARSE_OBJ) $(FFT_OBJ) $(INJECT_OBJ) $(MAIN_OBJ) $(WASM_OBJ) $(TESTS) $(REPLAYS) $(FUZZERS) $(BENCHES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_GPU))) $(wildcard $(patsubst %,$(KERNELS)/%.d,$(MODULES) $(RUNGS)))
-
-# TRIAL
-build/decode_gpu: bench/decode_gpu.cu $(wildcard kernels/decode_attention/*) $(wildcard kernels/*.cuh)
-	nvcc -std=c++17 -O3 -gencode arch=compute_90a,code=sm_90a -Ikernels bench/decode_gpu.cu -o build/decode_gpu

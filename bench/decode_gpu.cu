@@ -88,18 +88,21 @@ template <int V> __global__ void __launch_bounds__(DECODE_SLOTS * 32, V > 128 ? 
 struct Variant {
   const char *name;
   void (*kernel)(const DecodeParams), (*combine)(const DecodeParams);
-  int fp8, d, heads, threads, blocks, step; // step: tokens at a time
+  int fp8, d, heads, threads, blocks;
   size_t shared;
 };
-template <class T, int V, int blocks> static Variant variant(const char *name, int fp8, int d, int heads, int step) {
-  return {name, decode<T, blocks>, combine<V>, fp8, d, heads, T::THREADS, blocks, step, sizeof(typename T::Shared)};
+template <class T, int V, int blocks> static Variant variant(const char *name, int fp8, int d, int heads) {
+  return {name, decode<T, blocks>, combine<V>, fp8, d, heads, T::THREADS, blocks, sizeof(typename T::Shared)};
 }
 #define WARPS(fp8, d, tiles, keys, warps, blocks, places)                                                    \
   variant<DecodeWarps<fp8 ? KIND_FP16 : KIND_BF16, fp8, d, tiles, keys, warps, places>, d, blocks>(           \
-      "keys " #keys " warps " #warps " blocks " #blocks " places " #places, fp8, d, tiles * 8, (keys) * (warps))
+      "keys " #keys " warps " #warps " blocks " #blocks " places " #places, fp8, d, tiles * 8)
 static std::vector<Variant> variants() {
-  return {WARPS(0, 128, 1, 32, 4, 2, 1), WARPS(0, 128, 1, 32, 8, 1, 1), WARPS(0, 128, 1, 32, 8, 1, 2), WARPS(1, 128, 1, 16, 8, 2, 2), WARPS(1, 128, 1, 16, 16, 1, 1),
-          WARPS(0, 64, 1, 32, 8, 2, 2), WARPS(0, 64, 1, 32, 16, 1, 1), WARPS(0, 64, 1, 32, 16, 1, 2), WARPS(0, 256, 1, 16, 4, 2, 1), WARPS(0, 256, 1, 16, 8, 1, 1)};
+  return {WARPS(0, 128, 1, 32, 4, 2, 1), WARPS(0, 128, 1, 32, 4, 2, 2), WARPS(0, 128, 2, 32, 4, 2, 1), WARPS(1, 128, 1, 16, 8, 2, 1), WARPS(1, 128, 1, 16, 8, 2, 2),
+          WARPS(0, 64, 1, 32, 8, 2, 1),  WARPS(0, 64, 1, 32, 8, 2, 2),  WARPS(1, 64, 1, 32, 8, 2, 1),  WARPS(1, 64, 1, 32, 8, 2, 2),  WARPS(0, 256, 1, 16, 4, 2, 1),
+          WARPS(1, 256, 1, 32, 4, 2, 1),
+          variant<DecodeFew<KIND_BF16>, DECODE_LATENT_V, 1>("few", 0, DECODE_LATENT, DECODE_ROWS),
+          variant<DecodeLatent<KIND_BF16>, DECODE_LATENT_V, 1>("latent", 0, DECODE_LATENT, DECODE_WIDE_ROWS)};
 }
 
 template <class... Args> static void launch_early(void (*kernel)(Args...), int grid, int threads, size_t shared, cudaStream_t stream, Args... args) {
@@ -214,17 +217,14 @@ static void time_decode(int batch, int heads, int kv_heads, int tokens, int d, i
   for (const Variant &f : variants()) {
     if (f.d != d || f.fp8 != fp8 || (d != DECODE_LATENT && (f.heads == 16) != (heads / kv_heads > 8))) continue;
     CHECK(cudaFuncSetAttribute(f.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)f.shared));
-    for (int part : std::vector<int>{128, 256, 512, 1024, 2048, 4096}) {
-      if ((int64_t)part * row_bytes < 64 << 10 || (int64_t)part * row_bytes > 1 << 20 || part > tokens) continue;
-      printf("  %-34s %4d:", f.name, part);
-    for (int hint : {0, 32, 64})
-    {
+    printf("  %-44s", f.name);
+    for (int part : latent ? std::vector<int>{512, 1024, 2048, 4096} : std::vector<int>{256, 512, 1024, 2048, 4096}) {
       DecodeParams p = {};
       p.o = o, p.q = q, p.table = (int32_t *)table, p.lengths = (int32_t *)lengths, p.o_row = heads * wide, p.q_row = heads * d, p.pages = pages;
       p.batch = batch, p.heads = heads, p.kv_heads = kv_heads, p.group = heads / kv_heads, p.tiles = (p.group + f.heads - 1) / f.heads;
       p.page_size = PAGE, p.page_shift = 6, p.table_pages = tokens / PAGE;
       p.capacity = tokens, p.whole = p.part = p.part_most = part, p.parts = (tokens + part - 1) / part, p.aligned = p.q_aligned = 1, p.kind = KIND_BF16;
-      p.scale = 1 / sqrtf((float)d), p.v_scale = 1, p.hint = hint * 1024 / row_bytes, p.step = f.step, p.slots = p.parts > DECODE_SLOTS ? DECODE_SLOTS : 1;
+      p.scale = 1 / sqrtf((float)d), p.v_scale = 1, p.hint = DECODE_HINT / row_bytes, p.slots = p.parts > DECODE_SLOTS ? DECODE_SLOTS : 1;
       int64_t all = (int64_t)p.parts * batch * heads;
       p.sums = (float *)space, p.mosts = p.sums + all * wide, p.weights = p.mosts + all;
       if (want[0] == 0) {
@@ -249,20 +249,22 @@ static void time_decode(int batch, int heads, int kv_heads, int tokens, int d, i
       call(0, 0);
       CHECK(cudaDeviceSynchronize());
       double error = error_of(p, wide, want);
-      printf(" %d %.3f%s", hint, t / light, error < 2e-3 ? "" : " WRONG");
+      printf(" %.3f (%.1f us)%s", t / light, t * 1e6, error < 2e-3 ? "" : " WRONG");
+      if (part == 4096) printf(" error %.2g", error);
     }
     printf("\n");
     fflush(stdout);
-    }
   }
   for (int i = 0; i < sets; i++) cudaFree(k[i]), cudaFree(v[i]);
   for (void *x : {q, o, table, lengths, space, to}) CHECK(cudaFree(x));
 }
 
 // batch, heads, kv_heads, tokens, elements of a head, fp8
-static const int shapes[][6] = {{1, 32, 8, 16384, 128, 0}, {16, 32, 8, 1024, 128, 0}, {2, 32, 8, 16384, 128, 0}, {64, 64, 8, 1024, 128, 0}, {8, 32, 8, 8192, 128, 0},
-                                {6, 20, 20, 832, 256, 0}, {22, 20, 20, 768, 64, 0}, {10, 16, 16, 2240, 64, 0}, {16, 32, 8, 16384, 128, 1},
-                                {2, 32, 8, 16384, 128, 1}, {256, 32, 8, 1024, 128, 0}};
+static const int shapes[][6] = {{1, 32, 8, 16384, 128, 0},  {8, 32, 8, 8192, 128, 0},   {16, 32, 8, 16384, 128, 1}, {64, 16, 1, 4096, 576, 0},
+                                {64, 128, 1, 4096, 576, 0}, {16, 32, 8, 1024, 128, 0},  {64, 64, 8, 1024, 128, 0},  {2, 32, 8, 16384, 128, 1},
+                                {16, 32, 8, 16384, 64, 1},  {64, 16, 2, 4096, 256, 0},  {64, 16, 2, 4096, 256, 1},  {32, 32, 32, 2048, 128, 0},
+                                {256, 32, 8, 1024, 128, 0}, {1, 64, 8, 131072, 128, 0}, {8, 128, 8, 8192, 128, 0},  {16, 32, 8, 8192, 64, 0},
+                                {1, 128, 1, 65536, 576, 0}};
 
 // No arguments: all shapes; a number: that one; anything else: small ones, for the emulator.
 int main(int argc, char **argv) {

@@ -22,11 +22,11 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
     KV_BOX = KEYS * 128,
     Q_BYTES = BOXES * Q_BOX,
     KV_BYTES = BOXES * KV_BOX,
-    Q_STAGES = D < 256 ? 2 : 1
+    OWN_PLACE = D < 256 // of results in shared memory; otherwise the queries'
   };
   struct Shared { // tiles begin at multiples of 1024
-    uint8_t q[Q_STAGES][2][Q_BYTES], k[STAGES][KV_BYTES], v[STAGES][KV_BYTES]; // q: afterwards the place of their results
-    uint64_t q_full[Q_STAGES][2], q_empty[Q_STAGES][2], k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
+    uint8_t q[2][Q_BYTES], k[STAGES][KV_BYTES], v[STAGES][KV_BYTES], o[OWN_PLACE ? 2 * Q_BYTES : 16];
+    uint64_t q_full[2], q_empty[2], k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
   };
   struct Ring {
     int stage = 0;
@@ -60,12 +60,12 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
 
   // ---- copies ----
 
-  static __device__ __forceinline__ void load_queries(Shared *s, const AttentionTiledParams &p, const Item &t, int group, uint32_t turn) {
-    uint64_t *full = &s->q_full[turn % Q_STAGES][group];
-    barrier_wait(&s->q_empty[turn % Q_STAGES][group], (turn / Q_STAGES & 1) ^ 1);
-    barrier_expect(full, Q_BYTES);
+  static __device__ __forceinline__ void load_queries(Shared *s, const AttentionTiledParams &p, const Item &t, int group, uint32_t parity) {
+    barrier_wait(&s->q_empty[group], parity ^ 1);
+    barrier_expect(&s->q_full[group], Q_BYTES);
     for (int i = 0; i < BOXES; i++)
-      tensor_load_4d(s->q[turn % Q_STAGES][group] + i * Q_BOX, &p.q, full, i * 64, t.q.q_first + t.first + group * ROWS, t.head, p.all.q_starts ? 0 : t.b);
+      tensor_load_4d(s->q[group] + i * Q_BOX, &p.q, &s->q_full[group], i * 64, t.q.q_first + t.first + group * ROWS, t.head,
+                     p.all.q_starts ? 0 : t.b);
   }
 
   static __device__ __forceinline__ void load_keys(uint8_t *to, const AttentionTiledParams &p, const AttentionMap *map, uint64_t *full,
@@ -78,18 +78,18 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
 
   static __device__ __forceinline__ void produce(Shared *s, const AttentionTiledParams &p, int total) {
     Ring ring;
-    uint32_t turn = 0; // items so far
+    uint32_t parity = 0;
     Item t;
     for (int round = 0; round * (int)gridDim.x < total; round++) {
       if (!item_at(p, round, total, &t)) continue;
-      load_queries(s, p, t, 0, turn);
-      if (t.low >= t.high) load_queries(s, p, t, 1, turn);
+      load_queries(s, p, t, 0, parity); // where no keys are seen too: their place may be the results'
+      if (t.low >= t.high) load_queries(s, p, t, 1, parity);
       for (int tile = t.high - 1; tile >= t.low; tile--, ring.next()) {
         load_keys(s->k[ring.stage], p, &p.k, &s->k_full[ring.stage], &s->k_empty[ring.stage], t, tile, ring.parity);
-        if (tile == t.high - 1) load_queries(s, p, t, 1, turn);
+        if (tile == t.high - 1) load_queries(s, p, t, 1, parity);
         load_keys(s->v[ring.stage], p, &p.v, &s->v_full[ring.stage], &s->v_empty[ring.stage], t, tile, ring.parity);
       }
-      turn++;
+      parity ^= 1;
     }
   }
 
@@ -158,9 +158,8 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
     if (TURNS) named_arrive(3 + (group ^ 1), 256);
   }
 
-  static __device__ __forceinline__ void attend(Shared *s, const uint8_t *queries, const Item &t, const Sight &w, Sums &o, Softmax *x, Ring &ring, int group,
-                                                int thread) {
-    uint64_t q = matrix_descriptor(shared_address(queries), 0), k = matrix_descriptor(shared_address(s->k[0]), 0);
+  static __device__ __forceinline__ void attend(Shared *s, const Item &t, const Sight &w, Sums &o, Softmax *x, Ring &ring, int group, int thread) {
+    uint64_t q = matrix_descriptor(shared_address(s->q[group]), 0), k = matrix_descriptor(shared_address(s->k[0]), 0);
     uint64_t v = matrix_descriptor(shared_address(s->v[0]), KV_BOX);
     Scores sc;
     uint32_t left[TILES / 2][4];
@@ -195,6 +194,7 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
 #pragma unroll
         for (int j = 0; j < 4; j++) o[i][j] *= by[j / 2];
     }
+    if (OWN_PLACE) release(&s->q_empty[group], thread);
     as_left(left, sc);
     barrier_wait(&s->v_full[ring.stage], ring.parity);
     start_values(o, left, v, ring.stage);
@@ -206,11 +206,12 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
 
   // ---- results ----
 
-  // Through shared memory, where the queries were, so that rows are written whole.
-  static __device__ __forceinline__ void store(uint8_t *place, const AttentionTiledParams &p, const Item &t, Sums &o, const Softmax &x,
+  // Through shared memory, so that rows are written whole.
+  static __device__ __forceinline__ void store(Shared *s, const AttentionTiledParams &p, const Item &t, Sums &o, const Softmax &x,
                                                float unit, int group, int thread) {
     int warp = thread / 32, lane = thread % 32, first = t.first + group * ROWS;
-    named_sync(1 + group, 128); // the queries have been read
+    uint8_t *place = OWN_PLACE ? s->o + group * Q_BYTES : s->q[group];
+    named_sync(1 + group, 128); // what was there has been written, or, of queries, read
 #pragma unroll
     for (int half = 0; half < 2; half++) {
       float sum = quad_sum(x.sum[half]), by = sum == 0 ? 0 : 1 / sum;
@@ -242,8 +243,8 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
   static __device__ __forceinline__ void compute(Shared *s, const AttentionTiledParams &p, int total) {
     // The same in all lanes, said so that the compiler knows it.
     int group = __shfl_sync(~0u, (int)threadIdx.x / 128 - 1, 0), thread = threadIdx.x % 128;
+    uint32_t parity = 0;
     Ring ring;
-    uint32_t turn = 0; // items so far
     Item t;
     if (TURNS && group) named_arrive(3, 256); // the first turn is the first warpgroup's
     for (int round = 0; round * (int)gridDim.x < total; round++) {
@@ -251,14 +252,17 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
       Sight w = sight_of(p, t, t.first + group * ROWS, thread);
       Sums o = {};
       Softmax x = softmax_start();
-      uint8_t *queries = s->q[turn % Q_STAGES][group];
-      barrier_wait(&s->q_full[turn % Q_STAGES][group], turn / Q_STAGES & 1);
-      if (t.low < t.high) attend(s, queries, t, w, o, &x, ring, group, thread);
-      store(queries, p, t, o, x, w.unit.unit, group, thread);
-      async_fence();
-      named_sync(1 + group, 128);
-      release(&s->q_empty[turn % Q_STAGES][group], thread);
-      turn++;
+      bool any = t.low < t.high;
+      barrier_wait(&s->q_full[group], parity);
+      if (any) attend(s, t, w, o, &x, ring, group, thread);
+      else if (OWN_PLACE) release(&s->q_empty[group], thread);
+      parity ^= 1;
+      store(s, p, t, o, x, w.unit.unit, group, thread);
+      if (!OWN_PLACE) {
+        async_fence();
+        named_sync(1 + group, 128);
+        release(&s->q_empty[group], thread);
+      }
     }
     if (TURNS && !group) named_sync(3, 256); // the turn that is left
   }
@@ -270,7 +274,7 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
     static_assert(KEYS != ATTENTION_TILED_KEYS(D) || STAGES != ATTENTION_STAGES(D) || sizeof(Shared) <= ATTENTION_TILED_SHARED(D), "as the launcher has it");
     if (threadIdx.x == 0) {
       tensor_prefetch_map(&p.q), tensor_prefetch_map(&p.k), tensor_prefetch_map(&p.v);
-      for (int i = 0; i < 2 * Q_STAGES; i++) barrier_init(&s->q_full[i / 2][i % 2], 1), barrier_init(&s->q_empty[i / 2][i % 2], 1);
+      for (int i = 0; i < 2; i++) barrier_init(&s->q_full[i], 1), barrier_init(&s->q_empty[i], 1);
       for (int i = 0; i < STAGES; i++) {
         barrier_init(&s->k_full[i], 1), barrier_init(&s->v_full[i], 1);
         barrier_init(&s->k_empty[i], 2), barrier_init(&s->v_empty[i], 2);

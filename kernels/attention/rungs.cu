@@ -125,9 +125,9 @@ typedef AttentionWgmma<KIND_BF16, RUNG_D, 0> Tiles;
 // ---- wgmma and tensor copies: two warpgroups of 64 queries; all threads meet after each tile ----
 
 INLINE void copy_queries(Tiles::Shared *s, const AttentionTiledParams &p, int first, int head) {
-  barrier_expect(&s->q_full[0][0], 2 * Tiles::Q_BYTES);
+  barrier_expect(&s->q_full[0], 2 * Tiles::Q_BYTES);
   for (int i = 0; i < 2 * Tiles::BOXES; i++)
-    tensor_load_4d(s->q[0][i / Tiles::BOXES] + i % Tiles::BOXES * Tiles::Q_BOX, &p.q, &s->q_full[0][0], i % Tiles::BOXES * 64,
+    tensor_load_4d(s->q[i / Tiles::BOXES] + i % Tiles::BOXES * Tiles::Q_BOX, &p.q, &s->q_full[0], i % Tiles::BOXES * 64,
                    first + i / Tiles::BOXES * 64, head, 0);
 }
 
@@ -141,7 +141,7 @@ INLINE void copy_tile(Tiles::Shared *s, const AttentionTiledParams &p, int tile,
 }
 
 INLINE void multiply_tile(Tiles::Shared *s, Tiles::Sums &o, Softmax *x, float unit, int stage, int group) {
-  uint64_t q = matrix_descriptor(shared_address(s->q[0][group]), 0), k = matrix_descriptor(shared_address(s->k[0]), 0);
+  uint64_t q = matrix_descriptor(shared_address(s->q[group]), 0), k = matrix_descriptor(shared_address(s->k[0]), 0);
   uint64_t v = matrix_descriptor(shared_address(s->v[0]), Tiles::KV_BOX);
   Tiles::Scores sc;
   uint32_t left[Tiles::TILES / 2][4];
@@ -169,21 +169,21 @@ KERNEL __launch_bounds__(256, 1) attention_warpgroups(const __grid_constant__ At
   Softmax x = softmax_start();
   float unit = score_unit(p.all.scale, 0).unit;
   if (threadIdx.x == 0) {
-    barrier_init(&s->q_full[0][0], 1);
+    barrier_init(&s->q_full[0], 1);
     for (int i = 0; i < ATTENTION_STAGES(RUNG_D); i++) barrier_init(&s->k_full[i], 1);
     barrier_init_done();
   }
   __syncthreads();
   if (threadIdx.x == 0) copy_queries(s, p, t.first, t.head);
   for (int i = 0; i < ATTENTION_STAGES(RUNG_D) && i < tiles && threadIdx.x == 0; i++) copy_tile(s, p, i, t.head);
-  barrier_wait(&s->q_full[0][0], 0);
+  barrier_wait(&s->q_full[0], 0);
   for (int tile = 0; tile < tiles; tile++) {
     barrier_wait(&s->k_full[tile % ATTENTION_STAGES(RUNG_D)], tile / ATTENTION_STAGES(RUNG_D) % 2);
     multiply_tile(s, o, &x, unit, tile % ATTENTION_STAGES(RUNG_D), group);
     __syncthreads();
     if (threadIdx.x == 0 && tile + ATTENTION_STAGES(RUNG_D) < tiles) copy_tile(s, p, tile + ATTENTION_STAGES(RUNG_D), t.head);
   }
-  Tiles::store(s->q[0][group], p, t, o, x, unit, group, threadIdx.x % 128);
+  Tiles::store(s, p, t, o, x, unit, group, threadIdx.x % 128);
 }
 
 // The library's kernel, but its warpgroups do not take turns.

@@ -183,18 +183,18 @@ template <int KIND> struct DecodeFew {
       for (int i = 0; i < WARPS; i++) sum += s->sum[lane / 4 + h * 8][i];
       int64_t row = (int64_t)item.b * p.heads + item.kv * p.group + in_group, part = row * p.parts + item.part;
       int column = warp * COLUMNS + lane % 4 * 2;
-      float by = decode_is_cut(p, item) ? 1 : sum == 0 ? 0 : p.v_scale / sum;
+      float by = item.parts > 1 ? 1 : sum == 0 ? 0 : p.v_scale / sum;
 #pragma unroll
       for (int i = 0; i < O_TILES; i++) {
         float a = x.o[i][h * 2] * by, b = x.o[i][h * 2 + 1] * by;
-        if (decode_is_cut(p, item)) *(float2 *)&p.sums[part * V + column + i * 8] = {a, b};
+        if (item.parts > 1) *(float2 *)&p.sums[part * V + column + i * 8] = {a, b};
         else {
           int64_t to = item.b * p.o_row + (int64_t)(item.kv * p.group + in_group) * V + column + i * 8;
           store_one(p.o, to, KIND, a), store_one(p.o, to + 1, KIND, b);
         }
       }
       if (warp || lane % 4) continue;
-      if (decode_is_cut(p, item)) p.mosts[part] = x.most[h], p.weights[part] = sum;
+      if (item.parts > 1) p.mosts[part] = x.most[h], p.weights[part] = sum;
       else if (p.lse) p.lse[row] = log_sum(x.most[h], 1, sum);
     }
   }

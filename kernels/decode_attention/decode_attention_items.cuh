@@ -7,8 +7,9 @@
 #include "decode_attention/decode_attention.h"
 
 typedef struct DecodeItem {
-  int index, b, part, kv, tile; // tile: of heads
-  int length, each, key, to;    // tokens: of the sequence, of a part; of this part from where it is
+  int64_t index, left;          // left: items of the same tile of heads from it on
+  int b, part, parts, kv, tile; // tile: of heads
+  int length, key, to;          // tokens of the sequence; of the part from where it is
 } DecodeItem;
 
 // Some of the batch's sequences, and a block's items of theirs. All items of a tile of heads come before those of the next: blocks far
@@ -16,7 +17,7 @@ typedef struct DecodeItem {
 typedef struct DecodePlan {
   const int *before; // parts of the sequences before each; in shared memory
   int first, count;  // sequences
-  int per_tile, begin, end; // 31 bits are enough: each item has its heads' sums in the workspace, or a head of its own
+  int64_t per_tile, begin, end;
 } DecodePlan;
 
 INLINE int decode_seen_from(const DecodeParams &p, int length) {
@@ -26,43 +27,29 @@ INLINE int decode_seen_from(const DecodeParams &p, int length) {
 INLINE int decode_length(const DecodeParams &p, int b) {
   return min(max(__ldcg(p.lengths + b), 0), p.capacity);
 }
-// Tokens of a part of a sequence: all parts but the last are of one length, in whole steps of a block.
+// Tokens of a part of a sequence: as many in each, in whole steps of a block, with what is left in the last.
 INLINE int decode_part(const DecodeParams &p, int length) {
-  int seen = length - decode_seen_from(p, length), part = seen <= p.whole ? p.whole : p.part;
+  int seen = length - decode_seen_from(p, length), part = p.part;
+  if (seen <= p.whole) return p.whole;
   while (part < p.part_most && seen > part * DECODE_PARTS) part *= 2;
-  int parts = max((seen + part - 1) / part, 1), step = parts * p.step;
-  return max((seen + step - 1) / step, 1) * p.step;
+  unsigned parts = (unsigned)(seen + part - 1) >> (31 - __clz(part)), steps = (unsigned)(seen + p.step - 1) >> (31 - __clz(p.step)); // powers of two
+  return (int)((steps + parts - 1) / parts) * p.step;
 }
 INLINE int decode_parts(const DecodeParams &p, int length) {
   int part = decode_part(p, length);
   return max((length - decode_seen_from(p, length) + part - 1) / part, 1);
 }
 
-// The lengths of a thread's share of the sequences; 0 where there are none.
-template <int THREADS> struct DecodeLengths {
-  enum { EACH = DECODE_SEQUENCES / THREADS };
-  int of[EACH];
-};
-template <int THREADS> INLINE DecodeLengths<THREADS> decode_lengths(const DecodeParams &p, int first, int count) {
-  enum { EACH = DECODE_SEQUENCES / THREADS };
-  DecodeLengths<THREADS> x;
-#pragma unroll
-  for (int i = 0; i < EACH; i++) {
-    int b = threadIdx.x * EACH + i;
-    x.of[i] = b < count ? decode_length(p, first + b) : 0;
-  }
-  return x;
-}
-
 // Sums of the parts of the sequences before each, of `count` from `first` on; DECODE_SEQUENCES + 1 of them, after which there is
 // room for the warps' sums. Returns the sum of all.
-template <int THREADS> INLINE int decode_count_parts(int *before, const DecodeParams &p, const DecodeLengths<THREADS> &lengths, int count) {
+template <int THREADS> INLINE int decode_count_parts(int *before, const DecodeParams &p, int first, int count) {
   enum { EACH = DECODE_SEQUENCES / THREADS };
   int mine[EACH], sum = 0, lane = threadIdx.x % 32, warp = threadIdx.x / 32, *warps = before + DECODE_SEQUENCES + 1;
 #pragma unroll
   for (int i = 0; i < EACH; i++) {
+    int b = threadIdx.x * EACH + i;
     mine[i] = sum;
-    sum += threadIdx.x * EACH + i < count ? decode_parts(p, lengths.of[i]) : 0;
+    sum += b < count ? decode_parts(p, decode_length(p, first + b)) : 0;
   }
   int at = sum;
 #pragma unroll
@@ -85,43 +72,33 @@ template <int THREADS> INLINE int decode_count_parts(int *before, const DecodePa
   return all;
 }
 
-INLINE void decode_start_sequence(const DecodeParams &p, DecodeItem *item) {
-  item->length = decode_length(p, item->b), item->each = decode_part(p, item->length);
-}
-INLINE bool decode_is_cut(const DecodeParams &p, const DecodeItem &item) { // into more than one part
-  return item.length - decode_seen_from(p, item.length) > item.each;
-}
-
 INLINE void decode_start_part(const DecodeParams &p, DecodeItem *item) {
-  item->key = decode_seen_from(p, item->length) + item->part * item->each;
-  item->to = min(item->key + item->each, item->length);
+  int part = decode_part(p, item->length);
+  item->key = decode_seen_from(p, item->length) + item->part * part;
+  item->to = min(item->key + part, item->length);
 }
 
-INLINE int decode_count(const DecodeParams &p, int first) { return min(p.batch - first, DECODE_SEQUENCES); }
-
-template <int THREADS> INLINE DecodePlan decode_plan(int *before, const DecodeParams &p, int first, const DecodeLengths<THREADS> &lengths) {
-  DecodePlan x = {before, first, decode_count(p, first), 0, 0, 0};
-  x.per_tile = decode_count_parts<THREADS>(before, p, lengths, x.count) * p.kv_heads;
-  uint64_t all = (uint64_t)x.per_tile * p.tiles;
-  x.begin = (int)(all * blockIdx.x / gridDim.x), x.end = (int)(all * (blockIdx.x + 1) / gridDim.x);
+template <int THREADS> INLINE DecodePlan decode_plan(int *before, const DecodeParams &p, int first) {
+  DecodePlan x = {before, first, min(p.batch - first, DECODE_SEQUENCES), 0, 0, 0};
+  x.per_tile = (int64_t)decode_count_parts<THREADS>(before, p, first, x.count) * p.kv_heads;
+  x.begin = x.per_tile * p.tiles * blockIdx.x / gridDim.x, x.end = x.per_tile * p.tiles * (blockIdx.x + 1) / gridDim.x;
   return x;
 }
-template <int THREADS> INLINE DecodePlan decode_plan(int *before, const DecodeParams &p, int first) {
-  return decode_plan<THREADS>(before, p, first, decode_lengths<THREADS>(p, first, decode_count(p, first)));
-}
 
-INLINE DecodeItem decode_find(const DecodePlan &x, const DecodeParams &p, int index) {
+INLINE DecodeItem decode_find(const DecodePlan &x, const DecodeParams &p, int64_t index) {
   DecodeItem item;
-  int tile = (unsigned)index / (unsigned)x.per_tile, in_tile = index - tile * x.per_tile, at = (unsigned)in_tile / (unsigned)p.kv_heads;
+  uint64_t tile, in_tile, at, kv;
+  split(index, x.per_tile, &tile, &in_tile);
+  split(in_tile, p.kv_heads, &at, &kv);
   int low = 0, high = x.count; // the last sequence that does not begin after it
   while (high - low > 1) {
     int middle = (low + high) / 2;
-    if (x.before[middle] <= at) low = middle;
+    if (x.before[middle] <= (int)at) low = middle;
     else high = middle;
   }
-  item.index = index, item.kv = in_tile - at * p.kv_heads, item.tile = tile;
-  item.b = x.first + low, item.part = at - x.before[low];
-  decode_start_sequence(p, &item);
+  item.index = index, item.left = x.per_tile - in_tile, item.kv = (int)kv, item.tile = (int)tile;
+  item.b = x.first + low, item.part = (int)at - x.before[low];
+  item.length = decode_length(p, item.b), item.parts = decode_parts(p, item.length);
   decode_start_part(p, &item);
   return item;
 }
@@ -129,16 +106,14 @@ INLINE DecodeItem decode_find(const DecodePlan &x, const DecodeParams &p, int in
 // To the next item, which is there unless index is the plan's end then.
 INLINE void decode_next(const DecodePlan &x, const DecodeParams &p, DecodeItem *item) {
   if (++item->index >= x.end) return;
-  if (item->index == (item->tile + 1) * x.per_tile) {
+  if (--item->left == 0) {
     *item = decode_find(x, p, item->index);
     return;
   }
-  if (++item->kv == p.kv_heads) {
-    item->kv = 0, item->part++;
-    if (item->to == item->length) {
-      item->part = 0, item->b++;
-      decode_start_sequence(p, item);
-    }
+  if (++item->kv == p.kv_heads) item->kv = 0, item->part++;
+  if (item->part == item->parts) {
+    item->part = 0;
+    item->length = decode_length(p, ++item->b), item->parts = decode_parts(p, item->length);
   }
   decode_start_part(p, item);
 }
@@ -175,9 +150,12 @@ INLINE void prefetch_row(const char *at, int bytes) {
 
 // While the predecessor still runs, the first tokens of the block's first item are brought to L2: a hint, which may be of other tokens
 // where lengths or the table are being written, and is looked up again. row_bytes: of a head, in K and in V.
-template <int THREADS> INLINE void decode_hint(const DecodePlan &plan, const DecodeParams &p, const DecodeItem &item, int row_bytes) {
+template <int THREADS> INLINE void decode_hint(int *before, const DecodeParams &p, int row_bytes) {
 #if __CUDA_ARCH__ >= 900
-  if (!p.aligned) return;
+  if (!p.hint || !p.aligned) return;
+  DecodePlan plan = decode_plan<THREADS>(before, p, 0);
+  if (plan.begin >= plan.end) return;
+  DecodeItem item = decode_find(plan, p, plan.begin);
 #pragma unroll 2
   for (int i = threadIdx.x; i < p.hint; i += THREADS) {
     uint32_t row = decode_row(p, decode_look_up(plan, p, item, item.key + i, true));
@@ -185,13 +163,6 @@ template <int THREADS> INLINE void decode_hint(const DecodePlan &plan, const Dec
     prefetch_row((const char *)p.k_cache + (int64_t)row * row_bytes, row_bytes);
     if (p.v_cache) prefetch_row((const char *)p.v_cache + (int64_t)row * row_bytes, row_bytes);
   }
-#endif
-}
-template <int THREADS> INLINE void decode_hint(int *before, const DecodeParams &p, int row_bytes) {
-#if __CUDA_ARCH__ >= 900
-  if (!p.hint || !p.aligned) return;
-  DecodePlan plan = decode_plan<THREADS>(before, p, 0);
-  if (plan.begin < plan.end) decode_hint<THREADS>(plan, p, decode_find(plan, p, plan.begin), row_bytes);
 #endif
 }
 

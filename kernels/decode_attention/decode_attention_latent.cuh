@@ -140,10 +140,10 @@ template <int KIND> struct DecodeLatent {
       int in_group = item.tile * ROWS + row_of() + half * 8, head = item.kv * p.group + in_group;
       float sum = quad_sum(x.sum[half]);
       if (threadIdx.x >= 128 || lane % 4) continue;
-      s->by[row_of() + half * 8] = decode_is_cut(p, item) ? 1 : sum == 0 ? 0 : p.v_scale / sum;
+      s->by[row_of() + half * 8] = item.parts > 1 ? 1 : sum == 0 ? 0 : p.v_scale / sum;
       if (in_group >= p.group) continue;
       int64_t row = (int64_t)item.b * p.heads + head;
-      if (decode_is_cut(p, item)) p.mosts[row * p.parts + item.part] = x.most[half], p.weights[row * p.parts + item.part] = sum;
+      if (item.parts > 1) p.mosts[row * p.parts + item.part] = x.most[half], p.weights[row * p.parts + item.part] = sum;
       else if (p.lse) p.lse[row] = log_sum(x.most[half], 1, sum);
     }
     __syncthreads();
@@ -157,7 +157,7 @@ template <int KIND> struct DecodeLatent {
       for (int i = 0; i < HALF / 4; i++) {
         int column = i / 2 * 8 + i % 2;
         float value = o[i / 2 * 4 + half * 2 + i % 2] * by;
-        if (decode_is_cut(p, item)) p.sums[part + column] = value;
+        if (item.parts > 1) p.sums[part + column] = value;
         else store_one(p.o, to + column, KIND, value);
       }
     }

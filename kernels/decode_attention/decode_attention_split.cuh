@@ -204,7 +204,7 @@ template <int KIND, int FP8, int GROUPS, int TALL> struct DecodeSplit {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
       int in_group = item.tile * ROWS + top + lane / 4 + half * 8, head = item.kv * p.group + in_group;
-      float sum = quad_sum(x.sum[half]), by = decode_is_cut(p, item) ? 1 : sum == 0 ? 0 : p.v_scale / sum;
+      float sum = quad_sum(x.sum[half]), by = item.parts > 1 ? 1 : sum == 0 ? 0 : p.v_scale / sum;
       if (in_group >= p.group) continue;
       int64_t to = item.b * p.o_row + (int64_t)head * V, part = ((int64_t)item.b * p.heads + head) * p.parts + item.part;
 #pragma unroll
@@ -213,11 +213,11 @@ template <int KIND, int FP8, int GROUPS, int TALL> struct DecodeSplit {
         for (int j = 0; j < 2; j++) {
           int n = lane % 4 * 2 + j, column = first + (FP8 ? i / 2 * 16 + n * 2 + i % 2 : i * 8 + n);
           float value = o[i][half * 2 + j] * by;
-          if (decode_is_cut(p, item)) p.sums[part * V + column] = value;
+          if (item.parts > 1) p.sums[part * V + column] = value;
           else store_one(p.o, to + column, kind_of(p), value);
         }
       if (warp_of() || lane % 4) continue;
-      if (decode_is_cut(p, item)) p.mosts[part] = x.most[half], p.weights[part] = sum;
+      if (item.parts > 1) p.mosts[part] = x.most[half], p.weights[part] = sum;
       else if (p.lse) p.lse[(int64_t)item.b * p.heads + head] = log_sum(x.most[half], 1, sum);
     }
   }

@@ -40,7 +40,7 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> 
     Kept kept[PLACES];
     uint4 q[WARPS][CHUNKS];
     uint64_t full[PLACES], free[PLACES]; // barriers: all warps have left their sums of an item; all have read what they add up
-    int item[PLACES][4];                 // its sequence, part, whether that is one of several, tile of all heads
+    int item[PLACES][4];                 // its sequence, part, parts, tile of all heads
     int before[DECODE_SEQUENCES + 16];
   };
   struct State {
@@ -333,7 +333,7 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> 
     uint32_t turn = count % PLACES;
     if (count >= PLACES) wait_phase(&s->free[turn], count / PLACES - 1);
     keep(&s->kept[turn], x, min(p.group - item.tile * HEADS, HEADS));
-    int what[] = {item.b, item.part, decode_is_cut(p, item), item.kv * p.tiles + item.tile};
+    int what[] = {item.b, item.part, item.parts, item.kv * p.tiles + item.tile};
     if (threadIdx.x == 0)
 #pragma unroll
       for (int i = 0; i < 4; i++) s->item[turn][i] = what[i];
@@ -347,7 +347,7 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> 
     uint32_t turn = count % PLACES;
     const Kept *k = &s->kept[turn];
     wait_phase(&s->full[turn], count / PLACES);
-    int b = s->item[turn][0], in_sequence = s->item[turn][1], cut = s->item[turn][2], tile = s->item[turn][3];
+    int b = s->item[turn][0], in_sequence = s->item[turn][1], parts = s->item[turn][2], tile = s->item[turn][3];
     int kv = tile / p.tiles, in_group = (tile - kv * p.tiles) * HEADS, heads = min(p.group - in_group, HEADS);
     for (int head = threadIdx.x / 32; head < heads; head += WARPS) {
       float most = -INFINITY, sum = 0, by[WARPS], o[D / 32] = {};
@@ -365,11 +365,11 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> 
       float last = sum == 0 ? 0 : p.v_scale / sum;
 #pragma unroll
       for (int i = 0; i < D / 32; i++) {
-        if (cut) p.sums[part * D + i * 32 + lane] = o[i];
+        if (parts > 1) p.sums[part * D + i * 32 + lane] = o[i];
         else store_one(p.o, b * p.o_row + (int64_t)all * D + i * 32 + lane, kind_of(p), o[i] * last);
       }
       if (lane) continue;
-      if (cut) p.mosts[part] = most, p.weights[part] = sum;
+      if (parts > 1) p.mosts[part] = most, p.weights[part] = sum;
       else if (p.lse) p.lse[(int64_t)b * p.heads + all] = log_sum(most, 1, sum);
     }
     arrive(&s->free[turn]);
@@ -378,66 +378,47 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> 
   // ---- all of it ----
 
   // A lane's token of the warp's tile that comes after those looked up so far.
-  static __device__ __forceinline__ DecodePlace look_up(const DecodePlan &plan, const DecodeParams &p, DecodeItem *item, bool early = false) {
-    DecodePlace x = decode_look_up(plan, p, *item, item->key + threadIdx.x / 32 * KEYS + threadIdx.x % KEYS, early);
+  static __device__ __forceinline__ DecodePlace look_up(const DecodePlan &plan, const DecodeParams &p, DecodeItem *item) {
+    DecodePlace x = decode_look_up(plan, p, *item, item->key + threadIdx.x / 32 * KEYS + threadIdx.x % KEYS);
     item->key += WARPS * KEYS;
     if (item->key >= item->to && item->index < plan.end) decode_next(plan, p, item);
     return x;
   }
 
-  // A block's items, and the row of the lane's token in the first tile.
-  struct Begun {
-    DecodePlan plan;
-    DecodeItem now, ahead;
-    uint32_t row;
-  };
-
-  static __device__ __forceinline__ Begun begin(const DecodePlan &plan, const DecodeParams &p, bool early) {
-    Begun x;
-    x.plan = plan, x.now = x.ahead = decode_find(plan, p, plan.begin);
-    x.row = decode_row(p, look_up(plan, p, &x.ahead, early));
-    return x;
-  }
-
-  // Whether what was looked up before the predecessor had ended is still so.
-  static __device__ __forceinline__ bool is_so(const Begun &x, const DecodeParams &p, const DecodeLengths<THREADS> &lengths) {
-    DecodeItem first = x.now;
-    bool same = decode_row(p, look_up(x.plan, p, &first)) == x.row;
-    same = same && decode_length(p, x.now.b) == x.now.length && decode_length(p, x.ahead.b) == x.ahead.length;
-    DecodeLengths<THREADS> again = decode_lengths<THREADS>(p, 0, x.plan.count);
-#pragma unroll
-    for (int i = 0; i < DecodeLengths<THREADS>::EACH; i++) same = same && lengths.of[i] == again.of[i];
-    return __syncthreads_and(same);
-  }
-
-  // The first tile is on its way. count: items of this block so far.
-  static __device__ __forceinline__ void run_items(Shared *s, const Begun &x, const DecodeParams &p, Keys &k, Values &v, uint32_t &count) {
+  // count: items of this block so far.
+  static __device__ __forceinline__ void run_items(Shared *s, const DecodePlan &plan, const DecodeParams &p, uint32_t &count) {
     ScoreUnit u = score_unit(p.scale, p.soft_cap);
-    DecodeItem now = x.now, ahead = x.ahead;
-    uint32_t row = x.row, first = count, there = __ballot_sync(~0u, row != ~0u) & ALL;
-    DecodePlace next = look_up(x.plan, p, &ahead);
+    DecodeItem now = decode_find(plan, p, plan.begin), ahead = now;
+    DecodePlace next = look_up(plan, p, &ahead);
+    uint32_t row = decode_row(p, next), first = count;
+    Keys k = {};
+    Values v = {};
+    load_keys(k, p, row);
+    next = look_up(plan, p, &ahead);
+    load_values(v, p, row);
     load_queries(s, p, now);
-    while (now.index < x.plan.end) {
-      State o;
-      start(&o);
+    uint32_t there = __ballot_sync(~0u, row != ~0u) & ALL;
+    while (now.index < plan.end) {
+      State x;
+      start(&x);
       for (int key = now.key, more = 1; more;) { // an empty part has one step too, as in look_up
         Scores scores;
         multiply_keys(scores, s->q[threadIdx.x / 32], k);
         in_units(scores, u, there);
         row = decode_row(p, next);
         load_keys(k, p, row);
-        next = look_up(x.plan, p, &ahead);
-        weigh(scores, &o);
+        next = look_up(plan, p, &ahead);
+        weigh(scores, &x);
         if (there != ALL) clear_values(v, there);
-        add_values(&o, scores, v);
+        add_values(&x, scores, v);
         key += WARPS * KEYS;
         more = key < now.to;
         load_values(v, p, row);
         there = __ballot_sync(~0u, row != ~0u) & ALL;
       }
-      leave(s, p, o, now, count);
-      decode_next(x.plan, p, &now);
-      if (now.index < x.plan.end) load_queries(s, p, now);
+      leave(s, p, x, now, count);
+      decode_next(plan, p, &now);
+      if (now.index < plan.end) load_queries(s, p, now);
       if (PLACES == 1 || count > first) finish(s, p, count - PLACES + 1);
       count++;
     }
@@ -452,24 +433,13 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> 
       uint64_t *bar = threadIdx.x < PLACES ? &s->full[threadIdx.x] : &s->free[threadIdx.x - PLACES];
       asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(tile_address(bar)), "r"((int)WARPS) : "memory");
     }
-    // While the predecessor still runs: which items the block has, and their first tokens to L2. It may write lengths and the table, so both
-    // are read again when it has ended, while the first tile is on its way already; what has changed is begun again.
-    DecodeLengths<THREADS> lengths = decode_lengths<THREADS>(p, 0, decode_count(p, 0));
-    Begun x = begin(decode_plan<THREADS>(s->before, p, 0, lengths), p, true);
-    decode_hint<THREADS>(x.plan, p, x.now, ROW);
-    wait_for_predecessor();
     uint32_t count = 0;
-    for (int first = 0, early = 1;; early = 0) {
-      Keys k = {};
-      Values v = {};
-      load_keys(k, p, x.row);
-      load_values(v, p, x.row);
-      if (!early || is_so(x, p, lengths)) {
-        if (x.plan.begin < x.plan.end) run_items(s, x, p, k, v, count);
-        if ((first += DECODE_SEQUENCES) >= p.batch) break;
-        __syncthreads();
-      }
-      x = begin(decode_plan<THREADS>(s->before, p, first), p, false);
+    decode_hint<THREADS>(s->before, p, ROW);
+    wait_for_predecessor();
+    for (int first = 0; first < p.batch; first += DECODE_SEQUENCES) {
+      DecodePlan plan = decode_plan<THREADS>(s->before, p, first);
+      if (plan.begin < plan.end) run_items(s, plan, p, count);
+      __syncthreads();
     }
   }
 };

@@ -80,16 +80,24 @@ static int64_t row_bytes(const SolDecodeAttention *a) { // of a token, for one h
   return DECODE_ROW_BYTES(a->d, a->v_dim, ops_size(decode_cache_type(a)));
 }
 
+// Whether an item has all of an SM, as in the variants of one block.
+static bool has_sm_alone(const SolDecodeAttention *a) {
+  return a->d == 128 && a->heads / a->kv_heads <= 8 && decode_cache_type(a) != SOL_FP8;
+}
+
 static Lengths lengths_of(const SolDecodeAttention *a) {
-  int64_t row = row_bytes(a), sums = (a->d == 256 ? 512 : 64) * (a->heads / a->kv_heads) * a->v_dim * 4;
+  int64_t row = row_bytes(a), group = a->heads / a->kv_heads, most = 1 << 20;
+  int64_t sums = (a->d == 256 ? 512 : 64) * group * a->v_dim * 4, low = has_sm_alone(a) ? 1 << 19 : 1 << 18;
   if (a->d == DECODE_LATENT) {
-    int64_t tokens = a->heads / a->kv_heads > DECODE_ROWS ? 2048 : 1024;
+    int64_t tokens = group > DECODE_ROWS ? 2048 : 1024;
     return (Lengths){2 * tokens, tokens, tokens};
   }
-  if (sums < 1 << 18) sums = 1 << 18;
-  int64_t least = tokens_of(sums < 1 << 20 ? sums : 1 << 20, row), most = tokens_of(1 << 20, row),
-          half = a->d == 256 ? most : most / 2;
-  return (Lengths){least > half ? least : half, least, most};
+  int64_t least = tokens_of(sums < low    ? low
+                            : sums > most ? most
+                                          : sums,
+                            row),
+          whole = tokens_of(2 * low, row);
+  return (Lengths){least > whole || a->d == 256 ? least : whole, least, tokens_of(most, row)};
 }
 
 // The most that a sequence has. Those that are cut into the shortest parts have no more than DECODE_PARTS.
