@@ -8,14 +8,14 @@
       sol_attention_tiled_##kind##_##d(const __grid_constant__ AttentionTiledParams p) {                     \
     AttentionWgmma<kind, d>::run(p);                                                                         \
   }
-#define BRIEF(kind, d, keys)                                                                                 \
-  KERNEL __launch_bounds__(ATTENTION_BRIEF_THREADS, ATTENTION_BRIEF_BLOCKS(d, keys))                         \
-      sol_attention_brief_##kind##_##d##_##keys(const __grid_constant__ AttentionTiledParams p) {            \
-    AttentionBrief<kind, d, keys>::run(p);                                                                   \
+#define BRIEF(kind, d)                                                                                       \
+  KERNEL __launch_bounds__(ATTENTION_BRIEF_THREADS, ATTENTION_BRIEF_BLOCKS(d))                               \
+      sol_attention_brief_##kind##_##d(const __grid_constant__ AttentionTiledParams p) {                     \
+    AttentionBrief<kind, d>::run(p);                                                                         \
   }
 #else
 #define TILED(kind, d)
-#define BRIEF(kind, d, keys)
+#define BRIEF(kind, d)
 #endif
 #if __CUDA_ARCH__ >= 800
 #define MMA(kind, d)                                                                                         \

@@ -39,12 +39,12 @@ typedef struct AttentionTiledParams {
 #define ATTENTION_BLOCKS(d) ((d) == 64 ? 3 : 2) // of an SM
 #define ATTENTION_SHARED(d) ((ATTENTION_ROWS + 4 * ATTENTION_KEYS(d)) * (d) * 2)
 
-// attention_brief.cuh: tiles of 64 queries and 64 or 128 keys; a warp that copies, and a warpgroup.
+// attention_brief.cuh: tiles of 64 queries and keys; a warp that copies, and a warpgroup.
 #define ATTENTION_BRIEF_THREADS 160
 #define ATTENTION_BRIEF_ROWS 64
-#define ATTENTION_BRIEF_BLOCKS(d, keys) ((keys) == 64 ? 256 / (d) : (d) == 64 ? 3 : 2) // of an SM
-// Two stages of everything; or one, and a place for results.
-#define ATTENTION_BRIEF_SHARED(d, keys) ((2 * ATTENTION_BRIEF_ROWS + ((keys) == 64 ? 4 : 2) * (keys)) * (d) * 2 + 128)
+#define ATTENTION_BRIEF_STAGES 2
+#define ATTENTION_BRIEF_BLOCKS(d) (256 / (d)) // of an SM
+#define ATTENTION_BRIEF_SHARED(d) (3 * ATTENTION_BRIEF_STAGES * ATTENTION_BRIEF_ROWS * (d) * 2 + 64)
 
 // attention_wgmma.cuh: a warpgroup that copies, and two of 64 queries each.
 #define ATTENTION_TILED_THREADS 384

@@ -4,16 +4,16 @@
 #include "ops/attention_parts.h"
 
 const char *const attention_kernels[ATTENTION_KERNELS] = {
-#define TILED(kind, d)       "sol_attention_tiled_" #kind "_" #d,
-#define BRIEF(kind, d, keys) "sol_attention_brief_" #kind "_" #d "_" #keys,
-#define MMA(kind, d)         "sol_attention_" #kind "_" #d,
+#define TILED(kind, d) "sol_attention_tiled_" #kind "_" #d,
+#define BRIEF(kind, d) "sol_attention_brief_" #kind "_" #d,
+#define MMA(kind, d)   "sol_attention_" #kind "_" #d,
 #include "kernels/attention/attention.def"
 };
 
 const uint32_t attention_shared[ATTENTION_KERNELS] = {
-#define TILED(kind, d)       ATTENTION_TILED_SHARED(d),
-#define BRIEF(kind, d, keys) ATTENTION_BRIEF_SHARED(d, keys),
-#define MMA(kind, d)         ATTENTION_SHARED(d),
+#define TILED(kind, d) ATTENTION_TILED_SHARED(d),
+#define BRIEF(kind, d) ATTENTION_BRIEF_SHARED(d),
+#define MMA(kind, d)   ATTENTION_SHARED(d),
 #include "kernels/attention/attention.def"
 };
 
@@ -21,23 +21,20 @@ typedef enum Family { MMA_SYNC, TILED_WGMMA, BRIEF_WGMMA } Family;
 typedef struct Variant {
   int kind;
   Family family;
-  int64_t d, tokens; // tokens: the most keys and queries
+  int64_t d;
 } Variant;
 static const Variant variants[ATTENTION_KERNELS] = {
-#define TILED(kind, d)       {kind, TILED_WGMMA, d, INT_MAX},
-#define BRIEF(kind, d, keys) {kind, BRIEF_WGMMA, d, keys},
-#define MMA(kind, d)         {kind, MMA_SYNC, d, INT_MAX},
+#define TILED(kind, d) {kind, TILED_WGMMA, d},
+#define BRIEF(kind, d) {kind, BRIEF_WGMMA, d},
+#define MMA(kind, d)   {kind, MMA_SYNC, d},
 #include "kernels/attention/attention.def"
 };
 
-// The first of the family for the tensors; -1: none.
 static int kernel_for(const SolAttention *a, Family family) {
-  int64_t tokens = a->queries > a->keys ? a->queries : a->keys;
-  for (int i = 0; i < ATTENTION_KERNELS; i++) {
-    const Variant *v = &variants[i];
-    if (v->family == family && v->d == a->d && v->kind == ops_kind(a->dtype) && v->tokens >= tokens) return i;
-  }
-  return -1;
+  for (int i = 0; i < ATTENTION_KERNELS; i++)
+    if (variants[i].family == family && variants[i].d == a->d && variants[i].kind == ops_kind(a->dtype))
+      return i;
+  return 0; // the checks leave no other heads
 }
 
 static bool is_aligned(const void *at, int64_t row, int64_t batch) {
@@ -122,6 +119,11 @@ static bool reaches(int64_t row, int64_t batch) { // strides of tensor maps have
   return row < INT64_C(1) << 38 && batch < INT64_C(1) << 38;
 }
 
+// Sequences of so few tokens that 128 queries and keys at a time would be half empty, and of which mma.sync has more on an SM.
+static bool is_short(const SolAttention *a) {
+  return a->d < 256 && a->queries <= ATTENTION_ROWS && a->keys <= 2 * ATTENTION_KEYS(64);
+}
+
 // Whether tensor copies can: aligned, keys at all, and tiles are counted in 31 bits.
 static bool can_tile(const SolAttention *a) {
   double tiles = ((double)a->queries / ATTENTION_TILED_ROWS + 1) * (double)a->heads * (double)a->batch;
@@ -202,21 +204,21 @@ static SolStatus launch_tiled(SolContext *ctx, const SolAttention *a, int kernel
 }
 
 static SolStatus launch_brief(SolContext *ctx, const SolAttention *a, int kernel, SolStream stream) {
-  AttentionTiledParams p = {.all = attention_params(a),
-                            .rows = (int)ops_ceil_div(a->queries, ATTENTION_BRIEF_ROWS)};
-  int keys = (int)variants[kernel].tokens, blocks = ATTENTION_BRIEF_BLOCKS(a->d, keys);
-  set_tiles(a, &p.all, keys);
-  SolStatus status = make_maps(ctx, a, ATTENTION_BRIEF_ROWS / p.all.pack, keys / p.all.pack, &p);
+  AttentionTiledParams p = {.all = attention_params(a)};
+  set_tiles(a, &p.all, ATTENTION_BRIEF_ROWS);
+  int box = ATTENTION_BRIEF_ROWS / p.all.pack;
+  SolStatus status = make_maps(ctx, a, box, box, &p);
   if (status) return status;
-  return launch_wgmma(ctx, kernel, &p, p.all.tiles, (int64_t)ctx->sms * blocks, ATTENTION_BRIEF_THREADS,
-                      stream);
+  return launch_wgmma(ctx, kernel, &p, p.all.tiles, (int64_t)ctx->sms * ATTENTION_BRIEF_BLOCKS(a->d),
+                      ATTENTION_BRIEF_THREADS, stream);
 }
 
 SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream) {
   SolAttention a = attention_filled(args);
   int tiled = kernel_for(&a, TILED_WGMMA), brief = kernel_for(&a, BRIEF_WGMMA);
-  if (ctx->cc < 90 || !can_tile(&a) || !ops_has_kernel(ctx, &ops_attention, tiled))
-    return launch_mma(ctx, &a, stream);
-  if (brief >= 0) return launch_brief(ctx, &a, brief, stream);
-  return launch_tiled(ctx, &a, tiled, stream);
+  bool wgmma = ctx->cc >= 90 && can_tile(&a) && ops_has_kernel(ctx, &ops_attention, tiled);
+  if (wgmma && a.queries <= ATTENTION_BRIEF_ROWS && a.keys <= ATTENTION_BRIEF_ROWS)
+    return launch_brief(ctx, &a, brief, stream);
+  if (wgmma && !is_short(&a)) return launch_tiled(ctx, &a, tiled, stream);
+  return launch_mma(ctx, &a, stream);
 }
