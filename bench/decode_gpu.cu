@@ -88,21 +88,21 @@ template <int V> __global__ void __launch_bounds__(DECODE_SLOTS * 32, V > 128 ? 
 struct Variant {
   const char *name;
   void (*kernel)(const DecodeParams), (*combine)(const DecodeParams);
-  int fp8, d, heads, threads, blocks;
+  int fp8, d, heads, threads, blocks, step; // step: tokens at a time
   size_t shared;
 };
-template <class T, int V, int blocks> static Variant variant(const char *name, int fp8, int d, int heads) {
-  return {name, decode<T, blocks>, combine<V>, fp8, d, heads, T::THREADS, blocks, sizeof(typename T::Shared)};
+template <class T, int V, int blocks> static Variant variant(const char *name, int fp8, int d, int heads, int step) {
+  return {name, decode<T, blocks>, combine<V>, fp8, d, heads, T::THREADS, blocks, step, sizeof(typename T::Shared)};
 }
 #define WARPS(fp8, d, tiles, keys, warps, blocks, places)                                                    \
   variant<DecodeWarps<fp8 ? KIND_FP16 : KIND_BF16, fp8, d, tiles, keys, warps, places>, d, blocks>(           \
-      "keys " #keys " warps " #warps " blocks " #blocks " places " #places, fp8, d, tiles * 8)
+      "keys " #keys " warps " #warps " blocks " #blocks " places " #places, fp8, d, tiles * 8, (keys) * (warps))
 static std::vector<Variant> variants() {
-  return {WARPS(0, 128, 1, 32, 4, 2, 1), WARPS(0, 128, 1, 32, 4, 2, 2), WARPS(0, 128, 2, 32, 4, 2, 1), WARPS(1, 128, 1, 16, 8, 2, 1), WARPS(1, 128, 1, 16, 8, 2, 2),
+  return {WARPS(0, 128, 1, 32, 4, 2, 1), WARPS(0, 128, 1, 32, 8, 1, 1), WARPS(0, 128, 2, 32, 4, 2, 1), WARPS(1, 128, 1, 16, 8, 2, 1), WARPS(1, 128, 1, 16, 8, 2, 2),
           WARPS(0, 64, 1, 32, 8, 2, 1),  WARPS(0, 64, 1, 32, 8, 2, 2),  WARPS(1, 64, 1, 32, 8, 2, 1),  WARPS(1, 64, 1, 32, 8, 2, 2),  WARPS(0, 256, 1, 16, 4, 2, 1),
           WARPS(1, 256, 1, 32, 4, 2, 1),
-          variant<DecodeFew<KIND_BF16>, DECODE_LATENT_V, 1>("few", 0, DECODE_LATENT, DECODE_ROWS),
-          variant<DecodeLatent<KIND_BF16>, DECODE_LATENT_V, 1>("latent", 0, DECODE_LATENT, DECODE_WIDE_ROWS)};
+          variant<DecodeFew<KIND_BF16>, DECODE_LATENT_V, 1>("few", 0, DECODE_LATENT, DECODE_ROWS, 64),
+          variant<DecodeLatent<KIND_BF16>, DECODE_LATENT_V, 1>("latent", 0, DECODE_LATENT, DECODE_WIDE_ROWS, 64)};
 }
 
 template <class... Args> static void launch_early(void (*kernel)(Args...), int grid, int threads, size_t shared, cudaStream_t stream, Args... args) {
@@ -223,7 +223,7 @@ static void time_decode(int batch, int heads, int kv_heads, int tokens, int d, i
       p.o = o, p.q = q, p.table = (int32_t *)table, p.lengths = (int32_t *)lengths, p.o_row = heads * wide, p.q_row = heads * d, p.pages = pages;
       p.batch = batch, p.heads = heads, p.kv_heads = kv_heads, p.group = heads / kv_heads, p.tiles = (p.group + f.heads - 1) / f.heads;
       p.page_size = PAGE, p.page_shift = 6, p.table_pages = tokens / PAGE;
-      p.capacity = tokens, p.whole = p.part = p.part_most = part, p.parts = (tokens + part - 1) / part, p.aligned = p.q_aligned = 1, p.kind = KIND_BF16;
+      p.capacity = tokens, p.whole = p.part = p.part_most = part, p.step = f.step, p.parts = (tokens + part - 1) / part, p.aligned = p.q_aligned = 1, p.kind = KIND_BF16;
       p.scale = 1 / sqrtf((float)d), p.v_scale = 1, p.hint = DECODE_HINT / row_bytes, p.slots = p.parts > DECODE_SLOTS ? DECODE_SLOTS : 1;
       int64_t all = (int64_t)p.parts * batch * heads;
       p.sums = (float *)space, p.mosts = p.sums + all * wide, p.weights = p.mosts + all;

@@ -279,7 +279,7 @@ TEST(a_workspace_that_is_too_small_is_refused) {
   SolContext *ctx = open_backend(SOL_BACKEND_EMU);
   Trial t;
   SolError err = {0};
-  OpsCase c = {.dim = {1, 2, 1200, 128}, .dtype = SOL_BF16};
+  OpsCase c = {.dim = {1, 2, 2200, 128}, .dtype = SOL_BF16};
   CHECK_INT(trial_open(&t, ctx, &ops_decode_attention, &c, NULL, &err), SOL_OK);
   SolDecodeAttention a;
   memcpy(&a, t.args, sizeof a);

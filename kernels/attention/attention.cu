@@ -1,18 +1,25 @@
 // O = softmax(scores) V. README.md says which kernel is for what.
 #include "attention/attention_mma.cuh"
 #if __CUDA_ARCH_FEAT_SM90_ALL
+#include "attention/attention_brief.cuh"
 #include "attention/attention_wgmma.cuh"
 #define TILED(kind, d)                                                                                       \
   KERNEL __launch_bounds__(ATTENTION_TILED_THREADS, 1)                                                       \
       sol_attention_tiled_##kind##_##d(const __grid_constant__ AttentionTiledParams p) {                     \
     AttentionWgmma<kind, d>::run(p);                                                                         \
   }
+#define BRIEF(kind, d)                                                                                       \
+  KERNEL __launch_bounds__(ATTENTION_BRIEF_THREADS, ATTENTION_BRIEF_BLOCKS(d))                               \
+      sol_attention_brief_##kind##_##d(const __grid_constant__ AttentionTiledParams p) {                     \
+    AttentionBrief<kind, d>::run(p);                                                                         \
+  }
 #else
 #define TILED(kind, d)
+#define BRIEF(kind, d)
 #endif
 #if __CUDA_ARCH__ >= 800
 #define MMA(kind, d)                                                                                         \
-  KERNEL __launch_bounds__(ATTENTION_THREADS) sol_attention_##kind##_##d(const __grid_constant__ AttentionParams p) { \
+  KERNEL __launch_bounds__(ATTENTION_THREADS, ATTENTION_BLOCKS(d)) sol_attention_##kind##_##d(const __grid_constant__ AttentionParams p) { \
     let_successor_start();                                                                                   \
     wait_for_predecessor();                                                                                  \
     AttentionMma<kind, d>::run(p);                                                                           \

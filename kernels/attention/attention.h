@@ -12,6 +12,9 @@ typedef struct AttentionParams {
   const int32_t *q_starts, *kv_starts; // or NULL
   int64_t o_row, q_row, k_row, v_row, o_batch, q_batch, k_batch, v_batch, lse_batch, lse_head;
   int q_tokens, kv_tokens, queries, keys, batch, heads, group; // group: heads that share one of K
+  // Tiles of 64 queries of all heads and sequences; heads of a tile, 1, 2 or 4, of which each has few enough queries and keys.
+  int64_t tiles;
+  int pack;
   int causal, window;                                          // window: 0 for none
   int aligned;                                                 // rows of all four begin at multiples of 16 bytes
   float scale, soft_cap;
@@ -33,7 +36,15 @@ typedef struct AttentionTiledParams {
 #define ATTENTION_THREADS 128
 #define ATTENTION_ROWS 64
 #define ATTENTION_KEYS(d) ((d) == 256 ? 32 : 64)
+#define ATTENTION_BLOCKS(d) ((d) == 64 ? 3 : 2) // of an SM
 #define ATTENTION_SHARED(d) ((ATTENTION_ROWS + 4 * ATTENTION_KEYS(d)) * (d) * 2)
+
+// attention_brief.cuh: tiles of 64 queries and keys; a warp that copies, and a warpgroup.
+#define ATTENTION_BRIEF_THREADS 160
+#define ATTENTION_BRIEF_ROWS 64
+#define ATTENTION_BRIEF_STAGES 2
+#define ATTENTION_BRIEF_BLOCKS(d) (256 / (d)) // of an SM
+#define ATTENTION_BRIEF_SHARED(d) (3 * ATTENTION_BRIEF_STAGES * ATTENTION_BRIEF_ROWS * (d) * 2 + 64)
 
 // attention_wgmma.cuh: a warpgroup that copies, and two of 64 queries each.
 #define ATTENTION_TILED_THREADS 384

@@ -81,8 +81,9 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
     uint32_t parity = 0;
     Item t;
     for (int round = 0; round * (int)gridDim.x < total; round++) {
-      if (!item_at(p, round, total, &t) || t.low >= t.high) continue;
-      load_queries(s, p, t, 0, parity);
+      if (!item_at(p, round, total, &t)) continue;
+      load_queries(s, p, t, 0, parity); // where no keys are seen too: their place may be the results'
+      if (t.low >= t.high) load_queries(s, p, t, 1, parity);
       for (int tile = t.high - 1; tile >= t.low; tile--, ring.next()) {
         load_keys(s->k[ring.stage], p, &p.k, &s->k_full[ring.stage], &s->k_empty[ring.stage], t, tile, ring.parity);
         if (tile == t.high - 1) load_queries(s, p, t, 1, parity);
@@ -252,13 +253,12 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
       Sums o = {};
       Softmax x = softmax_start();
       bool any = t.low < t.high;
-      if (any) {
-        barrier_wait(&s->q_full[group], parity);
-        attend(s, t, w, o, &x, ring, group, thread);
-        parity ^= 1;
-      }
+      barrier_wait(&s->q_full[group], parity);
+      if (any) attend(s, t, w, o, &x, ring, group, thread);
+      else if (OWN_PLACE) release(&s->q_empty[group], thread);
+      parity ^= 1;
       store(s, p, t, o, x, w.unit.unit, group, thread);
-      if (!OWN_PLACE && any) {
+      if (!OWN_PLACE) {
         async_fence();
         named_sync(1 + group, 128);
         release(&s->q_empty[group], thread);

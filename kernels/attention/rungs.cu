@@ -15,18 +15,22 @@ INLINE uint8_t *rung_memory(void) {
   return memory;
 }
 
+INLINE void load_tile(uint8_t *tile, const uint16_t *from, int64_t row) {
+  Mma::load(tile, from, row, {0, 64, 64, (int)threadIdx.x, Mma::THREADS}, true);
+}
+
 // ---- scores in memory ----
 
 // Blocks: keys, queries, heads. 64 by 64 scores, as they are.
 KERNEL __launch_bounds__(ATTENTION_THREADS) attention_scores(const __grid_constant__ AttentionRung p) {
   __shared__ __align__(1024) uint8_t q[64 * Mma::ROW_BYTES], k[64 * Mma::ROW_BYTES];
   int lane = threadIdx.x % 32, head = blockIdx.z, row = blockIdx.y * 64 + threadIdx.x / 32 * 16 + lane / 4;
-  float sc[Mma::TILES][4];
-  Mma::load<64>(q, head_of(p.all.q, p.all.q_row, blockIdx.y * 64, head), p.all.q_row, 64, true);
-  Mma::load<64>(k, head_of(p.all.k, p.all.k_row, blockIdx.x * 64, head), p.all.k_row, 64, true);
+  Mma::Scores sc;
+  load_tile(q, head_of(p.all.q, p.all.q_row, blockIdx.y * 64, head), p.all.q_row);
+  load_tile(k, head_of(p.all.k, p.all.k_row, blockIdx.x * 64, head), p.all.k_row);
   copy_commit(), copy_wait<0>();
   __syncthreads();
-  Mma::scores(sc, tile_address(q), tile_address(k), lane);
+  Mma::scores(sc, tile_address(q), tile_address(k), Mma::TILES);
   float *to = p.scores + ((int64_t)head * p.all.queries + row) * p.all.keys + blockIdx.x * 64 + lane % 4 * 2;
 #pragma unroll
   for (int i = 0; i < Mma::TILES; i++) {
@@ -61,7 +65,7 @@ KERNEL __launch_bounds__(ATTENTION_THREADS) attention_values(const __grid_consta
   const uint16_t *weights = p.weights + ((int64_t)head * p.all.queries + row) * p.all.keys + lane % 4 * 2;
   float o[RUNG_D / 8][4] = {};
   for (int key = 0; key < p.all.keys; key += 64) {
-    Mma::load<64>(v, head_of(p.all.v, p.all.v_row, key, head), p.all.v_row, 64, true);
+    load_tile(v, head_of(p.all.v, p.all.v_row, key, head), p.all.v_row);
     copy_commit(), copy_wait<0>();
     __syncthreads();
 #pragma unroll
@@ -78,36 +82,38 @@ KERNEL __launch_bounds__(ATTENTION_THREADS) attention_values(const __grid_consta
     __syncthreads();
   }
   Softmax whole = {{0, 0}, {lane % 4 ? 0.0f : 1.0f, lane % 4 ? 0.0f : 1.0f}}; // the weights' sum is 1
-  Mma::store(p.all, attention_sequence(p.all, 0), o, whole, 1, 0, head, row, lane);
+  Mma::store(p.all, {0, head, row - lane / 4, attention_sequence(p.all, 0), 0, 0}, o, whole, 1);
 }
 
 // ---- fused: scores stay in registers ----
 
 KERNEL __launch_bounds__(ATTENTION_THREADS) attention_fused(const __grid_constant__ AttentionParams p) {
   Mma::Shared *s = (Mma::Shared *)rung_memory();
-  int lane = threadIdx.x % 32, head = blockIdx.y, first = blockIdx.x * 64;
-  float unit = score_unit(p.scale, 0).unit, o[RUNG_D / 8][4] = {}, sc[Mma::TILES][4], by[2];
+  int head = blockIdx.y, first = blockIdx.x * 64;
+  float unit = score_unit(p.scale, 0).unit, by[2];
+  Mma::Sums o = {};
+  Mma::Scores sc;
   Softmax x = softmax_start();
-  Mma::load<64>(s->q, head_of(p.q, p.q_row, first, head), p.q_row, 64, true);
+  load_tile(s->q, head_of(p.q, p.q_row, first, head), p.q_row);
   for (int key = 0; key < p.keys; key += 64) {
-    Mma::load<64>(s->k[0], head_of(p.k, p.k_row, key, head), p.k_row, 64, true);
-    Mma::load<64>(s->v[0], head_of(p.v, p.v_row, key, head), p.v_row, 64, true);
+    load_tile(s->k[0], head_of(p.k, p.k_row, key, head), p.k_row);
+    load_tile(s->v[0], head_of(p.v, p.v_row, key, head), p.v_row);
     copy_commit(), copy_wait<0>();
     __syncthreads();
-    Mma::scores(sc, tile_address(s->q), tile_address(s->k[0]), lane);
+    Mma::scores(sc, tile_address(s->q), tile_address(s->k[0]), Mma::TILES);
     softmax_tile(sc, &x, unit, by);
 #pragma unroll
     for (int i = 0; i < RUNG_D / 8; i++)
 #pragma unroll
       for (int j = 0; j < 4; j++) o[i][j] *= by[j / 2];
-    Mma::add_values(o, sc, tile_address(s->v[0]), lane);
+    Mma::add_values(o, sc, tile_address(s->v[0]), Mma::TILES);
     __syncthreads();
   }
-  Mma::store(p, attention_sequence(p, 0), o, x, unit, 0, head, first + threadIdx.x / 32 * 16 + lane / 4, lane);
+  Mma::store(p, {0, head, first + (int)threadIdx.x / 32 * 16, attention_sequence(p, 0), 0, 0}, o, x, unit);
 }
 
 // The library's kernel for GPUs before Hopper: the next tiles are copied while these are multiplied.
-KERNEL __launch_bounds__(ATTENTION_THREADS) attention_async(const __grid_constant__ AttentionParams p) {
+KERNEL __launch_bounds__(ATTENTION_THREADS, ATTENTION_BLOCKS(RUNG_D)) attention_async(const __grid_constant__ AttentionParams p) {
   Mma::run(p);
 }
 #endif

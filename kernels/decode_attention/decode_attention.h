@@ -17,6 +17,7 @@ typedef struct DecodeParams {
   int pages, page_size, page_shift;               // page_shift: log 2 of page_size, or -1
   int table_pages, capacity, window;              // capacity: the most tokens of a sequence; window: 0 for none
   int whole, part, part_most;                     // tokens: of a sequence that is not cut; of a part, at least and at most
+  int step;                                       // tokens that a block has at a time
   int parts;                                      // that a sequence may have
   int hint;                                       // tokens that a block brings to L2 before its predecessor has ended
   int aligned, q_aligned, kind;                   // aligned: the cache, to 16 bytes

@@ -27,11 +27,13 @@ INLINE int decode_seen_from(const DecodeParams &p, int length) {
 INLINE int decode_length(const DecodeParams &p, int b) {
   return min(max(__ldcg(p.lengths + b), 0), p.capacity);
 }
-// Tokens of a part of a sequence.
+// Tokens of a part of a sequence: as many in each, in whole steps of a block, with what is left in the last.
 INLINE int decode_part(const DecodeParams &p, int length) {
-  int seen = length - decode_seen_from(p, length), part = seen <= p.whole ? p.whole : p.part;
+  int seen = length - decode_seen_from(p, length), part = p.part;
+  if (seen <= p.whole) return p.whole;
   while (part < p.part_most && seen > part * DECODE_PARTS) part *= 2;
-  return part;
+  unsigned parts = (unsigned)(seen + part - 1) >> (31 - __clz(part)), steps = (unsigned)(seen + p.step - 1) >> (31 - __clz(p.step)); // powers of two
+  return (int)((steps + parts - 1) / parts) * p.step;
 }
 INLINE int decode_parts(const DecodeParams &p, int length) {
   int part = decode_part(p, length);

@@ -5,29 +5,34 @@
 
 const char *const attention_kernels[ATTENTION_KERNELS] = {
 #define TILED(kind, d) "sol_attention_tiled_" #kind "_" #d,
+#define BRIEF(kind, d) "sol_attention_brief_" #kind "_" #d,
 #define MMA(kind, d)   "sol_attention_" #kind "_" #d,
 #include "kernels/attention/attention.def"
 };
 
 const uint32_t attention_shared[ATTENTION_KERNELS] = {
 #define TILED(kind, d) ATTENTION_TILED_SHARED(d),
+#define BRIEF(kind, d) ATTENTION_BRIEF_SHARED(d),
 #define MMA(kind, d)   ATTENTION_SHARED(d),
 #include "kernels/attention/attention.def"
 };
 
+typedef enum Family { MMA_SYNC, TILED_WGMMA, BRIEF_WGMMA } Family;
 typedef struct Variant {
-  int kind, tiled;
+  int kind;
+  Family family;
   int64_t d;
 } Variant;
 static const Variant variants[ATTENTION_KERNELS] = {
-#define TILED(kind, d) {kind, 1, d},
-#define MMA(kind, d)   {kind, 0, d},
+#define TILED(kind, d) {kind, TILED_WGMMA, d},
+#define BRIEF(kind, d) {kind, BRIEF_WGMMA, d},
+#define MMA(kind, d)   {kind, MMA_SYNC, d},
 #include "kernels/attention/attention.def"
 };
 
-static int kernel_for(const SolAttention *a, int tiled) {
+static int kernel_for(const SolAttention *a, Family family) {
   for (int i = 0; i < ATTENTION_KERNELS; i++)
-    if (variants[i].tiled == tiled && variants[i].d == a->d && variants[i].kind == ops_kind(a->dtype))
+    if (variants[i].family == family && variants[i].d == a->d && variants[i].kind == ops_kind(a->dtype))
       return i;
   return 0; // the checks leave no other heads
 }
@@ -42,49 +47,69 @@ static bool all_aligned(const SolAttention *a) {
          is_aligned(a->k, a->k_stride, a->k_batch_stride) && is_aligned(a->v, a->v_stride, a->v_batch_stride);
 }
 
+// As many as a tile of 64 queries and so many keys has room for, of 16 queries and 16 keys at least.
+static int heads_together(const SolAttention *a, int keys) {
+  int heads = keys / 16;
+  while (heads > 1 && (a->queries * heads > ATTENTION_ROWS || a->keys * heads > keys)) heads /= 2;
+  return heads;
+}
+static void set_tiles(const SolAttention *a, AttentionParams *p, int keys) {
+  p->pack = heads_together(a, keys);
+  p->tiles = ops_ceil_div(ops_ceil_div(a->queries, ATTENTION_ROWS) * a->heads * a->batch, p->pack);
+}
+
 AttentionParams attention_params(const SolAttention *a) {
   int64_t tokens = a->q_starts ? a->q_tokens : a->queries;
-  return (AttentionParams){.o = a->o,
-                           .q = a->q,
-                           .k = a->k,
-                           .v = a->v,
-                           .lse = a->lse,
-                           .q_starts = a->q_starts,
-                           .kv_starts = a->kv_starts,
-                           .o_row = a->o_stride,
-                           .q_row = a->q_stride,
-                           .k_row = a->k_stride,
-                           .v_row = a->v_stride,
-                           .o_batch = a->q_starts ? 0 : a->o_batch_stride,
-                           .q_batch = a->q_starts ? 0 : a->q_batch_stride,
-                           .k_batch = a->kv_starts ? 0 : a->k_batch_stride,
-                           .v_batch = a->kv_starts ? 0 : a->v_batch_stride,
-                           .lse_batch = a->q_starts ? 0 : a->heads * tokens,
-                           .lse_head = tokens,
-                           .q_tokens = (int)a->q_tokens,
-                           .kv_tokens = (int)a->kv_tokens,
-                           .queries = (int)a->queries,
-                           .keys = (int)a->keys,
-                           .batch = (int)a->batch,
-                           .heads = (int)a->heads,
-                           .group = (int)(a->heads / a->kv_heads),
-                           .causal = a->causal != 0,
-                           .window = (int)a->window,
-                           .aligned = all_aligned(a),
-                           .scale = a->scale,
-                           .soft_cap = a->soft_cap};
+  AttentionParams p = {.o = a->o,
+                       .q = a->q,
+                       .k = a->k,
+                       .v = a->v,
+                       .lse = a->lse,
+                       .q_starts = a->q_starts,
+                       .kv_starts = a->kv_starts,
+                       .o_row = a->o_stride,
+                       .q_row = a->q_stride,
+                       .k_row = a->k_stride,
+                       .v_row = a->v_stride,
+                       .o_batch = a->q_starts ? 0 : a->o_batch_stride,
+                       .q_batch = a->q_starts ? 0 : a->q_batch_stride,
+                       .k_batch = a->kv_starts ? 0 : a->k_batch_stride,
+                       .v_batch = a->kv_starts ? 0 : a->v_batch_stride,
+                       .lse_batch = a->q_starts ? 0 : a->heads * tokens,
+                       .lse_head = tokens,
+                       .q_tokens = (int)a->q_tokens,
+                       .kv_tokens = (int)a->kv_tokens,
+                       .queries = (int)a->queries,
+                       .keys = (int)a->keys,
+                       .batch = (int)a->batch,
+                       .heads = (int)a->heads,
+                       .group = (int)(a->heads / a->kv_heads),
+                       .causal = a->causal != 0,
+                       .window = (int)a->window,
+                       .aligned = all_aligned(a),
+                       .scale = a->scale,
+                       .soft_cap = a->soft_cap};
+  set_tiles(a, &p, ATTENTION_KEYS(a->d));
+  return p;
+}
+
+// Of short sequences a block has one tile of queries after the other, so that the next one's copies are under way. Of longer ones it has
+// one: which of their tiles have most keys to go over differs, and blocks that have done theirs make room for others.
+static int64_t mma_blocks(const SolContext *ctx, const SolAttention *a, int64_t tiles) {
+  int64_t at_a_time = (int64_t)ctx->sms * ATTENTION_BLOCKS(a->d);
+  return a->queries <= 2 * ATTENTION_ROWS && tiles > at_a_time ? at_a_time : tiles;
 }
 
 static SolStatus launch_mma(SolContext *ctx, const SolAttention *a, SolStream stream) {
   AttentionParams p = attention_params(a);
-  int kernel = kernel_for(a, 0);
+  int kernel = kernel_for(a, MMA_SYNC);
   OpsLaunch l = {.kernel = kernel,
                  .block = ATTENTION_THREADS,
                  .shared = attention_shared[kernel],
                  .early = true,
                  .params = &p,
                  .bytes = sizeof p};
-  ops_grid(l.grid, (uint64_t)(ops_ceil_div(a->queries, ATTENTION_ROWS) * a->heads * a->batch), 1);
+  ops_grid(l.grid, (uint64_t)mma_blocks(ctx, a, p.tiles), 1);
   return ops_launch(ctx, &ops_attention, &l, stream);
 }
 
@@ -129,16 +154,17 @@ static SolStatus make_map(SolContext *ctx, const SolAttention *a, const Tensor *
   return status ? ops_fail(status, "attention: %s", err.message) : SOL_OK;
 }
 
-static SolStatus make_maps(SolContext *ctx, const SolAttention *a, AttentionTiledParams *p) {
+// q_box, kv_box: tokens of a copy.
+static SolStatus make_maps(SolContext *ctx, const SolAttention *a, int q_box, int kv_box,
+                           AttentionTiledParams *p) {
   int64_t q = a->q_starts ? a->q_tokens : a->queries, kv = a->kv_starts ? a->kv_tokens : a->keys;
   int64_t q_batch = a->q_starts ? 1 : a->batch, kv_batch = a->kv_starts ? 1 : a->batch;
-  int keys = ATTENTION_TILED_KEYS(a->d);
   Tensor of_q = {a->q, a->heads, q, q_batch, a->q_stride, a->q_batch_stride};
   Tensor of_k = {a->k, a->kv_heads, kv, kv_batch, a->k_stride, a->k_batch_stride};
   Tensor of_v = {a->v, a->kv_heads, kv, kv_batch, a->v_stride, a->v_batch_stride};
-  SolStatus status = make_map(ctx, a, &of_q, ATTENTION_TILED_ROWS / 2, &p->q);
-  if (!status) status = make_map(ctx, a, &of_k, keys, &p->k);
-  return status ? status : make_map(ctx, a, &of_v, keys, &p->v);
+  SolStatus status = make_map(ctx, a, &of_q, q_box, &p->q);
+  if (!status) status = make_map(ctx, a, &of_k, kv_box, &p->k);
+  return status ? status : make_map(ctx, a, &of_v, kv_box, &p->v);
 }
 
 // Heads whose keys and values take about 32 MB.
@@ -153,29 +179,46 @@ SolStatus attention_tiled_params(SolContext *ctx, const SolAttention *a, Attenti
   *p = (AttentionTiledParams){.all = attention_params(a),
                               .rows = (int)ops_ceil_div(a->queries, ATTENTION_TILED_ROWS),
                               .nearby = (int)nearby_heads(a)};
-  return make_maps(ctx, a, p);
+  return make_maps(ctx, a, ATTENTION_TILED_ROWS / 2, ATTENTION_TILED_KEYS(a->d), p);
+}
+
+static SolStatus launch_wgmma(SolContext *ctx, int kernel, const AttentionTiledParams *p, int64_t tiles,
+                              int64_t at_a_time, uint32_t threads, SolStream stream) {
+  OpsLaunch l = {.kernel = kernel,
+                 .grid = {(uint32_t)(tiles < at_a_time ? tiles : at_a_time), 1, 1},
+                 .block = threads,
+                 .shared = attention_shared[kernel],
+                 .early = true,
+                 .one_param = true,
+                 .params = p,
+                 .bytes = sizeof *p};
+  return ops_launch(ctx, &ops_attention, &l, stream);
 }
 
 static SolStatus launch_tiled(SolContext *ctx, const SolAttention *a, int kernel, SolStream stream) {
   AttentionTiledParams p;
   SolStatus status = attention_tiled_params(ctx, a, &p);
   if (status) return status;
-  int64_t tiles = p.rows * a->batch * a->heads;
-  OpsLaunch l = {.kernel = kernel,
-                 .grid = {(uint32_t)(tiles < ctx->sms ? tiles : ctx->sms), 1, 1},
-                 .block = ATTENTION_TILED_THREADS,
-                 .shared = attention_shared[kernel],
-                 .early = true,
-                 .one_param = true,
-                 .params = &p,
-                 .bytes = sizeof p};
-  return ops_launch(ctx, &ops_attention, &l, stream);
+  return launch_wgmma(ctx, kernel, &p, p.rows * a->batch * a->heads, ctx->sms, ATTENTION_TILED_THREADS,
+                      stream);
+}
+
+static SolStatus launch_brief(SolContext *ctx, const SolAttention *a, int kernel, SolStream stream) {
+  AttentionTiledParams p = {.all = attention_params(a)};
+  set_tiles(a, &p.all, ATTENTION_BRIEF_ROWS);
+  int box = ATTENTION_BRIEF_ROWS / p.all.pack;
+  SolStatus status = make_maps(ctx, a, box, box, &p);
+  if (status) return status;
+  return launch_wgmma(ctx, kernel, &p, p.all.tiles, (int64_t)ctx->sms * ATTENTION_BRIEF_BLOCKS(a->d),
+                      ATTENTION_BRIEF_THREADS, stream);
 }
 
 SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream) {
   SolAttention a = attention_filled(args);
-  int tiled = kernel_for(&a, 1);
-  if (ctx->cc >= 90 && !is_short(&a) && can_tile(&a) && ops_has_kernel(ctx, &ops_attention, tiled))
-    return launch_tiled(ctx, &a, tiled, stream);
+  int tiled = kernel_for(&a, TILED_WGMMA), brief = kernel_for(&a, BRIEF_WGMMA);
+  bool wgmma = ctx->cc >= 90 && can_tile(&a) && ops_has_kernel(ctx, &ops_attention, tiled);
+  if (wgmma && a.queries <= ATTENTION_BRIEF_ROWS && a.keys <= ATTENTION_BRIEF_ROWS)
+    return launch_brief(ctx, &a, brief, stream);
+  if (wgmma && !is_short(&a)) return launch_tiled(ctx, &a, tiled, stream);
   return launch_mma(ctx, &a, stream);
 }

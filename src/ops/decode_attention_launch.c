@@ -26,17 +26,17 @@ const uint32_t decode_shared[DECODE_KERNELS] = {
 typedef struct Variant {
   int kind, fp8; // kind 0: adds up the parts
   int64_t d, v_dim;
-  int rows, threads, blocks; // rows: heads of a block; blocks: of an SM
+  int rows, threads, blocks, step; // rows: heads of a block; blocks: of an SM; step: tokens at a time
 } Variant;
 static const Variant variants[DECODE_KERNELS] = {
 #define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                              \
-  {kind, fp8, d, d, 8 * (tiles), (warps)*32, blocks},
-#define LATENT(kind, fp8) {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_ROWS, DECODE_THREADS, 1},
+  {kind, fp8, d, d, 8 * (tiles), (warps)*32, blocks, (keys) * (warps)},
+#define LATENT(kind, fp8) {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_ROWS, DECODE_THREADS, 1, 64},
 #define MANY(kind, fp8)                                                                                      \
-  {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_MANY_ROWS, DECODE_THREADS * DECODE_MANY_GROUPS, 1},
-#define FEW(kind)  {kind, 0, 0, DECODE_LATENT_V, DECODE_ROWS, 256, 1},
-#define WIDE(kind) {kind, 0, 0, DECODE_LATENT_V, DECODE_WIDE_ROWS, 256, 1}, // d 0: not by shape alone
-#define COMBINE(v) {0, 0, 0, v, 0, DECODE_SLOTS * 32, 1},
+  {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_MANY_ROWS, DECODE_THREADS * DECODE_MANY_GROUPS, 1, 64},
+#define FEW(kind)  {kind, 0, 0, DECODE_LATENT_V, DECODE_ROWS, 256, 1, 64},
+#define WIDE(kind) {kind, 0, 0, DECODE_LATENT_V, DECODE_WIDE_ROWS, 256, 1, 64}, // d 0: not by shape alone
+#define COMBINE(v) {0, 0, 0, v, 0, DECODE_SLOTS * 32, 1, 0},
 #include "kernels/decode_attention/decode_attention.def"
 };
 
@@ -80,16 +80,24 @@ static int64_t row_bytes(const SolDecodeAttention *a) { // of a token, for one h
   return DECODE_ROW_BYTES(a->d, a->v_dim, ops_size(decode_cache_type(a)));
 }
 
+// Whether an item has all of an SM, as in the variants of one block.
+static bool has_sm_alone(const SolDecodeAttention *a) {
+  return a->d == 128 && a->heads / a->kv_heads <= 8 && decode_cache_type(a) != SOL_FP8;
+}
+
 static Lengths lengths_of(const SolDecodeAttention *a) {
-  int64_t row = row_bytes(a), sums = (a->d == 256 ? 512 : 64) * (a->heads / a->kv_heads) * a->v_dim * 4;
+  int64_t row = row_bytes(a), group = a->heads / a->kv_heads, most = 1 << 20;
+  int64_t sums = (a->d == 256 ? 512 : 64) * group * a->v_dim * 4, low = has_sm_alone(a) ? 1 << 19 : 1 << 18;
   if (a->d == DECODE_LATENT) {
-    int64_t tokens = a->heads / a->kv_heads > DECODE_ROWS ? 2048 : 1024;
+    int64_t tokens = group > DECODE_ROWS ? 2048 : 1024;
     return (Lengths){2 * tokens, tokens, tokens};
   }
-  if (sums < 1 << 18) sums = 1 << 18;
-  int64_t least = tokens_of(sums < 1 << 20 ? sums : 1 << 20, row), most = tokens_of(1 << 20, row),
-          half = a->d == 256 ? most : most / 2;
-  return (Lengths){least > half ? least : half, least, most};
+  int64_t least = tokens_of(sums < low    ? low
+                            : sums > most ? most
+                                          : sums,
+                            row),
+          whole = tokens_of(2 * low, row);
+  return (Lengths){least > whole || a->d == 256 ? least : whole, least, tokens_of(most, row)};
 }
 
 // The most that a sequence has. Those that are cut into the shortest parts have no more than DECODE_PARTS.
@@ -114,7 +122,7 @@ static int log2_of(int64_t x) {
   return x == (int64_t)1 << n ? n : -1;
 }
 
-static DecodeParams params_of(const SolDecodeAttention *a, int rows) {
+static DecodeParams params_of(const SolDecodeAttention *a, const Variant *v) {
   int64_t parts = parts_of(a), all = parts * a->batch * a->heads, group = a->heads / a->kv_heads;
   float *sums = a->workspace;
   Lengths lengths = lengths_of(a);
@@ -136,7 +144,7 @@ static DecodeParams params_of(const SolDecodeAttention *a, int rows) {
                         .heads = (int)a->heads,
                         .kv_heads = (int)a->kv_heads,
                         .group = (int)group,
-                        .tiles = (int)ops_ceil_div(group, rows),
+                        .tiles = (int)ops_ceil_div(group, v->rows),
                         .pages = (int)a->pages,
                         .page_size = (int)a->page_size,
                         .page_shift = log2_of(a->page_size),
@@ -147,6 +155,7 @@ static DecodeParams params_of(const SolDecodeAttention *a, int rows) {
                         .part = (int)lengths.part,
                         .part_most = (int)lengths.most,
                         .parts = (int)parts,
+                        .step = v->step,
                         .hint = (int)(DECODE_HINT / row_bytes(a)),
                         .aligned = aligned,
                         .q_aligned = q_aligned,
@@ -173,7 +182,7 @@ SolStatus decode_launch(SolContext *ctx, const void *args, SolStream stream) {
   if (status) return status;
   int kernel = kernel_for(ctx, &a);
   const Variant *v = &variants[kernel];
-  DecodeParams p = params_of(&a, v->rows);
+  DecodeParams p = params_of(&a, v);
   int64_t items = a.batch * a.kv_heads * p.tiles * (p.parts ? p.parts : 1),
           blocks = (int64_t)ctx->sms * v->blocks;
   OpsLaunch l = {.kernel = kernel,

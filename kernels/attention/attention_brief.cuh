@@ -1,0 +1,187 @@
+// Attention on sm_90a of sequences of up to 64 queries and keys, which one tile holds: bound by memory, and by what a block does for each
+// head beside its products. One thread copies the next tile's queries, keys and values by tensor copies while four warps multiply by
+// wgmma, 16 queries each; several blocks share an SM.
+//
+// Of sequences of up to 32 or 16 tokens a tile has two or four heads (p.all.pack), one after the other in all three tensors' tiles. Their scores
+// with each other's keys are masked.
+#ifndef SOL_KERNELS_ATTENTION_BRIEF_CUH
+#define SOL_KERNELS_ATTENTION_BRIEF_CUH
+
+#include "attention/attention_hopper.cuh"
+#include "attention/attention_parts.cuh"
+#include "mma.cuh"
+
+template <int KIND, int D> struct AttentionBrief {
+  enum {
+    ROWS = ATTENTION_BRIEF_ROWS,
+    STAGES = ATTENTION_BRIEF_STAGES,
+    BOXES = D / 64,
+    TILES = ROWS / 8,
+    O_TILES = D / 8,
+    BOX = ROWS * 128,
+    BYTES = BOXES * BOX
+  };
+  struct Shared { // tiles begin at multiples of 1024
+    uint8_t q[STAGES][BYTES], k[STAGES][BYTES], v[STAGES][BYTES];
+    uint64_t full[STAGES], empty[STAGES];
+  };
+  struct Ring {
+    int stage = 0;
+    uint32_t parity = 0;
+    __device__ __forceinline__ void next() {
+      if (++stage == STAGES) stage = 0, parity ^= 1;
+    }
+  };
+  struct Head {
+    int b, head;
+    Sequence q;
+  };
+
+  // Head number `index` of all sequences' heads. There is none after the last: it is copied again, and has no queries.
+  static __device__ __forceinline__ Head head_at(const AttentionParams &p, int index) {
+    int last = p.batch * p.heads - 1, at = min(index, last);
+    Head h = {at / p.heads, 0, {}};
+    h.head = at - h.b * p.heads, h.q = attention_sequence(p, h.b);
+    if (index > last) h.q.queries = 0;
+    return h;
+  }
+
+  // ---- copies ----
+
+  static __device__ __forceinline__ void produce(Shared *s, const AttentionTiledParams &p) {
+    Ring ring;
+    for (int tile = blockIdx.x; tile < p.all.tiles; tile += gridDim.x, ring.next()) {
+      uint64_t *full = &s->full[ring.stage];
+      barrier_wait(&s->empty[ring.stage], ring.parity ^ 1);
+      barrier_expect(full, 3 * BYTES);
+      for (int i = 0; i < p.all.pack; i++) {
+        Head h = head_at(p.all, tile * p.all.pack + i);
+        int kv = h.head / p.all.group, above = i * (ROWS / p.all.pack) * 128, q_b = p.all.q_starts ? 0 : h.b, kv_b = p.all.kv_starts ? 0 : h.b;
+#pragma unroll
+        for (int j = 0; j < BOXES; j++) {
+          tensor_load_4d(s->q[ring.stage] + j * BOX + above, &p.q, full, j * 64, h.q.q_first, h.head, q_b);
+          tensor_load_4d(s->k[ring.stage] + j * BOX + above, &p.k, full, j * 64, h.q.k_first, kv, kv_b);
+          tensor_load_4d(s->v[ring.stage] + j * BOX + above, &p.v, full, j * 64, h.q.k_first, kv, kv_b);
+        }
+      }
+    }
+  }
+
+  // ---- products ----
+
+  typedef float Scores[TILES][4];
+  typedef float Sums[O_TILES][4];
+  template <int tiles> static __device__ __forceinline__ float (&flat(float (&x)[tiles][4]))[tiles * 4] {
+    return *(float(*)[tiles * 4]) &x;
+  }
+
+  static __device__ __forceinline__ void multiply_keys(const Shared *s, Scores &sc, int stage) {
+    uint64_t q = matrix_descriptor(shared_address(s->q[stage]), 0), k = matrix_descriptor(shared_address(s->k[stage]), 0);
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < D / 16; i++) wgmma<TILES * 4, KIND, 0, 0>(flat(sc), q + (i / 4 * BOX + i % 4 * 32) / 16, k + (i / 4 * BOX + i % 4 * 32) / 16, i);
+    wgmma_commit();
+    wgmma_wait<0>();
+    settle(flat(sc));
+  }
+
+  static __device__ __forceinline__ void multiply_values(const Shared *s, Sums &o, const Scores &sc, int stage) {
+    uint64_t v = matrix_descriptor(shared_address(s->v[stage]), BOX);
+    uint32_t left[TILES / 2][4];
+#pragma unroll
+    for (int i = 0; i < TILES / 2; i++) as_left_operand(left[i], sc[i * 2], sc[i * 2 + 1], KIND);
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < TILES / 2; i++) wgmma_left<O_TILES * 4, KIND>(flat(o), left[i], v + i * 2048 / 16);
+    wgmma_commit();
+    wgmma_wait<0>();
+    settle(flat(o));
+  }
+
+  // row: of its head, the thread's first; first: the head's first column in the tile.
+  static __device__ __forceinline__ void softmax(const AttentionParams &p, const Head &h, Scores &sc, const ScoreUnit &u, Softmax *x, int row, int first) {
+    Seen seen[2] = {attention_seen(p, h.q, row), attention_seen(p, h.q, row + 8)};
+    int left = first - threadIdx.x % 4 * 2;
+    int from[2] = {seen[0].from + left, seen[1].from + left}, to[2] = {seen[0].to + left, seen[1].to + left};
+    float by[2];
+    if (u.cap != 0) cap_scores(sc, u.before, u.cap);
+    mask_scores(sc, from, to);
+    softmax_tile(sc, x, u.unit, by);
+  }
+
+  // ---- results ----
+
+  // Through the queries' place in shared memory, a warp its own rows, so that rows are written whole.
+  static __device__ __forceinline__ void store(Shared *s, const AttentionParams &p, const Head &h, const Sums &o, const Softmax &x, float unit, int stage,
+                                               int first) {
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    uint32_t place = shared_address(s->q[stage]) + warp * 16 * 128;
+    float by[2];
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      float sum = quad_sum(x.sum[half]);
+      int row = first + half * 8 + lane / 4;
+      by[half] = sum == 0 ? 0 : 1 / sum;
+      if (p.lse && lane % 4 == 0 && row < h.q.queries)
+        p.lse[h.b * p.lse_batch + h.head * p.lse_head + h.q.q_first + row] = log_sum(x.most[half], unit, sum);
+    }
+    named_sync(1, 128); // the queries have been read
+#pragma unroll
+    for (int i = 0; i < O_TILES; i += 2) { // 16 columns
+      uint32_t at = place + i / 8 * BOX + lane % 16 * 128 + ((i % 8 + lane / 16) ^ lane % 8) * 16;
+      asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(narrow2(o[i][0] * by[0], o[i][1] * by[0], KIND)),
+                   "r"(narrow2(o[i][2] * by[1], o[i][3] * by[1], KIND)), "r"(narrow2(o[i + 1][0] * by[0], o[i + 1][1] * by[0], KIND)),
+                   "r"(narrow2(o[i + 1][2] * by[1], o[i + 1][3] * by[1], KIND))
+                   : "memory");
+    }
+    __syncwarp();
+    uint16_t *to = (uint16_t *)p.o + h.b * p.o_batch + (h.q.q_first + first) * p.o_row + h.head * D;
+    const uint8_t *from = s->q[stage] + warp * 16 * 128;
+#pragma unroll
+    for (int i = 0; i < 16 * D / 8 / 32; i++) {
+      int n = i * 32 + lane, row = n / (D / 8), piece = n % (D / 8);
+      uint4 v = *(const uint4 *)(from + piece / 8 * BOX + row * 128 + (piece % 8 ^ row % 8) * 16);
+      if (first + row < h.q.queries) *(uint4 *)(to + row * p.o_row + piece * 8) = v;
+    }
+  }
+
+  static __device__ __forceinline__ void compute(Shared *s, const AttentionParams &p) {
+    ScoreUnit u = score_unit(p.scale, p.soft_cap);
+    // The same in all lanes, said so that the compiler knows it.
+    int warp = __shfl_sync(~0u, (int)threadIdx.x / 32, 0), warps = 4 / p.pack, lane = threadIdx.x % 32;
+    int mine = warp / warps, first = warp % warps * 16; // of the tile's heads; query
+    Ring ring;
+    for (int tile = blockIdx.x; tile < p.tiles; tile += gridDim.x, ring.next()) {
+      Head h = head_at(p, tile * p.pack + mine);
+      Scores sc;
+      Sums o = {};
+      Softmax x = softmax_start();
+      barrier_wait(&s->full[ring.stage], ring.parity);
+      multiply_keys(s, sc, ring.stage);
+      softmax(p, h, sc, u, &x, first + lane / 4, mine * (ROWS / p.pack));
+      multiply_values(s, o, sc, ring.stage);
+      store(s, p, h, o, x, u.unit, ring.stage, first);
+      async_fence();
+      __syncwarp();
+      if (lane == 0) barrier_arrive(&s->empty[ring.stage], 0);
+    }
+  }
+
+  static __device__ __forceinline__ void run(const AttentionTiledParams &p) {
+    extern __shared__ __align__(1024) uint8_t memory[];
+    Shared *s = (Shared *)memory;
+    static_assert(sizeof(Shared) <= ATTENTION_BRIEF_SHARED(D), "as the launcher has it");
+    if (threadIdx.x == 128) {
+      tensor_prefetch_map(&p.q), tensor_prefetch_map(&p.k), tensor_prefetch_map(&p.v);
+      for (int i = 0; i < STAGES; i++) barrier_init(&s->full[i], 1), barrier_init(&s->empty[i], 4);
+      barrier_init_done();
+    }
+    __syncthreads();
+    let_successor_start();
+    wait_for_predecessor();
+    if (threadIdx.x == 128) produce(s, p);
+    if (threadIdx.x < 128) compute(s, p.all);
+  }
+};
+
+#endif
