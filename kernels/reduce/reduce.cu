@@ -369,7 +369,7 @@ ALL(2)
 ALL(4)
 
 #define COLUMNS(name, in, body)                                                                              \
-  KERNEL __launch_bounds__(COLUMNS_THREADS, in == 2 ? 3 : 4) name(ReduceParams p) {                          \
+  KERNEL __launch_bounds__(COLUMNS_THREADS, in == 2 ? 2 : 4) name(ReduceParams p) {                          \
     __shared__ ColumnsFold shared;                                                                           \
     if (in_cluster(&p)) exchange_init(&shared.exchange);                                                             \
     EACH_HOW(body)                                                                                           \
