@@ -368,8 +368,8 @@ NARROW(4)
 ALL(2)
 ALL(4)
 
-#define COLUMNS(name, in, body)                                                                              \
-  KERNEL __launch_bounds__(COLUMNS_THREADS, in == 2 ? 2 : 4) name(ReduceParams p) {                          \
+#define COLUMNS(name, blocks, body)                                                                              \
+  KERNEL __launch_bounds__(COLUMNS_THREADS, blocks) name(ReduceParams p) {                                  \
     __shared__ ColumnsFold shared;                                                                           \
     if (in_cluster(&p)) exchange_init(&shared.exchange);                                                             \
     EACH_HOW(body)                                                                                           \
@@ -378,7 +378,7 @@ ALL(4)
 #define WIDE_4(how)  reduce_columns(&p, 4, 1, &shared, how)
 #define APART_2(how) reduce_columns(&p, 2, 0, &shared, how)
 #define APART_4(how) reduce_columns(&p, 4, 0, &shared, how)
-COLUMNS(sol_reduce_2_columns, 2, WIDE_2)
+COLUMNS(sol_reduce_2_columns, 4, WIDE_2)
 COLUMNS(sol_reduce_4_columns, 4, WIDE_4)
-COLUMNS(sol_reduce_2_columns_apart, 2, APART_2)
+COLUMNS(sol_reduce_2_columns_apart, 2, APART_2) // or it spills
 COLUMNS(sol_reduce_4_columns_apart, 4, APART_4)

@@ -123,7 +123,7 @@ INLINE void stencil_rows(StencilShape s, const StencilParams *p, StencilPlace t,
 #pragma unroll
   for (int i = -s.radius; i < s.rows + s.radius; i++) {
     // Without barriers the loads of all rows would come first, more than there are registers for.
-    if (s.wide && s.radius > 4 && (i + s.radius) % (16 / w) == 0) __syncwarp();
+    if (s.wide && s.radius > 4 && w == 8 && i % 2 == 0) __syncwarp();
     const char *at = x + i * p->x_stride * s.size;
     const int far = i < 0 ? -i : i >= s.rows ? i - s.rows + 1 : 0; // from the nearest of the thread's rows
     const int sure = inside && stencil_always(s, far);
@@ -393,15 +393,12 @@ INLINE void stencil(StencilShape s, const StencilParams *p) {
 }
 
 // Blocks on an SM that registers are to allow.
-#define STENCIL_BLOCKS(size, radius, rows, layout)                                                                        \
-  ((layout) == STENCIL_DENSE                                           ? ((radius) <= 2 ? 4 : (radius) <= 4 ? 3 : 2)      \
-   : (radius) == 1 || !(rows)                                          ? 4                                                \
-   : (radius) <= 2 || (radius) <= ((layout) == STENCIL_WIDE ? (size) : 4) ? 3                                             \
-                                                                       : 2)
+#define STENCIL_BLOCKS(radius, rows, layout)                                                                              \
+  ((layout) == STENCIL_DENSE ? ((radius) <= 2 ? 4 : (radius) <= 4 ? 3 : 2) : (radius) == 1 || !(rows) ? 4 : (radius) <= 4 ? 3 : 2)
 #define STENCIL_OF_THREAD(size, layout) \
   ((layout) == STENCIL_ANY ? STENCIL_COLUMNS : (layout) == STENCIL_NARROW ? 1 : 16 / (size))
 #define STENCIL(name, size, radius, rows, layout)                                                                         \
-  KERNEL __launch_bounds__(STENCIL_THREADS, STENCIL_BLOCKS(size, radius, rows, layout)) name(const __grid_constant__ StencilParams p) { \
+  KERNEL __launch_bounds__(STENCIL_THREADS, STENCIL_BLOCKS(radius, rows, layout)) name(const __grid_constant__ StencilParams p) { \
     stencil((StencilShape){size, radius, rows, layout, (layout) == STENCIL_WIDE, STENCIL_OF_THREAD(size, layout)}, &p);   \
   }
 #include "stencil.def"

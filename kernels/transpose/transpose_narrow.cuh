@@ -113,26 +113,31 @@ INLINE void narrow_packed(int size, bool in, char *packed, NarrowRows rows, char
     place[i] = narrow_row(size, k, pitch) + ((start + k * (int)rows.stride) & 15) + (along - more) * size;
     if (++k == rows.thin) k = 0, along++;
   }
-  const int batch = in ? 4 : 2; // chunks of a thread whose loads are in flight together
-  for (int chunk = threadIdx.x; chunk < all; chunk += batch * threads) {
-    Vec v[4];
+  enum { BATCH = 4 }; // chunks of a thread whose loads are in flight together
+  for (int chunk = threadIdx.x; in && chunk < all; chunk += BATCH * threads) {
+    Vec v[BATCH];
 #pragma unroll
-    for (int b = 0; b < batch; b++)
-      if (in && chunk + b * threads < all) v[b] = narrow_load(range, chunk + b * threads, range.at, range.at + range.bytes, size);
+    for (int b = 0; b < BATCH; b++)
+      if (chunk + b * threads < all) v[b] = narrow_load(range, chunk + b * threads, range.at, range.at + range.bytes, size);
 #pragma unroll
-    for (int b = 0; b < batch; b++, tile += step) {
+    for (int b = 0; b < BATCH; b++, tile += step) {
       int at = (chunk + b * threads) * 16 - range.off;
       bool whole = at >= 0 && at + 16 <= range.bytes;
       if (chunk + b * threads >= all) break;
 #pragma unroll
-      for (int i = 0; i < per; i++) {
-        char *there = tile + place[i];
-        bool inside = whole || (at + i * size >= 0 && at + i * size < range.bytes);
-        if (inside && in) move_one(there, v[b].b + i * size, size);
-        if (inside && !in) move_one(v[b].b + i * size, there, size);
-      }
-      if (!in) narrow_store(range, chunk + b * threads, (const char *)v[b].b, size);
+      for (int i = 0; i < per; i++)
+        if (whole || (at + i * size >= 0 && at + i * size < range.bytes)) move_one(tile + place[i], v[b].b + i * size, size);
     }
+  }
+#pragma unroll 2
+  for (int chunk = threadIdx.x; !in && chunk < all; chunk += threads, tile += step) {
+    int at = chunk * 16 - range.off;
+    bool whole = at >= 0 && at + 16 <= range.bytes;
+    Vec v;
+#pragma unroll
+    for (int i = 0; i < per; i++)
+      if (whole || (at + i * size >= 0 && at + i * size < range.bytes)) move_one(v.b + i * size, tile + place[i], size);
+    narrow_store(range, chunk, (const char *)v.b, size);
   }
 }
 
