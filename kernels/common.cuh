@@ -1,4 +1,4 @@
-// Pieces that every kernel uses. No templates: constant arguments of forced-inline functions fold away.
+// Pieces that every kernel uses. Few templates: constant arguments of forced-inline functions fold away.
 #ifndef SOL_KERNELS_COMMON_CUH
 #define SOL_KERNELS_COMMON_CUH
 
@@ -96,11 +96,12 @@ INLINE void split(uint64_t index, uint64_t per_row, uint64_t *row, uint64_t *col
 }
 
 // Starts an asynchronous copy of 16 bytes into shared memory, both aligned to 16; before sm_80 the thread copies them itself.
-INLINE void fetch16(void *to, const void *from) {
+// near: through L1, for what many threads of an SM copy: one place in L2 would have to give it to all of them.
+template <bool near = false> INLINE void fetch16(void *to, const void *from) {
 #if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
-               "l"(__cvta_generic_to_global(from))
-               : "memory");
+  uint32_t there = (uint32_t)__cvta_generic_to_shared(to);
+  if (near) asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(there), "l"(__cvta_generic_to_global(from)) : "memory");
+  else asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(there), "l"(__cvta_generic_to_global(from)) : "memory");
 #else
   *(uint4 *)to = *(const uint4 *)from;
 #endif

@@ -9,6 +9,7 @@ INLINE void move_one(void *to, const void *from, int size) {
   if (size == 2) *(uint16_t *)to = *(const uint16_t *)from;
   if (size == 4) *(uint32_t *)to = *(const uint32_t *)from;
   if (size == 8) *(uint2 *)to = *(const uint2 *)from;
+  if (size == 16) *(uint4 *)to = *(const uint4 *)from;
 }
 
 // 16 bytes from byte `shift` (a multiple of the element's size) on, of the 32 that lo and hi are.

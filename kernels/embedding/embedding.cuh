@@ -98,6 +98,35 @@ INLINE void embedding_wide(const EmbeddingParams *p, int chunks) {
   }
 }
 
+// The vectors of a row from byte `first` on, `step` bytes apart, those that are in the row before byte `end`: each is two aligned ones
+// and a shift, the same shift for all. At the table's ends, where that would read beside it, they are read by units.
+INLINE void shift_load(const EmbeddingParams *p, const EmbeddingPlace *place, int64_t first, int64_t end, int64_t step, int size,
+                       int chunks, uint4 *v) {
+  const char *low = p->x_end ? (const char *)p->x : place->x, *high = p->x_end ? p->x_end : place->x + p->n;
+  uint32_t shift = (uint32_t)(uintptr_t)(place->x + first) & 15;
+  const char *aligned = place->x + first - shift;
+  uint4 lo[8], hi[8];
+  bool whole = true;
+#pragma unroll
+  for (int k = 0; k < chunks; k++) {
+    const char *at = aligned + k * step;
+    bool here = first + k * step >= 0 && first + k * step < end, ok = at >= low && at + (shift ? 32 : 16) <= high;
+    if (here && ok) lo[k] = *(const uint4 *)at;
+    if (here && ok && shift) hi[k] = *(const uint4 *)(at + 16);
+    whole &= ok || !here;
+  }
+  embedding_fetch(p, place, 16, chunks);
+#pragma unroll
+  for (int k = 0; k < chunks; k++) v[k] = funnel(lo[k], hi[k], shift, size);
+  if (whole) return;
+#pragma unroll
+  for (int k = 0; k < chunks; k++) {
+    const char *at = aligned + k * step, *from = at + shift;
+    if (first + k * step >= 0 && first + k * step < end && !(at >= low && at + (shift ? 32 : 16) <= high))
+      v[k] = load_singly(from, from, from + 16, size);
+  }
+}
+
 // Units of `size` bytes, at any address: the aligned vectors of y's row, each from two of x's; what is left at both
 // ends of the row by the first threads, a unit of each end. There are at least 16 / size threads on a row.
 INLINE void embedding_shift(const EmbeddingParams *p, int size, int chunks) {
@@ -106,31 +135,18 @@ INLINE void embedding_shift(const EmbeddingParams *p, int size, int chunks) {
   int64_t head = (16 - ((uintptr_t)at.y & 15)) & 15;
   if (head > p->n) head = p->n;
   int64_t end = head + (p->n - head) / 16 * 16, step = (int64_t)p->per_row * 16;
-  int64_t first = head + (int64_t)at.thread * 16;
-  const char *low = p->x_end ? (const char *)p->x : at.x, *high = p->x_end ? p->x_end : at.x + p->n;
+  // Of long rows a warp has whole lines of y, and the first threads of the first nothing.
+  int64_t first = (int64_t)at.thread * 16 + (p->lines ? -(int64_t)((uintptr_t)at.y & 127) : head);
   uint4 v[8];
-  Around a[8];
-  int whole = 1;
+  if (at.x) {
+    shift_load(p, &at, first, end, step, size, chunks, v);
+  } else {
 #pragma unroll
-  for (int k = 0; k < chunks; k++) {
-    const char *from = at.x + first + k * step;
-    int here = at.x && first + k * step < end, ok = is_around(from, low, high);
-    a[k] = load_around(from, here && ok);
-    whole &= ok || !here;
-  }
-  embedding_fetch(p, &at, 16, chunks);
-#pragma unroll
-  for (int k = 0; k < chunks; k++) v[k] = take_around(a[k], at.x + first + k * step, size);
-  if (!whole) {
-#pragma unroll
-    for (int k = 0; k < chunks; k++) {
-      const char *from = at.x + first + k * step;
-      if (at.x && first + k * step < end && !is_around(from, low, high)) v[k] = load_singly(from, from, from + 16, size);
-    }
+    for (int k = 0; k < chunks; k++) v[k] = make_uint4(0, 0, 0, 0);
   }
 #pragma unroll
   for (int k = 0; k < chunks; k++)
-    if (first + k * step < end) *(uint4 *)(at.y + first + k * step) = v[k];
+    if (first + k * step >= 0 && first + k * step < end) *(uint4 *)(at.y + first + k * step) = v[k];
   if (at.thread >= 16 / size) return;
   const int64_t before = (int64_t)at.thread * size, after = end + before;
   Vec ends;
@@ -189,7 +205,7 @@ INLINE void embedding_flat(const EmbeddingParams *p, int unit, int each) {
   wait_for_predecessor();
   let_successor_start();
   FlatRow r[8];
-  uint2 v[8];
+  uint4 v[8];
 #pragma unroll
   for (int k = 0; k < each; k++) {
     uint64_t row, at;
@@ -200,15 +216,12 @@ INLINE void embedding_flat(const EmbeddingParams *p, int unit, int each) {
   }
 #pragma unroll
   for (int k = 0; k < each; k++) {
-    v[k] = make_uint2(0, 0);
-    if (unit == 8 && r[k].x) v[k] = *(const uint2 *)r[k].x;
-    if (unit == 4 && r[k].x) v[k].x = *(const uint32_t *)r[k].x;
+    v[k] = make_uint4(0, 0, 0, 0);
+    if (r[k].x) move_one(&v[k], r[k].x, unit);
   }
 #pragma unroll
   for (int k = 0; k < each; k++) {
-    if (!r[k].y) continue;
-    if (unit == 8) *(uint2 *)r[k].y = v[k];
-    if (unit == 4) *(uint32_t *)r[k].y = v[k].x;
+    if (r[k].y) move_one(r[k].y, &v[k], unit);
   }
 }
 
@@ -292,8 +305,8 @@ INLINE void piece_store(char *to, const Vec *v, int in, int out, int x_kind, int
 }
 
 // ---- Dense rows, staged. A block has some rows of y, a contiguous range. It reads their ids, then copies all aligned 16 bytes
-// of x that have a part of them to shared memory, none through registers, so that much is in flight; then it writes the
-// range by aligned pieces, each from one row or from two.
+// of x that have a part of them to shared memory, none through registers, so that much is in flight; what a piece of y may
+// have of the next row is put behind each. Then it writes the range by aligned pieces, each cut out of one row.
 
 extern __shared__ __align__(16) char staged_memory[]; // 16 bytes, the rows, p->pitch bytes each, 16 bytes, then where each comes from
 
@@ -310,19 +323,8 @@ INLINE void staged_ids(const EmbeddingParams *p, uint64_t first, int rows) {
   if (p->ahead && threadIdx.x * 32 < rows && later < (uint64_t)p->m) prefetch_l2((const char *)p->ids + later * (p->wide_ids ? 8 : 4));
 }
 
-// As fetch16, through L1: many rows may be of few ids, whose 16 bytes one place in L2 would have to give to all SMs.
-INLINE void fetch16_near(void *to, const void *from) {
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
-               "l"(__cvta_generic_to_global(from))
-               : "memory");
-#else
-  *(uint4 *)to = *(const uint4 *)from;
-#endif
-}
-
 INLINE void staged_fill(const EmbeddingParams *p, int rows, int in) {
-  const int bytes = (int)p->per_row * in, most = p->pitch / 16;
+  const int bytes = (int)p->per_row * in, most = (bytes + 30) / 16;
   uint32_t over = staged_over(most);
 #pragma unroll 4
   for (int i = threadIdx.x; i < rows * most; i += EMBEDDING_THREADS) {
@@ -330,12 +332,27 @@ INLINE void staged_fill(const EmbeddingParams *p, int rows, int in) {
     const char *from = staged_from(p)[row], *end = from + bytes;
     const char *at = from - ((uintptr_t)from & 15) + chunk * 16;
     char *to = staged_memory + 16 + row * p->pitch + chunk * 16;
-    if (!from || at >= end) *(uint4 *)to = make_uint4(0, 0, 0, 0);
-    else if (at >= (const char *)p->x && at + 16 <= p->x_end) fetch16_near(to, at);
-    else *(uint4 *)to = load_singly(at, from, end, in);
+    if (at >= end) continue;
+    if (!from) *(uint4 *)to = make_uint4(0, 0, 0, 0);
+    else if (at < (const char *)p->x || at + 16 > p->x_end) *(uint4 *)to = load_singly(at, from, end, in);
+    else if (p->near) fetch16<true>(to, at);
+    else fetch16(to, at);
+    if (at + 16 >= end) *(uint4 *)(to + 16) = make_uint4(0, 0, 0, 0); // a piece is cut out of 32 bytes
   }
-  if (threadIdx.x < 2) *(uint4 *)(staged_memory + threadIdx.x * (16 + rows * p->pitch)) = make_uint4(0, 0, 0, 0);
+  if (threadIdx.x == 0) *(uint4 *)staged_memory = make_uint4(0, 0, 0, 0);
   wait_for_fetches();
+}
+
+// Where element 0 of a row is in shared memory.
+INLINE int staged_row(const EmbeddingParams *p, int row) {
+  return 16 + row * p->pitch + (int)((uint32_t)(uintptr_t)staged_from(p)[row] & 15);
+}
+
+// Behind each row the first elements of the next: one fewer than a piece has.
+INLINE void staged_follow(const EmbeddingParams *p, int rows, int in, int per) {
+  int e = threadIdx.x % per;
+  for (int row = threadIdx.x / per; row < rows - 1 && e < per - 1; row += EMBEDDING_THREADS / per)
+    move_one(staged_memory + staged_row(p, row) + ((int)p->per_row + e) * in, staged_memory + staged_row(p, row + 1) + e * in, in);
 }
 
 // A piece's bytes from byte `at` of shared memory on.
@@ -347,18 +364,6 @@ INLINE uint4 staged_take(int at, int in, int bytes) {
   return funnel(make_uint4(lo.x, lo.y, hi.x, hi.y), make_uint4(0, 0, 0, 0), shift, in);
 }
 
-// The first `bytes` of a, then b.
-INLINE uint4 staged_join(uint4 a, uint4 b, int bytes) {
-  uint32_t x[4] = {a.x, a.y, a.z, a.w}, y[4] = {b.x, b.y, b.z, b.w};
-#pragma unroll
-  for (int w = 0; w < 4; w++) {
-    int bits = 8 * (bytes - 4 * w);
-    uint32_t mask = bits >= 32 ? ~0u : bits <= 0 ? 0 : (1u << bits) - 1;
-    x[w] = (x[w] & mask) | (y[w] & ~mask);
-  }
-  return make_uint4(x[0], x[1], x[2], x[3]);
-}
-
 // Elements first .. end - 1 of a piece alone.
 INLINE void piece_store_some(char *to, const Vec *v, int first, int end, int convert, int in, int out, int x_kind, int y_kind) {
 #pragma unroll
@@ -367,11 +372,6 @@ INLINE void piece_store_some(char *to, const Vec *v, int first, int end, int con
     if (convert) store_one(to, j, y_kind, load_one(v->b, j, x_kind));
     else move_one(to + j * out, v->b + j * in, out);
   }
-}
-
-// Where element 0 of a row is in shared memory.
-INLINE int staged_row(const EmbeddingParams *p, int row) {
-  return 16 + row * p->pitch + (int)((uint32_t)(uintptr_t)staged_from(p)[row] & 15);
 }
 
 INLINE void embedding_staged(const EmbeddingParams *p, int convert, int in, int out) {
@@ -385,16 +385,16 @@ INLINE void embedding_staged(const EmbeddingParams *p, int convert, int in, int 
   __syncthreads();
   staged_fill(p, rows, in);
   __syncthreads();
+  staged_follow(p, rows, in, per);
+  __syncthreads();
   char *y = (char *)p->y + (int64_t)first * n * out;
   int head = (int)((uint32_t)(uintptr_t)y & (per * out - 1)) / out; // elements of the first piece that are before the range
   uint32_t over = staged_over(n);
 #pragma unroll 2
   for (int e = (int)threadIdx.x * per - head; e < all; e += EMBEDDING_THREADS * per) {
-    int row = e < 0 ? 0 : (int)staged_divide(e, n, over), at = e - row * n, cut = n - at;
+    int row = e < 0 ? 0 : (int)staged_divide(e, n, over);
     Vec v;
-    v.v = staged_take(staged_row(p, row) + at * in, in, bytes);
-    if (cut < per && row + 1 < rows) // of the next row, what comes before its first element is not taken
-      v.v = staged_join(v.v, staged_take(staged_row(p, row + 1) - cut * in, in, bytes), cut * in);
+    v.v = staged_take(staged_row(p, row) + (e - row * n) * in, in, bytes);
     char *to = y + e * out;
     if (e < 0 || e + per > all) piece_store_some(to, &v, -e, all - e, convert, in, out, p->x_kind, p->y_kind);
     else if (convert) piece_store(to, &v, in, out, p->x_kind, p->y_kind);
@@ -410,7 +410,7 @@ INLINE void embedding_words(const EmbeddingParams *p, int lines) {
   int lane = threadIdx.x % 32, head = (int)((uint32_t)(uintptr_t)at.y / 4 % 32);
   int64_t first = (int64_t)(at.thread - lane) * lines + lane - head;
   uint64_t n = (uint64_t)p->n / 4;
-  uint32_t v[8];
+  uint32_t v[16];
 #pragma unroll
   for (int k = 0; k < lines; k++) {
     int64_t c = first + k * 32;

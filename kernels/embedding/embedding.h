@@ -6,7 +6,7 @@
 enum {
   EMBEDDING_THREADS = 128, // of a block
   EMBEDDING_PIECES = 4,    // a thread, where elements are converted
-  EMBEDDING_LINES = 8      // lines of 128 bytes a warp, where a thread moves words
+  EMBEDDING_LINES = 8      // lines of 128 bytes a warp, where a thread moves words; twice as many of a table in L2
 };
 
 typedef struct EmbeddingParams {
@@ -23,6 +23,8 @@ typedef struct EmbeddingParams {
   uint32_t multiply, shift;   // index / per_row is ((index * multiply >> 32) + index) >> shift; 0: too large for that
   int32_t wide_ids;           // ids and order are int64
   int32_t x_kind, y_kind;     // where it is converted
+  int32_t near;               // staged: x goes through L1, where many rows are of few ids
+  int32_t lines;              // SHIFT: a warp has whole lines of y
   int32_t staged, pitch;      // rows of a block in shared memory, and the bytes from one to the next
 } EmbeddingParams;
 

@@ -142,7 +142,10 @@ INLINE void histogram(const HistogramParams *p, int size, int threads, int parts
   }
   if (group == 0) count_ends(p, size, first, mine, copies);
   __syncthreads();
-  for (uint32_t b = threadIdx.x; b <= p->range && first + b <= p->bins; b += threads) {
+  // Blocks end together: with many bins each begins elsewhere, or all would add to the same few sectors at once.
+  uint32_t counters = min(p->range, (uint32_t)p->bins - first) + 1, turn = parts ? group * 32 % counters & ~31u : 0;
+  for (uint32_t i = threadIdx.x; i < counters; i += threads) {
+    uint32_t b = i + turn < counters ? i + turn : i + turn - counters;
     uint32_t bin = first + b < p->bins ? first + b : (uint32_t)p->bins - 1, sum = 0;
 #pragma unroll
     for (int c = 0; c < copies; c++) sum += bins[b * copies + (c + threadIdx.x) % copies]; // from other banks

@@ -91,14 +91,54 @@ INLINE void narrow_sums(const ReduceParams *p, NarrowTile x, int rows, int kind,
   }
 }
 
+// A row by one thread, of words: four sums, by column, whichever the row's first byte of a word, so that the order depends on n
+// alone. 16-bit rows start in the middle of a word or at its start: what is before the first whole word and after the last is a
+// single element.
+INLINE float serial_sum(const char *row, int n, int kind, int how) {
+  const int size = kind == KIND_FP32 ? 4 : 2;
+  float sum[4];
+#pragma unroll
+  for (int j = 0; j < 4; j++) sum[j] = nothing(how);
+  int before = size == 2 ? (int)((uint32_t)(uintptr_t)row / 2 & 1) : 0, words = (n - before) * size / 4;
+  if (before) sum[3] = take(sum[3], load_one(row, 0, kind), how);
+  const uint32_t *at = (const uint32_t *)(row + 2 * before);
+  const int step = size == 4 ? 4 : 2; // words of four columns
+  int k = 0;
+#pragma unroll 4
+  for (; k + step <= words; k += step) {
+#pragma unroll
+    for (int j = 0; j < step; j++) {
+      float2 two = size == 4 ? make_float2(__uint_as_float(at[k + j]), 0) : widen2(at[k + j], kind);
+      sum[size == 4 ? j : 2 * j] = take(sum[size == 4 ? j : 2 * j], two.x, how);
+      if (size == 2) sum[2 * j + 1] = take(sum[2 * j + 1], two.y, how);
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < 3; j++) // up to three columns
+    if (before + k * 4 / size + j < n) sum[j] = take(sum[j], load_one(at + k, j, kind), how);
+  return add(add(sum[0], sum[2], how), add(sum[1], sum[3], how), how);
+}
+
+INLINE void serial_sums(const ReduceParams *p, NarrowTile x, int rows, int kind, int how) {
+  uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * p->narrow.rows;
+  for (int row = threadIdx.x; row < rows; row += blockDim.x)
+    finish(p, (int64_t)(first + row), serial_sum(narrow_row(x, row), (int)p->n, kind, how));
+}
+
+// Dense rows of words that lie in different banks: one thread a row, which takes the fewest instructions.
+INLINE void narrow_or_serial(const ReduceParams *p, NarrowTile x, int rows, int kind, int how) {
+  if (p->narrow.each) narrow_sums(p, x, rows, kind, how);
+  else serial_sums(p, x, rows, kind, how);
+}
+
 INLINE void reduce_narrow(const ReduceParams *p, int in, int how) {
   int rows = narrow_rows(&p->narrow, p->m);
   NarrowTile x = narrow_tile(&p->narrow, NARROW_X, p->x, p->x_stride, in, rows);
   narrow_fetch(x, in);
   narrow_arrived();
-  if (in == 4) narrow_sums(p, x, rows, KIND_FP32, how);
-  else if (p->x_kind == KIND_FP16) narrow_sums(p, x, rows, KIND_FP16, how);
-  else narrow_sums(p, x, rows, KIND_BF16, how);
+  if (in == 4) narrow_or_serial(p, x, rows, KIND_FP32, how);
+  else if (p->x_kind == KIND_FP16) narrow_or_serial(p, x, rows, KIND_FP16, how);
+  else narrow_or_serial(p, x, rows, KIND_BF16, how);
 }
 
 // One of `units`: a chunk of a row, or, the last for each row, its edges.
@@ -328,8 +368,8 @@ NARROW(4)
 ALL(2)
 ALL(4)
 
-#define COLUMNS(name, in, body)                                                                              \
-  KERNEL __launch_bounds__(COLUMNS_THREADS, 4) name(ReduceParams p) {                                                    \
+#define COLUMNS(name, blocks, body)                                                                              \
+  KERNEL __launch_bounds__(COLUMNS_THREADS, blocks) name(ReduceParams p) {                                  \
     __shared__ ColumnsFold shared;                                                                           \
     if (in_cluster(&p)) exchange_init(&shared.exchange);                                                             \
     EACH_HOW(body)                                                                                           \
@@ -338,7 +378,7 @@ ALL(4)
 #define WIDE_4(how)  reduce_columns(&p, 4, 1, &shared, how)
 #define APART_2(how) reduce_columns(&p, 2, 0, &shared, how)
 #define APART_4(how) reduce_columns(&p, 4, 0, &shared, how)
-COLUMNS(sol_reduce_2_columns, 2, WIDE_2)
+COLUMNS(sol_reduce_2_columns, 4, WIDE_2)
 COLUMNS(sol_reduce_4_columns, 4, WIDE_4)
-COLUMNS(sol_reduce_2_columns_apart, 2, APART_2)
+COLUMNS(sol_reduce_2_columns_apart, 2, APART_2) // or it spills
 COLUMNS(sol_reduce_4_columns_apart, 4, APART_4)

@@ -122,6 +122,8 @@ INLINE void stencil_rows(StencilShape s, const StencilParams *p, StencilPlace t,
     for (int j = 0; j < w; j++) sum[k][j] = 0;
 #pragma unroll
   for (int i = -s.radius; i < s.rows + s.radius; i++) {
+    // Without barriers the loads of all rows would come first, more than there are registers for.
+    if (s.wide && s.radius > 4 && w == 8 && i % 2 == 0) __syncwarp();
     const char *at = x + i * p->x_stride * s.size;
     const int far = i < 0 ? -i : i >= s.rows ? i - s.rows + 1 : 0; // from the nearest of the thread's rows
     const int sure = inside && stencil_always(s, far);
@@ -300,8 +302,35 @@ INLINE float stencil_single(const StencilParams *p, int64_t i, int column, int k
   return sum;
 }
 
-// Short rows without gaps are one long row: what is above and below is n elements away, and of the elements next to each
-// other those count that are in the same row.
+// The centre and the neighbours in the row, of f, whose element `own` is the thread's first: it is in column c. Those count that are in
+// the same row.
+INLINE void stencil_in_row(StencilShape s, const StencilParams *p, int c, int own, const float *f, float *sum) {
+  const int w = s.columns;
+  int n = (int)p->n;
+  bool all = n > STENCIL_SHORT && c >= s.radius && c + w + s.radius <= n; // of short rows few are, and a branch costs more
+#pragma unroll
+  for (int j = 0; j < w; j++) sum[j] = fmaf(p->centre, f[own + j], sum[j]);
+  if (all) {
+#pragma unroll
+    for (int d = 1; d <= s.radius; d++) {
+      if (!stencil_has(s, p, d)) continue;
+#pragma unroll
+      for (int j = 0; j < w; j++) sum[j] = fmaf(p->side[d - 1], f[own + j + d], fmaf(p->side[d - 1], f[own + j - d], sum[j]));
+    }
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < w; j++, c = c + 1 == n ? 0 : c + 1) {
+#pragma unroll
+    for (int d = 1; d <= s.radius; d++) {
+      if (!stencil_has(s, p, d)) continue;
+      if (c >= d) sum[j] = fmaf(p->side[d - 1], f[own + j - d], sum[j]);
+      if (c + d < n) sum[j] = fmaf(p->side[d - 1], f[own + j + d], sum[j]);
+    }
+  }
+}
+
+// Rows without gaps are one long row: what is above and below is n elements away.
 INLINE void stencil_dense(StencilShape s, const StencilParams *p, int kind) {
   const int w = s.columns, own = (s.radius + w - 1) / w * w;
   uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, row, column;
@@ -338,16 +367,7 @@ INLINE void stencil_dense(StencilShape s, const StencilParams *p, int kind) {
   if (!at_once) stencil_window(s, at, x, x, 1, v);
 #pragma unroll
   for (int q = 0; q <= 2 * own / w; q++) widen(&v[q], kind, s.size, f + q * w);
-#pragma unroll
-  for (int j = 0; j < w; j++, c = c + 1 == n ? 0 : c + 1) {
-    sum[j] = fmaf(p->centre, f[own + j], sum[j]);
-#pragma unroll
-    for (int d = 1; d <= s.radius; d++) {
-      if (!stencil_has(s, p, d)) continue;
-      if (c >= d) sum[j] = fmaf(p->side[d - 1], f[own + j - d], sum[j]);
-      if (c + d < n) sum[j] = fmaf(p->side[d - 1], f[own + j + d], sum[j]);
-    }
-  }
+  stencil_in_row(s, p, c, own, f, sum);
 #pragma unroll
   for (int d = 1; d <= s.radius; d += 4) {
     if (!at_once) stencil_reach(s, p, at, d, 1, down);

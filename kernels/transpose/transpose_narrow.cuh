@@ -1,11 +1,12 @@
-// Narrow: a matrix with one short side, `thin`, whose tensor on that side is dense ("packed"): y where x has few rows,
-// x where it has few columns. The other tensor is `thin` long rows. A block takes `span` elements of every long row and
-// what belongs to them of the packed tensor, one contiguous range.
+// Narrow: a matrix with one short side, `thin`: one tensor is `thin` long rows, the other many short ones, y where x has few
+// rows, x where it has few columns. A block takes `span` elements of every long row and what belongs to them of the other
+// tensor, one contiguous range where that is dense ("packed").
 //
 // Both are accessed in 16-byte chunks that are aligned to memory, wherever the rows start. Shared memory holds the long
 // rows, each as far from a 16-byte boundary as it is in memory: their chunks are copied as they are, and single elements
 // change places between there and the chunks of the packed range. Neighbouring lanes have neighbouring chunks of that, so
-// they access rows a chunk's elements apart: after as many rows 16 bytes are left free, for other banks.
+// they access rows a chunk's elements apart: after as many rows 16 bytes are left free, for other banks. Short rows with gaps
+// between them are accessed by single elements, neighbouring lanes on neighbouring elements of a row.
 #ifndef SOL_KERNELS_TRANSPOSE_NARROW_CUH
 #define SOL_KERNELS_TRANSPOSE_NARROW_CUH
 
@@ -112,39 +113,94 @@ INLINE void narrow_packed(int size, bool in, char *packed, NarrowRows rows, char
     place[i] = narrow_row(size, k, pitch) + ((start + k * (int)rows.stride) & 15) + (along - more) * size;
     if (++k == rows.thin) k = 0, along++;
   }
+  enum { BATCH = 4 }; // chunks of a thread whose loads are in flight together
+  for (int chunk = threadIdx.x; in && chunk < all; chunk += BATCH * threads) {
+    Vec v[BATCH];
+#pragma unroll
+    for (int b = 0; b < BATCH; b++)
+      if (chunk + b * threads < all) v[b] = narrow_load(range, chunk + b * threads, range.at, range.at + range.bytes, size);
+#pragma unroll
+    for (int b = 0; b < BATCH; b++, tile += step) {
+      int at = (chunk + b * threads) * 16 - range.off;
+      bool whole = at >= 0 && at + 16 <= range.bytes;
+      if (chunk + b * threads >= all) break;
+#pragma unroll
+      for (int i = 0; i < per; i++)
+        if (whole || (at + i * size >= 0 && at + i * size < range.bytes)) move_one(tile + place[i], v[b].b + i * size, size);
+    }
+  }
 #pragma unroll 2
-  for (int chunk = threadIdx.x; chunk < all; chunk += threads, tile += step) {
+  for (int chunk = threadIdx.x; !in && chunk < all; chunk += threads, tile += step) {
     int at = chunk * 16 - range.off;
     bool whole = at >= 0 && at + 16 <= range.bytes;
     Vec v;
-    if (in) v = narrow_load(range, chunk, range.at, range.at + range.bytes, size);
 #pragma unroll
-    for (int i = 0; i < per; i++) {
-      char *there = tile + place[i];
-      bool inside = whole || (at + i * size >= 0 && at + i * size < range.bytes);
-      if (inside && in) move_one(there, v.b + i * size, size);
-      if (inside && !in) move_one(v.b + i * size, there, size);
-    }
-    if (!in) narrow_store(range, chunk, (const char *)v.b, size);
+    for (int i = 0; i < per; i++)
+      if (whole || (at + i * size >= 0 && at + i * size < range.bytes)) move_one(v.b + i * size, tile + place[i], size);
+    narrow_store(range, chunk, (const char *)v.b, size);
   }
 }
 
-// few_rows: x has the long rows, and y is packed; otherwise the other way round.
+// The same where the short rows are `apart` bytes from each other, element after element. A thread's next element is a block's
+// threads further on: `down` rows and `across` elements. Several are in flight.
+INLINE void narrow_loose(int size, bool in, char *first, int64_t apart, NarrowRows rows, char *tile, int pitch) {
+  enum { BATCH = 4 };
+  int start = (int)(uint32_t)(uintptr_t)rows.at, all = rows.bytes / size * rows.thin;
+  int along = (int)threadIdx.x / rows.thin, k = (int)threadIdx.x - along * rows.thin;
+  int down = (int)blockDim.x / rows.thin, across = (int)blockDim.x - down * rows.thin;
+  for (int e = threadIdx.x; e < all; e += BATCH * blockDim.x) {
+    uint64_t v[BATCH];
+    char *to[BATCH];
+#pragma unroll
+    for (int b = 0; b < BATCH; b++) {
+      char *there = tile + narrow_row(size, k, pitch) + ((start + k * (int)rows.stride) & 15) + along * size;
+      char *here = first + along * apart + k * size;
+      to[b] = in ? there : here;
+      if (e + b * (int)blockDim.x < all) v[b] = load_bits(in ? here : there, size);
+      along += down, k += across;
+      if (k >= rows.thin) k -= rows.thin, along++;
+    }
+#pragma unroll
+    for (int b = 0; b < BATCH; b++)
+      if (e + b * (int)blockDim.x < all) store_bits(to[b], v[b], size);
+  }
+}
+
+INLINE void narrow_short(int size, bool in, char *first, int64_t apart, NarrowRows rows, char *tile, int pitch) {
+  if (apart == rows.thin * size) narrow_packed(size, in, first, rows, tile, pitch);
+  else narrow_loose(size, in, first, apart, rows, tile, pitch);
+}
+
+// Few columns: prefetches into L2 the short rows that a later block will load, one range.
+INLINE void narrow_ahead(int size, const TransposeParams *p, const char *x) {
+#if __CUDA_ARCH__ >= 900
+  int64_t step = (int64_t)p->ahead_m * p->span;
+  if (!p->ahead_m || threadIdx.x || ((int64_t)blockIdx.x + p->ahead_m + 1) * p->span > p->m) return;
+  const char *at = x + step * p->x_stride;
+  int head = (int)(-(uint32_t)(uintptr_t)at & 15); // whole 16 bytes inside it
+  int64_t bytes = (p->span - 1) * p->x_stride + p->n * size - head;
+  if (bytes < 16) return;
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(at + head)), "r"((uint32_t)bytes & ~15u));
+#endif
+}
+
+// few_rows: x has the long rows, and y the short ones; otherwise the other way round.
 INLINE void transpose_narrow(int size, bool few_rows, const TransposeParams *p) {
   extern __shared__ __align__(16) char tile[];
   let_successor_start();
   int thin = (int)(few_rows ? p->m : p->n), pitch = p->pitch;
   int64_t from = (int64_t)blockIdx.x * p->span, left = (few_rows ? p->n : p->m) - from;
   int span = (int)(left < p->span ? left : p->span);
-  char *x = (char *)p->x + blockIdx.y * p->x_batch + from * (few_rows ? size : thin * size);
-  char *y = (char *)p->y + blockIdx.y * p->y_batch + from * (few_rows ? thin * size : size);
+  char *x = (char *)p->x + blockIdx.y * p->x_batch + from * (few_rows ? size : p->x_stride);
+  char *y = (char *)p->y + blockIdx.y * p->y_batch + from * (few_rows ? p->y_stride : size);
   NarrowRows rows = {few_rows ? x : y, few_rows ? p->x_stride : p->y_stride, from * size, (left - span) * size, thin,
                      span * size};
   wait_for_predecessor();
+  if (!few_rows) narrow_ahead(size, p, x);
   if (few_rows) narrow_rows_in(size, rows, tile, pitch);
-  else narrow_packed(size, true, x, rows, tile, pitch);
+  else narrow_short(size, true, x, p->x_stride, rows, tile, pitch);
   __syncthreads();
-  if (few_rows) narrow_packed(size, false, y, rows, tile, pitch);
+  if (few_rows) narrow_short(size, false, y, p->y_stride, rows, tile, pitch);
   else narrow_rows_out(size, rows, tile, pitch);
 }
 

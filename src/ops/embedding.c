@@ -85,7 +85,7 @@ static const Unit units[EMBEDDING_KERNELS] = {
 // Short rows, of which both ends would be much: where rows of y are dense, y is one sequence.
 enum { SHORT = 256 }; // bytes of a row
 static bool is_sequence(const EmbeddingRows *r, int64_t unit) {
-  if (unit >= 4) return unit < 16;
+  if (unit >= 4) return true;
   return !r->order && r->y_stride == r->n && ops_size(r->dtype) <= 2;
 }
 
@@ -98,12 +98,43 @@ static bool is_staged(const EmbeddingRows *r, int64_t wide) {
 }
 
 // Rows of a block in shared memory: 16 KB of them, less where they take much more or SMs would have no blocks.
-static void set_staged(const SolContext *ctx, const EmbeddingRows *r, EmbeddingParams *p) {
-  enum { BYTES = 16 << 10, SHARED = 24 << 10 };
+// unit: of what a row has, in bytes.
+static void set_staged(const SolContext *ctx, const EmbeddingRows *r, int64_t unit, EmbeddingParams *p) {
+  enum { BYTES = 16 << 10, SHARED = 24 << 10, NEAR = 4 << 20 };
   int64_t bytes = r->n * ops_size(r->dtype), few = ops_ceil_div(r->m, 4 * (int64_t)ctx->sms);
-  p->per_row = (uint64_t)r->n;
-  p->pitch = (int32_t)((bytes + 30) / 16 * 16);
+  p->per_row = (uint64_t)(bytes / unit);
+  p->near = r->rows * bytes <= NEAR;
+  p->pitch =
+      (int32_t)((bytes + 45) / 16 * 16); // up to 15 bytes before a row, up to 15 of the next one after it
   p->staged = (int32_t)cpu_min(few, cpu_min(BYTES / bytes, SHARED / (p->pitch + 8)));
+}
+
+// Much is taken from a table that stays in L2: y is all that DRAM has to move, and more of it has to be in flight. (Which kernel
+// moves a row does not change its bits.)
+enum { WORTH_IT = 8 << 20 }; // bytes
+static bool is_near(const EmbeddingRows *r) {
+  enum { NEAR = 24 << 20 };
+  int64_t size = ops_size(r->dtype);
+  return (double)r->m * (double)(r->n * size) >= WORTH_IT &&
+         (double)r->rows * (double)(r->x_stride * size) <= NEAR;
+}
+
+// Dense rows not on 16 bytes, by the widest unit that divides them: a shift by fewer steps.
+static int pick_staged(const SolContext *ctx, const EmbeddingRows *r, int64_t unit, EmbeddingParams *p) {
+  set_staged(ctx, r, unit, p);
+  return unit == 8   ? EMBEDDING_sol_embedding_staged_8
+         : unit == 4 ? EMBEDDING_sol_embedding_staged_4
+         : unit == 2 ? EMBEDDING_sol_embedding_staged_2
+                     : EMBEDDING_sol_embedding_staged_1;
+}
+
+static int pick_flat(const EmbeddingRows *r, int64_t unit, EmbeddingParams *p) {
+  p->per_row = (uint64_t)(unit < 4 ? r->n : p->n / unit);
+  return unit == 16  ? (p->n < SHORT ? EMBEDDING_sol_embedding_flat_16 : EMBEDDING_sol_embedding_flat_16x4)
+         : unit == 8 ? EMBEDDING_sol_embedding_flat_8
+         : unit == 4 ? EMBEDDING_sol_embedding_flat_4
+         : ops_size(r->dtype) == 2 ? EMBEDDING_sol_embedding_short_2
+                                   : EMBEDDING_sol_embedding_short_1;
 }
 
 static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingParams *p) {
@@ -111,28 +142,21 @@ static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingP
   p->n = r->n * size;
   int64_t bits = ops_align(r->x, r->x_stride * size, 2) | ops_align(r->y, r->y_stride * size, 2) | p->n;
   int64_t unit = bits & -bits;
-  if (unit < 16 && is_staged(r, p->n)) {
-    set_staged(ctx, r, p);
-    return size == 8   ? EMBEDDING_sol_embedding_staged_8
-           : size == 4 ? EMBEDDING_sol_embedding_staged_4
-           : size == 2 ? EMBEDDING_sol_embedding_staged_2
-                       : EMBEDDING_sol_embedding_staged_1;
-  }
-  if (p->n < SHORT && is_sequence(r, unit)) {
-    p->per_row = (uint64_t)(unit < 4 ? r->n : p->n / unit);
-    return unit == 8   ? EMBEDDING_sol_embedding_flat_8
-           : unit == 4 ? EMBEDDING_sol_embedding_flat_4
-           : size == 2 ? EMBEDDING_sol_embedding_short_2
-                       : EMBEDDING_sol_embedding_short_1;
-  }
+  if (unit < 16 && is_staged(r, p->n)) return pick_staged(ctx, r, unit, p);
+  if ((p->n < SHORT && is_sequence(r, unit)) || (unit == 16 && is_near(r))) return pick_flat(r, unit, p);
   if ((unit == 4 || unit == 8) && p->n >= LONG) {
-    int64_t warps = ops_ceil_div(p->n / 4 + 31, 32 * EMBEDDING_LINES); // y may start near the end of a line
+    int64_t lines = is_near(r) ? 2 * EMBEDDING_LINES : EMBEDDING_LINES;
+    int64_t warps = ops_ceil_div(p->n / 4 + 31, 32 * lines); // y may start near the end of a line
     p->per_row = (uint64_t)(32 * warps);
-    return EMBEDDING_sol_embedding_words;
+    return is_near(r) ? EMBEDDING_sol_embedding_words_near : EMBEDDING_sol_embedding_words;
   }
   int k = 0; // in descending order
   while (units[k].bytes > unit) k++;
   int64_t threads = ops_ceil_div(ops_ceil_div(p->n, 16), units[k].chunks);
+  if (k && p->n >= LONG) { // y may start near the end of a line
+    p->lines = 1;
+    threads = ops_ceil_div(ops_ceil_div(p->n + 127, 16), 32 * units[k].chunks) * 32;
+  }
   int64_t least = k ? 16 / units[k].bytes : p->n > 16 ? 2 : 1; // an end of a row; a whole sector
   p->per_row = (uint64_t)(threads > least ? threads : least);
   return k;
@@ -144,7 +168,7 @@ static int pick_converting(const SolContext *ctx, const EmbeddingRows *r, Embedd
   p->n = r->n;
   p->per_row = (uint64_t)r->n;
   if (is_staged(r, r->n * wide)) {
-    set_staged(ctx, r, p);
+    set_staged(ctx, r, size, p);
     return size == 4  ? EMBEDDING_sol_embedding_staged_4_to_2
            : out == 4 ? EMBEDDING_sol_embedding_staged_2_to_4
                       : EMBEDDING_sol_embedding_staged_2_to_2;
@@ -157,7 +181,7 @@ static int pick_converting(const SolContext *ctx, const EmbeddingRows *r, Embedd
                     : EMBEDDING_sol_embedding_2_to_2;
 }
 
-// The kernel, and the threads per row. They depend on the row alone, never on the number of rows.
+// The kernel, and the threads per row. Where elements are converted they depend on the row alone, never on the number of rows.
 static int pick(const SolContext *ctx, const EmbeddingRows *r, EmbeddingParams *p) {
   return r->dtype == r->out_dtype ? pick_moving(ctx, r, p) : pick_converting(ctx, r, p);
 }
@@ -200,8 +224,9 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
     l.shared = (uint32_t)(p.staged * (p.pitch + 8) + 32);
   }
   // Later rows are prefetched, a few megabytes ahead, where there is enough data.
-  enum { WORTH_IT = 8 << 20, AHEAD = 6 << 20 };
-  if ((p.staged || r->dtype == r->out_dtype) && !u->each && (double)r->m * (double)p.n >= WORTH_IT)
+  enum { AHEAD = 6 << 20 };
+  if ((p.staged || (r->dtype == r->out_dtype && !is_near(r))) && !u->each &&
+      (double)r->m * (double)p.n >= WORTH_IT)
     p.ahead = (uint64_t)(AHEAD / p.n);
   set_division(&p, (uint64_t)l.grid[0] * l.grid[1] * l.block * each);
   return ops_launch(ctx, def, &l, stream);

@@ -149,6 +149,9 @@ static int64_t groups_of(const SolContext *ctx, const SolHistogram *a, const Var
     groups = cpu_min(groups, cpu_min((int64_t)sqrt((double)worth), a->n / a->bins));
   else
     groups = cpu_min(groups, (vectors + v->threads - 1) / v->threads);
+  // As many on every SM: all ranges are alike, and the SMs with one more would end later.
+  int64_t round = ctx->sms / parts;
+  if (round && groups > round) groups -= groups % round;
   return groups > 1 ? groups : 1;
 }
 
@@ -221,9 +224,9 @@ static void cost(const void *args, SolOpArgs *op) {
 // N and bins: fewer elements than a vector, one bin; bins in shared memory of every size, in several parts,
 // in the result itself.
 static const int64_t shapes[][4] = {
-    {1, 1},          {3, 2},          {31, 7},       {769, 1},        {5125, 256},
-    {65536, 256},    {20000, 4099},   {4096, 1024},  {100003, 12286}, {70001, 12287},
-    {140001, 32768}, {263000, 65536}, {3001, 65536}, {0, 64},         {2400003, 768},
+    {1, 1},          {3, 2},        {31, 7},         {769, 1},       {5125, 256},     {65536, 256},
+    {20000, 4099},   {4096, 1024},  {100003, 12286}, {70001, 12287}, {140001, 32768}, {170001, 40000},
+    {263000, 65536}, {3001, 65536}, {0, 64},         {2400003, 768},
 };
 static const int64_t bench[][4] = {
     {1 << 20, 256}, {1 << 24, 256}, {1 << 26, 256}, {1 << 26, 4096}, {1 << 26, 65536}};

@@ -273,7 +273,13 @@ static SolStatus launch_rows(SolContext *ctx, ReduceParams *p, SolStream stream)
   if (narrow_holds(p->n, MOST_LANES) && !vectors) {
     NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p->x, p->x_stride, in}};
     l.kernel = in == 4 ? KERNEL_sol_reduce_4_narrow : KERNEL_sol_reduce_2_narrow;
-    narrow_plan(ctx, t, p->m, p->n, &p->narrow, &l);
+    if (p->x_stride == p->n * in &&
+        p->n * in % 16) { // one thread a row, its words in other banks than its neighbours'
+      p->narrow = (NarrowShape){.n = (int32_t)p->n};
+      narrow_fill(ctx, t, p->m, p->n, &p->narrow, &l);
+    } else {
+      narrow_plan(ctx, t, p->m, p->n, &p->narrow, &l);
+    }
   } else {
     spans_plan(ctx, &ops_reduce, (int64_t)p->m, p->n, in, &l);
   }

@@ -95,7 +95,10 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                  ops_align(a->y, p.y_stride * out, a->m) >= vector;
   bool flat = a->m == 1, narrow = !flat && a->n <= STENCIL_SHORT, wide = !flat && !narrow && vectors;
   // A vector of four elements is too few for the many loads of a large radius.
-  bool dense = narrow && p.x_stride == a->n && p.y_stride == a->n && (size == 2 || a->radius <= 2);
+  // Longer rows that are not whole vectors as well, where the first and last row, whose elements are computed one by one, are few.
+  enum { MANY_ROWS = 64 };
+  bool odd = !flat && !narrow && !wide && size == 2 && a->radius == 1 && a->m >= MANY_ROWS;
+  bool dense = (odd || (narrow && (size == 2 || a->radius <= 2))) && p.x_stride == a->n && p.y_stride == a->n;
   StencilLayout layout = flat     ? STENCIL_FLAT
                          : dense  ? STENCIL_DENSE
                          : narrow ? STENCIL_NARROW

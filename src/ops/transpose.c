@@ -136,11 +136,9 @@ enum {
   NARROW_BATCHES = 65535
 };
 
-// What kernels for a short side want: that side dense, and not too long for their shared memory.
+// What kernels for a short side want: it is not too long for their shared memory.
 static bool is_narrow(const SolTranspose *a, Kind kind) {
-  int64_t thin = kind == FEW_ROWS ? a->m : a->n;
-  bool packed = kind == FEW_ROWS ? a->y_stride == a->m : a->x_stride == a->n;
-  return packed && a->batch <= NARROW_BATCHES && thin <= NARROW_THIN;
+  return a->batch <= NARROW_BATCHES && (kind == FEW_ROWS ? a->m : a->n) <= NARROW_THIN;
 }
 
 static int pick_tile(const SolTranspose *a);
@@ -160,10 +158,15 @@ static int pick(const SolTranspose *a) {
   return kernel;
 }
 
+// How much less empty a tile has to be to be taken instead of another: smaller ones are slower.
+static double much(const Tile *t, const Tile *instead_of) {
+  bool large = t->tall * t->wide * 2 >= instead_of->tall * instead_of->wide;
+  return t == instead_of ? 1 : large && t->kind == instead_of->kind ? 1.1 : 1.5;
+}
+
 // The first kernel of the table that fits and has enough tiles, unless another's are much less empty.
 static int pick_tile(const SolTranspose *a) {
   enum { FEW_VECTORS = 2 };
-  const double much = 1.5;
   int64_t size = size_of(a);
   int align = ops_align(a->x, a->x_stride * size, a->m) | ops_align(a->y, a->y_stride * size, a->n);
   align |= ops_align(a->x, a->x_batch_stride * size, a->batch);
@@ -179,11 +182,13 @@ static int pick_tile(const SolTranspose *a) {
   }
   if (kernel == KERNEL_COUNT) kernel = last;
   int best = kernel;
-  for (int i = 0; i < KERNEL_COUNT; i++)
-    if (tiles[i].size == size && (tiles[i].kind == PLAIN ? ODD : tiles[i].kind) == kind &&
-        waste(a, &tiles[i]) < waste(a, &tiles[best]))
+  for (int i = 0; i < KERNEL_COUNT; i++) {
+    const Tile *t = &tiles[i], *first = &tiles[kernel];
+    if (t->size == size && (t->kind == PLAIN ? ODD : t->kind) == kind &&
+        much(t, first) * waste(a, t) < much(&tiles[best], first) * waste(a, &tiles[best]))
       best = i;
-  return waste(a, &tiles[kernel]) > much * waste(a, &tiles[best]) ? best : kernel;
+  }
+  return best;
 }
 
 // How many tiles ahead of its own a block prefetches, where there is enough data.
@@ -207,6 +212,9 @@ static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kerne
   if (bytes > share * NARROW_ROW_BYTES) bytes = share * NARROW_ROW_BYTES;
   p->span = (int32_t)(bytes / size);
   p->pitch = (int32_t)((bytes / 16 + 2) | 1) * 16; // an odd number of chunks: rows start in different banks
+  enum { WORTH_IT = 12 << 20, AHEAD = 3 << 20 };
+  if (tiles[kernel].kind == FEW_COLUMNS && (double)wide * (double)(thin * size) >= WORTH_IT)
+    p->ahead_m = (uint32_t)(AHEAD / (bytes * thin));
   OpsLaunch l = {.kernel = kernel,
                  .block = tiles[kernel].threads,
                  .shared = (uint32_t)(p->pitch * thin + thin / (16 / size) * 16),
