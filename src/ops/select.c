@@ -64,8 +64,10 @@ uint64_t select_order(float value, bool nan_first, int64_t column) {
   return (uint64_t)key << 32 | ~(uint32_t)column;
 }
 
-static uint64_t weight_of(const SelectRow *r, float value) {
-  return r->per > 0 ? select_weight(value, r->top, r->per) : 1;
+uint64_t select_weight_of(const SelectRow *r, float value) {
+  if (r->per == 0) return 1;
+  float place = select_place_of(value, r->top, r->per);
+  return r->hulls ? select_hull(place) : select_weight(place);
 }
 
 uint64_t select_sum(const SelectRow *r, uint64_t least) {
@@ -74,7 +76,7 @@ uint64_t select_sum(const SelectRow *r, uint64_t least) {
   CPU_CHUNKS(at, c, r->n) {
     cpu_load(r->dtype, r->x, r->start + at, c, f);
     for (int64_t i = 0; i < c; i++)
-      if (select_order(f[i], r->nan_first, at + i) >= least) sum += weight_of(r, f[i]);
+      if (select_order(f[i], r->nan_first, at + i) >= least) sum += select_weight_of(r, f[i]);
   }
   return sum;
 }
@@ -88,7 +90,7 @@ static void sum_by_byte(const SelectRow *r, uint64_t least, uint64_t prefix, int
     for (int64_t i = 0; i < c; i++) {
       uint64_t order = select_order(f[i], r->nan_first, at + i);
       bool alike = shift == 56 || order >> (shift + 8) == prefix >> (shift + 8);
-      if (alike && order >= least) sums[order >> shift & 255] += weight_of(r, f[i]);
+      if (alike && order >= least) sums[order >> shift & 255] += select_weight_of(r, f[i]);
     }
   }
 }
