@@ -1,23 +1,13 @@
-// A random element of a short row: some lanes, a power of two, share it, with up to SHORT_ROUNDS 16-byte chunks each in registers.
-// Chunks are the buffer's, wherever a row starts: what they have of other rows becomes NaN, which is never chosen. A round is a chunk
-// of each lane, so rounds, lanes and elements are in the order of the columns.
+// A random element of a short row, held in registers (rounds.cuh): what is beside the row is NaN, which is never chosen.
 #ifndef SOL_KERNELS_SELECT_SHORT_CUH
 #define SOL_KERNELS_SELECT_SHORT_CUH
 
-#include "funnel.cuh"
+#include "rounds.cuh"
 #include "weigh.cuh"
 
-template <int kind, int rounds_> struct Short {
-  enum { per = kind == KIND_FP32 ? 4 : 8, rounds = rounds_, size = 16 / per };
-  Vec v[rounds];
-  int used;              // rounds that any lane has
-  int lanes, lane, n;    // of the row
-  int first;             // the column of this lane's first chunk
+template <int kind, int rounds_> struct Short : Rounds<kind == KIND_FP32 ? 4 : 2, rounds_> {
   SelectScale scale;
 };
-
-// The column of this lane's chunk of a round.
-template <class S> INLINE int column_of(const S &s, int round) { return s.first + round * s.lanes * S::per; }
 
 INLINE uint32_t row_mask(int lanes) { // lanes of this one's row
   uint32_t own = lanes == 32 ? ~0u : (1u << lanes) - 1;
@@ -44,38 +34,6 @@ template <class T> INLINE T row_before(int lanes, int lane, T v) { // the sum of
 }
 
 // ---- The row
-
-// Elements of a chunk that are not of the row become NaN.
-template <class S> INLINE void mask_chunk(const S &s, Vec &v, int column) {
-#pragma unroll
-  for (int i = 0; i < S::per; i++) {
-    bool is = (uint32_t)(column + i) < (uint32_t)s.n;
-    if (S::per == 4) v.u[i] = is ? v.u[i] : 0x7fffffffu;
-    else v.u[i / 2] = is ? v.u[i / 2] : v.u[i / 2] | (i % 2 ? 0x7fff0000u : 0x7fffu);
-  }
-}
-
-// n: 0 where there is no row.
-template <class S> INLINE void load_short(S &s, const SampleParams &p, uint64_t row, int n) {
-  const char *begin = (const char *)p.x, *end = begin + (int64_t)(p.m - 1) * p.x_stride + p.n * S::size;
-  const char *at = begin + (int64_t)row * p.x_stride;
-  bool aligned = (((uint32_t)(uintptr_t)begin | (uint32_t)p.x_stride) & 15) == 0;
-  int before = aligned ? 0 : (int)((uint32_t)(uintptr_t)at & 15), chunks = n ? (before + n * S::size + 15) / 16 : 0;
-  bool inside = at - before >= begin && at - before + 16 * chunks <= end;
-  s.n = n;
-  s.first = s.lane * S::per - before / S::size;
-#pragma unroll
-  for (int r = 0; r < S::rounds; r++) {
-    int c = r * s.lanes + s.lane;
-    const char *from = at - before + 16 * c;
-    if (r >= s.used || c >= chunks) s.v[r].v = make_uint4(~0u, ~0u, ~0u, ~0u);
-    else if (inside || (from >= begin && from + 16 <= end)) s.v[r].v = *(const uint4 *)from;
-    else s.v[r].v = load_singly(from, begin, end, S::size);
-  }
-#pragma unroll
-  for (int r = 0; r < S::rounds; r++)
-    if (r < s.used && ((r == 0 && !aligned) || (r + 1) * s.lanes * S::per > (int)p.n)) mask_chunk(s, s.v[r], column_of(s, r));
-}
 
 template <int kind, int rounds> INLINE float top_of(const Short<kind, rounds> &s) {
   uint32_t word = ~0u;
@@ -422,7 +380,7 @@ template <int kind, int rounds, bool share> INLINE void sample_short(const Sampl
   uint64_t row = (block * blockDim.x + threadIdx.x) >> p.lane_bits;
   bool there = row < p.m;
   s.lanes = 1 << p.lane_bits, s.lane = threadIdx.x & (s.lanes - 1), s.used = p.rounds;
-  load_short(s, p, there ? row : 0, there ? (int)p.n : 0);
+  load_rounds(s, p.x, p.x_stride, p.m, (int)p.n, row, ~0u);
   uint64_t stream = select_stream(there ? (uint64_t)p.seeds[row] : 0, p.step);
   float top = top_of(s);
   bool equal = !(fabsf(top) <= 0x1.fffffep127f) || (kind != KIND_FP32 && fabsf(top * p.per) > SELECT_FURTHEST);
