@@ -1,6 +1,6 @@
 // The k largest elements of a row as a sorted list in shared memory, by a warp, a block or a cluster of blocks.
 //
-// The row is read once, in batches of four 16-byte chunks a thread. The first batch gives a key that at least k elements
+// The row is read once, in batches of four 16-byte chunks a thread, two more in flight. The first batch gives a key that at least k elements
 // reach: a warp's own k-th part is found among the largest of its lanes' first words, second words and so on, by bisection
 // with votes inside the warp; the lowest of the warps' keys holds for all. What reaches it is appended to the list. Where
 // the list is about to overflow it is sorted, cut to the k largest, and what follows must be above the last of them.
@@ -11,7 +11,12 @@
 #include "select.h"
 #include "sort.cuh"
 
-enum { BATCH = 4 }; // chunks of a thread
+enum { BATCH = LIST_BATCH };
+#if __CUDA_ARCH__ >= 800
+enum { STAGES = LIST_STAGES };
+#else
+enum { STAGES = 1 }; // copies are not asynchronous
+#endif
 
 // How many of a warp's words' elements are above `below`.
 template <int kind, int nan> INLINE uint32_t count_above(const uint32_t *word, uint32_t below) {
@@ -101,14 +106,22 @@ template <int threads> INLINE int batch_chunks(const Part &p, int at) {
   return at + p.thread < p.end ? min(BATCH, (p.end - at - p.thread + threads - 1) / threads) : 0;
 }
 
-// Starts to copy them into shared memory, where this thread alone reads them: a batch is in flight while the one before it is
-// searched, and takes no registers.
+// Starts to copy them into shared memory, where this thread alone reads them: batches are in flight while one before them is
+// searched, and take no registers.
 template <int threads> INLINE void start_batch(const Part &p, int at, uint4 *stage) {
   const uint4 *chunk = (const uint4 *)p.x.body + at + p.thread;
   int chunks = batch_chunks<threads>(p, at);
 #pragma unroll
   for (int u = 0; u < BATCH; u++)
     if (u < chunks) fetch16(&stage[p.thread + u * threads], chunk + u * threads);
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+INLINE void wait_for_batch(void) { // all but the last STAGES - 1
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 1) : "memory");
+#endif
 }
 
 template <int kind, int threads> INLINE Batch<threads> take_batch(const Part &p, int at, const uint4 *stage) {
@@ -123,7 +136,7 @@ template <int kind, int threads> INLINE Batch<threads> take_batch(const Part &p,
     else
       b.edge_word = (b.edge_word & 0xffff0000u) | ((const uint16_t *)p.x.at)[b.edge];
   }
-  wait_for_fetches();
+  wait_for_batch();
 #pragma unroll
   for (int u = 0; u < BATCH; u++) {
     b.v[u].v = make_uint4(lowest, lowest, lowest, lowest);
@@ -261,15 +274,20 @@ INLINE void gather_lists(const Part &p, L *list, uint32_t *count, uint32_t k) {
 // The list of the first block: the k largest, in order if `sorted`; how many there are. Of the others nothing. `nan`: NaN are the
 // largest of all; otherwise neither they nor -infinity are listed.
 template <int kind, int nan, int threads, class L>
-INLINE uint32_t list_largest(const Part &p, L *list, uint32_t k, bool sorted) {
+INLINE uint32_t list_largest(const Part &p, L *list, uint4 *stage, uint32_t k, bool sorted) {
   uint32_t count = 0, low = 0, turn = 0;
+  int slot = 0;
   if (p.thread < 3) list->added[p.thread] = 0;
   row_sync<threads>();
-  start_batch<threads>(p, p.begin, list->stage);
+#pragma unroll
+  for (int i = 0; i < STAGES - 1; i++) start_batch<threads>(p, p.begin + i * BATCH * threads, stage + i * BATCH * threads);
 #pragma unroll 1
   for (int at = p.begin; at == p.begin || at < p.end; at += BATCH * threads) {
-    Batch<threads> b = take_batch<kind, threads>(p, at, list->stage);
-    start_batch<threads>(p, at + BATCH * threads, list->stage);
+    // A thread has read what it overwrites in the turn before.
+    int free = slot == 0 ? STAGES - 1 : slot - 1;
+    start_batch<threads>(p, at + (STAGES - 1) * BATCH * threads, stage + free * BATCH * threads);
+    Batch<threads> b = take_batch<kind, threads>(p, at, stage + slot * BATCH * threads);
+    slot = slot == STAGES - 1 ? 0 : slot + 1;
     if (at == p.begin && 2 * k < (uint32_t)p.x.n) low = first_low<kind, nan>(p, b, list, k);
     uint32_t below = word_below<kind, nan>(low), next = turn == 2 ? 0 : turn + 1;
     bool edge = b.edge >= 0 && word_above<kind, nan>(b.edge_word, below) & 1;
@@ -298,22 +316,25 @@ INLINE uint32_t list_largest(const Part &p, L *list, uint32_t k, bool sorted) {
 #define LIST_KERNEL(name, Params, Shared, run, in, entry, threads, rows, room)                               \
   KERNEL __launch_bounds__(threads *rows, threads == 32 ? 5 : in == 2 && entry == 64 ? 2 : 3)                  \
       sol_##name##_##in##_##entry##_##threads(const __grid_constant__ Params p) {                            \
+    extern __shared__ __align__(128) uint4 held[];                                                           \
     __shared__ Shared<uint##entry##_t, room> lists[rows];                                                    \
     begin_kernel();                                                                                          \
-    auto *list = lists + (rows > 1 ? threadIdx.x / threads : 0);                                             \
+    int row = rows > 1 ? threadIdx.x / threads : 0;                                                          \
+    auto *list = lists + row;                                                                                \
+    uint4 *stage = held + row * (STAGES * BATCH * threads);                                                  \
     if (in == 4)                                                                                             \
-      run<KIND_FP32, threads>(p, list);                                                                      \
+      run<KIND_FP32, threads>(p, list, stage);                                                               \
     else if (p.x_kind == KIND_FP16)                                                                          \
-      run<KIND_FP16, threads>(p, list);                                                                      \
+      run<KIND_FP16, threads>(p, list, stage);                                                               \
     else                                                                                                     \
-      run<KIND_BF16, threads>(p, list);                                                                      \
+      run<KIND_BF16, threads>(p, list, stage);                                                               \
   }
 #define LIST_KERNELS(name, Params, Shared, run)                                                              \
   LIST_KERNEL(name, Params, Shared, run, 2, 32, 32, 4, 256)                                                  \
   LIST_KERNEL(name, Params, Shared, run, 2, 64, 32, 4, 256)                                                  \
   LIST_KERNEL(name, Params, Shared, run, 4, 64, 32, 4, 256)                                                  \
   LIST_KERNEL(name, Params, Shared, run, 2, 32, 256, 1, 3072)                                                \
-  LIST_KERNEL(name, Params, Shared, run, 2, 64, 256, 1, 3072)                                                \
-  LIST_KERNEL(name, Params, Shared, run, 4, 64, 256, 1, 3072)
+  LIST_KERNEL(name, Params, Shared, run, 2, 64, 256, 1, 2048)                                                \
+  LIST_KERNEL(name, Params, Shared, run, 4, 64, 256, 1, 2048)
 
 #endif

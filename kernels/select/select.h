@@ -6,6 +6,8 @@
 
 // The most that topk takes, and the most that sample keeps in a list.
 enum { TOPK_MOST = 1024 };
+// Chunks of a thread that are searched together, and how many such batches it has in shared memory, all but one in flight.
+enum { LIST_BATCH = 4, LIST_STAGES = 3 };
 // The most chunks of a lane in the kernels of short rows; the same where 16-bit elements have their weights in registers, too.
 enum { SHORT_ROUNDS = 9, SHORT_FEW = 5 };
 

@@ -17,7 +17,7 @@ static const char *const kernel_names[] = {"sol_draw_2_32_32",  "sol_draw_2_64_3
                                            "sol_weigh_2_warp",  "sol_weigh_4_warp",
                                            "sol_weigh_2_block", "sol_weigh_4_block"};
 static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {
-    [WEIGH] = WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5};
+    LIST_SHARED / 2, LIST_SHARED / 2, LIST_SHARED / 2, LIST_SHARED, LIST_SHARED, LIST_SHARED, [WEIGH] = WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5};
 enum { OPTIONS = 5 };
 static const char *const option_names[OPTIONS] = {"", "top_k", "top_p", "top_k top_p", "greedy"};
 

@@ -11,11 +11,12 @@ const int64_t select_shapes[SELECT_SHAPES][4] = {{1, 1},     {5, 3},      {33, 3
 // Rows that have a warp each, four to a block; or a block of so many threads or, where rows are too few to occupy the
 // multiprocessors, a cluster of them.
 static void plan(const SolContext *ctx, int64_t rows, bool is_short, int64_t most_blocks, OpsLaunch *l) {
-  enum { ROWS = 4, THREADS = 256 };
+  enum { ROWS = 4, THREADS = LIST_THREADS };
   int64_t blocks = 1;
   while (!is_short && ctx->cc >= 90 && blocks < most_blocks) blocks *= 2;
   l->block = is_short ? 32 * ROWS : THREADS;
   l->cluster = (uint32_t)blocks;
+  l->shared = l->block * LIST_BATCH * 16 * (ctx->cc >= 80 ? LIST_STAGES : 1);
   ops_grid(l->grid, (uint64_t)(is_short ? ops_ceil_div(rows, ROWS) : rows * blocks), 1);
 }
 

@@ -15,6 +15,9 @@ extern const int64_t select_shapes[SELECT_SHAPES][4];
 // more. Results do not depend on it.
 void list_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k, OpsLaunch *l);
 HeldShape weigh_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, bool *alone, OpsLaunch *l);
+// Threads of a block that lists, and its dynamic shared memory; with the list itself that is more than 48 KiB, which has to be
+// asked for: hence one byte more.
+enum { LIST_THREADS = 256, LIST_SHARED = LIST_THREADS * LIST_STAGES * LIST_BATCH * 16 + 1 };
 enum {
   WEIGH_SHARED = 48 << 10
 }; // bytes of a row that a block holds at most, beside a quarter of that for sums
