@@ -51,8 +51,8 @@ INLINE void load_rounds(R &s, const void *x, int64_t stride, uint64_t m, int col
   for (int r = 0; r < R::rounds; r++) {
     int c = r * s.lanes + s.lane;
     s.v[r].v = make_uint4(fill, fill, fill, fill);
-    if (r >= s.used || c >= chunks) continue;
     const char *from = at + 16 * c;
+    if (r >= s.used || c >= chunks) continue;
     if (inside || (from >= begin && from + 16 <= end)) s.v[r].v = *(const uint4 *)from;
     else s.v[r].v = load_singly(from, begin, end, R::size);
   }

@@ -96,8 +96,8 @@ template <int kind, int rounds> INLINE uint32_t count_from(const Short<kind, rou
   for (int r = 0; r < rounds; r++)
     if (r < s.used)
 #pragma unroll
-      for (int j = 0; j < 4; j++) all += word_above<kind, 0>(s.v[r].u[j], below);
-  return row_sum(s.lanes, (all & 0xffff) + (all >> 16));
+      for (int j = 0; j < 4; j++) all += mask_above<kind>(s.v[r].u[j], below);
+  return row_sum(s.lanes, count_masks<kind>(all));
 }
 
 // The column of the equal element number `rank`, from 1 on, among those with that key.
@@ -155,7 +155,7 @@ template <int kind, int rounds> INLINE void drop_below(Short<kind, rounds> &s, u
         if (at + i > column && key_of_bits<kind>(element_bits<kind>(s.v[r], i)) == key) drop_element<kind>(s.v[r], i);
 #pragma unroll
     for (int j = 0; j < 4; j++) {
-      uint32_t is = word_above<kind, 0>(s.v[r].u[j], at > column ? right : below) * (kind == KIND_FP32 ? ~0u : 0xffffu);
+      uint32_t is = mask_above<kind>(s.v[r].u[j], at > column ? right : below);
       s.v[r].u[j] = (s.v[r].u[j] & is) | (lowest & ~is);
     }
   }

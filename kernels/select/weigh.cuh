@@ -91,10 +91,13 @@ template <int kind> INLINE float word_top(uint32_t word) {
   return fmaxf(two.x, two.y);
 }
 
-template <int kind, bool alone> INLINE float place_of(const Weigher<kind, alone> &w, uint32_t bits) {
+template <int kind, bool alone> INLINE float place_of_value(const Weigher<kind, alone> &w, float x) {
   SelectScale s = w.scale;
   if (kind != KIND_FP32) s.shift = 0;
-  return select_place(value_of_bits<kind>(bits), s);
+  return select_place(x, s);
+}
+template <int kind, bool alone> INLINE float place_of(const Weigher<kind, alone> &w, uint32_t bits) {
+  return place_of_value(w, value_of_bits<kind>(bits));
 }
 
 // How far an element is below the largest, in 2^-23 octaves. From FAR on it has no weight.
@@ -125,9 +128,14 @@ INLINE void weigh_begin(Weigher<kind, alone> &w, const SampleParams &p, WeighSha
 // The key of the row's largest element.
 template <int kind, bool alone> INLINE uint32_t top_key(Weigher<kind, alone> &w) {
   uint32_t word = span_lowest(kind), key = 0;
+  Vec v;
 #pragma unroll 4
-  for (int k = 0; k < w.h.count; k++) {
-    Vec v;
+  for (int k = 0; k < w.h.kept; k++) {
+    v.v = w.h.mine[32 * k];
+    word = larger_word<kind, 0>(word, chunk_word<kind>(v));
+  }
+#pragma unroll 4
+  for (int k = w.h.kept; k < w.h.count; k++) {
     v.v = held_vector(w.h, k);
     word = larger_word<kind, 0>(word, chunk_word<kind>(v));
   }
@@ -196,13 +204,13 @@ template <int kind> INLINE void drop_element(Vec &v, int i) {
   else v.u[i / 2] = (v.u[i / 2] & (i % 2 ? 0xffffu : 0xffff0000u)) | (span_lowest(kind) & (i % 2 ? 0xffff0000u : 0xffffu));
 }
 
-// Of a chunk that begins at `column`.
+// Of a chunk that begins at `column`. Whole chunks of what counts for nothing are passed over where weights are wanted.
 template <int what, int kind, bool alone>
 INLINE uint32_t weigh_chunk(const Weigher<kind, alone> &w, Cut cut, Vec v, int column) {
   const int per = w.per;
   uint32_t sum = 0;
-  float above = cut.value;
-  if (word_top<kind>(chunk_word<kind>(v)) < w.floor) return 0;
+  float f[8], above = cut.value;
+  if (!(what & HULLS) && word_top<kind>(chunk_word<kind>(v)) < w.floor) return 0;
   if (what & CUT && column <= cut.column) {
     above = right_below(cut.value);
     if (column + per - 1 > cut.column) // the one chunk that has elements on both sides
@@ -210,11 +218,12 @@ INLINE uint32_t weigh_chunk(const Weigher<kind, alone> &w, Cut cut, Vec v, int c
       for (int i = 0; i < per; i++)
         if (column + i > cut.column && value_of_bits<kind>(element_bits<kind>(v, i)) == cut.value) drop_element<kind>(v, i);
   }
+  widen(&v, kind, 16 / per, f);
 #pragma unroll
   for (int i = 0; i < per; i++) {
-    float place = place_of(w, element_bits<kind>(v, i));
+    float place = place_of_value(w, f[i]);
     uint32_t weight = what & HULLS ? select_hull(place) : select_weight(place);
-    if (!(what & CUT) || value_of_bits<kind>(element_bits<kind>(v, i)) > above) sum += weight;
+    if (!(what & CUT) || f[i] > above) sum += weight;
   }
   return sum;
 }
@@ -222,13 +231,19 @@ INLINE uint32_t weigh_chunk(const Weigher<kind, alone> &w, Cut cut, Vec v, int c
 // The sum of the row. That of each chunk stays in shared memory, those of warps and blocks until the next but one.
 template <int what, int kind, bool alone> INLINE uint64_t measure(Weigher<kind, alone> &w, Cut cut) {
   uint64_t mine = (uint64_t)weigh_one<what>(w, cut, w.front, w.front_at) + weigh_one<what>(w, cut, w.back, w.back_at);
+  int column = (int)held_column(w.h, 0, 16 / w.per);
+  const uint4 *from = w.h.mine;
+  uint32_t *to = w.sums;
+  Vec v;
+#pragma unroll 2
+  for (int k = 0; k < w.h.kept; k++, from += 32, to += 32, column += 32 * w.per) {
+    v.v = *from;
+    mine += *to = weigh_chunk<what>(w, cut, v, column);
+  }
 #pragma unroll 1
-  for (int k = 0; k < w.h.count; k++) {
-    Vec v;
+  for (int k = w.h.kept; k < w.h.count; k++, column += 32 * w.per) {
     v.v = held_vector(w.h, k);
-    uint32_t sum = weigh_chunk<what>(w, cut, v, (int)held_column(w.h, k, 16 / w.per));
-    if (k < w.h.kept) w.sums[w.h.lanes * k] = sum;
-    mine += sum;
+    mine += weigh_chunk<what>(w, cut, v, column);
   }
   return row_all<false>(w, mine);
 }
