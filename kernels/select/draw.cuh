@@ -34,15 +34,18 @@ INLINE uint64_t target_of(const SampleParams &p, uint64_t whole) { // the weight
 }
 
 // The column at which the weights of the first `count` entries, in order of the columns, exceed `wanted`: the last before
-// which they do not, found bit by bit; `wanted` is reduced by those before it. One warp.
+// which they do not, found bit by bit; `wanted` is reduced by those before it. One warp; two entries of a lane are in registers.
 template <class L> INLINE uint32_t draw_column(const L *list, int count, uint64_t *wanted, uint32_t n) {
+  int lane = threadIdx.x % 32;
+  uint32_t first = lane < count ? entry_column(list->entry[lane]) : ~0u, second = lane + 32 < count ? entry_column(list->entry[lane + 32]) : ~0u;
+  uint32_t of_first = lane < count ? list->weight[lane] : 0, of_second = lane + 32 < count ? list->weight[lane + 32] : 0;
   uint32_t column = 0;
   uint64_t passed = 0;
 #pragma unroll 1
   for (uint32_t bit = 0x80000000u >> __clz(n); bit; bit >>= 1) {
-    uint64_t before = 0;
-    for (int i = threadIdx.x % 32; i < count; i += 32)
-      before += entry_column(list->entry[i]) < (column | bit) ? list->weight[i] : 0;
+    uint64_t before = (first < (column | bit) ? of_first : 0) + (second < (column | bit) ? of_second : 0);
+#pragma unroll 1
+    for (int i = lane + 64; i < count; i += 32) before += entry_column(list->entry[i]) < (column | bit) ? list->weight[i] : 0;
     before = lanes_total(before);
     if (before <= *wanted) column |= bit, passed = before;
   }

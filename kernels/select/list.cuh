@@ -96,6 +96,7 @@ INLINE int part_edge(const Part &p, bool first, bool last) {
 // A batch: the chunks of a thread are `threads` apart.
 template <int threads> struct Batch {
   Vec v[BATCH];
+  const uint4 *slot; // where it is in shared memory
   uint32_t edge_word;
   int from, edge; // its first chunk; the column of its edge, or -1
   int chunks;     // of this thread
@@ -127,7 +128,7 @@ INLINE void wait_for_batch(void) { // all but the last STAGES - 1
 template <int kind, int threads> INLINE Batch<threads> take_batch(const Part &p, int at, const uint4 *stage) {
   Batch<threads> b;
   const uint32_t lowest = span_lowest(kind);
-  b.from = at + p.thread, b.chunks = batch_chunks<threads>(p, at);
+  b.from = at + p.thread, b.chunks = batch_chunks<threads>(p, at), b.slot = stage + p.thread;
   b.edge = part_edge(p, at == p.begin, at + BATCH * threads >= p.end);
   b.edge_word = span_lowest(kind);
   if (b.edge >= 0) {
@@ -178,13 +179,14 @@ INLINE void append(const Part &p, const Batch<threads> &b, uint32_t found, bool 
   const int per = kind == KIND_FP32 ? 4 : 8, first = p.x.head + b.from * per;
   for (; mine; mine--) {
     int column = b.edge;
+    uint32_t bits = b.edge_word;
     if (found) {
       int bit = 31 - __clz(found);
       found ^= 1u << bit;
       column = first + (bit >> 2 & 3) * (threads * per) + (bit & 3) * (per / 4) + (bit >> 4);
+      bits = ((const uint32_t *)&b.slot[(bit >> 2 & 3) * threads])[bit & 3] >> (bit >> 4) * 16;
     }
-    uint32_t bits =
-        kind == KIND_FP32 ? ((const uint32_t *)p.x.at)[column] : ((const uint16_t *)p.x.at)[column];
+    if (kind != KIND_FP32) bits &= 0xffff;
     if (to < L::room) make_entry(key_of_bits<kind>(bits), (uint32_t)column, &list->entry[to]);
     to++;
   }

@@ -106,6 +106,17 @@ template <int kind, bool alone> INLINE uint32_t steps_of(const Weigher<kind, alo
   return (uint32_t)((SELECT_TOP - place_of(w, bits)) * 0x1p28f);
 }
 
+// This thread's single elements, before the first chunk and after the last.
+template <int kind, bool alone> INLINE void load_ends(Weigher<kind, alone> &w) {
+  int lane = threadIdx.x % 32, tail = w.h.x.edges - w.h.x.head;
+  bool first = w.h.rank == 0 && w.h.warp == 0, last = w.h.rank == w.h.blocks - 1 && w.h.warp == w.h.warps - 1;
+  w.front_at = lane, w.back_at = (int)w.h.x.n - tail + lane;
+  w.front = w.back = lowest_bits<kind>();
+  auto load = [&](int c) { return kind == KIND_FP32 ? ((const uint32_t *)w.h.x.at)[c] : ((const uint16_t *)w.h.x.at)[c]; };
+  if (first && lane < w.h.x.head) w.front = load(w.front_at);
+  if (last && lane < tail) w.back = load(w.back_at);
+}
+
 // The row of this thread, in shared memory.
 template <int kind, bool alone>
 INLINE void weigh_begin(Weigher<kind, alone> &w, const SampleParams &p, WeighShared<alone> *shared, uint4 *memory) {
@@ -113,14 +124,9 @@ INLINE void weigh_begin(Weigher<kind, alone> &w, const SampleParams &p, WeighSha
   w.h = held_of(p.x, p.x_stride, p.n, in, memory, p.held);
   w.shared = shared;
   w.sums = (uint32_t *)((char *)memory + p.held.shared) + (w.h.mine - memory);
-  int all = w.h.lanes * w.h.warps * w.h.blocks, lane = threadIdx.x % 32, tail = w.h.x.edges - w.h.x.head;
+  int all = w.h.lanes * w.h.warps * w.h.blocks;
   w.rounds = ((int)w.h.x.chunks + all - 1) / all;
-  bool first = w.h.rank == 0 && w.h.warp == 0, last = w.h.rank == w.h.blocks - 1 && w.h.warp == w.h.warps - 1;
-  w.front_at = lane, w.back_at = (int)p.n - tail + lane;
-  w.front = w.back = lowest_bits<kind>();
-  auto load = [&](int c) { return in == 4 ? ((const uint32_t *)w.h.x.at)[c] : ((const uint16_t *)w.h.x.at)[c]; };
-  if (first && lane < w.h.x.head) w.front = load(w.front_at);
-  if (last && lane < tail) w.back = load(w.back_at);
+  load_ends(w);
   w.seed = w.h.row < p.m ? p.seeds[w.h.row] : 0; // in flight along with the row
   held_fill(w.h);
 }
@@ -314,14 +320,49 @@ template <int what, int kind, bool alone> INLINE Found find(Weigher<kind, alone>
 
 // ---- Draws (weight.h)
 
-template <int what, int kind, bool alone> INLINE int draw_by_hulls(Weigher<kind, alone> &w, Cut cut, uint64_t stream) {
+enum { NOT_MINE = -2 }; // in place of a column: another warp has it
+
+// Which warp of a block `wanted` falls on, which is reduced by those before it.
+template <class W> INLINE int find_warp(const W &w, uint64_t *wanted) {
+  const uint64_t *sums = w.shared->warp[w.h.turn ^ 1];
+  int warp = 0;
+  for (; warp < w.h.warps - 1 && *wanted >= sums[warp]; warp++) *wanted -= sums[warp];
+  return warp;
+}
+
+// From here on this warp is another one of its block.
+template <int kind, bool alone> INLINE void become_warp(Weigher<kind, alone> &w, const SampleParams &p, int warp) {
+  int room = p.held.shared / (16 * 32 * w.h.warps), on = (warp - w.h.warp) * 32 * room;
+  int64_t begin = (int64_t)warp * w.rounds * 32, end = min(begin + w.rounds * 32, w.h.x.chunks);
+  w.h.mine += on, w.sums += on, w.h.warp = warp;
+  w.h.first = begin + w.h.lane;
+  w.h.count = w.h.first < end ? (int)((end - w.h.first + 31) / 32) : 0;
+  w.h.kept = min(w.h.count, room);
+  load_ends(w);
+}
+
+// In a block of its own a row has, after the sums, only the warp that the first random number falls on: the others end.
+template <int what, int kind, bool alone>
+INLINE int draw_by_warp(Weigher<kind, alone> &w, const SampleParams &p, Cut cut, uint64_t stream, uint64_t whole) {
+#pragma unroll 1
+  for (uint32_t trial = 0;; trial++) {
+    uint64_t wanted = __umul64hi(select_random(stream, trial), whole);
+    int warp = find_warp(w, &wanted);
+    if (!trial && warp != w.h.warp) return NOT_MINE;
+    if (warp != w.h.warp) become_warp(w, p, warp);
+    Found f = find_in_warp<what>(w, cut, wanted);
+    if (f.rest < select_weight(place_of(w, f.bits))) return f.column;
+  }
+}
+
+template <int what, int kind, bool alone> INLINE int draw_by_hulls(Weigher<kind, alone> &w, const SampleParams &p, Cut cut, uint64_t stream) {
   uint64_t whole = measure<what>(w, cut);
+  if (!alone && w.h.blocks == 1) return draw_by_warp<what>(w, p, cut, stream, whole);
 #pragma unroll 1
   for (uint32_t trial = 0;; trial++) {
     Found f = find<what>(w, cut, __umul64hi(select_random(stream, trial), whole));
-    if (f.rest < select_weight(place_of(w, f.bits))) return f.column;
-    if (!alone) __syncthreads(); // before the next is written
-    if (w.h.blocks > 1) cluster_barrier();
+    if (f.rest < select_weight(place_of(w, f.bits))) return w.h.rank || w.h.warp ? NOT_MINE : f.column;
+    if (!alone) cluster_barrier(); // before the next is written
   }
 }
 
@@ -333,7 +374,7 @@ template <int kind, bool alone> INLINE int draw_share(Weigher<kind, alone> &w, c
     cut = Cut{value_of_bits<kind>(f.bits), f.column - 1};
     w.floor = cut.value;
     whole = measure<CUT>(w, cut);
-    if (whole < target) return f.column;
+    if (whole < target) return w.h.rank || w.h.warp ? NOT_MINE : f.column;
   }
 }
 
@@ -511,7 +552,8 @@ template <int kind, bool alone> INLINE int first_of(Weigher<kind, alone> &w, uin
   each_above(w, [&](uint32_t bits, int column) {
     if (key_of_bits<kind>(bits) == key) first = min(first, (uint32_t)column);
   });
-  return (int)~(uint32_t)row_all<true>(w, ~first);
+  first = ~(uint32_t)row_all<true>(w, ~first);
+  return w.h.rank || w.h.warp ? NOT_MINE : (int)first;
 }
 
 template <int kind, bool alone> INLINE int64_t weigh_row(Weigher<kind, alone> &w, const SampleParams &p) {
@@ -521,13 +563,13 @@ template <int kind, bool alone> INLINE int64_t weigh_row(Weigher<kind, alone> &w
   bool none = key <= lowest_key<kind>();
   w.top = w.floor = value_of_bits<kind>(none ? lowest : bits_of_key<kind>(key));
   if (none || key == key_of_bits<kind>(infinite) || (kind != KIND_FP32 && fabsf(w.top * p.per) > SELECT_FURTHEST))
-    return w.h.rank || w.h.warp ? -1 : draw_equal<kind>(p, w.h.x.at, none ? lowest : bits_of_key<kind>(key), stream);
+    return w.h.rank || w.h.warp ? NOT_MINE : draw_equal<kind>(p, w.h.x.at, none ? lowest : bits_of_key<kind>(key), stream);
   if (p.k == 1) return first_of(w, key);
   w.scale = select_scale(w.top, p.per);
   set_floor(w, 29 << 23);
   Cut cut = cut_of(w, p);
   if (p.share) return draw_share(w, p, cut, stream);
-  return p.k ? draw_by_hulls<HULLS | CUT>(w, cut, stream) : draw_by_hulls<HULLS>(w, cut, stream);
+  return p.k ? draw_by_hulls<HULLS | CUT>(w, p, cut, stream) : draw_by_hulls<HULLS>(w, p, cut, stream);
 }
 
 template <int kind, bool alone> INLINE void weigh(const SampleParams &p, WeighShared<alone> *shared, uint4 *memory) {
@@ -536,7 +578,7 @@ template <int kind, bool alone> INLINE void weigh(const SampleParams &p, WeighSh
   if (w.h.row >= p.m) return;
   int64_t id = weigh_row(w, p);
   held_leave(w.h);
-  if (w.h.rank == 0 && held_thread(w.h) == 0) put_id(p, w.h.row, id);
+  if (id != NOT_MINE && threadIdx.x % 32 == 0) put_id(p, w.h.row, id);
   held_end(w.h);
 }
 
