@@ -128,16 +128,6 @@ template <int kind, int rounds> INLINE int equal_column(const Short<kind, rounds
   return (int)row_most(s.lanes, own ? column : 0);
 }
 
-// Between two keys, of which `from` elements reach the lower and `to` are above the higher: where the k-th would be if they were
-// evenly distributed, half of the values' distance, or now and then of the keys'.
-template <int kind> INLINE uint32_t middle_of(uint32_t low, uint32_t high, int turn, uint32_t from, uint32_t to, uint32_t k) {
-  float a = value_of_bits<kind>(bits_of_key<kind>(low)), b = value_of_bits<kind>(bits_of_key<kind>(high));
-  float part = turn & 1 ? 0.5f : __fdividef((float)(k - to), (float)(from - to)), x = b - (b - a) * part;
-  uint32_t key = key_of_bits<kind>(kind == KIND_FP32 ? __float_as_uint(x) : narrow_one(x, kind));
-  bool plain = fabsf(x) <= 0x1.fffffep127f && turn % 8 != 7;
-  return min(max(plain ? key : low + (high - low) / 2, low + 1), high);
-}
-
 template <int kind> INLINE uint32_t key_of_float(float f) {
   return key_of_bits<kind>(kind == KIND_FP32 ? __float_as_uint(f) : narrow_one(f, kind));
 }
@@ -161,20 +151,59 @@ template <int kind, int rounds> INLINE void drop_below(Short<kind, rounds> &s, u
   }
 }
 
+// Where the k-th largest of `count` elements above `floor` would be if they were distributed normally, from half of them; how many
+// there would be a unit. Only the time depends on it.
+typedef struct Guess {
+  float at, a_unit;
+} Guess;
+template <int kind, int rounds> INLINE Guess guess_of(const Short<kind, rounds> &s, float floor, float k, float count) {
+  float sum = 0, squares = 0, number = 0, f[8];
+#pragma unroll
+  for (int r = 0; r < rounds; r += 2) {
+    if (r >= s.used) continue;
+    widen(&s.v[r], kind, s.size, f);
+#pragma unroll
+    for (int i = 0; i < s.per; i++)
+      if (f[i] > floor) sum += f[i], squares = fmaf(f[i], f[i], squares), number += 1;
+  }
+#pragma unroll 1
+  for (int o = s.lanes / 2; o; o >>= 1) {
+    sum += __shfl_xor_sync(~0u, sum, o), squares += __shfl_xor_sync(~0u, squares, o);
+    number += __shfl_xor_sync(~0u, number, o);
+  }
+  float mean = __fdividef(sum, number), deviation = sqrtf(fmaxf(__fdividef(squares, number) - mean * mean, 0));
+  float share = __fdividef(k - 0.5f, count), z = (__powf(1 - share, 0.135f) - __powf(share, 0.135f)) * 5.063f; // Tukey's lambda
+  return Guess{mean + z * deviation, __fdividef(0.4f * count * __expf(-0.5f * z * z), deviation)};
+}
+
+// Between two keys, of which `from` elements reach the lower and `to` are above the higher: by turns half of the values' distance and where
+// the k-th would be if they were evenly distributed; now and then half of the keys'.
+template <int kind> INLINE float middle_of(uint32_t low, uint32_t high, int turn, uint32_t from, uint32_t to, uint32_t k) {
+  float a = value_of_bits<kind>(bits_of_key<kind>(low)), b = value_of_bits<kind>(bits_of_key<kind>(high));
+  if (turn % 8 == 7) return value_of_bits<kind>(bits_of_key<kind>(low + (high - low) / 2));
+  return b - (b - a) * (turn & 1 ? __fdividef((float)(k - to), (float)(from - to)) : 0.5f);
+}
+
 // Leaves the k largest, where more have any weight; all rows of a warp together.
 template <int kind, int rounds> INLINE void cut_short(Short<kind, rounds> &s, uint32_t k, float top) {
+  enum { GUESSES = 4 };
   float floor = top - __fdividef(29.0f / 32, s.scale.per);
   uint32_t least = lowest_key<kind>() + 1, low = max(key_of_float<kind>(floor) - 1, least), high = key_of_float<kind>(top);
   uint32_t from = count_from(s, low), to = 0;
-  bool cuts = from > k, done = !cuts; // a row of nothing but NaN has none
+  bool cuts = from > k, done = !cuts, raised = false, lowered = false; // a row of nothing but NaN has none
+  Guess guess = guess_of(s, floor, (float)k, (float)from);
 #pragma unroll 1
   for (int turn = 0;; turn++) {
     done |= low >= high || from == k;
     if (!__any_sync(~0u, !done)) break;
-    uint32_t middle = done ? high : middle_of<kind>(low, high, turn, from, to, k), count = count_from(s, middle);
+    float x = turn < GUESSES && !(raised && lowered) ? guess.at : middle_of<kind>(low, high, turn, from, to, k);
+    uint32_t key = fabsf(x) <= 0x1.fffffep127f ? key_of_float<kind>(x) : low + (high - low) / 2;
+    uint32_t middle = done ? high : min(max(key, low + 1), high), count = count_from(s, middle);
+    float off = (float)(int)(count - k);
+    guess.at += __fdividef(off + copysignf(1.5f * (float)(turn + 1), off), guess.a_unit); // somewhat beyond it, to have both sides
     if (done) continue;
-    if (count >= k) low = middle, from = count;
-    else high = middle - 1, to = count;
+    if (count >= k) low = middle, from = count, raised = true;
+    else high = middle - 1, to = count, lowered = true;
   }
   bool some = cuts && from > k; // of the equal ones
   int column = __any_sync(~0u, some) ? equal_column(s, low, some ? k - to : 1) : 0;

@@ -145,11 +145,11 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
 // Lanes that share a row so short that they hold it in registers: as few as can, so that what a row costs besides its elements is
 // paid by few. Rows that start anywhere have parts of one more chunk.
 static bool short_plan(SampleParams *p, int in, OpsLaunch *l) {
-  enum { THREADS = 128, LANE_BITS = 5 };
+  enum { THREADS = 128, LANE_BITS = 5, LISTED = 128 }; // LISTED: of longer rows a few are listed sooner
   bool aligned = (((uintptr_t)p->x | (uintptr_t)p->x_stride) & 15) == 0;
   int64_t chunks = ops_ceil_div(p->n * in + (aligned ? 0 : 16 - in), 16);
   int most = in == 2 && p->share ? SHORT_FEW : SHORT_ROUNDS;
-  if (chunks > (int64_t)most << LANE_BITS) return false;
+  if (chunks > (int64_t)most << LANE_BITS || (p->k > 1 && p->k <= TOPK_MOST && chunks > LISTED)) return false;
   while (chunks > (int64_t)most << p->lane_bits) p->lane_bits++;
   p->rounds = (int32_t)ops_ceil_div(chunks, 1 << p->lane_bits);
   l->block = THREADS, l->cluster = 1;
