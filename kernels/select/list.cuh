@@ -96,7 +96,7 @@ INLINE int part_edge(const Part &p, bool first, bool last) {
 // A batch: the chunks of a thread are `threads` apart.
 template <int threads> struct Batch {
   Vec v[BATCH];
-  const uint4 *slot; // where it is in shared memory
+  const uint4 *stage; // where those of all threads are in shared memory
   uint32_t edge_word;
   int from, edge; // its first chunk; the column of its edge, or -1
   int chunks;     // of this thread
@@ -128,7 +128,7 @@ INLINE void wait_for_batch(void) { // all but the last STAGES - 1
 template <int kind, int threads> INLINE Batch<threads> take_batch(const Part &p, int at, const uint4 *stage) {
   Batch<threads> b;
   const uint32_t lowest = span_lowest(kind);
-  b.from = at + p.thread, b.chunks = batch_chunks<threads>(p, at), b.slot = stage + p.thread;
+  b.from = at + p.thread, b.chunks = batch_chunks<threads>(p, at), b.stage = stage;
   b.edge = part_edge(p, at == p.begin, at + BATCH * threads >= p.end);
   b.edge_word = span_lowest(kind);
   if (b.edge >= 0) {
@@ -162,34 +162,41 @@ INLINE uint32_t batch_above(const Batch<threads> &b, uint32_t below) {
 }
 
 // Appends this lane's elements at the bits of `found`, and its edge if `edge_too`; all lanes of a warp together. The list
-// has `count` entries before the batch.
+// has `count` entries before the batch. First each lane puts down where its elements are, then all lanes make entries of that: lanes
+// with many would keep the others waiting.
 template <int kind, int threads, class L>
 INLINE void append(const Part &p, const Batch<threads> &b, uint32_t found, bool edge_too, L *list,
                    uint32_t *added, uint32_t count) {
+  enum { NO_PLACE = 0xffff };
+  const int per = kind == KIND_FP32 ? 4 : 8, lane = threadIdx.x % 32;
   uint32_t mine = __popc(found) + edge_too, before = mine;
   if (!__any_sync(~0u, mine)) return;
 #pragma unroll
   for (int o = 1; o < 32; o *= 2) {
     uint32_t other = __shfl_up_sync(~0u, before, o);
-    if (threadIdx.x % 32 >= o) before += other;
+    if (lane >= o) before += other;
   }
   uint32_t base = 0;
-  if (threadIdx.x % 32 == 31) base = atomicAdd(added, before);
-  uint32_t to = count + __shfl_sync(~0u, base, 31) + before - mine;
-  const int per = kind == KIND_FP32 ? 4 : 8, first = p.x.head + b.from * per;
-  for (; mine; mine--) {
-    int column = b.edge;
-    uint32_t bits = b.edge_word;
-    if (found) {
-      int bit = 31 - __clz(found);
-      found ^= 1u << bit;
-      column = first + (bit >> 2 & 3) * (threads * per) + (bit & 3) * (per / 4) + (bit >> 4);
-      bits = ((const uint32_t *)&b.slot[(bit >> 2 & 3) * threads])[bit & 3] >> (bit >> 4) * 16;
-    }
-    if (kind != KIND_FP32) bits &= 0xffff;
-    if (to < L::room) make_entry(key_of_bits<kind>(bits), (uint32_t)column, &list->entry[to]);
-    to++;
+  if (lane == 31) base = count + atomicAdd(added, before);
+  base = __shfl_sync(~0u, base, 31);
+  uint32_t to = base + before - mine, end = min(base + __shfl_sync(~0u, before, 31), (uint32_t)L::room);
+  for (; found; to++) {
+    int bit = 31 - __clz(found);
+    found ^= 1u << bit;
+    if (to < L::room) list->entry[to] = p.thread << 5 | bit;
   }
+  if (edge_too && to < L::room) list->entry[to] = NO_PLACE;
+  __syncwarp();
+  for (uint32_t i = base + lane; i < end; i += 32) {
+    uint32_t place = (uint32_t)list->entry[i], chunk = (place >> 5) + (place >> 2 & 3) * threads, half = place >> 4 & 1;
+    if (place == NO_PLACE) continue;
+    uint32_t bits = ((const uint32_t *)&b.stage[chunk])[place & 3] >> half * 16;
+    int column = p.x.head + (b.from - p.thread + (int)chunk) * per + (place & 3) * (per / 4) + half;
+    make_entry(key_of_bits<kind>(kind == KIND_FP32 ? bits : bits & 0xffff), (uint32_t)column, &list->entry[i]);
+  }
+  __syncwarp();
+  if (edge_too && to < L::room)
+    make_entry(key_of_bits<kind>(kind == KIND_FP32 ? b.edge_word : b.edge_word & 0xffff), (uint32_t)b.edge, &list->entry[to]);
 }
 
 // How many warps of a row, in all blocks of a cluster, have a chunk for each lane.
