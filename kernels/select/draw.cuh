@@ -126,7 +126,7 @@ INLINE int64_t draw_listed(const SampleParams &p, const Part &part, L *list, int
   }
 }
 
-template <int kind, int threads, class L> INLINE void draw_row(const SampleParams &p, L *list, uint4 *stage) {
+template <int kind, int threads, class L> INLINE void draw_row(const SampleParams &p, L *list, int stage) {
   Part part = part_of<threads>(p.x, p.x_stride, p.n, kind == KIND_FP32 ? 4 : 2, p.m);
   if (part.row >= p.m) return;
   uint32_t count = list_largest<kind, 0, threads>(part, list, stage, (uint32_t)p.k, p.share != 0);

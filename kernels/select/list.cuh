@@ -11,6 +11,7 @@
 #include "select.h"
 #include "sort.cuh"
 
+extern __shared__ __align__(128) uint4 held[]; // batches; by index, which takes fewer registers than addresses
 enum { BATCH = LIST_BATCH };
 #if __CUDA_ARCH__ >= 800
 enum { STAGES = LIST_STAGES };
@@ -96,7 +97,7 @@ INLINE int part_edge(const Part &p, bool first, bool last) {
 // A batch: the chunks of a thread are `threads` apart.
 template <int threads> struct Batch {
   Vec v[BATCH];
-  const uint4 *stage; // where those of all threads are in shared memory
+  int stage; // where those of all threads are in shared memory
   uint32_t edge_word;
   int from, edge; // its first chunk; the column of its edge, or -1
   int chunks;     // of this thread
@@ -109,12 +110,12 @@ template <int threads> INLINE int batch_chunks(const Part &p, int at) {
 
 // Starts to copy them into shared memory, where this thread alone reads them: batches are in flight while one before them is
 // searched, and take no registers.
-template <int threads> INLINE void start_batch(const Part &p, int at, uint4 *stage) {
+template <int threads> INLINE void start_batch(const Part &p, int at, int stage) {
   const uint4 *chunk = (const uint4 *)p.x.body + at + p.thread;
   int chunks = batch_chunks<threads>(p, at);
 #pragma unroll
   for (int u = 0; u < BATCH; u++)
-    if (u < chunks) fetch16(&stage[p.thread + u * threads], chunk + u * threads);
+    if (u < chunks) fetch16(&held[stage + p.thread + u * threads], chunk + u * threads);
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
@@ -125,7 +126,7 @@ INLINE void wait_for_batch(void) { // all but the last STAGES - 1
 #endif
 }
 
-template <int kind, int threads> INLINE Batch<threads> take_batch(const Part &p, int at, const uint4 *stage) {
+template <int kind, int threads> INLINE Batch<threads> take_batch(const Part &p, int at, int stage) {
   Batch<threads> b;
   const uint32_t lowest = span_lowest(kind);
   b.from = at + p.thread, b.chunks = batch_chunks<threads>(p, at), b.stage = stage;
@@ -141,7 +142,7 @@ template <int kind, int threads> INLINE Batch<threads> take_batch(const Part &p,
 #pragma unroll
   for (int u = 0; u < BATCH; u++) {
     b.v[u].v = make_uint4(lowest, lowest, lowest, lowest);
-    if (u < b.chunks) b.v[u].v = stage[p.thread + u * threads];
+    if (u < b.chunks) b.v[u].v = held[stage + p.thread + u * threads];
   }
   return b;
 }
@@ -190,7 +191,7 @@ INLINE void append(const Part &p, const Batch<threads> &b, uint32_t found, bool 
   for (uint32_t i = base + lane; i < end; i += 32) {
     uint32_t place = (uint32_t)list->entry[i], chunk = (place >> 5) + (place >> 2 & 3) * threads, half = place >> 4 & 1;
     if (place == NO_PLACE) continue;
-    uint32_t bits = ((const uint32_t *)&b.stage[chunk])[place & 3] >> half * 16;
+    uint32_t bits = ((const uint32_t *)&held[b.stage + chunk])[place & 3] >> half * 16;
     int column = p.x.head + (b.from - p.thread + (int)chunk) * per + (place & 3) * (per / 4) + half;
     make_entry(key_of_bits<kind>(kind == KIND_FP32 ? bits : bits & 0xffff), (uint32_t)column, &list->entry[i]);
   }
@@ -283,7 +284,7 @@ INLINE void gather_lists(const Part &p, L *list, uint32_t *count, uint32_t k) {
 // The list of the first block: the k largest, in order if `sorted`; how many there are. Of the others nothing. `nan`: NaN are the
 // largest of all; otherwise neither they nor -infinity are listed.
 template <int kind, int nan, int threads, class L>
-INLINE uint32_t list_largest(const Part &p, L *list, uint4 *stage, uint32_t k, bool sorted) {
+INLINE uint32_t list_largest(const Part &p, L *list, int stage, uint32_t k, bool sorted) {
   uint32_t count = 0, low = 0, turn = 0;
   int slot = 0;
   if (p.thread < 3) list->added[p.thread] = 0;
@@ -325,12 +326,11 @@ INLINE uint32_t list_largest(const Part &p, L *list, uint4 *stage, uint32_t k, b
 #define LIST_KERNEL(name, Params, Shared, run, in, entry, threads, rows, room)                               \
   KERNEL __launch_bounds__(threads *rows, threads == 32 ? 5 : in == 2 && entry == 64 ? 2 : 3)                  \
       sol_##name##_##in##_##entry##_##threads(const __grid_constant__ Params p) {                            \
-    extern __shared__ __align__(128) uint4 held[];                                                           \
     __shared__ Shared<uint##entry##_t, room> lists[rows];                                                    \
     begin_kernel();                                                                                          \
     int row = rows > 1 ? threadIdx.x / threads : 0;                                                          \
     auto *list = lists + row;                                                                                \
-    uint4 *stage = held + row * (STAGES * BATCH * threads);                                                  \
+    int stage = row * (STAGES * BATCH * threads);                                                            \
     if (in == 4)                                                                                             \
       run<KIND_FP32, threads>(p, list, stage);                                                               \
     else if (p.x_kind == KIND_FP16)                                                                          \

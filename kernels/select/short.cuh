@@ -438,7 +438,7 @@ template <int kind, int rounds, bool share> INLINE void sample_short(const Sampl
     sample_short<KIND_##kind, rounds, share>(p);                                                             \
   }
 #define SHORT_KERNELS(kind, of_share)                                                                        \
-  SHORT_KERNEL(kind, SHORT_ROUNDS, false, hulls, 5)                                                          \
+  SHORT_KERNEL(kind, SHORT_ROUNDS, false, hulls, 4)                                                          \
   SHORT_KERNEL(kind, of_share, true, weights, 3)
 SHORT_KERNELS(FP32, SHORT_ROUNDS)
 SHORT_KERNELS(FP16, SHORT_FEW)

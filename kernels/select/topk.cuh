@@ -5,7 +5,7 @@
 #include "list.cuh"
 #include "select.h"
 
-template <int kind, int threads, class L> INLINE void topk_row(const TopkParams &p, L *list, uint4 *stage) {
+template <int kind, int threads, class L> INLINE void topk_row(const TopkParams &p, L *list, int stage) {
   const int in = kind == KIND_FP32 ? 4 : 2;
   Part part = part_of<threads>(p.x, p.x_stride, p.n, in, p.m);
   if (part.row >= p.m) return;

@@ -583,8 +583,7 @@ template <int kind, bool alone> INLINE void weigh(const SampleParams &p, WeighSh
 }
 
 #define WEIGH(in, name, alone)                                                                               \
-  KERNEL __launch_bounds__(WEIGH_THREADS, 6) sol_weigh_##in##_##name(const __grid_constant__ SampleParams p) {\
-    extern __shared__ __align__(128) uint4 held[];                                                           \
+  KERNEL __launch_bounds__(WEIGH_THREADS, alone ? 6 : 5) sol_weigh_##in##_##name(const __grid_constant__ SampleParams p) {\
     __shared__ WeighShared<alone> shared[alone ? WEIGH_THREADS / 32 : 1];                                    \
     begin_kernel();                                                                                          \
     auto *mine = shared + (alone ? threadIdx.x / 32 : 0);                                                    \
