@@ -14,7 +14,7 @@
 extern __shared__ __align__(128) uint4 held[]; // batches; by index, which takes fewer registers than addresses
 enum { BATCH = LIST_BATCH };
 #if __CUDA_ARCH__ >= 800
-enum { STAGES = LIST_STAGES };
+enum { STAGES = LIST_STAGES }; // 3, or turns would have to be counted apart
 #else
 enum { STAGES = 1 }; // copies are not asynchronous
 #endif
@@ -285,8 +285,7 @@ INLINE void gather_lists(const Part &p, L *list, uint32_t *count, uint32_t k) {
 // largest of all; otherwise neither they nor -infinity are listed.
 template <int kind, int nan, int threads, class L>
 INLINE uint32_t list_largest(const Part &p, L *list, int stage, uint32_t k, bool sorted) {
-  uint32_t count = 0, low = 0, turn = 0;
-  int slot = 0;
+  uint32_t count = 0, low = 0, turn = 0; // turn: by turns three
   if (p.thread < 3) list->added[p.thread] = 0;
   row_sync<threads>();
 #pragma unroll
@@ -294,10 +293,9 @@ INLINE uint32_t list_largest(const Part &p, L *list, int stage, uint32_t k, bool
 #pragma unroll 1
   for (int at = p.begin; at == p.begin || at < p.end; at += BATCH * threads) {
     // A thread has read what it overwrites in the turn before.
-    int free = slot == 0 ? STAGES - 1 : slot - 1;
+    int slot = turn % STAGES, free = slot == 0 ? STAGES - 1 : slot - 1;
     start_batch<threads>(p, at + (STAGES - 1) * BATCH * threads, stage + free * BATCH * threads);
     Batch<threads> b = take_batch<kind, threads>(p, at, stage + slot * BATCH * threads);
-    slot = slot == STAGES - 1 ? 0 : slot + 1;
     if (at == p.begin && 2 * k < (uint32_t)p.x.n) low = first_low<kind, nan>(p, b, list, k);
     uint32_t below = word_below<kind, nan>(low), next = turn == 2 ? 0 : turn + 1;
     bool edge = b.edge >= 0 && word_above<kind, nan>(b.edge_word, below) & 1;
@@ -324,7 +322,7 @@ INLINE uint32_t list_largest(const Part &p, L *list, int stage, uint32_t k, bool
 // Kernels of that name, one for elements of `in` bytes, entries of so many bits, and threads on a row: a warp, of which a block has
 // several, or a block. run<kind, threads>(p, list) does a row.
 #define LIST_KERNEL(name, Params, Shared, run, in, entry, threads, rows, room)                               \
-  KERNEL __launch_bounds__(threads *rows, threads == 32 ? 5 : in == 2 && entry == 64 ? 2 : 3)                  \
+  KERNEL __launch_bounds__(threads *rows, threads == 32 ? 5 : in == 2 ? 2 : 3)                                 \
       sol_##name##_##in##_##entry##_##threads(const __grid_constant__ Params p) {                            \
     __shared__ Shared<uint##entry##_t, room> lists[rows];                                                    \
     begin_kernel();                                                                                          \
