@@ -403,7 +403,7 @@ template <int kind, int rounds> INLINE int first_short(const Short<kind, rounds>
   return (int)~row_most(s.lanes, ~first);
 }
 
-template <int kind, int rounds, bool share> INLINE void sample_short(const SampleParams &p) {
+template <int kind, int rounds, bool share, bool cuts> INLINE void sample_short(const SampleParams &p) {
   Short<kind, rounds> s;
   uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
   uint64_t row = (block * blockDim.x + threadIdx.x) >> p.lane_bits;
@@ -427,21 +427,24 @@ template <int kind, int rounds, bool share> INLINE void sample_short(const Sampl
     if (there && s.lane == 0) put_id(p, row, column);
     return;
   }
-  if (p.k) cut_short(s, (uint32_t)p.k, top);
+  if (cuts) cut_short(s, (uint32_t)p.k, top);
   if (share) draw_weights(p, s, row, stream);
   else draw_hulls(p, s, row, stream);
 }
 
-#define SHORT_KERNEL(kind, rounds, share, name, blocks)                                                      \
+// Those without a top_k are kernels of their own, which take fewer registers.
+#define SHORT_KERNEL(kind, rounds, share, cuts, name, blocks)                                                \
   KERNEL __launch_bounds__(128, blocks) sol_short_##kind##_##name(const __grid_constant__ SampleParams p) {  \
     begin_kernel();                                                                                          \
-    sample_short<KIND_##kind, rounds, share>(p);                                                             \
+    sample_short<KIND_##kind, rounds, share, cuts>(p);                                                       \
   }
-#define SHORT_KERNELS(kind, of_share)                                                                        \
-  SHORT_KERNEL(kind, SHORT_ROUNDS, false, hulls, 4)                                                          \
-  SHORT_KERNEL(kind, of_share, true, weights, 3)
-SHORT_KERNELS(FP32, SHORT_ROUNDS)
-SHORT_KERNELS(FP16, SHORT_FEW)
-SHORT_KERNELS(BF16, SHORT_FEW)
+#define SHORT_KERNELS(kind, of_share, blocks)                                                                \
+  SHORT_KERNEL(kind, SHORT_ROUNDS, false, false, hulls, 5)                                                   \
+  SHORT_KERNEL(kind, of_share, true, false, weights, blocks)                                                 \
+  SHORT_KERNEL(kind, SHORT_ROUNDS, false, true, hulls_cut, 4)                                                \
+  SHORT_KERNEL(kind, of_share, true, true, weights_cut, 3)
+SHORT_KERNELS(FP32, SHORT_ROUNDS, 4)
+SHORT_KERNELS(FP16, SHORT_FEW, 3)
+SHORT_KERNELS(BF16, SHORT_FEW, 4)
 
 #endif

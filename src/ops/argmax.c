@@ -90,7 +90,8 @@ static bool short_plan(ArgmaxParams *p, int in, OpsLaunch *l) {
   enum { FEW = 64, THREADS = 128, LANE_BITS = 5 }; // FEW: bytes
   bool aligned = (((uintptr_t)p->x | (uintptr_t)p->x_stride) & 15) == 0;
   int64_t chunks = ops_ceil_div(p->n * in + (aligned ? 0 : 16 - in), 16);
-  if (chunks > ARGMAX_ROUNDS << LANE_BITS || (aligned && p->n * in % 16 == 0 && p->n * in >= FEW)) return false;
+  if (chunks > ARGMAX_ROUNDS << LANE_BITS || (aligned && p->n * in % 16 == 0 && p->n * in >= FEW))
+    return false;
   while (chunks > ARGMAX_ROUNDS << p->lane_bits) p->lane_bits++;
   p->rounds = (int32_t)ops_ceil_div(chunks, 1 << p->lane_bits);
   l->block = THREADS, l->cluster = 1;

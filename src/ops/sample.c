@@ -9,15 +9,24 @@
 #include "kernels/select/weight.h"
 #include "ops/select.h"
 
-enum { DRAW = 0, SHORT = 6, WEIGH = 12 }; // of the kernels
-static const char *const kernel_names[] = {"sol_draw_2_32_32",  "sol_draw_2_64_32",  "sol_draw_4_64_32",
-                                           "sol_draw_2_32_256", "sol_draw_2_64_256", "sol_draw_4_64_256",
-                                           "sol_short_FP32_hulls", "sol_short_FP32_weights", "sol_short_FP16_hulls",
-                                           "sol_short_FP16_weights", "sol_short_BF16_hulls", "sol_short_BF16_weights",
-                                           "sol_weigh_2_warp",  "sol_weigh_4_warp",
-                                           "sol_weigh_2_block", "sol_weigh_4_block"};
-static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {
-    LIST_SHARED / 2, LIST_SHARED / 2, LIST_SHARED / 2, LIST_SHARED, LIST_SHARED, LIST_SHARED, [WEIGH] = WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5};
+enum { DRAW = 0, SHORT = 6, WEIGH = 18 }; // of the kernels
+#define SHORT_NAMES(kind)                                                                                    \
+  "sol_short_" #kind "_hulls", "sol_short_" #kind "_weights", "sol_short_" #kind "_hulls_cut",               \
+      "sol_short_" #kind "_weights_cut"
+static const char *const kernel_names[] = {
+    "sol_draw_2_32_32",  "sol_draw_2_64_32",  "sol_draw_4_64_32", "sol_draw_2_32_256", "sol_draw_2_64_256",
+    "sol_draw_4_64_256", SHORT_NAMES(FP32),   SHORT_NAMES(FP16),  SHORT_NAMES(BF16),   "sol_weigh_2_warp",
+    "sol_weigh_4_warp",  "sol_weigh_2_block", "sol_weigh_4_block"};
+static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {LIST_SHARED / 2,
+                                                               LIST_SHARED / 2,
+                                                               LIST_SHARED / 2,
+                                                               LIST_SHARED,
+                                                               LIST_SHARED,
+                                                               LIST_SHARED,
+                                                               [WEIGH] = WEIGH_SHARED / 4 * 5,
+                                                               WEIGH_SHARED / 4 * 5,
+                                                               WEIGH_SHARED / 4 * 5,
+                                                               WEIGH_SHARED / 4 * 5};
 enum { OPTIONS = 5 };
 static const char *const option_names[OPTIONS] = {"", "top_k", "top_p", "top_k top_p", "greedy"};
 
@@ -129,7 +138,8 @@ static int64_t choose(const SolSample *a, int64_t row) {
   uint64_t target = share_of(a) ? target_of(a, select_sum(&weighed, last)) : 0;
   for (uint32_t trial = 0;; trial++) {
     Drawn d = draw(target ? &weighed : &hulls, last, select_random(stream, trial));
-    bool taken = target ? select_sum(&weighed, d.order + 1) < target : d.rest < select_weight_of(&weighed, d.value);
+    bool taken =
+        target ? select_sum(&weighed, d.order + 1) < target : d.rest < select_weight_of(&weighed, d.value);
     if (taken) return select_column(d.order);
     if (target) last = d.order + 1;
   }
@@ -176,7 +186,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
   bool alone;
   if (short_plan(&p, in, &l)) {
-    l.kernel = SHORT + (in == 4 ? 0 : p.x_kind == KIND_FP16 ? 2 : 4) + (p.share != 0);
+    l.kernel = SHORT + (in == 4 ? 0 : p.x_kind == KIND_FP16 ? 4 : 8) + 2 * (p.k > 1) + (p.share != 0);
   } else if (p.k > 1 && p.k <= TOPK_MOST) {
     list_plan(ctx, a->m, a->n, in, p.k, &l);
     l.kernel += DRAW;
@@ -217,20 +227,24 @@ static uint64_t first_weights(const SolSample *a, const Place *places, int64_t c
 }
 
 // The element that is drawn of `count`, sorted by column, and how far the random number is beyond those before it.
-static Place drawn(const SolSample *a, const Place *places, int64_t count, double top, uint64_t random, uint64_t *rest) {
+static Place drawn(const SolSample *a, const Place *places, int64_t count, double top, uint64_t random,
+                   uint64_t *rest) {
   uint64_t sum = 0, upto = 0;
   for (int turn = 0;; turn++) {
     for (int64_t i = 0; i < count; i++) {
       float place = select_place_of((float)places[i].value, (float)top, per_of(a));
       uint64_t weight = share_of(a) ? select_weight(place) : select_hull(place);
-      if (!turn) sum += weight;
-      else if ((upto += weight) > *rest) return *rest -= upto - weight, places[i];
+      if (!turn)
+        sum += weight;
+      else if ((upto += weight) > *rest)
+        return *rest -= upto - weight, places[i];
     }
     *rest = high_product(random, sum);
   }
 }
 
-static double reference_row(const SolSample *a, const double *x, uint64_t seed, Place *places, Place *sorted) {
+static double reference_row(const SolSample *a, const double *x, uint64_t seed, Place *places,
+                            Place *sorted) {
   int64_t left = count_of(a) ? count_of(a) : a->n;
   uint64_t rest = 0, stream = select_stream(seed, (uint64_t)a->step);
   for (int64_t c = 0; c < a->n; c++) places[c] = (Place){x[c], c};

@@ -1,6 +1,5 @@
 #include "ops/select.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/select/weight.h"
@@ -37,11 +36,10 @@ void list_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k
   plan(ctx, rows, is_short, blocks_of(ctx, rows, chunks, LEAST), l);
 }
 
-// Rows of up to 8 KiB have a warp, four to a block; longer ones a block or a cluster, each with up to 32 KiB: five or six blocks
-// with their rows, and the sums of their chunks, are on an SM. Where rows are few they have as many blocks as occupy the GPU.
+// Rows of up to 12 KiB have a warp, four to a block; longer ones a block or a cluster, each with up to 48 KiB: three blocks or more
+// with their rows, and the sums of their chunks, are on an SM. What a row costs besides its chunks is paid by each of its warps. Where rows are few they have as many blocks as occupy the GPU.
 HeldShape weigh_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, bool *alone, OpsLaunch *l) {
-  enum { THREADS = 128, LEAST = 256, MOST = 16, BLOCKS = 4 };
-  int OF_WARP = getenv("SOL_W") ? atoi(getenv("SOL_W")) : 512, OF_BLOCK = getenv("SOL_B") ? atoi(getenv("SOL_B")) : 2048; // XXX
+  enum { THREADS = 128, OF_WARP = 768, OF_BLOCK = WEIGH_SHARED / 16, LEAST = 256, MOST = 16, BLOCKS = 4 };
   int64_t chunks = ops_ceil_div(n, 16 / in), blocks = 1;
   *alone = chunks <= OF_WARP && rows > ctx->sms;
   int of_block = *alone ? THREADS / 32 : 1;
