@@ -105,8 +105,11 @@ TEST(weights_are_those_of_a_softmax) {
       uint32_t got = select_weight(place), hull = select_hull(place);
       // 5000 octaves are rounded to 2^-11 of one when they are subtracted: the whole row moves by half of that.
       double moved = want * (t == 3 ? 2e-4 : 3e-6);
-      if (!CHECK_MSG(fabs(got - want) <= want * 5e-6 + moved + 1, "2^28 2^-%g is %u, not %.3f", d, got, want)) break;
-      if (!CHECK_MSG(got <= hull + hull * 1e-5 + 1 && hull <= got * 1.062 + 2, "the hull of %u is %u", got, hull)) break;
+      if (!CHECK_MSG(fabs(got - want) <= want * 5e-6 + moved + 1, "2^28 2^-%g is %u, not %.3f", d, got, want))
+        break;
+      if (!CHECK_MSG(got <= hull + hull * 1e-5 + 1 && hull <= got * 1.062 + 2, "the hull of %u is %u", got,
+                     hull))
+        break;
       if (!CHECK(got <= before)) break;
       before = got;
     }
