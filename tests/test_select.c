@@ -93,17 +93,46 @@ TEST(ties_and_masks_on_emu) {
   sol_context_destroy(ctx);
 }
 
+// Octaves below the largest, at any scale and wherever the largest is: the weight, and the hull that no weight exceeds by more
+// than a rounding.
 TEST(weights_are_those_of_a_softmax) {
-  for (int i = 0; i < 32 * 4096; i++) {
-    float d = (float)i / 4096, per = 0x1p23f;
-    double want = i < 29 * 4096 ? ldexp(exp2(-(double)d), 29) : 0, got = select_weight(-d, 0, per);
-    if (!CHECK_MSG(fabs(got - want) <= want * 2e-6 + 1, "2^29 2^-%g is %.0f, not %.3f", (double)d, got, want))
-      break;
-    if (i && !CHECK(select_weight(-d, 0, per) <= select_weight(-(float)(i - 1) / 4096, 0, per))) break;
+  const float tops[] = {0, 3.25f, -40, 5000};
+  for (size_t t = 0; t < SOL_COUNT(tops); t++) {
+    uint32_t before = UINT32_MAX;
+    for (int i = 0; i < 32 * 4096; i++) {
+      float x = tops[t] - (float)i / 4096, place = select_place_of(x, tops[t], 1.0f / 32);
+      double d = (double)tops[t] - (double)x, want = ldexp(exp2(-d), 28);
+      uint32_t got = select_weight(place), hull = select_hull(place);
+      // 5000 octaves are rounded to 2^-11 of one when they are subtracted: the whole row moves by half of that.
+      double moved = want * (t == 3 ? 2e-4 : 3e-6);
+      if (!CHECK_MSG(fabs(got - want) <= want * 5e-6 + moved + 1, "2^28 2^-%g is %u, not %.3f", d, got, want))
+        break;
+      if (!CHECK_MSG(got <= hull + hull * 1e-5 + 1 && hull <= got * 1.062 + 2, "the hull of %u is %u", got,
+                     hull))
+        break;
+      if (!CHECK(got <= before)) break;
+      before = got;
+    }
   }
-  CHECK_INT(select_power(SELECT_FAR), 0);
-  CHECK_INT(select_weight(NAN, 0, 1), 0);
-  CHECK_INT(select_weight(INFINITY, INFINITY, 1), select_power(0));
+  CHECK_INT(select_weight(0), 0);
+  CHECK_INT(select_hull(0), 0);
+  CHECK_INT(select_weight(SELECT_TOP), 1 << 28);
+  CHECK_INT(select_hull(SELECT_TOP), 1 << 28);
+  CHECK_INT(select_weight(select_place_of(NAN, 0, 1)), 0);
+  CHECK_INT(select_weight(select_place_of(INFINITY, INFINITY, 1)), 1 << 28);
+  CHECK_INT(select_weight(select_place_of(3, INFINITY, 1)), 0);
+  CHECK_INT(select_weight(select_place_of(1e30f, 1e30f, 1)), 1 << 28);
+  CHECK_INT(select_weight(select_place_of(0.999f, 1, SELECT_STEEPEST)), 0);
+}
+
+// No weight grows as its place falls, of all places where there is any.
+TEST(weights_do_not_grow_as_logits_fall) {
+  uint32_t last = 0;
+  for (uint32_t bits = 0x3d800000; bits <= 0x3f800000; bits++) { // from 1/16, two octaves, to 1
+    uint32_t weight = select_weight(select_float(bits));
+    if (!CHECK_MSG(weight >= last, "at %a", (double)select_float(bits))) break;
+    last = weight;
+  }
 }
 
 // A row of a few logits, drawn often: each comes out about as often as its probability says. Five deviations; the seeds

@@ -2,11 +2,11 @@
 //
 // First the row's threads reduce to the largest value, which costs no more than a maximum; then the few threads that have
 // it search for its column, in the last chunk that raised their maximum. topk with k = 1 is the same, and the value.
-// Rows of a few elements go through narrow.cuh: element by element, several rows a warp.
+// Short rows have as few lanes as hold them in registers, several rows a warp.
 #include "argmax/argmax.h"
 #include "cluster_exchange.cuh"
-#include "narrow.cuh"
 #include "packed.cuh"
+#include "rounds.cuh"
 #include "span.cuh"
 
 enum { GROUP = 4 }; // chunks that are compared together
@@ -228,49 +228,57 @@ INLINE void argmax_row(const ArgmaxParams *p, RowShape s, int depth, int kind, B
   if (place.thread == 0 && place.row < p->m) put(p, place.row, (int64_t)column, x.at, s.in);
 }
 
-// ---- Short rows (narrow.cuh)
+// ---- Short rows (rounds.cuh): what is beside the row is -infinity
 
-INLINE void narrow_argmax(const ArgmaxParams *p, NarrowTile x, NarrowPlace a, uint64_t row, int kind) {
-  float f[NARROW_EACH];
-  narrow_take(narrow_row(x, a.row), a, kind, -INFINITY, f);
-  float best = f[0];
-  uint32_t column = a.lane;
-#pragma unroll
-  for (int k = 1; k < a.each; k++) // a NaN stays
-    if (best == best && !(f[k] <= best)) best = f[k], column = a.lane + k * a.lanes;
-  uint32_t key = key_of(best);
-#pragma unroll
-  for (int o = 16; o; o >>= 1) {
-    if (o >= a.lanes) continue;
-    uint32_t other = __shfl_xor_sync(~0u, key, o), its = __shfl_xor_sync(~0u, column, o);
-    if (other > key || (other == key && its < column)) key = other, column = its;
-  }
-  if (a.n && a.lane == 0) put(p, row, column, x.at + a.row * x.stride, kind == KIND_FP32 ? 4 : 2);
+INLINE uint32_t chunk_highest(const Vec &v, int kind) {
+  if (kind != KIND_FP32) return higher2(higher2(v.u[0], v.u[1], kind), higher2(v.u[2], v.u[3], kind), kind);
+  return __float_as_uint(higher(higher(v.f[0], v.f[1]), higher(v.f[2], v.f[3])));
 }
 
-INLINE void argmax_turns(const ArgmaxParams *p, NarrowTile x, int rows, int kind, NarrowCopy copy) {
-  uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * p->narrow.rows;
+// The first element of a chunk above `low`; there is one.
+INLINE int first_above(const Vec &v, uint32_t low, int kind) {
+  uint32_t found = 0; // a bit a word; 16 bits further on those of second elements
+#pragma unroll
+  for (int j = 0; j < 4; j++) found |= above(v.u[j], low, kind) << j & 0x10001u << j;
+  int word = __ffs((found | found >> 16) & 15) - 1;
+  return kind == KIND_FP32 ? word : 2 * word + !(found >> word & 1);
+}
+
+template <int kind> INLINE void argmax_short(const ArgmaxParams &p) {
+  Rounds<kind == KIND_FP32 ? 4 : 2, ARGMAX_ROUNDS> s;
+  uint64_t row = (((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x) >> p.lane_bits;
+  uint32_t lowest = span_lowest(kind), best = lowest, highest[ARGMAX_ROUNDS];
+  s.lanes = 1 << p.lane_bits, s.lane = threadIdx.x & (s.lanes - 1), s.used = p.rounds;
+  load_rounds(s, p.x, p.x_stride, p.m, (int)p.n, row, lowest);
+#pragma unroll
+  for (int r = 0; r < ARGMAX_ROUNDS; r++) {
+    highest[r] = r < s.used ? chunk_highest(s.v[r], kind) : lowest;
+    best = kind == KIND_FP32 ? __float_as_uint(higher(__uint_as_float(best), __uint_as_float(highest[r])))
+                             : higher2(best, highest[r], kind);
+  }
+  float2 two = kind == KIND_FP32 ? make_float2(__uint_as_float(best), -INFINITY) : widen2(best, kind);
+  uint32_t key = key_of(higher(two.x, two.y)), column = ~0u;
 #pragma unroll 1
-  for (int at = 0; at < rows; at += blockDim.x >> copy.lane_bits) {
-    NarrowPlace a = narrow_place(&p->narrow, copy, at, rows);
-    narrow_argmax(p, x, a, first + a.row, kind);
-  }
+  for (int o = s.lanes / 2; o; o >>= 1) key = max(key, __shfl_xor_sync(~0u, key, o));
+  uint32_t low = below(key, kind);
+  int round = -1;
+  Vec v = s.v[0];
+#pragma unroll
+  for (int r = ARGMAX_ROUNDS - 1; r >= 0; r--)
+    if (r < s.used && above(highest[r], low, kind)) round = r, v = s.v[r];
+  if (round >= 0) column = column_of(s, round) + first_above(v, low, kind);
+#pragma unroll 1
+  for (int o = s.lanes / 2; o; o >>= 1) column = min(column, __shfl_xor_sync(~0u, column, o));
+  if (key == key_of(-INFINITY)) column = 0; // and so is what is beside the row
+  if (s.lane == 0 && row < p.m) put(&p, row, column, (const char *)p.x + (int64_t)row * p.x_stride, s.size);
 }
 
-#define NARROW(in, kind)                                                                                     \
-  KERNEL __launch_bounds__(NARROW_THREADS) sol_argmax_narrow_##kind(const __grid_constant__ ArgmaxParams p) { \
-    int rows = narrow_rows(&p.narrow, p.m);                                                                  \
-    NarrowTile x = narrow_tile(&p.narrow, NARROW_X, p.x, p.x_stride, in, rows);                              \
+#define SHORT(in, kind)                                                                                     \
+  KERNEL __launch_bounds__(128, 7) sol_argmax_short_##kind(const __grid_constant__ ArgmaxParams p) {          \
     let_successor_start();                                                                                   \
     wait_for_predecessor();                                                                                  \
-    narrow_fetch(x, in);                                                                                     \
-    narrow_arrived();                                                                                        \
-    ARGMAX_COPIES(KIND_##kind)                                                                               \
+    argmax_short<KIND_##kind>(p);                                                                            \
   }
-#define ARGMAX_COPIES(kind) NARROW_COPIES(p.narrow, NARROW_NORM, ARGMAX_TURNS_##kind)
-#define ARGMAX_TURNS_KIND_FP32(copy) argmax_turns(&p, x, rows, KIND_FP32, copy)
-#define ARGMAX_TURNS_KIND_FP16(copy) argmax_turns(&p, x, rows, KIND_FP16, copy)
-#define ARGMAX_TURNS_KIND_BF16(copy) argmax_turns(&p, x, rows, KIND_BF16, copy)
 #define OF_SIZE(in, threads, depth, rows, cluster)                                                           \
   KERNEL __launch_bounds__(threads * rows, 1024 / (threads * rows))                                          \
   sol_argmax_##in##_rows_##threads##x##depth##x##cluster(const __grid_constant__ ArgmaxParams p) {                     \

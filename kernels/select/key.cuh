@@ -80,6 +80,22 @@ template <int kind, int nan> INLINE uint32_t word_above(uint32_t word, uint32_t 
 #endif
 }
 
+// The same as masks: all bits of an element. The sums of many, and how many elements they are.
+template <int kind> INLINE uint32_t mask_above(uint32_t word, uint32_t low) {
+#if __CUDA_ARCH__ >= 900
+  uint32_t is;
+  if (kind == KIND_FP16) asm("set.gt.u32.f16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
+  if (kind == KIND_BF16) asm("set.gt.u32.bf16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
+  if (kind != KIND_FP32) return is;
+#endif
+  return word_above<kind, 0>(word, low) * (kind == KIND_FP32 ? ~0u : 0xffffu);
+}
+template <int kind> INLINE uint32_t count_masks(uint32_t sum) {
+  if (kind == KIND_FP32) return -sum;
+  uint32_t first = -sum & 0xffff, second = first - ((sum + first) >> 16) & 0xffff;
+  return first + second;
+}
+
 template <int kind, int nan> INLINE uint32_t larger_word(uint32_t a, uint32_t b) {
   if (kind != KIND_FP32) return nan ? higher2(a, b, kind) : larger2(a, b, kind);
   float x = __uint_as_float(a), y = __uint_as_float(b);

@@ -1,6 +1,6 @@
 // The k largest elements of a row as a sorted list in shared memory, by a warp, a block or a cluster of blocks.
 //
-// The row is read once, in batches of four 16-byte chunks a thread. The first batch gives a key that at least k elements
+// The row is read once, in batches of four 16-byte chunks a thread, two more in flight. The first batch gives a key that at least k elements
 // reach: a warp's own k-th part is found among the largest of its lanes' first words, second words and so on, by bisection
 // with votes inside the warp; the lowest of the warps' keys holds for all. What reaches it is appended to the list. Where
 // the list is about to overflow it is sorted, cut to the k largest, and what follows must be above the last of them.
@@ -11,7 +11,13 @@
 #include "select.h"
 #include "sort.cuh"
 
-enum { BATCH = 4 }; // chunks of a thread
+extern __shared__ __align__(128) uint4 held[]; // batches; by index, which takes fewer registers than addresses
+enum { BATCH = LIST_BATCH };
+#if __CUDA_ARCH__ >= 800
+enum { STAGES = LIST_STAGES }; // 3, or turns would have to be counted apart
+#else
+enum { STAGES = 1 }; // copies are not asynchronous
+#endif
 
 // How many of a warp's words' elements are above `below`.
 template <int kind, int nan> INLINE uint32_t count_above(const uint32_t *word, uint32_t below) {
@@ -91,6 +97,7 @@ INLINE int part_edge(const Part &p, bool first, bool last) {
 // A batch: the chunks of a thread are `threads` apart.
 template <int threads> struct Batch {
   Vec v[BATCH];
+  int stage; // where those of all threads are in shared memory
   uint32_t edge_word;
   int from, edge; // its first chunk; the column of its edge, or -1
   int chunks;     // of this thread
@@ -101,20 +108,28 @@ template <int threads> INLINE int batch_chunks(const Part &p, int at) {
   return at + p.thread < p.end ? min(BATCH, (p.end - at - p.thread + threads - 1) / threads) : 0;
 }
 
-// Starts to copy them into shared memory, where this thread alone reads them: a batch is in flight while the one before it is
-// searched, and takes no registers.
-template <int threads> INLINE void start_batch(const Part &p, int at, uint4 *stage) {
+// Starts to copy them into shared memory, where this thread alone reads them: batches are in flight while one before them is
+// searched, and take no registers.
+template <int threads> INLINE void start_batch(const Part &p, int at, int stage) {
   const uint4 *chunk = (const uint4 *)p.x.body + at + p.thread;
   int chunks = batch_chunks<threads>(p, at);
 #pragma unroll
   for (int u = 0; u < BATCH; u++)
-    if (u < chunks) fetch16(&stage[p.thread + u * threads], chunk + u * threads);
+    if (u < chunks) fetch16(&held[stage + p.thread + u * threads], chunk + u * threads);
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+INLINE void wait_for_batch(void) { // all but the last STAGES - 1
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 1) : "memory");
+#endif
 }
 
-template <int kind, int threads> INLINE Batch<threads> take_batch(const Part &p, int at, const uint4 *stage) {
+template <int kind, int threads> INLINE Batch<threads> take_batch(const Part &p, int at, int stage) {
   Batch<threads> b;
   const uint32_t lowest = span_lowest(kind);
-  b.from = at + p.thread, b.chunks = batch_chunks<threads>(p, at);
+  b.from = at + p.thread, b.chunks = batch_chunks<threads>(p, at), b.stage = stage;
   b.edge = part_edge(p, at == p.begin, at + BATCH * threads >= p.end);
   b.edge_word = span_lowest(kind);
   if (b.edge >= 0) {
@@ -123,11 +138,11 @@ template <int kind, int threads> INLINE Batch<threads> take_batch(const Part &p,
     else
       b.edge_word = (b.edge_word & 0xffff0000u) | ((const uint16_t *)p.x.at)[b.edge];
   }
-  wait_for_fetches();
+  wait_for_batch();
 #pragma unroll
   for (int u = 0; u < BATCH; u++) {
     b.v[u].v = make_uint4(lowest, lowest, lowest, lowest);
-    if (u < b.chunks) b.v[u].v = stage[p.thread + u * threads];
+    if (u < b.chunks) b.v[u].v = held[stage + p.thread + u * threads];
   }
   return b;
 }
@@ -148,33 +163,41 @@ INLINE uint32_t batch_above(const Batch<threads> &b, uint32_t below) {
 }
 
 // Appends this lane's elements at the bits of `found`, and its edge if `edge_too`; all lanes of a warp together. The list
-// has `count` entries before the batch.
+// has `count` entries before the batch. First each lane puts down where its elements are, then all lanes make entries of that: lanes
+// with many would keep the others waiting.
 template <int kind, int threads, class L>
 INLINE void append(const Part &p, const Batch<threads> &b, uint32_t found, bool edge_too, L *list,
                    uint32_t *added, uint32_t count) {
+  enum { NO_PLACE = 0xffff };
+  const int per = kind == KIND_FP32 ? 4 : 8, lane = threadIdx.x % 32;
   uint32_t mine = __popc(found) + edge_too, before = mine;
   if (!__any_sync(~0u, mine)) return;
 #pragma unroll
   for (int o = 1; o < 32; o *= 2) {
     uint32_t other = __shfl_up_sync(~0u, before, o);
-    if (threadIdx.x % 32 >= o) before += other;
+    if (lane >= o) before += other;
   }
   uint32_t base = 0;
-  if (threadIdx.x % 32 == 31) base = atomicAdd(added, before);
-  uint32_t to = count + __shfl_sync(~0u, base, 31) + before - mine;
-  const int per = kind == KIND_FP32 ? 4 : 8, first = p.x.head + b.from * per;
-  for (; mine; mine--) {
-    int column = b.edge;
-    if (found) {
-      int bit = 31 - __clz(found);
-      found ^= 1u << bit;
-      column = first + (bit >> 2 & 3) * (threads * per) + (bit & 3) * (per / 4) + (bit >> 4);
-    }
-    uint32_t bits =
-        kind == KIND_FP32 ? ((const uint32_t *)p.x.at)[column] : ((const uint16_t *)p.x.at)[column];
-    if (to < L::room) make_entry(key_of_bits<kind>(bits), (uint32_t)column, &list->entry[to]);
-    to++;
+  if (lane == 31) base = count + atomicAdd(added, before);
+  base = __shfl_sync(~0u, base, 31);
+  uint32_t to = base + before - mine, end = min(base + __shfl_sync(~0u, before, 31), (uint32_t)L::room);
+  for (; found; to++) {
+    int bit = 31 - __clz(found);
+    found ^= 1u << bit;
+    if (to < L::room) list->entry[to] = p.thread << 5 | bit;
   }
+  if (edge_too && to < L::room) list->entry[to] = NO_PLACE;
+  __syncwarp();
+  for (uint32_t i = base + lane; i < end; i += 32) {
+    uint32_t place = (uint32_t)list->entry[i], chunk = (place >> 5) + (place >> 2 & 3) * threads, half = place >> 4 & 1;
+    if (place == NO_PLACE) continue;
+    uint32_t bits = ((const uint32_t *)&held[b.stage + chunk])[place & 3] >> half * 16;
+    int column = p.x.head + (b.from - p.thread + (int)chunk) * per + (place & 3) * (per / 4) + half;
+    make_entry(key_of_bits<kind>(kind == KIND_FP32 ? bits : bits & 0xffff), (uint32_t)column, &list->entry[i]);
+  }
+  __syncwarp();
+  if (edge_too && to < L::room)
+    make_entry(key_of_bits<kind>(kind == KIND_FP32 ? b.edge_word : b.edge_word & 0xffff), (uint32_t)b.edge, &list->entry[to]);
 }
 
 // How many warps of a row, in all blocks of a cluster, have a chunk for each lane.
@@ -261,15 +284,18 @@ INLINE void gather_lists(const Part &p, L *list, uint32_t *count, uint32_t k) {
 // The list of the first block: the k largest, in order if `sorted`; how many there are. Of the others nothing. `nan`: NaN are the
 // largest of all; otherwise neither they nor -infinity are listed.
 template <int kind, int nan, int threads, class L>
-INLINE uint32_t list_largest(const Part &p, L *list, uint32_t k, bool sorted) {
-  uint32_t count = 0, low = 0, turn = 0;
+INLINE uint32_t list_largest(const Part &p, L *list, int stage, uint32_t k, bool sorted) {
+  uint32_t count = 0, low = 0, turn = 0; // turn: by turns three
   if (p.thread < 3) list->added[p.thread] = 0;
   row_sync<threads>();
-  start_batch<threads>(p, p.begin, list->stage);
+#pragma unroll
+  for (int i = 0; i < STAGES - 1; i++) start_batch<threads>(p, p.begin + i * BATCH * threads, stage + i * BATCH * threads);
 #pragma unroll 1
   for (int at = p.begin; at == p.begin || at < p.end; at += BATCH * threads) {
-    Batch<threads> b = take_batch<kind, threads>(p, at, list->stage);
-    start_batch<threads>(p, at + BATCH * threads, list->stage);
+    // A thread has read what it overwrites in the turn before.
+    int slot = turn % STAGES, free = slot == 0 ? STAGES - 1 : slot - 1;
+    start_batch<threads>(p, at + (STAGES - 1) * BATCH * threads, stage + free * BATCH * threads);
+    Batch<threads> b = take_batch<kind, threads>(p, at, stage + slot * BATCH * threads);
     if (at == p.begin && 2 * k < (uint32_t)p.x.n) low = first_low<kind, nan>(p, b, list, k);
     uint32_t below = word_below<kind, nan>(low), next = turn == 2 ? 0 : turn + 1;
     bool edge = b.edge >= 0 && word_above<kind, nan>(b.edge_word, below) & 1;
@@ -296,24 +322,26 @@ INLINE uint32_t list_largest(const Part &p, L *list, uint32_t k, bool sorted) {
 // Kernels of that name, one for elements of `in` bytes, entries of so many bits, and threads on a row: a warp, of which a block has
 // several, or a block. run<kind, threads>(p, list) does a row.
 #define LIST_KERNEL(name, Params, Shared, run, in, entry, threads, rows, room)                               \
-  KERNEL __launch_bounds__(threads *rows, threads == 32 ? 5 : in == 2 && entry == 64 ? 2 : 3)                  \
+  KERNEL __launch_bounds__(threads *rows, threads == 32 ? 5 : in == 2 ? 2 : 3)                                 \
       sol_##name##_##in##_##entry##_##threads(const __grid_constant__ Params p) {                            \
     __shared__ Shared<uint##entry##_t, room> lists[rows];                                                    \
     begin_kernel();                                                                                          \
-    auto *list = lists + (rows > 1 ? threadIdx.x / threads : 0);                                             \
+    int row = rows > 1 ? threadIdx.x / threads : 0;                                                          \
+    auto *list = lists + row;                                                                                \
+    int stage = row * (STAGES * BATCH * threads);                                                            \
     if (in == 4)                                                                                             \
-      run<KIND_FP32, threads>(p, list);                                                                      \
+      run<KIND_FP32, threads>(p, list, stage);                                                               \
     else if (p.x_kind == KIND_FP16)                                                                          \
-      run<KIND_FP16, threads>(p, list);                                                                      \
+      run<KIND_FP16, threads>(p, list, stage);                                                               \
     else                                                                                                     \
-      run<KIND_BF16, threads>(p, list);                                                                      \
+      run<KIND_BF16, threads>(p, list, stage);                                                               \
   }
 #define LIST_KERNELS(name, Params, Shared, run)                                                              \
   LIST_KERNEL(name, Params, Shared, run, 2, 32, 32, 4, 256)                                                  \
   LIST_KERNEL(name, Params, Shared, run, 2, 64, 32, 4, 256)                                                  \
   LIST_KERNEL(name, Params, Shared, run, 4, 64, 32, 4, 256)                                                  \
   LIST_KERNEL(name, Params, Shared, run, 2, 32, 256, 1, 3072)                                                \
-  LIST_KERNEL(name, Params, Shared, run, 2, 64, 256, 1, 3072)                                                \
-  LIST_KERNEL(name, Params, Shared, run, 4, 64, 256, 1, 3072)
+  LIST_KERNEL(name, Params, Shared, run, 2, 64, 256, 1, 2048)                                                \
+  LIST_KERNEL(name, Params, Shared, run, 4, 64, 256, 1, 2048)
 
 #endif

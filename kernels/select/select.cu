@@ -4,4 +4,3 @@
 #include "draw.cuh"
 #include "short.cuh"
 #include "topk.cuh"
-#include "weigh.cuh"

@@ -3,10 +3,13 @@
 #include <stdint.h>
 
 #include "../held.h"
-#include "../narrow.h"
 
 // The most that topk takes, and the most that sample keeps in a list.
 enum { TOPK_MOST = 1024 };
+// Chunks of a thread that are searched together, and how many such batches it has in shared memory, all but one in flight.
+enum { LIST_BATCH = 4, LIST_STAGES = 3 };
+// The most chunks of a lane in the kernels of short rows; the same where 16-bit elements have their weights in registers, too.
+enum { SHORT_ROUNDS = 9, SHORT_FEW = 5 };
 
 typedef struct TopkParams {
   void *values, *ids;
@@ -23,11 +26,11 @@ typedef struct SampleParams {
   uint64_t step;
   int64_t n, k, x_stride; // k 0: all; stride in bytes
   uint64_t share;         // top_p in units of 2^-32; 0: all
-  float per;              // 2^23 log2(e) / temperature
+  float per;              // log2(e) / temperature / 32
   int32_t x_kind, wide_ids;
   uint64_t m;
-  NarrowShape narrow; // of sol_sample_short
-  HeldShape held;     // of sol_weigh_...
+  int32_t lane_bits, rounds; // of sol_short_...: 2^lane_bits lanes share a row, with so many chunks each
+  HeldShape held;            // of sol_weigh_...
 } SampleParams;
 
 #endif

@@ -20,7 +20,6 @@ template <class Entry, int room_> struct List {
   uint32_t low[8], block_low; // a key of each warp; of the block
   uint32_t count;
   uint32_t bins[room_ > 256 ? 256 : 1], bin, above, with, least, most; // of block_entry
-  uint4 stage[room_ > 256 ? 1024 : 128]; // the next batch of each thread
 };
 
 // Puts two entries in order: the larger first, or last where `up`.

@@ -1,32 +1,36 @@
-// A random element of a row by the weights of all of them, or of those down to a cut: top_p, or a top_k too large for a list.
+// A random element of a row by the weights of all of them, or of those down to a cut: a top_k too large for a list.
 //
 // The row is held in shared memory (held.cuh): read from global memory once, by a warp, a block or a cluster of blocks, in the order
-// of the columns. Passes over it: the largest element; where something is cut, histograms of how far elements are below it;
-// then the sums of the weights, chunk by chunk, in which the random number finds its chunk. Chunks whose elements are all too
+// of the columns. Passes over it: the largest element; with such a top_k, histograms of how far elements are below it;
+// then the sums of the weights, or of their hulls, chunk by chunk, in which the random number finds its chunk (weight.h has
+// the rule); with top_p also those of the elements before the one that was found. Chunks whose elements are all too
 // far below the largest to count are passed over.
 #ifndef SOL_KERNELS_SELECT_WEIGH_CUH
 #define SOL_KERNELS_SELECT_WEIGH_CUH
 
 #include "draw.cuh"
 
-enum { NOT_MINE = -2 }; // in place of a column
-
-// A histogram of distances below the largest (select_steps), level by level: bins of 2^first steps, then 2^bits times finer ones
-// down to 8 steps, which all have one weight. `alone`: a row has one warp, otherwise a block of WEIGH_THREADS.
+// A histogram of distances below the largest (steps_of), level by level: bins of 2^first steps, then 2^bits times finer ones
+// down to 8 steps. `alone`: a row has one warp, otherwise a block of WEIGH_THREADS.
 enum { WEIGH_THREADS = 128 };
 template <bool alone> struct Level {
-  enum { bins = alone ? 128 : 512, first = alone ? 21 : 19, bits = alone ? 6 : 8, last = 3 }; // all bits of SELECT_FAR
+  enum { bins = alone ? 128 : 512, first = alone ? 21 : 19, bits = alone ? 6 : 8, last = 3 }; // all bits of FAR
   enum { threads = alone ? 32 : WEIGH_THREADS, each = bins / threads };
 };
 
+// What a random number falls on.
+typedef struct Found {
+  int column;
+  uint32_t bits, rest; // how far the number is beyond the elements before it
+} Found;
+
 // What a row's threads of one block share.
 template <bool alone> struct WeighShared {
-  uint32_t low[Level<alone>::bins], high[Level<alone>::bins]; // of a bin's sum, 14 bits of each weight and the others
-  uint64_t total[Level<alone>::bins]; // for the other blocks of a cluster; then entries of a bin, their weights in `low`
-  uint32_t listed;
-  uint64_t warp[2][8], block[2];                              // by turns
-  uint64_t above, with;
-  uint32_t bin;
+  uint32_t bins[Level<alone>::bins];
+  uint64_t entry[Level<alone>::bins]; // of a bin
+  uint32_t listed, bin, above, with;
+  uint64_t warp[2][8], block[2]; // by turns
+  Found found;
 };
 
 // Elements above `value` are kept, and of those that are equal to it the ones up to `column`.
@@ -43,7 +47,8 @@ template <int kind, bool alone_> struct Weigher {
   int rounds;             // chunks that a thread has at most
   uint32_t front, back;   // bits of its single elements before the first chunk and after the last; -infinity: none
   int front_at, back_at;  // their columns
-  float top, steps_a_unit, floor; // what is below `floor` counts for nothing
+  float top, floor; // what is below `floor` counts for nothing
+  SelectScale scale;
   int64_t seed;
 };
 
@@ -72,17 +77,6 @@ template <bool most, class W> INLINE uint64_t row_all(W &w, uint64_t v) {
   return join(lane < w.h.blocks ? remote_word(&w.shared->block[t], lane) : 0);
 }
 
-// The sum over the row's threads of this block alone.
-template <class W> INLINE uint64_t block_all(W &w, uint64_t v) {
-  int lane = threadIdx.x % 32, t = w.h.turn;
-  w.h.turn ^= 1;
-  v = lanes_all(v);
-  if (W::alone) return v;
-  if (lane == 0) w.shared->warp[t][w.h.warp] = v;
-  __syncthreads();
-  return lanes_all(lane < w.h.warps ? w.shared->warp[t][lane] : 0);
-}
-
 template <int kind> INLINE uint32_t element_bits(const Vec &v, int i) {
   return kind == KIND_FP32 ? v.u[i] : v.u[i / 2] >> i % 2 * 16 & 0xffff;
 }
@@ -97,8 +91,30 @@ template <int kind> INLINE float word_top(uint32_t word) {
   return fmaxf(two.x, two.y);
 }
 
+template <int kind, bool alone> INLINE float place_of_value(const Weigher<kind, alone> &w, float x) {
+  SelectScale s = w.scale;
+  if (kind != KIND_FP32) s.shift = 0;
+  return select_place(x, s);
+}
+template <int kind, bool alone> INLINE float place_of(const Weigher<kind, alone> &w, uint32_t bits) {
+  return place_of_value(w, value_of_bits<kind>(bits));
+}
+
+// How far an element is below the largest, in 2^-23 octaves. From FAR on it has no weight.
+enum { FAR = 31 << 23 };
 template <int kind, bool alone> INLINE uint32_t steps_of(const Weigher<kind, alone> &w, uint32_t bits) {
-  return select_steps(value_of_bits<kind>(bits), w.top, w.steps_a_unit);
+  return (uint32_t)((SELECT_TOP - place_of(w, bits)) * 0x1p28f);
+}
+
+// This thread's single elements, before the first chunk and after the last.
+template <int kind, bool alone> INLINE void load_ends(Weigher<kind, alone> &w) {
+  int lane = threadIdx.x % 32, tail = w.h.x.edges - w.h.x.head;
+  bool first = w.h.rank == 0 && w.h.warp == 0, last = w.h.rank == w.h.blocks - 1 && w.h.warp == w.h.warps - 1;
+  w.front_at = lane, w.back_at = (int)w.h.x.n - tail + lane;
+  w.front = w.back = lowest_bits<kind>();
+  auto load = [&](int c) { return kind == KIND_FP32 ? ((const uint32_t *)w.h.x.at)[c] : ((const uint16_t *)w.h.x.at)[c]; };
+  if (first && lane < w.h.x.head) w.front = load(w.front_at);
+  if (last && lane < tail) w.back = load(w.back_at);
 }
 
 // The row of this thread, in shared memory.
@@ -108,15 +124,9 @@ INLINE void weigh_begin(Weigher<kind, alone> &w, const SampleParams &p, WeighSha
   w.h = held_of(p.x, p.x_stride, p.n, in, memory, p.held);
   w.shared = shared;
   w.sums = (uint32_t *)((char *)memory + p.held.shared) + (w.h.mine - memory);
-  w.steps_a_unit = p.per;
-  int all = w.h.lanes * w.h.warps * w.h.blocks, lane = threadIdx.x % 32, tail = w.h.x.edges - w.h.x.head;
+  int all = w.h.lanes * w.h.warps * w.h.blocks;
   w.rounds = ((int)w.h.x.chunks + all - 1) / all;
-  bool first = w.h.rank == 0 && w.h.warp == 0, last = w.h.rank == w.h.blocks - 1 && w.h.warp == w.h.warps - 1;
-  w.front_at = lane, w.back_at = (int)p.n - tail + lane;
-  w.front = w.back = lowest_bits<kind>();
-  auto load = [&](int c) { return in == 4 ? ((const uint32_t *)w.h.x.at)[c] : ((const uint16_t *)w.h.x.at)[c]; };
-  if (first && lane < w.h.x.head) w.front = load(w.front_at);
-  if (last && lane < tail) w.back = load(w.back_at);
+  load_ends(w);
   w.seed = w.h.row < p.m ? p.seeds[w.h.row] : 0; // in flight along with the row
   held_fill(w.h);
 }
@@ -124,9 +134,14 @@ INLINE void weigh_begin(Weigher<kind, alone> &w, const SampleParams &p, WeighSha
 // The key of the row's largest element.
 template <int kind, bool alone> INLINE uint32_t top_key(Weigher<kind, alone> &w) {
   uint32_t word = span_lowest(kind), key = 0;
+  Vec v;
 #pragma unroll 4
-  for (int k = 0; k < w.h.count; k++) {
-    Vec v;
+  for (int k = 0; k < w.h.kept; k++) {
+    v.v = w.h.mine[32 * k];
+    word = larger_word<kind, 0>(word, chunk_word<kind>(v));
+  }
+#pragma unroll 4
+  for (int k = w.h.kept; k < w.h.count; k++) {
     v.v = held_vector(w.h, k);
     word = larger_word<kind, 0>(word, chunk_word<kind>(v));
   }
@@ -142,8 +157,8 @@ template <int kind, bool alone> INLINE uint32_t top_key(Weigher<kind, alone> &w)
 
 // Elements further below the largest than so many steps are below w.floor; rounded so that no others are.
 template <class W> INLINE void set_floor(W &w, uint32_t steps) {
-  float reach = __fdiv_ru((float)steps + 64, w.steps_a_unit) * (1 + 0x1p-20f);
-  w.floor = __fsub_rd(w.top, reach);
+  float rounding = (fabsf(w.scale.add) + 1) * 0x1p-22f, reach = __fdiv_ru((float)steps * 0x1p-28f + rounding, w.scale.per);
+  w.floor = __fsub_rd(w.top, reach * (1 + 0x1p-20f));
 }
 
 // each(bits, column) for the elements of a chunk.
@@ -176,37 +191,94 @@ INLINE int find_part(uint64_t m, uint64_t *wanted) {
   return lane;
 }
 
-template <int kind, bool alone, class Weigh>
-INLINE uint32_t chunk_sum(const Weigher<kind, alone> &w, const Vec &v, int k, Weigh weigh) {
+// The number right below.
+INLINE float right_below(float f) {
+  uint32_t u = __float_as_uint(f);
+  return __uint_as_float(f > 0 ? u - 1 : f < 0 ? u + 1 : 0x80000001u);
+}
+
+// What elements are drawn by: their weights or the hulls of them; of all, or of those down to a cut.
+enum { HULLS = 1, CUT = 2 };
+template <int what, int kind, bool alone> INLINE uint32_t weigh_one(const Weigher<kind, alone> &w, Cut cut, uint32_t bits, int column) {
+  float x = value_of_bits<kind>(bits), place = place_of(w, bits);
+  if (what & CUT && !(x > cut.value || (x == cut.value && column <= cut.column))) return 0;
+  return what & HULLS ? select_hull(place) : select_weight(place);
+}
+
+template <int kind> INLINE void drop_element(Vec &v, int i) {
+  if (kind == KIND_FP32) v.u[i] = span_lowest(kind);
+  else v.u[i / 2] = (v.u[i / 2] & (i % 2 ? 0xffffu : 0xffff0000u)) | (span_lowest(kind) & (i % 2 ? 0xffff0000u : 0xffffu));
+}
+
+// Of a chunk that begins at `column`. Whole chunks of what counts for nothing are passed over where weights are wanted.
+template <int what, int kind, bool alone>
+INLINE uint32_t weigh_chunk(const Weigher<kind, alone> &w, Cut cut, Vec v, int column) {
+  const int per = w.per;
   uint32_t sum = 0;
-  if (word_top<kind>(chunk_word<kind>(v)) >= w.floor)
-    each_in_chunk(w, v, k, [&](uint32_t bits, int column) { sum += weigh(bits, column); });
+  float f[8], above = cut.value;
+  if (!(what & HULLS) && word_top<kind>(chunk_word<kind>(v)) < w.floor) return 0;
+  if (what & CUT && column <= cut.column) {
+    above = right_below(cut.value);
+    if (column + per - 1 > cut.column) // the one chunk that has elements on both sides
+#pragma unroll
+      for (int i = 0; i < per; i++)
+        if (column + i > cut.column && value_of_bits<kind>(element_bits<kind>(v, i)) == cut.value) drop_element<kind>(v, i);
+  }
+  widen(&v, kind, 16 / per, f);
+#pragma unroll
+  for (int i = 0; i < per; i++) {
+    float place = place_of_value(w, f[i]);
+    uint32_t weight = what & HULLS ? select_hull(place) : select_weight(place);
+    if (!(what & CUT) || f[i] > above) sum += weight;
+  }
   return sum;
 }
 
+// The sum of the row. That of each chunk stays in shared memory, those of warps and blocks until the next but one.
+template <int what, int kind, bool alone> INLINE uint64_t measure(Weigher<kind, alone> &w, Cut cut) {
+  uint64_t mine = (uint64_t)weigh_one<what>(w, cut, w.front, w.front_at) + weigh_one<what>(w, cut, w.back, w.back_at);
+  int column = (int)held_column(w.h, 0, 16 / w.per);
+  const uint4 *from = w.h.mine;
+  uint32_t *to = w.sums;
+  Vec v;
+#pragma unroll 2
+  for (int k = 0; k < w.h.kept; k++, from += 32, to += 32, column += 32 * w.per) {
+    v.v = *from;
+    mine += *to = weigh_chunk<what>(w, cut, v, column);
+  }
+#pragma unroll 1
+  for (int k = w.h.kept; k < w.h.count; k++, column += 32 * w.per) {
+    v.v = held_vector(w.h, k);
+    mine += weigh_chunk<what>(w, cut, v, column);
+  }
+  return row_all<false>(w, mine);
+}
+
 // In chunk k of one lane, an element for each of the first lanes.
-template <int kind, bool alone, class Weigh>
-INLINE int64_t find_in_chunk(const Weigher<kind, alone> &w, int k, int lane, uint64_t wanted, Weigh weigh) {
+template <int what, int kind, bool alone>
+INLINE Found find_in_chunk(const Weigher<kind, alone> &w, Cut cut, int k, int lane, uint64_t wanted) {
   const int i = threadIdx.x % 32;
   Vec v;
   v.v = k < w.h.count ? held_vector(w.h, k) : make_uint4(0, 0, 0, 0);
 #pragma unroll
   for (int j = 0; j < 4; j++) v.u[j] = __shfl_sync(~0u, v.u[j], lane);
-  int column = __shfl_sync(~0u, (int)held_column(w.h, k, 16 / w.per), lane) + i;
+  int column = __shfl_sync(~0u, (int)held_column(w.h, k, 16 / w.per), lane);
   uint32_t bits = 0;
 #pragma unroll
   for (int j = 0; j < w.per; j++)
     if (j == i) bits = element_bits<kind>(v, j);
-  uint32_t weight = i < w.per ? weigh(bits, column) : 0;
-  return find_part(weight, &wanted) == i ? column : NOT_MINE;
+  int at = find_part(i < w.per ? weigh_one<what>(w, cut, bits, column + i) : 0, &wanted);
+  return Found{column + at, __shfl_sync(~0u, bits, at), (uint32_t)wanted};
 }
 
-// In this warp's part of the row, whose chunks' sums are known; front, back: the weights of its single elements.
-template <int kind, bool alone, class Weigh>
-INLINE int64_t find_in_warp(const Weigher<kind, alone> &w, uint32_t front, uint32_t back, uint64_t wanted, Weigh weigh) {
-  const int lane = threadIdx.x % 32;
-  uint64_t part = lanes_total(front);
-  if (wanted < part) return find_part(front, &wanted) == lane ? w.front_at : NOT_MINE;
+// In this warp's part of the row, whose chunks' sums are known.
+template <int what, int kind, bool alone> INLINE Found find_in_warp(const Weigher<kind, alone> &w, Cut cut, uint64_t wanted) {
+  auto at_end = [&](uint32_t bits, int column) {
+    int lane = find_part(weigh_one<what>(w, cut, bits, column), &wanted);
+    return Found{__shfl_sync(~0u, column, lane), __shfl_sync(~0u, bits, lane), (uint32_t)wanted};
+  };
+  uint64_t part = lanes_total(weigh_one<what>(w, cut, w.front, w.front_at));
+  if (wanted < part) return at_end(w.front, w.front_at);
   wanted -= part;
 #pragma unroll 1
   for (int k = 0; k < w.rounds; k++) {
@@ -216,90 +288,140 @@ INLINE int64_t find_in_warp(const Weigher<kind, alone> &w, uint32_t front, uint3
     } else if (k < w.h.count) {
       Vec v;
       v.v = held_vector(w.h, k);
-      sum = chunk_sum(w, v, k, weigh);
+      sum = weigh_chunk<what>(w, cut, v, (int)held_column(w.h, k, 16 / w.per));
     }
     part = lanes_total(sum);
     if (wanted < part) {
       int from = find_part(sum, &wanted);
-      return find_in_chunk(w, k, from, wanted, weigh);
+      return find_in_chunk<what>(w, cut, k, from, wanted);
     }
     wanted -= part;
   }
-  return find_part(back, &wanted) == lane ? w.back_at : NOT_MINE;
+  return at_end(w.back, w.back_at);
 }
 
-// The column on which wanted(the sum of all weights) falls, for the one thread that has it; NOT_MINE for the others.
-template <int kind, bool alone, class Weigh, class Wanted>
-INLINE int64_t locate(Weigher<kind, alone> &w, Weigh weigh, Wanted wanted_of) {
-  uint32_t front = weigh(w.front, w.front_at), back = weigh(w.back, w.back_at);
-  uint64_t mine = (uint64_t)front + back;
-#pragma unroll 1
-  for (int k = 0; k < w.h.count; k++) {
-    Vec v;
-    v.v = held_vector(w.h, k);
-    uint32_t sum = chunk_sum(w, v, k, weigh);
-    if (k < w.h.kept) w.sums[w.h.lanes * k] = sum;
-    mine += sum;
+// The element on which `wanted` falls, in what was measured last, for all threads of the row.
+template <int what, int kind, bool alone> INLINE Found find(Weigher<kind, alone> &w, Cut cut, uint64_t wanted) {
+  int lane = threadIdx.x % 32, t = w.h.turn ^ 1, rank = 0;
+  if (alone) return find_in_warp<what>(w, cut, wanted);
+  if (w.h.blocks > 1) rank = find_part(lane < w.h.blocks ? remote_word(&w.shared->block[t], lane) : 0, &wanted);
+  if (rank == w.h.rank && find_part(lane < w.h.warps ? w.shared->warp[t][lane] : 0, &wanted) == w.h.warp) {
+    Found f = find_in_warp<what>(w, cut, wanted);
+    if (lane == 0) w.shared->found = f;
   }
-  int lane = threadIdx.x % 32, t = w.h.turn;
-  uint64_t wanted = wanted_of(row_all<false>(w, mine));
-  if (w.h.blocks > 1 && find_part(lane < w.h.blocks ? remote_word(&w.shared->block[t], lane) : 0, &wanted) != w.h.rank)
-    return NOT_MINE;
-  if (!alone && find_part(lane < w.h.warps ? w.shared->warp[t][lane] : 0, &wanted) != w.h.warp) return NOT_MINE;
-  return find_in_warp(w, front, back, wanted, weigh);
+  if (w.h.blocks == 1) {
+    __syncthreads();
+    return w.shared->found;
+  }
+  cluster_barrier();
+  const Found *f = &w.shared->found;
+  return Found{(int)remote_word((const uint32_t *)&f->column, rank), remote_word(&f->bits, rank), remote_word(&f->rest, rank)};
 }
 
-// ---- What top_k and top_p leave
+// ---- Draws (weight.h)
 
-// Adds the bins of this thread to `own` and clears them; the row's threads of a block, after and before a barrier.
-template <class W> INLINE void take_bins(W &w, uint64_t *own) {
-  typedef Level<W::alone> L;
+enum { NOT_MINE = -2 }; // in place of a column: another warp has it
+
+// Which warp of a block `wanted` falls on, which is reduced by those before it.
+template <class W> INLINE int find_warp(const W &w, uint64_t *wanted) {
+  const uint64_t *sums = w.shared->warp[w.h.turn ^ 1];
+  int warp = 0;
+  for (; warp < w.h.warps - 1 && *wanted >= sums[warp]; warp++) *wanted -= sums[warp];
+  return warp;
+}
+
+// From here on this warp is another one of its block.
+template <int kind, bool alone> INLINE void become_warp(Weigher<kind, alone> &w, const SampleParams &p, int warp) {
+  int room = p.held.shared / (16 * 32 * w.h.warps), on = (warp - w.h.warp) * 32 * room;
+  int64_t begin = (int64_t)warp * w.rounds * 32, end = min(begin + w.rounds * 32, w.h.x.chunks);
+  w.h.mine += on, w.sums += on, w.h.warp = warp;
+  w.h.first = begin + w.h.lane;
+  w.h.count = w.h.first < end ? (int)((end - w.h.first + 31) / 32) : 0;
+  w.h.kept = min(w.h.count, room);
+  load_ends(w);
+}
+
+// In a block of its own a row has, after the sums, only the warp that the first random number falls on: the others end.
+template <int what, int kind, bool alone>
+INLINE int draw_by_warp(Weigher<kind, alone> &w, const SampleParams &p, Cut cut, uint64_t stream, uint64_t whole) {
+#pragma unroll 1
+  for (uint32_t trial = 0;; trial++) {
+    uint64_t wanted = __umul64hi(select_random(stream, trial), whole);
+    int warp = find_warp(w, &wanted);
+    if (!trial && warp != w.h.warp) return NOT_MINE;
+    if (warp != w.h.warp) become_warp(w, p, warp);
+    Found f = find_in_warp<what>(w, cut, wanted);
+    if (f.rest < select_weight(place_of(w, f.bits))) return f.column;
+  }
+}
+
+template <int what, int kind, bool alone> INLINE int draw_by_hulls(Weigher<kind, alone> &w, const SampleParams &p, Cut cut, uint64_t stream) {
+  uint64_t whole = measure<what>(w, cut);
+  if (!alone && w.h.blocks == 1) return draw_by_warp<what>(w, p, cut, stream, whole);
+#pragma unroll 1
+  for (uint32_t trial = 0;; trial++) {
+    Found f = find<what>(w, cut, __umul64hi(select_random(stream, trial), whole));
+    if (f.rest < select_weight(place_of(w, f.bits))) return w.h.rank || w.h.warp ? NOT_MINE : f.column;
+    if (!alone) cluster_barrier(); // before the next is written
+  }
+}
+
+template <int kind, bool alone> INLINE int draw_share(Weigher<kind, alone> &w, const SampleParams &p, Cut cut, uint64_t stream) {
+  uint64_t whole = p.k ? measure<CUT>(w, cut) : measure<0>(w, cut), target = target_of(p, whole);
+#pragma unroll 1
+  for (uint32_t trial = 0;; trial++) {
+    Found f = find<CUT>(w, cut, __umul64hi(select_random(stream, trial), whole));
+    cut = Cut{value_of_bits<kind>(f.bits), f.column - 1};
+    w.floor = cut.value;
+    whole = measure<CUT>(w, cut);
+    if (whole < target) return w.h.rank || w.h.warp ? NOT_MINE : f.column;
+  }
+}
+
+// ---- What top_k leaves
+
+// A level of the histogram: of the elements that are `prefix` bins of the level before below the largest. own: this thread's bins,
+// of all blocks together.
+template <int kind, bool alone> INLINE void fill_bins(Weigher<kind, alone> &w, int shift, uint32_t prefix, uint32_t *own) {
+  typedef Level<alone> L;
+  uint32_t *bins = w.shared->bins + threadIdx.x % L::threads * L::each;
+  uint32_t span = shift == L::first ? FAR : 1u << (shift + L::bits), from = prefix << shift << (shift == L::first ? 0 : L::bits);
+#pragma unroll
+  for (int i = 0; i < L::each; i++) bins[i] = 0;
   warps_sync(w.h.warps);
+  each_above(w, [&](uint32_t bits, int) {
+    uint32_t steps = steps_of(w, bits);
+    if (steps - from < span) atomicAdd(&w.shared->bins[(steps - from) >> shift], 1);
+  });
+  if (w.h.blocks > 1) cluster_barrier();
+  else warps_sync(w.h.warps);
 #pragma unroll
   for (int i = 0; i < L::each; i++) {
-    int b = threadIdx.x % L::threads * L::each + i;
-    own[i] += w.shared->low[b] + ((uint64_t)w.shared->high[b] << 14);
-    w.shared->low[b] = w.shared->high[b] = 0;
+    own[i] = w.h.blocks == 1 ? bins[i] : 0;
+    for (int b = 0; b < w.h.blocks && w.h.blocks > 1; b++) own[i] += remote_word(&bins[i], b);
   }
-  warps_sync(w.h.warps);
-}
-
-// The same of all blocks of a cluster together.
-template <class W> INLINE void join_blocks(W &w, uint64_t *own) {
-  typedef Level<W::alone> L;
-  if constexpr (!W::alone) {
-    uint64_t *mine = w.shared->total + threadIdx.x * L::each;
-    if (w.h.blocks == 1) return;
-#pragma unroll
-    for (int i = 0; i < L::each; i++) mine[i] = own[i], own[i] = 0;
-    cluster_barrier();
-#pragma unroll
-    for (int i = 0; i < L::each; i++)
-      for (int b = 0; b < w.h.blocks; b++) own[i] += remote_word(&mine[i], b);
-    cluster_barrier(); // before they are written again
-  }
+  if (w.h.blocks > 1) cluster_barrier();
 }
 
 typedef struct Bin {
-  uint32_t number;
-  uint64_t above, with; // the measure of those before it; and with its own
+  uint32_t number, above, with; // how many are before it; and with its own
 } Bin;
 
 // The first bin that reaches `target` with those before it. `before`: of the bins before these.
-template <class W> INLINE Bin find_bin(W &w, const uint64_t *own, uint64_t before, uint64_t target) {
+template <class W> INLINE Bin find_bin(W &w, const uint32_t *own, uint32_t before, uint32_t target) {
   typedef Level<W::alone> L;
-  uint64_t mine = 0;
+  uint32_t mine = 0;
 #pragma unroll
   for (int i = 0; i < L::each; i++) mine += own[i];
-  uint64_t upto = lanes_upto(mine), sum = __shfl_sync(~0u, upto, 31);
+  uint32_t upto = (uint32_t)lanes_upto(mine), sum = __shfl_sync(~0u, upto, 31);
   if (!W::alone) {
     int t = w.h.turn;
     w.h.turn ^= 1;
     if (threadIdx.x % 32 == 0) w.shared->warp[t][w.h.warp] = sum;
     __syncthreads();
-    for (int i = 0; i < w.h.warp; i++) before += w.shared->warp[t][i];
+    for (int i = 0; i < w.h.warp; i++) before += (uint32_t)w.shared->warp[t][i];
   }
-  uint64_t above = before + upto - mine;
+  uint32_t above = before + upto - mine;
   if (above < target && target <= above + mine) {
 #pragma unroll
     for (int i = 0; i < L::each; i++) {
@@ -314,43 +436,14 @@ template <class W> INLINE Bin find_bin(W &w, const uint64_t *own, uint64_t befor
   return b;
 }
 
-// A level of the histogram: of the elements that are `prefix` bins of the level before below the largest.
-template <int kind, bool alone>
-INLINE void fill_bins(Weigher<kind, alone> &w, bool counts, int shift, uint32_t prefix, uint64_t *own) {
-  typedef Level<alone> L;
-  enum { FLUSH = (1 << 18) / (L::threads * Weigher<kind, alone>::per) }; // what 14 bits and 18 of a count hold
-  uint32_t span = shift == L::first ? SELECT_FAR : 1u << (shift + L::bits), from = prefix << shift << (shift == L::first ? 0 : L::bits);
-  auto add = [&](uint32_t bits, int) {
-    uint32_t steps = steps_of(w, bits);
-    if (steps - from >= span) return;
-    uint32_t b = (steps - from) >> shift, weight = counts ? 1 : select_power(steps);
-    atomicAdd(&w.shared->low[b], weight & 0x3fff);
-    if (!counts) atomicAdd(&w.shared->high[b], weight >> 14);
-  };
-#pragma unroll
-  for (int i = 0; i < L::each; i++) own[i] = 0;
-#pragma unroll 1
-  for (int k = 0; k < w.rounds; k++) {
-    if (k < w.h.count) {
-      Vec v;
-      v.v = held_vector(w.h, k);
-      if (word_top<kind>(chunk_word<kind>(v)) >= w.floor) each_in_chunk(w, v, k, add);
-    }
-    if (k % FLUSH == FLUSH - 1) take_bins(w, own);
-  }
-  add(w.front, 0), add(w.back, 0);
-  take_bins(w, own);
-  join_blocks(w, own);
-}
-
 template <int kind> INLINE Cut cut_at(uint32_t key, int column) {
   return Cut{value_of_bits<kind>(bits_of_key<kind>(key)), column};
 }
 
-// The last element that is needed for the target, where no more than a list holds are from `from` to `end` steps below the largest:
-// each is compared with all of them. above: the measure of those nearer to the largest.
+// The last of the `target` largest elements, where no more than a list holds are from `from` to `end` steps below the largest:
+// each is compared with all of them. above: how many are nearer to the largest.
 template <int kind, bool alone>
-INLINE Cut cut_listed(Weigher<kind, alone> &w, bool counts, uint32_t from, uint32_t end, uint64_t above, uint64_t target) {
+INLINE Cut cut_listed(Weigher<kind, alone> &w, uint32_t from, uint32_t end, uint32_t above, uint32_t target) {
   typedef Level<alone> L;
   WeighShared<alone> *s = w.shared;
   const int thread = threadIdx.x % L::threads;
@@ -359,32 +452,26 @@ INLINE Cut cut_listed(Weigher<kind, alone> &w, bool counts, uint32_t from, uint3
   each_above(w, [&](uint32_t bits, int column) {
     uint32_t steps = steps_of(w, bits);
     if (steps < from || steps > end) return;
-    uint32_t i = atomicAdd(&s->listed, 1);
-    s->total[i] = (uint64_t)key_of_bits<kind>(bits) << 32 | ~(uint32_t)column;
-    s->low[i] = counts ? 1 : select_power(steps);
+    s->entry[atomicAdd(&s->listed, 1)] = (uint64_t)key_of_bits<kind>(bits) << 32 | ~(uint32_t)column;
   });
   if (w.h.blocks > 1) cluster_barrier();
   else warps_sync(w.h.warps);
   uint64_t last = 0;
   for (uint32_t i = thread; i < s->listed; i += L::threads) {
-    uint64_t before = above;
+    uint32_t before = above;
     for (int b = 0; b < w.h.blocks; b++) {
       uint32_t others = remote_word(&s->listed, b);
 #pragma unroll 4
-      for (uint32_t j = 0; j < others; j++)
-        if (remote_word(&s->total[j], b) > s->total[i]) before += remote_word(&s->low[j], b);
+      for (uint32_t j = 0; j < others; j++) before += remote_word(&s->entry[j], b) > s->entry[i];
     }
-    if (before < target && target <= before + s->low[i]) last = s->total[i];
+    if (before + 1 == target) last = s->entry[i];
   }
   last = row_all<true>(w, last);
-  if (alone) __syncwarp();
-  for (uint32_t i = thread; i < s->listed; i += L::threads) s->low[i] = 0;
   warps_sync(w.h.warps);
   return cut_at<kind>((uint32_t)(last >> 32), (int)~(uint32_t)last);
 }
 
-// The same of many elements, all with one weight, of which `kept` are needed: the larger elements come first, of equals the lower
-// columns.
+// The same of many elements, of which `kept` are needed: the larger elements come first, of equals the lower columns.
 template <int kind, bool alone>
 INLINE Cut cut_equals(Weigher<kind, alone> &w, uint32_t from, uint32_t end, uint64_t kept) {
   uint32_t low = 0, high = 0; // low: complement
@@ -409,99 +496,94 @@ INLINE Cut cut_equals(Weigher<kind, alone> &w, uint32_t from, uint32_t end, uint
     else high = middle - 1;
   }
   uint64_t above = count_from(low + 1);
-  int64_t column = locate(w, [&](uint32_t bits, int) { return (uint32_t)(key_of_bits<kind>(bits) == low); },
-                          [&](uint64_t) { return kept - above - 1; });
-  return cut_at<kind>(low, (int)row_all<true>(w, column == NOT_MINE ? 0 : (uint64_t)column));
+  uint32_t begin = 0, last = INT32_MAX; // the column up to which equals are needed
+#pragma unroll 1
+  while (begin < last) {
+    uint32_t middle = begin + (last - begin) / 2;
+    uint64_t count = 0;
+    each_above(w, [&](uint32_t bits, int column) { count += key_of_bits<kind>(bits) == low && (uint32_t)column <= middle; });
+    if (row_all<false>(w, count) >= kept - above) last = middle;
+    else begin = middle + 1;
+  }
+  return cut_at<kind>(low, (int)last);
 }
 
-// What is needed for the target, of the count or of the sum, the largest first. whole: the sum of which top_p is meant; 0: of all.
-// False: all of it.
-template <int kind, bool alone>
-INLINE bool search(Weigher<kind, alone> &w, const SampleParams &p, bool counts, uint64_t whole, Cut *cut) {
+// What is needed for the p.k largest elements. Where no more have any weight: all.
+template <int kind, bool alone> INLINE Cut cut_of(Weigher<kind, alone> &w, const SampleParams &p) {
   typedef Level<alone> L;
-  uint64_t own[L::each], above = 0, target = (uint64_t)p.k;
-  uint32_t prefix = 0;
+  uint32_t own[L::each], above = 0, target = (uint32_t)p.k, prefix = 0;
+  Cut cut = {-0x1.fffffep127f, INT32_MAX};
 #pragma unroll 1
-  for (int shift = L::first;; shift -= L::bits) {
-    fill_bins(w, counts, shift, prefix, own);
+  for (int shift = L::first; p.k; shift -= L::bits) {
+    fill_bins(w, shift, prefix, own);
     if (shift == L::first) {
-      uint64_t mine = 0;
+      uint32_t mine = 0;
 #pragma unroll
       for (int i = 0; i < L::each; i++) mine += own[i];
-      uint64_t all = block_all(w, mine);
-      if (counts && all <= target) return false;
-      if (!counts) target = max((uint64_t)__umul64hi(whole ? whole : all, p.share << 32), (uint64_t)1);
+      mine = lanes_sum(mine);
+      if (!alone) {
+        w.shared->bin = 0;
+        __syncthreads();
+        if (threadIdx.x % 32 == 0) atomicAdd(&w.shared->bin, mine);
+        __syncthreads();
+        mine = w.shared->bin;
+        __syncthreads();
+      }
+      if (mine <= target) break;
     }
     Bin b = find_bin(w, own, above, target);
     prefix = (shift == L::first ? 0 : prefix << L::bits) + b.number, above = b.above;
     uint32_t from = prefix << shift, end = from + ((1u << shift) - 1);
-    uint64_t unit = counts ? 1 : select_power(end); // no element in the bin weighs less
-    bool few = b.with - b.above <= L::bins * unit;
+    bool few = b.with - b.above <= L::bins;
     set_floor(w, end);
     if (!few && shift > L::last) continue;
-    *cut = few ? cut_listed(w, counts, from, end, above, target) : cut_equals(w, from, end, (target - above + unit - 1) / unit);
-    w.floor = cut->value;
-    return true;
+    cut = few ? cut_listed(w, from, end, above, target) : cut_equals(w, from, end, target - above);
+    w.floor = cut.value;
+    break;
   }
-}
-
-template <int kind, bool alone> INLINE uint32_t weight_kept(const Weigher<kind, alone> &w, const Cut &cut, uint32_t bits, int column) {
-  float x = value_of_bits<kind>(bits);
-  return x > cut.value || (x == cut.value && column <= cut.column) ? select_power(steps_of(w, bits)) : 0;
-}
-
-template <int kind, bool alone> INLINE Cut cut_of(Weigher<kind, alone> &w, const SampleParams &p) {
-  Cut cut = {-INFINITY, INT32_MAX};
-  if (p.k) search(w, p, true, 0, &cut);
-  if (!p.share) return cut;
-  uint64_t whole = 0;
-  if (p.k) {
-    each_above(w, [&](uint32_t bits, int column) { whole += weight_kept(w, cut, bits, column); });
-    whole = row_all<false>(w, whole);
-  }
-  search(w, p, false, whole, &cut);
   return cut;
 }
 
 // ---- The kernels
 
-template <int kind, bool alone>
-INLINE int64_t weigh_row(Weigher<kind, alone> &w, const SampleParams &p) {
+// The first column of the elements with that key.
+template <int kind, bool alone> INLINE int first_of(Weigher<kind, alone> &w, uint32_t key) {
+  uint32_t first = ~0u;
+  each_above(w, [&](uint32_t bits, int column) {
+    if (key_of_bits<kind>(bits) == key) first = min(first, (uint32_t)column);
+  });
+  first = ~(uint32_t)row_all<true>(w, ~first);
+  return w.h.rank || w.h.warp ? NOT_MINE : (int)first;
+}
+
+template <int kind, bool alone> INLINE int64_t weigh_row(Weigher<kind, alone> &w, const SampleParams &p) {
   const uint32_t lowest = lowest_bits<kind>(), infinite = lowest & (kind == KIND_FP32 ? 0x7fffffffu : 0x7fffu);
   uint32_t key = top_key(w);
-  uint64_t random = select_random((uint64_t)w.seed, p.step);
-  if (key <= lowest_key<kind>() || key == key_of_bits<kind>(infinite)) {
-    if (w.h.rank || w.h.warp) return NOT_MINE;
-    int64_t column = draw_equal<kind>(p, w.h.x.at, key <= lowest_key<kind>() ? lowest : infinite, random);
-    return threadIdx.x % 32 == 0 ? column : NOT_MINE;
-  }
-  w.top = w.floor = value_of_bits<kind>(bits_of_key<kind>(key));
-  if (p.k == 1)
-    return locate(w, [&](uint32_t bits, int) { return (uint32_t)(key_of_bits<kind>(bits) == key); }, [](uint64_t) { return (uint64_t)0; });
-  set_floor(w, SELECT_FAR);
-  auto wanted = [&](uint64_t all) { return __umul64hi(random, all); };
-  if (!p.k && !p.share) return locate(w, [&](uint32_t bits, int) { return select_power(steps_of(w, bits)); }, wanted);
+  uint64_t stream = select_stream((uint64_t)w.seed, p.step);
+  bool none = key <= lowest_key<kind>();
+  w.top = w.floor = value_of_bits<kind>(none ? lowest : bits_of_key<kind>(key));
+  if (none || key == key_of_bits<kind>(infinite) || (kind != KIND_FP32 && fabsf(w.top * p.per) > SELECT_FURTHEST))
+    return w.h.rank || w.h.warp ? NOT_MINE : draw_equal<kind>(p, w.h.x.at, none ? lowest : bits_of_key<kind>(key), stream);
+  if (p.k == 1) return first_of(w, key);
+  w.scale = select_scale(w.top, p.per);
+  set_floor(w, 29 << 23);
   Cut cut = cut_of(w, p);
-  return locate(w, [&](uint32_t bits, int column) { return weight_kept(w, cut, bits, column); }, wanted);
+  if (p.share) return draw_share(w, p, cut, stream);
+  return p.k ? draw_by_hulls<HULLS | CUT>(w, p, cut, stream) : draw_by_hulls<HULLS>(w, p, cut, stream);
 }
 
 template <int kind, bool alone> INLINE void weigh(const SampleParams &p, WeighShared<alone> *shared, uint4 *memory) {
-  typedef Level<alone> L;
   Weigher<kind, alone> w;
-  if (p.k || p.share)
-    for (int i = threadIdx.x % L::threads; i < L::bins; i += L::threads) shared->low[i] = shared->high[i] = 0;
-  __syncwarp();
   weigh_begin(w, p, shared, memory);
   if (w.h.row >= p.m) return;
   int64_t id = weigh_row(w, p);
   held_leave(w.h);
-  if (id != NOT_MINE) put_id(p, w.h.row, id);
+  if (id != NOT_MINE && threadIdx.x % 32 == 0) put_id(p, w.h.row, id);
   held_end(w.h);
 }
 
 #define WEIGH(in, name, alone)                                                                               \
-  KERNEL __launch_bounds__(WEIGH_THREADS, 6) sol_weigh_##in##_##name(const __grid_constant__ SampleParams p) {\
-    extern __shared__ __align__(128) uint4 held[];                                                           \
+  KERNEL __launch_bounds__(WEIGH_THREADS, alone ? 6 : 5) sol_weigh_##in##_##name(const __grid_constant__ SampleParams p) {\
     __shared__ WeighShared<alone> shared[alone ? WEIGH_THREADS / 32 : 1];                                    \
     begin_kernel();                                                                                          \
     auto *mine = shared + (alone ? threadIdx.x / 32 : 0);                                                    \

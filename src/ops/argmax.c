@@ -5,13 +5,12 @@
 #include "kernels/argmax/argmax.h"
 #include "kernels/common.h"
 #include "ops/cpu.h"
-#include "ops/narrow.h"
 #include "ops/select.h"
 
 // Kernels come in pairs, for elements of 2 and of 4 bytes, those for short rows by their kind.
 #define ROWS_90(threads, depth, rows, cluster, upto) ROWS(threads, depth, rows, cluster, upto)
 static const char *const kernel_names[] = {
-#define NARROW(in, kind) "sol_argmax_narrow_" #kind,
+#define SHORT(in, kind) "sol_argmax_short_" #kind,
 #define ROWS(threads, depth, rows, cluster, upto)                                                            \
   "sol_argmax_2_rows_" #threads "x" #depth "x" #cluster,                                                     \
       "sol_argmax_4_rows_" #threads "x" #depth "x" #cluster,
@@ -24,7 +23,7 @@ typedef struct Variant {
 } Variant;
 #define ROWS_90(threads, depth, rows, cluster, upto) ROWS(threads, depth, rows, cluster, upto)
 static const Variant variants[SOL_COUNT(kernel_names)] = {
-#define NARROW(in, kind) {KIND_##kind, 0, 0, 0, 0, 0},
+#define SHORT(in, kind) {KIND_##kind, 0, 0, 0, 0, 0},
 #define ROWS(threads, depth, rows, cluster, upto)                                                            \
   {0, 2, threads, rows, cluster, upto}, {0, 4, threads, rows, cluster, upto},
 #include "kernels/argmax/argmax.def"
@@ -85,16 +84,22 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
   }
 }
 
-// Whether rows go through shared memory element by element: those of a few chunks, and those that do not start on 16 bytes,
-// whose ends would be read one by one.
-static bool is_narrow(const SolArgmax *a, int in) {
-  enum { FEW = 64 }; // bytes
-  int64_t stride = ops_stride(a->x_stride, a->n) * in;
-  bool aligned = ops_align(a->x, stride, a->m) == 16 && a->n * in % 16 == 0;
-  return narrow_holds(a->n, NARROW_NORM) && (!aligned || a->n * in < FEW);
+// Whether rows are short, or do not start on 16 bytes, so that their ends would be read one by one; then lanes that share a
+// row and hold it in registers: as few as can, so that what a row costs besides its elements is paid by few.
+static bool short_plan(ArgmaxParams *p, int in, OpsLaunch *l) {
+  enum { FEW = 64, THREADS = 128, LANE_BITS = 5 }; // FEW: bytes
+  bool aligned = (((uintptr_t)p->x | (uintptr_t)p->x_stride) & 15) == 0;
+  int64_t chunks = ops_ceil_div(p->n * in + (aligned ? 0 : 16 - in), 16);
+  if (chunks > ARGMAX_ROUNDS << LANE_BITS || (aligned && p->n * in % 16 == 0 && p->n * in >= FEW))
+    return false;
+  while (chunks > ARGMAX_ROUNDS << p->lane_bits) p->lane_bits++;
+  p->rounds = (int32_t)ops_ceil_div(chunks, 1 << p->lane_bits);
+  l->block = THREADS, l->cluster = 1;
+  ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, THREADS >> p->lane_bits), 1);
+  return true;
 }
 
-static int narrow_kernel(int kind) {
+static int short_kernel(int kind) {
   int i = 0;
   while (variants[i].kind != kind) i++;
   return i;
@@ -130,10 +135,8 @@ SolStatus argmax_launch(SolContext *ctx, const SolArgmax *a, int64_t y_stride, v
                     .x_kind = ops_kind(a->dtype),
                     .wide = id_of(a) == SOL_INT64};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
-  if (is_narrow(a, in)) {
-    NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p.x, p.x_stride, in}};
-    narrow_plan(ctx, t, p.m, p.n, &p.narrow, &l);
-    l.kernel = narrow_kernel(p.x_kind);
+  if (short_plan(&p, in, &l)) {
+    l.kernel = short_kernel(p.x_kind);
   } else {
     plan_rows(ctx, a->m, a->n, in, &l);
   }

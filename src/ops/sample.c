@@ -1,20 +1,32 @@
 // A random column of each row, by the softmax of what top_k and top_p leave of it
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/heap.h"
+#include "kernels/common.h"
 #include "kernels/select/weight.h"
-#include "ops/narrow.h"
 #include "ops/select.h"
 
-enum { DRAW = 0, SHORT = 6, WEIGH = 7 }; // of the kernels
-static const char *const kernel_names[] = {"sol_draw_2_32_32",  "sol_draw_2_64_32",  "sol_draw_4_64_32",
-                                           "sol_draw_2_32_256", "sol_draw_2_64_256", "sol_draw_4_64_256",
-                                           "sol_sample_short",  "sol_weigh_2_warp",  "sol_weigh_4_warp",
-                                           "sol_weigh_2_block", "sol_weigh_4_block"};
-static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {
-    [WEIGH] = WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5};
+enum { DRAW = 0, SHORT = 6, WEIGH = 18 }; // of the kernels
+#define SHORT_NAMES(kind)                                                                                    \
+  "sol_short_" #kind "_hulls", "sol_short_" #kind "_weights", "sol_short_" #kind "_hulls_cut",               \
+      "sol_short_" #kind "_weights_cut"
+static const char *const kernel_names[] = {
+    "sol_draw_2_32_32",  "sol_draw_2_64_32",  "sol_draw_4_64_32", "sol_draw_2_32_256", "sol_draw_2_64_256",
+    "sol_draw_4_64_256", SHORT_NAMES(FP32),   SHORT_NAMES(FP16),  SHORT_NAMES(BF16),   "sol_weigh_2_warp",
+    "sol_weigh_4_warp",  "sol_weigh_2_block", "sol_weigh_4_block"};
+static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {LIST_SHARED / 2,
+                                                               LIST_SHARED / 2,
+                                                               LIST_SHARED / 2,
+                                                               LIST_SHARED,
+                                                               LIST_SHARED,
+                                                               LIST_SHARED,
+                                                               [WEIGH] = WEIGH_SHARED / 4 * 5,
+                                                               WEIGH_SHARED / 4 * 5,
+                                                               WEIGH_SHARED / 4 * 5,
+                                                               WEIGH_SHARED / 4 * 5};
 enum { OPTIONS = 5 };
 static const char *const option_names[OPTIONS] = {"", "top_k", "top_p", "top_k top_p", "greedy"};
 
@@ -68,25 +80,37 @@ static uint64_t share_of(const SolSample *a) {
   return a->top_p > 0 && a->top_p < 1 ? (uint64_t)(share < 1 ? 1 : share) : 0;
 }
 static float per_of(const SolSample *a) {
-  return a->temperature == 0 ? 1 : 0x1.715476p23f / a->temperature; // 2^23 log2(e)
+  float per = 0x1.715476p-5f / a->temperature; // log2(e) / 32
+  return a->temperature == 0 ? 1 : per < SELECT_STEEPEST ? per : SELECT_STEEPEST;
 }
 static uint64_t high_product(uint64_t a, uint64_t b) {
   return (uint64_t)((unsigned __int128)a * b >> 64);
 }
 
-// CPU: the column at which the weights of what is kept, in order of the columns, pass `wanted`.
-static int64_t pass(const SelectRow *r, uint64_t last, uint64_t wanted) {
+static uint64_t target_of(const SolSample *a, uint64_t whole) { // the weight that top_p needs
+  uint64_t target = high_product(whole, share_of(a) << 32);
+  return target ? target : 1;
+}
+
+// CPU: what the random number falls on, of the elements from `last` on, in order of the columns.
+typedef struct Drawn {
+  uint64_t order, rest; // its place; how far the number is beyond the elements before it
+  float value;
+} Drawn;
+
+static Drawn draw(const SelectRow *r, uint64_t last, uint64_t random) {
   float f[CPU_CHUNK];
+  Drawn d = {.rest = high_product(random, select_sum(r, last))};
   CPU_CHUNKS(at, c, r->n) {
     cpu_load(r->dtype, r->x, r->start + at, c, f);
     for (int64_t i = 0; i < c; i++) {
-      bool kept = select_order(f[i], false, at + i) >= last;
-      uint64_t weight = kept ? select_weight(f[i], r->top, r->per) : 0;
-      if (wanted < weight) return at + i;
-      wanted -= weight;
+      d.order = select_order(f[i], false, at + i), d.value = f[i];
+      uint64_t weight = d.order >= last ? select_weight_of(r, f[i]) : 0;
+      if (d.rest < weight) return d;
+      d.rest -= weight;
     }
   }
-  return -1;
+  return d;
 }
 
 // The largest element; false where all are NaN.
@@ -105,16 +129,20 @@ static bool find_top(SelectRow *r) {
 static int64_t choose(const SolSample *a, int64_t row) {
   SelectRow each = {.dtype = a->dtype, .x = a->x, .start = row * ops_stride(a->x_stride, a->n), .n = a->n};
   SelectRow weighed = each;
-  uint64_t last = 0;
+  uint64_t last = 0, stream = select_stream((uint64_t)a->seeds[row], (uint64_t)a->step);
   weighed.per = per_of(a);
   if (!find_top(&weighed)) return -1;
   if (count_of(a)) last = select_last(&each, 0, (uint64_t)count_of(a));
-  if (share_of(a)) {
-    uint64_t target = high_product(select_sum(&weighed, last), share_of(a) << 32);
-    last = select_last(&weighed, last, target ? target : 1);
+  SelectRow hulls = weighed;
+  hulls.hulls = true;
+  uint64_t target = share_of(a) ? target_of(a, select_sum(&weighed, last)) : 0;
+  for (uint32_t trial = 0;; trial++) {
+    Drawn d = draw(target ? &weighed : &hulls, last, select_random(stream, trial));
+    bool taken =
+        target ? select_sum(&weighed, d.order + 1) < target : d.rest < select_weight_of(&weighed, d.value);
+    if (taken) return select_column(d.order);
+    if (target) last = d.order + 1;
   }
-  uint64_t random = select_random((uint64_t)a->seeds[row], (uint64_t)a->step);
-  return pass(&weighed, last, high_product(random, select_sum(&weighed, last)));
 }
 
 static SolStatus cpu(SolContext *ctx, const void *args) {
@@ -122,6 +150,21 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   const SolSample *a = args;
   for (int64_t row = 0; a->n && row < a->m; row++) cpu_store_id(id_of(a), a->ids, row, choose(a, row));
   return SOL_OK;
+}
+
+// Lanes that share a row so short that they hold it in registers: as few as can, so that what a row costs besides its elements is
+// paid by few. Rows that start anywhere have parts of one more chunk.
+static bool short_plan(SampleParams *p, int in, OpsLaunch *l) {
+  enum { THREADS = 128, LANE_BITS = 5, LISTED = 128 }; // LISTED: of longer rows a few are listed sooner
+  bool aligned = (((uintptr_t)p->x | (uintptr_t)p->x_stride) & 15) == 0;
+  int64_t chunks = ops_ceil_div(p->n * in + (aligned ? 0 : 16 - in), 16);
+  int most = in == 2 && p->share ? SHORT_FEW : SHORT_ROUNDS;
+  if (chunks > (int64_t)most << LANE_BITS || (p->k > 1 && p->k <= TOPK_MOST && chunks > LISTED)) return false;
+  while (chunks > (int64_t)most << p->lane_bits) p->lane_bits++;
+  p->rounds = (int32_t)ops_ceil_div(chunks, 1 << p->lane_bits);
+  l->block = THREADS, l->cluster = 1;
+  ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, THREADS >> p->lane_bits), 1);
+  return true;
 }
 
 // Short rows in registers; of long ones the few largest in a list, where that is asked for, or all weighed.
@@ -142,10 +185,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                     .m = (uint64_t)a->m};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
   bool alone;
-  if (narrow_holds(a->n, NARROW_NORM)) {
-    NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p.x, p.x_stride, in}};
-    narrow_plan(ctx, t, p.m, p.n, &p.narrow, &l);
-    l.kernel = SHORT;
+  if (short_plan(&p, in, &l)) {
+    l.kernel = SHORT + (in == 4 ? 0 : p.x_kind == KIND_FP16 ? 4 : 8) + 2 * (p.k > 1) + (p.share != 0);
   } else if (p.k > 1 && p.k <= TOPK_MOST) {
     list_plan(ctx, a->m, a->n, in, p.k, &l);
     l.kernel += DRAW;
@@ -175,34 +216,60 @@ static int by_column(const void *a, const void *b) {
   return ((const Place *)a)->column < ((const Place *)b)->column ? -1 : 1;
 }
 
+static uint64_t weight_at(const SolSample *a, double value, double top) {
+  return select_weight(select_place_of((float)value, (float)top, per_of(a)));
+}
+
 static uint64_t first_weights(const SolSample *a, const Place *places, int64_t count, double top) {
   uint64_t sum = 0;
-  for (int64_t i = 0; i < count; i++) sum += select_weight((float)places[i].value, (float)top, per_of(a));
+  for (int64_t i = 0; i < count; i++) sum += weight_at(a, places[i].value, top);
   return sum;
 }
 
-static double reference_row(const SolSample *a, const double *x, uint64_t seed, Place *places) {
-  int64_t kept = count_of(a) ? count_of(a) : a->n, i = 0;
+// The element that is drawn of `count`, sorted by column, and how far the random number is beyond those before it.
+static Place drawn(const SolSample *a, const Place *places, int64_t count, double top, uint64_t random,
+                   uint64_t *rest) {
+  uint64_t sum = 0, upto = 0;
+  for (int turn = 0;; turn++) {
+    for (int64_t i = 0; i < count; i++) {
+      float place = select_place_of((float)places[i].value, (float)top, per_of(a));
+      uint64_t weight = share_of(a) ? select_weight(place) : select_hull(place);
+      if (!turn)
+        sum += weight;
+      else if ((upto += weight) > *rest)
+        return *rest -= upto - weight, places[i];
+    }
+    *rest = high_product(random, sum);
+  }
+}
+
+static double reference_row(const SolSample *a, const double *x, uint64_t seed, Place *places,
+                            Place *sorted) {
+  int64_t left = count_of(a) ? count_of(a) : a->n;
+  uint64_t rest = 0, stream = select_stream(seed, (uint64_t)a->step);
   for (int64_t c = 0; c < a->n; c++) places[c] = (Place){x[c], c};
   qsort(places, (size_t)a->n, sizeof *places, in_order);
   double top = places[0].value;
   if (isnan(top)) return -1;
-  uint64_t target = high_product(first_weights(a, places, kept, top), share_of(a) << 32), sum = 0;
-  while (share_of(a) && i < kept && sum < (target ? target : 1))
-    sum += first_weights(a, places + i++, 1, top);
-  if (share_of(a)) kept = i;
-  uint64_t wanted = high_product(select_random(seed, (uint64_t)a->step), first_weights(a, places, kept, top));
-  qsort(places, (size_t)kept, sizeof *places, by_column);
-  for (i = 0, sum = 0; i < kept; i++)
-    if ((sum += first_weights(a, places + i, 1, top)) > wanted) break;
-  return (double)places[i].column;
+  while (left && isnan(places[left - 1].value)) left--;
+  uint64_t target = target_of(a, first_weights(a, places, left, top));
+  for (uint32_t trial = 0;; trial++) {
+    memcpy(sorted, places, (size_t)left * sizeof *places);
+    qsort(sorted, (size_t)left, sizeof *sorted, by_column);
+    Place p = drawn(a, sorted, left, top, select_random(stream, trial), &rest);
+    int64_t before = 0;
+    while (places[before].column != p.column) before++;
+    if (!share_of(a) && rest < weight_at(a, p.value, top)) return (double)p.column;
+    if (share_of(a) && first_weights(a, places, before, top) < target) return (double)p.column;
+    if (share_of(a)) left = before;
+  }
 }
 
 static void reference(const void *args, double *const *at) {
   const SolSample *a = args;
-  Place *places = sol_heap_alloc(sizeof *places * (size_t)(a->n ? a->n : 1));
+  Place *places = sol_heap_alloc(2 * sizeof *places * (size_t)(a->n ? a->n : 1));
   for (int64_t row = 0; places && a->n && row < a->m; row++)
-    at[0][row] = reference_row(a, at[1] + row * a->n, (uint64_t)(int64_t)at[2][row], places);
+    at[0][row] = reference_row(a, at[1] + row * a->n, (uint64_t)(int64_t)at[2][row], places, places + a->n);
   sol_heap_free(places);
 }
 

@@ -11,11 +11,12 @@ const int64_t select_shapes[SELECT_SHAPES][4] = {{1, 1},     {5, 3},      {33, 3
 // Rows that have a warp each, four to a block; or a block of so many threads or, where rows are too few to occupy the
 // multiprocessors, a cluster of them.
 static void plan(const SolContext *ctx, int64_t rows, bool is_short, int64_t most_blocks, OpsLaunch *l) {
-  enum { ROWS = 4, THREADS = 256 };
+  enum { ROWS = 4, THREADS = LIST_THREADS };
   int64_t blocks = 1;
   while (!is_short && ctx->cc >= 90 && blocks < most_blocks) blocks *= 2;
   l->block = is_short ? 32 * ROWS : THREADS;
   l->cluster = (uint32_t)blocks;
+  l->shared = l->block * LIST_BATCH * 16 * (ctx->cc >= 80 ? LIST_STAGES : 1);
   ops_grid(l->grid, (uint64_t)(is_short ? ops_ceil_div(rows, ROWS) : rows * blocks), 1);
 }
 
@@ -35,10 +36,10 @@ void list_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k
   plan(ctx, rows, is_short, blocks_of(ctx, rows, chunks, LEAST), l);
 }
 
-// Rows of up to 8 KiB have a warp, four to a block; longer ones a block or a cluster, each with up to 32 KiB: five or six blocks
-// with their rows, and the sums of their chunks, are on an SM. Where rows are few they have as many blocks as occupy the GPU.
+// Rows of up to 12 KiB have a warp, four to a block; longer ones a block or a cluster, each with up to 48 KiB: three blocks or more
+// with their rows, and the sums of their chunks, are on an SM. What a row costs besides its chunks is paid by each of its warps. Where rows are few they have as many blocks as occupy the GPU.
 HeldShape weigh_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, bool *alone, OpsLaunch *l) {
-  enum { THREADS = 128, OF_WARP = 512, OF_BLOCK = 2048, LEAST = 256, MOST = 16, BLOCKS = 4 };
+  enum { THREADS = 128, OF_WARP = 768, OF_BLOCK = WEIGH_SHARED / 16, LEAST = 256, MOST = 16, BLOCKS = 4 };
   int64_t chunks = ops_ceil_div(n, 16 / in), blocks = 1;
   *alone = chunks <= OF_WARP && rows > ctx->sms;
   int of_block = *alone ? THREADS / 32 : 1;
@@ -64,8 +65,10 @@ uint64_t select_order(float value, bool nan_first, int64_t column) {
   return (uint64_t)key << 32 | ~(uint32_t)column;
 }
 
-static uint64_t weight_of(const SelectRow *r, float value) {
-  return r->per > 0 ? select_weight(value, r->top, r->per) : 1;
+uint64_t select_weight_of(const SelectRow *r, float value) {
+  if (r->per == 0) return 1;
+  float place = select_place_of(value, r->top, r->per);
+  return r->hulls ? select_hull(place) : select_weight(place);
 }
 
 uint64_t select_sum(const SelectRow *r, uint64_t least) {
@@ -74,7 +77,7 @@ uint64_t select_sum(const SelectRow *r, uint64_t least) {
   CPU_CHUNKS(at, c, r->n) {
     cpu_load(r->dtype, r->x, r->start + at, c, f);
     for (int64_t i = 0; i < c; i++)
-      if (select_order(f[i], r->nan_first, at + i) >= least) sum += weight_of(r, f[i]);
+      if (select_order(f[i], r->nan_first, at + i) >= least) sum += select_weight_of(r, f[i]);
   }
   return sum;
 }
@@ -88,7 +91,7 @@ static void sum_by_byte(const SelectRow *r, uint64_t least, uint64_t prefix, int
     for (int64_t i = 0; i < c; i++) {
       uint64_t order = select_order(f[i], r->nan_first, at + i);
       bool alike = shift == 56 || order >> (shift + 8) == prefix >> (shift + 8);
-      if (alike && order >= least) sums[order >> shift & 255] += weight_of(r, f[i]);
+      if (alike && order >= least) sums[order >> shift & 255] += select_weight_of(r, f[i]);
     }
   }
 }

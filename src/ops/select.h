@@ -15,6 +15,9 @@ extern const int64_t select_shapes[SELECT_SHAPES][4];
 // more. Results do not depend on it.
 void list_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k, OpsLaunch *l);
 HeldShape weigh_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, bool *alone, OpsLaunch *l);
+// Threads of a block that lists, and its dynamic shared memory; with the list itself that is more than 48 KiB, which has to be
+// asked for: hence one byte more.
+enum { LIST_THREADS = 256, LIST_SHARED = LIST_THREADS * LIST_STAGES * LIST_BATCH * 16 + 1 };
 enum {
   WEIGH_SHARED = 48 << 10
 }; // bytes of a row that a block holds at most, beside a quarter of that for sums
@@ -29,6 +32,7 @@ typedef struct SelectRow {
   int64_t start, n;
   bool nan_first;
   float top, per; // of the weights (kernels/select/weight.h); per 0: elements count 1 each
+  bool hulls;     // of the weights, in place of them
 } SelectRow;
 // An element's place in the order of a row, the larger the earlier: its value as a number that grows with it, then its
 // column. A NaN comes first, or last. No two elements of a row have the same.
@@ -36,6 +40,8 @@ uint64_t select_order(float value, bool nan_first, int64_t column);
 static inline int64_t select_column(uint64_t order) {
   return (int64_t)(uint32_t)~order;
 }
+// What an element weighs.
+uint64_t select_weight_of(const SelectRow *r, float value);
 // The weights of the elements whose order is at least `least`, summed.
 uint64_t select_sum(const SelectRow *r, uint64_t least);
 // The order of the last element that is needed for a sum of `target`, taken in order and no further than to `least`.

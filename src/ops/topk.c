@@ -9,6 +9,9 @@
 static const char *const kernel_names[] = {"sol_topk_2_32_32",  "sol_topk_2_64_32",  "sol_topk_4_64_32",
                                            "sol_topk_2_32_256", "sol_topk_2_64_256", "sol_topk_4_64_256"};
 
+static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {
+    LIST_SHARED / 2, LIST_SHARED / 2, LIST_SHARED / 2, LIST_SHARED, LIST_SHARED, LIST_SHARED};
+
 static SolDtype id_of(const SolTopk *a) {
   return ops_or(a->id_dtype, SOL_INT32);
 }
@@ -146,4 +149,6 @@ const OpsDef ops_topk = {
     OPS_OWN_FUNCTIONS,
     OPS_CASES(select_shapes, bench),
     OPS_KERNELS("select", kernel_names),
+    .shared = shared_bytes,
+    .least_shared = LIST_SHARED / LIST_STAGES,
 };
