@@ -50,13 +50,16 @@ static bool try_tile(SolContext *ctx, GemmWay way, int option, SolDtype dtype, S
   return fits;
 }
 
-// In clusters of every shape by turns, as far as the kernel has them, and 1 to 3 blocks that share out k.
+// In clusters of every shape by turns, as far as the kernel has them, or of 1 to 3 blocks that share out k.
 static GemmWay way_of(int kernel, int turn) {
   GemmWay way = {.kernel = kernel, .parts = 1, .down = 1, .across = 1};
   const GemmVariant *v = &gemm_variants[kernel];
-  way.across = 1 + turn / 2 % 2;
-  if (v->wide / GEMM_BOX_B(v->b_turned, v->wide) > 1) way.down = 1 + turn % 2;
-  if (v->split) way.parts = way.down * way.across == 4 ? 2 : 1 + turn % 3;
+  if (v->split)
+    way.parts = 1 + turn % 3;
+  else {
+    way.across = 1 + turn / 2 % 2;
+    if (v->wide / GEMM_BOX_B(v->b_turned, v->wide) > 1) way.down = 1 + turn % 2;
+  }
   return way;
 }
 
