@@ -287,7 +287,9 @@ INLINE NarrowRow narrow_whole(NormKernel c, const NormParams *p, const NarrowSha
     float count = (float)(s.count * (4 / norm_bytes(c)) + (s.edge[0] >= 0) + (s.edge[1] >= 0));
     float apart = count > 0 ? __fdividef(sum, count) : 0, mean = v.middle + apart;
     squares = fmaf(-sum, apart, squares);
-    r.mean = some_lanes_sum(mean * count, s.lanes) * p->over_n;
+    // Around the first lane's middle: sums of what lanes' means are apart lose less than sums of the means.
+    float base = __shfl_sync(~0u, v.middle, threadIdx.x % 32 & -s.lanes);
+    r.mean = fmaf(some_lanes_sum((mean - base) * count, s.lanes), p->over_n, base);
     squares = fmaf((mean - r.mean) * count, mean - r.mean, squares);
   }
   r.scale = rsqrtf(fmaf(some_lanes_sum(squares, s.lanes), p->over_n, p->eps));

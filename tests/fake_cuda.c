@@ -406,7 +406,7 @@ ENTRY cuLaunchKernelEx(const CuLaunchConfig *config, void *function, void **para
   unsigned wide = l.cluster[0] * l.cluster[1] * l.cluster[2];
   bool as_one = tensor_maps > 0;
   tensor_maps = 0;
-  if (as_one != !!params || as_one == !!extra) return BAD_VALUE;
+  if (!params == !extra || (as_one && !params)) return BAD_VALUE; // tensor maps lie in the one parameter
   if (extra && (extra[0] != LAUNCH_BUFFER || extra[2] != LAUNCH_BUFFER_SIZE)) return BAD_VALUE;
   l.bytes = extra ? *(size_t *)extra[3] : 0;
   if (l.bytes > sizeof l.params || (wide > 8 && !f->wide_clusters) || wide > 16) return BAD_VALUE;
