@@ -242,8 +242,16 @@ INLINE void narrow_sum_words(NormKernel c, const NormParams *p, const NormTiles 
 
 INLINE float narrow_middle(NormKernel c, const NarrowShare &s) {
   if (!s.count) return s.edge[0] >= 0 ? load_one(s.x, s.edge[0], c.kind) : s.edge[1] >= 0 ? load_one(s.x, s.edge[1], c.kind) : 0;
+  const int words = 4; // of one alone, far from the others, the squares would be mostly its distance
   float2 f = word_floats(c, word_take(c, s.x, s.column));
-  return norm_bytes(c) == 4 ? f.x : (f.x + f.y) * 0.5f;
+#pragma unroll
+  for (int k = 1; k < words; k++) {
+    if (s.count < words) continue;
+    float2 g = word_floats(c, word_take(c, s.x, s.column + k * s.step));
+    f.x += g.x, f.y += g.y;
+  }
+  float over = s.count < words ? 1 : 1.f / words;
+  return norm_bytes(c) == 4 ? f.x * over : (f.x + f.y) * (0.5f * over);
 }
 
 INLINE NarrowSums narrow_sums(NormKernel c, const NormParams *p, const NormTiles *t, const NarrowShare &s, bool plain) {
