@@ -141,17 +141,13 @@ static void keep_example(const EmuCtx *x, EmuSite *g, const int64_t *delta, uint
   }
 }
 
-// A lock is what a warp took by compare-and-swap, and writes again: how long it had it. `addr`, or NULL: `first` and `delta`.
-static void release(EmuCtx *x, uint32_t mask, uint64_t first, const int32_t *delta, const uint64_t *addr) {
+// A lock is what a warp took by compare-and-swap, and writes again, at `at`: how long it had it.
+static void release(EmuCtx *x, uint64_t at) {
   EmuWarp *w = x->warp;
-  for (; mask; mask &= mask - 1) {
-    int lane = emu_first(mask);
-    if ((addr ? addr[lane] : first + (uint64_t)(int64_t)delta[lane]) != w->lock) continue;
-    uint64_t now = emu_path_weight(x->block, &x->block->paths[w->index]);
-    emu_worker(x)->sites[w->lock_site].sum.held += (now - w->locked) / EMU_WAIT;
-    w->lock = 0;
-    return;
-  }
+  if (!w->lock || at != w->lock) return;
+  uint64_t now = emu_path_weight(x->block, &x->block->paths[w->index]);
+  emu_worker(x)->sites[w->lock_site].sum.held += (now - w->locked) / EMU_WAIT;
+  w->lock = 0;
 }
 
 void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first, SolMemOp op) {
@@ -169,7 +165,9 @@ void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first,
   add_step(x, g, first, s->mask);
   if (emu_waited(x->launch) && op == SOL_MEM_STORE && !shared)
     emu_path_wrote(x, s->mask, first, s->delta, NULL);
-  if (x->warp->lock && op == SOL_MEM_STORE && !shared) release(x, s->mask, first, s->delta, NULL);
+  if (op == SOL_MEM_STORE && !shared)
+    for (uint32_t left = x->warp->lock ? s->mask : 0; left; left &= left - 1)
+      release(x, first + (uint64_t)(int64_t)s->delta[emu_first(left)]);
   uint32_t sectors = shared ? 0 : s->coalesced->sectors;
   if (wants_example(x, g, s->mask, sectors)) {
     int64_t delta[EMU_LANES];
@@ -191,7 +189,7 @@ void emu_observe_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint3
   if (emu_waited(x->launch) && global && (op == SOL_MEM_STORE || op == SOL_MEM_ATOMIC))
     emu_path_wrote(x, global, 0, NULL, acc->addr);
   if (x->warp->lock && global && (op == SOL_MEM_STORE || (op == SOL_MEM_ATOMIC && i->fn != PTX_FN_CAS)))
-    release(x, global, 0, NULL, acc->addr);
+    for (uint32_t left = global; left; left &= left - 1) release(x, acc->addr[emu_first(left)]);
   if (!g) return;
   if (acc->shared) emu_path_access(x, i, of_others(x, acc) ? EMU_REACH_OTHERS : EMU_REACH_SHARED, op);
   if (acc->mask & ~acc->shared) emu_path_access(x, i, reach_of(x, i, g), op);
