@@ -75,8 +75,8 @@ count() { # all suites so far; one that left no count was killed
 since() { awk -v a="$1" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }'; }
 
 # Looking for leaks takes four seconds a process on aarch64, whatever the process does. There the fuzzers' inputs, which go
-# through every parser, the emulator and the runtimes, are run with it, and the suites that allocate most; elsewhere all
-# suites that do not start many processes.
+# through every parser, the emulator and the runtimes, are run with it, and of the suites that start no processes those that
+# allocate most; elsewhere all suites.
 starts_processes() { [[ $1 == *.sh ]] || grep -qE '\b(popen|system|exec[lv]p?e?|forkpty)\(' "$1"; }
 allocates_most=" test_alloc test_audit test_bench test_context test_emu test_emu_tensor test_fatbin test_hostile test_json_read test_ladder
   test_libcuda test_model test_ops test_profile test_ptx_module test_replay test_report test_roofline test_sass test_shim "

@@ -151,9 +151,9 @@ static int most_parts(const SolContext *ctx, const SolGemm *a, const GemmWay *wa
   const GemmVariant *v = &gemm_variants[way->kernel];
   if (!v->split) return 1;
   int64_t tiles = gemm_plan(ctx, a, *way).tiles, steps = gemm_steps(a) / 2;
-  int64_t room = tiles ? 2 * ctx->sms * v->per_sm / (tiles * way->down * way->across) : 1;
-  int64_t most = room < steps ? room : steps, cluster = GEMM_PARTS / (way->down * way->across);
-  return most < 1 ? 1 : most < cluster ? (int)most : (int)cluster;
+  int64_t room = tiles ? 2 * ctx->sms * v->per_sm / tiles : 1;
+  int64_t most = room < steps ? room : steps;
+  return most < 1 ? 1 : most < GEMM_PARTS ? (int)most : GEMM_PARTS;
 }
 
 bool gemm_pick(SolContext *ctx, const SolGemm *a, GemmPlan *best) {
