@@ -4,7 +4,7 @@
 // `one` is how many times the speed of one thread that is. `machine` is the same for as many emulators of one
 // thread each, side by side and sharing nothing: what the cores, their caches and memory give at most.
 // `observed` is how many times as long one thread takes with SolEmuLaunch.observe, as `sol audit` does; `uncounted` how
-// many times as fast as that it is with no_counts, as launches before `sol audit --from` are.
+// many times as fast as that it is with no_counts, as launches before `sol audit --from` are. Last, launches of one block.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +21,13 @@ typedef struct Case {
 
 static const Case cases[] = {
     {"copy_vector", "vectorised copy, 64 MiB", {2048, 1, 1}, {256, 1, 1}, {8 << 20, 8 << 20}, 2, 2 << 20},
+    {"vector_add",
+     "vector add, 8 Mi floats",
+     {32768, 1, 1},
+     {256, 1, 1},
+     {8 << 20, 8 << 20, 8 << 20},
+     3,
+     8 << 20},
     {"row_sum", "row reduction, 4096 x 4096", {4096, 1, 1}, {256, 1, 1}, {16 << 20, 4096}, 2, 4096},
     {"transpose", "tiled transpose, 4096 x 4096", {128, 128, 1}, {32, 8, 1}, {16 << 20, 16 << 20}, 2, 4096},
     {"product",
@@ -144,6 +151,20 @@ static bool bench(const Case *c, SolPtxSource source, int cores) {
   return true;
 }
 
+// Many launches of one block each: what a launch costs beside its work.
+static bool bench_launches(SolPtxSource source, int cores) {
+  enum { COUNT = 100000 };
+  const Case one_block = {"vector_add", "", {1, 1, 1}, {256, 1, 1}, {256, 256, 256}, 3, 256};
+  Rig rig;
+  bool good = open_rig(&rig, &one_block, source, cores, COUNTED);
+  double start = sol_thread_clock();
+  for (int k = 0; k < COUNT && good; k++) good = launch_rig(&rig);
+  double seconds = sol_thread_clock() - start;
+  if (good) printf("%d launches of one block: %.2f s, %.1f us each\n", COUNT, seconds, seconds / COUNT * 1e6);
+  close_rig(&rig);
+  return good;
+}
+
 int main(int argc, char **argv) {
   size_t length;
   const char *path = argc > 1 ? argv[1] : "bench/ptx/emu.ptx";
@@ -155,6 +176,7 @@ int main(int argc, char **argv) {
          "seconds", "one", "machine", "observed", "uncounted");
   for (size_t k = 0; k < sizeof cases / sizeof *cases && !failed; k++)
     failed = !bench(&cases[k], (SolPtxSource){path, text, length}, cores);
+  failed = failed || !bench_launches((SolPtxSource){path, text, length}, cores);
   free(text);
   return failed;
 }

@@ -27,7 +27,7 @@ build() { # NAME LIBRARIES...
   local name=$1 libs=() lib
   shift
   for lib in "$@" libcudart.so.13; do libs+=("$shim/$lib"); done
-  [ "$bin/library_$name" -nt "tests/library/$name.cpp" ] ||
+  [ "$bin/library_$name" -nt "tests/library/$name.cpp" ] && [ "$bin/library_$name" -nt tests/library/blas_check.h ] ||
     "${CXX:-g++}" -std=c++17 -O1 -isystem "$include" "tests/library/$name.cpp" -Wl,--unresolved-symbols=ignore-in-shared-libs \
       "${libs[@]}" -o "$bin/library_$name" 2>"$scratch/err" || bad "$name does not compile"
 }
@@ -62,6 +62,12 @@ says out '"name": "cublasSgemm"' '"calls": 3' '"bytes_read": 98304' '"bytes_writ
 audit 2 "$bin/library_blas" --kernel nix -- one
 audit 0 "$bin/library_blas"
 says out 'cublasXtDgemm +1 '
+
+build blas_more libcublas.so.13 libcublasLt.so.13
+run 0 "$bin/library_blas_more"
+says out '[0-9]+ checks, 0 wrong'
+audit 0 "$bin/library_blas_more" --json
+says out '"name": "cublasZgelsBatched"' '"incomplete": false'
 
 build sparse libcusparse.so.12
 run 0 "$bin/library_sparse"

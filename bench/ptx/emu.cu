@@ -1,7 +1,12 @@
-// What bench_emu.c times: the four shapes that memory-bound kernels mostly have. bench/ptx/emu.ptx is made of it by
+// What bench_emu.c times: the shapes that memory-bound kernels mostly have. bench/ptx/emu.ptx is made of it by
 //   nvcc -ptx -arch=compute_80 bench/ptx/emu.cu -o bench/ptx/emu.ptx
 extern "C" __global__ void copy_vector(const float4 *x, float4 *y, int n) {
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) y[i] = x[i];
+}
+
+extern "C" __global__ void vector_add(const float *a, const float *b, float *c, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) c[i] = a[i] + b[i];
 }
 
 // x is (rows, columns); y (rows) their sums. One block a row.

@@ -73,6 +73,16 @@ typedef struct BlasView { // element (i, j) is at[i * down + j * right], in elem
 } BlasView;
 BlasNumber blas_get(const BlasView *view, int64_t i, int64_t j);
 void blas_put(const BlasView *view, int64_t i, int64_t j, BlasNumber value);
+// A copy in double, by columns, whose memory the caller frees; at: NULL: out of memory.
+BlasView blas_copy_of(const BlasView *view, int64_t m, int64_t n);
+void blas_copy_to(const BlasView *from, const BlasView *to, int64_t m, int64_t n);
+
+// ---- LU factors (blas_factor.c) ----
+
+void blas_swap_rows(const BlasView *view, int64_t i, int64_t k, int64_t columns);
+// P A = L U in place; no rows are exchanged without an array of pivots, which count from 1. The number of the first zero
+// on the diagonal, from 1; 0: none.
+int blas_factor(const BlasView *view, int64_t n, int32_t *pivots);
 
 // C = alpha A B + beta C, for all of C or one triangle.
 typedef enum BlasCompute {
@@ -129,6 +139,7 @@ struct BlasCall {
   void *result; // of dot and others: of the host or the device
   int result_type;
   int extra;                 // which of a family of functions
+  double modified[5];        // of rotm: its parameters, where they are the host's
   const void *bias;          // of cublasLt, on the device; NULL: none
   int bias_type, activation; // 1: ReLU, 2: GELU
   double flops;              // of one of the batch

@@ -1,4 +1,5 @@
 // Elements of every type as numbers.
+#include <stdlib.h>
 #include <string.h>
 
 #include "blas/blas.h"
@@ -87,4 +88,16 @@ BlasNumber blas_get(const BlasView *v, int64_t i, int64_t j) {
 
 void blas_put(const BlasView *v, int64_t i, int64_t j, BlasNumber value) {
   store(v->type, place(v, i, j), value);
+}
+
+void blas_copy_to(const BlasView *from, const BlasView *to, int64_t m, int64_t n) {
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = 0; i < m; i++) blas_put(to, i, j, blas_get(from, i, j));
+}
+
+BlasView blas_copy_of(const BlasView *v, int64_t m, int64_t n) {
+  BlasView copy = {.type = BLAS_C64F, .down = 1, .right = m};
+  copy.at = malloc((size_t)(m * n) * blas_bytes(BLAS_C64F));
+  if (copy.at) blas_copy_to(v, &copy, m, n);
+  return copy;
 }

@@ -3,7 +3,7 @@
 
 #include "blas/blas.h"
 
-static void swap_rows(const BlasView *a, int64_t i, int64_t k, int64_t n) {
+void blas_swap_rows(const BlasView *a, int64_t i, int64_t k, int64_t n) {
   for (int64_t j = 0; j < n && i != k; j++) {
     BlasNumber x = blas_get(a, i, j);
     blas_put(a, i, j, blas_get(a, k, j));
@@ -18,13 +18,12 @@ static int64_t largest_below(const BlasView *a, int64_t k, int64_t n) {
   return best;
 }
 
-// Rows are exchanged where there is an array for it. The number of the first zero on the diagonal, from 1; 0: none.
-static int factor(const BlasView *a, int64_t n, int32_t *pivots) {
+int blas_factor(const BlasView *a, int64_t n, int32_t *pivots) {
   int info = 0;
   for (int64_t k = 0; k < n; k++) {
     int64_t pivot = pivots ? largest_below(a, k, n) : k;
     if (pivots) pivots[k] = (int32_t)pivot + 1;
-    swap_rows(a, k, pivot, n);
+    blas_swap_rows(a, k, pivot, n);
     BlasNumber top = blas_get(a, k, k);
     if (top == 0 && !info) info = (int)k + 1;
     for (int64_t i = k + 1; i < n && top != 0; i++) {
@@ -38,7 +37,7 @@ static int factor(const BlasView *a, int64_t n, int32_t *pivots) {
 
 // The views are A, and an integer each of the pivots and of the results, one after another from batch to batch.
 static bool run_getrf(const BlasCall *c, BlasView *v) {
-  int32_t *pivots = c->count > 2 ? (int32_t *)(void *)v[2].at : NULL, info = factor(&v[0], c->n, pivots);
+  int32_t *pivots = c->count > 2 ? (int32_t *)(void *)v[2].at : NULL, info = blas_factor(&v[0], c->n, pivots);
   blas_put(&v[1], 0, 0, info);
   return true;
 }

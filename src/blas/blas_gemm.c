@@ -86,41 +86,44 @@ static Gemm plain(const char *name, int type, BlasCompute compute, int ta, int t
                 .compute = compute};
 }
 
-#define GEMMS(L, N, T, I, S, compute)                                                                        \
-  BLAS_API int cublas##L##gemm##N##S(const BlasHandle *h, int ta, int tb, I m, I n, I k, const void *alpha,  \
-                                     const void *a, I lda, const void *b, I ldb, const void *beta, void *c,  \
-                                     I ldc) {                                                                \
-    Gemm g = plain("cublas" #L "gemm", T, compute, ta, tb, m, n, k);                                         \
+// `gemm` is gemm, or gemm3m: the same product, which NVIDIA's computes with fewer multiplications.
+#define GEMMS(L, gemm_, N, T, I, S, compute)                                                                 \
+  BLAS_API int cublas##L##gemm_##N##S(const BlasHandle *h, int ta, int tb, I m, I n, I k, const void *alpha, \
+                                      const void *a, I lda, const void *b, I ldb, const void *beta, void *c, \
+                                      I ldc) {                                                               \
+    Gemm g = plain("cublas" #L#gemm_, T, compute, ta, tb, m, n, k);                                          \
     g.alpha = alpha, g.a = a, g.b = b, g.beta = beta, g.c = c;                                               \
     g.lead_a = lda, g.lead_b = ldb, g.lead_c = ldc;                                                          \
     return gemm(h, &g);                                                                                      \
   }
-#define BATCHED(L, T, I, S, compute)                                                                         \
-  BLAS_API int cublas##L##gemmStridedBatched##S(const BlasHandle *h, int ta, int tb, I m, I n, I k,          \
-                                                const void *alpha, const void *a, I lda, long long stride_a, \
-                                                const void *b, I ldb, long long stride_b, const void *beta,  \
-                                                void *c, I ldc, long long stride_c, I count) {               \
-    Gemm g = plain("cublas" #L "gemmStridedBatched", T, compute, ta, tb, m, n, k);                           \
+#define BATCHED(L, gemm_, T, I, S, compute)                                                                  \
+  BLAS_API int cublas##L##gemm_##StridedBatched##S(                                                          \
+      const BlasHandle *h, int ta, int tb, I m, I n, I k, const void *alpha, const void *a, I lda,           \
+      long long stride_a, const void *b, I ldb, long long stride_b, const void *beta, void *c, I ldc,        \
+      long long stride_c, I count) {                                                                         \
+    Gemm g = plain("cublas" #L#gemm_ "StridedBatched", T, compute, ta, tb, m, n, k);                         \
     g.alpha = alpha, g.a = a, g.b = b, g.beta = beta, g.c = c;                                               \
     g.lead_a = lda, g.lead_b = ldb, g.lead_c = ldc, g.batches = count;                                       \
     g.batch_a = stride_a, g.batch_b = stride_b, g.batch_c = stride_c;                                        \
     return gemm(h, &g);                                                                                      \
   }                                                                                                          \
-  BLAS_API int cublas##L##gemmBatched##S(const BlasHandle *h, int ta, int tb, I m, I n, I k,                 \
-                                         const void *alpha, const void *a, I lda, const void *b, I ldb,      \
-                                         const void *beta, void *c, I ldc, I count) {                        \
-    Gemm g = plain("cublas" #L "gemmBatched", T, compute, ta, tb, m, n, k);                                  \
+  BLAS_API int cublas##L##gemm_##Batched##S(const BlasHandle *h, int ta, int tb, I m, I n, I k,              \
+                                            const void *alpha, const void *a, I lda, const void *b, I ldb,   \
+                                            const void *beta, void *c, I ldc, I count) {                     \
+    Gemm g = plain("cublas" #L#gemm_ "Batched", T, compute, ta, tb, m, n, k);                                \
     g.alpha = alpha, g.a = a, g.b = b, g.beta = beta, g.c = c;                                               \
     g.lead_a = lda, g.lead_b = ldb, g.lead_c = ldc, g.batches = count, g.list = true;                        \
     return gemm(h, &g);                                                                                      \
   }
 #define GEMM_ALL(L, T, I, S)                                                                                 \
-  GEMMS(L, _v2, T, I, S, blas_compute_of(T)) BATCHED(L, T, I, S, blas_compute_of(T))
+  GEMMS(L, gemm, _v2, T, I, S, blas_compute_of(T)) BATCHED(L, gemm, T, I, S, blas_compute_of(T))
+#define GEMM_3M(L, T, I, S)   GEMMS(L, gemm3m, , T, I, S, blas_compute_of(T))
+#define GEMM_HALF(L, T, I, S) GEMMS(L, gemm, , T, I, S, BLAS_HALF) BATCHED(L, gemm, T, I, S, BLAS_HALF)
 BLAS_ALL(GEMM_ALL)
-GEMMS(H, , BLAS_R16F, int, , BLAS_HALF)
-GEMMS(H, , BLAS_R16F, int64_t, _64, BLAS_HALF)
-BATCHED(H, BLAS_R16F, int, , BLAS_HALF)
-BATCHED(H, BLAS_R16F, int64_t, _64, BLAS_HALF)
+BLAS_COMPLEX(GEMM_3M)
+BLAS_SIZES(GEMM_HALF, H, BLAS_R16F)
+BATCHED(C, gemm3m, BLAS_C32F, int, , BLAS_CFLOAT)
+BATCHED(C, gemm3m, BLAS_C32F, int64_t, _64, BLAS_CFLOAT)
 
 // ---- types of their own ----
 
@@ -185,11 +188,88 @@ static int typed(const BlasHandle *h, Gemm *g, int compute) {
     (void)algo;                                                                                              \
     return typed(h, &g, compute);                                                                            \
   }                                                                                                          \
-  BLAS_API int cublasSgemmEx##S(const BlasHandle *h, int ta, int tb, I m, I n, I k, const void *alpha,       \
-                                const void *a, int type_a, I lda, const void *b, int type_b, I ldb,          \
-                                const void *beta, void *c, int type_c, I ldc) {                              \
-    Gemm g = GEMM_OF("cublasSgemmEx", 1);                                                                    \
+  SUMS_IN_FLOAT(cublasSgemmEx, I, S)                                                                         \
+  SUMS_IN_FLOAT(cublasCgemmEx, I, S)                                                                         \
+  SUMS_IN_FLOAT(cublasCgemm3mEx, I, S)
+#define SUMS_IN_FLOAT(name, I, S)                                                                            \
+  BLAS_API int name##S(const BlasHandle *h, int ta, int tb, I m, I n, I k, const void *alpha, const void *a, \
+                       int type_a, I lda, const void *b, int type_b, I ldb, const void *beta, void *c,       \
+                       int type_c, I ldc) {                                                                  \
+    Gemm g = GEMM_OF(#name, 1);                                                                              \
     return typed(h, &g, 68);                                                                                 \
   }
 TYPED(int, )
 TYPED(int64_t, _64)
+
+// ---- groups: sizes and factors of their own, the matrices of all groups in one array of pointers ----
+
+typedef struct Groups { // arrays of the host's, an element a group
+  const int *ta, *tb;
+  const void *m, *n, *k, *lda, *ldb, *ldc, *sizes; // of int, or of int64_t
+  bool wide;
+  const unsigned char *alpha, *beta;
+  int64_t count;
+} Groups;
+
+static int64_t of_group(const Groups *g, const void *numbers, int64_t i) {
+  return g->wide ? ((const int64_t *)numbers)[i] : ((const int *)numbers)[i];
+}
+
+// The pointers from a group on that `before` matrices stand before.
+static const void *list_from(const void *list, int64_t before) {
+  return (const unsigned char *)list + before * (int64_t)sizeof(void *);
+}
+
+static Gemm gemm_of_group(const Groups *of, const Gemm *all, int64_t i, int64_t before) {
+  Gemm g = *all;
+  g.trans_a = of->ta[i], g.trans_b = of->tb[i];
+  g.m = of_group(of, of->m, i), g.n = of_group(of, of->n, i), g.k = of_group(of, of->k, i);
+  g.lead_a = of_group(of, of->lda, i), g.lead_b = of_group(of, of->ldb, i);
+  g.lead_c = of_group(of, of->ldc, i);
+  g.alpha = of->alpha + (size_t)i * blas_bytes(g.scale), g.beta = of->beta + (size_t)i * blas_bytes(g.scale);
+  g.a = list_from(all->a, before), g.b = list_from(all->b, before);
+  g.c = (void *)(uintptr_t)list_from(all->c, before);
+  g.batches = of_group(of, of->sizes, i), g.list = true;
+  return g;
+}
+
+static int grouped(const BlasHandle *h, Gemm *all, const Groups *of, int compute) {
+  if (!blas_is_handle(h)) return BLAS_NO_HANDLE;
+  if (of->count < 0 || !of->ta || !of->tb || !of->m || !of->n || !of->k || !of->lda || !of->ldb || !of->ldc ||
+      !of->sizes || !of->alpha || !of->beta)
+    return BLAS_BAD_VALUE;
+  if (!take_compute(compute, all)) return BLAS_NOT_SUPPORTED;
+  int status = BLAS_OK;
+  for (int64_t i = 0, before = 0; i < of->count && !status; before += of_group(of, of->sizes, i++)) {
+    Gemm g = gemm_of_group(of, all, i, before);
+    status = gemm(h, &g);
+  }
+  return status;
+}
+
+// The Groups of an entry's own parameters, which all have these names.
+#define GROUPS_OF(I)                                                                                         \
+  { ta, tb, m, n, k, lda, ldb, ldc, sizes, sizeof(I) == 8, alpha, beta, count }
+#define GROUPED(L, T, I, S)                                                                                  \
+  BLAS_API int cublas##L##gemmGroupedBatched##S(                                                             \
+      const BlasHandle *h, const int *ta, const int *tb, const I *m, const I *n, const I *k,                 \
+      const void *alpha, const void *a, const I *lda, const void *b, const I *ldb, const void *beta,         \
+      void *c, const I *ldc, I count, const I *sizes) {                                                      \
+    Groups of = GROUPS_OF(I);                                                                                \
+    Gemm all = plain("cublas" #L "gemmGroupedBatched", T, BLAS_FLOAT, 0, 0, 0, 0, 0);                        \
+    all.a = a, all.b = b, all.c = c;                                                                         \
+    return grouped(h, &all, &of, T == BLAS_R64F ? 70 : 68);                                                  \
+  }
+#define GROUPED_TYPED(I, S)                                                                                  \
+  BLAS_API int cublasGemmGroupedBatchedEx##S(                                                                \
+      const BlasHandle *h, const int *ta, const int *tb, const I *m, const I *n, const I *k,                 \
+      const void *alpha, const void *a, int type_a, const I *lda, const void *b, int type_b, const I *ldb,   \
+      const void *beta, void *c, int type_c, const I *ldc, I count, const I *sizes, int compute) {           \
+    Groups of = GROUPS_OF(I);                                                                                \
+    Gemm all = plain("cublasGemmGroupedBatchedEx", type_c, BLAS_FLOAT, 0, 0, 0, 0, 0);                       \
+    all.type_a = type_a, all.type_b = type_b, all.a = a, all.b = b, all.c = c;                               \
+    return grouped(h, &all, &of, compute);                                                                   \
+  }
+BLAS_REAL(GROUPED)
+GROUPED_TYPED(int, )
+GROUPED_TYPED(int64_t, _64)

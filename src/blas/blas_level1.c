@@ -219,6 +219,41 @@ INDICES(cublasIzamin, AMIN, BLAS_C64F)
     (void)in;                                                                                                \
     return reduction(h, call_of("cublasNrm2Ex", NRM2, n, blas_vector(x, x_type, n, incx)), none, result,     \
                      type);                                                                                  \
+  }                                                                                                          \
+  BLAS_API int cublasAsumEx##S(const BlasHandle *h, I n, const void *x, int x_type, I incx, void *result,    \
+                               int type, int in) {                                                           \
+    (void)in;                                                                                                \
+    return reduction(h, call_of("cublasAsumEx", ASUM, n, blas_vector(x, x_type, n, incx)), none, result,     \
+                     type);                                                                                  \
+  }                                                                                                          \
+  BLAS_API int cublasCopyEx##S(const BlasHandle *h, I n, const void *x, int x_type, I incx, void *y,         \
+                               int y_type, I incy) {                                                         \
+    BlasCall c = call_of("cublasCopyEx", COPY, n, blas_vector(x, x_type, n, incx));                          \
+    return elements(h, &c, blas_vector(y, y_type, n, incy));                                                 \
+  }                                                                                                          \
+  BLAS_API int cublasSwapEx##S(const BlasHandle *h, I n, void *x, int x_type, I incx, void *y, int y_type,   \
+                               I incy) {                                                                     \
+    BlasCall c = call_of("cublasSwapEx", SWAP, n, blas_vector(x, x_type, n, incx));                          \
+    return elements(h, &c, blas_vector(y, y_type, n, incy));                                                 \
+  }                                                                                                          \
+  BLAS_API int cublasRotEx##S(const BlasHandle *h, I n, void *x, int x_type, I incx, void *y, int y_type,    \
+                              I incy, const void *cosine, const void *sine, int type, int in) {              \
+    (void)in;                                                                                                \
+    if (!blas_is_handle(h)) return BLAS_NO_HANDLE;                                                           \
+    if (!cosine || !sine) return BLAS_BAD_VALUE;                                                             \
+    if (!blas_bytes(type)) return BLAS_NOT_SUPPORTED;                                                        \
+    BlasCall c = call_of("cublasRotEx", ROT, n, blas_vector(x, x_type, n, incx));                            \
+    c.beta = blas_scalar(h, sine, type);                                                                     \
+    return with_alpha(h, c, cosine, type, blas_vector(y, y_type, n, incy));                                  \
   }
 TYPED(int, )
 TYPED(int64_t, _64)
+
+#define TYPED_INDEX(name, what, R, I, S)                                                                     \
+  BLAS_API int name##S(const BlasHandle *h, I n, const void *x, int type, I incx, void *result) {            \
+    return reduction(h, call_of(#name, what, n, blas_vector(x, type, n, incx)), none, result, R);            \
+  }
+TYPED_INDEX(cublasIamaxEx, AMAX, BLAS_R32I, int, )
+TYPED_INDEX(cublasIamaxEx, AMAX, INDEX64, int64_t, _64)
+TYPED_INDEX(cublasIaminEx, AMIN, BLAS_R32I, int, )
+TYPED_INDEX(cublasIaminEx, AMIN, INDEX64, int64_t, _64)

@@ -1,12 +1,14 @@
-// A matrix and vectors: gemv, symv, hemv, ger, syr, her; all are products of thin matrices.
+// A matrix and vectors: gemv, symv, hemv, ger, syr, syr2, her, her2; all are products of thin matrices.
 #include "blas/blas.h"
 
-static int product(const BlasHandle *h, BlasCall *c, int type, const void *alpha, const void *beta) {
+// `scale` is the type of alpha and beta.
+static int product(const BlasHandle *h, BlasCall *c, int type, int scale, const void *alpha,
+                   const void *beta) {
   if (!blas_is_handle(h)) return BLAS_NO_HANDLE;
   if (c->m < 0 || c->n < 0 || c->k < 0 || !alpha) return BLAS_BAD_VALUE;
   if (!c->m || !c->n) return BLAS_OK;
-  c->alpha = blas_scalar(h, alpha, type);
-  c->beta = beta ? blas_scalar(h, beta, type) : (BlasScalar){.type = type, .value = 1};
+  c->alpha = blas_scalar(h, alpha, scale);
+  c->beta = beta ? blas_scalar(h, beta, scale) : (BlasScalar){.type = scale, .value = 1};
   c->count = 3;
   c->compute = blas_compute_of(type);
   c->flops = 2.0 * (double)c->m * (double)c->n * (double)c->k * (blas_is_complex(type) ? 4 : 1);
@@ -40,8 +42,12 @@ static bool bad_vectors(int64_t lda, int64_t m, int64_t incx, int64_t incy) {
                                      I incy) {                                                               \
     if (blas_bad_trans(trans) || bad_vectors(lda, m, incx, incy) || !beta) return BLAS_BAD_VALUE;            \
     BlasCall c = gemv_call("cublas" #L "gemv", T, trans, m, n, a, lda, x, incx, y, incy);                    \
-    return product(h, &c, T, alpha, beta);                                                                   \
+    return product(h, &c, T, T, alpha, beta);                                                                \
   }                                                                                                          \
+  GEMV_STRIDED(L, T, T, T, I, S)                                                                             \
+  GEMV_BATCHED(cublas##L##gemvBatched##S, T, T, T, I)
+// Many, by strides and by arrays of pointers; A and x of one type, y of another.
+#define GEMV_STRIDED(L, T, Y, scale, I, S)                                                                   \
   BLAS_API int cublas##L##gemvStridedBatched##S(const BlasHandle *h, int trans, I m, I n, const void *alpha, \
                                                 const void *a, I lda, long long stride_a, const void *x,     \
                                                 I incx, long long stride_x, const void *beta, void *y,       \
@@ -50,10 +56,30 @@ static bool bad_vectors(int64_t lda, int64_t m, int64_t incx, int64_t incy) {
       return BLAS_BAD_VALUE;                                                                                 \
     BlasCall c = gemv_call("cublas" #L "gemvStridedBatched", T, trans, m, n, a, lda, x, incx, y, incy);      \
     c.operands[0].batch = stride_a, c.operands[1].batch = stride_x, c.operands[2].batch = stride_y;          \
-    c.batches = count;                                                                                       \
-    return count ? product(h, &c, T, alpha, beta) : BLAS_OK;                                                 \
+    c.operands[2].type = Y, c.batches = count;                                                               \
+    return count ? product(h, &c, scale, scale, alpha, beta) : BLAS_OK;                                      \
+  }
+#define GEMV_BATCHED(entry, T, Y, scale, I)                                                                  \
+  BLAS_API int entry(const BlasHandle *h, int trans, I m, I n, const void *alpha, const void *a, I lda,      \
+                     const void *x, I incx, const void *beta, void *y, I incy, I count) {                    \
+    if (blas_bad_trans(trans) || bad_vectors(lda, m, incx, incy) || !beta || count < 0)                      \
+      return BLAS_BAD_VALUE;                                                                                 \
+    BlasCall c = gemv_call(#entry, T, trans, m, n, a, lda, x, incx, y, incy);                                \
+    for (int i = 0; i < 3; i++) c.operands[i].list = true;                                                   \
+    c.operands[2].type = Y, c.batches = count;                                                               \
+    return count ? product(h, &c, scale, scale, alpha, beta) : BLAS_OK;                                      \
   }
 BLAS_ALL(GEMV)
+
+// 16-bit A and x, sums and factors in float.
+#define GEMV_MIXED(L, T, Y, I, S)                                                                            \
+  GEMV_STRIDED(L, T, Y, BLAS_R32F, I, S)                                                                     \
+  GEMV_BATCHED(cublas##L##gemvBatched##S, T, Y, BLAS_R32F, I)
+#define GEMV_MIXEDS(L, T, Y) GEMV_MIXED(L, T, Y, int, ) GEMV_MIXED(L, T, Y, int64_t, _64)
+GEMV_MIXEDS(HSH, BLAS_R16F, BLAS_R16F)
+GEMV_MIXEDS(HSS, BLAS_R16F, BLAS_R32F)
+GEMV_MIXEDS(TST, BLAS_R16BF, BLAS_R16BF)
+GEMV_MIXEDS(TSS, BLAS_R16BF, BLAS_R32F)
 
 static bool run_symmetric(const BlasCall *c, BlasView *v) {
   v[0].shape = c->extra ? BLAS_HERMITIAN : BLAS_SYMMETRIC;
@@ -67,7 +93,7 @@ static bool run_symmetric(const BlasCall *c, BlasView *v) {
     if (uplo < 0 || uplo > 1 || bad_vectors(lda, n, incx, incy) || !beta) return BLAS_BAD_VALUE;             \
     BlasCall c = gemv_call(#name, T, 0, n, n, a, lda, x, incx, y, incy);                                     \
     c.run = run_symmetric, c.uplo = uplo, c.extra = hermitian;                                               \
-    return product(h, &c, T, alpha, beta);                                                                   \
+    return product(h, &c, T, T, alpha, beta);                                                                \
   }
 #define SYMVS(L, T, I, S) SYMV(cublas##L##symv, T, I, S, 0)
 #define HEMVS(L, T, I, S) SYMV(cublas##L##hemv, T, I, S, 1)
@@ -93,12 +119,14 @@ static BlasCall ger_call(const char *name, int type, int trans, int64_t m, int64
                             const void *y, I incy, void *a, I lda) {                                         \
     if (bad_vectors(lda, m, incx, incy)) return BLAS_BAD_VALUE;                                              \
     BlasCall c = ger_call(#name, T, trans, m, n, x, incx, y, incy, a, lda);                                  \
-    return product(h, &c, T, alpha, NULL);                                                                   \
+    return product(h, &c, T, T, alpha, NULL);                                                                \
   }
 #define GER_REAL(L, T, I, S)    GER(cublas##L##ger, 1, T, I, S)
 #define GER_COMPLEX(L, T, I, S) GER(cublas##L##geru, 1, T, I, S) GER(cublas##L##gerc, 2, T, I, S)
 BLAS_REAL(GER_REAL)
 BLAS_COMPLEX(GER_COMPLEX)
+
+enum { TWICE = 1 }; // and y x^T
 
 static bool run_triangle(const BlasCall *c, BlasView *v) {
   BlasProduct p = {.a = v[0],
@@ -113,16 +141,34 @@ static bool run_triangle(const BlasCall *c, BlasView *v) {
                    .compute = c->compute,
                    .part = c->uplo ? BLAS_UPPER : BLAS_LOWER,
                    .real_diagonal = c->trans_b == 2};
+  if (!blas_product(&p)) return false;
+  if (c->extra != TWICE) return true;
+  p.a = v[1], p.b = blas_op(v[0], c->trans_b);
+  if (c->trans_b == 2) p.alpha = conj(p.alpha);
   return blas_product(&p);
 }
 
-#define SYR(name, trans, T, I, S)                                                                            \
+#define SYR(name, trans, T, R, I, S)                                                                         \
   BLAS_API int name##_v2##S(const BlasHandle *h, int uplo, I n, const void *alpha, const void *x, I incx,    \
                             void *a, I lda) {                                                                \
     if (uplo < 0 || uplo > 1 || bad_vectors(lda, n, incx, 1)) return BLAS_BAD_VALUE;                         \
     BlasCall c = ger_call(#name, T, trans, n, n, x, incx, x, incx, a, lda);                                  \
     c.run = run_triangle, c.uplo = uplo, c.operands[1].unread = true;                                        \
-    return product(h, &c, T, alpha, NULL);                                                                   \
+    return product(h, &c, T, R, alpha, NULL);                                                                \
   }
-#define SYRS(L, T, I, S) SYR(cublas##L##syr, 1, T, I, S)
+#define SYR2(name, trans, T, I, S)                                                                           \
+  BLAS_API int name##_v2##S(const BlasHandle *h, int uplo, I n, const void *alpha, const void *x, I incx,    \
+                            const void *y, I incy, void *a, I lda) {                                         \
+    if (uplo < 0 || uplo > 1 || bad_vectors(lda, n, incx, incy)) return BLAS_BAD_VALUE;                      \
+    BlasCall c = ger_call(#name, T, trans, n, n, x, incx, y, incy, a, lda);                                  \
+    c.run = run_triangle, c.uplo = uplo, c.extra = TWICE;                                                    \
+    return product(h, &c, T, T, alpha, NULL);                                                                \
+  }
+#define SYRS(L, T, I, S) SYR(cublas##L##syr, 1, T, T, I, S) SYR2(cublas##L##syr2, 1, T, I, S)
+#define HER2(L, T, I, S) SYR2(cublas##L##her2, 2, T, I, S)
 BLAS_ALL(SYRS)
+BLAS_COMPLEX(HER2)
+SYR(cublasCher, 2, BLAS_C32F, BLAS_R32F, int, )
+SYR(cublasCher, 2, BLAS_C32F, BLAS_R32F, int64_t, _64)
+SYR(cublasZher, 2, BLAS_C64F, BLAS_R64F, int, )
+SYR(cublasZher, 2, BLAS_C64F, BLAS_R64F, int64_t, _64)

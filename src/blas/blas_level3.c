@@ -1,4 +1,4 @@
-// Matrices: symm, hemm, syrk, herk, syr2k, trmm, trsm, geam, dgmm.
+// Matrices: symm, hemm, syrk, herk, syr2k, her2k, trmm, trsm, geam, dgmm; trmv and trsv, which are trmm and trsm of one column.
 #include <stdlib.h>
 
 #include "blas/blas.h"
@@ -9,7 +9,12 @@ typedef struct Level3 {
   int64_t m, n, k;
   const void *alpha, *beta;
   double flops;
+  bool real_beta; // of Hermitian matrices, where alpha is complex
 } Level3;
+
+static int real_type(int type) {
+  return type == BLAS_C64F ? BLAS_R64F : BLAS_R32F;
+}
 
 static int run3(const BlasHandle *h, BlasCall *c, const Level3 *l) {
   if (!blas_is_handle(h)) return BLAS_NO_HANDLE;
@@ -24,7 +29,7 @@ static int run3(const BlasHandle *h, BlasCall *c, const Level3 *l) {
   c->name = l->name;
   c->m = l->m, c->n = l->n, c->k = l->k;
   c->alpha = blas_scalar(h, l->alpha, l->scale);
-  if (l->beta) c->beta = blas_scalar(h, l->beta, l->scale);
+  if (l->beta) c->beta = blas_scalar(h, l->beta, l->real_beta ? real_type(l->scale) : l->scale);
   c->compute = blas_compute_of(l->type);
   c->flops = l->flops * (blas_is_complex(l->type) ? 4 : 1);
   c->dtype = blas_roof(l->type, false);
@@ -81,8 +86,8 @@ static int symm(const BlasHandle *h, const Level3 *l, int side, int uplo, int he
 #define SYMM(name, T, I, S, hermitian)                                                                       \
   BLAS_API int name##S(const BlasHandle *h, int side, int uplo, I m, I n, const void *alpha, const void *a,  \
                        I lda, const void *b, I ldb, const void *beta, void *c, I ldc) {                      \
-    return symm(h, &(Level3){#name, T, T, m, n, 0, alpha, beta, 0}, side, uplo, hermitian, a, lda, b, ldb,   \
-                c, ldc);                                                                                     \
+    return symm(h, &(Level3){#name, T, T, m, n, 0, alpha, beta, 0, false}, side, uplo, hermitian, a, lda, b, \
+                ldb, c, ldc);                                                                                \
   }
 #define SYMMS(L, T, I, S) SYMM(cublas##L##symm_v2, T, I, S, 0)
 #define HEMMS(L, T, I, S) SYMM(cublas##L##hemm_v2, T, I, S, 1)
@@ -129,19 +134,23 @@ static int syrk(const BlasHandle *h, const Level3 *l, int uplo, int trans, int e
 #define SYRK(name, T, R, I, S, extra)                                                                        \
   BLAS_API int name##S(const BlasHandle *h, int uplo, int trans, I n, I k, const void *alpha, const void *a, \
                        I lda, const void *beta, void *c, I ldc) {                                            \
-    return syrk(h, &(Level3){#name, T, R, 0, n, k, alpha, beta, 0}, uplo, trans, extra, a, lda, a, lda, c,   \
-                ldc);                                                                                        \
+    return syrk(h, &(Level3){#name, T, R, 0, n, k, alpha, beta, 0, false}, uplo, trans, extra, a, lda, a,    \
+                lda, c, ldc);                                                                                \
   }
 #define SYRKX(name, T, I, S, extra)                                                                          \
   BLAS_API int name##S(const BlasHandle *h, int uplo, int trans, I n, I k, const void *alpha, const void *a, \
                        I lda, const void *b, I ldb, const void *beta, void *c, I ldc) {                      \
-    return syrk(h, &(Level3){#name, T, T, 0, n, k, alpha, beta, 0}, uplo, trans, extra, a, lda, b, ldb, c,   \
-                ldc);                                                                                        \
+    Level3 l = {#name, T, T, 0, n, k, alpha, beta, 0, ((extra)&OF_HERMITIAN) != 0};                          \
+    return syrk(h, &l, uplo, trans, extra, a, lda, b, ldb, c, ldc);                                          \
   }
 #define SYRKS(L, T, I, S)                                                                                    \
   SYRK(cublas##L##syrk_v2, T, T, I, S, 0)                                                                    \
   SYRKX(cublas##L##syrkx, T, I, S, 0) SYRKX(cublas##L##syr2k_v2, T, I, S, TWICE)
+#define HER2KS(L, T, I, S)                                                                                   \
+  SYRKX(cublas##L##herkx, T, I, S, OF_HERMITIAN)                                                             \
+  SYRKX(cublas##L##her2k_v2, T, I, S, OF_HERMITIAN | TWICE)
 BLAS_ALL(SYRKS)
+BLAS_COMPLEX(HER2KS)
 SYRK(cublasCherk_v2, BLAS_C32F, BLAS_R32F, int, , OF_HERMITIAN)
 SYRK(cublasCherk_v2, BLAS_C32F, BLAS_R32F, int64_t, _64, OF_HERMITIAN)
 SYRK(cublasZherk_v2, BLAS_C64F, BLAS_R64F, int, , OF_HERMITIAN)
@@ -155,17 +164,9 @@ static BlasView triangle(const BlasCall *c, BlasView a) {
   return blas_op(a, c->trans_a);
 }
 
-static BlasView dense_copy(const BlasView *v, int64_t m, int64_t n) {
-  BlasView copy = {.type = BLAS_C64F, .down = 1, .right = m};
-  copy.at = malloc((size_t)(m * n) * blas_bytes(BLAS_C64F));
-  for (int64_t j = 0; copy.at && j < n; j++)
-    for (int64_t i = 0; i < m; i++) blas_put(&copy, i, j, blas_get(v, i, j));
-  return copy;
-}
-
 // B may be C.
 static bool run_trmm(const BlasCall *c, BlasView *v) {
-  BlasView a = triangle(c, v[0]), b = dense_copy(&v[1], c->m, c->n);
+  BlasView a = triangle(c, v[0]), b = blas_copy_of(&v[1], c->m, c->n);
   if (!b.at) return false;
   BlasProduct p = product_of(c, v);
   p.a = c->side ? b : a, p.b = c->side ? a : b;
@@ -190,12 +191,11 @@ static void solve(const BlasView *a, const BlasView *b, int64_t m, int64_t n, Bl
 
 // X A = B is A^T X^T = B^T.
 static bool run_trsm(const BlasCall *c, BlasView *v) {
-  BlasView a = triangle(c, v[0]), b = dense_copy(&v[1], c->m, c->n);
+  BlasView a = triangle(c, v[0]), b = blas_copy_of(&v[1], c->m, c->n);
   if (!b.at) return false;
   BlasView at = blas_op(a, c->side), bt = blas_op(b, c->side);
   solve(&at, &bt, c->side ? c->n : c->m, c->side ? c->m : c->n, c->alpha.value);
-  for (int64_t j = 0; j < c->n; j++)
-    for (int64_t i = 0; i < c->m; i++) blas_put(&v[1], i, j, blas_get(&b, i, j));
+  blas_copy_to(&b, &v[1], c->m, c->n);
   free(b.at);
   return true;
 }
@@ -220,7 +220,7 @@ static double triangular_flops(const Level3 *l, int side) {
 #define TRIANGULAR(L, T, I, S)                                                                               \
   BLAS_API int cublas##L##trsm_v2##S(const BlasHandle *h, int side, int uplo, int trans, int diag, I m, I n, \
                                      const void *alpha, const void *a, I lda, void *b, I ldb) {              \
-    Level3 l = {"cublas" #L "trsm", T, T, m, n, side ? n : m, alpha, NULL, 0};                               \
+    Level3 l = {"cublas" #L "trsm", T, T, m, n, side ? n : m, alpha, NULL, 0, false};                        \
     BlasCall c = triangular(&l, side, uplo, trans, diag, a, lda, b, ldb);                                    \
     l.flops = triangular_flops(&l, side);                                                                    \
     return run3(h, &c, &l);                                                                                  \
@@ -228,7 +228,7 @@ static double triangular_flops(const Level3 *l, int side) {
   BLAS_API int cublas##L##trsmBatched##S(const BlasHandle *h, int side, int uplo, int trans, int diag, I m,  \
                                          I n, const void *alpha, const void *a, I lda, void *b, I ldb,       \
                                          I count) {                                                          \
-    Level3 l = {"cublas" #L "trsmBatched", T, T, m, n, side ? n : m, alpha, NULL, 0};                        \
+    Level3 l = {"cublas" #L "trsmBatched", T, T, m, n, side ? n : m, alpha, NULL, 0, false};                 \
     BlasCall c = triangular(&l, side, uplo, trans, diag, a, lda, b, ldb);                                    \
     if (count <= 0) return count ? BLAS_BAD_VALUE : BLAS_OK;                                                 \
     c.batches = count, c.operands[0].list = c.operands[1].list = true;                                       \
@@ -238,7 +238,7 @@ static double triangular_flops(const Level3 *l, int side) {
   BLAS_API int cublas##L##trmm_v2##S(const BlasHandle *h, int side, int uplo, int trans, int diag, I m, I n, \
                                      const void *alpha, const void *a, I lda, const void *b, I ldb,          \
                                      void *out, I ldc) {                                                     \
-    Level3 l = {"cublas" #L "trmm", T, T, m, n, side ? n : m, alpha, NULL, 0};                               \
+    Level3 l = {"cublas" #L "trmm", T, T, m, n, side ? n : m, alpha, NULL, 0, false};                        \
     BlasCall c = triangular(&l, side, uplo, trans, diag, a, lda, b, ldb);                                    \
     c.run = run_trmm, c.count = 3, c.operands[2] = blas_matrix(out, T, m, n, ldc);                           \
     c.operands[2].unread = true;                                                                             \
@@ -246,6 +246,31 @@ static double triangular_flops(const Level3 *l, int side) {
     return run3(h, &c, &l);                                                                                  \
   }
 BLAS_ALL(TRIANGULAR)
+
+static int of_vector(const BlasHandle *h, const char *name, int type, bool solves, int uplo, int trans,
+                     int diag, int64_t n, const void *a, int64_t lda, void *x, int64_t step) {
+  static const double one = 1;
+  if (!blas_is_handle(h)) return BLAS_NO_HANDLE;
+  if (!step) return BLAS_BAD_VALUE;
+  BlasHandle host = *h;
+  host.pointers = 0;
+  Level3 l = {name, type, BLAS_R64F, n, 1, n, &one, NULL, (double)n * (double)n, false};
+  BlasCall c = triangular(&l, 0, uplo, trans, diag, a, lda, x, n);
+  c.operands[1] = c.operands[2] = blas_vector(x, type, n, step);
+  if (!solves) c.run = run_trmm, c.count = 3, c.operands[2].unread = true;
+  return run3(&host, &c, &l);
+}
+
+#define OF_VECTOR(L, T, I, S)                                                                                \
+  BLAS_API int cublas##L##trmv_v2##S(const BlasHandle *h, int uplo, int trans, int diag, I n, const void *a, \
+                                     I lda, void *x, I incx) {                                               \
+    return of_vector(h, "cublas" #L "trmv", T, false, uplo, trans, diag, n, a, lda, x, incx);                \
+  }                                                                                                          \
+  BLAS_API int cublas##L##trsv_v2##S(const BlasHandle *h, int uplo, int trans, int diag, I n, const void *a, \
+                                     I lda, void *x, I incx) {                                               \
+    return of_vector(h, "cublas" #L "trsv", T, true, uplo, trans, diag, n, a, lda, x, incx);                 \
+  }
+BLAS_ALL(OF_VECTOR)
 
 // ---- element by element ----
 
@@ -280,7 +305,7 @@ static bool run_dgmm(const BlasCall *c, BlasView *v) {
     c.operands[2].unread = true;                                                                             \
     if (!a) c.operands[0] = c.operands[1];                                                                   \
     if (!b) c.operands[1] = c.operands[0];                                                                   \
-    Level3 l = {"cublas" #L "geam", T, T, m, n, 0, alpha, beta, 3.0 * (double)m * (double)n};                \
+    Level3 l = {"cublas" #L "geam", T, T, m, n, 0, alpha, beta, 3.0 * (double)m * (double)n, false};         \
     return beta ? run3(h, &c, &l) : BLAS_BAD_VALUE;                                                          \
   }                                                                                                          \
   BLAS_API int cublas##L##dgmm##S(const BlasHandle *h, int side, I m, I n, const void *a, I lda,             \
@@ -294,7 +319,7 @@ static bool run_dgmm(const BlasCall *c, BlasView *v) {
                   .operands = {blas_matrix(a, T, m, n, lda), blas_vector(x, T, side ? n : m, incx),          \
                                blas_matrix(out, T, m, n, ldc)}};                                             \
     c.operands[2].unread = true;                                                                             \
-    Level3 l = {"cublas" #L "dgmm", T, BLAS_R64F, m, n, 0, one, NULL, (double)m * (double)n};                \
+    Level3 l = {"cublas" #L "dgmm", T, BLAS_R64F, m, n, 0, one, NULL, (double)m * (double)n, false};         \
     return run3(&host, &c, &l);                                                                              \
   }
 BLAS_ALL(BY_ELEMENT)
