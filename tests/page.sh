@@ -6,5 +6,5 @@ if ! echo 'int f(void) { return 0; }' | $CLANG --target=wasm32 -nostdlib -Wl,--n
   exit 77
 fi
 command -v python3 >/dev/null || { echo "no python3" && exit 77; }
-${MAKE:-make} --no-print-directory page site "$B/tests/page_probe" || exit 1
+${MAKE:-make} -j"$(nproc)" --no-print-directory page site "$B/tests/page_probe" || exit 1
 exec python3 tests/page.py "$B"

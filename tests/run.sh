@@ -8,7 +8,7 @@
 # skipped, as many tests as the last line counts, or one with what it says for a reason. SUITE_SECONDS (7200) is the most
 # that it gets: a net against hangs, so wide that it says nothing about the speed of the machine. A failing suite's output
 # is shown whole, each line after a '|'; of what was skipped the reasons are. As many suites run at once as there are
-# cores (JOBS), but for the house's. The last line of all is "N passed, N failed" (", N skipped" where any were); the exit
+# cores (JOBS), but for those of the house that build. The last line of all is "N passed, N failed" (", N skipped" where any were); the exit
 # code is 0 when tests ran and none failed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -78,8 +78,7 @@ since() { awk -v a="$1" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }'; 
 # through every parser, the emulator and the runtimes, are run with it, and of the suites that start no processes those that
 # allocate most; elsewhere all suites.
 starts_processes() { [[ $1 == *.sh ]] || grep -qE '\b(popen|system|exec[lv]p?e?|forkpty)\(' "$1"; }
-allocates_most=" test_alloc test_audit test_bench test_context test_emu test_emu_tensor test_fatbin test_hostile test_json_read test_ladder
-  test_libcuda test_model test_ops test_profile test_ptx_module test_replay test_report test_roofline test_sass test_shim "
+allocates_most=" test_alloc test_bench test_context test_emu test_ladder test_libcuda test_model test_ops test_profile test_shim "
 leaks() { # SOURCE
   local name
   name=$(basename "$1" .c)
@@ -133,9 +132,11 @@ sanitized() {
 }
 
 house() {
-  jobs=1 # they build and install
+  local check
+  for check in linters headers cuda examples runner layers scripts; do suite "$check" bash "tests/$check.sh"; done
+  jobs=1 # these use all cores, or build and install
   suite lint scripts/lint.sh changed
-  for check in linters runner headers layers scripts cuda examples wasm page install abi packages; do suite "$check" bash "tests/$check.sh"; done
+  for check in wasm page install abi packages; do suite "$check" bash "tests/$check.sh"; done
 }
 
 for group in "$@"; do

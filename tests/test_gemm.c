@@ -63,6 +63,12 @@ static GemmWay way_of(int kernel, int turn) {
   return way;
 }
 
+#ifdef __SANITIZE_ADDRESS__ // the emulator under a sanitizer is slow: one layout of each tile
+enum { BRIEF = 1 };
+#else
+enum { BRIEF = 0 };
+#endif
+
 // Each layout once in one of the output types, with the operands as they are and swapped; each epilogue once.
 TEST(every_tile_is_right) {
   if (!ops_image_count) SKIP("built without nvcc: no kernels");
@@ -71,7 +77,7 @@ TEST(every_tile_is_right) {
   for (int kernel = 0; ctx && kernel < GEMM_KERNELS; kernel++) {
     if (!ops_has_kernel(ctx, &ops_gemm, kernel) || !gemm_variants[kernel].rows) continue;
     int ran = 0, ran_swapped = 0, turn = kernel;
-    for (int option = 0; option <= 8; option++) {
+    for (int option = 0; option <= 8 && !(BRIEF && ran && ran_swapped); option++) {
       bool epilogue = option > 3 && option < 8;
       GemmWay way = way_of(kernel, turn);
       if (epilogue && kernel % 4 != option % 4) continue;

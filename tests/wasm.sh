@@ -8,7 +8,7 @@ fi
 passed=0 failed=0 skipped=0
 check() { if "$@"; then passed=$((passed + 1)); else echo "failed: $*" && failed=$((failed + 1)); fi; }
 
-check ${MAKE:-make} --no-print-directory wasm "$B/probe.wasm" "$B/tests/wasm_probe"
+check ${MAKE:-make} -j"$(nproc)" --no-print-directory wasm "$B/probe.wasm" "$B/tests/wasm_probe"
 check "$B/tests/wasm_probe" >"$B/probe.txt"
 if command -v node >/dev/null; then check node tests/wasm.js "$B/sol.wasm" "$B/probe.wasm" "$B/probe.txt"
 else skipped=1; fi
