@@ -139,7 +139,7 @@ def default_arguments(own):
     makefile = os.path.join(own, "Makefile")
     if not os.path.exists(makefile):
         return ""
-    found = re.search(r"^run:.*\n(?:\t.*\n)*?\t.*\./\$\(program\)[ \t]*(.*)$", open(makefile, encoding="utf-8").read(), re.M)
+    found = re.search(r"^run:.*\n(?:\t.*\n)*?\t.*\./(?:\$\(program\)|\w+)[ \t]*(.*)$", open(makefile, encoding="utf-8").read(), re.M)
     return found.group(1).strip() if found else ""
 
 
