@@ -27,7 +27,7 @@ build() { # NAME LIBRARIES...
   local name=$1 libs=() lib
   shift
   for lib in "$@" libcudart.so.13; do libs+=("$shim/$lib"); done
-  [ "$bin/library_$name" -nt "tests/library/$name.cpp" ] && [ "$bin/library_$name" -nt tests/library/blas_check.h ] ||
+  [ "$bin/library_$name" -nt "tests/library/$name.cpp" ] && [ "$bin/library_$name" -nt tests/library/blas_check.hpp ] ||
     "${CXX:-g++}" -std=c++17 -O1 -isystem "$include" "tests/library/$name.cpp" -Wl,--unresolved-symbols=ignore-in-shared-libs \
       "${libs[@]}" -o "$bin/library_$name" 2>"$scratch/err" || bad "$name does not compile"
 }

@@ -1,5 +1,5 @@
 // cuBLAS's stand-in against plain loops: products, vectors, batches.
-#include "blas_check.h"
+#include "blas_check.hpp"
 
 #define BY_TYPE(name)                                                                                        \
   static cublasStatus_t name(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, \

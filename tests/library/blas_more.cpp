@@ -1,5 +1,5 @@
 // cuBLAS's stand-in against plain loops: rotations, batches of vectors, triangular matrices, groups of products, systems.
-#include "blas_check.h"
+#include "blas_check.hpp"
 
 static void rotations(cublasHandle_t h) {
   double a = 3, b = 4, c = 0, s = 0;

@@ -1,7 +1,7 @@
 // What the programs that check cuBLAS's stand-in against plain loops share. With NVIDIA's headers, so that the signatures are
 // checked too.
-#ifndef SOL_TESTS_BLAS_CHECK_H
-#define SOL_TESTS_BLAS_CHECK_H
+#ifndef SOL_TESTS_BLAS_CHECK_HPP
+#define SOL_TESTS_BLAS_CHECK_HPP
 
 #include <cublasLt.h>
 #include <cublasXt.h>
