@@ -1,11 +1,12 @@
 // Times the tiled kernels of kernels/gemm/gemm.def beside cuBLAS, for fitting and scoring the launch rule of
 // src/ops/gemm_rule.c: bf16, A by rows, B by columns, over sets of A, B and C that do not fit into L2, in CUDA graphs. One
 // JSON object a line: a shape, cuBLAS's microseconds, a copy's of as many bytes, and each plan's: "128x256x4/2x1", a kernel and its clusters' blocks
-// below each other and side by side, or "split_64x4/3", one that shares out k among 3, or
+// below each other and side by side, "128x256x4/2x1x2", the same with k of the last tiles shared out by 2 such groups of blocks, or "split_64x4/3", one that shares out k among 3, or
 // "split_64x4/2x1x3", of two tiles below each other; an s behind it where the operands are
-// swapped. The results are held against cuBLAS's.
+// swapped. The results are held against cuBLAS's: all of C, or of a large one the first and the last rows.
+// --check N: every plan N times, C filled with NaN before each; nothing is timed.
 //   g++ -std=c++17 -O2 -Ikernels -I$CUDA/include bench/gemm_sweep.cpp -L$CUDA/lib64 -lcublas -lcudart -lcuda -o gemm_sweep
-//   ./gemm_sweep build/kernels/gemm.fatbin MxNxK...    # or MxNxK:PLAN,PLAN...
+//   ./gemm_sweep build/kernels/gemm.fatbin [--check N] MxNxK...    # or MxNxK:PLAN,PLAN...
 #include <cublas_v2.h>
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -39,6 +40,7 @@ struct Variant {
   {"sol_gemm_" #kind "_" #a #b "_split_" #wide "x" #stages, a || b ? 0 : kind, 128, wide, stages, 1, per_sm, NULL, {}},
 #define FEW(kind, bits, tiles)
 #define FEW_89(kind, bits, tiles)
+#define STREAM(kind, bits)
 #define ANY(kind)
 #define ANY_WEIGHTS(kind, bits)
 static Variant variants[] = {
@@ -56,6 +58,7 @@ struct Set {
 static int sms;
 static cudaStream_t stream;
 static cublasHandle_t blas;
+static int checks; // how often to check each plan, and to time none; 0: to time
 
 static long ceil_div(long a, long b) {
   return (a + b - 1) / b;
@@ -127,8 +130,8 @@ template <class F> static double time_of(int calls, F call) {
   return best;
 }
 
-static std::vector<uint16_t> rows_of(const Set &s, long m, long n) { // the first and the last 16 at most
-  long rows = std::min(m, 16L);
+static std::vector<uint16_t> rows_of(const Set &s, long m, long n) { // all, or the first and the last 16
+  long rows = m * n > 4 << 20 ? std::min(m, 16L) : (m + 1) / 2;
   std::vector<uint16_t> out((size_t)(2 * rows * n));
   CHECK(cudaDeviceSynchronize());
   CHECK(cudaMemcpy(out.data(), s.c, (size_t)(rows * n) * 2, cudaMemcpyDeviceToHost));
@@ -157,7 +160,10 @@ static double error_of(const std::vector<uint16_t> &got, const std::vector<uint1
 static bool worth_timing(const Plan &plan, long m, long n, long k) {
   const Variant &v = *plan.v;
   long tiles = tiles_of(plan, m, n), room = (long)sms * v.per_sm;
-  if (plan.parts > 1 && (ceil_div(k, 64) < 2 * plan.parts || tiles * plan.parts * plan.down * plan.across > 2.2 * room || (double)tiles * plan.down * plan.across * (plan.parts - 1) > 1.2 * room)) return false;
+  if (plan.parts > 1 && !v.split) {
+    long left = tiles % v.at_a_time[plan.down * plan.across];
+    if (!left || left * plan.parts * plan.down * plan.across > 2.2 * room || ceil_div(k, 64) < 2 * plan.parts) return false;
+  } else if (plan.parts > 1 && (ceil_div(k, 64) < 2 * plan.parts || tiles * plan.parts * plan.down * plan.across > 2.2 * room || (double)tiles * plan.down * plan.across * (plan.parts - 1) > 1.2 * room)) return false;
   double least = 1e30, mine = (double)tiles * plan.down * plan.across * v.rows * v.wide;
   for (const Variant &o : variants)
     for (int turn = 0; turn < 2 && o.kind == KIND_BF16; turn++)
@@ -168,6 +174,7 @@ static bool worth_timing(const Plan &plan, long m, long n, long k) {
 static std::string name_of(const Plan &p) {
   std::string to = std::to_string(p.down) + "x" + std::to_string(p.across);
   if (p.v->split) to = (p.down * p.across > 1 ? to + "x" : "") + std::to_string(p.parts);
+  else if (p.parts > 1) to += "x" + std::to_string(p.parts);
   return std::string(p.v->name + 14) + "/" + to + (p.swapped ? "s" : "");
 }
 
@@ -175,13 +182,22 @@ static std::string name_of(const Plan &p) {
 static std::vector<Plan> plans_of(long m, long n, long k, const std::string &only) {
   std::vector<Plan> all;
   for (const Variant &v : variants)
-    for (int i = 0; i < (v.split ? 64 : 8) && v.kind == KIND_BF16 && v.kernel; i++) {
+    for (int i = 0; i < 64 && v.kind == KIND_BF16 && v.kernel; i++) {
       Plan p = {&v, 1 + i / 8, 1 + i / 2 % 2, 1 + i / 4 % 2, (bool)(i % 2)};
       if (p.parts * p.down * p.across > 8) continue;
       if (v.wide < 64 && p.down > 1) continue; // too few boxes to share
+      if (p.parts > 1 && !GEMM_SHARES_K(v.rows, v.wide, v.stages)) continue;
       if (only.empty() ? worth_timing(p, m, n, k) : only.find("," + name_of(p) + ",") != std::string::npos) all.push_back(p);
     }
   return all;
+}
+
+static bool is_right(const Plan &plan, long m, long n, long k, const Set &s, const std::vector<uint16_t> &want) {
+  CHECK(cudaMemsetAsync(s.c, 0xff, (size_t)(m * n) * 2, stream)); // NaN
+  bool launched = launch(plan, m, n, k, s);
+  double error = launched ? error_of(rows_of(s, m, n), want) : 1e9;
+  if (!(error < 4e-3)) fprintf(stderr, "WRONG %ldx%ldx%ld %s: %g%s\n", m, n, k, name_of(plan).c_str(), error, launched ? "" : " not launched");
+  return error < 4e-3;
 }
 
 static int time_shape(long m, long n, long k, const std::string &only, char *pool, size_t room) {
@@ -211,22 +227,17 @@ static int time_shape(long m, long n, long k, const std::string &only, char *poo
   };
   theirs(0);
   std::vector<uint16_t> want = rows_of(sets[0], m, n);
-  double peer = time_of(calls, theirs);
+  double peer = checks ? 0 : time_of(calls, theirs);
   size_t half = (size_t)(bytes / 2) / 256 * 256;
-  double copied = m > 64 ? 0 : time_of(calls, [&](int i) {
+  double copied = m > 64 || checks ? 0 : time_of(calls, [&](int i) {
     size_t from = (size_t)i * half % (room - half) / 256 * 256;
     CHECK(cudaMemcpyAsync(pool + room + from % (room / 2), pool + from, half, cudaMemcpyDeviceToDevice, stream));
   });
   printf("{\"m\":%ld,\"n\":%ld,\"k\":%ld,\"cublas\":%.2f,\"copy\":%.2f,\"us\":{", m, n, k, peer, copied);
   const char *comma = "";
   for (const Plan &plan : plans_of(m, n, k, only)) {
-    CHECK(cudaMemsetAsync(sets[0].c, 0xff, (size_t)(m * n) * 2, stream));
-    if (!launch(plan, m, n, k, sets[0])) {
-      fprintf(stderr, "%s: not launched\n", name_of(plan).c_str());
-      continue;
-    }
-    double error = error_of(rows_of(sets[0], m, n), want);
-    if (!(error < 4e-3)) fprintf(stderr, "WRONG %ldx%ldx%ld %s: %g\n", m, n, k, name_of(plan).c_str(), error), wrong++;
+    for (int i = 0; i < std::max(checks, 1); i++) wrong += !is_right(plan, m, n, k, sets[0], want);
+    if (checks) continue;
     double t = time_of(calls, [&](int i) { launch(plan, m, n, k, sets[(size_t)(i % count)]); });
     printf("%s\"%s\":%.2f", comma, name_of(plan).c_str(), t), comma = ",";
   }
@@ -263,7 +274,6 @@ int main(int argc, char **argv) {
     CHECK(cuFuncSetAttribute(v.kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_of(v)));
     fprintf(stderr, "%s: clusters at a time", v.name);
     for (int parts : {1, 2, 3, 4, 5, 6, 7, 8}) {
-      if (parts > 4 && !v.split) break;
       CUlaunchAttribute at = {};
       at.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
       at.value.clusterDim = {(unsigned)parts, 1, 1};
@@ -277,7 +287,8 @@ int main(int argc, char **argv) {
     fprintf(stderr, "\n");
   }
   int wrong = 0;
-  for (int i = 2; i < argc; i++) {
+  int first = argc > 3 && !strcmp(argv[2], "--check") ? checks = atoi(argv[3]), 4 : 2;
+  for (int i = first; i < argc; i++) {
     long m, n, k;
     const char *only = strchr(argv[i], ':');
     if (sscanf(argv[i], "%ldx%ldx%ld", &m, &n, &k) == 3) wrong += time_shape(m, n, k, only ? "," + std::string(only + 1) + "," : "", pool, room);

@@ -1,6 +1,7 @@
 // Which GEMM kernel runs. Few rows of A with B by columns, aligned: one that reads B once. Otherwise on Hopper, where
 // tensor copies can reach the tensors, the tile that gemm_rule.c picks; everything else: any.
 #include <limits.h>
+#include <stdlib.h>
 
 #include "ops/gemm_parts.h"
 
@@ -10,6 +11,7 @@ const char *const gemm_kernels[GEMM_KERNELS] = {
 #define SPLIT(kind, a, b, wide, stages, per_sm) "sol_gemm_" #kind "_" #a #b "_split_" #wide "x" #stages,
 #define FEW(kind, bits, tiles)                  "sol_gemm_" #kind "_few_" #bits "x" #tiles,
 #define FEW_89(kind, bits, tiles)               FEW(kind, bits, tiles)
+#define STREAM(kind, bits)                      "sol_gemm_" #kind "_stream_" #bits,
 #define ANY(kind)                               "sol_gemm_" #kind "_any",
 #define ANY_WEIGHTS(kind, bits)                 "sol_gemm_" #kind "_any_weights_" #bits,
 #include "kernels/gemm/gemm.def"
@@ -20,6 +22,7 @@ const uint32_t gemm_shared[GEMM_KERNELS] = {
 #define SPLIT(kind, a, b, wide, stages, per_sm)       GEMM_RING_BYTES(128, wide, stages),
 #define FEW(kind, bits, tiles)                        GEMM_FEW_SHARED(tiles, 8),
 #define FEW_89(kind, bits, tiles)                     FEW(kind, bits, tiles)
+#define STREAM(kind, bits)                            GEMM_BLOCK_SHARED(1),
 #define ANY(kind)                                     0,
 #define ANY_WEIGHTS(kind, bits)                       0,
 #include "kernels/gemm/gemm.def"
@@ -105,9 +108,8 @@ static SolStatus launch_tiled(SolContext *ctx, const SolGemm *a, const GemmPlan 
                        .swapped = way->swapped};
   SolStatus status = make_maps(ctx, a, plan, &p);
   if (status) return status;
-  int64_t clusters = v->split || plan->tiles < plan->at_a_time ? plan->tiles : plan->at_a_time;
   OpsLaunch l = {.kernel = way->kernel,
-                 .grid = {(uint32_t)(clusters * size), 1, 1},
+                 .grid = {(uint32_t)(plan->clusters * size), 1, 1},
                  .block = v->threads,
                  .cluster = (uint32_t)size,
                  .shared = gemm_shared[way->kernel],
@@ -173,6 +175,8 @@ static int few_parts(const SolContext *ctx, int64_t tiles, int64_t steps) {
 static bool plan_few(SolContext *ctx, SolGemm *a, GemmPlan *plan) {
   static const int few[] = {GEMM_SPLIT_1_00_16_6, GEMM_SPLIT_2_00_16_6, GEMM_SPLIT_3_00_16_6};
   int kernel = few[ops_kind(a->dtype) - 1];
+  const char *forced = getenv("SOL_GEMM_STREAM");
+  if (forced && atoi(forced) & 8 * ops_size(a->dtype)) return false;
   if (a->weights || gemm_b_width(a) * a->batch < 128 * ctx->sms) return false;
   if (a->a_columns) a->a_columns = 0, a->a_stride = a->k; // one row
   if (ctx->cc < 90 || !gemm_can_tile(a) || !ops_has_kernel(ctx, &ops_gemm, kernel)) return false;

@@ -10,6 +10,7 @@ enum {
 #define SPLIT(kind, a, b, wide, stages, per_sm)       GEMM_SPLIT_##kind##_##a##b##_##wide##_##stages,
 #define FEW(kind, bits, tiles)                        GEMM_FEW_##kind##_##bits##_##tiles,
 #define FEW_89(kind, bits, tiles)                     FEW(kind, bits, tiles)
+#define STREAM(kind, bits)                            GEMM_STREAM_##kind##_##bits,
 #define ANY(kind)                                     GEMM_ANY_##kind,
 #define ANY_WEIGHTS(kind, bits)                       GEMM_ANY_WEIGHTS_##kind##_##bits,
 #include "kernels/gemm/gemm.def"
@@ -74,10 +75,11 @@ typedef struct GemmWay {
   bool swapped;
 } GemmWay;
 
-// Its tiles: rows and columns of clusters' tiles; clusters that run at a time.
+// Its tiles: rows and columns of the tiles of the blocks that share operands; clusters that run at a time, and of the launch; turns in which each part of
+// a cluster has a tile of its own, and in which the parts share out the k of one.
 typedef struct GemmPlan {
   GemmWay way;
-  int64_t rows, columns, tiles, at_a_time;
+  int64_t rows, columns, tiles, at_a_time, clusters, own_turns, shared_turns;
 } GemmPlan;
 
 // gemm_rule.c

@@ -11,6 +11,7 @@ const GemmVariant gemm_variants[GEMM_KERNELS] = {
   {kind, a, b, 128, wide, stages, true, per_sm, GEMM_THREADS(128, per_sm)},
 #define FEW(kind, bits, tiles)    {0},
 #define FEW_89(kind, bits, tiles) FEW(kind, bits, tiles)
+#define STREAM(kind, bits)        {0},
 #define ANY(kind)                 {.threads = GEMM_ANY_THREADS},
 #define ANY_WEIGHTS(kind, bits)   {.threads = GEMM_ANY_THREADS},
 #include "kernels/gemm/gemm.def"
@@ -30,13 +31,13 @@ bool gemm_can_tile(const SolGemm *a) {
          gemm_reaches(a->b, a->b_stride, a->b_batch_stride, a->batch, in);
 }
 
-// Whether a tile has enough boxes for the blocks of a cluster to share them.
+// Whether a tile has enough boxes for the blocks of a cluster to share them, and a block's shared memory room for the sums of its part of k.
 static bool shares(const GemmVariant *v, const GemmWay *way) {
   int boxes_a = v->rows / (v->a_turned ? 64 : GEMM_BOX_A(v->rows)),
       boxes_b = v->wide / GEMM_BOX_B(v->b_turned, v->wide);
-  // Kernels that split k can share operands as well, but in one run on an H200 such plans had wrong results: they are not chosen.
-  return v->split ? way->down * way->across == 1
-                  : boxes_a >= way->across && boxes_b >= way->down && way->parts == 1;
+  return boxes_a >= way->across && boxes_b >= way->down &&
+         way->down * way->across * way->parts <= GEMM_PARTS &&
+         (way->parts == 1 || GEMM_SHARES_K(v->rows, v->wide, v->stages));
 }
 
 // Tensor copies write C of gemm_wgmma.cuh, in pieces that half of a tile must have whole; where the operands are swapped it has not all
@@ -89,6 +90,10 @@ GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, GemmWay way) {
   p.columns = ops_ceil_div(across, gated && !way.swapped ? wide / 2 : wide);
   p.tiles = p.rows * p.columns * a->batch;
   p.at_a_time = gemm_clusters_of(ctx, way.down * way.across * way.parts, v->per_sm);
+  p.clusters = v->split || p.tiles < p.at_a_time ? p.tiles : p.at_a_time;
+  // Of gemm_wgmma.cuh the parts of a cluster have tiles of their own as long as there are enough for all.
+  p.own_turns = v->split || !p.tiles ? 0 : p.tiles / (p.clusters * way.parts);
+  p.shared_turns = ops_ceil_div(p.tiles - p.own_turns * p.clusters * way.parts, p.at_a_time);
   return p;
 }
 
@@ -137,23 +142,24 @@ static double step_of(const SolGemm *a, const GemmPlan *p, double blocks, double
 double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p) {
   const GemmVariant *v = &gemm_variants[p->way.kernel];
   double size = p->way.down * p->way.across * p->way.parts, area = v->rows * v->wide, parts = p->way.parts;
-  double blocks = (double)(p->tiles < p->at_a_time ? p->tiles : p->at_a_time) * size,
-         sms = fmin(blocks, ctx->sms);
-  double turns = (double)ops_ceil_div(p->tiles, p->at_a_time), each = size > 1 ? v->per_sm : blocks / sms;
-  double steps = turns * (double)ops_ceil_div(gemm_steps(a), p->way.parts);
+  double blocks = fmin((double)p->clusters, (double)p->at_a_time) * size, sms = fmin(blocks, ctx->sms);
+  double own = (double)p->own_turns, shared = (double)p->shared_turns,
+         each = size > 1 ? v->per_sm : blocks / sms;
+  double steps = own * (double)gemm_steps(a) + shared * (double)ops_ceil_div(gemm_steps(a), p->way.parts);
   double time = norm(steps * step_of(a, p, each, sms / ctx->sms) * 1e-3, bytes_of(a) / dram_tb * 1e-6);
   double sums = parts > 1 ? parts_us + sums_us * area / 16384 * (parts - 1) / parts : 0;
-  return time + call_us + turns * (end_us * area / 32768 + sums);
+  return time + call_us + (own + shared) * end_us * area / 32768 + shared * sums;
 }
 
-// More blocks than two for each place gain nothing.
+// More blocks than two for each place gain nothing; nor do parts of tiles of which all blocks have one in the last turn.
 static int most_parts(const SolContext *ctx, const SolGemm *a, const GemmWay *way) {
   const GemmVariant *v = &gemm_variants[way->kernel];
-  if (!v->split) return 1;
-  int64_t tiles = gemm_plan(ctx, a, *way).tiles, steps = gemm_steps(a) / 2;
-  int64_t room = tiles ? 2 * ctx->sms * v->per_sm / tiles : 1;
+  GemmPlan one = gemm_plan(ctx, a, *way);
+  int64_t together = way->down * way->across, steps = gemm_steps(a) / 2, cluster = GEMM_PARTS / together;
+  int64_t left = v->split ? one.tiles : one.tiles % one.at_a_time;
+  int64_t room = left ? 2 * ctx->sms * v->per_sm / (left * together) : 1;
   int64_t most = room < steps ? room : steps;
-  return most < 1 ? 1 : most < GEMM_PARTS ? (int)most : GEMM_PARTS;
+  return most < 1 ? 1 : most < cluster ? (int)most : (int)cluster;
 }
 
 bool gemm_pick(SolContext *ctx, const SolGemm *a, GemmPlan *best) {
@@ -164,7 +170,7 @@ bool gemm_pick(SolContext *ctx, const SolGemm *a, GemmPlan *best) {
     GemmWay way = {
         .kernel = i / 8, .parts = 1, .down = 1 + i / 4 % 2, .across = 1 + i / 2 % 2, .swapped = i % 2};
     if (!gemm_tile_fits(a, &way) || !ops_has_kernel(ctx, &ops_gemm, way.kernel)) continue;
-    for (int most = most_parts(ctx, a, &way); way.parts <= most; way.parts++) {
+    for (int most = most_parts(ctx, a, &way); way.parts <= most && gemm_tile_fits(a, &way); way.parts++) {
       GemmPlan p = gemm_plan(ctx, a, way);
       double time = gemm_estimate(ctx, a, &p);
       if (!found || time < least) *best = p, least = time, found = true;
