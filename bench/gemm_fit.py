@@ -35,7 +35,7 @@ def kernels(path):
 
 
 class Plan:
-    """ "128x256x4/2x1", "128x256x4/2x1x2", "split_64x4/3s" or "split_64x4/2x1x3"; s: the operands are swapped. Of a shape: all that the estimate takes from it."""
+    """ "128x256x4/2x1", "split_64x4/3s" or "split_64x4/2x1x3"; s: the operands are swapped. Of a shape: all that the estimate takes from it."""
 
     def __init__(self, name, us, shape, per_sm):
         m, n, k = shape
@@ -45,17 +45,14 @@ class Plan:
         sizes = [int(x) for x in self.kernel.replace("split_", "128x").split("x")]
         self.rows, self.wide = sizes[:2]
         cluster = [int(x) for x in way.split("x")]
-        self.parts = cluster.pop() if split or len(cluster) == 3 else 1
+        self.parts = cluster.pop() if split else 1
         down, across = cluster or (1, 1)
         tiles = ceil_div(n if swapped else m, self.rows * down) * ceil_div(m if swapped else n, self.wide * across)
         size = down * across * self.parts
         at_a_time = AT_A_TIME[per_sm][size - 1]
-        clusters, steps = min(tiles, at_a_time), ceil_div(k, 64)
-        blocks = clusters * size
-        own = 0 if split else tiles // (clusters * self.parts)
-        self.shared = ceil_div(tiles - own * clusters * self.parts, at_a_time)
-        self.turns, self.busy = own + self.shared, min(blocks, SMS) / SMS
-        self.blocks, self.steps = per_sm if size > 1 else blocks / min(blocks, SMS), own * steps + self.shared * ceil_div(steps, self.parts)
+        blocks = min(tiles, at_a_time) * size
+        self.turns, self.busy = ceil_div(tiles, at_a_time), min(blocks, SMS) / SMS
+        self.blocks, self.steps = per_sm if size > 1 else blocks / min(blocks, SMS), self.turns * ceil_div(ceil_div(k, 64), self.parts)
         self.more = next(x for bytes, x in ((128, 0), (64, 0.5), (32, 0.75), (1, 0.9)) if 2 * k % bytes == 0)
         self.read = 128 * (self.rows / across + self.wide / down)
         self.bytes = 2 * (m * k + n * k + m * n)
@@ -68,7 +65,7 @@ class Plan:
                                   read / c["l2_rate"] * self.busy, read / c["l2_one_rate"]) * (1 + c["empty_more"] * self.empty) + c["step_ns"]
         area = self.rows * self.wide
         sums = c["parts_us"] + c["sums_us"] * area / 16384 * (self.parts - 1) / self.parts if self.parts > 1 else 0
-        return norm(self.steps * step * 1e-3, self.bytes / c["dram_tb"] * 1e-6) + c["call_us"] + self.turns * c["end_us"] * area / 32768 + self.shared * sums
+        return norm(self.steps * step * 1e-3, self.bytes / c["dram_tb"] * 1e-6) + c["call_us"] + self.turns * (c["end_us"] * area / 32768 + sums)
 
 
 class Row:

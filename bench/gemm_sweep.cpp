@@ -1,7 +1,7 @@
 // Times the tiled kernels of kernels/gemm/gemm.def beside cuBLAS, for fitting and scoring the launch rule of
 // src/ops/gemm_rule.c: bf16, A by rows, B by columns, over sets of A, B and C that do not fit into L2, in CUDA graphs. One
 // JSON object a line: a shape, cuBLAS's microseconds, a copy's of as many bytes, and each plan's: "128x256x4/2x1", a kernel and its clusters' blocks
-// below each other and side by side, "128x256x4/2x1x2", the same with k of the last tiles shared out by 2 such groups of blocks, or "split_64x4/3", one that shares out k among 3, or
+// below each other and side by side, or "split_64x4/3", one that shares out k among 3, or
 // "split_64x4/2x1x3", of two tiles below each other; an s behind it where the operands are
 // swapped. The results are held against cuBLAS's: all of C, or of a large one the first and the last rows.
 // --check N: every plan N times, C filled with NaN before each; nothing is timed.
@@ -160,10 +160,7 @@ static double error_of(const std::vector<uint16_t> &got, const std::vector<uint1
 static bool worth_timing(const Plan &plan, long m, long n, long k) {
   const Variant &v = *plan.v;
   long tiles = tiles_of(plan, m, n), room = (long)sms * v.per_sm;
-  if (plan.parts > 1 && !v.split) {
-    long left = tiles % v.at_a_time[plan.down * plan.across];
-    if (!left || left * plan.parts * plan.down * plan.across > 2.2 * room || ceil_div(k, 64) < 2 * plan.parts) return false;
-  } else if (plan.parts > 1 && (ceil_div(k, 64) < 2 * plan.parts || tiles * plan.parts * plan.down * plan.across > 2.2 * room || (double)tiles * plan.down * plan.across * (plan.parts - 1) > 1.2 * room)) return false;
+  if (plan.parts > 1 && (ceil_div(k, 64) < 2 * plan.parts || tiles * plan.parts * plan.down * plan.across > 2.2 * room || (double)tiles * plan.down * plan.across * (plan.parts - 1) > 1.2 * room)) return false;
   double least = 1e30, mine = (double)tiles * plan.down * plan.across * v.rows * v.wide;
   for (const Variant &o : variants)
     for (int turn = 0; turn < 2 && o.kind == KIND_BF16; turn++)
@@ -174,7 +171,6 @@ static bool worth_timing(const Plan &plan, long m, long n, long k) {
 static std::string name_of(const Plan &p) {
   std::string to = std::to_string(p.down) + "x" + std::to_string(p.across);
   if (p.v->split) to = (p.down * p.across > 1 ? to + "x" : "") + std::to_string(p.parts);
-  else if (p.parts > 1) to += "x" + std::to_string(p.parts);
   return std::string(p.v->name + 14) + "/" + to + (p.swapped ? "s" : "");
 }
 
@@ -182,11 +178,10 @@ static std::string name_of(const Plan &p) {
 static std::vector<Plan> plans_of(long m, long n, long k, const std::string &only) {
   std::vector<Plan> all;
   for (const Variant &v : variants)
-    for (int i = 0; i < 64 && v.kind == KIND_BF16 && v.kernel; i++) {
+    for (int i = 0; i < (v.split ? 64 : 8) && v.kind == KIND_BF16 && v.kernel; i++) {
       Plan p = {&v, 1 + i / 8, 1 + i / 2 % 2, 1 + i / 4 % 2, (bool)(i % 2)};
       if (p.parts * p.down * p.across > 8) continue;
       if (v.wide < 64 && p.down > 1) continue; // too few boxes to share
-      if (p.parts > 1 && !GEMM_SHARES_K(v.rows, v.wide, v.stages)) continue;
       if (only.empty() ? worth_timing(p, m, n, k) : only.find("," + name_of(p) + ",") != std::string::npos) all.push_back(p);
     }
   return all;
@@ -274,6 +269,7 @@ int main(int argc, char **argv) {
     CHECK(cuFuncSetAttribute(v.kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_of(v)));
     fprintf(stderr, "%s: clusters at a time", v.name);
     for (int parts : {1, 2, 3, 4, 5, 6, 7, 8}) {
+      if (parts > 4 && !v.split) break;
       CUlaunchAttribute at = {};
       at.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
       at.value.clusterDim = {(unsigned)parts, 1, 1};

@@ -50,13 +50,13 @@ static bool try_tile(SolContext *ctx, GemmWay way, int option, SolDtype dtype, S
   return fits;
 }
 
-// In clusters of every shape by turns, as far as the kernel has them, and 1 to 3 groups of their blocks that share out k: of all tiles, or of the last.
+// In clusters of every shape by turns, as far as the kernel has them, and 1 to 3 blocks that share out k.
 static GemmWay way_of(int kernel, int turn) {
   GemmWay way = {.kernel = kernel, .parts = 1, .down = 1, .across = 1};
   const GemmVariant *v = &gemm_variants[kernel];
   way.across = 1 + turn / 2 % 2;
   if (v->wide / GEMM_BOX_B(v->b_turned, v->wide) > 1) way.down = 1 + turn % 2;
-  if (GEMM_SHARES_K(v->rows, v->wide, v->stages)) way.parts = way.down * way.across == 4 ? 2 : 1 + turn % 3;
+  if (v->split) way.parts = way.down * way.across == 4 ? 2 : 1 + turn % 3;
   return way;
 }
 
@@ -189,7 +189,7 @@ TEST(the_rule_takes_what_fits_the_size) {
            deep = picked(ctx, 240, 512, 16384);
   CHECK(!gemm_variants[many.way.kernel].split && many.tiles > many.at_a_time);
   CHECK(few.way.swapped); // no products for rows that are not there
-  CHECK(deep.way.parts > 1); // too few tiles for the SMs
+  CHECK(gemm_variants[deep.way.kernel].split && deep.way.parts > 1); // too few tiles for the SMs
   CHECK_INT(picked(ctx, 240, 512, 64).way.parts, 1);                 // nothing to share out
   sol_context_destroy(ctx);
 }

@@ -7,7 +7,7 @@
 #define TILED(kind, a, b, rows, wide, stages, per_sm)                                                        \
   KERNEL __launch_bounds__(GEMM_THREADS(rows, per_sm), per_sm)                                               \
       sol_gemm_##kind##_##a##b##_##rows##x##wide##x##stages(const __grid_constant__ GemmTiledParams p) {     \
-    GemmWgmma<kind, a, b, rows, wide, stages, per_sm, GEMM_RIGHT, GEMM_PARTS>::run(p);                      \
+    GemmWgmma<kind, a, b, rows, wide, stages, per_sm>::run(p);                                               \
   }
 #define SPLIT(kind, a, b, wide, stages, per_sm)                                                              \
   KERNEL __launch_bounds__(GEMM_THREADS(128, per_sm), per_sm)                                                \
@@ -15,7 +15,7 @@
     GemmSplit<kind, a, b, wide, stages>::run(p);                                                             \
   }
 #define STREAM(kind, bits)                                                                                   \
-  KERNEL __launch_bounds__(GEMM_STREAM_WARPS * 32 + 32, 1)                                                   \
+  KERNEL __launch_bounds__(GEMM_STREAM_THREADS, 1)                                                           \
       sol_gemm_##kind##_stream_##bits(const __grid_constant__ GemmStreamParams p) {                          \
     gemm_stream<kind, bits>(p);                                                                              \
   }

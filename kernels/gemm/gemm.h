@@ -62,21 +62,22 @@ typedef struct GemmFewParams {
 #define GEMM_FEW_RING(tiles) ((tiles) == 4 ? 24576 : 12288)
 #define GEMM_FEW_SHARED(tiles, warps) ((warps) * GEMM_FEW_RING(tiles) + 64 * ((warps) * (tiles) * 16 + 4))
 
-// gemm_stream.cuh: a: boxes of 128 bytes of few.rows; b: bytes, boxes of 128 of `each` columns, the columns of C that a warp has: with GEMM_SILU_MUL
+// gemm_stream.cuh: a: boxes of 128 bytes of few.rows; b: bytes, boxes of 128 of `each` columns, the columns of C that a box has: with GEMM_SILU_MUL
 // half as many at the most.
 typedef struct GemmStreamParams {
   GemmMap a, b;
   GemmFewParams few;
   int each, stages;
 } GemmStreamParams;
-#define GEMM_STREAM_WARPS   8
-#define GEMM_STREAM_COLUMNS 32 // of B, of a warp
+#define GEMM_STREAM_BOXES   8  // of a stage
+#define GEMM_STREAM_COLUMNS 32 // of B, of a box: two warps have half of its k each
+#define GEMM_STREAM_THREADS (2 * GEMM_STREAM_BOXES * 32)
 #define GEMM_STREAM_STAGES  6  // at the most
-// size: bytes of an element of A. Boxes of A beside 128 bytes of a column; bytes of a stage, where warps have `slots` different k; of the sums; of all.
+// size: bytes of an element of A. Boxes of A beside 128 bytes of a column; bytes of a stage, whose boxes have `slots` different k; of the sums; of all.
 #define GEMM_STREAM_X_BOXES(size, bits) (8 * (size) / (bits))
 #define GEMM_STREAM_STAGE(size, bits, rows, slots) \
-  (128 * (GEMM_STREAM_WARPS * GEMM_STREAM_COLUMNS + (slots) * (rows) * GEMM_STREAM_X_BOXES(size, bits)))
-#define GEMM_STREAM_SUMS (16 * 4 * (GEMM_STREAM_WARPS * GEMM_STREAM_COLUMNS + 4))
+  (128 * (GEMM_STREAM_BOXES * GEMM_STREAM_COLUMNS + (slots) * (rows) * GEMM_STREAM_X_BOXES(size, bits)))
+#define GEMM_STREAM_SUMS (16 * 4 * (GEMM_STREAM_THREADS + 4))
 #define GEMM_STREAM_SHARED(stage, stages) ((stages) * ((stage) + 16) + GEMM_STREAM_SUMS)
 
 // Blocks of gemm_any.cuh: rows and columns of the tile.
@@ -112,16 +113,7 @@ typedef struct GemmStreamParams {
 #define GEMM_SHARED(rows, wide, stages, per_sm) \
   (GEMM_GROUPS(rows) * GEMM_PIECES(rows, wide, stages, per_sm) * GEMM_PIECE_BYTES + GEMM_RING_BYTES(rows, wide, stages))
 
-// gemm_sums.cuh: floats from a row of a tile's sums to the next, and bytes of all; they take the place of a ring's stages.
-#define GEMM_SUMS_PITCH(wide) ((wide) + 8)
-#define GEMM_SUMS_PITCH_SWAPPED(rows) ((rows) + 4)
-#define GEMM_SUMS_BYTES(rows, wide)                                                          \
-  (4 * ((rows) * GEMM_SUMS_PITCH(wide) > (wide) * GEMM_SUMS_PITCH_SWAPPED(rows) ? (rows) * GEMM_SUMS_PITCH(wide) \
-                                                                                 : (wide) * GEMM_SUMS_PITCH_SWAPPED(rows)))
-// Whether the blocks of a cluster can share out k: tiles of 256 rows would take more registers than there are.
-#define GEMM_SHARES_K(rows, wide, stages) ((rows) <= 128 && GEMM_SUMS_BYTES(rows, wide) <= (stages) * GEMM_STAGE_BYTES(rows, wide))
-
-// Blocks that share out k, at the most.
+// gemm_split.cuh, gemm_few.cuh, gemm_stream.cuh: the most blocks that share out k.
 #define GEMM_PARTS 8
 
 #endif

@@ -154,13 +154,17 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
   template <class S>
   static __device__ __forceinline__ void multiply_int4(float (&d)[TILES][EIGHTS * 4], const S &s, const float (&scales)[COLUMNS], int tiles) {
     uint32_t x[4][EIGHTS][4];
+    auto load = [&](int j) {
 #pragma unroll
-    for (int i = 0; i < 4 * EIGHTS; i++) {
-      uint4 v = s.x(i / 4, i % 4);
-      uint32_t(&to)[4] = x[i % 4][i / 4];
-      to[0] = __byte_perm(v.x, v.z, 0x5410), to[1] = __byte_perm(v.x, v.z, 0x7632);
-      to[2] = __byte_perm(v.y, v.w, 0x5410), to[3] = __byte_perm(v.y, v.w, 0x7632);
-    }
+      for (int e = 0; e < EIGHTS; e++) {
+        uint4 v = s.x(e, j);
+        uint32_t(&to)[4] = x[j][e];
+        to[0] = __byte_perm(v.x, v.z, 0x5410), to[1] = __byte_perm(v.x, v.z, 0x7632);
+        to[2] = __byte_perm(v.y, v.w, 0x5410), to[3] = __byte_perm(v.y, v.w, 0x7632);
+      }
+    };
+#pragma unroll
+    for (int j = 0; TILES > 2 && j < 4; j++) load(j);
 #pragma unroll
     for (int t = 0; t < TILES && t < tiles; t += 2) {
       uint4 w[4];
@@ -171,6 +175,7 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
       for (int i = 0; i < 8; i++) {
         int j = i / 2, u = i % 2;
         uint32_t l[4], h[4];
+        if (TILES == 2 && u == 0) load(j); // no earlier than needed: fewer registers
         few_int4<KIND>((&w[2 * u].x)[j], l), few_int4<KIND>((&w[2 * u + 1].x)[j], h);
         uint32_t first[4] = {l[0], h[0], l[1], h[1]}, second[4] = {l[2], h[2], l[3], h[3]};
 #pragma unroll

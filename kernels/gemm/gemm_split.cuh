@@ -8,14 +8,19 @@
 #include "gemm/gemm_loop.cuh"
 #include "gemm/gemm_sums.cuh"
 
+INLINE GemmPart gemm_part(GemmShare share) {
+  int apart = share.down * share.across, rank = (int)block_rank();
+  return {share.first / apart, (int)cluster_size() / apart, rank, apart};
+}
+
 template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES> struct GemmSplit {
   typedef GemmLoop<KIND, A_TURNED, B_TURNED, 128, WIDE, STAGES> Loop;
-  typedef GemmSums<128, WIDE> Sums;
+  typedef GemmSums<WIDE> Sums;
   union Shared {
     typename Loop::Ring ring;
     Sums sums;
   };
-  static_assert(GEMM_SHARES_K(128, WIDE, STAGES), "the sums take the stages' place");
+  static_assert(sizeof(Sums) <= STAGES * GEMM_STAGE_BYTES(128, WIDE), "the sums take the stages' place");
 
   static __device__ __forceinline__ void compute(Shared *s, const GemmTiledParams &p, GemmTile t, int steps, GemmPart part, GemmShare share) {
     int group = __shfl_sync(~0u, (int)threadIdx.x / 128, 0), thread = threadIdx.x % 128;
@@ -33,8 +38,9 @@ template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES> struct Gem
     Shared *s = (Shared *)memory;
     bool gated = p.end.activation == GEMM_SILU_MUL;
     GemmShare share = gemm_share(p);
-    GemmPart part = gemm_part(share.first, share.down * share.across);
-    int2 steps = gemm_steps_of((p.k + Loop::DEEP - 1) / Loop::DEEP, part);
+    GemmPart part = gemm_part(share);
+    int64_t steps = (p.k + Loop::DEEP - 1) / Loop::DEEP;
+    int from = (int)(steps * part.mine / part.count), to = (int)(steps * (part.mine + 1) / part.count);
     int tall = gated && p.swapped ? 64 : 128, wide = gated && !p.swapped ? WIDE / 2 : WIDE;
     GemmTile t = gemm_tile_at(p, blockIdx.x / (part.count * part.apart), tall * share.down, wide * share.across);
     t.row += share.row * tall, t.column += share.column * wide;
@@ -42,10 +48,10 @@ template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES> struct Gem
     Loop::start(&s->ring, p, share);
     let_successor_start();
     wait_for_predecessor();
-    if (threadIdx.x < GEMM_CONSUMERS) compute(s, p, t, steps.y - steps.x, part, share);
+    if (threadIdx.x < GEMM_CONSUMERS) compute(s, p, t, to - from, part, share);
     else {
       typename Loop::Turn turn;
-      if (threadIdx.x == GEMM_CONSUMERS) Loop::produce(&s->ring, p, turn, t, apart, steps.x, steps.y, share);
+      if (threadIdx.x == GEMM_CONSUMERS) Loop::produce(&s->ring, p, turn, t, apart, from, to, share);
       __syncwarp();
       cluster_sync(); // every block's sums are there
     }

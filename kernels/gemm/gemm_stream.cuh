@@ -1,7 +1,8 @@
-// GEMM of few rows on sm_90a, as gemm_few.cuh, with a block's ring in shared memory filled by tensor copies: a warp copies, eight multiply. A
-// stage has 128 bytes along k of every warp's columns, and of A's rows what goes with them: warps side by side have the same k, and share A's.
+// GEMM of few rows on sm_90a, as gemm_few.cuh, with a block's ring in shared memory filled by tensor copies, which the warps start by turns. A
+// stage has eight boxes of 128 bytes along k of some columns, of which two warps take half each, and of A's rows what goes with them: boxes side by side
+// have the same k, and share A's.
 //
-// The rows of mma.sync are a warp's columns in such an order that a quarter of the warp reads 16 bytes each from different banks.
+// The rows of mma.sync are a box's columns in such an order that a quarter of the warp reads 16 bytes each from different banks.
 #ifndef SOL_KERNELS_GEMM_STREAM_CUH
 #define SOL_KERNELS_GEMM_STREAM_CUH
 
@@ -11,7 +12,8 @@ template <int KIND, int BITS, int EIGHTS> struct GemmStream {
   typedef GemmFew<KIND, BITS, 2, EIGHTS> Few;
   typedef typename Few::Tile Tile;
   enum {
-    WARPS = GEMM_STREAM_WARPS,
+    BOXES = GEMM_STREAM_BOXES,
+    THREADS = GEMM_STREAM_THREADS,
     ROWS = 8 * EIGHTS,
     COLUMNS = Few::COLUMNS,
     X_BOXES = GEMM_STREAM_X_BOXES(KIND == KIND_FP8 ? 1 : 2, BITS),
@@ -20,7 +22,7 @@ template <int KIND, int BITS, int EIGHTS> struct GemmStream {
     DEEP = 1024 / BITS // k
   };
 
-  // How the block's work is cut: `slots` of warps with different k, `across` of them side by side each; the steps, of 128 bytes of a column, that there are,
+  // How the block's work is cut: `slots` of boxes with different k, `across` of them side by side each; the steps, of 128 bytes of a column, that there are,
   // and the block's first; stages that it takes for a group of columns, and from one's steps to the next's; whether columns are gate and up.
   struct Work {
     int slots, across, steps, turns, first, by, stage_bytes;
@@ -29,17 +31,13 @@ template <int KIND, int BITS, int EIGHTS> struct GemmStream {
   struct Ring {
     uint8_t *stages;
     uint64_t *full, *empty;
-    int count, stage;
-    uint32_t parity;
-    __device__ __forceinline__ void next() {
-      if (++stage == count) stage = 0, parity ^= 1;
-    }
+    int count;
   };
 
   // What a thread reads of half of a stage; Few::View says of what.
   struct View {
     const uint8_t *columns, *rows;
-    int lane, half, each; // each: columns of C of the warp
+    int lane, half, each; // each: columns of C
     bool gated;
     __device__ __forceinline__ uint4 w(int c) const {
       int first = gated ? c % 2 * (GEMM_STREAM_COLUMNS / 2) + c / 2 * 8 : c * 8, row = order(lane);
@@ -61,7 +59,7 @@ template <int KIND, int BITS, int EIGHTS> struct GemmStream {
   static __device__ __forceinline__ Tile tile_of(const GemmStreamParams &p) {
     Tile t = {};
     const GemmFewParams &f = p.few;
-    t.threads = WARPS * 32, t.wide = f.across * GEMM_STREAM_COLUMNS, t.each = p.each, t.across = f.across * p.each;
+    t.threads = THREADS, t.wide = f.across * GEMM_STREAM_COLUMNS, t.each = p.each, t.across = f.across * p.each;
     t.rank = (int)block_rank(), t.parts = (int)cluster_size();
     uint32_t tall = ((uint32_t)f.any.m + ROWS - 1) / ROWS, ranges = f.ranges, tile = blockIdx.x / t.parts, line = tile / tall;
     uint32_t range = line % ranges, units = ((uint32_t)f.any.n + 7) / 8;
@@ -73,45 +71,40 @@ template <int KIND, int BITS, int EIGHTS> struct GemmStream {
 
   static __device__ __forceinline__ Work work_of(const GemmStreamParams &p, const Tile &t) {
     Work w;
-    w.across = p.few.across, w.slots = WARPS / w.across, w.by = w.slots * t.parts, w.first = t.rank * w.slots;
+    w.across = p.few.across, w.slots = BOXES / w.across, w.by = w.slots * t.parts, w.first = t.rank * w.slots;
     w.steps = (int)((p.few.any.k + DEEP - 1) / DEEP), w.turns = max(0, (w.steps - w.first + w.by - 1) / w.by);
-    w.stage_bytes = WARPS * W_BYTES + w.slots * X_BYTES;
+    w.stage_bytes = BOXES * W_BYTES + w.slots * X_BYTES;
     w.gated = p.few.any.end.activation == GEMM_SILU_MUL;
     return w;
   }
 
-  // One turn of a group of columns: every warp's columns, then each slot's part of A. The lanes share out the copies.
-  static __device__ __forceinline__ void copy(const GemmStreamParams &p, const Tile &t, const Work &w, Ring &r, int column, int step, int lane) {
-    uint8_t *stage = r.stages + r.stage * w.stage_bytes;
-    uint64_t *full = &r.full[r.stage];
+  // Turn `number` of the block, counted over all groups of columns: every box's columns, then each slot's part of A. The lanes share out the copies.
+  static __device__ __forceinline__ void copy(const GemmStreamParams &p, const Tile &t, const Work &w, const Ring &r, int number, int lane) {
+    int group = number / w.turns, column = t.column + group * t.across, step = w.first + (number - group * w.turns) * w.by, at = number % r.count;
+    uint8_t *stage = r.stages + at * w.stage_bytes;
+    uint64_t *full = &r.full[at];
+    if (column >= t.end) return;
     int slots = min(w.slots, w.steps - step), across = min(w.across, (t.end - column + t.each - 1) / t.each);
     if (lane == 0) {
-      barrier_wait(&r.empty[r.stage], r.parity ^ 1);
+      if (number >= r.count) barrier_wait(&r.empty[at], (number / r.count - 1) & 1);
       barrier_expect(full, slots * (across * t.each * (w.gated ? 256 : 128) + X_BYTES));
     }
     __syncwarp();
     int slot = lane / w.across, beside = lane % w.across, first = column + beside * t.each;
-    if (lane < WARPS && slot < slots && beside < across) {
+    if (lane < BOXES && slot < slots && beside < across) {
       tensor_load(stage + lane * W_BYTES, &p.b, full, (step + slot) * 128, first, t.z);
       if (w.gated) tensor_load(stage + lane * W_BYTES + W_BYTES / 2, &p.b, full, (step + slot) * 128, (int)p.few.any.n + first, t.z);
     }
     for (int i = lane; i < slots * X_BOXES; i += 32) {
       int k = (step + i / X_BOXES) * DEEP + i % X_BOXES * (DEEP / X_BOXES);
-      tensor_load(stage + WARPS * W_BYTES + i * (ROWS * 128), &p.a, full, k, t.row, t.z);
+      tensor_load(stage + BOXES * W_BYTES + i * (ROWS * 128), &p.a, full, k, t.row, t.z);
     }
   }
 
-  static __device__ __forceinline__ void produce(const GemmStreamParams &p, const Tile &t, const Work &w, Ring r, int lane) {
-    for (int column = t.column; column < t.end; column += t.across) {
-      for (int turn = 0; turn < w.turns; turn++, r.next()) copy(p, t, w, r, column, w.first + turn * w.by, lane);
-      if (t.parts > 1) cluster_sync(), cluster_sync(); // as the others, in finish
-    }
-  }
-
-  // Of the thread's columns, two turns' groups at a time: of four threads with the same columns each has one of a turn's two.
+  // Of the thread's columns, for its half of four turns: four threads with the same columns have one turn's each.
   static __device__ __forceinline__ void load_scales(float (&to)[COLUMNS], const GemmStreamParams &p, const Tile &t, const Work &w, int first,
-                                                     int step, int lane) {
-    int64_t n = p.few.any.n, groups = p.few.groups, group = (step + lane % 4 / 2 * w.by) * 2 + lane % 2, column = first + order(lane);
+                                                     int step, int half, int lane) {
+    int64_t n = p.few.any.n, groups = p.few.groups, group = (step + lane % 4 * w.by) * 2 + half, column = first + order(lane);
 #pragma unroll
     for (int c = 0; c < COLUMNS; c++) {
       int64_t in_c = column + (w.gated ? c / 2 * 8 : c * 8);
@@ -121,40 +114,42 @@ template <int KIND, int BITS, int EIGHTS> struct GemmStream {
     }
   }
 
-  static __device__ __forceinline__ void consume(const GemmStreamParams &p, const Tile &t, const Work &w, Ring r, float *sums, int warp, int lane) {
-    int slot = warp / w.across;
+  // Warps with the second halves come after all those with the first, so that those with the same columns are t.wide apart in the sums.
+  static __device__ __forceinline__ void consume(const GemmStreamParams &p, const Tile &t, const Work &w, const Ring &r, float *sums, int warp, int lane) {
+    int box = warp % BOXES, half = warp / BOXES, slot = box / w.across, number = 0, at = 0;
+    uint32_t parity = 0;
     for (int column = t.column; column < t.end; column += t.across) {
-      int first = column + warp % w.across * t.each, left = min(t.each, t.end - first), tiles = (left + (w.gated ? 7 : 15)) / (w.gated ? 8 : 16);
+      int first = column + box % w.across * t.each;
       float d[2][EIGHTS * 4] = {}, scales[COLUMNS], some[COLUMNS], coming[COLUMNS];
       int step = w.first + slot;
-      if (BITS == 4) load_scales(coming, p, t, w, first, step, lane);
+      if (BITS == 4) load_scales(coming, p, t, w, first, step, half, lane);
 #pragma unroll 1
-      for (int turn = 0; turn < w.turns; turn++, step += w.by, r.next()) {
-        if (BITS == 4 && turn % 2 == 0) {
+      for (int turn = 0; turn < w.turns; turn++, number++, step += w.by) {
+        if (BITS == 4 && turn % 4 == 0) {
 #pragma unroll
           for (int c = 0; c < COLUMNS; c++) some[c] = coming[c];
-          load_scales(coming, p, t, w, first, step + 2 * w.by, lane);
+          load_scales(coming, p, t, w, first, step + 4 * w.by, half, lane);
         }
-        const uint8_t *stage = r.stages + r.stage * w.stage_bytes;
-        barrier_wait(&r.full[r.stage], r.parity);
-        if (step < w.steps && left > 0) {
+        const uint8_t *stage = r.stages + at * w.stage_bytes;
+        View v = {stage + box * W_BYTES, stage + BOXES * W_BYTES + slot * X_BYTES, lane, half, t.each, w.gated};
+        barrier_wait(&r.full[at], parity);
+        if (step < w.steps && first < t.end) {
 #pragma unroll
-          for (int half = 0; half < 2; half++) {
-            View v = {stage + warp * W_BYTES, stage + WARPS * W_BYTES + slot * X_BYTES, lane, half, t.each, w.gated};
-#pragma unroll
-            for (int c = 0; c < COLUMNS && BITS == 4; c++) scales[c] = __shfl_sync(~0u, some[c], lane / 4 * 4 + turn % 2 * 2 + half);
-            Few::multiply(d, v, scales, tiles);
-          }
+          for (int c = 0; c < COLUMNS && BITS == 4; c++) scales[c] = __shfl_sync(~0u, some[c], lane / 4 * 4 + turn % 4);
+          Few::multiply(d, v, scales, 2);
         }
         __syncwarp();
-        if (lane == 0) barrier_arrive_here(&r.empty[r.stage]);
+        if (lane == 0) barrier_arrive_here(&r.empty[at]);
+        if (++at == r.count) at = 0, parity ^= 1;
+        // The stage of the turn before, which the others have read by now, or nearly.
+        if (number && number % (THREADS / 32) == warp) copy(p, t, w, r, number - 1 + r.count, lane);
       }
       Few::leave(sums, d, t, warp, lane, order(lane));
-      named_sync(1, WARPS * 32);
+      named_sync(1, THREADS);
       if (t.parts > 1) Few::add_own_warps(sums, t), cluster_sync();
       Few::finish(sums, p.few.any, t, column);
       if (t.parts > 1) cluster_sync();
-      else named_sync(1, WARPS * 32);
+      else named_sync(1, THREADS);
     }
   }
 
@@ -169,17 +164,17 @@ template <int KIND, int BITS, int EIGHTS> struct GemmStream {
     Work w = work_of(p, t);
     float *sums = (float *)(memory + p.stages * w.stage_bytes);
     uint64_t *bars = (uint64_t *)((uint8_t *)sums + GEMM_STREAM_SUMS);
-    Ring r = {memory, bars, bars + p.stages, p.stages, 0, 0};
+    Ring r = {memory, bars, bars + p.stages, p.stages};
     if (threadIdx.x == 0) {
       tensor_prefetch_map(&p.a), tensor_prefetch_map(&p.b);
-      for (int i = 0; i < p.stages; i++) barrier_init(&r.full[i], 1), barrier_init(&r.empty[i], WARPS);
+      for (int i = 0; i < p.stages; i++) barrier_init(&r.full[i], 1), barrier_init(&r.empty[i], THREADS / 32);
       barrier_init_done();
     }
     __syncthreads();
     let_successor_start();
     wait_for_predecessor();
-    if (warp == WARPS) produce(p, t, w, r, lane);
-    else consume(p, t, w, r, sums, warp, lane);
+    if (warp < r.count && w.turns) copy(p, t, w, r, warp, lane);
+    consume(p, t, w, r, sums, warp, lane);
   }
 };
 

@@ -30,21 +30,11 @@ struct GemmPart {
   int mine, count, rank, apart;
 };
 
-// first: the rank of the first of the `apart` blocks with operands in common.
-INLINE GemmPart gemm_part(int first, int apart) {
-  return {first / apart, (int)cluster_size() / apart, (int)block_rank(), apart};
-}
-
-// The steps of k of a part, from x to y, of all the steps of a tile.
-INLINE int2 gemm_steps_of(int64_t steps, GemmPart part) {
-  return {(int)(steps * part.mine / part.count), (int)(steps * (part.mine + 1) / part.count)};
-}
-
-// Sums of ROWS of accumulators by WIDE columns, as they are in C: swapped, the accumulators' rows are C's columns. pitch: so that a
+// Sums of 128 rows of accumulators by WIDE columns, as they are in C: swapped, the accumulators' rows are C's columns. pitch: so that a
 // warp's stores are to different banks.
-template <int ROWS, int WIDE> struct GemmSums {
-  enum { PITCH = GEMM_SUMS_PITCH(WIDE), PITCH_SWAPPED = GEMM_SUMS_PITCH_SWAPPED(ROWS), CONSUMERS = GEMM_GROUPS(ROWS) * 128 };
-  float at[GEMM_SUMS_BYTES(ROWS, WIDE) / 4];
+template <int WIDE> struct GemmSums {
+  enum { PITCH = WIDE + 8, PITCH_SWAPPED = 128 + 4 };
+  float at[128 * PITCH > WIDE * PITCH_SWAPPED ? 128 * PITCH : WIDE * PITCH_SWAPPED];
 
   // row: the thread's first in the accumulators, as GemmPlace's.
   template <int REGS> __device__ __forceinline__ void leave(const float (&d)[REGS], int row, bool swapped) {
@@ -82,18 +72,18 @@ template <int ROWS, int WIDE> struct GemmSums {
     enum { AT_ONCE = WIDE > 64 ? 2 : 1 };
     bool gated = e->activation == GEMM_SILU_MUL, stores_four = gemm_stores_four(e);
     float alpha = gemm_alpha(e);
-    int pitch = swapped ? PITCH_SWAPPED : PITCH, across = (swapped ? ROWS : WIDE) / (gated ? 2 : 1), fours = across / 4;
-    int quads = (int)min((int64_t)(swapped ? WIDE : ROWS), m - row) * fours, last = quads * (part.mine + 1) / part.count;
-    for (int q = quads * part.mine / part.count + (int)threadIdx.x; q < last; q += AT_ONCE * CONSUMERS) {
+    int pitch = swapped ? PITCH_SWAPPED : PITCH, across = (swapped ? 128 : WIDE) / (gated ? 2 : 1), fours = across / 4;
+    int quads = (int)min((int64_t)(swapped ? WIDE : 128), m - row) * fours, last = quads * (part.mine + 1) / part.count;
+    for (int q = quads * part.mine / part.count + (int)threadIdx.x; q < last; q += AT_ONCE * GEMM_CONSUMERS) {
       float4 v[AT_ONCE], up[AT_ONCE];
 #pragma unroll
       for (int i = 0; i < AT_ONCE; i++) {
-        int four = min(q + i * CONSUMERS, last - 1), r = four / fours, place = r * pitch + (four - r * fours) * 4;
+        int four = min(q + i * GEMM_CONSUMERS, last - 1), r = four / fours, place = r * pitch + (four - r * fours) * 4;
         v[i] = sum(place, part), up[i] = gated ? sum(place + across, part) : v[i];
       }
 #pragma unroll
       for (int i = 0; i < AT_ONCE; i++) {
-        int four = q + i * CONSUMERS, r = four / fours;
+        int four = q + i * GEMM_CONSUMERS, r = four / fours;
         float sums[4] = {v[i].x, v[i].y, v[i].z, v[i].w}, ups[4] = {up[i].x, up[i].y, up[i].z, up[i].w};
         if (four < last) gemm_finish_four(e, alpha, stores_four, batch, row + r, column + (four - r * fours) * 4, n, sums, ups);
       }

@@ -1,23 +1,15 @@
 // The fast GEMM for many tiles, on sm_90a: a persistent grid of clusters (gemm_loop.cuh) that take one tile after another.
 // While the consumers finish a tile and its stores are under way, the next tile's stages are already being filled.
-//
-// Where a cluster has more blocks than share operands, each p.down * p.across of them take tiles of their own as long as there is one for all such
-// groups of the grid; of the tiles that are left the groups of a cluster share out k (gemm_sums.cuh), so that the last turn is shorter.
 #ifndef SOL_KERNELS_GEMM_WGMMA_CUH
 #define SOL_KERNELS_GEMM_WGMMA_CUH
 
 #include "gemm/gemm_epilogue.cuh"
 #include "gemm/gemm_loop.cuh"
-#include "gemm/gemm_sums.cuh"
 
-template <int KIND, int A_TURNED, int B_TURNED, int ROWS, int WIDE, int STAGES, int PER_SM = 1, int BROKEN = GEMM_RIGHT,
-          int PARTS = 1>
-struct GemmWgmma {
+template <int KIND, int A_TURNED, int B_TURNED, int ROWS, int WIDE, int STAGES, int PER_SM = 1, int BROKEN = GEMM_RIGHT> struct GemmWgmma {
   typedef GemmLoop<KIND, A_TURNED, B_TURNED, ROWS, WIDE, STAGES, BROKEN> Loop;
   // SPAN: bytes of a piece's row.
   enum { TALL = Loop::TALL, REGS = Loop::REGS, PIECES = GEMM_PIECES(ROWS, WIDE, STAGES, PER_SM), SPAN = GEMM_SPAN(WIDE) };
-  enum { SHARES_K = PARTS > 1 && GEMM_SHARES_K(ROWS, WIDE, STAGES) }; // PARTS: the most that share out k
-  typedef GemmSums<ROWS, WIDE> Sums;
   struct Shared {
     uint8_t c[Loop::GROUPS][PIECES][GEMM_PIECE_BYTES]; // each warpgroup's
     typename Loop::Ring ring;
@@ -35,46 +27,22 @@ struct GemmWgmma {
     return t;
   }
 
-  // Tiles: the first, before which, and how many on the next one is.
-  struct Turns {
-    int from, to, by;
-  };
-  // The tiles that the group of blocks with operands in common takes by itself, and those whose k it shares out with the cluster's others.
-  static __device__ __forceinline__ Turns own_tiles(const GemmTiledParams &p, GemmPart part) {
-    int tiles = p.rows * p.columns * p.batch, groups = (int)gridDim.x / part.apart;
-    return {(int)blockIdx.x / part.apart, SHARES_K && part.count > 1 ? tiles - tiles % groups : tiles, groups};
-  }
-  static __device__ __forceinline__ Turns shared_tiles(const GemmTiledParams &p, GemmPart part) {
-    int tiles = p.rows * p.columns * p.batch, size = part.apart * part.count;
-    return {own_tiles(p, part).to + (int)blockIdx.x / size, tiles, (int)gridDim.x / size};
+  // The cluster's first tile, and how many tiles on its next one is.
+  static __device__ __forceinline__ int2 turns(GemmShare share) {
+    int size = share.down * share.across;
+    return {(int)blockIdx.x / size, (int)gridDim.x / size};
   }
 
   static __device__ __forceinline__ int2 apart(const GemmTiledParams &p) {
     return {0, gated(p) ? p.n - WIDE / 2 : 0};
   }
 
-  static __device__ __forceinline__ int steps_of(const GemmTiledParams &p) {
-    return (p.k + Loop::DEEP - 1) / Loop::DEEP;
-  }
-
-  // All threads of the copying warps; one copies.
-  static __device__ __forceinline__ void produce(Shared *s, const GemmTiledParams &p, GemmShare share, GemmPart part) {
+  static __device__ __forceinline__ void produce(Shared *s, const GemmTiledParams &p, int tiles, GemmShare share) {
     typename Loop::Turn turn;
-    Turns own = own_tiles(p, part);
-    bool copies = threadIdx.x == Loop::CONSUMERS;
-    for (int index = own.from; copies && index < own.to; index += own.by)
-      Loop::produce(&s->ring, p, turn, tile_at(p, index, share), apart(p), 0, steps_of(p), share);
-    __syncwarp();
-    if constexpr (SHARES_K) {
-      Turns shared = shared_tiles(p, part);
-      int2 steps = gemm_steps_of(steps_of(p), part);
-      for (int index = shared.from; index < shared.to; index += shared.by) {
-        if (copies) Loop::produce(&s->ring, p, turn, tile_at(p, index, share), apart(p), steps.x, steps.y, share);
-        __syncwarp();
-        cluster_sync(); // every block's sums are there
-        cluster_sync(); // they have been read, and the stages are free
-      }
-    }
+    int steps = (p.k + Loop::DEEP - 1) / Loop::DEEP;
+    int2 by = turns(share);
+    for (int index = by.x; index < tiles; index += by.y)
+      Loop::produce(&s->ring, p, turn, tile_at(p, index, share), apart(p), 0, steps, share);
   }
 
   // Where 16 bytes of a row are in a piece, swizzled over its SPAN bytes.
@@ -171,37 +139,18 @@ struct GemmWgmma {
     else store<true>(s, p, d, t, row, group, thread, turn);
   }
 
-  // A tile whose k the cluster shares out: TALL is 1. The sums take the place of the stages, all of which have been read.
-  static __device__ __forceinline__ void finish_shared(Shared *s, const GemmTiledParams &p, const float (&d)[TALL][REGS], GemmTile t, int group,
-                                                       int thread, GemmPart part) {
-    Sums *sums = (Sums *)s->ring.a;
-    named_sync(1 + Loop::GROUPS, Loop::CONSUMERS);
-    sums->leave(d[0], group * 64 + thread / 32 * 16 + thread % 32 / 4, p.swapped);
-    cluster_sync();
-    sums->finish(&p.end, p.m, p.n, p.swapped ? t.column : t.row, p.swapped ? t.row : t.column, t.batch, part, p.swapped);
-    async_fence(); // the next copies overwrite them
-    cluster_sync();
-  }
-
-  static __device__ __forceinline__ void compute(Shared *s, const GemmTiledParams &p, GemmShare share, GemmPart part) {
+  static __device__ __forceinline__ void compute(Shared *s, const GemmTiledParams &p, int tiles, GemmShare share) {
     // The same in all lanes, said so that the compiler knows it.
     int group = __shfl_sync(~0u, (int)threadIdx.x / 128, 0), thread = threadIdx.x % 128, stored = 0;
-    Turns own = own_tiles(p, part);
+    int steps = (p.k + Loop::DEEP - 1) / Loop::DEEP;
+    int2 by = turns(share);
     typename Loop::Turn turn;
     float d[TALL][REGS];
-    for (int index = own.from; index < own.to; index += own.by) {
+    for (int index = by.x; index < tiles; index += by.y) {
       GemmTile t = tile_at(p, index, share);
-      Loop::consume(&s->ring, d, turn, steps_of(p), group, thread, share);
+      Loop::consume(&s->ring, d, turn, steps, group, thread, share);
 #pragma unroll
       for (int i = 0; i < TALL; i++) finish(s, p, d[i], t, t.row + (group * TALL + i) * 64, group, thread, stored);
-    }
-    if constexpr (SHARES_K) {
-      Turns shared = shared_tiles(p, part);
-      int2 steps = gemm_steps_of(steps_of(p), part);
-      for (int index = shared.from; index < shared.to; index += shared.by) {
-        Loop::consume(&s->ring, d, turn, steps.y - steps.x, group, thread, share);
-        finish_shared(s, p, d, tile_at(p, index, share), group, thread, part);
-      }
     }
     if (thread == 0) tensor_store_read<0>();
   }
@@ -210,17 +159,18 @@ struct GemmWgmma {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
     GemmShare share = gemm_share(p);
-    GemmPart part = gemm_part(share.first, share.down * share.across);
+    int tiles = p.rows * p.columns * p.batch;
     if (threadIdx.x == Loop::CONSUMERS) tensor_prefetch_map(&p.c);
     Loop::start(&s->ring, p, share);
     let_successor_start();
     wait_for_predecessor();
     if (threadIdx.x >= Loop::CONSUMERS) {
       if (GEMM_MOVES_REGISTERS(ROWS, PER_SM)) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-      produce(s, p, share, part);
+      if (threadIdx.x == Loop::CONSUMERS) produce(s, p, tiles, share);
+      __syncwarp();
     } else {
       if (GEMM_MOVES_REGISTERS(ROWS, PER_SM)) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-      compute(s, p, share, part);
+      compute(s, p, tiles, share);
     }
     if (share.reached() > 1) cluster_meet(); // no block ends while another's copies or arrivals may still reach it
   }

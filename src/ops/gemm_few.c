@@ -80,7 +80,7 @@ static int stream_kernel(const SolGemm *a) {
   return kernels[ops_kind(a->dtype) - 1][bits == 16 ? 0 : bits == 8 ? 1 : 2];
 }
 
-// Columns of C that a warp can have, in all and of a range of `columns` if `across` warps side by side share them out evenly.
+// Columns of C that a box can have, in all and of a range of `columns` if `across` boxes side by side share them out evenly.
 static int64_t stream_most(const SolGemm *a) {
   return a->activation == SOL_ACTIVATION_SILU_MUL ? GEMM_STREAM_COLUMNS / 2 : GEMM_STREAM_COLUMNS;
 }
@@ -97,7 +97,7 @@ static double stream_cost(const SolContext *ctx, const SolGemm *a, Streaming *s)
   if (s->ranges < 1) s->ranges = 1;
   int64_t columns = ops_ceil_div(units, s->ranges) * 8, turns = ops_ceil_div(s->ranges * a->batch, clusters);
   double deep = (double)a->k * bits_of(a) / 8 / s->parts, width = (double)gemm_b_width(a) / (double)a->n;
-  for (s->across = 1; s->across < GEMM_STREAM_WARPS && s->across * stream_most(a) < columns;) s->across *= 2;
+  for (s->across = 1; s->across < GEMM_STREAM_BOXES && s->across * stream_most(a) < columns;) s->across *= 2;
   s->each = (int)stream_each(a, columns, s->across);
   int64_t groups = ops_ceil_div(columns, s->across * s->each);
   double weights = (double)columns * width * deep;
@@ -112,10 +112,11 @@ static Streaming stream_out(const SolContext *ctx, const SolGemm *a) {
   int64_t steps = ops_ceil_div(a->k * bits_of(a), 1024);
   for (int parts = 1; parts <= GEMM_PARTS && (parts == 1 || parts * 2 <= steps); parts *= 2) {
     Streaming s = {.parts = parts};
+    if (getenv("SOL_GEMM_PARTS") && atoi(getenv("SOL_GEMM_PARTS")) != parts) continue;
     double cost = stream_cost(ctx, a, &s);
     if (!best.parts || cost < least) best = s, least = cost;
   }
-  while (best.across < GEMM_STREAM_WARPS && GEMM_STREAM_WARPS / best.across * best.parts > steps) best.across *= 2;
+  while (best.across < GEMM_STREAM_BOXES && GEMM_STREAM_BOXES / best.across * best.parts > steps) best.across *= 2;
   best.rows = a->m > 8 ? 16 : 8;
   int64_t others = ops_ceil_div(a->m, best.rows) * a->batch, units = ops_ceil_div(a->n, 8),
           room = gemm_clusters_of(ctx, best.parts, 1);
@@ -123,7 +124,7 @@ static Streaming stream_out(const SolContext *ctx, const SolGemm *a) {
   best.ranges = others * 4 > room ? ops_ceil_div(4 * room, others) : room / others;
   best.ranges = best.ranges > units ? units : best.ranges;
   best.each = (int)stream_each(a, ops_ceil_div(units, best.ranges) * 8, best.across);
-  int stage = GEMM_STREAM_STAGE(ops_size(a->dtype), bits_of(a), best.rows, GEMM_STREAM_WARPS / best.across);
+  int stage = GEMM_STREAM_STAGE(ops_size(a->dtype), bits_of(a), best.rows, GEMM_STREAM_BOXES / best.across);
   best.stages = GEMM_STREAM_STAGES;
   while (GEMM_STREAM_SHARED(stage, best.stages) > GEMM_BLOCK_SHARED(1)) best.stages--;
   return best;
@@ -146,10 +147,10 @@ static SolStatus launch_stream(SolContext *ctx, const SolGemm *a, SolStream stre
     status = gemm_make_map(ctx, SOL_FP8, a->b, a->k * bits / 8, gemm_b_width(a), a->batch, a->b_stride * bits / 8,
                            a->b_batch_stride * bits / 8, s.each, &p.b);
   if (status) return status;
-  int stage = GEMM_STREAM_STAGE(ops_size(a->dtype), bits, s.rows, GEMM_STREAM_WARPS / s.across);
+  int stage = GEMM_STREAM_STAGE(ops_size(a->dtype), bits, s.rows, GEMM_STREAM_BOXES / s.across);
   OpsLaunch l = {.kernel = stream_kernel(a),
                  .grid = {(uint32_t)(ops_ceil_div(a->m, s.rows) * s.ranges * s.parts * a->batch), 1, 1},
-                 .block = GEMM_STREAM_WARPS * 32 + 32,
+                 .block = GEMM_STREAM_THREADS,
                  .cluster = (uint32_t)s.parts,
                  .shared = (uint32_t)GEMM_STREAM_SHARED(stage, s.stages),
                  .early = true,
@@ -161,7 +162,7 @@ static SolStatus launch_stream(SolContext *ctx, const SolGemm *a, SolStream stre
 
 SolStatus gemm_launch_few(SolContext *ctx, const SolGemm *a, SolStream stream) {
   const char *way = getenv("SOL_GEMM_STREAM");
-  if ((way ? atoi(way) & bits_of(a) : a->weights) && ctx->cc >= 90 && ops_has_kernel(ctx, &ops_gemm, stream_kernel(a)))
+  if ((way ? (atoi(way) & bits_of(a)) != 0 : a->weights != 0) && ctx->cc >= 90 && ops_has_kernel(ctx, &ops_gemm, stream_kernel(a)))
     return launch_stream(ctx, a, stream);
   Sharing s = share_out(ctx, a);
   GemmFewParams p = {.any = gemm_any_params(a),

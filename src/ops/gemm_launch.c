@@ -108,8 +108,9 @@ static SolStatus launch_tiled(SolContext *ctx, const SolGemm *a, const GemmPlan 
                        .swapped = way->swapped};
   SolStatus status = make_maps(ctx, a, plan, &p);
   if (status) return status;
+  int64_t clusters = v->split || plan->tiles < plan->at_a_time ? plan->tiles : plan->at_a_time;
   OpsLaunch l = {.kernel = way->kernel,
-                 .grid = {(uint32_t)(plan->clusters * size), 1, 1},
+                 .grid = {(uint32_t)(clusters * size), 1, 1},
                  .block = v->threads,
                  .cluster = (uint32_t)size,
                  .shared = gemm_shared[way->kernel],

@@ -75,11 +75,10 @@ typedef struct GemmWay {
   bool swapped;
 } GemmWay;
 
-// Its tiles: rows and columns of the tiles of the blocks that share operands; clusters that run at a time, and of the launch; turns in which each part of
-// a cluster has a tile of its own, and in which the parts share out the k of one.
+// Its tiles: rows and columns of clusters' tiles; clusters that run at a time.
 typedef struct GemmPlan {
   GemmWay way;
-  int64_t rows, columns, tiles, at_a_time, clusters, own_turns, shared_turns;
+  int64_t rows, columns, tiles, at_a_time;
 } GemmPlan;
 
 // gemm_rule.c

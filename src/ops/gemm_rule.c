@@ -31,13 +31,12 @@ bool gemm_can_tile(const SolGemm *a) {
          gemm_reaches(a->b, a->b_stride, a->b_batch_stride, a->batch, in);
 }
 
-// Whether a tile has enough boxes for the blocks of a cluster to share them, and a block's shared memory room for the sums of its part of k.
+// Whether a tile has enough boxes for the blocks of a cluster to share them.
 static bool shares(const GemmVariant *v, const GemmWay *way) {
   int boxes_a = v->rows / (v->a_turned ? 64 : GEMM_BOX_A(v->rows)),
       boxes_b = v->wide / GEMM_BOX_B(v->b_turned, v->wide);
   return boxes_a >= way->across && boxes_b >= way->down &&
-         way->down * way->across * way->parts <= GEMM_PARTS &&
-         (way->parts == 1 || GEMM_SHARES_K(v->rows, v->wide, v->stages));
+         (v->split ? way->down * way->across * way->parts <= GEMM_PARTS : way->parts == 1);
 }
 
 // Tensor copies write C of gemm_wgmma.cuh, in pieces that half of a tile must have whole; where the operands are swapped it has not all
@@ -90,10 +89,6 @@ GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, GemmWay way) {
   p.columns = ops_ceil_div(across, gated && !way.swapped ? wide / 2 : wide);
   p.tiles = p.rows * p.columns * a->batch;
   p.at_a_time = gemm_clusters_of(ctx, way.down * way.across * way.parts, v->per_sm);
-  p.clusters = v->split || p.tiles < p.at_a_time ? p.tiles : p.at_a_time;
-  // Of gemm_wgmma.cuh the parts of a cluster have tiles of their own as long as there are enough for all.
-  p.own_turns = v->split || !p.tiles ? 0 : p.tiles / (p.clusters * way.parts);
-  p.shared_turns = ops_ceil_div(p.tiles - p.own_turns * p.clusters * way.parts, p.at_a_time);
   return p;
 }
 
@@ -138,27 +133,36 @@ static double step_of(const SolGemm *a, const GemmPlan *p, double blocks, double
   return blocks * step * (1 + empty_more * empty) + step_ns;
 }
 
+// Of the block that has most.
+static double steps_of(const SolGemm *a, const GemmPlan *p) {
+  return (double)(ops_ceil_div(p->tiles, p->at_a_time) * ops_ceil_div(gemm_steps(a), p->way.parts));
+}
+
+// Microseconds that no estimate is below, for less arithmetic.
+static double at_least(const SolGemm *a, const GemmPlan *p) {
+  const GemmVariant *v = &gemm_variants[p->way.kernel];
+  return call_us + steps_of(a, p) * v->rows * v->wide / 32.0 / mma_ghz * 1e-3;
+}
+
 // Clusters of blocks that fit twice into an SM were measured to be put so.
 double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p) {
   const GemmVariant *v = &gemm_variants[p->way.kernel];
   double size = p->way.down * p->way.across * p->way.parts, area = v->rows * v->wide, parts = p->way.parts;
-  double blocks = fmin((double)p->clusters, (double)p->at_a_time) * size, sms = fmin(blocks, ctx->sms);
-  double own = (double)p->own_turns, shared = (double)p->shared_turns,
-         each = size > 1 ? v->per_sm : blocks / sms;
-  double steps = own * (double)gemm_steps(a) + shared * (double)ops_ceil_div(gemm_steps(a), p->way.parts);
-  double time = norm(steps * step_of(a, p, each, sms / ctx->sms) * 1e-3, bytes_of(a) / dram_tb * 1e-6);
+  double blocks = (double)(p->tiles < p->at_a_time ? p->tiles : p->at_a_time) * size,
+         sms = fmin(blocks, ctx->sms);
+  double turns = (double)ops_ceil_div(p->tiles, p->at_a_time), each = size > 1 ? v->per_sm : blocks / sms;
+  double time = norm(steps_of(a, p) * step_of(a, p, each, sms / ctx->sms) * 1e-3, bytes_of(a) / dram_tb * 1e-6);
   double sums = parts > 1 ? parts_us + sums_us * area / 16384 * (parts - 1) / parts : 0;
-  return time + call_us + (own + shared) * end_us * area / 32768 + shared * sums;
+  return time + call_us + turns * (end_us * area / 32768 + sums);
 }
 
-// More blocks than two for each place gain nothing; nor do parts of tiles of which all blocks have one in the last turn.
+// More blocks than two for each place gain nothing.
 static int most_parts(const SolContext *ctx, const SolGemm *a, const GemmWay *way) {
   const GemmVariant *v = &gemm_variants[way->kernel];
-  GemmPlan one = gemm_plan(ctx, a, *way);
-  int64_t together = way->down * way->across, steps = gemm_steps(a) / 2, cluster = GEMM_PARTS / together;
-  int64_t left = v->split ? one.tiles : one.tiles % one.at_a_time;
-  int64_t room = left ? 2 * ctx->sms * v->per_sm / (left * together) : 1;
-  int64_t most = room < steps ? room : steps;
+  if (!v->split) return 1;
+  int64_t tiles = gemm_plan(ctx, a, *way).tiles, steps = gemm_steps(a) / 2;
+  int64_t together = way->down * way->across, room = tiles ? 2 * ctx->sms * v->per_sm / (tiles * together) : 1;
+  int64_t most = room < steps ? room : steps, cluster = GEMM_PARTS / together;
   return most < 1 ? 1 : most < cluster ? (int)most : (int)cluster;
 }
 
@@ -170,8 +174,9 @@ bool gemm_pick(SolContext *ctx, const SolGemm *a, GemmPlan *best) {
     GemmWay way = {
         .kernel = i / 8, .parts = 1, .down = 1 + i / 4 % 2, .across = 1 + i / 2 % 2, .swapped = i % 2};
     if (!gemm_tile_fits(a, &way) || !ops_has_kernel(ctx, &ops_gemm, way.kernel)) continue;
-    for (int most = most_parts(ctx, a, &way); way.parts <= most && gemm_tile_fits(a, &way); way.parts++) {
+    for (int most = most_parts(ctx, a, &way); way.parts <= most; way.parts++) {
       GemmPlan p = gemm_plan(ctx, a, way);
+      if (found && at_least(a, &p) > least) continue;
       double time = gemm_estimate(ctx, a, &p);
       if (!found || time < least) *best = p, least = time, found = true;
     }
