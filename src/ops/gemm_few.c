@@ -1,7 +1,6 @@
 // Launches GEMM of few rows of A, and of weights of fewer bits than A's.
 #include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "ops/gemm_parts.h"
 
@@ -74,10 +73,17 @@ typedef struct Streaming {
 
 static int stream_kernel(const SolGemm *a) {
   static const int kernels[][3] = {{GEMM_STREAM_1_16, GEMM_STREAM_1_8, GEMM_STREAM_1_4},
-                                   {GEMM_STREAM_2_16, GEMM_STREAM_2_8, GEMM_STREAM_2_4},
-                                   {GEMM_STREAM_3_8, GEMM_STREAM_3_8, GEMM_STREAM_3_8}};
+                                   {GEMM_STREAM_2_16, GEMM_STREAM_2_8, GEMM_STREAM_2_4}};
   int bits = bits_of(a);
   return kernels[ops_kind(a->dtype) - 1][bits == 16 ? 0 : bits == 8 ? 1 : 2];
+}
+
+// Tensor copies start later than others: an SM must have enough to read. In KiB as measured on an H200 for 4, 8 and 16 bits.
+bool gemm_streams(SolContext *ctx, const SolGemm *a) {
+  int bits = bits_of(a), enough = bits == 4 ? 384 : bits == 8 ? 768 : 192;
+  double bytes = (double)gemm_b_width(a) * (double)a->batch * (double)a->k * bits / 8;
+  if (ctx->cc < 90 || a->dtype == SOL_FP8 || bytes < 1024.0 * enough * ctx->sms) return false;
+  return ops_has_kernel(ctx, &ops_gemm, stream_kernel(a));
 }
 
 // Columns of C that a box can have, in all and of a range of `columns` if `across` boxes side by side share them out evenly.
@@ -112,11 +118,11 @@ static Streaming stream_out(const SolContext *ctx, const SolGemm *a) {
   int64_t steps = ops_ceil_div(a->k * bits_of(a), 1024);
   for (int parts = 1; parts <= GEMM_PARTS && (parts == 1 || parts * 2 <= steps); parts *= 2) {
     Streaming s = {.parts = parts};
-    if (getenv("SOL_GEMM_PARTS") && atoi(getenv("SOL_GEMM_PARTS")) != parts) continue;
     double cost = stream_cost(ctx, a, &s);
     if (!best.parts || cost < least) best = s, least = cost;
   }
-  while (best.across < GEMM_STREAM_BOXES && GEMM_STREAM_BOXES / best.across * best.parts > steps) best.across *= 2;
+  while (best.across < GEMM_STREAM_BOXES && GEMM_STREAM_BOXES / best.across * best.parts > steps)
+    best.across *= 2;
   best.rows = a->m > 8 ? 16 : 8;
   int64_t others = ops_ceil_div(a->m, best.rows) * a->batch, units = ops_ceil_div(a->n, 8),
           room = gemm_clusters_of(ctx, best.parts, 1);
@@ -130,7 +136,7 @@ static Streaming stream_out(const SolContext *ctx, const SolGemm *a) {
   return best;
 }
 
-static SolStatus launch_stream(SolContext *ctx, const SolGemm *a, SolStream stream) {
+SolStatus gemm_launch_stream(SolContext *ctx, const SolGemm *a, SolStream stream) {
   Streaming s = stream_out(ctx, a);
   int bits = bits_of(a);
   GemmStreamParams p = {.few = {.any = gemm_any_params(a),
@@ -141,11 +147,11 @@ static SolStatus launch_stream(SolContext *ctx, const SolGemm *a, SolStream stre
                                 .across = s.across},
                         .each = s.each,
                         .stages = s.stages};
-  SolStatus status = gemm_make_map(ctx, a->dtype, a->a, a->k, a->m, a->batch, a->a_columns ? a->k : a->a_stride,
-                                   a->a_batch_stride, s.rows, &p.a);
+  SolStatus status = gemm_make_map(ctx, a->dtype, a->a, a->k, a->m, a->batch,
+                                   a->a_columns ? a->k : a->a_stride, a->a_batch_stride, s.rows, &p.a);
   if (!status)
-    status = gemm_make_map(ctx, SOL_FP8, a->b, a->k * bits / 8, gemm_b_width(a), a->batch, a->b_stride * bits / 8,
-                           a->b_batch_stride * bits / 8, s.each, &p.b);
+    status = gemm_make_map(ctx, SOL_FP8, a->b, a->k * bits / 8, gemm_b_width(a), a->batch,
+                           a->b_stride * bits / 8, a->b_batch_stride * bits / 8, s.each, &p.b);
   if (status) return status;
   int stage = GEMM_STREAM_STAGE(ops_size(a->dtype), bits, s.rows, GEMM_STREAM_BOXES / s.across);
   OpsLaunch l = {.kernel = stream_kernel(a),
@@ -161,9 +167,7 @@ static SolStatus launch_stream(SolContext *ctx, const SolGemm *a, SolStream stre
 }
 
 SolStatus gemm_launch_few(SolContext *ctx, const SolGemm *a, SolStream stream) {
-  const char *way = getenv("SOL_GEMM_STREAM");
-  if ((way ? (atoi(way) & bits_of(a)) != 0 : a->weights != 0) && ctx->cc >= 90 && ops_has_kernel(ctx, &ops_gemm, stream_kernel(a)))
-    return launch_stream(ctx, a, stream);
+  if (gemm_streams(ctx, a)) return gemm_launch_stream(ctx, a, stream);
   Sharing s = share_out(ctx, a);
   GemmFewParams p = {.any = gemm_any_params(a),
                      .scales = a->b_scales,

@@ -1,7 +1,6 @@
 // Which GEMM kernel runs. Few rows of A with B by columns, aligned: one that reads B once. Otherwise on Hopper, where
 // tensor copies can reach the tensors, the tile that gemm_rule.c picks; everything else: any.
 #include <limits.h>
-#include <stdlib.h>
 
 #include "ops/gemm_parts.h"
 
@@ -172,13 +171,11 @@ static int few_parts(const SolContext *ctx, int64_t tiles, int64_t steps) {
   return parts < steps ? parts : (int)steps;
 }
 
-// Few rows by B of the same type: where an SM has 128 columns, on an H200 faster by wgmma than by gemm_few.cuh.
+// Few rows of fp8 by B of the same type: where an SM has 128 columns, on an H200 faster by wgmma than by gemm_few.cuh.
 static bool plan_few(SolContext *ctx, SolGemm *a, GemmPlan *plan) {
   static const int few[] = {GEMM_SPLIT_1_00_16_6, GEMM_SPLIT_2_00_16_6, GEMM_SPLIT_3_00_16_6};
   int kernel = few[ops_kind(a->dtype) - 1];
-  const char *forced = getenv("SOL_GEMM_STREAM");
-  if (forced && atoi(forced) & 8 * ops_size(a->dtype)) return false;
-  if (a->weights || gemm_b_width(a) * a->batch < 128 * ctx->sms) return false;
+  if (a->weights || gemm_b_width(a) * a->batch < 128 * ctx->sms || gemm_streams(ctx, a)) return false;
   if (a->a_columns) a->a_columns = 0, a->a_stride = a->k; // one row
   if (ctx->cc < 90 || !gemm_can_tile(a) || !ops_has_kernel(ctx, &ops_gemm, kernel)) return false;
   GemmWay way = {.kernel = kernel, .parts = 1, .down = 1, .across = 1, .swapped = true};

@@ -94,17 +94,15 @@ GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, GemmWay way) {
 
 // ---- the estimate ----
 
-// Fitted by bench/gemm_fit.py to what bench/gemm_sweep.cpp measured on an H200, for all kernels alike. Bytes a nanosecond and SM: into shared
-// memory, of L2 where every SM reads, of L2 by one SM; how much more lines beyond one cost L2, and what of a tile is outside of C.
-static const double mma_ghz = 1.65, shared_rate = 144, l2_rate = 93.9, l2_one_rate = 101, l2_more = 0.859,
-                    empty_more = 0.0946;
+// Fitted by bench/gemm_fit.py to what bench/gemm_sweep.cpp measured on an H200 (sweep-clusters, sweep-shared and sweep-again of bench/results), for all
+// kernels alike. Bytes a nanosecond and SM: into shared memory, of L2 where every SM reads, of L2 by one SM; how much more lines beyond one cost L2.
+static const double mma_ghz = 1.72, shared_rate = 152, l2_rate = 113, l2_one_rate = 185, l2_more = 1.1;
 // Nanoseconds of a step besides; TB/s of DRAM; microseconds of a call, of a tile's end for 32768 elements.
-static const double step_ns = 10.9, dram_tb = 3.65, call_us = 2.9, end_us = 1.96;
-// Microseconds of adding up the parts of k at all, and for 16384 elements: the better of two pairs on random shapes
-// (bench/results/2026-11-17-h200-gemm-rule.json).
-static const double parts_us = 1, sums_us = 2.5;
+static const double step_ns = 37, dram_tb = 3.71, call_us = 2.99, end_us = 1.93;
+// Microseconds of adding up the parts of k at all, and for 16384 elements.
+static const double parts_us = 1.89, sums_us = 1.95;
 // What overlaps takes a little longer than the longest: the norm of this order.
-static const double overlap = 5.26;
+static const double overlap = 4.2;
 
 // L2's lines of 128 bytes beyond one that a row's 128 bytes are in, on average over rows `bytes` apart.
 static double more_lines(int64_t bytes) {
@@ -124,13 +122,11 @@ static double norm(double a, double b) {
 static double step_of(const SolGemm *a, const GemmPlan *p, double blocks, double busy) {
   const GemmVariant *v = &gemm_variants[p->way.kernel];
   int64_t size = ops_size(a->dtype);
-  double area = (double)(p->tiles * p->way.down * p->way.across) * v->rows * v->wide;
-  double empty = 1 - (double)a->m * (double)gemm_b_width(a) * (double)a->batch / area;
   double more = 1 + l2_more * (more_lines(a->a_stride * size) + more_lines(a->b_stride * size)) / 2;
   double read = 128 * more * ((double)v->rows / p->way.across + (double)v->wide / p->way.down);
   double multiply = v->rows * v->wide / 32.0 / mma_ghz, copy = 128.0 * (v->rows + v->wide) / shared_rate;
   double step = norm(norm(multiply, copy), norm(read / l2_rate * busy, read / l2_one_rate));
-  return blocks * step * (1 + empty_more * empty) + step_ns;
+  return blocks * step + step_ns;
 }
 
 // Of the block that has most.
@@ -151,7 +147,8 @@ double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p)
   double blocks = (double)(p->tiles < p->at_a_time ? p->tiles : p->at_a_time) * size,
          sms = fmin(blocks, ctx->sms);
   double turns = (double)ops_ceil_div(p->tiles, p->at_a_time), each = size > 1 ? v->per_sm : blocks / sms;
-  double time = norm(steps_of(a, p) * step_of(a, p, each, sms / ctx->sms) * 1e-3, bytes_of(a) / dram_tb * 1e-6);
+  double time =
+      norm(steps_of(a, p) * step_of(a, p, each, sms / ctx->sms) * 1e-3, bytes_of(a) / dram_tb * 1e-6);
   double sums = parts > 1 ? parts_us + sums_us * area / 16384 * (parts - 1) / parts : 0;
   return time + call_us + turns * (end_us * area / 32768 + sums);
 }
@@ -161,7 +158,8 @@ static int most_parts(const SolContext *ctx, const SolGemm *a, const GemmWay *wa
   const GemmVariant *v = &gemm_variants[way->kernel];
   if (!v->split) return 1;
   int64_t tiles = gemm_plan(ctx, a, *way).tiles, steps = gemm_steps(a) / 2;
-  int64_t together = way->down * way->across, room = tiles ? 2 * ctx->sms * v->per_sm / (tiles * together) : 1;
+  int64_t together = way->down * way->across,
+          room = tiles ? 2 * ctx->sms * v->per_sm / (tiles * together) : 1;
   int64_t most = room < steps ? room : steps, cluster = GEMM_PARTS / together;
   return most < 1 ? 1 : most < cluster ? (int)most : (int)cluster;
 }
