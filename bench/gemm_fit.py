@@ -16,7 +16,7 @@ SMS = 132
 # Clusters of 1 to 8 blocks that run at a time, as gemm_sweep prints: one block to an SM, and two.
 AT_A_TIME = {1: [132, 66, 39, 30, 22, 17, 15, 15], 2: [264, 132, 79, 62, 47, 39, 32, 30]}
 FAR = 1.5  # plans that are so many times slower than the best do not count
-START = {"mma_ghz": 1.92, "shared_rate": 134, "l2_rate": 96, "l2_one_rate": 150, "l2_more": 0.7, "step_ns": 9, "dram_tb": 3.58,
+START = {"mma_ghz": 1.92, "shared_rate": 134, "l2_rate": 96, "l2_one_rate": 150, "l2_more": 0.7, "empty_more": 0.1, "step_ns": 9, "dram_tb": 3.58,
          "call_us": 3.0, "end_us": 1.82, "parts_us": 2.26, "sums_us": 2.48, "overlap": 3.7}
 
 
@@ -56,15 +56,16 @@ class Plan:
         self.more = next(x for bytes, x in ((128, 0), (64, 0.5), (32, 0.75), (1, 0.9)) if 2 * k % bytes == 0)
         self.read = 128 * (self.rows / across + self.wide / down)
         self.bytes = 2 * (m * k + n * k + m * n)
+        self.empty = 1 - m * n / (tiles * down * across * self.rows * self.wide)
 
     def estimate(self, c):
         norm = lambda *x: sum(v ** c["overlap"] for v in x) ** (1 / c["overlap"])
         read = self.read * (1 + c["l2_more"] * self.more)
         step = self.blocks * norm(self.rows * self.wide / 32 / c["mma_ghz"], 128 * (self.rows + self.wide) / c["shared_rate"],
-                                  read / c["l2_rate"] * self.busy, read / c["l2_one_rate"]) + c["step_ns"]
+                                  read / c["l2_rate"] * self.busy, read / c["l2_one_rate"]) * (1 + c["empty_more"] * self.empty) + c["step_ns"]
         area = self.rows * self.wide
         sums = c["parts_us"] + c["sums_us"] * area / 16384 * (self.parts - 1) / self.parts if self.parts > 1 else 0
-        return norm(self.steps * step * 1e-3, self.bytes / c["dram_tb"] * 1e-6) + c["call_us"] + self.turns * (c["end_us"] * area / 32768 + sums)
+        return norm(self.steps * step * 1e-3, self.bytes / c["dram_tb"] * 1e-6) + c["call_us"] + self.turns * (c["end_us"] * max(self.rows, 128) * self.wide / 32768 + sums)
 
 
 class Row:

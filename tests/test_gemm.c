@@ -92,7 +92,8 @@ static bool try_stream(SolContext *ctx, int option, int rows, SolDtype dtype) {
   Trial t;
   SolError err = {0};
   SolStatus status = trial_open(&t, ctx, &ops_gemm, &c, &(TrialOptions){.seed = 7}, &err);
-  SolGemm a = status ? (SolGemm){0} : gemm_filled((const SolGemm *)t.args);
+  SolGemm a = {0};
+  if (!status) a = gemm_filled((const SolGemm *)t.args);
   bool can = !status && a.dtype != SOL_FP8 && gemm_is_few(ctx, &a);
   for (int k = 0; can && !status && k < t.count; k++)
     if (t.memory[k]) status = sol_context_write(ctx, t.memory[k], t.host[k], t.bytes[k], &err);

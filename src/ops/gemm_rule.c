@@ -94,15 +94,17 @@ GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, GemmWay way) {
 
 // ---- the estimate ----
 
-// Fitted by bench/gemm_fit.py to what bench/gemm_sweep.cpp measured on an H200 (sweep-clusters, sweep-shared and sweep-again of bench/results), for all
-// kernels alike. Bytes a nanosecond and SM: into shared memory, of L2 where every SM reads, of L2 by one SM; how much more lines beyond one cost L2.
-static const double mma_ghz = 1.72, shared_rate = 152, l2_rate = 113, l2_one_rate = 185, l2_more = 1.1;
-// Nanoseconds of a step besides; TB/s of DRAM; microseconds of a call, of a tile's end for 32768 elements.
-static const double step_ns = 37, dram_tb = 3.71, call_us = 2.99, end_us = 1.93;
-// Microseconds of adding up the parts of k at all, and for 16384 elements.
-static const double parts_us = 1.89, sums_us = 1.95;
+// Fitted by bench/gemm_fit.py to what bench/gemm_sweep.cpp measured on an H200, for all kernels alike. Bytes a nanosecond and SM: into shared
+// memory, of L2 where every SM reads, of L2 by one SM; how much more lines beyond one cost L2, and what of a tile is outside of C.
+static const double mma_ghz = 1.65, shared_rate = 144, l2_rate = 93.9, l2_one_rate = 101, l2_more = 0.859,
+                    empty_more = 0.0946;
+// TB/s of DRAM; microseconds of a call, of a tile's end for 16384 elements of a warpgroup.
+static const double dram_tb = 3.65, call_us = 2.9, end_us = 1.96;
+// Nanoseconds of a step besides; microseconds of adding up the parts of k at all, and for 16384 elements. Of 120 triples the best over three sweeps
+// (gemm-sweep-clusters, -shared and -again of 2026-11-17 in bench/results).
+static const double step_ns = 20, parts_us = 1, sums_us = 1;
 // What overlaps takes a little longer than the longest: the norm of this order.
-static const double overlap = 4.2;
+static const double overlap = 5.26;
 
 // L2's lines of 128 bytes beyond one that a row's 128 bytes are in, on average over rows `bytes` apart.
 static double more_lines(int64_t bytes) {
@@ -122,11 +124,13 @@ static double norm(double a, double b) {
 static double step_of(const SolGemm *a, const GemmPlan *p, double blocks, double busy) {
   const GemmVariant *v = &gemm_variants[p->way.kernel];
   int64_t size = ops_size(a->dtype);
+  double area = (double)(p->tiles * p->way.down * p->way.across) * v->rows * v->wide;
+  double empty = 1 - (double)a->m * (double)gemm_b_width(a) * (double)a->batch / area;
   double more = 1 + l2_more * (more_lines(a->a_stride * size) + more_lines(a->b_stride * size)) / 2;
   double read = 128 * more * ((double)v->rows / p->way.across + (double)v->wide / p->way.down);
   double multiply = v->rows * v->wide / 32.0 / mma_ghz, copy = 128.0 * (v->rows + v->wide) / shared_rate;
   double step = norm(norm(multiply, copy), norm(read / l2_rate * busy, read / l2_one_rate));
-  return blocks * step + step_ns;
+  return blocks * step * (1 + empty_more * empty) + step_ns;
 }
 
 // Of the block that has most.
@@ -150,7 +154,7 @@ double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p)
   double time =
       norm(steps_of(a, p) * step_of(a, p, each, sms / ctx->sms) * 1e-3, bytes_of(a) / dram_tb * 1e-6);
   double sums = parts > 1 ? parts_us + sums_us * area / 16384 * (parts - 1) / parts : 0;
-  return time + call_us + turns * (end_us * area / 32768 + sums);
+  return time + call_us + turns * (end_us * area / GEMM_GROUPS(v->rows) / 16384 + sums);
 }
 
 // More blocks than two for each place gain nothing.
