@@ -65,7 +65,7 @@ class Plan:
                                   read / c["l2_rate"] * self.busy, read / c["l2_one_rate"]) * (1 + c["empty_more"] * self.empty) + c["step_ns"]
         area = self.rows * self.wide
         sums = c["parts_us"] + c["sums_us"] * area / 16384 * (self.parts - 1) / self.parts if self.parts > 1 else 0
-        return norm(self.steps * step * 1e-3, self.bytes / c["dram_tb"] * 1e-6) + c["call_us"] + self.turns * (c["end_us"] * area / 32768 + sums)
+        return norm(self.steps * step * 1e-3, self.bytes / c["dram_tb"] * 1e-6) + c["call_us"] + self.turns * (c["end_us"] * max(self.rows, 128) * self.wide / 32768 + sums)
 
 
 class Row:

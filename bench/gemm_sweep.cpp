@@ -3,9 +3,10 @@
 // JSON object a line: a shape, cuBLAS's microseconds, a copy's of as many bytes, and each plan's: "128x256x4/2x1", a kernel and its clusters' blocks
 // below each other and side by side, or "split_64x4/3", one that shares out k among 3, or
 // "split_64x4/2x1x3", of two tiles below each other; an s behind it where the operands are
-// swapped. The results are held against cuBLAS's.
+// swapped. The results are held against cuBLAS's: all of C, or of a large one the first and the last rows.
+// --check N: every plan N times, C filled with NaN before each; nothing is timed.
 //   g++ -std=c++17 -O2 -Ikernels -I$CUDA/include bench/gemm_sweep.cpp -L$CUDA/lib64 -lcublas -lcudart -lcuda -o gemm_sweep
-//   ./gemm_sweep build/kernels/gemm.fatbin MxNxK...    # or MxNxK:PLAN,PLAN...
+//   ./gemm_sweep build/kernels/gemm.fatbin [--check N] MxNxK...    # or MxNxK:PLAN,PLAN...
 #include <cublas_v2.h>
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -39,6 +40,7 @@ struct Variant {
   {"sol_gemm_" #kind "_" #a #b "_split_" #wide "x" #stages, a || b ? 0 : kind, 128, wide, stages, 1, per_sm, NULL, {}},
 #define FEW(kind, bits, tiles)
 #define FEW_89(kind, bits, tiles)
+#define STREAM(kind, bits)
 #define ANY(kind)
 #define ANY_WEIGHTS(kind, bits)
 static Variant variants[] = {
@@ -56,6 +58,7 @@ struct Set {
 static int sms;
 static cudaStream_t stream;
 static cublasHandle_t blas;
+static int checks; // how often to check each plan, and to time none; 0: to time
 
 static long ceil_div(long a, long b) {
   return (a + b - 1) / b;
@@ -127,8 +130,8 @@ template <class F> static double time_of(int calls, F call) {
   return best;
 }
 
-static std::vector<uint16_t> rows_of(const Set &s, long m, long n) { // the first and the last 16 at most
-  long rows = std::min(m, 16L);
+static std::vector<uint16_t> rows_of(const Set &s, long m, long n) { // all, or the first and the last 16
+  long rows = m * n > 4 << 20 ? std::min(m, 16L) : (m + 1) / 2;
   std::vector<uint16_t> out((size_t)(2 * rows * n));
   CHECK(cudaDeviceSynchronize());
   CHECK(cudaMemcpy(out.data(), s.c, (size_t)(rows * n) * 2, cudaMemcpyDeviceToHost));
@@ -184,6 +187,14 @@ static std::vector<Plan> plans_of(long m, long n, long k, const std::string &onl
   return all;
 }
 
+static bool is_right(const Plan &plan, long m, long n, long k, const Set &s, const std::vector<uint16_t> &want) {
+  CHECK(cudaMemsetAsync(s.c, 0xff, (size_t)(m * n) * 2, stream)); // NaN
+  bool launched = launch(plan, m, n, k, s);
+  double error = launched ? error_of(rows_of(s, m, n), want) : 1e9;
+  if (!(error < 4e-3)) fprintf(stderr, "WRONG %ldx%ldx%ld %s: %g%s\n", m, n, k, name_of(plan).c_str(), error, launched ? "" : " not launched");
+  return error < 4e-3;
+}
+
 static int time_shape(long m, long n, long k, const std::string &only, char *pool, size_t room) {
   double bytes = 2.0 * (double)(m * k + n * k + m * n), light = bytes / 4e6;
   int count = (int)std::max(2.0, std::min(32.0, 400e6 / bytes)), wrong = 0;
@@ -211,22 +222,17 @@ static int time_shape(long m, long n, long k, const std::string &only, char *poo
   };
   theirs(0);
   std::vector<uint16_t> want = rows_of(sets[0], m, n);
-  double peer = time_of(calls, theirs);
+  double peer = checks ? 0 : time_of(calls, theirs);
   size_t half = (size_t)(bytes / 2) / 256 * 256;
-  double copied = m > 64 ? 0 : time_of(calls, [&](int i) {
+  double copied = m > 64 || checks ? 0 : time_of(calls, [&](int i) {
     size_t from = (size_t)i * half % (room - half) / 256 * 256;
     CHECK(cudaMemcpyAsync(pool + room + from % (room / 2), pool + from, half, cudaMemcpyDeviceToDevice, stream));
   });
   printf("{\"m\":%ld,\"n\":%ld,\"k\":%ld,\"cublas\":%.2f,\"copy\":%.2f,\"us\":{", m, n, k, peer, copied);
   const char *comma = "";
   for (const Plan &plan : plans_of(m, n, k, only)) {
-    CHECK(cudaMemsetAsync(sets[0].c, 0xff, (size_t)(m * n) * 2, stream));
-    if (!launch(plan, m, n, k, sets[0])) {
-      fprintf(stderr, "%s: not launched\n", name_of(plan).c_str());
-      continue;
-    }
-    double error = error_of(rows_of(sets[0], m, n), want);
-    if (!(error < 4e-3)) fprintf(stderr, "WRONG %ldx%ldx%ld %s: %g\n", m, n, k, name_of(plan).c_str(), error), wrong++;
+    for (int i = 0; i < std::max(checks, 1); i++) wrong += !is_right(plan, m, n, k, sets[0], want);
+    if (checks) continue;
     double t = time_of(calls, [&](int i) { launch(plan, m, n, k, sets[(size_t)(i % count)]); });
     printf("%s\"%s\":%.2f", comma, name_of(plan).c_str(), t), comma = ",";
   }
@@ -277,7 +283,8 @@ int main(int argc, char **argv) {
     fprintf(stderr, "\n");
   }
   int wrong = 0;
-  for (int i = 2; i < argc; i++) {
+  int first = argc > 3 && !strcmp(argv[2], "--check") ? checks = atoi(argv[3]), 4 : 2;
+  for (int i = first; i < argc; i++) {
     long m, n, k;
     const char *only = strchr(argv[i], ':');
     if (sscanf(argv[i], "%ldx%ldx%ld", &m, &n, &k) == 3) wrong += time_shape(m, n, k, only ? "," + std::string(only + 1) + "," : "", pool, room);

@@ -50,16 +50,13 @@ static bool try_tile(SolContext *ctx, GemmWay way, int option, SolDtype dtype, S
   return fits;
 }
 
-// In clusters of every shape by turns, as far as the kernel has them, or of 1 to 3 blocks that share out k.
+// In clusters of every shape by turns, as far as the kernel has them, and 1 to 3 blocks that share out k.
 static GemmWay way_of(int kernel, int turn) {
   GemmWay way = {.kernel = kernel, .parts = 1, .down = 1, .across = 1};
   const GemmVariant *v = &gemm_variants[kernel];
-  if (v->split)
-    way.parts = 1 + turn % 3;
-  else {
-    way.across = 1 + turn / 2 % 2;
-    if (v->wide / GEMM_BOX_B(v->b_turned, v->wide) > 1) way.down = 1 + turn % 2;
-  }
+  way.across = 1 + turn / 2 % 2;
+  if (v->wide / GEMM_BOX_B(v->b_turned, v->wide) > 1) way.down = 1 + turn % 2;
+  if (v->split) way.parts = way.down * way.across == 4 ? 2 : 1 + turn % 3;
   return way;
 }
 
@@ -74,6 +71,7 @@ TEST(every_tile_is_right) {
   if (!ops_image_count) SKIP("built without nvcc: no kernels");
   SolContext *ctx = open_backend(SOL_BACKEND_EMU);
   CHECK(ctx);
+  if (ctx) ctx->sms = 4; // so few that clusters take several tiles
   for (int kernel = 0; ctx && kernel < GEMM_KERNELS; kernel++) {
     if (!ops_has_kernel(ctx, &ops_gemm, kernel) || !gemm_variants[kernel].rows) continue;
     int ran = 0, ran_swapped = 0, turn = kernel;
@@ -91,6 +89,39 @@ TEST(every_tile_is_right) {
     }
     CHECK(ran > 0 && ran_swapped > 0);
   }
+  sol_context_destroy(ctx);
+}
+
+// A case of test_ops of few rows by gemm_stream.cuh. false: it cannot.
+static bool try_stream(SolContext *ctx, int option, int rows, SolDtype dtype) {
+  OpsCase c = {.dim = {rows, N, 2 * K}, .dtype = dtype, .out_dtype = dtype, .option = option};
+  Trial t;
+  SolError err = {0};
+  SolStatus status = trial_open(&t, ctx, &ops_gemm, &c, &(TrialOptions){.seed = 7}, &err);
+  SolGemm a = {0};
+  if (!status) a = gemm_filled((const SolGemm *)t.args);
+  bool can = !status && a.dtype != SOL_FP8 && gemm_is_few(ctx, &a);
+  for (int k = 0; can && !status && k < t.count; k++)
+    if (t.memory[k]) status = sol_context_write(ctx, t.memory[k], t.host[k], t.bytes[k], &err);
+  if (can && !status) status = gemm_launch_stream(ctx, &a, NULL);
+  if (can && !status) status = trial_check(&t, NULL, &err);
+  if (can && status) printf("stream of %d rows, option %d: %s\n", rows, option, err.message);
+  CHECK(!can || !status);
+  trial_close(&t);
+  return can;
+}
+
+// Both heights, every epilogue and all weights, on many SMs and on one, whose block has several groups of columns.
+TEST(every_stream_is_right) {
+  if (!ops_image_count) SKIP("built without nvcc: no kernels");
+  SolContext *ctx = open_backend(SOL_BACKEND_EMU);
+  CHECK(ctx && !ops_load(ctx, ops_index(ctx, &ops_gemm), NULL));
+  int ran = 0;
+  for (int i = 0; ctx && i < 4 * ops_gemm.options; i++) {
+    if (i == 2 * ops_gemm.options) ctx->sms = 1;
+    ran += try_stream(ctx, i / 2 % ops_gemm.options, i % 2 ? 3 : 13, i % 3 ? SOL_BF16 : SOL_FP16);
+  }
+  CHECK(ran >= 12);
   sol_context_destroy(ctx);
 }
 
@@ -118,8 +149,9 @@ static void fill_decoding(Decoding *d, SolWeights weights) {
   for (int i = 0; i < WIDE * GROUPS; i++) d->scales[i] = (float)(i % 13 + 1) / 8;
 }
 
-// Decodes the first m of the rows; out: the bits of C.
-static void decode(SolContext *ctx, int m, const Decoding *d, SolWeights weights, uint16_t *out) {
+// Decodes the first m of the rows; out: the bits of C. streams: by gemm_stream.cuh, whatever the rule.
+static void decode(SolContext *ctx, int m, const Decoding *d, SolWeights weights, bool streams,
+                   uint16_t *out) {
   void *at[4] = {0};
   const void *from[4] = {NULL, d->a, d->b, d->scales};
   size_t bytes[4] = {(size_t)m * WIDE * 2, (size_t)m * DEEP * 2, sizeof d->b, sizeof d->scales};
@@ -136,7 +168,8 @@ static void decode(SolContext *ctx, int m, const Decoding *d, SolWeights weights
                .dtype = SOL_BF16,
                .b_columns = 1,
                .weights = weights};
-  CHECK(!sol_gemm(ctx, &g, NULL));
+  g = gemm_filled(&g);
+  CHECK(!(streams ? gemm_launch_stream(ctx, &g, NULL) : sol_gemm(ctx, &g, NULL)));
   CHECK(!sol_context_sync(ctx, NULL) && !sol_context_read(ctx, out, at[0], bytes[0], NULL));
   for (int i = 0; i < 4; i++) sol_context_free(ctx, at[i], NULL);
 }
@@ -163,15 +196,15 @@ TEST(rows_do_not_depend_on_how_many_are_decoded) {
   static uint16_t all[DECODED * WIDE], few[DECODED * WIDE], on_cpu[DECODED * WIDE];
   SolContext *ctx = open_backend(SOL_BACKEND_EMU), *cpu = open_backend(SOL_BACKEND_CPU);
   CHECK(ctx && cpu);
-  for (int i = 0; ctx && cpu && i < 6; i++) {
-    int weights = i % 3;
-    if (i == 3) ctx->sms = 1;
+  for (int i = 0; ctx && cpu && i < 12; i++) {
+    int weights = i % 3, streams = i / 3 % 2;
+    if (i == 6) ctx->sms = 1;
     fill_decoding(&d, (SolWeights)weights);
-    decode(ctx, DECODED, &d, (SolWeights)weights, all);
-    decode(cpu, DECODED, &d, (SolWeights)weights, on_cpu);
+    decode(ctx, DECODED, &d, (SolWeights)weights, streams, all);
+    decode(cpu, DECODED, &d, (SolWeights)weights, false, on_cpu);
     check_close(all, on_cpu, DECODED * WIDE);
     for (int m = 1; m < DECODED; m += 6) {
-      decode(ctx, m, &d, (SolWeights)weights, few);
+      decode(ctx, m, &d, (SolWeights)weights, streams, few);
       CHECK(!memcmp(all, few, (size_t)m * WIDE * 2));
     }
   }

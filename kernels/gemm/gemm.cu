@@ -2,6 +2,7 @@
 #include "gemm/gemm_few.cuh"
 #if __CUDA_ARCH_FEAT_SM90_ALL
 #include "gemm/gemm_split.cuh"
+#include "gemm/gemm_stream.cuh"
 #include "gemm/gemm_wgmma.cuh"
 #define TILED(kind, a, b, rows, wide, stages, per_sm)                                                        \
   KERNEL __launch_bounds__(GEMM_THREADS(rows, per_sm), per_sm)                                               \
@@ -13,9 +14,15 @@
       sol_gemm_##kind##_##a##b##_split_##wide##x##stages(const __grid_constant__ GemmTiledParams p) {       \
     GemmSplit<kind, a, b, wide, stages>::run(p);                                                             \
   }
+#define STREAM(kind, bits)                                                                                   \
+  KERNEL __launch_bounds__(GEMM_STREAM_THREADS, 1)                                                           \
+      sol_gemm_##kind##_stream_##bits(const __grid_constant__ GemmStreamParams p) {                          \
+    gemm_stream<kind, bits>(p);                                                                              \
+  }
 #else
 #define TILED(kind, a, b, rows, wide, stages, per_sm)
 #define SPLIT(kind, a, b, wide, stages, per_sm)
+#define STREAM(kind, bits)
 #endif
 #if __CUDA_ARCH__ >= 800
 #define FEW(kind, bits, tiles)                                                           \

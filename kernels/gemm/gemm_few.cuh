@@ -59,9 +59,9 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
   static_assert(STAGES >= 2, "a step is multiplied while others arrive");
 
   // What a block has of C, and how it is shared out. Columns of C from `column` on, before `end`; a group of them, `across` columns, at a time,
-  // of which a warp has `each`; `wide` columns of B are the most that a group may have.
+  // of which a warp has `each`; `wide` columns of B are the most that a group may have. threads: that multiply.
   struct Tile {
-    int row, column, end, z, across, each, wide, rank, parts;
+    int row, column, end, z, across, each, wide, rank, parts, threads;
   };
   // Of the thread: of B its own 16 bytes of its first column of a group; from tile to tile, and to its other column of a tile, in bytes.
   struct Place {
@@ -97,19 +97,27 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
     for (int i = 0; i < X_LOADS; i++) copy_async(x_to + i * 512, x + i * at.x_rows, x_there && i * (32 / X_PIECES) < at.rows);
   }
 
-  static __device__ __forceinline__ uint4 load_x(const Stage *s, int e, int i, int lane) {
-    int row = lane / 4;
-    return s->x[(e * 8 + row) * X_PIECES + swizzled(row, lane % 4 * (X_CHUNK / 16) + i)];
-  }
+  // What a thread reads of a step: 16 bytes of its column c, and 16 bytes number i of the X_CHUNK beside them of row e * 8 + lane / 4 of A.
+  struct View {
+    const Stage *s;
+    int lane;
+    __device__ __forceinline__ uint4 w(int c) const {
+      return s->w[c][lane];
+    }
+    __device__ __forceinline__ uint4 x(int e, int i) const {
+      int row = lane / 4;
+      return s->x[(e * 8 + row) * X_PIECES + swizzled(row, lane % 4 * (X_CHUNK / 16) + i)];
+    }
+  };
 
-  // Elements as wide as A's. Here and below two tiles at a time, whose products do not wait for each other's.
-  static __device__ __forceinline__ void multiply_same(float (&d)[TILES][EIGHTS * 4], const Stage *s, int tiles, int lane) {
+  // From here to load_scales S is View or, in gemm_stream.cuh, another. Elements as wide as A's. Here and below two tiles at a time, whose products do not wait for each other's.
+  template <class S> static __device__ __forceinline__ void multiply_same(float (&d)[TILES][EIGHTS * 4], const S &s, int tiles) {
     uint4 x[EIGHTS];
 #pragma unroll
-    for (int e = 0; e < EIGHTS; e++) x[e] = load_x(s, e, 0, lane);
+    for (int e = 0; e < EIGHTS; e++) x[e] = s.x(e, 0);
 #pragma unroll
     for (int t = 0; t < TILES && t / 2 * 2 < tiles; t++) {
-      uint4 l = s->w[t * 2][lane], h = s->w[t * 2 + 1][lane];
+      uint4 l = s.w(t * 2), h = s.w(t * 2 + 1);
       uint32_t first[4] = {l.x, h.x, l.y, h.y}, second[4] = {l.z, h.z, l.w, h.w};
 #pragma unroll
       for (int e = 0; e < EIGHTS; e++) mma_16x8(d[t] + e * 4, first, x[e].x, x[e].y, KIND);
@@ -118,15 +126,15 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
     }
   }
 
-  static __device__ __forceinline__ void multiply_fp8(float (&d)[TILES][EIGHTS * 4], const Stage *s, int tiles, int lane) {
+  template <class S> static __device__ __forceinline__ void multiply_fp8(float (&d)[TILES][EIGHTS * 4], const S &s, int tiles) {
     uint4 x[2][EIGHTS];
 #pragma unroll
-    for (int i = 0; i < 2 * EIGHTS; i++) x[i % 2][i / 2] = load_x(s, i / 2, i % 2, lane);
+    for (int i = 0; i < 2 * EIGHTS; i++) x[i % 2][i / 2] = s.x(i / 2, i % 2);
 #pragma unroll
     for (int t = 0; t < TILES && t < tiles; t += 2) {
       uint4 w[4];
 #pragma unroll
-      for (int i = 0; i < 4; i++) w[i] = s->w[t * 2 + i][lane];
+      for (int i = 0; i < 4; i++) w[i] = s.w(t * 2 + i);
 #pragma unroll
       for (int i = 0; i < 8; i++) {
         int j = i / 2, u = i % 2;
@@ -143,26 +151,31 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
   }
 
   // A step is one group of scales.
-  static __device__ __forceinline__ void multiply_int4(float (&d)[TILES][EIGHTS * 4], const Stage *s, const float (&scales)[COLUMNS], int tiles,
-                                                       int lane) {
+  template <class S>
+  static __device__ __forceinline__ void multiply_int4(float (&d)[TILES][EIGHTS * 4], const S &s, const float (&scales)[COLUMNS], int tiles) {
     uint32_t x[4][EIGHTS][4];
+    auto load = [&](int j) {
 #pragma unroll
-    for (int i = 0; i < 4 * EIGHTS; i++) {
-      uint4 v = load_x(s, i / 4, i % 4, lane);
-      uint32_t(&to)[4] = x[i % 4][i / 4];
-      to[0] = __byte_perm(v.x, v.z, 0x5410), to[1] = __byte_perm(v.x, v.z, 0x7632);
-      to[2] = __byte_perm(v.y, v.w, 0x5410), to[3] = __byte_perm(v.y, v.w, 0x7632);
-    }
+      for (int e = 0; e < EIGHTS; e++) {
+        uint4 v = s.x(e, j);
+        uint32_t(&to)[4] = x[j][e];
+        to[0] = __byte_perm(v.x, v.z, 0x5410), to[1] = __byte_perm(v.x, v.z, 0x7632);
+        to[2] = __byte_perm(v.y, v.w, 0x5410), to[3] = __byte_perm(v.y, v.w, 0x7632);
+      }
+    };
+#pragma unroll
+    for (int j = 0; TILES > 2 && j < 4; j++) load(j);
 #pragma unroll
     for (int t = 0; t < TILES && t < tiles; t += 2) {
       uint4 w[4];
       float sum[2][EIGHTS * 4] = {};
 #pragma unroll
-      for (int i = 0; i < 4; i++) w[i] = s->w[t * 2 + i][lane];
+      for (int i = 0; i < 4; i++) w[i] = s.w(t * 2 + i);
 #pragma unroll
       for (int i = 0; i < 8; i++) {
         int j = i / 2, u = i % 2;
         uint32_t l[4], h[4];
+        if (TILES == 2 && u == 0) load(j); // no earlier than needed: fewer registers
         few_int4<KIND>((&w[2 * u].x)[j], l), few_int4<KIND>((&w[2 * u + 1].x)[j], h);
         uint32_t first[4] = {l[0], h[0], l[1], h[1]}, second[4] = {l[2], h[2], l[3], h[3]};
 #pragma unroll
@@ -176,6 +189,13 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
         d[t + u][q] += scales[(t + u) * 2 + q / 2 % 2] * sum[u][q];
       }
     }
+  }
+
+  template <class S>
+  static __device__ __forceinline__ void multiply(float (&d)[TILES][EIGHTS * 4], const S &s, const float (&scales)[COLUMNS], int tiles) {
+    if (BITS == 4) multiply_int4(d, s, scales, tiles);
+    else if (BITS == 8 && KIND != KIND_FP8) multiply_fp8(d, s, tiles);
+    else multiply_same(d, s, tiles);
   }
 
   // Of the thread's columns.
@@ -202,26 +222,27 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
   };
 
   // From here on: the block's sums, [row of A][column of B], the warps' side by side.
-  static __device__ __forceinline__ int pitch(void) {
-    return blockDim.x / 32 * TILES * 16 + 4;
+  static __device__ __forceinline__ int pitch(const Tile &t) {
+    return t.threads * (TILES / 2) + 4;
   }
 
-  static __device__ __forceinline__ void leave(float *sums, const float (&d)[TILES][EIGHTS * 4], int warp, int lane) {
+  // column: the thread's first of a tile.
+  static __device__ __forceinline__ void leave(float *sums, const float (&d)[TILES][EIGHTS * 4], const Tile &t, int warp, int lane, int column) {
 #pragma unroll
-    for (int t = 0; t < TILES; t++)
+    for (int u = 0; u < TILES; u++)
 #pragma unroll
       for (int i = 0; i < EIGHTS * 4; i++)
-        sums[(i / 4 * 8 + lane % 4 * 2 + i % 2) * pitch() + (warp * TILES + t) * 16 + lane / 4 + i / 2 % 2 * 8] = d[t][i];
+        sums[(i / 4 * 8 + lane % 4 * 2 + i % 2) * pitch(t) + (warp * TILES + u) * 16 + column + i / 2 % 2 * 8] = d[u][i];
   }
 
   static __device__ __forceinline__ void add(float4 &to, float4 v) {
     to.x += v.x, to.y += v.y, to.z += v.z, to.w += v.w;
   }
 
-  // Those of the block's warps with the same columns, `wide` of them.
-  static __device__ __forceinline__ float4 add_warps(const float *at, int wide) {
+  // Those of the block's warps with the same columns, t.wide of them.
+  static __device__ __forceinline__ float4 add_warps(const float *at, const Tile &t) {
     float4 all = *(const float4 *)at;
-    for (int j = wide; j < pitch() - 4; j += wide) add(all, *(const float4 *)(at + j));
+    for (int j = t.wide; j < pitch(t) - 4; j += t.wide) add(all, *(const float4 *)(at + j));
     return all;
   }
 
@@ -245,28 +266,29 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
     bool gated = p.end.activation == GEMM_SILU_MUL, at_once = gemm_stores_four(&p.end);
     float alpha = gemm_alpha(&p.end);
     int fours = min(t.across, (t.end - column + 3) / 4 * 4) / 4, quads = min((int)ROWS, (int)p.m - t.row) * fours, last = quads * (t.rank + 1) / t.parts;
-    for (int q = quads * t.rank / t.parts + (int)threadIdx.x; q < last; q += blockDim.x) {
+    for (int q = quads * t.rank / t.parts + (int)threadIdx.x; q < last; q += t.threads) {
       int r = q / fours, c = (q - r * fours) * 4;
       int warp = c / t.each, i = c - warp * t.each;
-      const float *at = sums + r * pitch() + warp * TILES * 16 + (gated ? i / 8 * 16 + i % 8 : i);
-      float4 v = t.parts > 1 ? add_parts(at, t.parts) : add_warps(at, t.wide), up = v;
-      if (gated) up = t.parts > 1 ? add_parts(at + 8, t.parts) : add_warps(at + 8, t.wide);
+      const float *at = sums + r * pitch(t) + warp * TILES * 16 + (gated ? i / 8 * 16 + i % 8 : i);
+      float4 v = t.parts > 1 ? add_parts(at, t.parts) : add_warps(at, t), up = v;
+      if (gated) up = t.parts > 1 ? add_parts(at + 8, t.parts) : add_warps(at + 8, t);
       float fs[4] = {v.x, v.y, v.z, v.w}, ups[4] = {up.x, up.y, up.z, up.w};
       gemm_finish_four(&p.end, alpha, at_once, t.z, t.row + r, column + c, p.n, fs, ups);
+    }
+  }
+
+  static __device__ __forceinline__ void add_own_warps(float *sums, const Tile &t) {
+    int fours = t.wide / 4;
+    for (int i = threadIdx.x; t.wide < pitch(t) - 4 && i < EIGHTS * 8 * fours; i += t.threads) {
+      float4 *to = (float4 *)(sums + i / fours * pitch(t) + i % fours * 4);
+      *to = add_warps((float *)to, t);
     }
   }
 
   // All blocks of the cluster have left their sums of a group; afterwards these may be overwritten.
   static __device__ __forceinline__ void add_up(float *sums, const GemmAnyParams &p, const Tile &t, int column) {
     __syncthreads();
-    if (t.parts > 1) {
-      int fours = t.wide / 4;
-      for (int i = threadIdx.x; t.wide < pitch() - 4 && i < EIGHTS * 8 * fours; i += blockDim.x) {
-        float4 *to = (float4 *)(sums + i / fours * pitch() + i % fours * 4);
-        *to = add_warps((float *)to, t.wide);
-      }
-      meet();
-    }
+    if (t.parts > 1) add_own_warps(sums, t), meet();
     finish(sums, p, t, column);
     if (t.parts > 1) meet();
     else __syncthreads();
@@ -281,7 +303,7 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
   // Blocks of a cluster are side by side, then those with the other rows of A, then the ranges of columns.
   static __device__ __forceinline__ Tile tile_of(const GemmFewParams &f) {
     Tile t = {};
-    t.wide = f.across * TILES * 16, t.parts = 1;
+    t.wide = f.across * TILES * 16, t.parts = 1, t.threads = blockDim.x;
 #if __CUDA_ARCH__ >= 900
     t.rank = (int)block_rank(), t.parts = (int)cluster_size();
 #endif
@@ -341,12 +363,10 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
         copy_wait<STAGES - 2>();
         __syncwarp(); // A's pieces of all lanes are there, and the stage before was read by all
         ahead.next(ring, t, group_bytes, lane);
-        if (BITS == 4) multiply_int4(d, ring + stage, scales, tiles, lane);
-        else if (BITS == 8 && KIND != KIND_FP8) multiply_fp8(d, ring + stage, tiles, lane);
-        else multiply_same(d, ring + stage, tiles, lane);
+        multiply(d, View{ring + stage, lane}, scales, tiles);
         if (++stage == STAGES) stage = 0;
       }
-      leave(sums, d, warp, lane);
+      leave(sums, d, t, warp, lane, lane / 4);
       add_up(sums, f.any, t, column);
       at.go(t, at.first + t.across, lane);
     }

@@ -1,5 +1,6 @@
 // Launches GEMM of few rows of A, and of weights of fewer bits than A's.
 #include <limits.h>
+#include <math.h>
 
 #include "ops/gemm_parts.h"
 
@@ -62,7 +63,111 @@ static Sharing share_out(const SolContext *ctx, const SolGemm *a) {
   return s;
 }
 
+// ---- gemm_stream.cuh ----
+
+// How its work is shared out. parts and across do not depend on the rows, so that a row's sums are always made in the same order.
+typedef struct Streaming {
+  int parts, across, each, stages, rows;
+  int64_t ranges;
+} Streaming;
+
+static int stream_kernel(const SolGemm *a) {
+  static const int kernels[][3] = {{GEMM_STREAM_1_16, GEMM_STREAM_1_8, GEMM_STREAM_1_4},
+                                   {GEMM_STREAM_2_16, GEMM_STREAM_2_8, GEMM_STREAM_2_4}};
+  int bits = bits_of(a);
+  return kernels[ops_kind(a->dtype) - 1][bits == 16 ? 0 : bits == 8 ? 1 : 2];
+}
+
+// Tensor copies start later than others: an SM must have enough to read. In KiB as measured on an H200 for 4, 8 and 16 bits.
+bool gemm_streams(SolContext *ctx, const SolGemm *a) {
+  int bits = bits_of(a), enough = bits == 4 ? 384 : bits == 8 ? 768 : 192;
+  double bytes = (double)gemm_b_width(a) * (double)a->batch * (double)a->k * bits / 8;
+  if (ctx->cc < 90 || a->dtype == SOL_FP8 || bytes < 1024.0 * enough * ctx->sms) return false;
+  return ops_has_kernel(ctx, &ops_gemm, stream_kernel(a));
+}
+
+// Columns of C that a box can have, in all and of a range of `columns` if `across` boxes side by side share them out evenly.
+static int64_t stream_most(const SolGemm *a) {
+  return a->activation == SOL_ACTIVATION_SILU_MUL ? GEMM_STREAM_COLUMNS / 2 : GEMM_STREAM_COLUMNS;
+}
+static int64_t stream_each(const SolGemm *a, int64_t columns, int across) {
+  int64_t groups = ops_ceil_div(columns, across * stream_most(a));
+  return ops_ceil_div(ops_ceil_div(columns, groups * across), 8) * 8;
+}
+
+// Microseconds of `parts` blocks to a cluster, about: the longer of DRAM, and of what the fullest SM reads of L2, weights and 8 rows of A; and of adding up parts.
+static double stream_cost(const SolContext *ctx, const SolGemm *a, Streaming *s) {
+  const double dram_rate = 30e3, l2_rate = 45e3, parts_us = 1; // bytes a microsecond and SM
+  int64_t clusters = gemm_clusters_of(ctx, s->parts, 1), units = ops_ceil_div(a->n, 8);
+  s->ranges = clusters / a->batch > units ? units : clusters / a->batch;
+  if (s->ranges < 1) s->ranges = 1;
+  int64_t columns = ops_ceil_div(units, s->ranges) * 8, turns = ops_ceil_div(s->ranges * a->batch, clusters);
+  double deep = (double)a->k * bits_of(a) / 8 / s->parts, width = (double)gemm_b_width(a) / (double)a->n;
+  for (s->across = 1; s->across < GEMM_STREAM_BOXES && s->across * stream_most(a) < columns;) s->across *= 2;
+  s->each = (int)stream_each(a, columns, s->across);
+  int64_t groups = ops_ceil_div(columns, s->across * s->each);
+  double weights = (double)columns * width * deep;
+  double rows = (double)groups * 8 * (double)a->k * ops_size(a->dtype) / s->parts;
+  double time = fmax(weights / dram_rate, (weights + rows) / l2_rate);
+  return (double)turns * time + (s->parts > 1 ? parts_us : 0);
+}
+
+static Streaming stream_out(const SolContext *ctx, const SolGemm *a) {
+  Streaming best = {0};
+  double least = 0;
+  int64_t steps = ops_ceil_div(a->k * bits_of(a), 1024);
+  for (int parts = 1; parts <= GEMM_PARTS && (parts == 1 || parts * 2 <= steps); parts *= 2) {
+    Streaming s = {.parts = parts};
+    double cost = stream_cost(ctx, a, &s);
+    if (!best.parts || cost < least) best = s, least = cost;
+  }
+  while (best.across < GEMM_STREAM_BOXES && GEMM_STREAM_BOXES / best.across * best.parts > steps)
+    best.across *= 2;
+  best.rows = a->m > 8 ? 16 : 8;
+  int64_t others = ops_ceil_div(a->m, best.rows) * a->batch, units = ops_ceil_div(a->n, 8),
+          room = gemm_clusters_of(ctx, best.parts, 1);
+  // Many rows: so many blocks that the last turn matters little.
+  best.ranges = others * 4 > room ? ops_ceil_div(4 * room, others) : room / others;
+  best.ranges = best.ranges > units ? units : best.ranges;
+  best.each = (int)stream_each(a, ops_ceil_div(units, best.ranges) * 8, best.across);
+  int stage = GEMM_STREAM_STAGE(ops_size(a->dtype), bits_of(a), best.rows, GEMM_STREAM_BOXES / best.across);
+  best.stages = GEMM_STREAM_STAGES;
+  while (GEMM_STREAM_SHARED(stage, best.stages) > GEMM_BLOCK_SHARED(1)) best.stages--;
+  return best;
+}
+
+SolStatus gemm_launch_stream(SolContext *ctx, const SolGemm *a, SolStream stream) {
+  Streaming s = stream_out(ctx, a);
+  int bits = bits_of(a);
+  GemmStreamParams p = {.few = {.any = gemm_any_params(a),
+                                .scales = a->b_scales,
+                                .groups = gemm_groups(a),
+                                .rows = s.rows,
+                                .ranges = (int)s.ranges,
+                                .across = s.across},
+                        .each = s.each,
+                        .stages = s.stages};
+  SolStatus status = gemm_make_map(ctx, a->dtype, a->a, a->k, a->m, a->batch,
+                                   a->a_columns ? a->k : a->a_stride, a->a_batch_stride, s.rows, &p.a);
+  if (!status)
+    status = gemm_make_map(ctx, SOL_FP8, a->b, a->k * bits / 8, gemm_b_width(a), a->batch,
+                           a->b_stride * bits / 8, a->b_batch_stride * bits / 8, s.each, &p.b);
+  if (status) return status;
+  int stage = GEMM_STREAM_STAGE(ops_size(a->dtype), bits, s.rows, GEMM_STREAM_BOXES / s.across);
+  OpsLaunch l = {.kernel = stream_kernel(a),
+                 .grid = {(uint32_t)(ops_ceil_div(a->m, s.rows) * s.ranges * s.parts * a->batch), 1, 1},
+                 .block = GEMM_STREAM_THREADS,
+                 .cluster = (uint32_t)s.parts,
+                 .shared = (uint32_t)GEMM_STREAM_SHARED(stage, s.stages),
+                 .early = true,
+                 .one_param = true,
+                 .params = &p,
+                 .bytes = sizeof p};
+  return ops_launch(ctx, &ops_gemm, &l, stream);
+}
+
 SolStatus gemm_launch_few(SolContext *ctx, const SolGemm *a, SolStream stream) {
+  if (gemm_streams(ctx, a)) return gemm_launch_stream(ctx, a, stream);
   Sharing s = share_out(ctx, a);
   GemmFewParams p = {.any = gemm_any_params(a),
                      .scales = a->b_scales,

@@ -10,6 +10,7 @@ const char *const gemm_kernels[GEMM_KERNELS] = {
 #define SPLIT(kind, a, b, wide, stages, per_sm) "sol_gemm_" #kind "_" #a #b "_split_" #wide "x" #stages,
 #define FEW(kind, bits, tiles)                  "sol_gemm_" #kind "_few_" #bits "x" #tiles,
 #define FEW_89(kind, bits, tiles)               FEW(kind, bits, tiles)
+#define STREAM(kind, bits)                      "sol_gemm_" #kind "_stream_" #bits,
 #define ANY(kind)                               "sol_gemm_" #kind "_any",
 #define ANY_WEIGHTS(kind, bits)                 "sol_gemm_" #kind "_any_weights_" #bits,
 #include "kernels/gemm/gemm.def"
@@ -20,6 +21,7 @@ const uint32_t gemm_shared[GEMM_KERNELS] = {
 #define SPLIT(kind, a, b, wide, stages, per_sm)       GEMM_RING_BYTES(128, wide, stages),
 #define FEW(kind, bits, tiles)                        GEMM_FEW_SHARED(tiles, 8),
 #define FEW_89(kind, bits, tiles)                     FEW(kind, bits, tiles)
+#define STREAM(kind, bits)                            GEMM_BLOCK_SHARED(1),
 #define ANY(kind)                                     0,
 #define ANY_WEIGHTS(kind, bits)                       0,
 #include "kernels/gemm/gemm.def"
@@ -169,11 +171,11 @@ static int few_parts(const SolContext *ctx, int64_t tiles, int64_t steps) {
   return parts < steps ? parts : (int)steps;
 }
 
-// Few rows by B of the same type: where an SM has 128 columns, on an H200 faster by wgmma than by gemm_few.cuh.
+// Few rows of fp8 by B of the same type: where an SM has 128 columns, on an H200 faster by wgmma than by gemm_few.cuh.
 static bool plan_few(SolContext *ctx, SolGemm *a, GemmPlan *plan) {
   static const int few[] = {GEMM_SPLIT_1_00_16_6, GEMM_SPLIT_2_00_16_6, GEMM_SPLIT_3_00_16_6};
   int kernel = few[ops_kind(a->dtype) - 1];
-  if (a->weights || gemm_b_width(a) * a->batch < 128 * ctx->sms) return false;
+  if (a->weights || gemm_b_width(a) * a->batch < 128 * ctx->sms || gemm_streams(ctx, a)) return false;
   if (a->a_columns) a->a_columns = 0, a->a_stride = a->k; // one row
   if (ctx->cc < 90 || !gemm_can_tile(a) || !ops_has_kernel(ctx, &ops_gemm, kernel)) return false;
   GemmWay way = {.kernel = kernel, .parts = 1, .down = 1, .across = 1, .swapped = true};

@@ -11,6 +11,7 @@ const GemmVariant gemm_variants[GEMM_KERNELS] = {
   {kind, a, b, 128, wide, stages, true, per_sm, GEMM_THREADS(128, per_sm)},
 #define FEW(kind, bits, tiles)    {0},
 #define FEW_89(kind, bits, tiles) FEW(kind, bits, tiles)
+#define STREAM(kind, bits)        {0},
 #define ANY(kind)                 {.threads = GEMM_ANY_THREADS},
 #define ANY_WEIGHTS(kind, bits)   {.threads = GEMM_ANY_THREADS},
 #include "kernels/gemm/gemm.def"
@@ -34,9 +35,8 @@ bool gemm_can_tile(const SolGemm *a) {
 static bool shares(const GemmVariant *v, const GemmWay *way) {
   int boxes_a = v->rows / (v->a_turned ? 64 : GEMM_BOX_A(v->rows)),
       boxes_b = v->wide / GEMM_BOX_B(v->b_turned, v->wide);
-  // Kernels that split k can share operands as well, but in one run on an H200 such plans had wrong results: they are not chosen.
-  return v->split ? way->down * way->across == 1
-                  : boxes_a >= way->across && boxes_b >= way->down && way->parts == 1;
+  return boxes_a >= way->across && boxes_b >= way->down &&
+         (v->split ? way->down * way->across * way->parts <= GEMM_PARTS : way->parts == 1);
 }
 
 // Tensor copies write C of gemm_wgmma.cuh, in pieces that half of a tile must have whole; where the operands are swapped it has not all
@@ -98,11 +98,11 @@ GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, GemmWay way) {
 // memory, of L2 where every SM reads, of L2 by one SM; how much more lines beyond one cost L2, and what of a tile is outside of C.
 static const double mma_ghz = 1.65, shared_rate = 144, l2_rate = 93.9, l2_one_rate = 101, l2_more = 0.859,
                     empty_more = 0.0946;
-// Nanoseconds of a step besides; TB/s of DRAM; microseconds of a call, of a tile's end for 32768 elements.
-static const double step_ns = 10.9, dram_tb = 3.65, call_us = 2.9, end_us = 1.96;
-// Microseconds of adding up the parts of k at all, and for 16384 elements: the better of two pairs on random shapes
-// (bench/results/2026-11-17-h200-gemm-rule.json).
-static const double parts_us = 1, sums_us = 2.5;
+// TB/s of DRAM; microseconds of a call, of a tile's end for 16384 elements of a warpgroup.
+static const double dram_tb = 3.65, call_us = 2.9, end_us = 1.96;
+// Nanoseconds of a step besides; microseconds of adding up the parts of k at all, and for 16384 elements. Of 120 triples the best over three sweeps
+// (gemm-sweep-clusters, -shared and -again of 2026-11-17 in bench/results).
+static const double step_ns = 20, parts_us = 1, sums_us = 1;
 // What overlaps takes a little longer than the longest: the norm of this order.
 static const double overlap = 5.26;
 
@@ -133,6 +133,17 @@ static double step_of(const SolGemm *a, const GemmPlan *p, double blocks, double
   return blocks * step * (1 + empty_more * empty) + step_ns;
 }
 
+// Of the block that has most.
+static double steps_of(const SolGemm *a, const GemmPlan *p) {
+  return (double)(ops_ceil_div(p->tiles, p->at_a_time) * ops_ceil_div(gemm_steps(a), p->way.parts));
+}
+
+// Microseconds that no estimate is below, for less arithmetic.
+static double at_least(const SolGemm *a, const GemmPlan *p) {
+  const GemmVariant *v = &gemm_variants[p->way.kernel];
+  return call_us + steps_of(a, p) * v->rows * v->wide / 32.0 / mma_ghz * 1e-3;
+}
+
 // Clusters of blocks that fit twice into an SM were measured to be put so.
 double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p) {
   const GemmVariant *v = &gemm_variants[p->way.kernel];
@@ -140,10 +151,10 @@ double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p)
   double blocks = (double)(p->tiles < p->at_a_time ? p->tiles : p->at_a_time) * size,
          sms = fmin(blocks, ctx->sms);
   double turns = (double)ops_ceil_div(p->tiles, p->at_a_time), each = size > 1 ? v->per_sm : blocks / sms;
-  double steps = turns * (double)ops_ceil_div(gemm_steps(a), p->way.parts);
-  double time = norm(steps * step_of(a, p, each, sms / ctx->sms) * 1e-3, bytes_of(a) / dram_tb * 1e-6);
+  double time =
+      norm(steps_of(a, p) * step_of(a, p, each, sms / ctx->sms) * 1e-3, bytes_of(a) / dram_tb * 1e-6);
   double sums = parts > 1 ? parts_us + sums_us * area / 16384 * (parts - 1) / parts : 0;
-  return time + call_us + turns * (end_us * area / 32768 + sums);
+  return time + call_us + turns * (end_us * area / GEMM_GROUPS(v->rows) / 16384 + sums);
 }
 
 // More blocks than two for each place gain nothing.
@@ -151,9 +162,10 @@ static int most_parts(const SolContext *ctx, const SolGemm *a, const GemmWay *wa
   const GemmVariant *v = &gemm_variants[way->kernel];
   if (!v->split) return 1;
   int64_t tiles = gemm_plan(ctx, a, *way).tiles, steps = gemm_steps(a) / 2;
-  int64_t room = tiles ? 2 * ctx->sms * v->per_sm / tiles : 1;
-  int64_t most = room < steps ? room : steps;
-  return most < 1 ? 1 : most < GEMM_PARTS ? (int)most : GEMM_PARTS;
+  int64_t together = way->down * way->across,
+          room = tiles ? 2 * ctx->sms * v->per_sm / (tiles * together) : 1;
+  int64_t most = room < steps ? room : steps, cluster = GEMM_PARTS / together;
+  return most < 1 ? 1 : most < cluster ? (int)most : (int)cluster;
 }
 
 bool gemm_pick(SolContext *ctx, const SolGemm *a, GemmPlan *best) {
@@ -166,6 +178,7 @@ bool gemm_pick(SolContext *ctx, const SolGemm *a, GemmPlan *best) {
     if (!gemm_tile_fits(a, &way) || !ops_has_kernel(ctx, &ops_gemm, way.kernel)) continue;
     for (int most = most_parts(ctx, a, &way); way.parts <= most; way.parts++) {
       GemmPlan p = gemm_plan(ctx, a, way);
+      if (found && at_least(a, &p) > least) continue;
       double time = gemm_estimate(ctx, a, &p);
       if (!found || time < least) *best = p, least = time, found = true;
     }
