@@ -43,7 +43,9 @@ typedef struct AuditProgram AuditProgram;
   X(load_waits)   /* times a warp waits for global or texture loads, by the part of their latency */         \
   X(shuffles)     /* each is a wavefront of the pipe of L1 and shared memory */                              \
   X(shared_waits) /* for shared memory and shuffles */                                                       \
-  X(unit_waits)   /* for other results of variable latency: special functions, conversions, constants */
+  X(unit_waits)   /* for other results of variable latency: special functions, conversions, constants */     \
+  X(load_clocks)  /* of load_waits, by what served each */                                                   \
+  X(load_stops)   /* the same waits, each counted whole */
 typedef struct AuditExecuted {
 #define AUDIT_MACHINE_FIELD(name) double name;
   AUDIT_MACHINE(AUDIT_MACHINE_FIELD)
@@ -103,7 +105,8 @@ typedef struct AuditTouch { // distinct bytes of an allocation, counted per laun
   double read, written;                                  // distinct bytes
   double read_first;                                     // distinct bytes read before the launch wrote them
   double read_sectors, written_sectors, partial_sectors; // partial: some of the sector's bytes not written
-  double launches;                                       // that touched it
+  double moved;    // bytes of groups of pages of managed memory that the device did not have
+  double launches; // that touched it
 } AuditTouch;
 
 typedef struct AuditShape { // launches of one geometry

@@ -3,9 +3,10 @@
 // until the next instruction may issue. Both are read from the instructions, so that loads which ptxas moved together,
 // or into the iteration before, are waited for once, and as long as on the machine.
 //
-// A wait counts as the part of the latency that has not passed by then, issuing and in waits for others. A wait for
-// several scoreboards is as long as the longest. What is pending where blocks join is the longest of
-// what any of the blocks before leaves pending.
+// A wait counts as the part of the latency that has not passed by then, issuing and in waits for others. The latency of a load is that
+// of L1, L2 or DRAM, as often as each served it; of loads that are waited for together, that of the farthest. A wait for
+// several scoreboards is as long as the longest. What is pending where blocks join is what the blocks before leave pending, as often as
+// each leads there: of what is loaded before a loop and needed in it, only the first iteration waits.
 //
 // Instructions have to be fetched: a loop that is longer than what an SM keeps of its code, or a kernel where there is no loop, goes on
 // no faster than that.
@@ -15,8 +16,10 @@ typedef enum Pending { NOTHING, UNIT, SHARED, LOAD } Pending; // by rising laten
 
 typedef struct Board {
   Pending what;
-  double age;  // clocks since it was set
-  double more; // clocks by which its result is later than others of its kind
+  double share;           // of the executions in which it is pending
+  double age;             // clocks since it was set
+  double more;            // clocks by which its result is later than others of its kind
+  double in_l1, above_l2; // of loads: the parts that L1 serves, and that DRAM does not
 } Board;
 
 typedef struct State {
@@ -29,6 +32,7 @@ typedef struct Launch {
   AuditInst *insts;
   const uint32_t *inst_of;
   double latency[LOAD + 1];
+  double l1, l2, dram; // of loads
   double apart;        // of a constant load, for each word beyond the first
   const double *fetch; // by block: clocks of an instruction, at least
 } Launch;
@@ -50,40 +54,79 @@ static double more_of(const Launch *l, const AuditInst *in) {
   return in->kind == SOL_EMU_KIND_CONST_LOAD && turns > requests ? (turns / requests - 1) * l->apart : 0;
 }
 
-static void set_board(Board *b, Pending what, double more) {
-  if (what >= b->what) *b = (Board){what, 0, more};
+// Where nothing is known of a load, L2 and DRAM serve half of it each.
+static Board board_of(const Launch *l, const SassInst *m, const AuditInst *in) {
+  const SolEmuCounts *c = &in->counts;
+  Board b = {.what = pending_of(m, in), .share = 1, .more = more_of(l, in), .above_l2 = 0.5};
+  double sectors = (double)(c->l2_hits + c->l2_misses), all = sectors + (double)c->l1_hits,
+         dram = (double)c->dram_read / 32;
+  if (all > 0) b.in_l1 = (double)c->l1_hits / all, b.above_l2 = 1 - (dram < sectors ? dram : sectors) / all;
+  return b;
 }
 
-static void join(State *to, const State *from) {
+// Loads on one scoreboard are waited for together.
+static void set_board(Board *b, Board now) {
+  if (now.what < b->what) return;
+  if (b->what == LOAD) now.in_l1 *= b->in_l1, now.above_l2 *= b->above_l2;
+  *b = now;
+}
+
+// `weight`: how often it is that block which comes before.
+static void join(const Launch *l, State *to, const State *from, double weight) {
   for (int i = 0; i < SASS_SCOREBOARDS; i++) {
-    Board *a = &to->boards[i];
-    const Board *b = &from->boards[i];
-    if (b->what > a->what || (b->what == a->what && b->age < a->age)) *a = *b;
+    Board *a = &to->boards[i], b = from->boards[i];
+    b.share *= weight;
+    double share = a->what == b.what ? a->share + b.share : 0, age = a->age < b.age ? a->age : b.age;
+    if (b.share * l->latency[b.what] > a->share * l->latency[a->what]) *a = b;
+    if (share > 0) a->share = share < 1 ? share : 1, a->age = age;
   }
 }
 
-static double left_of(const Launch *l, const Board *b) {
-  double left = l->latency[b->what] + b->more - b->age;
-  return left > 0 ? left : 0;
+static double after(double latency, double age) {
+  return latency > age ? latency - age : 0;
 }
 
-// Releases those that the instruction waits for; returns what it waited for longest, and how many clocks.
-static Pending await(const Launch *l, State *s, uint8_t waits, double *clocks) {
-  Pending longest = NOTHING;
-  *clocks = 0;
+// Clocks until it is there, `age` after it was set, if it is pending.
+static double left_of(const Launch *l, const Board *b, double age) {
+  if (b->what != LOAD) return after(l->latency[b->what] + b->more, age);
+  return b->in_l1 * after(l->l1, age) + (b->above_l2 - b->in_l1) * after(l->l2, age) +
+         (1 - b->above_l2) * after(l->dram, age);
+}
+
+typedef struct Wait {
+  Pending what; // it was longest for
+  double clocks, part; // mean; part: of a load's latency
+  double share;        // of the executions that wait
+} Wait;
+
+// Releases those that the instruction waits for. Loads of several scoreboards are one wait.
+static Wait await(const Launch *l, State *s, uint8_t waits) {
+  Wait w = {0};
+  Board loads = {0};
   for (int i = 0; i < SASS_SCOREBOARDS; i++) {
-    Board *b = &s->boards[i];
+    Board *b = &s->boards[i], none = {0};
     if (!(waits >> i & 1)) continue;
-    if (left_of(l, b) > *clocks) longest = b->what, *clocks = left_of(l, b);
-    *b = (Board){NOTHING, 0, 0};
+    double clocks = left_of(l, b, b->age);
+    if (b->what == LOAD) {
+      if (loads.what) b->in_l1 *= loads.in_l1, b->above_l2 *= loads.above_l2;
+      if (loads.what && loads.age < b->age) b->age = loads.age;
+      if (loads.share > b->share) b->share = loads.share;
+      loads = *b;
+    } else if (clocks * b->share > w.clocks) {
+      w = (Wait){b->what, clocks * b->share, 0, b->share};
+    }
+    *b = none;
   }
-  return longest;
+  double clocks = loads.what ? left_of(l, &loads, loads.age) * loads.share : 0;
+  if (clocks > w.clocks) w = (Wait){LOAD, clocks, clocks / left_of(l, &loads, 0), loads.share};
+  return w;
 }
 
-static void count_wait(Pending what, double waits, AuditExecuted *to) {
-  if (what == LOAD) to->load_waits += waits;
-  if (what == SHARED) to->shared_waits += waits;
-  if (what == UNIT) to->unit_waits += waits;
+static void count_wait(const Launch *l, Wait w, double times, AuditExecuted *to) {
+  if (w.what == LOAD)
+    to->load_waits += times * w.part, to->load_clocks += times * w.clocks, to->load_stops += times * w.share;
+  if (w.what == SHARED) to->shared_waits += times * w.clocks / l->latency[SHARED];
+  if (w.what == UNIT) to->unit_waits += times * w.clocks / l->latency[UNIT];
 }
 
 static void pass_time(State *s, double clocks) {
@@ -102,12 +145,11 @@ static void pass_block(const Launch *l, const SassBlock *block, State *s, double
   for (uint32_t i = block->first; i < block->first + block->count; i++) {
     const SassInst *m = &l->code->insts[i];
     AuditInst *in = &l->insts[l->inst_of[i] == SASS_NONE ? 0 : l->inst_of[i]];
-    double clocks;
-    Pending what = await(l, s, m->waits, &clocks);
-    if (count && what) count_wait(what, times * clocks / l->latency[what], &in->executed);
+    Wait wait = await(l, s, m->waits);
+    if (count) count_wait(l, wait, times, &in->executed);
     if (count) in->executed.clocks += times * (m->stall + late);
-    pass_time(s, clocks + m->stall + late);
-    if (m->sets < SASS_SCOREBOARDS) set_board(&s->boards[m->sets], pending_of(m, in), more_of(l, in));
+    pass_time(s, wait.clocks + m->stall + late);
+    if (m->sets < SASS_SCOREBOARDS) set_board(&s->boards[m->sets], board_of(l, m, in));
   }
 }
 
@@ -143,6 +185,31 @@ static void find_fetches(const SassCode *code, const MachineModel *m, const doub
   }
 }
 
+// Leads to the block at `next` as often as both are executed at most.
+static void lead(const Launch *l, uint32_t b, uint32_t next, const double *times, State *before,
+                 const State *s) {
+  if (next == SASS_NONE || !(times[next] > 0)) return;
+  double weight = times[b] < times[next] ? times[b] / times[next] : 1;
+  join(l, &before[next <= b ? l->code->block_count + 1 + next : next], s, weight);
+}
+
+// before: what blocks leave pending for those that follow them; then, what loops do for their next iteration.
+static void pass_on(const Launch *l, uint32_t b, const double *times, State *before, bool count) {
+  const SassBlock *block = &l->code->blocks[b];
+  State *again = &before[l->code->block_count + 1 + b], none = {0};
+  if (!(times[b] > 0)) return;
+  State s = before[b];
+  join(l, &s, again, 1);
+  before[b] = *again = none;
+  pass_block(l, block, &s, times[b], count);
+  lead(l, b, block->next, times, before, &s);
+  lead(l, b, block->branch, times, before, &s);
+}
+
+static double latency_of(SolFigure known, double otherwise) {
+  return sol_known(known) ? known.value : otherwise;
+}
+
 bool audit_scoreboards(const SassCode *code, const MachineModel *model, AuditInst *insts, const double *times,
                        const uint32_t *inst_of, SolArena *arena) {
   SolFigure shared = model->device->smem_latency;
@@ -151,21 +218,17 @@ bool audit_scoreboards(const SassCode *code, const MachineModel *model, AuditIns
   l.latency[UNIT] = model->unit_clocks;
   l.latency[SHARED] = sol_known(shared) ? shared.value : 0;
   l.latency[LOAD] = machine_far_clocks(model);
-  State *before = sol_arena_alloc(arena, (code->block_count + 1) * sizeof *before);
+  l.l1 = latency_of(model->device->l1_latency, l.latency[SHARED]);
+  l.l2 = latency_of(model->device->l2_latency, l.latency[LOAD]);
+  l.dram = latency_of(model->device->mem_latency, l.latency[LOAD]);
+  State *before = sol_arena_alloc(arena, 2 * (code->block_count + 1) * sizeof *before);
   double *fetch = sol_arena_alloc(arena, (code->block_count + 1) * sizeof *fetch);
   uint32_t *size = sol_arena_alloc(arena, (code->block_count + 1) * sizeof *size);
   if (!before || !fetch || !size) return false;
   find_fetches(code, model, times, fetch, size);
   l.fetch = fetch;
-  memset(before, 0, (code->block_count + 1) * sizeof *before);
+  memset(before, 0, 2 * (code->block_count + 1) * sizeof *before);
   for (int turn = 0; turn < 2; turn++) // the first finds what loops leave pending for their next iteration
-    for (uint32_t b = 0; b < code->block_count; b++) {
-      const SassBlock *block = &code->blocks[b];
-      if (!(times[b] > 0)) continue;
-      State s = before[b];
-      pass_block(&l, block, &s, times[b], turn > 0);
-      if (block->next != SASS_NONE) join(&before[block->next], &s);
-      if (block->branch != SASS_NONE) join(&before[block->branch], &s);
-    }
+    for (uint32_t b = 0; b < code->block_count; b++) pass_on(&l, b, times, before, turn > 0);
   return true;
 }

@@ -273,6 +273,7 @@ static bool take_touches(const SolEmuResult *r, SolArena *arena, AuditLaunch *ou
                               .read_sectors = (double)t->read_sectors,
                               .written_sectors = (double)t->written_sectors,
                               .partial_sectors = (double)t->partial_sectors,
+                              .moved = (double)t->moved,
                               .launches = 1};
   }
   out->touches = touches;

@@ -29,7 +29,10 @@
   X(swaps)             /* compare-and-swaps that changed the word which most of them changed */              \
   X(swap_lanes)        /* those of all words */                                                              \
   X(swap_sectors)      /* their sectors */                                                                   \
+  X(swap_guarded)      /* lanes that read such a word, and swapped only what was better than it */           \
   X(held_clocks)       /* for which such a word was a lock that somebody had */                              \
+  X(page_launches)     /* launches that touch managed pages which the device does not have */               \
+  X(page_bytes)        /* of those pages, in groups */                                                        \
   X(constant_turns)    /* words of constant loads, which are served one by one */                            \
   X(match_turns)       /* distinct values of matches, which are served one by one */                         \
   X(l1_wavefronts)     /* of global, local and texture requests in L1: one a clock and SM */                 \

@@ -224,6 +224,21 @@ static void sum_chunk(const struct EmuMaps *m, uint64_t chunk, SolEmuTouch *t) {
   }
 }
 
+// Groups of pages that the launch touches are the device's from then on.
+static void move_groups(const struct EmuMaps *m, uint64_t chunk, SolEmuTouch *t) {
+  const EmuAlloc *a = m->alloc;
+  const uint64_t *read = m->map[(uint64_t)READ_FIRST * m->chunks + chunk],
+                 *written = m->map[(uint64_t)WRITTEN * m->chunks + chunk];
+  uint64_t start = (m->first_line + chunk * CHUNK_LINES) * SOL_LINE_BYTES;
+  for (uint64_t k = 0; k < CHUNK_WORDS && (read || written); k++, start += 64) {
+    if (!((read ? read[k] : 0) | (written ? written[k] : 0))) continue;
+    uint64_t at = start < a->base ? a->base : start;
+    uint8_t *group = &a->at_device[at / SOL_EMU_PAGE_GROUP - a->base / SOL_EMU_PAGE_GROUP];
+    if (!*group) t->moved += SOL_EMU_PAGE_GROUP;
+    *group = 1;
+  }
+}
+
 static SolEmuTouch *touch_at(SolEmuResult *r, const EmuAlloc *a) {
   uint32_t at = 0;
   while (at < r->touch_count && r->touches[at].address < a->base) at++;
@@ -249,7 +264,10 @@ SolStatus emu_touch_sum(EmuRun *run, SolError *err) {
     if (m->alloc == run->workspace) continue;
     SolEmuTouch *t = touch_at(run->result, m->alloc);
     if (!t) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
-    for (uint64_t chunk = 0; chunk < m->chunks; chunk++) sum_chunk(m, chunk, t);
+    for (uint64_t chunk = 0; chunk < m->chunks; chunk++) {
+      sum_chunk(m, chunk, t);
+      if (m->alloc->at_device) move_groups(m, chunk, t);
+    }
   }
   return SOL_OK;
 }
