@@ -114,6 +114,7 @@ static void add_global(const MachineModel *m, const AuditInst *in, const AuditWa
     w->dram_scattered +=
         (double)c->dram_read * scale * (double)in->pattern.scattered / (double)in->pattern.seen;
   w->dram_write += (double)c->dram_write * scale;
+  if (in->is_load) w->loads += (double)c->requests * scale;
   if (!in->is_load || in->by_machine) return;
   double times = (double)c->requests * waits->per_load * scale;
   w->load_waits += times;

@@ -272,6 +272,16 @@ static double page_seconds(const MachineModel *m, const MachineWork *w) {
   return w->page_launches * m->page_first_us * 1e-6 + w->page_bytes / m->page_bandwidth;
 }
 
+// Where warps have many loads in flight and wait for all of them, all get the last at about the same time, and none computes before:
+// what the memory takes and what arithmetic takes overlap only from round to round of that, and from wave to wave.
+static double apart_seconds(const Spread *m, const MachineWork *w, const double *s) {
+  const double both[] = {sol_larger(s[MACHINE_DRAM], s[MACHINE_L2]), s[MACHINE_ISSUE]};
+  double warps = w->launches * w->blocks * w->warps_per_block;
+  if (w->loads <= w->load_waits || warps <= 0) return 0;
+  double rounds = sol_larger(w->load_waits / warps, 1) * sol_larger(__builtin_ceil(m->waves), 1);
+  return (1 - w->load_waits / w->loads) / rounds * (both[0] + both[1] - combined(both, SOL_COUNT(both)));
+}
+
 static SolStatus check_device(const SolDevice *d, SolError *err) {
   const struct {
     SolFigure figure;
@@ -314,6 +324,7 @@ SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineT
   out->replayed = w->replayed > 0.5;
   if (out->replayed) busy = sol_largest(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM);
   if (out->replayed) s[MACHINE_LATENCY] = exposed_seconds(&m, w, busy);
+  if (!out->replayed) busy += apart_seconds(&m, w, s);
   double work = out->replayed ? busy + s[MACHINE_LATENCY] : together(busy, s[MACHINE_LATENCY]);
   const double parts[] = {work, s[MACHINE_BLOCKS]};
   double pages = page_seconds(model, w);
