@@ -150,7 +150,7 @@ TEST(many_chunks) {
 // Groups of pages move once, whatever their bytes; those that the host takes back move again.
 TEST(pages_that_the_device_does_not_have_move) {
   enum { GROUP = SOL_EMU_PAGE_GROUP, GROUPS = 4 };
-  static _Alignas(GROUP) uint8_t host[GROUPS * GROUP];
+  static _Alignas(SOL_EMU_PAGE_BLOCK) uint8_t host[GROUPS * GROUP];
   uint8_t at_device[GROUPS] = {0};
   Seen s = {0};
   SolEmuModule *module;
@@ -174,6 +174,8 @@ TEST(pages_that_the_device_does_not_have_move) {
     if (k == 2) at_device[2] = 0;
     CHECK(!sol_emu_launch(s.emu, &launch, &s.r, &s.err));
     CHECK_INT(touch(&s, at)->moved, moved[k] * GROUP);
+    CHECK_INT(touch(&s, at)->moved_pages, k ? moved[k] : 3);
+    CHECK_INT(touch(&s, at)->moved_blocks, moved[k] > 0);
     CHECK(at_device[0] && !at_device[1] && at_device[2] && !at_device[3]);
     sol_emu_result_free(&s.r);
     s.r = (SolEmuResult){0};

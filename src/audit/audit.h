@@ -105,7 +105,7 @@ typedef struct AuditTouch { // distinct bytes of an allocation, counted per laun
   double read, written;                                  // distinct bytes
   double read_first;                                     // distinct bytes read before the launch wrote them
   double read_sectors, written_sectors, partial_sectors; // partial: some of the sector's bytes not written
-  double moved;    // bytes of groups of pages of managed memory that the device did not have
+  double moved, moved_pages, moved_blocks; // of groups of pages of managed memory that the device did not have: SolEmuTouch
   double launches; // that touched it
 } AuditTouch;
 

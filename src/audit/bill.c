@@ -262,6 +262,8 @@ static bool add_touches(AuditProgram *p, AuditKernel *k, const AuditLaunch *l, d
     to->written_sectors += most(from->written_sectors, scale, sectors);
     to->partial_sectors += most(from->partial_sectors, scale, sectors);
     to->moved += from->moved * scale;
+    to->moved_pages += from->moved_pages * scale;
+    to->moved_blocks += from->moved_blocks * scale;
     to->launches++;
     shape->floor_bytes += first + wrote;
     k->floor_bytes += first + wrote;
@@ -331,7 +333,11 @@ static void add_l2(const AuditLaunch *l, double scale, MachineWork *w) {
 }
 
 static void add_pages(const AuditLaunch *l, double scale, MachineWork *w) {
-  for (uint32_t i = 0; i < l->touch_count; i++) w->page_bytes += l->touches[i].moved * scale;
+  for (uint32_t i = 0; i < l->touch_count; i++) {
+    w->page_bytes += l->touches[i].moved * scale;
+    w->pages += l->touches[i].moved_pages * scale;
+    w->page_blocks += l->touches[i].moved_blocks * scale;
+  }
   w->page_launches = w->page_bytes > 0 ? 1 : 0;
 }
 
@@ -343,8 +349,9 @@ static void add_swaps(const MachineModel *m, const AuditLaunch *l, const AuditIn
   w->swap_lanes = (double)in->pattern.swapped * scale;
   w->held_clocks = (double)in->pattern.held * scale * (w->swaps / w->swap_lanes);
   w->swap_sectors = lanes > 0 ? w->swap_lanes * sectors / lanes : 0;
-  double read = audit_guard_lanes(m, l, in);
+  double clocks, read = audit_guard_lanes(m, l, in, &clocks);
   w->swap_guarded = read > lanes ? read * scale : 0;
+  w->swap_guard_clocks = clocks * scale;
 }
 
 // line: filled in with the timeline of a block; NULL: not asked for.

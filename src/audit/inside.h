@@ -36,8 +36,9 @@ double audit_shared_waits(const MachineModel *model, const AuditInst *inst);
 // Clocks of L2 for the instruction's atomics on the busiest `atomic_bytes`.
 double audit_atomic_clocks(const MachineModel *model, const AuditInst *inst);
 // Lanes that read the word which the compare-and-swap changes before they swap or do not: by an address of the same registers, or in
-// an allocation no larger than what is serialised.
-double audit_guard_lanes(const MachineModel *model, const AuditLaunch *launch, const AuditInst *swap);
+// an allocation no larger than what is serialised. clocks: of L2, if each of them swapped once.
+double audit_guard_lanes(const MachineModel *model, const AuditLaunch *launch, const AuditInst *swap,
+                         double *clocks);
 // The same as audit_atomic_clocks, with the atomics of other instructions that wait for them: all on an allocation no larger than
 // what is serialised.
 double audit_atomics_together(const MachineModel *model, const AuditLaunch *launch, const AuditInst *inst);

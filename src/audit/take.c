@@ -274,6 +274,8 @@ static bool take_touches(const SolEmuResult *r, SolArena *arena, AuditLaunch *ou
                               .written_sectors = (double)t->written_sectors,
                               .partial_sectors = (double)t->partial_sectors,
                               .moved = (double)t->moved,
+                              .moved_pages = (double)t->moved_pages,
+                              .moved_blocks = (double)t->moved_blocks,
                               .launches = 1};
   }
   out->touches = touches;

@@ -114,7 +114,6 @@ static void add_global(const MachineModel *m, const AuditInst *in, const AuditWa
     w->dram_scattered +=
         (double)c->dram_read * scale * (double)in->pattern.scattered / (double)in->pattern.seen;
   w->dram_write += (double)c->dram_write * scale;
-  if (in->is_load) w->loads += (double)c->requests * scale;
   if (!in->is_load || in->by_machine) return;
   double times = (double)c->requests * waits->per_load * scale;
   w->load_waits += times;
@@ -258,15 +257,24 @@ double audit_atomics_together(const MachineModel *m, const AuditLaunch *l, const
   return all;
 }
 
-double audit_guard_lanes(const MachineModel *m, const AuditLaunch *l, const AuditInst *swap) {
+// As audit_atomic_clocks, by what the lanes that read have in common: a word, or sectors of what is serialised.
+static double guard_clocks(const MachineModel *m, const AuditInst *swap, const AuditInst *read, double bytes) {
+  double part = bytes > m->atomic_bytes ? m->atomic_bytes / bytes : 1;
+  if (read->pattern.uniform >= read->pattern.seen) return (double)read->counts.lanes * m->atomic_int_clocks;
+  double packets = sol_larger((double)read->counts.sectors, (double)read->counts.lanes / 8);
+  return packets * (swap->width == 8 ? m->atomic_double_packet : m->atomic_packet) * part;
+}
+
+double audit_guard_lanes(const MachineModel *m, const AuditLaunch *l, const AuditInst *swap, double *clocks) {
   uint64_t place = swap->pattern.allocation;
-  double most = 0;
+  double most = 0, bytes = allocation_bytes(l, place);
+  *clocks = 0;
   for (uint32_t i = 0; place && i < l->inst_count; i++) {
     const AuditInst *in = &l->insts[i];
     bool same = in->base == swap->base && in->offset == swap->offset;
-    if (in->kind == SOL_EMU_KIND_GLOBAL_LOAD && in->pattern.allocation == place &&
-        (same || allocation_bytes(l, place) <= m->atomic_bytes))
-      most = sol_larger(most, (double)in->counts.lanes);
+    if (in->kind != SOL_EMU_KIND_GLOBAL_LOAD || in->pattern.allocation != place) continue;
+    if ((same || bytes <= m->atomic_bytes) && (double)in->counts.lanes > most)
+      most = (double)in->counts.lanes, *clocks = guard_clocks(m, swap, in, bytes);
   }
   return most;
 }

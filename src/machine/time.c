@@ -36,7 +36,9 @@
 //     succeeds every swap_clocks, or, where more lanes wait than are served in that time, at this word or by all of L2, once each of
 //     them had a turn; a lock no sooner than it is given back. Lanes that swap only what is better than the word they read all read it before the
 //     first has changed it, if they are resident: each tries guarded_tries times. Where warps come more seldom than that, because of whatever else they do, none waits.
-// 13. Managed pages that the device does not have move to it as they are touched, page_first_us and page_bandwidth, beside nothing else.
+// 13. Managed pages that the device does not have move to it as they are touched, by blocks, groups and pages, beside nothing else.
+// 14. Warps load and compute in rounds, and begin together: of one round and one wave phase_share of the memory's time, or of arithmetic's where that is
+//     shorter, does not overlap with the other; of more, as much less as the root of their number.
 #include "machine/work.h"
 
 #include "base/error.h"
@@ -245,15 +247,16 @@ static double smaller(double a, double b) {
 
 // Of `lanes` that wait for a word, swaps that they try behind a test. Who comes to the test one after another sets as many
 // records as there are swaps: the logarithm of how many have something better than the word had at first, give or take
-// its root. So no more than that many try.
-static double guarded_tries(const MachineModel *c, const MachineWork *w, double lanes) {
+// its root. So no more than that many try. Who comes after the first has changed it, `late` of them, has something better every
+// other time.
+static double guarded_tries(const MachineModel *c, const MachineWork *w, double lanes, double late) {
   double records = w->swaps / w->launches, better = 1;
   for (double i = 0; i < records + 2 * __builtin_sqrt(records) && better < lanes; i++) better *= 2.718;
-  return c->guarded_tries * smaller(better, lanes);
+  return c->guarded_tries * smaller(better, lanes) * (1 - late / 2);
 }
 
-// `others`: of the launches without them.
-static double swap_seconds(const Spread *m, const MachineWork *w, double others) {
+// `busy`: what the launches take for other things; `others`: with waiting.
+static double swap_seconds(const Spread *m, const MachineWork *w, double busy, double others) {
   const MachineModel *c = m->model;
   if (w->swaps <= 0) return 0;
   double slots = sol_larger(w->blocks_per_sm, 1) * m->sms, blocks = smaller(w->blocks, slots),
@@ -263,23 +266,27 @@ static double swap_seconds(const Spread *m, const MachineWork *w, double others)
   double clocks = swaps * c->swap_clocks;
   if (most > few && clocks * w->launches / m->clock > others)
     clocks = few * c->swap_clocks + (most * most - few * few) / 2 * turn + (swaps - most) * most * turn;
-  if (w->swap_guarded > 0)
-    clocks += guarded_tries(c, w, smaller(lanes, w->swap_guarded / w->launches / words)) * c->atomic_int_clocks;
+  if (w->swap_guarded > 0) {
+    double wave = busy * m->clock / w->launches / m->waves, early = wave > c->swap_clocks ? c->swap_clocks / wave : 1;
+    clocks += guarded_tries(c, w, smaller(lanes, w->swap_guarded / w->launches / words), 1 - early) * words *
+              w->swap_guard_clocks / w->swap_guarded;
+  }
   return sol_larger(clocks * w->launches, w->held_clocks) / m->clock;
 }
 
 static double page_seconds(const MachineModel *m, const MachineWork *w) {
-  return w->page_launches * m->page_first_us * 1e-6 + w->page_bytes / m->page_bandwidth;
+  double groups = w->page_bytes / 65536;
+  return (w->page_launches * m->page_first_us + w->page_blocks * m->page_block_us + groups * m->page_group_us +
+          w->pages * m->page_us) *
+         1e-6;
 }
 
-// Where warps have many loads in flight and wait for all of them, all get the last at about the same time, and none computes before:
-// what the memory takes and what arithmetic takes overlap only from round to round of that, and from wave to wave.
-static double apart_seconds(const Spread *m, const MachineWork *w, const double *s) {
+// What the memory and arithmetic take longer than resources that overlap as others do.
+static double apart_seconds(const Spread *m, const MachineWork *w, double warps, const double *s) {
   const double both[] = {sol_larger(s[MACHINE_DRAM], s[MACHINE_L2]), s[MACHINE_ISSUE]};
-  double warps = w->launches * w->blocks * w->warps_per_block;
-  if (w->loads <= w->load_waits || warps <= 0) return 0;
-  double rounds = sol_larger(w->load_waits / warps, 1) * sol_larger(__builtin_ceil(m->waves), 1);
-  return (1 - w->load_waits / w->loads) / rounds * (both[0] + both[1] - combined(both, SOL_COUNT(both)));
+  double rounds = sol_larger(w->load_waits / warps, 1) * sol_larger(m->waves, 1);
+  double lost = m->model->phase_share / __builtin_sqrt(rounds) * smaller(both[0], both[1]);
+  return sol_larger(sol_larger(both[0], both[1]) + lost - combined(both, SOL_COUNT(both)), 0);
 }
 
 static SolStatus check_device(const SolDevice *d, SolError *err) {
@@ -316,15 +323,15 @@ SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineT
   double at_end = end_seconds(&m, w), rest[MACHINE_RESOURCES];
   for (int r = 0; r < MACHINE_RESOURCES; r++) rest[r] = s[r];
   rest[MACHINE_ATOMICS] = 0;
-  double others = together(combined(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM), s[MACHINE_LATENCY]),
-         swaps = swap_seconds(&m, w, others);
+  double besides = combined(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM),
+         swaps = swap_seconds(&m, w, besides, together(besides, s[MACHINE_LATENCY]));
   rest[MACHINE_ATOMICS] = sol_larger(s[MACHINE_ATOMICS] - at_end, swaps);
   s[MACHINE_ATOMICS] = sol_larger(s[MACHINE_ATOMICS], swaps);
   double busy = combined(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM);
   out->replayed = w->replayed > 0.5;
   if (out->replayed) busy = sol_largest(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM);
   if (out->replayed) s[MACHINE_LATENCY] = exposed_seconds(&m, w, busy);
-  if (!out->replayed) busy += apart_seconds(&m, w, s);
+  if (!out->replayed) busy += apart_seconds(&m, w, warps, s);
   double work = out->replayed ? busy + s[MACHINE_LATENCY] : together(busy, s[MACHINE_LATENCY]);
   const double parts[] = {work, s[MACHINE_BLOCKS]};
   double pages = page_seconds(model, w);

@@ -30,9 +30,12 @@
   X(swap_lanes)        /* those of all words */                                                              \
   X(swap_sectors)      /* their sectors */                                                                   \
   X(swap_guarded)      /* lanes that read such a word, and swapped only what was better than it */           \
+  X(swap_guard_clocks) /* of L2, if each of those swapped once */                                             \
   X(held_clocks)       /* for which such a word was a lock that somebody had */                              \
   X(page_launches)     /* launches that touch managed pages which the device does not have */               \
-  X(page_bytes)        /* of those pages, in groups */                                                        \
+  X(page_bytes)        /* of groups of such pages, 64 KiB each */                                            \
+  X(pages)             /* in them, of 4 KiB, that are touched */                                             \
+  X(page_blocks)       /* of 2 MiB that those groups are in */                                               \
   X(constant_turns)    /* words of constant loads, which are served one by one */                            \
   X(match_turns)       /* distinct values of matches, which are served one by one */                         \
   X(l1_wavefronts)     /* of global, local and texture requests in L1: one a clock and SM */                 \
@@ -46,7 +49,6 @@
   X(convert)                                                                                                 \
   X(tensor_flops)     /* of mma and wmma, in units of the fp16 rate: tf32 counts twice, fp8 half */          \
   X(barriers)         /* executions by a warp of a block-wide barrier */                                     \
-  X(loads)            /* requests of global, local or texture loads */                                       \
   X(load_waits)       /* times a warp waits for global, local or texture loads (SolEmuFlight.waits) */       \
   X(load_wait_clocks) /* clocks of those waits, each by where its sectors came from; modelled */             \
   X(shared_waits)     /* times a warp waits for shared memory */
