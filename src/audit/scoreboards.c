@@ -4,7 +4,7 @@
 // or into the iteration before, are waited for once, and as long as on the machine.
 //
 // A wait counts as the part of the latency that has not passed by then, issuing and in waits for others. The latency of a load is that
-// of L1, L2 or DRAM, as often as each served it; of loads that are waited for together, that of the farthest. A wait for
+// of L1, L2 or DRAM, as often as each served it; of loads that are waited for together, that of the farthest; while a warp waits for one from afar, its others arrive. A wait for
 // several scoreboards is as long as the longest. What is pending where blocks join is what the blocks before leave pending, as often as
 // each leads there: of what is loaded before a loop and needed in it, only the first iteration waits.
 //
@@ -97,6 +97,7 @@ typedef struct Wait {
   Pending what; // it was longest for
   double clocks, part; // mean; part: of a load's latency
   double share;        // of the executions that wait
+  double l2, dram;     // of all executions: that waited for these
 } Wait;
 
 // Releases those that the instruction waits for. Loads of several scoreboards are one wait.
@@ -113,12 +114,18 @@ static Wait await(const Launch *l, State *s, uint8_t waits) {
       if (loads.share > b->share) b->share = loads.share;
       loads = *b;
     } else if (clocks * b->share > w.clocks) {
-      w = (Wait){b->what, clocks * b->share, 0, b->share};
+      w = (Wait){.what = b->what, .clocks = clocks * b->share, .share = b->share};
     }
     *b = none;
   }
   double clocks = loads.what ? left_of(l, &loads, loads.age) * loads.share : 0;
-  if (clocks > w.clocks) w = (Wait){LOAD, clocks, clocks / left_of(l, &loads, 0), loads.share};
+  if (clocks > w.clocks)
+    w = (Wait){.what = LOAD,
+               .clocks = clocks,
+               .part = clocks / left_of(l, &loads, 0),
+               .share = loads.share,
+               .l2 = (loads.above_l2 - loads.in_l1) * loads.share,
+               .dram = (1 - loads.above_l2) * loads.share};
   return w;
 }
 
@@ -127,6 +134,26 @@ static void count_wait(const Launch *l, Wait w, double times, AuditExecuted *to)
     to->load_waits += times * w.part, to->load_clocks += times * w.clocks, to->load_stops += times * w.share;
   if (w.what == SHARED) to->shared_waits += times * w.clocks / l->latency[SHARED];
   if (w.what == UNIT) to->unit_waits += times * w.clocks / l->latency[UNIT];
+}
+
+// Of loads that are pending, while the warp waited for others: what is no farther has arrived.
+static void arrive(const Launch *l, Board *b, const Wait *w) {
+  double far = w->l2 + w->dram, near = b->in_l1 * (1 - far), middle = (b->above_l2 - b->in_l1) * (1 - far),
+         left = near + middle + (1 - b->above_l2) * (1 - w->dram);
+  if (w->dram < 1) b->age += after(l->l2, b->age) * w->l2 / (1 - w->dram);
+  b->share *= left;
+  b->in_l1 = left > 0 ? near / left : 0;
+  b->above_l2 = left > 0 ? (near + middle) / left : 0;
+}
+
+static void pass_wait(const Launch *l, State *s, const Wait *w) {
+  for (int i = 0; i < SASS_SCOREBOARDS; i++) {
+    Board *b = &s->boards[i];
+    if (b->what == LOAD && w->what == LOAD)
+      arrive(l, b, w);
+    else
+      b->age += w->clocks;
+  }
 }
 
 static void pass_time(State *s, double clocks) {
@@ -148,7 +175,8 @@ static void pass_block(const Launch *l, const SassBlock *block, State *s, double
     Wait wait = await(l, s, m->waits);
     if (count) count_wait(l, wait, times, &in->executed);
     if (count) in->executed.clocks += times * (m->stall + late);
-    pass_time(s, wait.clocks + m->stall + late);
+    pass_wait(l, s, &wait);
+    pass_time(s, m->stall + late);
     if (m->sets < SASS_SCOREBOARDS) set_board(&s->boards[m->sets], board_of(l, m, in));
   }
 }
