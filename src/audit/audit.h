@@ -80,6 +80,7 @@ typedef struct AuditInst { // a PTX instruction that was executed
   uint32_t ptx_line;     // of the PTX text
   uint8_t
       machine_likeness;   // whether the machine has one instruction for it: 3 surely, 0 not at all. Not sent
+  uint8_t size;           // as how many plain instructions the machine takes (sol_emu_size); 0: as one
   bool by_machine;        // the machine code was read:
   AuditExecuted executed; // of all launches
 } AuditInst;

@@ -121,6 +121,7 @@ static bool read_new(AuditReader *r, struct AuditReadKernel *k, SolJson row) {
                                 .tensor = flags >> 10 & 1,
                                 .prints = flags >> 11 & 1,
                                 .allocates = flags >> 12 & 1,
+                                .size = (uint8_t)(flags >> 13 & 255),
                                 .inlined = chain,
                                 .flops = n[4],
                                 .base = count_of(n[5]),

@@ -373,7 +373,7 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
     const AuditInst *in = &l->insts[i];
     accesses += in->executed.spills * scale;
     audit_demand(m, in, &waits, scale, &w);
-    ptx.executions += (double)in->counts.executions * scale;
+    ptx.executions += audit_plain(in) * scale;
     ptx.call_clocks += audit_call_clocks(m, in) * scale;
     ptx.shared_waits += l->machine ? audit_shared_waits(m, in) * scale : 0;
     if (l->machine && in->kind == SOL_EMU_KIND_LOCAL_LOAD)

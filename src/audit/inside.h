@@ -18,6 +18,7 @@ AuditWaits audit_waits(const SolDevice *device, const AuditInst *insts, uint32_t
 // The same as the PTX has them, whatever the machine code says.
 AuditWaits audit_ptx_waits(const SolDevice *device, const AuditInst *insts, uint32_t count,
                            const SolEmuFlight *flight);
+double audit_plain(const AuditInst *inst); // executions, as of plain instructions
 double audit_call_clocks(const MachineModel *model, const AuditInst *inst); // of printf, malloc and free
 // Adds the demands of the instruction, its counts times `scale`.
 void audit_demand(const MachineModel *model, const AuditInst *inst, const AuditWaits *waits, double scale,

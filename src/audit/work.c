@@ -279,6 +279,11 @@ double audit_guard_lanes(const MachineModel *m, const AuditLaunch *l, const Audi
   return most;
 }
 
+double audit_plain(const AuditInst *in) {
+  double rare = in->size > 1 ? (double)in->counts.turns * SOL_EMU_RARE : 0;
+  return (double)in->counts.executions * (in->size ? in->size : 1) + rare;
+}
+
 double audit_spilled(AuditSource from, uint64_t stack_bytes, uint64_t local_array_bytes) {
   return from == AUDIT_FROM_PTXAS && stack_bytes > local_array_bytes
              ? (double)(stack_bytes - local_array_bytes)

@@ -334,6 +334,10 @@ typedef enum SolEmuClass {
   SOL_EMU_CLASS_COUNT
 } SolEmuClass;
 SolEmuClass sol_emu_class(const PtxInst *inst);
+// As how many plain instructions the machine takes: divisions and roots are made of several. Operands that their short way cannot
+// handle (SolEmuCounts.turns) take SOL_EMU_RARE more.
+enum { SOL_EMU_RARE = 48 };
+uint32_t sol_emu_size(const PtxInst *inst);
 const char *sol_emu_class_name(SolEmuClass class); // "float"
 
 // The lanes of one execution, as an example for pictures: in global memory one with the most sectors, in shared memory
