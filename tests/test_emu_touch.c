@@ -156,7 +156,8 @@ TEST(pages_that_the_device_does_not_have_move) {
   SolEmuModule *module;
   char text[4096];
   // Two words of the first group, one of the third: from the middle of the first on.
-  snprintf(text, sizeof text, head, "st.global.u32 [%out], %r1; ld.global.u32 %r2, [%out+4096]; ld.global.u32 %r2, [%out+131072];");
+  snprintf(text, sizeof text, head,
+           "st.global.u32 [%out], %r1; ld.global.u32 %r2, [%out+4096]; ld.global.u32 %r2, [%out+131072];");
   uint64_t at = (uint64_t)(uintptr_t)(host + 512);
   CHECK(!sol_emu_create(&(SolEmuMachine){0}, &s.emu, &s.err) &&
         !sol_emu_load(s.emu, &(SolPtxSource){"k", text, strlen(text)}, 1, &module, &s.err) &&

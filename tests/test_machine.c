@@ -330,7 +330,8 @@ TEST(swaps_behind_a_test_are_tried_by_all_that_are_resident) {
   w.swaps = w.swap_lanes = 1; // one succeeded: there were hardly more than twenty
   double tries = (time_of(&w).seconds[MACHINE_ATOMICS] * clock_rate() - m.swap_clocks) / m.atomic_int_clocks;
   CHECK(tries > 2 && tries < 50);
-  w.swaps = w.swap_lanes = 14; // waves that are long, of which few come before the word is changed: every other one tries
+  w.swaps = w.swap_lanes =
+      14; // waves that are long, of which few come before the word is changed: every other one tries
   w.dram_read = 4 * 1000 * m.swap_clocks / clock_rate() * copy_rate();
   tries = (time_of(&w).seconds[MACHINE_ATOMICS] * clock_rate() - 14 * m.swap_clocks) / m.atomic_int_clocks;
   CHECK_NEAR(tries, m.guarded_tries * resident / 2, 0.01 * resident);
@@ -345,7 +346,8 @@ TEST(managed_pages_move_beside_nothing_else) {
   double without = time_of(&w).total;
   w.page_launches = 1, w.page_bytes = 1000 * 65536.0, w.pages = 16000, w.page_blocks = 32;
   CHECK_NEAR(time_of(&w).total - without,
-             (m.page_first_us + 1000 * m.page_group_us + 16000 * m.page_us + 32 * m.page_block_us) * 1e-6, 1e-9);
+             (m.page_first_us + 1000 * m.page_group_us + 16000 * m.page_us + 32 * m.page_block_us) * 1e-6,
+             1e-9);
 }
 
 // Loads and arithmetic of one round and one wave, as much of each; of four times four rounds a quarter of that is left.
@@ -357,7 +359,8 @@ TEST(loads_and_arithmetic_of_a_round_do_not_overlap_well) {
   double one = time_of(&w).total - time_of(&w).seconds[MACHINE_LAUNCH];
   CHECK_NEAR(one, 1 + m.phase_share, 1e-3);
   w.load_waits = 16 * w.blocks * w.warps_per_block;
-  CHECK_NEAR(time_of(&w).total - time_of(&w).seconds[MACHINE_LAUNCH], __builtin_sqrt(__builtin_sqrt(2)), 1e-3);
+  CHECK_NEAR(time_of(&w).total - time_of(&w).seconds[MACHINE_LAUNCH], __builtin_sqrt(__builtin_sqrt(2)),
+             1e-3);
 }
 
 TEST(l2_serves_so_many_sectors_of_atomics) {

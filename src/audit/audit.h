@@ -106,8 +106,9 @@ typedef struct AuditTouch { // distinct bytes of an allocation, counted per laun
   double read, written;                                  // distinct bytes
   double read_first;                                     // distinct bytes read before the launch wrote them
   double read_sectors, written_sectors, partial_sectors; // partial: some of the sector's bytes not written
-  double moved, moved_pages, moved_blocks; // of groups of pages of managed memory that the device did not have: SolEmuTouch
-  double launches; // that touched it
+  double moved, moved_pages,
+      moved_blocks; // of groups of pages of managed memory that the device did not have: SolEmuTouch
+  double launches;  // that touched it
 } AuditTouch;
 
 typedef struct AuditShape { // launches of one geometry

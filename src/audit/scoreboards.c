@@ -94,7 +94,7 @@ static double left_of(const Launch *l, const Board *b, double age) {
 }
 
 typedef struct Wait {
-  Pending what; // it was longest for
+  Pending what;        // it was longest for
   double clocks, part; // mean; part: of a load's latency
   double share;        // of the executions that wait
   double l2, dram;     // of all executions: that waited for these

@@ -258,7 +258,8 @@ double audit_atomics_together(const MachineModel *m, const AuditLaunch *l, const
 }
 
 // As audit_atomic_clocks, by what the lanes that read have in common: a word, or sectors of what is serialised.
-static double guard_clocks(const MachineModel *m, const AuditInst *swap, const AuditInst *read, double bytes) {
+static double guard_clocks(const MachineModel *m, const AuditInst *swap, const AuditInst *read,
+                           double bytes) {
   double part = bytes > m->atomic_bytes ? m->atomic_bytes / bytes : 1;
   if (read->pattern.uniform >= read->pattern.seen) return (double)read->counts.lanes * m->atomic_int_clocks;
   double packets = sol_larger((double)read->counts.sectors, (double)read->counts.lanes / 8);

@@ -267,7 +267,8 @@ static double swap_seconds(const Spread *m, const MachineWork *w, double busy, d
   if (most > few && clocks * w->launches / m->clock > others)
     clocks = few * c->swap_clocks + (most * most - few * few) / 2 * turn + (swaps - most) * most * turn;
   if (w->swap_guarded > 0) {
-    double wave = busy * m->clock / w->launches / m->waves, early = wave > c->swap_clocks ? c->swap_clocks / wave : 1;
+    double wave = busy * m->clock / w->launches / m->waves,
+           early = wave > c->swap_clocks ? c->swap_clocks / wave : 1;
     clocks += guarded_tries(c, w, smaller(lanes, w->swap_guarded / w->launches / words), 1 - early) * words *
               w->swap_guard_clocks / w->swap_guarded;
   }
@@ -276,17 +277,16 @@ static double swap_seconds(const Spread *m, const MachineWork *w, double busy, d
 
 static double page_seconds(const MachineModel *m, const MachineWork *w) {
   double groups = w->page_bytes / 65536;
-  return (w->page_launches * m->page_first_us + w->page_blocks * m->page_block_us + groups * m->page_group_us +
-          w->pages * m->page_us) *
+  return (w->page_launches * m->page_first_us + w->page_blocks * m->page_block_us +
+          groups * m->page_group_us + w->pages * m->page_us) *
          1e-6;
 }
 
-// What the memory and arithmetic take longer than resources that overlap as others do.
-static double apart_seconds(const Spread *m, const MachineWork *w, double warps, const double *s) {
-  const double both[] = {sol_larger(s[MACHINE_DRAM], s[MACHINE_L2]), s[MACHINE_ISSUE]};
+// What the memory and arithmetic take, one after the other as far as they do not overlap.
+static double phase_seconds(const Spread *m, const MachineWork *w, double warps, const double *s) {
+  double memory = sol_larger(s[MACHINE_DRAM], s[MACHINE_L2]), issue = s[MACHINE_ISSUE];
   double rounds = sol_larger(w->load_waits / warps, 1) * sol_larger(m->waves, 1);
-  double lost = m->model->phase_share / __builtin_sqrt(rounds) * smaller(both[0], both[1]);
-  return sol_larger(sol_larger(both[0], both[1]) + lost - combined(both, SOL_COUNT(both)), 0);
+  return sol_larger(memory, issue) + m->model->phase_share / __builtin_sqrt(rounds) * smaller(memory, issue);
 }
 
 static SolStatus check_device(const SolDevice *d, SolError *err) {
@@ -331,7 +331,7 @@ SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineT
   out->replayed = w->replayed > 0.5;
   if (out->replayed) busy = sol_largest(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM);
   if (out->replayed) s[MACHINE_LATENCY] = exposed_seconds(&m, w, busy);
-  if (!out->replayed) busy += apart_seconds(&m, w, warps, s);
+  if (!out->replayed) busy = sol_larger(busy, phase_seconds(&m, w, warps, s));
   double work = out->replayed ? busy + s[MACHINE_LATENCY] : together(busy, s[MACHINE_LATENCY]);
   const double parts[] = {work, s[MACHINE_BLOCKS]};
   double pages = page_seconds(model, w);

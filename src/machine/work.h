@@ -30,9 +30,9 @@
   X(swap_lanes)        /* those of all words */                                                              \
   X(swap_sectors)      /* their sectors */                                                                   \
   X(swap_guarded)      /* lanes that read such a word, and swapped only what was better than it */           \
-  X(swap_guard_clocks) /* of L2, if each of those swapped once */                                             \
+  X(swap_guard_clocks) /* of L2, if each of those swapped once */                                            \
   X(held_clocks)       /* for which such a word was a lock that somebody had */                              \
-  X(page_launches)     /* launches that touch managed pages which the device does not have */               \
+  X(page_launches)     /* launches that touch managed pages which the device does not have */                \
   X(page_bytes)        /* of groups of such pages, 64 KiB each */                                            \
   X(pages)             /* in them, of 4 KiB, that are touched */                                             \
   X(page_blocks)       /* of 2 MiB that those groups are in */                                               \

@@ -71,7 +71,8 @@ void shim_managed_after(void) {
   uint64_t page = page_bytes();
   for (const ShimHost *h = shim_counts() ? blocks : NULL; h; h = h->next_managed) {
     uint64_t from = shim_address(h->memory) / page * page, end = shim_address(h->memory) + h->bytes;
-    if (h->in_file) madvise(shim_pointer(from), (size_t)((end - from + page - 1) / page * page), MADV_DONTNEED);
+    if (h->in_file)
+      madvise(shim_pointer(from), (size_t)((end - from + page - 1) / page * page), MADV_DONTNEED);
   }
 }
 

@@ -149,7 +149,11 @@ static void *managed_memory(void *ctx, uint64_t bytes) {
   void *memory = shim_host_take((size_t)bytes, true, &room);
   ShimHost *h = memory ? malloc(sizeof *h) : NULL;
   if (!h || !shim_put(memory, SHIM_HOST, h)) return free(h), NULL;
-  *h = (ShimHost){.memory = memory, .bytes = (size_t)bytes, .room = room, .kind = SHIM_MANAGED, .flags = cudaMemAttachGlobal};
+  *h = (ShimHost){.memory = memory,
+                  .bytes = (size_t)bytes,
+                  .room = room,
+                  .kind = SHIM_MANAGED,
+                  .flags = cudaMemAttachGlobal};
   shim_managed_add(h);
   return memory;
 }

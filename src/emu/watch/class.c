@@ -110,7 +110,8 @@ const char *sol_emu_class_name(SolEmuClass class) {
 // remainder of 32 bits 67, of 64 bits 360 (bench/kinds/latency.cu: chain_div64, chain_mod, chain_mod64).
 uint32_t sol_emu_size(const PtxInst *inst) {
   const PtxCode *code = inst->code;
-  bool wide = sol_ptx_type_bits((PtxType)code->type[0]) == 64, exact = !PTX_HAS(code, APPROX) && !PTX_HAS(code, FULL);
+  bool wide = sol_ptx_type_bits((PtxType)code->type[0]) == 64,
+       exact = !PTX_HAS(code, APPROX) && !PTX_HAS(code, FULL);
   switch (code->op) {
   case PTX_OP_DIV:
   case PTX_OP_REM: return wide ? 90 : 16;

@@ -230,7 +230,8 @@ typedef struct Moved { // the last that were
 
 static void move_page(const EmuAlloc *a, uint64_t at, Moved *last, SolEmuTouch *t) {
   uint8_t *there = &a->at_device[at / SOL_EMU_PAGE_GROUP - a->base / SOL_EMU_PAGE_GROUP];
-  uint64_t page = at / SOL_EMU_PAGE + 1, group = at / SOL_EMU_PAGE_GROUP + 1, block = at / SOL_EMU_PAGE_BLOCK + 1;
+  uint64_t page = at / SOL_EMU_PAGE + 1, group = at / SOL_EMU_PAGE_GROUP + 1,
+           block = at / SOL_EMU_PAGE_BLOCK + 1;
   if ((*there && group != last->group) || page == last->page) return;
   if (group != last->group) t->moved += SOL_EMU_PAGE_GROUP;
   if (block != last->block) t->moved_blocks++;
