@@ -43,9 +43,7 @@ typedef struct AuditProgram AuditProgram;
   X(load_waits)   /* times a warp waits for global or texture loads, by the part of their latency */         \
   X(shuffles)     /* each is a wavefront of the pipe of L1 and shared memory */                              \
   X(shared_waits) /* for shared memory and shuffles */                                                       \
-  X(unit_waits)   /* for other results of variable latency: special functions, conversions, constants */     \
-  X(load_clocks)  /* of load_waits, by what served each */                                                   \
-  X(load_stops)   /* the same waits, each counted whole */
+  X(unit_waits)   /* for other results of variable latency: special functions, conversions, constants */
 typedef struct AuditExecuted {
 #define AUDIT_MACHINE_FIELD(name) double name;
   AUDIT_MACHINE(AUDIT_MACHINE_FIELD)

@@ -366,15 +366,13 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
                    .warps_per_block = s->occupancy.warps_per_block,
                    .blocks_per_sm = s->occupancy.blocks_per_sm};
   AuditWaits waits = audit_waits(m->device, l->insts, l->inst_count, &l->flight);
-  AuditPtx ptx = {.load_waits = l->machine ? l->flight.waits * scale : 0,
-                  .waits = audit_ptx_waits(m->device, l->insts, l->inst_count, &l->flight)};
+  AuditPtx ptx = {.load_waits = l->machine ? l->flight.waits * scale : 0};
   double accesses = 0, clocks_issuing = 0;
   for (uint32_t i = 0; i < l->inst_count; i++) {
     const AuditInst *in = &l->insts[i];
     accesses += in->executed.spills * scale;
     audit_demand(m, in, &waits, scale, &w);
     ptx.executions += audit_plain(in) * scale;
-    ptx.call_clocks += audit_call_clocks(m, in) * scale;
     ptx.shared_waits += l->machine ? audit_shared_waits(m, in) * scale : 0;
     if (l->machine && in->kind == SOL_EMU_KIND_LOCAL_LOAD)
       ptx.local_waits += (double)in->counts.executions / m->near_in_flight * scale;

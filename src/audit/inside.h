@@ -15,11 +15,7 @@ typedef struct AuditWaits {
 } AuditWaits;
 AuditWaits audit_waits(const SolDevice *device, const AuditInst *insts, uint32_t count,
                        const SolEmuFlight *flight);
-// The same as the PTX has them, whatever the machine code says.
-AuditWaits audit_ptx_waits(const SolDevice *device, const AuditInst *insts, uint32_t count,
-                           const SolEmuFlight *flight);
 double audit_plain(const AuditInst *inst); // executions, as of plain instructions
-double audit_call_clocks(const MachineModel *model, const AuditInst *inst); // of printf, malloc and free
 // Adds the demands of the instruction, its counts times `scale`.
 void audit_demand(const MachineModel *model, const AuditInst *inst, const AuditWaits *waits, double scale,
                   MachineWork *work);
@@ -27,8 +23,6 @@ void audit_demand(const MachineModel *model, const AuditInst *inst, const AuditW
 typedef struct AuditPtx { // of a launch, as its PTX has them
   double executions, load_waits, shared_waits;
   double local_waits; // for local memory, which are not among load_waits
-  double call_clocks; // of the work's load_wait_clocks: those of calls
-  AuditWaits waits;   // clocks 0: those of the machine
 } AuditPtx;
 double audit_chain(const MachineModel *model, const MachineWork *work, const AuditWaits *waits,
                    const SolEmuChain *chain, const AuditPtx *ptx, double scale);

@@ -3,8 +3,7 @@
 // until the next instruction may issue. Both are read from the instructions, so that loads which ptxas moved together,
 // or into the iteration before, are waited for once, and as long as on the machine.
 //
-// A wait counts as the part of the latency that has not passed by then, issuing and in waits for others. The latency of a load is that
-// of L1, L2 or DRAM, as often as each served it; of loads that are waited for together, that of the farthest; while a warp waits for one from afar, its others arrive. A wait for
+// A wait counts as the part of the latency that has not passed by then, issuing and in waits for others. A wait for
 // several scoreboards is as long as the longest. What is pending where blocks join is what the blocks before leave pending, as often as
 // each leads there: of what is loaded before a loop and needed in it, only the first iteration waits.
 //
@@ -16,10 +15,9 @@ typedef enum Pending { NOTHING, UNIT, SHARED, LOAD } Pending; // by rising laten
 
 typedef struct Board {
   Pending what;
-  double share;           // of the executions in which it is pending
-  double age;             // clocks since it was set
-  double more;            // clocks by which its result is later than others of its kind
-  double in_l1, above_l2; // of loads: the parts that L1 serves, and that DRAM does not
+  double share; // of the executions in which it is pending
+  double age;   // clocks since it was set
+  double more;  // clocks by which its result is later than others of its kind
 } Board;
 
 typedef struct State {
@@ -32,7 +30,6 @@ typedef struct Launch {
   AuditInst *insts;
   const uint32_t *inst_of;
   double latency[LOAD + 1];
-  double l1, l2, dram; // of loads
   double apart;        // of a constant load, for each word beyond the first
   const double *fetch; // by block: clocks of an instruction, at least
 } Launch;
@@ -54,21 +51,8 @@ static double more_of(const Launch *l, const AuditInst *in) {
   return in->kind == SOL_EMU_KIND_CONST_LOAD && turns > requests ? (turns / requests - 1) * l->apart : 0;
 }
 
-// Where nothing is known of a load, L2 and DRAM serve half of it each.
-static Board board_of(const Launch *l, const SassInst *m, const AuditInst *in) {
-  const SolEmuCounts *c = &in->counts;
-  Board b = {.what = pending_of(m, in), .share = 1, .more = more_of(l, in), .above_l2 = 0.5};
-  double sectors = (double)(c->l2_hits + c->l2_misses), all = sectors + (double)c->l1_hits,
-         dram = (double)c->dram_read / 32;
-  if (all > 0) b.in_l1 = (double)c->l1_hits / all, b.above_l2 = 1 - (dram < sectors ? dram : sectors) / all;
-  return b;
-}
-
-// Loads on one scoreboard are waited for together.
-static void set_board(Board *b, Board now) {
-  if (now.what < b->what) return;
-  if (b->what == LOAD) now.in_l1 *= b->in_l1, now.above_l2 *= b->above_l2;
-  *b = now;
+static void set_board(Board *b, Pending what, double more) {
+  if (what >= b->what) *b = (Board){what, 1, 0, more};
 }
 
 // `weight`: how often it is that block which comes before.
@@ -82,78 +66,29 @@ static void join(const Launch *l, State *to, const State *from, double weight) {
   }
 }
 
-static double after(double latency, double age) {
-  return latency > age ? latency - age : 0;
+// Mean, over all executions.
+static double left_of(const Launch *l, const Board *b) {
+  double left = l->latency[b->what] + b->more - b->age;
+  return left > 0 ? left * b->share : 0;
 }
 
-// Clocks until it is there, `age` after it was set, if it is pending.
-static double left_of(const Launch *l, const Board *b, double age) {
-  if (b->what != LOAD) return after(l->latency[b->what] + b->more, age);
-  return b->in_l1 * after(l->l1, age) + (b->above_l2 - b->in_l1) * after(l->l2, age) +
-         (1 - b->above_l2) * after(l->dram, age);
-}
-
-typedef struct Wait {
-  Pending what;        // it was longest for
-  double clocks, part; // mean; part: of a load's latency
-  double share;        // of the executions that wait
-  double l2, dram;     // of all executions: that waited for these
-} Wait;
-
-// Releases those that the instruction waits for. Loads of several scoreboards are one wait.
-static Wait await(const Launch *l, State *s, uint8_t waits) {
-  Wait w = {0};
-  Board loads = {0};
-  for (int i = 0; i < SASS_SCOREBOARDS; i++) {
-    Board *b = &s->boards[i], none = {0};
-    if (!(waits >> i & 1)) continue;
-    double clocks = left_of(l, b, b->age);
-    if (b->what == LOAD) {
-      if (loads.what) b->in_l1 *= loads.in_l1, b->above_l2 *= loads.above_l2;
-      if (loads.what && loads.age < b->age) b->age = loads.age;
-      if (loads.share > b->share) b->share = loads.share;
-      loads = *b;
-    } else if (clocks * b->share > w.clocks) {
-      w = (Wait){.what = b->what, .clocks = clocks * b->share, .share = b->share};
-    }
-    *b = none;
-  }
-  double clocks = loads.what ? left_of(l, &loads, loads.age) * loads.share : 0;
-  if (clocks > w.clocks)
-    w = (Wait){.what = LOAD,
-               .clocks = clocks,
-               .part = clocks / left_of(l, &loads, 0),
-               .share = loads.share,
-               .l2 = (loads.above_l2 - loads.in_l1) * loads.share,
-               .dram = (1 - loads.above_l2) * loads.share};
-  return w;
-}
-
-static void count_wait(const Launch *l, Wait w, double times, AuditExecuted *to) {
-  if (w.what == LOAD)
-    to->load_waits += times * w.part, to->load_clocks += times * w.clocks, to->load_stops += times * w.share;
-  if (w.what == SHARED) to->shared_waits += times * w.clocks / l->latency[SHARED];
-  if (w.what == UNIT) to->unit_waits += times * w.clocks / l->latency[UNIT];
-}
-
-// Of loads that are pending, while the warp waited for others: what is no farther has arrived.
-static void arrive(const Launch *l, Board *b, const Wait *w) {
-  double far = w->l2 + w->dram, near = b->in_l1 * (1 - far), middle = (b->above_l2 - b->in_l1) * (1 - far),
-         left = near + middle + (1 - b->above_l2) * (1 - w->dram);
-  if (w->dram < 1) b->age += after(l->l2, b->age) * w->l2 / (1 - w->dram);
-  b->share *= left;
-  b->in_l1 = left > 0 ? near / left : 0;
-  b->above_l2 = left > 0 ? (near + middle) / left : 0;
-}
-
-static void pass_wait(const Launch *l, State *s, const Wait *w) {
+// Releases those that the instruction waits for; returns what it waited for longest, and how many clocks.
+static Pending await(const Launch *l, State *s, uint8_t waits, double *clocks) {
+  Pending longest = NOTHING;
+  *clocks = 0;
   for (int i = 0; i < SASS_SCOREBOARDS; i++) {
     Board *b = &s->boards[i];
-    if (b->what == LOAD && w->what == LOAD)
-      arrive(l, b, w);
-    else
-      b->age += w->clocks;
+    if (!(waits >> i & 1)) continue;
+    if (left_of(l, b) > *clocks) longest = b->what, *clocks = left_of(l, b);
+    *b = (Board){0};
   }
+  return longest;
+}
+
+static void count_wait(Pending what, double waits, AuditExecuted *to) {
+  if (what == LOAD) to->load_waits += waits;
+  if (what == SHARED) to->shared_waits += waits;
+  if (what == UNIT) to->unit_waits += waits;
 }
 
 static void pass_time(State *s, double clocks) {
@@ -172,12 +107,12 @@ static void pass_block(const Launch *l, const SassBlock *block, State *s, double
   for (uint32_t i = block->first; i < block->first + block->count; i++) {
     const SassInst *m = &l->code->insts[i];
     AuditInst *in = &l->insts[l->inst_of[i] == SASS_NONE ? 0 : l->inst_of[i]];
-    Wait wait = await(l, s, m->waits);
-    if (count) count_wait(l, wait, times, &in->executed);
+    double clocks;
+    Pending what = await(l, s, m->waits, &clocks);
+    if (count && what) count_wait(what, times * clocks / l->latency[what], &in->executed);
     if (count) in->executed.clocks += times * (m->stall + late);
-    pass_wait(l, s, &wait);
-    pass_time(s, m->stall + late);
-    if (m->sets < SASS_SCOREBOARDS) set_board(&s->boards[m->sets], board_of(l, m, in));
+    pass_time(s, clocks + m->stall + late);
+    if (m->sets < SASS_SCOREBOARDS) set_board(&s->boards[m->sets], pending_of(m, in), more_of(l, in));
   }
 }
 
@@ -213,7 +148,7 @@ static void find_fetches(const SassCode *code, const MachineModel *m, const doub
   }
 }
 
-// Leads to the block at `next` as often as both are executed at most.
+// Leads to the block `next` as often as both are executed, at most.
 static void lead(const Launch *l, uint32_t b, uint32_t next, const double *times, State *before,
                  const State *s) {
   if (next == SASS_NONE || !(times[next] > 0)) return;
@@ -223,19 +158,14 @@ static void lead(const Launch *l, uint32_t b, uint32_t next, const double *times
 
 // before: what blocks leave pending for those that follow them; then, what loops do for their next iteration.
 static void pass_on(const Launch *l, uint32_t b, const double *times, State *before, bool count) {
-  const SassBlock *block = &l->code->blocks[b];
   State *again = &before[l->code->block_count + 1 + b], none = {0};
   if (!(times[b] > 0)) return;
   State s = before[b];
   join(l, &s, again, 1);
   before[b] = *again = none;
-  pass_block(l, block, &s, times[b], count);
-  lead(l, b, block->next, times, before, &s);
-  lead(l, b, block->branch, times, before, &s);
-}
-
-static double latency_of(SolFigure known, double otherwise) {
-  return sol_known(known) ? known.value : otherwise;
+  pass_block(l, &l->code->blocks[b], &s, times[b], count);
+  lead(l, b, l->code->blocks[b].next, times, before, &s);
+  lead(l, b, l->code->blocks[b].branch, times, before, &s);
 }
 
 bool audit_scoreboards(const SassCode *code, const MachineModel *model, AuditInst *insts, const double *times,
@@ -246,9 +176,6 @@ bool audit_scoreboards(const SassCode *code, const MachineModel *model, AuditIns
   l.latency[UNIT] = model->unit_clocks;
   l.latency[SHARED] = sol_known(shared) ? shared.value : 0;
   l.latency[LOAD] = machine_far_clocks(model);
-  l.l1 = latency_of(model->device->l1_latency, l.latency[SHARED]);
-  l.l2 = latency_of(model->device->l2_latency, l.latency[LOAD]);
-  l.dram = latency_of(model->device->mem_latency, l.latency[LOAD]);
   State *before = sol_arena_alloc(arena, 2 * (code->block_count + 1) * sizeof *before);
   double *fetch = sol_arena_alloc(arena, (code->block_count + 1) * sizeof *fetch);
   uint32_t *size = sol_arena_alloc(arena, (code->block_count + 1) * sizeof *size);

@@ -29,18 +29,22 @@ static double power(double p, double n) {
   return all;
 }
 
-static AuditWaits waits_of(const SolDevice *d, const AuditInst *insts, uint32_t count, double per_load) {
-  double near = 0, l2 = 0, dram = 0;
+AuditWaits audit_waits(const SolDevice *d, const AuditInst *insts, uint32_t count,
+                       const SolEmuFlight *flight) {
+  double near = 0, l2 = 0, dram = 0, requests = 0, load_waits = 0;
   for (uint32_t i = 0; i < count; i++) {
+    load_waits += insts[i].executed.load_waits;
     if (!insts[i].is_load) continue;
     const SolEmuCounts *c = &insts[i].counts;
     double sectors = (double)(c->l2_hits + c->l2_misses), far = (double)c->dram_read / 32;
     if (far > sectors) far = sectors;
     near += (double)c->l1_hits;
+    requests += (double)c->requests;
     l2 += sectors - far;
     dram += far;
   }
-  AuditWaits w = {.per_load = per_load};
+  AuditWaits w = {.per_load = flight->loads ? flight->waits / (double)flight->loads : 1};
+  if (count && insts[0].by_machine && requests > 0) w.per_load = load_waits / requests;
   double all = near + l2 + dram;
   if (all <= 0) return w;
   // The slowest load of a wait: the probabilities that all of them hit L1, or that none misses L2.
@@ -50,24 +54,6 @@ static AuditWaits waits_of(const SolDevice *d, const AuditInst *insts, uint32_t 
              (1 - in_l2) * d->mem_latency.value;
   w.far = in_l1 < 1 ? (w.clocks - in_l1 * d->l1_latency.value) / (1 - in_l1) : 0;
   return w;
-}
-
-AuditWaits audit_ptx_waits(const SolDevice *d, const AuditInst *insts, uint32_t count,
-                           const SolEmuFlight *flight) {
-  return waits_of(d, insts, count, flight->loads ? flight->waits / (double)flight->loads : 1);
-}
-
-// Launches that were recorded before there were stops have waits alone.
-AuditWaits audit_waits(const SolDevice *d, const AuditInst *insts, uint32_t count,
-                       const SolEmuFlight *flight) {
-  double requests = 0, waits = 0, stops = 0;
-  for (uint32_t i = 0; i < count; i++) {
-    waits += insts[i].executed.load_waits;
-    stops += insts[i].executed.load_stops;
-    if (insts[i].is_load) requests += (double)insts[i].counts.requests;
-  }
-  if (!count || !insts[0].by_machine || requests <= 0) return audit_ptx_waits(d, insts, count, flight);
-  return waits_of(d, insts, count, (stops > 0 ? stops : waits) / requests);
 }
 
 static void add_pipe(SolEmuClass unit, double executions, MachineWork *w) {
@@ -125,7 +111,7 @@ static void add_machine(const MachineModel *model, const AuditExecuted *m, const
   SolFigure shared = model->device->smem_latency;
   double units = sol_known(shared) ? model->unit_clocks / shared.value : 1;
   w->load_waits += m->load_waits * scale;
-  w->load_wait_clocks += (m->load_stops > 0 ? m->load_clocks : m->load_waits * waits->clocks) * scale;
+  w->load_wait_clocks += m->load_waits * waits->clocks * scale;
   w->shared_waits += (m->shared_waits + m->unit_waits * units) * scale;
   w->shared_wavefronts += m->shuffles * scale;
   w->issues += m->issues * scale;
@@ -173,17 +159,13 @@ static void add_constants(const MachineModel *m, const AuditInst *in, double sca
         (turns - requests) * m->constant_apart_clocks / m->near_in_flight / shared.value * scale;
 }
 
-double audit_call_clocks(const MachineModel *m, const AuditInst *in) {
-  double calls = (double)in->counts.executions, lanes = (double)in->counts.lanes;
-  if (in->prints) return calls * m->print_clocks;
-  return in->allocates ? calls * m->heap_clocks + sol_larger(lanes - calls, 0) * m->heap_lane_clocks : 0;
-}
-
 // printf, malloc and free: a warp waits for each call, and all calls of the launch take turns, as atomics on one word do.
 static void add_calls(const MachineModel *m, const AuditInst *in, double scale, MachineWork *w) {
-  double turns = in->prints ? (double)in->counts.executions * m->print_turn_clocks
-                            : (double)in->counts.lanes * m->heap_turn_clocks;
-  w->load_wait_clocks += audit_call_clocks(m, in) * scale;
+  double calls = (double)in->counts.executions, lanes = (double)in->counts.lanes;
+  double wait = in->prints ? calls * m->print_clocks
+                           : calls * m->heap_clocks + sol_larger(lanes - calls, 0) * m->heap_lane_clocks,
+         turns = in->prints ? calls * m->print_turn_clocks : lanes * m->heap_turn_clocks;
+  w->load_wait_clocks += wait * scale;
   w->atomic_clocks += turns * scale;
 }
 
@@ -207,25 +189,31 @@ void audit_demand(const MachineModel *m, const AuditInst *in, const AuditWaits *
   add_global(m, in, waits, scale, w);
 }
 
-// The chain follows the PTX's waits; where the machine code has fewer or more of them, or hides some of their clocks, so does the
-// chain.
+// Of waits that the machine joins, one is beyond L1 if any of them is.
+static double far_of(const SolEmuChain *chain, double joined) {
+  double all = chain->l1_waits + chain->far_waits;
+  if (!(joined > 0 && joined < 1) || all <= 0) return chain->far_waits * joined;
+  return all * joined * (1 - power(chain->l1_waits / all, 1 / joined));
+}
+
+// The chain follows the PTX's waits; where the machine code has fewer or more of them, so does the chain.
 double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits *waits,
                    const SolEmuChain *chain, const AuditPtx *ptx, double scale) {
   const SolDevice *d = m->device;
   double mean = machine_wait_clocks(m, w) / sol_larger(w->warps_per_block, 1); // of the warps of all blocks
-  const AuditWaits *by = ptx->waits.clocks > 0 ? &ptx->waits : waits;
-  double plain = ptx->load_waits * by->clocks,
-         loads = plain > 0 ? (w->load_wait_clocks - ptx->call_clocks) / plain : 1,
+  double loads = ptx->load_waits > 0 ? w->load_waits / ptx->load_waits : 1,
          near_ones = ptx->shared_waits + ptx->local_waits,
          shared = near_ones > 0 ? w->shared_waits / near_ones : 1,
          issues = ptx->executions > 0 ? w->issues / ptx->executions : 1;
   // Waits for local memory are among the chain's loads; the machine, which has most of it in registers, has them among
   // those for shared memory.
   double local = ptx->local_waits > 0 ? ptx->local_waits / (ptx->local_waits + ptx->load_waits) : 0;
-  double waiting = (chain->l1_waits * d->l1_latency.value + chain->far_waits * by->far) * (1 - local),
+  SolEmuChain global = *chain;
+  global.l1_waits *= 1 - local, global.far_waits *= 1 - local;
+  double far = far_of(&global, loads), near = (global.l1_waits + global.far_waits) * loads - far,
          close = chain->shared_waits + (chain->l1_waits + chain->far_waits) * local;
   double longest =
-      chain->issues * issues * machine_stall(m, w) + waiting * loads +
+      chain->issues * issues * machine_stall(m, w) + near * d->l1_latency.value + far * waits->far +
       close * d->smem_latency.value * shared + chain->barriers * machine_barrier(m, w->warps_per_block) +
       chain->other_waits * m->other_shared_clocks + chain->cluster_barriers * m->cluster_barrier_clocks +
       chain->fences * m->fence_clocks + chain->store_fences * m->store_fence_clocks;
