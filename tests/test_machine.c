@@ -350,19 +350,6 @@ TEST(managed_pages_move_beside_nothing_else) {
              1e-9);
 }
 
-// Loads and arithmetic of one round and one wave, as much of each; of four times four rounds a quarter of that is left.
-TEST(loads_and_arithmetic_of_a_round_do_not_overlap_well) {
-  MachineModel m = h200();
-  MachineWork w = full();
-  w.blocks = w.blocks_per_sm * 132;
-  w.dram_read = copy_rate(), w.issues = m.issue_rate * 132 * clock_rate(), w.stall = 1e-9;
-  double one = time_of(&w).total - time_of(&w).seconds[MACHINE_LAUNCH];
-  CHECK_NEAR(one, 1 + m.phase_share, 1e-3);
-  w.load_waits = 16 * w.blocks * w.warps_per_block;
-  CHECK_NEAR(time_of(&w).total - time_of(&w).seconds[MACHINE_LAUNCH], __builtin_sqrt(__builtin_sqrt(2)),
-             1e-3);
-}
-
 TEST(l2_serves_so_many_sectors_of_atomics) {
   MachineWork w = full();
   w.l2_atomics = h200().l2_atomic_rate * 132 * clock_rate();

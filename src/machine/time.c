@@ -37,8 +37,6 @@
 //     them had a turn; a lock no sooner than it is given back. Lanes that swap only what is better than the word they read all read it before the
 //     first has changed it, if they are resident: each tries guarded_tries times. Where warps come more seldom than that, because of whatever else they do, none waits.
 // 13. Managed pages that the device does not have move to it as they are touched, by blocks, groups and pages, beside nothing else.
-// 14. Warps load and compute in rounds, and begin together: of one round and one wave phase_share of the memory's time, or of arithmetic's where that is
-//     shorter, does not overlap with the other; of more, as much less as the root of their number.
 #include "machine/work.h"
 
 #include "base/error.h"
@@ -282,13 +280,6 @@ static double page_seconds(const MachineModel *m, const MachineWork *w) {
          1e-6;
 }
 
-// What the memory and arithmetic take, one after the other as far as they do not overlap.
-static double phase_seconds(const Spread *m, const MachineWork *w, double warps, const double *s) {
-  double memory = sol_larger(s[MACHINE_DRAM], s[MACHINE_L2]), issue = s[MACHINE_ISSUE];
-  double rounds = sol_larger(w->load_waits / warps, 1) * sol_larger(m->waves, 1);
-  return sol_larger(memory, issue) + m->model->phase_share / __builtin_sqrt(rounds) * smaller(memory, issue);
-}
-
 static SolStatus check_device(const SolDevice *d, SolError *err) {
   const struct {
     SolFigure figure;
@@ -331,7 +322,6 @@ SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineT
   out->replayed = w->replayed > 0.5;
   if (out->replayed) busy = sol_largest(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM);
   if (out->replayed) s[MACHINE_LATENCY] = exposed_seconds(&m, w, busy);
-  if (!out->replayed) busy = sol_larger(busy, phase_seconds(&m, w, warps, s));
   double work = out->replayed ? busy + s[MACHINE_LATENCY] : together(busy, s[MACHINE_LATENCY]);
   const double parts[] = {work, s[MACHINE_BLOCKS]};
   double pages = page_seconds(model, w);
