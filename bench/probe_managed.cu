@@ -11,6 +11,13 @@ __global__ void reads(const int *p, size_t n, int *out) {
 __global__ void writes(int *p, size_t n) {
   for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x) p[i] = (int)i;
 }
+// One word of each group of pages: by as many warps, or by one thread in sequence.
+__global__ void groups(int *p, size_t stride, int n, int *out) {
+  int sum = 0, at = (int)(blockIdx.x * blockDim.x + threadIdx.x) / 32;
+  if (threadIdx.x % 32 == 0)
+    for (int i = at; i < n; i += (int)(gridDim.x * blockDim.x) / 32) sum += p[i * stride + (sum & 1)];
+  if (sum == 12345) *out = sum;
+}
 __global__ void prints(int n) {
   for (int i = 0; i < n; i++) printf("%d\n", i);
 }
@@ -58,6 +65,24 @@ int main() {
     comma = ",\n";
     cudaFree(p);
   }
+  for (size_t stride : {(size_t)4096, (size_t)65536, (size_t)2 << 20})
+    for (int n : {1, 4, 16, 64, 128}) {
+      int *p, sum = 0;
+      cudaMallocManaged(&p, stride * n);
+      double took[4];
+      for (int way = 0; way < 4; way++) { // by one thread or many, after a write of the host or a read
+        for (int i = 0; i < n; i++)
+          if (way < 2) p[i * stride / 4] = 0;
+          else sum += *(volatile int *)&p[i * stride / 4];
+        took[way] = us([&] { groups<<<way % 2 ? (n + 7) / 8 : 1, way % 2 ? 256 : 32>>>(p, stride / 4, n, out); });
+        cudaDeviceSynchronize();
+      }
+      fprintf(to, "%s{\"what\": \"managed, a word of each group\", \"group\": %zu, \"groups\": %d, \"one by one\": %.1f, \"together\": %.1f, \"one by one, read by the host\": %.1f, \"together, read by the host\": %.1f}",
+              comma, stride, n, took[0], took[1], took[2], took[3]);
+      comma = ",\n";
+      cudaFree(p);
+      if (sum) return 1;
+    }
   for (int threads : {1, 32, 256})
     for (int n : {0, 1, 16, 256}) {
       if (n * threads > 4096) continue;

@@ -134,6 +134,16 @@ run 0 "$bin/kept" --device h200 --json --cold
 json "$(of use)['dram_read_bytes'] == 1 << 20 and $(of use)['l2_reused_bytes'] == 0"
 json "2.3e6 < $(of sweep)['earlier_write_bytes'] < 2.5e6" # what ncu's flush leaves
 
+# ---- managed pages ----
+build pages tests/shim/pages.cu -cudart shared -arch=sm_90
+run 0 "$bin/pages" --device h200 --json
+moved() { json "$(of "$1")['moved_page_bytes'] >> 16 in ($2)"; }
+moved fresh 8,9 && moved again 0, && moved after_write 1, && moved after_read 2, && moved after_prefetch 0,
+moved after_fill 0, && moved after_copy 0, && moved on_device 0,
+json "$(of fresh)['kernel_us'] > 100 > $(of again)['kernel_us']"
+run 0 "$bin/pages" --device h200
+says out 'managed pages moved here by faults'
+
 run 2 "$bin/column" --device v100
 says err 'does not compile programs for'
 

@@ -147,6 +147,43 @@ TEST(many_chunks) {
   done(&s);
 }
 
+// Groups of pages move once, whatever their bytes; those that the host takes back move again.
+TEST(pages_that_the_device_does_not_have_move) {
+  enum { GROUP = SOL_EMU_PAGE_GROUP, GROUPS = 4 };
+  static _Alignas(SOL_EMU_PAGE_BLOCK) uint8_t host[GROUPS * GROUP];
+  uint8_t at_device[GROUPS] = {0};
+  Seen s = {0};
+  SolEmuModule *module;
+  char text[4096];
+  // Two words of the first group, one of the third: from the middle of the first on.
+  snprintf(text, sizeof text, head,
+           "st.global.u32 [%out], %r1; ld.global.u32 %r2, [%out+4096]; ld.global.u32 %r2, [%out+131072];");
+  uint64_t at = (uint64_t)(uintptr_t)(host + 512);
+  CHECK(!sol_emu_create(&(SolEmuMachine){0}, &s.emu, &s.err) &&
+        !sol_emu_load(s.emu, &(SolPtxSource){"k", text, strlen(text)}, 1, &module, &s.err) &&
+        !sol_emu_map(s.emu, host + 512, sizeof host - 512, "managed", &s.err));
+  sol_emu_watch_pages(s.emu, at, at_device);
+  struct {
+    uint64_t in, out;
+    uint32_t n;
+  } args = {at, at, 0};
+  SolEmuLaunch launch = {
+      .kernel = sol_emu_kernel(module, "k"), .params = &args, .param_bytes = 20, .observe = true};
+  for (int i = 0; i < 3; i++) launch.grid[i] = launch.block[i] = 1;
+  static const uint64_t moved[] = {2, 0, 1};
+  for (int k = 0; k < 3; k++) {
+    if (k == 2) at_device[2] = 0;
+    CHECK(!sol_emu_launch(s.emu, &launch, &s.r, &s.err));
+    CHECK_INT(touch(&s, at)->moved, moved[k] * GROUP);
+    CHECK_INT(touch(&s, at)->moved_pages, k ? moved[k] : 3);
+    CHECK_INT(touch(&s, at)->moved_blocks, moved[k] > 0);
+    CHECK(at_device[0] && !at_device[1] && at_device[2] && !at_device[3]);
+    sol_emu_result_free(&s.r);
+    s.r = (SolEmuResult){0};
+  }
+  done(&s);
+}
+
 // ---- samples ----
 
 #define MARK                                                                                                 \

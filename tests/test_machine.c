@@ -317,6 +317,39 @@ TEST(swaps_of_one_word_wait_for_all_that_try) {
   CHECK_NEAR(time_of(&w).seconds[MACHINE_ATOMICS], 4096 * m.swap_clocks / clock_rate(), 1e-9);
 }
 
+// Lanes that swap only what is better: all that are resident try, but no more than so many swaps that succeeded tell of.
+TEST(swaps_behind_a_test_are_tried_by_all_that_are_resident) {
+  MachineModel m = h200();
+  MachineWork w = full();
+  double resident = w.blocks_per_sm * w.warps_per_block * 32 * 132;
+  w.blocks *= 4;
+  w.swaps = w.swap_lanes = 14, w.swap_guarded = 4 * resident;
+  w.swap_guard_clocks = w.swap_guarded * m.atomic_int_clocks;
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_ATOMICS] * clock_rate(),
+             14 * m.swap_clocks + m.guarded_tries * resident * m.atomic_int_clocks, 1);
+  w.swaps = w.swap_lanes = 1; // one succeeded: there were hardly more than twenty
+  double tries = (time_of(&w).seconds[MACHINE_ATOMICS] * clock_rate() - m.swap_clocks) / m.atomic_int_clocks;
+  CHECK(tries > 2 && tries < 50);
+  w.swaps = w.swap_lanes =
+      14; // waves that are long, of which few come before the word is changed: every other one tries
+  w.dram_read = 4 * 1000 * m.swap_clocks / clock_rate() * copy_rate();
+  tries = (time_of(&w).seconds[MACHINE_ATOMICS] * clock_rate() - 14 * m.swap_clocks) / m.atomic_int_clocks;
+  CHECK_NEAR(tries, m.guarded_tries * resident / 2, 0.01 * resident);
+  w.swaps = w.swap_lanes = 0; // nothing was better
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_ATOMICS], 0, 0);
+}
+
+TEST(managed_pages_move_beside_nothing_else) {
+  MachineModel m = h200();
+  MachineWork w = full();
+  w.dram_read = copy_rate();
+  double without = time_of(&w).total;
+  w.page_launches = 1, w.page_bytes = 1000 * 65536.0, w.pages = 16000, w.page_blocks = 32;
+  CHECK_NEAR(time_of(&w).total - without,
+             (m.page_first_us + 1000 * m.page_group_us + 16000 * m.page_us + 32 * m.page_block_us) * 1e-6,
+             1e-9);
+}
+
 TEST(l2_serves_so_many_sectors_of_atomics) {
   MachineWork w = full();
   w.l2_atomics = h200().l2_atomic_rate * 132 * clock_rate();

@@ -320,6 +320,22 @@ TEST(waits_are_the_scoreboards) {
   }
 }
 
+// A load before a loop, which needs it: of a hundred iterations the first one waits.
+TEST(what_is_loaded_before_a_loop_is_waited_for_once) {
+  Made m = {0};
+  m.ptx[0] = did(1, "ld.global.f32 %f1, [%rd1];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_GLOBAL_LOAD, 10);
+  m.ptx[1] = did(2, "add.f32 %f3, %f1, %f3;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 1000);
+  m.ptx[0].is_load = true;
+  add_inst(&m, 1, SASS_UNIT_MEMORY, SASS_KIND_GLOBAL_LOAD, false);
+  add_inst(&m, 2, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+  m.insts[0].stall = m.insts[1].stall = 4;
+  m.insts[0].sets = 0, m.insts[1].sets = 7, m.insts[1].waits = 1;
+  add_block(&m, 1, 1, SASS_NONE);
+  add_block(&m, 1, SASS_NONE, 1);
+  read_made(&m, gpu("h200"), 2);
+  CHECK_NEAR(m.ptx[1].executed.load_waits, 10, 1e-6);
+}
+
 // A constant load whose lanes read different words is waited for as long as it takes to serve them.
 TEST(constants_apart_are_waited_for) {
   MachineModel model = machine_model(gpu("h200"));

@@ -78,6 +78,7 @@ typedef struct AuditInst { // a PTX instruction that was executed
   uint32_t ptx_line;     // of the PTX text
   uint8_t
       machine_likeness;   // whether the machine has one instruction for it: 3 surely, 0 not at all. Not sent
+  uint8_t size;           // as how many plain instructions the machine takes (sol_emu_size); 0: as one
   bool by_machine;        // the machine code was read:
   AuditExecuted executed; // of all launches
 } AuditInst;
@@ -103,7 +104,9 @@ typedef struct AuditTouch { // distinct bytes of an allocation, counted per laun
   double read, written;                                  // distinct bytes
   double read_first;                                     // distinct bytes read before the launch wrote them
   double read_sectors, written_sectors, partial_sectors; // partial: some of the sector's bytes not written
-  double launches;                                       // that touched it
+  double moved, moved_pages,
+      moved_blocks; // of groups of pages of managed memory that the device did not have: SolEmuTouch
+  double launches;  // that touched it
 } AuditTouch;
 
 typedef struct AuditShape { // launches of one geometry

@@ -121,6 +121,7 @@ static bool read_new(AuditReader *r, struct AuditReadKernel *k, SolJson row) {
                                 .tensor = flags >> 10 & 1,
                                 .prints = flags >> 11 & 1,
                                 .allocates = flags >> 12 & 1,
+                                .size = (uint8_t)(flags >> 13 & 255),
                                 .inlined = chain,
                                 .flops = n[4],
                                 .base = count_of(n[5]),
@@ -181,10 +182,10 @@ static bool read_inst(const struct AuditReadKernel *k, SolJson row, AuditInst *o
 static bool read_touch(AuditReader *r, SolJson row, AuditTouch *out) {
   SolJson part[2];
   SolJsonIter it = {.container = row};
-  double n[9];
+  double n[12];
   for (int i = 0; i < 2; i++)
     if (!sol_json_next(&it, NULL, &part[i])) return false;
-  if (!numbers_of(part[0], n, 9)) return false;
+  if (!numbers_of(part[0], n, 12)) return false;
   *out = (AuditTouch){.address = count_of(n[0]),
                       .bytes = count_of(n[1]),
                       .variable = n[2] != 0,
@@ -194,6 +195,9 @@ static bool read_touch(AuditReader *r, SolJson row, AuditTouch *out) {
                       .read_sectors = n[6],
                       .written_sectors = n[7],
                       .partial_sectors = n[8],
+                      .moved = n[9],
+                      .moved_pages = n[10],
+                      .moved_blocks = n[11],
                       .label = keep_text(&r->scratch, part[1])};
   return out->label != NULL;
 }

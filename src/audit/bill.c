@@ -261,6 +261,9 @@ static bool add_touches(AuditProgram *p, AuditKernel *k, const AuditLaunch *l, d
     to->read_sectors += most(from->read_sectors, scale, sectors);
     to->written_sectors += most(from->written_sectors, scale, sectors);
     to->partial_sectors += most(from->partial_sectors, scale, sectors);
+    to->moved += from->moved * scale;
+    to->moved_pages += from->moved_pages * scale;
+    to->moved_blocks += from->moved_blocks * scale;
     to->launches++;
     shape->floor_bytes += first + wrote;
     k->floor_bytes += first + wrote;
@@ -329,13 +332,26 @@ static void add_l2(const AuditLaunch *l, double scale, MachineWork *w) {
   if (l->steady) w->dram_write += left;
 }
 
+static void add_pages(const AuditLaunch *l, double scale, MachineWork *w) {
+  for (uint32_t i = 0; i < l->touch_count; i++) {
+    w->page_bytes += l->touches[i].moved * scale;
+    w->pages += l->touches[i].moved_pages * scale;
+    w->page_blocks += l->touches[i].moved_blocks * scale;
+  }
+  w->page_launches = w->page_bytes > 0 ? 1 : 0;
+}
+
 // Of several instructions, the one with the most at one word.
-static void add_swaps(const AuditInst *in, double scale, MachineWork *w) {
+static void add_swaps(const MachineModel *m, const AuditLaunch *l, const AuditInst *in, double scale,
+                      MachineWork *w) {
   double sectors = (double)(in->counts.l2_hits + in->counts.l2_misses), lanes = (double)in->counts.atomics;
   w->swaps = (double)in->pattern.swaps * scale;
   w->swap_lanes = (double)in->pattern.swapped * scale;
   w->held_clocks = (double)in->pattern.held * scale * (w->swaps / w->swap_lanes);
   w->swap_sectors = lanes > 0 ? w->swap_lanes * sectors / lanes : 0;
+  double clocks, read = audit_guard_lanes(m, l, in, &clocks);
+  w->swap_guarded = read > lanes ? read * scale : 0;
+  w->swap_guard_clocks = clocks * scale;
 }
 
 // line: filled in with the timeline of a block; NULL: not asked for.
@@ -356,18 +372,19 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
     const AuditInst *in = &l->insts[i];
     accesses += in->executed.spills * scale;
     audit_demand(m, in, &waits, scale, &w);
-    ptx.executions += (double)in->counts.executions * scale;
+    ptx.executions += audit_plain(in) * scale;
     ptx.shared_waits += l->machine ? audit_shared_waits(m, in) * scale : 0;
     if (l->machine && in->kind == SOL_EMU_KIND_LOCAL_LOAD)
       ptx.local_waits += (double)in->counts.executions / m->near_in_flight * scale;
     clocks_issuing += in->executed.clocks * scale;
     double turns = (double)in->pattern.hottest * scale, clocks = audit_atomics_together(m, l, in) * scale;
     if (turns > w.atomic_turns) w.atomic_turns = turns;
-    if ((double)in->pattern.swaps * scale > w.swaps) add_swaps(in, scale, &w);
+    if ((double)in->pattern.swaps * scale > w.swaps) add_swaps(m, l, in, scale, &w);
     bool once = (double)in->counts.executions * scale <= w.blocks * w.warps_per_block;
     if (clocks > w.atomic_clocks) w.atomic_clocks = clocks, w.atomic_end_clocks = once ? clocks : 0;
   }
   add_l2(l, scale, &w);
+  add_pages(l, scale, &w);
   double spilled = audit_spilled(l->registers_from, l->stack_bytes, l->local_array_bytes),
          resident = w.blocks_per_sm * w.warps_per_block * 32;
   MachineWork spills = l->machine ? machine_spills_counted(m, spilled, accesses, resident)

@@ -15,6 +15,7 @@ typedef struct AuditWaits {
 } AuditWaits;
 AuditWaits audit_waits(const SolDevice *device, const AuditInst *insts, uint32_t count,
                        const SolEmuFlight *flight);
+double audit_plain(const AuditInst *inst); // executions, as of plain instructions
 // Adds the demands of the instruction, its counts times `scale`.
 void audit_demand(const MachineModel *model, const AuditInst *inst, const AuditWaits *waits, double scale,
                   MachineWork *work);
@@ -29,7 +30,12 @@ double audit_chain(const MachineModel *model, const MachineWork *work, const Aud
 double audit_shared_waits(const MachineModel *model, const AuditInst *inst);
 // Clocks of L2 for the instruction's atomics on the busiest `atomic_bytes`.
 double audit_atomic_clocks(const MachineModel *model, const AuditInst *inst);
-// The same with the atomics of other instructions that wait for them: all on an allocation no larger than what is serialised.
+// Lanes that read the word which the compare-and-swap changes before they swap or do not: by an address of the same registers, or in
+// an allocation no larger than what is serialised. clocks: of L2, if each of them swapped once.
+double audit_guard_lanes(const MachineModel *model, const AuditLaunch *launch, const AuditInst *swap,
+                         double *clocks);
+// The same as audit_atomic_clocks, with the atomics of other instructions that wait for them: all on an allocation no larger than
+// what is serialised.
 double audit_atomics_together(const MachineModel *model, const AuditLaunch *launch, const AuditInst *inst);
 // Bytes per thread that ptxas spilled, as far as known.
 double audit_spilled(AuditSource from, uint64_t stack_bytes, uint64_t local_array_bytes);

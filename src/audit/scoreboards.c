@@ -4,8 +4,8 @@
 // or into the iteration before, are waited for once, and as long as on the machine.
 //
 // A wait counts as the part of the latency that has not passed by then, issuing and in waits for others. A wait for
-// several scoreboards is as long as the longest. What is pending where blocks join is the longest of
-// what any of the blocks before leaves pending.
+// several scoreboards is as long as the longest. What is pending where blocks join is what the blocks before leave pending, as often as
+// each leads there: of what is loaded before a loop and needed in it, only the first iteration waits.
 //
 // Instructions have to be fetched: a loop that is longer than what an SM keeps of its code, or a kernel where there is no loop, goes on
 // no faster than that.
@@ -15,8 +15,9 @@ typedef enum Pending { NOTHING, UNIT, SHARED, LOAD } Pending; // by rising laten
 
 typedef struct Board {
   Pending what;
-  double age;  // clocks since it was set
-  double more; // clocks by which its result is later than others of its kind
+  double share; // of the executions in which it is pending
+  double age;   // clocks since it was set
+  double more;  // clocks by which its result is later than others of its kind
 } Board;
 
 typedef struct State {
@@ -51,20 +52,24 @@ static double more_of(const Launch *l, const AuditInst *in) {
 }
 
 static void set_board(Board *b, Pending what, double more) {
-  if (what >= b->what) *b = (Board){what, 0, more};
+  if (what >= b->what) *b = (Board){what, 1, 0, more};
 }
 
-static void join(State *to, const State *from) {
+// `weight`: how often it is that block which comes before.
+static void join(const Launch *l, State *to, const State *from, double weight) {
   for (int i = 0; i < SASS_SCOREBOARDS; i++) {
-    Board *a = &to->boards[i];
-    const Board *b = &from->boards[i];
-    if (b->what > a->what || (b->what == a->what && b->age < a->age)) *a = *b;
+    Board *a = &to->boards[i], b = from->boards[i];
+    b.share *= weight;
+    double share = a->what == b.what ? a->share + b.share : 0, age = a->age < b.age ? a->age : b.age;
+    if (b.share * l->latency[b.what] > a->share * l->latency[a->what]) *a = b;
+    if (share > 0) a->share = share < 1 ? share : 1, a->age = age;
   }
 }
 
+// Mean, over all executions.
 static double left_of(const Launch *l, const Board *b) {
   double left = l->latency[b->what] + b->more - b->age;
-  return left > 0 ? left : 0;
+  return left > 0 ? left * b->share : 0;
 }
 
 // Releases those that the instruction waits for; returns what it waited for longest, and how many clocks.
@@ -75,7 +80,7 @@ static Pending await(const Launch *l, State *s, uint8_t waits, double *clocks) {
     Board *b = &s->boards[i];
     if (!(waits >> i & 1)) continue;
     if (left_of(l, b) > *clocks) longest = b->what, *clocks = left_of(l, b);
-    *b = (Board){NOTHING, 0, 0};
+    *b = (Board){0};
   }
   return longest;
 }
@@ -143,6 +148,26 @@ static void find_fetches(const SassCode *code, const MachineModel *m, const doub
   }
 }
 
+// Leads to the block `next` as often as both are executed, at most.
+static void lead(const Launch *l, uint32_t b, uint32_t next, const double *times, State *before,
+                 const State *s) {
+  if (next == SASS_NONE || !(times[next] > 0)) return;
+  double weight = times[b] < times[next] ? times[b] / times[next] : 1;
+  join(l, &before[next <= b ? l->code->block_count + 1 + next : next], s, weight);
+}
+
+// before: what blocks leave pending for those that follow them; then, what loops do for their next iteration.
+static void pass_on(const Launch *l, uint32_t b, const double *times, State *before, bool count) {
+  State *again = &before[l->code->block_count + 1 + b], none = {0};
+  if (!(times[b] > 0)) return;
+  State s = before[b];
+  join(l, &s, again, 1);
+  before[b] = *again = none;
+  pass_block(l, &l->code->blocks[b], &s, times[b], count);
+  lead(l, b, l->code->blocks[b].next, times, before, &s);
+  lead(l, b, l->code->blocks[b].branch, times, before, &s);
+}
+
 bool audit_scoreboards(const SassCode *code, const MachineModel *model, AuditInst *insts, const double *times,
                        const uint32_t *inst_of, SolArena *arena) {
   SolFigure shared = model->device->smem_latency;
@@ -151,21 +176,14 @@ bool audit_scoreboards(const SassCode *code, const MachineModel *model, AuditIns
   l.latency[UNIT] = model->unit_clocks;
   l.latency[SHARED] = sol_known(shared) ? shared.value : 0;
   l.latency[LOAD] = machine_far_clocks(model);
-  State *before = sol_arena_alloc(arena, (code->block_count + 1) * sizeof *before);
+  State *before = sol_arena_alloc(arena, 2 * (code->block_count + 1) * sizeof *before);
   double *fetch = sol_arena_alloc(arena, (code->block_count + 1) * sizeof *fetch);
   uint32_t *size = sol_arena_alloc(arena, (code->block_count + 1) * sizeof *size);
   if (!before || !fetch || !size) return false;
   find_fetches(code, model, times, fetch, size);
   l.fetch = fetch;
-  memset(before, 0, (code->block_count + 1) * sizeof *before);
+  memset(before, 0, 2 * (code->block_count + 1) * sizeof *before);
   for (int turn = 0; turn < 2; turn++) // the first finds what loops leave pending for their next iteration
-    for (uint32_t b = 0; b < code->block_count; b++) {
-      const SassBlock *block = &code->blocks[b];
-      if (!(times[b] > 0)) continue;
-      State s = before[b];
-      pass_block(&l, block, &s, times[b], turn > 0);
-      if (block->next != SASS_NONE) join(&before[block->next], &s);
-      if (block->branch != SASS_NONE) join(&before[block->branch], &s);
-    }
+    for (uint32_t b = 0; b < code->block_count; b++) pass_on(&l, b, times, before, turn > 0);
   return true;
 }

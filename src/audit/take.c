@@ -242,6 +242,7 @@ static bool take_inst(const SolPtxModule *ptx, const SolEmuInstCounts *from, uin
   to->real =
       is_real(in->code) && (to->kind == SOL_EMU_KIND_GLOBAL_ATOMIC || to->kind == SOL_EMU_KIND_SHARED_ATOMIC);
   to->machine_likeness = likeness_of(in->code, to);
+  to->size = (uint8_t)sol_emu_size(in);
   take_address(in, to);
   if (to->unit == SOL_EMU_CLASS_TENSOR) to->flops = tensor_flops(in->code);
   return true;
@@ -273,6 +274,9 @@ static bool take_touches(const SolEmuResult *r, SolArena *arena, AuditLaunch *ou
                               .read_sectors = (double)t->read_sectors,
                               .written_sectors = (double)t->written_sectors,
                               .partial_sectors = (double)t->partial_sectors,
+                              .moved = (double)t->moved,
+                              .moved_pages = (double)t->moved_pages,
+                              .moved_blocks = (double)t->moved_blocks,
                               .launches = 1};
   }
   out->touches = touches;

@@ -245,6 +245,34 @@ double audit_atomics_together(const MachineModel *m, const AuditLaunch *l, const
   return all;
 }
 
+// As audit_atomic_clocks, by what the lanes that read have in common: a word, or sectors of what is serialised.
+static double guard_clocks(const MachineModel *m, const AuditInst *swap, const AuditInst *read,
+                           double bytes) {
+  double part = bytes > m->atomic_bytes ? m->atomic_bytes / bytes : 1;
+  if (read->pattern.uniform >= read->pattern.seen) return (double)read->counts.lanes * m->atomic_int_clocks;
+  double packets = sol_larger((double)read->counts.sectors, (double)read->counts.lanes / 8);
+  return packets * (swap->width == 8 ? m->atomic_double_packet : m->atomic_packet) * part;
+}
+
+double audit_guard_lanes(const MachineModel *m, const AuditLaunch *l, const AuditInst *swap, double *clocks) {
+  uint64_t place = swap->pattern.allocation;
+  double most = 0, bytes = allocation_bytes(l, place);
+  *clocks = 0;
+  for (uint32_t i = 0; place && i < l->inst_count; i++) {
+    const AuditInst *in = &l->insts[i];
+    bool same = in->base == swap->base && in->offset == swap->offset;
+    if (in->kind != SOL_EMU_KIND_GLOBAL_LOAD || in->pattern.allocation != place) continue;
+    if ((same || bytes <= m->atomic_bytes) && (double)in->counts.lanes > most)
+      most = (double)in->counts.lanes, *clocks = guard_clocks(m, swap, in, bytes);
+  }
+  return most;
+}
+
+double audit_plain(const AuditInst *in) {
+  double rare = in->size > 1 ? (double)in->counts.turns * SOL_EMU_RARE : 0;
+  return (double)in->counts.executions * (in->size ? in->size : 1) + rare;
+}
+
 double audit_spilled(AuditSource from, uint64_t stack_bytes, uint64_t local_array_bytes) {
   return from == AUDIT_FROM_PTXAS && stack_bytes > local_array_bytes
              ? (double)(stack_bytes - local_array_bytes)

@@ -356,7 +356,7 @@ const Command cmd_audit = {
         "cuFFT and other machine code alone) the bill is marked incomplete, names the calls, and the exit code is 5.\n\n"
         "JSON: kernels [{name, launches, counted_launches, unlike_launches, instructions, issued, instructions_from, global_load {requests, sectors, ideal_sectors}, "
         "global_store, shared_load {requests, wavefronts, ideal_wavefronts}, shared_store, local, l2_bytes, "
-        "dram_bytes, earlier_write_bytes, left_dirty_bytes, l2_reused_bytes, l2_left_by [{kernel, reused_bytes, "
+        "dram_bytes, earlier_write_bytes, left_dirty_bytes, l2_reused_bytes, moved_page_bytes, l2_left_by [{kernel, reused_bytes, "
         "written_bytes}], floor_bytes, occupancy, bound, time_us, light_us, memory_light_us, compute_light_us, launch_light_us, "
         "tax, terms {...}, parts {...}, lines [{file, line, cost_us, ...}], launch_cost_us, unowned_cost_us, "
         "findings [{rule, file, line, message, fix, gain}], checks [{kind, file, line, block, thread, address, "

@@ -154,6 +154,11 @@ void *sol_emu_host(SolEmu *emu, uint64_t address, uint64_t bytes);
 // Maps host memory (pinned or managed) so that kernels access it at its host address until it is unmapped. It
 // must not overlap another mapping.
 SolStatus sol_emu_map(SolEmu *emu, void *host, uint64_t bytes, const char *label, SolError *err);
+// Of mapped memory that moves between host and device: a byte says of each group of pages, by address, whether the device has it.
+// What an observed launch touches of other groups is counted (SolEmuTouch.moved), and the device has them then. The bytes are the
+// caller's, the first is of the group that the memory starts in; they have to be there until it is unmapped.
+enum { SOL_EMU_PAGE = 4096, SOL_EMU_PAGE_GROUP = 65536, SOL_EMU_PAGE_BLOCK = 2 << 20 };
+void sol_emu_watch_pages(SolEmu *emu, uint64_t address, uint8_t *at_device);
 // Addresses of the device with nothing behind them, and the caller's memory put at some of them; it is not counted as
 // memory of the device. Reserved addresses are never used again.
 SolStatus sol_emu_reserve(SolEmu *emu, uint64_t bytes, uint64_t align, uint64_t *address, SolError *err);
@@ -329,6 +334,10 @@ typedef enum SolEmuClass {
   SOL_EMU_CLASS_COUNT
 } SolEmuClass;
 SolEmuClass sol_emu_class(const PtxInst *inst);
+// As how many plain instructions the machine takes: divisions and roots are made of several. Operands that their short way cannot
+// handle (SolEmuCounts.turns) take SOL_EMU_RARE more.
+enum { SOL_EMU_RARE = 48 };
+uint32_t sol_emu_size(const PtxInst *inst);
 const char *sol_emu_class_name(SolEmuClass class); // "float"
 
 // The lanes of one execution, as an example for pictures: in global memory one with the most sectors, in shared memory
@@ -404,6 +413,9 @@ typedef struct SolEmuTouch {
   uint64_t read_sectors;    // 32-byte sectors with at least one byte read
   uint64_t written_sectors; // with at least one byte written
   uint64_t partial_sectors; // of written_sectors: with at least one byte not written
+  // Of groups of pages that the device did not have (sol_emu_watch_pages): their bytes, the pages in them that were touched, and
+  // the blocks of SOL_EMU_PAGE_BLOCK bytes that they are in.
+  uint64_t moved, moved_pages, moved_blocks;
 } SolEmuTouch;
 // The compulsory traffic of a launch, with ideal caches, is read_first + written, summed over `touches`.
 

@@ -34,7 +34,9 @@
 // 11. Atomics to the same memory are serialised: see audit/work.c.
 // 12. A compare-and-swap that changes a word makes those of all others that wait there fail: they have to come again. So one
 //     succeeds every swap_clocks, or, where more lanes wait than are served in that time, at this word or by all of L2, once each of
-//     them had a turn; a lock no sooner than it is given back. Where warps come more seldom than that, because of whatever else they do, none waits.
+//     them had a turn; a lock no sooner than it is given back. Lanes that swap only what is better than the word they read all read it before the
+//     first has changed it, if they are resident: each tries guarded_tries times. Where warps come more seldom than that, because of whatever else they do, none waits.
+// 13. Managed pages that the device does not have move to it as they are touched, by blocks, groups and pages, beside nothing else.
 #include "machine/work.h"
 
 #include "base/error.h"
@@ -237,18 +239,45 @@ static double end_seconds(const Spread *m, const MachineWork *w) {
   return w->blocks <= sol_larger(w->blocks_per_sm, 1) * m->sms ? w->atomic_end_clocks / m->clock : 0;
 }
 
-// `others`: of the launches without them.
-static double swap_seconds(const Spread *m, const MachineWork *w, double others) {
+static double smaller(double a, double b) {
+  return a < b ? a : b;
+}
+
+// Of `lanes` that wait for a word, swaps that they try behind a test. Who comes to the test one after another sets as many
+// records as there are swaps: the logarithm of how many have something better than the word had at first, give or take
+// its root. So no more than that many try. Who comes after the first has changed it, `late` of them, has something better every
+// other time.
+static double guarded_tries(const MachineModel *c, const MachineWork *w, double lanes, double late) {
+  double records = w->swaps / w->launches, better = 1;
+  for (double i = 0; i < records + 2 * __builtin_sqrt(records) && better < lanes; i++) better *= 2.718;
+  return c->guarded_tries * smaller(better, lanes) * (1 - late / 2);
+}
+
+// `busy`: what the launches take for other things; `others`: with waiting.
+static double swap_seconds(const Spread *m, const MachineWork *w, double busy, double others) {
   const MachineModel *c = m->model;
   if (w->swaps <= 0) return 0;
-  double slots = sol_larger(w->blocks_per_sm, 1) * m->sms, blocks = w->blocks < slots ? w->blocks : slots,
+  double slots = sol_larger(w->blocks_per_sm, 1) * m->sms, blocks = smaller(w->blocks, slots),
          words = sol_larger(w->swap_lanes / w->swaps, 1), lanes = blocks * w->warps_per_block * 32 / words;
   double turn = sol_larger(c->swap_turn_clocks, w->swap_sectors / w->swaps / c->l2_atomic_rate / m->sms);
-  double swaps = w->swaps / w->launches, few = c->swap_clocks / turn, most = swaps < lanes ? swaps : lanes;
+  double swaps = w->swaps / w->launches, few = c->swap_clocks / turn, most = smaller(swaps, lanes);
   double clocks = swaps * c->swap_clocks;
   if (most > few && clocks * w->launches / m->clock > others)
     clocks = few * c->swap_clocks + (most * most - few * few) / 2 * turn + (swaps - most) * most * turn;
+  if (w->swap_guarded > 0) {
+    double wave = busy * m->clock / w->launches / m->waves,
+           early = wave > c->swap_clocks ? c->swap_clocks / wave : 1;
+    clocks += guarded_tries(c, w, smaller(lanes, w->swap_guarded / w->launches / words), 1 - early) * words *
+              w->swap_guard_clocks / w->swap_guarded;
+  }
   return sol_larger(clocks * w->launches, w->held_clocks) / m->clock;
+}
+
+static double page_seconds(const MachineModel *m, const MachineWork *w) {
+  double groups = w->page_bytes / 65536;
+  return (w->page_launches * m->page_first_us + w->page_blocks * m->page_block_us +
+          groups * m->page_group_us + w->pages * m->page_us) *
+         1e-6;
 }
 
 static SolStatus check_device(const SolDevice *d, SolError *err) {
@@ -285,8 +314,8 @@ SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineT
   double at_end = end_seconds(&m, w), rest[MACHINE_RESOURCES];
   for (int r = 0; r < MACHINE_RESOURCES; r++) rest[r] = s[r];
   rest[MACHINE_ATOMICS] = 0;
-  double others = together(combined(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM), s[MACHINE_LATENCY]),
-         swaps = swap_seconds(&m, w, others);
+  double besides = combined(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM),
+         swaps = swap_seconds(&m, w, besides, together(besides, s[MACHINE_LATENCY]));
   rest[MACHINE_ATOMICS] = sol_larger(s[MACHINE_ATOMICS] - at_end, swaps);
   s[MACHINE_ATOMICS] = sol_larger(s[MACHINE_ATOMICS], swaps);
   double busy = combined(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM);
@@ -295,7 +324,9 @@ SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineT
   if (out->replayed) s[MACHINE_LATENCY] = exposed_seconds(&m, w, busy);
   double work = out->replayed ? busy + s[MACHINE_LATENCY] : together(busy, s[MACHINE_LATENCY]);
   const double parts[] = {work, s[MACHINE_BLOCKS]};
-  out->total = s[MACHINE_LAUNCH] + behind(model, combined(parts, SOL_COUNT(parts)), at_end);
+  double pages = page_seconds(model, w);
+  out->total = s[MACHINE_LAUNCH] + behind(model, combined(parts, SOL_COUNT(parts)), at_end) + pages;
+  s[MACHINE_LATENCY] += pages;
   out->gap = gap_seconds(model, w);
   for (int r = 0; r < MACHINE_RESOURCES; r++)
     if (s[r] > s[out->bound]) out->bound = (MachineResource)r;

@@ -29,7 +29,13 @@
   X(swaps)             /* compare-and-swaps that changed the word which most of them changed */              \
   X(swap_lanes)        /* those of all words */                                                              \
   X(swap_sectors)      /* their sectors */                                                                   \
+  X(swap_guarded)      /* lanes that read such a word, and swapped only what was better than it */           \
+  X(swap_guard_clocks) /* of L2, if each of those swapped once */                                            \
   X(held_clocks)       /* for which such a word was a lock that somebody had */                              \
+  X(page_launches)     /* launches that touch managed pages which the device does not have */                \
+  X(page_bytes)        /* of groups of such pages, 64 KiB each */                                            \
+  X(pages)             /* in them, of 4 KiB, that are touched */                                             \
+  X(page_blocks)       /* of 2 MiB that those groups are in */                                               \
   X(constant_turns)    /* words of constant loads, which are served one by one */                            \
   X(match_turns)       /* distinct values of matches, which are served one by one */                         \
   X(l1_wavefronts)     /* of global, local and texture requests in L1: one a clock and SM */                 \

@@ -130,6 +130,7 @@ static void count_facts(Fact *o, const AuditKernel *k) {
   number(o, "earlier_write_bytes", UNIT_BYTES, BASIS_MODELLED, k->earlier_written);
   number(o, "left_dirty_bytes", UNIT_BYTES, BASIS_MODELLED, k->left_dirty);
   number(o, "l2_reused_bytes", UNIT_BYTES, BASIS_MODELLED, k->found);
+  number(o, "moved_page_bytes", UNIT_BYTES, BASIS_MODELLED, k->work.page_bytes);
   number(o, "floor_bytes", UNIT_BYTES, basis, k->floor_bytes);
   number(o, "flops", UNIT_FLOPS, basis, report_flops(k));
 }

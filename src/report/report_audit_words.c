@@ -93,6 +93,11 @@ static void dram_text(SolBuffer *b, const AuditKernel *k) {
     number_text(b, UNIT_BYTES, k->left_dirty);
     sol_buffer_puts(b, " written and left in L2");
   }
+  if (k->work.page_bytes > 0) {
+    sol_buffer_puts(b, "; ");
+    number_text(b, UNIT_BYTES, k->work.page_bytes);
+    sol_buffer_puts(b, " of managed pages moved here by faults (cudaMemPrefetchAsync moves them before)");
+  }
 }
 
 // The one that left most; the others' share is small, or theirs is a long list.

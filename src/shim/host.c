@@ -17,10 +17,9 @@ enum { CHUNK = 64 << 20, SMALLEST = 512, GAP = 512, CLASSES = 18 };
 
 typedef struct Carver {
   uint8_t *at, *end;
-  uint64_t next;              // address hint of the next mapping
   void *free_pieces[CLASSES]; // linked through their first words
 } Carver;
-static Carver carver; // guarded by the shim's lock
+static Carver carvers[2]; // of managed memory the second; guarded by the shim's lock
 
 size_t shim_host_available(void) {
   unsigned long long kib = 0;
@@ -35,19 +34,37 @@ bool shim_fits_here(size_t bytes) {
   return bytes < CHUNK || bytes < shim_host_available();
 }
 
-static void *map_pages(size_t bytes) {
-  if (!carver.next) carver.next = SHARED_BASE;
-  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+// Managed memory is of a file without a name, so that its pages can be unmapped and keep what they hold (managed.c).
+static bool without_file; // some of it is not
+
+static int file_of(size_t bytes) {
+  int file = -1;
+#ifdef MFD_CLOEXEC
+  file = memfd_create("managed", MFD_CLOEXEC);
+  if (file >= 0 && ftruncate(file, (off_t)bytes)) close(file), file = -1;
+#endif
+  if (file < 0) without_file = true;
+  return file;
+}
+
+bool shim_host_in_file(void) {
+  return !without_file;
+}
+
+static void *map_pages(size_t bytes, bool managed) {
+  static uint64_t next = SHARED_BASE; // address hint
+  int file = managed ? file_of(bytes) : -1,
+      flags = (file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS) | MAP_NORESERVE;
 #ifdef MAP_FIXED_NOREPLACE
-  void *at =
-      mmap(shim_pointer(carver.next), bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED_NOREPLACE, -1, 0);
-  if (at != MAP_FAILED && at != shim_pointer(carver.next)) munmap(at, bytes), at = MAP_FAILED; // old kernels
+  void *at = mmap(shim_pointer(next), bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED_NOREPLACE, file, 0);
+  if (at != MAP_FAILED && at != shim_pointer(next)) munmap(at, bytes), at = MAP_FAILED; // old kernels
 #else
   void *at = MAP_FAILED;
 #endif
-  if (at == MAP_FAILED) at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (at == MAP_FAILED) at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, file, 0);
+  if (file >= 0) close(file);
   if (at == MAP_FAILED) return NULL;
-  carver.next += (bytes + (2u << 20) - 1) / (1u << 20) * (1u << 20);
+  next += (bytes + (2u << 20) - 1) / (1u << 20) * (1u << 20);
   return at;
 }
 
@@ -57,41 +74,43 @@ static int class_of(size_t bytes) {
   return k;
 }
 
-static void *carve(size_t bytes, size_t *room) {
+static void *carve(size_t bytes, bool managed, size_t *room) {
+  Carver *carver = &carvers[managed];
   int k = class_of(bytes);
   *room = (size_t)SMALLEST << k;
-  void *piece = carver.free_pieces[k];
+  void *piece = carver->free_pieces[k];
   if (piece) {
-    memcpy(&carver.free_pieces[k], piece, sizeof piece);
+    memcpy(&carver->free_pieces[k], piece, sizeof piece);
     memset(piece, 0, *room);
     return piece;
   }
-  if ((size_t)(carver.end - carver.at) < *room + 2 * GAP) {
-    carver.at = map_pages(CHUNK);
-    carver.end = carver.at ? carver.at + CHUNK : NULL;
-    if (!carver.at) return NULL;
+  if ((size_t)(carver->end - carver->at) < *room + 2 * GAP) {
+    carver->at = map_pages(CHUNK, managed);
+    carver->end = carver->at ? carver->at + CHUNK : NULL;
+    if (!carver->at) return NULL;
   }
-  piece = carver.at + GAP;
-  carver.at += *room + GAP;
+  piece = carver->at + GAP;
+  carver->at += *room + GAP;
   return piece;
 }
 
-void *shim_host_take(size_t bytes, size_t *room) {
-  if (bytes <= CHUNK / 4) return carve(bytes, room);
+void *shim_host_take(size_t bytes, bool managed, size_t *room) {
+  if (bytes <= CHUNK / 4) return carve(bytes, managed, room);
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
   if (bytes > SIZE_MAX - page) return NULL;
   *room = (bytes + page - 1) / page * page;
-  return map_pages(*room);
+  return map_pages(*room, managed);
 }
 
-void shim_host_give(void *memory, size_t room) {
+void shim_host_give(void *memory, bool managed, size_t room) {
+  Carver *carver = &carvers[managed];
   if (room > CHUNK / 4) {
     munmap(memory, room);
     return;
   }
   int k = class_of(room);
-  memcpy(memory, &carver.free_pieces[k], sizeof(void *));
-  carver.free_pieces[k] = memory;
+  memcpy(memory, &carver->free_pieces[k], sizeof(void *));
+  carver->free_pieces[k] = memory;
 }
 
 // ---- blocks ----
@@ -101,8 +120,9 @@ static cudaError_t add_block(void *memory, size_t bytes, size_t room, ShimShared
   SolError err = {0};
   ShimHost *h = malloc(sizeof *h);
   if (!h || !shim_put(memory, SHIM_HOST, h)) return free(h), cudaErrorMemoryAllocation;
-  *h = (ShimHost){memory, bytes, room, kind, flags};
+  *h = (ShimHost){.memory = memory, .bytes = bytes, .room = room, .kind = kind, .flags = flags};
   SolStatus status = sol_emu_map(shim.emu, memory, bytes, labels[kind], &err);
+  if (!status && kind == SHIM_MANAGED) shim_managed_add(h);
   if (!status) return cudaSuccess;
   shim_remove(memory, SHIM_HOST);
   free(h);
@@ -118,11 +138,11 @@ static ShimHost *block_around(const void *memory) {
 cudaError_t shim_host_alloc(size_t bytes, ShimShared kind, unsigned flags, void **out) {
   size_t room;
   if (!shim_fits_here(bytes)) return cudaErrorMemoryAllocation;
-  void *memory = shim_host_take(bytes, &room);
+  void *memory = shim_host_take(bytes, kind == SHIM_MANAGED, &room);
   if (!memory) return cudaErrorMemoryAllocation;
   cudaError_t error = add_block(memory, bytes, room, kind, flags);
   if (error)
-    shim_host_give(memory, room);
+    shim_host_give(memory, kind == SHIM_MANAGED, room);
   else
     *out = memory;
   return error;
@@ -131,7 +151,8 @@ cudaError_t shim_host_alloc(size_t bytes, ShimShared kind, unsigned flags, void 
 static cudaError_t drop_block(ShimHost *h) {
   sol_emu_unmap(shim.emu, shim_address(h->memory), NULL);
   shim_remove(h->memory, SHIM_HOST);
-  if (h->room) shim_host_give(h->memory, h->room);
+  if (h->kind == SHIM_MANAGED) shim_managed_remove(h);
+  if (h->room) shim_host_give(h->memory, h->kind == SHIM_MANAGED, h->room);
   free(h);
   return cudaSuccess;
 }

@@ -62,6 +62,7 @@ static Counts counts_of(const SolEmuResult *r) {
     all.executed = mix(mix(all.executed, c->executions), c->lanes);
     for (size_t k = 0; k < SOL_COUNT(exact); k++) all.exact = mix(all.exact, exact[k]);
   }
+  for (uint32_t i = 0; i < r->touch_count; i++) all.exact = mix(all.exact, r->touches[i].moved);
   all.exact = mix(all.exact, all.executed);
   return all;
 }

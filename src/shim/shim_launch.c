@@ -293,7 +293,9 @@ cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
                          .progress_ctx = shim.watch.progress_ctx};
   SolEmuResult result = {0};
   SolError err = {0};
+  shim_managed_before();
   SolStatus status = sol_emu_launch(shim.emu, &launch, &result, &err);
+  shim_managed_after();
   cudaError_t error = cudaSuccess;
   if (status) {
     error = status == SOL_ERR_NO_SPACE ? cudaErrorMemoryAllocation : cudaErrorInvalidConfiguration;

@@ -146,10 +146,15 @@ static void show_line(const Sources *s, const SolError *err) {
 static void *managed_memory(void *ctx, uint64_t bytes) {
   (void)ctx;
   size_t room;
-  void *memory = shim_host_take((size_t)bytes, &room);
+  void *memory = shim_host_take((size_t)bytes, true, &room);
   ShimHost *h = memory ? malloc(sizeof *h) : NULL;
   if (!h || !shim_put(memory, SHIM_HOST, h)) return free(h), NULL;
-  *h = (ShimHost){memory, (size_t)bytes, room, SHIM_MANAGED, cudaMemAttachGlobal};
+  *h = (ShimHost){.memory = memory,
+                  .bytes = (size_t)bytes,
+                  .room = room,
+                  .kind = SHIM_MANAGED,
+                  .flags = cudaMemAttachGlobal};
+  shim_managed_add(h);
   return memory;
 }
 

@@ -116,7 +116,7 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out, const vo
   SHIM_CALL(attributes(out, pointer));
 }
 
-// ---- hints for managed memory: checked, and without effect ----
+// ---- hints for managed memory: checked; without effect but for where its pages are ----
 
 static cudaError_t check_managed(const void *memory, size_t bytes, int device, bool host) {
   SolEmuRange range;
@@ -132,7 +132,12 @@ static bool is_host(struct cudaMemLocation at) {
 static cudaError_t prefetch(const void *memory, size_t bytes, struct cudaMemLocation to,
                             cudaStream_t stream) {
   if (!shim_stream(stream)) return cudaErrorInvalidResourceHandle;
-  return check_managed(memory, bytes, to.id, is_host(to));
+  cudaError_t error = check_managed(memory, bytes, to.id, is_host(to));
+  if (error) return error;
+  shim_managed_before();
+  shim_managed_move(memory, bytes, !is_host(to));
+  shim_managed_after();
+  return error;
 }
 
 cudaError_t cudaMemPrefetchAsync(const void *memory, size_t bytes, struct cudaMemLocation to, unsigned flags,

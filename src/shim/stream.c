@@ -153,12 +153,16 @@ static size_t span_of(const struct cudaPitchedPtr *p, struct cudaExtent e) {
 }
 
 static cudaError_t run_copy(const struct cudaMemcpy3DParms *c) {
+  shim_managed_before();
   cudaError_t error = shim_run_copy(c);
   if (error) return error;
   struct cudaExtent e = c->extent;
   size_t from = span_of(&c->srcPtr, e), to = span_of(&c->dstPtr, e);
   if (!c->srcArray) shim_observe_memory(false, c->srcPtr.ptr, from);
   if (!c->dstArray) shim_observe_memory(true, c->dstPtr.ptr, to);
+  bool by_device = c->kind != cudaMemcpyDeviceToHost && c->kind != cudaMemcpyHostToHost;
+  if (!c->dstArray) shim_managed_move(c->dstPtr.ptr, to, by_device);
+  shim_managed_after();
   if (c->srcArray || c->dstArray) return cudaSuccess;
   bool within = shim_on_device(c->srcPtr.ptr) && shim_on_device(c->dstPtr.ptr);
   void (*use)(SolL2Use, const void *, size_t) = within ? shim_use_l2 : use_l2_end;
@@ -168,10 +172,13 @@ static cudaError_t run_copy(const struct cudaMemcpy3DParms *c) {
 }
 
 static cudaError_t run_set(const ShimSet *set) {
+  shim_managed_before();
   cudaError_t error = shim_run_set(set);
   size_t bytes = set->depth * set->height * set->width * set->element;
   if (error) return error;
   shim_observe_memory(true, set->to, bytes);
+  shim_managed_move(set->to, bytes, true);
+  shim_managed_after();
   shim_use_l2(SOL_L2_WRITES, set->to, bytes);
   return cudaSuccess;
 }

@@ -284,6 +284,7 @@ static inline int emu_first(uint32_t mask) {
   }
 // The handler `name`, with the count of warps that have a lane for which `expr` holds (SolEmuCounts.turns): the operands, a[l]
 // and b[l] of type T, that the machine's short way of doing it cannot handle.
+void emu_path_rare(EmuCtx *x); // chain.c
 #define EMU_RARE(name, T, expr)                                                                              \
   static void name##_rare(EmuCtx *x, const EmuInst *i, uint32_t mask) {                                      \
     const T *a = EMU_IN(T, i->a);                                                                            \
@@ -291,7 +292,9 @@ static inline int emu_first(uint32_t mask) {
     uint8_t bytes[EMU_LANES];                                                                                \
     (void)a, (void)b;                                                                                        \
     EMU_EACH(l) bytes[l] = (uint8_t)(expr);                                                                  \
-    x->counts[i->index].turns += (emu_pack(bytes) & mask) != 0;                                              \
+    bool rare = (emu_pack(bytes) & mask) != 0;                                                               \
+    x->counts[i->index].turns += rare;                                                                       \
+    if (rare) emu_path_rare(x);                                                                              \
     name(x, i, mask);                                                                                        \
   }
 // A comparison: expr is 0 or 1; returns the mask of lanes in which it is 1.

@@ -37,6 +37,7 @@ typedef struct EmuStatics {
   uint8_t *loads;      // by pc: 1: counts as a load in flight; 2: and is asynchronous
   uint8_t *waits;      // by pc: if it waits for loads, 1 + the cp.async groups left pending; 0: it does not
   uint8_t *paths;      // by pc: EMU_PATH_...
+  uint8_t *sizes;      // by pc: sol_emu_size
 } EmuStatics;
 SolStatus emu_statics_make(EmuProgram *program, SolError *err); // once
 
@@ -78,7 +79,7 @@ void emu_path_wait(EmuPath *path, uint32_t parts); // adds 1 / parts of a wait f
 // Called for every instruction before it executes.
 static inline void emu_path_step(const EmuStatics *s, EmuPath *path, uint32_t pc) {
   uint32_t how = s->paths[pc];
-  path->issues++;
+  path->issues += s->sizes[pc];
   if (s->waits[pc] && !(how & EMU_PATH_POLL)) emu_path_wait(path, s->waits[pc]);
   if (how & EMU_PATH_SHUFFLE) path->shared_waits += EMU_WAIT;
 }

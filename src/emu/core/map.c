@@ -81,6 +81,11 @@ SolStatus sol_emu_map(SolEmu *emu, void *host, uint64_t bytes, const char *label
                                                      : sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
 }
 
+void sol_emu_watch_pages(SolEmu *emu, uint64_t address, uint8_t *at_device) {
+  EmuAlloc *a = emu_find_alloc(emu, address);
+  if (a && a->mapped && !a->freed && a->base == address) a->at_device = at_device;
+}
+
 SolStatus sol_emu_reserve(SolEmu *emu, uint64_t bytes, uint64_t align, uint64_t *address, SolError *err) {
   uint64_t room = EMU_SHARED_WINDOW - emu->next_base;
   if (!bytes || !align || bytes > room || align > room - bytes || EMU_GAP > room - bytes - align)
@@ -122,6 +127,7 @@ SolStatus sol_emu_unmap(SolEmu *emu, uint64_t address, SolError *err) {
   a->freed = true;
   a->freed_at = ++emu->frees;
   a->host = NULL;
+  a->at_device = NULL;
   return SOL_OK;
 }
 

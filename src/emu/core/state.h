@@ -38,6 +38,7 @@ typedef struct EmuAlloc {
   bool read_only;             // stores fault
   struct EmuHeap *pieces;     // of a heap; NULL until malloc is called
   uint64_t freed_at;          // SolEmu.frees when it was freed
+  uint8_t *at_device;         // sol_emu_watch_pages; NULL: its pages do not move
   struct EmuMaps *maps;       // bytes touched by the running launch; NULL: none, or not observed
   char label[40];
 } EmuAlloc;

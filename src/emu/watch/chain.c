@@ -57,6 +57,10 @@ void emu_path_access(EmuCtx *x, const EmuInst *i, EmuReach reach, SolMemOp op) {
     path->pending = pending;
 }
 
+void emu_path_rare(EmuCtx *x) {
+  if (x->launch->observing && x->block->paths) x->block->paths[x->warp->index].issues += SOL_EMU_RARE;
+}
+
 // The warp has no loads in flight afterwards.
 void emu_path_fence(EmuCtx *x) {
   if (!x->block->paths) return;

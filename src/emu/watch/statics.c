@@ -90,14 +90,15 @@ static uint8_t trace_of(const PtxInst *in) {
 SolStatus emu_statics_make(EmuProgram *p, SolError *err) {
   if (p->statics) return SOL_OK;
   size_t count = p->count;
-  EmuStatics *s = sol_heap_alloc(sizeof *s + count * (sizeof *s->site + 4));
+  EmuStatics *s = sol_heap_alloc(sizeof *s + count * (sizeof *s->site + 5));
   if (!s) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   *s = (EmuStatics){.site = (uint32_t *)(void *)(s + 1)};
   s->floats = (uint8_t *)(s->site + count);
   s->loads = s->floats + count;
   s->waits = s->loads + count;
   s->paths = s->waits + count;
-  memset(s->floats, 0, 4 * count);
+  s->sizes = s->paths + count;
+  memset(s->floats, 0, 5 * count);
   bool ok = true;
   for (uint32_t pc = 0; pc < p->count; pc++)
     s->site[pc] = p->source[pc] && accesses_memory(p->source[pc]) ? s->site_count++ : EMU_NO_SITE;
@@ -107,6 +108,8 @@ SolStatus emu_statics_make(EmuProgram *p, SolError *err) {
          emu_flight_find(&p->module->emu->machine, p->functions[f].fn, s->loads + first, s->waits + first,
                          s->paths + first);
   }
+  for (uint32_t pc = 0; ok && pc < p->count; pc++)
+    s->sizes[pc] = p->source[pc] ? (uint8_t)sol_emu_size(p->source[pc]) : 1;
   for (uint32_t pc = 0; ok && pc < p->count; pc++)
     if (p->source[pc])
       s->paths[pc] = (uint8_t)(path_of(p->source[pc], s->loads[pc]) | trace_of(p->source[pc]) |

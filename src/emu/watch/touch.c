@@ -224,6 +224,36 @@ static void sum_chunk(const struct EmuMaps *m, uint64_t chunk, SolEmuTouch *t) {
   }
 }
 
+typedef struct Moved { // the last that were
+  uint64_t page, group, block;
+} Moved;
+
+static void move_page(const EmuAlloc *a, uint64_t at, Moved *last, SolEmuTouch *t) {
+  uint8_t *there = &a->at_device[at / SOL_EMU_PAGE_GROUP - a->base / SOL_EMU_PAGE_GROUP];
+  uint64_t page = at / SOL_EMU_PAGE + 1, group = at / SOL_EMU_PAGE_GROUP + 1,
+           block = at / SOL_EMU_PAGE_BLOCK + 1;
+  if ((*there && group != last->group) || page == last->page) return;
+  if (group != last->group) t->moved += SOL_EMU_PAGE_GROUP;
+  if (block != last->block) t->moved_blocks++;
+  t->moved_pages++;
+  *there = 1;
+  *last = (Moved){page, group, block};
+}
+
+// Groups of pages that the launch touches are the device's from then on.
+static void move_groups(const struct EmuMaps *m, SolEmuTouch *t) {
+  const EmuAlloc *a = m->alloc;
+  Moved last = {0};
+  for (uint64_t chunk = 0; chunk < m->chunks; chunk++) {
+    const uint64_t *read = m->map[(uint64_t)READ_FIRST * m->chunks + chunk],
+                   *written = m->map[(uint64_t)WRITTEN * m->chunks + chunk];
+    uint64_t start = (m->first_line + chunk * CHUNK_LINES) * SOL_LINE_BYTES;
+    for (uint64_t k = 0; k < CHUNK_WORDS && (read || written); k++, start += 64)
+      if ((read ? read[k] : 0) | (written ? written[k] : 0))
+        move_page(a, start < a->base ? a->base : start, &last, t);
+  }
+}
+
 static SolEmuTouch *touch_at(SolEmuResult *r, const EmuAlloc *a) {
   uint32_t at = 0;
   while (at < r->touch_count && r->touches[at].address < a->base) at++;
@@ -250,6 +280,7 @@ SolStatus emu_touch_sum(EmuRun *run, SolError *err) {
     SolEmuTouch *t = touch_at(run->result, m->alloc);
     if (!t) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
     for (uint64_t chunk = 0; chunk < m->chunks; chunk++) sum_chunk(m, chunk, t);
+    if (m->alloc->at_device) move_groups(m, t);
   }
   return SOL_OK;
 }
