@@ -9,8 +9,11 @@
 // cross_entropy is an epilogue (LABELS: label_of, weigh_label, put_label): the loss of a row, log(sum) - (x[label] - max), and, in place of the
 // softmax, its gradient.
 #include "softmax/softmax.h"
+#include "elementwise.cuh"
 #include "narrow.cuh"
 #include "packed.cuh"
+#include "parts.cuh"
+#include "rounds.cuh"
 #include "row.cuh"
 #include "span.cuh"
 
@@ -255,6 +258,19 @@ INLINE float top_shared(const uint4 *held, RowShape s, int count, int kind) {
                fmaxf(__uint_as_float(top[2]), __uint_as_float(top[3])));
 }
 
+// A thread's largest and sum, of its chunks and one more element.
+INLINE float2 fold_shared(const uint4 *held, RowShape s, int count, float edge, int kind) {
+  float top = fmaxf(edge, top_shared(held, s, count, kind)), mine = start_of(top), f[8];
+  float sums[2] = {ex2((edge - mine) * LOG2E), 0};
+#pragma unroll 4
+  for (int k = 0; k < count; k++) {
+    reread(held + k * s.threads, kind, s.in, f);
+#pragma unroll
+    for (int j = 0; j < 16 / s.in; j++) sums[j % 2] += ex2((f[j] - mine) * LOG2E);
+  }
+  return make_float2(top, sums[0] + sums[1]);
+}
+
 // The write where y has x's kind: it and `log` are literals.
 INLINE void write_alike(Target y, const uint4 *held, int64_t first, RowShape s, int count, int log, float2 row,
                         Finish z) {
@@ -293,7 +309,7 @@ INLINE void softmax_shared(const SoftmaxParams *p, RowShape s, RowFold *shared, 
   RowPlace place = row_place(s);
   Span x = row_span(p, place, s.in);
   int chunks = (int)x.chunks, count = chunks > place.thread ? (chunks - place.thread + all - 1) / all : 0;
-  float f[8], edge = -INFINITY, sums[2];
+  float edge = -INFINITY;
   held += threadIdx.x;
 #pragma unroll
   for (int k = 0; k < s.chunks; k++)
@@ -306,15 +322,7 @@ INLINE void softmax_shared(const SoftmaxParams *p, RowShape s, RowFold *shared, 
   Label label = label_of(p, place, &x, s, kind);
   if (place.thread < x.edges) edge = load_one(x.at, span_edge(&x, place.thread), kind);
   asm volatile("cp.async.wait_all;" ::: "memory");
-  float top = fmaxf(edge, top_shared(held, s, count, kind)), mine = start_of(top);
-  sums[0] = ex2((edge - mine) * LOG2E), sums[1] = 0;
-#pragma unroll 4
-  for (int k = 0; k < count; k++) {
-    reread(held + k * s.threads, kind, s.in, f);
-#pragma unroll
-    for (int j = 0; j < per; j++) sums[j % 2] += ex2((f[j] - mine) * LOG2E);
-  }
-  float2 row = row_fold(s, shared, make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX);
+  float2 row = row_fold(s, shared, fold_shared(held, s, count, edge, kind), FOLD_SOFTMAX);
   Finish z = finish_of(row, row.x, p->log);
   weigh_label(p, place, &label, row, &z);
   if (LABELS && !p->y) return;
@@ -322,6 +330,102 @@ INLINE void softmax_shared(const SoftmaxParams *p, RowShape s, RowFold *shared, 
   write_shared(p, y, held, x.head + (int64_t)place.thread * per, s, count, kind, row, z);
   if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
   put_label(y, label);
+}
+
+// ---- Rows that no cluster holds, in parts all over the GPU (parts.cuh)
+
+// What a thread has of a part: `count` chunks of the row from `first` on, a block's threads apart.
+typedef struct SoftmaxPart {
+  int64_t first;
+  int count;
+} SoftmaxPart;
+
+INLINE SoftmaxPart softmax_part(const SoftmaxParams *p, const Span &x, uint32_t part, int per) {
+  int64_t of_part = p->parts.length / per, end = min((part + 1) * of_part, x.chunks);
+  SoftmaxPart a = {part * of_part + threadIdx.x, 0};
+  if (a.first < end) a.count = (int)((uint32_t)(end - a.first - 1) / PARTS_THREADS) + 1;
+  return a;
+}
+
+INLINE void part_fill(const Span &x, SoftmaxPart a, uint4 *held) { // a thread reads what it has copied itself
+#pragma unroll 8
+  for (int k = 0; k < a.count; k++) fetch16(held + k * PARTS_THREADS, x.body + (a.first + k * PARTS_THREADS) * 16);
+  wait_for_fetches();
+}
+
+// Writes a thread's chunks from number `start` on, and then the label's element if it is among them.
+INLINE void part_write(const SoftmaxParams *p, Target y, const Span &x, SoftmaxPart a, int start, const uint4 *held, RowShape s, int kind,
+                       float2 row, Finish z, Label label) {
+  const int per = 16 / s.in;
+  int64_t first = a.first + start * PARTS_THREADS, at = (label.at - x.head) / per - first;
+  write_shared(p, y, held + start * PARTS_THREADS, x.head + first * per, s, a.count - start, kind, row, z);
+  if (label.at >= x.head && at >= 0 && at < (a.count - start) * PARTS_THREADS && at % PARTS_THREADS == 0) put_label(y, label);
+}
+
+// The row's label, in every thread; of a row without one nothing counts.
+INLINE Label part_label(const SoftmaxParams *p, uint64_t row, const Span &x, int kind) {
+  Label l = {LABEL_OF_ANOTHER, 0};
+  if (!LABELS) return l;
+  l.at = target_at(p, row);
+  if (l.at < 0 || l.at >= p->n) l.at = NO_LABEL;
+  else l.x = load_one(x.at, l.at, kind);
+  return l;
+}
+INLINE void part_weigh(const SoftmaxParams *p, uint64_t at, Label *l, float2 row, Finish *z, bool write) {
+  if (!LABELS) return;
+  float below = l->x - row.x;
+  z->times = l->at == NO_LABEL ? 0 : z->times * p->scale;
+  if (write) p->loss[at] = l->at == NO_LABEL ? 0 : logf(row.y) - below;
+  l->x = (__fdividef(ex2(below * LOG2E), row.y) - 1) * p->scale;
+}
+
+// A row's last block writes what the others left: the start of the row, where they have posted, single elements at its ends, and parts that were given up.
+INLINE void softmax_parts(const SoftmaxParams *p, RowShape s, RowFold *folds, uint4 *held, int kind) {
+  __shared__ bool left[PARTS_MOST];
+  const int t = threadIdx.x, per = 16 / s.in;
+  Part at = part_of_block(p->parts);
+  if (at.row >= p->m) return; // the first row has none before it
+  RowPlace place = {at.row, t, PARTS_THREADS};
+  Span x = row_span(p, place, s.in);
+  Target y = target_of(p, place, 1);
+  unsigned long long *posts = posts_of(y.at);
+  SoftmaxPart a = softmax_part(p, x, at.part, per);
+  Label label = part_label(p, at.row, x, kind);
+  float edge = (at.last || at.part == 0) && t < x.edges ? load_one(x.at, span_edge(&x, t), kind) : -INFINITY;
+  float2 v;
+  held += t;
+  if (at.last) {
+    if (t < p->parts.parts) left[t] = part_ask(p->parts, posts, t) == PART_LEFT;
+    __syncwarp();
+    __syncthreads();
+    posts_take(p->parts, posts, 0, &v);
+  } else {
+    part_fill(x, a, held);
+    v = row_fold(s, &folds[0], fold_shared(held, s, a.count, edge, kind), FOLD_SOFTMAX);
+    if (t == 0) post(p->parts, posts, at.part, v);
+    bool there = posts_take(p->parts, posts, p->parts.polls, &v);
+    if (t == 0) part_tell(p->parts, posts, at.part, there ? PART_READ : PART_LEFT);
+    if (!there) return;
+  }
+  float2 row = row_fold(s, &folds[1], t < p->parts.parts ? v : make_float2(-INFINITY, 0), FOLD_SOFTMAX);
+  Finish z = finish_of(row, row.x, p->log);
+  part_weigh(p, at.row, &label, row, &z, at.last && t == 0);
+  int front = p->parts.front / PARTS_THREADS;
+  if (!at.last) {
+    part_write(p, y, x, a, at.part ? 0 : min(front, a.count), held, s, kind, row, z, label);
+    return;
+  }
+  for (uint32_t part = 0; part < p->parts.parts; part++) {
+    if (part && !left[part]) continue;
+    a = softmax_part(p, x, part, per);
+    if (!left[part]) a.count = min(a.count, front);
+    part_fill(x, a, held);
+    part_write(p, y, x, a, 0, held, s, kind, row, z, label);
+  }
+  if (t < x.edges) {
+    int64_t column = span_edge(&x, t);
+    store_one(y.at, column, y.kind, LABELS && column == label.at ? label.x : result(edge, row, z, p->log));
+  }
 }
 #endif
 
@@ -433,6 +537,63 @@ INLINE void softmax_narrow(const SoftmaxParams *p, int kind) {
   if (!LABELS || p->y) narrow_send(y, out);
 }
 
+// ---- Short rows in registers (rounds.cuh), wherever they start: y's elements have the size of x's, and its rows their alignment
+
+// As label_of: a lane has every `lanes`-th chunk of its row.
+template <class R> INLINE Label rounds_label(const SoftmaxParams *p, RowPlace place, const R &s, int64_t at, int kind) {
+  Label l = {LABEL_OF_ANOTHER, 0};
+  if (!LABELS || place.row >= p->m) return l;
+  int chunk = ((int)at + s.lane * R::per - s.first) / R::per;
+  if (at < 0 || at >= p->n) l.at = NO_LABEL;
+  else if ((chunk & (s.lanes - 1)) == s.lane) l.at = at, l.x = load_one((const char *)p->x + (int64_t)place.row * p->x_stride, at, kind);
+  return l;
+}
+
+// A chunk, or what of it is the row's.
+template <class R> INLINE void rounds_store(const R &s, char *y, int round, int kind, const float *f) {
+  int column = column_of(s, round), lo = max(-column, 0), hi = min(s.n - column, (int)R::per);
+  uint32_t w[4];
+  if (lo >= hi) return;
+  from_floats(f, R::per, kind, w);
+  if (hi - lo == R::per) store16(y + column * R::size, w[0], w[1], w[2], w[3]);
+  else store_part(y + column * R::size, lo * R::size, hi * R::size, 4, R::size, w);
+}
+
+template <int size, int rounds> INLINE void softmax_rounds(const SoftmaxParams *p, int kind) {
+  Rounds<size, rounds> s;
+  RowPlace place = {thread_index() >> p->lane_bits, (int)threadIdx.x & ((1 << p->lane_bits) - 1), 1 << p->lane_bits};
+  s.lanes = place.all, s.lane = place.thread, s.used = rounds;
+  const RowShape block = {1, 1, SOFTMAX_ROUNDS_THREADS >> p->lane_bits, 1, size, size, 1};
+  look_ahead(p, block);
+  int64_t target = LABELS && place.row < p->m ? target_at(p, place.row) : 0;
+  load_rounds(s, p->x, p->x_stride, p->m, (int)p->n, place.row, span_lowest(kind));
+  Label label = rounds_label(p, place, s, target, kind);
+  float f[rounds][8], tops[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0};
+#pragma unroll
+  for (int r = 0; r < rounds; r++) {
+    widen(&s.v[r], kind, size, f[r]);
+#pragma unroll
+    for (int j = 0; j < s.per; j++) tops[j % 2] = fmaxf(tops[j % 2], f[r][j]);
+  }
+  float top = fmaxf(tops[0], tops[1]), mine = start_of(top);
+#pragma unroll
+  for (int r = 0; r < rounds; r++)
+#pragma unroll
+    for (int j = 0; j < s.per; j++) f[r][j] = keep(f[r][j], mine, p->log, &sums[j % 2]);
+  float2 row = lanes_fold(make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX, s.lanes);
+  Finish z = finish_of(row, mine, p->log);
+  weigh_label(p, place, &label, row, &z);
+  if (LABELS && !p->y) return;
+  Target y = target_of(p, place, 1);
+#pragma unroll
+  for (int r = 0; r < rounds; r++) {
+#pragma unroll
+    for (int j = 0; j < s.per; j++) f[r][j] = finish(z, f[r][j]);
+    rounds_store(s, y.at, r, size == 4 ? KIND_FP32 : p->y_kind, f[r]);
+  }
+  put_label(y, label);
+}
+
 // The next kernel may launch meanwhile; it waits for this one.
 INLINE void begin(RowShape s, RowFold *shared) {
   row_begin(s, shared);
@@ -468,6 +629,12 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
   KERNEL __launch_bounds__(NARROW_THREADS, 8) sol_softmax_narrow_##kind(SoftmaxParams p) {                   \
     softmax_narrow(&p, KIND_##kind);                                                                         \
   }
+#define ROUNDS(in, kind, rounds, blocks)                                                                     \
+  KERNEL __launch_bounds__(SOFTMAX_ROUNDS_THREADS, blocks) sol_softmax_rounds_##kind##_##rounds(SoftmaxParams p) { \
+    let_successor_start();                                                                                   \
+    wait_for_predecessor();                                                                                  \
+    softmax_rounds<in, rounds>(&p, KIND_##kind);                                                             \
+  }
 #define LONG(name, in, threads, cluster)                                                                     \
   KERNEL __launch_bounds__(threads) name(SoftmaxParams p) {                                                  \
     __shared__ RowFold shared;                                                                               \
@@ -487,9 +654,21 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
     else if (p.x_kind == KIND_FP16) softmax_shared(&p, s, &shared, held, KIND_FP16);                         \
     else softmax_shared(&p, s, &shared, held, KIND_BF16);                                                    \
   }
+#define PARTED(in)                                                                                           \
+  KERNEL __launch_bounds__(PARTS_THREADS, PARTS_BLOCKS) sol_softmax_##in##_parts(SoftmaxParams p) {          \
+    extern __shared__ __align__(128) uint4 held[];                                                           \
+    __shared__ RowFold folds[2];                                                                             \
+    const RowShape s = {PARTS_THREADS, 1, 1, 1, in, in, 1};                                                  \
+    begin(s, folds);                                                                                         \
+    if (in == 4) softmax_parts(&p, s, folds, held, KIND_FP32);                                               \
+    else if (p.x_kind == KIND_FP16) softmax_parts(&p, s, folds, held, KIND_FP16);                            \
+    else softmax_parts(&p, s, folds, held, KIND_BF16);                                                       \
+  }
 #if __CUDA_ARCH__ >= 800
+#define PARTS(in) PARTED(in)
 #define SHARED(in, threads, chunks, cluster, blocks) SPREAD(in, threads, chunks, cluster, blocks)
 #else
+#define PARTS(in)
 #define SHARED(in, threads, chunks, cluster, blocks)
 #endif
 #if __CUDA_ARCH__ >= 900
