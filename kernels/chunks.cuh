@@ -53,22 +53,28 @@ INLINE RowChunks row_chunks(RowLanes a, Extent tensor, int64_t stride, int n, in
   return r;
 }
 
-// The chunk of turn k, once it has come; zeros where there is none. Nothing waits for it here.
-INLINE Vec chunk_load(const RowChunks &r, int k, int in) {
-  const char *at = r.at + k * r.lanes * 16;
-  Vec v;
-  v.v = make_uint4(0, 0, 0, 0);
-  if (r.first + k * r.lanes >= r.chunks) return v;
-  if (r.inside || (at >= r.tensor.begin && at + 16 <= r.tensor.end)) v.v = *(const uint4 *)at;
-  else v.v = load_singly(at, r.tensor.begin, r.tensor.end, in);
-  return v;
+// The chunks of all turns, once they have come. Loads have predicates in place of branches, so that all are in flight together; what is
+// at the tensor's ends is loaded singly.
+INLINE void chunks_load(const RowChunks &r, int count, int in, Vec *v) {
+#pragma unroll
+  for (int k = 0; k < count; k++) {
+    const char *at = r.at + k * r.lanes * 16;
+    v[k].v = load_if(at, r.first + k * r.lanes < r.chunks && (r.inside || (at >= r.tensor.begin && at + 16 <= r.tensor.end)));
+  }
+  if (r.inside) return;
+#pragma unroll
+  for (int k = 0; k < count; k++) {
+    const char *at = r.at + k * r.lanes * 16;
+    if (r.first + k * r.lanes < r.chunks && (at < r.tensor.begin || at + 16 > r.tensor.end))
+      v[k].v = load_singly(at, r.tensor.begin, r.tensor.end, in);
+  }
 }
 
-// What is not the row's becomes zero.
-INLINE void chunk_mask(const RowChunks &r, int k, Vec &v) {
+// What is not the row's becomes `fill`, a word of elements.
+INLINE void chunk_mask(const RowChunks &r, int k, uint32_t fill, Vec &v) {
   int left = r.bytes - 16 * (r.first + k * r.lanes);
-  if (k == 0 && r.before > 16 * r.first) mask_before(v, r.before, 0);
-  if (left < 16) mask_after(v, left, 0);
+  if (k == 0 && r.before > 16 * r.first) mask_before(v, r.before, fill);
+  if (left < 16) mask_after(v, left, fill);
 }
 
 #endif

@@ -189,11 +189,10 @@ INLINE void quantize_rows(const QuantizeParams &p, int in, int kind, int how, in
   Vec v[6];
   uint32_t most[2] = {0, 0}, w[2];
   begin_kernel();
-#pragma unroll
-  for (int k = 0; k < count; k++) v[k] = chunk_load(r, k, in);
+  chunks_load(r, count, in, v);
 #pragma unroll
   for (int k = 0; k < count; k++) {
-    chunk_mask(r, k, v[k]);
+    chunk_mask(r, k, 0, v[k]);
     most_chunk(most, v[k], in, kind);
   }
   uint32_t top = most_bits(most, in, kind);
@@ -333,6 +332,7 @@ INLINE void quantize_parts(const QuantizeParams &p, int in, int kind, int how, u
     __syncthreads();
     posts_take(p.parts, posts, 0, &v);
   } else {
+    if (t == 0 && p.ahead && at.row + p.ahead < p.m) prefetch_span((const char *)a.from + (int64_t)p.ahead * p.x_stride, a.chunks * 16);
     part_fill(a, memory);
     uint32_t top = part_top(a, memory, in, kind);
     if (at.part == 0) top = __float_as_uint(fmaxf(__uint_as_float(top), fabsf(edge)));
@@ -392,14 +392,25 @@ INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how, 
 #define QUANTIZE_BY_ROW(body)                                                                                \
   if (p.how == QUANTIZE_INT8) body(QUANTIZE_INT8);                                                           \
   else body(QUANTIZE_FP8);
+// body(how, kind): both are literals. Rows have few instructions to spare for a choice between kinds.
+#define QUANTIZE_BY_KIND(body, how)                                                                          \
+  if (in == 4) body(how, KIND_FP32);                                                                         \
+  else if (p.x_kind == KIND_FP16) body(how, KIND_FP16);                                                      \
+  else body(how, KIND_BF16);
+#define QUANTIZE_ALL(body)                                                                                   \
+  if (p.how == QUANTIZE_INT8) {                                                                              \
+    QUANTIZE_BY_KIND(body, QUANTIZE_INT8)                                                                    \
+  } else {                                                                                                   \
+    QUANTIZE_BY_KIND(body, QUANTIZE_FP8)                                                                     \
+  }
 #define QUANTIZE_BY_HOW(body)                                                                                \
   if (p.how == QUANTIZE_MXFP8) body(QUANTIZE_MXFP8);                                                         \
   else if (p.how == QUANTIZE_NVFP4) body(QUANTIZE_NVFP4);                                                    \
   else QUANTIZE_BY_ROW(body)
 #define BLOCKS(how) quantize_blocks(p, in, kind, how)
-#define ROWS(how)   quantize_rows(p, in, kind, how, count)
-#define HELD(how)   quantize_held(p, in, kind, how, &shared, memory)
-#define PARTS(how)  quantize_parts(p, in, kind, how, memory)
+#define ROWS(how, kind)  quantize_rows(p, in, kind, how, count)
+#define HELD(how, kind)  quantize_held(p, in, kind, how, &shared, memory)
+#define PARTS(how, kind) quantize_parts(p, in, kind, how, memory)
 #define NARROW(how)                                                                                          \
   {                                                                                                          \
     if (p.narrow.each <= 8) quantize_narrow(p, in, kind, how, 8);                                            \
@@ -408,8 +419,8 @@ INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how, 
 #define QUANTIZE_ROWS(in_, count_)                                                                           \
   KERNEL __launch_bounds__(QUANTIZE_ROW(count_), 2)                                                          \
   sol_quantize_rows_##in_##_##count_(const __grid_constant__ QuantizeParams p) {                             \
-    const int in = in_, kind = in == 4 ? KIND_FP32 : p.x_kind, count = count_;                               \
-    QUANTIZE_BY_ROW(ROWS)                                                                                    \
+    const int in = in_, count = count_;                                                                      \
+    QUANTIZE_ALL(ROWS)                                                                                       \
   }
 #define QUANTIZE(in_)                                                                                        \
   KERNEL __launch_bounds__(QUANTIZE_BLOCK) sol_quantize_blocks_##in_(const __grid_constant__ QuantizeParams p) { \
@@ -423,16 +434,16 @@ INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how, 
   KERNEL __launch_bounds__(HELD_THREADS, 2) sol_quantize_held_##in_(const __grid_constant__ QuantizeParams p) { \
     extern __shared__ __align__(128) uint4 memory[];                                                         \
     __shared__ QuantizeHeld shared;                                                                          \
-    const int in = in_, kind = in == 4 ? KIND_FP32 : p.x_kind;                                               \
+    const int in = in_;                                                                                      \
     if (cluster_blocks() > 1) exchange_init(&shared.exchange);                                               \
     begin_kernel();                                                                                          \
-    QUANTIZE_BY_ROW(HELD)                                                                                    \
+    QUANTIZE_ALL(HELD)                                                                                       \
   }                                                                                                          \
   KERNEL __launch_bounds__(PARTS_THREADS, PARTS_BLOCKS) sol_quantize_parts_##in_(const __grid_constant__ QuantizeParams p) { \
     extern __shared__ __align__(128) uint4 memory[];                                                         \
-    const int in = in_, kind = in == 4 ? KIND_FP32 : p.x_kind;                                               \
+    const int in = in_;                                                                                      \
     begin_kernel();                                                                                          \
-    QUANTIZE_BY_ROW(PARTS)                                                                                   \
+    QUANTIZE_ALL(PARTS)                                                                                      \
   }                                                                                                          \
   KERNEL __launch_bounds__(NARROW_THREADS) sol_quantize_narrow_##in_(const __grid_constant__ QuantizeParams p) { \
     const int in = in_, kind = in == 4 ? KIND_FP32 : p.x_kind;                                               \

@@ -263,7 +263,7 @@ INLINE float silu_turn(const RowChunks &r, int k, int in, int kind, const Vec &v
   const int per = 16 / in;
   Vec gate = v;
   float g[8], most = 0;
-  chunk_mask(r, k, gate);
+  chunk_mask(r, k, 0, gate);
   cut_chunk(raw, per, in);
   to_floats(gate.u, per, kind, f);
   to_floats(raw->w, per, kind, g);
@@ -275,13 +275,26 @@ INLINE float silu_turn(const RowChunks &r, int k, int in, int kind, const Vec &v
   return most;
 }
 
-INLINE void silu_load(const SiluParams *p, const RowChunks &r, const char *up, int n, int k, int in, Vec *v, Raw *raw) {
+// Loads what up, the row's, has beside the chunks of `count` turns from r's first on.
+INLINE void silu_load(const SiluParams *p, const RowChunks &r, const char *up, int n, int count, int in, Raw *raw) {
   const int per = 16 / in;
-  int column = r.column + k * r.turn;
-  Chunk c = {0, column, column >= 0 && column + per <= n};
-  *v = chunk_load(r, k, in);
-  raw->beyond = 0;
-  if (r.first + k * r.lanes < r.chunks) load_chunk(extent_of(p->up, p->up_stride, p->spread, in), up, c, n, per, in, raw);
+  Extent e = extent_of(p->up, p->up_stride, p->spread, in);
+#pragma unroll
+  for (int k = 0; k < count; k++) {
+    int column = r.column + k * r.turn;
+    const char *at = up + (int64_t)column * in, *from = at - ((uint32_t)(uintptr_t)at & 15);
+    bool there = r.first + k * r.lanes < r.chunks;
+    raw[k].beyond = (uint32_t)(uintptr_t)at & 15;
+    bool around = from >= e.begin && from + (raw[k].beyond ? 32 : 16) <= e.end;
+    Vec lo, hi;
+    lo.v = load_if(from, there && around), hi.v = load_if(from + 16, there && around && raw[k].beyond);
+#pragma unroll
+    for (int i = 0; i < 4; i++) raw[k].w[i] = lo.u[i], raw[k].w[4 + i] = hi.u[i];
+    if (there && !around) { // at the tensor's ends
+      load_some(up, column, n, per, in, &raw[k]);
+      raw[k].beyond = 0;
+    }
+  }
 }
 
 INLINE void silu_scale(Cells &c, int column, int per, Fp8Scale scale, float *f) {
@@ -304,8 +317,8 @@ INLINE void silu_chunks(int in, int count, int kind, const SiluParams *p) {
   Raw raw[3];
   float f[3][8], most = 0;
   begin_kernel();
-#pragma unroll
-  for (int k = 0; k < count; k++) silu_load(p, r, up, n, k, in, &v[k], &raw[k]);
+  chunks_load(r, count, in, v);
+  silu_load(p, r, up, n, count, in, raw);
 #pragma unroll
   for (int k = 0; k < count; k++) most = fmaxf(most, silu_turn(r, k, in, kind, v[k], &raw[k], f[k]));
   if (p->lane_bits < 0) most = block_most(most, shared);
@@ -341,20 +354,22 @@ INLINE SiluPart silu_part(const SiluParams *p, uint64_t row, uint32_t part, int 
 INLINE float silu_fill(const SiluParams *p, const SiluPart &s, int in, int kind) {
   const int per = 16 / in, batch = 2, four = per / 4;
   float most = 0;
+  RowChunks r = s.r;
 #pragma unroll 1
   for (int k = 0; k < s.turns; k += batch) { // a multiple of it
     Vec v[batch];
     Raw raw[batch];
-#pragma unroll
-    for (int i = 0; i < batch; i++) silu_load(p, s.r, s.up, s.n, k + i, in, &v[i], &raw[i]);
+    chunks_load(r, batch, in, v);
+    silu_load(p, r, s.up, s.n, batch, in, raw);
 #pragma unroll
     for (int i = 0; i < batch; i++) {
       float f[8];
-      most = fmaxf(most, silu_turn(s.r, k + i, in, kind, v[i], &raw[i], f));
+      most = fmaxf(most, silu_turn(r, i, in, kind, v[i], &raw[i], f));
 #pragma unroll
       for (int j = 0; j < four; j++)
         s.mine[((k + i) * four + j) * PARTS_THREADS] = make_float4(f[4 * j], f[4 * j + 1], f[4 * j + 2], f[4 * j + 3]);
     }
+    r.at += batch * 32 * 16, r.first += batch * 32, r.column += batch * r.turn;
   }
   return most;
 }

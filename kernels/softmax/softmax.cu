@@ -9,11 +9,11 @@
 // cross_entropy is an epilogue (LABELS: label_of, weigh_label, put_label): the loss of a row, log(sum) - (x[label] - max), and, in place of the
 // softmax, its gradient.
 #include "softmax/softmax.h"
+#include "chunks.cuh"
 #include "elementwise.cuh"
 #include "narrow.cuh"
 #include "packed.cuh"
 #include "parts.cuh"
-#include "rounds.cuh"
 #include "row.cuh"
 #include "span.cuh"
 
@@ -400,6 +400,9 @@ INLINE void softmax_parts(const SoftmaxParams *p, RowShape s, RowFold *folds, ui
     __syncthreads();
     posts_take(p->parts, posts, 0, &v);
   } else {
+    int64_t first = a.first - t;
+    if (t == 0 && p->ahead && at.row + p->ahead < p->m)
+      prefetch_span(x.body + first * 16 + (int64_t)p->ahead * p->x_stride, (int)min(p->parts.length / per, x.chunks - first) * 16);
     part_fill(x, a, held);
     v = row_fold(s, &folds[0], fold_shared(held, s, a.count, edge, kind), FOLD_SOFTMAX);
     if (t == 0) post(p->parts, posts, at.part, v);
@@ -484,16 +487,24 @@ INLINE int narrow_label(const SoftmaxParams *p, NarrowTile x, NarrowPlace a, uin
   return (int)label;
 }
 
+INLINE float lanes_sum(float sum, int lanes) {
+#pragma unroll
+  for (int o = 16; o; o >>= 1)
+    if (o < lanes) sum += __shfl_xor_sync(~0u, sum, o);
+  return sum;
+}
+
 INLINE void narrow_softmax(const SoftmaxParams *p, NarrowTile x, NarrowTile y, NarrowPlace a, uint64_t at, int64_t target,
                            int kind) {
   float f[NARROW_EACH], tops[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0}, gradient = 0;
   narrow_take(narrow_row(x, a.row), a, kind, -INFINITY, f);
 #pragma unroll
   for (int k = 0; k < a.each; k++) tops[k % 2] = fmaxf(tops[k % 2], f[k]);
-  float top = fmaxf(tops[0], tops[1]), mine = start_of(top);
+  // The row's largest first: of few lanes two folds have fewer instructions than one of pairs.
+  float top = lanes_fold(make_float2(fmaxf(tops[0], tops[1]), 0), FOLD_MAX, a.lanes).x, mine = start_of(top);
 #pragma unroll
   for (int k = 0; k < a.each; k++) f[k] = keep(f[k], mine, p->log, &sums[k % 2]);
-  float2 row = lanes_fold(make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX, a.lanes);
+  float2 row = make_float2(top, lanes_sum(sums[0] + sums[1], a.lanes));
   Finish z = finish_of(row, mine, p->log);
   int label = narrow_label(p, x, a, at, target, kind, row, &z, &gradient);
   if (LABELS && !p->y) return;
@@ -537,61 +548,109 @@ INLINE void softmax_narrow(const SoftmaxParams *p, int kind) {
   if (!LABELS || p->y) narrow_send(y, out);
 }
 
-// ---- Short rows in registers (rounds.cuh), wherever they start: y's elements have the size of x's, and its rows their alignment
+// ---- Short rows in registers (chunks.cuh), wherever they start: y's elements have the size of x's, and its rows their alignment
 
-// As label_of: a lane has every `lanes`-th chunk of its row.
-template <class R> INLINE Label rounds_label(const SoftmaxParams *p, RowPlace place, const R &s, int64_t at, int kind) {
-  Label l = {LABEL_OF_ANOTHER, 0};
-  if (!LABELS || place.row >= p->m) return l;
-  int chunk = ((int)at + s.lane * R::per - s.first) / R::per;
-  if (at < 0 || at >= p->n) l.at = NO_LABEL;
-  else if ((chunk & (s.lanes - 1)) == s.lane) l.at = at, l.x = load_one((const char *)p->x + (int64_t)place.row * p->x_stride, at, kind);
+// Which word of this lane's chunks has the label's element, and which half of it; -1: another lane has it, or there is none.
+typedef struct RoundsLabel {
+  Label label;
+  int word, half;
+} RoundsLabel;
+
+INLINE RoundsLabel rounds_label(const SoftmaxParams *p, RowLanes a, const RowChunks &r, int64_t at, int in, int kind) {
+  RoundsLabel l = {{LABEL_OF_ANOTHER, 0}, -1, 0};
+  if (!LABELS || a.row >= p->m) return l;
+  int byte = r.before + (int)at * in, chunk = byte / 16;
+  if (at < 0 || at >= p->n) l.label.at = NO_LABEL;
+  else if ((chunk & (a.lanes - 1)) == a.lane) {
+    l.label.at = at, l.label.x = load_one((const char *)p->x + (int64_t)a.row * p->x_stride, at, kind);
+    l.word = chunk / a.lanes * 4 + byte % 16 / 4, l.half = byte & 2;
+  }
   return l;
 }
 
-// A chunk, or what of it is the row's.
-template <class R> INLINE void rounds_store(const R &s, char *y, int round, int kind, const float *f) {
-  int column = column_of(s, round), lo = max(-column, 0), hi = min(s.n - column, (int)R::per);
-  uint32_t w[4];
-  if (lo >= hi) return;
-  from_floats(f, R::per, kind, w);
-  if (hi - lo == R::per) store16(y + column * R::size, w[0], w[1], w[2], w[3]);
-  else store_part(y + column * R::size, lo * R::size, hi * R::size, 4, R::size, w);
+// The label's gradient in its place among packed results.
+INLINE void rounds_put_label(const RoundsLabel &l, int rounds, int in, int kind, Vec *v) {
+  if (!LABELS) return;
+  uint32_t bits = in == 4 ? __float_as_uint(l.label.x) : narrow_one(l.label.x, kind);
+#pragma unroll
+  for (int i = 0; i < 4 * rounds; i++)
+    if (i == l.word) v[i / 4].u[i % 4] = in == 4 ? bits : __byte_perm(v[i / 4].u[i % 4], bits, l.half ? 0x5410 : 0x3254);
+}
+
+// Where rows follow each other without a gap, the last chunk of a row is also the first of the next one. What a row has of it goes to the lane
+// that has the next row's part, if that is in this warp, and is stored with it. True: this lane's part is stored by another.
+INLINE bool rounds_join(const SoftmaxParams *p, RowLanes a, const RowChunks &r, int rounds, int in, Vec *v) {
+  int row = (int)p->n * in, last = r.chunks - 1;
+  int before = (r.before - row) & 15, from = (before + row - 1) / 16; // of the row before: where it begins in a chunk, and its last chunk
+  bool first = (threadIdx.x & 31) == a.lane, next = (threadIdx.x & 31) + a.lanes - a.lane < 32 && a.row + 1 < p->m;
+  Vec end = v[0], got;
+#pragma unroll
+  for (int k = 1; k < rounds; k++)
+    if (k == last / a.lanes) end = v[k];
+#pragma unroll
+  for (int j = 0; j < 4; j++) got.u[j] = __shfl_sync(~0u, end.u[j], ((threadIdx.x & 31) - a.lane - a.lanes + (from & (a.lanes - 1))) & 31);
+  if (a.lane == 0 && r.before && !first) {
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+      uint32_t kept = bytes_from(r.before - 4 * j);
+      v[0].u[j] = (v[0].u[j] & kept) | (got.u[j] & ~kept);
+    }
+  }
+  return next && r.bytes & 15 && (last & (a.lanes - 1)) == a.lane;
 }
 
 template <int size, int rounds> INLINE void softmax_rounds(const SoftmaxParams *p, int kind) {
-  Rounds<size, rounds> s;
-  RowPlace place = {thread_index() >> p->lane_bits, (int)threadIdx.x & ((1 << p->lane_bits) - 1), 1 << p->lane_bits};
-  s.lanes = place.all, s.lane = place.thread, s.used = rounds;
+  const int per = 16 / size, y_kind = size == 4 ? KIND_FP32 : p->y_kind;
+  RowLanes a = row_lanes(p->lane_bits);
+  RowPlace place = {a.row, a.lane, a.lanes};
+  const char *x = (const char *)p->x;
+  Extent tensor = {x, x + (int64_t)(p->m - 1) * p->x_stride + p->n * size};
+  int n = a.row < p->m ? (int)p->n : 0;
+  RowChunks r = row_chunks(a, tensor, p->x_stride, n, size, rounds);
+  int64_t target = LABELS && n ? target_at(p, a.row) : 0;
+  Vec v[rounds];
+  float f[rounds][8], tops[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0};
+  chunks_load(r, rounds, size, v);
   const RowShape block = {1, 1, SOFTMAX_ROUNDS_THREADS >> p->lane_bits, 1, size, size, 1};
   look_ahead(p, block);
-  int64_t target = LABELS && place.row < p->m ? target_at(p, place.row) : 0;
-  load_rounds(s, p->x, p->x_stride, p->m, (int)p->n, place.row, span_lowest(kind));
-  Label label = rounds_label(p, place, s, target, kind);
-  float f[rounds][8], tops[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0};
+  RoundsLabel label = rounds_label(p, a, r, target, size, kind);
 #pragma unroll
-  for (int r = 0; r < rounds; r++) {
-    widen(&s.v[r], kind, size, f[r]);
+  for (int k = 0; k < rounds; k++) {
+    chunk_mask(r, k, span_lowest(kind), v[k]);
+    widen(&v[k], kind, size, f[k]);
 #pragma unroll
-    for (int j = 0; j < s.per; j++) tops[j % 2] = fmaxf(tops[j % 2], f[r][j]);
+    for (int j = 0; j < per; j++) tops[j % 2] = fmaxf(tops[j % 2], f[k][j]);
   }
-  float top = fmaxf(tops[0], tops[1]), mine = start_of(top);
+  // The row's largest first: of few lanes two folds have fewer instructions than one of pairs.
+  float top = fmaxf(tops[0], tops[1]);
+  for (int o = a.lanes / 2; o; o /= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, o));
+  float mine = start_of(top);
 #pragma unroll
-  for (int r = 0; r < rounds; r++)
+  for (int k = 0; k < rounds; k++)
 #pragma unroll
-    for (int j = 0; j < s.per; j++) f[r][j] = keep(f[r][j], mine, p->log, &sums[j % 2]);
-  float2 row = lanes_fold(make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX, s.lanes);
+    for (int j = 0; j < per; j++) f[k][j] = keep(f[k][j], mine, p->log, &sums[j % 2]);
+  float2 row = make_float2(top, sums[0] + sums[1]);
+  for (int o = a.lanes / 2; o; o /= 2) row.y += __shfl_xor_sync(~0u, row.y, o);
   Finish z = finish_of(row, mine, p->log);
-  weigh_label(p, place, &label, row, &z);
+  weigh_label(p, place, &label.label, row, &z);
   if (LABELS && !p->y) return;
-  Target y = target_of(p, place, 1);
 #pragma unroll
-  for (int r = 0; r < rounds; r++) {
+  for (int k = 0; k < rounds; k++) {
 #pragma unroll
-    for (int j = 0; j < s.per; j++) f[r][j] = finish(z, f[r][j]);
-    rounds_store(s, y.at, r, size == 4 ? KIND_FP32 : p->y_kind, f[r]);
+    for (int j = 0; j < per; j++) f[k][j] = finish(z, f[k][j]);
+    from_floats(f[k], per, y_kind, v[k].u);
   }
-  put_label(y, label);
+  rounds_put_label(label, rounds, size, y_kind, v);
+  bool joined = p->joined && rounds_join(p, a, r, rounds, size, v);
+  char *y = (char *)p->y + (int64_t)a.row * p->y_stride;
+  bool whole = p->joined && n && a.lane == 0 && (threadIdx.x & 31); // its first chunk has the end of the row before, too
+#pragma unroll
+  for (int k = 0; k < rounds; k++) {
+    int chunk = r.first + k * r.lanes, column = r.column + k * r.turn;
+    int lo = k == 0 && whole ? 0 : max(-column, 0) * size, hi = min(r.bytes - 16 * chunk, 16);
+    if (hi - lo == 16) store16(y + column * size, v[k].u[0], v[k].u[1], v[k].u[2], v[k].u[3]);
+    else if (lo < hi && !(joined && chunk == r.chunks - 1)) store_part(y + column * size, lo, hi, 4, size, v[k].u);
+  }
 }
 
 // The next kernel may launch meanwhile; it waits for this one.

@@ -44,6 +44,12 @@ static inline PartShape parts_shape(const void *y, int64_t rows, int64_t n, int 
                          (int32_t)ops_ceil_div(16 + 24 * parts, per * out * PARTS_THREADS) * PARTS_THREADS};
 }
 
+// How many rows further on the parts are that the next blocks will have once those that run now have ended.
+static inline uint64_t parts_ahead(const SolContext *ctx, const PartShape *s) {
+  uint64_t rows = (uint64_t)ctx->sms * PARTS_BLOCKS / (s->parts + 1);
+  return rows ? rows : 1;
+}
+
 // Grid and block of a launch.
 static inline void parts_launch(const PartShape *s, OpsLaunch *l) {
   l->block = PARTS_THREADS;

@@ -233,6 +233,7 @@ static int plan_long(const SolContext *ctx, const SolQuantize *a, QuantizeParams
     return KERNEL_HELD;
   }
   p->parts = parts_shape(a->y, a->m, a->n, in, 1, parts);
+  p->ahead = parts_ahead(ctx, &p->parts);
   l->shared = (uint32_t)(p->parts.length * in);
   parts_launch(&p->parts, l);
   return KERNEL_PARTS;

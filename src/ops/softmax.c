@@ -188,8 +188,9 @@ static int pick(SolContext *ctx, const OpsDef *def, int in, int64_t chunks, bool
   for (int i = 0; i < SOFTMAX_KERNELS; i++) {
     const Variant *v = &variants[i];
     if (v->in != in || (v->apart && v->chunks && alike) || (!v->apart && !alike)) continue;
+    bool spread = v->chunks || v->cluster == 1 || chunks >= (int64_t)v->threads * v->cluster;
     bool holds = !v->chunks || (int64_t)v->threads * v->chunks * v->cluster >= chunks;
-    if (holds && ops_has_kernel(ctx, def, i)) return i;
+    if (holds && spread && ops_has_kernel(ctx, def, i)) return i;
   }
   return 0; // nothing could be loaded: ops_launch says why
 }
@@ -248,6 +249,7 @@ static bool parts_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int
   l->kernel = in == 4 ? SOFTMAX_PARTS_4 : SOFTMAX_PARTS_2;
   if (!parts || !p->y || p->y == p->x || !ops_has_kernel(ctx, def, l->kernel)) return false;
   p->parts = parts_shape(p->y, (int64_t)p->m, p->n, in, out, parts);
+  p->ahead = parts_ahead(ctx, &p->parts);
   l->shared = (uint32_t)(p->parts.length * in);
   parts_launch(&p->parts, l);
   return true;
@@ -268,6 +270,7 @@ SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a
   int64_t from = try ? atoll(try) : 0, to = try && strchr(try, ',') ? atoll(strchr(try, ',') + 1) : 1 << 30;
   if (in == out && alike && a->n >= from && a->n <= to && rounds_plan(&p, in, &in_rounds)) {
     p.ahead = rows_ahead(a, xs * in, SOFTMAX_ROUNDS_THREADS >> p.lane_bits);
+    p.joined = xs == a->n && ys == a->n && a->n * in >= 16 && a->n * in % 16;
     return ops_launch(ctx, def, &in_rounds, stream);
   }
   if (alike && parts_plan(ctx, def, &p, in, out, &in_rounds)) return ops_launch(ctx, def, &in_rounds, stream);
