@@ -2,6 +2,7 @@
 #ifndef SOL_OPS_PARTS_H
 #define SOL_OPS_PARTS_H
 
+#include <stdlib.h>
 #include "kernels/parts.h"
 #include "ops/operation.h"
 
@@ -19,6 +20,8 @@ static inline int64_t parts_count(const SolContext *ctx, int64_t bytes) {
 // The same where all of a row is to be held; 0 where that is too much.
 static inline int64_t parts_held(const SolContext *ctx, int64_t bytes) {
   int64_t parts = parts_count(ctx, bytes);
+  if (getenv("ROWS_PSIZE")) parts = ops_ceil_div(bytes, atoll(getenv("ROWS_PSIZE"))); // TODO remove
+  if (parts > PARTS_MOST) parts = PARTS_MOST;
   return parts * PARTS_SHARED >= bytes ? parts : 0;
 }
 
