@@ -222,12 +222,12 @@ static SolStatus launch_narrow(SolContext *ctx, const OpsDef *def, SoftmaxParams
 // Of the kernels the one that leaves the fewest places empty, and then the one with the most chunks a lane. False: rows are
 // too long.
 static bool rounds_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
-  enum { SIZES = 5, LANES = 32 };
-  static const int rounds[SIZES] = {7, 5, 3, 2, 1};
+  enum { SIZES = 4, LANES = 32 };
+  static const int rounds[SIZES] = {5, 3, 2, 1};
 #define OF_KIND(kind)                                                                                        \
   {                                                                                                          \
-    SOFTMAX_ROUNDS_##kind##_7, SOFTMAX_ROUNDS_##kind##_5, SOFTMAX_ROUNDS_##kind##_3,                         \
-        SOFTMAX_ROUNDS_##kind##_2, SOFTMAX_ROUNDS_##kind##_1                                                 \
+    SOFTMAX_ROUNDS_##kind##_5, SOFTMAX_ROUNDS_##kind##_3, SOFTMAX_ROUNDS_##kind##_2,                         \
+        SOFTMAX_ROUNDS_##kind##_1                                                                            \
   }
   static const int kernels[3][SIZES] = {OF_KIND(FP32), OF_KIND(FP16), OF_KIND(BF16)};
   int64_t chunks = chunks_of(p->x, p->x_stride, p->n, in), least = INT64_MAX;
