@@ -89,14 +89,6 @@ INLINE int part_ask(const PartShape &s, const unsigned long long *posts, uint32_
   return seen == part_word(s, PART_READ) ? PART_READ : PART_LEFT;
 }
 
-// Prefetches into L2 the whole 16 bytes of so many bytes.
-INLINE void prefetch_span(const char *from, int bytes) {
-#if __CUDA_ARCH__ >= 900
-  uintptr_t begin = ((uintptr_t)from + 15) & ~(uintptr_t)15, end = ((uintptr_t)from + bytes) & ~(uintptr_t)15;
-  if (begin < end) asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(begin), "r"((uint32_t)(end - begin)) : "memory");
-#endif
-}
-
 // The sum over a block of whole warps, in every thread. `part`: 32 places, used once.
 INLINE float parts_sum(float v, float *part) {
   int lane = threadIdx.x % 32, warps = blockDim.x / 32;

@@ -332,7 +332,6 @@ INLINE void quantize_parts(const QuantizeParams &p, int in, int kind, int how, u
     __syncthreads();
     posts_take(p.parts, posts, 0, &v);
   } else {
-    if (t == 0 && p.ahead && at.row + p.ahead < p.m) prefetch_span((const char *)a.from + (int64_t)p.ahead * p.x_stride, a.chunks * 16);
     part_fill(a, memory);
     uint32_t top = part_top(a, memory, in, kind);
     if (at.part == 0) top = __float_as_uint(fmaxf(__uint_as_float(top), fabsf(edge)));

@@ -29,7 +29,6 @@ typedef struct QuantizeParams {
   int32_t x_kind, how;
   HeldShape held;     // rows that no registers hold
   PartShape parts;    // rows that no cluster holds
-  uint64_t ahead;     // parts: blocks prefetch what they have of the row this many further on; 0: none
   NarrowShape narrow; // rows of a few columns
 } QuantizeParams;
 

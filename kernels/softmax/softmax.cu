@@ -400,9 +400,6 @@ INLINE void softmax_parts(const SoftmaxParams *p, RowShape s, RowFold *folds, ui
     __syncthreads();
     posts_take(p->parts, posts, 0, &v);
   } else {
-    int64_t first = a.first - t;
-    if (t == 0 && p->ahead && at.row + p->ahead < p->m)
-      prefetch_span(x.body + first * 16 + (int64_t)p->ahead * p->x_stride, (int)min(p->parts.length / per, x.chunks - first) * 16);
     part_fill(x, a, held);
     v = row_fold(s, &folds[0], fold_shared(held, s, a.count, edge, kind), FOLD_SOFTMAX);
     if (t == 0) post(p->parts, posts, at.part, v);
@@ -572,9 +569,10 @@ INLINE RoundsLabel rounds_label(const SoftmaxParams *p, RowLanes a, const RowChu
 INLINE void rounds_put_label(const RoundsLabel &l, int rounds, int in, int kind, Vec *v) {
   if (!LABELS) return;
   uint32_t bits = in == 4 ? __float_as_uint(l.label.x) : narrow_one(l.label.x, kind);
+  uint32_t how = in == 4 ? 0x7654 : l.half ? 0x5410 : 0x3254;
 #pragma unroll
-  for (int i = 0; i < 4 * rounds; i++)
-    if (i == l.word) v[i / 4].u[i % 4] = in == 4 ? bits : __byte_perm(v[i / 4].u[i % 4], bits, l.half ? 0x5410 : 0x3254);
+  for (int i = 0; i < 4 * rounds; i++) // a permutation, of which most change nothing: an index that is not a constant would take local memory
+    v[i / 4].u[i % 4] = __byte_perm(v[i / 4].u[i % 4], bits, i == l.word ? how : 0x3210);
 }
 
 // Where rows follow each other without a gap, the last chunk of a row is also the first of the next one. What a row has of it goes to the lane
@@ -585,8 +583,11 @@ INLINE bool rounds_join(const SoftmaxParams *p, RowLanes a, const RowChunks &r, 
   bool first = (threadIdx.x & 31) == a.lane, next = (threadIdx.x & 31) + a.lanes - a.lane < 32 && a.row + 1 < p->m;
   Vec end = v[0], got;
 #pragma unroll
-  for (int k = 1; k < rounds; k++)
-    if (k == last / a.lanes) end = v[k];
+  for (int k = 1; k < rounds; k++) {
+    uint32_t how = k == last / a.lanes ? 0x7654 : 0x3210; // as in rounds_put_label
+#pragma unroll
+    for (int j = 0; j < 4; j++) end.u[j] = __byte_perm(end.u[j], v[k].u[j], how);
+  }
 #pragma unroll
   for (int j = 0; j < 4; j++) got.u[j] = __shfl_sync(~0u, end.u[j], ((threadIdx.x & 31) - a.lane - a.lanes + (from & (a.lanes - 1))) & 31);
   if (a.lane == 0 && r.before && !first) {

@@ -2,7 +2,6 @@
 #ifndef SOL_OPS_PARTS_H
 #define SOL_OPS_PARTS_H
 
-#include <stdlib.h>
 #include "kernels/parts.h"
 #include "ops/operation.h"
 
@@ -20,8 +19,6 @@ static inline int64_t parts_count(const SolContext *ctx, int64_t bytes) {
 // The same where all of a row is to be held; 0 where that is too much.
 static inline int64_t parts_held(const SolContext *ctx, int64_t bytes) {
   int64_t parts = parts_count(ctx, bytes);
-  if (getenv("ROWS_PSIZE")) parts = ops_ceil_div(bytes, atoll(getenv("ROWS_PSIZE"))); // TODO remove
-  if (parts > PARTS_MOST) parts = PARTS_MOST;
   return parts * PARTS_SHARED >= bytes ? parts : 0;
 }
 
@@ -45,12 +42,6 @@ static inline PartShape parts_shape(const void *y, int64_t rows, int64_t n, int 
                      .polls = 256 * (int32_t)(1 + length * in / PARTS_SHARED), // of some 0.5 us each
                      .front =
                          (int32_t)ops_ceil_div(16 + 24 * parts, per * out * PARTS_THREADS) * PARTS_THREADS};
-}
-
-// How many rows further on the parts are that the next blocks will have once those that run now have ended.
-static inline uint64_t parts_ahead(const SolContext *ctx, const PartShape *s) {
-  uint64_t rows = (uint64_t)ctx->sms * PARTS_BLOCKS / (s->parts + 1);
-  return rows ? rows : 1;
 }
 
 // Grid and block of a launch.

@@ -229,11 +229,11 @@ static int plan_long(const SolContext *ctx, const SolQuantize *a, QuantizeParams
   int64_t bytes = a->n * in,
           parts = bytes > (try ? atoll(try) : 16 * HELD_SHARED) ? parts_held(ctx, bytes) : 0;
   if (!parts) {
-    p->held = held_plan(ctx, a->m, a->n, in, l);
+    const int of_block = getenv("ROWS_HELD") ? atoi(getenv("ROWS_HELD")) : 32 << 10;
+    p->held = held_blocks(ctx, a->m, ops_ceil_div(a->n, 16 / in), of_block, 16, 8, l);
     return KERNEL_HELD;
   }
   p->parts = parts_shape(a->y, a->m, a->n, in, 1, parts);
-  p->ahead = parts_ahead(ctx, &p->parts);
   l->shared = (uint32_t)(p->parts.length * in);
   parts_launch(&p->parts, l);
   return KERNEL_PARTS;

@@ -1,6 +1,5 @@
 // y = silu(gate) * up, also as fp8
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "kernels/silu_mul/silu_mul.h"
@@ -284,9 +283,9 @@ static bool plan_parts(const SolContext *ctx, const SolSiluMul *a, Shape s, Silu
   return true;
 }
 
-// Dense rows of a few columns.
+// Dense rows of so few columns that a thread has a whole one.
 static bool is_narrow(const SolSiluMul *a, Shape s) {
-  return a->n > 0 && a->n <= NARROW_BYTES && s.gate_stride == a->n && s.up_stride == a->n &&
+  return a->n > 0 && a->n <= NARROW_MOST && s.gate_stride == a->n && s.up_stride == a->n &&
          s.y_stride == a->n;
 }
 

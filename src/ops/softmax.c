@@ -249,7 +249,6 @@ static bool parts_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int
   l->kernel = in == 4 ? SOFTMAX_PARTS_4 : SOFTMAX_PARTS_2;
   if (!parts || !p->y || p->y == p->x || !ops_has_kernel(ctx, def, l->kernel)) return false;
   p->parts = parts_shape(p->y, (int64_t)p->m, p->n, in, out, parts);
-  p->ahead = parts_ahead(ctx, &p->parts);
   l->shared = (uint32_t)(p->parts.length * in);
   parts_launch(&p->parts, l);
   return true;
