@@ -1,6 +1,5 @@
 // y = x / scale in int8, fp8 or fp4, with scales of groups of columns
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "emu/isa/num_cvt.h"
@@ -201,8 +200,6 @@ static int64_t columns_of(const SolQuantize *a) { // of a piece
 static bool is_narrow(const SolQuantize *a, bool shifted) {
   const Format *f = format_of(a);
   bool dense = (!a->x_stride || a->x_stride == a->n) && (!a->y_stride || a->y_stride == a->n);
-  const char *try = getenv("ROWS_TRY"); // TODO remove
-  if (try && a->n >= atoll(try) && !f->group) return false;
   return dense && !is_packed(a) && a->n <= (shifted ? NARROW_BYTES : columns_of(a)) &&
          (!f->group || a->n <= f->group);
 }
@@ -224,13 +221,11 @@ static int plan_blocks(const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
 
 // Rows that no registers hold, in the shared memory of a cluster, or of blocks all over the GPU; what neither holds is read twice.
 static int plan_long(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
+  enum { OF_BLOCK = 32 << 10, MOST = 16, EACH = 8 };
   int in = ops_size(a->dtype);
-  const char *try = getenv("ROWS_PARTS"); // TODO remove
-  int64_t bytes = a->n * in,
-          parts = bytes > (try ? atoll(try) : 16 * HELD_SHARED) ? parts_held(ctx, bytes) : 0;
+  int64_t bytes = a->n * in, parts = bytes > MOST * HELD_SHARED ? parts_held(ctx, bytes) : 0;
   if (!parts) {
-    const int of_block = getenv("ROWS_HELD") ? atoi(getenv("ROWS_HELD")) : 32 << 10;
-    p->held = held_blocks(ctx, a->m, ops_ceil_div(a->n, 16 / in), of_block, 16, 8, l);
+    p->held = held_blocks(ctx, a->m, ops_ceil_div(a->n, 16 / in), OF_BLOCK, MOST, EACH, l);
     return KERNEL_HELD;
   }
   p->parts = parts_shape(a->y, a->m, a->n, in, 1, parts);

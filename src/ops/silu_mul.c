@@ -317,8 +317,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   bool own = s.out == 1 && a->scaling != SOL_SCALE_TENSOR; // scales that the kernel computes
   bool by_row =
       own && (a->scaling == SOL_SCALE_ROW || (a->n <= BLOCK && !is_wide(a, s))); // a short row is one block
-  const char *try = getenv("ROWS_TRY");                                          // TODO remove
-  bool narrow = own && is_narrow(a, s) && (!try || a->n < atoll(try));
+  bool narrow = own && is_narrow(a, s);
   if (own && !narrow) strip = strip_kernel(a, s, !by_row);
   if (narrow) {
     l.kernel = plan_narrow(ctx, a, s, &p, &l);

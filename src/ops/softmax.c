@@ -2,8 +2,6 @@
 #include "ops/softmax.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "ops/chunks.h"
@@ -218,6 +216,12 @@ static SolStatus launch_narrow(SolContext *ctx, const OpsDef *def, SoftmaxParams
   return ops_launch(ctx, def, &l, stream);
 }
 
+// Short rows that go through registers faster than through shared memory: those of whole chunks on 16 bytes, and those that are apart.
+static bool in_rounds(const SoftmaxParams *p, int in) {
+  bool whole = p->n * in % 16 == 0 && elementwise_aligned(p->x, p->x_stride, 16);
+  return narrow_holds(p->n, NARROW_SOFTMAX) && (whole || p->x_stride != p->n * in);
+}
+
 // Short rows in registers, some lanes a row: chunks are the buffer's, so a row off its alignment has parts of one more.
 // Of the kernels the one that leaves the fewest places empty, and then the one with the most chunks a lane. False: rows are
 // too long.
@@ -243,9 +247,8 @@ static bool rounds_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
 
 // Rows that no cluster holds, in parts all over the GPU. False: they are not, or the output may not be used for posts.
 static bool parts_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, int out, OpsLaunch *l) {
-  const char *try = getenv("ROWS_PARTS"); // TODO remove
-  const int64_t enough = try ? atoll(try) : 1 << 20;
-  int64_t bytes = p->n * in, parts = bytes > enough ? parts_held(ctx, bytes) : 0;
+  enum { ENOUGH = 1 << 20 }; // bytes: clusters are faster up to here
+  int64_t bytes = p->n * in, parts = bytes > ENOUGH ? parts_held(ctx, bytes) : 0;
   l->kernel = in == 4 ? SOFTMAX_PARTS_4 : SOFTMAX_PARTS_2;
   if (!parts || !p->y || p->y == p->x || !ops_has_kernel(ctx, def, l->kernel)) return false;
   p->parts = parts_shape(p->y, (int64_t)p->m, p->n, in, out, parts);
@@ -264,15 +267,12 @@ SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a
   p.y_stride = ys * out, p.x_stride = xs * in;
   p.x_kind = ops_kind(a->dtype), p.y_kind = ops_kind(out_of(a));
   p.wide = alike;
-  OpsLaunch in_rounds = {.cluster = 1, .early = true, .params = &p, .bytes = sizeof p};
-  const char *try = getenv("ROWS_TRY"); // TODO remove
-  int64_t from = try ? atoll(try) : 0, to = try && strchr(try, ',') ? atoll(strchr(try, ',') + 1) : 1 << 30;
-  if (in == out && alike && a->n >= from && a->n <= to && rounds_plan(&p, in, &in_rounds)) {
+  OpsLaunch own = {.cluster = 1, .early = true, .params = &p, .bytes = sizeof p};
+  if (in == out && alike && in_rounds(&p, in) && rounds_plan(&p, in, &own)) {
     p.ahead = rows_ahead(a, xs * in, SOFTMAX_ROUNDS_THREADS >> p.lane_bits);
-    p.joined = xs == a->n && ys == a->n && a->n * in >= 16 && a->n * in % 16;
-    return ops_launch(ctx, def, &in_rounds, stream);
+    return ops_launch(ctx, def, &own, stream);
   }
-  if (alike && parts_plan(ctx, def, &p, in, out, &in_rounds)) return ops_launch(ctx, def, &in_rounds, stream);
+  if (alike && parts_plan(ctx, def, &p, in, out, &own)) return ops_launch(ctx, def, &own, stream);
   if (narrow_holds(a->n, NARROW_SOFTMAX)) return launch_narrow(ctx, def, &p, a->dtype, out, stream);
   int kernel = pick(ctx, def, in, a->n / (16 / in), alike);
   const Variant *v = &variants[kernel];
