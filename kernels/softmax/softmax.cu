@@ -547,57 +547,14 @@ INLINE void softmax_narrow(const SoftmaxParams *p, int kind) {
 
 // ---- Short rows in registers (chunks.cuh), wherever they start: y's elements have the size of x's, and its rows their alignment
 
-// Which word of this lane's chunks has the label's element, and which half of it; -1: another lane has it, or there is none.
-typedef struct RoundsLabel {
-  Label label;
-  int word, half;
-} RoundsLabel;
-
-INLINE RoundsLabel rounds_label(const SoftmaxParams *p, RowLanes a, const RowChunks &r, int64_t at, int in, int kind) {
-  RoundsLabel l = {{LABEL_OF_ANOTHER, 0}, -1, 0};
+// As label_of: a lane has every `lanes`-th chunk of its row.
+INLINE Label rounds_label(const SoftmaxParams *p, RowLanes a, const RowChunks &r, int64_t at, int in, int kind) {
+  Label l = {LABEL_OF_ANOTHER, 0};
   if (!LABELS || a.row >= p->m) return l;
-  int byte = r.before + (int)at * in, chunk = byte / 16;
-  if (at < 0 || at >= p->n) l.label.at = NO_LABEL;
-  else if ((chunk & (a.lanes - 1)) == a.lane) {
-    l.label.at = at, l.label.x = load_one((const char *)p->x + (int64_t)a.row * p->x_stride, at, kind);
-    l.word = chunk / a.lanes * 4 + byte % 16 / 4, l.half = byte & 2;
-  }
+  int chunk = (r.before + (int)at * in) / 16;
+  if (at < 0 || at >= p->n) l.at = NO_LABEL;
+  else if ((chunk & (a.lanes - 1)) == a.lane) l.at = at, l.x = load_one((const char *)p->x + (int64_t)a.row * p->x_stride, at, kind);
   return l;
-}
-
-// The label's gradient in its place among packed results.
-INLINE void rounds_put_label(const RoundsLabel &l, int rounds, int in, int kind, Vec *v) {
-  if (!LABELS) return;
-  uint32_t bits = in == 4 ? __float_as_uint(l.label.x) : narrow_one(l.label.x, kind);
-  uint32_t how = in == 4 ? 0x7654 : l.half ? 0x5410 : 0x3254;
-#pragma unroll
-  for (int i = 0; i < 4 * rounds; i++) // a permutation, of which most change nothing: an index that is not a constant would take local memory
-    v[i / 4].u[i % 4] = __byte_perm(v[i / 4].u[i % 4], bits, i == l.word ? how : 0x3210);
-}
-
-// Where rows follow each other without a gap, the last chunk of a row is also the first of the next one. What a row has of it goes to the lane
-// that has the next row's part, if that is in this warp, and is stored with it. True: this lane's part is stored by another.
-INLINE bool rounds_join(const SoftmaxParams *p, RowLanes a, const RowChunks &r, int rounds, int in, Vec *v) {
-  int row = (int)p->n * in, last = r.chunks - 1;
-  int before = (r.before - row) & 15, from = (before + row - 1) / 16; // of the row before: where it begins in a chunk, and its last chunk
-  bool first = (threadIdx.x & 31) == a.lane, next = (threadIdx.x & 31) + a.lanes - a.lane < 32 && a.row + 1 < p->m;
-  Vec end = v[0], got;
-#pragma unroll
-  for (int k = 1; k < rounds; k++) {
-    uint32_t how = k == last / a.lanes ? 0x7654 : 0x3210; // as in rounds_put_label
-#pragma unroll
-    for (int j = 0; j < 4; j++) end.u[j] = __byte_perm(end.u[j], v[k].u[j], how);
-  }
-#pragma unroll
-  for (int j = 0; j < 4; j++) got.u[j] = __shfl_sync(~0u, end.u[j], ((threadIdx.x & 31) - a.lane - a.lanes + (from & (a.lanes - 1))) & 31);
-  if (a.lane == 0 && r.before && !first) {
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
-      uint32_t kept = bytes_from(r.before - 4 * j);
-      v[0].u[j] = (v[0].u[j] & kept) | (got.u[j] & ~kept);
-    }
-  }
-  return next && r.bytes & 15 && (last & (a.lanes - 1)) == a.lane;
 }
 
 template <int size, int rounds> INLINE void softmax_rounds(const SoftmaxParams *p, int kind) {
@@ -614,7 +571,7 @@ template <int size, int rounds> INLINE void softmax_rounds(const SoftmaxParams *
   chunks_load(r, rounds, size, v);
   const RowShape block = {1, 1, SOFTMAX_ROUNDS_THREADS >> p->lane_bits, 1, size, size, 1};
   look_ahead(p, block);
-  RoundsLabel label = rounds_label(p, a, r, target, size, kind);
+  Label label = rounds_label(p, a, r, target, size, kind);
 #pragma unroll
   for (int k = 0; k < rounds; k++) {
     chunk_mask(r, k, span_lowest(kind), v[k]);
@@ -633,7 +590,7 @@ template <int size, int rounds> INLINE void softmax_rounds(const SoftmaxParams *
   float2 row = make_float2(top, sums[0] + sums[1]);
   for (int o = a.lanes / 2; o; o /= 2) row.y += __shfl_xor_sync(~0u, row.y, o);
   Finish z = finish_of(row, mine, p->log);
-  weigh_label(p, place, &label.label, row, &z);
+  weigh_label(p, place, &label, row, &z);
   if (LABELS && !p->y) return;
 #pragma unroll
   for (int k = 0; k < rounds; k++) {
@@ -641,17 +598,15 @@ template <int size, int rounds> INLINE void softmax_rounds(const SoftmaxParams *
     for (int j = 0; j < per; j++) f[k][j] = finish(z, f[k][j]);
     from_floats(f[k], per, y_kind, v[k].u);
   }
-  rounds_put_label(label, rounds, size, y_kind, v);
-  bool joined = p->joined && rounds_join(p, a, r, rounds, size, v);
-  char *y = (char *)p->y + (int64_t)a.row * p->y_stride;
-  bool whole = p->joined && n && a.lane == 0 && (threadIdx.x & 31); // its first chunk has the end of the row before, too
+  Target y = target_of(p, place, 1);
 #pragma unroll
   for (int k = 0; k < rounds; k++) {
     int chunk = r.first + k * r.lanes, column = r.column + k * r.turn;
-    int lo = k == 0 && whole ? 0 : max(-column, 0) * size, hi = min(r.bytes - 16 * chunk, 16);
-    if (hi - lo == 16) store16(y + column * size, v[k].u[0], v[k].u[1], v[k].u[2], v[k].u[3]);
-    else if (lo < hi && !(joined && chunk == r.chunks - 1)) store_part(y + column * size, lo, hi, 4, size, v[k].u);
+    int lo = max(-column, 0) * size, hi = min(r.bytes - 16 * chunk, 16);
+    if (hi - lo == 16) store16(y.at + column * size, v[k].u[0], v[k].u[1], v[k].u[2], v[k].u[3]);
+    else if (lo < hi) store_part(y.at + column * size, lo, hi, 4, size, v[k].u);
   }
+  put_label(y, label);
 }
 
 // The next kernel may launch meanwhile; it waits for this one.

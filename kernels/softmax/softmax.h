@@ -23,7 +23,6 @@ typedef struct SoftmaxParams {
   NarrowShape narrow;
   PartShape parts;
   int32_t lane_bits; // rounds: 2^lane_bits lanes share a row
-  int32_t joined;    // rounds: rows follow each other without a gap, and not on 16 bytes
 } SoftmaxParams;
 
 #endif
